@@ -1,0 +1,62 @@
+/* Programs: tracing C functions into them, printing, parsing, verifying. */
+#ifndef AXLE_PROGRAM_H
+#define AXLE_PROGRAM_H
+
+#include "axle/type.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An immutable list of equations over typed values. Reference-counted; retain and release from any thread. */
+typedef struct ax_program ax_program;
+
+/* A value of the trace in progress on this thread. A plain handle: copy it freely. A handle whose step failed, or that belongs
+   to a finished or foreign trace, is poison: steps on it do nothing but keep the trace's first error. */
+typedef struct ax_value {
+  uint64_t trace;
+  uint32_t id;
+} ax_value;
+
+/* A function to trace. Reads `in`, fills `out` (all entries start as poison). `context` is passed through. It may use values
+   of an enclosing trace: they become extra operands of whatever this trace is for. It may be called more than once. */
+typedef void (*ax_function)(const ax_value *in, ax_value *out, void *context);
+
+/* Traces `function` on values of types `in_types` into a program; `*out` is owned by the caller, NULL on failure.
+   Error: the first bad step, with its shapes, dtypes and axis names. */
+AX_MUST_USE ax_status ax_trace(ax_function function, void *context, const ax_type *in_types, uint32_t in_count,
+                               uint32_t out_count, ax_program **out);
+/* The same inside an axis environment: collectives over the axes of `axes` are allowed (a per-device program). */
+AX_MUST_USE ax_status ax_trace_on(const ax_mesh *axes, ax_function function, void *context, const ax_type *in_types,
+                                  uint32_t in_count, uint32_t out_count, ax_program **out);
+
+ax_program *ax_program_retain(ax_program *program);
+void ax_program_release(ax_program *program); /* NULL is allowed */
+
+uint32_t ax_program_in_count(const ax_program *program);
+uint32_t ax_program_out_count(const ax_program *program);
+/* Borrowed; NULL when the index is out of range. */
+const ax_type *ax_program_in_type(const ax_program *program, uint32_t index);
+const ax_type *ax_program_out_type(const ax_program *program, uint32_t index);
+/* The axes this program may name; borrowed. */
+const ax_mesh *ax_program_axes(const ax_program *program);
+
+/* Prints as text that ax_program_parse reads back to an equal program. `*out` is owned by the caller: ax_string_free. */
+AX_MUST_USE ax_status ax_program_print(const ax_program *program, char **out);
+void ax_string_free(char *text);
+/* `source` names the text in messages. AX_PARSE_ERROR: with source, line, column and a caret. */
+AX_MUST_USE ax_status ax_program_parse(const char *text, size_t bytes, const char *source, ax_program **out);
+/* Checks every equation's types again. */
+AX_MUST_USE ax_status ax_program_verify(const ax_program *program);
+/* Same structure, parameters and types. */
+bool ax_program_equal(const ax_program *a, const ax_program *b);
+
+/* Inside a trace: the type of a value (AX_NO_DTYPE for poison). */
+ax_type ax_typeof(ax_value value);
+/* Inside a trace: runs `program` here, its equations copied into the trace. */
+void ax_call(const ax_program *program, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

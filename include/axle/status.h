@@ -1,0 +1,48 @@
+/* Status codes and the message of the last error. */
+#ifndef AXLE_STATUS_H
+#define AXLE_STATUS_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define AX_MUST_USE __attribute__((warn_unused_result))
+#define AX_PRINTF(format_index, first_argument) __attribute__((format(printf, format_index, first_argument)))
+#else
+#define AX_MUST_USE
+#define AX_PRINTF(format_index, first_argument)
+#endif
+
+typedef enum ax_status {
+  AX_OK = 0,
+  AX_INVALID_ARGUMENT, /* the caller's input is wrong: shapes, dtypes, axis names, specs, handles */
+  AX_OUT_OF_MEMORY,    /* an allocation failed; nothing half-done stays behind */
+  AX_ABSENT,           /* a rule or feature that does not exist (yet), named in the message */
+  AX_PARSE_ERROR,      /* text that is not a program; the message has file, line, column and a caret */
+  AX_IO_ERROR,         /* a file could not be opened, read or written, or is malformed */
+  AX_DEADLOCK,         /* devices wait for a collective that others never reach; the message names them */
+  AX_INTERNAL          /* a defect of Axle's own */
+} ax_status;
+
+/* The message of the last failed call on this thread, "" if none. Owned by the thread; valid until its next failing call. */
+const char *ax_message(void);
+
+/* The name of a status: "AX_OK", ... Static. */
+const char *ax_status_name(ax_status status);
+
+/* Replaces malloc for everything Axle allocates itself. `allocate` returns NULL on failure; `align` is a power of two.
+   Process-wide: set before the first other call, from one thread. NULL restores the default. */
+typedef struct ax_allocator {
+  void *(*allocate)(void *user, size_t bytes, size_t align);
+  void (*release)(void *user, void *memory);
+  void *user;
+} ax_allocator;
+void ax_set_allocator(const ax_allocator *allocator);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,93 @@
+/* Dtypes, meshes and types. All are plain values: copy them freely; nothing here owns memory or blocks. */
+#ifndef AXLE_TYPE_H
+#define AXLE_TYPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "axle/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { AX_MAX_RANK = 16, AX_MAX_AXES = 16, AX_MAX_NAME = 32 };
+
+typedef enum ax_dtype {
+  AX_NO_DTYPE = 0,
+  AX_BOOL, /* one byte, 0 or 1 */
+  AX_S8,
+  AX_S16,
+  AX_S32,
+  AX_S64,
+  AX_U8,
+  AX_U16,
+  AX_U32,
+  AX_U64,
+  AX_BF16,
+  AX_F16,
+  AX_F32,
+  AX_F64,
+  AX_DTYPE_COUNT
+} ax_dtype;
+
+/* Bytes of one element; 0 for AX_NO_DTYPE. */
+size_t ax_dtype_bytes(ax_dtype dtype);
+/* "f32", ...; "?" for an unknown one. Static. */
+const char *ax_dtype_name(ax_dtype dtype);
+
+/* A named axis of devices. `unchecked` axes do not take part in the varying/invariant types. */
+typedef struct ax_axis {
+  char name[AX_MAX_NAME];
+  int64_t size;
+  bool unchecked;
+} ax_axis;
+
+/* Axes in order, major first: device id = the row-major index of its coordinates. Also the axis environment of a program. */
+typedef struct ax_mesh {
+  uint32_t count;
+  ax_axis axis[AX_MAX_AXES];
+} ax_mesh;
+
+/* Parses "data=4,model=2" ("" is the mesh of one device).
+   AX_INVALID_ARGUMENT: bad syntax, a size below 1, a name twice, too many axes, more than 2^31 devices. */
+AX_MUST_USE ax_status ax_mesh_parse(const char *text, ax_mesh *out);
+int64_t ax_mesh_devices(const ax_mesh *mesh);
+/* Index of the axis called `name`, or -1. */
+int ax_mesh_find(const ax_mesh *mesh, const char *name);
+
+/* One bit an axis of the program's axis environment. */
+typedef uint64_t ax_axis_set;
+
+/* What a value is on one device, and along which axes it may differ between devices (`varying`); on every axis in none of the
+   three sets it is invariant: the same on all devices. `reduced` and `unreduced` are kept for partitioning. */
+typedef struct ax_type {
+  ax_dtype dtype;
+  uint32_t rank;
+  int64_t dims[AX_MAX_RANK];
+  ax_axis_set varying, reduced, unreduced;
+} ax_type;
+
+/* An invariant array type; `dims` has `rank` entries and may be NULL when rank is 0. Rank above AX_MAX_RANK or a negative
+   dimension makes a type with AX_NO_DTYPE, which every function refuses. */
+ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
+/* Number of elements (1 for a scalar). */
+int64_t ax_type_elems(const ax_type *type);
+bool ax_type_equal(const ax_type *a, const ax_type *b);
+
+/* How the dimensions of an array are laid over a mesh: dimension d is split over axes `axis[d][0..count[d])`, major first.
+   Written as text: one entry a dimension, separated by commas; an entry is `_` (not split), an axis name, or axis names joined
+   by `+`. Missing trailing entries are `_`; "" is fully replicated. */
+typedef struct ax_spec {
+  uint8_t count[AX_MAX_RANK];
+  uint8_t axis[AX_MAX_RANK][AX_MAX_AXES];
+  uint32_t rank; /* entries given */
+} ax_spec;
+
+/* AX_INVALID_ARGUMENT: unknown axis, an axis used twice, too many entries. */
+AX_MUST_USE ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_spec *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,186 @@
+/* Errors live in a thread-local buffer, so that reporting one never allocates. */
+#include "base/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { message_bytes = 8192, alignment = 64, chunk_bytes = 16 * 1024 };
+
+static _Thread_local char message[message_bytes];
+
+const char *ax_message(void) { return message; }
+
+const char *ax_status_name(ax_status status) {
+  static const char *const names[] = {"AX_OK",          "AX_INVALID_ARGUMENT", "AX_OUT_OF_MEMORY", "AX_ABSENT",
+                                      "AX_PARSE_ERROR", "AX_IO_ERROR",         "AX_DEADLOCK",      "AX_INTERNAL"};
+  return (size_t)status < AX_COUNT(names) ? names[status] : "AX_UNKNOWN";
+}
+
+ax_status ax_error(ax_status code, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  char fresh[message_bytes]; /* the arguments may point into the old message */
+  vsnprintf(fresh, sizeof fresh, format, arguments);
+  va_end(arguments);
+  memcpy(message, fresh, sizeof message);
+  return code;
+}
+
+ax_status ax_error_context(ax_status code, const char *format, ...) {
+  char context[message_bytes / 2];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(context, sizeof context, format, arguments);
+  va_end(arguments);
+  return ax_error(code, "%s%s", context, message);
+}
+
+ax_status ax_out_of_memory(size_t bytes) { return ax_error(AX_OUT_OF_MEMORY, "out of memory: %zu bytes", bytes); }
+
+static void *default_allocate(void *user, size_t bytes, size_t align) {
+  (void)user;
+  void *memory = NULL;
+  return posix_memalign(&memory, align, bytes) == 0 ? memory : NULL;
+}
+
+static void default_release(void *user, void *memory) {
+  (void)user;
+  free(memory);
+}
+
+static const ax_allocator default_allocator = {default_allocate, default_release, NULL};
+static ax_allocator allocator = {default_allocate, default_release, NULL};
+
+void ax_set_allocator(const ax_allocator *replacement) {
+  allocator = replacement != NULL ? *replacement : default_allocator;
+}
+
+void *ax_alloc(size_t bytes) { return allocator.allocate(allocator.user, bytes > 0 ? bytes : 1, alignment); }
+
+void *ax_calloc(size_t count, size_t bytes) {
+  size_t total;
+  if (!ax_mul_size(count, bytes, &total)) return NULL;
+  void *memory = ax_alloc(total);
+  if (memory != NULL) memset(memory, 0, total);
+  return memory;
+}
+
+void ax_free(void *memory) {
+  if (memory != NULL) allocator.release(allocator.user, memory);
+}
+
+bool ax_mul_size(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
+bool ax_mul_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
+
+struct ax_chunk {
+  struct ax_chunk *next;
+  size_t used, capacity;
+  _Alignas(16) unsigned char data[];
+};
+
+void *ax_arena_alloc(ax_arena *arena, size_t bytes) {
+  if (bytes > SIZE_MAX / 2) return NULL;
+  size_t rounded = (bytes + 15) & ~(size_t)15;
+  struct ax_chunk *chunk = arena->chunks;
+  if (chunk == NULL || chunk->capacity - chunk->used < rounded) {
+    size_t capacity = rounded > chunk_bytes ? rounded : chunk_bytes;
+    chunk = ax_alloc(sizeof *chunk + capacity);
+    if (chunk == NULL) return NULL;
+    *chunk = (struct ax_chunk){.next = arena->chunks, .capacity = capacity};
+    arena->chunks = chunk;
+  }
+  void *memory = chunk->data + chunk->used;
+  chunk->used += rounded;
+  memset(memory, 0, rounded);
+  return memory;
+}
+
+void *ax_arena_copy(ax_arena *arena, const void *data, size_t bytes) {
+  void *copy = ax_arena_alloc(arena, bytes);
+  if (copy != NULL && bytes > 0) memcpy(copy, data, bytes);
+  return copy;
+}
+
+void ax_arena_deinit(ax_arena *arena) {
+  while (arena->chunks != NULL) {
+    struct ax_chunk *next = arena->chunks->next;
+    ax_free(arena->chunks);
+    arena->chunks = next;
+  }
+}
+
+ax_status ax_grow(void *items, size_t item_bytes, uint32_t count, uint32_t more, uint32_t *capacity) {
+  uint64_t needed = (uint64_t)count + more;
+  if (needed <= *capacity) return AX_OK;
+  uint64_t larger = needed < 8 ? 8 : needed + needed / 2;
+  size_t bytes;
+  if (larger > AX_NONE || !ax_mul_size(larger, item_bytes, &bytes)) return ax_out_of_memory(SIZE_MAX);
+  void *old, *fresh = ax_alloc(bytes);
+  memcpy(&old, items, sizeof old);
+  if (fresh == NULL) return ax_out_of_memory(bytes);
+  if (count > 0) memcpy(fresh, old, count * item_bytes);
+  ax_free(old);
+  memcpy(items, &fresh, sizeof fresh);
+  *capacity = (uint32_t)larger;
+  return AX_OK;
+}
+
+static bool text_reserve(ax_text *text, size_t more) {
+  if (text->failed) return false;
+  if (text->capacity - text->length > more) return true;
+  size_t capacity = (text->length + more + 1) * 2 + 64;
+  char *data = ax_alloc(capacity);
+  if (data == NULL) {
+    text->failed = true;
+    return false;
+  }
+  if (text->length > 0) memcpy(data, text->data, text->length);
+  ax_free(text->data);
+  text->data = data;
+  text->capacity = capacity;
+  return true;
+}
+
+void ax_text_add_bytes(ax_text *text, const char *bytes, size_t count) {
+  if (!text_reserve(text, count)) return;
+  memcpy(text->data + text->length, bytes, count);
+  text->length += count;
+  text->data[text->length] = '\0';
+}
+
+void ax_text_add(ax_text *text, const char *format, ...) {
+  va_list arguments, again;
+  va_start(arguments, format);
+  va_copy(again, arguments);
+  int length = vsnprintf(NULL, 0, format, arguments);
+  va_end(arguments);
+  if (length >= 0 && text_reserve(text, (size_t)length)) {
+    vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
+    text->length += (size_t)length;
+  }
+  va_end(again);
+}
+
+ax_status ax_text_finish(ax_text *text, char **out) {
+  *out = NULL;
+  ax_text_add_bytes(text, "", 0);
+  if (text->failed) {
+    ax_text_deinit(text);
+    return ax_out_of_memory(0);
+  }
+  *out = text->data;
+  *text = (ax_text){0};
+  return AX_OK;
+}
+
+void ax_text_deinit(ax_text *text) {
+  ax_free(text->data);
+  *text = (ax_text){0};
+}
+
+uint64_t ax_hash_bytes(uint64_t seed, const void *data, size_t bytes) {
+  const unsigned char *cursor = data;
+  for (size_t i = 0; i < bytes; i++) seed = (seed ^ cursor[i]) * 1099511628211ull;
+  return seed;
+}

@@ -1,0 +1,64 @@
+/* What every room uses: errors, allocation, arenas, growing arrays, strings, hashes. */
+#ifndef AX_BASE_BASE_H
+#define AX_BASE_BASE_H
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "axle/status.h"
+
+/* Returns the status of a failed call to the caller; the one control-flow macro of the house. */
+#define AX_TRY(call)                               \
+  do {                                             \
+    ax_status ax_try_status_ = (call);             \
+    if (ax_try_status_ != AX_OK) return ax_try_status_; \
+  } while (0)
+
+#define AX_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define AX_NONE UINT32_MAX
+
+/* Sets this thread's message and returns `code`. */
+AX_MUST_USE ax_status ax_error(ax_status code, const char *format, ...) AX_PRINTF(2, 3);
+/* Puts more words in front of this thread's message; returns `code`. */
+AX_MUST_USE ax_status ax_error_context(ax_status code, const char *format, ...) AX_PRINTF(2, 3);
+AX_MUST_USE ax_status ax_out_of_memory(size_t bytes);
+
+/* Aligned to 64 bytes, not cleared; NULL on failure (or for 0 bytes: a unique pointer). Through the allocation hooks. */
+void *ax_alloc(size_t bytes);
+void *ax_calloc(size_t count, size_t bytes);
+void ax_free(void *memory);
+
+/* False on overflow. */
+bool ax_mul_size(size_t a, size_t b, size_t *out);
+bool ax_mul_i64(int64_t a, int64_t b, int64_t *out);
+
+/* Bump allocation; everything is freed at once. Zero-initialise to start. */
+typedef struct ax_arena {
+  struct ax_chunk *chunks;
+} ax_arena;
+void *ax_arena_alloc(ax_arena *arena, size_t bytes); /* cleared, 16-byte aligned; NULL on failure */
+void *ax_arena_copy(ax_arena *arena, const void *data, size_t bytes);
+void ax_arena_deinit(ax_arena *arena);
+
+/* Grows `*items` (elements of `item_bytes`) so that `count + more` fit; keeps contents. */
+AX_MUST_USE ax_status ax_grow(void *items, size_t item_bytes, uint32_t count, uint32_t more, uint32_t *capacity);
+
+/* A growing text; always ends in NUL once anything was added. Out of memory is remembered and reported by finish. */
+typedef struct ax_text {
+  char *data;
+  size_t length, capacity;
+  bool failed;
+} ax_text;
+void ax_text_add(ax_text *text, const char *format, ...) AX_PRINTF(2, 3);
+void ax_text_add_bytes(ax_text *text, const char *bytes, size_t count);
+AX_MUST_USE ax_status ax_text_finish(ax_text *text, char **out); /* *out: owned by the caller, ax_free */
+void ax_text_deinit(ax_text *text);
+
+/* FNV-1a, continued from `seed`. */
+#define AX_HASH_SEED 1469598103934665603ull
+uint64_t ax_hash_bytes(uint64_t seed, const void *data, size_t bytes);
+
+#endif

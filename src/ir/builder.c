@@ -1,0 +1,325 @@
+/* Tracing: handles, the stack of traces of a thread, and equations checked as they are added.
+
+   A handle names its trace by serial number, never by pointer, so a stale one is found out, not followed. A value of an
+   enclosing trace used in an inner one becomes a captured input of the inner program:
+
+     outer:  a -> ... shard_map(body, captured a) ...
+     inner:       uses a  ==>  input 0 of the body                                                                   */
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/program.h"
+
+static _Thread_local ax_builder *current;
+static atomic_uint_fast64_t next_serial = 1;
+
+const ax_value ax_poison = {0, 0};
+const ax_value ax_zero = {UINT64_MAX, 0};
+
+ax_builder *ax_builder_current(void) { return current; }
+
+void ax_fail(ax_status status) {
+  if (current == NULL || current->status != AX_OK) return;
+  current->status = status;
+  snprintf(current->message, sizeof current->message, "%s", ax_message());
+}
+
+bool ax_failed(void) { return current == NULL || current->status != AX_OK; }
+
+void ax_builder_begin(ax_builder *builder, const ax_mesh *axes) {
+  *builder = (ax_builder){.serial = atomic_fetch_add(&next_serial, 1), .parent = current};
+  if (axes != NULL)
+    builder->axes = *axes;
+  else if (current != NULL)
+    builder->axes = current->axes;
+  current = builder;
+}
+
+static ax_status new_values(ax_builder *builder, const ax_type *types, uint32_t count, uint32_t *first) {
+  AX_TRY(ax_grow(&builder->types, sizeof builder->types[0], builder->value_count, count, &builder->value_capacity));
+  *first = builder->value_count;
+  if (count > 0) memcpy(builder->types + *first, types, count * sizeof types[0]);
+  builder->value_count += count;
+  return AX_OK;
+}
+
+ax_value ax_builder_input(ax_builder *builder, const ax_type *type) {
+  uint32_t id;
+  assert(builder->eqn_count == 0 && builder->captured_count == 0);
+  ax_status status = AX_OK;
+  if (type->dtype == AX_NO_DTYPE)
+    status = ax_error(AX_INVALID_ARGUMENT, "input %u: not a type (rank above %d, or a negative dimension)",
+                      builder->in_count, AX_MAX_RANK);
+  if (status == AX_OK) status = new_values(builder, type, 1, &id);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return ax_poison;
+  }
+  builder->in_count++;
+  return (ax_value){builder->serial, id};
+}
+
+/* --- Handles --- */
+
+static ax_status capture(ax_builder *builder, ax_value outer, const ax_type *type, uint32_t *id) {
+  for (uint32_t i = 0; i < builder->captured_count; i++)
+    if (builder->captured[i].trace == outer.trace && builder->captured[i].id == outer.id) {
+      *id = builder->captured_ids[i];
+      return AX_OK;
+    }
+  AX_TRY(ax_grow(&builder->captured, sizeof builder->captured[0], builder->captured_count, 1,
+                 &builder->captured_capacity));
+  AX_TRY(ax_grow(&builder->captured_ids, sizeof builder->captured_ids[0], builder->captured_count, 1,
+                 &builder->captured_ids_capacity));
+  AX_TRY(new_values(builder, type, 1, id));
+  builder->captured[builder->captured_count] = outer;
+  builder->captured_ids[builder->captured_count++] = *id;
+  return AX_OK;
+}
+
+/* The id that stands for `value` in `builder`, capturing level by level from the trace that owns it. */
+static ax_status resolve(ax_builder *builder, ax_value value, uint32_t *id) {
+  if (value.trace == builder->serial) {
+    if (value.id >= builder->value_count) return ax_error(AX_INTERNAL, "a handle beyond its trace's values");
+    *id = value.id;
+    return AX_OK;
+  }
+  if (builder->parent == NULL || builder->seals)
+    return ax_error(AX_INVALID_ARGUMENT, "a value of another program, or of a trace that has finished, is used here");
+  uint32_t outer;
+  AX_TRY(resolve(builder->parent, value, &outer));
+  return capture(builder, (ax_value){builder->parent->serial, outer}, &builder->parent->types[outer], id);
+}
+
+uint32_t ax_value_id(ax_value value) {
+  uint32_t id = AX_NONE;
+  if (ax_failed()) return AX_NONE;
+  ax_status status = value.trace == 0 ? ax_error(AX_INVALID_ARGUMENT, "a value that was never set is used here")
+                                      : resolve(current, value, &id);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return AX_NONE;
+  }
+  return id;
+}
+
+ax_type ax_typeof(ax_value value) {
+  uint32_t id = ax_value_id(value);
+  return id != AX_NONE ? current->types[id] : (ax_type){0};
+}
+
+/* --- Equations --- */
+
+uint32_t ax_prim_outs(const ax_prim *prim, const void *params) {
+  return prim->out_count >= 0 ? (uint32_t)prim->out_count : prim->count_outs(params);
+}
+
+static ax_status infer_axes(const ax_infer *args) {
+  if (args->prim->kind != AX_LOCAL) return AX_OK;
+  ax_axis_set varying = args->in_count > 0 ? args->in[0].varying : 0;
+  for (uint32_t i = 0; i < args->in_count; i++) {
+    if (args->in[i].varying != varying)
+      return ax_error(AX_INVALID_ARGUMENT, "operands vary over different axes: %s and %s; pvary makes them agree",
+                      ax_type_string(&args->in[0], args->axes), ax_type_string(&args->in[i], args->axes));
+    if ((args->in[i].reduced | args->in[i].unreduced) != 0)
+      return ax_error(AX_ABSENT, "no rule yet for reduced or unreduced operands: %s",
+                      ax_type_string(&args->in[i], args->axes));
+  }
+  for (uint32_t i = 0; i < args->out_count; i++) args->out[i].varying = varying;
+  return AX_OK;
+}
+
+static ax_status check_sizes(const ax_infer *args) {
+  for (uint32_t i = 0; i < args->out_count; i++) {
+    int64_t bytes = (int64_t)ax_dtype_bytes(args->out[i].dtype);
+    for (uint32_t d = 0; d < args->out[i].rank; d++)
+      if (args->out[i].dims[d] > 0 && !ax_mul_i64(bytes, args->out[i].dims[d], &bytes))
+        return ax_error(AX_INVALID_ARGUMENT, "the result %s is too large", ax_type_string(&args->out[i], args->axes));
+  }
+  return AX_OK;
+}
+
+static ax_status infer_inner(const ax_infer *args) {
+  const ax_prim *prim = args->prim;
+  if (prim->in_count >= 0 && args->in_count != (uint32_t)prim->in_count)
+    return ax_error(AX_INVALID_ARGUMENT, "takes %d operands, got %u", prim->in_count, args->in_count);
+  AX_TRY(prim->infer(args));
+  AX_TRY(infer_axes(args));
+  return check_sizes(args);
+}
+
+/* "mul f32[3] f32[4]: " before the message. */
+static ax_status name_equation(ax_status status, const ax_infer *args) {
+  ax_text text = {0};
+  for (uint32_t i = 0; i < args->in_count && i < 8; i++) {
+    ax_text_add(&text, " ");
+    ax_type_text(&text, &args->in[i], args->axes);
+  }
+  if (args->in_count > 8) ax_text_add(&text, " ...");
+  status = ax_error_context(status, "%s%s: ", args->prim->name, text.data != NULL && !text.failed ? text.data : "");
+  ax_text_deinit(&text);
+  return status;
+}
+
+ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *params, const ax_type *in,
+                         uint32_t in_count, ax_type *out, uint32_t out_count) {
+  ax_infer args = {prim, axes, params, in, in_count, out_count, out};
+  memset(out, 0, out_count * sizeof out[0]);
+  ax_status status = infer_inner(&args);
+  return status == AX_OK || status == AX_OUT_OF_MEMORY ? status : name_equation(status, &args);
+}
+
+static ax_status emit(ax_builder *builder, const ax_prim *prim, const void *params, const uint32_t *in,
+                      uint32_t in_count, uint32_t out_count, uint32_t *first) {
+  ax_type *types = ax_arena_alloc(&builder->arena, (in_count + out_count) * sizeof types[0]);
+  if (types == NULL) return ax_out_of_memory((in_count + out_count) * sizeof types[0]);
+  for (uint32_t i = 0; i < in_count; i++) types[i] = builder->types[in[i]];
+  ax_eqn eqn = {.prim = prim, .in = in, .in_count = in_count, .out_count = out_count, .line = builder->line};
+  AX_TRY(ax_infer_types(prim, &builder->axes, params, types, in_count, types + in_count, out_count));
+  AX_TRY(ax_grow(&builder->eqns, sizeof builder->eqns[0], builder->eqn_count, 1, &builder->eqn_capacity));
+  AX_TRY(ax_params_copy(&builder->arena, prim, params, &eqn.params));
+  ax_status status = new_values(builder, types + in_count, out_count, first);
+  if (status != AX_OK) {
+    if (eqn.params != NULL) ax_params_release(prim, eqn.params);
+    return status;
+  }
+  eqn.out = *first;
+  builder->eqns[builder->eqn_count++] = eqn;
+  return AX_OK;
+}
+
+void ax_emit(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,
+             uint32_t out_count) {
+  for (uint32_t i = 0; i < out_count; i++) out[i] = ax_poison;
+  if (ax_failed()) return;
+  ax_builder *builder = current;
+  uint32_t *ids = ax_arena_alloc(&builder->arena, in_count * sizeof ids[0]);
+  if (ids == NULL) {
+    ax_fail(ax_out_of_memory(in_count * sizeof ids[0]));
+    return;
+  }
+  for (uint32_t i = 0; i < in_count; i++)
+    if ((ids[i] = ax_value_id(in[i])) == AX_NONE) return;
+  uint32_t first = 0;
+  ax_status status = emit(builder, prim, params, ids, in_count, out_count, &first);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  for (uint32_t i = 0; i < out_count; i++) out[i] = (ax_value){builder->serial, first + i};
+}
+
+/* --- Finishing --- */
+
+static void deinit(ax_builder *builder) {
+  for (uint32_t i = 0; i < builder->eqn_count; i++)
+    if (builder->eqns[i].params != NULL) ax_params_release(builder->eqns[i].prim, builder->eqns[i].params);
+  ax_free(builder->types);
+  ax_free(builder->eqns);
+  ax_free(builder->captured);
+  ax_free(builder->captured_ids);
+  ax_arena_deinit(&builder->arena);
+}
+
+static void pop(ax_builder *builder) {
+  assert(current == builder);
+  current = builder->parent;
+}
+
+void ax_builder_cancel(ax_builder *builder) {
+  pop(builder);
+  deinit(builder);
+}
+
+/* New number of each value: captured ones first, then inputs, then results in order. */
+static uint32_t *renumber(ax_builder *builder) {
+  uint32_t *map = ax_arena_alloc(&builder->arena, builder->value_count * sizeof map[0]);
+  if (map == NULL) return NULL;
+  memset(map, 0xff, builder->value_count * sizeof map[0]);
+  uint32_t next = 0;
+  for (uint32_t i = 0; i < builder->captured_count; i++) map[builder->captured_ids[i]] = next++;
+  for (uint32_t i = 0; i < builder->value_count; i++)
+    if (map[i] == AX_NONE) map[i] = next++;
+  return map;
+}
+
+static uint64_t hash_program(const ax_program *program) {
+  uint64_t hash = AX_HASH_SEED;
+  hash = ax_hash_bytes(hash, &program->in_count, sizeof program->in_count);
+  for (uint32_t i = 0; i < program->value_count; i++) {
+    const ax_type *type = &program->types[i];
+    hash = ax_hash_bytes(hash, &type->dtype, sizeof type->dtype);
+    hash = ax_hash_bytes(hash, type->dims, type->rank * sizeof type->dims[0]);
+    hash = ax_hash_bytes(hash, &type->varying, sizeof type->varying);
+  }
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    hash = ax_hash_bytes(hash, eqn->prim->name, strlen(eqn->prim->name) + 1);
+    hash = ax_hash_bytes(hash, eqn->in, eqn->in_count * sizeof eqn->in[0]);
+    hash = ax_params_hash(hash, eqn->prim, eqn->params);
+  }
+  return ax_hash_bytes(hash, program->outs, program->out_count * sizeof program->outs[0]);
+}
+
+/* Everything allocated from the builder's arena, so that failing needs no undoing. */
+static ax_status make_program(ax_builder *builder, const uint32_t *outs, uint32_t out_count, ax_program **out) {
+  ax_arena *arena = &builder->arena;
+  uint32_t *map = renumber(builder), *new_outs = ax_arena_alloc(arena, out_count * sizeof outs[0]);
+  ax_type *types = ax_arena_alloc(arena, builder->value_count * sizeof types[0]);
+  ax_eqn *eqns = ax_arena_alloc(arena, builder->eqn_count * sizeof eqns[0]);
+  ax_program *program = ax_alloc(sizeof *program);
+  if (map == NULL || new_outs == NULL || types == NULL || eqns == NULL || program == NULL) {
+    ax_free(program);
+    return ax_out_of_memory(0);
+  }
+  for (uint32_t i = 0; i < builder->value_count; i++) types[map[i]] = builder->types[i];
+  for (uint32_t i = 0; i < out_count; i++) new_outs[i] = map[outs[i]];
+  for (uint32_t i = 0; i < builder->eqn_count; i++) {
+    eqns[i] = builder->eqns[i];
+    uint32_t *in = (uint32_t *)eqns[i].in; /* allocated by ax_emit for this equation alone */
+    for (uint32_t j = 0; j < eqns[i].in_count; j++) in[j] = map[in[j]];
+    if (eqns[i].out_count > 0) eqns[i].out = map[eqns[i].out];
+  }
+  *program = (ax_program){.axes = builder->axes,
+                          .in_count = builder->captured_count + builder->in_count,
+                          .out_count = out_count,
+                          .value_count = builder->value_count,
+                          .eqn_count = builder->eqn_count,
+                          .types = types,
+                          .eqns = eqns,
+                          .outs = new_outs};
+  atomic_init(&program->references, 1);
+  program->hash = hash_program(program);
+  program->arena = builder->arena; /* the program owns it now, and with it the equations' parameters */
+  builder->arena = (ax_arena){0};
+  builder->eqn_count = 0;
+  *out = program;
+  return AX_OK;
+}
+
+static ax_status finish(ax_builder *builder, const ax_value *outs, uint32_t out_count, bool captures, ax_program **out) {
+  uint32_t *ids = ax_arena_alloc(&builder->arena, out_count * sizeof ids[0]);
+  if (ids == NULL) return ax_out_of_memory(out_count * sizeof ids[0]);
+  for (uint32_t i = 0; i < out_count && builder->status == AX_OK; i++) {
+    if (outs[i].trace == 0) ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set", i));
+    ids[i] = ax_value_id(outs[i]);
+  }
+  if (builder->status != AX_OK) return ax_error(builder->status, "%s", builder->message);
+  if (!captures && builder->captured_count > 0)
+    return ax_error(AX_INVALID_ARGUMENT, "a value of another program, or of a trace that has finished, is used here");
+  return make_program(builder, ids, out_count, out);
+}
+
+ax_status ax_builder_finish(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out,
+                            ax_value **captured, uint32_t *captured_count) {
+  *out = NULL;
+  ax_status status = finish(builder, outs, out_count, captured != NULL, out);
+  pop(builder);
+  if (captured != NULL) {
+    *captured = status == AX_OK ? builder->captured : NULL;
+    *captured_count = status == AX_OK ? builder->captured_count : 0;
+    if (status == AX_OK) builder->captured = NULL;
+  }
+  deinit(builder);
+  return status;
+}

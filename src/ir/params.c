@@ -1,0 +1,180 @@
+/* Parameters, written once for every primitive: copy, release, compare, hash, by the record's description. */
+#include <string.h>
+
+#include "ir/program.h"
+
+static ax_status copy_bytes(ax_arena *arena, void *pointer_field, size_t bytes) {
+  void *old, *copy;
+  memcpy(&old, pointer_field, sizeof old);
+  copy = ax_arena_copy(arena, old, bytes);
+  if (copy == NULL) return ax_out_of_memory(bytes);
+  memcpy(pointer_field, &copy, sizeof copy);
+  return AX_OK;
+}
+
+static size_t literal_bytes(const ax_literal *literal) {
+  return (size_t)ax_type_elems(&literal->type) * ax_dtype_bytes(literal->type.dtype);
+}
+
+/* Memory first; programs are retained only once nothing can fail any more. */
+static ax_status copy_field(ax_arena *arena, ax_param_kind kind, void *field) {
+  switch (kind) {
+    case AX_PARAM_PAIRS: {
+      ax_pairs *pairs = field;
+      return copy_bytes(arena, &pairs->v, pairs->count * sizeof pairs->v[0]);
+    }
+    case AX_PARAM_PROGRAMS: {
+      ax_programs *programs = field;
+      return copy_bytes(arena, &programs->v, programs->count * sizeof programs->v[0]);
+    }
+    case AX_PARAM_SPECS: {
+      ax_specs *specs = field;
+      return copy_bytes(arena, &specs->v, specs->count * sizeof specs->v[0]);
+    }
+    case AX_PARAM_LITERAL: {
+      ax_literal *literal = field;
+      return copy_bytes(arena, &literal->data, literal_bytes(literal));
+    }
+    default:
+      return AX_OK;
+  }
+}
+
+static void each_program(const ax_prim *prim, const void *params, void (*visit)(ax_program *)) {
+  for (uint32_t i = 0; i < prim->param_count; i++) {
+    const void *field = (const char *)params + prim->params[i].offset;
+    if (prim->params[i].kind == AX_PARAM_PROGRAM) visit(*(ax_program *const *)field);
+    if (prim->params[i].kind != AX_PARAM_PROGRAMS) continue;
+    const ax_programs *programs = field;
+    for (uint32_t j = 0; j < programs->count; j++) visit(programs->v[j]);
+  }
+}
+
+static void retain(ax_program *program) { (void)ax_program_retain(program); }
+
+ax_status ax_params_copy(ax_arena *arena, const ax_prim *prim, const void *params, const void **out) {
+  *out = NULL;
+  if (prim->params_bytes == 0) return AX_OK;
+  char *copy = ax_arena_copy(arena, params, prim->params_bytes);
+  if (copy == NULL) return ax_out_of_memory(prim->params_bytes);
+  for (uint32_t i = 0; i < prim->param_count; i++)
+    AX_TRY(copy_field(arena, prim->params[i].kind, copy + prim->params[i].offset));
+  each_program(prim, copy, retain);
+  *out = copy;
+  return AX_OK;
+}
+
+void ax_params_release(const ax_prim *prim, const void *params) { each_program(prim, params, ax_program_release); }
+
+static bool specs_equal(const ax_specs *a, const ax_specs *b) {
+  return a->count == b->count && memcmp(a->v, b->v, a->count * sizeof a->v[0]) == 0;
+}
+
+static bool programs_equal(const ax_programs *a, const ax_programs *b) {
+  if (a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (!ax_program_equal(a->v[i], b->v[i])) return false;
+  return true;
+}
+
+static bool mesh_equal(const ax_mesh *a, const ax_mesh *b) {
+  if (a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (strcmp(a->axis[i].name, b->axis[i].name) != 0 || a->axis[i].size != b->axis[i].size ||
+        a->axis[i].unchecked != b->axis[i].unchecked)
+      return false;
+  return true;
+}
+
+static bool axes_equal(const ax_axes *a, const ax_axes *b) {
+  if (a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (strcmp(a->name[i], b->name[i]) != 0) return false;
+  return true;
+}
+
+static bool field_equal(ax_param_kind kind, const void *a, const void *b) {
+  switch (kind) {
+    case AX_PARAM_I64: return *(const int64_t *)a == *(const int64_t *)b;
+    case AX_PARAM_BOOL: return *(const bool *)a == *(const bool *)b;
+    case AX_PARAM_DTYPE: return *(const ax_dtype *)a == *(const ax_dtype *)b;
+    case AX_PARAM_DIMS: {
+      const ax_dims *x = a, *y = b;
+      return x->count == y->count && memcmp(x->v, y->v, x->count * sizeof x->v[0]) == 0;
+    }
+    case AX_PARAM_AXES: return axes_equal(a, b);
+    case AX_PARAM_PAIRS: {
+      const ax_pairs *x = a, *y = b;
+      return x->count == y->count && (x->count == 0 || memcmp(x->v, y->v, x->count * sizeof x->v[0]) == 0);
+    }
+    case AX_PARAM_PROGRAM: return ax_program_equal(*(ax_program *const *)a, *(ax_program *const *)b);
+    case AX_PARAM_PROGRAMS: return programs_equal(a, b);
+    case AX_PARAM_LITERAL: {
+      const ax_literal *x = a, *y = b;
+      return ax_type_equal(&x->type, &y->type) && memcmp(x->data, y->data, literal_bytes(x)) == 0;
+    }
+    case AX_PARAM_MESH: return mesh_equal(a, b);
+    case AX_PARAM_SPECS: return specs_equal(a, b);
+  }
+  return false;
+}
+
+bool ax_params_equal(const ax_prim *prim, const void *a, const void *b) {
+  for (uint32_t i = 0; i < prim->param_count; i++) {
+    size_t offset = prim->params[i].offset;
+    if (!field_equal(prim->params[i].kind, (const char *)a + offset, (const char *)b + offset)) return false;
+  }
+  return true;
+}
+
+static uint64_t hash_mesh(uint64_t seed, const ax_mesh *mesh) {
+  for (uint32_t i = 0; i < mesh->count; i++) {
+    seed = ax_hash_bytes(seed, mesh->axis[i].name, strlen(mesh->axis[i].name) + 1);
+    seed = ax_hash_bytes(seed, &mesh->axis[i].size, sizeof mesh->axis[i].size);
+  }
+  return seed;
+}
+
+static uint64_t hash_field(uint64_t seed, ax_param_kind kind, const void *field) {
+  switch (kind) {
+    case AX_PARAM_I64: return ax_hash_bytes(seed, field, sizeof(int64_t));
+    case AX_PARAM_BOOL: return ax_hash_bytes(seed, field, sizeof(bool));
+    case AX_PARAM_DTYPE: return ax_hash_bytes(seed, field, sizeof(ax_dtype));
+    case AX_PARAM_DIMS: {
+      const ax_dims *dims = field;
+      return ax_hash_bytes(seed, dims->v, dims->count * sizeof dims->v[0]);
+    }
+    case AX_PARAM_AXES: {
+      const ax_axes *axes = field;
+      for (uint32_t i = 0; i < axes->count; i++) seed = ax_hash_bytes(seed, axes->name[i], strlen(axes->name[i]) + 1);
+      return seed;
+    }
+    case AX_PARAM_PAIRS: {
+      const ax_pairs *pairs = field;
+      return ax_hash_bytes(seed, pairs->v, pairs->count * sizeof pairs->v[0]);
+    }
+    case AX_PARAM_PROGRAM: return ax_hash_bytes(seed, &(*(ax_program *const *)field)->hash, sizeof(uint64_t));
+    case AX_PARAM_PROGRAMS: {
+      const ax_programs *programs = field;
+      for (uint32_t i = 0; i < programs->count; i++)
+        seed = ax_hash_bytes(seed, &programs->v[i]->hash, sizeof(uint64_t));
+      return seed;
+    }
+    case AX_PARAM_LITERAL: {
+      const ax_literal *literal = field;
+      return ax_hash_bytes(seed, literal->data, literal_bytes(literal));
+    }
+    case AX_PARAM_MESH: return hash_mesh(seed, field);
+    case AX_PARAM_SPECS: {
+      const ax_specs *specs = field;
+      return ax_hash_bytes(seed, specs->v, specs->count * sizeof specs->v[0]);
+    }
+  }
+  return seed;
+}
+
+uint64_t ax_params_hash(uint64_t seed, const ax_prim *prim, const void *params) {
+  for (uint32_t i = 0; i < prim->param_count; i++)
+    seed = hash_field(seed, prim->params[i].kind, (const char *)params + prim->params[i].offset);
+  return seed;
+}

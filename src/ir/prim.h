@@ -1,0 +1,167 @@
+/* The primitive record: everything Axle knows about one operation. Rules take one struct of arguments each, so that a rule
+   can be given more without touching the others. The interfaces that rules call stand in the rooms above `prim`. */
+#ifndef AX_IR_PRIM_H
+#define AX_IR_PRIM_H
+
+#include "axle/program.h"
+#include "base/base.h"
+
+typedef struct ax_prim ax_prim;
+
+/* --- Parameters: plain structs, described field by field so that printing, parsing, copying, hashing and comparing are
+   written once. --- */
+typedef struct ax_dims {
+  uint32_t count;
+  int64_t v[AX_MAX_RANK];
+} ax_dims;
+typedef struct ax_axes { /* axis names, in order */
+  uint32_t count;
+  char name[AX_MAX_AXES][AX_MAX_NAME];
+} ax_axes;
+typedef struct ax_pairs { /* (source, target) */
+  uint32_t count;
+  int64_t (*v)[2];
+} ax_pairs;
+typedef struct ax_programs {
+  uint32_t count;
+  ax_program **v;
+} ax_programs;
+typedef struct ax_specs {
+  uint32_t count;
+  ax_spec *v;
+} ax_specs;
+typedef struct ax_literal { /* a dense row-major array */
+  ax_type type;
+  void *data;
+} ax_literal;
+
+typedef enum ax_param_kind {
+  AX_PARAM_I64,      /* int64_t */
+  AX_PARAM_BOOL,     /* bool */
+  AX_PARAM_DTYPE,    /* ax_dtype */
+  AX_PARAM_DIMS,     /* ax_dims */
+  AX_PARAM_AXES,     /* ax_axes */
+  AX_PARAM_PAIRS,    /* ax_pairs */
+  AX_PARAM_PROGRAM,  /* ax_program *, retained by the program that holds it */
+  AX_PARAM_PROGRAMS, /* ax_programs, likewise */
+  AX_PARAM_LITERAL,  /* ax_literal */
+  AX_PARAM_MESH,     /* ax_mesh */
+  AX_PARAM_SPECS     /* ax_specs; axis numbers refer to the same record's AX_PARAM_MESH */
+} ax_param_kind;
+
+typedef struct ax_param {
+  const char *name;
+  ax_param_kind kind;
+  size_t offset;
+} ax_param;
+
+/* --- Equations --- */
+typedef struct ax_eqn {
+  const ax_prim *prim;
+  const void *params; /* as prim->params describes; NULL when there are none */
+  const uint32_t *in; /* value ids */
+  uint32_t in_count, out, out_count; /* results are the consecutive ids out .. out + out_count */
+  uint32_t line;      /* in the text it was parsed from; 0 when traced */
+} ax_eqn;
+
+/* --- infer: types of the operands -> types of the results (dtype, shape; the driver fills axis sets for LOCAL primitives). --- */
+typedef struct ax_infer {
+  const ax_prim *prim;
+  const ax_mesh *axes; /* the axis environment */
+  const void *params;
+  const ax_type *in;
+  uint32_t in_count, out_count;
+  ax_type *out; /* out_count entries, zeroed */
+} ax_infer;
+
+/* --- eval: reference semantics over arrays. LOCAL: one lane. COLLECTIVE: all members of one group, in the order of the axes
+   it names. REGION: any set of devices that got here together. --- */
+typedef struct ax_tensor { /* dense, row-major */
+  ax_dtype dtype;
+  uint32_t rank;
+  int64_t dims[AX_MAX_RANK];
+  void *data;
+} ax_tensor;
+typedef struct ax_eval {
+  const ax_eqn *eqn;
+  const ax_mesh *axes;
+  uint32_t lanes;
+  const int64_t *device;       /* a lane's device id, row-major over `axes` */
+  ax_tensor *const *in;        /* in[operand][lane] */
+  ax_tensor *const *out;       /* out[result][lane]; allocated by the driver for LOCAL and COLLECTIVE */
+  struct ax_evaluator *driver; /* for REGION: xform/evaluate.h */
+} ax_eval;
+
+/* --- vary: the axes along which a result may differ between devices, from those of the operands. What is computed, not what
+   is declared: it drives "what is equal is computed once". --- */
+typedef struct ax_vary {
+  const ax_eqn *eqn;
+  const ax_mesh *axes;
+  const ax_axis_set *in;
+  ax_axis_set *out;
+} ax_vary;
+
+/* --- jvp and linearize: fill out and tangent_out. A tangent may be the symbolic zero (ax_is_zero). Rules for linearize add
+   only equations that either do not depend on tangents or are linear in them. --- */
+typedef struct ax_jvp {
+  const ax_eqn *eqn;
+  const ax_value *in, *tangent_in;
+  ax_value *out, *tangent_out;
+} ax_jvp;
+
+/* --- transpose: cotangents of the results -> cotangents of the linear operands. --- */
+typedef struct ax_transpose {
+  const ax_eqn *eqn;
+  const ax_type *in_types;
+  const bool *linear;    /* which operands the cotangent is wanted for */
+  const ax_value *in;    /* the others' values */
+  const ax_value *cotangent; /* of each result; may be the symbolic zero */
+  ax_value *out;         /* of each linear operand; starts as the symbolic zero */
+} ax_transpose;
+
+/* --- batch: operands with a batch dimension (or -1) -> results with theirs. --- */
+typedef struct ax_batch {
+  const ax_eqn *eqn;
+  const ax_value *in;
+  const int *in_dim;
+  int64_t size;
+  const char *axis; /* the name of the axis being batched; NULL when it has none */
+  ax_value *out;
+  int *out_dim; /* starts as 0 */
+} ax_batch;
+
+typedef enum ax_prim_kind {
+  AX_LOCAL,      /* each device for itself; operands' varying sets are made equal by implicit pvary */
+  AX_COLLECTIVE, /* between the devices of the axes in its parameter "axes" */
+  AX_REGION      /* holds programs: cond, scan, while, shard_map */
+} ax_prim_kind;
+
+struct ax_lower; /* loop/lower.h */
+struct ax_hlo;   /* hlo/hlo.h */
+
+/* No slot is NULL: a shared rule (prim/rules.h) or the matching `ax_absent_*`. */
+struct ax_prim {
+  const char *name;
+  ax_prim_kind kind;
+  int in_count, out_count; /* -1: any; then infer is called with out_count from count_outs */
+  uint32_t (*count_outs)(const void *params);
+  const ax_param *params;
+  uint32_t param_count;
+  size_t params_bytes;
+  ax_status (*infer)(const ax_infer *args);
+  ax_status (*eval)(const ax_eval *args);
+  void (*vary)(const ax_vary *args);
+  void (*jvp)(const ax_jvp *args);
+  void (*linearize)(const ax_jvp *args);
+  void (*transpose)(const ax_transpose *args);
+  void (*batch)(const ax_batch *args);
+  ax_status (*lower)(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
+  ax_status (*hlo)(struct ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */
+};
+
+/* The table of all primitives, defined by prim/table.c from prims.def. */
+extern const ax_prim *const ax_prims[];
+extern const uint32_t ax_prim_count;
+const ax_prim *ax_prim_find(const char *name, size_t length); /* NULL when there is none */
+
+#endif

@@ -1,0 +1,128 @@
+/* Programs as objects: references, questions about them, equality, tracing and calling. */
+#include "ir/program.h"
+
+#include <string.h>
+
+ax_program *ax_program_retain(ax_program *program) {
+  atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed);
+  return program;
+}
+
+void ax_program_release(ax_program *program) {
+  if (program == NULL || atomic_fetch_sub(&program->references, 1) != 1) return;
+  for (uint32_t i = 0; i < program->eqn_count; i++)
+    if (program->eqns[i].params != NULL) ax_params_release(program->eqns[i].prim, program->eqns[i].params);
+  ax_arena_deinit(&program->arena);
+  ax_free(program);
+}
+
+uint32_t ax_program_in_count(const ax_program *program) { return program->in_count; }
+uint32_t ax_program_out_count(const ax_program *program) { return program->out_count; }
+const ax_mesh *ax_program_axes(const ax_program *program) { return &program->axes; }
+
+const ax_type *ax_program_in_type(const ax_program *program, uint32_t index) {
+  return index < program->in_count ? &program->types[index] : NULL;
+}
+
+const ax_type *ax_program_out_type(const ax_program *program, uint32_t index) {
+  return index < program->out_count ? &program->types[program->outs[index]] : NULL;
+}
+
+void ax_string_free(char *text) { ax_free(text); }
+
+static bool eqn_equal(const ax_eqn *a, const ax_eqn *b) {
+  return a->prim == b->prim && a->in_count == b->in_count && a->out_count == b->out_count &&
+         memcmp(a->in, b->in, a->in_count * sizeof a->in[0]) == 0 && ax_params_equal(a->prim, a->params, b->params);
+}
+
+bool ax_program_equal(const ax_program *a, const ax_program *b) {
+  if (a == b) return true;
+  if (a->hash != b->hash || a->in_count != b->in_count || a->out_count != b->out_count ||
+      a->value_count != b->value_count || a->eqn_count != b->eqn_count || a->axes.count != b->axes.count ||
+      memcmp(a->outs, b->outs, a->out_count * sizeof a->outs[0]) != 0)
+    return false;
+  for (uint32_t i = 0; i < a->value_count; i++)
+    if (!ax_type_equal(&a->types[i], &b->types[i])) return false;
+  for (uint32_t i = 0; i < a->eqn_count; i++)
+    if (!eqn_equal(&a->eqns[i], &b->eqns[i])) return false;
+  for (uint32_t i = 0; i < a->axes.count; i++)
+    if (strcmp(a->axes.axis[i].name, b->axes.axis[i].name) != 0 || a->axes.axis[i].size != b->axes.axis[i].size)
+      return false;
+  return true;
+}
+
+ax_status ax_program_uses(const ax_program *program, uint32_t **out) {
+  uint32_t *uses = *out = ax_calloc(program->value_count, sizeof uses[0]);
+  if (uses == NULL) return ax_out_of_memory(program->value_count * sizeof uses[0]);
+  for (uint32_t i = 0; i < program->eqn_count; i++)
+    for (uint32_t j = 0; j < program->eqns[i].in_count; j++) uses[program->eqns[i].in[j]]++;
+  for (uint32_t i = 0; i < program->out_count; i++) uses[program->outs[i]]++;
+  return AX_OK;
+}
+
+/* --- Tracing --- */
+
+ax_status ax_trace_on(const ax_mesh *axes, ax_function function, void *context, const ax_type *in_types,
+                      uint32_t in_count, uint32_t out_count, ax_program **out) {
+  *out = NULL;
+  ax_builder builder;
+  ax_value *values = ax_calloc(in_count + out_count, sizeof values[0]);
+  if (values == NULL) return ax_out_of_memory((in_count + out_count) * sizeof values[0]);
+  ax_builder_begin(&builder, axes);
+  for (uint32_t i = 0; i < in_count; i++) values[i] = ax_builder_input(&builder, &in_types[i]);
+  if (!ax_failed()) function(values, values + in_count, context);
+  ax_status status = ax_builder_finish(&builder, values + in_count, out_count, out, NULL, NULL);
+  ax_free(values);
+  return status;
+}
+
+ax_status ax_trace(ax_function function, void *context, const ax_type *in_types, uint32_t in_count, uint32_t out_count,
+                   ax_program **out) {
+  const ax_mesh none = {0};
+  return ax_trace_on(&none, function, context, in_types, in_count, out_count, out);
+}
+
+static ax_status check_call(const ax_program *program, uint32_t in_count, uint32_t out_count) {
+  if (in_count == program->in_count && out_count == program->out_count) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "call: the program takes %u values and gives %u, not %u and %u",
+                  program->in_count, program->out_count, in_count, out_count);
+}
+
+/* map: program value id -> handle in the current trace. */
+static void replay(const ax_program *program, ax_value *map) {
+  for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    ax_value *in = ax_arena_alloc(&ax_builder_current()->arena, eqn->in_count * sizeof in[0]);
+    if (in == NULL) {
+      ax_fail(ax_out_of_memory(eqn->in_count * sizeof in[0]));
+      return;
+    }
+    for (uint32_t j = 0; j < eqn->in_count; j++) in[j] = map[eqn->in[j]];
+    ax_emit(eqn->prim, eqn->params, in, eqn->in_count, map + eqn->out, eqn->out_count);
+  }
+}
+
+static void check_argument(const ax_program *program, uint32_t index, ax_value value) {
+  ax_type type = ax_typeof(value);
+  if (ax_failed() || (type.dtype == program->types[index].dtype && ax_same_shape(&type, &program->types[index]))) return;
+  const ax_mesh *axes = &ax_builder_current()->axes;
+  ax_fail(ax_error(AX_INVALID_ARGUMENT, "call: operand %u is %s, but the program takes %s", index,
+                   ax_type_string(&type, axes), ax_type_string(&program->types[index], axes)));
+}
+
+void ax_call(const ax_program *program, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
+  for (uint32_t i = 0; i < out_count; i++) out[i] = ax_poison;
+  if (ax_failed()) return;
+  ax_status status = check_call(program, in_count, out_count);
+  ax_value *map = status == AX_OK ? ax_arena_alloc(&ax_builder_current()->arena, program->value_count * sizeof map[0]) : NULL;
+  if (map == NULL) {
+    ax_fail(status != AX_OK ? status : ax_out_of_memory(program->value_count * sizeof map[0]));
+    return;
+  }
+  for (uint32_t i = 0; i < in_count; i++) {
+    check_argument(program, i, in[i]);
+    map[i] = in[i];
+  }
+  replay(program, map);
+  for (uint32_t i = 0; i < out_count && !ax_failed(); i++) out[i] = map[program->outs[i]];
+}

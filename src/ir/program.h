@@ -1,0 +1,111 @@
+/* The program's inside, and the builder that makes one. */
+#ifndef AX_IR_PROGRAM_H
+#define AX_IR_PROGRAM_H
+
+#include <stdatomic.h>
+
+#include "ir/prim.h"
+
+struct ax_program {
+  atomic_uint references;
+  ax_arena arena; /* owns all below */
+  ax_mesh axes;   /* the axis environment; a nested program's begins with its parent's */
+  uint32_t in_count, out_count, value_count, eqn_count;
+  const ax_type *types; /* by value id; 0 .. in_count are the inputs */
+  const ax_eqn *eqns;
+  const uint32_t *outs; /* value ids */
+  uint64_t hash;        /* of structure, parameters and types; not of lines */
+};
+
+static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) {
+  return (const char *)eqn->params + param->offset;
+}
+
+/* --- Types --- */
+int ax_dtype_find(const char *name, size_t length); /* AX_NO_DTYPE when there is none */
+typedef enum ax_dtype_kind { AX_KIND_BOOL, AX_KIND_SIGNED, AX_KIND_UNSIGNED, AX_KIND_FLOAT } ax_dtype_kind;
+typedef struct ax_dtype_info {
+  const char *name, *hlo, *numpy; /* "f32", "f32", "<f4"; numpy is NULL where NumPy has no such dtype */
+  size_t bytes;
+  ax_dtype_kind kind;
+} ax_dtype_info;
+const ax_dtype_info *ax_dtype_get(ax_dtype dtype); /* never NULL */
+bool ax_is_float(ax_dtype dtype);
+void ax_type_text(ax_text *text, const ax_type *type, const ax_mesh *axes); /* f32[4,8]{V:data,model} */
+/* A short-lived rendering for messages: a ring of thread-local buffers, good for 8 calls. */
+const char *ax_type_string(const ax_type *type, const ax_mesh *axes);
+const char *ax_axis_set_string(ax_axis_set set, const ax_mesh *axes);
+bool ax_same_shape(const ax_type *a, const ax_type *b);
+int64_t ax_dims_elems(uint32_t rank, const int64_t *dims);
+
+/* --- Axes --- */
+/* The set of the named axes. AX_INVALID_ARGUMENT: an axis unknown in `axes` (the message lists those it has) or named twice. */
+AX_MUST_USE ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set *out);
+AX_MUST_USE ax_status ax_axes_parse(const char *names, ax_axes *out); /* "data" or "data,model" */
+int64_t ax_axis_set_size(ax_axis_set set, const ax_mesh *axes); /* product of the sizes */
+ax_axis_set ax_checked_axes(const ax_mesh *axes);
+ax_axis_set ax_all_axes(const ax_mesh *axes);
+int64_t ax_mesh_coordinate(const ax_mesh *mesh, int64_t device, uint32_t axis);
+/* Row-major index of a device's coordinates along the named axes, in the order named. */
+int64_t ax_axes_index(const ax_axes *names, const ax_mesh *axes, int64_t device);
+ax_axis_set ax_spec_set(const ax_spec *spec);
+void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh);
+
+/* --- Parameters --- */
+ax_status ax_params_copy(ax_arena *arena, const ax_prim *prim, const void *params, const void **out); /* deep; retains programs */
+void ax_params_release(const ax_prim *prim, const void *params);                                       /* the programs in it */
+bool ax_params_equal(const ax_prim *prim, const void *a, const void *b);
+uint64_t ax_params_hash(uint64_t seed, const ax_prim *prim, const void *params);
+
+/* --- Builder: one trace in progress. Builders of a thread form a stack; the innermost is current. --- */
+typedef struct ax_builder {
+  uint64_t serial; /* what handles carry */
+  struct ax_builder *parent;
+  ax_mesh axes;
+  ax_arena arena;
+  ax_type *types;
+  ax_eqn *eqns;
+  uint32_t value_count, value_capacity, eqn_count, eqn_capacity, in_count, line;
+  ax_value *captured; /* values of enclosing traces used here, and the local ids that stand for them */
+  uint32_t *captured_ids;
+  uint32_t captured_count, captured_capacity, captured_ids_capacity;
+  bool seals; /* values of enclosing traces may not be used */
+  ax_status status;
+  char message[1024];
+} ax_builder;
+
+/* Makes a fresh builder current. `axes` NULL: the environment of the enclosing trace, or none. */
+void ax_builder_begin(ax_builder *builder, const ax_mesh *axes);
+/* Adds an input. All inputs come before the first equation. */
+ax_value ax_builder_input(ax_builder *builder, const ax_type *type);
+/* Ends the trace whatever happens. The program's inputs are the captured values first, then the declared inputs. When
+   `captured` is NULL captures are an error; otherwise it receives the enclosing trace's handles: ax_free. */
+AX_MUST_USE ax_status ax_builder_finish(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out,
+                                        ax_value **captured, uint32_t *captured_count);
+/* Ends the trace and throws it away. */
+void ax_builder_cancel(ax_builder *builder);
+
+ax_builder *ax_builder_current(void); /* NULL when no trace is in progress */
+/* Keeps the first error in the current trace, from this thread's message. */
+void ax_fail(ax_status status);
+bool ax_failed(void); /* the current trace has an error (or there is none) */
+
+/* Adds an equation to the current trace, exactly as given, after checking it. Fills `out` (out_count handles), with poison on
+   failure. `params` is copied. */
+void ax_emit(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,
+             uint32_t out_count);
+uint32_t ax_prim_outs(const ax_prim *prim, const void *params);
+/* Infers result types, axis sets included, with the equation in the message on failure. */
+AX_MUST_USE ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *params, const ax_type *in,
+                                     uint32_t in_count, ax_type *out, uint32_t out_count);
+
+extern const ax_value ax_poison; /* trace 0 */
+extern const ax_value ax_zero;   /* the symbolic zero of transforms; never an operand */
+static inline bool ax_is_zero(ax_value value) { return value.trace == UINT64_MAX; }
+/* The id of a value in the current trace: captures it when it belongs to an enclosing one. AX_NONE for poison. */
+uint32_t ax_value_id(ax_value value);
+
+/* Uses of each value (operands and outputs); owned by the caller: ax_free. */
+AX_MUST_USE ax_status ax_program_uses(const ax_program *program, uint32_t **out);
+
+#endif

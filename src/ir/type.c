@@ -1,0 +1,292 @@
+/* Dtypes, meshes, specs and types: the one table of dtypes, and text for messages. */
+#include "ir/program.h"
+
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+static const ax_dtype_info dtypes[AX_DTYPE_COUNT] = {
+    [AX_NO_DTYPE] = {"?", "?", NULL, 0, AX_KIND_BOOL},
+    [AX_BOOL] = {"bool", "i1", "|b1", 1, AX_KIND_BOOL},
+    [AX_S8] = {"s8", "i8", "|i1", 1, AX_KIND_SIGNED},
+    [AX_S16] = {"s16", "i16", "<i2", 2, AX_KIND_SIGNED},
+    [AX_S32] = {"s32", "i32", "<i4", 4, AX_KIND_SIGNED},
+    [AX_S64] = {"s64", "i64", "<i8", 8, AX_KIND_SIGNED},
+    [AX_U8] = {"u8", "ui8", "|u1", 1, AX_KIND_UNSIGNED},
+    [AX_U16] = {"u16", "ui16", "<u2", 2, AX_KIND_UNSIGNED},
+    [AX_U32] = {"u32", "ui32", "<u4", 4, AX_KIND_UNSIGNED},
+    [AX_U64] = {"u64", "ui64", "<u8", 8, AX_KIND_UNSIGNED},
+    [AX_BF16] = {"bf16", "bf16", NULL, 2, AX_KIND_FLOAT},
+    [AX_F16] = {"f16", "f16", "<f2", 2, AX_KIND_FLOAT},
+    [AX_F32] = {"f32", "f32", "<f4", 4, AX_KIND_FLOAT},
+    [AX_F64] = {"f64", "f64", "<f8", 8, AX_KIND_FLOAT},
+};
+
+const ax_dtype_info *ax_dtype_get(ax_dtype dtype) {
+  return (unsigned)dtype < AX_DTYPE_COUNT ? &dtypes[dtype] : &dtypes[AX_NO_DTYPE];
+}
+size_t ax_dtype_bytes(ax_dtype dtype) { return ax_dtype_get(dtype)->bytes; }
+const char *ax_dtype_name(ax_dtype dtype) { return ax_dtype_get(dtype)->name; }
+bool ax_is_float(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_FLOAT; }
+
+int ax_dtype_find(const char *name, size_t length) {
+  for (int i = 1; i < AX_DTYPE_COUNT; i++)
+    if (strlen(dtypes[i].name) == length && memcmp(dtypes[i].name, name, length) == 0) return i;
+  return AX_NO_DTYPE;
+}
+
+/* --- Types --- */
+
+ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims) {
+  ax_type type = {0};
+  if (rank > AX_MAX_RANK) return type;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (dims[i] < 0) return (ax_type){0};
+    type.dims[i] = dims[i];
+  }
+  type.dtype = dtype;
+  type.rank = rank;
+  return type;
+}
+
+int64_t ax_dims_elems(uint32_t rank, const int64_t *dims) {
+  int64_t elems = 1;
+  for (uint32_t i = 0; i < rank; i++) elems *= dims[i];
+  return elems;
+}
+
+int64_t ax_type_elems(const ax_type *type) { return ax_dims_elems(type->rank, type->dims); }
+
+bool ax_same_shape(const ax_type *a, const ax_type *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
+}
+
+bool ax_type_equal(const ax_type *a, const ax_type *b) {
+  return a->dtype == b->dtype && ax_same_shape(a, b) && a->varying == b->varying && a->reduced == b->reduced &&
+         a->unreduced == b->unreduced;
+}
+
+static void add_set(ax_text *text, const char *lead, ax_axis_set set, const ax_mesh *axes) {
+  const char *separator = lead;
+  for (uint32_t i = 0; axes != NULL && i < axes->count; i++)
+    if (set >> i & 1) {
+      ax_text_add(text, "%s%s", separator, axes->axis[i].name);
+      separator = ",";
+    }
+}
+
+void ax_type_text(ax_text *text, const ax_type *type, const ax_mesh *axes) {
+  ax_text_add(text, "%s[", ax_dtype_name(type->dtype));
+  for (uint32_t i = 0; i < type->rank; i++) ax_text_add(text, "%s%lld", i ? "," : "", (long long)type->dims[i]);
+  ax_text_add(text, "]");
+  if ((type->varying | type->reduced | type->unreduced) == 0) return;
+  ax_text_add(text, "{");
+  add_set(text, "V:", type->varying, axes);
+  add_set(text, type->varying ? " R:" : "R:", type->reduced, axes);
+  add_set(text, type->varying | type->reduced ? " U:" : "U:", type->unreduced, axes);
+  ax_text_add(text, "}");
+}
+
+enum { ring_slots = 8, ring_bytes = 512 };
+static _Thread_local char ring[ring_slots][ring_bytes];
+static _Thread_local unsigned ring_next;
+
+static const char *into_ring(ax_text *text) {
+  char *slot = ring[ring_next++ % ring_slots];
+  snprintf(slot, ring_bytes, "%s", text->data != NULL && !text->failed ? text->data : "?");
+  ax_text_deinit(text);
+  return slot;
+}
+
+const char *ax_type_string(const ax_type *type, const ax_mesh *axes) {
+  ax_text text = {0};
+  ax_type_text(&text, type, axes);
+  return into_ring(&text);
+}
+
+const char *ax_axis_set_string(ax_axis_set set, const ax_mesh *axes) {
+  ax_text text = {0};
+  ax_text_add(&text, "{");
+  add_set(&text, "", set, axes);
+  ax_text_add(&text, "}");
+  return into_ring(&text);
+}
+
+/* --- Meshes --- */
+
+static bool is_name(const char *text, size_t length) {
+  if (length == 0 || length >= AX_MAX_NAME || (text[0] >= '0' && text[0] <= '9')) return false;
+  if (length == 1 && text[0] == '_') return false;
+  for (size_t i = 0; i < length; i++) {
+    char c = text[i];
+    if (!(c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))) return false;
+  }
+  return true;
+}
+
+/* The next item up to `separator`, blanks trimmed; advances the cursor past it. False at the end. */
+static bool next_item(const char **cursor, char separator, const char **item, size_t *length) {
+  const char *start = *cursor;
+  if (*start == '\0') return false;
+  const char *end = strchr(start, separator);
+  size_t count = end != NULL ? (size_t)(end - start) : strlen(start);
+  *cursor = end != NULL ? end + 1 : start + count;
+  while (count > 0 && *start == ' ') start++, count--;
+  while (count > 0 && start[count - 1] == ' ') count--;
+  *item = start;
+  *length = count;
+  return true;
+}
+
+ax_status ax_mesh_parse(const char *text, ax_mesh *out) {
+  ax_mesh mesh = {0};
+  *out = mesh;
+  const char *cursor = text, *item;
+  size_t length;
+  int64_t devices = 1;
+  while (next_item(&cursor, ',', &item, &length)) {
+    const char *equals = memchr(item, '=', length);
+    size_t name_length = equals != NULL ? (size_t)(equals - item) : 0;
+    if (!is_name(item, name_length))
+      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": expected name=size, got \"%.*s\"", text, (int)length, item);
+    if (mesh.count == AX_MAX_AXES)
+      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": more than %d axes", text, AX_MAX_AXES);
+    ax_axis *axis = &mesh.axis[mesh.count];
+    memcpy(axis->name, item, name_length);
+    char *end;
+    axis->size = strtoll(equals + 1, &end, 10);
+    if (end != item + length || end == equals + 1 || axis->size < 1)
+      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": axis \"%s\" needs a size of at least 1", text, axis->name);
+    if (ax_mesh_find(&mesh, axis->name) >= 0)
+      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": axis \"%s\" is named twice", text, axis->name);
+    if (!ax_mul_i64(devices, axis->size, &devices) || devices > (int64_t)1 << 31)
+      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": more than 2^31 devices", text);
+    mesh.count++;
+  }
+  *out = mesh;
+  return AX_OK;
+}
+
+int64_t ax_mesh_devices(const ax_mesh *mesh) {
+  int64_t devices = 1;
+  for (uint32_t i = 0; i < mesh->count; i++) devices *= mesh->axis[i].size;
+  return devices;
+}
+
+int ax_mesh_find(const ax_mesh *mesh, const char *name) {
+  for (uint32_t i = 0; i < mesh->count; i++)
+    if (strcmp(mesh->axis[i].name, name) == 0) return (int)i;
+  return -1;
+}
+
+int64_t ax_mesh_coordinate(const ax_mesh *mesh, int64_t device, uint32_t axis) {
+  for (uint32_t i = mesh->count; i-- > axis + 1;) device /= mesh->axis[i].size;
+  return device % mesh->axis[axis].size;
+}
+
+/* --- Axis sets --- */
+
+ax_status ax_axes_parse(const char *names, ax_axes *out) {
+  *out = (ax_axes){0};
+  const char *cursor = names, *item;
+  size_t length;
+  while (next_item(&cursor, ',', &item, &length)) {
+    if (!is_name(item, length) || out->count == AX_MAX_AXES)
+      return ax_error(AX_INVALID_ARGUMENT, "axis names \"%s\": expected name,name,...", names);
+    memcpy(out->name[out->count++], item, length);
+  }
+  return AX_OK;
+}
+
+ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set *out) {
+  *out = 0;
+  for (uint32_t i = 0; i < names->count; i++) {
+    int axis = ax_mesh_find(axes, names->name[i]);
+    if (axis < 0)
+      return ax_error(AX_INVALID_ARGUMENT, "unknown axis name \"%s\"; the axes here are %s", names->name[i],
+                      ax_axis_set_string(ax_all_axes(axes), axes));
+    if (*out >> axis & 1) return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is named twice", names->name[i]);
+    *out |= (ax_axis_set)1 << axis;
+  }
+  return AX_OK;
+}
+
+int64_t ax_axis_set_size(ax_axis_set set, const ax_mesh *axes) {
+  int64_t size = 1;
+  for (uint32_t i = 0; i < axes->count; i++)
+    if (set >> i & 1) size *= axes->axis[i].size;
+  return size;
+}
+
+ax_axis_set ax_all_axes(const ax_mesh *axes) { return ((ax_axis_set)1 << axes->count) - 1; }
+
+ax_axis_set ax_checked_axes(const ax_mesh *axes) {
+  ax_axis_set set = 0;
+  for (uint32_t i = 0; i < axes->count; i++)
+    if (!axes->axis[i].unchecked) set |= (ax_axis_set)1 << i;
+  return set;
+}
+
+int64_t ax_axes_index(const ax_axes *names, const ax_mesh *axes, int64_t device) {
+  int64_t index = 0;
+  for (uint32_t i = 0; i < names->count; i++) {
+    int axis = ax_mesh_find(axes, names->name[i]);
+    index = index * axes->axis[axis].size + ax_mesh_coordinate(axes, device, (uint32_t)axis);
+  }
+  return index;
+}
+
+/* --- Specs --- */
+
+static ax_status add_spec_axis(ax_spec *spec, const ax_mesh *mesh, const char *text, const char *name, size_t length) {
+  uint32_t dim = spec->rank;
+  char copy[AX_MAX_NAME] = {0};
+  if (is_name(name, length)) memcpy(copy, name, length);
+  int axis = ax_mesh_find(mesh, copy);
+  if (axis < 0)
+    return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": unknown axis \"%.*s\"; the mesh has %s", text, (int)length, name,
+                    ax_axis_set_string(ax_all_axes(mesh), mesh));
+  if (ax_spec_set(spec) >> axis & 1)
+    return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": axis \"%s\" is used twice", text, copy);
+  spec->axis[dim][spec->count[dim]++] = (uint8_t)axis;
+  return AX_OK;
+}
+
+ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_spec *out) {
+  ax_spec spec = {0};
+  *out = spec;
+  const char *cursor = text, *item;
+  size_t length;
+  while (next_item(&cursor, ',', &item, &length)) {
+    if (spec.rank == AX_MAX_RANK)
+      return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": more than %d entries", text, AX_MAX_RANK);
+    bool open = length == 1 && item[0] == '_';
+    for (size_t start = 0; !open && start <= length;) {
+      const char *plus = start < length ? memchr(item + start, '+', length - start) : NULL;
+      size_t end = plus != NULL ? (size_t)(plus - item) : length;
+      AX_TRY(add_spec_axis(&spec, mesh, text, item + start, end - start));
+      start = end + 1;
+    }
+    spec.rank++;
+  }
+  *out = spec;
+  return AX_OK;
+}
+
+ax_axis_set ax_spec_set(const ax_spec *spec) {
+  ax_axis_set set = 0;
+  for (uint32_t d = 0; d < AX_MAX_RANK; d++)
+    for (uint32_t i = 0; i < spec->count[d]; i++) set |= (ax_axis_set)1 << spec->axis[d][i];
+  return set;
+}
+
+void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh) {
+  ax_text_add(text, "P(");
+  for (uint32_t d = 0; d < spec->rank; d++) {
+    ax_text_add(text, "%s", d ? ", " : "");
+    if (spec->count[d] == 0) ax_text_add(text, "_");
+    for (uint32_t i = 0; i < spec->count[d]; i++)
+      ax_text_add(text, "%s%s", i ? "+" : "", mesh->axis[spec->axis[d][i]].name);
+  }
+  ax_text_add(text, ")");
+}

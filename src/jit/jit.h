@@ -1,0 +1,22 @@
+/* Kernels to machine code through LLVM. The only room that includes LLVM headers; nothing of LLVM shows here. */
+#ifndef AX_JIT_JIT_H
+#define AX_JIT_JIT_H
+
+#include "loop/kernel.h"
+
+typedef struct ax_jit ax_jit;
+
+/* slots[k]: the base address of kernel slot k (aligned to its element). coordinates[a]: this device's coordinate along mesh
+   axis a (for AX_LEAF_AXIS). Runs the range [begin, end) of dimension 0 (0, 1 for a kernel of rank 0): ranges of a dimension
+   that is not reduced over may run at once on different threads. A slot that is stored may be the same memory as one that is
+   loaded only when every load of it is at the very position stored by the same iteration. */
+typedef void (*ax_kernel_code)(void *const *slots, const int64_t *coordinates, int64_t begin, int64_t end);
+
+/* Cheap: LLVM starts with the first compile. Used from any thread; one compile at a time. */
+AX_MUST_USE ax_status ax_jit_create(ax_jit **out);
+void ax_jit_destroy(ax_jit *jit); /* the code it made goes with it; NULL is allowed */
+
+/* Machine code for each kernel. Equal kernels (now or in an earlier call) are compiled once; the others go into one module. */
+AX_MUST_USE ax_status ax_jit_compile(ax_jit *jit, const ax_kernel *const *kernels, uint32_t count, ax_kernel_code *out);
+
+#endif

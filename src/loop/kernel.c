@@ -1,0 +1,233 @@
+#include "loop/kernel.h"
+
+#include <string.h>
+
+#include "ir/program.h"
+
+static const struct {
+  const char *name;
+  int arity;
+} scalars[] = {
+    {"none", 0},
+#define AX_SCALAR(name, text, arity) {text, arity},
+#include "loop/scalar.def"
+#undef AX_SCALAR
+    {"const", 0},
+    {"index", 0},
+    {"axis", 0},
+    {"load", 0},
+};
+
+int ax_scalar_arity(ax_scalar op) { return scalars[op].arity; }
+const char *ax_scalar_name(ax_scalar op) { return scalars[op].name; }
+
+ax_kernel *ax_kernel_create(ax_arena *arena, uint32_t rank, uint32_t reduce_rank, const int64_t *dims) {
+  ax_kernel *kernel = ax_arena_alloc(arena, sizeof *kernel);
+  if (kernel == NULL) return NULL;
+  kernel->arena = arena;
+  kernel->rank = rank;
+  kernel->reduce_rank = reduce_rank;
+  if (rank > 0) memcpy(kernel->dims, dims, rank * sizeof dims[0]);
+  return kernel;
+}
+
+/* Room for one more item in an arena array, doubling. False when there is no memory. */
+static bool reserve(ax_kernel *kernel, void *items, size_t item_bytes, uint32_t count, uint32_t *capacity) {
+  if (kernel->failed) return false;
+  if (count < *capacity) return true;
+  uint32_t larger = *capacity < 8 ? 8 : *capacity * 2;
+  void *old, *fresh = ax_arena_alloc(kernel->arena, larger * item_bytes);
+  if (fresh == NULL) {
+    kernel->failed = true;
+    return false;
+  }
+  memcpy(&old, items, sizeof old);
+  if (count > 0) memcpy(fresh, old, count * item_bytes);
+  memcpy(items, &fresh, sizeof fresh);
+  *capacity = larger;
+  return true;
+}
+
+uint32_t ax_kernel_slot(ax_kernel *kernel, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
+  if (!reserve(kernel, &kernel->slots, sizeof kernel->slots[0], kernel->slot_count, &kernel->slot_capacity)) return 0;
+  ax_slot *slot = &kernel->slots[kernel->slot_count];
+  *slot = (ax_slot){.dtype = dtype, .rank = rank};
+  if (rank > 0) memcpy(slot->dims, dims, rank * sizeof dims[0]);
+  return kernel->slot_count++;
+}
+
+static bool at_equal(const ax_at *a, const ax_at *b) {
+  return a->dim == b->dim && (a->dim < 0 || a->coef == b->coef) && a->offset == b->offset && a->dynamic == b->dynamic &&
+         (a->dynamic == AX_NONE || a->limit == b->limit);
+}
+
+static bool ats_equal(const ax_at *a, const ax_at *b, uint32_t rank) {
+  for (uint32_t d = 0; d < rank; d++)
+    if (!at_equal(&a[d], &b[d])) return false;
+  return true;
+}
+
+static bool expr_equal(const ax_kernel *kernel, const ax_expr *a, const ax_expr *b) {
+  if (a->op != b->op || a->dtype != b->dtype || a->imm != b->imm || memcmp(a->arg, b->arg, sizeof a->arg) != 0) return false;
+  return a->op != AX_LEAF_LOAD || (a->slot == b->slot && ats_equal(a->at, b->at, kernel->slots[a->slot].rank));
+}
+
+static ax_ex add(ax_kernel *kernel, const ax_expr *expr) {
+  if (kernel->failed) return 0;
+  for (uint32_t i = 0; i < kernel->expr_count; i++)
+    if (expr_equal(kernel, &kernel->exprs[i], expr)) return i;
+  if (!reserve(kernel, &kernel->exprs, sizeof kernel->exprs[0], kernel->expr_count, &kernel->expr_capacity)) return 0;
+  kernel->exprs[kernel->expr_count] = *expr;
+  return kernel->expr_count++;
+}
+
+static ax_ex leaf(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, int64_t imm) {
+  return add(kernel, &(ax_expr){.op = op, .dtype = dtype, .arg = {AX_NONE, AX_NONE, AX_NONE}, .imm = imm});
+}
+
+ax_ex ax_kernel_const(ax_kernel *kernel, ax_dtype dtype, int64_t bits) {
+  return leaf(kernel, AX_LEAF_CONST, dtype, bits);
+}
+ax_ex ax_kernel_index(ax_kernel *kernel, uint32_t dim) { return leaf(kernel, AX_LEAF_INDEX, AX_S64, dim); }
+ax_ex ax_kernel_axis(ax_kernel *kernel, uint32_t axis) { return leaf(kernel, AX_LEAF_AXIS, AX_S64, axis); }
+
+ax_ex ax_kernel_load(ax_kernel *kernel, uint32_t slot, const ax_at *at) {
+  if (kernel->failed) return 0;
+  ax_expr expr = {.op = AX_LEAF_LOAD, .dtype = kernel->slots[slot].dtype, .arg = {AX_NONE, AX_NONE, AX_NONE}, .slot = slot};
+  expr.at = ax_arena_copy(kernel->arena, at, kernel->slots[slot].rank * sizeof at[0]);
+  kernel->failed = expr.at == NULL;
+  return add(kernel, &expr);
+}
+
+ax_ex ax_kernel_op(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c) {
+  return add(kernel, &(ax_expr){.op = op, .dtype = dtype, .arg = {a, b, c}});
+}
+
+ax_ex ax_kernel_op_imm(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, int64_t imm) {
+  return add(kernel, &(ax_expr){.op = op, .dtype = dtype, .arg = {a, AX_NONE, AX_NONE}, .imm = imm});
+}
+
+void ax_kernel_store(ax_kernel *kernel, uint32_t slot, const ax_at *at, ax_ex expr, ax_scalar reduce) {
+  if (!reserve(kernel, &kernel->stores, sizeof kernel->stores[0], kernel->store_count, &kernel->store_capacity)) return;
+  const ax_at *copy = ax_arena_copy(kernel->arena, at, kernel->slots[slot].rank * sizeof at[0]);
+  kernel->failed = copy == NULL;
+  if (copy != NULL) kernel->stores[kernel->store_count++] = (ax_store){slot, expr, reduce, copy};
+}
+
+void ax_at_identity(ax_at *at, uint32_t rank) {
+  for (uint32_t d = 0; d < rank; d++) at[d] = (ax_at){.dim = (int)d, .coef = 1, .dynamic = AX_NONE};
+}
+
+bool ax_at_is_identity(const ax_at *at, uint32_t rank) {
+  for (uint32_t d = 0; d < rank; d++)
+    if (at[d].dim != (int)d || at[d].coef != 1 || at[d].offset != 0 || at[d].dynamic != AX_NONE) return false;
+  return true;
+}
+
+/* --- Structure --- */
+
+static uint64_t hash_at(uint64_t hash, const ax_at *at, uint32_t rank) {
+  for (uint32_t d = 0; d < rank; d++) {
+    int64_t words[] = {at[d].dim, at[d].dim < 0 ? 0 : at[d].coef, at[d].offset, at[d].dynamic,
+                       at[d].dynamic == AX_NONE ? 0 : at[d].limit};
+    hash = ax_hash_bytes(hash, words, sizeof words);
+  }
+  return hash;
+}
+
+uint64_t ax_kernel_hash(const ax_kernel *kernel) {
+  uint64_t hash = ax_hash_bytes(AX_HASH_SEED, kernel->dims, kernel->rank * sizeof kernel->dims[0]);
+  hash = ax_hash_bytes(hash, &kernel->reduce_rank, sizeof kernel->reduce_rank);
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    const ax_expr *expr = &kernel->exprs[i];
+    int64_t words[] = {expr->op, expr->dtype, expr->arg[0], expr->arg[1], expr->arg[2], expr->imm, expr->slot};
+    hash = ax_hash_bytes(hash, words, sizeof words);
+    if (expr->op == AX_LEAF_LOAD) hash = hash_at(hash, expr->at, kernel->slots[expr->slot].rank);
+  }
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    const ax_store *store = &kernel->stores[i];
+    int64_t words[] = {store->slot, store->expr, store->reduce};
+    hash = ax_hash_bytes(hash, words, sizeof words);
+    hash = hash_at(hash, store->at, kernel->slots[store->slot].rank);
+  }
+  return hash;
+}
+
+static bool slots_equal(const ax_kernel *a, const ax_kernel *b) {
+  if (a->slot_count != b->slot_count) return false;
+  for (uint32_t i = 0; i < a->slot_count; i++) {
+    const ax_slot *x = &a->slots[i], *y = &b->slots[i];
+    if (x->dtype != y->dtype || x->rank != y->rank || memcmp(x->dims, y->dims, x->rank * sizeof x->dims[0]) != 0)
+      return false;
+  }
+  return true;
+}
+
+static bool stores_equal(const ax_kernel *a, const ax_kernel *b) {
+  if (a->store_count != b->store_count) return false;
+  for (uint32_t i = 0; i < a->store_count; i++) {
+    const ax_store *x = &a->stores[i], *y = &b->stores[i];
+    if (x->slot != y->slot || x->expr != y->expr || x->reduce != y->reduce ||
+        !ats_equal(x->at, y->at, a->slots[x->slot].rank))
+      return false;
+  }
+  return true;
+}
+
+bool ax_kernel_equal(const ax_kernel *a, const ax_kernel *b) {
+  if (a->rank != b->rank || a->reduce_rank != b->reduce_rank || a->expr_count != b->expr_count ||
+      memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0 || !slots_equal(a, b))
+    return false;
+  for (uint32_t i = 0; i < a->expr_count; i++)
+    if (!expr_equal(a, &a->exprs[i], &b->exprs[i])) return false;
+  return stores_equal(a, b);
+}
+
+/* --- Text --- */
+
+static void add_at(ax_text *text, const ax_at *at, uint32_t rank) {
+  ax_text_add(text, "[");
+  for (uint32_t d = 0; d < rank; d++) {
+    const char *plus = "";
+    ax_text_add(text, "%s", d ? ", " : "");
+    if (at[d].dim >= 0) {
+      if (at[d].coef != 1) ax_text_add(text, "%lld*", (long long)at[d].coef);
+      ax_text_add(text, "i%d", at[d].dim);
+      plus = "+";
+    }
+    if (at[d].offset != 0 || (at[d].dim < 0 && at[d].dynamic == AX_NONE)) {
+      ax_text_add(text, "%s%lld", plus, (long long)at[d].offset);
+      plus = "+";
+    }
+    if (at[d].dynamic != AX_NONE) ax_text_add(text, "%sclamp(e%u, %lld)", plus, at[d].dynamic, (long long)at[d].limit);
+  }
+  ax_text_add(text, "]");
+}
+
+static void add_expr(ax_text *text, const ax_kernel *kernel, ax_ex id) {
+  const ax_expr *expr = &kernel->exprs[id];
+  ax_text_add(text, "  e%u:%s = %s", id, ax_dtype_name(expr->dtype), ax_scalar_name(expr->op));
+  for (int i = 0; i < ax_scalar_arity(expr->op); i++) ax_text_add(text, " e%u", expr->arg[i]);
+  if (expr->op == AX_LEAF_LOAD) {
+    ax_text_add(text, " s%u", expr->slot);
+    add_at(text, expr->at, kernel->slots[expr->slot].rank);
+  } else if (expr->op > AX_SCALAR_COUNT - 1 || expr->op == AX_SCALAR_INTEGER_POW) {
+    ax_text_add(text, " %lld", (long long)expr->imm);
+  }
+  ax_text_add(text, "\n");
+}
+
+void ax_kernel_text(ax_text *text, const ax_kernel *kernel) {
+  ax_text_add(text, "for");
+  for (uint32_t d = 0; d < kernel->rank; d++)
+    ax_text_add(text, "%s i%u<%lld", d == kernel->rank - kernel->reduce_rank ? " reduce" : "", d, (long long)kernel->dims[d]);
+  ax_text_add(text, "\n");
+  for (uint32_t i = 0; i < kernel->expr_count; i++) add_expr(text, kernel, i);
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    const ax_store *store = &kernel->stores[i];
+    ax_text_add(text, "  s%u", store->slot);
+    add_at(text, store->at, kernel->slots[store->slot].rank);
+    ax_text_add(text, store->reduce != AX_SCALAR_NONE ? " = reduce %s e%u\n" : " = %s""e%u\n",
+                store->reduce != AX_SCALAR_NONE ? ax_scalar_name(store->reduce) : "", store->expr);
+  }
+}

@@ -1,0 +1,96 @@
+/* A kernel: one loop nest over a rectangular index space, storing one or more expressions.
+
+     for i in dims[0 .. rank):                    the last reduce_rank dimensions are reduced over
+       for each store s:  slot[s.slot][ s.at(i) ]  =  expr(i)      when s.reduce is AX_SCALAR_NONE (may use every dimension)
+                          slot[s.slot][ s.at(i) ]  =  reduce over the reduced dimensions of expr(i)          otherwise
+
+   Slots are the arrays it touches: dense, row-major. A kernel knows nothing of programs, buffers or devices, so equal kernels
+   are compiled once. Kernels live in an arena; adding nodes fails only for lack of memory, which is remembered in `failed`. */
+#ifndef AX_LOOP_KERNEL_H
+#define AX_LOOP_KERNEL_H
+
+#include "axle/type.h"
+#include "base/base.h"
+
+typedef enum ax_scalar {
+  AX_SCALAR_NONE = 0,
+#define AX_SCALAR(name, text, arity) AX_SCALAR_##name,
+#include "loop/scalar.def"
+#undef AX_SCALAR
+  AX_SCALAR_COUNT,
+  /* leaves */
+  AX_LEAF_CONST = AX_SCALAR_COUNT, /* imm: the element's bits, zero-extended */
+  AX_LEAF_INDEX,                   /* s64: the loop index of dimension imm */
+  AX_LEAF_AXIS,                    /* s64: this device's coordinate along mesh axis imm */
+  AX_LEAF_LOAD                     /* of slot, at `at` */
+} ax_scalar;
+
+int ax_scalar_arity(ax_scalar op);
+const char *ax_scalar_name(ax_scalar op);
+
+/* A node of a kernel's expression graph: its index in `exprs`; operands come before users. */
+typedef uint32_t ax_ex;
+
+/* Position along one dimension of a slot:  coef * i[dim] + offset + clamp(dynamic, 0, limit).
+   dim is -1 for none; dynamic is AX_NONE or an s64 node that does not depend on any loop index. */
+typedef struct ax_at {
+  int dim;
+  int64_t coef, offset, limit;
+  ax_ex dynamic;
+} ax_at;
+
+typedef struct ax_expr {
+  ax_scalar op;
+  ax_dtype dtype; /* of the result */
+  ax_ex arg[3];
+  int64_t imm;
+  uint32_t slot;   /* LOAD */
+  const ax_at *at; /* LOAD: one a dimension of the slot */
+} ax_expr;
+
+typedef struct ax_slot {
+  ax_dtype dtype;
+  uint32_t rank;
+  int64_t dims[AX_MAX_RANK];
+} ax_slot;
+
+typedef struct ax_store {
+  uint32_t slot;
+  ax_ex expr;       /* of the slot's dtype; for a bf16/f16 ADD reduction too: it accumulates in f32 and rounds once */
+  ax_scalar reduce; /* NONE, ADD, MUL, MAX, MIN, AND or OR */
+  const ax_at *at;  /* one a dimension of the slot */
+} ax_store;
+
+typedef struct ax_kernel {
+  ax_arena *arena;
+  bool failed;
+  uint32_t rank, reduce_rank;
+  int64_t dims[AX_MAX_RANK + AX_MAX_RANK];
+  uint32_t expr_count, slot_count, store_count, expr_capacity, slot_capacity, store_capacity;
+  ax_expr *exprs;
+  ax_slot *slots;
+  ax_store *stores;
+} ax_kernel;
+
+ax_kernel *ax_kernel_create(ax_arena *arena, uint32_t rank, uint32_t reduce_rank, const int64_t *dims); /* NULL: no memory */
+uint32_t ax_kernel_slot(ax_kernel *kernel, ax_dtype dtype, uint32_t rank, const int64_t *dims);
+ax_ex ax_kernel_const(ax_kernel *kernel, ax_dtype dtype, int64_t bits);
+ax_ex ax_kernel_index(ax_kernel *kernel, uint32_t dim);
+ax_ex ax_kernel_axis(ax_kernel *kernel, uint32_t axis);
+ax_ex ax_kernel_load(ax_kernel *kernel, uint32_t slot, const ax_at *at);
+/* Equal nodes are shared. Unused operands are AX_NONE. */
+ax_ex ax_kernel_op(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c);
+ax_ex ax_kernel_op_imm(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, int64_t imm);
+void ax_kernel_store(ax_kernel *kernel, uint32_t slot, const ax_at *at, ax_ex expr, ax_scalar reduce);
+
+/* at[d] = i[d]: the slot's dimensions are the loop's first ones. */
+void ax_at_identity(ax_at *at, uint32_t rank);
+bool ax_at_is_identity(const ax_at *at, uint32_t rank);
+
+/* Structure only: equal kernels give the same machine code. */
+uint64_t ax_kernel_hash(const ax_kernel *kernel);
+bool ax_kernel_equal(const ax_kernel *a, const ax_kernel *b);
+/* For messages and golden files. */
+void ax_kernel_text(ax_text *text, const ax_kernel *kernel);
+
+#endif
