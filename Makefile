@@ -1,0 +1,44 @@
+# The commands of the house. Each first installs what a bare Debian 12 lacks (cmake/setup); CMakeLists.txt does the rest.
+#
+#   make             build the library, the command, the examples and the tests
+#   make run         train the digit classifier; make run ARGS="--mesh data=256"
+#   make test        all checks, under the sanitizers too
+#   make bench       ours and theirs in one run -> build/bench.csv; AXLE_JAX_PYTHON names an interpreter that has JAX
+#   make oracle      compare with JAX, live; needs AXLE_JAX_PYTHON
+#   make install     PREFIX=/usr/local
+#   make clean       remove what was built
+#
+# BUILD=folder builds elsewhere than in build/; CC=clang is taken when a folder is first configured.
+
+BUILD ?= build
+PREFIX ?= /usr/local
+ARGS ?=
+
+.PHONY: all setup run test bench oracle install clean
+
+all: setup
+	@cmake/build $(BUILD) all
+
+setup:
+	@cmake/setup
+
+run: all
+	@$(BUILD)/examples/digits data/digits.csv.gz $(ARGS)
+
+test: setup
+	@cmake/run-tests $(BUILD)
+
+bench: all
+	@cmake/setup cmake/packages-bench.txt
+	@cmake/build $(BUILD) bench_programs
+	@AXLE_BUILD=$(BUILD) bench/run $(ARGS)
+
+oracle: all
+	@test -n "$$AXLE_JAX_PYTHON" || { echo "oracle: set AXLE_JAX_PYTHON to a Python interpreter that has JAX" >&2; exit 1; }
+	@AXLE_BUILD=$(BUILD) tests/oracle/run $(ARGS)
+
+install: all
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan

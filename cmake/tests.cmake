@@ -1,0 +1,72 @@
+# What CTest runs. Tests start in the source root, so paths like data/digits.csv.gz hold in each.
+#
+#   src/ROOM/noun_test.c    ROOM/noun         cmocka, linked with the library's inside
+#   tests/noun_test.c       tests/noun        the same; tests/support/*.c are linked into both
+#   tests/noun_test.sh      tests/noun        sh; $AXLE is the command, $AXLE_BUILD the build folder
+#   examples/noun.c         examples/noun     succeeds
+#   the house's own checks  house/...         once, not under sanitizers
+
+set(sanitizer_settings
+    "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1"
+    "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0"
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:halt_on_error=1")
+
+function(axle_test name)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 120 ENVIRONMENT "${sanitizer_settings}")
+endfunction()
+
+# --- cmocka ---
+file(GLOB support CONFIGURE_DEPENDS tests/support/*.c)
+if(support)
+  add_library(test_support OBJECT ${support})
+  target_link_libraries(test_support PUBLIC inside PkgConfig::cmocka)
+endif()
+
+add_custom_target(exec_tests) # what TSan builds
+file(GLOB whole_tests CONFIGURE_DEPENDS tests/*_test.c)
+foreach(source ${unit_tests} ${whole_tests})
+  cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
+  string(REGEX REPLACE "^src/|_test\\.c$" "" name ${name})
+  string(REPLACE "/" "_" target ${name}_test)
+  add_executable(${target} ${source})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
+  target_compile_options(${target} PRIVATE -UNDEBUG)
+  target_include_directories(${target} PRIVATE tests)
+  target_link_libraries(${target} PRIVATE $<TARGET_NAME_IF_EXISTS:test_support> inside PkgConfig::cmocka)
+  axle_test(${name} $<TARGET_FILE:${target}>)
+  if(name MATCHES "^exec/")
+    add_dependencies(exec_tests ${target})
+  endif()
+endforeach()
+
+# --- sh ---
+file(GLOB script_tests CONFIGURE_DEPENDS tests/*_test.sh)
+foreach(source ${script_tests})
+  cmake_path(GET source STEM name)
+  string(REGEX REPLACE "_test$" "" name ${name})
+  axle_test(tests/${name} sh ${source})
+  set_property(TEST tests/${name} APPEND PROPERTY ENVIRONMENT
+               "AXLE=${PROJECT_BINARY_DIR}/axle" "AXLE_BUILD=${PROJECT_BINARY_DIR}")
+endforeach()
+
+# --- Examples ---
+set(arguments_digits data/digits.csv.gz)
+foreach(source ${example_sources})
+  cmake_path(GET source STEM name)
+  axle_test(examples/${name} $<TARGET_FILE:example_${name}> ${arguments_${name}})
+endforeach()
+
+# --- The house ---
+if(NOT AXLE_SANITIZE)
+  axle_test(house/rooms sh tests/rooms.sh .)
+  axle_test(house/rooms_finds_breaches sh tests/rooms.sh tests/rooms.bad)
+  set_tests_properties(house/rooms_finds_breaches PROPERTIES PASS_REGULAR_EXPRESSION "rooms: 6 breaches")
+
+  file(GLOB public_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include include/axle/*.h)
+  axle_test(house/headers sh cmake/check-headers ${CMAKE_C_COMPILER} ${public_headers})
+
+  axle_test(house/outside sh examples/outside/test.sh ${PROJECT_BINARY_DIR})
+  set_property(TEST house/outside APPEND PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+endif()

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Installs BUILD under a fresh prefix, then builds and runs outside.c against what was installed, as a user would.
+#   examples/outside/test.sh BUILD
+set -eu
+
+build=$1
+source=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cmake --install "$build" --prefix "$work/prefix" >/dev/null
+cd "$work"
+PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name axle.pc)")
+export PKG_CONFIG_PATH
+# shellcheck disable=SC2046 # a list of flags
+"${CC:-cc}" -std=c17 -Wall -Wextra -Wpedantic -Werror "$source/outside.c" -o outside $(pkg-config --cflags --libs axle)
+
+said=$(./outside data=4,model=2)
+[ "$said" = "8 devices" ] || { echo "expected: 8 devices; got: $said" >&2; exit 1; }

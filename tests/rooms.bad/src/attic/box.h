@@ -1,0 +1,2 @@
+/* In a folder that is no room. */
+#include "exec/frame.h"
