@@ -21,6 +21,7 @@ endfunction()
 file(GLOB support CONFIGURE_DEPENDS tests/support/*.c)
 if(support)
   add_library(test_support OBJECT ${support})
+  target_include_directories(test_support PUBLIC tests)
   target_link_libraries(test_support PUBLIC inside PkgConfig::cmocka)
 endif()
 

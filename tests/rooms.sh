@@ -39,6 +39,7 @@ find src -type f \( -name '*.c' -o -name '*.h' -o -name '*.def' -o -name '*.cc' 
           next
         }
       if (!quoted || header ~ /^axle\//) next
+      if (header ~ /^support\// && FILENAME ~ /_test\.c$/) next # tests/support
 
       count = split(header, step, "/")
       if (count == 1 || header ~ /\.\./ || !(step[1] in depth))
