@@ -1,0 +1,72 @@
+/* Arrays in files: NumPy's .npy and .npz, and tables of numbers as CSV.
+
+   A host array is dense, row-major and owns its data. Every function may be called from any thread; two threads may read or
+   write different files, or write the same one (the last rename wins). Reading trusts nothing in a file: sizes are checked
+   against the bytes that are there before memory is taken for them. Writing goes to a temporary name in the same folder, which
+   is then renamed: a failed write leaves the old file, and no new one. On failure outputs are empty (NULL, or all zero).
+
+   Format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
+#ifndef AXLE_NPY_H
+#define AXLE_NPY_H
+
+#include "axle/type.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Owned by its holder; zero-initialise to start, ax_host_array_release to end. */
+typedef struct ax_host_array {
+  ax_dtype dtype;
+  uint32_t rank;
+  int64_t dims[AX_MAX_RANK];
+  void *data; /* product(dims) elements, the last dimension contiguous; from Axle's allocator when Axle filled it */
+} ax_host_array;
+
+/* Frees the data and clears the array. NULL and a cleared array are allowed. */
+void ax_host_array_release(ax_host_array *array);
+
+/* Reads one array. Versions 1 to 3; either byte order; Fortran order is transposed to row-major. NumPy has no bf16: '<V2', as
+   ml_dtypes writes it, is read as bf16. In bools any byte but 0 becomes 1. `*out` is owned by the caller.
+   AX_IO_ERROR: the file cannot be read, is malformed or cut short, has bytes after its array, or has a dtype Axle lacks.
+   AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_npy_read(const char *path, ax_host_array *out);
+
+/* Writes `array` (borrowed) as version 1.0, row-major and little-endian, replacing a file at `path`; bf16 becomes '<V2'.
+   AX_INVALID_ARGUMENT: no dtype, a bad rank or dimension, NULL data. AX_IO_ERROR: the file cannot be written, or `path` is
+   something other than a file. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_npy_write(const char *path, const ax_host_array *array);
+
+/* The arrays of one .npz file, in memory, in the order of the file. */
+typedef struct ax_npz ax_npz;
+
+/* Reads every array, stored or deflated; members whose names do not end in ".npy" are passed over. Checksums are checked.
+   `*out` is owned by the caller: ax_npz_release.
+   AX_IO_ERROR: as ax_npy_read, for the archive and each array; a name twice; members, but no array. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_npz_read(const char *path, ax_npz **out);
+uint32_t ax_npz_count(const ax_npz *npz);
+/* Without ".npy"; borrowed. NULL when the index is out of range. */
+const char *ax_npz_name(const ax_npz *npz, uint32_t index);
+/* Borrowed; NULL when the index is out of range. */
+const ax_host_array *ax_npz_array(const ax_npz *npz, uint32_t index);
+/* Borrowed; NULL when there is none of this name (given without ".npy"). */
+const ax_host_array *ax_npz_find(const ax_npz *npz, const char *name);
+void ax_npz_release(ax_npz *npz); /* NULL is allowed */
+
+/* Writes `count` arrays (borrowed) as members `names[i]`.npy, stored, replacing a file at `path`. Equal arguments make equal
+   bytes. AX_INVALID_ARGUMENT: as ax_npy_write; an empty name, a name twice, one that is not UTF-8 or too long.
+   AX_IO_ERROR: as ax_npy_write. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_npz_write(const char *path, const char *const *names, const ax_host_array *arrays,
+                                   uint32_t count);
+
+/* Reads a table of numbers separated by commas, plain or gzipped, as f64[rows, columns]. Numbers are decimal, or nan or inf,
+   whatever the locale; blanks around them, CRLF, a byte order mark and empty lines at the end are allowed; quotes are not.
+   `*out` is owned by the caller.
+   AX_IO_ERROR: the file cannot be read, is cut short or has no rows; or, with line and column: a field that is not a number or
+   is beyond f64's range (so a header line), an empty line between rows, a row of another length. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_csv_read(const char *path, ax_host_array *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
