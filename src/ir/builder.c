@@ -114,7 +114,7 @@ uint32_t ax_prim_outs(const ax_prim *prim, const void *params) {
   return prim->out_count >= 0 ? (uint32_t)prim->out_count : prim->count_outs(params);
 }
 
-static ax_status infer_axes(const ax_infer *args) {
+static ax_status infer_axes(const ax_infer_args *args) {
   if (args->prim->kind != AX_LOCAL) return AX_OK;
   ax_axis_set varying = args->in_count > 0 ? args->in[0].varying : 0;
   for (uint32_t i = 0; i < args->in_count; i++) {
@@ -129,7 +129,7 @@ static ax_status infer_axes(const ax_infer *args) {
   return AX_OK;
 }
 
-static ax_status check_sizes(const ax_infer *args) {
+static ax_status check_sizes(const ax_infer_args *args) {
   for (uint32_t i = 0; i < args->out_count; i++) {
     int64_t bytes = (int64_t)ax_dtype_bytes(args->out[i].dtype);
     for (uint32_t d = 0; d < args->out[i].rank; d++)
@@ -139,7 +139,7 @@ static ax_status check_sizes(const ax_infer *args) {
   return AX_OK;
 }
 
-static ax_status infer_inner(const ax_infer *args) {
+static ax_status infer_inner(const ax_infer_args *args) {
   const ax_prim *prim = args->prim;
   if (prim->in_count >= 0 && args->in_count != (uint32_t)prim->in_count)
     return ax_error(AX_INVALID_ARGUMENT, "takes %d operands, got %u", prim->in_count, args->in_count);
@@ -149,7 +149,7 @@ static ax_status infer_inner(const ax_infer *args) {
 }
 
 /* "mul f32[3] f32[4]: " before the message. */
-static ax_status name_equation(ax_status status, const ax_infer *args) {
+static ax_status name_equation(ax_status status, const ax_infer_args *args) {
   ax_text text = {0};
   for (uint32_t i = 0; i < args->in_count && i < 8; i++) {
     ax_text_add(&text, " ");
@@ -163,7 +163,7 @@ static ax_status name_equation(ax_status status, const ax_infer *args) {
 
 ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *params, const ax_type *in,
                          uint32_t in_count, ax_type *out, uint32_t out_count) {
-  ax_infer args = {prim, axes, params, in, in_count, out_count, out};
+  ax_infer_args args = {prim, axes, params, in, in_count, out_count, out};
   memset(out, 0, out_count * sizeof out[0]);
   ax_status status = infer_inner(&args);
   return status == AX_OK || status == AX_OUT_OF_MEMORY ? status : name_equation(status, &args);

@@ -65,14 +65,14 @@ typedef struct ax_eqn {
 } ax_eqn;
 
 /* --- infer: types of the operands -> types of the results (dtype, shape; the driver fills axis sets for LOCAL primitives). --- */
-typedef struct ax_infer {
+typedef struct ax_infer_args {
   const ax_prim *prim;
   const ax_mesh *axes; /* the axis environment */
   const void *params;
   const ax_type *in;
   uint32_t in_count, out_count;
   ax_type *out; /* out_count entries, zeroed */
-} ax_infer;
+} ax_infer_args;
 
 /* --- eval: reference semantics over arrays. LOCAL: one lane. COLLECTIVE: all members of one group, in the order of the axes
    it names. REGION: any set of devices that got here together. --- */
@@ -82,45 +82,45 @@ typedef struct ax_tensor { /* dense, row-major */
   int64_t dims[AX_MAX_RANK];
   void *data;
 } ax_tensor;
-typedef struct ax_eval {
+typedef struct ax_eval_args {
   const ax_eqn *eqn;
   const ax_mesh *axes;
   uint32_t lanes;
   const int64_t *device;       /* a lane's device id, row-major over `axes` */
-  ax_tensor *const *in;        /* in[operand][lane] */
-  ax_tensor *const *out;       /* out[result][lane]; allocated by the driver for LOCAL and COLLECTIVE */
+  ax_tensor *const *in;        /* in[operand * lanes + lane] */
+  ax_tensor **out;             /* out[result * lanes + lane]; LOCAL, COLLECTIVE: allocated, cleared; REGION: the rule makes them */
   struct ax_evaluator *driver; /* for REGION: xform/evaluate.h */
-} ax_eval;
+} ax_eval_args;
 
 /* --- vary: the axes along which a result may differ between devices, from those of the operands. What is computed, not what
    is declared: it drives "what is equal is computed once". --- */
-typedef struct ax_vary {
+typedef struct ax_vary_args {
   const ax_eqn *eqn;
   const ax_mesh *axes;
   const ax_axis_set *in;
   ax_axis_set *out;
-} ax_vary;
+} ax_vary_args;
 
 /* --- jvp and linearize: fill out and tangent_out. A tangent may be the symbolic zero (ax_is_zero). Rules for linearize add
    only equations that either do not depend on tangents or are linear in them. --- */
-typedef struct ax_jvp {
+typedef struct ax_jvp_args {
   const ax_eqn *eqn;
   const ax_value *in, *tangent_in;
   ax_value *out, *tangent_out;
-} ax_jvp;
+} ax_jvp_args;
 
 /* --- transpose: cotangents of the results -> cotangents of the linear operands. --- */
-typedef struct ax_transpose {
+typedef struct ax_transpose_args {
   const ax_eqn *eqn;
   const ax_type *in_types;
   const bool *linear;    /* which operands the cotangent is wanted for */
   const ax_value *in;    /* the others' values */
   const ax_value *cotangent; /* of each result; may be the symbolic zero */
   ax_value *out;         /* of each linear operand; starts as the symbolic zero */
-} ax_transpose;
+} ax_transpose_args;
 
 /* --- batch: operands with a batch dimension (or -1) -> results with theirs. --- */
-typedef struct ax_batch {
+typedef struct ax_batch_args {
   const ax_eqn *eqn;
   const ax_value *in;
   const int *in_dim;
@@ -128,7 +128,7 @@ typedef struct ax_batch {
   const char *axis; /* the name of the axis being batched; NULL when it has none */
   ax_value *out;
   int *out_dim; /* starts as 0 */
-} ax_batch;
+} ax_batch_args;
 
 typedef enum ax_prim_kind {
   AX_LOCAL,      /* each device for itself; operands' varying sets are made equal by implicit pvary */
@@ -148,13 +148,13 @@ struct ax_prim {
   const ax_param *params;
   uint32_t param_count;
   size_t params_bytes;
-  ax_status (*infer)(const ax_infer *args);
-  ax_status (*eval)(const ax_eval *args);
-  void (*vary)(const ax_vary *args);
-  void (*jvp)(const ax_jvp *args);
-  void (*linearize)(const ax_jvp *args);
-  void (*transpose)(const ax_transpose *args);
-  void (*batch)(const ax_batch *args);
+  ax_status (*infer)(const ax_infer_args *args);
+  ax_status (*eval)(const ax_eval_args *args);
+  void (*vary)(const ax_vary_args *args);
+  void (*jvp)(const ax_jvp_args *args);
+  void (*linearize)(const ax_jvp_args *args);
+  void (*transpose)(const ax_transpose_args *args);
+  void (*batch)(const ax_batch_args *args);
   ax_status (*lower)(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
   ax_status (*hlo)(struct ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */
 };

@@ -1,0 +1,51 @@
+/* Transforms: program -> program. Each result is a new program, owned by the caller, that can be printed, run and transformed
+   again. Any thread. `*out` is NULL on failure. */
+#ifndef AXLE_TRANSFORM_H
+#define AXLE_TRANSFORM_H
+
+#include "axle/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* (x..) -> (y..)  becomes  (x.., dx..) -> (y.., dy..) where the dx are tangents of the inputs with wrt[i] (all float inputs when
+   wrt is NULL), and dy those of float results. */
+AX_MUST_USE ax_status ax_program_jvp(const ax_program *program, const bool *wrt, ax_program **out);
+/* Splits the jvp in two: *primal: (x..) -> (y.., residual..);  *tangent: (residual.., dx..) -> (dy..), linear in dx.
+   *residual_count: how many. */
+AX_MUST_USE ax_status ax_program_linearize(const ax_program *program, const bool *wrt, ax_program **primal,
+                                           ax_program **tangent, uint32_t *residual_count);
+/* A program linear in its inputs with linear[i]: (constants.., dx..) -> (dy..) becomes (constants.., ct of dy..) -> (ct of dx..). */
+AX_MUST_USE ax_status ax_program_transpose(const ax_program *program, const bool *linear, ax_program **out);
+/* f: (x..) -> scalar float (first result; further results are carried along by value_and_grad).
+   grad: (x..) -> (df/dx for wrt[i]..); value_and_grad: (x..) -> (f's results.., df/dx..). wrt NULL: the first input only. */
+AX_MUST_USE ax_status ax_program_grad(const ax_program *program, const bool *wrt, ax_program **out);
+AX_MUST_USE ax_status ax_program_value_and_grad(const ax_program *program, const bool *wrt, ax_program **out);
+/* Adds a dimension of `size` to inputs with in_axes[i] >= 0, there, and to results at out_axes[i] (-1: the result must not depend
+   on the mapped inputs). NULL means all 0. axis_name (may be NULL) names the mapped axis: the program may use collectives over it
+   when it was traced in an environment that has it last. */
+AX_MUST_USE ax_status ax_program_vmap(const ax_program *program, const int *in_axes, const int *out_axes, int64_t size,
+                                      const char *axis_name, ax_program **out);
+/* Removes equations whose results nobody uses; merges equal ones. */
+AX_MUST_USE ax_status ax_program_dce(const ax_program *program, ax_program **out);
+AX_MUST_USE ax_status ax_program_cse(const ax_program *program, ax_program **out);
+
+/* --- The same inside a trace, on functions. --- */
+/* out: f's value (a float scalar), then its gradients with respect to the first wrt_count operands. */
+void ax_value_and_grad(ax_function f, void *context, const ax_value *in, uint32_t in_count, uint32_t wrt_count, ax_value *out);
+void ax_grad(ax_function f, void *context, const ax_value *in, uint32_t in_count, uint32_t wrt_count, ax_value *out);
+/* in: in_count primals, then as many tangents; out: out_count results, then as many tangents. Float operands only. */
+void ax_jvp(ax_function f, void *context, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
+typedef struct ax_vmap_options {
+  const int *in_axes;    /* NULL: all 0; -1: not mapped */
+  const int *out_axes;   /* NULL: all 0 */
+  const char *axis_name; /* NULL: none */
+} ax_vmap_options;
+void ax_vmap(const ax_vmap_options *options, ax_function f, void *context, const ax_value *in, uint32_t in_count,
+             ax_value *out, uint32_t out_count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

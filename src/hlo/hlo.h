@@ -1,0 +1,42 @@
+/* Writing StableHLO modules as text, in MLIR's generic form: one function for every op. Knows no primitive.
+   Failure to allocate is remembered in the text and reported at the end. */
+#ifndef AX_HLO_HLO_H
+#define AX_HLO_HLO_H
+
+#include "ir/program.h"
+
+typedef struct ax_hlo {
+  ax_text text;
+  uint32_t next;   /* next SSA id: %0, %1, ... */
+  uint32_t indent;
+  ax_mesh axes;    /* the devices the module runs on: replica groups are made from it */
+  uint32_t channel;
+  const ax_program *program; /* whose equations are being written: operand types are program->types[eqn->in[i]] */
+  /* Writes `program`'s equations here by their rules; set by the driver (bridge/), used by rules of regions. */
+  ax_status (*inline_program)(struct ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out);
+} ax_hlo;
+
+/* tensor<4x8xf32> */
+void ax_hlo_type(ax_text *text, const ax_type *type);
+
+/* %r = "name"(%in...) {attributes} : (types) -> type. `attributes` is NULL or the text between the braces.
+   `in_types` has `in_count` entries; results get consecutive ids, the first is returned. */
+uint32_t ax_hlo_op(ax_hlo *hlo, const char *name, const uint32_t *in, const ax_type *in_types, uint32_t in_count,
+                   const char *attributes, const ax_type *out_types, uint32_t out_count);
+/* The same with regions: begin; then for each region region_begin (its arguments' ids are arg, arg+1, ...), ops,
+   region_end; then end. */
+uint32_t ax_hlo_begin(ax_hlo *hlo, const char *name, const uint32_t *in, uint32_t in_count, uint32_t out_count);
+uint32_t ax_hlo_region_begin(ax_hlo *hlo, const ax_type *arg_types, uint32_t arg_count);
+void ax_hlo_region_end(ax_hlo *hlo, const uint32_t *results, const ax_type *types, uint32_t count);
+void ax_hlo_end(ax_hlo *hlo, const char *attributes, const ax_type *in_types, uint32_t in_count, const ax_type *out_types,
+                uint32_t out_count);
+/* dense<v> of a scalar, splat over `type`: `bits` as in the array. */
+uint32_t ax_hlo_splat(ax_hlo *hlo, const ax_type *type, const void *scalar);
+/* A dense array. */
+uint32_t ax_hlo_dense(ax_hlo *hlo, const ax_type *type, const void *data);
+/* "array<i64: 1, 2>" */
+void ax_hlo_i64_array(ax_text *text, const int64_t *v, uint32_t count);
+/* "dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>": the groups of devices that differ only along the named axes, in their order. */
+void ax_hlo_replica_groups(ax_text *text, const ax_axes *names, const ax_mesh *axes);
+
+#endif

@@ -1,0 +1,110 @@
+#include "ir/number.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A small binary float: `fraction` bits of fraction, `exponent` bits of exponent, in 16 bits with the sign. */
+static double widen(uint16_t bits, int fraction, int exponent) {
+  int bias = (1 << (exponent - 1)) - 1, e = (bits >> fraction) & ((1 << exponent) - 1);
+  int f = bits & ((1 << fraction) - 1);
+  double magnitude;
+  if (e == (1 << exponent) - 1)
+    magnitude = f != 0 ? NAN : INFINITY;
+  else
+    magnitude = e == 0 ? ldexp(f, 1 - bias - fraction) : ldexp(f + (1 << fraction), e - bias - fraction);
+  return bits >> 15 ? -magnitude : magnitude;
+}
+
+/* One rounding, to nearest even: the value is scaled so that its last kept bit is 1, where nearbyint rounds. */
+static uint16_t narrow(double value, int fraction, int exponent) {
+  int bias = (1 << (exponent - 1)) - 1, top = (1 << exponent) - 1, e;
+  uint16_t sign = signbit(value) ? 0x8000 : 0;
+  if (isnan(value)) return (uint16_t)(sign | top << fraction | 1 << (fraction - 1));
+  if (isinf(value)) return (uint16_t)(sign | top << fraction);
+  value = fabs(value);
+  if (value == 0) return sign;
+  (void)frexp(value, &e);
+  e--; /* value = 1.x * 2^e */
+  int unit = (e < 1 - bias ? 1 - bias : e) - fraction;
+  int64_t units = (int64_t)nearbyint(ldexp(value, -unit));
+  int64_t coded = e < 1 - bias ? units : units + ((int64_t)(e + bias - 1) << fraction);
+  int64_t infinity = (int64_t)top << fraction;
+  return (uint16_t)(sign | (coded > infinity ? infinity : coded));
+}
+
+uint16_t ax_f64_to_bf16(double value) { return narrow(value, 7, 8); }
+uint16_t ax_f64_to_f16(double value) { return narrow(value, 10, 5); }
+double ax_bf16_to_f64(uint16_t bits) { return widen(bits, 7, 8); }
+double ax_f16_to_f64(uint16_t bits) { return widen(bits, 10, 5); }
+
+ax_number ax_number_load(ax_dtype dtype, const void *data, int64_t index) {
+  switch (dtype) {
+    case AX_BOOL: return (ax_number){.u = ((const uint8_t *)data)[index] != 0};
+    case AX_S8: return (ax_number){.i = ((const int8_t *)data)[index]};
+    case AX_S16: return (ax_number){.i = ((const int16_t *)data)[index]};
+    case AX_S32: return (ax_number){.i = ((const int32_t *)data)[index]};
+    case AX_S64: return (ax_number){.i = ((const int64_t *)data)[index]};
+    case AX_U8: return (ax_number){.u = ((const uint8_t *)data)[index]};
+    case AX_U16: return (ax_number){.u = ((const uint16_t *)data)[index]};
+    case AX_U32: return (ax_number){.u = ((const uint32_t *)data)[index]};
+    case AX_U64: return (ax_number){.u = ((const uint64_t *)data)[index]};
+    case AX_BF16: return (ax_number){.f = ax_bf16_to_f64(((const uint16_t *)data)[index])};
+    case AX_F16: return (ax_number){.f = ax_f16_to_f64(((const uint16_t *)data)[index])};
+    case AX_F32: return (ax_number){.f = ((const float *)data)[index]};
+    case AX_F64: return (ax_number){.f = ((const double *)data)[index]};
+    default: return (ax_number){.u = 0};
+  }
+}
+
+void ax_number_store(ax_dtype dtype, void *data, int64_t index, ax_number number) {
+  switch (dtype) {
+    case AX_BOOL: ((uint8_t *)data)[index] = number.u != 0; break;
+    case AX_S8:
+    case AX_U8: ((uint8_t *)data)[index] = (uint8_t)number.u; break;
+    case AX_S16:
+    case AX_U16: ((uint16_t *)data)[index] = (uint16_t)number.u; break;
+    case AX_S32:
+    case AX_U32: ((uint32_t *)data)[index] = (uint32_t)number.u; break;
+    case AX_S64:
+    case AX_U64: ((uint64_t *)data)[index] = number.u; break;
+    case AX_BF16: ((uint16_t *)data)[index] = ax_f64_to_bf16(number.f); break;
+    case AX_F16: ((uint16_t *)data)[index] = ax_f64_to_f16(number.f); break;
+    case AX_F32: ((float *)data)[index] = (float)number.f; break;
+    case AX_F64: ((double *)data)[index] = number.f; break;
+    default: break;
+  }
+}
+
+static ax_number float_to_integer(const ax_dtype_info *to, double value) {
+  int bits = (int)to->bytes * 8;
+  if (isnan(value)) return (ax_number){.u = 0};
+  if (to->kind == AX_KIND_UNSIGNED) {
+    if (value <= 0) return (ax_number){.u = 0};
+    return (ax_number){.u = value >= ldexp(1, bits) ? UINT64_MAX >> (64 - bits) : (uint64_t)value};
+  }
+  double limit = ldexp(1, bits - 1);
+  int64_t most = (int64_t)(UINT64_MAX >> (65 - bits));
+  if (value >= limit) return (ax_number){.i = most};
+  return (ax_number){.i = value <= -limit ? -most - 1 : (int64_t)value};
+}
+
+ax_number ax_number_convert(ax_dtype from, ax_dtype to, ax_number number) {
+  const ax_dtype_info *source = ax_dtype_get(from), *target = ax_dtype_get(to);
+  bool is_float = source->kind == AX_KIND_FLOAT;
+  if (target->kind == AX_KIND_BOOL) return (ax_number){.u = is_float ? number.f != 0 : number.u != 0};
+  if (target->kind == AX_KIND_FLOAT) {
+    if (is_float) return number;
+    /* integers go straight to their float: through f64 a 64-bit integer would be rounded twice */
+    if (source->kind == AX_KIND_SIGNED) return (ax_number){.f = to == AX_F32 ? (double)(float)number.i : (double)number.i};
+    return (ax_number){.f = to == AX_F32 ? (double)(float)number.u : (double)number.u};
+  }
+  return is_float ? float_to_integer(target, number.f) : number;
+}
+
+ax_number ax_number_of(ax_dtype dtype, double value) { return ax_number_convert(AX_F64, dtype, (ax_number){.f = value}); }
+
+ax_number ax_number_round(ax_dtype dtype, ax_number number) {
+  uint64_t element;
+  ax_number_store(dtype, &element, 0, number);
+  return ax_number_load(dtype, &element, 0);
+}

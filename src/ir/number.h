@@ -1,0 +1,28 @@
+/* One element of any dtype, widened: what reference code computes in. Rounding f64 to f32, bf16 or f16 after each operation
+   gives the same bits as computing in that dtype (for + - * / sqrt). */
+#ifndef AX_IR_NUMBER_H
+#define AX_IR_NUMBER_H
+
+#include "ir/program.h"
+
+typedef union ax_number {
+  double f;   /* AX_KIND_FLOAT */
+  int64_t i;  /* AX_KIND_SIGNED */
+  uint64_t u; /* AX_KIND_UNSIGNED, AX_KIND_BOOL (0 or 1) */
+} ax_number;
+
+ax_number ax_number_load(ax_dtype dtype, const void *data, int64_t index);
+/* Floats are rounded to nearest even; integers wrap. */
+void ax_number_store(ax_dtype dtype, void *data, int64_t index, ax_number number);
+/* The semantics of convert_element_type: float to integer truncates and saturates, NaN gives 0; to bool is != 0. */
+ax_number ax_number_convert(ax_dtype from, ax_dtype to, ax_number number);
+/* Rounded to `dtype`: as after a store and a load. */
+ax_number ax_number_round(ax_dtype dtype, ax_number number);
+ax_number ax_number_of(ax_dtype dtype, double value);
+
+uint16_t ax_f64_to_bf16(double value);
+uint16_t ax_f64_to_f16(double value);
+double ax_bf16_to_f64(uint16_t bits);
+double ax_f16_to_f64(uint16_t bits);
+
+#endif

@@ -1,0 +1,182 @@
+/* Lowering: what primitives become before they are instructions. A primitive's `lower` rule adds operations on buffers to the
+   plan; the passes after it (fusion, buffer planning, synchronisation) see operations, never primitives.
+
+     program  --lower rules-->  plan (buffers; kernels, GEMMs, exchanges, loops)  --fuse-->  --exec/-->  instructions
+
+   A buffer is stored once for each coordinate along `axes`, the axes on which its value may differ: a value that is the same
+   on all devices exists once, and is computed by one of them (its owner: coordinate 0 on every other axis). */
+#ifndef AX_LOOP_LOWER_H
+#define AX_LOOP_LOWER_H
+
+#include "ir/program.h"
+#include "loop/kernel.h"
+
+typedef enum ax_buffer_kind { AX_BUFFER_TEMP, AX_BUFFER_INPUT, AX_BUFFER_CONST } ax_buffer_kind;
+
+typedef struct ax_buffer {
+  ax_buffer_kind kind;
+  ax_type type;      /* dtype and shape: dense, row-major */
+  ax_axis_set axes;  /* stored once for each coordinate along these */
+  uint32_t index;    /* INPUT: which */
+  const void *data;  /* CONST: borrowed from the program */
+  uint32_t root;     /* the buffer whose memory this is; its own id unless it is a view */
+  int64_t offset;    /* of a view: bytes into the root ... */
+  uint32_t loop;     /* ... plus step bytes times the iteration of this loop; AX_NONE for none */
+  int64_t step;
+  ax_spec spec;      /* of a whole-program value: how it is laid over the mesh */
+} ax_buffer;
+
+/* C[b] (+)= A[b] B[b], each matrix row-major with the given leading dimension; b runs over `batch_rank` dimensions. */
+typedef struct ax_gemm {
+  ax_dtype dtype; /* f32 or f64 */
+  bool transpose_a, transpose_b, accumulate;
+  int64_t m, n, k, lda, ldb, ldc;
+  uint32_t a, b, c;
+  int64_t a_offset, b_offset, c_offset; /* elements */
+  uint32_t batch_rank;
+  int64_t batch[AX_MAX_RANK], a_stride[AX_MAX_RANK], b_stride[AX_MAX_RANK], c_stride[AX_MAX_RANK]; /* elements */
+} ax_gemm;
+
+/* Every collective is an exchange: each member of a group, in turn or in any order, puts parts of its `in` into the `out` of
+   its peers, by copying or combining.
+
+                 peers          combine   source part          place in the peer's out
+     psum        ONE shared     ADD       whole                whole
+     all_gather  ONE shared     copy      whole                at my index * dst_step
+     scatter     ALL            ADD       at peer * src_step   whole
+     all_to_all  ALL            copy      at peer * src_step   at my index * dst_step
+     ppermute    PAIRS          copy      whole                whole; an out without source is zero
+
+   Combining takes the members in index order, so results do not depend on who comes first. */
+typedef enum ax_peers { AX_PEERS_ONE, AX_PEERS_ALL, AX_PEERS_PAIRS } ax_peers;
+typedef struct ax_exchange {
+  ax_axes names; /* members are numbered row-major over these axes, in this order */
+  ax_axis_set axes;
+  ax_peers peers;
+  const ax_pairs *pairs;
+  ax_scalar combine; /* NONE, ADD, MAX, MIN */
+  uint32_t in, out;
+  int64_t src_step, dst_step;                                                /* elements */
+  uint32_t rank;                                                             /* of the part */
+  int64_t dims[AX_MAX_RANK], src_stride[AX_MAX_RANK], dst_stride[AX_MAX_RANK]; /* elements */
+  uint32_t id;                                                               /* ties DONE to START */
+} ax_exchange;
+
+typedef struct ax_block {
+  struct ax_op *ops;
+  uint32_t count, capacity;
+} ax_block;
+
+typedef enum ax_op_kind {
+  AX_OP_KERNEL,
+  AX_OP_GEMM,
+  AX_OP_EVAL,  /* the primitive's reference code */
+  AX_OP_START, /* of an exchange: put my parts */
+  AX_OP_DONE,  /* of an exchange: from here on, out may be read */
+  AX_OP_LOOP,
+  AX_OP_BRANCH
+} ax_op_kind;
+
+typedef struct ax_op {
+  ax_op_kind kind;
+  const ax_eqn *eqn;         /* where it came from, for messages; */
+  const ax_program *program; /* and its program */
+  ax_axis_set axes;          /* run once for each coordinate along these */
+  union {
+    struct {
+      ax_kernel *kernel;
+      uint32_t *buffers; /* by slot */
+    } kernel;
+    ax_gemm gemm;
+    struct {
+      uint32_t *in, *out;
+    } eval;
+    ax_exchange *exchange;
+    struct {
+      uint32_t id;        /* of the loop, for views */
+      int64_t trips;      /* -1: while `condition` (a bool scalar that `test` computes) holds */
+      ax_block test, body;
+      uint32_t condition;
+    } loop;
+    struct {
+      uint32_t index; /* an s32 scalar, clamped to the blocks there are */
+      uint32_t count;
+      ax_block *blocks;
+    } branch;
+  };
+} ax_op;
+
+typedef struct ax_plan {
+  ax_arena arena;
+  ax_program *program; /* retained: equations and constants are borrowed from it */
+  ax_mesh mesh;
+  ax_buffer *buffers;
+  uint32_t buffer_count, buffer_capacity, loop_count, exchange_count;
+  ax_block block;
+  uint32_t in_count, out_count;
+  uint32_t *in, *out; /* buffers; an out may be an input or a view */
+} ax_plan;
+
+/* The state of lowering; rules use the functions below. */
+typedef struct ax_lower {
+  ax_plan *plan;
+  ax_block *block; /* operations go here */
+  const ax_program *program;
+  const ax_eqn *eqn;
+  const ax_axis_set *vary; /* of each value of `program` */
+  ax_kernel *kernel;       /* being built, and its buffers by slot */
+  uint32_t *buffers;
+  uint32_t buffers_capacity;
+} ax_lower;
+
+/* --- For rules --- */
+
+/* A fresh buffer of `type` that varies over `axes`; or, for result k of the equation being lowered, as analysed. */
+AX_MUST_USE ax_status ax_lower_buffer(ax_lower *lower, const ax_type *type, ax_axis_set axes, uint32_t *out);
+AX_MUST_USE ax_status ax_lower_result(ax_lower *lower, const ax_eqn *eqn, uint32_t k, uint32_t *out);
+/* The same memory under another type of as many bytes or fewer, `offset` bytes in; plus step bytes an iteration of `loop`. */
+AX_MUST_USE ax_status ax_lower_view(ax_lower *lower, uint32_t buffer, const ax_type *type, int64_t offset, uint32_t loop,
+                                    int64_t step, uint32_t *out);
+const ax_buffer *ax_lower_get(const ax_lower *lower, uint32_t buffer);
+
+/* A kernel: begin, load and combine (ax_kernel_* on lower->kernel), store, end. */
+AX_MUST_USE ax_status ax_lower_kernel_begin(ax_lower *lower, uint32_t rank, uint32_t reduce_rank, const int64_t *dims);
+ax_ex ax_lower_load(ax_lower *lower, uint32_t buffer, const ax_at *at);
+ax_ex ax_lower_load_scalar(ax_lower *lower, uint32_t buffer); /* of a rank-0 buffer */
+void ax_lower_store(ax_lower *lower, uint32_t buffer, const ax_at *at, ax_ex expr, ax_scalar reduce);
+AX_MUST_USE ax_status ax_lower_kernel_end(ax_lower *lower);
+/* dst = src, of the same shape and dtype. */
+AX_MUST_USE ax_status ax_lower_copy(ax_lower *lower, uint32_t dst, uint32_t src);
+
+AX_MUST_USE ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm);
+AX_MUST_USE ax_status ax_lower_start(ax_lower *lower, const ax_exchange *exchange, uint32_t *id); /* copied; id assigned */
+AX_MUST_USE ax_status ax_lower_done(ax_lower *lower, uint32_t id);
+/* Runs the equation by its eval rule; allocates the results. The shared rule for primitives without a better one. */
+AX_MUST_USE ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+
+/* A body, inlined here: in and out are buffers. */
+AX_MUST_USE ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uint32_t *in, uint32_t *out);
+/* Opens a loop (trips -1: while); operations go to its body until ax_lower_loop_end. Of a while loop, operations before
+   ax_lower_loop_test are the test. `*id` is for views; `axes`: along which the trip count may differ. */
+AX_MUST_USE ax_status ax_lower_loop_begin(ax_lower *lower, int64_t trips, ax_axis_set axes, ax_block **outer, uint32_t *id);
+AX_MUST_USE ax_status ax_lower_loop_test(ax_lower *lower, ax_block *outer, uint32_t condition);
+void ax_lower_loop_end(ax_lower *lower, ax_block *outer);
+/* Opens a branch of `count` blocks; ax_lower_branch_case(k) directs operations into block k. */
+AX_MUST_USE ax_status ax_lower_branch_begin(ax_lower *lower, uint32_t index, uint32_t count, ax_axis_set axes,
+                                            ax_block **outer);
+void ax_lower_branch_case(ax_lower *lower, ax_block *outer, uint32_t k);
+void ax_lower_branch_end(ax_lower *lower, ax_block *outer);
+
+/* The axes along which each value of `program` may differ, from those of its inputs. Owned by `arena`. For rules of regions:
+   iterate to a fixed point over carries. NULL: no memory. */
+ax_axis_set *ax_vary_program(ax_arena *arena, const ax_program *program, const ax_mesh *axes, const ax_axis_set *in);
+
+/* --- For the driver (exec/) --- */
+AX_MUST_USE ax_status ax_plan_create(ax_program *program, ax_plan **out);
+void ax_plan_destroy(ax_plan *plan);
+AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan); /* loop/fuse.c */
+void ax_plan_text(ax_text *text, const ax_plan *plan);
+/* Calls visit(context, buffer, writes) for each buffer an operation itself touches (not the blocks inside it). */
+void ax_op_visit(const ax_op *op, void (*visit)(void *context, uint32_t buffer, bool writes), void *context);
+
+#endif

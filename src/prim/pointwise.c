@@ -1,0 +1,293 @@
+/* The pointwise arithmetic family: one element of the result from the elements at the same place in the operands.
+
+     op: T[d..] .. -> T[d..]        operands of one dtype and one shape (broadcasting is done before, by broadcast_in_dim)
+
+   Errors: shapes or dtypes that differ; a dtype the operation has no meaning for. Sharding: every dimension goes through.
+   A member of the family is a scalar operation (loop/scalar.def), which dtypes it takes, and its derivative; evaluation, batching,
+   lowering and export are the family's. Derivatives are those of jax.lax, at the kinks too (max shares equally on ties). */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "prim/pointwise.h"
+#include "prim/prims.h"
+
+/* --- infer --- */
+
+static ax_status infer_same(const ax_infer_args *args) {
+  for (uint32_t i = 1; i < args->in_count; i++)
+    if (args->in[i].dtype != args->in[0].dtype)
+      return ax_error(AX_INVALID_ARGUMENT, "operand dtypes differ: %s and %s", ax_dtype_name(args->in[0].dtype),
+                      ax_dtype_name(args->in[i].dtype));
+  for (uint32_t i = 1; i < args->in_count; i++)
+    if (!ax_same_shape(&args->in[i], &args->in[0]))
+      return ax_error(AX_INVALID_ARGUMENT, "operand shapes differ: %s and %s", ax_type_string(&args->in[0], args->axes),
+                      ax_type_string(&args->in[i], args->axes));
+  args->out[0] = ax_array_type(args->in[0].dtype, args->in[0].rank, args->in[0].dims);
+  return AX_OK;
+}
+
+ax_status ax_infer_numeric(const ax_infer_args *args) {
+  if (args->in[0].dtype == AX_BOOL) return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
+  return infer_same(args);
+}
+
+ax_status ax_infer_float(const ax_infer_args *args) {
+  if (!ax_is_float(args->in[0].dtype))
+    return ax_error(AX_INVALID_ARGUMENT, "needs a float dtype, got %s", ax_dtype_name(args->in[0].dtype));
+  return infer_same(args);
+}
+
+ax_status ax_infer_bits(const ax_infer_args *args) {
+  if (ax_is_float(args->in[0].dtype))
+    return ax_error(AX_INVALID_ARGUMENT, "needs bool or an integer dtype, got %s", ax_dtype_name(args->in[0].dtype));
+  return infer_same(args);
+}
+
+ax_status ax_infer_compare(const ax_infer_args *args) {
+  AX_TRY(infer_same(args));
+  args->out[0].dtype = AX_BOOL;
+  return AX_OK;
+}
+
+/* --- eval, lower, hlo: the family's --- */
+
+ax_status ax_eval_pointwise(const ax_eval_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  ax_scalar op = ax_scalar_find(eqn->prim->name);
+  int64_t imm = eqn->params != NULL ? *(const int64_t *)eqn->params : 0;
+  const ax_tensor *out = args->out[0], *first = args->in[0];
+  int64_t elems = ax_dims_elems(out->rank, out->dims);
+  for (int64_t i = 0; i < elems; i++) {
+    ax_number x[3] = {0};
+    for (uint32_t k = 0; k < eqn->in_count; k++) x[k] = ax_number_load(args->in[k]->dtype, args->in[k]->data, i);
+    ax_number_store(out->dtype, out->data, i, ax_scalar_eval(op, first->dtype, x, imm));
+  }
+  return AX_OK;
+}
+
+ax_status ax_lower_pointwise(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_type *type = &lower->program->types[eqn->out];
+  ax_at at[AX_MAX_RANK];
+  ax_ex arg[3] = {AX_NONE, AX_NONE, AX_NONE};
+  ax_at_identity(at, type->rank);
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  AX_TRY(ax_lower_kernel_begin(lower, type->rank, 0, type->dims));
+  for (uint32_t k = 0; k < eqn->in_count; k++) arg[k] = ax_lower_load(lower, in[k], at);
+  ax_expr expr = {.op = ax_scalar_find(eqn->prim->name)};
+  ax_ex value = eqn->params != NULL
+                    ? ax_kernel_op_imm(lower->kernel, expr.op, type->dtype, arg[0], *(const int64_t *)eqn->params)
+                    : ax_kernel_op(lower->kernel, expr.op, type->dtype, arg[0], arg[1], arg[2]);
+  ax_lower_store(lower, out[0], at, value, AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
+/* Where StableHLO's name is not ours. */
+static const char *const hlo_names[][2] = {
+    {"sub", "subtract"},         {"mul", "multiply"},    {"div", "divide"},      {"max", "maximum"},
+    {"min", "minimum"},          {"pow", "power"},       {"neg", "negate"},      {"exp", "exponential"},
+    {"expm1", "exponential_minus_one"}, {"log1p", "log_plus_one"}, {"select_n", "select"},
+};
+
+ax_status ax_hlo_pointwise(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  char name[64];
+  const char *ours = eqn->prim->name;
+  for (size_t i = 0; i < AX_COUNT(hlo_names); i++)
+    if (strcmp(ours, hlo_names[i][0]) == 0) ours = hlo_names[i][1];
+  snprintf(name, sizeof name, "stablehlo.%s", ours);
+  return ax_hlo_simple(hlo, eqn, name, in, NULL, out);
+}
+
+/* --- jvp --- */
+
+static ax_value one_in(const ax_jvp_args *a) {
+  a->out[0] = ax_bind1(a->eqn->prim, a->eqn->params, a->in, a->eqn->in_count);
+  return a->out[0];
+}
+
+/* tangent * factor, where the tangent may be the symbolic zero. */
+static ax_value times(ax_value tangent, ax_value factor) {
+  return ax_is_zero(tangent) ? tangent : ax_mul(tangent, factor);
+}
+
+static ax_value plus_constant(ax_value x, double c) { return ax_add(x, ax_full_like(x, c)); }
+static ax_value times_constant(ax_value x, double c) { return ax_mul(x, ax_full_like(x, c)); }
+
+static void sub_jvp(const ax_jvp_args *a) {
+  one_in(a);
+  ax_value minus = ax_is_zero(a->tangent_in[1]) ? ax_zero : ax_neg(a->tangent_in[1]);
+  bool both = !ax_is_zero(a->tangent_in[0]) && !ax_is_zero(minus);
+  a->tangent_out[0] = both ? ax_sub(a->tangent_in[0], a->tangent_in[1]) : ax_add_any(a->tangent_in[0], minus);
+}
+
+static void add_jvp(const ax_jvp_args *a) {
+  one_in(a);
+  a->tangent_out[0] = ax_add_any(a->tangent_in[0], a->tangent_in[1]);
+}
+
+static void mul_jvp(const ax_jvp_args *a) {
+  one_in(a);
+  a->tangent_out[0] = ax_add_any(times(a->tangent_in[0], a->in[1]), times(a->tangent_in[1], a->in[0]));
+}
+
+/* d(x/y) = dx/y - dy * (x/y)/y */
+static void div_jvp(const ax_jvp_args *a) {
+  ax_value y = one_in(a);
+  ax_value left = ax_is_zero(a->tangent_in[0]) ? ax_zero : ax_div(a->tangent_in[0], a->in[1]);
+  ax_value right = ax_is_zero(a->tangent_in[1]) ? ax_zero : ax_mul(a->tangent_in[1], ax_neg(ax_div(y, a->in[1])));
+  a->tangent_out[0] = ax_add_any(left, right);
+}
+
+/* The share of operand k: 1 where it is the result, 1/2 where both are, 0 elsewhere. */
+static ax_value balanced(ax_value mine, ax_value other, ax_value result) {
+  ax_value one = ax_full_like(result, 1), half = ax_full_like(result, 0.5), zero = ax_full_like(result, 0);
+  ax_value share = ax_select_n(ax_eq(mine, other), one, half);
+  return ax_select_n(ax_eq(mine, result), zero, share);
+}
+
+static void max_jvp(const ax_jvp_args *a) {
+  ax_value y = one_in(a);
+  a->tangent_out[0] = ax_zero;
+  for (int k = 0; k < 2; k++) {
+    if (ax_is_zero(a->tangent_in[k])) continue;
+    a->tangent_out[0] = ax_add_any(a->tangent_out[0], ax_mul(a->tangent_in[k], balanced(a->in[k], a->in[1 - k], y)));
+  }
+}
+
+/* x^y: dx * y x^(y-1), with 0^0 flat; dy * log(x) x^y, with log(0) taken as 0. */
+static void pow_jvp(const ax_jvp_args *a) {
+  ax_value x = a->in[0], y = a->in[1], result = one_in(a), left = ax_zero, right = ax_zero;
+  if (!ax_is_zero(a->tangent_in[0])) {
+    ax_value one = ax_full_like(y, 1), zero = ax_full_like(y, 0);
+    ax_value lowered = ax_select_n(ax_eq(y, zero), ax_sub(y, one), one);
+    left = ax_mul(a->tangent_in[0], ax_mul(y, ax_pow(x, lowered)));
+  }
+  if (!ax_is_zero(a->tangent_in[1])) {
+    ax_value safe = ax_select_n(ax_eq(x, ax_full_like(x, 0)), x, ax_full_like(x, 1));
+    right = ax_mul(a->tangent_in[1], ax_mul(ax_log(safe), result));
+  }
+  a->tangent_out[0] = ax_add_any(left, right);
+}
+
+/* One operand: tangent times a factor of x and y = f(x). */
+typedef ax_value (*factor_function)(ax_value x, ax_value y);
+static void unary_jvp(const ax_jvp_args *a, factor_function factor) {
+  ax_value y = one_in(a);
+  a->tangent_out[0] = ax_is_zero(a->tangent_in[0]) ? ax_zero : ax_mul(a->tangent_in[0], factor(a->in[0], y));
+}
+
+static ax_value sign_factor(ax_value x, ax_value y) { return (void)y, ax_sign(x); }
+static ax_value itself_factor(ax_value x, ax_value y) { return (void)x, y; }
+static ax_value log_factor(ax_value x, ax_value y) { return (void)y, ax_div(ax_full_like(x, 1), x); }
+static ax_value log1p_factor(ax_value x, ax_value y) { return (void)y, ax_div(ax_full_like(x, 1), plus_constant(x, 1)); }
+static ax_value expm1_factor(ax_value x, ax_value y) { return (void)x, plus_constant(y, 1); }
+static ax_value tanh_factor(ax_value x, ax_value y) { return (void)x, ax_sub(ax_full_like(y, 1), ax_mul(y, y)); }
+static ax_value logistic_factor(ax_value x, ax_value y) { return (void)x, ax_mul(y, ax_sub(ax_full_like(y, 1), y)); }
+static ax_value sqrt_factor(ax_value x, ax_value y) { return (void)x, ax_div(ax_full_like(y, 0.5), y); }
+static ax_value rsqrt_factor(ax_value x, ax_value y) { return times_constant(ax_div(y, x), -0.5); }
+static ax_value erf_factor(ax_value x, ax_value y) {
+  return (void)y, times_constant(ax_exp(ax_neg(ax_mul(x, x))), 2 / sqrt(3.14159265358979323846));
+}
+
+static void abs_jvp(const ax_jvp_args *a) { unary_jvp(a, sign_factor); }
+static void exp_jvp(const ax_jvp_args *a) { unary_jvp(a, itself_factor); }
+static void log_jvp(const ax_jvp_args *a) { unary_jvp(a, log_factor); }
+static void log1p_jvp(const ax_jvp_args *a) { unary_jvp(a, log1p_factor); }
+static void expm1_jvp(const ax_jvp_args *a) { unary_jvp(a, expm1_factor); }
+static void tanh_jvp(const ax_jvp_args *a) { unary_jvp(a, tanh_factor); }
+static void logistic_jvp(const ax_jvp_args *a) { unary_jvp(a, logistic_factor); }
+static void sqrt_jvp(const ax_jvp_args *a) { unary_jvp(a, sqrt_factor); }
+static void rsqrt_jvp(const ax_jvp_args *a) { unary_jvp(a, rsqrt_factor); }
+static void erf_jvp(const ax_jvp_args *a) { unary_jvp(a, erf_factor); }
+
+static void integer_pow_jvp(const ax_jvp_args *a) {
+  int64_t n = *(const int64_t *)a->eqn->params;
+  one_in(a);
+  bool flat = n == 0 || ax_is_zero(a->tangent_in[0]);
+  a->tangent_out[0] =
+      flat ? ax_zero : ax_mul(a->tangent_in[0], times_constant(ax_integer_pow(a->in[0], n - 1), (double)n));
+}
+
+/* --- transpose --- */
+
+static void add_transpose(const ax_transpose_args *a) {
+  for (int k = 0; k < 2; k++)
+    if (a->linear[k]) a->out[k] = a->cotangent[0];
+}
+
+static void sub_transpose(const ax_transpose_args *a) {
+  if (a->linear[0]) a->out[0] = a->cotangent[0];
+  if (a->linear[1]) a->out[1] = ax_neg(a->cotangent[0]);
+}
+
+static void neg_transpose(const ax_transpose_args *a) { a->out[0] = ax_neg(a->cotangent[0]); }
+
+static void mul_transpose(const ax_transpose_args *a) {
+  for (int k = 0; k < 2; k++)
+    if (a->linear[k]) a->out[k] = ax_mul(a->cotangent[0], a->in[1 - k]);
+}
+
+static void div_transpose(const ax_transpose_args *a) { a->out[0] = ax_div(a->cotangent[0], a->in[1]); }
+
+/* --- The records --- */
+
+static const ax_param integer_pow_params[] = {{"y", AX_PARAM_I64, 0}};
+
+AX_POINTWISE(add, 2, ax_infer_numeric, add_jvp, add_transpose);
+AX_POINTWISE(sub, 2, ax_infer_numeric, sub_jvp, sub_transpose);
+AX_POINTWISE(mul, 2, ax_infer_numeric, mul_jvp, mul_transpose);
+AX_POINTWISE(div, 2, ax_infer_numeric, div_jvp, div_transpose);
+AX_POINTWISE(max, 2, ax_infer_numeric, max_jvp, ax_absent_transpose);
+AX_POINTWISE(min, 2, ax_infer_numeric, max_jvp, ax_absent_transpose);
+AX_POINTWISE(pow, 2, ax_infer_float, pow_jvp, ax_absent_transpose);
+AX_POINTWISE(neg, 1, ax_infer_numeric, ax_jvp_linear, neg_transpose);
+AX_POINTWISE(abs, 1, ax_infer_numeric, abs_jvp, ax_absent_transpose);
+AX_POINTWISE(sign, 1, ax_infer_numeric, ax_jvp_zero, ax_absent_transpose);
+AX_POINTWISE(exp, 1, ax_infer_float, exp_jvp, ax_absent_transpose);
+AX_POINTWISE(log, 1, ax_infer_float, log_jvp, ax_absent_transpose);
+AX_POINTWISE(log1p, 1, ax_infer_float, log1p_jvp, ax_absent_transpose);
+AX_POINTWISE(expm1, 1, ax_infer_float, expm1_jvp, ax_absent_transpose);
+AX_POINTWISE(tanh, 1, ax_infer_float, tanh_jvp, ax_absent_transpose);
+AX_POINTWISE(logistic, 1, ax_infer_float, logistic_jvp, ax_absent_transpose);
+AX_POINTWISE(sqrt, 1, ax_infer_float, sqrt_jvp, ax_absent_transpose);
+AX_POINTWISE(rsqrt, 1, ax_infer_float, rsqrt_jvp, ax_absent_transpose);
+AX_POINTWISE(erf, 1, ax_infer_float, erf_jvp, ax_absent_transpose);
+
+const ax_prim ax_prim_integer_pow = {
+    .name = "integer_pow", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
+    .params = integer_pow_params, .param_count = 1, .params_bytes = sizeof(int64_t),
+    .infer = ax_infer_numeric, .eval = ax_eval_pointwise, .vary = ax_vary_union,
+    .jvp = integer_pow_jvp, .linearize = integer_pow_jvp, .transpose = ax_absent_transpose,
+    .batch = ax_batch_pointwise, .lower = ax_lower_pointwise, .hlo = ax_absent_hlo,
+};
+
+/* --- The functions --- */
+
+static ax_value unary(const ax_prim *prim, ax_value x) { return ax_bind1(prim, NULL, &x, 1); }
+
+ax_value ax_bind_binary(const ax_prim *prim, ax_value a, ax_value b) {
+  ax_value in[] = {a, b};
+  ax_broadcast_together(in, 2);
+  return ax_bind1(prim, NULL, in, 2);
+}
+
+ax_value ax_add(ax_value a, ax_value b) { return ax_bind_binary(&ax_prim_add, a, b); }
+ax_value ax_sub(ax_value a, ax_value b) { return ax_bind_binary(&ax_prim_sub, a, b); }
+ax_value ax_mul(ax_value a, ax_value b) { return ax_bind_binary(&ax_prim_mul, a, b); }
+ax_value ax_div(ax_value a, ax_value b) { return ax_bind_binary(&ax_prim_div, a, b); }
+ax_value ax_max(ax_value a, ax_value b) { return ax_bind_binary(&ax_prim_max, a, b); }
+ax_value ax_min(ax_value a, ax_value b) { return ax_bind_binary(&ax_prim_min, a, b); }
+ax_value ax_pow(ax_value a, ax_value b) { return ax_bind_binary(&ax_prim_pow, a, b); }
+ax_value ax_neg(ax_value x) { return unary(&ax_prim_neg, x); }
+ax_value ax_abs(ax_value x) { return unary(&ax_prim_abs, x); }
+ax_value ax_sign(ax_value x) { return unary(&ax_prim_sign, x); }
+ax_value ax_exp(ax_value x) { return unary(&ax_prim_exp, x); }
+ax_value ax_log(ax_value x) { return unary(&ax_prim_log, x); }
+ax_value ax_log1p(ax_value x) { return unary(&ax_prim_log1p, x); }
+ax_value ax_expm1(ax_value x) { return unary(&ax_prim_expm1, x); }
+ax_value ax_tanh(ax_value x) { return unary(&ax_prim_tanh, x); }
+ax_value ax_logistic(ax_value x) { return unary(&ax_prim_logistic, x); }
+ax_value ax_sqrt(ax_value x) { return unary(&ax_prim_sqrt, x); }
+ax_value ax_rsqrt(ax_value x) { return unary(&ax_prim_rsqrt, x); }
+ax_value ax_erf(ax_value x) { return unary(&ax_prim_erf, x); }
+ax_value ax_integer_pow(ax_value x, int64_t exponent) { return ax_bind1(&ax_prim_integer_pow, &exponent, &x, 1); }

@@ -1,0 +1,30 @@
+/* What the files of the pointwise family share. */
+#ifndef AX_PRIM_POINTWISE_H
+#define AX_PRIM_POINTWISE_H
+
+#include "ir/number.h"
+#include "prim/rules.h"
+
+ax_status ax_infer_numeric(const ax_infer_args *args); /* operands alike; not bool */
+ax_status ax_infer_float(const ax_infer_args *args);
+ax_status ax_infer_bits(const ax_infer_args *args);    /* bool or integers */
+ax_status ax_infer_compare(const ax_infer_args *args); /* operands alike, result bool */
+ax_status ax_eval_pointwise(const ax_eval_args *args);
+ax_status ax_lower_pointwise(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+ax_status ax_hlo_pointwise(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+ax_value ax_bind_binary(const ax_prim *prim, ax_value a, ax_value b); /* broadcasts first */
+
+/* The scalar operation of a primitive's name; AX_SCALAR_NONE when there is none. */
+ax_scalar ax_scalar_find(const char *name);
+/* One element: operands of `dtype` -> the result, unrounded. The reference semantics of every scalar operation. */
+ax_number ax_scalar_eval(ax_scalar op, ax_dtype dtype, const ax_number *x, int64_t imm);
+
+/* A record of the family whose scalar operation has the primitive's name. */
+#define AX_POINTWISE(name_, operands, infer_, jvp_, transpose_)                                                   \
+  const ax_prim ax_prim_##name_ = {                                                                               \
+      .name = #name_, .kind = AX_LOCAL, .in_count = operands, .out_count = 1,                                     \
+      .infer = infer_, .eval = ax_eval_pointwise, .vary = ax_vary_union, .jvp = jvp_, .linearize = jvp_,          \
+      .transpose = transpose_, .batch = ax_batch_pointwise, .lower = ax_lower_pointwise, .hlo = ax_hlo_pointwise, \
+  }
+
+#endif

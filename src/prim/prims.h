@@ -1,0 +1,11 @@
+/* The records, by name; for the rules that build equations of other primitives. */
+#ifndef AX_PRIM_PRIMS_H
+#define AX_PRIM_PRIMS_H
+
+#include "ir/prim.h"
+
+#define AX_PRIM(name) extern const ax_prim ax_prim_##name;
+#include "prim/prims.def"
+#undef AX_PRIM
+
+#endif

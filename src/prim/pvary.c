@@ -1,0 +1,68 @@
+/* pvary: T[d..] -> T[d..]{V: + axes}
+   Parameters: axes. A change of type, not of value: what is the same on all devices is from here on treated as each device's own.
+   Errors: an unknown axis; an axis the operand varies over already.
+   Linear; the transpose is psum: the cotangents of a value used by all devices add up. On unchecked axes it does nothing. */
+#include "prim/collective.h"
+#include "prim/prims.h"
+
+typedef struct pvary_params {
+  ax_axes axes;
+} pvary_params;
+
+static ax_status infer(const ax_infer_args *args) {
+  ax_axis_set set;
+  int64_t size;
+  AX_TRY(ax_collective_axes(args, args->params, &set, &size));
+  set &= ax_checked_axes(args->axes);
+  if ((args->in[0].varying & set) != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "the operand varies over %s already",
+                    ax_axis_set_string(args->in[0].varying & set, args->axes));
+  args->out[0] = args->in[0];
+  args->out[0].varying |= set;
+  return AX_OK;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  for (uint32_t lane = 0; lane < args->lanes; lane++) ax_tensor_assign(args->out[lane], args->in[lane]);
+  return AX_OK;
+}
+
+static void transpose(const ax_transpose_args *args) {
+  ax_bind(&ax_prim_psum, args->eqn->params, args->cotangent, 1, args->out, 1);
+}
+
+static void batch(const ax_batch_args *args) {
+  pvary_params rest;
+  ax_axes_without(args->eqn->params, args->axis, &rest.axes);
+  args->out[0] = rest.axes.count > 0 ? ax_bind1(&ax_prim_pvary, &rest, args->in, 1) : args->in[0];
+  args->out_dim[0] = args->in_dim[0];
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  (void)lower, (void)eqn;
+  out[0] = in[0];
+  return AX_OK;
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  (void)hlo, (void)eqn;
+  out[0] = in[0];
+  return AX_OK;
+}
+
+static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(pvary_params, axes)}};
+
+const ax_prim ax_prim_pvary = {
+    .name = "pvary", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pvary_params),
+    .infer = infer, .eval = eval, .vary = ax_vary_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
+};
+
+ax_value ax_pvary(ax_value x, const char *axes) {
+  pvary_params params;
+  if (ax_failed()) return ax_poison;
+  ax_status status = ax_axes_parse(axes, &params.axes);
+  if (status != AX_OK) ax_fail(status);
+  return ax_bind1(&ax_prim_pvary, &params, &x, 1);
+}

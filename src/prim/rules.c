@@ -1,0 +1,220 @@
+/* Binding, and the rules many primitives share. */
+#include "prim/rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "prim/prims.h"
+
+/* --- Binding --- */
+
+void *ax_trace_alloc(size_t bytes) {
+  if (ax_failed()) return NULL;
+  void *memory = ax_arena_alloc(&ax_builder_current()->arena, bytes);
+  if (memory == NULL) ax_fail(ax_out_of_memory(bytes));
+  return memory;
+}
+
+/* Operands made to vary over the same axes, as a LOCAL primitive wants them. */
+static const ax_value *agree(const ax_value *in, uint32_t count) {
+  ax_axis_set all = 0, common = ~(ax_axis_set)0;
+  for (uint32_t i = 0; i < count; i++) {
+    ax_axis_set varying = ax_typeof(in[i]).varying;
+    all |= varying;
+    common &= varying;
+  }
+  if (count == 0 || all == common) return in;
+  ax_value *made = ax_trace_alloc(count * sizeof made[0]);
+  for (uint32_t i = 0; made != NULL && i < count; i++) made[i] = ax_vary_to(in[i], all);
+  return made;
+}
+
+void ax_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,
+             uint32_t out_count) {
+  const ax_value *operands = in;
+  if (prim->kind == AX_LOCAL && !ax_failed()) operands = agree(in, in_count);
+  ax_emit(prim, params, operands, operands != NULL ? in_count : 0, out, out_count);
+}
+
+ax_value ax_bind1(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count) {
+  ax_value out;
+  ax_bind(prim, params, in, in_count, &out, 1);
+  return out;
+}
+
+ax_value ax_reject(const ax_prim *prim, const char *format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  if (!ax_failed()) ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s: %s", prim->name, text));
+  return ax_poison;
+}
+
+ax_value ax_vary_to(ax_value x, ax_axis_set varying) {
+  if (ax_failed()) return ax_poison;
+  const ax_mesh *axes = &ax_builder_current()->axes;
+  ax_axis_set missing = varying & ax_checked_axes(axes) & ~ax_typeof(x).varying;
+  if (missing == 0) return x;
+  ax_axes names = {0};
+  for (uint32_t i = 0; i < axes->count; i++)
+    if (missing >> i & 1) memcpy(names.name[names.count++], axes->axis[i].name, AX_MAX_NAME);
+  return ax_bind1(&ax_prim_pvary, &names, &x, 1);
+}
+
+/* The shape two or more shapes broadcast to; false when they do not. */
+static bool broadcast_shape(const ax_type *types, uint32_t count, ax_type *out) {
+  *out = (ax_type){0};
+  for (uint32_t i = 0; i < count; i++)
+    if (types[i].rank > out->rank) out->rank = types[i].rank;
+  for (uint32_t d = 0; d < out->rank; d++) {
+    out->dims[d] = 1;
+    for (uint32_t i = 0; i < count; i++) {
+      uint32_t lead = out->rank - types[i].rank;
+      if (d < lead || types[i].dims[d - lead] == 1) continue;
+      if (out->dims[d] != 1 && out->dims[d] != types[i].dims[d - lead]) return false;
+      out->dims[d] = types[i].dims[d - lead];
+    }
+  }
+  return true;
+}
+
+void ax_broadcast_together(ax_value *values, uint32_t count) {
+  ax_type types[4], shape;
+  assert(count <= AX_COUNT(types));
+  for (uint32_t i = 0; i < count; i++) types[i] = ax_typeof(values[i]);
+  if (ax_failed()) return;
+  if (!broadcast_shape(types, count, &shape)) return; /* infer reports it, with the types */
+  for (uint32_t i = 0; i < count; i++) {
+    if (ax_same_shape(&types[i], &shape)) continue;
+    int64_t where[AX_MAX_RANK];
+    for (uint32_t d = 0; d < types[i].rank; d++) where[d] = shape.rank - types[i].rank + d;
+    values[i] = ax_broadcast_in_dim(values[i], shape.rank, shape.dims, where);
+  }
+}
+
+void ax_tensor_assign(ax_tensor *to, const ax_tensor *from) {
+  memcpy(to->data, from->data, (size_t)ax_dims_elems(to->rank, to->dims) * ax_dtype_bytes(to->dtype));
+}
+
+/* --- Tangents --- */
+
+ax_value ax_add_any(ax_value a, ax_value b) {
+  if (ax_is_zero(a)) return b;
+  return ax_is_zero(b) ? a : ax_add(a, b);
+}
+
+ax_value ax_zeros_of(const ax_type *type) {
+  return ax_vary_to(ax_full(type->dtype, type->rank, type->dims, 0), type->varying);
+}
+
+ax_value ax_instantiate(ax_value tangent, ax_value primal_like) {
+  if (!ax_is_zero(tangent) || ax_failed()) return tangent;
+  ax_type type = ax_typeof(primal_like);
+  return ax_zeros_of(&type);
+}
+
+/* --- Shared rules --- */
+
+void ax_vary_union(const ax_vary_args *args) {
+  ax_axis_set all = 0;
+  for (uint32_t i = 0; i < args->eqn->in_count; i++) all |= args->in[i];
+  for (uint32_t i = 0; i < args->eqn->out_count; i++) args->out[i] = all;
+}
+
+void ax_jvp_linear(const ax_jvp_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  ax_bind(eqn->prim, eqn->params, args->in, eqn->in_count, args->out, eqn->out_count);
+  bool any = false;
+  for (uint32_t i = 0; i < eqn->in_count; i++) any = any || !ax_is_zero(args->tangent_in[i]);
+  ax_value *tangents = any ? ax_trace_alloc(eqn->in_count * sizeof tangents[0]) : NULL;
+  if (tangents == NULL) {
+    for (uint32_t i = 0; i < eqn->out_count; i++) args->tangent_out[i] = ax_zero;
+    return;
+  }
+  for (uint32_t i = 0; i < eqn->in_count; i++) tangents[i] = ax_instantiate(args->tangent_in[i], args->in[i]);
+  ax_bind(eqn->prim, eqn->params, tangents, eqn->in_count, args->tangent_out, eqn->out_count);
+}
+
+void ax_jvp_zero(const ax_jvp_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  ax_bind(eqn->prim, eqn->params, args->in, eqn->in_count, args->out, eqn->out_count);
+  for (uint32_t i = 0; i < eqn->out_count; i++) args->tangent_out[i] = ax_zero;
+}
+
+static void absent(const ax_eqn *eqn, const char *rule) {
+  ax_fail(ax_error(AX_ABSENT, "%s has no %s rule", eqn->prim->name, rule));
+}
+void ax_absent_jvp(const ax_jvp_args *args) { absent(args->eqn, "jvp"); }
+void ax_absent_transpose(const ax_transpose_args *args) { absent(args->eqn, "transpose"); }
+void ax_absent_batch(const ax_batch_args *args) { absent(args->eqn, "batch"); }
+ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  (void)hlo, (void)in, (void)out;
+  return ax_error(AX_ABSENT, "%s has no StableHLO rule", eqn->prim->name);
+}
+
+/* --- Batching --- */
+
+ax_value ax_move_dim(ax_value x, int from, int to) {
+  if (from == to || ax_failed()) return x;
+  ax_type type = ax_typeof(x);
+  int64_t permutation[AX_MAX_RANK];
+  int next = 0;
+  for (int d = 0; d < (int)type.rank; d++) {
+    if (d == to) {
+      permutation[d] = from;
+      continue;
+    }
+    if (next == from) next++;
+    permutation[d] = next++;
+  }
+  return ax_transpose(x, permutation);
+}
+
+ax_value ax_batch_front(ax_value x, int dim, int64_t size) {
+  if (dim >= 0) return ax_move_dim(x, dim, 0);
+  ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  if (type.rank == AX_MAX_RANK) {
+    ax_fail(ax_error(AX_INVALID_ARGUMENT, "vmap: the rank would exceed %d", AX_MAX_RANK));
+    return ax_poison;
+  }
+  int64_t dims[AX_MAX_RANK], where[AX_MAX_RANK];
+  dims[0] = size;
+  for (uint32_t d = 0; d < type.rank; d++) {
+    dims[d + 1] = type.dims[d];
+    where[d] = d + 1;
+  }
+  return ax_broadcast_in_dim(x, type.rank + 1, dims, where);
+}
+
+void ax_batch_pointwise(const ax_batch_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
+  if (in == NULL) return;
+  int common = -1; /* the batch dimension, when all batched operands agree and none is unbatched */
+  bool agree = true;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    if (args->in_dim[i] < 0 || (common >= 0 && common != args->in_dim[i])) agree = false;
+    if (common < 0) common = args->in_dim[i];
+  }
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    in[i] = agree ? args->in[i] : ax_batch_front(args->in[i], args->in_dim[i], args->size);
+  ax_bind(eqn->prim, eqn->params, in, eqn->in_count, args->out, eqn->out_count);
+  for (uint32_t i = 0; i < eqn->out_count; i++) args->out_dim[i] = agree ? common : 0;
+}
+
+/* --- StableHLO --- */
+
+ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in, const char *attributes,
+                        uint32_t *out) {
+  const ax_type *types = hlo->program->types;
+  ax_type *in_types = ax_alloc(eqn->in_count * sizeof in_types[0]);
+  if (in_types == NULL) return ax_out_of_memory(eqn->in_count * sizeof in_types[0]);
+  for (uint32_t i = 0; i < eqn->in_count; i++) in_types[i] = types[eqn->in[i]];
+  uint32_t first = ax_hlo_op(hlo, name, in, in_types, eqn->in_count, attributes, types + eqn->out, eqn->out_count);
+  for (uint32_t i = 0; i < eqn->out_count; i++) out[i] = first + i;
+  ax_free(in_types);
+  return AX_OK;
+}

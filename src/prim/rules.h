@@ -1,0 +1,57 @@
+/* What primitive files share: binding, shared rules for the record's slots, and small helpers. */
+#ifndef AX_PRIM_RULES_H
+#define AX_PRIM_RULES_H
+
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "hlo/hlo.h"
+#include "ir/program.h"
+#include "loop/lower.h"
+
+/* --- Binding: how an equation is added. Makes the varying sets of a LOCAL primitive's operands equal by pvary first. --- */
+void ax_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,
+             uint32_t out_count);
+ax_value ax_bind1(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count); /* one result */
+/* Fails the trace with a message that names the primitive; returns poison. */
+ax_value ax_reject(const ax_prim *prim, const char *format, ...) AX_PRINTF(2, 3);
+/* Makes x vary over all of `varying` (adds pvary over those axes it lacks; none when there is nothing to add). */
+ax_value ax_vary_to(ax_value x, ax_axis_set varying);
+/* NumPy broadcasting of n values to one shape, by broadcast_in_dim where needed. */
+void ax_broadcast_together(ax_value *values, uint32_t count);
+/* A scratch array of the current trace's arena; fails the trace and returns NULL when there is no memory. */
+void *ax_trace_alloc(size_t bytes);
+
+/* Copies the elements of a tensor of the same size and dtype. */
+void ax_tensor_assign(ax_tensor *to, const ax_tensor *from);
+
+/* --- Tangents and cotangents, where the symbolic zero may stand --- */
+ax_value ax_add_any(ax_value a, ax_value b);
+ax_value ax_zeros_of(const ax_type *type);                       /* real zeros, varying as the type says */
+ax_value ax_instantiate(ax_value tangent, ax_value primal_like); /* real zeros of primal_like's type for a symbolic zero */
+
+/* --- Shared rules --- */
+/* The results vary wherever an operand does. */
+void ax_vary_union(const ax_vary_args *args);
+/* f(x) is linear in all operands together: bind the same on tangents. */
+void ax_jvp_linear(const ax_jvp_args *args);
+/* Results have no tangent (integers, comparisons): bind, tangents zero. */
+void ax_jvp_zero(const ax_jvp_args *args);
+/* Pointwise primitives: all operands one shape (after infer); batching moves batch dimensions together in front. */
+void ax_batch_pointwise(const ax_batch_args *args);
+/* Fail the trace with AX_ABSENT: "no jvp rule for argmax". */
+void ax_absent_jvp(const ax_jvp_args *args);
+void ax_absent_transpose(const ax_transpose_args *args);
+void ax_absent_batch(const ax_batch_args *args);
+ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+
+/* --- Batching helpers --- */
+/* Moves dimension `from` to `to`. */
+ax_value ax_move_dim(ax_value x, int from, int to);
+/* x with its batch dimension in front: moved there, or broadcast there when it has none. */
+ax_value ax_batch_front(ax_value x, int dim, int64_t size);
+
+/* --- StableHLO helper: one op, same operands, results and types as the equation's. --- */
+ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in, const char *attributes,
+                        uint32_t *out);
+
+#endif
