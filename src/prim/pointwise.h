@@ -16,15 +16,18 @@ ax_value ax_bind_binary(const ax_prim *prim, ax_value a, ax_value b); /* broadca
 
 /* The scalar operation of a primitive's name; AX_SCALAR_NONE when there is none. */
 ax_scalar ax_scalar_find(const char *name);
-/* One element: operands of `dtype` -> the result, unrounded. The reference semantics of every scalar operation. */
+/* One element: operands of `dtype` -> the result, unrounded; imm: the exponent of INTEGER_POW, the dtype CONVERT converts to.
+   The reference semantics of every scalar operation. */
 ax_number ax_scalar_eval(ax_scalar op, ax_dtype dtype, const ax_number *x, int64_t imm);
 
-/* A record of the family whose scalar operation has the primitive's name. */
-#define AX_POINTWISE(name_, operands, infer_, jvp_, transpose_)                                                   \
-  const ax_prim ax_prim_##name_ = {                                                                               \
-      .name = #name_, .kind = AX_LOCAL, .in_count = operands, .out_count = 1,                                     \
-      .infer = infer_, .eval = ax_eval_pointwise, .vary = ax_vary_union, .jvp = jvp_, .linearize = jvp_,          \
-      .transpose = transpose_, .batch = ax_batch_pointwise, .lower = ax_lower_pointwise, .hlo = ax_hlo_pointwise, \
+/* A record of the family whose scalar operation has the primitive's name; with its own hlo rule, or the family's. */
+#define AX_POINTWISE_HLO(name_, operands, infer_, jvp_, transpose_, hlo_)                                 \
+  const ax_prim ax_prim_##name_ = {                                                                       \
+      .name = #name_, .kind = AX_LOCAL, .in_count = operands, .out_count = 1,                             \
+      .infer = infer_, .eval = ax_eval_pointwise, .vary = ax_vary_union, .jvp = jvp_, .linearize = jvp_,  \
+      .transpose = transpose_, .batch = ax_batch_pointwise, .lower = ax_lower_pointwise, .hlo = hlo_,     \
   }
+#define AX_POINTWISE(name_, operands, infer_, jvp_, transpose_) \
+  AX_POINTWISE_HLO(name_, operands, infer_, jvp_, transpose_, ax_hlo_pointwise)
 
 #endif
