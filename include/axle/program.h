@@ -48,7 +48,7 @@ void ax_string_free(char *text);
 AX_MUST_USE ax_status ax_program_parse(const char *text, size_t bytes, const char *source, ax_program **out);
 /* Checks every equation's types again. */
 AX_MUST_USE ax_status ax_program_verify(const ax_program *program);
-/* Same structure, parameters and types. */
+/* Same structure, parameters and types; scalar constants count as part of the equations that use them. */
 bool ax_program_equal(const ax_program *a, const ax_program *b);
 
 /* Inside a trace: the type of a value (AX_NO_DTYPE for poison). */

@@ -243,32 +243,56 @@ static uint32_t *renumber(ax_builder *builder) {
   return map;
 }
 
-static uint64_t hash_program(const ax_program *program) {
-  uint64_t hash = AX_HASH_SEED;
-  hash = ax_hash_bytes(hash, &program->in_count, sizeof program->in_count);
-  for (uint32_t i = 0; i < program->value_count; i++) {
-    const ax_type *type = &program->types[i];
-    hash = ax_hash_bytes(hash, &type->dtype, sizeof type->dtype);
-    hash = ax_hash_bytes(hash, type->dims, type->rank * sizeof type->dims[0]);
-    hash = ax_hash_bytes(hash, &type->varying, sizeof type->varying);
-  }
+/* See ax_program's labels. */
+static void label(const ax_program *program, uint32_t *labels, uint32_t *count) {
+  for (*count = 0; *count < program->in_count; ++*count) labels[*count] = *count;
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_eqn *eqn = &program->eqns[i];
-    hash = ax_hash_bytes(hash, eqn->prim->name, strlen(eqn->prim->name) + 1);
-    hash = ax_hash_bytes(hash, eqn->in, eqn->in_count * sizeof eqn->in[0]);
-    hash = ax_params_hash(hash, eqn->prim, eqn->params);
+    if (ax_eqn_literal(eqn) != NULL) {
+      labels[eqn->out] = AX_LITERAL | i;
+      continue;
+    }
+    for (uint32_t k = 0; k < eqn->out_count; k++) labels[eqn->out + k] = (*count)++;
   }
-  return ax_hash_bytes(hash, program->outs, program->out_count * sizeof program->outs[0]);
+}
+
+static uint64_t hash_type(uint64_t hash, const ax_type *type) {
+  hash = ax_hash_bytes(hash, &type->dtype, sizeof type->dtype);
+  hash = ax_hash_bytes(hash, type->dims, type->rank * sizeof type->dims[0]);
+  return ax_hash_bytes(hash, &type->varying, sizeof type->varying);
+}
+
+static uint64_t hash_operand(uint64_t hash, const ax_program *program, uint32_t id) {
+  const ax_literal *literal = ax_value_literal(program, id);
+  if (literal == NULL) return ax_hash_bytes(hash, &program->labels[id], sizeof program->labels[id]);
+  hash = hash_type(hash, &literal->type);
+  return ax_hash_bytes(hash, literal->data, ax_dtype_bytes(literal->type.dtype));
+}
+
+static uint64_t hash_program(const ax_program *program) {
+  uint64_t hash = ax_hash_bytes(AX_HASH_SEED, &program->in_count, sizeof program->in_count);
+  for (uint32_t i = 0; i < program->in_count; i++) hash = hash_type(hash, &program->types[i]);
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    if (ax_eqn_literal(eqn) != NULL) continue;
+    hash = ax_hash_bytes(hash, eqn->prim->name, strlen(eqn->prim->name) + 1);
+    for (uint32_t j = 0; j < eqn->in_count; j++) hash = hash_operand(hash, program, eqn->in[j]);
+    hash = ax_params_hash(hash, eqn->prim, eqn->params);
+    for (uint32_t k = 0; k < eqn->out_count; k++) hash = hash_type(hash, &program->types[eqn->out + k]);
+  }
+  for (uint32_t i = 0; i < program->out_count; i++) hash = hash_operand(hash, program, program->outs[i]);
+  return hash;
 }
 
 /* Everything allocated from the builder's arena, so that failing needs no undoing. */
 static ax_status make_program(ax_builder *builder, const uint32_t *outs, uint32_t out_count, ax_program **out) {
   ax_arena *arena = &builder->arena;
   uint32_t *map = renumber(builder), *new_outs = ax_arena_alloc(arena, out_count * sizeof outs[0]);
+  uint32_t *labels = ax_arena_alloc(arena, builder->value_count * sizeof labels[0]);
   ax_type *types = ax_arena_alloc(arena, builder->value_count * sizeof types[0]);
   ax_eqn *eqns = ax_arena_alloc(arena, builder->eqn_count * sizeof eqns[0]);
   ax_program *program = ax_alloc(sizeof *program);
-  if (map == NULL || new_outs == NULL || types == NULL || eqns == NULL || program == NULL) {
+  if (map == NULL || new_outs == NULL || labels == NULL || types == NULL || eqns == NULL || program == NULL) {
     ax_free(program);
     return ax_out_of_memory(0);
   }
@@ -287,7 +311,9 @@ static ax_status make_program(ax_builder *builder, const uint32_t *outs, uint32_
                           .eqn_count = builder->eqn_count,
                           .types = types,
                           .eqns = eqns,
-                          .outs = new_outs};
+                          .outs = new_outs,
+                          .labels = labels};
+  label(program, labels, &program->label_count);
   atomic_init(&program->references, 1);
   program->hash = hash_program(program);
   program->arena = builder->arena; /* the program owns it now, and with it the equations' parameters */

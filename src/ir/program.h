@@ -14,8 +14,27 @@ struct ax_program {
   const ax_type *types; /* by value id; 0 .. in_count are the inputs */
   const ax_eqn *eqns;
   const uint32_t *outs; /* value ids */
-  uint64_t hash;        /* of structure, parameters and types; not of lines */
+  /* By value id: its place among the inputs and the results of equations that are printed; or AX_LITERAL + an equation's index
+     for scalar constants, which are part of the equations that use them: printed, compared and hashed there, by value. */
+  const uint32_t *labels;
+  uint32_t label_count;
+  uint64_t hash; /* of structure, parameters and types; not of lines */
 };
+#define AX_LITERAL 0x80000000u
+
+/* The scalar that an equation is (`constant` of rank 0); NULL for every other equation. */
+static inline const ax_literal *ax_eqn_literal(const ax_eqn *eqn) {
+  const ax_prim *prim = eqn->prim;
+  bool is_constant = prim->kind == AX_LOCAL && eqn->in_count == 0 && eqn->out_count == 1 && prim->param_count == 1 &&
+                     prim->params[0].kind == AX_PARAM_LITERAL;
+  const ax_literal *literal = is_constant ? eqn->params : NULL;
+  return literal != NULL && literal->type.rank == 0 ? literal : NULL;
+}
+/* The literal that a value is, or NULL. */
+static inline const ax_literal *ax_value_literal(const ax_program *program, uint32_t id) {
+  uint32_t label = program->labels[id];
+  return (label & AX_LITERAL) != 0 ? program->eqns[label & ~AX_LITERAL].params : NULL;
+}
 
 static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) {
   return (const char *)eqn->params + param->offset;
