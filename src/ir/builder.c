@@ -103,6 +103,15 @@ uint32_t ax_value_id(ax_value value) {
   return id;
 }
 
+void ax_builder_capture(ax_builder *builder, ax_value outer, const ax_type *type) {
+  uint32_t parent_id, id;
+  if (builder->status != AX_OK) return;
+  ax_status status = builder->parent == NULL ? ax_error(AX_INTERNAL, "nothing to capture from")
+                                             : resolve(builder->parent, outer, &parent_id);
+  if (status == AX_OK) status = capture(builder, (ax_value){builder->parent->serial, parent_id}, type, &id);
+  if (status != AX_OK) ax_fail(status);
+}
+
 ax_type ax_typeof(ax_value value) {
   uint32_t id = ax_value_id(value);
   return id != AX_NONE ? current->types[id] : (ax_type){0};

@@ -97,6 +97,9 @@ typedef struct ax_builder {
 void ax_builder_begin(ax_builder *builder, const ax_mesh *axes);
 /* Adds an input. All inputs come before the first equation. */
 ax_value ax_builder_input(ax_builder *builder, const ax_type *type);
+/* Captures `outer`, a value of the enclosing trace, before it is used, under `type`: its own, possibly varying over more axes. After
+   all inputs, before the first equation. */
+void ax_builder_capture(ax_builder *builder, ax_value outer, const ax_type *type);
 /* Ends the trace whatever happens. The program's inputs are the captured values first, then the declared inputs. When
    `captured` is NULL captures are an error; otherwise it receives the enclosing trace's handles: ax_free. */
 AX_MUST_USE ax_status ax_builder_finish(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out,
