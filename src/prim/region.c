@@ -1,0 +1,153 @@
+#include "prim/region.h"
+
+#include <string.h>
+
+#include "prim/prims.h"
+
+/* --- Tracing --- */
+
+void ax_body_deinit(ax_body *body) {
+  ax_program_release(body->program);
+  ax_free(body->captured);
+  *body = (ax_body){0};
+}
+
+static void capture_first(ax_builder *builder, const ax_body_options *options) {
+  for (uint32_t i = 0; i < options->capture_count; i++) {
+    uint32_t id = options->captures[i].id; /* a handle of the enclosing trace */
+    ax_type type = builder->parent->types[id];
+    type.varying |= options->capture_varying;
+    ax_builder_capture(builder, options->captures[i], &type);
+  }
+}
+
+ax_status ax_body_trace(const ax_body_options *options, ax_body *out) {
+  ax_builder builder;
+  *out = (ax_body){0};
+  ax_builder_begin(&builder, options->axes);
+  uint32_t in_count = options->in_count, out_count = options->out_count;
+  ax_value *in = ax_trace_alloc((in_count + out_count) * sizeof in[0]), *outs = in != NULL ? in + in_count : NULL;
+  for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = ax_builder_input(&builder, &options->in[i]);
+  capture_first(&builder, options);
+  if (!ax_failed()) options->function(in, outs, options->context);
+  for (uint32_t k = 0; options->out_varying != NULL && k < out_count && !ax_failed(); k++)
+    if (outs[k].trace != 0) outs[k] = ax_vary_to(outs[k], options->out_varying[k]);
+  return ax_builder_finish(&builder, outs, out_count, &out->program, &out->captured, &out->captured_count);
+}
+
+ax_value *ax_region_begin(ax_builder *builder, const ax_mesh *axes, const ax_type *in, uint32_t in_count) {
+  ax_builder_begin(builder, axes);
+  builder->seals = true;
+  ax_value *values = ax_trace_alloc(in_count * sizeof values[0]);
+  for (uint32_t i = 0; values != NULL && i < in_count; i++) values[i] = ax_builder_input(builder, &in[i]);
+  return ax_failed() ? NULL : values;
+}
+
+ax_status ax_region_finish(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out) {
+  return ax_builder_finish(builder, outs, out_count, out, NULL, NULL);
+}
+
+/* --- Checking --- */
+
+ax_status ax_region_check_axes(const ax_program *body, const ax_mesh *axes, const char *what) {
+  const ax_mesh *own = &body->axes;
+  bool same = own->count == axes->count;
+  for (uint32_t i = 0; same && i < axes->count; i++)
+    same = strcmp(own->axis[i].name, axes->axis[i].name) == 0 && own->axis[i].size == axes->axis[i].size &&
+           own->axis[i].unchecked == axes->axis[i].unchecked;
+  if (same || own->count == 0) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s is a program over the axes %s, but here they are %s", what,
+                  ax_axis_set_string(ax_all_axes(own), own), ax_axis_set_string(ax_all_axes(axes), axes));
+}
+
+ax_status ax_region_check_type(const ax_type *type, const ax_type *wanted, const ax_mesh *axes, const char *what,
+                               uint32_t index, const char *is, const char *but) {
+  if (ax_type_equal(type, wanted)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s %u %s %s, but %s %s", what, index, is, ax_type_string(type, axes), but,
+                  ax_type_string(wanted, axes));
+}
+
+/* Collectives that move nothing between devices. */
+static bool is_silent(const ax_prim *prim) {
+  return prim == &ax_prim_pvary || prim == &ax_prim_pcast || prim == &ax_prim_axis_index;
+}
+
+static ax_axis_set communicates_over(const ax_eqn *eqn, const ax_mesh *axes) {
+  if (eqn->prim->kind != AX_COLLECTIVE || is_silent(eqn->prim)) return 0;
+  ax_axis_set set = 0;
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
+    if (eqn->prim->params[i].kind != AX_PARAM_AXES) continue;
+    const ax_axes *names = ax_param_at(eqn, &eqn->prim->params[i]);
+    for (uint32_t j = 0; j < names->count; j++) {
+      int axis = ax_mesh_find(axes, names->name[j]);
+      if (axis >= 0) set |= (ax_axis_set)1 << axis;
+    }
+  }
+  return set;
+}
+
+ax_status ax_region_check_silent(const ax_program *body, ax_axis_set set, const ax_mesh *axes, const char *what) {
+  if (set == 0) return AX_OK;
+  for (uint32_t i = 0; i < body->eqn_count; i++) {
+    const ax_eqn *eqn = &body->eqns[i];
+    ax_axis_set meets = communicates_over(eqn, axes) & set;
+    if (meets != 0)
+      return ax_error(AX_INVALID_ARGUMENT,
+                      "devices may differ along %s in what they run here, so not all of them would reach the %s over %s "
+                      "in %s (equation %u)",
+                      ax_axis_set_string(set, axes), eqn->prim->name, ax_axis_set_string(meets, axes), what, i);
+    for (uint32_t p = 0; p < eqn->prim->param_count; p++) {
+      const ax_param *param = &eqn->prim->params[p];
+      if (param->kind == AX_PARAM_PROGRAM)
+        AX_TRY(ax_region_check_silent(*(ax_program *const *)ax_param_at(eqn, param), set, axes, what));
+      if (param->kind != AX_PARAM_PROGRAMS) continue;
+      const ax_programs *programs = ax_param_at(eqn, param);
+      for (uint32_t j = 0; j < programs->count; j++) AX_TRY(ax_region_check_silent(programs->v[j], set, axes, what));
+    }
+  }
+  return AX_OK;
+}
+
+/* --- Running --- */
+
+ax_status ax_region_eval(const ax_eval_args *args, const ax_program *body, const uint32_t *lane, uint32_t count,
+                         ax_tensor *const *const *in, ax_tensor **const *out) {
+  if (count == 0) return AX_OK;
+  ax_arena arena = {0};
+  size_t in_bytes = (size_t)body->in_count * count * sizeof(ax_tensor *);
+  size_t out_bytes = (size_t)body->out_count * count * sizeof(ax_tensor *);
+  ax_tensor **ins = ax_arena_alloc(&arena, in_bytes), **outs = ax_arena_alloc(&arena, out_bytes);
+  int64_t *device = ax_arena_alloc(&arena, count * sizeof device[0]);
+  ax_status status = ins == NULL || outs == NULL || device == NULL ? ax_out_of_memory(in_bytes + out_bytes) : AX_OK;
+  for (uint32_t j = 0; status == AX_OK && j < count; j++) {
+    device[j] = args->device[lane[j]];
+    for (uint32_t i = 0; i < body->in_count; i++) ins[i * count + j] = in[i][lane[j]];
+  }
+  if (status == AX_OK) status = ax_evaluate_lanes(args->driver, body, count, device, ins, outs);
+  for (uint32_t k = 0; status == AX_OK && k < body->out_count; k++)
+    for (uint32_t j = 0; j < count; j++) {
+      ax_tensor_release(out[k][lane[j]]);
+      out[k][lane[j]] = outs[k * count + j];
+    }
+  ax_arena_deinit(&arena);
+  return status;
+}
+
+ax_status ax_region_eval_end(const ax_eval_args *args, ax_arena *scratch, ax_status status) {
+  ax_arena_deinit(scratch);
+  uint32_t count = status == AX_OK ? 0 : args->eqn->out_count * args->lanes;
+  for (uint32_t i = 0; i < count; i++) {
+    ax_tensor_release(args->out[i]);
+    args->out[i] = NULL;
+  }
+  return status;
+}
+
+/* --- Variation --- */
+
+void ax_region_vary(const ax_program *body, const ax_mesh *axes, const ax_axis_set *in, ax_axis_set *out) {
+  ax_arena arena = {0};
+  const ax_axis_set *all = ax_vary_program(&arena, body, axes, in);
+  for (uint32_t k = 0; k < body->out_count; k++) out[k] = all != NULL ? all[body->outs[k]] : ax_all_axes(axes);
+  ax_arena_deinit(&arena);
+}

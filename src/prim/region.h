@@ -1,0 +1,76 @@
+/* What the primitives that hold programs share (cond, scan, while, shard_map): tracing a C function as a body, checking bodies,
+   running them, and transforming them.
+
+   A body's inputs are the values it captured from the enclosing trace, then its operands. Its axis environment is that of the
+   equation (with the mesh's axes added for shard_map), or empty. */
+#ifndef AX_PRIM_REGION_H
+#define AX_PRIM_REGION_H
+
+#include "prim/rules.h"
+
+/* --- Tracing --- */
+
+typedef struct ax_body {
+  ax_program *program; /* (captured.., in..) -> (out..) */
+  ax_value *captured;  /* of the enclosing trace */
+  uint32_t captured_count;
+} ax_body;
+void ax_body_deinit(ax_body *body);
+
+typedef struct ax_body_options {
+  const ax_mesh *axes; /* NULL: those of the enclosing trace */
+  ax_function function;
+  void *context;
+  const ax_type *in;
+  uint32_t in_count, out_count;
+  const ax_axis_set *out_varying; /* results are made to vary over these too; NULL: as they come */
+  /* Captured first, in this order, varying over these too; what the function captures beyond them comes after. */
+  const ax_value *captures;
+  uint32_t capture_count;
+  ax_axis_set capture_varying;
+} ax_body_options;
+AX_MUST_USE ax_status ax_body_trace(const ax_body_options *options, ax_body *out);
+
+/* A program made of others: begin (values of enclosing traces may not be used), inputs, operations, finish. The array of handles
+   lives as long as the trace; NULL on failure (finish reports it). */
+ax_value *ax_region_begin(ax_builder *builder, const ax_mesh *axes, const ax_type *in, uint32_t in_count);
+AX_MUST_USE ax_status ax_region_finish(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out);
+
+/* --- Checking --- */
+
+/* Refuses a body whose axis environment is not `axes`. */
+AX_MUST_USE ax_status ax_region_check_axes(const ax_program *body, const ax_mesh *axes, const char *what);
+/* Refuses a type that is not the one wanted: "carry 1 starts as f32[2], but the body takes f32[3]", in that wording. */
+AX_MUST_USE ax_status ax_region_check_type(const ax_type *type, const ax_type *wanted, const ax_mesh *axes,
+                                           const char *what, uint32_t index, const char *is, const char *but);
+/* Refuses communication over any axis of `set` in the body: devices that go different ways would not all reach it. */
+AX_MUST_USE ax_status ax_region_check_silent(const ax_program *body, ax_axis_set set, const ax_mesh *axes,
+                                             const char *what);
+
+/* --- Running --- */
+
+/* Tensors of the reference evaluator: on the heap, data included, one owner each. Defined in xform/. */
+AX_MUST_USE ax_status ax_tensor_create(const ax_type *type, ax_tensor **out);
+void ax_tensor_release(ax_tensor *tensor); /* NULL is allowed */
+AX_MUST_USE ax_status ax_tensor_copy(const ax_tensor *tensor, ax_tensor **out);
+
+/* Runs `program` on `lanes` devices. in[operand * lanes + lane] are borrowed; out[result * lanes + lane]
+   are new tensors owned by the caller (all NULL on failure). AX_DEADLOCK: a collective that only some of its group reach.
+   Defined in xform/. */
+typedef struct ax_evaluator ax_evaluator;
+AX_MUST_USE ax_status ax_evaluate_lanes(ax_evaluator *driver, const ax_program *program, uint32_t lanes,
+                                        const int64_t *device, ax_tensor *const *in, ax_tensor **out);
+
+/* Runs a body on the lanes lane[0 .. count) of those in `args`: input i of lane l is in[i][l]; result k replaces (and
+   releases) out[k][l]. */
+AX_MUST_USE ax_status ax_region_eval(const ax_eval_args *args, const ax_program *body, const uint32_t *lane,
+                                     uint32_t count, ax_tensor *const *const *in, ax_tensor **const *out);
+/* After an error: releases what was put into args->out. Returns `status`. */
+ax_status ax_region_eval_end(const ax_eval_args *args, ax_arena *scratch, ax_status status);
+
+/* --- Variation --- */
+
+/* The variation of the body's results. When there is no memory to tell: all axes, which is always safe. */
+void ax_region_vary(const ax_program *body, const ax_mesh *axes, const ax_axis_set *in, ax_axis_set *out);
+
+#endif
