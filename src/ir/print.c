@@ -1,0 +1,262 @@
+/* Programs as text that reads like a jaxpr; parse.c reads it back. README.md has the grammar.
+
+     { axes data=4 ; lambda a:f32[8,4]{V:data} b:f32[4]. let
+         c:f32[8,4]{V:data} = add a d
+         e:f32[8] = psum[axes=(data,)] c
+       in (e,) }
+
+   Scalar constants stand where they are used, so they are no lines of their own. Everything else is written out in full: two
+   programs have the same text exactly when ax_program_equal holds. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "ir/text.h"
+
+enum { line_columns = 100 };
+
+static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent);
+
+static void new_line(ax_text *text, int indent) { ax_text_add(text, "\n%*s", indent, ""); }
+
+static size_t column(const ax_text *text) {
+  size_t length = 0;
+  while (length < text->length && text->data[text->length - length - 1] != '\n') length++;
+  return length;
+}
+
+/* Adds `item` (and empties it), on a new line when this one would become too long. */
+static void add_wrapped(ax_text *text, ax_text *item, int indent) {
+  if (item->failed) text->failed = true;
+  if (item->length > 0) {
+    if (column(text) + 1 + item->length > line_columns)
+      new_line(text, indent);
+    else
+      ax_text_add(text, " ");
+    ax_text_add_bytes(text, item->data, item->length);
+  }
+  ax_text_deinit(item);
+}
+
+/* --- Parameters --- */
+
+/* Tuples are Python's: (), (1,), (1, 2). */
+static const char *tuple_end(uint32_t count) { return count == 1 ? ",)" : ")"; }
+static const char *comma(uint32_t index) { return index > 0 ? ", " : ""; }
+
+static void axis_text(ax_text *text, const ax_axis *axis) {
+  ax_text_add(text, "%s=%" PRId64 "%s", axis->name, axis->size, axis->unchecked ? "?" : "");
+}
+
+static void mesh_text(ax_text *text, const ax_mesh *mesh) {
+  for (uint32_t i = 0; i < mesh->count; i++) {
+    ax_text_add(text, "%s", i ? ", " : "(");
+    axis_text(text, &mesh->axis[i]);
+  }
+  ax_text_add(text, mesh->count == 0 ? "()" : "%s", tuple_end(mesh->count));
+}
+
+static void dims_text(ax_text *text, const ax_dims *dims) {
+  ax_text_add(text, "(");
+  for (uint32_t i = 0; i < dims->count; i++) ax_text_add(text, "%s%" PRId64, comma(i), dims->v[i]);
+  ax_text_add(text, "%s", tuple_end(dims->count));
+}
+
+static void axes_text(ax_text *text, const ax_axes *axes) {
+  ax_text_add(text, "(");
+  for (uint32_t i = 0; i < axes->count; i++) ax_text_add(text, "%s%s", comma(i), axes->name[i]);
+  ax_text_add(text, "%s", tuple_end(axes->count));
+}
+
+static void pairs_text(ax_text *text, const ax_pairs *pairs) {
+  ax_text_add(text, "(");
+  for (uint32_t i = 0; i < pairs->count; i++)
+    ax_text_add(text, "%s(%" PRId64 ", %" PRId64 ")", comma(i), pairs->v[i][0], pairs->v[i][1]);
+  ax_text_add(text, "%s", tuple_end(pairs->count));
+}
+
+static void specs_text(ax_text *text, const ax_specs *specs, const ax_mesh *mesh) {
+  ax_text_add(text, "(");
+  for (uint32_t i = 0; i < specs->count; i++) {
+    ax_text_add(text, "%s", comma(i));
+    ax_spec_text(text, &specs->v[i], mesh);
+  }
+  ax_text_add(text, "%s", tuple_end(specs->count));
+}
+
+static bool all_elements_equal(const ax_literal *literal, int64_t elems) {
+  size_t bytes = ax_dtype_bytes(literal->type.dtype);
+  return elems < 2 || memcmp(literal->data, (const char *)literal->data + bytes, (size_t)(elems - 1) * bytes) == 0;
+}
+
+/* [[1, 2], [3, 4]]:s32[2,2]; equal elements are written once: 0.0:f32[8,4]. */
+static void literal_text(ax_text *text, const ax_literal *literal) {
+  const ax_type *type = &literal->type;
+  int64_t elems = ax_type_elems(type), spans[AX_MAX_RANK + 1]; /* elements in one index of a dimension */
+  spans[type->rank] = 1;
+  for (uint32_t d = type->rank; d-- > 0;) spans[d] = spans[d + 1] * type->dims[d];
+  bool once = elems > 0 && all_elements_equal(literal, elems);
+  if (once) ax_element_text(text, type->dtype, literal->data, 0);
+  for (int64_t i = 0; !once && i < elems; i++) {
+    ax_text_add(text, "%s", i > 0 ? ", " : "");
+    for (uint32_t d = 0; d < type->rank; d++) ax_text_add(text, i % spans[d] == 0 ? "[" : "");
+    ax_element_text(text, type->dtype, literal->data, i);
+    for (uint32_t d = 0; d < type->rank; d++) ax_text_add(text, (i + 1) % spans[d] == 0 ? "]" : "");
+  }
+  ax_text_add(text, elems == 0 ? "[]:" : ":");
+  ax_type_text(text, type, NULL);
+}
+
+static void programs_text(ax_text *text, const ax_programs *programs, const ax_mesh *axes, int indent) {
+  ax_text_add(text, "(");
+  for (uint32_t i = 0; i < programs->count; i++) {
+    new_line(text, indent + 2);
+    program_text(text, programs->v[i], axes, indent + 2);
+    ax_text_add(text, ",");
+  }
+  if (programs->count > 0) new_line(text, indent);
+  ax_text_add(text, ")");
+}
+
+static const ax_mesh *mesh_of(const ax_eqn *eqn) {
+  static const ax_mesh none;
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++)
+    if (eqn->prim->params[i].kind == AX_PARAM_MESH) return ax_param_at(eqn, &eqn->prim->params[i]);
+  return &none;
+}
+
+static bool is_long(ax_param_kind kind) {
+  return kind == AX_PARAM_PROGRAM || kind == AX_PARAM_PROGRAMS || kind == AX_PARAM_LITERAL;
+}
+
+static void param_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_param *param, int indent) {
+  const void *field = ax_param_at(eqn, param);
+  switch (param->kind) {
+    case AX_PARAM_I64: ax_text_add(text, "%" PRId64, *(const int64_t *)field); break;
+    case AX_PARAM_BOOL: ax_text_add(text, *(const bool *)field ? "true" : "false"); break;
+    case AX_PARAM_DTYPE: ax_text_add(text, "%s", ax_dtype_name(*(const ax_dtype *)field)); break;
+    case AX_PARAM_DIMS: dims_text(text, field); break;
+    case AX_PARAM_AXES: axes_text(text, field); break;
+    case AX_PARAM_PAIRS: pairs_text(text, field); break;
+    case AX_PARAM_PROGRAM: program_text(text, *(ax_program *const *)field, &program->axes, indent); break;
+    case AX_PARAM_PROGRAMS: programs_text(text, field, &program->axes, indent); break;
+    case AX_PARAM_LITERAL: literal_text(text, field); break;
+    case AX_PARAM_MESH: mesh_text(text, field); break;
+    case AX_PARAM_SPECS: specs_text(text, field, mesh_of(eqn)); break;
+  }
+}
+
+/* On one line, or a line each when there is a program among them. */
+static void params_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, bool brief, int indent) {
+  bool lines = false;
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++)
+    lines |= eqn->prim->params[i].kind == AX_PARAM_PROGRAM || eqn->prim->params[i].kind == AX_PARAM_PROGRAMS;
+  lines &= !brief;
+  ax_text_add(text, "[");
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
+    const ax_param *param = &eqn->prim->params[i];
+    if (lines)
+      new_line(text, indent + 2);
+    else if (i > 0)
+      ax_text_add(text, " ");
+    ax_text_add(text, "%s=", param->name);
+    if (brief && is_long(param->kind))
+      ax_text_add(text, "...");
+    else
+      param_text(text, program, eqn, param, indent + 2);
+  }
+  if (lines) new_line(text, indent);
+  ax_text_add(text, "]");
+}
+
+/* --- Equations and programs --- */
+
+void ax_operand_text(ax_text *text, const ax_program *program, uint32_t id) {
+  const ax_literal *literal = ax_value_literal(program, id);
+  if (literal != NULL) {
+    literal_text(text, literal);
+    return;
+  }
+  char name[16];
+  ax_label_name(program->labels[id], name);
+  ax_text_add(text, "%s", name);
+}
+
+static void binder_text(ax_text *text, const ax_program *program, uint32_t id) {
+  char name[16];
+  ax_label_name(program->labels[id] & ~AX_LITERAL, name);
+  ax_text_add(text, "%s:", name);
+  ax_type_text(text, &program->types[id], &program->axes);
+}
+
+static void eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, bool brief, int indent) {
+  for (uint32_t i = 0; i < eqn->out_count; i++) {
+    binder_text(text, program, eqn->out + i);
+    ax_text_add(text, " ");
+  }
+  ax_text_add(text, "= %s", eqn->prim->name);
+  if (eqn->prim->param_count > 0) params_text(text, program, eqn, brief, indent);
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    ax_text_add(text, " ");
+    ax_operand_text(text, program, eqn->in[i]);
+  }
+}
+
+void ax_eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, bool brief) {
+  eqn_text(text, program, eqn, brief, 0);
+}
+
+static void head_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent) {
+  ax_text item = {0};
+  ax_text_add(text, "{ ");
+  if (!ax_axes_begin_with(outer, &program->axes) || outer->count != program->axes.count) {
+    ax_text_add(text, "axes ");
+    for (uint32_t i = 0; i < program->axes.count; i++) {
+      axis_text(text, &program->axes.axis[i]);
+      ax_text_add(text, " ");
+    }
+    ax_text_add(text, "; ");
+  }
+  ax_text_add(text, "lambda");
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    binder_text(&item, program, i);
+    add_wrapped(text, &item, indent + 4);
+  }
+  ax_text_add(text, program->in_count > 0 ? ". let" : " . let");
+}
+
+/* `outer`: the environment around; axes are written where they differ from it. */
+static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent) {
+  ax_text item = {0};
+  bool any = false;
+  head_text(text, program, outer, indent);
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    if (ax_eqn_literal(&program->eqns[i]) != NULL) continue;
+    any = true;
+    new_line(text, indent + 4);
+    eqn_text(text, program, &program->eqns[i], false, indent + 4);
+  }
+  if (any)
+    new_line(text, indent + 2);
+  else
+    ax_text_add(text, " ");
+  ax_text_add(text, "in");
+  for (uint32_t i = 0; i < program->out_count; i++) {
+    ax_text_add(&item, i == 0 ? "(" : "");
+    ax_operand_text(&item, program, program->outs[i]);
+    ax_text_add(&item, "%s", i + 1 < program->out_count ? "," : tuple_end(program->out_count));
+    add_wrapped(text, &item, indent + 5);
+  }
+  ax_text_add(text, program->out_count > 0 ? " }" : " () }");
+}
+
+ax_status ax_program_print(const ax_program *program, char **out) {
+  const ax_mesh none = {0};
+  ax_text text = {0};
+  locale_t saved;
+  *out = NULL;
+  AX_TRY(ax_text_locale_enter(&saved));
+  program_text(&text, program, &none, 0);
+  ax_text_add(&text, "\n");
+  ax_text_locale_leave(saved);
+  return ax_text_finish(&text, out);
+}

@@ -1,0 +1,43 @@
+/* The text form of programs: what print.c, parse.c, verify.c and the messages of others share. README.md has the grammar. */
+#ifndef AX_IR_TEXT_H
+#define AX_IR_TEXT_H
+
+#include <locale.h>
+
+#include "ir/program.h"
+
+/* Numbers are written and read in the "C" locale whatever the host program has set. Pairs nest. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_text_locale_enter(locale_t *saved);
+void ax_text_locale_leave(locale_t saved);
+
+/* Words that cannot name a value: in let lambda axes true false nan inf. */
+bool ax_is_reserved(const char *word, size_t length);
+
+/* The name of the value with this label: a .. z, aa, ab .. without the reserved words. `name` needs 16 bytes. */
+void ax_label_name(uint32_t label, char *name);
+/* A value as an operand: its name, or the literal that it is: 0.1:f32[]. */
+void ax_operand_text(ax_text *text, const ax_program *program, uint32_t id);
+/* One equation, `c:f32[3] = add a b`; with `brief`, programs and arrays among its parameters are left out: `...`. */
+void ax_eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, bool brief);
+
+/* One element, as short as reads back to the same bits; floats always have a point, an exponent or a name: 1.0, 1e-05, nan. */
+void ax_element_text(ax_text *text, ax_dtype dtype, const void *data, int64_t index);
+/* Reads what ax_element_text writes, and any decimal number that `dtype` holds. False: not that. `word` is NUL-terminated. */
+bool ax_element_parse(const char *word, ax_dtype dtype, void *data, int64_t index);
+/* Decimal digits after an optional minus; false on anything else and beyond int64_t. */
+bool ax_integer_parse(const char *word, int64_t *out);
+
+/* The names that a text gave to a program's inputs and results; "" for a result that is a literal. */
+typedef struct ax_program_names {
+  ax_arena arena;
+  const char *const *in, *const *out; /* in_count, out_count of the program */
+} ax_program_names;
+void ax_program_names_deinit(ax_program_names *names);
+/* ax_program_parse, keeping the names (NULL: not wanted). */
+AX_MUST_USE ax_status ax_program_parse_named(const char *text, size_t bytes, const char *source, ax_program_names *names,
+                                             ax_program **out);
+
+/* The environment of a nested program begins with its parent's. */
+bool ax_axes_begin_with(const ax_mesh *axes, const ax_mesh *parent);
+
+#endif

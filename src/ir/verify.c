@@ -1,0 +1,111 @@
+/* The verifier: a program's invariants, checked again from nothing.
+
+     values     inputs are 0 .. in_count; each equation's results are the next ids; operands and outputs come earlier
+     types      a dtype, at most AX_MAX_RANK dimensions, a size that can be counted; axis sets are disjoint, within the
+                environment, and hold no unchecked axis
+     equations  each result has the type that its primitive infers
+     nested     programs hold the same, and their environment begins with their parent's
+
+   Only a defect of Axle's own breaks one, so the status is AX_INTERNAL. */
+#include "ir/text.h"
+
+static ax_status check_type(const ax_type *type, const ax_mesh *axes) {
+  if (type->dtype <= AX_NO_DTYPE || type->dtype >= AX_DTYPE_COUNT || type->rank > AX_MAX_RANK)
+    return ax_error(AX_INTERNAL, "not a type");
+  int64_t bytes = (int64_t)ax_dtype_bytes(type->dtype);
+  for (uint32_t d = 0; d < type->rank; d++)
+    if (type->dims[d] < 0 || (type->dims[d] > 0 && !ax_mul_i64(bytes, type->dims[d], &bytes)))
+      return ax_error(AX_INTERNAL, "%s has a negative dimension or is too large", ax_type_string(type, axes));
+  ax_axis_set all = type->varying | type->reduced | type->unreduced;
+  bool overlap = (type->varying & type->reduced) || ((type->varying | type->reduced) & type->unreduced);
+  if (overlap || (all & ~ax_checked_axes(axes)) != 0)
+    return ax_error(AX_INTERNAL, "%s has axis sets that overlap or are not of the environment", ax_type_string(type, axes));
+  return AX_OK;
+}
+
+static ax_status check_nested(const ax_program *program, const ax_program *nested) {
+  if (nested == NULL) return ax_error(AX_INTERNAL, "a program is missing");
+  if (!ax_axes_begin_with(&nested->axes, &program->axes))
+    return ax_error(AX_INTERNAL, "the axes of a nested program do not begin with those around it");
+  return ax_program_verify(nested);
+}
+
+static ax_status check_params(const ax_program *program, const ax_eqn *eqn) {
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
+    const ax_param *param = &eqn->prim->params[i];
+    const void *field = ax_param_at(eqn, param);
+    if (param->kind == AX_PARAM_PROGRAM) AX_TRY(check_nested(program, *(ax_program *const *)field));
+    if (param->kind != AX_PARAM_PROGRAMS) continue;
+    const ax_programs *programs = field;
+    for (uint32_t j = 0; j < programs->count; j++) AX_TRY(check_nested(program, programs->v[j]));
+  }
+  return AX_OK;
+}
+
+/* `types`: room for the operands' and results'. */
+static ax_status check_types(const ax_program *program, const ax_eqn *eqn, ax_type *types) {
+  ax_type *out = types + eqn->in_count;
+  for (uint32_t i = 0; i < eqn->in_count; i++) types[i] = program->types[eqn->in[i]];
+  AX_TRY(ax_infer_types(eqn->prim, &program->axes, eqn->params, types, eqn->in_count, out, eqn->out_count));
+  for (uint32_t i = 0; i < eqn->out_count; i++) {
+    const ax_type *type = &program->types[eqn->out + i];
+    AX_TRY(check_type(type, &program->axes));
+    if (!ax_type_equal(&out[i], type))
+      return ax_error(AX_INTERNAL, "result %u is %s by inference", i, ax_type_string(&out[i], &program->axes));
+  }
+  return AX_OK;
+}
+
+/* next: the first id that does not exist yet. */
+static ax_status check_eqn(const ax_program *program, const ax_eqn *eqn, uint32_t next, ax_arena *scratch) {
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    if (eqn->in[i] >= next) return ax_error(AX_INTERNAL, "operand %u is used before it is defined", i);
+  if (eqn->out_count > 0 && eqn->out != next) return ax_error(AX_INTERNAL, "its results are not the next values");
+  if (eqn->out_count > program->value_count - next) return ax_error(AX_INTERNAL, "more results than there are values");
+  if ((eqn->params == NULL) != (eqn->prim->params_bytes == 0)) return ax_error(AX_INTERNAL, "its parameters are missing");
+  AX_TRY(check_params(program, eqn));
+  if (eqn->out_count != ax_prim_outs(eqn->prim, eqn->params))
+    return ax_error(AX_INTERNAL, "it has %u results, not %u", eqn->out_count, ax_prim_outs(eqn->prim, eqn->params));
+  size_t bytes = ((size_t)eqn->in_count + eqn->out_count) * sizeof(ax_type);
+  ax_type *types = ax_arena_alloc(scratch, bytes);
+  return types != NULL ? check_types(program, eqn, types) : ax_out_of_memory(bytes);
+}
+
+static ax_status name_eqn(ax_status status, const ax_program *program, uint32_t index) {
+  if (status == AX_OUT_OF_MEMORY) return status;
+  ax_text text = {0};
+  const ax_eqn *eqn = &program->eqns[index];
+  /* The values themselves may be what is wrong: no more than the primitive can be quoted safely. */
+  ax_text_add(&text, "verify: equation %u", index);
+  if (eqn->line > 0) ax_text_add(&text, " (line %u)", eqn->line);
+  status = ax_error_context(AX_INTERNAL, "%s, %s: ", text.data != NULL && !text.failed ? text.data : "verify",
+                            eqn->prim != NULL ? eqn->prim->name : "without a primitive");
+  ax_text_deinit(&text);
+  return status;
+}
+
+static ax_status check_outputs(const ax_program *program, uint32_t values) {
+  if (values != program->value_count) return ax_error(AX_INTERNAL, "verify: values that no equation computes");
+  for (uint32_t i = 0; i < program->out_count; i++)
+    if (program->outs[i] >= program->value_count) return ax_error(AX_INTERNAL, "verify: output %u is not a value", i);
+  return AX_OK;
+}
+
+ax_status ax_program_verify(const ax_program *program) {
+  uint32_t next = program->in_count;
+  if (next > program->value_count) return ax_error(AX_INTERNAL, "verify: more inputs than values");
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    ax_status status = check_type(&program->types[i], &program->axes);
+    if (status != AX_OK) return ax_error_context(status, "verify: input %u: ", i);
+  }
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    ax_arena scratch = {0};
+    ax_status status =
+        eqn->prim != NULL ? check_eqn(program, eqn, next, &scratch) : ax_error(AX_INTERNAL, "no primitive");
+    ax_arena_deinit(&scratch);
+    if (status != AX_OK) return name_eqn(status, program, i);
+    next += eqn->out_count;
+  }
+  return check_outputs(program, next);
+}
