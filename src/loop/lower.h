@@ -81,7 +81,8 @@ typedef struct ax_op {
   ax_op_kind kind;
   const ax_eqn *eqn;         /* where it came from, for messages; */
   const ax_program *program; /* and its program */
-  ax_axis_set axes;          /* run once for each coordinate along these */
+  ax_axis_set axes;          /* run once for each coordinate along these; of a loop or branch: along which control differs */
+  ax_axis_set diverging;     /* axes along which control differs around it */
   union {
     struct {
       ax_kernel *kernel;
@@ -124,6 +125,7 @@ typedef struct ax_lower {
   const ax_program *program;
   const ax_eqn *eqn;
   const ax_axis_set *vary; /* of each value of `program` */
+  ax_axis_set diverging;   /* axes along which devices may be in different places: inside a branch or loop they choose */
   ax_kernel *kernel;       /* being built, and its buffers by slot */
   uint32_t *buffers;
   uint32_t buffers_capacity;
@@ -145,6 +147,9 @@ ax_ex ax_lower_load(ax_lower *lower, uint32_t buffer, const ax_at *at);
 ax_ex ax_lower_load_scalar(ax_lower *lower, uint32_t buffer); /* of a rank-0 buffer */
 void ax_lower_store(ax_lower *lower, uint32_t buffer, const ax_at *at, ax_ex expr, ax_scalar reduce);
 AX_MUST_USE ax_status ax_lower_kernel_end(ax_lower *lower);
+/* A whole-program value stored in blocks (buffer.spec names axes; buffer.type is the block's) gathered into one array; any other
+   buffer is returned as it is. */
+AX_MUST_USE ax_status ax_lower_whole(ax_lower *lower, uint32_t buffer, uint32_t *out);
 /* dst = src, of the same shape and dtype. */
 AX_MUST_USE ax_status ax_lower_copy(ax_lower *lower, uint32_t dst, uint32_t src);
 

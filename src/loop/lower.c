@@ -1,0 +1,387 @@
+/* The plan under construction: buffers, operations, nested blocks, and the walk that calls each primitive's lower rule. */
+#include "loop/lower.h"
+
+#include <string.h>
+
+/* --- Buffers --- */
+
+static ax_status add_buffer(ax_plan *plan, const ax_buffer *buffer, uint32_t *out) {
+  AX_TRY(ax_grow(&plan->buffers, sizeof plan->buffers[0], plan->buffer_count, 1, &plan->buffer_capacity));
+  plan->buffers[plan->buffer_count] = *buffer;
+  if (buffer->root == AX_NONE) plan->buffers[plan->buffer_count].root = plan->buffer_count;
+  *out = plan->buffer_count++;
+  return AX_OK;
+}
+
+ax_status ax_lower_buffer(ax_lower *lower, const ax_type *type, ax_axis_set axes, uint32_t *out) {
+  ax_buffer buffer = {.type = ax_array_type(type->dtype, type->rank, type->dims),
+                      .axes = axes | lower->diverging, .root = AX_NONE, .loop = AX_NONE};
+  return add_buffer(lower->plan, &buffer, out);
+}
+
+ax_status ax_lower_result(ax_lower *lower, const ax_eqn *eqn, uint32_t k, uint32_t *out) {
+  return ax_lower_buffer(lower, &lower->program->types[eqn->out + k], lower->vary[eqn->out + k], out);
+}
+
+ax_status ax_lower_view(ax_lower *lower, uint32_t buffer, const ax_type *type, int64_t offset, uint32_t loop,
+                        int64_t step, uint32_t *out) {
+  ax_buffer view = lower->plan->buffers[buffer];
+  view.type = ax_array_type(type->dtype, type->rank, type->dims);
+  view.spec = (ax_spec){0};
+  view.offset += offset;
+  if (loop != AX_NONE) {
+    if (view.loop != AX_NONE) { /* a view of one loop inside another's: copied out, so that one step is enough */
+      uint32_t copy;
+      AX_TRY(ax_lower_buffer(lower, &lower->plan->buffers[buffer].type, view.axes, &copy));
+      AX_TRY(ax_lower_copy(lower, copy, buffer));
+      return ax_lower_view(lower, copy, type, offset, loop, step, out);
+    }
+    view.loop = loop;
+    view.step = step;
+  }
+  return add_buffer(lower->plan, &view, out);
+}
+
+const ax_buffer *ax_lower_get(const ax_lower *lower, uint32_t buffer) { return &lower->plan->buffers[buffer]; }
+
+/* --- Operations --- */
+
+static ax_status add_op(ax_lower *lower, const ax_op *op) {
+  ax_block *block = lower->block;
+  if (block->count == block->capacity) {
+    uint32_t capacity = block->capacity < 4 ? 4 : block->capacity * 2;
+    ax_op *ops = ax_arena_alloc(&lower->plan->arena, capacity * sizeof ops[0]);
+    if (ops == NULL) return ax_out_of_memory(capacity * sizeof ops[0]);
+    if (block->count > 0) memcpy(ops, block->ops, block->count * sizeof ops[0]);
+    block->ops = ops;
+    block->capacity = capacity;
+  }
+  block->ops[block->count] = *op;
+  block->ops[block->count].eqn = lower->eqn;
+  block->ops[block->count].diverging = lower->diverging;
+  block->ops[block->count++].program = lower->program;
+  return AX_OK;
+}
+
+ax_status ax_lower_kernel_begin(ax_lower *lower, uint32_t rank, uint32_t reduce_rank, const int64_t *dims) {
+  lower->kernel = ax_kernel_create(&lower->plan->arena, rank, reduce_rank, dims);
+  return lower->kernel != NULL ? AX_OK : ax_out_of_memory(sizeof *lower->kernel);
+}
+
+/* The kernel's slot for a buffer. */
+static uint32_t slot_of(ax_lower *lower, uint32_t buffer) {
+  ax_kernel *kernel = lower->kernel;
+  for (uint32_t i = 0; i < kernel->slot_count; i++)
+    if (lower->buffers[i] == buffer) return i;
+  const ax_type *type = &lower->plan->buffers[buffer].type;
+  if (ax_grow(&lower->buffers, sizeof lower->buffers[0], kernel->slot_count, 1, &lower->buffers_capacity) != AX_OK) {
+    kernel->failed = true;
+    return 0;
+  }
+  uint32_t slot = ax_kernel_slot(kernel, type->dtype, type->rank, type->dims);
+  lower->buffers[slot] = buffer;
+  return slot;
+}
+
+ax_ex ax_lower_load(ax_lower *lower, uint32_t buffer, const ax_at *at) {
+  uint32_t slot = slot_of(lower, buffer);
+  return ax_kernel_load(lower->kernel, slot, at);
+}
+
+ax_ex ax_lower_load_scalar(ax_lower *lower, uint32_t buffer) { return ax_lower_load(lower, buffer, NULL); }
+
+void ax_lower_store(ax_lower *lower, uint32_t buffer, const ax_at *at, ax_ex expr, ax_scalar reduce) {
+  uint32_t slot = slot_of(lower, buffer);
+  ax_kernel_store(lower->kernel, slot, at, expr, reduce);
+}
+
+ax_status ax_lower_kernel_end(ax_lower *lower) {
+  ax_kernel *kernel = lower->kernel;
+  lower->kernel = NULL;
+  uint32_t bytes = kernel->slot_count * (uint32_t)sizeof(uint32_t);
+  ax_op op = {.kind = AX_OP_KERNEL, .kernel = {kernel, ax_arena_copy(&lower->plan->arena, lower->buffers, bytes)}};
+  if (kernel->failed || op.kernel.buffers == NULL) return ax_out_of_memory(bytes);
+  op.axes = lower->plan->buffers[op.kernel.buffers[kernel->stores[0].slot]].axes;
+  return add_op(lower, &op);
+}
+
+ax_status ax_lower_copy(ax_lower *lower, uint32_t dst, uint32_t src) {
+  ax_type type = lower->plan->buffers[dst].type;
+  ax_at at[AX_MAX_RANK];
+  ax_at_identity(at, type.rank);
+  AX_TRY(ax_lower_kernel_begin(lower, type.rank, 0, type.dims));
+  ax_ex x = ax_lower_load(lower, src, at);
+  ax_lower_store(lower, dst, at, x, AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
+ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm) {
+  return add_op(lower, &(ax_op){.kind = AX_OP_GEMM, .axes = lower->plan->buffers[gemm->c].axes, .gemm = *gemm});
+}
+
+ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  ax_op op = {.kind = AX_OP_EVAL};
+  for (uint32_t k = 0; k < eqn->out_count; k++) AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
+  op.axes = eqn->out_count > 0 ? lower->plan->buffers[out[0]].axes : 0;
+  op.eval.in = ax_arena_copy(&lower->plan->arena, in, eqn->in_count * sizeof in[0]);
+  op.eval.out = ax_arena_copy(&lower->plan->arena, out, eqn->out_count * sizeof out[0]);
+  if (op.eval.in == NULL || op.eval.out == NULL) return ax_out_of_memory(0);
+  return add_op(lower, &op);
+}
+
+/* --- Exchanges --- */
+
+ax_status ax_lower_start(ax_lower *lower, const ax_exchange *exchange, uint32_t *id) {
+  ax_plan *plan = lower->plan;
+  ax_exchange *copy = ax_arena_copy(&plan->arena, exchange, sizeof *exchange);
+  if (copy == NULL) return ax_out_of_memory(sizeof *exchange);
+  AX_TRY(ax_axes_resolve(&exchange->names, &plan->mesh, &copy->axes));
+  copy->id = *id = plan->exchange_count++;
+  ax_buffer *out = &plan->buffers[exchange->out];
+  if (exchange->peers == AX_PEERS_ONE) out->axes &= ~copy->axes; /* one result for the group, wherever its members are */
+  else out->axes |= copy->axes;
+  ax_axis_set in_axes = plan->buffers[exchange->in].axes;
+  return add_op(lower, &(ax_op){.kind = AX_OP_START, .axes = in_axes | copy->axes | out->axes, .exchange = copy});
+}
+
+/* The start of an exchange stands earlier in this block or in one around it. */
+static ax_exchange *find_exchange(const ax_block *block, uint32_t id) {
+  for (uint32_t i = 0; i < block->count; i++)
+    if (block->ops[i].kind == AX_OP_START && block->ops[i].exchange->id == id) return block->ops[i].exchange;
+  return NULL;
+}
+
+ax_status ax_lower_done(ax_lower *lower, uint32_t id) {
+  ax_exchange *exchange = find_exchange(lower->block, id);
+  if (exchange == NULL) return ax_error(AX_INVALID_ARGUMENT, "a collective is finished in another body than it was started in");
+  return add_op(lower, &(ax_op){.kind = AX_OP_DONE, .axes = lower->plan->buffers[exchange->out].axes, .exchange = exchange});
+}
+
+/* Blocks along one dimension joined: [a, b, c] on each of n members -> [a, n b, c]. */
+static ax_status join_blocks(ax_lower *lower, uint32_t in, uint32_t dim, uint32_t *out) {
+  ax_buffer buffer = lower->plan->buffers[in];
+  ax_exchange exchange = {.peers = AX_PEERS_ONE, .in = in, .rank = 2};
+  ax_axis_set set = 0;
+  for (uint32_t i = 0; i < buffer.spec.count[dim]; i++) {
+    uint32_t axis = buffer.spec.axis[dim][i];
+    set |= (ax_axis_set)1 << axis;
+    memcpy(exchange.names.name[exchange.names.count++], lower->plan->mesh.axis[axis].name, AX_MAX_NAME);
+  }
+  int64_t members = ax_axis_set_size(set, &lower->plan->mesh);
+  int64_t before = ax_dims_elems(dim, buffer.type.dims);
+  int64_t block = ax_dims_elems(buffer.type.rank - dim, buffer.type.dims + dim);
+  buffer.type.dims[dim] *= members;
+  AX_TRY(ax_lower_buffer(lower, &buffer.type, buffer.axes & ~set, out));
+  exchange.out = *out;
+  exchange.dims[0] = before;
+  exchange.dims[1] = exchange.src_stride[0] = exchange.dst_step = block;
+  exchange.dst_stride[0] = block * members;
+  exchange.src_stride[1] = exchange.dst_stride[1] = 1;
+  lower->plan->buffers[*out].spec = buffer.spec;
+  lower->plan->buffers[*out].spec.count[dim] = 0;
+  uint32_t id;
+  AX_TRY(ax_lower_start(lower, &exchange, &id));
+  return ax_lower_done(lower, id);
+}
+
+ax_status ax_lower_whole(ax_lower *lower, uint32_t buffer, uint32_t *out) {
+  *out = buffer;
+  for (uint32_t d = 0; d < AX_MAX_RANK; d++)
+    if (lower->plan->buffers[*out].spec.count[d] > 0) AX_TRY(join_blocks(lower, *out, d, out));
+  return AX_OK;
+}
+
+/* --- Regions --- */
+
+static ax_op *last_op(ax_block *block) { return &block->ops[block->count - 1]; }
+
+ax_status ax_lower_loop_begin(ax_lower *lower, int64_t trips, ax_axis_set axes, ax_block **outer, uint32_t *id) {
+  *outer = lower->block;
+  *id = lower->plan->loop_count++;
+  AX_TRY(add_op(lower, &(ax_op){.kind = AX_OP_LOOP, .axes = axes, .loop = {.id = *id, .trips = trips}}));
+  ax_op *op = last_op(lower->block);
+  lower->block = trips < 0 ? &op->loop.test : &op->loop.body;
+  lower->diverging |= axes;
+  return AX_OK;
+}
+
+ax_status ax_lower_loop_test(ax_lower *lower, ax_block *outer, uint32_t condition) {
+  ax_op *op = last_op(outer);
+  op->loop.condition = condition;
+  lower->block = &op->loop.body;
+  return AX_OK;
+}
+
+static void close_region(ax_lower *lower, ax_block *outer) {
+  lower->block = outer;
+  lower->diverging = last_op(outer)->diverging;
+}
+
+void ax_lower_loop_end(ax_lower *lower, ax_block *outer) { close_region(lower, outer); }
+
+ax_status ax_lower_branch_begin(ax_lower *lower, uint32_t index, uint32_t count, ax_axis_set axes, ax_block **outer) {
+  *outer = lower->block;
+  ax_block *blocks = ax_arena_alloc(&lower->plan->arena, count * sizeof blocks[0]);
+  if (blocks == NULL) return ax_out_of_memory(count * sizeof blocks[0]);
+  AX_TRY(add_op(lower, &(ax_op){.kind = AX_OP_BRANCH, .axes = axes, .branch = {index, count, blocks}}));
+  lower->diverging |= axes;
+  return AX_OK;
+}
+
+void ax_lower_branch_case(ax_lower *lower, ax_block *outer, uint32_t k) { lower->block = &last_op(outer)->branch.blocks[k]; }
+
+void ax_lower_branch_end(ax_lower *lower, ax_block *outer) { close_region(lower, outer); }
+
+/* --- The walk --- */
+
+static void vary_eqn(const ax_eqn *eqn, const ax_mesh *axes, ax_axis_set *vary, ax_axis_set *in) {
+  for (uint32_t k = 0; k < eqn->in_count; k++) in[k] = vary[eqn->in[k]];
+  eqn->prim->vary(&(ax_vary_args){eqn, axes, in, vary + eqn->out});
+}
+
+static uint32_t most_operands(const ax_program *program) {
+  uint32_t most = program->out_count;
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    if (eqn->in_count + eqn->out_count > most) most = eqn->in_count + eqn->out_count;
+  }
+  return most;
+}
+
+ax_axis_set *ax_vary_program(ax_arena *arena, const ax_program *program, const ax_mesh *axes, const ax_axis_set *in) {
+  ax_axis_set *vary = ax_arena_alloc(arena, program->value_count * sizeof vary[0]);
+  ax_axis_set *operands = ax_arena_alloc(arena, most_operands(program) * sizeof operands[0]);
+  if (vary == NULL || operands == NULL) return NULL;
+  for (uint32_t i = 0; i < program->in_count; i++) vary[i] = in[i];
+  for (uint32_t i = 0; i < program->eqn_count; i++) vary_eqn(&program->eqns[i], axes, vary, operands);
+  return vary;
+}
+
+static bool places_shards(const ax_prim *prim) { /* takes and gives values laid over a mesh */
+  for (uint32_t i = 0; i < prim->param_count; i++)
+    if (prim->params[i].kind == AX_PARAM_MESH) return true;
+  return false;
+}
+
+static ax_status lower_eqn(ax_lower *lower, const ax_eqn *eqn, uint32_t *map, uint32_t *in) {
+  lower->eqn = eqn;
+  for (uint32_t k = 0; k < eqn->in_count; k++) {
+    in[k] = map[eqn->in[k]];
+    if (!places_shards(eqn->prim)) AX_TRY(ax_lower_whole(lower, in[k], &in[k]));
+  }
+  return eqn->prim->lower(lower, eqn, in, map + eqn->out);
+}
+
+ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uint32_t *in, uint32_t *out) {
+  ax_plan *plan = lower->plan;
+  ax_lower saved = *lower;
+  uint32_t *map = ax_arena_alloc(&plan->arena, program->value_count * sizeof map[0]);
+  uint32_t *operands = ax_arena_alloc(&plan->arena, most_operands(program) * sizeof operands[0]);
+  ax_axis_set *axes = ax_arena_alloc(&plan->arena, program->in_count * sizeof axes[0]);
+  if (map == NULL || operands == NULL || axes == NULL) return ax_out_of_memory(0);
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    map[i] = in[i];
+    axes[i] = ax_spec_set(&plan->buffers[in[i]].spec) != 0 ? 0 : plan->buffers[in[i]].axes;
+  }
+  lower->program = program;
+  lower->vary = ax_vary_program(&plan->arena, program, &plan->mesh, axes);
+  if (lower->vary == NULL) return ax_out_of_memory(0);
+  for (uint32_t i = 0; i < program->eqn_count; i++) AX_TRY(lower_eqn(lower, &program->eqns[i], map, operands));
+  bool root = saved.program == NULL;
+  for (uint32_t i = 0; i < program->out_count; i++) {
+    out[i] = map[program->outs[i]];
+    if (!root) AX_TRY(ax_lower_whole(lower, out[i], &out[i]));
+  }
+  lower->program = saved.program;
+  lower->vary = saved.vary;
+  lower->eqn = saved.eqn;
+  return AX_OK;
+}
+
+/* --- The plan --- */
+
+/* The mesh of the shard_maps of a program, which must all have the same one; the deepest searched first. */
+static ax_status find_mesh(const ax_program *program, const ax_mesh **mesh) {
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    for (uint32_t p = 0; p < eqn->prim->param_count; p++) {
+      const ax_param *param = &eqn->prim->params[p];
+      const void *field = ax_param_at(eqn, param);
+      if (param->kind == AX_PARAM_MESH) {
+        const ax_mesh *found = field;
+        for (uint32_t a = 0; *mesh != NULL && a < AX_MAX_AXES; a++)
+          if (found->count != (*mesh)->count || (a < found->count && (strcmp(found->axis[a].name, (*mesh)->axis[a].name) != 0 ||
+                                                                      found->axis[a].size != (*mesh)->axis[a].size)))
+            return ax_error(AX_ABSENT, "a program over two different meshes cannot be compiled yet");
+        *mesh = found;
+      } else if (param->kind == AX_PARAM_PROGRAM) {
+        AX_TRY(find_mesh(*(ax_program *const *)field, mesh));
+      } else if (param->kind == AX_PARAM_PROGRAMS) {
+        const ax_programs *programs = field;
+        for (uint32_t k = 0; k < programs->count; k++) AX_TRY(find_mesh(programs->v[k], mesh));
+      }
+    }
+  }
+  return AX_OK;
+}
+
+/* How input `id` is laid out: as its first user among the shard_maps wants it, unless anything else uses it first. */
+static ax_spec input_spec(const ax_program *program, uint32_t id) {
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    for (uint32_t k = 0; k < eqn->in_count; k++) {
+      if (eqn->in[k] != id) continue;
+      for (uint32_t p = 0; places_shards(eqn->prim) && p < eqn->prim->param_count; p++)
+        if (eqn->prim->params[p].kind == AX_PARAM_SPECS)
+          return ((const ax_specs *)ax_param_at(eqn, &eqn->prim->params[p]))->v[k]; /* the first specs are the operands' */
+      return (ax_spec){0};
+    }
+  }
+  return (ax_spec){0};
+}
+
+static ax_status add_input(ax_lower *lower, const ax_program *program, uint32_t i) {
+  ax_plan *plan = lower->plan;
+  ax_buffer buffer = {.kind = AX_BUFFER_INPUT, .type = program->types[i], .index = i, .root = AX_NONE, .loop = AX_NONE};
+  buffer.spec = input_spec(program, i);
+  buffer.axes = ax_spec_set(&buffer.spec);
+  for (uint32_t d = 0; d < buffer.type.rank; d++)
+    for (uint32_t a = 0; a < buffer.spec.count[d]; a++) buffer.type.dims[d] /= plan->mesh.axis[buffer.spec.axis[d][a]].size;
+  return add_buffer(plan, &buffer, &plan->in[i]);
+}
+
+static ax_status build(ax_plan *plan, ax_lower *lower, ax_program *program) {
+  const ax_mesh *mesh = NULL;
+  if (program->axes.count > 0)
+    return ax_error(AX_INVALID_ARGUMENT, "a per-device program cannot be compiled by itself: put it in a shard_map");
+  AX_TRY(find_mesh(program, &mesh));
+  if (mesh != NULL) plan->mesh = *mesh;
+  plan->in_count = program->in_count;
+  plan->out_count = program->out_count;
+  plan->in = ax_arena_alloc(&plan->arena, program->in_count * sizeof plan->in[0]);
+  plan->out = ax_arena_alloc(&plan->arena, program->out_count * sizeof plan->out[0]);
+  if (plan->in == NULL || plan->out == NULL) return ax_out_of_memory(0);
+  for (uint32_t i = 0; i < program->in_count; i++) AX_TRY(add_input(lower, program, i));
+  return ax_lower_program(lower, program, plan->in, plan->out);
+}
+
+ax_status ax_plan_create(ax_program *program, ax_plan **out) {
+  ax_plan *plan = *out = ax_calloc(1, sizeof *plan);
+  if (plan == NULL) return ax_out_of_memory(sizeof *plan);
+  plan->program = ax_program_retain(program);
+  ax_lower lower = {.plan = plan, .block = &plan->block};
+  ax_status status = build(plan, &lower, program);
+  ax_free(lower.buffers);
+  if (status == AX_OK) return AX_OK;
+  ax_plan_destroy(plan);
+  *out = NULL;
+  return status;
+}
+
+void ax_plan_destroy(ax_plan *plan) {
+  if (plan == NULL) return;
+  ax_program_release(plan->program);
+  ax_free(plan->buffers);
+  ax_arena_deinit(&plan->arena);
+  ax_free(plan);
+}

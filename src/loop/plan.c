@@ -1,0 +1,106 @@
+/* Questions about plans that every pass asks, and their text. */
+#include "loop/lower.h"
+
+static void visit_kernel(const ax_op *op, void (*visit)(void *, uint32_t, bool), void *context) {
+  const ax_kernel *kernel = op->kernel.kernel;
+  for (uint32_t i = 0; i < kernel->expr_count; i++)
+    if (kernel->exprs[i].op == AX_LEAF_LOAD) visit(context, op->kernel.buffers[kernel->exprs[i].slot], false);
+  for (uint32_t i = 0; i < kernel->store_count; i++) visit(context, op->kernel.buffers[kernel->stores[i].slot], true);
+}
+
+void ax_op_visit(const ax_op *op, void (*visit)(void *context, uint32_t buffer, bool writes), void *context) {
+  switch (op->kind) {
+    case AX_OP_KERNEL: visit_kernel(op, visit, context); break;
+    case AX_OP_GEMM:
+      visit(context, op->gemm.a, false);
+      visit(context, op->gemm.b, false);
+      if (op->gemm.accumulate) visit(context, op->gemm.c, false);
+      visit(context, op->gemm.c, true);
+      break;
+    case AX_OP_EVAL:
+      for (uint32_t k = 0; k < op->eqn->in_count; k++) visit(context, op->eval.in[k], false);
+      for (uint32_t k = 0; k < op->eqn->out_count; k++) visit(context, op->eval.out[k], true);
+      break;
+    case AX_OP_START:
+      visit(context, op->exchange->in, false);
+      visit(context, op->exchange->out, true);
+      break;
+    case AX_OP_DONE:
+      if (op->exchange->peers == AX_PEERS_PAIRS) visit(context, op->exchange->out, true);
+      break;
+    case AX_OP_LOOP:
+      if (op->loop.trips < 0) visit(context, op->loop.condition, false);
+      break;
+    case AX_OP_BRANCH: visit(context, op->branch.index, false); break;
+  }
+}
+
+static void block_text(ax_text *text, const ax_plan *plan, const ax_block *block, int indent);
+
+static void add_list(ax_text *text, const char *lead, const uint32_t *buffers, uint32_t count) {
+  ax_text_add(text, "%s", lead);
+  for (uint32_t i = 0; i < count; i++) ax_text_add(text, " b%u", buffers[i]);
+}
+
+static void gemm_text(ax_text *text, const ax_gemm *gemm) {
+  ax_text_add(text, "gemm b%u %s b%u%s b%u%s m=%lld n=%lld k=%lld", gemm->c, gemm->accumulate ? "+=" : "=", gemm->a,
+              gemm->transpose_a ? "'" : "", gemm->b, gemm->transpose_b ? "'" : "", (long long)gemm->m,
+              (long long)gemm->n, (long long)gemm->k);
+  for (uint32_t i = 0; i < gemm->batch_rank; i++) ax_text_add(text, " batch=%lld", (long long)gemm->batch[i]);
+  ax_text_add(text, "\n");
+}
+
+static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
+  ax_text_add(text, "%*son %s: ", indent, "", ax_axis_set_string(op->axes, &plan->mesh));
+  switch (op->kind) {
+    case AX_OP_KERNEL:
+      add_list(text, "kernel of", op->kernel.buffers, op->kernel.kernel->slot_count);
+      ax_text_add(text, ", ");
+      ax_kernel_text(text, op->kernel.kernel);
+      break;
+    case AX_OP_GEMM: gemm_text(text, &op->gemm); break;
+    case AX_OP_EVAL:
+      ax_text_add(text, "eval %s", op->eqn->prim->name);
+      add_list(text, " of", op->eval.in, op->eqn->in_count);
+      add_list(text, " to", op->eval.out, op->eqn->out_count);
+      ax_text_add(text, "\n");
+      break;
+    case AX_OP_START:
+      ax_text_add(text, "start %u: %s over %s, b%u to b%u\n", op->exchange->id, ax_scalar_name(op->exchange->combine),
+                  ax_axis_set_string(op->exchange->axes, &plan->mesh), op->exchange->in, op->exchange->out);
+      break;
+    case AX_OP_DONE: ax_text_add(text, "done %u\n", op->exchange->id); break;
+    case AX_OP_LOOP:
+      ax_text_add(text, "loop %u, %lld times\n", op->loop.id, (long long)op->loop.trips);
+      block_text(text, plan, &op->loop.test, indent + 4);
+      if (op->loop.trips < 0) ax_text_add(text, "%*swhile b%u\n", indent + 2, "", op->loop.condition);
+      block_text(text, plan, &op->loop.body, indent + 4);
+      break;
+    case AX_OP_BRANCH:
+      ax_text_add(text, "branch on b%u\n", op->branch.index);
+      for (uint32_t k = 0; k < op->branch.count; k++) {
+        ax_text_add(text, "%*scase %u\n", indent + 2, "", k);
+        block_text(text, plan, &op->branch.blocks[k], indent + 4);
+      }
+      break;
+  }
+}
+
+static void block_text(ax_text *text, const ax_plan *plan, const ax_block *block, int indent) {
+  for (uint32_t i = 0; i < block->count; i++) op_text(text, plan, &block->ops[i], indent);
+}
+
+void ax_plan_text(ax_text *text, const ax_plan *plan) {
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    const ax_buffer *buffer = &plan->buffers[i];
+    static const char *const kinds[] = {"temp", "input", "const"};
+    ax_text_add(text, "b%u: %s %s per %s", i, kinds[buffer->kind], ax_type_string(&buffer->type, &plan->mesh),
+                ax_axis_set_string(buffer->axes, &plan->mesh));
+    if (buffer->root != i) ax_text_add(text, ", in b%u at %lld", buffer->root, (long long)buffer->offset);
+    if (buffer->loop != AX_NONE) ax_text_add(text, " + %lld * loop %u", (long long)buffer->step, buffer->loop);
+    ax_text_add(text, "\n");
+  }
+  block_text(text, plan, &plan->block, 0);
+  add_list(text, "out:", plan->out, plan->out_count);
+  ax_text_add(text, "\n");
+}
