@@ -30,6 +30,8 @@ uint32_t ax_hlo_region_begin(ax_hlo *hlo, const ax_type *arg_types, uint32_t arg
 void ax_hlo_region_end(ax_hlo *hlo, const uint32_t *results, const ax_type *types, uint32_t count);
 void ax_hlo_end(ax_hlo *hlo, const char *attributes, const ax_type *in_types, uint32_t in_count, const ax_type *out_types,
                 uint32_t out_count);
+/* Releases attributes that a rule wrote; AX_OUT_OF_MEMORY when there was too little for them (then the op lacks some). */
+AX_MUST_USE ax_status ax_hlo_attributes_end(ax_text *attributes);
 /* dense<v> of a scalar, splat over `type`: `bits` as in the array. */
 uint32_t ax_hlo_splat(ax_hlo *hlo, const ax_type *type, const void *scalar);
 /* A dense array. */

@@ -1,0 +1,29 @@
+/* Programs as StableHLO modules, which XLA and every PJRT plugin compile. */
+#ifndef AXLE_STABLEHLO_H
+#define AXLE_STABLEHLO_H
+
+#include "axle/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Writes `program` as the text of a module: the program of one device, which every device runs.
+
+   A per-device program (of ax_trace_on) is written as it is. Of a whole program the bodies of its shard_maps are written, and
+   what stands outside them, which must be on values that are the same on all devices; parameters and results are then the
+   device's shards of the program's. Its collectives are between the mhlo.num_partitions devices of the mesh, by global ids.
+   Each parameter and result is marked as sharded by hand ("{manual}"), so that XLA's partitioner, which has to be on
+   (use_spmd_partitioning, without Shardy), leaves the program alone.
+
+   `*out` is owned by the caller: ax_string_free. Any thread.
+   AX_ABSENT: a primitive that has no StableHLO; shard_maps over different meshes; an equation outside them on sharded values.
+   AX_OUT_OF_MEMORY.
+
+   Format: https://openxla.org/stablehlo/spec */
+AX_MUST_USE ax_status ax_program_stablehlo(const ax_program *program, char **out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
