@@ -1,0 +1,224 @@
+/* What stands inside the loops: nodes, plain stores, and the accumulators of reductions. */
+#include "jit/nest.h"
+
+/* --- Nodes --- */
+
+static LLVMValueRef *value_at(ax_nest *nest, ax_ex node, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  if (!ax_schedule_depends(schedule, node, schedule->unrolled)) instance = 0;
+  return &nest->values[instance * schedule->kernel->expr_count + node];
+}
+
+static uint32_t lanes_of(const ax_nest *nest, ax_ex node) {
+  return ax_schedule_depends(nest->schedule, node, nest->schedule->vector) ? nest->schedule->lanes : 1;
+}
+
+/* As a scalar (only where the node is one) or spread over the lanes. */
+LLVMValueRef ax_nest_value(ax_nest *nest, ax_ex node, uint32_t instance, uint32_t lanes) {
+  LLVMValueRef value = *value_at(nest, node, instance);
+  return lanes_of(nest, node) == lanes ? value : ax_cg_broadcast(&nest->cg, value, lanes);
+}
+
+LLVMValueRef ax_nest_mask(const ax_nest *nest, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  bool partial = schedule->unrolled != schedule->vector || instance == nest->instances - 1;
+  return partial ? nest->mask : NULL;
+}
+
+static LLVMValueRef emit_index(ax_nest *nest, uint32_t dim, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  const ax_codegen *cg = &nest->cg;
+  if (schedule->loop_of_dim[dim] < 0) return ax_cg_i64(cg, 0);
+  uint32_t loop = (uint32_t)schedule->loop_of_dim[dim];
+  int64_t step = loop != schedule->unrolled ? 0 : loop == schedule->vector ? schedule->lanes : 1;
+  LLVMValueRef index = LLVMBuildAdd(cg->builder, nest->index[loop], ax_cg_i64(cg, step * instance), "");
+  if (loop != schedule->vector) return index;
+  index = ax_cg_broadcast(cg, index, schedule->lanes);
+  return LLVMBuildAdd(cg->builder, index, ax_cg_iota(cg, 64, schedule->lanes, 1), "");
+}
+
+static LLVMValueRef emit_axis(ax_nest *nest, uint32_t axis) {
+  LLVMTypeRef i64 = LLVMInt64TypeInContext(nest->cg.context);
+  LLVMValueRef offset = ax_cg_i64(&nest->cg, axis);
+  LLVMValueRef pointer = LLVMBuildGEP2(nest->cg.builder, i64, nest->coordinates, &offset, 1, "");
+  return LLVMBuildLoad2(nest->cg.builder, i64, pointer, "");
+}
+
+static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
+  const ax_expr *expr = &nest->schedule->kernel->exprs[node];
+  uint32_t lanes = lanes_of(nest, node);
+  LLVMValueRef args[3] = {NULL};
+  for (int i = 0; i < ax_scalar_arity(expr->op); i++) args[i] = ax_nest_value(nest, expr->arg[i], instance, lanes);
+  ax_ex operand = expr->arg[expr->op == AX_SCALAR_SELECT ? 1 : 0];
+  return ax_cg_scalar(&nest->cg, expr, nest->schedule->kernel->exprs[operand].dtype, args, lanes);
+}
+
+static LLVMValueRef emit_node(ax_nest *nest, ax_ex node, uint32_t instance) {
+  const ax_expr *expr = &nest->schedule->kernel->exprs[node];
+  switch ((int)expr->op) {
+    case AX_LEAF_CONST: return ax_cg_bits(&nest->cg, expr->dtype, (uint64_t)expr->imm);
+    case AX_LEAF_INDEX: return emit_index(nest, (uint32_t)expr->imm, instance);
+    case AX_LEAF_AXIS: return emit_axis(nest, (uint32_t)expr->imm);
+    case AX_LEAF_LOAD: return ax_nest_load(nest, node, expr->dtype, instance);
+    default: return emit_op(nest, node, instance);
+  }
+}
+
+static void emit_instances(ax_nest *nest, ax_ex node) {
+  bool unrolled = ax_schedule_depends(nest->schedule, node, nest->schedule->unrolled);
+  for (uint32_t i = 0; i < (unrolled ? nest->instances : 1); i++) *value_at(nest, node, i) = emit_node(nest, node, i);
+}
+
+/* --- Levels --- */
+
+static void emit_level_stores(ax_nest *nest) {
+  const ax_schedule *schedule = nest->schedule;
+  for (uint32_t i = 0; i < schedule->kernel->store_count; i++) {
+    const ax_store *store = &schedule->kernel->stores[i];
+    uint64_t deps = schedule->deps[store->expr] | ax_access_deps(schedule, ax_schedule_store(schedule, i));
+    if (store->reduce != AX_SCALAR_NONE || ax_schedule_level(deps) != nest->level) continue;
+    uint32_t lanes = lanes_of(nest, store->expr), instances = deps >> schedule->unrolled & 1 ? nest->instances : 1;
+    for (uint32_t k = 0; k < instances; k++)
+      ax_nest_store(nest, schedule->kernel->expr_count + i, ax_nest_value(nest, store->expr, k, lanes), lanes, k);
+  }
+}
+
+void ax_nest_enter(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
+  const ax_schedule *schedule = nest->schedule;
+  nest->index[loop] = index;
+  ax_nest_step_pointers(nest, loop, index);
+  nest->level++;
+  for (ax_ex node = 0; node < schedule->kernel->expr_count; node++)
+    if (schedule->live[node] && ax_schedule_level(schedule->deps[node]) == nest->level) emit_instances(nest, node);
+  emit_level_stores(nest);
+}
+
+/* Pointers need the dynamic starts, which are nodes, which may be loads: so both in the order of the nodes. */
+void ax_nest_entry(ax_nest *nest) {
+  const ax_schedule *schedule = nest->schedule;
+  for (ax_ex node = 0; node < schedule->kernel->expr_count; node++) {
+    if (schedule->accesses[node].live) ax_nest_base(nest, node);
+    if (schedule->live[node] && schedule->deps[node] == 0) emit_instances(nest, node);
+  }
+  for (uint32_t i = 0; i < schedule->kernel->store_count; i++) ax_nest_base(nest, schedule->kernel->expr_count + i);
+  emit_level_stores(nest);
+}
+
+/* --- Reductions --- */
+
+static const ax_store *reduction(const ax_nest *nest, uint32_t store) {
+  const ax_store *s = &nest->schedule->kernel->stores[store];
+  return s->reduce == AX_SCALAR_NONE ? NULL : s;
+}
+
+static ax_dtype store_dtype(const ax_nest *nest, uint32_t store) {
+  const ax_kernel *kernel = nest->schedule->kernel;
+  return kernel->slots[kernel->stores[store].slot].dtype;
+}
+
+LLVMValueRef *ax_nest_accumulator(ax_nest *nest, uint32_t store, uint32_t instance) {
+  return &nest->accumulators[store * AX_MAX_UNROLL + instance];
+}
+
+void ax_nest_init(ax_nest *nest) {
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++) {
+    const ax_store *store = reduction(nest, s);
+    for (uint32_t i = 0; store != NULL && i < AX_MAX_UNROLL; i++)
+      *ax_nest_accumulator(nest, s, i) = ax_cg_identity(&nest->cg, store->reduce, store_dtype(nest, s), nest->schedule->lanes);
+  }
+  nest->accumulating = nest->schedule->reduces;
+}
+
+/* Lanes that do not exist must not count when lanes are added up; elsewhere they are merely not stored. */
+static LLVMValueRef contribution(ax_nest *nest, uint32_t store, uint32_t instance) {
+  const ax_store *s = reduction(nest, store);
+  uint32_t lanes = nest->schedule->lanes;
+  LLVMValueRef value = ax_nest_value(nest, s->expr, instance, lanes), mask = ax_nest_mask(nest, instance);
+  if (mask == NULL || nest->schedule->shape != AX_NEST_LANES) return value;
+  LLVMValueRef identity = ax_cg_identity(&nest->cg, s->reduce, store_dtype(nest, store), lanes);
+  return LLVMBuildSelect(nest->cg.builder, mask, value, identity, "");
+}
+
+static LLVMValueRef combine(ax_nest *nest, uint32_t store, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
+  return ax_cg_combine(&nest->cg, reduction(nest, store)->reduce, store_dtype(nest, store), a, b, lanes);
+}
+
+static LLVMValueRef tile_pointer(ax_nest *nest, uint32_t store) {
+  LLVMValueRef offset = LLVMBuildSub(nest->cg.builder, nest->index[nest->schedule->vector], nest->tile_start, "");
+  LLVMTypeRef element = ax_cg_memory(&nest->cg, ax_cg_accumulator(store_dtype(nest, store)), 1);
+  return LLVMBuildGEP2(nest->cg.builder, element, nest->tiles[store], &offset, 1, "");
+}
+
+static LLVMValueRef load_tile(ax_nest *nest, uint32_t store) {
+  ax_dtype dtype = ax_cg_accumulator(store_dtype(nest, store));
+  LLVMValueRef memory = ax_nest_load_lanes(nest, ax_cg_memory(&nest->cg, dtype, 1), tile_pointer(nest, store), 1, NULL);
+  return ax_cg_to_register(&nest->cg, dtype, memory, nest->schedule->lanes);
+}
+
+static void store_tile(ax_nest *nest, uint32_t store, LLVMValueRef sum) {
+  ax_dtype dtype = ax_cg_accumulator(store_dtype(nest, store));
+  LLVMValueRef memory = ax_cg_to_memory(&nest->cg, dtype, sum, nest->schedule->lanes);
+  ax_nest_store_lanes(nest, ax_cg_memory(&nest->cg, dtype, 1), tile_pointer(nest, store), 1, NULL, memory);
+}
+
+static void accumulate_tile(ax_nest *nest, uint32_t store) {
+  LLVMValueRef sum = load_tile(nest, store);
+  for (uint32_t i = 0; i < nest->instances; i++)
+    sum = combine(nest, store, sum, contribution(nest, store, i), nest->schedule->lanes);
+  store_tile(nest, store, sum);
+}
+
+void ax_nest_accumulate(ax_nest *nest) {
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++) {
+    if (reduction(nest, s) == NULL) continue;
+    if (nest->schedule->shape == AX_NEST_TILE) {
+      accumulate_tile(nest, s);
+      continue;
+    }
+    for (uint32_t i = 0; i < nest->instances; i++) {
+      LLVMValueRef *sum = ax_nest_accumulator(nest, s, i);
+      *sum = combine(nest, s, *sum, contribution(nest, s, i), nest->schedule->lanes);
+    }
+  }
+}
+
+void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes) {
+  sum = ax_cg_round(&nest->cg, store_dtype(nest, store), sum, lanes);
+  ax_nest_store(nest, nest->schedule->kernel->expr_count + store, sum, lanes, instance);
+}
+
+/* ((0 1) (2 3)) ((4 5) (6 7)), whatever the machine. */
+static LLVMValueRef partial_sums(ax_nest *nest, uint32_t store) {
+  for (uint32_t half = 1; half < nest->schedule->unroll; half *= 2)
+    for (uint32_t i = 0; i < nest->schedule->unroll; i += 2 * half) {
+      LLVMValueRef *sum = ax_nest_accumulator(nest, store, i);
+      *sum = combine(nest, store, *sum, *ax_nest_accumulator(nest, store, i + half), nest->schedule->lanes);
+    }
+  return *ax_nest_accumulator(nest, store, 0);
+}
+
+/* The upper half onto the lower half, until one lane is left. */
+static LLVMValueRef across_lanes(ax_nest *nest, uint32_t store, LLVMValueRef sum) {
+  for (uint32_t half = nest->schedule->lanes / 2; half > 1; half /= 2)
+    sum = combine(nest, store, ax_cg_slice(&nest->cg, sum, 0, half), ax_cg_slice(&nest->cg, sum, half, half), half);
+  LLVMValueRef low = LLVMBuildExtractElement(nest->cg.builder, sum, ax_cg_i64(&nest->cg, 0), "");
+  return combine(nest, store, low, LLVMBuildExtractElement(nest->cg.builder, sum, ax_cg_i64(&nest->cg, 1), ""), 1);
+}
+
+static void finish_one(ax_nest *nest, uint32_t store) {
+  uint32_t lanes = nest->schedule->lanes;
+  switch (nest->schedule->shape) {
+    case AX_NEST_LANES: ax_nest_store_sum(nest, store, across_lanes(nest, store, partial_sums(nest, store)), 0, 1); break;
+    case AX_NEST_STRIP: ax_nest_store_sum(nest, store, partial_sums(nest, store), 0, lanes); break;
+    case AX_NEST_TILE: ax_nest_store_sum(nest, store, load_tile(nest, store), 0, lanes); break;
+    case AX_NEST_BLOCK:
+      for (uint32_t i = 0; i < nest->instances; i++)
+        ax_nest_store_sum(nest, store, *ax_nest_accumulator(nest, store, i), i, lanes);
+  }
+}
+
+void ax_nest_finish(ax_nest *nest) {
+  nest->accumulating = false;
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++)
+    if (reduction(nest, s) != NULL) finish_one(nest, s);
+}

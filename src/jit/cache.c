@@ -1,0 +1,89 @@
+/* A hash table over a list of entries; each entry holds a deep copy of its kernel, since the caller's arena may go. */
+#include "jit/cache.h"
+
+#include <string.h>
+
+void ax_cache_deinit(ax_cache *cache) {
+  ax_free(cache->entries);
+  ax_free(cache->table);
+  ax_arena_deinit(&cache->arena);
+}
+
+/* The place of an equal kernel, or the free place for it. */
+static uint32_t *find(const ax_cache *cache, const ax_kernel *kernel, uint64_t hash) {
+  for (uint64_t at = hash;; at++) {
+    uint32_t *place = &cache->table[at & (cache->table_size - 1)];
+    if (*place == 0) return place;
+    const ax_cached *entry = &cache->entries[*place - 1];
+    if (entry->hash == hash && ax_kernel_equal(entry->kernel, kernel)) return place;
+  }
+}
+
+static void rebuild(ax_cache *cache) {
+  memset(cache->table, 0, cache->table_size * sizeof cache->table[0]);
+  for (uint32_t i = 0; i < cache->count; i++) {
+    uint64_t at = cache->entries[i].hash;
+    while (cache->table[at & (cache->table_size - 1)] != 0) at++;
+    cache->table[at & (cache->table_size - 1)] = i + 1;
+  }
+}
+
+/* Keeps the table at most half full, one more entry included. */
+static ax_status reserve(ax_cache *cache) {
+  AX_TRY(ax_grow(&cache->entries, sizeof cache->entries[0], cache->count, 1, &cache->capacity));
+  if (2 * (cache->count + 1) <= cache->table_size) return AX_OK;
+  uint32_t size = cache->table_size == 0 ? 64 : 2 * cache->table_size;
+  uint32_t *table = ax_alloc(size * sizeof table[0]);
+  if (table == NULL) return ax_out_of_memory(size * sizeof table[0]);
+  ax_free(cache->table);
+  cache->table = table;
+  cache->table_size = size;
+  rebuild(cache);
+  return AX_OK;
+}
+
+static bool copy_at(ax_arena *arena, const ax_at **at, uint32_t rank) {
+  *at = ax_arena_copy(arena, *at, rank * sizeof **at);
+  return *at != NULL;
+}
+
+static ax_kernel *copy_kernel(ax_arena *arena, const ax_kernel *from) {
+  ax_kernel *kernel = ax_arena_copy(arena, from, sizeof *from);
+  if (kernel == NULL) return NULL;
+  kernel->arena = arena;
+  kernel->exprs = ax_arena_copy(arena, from->exprs, from->expr_count * sizeof from->exprs[0]);
+  kernel->slots = ax_arena_copy(arena, from->slots, from->slot_count * sizeof from->slots[0]);
+  kernel->stores = ax_arena_copy(arena, from->stores, from->store_count * sizeof from->stores[0]);
+  if (kernel->exprs == NULL || kernel->slots == NULL || kernel->stores == NULL) return NULL;
+  kernel->expr_capacity = kernel->expr_count;
+  kernel->slot_capacity = kernel->slot_count;
+  kernel->store_capacity = kernel->store_count;
+  bool copied = true;
+  for (uint32_t i = 0; i < kernel->expr_count && copied; i++) {
+    ax_expr *expr = &kernel->exprs[i];
+    if (expr->op == AX_LEAF_LOAD) copied = copy_at(arena, &expr->at, kernel->slots[expr->slot].rank);
+  }
+  for (uint32_t i = 0; i < kernel->store_count && copied; i++)
+    copied = copy_at(arena, &kernel->stores[i].at, kernel->slots[kernel->stores[i].slot].rank);
+  return copied ? kernel : NULL;
+}
+
+ax_status ax_cache_get(ax_cache *cache, const ax_kernel *kernel, uint32_t *entry) {
+  uint64_t hash = ax_kernel_hash(kernel);
+  AX_TRY(reserve(cache));
+  uint32_t *place = find(cache, kernel, hash);
+  if (*place == 0) {
+    const ax_kernel *copy = copy_kernel(&cache->arena, kernel);
+    if (copy == NULL) return ax_out_of_memory(kernel->expr_count * sizeof kernel->exprs[0]);
+    cache->entries[cache->count++] = (ax_cached){.kernel = copy, .hash = hash};
+    *place = cache->count;
+  }
+  *entry = *place - 1;
+  return AX_OK;
+}
+
+void ax_cache_truncate(ax_cache *cache, uint32_t count) {
+  if (cache->count == count) return;
+  cache->count = count;
+  rebuild(cache);
+}

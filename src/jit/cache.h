@@ -1,0 +1,28 @@
+/* Compiled kernels by structure. Not locked: ax_jit does that. */
+#ifndef AX_JIT_CACHE_H
+#define AX_JIT_CACHE_H
+
+#include "jit/jit.h"
+
+typedef struct ax_cached {
+  const ax_kernel *kernel; /* the cache's own copy */
+  uint64_t hash;
+  ax_kernel_code code; /* NULL until it is compiled */
+} ax_cached;
+
+/* Zero-initialise to start. */
+typedef struct ax_cache {
+  ax_arena arena;
+  ax_cached *entries; /* in the order they were added */
+  uint32_t count, capacity;
+  uint32_t *table; /* open addressing: 1 + entry; 0 is free */
+  uint32_t table_size;
+} ax_cache;
+
+void ax_cache_deinit(ax_cache *cache);
+/* The entry for a kernel, added without code when there was none. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_cache_get(ax_cache *cache, const ax_kernel *kernel, uint32_t *entry);
+/* Forgets the entries from `count` on. */
+void ax_cache_truncate(ax_cache *cache, uint32_t count);
+
+#endif

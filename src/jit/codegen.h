@@ -1,0 +1,67 @@
+/* Scalar operations as LLVM IR, on one element or on a vector of them (`lanes` 1: a plain scalar).
+
+   Registers hold bool as i1, and bf16 and f16 as f32 values that the narrow type can represent: each operation computes in f32
+   and rounds back, so conversions cost nothing until the store. Memory holds bool as a byte, bf16 and f16 as 16 bits. */
+#ifndef AX_JIT_CODEGEN_H
+#define AX_JIT_CODEGEN_H
+
+#include <llvm-c/Core.h>
+
+#include "ir/program.h"
+#include "loop/kernel.h"
+
+typedef struct ax_codegen {
+  uint32_t vector_bytes; /* of the target's registers: 64, 32 or 16 */
+  LLVMContextRef context;
+  LLVMModuleRef module;
+  LLVMBuilderRef builder;
+  LLVMValueRef function;
+} ax_codegen;
+
+/* --- types.c: types, constants, vectors --- */
+LLVMTypeRef ax_cg_int(const ax_codegen *cg, uint32_t bits, uint32_t lanes);
+LLVMTypeRef ax_cg_register(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes);
+LLVMTypeRef ax_cg_memory(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes);
+LLVMValueRef ax_cg_i64(const ax_codegen *cg, int64_t value);
+/* Constants of a register type. */
+LLVMValueRef ax_cg_splat(LLVMValueRef constant, uint32_t lanes);
+LLVMValueRef ax_cg_integer(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes, uint64_t value);
+LLVMValueRef ax_cg_number(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes, double value);
+LLVMValueRef ax_cg_bits(const ax_codegen *cg, ax_dtype dtype, uint64_t bits); /* an AX_LEAF_CONST */
+LLVMValueRef ax_cg_broadcast(const ax_codegen *cg, LLVMValueRef scalar, uint32_t lanes);
+LLVMValueRef ax_cg_iota(const ax_codegen *cg, uint32_t bits, uint32_t lanes, int64_t step); /* 0, step, 2 step, ... */
+/* `count` lanes from `first`; lanes beyond the end are poison. */
+LLVMValueRef ax_cg_slice(const ax_codegen *cg, LLVMValueRef vector, uint32_t first, uint32_t count);
+LLVMValueRef ax_cg_concat(const ax_codegen *cg, LLVMValueRef low, LLVMValueRef high, uint32_t lanes_each);
+LLVMValueRef ax_cg_reverse(const ax_codegen *cg, LLVMValueRef vector, uint32_t lanes);
+/* The intrinsic overloaded on the given types. */
+LLVMValueRef ax_cg_intrinsic(const ax_codegen *cg, const char *name, LLVMTypeRef *types, uint32_t type_count,
+                             LLVMValueRef *arguments, uint32_t count);
+
+/* --- scalar.c --- */
+/* One node's operation; `operand` is the dtype of its first value operand (that of the second for SELECT). */
+LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype operand, LLVMValueRef *args, uint32_t lanes);
+/* Reductions accumulate bf16 and f16 in f32. */
+ax_dtype ax_cg_accumulator(ax_dtype dtype);
+/* What reducing nothing gives: 0, 1, the least or greatest value, all ones. */
+uint64_t ax_cg_identity_bits(ax_scalar reduce, ax_dtype dtype);
+LLVMValueRef ax_cg_identity(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, uint32_t lanes);
+LLVMValueRef ax_cg_combine(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b,
+                           uint32_t lanes);
+
+/* --- integer.c: division and powers --- */
+LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, uint32_t lanes);
+LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef base, LLVMValueRef exponent, uint32_t lanes);
+
+/* --- convert.c --- */
+LLVMValueRef ax_cg_convert(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes);
+/* Rounds an f32 to a value bf16 or f16 has; other dtypes: nothing to do. */
+LLVMValueRef ax_cg_round(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
+LLVMValueRef ax_cg_to_register(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef memory, uint32_t lanes);
+LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
+
+/* --- math.c --- */
+/* exp, log, ... and pow of f32 or f64 registers. */
+LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef *args, uint32_t lanes);
+
+#endif

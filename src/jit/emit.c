@@ -1,0 +1,433 @@
+/* The loops of a kernel. Trip counts are constants except along dimension 0; a loop is entered only when it runs at least once,
+   so each is a single block with its test at the end. */
+#include "jit/nest.h"
+
+enum { tile_bytes = 8192 };
+
+typedef struct range { /* lo .. hi; `count` is hi - lo where it is a constant, else -1 and a multiple of `multiple` */
+  LLVMValueRef lo, hi;
+  int64_t count, multiple;
+} range;
+
+typedef void (*leaf)(ax_nest *nest, LLVMValueRef index);
+
+static LLVMValueRef i64(const ax_nest *nest, int64_t value) { return ax_cg_i64(&nest->cg, value); }
+
+static range static_range(const ax_nest *nest, int64_t extent) { return (range){i64(nest, 0), i64(nest, extent), extent, extent}; }
+
+static range loop_range(const ax_nest *nest, uint32_t loop) {
+  const ax_loop *l = &nest->schedule->loops[loop];
+  if (!l->ranged) return static_range(nest, l->extent);
+  return (range){nest->begin, nest->end, -1, l->scale};
+}
+
+static LLVMBasicBlockRef new_block(const ax_nest *nest) {
+  return LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, "");
+}
+
+/* --- One loop --- */
+
+typedef struct loop {
+  LLVMBasicBlockRef head; /* NULL: a single trip, no loop at all */
+  LLVMValueRef index;
+} loop;
+
+/* How many accumulators a store carries through the loops that are opened now; 0: none. */
+static uint32_t carried(const ax_nest *nest, uint32_t store) {
+  const ax_schedule *schedule = nest->schedule;
+  if (!nest->accumulating || schedule->kernel->stores[store].reduce == AX_SCALAR_NONE) return 0;
+  return schedule->shape == AX_NEST_BLOCK ? nest->instances : schedule->unroll;
+}
+
+static LLVMValueRef add_phi(const ax_nest *nest, LLVMValueRef first, LLVMBasicBlockRef from) {
+  LLVMValueRef phi = LLVMBuildPhi(nest->cg.builder, LLVMTypeOf(first), "");
+  LLVMAddIncoming(phi, &first, &from, 1);
+  return phi;
+}
+
+static loop open_loop(ax_nest *nest, LLVMValueRef lo, bool once) {
+  if (once) return (loop){NULL, lo};
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(nest->cg.builder);
+  loop l = {.head = new_block(nest)};
+  LLVMBuildBr(nest->cg.builder, l.head);
+  LLVMPositionBuilderAtEnd(nest->cg.builder, l.head);
+  l.index = add_phi(nest, lo, before);
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++)
+    for (uint32_t i = 0; i < carried(nest, s); i++) {
+      LLVMValueRef *sum = ax_nest_accumulator(nest, s, i);
+      *sum = add_phi(nest, *sum, before);
+    }
+  return l;
+}
+
+/* The accumulators' phis follow the index's, in the order they were added. */
+static void close_loop(ax_nest *nest, const loop *l, LLVMValueRef hi, int64_t step) {
+  if (l->head == NULL) return;
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMValueRef next = LLVMBuildAdd(b, l->index, i64(nest, step), ""), phi = l->index;
+  LLVMBasicBlockRef latch = LLVMGetInsertBlock(b), after = new_block(nest);
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), l->head, after);
+  LLVMAddIncoming(phi, &next, &latch, 1);
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++)
+    for (uint32_t i = 0; i < carried(nest, s); i++) {
+      phi = LLVMGetNextInstruction(phi);
+      LLVMAddIncoming(phi, ax_nest_accumulator(nest, s, i), &latch, 1);
+    }
+  LLVMPositionBuilderAtEnd(b, after);
+}
+
+/* --- Along the vector loop --- */
+
+/* `hi` - `lo` is a positive multiple of `step`. */
+static void repeat(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, int64_t step, bool once, leaf body) {
+  loop l = open_loop(nest, lo, once);
+  body(nest, l.index);
+  close_loop(nest, &l, hi, step);
+}
+
+static LLVMValueRef constant_mask(const ax_nest *nest, int64_t present) {
+  LLVMValueRef lane[64];
+  uint32_t lanes = nest->schedule->lanes;
+  for (uint32_t i = 0; i < lanes; i++) lane[i] = LLVMConstInt(LLVMInt1TypeInContext(nest->cg.context), i < present, false);
+  return LLVMConstVector(lane, lanes);
+}
+
+static LLVMValueRef add(const ax_nest *nest, LLVMValueRef a, int64_t b) {
+  return LLVMBuildAdd(nest->cg.builder, a, i64(nest, b), "");
+}
+
+static bool vector_unrolled(const ax_nest *nest) { return nest->schedule->unrolled == nest->schedule->vector; }
+
+/* Whole blocks, then one shorter block whose last vector may be partial. */
+static void walk_static(ax_nest *nest, const range *r, uint32_t block, leaf body) {
+  int64_t lanes = nest->schedule->lanes, step = block * lanes, whole = r->count / step * step, rest = r->count - whole;
+  if (vector_unrolled(nest)) nest->instances = block;
+  if (whole > 0) repeat(nest, r->lo, add(nest, r->lo, whole), step, whole == step, body);
+  if (rest == 0) return;
+  if (vector_unrolled(nest)) nest->instances = (uint32_t)((rest + lanes - 1) / lanes);
+  nest->mask = rest % lanes ? constant_mask(nest, rest % lanes) : NULL;
+  body(nest, add(nest, r->lo, whole));
+  nest->mask = NULL;
+}
+
+/* A block that is skipped when lo = hi; `skip` gets what close_guard needs. */
+static void open_guard(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, LLVMBasicBlockRef *skip) {
+  LLVMBasicBlockRef then = new_block(nest);
+  *skip = new_block(nest);
+  LLVMBuildCondBr(nest->cg.builder, LLVMBuildICmp(nest->cg.builder, LLVMIntSLT, lo, hi, ""), then, *skip);
+  LLVMPositionBuilderAtEnd(nest->cg.builder, then);
+}
+
+static void close_guard(ax_nest *nest, LLVMBasicBlockRef skip) {
+  LLVMBuildBr(nest->cg.builder, skip);
+  LLVMPositionBuilderAtEnd(nest->cg.builder, skip);
+}
+
+/* As many steps as fit; returns where they end. */
+static LLVMValueRef walk_steps(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, int64_t step, leaf body) {
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMBasicBlockRef skip;
+  LLVMValueRef rest = LLVMBuildSRem(b, LLVMBuildSub(b, hi, lo, ""), i64(nest, step), "");
+  LLVMValueRef end = LLVMBuildSub(b, hi, rest, "");
+  open_guard(nest, lo, end, &skip);
+  repeat(nest, lo, end, step, false, body);
+  close_guard(nest, skip);
+  return end;
+}
+
+static LLVMValueRef partial_mask(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi) {
+  LLVMBuilderRef b = nest->cg.builder;
+  uint32_t lanes = nest->schedule->lanes;
+  LLVMValueRef left = LLVMBuildTrunc(b, LLVMBuildSub(b, hi, lo, ""), LLVMInt32TypeInContext(nest->cg.context), "");
+  return LLVMBuildICmp(b, LLVMIntULT, ax_cg_iota(&nest->cg, 32, lanes, 1), ax_cg_broadcast(&nest->cg, left, lanes), "");
+}
+
+/* Whole blocks, whole vectors, one partial vector. */
+static void walk_dynamic(ax_nest *nest, const range *r, uint32_t block, leaf body) {
+  int64_t lanes = nest->schedule->lanes;
+  LLVMBasicBlockRef skip;
+  LLVMValueRef lo = r->lo;
+  if (vector_unrolled(nest)) nest->instances = block;
+  if (block > 1) lo = walk_steps(nest, lo, r->hi, block * lanes, body);
+  if (vector_unrolled(nest)) nest->instances = 1;
+  if (r->multiple % (block * lanes) != 0 || block == 1) lo = walk_steps(nest, lo, r->hi, lanes, body);
+  if (r->multiple % lanes == 0) return;
+  open_guard(nest, lo, r->hi, &skip);
+  nest->mask = partial_mask(nest, lo, r->hi);
+  body(nest, lo);
+  nest->mask = NULL;
+  close_guard(nest, skip);
+}
+
+static void walk(ax_nest *nest, const range *r, leaf body) {
+  uint32_t block = vector_unrolled(nest) ? nest->schedule->unroll : 1;
+  if (r->count >= 0) walk_static(nest, r, block, body);
+  else walk_dynamic(nest, r, block, body);
+}
+
+/* --- Reduced loops --- */
+
+typedef void (*inner)(ax_nest *nest, const range *tile);
+
+static void reduced_loops(ax_nest *nest, uint32_t loop_id, uint32_t end, const range *tile, inner body);
+
+static void one_trip(ax_nest *nest, uint32_t loop_id, LLVMValueRef index, uint32_t end, const range *tile, inner body) {
+  ax_nest_enter(nest, loop_id, index);
+  reduced_loops(nest, loop_id + 1, end, tile, body);
+  ax_nest_leave(nest);
+}
+
+/* `unroll` rows at a time, then the few that are left together. */
+static void rows(ax_nest *nest, uint32_t loop_id, uint32_t end, const range *tile, inner body) {
+  int64_t extent = nest->schedule->loops[loop_id].extent, step = nest->schedule->unroll, whole = extent / step * step;
+  nest->instances = (uint32_t)step;
+  if (whole > 0) {
+    loop l = open_loop(nest, i64(nest, 0), whole == step);
+    one_trip(nest, loop_id, l.index, end, tile, body);
+    close_loop(nest, &l, i64(nest, whole), step);
+  }
+  nest->instances = (uint32_t)(extent - whole);
+  if (whole < extent) one_trip(nest, loop_id, i64(nest, whole), end, tile, body);
+  nest->instances = 1;
+}
+
+static void reduced_loops(ax_nest *nest, uint32_t loop_id, uint32_t end, const range *tile, inner body) {
+  const ax_schedule *schedule = nest->schedule;
+  if (loop_id == end) {
+    body(nest, tile);
+    return;
+  }
+  if (loop_id == schedule->unrolled) {
+    rows(nest, loop_id, end, tile, body);
+    return;
+  }
+  loop l = open_loop(nest, i64(nest, 0), schedule->loops[loop_id].extent == 1);
+  one_trip(nest, loop_id, l.index, end, tile, body);
+  close_loop(nest, &l, i64(nest, schedule->loops[loop_id].extent), 1);
+}
+
+/* --- The shapes --- */
+
+static void enter_and_accumulate(ax_nest *nest, LLVMValueRef index) {
+  ax_nest_enter(nest, nest->schedule->vector, index);
+  ax_nest_accumulate(nest);
+  ax_nest_leave(nest);
+}
+
+static void walk_and_accumulate(ax_nest *nest, const range *r) { walk(nest, r, enter_and_accumulate); }
+
+static void emit_lanes(ax_nest *nest) {
+  range r = loop_range(nest, nest->schedule->vector);
+  if (nest->schedule->reduces) ax_nest_init(nest);
+  reduced_loops(nest, nest->schedule->outer, nest->schedule->vector, &r, walk_and_accumulate);
+  if (nest->schedule->reduces) ax_nest_finish(nest);
+}
+
+static void accumulate(ax_nest *nest, const range *unused) {
+  (void)unused;
+  ax_nest_accumulate(nest);
+}
+
+static void results_in_registers(ax_nest *nest, LLVMValueRef index) {
+  ax_nest_enter(nest, nest->schedule->vector, index);
+  ax_nest_init(nest);
+  reduced_loops(nest, nest->schedule->vector + 1, nest->schedule->loop_count, NULL, accumulate);
+  ax_nest_finish(nest);
+  ax_nest_leave(nest);
+}
+
+static void emit_block(ax_nest *nest) {
+  range r = loop_range(nest, nest->schedule->vector);
+  walk(nest, &r, results_in_registers);
+}
+
+static int64_t tile_elems(const ax_nest *nest) {
+  int64_t extent = nest->schedule->loops[nest->schedule->vector].extent, lanes = nest->schedule->lanes;
+  int64_t most = tile_bytes / 4, tiles = (extent + most - 1) / most, even = (extent + tiles - 1) / tiles;
+  return (even + lanes - 1) / lanes * lanes;
+}
+
+static void fill_tile(ax_nest *nest, LLVMValueRef index) {
+  const ax_kernel *kernel = nest->schedule->kernel;
+  for (uint32_t s = 0; s < kernel->store_count; s++) {
+    if (kernel->stores[s].reduce == AX_SCALAR_NONE) continue;
+    ax_dtype dtype = ax_cg_accumulator(kernel->slots[kernel->stores[s].slot].dtype);
+    LLVMTypeRef element = ax_cg_memory(&nest->cg, dtype, 1);
+    LLVMValueRef pointer = LLVMBuildGEP2(nest->cg.builder, element, nest->tiles[s], &index, 1, "");
+    LLVMValueRef identity = ax_cg_identity(&nest->cg, kernel->stores[s].reduce, dtype, nest->schedule->lanes);
+    identity = ax_cg_to_memory(&nest->cg, dtype, identity, nest->schedule->lanes);
+    ax_nest_store_lanes(nest, element, pointer, 1, NULL, identity);
+  }
+}
+
+static void finish_tile(ax_nest *nest, LLVMValueRef index) {
+  nest->index[nest->schedule->vector] = index;
+  ax_nest_step_pointers(nest, nest->schedule->vector, index);
+  nest->level++;
+  ax_nest_finish(nest);
+  nest->level--;
+}
+
+static range tile_range(ax_nest *nest, const range *all, LLVMValueRef lo, int64_t elems) {
+  if (all->count >= 0 && all->count % elems == 0) return (range){lo, add(nest, lo, elems), elems, elems};
+  LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
+  LLVMValueRef ends[] = {add(nest, lo, elems), all->hi};
+  LLVMValueRef hi = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, ends, 2);
+  return (range){lo, hi, -1, all->multiple};
+}
+
+static void emit_tile(ax_nest *nest) {
+  const ax_schedule *schedule = nest->schedule;
+  range all = loop_range(nest, schedule->vector);
+  int64_t elems = tile_elems(nest), lanes = schedule->lanes;
+  loop l = open_loop(nest, all.lo, all.count == elems);
+  range tile = tile_range(nest, &all, l.index, elems);
+  nest->tile_start = l.index;
+  repeat(nest, i64(nest, 0), LLVMBuildSub(nest->cg.builder, tile.hi, tile.lo, ""), lanes, tile.count == lanes, fill_tile);
+  reduced_loops(nest, schedule->outer, schedule->vector, &tile, walk_and_accumulate);
+  walk(nest, &tile, finish_tile);
+  close_loop(nest, &l, all.hi, elems);
+}
+
+static void parallel_loops(ax_nest *nest, uint32_t loop_id) {
+  if (loop_id == nest->schedule->outer) {
+    switch (nest->schedule->shape) {
+      case AX_NEST_LANES: emit_lanes(nest); break;
+      case AX_NEST_TILE: emit_tile(nest); break;
+      case AX_NEST_BLOCK:
+      case AX_NEST_STRIP: emit_block(nest);
+    }
+    return;
+  }
+  range r = loop_range(nest, loop_id);
+  loop l = open_loop(nest, r.lo, r.count == 1);
+  ax_nest_enter(nest, loop_id, l.index);
+  parallel_loops(nest, loop_id + 1);
+  ax_nest_leave(nest);
+  close_loop(nest, &l, r.hi, 1);
+}
+
+/* --- The function --- */
+
+static void set_attribute(ax_nest *nest, const char *key, const char *value) {
+  LLVMAttributeRef attribute = LLVMCreateStringAttribute(nest->cg.context, key, (unsigned)__builtin_strlen(key), value,
+                                                         (unsigned)__builtin_strlen(value));
+  LLVMAddAttributeAtIndex(nest->cg.function, LLVMAttributeFunctionIndex, attribute);
+}
+
+static void begin_function(ax_nest *nest, const char *name) {
+  LLVMContextRef context = nest->cg.context;
+  LLVMTypeRef pointer = LLVMPointerTypeInContext(context, 0), word = LLVMInt64TypeInContext(context);
+  LLVMTypeRef parameters[] = {pointer, pointer, word, word};
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(context), parameters, 4, false);
+  LLVMValueRef function = nest->cg.function = LLVMAddFunction(nest->cg.module, name, type);
+  unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
+  LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, nounwind, 0));
+  if (nest->cg.vector_bytes == 64) set_attribute(nest, "prefer-vector-width", "512");
+  nest->slots = LLVMGetParam(function, 0);
+  nest->coordinates = LLVMGetParam(function, 1);
+  nest->begin = LLVMGetParam(function, 2);
+  nest->end = LLVMGetParam(function, 3);
+  LLVMPositionBuilderAtEnd(nest->cg.builder, new_block(nest));
+}
+
+static void load_slot_bases(ax_nest *nest) {
+  const ax_schedule *schedule = nest->schedule;
+  LLVMTypeRef pointer = LLVMPointerTypeInContext(nest->cg.context, 0);
+  for (uint32_t a = 0; a < schedule->kernel->expr_count + schedule->kernel->store_count; a++) {
+    uint32_t slot = schedule->accesses[a].slot;
+    if (!schedule->accesses[a].live || nest->slot_bases[slot] != NULL) continue;
+    LLVMValueRef index = i64(nest, slot);
+    LLVMValueRef place = LLVMBuildGEP2(nest->cg.builder, pointer, nest->slots, &index, 1, "");
+    nest->slot_bases[slot] = LLVMBuildLoad2(nest->cg.builder, pointer, place, "");
+  }
+}
+
+static void allocate_tiles(ax_nest *nest) {
+  const ax_kernel *kernel = nest->schedule->kernel;
+  for (uint32_t s = 0; s < kernel->store_count; s++) {
+    if (kernel->stores[s].reduce == AX_SCALAR_NONE) continue;
+    ax_dtype dtype = ax_cg_accumulator(kernel->slots[kernel->stores[s].slot].dtype);
+    LLVMTypeRef type = LLVMArrayType2(ax_cg_memory(&nest->cg, dtype, 1), (uint64_t)tile_elems(nest));
+    nest->tiles[s] = LLVMBuildAlloca(nest->cg.builder, type, "");
+    LLVMSetAlignment(nest->tiles[s], 64);
+  }
+}
+
+/* Ranges are in iterations of the loop that carries dimension 0. */
+static void scale_range(ax_nest *nest) {
+  for (uint32_t l = 0; l < nest->schedule->loop_count; l++) {
+    if (!nest->schedule->loops[l].ranged || nest->schedule->loops[l].scale == 1) continue;
+    LLVMValueRef scale = i64(nest, nest->schedule->loops[l].scale);
+    nest->begin = LLVMBuildMul(nest->cg.builder, nest->begin, scale, "");
+    nest->end = LLVMBuildMul(nest->cg.builder, nest->end, scale, "");
+  }
+}
+
+static bool is_ranged(const ax_schedule *schedule) {
+  for (uint32_t l = 0; l < schedule->loop_count; l++)
+    if (schedule->loops[l].ranged) return true;
+  return false;
+}
+
+static void emit_body(ax_nest *nest) {
+  LLVMBasicBlockRef skip = NULL;
+  if (nest->schedule->shape == AX_NEST_TILE) allocate_tiles(nest);
+  if (is_ranged(nest->schedule)) open_guard(nest, nest->begin, nest->end, &skip);
+  scale_range(nest);
+  load_slot_bases(nest);
+  ax_nest_entry(nest);
+  parallel_loops(nest, 0);
+  if (skip != NULL) close_guard(nest, skip);
+}
+
+static bool allocate(ax_arena *arena, ax_nest *nest) {
+  const ax_kernel *kernel = nest->schedule->kernel;
+  size_t word = sizeof(LLVMValueRef), accesses = kernel->expr_count + kernel->store_count;
+  nest->slot_bases = ax_arena_alloc(arena, kernel->slot_count * word);
+  nest->pointers = ax_arena_alloc(arena, (nest->schedule->loop_count + 1) * accesses * word);
+  nest->values = ax_arena_alloc(arena, AX_MAX_UNROLL * (size_t)kernel->expr_count * word);
+  nest->accumulators = ax_arena_alloc(arena, AX_MAX_UNROLL * (size_t)kernel->store_count * word);
+  nest->tiles = ax_arena_alloc(arena, kernel->store_count * word);
+  return nest->slot_bases && nest->pointers && nest->values && nest->accumulators && nest->tiles;
+}
+
+/* Nothing to reduce over: the results are the identities, stored by a kernel over the other dimensions. */
+static ax_kernel *identities(ax_arena *arena, const ax_kernel *kernel) {
+  ax_kernel *fill = ax_kernel_create(arena, kernel->rank - kernel->reduce_rank, 0, kernel->dims);
+  if (fill == NULL) return NULL;
+  fill->slots = kernel->slots;
+  fill->slot_count = fill->slot_capacity = kernel->slot_count;
+  fill->exprs = kernel->exprs; /* for dynamic starts; at its capacity, so adding to it copies it first */
+  fill->expr_count = fill->expr_capacity = kernel->expr_count;
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    const ax_store *store = &kernel->stores[i];
+    ax_dtype dtype = kernel->slots[store->slot].dtype;
+    if (store->reduce == AX_SCALAR_NONE) continue;
+    ax_ex value = ax_kernel_const(fill, dtype, (int64_t)ax_cg_identity_bits(store->reduce, dtype));
+    ax_kernel_store(fill, store->slot, store->at, value, AX_SCALAR_NONE);
+  }
+  return fill->failed ? NULL : fill;
+}
+
+static bool any_empty(const int64_t *dims, uint32_t count) {
+  for (uint32_t d = 0; d < count; d++)
+    if (dims[d] == 0) return true;
+  return false;
+}
+
+ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_kernel *kernel, const char *name) {
+  ax_nest nest = {.cg = *cg, .instances = 1};
+  uint32_t parallel = kernel->rank - kernel->reduce_rank;
+  bool nothing = any_empty(kernel->dims, parallel);
+  ax_schedule *schedule;
+  if (!nothing && any_empty(kernel->dims + parallel, kernel->reduce_rank)) kernel = identities(arena, kernel);
+  if (kernel == NULL) return ax_out_of_memory(sizeof *kernel);
+  AX_TRY(ax_schedule_create(arena, kernel, cg->vector_bytes, &schedule));
+  nest.schedule = schedule;
+  if (!allocate(arena, &nest)) return ax_out_of_memory(AX_MAX_UNROLL * kernel->expr_count * sizeof(LLVMValueRef));
+  begin_function(&nest, name);
+  if (!nothing) emit_body(&nest);
+  LLVMBuildRetVoid(cg->builder);
+  return AX_OK;
+}

@@ -1,0 +1,205 @@
+/* LLJIT and the cache in front of it. LLVM starts with the first compile and makes code for this very machine; one mutex guards
+   everything, since LLVM contexts are not thread-safe and compiles are rare. */
+#include "jit/jit.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jit/cache.h"
+#include "jit/machine.h"
+#include "jit/nest.h"
+
+struct ax_jit {
+  pthread_mutex_t lock;
+  ax_cache cache;
+  uint32_t most_vector_bytes, vector_bytes;
+  LLVMOrcLLJITRef lljit; /* NULL until the first compile */
+  LLVMOrcThreadSafeContextRef context;
+};
+
+static ax_status llvm_error(LLVMErrorRef error, const char *what) {
+  char *message = LLVMGetErrorMessage(error);
+  ax_status status = ax_error(AX_INTERNAL, "LLVM: %s: %s", what, message);
+  LLVMDisposeErrorMessage(message);
+  return status;
+}
+
+/* --- The machine --- */
+
+static void start_llvm(void) {
+  LLVMInitializeNativeTarget();
+  LLVMInitializeNativeAsmPrinter();
+}
+
+static bool has_feature(const char *features, const char *name) {
+  const char *found = strstr(features, name);
+  return found != NULL && (found[strlen(name)] == ',' || found[strlen(name)] == '\0');
+}
+
+static uint32_t widest_vector(const char *features) {
+  if (has_feature(features, "+avx512f") && has_feature(features, "+avx512vl") && has_feature(features, "+avx512bw") &&
+      has_feature(features, "+avx512dq"))
+    return 64;
+  return has_feature(features, "+avx2") && has_feature(features, "+fma") ? 32 : 16;
+}
+
+/* The host as it is, or an older one of its family when vectors are to be shorter. */
+static LLVMTargetMachineRef make_machine(ax_jit *jit) {
+  char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures(), *error = NULL;
+  LLVMTargetRef target;
+  LLVMTargetMachineRef machine = NULL;
+  bool host;
+  jit->vector_bytes = widest_vector(features);
+  host = jit->vector_bytes <= jit->most_vector_bytes;
+  if (!host) jit->vector_bytes = jit->most_vector_bytes;
+  const char *older = jit->vector_bytes == 32 ? "x86-64-v3" : "x86-64";
+  if (LLVMGetTargetFromTriple(triple, &target, &error) == 0)
+    machine = LLVMCreateTargetMachine(target, triple, host ? cpu : older, host ? features : "", LLVMCodeGenLevelLess,
+                                      LLVMRelocDefault, LLVMCodeModelJITDefault);
+  if (machine == NULL) {
+    ax_status status = ax_error(AX_INTERNAL, "LLVM: no code generator for %s: %s", triple, error != NULL ? error : "");
+    (void)status;
+  }
+  LLVMDisposeMessage(triple);
+  LLVMDisposeMessage(cpu);
+  LLVMDisposeMessage(features);
+  LLVMDisposeMessage(error);
+  return machine;
+}
+
+static ax_status start(ax_jit *jit) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  if (jit->lljit != NULL) return AX_OK;
+  pthread_once(&once, start_llvm);
+  LLVMTargetMachineRef machine = make_machine(jit);
+  if (machine == NULL) return AX_INTERNAL;
+  LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
+  LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine));
+  LLVMErrorRef error = LLVMOrcCreateLLJIT(&jit->lljit, builder);
+  if (error != NULL) {
+    jit->lljit = NULL;
+    return llvm_error(error, "LLJIT");
+  }
+  jit->context = LLVMOrcCreateNewThreadSafeContext();
+  return AX_OK;
+}
+
+ax_status ax_jit_create_narrow(ax_jit **out, uint32_t most_vector_bytes) {
+  ax_jit *jit = *out = ax_calloc(1, sizeof *jit);
+  if (jit == NULL) return ax_out_of_memory(sizeof *jit);
+  jit->most_vector_bytes = most_vector_bytes;
+  pthread_mutex_init(&jit->lock, NULL);
+  return AX_OK;
+}
+
+ax_status ax_jit_create(ax_jit **out) { return ax_jit_create_narrow(out, UINT32_MAX); }
+
+void ax_jit_destroy(ax_jit *jit) {
+  if (jit == NULL) return;
+  if (jit->lljit != NULL) {
+    LLVMConsumeError(LLVMOrcDisposeLLJIT(jit->lljit));
+    LLVMOrcDisposeThreadSafeContext(jit->context);
+  }
+  ax_cache_deinit(&jit->cache);
+  pthread_mutex_destroy(&jit->lock);
+  ax_free(jit);
+}
+
+/* --- Compiling --- */
+
+static void symbol_name(char *name, size_t bytes, uint32_t entry) { snprintf(name, bytes, "axle_kernel_%u", entry); }
+
+static ax_status verify(LLVMModuleRef module) {
+  char *message = NULL;
+  ax_status status = AX_OK;
+  if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message)) {
+    char *text = LLVMPrintModuleToString(module);
+    status = ax_error(AX_INTERNAL, "LLVM refuses a kernel: %s\n%s", message, text);
+    LLVMDisposeMessage(text);
+  }
+  LLVMDisposeMessage(message);
+  return status;
+}
+
+static ax_status emit_all(ax_jit *jit, LLVMModuleRef module, uint32_t first) {
+  ax_codegen cg = {.vector_bytes = jit->vector_bytes, .module = module};
+  ax_status status = AX_OK;
+  cg.context = LLVMOrcThreadSafeContextGetContext(jit->context);
+  cg.builder = LLVMCreateBuilderInContext(cg.context);
+  for (uint32_t i = first; i < jit->cache.count && status == AX_OK; i++) {
+    ax_arena scratch = {0};
+    char name[32];
+    symbol_name(name, sizeof name, i);
+    status = ax_nest_emit(&scratch, &cg, jit->cache.entries[i].kernel, name);
+    ax_arena_deinit(&scratch);
+  }
+  LLVMDisposeBuilder(cg.builder);
+#ifndef NDEBUG
+  if (status == AX_OK) status = verify(module);
+#else
+  (void)verify;
+#endif
+  return status;
+}
+
+static ax_status look_up(ax_jit *jit, uint32_t first) {
+  for (uint32_t i = first; i < jit->cache.count; i++) {
+    char name[32];
+    LLVMOrcExecutorAddress address;
+    symbol_name(name, sizeof name, i);
+    LLVMErrorRef error = LLVMOrcLLJITLookup(jit->lljit, &address, name);
+    if (error != NULL) return llvm_error(error, name);
+    jit->cache.entries[i].code = (ax_kernel_code)(uintptr_t)address;
+  }
+  return AX_OK;
+}
+
+/* The entries from `first` on, as one module. On failure the module's code is taken out again, so its names are free. */
+static ax_status compile_entries(ax_jit *jit, uint32_t first) {
+  AX_TRY(start(jit));
+  LLVMModuleRef module = LLVMModuleCreateWithNameInContext("axle", LLVMOrcThreadSafeContextGetContext(jit->context));
+  ax_status status = emit_all(jit, module, first);
+  if (status != AX_OK) {
+    LLVMDisposeModule(module);
+    return status;
+  }
+  LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(jit->lljit);
+  LLVMOrcResourceTrackerRef tracker = LLVMOrcJITDylibCreateResourceTracker(library);
+  LLVMOrcThreadSafeModuleRef safe = LLVMOrcCreateNewThreadSafeModule(module, jit->context);
+  LLVMErrorRef error = LLVMOrcLLJITAddLLVMIRModuleWithRT(jit->lljit, tracker, safe);
+  status = error != NULL ? llvm_error(error, "adding a module") : look_up(jit, first);
+  if (status != AX_OK) LLVMConsumeError(LLVMOrcResourceTrackerRemove(tracker));
+  LLVMOrcReleaseResourceTracker(tracker);
+  return status;
+}
+
+static ax_status compile_locked(ax_jit *jit, const ax_kernel *const *kernels, uint32_t count, uint32_t *entries) {
+  uint32_t before = jit->cache.count;
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; i < count && status == AX_OK; i++) {
+    if (kernels[i]->failed) status = ax_out_of_memory(0);
+    else status = ax_cache_get(&jit->cache, kernels[i], &entries[i]);
+  }
+  if (status == AX_OK && jit->cache.count > before) status = compile_entries(jit, before);
+  if (status != AX_OK) ax_cache_truncate(&jit->cache, before);
+  return status;
+}
+
+ax_status ax_jit_compile(ax_jit *jit, const ax_kernel *const *kernels, uint32_t count, ax_kernel_code *out) {
+  uint32_t *entries = ax_alloc(count * sizeof entries[0]);
+  if (entries == NULL) return ax_out_of_memory(count * sizeof entries[0]);
+  pthread_mutex_lock(&jit->lock);
+  ax_status status = compile_locked(jit, kernels, count, entries);
+  for (uint32_t i = 0; i < count; i++) out[i] = status == AX_OK ? jit->cache.entries[entries[i]].code : NULL;
+  pthread_mutex_unlock(&jit->lock);
+  ax_free(entries);
+  return status;
+}

@@ -1,0 +1,71 @@
+/* Transcendental functions come from SLEEF, always as calls on whole registers: scalars and short vectors are padded and long
+   ones cut up, so that a result never depends on where in a vector it was computed. Addresses are written into the code, so
+   nothing has to be looked up at link time. */
+#include "jit/codegen.h"
+
+#if defined(__x86_64__)
+#define AX_MATH_VARIANTS(name)                                                                                        \
+  {                                                                                                                   \
+    {Sleef_##name##f4_u10sse2, Sleef_##name##f8_u10avx2, Sleef_##name##f16_u10avx512f}, {                             \
+      Sleef_##name##d2_u10sse2, Sleef_##name##d4_u10avx2, Sleef_##name##d8_u10avx512f                                 \
+    }                                                                                                                 \
+  }
+#define AX_MATH_DECLARE(name)                                                                                         \
+  void Sleef_##name##f4_u10sse2(void), Sleef_##name##f8_u10avx2(void), Sleef_##name##f16_u10avx512f(void);            \
+  void Sleef_##name##d2_u10sse2(void), Sleef_##name##d4_u10avx2(void), Sleef_##name##d8_u10avx512f(void);
+#else
+#define AX_MATH_VARIANTS(name) {{Sleef_##name##f4_u10, NULL, NULL}, {Sleef_##name##d2_u10, NULL, NULL}}
+#define AX_MATH_DECLARE(name) void Sleef_##name##f4_u10(void), Sleef_##name##d2_u10(void);
+#endif
+
+/* Only their addresses are used; the true types have vectors of widths this file is not compiled for. */
+AX_MATH_DECLARE(exp)
+AX_MATH_DECLARE(log)
+AX_MATH_DECLARE(log1p)
+AX_MATH_DECLARE(expm1)
+AX_MATH_DECLARE(tanh)
+AX_MATH_DECLARE(erf)
+AX_MATH_DECLARE(pow)
+
+typedef void (*address)(void);
+
+/* [f32, f64][16, 32, 64 byte registers] */
+static const address functions[AX_SCALAR_COUNT][2][3] = {
+    [AX_SCALAR_EXP] = AX_MATH_VARIANTS(exp),     [AX_SCALAR_LOG] = AX_MATH_VARIANTS(log),
+    [AX_SCALAR_LOG1P] = AX_MATH_VARIANTS(log1p), [AX_SCALAR_EXPM1] = AX_MATH_VARIANTS(expm1),
+    [AX_SCALAR_TANH] = AX_MATH_VARIANTS(tanh),   [AX_SCALAR_ERF] = AX_MATH_VARIANTS(erf),
+    [AX_SCALAR_POW] = AX_MATH_VARIANTS(pow),
+};
+
+/* One call on a whole register. */
+static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef *args, uint32_t width) {
+  uint32_t count = (uint32_t)ax_scalar_arity(op), size = cg->vector_bytes == 64 ? 2 : cg->vector_bytes == 32 ? 1 : 0;
+  LLVMTypeRef vector = ax_cg_register(cg, dtype, width), parameters[] = {vector, vector};
+  LLVMTypeRef type = LLVMFunctionType(vector, parameters, count, false);
+  uint64_t code = (uint64_t)(uintptr_t)functions[op][dtype == AX_F64][size];
+  LLVMValueRef pointer = LLVMConstIntToPtr(ax_cg_i64(cg, (int64_t)code), LLVMPointerTypeInContext(cg->context, 0));
+  return LLVMBuildCall2(cg->builder, type, pointer, args, count, "");
+}
+
+static LLVMValueRef call_padded(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef *args, uint32_t lanes,
+                                uint32_t width) {
+  LLVMValueRef wide[2] = {NULL};
+  for (int i = 0; i < ax_scalar_arity(op); i++)
+    wide[i] = lanes == 1 ? ax_cg_broadcast(cg, args[i], width) : ax_cg_slice(cg, args[i], 0, width);
+  LLVMValueRef result = call(cg, op, dtype, wide, width);
+  if (lanes > 1) return ax_cg_slice(cg, result, 0, lanes);
+  return LLVMBuildExtractElement(cg->builder, result, LLVMConstInt(LLVMInt32TypeInContext(cg->context), 0, false), "");
+}
+
+LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef *args, uint32_t lanes) {
+  uint32_t width = cg->vector_bytes / (uint32_t)ax_dtype_bytes(dtype), half = lanes / 2;
+  if (lanes == width) return call(cg, op, dtype, args, width);
+  if (lanes < width) return call_padded(cg, op, dtype, args, lanes, width);
+  LLVMValueRef low[2] = {NULL}, high[2] = {NULL};
+  for (int i = 0; i < ax_scalar_arity(op); i++) {
+    low[i] = ax_cg_slice(cg, args[i], 0, half);
+    high[i] = ax_cg_slice(cg, args[i], half, half);
+  }
+  LLVMValueRef first = ax_cg_math(cg, op, dtype, low, half);
+  return ax_cg_concat(cg, first, ax_cg_math(cg, op, dtype, high, half), half);
+}

@@ -1,0 +1,173 @@
+/* Loads and stores. Each access keeps one pointer a level: a loop adds its own part when it is entered, and what an instance
+   is further on is a constant. */
+#include "jit/nest.h"
+
+static uint32_t access_count(const ax_nest *nest) {
+  return nest->schedule->kernel->expr_count + nest->schedule->kernel->store_count;
+}
+
+static LLVMValueRef *pointer_at(ax_nest *nest, uint32_t level, uint32_t access) {
+  return &nest->pointers[level * access_count(nest) + access];
+}
+
+static LLVMTypeRef element_of(const ax_nest *nest, uint32_t access) {
+  const ax_schedule *schedule = nest->schedule;
+  return ax_cg_memory(&nest->cg, schedule->kernel->slots[schedule->accesses[access].slot].dtype, 1);
+}
+
+static LLVMValueRef advance(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef count) {
+  if (LLVMIsConstant(count) && LLVMIsNull(count)) return pointer;
+  return LLVMBuildGEP2(nest->cg.builder, element, pointer, &count, 1, "");
+}
+
+static LLVMValueRef scaled(ax_nest *nest, LLVMValueRef index, int64_t by) {
+  return by == 1 ? index : LLVMBuildMul(nest->cg.builder, index, ax_cg_i64(&nest->cg, by), "");
+}
+
+/* clamp(start, 0, limit) */
+static LLVMValueRef clamped(ax_nest *nest, LLVMValueRef start, int64_t limit) {
+  LLVMTypeRef i64 = LLVMInt64TypeInContext(nest->cg.context);
+  LLVMValueRef low[] = {start, ax_cg_i64(&nest->cg, 0)};
+  LLVMValueRef high[] = {ax_cg_intrinsic(&nest->cg, "llvm.smax", &i64, 1, low, 2), ax_cg_i64(&nest->cg, limit)};
+  return ax_cg_intrinsic(&nest->cg, "llvm.smin", &i64, 1, high, 2);
+}
+
+LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access) {
+  const ax_access *a = &nest->schedule->accesses[access];
+  const ax_slot *slot = &nest->schedule->kernel->slots[a->slot];
+  LLVMValueRef offset = ax_cg_i64(&nest->cg, a->offset);
+  int64_t pitch = 1;
+  for (uint32_t d = slot->rank; d-- > 0; pitch *= slot->dims[d]) {
+    if (a->at[d].dynamic == AX_NONE) continue;
+    LLVMValueRef start = clamped(nest, ax_nest_value(nest, a->at[d].dynamic, 0, 1), a->at[d].limit);
+    offset = LLVMBuildAdd(nest->cg.builder, offset, scaled(nest, start, pitch), "");
+  }
+  return *pointer_at(nest, 0, access) = advance(nest, element_of(nest, access), nest->slot_bases[a->slot], offset);
+}
+
+void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
+  for (uint32_t a = 0; a < access_count(nest); a++) {
+    const ax_access *access = &nest->schedule->accesses[a];
+    if (!access->live) continue;
+    LLVMValueRef pointer = *pointer_at(nest, nest->level, a);
+    if (access->stride[loop] != 0)
+      pointer = advance(nest, element_of(nest, a), pointer, scaled(nest, index, access->stride[loop]));
+    *pointer_at(nest, nest->level + 1, a) = pointer;
+  }
+}
+
+static LLVMValueRef instance_pointer(ax_nest *nest, uint32_t access, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  int64_t step = schedule->unrolled == schedule->vector ? schedule->lanes : 1;
+  int64_t count = schedule->accesses[access].stride[schedule->unrolled] * step * instance;
+  return advance(nest, element_of(nest, access), *pointer_at(nest, nest->level, access), ax_cg_i64(&nest->cg, count));
+}
+
+/* --- Vectors --- */
+
+static uint32_t alignment(LLVMTypeRef element) {
+  LLVMTypeKind kind = LLVMGetTypeKind(element);
+  return kind == LLVMDoubleTypeKind ? 8 : kind == LLVMFloatTypeKind ? 4 : LLVMGetIntTypeWidth(element) / 8;
+}
+
+/* The lanes in memory's order, for strides 1 and -1. */
+static LLVMValueRef lowest(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride) {
+  int64_t back = stride == 1 ? 0 : 1 - (int64_t)nest->schedule->lanes;
+  return advance(nest, element, pointer, ax_cg_i64(&nest->cg, back));
+}
+
+static LLVMValueRef oriented(ax_nest *nest, LLVMValueRef vector, int64_t stride) {
+  return stride == 1 || vector == NULL ? vector : ax_cg_reverse(&nest->cg, vector, nest->schedule->lanes);
+}
+
+static LLVMValueRef lane_pointers(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride) {
+  uint32_t lanes = nest->schedule->lanes;
+  bool near = stride > INT32_MIN / 64 && stride < INT32_MAX / 64; /* 32-bit indices make the faster gather */
+  LLVMValueRef offsets = ax_cg_iota(&nest->cg, near ? 32 : 64, lanes, stride);
+  return LLVMBuildGEP2(nest->cg.builder, element, pointer, &offsets, 1, "");
+}
+
+static LLVMValueRef all_lanes(const ax_nest *nest) {
+  return LLVMConstAllOnes(ax_cg_int(&nest->cg, 1, nest->schedule->lanes));
+}
+
+static LLVMValueRef align_argument(const ax_nest *nest, LLVMTypeRef element) {
+  return LLVMConstInt(LLVMInt32TypeInContext(nest->cg.context), alignment(element), false);
+}
+
+LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask) {
+  LLVMTypeRef vector = LLVMVectorType(element, nest->schedule->lanes);
+  LLVMValueRef align = align_argument(nest, element), none = LLVMConstNull(vector);
+  if (stride != 1 && stride != -1) {
+    LLVMValueRef lanes = lane_pointers(nest, element, pointer, stride);
+    LLVMTypeRef types[] = {vector, LLVMTypeOf(lanes)};
+    LLVMValueRef arguments[] = {lanes, align, mask != NULL ? mask : all_lanes(nest), none};
+    return ax_cg_intrinsic(&nest->cg, "llvm.masked.gather", types, 2, arguments, 4);
+  }
+  pointer = lowest(nest, element, pointer, stride);
+  LLVMValueRef value;
+  if (mask == NULL) {
+    value = LLVMBuildLoad2(nest->cg.builder, vector, pointer, "");
+    LLVMSetAlignment(value, alignment(element));
+  } else {
+    LLVMTypeRef types[] = {vector, LLVMTypeOf(pointer)};
+    LLVMValueRef arguments[] = {pointer, align, oriented(nest, mask, stride), none};
+    value = ax_cg_intrinsic(&nest->cg, "llvm.masked.load", types, 2, arguments, 4);
+  }
+  return oriented(nest, value, stride);
+}
+
+void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
+                         LLVMValueRef value) {
+  LLVMValueRef align = align_argument(nest, element);
+  if (stride != 1 && stride != -1) {
+    LLVMValueRef lanes = lane_pointers(nest, element, pointer, stride);
+    LLVMTypeRef types[] = {LLVMTypeOf(value), LLVMTypeOf(lanes)};
+    LLVMValueRef arguments[] = {value, lanes, align, mask != NULL ? mask : all_lanes(nest)};
+    ax_cg_intrinsic(&nest->cg, "llvm.masked.scatter", types, 2, arguments, 4);
+    return;
+  }
+  pointer = lowest(nest, element, pointer, stride);
+  value = oriented(nest, value, stride);
+  if (mask == NULL) {
+    LLVMSetAlignment(LLVMBuildStore(nest->cg.builder, value, pointer), alignment(element));
+    return;
+  }
+  LLVMTypeRef types[] = {LLVMTypeOf(value), LLVMTypeOf(pointer)};
+  LLVMValueRef arguments[] = {value, pointer, align, oriented(nest, mask, stride)};
+  ax_cg_intrinsic(&nest->cg, "llvm.masked.store", types, 2, arguments, 4);
+}
+
+/* --- By access --- */
+
+LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
+  int64_t stride = nest->schedule->accesses[access].stride[nest->schedule->vector];
+  LLVMTypeRef element = element_of(nest, access);
+  LLVMValueRef pointer = instance_pointer(nest, access, instance), value;
+  uint32_t lanes = stride == 0 ? 1 : nest->schedule->lanes;
+  if (stride == 0) {
+    value = LLVMBuildLoad2(nest->cg.builder, element, pointer, "");
+    LLVMSetAlignment(value, alignment(element));
+  } else {
+    value = ax_nest_load_lanes(nest, element, pointer, stride, ax_nest_mask(nest, instance));
+  }
+  return ax_cg_to_register(&nest->cg, dtype, value, lanes);
+}
+
+/* Where all lanes share one place, the store makes no sense unless they agree: the first one stands for all. */
+void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t lanes, uint32_t instance) {
+  const ax_access *a = &nest->schedule->accesses[access];
+  ax_dtype dtype = nest->schedule->kernel->slots[a->slot].dtype;
+  int64_t stride = a->stride[nest->schedule->vector];
+  LLVMTypeRef element = element_of(nest, access);
+  LLVMValueRef pointer = instance_pointer(nest, access, instance);
+  if (stride == 0) {
+    if (lanes > 1) value = LLVMBuildExtractElement(nest->cg.builder, value, ax_cg_i64(&nest->cg, 0), "");
+    value = LLVMBuildStore(nest->cg.builder, ax_cg_to_memory(&nest->cg, dtype, value, 1), pointer);
+    LLVMSetAlignment(value, alignment(element));
+    return;
+  }
+  if (lanes == 1) value = ax_cg_broadcast(&nest->cg, value, nest->schedule->lanes);
+  value = ax_cg_to_memory(&nest->cg, dtype, value, nest->schedule->lanes);
+  ax_nest_store_lanes(nest, element, pointer, stride, ax_nest_mask(nest, instance), value);
+}

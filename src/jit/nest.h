@@ -1,0 +1,58 @@
+/* One kernel's code in the making: what emit.c (loops), body.c (nodes and reductions) and memory.c (loads and stores) share.
+
+   Levels: level 0 is the function's entry, level l + 1 the inside of loop l. A node is computed once at the level of the
+   innermost loop it depends on. Inside the unrolled loop several *instances* of the body stand side by side: instance i is
+   the iteration i steps further on. */
+#ifndef AX_JIT_NEST_H
+#define AX_JIT_NEST_H
+
+#include "jit/codegen.h"
+#include "jit/schedule.h"
+
+enum { AX_MAX_UNROLL = 8 };
+
+typedef struct ax_nest {
+  ax_codegen cg;
+  const ax_schedule *schedule;
+  LLVMValueRef slots, coordinates, begin, end; /* the arguments; begin and end in iterations of the ranged loop */
+  uint32_t level, instances;
+  LLVMValueRef mask;                /* the lanes that exist; NULL: all. See ax_nest_mask */
+  LLVMValueRef index[AX_MAX_LOOPS]; /* of each open loop; of the vector loop: that of lane 0 */
+  LLVMValueRef *slot_bases;         /* by slot */
+  LLVMValueRef *pointers;           /* [level][access]: with the loops open at that level added in */
+  LLVMValueRef *values;             /* [instance][node] */
+  LLVMValueRef *accumulators;       /* [store][instance] */
+  LLVMValueRef *tiles;              /* by store: TILE's sums, on the stack */
+  LLVMValueRef tile_start;
+  bool accumulating; /* the accumulators are live: loops carry them around */
+} ax_nest;
+
+/* Emits the function `name` into cg->module. Scratch memory comes from the arena. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_kernel *kernel, const char *name);
+
+/* --- body.c --- */
+void ax_nest_enter(ax_nest *nest, uint32_t loop, LLVMValueRef index); /* computes and stores what belongs to its level */
+static inline void ax_nest_leave(ax_nest *nest) { nest->level--; }
+void ax_nest_entry(ax_nest *nest); /* level 0 */
+LLVMValueRef ax_nest_value(ax_nest *nest, ax_ex node, uint32_t instance, uint32_t lanes);
+/* The mask of one instance: when the vector loop is unrolled only the last instance is partial, otherwise all are. */
+LLVMValueRef ax_nest_mask(const ax_nest *nest, uint32_t instance);
+LLVMValueRef *ax_nest_accumulator(ax_nest *nest, uint32_t store, uint32_t instance);
+void ax_nest_init(ax_nest *nest);       /* accumulators to the identity */
+void ax_nest_accumulate(ax_nest *nest); /* the instances' values into the accumulators */
+/* Accumulators to the slots, adding up partial sums in a fixed order where the shape keeps them. */
+void ax_nest_finish(ax_nest *nest);
+/* One vector of sums, whole and in registers, to its slot. */
+void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes);
+
+/* --- memory.c --- */
+LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access); /* a level 0 pointer */
+void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index); /* level's pointers to level + 1's */
+LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance);
+void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t lanes, uint32_t instance);
+/* A vector at `pointer`, `stride` elements apart, in memory's types. `mask` NULL: all lanes. */
+LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask);
+void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
+                         LLVMValueRef value);
+
+#endif

@@ -1,0 +1,284 @@
+/* The order of work: find what is live, make accesses linear, merge dimensions, choose the vector loop by cost, order the loops. */
+#include "jit/schedule.h"
+
+#include <string.h>
+
+/* --- What is needed --- */
+
+static void mark_starts(ax_schedule *s, const ax_at *at, uint32_t rank) {
+  for (uint32_t d = 0; d < rank; d++)
+    if (at[d].dynamic != AX_NONE) s->live[at[d].dynamic] = true;
+}
+
+static void mark_live(ax_schedule *s) {
+  const ax_kernel *kernel = s->kernel;
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    s->live[kernel->stores[i].expr] = true;
+    mark_starts(s, kernel->stores[i].at, kernel->slots[kernel->stores[i].slot].rank);
+  }
+  for (ax_ex id = kernel->expr_count; id-- > 0;) {
+    const ax_expr *expr = &kernel->exprs[id];
+    if (!s->live[id]) continue;
+    for (int i = 0; i < ax_scalar_arity(expr->op); i++) s->live[expr->arg[i]] = true;
+    if (expr->op == AX_LEAF_LOAD) mark_starts(s, expr->at, kernel->slots[expr->slot].rank);
+  }
+}
+
+/* Strides by kernel dimension, until loops are made. */
+static ax_access make_access(const ax_kernel *kernel, uint32_t slot, const ax_at *at) {
+  ax_access access = {.live = true, .slot = slot, .at = at};
+  int64_t pitch = 1;
+  for (uint32_t d = kernel->slots[slot].rank; d-- > 0; pitch *= kernel->slots[slot].dims[d]) {
+    access.offset += at[d].offset * pitch;
+    if (at[d].dim >= 0) access.stride[at[d].dim] += at[d].coef * pitch;
+  }
+  return access;
+}
+
+static void make_accesses(ax_schedule *s) {
+  const ax_kernel *kernel = s->kernel;
+  for (ax_ex id = 0; id < kernel->expr_count; id++) {
+    const ax_expr *expr = &kernel->exprs[id];
+    if (s->live[id] && expr->op == AX_LEAF_LOAD) s->accesses[id] = make_access(kernel, expr->slot, expr->at);
+  }
+  for (uint32_t i = 0; i < kernel->store_count; i++)
+    *ax_schedule_store(s, i) = make_access(kernel, kernel->stores[i].slot, kernel->stores[i].at);
+}
+
+static uint32_t access_count(const ax_schedule *s) { return s->kernel->expr_count + s->kernel->store_count; }
+
+/* --- Dimensions to loops --- */
+
+static bool index_used(const ax_schedule *s, uint32_t dim) {
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
+    if (s->live[id] && s->kernel->exprs[id].op == AX_LEAF_INDEX && s->kernel->exprs[id].imm == dim) return true;
+  return false;
+}
+
+/* The outer of two neighbours steps exactly over the inner one, in every access. */
+static bool linear_across(const ax_schedule *s, uint32_t outer, uint32_t inner, int64_t inner_extent) {
+  for (uint32_t a = 0; a < access_count(s); a++) {
+    const ax_access *access = &s->accesses[a];
+    if (access->live && access->stride[outer] != access->stride[inner] * inner_extent) return false;
+  }
+  return true;
+}
+
+static void rename_dim(ax_schedule *s, uint32_t dim, uint32_t loop) {
+  for (uint32_t a = 0; a < access_count(s); a++) {
+    ax_access *access = &s->accesses[a];
+    int64_t stride = access->stride[dim];
+    access->stride[dim] = 0;
+    access->stride[loop] = stride;
+  }
+  s->loop_of_dim[dim] = (int)loop;
+}
+
+/* A first dimension of size 1 needs no loop of its own when the next loop can carry its range. */
+static bool range_moves_on(const ax_schedule *s, const ax_loop *first, const ax_loop *next) {
+  return first->ranged && first->extent == 1 && first->reduced == next->reduced && s->loop_count == 1;
+}
+
+/* Loops are written over the front of the dimensions already read: loop_count <= d throughout. */
+static void make_loops(ax_schedule *s) {
+  const ax_kernel *kernel = s->kernel;
+  bool last_has_index = false;
+  for (uint32_t d = 0; d < kernel->rank; d++) {
+    bool reduced = s->reduces && d >= kernel->rank - kernel->reduce_rank, has_index = index_used(s, d);
+    ax_loop loop = {.extent = kernel->dims[d], .scale = 1, .reduced = reduced, .ranged = d == 0 && !reduced};
+    s->loop_of_dim[d] = -1;
+    if (loop.extent == 1 && !loop.ranged) continue;
+    ax_loop *last = &s->loops[s->loop_count > 0 ? s->loop_count - 1 : 0];
+    if (s->loop_count > 0 && range_moves_on(s, last, &loop)) {
+      loop.ranged = true;
+      loop.scale = loop.extent;
+      s->loop_count = 0;
+      last_has_index = false;
+      for (uint32_t i = 0; i < d; i++) s->loop_of_dim[i] = -1;
+    } else if (s->loop_count > 0 && last->reduced == reduced && !has_index && !last_has_index &&
+               linear_across(s, s->loop_count - 1, d, loop.extent)) {
+      loop.ranged = last->ranged;
+      loop.scale = last->scale * loop.extent;
+      loop.extent *= last->extent;
+      s->loop_count--;
+    }
+    rename_dim(s, d, s->loop_count);
+    s->loops[s->loop_count++] = loop;
+    last_has_index = has_index;
+  }
+  if (s->loop_count == 0) s->loops[s->loop_count++] = (ax_loop){.extent = 1, .scale = 1};
+}
+
+/* --- The vector loop --- */
+
+uint64_t ax_access_deps(const ax_schedule *s, const ax_access *access) {
+  uint64_t deps = 0;
+  for (uint32_t l = 0; l < s->loop_count; l++)
+    if (access->stride[l] != 0) deps |= (uint64_t)1 << l;
+  return deps;
+}
+
+static void find_deps(ax_schedule *s) {
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    const ax_expr *expr = &s->kernel->exprs[id];
+    if (!s->live[id]) continue;
+    if (expr->op == AX_LEAF_LOAD) s->deps[id] = ax_access_deps(s, &s->accesses[id]);
+    if (expr->op == AX_LEAF_INDEX && s->loop_of_dim[expr->imm] >= 0)
+      s->deps[id] = (uint64_t)1 << s->loop_of_dim[expr->imm];
+    for (int i = 0; i < ax_scalar_arity(expr->op); i++) s->deps[id] |= s->deps[expr->arg[i]];
+  }
+}
+
+/* Bytes an element of this type takes in a register, as far as the lane count should care: narrow floats are computed in f32,
+   comparisons are masks, and 64-bit integers that are only index arithmetic should not halve everything else. */
+static size_t lane_bytes(const ax_expr *expr) {
+  if (expr->dtype == AX_BF16 || expr->dtype == AX_F16) return 4;
+  if (expr->op != AX_LEAF_LOAD && (expr->dtype == AX_S64 || expr->dtype == AX_U64)) return 1;
+  return ax_dtype_bytes(expr->dtype);
+}
+
+static uint32_t choose_lanes(const ax_schedule *s, uint32_t vector_bytes) {
+  size_t widest = 1;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    size_t bytes = lane_bytes(&s->kernel->exprs[id]);
+    if (s->live[id] && bytes > widest) widest = bytes;
+  }
+  for (uint32_t i = 0; i < s->kernel->store_count; i++) {
+    size_t bytes = ax_dtype_bytes(s->kernel->slots[s->kernel->stores[i].slot].dtype);
+    if (bytes > widest) widest = bytes;
+  }
+  return vector_bytes / (uint32_t)widest;
+}
+
+/* Instructions to move one vector, roughly. */
+static double access_cost(const ax_schedule *s, const ax_access *access, uint32_t loop, bool store) {
+  int64_t stride = access->stride[loop];
+  if (stride == 0) return 0.25;
+  if (stride == 1) return 1;
+  if (stride == -1) return 2;
+  return s->lanes * (store ? 1.3 : 1.0);
+}
+
+/* Per element of the loop. A vector that is half empty costs as much as a full one. */
+static double loop_cost(const ax_schedule *s, uint32_t loop) {
+  const ax_loop *l = &s->loops[loop];
+  double cost = 0, vectors = (double)((l->extent + s->lanes - 1) / s->lanes);
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    if (!s->live[id]) continue;
+    cost += s->accesses[id].live ? access_cost(s, &s->accesses[id], loop, false) : 0.5;
+  }
+  for (uint32_t i = 0; i < s->kernel->store_count; i++) {
+    bool plain = s->kernel->stores[i].reduce == AX_SCALAR_NONE;
+    if (plain) cost += access_cost(s, ax_schedule_store(s, i), loop, true);
+    if (!plain) cost += l->reduced ? 1 + 8 / vectors : 1;
+  }
+  return cost * vectors / (double)l->extent;
+}
+
+static uint32_t choose_vector(const ax_schedule *s) {
+  uint32_t best = s->loop_count - 1;
+  double best_cost = loop_cost(s, best);
+  for (uint32_t loop = best; loop-- > 0;) {
+    double cost = loop_cost(s, loop);
+    if (cost < best_cost) {
+      best = loop;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+/* --- Shape and order --- */
+
+static int64_t reduced_elems(const ax_schedule *s) {
+  int64_t elems = 1;
+  for (uint32_t l = 0; l < s->loop_count; l++)
+    if (s->loops[l].reduced) elems *= s->loops[l].extent;
+  return elems;
+}
+
+static ax_nest_shape choose_shape(const ax_schedule *s) {
+  const ax_loop *vector = &s->loops[s->vector];
+  int64_t rows = reduced_elems(s);
+  if (!s->reduces || vector->reduced) return AX_NEST_LANES;
+  if (rows == 1) return AX_NEST_BLOCK;
+  if (vector->extent <= s->lanes) return AX_NEST_STRIP;
+  return vector->extent <= 8 * (int64_t)s->lanes || rows <= 16 ? AX_NEST_BLOCK : AX_NEST_TILE;
+}
+
+/* Rough size of the body: unrolling pays for small ones only. */
+static uint32_t body_weight(const ax_schedule *s) {
+  uint32_t weight = 0;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    ax_scalar op = s->kernel->exprs[id].op;
+    if (s->live[id]) weight += op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF ? 12 : op == AX_LEAF_CONST ? 0 : 1;
+  }
+  return weight;
+}
+
+static uint32_t choose_unroll(const ax_schedule *s) {
+  uint32_t weight = body_weight(s) * s->kernel->store_count, most = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
+  if (!s->reduces) return weight <= 6 ? 2 : 1;
+  if (s->shape == AX_NEST_BLOCK && weight <= 4) return 8;
+  return most;
+}
+
+static void move_loop(ax_schedule *s, ax_loop *loops, uint32_t *to_new, uint32_t old) {
+  to_new[old] = s->loop_count;
+  s->loops[s->loop_count++] = loops[old];
+}
+
+/* Writes strides and dimensions in terms of the new loop numbers. */
+static void renumber(ax_schedule *s, const uint32_t *to_new) {
+  for (uint32_t a = 0; a < access_count(s); a++) {
+    int64_t stride[AX_MAX_LOOPS] = {0};
+    for (uint32_t l = 0; l < s->loop_count; l++) stride[to_new[l]] = s->accesses[a].stride[l];
+    memcpy(s->accesses[a].stride, stride, sizeof stride);
+  }
+  for (uint32_t d = 0; d < s->kernel->rank; d++)
+    if (s->loop_of_dim[d] >= 0) s->loop_of_dim[d] = (int)to_new[s->loop_of_dim[d]];
+}
+
+static void order_loops(ax_schedule *s) {
+  ax_loop loops[AX_MAX_LOOPS];
+  uint32_t to_new[AX_MAX_LOOPS], count = s->loop_count, vector = s->vector;
+  bool inside = s->shape == AX_NEST_LANES || s->shape == AX_NEST_TILE;
+  memcpy(loops, s->loops, sizeof loops);
+  s->loop_count = 0;
+  for (uint32_t l = 0; l < count; l++)
+    if (l != vector && !loops[l].reduced) move_loop(s, loops, to_new, l);
+  s->outer = s->loop_count;
+  if (!inside) move_loop(s, loops, to_new, vector);
+  for (uint32_t l = 0; l < count; l++)
+    if (l != vector && loops[l].reduced) move_loop(s, loops, to_new, l);
+  if (inside) move_loop(s, loops, to_new, vector);
+  renumber(s, to_new);
+  s->vector = to_new[vector];
+}
+
+static bool allocate(ax_schedule *s, ax_arena *arena) {
+  size_t exprs = s->kernel->expr_count;
+  s->live = ax_arena_alloc(arena, exprs * sizeof s->live[0]);
+  s->deps = ax_arena_alloc(arena, exprs * sizeof s->deps[0]);
+  s->accesses = ax_arena_alloc(arena, (exprs + s->kernel->store_count) * sizeof s->accesses[0]);
+  return s->live != NULL && s->deps != NULL && s->accesses != NULL;
+}
+
+ax_status ax_schedule_create(ax_arena *arena, const ax_kernel *kernel, uint32_t vector_bytes, ax_schedule **out) {
+  ax_schedule *s = *out = ax_arena_alloc(arena, sizeof *s);
+  if (s == NULL) return ax_out_of_memory(sizeof *s);
+  s->kernel = kernel;
+  if (!allocate(s, arena)) return ax_out_of_memory(kernel->expr_count * sizeof(ax_access));
+  for (uint32_t i = 0; i < kernel->store_count; i++) s->reduces |= kernel->stores[i].reduce != AX_SCALAR_NONE;
+  mark_live(s);
+  make_accesses(s);
+  make_loops(s);
+  s->lanes = choose_lanes(s, vector_bytes);
+  s->vector = choose_vector(s);
+  s->shape = choose_shape(s);
+  s->unroll = choose_unroll(s);
+  order_loops(s);
+  s->unrolled = s->shape == AX_NEST_STRIP ? s->loop_count - 1 : s->shape == AX_NEST_TILE ? s->loop_count - 2 : s->vector;
+  find_deps(s);
+  return AX_OK;
+}

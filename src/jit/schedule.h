@@ -1,0 +1,68 @@
+/* A schedule: how a kernel's index space is walked. Made from the kernel alone, before any code.
+
+   Dimensions become loops: those of size 1 vanish, and neighbours through which every access is linear become one. One loop
+   is the vector loop: its indices lie side by side in the lanes of a register. The shapes of nest:
+
+     LANES   par.. red.. V        the vector loop is innermost. Reductions over it keep `unroll` vectors and add up at the end.
+     BLOCK   par.. V red..        results lie along V; `unroll` vectors of them stay in registers while red.. runs.
+     STRIP   par.. V red.. r      one vector of results (V is short); `unroll` partial sums along r, added up at the end.
+     TILE    par.. tile red.. r V many results (V is long) over many rows: sums live in a tile on the stack, so that memory is
+                                  walked row by row; `unroll` rows at a time.
+
+   Which one it is depends on the kernel's static sizes only, never on the range it is called with: so neither do the results. */
+#ifndef AX_JIT_SCHEDULE_H
+#define AX_JIT_SCHEDULE_H
+
+#include "loop/kernel.h"
+
+enum { AX_MAX_LOOPS = 2 * AX_MAX_RANK + 1 };
+
+typedef struct ax_loop {
+  int64_t extent;
+  int64_t scale; /* ranged: how many of its iterations one step of dimension 0 is */
+  bool reduced;
+  bool ranged; /* runs from begin * scale to end * scale */
+} ax_loop;
+
+/* A load or store as a linear function of the loop indices, in elements of its slot; dynamic starts are added to it. */
+typedef struct ax_access {
+  bool live;
+  uint32_t slot;
+  const ax_at *at; /* for the dynamic starts */
+  int64_t offset;
+  int64_t stride[AX_MAX_LOOPS];
+} ax_access;
+
+typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE } ax_nest_shape;
+
+typedef struct ax_schedule {
+  const ax_kernel *kernel;
+  bool reduces;        /* has stores that reduce */
+  uint32_t loop_count; /* at least 1 */
+  uint32_t vector;     /* the vector loop */
+  uint32_t outer;      /* so many parallel loops stand outside everything else */
+  uint32_t unrolled;   /* the loop of which several iterations are done at a time: `vector`, or the last reduced one */
+  uint32_t unroll;     /* how many */
+  uint32_t lanes;
+  ax_nest_shape shape;
+  ax_loop loops[AX_MAX_LOOPS];   /* outermost first, as in the shapes above */
+  int loop_of_dim[AX_MAX_LOOPS]; /* kernel dimension -> loop; -1: its index is always 0 */
+  ax_access *accesses;           /* by node for loads, then by store */
+  bool *live;                    /* by node: some store needs it */
+  uint64_t *deps;                /* by node: the loops it depends on, a bit each */
+} ax_schedule;
+
+/* `vector_bytes`: of the machine's registers. Memory comes from the arena. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_schedule_create(ax_arena *arena, const ax_kernel *kernel, uint32_t vector_bytes, ax_schedule **out);
+
+static inline ax_access *ax_schedule_store(const ax_schedule *schedule, uint32_t store) {
+  return &schedule->accesses[schedule->kernel->expr_count + store];
+}
+static inline bool ax_schedule_depends(const ax_schedule *schedule, ax_ex node, uint32_t loop) {
+  return schedule->deps[node] >> loop & 1;
+}
+/* 1 + the position of the innermost loop in `deps`; 0 for none: where a value with these dependences is computed. */
+static inline uint32_t ax_schedule_level(uint64_t deps) { return deps == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(deps); }
+uint64_t ax_access_deps(const ax_schedule *schedule, const ax_access *access);
+
+#endif
