@@ -1,0 +1,199 @@
+/* Batching: each value either has a batch dimension somewhere, or none, being the same for all members. Equations on values
+   without are copied; the others go by the primitives' rules.
+
+     in_axes  ->  where the inputs' batch dimension is  ->  rules carry it through  ->  moved to out_axes
+
+   When the batch has an axis name, equations that may speak of that axis always go by their rule: a psum over it of a value
+   without batch dimension is that value times the size. The axis leaves the environment, and the axis sets of types close the
+   gap: for the axes after it the bit is one less. */
+#include <string.h>
+
+#include "prim/rules.h"
+#include "xform/xform.h"
+
+typedef struct batch_walk {
+  ax_walk walk;
+  const char *axis; /* NULL: none, or not in the environment */
+  int64_t size;
+  int *dim;    /* by value: of the batch dimension, or -1 */
+  int *in_dim; /* room for one equation's */
+} batch_walk;
+
+/* --- The axis --- */
+
+static ax_mesh without_axis(const ax_mesh *axes, uint32_t index) {
+  ax_mesh rest = *axes;
+  rest.count--;
+  memmove(rest.axis + index, rest.axis + index + 1, (rest.count - index) * sizeof rest.axis[0]);
+  return rest;
+}
+
+static ax_axis_set close_gap(ax_axis_set set, uint32_t index) {
+  ax_axis_set below = ((ax_axis_set)1 << index) - 1;
+  return (set & below) | (set >> 1 & ~below);
+}
+
+static ax_type outside(const ax_type *type, int axis) {
+  ax_type result = *type;
+  if (axis < 0) return result;
+  result.varying = close_gap(type->varying, (uint32_t)axis);
+  result.reduced = close_gap(type->reduced, (uint32_t)axis);
+  result.unreduced = close_gap(type->unreduced, (uint32_t)axis);
+  return result;
+}
+
+/* Whether an equation may speak of the axis: in its names, or in a program it holds. */
+static bool mentions(const ax_eqn *eqn, const char *axis) {
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
+    const ax_param *param = &eqn->prim->params[i];
+    if (param->kind == AX_PARAM_PROGRAM || param->kind == AX_PARAM_PROGRAMS) return true;
+    if (param->kind != AX_PARAM_AXES) continue;
+    const ax_axes *names = ax_param_at(eqn, param);
+    for (uint32_t k = 0; k < names->count; k++)
+      if (strcmp(names->name[k], axis) == 0) return true;
+  }
+  return false;
+}
+
+static ax_status check_axis(const ax_program *program, const char *axis, int64_t size, int *index) {
+  *index = axis != NULL ? ax_mesh_find(&program->axes, axis) : -1;
+  if (size < 0) return ax_error(AX_INVALID_ARGUMENT, "vmap: the size is %lld", (long long)size);
+  if (*index < 0 || program->axes.axis[*index].size == size) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "vmap: axis \"%s\" has size %lld, but the size is %lld", axis,
+                  (long long)program->axes.axis[*index].size, (long long)size);
+}
+
+/* --- The walk --- */
+
+/* What a rule made: of the result's type, but for the batch dimension. */
+static void check_made(const batch_walk *w, const ax_eqn *eqn, uint32_t k) {
+  uint32_t id = eqn->out + k;
+  ax_type made = ax_typeof(w->walk.value[id]), plain = w->walk.program->types[id];
+  int dim = w->dim[id];
+  if (ax_failed()) return;
+  bool fits = dim < (int)made.rank && made.dtype == plain.dtype && made.rank == plain.rank + (dim >= 0) &&
+              (dim < 0 || made.dims[dim] == w->size);
+  for (uint32_t d = 0; d < plain.rank && fits; d++) fits = made.dims[d + (dim >= 0 && (int)d >= dim)] == plain.dims[d];
+  if (!fits)
+    ax_fail(ax_error(AX_INTERNAL, "%s: its batch rule made %s, batch dimension %d, of %s", eqn->prim->name,
+                     ax_type_string(&made, NULL), dim, ax_type_string(&plain, NULL)));
+}
+
+static void step(batch_walk *w, const ax_eqn *eqn) {
+  bool any = w->axis != NULL && mentions(eqn, w->axis);
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    w->in_dim[i] = w->dim[eqn->in[i]];
+    any = any || w->in_dim[i] >= 0;
+  }
+  if (!any) {
+    ax_walk_replay(&w->walk, eqn);
+    for (uint32_t k = 0; k < eqn->out_count; k++) w->dim[eqn->out + k] = -1;
+    return;
+  }
+  ax_batch_args args = {.eqn = eqn, .in = ax_walk_operands(&w->walk, eqn), .in_dim = w->in_dim, .size = w->size,
+                        .axis = w->axis, .out = w->walk.value + eqn->out, .out_dim = w->dim + eqn->out};
+  eqn->prim->batch(&args);
+  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) check_made(w, eqn, k);
+}
+
+static bool init(batch_walk *w, const ax_program *program) {
+  if (!ax_walk_init(&w->walk, program)) return false;
+  w->dim = ax_walk_alloc(&w->walk, program->value_count * sizeof w->dim[0]);
+  w->in_dim = ax_walk_alloc(&w->walk, w->walk.most * sizeof w->in_dim[0]);
+  return w->dim != NULL && w->in_dim != NULL;
+}
+
+static ax_status batched_type(ax_type *type, uint32_t index, int dim, int64_t size) {
+  if (dim == -1) return AX_OK;
+  if (dim < -1 || dim > (int)type->rank || type->rank == AX_MAX_RANK)
+    return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s is out of range", index, dim,
+                    ax_type_string(type, NULL));
+  memmove(type->dims + dim + 1, type->dims + dim, (type->rank - (uint32_t)dim) * sizeof type->dims[0]);
+  type->dims[dim] = size;
+  type->rank++;
+  return AX_OK;
+}
+
+static void inputs(batch_walk *w, ax_builder *builder, const int *in_dim, int axis) {
+  const ax_program *program = w->walk.program;
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    ax_type type = outside(&program->types[i], axis);
+    w->dim[i] = in_dim[i];
+    ax_status status = batched_type(&type, i, in_dim[i], w->size);
+    if (status != AX_OK) ax_fail(status);
+    w->walk.value[i] = ax_builder_input(builder, &type);
+  }
+}
+
+/* A result with its batch dimension where it is wanted; *dim: where that is. */
+static ax_value placed(const batch_walk *w, uint32_t index, int want, int *dim) {
+  uint32_t id = w->walk.program->outs[index];
+  const ax_type *type = &w->walk.program->types[id];
+  ax_value value = w->walk.value[id];
+  int is = w->dim[id];
+  *dim = want != AX_BATCH_ANY ? want : is >= 0 ? 0 : -1;
+  if (*dim < -1 || *dim > (int)type->rank) {
+    ax_fail(ax_error(AX_INVALID_ARGUMENT, "vmap: out_axes[%u]=%d of %s is out of range", index, *dim,
+                     ax_type_string(type, &w->walk.program->axes)));
+    return ax_poison;
+  }
+  if (*dim == -1 && is >= 0) {
+    ax_fail(ax_error(AX_INVALID_ARGUMENT, "vmap: out_axes[%u] is -1, but result %u, %s, depends on a mapped input", index,
+                     index, ax_type_string(type, &w->walk.program->axes)));
+    return ax_poison;
+  }
+  if (*dim == -1) return value;
+  return is >= 0 ? ax_move_dim(value, is, *dim) : ax_move_dim(ax_batch_front(value, -1, w->size), 0, *dim);
+}
+
+static ax_value *results(batch_walk *w, const int *want, int *out_dim) {
+  uint32_t count = w->walk.program->out_count;
+  ax_value *outs = ax_walk_alloc(&w->walk, count * sizeof outs[0]);
+  for (uint32_t i = 0; i < count && outs != NULL && !ax_failed(); i++) {
+    int dim;
+    outs[i] = placed(w, i, want != NULL ? want[i] : AX_BATCH_ANY, &dim);
+    if (out_dim != NULL) out_dim[i] = dim;
+  }
+  return outs;
+}
+
+ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t size, const char *axis, const int *want,
+                           int *out_dim, ax_program **out) {
+  int index;
+  *out = NULL;
+  AX_TRY(check_axis(program, axis, size, &index));
+  ax_mesh axes = index >= 0 ? without_axis(&program->axes, (uint32_t)index) : program->axes;
+  ax_builder builder;
+  batch_walk w = {.axis = index >= 0 ? axis : NULL, .size = size};
+  ax_value *outs = NULL;
+  ax_builder_begin(&builder, &axes);
+  if (init(&w, program)) {
+    inputs(&w, &builder, in_dim, index);
+    for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) step(&w, &program->eqns[i]);
+    outs = results(&w, want, out_dim);
+  }
+  ax_status status = ax_finish_clean(&builder, outs, program->out_count, out);
+  ax_walk_deinit(&w.walk);
+  return status;
+}
+
+ax_status ax_program_vmap(const ax_program *program, const int *in_axes, const int *out_axes, int64_t size,
+                          const char *axis_name, ax_program **out) {
+  *out = NULL;
+  int *axes = ax_calloc((size_t)program->in_count + program->out_count, sizeof axes[0]);
+  if (axes == NULL) return ax_out_of_memory(((size_t)program->in_count + program->out_count) * sizeof axes[0]);
+  int *want = axes + program->in_count;
+  bool any = false;
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    axes[i] = in_axes != NULL ? in_axes[i] : 0;
+    any = any || axes[i] != -1;
+  }
+  for (uint32_t i = 0; i < program->out_count; i++) want[i] = out_axes != NULL ? out_axes[i] : 0;
+  ax_status status = AX_OK;
+  if (!any) status = ax_error(AX_INVALID_ARGUMENT, "vmap: at least one of in_axes must map an input; none does");
+  for (uint32_t i = 0; i < program->out_count && status == AX_OK; i++)
+    if (want[i] < -1) status = ax_error(AX_INVALID_ARGUMENT, "vmap: out_axes[%u]=%d is out of range", i, want[i]);
+  if (status == AX_OK) status = ax_batch_program(program, axes, size, axis_name, want, NULL, out);
+  ax_free(axes);
+  return status;
+}

@@ -1,0 +1,330 @@
+/* Reference evaluation in lock step: equation by equation, on every device (lane) before the next.
+
+     LOCAL        the rule once a lane
+     COLLECTIVE   the rule once a group: the lanes that agree off the equation's axes. All of a group's members must be here.
+     REGION       the rule once with all lanes; it runs its programs through ax_evaluate_lanes, perhaps on some of the lanes only
+
+   In lock step a device that is not among the lanes is somewhere else in the program, and comes here in no other step: a group
+   with a member missing is a deadlock, found the moment it happens. A tensor lives until its last use. */
+#include "xform/evaluate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The regions around the programs being evaluated, for messages. */
+struct ax_evaluator {
+  const ax_evaluator *outer;
+  const ax_eqn *eqn;
+};
+
+/* --- Tensors --- */
+
+ax_status ax_tensor_create(const ax_type *type, ax_tensor **out) {
+  *out = NULL;
+  size_t bytes = ax_dtype_bytes(type->dtype);
+  for (uint32_t d = 0; d < type->rank; d++)
+    if (!ax_mul_size(bytes, (size_t)type->dims[d], &bytes)) return ax_out_of_memory(SIZE_MAX);
+  ax_tensor *tensor = ax_alloc(sizeof *tensor);
+  void *data = ax_calloc(1, bytes);
+  if (tensor == NULL || data == NULL) {
+    ax_free(tensor);
+    ax_free(data);
+    return ax_out_of_memory(bytes);
+  }
+  *tensor = (ax_tensor){.dtype = type->dtype, .rank = type->rank, .data = data};
+  memcpy(tensor->dims, type->dims, sizeof tensor->dims);
+  *out = tensor;
+  return AX_OK;
+}
+
+void ax_tensor_release(ax_tensor *tensor) {
+  if (tensor == NULL) return;
+  ax_free(tensor->data);
+  ax_free(tensor);
+}
+
+static ax_type type_of(const ax_tensor *tensor) { return ax_array_type(tensor->dtype, tensor->rank, tensor->dims); }
+
+ax_status ax_tensor_copy(const ax_tensor *tensor, ax_tensor **out) {
+  ax_type type = type_of(tensor);
+  AX_TRY(ax_tensor_create(&type, out));
+  memcpy((*out)->data, tensor->data, (size_t)ax_type_elems(&type) * ax_dtype_bytes(type.dtype));
+  return AX_OK;
+}
+
+/* --- One evaluation --- */
+
+typedef struct member {
+  int64_t group, index; /* of the devices that agree off the axes; within the group */
+  uint32_t lane;
+} member;
+
+typedef struct evaluation {
+  const ax_evaluator *driver;
+  const ax_program *program;
+  uint32_t lanes;
+  const int64_t *device;
+  ax_tensor **value; /* [id * lanes + lane]; inputs are borrowed */
+  uint32_t *uses;    /* still to come, by id */
+  /* room for one equation's; operands and results by lane, and by member of one group */
+  ax_tensor **in, **group_in, **group_out;
+  int64_t *group_device;
+  member *members;
+  ax_arena arena;
+} evaluation;
+
+static void drop(evaluation *e, uint32_t id) {
+  if (id < e->program->in_count) return;
+  for (uint32_t lane = 0; lane < e->lanes; lane++) {
+    ax_tensor **at = &e->value[(size_t)id * e->lanes + lane];
+    ax_tensor_release(*at);
+    *at = NULL;
+  }
+}
+
+static void used(evaluation *e, uint32_t id) {
+  if (--e->uses[id] == 0) drop(e, id);
+}
+
+static ax_status make_results(evaluation *e, const ax_eqn *eqn) {
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    for (uint32_t lane = 0; lane < e->lanes; lane++)
+      AX_TRY(ax_tensor_create(&e->program->types[eqn->out + k], &e->value[(size_t)(eqn->out + k) * e->lanes + lane]));
+  return AX_OK;
+}
+
+/* The rule on some of the lanes: those of members[0 .. count). */
+static ax_status eval_members(evaluation *e, const ax_eqn *eqn, const member *members, uint32_t count) {
+  ax_eval_args args = {.eqn = eqn, .axes = &e->program->axes, .lanes = count, .device = e->group_device,
+                       .in = e->group_in, .out = e->group_out};
+  for (uint32_t m = 0; m < count; m++) {
+    uint32_t lane = members[m].lane;
+    e->group_device[m] = e->device[lane];
+    for (uint32_t i = 0; i < eqn->in_count; i++)
+      e->group_in[(size_t)i * count + m] = e->value[(size_t)eqn->in[i] * e->lanes + lane];
+    for (uint32_t k = 0; k < eqn->out_count; k++)
+      e->group_out[(size_t)k * count + m] = e->value[(size_t)(eqn->out + k) * e->lanes + lane];
+  }
+  return eqn->prim->eval(&args);
+}
+
+static ax_status eval_local(evaluation *e, const ax_eqn *eqn) {
+  AX_TRY(make_results(e, eqn));
+  for (uint32_t lane = 0; lane < e->lanes; lane++) {
+    member alone = {.lane = lane};
+    AX_TRY(eval_members(e, eqn, &alone, 1));
+  }
+  return AX_OK;
+}
+
+/* --- Collectives --- */
+
+static const ax_axes *axes_of(const ax_eqn *eqn) {
+  static const ax_axes none;
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++)
+    if (eqn->prim->params[i].kind == AX_PARAM_AXES && strcmp(eqn->prim->params[i].name, "axes") == 0)
+      return ax_param_at(eqn, &eqn->prim->params[i]);
+  return &none;
+}
+
+/* Row-major index of a device's coordinates along the axes that are not in the set. */
+static int64_t index_off(const ax_mesh *mesh, ax_axis_set set, int64_t device) {
+  int64_t index = 0;
+  for (uint32_t a = 0; a < mesh->count; a++)
+    if ((set >> a & 1) == 0) index = index * mesh->axis[a].size + ax_mesh_coordinate(mesh, device, a);
+  return index;
+}
+
+static int by_group(const void *a, const void *b) {
+  const member *x = a, *y = b;
+  if (x->group != y->group) return x->group < y->group ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* The device of a group's member `index`, given any device of the group. */
+static int64_t device_of(const ax_mesh *mesh, const ax_axes *names, int64_t device, int64_t index) {
+  for (uint32_t i = names->count; i-- > 0;) {
+    uint32_t axis = (uint32_t)ax_mesh_find(mesh, names->name[i]);
+    int64_t stride = 1;
+    for (uint32_t a = axis + 1; a < mesh->count; a++) stride *= mesh->axis[a].size;
+    device += (index % mesh->axis[axis].size - ax_mesh_coordinate(mesh, device, axis)) * stride;
+    index /= mesh->axis[axis].size;
+  }
+  return device;
+}
+
+enum { listed_devices = 8 };
+
+static void list_device(ax_text *text, const ax_mesh *mesh, int64_t device, int64_t nth) {
+  if (nth >= listed_devices) return;
+  ax_text_add(text, "%s%lld (", nth > 0 ? ", " : "", (long long)device);
+  for (uint32_t a = 0; a < mesh->count; a++)
+    ax_text_add(text, "%s%s=%lld", a > 0 ? "," : "", mesh->axis[a].name, (long long)ax_mesh_coordinate(mesh, device, a));
+  ax_text_add(text, ")");
+}
+
+static void list_more(ax_text *text, int64_t count) {
+  if (count > listed_devices) ax_text_add(text, " and %lld more", (long long)(count - listed_devices));
+}
+
+/* "psum f32[4]{V:data} (equation 3, line 7) in cond" */
+static void name_equation(const evaluation *e, ax_text *text, const ax_eqn *eqn) {
+  ax_text_add(text, "%s", eqn->prim->name);
+  for (uint32_t i = 0; i < eqn->in_count && i < 8; i++) {
+    ax_text_add(text, " ");
+    ax_type_text(text, &e->program->types[eqn->in[i]], &e->program->axes);
+  }
+  ax_text_add(text, " (equation %u", (unsigned)(eqn - e->program->eqns));
+  if (eqn->line > 0) ax_text_add(text, ", line %u", eqn->line);
+  ax_text_add(text, ")");
+  for (const ax_evaluator *at = e->driver; at != NULL; at = at->outer) ax_text_add(text, " in %s", at->eqn->prim->name);
+}
+
+/* Appends those of the incomplete groups that are here, or those that are not. Returns how many there are. */
+static int64_t list_side(const evaluation *e, ax_text *text, const ax_axes *names, int64_t size, bool waiting) {
+  const ax_mesh *mesh = &e->program->axes;
+  int64_t count = 0;
+  for (uint32_t first = 0, end; first < e->lanes; first = end) {
+    for (end = first; end < e->lanes && e->members[end].group == e->members[first].group;) end++;
+    if (end - first == size) continue;
+    uint32_t next = first;
+    for (int64_t index = 0; index < size; index++) {
+      bool here = next < end && e->members[next].index == index;
+      if (here) next++;
+      if (here != waiting) continue;
+      list_device(text, mesh, device_of(mesh, names, e->device[e->members[first].lane], index), count++);
+    }
+  }
+  list_more(text, count);
+  return count;
+}
+
+static ax_status deadlock(const evaluation *e, const ax_eqn *eqn, const ax_axes *names, int64_t size) {
+  ax_text text = {0};
+  ax_text_add(&text, "deadlock: ");
+  name_equation(e, &text, eqn);
+  ax_text_add(&text, ": devices wait: ");
+  list_side(e, &text, names, size, true);
+  ax_text_add(&text, "; devices never come: ");
+  list_side(e, &text, names, size, false);
+  ax_status status = text.failed ? ax_out_of_memory(0) : ax_error(AX_DEADLOCK, "%s", text.data);
+  ax_text_deinit(&text);
+  return status;
+}
+
+static ax_status eval_collective(evaluation *e, const ax_eqn *eqn) {
+  const ax_mesh *mesh = &e->program->axes;
+  const ax_axes *names = axes_of(eqn);
+  ax_axis_set set;
+  AX_TRY(ax_axes_resolve(names, mesh, &set));
+  int64_t size = ax_axis_set_size(set, mesh);
+  for (uint32_t lane = 0; lane < e->lanes; lane++)
+    e->members[lane] =
+        (member){index_off(mesh, set, e->device[lane]), ax_axes_index(names, mesh, e->device[lane]), lane};
+  qsort(e->members, e->lanes, sizeof e->members[0], by_group);
+  for (uint32_t first = 0; first < e->lanes; first += (uint32_t)size)
+    if (size > e->lanes - first || e->members[first + size - 1].group != e->members[first].group)
+      return deadlock(e, eqn, names, size);
+  AX_TRY(make_results(e, eqn));
+  for (uint32_t first = 0; first < e->lanes; first += (uint32_t)size)
+    AX_TRY(eval_members(e, eqn, e->members + first, (uint32_t)size));
+  return AX_OK;
+}
+
+static ax_status eval_region(evaluation *e, const ax_eqn *eqn) {
+  ax_evaluator inner = {.outer = e->driver, .eqn = eqn};
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    memcpy(e->in + (size_t)i * e->lanes, e->value + (size_t)eqn->in[i] * e->lanes, e->lanes * sizeof e->in[0]);
+  ax_eval_args args = {.eqn = eqn, .axes = &e->program->axes, .lanes = e->lanes, .device = e->device, .in = e->in,
+                       .out = e->value + (size_t)eqn->out * e->lanes, .driver = &inner};
+  return eqn->prim->eval(&args);
+}
+
+static ax_status eval_eqn(evaluation *e, const ax_eqn *eqn) {
+  switch (eqn->prim->kind) {
+    case AX_LOCAL: AX_TRY(eval_local(e, eqn)); break;
+    case AX_COLLECTIVE: AX_TRY(eval_collective(e, eqn)); break;
+    case AX_REGION: AX_TRY(eval_region(e, eqn)); break;
+  }
+  for (uint32_t i = 0; i < eqn->in_count; i++) used(e, eqn->in[i]);
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    if (e->uses[eqn->out + k] == 0) drop(e, eqn->out + k);
+  return AX_OK;
+}
+
+/* --- Running a program --- */
+
+static ax_status init(evaluation *e, ax_tensor *const *in) {
+  const ax_program *program = e->program;
+  uint32_t most_in = 1, most_out = 1;
+  size_t lanes = e->lanes, values = program->value_count * lanes * sizeof e->value[0];
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    if (program->eqns[i].in_count > most_in) most_in = program->eqns[i].in_count;
+    if (program->eqns[i].out_count > most_out) most_out = program->eqns[i].out_count;
+  }
+  e->value = ax_arena_alloc(&e->arena, values);
+  if (e->value == NULL) return ax_out_of_memory(values);
+  if (program->in_count > 0) memcpy(e->value, in, program->in_count * lanes * sizeof in[0]);
+  e->in = ax_arena_alloc(&e->arena, most_in * lanes * sizeof e->in[0]);
+  e->group_in = ax_arena_alloc(&e->arena, most_in * lanes * sizeof e->in[0]);
+  e->group_out = ax_arena_alloc(&e->arena, most_out * lanes * sizeof e->in[0]);
+  e->group_device = ax_arena_alloc(&e->arena, lanes * sizeof e->group_device[0]);
+  e->members = ax_arena_alloc(&e->arena, lanes * sizeof e->members[0]);
+  if (e->in == NULL || e->group_in == NULL || e->group_out == NULL || e->group_device == NULL || e->members == NULL)
+    return ax_out_of_memory(values);
+  return ax_program_uses(program, &e->uses);
+}
+
+/* Results move out at their last use; inputs, and values that are results twice, are copied. */
+static ax_status take_results(evaluation *e, ax_tensor **out) {
+  for (uint32_t k = 0; k < e->program->out_count; k++) {
+    uint32_t id = e->program->outs[k];
+    bool last = --e->uses[id] == 0 && id >= e->program->in_count;
+    for (uint32_t lane = 0; lane < e->lanes; lane++) {
+      ax_tensor **from = &e->value[(size_t)id * e->lanes + lane], **to = &out[(size_t)k * e->lanes + lane];
+      if (!last) {
+        AX_TRY(ax_tensor_copy(*from, to));
+        continue;
+      }
+      *to = *from;
+      *from = NULL;
+    }
+  }
+  return AX_OK;
+}
+
+ax_status ax_evaluate_lanes(ax_evaluator *driver, const ax_program *program, uint32_t lanes, const int64_t *device,
+                            ax_tensor *const *in, ax_tensor **out) {
+  evaluation e = {.driver = driver, .program = program, .lanes = lanes, .device = device};
+  size_t out_count = (size_t)program->out_count * lanes;
+  for (size_t i = 0; i < out_count; i++) out[i] = NULL;
+  ax_status status = init(&e, in);
+  for (uint32_t i = 0; i < program->eqn_count && status == AX_OK; i++) status = eval_eqn(&e, &program->eqns[i]);
+  if (status == AX_OK) status = take_results(&e, out);
+  if (status != AX_OK) {
+    for (size_t i = 0; i < out_count; i++) {
+      ax_tensor_release(out[i]);
+      out[i] = NULL;
+    }
+  }
+  if (e.value != NULL)
+    for (uint32_t id = program->in_count; id < program->value_count; id++) drop(&e, id);
+  ax_free(e.uses);
+  ax_arena_deinit(&e.arena);
+  return status;
+}
+
+ax_status ax_evaluate(const ax_program *program, ax_tensor *const *in, ax_tensor **out) {
+  const int64_t device = 0;
+  for (uint32_t i = 0; i < program->out_count; i++) out[i] = NULL;
+  if (ax_mesh_devices(&program->axes) != 1)
+    return ax_error(AX_INVALID_ARGUMENT, "a program for %lld devices cannot be evaluated on one",
+                    (long long)ax_mesh_devices(&program->axes));
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    ax_type type = type_of(in[i]);
+    if (type.dtype != program->types[i].dtype || !ax_same_shape(&type, &program->types[i]))
+      return ax_error(AX_INVALID_ARGUMENT, "input %u is %s, but the program takes %s", i, ax_type_string(&type, NULL),
+                      ax_type_string(&program->types[i], &program->axes));
+  }
+  return ax_evaluate_lanes(NULL, program, 1, &device, in, out);
+}

@@ -1,0 +1,95 @@
+/* Reverse differentiation: linearize, transpose the linear half, and join both in one program.
+
+     x.. -> primal -> y, residual..          residual.., 1 -> tangent transposed -> dy/dx..
+
+   The forward computation stands in the result once: the gradient takes its residuals from it. */
+#include "prim/rules.h"
+#include "xform/xform.h"
+
+typedef struct halves {
+  ax_program *primal, *transposed;
+  uint32_t residual_count;
+} halves;
+
+static void halves_deinit(halves *h) {
+  ax_program_release(h->primal);
+  ax_program_release(h->transposed);
+}
+
+static ax_status check_scalar(const ax_program *program) {
+  if (program->out_count == 0) return ax_error(AX_INVALID_ARGUMENT, "grad needs a scalar; there is no result");
+  const ax_type *type = ax_program_out_type(program, 0);
+  if (type->rank != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "grad needs a scalar; the result is %s", ax_type_string(type, &program->axes));
+  if (!ax_is_float(type->dtype))
+    return ax_error(AX_INVALID_ARGUMENT, "grad needs a float result; the result is %s",
+                    ax_type_string(type, &program->axes));
+  return AX_OK;
+}
+
+/* The tangent program of the first result alone, transposed. */
+static ax_status split(const ax_program *program, const bool *wrt, ax_arena *arena, halves *h) {
+  ax_program *tangent;
+  ax_want *want = ax_arena_alloc(arena, program->out_count * sizeof want[0]);
+  if (want == NULL) return ax_out_of_memory(program->out_count * sizeof want[0]);
+  want[0] = AX_WANT_ALWAYS;
+  AX_TRY(ax_linearize_program(program, wrt, want, NULL, &h->primal, &tangent, &h->residual_count));
+  bool *linear = ax_arena_alloc(arena, tangent->in_count);
+  for (uint32_t i = h->residual_count; i < tangent->in_count && linear != NULL; i++) linear[i] = true;
+  ax_status status = linear != NULL ? ax_program_transpose(tangent, linear, &h->transposed)
+                                    : ax_out_of_memory(tangent->in_count);
+  ax_program_release(tangent);
+  return status;
+}
+
+/* primal, then transposed on its residuals and 1. */
+static ax_status join(const ax_program *program, const halves *h, bool with_values, ax_arena *arena, ax_program **out) {
+  uint32_t y_count = program->out_count, grad_count = h->transposed->out_count, kept = with_values ? y_count : 0;
+  size_t bytes = ((size_t)program->in_count + h->primal->out_count + 1 + y_count + grad_count) * sizeof(ax_value);
+  ax_value *in = ax_arena_alloc(arena, bytes);
+  if (in == NULL) return ax_out_of_memory(bytes);
+  ax_value *made = in + program->in_count, *outs = made + h->primal->out_count + 1;
+  ax_builder builder;
+  ax_builder_begin(&builder, &program->axes);
+  for (uint32_t i = 0; i < program->in_count; i++) in[i] = ax_builder_input(&builder, &program->types[i]);
+  ax_call(h->primal, in, program->in_count, made, h->primal->out_count);
+  ax_type type = ax_typeof(made[0]);
+  made[h->primal->out_count] = ax_vary_to(ax_full(type.dtype, 0, NULL, 1), type.varying);
+  ax_call(h->transposed, made + y_count, h->residual_count + 1, outs + kept, grad_count);
+  for (uint32_t i = 0; i < kept; i++) outs[i] = made[i];
+  return ax_finish_clean(&builder, outs, kept + grad_count, out);
+}
+
+/* value_and_grad of a program that has inputs, with `wrt` written out. */
+static ax_status differentiate(const ax_program *program, const bool *wrt, bool with_values, ax_arena *arena,
+                               ax_program **out) {
+  halves h = {0};
+  ax_program *joined = NULL;
+  ax_status status = split(program, wrt, arena, &h);
+  if (status == AX_OK) status = join(program, &h, with_values, arena, &joined);
+  if (status == AX_OK) status = ax_program_cse(joined, out);
+  ax_program_release(joined);
+  halves_deinit(&h);
+  return status;
+}
+
+static ax_status grad(const ax_program *program, const bool *wrt, bool with_values, ax_program **out) {
+  *out = NULL;
+  AX_TRY(check_scalar(program));
+  if (wrt == NULL && program->in_count == 0) return ax_error(AX_INVALID_ARGUMENT, "grad: there is no input");
+  ax_arena arena = {0};
+  bool *mask = ax_arena_alloc(&arena, program->in_count);
+  ax_status status = mask != NULL ? AX_OK : ax_out_of_memory(program->in_count);
+  for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++) mask[i] = wrt != NULL ? wrt[i] : i == 0;
+  if (status == AX_OK) status = differentiate(program, mask, with_values, &arena, out);
+  ax_arena_deinit(&arena);
+  return status;
+}
+
+ax_status ax_program_grad(const ax_program *program, const bool *wrt, ax_program **out) {
+  return grad(program, wrt, false, out);
+}
+
+ax_status ax_program_value_and_grad(const ax_program *program, const bool *wrt, ax_program **out) {
+  return grad(program, wrt, true, out);
+}

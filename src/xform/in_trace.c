@@ -1,0 +1,233 @@
+/* The transforms on functions, inside a trace: the function is traced on its own, the program transformed and called here.
+
+     outer trace:   x..            captured c..
+     inner program: (c.., x..) -> (y..)     transformed     called on (c.., x..)
+
+   Captured values are constants to the transform; to the enclosing trace they are operands like others, so that it can be
+   differentiated again. */
+#include <stdio.h>
+#include <string.h>
+
+#include "prim/rules.h"
+#include "xform/xform.h"
+
+typedef struct inner {
+  ax_program *program;
+  ax_value *captured;
+  uint32_t captured_count;
+} inner;
+
+static void inner_deinit(inner *f) {
+  ax_program_release(f->program);
+  ax_free(f->captured);
+}
+
+static void poison(ax_value *values, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) values[i] = ax_poison;
+}
+
+/* Traces f on `types` under `axes`. False: the current trace has failed. */
+static bool trace(inner *f, ax_function function, void *context, const ax_mesh *axes, const ax_type *types,
+                  uint32_t in_count, uint32_t out_count) {
+  ax_value *in = ax_trace_alloc(((size_t)in_count + out_count) * sizeof in[0]);
+  if (in == NULL) return false;
+  ax_builder builder;
+  ax_builder_begin(&builder, axes);
+  for (uint32_t i = 0; i < in_count; i++) in[i] = ax_builder_input(&builder, &types[i]);
+  if (!ax_failed()) function(in, in + in_count, context);
+  ax_status status =
+      ax_builder_finish(&builder, in + in_count, out_count, &f->program, &f->captured, &f->captured_count);
+  if (status != AX_OK) ax_fail(status);
+  return status == AX_OK;
+}
+
+/* NULL: the trace has failed. */
+static ax_type *types_of(const ax_value *in, uint32_t count) {
+  ax_type *types = ax_trace_alloc(count * sizeof types[0]);
+  for (uint32_t i = 0; i < count && types != NULL; i++) types[i] = ax_typeof(in[i]);
+  return ax_failed() ? NULL : types;
+}
+
+/* The axis environment here; the builder's own may move no more than it does. */
+static ax_mesh axes_here(void) { return ax_builder_current()->axes; }
+
+static bool floats(const char *what, const ax_type *types, uint32_t count) {
+  ax_mesh axes = axes_here();
+  for (uint32_t i = 0; i < count; i++)
+    if (!ax_is_float(types[i].dtype)) {
+      ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s: operand %u is %s: only floats have derivatives", what, i,
+                       ax_type_string(&types[i], &axes)));
+      return false;
+    }
+  return true;
+}
+
+/* Calls the transformed program, which it consumes, on (captured.., in..); or fails the trace with `status`. */
+static void call(const inner *f, ax_status status, ax_program *transformed, const ax_value *in, uint32_t in_count,
+                 ax_value *out, uint32_t out_count) {
+  if (status != AX_OK) ax_fail(status);
+  size_t count = (size_t)f->captured_count + in_count;
+  ax_value *operands = ax_trace_alloc(count * sizeof operands[0]);
+  if (operands != NULL) {
+    if (f->captured_count > 0) memcpy(operands, f->captured, f->captured_count * sizeof operands[0]);
+    if (in_count > 0) memcpy(operands + f->captured_count, in, in_count * sizeof operands[0]);
+    ax_call(transformed, operands, (uint32_t)count, out, out_count);
+  }
+  ax_program_release(transformed);
+}
+
+/* --- grad --- */
+
+static void grad(const char *what, bool with_value, ax_function function, void *context, const ax_value *in,
+                 uint32_t in_count, uint32_t wrt_count, ax_value *out) {
+  uint32_t out_count = wrt_count + (with_value ? 1 : 0);
+  poison(out, out_count);
+  ax_type *types = types_of(in, in_count);
+  if (types == NULL) return;
+  if (wrt_count > in_count) {
+    ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s: derivatives by %u operands are wanted, but there are %u", what, wrt_count,
+                     in_count));
+    return;
+  }
+  inner f = {0};
+  ax_mesh axes = axes_here();
+  if (floats(what, types, wrt_count) && trace(&f, function, context, &axes, types, in_count, 1)) {
+    ax_program *transformed = NULL;
+    bool *wrt = ax_trace_alloc((size_t)f.captured_count + in_count);
+    for (uint32_t i = 0; i < wrt_count && wrt != NULL; i++) wrt[f.captured_count + i] = true;
+    ax_status status = AX_OK;
+    if (wrt != NULL)
+      status = with_value ? ax_program_value_and_grad(f.program, wrt, &transformed)
+                          : ax_program_grad(f.program, wrt, &transformed);
+    call(&f, status, transformed, in, in_count, out, out_count);
+  }
+  inner_deinit(&f);
+}
+
+void ax_value_and_grad(ax_function f, void *context, const ax_value *in, uint32_t in_count, uint32_t wrt_count,
+                       ax_value *out) {
+  grad("value_and_grad", true, f, context, in, in_count, wrt_count, out);
+}
+
+void ax_grad(ax_function f, void *context, const ax_value *in, uint32_t in_count, uint32_t wrt_count, ax_value *out) {
+  grad("grad", false, f, context, in, in_count, wrt_count, out);
+}
+
+/* --- jvp --- */
+
+/* The operands with tangents made as varying as they are. NULL: the trace has failed. */
+static ax_value *with_tangents(const ax_value *in, const ax_type *types, uint32_t count) {
+  ax_mesh axes = axes_here();
+  ax_value *operands = ax_trace_alloc(2 * (size_t)count * sizeof operands[0]);
+  for (uint32_t i = 0; i < count && operands != NULL; i++) {
+    operands[i] = in[i];
+    operands[count + i] = ax_vary_to(in[count + i], types[i].varying);
+    ax_type tangent = ax_typeof(operands[count + i]);
+    if (ax_failed() || ax_type_equal(&tangent, &types[i])) continue;
+    ax_fail(ax_error(AX_INVALID_ARGUMENT, "jvp: operand %u is %s, but its tangent is %s", i,
+                     ax_type_string(&types[i], &axes), ax_type_string(&tangent, &axes)));
+  }
+  return ax_failed() ? NULL : operands;
+}
+
+/* Results that are no floats get zeros for tangents. */
+static void spread_tangents(const ax_program *program, const ax_value *made, ax_value *out, uint32_t out_count) {
+  const ax_value *tangent = made + out_count;
+  for (uint32_t i = 0; i < out_count && !ax_failed(); i++) {
+    const ax_type *type = ax_program_out_type(program, i);
+    out[i] = made[i];
+    out[out_count + i] = ax_is_float(type->dtype) ? *tangent++ : ax_zeros_of(type);
+  }
+}
+
+void ax_jvp(ax_function function, void *context, const ax_value *in, uint32_t in_count, ax_value *out,
+            uint32_t out_count) {
+  poison(out, out_count);
+  poison(out + out_count, out_count);
+  ax_type *types = types_of(in, in_count);
+  if (types == NULL || !floats("jvp", types, in_count)) return;
+  ax_value *operands = with_tangents(in, types, in_count);
+  inner f = {0};
+  ax_mesh axes = axes_here();
+  if (operands != NULL && trace(&f, function, context, &axes, types, in_count, out_count)) {
+    ax_program *transformed = NULL;
+    bool *wrt = ax_trace_alloc((size_t)f.captured_count + in_count);
+    for (uint32_t i = 0; i < in_count && wrt != NULL; i++) wrt[f.captured_count + i] = true;
+    ax_status status = wrt != NULL ? ax_program_jvp(f.program, wrt, &transformed) : AX_OK;
+    uint32_t made_count = transformed != NULL ? transformed->out_count : 0;
+    ax_value *made = ax_trace_alloc(made_count * sizeof made[0]);
+    call(&f, status, transformed, operands, 2 * in_count, made, made_count);
+    spread_tangents(f.program, made, out, out_count);
+  }
+  inner_deinit(&f);
+}
+
+/* --- vmap --- */
+
+/* The size of the mapped dimensions, which it removes from the types. */
+static ax_status unbatch(ax_type *types, uint32_t count, const int *in_axes, int64_t *size) {
+  ax_mesh axes = axes_here();
+  *size = -1;
+  for (uint32_t i = 0; i < count; i++) {
+    ax_type *type = &types[i];
+    int axis = in_axes != NULL ? in_axes[i] : 0;
+    if (axis == -1) continue;
+    if (axis < -1 || axis >= (int)type->rank)
+      return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s is out of range", i, axis,
+                      ax_type_string(type, &axes));
+    if (*size < 0) *size = type->dims[axis];
+    if (type->dims[axis] != *size)
+      return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s has size %lld, but the size is %lld", i, axis,
+                      ax_type_string(type, &axes), (long long)type->dims[axis], (long long)*size);
+    type->rank--;
+    memmove(type->dims + axis, type->dims + axis + 1, (type->rank - (uint32_t)axis) * sizeof type->dims[0]);
+  }
+  if (*size >= 0) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "vmap: at least one of in_axes must map an operand; none does");
+}
+
+static ax_status add_axis(ax_mesh *axes, const char *name, int64_t size) {
+  if (name == NULL) return AX_OK;
+  if (name[0] == '\0' || strlen(name) >= AX_MAX_NAME)
+    return ax_error(AX_INVALID_ARGUMENT, "vmap: an axis name has 1 to %d bytes, not \"%s\"", AX_MAX_NAME - 1, name);
+  if (ax_mesh_find(axes, name) >= 0)
+    return ax_error(AX_INVALID_ARGUMENT, "vmap: there is an axis \"%s\" already", name);
+  if (axes->count == AX_MAX_AXES) return ax_error(AX_INVALID_ARGUMENT, "vmap: more than %d axes", AX_MAX_AXES);
+  if (size == 0) return ax_error(AX_INVALID_ARGUMENT, "vmap: axis \"%s\" would have size 0", name);
+  ax_axis *axis = &axes->axis[axes->count++];
+  *axis = (ax_axis){.size = size, .unchecked = true};
+  snprintf(axis->name, sizeof axis->name, "%s", name);
+  return AX_OK;
+}
+
+/* in_axes with the captured values, which are not mapped, in front. */
+static int *all_in_axes(const inner *f, const int *in_axes, uint32_t in_count) {
+  int *all = ax_trace_alloc(((size_t)f->captured_count + in_count) * sizeof all[0]);
+  for (uint32_t i = 0; i < f->captured_count && all != NULL; i++) all[i] = -1;
+  for (uint32_t i = 0; i < in_count && all != NULL; i++) all[f->captured_count + i] = in_axes != NULL ? in_axes[i] : 0;
+  return all;
+}
+
+void ax_vmap(const ax_vmap_options *options, ax_function function, void *context, const ax_value *in, uint32_t in_count,
+             ax_value *out, uint32_t out_count) {
+  poison(out, out_count);
+  ax_type *types = types_of(in, in_count);
+  if (types == NULL) return;
+  ax_mesh axes = axes_here();
+  int64_t size;
+  ax_status status = unbatch(types, in_count, options->in_axes, &size);
+  if (status == AX_OK) status = add_axis(&axes, options->axis_name, size);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  inner f = {0};
+  if (trace(&f, function, context, &axes, types, in_count, out_count)) {
+    ax_program *transformed = NULL;
+    int *in_axes = all_in_axes(&f, options->in_axes, in_count);
+    if (in_axes != NULL)
+      status = ax_program_vmap(f.program, in_axes, options->out_axes, size, options->axis_name, &transformed);
+    call(&f, status, transformed, in, in_count, out, out_count);
+  }
+  inner_deinit(&f);
+}

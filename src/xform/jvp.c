@@ -1,0 +1,100 @@
+/* Forward differentiation: each value gets its tangent beside it, equation by equation, by the primitives' rules.
+
+     y = f(x)    becomes    y, dy = f(x), f'(x) dx
+
+   A tangent that is zero whatever the inputs' tangents are is symbolic (ax_zero): equations without any other tangent are
+   copied as they are. Invariant: a tangent that is there has exactly its value's type, axes included. */
+#include "prim/rules.h"
+#include "xform/xform.h"
+
+typedef struct jvp_walk {
+  ax_walk walk;
+  ax_value *tangent;    /* by value id */
+  ax_value *tangent_in; /* room for one equation's */
+  bool linearize;
+} jvp_walk;
+
+/* Symbolic zero for what is no float; otherwise as varying as its value, and checked. */
+static ax_value fitted(const ax_eqn *eqn, ax_value tangent, const ax_type *type) {
+  if (ax_is_zero(tangent) || !ax_is_float(type->dtype)) return ax_zero;
+  tangent = ax_vary_to(tangent, type->varying);
+  return ax_check_rule(eqn, "jvp", tangent, type) ? tangent : ax_poison;
+}
+
+static void step(jvp_walk *w, const ax_eqn *eqn) {
+  const ax_program *program = w->walk.program;
+  ax_value *tangent_out = w->tangent + eqn->out;
+  bool any = false;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    w->tangent_in[i] = w->tangent[eqn->in[i]];
+    any = any || !ax_is_zero(w->tangent_in[i]);
+  }
+  for (uint32_t k = 0; k < eqn->out_count; k++) tangent_out[k] = ax_zero;
+  if (!any) {
+    ax_walk_replay(&w->walk, eqn);
+    return;
+  }
+  ax_jvp_args args = {eqn, ax_walk_operands(&w->walk, eqn), w->tangent_in, w->walk.value + eqn->out, tangent_out};
+  (w->linearize ? eqn->prim->linearize : eqn->prim->jvp)(&args);
+  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++)
+    if (ax_check_rule(eqn, "jvp", args.out[k], &program->types[eqn->out + k]))
+      tangent_out[k] = fitted(eqn, tangent_out[k], &program->types[eqn->out + k]);
+}
+
+static bool init(jvp_walk *w, ax_builder *builder, const ax_program *program, const bool *wrt) {
+  if (!ax_walk_init(&w->walk, program)) return false;
+  w->tangent = ax_walk_alloc(&w->walk, program->value_count * sizeof w->tangent[0]);
+  w->tangent_in = ax_walk_alloc(&w->walk, w->walk.most * sizeof w->tangent_in[0]);
+  if (w->tangent == NULL || w->tangent_in == NULL) return false;
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    w->walk.value[i] = ax_builder_input(builder, &program->types[i]);
+    w->tangent[i] = ax_zero;
+  }
+  for (uint32_t i = 0; i < program->in_count; i++)
+    if (ax_has_tangent(program, wrt, i)) w->tangent[i] = ax_builder_input(builder, &program->types[i]);
+  return !ax_failed();
+}
+
+/* The results, then those of their tangents that are wanted. NULL: the trace has failed. */
+static ax_value *results(jvp_walk *w, const ax_want *want, bool *has, uint32_t *count) {
+  const ax_program *program = w->walk.program;
+  ax_value *outs = ax_walk_alloc(&w->walk, 2 * (size_t)program->out_count * sizeof outs[0]);
+  if (outs == NULL) return NULL;
+  *count = program->out_count;
+  for (uint32_t i = 0; i < program->out_count; i++) {
+    uint32_t id = program->outs[i];
+    ax_want wanted = want != NULL ? want[i] : AX_WANT_ALWAYS;
+    bool there = ax_is_float(program->types[id].dtype) &&
+                 (wanted == AX_WANT_ALWAYS || (wanted == AX_WANT_NONZERO && !ax_is_zero(w->tangent[id])));
+    outs[i] = w->walk.value[id];
+    if (there) outs[(*count)++] = ax_instantiate(w->tangent[id], outs[i]);
+    if (has != NULL) has[i] = there;
+  }
+  return outs;
+}
+
+ax_status ax_differentiate(const ax_program *program, const bool *wrt, const ax_want *want, bool *has, bool linearize,
+                           ax_program **out) {
+  *out = NULL;
+  AX_TRY(ax_check_wrt(program, wrt));
+  ax_builder builder;
+  jvp_walk w = {.linearize = linearize};
+  ax_value *outs = NULL;
+  uint32_t out_count = 0;
+  ax_builder_begin(&builder, &program->axes);
+  if (init(&w, &builder, program, wrt)) {
+    for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) step(&w, &program->eqns[i]);
+    outs = results(&w, want, has, &out_count);
+  }
+  ax_status status = ax_finish_clean(&builder, outs, out_count, out);
+  ax_walk_deinit(&w.walk);
+  return status;
+}
+
+ax_status ax_jvp_program(const ax_program *program, const bool *wrt, const ax_want *want, bool *has, ax_program **out) {
+  return ax_differentiate(program, wrt, want, has, false, out);
+}
+
+ax_status ax_program_jvp(const ax_program *program, const bool *wrt, ax_program **out) {
+  return ax_jvp_program(program, wrt, NULL, NULL, out);
+}

@@ -1,0 +1,167 @@
+/* Linearization: the jvp by the `linearize` rules, split by what depends on the tangents.
+
+     joint:    (x.., dx..) -> (y.., dy..)
+     primal:   (x..) -> (y.., residual..)             all that does not depend on dx
+     tangent:  (residual.., dx..) -> (dy..)           the rest: linear in dx
+
+   A residual is a known value that the tangent program uses, unless it is made again there: it depends on no input at all, or it
+   only spreads a smaller value out (a broadcast, a widening conversion, a pvary), which is the better thing to keep. */
+#include "prim/rules.h"
+#include "xform/xform.h"
+
+typedef struct split {
+  const ax_program *joint;
+  uint32_t x_count, y_count;
+  bool *tangent; /* by value: depends on some dx */
+  bool *fixed;   /* by value: depends on no input */
+  bool *needed;  /* by value: the tangent program uses it */
+  bool *again;   /* by equation: made again in the tangent program */
+  uint32_t *residuals;
+  uint32_t residual_count;
+} split;
+
+static bool is_tangent(const split *s, const ax_eqn *eqn) { return eqn->out_count > 0 && s->tangent[eqn->out]; }
+
+/* Bytes over all the devices that hold a value of their own. */
+static double weight(const split *s, uint32_t id) {
+  const ax_type *type = &s->joint->types[id];
+  return (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype) *
+         (double)ax_axis_set_size(type->varying, &s->joint->axes);
+}
+
+static bool spreads(const split *s, const ax_eqn *eqn) {
+  if (eqn->in_count != 1 || eqn->out_count != 1 || weight(s, eqn->out) <= weight(s, eqn->in[0])) return false;
+  return eqn->prim->kind == AX_LOCAL ||
+         (eqn->prim->kind == AX_COLLECTIVE && ax_same_shape(&s->joint->types[eqn->out], &s->joint->types[eqn->in[0]]));
+}
+
+static void forward(split *s) {
+  const ax_program *joint = s->joint;
+  for (uint32_t i = s->x_count; i < joint->in_count; i++) s->tangent[i] = true;
+  for (uint32_t i = 0; i < joint->eqn_count; i++) {
+    const ax_eqn *eqn = &joint->eqns[i];
+    bool tangent = false, fixed = true;
+    for (uint32_t j = 0; j < eqn->in_count; j++) {
+      tangent = tangent || s->tangent[eqn->in[j]];
+      fixed = fixed && s->fixed[eqn->in[j]];
+    }
+    for (uint32_t k = 0; k < eqn->out_count; k++) {
+      s->tangent[eqn->out + k] = tangent;
+      s->fixed[eqn->out + k] = fixed;
+    }
+  }
+}
+
+static bool any_needed(const split *s, const ax_eqn *eqn) {
+  bool any = false;
+  for (uint32_t k = 0; k < eqn->out_count; k++) any = any || s->needed[eqn->out + k];
+  return any;
+}
+
+static void backward(split *s) {
+  const ax_program *joint = s->joint;
+  for (uint32_t i = s->y_count; i < joint->out_count; i++) s->needed[joint->outs[i]] = true;
+  for (uint32_t i = joint->eqn_count; i-- > 0;) {
+    const ax_eqn *eqn = &joint->eqns[i];
+    if (!any_needed(s, eqn)) continue;
+    s->again[i] = !is_tangent(s, eqn) && (s->fixed[eqn->out] || spreads(s, eqn));
+    if (is_tangent(s, eqn) || s->again[i])
+      for (uint32_t j = 0; j < eqn->in_count; j++) s->needed[eqn->in[j]] = true;
+  }
+}
+
+static void collect(split *s) {
+  const ax_program *joint = s->joint;
+  for (uint32_t i = 0; i < s->x_count; i++)
+    if (s->needed[i]) s->residuals[s->residual_count++] = i;
+  for (uint32_t i = 0; i < joint->eqn_count; i++) {
+    const ax_eqn *eqn = &joint->eqns[i];
+    for (uint32_t k = 0; k < eqn->out_count && !s->again[i] && !is_tangent(s, eqn); k++)
+      if (s->needed[eqn->out + k]) s->residuals[s->residual_count++] = eqn->out + k;
+  }
+}
+
+static ax_status analyse(split *s, ax_arena *arena) {
+  size_t values = s->joint->value_count, eqns = s->joint->eqn_count;
+  s->tangent = ax_arena_alloc(arena, values);
+  s->fixed = ax_arena_alloc(arena, values);
+  s->needed = ax_arena_alloc(arena, values);
+  s->again = ax_arena_alloc(arena, eqns);
+  s->residuals = ax_arena_alloc(arena, values * sizeof s->residuals[0]);
+  if (s->tangent == NULL || s->fixed == NULL || s->needed == NULL || s->again == NULL || s->residuals == NULL)
+    return ax_out_of_memory(values * sizeof s->residuals[0]);
+  forward(s);
+  for (uint32_t i = 0; i < s->y_count; i++)
+    if (s->tangent[s->joint->outs[i]])
+      return ax_error(AX_INTERNAL, "linearize: result %u depends on the tangents", i);
+  backward(s);
+  collect(s);
+  return AX_OK;
+}
+
+static ax_status build_primal(const split *s, ax_program **out) {
+  const ax_program *joint = s->joint;
+  ax_builder builder;
+  ax_walk walk;
+  ax_value *outs = NULL;
+  ax_builder_begin(&builder, &joint->axes);
+  if (ax_walk_init(&walk, joint)) {
+    for (uint32_t i = 0; i < s->x_count; i++) walk.value[i] = ax_builder_input(&builder, &joint->types[i]);
+    for (uint32_t i = 0; i < joint->eqn_count && !ax_failed(); i++)
+      if (!is_tangent(s, &joint->eqns[i])) ax_walk_replay(&walk, &joint->eqns[i]);
+    outs = ax_walk_alloc(&walk, (s->y_count + (size_t)s->residual_count) * sizeof outs[0]);
+  }
+  for (uint32_t i = 0; i < s->y_count && outs != NULL; i++) outs[i] = walk.value[joint->outs[i]];
+  for (uint32_t i = 0; i < s->residual_count && outs != NULL; i++) outs[s->y_count + i] = walk.value[s->residuals[i]];
+  ax_status status = ax_finish_clean(&builder, outs, s->y_count + s->residual_count, out);
+  ax_walk_deinit(&walk);
+  return status;
+}
+
+static ax_status build_tangent(const split *s, ax_program **out) {
+  const ax_program *joint = s->joint;
+  uint32_t out_count = joint->out_count - s->y_count;
+  ax_builder builder;
+  ax_walk walk;
+  ax_value *outs = NULL;
+  ax_builder_begin(&builder, &joint->axes);
+  if (ax_walk_init(&walk, joint)) {
+    for (uint32_t i = 0; i < s->residual_count; i++)
+      walk.value[s->residuals[i]] = ax_builder_input(&builder, &joint->types[s->residuals[i]]);
+    for (uint32_t i = s->x_count; i < joint->in_count; i++) walk.value[i] = ax_builder_input(&builder, &joint->types[i]);
+    for (uint32_t i = 0; i < joint->eqn_count && !ax_failed(); i++)
+      if (s->again[i] || is_tangent(s, &joint->eqns[i])) ax_walk_replay(&walk, &joint->eqns[i]);
+    outs = ax_walk_alloc(&walk, out_count * sizeof outs[0]);
+  }
+  for (uint32_t i = 0; i < out_count && outs != NULL; i++) outs[i] = walk.value[joint->outs[s->y_count + i]];
+  ax_status status = ax_finish_clean(&builder, outs, out_count, out);
+  ax_walk_deinit(&walk);
+  return status;
+}
+
+ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, bool *has,
+                               ax_program **primal, ax_program **tangent, uint32_t *residual_count) {
+  ax_program *joint;
+  ax_arena arena = {0};
+  *primal = *tangent = NULL;
+  *residual_count = 0;
+  AX_TRY(ax_differentiate(program, wrt, want, has, true, &joint));
+  split s = {.joint = joint, .x_count = program->in_count, .y_count = program->out_count};
+  ax_status status = analyse(&s, &arena);
+  if (status == AX_OK) status = build_primal(&s, primal);
+  if (status == AX_OK) status = build_tangent(&s, tangent);
+  if (status == AX_OK) {
+    *residual_count = s.residual_count;
+  } else {
+    ax_program_release(*primal);
+    *primal = NULL;
+  }
+  ax_arena_deinit(&arena);
+  ax_program_release(joint);
+  return status;
+}
+
+ax_status ax_program_linearize(const ax_program *program, const bool *wrt, ax_program **primal, ax_program **tangent,
+                               uint32_t *residual_count) {
+  return ax_linearize_program(program, wrt, NULL, NULL, primal, tangent, residual_count);
+}

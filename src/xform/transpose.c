@@ -1,0 +1,111 @@
+/* Transposition of a linear program: cotangents walk backward, from the results to the linear inputs.
+
+     (c.., dx..) -> (dy..)   becomes   (c.., ct of dy..) -> (ct of dx..)
+
+   What does not depend on the linear inputs is copied forward first. A value used in several places gets the sum of the
+   cotangents from each. Invariant: a cotangent has exactly its value's type, axes included; a value that is invariant while its
+   uses vary has a pvary between, whose transpose is the psum. */
+#include "prim/rules.h"
+#include "xform/xform.h"
+
+typedef struct transpose_walk {
+  ax_walk walk;
+  const bool *linear_in;
+  bool *depends;       /* by value: on a linear input */
+  ax_value *cotangent; /* by value; symbolic zero until something uses it */
+  /* room for one equation's */
+  bool *linear;
+  ax_type *types;
+  ax_value *cotangent_in;
+} transpose_walk;
+
+static bool init(transpose_walk *w, const ax_program *program) {
+  if (!ax_walk_init(&w->walk, program)) return false;
+  w->depends = ax_walk_alloc(&w->walk, program->value_count);
+  w->cotangent = ax_walk_alloc(&w->walk, program->value_count * sizeof w->cotangent[0]);
+  w->linear = ax_walk_alloc(&w->walk, w->walk.most);
+  w->types = ax_walk_alloc(&w->walk, w->walk.most * sizeof w->types[0]);
+  w->cotangent_in = ax_walk_alloc(&w->walk, w->walk.most * sizeof w->cotangent_in[0]);
+  if (w->depends == NULL || w->cotangent == NULL || w->linear == NULL || w->types == NULL || w->cotangent_in == NULL)
+    return false;
+  for (uint32_t i = 0; i < program->value_count; i++) w->cotangent[i] = ax_zero;
+  return true;
+}
+
+/* The constants, then a cotangent for each result. */
+static void inputs(transpose_walk *w, ax_builder *builder) {
+  const ax_program *program = w->walk.program;
+  ax_value *given = ax_walk_alloc(&w->walk, program->out_count * sizeof given[0]);
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    w->depends[i] = w->linear_in[i];
+    if (!w->depends[i]) w->walk.value[i] = ax_builder_input(builder, &program->types[i]);
+  }
+  for (uint32_t i = 0; i < program->out_count && given != NULL; i++)
+    given[i] = ax_builder_input(builder, &program->types[program->outs[i]]);
+  for (uint32_t i = 0; i < program->out_count && given != NULL; i++) {
+    ax_value *sum = &w->cotangent[program->outs[i]];
+    *sum = ax_add_any(*sum, given[i]);
+  }
+}
+
+static void forward(transpose_walk *w) {
+  const ax_program *program = w->walk.program;
+  for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    bool depends = false;
+    for (uint32_t j = 0; j < eqn->in_count; j++) depends = depends || w->depends[eqn->in[j]];
+    for (uint32_t k = 0; k < eqn->out_count; k++) w->depends[eqn->out + k] = depends;
+    if (!depends) ax_walk_replay(&w->walk, eqn);
+  }
+}
+
+/* One equation that depends on linear inputs, from its results' cotangents to those of its operands. */
+static void step(transpose_walk *w, const ax_eqn *eqn) {
+  const ax_program *program = w->walk.program;
+  bool any = false;
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    any = any || (w->depends[eqn->out + k] && !ax_is_zero(w->cotangent[eqn->out + k]));
+  if (!any) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    w->linear[i] = w->depends[eqn->in[i]];
+    w->types[i] = program->types[eqn->in[i]];
+    w->cotangent_in[i] = ax_zero;
+  }
+  ax_transpose_args args = {eqn, w->types, w->linear, ax_walk_operands(&w->walk, eqn), w->cotangent + eqn->out,
+                            w->cotangent_in};
+  eqn->prim->transpose(&args);
+  for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) {
+    if (!w->linear[i] || ax_is_zero(w->cotangent_in[i])) continue;
+    ax_value *sum = &w->cotangent[eqn->in[i]];
+    if (ax_check_rule(eqn, "transpose", w->cotangent_in[i], &w->types[i])) *sum = ax_add_any(*sum, w->cotangent_in[i]);
+  }
+}
+
+static ax_value *results(transpose_walk *w, uint32_t *count) {
+  const ax_program *program = w->walk.program;
+  ax_value *outs = ax_walk_alloc(&w->walk, program->in_count * sizeof outs[0]);
+  for (uint32_t i = 0; i < program->in_count && outs != NULL; i++) {
+    if (!w->linear_in[i]) continue;
+    ax_value made = w->cotangent[i];
+    outs[(*count)++] = ax_is_zero(made) ? ax_zeros_of(&program->types[i]) : made;
+  }
+  return outs;
+}
+
+ax_status ax_program_transpose(const ax_program *program, const bool *linear, ax_program **out) {
+  *out = NULL;
+  ax_builder builder;
+  transpose_walk w = {.linear_in = linear};
+  ax_value *outs = NULL;
+  uint32_t out_count = 0;
+  ax_builder_begin(&builder, &program->axes);
+  if (init(&w, program)) {
+    inputs(&w, &builder);
+    forward(&w);
+    for (uint32_t i = program->eqn_count; i-- > 0 && !ax_failed();) step(&w, &program->eqns[i]);
+    outs = results(&w, &out_count);
+  }
+  ax_status status = ax_finish_clean(&builder, outs, out_count, out);
+  ax_walk_deinit(&w.walk);
+  return status;
+}
