@@ -38,6 +38,15 @@ ax_status ax_infer_float(const ax_infer_args *args) {
   return infer_same(args);
 }
 
+/* Integers have no reciprocal. */
+static ax_status infer_integer_pow(const ax_infer_args *args) {
+  int64_t exponent = *(const int64_t *)args->params;
+  if (exponent < 0 && !ax_is_float(args->in[0].dtype))
+    return ax_error(AX_INVALID_ARGUMENT, "%s has no negative powers: exponent %lld", ax_dtype_name(args->in[0].dtype),
+                    (long long)exponent);
+  return ax_infer_numeric(args);
+}
+
 ax_status ax_infer_bits(const ax_infer_args *args) {
   if (ax_is_float(args->in[0].dtype))
     return ax_error(AX_INVALID_ARGUMENT, "needs bool or an integer dtype, got %s", ax_dtype_name(args->in[0].dtype));
@@ -86,7 +95,7 @@ ax_status ax_lower_pointwise(ax_lower *lower, const ax_eqn *eqn, const uint32_t 
 static const char *const hlo_names[][2] = {
     {"sub", "subtract"},         {"mul", "multiply"},    {"div", "divide"},      {"max", "maximum"},
     {"min", "minimum"},          {"pow", "power"},       {"neg", "negate"},      {"exp", "exponential"},
-    {"expm1", "exponential_minus_one"}, {"log1p", "log_plus_one"}, {"select_n", "select"},
+    {"expm1", "exponential_minus_one"}, {"log1p", "log_plus_one"},
 };
 
 ax_status ax_hlo_pointwise(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -96,6 +105,55 @@ ax_status ax_hlo_pointwise(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, u
     if (strcmp(ours, hlo_names[i][0]) == 0) ours = hlo_names[i][1];
   snprintf(name, sizeof name, "stablehlo.%s", ours);
   return ax_hlo_simple(hlo, eqn, name, in, NULL, out);
+}
+
+static uint32_t one_hlo(ax_hlo *hlo, const ax_type *type) {
+  uint64_t element = 0;
+  ax_number_store(type->dtype, &element, 0, ax_number_of(type->dtype, 1));
+  return ax_hlo_splat(hlo, type, &element);
+}
+
+static bool is_unsigned(const ax_hlo *hlo, const ax_eqn *eqn) {
+  return ax_dtype_get(hlo->program->types[eqn->out].dtype)->kind == AX_KIND_UNSIGNED;
+}
+
+/* StableHLO has these for signed numbers only. */
+static ax_status abs_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  if (!is_unsigned(hlo, eqn)) return ax_hlo_pointwise(hlo, eqn, in, out);
+  out[0] = in[0];
+  return AX_OK;
+}
+
+static ax_status sign_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  if (!is_unsigned(hlo, eqn)) return ax_hlo_pointwise(hlo, eqn, in, out);
+  const ax_type *type = &hlo->program->types[eqn->out], types[] = {*type, *type};
+  uint32_t operands[] = {in[0], one_hlo(hlo, type)};
+  out[0] = ax_hlo_op(hlo, "stablehlo.minimum", operands, types, 2, NULL, type, 1);
+  return AX_OK;
+}
+
+/* StableHLO has no erf; XLA knows it under this name, as JAX's older exports write it. */
+static ax_status erf_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const char *attributes = "call_target_name = \"mhlo.erf\", mhlo.attributes = {}, mhlo.version = 1 : i64";
+  return ax_hlo_simple(hlo, eqn, "stablehlo.custom_call", in, attributes, out);
+}
+
+/* By squaring, and a division for a negative exponent. */
+static ax_status integer_pow_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  int64_t exponent = *(const int64_t *)eqn->params;
+  const ax_type *type = &hlo->program->types[eqn->out], types[] = {*type, *type};
+  uint32_t square[] = {in[0], in[0]}, product = AX_NONE;
+  for (uint64_t n = exponent < 0 ? -(uint64_t)exponent : (uint64_t)exponent; n > 0; n >>= 1) {
+    uint32_t both[] = {product, square[0]};
+    if (n & 1) product = product == AX_NONE ? square[0] : ax_hlo_op(hlo, "stablehlo.multiply", both, types, 2, NULL, type, 1);
+    if (n > 1) square[0] = square[1] = ax_hlo_op(hlo, "stablehlo.multiply", square, types, 2, NULL, type, 1);
+  }
+  if (exponent <= 0) {
+    uint32_t fraction[] = {one_hlo(hlo, type), product};
+    product = exponent == 0 ? fraction[0] : ax_hlo_op(hlo, "stablehlo.divide", fraction, types, 2, NULL, type, 1);
+  }
+  out[0] = product;
+  return AX_OK;
 }
 
 /* --- jvp --- */
@@ -154,14 +212,10 @@ static void max_jvp(const ax_jvp_args *a) {
   }
 }
 
-/* x^y: dx * y x^(y-1), with 0^0 flat; dy * log(x) x^y, with log(0) taken as 0. */
+/* x^y: dx * y x^(y-1); dy * log(x) x^y, with log(0) taken as 0. */
 static void pow_jvp(const ax_jvp_args *a) {
   ax_value x = a->in[0], y = a->in[1], result = one_in(a), left = ax_zero, right = ax_zero;
-  if (!ax_is_zero(a->tangent_in[0])) {
-    ax_value one = ax_full_like(y, 1), zero = ax_full_like(y, 0);
-    ax_value lowered = ax_select_n(ax_eq(y, zero), ax_sub(y, one), one);
-    left = ax_mul(a->tangent_in[0], ax_mul(y, ax_pow(x, lowered)));
-  }
+  if (!ax_is_zero(a->tangent_in[0])) left = ax_mul(a->tangent_in[0], ax_mul(y, ax_pow(x, plus_constant(y, -1))));
   if (!ax_is_zero(a->tangent_in[1])) {
     ax_value safe = ax_select_n(ax_eq(x, ax_full_like(x, 0)), x, ax_full_like(x, 1));
     right = ax_mul(a->tangent_in[1], ax_mul(ax_log(safe), result));
@@ -181,7 +235,10 @@ static ax_value itself_factor(ax_value x, ax_value y) { return (void)x, y; }
 static ax_value log_factor(ax_value x, ax_value y) { return (void)y, ax_div(ax_full_like(x, 1), x); }
 static ax_value log1p_factor(ax_value x, ax_value y) { return (void)y, ax_div(ax_full_like(x, 1), plus_constant(x, 1)); }
 static ax_value expm1_factor(ax_value x, ax_value y) { return (void)x, plus_constant(y, 1); }
-static ax_value tanh_factor(ax_value x, ax_value y) { return (void)x, ax_sub(ax_full_like(y, 1), ax_mul(y, y)); }
+/* 1 - y^2, which keeps its digits where y is near 1 */
+static ax_value tanh_factor(ax_value x, ax_value y) {
+  return (void)x, ax_mul(plus_constant(y, 1), ax_sub(ax_full_like(y, 1), y));
+}
 static ax_value logistic_factor(ax_value x, ax_value y) { return (void)x, ax_mul(y, ax_sub(ax_full_like(y, 1), y)); }
 static ax_value sqrt_factor(ax_value x, ax_value y) { return (void)x, ax_div(ax_full_like(y, 0.5), y); }
 static ax_value rsqrt_factor(ax_value x, ax_value y) { return times_constant(ax_div(y, x), -0.5); }
@@ -200,12 +257,15 @@ static void sqrt_jvp(const ax_jvp_args *a) { unary_jvp(a, sqrt_factor); }
 static void rsqrt_jvp(const ax_jvp_args *a) { unary_jvp(a, rsqrt_factor); }
 static void erf_jvp(const ax_jvp_args *a) { unary_jvp(a, erf_factor); }
 
+/* n x^(n-1), without an equation for x^1 */
 static void integer_pow_jvp(const ax_jvp_args *a) {
   int64_t n = *(const int64_t *)a->eqn->params;
+  ax_value x = a->in[0], tangent = a->tangent_in[0];
   one_in(a);
-  bool flat = n == 0 || ax_is_zero(a->tangent_in[0]);
-  a->tangent_out[0] =
-      flat ? ax_zero : ax_mul(a->tangent_in[0], times_constant(ax_integer_pow(a->in[0], n - 1), (double)n));
+  a->tangent_out[0] = n == 0 ? ax_zero : tangent;
+  if (n == 0 || n == 1 || ax_is_zero(tangent)) return;
+  ax_value lowered = n == 2 ? x : ax_integer_pow(x, n > INT64_MIN ? n - 1 : n);
+  a->tangent_out[0] = ax_mul(tangent, times_constant(lowered, (double)n));
 }
 
 /* --- transpose --- */
@@ -241,8 +301,8 @@ AX_POINTWISE(max, 2, ax_infer_numeric, max_jvp, ax_absent_transpose);
 AX_POINTWISE(min, 2, ax_infer_numeric, max_jvp, ax_absent_transpose);
 AX_POINTWISE(pow, 2, ax_infer_float, pow_jvp, ax_absent_transpose);
 AX_POINTWISE(neg, 1, ax_infer_numeric, ax_jvp_linear, neg_transpose);
-AX_POINTWISE(abs, 1, ax_infer_numeric, abs_jvp, ax_absent_transpose);
-AX_POINTWISE(sign, 1, ax_infer_numeric, ax_jvp_zero, ax_absent_transpose);
+AX_POINTWISE_HLO(abs, 1, ax_infer_numeric, abs_jvp, ax_absent_transpose, abs_hlo);
+AX_POINTWISE_HLO(sign, 1, ax_infer_numeric, ax_jvp_zero, ax_absent_transpose, sign_hlo);
 AX_POINTWISE(exp, 1, ax_infer_float, exp_jvp, ax_absent_transpose);
 AX_POINTWISE(log, 1, ax_infer_float, log_jvp, ax_absent_transpose);
 AX_POINTWISE(log1p, 1, ax_infer_float, log1p_jvp, ax_absent_transpose);
@@ -251,14 +311,14 @@ AX_POINTWISE(tanh, 1, ax_infer_float, tanh_jvp, ax_absent_transpose);
 AX_POINTWISE(logistic, 1, ax_infer_float, logistic_jvp, ax_absent_transpose);
 AX_POINTWISE(sqrt, 1, ax_infer_float, sqrt_jvp, ax_absent_transpose);
 AX_POINTWISE(rsqrt, 1, ax_infer_float, rsqrt_jvp, ax_absent_transpose);
-AX_POINTWISE(erf, 1, ax_infer_float, erf_jvp, ax_absent_transpose);
+AX_POINTWISE_HLO(erf, 1, ax_infer_float, erf_jvp, ax_absent_transpose, erf_hlo);
 
 const ax_prim ax_prim_integer_pow = {
     .name = "integer_pow", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .params = integer_pow_params, .param_count = 1, .params_bytes = sizeof(int64_t),
-    .infer = ax_infer_numeric, .eval = ax_eval_pointwise, .vary = ax_vary_union,
+    .infer = infer_integer_pow, .eval = ax_eval_pointwise, .vary = ax_vary_union,
     .jvp = integer_pow_jvp, .linearize = integer_pow_jvp, .transpose = ax_absent_transpose,
-    .batch = ax_batch_pointwise, .lower = ax_lower_pointwise, .hlo = ax_absent_hlo,
+    .batch = ax_batch_pointwise, .lower = ax_lower_pointwise, .hlo = integer_pow_hlo,
 };
 
 /* --- The functions --- */
