@@ -1,0 +1,408 @@
+/* Text to programs: recursive descent over the grammar of README.md, adding each equation to a trace as it is read, so that
+   the checks are those of tracing.
+
+   Names live in the program whose text defines them: a nested program sees none of those around it. An operand that is a
+   literal becomes a constant just before the equation that uses it; equal ones are shared within a program. */
+#include "ir/parse.h"
+
+#include <string.h>
+
+enum { most_depth = 50, most_word = 127, map_start = 64 };
+
+/* --- Lists and maps in the parser's arena --- */
+
+void *ax_list_add(ax_parser *parser, ax_list *list, size_t item_bytes) {
+  if (list->count == list->capacity) {
+    uint32_t capacity = list->capacity > 0 ? list->capacity * 2 : 8;
+    void *items = capacity > list->capacity ? ax_arena_alloc(&parser->arena, capacity * item_bytes) : NULL;
+    if (items == NULL) return NULL;
+    if (list->count > 0) memcpy(items, list->items, list->count * item_bytes);
+    list->items = items;
+    list->capacity = capacity;
+  }
+  return (char *)list->items + list->count++ * item_bytes;
+}
+
+/* From strings of bytes to values: open addressing, at most half full. */
+typedef struct entry {
+  const char *key; /* NULL: free */
+  size_t length;
+  ax_value value;
+} entry;
+typedef struct map {
+  entry *entries;
+  uint32_t count, capacity; /* a power of two */
+} map;
+
+/* The entry of `key`, or the free one where it would be. */
+static entry *map_find(const map *map, const char *key, size_t length) {
+  uint64_t slot = ax_hash_bytes(AX_HASH_SEED, key, length);
+  for (slot ^= slot >> 32;; slot++) {
+    entry *entry = &map->entries[slot & (map->capacity - 1)];
+    if (entry->key == NULL || (entry->length == length && memcmp(entry->key, key, length) == 0)) return entry;
+  }
+}
+
+static ax_status map_reserve(ax_parser *parser, map *map) {
+  struct map old = *map;
+  if (map->count * 2 < map->capacity) return AX_OK;
+  map->capacity = old.capacity > 0 ? old.capacity * 2 : map_start;
+  map->entries = ax_arena_alloc(&parser->arena, map->capacity * sizeof map->entries[0]);
+  if (map->entries == NULL) return ax_out_of_memory(map->capacity * sizeof map->entries[0]);
+  for (uint32_t i = 0; i < old.capacity; i++)
+    if (old.entries[i].key != NULL) *map_find(map, old.entries[i].key, old.entries[i].length) = old.entries[i];
+  return AX_OK;
+}
+
+/* --- Tokens --- */
+
+bool ax_at(const ax_parser *parser, const char *word) { return ax_token_is(&parser->lexer.token, word); }
+
+ax_status ax_accept(ax_parser *parser, const char *word, bool *found) {
+  *found = ax_at(parser, word);
+  return *found ? ax_lexer_next(&parser->lexer) : AX_OK;
+}
+
+ax_status ax_unexpected(const ax_parser *parser, const char *what) {
+  const ax_token *token = &parser->lexer.token;
+  if (token->kind == AX_TOKEN_END) return ax_lexer_error(&parser->lexer, token, "expected %s, got the end of the text", what);
+  return ax_lexer_error(&parser->lexer, token, "expected %s, got '%.*s'", what,
+                        (int)(token->length < most_word ? token->length : most_word), token->start);
+}
+
+ax_status ax_expect(ax_parser *parser, const char *word) {
+  char quoted[32] = "'";
+  if (ax_at(parser, word)) return ax_lexer_next(&parser->lexer);
+  strncat(quoted, word, sizeof quoted - 3);
+  return ax_unexpected(parser, strcat(quoted, "'"));
+}
+
+ax_status ax_expect_name(ax_parser *parser, const char *what, ax_token *out) {
+  *out = parser->lexer.token;
+  if (out->kind != AX_TOKEN_NAME) return ax_unexpected(parser, what);
+  return ax_lexer_next(&parser->lexer);
+}
+
+bool ax_token_word(const ax_token *token, char *word) {
+  if (token->length > most_word) return false;
+  memcpy(word, token->start, token->length);
+  word[token->length] = '\0';
+  return true;
+}
+
+ax_status ax_expect_integer(ax_parser *parser, int64_t *out) {
+  char word[most_word + 1];
+  const ax_token *token = &parser->lexer.token;
+  if (token->kind != AX_TOKEN_NUMBER || !ax_token_word(token, word) || !ax_integer_parse(word, out))
+    return ax_unexpected(parser, "an integer");
+  return ax_lexer_next(&parser->lexer);
+}
+
+ax_status ax_expect_more(ax_parser *parser, const char *end, bool *more) {
+  bool comma, ended;
+  AX_TRY(ax_accept(parser, ",", &comma));
+  AX_TRY(ax_accept(parser, end, &ended));
+  *more = !ended;
+  if (comma || ended) return AX_OK;
+  return ax_unexpected(parser, *end == ')' ? "',' or ')'" : "',' or ']'");
+}
+
+bool ax_is_literal(const ax_token *token) {
+  static const char *const words[] = {"true", "false", "nan", "inf"};
+  if (token->kind == AX_TOKEN_NUMBER) return true;
+  for (size_t i = 0; i < AX_COUNT(words); i++)
+    if (ax_token_is(token, words[i])) return true;
+  return token->kind == AX_TOKEN_NAME && token->length > 4 && memcmp(token->start, "nan_", 4) == 0;
+}
+
+/* --- Values --- */
+
+typedef struct binder { /* name:type, before a value has it */
+  ax_token name, type_at;
+  ax_type type;
+} binder;
+
+typedef struct scope { /* one program being read */
+  ax_parser *parser;
+  ax_builder *builder;
+  map names, literals;
+  ax_list in_names, out_names; /* const char * */
+} scope;
+
+static ax_status parse_binder(scope *scope, ax_list *list) {
+  ax_parser *parser = scope->parser;
+  binder *binder = ax_list_add(parser, list, sizeof *binder);
+  if (binder == NULL) return ax_out_of_memory(sizeof *binder);
+  AX_TRY(ax_expect_name(parser, "a name", &binder->name));
+  if (ax_is_reserved(binder->name.start, binder->name.length))
+    return ax_lexer_error(&parser->lexer, &binder->name, "'%.*s' is a word of the language and cannot name a value",
+                          (int)binder->name.length, binder->name.start);
+  AX_TRY(ax_expect(parser, ":"));
+  binder->type_at = parser->lexer.token;
+  return ax_parse_type(parser, &scope->builder->axes, &binder->type);
+}
+
+/* `_` names nothing, so it may stand for any number of values. */
+static ax_status define(scope *scope, const binder *binder, ax_value value) {
+  const ax_token *name = &binder->name;
+  if (ax_token_is(name, "_")) return AX_OK;
+  AX_TRY(map_reserve(scope->parser, &scope->names));
+  entry *entry = map_find(&scope->names, name->start, name->length);
+  if (entry->key != NULL)
+    return ax_lexer_error(&scope->parser->lexer, name, "'%.*s' is defined twice",
+                          (int)(name->length < most_word ? name->length : most_word), name->start);
+  *entry = (struct entry){name->start, name->length, value};
+  scope->names.count++;
+  return AX_OK;
+}
+
+/* What the trace refused becomes an error at `token`. */
+static ax_status traced(const scope *scope, const ax_token *token) {
+  const ax_builder *builder = scope->builder;
+  if (builder->status == AX_OK) return AX_OK;
+  return ax_lexer_place(&scope->parser->lexer, token, ax_error(builder->status, "%s", builder->message));
+}
+
+static ax_status make_literal(scope *scope, const ax_token *at, ax_value *out) {
+  ax_parser *parser = scope->parser;
+  const ax_prim *prim = ax_prim_find("constant", 8);
+  ax_literal literal = {0};
+  struct { /* what equal literals share */
+    uint64_t bits;
+    ax_dtype dtype;
+  } key;
+  AX_TRY(ax_parse_literal(parser, &literal));
+  if (literal.type.rank > 0)
+    return ax_lexer_error(&parser->lexer, at, "only scalars are written as operands; constant[value=...] makes an array");
+  memset(&key, 0, sizeof key);
+  memcpy(&key.bits, literal.data, ax_dtype_bytes(literal.type.dtype));
+  key.dtype = literal.type.dtype;
+  AX_TRY(map_reserve(parser, &scope->literals));
+  entry *entry = map_find(&scope->literals, (const char *)&key, sizeof key);
+  if (entry->key == NULL) {
+    const char *kept = ax_arena_copy(&parser->arena, &key, sizeof key);
+    if (kept == NULL) return ax_out_of_memory(sizeof key);
+    ax_emit(prim, &literal, NULL, 0, out, 1);
+    AX_TRY(traced(scope, at));
+    *entry = (struct entry){kept, sizeof key, *out};
+    scope->literals.count++;
+  }
+  *out = entry->value;
+  return AX_OK;
+}
+
+static ax_status parse_operand(scope *scope, ax_value *out) {
+  ax_parser *parser = scope->parser;
+  ax_token at = parser->lexer.token;
+  if (ax_is_literal(&at)) return make_literal(scope, &at, out);
+  if (at.kind != AX_TOKEN_NAME || ax_is_reserved(at.start, at.length)) return ax_unexpected(parser, "a value");
+  const entry *entry = scope->names.capacity > 0 ? map_find(&scope->names, at.start, at.length) : NULL;
+  if (entry == NULL || entry->key == NULL)
+    return ax_lexer_error(&parser->lexer, &at, "'%.*s' is not defined here",
+                          (int)(at.length < most_word ? at.length : most_word), at.start);
+  *out = entry->value;
+  return ax_lexer_next(&parser->lexer);
+}
+
+/* --- Equations --- */
+
+/* A name that a colon follows begins the next equation; one token ahead decides. */
+static ax_status at_operand(scope *scope, bool *out) {
+  ax_parser *parser = scope->parser;
+  const ax_token *token = &parser->lexer.token;
+  *out = ax_is_literal(token);
+  if (*out || token->kind != AX_TOKEN_NAME || ax_at(parser, "in")) return AX_OK;
+  ax_lexer here = parser->lexer;
+  AX_TRY(ax_lexer_next(&parser->lexer));
+  *out = !ax_at(parser, ":");
+  parser->lexer = here;
+  return AX_OK;
+}
+
+static ax_status parse_operands(scope *scope, ax_list *list) {
+  for (;;) {
+    bool is_operand;
+    AX_TRY(at_operand(scope, &is_operand));
+    if (!is_operand) return AX_OK;
+    ax_value *value = ax_list_add(scope->parser, list, sizeof *value);
+    if (value == NULL) return ax_out_of_memory(sizeof *value);
+    AX_TRY(parse_operand(scope, value));
+  }
+}
+
+static ax_status add_eqn(scope *scope, const ax_token *at, const ax_prim *prim, const void *params, const ax_list *in,
+                         const ax_list *binders) {
+  ax_parser *parser = scope->parser;
+  const binder *binder = binders->items;
+  uint32_t count = ax_prim_outs(prim, params);
+  if (count != binders->count)
+    return ax_lexer_error(&parser->lexer, at, "%s gives %u results, but %u are named", prim->name, count, binders->count);
+  ax_value *out = ax_arena_alloc(&parser->arena, count * sizeof out[0]);
+  if (out == NULL) return ax_out_of_memory(count * sizeof out[0]);
+  scope->builder->line = at->line;
+  ax_emit(prim, params, in->items, in->count, out, count);
+  AX_TRY(traced(scope, at));
+  for (uint32_t i = 0; i < count; i++) {
+    const ax_type *type = &scope->builder->types[out[i].id];
+    if (!ax_type_equal(type, &binder[i].type))
+      return ax_lexer_error(&parser->lexer, &binder[i].type_at, "%s gives %s here", prim->name,
+                            ax_type_string(type, &scope->builder->axes));
+    AX_TRY(define(scope, &binder[i], out[i]));
+  }
+  return AX_OK;
+}
+
+static ax_status parse_eqn(scope *scope) {
+  ax_parser *parser = scope->parser;
+  ax_list binders = {0}, in = {0};
+  ax_token at;
+  while (!ax_at(parser, "=")) AX_TRY(parse_binder(scope, &binders));
+  AX_TRY(ax_lexer_next(&parser->lexer));
+  AX_TRY(ax_expect_name(parser, "the name of a primitive", &at));
+  const ax_prim *prim = ax_prim_find(at.start, at.length);
+  if (prim == NULL)
+    return ax_lexer_error(&parser->lexer, &at, "there is no primitive \"%.*s\"",
+                          (int)(at.length < most_word ? at.length : most_word), at.start);
+  void *params = ax_arena_alloc(&parser->arena, prim->params_bytes);
+  if (params == NULL) return ax_out_of_memory(prim->params_bytes);
+  AX_TRY(ax_parse_params(parser, prim, &scope->builder->axes, params));
+  scope->builder->line = at.line;
+  AX_TRY(parse_operands(scope, &in));
+  return add_eqn(scope, &at, prim, params, &in, &binders);
+}
+
+/* --- Programs --- */
+
+static ax_status keep_name(ax_parser *parser, ax_list *list, const ax_token *token) {
+  const char **name = ax_list_add(parser, list, sizeof *name);
+  char *copy = name != NULL ? ax_arena_alloc(&parser->arena, token->length + 1) : NULL;
+  if (copy == NULL) return ax_out_of_memory(token->length + 1);
+  if (!ax_is_literal(token)) memcpy(copy, token->start, token->length);
+  *name = copy;
+  return AX_OK;
+}
+
+static ax_status parse_inputs(scope *scope) {
+  ax_parser *parser = scope->parser;
+  ax_list binders = {0};
+  while (!ax_at(parser, ".")) {
+    AX_TRY(parse_binder(scope, &binders));
+    const binder *last = (const binder *)binders.items + binders.count - 1;
+    ax_value value = ax_builder_input(scope->builder, &last->type);
+    AX_TRY(traced(scope, &last->type_at));
+    AX_TRY(define(scope, last, value));
+    AX_TRY(keep_name(parser, &scope->in_names, &last->name));
+  }
+  return ax_lexer_next(&parser->lexer);
+}
+
+static ax_status parse_outputs(scope *scope, ax_list *outs) {
+  ax_parser *parser = scope->parser;
+  bool more;
+  AX_TRY(ax_expect(parser, "("));
+  AX_TRY(ax_accept(parser, ")", &more));
+  for (more = !more; more;) {
+    AX_TRY(keep_name(parser, &scope->out_names, &parser->lexer.token));
+    ax_value *out = ax_list_add(parser, outs, sizeof *out);
+    if (out == NULL) return ax_out_of_memory(sizeof *out);
+    AX_TRY(parse_operand(scope, out));
+    AX_TRY(ax_expect_more(parser, ")", &more));
+  }
+  return AX_OK;
+}
+
+static ax_status parse_body(scope *scope, ax_list *outs) {
+  ax_parser *parser = scope->parser;
+  AX_TRY(ax_expect(parser, "lambda"));
+  AX_TRY(parse_inputs(scope));
+  AX_TRY(ax_expect(parser, "let"));
+  while (!ax_at(parser, "in")) AX_TRY(parse_eqn(scope));
+  AX_TRY(ax_lexer_next(&parser->lexer));
+  AX_TRY(parse_outputs(scope, outs));
+  if (!ax_at(parser, "}")) return ax_unexpected(parser, "'}'"); /* passed over later, when the trace has ended */
+  return AX_OK;
+}
+
+static ax_status parse_environment(ax_parser *parser, const ax_mesh *outer, ax_mesh *out) {
+  ax_token at = parser->lexer.token;
+  bool given;
+  *out = *outer;
+  AX_TRY(ax_accept(parser, "axes", &given));
+  if (given) AX_TRY(ax_parse_axes(parser, ";", false, out));
+  if (ax_axes_begin_with(out, outer)) return AX_OK;
+  return ax_lexer_error(&parser->lexer, &at, "the axes of a nested program begin with those around it");
+}
+
+static ax_status parse_program(ax_parser *parser, const ax_mesh *outer, scope *scope, ax_program **out) {
+  ax_builder builder;
+  ax_list outs = {0};
+  ax_mesh axes;
+  ax_token at = parser->lexer.token;
+  AX_TRY(ax_expect(parser, "{"));
+  AX_TRY(parse_environment(parser, outer, &axes));
+  ax_builder_begin(&builder, &axes);
+  builder.seals = true;
+  scope->parser = parser;
+  scope->builder = &builder;
+  ax_status status = parse_body(scope, &outs);
+  if (status != AX_OK) {
+    ax_builder_cancel(&builder);
+    return status;
+  }
+  status = ax_builder_finish(&builder, outs.items, outs.count, out, NULL, NULL);
+  return status == AX_OK ? AX_OK : ax_lexer_place(&parser->lexer, &at, status);
+}
+
+ax_status ax_parse_nested(ax_parser *parser, const ax_mesh *outer, ax_program **out) {
+  scope scope = {0};
+  if (parser->depth == most_depth) return ax_unexpected(parser, "no deeper nesting");
+  ax_program **kept = ax_list_add(parser, &parser->programs, sizeof *kept);
+  if (kept == NULL) return ax_out_of_memory(sizeof *kept);
+  uint32_t index = parser->programs.count - 1; /* the list may move */
+  parser->depth++;
+  AX_TRY(parse_program(parser, outer, &scope, out));
+  parser->depth--;
+  ((ax_program **)parser->programs.items)[index] = *out;
+  return ax_lexer_next(&parser->lexer);
+}
+
+/* Reads the whole text; names are moved out with the arena that holds them. */
+static ax_status parse_text(ax_parser *parser, const char *text, size_t bytes, const char *source,
+                            ax_program_names *names, ax_program **out) {
+  const ax_mesh none = {0};
+  scope scope = {0};
+  AX_TRY(ax_lexer_init(&parser->lexer, text, bytes, source));
+  AX_TRY(parse_program(parser, &none, &scope, out));
+  AX_TRY(ax_lexer_next(&parser->lexer));
+  if (parser->lexer.token.kind != AX_TOKEN_END) return ax_unexpected(parser, "the end of the text");
+  if (names == NULL) return AX_OK;
+  *names = (ax_program_names){parser->arena, scope.in_names.items, scope.out_names.items};
+  parser->arena = (ax_arena){0};
+  return AX_OK;
+}
+
+ax_status ax_program_parse_named(const char *text, size_t bytes, const char *source, ax_program_names *names,
+                                 ax_program **out) {
+  ax_parser parser = {0};
+  locale_t saved;
+  *out = NULL;
+  if (names != NULL) *names = (ax_program_names){0};
+  AX_TRY(ax_text_locale_enter(&saved));
+  ax_status status = parse_text(&parser, text, bytes, source, names, out);
+  ax_text_locale_leave(saved);
+  for (uint32_t i = 0; i < parser.programs.count; i++) ax_program_release(((ax_program **)parser.programs.items)[i]);
+  ax_arena_deinit(&parser.arena);
+  if (status == AX_OK) return AX_OK;
+  ax_program_release(*out);
+  *out = NULL;
+  return status;
+}
+
+ax_status ax_program_parse(const char *text, size_t bytes, const char *source, ax_program **out) {
+  return ax_program_parse_named(text, bytes, source, NULL, out);
+}
+
+void ax_program_names_deinit(ax_program_names *names) {
+  ax_arena_deinit(&names->arena);
+  *names = (ax_program_names){0};
+}

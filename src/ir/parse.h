@@ -1,0 +1,53 @@
+/* The parser's inside: what its two files share. parse.c reads programs and equations, parse_param.c types and parameters. */
+#ifndef AX_IR_PARSE_H
+#define AX_IR_PARSE_H
+
+#include "ir/lex.h"
+#include "ir/text.h"
+
+/* An array in the parser's arena that doubles when it is full. Zero-initialise to start. */
+typedef struct ax_list {
+  void *items;
+  uint32_t count, capacity;
+} ax_list;
+
+typedef struct ax_parser {
+  ax_lexer lexer;
+  ax_arena arena;   /* lives until the whole text is read */
+  ax_list programs; /* ax_program *: the nested programs, released at the end */
+  uint32_t depth;
+} ax_parser;
+
+/* Room for one more, cleared; NULL when there is no memory. */
+void *ax_list_add(ax_parser *parser, ax_list *list, size_t item_bytes);
+
+/* --- Tokens --- */
+bool ax_at(const ax_parser *parser, const char *word);
+/* Passes over `word` if it is next. */
+AX_MUST_USE ax_status ax_accept(ax_parser *parser, const char *word, bool *found);
+AX_MUST_USE ax_status ax_expect(ax_parser *parser, const char *word);
+/* "expected `what`, got ..." at the current token. */
+AX_MUST_USE ax_status ax_unexpected(const ax_parser *parser, const char *what);
+AX_MUST_USE ax_status ax_expect_name(ax_parser *parser, const char *what, ax_token *out);
+AX_MUST_USE ax_status ax_expect_integer(ax_parser *parser, int64_t *out);
+/* A tuple goes on: passes over a comma, and over the end bracket (then *more is false). */
+AX_MUST_USE ax_status ax_expect_more(ax_parser *parser, const char *end, bool *more);
+/* The token as a word for number readers; false when it is too long for one. `word` has 128 bytes. */
+bool ax_token_word(const ax_token *token, char *word);
+bool ax_is_literal(const ax_token *token);
+
+/* --- parse_param.c --- */
+/* f32[8,4]{V:data}; `axes` NULL: no axis sets. */
+AX_MUST_USE ax_status ax_parse_type(ax_parser *parser, const ax_mesh *axes, ax_type *out);
+/* data=4 model=2?, each after a comma when `commas`, up to `end`, which is passed over. */
+AX_MUST_USE ax_status ax_parse_axes(ax_parser *parser, const char *end, bool commas, ax_mesh *out);
+/* 0.1:f32[], [[1, 2], [3, 4]]:s32[2,2], 0.0:f32[8,4]. The data is the parser's. */
+AX_MUST_USE ax_status ax_parse_literal(ax_parser *parser, ax_literal *out);
+/* [name=value ..], each parameter of `prim` once, in any order but for specs, which follow their mesh. */
+AX_MUST_USE ax_status ax_parse_params(ax_parser *parser, const ax_prim *prim, const ax_mesh *axes, void *params);
+
+/* --- parse.c --- */
+/* A program in the environment `outer`. The caller's reference is in parser->programs. */
+AX_MUST_USE ax_status ax_parse_nested(ax_parser *parser, const ax_mesh *outer, ax_program **out);
+
+#endif

@@ -1,0 +1,348 @@
+/* Types and parameters, read back as print.c writes them. */
+#include <string.h>
+
+#include "ir/parse.h"
+
+enum { most_literal_bytes = 1 << 30 };
+
+/* --- Types --- */
+
+static ax_status parse_axis_set(ax_parser *parser, const ax_mesh *axes, ax_axis_set used, ax_axis_set *out) {
+  bool more = true;
+  while (more) {
+    ax_token name;
+    ax_axis_set bit = 0;
+    AX_TRY(ax_expect_name(parser, "the name of an axis", &name));
+    for (uint32_t i = 0; i < axes->count; i++)
+      if (ax_token_is(&name, axes->axis[i].name)) bit = (ax_axis_set)1 << i;
+    if (bit == 0)
+      return ax_lexer_error(&parser->lexer, &name, "unknown axis name \"%.*s\"; the axes here are %s", (int)name.length,
+                            name.start, ax_axis_set_string(ax_all_axes(axes), axes));
+    if ((bit & ax_checked_axes(axes)) == 0)
+      return ax_lexer_error(&parser->lexer, &name, "axis \"%.*s\" is unchecked: types do not name it", (int)name.length,
+                            name.start);
+    if (((*out | used) & bit) != 0)
+      return ax_lexer_error(&parser->lexer, &name, "axis \"%.*s\" is named twice", (int)name.length, name.start);
+    *out |= bit;
+    AX_TRY(ax_accept(parser, ",", &more));
+  }
+  return AX_OK;
+}
+
+/* {V:data,model R:x U:y} */
+static ax_status parse_axis_sets(ax_parser *parser, const ax_mesh *axes, ax_type *type) {
+  bool end = false;
+  while (!end) {
+    ax_axis_set used = type->varying | type->reduced | type->unreduced, *set = NULL;
+    if (ax_at(parser, "V")) set = &type->varying;
+    if (ax_at(parser, "R")) set = &type->reduced;
+    if (ax_at(parser, "U")) set = &type->unreduced;
+    if (set == NULL || *set != 0) return ax_unexpected(parser, "V:, R: or U:, each once");
+    AX_TRY(ax_lexer_next(&parser->lexer));
+    AX_TRY(ax_expect(parser, ":"));
+    AX_TRY(parse_axis_set(parser, axes, used, set));
+    AX_TRY(ax_accept(parser, "}", &end));
+  }
+  return AX_OK;
+}
+
+static ax_status parse_dims(ax_parser *parser, ax_type *type) {
+  bool more = true;
+  int64_t bytes = (int64_t)ax_dtype_bytes(type->dtype);
+  AX_TRY(ax_accept(parser, "]", &more));
+  for (more = !more; more;) {
+    ax_token at = parser->lexer.token;
+    int64_t dim;
+    AX_TRY(ax_expect_integer(parser, &dim));
+    if (type->rank == AX_MAX_RANK) return ax_lexer_error(&parser->lexer, &at, "more than %d dimensions", AX_MAX_RANK);
+    if (dim < 0 || (dim > 0 && !ax_mul_i64(bytes, dim, &bytes)))
+      return ax_lexer_error(&parser->lexer, &at, dim < 0 ? "a dimension is negative" : "the array is too large");
+    type->dims[type->rank++] = dim;
+    AX_TRY(ax_expect_more(parser, "]", &more));
+  }
+  return AX_OK;
+}
+
+ax_status ax_parse_type(ax_parser *parser, const ax_mesh *axes, ax_type *out) {
+  ax_token name = parser->lexer.token;
+  bool sets = false;
+  *out = (ax_type){0};
+  if (name.kind != AX_TOKEN_NAME) return ax_unexpected(parser, "a type, as f32[8,4]");
+  out->dtype = (ax_dtype)ax_dtype_find(name.start, name.length);
+  if (out->dtype == AX_NO_DTYPE)
+    return ax_lexer_error(&parser->lexer, &name, "unknown dtype \"%.*s\"", (int)name.length, name.start);
+  AX_TRY(ax_lexer_next(&parser->lexer));
+  AX_TRY(ax_expect(parser, "["));
+  AX_TRY(parse_dims(parser, out));
+  if (axes != NULL) AX_TRY(ax_accept(parser, "{", &sets));
+  return sets ? parse_axis_sets(parser, axes, out) : AX_OK;
+}
+
+/* --- Meshes and specs --- */
+
+static ax_status copy_axis_name(ax_parser *parser, char *out) {
+  ax_token name;
+  AX_TRY(ax_expect_name(parser, "the name of an axis", &name));
+  if (name.length >= AX_MAX_NAME || ax_token_is(&name, "_"))
+    return ax_lexer_error(&parser->lexer, &name, "not a name for an axis: it has at most %d bytes and is not _", AX_MAX_NAME - 1);
+  memset(out, 0, AX_MAX_NAME);
+  memcpy(out, name.start, name.length);
+  return AX_OK;
+}
+
+static ax_status parse_axis(ax_parser *parser, ax_mesh *mesh) {
+  ax_token at = parser->lexer.token;
+  ax_axis axis = {0};
+  AX_TRY(copy_axis_name(parser, axis.name));
+  AX_TRY(ax_expect(parser, "="));
+  AX_TRY(ax_expect_integer(parser, &axis.size));
+  AX_TRY(ax_accept(parser, "?", &axis.unchecked));
+  if (mesh->count == AX_MAX_AXES) return ax_lexer_error(&parser->lexer, &at, "more than %d axes", AX_MAX_AXES);
+  if (ax_mesh_find(mesh, axis.name) >= 0)
+    return ax_lexer_error(&parser->lexer, &at, "axis \"%s\" is named twice", axis.name);
+  int64_t devices = ax_mesh_devices(mesh);
+  if (axis.size < 1) return ax_lexer_error(&parser->lexer, &at, "axis \"%s\" needs a size of at least 1", axis.name);
+  if (!ax_mul_i64(devices, axis.size, &devices) || devices > (int64_t)1 << 31)
+    return ax_lexer_error(&parser->lexer, &at, "more than 2^31 devices");
+  mesh->axis[mesh->count++] = axis;
+  return AX_OK;
+}
+
+ax_status ax_parse_axes(ax_parser *parser, const char *end, bool commas, ax_mesh *out) {
+  bool more;
+  *out = (ax_mesh){0};
+  AX_TRY(ax_accept(parser, end, &more));
+  for (more = !more; more;) {
+    AX_TRY(parse_axis(parser, out));
+    if (commas) {
+      AX_TRY(ax_expect_more(parser, end, &more));
+    } else {
+      AX_TRY(ax_accept(parser, end, &more));
+      more = !more;
+    }
+  }
+  return AX_OK;
+}
+
+static ax_status parse_spec_axis(ax_parser *parser, const ax_mesh *mesh, ax_spec *spec, uint32_t dim) {
+  ax_token at = parser->lexer.token;
+  char name[AX_MAX_NAME];
+  AX_TRY(copy_axis_name(parser, name));
+  int axis = ax_mesh_find(mesh, name);
+  if (axis < 0) return ax_lexer_error(&parser->lexer, &at, "axis \"%s\" is not one of the mesh", name);
+  if (ax_spec_set(spec) >> axis & 1) return ax_lexer_error(&parser->lexer, &at, "axis \"%s\" is used twice", name);
+  spec->axis[dim][spec->count[dim]++] = (uint8_t)axis;
+  return AX_OK;
+}
+
+/* P(data+model, _) */
+static ax_status parse_spec(ax_parser *parser, const ax_mesh *mesh, ax_spec *spec) {
+  bool more;
+  AX_TRY(ax_expect(parser, "P"));
+  AX_TRY(ax_expect(parser, "("));
+  AX_TRY(ax_accept(parser, ")", &more));
+  for (more = !more; more;) {
+    bool plus = true;
+    if (spec->rank == AX_MAX_RANK) return ax_unexpected(parser, "a spec of no more entries");
+    if (ax_at(parser, "_")) {
+      AX_TRY(ax_lexer_next(&parser->lexer));
+      plus = false;
+    }
+    while (plus) {
+      AX_TRY(parse_spec_axis(parser, mesh, spec, spec->rank));
+      AX_TRY(ax_accept(parser, "+", &plus));
+    }
+    spec->rank++;
+    AX_TRY(ax_expect_more(parser, ")", &more));
+  }
+  return AX_OK;
+}
+
+/* --- Literals --- */
+
+static ax_status parse_element(ax_parser *parser, ax_literal *literal, int64_t index) {
+  ax_token at = parser->lexer.token;
+  char word[128];
+  if (!ax_is_literal(&at)) return ax_unexpected(parser, "a number");
+  if (!ax_token_word(&at, word) || !ax_element_parse(word, literal->type.dtype, literal->data, index))
+    return ax_lexer_error(&parser->lexer, &at, "\"%.*s\" is not a number of dtype %s", (int)(at.length < 200 ? at.length : 200),
+                          at.start, ax_dtype_name(literal->type.dtype));
+  return ax_lexer_next(&parser->lexer);
+}
+
+/* Dimension `dim` at element *index. */
+static ax_status parse_elements(ax_parser *parser, ax_literal *literal, uint32_t dim, int64_t *index) {
+  if (dim == literal->type.rank) return parse_element(parser, literal, (*index)++);
+  AX_TRY(ax_expect(parser, "["));
+  for (int64_t i = 0; i < literal->type.dims[dim]; i++) {
+    if (i > 0) AX_TRY(ax_expect(parser, ","));
+    AX_TRY(parse_elements(parser, literal, dim + 1, index));
+  }
+  return ax_expect(parser, "]");
+}
+
+/* Passes over the elements to the type after them; `count`: how many there are, so that no more memory is taken than text was
+   given. */
+static ax_status skip_elements(ax_parser *parser, int64_t *count) {
+  for (*count = 0; !ax_at(parser, ":");) {
+    const ax_token *token = &parser->lexer.token;
+    bool mark = ax_at(parser, "[") || ax_at(parser, "]") || ax_at(parser, ",");
+    if (!mark && !ax_is_literal(token)) return ax_unexpected(parser, "a number, or : and the type after the numbers");
+    *count += !mark;
+    AX_TRY(ax_lexer_next(&parser->lexer));
+  }
+  return ax_lexer_next(&parser->lexer);
+}
+
+static ax_status fill_literal(ax_parser *parser, ax_literal *literal, bool array, int64_t elems) {
+  int64_t index = 0;
+  if (array && elems > 0) return parse_elements(parser, literal, 0, &index);
+  if (array) {
+    AX_TRY(ax_expect(parser, "["));
+    return ax_expect(parser, "]");
+  }
+  AX_TRY(parse_element(parser, literal, 0));
+  size_t bytes = ax_dtype_bytes(literal->type.dtype);
+  for (int64_t i = 1; i < elems; i++) memcpy((char *)literal->data + (size_t)i * bytes, literal->data, bytes);
+  return AX_OK;
+}
+
+ax_status ax_parse_literal(ax_parser *parser, ax_literal *out) {
+  ax_lexer start = parser->lexer, after;
+  bool array = ax_at(parser, "[");
+  int64_t given;
+  AX_TRY(skip_elements(parser, &given));
+  ax_token type_at = parser->lexer.token;
+  AX_TRY(ax_parse_type(parser, NULL, &out->type));
+  after = parser->lexer;
+  int64_t elems = ax_type_elems(&out->type);
+  if (array ? given != elems : elems == 0)
+    return ax_lexer_error(&parser->lexer, &type_at, "%lld numbers are given for %s", (long long)given,
+                          ax_type_string(&out->type, NULL));
+  size_t bytes = (size_t)elems * ax_dtype_bytes(out->type.dtype);
+  if (bytes > most_literal_bytes) return ax_lexer_error(&parser->lexer, &type_at, "too large to be a literal");
+  out->data = ax_arena_alloc(&parser->arena, bytes);
+  if (out->data == NULL) return ax_out_of_memory(bytes);
+  parser->lexer = start;
+  AX_TRY(fill_literal(parser, out, array, elems));
+  AX_TRY(ax_expect(parser, ":"));
+  parser->lexer = after;
+  return AX_OK;
+}
+
+/* --- Parameters --- */
+
+static ax_status parse_bool(ax_parser *parser, bool *out) {
+  *out = ax_at(parser, "true");
+  if (!*out && !ax_at(parser, "false")) return ax_unexpected(parser, "true or false");
+  return ax_lexer_next(&parser->lexer);
+}
+
+static ax_status parse_dtype(ax_parser *parser, ax_dtype *out) {
+  ax_token name;
+  AX_TRY(ax_expect_name(parser, "a dtype", &name));
+  *out = (ax_dtype)ax_dtype_find(name.start, name.length);
+  if (*out != AX_NO_DTYPE) return AX_OK;
+  return ax_lexer_error(&parser->lexer, &name, "unknown dtype \"%.*s\"", (int)name.length, name.start);
+}
+
+static ax_status parse_pair(ax_parser *parser, int64_t *pair) {
+  bool comma;
+  AX_TRY(ax_expect(parser, "("));
+  AX_TRY(ax_expect_integer(parser, &pair[0]));
+  AX_TRY(ax_expect(parser, ","));
+  AX_TRY(ax_expect_integer(parser, &pair[1]));
+  AX_TRY(ax_accept(parser, ",", &comma));
+  return ax_expect(parser, ")");
+}
+
+typedef struct place { /* of a parameter being read */
+  const ax_mesh *axes; /* the environment */
+  const ax_mesh *mesh; /* the mesh parameter, once read */
+} place;
+
+/* One item of the tuple `field`. */
+static ax_status parse_item(ax_parser *parser, const place *place, ax_param_kind kind, void *field, ax_list *list) {
+  ax_dims *dims = field;
+  ax_axes *axes = field;
+  if (kind == AX_PARAM_DIMS) {
+    if (dims->count == AX_MAX_RANK) return ax_unexpected(parser, "no more numbers");
+    return ax_expect_integer(parser, &dims->v[dims->count++]);
+  }
+  if (kind == AX_PARAM_AXES) {
+    if (axes->count == AX_MAX_AXES) return ax_unexpected(parser, "no more axes");
+    return copy_axis_name(parser, axes->name[axes->count++]);
+  }
+  size_t bytes = kind == AX_PARAM_PAIRS ? 2 * sizeof(int64_t) : kind == AX_PARAM_SPECS ? sizeof(ax_spec) : sizeof(ax_program *);
+  void *item = ax_list_add(parser, list, bytes);
+  if (item == NULL) return ax_out_of_memory(bytes);
+  if (kind == AX_PARAM_PAIRS) return parse_pair(parser, item);
+  if (kind == AX_PARAM_SPECS) return parse_spec(parser, place->mesh, item);
+  return ax_parse_nested(parser, place->axes, item);
+}
+
+static ax_status parse_tuple(ax_parser *parser, const place *place, ax_param_kind kind, void *field) {
+  ax_list list = {0};
+  bool more;
+  AX_TRY(ax_expect(parser, "("));
+  AX_TRY(ax_accept(parser, ")", &more));
+  more = !more;
+  while (more) {
+    AX_TRY(parse_item(parser, place, kind, field, &list));
+    AX_TRY(ax_expect_more(parser, ")", &more));
+  }
+  if (kind == AX_PARAM_PAIRS) *(ax_pairs *)field = (ax_pairs){list.count, list.items};
+  if (kind == AX_PARAM_SPECS) *(ax_specs *)field = (ax_specs){list.count, list.items};
+  if (kind == AX_PARAM_PROGRAMS) *(ax_programs *)field = (ax_programs){list.count, list.items};
+  return AX_OK;
+}
+
+static ax_status parse_value(ax_parser *parser, place *place, ax_param_kind kind, void *field) {
+  switch (kind) {
+    case AX_PARAM_I64: return ax_expect_integer(parser, field);
+    case AX_PARAM_BOOL: return parse_bool(parser, field);
+    case AX_PARAM_DTYPE: return parse_dtype(parser, field);
+    case AX_PARAM_PROGRAM: return ax_parse_nested(parser, place->axes, field);
+    case AX_PARAM_LITERAL: return ax_parse_literal(parser, field);
+    case AX_PARAM_MESH:
+      place->mesh = field;
+      AX_TRY(ax_expect(parser, "("));
+      return ax_parse_axes(parser, ")", true, field);
+    case AX_PARAM_SPECS:
+      if (place->mesh == NULL) return ax_unexpected(parser, "the mesh before its specs");
+      return parse_tuple(parser, place, kind, field);
+    default: return parse_tuple(parser, place, kind, field);
+  }
+}
+
+static ax_status find_param(ax_parser *parser, const ax_prim *prim, uint64_t given, uint32_t *out) {
+  ax_token name;
+  AX_TRY(ax_expect_name(parser, "the name of a parameter", &name));
+  for (*out = 0; *out < prim->param_count; ++*out)
+    if (ax_token_is(&name, prim->params[*out].name)) break;
+  if (*out == prim->param_count)
+    return ax_lexer_error(&parser->lexer, &name, "%s has no parameter \"%.*s\"", prim->name, (int)name.length, name.start);
+  if (given >> *out & 1)
+    return ax_lexer_error(&parser->lexer, &name, "\"%s\" is given twice", prim->params[*out].name);
+  return ax_expect(parser, "=");
+}
+
+ax_status ax_parse_params(ax_parser *parser, const ax_prim *prim, const ax_mesh *axes, void *params) {
+  ax_token at = parser->lexer.token;
+  place place = {axes, NULL};
+  uint64_t given = 0;
+  bool end = false, open;
+  AX_TRY(ax_accept(parser, "[", &open));
+  if (open) AX_TRY(ax_accept(parser, "]", &end));
+  while (open && !end) {
+    uint32_t i;
+    AX_TRY(find_param(parser, prim, given, &i));
+    AX_TRY(parse_value(parser, &place, prim->params[i].kind, (char *)params + prim->params[i].offset));
+    given |= (uint64_t)1 << i;
+    AX_TRY(ax_accept(parser, "]", &end));
+  }
+  for (uint32_t i = 0; i < prim->param_count; i++)
+    if ((given >> i & 1) == 0)
+      return ax_lexer_error(&parser->lexer, &at, "%s needs its parameter \"%s\"", prim->name, prim->params[i].name);
+  return AX_OK;
+}
