@@ -69,7 +69,7 @@ ax_status ax_region_check_type(const ax_type *type, const ax_type *wanted, const
 
 /* Collectives that move nothing between devices. */
 static bool is_silent(const ax_prim *prim) {
-  return prim == &ax_prim_pvary || prim == &ax_prim_pcast || prim == &ax_prim_axis_index;
+  return prim == &ax_prim_pvary || prim == &ax_prim_axis_index;
 }
 
 static ax_axis_set communicates_over(const ax_eqn *eqn, const ax_mesh *axes) {

@@ -1,0 +1,270 @@
+/* shard_map: T0[D..].., -> R0[E..]..       runs body on each device of a mesh, on blocks
+   Parameters: mesh; unchecked; in_specs, out_specs: how operands are cut into blocks and how results are put together; body, whose
+   axis environment is that of the equation, then the mesh's axes.
+
+     operand f32[8]  --P(data)-->  blocks f32[8/data]{V:data}  --body-->  f32[]{}  --P()-->  result f32[]
+
+   Errors: a spec that does not fit or divide; an axis name that is in scope already; a result that varies over an axis its spec
+   does not name, which unless `unchecked` is refused, because the devices would disagree on it.
+   Varying: inside, a block varies over the axes of its spec (not when unchecked). A value that the body captures has the spec P(). */
+#include <string.h>
+
+#include "mesh/shard_map.h"
+#include "mesh/sharding.h"
+#include "prim/prims.h"
+#include "prim/region.h"
+
+static uint32_t count_outs(const void *params) { return ((const ax_shard_map_params *)params)->body->out_count; }
+
+ax_status ax_shard_map_axes(const ax_shard_map_params *params, const ax_mesh *outer, ax_mesh *out) {
+  *out = *outer;
+  for (uint32_t i = 0; i < params->mesh.count; i++) {
+    const ax_axis *axis = &params->mesh.axis[i];
+    if (ax_mesh_find(outer, axis->name) >= 0)
+      return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" is in use by a shard_map around this one", axis->name);
+    if (out->count == AX_MAX_AXES) return ax_error(AX_INVALID_ARGUMENT, "more than %d axes", AX_MAX_AXES);
+    out->axis[out->count] = *axis;
+    out->axis[out->count++].unchecked = params->unchecked;
+  }
+  int64_t devices = 1;
+  for (uint32_t i = 0; i < out->count; i++)
+    if (!ax_mul_i64(devices, out->axis[i].size, &devices) || devices > (int64_t)1 << 31)
+      return ax_error(AX_INVALID_ARGUMENT, "more than 2^31 devices");
+  return AX_OK;
+}
+
+/* --- infer --- */
+
+ax_axis_set ax_shard_map_varying(const ax_shard_map_params *params, const ax_mesh *outer, const ax_spec *spec) {
+  return params->unchecked ? 0 : ax_spec_set(spec) << outer->count;
+}
+
+ax_status ax_shard_map_block(const ax_shard_map_params *params, const ax_mesh *outer, const ax_type *whole, const ax_spec *spec,
+                             ax_type *out) {
+  AX_TRY(ax_shard_type(whole, spec, &params->mesh, out));
+  out->varying |= ax_shard_map_varying(params, outer, spec);
+  return AX_OK;
+}
+
+static ax_status check_counts(const ax_infer_args *args) {
+  const ax_shard_map_params *params = args->params;
+  if (params->in_specs.count != args->in_count || params->out_specs.count != args->out_count)
+    return ax_error(AX_INVALID_ARGUMENT, "%u in_specs and %u out_specs for %u operands and %u results",
+                    params->in_specs.count, params->out_specs.count, args->in_count, args->out_count);
+  if (params->body->in_count != args->in_count || params->body->out_count != args->out_count)
+    return ax_error(AX_INVALID_ARGUMENT, "the body takes %u values and gives %u, not %u and %u",
+                    params->body->in_count, params->body->out_count, args->in_count, args->out_count);
+  return AX_OK;
+}
+
+/* out[0]: f32[]{V:data} varies over "data", but its spec P() promises it does not */
+static ax_status check_promise(const ax_shard_map_params *params, const ax_mesh *inner, uint32_t outer_count,
+                               const ax_type *type, const ax_spec *spec, uint32_t k) {
+  ax_axis_set own = ax_all_axes(inner) >> outer_count << outer_count;
+  ax_axis_set broken = type->varying & own & ~(ax_spec_set(spec) << outer_count);
+  if (broken == 0 || params->unchecked) return AX_OK;
+  ax_text axes = {0}, text = {0};
+  for (uint32_t i = 0; i < inner->count; i++)
+    if (broken >> i & 1) ax_text_add(&axes, "%s\"%s\"", axes.length > 0 ? ", " : "", inner->axis[i].name);
+  ax_spec_text(&text, spec, &params->mesh);
+  ax_status status =
+      ax_error(AX_INVALID_ARGUMENT, "out[%u]: %s varies over %s, but its spec %s promises it does not", k,
+               ax_type_string(type, inner), axes.data != NULL ? axes.data : "?", text.data != NULL ? text.data : "?");
+  ax_text_deinit(&axes);
+  ax_text_deinit(&text);
+  return status;
+}
+
+static ax_status infer(const ax_infer_args *args) {
+  const ax_shard_map_params *params = args->params;
+  const ax_program *body = params->body;
+  ax_mesh inner;
+  AX_TRY(check_counts(args));
+  AX_TRY(ax_shard_map_axes(params, args->axes, &inner));
+  AX_TRY(ax_region_check_axes(body, &inner, "the body"));
+  for (uint32_t i = 0; i < args->in_count; i++) {
+    ax_type block;
+    ax_status status = ax_shard_map_block(params, args->axes, &args->in[i], &params->in_specs.v[i], &block);
+    if (status != AX_OK) return ax_error_context(status, "operand %u: ", i);
+    AX_TRY(ax_region_check_type(&block, &body->types[i], &inner, "operand", i, "has blocks", "the body takes"));
+  }
+  for (uint32_t k = 0; k < args->out_count; k++) {
+    const ax_type *block = &body->types[body->outs[k]];
+    AX_TRY(check_promise(params, &inner, args->axes->count, block, &params->out_specs.v[k], k));
+    ax_status status = ax_unshard_type(block, &params->out_specs.v[k], &params->mesh, &args->out[k]);
+    if (status != AX_OK) return ax_error_context(status, "result %u: ", k);
+    args->out[k].varying &= ax_all_axes(args->axes);
+  }
+  return AX_OK;
+}
+
+/* --- eval --- */
+
+/* Lane l of the equation becomes lanes l * devices .. of the body. */
+typedef struct eval_state {
+  const ax_eval_args *args;
+  const ax_shard_map_params *params;
+  uint32_t devices, lanes;
+  int64_t *device;
+  ax_tensor **in, **out; /* of the body's lanes; owned here (in: where it was cut) */
+} eval_state;
+
+static ax_status cut(eval_state *s, uint32_t i) {
+  const ax_eval_args *args = s->args;
+  const ax_spec *spec = &s->params->in_specs.v[i];
+  const ax_type *block = &s->params->body->types[i];
+  for (uint32_t l = 0; l < s->lanes; l++) {
+    const ax_tensor *whole = args->in[i * args->lanes + l / s->devices];
+    int64_t offset[AX_MAX_RANK];
+    AX_TRY(ax_tensor_create(block, &s->in[i * s->lanes + l]));
+    ax_shard_offset(block, spec, &s->params->mesh, l % s->devices, offset);
+    ax_shard_read(whole, offset, s->in[i * s->lanes + l]);
+  }
+  return AX_OK;
+}
+
+/* Of devices that hold the same block, the first one's counts. */
+static ax_status join(eval_state *s, uint32_t k) {
+  const ax_eval_args *args = s->args;
+  const ax_spec *spec = &s->params->out_specs.v[k];
+  const ax_type *block = &s->params->body->types[s->params->body->outs[k]];
+  ax_type whole;
+  AX_TRY(ax_unshard_type(block, spec, &s->params->mesh, &whole));
+  for (uint32_t l = 0; l < args->lanes; l++) AX_TRY(ax_tensor_create(&whole, &args->out[k * args->lanes + l]));
+  for (uint32_t l = 0; l < s->lanes; l++) {
+    int64_t offset[AX_MAX_RANK];
+    if (!ax_shard_is_first(spec, &s->params->mesh, l % s->devices)) continue;
+    ax_shard_offset(block, spec, &s->params->mesh, l % s->devices, offset);
+    ax_shard_write(args->out[k * args->lanes + l / s->devices], offset, s->out[k * s->lanes + l]);
+  }
+  return AX_OK;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const ax_shard_map_params *params = args->eqn->params;
+  const ax_program *body = params->body;
+  eval_state s = {.args = args, .params = params, .devices = (uint32_t)ax_mesh_devices(&params->mesh)};
+  s.lanes = args->lanes * s.devices;
+  ax_arena arena = {0};
+  s.device = ax_arena_alloc(&arena, s.lanes * sizeof s.device[0]);
+  s.in = ax_arena_alloc(&arena, (size_t)body->in_count * s.lanes * sizeof s.in[0]);
+  s.out = ax_arena_alloc(&arena, (size_t)body->out_count * s.lanes * sizeof s.out[0]);
+  if (s.device == NULL || s.in == NULL || s.out == NULL) return ax_region_eval_end(args, &arena, ax_out_of_memory(0));
+  ax_status status = AX_OK;
+  for (uint32_t l = 0; l < s.lanes; l++) s.device[l] = args->device[l / s.devices] * s.devices + l % s.devices;
+  for (uint32_t i = 0; status == AX_OK && i < body->in_count; i++) status = cut(&s, i);
+  if (status == AX_OK) status = ax_evaluate_lanes(args->driver, body, s.lanes, s.device, s.in, s.out);
+  for (uint32_t k = 0; status == AX_OK && k < body->out_count; k++) status = join(&s, k);
+  for (uint32_t i = 0; i < body->in_count * s.lanes; i++) ax_tensor_release(s.in[i]);
+  for (uint32_t i = 0; i < body->out_count * s.lanes; i++) ax_tensor_release(s.out[i]);
+  return ax_region_eval_end(args, &arena, status);
+}
+
+/* --- vary --- */
+
+static void vary(const ax_vary_args *args) {
+  const ax_shard_map_params *params = args->eqn->params;
+  const ax_program *body = params->body;
+  ax_arena arena = {0};
+  ax_axis_set outer = ax_all_axes(args->axes), *in = ax_arena_alloc(&arena, body->in_count * sizeof in[0]);
+  for (uint32_t i = 0; in != NULL && i < body->in_count; i++)
+    in[i] = args->in[i] | ax_spec_set(&params->in_specs.v[i]) << args->axes->count;
+  if (in != NULL) ax_region_vary(body, &body->axes, in, args->out);
+  for (uint32_t k = 0; k < body->out_count; k++) args->out[k] = in != NULL ? args->out[k] & outer : outer;
+  ax_arena_deinit(&arena);
+}
+
+/* --- The record --- */
+
+static const ax_param params[] = {
+    {"mesh", AX_PARAM_MESH, offsetof(ax_shard_map_params, mesh)},
+    {"unchecked", AX_PARAM_BOOL, offsetof(ax_shard_map_params, unchecked)},
+    {"in_specs", AX_PARAM_SPECS, offsetof(ax_shard_map_params, in_specs)},
+    {"out_specs", AX_PARAM_SPECS, offsetof(ax_shard_map_params, out_specs)},
+    {"body", AX_PARAM_PROGRAM, offsetof(ax_shard_map_params, body)},
+};
+
+const ax_prim ax_prim_shard_map = {
+    .name = "shard_map", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_shard_map_params),
+    .infer = infer, .eval = eval, .vary = vary, .jvp = ax_absent_jvp, .linearize = ax_absent_jvp,
+    .transpose = ax_absent_transpose, .batch = ax_absent_batch, .lower = ax_lower_eval, .hlo = ax_absent_hlo,
+};
+
+/* --- The function --- */
+
+static bool parse_specs(const char *which, const char *const *texts, uint32_t count, const ax_mesh *mesh, ax_spec *out) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (texts == NULL || texts[i] == NULL) {
+      ax_reject(&ax_prim_shard_map, "%s[%u] is missing", which, i);
+      return false;
+    }
+    ax_status status = ax_spec_parse(texts[i], mesh, &out[i]);
+    if (status == AX_OK) continue;
+    ax_fail(ax_error_context(status, "shard_map: %s[%u]: ", which, i));
+    return false;
+  }
+  return true;
+}
+
+/* The types of the blocks of the operands. */
+static bool cut_types(const ax_shard_map_params *params, const ax_value *in, uint32_t in_count, const ax_spec *specs,
+                      ax_type *types) {
+  const ax_mesh *outer = &ax_builder_current()->axes;
+  for (uint32_t i = 0; i < in_count; i++) {
+    ax_type whole = ax_typeof(in[i]);
+    if (ax_failed()) return false;
+    ax_status status = ax_shard_map_block(params, outer, &whole, &specs[i], &types[i]);
+    if (status == AX_OK) continue;
+    ax_fail(ax_error_context(status, "shard_map: operand %u: ", i));
+    return false;
+  }
+  return true;
+}
+
+/* Captured values come first; they are whole on each device. */
+static void bind_traced(ax_shard_map_params *params, const ax_body *body, const ax_value *in, const ax_spec *in_specs,
+                        uint32_t in_count, ax_value *out, uint32_t out_count) {
+  uint32_t count = body->captured_count + in_count;
+  ax_value *all = ax_trace_alloc(count * sizeof all[0]);
+  ax_spec *specs = ax_trace_alloc(count * sizeof specs[0]);
+  if (all == NULL || specs == NULL) return;
+  for (uint32_t i = 0; i < body->captured_count; i++) all[i] = body->captured[i];
+  for (uint32_t i = 0; i < in_count; i++) {
+    all[body->captured_count + i] = in[i];
+    specs[body->captured_count + i] = in_specs[i];
+  }
+  params->in_specs = (ax_specs){count, specs};
+  params->body = body->program;
+  ax_bind(&ax_prim_shard_map, params, all, count, out, out_count);
+}
+
+void ax_shard_map(const ax_shard_map_options *options, ax_function function, void *context, const ax_value *in,
+                  uint32_t in_count, ax_value *out, uint32_t out_count) {
+  for (uint32_t k = 0; k < out_count; k++) out[k] = ax_poison;
+  ax_spec *in_specs = ax_trace_alloc(in_count * sizeof in_specs[0]);
+  ax_spec *out_specs = ax_trace_alloc(out_count * sizeof out_specs[0]);
+  ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
+  if (in_specs == NULL || out_specs == NULL || types == NULL) return;
+  if (options->mesh == NULL) {
+    ax_reject(&ax_prim_shard_map, "there is no mesh");
+    return;
+  }
+  ax_shard_map_params params = {.mesh = *options->mesh, .unchecked = options->unchecked,
+                             .out_specs = {out_count, out_specs}};
+  for (uint32_t i = 0; i < params.mesh.count; i++) params.mesh.axis[i].unchecked = false;
+  ax_mesh inner;
+  ax_status status = ax_shard_map_axes(&params, &ax_builder_current()->axes, &inner);
+  if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: "));
+  if (ax_failed() || !parse_specs("in_specs", options->in_specs, in_count, &params.mesh, in_specs) ||
+      !parse_specs("out_specs", options->out_specs, out_count, &params.mesh, out_specs) ||
+      !cut_types(&params, in, in_count, in_specs, types))
+    return;
+  ax_body_options trace = {.axes = &inner, .function = function, .context = context, .in = types, .in_count = in_count,
+                           .out_count = out_count};
+  ax_body body;
+  status = ax_body_trace(&trace, &body);
+  if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: body: "));
+  if (!ax_failed()) bind_traced(&params, &body, in, in_specs, in_count, out, out_count);
+  ax_body_deinit(&body);
+}

@@ -1,0 +1,38 @@
+/* How an array is laid over a mesh by a spec: the shape of a block, which block a device holds, and where it begins.
+
+     f32[8,6], P(data, model+pipe) on data=2, model=3, pipe=1:   blocks f32[4,2]; block (i, j) begins at [4 i, 2 j]
+
+   Devices that differ only along axes the spec does not name hold the same block; the first of them is the one whose
+   coordinates along those axes are 0. Plain functions of their arguments: any thread. */
+#ifndef AX_MESH_SHARDING_H
+#define AX_MESH_SHARDING_H
+
+#include "ir/program.h"
+
+/* Into how many parts dimension `dim` is cut. */
+int64_t ax_shard_parts(const ax_spec *spec, const ax_mesh *mesh, uint32_t dim);
+/* The part of dimension `dim` that `device` holds. */
+int64_t ax_shard_part(const ax_spec *spec, const ax_mesh *mesh, uint32_t dim, int64_t device);
+
+/* The type of a block; axis sets as in `whole`. AX_INVALID_ARGUMENT: the spec has more entries than there are dimensions; a dimension
+   that its axes do not divide. */
+AX_MUST_USE ax_status ax_shard_type(const ax_type *whole, const ax_spec *spec, const ax_mesh *mesh, ax_type *out);
+/* The type of the array whose blocks are of type `block`. Errors as above; sizes that overflow. */
+AX_MUST_USE ax_status ax_unshard_type(const ax_type *block, const ax_spec *spec, const ax_mesh *mesh, ax_type *out);
+
+/* Where the block of `device` begins: one index a dimension. */
+void ax_shard_offset(const ax_type *block, const ax_spec *spec, const ax_mesh *mesh, int64_t device, int64_t *offset);
+
+/* Blocks are numbered row-major by their place in the array: 0 .. ax_shard_count. */
+int64_t ax_shard_count(const ax_spec *spec, const ax_mesh *mesh);
+int64_t ax_shard_index(const ax_spec *spec, const ax_mesh *mesh, int64_t device);
+/* Whether `device` is the first that holds its block. */
+bool ax_shard_is_first(const ax_spec *spec, const ax_mesh *mesh, int64_t device);
+
+bool ax_spec_equal(const ax_spec *a, const ax_spec *b); /* missing trailing entries are open */
+
+/* Copies the block that begins at `offset` out of, or into, a dense array; `block` has the block's shape. */
+void ax_shard_read(const ax_tensor *whole, const int64_t *offset, ax_tensor *block);
+void ax_shard_write(ax_tensor *whole, const int64_t *offset, const ax_tensor *block);
+
+#endif

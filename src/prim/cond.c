@@ -1,0 +1,200 @@
+/* cond: s32[], T0.., -> R0..            runs branch[clamp(index)] on the operands
+   Parameters: branches, programs that take the same operands and give results of the same types.
+   Errors: an index that is no s32 scalar; branches that disagree; checked axes along which the index varies and a branch
+   communicates: devices that take another branch would never come.
+   Varying: results vary over what the index varies over, and so do the operands (made so by pvary): what each device's choice
+   uses is its own. Linear in the operands for a fixed index. */
+#include <stdio.h>
+
+#include "ir/number.h"
+#include "prim/prims.h"
+#include "prim/region.h"
+
+typedef struct cond_params {
+  ax_programs branches;
+} cond_params;
+
+static uint32_t count_outs(const void *params) {
+  const ax_programs *branches = params;
+  return branches->count > 0 ? branches->v[0]->out_count : 0;
+}
+
+/* --- infer --- */
+
+static ax_status check_branch(const ax_infer_args *args, const ax_program *branch, const ax_program *first, uint32_t b) {
+  char name[32];
+  snprintf(name, sizeof name, "branch %u", b);
+  AX_TRY(ax_region_check_axes(branch, args->axes, name));
+  if (branch->in_count + 1 != args->in_count || branch->out_count != args->out_count)
+    return ax_error(AX_INVALID_ARGUMENT, "%s takes %u operands and gives %u results, not %u and %u", name,
+                    branch->in_count, branch->out_count, args->in_count - 1, args->out_count);
+  for (uint32_t i = 0; i < branch->in_count; i++)
+    AX_TRY(ax_region_check_type(&args->in[i + 1], &branch->types[i], args->axes, "operand", i, "is", "a branch takes"));
+  for (uint32_t k = 0; k < branch->out_count; k++)
+    AX_TRY(ax_region_check_type(&branch->types[branch->outs[k]], &first->types[first->outs[k]], args->axes,
+                                "the branches disagree: result", k, "is", "of branch 0 it is"));
+  return ax_region_check_silent(branch, args->in[0].varying, args->axes, name);
+}
+
+static ax_status infer(const ax_infer_args *args) {
+  const cond_params *params = args->params;
+  if (params->branches.count == 0 || args->in_count == 0)
+    return ax_error(AX_INVALID_ARGUMENT, "needs an index and at least one branch");
+  const ax_type *index = &args->in[0];
+  if (index->dtype != AX_S32 || index->rank != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "the index is %s, not s32[]", ax_type_string(index, args->axes));
+  const ax_program *first = params->branches.v[0];
+  for (uint32_t b = 0; b < params->branches.count; b++)
+    AX_TRY(check_branch(args, params->branches.v[b], first, b));
+  for (uint32_t k = 0; k < args->out_count; k++) {
+    args->out[k] = first->types[first->outs[k]];
+    args->out[k].varying |= index->varying;
+  }
+  return AX_OK;
+}
+
+/* --- eval, vary --- */
+
+static uint32_t chosen(const ax_tensor *index, uint32_t count) {
+  int64_t i = ax_number_load(AX_S32, index->data, 0).i;
+  return i < 0 ? 0 : i >= count ? count - 1 : (uint32_t)i;
+}
+
+/* Devices that chose the same branch run it together. */
+static ax_status eval(const ax_eval_args *args) {
+  const ax_programs *branches = &((const cond_params *)args->eqn->params)->branches;
+  ax_arena arena = {0};
+  uint32_t in_count = args->eqn->in_count - 1, out_count = args->eqn->out_count;
+  uint32_t *lane = ax_arena_alloc(&arena, args->lanes * sizeof lane[0]);
+  ax_tensor *const **in = ax_arena_alloc(&arena, in_count * sizeof in[0]);
+  ax_tensor ***out = ax_arena_alloc(&arena, out_count * sizeof out[0]);
+  ax_status status = lane == NULL || in == NULL || out == NULL ? ax_out_of_memory(0) : AX_OK;
+  for (uint32_t i = 0; status == AX_OK && i < in_count; i++) in[i] = args->in + (i + 1) * args->lanes;
+  for (uint32_t k = 0; status == AX_OK && k < out_count; k++) out[k] = args->out + k * args->lanes;
+  for (uint32_t b = 0; status == AX_OK && b < branches->count; b++) {
+    uint32_t count = 0;
+    for (uint32_t l = 0; l < args->lanes; l++)
+      if (chosen(args->in[l], branches->count) == b) lane[count++] = l;
+    status = ax_region_eval(args, branches->v[b], lane, count, in, out);
+  }
+  return ax_region_eval_end(args, &arena, status);
+}
+
+static void vary(const ax_vary_args *args) {
+  const ax_programs *branches = &((const cond_params *)args->eqn->params)->branches;
+  ax_arena arena = {0};
+  ax_axis_set *out = ax_arena_alloc(&arena, args->eqn->out_count * sizeof out[0]);
+  for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] = out != NULL ? args->in[0] : ax_all_axes(args->axes);
+  for (uint32_t b = 0; out != NULL && b < branches->count; b++) {
+    ax_region_vary(branches->v[b], args->axes, args->in + 1, out);
+    for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] |= out[k];
+  }
+  ax_arena_deinit(&arena);
+}
+
+/* --- The record --- */
+
+static const ax_param params[] = {{"branches", AX_PARAM_PROGRAMS, offsetof(cond_params, branches)}};
+
+const ax_prim ax_prim_cond = {
+    .name = "cond", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(cond_params),
+    .infer = infer, .eval = eval, .vary = vary, .jvp = ax_absent_jvp, .linearize = ax_absent_jvp,
+    .transpose = ax_absent_transpose, .batch = ax_absent_batch, .lower = ax_lower_eval, .hlo = ax_absent_hlo,
+};
+
+/* --- The function --- */
+
+/* Tracing all branches until they capture the same values and their results vary alike. */
+typedef struct tracing {
+  const ax_function *branches;
+  void *const *contexts;
+  uint32_t branch_count, in_count, out_count;
+  const ax_type *in_types;
+  ax_axis_set index_varying, *out_varying;
+  ax_body *bodies;
+  uint32_t *given;           /* of each branch: how many captures it was given in the last round */
+  const ax_value *captures;  /* of the branch traced last */
+  uint32_t capture_count;
+  bool changed;
+} tracing;
+
+static ax_status trace_branch(tracing *t, uint32_t b) {
+  ax_body_options options = {.function = t->branches[b],
+                             .context = t->contexts != NULL ? t->contexts[b] : NULL,
+                             .in = t->in_types,
+                             .in_count = t->in_count,
+                             .out_count = t->out_count,
+                             .out_varying = t->out_varying,
+                             .captures = t->captures,
+                             .capture_count = t->capture_count,
+                             .capture_varying = t->index_varying};
+  ax_body body;
+  AX_TRY(ax_body_trace(&options, &body));
+  ax_body_deinit(&t->bodies[b]);
+  t->bodies[b] = body;
+  t->given[b] = t->capture_count;
+  t->captures = body.captured;
+  t->capture_count = body.captured_count;
+  for (uint32_t k = 0; k < t->out_count; k++)
+    t->out_varying[k] |= body.program->types[body.program->outs[k]].varying;
+  return AX_OK;
+}
+
+static bool is_settled(const tracing *t, uint32_t b) {
+  const ax_program *program = t->bodies[b].program;
+  uint32_t captured = t->index_varying != 0 ? t->given[b] : t->bodies[b].captured_count;
+  bool settled = program != NULL && captured == t->capture_count;
+  for (uint32_t k = 0; settled && k < t->out_count; k++)
+    settled = program->types[program->outs[k]].varying == t->out_varying[k];
+  return settled;
+}
+
+static ax_status trace_branches(tracing *t) {
+  do {
+    t->changed = false;
+    for (uint32_t b = 0; b < t->branch_count; b++) {
+      if (is_settled(t, b)) continue;
+      ax_status status = trace_branch(t, b);
+      if (status != AX_OK) return ax_error_context(status, "cond: branch %u: ", b);
+      t->changed = true;
+    }
+  } while (t->changed);
+  return AX_OK;
+}
+
+static void bind_traced(tracing *t, ax_value index, const ax_value *in, ax_value *out) {
+  uint32_t count = 1 + t->capture_count + t->in_count;
+  ax_value *all = ax_trace_alloc(count * sizeof all[0]);
+  ax_program **branches = ax_trace_alloc(t->branch_count * sizeof branches[0]);
+  if (all == NULL || branches == NULL) return;
+  all[0] = index;
+  for (uint32_t i = 0; i < t->capture_count; i++) all[1 + i] = ax_vary_to(t->captures[i], t->index_varying);
+  for (uint32_t i = 0; i < t->in_count; i++) all[1 + t->capture_count + i] = ax_vary_to(in[i], t->index_varying);
+  for (uint32_t b = 0; b < t->branch_count; b++) branches[b] = t->bodies[b].program;
+  cond_params params = {{t->branch_count, branches}};
+  ax_bind(&ax_prim_cond, &params, all, count, out, t->out_count);
+}
+
+void ax_cond(ax_value index, const ax_function *branches, void *const *contexts, uint32_t branch_count,
+             const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
+  for (uint32_t k = 0; k < out_count; k++) out[k] = ax_poison;
+  if (ax_failed()) return;
+  if (ax_typeof(index).dtype == AX_BOOL) index = ax_convert_element_type(index, AX_S32);
+  ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
+  tracing t = {.branches = branches, .contexts = contexts, .branch_count = branch_count, .in_count = in_count,
+               .out_count = out_count, .in_types = types, .index_varying = ax_typeof(index).varying};
+  t.out_varying = ax_trace_alloc(out_count * sizeof t.out_varying[0]);
+  t.bodies = ax_trace_alloc(branch_count * sizeof t.bodies[0]);
+  t.given = ax_trace_alloc(branch_count * sizeof t.given[0]);
+  if (types == NULL || t.out_varying == NULL || t.bodies == NULL || t.given == NULL) return;
+  for (uint32_t i = 0; i < in_count; i++) {
+    types[i] = ax_typeof(in[i]);
+    types[i].varying |= t.index_varying;
+  }
+  for (uint32_t k = 0; k < out_count; k++) t.out_varying[k] = t.index_varying;
+  ax_status status = ax_failed() ? AX_OK : trace_branches(&t);
+  if (status != AX_OK) ax_fail(status);
+  if (!ax_failed()) bind_traced(&t, index, in, out);
+  for (uint32_t b = 0; b < branch_count; b++) ax_body_deinit(&t.bodies[b]);
+}

@@ -1,0 +1,276 @@
+/* scan: C0.., A0.., T0[n,d..].. -> A0.., R0[n,d..]..
+
+     for i in 0 .. n (from the end when `reverse`):  carry, y[i] = body(consts, carry, x[i])
+
+   Parameters: length n; reverse; num_consts, num_carry: how many operands are constants and carries, the rest are xs; body.
+   Errors: operands that are not what the body takes (xs one dimension more, of size n); a carry that the body changes in type.
+   Varying: whatever a carry varies over it varies over from the start; the function finds that fixed point.
+   Linear in what its body is linear in. */
+#include <string.h>
+
+#include "prim/prims.h"
+#include "prim/region.h"
+
+typedef struct scan_params {
+  int64_t length;
+  bool reverse;
+  int64_t num_consts, num_carry;
+  ax_program *body;
+} scan_params;
+
+static uint32_t count_outs(const void *params) { return ((const scan_params *)params)->body->out_count; }
+
+/* --- infer --- */
+
+/* An operand without, or a result with, the dimension that is looped over. */
+static ax_type unstacked(const ax_type *type) {
+  ax_type slice = ax_array_type(type->dtype, type->rank - 1, type->dims + 1);
+  slice.varying = type->varying;
+  return slice;
+}
+
+static ax_type stacked(const ax_type *type, int64_t length) {
+  int64_t dims[AX_MAX_RANK + 1] = {length};
+  for (uint32_t d = 0; d < type->rank; d++) dims[d + 1] = type->dims[d];
+  ax_type whole = ax_array_type(type->dtype, type->rank + 1, dims);
+  whole.varying = type->varying;
+  return whole;
+}
+
+static ax_status check_counts(const ax_infer_args *args) {
+  const scan_params *params = args->params;
+  const ax_program *body = params->body;
+  int64_t in_count = args->in_count, out_count = body->out_count;
+  if (params->length < 0) return ax_error(AX_INVALID_ARGUMENT, "the length is %lld", (long long)params->length);
+  if (params->num_consts < 0 || params->num_carry < 0 || params->num_consts > in_count ||
+      params->num_carry > in_count - params->num_consts || params->num_carry > out_count)
+    return ax_error(AX_INVALID_ARGUMENT, "%lld constants and %lld carries, of %lld operands and %lld results",
+                    (long long)params->num_consts, (long long)params->num_carry, (long long)in_count,
+                    (long long)out_count);
+  if (body->in_count != args->in_count || body->out_count != args->out_count)
+    return ax_error(AX_INVALID_ARGUMENT, "the body takes %u values and gives %u, not %u and %u", body->in_count,
+                    body->out_count, args->in_count, args->out_count);
+  return ax_region_check_axes(body, args->axes, "the body");
+}
+
+static ax_status check_x(const ax_infer_args *args, uint32_t i, uint32_t number) {
+  const scan_params *params = args->params;
+  const ax_type *type = &args->in[i];
+  if (type->rank == 0 || type->dims[0] != params->length)
+    return ax_error(AX_INVALID_ARGUMENT, "xs %u is %s, but its first dimension must be the length, %lld", number,
+                    ax_type_string(type, args->axes), (long long)params->length);
+  ax_type slice = unstacked(type);
+  return ax_region_check_type(&slice, &params->body->types[i], args->axes, "xs", number, "has slices", "the body takes");
+}
+
+static ax_status infer(const ax_infer_args *args) {
+  const scan_params *params = args->params;
+  const ax_program *body = params->body;
+  AX_TRY(check_counts(args));
+  uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
+  for (uint32_t i = 0; i < args->in_count; i++) {
+    if (i < consts)
+      AX_TRY(ax_region_check_type(&args->in[i], &body->types[i], args->axes, "constant", i, "is", "the body takes"));
+    else if (i < consts + carries)
+      AX_TRY(ax_region_check_type(&args->in[i], &body->types[i], args->axes, "carry", i - consts, "starts as",
+                                  "the body takes"));
+    else
+      AX_TRY(check_x(args, i, i - consts - carries));
+  }
+  for (uint32_t k = 0; k < args->out_count; k++) {
+    const ax_type *type = &body->types[body->outs[k]];
+    args->out[k] = k < carries ? *type : stacked(type, params->length);
+    if (k < carries)
+      AX_TRY(ax_region_check_type(&args->in[consts + k], type, args->axes, "carry", k, "is", "the body returns"));
+    else if (type->rank == AX_MAX_RANK)
+      return ax_error(AX_INVALID_ARGUMENT, "ys %u would have a rank above %d", k - carries, AX_MAX_RANK);
+  }
+  return AX_OK;
+}
+
+/* --- eval, vary --- */
+
+/* A row a body operand or result: by lane. */
+typedef struct eval_state {
+  const ax_eval_args *args;
+  const scan_params *params;
+  uint32_t consts, carries, in_count, out_count;
+  uint32_t *lane;
+  ax_tensor *const **in;
+  ax_tensor ***out; /* ys: of one step */
+  ax_tensor ***slices; /* of the xs: owned here */
+} eval_state;
+
+static size_t slice_bytes(const ax_tensor *slice) {
+  return (size_t)ax_dims_elems(slice->rank, slice->dims) * ax_dtype_bytes(slice->dtype);
+}
+
+static ax_status eval_init(eval_state *s, ax_arena *arena) {
+  const ax_eval_args *args = s->args;
+  const ax_program *body = s->params->body;
+  uint32_t lanes = args->lanes;
+  s->lane = ax_arena_alloc(arena, lanes * sizeof s->lane[0]);
+  s->in = ax_arena_alloc(arena, s->in_count * sizeof s->in[0]);
+  s->out = ax_arena_alloc(arena, s->out_count * sizeof s->out[0]);
+  s->slices = ax_arena_alloc(arena, s->in_count * sizeof s->slices[0]);
+  ax_tensor **rows = ax_arena_alloc(arena, ((size_t)s->in_count + s->out_count) * lanes * sizeof rows[0]);
+  if (s->lane == NULL || s->in == NULL || s->out == NULL || s->slices == NULL || rows == NULL) return ax_out_of_memory(0);
+  for (uint32_t l = 0; l < lanes; l++) s->lane[l] = l;
+  for (uint32_t i = 0; i < s->in_count; i++) s->slices[i] = rows + i * lanes;
+  for (uint32_t k = 0; k < s->out_count; k++)
+    s->out[k] = k < s->carries ? args->out + k * lanes : rows + (s->in_count + k) * lanes;
+  for (uint32_t i = 0; i < s->in_count; i++) {
+    uint32_t carry = i - s->consts;
+    bool is_x = i >= s->consts + s->carries;
+    s->in[i] = i < s->consts ? args->in + i * lanes : is_x ? s->slices[i] : args->out + carry * lanes;
+    for (uint32_t l = 0; l < lanes; l++) {
+      if (is_x) AX_TRY(ax_tensor_create(&body->types[i], &s->slices[i][l]));
+      if (i >= s->consts && !is_x) AX_TRY(ax_tensor_copy(args->in[i * lanes + l], &args->out[carry * lanes + l]));
+    }
+  }
+  for (uint32_t k = s->carries; k < s->out_count; k++) {
+    ax_type type = stacked(&body->types[body->outs[k]], s->params->length);
+    for (uint32_t l = 0; l < lanes; l++) AX_TRY(ax_tensor_create(&type, &args->out[k * lanes + l]));
+  }
+  return AX_OK;
+}
+
+static ax_status eval_step(eval_state *s, int64_t step) {
+  const ax_eval_args *args = s->args;
+  uint32_t lanes = args->lanes;
+  for (uint32_t i = s->consts + s->carries; i < s->in_count; i++)
+    for (uint32_t l = 0; l < lanes; l++) {
+      ax_tensor *slice = s->slices[i][l];
+      size_t bytes = slice_bytes(slice);
+      memcpy(slice->data, (const char *)args->in[i * lanes + l]->data + (size_t)step * bytes, bytes);
+    }
+  AX_TRY(ax_region_eval(args, s->params->body, s->lane, lanes, s->in, s->out));
+  for (uint32_t k = s->carries; k < s->out_count; k++)
+    for (uint32_t l = 0; l < lanes; l++) {
+      size_t bytes = slice_bytes(s->out[k][l]);
+      memcpy((char *)args->out[k * lanes + l]->data + (size_t)step * bytes, s->out[k][l]->data, bytes);
+    }
+  return AX_OK;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const scan_params *params = args->eqn->params;
+  ax_arena arena = {0};
+  eval_state s = {.args = args, .params = params, .consts = (uint32_t)params->num_consts,
+                  .carries = (uint32_t)params->num_carry, .in_count = args->eqn->in_count,
+                  .out_count = args->eqn->out_count};
+  ax_status status = eval_init(&s, &arena);
+  for (int64_t i = 0; status == AX_OK && i < params->length; i++)
+    status = eval_step(&s, params->reverse ? params->length - 1 - i : i);
+  for (uint32_t l = 0; s.out != NULL && s.slices != NULL && l < args->lanes; l++) {
+    for (uint32_t i = 0; i < s.in_count; i++) ax_tensor_release(s.slices[i] != NULL ? s.slices[i][l] : NULL);
+    for (uint32_t k = s.carries; k < s.out_count; k++) ax_tensor_release(s.out[k] != NULL ? s.out[k][l] : NULL);
+  }
+  return ax_region_eval_end(args, &arena, status);
+}
+
+/* A carry varies wherever its start or what the body makes of it does. */
+static void vary(const ax_vary_args *args) {
+  const scan_params *params = args->eqn->params;
+  uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
+  ax_arena arena = {0};
+  ax_axis_set *in = ax_arena_copy(&arena, args->in, args->eqn->in_count * sizeof in[0]);
+  bool changed = true;
+  for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] = ax_all_axes(args->axes);
+  while (in != NULL && changed) {
+    changed = false;
+    ax_region_vary(params->body, args->axes, in, args->out);
+    for (uint32_t k = 0; k < carries; k++) {
+      args->out[k] |= in[consts + k];
+      changed = changed || args->out[k] != in[consts + k];
+      in[consts + k] = args->out[k];
+    }
+  }
+  ax_arena_deinit(&arena);
+}
+
+/* --- The record --- */
+
+static const ax_param params[] = {
+    {"length", AX_PARAM_I64, offsetof(scan_params, length)},
+    {"reverse", AX_PARAM_BOOL, offsetof(scan_params, reverse)},
+    {"num_consts", AX_PARAM_I64, offsetof(scan_params, num_consts)},
+    {"num_carry", AX_PARAM_I64, offsetof(scan_params, num_carry)},
+    {"body", AX_PARAM_PROGRAM, offsetof(scan_params, body)},
+};
+
+const ax_prim ax_prim_scan = {
+    .name = "scan", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(scan_params),
+    .infer = infer, .eval = eval, .vary = vary, .jvp = ax_absent_jvp, .linearize = ax_absent_jvp,
+    .transpose = ax_absent_transpose, .batch = ax_absent_batch, .lower = ax_lower_eval, .hlo = ax_absent_hlo,
+};
+
+/* --- The function --- */
+
+static bool check_lengths(const ax_type *types, uint32_t count, int64_t *length) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (types[i].rank == 0) {
+      ax_reject(&ax_prim_scan, "xs %u is a scalar: there is nothing to loop over", i);
+      return false;
+    }
+    if (*length == -1) *length = types[i].dims[0];
+    if (types[i].dims[0] != *length) {
+      ax_reject(&ax_prim_scan, "xs %u has the length %lld, not %lld", i, (long long)types[i].dims[0], (long long)*length);
+      return false;
+    }
+  }
+  if (*length < 0) ax_reject(&ax_prim_scan, "there is neither a length nor xs");
+  return !ax_failed();
+}
+
+/* Traces the body with carries as varying as it makes them: types[0 .. carry_count) grow until they are stable. */
+static ax_status trace_body(ax_body_options *options, ax_type *carry, uint32_t carry_count, ax_body *body) {
+  ax_arena arena = {0};
+  ax_axis_set *wanted = ax_arena_alloc(&arena, options->out_count * sizeof wanted[0]);
+  ax_status status = wanted == NULL ? ax_out_of_memory(options->out_count * sizeof wanted[0]) : AX_OK;
+  options->out_varying = wanted;
+  for (bool changed = true; status == AX_OK && changed;) {
+    changed = false;
+    for (uint32_t k = 0; k < carry_count; k++) wanted[k] = carry[k].varying;
+    ax_body_deinit(body);
+    status = ax_body_trace(options, body);
+    for (uint32_t k = 0; status == AX_OK && k < carry_count; k++) {
+      ax_axis_set varying = body->program->types[body->program->outs[k]].varying;
+      changed = changed || varying != carry[k].varying;
+      carry[k].varying = varying;
+    }
+  }
+  ax_arena_deinit(&arena);
+  return status;
+}
+
+static void bind_traced(const ax_body *body, const ax_type *types, uint32_t carry_count, int64_t length, bool reverse,
+                        const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
+  uint32_t count = body->captured_count + in_count;
+  ax_value *all = ax_trace_alloc(count * sizeof all[0]);
+  if (all == NULL) return;
+  for (uint32_t i = 0; i < body->captured_count; i++) all[i] = body->captured[i];
+  for (uint32_t i = 0; i < in_count; i++)
+    all[body->captured_count + i] = i < carry_count ? ax_vary_to(in[i], types[i].varying) : in[i];
+  scan_params params = {length, reverse, body->captured_count, carry_count, body->program};
+  ax_bind(&ax_prim_scan, &params, all, count, out, out_count);
+}
+
+void ax_scan(ax_function function, void *context, const ax_value *in, uint32_t carry_count, uint32_t xs_count,
+             int64_t length, bool reverse, ax_value *out, uint32_t ys_count) {
+  uint32_t in_count = carry_count + xs_count, out_count = carry_count + ys_count;
+  for (uint32_t k = 0; k < out_count; k++) out[k] = ax_poison;
+  ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
+  if (types == NULL) return;
+  for (uint32_t i = 0; i < in_count; i++) types[i] = ax_typeof(in[i]);
+  if (ax_failed() || !check_lengths(types + carry_count, xs_count, &length)) return;
+  for (uint32_t i = carry_count; i < in_count; i++) types[i] = unstacked(&types[i]);
+  ax_body_options options = {.function = function, .context = context, .in = types, .in_count = in_count,
+                             .out_count = out_count};
+  ax_body body = {0};
+  ax_status status = trace_body(&options, types, carry_count, &body);
+  if (status != AX_OK) ax_fail(ax_error_context(status, "scan: body: "));
+  if (!ax_failed()) bind_traced(&body, types, carry_count, length, reverse, in, in_count, out, out_count);
+  ax_body_deinit(&body);
+}

@@ -1,0 +1,230 @@
+/* while: C0.., B0.., A0.. -> A0..         while cond(C.., carry): carry = body(B.., carry)
+   Parameters: cond, body; cond_nconsts, body_nconsts: how many operands are constants of each.
+   Errors: a condition that is no bool scalar; a carry that the body changes in type; communication over checked axes along which the
+   condition varies: devices that have left the loop would never come.
+   Varying: carries vary over what the condition varies over, and over what the body makes them vary over.
+   Derivatives: forward only. The number of iterations is not known before, so there is nothing of known size to keep for the way
+   back. */
+#include <string.h>
+
+#include "ir/number.h"
+#include "prim/prims.h"
+#include "prim/region.h"
+
+typedef struct while_params {
+  ax_program *cond;
+  int64_t cond_nconsts;
+  ax_program *body;
+  int64_t body_nconsts;
+} while_params;
+
+static uint32_t count_outs(const void *params) { return ((const while_params *)params)->body->out_count; }
+
+/* --- infer --- */
+
+static ax_status check_counts(const ax_infer_args *args) {
+  const while_params *params = args->params;
+  int64_t carries = args->out_count, consts = (int64_t)args->in_count - carries;
+  if (params->cond_nconsts < 0 || params->body_nconsts < 0 || params->cond_nconsts > consts ||
+      params->body_nconsts != consts - params->cond_nconsts)
+    return ax_error(AX_INVALID_ARGUMENT, "%lld and %lld constants, of %u operands with %u carries",
+                    (long long)params->cond_nconsts, (long long)params->body_nconsts, args->in_count, args->out_count);
+  if (params->body->in_count != params->body_nconsts + carries || params->body->out_count != carries)
+    return ax_error(AX_INVALID_ARGUMENT, "the body takes %u values and gives %u, but there are %u carries",
+                    params->body->in_count, params->body->out_count, args->out_count);
+  if (params->cond->in_count != params->cond_nconsts + carries || params->cond->out_count != 1)
+    return ax_error(AX_INVALID_ARGUMENT, "the condition takes %u values and gives %u, but there are %u carries",
+                    params->cond->in_count, params->cond->out_count, args->out_count);
+  AX_TRY(ax_region_check_axes(params->cond, args->axes, "the condition"));
+  return ax_region_check_axes(params->body, args->axes, "the body");
+}
+
+static ax_status check_predicate(const ax_infer_args *args, ax_axis_set *varying) {
+  const while_params *params = args->params;
+  const ax_type *predicate = &params->cond->types[params->cond->outs[0]];
+  if (predicate->dtype != AX_BOOL || predicate->rank != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "the condition gives %s, not bool[]", ax_type_string(predicate, args->axes));
+  *varying = predicate->varying;
+  AX_TRY(ax_region_check_silent(params->cond, *varying, args->axes, "the condition"));
+  return ax_region_check_silent(params->body, *varying, args->axes, "the body");
+}
+
+static ax_status infer(const ax_infer_args *args) {
+  const while_params *params = args->params;
+  const ax_program *cond = params->cond, *body = params->body;
+  ax_axis_set varying = 0;
+  AX_TRY(check_counts(args));
+  AX_TRY(check_predicate(args, &varying));
+  uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
+  for (uint32_t i = 0; i < cond_consts; i++)
+    AX_TRY(ax_region_check_type(&args->in[i], &cond->types[i], args->axes, "constant", i, "is", "the condition takes"));
+  for (uint32_t i = 0; i < body_consts; i++)
+    AX_TRY(ax_region_check_type(&args->in[cond_consts + i], &body->types[i], args->axes, "constant", cond_consts + i,
+                                "is", "the body takes"));
+  for (uint32_t k = 0; k < args->out_count; k++) {
+    const ax_type *start = &args->in[cond_consts + body_consts + k];
+    AX_TRY(ax_region_check_type(start, &cond->types[cond_consts + k], args->axes, "carry", k, "starts as",
+                                "the condition takes"));
+    AX_TRY(ax_region_check_type(start, &body->types[body_consts + k], args->axes, "carry", k, "starts as",
+                                "the body takes"));
+    AX_TRY(ax_region_check_type(start, &body->types[body->outs[k]], args->axes, "carry", k, "is", "the body returns"));
+    if ((varying & ~start->varying) != 0)
+      return ax_error(AX_INVALID_ARGUMENT, "carry %u is %s, but the condition varies over %s", k,
+                      ax_type_string(start, args->axes), ax_axis_set_string(varying, args->axes));
+    args->out[k] = *start;
+  }
+  return AX_OK;
+}
+
+/* --- eval, vary --- */
+
+/* The lanes lane[0 .. *count) for which the condition still holds; the others leave. */
+static ax_status test(const ax_eval_args *args, ax_tensor *const *const *in, uint32_t *lane, uint32_t *count,
+                      ax_tensor **predicate) {
+  const while_params *params = args->eqn->params;
+  AX_TRY(ax_region_eval(args, params->cond, lane, *count, in, &predicate));
+  uint32_t staying = 0;
+  for (uint32_t j = 0; j < *count; j++)
+    if (ax_number_load(AX_BOOL, predicate[lane[j]]->data, 0).u != 0) lane[staying++] = lane[j];
+  *count = staying;
+  return AX_OK;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const while_params *params = args->eqn->params;
+  uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
+  uint32_t carries = args->eqn->out_count, lanes = args->lanes, active = lanes;
+  ax_arena arena = {0};
+  uint32_t *lane = ax_arena_alloc(&arena, lanes * sizeof lane[0]);
+  ax_tensor *const **cond_in = ax_arena_alloc(&arena, (cond_consts + carries) * sizeof cond_in[0]);
+  ax_tensor *const **body_in = ax_arena_alloc(&arena, (body_consts + carries) * sizeof body_in[0]);
+  ax_tensor ***out = ax_arena_alloc(&arena, carries * sizeof out[0]);
+  ax_tensor **predicate = ax_arena_alloc(&arena, lanes * sizeof predicate[0]);
+  if (lane == NULL || cond_in == NULL || body_in == NULL || out == NULL || predicate == NULL)
+    return ax_region_eval_end(args, &arena, ax_out_of_memory(0));
+  for (uint32_t l = 0; l < lanes; l++) lane[l] = l;
+  for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = args->in + i * lanes;
+  for (uint32_t i = 0; i < body_consts; i++) body_in[i] = args->in + (cond_consts + i) * lanes;
+  for (uint32_t k = 0; k < carries; k++) cond_in[cond_consts + k] = body_in[body_consts + k] = out[k] = args->out + k * lanes;
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; status == AX_OK && i < carries * lanes; i++)
+    status = ax_tensor_copy(args->in[(cond_consts + body_consts) * lanes + i], &args->out[i]);
+  if (status == AX_OK) status = test(args, cond_in, lane, &active, predicate);
+  while (status == AX_OK && active > 0) {
+    status = ax_region_eval(args, params->body, lane, active, body_in, out);
+    if (status == AX_OK) status = test(args, cond_in, lane, &active, predicate);
+  }
+  for (uint32_t l = 0; l < lanes; l++) ax_tensor_release(predicate[l]);
+  return ax_region_eval_end(args, &arena, status);
+}
+
+/* Carries vary wherever their start, what the body makes of them, or the number of iterations does. */
+static void vary(const ax_vary_args *args) {
+  const while_params *params = args->eqn->params;
+  uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
+  uint32_t carries = args->eqn->out_count;
+  ax_arena arena = {0};
+  ax_axis_set *cond_in = ax_arena_alloc(&arena, (cond_consts + carries) * sizeof cond_in[0]);
+  ax_axis_set *body_in = ax_arena_alloc(&arena, (body_consts + carries) * sizeof body_in[0]);
+  bool settled = cond_in == NULL || body_in == NULL;
+  for (uint32_t k = 0; k < carries; k++) args->out[k] = settled ? ax_all_axes(args->axes) : 0;
+  for (uint32_t i = 0; !settled && i < cond_consts; i++) cond_in[i] = args->in[i];
+  for (uint32_t i = 0; !settled && i < body_consts; i++) body_in[i] = args->in[cond_consts + i];
+  for (uint32_t k = 0; !settled && k < carries; k++)
+    cond_in[cond_consts + k] = body_in[body_consts + k] = args->in[cond_consts + body_consts + k];
+  while (!settled) {
+    ax_axis_set predicate;
+    settled = true;
+    ax_region_vary(params->cond, args->axes, cond_in, &predicate);
+    ax_region_vary(params->body, args->axes, body_in, args->out);
+    for (uint32_t k = 0; k < carries; k++) {
+      args->out[k] |= body_in[body_consts + k] | predicate;
+      settled = settled && args->out[k] == body_in[body_consts + k];
+      cond_in[cond_consts + k] = body_in[body_consts + k] = args->out[k];
+    }
+  }
+  ax_arena_deinit(&arena);
+}
+
+/* --- The record --- */
+
+static const ax_param params[] = {
+    {"cond", AX_PARAM_PROGRAM, offsetof(while_params, cond)},
+    {"cond_nconsts", AX_PARAM_I64, offsetof(while_params, cond_nconsts)},
+    {"body", AX_PARAM_PROGRAM, offsetof(while_params, body)},
+    {"body_nconsts", AX_PARAM_I64, offsetof(while_params, body_nconsts)},
+};
+
+const ax_prim ax_prim_while = {
+    .name = "while", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(while_params),
+    .infer = infer, .eval = eval, .vary = vary, .jvp = ax_absent_jvp, .linearize = ax_absent_jvp,
+    .transpose = ax_absent_transpose, .batch = ax_absent_batch, .lower = ax_lower_eval, .hlo = ax_absent_hlo,
+};
+
+/* --- The function --- */
+
+typedef struct tracing {
+  ax_function condition, function;
+  void *context;
+  ax_type *types;       /* of the carries; their varying sets grow until all is stable */
+  ax_axis_set *varying; /* the same sets */
+  uint32_t count;
+  ax_body cond, body;
+} tracing;
+
+static ax_status trace_once(tracing *t, bool *changed) {
+  ax_body_options options = {.context = t->context, .in = t->types, .in_count = t->count};
+  ax_body_deinit(&t->cond);
+  ax_body_deinit(&t->body);
+  options.function = t->condition;
+  options.out_count = 1;
+  ax_status status = ax_body_trace(&options, &t->cond);
+  if (status != AX_OK) return ax_error_context(status, "while: condition: ");
+  options.function = t->function;
+  options.out_count = t->count;
+  options.out_varying = t->varying;
+  status = ax_body_trace(&options, &t->body);
+  if (status != AX_OK) return ax_error_context(status, "while: body: ");
+  const ax_program *cond = t->cond.program, *body = t->body.program;
+  *changed = false;
+  for (uint32_t k = 0; k < t->count; k++) {
+    ax_axis_set varying = body->types[body->outs[k]].varying | cond->types[cond->outs[0]].varying;
+    *changed = *changed || varying != t->varying[k];
+    t->varying[k] = t->types[k].varying = varying;
+  }
+  return AX_OK;
+}
+
+static void bind_traced(const tracing *t, const ax_value *in, ax_value *out) {
+  uint32_t cond_consts = t->cond.captured_count, body_consts = t->body.captured_count;
+  uint32_t count = cond_consts + body_consts + t->count;
+  ax_value *all = ax_trace_alloc(count * sizeof all[0]);
+  if (all == NULL) return;
+  for (uint32_t i = 0; i < cond_consts; i++) all[i] = t->cond.captured[i];
+  for (uint32_t i = 0; i < body_consts; i++) all[cond_consts + i] = t->body.captured[i];
+  for (uint32_t k = 0; k < t->count; k++) all[cond_consts + body_consts + k] = ax_vary_to(in[k], t->varying[k]);
+  while_params params = {t->cond.program, cond_consts, t->body.program, body_consts};
+  ax_bind(&ax_prim_while, &params, all, count, out, t->count);
+}
+
+void ax_while(ax_function condition, ax_function body, void *context, const ax_value *in, uint32_t count,
+              ax_value *out) {
+  for (uint32_t k = 0; k < count; k++) out[k] = ax_poison;
+  tracing t = {.condition = condition, .function = body, .context = context, .count = count};
+  t.types = ax_trace_alloc(count * sizeof t.types[0]);
+  t.varying = ax_trace_alloc(count * sizeof t.varying[0]);
+  if (t.types == NULL || t.varying == NULL) return;
+  for (uint32_t k = 0; k < count; k++) {
+    t.types[k] = ax_typeof(in[k]);
+    t.varying[k] = t.types[k].varying;
+  }
+  if (ax_failed()) return;
+  bool changed = true;
+  ax_status status = AX_OK;
+  while (status == AX_OK && changed) status = trace_once(&t, &changed);
+  if (status != AX_OK) ax_fail(status);
+  if (!ax_failed()) bind_traced(&t, in, out);
+  ax_body_deinit(&t.cond);
+  ax_body_deinit(&t.body);
+}
