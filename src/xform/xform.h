@@ -1,10 +1,8 @@
-/* What the transforms share, and their forms with every choice open, which the rules of region primitives need for the programs
-   they hold. Conventions as in axle/transform.h: `*out` is a new program owned by the caller, NULL on failure. */
+/* What the transforms share. */
 #ifndef AX_XFORM_XFORM_H
 #define AX_XFORM_XFORM_H
 
-#include "axle/transform.h"
-#include "ir/program.h"
+#include "ir/transform.h"
 
 /* --- Walking a program, equation by equation, into the builder that is current --- */
 
@@ -33,30 +31,8 @@ AX_MUST_USE ax_status ax_check_wrt(const ax_program *program, const bool *wrt);
 /* Whether input i has a tangent. */
 bool ax_has_tangent(const ax_program *program, const bool *wrt, uint32_t i);
 
-/* --- Differentiation --- */
-
-/* What is wanted of a result's tangent. Results that are not floats never have one. */
-typedef enum ax_want { AX_WANT_NEVER, AX_WANT_NONZERO, AX_WANT_ALWAYS } ax_want;
-
-/* (x..) -> (y..)  becomes  (x.., dx[wrt]..) -> (y.., dy[has]..): has[i] tells which dy there are. AX_WANT_NONZERO: when it is not
-   the symbolic zero. A loop finds out which of its carries have tangents by asking until nothing changes. want NULL: ALWAYS;
-   has may be NULL. */
-AX_MUST_USE ax_status ax_jvp_program(const ax_program *program, const bool *wrt, const ax_want *want, bool *has,
-                                     ax_program **out);
-/* The same split in two: primal (x..) -> (y.., residual..), tangent (residual.., dx[wrt]..) -> (dy[has]..). */
-AX_MUST_USE ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, bool *has,
-                                           ax_program **primal, ax_program **tangent, uint32_t *residual_count);
-/* jvp.c: the walk of both, by the `linearize` rules or by the `jvp` rules. */
+/* jvp.c: ax_jvp_program, by the `linearize` rules or by the `jvp` rules. */
 AX_MUST_USE ax_status ax_differentiate(const ax_program *program, const bool *wrt, const ax_want *want, bool *has,
                                        bool linearize, ax_program **out);
-
-/* --- Batching --- */
-
-enum { AX_BATCH_ANY = -2 }; /* in front when batched, -1 otherwise */
-/* in_dim[i]: where input i gets its batch dimension, or -1. want[i]: where result i must have its own (-1: it must have none), or
-   AX_BATCH_ANY; want NULL: any. out_dim (may be NULL): where it is. `axis` (may be NULL) leaves the environment. Errors speak of
-   in_axes and out_axes. */
-AX_MUST_USE ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t size, const char *axis,
-                                       const int *want, int *out_dim, ax_program **out);
 
 #endif

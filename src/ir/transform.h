@@ -1,0 +1,34 @@
+/* Transforms of programs with every choice open: what the rules of primitives that hold programs call. Declared here, below
+   `prim`; defined in xform/. Conventions as in axle/transform.h: `*out` is a program owned by the caller, NULL on failure. The
+   programs may have any axis environment: it is kept. */
+#ifndef AX_IR_TRANSFORM_H
+#define AX_IR_TRANSFORM_H
+
+#include "axle/transform.h"
+#include "ir/program.h"
+
+/* --- Differentiation --- */
+
+/* What is wanted of a result's tangent. Results that are not floats never have one. */
+typedef enum ax_want { AX_WANT_NEVER, AX_WANT_NONZERO, AX_WANT_ALWAYS } ax_want;
+
+/* (x..) -> (y..)  becomes  (x.., dx[wrt]..) -> (y.., dy[has]..): has[i] tells which dy there are. AX_WANT_NONZERO: when it is not
+   the symbolic zero. A loop finds out which of its carries have tangents by asking until nothing changes. wrt NULL: all float
+   inputs; want NULL: ALWAYS; has may be NULL. */
+AX_MUST_USE ax_status ax_jvp_program(const ax_program *program, const bool *wrt, const ax_want *want, bool *has,
+                                     ax_program **out);
+/* The same split in two: primal (x..) -> (y.., residual..), tangent (residual.., dx[wrt]..) -> (dy[has]..). */
+AX_MUST_USE ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, bool *has,
+                                           ax_program **primal, ax_program **tangent, uint32_t *residual_count);
+/* And ax_program_transpose (axle/transform.h): (c.., dx..) -> (dy..) becomes (c.., ct of dy..) -> (ct of dx..), all of them real. */
+
+/* --- Batching --- */
+
+enum { AX_BATCH_ANY = -2 }; /* in front when batched, -1 otherwise */
+/* in_dim[i]: where input i gets its batch dimension, or -1. want[i]: where result i must have its own (-1: it must have none), or
+   AX_BATCH_ANY; want NULL: any. out_dim (may be NULL): where it is. `axis` (may be NULL) leaves the environment, where it has
+   it. Errors speak of in_axes and out_axes. */
+AX_MUST_USE ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t size, const char *axis,
+                                       const int *want, int *out_dim, ax_program **out);
+
+#endif
