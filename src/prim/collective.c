@@ -2,7 +2,10 @@
 
 #include <string.h>
 
+#include "prim/pointwise.h"
 #include "prim/prims.h"
+
+/* --- infer --- */
 
 ax_status ax_collective_axes(const ax_infer_args *args, const ax_axes *names, ax_axis_set *set, int64_t *size) {
   AX_TRY(ax_axes_resolve(names, args->axes, set));
@@ -17,38 +20,57 @@ ax_status ax_require_varying(const ax_type *operand, ax_axis_set set, const ax_m
                   ax_type_string(operand, axes), ax_axis_set_string(missing, axes));
 }
 
-bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, ax_axes *out) {
-  if (ax_failed()) return false;
-  ax_axis_set set;
-  ax_status status = ax_axes_parse(axes, out);
-  if (status == AX_OK) status = ax_axes_resolve(out, &ax_builder_current()->axes, &set);
-  if (status != AX_OK) {
-    ax_fail(ax_error_context(status, "%s: ", prim->name));
-    return false;
+ax_status ax_require_dimension(const char *what, int64_t dimension, const ax_infer_args *args) {
+  if (dimension >= 0 && dimension < args->in[0].rank) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s is %lld, but the operand has rank %u", what, (long long)dimension,
+                  args->in[0].rank);
+}
+
+ax_status ax_grow_dimension(ax_type *result, int64_t dimension, int64_t size) {
+  int64_t *dim = &result->dims[dimension];
+  if (ax_mul_i64(*dim, size, dim)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%lld times the group's %lld members is too large", (long long)*dim,
+                  (long long)size);
+}
+
+ax_status ax_cut_dimension(ax_type *result, int64_t dimension, int64_t size, const ax_infer_args *args) {
+  int64_t *dim = &result->dims[dimension];
+  if (*dim % size != 0) {
+    ax_axis_set set;
+    AX_TRY(ax_axes_resolve(args->params, args->axes, &set));
+    return ax_error(AX_INVALID_ARGUMENT, "dimension %lld of size %lld does not divide by the %lld members along %s",
+                    (long long)dimension, (long long)*dim, (long long)size, ax_axis_set_string(set, args->axes));
   }
-  *x = ax_vary_to(*x, set);
-  return !ax_failed();
+  *dim /= size;
+  return AX_OK;
 }
 
-bool ax_axes_without(const ax_axes *names, const char *axis, ax_axes *out) {
-  *out = (ax_axes){0};
-  for (uint32_t i = 0; axis != NULL && i < names->count; i++)
-    if (strcmp(names->name[i], axis) != 0) memcpy(out->name[out->count++], names->name[i], AX_MAX_NAME);
-  if (axis == NULL) *out = *names;
-  return out->count < names->count;
+/* --- eval --- */
+
+int64_t ax_part_index(int64_t i, uint32_t rank, const int64_t *part, const int64_t *whole, int64_t dim, int64_t start) {
+  int64_t index = 0, stride = 1;
+  for (uint32_t d = rank; d-- > 0;) {
+    index += (i % part[d] + (d == dim ? start : 0)) * stride;
+    i /= part[d];
+    stride *= whole[d];
+  }
+  return index;
 }
 
-void ax_exchange_whole(ax_exchange *exchange, int64_t elems) {
-  exchange->rank = 1;
-  exchange->dims[0] = elems;
-  exchange->src_stride[0] = exchange->dst_stride[0] = 1;
+/* bf16 and f16 are combined in f32 and rounded once. */
+static ax_dtype combined_in(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16 ? AX_F32 : dtype; }
+
+ax_number ax_combine_members(ax_scalar op, ax_tensor *const *members, uint32_t count, int64_t i) {
+  ax_dtype dtype = members[0]->dtype, wide = combined_in(dtype);
+  ax_number total = ax_number_load(dtype, members[0]->data, i);
+  for (uint32_t m = 1; m < count; m++) {
+    ax_number pair[] = {total, ax_number_load(dtype, members[m]->data, i)};
+    total = ax_number_round(wide, ax_scalar_eval(op, wide, pair, 0));
+  }
+  return total;
 }
 
-ax_status ax_lower_exchange(ax_lower *lower, const ax_exchange *exchange) {
-  uint32_t id;
-  AX_TRY(ax_lower_start(lower, exchange, &id));
-  return ax_lower_done(lower, id);
-}
+/* --- vary --- */
 
 static ax_axis_set named_axes(const ax_vary_args *args) {
   ax_axis_set set = 0;
@@ -58,10 +80,251 @@ static ax_axis_set named_axes(const ax_vary_args *args) {
   return set;
 }
 
-void ax_vary_drop(const ax_vary_args *args) {
-  for (uint32_t i = 0; i < args->eqn->out_count; i++) args->out[i] = args->in[i] & ~named_axes(args);
-}
+void ax_vary_drop(const ax_vary_args *args) { args->out[0] = args->in[0] & ~named_axes(args); }
 
 void ax_vary_add(const ax_vary_args *args) {
-  for (uint32_t i = 0; i < args->eqn->out_count; i++) args->out[i] = args->in[i] | named_axes(args);
+  args->out[0] = named_axes(args);
+  if (args->eqn->in_count > 0) args->out[0] |= args->in[0];
+}
+
+/* --- Names --- */
+
+static void add_name(ax_axes *names, const char *name) { memcpy(names->name[names->count++], name, AX_MAX_NAME); }
+
+bool ax_axes_around(const ax_axes *names, const char *axis, ax_axes *before, ax_axes *after) {
+  bool found = false;
+  *before = *after = (ax_axes){0};
+  for (uint32_t i = 0; i < names->count; i++) {
+    if (axis != NULL && strcmp(names->name[i], axis) == 0)
+      found = true;
+    else
+      add_name(found ? after : before, names->name[i]);
+  }
+  return found;
+}
+
+bool ax_axes_without(const ax_axes *names, const char *axis, ax_axes *out) {
+  ax_axes after;
+  bool found = ax_axes_around(names, axis, out, &after);
+  for (uint32_t i = 0; i < after.count; i++) add_name(out, after.name[i]);
+  return found;
+}
+
+void ax_axes_split(const ax_axes *names, ax_axes *checked, ax_axes *unchecked) {
+  *checked = *unchecked = (ax_axes){0};
+  if (ax_failed()) return;
+  const ax_mesh *axes = &ax_builder_current()->axes;
+  for (uint32_t i = 0; i < names->count; i++) {
+    int axis = ax_mesh_find(axes, names->name[i]);
+    if (axis >= 0) add_name(axes->axis[axis].unchecked ? unchecked : checked, names->name[i]);
+  }
+}
+
+int64_t ax_axes_members(const ax_axes *names) {
+  int64_t members = 1;
+  if (ax_failed()) return members;
+  const ax_mesh *axes = &ax_builder_current()->axes;
+  for (uint32_t i = 0; i < names->count; i++) {
+    int axis = ax_mesh_find(axes, names->name[i]);
+    if (axis >= 0) members *= axes->axis[axis].size;
+  }
+  return members;
+}
+
+/* --- Building equations --- */
+
+bool ax_collective_names(const char *who, const char *axes, ax_axes *out) {
+  *out = (ax_axes){0};
+  if (ax_failed()) return false;
+  ax_axis_set set;
+  ax_status status = ax_axes_parse(axes, out);
+  if (status == AX_OK) status = ax_axes_resolve(out, &ax_builder_current()->axes, &set);
+  if (status != AX_OK) ax_fail(ax_error_context(status, "%s: ", who));
+  return status == AX_OK;
+}
+
+bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, ax_axes *out) {
+  ax_axis_set set;
+  if (!ax_collective_names(prim->name, axes, out)) return false;
+  if (ax_axes_resolve(out, &ax_builder_current()->axes, &set) != AX_OK) return false;
+  *x = ax_vary_to(*x, set);
+  return ax_typeof(*x).dtype != AX_NO_DTYPE;
+}
+
+bool ax_wrap_dimension(const ax_prim *prim, const char *what, int64_t *dimension, uint32_t rank) {
+  int64_t given = *dimension;
+  if (given < 0) *dimension += rank;
+  if (*dimension >= 0 && *dimension < rank) return true;
+  ax_reject(prim, "%s is %lld, but there are %u dimensions", what, (long long)given, rank);
+  return false;
+}
+
+ax_value ax_split_dim(ax_value x, int64_t d, int64_t major) {
+  ax_type type = ax_typeof(x);
+  int64_t dims[AX_MAX_RANK + 1];
+  if (ax_failed()) return ax_poison;
+  for (uint32_t i = 0; i < type.rank; i++) dims[i < d ? i : i + 1] = type.dims[i];
+  dims[d] = major;
+  dims[d + 1] = type.dims[d] / major;
+  return ax_reshape(x, type.rank + 1, dims);
+}
+
+ax_value ax_fold_dims(ax_value x, int64_t d) {
+  ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  int64_t folded = type.dims[d] * type.dims[d + 1];
+  for (uint32_t i = (uint32_t)d + 1; i + 1 < type.rank; i++) type.dims[i] = type.dims[i + 1];
+  type.dims[d] = folded;
+  return ax_reshape(x, type.rank - 1, type.dims);
+}
+
+ax_value ax_drop_dim(ax_value x, int64_t d) {
+  ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  for (uint32_t i = (uint32_t)d; i + 1 < type.rank; i++) type.dims[i] = type.dims[i + 1];
+  return ax_reshape(x, type.rank - 1, type.dims);
+}
+
+ax_value ax_own_part(ax_value x, const ax_axes *names, int64_t dimension) {
+  ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  ax_dtype dtype = type.dims[dimension] > INT32_MAX ? AX_S64 : AX_S32;
+  int64_t part = type.dims[dimension] / ax_axes_members(names);
+  ax_value index = ax_convert_element_type(ax_bind1(&ax_prim_axis_index, names, NULL, 0), dtype);
+  ax_value starts[AX_MAX_RANK];
+  for (uint32_t d = 0; d < type.rank; d++)
+    starts[d] = d == dimension ? ax_mul(index, ax_full(dtype, 0, NULL, (double)part)) : ax_full(dtype, 0, NULL, 0);
+  type.dims[dimension] = part;
+  return ax_dynamic_slice(x, starts, type.dims);
+}
+
+ax_value ax_combine_batch(ax_scalar op, ax_value x, int64_t dim, int64_t size) {
+  if (dim < 0) return op == AX_SCALAR_ADD ? ax_mul(x, ax_full_like(x, (double)size)) : x;
+  if (op == AX_SCALAR_ADD) return ax_reduce_sum(x, &dim, 1);
+  return op == AX_SCALAR_MAX ? ax_reduce_max(x, &dim, 1) : ax_reduce_min(x, &dim, 1);
+}
+
+int64_t ax_axis_size(const char *axes) {
+  ax_axes names;
+  return ax_collective_names("axis_size", axes, &names) ? ax_axes_members(&names) : 0;
+}
+
+/* --- lower --- */
+
+void ax_exchange_whole(ax_exchange *exchange, int64_t elems) {
+  exchange->rank = 1;
+  exchange->dims[0] = elems;
+  exchange->src_stride[0] = exchange->dst_stride[0] = 1;
+}
+
+/* One more dimension of a part, outside those there are: merged with the outermost of them where both sides are contiguous. */
+static void add_outer(ax_exchange *part, int64_t dim, int64_t src_stride, int64_t dst_stride) {
+  if (dim == 1) return;
+  uint32_t last = part->rank - 1; /* kept in reverse while it is built: the outermost is last */
+  if (part->rank > 0 && src_stride == part->src_stride[last] * part->dims[last] &&
+      dst_stride == part->dst_stride[last] * part->dims[last]) {
+    part->dims[last] *= dim;
+    return;
+  }
+  part->dims[part->rank] = dim;
+  part->src_stride[part->rank] = src_stride;
+  part->dst_stride[part->rank++] = dst_stride;
+}
+
+static void reverse(int64_t *v, uint32_t count) {
+  for (uint32_t i = 0; i < count / 2; i++) {
+    int64_t kept = v[i];
+    v[i] = v[count - 1 - i];
+    v[count - 1 - i] = kept;
+  }
+}
+
+void ax_exchange_parts(ax_exchange *exchange, uint32_t rank, const int64_t *part, const int64_t *in, int64_t split,
+                       const int64_t *out, int64_t concat) {
+  int64_t src_stride = 1, dst_stride = 1;
+  exchange->rank = 0;
+  exchange->src_step = exchange->dst_step = 0;
+  for (uint32_t d = rank; d-- > 0;) {
+    if (d == split) exchange->src_step = part[d] * src_stride;
+    if (d == concat) exchange->dst_step = part[d] * dst_stride;
+    add_outer(exchange, part[d], src_stride, dst_stride);
+    src_stride *= in[d];
+    dst_stride *= out[d];
+  }
+  if (exchange->rank == 0) ax_exchange_whole(exchange, 1);
+  reverse(exchange->dims, exchange->rank);
+  reverse(exchange->src_stride, exchange->rank);
+  reverse(exchange->dst_stride, exchange->rank);
+}
+
+ax_status ax_lower_exchange(ax_lower *lower, const ax_exchange *exchange) {
+  uint32_t id;
+  AX_TRY(ax_lower_start(lower, exchange, &id));
+  return ax_lower_done(lower, id);
+}
+
+static ax_status convert(ax_lower *lower, uint32_t dst, uint32_t src) {
+  ax_type type = ax_lower_get(lower, src)->type;
+  ax_dtype to = ax_lower_get(lower, dst)->type.dtype;
+  ax_at at[AX_MAX_RANK];
+  ax_at_identity(at, type.rank);
+  AX_TRY(ax_lower_kernel_begin(lower, type.rank, 0, type.dims));
+  ax_ex x = ax_lower_load(lower, src, at);
+  ax_lower_store(lower, dst, at, ax_kernel_op(lower->kernel, AX_SCALAR_CONVERT, to, x, AX_NONE, AX_NONE), AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
+ax_status ax_lower_combine_start(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type,
+                                 ax_axis_set axes) {
+  ax_type in_type = ax_lower_get(lower, in)->type, out_type = *type;
+  exchange->in = in;
+  if (combined_in(type->dtype) != type->dtype) {
+    in_type.dtype = out_type.dtype = combined_in(type->dtype);
+    AX_TRY(ax_lower_buffer(lower, &in_type, ax_lower_get(lower, in)->axes, &exchange->in));
+    AX_TRY(convert(lower, exchange->in, in));
+  }
+  AX_TRY(ax_lower_buffer(lower, &out_type, axes, &exchange->out));
+  return ax_lower_start(lower, exchange, &exchange->id);
+}
+
+ax_status ax_lower_combine_done(ax_lower *lower, const ax_exchange *exchange, const ax_type *type, uint32_t *out) {
+  AX_TRY(ax_lower_done(lower, exchange->id));
+  *out = exchange->out;
+  if (combined_in(type->dtype) == type->dtype) return AX_OK;
+  AX_TRY(ax_lower_buffer(lower, type, ax_lower_get(lower, exchange->out)->axes, out));
+  return convert(lower, *out, exchange->out);
+}
+
+/* --- hlo --- */
+
+void ax_hlo_groups(ax_text *text, ax_hlo *hlo, const ax_axes *names) {
+  ax_text_add(text, "replica_groups = ");
+  ax_hlo_replica_groups(text, names, &hlo->axes);
+  ax_text_add(text, ", channel_handle = #stablehlo.channel_handle<handle = %u, type = 1>", ++hlo->channel);
+}
+
+void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype) {
+  static const char *const names[] = {[AX_SCALAR_ADD] = "stablehlo.add", [AX_SCALAR_MAX] = "stablehlo.maximum",
+                                      [AX_SCALAR_MIN] = "stablehlo.minimum"};
+  ax_type scalar = ax_array_type(dtype, 0, NULL), pair[] = {scalar, scalar};
+  uint32_t arg = ax_hlo_region_begin(hlo, pair, 2), both[] = {arg, arg + 1};
+  uint32_t result = ax_hlo_op(hlo, names[op], both, pair, 2, NULL, &scalar, 1);
+  ax_hlo_region_end(hlo, &result, &scalar, 1);
+}
+
+static ax_status release(ax_text *attributes) {
+  bool failed = attributes->failed;
+  ax_text_deinit(attributes);
+  return failed ? ax_out_of_memory(0) : AX_OK;
+}
+
+ax_status ax_hlo_finish(ax_hlo *hlo, ax_text *attributes, const ax_type *in, const ax_type *out) {
+  ax_hlo_end(hlo, attributes->data, in, 1, out, 1);
+  return release(attributes);
+}
+
+ax_status ax_hlo_collective(ax_hlo *hlo, const char *name, uint32_t in, ax_text *attributes, const ax_type *in_type,
+                            const ax_type *out_type, uint32_t *out) {
+  *out = ax_hlo_op(hlo, name, &in, in_type, 1, attributes->data, out_type, 1);
+  return release(attributes);
 }

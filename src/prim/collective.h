@@ -1,24 +1,92 @@
-/* What the collective primitives share. A collective's parameters begin with its axes. */
+/* What the collective primitives share. A collective's parameters begin with its axes; n is the number of members of a group, who
+   are numbered row-major over the axes in the order named. The dimensions in parameters are checked and never negative; those of
+   the public functions may count from the end. Gathering and scattering are tiled in the primitives (a dimension grows or shrinks
+   n times); the public functions make the untiled forms of them by reshaping. */
 #ifndef AX_PRIM_COLLECTIVE_H
 #define AX_PRIM_COLLECTIVE_H
 
+#include "ir/number.h"
 #include "prim/rules.h"
 
-/* The set of params->axes, whether the operand varies over all checked ones of them, and the group's size. */
+/* --- infer --- */
+/* The set of the named axes and the group's size. */
 AX_MUST_USE ax_status ax_collective_axes(const ax_infer_args *args, const ax_axes *names, ax_axis_set *set, int64_t *size);
 /* Refuses an operand that is invariant over a checked axis it must vary over. */
 AX_MUST_USE ax_status ax_require_varying(const ax_type *operand, ax_axis_set set, const ax_mesh *axes);
-/* x made to vary over `axes` as a collective wants it, and the names parsed; false and the trace failed otherwise. */
-bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, ax_axes *out);
-/* The names without `axis`; true when it was among them. */
-bool ax_axes_without(const ax_axes *names, const char *axis, ax_axes *out);
-/* A part of an exchange that is one dense run of `elems`. */
-void ax_exchange_whole(ax_exchange *exchange, int64_t elems);
-/* Start, then done at once. */
-AX_MUST_USE ax_status ax_lower_exchange(ax_lower *lower, const ax_exchange *exchange);
-/* vary rules: the results do not / do differ along the axes of the collective, otherwise as the operand. */
+/* Refuses a dimension the operand does not have. `what` is the parameter's name. */
+AX_MUST_USE ax_status ax_require_dimension(const char *what, int64_t dimension, const ax_infer_args *args);
+/* dims[dimension] of the result times n; divided by n, where `operand` has what is divided. */
+AX_MUST_USE ax_status ax_grow_dimension(ax_type *result, int64_t dimension, int64_t size);
+AX_MUST_USE ax_status ax_cut_dimension(ax_type *result, int64_t dimension, int64_t size, const ax_infer_args *args);
+
+/* --- eval --- */
+/* Where element i of a part of shape `part`, which begins at `start` along `dim`, stands in a tensor of shape `whole`. */
+int64_t ax_part_index(int64_t i, uint32_t rank, const int64_t *part, const int64_t *whole, int64_t dim, int64_t start);
+/* Element i of the members' tensors combined in member order; bf16 and f16 in f32, not yet rounded. */
+ax_number ax_combine_members(ax_scalar op, ax_tensor *const *members, uint32_t count, int64_t i);
+
+/* --- vary: the results do not / do differ along the axes of the collective, otherwise as the operand. --- */
 void ax_vary_drop(const ax_vary_args *args);
 void ax_vary_add(const ax_vary_args *args);
-/* A collective whose operand can be batched anywhere without changing its parameters. */
+
+/* --- Names --- */
+/* The names without `axis` (NULL: all of them); true when it was among them. */
+bool ax_axes_without(const ax_axes *names, const char *axis, ax_axes *out);
+/* The names before and after `axis`; false when it is not among them. */
+bool ax_axes_around(const ax_axes *names, const char *axis, ax_axes *before, ax_axes *after);
+/* The names that take part in varying/invariant types in the current trace, and the others; orders are kept. */
+void ax_axes_split(const ax_axes *names, ax_axes *checked, ax_axes *unchecked);
+/* The number of members along the names, which are known in the current trace. */
+int64_t ax_axes_members(const ax_axes *names);
+
+/* --- Building equations --- */
+/* x made to vary over `axes` as a collective wants it, and the names parsed; false and the trace failed otherwise. */
+bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, ax_axes *out);
+/* Names parsed and known to the current trace; false and the trace failed otherwise, in the name of `who`. */
+bool ax_collective_names(const char *who, const char *axes, ax_axes *out);
+/* Counts a negative dimension from the end; false and the trace failed when 0 <= dimension < rank does not hold after. */
+bool ax_wrap_dimension(const ax_prim *prim, const char *what, int64_t *dimension, uint32_t rank);
+/* The part of dimension `dimension`, cut into as many as the group has members, that is this member's own. */
+ax_value ax_own_part(ax_value x, const ax_axes *names, int64_t dimension);
+/* What `size` members combine to whose values stand along batch dimension `dim`; -1: they all have x. */
+ax_value ax_combine_batch(ax_scalar op, ax_value x, int64_t dim, int64_t size);
+/* x with dimension d cut in two, of `major` and the rest; with dimensions d and d + 1 made one; with dimension d (of 1) gone. */
+ax_value ax_split_dim(ax_value x, int64_t d, int64_t major);
+ax_value ax_fold_dims(ax_value x, int64_t d);
+ax_value ax_drop_dim(ax_value x, int64_t d);
+
+/* --- lower --- */
+/* The part of an exchange that is one dense run of `elems`. */
+void ax_exchange_whole(ax_exchange *exchange, int64_t elems);
+/* Parts of shape `part`: one of n along dimension `split` of an operand of shape `in`, put at one of n places along dimension
+   `concat` of a result of shape `out`; -1: the whole. Fills the steps, shape and strides. */
+void ax_exchange_parts(ax_exchange *exchange, uint32_t rank, const int64_t *part, const int64_t *in, int64_t split,
+                       const int64_t *out, int64_t concat);
+/* Start, then done at once. */
+AX_MUST_USE ax_status ax_lower_exchange(ax_lower *lower, const ax_exchange *exchange);
+/* An exchange that combines, in f32 for bf16 and f16. Start fills exchange->in (from `in`), ->out (for a result of `type` on `axes`)
+   and ->id; done gives the result. */
+AX_MUST_USE ax_status ax_lower_combine_start(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type,
+                                             ax_axis_set axes);
+AX_MUST_USE ax_status ax_lower_combine_done(ax_lower *lower, const ax_exchange *exchange, const ax_type *type,
+                                            uint32_t *out);
+
+/* --- hlo --- */
+/* "replica_groups = ..., channel_handle = ..." for the groups along the names. */
+void ax_hlo_groups(ax_text *text, ax_hlo *hlo, const ax_axes *names);
+/* The region of a combining collective: two scalars of `dtype` to one. */
+void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype);
+/* Ends an op that ax_hlo_begin began / writes an op without regions; releases the text of its attributes. */
+AX_MUST_USE ax_status ax_hlo_finish(ax_hlo *hlo, ax_text *attributes, const ax_type *in, const ax_type *out);
+AX_MUST_USE ax_status ax_hlo_collective(ax_hlo *hlo, const char *name, uint32_t in, ax_text *attributes,
+                                        const ax_type *in_type, const ax_type *out_type, uint32_t *out);
+
+/* --- psum's rules, which psum_done shares (psum.c) --- */
+ax_status ax_infer_reduce(const ax_infer_args *args);
+ax_status ax_eval_reduce(const ax_eval_args *args);
+void ax_transpose_psum(const ax_transpose_args *args);
+void ax_batch_reduce(const ax_batch_args *args);
+ax_status ax_lower_reduce(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+ax_status ax_hlo_reduce(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
 #endif

@@ -1,7 +1,10 @@
 /* pvary: T[d..] -> T[d..]{V: + axes}
    Parameters: axes. A change of type, not of value: what is the same on all devices is from here on treated as each device's own.
    Errors: an unknown axis; an axis the operand varies over already.
-   Linear; the transpose is psum: the cotangents of a value used by all devices add up. On unchecked axes it does nothing. */
+   Linear; the transpose is psum: the cotangents of a value used by all devices add up. On unchecked axes it does nothing.
+   pcast names the kind of type to go to; to "varying" it is pvary, and no other cast exists yet. */
+#include <string.h>
+
 #include "prim/collective.h"
 #include "prim/prims.h"
 
@@ -27,8 +30,12 @@ static ax_status eval(const ax_eval_args *args) {
   return AX_OK;
 }
 
+/* psum over the checked axes only: on the others the cotangent is each device's own before and after. */
 static void transpose(const ax_transpose_args *args) {
-  ax_bind(&ax_prim_psum, args->eqn->params, args->cotangent, 1, args->out, 1);
+  pvary_params checked, unchecked;
+  ax_axes_split(args->eqn->params, &checked.axes, &unchecked.axes);
+  args->out[0] = args->cotangent[0];
+  if (checked.axes.count > 0) args->out[0] = ax_bind1(&ax_prim_psum, &checked, args->cotangent, 1);
 }
 
 static void batch(const ax_batch_args *args) {
@@ -61,8 +68,17 @@ const ax_prim ax_prim_pvary = {
 
 ax_value ax_pvary(ax_value x, const char *axes) {
   pvary_params params;
-  if (ax_failed()) return ax_poison;
-  ax_status status = ax_axes_parse(axes, &params.axes);
-  if (status != AX_OK) ax_fail(status);
-  return ax_bind1(&ax_prim_pvary, &params, &x, 1);
+  if (!ax_collective_names("pvary", axes, &params.axes)) return ax_poison;
+  return params.axes.count > 0 ? ax_bind1(&ax_prim_pvary, &params, &x, 1) : x;
+}
+
+ax_value ax_pcast(ax_value x, const char *axes, const char *to) {
+  if (ax_failed() || strcmp(to, "varying") == 0) return ax_pvary(x, axes);
+  if (strcmp(to, "reduced") == 0 || strcmp(to, "unreduced") == 0)
+    ax_fail(ax_error(AX_ABSENT, "pcast: no cast to \"%s\" yet", to));
+  else if (strcmp(to, "invariant") == 0)
+    ax_reject(&ax_prim_pvary, "pcast cannot make a value invariant; psum, pmax, pmin and all_gather_invariant do");
+  else
+    ax_reject(&ax_prim_pvary, "pcast to \"%s\": expected \"varying\"", to);
+  return ax_poison;
 }

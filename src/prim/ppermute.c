@@ -1,0 +1,264 @@
+/* ppermute: T[d..]{V: axes, v..} -> T[d..]{V: axes, v..}     y on member `target` = x of member `source`; zeros where there is none
+   Parameters: axes; pairs (source, target) of member numbers.
+   Errors: an unknown axis or one named twice; an operand that does not vary over a checked axis; a number outside the group; two
+   pairs with one source, or with one target.
+   Linear; the transpose swaps source and target. Over several axes members are numbered in the order named, as axis_index counts
+   them (jax.lax numbers them in mesh order here, whatever the order named).
+   Batching over a named axis: slices of the batch dimension put in another order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "prim/collective.h"
+#include "prim/prims.h"
+
+typedef struct ppermute_params {
+  ax_axes axes;
+  ax_pairs pairs;
+} ppermute_params;
+
+/* --- infer --- */
+
+static int compare_numbers(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* The first two pairs that share a source (side 0) or a target (side 1). */
+static ax_status report_twice(const ax_pairs *pairs, int side, int64_t number) {
+  uint32_t found[2], count = 0;
+  for (uint32_t i = 0; i < pairs->count && count < 2; i++)
+    if (pairs->v[i][side] == number) found[count++] = i;
+  const int64_t *a = pairs->v[found[0]], *b = pairs->v[found[1]];
+  return ax_error(AX_INVALID_ARGUMENT, "pairs (%lld, %lld) and (%lld, %lld) have the same %s", (long long)a[0],
+                  (long long)a[1], (long long)b[0], (long long)b[1], side == 0 ? "source" : "target");
+}
+
+static ax_status check_unique(const ax_pairs *pairs, int side, int64_t *sorted) {
+  for (uint32_t i = 0; i < pairs->count; i++) sorted[i] = pairs->v[i][side];
+  qsort(sorted, pairs->count, sizeof sorted[0], compare_numbers);
+  for (uint32_t i = 1; i < pairs->count; i++)
+    if (sorted[i] == sorted[i - 1]) return report_twice(pairs, side, sorted[i]);
+  return AX_OK;
+}
+
+static ax_status check_pairs(const ax_pairs *pairs, int64_t members) {
+  for (uint32_t i = 0; i < pairs->count; i++)
+    for (int side = 0; side < 2; side++)
+      if (pairs->v[i][side] < 0 || pairs->v[i][side] >= members)
+        return ax_error(AX_INVALID_ARGUMENT, "pair (%lld, %lld): the group's members are 0 to %lld",
+                        (long long)pairs->v[i][0], (long long)pairs->v[i][1], (long long)members - 1);
+  if (pairs->count == 0) return AX_OK;
+  int64_t *sorted = ax_alloc(pairs->count * sizeof sorted[0]);
+  if (sorted == NULL) return ax_out_of_memory(pairs->count * sizeof sorted[0]);
+  ax_status status = check_unique(pairs, 0, sorted);
+  if (status == AX_OK) status = check_unique(pairs, 1, sorted);
+  ax_free(sorted);
+  return status;
+}
+
+static ax_status infer(const ax_infer_args *args) {
+  const ppermute_params *params = args->params;
+  ax_axis_set set;
+  int64_t size;
+  AX_TRY(ax_collective_axes(args, &params->axes, &set, &size));
+  AX_TRY(ax_require_varying(&args->in[0], set, args->axes));
+  AX_TRY(check_pairs(&params->pairs, size));
+  args->out[0] = args->in[0];
+  return AX_OK;
+}
+
+/* --- eval --- */
+
+static ax_status eval(const ax_eval_args *args) {
+  const ppermute_params *params = args->eqn->params;
+  for (uint32_t lane = 0; lane < args->lanes; lane++) {
+    const ax_tensor *out = args->out[lane];
+    memset(out->data, 0, (size_t)ax_dims_elems(out->rank, out->dims) * ax_dtype_bytes(out->dtype));
+  }
+  for (uint32_t i = 0; i < params->pairs.count; i++)
+    ax_tensor_assign(args->out[params->pairs.v[i][1]], args->in[params->pairs.v[i][0]]);
+  return AX_OK;
+}
+
+/* --- transpose --- */
+
+static void transpose(const ax_transpose_args *args) {
+  ppermute_params params = *(const ppermute_params *)args->eqn->params;
+  const ax_pairs *pairs = &((const ppermute_params *)args->eqn->params)->pairs;
+  params.pairs.v = ax_trace_alloc(pairs->count * sizeof pairs->v[0]);
+  if (params.pairs.v == NULL) return;
+  for (uint32_t i = 0; i < pairs->count; i++) {
+    params.pairs.v[i][0] = pairs->v[i][1];
+    params.pairs.v[i][1] = pairs->v[i][0];
+  }
+  args->out[0] = ax_bind1(&ax_prim_ppermute, &params, args->cotangent, 1);
+}
+
+/* --- batch: the batched axis, of `size`, is among the axes. Members are numbered (major, batch, minor); the rest of the axes,
+   (major, minor), has `rest` members. --- */
+
+typedef struct permutation {
+  const ppermute_params *params;
+  ax_axes rest;
+  int64_t size, rest_members, minor_members;
+  ax_value x; /* the batch dimension in front */
+} permutation;
+
+static int64_t batch_part(const permutation *p, int64_t member) { return member / p->minor_members % p->size; }
+
+static int64_t rest_part(const permutation *p, int64_t member) {
+  return member / (p->minor_members * p->size) * p->minor_members + member % p->minor_members;
+}
+
+/* Zeros for `count` elements of the batch dimension. */
+static ax_value batch_zeros(const permutation *p, int64_t count) {
+  ax_type type = ax_typeof(p->x);
+  if (ax_failed()) return ax_poison;
+  type.dims[0] = count;
+  return ax_zeros_of(&type);
+}
+
+/* Elements start .. limit of the batch dimension. */
+static ax_value batch_slice(ax_value x, int64_t start, int64_t limit) {
+  ax_type type = ax_typeof(x);
+  int64_t starts[AX_MAX_RANK] = {0};
+  if (ax_failed()) return ax_poison;
+  starts[0] = start;
+  type.dims[0] = limit;
+  return ax_slice(x, starts, type.dims, NULL);
+}
+
+/* The batched axis is the only one: its elements in another order, runs of neighbours together, zeros between. */
+static ax_value permute_batch(const permutation *p) {
+  const ax_pairs *pairs = &p->params->pairs;
+  int64_t *source = ax_trace_alloc((size_t)p->size * sizeof source[0]);
+  ax_value *pieces = ax_trace_alloc((size_t)p->size * sizeof pieces[0]);
+  if (source == NULL || pieces == NULL) return ax_poison;
+  uint32_t count = 0;
+  for (int64_t t = 0; t < p->size; t++) source[t] = -1;
+  for (uint32_t i = 0; i < pairs->count; i++) source[pairs->v[i][1]] = pairs->v[i][0];
+  for (int64_t t = 0, end; t < p->size; t = end) {
+    bool none = source[t] < 0;
+    for (end = t + 1; end < p->size && source[end] == (none ? -1 : source[end - 1] + 1);) end++;
+    pieces[count++] = none ? batch_zeros(p, end - t) : batch_slice(p->x, source[t], source[t] + end - t);
+  }
+  return count == 1 ? pieces[0] : ax_concatenate(pieces, count, 0);
+}
+
+/* Is this member, along the rest of the axes, a target of the pairs? A bool scalar. */
+static ax_value is_target(const permutation *p, const ax_pairs *pairs) {
+  ax_type type = ax_array_type(AX_BOOL, 1, &p->rest_members);
+  unsigned char *table = ax_trace_alloc((size_t)p->rest_members);
+  if (table == NULL) return ax_poison;
+  for (uint32_t i = 0; i < pairs->count; i++) table[pairs->v[i][1]] = 1;
+  ax_value index = ax_bind1(&ax_prim_axis_index, &p->rest, NULL, 0);
+  return ax_reshape(ax_dynamic_slice(ax_constant(&type, table), &index, &(int64_t){1}), 0, NULL);
+}
+
+/* What batch element `target` gets from the others: from each, a permutation along the rest of the axes. */
+static ax_value permute_to(const permutation *p, int64_t target) {
+  const ax_pairs *all = &p->params->pairs;
+  ax_value result = ax_poison;
+  bool any = false;
+  for (int64_t source = 0; source < p->size && !ax_failed(); source++) {
+    ppermute_params part = {p->rest, {0, ax_trace_alloc(all->count * sizeof all->v[0])}};
+    if (part.pairs.v == NULL) return ax_poison;
+    for (uint32_t i = 0; i < all->count; i++) {
+      if (batch_part(p, all->v[i][0]) != source || batch_part(p, all->v[i][1]) != target) continue;
+      part.pairs.v[part.pairs.count][0] = rest_part(p, all->v[i][0]);
+      part.pairs.v[part.pairs.count++][1] = rest_part(p, all->v[i][1]);
+    }
+    if (part.pairs.count == 0) continue;
+    ax_value slice = batch_slice(p->x, source, source + 1);
+    ax_value moved = ax_bind1(&ax_prim_ppermute, &part, &slice, 1);
+    result = any ? ax_select_n(is_target(p, &part.pairs), result, moved) : moved;
+    any = true;
+  }
+  return any ? result : batch_zeros(p, 1);
+}
+
+static ax_value permute_all(const permutation *p) {
+  ax_value *pieces = ax_trace_alloc((size_t)p->size * sizeof pieces[0]);
+  if (pieces == NULL) return ax_poison;
+  for (int64_t t = 0; t < p->size; t++) pieces[t] = permute_to(p, t);
+  return p->size == 1 ? pieces[0] : ax_concatenate(pieces, (uint32_t)p->size, 0);
+}
+
+static void batch(const ax_batch_args *args) {
+  const ppermute_params *params = args->eqn->params;
+  ax_axes major, minor;
+  if (!ax_axes_around(&params->axes, args->axis, &major, &minor)) {
+    args->out[0] = ax_bind1(&ax_prim_ppermute, params, args->in, 1);
+    args->out_dim[0] = args->in_dim[0];
+    return;
+  }
+  permutation p = {.params = params, .size = args->size, .minor_members = ax_axes_members(&minor)};
+  ax_axes_without(&params->axes, args->axis, &p.rest);
+  p.rest_members = ax_axes_members(&p.rest);
+  p.x = ax_batch_front(args->in[0], args->in_dim[0], args->size);
+  args->out[0] = p.rest.count == 0 ? permute_batch(&p) : permute_all(&p);
+}
+
+/* --- lower --- */
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ppermute_params *params = eqn->params;
+  ax_exchange exchange = {.names = params->axes, .peers = AX_PEERS_PAIRS, .pairs = &params->pairs, .in = in[0]};
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  exchange.out = out[0];
+  ax_exchange_whole(&exchange, ax_type_elems(&lower->program->types[eqn->out]));
+  return ax_lower_exchange(lower, &exchange);
+}
+
+/* --- hlo --- */
+
+/* The device at `member` of the group that `device` is in. */
+static int64_t device_at(const ax_axes *names, const ax_mesh *mesh, int64_t device, int64_t member) {
+  for (uint32_t i = names->count; i-- > 0;) {
+    uint32_t axis = (uint32_t)ax_mesh_find(mesh, names->name[i]);
+    int64_t inside = 1, size = mesh->axis[axis].size;
+    for (uint32_t a = axis + 1; a < mesh->count; a++) inside *= mesh->axis[a].size;
+    device += (member % size - ax_mesh_coordinate(mesh, device, axis)) * inside;
+    member /= size;
+  }
+  return device;
+}
+
+/* Each pair once for every group: the groups' first members are the devices whose number in their group is 0. */
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ppermute_params *params = eqn->params;
+  const ax_mesh *mesh = &hlo->axes;
+  ax_text attributes = {0};
+  ax_axis_set set;
+  AX_TRY(ax_axes_resolve(&params->axes, mesh, &set));
+  int64_t devices = ax_mesh_devices(mesh), count = devices / ax_axis_set_size(set, mesh) * params->pairs.count;
+  const char *comma = "";
+  ax_text_add(&attributes, "source_target_pairs = dense<%s", count > 0 ? "[" : "");
+  for (int64_t d = 0; d < devices && params->pairs.count > 0; d++) {
+    if (ax_axes_index(&params->axes, mesh, d) != 0) continue;
+    for (uint32_t i = 0; i < params->pairs.count; i++, comma = ", ")
+      ax_text_add(&attributes, "%s[%lld, %lld]", comma,
+                  (long long)device_at(&params->axes, mesh, d, params->pairs.v[i][0]),
+                  (long long)device_at(&params->axes, mesh, d, params->pairs.v[i][1]));
+  }
+  ax_text_add(&attributes, "%s> : tensor<%lldx2xi64>, channel_handle = #stablehlo.channel_handle<handle = %u, type = 1>",
+              count > 0 ? "]" : "", (long long)count, ++hlo->channel);
+  return ax_hlo_collective(hlo, "stablehlo.collective_permute", in[0], &attributes, &hlo->program->types[eqn->in[0]],
+                           &hlo->program->types[eqn->out], &out[0]);
+}
+
+static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ppermute_params, axes)},
+                                  {"pairs", AX_PARAM_PAIRS, offsetof(ppermute_params, pairs)}};
+
+const ax_prim ax_prim_ppermute = {
+    .name = "ppermute", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ppermute_params),
+    .infer = infer, .eval = eval, .vary = ax_vary_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
+};
+
+ax_value ax_ppermute(ax_value x, const char *axes, const int64_t (*pairs)[2], uint32_t pair_count) {
+  ppermute_params params = {.pairs = {pair_count, (int64_t(*)[2])pairs}};
+  if (!ax_collective_operand(&ax_prim_ppermute, &x, axes, &params.axes)) return ax_poison;
+  return ax_bind1(&ax_prim_ppermute, &params, &x, 1);
+}
