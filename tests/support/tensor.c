@@ -1,0 +1,91 @@
+#include "support/tensor.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/number.h"
+#include "support/cmocka.h"
+
+void test_ok(ax_status status, const char *file, int line) {
+  if (status == AX_OK) return;
+  print_error("%s: %s\n", ax_status_name(status), ax_message());
+  _fail(file, line);
+}
+
+void test_fails(ax_status status, ax_status kind, const char *part, const char *file, int line) {
+  if (status == kind && strstr(ax_message(), part) != NULL) return;
+  print_error("%s, not %s with \"%s\": %s\n", ax_status_name(status), ax_status_name(kind), part, ax_message());
+  _fail(file, line);
+}
+
+ax_tensor *test_tensor(ax_type type, const double *values) {
+  ax_tensor *tensor;
+  TEST_OK(ax_tensor_create(&type, &tensor));
+  for (int64_t i = 0; values != NULL && i < ax_type_elems(&type); i++) test_set(tensor, i, values[i]);
+  return tensor;
+}
+
+int64_t test_elems(const ax_tensor *tensor) { return ax_dims_elems(tensor->rank, tensor->dims); }
+
+double test_get(const ax_tensor *tensor, int64_t index) {
+  return ax_number_convert(tensor->dtype, AX_F64, ax_number_load(tensor->dtype, tensor->data, index)).f;
+}
+
+void test_set(ax_tensor *tensor, int64_t index, double value) {
+  ax_number_store(tensor->dtype, tensor->data, index, ax_number_of(tensor->dtype, value));
+}
+
+void test_release(ax_tensor **tensors, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) ax_tensor_release(tensors[i]);
+}
+
+bool test_near(double a, double b, double tolerance) {
+  if (a == b || (isnan(a) && isnan(b))) return true;
+  return fabs(a - b) <= tolerance * fmax(1, fmax(fabs(a), fabs(b)));
+}
+
+void test_assert_near(double a, double b, double tolerance, const char *file, int line) {
+  if (test_near(a, b, tolerance)) return;
+  print_error("%.17g is not near %.17g\n", a, b);
+  _fail(file, line);
+}
+
+void test_assert_tensors_near(const ax_tensor *a, const ax_tensor *b, double tolerance, const char *file, int line) {
+  if (a->dtype != b->dtype || a->rank != b->rank || memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0) {
+    print_error("tensors of different types\n");
+    _fail(file, line);
+  }
+  for (int64_t i = 0; i < test_elems(a); i++) {
+    if (test_near(test_get(a, i), test_get(b, i), tolerance)) continue;
+    print_error("element %lld: %.17g is not near %.17g\n", (long long)i, test_get(a, i), test_get(b, i));
+    _fail(file, line);
+  }
+}
+
+double test_inner(ax_tensor *const *a, ax_tensor *const *b, uint32_t count) {
+  double sum = 0;
+  for (uint32_t k = 0; k < count; k++)
+    for (int64_t i = 0; i < test_elems(a[k]); i++) sum += test_get(a[k], i) * test_get(b[k], i);
+  return sum;
+}
+
+ax_program *test_trace(ax_function function, void *context, const ax_type *in, uint32_t in_count, uint32_t out_count) {
+  ax_program *program;
+  TEST_OK(ax_trace(function, context, in, in_count, out_count, &program));
+  return program;
+}
+
+void test_run(const ax_program *program, ax_tensor *const *in, ax_tensor **out) {
+  TEST_OK(ax_evaluate(program, in, out));
+}
+
+void test_run_scalars(const ax_program *program, const double *x, double *out) {
+  uint32_t in_count = ax_program_in_count(program), out_count = ax_program_out_count(program);
+  ax_tensor **tensors = calloc((size_t)in_count + out_count, sizeof tensors[0]);
+  for (uint32_t i = 0; i < in_count; i++) tensors[i] = test_tensor(TEST_SCALAR(AX_F64), &x[i]);
+  test_run(program, tensors, tensors + in_count);
+  for (uint32_t i = 0; i < out_count; i++) out[i] = test_get(tensors[in_count + i], 0);
+  test_release(tensors, in_count + out_count);
+  free(tensors);
+}
