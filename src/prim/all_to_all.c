@@ -108,15 +108,15 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const all_to_all_params *params = eqn->params;
-  const ax_type *types = hlo->program->types;
   ax_axis_set set;
   ax_text attributes = {0};
   AX_TRY(ax_axes_resolve(&params->axes, &hlo->axes, &set));
+  out[0] = ax_hlo_begin(hlo, "stablehlo.all_to_all", in, 1, 1);
   ax_text_add(&attributes, "split_dimension = %lld : i64, concat_dimension = %lld : i64, split_count = %lld : i64, ",
               (long long)params->split_axis, (long long)params->concat_axis,
               (long long)ax_axis_set_size(set, &hlo->axes));
   ax_hlo_groups(&attributes, hlo, &params->axes);
-  return ax_hlo_collective(hlo, "stablehlo.all_to_all", in[0], &attributes, &types[eqn->in[0]], &types[eqn->out], &out[0]);
+  return ax_hlo_finish(hlo, eqn, &attributes);
 }
 
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_to_all_params, axes)},

@@ -312,19 +312,8 @@ void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype) {
   ax_hlo_region_end(hlo, &result, &scalar, 1);
 }
 
-static ax_status release(ax_text *attributes) {
-  bool failed = attributes->failed;
-  ax_text_deinit(attributes);
-  return failed ? ax_out_of_memory(0) : AX_OK;
-}
-
-ax_status ax_hlo_finish(ax_hlo *hlo, ax_text *attributes, const ax_type *in, const ax_type *out) {
-  ax_hlo_end(hlo, attributes->data, in, 1, out, 1);
-  return release(attributes);
-}
-
-ax_status ax_hlo_collective(ax_hlo *hlo, const char *name, uint32_t in, ax_text *attributes, const ax_type *in_type,
-                            const ax_type *out_type, uint32_t *out) {
-  *out = ax_hlo_op(hlo, name, &in, in_type, 1, attributes->data, out_type, 1);
-  return release(attributes);
+ax_status ax_hlo_finish(ax_hlo *hlo, const ax_eqn *eqn, ax_text *attributes) {
+  const ax_type *types = hlo->program->types;
+  ax_hlo_end(hlo, attributes->data, &types[eqn->in[0]], 1, &types[eqn->out], 1);
+  return ax_hlo_attributes_end(attributes);
 }

@@ -76,10 +76,8 @@ AX_MUST_USE ax_status ax_lower_combine_done(ax_lower *lower, const ax_exchange *
 void ax_hlo_groups(ax_text *text, ax_hlo *hlo, const ax_axes *names);
 /* The region of a combining collective: two scalars of `dtype` to one. */
 void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype);
-/* Ends an op that ax_hlo_begin began / writes an op without regions; releases the text of its attributes. */
-AX_MUST_USE ax_status ax_hlo_finish(ax_hlo *hlo, ax_text *attributes, const ax_type *in, const ax_type *out);
-AX_MUST_USE ax_status ax_hlo_collective(ax_hlo *hlo, const char *name, uint32_t in, ax_text *attributes,
-                                        const ax_type *in_type, const ax_type *out_type, uint32_t *out);
+/* Ends an op of one operand and one result that ax_hlo_begin began; releases the text of its attributes. */
+AX_MUST_USE ax_status ax_hlo_finish(ax_hlo *hlo, const ax_eqn *eqn, ax_text *attributes);
 
 /* --- psum's rules, which psum_done shares (psum.c) --- */
 ax_status ax_infer_reduce(const ax_infer_args *args);

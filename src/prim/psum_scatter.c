@@ -72,14 +72,13 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const psum_scatter_params *params = eqn->params;
-  const ax_type *types = hlo->program->types;
   ax_text attributes = {0};
   out[0] = ax_hlo_begin(hlo, "stablehlo.reduce_scatter", in, 1, 1);
-  ax_hlo_combination(hlo, AX_SCALAR_ADD, types[eqn->out].dtype);
+  ax_hlo_combination(hlo, AX_SCALAR_ADD, hlo->program->types[eqn->out].dtype);
   ax_text_add(&attributes, "scatter_dimension = %lld : i64, ", (long long)params->dimension);
   ax_hlo_groups(&attributes, hlo, &params->axes);
   ax_text_add(&attributes, ", use_global_device_ids");
-  return ax_hlo_finish(hlo, &attributes, &types[eqn->in[0]], &types[eqn->out]);
+  return ax_hlo_finish(hlo, eqn, &attributes);
 }
 
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_scatter_params, axes)},
