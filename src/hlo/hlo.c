@@ -64,15 +64,14 @@ uint32_t ax_hlo_region_begin(ax_hlo *hlo, const ax_type *arg_types, uint32_t arg
   uint32_t first = hlo->next;
   hlo->next += arg_count;
   ax_text_add(&hlo->text, after_region(hlo) ? ", {\n" : " ({\n");
-  hlo->indent++;
-  if (arg_count == 0) return first;
   add_indent(hlo);
-  ax_text_add(&hlo->text, "^bb0(");
+  hlo->indent++;
+  ax_text_add(&hlo->text, "^bb0");
   for (uint32_t i = 0; i < arg_count; i++) {
-    ax_text_add(&hlo->text, "%s%%%u: ", i > 0 ? ", " : "", first + i);
+    ax_text_add(&hlo->text, "%s%%%u: ", i > 0 ? ", " : "(", first + i);
     ax_hlo_type(&hlo->text, &arg_types[i]);
   }
-  ax_text_add(&hlo->text, "):\n");
+  ax_text_add(&hlo->text, arg_count > 0 ? "):\n" : ":\n");
   return first;
 }
 

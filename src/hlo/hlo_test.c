@@ -113,10 +113,11 @@ static void test_regions(void **state) {
   ax_hlo_end(&hlo, "x = 1 : i64", pair, 2, pair, 2);
   expect(&hlo.text,
          "%2, %3 = \"a.op\"(%0, %1) ({\n"
-         "  ^bb0(%4: tensor<f32>):\n"
+         "^bb0(%4: tensor<f32>):\n"
          "  %5 = \"a.add\"(%4, %4) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"
          "  \"stablehlo.return\"(%5) : (tensor<f32>) -> ()\n"
          "}, {\n"
+         "^bb0:\n"
          "  \"stablehlo.return\"(%0, %1) : (tensor<f32>, tensor<f32>) -> ()\n"
          "}) {x = 1 : i64} : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)\n");
 }
