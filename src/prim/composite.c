@@ -1,0 +1,150 @@
+/* Functions made of primitives: no record of their own, so every transform goes through them. Values and gradients are those of
+   jax.numpy and jax.nn. */
+#include <math.h>
+
+#include "prim/prims.h"
+#include "prim/shape.h"
+
+ax_value ax_where(ax_value condition, ax_value x, ax_value y) {
+  ax_value all[] = {condition, x, y};
+  ax_broadcast_together(all, 3);
+  return ax_select_n(all[0], all[2], all[1]);
+}
+
+ax_value ax_relu(ax_value x) {
+  ax_value zero = ax_full_like(x, 0);
+  return ax_select_n(ax_le(x, zero), x, zero); /* not max(x, 0): flat at 0, where max would share the tangent */
+}
+
+/* x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))) */
+ax_value ax_gelu(ax_value x) {
+  ax_value cubic = ax_mul(ax_full_like(x, 0.044715), ax_integer_pow(x, 3));
+  ax_value inner = ax_mul(ax_full_like(x, sqrt(2 / 3.14159265358979323846)), ax_add(x, cubic));
+  ax_value share = ax_mul(ax_full_like(x, 0.5), ax_add(ax_full_like(x, 1), ax_tanh(inner)));
+  return ax_mul(x, share);
+}
+
+ax_value ax_expand_dims(ax_value x, int64_t dimension) {
+  ax_dims dims;
+  ax_type type = ax_typeof(x);
+  int64_t at;
+  if (!ax_axis_take(&ax_prim_reshape, dimension, type.rank + 1, &at) ||
+      !ax_dims_take(&ax_prim_reshape, type.rank, type.dims, &dims) ||
+      !ax_dims_insert(&ax_prim_reshape, &dims, (uint32_t)at, 1))
+    return ax_poison;
+  return ax_reshape(x, dims.count, dims.v);
+}
+
+/* --- Reductions --- */
+
+ax_value ax_sum(ax_value x, int64_t axis) { return ax_reduce_sum(x, &axis, 1); }
+
+/* bf16 and f16 are added and divided in f32. */
+ax_value ax_mean(ax_value x, const int64_t *axes, uint32_t count) {
+  ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  if (!ax_is_float(type.dtype))
+    return ax_reject(&ax_prim_reduce_sum, "a mean needs a float dtype, got %s", ax_dtype_name(type.dtype));
+  bool narrow = type.dtype == AX_BF16 || type.dtype == AX_F16;
+  ax_value sum = ax_reduce_sum(narrow ? ax_convert_element_type(x, AX_F32) : x, axes, count);
+  if (ax_failed()) return ax_poison;
+  double summed = axes == NULL ? (double)ax_type_elems(&type) : 1; /* how many elements go into one */
+  for (uint32_t i = 0; i < count; i++) summed *= (double)type.dims[axes[i] < 0 ? axes[i] + type.rank : axes[i]];
+  ax_value mean = ax_div(sum, ax_full_like(sum, summed));
+  return narrow ? ax_convert_element_type(mean, type.dtype) : mean;
+}
+
+/* x less its maximum along the axis, so that no exponential overflows; the axis, counted from 0. No tangent goes through the
+   maximum: it cancels out. */
+static bool shifted(ax_value x, int64_t axis, int64_t *at, ax_value *out) {
+  if (!ax_axis_take(&ax_prim_reduce_max, axis, ax_typeof(x).rank, at)) return false;
+  ax_value most = ax_reduce_max(ax_stop_gradient(x), at, 1);
+  *out = ax_sub(x, ax_expand_dims(most, *at));
+  return true;
+}
+
+ax_value ax_softmax(ax_value x, int64_t axis) {
+  ax_value y;
+  int64_t at;
+  if (!shifted(x, axis, &at, &y)) return ax_poison;
+  ax_value e = ax_exp(y);
+  return ax_div(e, ax_expand_dims(ax_reduce_sum(e, &at, 1), at));
+}
+
+ax_value ax_log_softmax(ax_value x, int64_t axis) {
+  ax_value y;
+  int64_t at;
+  if (!shifted(x, axis, &at, &y)) return ax_poison;
+  ax_value log_sum = ax_log(ax_reduce_sum(ax_exp(y), &at, 1));
+  return ax_sub(y, ax_expand_dims(log_sum, at));
+}
+
+/* Indices outside 0 .. classes give zeros. An index dtype that does not count to `classes` is widened. */
+ax_value ax_one_hot(ax_value indices, int64_t classes, ax_dtype dtype) {
+  ax_type type = ax_typeof(indices);
+  ax_dtype_kind kind = ax_dtype_get(type.dtype)->kind;
+  if (ax_failed()) return ax_poison;
+  if (kind != AX_KIND_SIGNED && kind != AX_KIND_UNSIGNED)
+    return ax_reject(&ax_prim_iota, "one_hot needs integer indices, got %s", ax_dtype_name(type.dtype));
+  if (classes > 0 && ax_reduce_identity(AX_SCALAR_MIN, type.dtype).u < (uint64_t)classes) type.dtype = AX_S64;
+  ax_dims dims;
+  if (!ax_dims_take(&ax_prim_iota, type.rank, type.dims, &dims) || !ax_dims_insert(&ax_prim_iota, &dims, type.rank, classes))
+    return ax_poison;
+  ax_value wide = ax_expand_dims(ax_convert_element_type(indices, type.dtype), type.rank);
+  return ax_convert_element_type(ax_eq(wide, ax_iota(type.dtype, dims.count, dims.v, type.rank)), dtype);
+}
+
+/* --- Products --- */
+
+/* How matmul's leading dimensions go together. One that both operands have, of one size, is a batch dimension of the product;
+   one that only one has, or that the other has as 1, is a free dimension of the one, and dropped from the other: nothing is
+   repeated in memory. The product's dimensions are then put back in order. */
+typedef struct pairing {
+  ax_dims lhs_kept, rhs_kept, lhs_batch, rhs_batch; /* sizes that stay; which of them are paired */
+  uint32_t count;                                   /* leading dimensions of the result */
+  enum { both, left, right } owner[AX_MAX_RANK];
+} pairing;
+
+static uint32_t leading(const ax_type *type) { return type->rank > 2 ? type->rank - 2 : 0; }
+
+static void keep(ax_dims *kept, int64_t size) { kept->v[kept->count++] = size; }
+
+static bool pair_up(const ax_type *lhs, const ax_type *rhs, pairing *p) {
+  uint32_t nl = leading(lhs), nr = leading(rhs);
+  *p = (pairing){.count = nl > nr ? nl : nr};
+  for (uint32_t i = 0; i < p->count; i++) {
+    bool in_left = i + nl >= p->count, in_right = i + nr >= p->count;
+    int64_t sl = in_left ? lhs->dims[i + nl - p->count] : 1, sr = in_right ? rhs->dims[i + nr - p->count] : 1;
+    p->owner[i] = in_left && in_right && sl == sr ? both : in_left && sr == 1 ? left : right;
+    if (p->owner[i] == right && sl != 1) return false;
+    if (p->owner[i] == both) {
+      keep(&p->lhs_batch, p->lhs_kept.count);
+      keep(&p->rhs_batch, p->rhs_kept.count);
+    }
+    if (p->owner[i] != right) keep(&p->lhs_kept, sl);
+    if (p->owner[i] != left) keep(&p->rhs_kept, sr);
+  }
+  for (uint32_t d = nl; d < lhs->rank; d++) keep(&p->lhs_kept, lhs->dims[d]);
+  for (uint32_t d = nr; d < rhs->rank; d++) keep(&p->rhs_kept, rhs->dims[d]);
+  return true;
+}
+
+ax_value ax_matmul(ax_value a, ax_value b) {
+  ax_type lhs = ax_typeof(a), rhs = ax_typeof(b);
+  const ax_mesh *axes = ax_failed() ? NULL : &ax_builder_current()->axes;
+  pairing p;
+  if (ax_failed()) return ax_poison;
+  if (lhs.rank == 0 || rhs.rank == 0 || !pair_up(&lhs, &rhs, &p))
+    return ax_reject(&ax_prim_dot_general, "matmul takes no %s and %s: %s", ax_type_string(&lhs, axes),
+                     ax_type_string(&rhs, axes), lhs.rank == 0 || rhs.rank == 0 ? "scalars" : "leading dimensions differ");
+  int64_t lhs_contract = p.lhs_kept.count - 1, rhs_contract = (int64_t)p.rhs_kept.count - (rhs.rank > 1 ? 2 : 1);
+  ax_value product = ax_dot_general(ax_reshape(a, p.lhs_kept.count, p.lhs_kept.v), ax_reshape(b, p.rhs_kept.count, p.rhs_kept.v),
+                                    &lhs_contract, &rhs_contract, 1, p.lhs_batch.v, p.rhs_batch.v, p.lhs_batch.count);
+  int64_t order[AX_MAX_RANK], next_both = 0, next_left = p.lhs_batch.count, next_right = p.lhs_kept.count - 1;
+  for (uint32_t i = 0; i < p.count; i++)
+    order[i] = p.owner[i] == both ? next_both++ : p.owner[i] == left ? next_left++ : next_right++;
+  uint32_t rank = p.count;
+  if (lhs.rank > 1) order[rank++] = next_left;
+  if (rhs.rank > 1) order[rank++] = next_right;
+  return ax_transpose(product, order);
+}

@@ -1,0 +1,99 @@
+/* concatenate: T[.., d0, ..], T[.., d1, ..] .. -> T[.., d0 + d1 + .., ..]
+   Parameters: dimension.
+   Errors: no operands; a dimension outside their rank; dtypes, ranks or other dimensions that differ.
+   Linear; the transpose gives each operand its slice. */
+#include "prim/prims.h"
+#include "prim/shape.h"
+
+typedef struct concatenate_params {
+  int64_t dimension;
+} concatenate_params;
+
+static ax_status infer(const ax_infer_args *args) {
+  int64_t dimension = ((const concatenate_params *)args->params)->dimension, total = 0;
+  const ax_type *first = &args->in[0];
+  if (args->in_count == 0) return ax_error(AX_INVALID_ARGUMENT, "needs at least one operand");
+  if (dimension < 0 || dimension >= first->rank)
+    return ax_error(AX_INVALID_ARGUMENT, "dimension %lld is outside rank %u", (long long)dimension, first->rank);
+  for (uint32_t i = 0; i < args->in_count; i++) {
+    ax_type like = args->in[i];
+    if (like.rank == first->rank) like.dims[dimension] = first->dims[dimension];
+    if (like.dtype != first->dtype || !ax_same_shape(&like, first))
+      return ax_error(AX_INVALID_ARGUMENT, "operand %u, %s, does not go with %s along dimension %lld", i,
+                      ax_type_string(&args->in[i], args->axes), ax_type_string(first, args->axes), (long long)dimension);
+    if (__builtin_add_overflow(total, args->in[i].dims[dimension], &total))
+      return ax_error(AX_INVALID_ARGUMENT, "the result is too large");
+  }
+  args->out[0] = ax_array_type(first->dtype, first->rank, first->dims);
+  args->out[0].dims[dimension] = total;
+  return AX_OK;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  int64_t dimension = ((const concatenate_params *)args->eqn->params)->dimension;
+  const ax_tensor *out = args->out[0];
+  ax_strided to = ax_strided_dense(out);
+  for (uint32_t i = 0; i < args->eqn->in_count; i++) {
+    const ax_tensor *x = args->in[i];
+    ax_strided from = ax_strided_dense(x);
+    ax_strided_copy(x->rank, x->dims, ax_dtype_bytes(x->dtype), &to, &from);
+    to.offset += x->dims[dimension] * to.strides[dimension];
+  }
+  return AX_OK;
+}
+
+static void transpose(const ax_transpose_args *args) {
+  int64_t dimension = ((const concatenate_params *)args->eqn->params)->dimension;
+  int64_t start[AX_MAX_RANK] = {0}, limit[AX_MAX_RANK];
+  for (uint32_t i = 0; i < args->eqn->in_count; i++) {
+    const ax_type *x = &args->in_types[i];
+    for (uint32_t d = 0; d < x->rank; d++) limit[d] = start[d] + x->dims[d];
+    if (args->linear[i]) args->out[i] = ax_slice(args->cotangent[0], start, limit, NULL);
+    start[dimension] = limit[dimension];
+  }
+}
+
+static void batch(const ax_batch_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  int64_t dimension = ((const concatenate_params *)eqn->params)->dimension;
+  ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
+  if (in == NULL) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = ax_batch_front(args->in[i], args->in_dim[i], args->size);
+  args->out[0] = ax_concatenate(in, eqn->in_count, dimension + 1);
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  int64_t dimension = ((const concatenate_params *)eqn->params)->dimension;
+  ax_at from[AX_MAX_RANK], to[AX_MAX_RANK];
+  uint32_t rank = lower->program->types[eqn->out].rank;
+  if (eqn->in_count == 1) return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
+  ax_at_identity(from, rank);
+  ax_at_identity(to, rank);
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    const ax_type *x = &lower->program->types[eqn->in[i]];
+    AX_TRY(ax_lower_move(lower, rank, x->dims, out[0], to, in[i], from));
+    to[dimension].offset += x->dims[dimension];
+  }
+  return AX_OK;
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  ax_text attributes = {0};
+  ax_text_add(&attributes, "dimension = %lld : i64", (long long)((const concatenate_params *)eqn->params)->dimension);
+  return ax_hlo_attributed(hlo, eqn, "stablehlo.concatenate", in, &attributes, out);
+}
+
+static const ax_param params[] = {{"dimension", AX_PARAM_I64, offsetof(concatenate_params, dimension)}};
+
+const ax_prim ax_prim_concatenate = {
+    .name = "concatenate", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(concatenate_params),
+    .infer = infer, .eval = eval, .vary = ax_vary_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
+};
+
+ax_value ax_concatenate(const ax_value *xs, uint32_t count, int64_t dimension) {
+  concatenate_params p = {dimension};
+  return ax_bind1(&ax_prim_concatenate, &p, xs, count);
+}

@@ -1,0 +1,417 @@
+/* dot_general: lhs T[..], rhs T[..] -> T[batch.., lhs's others.., rhs's others..]
+     y[b.., i.., j..] = sum over c.. of lhs[b.., i.., c..] * rhs[b.., j.., c..]
+   with the dimensions of each operand in the order its lists and its shape give.
+   Parameters: lhs_contract, rhs_contract (pairs that are summed over), lhs_batch, rhs_batch (pairs that go along).
+   Errors: bool or dtypes that differ; lists of unequal length; a dimension outside the rank or named twice; paired sizes that
+   differ; a result of too many dimensions.
+   Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 products add in f32 and round once. Integers wrap.
+   Bilinear; each transpose is a dot_general of the cotangent with the other operand over the other's free dimensions.
+   Compiled: a GEMM over each operand as a matrix where it lies, or copied so that it is one; a kernel for integers.
+   Sharding: a batch or free dimension goes through; a contracted one makes a sum over its mesh axes. */
+#include <string.h>
+
+#include "prim/prims.h"
+#include "prim/shape.h"
+
+typedef struct dot_params {
+  ax_dims lhs_contract, rhs_contract, lhs_batch, rhs_batch;
+} dot_params;
+
+/* One operand's dimensions by their part in the product. */
+typedef struct side {
+  ax_dims batch, free, contract;
+} side;
+
+static side lhs_side(const dot_params *p, uint32_t rank) {
+  return (side){p->lhs_batch, ax_dims_others(rank, &p->lhs_batch, &p->lhs_contract), p->lhs_contract};
+}
+static side rhs_side(const dot_params *p, uint32_t rank) {
+  return (side){p->rhs_batch, ax_dims_others(rank, &p->rhs_batch, &p->rhs_contract), p->rhs_contract};
+}
+
+/* --- infer --- */
+
+static ax_status infer_side(const char *name, const ax_dims *batch, const ax_dims *contract, uint32_t rank) {
+  ax_dims both = *batch;
+  for (uint32_t i = 0; i < contract->count; i++) {
+    if (both.count == AX_MAX_RANK) return ax_error(AX_INVALID_ARGUMENT, "%s has too many dimensions named", name);
+    both.v[both.count++] = contract->v[i];
+  }
+  return ax_infer_distinct(name, &both, rank);
+}
+
+static ax_status infer_pairs(const ax_infer_args *args, const char *what, const ax_dims *lhs, const ax_dims *rhs) {
+  if (lhs->count != rhs->count)
+    return ax_error(AX_INVALID_ARGUMENT, "%u %s dimensions of the left operand, %u of the right", lhs->count, what,
+                    rhs->count);
+  for (uint32_t i = 0; i < lhs->count; i++) {
+    int64_t left = args->in[0].dims[lhs->v[i]], right = args->in[1].dims[rhs->v[i]];
+    if (left != right)
+      return ax_error(AX_INVALID_ARGUMENT, "%s dimensions %lld and %lld differ in size: %lld and %lld", what,
+                      (long long)lhs->v[i], (long long)rhs->v[i], (long long)left, (long long)right);
+  }
+  return AX_OK;
+}
+
+static ax_status infer(const ax_infer_args *args) {
+  const dot_params *p = args->params;
+  const ax_type *lhs = &args->in[0], *rhs = &args->in[1];
+  if (lhs->dtype != rhs->dtype)
+    return ax_error(AX_INVALID_ARGUMENT, "operand dtypes differ: %s and %s", ax_dtype_name(lhs->dtype),
+                    ax_dtype_name(rhs->dtype));
+  if (lhs->dtype == AX_BOOL) return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
+  AX_TRY(infer_side("the left operand", &p->lhs_batch, &p->lhs_contract, lhs->rank));
+  AX_TRY(infer_side("the right operand", &p->rhs_batch, &p->rhs_contract, rhs->rank));
+  AX_TRY(infer_pairs(args, "contracted", &p->lhs_contract, &p->rhs_contract));
+  AX_TRY(infer_pairs(args, "batch", &p->lhs_batch, &p->rhs_batch));
+  side left = lhs_side(p, lhs->rank), right = rhs_side(p, rhs->rank);
+  int64_t dims[2 * AX_MAX_RANK];
+  uint32_t rank = 0;
+  for (uint32_t i = 0; i < left.batch.count; i++) dims[rank++] = lhs->dims[left.batch.v[i]];
+  for (uint32_t i = 0; i < left.free.count; i++) dims[rank++] = lhs->dims[left.free.v[i]];
+  for (uint32_t i = 0; i < right.free.count; i++) dims[rank++] = rhs->dims[right.free.v[i]];
+  if (rank > AX_MAX_RANK) return ax_error(AX_INVALID_ARGUMENT, "the result has %u dimensions, above %d", rank, AX_MAX_RANK);
+  args->out[0] = ax_array_type(lhs->dtype, rank, dims);
+  return AX_OK;
+}
+
+/* --- eval --- */
+
+/* Strides of an operand along the result's dimensions (0 where it has none) and along the contracted ones. */
+typedef struct walk {
+  int64_t outer[AX_MAX_RANK], inner[AX_MAX_RANK];
+} walk;
+
+static walk walk_of(const ax_tensor *x, const side *s, uint32_t free_at) {
+  walk w = {0};
+  int64_t strides[AX_MAX_RANK];
+  ax_dense_strides(x->rank, x->dims, strides);
+  for (uint32_t i = 0; i < s->batch.count; i++) w.outer[i] = strides[s->batch.v[i]];
+  for (uint32_t i = 0; i < s->free.count; i++) w.outer[free_at + i] = strides[s->free.v[i]];
+  for (uint32_t i = 0; i < s->contract.count; i++) w.inner[i] = strides[s->contract.v[i]];
+  return w;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const dot_params *p = args->eqn->params;
+  const ax_tensor *lhs = args->in[0], *rhs = args->in[1], *out = args->out[0];
+  side left = lhs_side(p, lhs->rank), right = rhs_side(p, rhs->rank);
+  walk lw = walk_of(lhs, &left, left.batch.count), rw = walk_of(rhs, &right, left.batch.count + left.free.count);
+  int64_t inner[AX_MAX_RANK];
+  for (uint32_t i = 0; i < left.contract.count; i++) inner[i] = lhs->dims[left.contract.v[i]];
+  int64_t count = ax_dims_elems(out->rank, out->dims), length = ax_dims_elems(left.contract.count, inner);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t l = ax_strided_at(i, out->rank, out->dims, lw.outer), r = ax_strided_at(i, out->rank, out->dims, rw.outer);
+    ax_number total = {0};
+    for (int64_t j = 0; j < length; j++) {
+      ax_number a = ax_number_load(lhs->dtype, lhs->data, l + ax_strided_at(j, left.contract.count, inner, lw.inner));
+      ax_number b = ax_number_load(rhs->dtype, rhs->data, r + ax_strided_at(j, left.contract.count, inner, rw.inner));
+      if (ax_is_float(lhs->dtype))
+        total.f += a.f * b.f;
+      else
+        total.u += a.u * b.u;
+    }
+    ax_number_store(out->dtype, out->data, i, total);
+  }
+  return AX_OK;
+}
+
+/* --- jvp --- */
+
+static ax_value bind(const dot_params *p, ax_value lhs, ax_value rhs) {
+  ax_value in[] = {lhs, rhs};
+  return ax_bind1(&ax_prim_dot_general, p, in, 2);
+}
+
+static void jvp(const ax_jvp_args *args) {
+  const dot_params *p = args->eqn->params;
+  ax_value left = args->tangent_in[0], right = args->tangent_in[1];
+  args->out[0] = bind(p, args->in[0], args->in[1]);
+  args->tangent_out[0] = ax_add_any(ax_is_zero(left) ? ax_zero : bind(p, left, args->in[1]),
+                                    ax_is_zero(right) ? ax_zero : bind(p, args->in[0], right));
+}
+
+/* --- transpose --- */
+
+/* x's cotangent, x one side and y the other: the cotangent times y over y's free dimensions, which lie at y_at in it, has the
+   dimensions batch.., x's free.., then y's contracted ones in y's order; these go back to x's places. */
+static ax_value transpose_side(ax_value cotangent, const side *x, ax_value y, const side *y_side, uint32_t y_at) {
+  dot_params p = {.rhs_contract = y_side->free, .rhs_batch = y_side->batch};
+  p.lhs_contract.count = y_side->free.count;
+  p.lhs_batch.count = y_side->batch.count;
+  for (uint32_t i = 0; i < y_side->free.count; i++) p.lhs_contract.v[i] = y_at + i;
+  for (uint32_t i = 0; i < y_side->batch.count; i++) p.lhs_batch.v[i] = i;
+  ax_value product = bind(&p, cotangent, y);
+  int64_t from[AX_MAX_RANK];
+  uint32_t next = 0;
+  for (uint32_t i = 0; i < x->batch.count; i++) from[x->batch.v[i]] = next++;
+  for (uint32_t i = 0; i < x->free.count; i++) from[x->free.v[i]] = next++;
+  for (uint32_t i = 0; i < x->contract.count; i++) {
+    uint32_t before = 0; /* contracted dimensions of y that stand before this one's partner */
+    for (uint32_t j = 0; j < y_side->contract.count; j++) before += y_side->contract.v[j] < y_side->contract.v[i];
+    from[x->contract.v[i]] = next + before;
+  }
+  return ax_transpose(product, from);
+}
+
+static void transpose(const ax_transpose_args *args) {
+  const dot_params *p = args->eqn->params;
+  side left = lhs_side(p, args->in_types[0].rank), right = rhs_side(p, args->in_types[1].rank);
+  uint32_t batch = left.batch.count;
+  if (args->linear[0])
+    args->out[0] = transpose_side(args->cotangent[0], &left, args->in[1], &right, batch + left.free.count);
+  if (args->linear[1]) args->out[1] = transpose_side(args->cotangent[0], &right, args->in[0], &left, batch);
+}
+
+/* --- batch: a dimension of both is one more batch dimension, in front; of one, one more free dimension --- */
+
+/* How many free dimensions of this side stand before `dim`. */
+static int free_before(const side *s, int dim) {
+  int before = 0;
+  for (uint32_t i = 0; i < s->free.count; i++) before += s->free.v[i] < dim;
+  return before;
+}
+
+static void batch(const ax_batch_args *args) {
+  const ax_prim *prim = args->eqn->prim;
+  dot_params p = *(const dot_params *)args->eqn->params;
+  int left_dim = args->in_dim[0], right_dim = args->in_dim[1];
+  if (left_dim >= 0) {
+    ax_dims_shift(&p.lhs_contract, left_dim);
+    ax_dims_shift(&p.lhs_batch, left_dim);
+  }
+  if (right_dim >= 0) {
+    ax_dims_shift(&p.rhs_contract, right_dim);
+    ax_dims_shift(&p.rhs_batch, right_dim);
+  }
+  if (left_dim >= 0 && right_dim >= 0) {
+    if (!ax_dims_insert(prim, &p.lhs_batch, 0, left_dim) || !ax_dims_insert(prim, &p.rhs_batch, 0, right_dim)) return;
+    args->out_dim[0] = 0;
+  } else {
+    side left = lhs_side(&p, ax_typeof(args->in[0]).rank), right = rhs_side(&p, ax_typeof(args->in[1]).rank);
+    args->out_dim[0] = (int)p.lhs_batch.count + (left_dim >= 0 ? free_before(&left, left_dim)
+                                                               : (int)left.free.count + free_before(&right, right_dim));
+  }
+  args->out[0] = bind(&p, args->in[0], args->in[1]);
+}
+
+/* --- lower --- */
+
+/* An operand as matrices: element (row, column) of matrix b lies at b . batch_stride + row * ld + column, or, transposed,
+   + column * ld + row. */
+typedef struct matrix {
+  uint32_t buffer;
+  bool transposed;
+  int64_t rows, columns, ld, batch_stride[AX_MAX_RANK];
+} matrix;
+
+/* The listed dimensions as one of `extent` elements, `stride` apart; false when they do not lie so. */
+static bool collapse(const ax_dims *which, const int64_t *dims, const int64_t *strides, int64_t *extent, int64_t *stride) {
+  *extent = *stride = 1;
+  for (uint32_t i = 0; i < which->count; i++) {
+    int64_t d = which->v[i];
+    if (dims[d] == 1) continue;
+    if (*extent > 1 && *stride != dims[d] * strides[d]) return false;
+    *extent *= dims[d];
+    *stride = strides[d];
+  }
+  return true;
+}
+
+static bool as_matrix(const ax_type *type, const ax_dims *batch, const ax_dims *rows, const ax_dims *columns, matrix *out) {
+  int64_t strides[AX_MAX_RANK], row_stride, column_stride;
+  ax_dense_strides(type->rank, type->dims, strides);
+  if (!collapse(rows, type->dims, strides, &out->rows, &row_stride) ||
+      !collapse(columns, type->dims, strides, &out->columns, &column_stride))
+    return false;
+  for (uint32_t i = 0; i < batch->count; i++) out->batch_stride[i] = strides[batch->v[i]];
+  out->transposed = column_stride != 1 && out->columns > 1;
+  if (out->transposed && row_stride != 1 && out->rows > 1) return false;
+  if (out->transposed)
+    out->ld = column_stride;
+  else
+    out->ld = out->rows > 1 ? row_stride : out->columns;
+  return true;
+}
+
+/* A buffer of `dtype` with the listed dimensions of `src`, in that order. */
+static ax_status lower_permuted(ax_lower *lower, uint32_t src, ax_axis_set axes, const ax_dims *order, ax_dtype dtype,
+                                uint32_t *out) {
+  ax_type from = ax_lower_get(lower, src)->type, to = from;
+  ax_at src_at[AX_MAX_RANK], dst_at[AX_MAX_RANK];
+  ax_at_identity(dst_at, from.rank);
+  to.dtype = dtype;
+  for (uint32_t i = 0; i < order->count; i++) {
+    to.dims[i] = from.dims[order->v[i]];
+    src_at[order->v[i]] = dst_at[i];
+  }
+  AX_TRY(ax_lower_buffer(lower, &to, axes, out));
+  return ax_lower_move(lower, to.rank, to.dims, *out, dst_at, src, src_at);
+}
+
+static ax_dims joined(const ax_dims *a, const ax_dims *b, const ax_dims *c) {
+  ax_dims all = *a;
+  for (uint32_t i = 0; i < b->count; i++) all.v[all.count++] = b->v[i];
+  for (uint32_t i = 0; i < c->count; i++) all.v[all.count++] = c->v[i];
+  return all;
+}
+
+static ax_dims numbers(uint32_t first, uint32_t count) {
+  ax_dims dims = {.count = count};
+  for (uint32_t i = 0; i < count; i++) dims.v[i] = first + i;
+  return dims;
+}
+
+/* The operand as matrices of `dtype`: where it lies, or copied into the order batch, rows, columns, or converted. */
+static ax_status lower_matrix(ax_lower *lower, uint32_t buffer, ax_axis_set axes, ax_dtype dtype, const ax_dims *batch,
+                              const ax_dims *rows, const ax_dims *columns, matrix *out) {
+  ax_type type = ax_lower_get(lower, buffer)->type;
+  bool lies = as_matrix(&type, batch, rows, columns, out);
+  out->buffer = buffer;
+  if (lies && type.dtype == dtype) return AX_OK;
+  ax_dims order = lies ? numbers(0, type.rank) : joined(batch, rows, columns);
+  AX_TRY(lower_permuted(lower, buffer, axes, &order, dtype, &out->buffer));
+  if (lies) return AX_OK;
+  ax_dims first = numbers(0, batch->count), second = numbers(batch->count, rows->count);
+  ax_dims third = numbers(batch->count + rows->count, columns->count);
+  type = ax_lower_get(lower, out->buffer)->type;
+  lies = as_matrix(&type, &first, &second, &third, out);
+  assert(lies);
+  return AX_OK;
+}
+
+static ax_status lower_product(ax_lower *lower, const matrix *a, const matrix *b, const ax_dims *batch,
+                               const int64_t *lhs_dims, uint32_t out) {
+  ax_gemm gemm = {.dtype = ax_lower_get(lower, out)->type.dtype,
+                  .transpose_a = a->transposed, .transpose_b = b->transposed,
+                  .m = a->rows, .n = b->columns, .k = a->columns,
+                  .lda = a->ld, .ldb = b->ld, .ldc = b->columns,
+                  .a = a->buffer, .b = b->buffer, .c = out};
+  int64_t stride = gemm.m * gemm.n;
+  for (uint32_t i = batch->count; i-- > 0;) {
+    gemm.c_stride[i] = stride;
+    stride *= lhs_dims[batch->v[i]];
+  }
+  for (uint32_t i = 0; i < batch->count; i++) {
+    int64_t size = lhs_dims[batch->v[i]];
+    if (size == 1) continue;
+    uint32_t at = gemm.batch_rank++;
+    gemm.batch[at] = size;
+    gemm.a_stride[at] = a->batch_stride[i];
+    gemm.b_stride[at] = b->batch_stride[i];
+    gemm.c_stride[at] = gemm.c_stride[i]; /* at <= i: not yet read */
+  }
+  return ax_lower_gemm(lower, &gemm);
+}
+
+/* Pairs in the order in which the left operand has them: then its contracted dimensions are most likely one. */
+static void sort_pairs(ax_dims *key, ax_dims *other) {
+  for (uint32_t i = 1; i < key->count; i++)
+    for (uint32_t j = i; j > 0 && key->v[j - 1] > key->v[j]; j--) {
+      int64_t k = key->v[j], o = other->v[j];
+      key->v[j] = key->v[j - 1], other->v[j] = other->v[j - 1];
+      key->v[j - 1] = k, other->v[j - 1] = o;
+    }
+}
+
+static ax_status lower_float(ax_lower *lower, const ax_eqn *eqn, side left, side right, const uint32_t *in, uint32_t out) {
+  ax_type type = lower->program->types[eqn->out];
+  const ax_axis_set *vary = lower->vary;
+  ax_dtype dtype = type.dtype == AX_F64 ? AX_F64 : AX_F32;
+  bool narrow = dtype != type.dtype;
+  uint32_t product = out;
+  matrix a, b;
+  sort_pairs(&left.contract, &right.contract);
+  AX_TRY(lower_matrix(lower, in[0], vary[eqn->in[0]], dtype, &left.batch, &left.free, &left.contract, &a));
+  AX_TRY(lower_matrix(lower, in[1], vary[eqn->in[1]], dtype, &right.batch, &right.contract, &right.free, &b));
+  if (narrow) {
+    type.dtype = dtype;
+    AX_TRY(ax_lower_buffer(lower, &type, vary[eqn->out], &product));
+  }
+  AX_TRY(lower_product(lower, &a, &b, &left.batch, lower->program->types[eqn->in[0]].dims, product));
+  if (!narrow) return AX_OK;
+  ax_at at[AX_MAX_RANK];
+  ax_at_identity(at, type.rank);
+  return ax_lower_move(lower, type.rank, type.dims, out, at, product, at);
+}
+
+/* Where an operand's dimensions are in the loop nest: the result's dimensions, then the contracted ones. */
+static void loop_places(const side *s, uint32_t free_at, uint32_t contract_at, ax_at *at) {
+  const ax_at here = {.coef = 1, .dynamic = AX_NONE};
+  for (uint32_t i = 0; i < s->batch.count; i++) at[s->batch.v[i]] = here, at[s->batch.v[i]].dim = (int)i;
+  for (uint32_t i = 0; i < s->free.count; i++) at[s->free.v[i]] = here, at[s->free.v[i]].dim = (int)(free_at + i);
+  for (uint32_t i = 0; i < s->contract.count; i++)
+    at[s->contract.v[i]] = here, at[s->contract.v[i]].dim = (int)(contract_at + i);
+}
+
+static ax_status lower_integer(ax_lower *lower, const ax_eqn *eqn, const side *left, const side *right, const uint32_t *in,
+                               uint32_t out) {
+  const ax_type *lhs = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
+  ax_at left_at[AX_MAX_RANK], right_at[AX_MAX_RANK], to[AX_MAX_RANK];
+  int64_t dims[2 * AX_MAX_RANK];
+  uint32_t summed = left->contract.count;
+  memcpy(dims, type->dims, sizeof type->dims);
+  for (uint32_t i = 0; i < summed; i++) dims[type->rank + i] = lhs->dims[left->contract.v[i]];
+  loop_places(left, left->batch.count, type->rank, left_at);
+  loop_places(right, left->batch.count + left->free.count, type->rank, right_at);
+  ax_at_identity(to, type->rank);
+  AX_TRY(ax_lower_kernel_begin(lower, type->rank + summed, summed, dims));
+  ax_ex a = ax_lower_load(lower, in[0], left_at), b = ax_lower_load(lower, in[1], right_at);
+  ax_ex product = ax_kernel_op(lower->kernel, AX_SCALAR_MUL, type->dtype, a, b, AX_NONE);
+  ax_lower_store(lower, out, to, product, summed > 0 ? AX_SCALAR_ADD : AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_type *lhs = &lower->program->types[eqn->in[0]], *rhs = &lower->program->types[eqn->in[1]];
+  side left = lhs_side(eqn->params, lhs->rank), right = rhs_side(eqn->params, rhs->rank);
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  if (ax_type_elems(lhs) == 0 || ax_type_elems(rhs) == 0) return ax_lower_fill(lower, out[0], (ax_number){0});
+  if (!ax_is_float(lhs->dtype)) return lower_integer(lower, eqn, &left, &right, in, out[0]);
+  return lower_float(lower, eqn, left, right, in, out[0]);
+}
+
+/* --- hlo --- */
+
+static void add_list(ax_text *text, const char *name, const ax_dims *dims, const char *end) {
+  ax_text_add(text, "%s = [", name);
+  for (uint32_t i = 0; i < dims->count; i++) ax_text_add(text, "%s%lld", i ? ", " : "", (long long)dims->v[i]);
+  ax_text_add(text, "]%s", end);
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const dot_params *p = eqn->params;
+  ax_text attributes = {0};
+  ax_text_add(&attributes, "dot_dimension_numbers = #stablehlo.dot<");
+  add_list(&attributes, "lhs_batching_dimensions", &p->lhs_batch, ", ");
+  add_list(&attributes, "rhs_batching_dimensions", &p->rhs_batch, ", ");
+  add_list(&attributes, "lhs_contracting_dimensions", &p->lhs_contract, ", ");
+  add_list(&attributes, "rhs_contracting_dimensions", &p->rhs_contract, ">");
+  return ax_hlo_attributed(hlo, eqn, "stablehlo.dot_general", in, &attributes, out);
+}
+
+static const ax_param params[] = {
+    {"lhs_contract", AX_PARAM_DIMS, offsetof(dot_params, lhs_contract)},
+    {"rhs_contract", AX_PARAM_DIMS, offsetof(dot_params, rhs_contract)},
+    {"lhs_batch", AX_PARAM_DIMS, offsetof(dot_params, lhs_batch)},
+    {"rhs_batch", AX_PARAM_DIMS, offsetof(dot_params, rhs_batch)},
+};
+
+const ax_prim ax_prim_dot_general = {
+    .name = "dot_general", .kind = AX_LOCAL, .in_count = 2, .out_count = 1,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(dot_params),
+    .infer = infer, .eval = eval, .vary = ax_vary_union, .jvp = jvp, .linearize = jvp,
+    .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
+};
+
+ax_value ax_dot_general(ax_value lhs, ax_value rhs, const int64_t *lhs_contract, const int64_t *rhs_contract,
+                        uint32_t contract_count, const int64_t *lhs_batch, const int64_t *rhs_batch, uint32_t batch_count) {
+  const ax_prim *prim = &ax_prim_dot_general;
+  dot_params p;
+  if (!ax_dims_take(prim, contract_count, lhs_contract, &p.lhs_contract) ||
+      !ax_dims_take(prim, contract_count, rhs_contract, &p.rhs_contract) ||
+      !ax_dims_take(prim, batch_count, lhs_batch, &p.lhs_batch) ||
+      !ax_dims_take(prim, batch_count, rhs_batch, &p.rhs_batch))
+    return ax_poison;
+  return bind(&p, lhs, rhs);
+}

@@ -1,0 +1,231 @@
+/* reduce_sum, reduce_max, reduce_min: T[d..] -> T[the dimensions that are left]
+   Parameters: axes.
+   Errors: bool; an axis outside the rank or named twice. Over nothing at all the result is 0, or the least or greatest T.
+   Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 sums are made in f32 and rounded once. Integers wrap.
+   NaN wins in max and min.
+   reduce_sum is linear; its transpose repeats the cotangent. The tangent of a max or min is shared equally by all places that
+   hold it. */
+#include <math.h>
+
+#include "prim/pointwise.h"
+#include "prim/prims.h"
+#include "prim/shape.h"
+
+typedef struct reduce_params {
+  ax_dims axes;
+} reduce_params;
+
+static ax_scalar combination(const ax_prim *prim) {
+  if (prim == &ax_prim_reduce_sum) return AX_SCALAR_ADD;
+  return prim == &ax_prim_reduce_max ? AX_SCALAR_MAX : AX_SCALAR_MIN;
+}
+
+static ax_status infer(const ax_infer_args *args) {
+  const reduce_params *p = args->params;
+  const ax_type *x = &args->in[0];
+  if (x->dtype == AX_BOOL) return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
+  AX_TRY(ax_infer_distinct("axes", &p->axes, x->rank));
+  ax_dims kept = ax_dims_others(x->rank, &p->axes, NULL);
+  for (uint32_t i = 0; i < kept.count; i++) kept.v[i] = x->dims[kept.v[i]];
+  args->out[0] = ax_array_type(x->dtype, kept.count, kept.v);
+  return AX_OK;
+}
+
+/* --- eval --- */
+
+ax_number ax_reduce_identity(ax_scalar op, ax_dtype dtype) {
+  const ax_dtype_info *info = ax_dtype_get(dtype);
+  uint64_t ones = UINT64_MAX >> (64 - 8 * info->bytes);
+  bool least = op == AX_SCALAR_MAX;
+  if (op == AX_SCALAR_ADD) return (ax_number){0};
+  if (info->kind == AX_KIND_FLOAT) return (ax_number){.f = least ? -INFINITY : INFINITY};
+  if (info->kind == AX_KIND_SIGNED) return (ax_number){.i = least ? -(int64_t)(ones >> 1) - 1 : (int64_t)(ones >> 1)};
+  if (info->kind == AX_KIND_BOOL) ones = 1;
+  return (ax_number){.u = least ? 0 : ones};
+}
+
+/* Rows: the elements of x that make one result, and where each result's begin. */
+typedef struct rows {
+  uint32_t kept_rank, reduced_rank;
+  int64_t kept_dims[AX_MAX_RANK], kept_strides[AX_MAX_RANK], reduced_dims[AX_MAX_RANK], reduced_strides[AX_MAX_RANK];
+} rows;
+
+static rows rows_of(const ax_tensor *x, const ax_dims *axes) {
+  rows r = {0};
+  int64_t strides[AX_MAX_RANK];
+  ax_dense_strides(x->rank, x->dims, strides);
+  for (uint32_t d = 0; d < x->rank; d++) {
+    bool reduced = ax_dims_has(axes, d);
+    uint32_t at = reduced ? r.reduced_rank++ : r.kept_rank++;
+    (reduced ? r.reduced_dims : r.kept_dims)[at] = x->dims[d];
+    (reduced ? r.reduced_strides : r.kept_strides)[at] = strides[d];
+  }
+  return r;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const ax_tensor *x = args->in[0], *out = args->out[0];
+  rows r = rows_of(x, &((const reduce_params *)args->eqn->params)->axes);
+  ax_scalar op = combination(args->eqn->prim);
+  ax_dtype wide = ax_is_float(x->dtype) ? AX_F64 : x->dtype;
+  int64_t count = ax_dims_elems(r.kept_rank, r.kept_dims), length = ax_dims_elems(r.reduced_rank, r.reduced_dims);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t base = ax_strided_at(i, r.kept_rank, r.kept_dims, r.kept_strides);
+    ax_number total = ax_reduce_identity(op, x->dtype);
+    for (int64_t j = 0; j < length; j++) {
+      int64_t at = base + ax_strided_at(j, r.reduced_rank, r.reduced_dims, r.reduced_strides);
+      ax_number pair[] = {total, ax_number_load(x->dtype, x->data, at)};
+      total = ax_number_round(wide, ax_scalar_eval(op, wide, pair, 0));
+    }
+    ax_number_store(out->dtype, out->data, i, total);
+  }
+  return AX_OK;
+}
+
+/* --- jvp --- */
+
+/* y, repeated along the axes to x's shape. */
+static ax_value repeated(ax_value y, const int64_t *dims, uint32_t rank, const ax_dims *axes) {
+  ax_dims kept = ax_dims_others(rank, axes, NULL);
+  return ax_broadcast_in_dim(y, rank, dims, kept.v);
+}
+
+static void max_jvp(const ax_jvp_args *args) {
+  const ax_dims *axes = &((const reduce_params *)args->eqn->params)->axes;
+  ax_value x = args->in[0], dx = args->tangent_in[0];
+  args->out[0] = ax_bind1(args->eqn->prim, args->eqn->params, &x, 1);
+  args->tangent_out[0] = ax_zero;
+  if (ax_is_zero(dx)) return;
+  ax_type type = ax_typeof(x);
+  ax_value holds = ax_eq(x, repeated(args->out[0], type.dims, type.rank, axes));
+  ax_value share = ax_convert_element_type(holds, type.dtype);
+  args->tangent_out[0] = ax_div(ax_reduce_sum(ax_mul(dx, share), axes->v, axes->count),
+                                ax_reduce_sum(share, axes->v, axes->count));
+}
+
+/* --- transpose --- */
+
+static void sum_transpose(const ax_transpose_args *args) {
+  const ax_type *x = &args->in_types[0];
+  args->out[0] = repeated(args->cotangent[0], x->dims, x->rank, &((const reduce_params *)args->eqn->params)->axes);
+}
+
+/* --- batch --- */
+
+static void batch(const ax_batch_args *args) {
+  reduce_params p = *(const reduce_params *)args->eqn->params;
+  int dim = args->in_dim[0];
+  args->out_dim[0] = dim;
+  for (uint32_t i = 0; i < p.axes.count; i++)
+    if (p.axes.v[i] < dim) args->out_dim[0]--;
+  ax_dims_shift(&p.axes, dim);
+  args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, 1);
+}
+
+/* --- lower --- */
+
+ax_reduction ax_reduction_of(uint32_t rank, const int64_t *dims, const ax_dims *axes) {
+  ax_reduction r = {.kept = ax_dims_others(rank, axes, NULL), .rank = rank};
+  r.reduced = ax_dims_others(rank, &r.kept, NULL);
+  for (uint32_t i = 0; i < rank; i++) {
+    int64_t d = i < r.kept.count ? r.kept.v[i] : r.reduced.v[i - r.kept.count];
+    r.dims[i] = dims[d];
+    r.at[d] = (ax_at){.dim = (int)i, .coef = 1, .dynamic = AX_NONE};
+  }
+  return r;
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_type *x = &lower->program->types[eqn->in[0]];
+  ax_scalar op = combination(eqn->prim);
+  ax_reduction r = ax_reduction_of(x->rank, x->dims, &((const reduce_params *)eqn->params)->axes);
+  ax_at to[AX_MAX_RANK];
+  ax_at_identity(to, r.kept.count);
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  if (ax_type_elems(x) == 0) return ax_lower_fill(lower, out[0], ax_reduce_identity(op, x->dtype));
+  AX_TRY(ax_lower_kernel_begin(lower, r.rank, r.reduced.count, r.dims));
+  ax_lower_store(lower, out[0], to, ax_lower_load(lower, in[0], r.at), r.reduced.count > 0 ? op : AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
+/* --- hlo --- */
+
+static uint32_t hlo_convert(ax_hlo *hlo, uint32_t x, const ax_type *from, ax_dtype dtype) {
+  ax_type to = ax_array_type(dtype, from->rank, from->dims);
+  return ax_hlo_op(hlo, "stablehlo.convert", &x, from, 1, NULL, &to, 1);
+}
+
+ax_status ax_hlo_reduce(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_type *type, const ax_dims *axes, uint32_t *out) {
+  const char *names[] = {[AX_SCALAR_ADD] = "stablehlo.add", [AX_SCALAR_MAX] = "stablehlo.maximum",
+                         [AX_SCALAR_MIN] = "stablehlo.minimum"};
+  ax_type scalar = ax_array_type(type->dtype, 0, NULL), types[] = {*type, scalar}, pair[] = {scalar, scalar};
+  ax_dims kept = ax_dims_others(type->rank, axes, NULL);
+  for (uint32_t i = 0; i < kept.count; i++) kept.v[i] = type->dims[kept.v[i]];
+  ax_type result = ax_array_type(type->dtype, kept.count, kept.v);
+  uint64_t bits = 0;
+  ax_number_store(type->dtype, &bits, 0, ax_reduce_identity(op, type->dtype));
+  uint32_t in[] = {x, ax_hlo_splat(hlo, &scalar, &bits)};
+  ax_text attributes = {0};
+  ax_hlo_dims(&attributes, "dimensions = ", axes);
+  out[0] = ax_hlo_begin(hlo, "stablehlo.reduce", in, 2, 1);
+  uint32_t arg = ax_hlo_region_begin(hlo, pair, 2), both[] = {arg, arg + 1};
+  uint32_t combined = ax_hlo_op(hlo, names[op], both, pair, 2, NULL, &scalar, 1);
+  ax_hlo_region_end(hlo, &combined, &scalar, 1);
+  ax_hlo_end(hlo, attributes.data, types, 2, &result, 1);
+  ax_status status = attributes.failed ? ax_out_of_memory(0) : AX_OK;
+  ax_text_deinit(&attributes);
+  return status;
+}
+
+/* bf16 and f16 sums are made in f32. */
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_dims *axes = &((const reduce_params *)eqn->params)->axes;
+  ax_type type = hlo->program->types[eqn->in[0]], result = hlo->program->types[eqn->out];
+  ax_scalar op = combination(eqn->prim);
+  bool narrow = op == AX_SCALAR_ADD && (type.dtype == AX_BF16 || type.dtype == AX_F16);
+  if (!narrow) return ax_hlo_reduce(hlo, op, in[0], &type, axes, out);
+  uint32_t wide = hlo_convert(hlo, in[0], &type, AX_F32);
+  type.dtype = AX_F32;
+  AX_TRY(ax_hlo_reduce(hlo, op, wide, &type, axes, &wide));
+  result.dtype = AX_F32;
+  out[0] = hlo_convert(hlo, wide, &result, hlo->program->types[eqn->out].dtype);
+  return AX_OK;
+}
+
+/* --- The records --- */
+
+static const ax_param params[] = {{"axes", AX_PARAM_DIMS, offsetof(reduce_params, axes)}};
+
+#define REDUCE_RECORD(name_, jvp_, transpose_)                                                                   \
+  const ax_prim ax_prim_##name_ = {                                                                              \
+      .name = #name_, .kind = AX_LOCAL, .in_count = 1, .out_count = 1,                                           \
+      .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(reduce_params),                  \
+      .infer = infer, .eval = eval, .vary = ax_vary_union, .jvp = jvp_, .linearize = jvp_,                       \
+      .transpose = transpose_, .batch = batch, .lower = lower, .hlo = hlo,                                       \
+  }
+REDUCE_RECORD(reduce_sum, ax_jvp_linear, sum_transpose);
+REDUCE_RECORD(reduce_max, max_jvp, ax_absent_transpose);
+REDUCE_RECORD(reduce_min, max_jvp, ax_absent_transpose);
+
+static ax_value reduce(const ax_prim *prim, ax_value x, const int64_t *axes, uint32_t count) {
+  reduce_params p = {0};
+  uint32_t rank = ax_typeof(x).rank;
+  if (axes == NULL && count == 0) {
+    for (; p.axes.count < rank; p.axes.count++) p.axes.v[p.axes.count] = p.axes.count;
+  } else {
+    if (!ax_dims_take(prim, count, axes, &p.axes)) return ax_poison;
+    for (uint32_t i = 0; i < count; i++)
+      if (!ax_axis_take(prim, axes[i], rank, &p.axes.v[i])) return ax_poison;
+  }
+  return p.axes.count > 0 ? ax_bind1(prim, &p, &x, 1) : x;
+}
+
+ax_value ax_reduce_sum(ax_value x, const int64_t *axes, uint32_t count) {
+  return reduce(&ax_prim_reduce_sum, x, axes, count);
+}
+ax_value ax_reduce_max(ax_value x, const int64_t *axes, uint32_t count) {
+  return reduce(&ax_prim_reduce_max, x, axes, count);
+}
+ax_value ax_reduce_min(ax_value x, const int64_t *axes, uint32_t count) {
+  return reduce(&ax_prim_reduce_min, x, axes, count);
+}

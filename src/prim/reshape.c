@@ -1,0 +1,64 @@
+/* reshape: T[d..] -> T[new_sizes..]         the same elements in row-major order
+   Parameters: new_sizes.
+   Errors: another number of elements; a negative size.
+   Linear; the transpose is the reshape back. The result is the operand's memory. */
+#include "prim/prims.h"
+#include "prim/shape.h"
+
+typedef struct reshape_params {
+  ax_dims new_sizes;
+} reshape_params;
+
+static ax_status infer(const ax_infer_args *args) {
+  const reshape_params *p = args->params;
+  int64_t elems = 1;
+  AX_TRY(ax_infer_shape(args->in[0].dtype, &p->new_sizes, &args->out[0]));
+  if (ax_dims_has(&p->new_sizes, 0)) elems = 0;
+  for (uint32_t d = 0; d < p->new_sizes.count && elems > 0; d++)
+    if (!ax_mul_i64(elems, p->new_sizes.v[d], &elems))
+      return ax_error(AX_INVALID_ARGUMENT, "the new sizes are too large: %s", ax_type_string(&args->out[0], args->axes));
+  if (elems != ax_type_elems(&args->in[0]))
+    return ax_error(AX_INVALID_ARGUMENT, "%lld elements do not fill %s", (long long)ax_type_elems(&args->in[0]),
+                    ax_type_string(&args->out[0], args->axes));
+  return AX_OK;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  ax_tensor_assign(args->out[0], args->in[0]);
+  return AX_OK;
+}
+
+static void transpose(const ax_transpose_args *args) {
+  args->out[0] = ax_reshape(args->cotangent[0], args->in_types[0].rank, args->in_types[0].dims);
+}
+
+static void batch(const ax_batch_args *args) {
+  reshape_params p = *(const reshape_params *)args->eqn->params;
+  if (!ax_dims_insert(args->eqn->prim, &p.new_sizes, 0, args->size)) return;
+  args->out[0] = ax_reshape(ax_batch_front(args->in[0], args->in_dim[0], args->size), p.new_sizes.count, p.new_sizes.v);
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_hlo_simple(hlo, eqn, "stablehlo.reshape", in, NULL, out);
+}
+
+static const ax_param params[] = {{"new_sizes", AX_PARAM_DIMS, offsetof(reshape_params, new_sizes)}};
+
+const ax_prim ax_prim_reshape = {
+    .name = "reshape", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(reshape_params),
+    .infer = infer, .eval = eval, .vary = ax_vary_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
+};
+
+ax_value ax_reshape(ax_value x, uint32_t rank, const int64_t *dims) {
+  reshape_params p;
+  if (!ax_dims_take(&ax_prim_reshape, rank, dims, &p.new_sizes)) return ax_poison;
+  ax_type type = ax_typeof(x), wanted = ax_array_type(type.dtype, rank, dims);
+  if (wanted.dtype != AX_NO_DTYPE && ax_same_shape(&type, &wanted)) return x;
+  return ax_bind1(&ax_prim_reshape, &p, &x, 1);
+}

@@ -1,0 +1,70 @@
+/* What the shape, reduction and product files share: lists of dimensions, strided access, and kernels that move elements. */
+#ifndef AX_PRIM_SHAPE_H
+#define AX_PRIM_SHAPE_H
+
+#include "ir/number.h"
+#include "prim/rules.h"
+
+/* --- Lists of dimensions, for front functions and batch rules: each fails the trace and returns false on bad input --- */
+bool ax_dims_take(const ax_prim *prim, uint32_t count, const int64_t *v, ax_dims *out);
+bool ax_dims_insert(const ax_prim *prim, ax_dims *dims, uint32_t at, int64_t value);
+/* An axis of 0 .. rank, or negative from the end. */
+bool ax_axis_take(const ax_prim *prim, int64_t axis, uint32_t rank, int64_t *out);
+
+bool ax_dims_has(const ax_dims *dims, int64_t value);
+/* Numbers of dimensions, after a dimension has been put in at `at`. */
+void ax_dims_shift(ax_dims *dims, int64_t at);
+/* The dimensions 0 .. rank that are in neither list, in order; `b` may be NULL. */
+ax_dims ax_dims_others(uint32_t rank, const ax_dims *a, const ax_dims *b);
+
+/* --- For infer --- */
+/* An array type; refuses negative dimensions and an unknown dtype. */
+AX_MUST_USE ax_status ax_infer_shape(ax_dtype dtype, const ax_dims *dims, ax_type *out);
+/* Refuses a dimension outside 0 .. rank or one named twice. `what` names the parameter. */
+AX_MUST_USE ax_status ax_infer_distinct(const char *what, const ax_dims *dims, uint32_t rank);
+/* Refuses a list that does not have one entry a dimension. */
+AX_MUST_USE ax_status ax_infer_one_each(const char *what, const ax_dims *dims, uint32_t rank);
+
+/* --- Strided access; strides in elements --- */
+void ax_dense_strides(uint32_t rank, const int64_t *dims, int64_t *strides);
+/* Where the element of row-major number `index` lies. */
+int64_t ax_strided_at(int64_t index, uint32_t rank, const int64_t *dims, const int64_t *strides);
+/* An array's elements under other strides, from element `offset` on. */
+typedef struct ax_strided {
+  void *data;
+  int64_t offset, strides[AX_MAX_RANK];
+} ax_strided;
+ax_strided ax_strided_dense(const ax_tensor *tensor);
+void ax_strided_copy(uint32_t rank, const int64_t *dims, size_t element_bytes, const ax_strided *to, const ax_strided *from);
+
+/* --- For lower --- */
+/* for i in dims: dst[dst_at(i)] = src[src_at(i)], converted when the dtypes differ. */
+AX_MUST_USE ax_status ax_lower_move(ax_lower *lower, uint32_t rank, const int64_t *dims, uint32_t dst, const ax_at *dst_at,
+                                    uint32_t src, const ax_at *src_at);
+AX_MUST_USE ax_status ax_lower_fill(ax_lower *lower, uint32_t dst, ax_number value);
+/* The result is the operand's memory under the result's type, `offset` elements in. */
+AX_MUST_USE ax_status ax_lower_as_view(ax_lower *lower, const ax_eqn *eqn, uint32_t in, int64_t offset, uint32_t *out);
+
+/* --- For hlo --- */
+/* "name = array<i64: 1, 2>" */
+void ax_hlo_dims(ax_text *text, const char *lead, const ax_dims *dims);
+/* As ax_hlo_simple; frees the attributes. */
+AX_MUST_USE ax_status ax_hlo_attributed(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in,
+                                        ax_text *attributes, uint32_t *out);
+
+/* --- Reductions (reduce.c) --- */
+/* The value that changes nothing: 0, or the least or greatest of the dtype. */
+ax_number ax_reduce_identity(ax_scalar op, ax_dtype dtype);
+/* x's axes and kept dimensions, as a kernel whose last dimensions are reduced over has them. */
+typedef struct ax_reduction {
+  ax_dims kept, reduced;             /* numbers of dimensions, in order */
+  uint32_t rank;                     /* of the loop nest: x's */
+  int64_t dims[AX_MAX_RANK];         /* kept, then reduced */
+  ax_at at[AX_MAX_RANK];             /* of x: where its dimensions went */
+} ax_reduction;
+ax_reduction ax_reduction_of(uint32_t rank, const int64_t *dims, const ax_dims *axes);
+/* stablehlo.reduce of `x` over `axes` by ADD, MAX or MIN. */
+AX_MUST_USE ax_status ax_hlo_reduce(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_type *type, const ax_dims *axes,
+                                    uint32_t *out);
+
+#endif

@@ -1,0 +1,131 @@
+/* slice: T[d..] -> T[n..]         y[i..] = x[start + i * stride ..],  n = ceil((limit - start) / stride)
+   Parameters: start_indices, limit_indices, strides; one entry a dimension.
+   Errors: a range outside the operand or reversed; a stride below 1.
+   Linear; the transpose pads with zeros outside and between. A part that lies in one piece is the operand's memory. */
+#include "prim/prims.h"
+#include "prim/shape.h"
+
+typedef struct slice_params {
+  ax_dims start_indices, limit_indices, strides;
+} slice_params;
+
+static ax_status infer(const ax_infer_args *args) {
+  const slice_params *p = args->params;
+  const ax_type *x = &args->in[0];
+  AX_TRY(ax_infer_one_each("start_indices", &p->start_indices, x->rank));
+  AX_TRY(ax_infer_one_each("limit_indices", &p->limit_indices, x->rank));
+  AX_TRY(ax_infer_one_each("strides", &p->strides, x->rank));
+  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  for (uint32_t d = 0; d < x->rank; d++) {
+    int64_t start = p->start_indices.v[d], limit = p->limit_indices.v[d];
+    if (start < 0 || limit < start || limit > x->dims[d])
+      return ax_error(AX_INVALID_ARGUMENT, "%lld to %lld is not a range of dimension %u, of %lld", (long long)start,
+                      (long long)limit, d, (long long)x->dims[d]);
+    if (p->strides.v[d] < 1)
+      return ax_error(AX_INVALID_ARGUMENT, "the stride of dimension %u is %lld", d, (long long)p->strides.v[d]);
+    args->out[0].dims[d] = limit == start ? 0 : (limit - start - 1) / p->strides.v[d] + 1;
+  }
+  return AX_OK;
+}
+
+/* The stride where it matters: one that leads beyond the operand is never taken, and may be too large to compute with. */
+static int64_t step_of(const slice_params *p, uint32_t d, const int64_t *result_dims) {
+  return result_dims[d] > 1 ? p->strides.v[d] : 1;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const slice_params *p = args->eqn->params;
+  const ax_tensor *out = args->out[0];
+  ax_strided to = ax_strided_dense(out), from = ax_strided_dense(args->in[0]);
+  for (uint32_t d = 0; d < out->rank; d++) {
+    from.offset += p->start_indices.v[d] * from.strides[d];
+    from.strides[d] *= step_of(p, d, out->dims);
+  }
+  ax_strided_copy(out->rank, out->dims, ax_dtype_bytes(out->dtype), &to, &from);
+  return AX_OK;
+}
+
+static void transpose(const ax_transpose_args *args) {
+  const slice_params *p = args->eqn->params;
+  const ax_type *x = &args->in_types[0];
+  ax_type y = ax_typeof(args->cotangent[0]);
+  int64_t high[AX_MAX_RANK], interior[AX_MAX_RANK];
+  for (uint32_t d = 0; d < y.rank; d++) {
+    int64_t step = step_of(p, d, y.dims), used = y.dims[d] > 0 ? 1 + (y.dims[d] - 1) * step : 0;
+    high[d] = x->dims[d] - p->start_indices.v[d] - used;
+    interior[d] = step - 1;
+  }
+  args->out[0] = ax_pad(args->cotangent[0], ax_full(x->dtype, 0, NULL, 0), p->start_indices.v, high, interior);
+}
+
+static void batch(const ax_batch_args *args) {
+  slice_params p = *(const slice_params *)args->eqn->params;
+  const ax_prim *prim = args->eqn->prim;
+  uint32_t at = (uint32_t)args->in_dim[0];
+  if (!ax_dims_insert(prim, &p.start_indices, at, 0) || !ax_dims_insert(prim, &p.limit_indices, at, args->size) ||
+      !ax_dims_insert(prim, &p.strides, at, 1))
+    return;
+  args->out[0] = ax_bind1(prim, &p, args->in, 1);
+  args->out_dim[0] = args->in_dim[0];
+}
+
+/* One piece: a range of one dimension, whole dimensions inside it, single elements outside it. */
+static bool is_contiguous(const slice_params *p, const ax_type *x, const ax_type *y) {
+  uint32_t d = 0;
+  while (d < y->rank && y->dims[d] == 1) d++;
+  if (d < y->rank && step_of(p, d, y->dims) != 1) return false;
+  for (d++; d < y->rank; d++)
+    if (y->dims[d] != x->dims[d]) return false;
+  return true;
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const slice_params *p = eqn->params;
+  const ax_type *x = &lower->program->types[eqn->in[0]], *y = &lower->program->types[eqn->out];
+  if (is_contiguous(p, x, y)) {
+    int64_t strides[AX_MAX_RANK], offset = 0;
+    ax_dense_strides(x->rank, x->dims, strides);
+    for (uint32_t d = 0; d < x->rank; d++) offset += p->start_indices.v[d] * strides[d];
+    return ax_lower_as_view(lower, eqn, in[0], ax_type_elems(y) > 0 ? offset : 0, &out[0]);
+  }
+  ax_at from[AX_MAX_RANK], to[AX_MAX_RANK];
+  ax_at_identity(to, y->rank);
+  for (uint32_t d = 0; d < y->rank; d++)
+    from[d] = (ax_at){.dim = (int)d, .coef = step_of(p, d, y->dims), .offset = p->start_indices.v[d], .dynamic = AX_NONE};
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  return ax_lower_move(lower, y->rank, y->dims, out[0], to, in[0], from);
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const slice_params *p = eqn->params;
+  ax_text attributes = {0};
+  ax_hlo_dims(&attributes, "start_indices = ", &p->start_indices);
+  ax_hlo_dims(&attributes, ", limit_indices = ", &p->limit_indices);
+  ax_hlo_dims(&attributes, ", strides = ", &p->strides);
+  return ax_hlo_attributed(hlo, eqn, "stablehlo.slice", in, &attributes, out);
+}
+
+static const ax_param params[] = {
+    {"start_indices", AX_PARAM_DIMS, offsetof(slice_params, start_indices)},
+    {"limit_indices", AX_PARAM_DIMS, offsetof(slice_params, limit_indices)},
+    {"strides", AX_PARAM_DIMS, offsetof(slice_params, strides)},
+};
+
+const ax_prim ax_prim_slice = {
+    .name = "slice", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(slice_params),
+    .infer = infer, .eval = eval, .vary = ax_vary_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
+};
+
+ax_value ax_slice(ax_value x, const int64_t *start, const int64_t *limit, const int64_t *strides) {
+  slice_params p;
+  uint32_t rank = ax_typeof(x).rank;
+  int64_t ones[AX_MAX_RANK];
+  for (int d = 0; d < AX_MAX_RANK; d++) ones[d] = 1;
+  if (!ax_dims_take(&ax_prim_slice, rank, start, &p.start_indices) ||
+      !ax_dims_take(&ax_prim_slice, rank, limit, &p.limit_indices) ||
+      !ax_dims_take(&ax_prim_slice, rank, strides != NULL ? strides : ones, &p.strides))
+    return ax_poison;
+  return ax_bind1(&ax_prim_slice, &p, &x, 1);
+}

@@ -1,0 +1,90 @@
+/* transpose: T[d..] -> T[d[permutation]..]         result dimension i is x's dimension permutation[i]
+   Parameters: permutation.
+   Errors: not a permutation of x's dimensions.
+   Linear; the transpose is the inverse permutation. Where only dimensions of 1 move, the result is the operand's memory. */
+#include "prim/prims.h"
+#include "prim/shape.h"
+
+typedef struct transpose_params {
+  ax_dims permutation;
+} transpose_params;
+
+static ax_status infer(const ax_infer_args *args) {
+  const ax_dims *permutation = &((const transpose_params *)args->params)->permutation;
+  const ax_type *x = &args->in[0];
+  AX_TRY(ax_infer_one_each("permutation", permutation, x->rank));
+  AX_TRY(ax_infer_distinct("permutation", permutation, x->rank));
+  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  for (uint32_t i = 0; i < x->rank; i++) args->out[0].dims[i] = x->dims[permutation->v[i]];
+  return AX_OK;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const ax_dims *permutation = &((const transpose_params *)args->eqn->params)->permutation;
+  const ax_tensor *out = args->out[0];
+  ax_strided to = ax_strided_dense(out), from = ax_strided_dense(args->in[0]), permuted = from;
+  for (uint32_t i = 0; i < out->rank; i++) permuted.strides[i] = from.strides[permutation->v[i]];
+  ax_strided_copy(out->rank, out->dims, ax_dtype_bytes(out->dtype), &to, &permuted);
+  return AX_OK;
+}
+
+static void transpose(const ax_transpose_args *args) {
+  const ax_dims *permutation = &((const transpose_params *)args->eqn->params)->permutation;
+  int64_t inverse[AX_MAX_RANK];
+  for (uint32_t i = 0; i < permutation->count; i++) inverse[permutation->v[i]] = i;
+  args->out[0] = ax_transpose(args->cotangent[0], inverse);
+}
+
+static void batch(const ax_batch_args *args) {
+  transpose_params p = *(const transpose_params *)args->eqn->params;
+  ax_dims_shift(&p.permutation, args->in_dim[0]);
+  if (!ax_dims_insert(args->eqn->prim, &p.permutation, 0, args->in_dim[0])) return;
+  args->out[0] = ax_transpose(args->in[0], p.permutation.v);
+}
+
+/* The dimensions other than 1 keep their order. */
+static bool same_memory(const ax_type *x, const ax_dims *permutation) {
+  int64_t last = -1;
+  for (uint32_t i = 0; i < permutation->count; i++) {
+    if (x->dims[permutation->v[i]] == 1) continue;
+    if (permutation->v[i] < last) return false;
+    last = permutation->v[i];
+  }
+  return true;
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_dims *permutation = &((const transpose_params *)eqn->params)->permutation;
+  const ax_type *type = &lower->program->types[eqn->out];
+  ax_at from[AX_MAX_RANK], to[AX_MAX_RANK];
+  if (same_memory(&lower->program->types[eqn->in[0]], permutation))
+    return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
+  ax_at_identity(to, type->rank);
+  for (uint32_t i = 0; i < type->rank; i++) from[permutation->v[i]] = to[i];
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  return ax_lower_move(lower, type->rank, type->dims, out[0], to, in[0], from);
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const transpose_params *p = eqn->params;
+  ax_text attributes = {0};
+  ax_hlo_dims(&attributes, "permutation = ", &p->permutation);
+  return ax_hlo_attributed(hlo, eqn, "stablehlo.transpose", in, &attributes, out);
+}
+
+static const ax_param params[] = {{"permutation", AX_PARAM_DIMS, offsetof(transpose_params, permutation)}};
+
+const ax_prim ax_prim_transpose = {
+    .name = "transpose", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(transpose_params),
+    .infer = infer, .eval = eval, .vary = ax_vary_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
+};
+
+ax_value ax_transpose(ax_value x, const int64_t *permutation) {
+  transpose_params p;
+  bool moves = false;
+  if (!ax_dims_take(&ax_prim_transpose, ax_typeof(x).rank, permutation, &p.permutation)) return ax_poison;
+  for (uint32_t i = 0; i < p.permutation.count; i++) moves = moves || permutation[i] != i;
+  return moves ? ax_bind1(&ax_prim_transpose, &p, &x, 1) : x;
+}
