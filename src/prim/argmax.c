@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "prim/pointwise.h"
+#include "prim/collective.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 
@@ -27,9 +28,8 @@ static ax_status infer(const ax_infer_args *args) {
   if (ax_reduce_identity(AX_SCALAR_MIN, p->index_dtype).u < (uint64_t)size - 1)
     return ax_error(AX_INVALID_ARGUMENT, "the index dtype %s does not count to %lld", ax_dtype_name(p->index_dtype),
                     (long long)size - 1);
-  ax_dims kept = ax_dims_others(x->rank, &p->axes, NULL);
-  for (uint32_t i = 0; i < kept.count; i++) kept.v[i] = x->dims[kept.v[i]];
-  return ax_infer_shape(p->index_dtype, &kept, &args->out[0]);
+  ax_dims left = ax_dims_left(x, &p->axes);
+  return ax_infer_shape(p->index_dtype, &left, &args->out[0]);
 }
 
 /* x beats the best so far; what is NaN beats all that is not. */
@@ -118,23 +118,21 @@ static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint
 
 /* Where x is its maximum along the axes, or NaN. */
 static ax_status hlo_hits(ax_hlo *hlo, uint32_t x, const ax_type *type, const ax_dims *axes, uint32_t *out) {
-  ax_dims kept = ax_dims_others(type->rank, axes, NULL), kept_dims = kept;
-  for (uint32_t i = 0; i < kept.count; i++) kept_dims.v[i] = type->dims[kept.v[i]];
-  ax_type small = ax_array_type(type->dtype, kept.count, kept_dims.v);
+  ax_dims kept = ax_dims_others(type->rank, axes, NULL), left = ax_dims_left(type, axes);
+  ax_type small = ax_array_type(type->dtype, left.count, left.v);
   ax_type hits = ax_array_type(AX_BOOL, type->rank, type->dims), pair[] = {hits, hits};
   uint32_t most;
-  AX_TRY(ax_hlo_reduce(hlo, AX_SCALAR_MAX, x, type, axes, &most));
+  AX_TRY(ax_hlo_reduce_axes(hlo, AX_SCALAR_MAX, x, type, axes, &most));
   ax_text attributes = {0};
   ax_hlo_dims(&attributes, "broadcast_dimensions = ", &kept);
   most = ax_hlo_op(hlo, "stablehlo.broadcast_in_dim", &most, &small, 1, attributes.data, type, 1);
-  bool failed = attributes.failed;
-  ax_text_deinit(&attributes);
+  AX_TRY(ax_hlo_attributes_end(&attributes));
   uint32_t both[] = {
       hlo_compare(hlo, "comparison_direction = #stablehlo<comparison_direction EQ>", x, most, type),
       hlo_compare(hlo, "comparison_direction = #stablehlo<comparison_direction NE>", x, x, type),
   };
   out[0] = ax_hlo_op(hlo, "stablehlo.or", both, pair, 2, NULL, &hits, 1);
-  return failed ? ax_out_of_memory(0) : AX_OK;
+  return AX_OK;
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -150,7 +148,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   uint32_t index = ax_hlo_op(hlo, "stablehlo.iota", NULL, NULL, 0, attribute, &indices, 1);
   uint32_t operands[] = {hits, index, ax_hlo_splat(hlo, &indices, &last)};
   uint32_t places = ax_hlo_op(hlo, "stablehlo.select", operands, types, 3, NULL, &indices, 1);
-  return ax_hlo_reduce(hlo, AX_SCALAR_MIN, places, &indices, &p->axes, out);
+  return ax_hlo_reduce_axes(hlo, AX_SCALAR_MIN, places, &indices, &p->axes, out);
 }
 
 static const ax_param params[] = {
@@ -166,7 +164,7 @@ const ax_prim ax_prim_argmax = {
 };
 
 ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype) {
-  argmax_params p = {.axes = {.count = 1}, .index_dtype = index_dtype};
-  if (!ax_axis_take(&ax_prim_argmax, axis, ax_typeof(x).rank, &p.axes.v[0])) return ax_poison;
+  argmax_params p = {.axes = {1, {axis}}, .index_dtype = index_dtype};
+  if (!ax_wrap_dimension(&ax_prim_argmax, "axis", &p.axes.v[0], ax_typeof(x).rank)) return ax_poison;
   return ax_bind1(&ax_prim_argmax, &p, &x, 1);
 }

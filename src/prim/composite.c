@@ -2,6 +2,7 @@
    jax.numpy and jax.nn. */
 #include <math.h>
 
+#include "prim/collective.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 
@@ -27,10 +28,9 @@ ax_value ax_gelu(ax_value x) {
 ax_value ax_expand_dims(ax_value x, int64_t dimension) {
   ax_dims dims;
   ax_type type = ax_typeof(x);
-  int64_t at;
-  if (!ax_axis_take(&ax_prim_reshape, dimension, type.rank + 1, &at) ||
+  if (!ax_wrap_dimension(&ax_prim_reshape, "dimension", &dimension, type.rank + 1) ||
       !ax_dims_take(&ax_prim_reshape, type.rank, type.dims, &dims) ||
-      !ax_dims_insert(&ax_prim_reshape, &dims, (uint32_t)at, 1))
+      !ax_dims_insert(&ax_prim_reshape, &dims, (uint32_t)dimension, 1))
     return ax_poison;
   return ax_reshape(x, dims.count, dims.v);
 }
@@ -54,29 +54,27 @@ ax_value ax_mean(ax_value x, const int64_t *axes, uint32_t count) {
   return narrow ? ax_convert_element_type(mean, type.dtype) : mean;
 }
 
-/* x less its maximum along the axis, so that no exponential overflows; the axis, counted from 0. No tangent goes through the
+/* x less its maximum along the axis, so that no exponential overflows. Counts the axis from 0. No tangent goes through the
    maximum: it cancels out. */
-static bool shifted(ax_value x, int64_t axis, int64_t *at, ax_value *out) {
-  if (!ax_axis_take(&ax_prim_reduce_max, axis, ax_typeof(x).rank, at)) return false;
-  ax_value most = ax_reduce_max(ax_stop_gradient(x), at, 1);
-  *out = ax_sub(x, ax_expand_dims(most, *at));
+static bool shifted(ax_value x, int64_t *axis, ax_value *out) {
+  if (!ax_wrap_dimension(&ax_prim_reduce_max, "axis", axis, ax_typeof(x).rank)) return false;
+  ax_value most = ax_reduce_max(ax_stop_gradient(x), axis, 1);
+  *out = ax_sub(x, ax_expand_dims(most, *axis));
   return true;
 }
 
 ax_value ax_softmax(ax_value x, int64_t axis) {
   ax_value y;
-  int64_t at;
-  if (!shifted(x, axis, &at, &y)) return ax_poison;
+  if (!shifted(x, &axis, &y)) return ax_poison;
   ax_value e = ax_exp(y);
-  return ax_div(e, ax_expand_dims(ax_reduce_sum(e, &at, 1), at));
+  return ax_div(e, ax_expand_dims(ax_reduce_sum(e, &axis, 1), axis));
 }
 
 ax_value ax_log_softmax(ax_value x, int64_t axis) {
   ax_value y;
-  int64_t at;
-  if (!shifted(x, axis, &at, &y)) return ax_poison;
-  ax_value log_sum = ax_log(ax_reduce_sum(ax_exp(y), &at, 1));
-  return ax_sub(y, ax_expand_dims(log_sum, at));
+  if (!shifted(x, &axis, &y)) return ax_poison;
+  ax_value log_sum = ax_log(ax_reduce_sum(ax_exp(y), &axis, 1));
+  return ax_sub(y, ax_expand_dims(log_sum, axis));
 }
 
 /* Indices outside 0 .. classes give zeros. An index dtype that does not count to `classes` is widened. */

@@ -7,6 +7,7 @@
    hold it. */
 #include <math.h>
 
+#include "prim/collective.h"
 #include "prim/pointwise.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -25,9 +26,8 @@ static ax_status infer(const ax_infer_args *args) {
   const ax_type *x = &args->in[0];
   if (x->dtype == AX_BOOL) return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
   AX_TRY(ax_infer_distinct("axes", &p->axes, x->rank));
-  ax_dims kept = ax_dims_others(x->rank, &p->axes, NULL);
-  for (uint32_t i = 0; i < kept.count; i++) kept.v[i] = x->dims[kept.v[i]];
-  args->out[0] = ax_array_type(x->dtype, kept.count, kept.v);
+  ax_dims left = ax_dims_left(x, &p->axes);
+  args->out[0] = ax_array_type(x->dtype, left.count, left.v);
   return AX_OK;
 }
 
@@ -155,26 +155,20 @@ static uint32_t hlo_convert(ax_hlo *hlo, uint32_t x, const ax_type *from, ax_dty
   return ax_hlo_op(hlo, "stablehlo.convert", &x, from, 1, NULL, &to, 1);
 }
 
-ax_status ax_hlo_reduce(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_type *type, const ax_dims *axes, uint32_t *out) {
-  const char *names[] = {[AX_SCALAR_ADD] = "stablehlo.add", [AX_SCALAR_MAX] = "stablehlo.maximum",
-                         [AX_SCALAR_MIN] = "stablehlo.minimum"};
-  ax_type scalar = ax_array_type(type->dtype, 0, NULL), types[] = {*type, scalar}, pair[] = {scalar, scalar};
-  ax_dims kept = ax_dims_others(type->rank, axes, NULL);
-  for (uint32_t i = 0; i < kept.count; i++) kept.v[i] = type->dims[kept.v[i]];
-  ax_type result = ax_array_type(type->dtype, kept.count, kept.v);
+ax_status ax_hlo_reduce_axes(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_type *type, const ax_dims *axes,
+                             uint32_t *out) {
+  ax_type scalar = ax_array_type(type->dtype, 0, NULL), types[] = {*type, scalar};
+  ax_dims left = ax_dims_left(type, axes);
+  ax_type result = ax_array_type(type->dtype, left.count, left.v);
   uint64_t bits = 0;
   ax_number_store(type->dtype, &bits, 0, ax_reduce_identity(op, type->dtype));
   uint32_t in[] = {x, ax_hlo_splat(hlo, &scalar, &bits)};
   ax_text attributes = {0};
   ax_hlo_dims(&attributes, "dimensions = ", axes);
   out[0] = ax_hlo_begin(hlo, "stablehlo.reduce", in, 2, 1);
-  uint32_t arg = ax_hlo_region_begin(hlo, pair, 2), both[] = {arg, arg + 1};
-  uint32_t combined = ax_hlo_op(hlo, names[op], both, pair, 2, NULL, &scalar, 1);
-  ax_hlo_region_end(hlo, &combined, &scalar, 1);
+  ax_hlo_combination(hlo, op, type->dtype);
   ax_hlo_end(hlo, attributes.data, types, 2, &result, 1);
-  ax_status status = attributes.failed ? ax_out_of_memory(0) : AX_OK;
-  ax_text_deinit(&attributes);
-  return status;
+  return ax_hlo_attributes_end(&attributes);
 }
 
 /* bf16 and f16 sums are made in f32. */
@@ -183,10 +177,10 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   ax_type type = hlo->program->types[eqn->in[0]], result = hlo->program->types[eqn->out];
   ax_scalar op = combination(eqn->prim);
   bool narrow = op == AX_SCALAR_ADD && (type.dtype == AX_BF16 || type.dtype == AX_F16);
-  if (!narrow) return ax_hlo_reduce(hlo, op, in[0], &type, axes, out);
+  if (!narrow) return ax_hlo_reduce_axes(hlo, op, in[0], &type, axes, out);
   uint32_t wide = hlo_convert(hlo, in[0], &type, AX_F32);
   type.dtype = AX_F32;
-  AX_TRY(ax_hlo_reduce(hlo, op, wide, &type, axes, &wide));
+  AX_TRY(ax_hlo_reduce_axes(hlo, op, wide, &type, axes, &wide));
   result.dtype = AX_F32;
   out[0] = hlo_convert(hlo, wide, &result, hlo->program->types[eqn->out].dtype);
   return AX_OK;
@@ -215,7 +209,7 @@ static ax_value reduce(const ax_prim *prim, ax_value x, const int64_t *axes, uin
   } else {
     if (!ax_dims_take(prim, count, axes, &p.axes)) return ax_poison;
     for (uint32_t i = 0; i < count; i++)
-      if (!ax_axis_take(prim, axes[i], rank, &p.axes.v[i])) return ax_poison;
+      if (!ax_wrap_dimension(prim, "axis", &p.axes.v[i], rank)) return ax_poison;
   }
   return p.axes.count > 0 ? ax_bind1(prim, &p, &x, 1) : x;
 }

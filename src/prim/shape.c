@@ -29,13 +29,6 @@ bool ax_dims_insert(const ax_prim *prim, ax_dims *dims, uint32_t at, int64_t val
   return true;
 }
 
-bool ax_axis_take(const ax_prim *prim, int64_t axis, uint32_t rank, int64_t *out) {
-  *out = axis < 0 ? axis + rank : axis;
-  if (*out >= 0 && *out < rank) return !ax_failed();
-  ax_reject(prim, "axis %lld is outside rank %u", (long long)axis, rank);
-  return false;
-}
-
 bool ax_dims_has(const ax_dims *dims, int64_t value) {
   for (uint32_t i = 0; i < dims->count; i++)
     if (dims->v[i] == value) return true;
@@ -52,6 +45,12 @@ ax_dims ax_dims_others(uint32_t rank, const ax_dims *a, const ax_dims *b) {
   for (uint32_t d = 0; d < rank; d++)
     if (!ax_dims_has(a, d) && (b == NULL || !ax_dims_has(b, d))) others.v[others.count++] = d;
   return others;
+}
+
+ax_dims ax_dims_left(const ax_type *x, const ax_dims *axes) {
+  ax_dims left = ax_dims_others(x->rank, axes, NULL);
+  for (uint32_t i = 0; i < left.count; i++) left.v[i] = x->dims[left.v[i]];
+  return left;
 }
 
 /* --- For infer --- */
@@ -148,7 +147,7 @@ void ax_hlo_dims(ax_text *text, const char *lead, const ax_dims *dims) {
 
 ax_status ax_hlo_attributed(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in, ax_text *attributes,
                             uint32_t *out) {
-  ax_status status = attributes->failed ? ax_out_of_memory(0) : ax_hlo_simple(hlo, eqn, name, in, attributes->data, out);
-  ax_text_deinit(attributes);
-  return status;
+  ax_status status = ax_hlo_simple(hlo, eqn, name, in, attributes->data, out);
+  ax_status whole = ax_hlo_attributes_end(attributes);
+  return status == AX_OK ? whole : status;
 }

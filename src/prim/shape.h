@@ -5,17 +5,18 @@
 #include "ir/number.h"
 #include "prim/rules.h"
 
-/* --- Lists of dimensions, for front functions and batch rules: each fails the trace and returns false on bad input --- */
+/* --- Lists of dimensions --- */
+/* For front functions and batch rules: each fails the trace and returns false on bad input. */
 bool ax_dims_take(const ax_prim *prim, uint32_t count, const int64_t *v, ax_dims *out);
 bool ax_dims_insert(const ax_prim *prim, ax_dims *dims, uint32_t at, int64_t value);
-/* An axis of 0 .. rank, or negative from the end. */
-bool ax_axis_take(const ax_prim *prim, int64_t axis, uint32_t rank, int64_t *out);
 
 bool ax_dims_has(const ax_dims *dims, int64_t value);
 /* Numbers of dimensions, after a dimension has been put in at `at`. */
 void ax_dims_shift(ax_dims *dims, int64_t at);
 /* The dimensions 0 .. rank that are in neither list, in order; `b` may be NULL. */
 ax_dims ax_dims_others(uint32_t rank, const ax_dims *a, const ax_dims *b);
+/* The sizes of those of x's dimensions that are not among the axes. */
+ax_dims ax_dims_left(const ax_type *x, const ax_dims *axes);
 
 /* --- For infer --- */
 /* An array type; refuses negative dimensions and an unknown dtype. */
@@ -64,7 +65,7 @@ typedef struct ax_reduction {
 } ax_reduction;
 ax_reduction ax_reduction_of(uint32_t rank, const int64_t *dims, const ax_dims *axes);
 /* stablehlo.reduce of `x` over `axes` by ADD, MAX or MIN. */
-AX_MUST_USE ax_status ax_hlo_reduce(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_type *type, const ax_dims *axes,
-                                    uint32_t *out);
+AX_MUST_USE ax_status ax_hlo_reduce_axes(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_type *type, const ax_dims *axes,
+                                         uint32_t *out);
 
 #endif
