@@ -72,6 +72,9 @@ static ax_status write_program(ax_hlo *hlo, const ax_program *program, const uin
 
 /* --- Whole programs: local types --- */
 
+/* Shape and dtype: axes have no meaning outside the body. */
+static ax_type plain(const ax_type *type) { return ax_array_type(type->dtype, type->rank, type->dims); }
+
 /* What each device holds of the values of a whole program. Of an input: what the first shard_map that takes it wants. */
 static ax_type *local_types(const ax_program *program) {
   size_t bytes = program->value_count * sizeof(ax_type);
@@ -83,20 +86,21 @@ static ax_type *local_types(const ax_program *program) {
     if (mesh_of(eqn) == NULL) continue;
     const ax_program *body = body_of(eqn);
     for (uint32_t k = 0; k < eqn->in_count; k++)
-      if (eqn->in[k] < program->in_count) local[eqn->in[k]] = body->types[k];
-    for (uint32_t k = 0; k < eqn->out_count; k++) local[eqn->out + k] = body->types[body->outs[k]];
+      if (eqn->in[k] < program->in_count) local[eqn->in[k]] = plain(&body->types[k]);
+    for (uint32_t k = 0; k < eqn->out_count; k++) local[eqn->out + k] = plain(&body->types[body->outs[k]]);
   }
   return local;
 }
 
 static ax_status check_operands(const ax_program *program, const ax_eqn *eqn, const ax_type *local) {
   const ax_mesh *mesh = mesh_of(eqn);
-  const ax_type *wanted = mesh != NULL ? body_of(eqn)->types : NULL;
+  const ax_type *inside = mesh != NULL ? body_of(eqn)->types : NULL;
   for (uint32_t k = 0; k < eqn->in_count; k++) {
-    const ax_type *held = &local[eqn->in[k]], *want = mesh != NULL ? &wanted[k] : &program->types[eqn->in[k]];
-    if (ax_same_shape(held, want)) continue;
+    const ax_type *held = &local[eqn->in[k]];
+    ax_type wanted = plain(mesh != NULL ? &inside[k] : &program->types[eqn->in[k]]);
+    if (ax_same_shape(held, &wanted)) continue;
     return ax_error(AX_ABSENT, "%s: operand %u is %s on each device, but is used as %s; resharding has no StableHLO yet",
-                    eqn->prim->name, k, ax_type_string(held, &program->axes), ax_type_string(want, &program->axes));
+                    eqn->prim->name, k, ax_type_string(held, &program->axes), ax_type_string(&wanted, &program->axes));
   }
   return AX_OK;
 }

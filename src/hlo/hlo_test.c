@@ -1,15 +1,11 @@
 /* The text of each piece: types, constants, ops with regions, attributes. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "hlo/hlo.h"
 #include "ir/number.h"
+#include "support/cmocka.h"
 
 static void expect(ax_text *text, const char *expected) {
   assert_false(text->failed);

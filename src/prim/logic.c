@@ -82,16 +82,16 @@ static void select_jvp(const ax_jvp_args *args) {
 static void select_transpose(const ax_transpose_args *args) {
   for (int k = 1; k < 3; k++) {
     if (!args->linear[k]) continue;
-    ax_value cases[] = {args->in[0], ax_zeros_of(&args->in_types[k]), ax_zeros_of(&args->in_types[k])};
-    cases[k] = args->cotangent[0];
+    ax_value cases[] = {args->in[0], args->cotangent[0], args->cotangent[0]};
+    cases[3 - k] = ax_zeros_of(&args->in_types[k]);
     args->out[k] = ax_bind1(&ax_prim_select_n, NULL, cases, 3);
   }
 }
 
 /* A scalar choice between arrays: it stays one when it is not batched, and is stretched over the cases when it is. */
 static void select_batch_scalar(const ax_batch_args *args) {
-  ax_value in[] = {args->in[0], ax_batch_front(args->in[1], args->in_dim[1], args->size),
-                   ax_batch_front(args->in[2], args->in_dim[2], args->size)};
+  ax_value in[] = {args->in[0], args->in[1], args->in[2]};
+  for (int k = 1; k < 3; k++) in[k] = ax_batch_front(in[k], args->in_dim[k], args->size);
   if (args->in_dim[0] >= 0) {
     ax_type type = ax_typeof(in[1]);
     int64_t front = 0;

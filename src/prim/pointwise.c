@@ -156,7 +156,7 @@ static ax_status integer_pow_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t 
   return AX_OK;
 }
 
-/* --- jvp --- */
+/* --- jvp: one call that adds equations in an argument list at most, as C leaves their order open --- */
 
 static ax_value one_in(const ax_jvp_args *a) {
   a->out[0] = ax_bind1(a->eqn->prim, a->eqn->params, a->in, a->eqn->in_count);
@@ -185,7 +185,8 @@ static void add_jvp(const ax_jvp_args *a) {
 
 static void mul_jvp(const ax_jvp_args *a) {
   one_in(a);
-  a->tangent_out[0] = ax_add_any(times(a->tangent_in[0], a->in[1]), times(a->tangent_in[1], a->in[0]));
+  ax_value left = times(a->tangent_in[0], a->in[1]), right = times(a->tangent_in[1], a->in[0]);
+  a->tangent_out[0] = ax_add_any(left, right);
 }
 
 /* d(x/y) = dx/y - dy * (x/y)/y */
@@ -233,11 +234,15 @@ static void unary_jvp(const ax_jvp_args *a, factor_function factor) {
 static ax_value sign_factor(ax_value x, ax_value y) { return (void)y, ax_sign(x); }
 static ax_value itself_factor(ax_value x, ax_value y) { return (void)x, y; }
 static ax_value log_factor(ax_value x, ax_value y) { return (void)y, ax_div(ax_full_like(x, 1), x); }
-static ax_value log1p_factor(ax_value x, ax_value y) { return (void)y, ax_div(ax_full_like(x, 1), plus_constant(x, 1)); }
+static ax_value log1p_factor(ax_value x, ax_value y) {
+  ax_value above = ((void)y, plus_constant(x, 1));
+  return ax_div(ax_full_like(x, 1), above);
+}
 static ax_value expm1_factor(ax_value x, ax_value y) { return (void)x, plus_constant(y, 1); }
 /* 1 - y^2, which keeps its digits where y is near 1 */
 static ax_value tanh_factor(ax_value x, ax_value y) {
-  return (void)x, ax_mul(plus_constant(y, 1), ax_sub(ax_full_like(y, 1), y));
+  ax_value above = ((void)x, plus_constant(y, 1)), below = ax_sub(ax_full_like(y, 1), y);
+  return ax_mul(above, below);
 }
 static ax_value logistic_factor(ax_value x, ax_value y) { return (void)x, ax_mul(y, ax_sub(ax_full_like(y, 1), y)); }
 static ax_value sqrt_factor(ax_value x, ax_value y) { return (void)x, ax_div(ax_full_like(y, 0.5), y); }

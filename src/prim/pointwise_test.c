@@ -1,13 +1,9 @@
 /* The semantics of scalar operations, row by row: what reference evaluation, machine code and exports are all compared with. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "prim/pointwise.h"
+#include "support/cmocka.h"
 
 #define ROW_NAME "row %zu: %s %s"
 

@@ -1,0 +1,159 @@
+/* Modules as text. That XLA runs them to the same values is the oracle's to say (tests/oracle). */
+#include "axle/stablehlo.h"
+
+#include <string.h>
+
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "support/cmocka.h"
+#include "support/oom.h"
+#include "support/tensor.h"
+
+static void expect_module(const ax_program *program, const char *expected) {
+  char *text;
+  TEST_OK(ax_program_stablehlo(program, &text));
+  assert_string_equal(text, expected);
+  ax_string_free(text);
+}
+
+/* --- One device --- */
+
+static void local_body(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_stop_gradient(in[0]);
+  ax_value less = ax_lt(x, in[1]), cube = ax_integer_pow(x, 3), erf = ax_erf(x);
+  out[0] = ax_select_n(less, cube, erf);
+}
+
+static void test_local(void **state) {
+  (void)state;
+  ax_type types[] = {TEST_TYPE(AX_F32, 2), TEST_TYPE(AX_F32, 2)};
+  ax_program *program = test_trace(local_body, NULL, types, 2, 1);
+  expect_module(
+      program,
+      "module @axle attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {\n"
+      "  func.func public @main(%0: tensor<2xf32>, %1: tensor<2xf32>) -> (tensor<2xf32>) {\n"
+      "    %2 = \"stablehlo.compare\"(%0, %1) {comparison_direction = #stablehlo<comparison_direction LT>, compare_type = "
+      "#stablehlo<comparison_type FLOAT>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>\n"
+      "    %3 = \"stablehlo.multiply\"(%0, %0) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n"
+      "    %4 = \"stablehlo.multiply\"(%0, %3) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n"
+      "    %5 = \"stablehlo.custom_call\"(%0) {call_target_name = \"mhlo.erf\", mhlo.attributes = {}, mhlo.version = 1 : i64} : "
+      "(tensor<2xf32>) -> tensor<2xf32>\n"
+      "    %6 = \"stablehlo.select\"(%2, %5, %4) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n"
+      "    \"func.return\"(%6) : (tensor<2xf32>) -> ()\n"
+      "  }\n"
+      "}\n");
+  ax_program_release(program);
+}
+
+/* --- A mesh --- */
+
+static void sum_body(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(in[0], "model");
+}
+
+#define SUM_MODULE(mark)                                                                                       \
+  "module @axle attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {\n"                   \
+  "  func.func public @main(%0: tensor<2xf32>" mark ") -> (tensor<2xf32>" mark ") {\n"                         \
+  "    %1 = \"stablehlo.all_reduce\"(%0) ({\n"                                                                 \
+  "    ^bb0(%2: tensor<f32>, %3: tensor<f32>):\n"                                                              \
+  "      %4 = \"stablehlo.add\"(%2, %3) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"                         \
+  "      \"stablehlo.return\"(%4) : (tensor<f32>) -> ()\n"                                                     \
+  "    }) {replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, channel_handle = "                      \
+  "#stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids} : (tensor<2xf32>) -> tensor<2xf32>\n" \
+  "    \"func.return\"(%1) : (tensor<2xf32>) -> ()\n"                                                          \
+  "  }\n"                                                                                                      \
+  "}\n"
+static const char sum_module[] = SUM_MODULE(" {mhlo.sharding = \"{manual}\"}");
+
+static ax_mesh mesh_of(const char *text) {
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse(text, &mesh));
+  return mesh;
+}
+
+static void test_per_device(void **state) {
+  (void)state;
+  ax_mesh mesh = mesh_of("data=2,model=2");
+  ax_type type = TEST_TYPE(AX_F32, 2);
+  type.varying = 2; /* over model */
+  ax_program *program;
+  TEST_OK(ax_trace_on(&mesh, sum_body, NULL, &type, 1, 1, &program));
+  expect_module(program, sum_module);
+  ax_program_release(program);
+}
+
+typedef struct whole {
+  ax_mesh mesh[2];
+  const char *in_spec, *out_spec;
+  bool twice;  /* a second shard_map, over the second mesh, on the first's result */
+  bool shifts; /* an addition on the operand before */
+} whole;
+
+static void whole_body(const ax_value *in, ax_value *out, void *context) {
+  whole *w = context;
+  ax_shard_map_options options = {&w->mesh[0], &w->in_spec, &w->out_spec, false};
+  ax_value x = w->shifts ? ax_add(in[0], in[0]) : in[0];
+  ax_shard_map(&options, sum_body, NULL, &x, 1, out, 1);
+  if (!w->twice) return;
+  options.mesh = &w->mesh[1];
+  x = out[0];
+  ax_shard_map(&options, sum_body, NULL, &x, 1, out, 1);
+}
+
+static ax_program *trace_whole(whole *w) {
+  ax_type type = TEST_TYPE(AX_F32, 8);
+  return test_trace(whole_body, w, &type, 1, 1);
+}
+
+/* The shard_map's body, on the device's shards. */
+static void test_whole(void **state) {
+  (void)state;
+  whole w = {.mesh = {mesh_of("data=2,model=2")}, .in_spec = "data+model", .out_spec = "data"};
+  ax_program *program = trace_whole(&w);
+  expect_module(program, sum_module);
+  ax_program_release(program);
+}
+
+static void expect_absent(whole w, const char *part) {
+  ax_program *program = trace_whole(&w);
+  char *text = "";
+  TEST_FAILS(ax_program_stablehlo(program, &text), AX_ABSENT, part);
+  assert_null(text);
+  ax_program_release(program);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  ax_mesh mesh = mesh_of("data=2,model=2"), other = mesh_of("model=4");
+  expect_absent((whole){.mesh = {mesh}, .in_spec = "data+model", .out_spec = "data", .shifts = true},
+                "shard_map: operand 0 is f32[8] on each device, but is used as f32[2]");
+  expect_absent((whole){.mesh = {mesh, mesh}, .in_spec = "data+model", .out_spec = "data", .twice = true},
+                "shard_map: operand 0 is f32[2] on each device");
+  expect_absent((whole){.mesh = {other, mesh}, .in_spec = "model", .out_spec = "", .twice = true}, "different meshes");
+}
+
+static ax_status export_again(void *context) {
+  char *text;
+  ax_status status = ax_program_stablehlo(context, &text);
+  if (status == AX_OK) assert_string_equal(text, sum_module);
+  ax_string_free(text);
+  return status;
+}
+
+static void test_out_of_memory(void **state) {
+  (void)state;
+  whole w = {.mesh = {mesh_of("data=2,model=2")}, .in_spec = "data+model", .out_spec = "data"};
+  ax_program *program = trace_whole(&w);
+  assert_true(test_each_allocation(export_again, program) > 4);
+  ax_program_release(program);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_local),    cmocka_unit_test(test_per_device),    cmocka_unit_test(test_whole),
+      cmocka_unit_test(test_refusals), cmocka_unit_test(test_out_of_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
