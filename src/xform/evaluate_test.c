@@ -121,6 +121,41 @@ static void parts(void **state) {
   ax_program_release(program);
 }
 
+/* --- Regions: only devices with data=0 take the branch that communicates --- */
+
+static void branch_sum(const ax_value *in, ax_value *out, void *axes) { out[0] = ax_psum(in[0], axes); }
+static void branch_neg(const ax_value *in, ax_value *out, void *axes) { (void)axes, out[0] = ax_neg(in[0]); }
+
+static void diverging(const ax_value *in, ax_value *out, void *axes) {
+  const ax_function branches[] = {branch_sum, branch_neg};
+  ax_cond(ax_axis_index("data"), branches, (void *[]){axes, axes}, 2, in, 1, out, 1);
+}
+
+static ax_program *trace_diverging(const char *axes) {
+  ax_mesh mesh;
+  ax_program *program;
+  ax_type type = TEST_SCALAR(AX_F64);
+  TEST_OK(ax_mesh_parse("data=3,model=2", &mesh));
+  mesh.axis[0].unchecked = mesh.axis[1].unchecked = true;
+  TEST_OK(ax_trace_on(&mesh, diverging, (void *)axes, &type, 1, 1, &program));
+  return program;
+}
+
+static void regions(void **state) {
+  (void)state;
+  const int64_t all[] = {0, 1, 2, 3, 4, 5};
+  const double want[] = {11, 11, -100, -1000, -10000, -100000};
+  double result[devices];
+  ax_program *program = trace_diverging("model"); /* both members of a group go one way */
+  TEST_OK(run_on(program, all, devices, result));
+  assert_memory_equal(result, want, sizeof want);
+  ax_program_release(program);
+  program = trace_diverging("data");
+  TEST_FAILS(run_on(program, all, devices, result), AX_DEADLOCK, "deadlock: psum f64[] (equation 0) in cond: devices wait: ");
+  TEST_FAILS(run_on(program, all, devices, result), AX_DEADLOCK, "devices never come: 2 (data=1,model=0), ");
+  ax_program_release(program);
+}
+
 static void many(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value sum = ax_psum(ax_mul(in[0], in[0]), "data");
@@ -157,7 +192,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(evaluates),          cmocka_unit_test(results_have_one_owner),
       cmocka_unit_test(refuses_bad_inputs), cmocka_unit_test(groups),
-      cmocka_unit_test(parts),              cmocka_unit_test(survives_lack_of_memory),
+      cmocka_unit_test(parts),              cmocka_unit_test(regions),
+      cmocka_unit_test(survives_lack_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
