@@ -231,7 +231,11 @@ static void unary_jvp(const ax_jvp_args *a, factor_function factor) {
   a->tangent_out[0] = ax_is_zero(a->tangent_in[0]) ? ax_zero : ax_mul(a->tangent_in[0], factor(a->in[0], y));
 }
 
-static ax_value sign_factor(ax_value x, ax_value y) { return (void)y, ax_sign(x); }
+/* 1 at both zeros, as in jax.lax */
+static ax_value abs_factor(ax_value x, ax_value y) {
+  ax_value zero = ax_full_like(x, 0), one = ax_full_like(y, 1), minus = ax_full_like(y, -1);
+  return ax_select_n(ax_ge(x, zero), minus, one);
+}
 static ax_value itself_factor(ax_value x, ax_value y) { return (void)x, y; }
 static ax_value log_factor(ax_value x, ax_value y) { return (void)y, ax_div(ax_full_like(x, 1), x); }
 static ax_value log1p_factor(ax_value x, ax_value y) {
@@ -251,7 +255,7 @@ static ax_value erf_factor(ax_value x, ax_value y) {
   return (void)y, times_constant(ax_exp(ax_neg(ax_mul(x, x))), 2 / sqrt(3.14159265358979323846));
 }
 
-static void abs_jvp(const ax_jvp_args *a) { unary_jvp(a, sign_factor); }
+static void abs_jvp(const ax_jvp_args *a) { unary_jvp(a, abs_factor); }
 static void exp_jvp(const ax_jvp_args *a) { unary_jvp(a, itself_factor); }
 static void log_jvp(const ax_jvp_args *a) { unary_jvp(a, log_factor); }
 static void log1p_jvp(const ax_jvp_args *a) { unary_jvp(a, log1p_factor); }
