@@ -402,6 +402,22 @@ ax_status ax_program_parse(const char *text, size_t bytes, const char *source, a
   return ax_program_parse_named(text, bytes, source, NULL, out);
 }
 
+static ax_status parse_literal_text(ax_parser *parser, const char *text, const char *source, ax_literal *out) {
+  AX_TRY(ax_lexer_init(&parser->lexer, text, strlen(text), source));
+  AX_TRY(ax_parse_literal(parser, out));
+  return parser->lexer.token.kind == AX_TOKEN_END ? AX_OK : ax_unexpected(parser, "the end of the text");
+}
+
+ax_status ax_literal_parse(const char *text, const char *source, ax_arena *arena, ax_literal *out) {
+  ax_parser parser = {.arena = *arena};
+  locale_t saved;
+  AX_TRY(ax_text_locale_enter(&saved));
+  ax_status status = parse_literal_text(&parser, text, source, out);
+  ax_text_locale_leave(saved);
+  *arena = parser.arena;
+  return status;
+}
+
 void ax_program_names_deinit(ax_program_names *names) {
   ax_arena_deinit(&names->arena);
   *names = (ax_program_names){0};

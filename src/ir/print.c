@@ -88,8 +88,7 @@ static bool all_elements_equal(const ax_literal *literal, int64_t elems) {
   return elems < 2 || memcmp(literal->data, (const char *)literal->data + bytes, (size_t)(elems - 1) * bytes) == 0;
 }
 
-/* [[1, 2], [3, 4]]:s32[2,2]; equal elements are written once: 0.0:f32[8,4]. */
-static void literal_text(ax_text *text, const ax_literal *literal) {
+void ax_literal_text(ax_text *text, const ax_literal *literal) {
   const ax_type *type = &literal->type;
   int64_t elems = ax_type_elems(type), spans[AX_MAX_RANK + 1]; /* elements in one index of a dimension */
   spans[type->rank] = 1;
@@ -139,7 +138,7 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
     case AX_PARAM_PAIRS: pairs_text(text, field); break;
     case AX_PARAM_PROGRAM: program_text(text, *(ax_program *const *)field, &program->axes, indent); break;
     case AX_PARAM_PROGRAMS: programs_text(text, field, &program->axes, indent); break;
-    case AX_PARAM_LITERAL: literal_text(text, field); break;
+    case AX_PARAM_LITERAL: ax_literal_text(text, field); break;
     case AX_PARAM_MESH: mesh_text(text, field); break;
     case AX_PARAM_SPECS: specs_text(text, field, mesh_of(eqn)); break;
   }
@@ -173,7 +172,7 @@ static void params_text(ax_text *text, const ax_program *program, const ax_eqn *
 void ax_operand_text(ax_text *text, const ax_program *program, uint32_t id) {
   const ax_literal *literal = ax_value_literal(program, id);
   if (literal != NULL) {
-    literal_text(text, literal);
+    ax_literal_text(text, literal);
     return;
   }
   char name[16];

@@ -27,6 +27,11 @@ bool ax_element_parse(const char *word, ax_dtype dtype, void *data, int64_t inde
 /* Decimal digits after an optional minus; false on anything else and beyond int64_t. */
 bool ax_integer_parse(const char *word, int64_t *out);
 
+/* [[1, 2], [3, 4]]:s32[2,2]; equal elements are written once: 0.0:f32[8,4]. */
+void ax_literal_text(ax_text *text, const ax_literal *literal);
+/* Reads what ax_literal_text writes; the data is the arena's. AX_PARSE_ERROR. */
+AX_MUST_USE ax_status ax_literal_parse(const char *text, const char *source, ax_arena *arena, ax_literal *out);
+
 /* The names that a text gave to a program's inputs and results; "" for a result that is a literal. */
 typedef struct ax_program_names {
   ax_arena arena;
