@@ -28,14 +28,13 @@ static ax_status infer(const ax_infer_args *args) {
 
 static ax_status eval(const ax_eval_args *args) {
   const all_gather_params *params = args->eqn->params;
-  const ax_tensor *in = args->in[0], *out = args->out[0];
-  int64_t elems = ax_dims_elems(in->rank, in->dims), size = in->dims[params->dimension];
   for (uint32_t lane = 0; lane < args->lanes; lane++)
-    for (uint32_t member = 0; member < args->lanes; member++)
-      for (int64_t i = 0; i < elems; i++) {
-        int64_t at = ax_part_index(i, in->rank, in->dims, out->dims, params->dimension, member * size);
-        ax_number_store(in->dtype, args->out[lane]->data, at, ax_number_load(in->dtype, args->in[member]->data, i));
-      }
+    for (uint32_t member = 0; member < args->lanes; member++) {
+      const ax_tensor *in = args->in[member];
+      ax_strided from = ax_strided_dense(in);
+      ax_strided to = ax_tensor_part(args->out[lane], params->dimension, member * in->dims[params->dimension]);
+      ax_strided_copy(in->rank, in->dims, ax_dtype_bytes(in->dtype), &to, &from);
+    }
   return AX_OK;
 }
 
@@ -91,11 +90,10 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const all_gather_params *params = eqn->params;
   ax_text attributes = {0};
-  out[0] = ax_hlo_begin(hlo, "stablehlo.all_gather", in, 1, 1);
   ax_text_add(&attributes, "all_gather_dim = %lld : i64, ", (long long)params->dimension);
   ax_hlo_groups(&attributes, hlo, &params->axes);
   ax_text_add(&attributes, ", use_global_device_ids");
-  return ax_hlo_finish(hlo, eqn, &attributes);
+  return ax_hlo_attributed(hlo, eqn, "stablehlo.all_gather", in, &attributes, out);
 }
 
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_params, axes)},

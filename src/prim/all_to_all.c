@@ -37,17 +37,15 @@ static void part_shape(const int64_t *in, uint32_t rank, int64_t split_axis, int
 
 static ax_status eval(const ax_eval_args *args) {
   const all_to_all_params *params = args->eqn->params;
-  const ax_tensor *in = args->in[0], *out = args->out[0];
+  const ax_tensor *in = args->in[0];
   int64_t split = params->split_axis, concat = params->concat_axis, part[AX_MAX_RANK];
   part_shape(in->dims, in->rank, split, args->lanes, part);
-  int64_t elems = ax_dims_elems(in->rank, part);
   for (uint32_t lane = 0; lane < args->lanes; lane++)
-    for (uint32_t member = 0; member < args->lanes; member++)
-      for (int64_t i = 0; i < elems; i++) {
-        int64_t from = ax_part_index(i, in->rank, part, in->dims, split, lane * part[split]);
-        int64_t to = ax_part_index(i, in->rank, part, out->dims, concat, member * part[concat]);
-        ax_number_store(in->dtype, args->out[lane]->data, to, ax_number_load(in->dtype, args->in[member]->data, from));
-      }
+    for (uint32_t member = 0; member < args->lanes; member++) {
+      ax_strided from = ax_tensor_part(args->in[member], split, lane * part[split]);
+      ax_strided to = ax_tensor_part(args->out[lane], concat, member * part[concat]);
+      ax_strided_copy(in->rank, part, ax_dtype_bytes(in->dtype), &to, &from);
+    }
   return AX_OK;
 }
 
@@ -111,12 +109,11 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   ax_axis_set set;
   ax_text attributes = {0};
   AX_TRY(ax_axes_resolve(&params->axes, &hlo->axes, &set));
-  out[0] = ax_hlo_begin(hlo, "stablehlo.all_to_all", in, 1, 1);
   ax_text_add(&attributes, "split_dimension = %lld : i64, concat_dimension = %lld : i64, split_count = %lld : i64, ",
               (long long)params->split_axis, (long long)params->concat_axis,
               (long long)ax_axis_set_size(set, &hlo->axes));
   ax_hlo_groups(&attributes, hlo, &params->axes);
-  return ax_hlo_finish(hlo, eqn, &attributes);
+  return ax_hlo_attributed(hlo, eqn, "stablehlo.all_to_all", in, &attributes, out);
 }
 
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_to_all_params, axes)},

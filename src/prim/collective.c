@@ -47,14 +47,10 @@ ax_status ax_cut_dimension(ax_type *result, int64_t dimension, int64_t size, con
 
 /* --- eval --- */
 
-int64_t ax_part_index(int64_t i, uint32_t rank, const int64_t *part, const int64_t *whole, int64_t dim, int64_t start) {
-  int64_t index = 0, stride = 1;
-  for (uint32_t d = rank; d-- > 0;) {
-    index += (i % part[d] + (d == dim ? start : 0)) * stride;
-    i /= part[d];
-    stride *= whole[d];
-  }
-  return index;
+ax_strided ax_tensor_part(const ax_tensor *tensor, int64_t dim, int64_t start) {
+  ax_strided part = ax_strided_dense(tensor);
+  part.offset = start * part.strides[dim];
+  return part;
 }
 
 /* bf16 and f16 are combined in f32 and rounded once. */
@@ -149,14 +145,6 @@ bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, a
   if (ax_axes_resolve(out, &ax_builder_current()->axes, &set) != AX_OK) return false;
   *x = ax_vary_to(*x, set);
   return ax_typeof(*x).dtype != AX_NO_DTYPE;
-}
-
-bool ax_wrap_dimension(const ax_prim *prim, const char *what, int64_t *dimension, uint32_t rank) {
-  int64_t given = *dimension;
-  if (given < 0) *dimension += rank;
-  if (*dimension >= 0 && *dimension < rank) return true;
-  ax_reject(prim, "%s is %lld, but there are %u dimensions", what, (long long)given, rank);
-  return false;
 }
 
 ax_value ax_split_dim(ax_value x, int64_t d, int64_t major) {
@@ -265,13 +253,9 @@ ax_status ax_lower_exchange(ax_lower *lower, const ax_exchange *exchange) {
 
 static ax_status convert(ax_lower *lower, uint32_t dst, uint32_t src) {
   ax_type type = ax_lower_get(lower, src)->type;
-  ax_dtype to = ax_lower_get(lower, dst)->type.dtype;
   ax_at at[AX_MAX_RANK];
   ax_at_identity(at, type.rank);
-  AX_TRY(ax_lower_kernel_begin(lower, type.rank, 0, type.dims));
-  ax_ex x = ax_lower_load(lower, src, at);
-  ax_lower_store(lower, dst, at, ax_kernel_op(lower->kernel, AX_SCALAR_CONVERT, to, x, AX_NONE, AX_NONE), AX_SCALAR_NONE);
-  return ax_lower_kernel_end(lower);
+  return ax_lower_move(lower, type.rank, type.dims, dst, at, src, at);
 }
 
 ax_status ax_lower_combine_start(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type,
@@ -303,17 +287,11 @@ void ax_hlo_groups(ax_text *text, ax_hlo *hlo, const ax_axes *names) {
   ax_text_add(text, ", channel_handle = #stablehlo.channel_handle<handle = %u, type = 1>", ++hlo->channel);
 }
 
-void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype) {
-  static const char *const names[] = {[AX_SCALAR_ADD] = "stablehlo.add", [AX_SCALAR_MAX] = "stablehlo.maximum",
-                                      [AX_SCALAR_MIN] = "stablehlo.minimum"};
-  ax_type scalar = ax_array_type(dtype, 0, NULL), pair[] = {scalar, scalar};
-  uint32_t arg = ax_hlo_region_begin(hlo, pair, 2), both[] = {arg, arg + 1};
-  uint32_t result = ax_hlo_op(hlo, names[op], both, pair, 2, NULL, &scalar, 1);
-  ax_hlo_region_end(hlo, &result, &scalar, 1);
-}
-
-ax_status ax_hlo_finish(ax_hlo *hlo, const ax_eqn *eqn, ax_text *attributes) {
-  const ax_type *types = hlo->program->types;
-  ax_hlo_end(hlo, attributes->data, &types[eqn->in[0]], 1, &types[eqn->out], 1);
+ax_status ax_hlo_combining(ax_hlo *hlo, const ax_eqn *eqn, const char *name, ax_scalar op, const uint32_t *in,
+                           ax_text *attributes, uint32_t *out) {
+  const ax_type *x = &hlo->program->types[eqn->in[0]], *y = &hlo->program->types[eqn->out];
+  out[0] = ax_hlo_begin(hlo, name, in, 1, 1);
+  ax_hlo_combination(hlo, op, x->dtype);
+  ax_hlo_end(hlo, attributes->data, x, 1, y, 1);
   return ax_hlo_attributes_end(attributes);
 }

@@ -5,8 +5,7 @@
 #ifndef AX_PRIM_COLLECTIVE_H
 #define AX_PRIM_COLLECTIVE_H
 
-#include "ir/number.h"
-#include "prim/rules.h"
+#include "prim/shape.h"
 
 /* --- infer --- */
 /* The set of the named axes and the group's size. */
@@ -20,8 +19,8 @@ AX_MUST_USE ax_status ax_grow_dimension(ax_type *result, int64_t dimension, int6
 AX_MUST_USE ax_status ax_cut_dimension(ax_type *result, int64_t dimension, int64_t size, const ax_infer_args *args);
 
 /* --- eval --- */
-/* Where element i of a part of shape `part`, which begins at `start` along `dim`, stands in a tensor of shape `whole`. */
-int64_t ax_part_index(int64_t i, uint32_t rank, const int64_t *part, const int64_t *whole, int64_t dim, int64_t start);
+/* The tensor's elements from index `start` of dimension `dim` on. */
+ax_strided ax_tensor_part(const ax_tensor *tensor, int64_t dim, int64_t start);
 /* Element i of the members' tensors combined in member order; bf16 and f16 in f32, not yet rounded. */
 ax_number ax_combine_members(ax_scalar op, ax_tensor *const *members, uint32_t count, int64_t i);
 
@@ -44,13 +43,11 @@ int64_t ax_axes_members(const ax_axes *names);
 bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, ax_axes *out);
 /* Names parsed and known to the current trace; false and the trace failed otherwise, in the name of `who`. */
 bool ax_collective_names(const char *who, const char *axes, ax_axes *out);
-/* Counts a negative dimension from the end; false and the trace failed when 0 <= dimension < rank does not hold after. */
-bool ax_wrap_dimension(const ax_prim *prim, const char *what, int64_t *dimension, uint32_t rank);
 /* The part of dimension `dimension`, cut into as many as the group has members, that is this member's own. */
 ax_value ax_own_part(ax_value x, const ax_axes *names, int64_t dimension);
 /* What `size` members combine to whose values stand along batch dimension `dim`; -1: they all have x. */
 ax_value ax_combine_batch(ax_scalar op, ax_value x, int64_t dim, int64_t size);
-/* x with dimension d cut in two, of `major` and the rest; with dimensions d and d + 1 made one; with dimension d (of 1) gone. */
+/* x with dimension d cut in two, of `major` and the rest; with d and d + 1 made one; with d, of size 1, gone. */
 ax_value ax_split_dim(ax_value x, int64_t d, int64_t major);
 ax_value ax_fold_dims(ax_value x, int64_t d);
 ax_value ax_drop_dim(ax_value x, int64_t d);
@@ -64,8 +61,8 @@ void ax_exchange_parts(ax_exchange *exchange, uint32_t rank, const int64_t *part
                        const int64_t *out, int64_t concat);
 /* Start, then done at once. */
 AX_MUST_USE ax_status ax_lower_exchange(ax_lower *lower, const ax_exchange *exchange);
-/* An exchange that combines, in f32 for bf16 and f16. Start fills exchange->in (from `in`), ->out (for a result of `type` on `axes`)
-   and ->id; done gives the result. */
+/* An exchange that combines, in f32 for bf16 and f16. Start fills exchange->in (from `in`), ->out (for a result of `type` on
+   `axes`) and ->id; done gives the result. */
 AX_MUST_USE ax_status ax_lower_combine_start(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type,
                                              ax_axis_set axes);
 AX_MUST_USE ax_status ax_lower_combine_done(ax_lower *lower, const ax_exchange *exchange, const ax_type *type,
@@ -74,10 +71,9 @@ AX_MUST_USE ax_status ax_lower_combine_done(ax_lower *lower, const ax_exchange *
 /* --- hlo --- */
 /* "replica_groups = ..., channel_handle = ..." for the groups along the names. */
 void ax_hlo_groups(ax_text *text, ax_hlo *hlo, const ax_axes *names);
-/* The region of a combining collective: two scalars of `dtype` to one. */
-void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype);
-/* Ends an op of one operand and one result that ax_hlo_begin began; releases the text of its attributes. */
-AX_MUST_USE ax_status ax_hlo_finish(ax_hlo *hlo, const ax_eqn *eqn, ax_text *attributes);
+/* The op of a combining collective; releases the attributes. */
+AX_MUST_USE ax_status ax_hlo_combining(ax_hlo *hlo, const ax_eqn *eqn, const char *name, ax_scalar op, const uint32_t *in,
+                                       ax_text *attributes, uint32_t *out);
 
 /* --- psum's rules, which psum_done shares (psum.c) --- */
 ax_status ax_infer_reduce(const ax_infer_args *args);

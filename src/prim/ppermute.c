@@ -233,7 +233,6 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   AX_TRY(ax_axes_resolve(&params->axes, mesh, &set));
   int64_t devices = ax_mesh_devices(mesh), count = devices / ax_axis_set_size(set, mesh) * params->pairs.count;
   const char *comma = "";
-  out[0] = ax_hlo_begin(hlo, "stablehlo.collective_permute", in, 1, 1);
   ax_text_add(&attributes, "source_target_pairs = dense<%s", count > 0 ? "[" : "");
   for (int64_t d = 0; d < devices && params->pairs.count > 0; d++) {
     if (ax_axes_index(&params->axes, mesh, d) != 0) continue;
@@ -244,7 +243,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   }
   ax_text_add(&attributes, "%s> : tensor<%lldx2xi64>, channel_handle = #stablehlo.channel_handle<handle = %u, type = 1>",
               count > 0 ? "]" : "", (long long)count, ++hlo->channel);
-  return ax_hlo_finish(hlo, eqn, &attributes);
+  return ax_hlo_attributed(hlo, eqn, "stablehlo.collective_permute", in, &attributes, out);
 }
 
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ppermute_params, axes)},

@@ -89,11 +89,9 @@ ax_status ax_lower_reduce(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in
 /* stablehlo.all_reduce with the combination as its region. */
 ax_status ax_hlo_reduce(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_text attributes = {0};
-  out[0] = ax_hlo_begin(hlo, "stablehlo.all_reduce", in, 1, 1);
-  ax_hlo_combination(hlo, combination(eqn->prim), hlo->program->types[eqn->out].dtype);
   ax_hlo_groups(&attributes, hlo, eqn->params);
   ax_text_add(&attributes, ", use_global_device_ids");
-  return ax_hlo_finish(hlo, eqn, &attributes);
+  return ax_hlo_combining(hlo, eqn, "stablehlo.all_reduce", combination(eqn->prim), in, &attributes, out);
 }
 
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, axes)}};

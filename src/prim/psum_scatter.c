@@ -29,11 +29,13 @@ static ax_status eval(const ax_eval_args *args) {
   const psum_scatter_params *params = args->eqn->params;
   const ax_tensor *in = args->in[0], *out = args->out[0];
   int64_t elems = ax_dims_elems(out->rank, out->dims), size = out->dims[params->dimension];
-  for (uint32_t lane = 0; lane < args->lanes; lane++)
+  for (uint32_t lane = 0; lane < args->lanes; lane++) {
+    ax_strided part = ax_tensor_part(in, params->dimension, lane * size);
     for (int64_t i = 0; i < elems; i++) {
-      int64_t at = ax_part_index(i, out->rank, out->dims, in->dims, params->dimension, lane * size);
+      int64_t at = part.offset + ax_strided_at(i, out->rank, out->dims, part.strides);
       ax_number_store(out->dtype, args->out[lane]->data, i, ax_combine_members(AX_SCALAR_ADD, args->in, args->lanes, at));
     }
+  }
   return AX_OK;
 }
 
@@ -73,12 +75,10 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const psum_scatter_params *params = eqn->params;
   ax_text attributes = {0};
-  out[0] = ax_hlo_begin(hlo, "stablehlo.reduce_scatter", in, 1, 1);
-  ax_hlo_combination(hlo, AX_SCALAR_ADD, hlo->program->types[eqn->out].dtype);
   ax_text_add(&attributes, "scatter_dimension = %lld : i64, ", (long long)params->dimension);
   ax_hlo_groups(&attributes, hlo, &params->axes);
   ax_text_add(&attributes, ", use_global_device_ids");
-  return ax_hlo_finish(hlo, eqn, &attributes);
+  return ax_hlo_combining(hlo, eqn, "stablehlo.reduce_scatter", AX_SCALAR_ADD, in, &attributes, out);
 }
 
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_scatter_params, axes)},

@@ -52,6 +52,14 @@ ax_value ax_reject(const ax_prim *prim, const char *format, ...) {
   return ax_poison;
 }
 
+bool ax_wrap_dimension(const ax_prim *prim, const char *what, int64_t *dimension, uint32_t rank) {
+  int64_t given = *dimension;
+  if (given < 0) *dimension += rank;
+  if (*dimension >= 0 && *dimension < rank) return true;
+  ax_reject(prim, "%s is %lld, but there are %u dimensions", what, (long long)given, rank);
+  return false;
+}
+
 ax_value ax_vary_to(ax_value x, ax_axis_set varying) {
   if (ax_failed()) return ax_poison;
   const ax_mesh *axes = &ax_builder_current()->axes;
@@ -217,4 +225,13 @@ ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const 
   for (uint32_t i = 0; i < eqn->out_count; i++) out[i] = first + i;
   ax_free(in_types);
   return AX_OK;
+}
+
+void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype) {
+  static const char *const names[] = {[AX_SCALAR_ADD] = "stablehlo.add", [AX_SCALAR_MAX] = "stablehlo.maximum",
+                                      [AX_SCALAR_MIN] = "stablehlo.minimum"};
+  ax_type scalar = ax_array_type(dtype, 0, NULL), pair[] = {scalar, scalar};
+  uint32_t arg = ax_hlo_region_begin(hlo, pair, 2), both[] = {arg, arg + 1};
+  uint32_t result = ax_hlo_op(hlo, names[op], both, pair, 2, NULL, &scalar, 1);
+  ax_hlo_region_end(hlo, &result, &scalar, 1);
 }

@@ -14,6 +14,8 @@ void ax_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32
 ax_value ax_bind1(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count); /* one result */
 /* Fails the trace with a message that names the primitive; returns poison. */
 ax_value ax_reject(const ax_prim *prim, const char *format, ...) AX_PRINTF(2, 3);
+/* Counts a negative dimension from the end; false and the trace failed when 0 <= dimension < rank does not hold then. */
+bool ax_wrap_dimension(const ax_prim *prim, const char *what, int64_t *dimension, uint32_t rank);
 /* Makes x vary over all of `varying` (adds pvary over those axes it lacks; none when there is nothing to add). */
 ax_value ax_vary_to(ax_value x, ax_axis_set varying);
 /* NumPy broadcasting of n values to one shape, by broadcast_in_dim where needed. */
@@ -50,8 +52,11 @@ ax_value ax_move_dim(ax_value x, int from, int to);
 /* x with its batch dimension in front: moved there, or broadcast there when it has none. */
 ax_value ax_batch_front(ax_value x, int dim, int64_t size);
 
-/* --- StableHLO helper: one op, same operands, results and types as the equation's. --- */
+/* --- StableHLO helpers --- */
+/* One op, same operands, results and types as the equation's. */
 ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in, const char *attributes,
                         uint32_t *out);
+/* The region of an op that combines by ADD, MAX or MIN: two scalars of `dtype` to one. */
+void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype);
 
 #endif
