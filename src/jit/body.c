@@ -211,6 +211,7 @@ static void finish_one(ax_nest *nest, uint32_t store) {
     case AX_NEST_LANES: ax_nest_store_sum(nest, store, across_lanes(nest, store, partial_sums(nest, store)), 0, 1); break;
     case AX_NEST_STRIP: ax_nest_store_sum(nest, store, partial_sums(nest, store), 0, lanes); break;
     case AX_NEST_TILE: ax_nest_store_sum(nest, store, load_tile(nest, store), 0, lanes); break;
+    case AX_NEST_TURN: break; /* it has no reductions */
     case AX_NEST_BLOCK:
       for (uint32_t i = 0; i < nest->instances; i++)
         ax_nest_store_sum(nest, store, *ax_nest_accumulator(nest, store, i), i, lanes);

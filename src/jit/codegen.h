@@ -30,6 +30,8 @@ LLVMValueRef ax_cg_number(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes, 
 LLVMValueRef ax_cg_bits(const ax_codegen *cg, ax_dtype dtype, uint64_t bits); /* an AX_LEAF_CONST */
 LLVMValueRef ax_cg_broadcast(const ax_codegen *cg, LLVMValueRef scalar, uint32_t lanes);
 LLVMValueRef ax_cg_iota(const ax_codegen *cg, uint32_t bits, uint32_t lanes, int64_t step); /* 0, step, 2 step, ... */
+/* Lane i is lane from[i] of a followed by b; b may be NULL; a negative one is poison. */
+LLVMValueRef ax_cg_shuffle(const ax_codegen *cg, LLVMValueRef a, LLVMValueRef b, const int64_t *from, uint32_t count);
 /* `count` lanes from `first`; lanes beyond the end are poison. */
 LLVMValueRef ax_cg_slice(const ax_codegen *cg, LLVMValueRef vector, uint32_t first, uint32_t count);
 LLVMValueRef ax_cg_concat(const ax_codegen *cg, LLVMValueRef low, LLVMValueRef high, uint32_t lanes_each);

@@ -2,7 +2,7 @@
    so each is a single block with its test at the end. */
 #include "jit/nest.h"
 
-enum { tile_bytes = 8192 };
+enum { tile_bytes = 8192, most_masked = 1 << 15 };
 
 typedef struct range { /* lo .. hi; `count` is hi - lo where it is a constant, else -1 and a multiple of `multiple` */
   LLVMValueRef lo, hi;
@@ -98,16 +98,58 @@ static LLVMValueRef add(const ax_nest *nest, LLVMValueRef a, int64_t b) {
 
 static bool vector_unrolled(const ax_nest *nest) { return nest->schedule->unrolled == nest->schedule->vector; }
 
+static LLVMValueRef partial_mask(ax_nest *nest, LLVMValueRef present) {
+  LLVMBuilderRef b = nest->cg.builder;
+  uint32_t lanes = nest->schedule->lanes;
+  LLVMValueRef count = LLVMBuildTrunc(b, present, LLVMInt32TypeInContext(nest->cg.context), "");
+  return LLVMBuildICmp(b, LLVMIntULT, ax_cg_iota(&nest->cg, 32, lanes, 1), ax_cg_broadcast(&nest->cg, count, lanes), "");
+}
+
+static void mask_first(ax_nest *nest, LLVMValueRef mask, LLVMValueRef present) {
+  nest->mask = mask;
+  nest->present = present;
+}
+
+/* Whether every iteration may run under a mask at little cost: one body then serves whole vectors and remainders alike, which
+   halves the time to compile. Not for much data: masked stores of whole cache lines still fetch them first. */
+static bool masks_are_cheap(const ax_nest *nest) {
+  const ax_schedule *schedule = nest->schedule;
+  if (nest->cg.vector_bytes < 64 || schedule->work > most_masked) return false;
+  for (uint32_t a = 0; a < schedule->kernel->expr_count + schedule->kernel->store_count; a++) {
+    const ax_access *access = &schedule->accesses[a];
+    int64_t stride = access->stride[schedule->vector];
+    bool short_element = ax_dtype_bytes(schedule->kernel->slots[access->slot].dtype) < 4, near = stride >= -1 && stride <= 1;
+    if (access->live && short_element && !near && !ax_stride_picks(stride, schedule->lanes)) return false;
+  }
+  return true;
+}
+
+/* lo < hi; masks all iterations. */
+static void repeat_masked(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, leaf body) {
+  LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
+  loop l = open_loop(nest, lo, false);
+  LLVMValueRef left[] = {LLVMBuildSub(nest->cg.builder, hi, l.index, ""), i64(nest, nest->schedule->lanes)};
+  LLVMValueRef present = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, left, 2);
+  mask_first(nest, partial_mask(nest, present), present);
+  body(nest, l.index);
+  mask_first(nest, NULL, NULL);
+  close_loop(nest, &l, hi, nest->schedule->lanes);
+}
+
 /* Whole blocks, then one shorter block whose last vector may be partial. */
 static void walk_static(ax_nest *nest, const range *r, uint32_t block, leaf body) {
   int64_t lanes = nest->schedule->lanes, step = block * lanes, whole = r->count / step * step, rest = r->count - whole;
   if (vector_unrolled(nest)) nest->instances = block;
+  if (block == 1 && whole > 0 && rest > 0 && !nest->accumulating && masks_are_cheap(nest)) {
+    repeat_masked(nest, r->lo, add(nest, r->lo, r->count), body);
+    return;
+  }
   if (whole > 0) repeat(nest, r->lo, add(nest, r->lo, whole), step, whole == step, body);
   if (rest == 0) return;
   if (vector_unrolled(nest)) nest->instances = (uint32_t)((rest + lanes - 1) / lanes);
-  nest->mask = rest % lanes ? constant_mask(nest, rest % lanes) : NULL;
+  if (rest % lanes) mask_first(nest, constant_mask(nest, rest % lanes), i64(nest, rest % lanes));
   body(nest, add(nest, r->lo, whole));
-  nest->mask = NULL;
+  mask_first(nest, NULL, NULL);
 }
 
 /* A block that is skipped when lo = hi; `skip` gets what close_guard needs. */
@@ -135,28 +177,31 @@ static LLVMValueRef walk_steps(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, 
   return end;
 }
 
-static LLVMValueRef partial_mask(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi) {
-  LLVMBuilderRef b = nest->cg.builder;
-  uint32_t lanes = nest->schedule->lanes;
-  LLVMValueRef left = LLVMBuildTrunc(b, LLVMBuildSub(b, hi, lo, ""), LLVMInt32TypeInContext(nest->cg.context), "");
-  return LLVMBuildICmp(b, LLVMIntULT, ax_cg_iota(&nest->cg, 32, lanes, 1), ax_cg_broadcast(&nest->cg, left, lanes), "");
+/* What no whole block covers: under masks all of it, or whole vectors and then one partial vector. */
+static void walk_rest(ax_nest *nest, LLVMValueRef lo, const range *r, leaf body) {
+  LLVMBasicBlockRef skip;
+  bool partial = r->multiple % nest->schedule->lanes != 0, cheap = partial && masks_are_cheap(nest);
+  if (!cheap) lo = walk_steps(nest, lo, r->hi, nest->schedule->lanes, body);
+  if (!partial) return;
+  open_guard(nest, lo, r->hi, &skip);
+  if (cheap) {
+    repeat_masked(nest, lo, r->hi, body);
+  } else {
+    LLVMValueRef present = LLVMBuildSub(nest->cg.builder, r->hi, lo, "");
+    mask_first(nest, partial_mask(nest, present), present);
+    body(nest, lo);
+    mask_first(nest, NULL, NULL);
+  }
+  close_guard(nest, skip);
 }
 
-/* Whole blocks, whole vectors, one partial vector. */
 static void walk_dynamic(ax_nest *nest, const range *r, uint32_t block, leaf body) {
-  int64_t lanes = nest->schedule->lanes;
-  LLVMBasicBlockRef skip;
+  int64_t step = block * (int64_t)nest->schedule->lanes;
   LLVMValueRef lo = r->lo;
   if (vector_unrolled(nest)) nest->instances = block;
-  if (block > 1) lo = walk_steps(nest, lo, r->hi, block * lanes, body);
+  if (block > 1) lo = walk_steps(nest, lo, r->hi, step, body);
   if (vector_unrolled(nest)) nest->instances = 1;
-  if (r->multiple % (block * lanes) != 0 || block == 1) lo = walk_steps(nest, lo, r->hi, lanes, body);
-  if (r->multiple % lanes == 0) return;
-  open_guard(nest, lo, r->hi, &skip);
-  nest->mask = partial_mask(nest, lo, r->hi);
-  body(nest, lo);
-  nest->mask = NULL;
-  close_guard(nest, skip);
+  if (block == 1 || r->multiple % step != 0) walk_rest(nest, lo, r, body);
 }
 
 static void walk(ax_nest *nest, const range *r, leaf body) {
@@ -289,11 +334,39 @@ static void emit_tile(ax_nest *nest) {
   close_loop(nest, &l, all.hi, elems);
 }
 
+static void turned_square(ax_nest *nest, LLVMValueRef index) {
+  uint32_t innermost = nest->schedule->loop_count - 1;
+  ax_nest_enter(nest, nest->schedule->vector, index);
+  ax_nest_fill_squares(nest);
+  loop l = open_loop(nest, nest->block_lo, false);
+  ax_nest_enter(nest, innermost, l.index);
+  ax_nest_leave(nest);
+  close_loop(nest, &l, nest->block_hi, 1);
+  ax_nest_leave(nest);
+}
+
+/* Squares reach over the end of a range, but never of the extent: the last one begins early enough. */
+static void emit_turn(ax_nest *nest) {
+  uint32_t innermost = nest->schedule->loop_count - 1;
+  int64_t lanes = nest->schedule->lanes;
+  LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
+  range all = loop_range(nest, innermost), across = loop_range(nest, nest->schedule->vector);
+  loop l = open_loop(nest, all.lo, all.count == lanes);
+  range block = tile_range(nest, &all, l.index, lanes);
+  LLVMValueRef starts[] = {l.index, i64(nest, nest->schedule->loops[innermost].extent - lanes)};
+  nest->tile_start = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, starts, 2);
+  nest->block_lo = block.lo;
+  nest->block_hi = block.hi;
+  walk(nest, &across, turned_square);
+  close_loop(nest, &l, all.hi, lanes);
+}
+
 static void parallel_loops(ax_nest *nest, uint32_t loop_id) {
   if (loop_id == nest->schedule->outer) {
     switch (nest->schedule->shape) {
       case AX_NEST_LANES: emit_lanes(nest); break;
       case AX_NEST_TILE: emit_tile(nest); break;
+      case AX_NEST_TURN: emit_turn(nest); break;
       case AX_NEST_BLOCK:
       case AX_NEST_STRIP: emit_block(nest);
     }
@@ -315,14 +388,20 @@ static void set_attribute(ax_nest *nest, const char *key, const char *value) {
   LLVMAddAttributeAtIndex(nest->cg.function, LLVMAttributeFunctionIndex, attribute);
 }
 
+static void set_flag(ax_nest *nest, const char *name) {
+  unsigned kind = LLVMGetEnumAttributeKindForName(name, __builtin_strlen(name));
+  LLVMAddAttributeAtIndex(nest->cg.function, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(nest->cg.context, kind, 0));
+}
+
 static void begin_function(ax_nest *nest, const char *name) {
   LLVMContextRef context = nest->cg.context;
   LLVMTypeRef pointer = LLVMPointerTypeInContext(context, 0), word = LLVMInt64TypeInContext(context);
   LLVMTypeRef parameters[] = {pointer, pointer, word, word};
   LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(context), parameters, 4, false);
   LLVMValueRef function = nest->cg.function = LLVMAddFunction(nest->cg.module, name, type);
-  unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
-  LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, nounwind, 0));
+  set_flag(nest, "nounwind");
+  set_flag(nest, "noinline"); /* optnone asks for it */
+  set_flag(nest, "optnone");  /* twice as fast to compile; register allocation, which counts, is done all the same */
   if (nest->cg.vector_bytes == 64) set_attribute(nest, "prefer-vector-width", "512");
   nest->slots = LLVMGetParam(function, 0);
   nest->coordinates = LLVMGetParam(function, 1);
@@ -373,6 +452,7 @@ static bool is_ranged(const ax_schedule *schedule) {
 static void emit_body(ax_nest *nest) {
   LLVMBasicBlockRef skip = NULL;
   if (nest->schedule->shape == AX_NEST_TILE) allocate_tiles(nest);
+  if (nest->schedule->shape == AX_NEST_TURN) ax_nest_allocate_squares(nest);
   if (is_ranged(nest->schedule)) open_guard(nest, nest->begin, nest->end, &skip);
   scale_range(nest);
   load_slot_bases(nest);
@@ -388,7 +468,7 @@ static bool allocate(ax_arena *arena, ax_nest *nest) {
   nest->pointers = ax_arena_alloc(arena, (nest->schedule->loop_count + 1) * accesses * word);
   nest->values = ax_arena_alloc(arena, AX_MAX_UNROLL * (size_t)kernel->expr_count * word);
   nest->accumulators = ax_arena_alloc(arena, AX_MAX_UNROLL * (size_t)kernel->store_count * word);
-  nest->tiles = ax_arena_alloc(arena, kernel->store_count * word);
+  nest->tiles = ax_arena_alloc(arena, accesses * word);
   return nest->slot_bases && nest->pointers && nest->values && nest->accumulators && nest->tiles;
 }
 

@@ -10,12 +10,12 @@ static LLVMValueRef *pointer_at(ax_nest *nest, uint32_t level, uint32_t access) 
   return &nest->pointers[level * access_count(nest) + access];
 }
 
-static LLVMTypeRef element_of(const ax_nest *nest, uint32_t access) {
+LLVMTypeRef ax_nest_element(const ax_nest *nest, uint32_t access) {
   const ax_schedule *schedule = nest->schedule;
   return ax_cg_memory(&nest->cg, schedule->kernel->slots[schedule->accesses[access].slot].dtype, 1);
 }
 
-static LLVMValueRef advance(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef count) {
+LLVMValueRef ax_nest_advance(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef count) {
   if (LLVMIsConstant(count) && LLVMIsNull(count)) return pointer;
   return LLVMBuildGEP2(nest->cg.builder, element, pointer, &count, 1, "");
 }
@@ -42,7 +42,7 @@ LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access) {
     LLVMValueRef start = clamped(nest, ax_nest_value(nest, a->at[d].dynamic, 0, 1), a->at[d].limit);
     offset = LLVMBuildAdd(nest->cg.builder, offset, scaled(nest, start, pitch), "");
   }
-  return *pointer_at(nest, 0, access) = advance(nest, element_of(nest, access), nest->slot_bases[a->slot], offset);
+  return *pointer_at(nest, 0, access) = ax_nest_advance(nest, ax_nest_element(nest, access), nest->slot_bases[a->slot], offset);
 }
 
 void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
@@ -51,16 +51,18 @@ void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
     if (!access->live) continue;
     LLVMValueRef pointer = *pointer_at(nest, nest->level, a);
     if (access->stride[loop] != 0)
-      pointer = advance(nest, element_of(nest, a), pointer, scaled(nest, index, access->stride[loop]));
+      pointer = ax_nest_advance(nest, ax_nest_element(nest, a), pointer, scaled(nest, index, access->stride[loop]));
     *pointer_at(nest, nest->level + 1, a) = pointer;
   }
 }
+
+LLVMValueRef ax_nest_pointer(ax_nest *nest, uint32_t access) { return *pointer_at(nest, nest->level, access); }
 
 static LLVMValueRef instance_pointer(ax_nest *nest, uint32_t access, uint32_t instance) {
   const ax_schedule *schedule = nest->schedule;
   int64_t step = schedule->unrolled == schedule->vector ? schedule->lanes : 1;
   int64_t count = schedule->accesses[access].stride[schedule->unrolled] * step * instance;
-  return advance(nest, element_of(nest, access), *pointer_at(nest, nest->level, access), ax_cg_i64(&nest->cg, count));
+  return ax_nest_advance(nest, ax_nest_element(nest, access), *pointer_at(nest, nest->level, access), ax_cg_i64(&nest->cg, count));
 }
 
 /* --- Vectors --- */
@@ -73,7 +75,7 @@ static uint32_t alignment(LLVMTypeRef element) {
 /* The lanes in memory's order, for strides 1 and -1. */
 static LLVMValueRef lowest(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride) {
   int64_t back = stride == 1 ? 0 : 1 - (int64_t)nest->schedule->lanes;
-  return advance(nest, element, pointer, ax_cg_i64(&nest->cg, back));
+  return ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, back));
 }
 
 static LLVMValueRef oriented(ax_nest *nest, LLVMValueRef vector, int64_t stride) {
@@ -95,25 +97,58 @@ static LLVMValueRef align_argument(const ax_nest *nest, LLVMTypeRef element) {
   return LLVMConstInt(LLVMInt32TypeInContext(nest->cg.context), alignment(element), false);
 }
 
-LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask) {
+static LLVMValueRef load_whole(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef mask) {
   LLVMTypeRef vector = LLVMVectorType(element, nest->schedule->lanes);
-  LLVMValueRef align = align_argument(nest, element), none = LLVMConstNull(vector);
-  if (stride != 1 && stride != -1) {
-    LLVMValueRef lanes = lane_pointers(nest, element, pointer, stride);
-    LLVMTypeRef types[] = {vector, LLVMTypeOf(lanes)};
-    LLVMValueRef arguments[] = {lanes, align, mask != NULL ? mask : all_lanes(nest), none};
-    return ax_cg_intrinsic(&nest->cg, "llvm.masked.gather", types, 2, arguments, 4);
-  }
-  pointer = lowest(nest, element, pointer, stride);
-  LLVMValueRef value;
   if (mask == NULL) {
-    value = LLVMBuildLoad2(nest->cg.builder, vector, pointer, "");
+    LLVMValueRef value = LLVMBuildLoad2(nest->cg.builder, vector, pointer, "");
     LLVMSetAlignment(value, alignment(element));
-  } else {
-    LLVMTypeRef types[] = {vector, LLVMTypeOf(pointer)};
-    LLVMValueRef arguments[] = {pointer, align, oriented(nest, mask, stride), none};
-    value = ax_cg_intrinsic(&nest->cg, "llvm.masked.load", types, 2, arguments, 4);
+    return value;
   }
+  LLVMTypeRef types[] = {vector, LLVMTypeOf(pointer)};
+  LLVMValueRef arguments[] = {pointer, align_argument(nest, element), mask, LLVMConstNull(vector)};
+  return ax_cg_intrinsic(&nest->cg, "llvm.masked.load", types, 2, arguments, 4);
+}
+
+static LLVMValueRef gather(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask) {
+  LLVMValueRef lanes = lane_pointers(nest, element, pointer, stride);
+  LLVMTypeRef types[] = {LLVMVectorType(element, nest->schedule->lanes), LLVMTypeOf(lanes)};
+  LLVMValueRef all = mask != NULL ? mask : all_lanes(nest);
+  LLVMValueRef arguments[] = {lanes, align_argument(nest, element), all, LLVMConstNull(types[0])};
+  return ax_cg_intrinsic(&nest->cg, "llvm.masked.gather", types, 2, arguments, 4);
+}
+
+/* The lanes of a piece that begins `start` elements on, as far as the last element that exists. */
+static LLVMValueRef piece_mask(ax_nest *nest, int64_t stride, int64_t start) {
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMTypeRef i32 = LLVMInt32TypeInContext(nest->cg.context);
+  LLVMValueRef steps = LLVMBuildSub(b, LLVMBuildTrunc(b, nest->present, i32, ""), LLVMConstInt(i32, 1, false), "");
+  LLVMValueRef last = LLVMBuildMul(b, steps, LLVMConstInt(i32, (uint64_t)stride, false), "");
+  last = LLVMBuildSub(b, last, LLVMConstInt(i32, (uint64_t)start, false), "");
+  LLVMValueRef iota = ax_cg_iota(&nest->cg, 32, nest->schedule->lanes, 1);
+  return LLVMBuildICmp(b, LLVMIntSLE, iota, ax_cg_broadcast(&nest->cg, last, nest->schedule->lanes), "");
+}
+
+/* Every stride-th element of `stride` whole vectors; the last vector ends at the last element, so nothing beyond is read. */
+static LLVMValueRef pick(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, bool partial) {
+  int64_t lanes = nest->schedule->lanes;
+  LLVMValueRef picked = NULL;
+  for (int64_t piece = 0; piece < stride; piece++) {
+    int64_t start = piece == stride - 1 ? (lanes - 1) * (stride - 1) : piece * lanes, from[64];
+    LLVMValueRef place = ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, start));
+    LLVMValueRef whole = load_whole(nest, element, place, partial ? piece_mask(nest, stride, start) : NULL);
+    for (int64_t l = 0; l < lanes; l++) {
+      bool here = l * stride / lanes == piece || piece == stride - 1;
+      from[l] = piece > 0 && l * stride / lanes < piece ? l : here ? lanes + l * stride - start : -1;
+    }
+    picked = ax_cg_shuffle(&nest->cg, picked != NULL ? picked : whole, whole, from, (uint32_t)lanes);
+  }
+  return picked;
+}
+
+LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask) {
+  if (ax_stride_picks(stride, nest->schedule->lanes)) return pick(nest, element, pointer, stride, mask != NULL);
+  if (stride != 1 && stride != -1) return gather(nest, element, pointer, stride, mask);
+  LLVMValueRef value = load_whole(nest, element, lowest(nest, element, pointer, stride), oriented(nest, mask, stride));
   return oriented(nest, value, stride);
 }
 
@@ -142,7 +177,8 @@ void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
 
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
   int64_t stride = nest->schedule->accesses[access].stride[nest->schedule->vector];
-  LLVMTypeRef element = element_of(nest, access);
+  if (nest->schedule->accesses[access].turned) return ax_nest_load_turned(nest, access, dtype);
+  LLVMTypeRef element = ax_nest_element(nest, access);
   LLVMValueRef pointer = instance_pointer(nest, access, instance), value;
   uint32_t lanes = stride == 0 ? 1 : nest->schedule->lanes;
   if (stride == 0) {
@@ -159,7 +195,7 @@ void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t 
   const ax_access *a = &nest->schedule->accesses[access];
   ax_dtype dtype = nest->schedule->kernel->slots[a->slot].dtype;
   int64_t stride = a->stride[nest->schedule->vector];
-  LLVMTypeRef element = element_of(nest, access);
+  LLVMTypeRef element = ax_nest_element(nest, access);
   LLVMValueRef pointer = instance_pointer(nest, access, instance);
   if (stride == 0) {
     if (lanes > 1) value = LLVMBuildExtractElement(nest->cg.builder, value, ax_cg_i64(&nest->cg, 0), "");

@@ -17,13 +17,15 @@ typedef struct ax_nest {
   LLVMValueRef slots, coordinates, begin, end; /* the arguments; begin and end in iterations of the ranged loop */
   uint32_t level, instances;
   LLVMValueRef mask;                /* the lanes that exist; NULL: all. See ax_nest_mask */
+  LLVMValueRef present;             /* how many there are, where mask is not NULL */
   LLVMValueRef index[AX_MAX_LOOPS]; /* of each open loop; of the vector loop: that of lane 0 */
   LLVMValueRef *slot_bases;         /* by slot */
   LLVMValueRef *pointers;           /* [level][access]: with the loops open at that level added in */
   LLVMValueRef *values;             /* [instance][node] */
   LLVMValueRef *accumulators;       /* [store][instance] */
-  LLVMValueRef *tiles;              /* by store: TILE's sums, on the stack */
-  LLVMValueRef tile_start;
+  LLVMValueRef *tiles;              /* on the stack: TILE's sums, by store; TURN's squares, by access */
+  LLVMValueRef tile_start;          /* where the tiles begin: along the vector loop (TILE) or the innermost one (TURN) */
+  LLVMValueRef block_lo, block_hi;  /* TURN: the innermost loop's range in this block */
   bool accumulating; /* the accumulators are live: loops carry them around */
 } ax_nest;
 
@@ -50,9 +52,19 @@ LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access); /* a level 0 pointer 
 void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index); /* level's pointers to level + 1's */
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance);
 void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t lanes, uint32_t instance);
+/* The pointer as it is with the loops that are open now. */
+LLVMValueRef ax_nest_pointer(ax_nest *nest, uint32_t access);
+LLVMTypeRef ax_nest_element(const ax_nest *nest, uint32_t access); /* of its slot, in memory */
+LLVMValueRef ax_nest_advance(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef count);
 /* A vector at `pointer`, `stride` elements apart, in memory's types. `mask` NULL: all lanes. */
 LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask);
 void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
                          LLVMValueRef value);
+
+/* --- turn.c --- */
+void ax_nest_allocate_squares(ax_nest *nest);
+/* At the vector loop's level: reads each square at tile_start, turns it and leaves it in its tile. */
+void ax_nest_fill_squares(ax_nest *nest);
+LLVMValueRef ax_nest_load_turned(ax_nest *nest, uint32_t access, ax_dtype dtype);
 
 #endif

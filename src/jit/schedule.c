@@ -150,13 +150,31 @@ static uint32_t choose_lanes(const ax_schedule *s, uint32_t vector_bytes) {
   return vector_bytes / (uint32_t)widest;
 }
 
+/* Squares of more than this many lanes would take too many shuffles. */
+static uint32_t turned_lanes(const ax_schedule *s) { return s->lanes > 16 ? 16 : s->lanes; }
+
+/* The loop along which an access that strides over `vector` lies in memory; -1: none that is long enough. */
+static int along(const ax_schedule *s, const ax_access *access, uint32_t vector) {
+  int64_t stride = access->stride[vector];
+  if ((stride >= -1 && stride <= 1) || ax_stride_picks(stride, s->lanes)) return -1;
+  for (uint32_t l = 0; l < s->loop_count; l++)
+    if (access->stride[l] == 1 && s->loops[l].extent >= turned_lanes(s)) return (int)l;
+  return -1;
+}
+
+static bool can_turn(const ax_schedule *s, const ax_access *access, uint32_t vector) {
+  return !s->reduces && s->loops[vector].extent > 1 && along(s, access, vector) >= 0;
+}
+
 /* Instructions to move one vector, roughly. */
 static double access_cost(const ax_schedule *s, const ax_access *access, uint32_t loop, bool store) {
   int64_t stride = access->stride[loop];
   if (stride == 0) return 0.25;
   if (stride == 1) return 1;
   if (stride == -1) return 2;
-  return s->lanes * (store ? 1.3 : 1.0);
+  if (store) return s->lanes * 3;
+  if (ax_stride_picks(stride, s->lanes)) return (double)stride * 2;
+  return can_turn(s, access, loop) ? 5 : s->lanes * 2;
 }
 
 /* Per element of the loop. A vector that is half empty costs as much as a full one. */
@@ -197,6 +215,19 @@ static int64_t reduced_elems(const ax_schedule *s) {
   return elems;
 }
 
+/* Picks the loop w for TURN by the first load that wants one, and marks all that lie along it. -1: none does. */
+static int choose_turned(ax_schedule *s) {
+  int turned = -1;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    ax_access *access = &s->accesses[id];
+    if (!access->live || !can_turn(s, access, s->vector)) continue;
+    int loop = along(s, access, s->vector);
+    if (turned < 0) turned = loop;
+    access->turned = loop == turned;
+  }
+  return turned;
+}
+
 static ax_nest_shape choose_shape(const ax_schedule *s) {
   const ax_loop *vector = &s->loops[s->vector];
   int64_t rows = reduced_elems(s);
@@ -216,11 +247,15 @@ static uint32_t body_weight(const ax_schedule *s) {
   return weight;
 }
 
+/* Reductions need several chains of additions at once; the rest does well enough one vector at a time. */
 static uint32_t choose_unroll(const ax_schedule *s) {
-  uint32_t weight = body_weight(s) * s->kernel->store_count, most = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
-  if (!s->reduces) return weight <= 6 ? 2 : 1;
-  if (s->shape == AX_NEST_BLOCK && weight <= 4) return 8;
-  return most;
+  uint32_t weight = body_weight(s) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
+  if (!s->reduces) return 1;
+  if (s->shape == AX_NEST_BLOCK && weight <= 4) unroll = 8;
+  int64_t vectors = (s->loops[s->vector].extent + s->lanes - 1) / s->lanes;
+  bool along_vector = s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_LANES;
+  while (along_vector && unroll / 2 >= vectors) unroll /= 2;
+  return unroll;
 }
 
 static void move_loop(ax_schedule *s, ax_loop *loops, uint32_t *to_new, uint32_t old) {
@@ -239,19 +274,21 @@ static void renumber(ax_schedule *s, const uint32_t *to_new) {
     if (s->loop_of_dim[d] >= 0) s->loop_of_dim[d] = (int)to_new[s->loop_of_dim[d]];
 }
 
-static void order_loops(ax_schedule *s) {
+/* `last`: a parallel loop that goes innermost after all, or -1. */
+static void order_loops(ax_schedule *s, int last) {
   ax_loop loops[AX_MAX_LOOPS];
   uint32_t to_new[AX_MAX_LOOPS], count = s->loop_count, vector = s->vector;
   bool inside = s->shape == AX_NEST_LANES || s->shape == AX_NEST_TILE;
   memcpy(loops, s->loops, sizeof loops);
   s->loop_count = 0;
   for (uint32_t l = 0; l < count; l++)
-    if (l != vector && !loops[l].reduced) move_loop(s, loops, to_new, l);
+    if (l != vector && !loops[l].reduced && (int)l != last) move_loop(s, loops, to_new, l);
   s->outer = s->loop_count;
   if (!inside) move_loop(s, loops, to_new, vector);
   for (uint32_t l = 0; l < count; l++)
     if (l != vector && loops[l].reduced) move_loop(s, loops, to_new, l);
   if (inside) move_loop(s, loops, to_new, vector);
+  if (last >= 0) move_loop(s, loops, to_new, (uint32_t)last);
   renumber(s, to_new);
   s->vector = to_new[vector];
 }
@@ -276,8 +313,15 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_kernel *kernel, uint32_t 
   s->lanes = choose_lanes(s, vector_bytes);
   s->vector = choose_vector(s);
   s->shape = choose_shape(s);
+  int turned = choose_turned(s);
+  if (turned >= 0) {
+    s->shape = AX_NEST_TURN;
+    s->lanes = turned_lanes(s);
+  }
   s->unroll = choose_unroll(s);
-  order_loops(s);
+  order_loops(s, turned);
+  s->work = 1;
+  for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;
   s->unrolled = s->shape == AX_NEST_STRIP ? s->loop_count - 1 : s->shape == AX_NEST_TILE ? s->loop_count - 2 : s->vector;
   find_deps(s);
   return AX_OK;

@@ -8,6 +8,7 @@
      STRIP   par.. V red.. r      one vector of results (V is short); `unroll` partial sums along r, added up at the end.
      TILE    par.. tile red.. r V many results (V is long) over many rows: sums live in a tile on the stack, so that memory is
                                   walked row by row; `unroll` rows at a time.
+     TURN    par.. block V w      no reductions; loads that lie along w are read as squares, lanes by lanes, and turned.
 
    Which one it is depends on the kernel's static sizes only, never on the range it is called with: so neither do the results. */
 #ifndef AX_JIT_SCHEDULE_H
@@ -27,13 +28,14 @@ typedef struct ax_loop {
 /* A load or store as a linear function of the loop indices, in elements of its slot; dynamic starts are added to it. */
 typedef struct ax_access {
   bool live;
+  bool turned; /* TURN: read through a turned square */
   uint32_t slot;
   const ax_at *at; /* for the dynamic starts */
   int64_t offset;
   int64_t stride[AX_MAX_LOOPS];
 } ax_access;
 
-typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE } ax_nest_shape;
+typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE, AX_NEST_TURN } ax_nest_shape;
 
 typedef struct ax_schedule {
   const ax_kernel *kernel;
@@ -44,6 +46,7 @@ typedef struct ax_schedule {
   uint32_t unrolled;   /* the loop of which several iterations are done at a time: `vector`, or the last reduced one */
   uint32_t unroll;     /* how many */
   uint32_t lanes;
+  int64_t work; /* iterations in all */
   ax_nest_shape shape;
   ax_loop loops[AX_MAX_LOOPS];   /* outermost first, as in the shapes above */
   int loop_of_dim[AX_MAX_LOOPS]; /* kernel dimension -> loop; -1: its index is always 0 */
@@ -64,5 +67,10 @@ static inline bool ax_schedule_depends(const ax_schedule *schedule, ax_ex node, 
 /* 1 + the position of the innermost loop in `deps`; 0 for none: where a value with these dependences is computed. */
 static inline uint32_t ax_schedule_level(uint64_t deps) { return deps == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(deps); }
 uint64_t ax_access_deps(const ax_schedule *schedule, const ax_access *access);
+
+/* Loads of short strides read everything between and pick; with longer ones, they gather. */
+static inline bool ax_stride_picks(int64_t stride, uint32_t lanes) {
+  return stride > 1 && stride <= 8 && stride * 2 <= (int64_t)lanes;
+}
 
 #endif

@@ -57,7 +57,7 @@ LLVMValueRef ax_cg_bits(const ax_codegen *cg, ax_dtype dtype, uint64_t bits) {
   return LLVMConstBitCast(LLVMConstInt(ax_cg_int(cg, dtype == AX_F64 ? 64 : 32, 1), bits, false), type);
 }
 
-static LLVMValueRef shuffle(const ax_codegen *cg, LLVMValueRef a, LLVMValueRef b, const int64_t *from, uint32_t count) {
+LLVMValueRef ax_cg_shuffle(const ax_codegen *cg, LLVMValueRef a, LLVMValueRef b, const int64_t *from, uint32_t count) {
   LLVMTypeRef type = LLVMInt32TypeInContext(cg->context);
   LLVMValueRef mask[max_lanes];
   for (uint32_t i = 0; i < count; i++)
@@ -73,7 +73,7 @@ LLVMValueRef ax_cg_broadcast(const ax_codegen *cg, LLVMValueRef scalar, uint32_t
   LLVMValueRef one = LLVMBuildInsertElement(cg->builder, LLVMGetPoison(LLVMVectorType(LLVMTypeOf(scalar), lanes)), scalar,
                                             zero, "");
   int64_t from[max_lanes] = {0};
-  return shuffle(cg, one, NULL, from, lanes);
+  return ax_cg_shuffle(cg, one, NULL, from, lanes);
 }
 
 LLVMValueRef ax_cg_iota(const ax_codegen *cg, uint32_t bits, uint32_t lanes, int64_t step) {
@@ -86,19 +86,19 @@ LLVMValueRef ax_cg_slice(const ax_codegen *cg, LLVMValueRef vector, uint32_t fir
   uint32_t lanes = LLVMGetVectorSize(LLVMTypeOf(vector));
   int64_t from[max_lanes];
   for (uint32_t i = 0; i < count; i++) from[i] = first + i < lanes ? (int64_t)(first + i) : -1;
-  return shuffle(cg, vector, NULL, from, count);
+  return ax_cg_shuffle(cg, vector, NULL, from, count);
 }
 
 LLVMValueRef ax_cg_concat(const ax_codegen *cg, LLVMValueRef low, LLVMValueRef high, uint32_t lanes_each) {
   int64_t from[max_lanes];
   for (uint32_t i = 0; i < 2 * lanes_each; i++) from[i] = i;
-  return shuffle(cg, low, high, from, 2 * lanes_each);
+  return ax_cg_shuffle(cg, low, high, from, 2 * lanes_each);
 }
 
 LLVMValueRef ax_cg_reverse(const ax_codegen *cg, LLVMValueRef vector, uint32_t lanes) {
   int64_t from[max_lanes];
   for (uint32_t i = 0; i < lanes; i++) from[i] = lanes - 1 - i;
-  return shuffle(cg, vector, NULL, from, lanes);
+  return ax_cg_shuffle(cg, vector, NULL, from, lanes);
 }
 
 LLVMValueRef ax_cg_intrinsic(const ax_codegen *cg, const char *name, LLVMTypeRef *types, uint32_t type_count,
