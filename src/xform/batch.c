@@ -90,8 +90,13 @@ static void step(batch_walk *w, const ax_eqn *eqn) {
     for (uint32_t k = 0; k < eqn->out_count; k++) w->dim[eqn->out + k] = -1;
     return;
   }
-  ax_batch_args args = {.eqn = eqn, .in = ax_walk_operands(&w->walk, eqn), .in_dim = w->in_dim, .size = w->size,
-                        .axis = w->axis, .out = w->walk.value + eqn->out, .out_dim = w->dim + eqn->out};
+  ax_batch_args args = {.eqn = eqn,
+                        .in = ax_walk_operands(&w->walk, eqn),
+                        .in_dim = w->in_dim,
+                        .size = w->size,
+                        .axis = w->axis,
+                        .out = w->walk.value + eqn->out,
+                        .out_dim = w->dim + eqn->out};
   eqn->prim->batch(&args);
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) check_made(w, eqn, k);
 }
@@ -138,8 +143,8 @@ static ax_value placed(const batch_walk *w, uint32_t index, int want, int *dim) 
     return ax_poison;
   }
   if (*dim == -1 && is >= 0) {
-    ax_fail(ax_error(AX_INVALID_ARGUMENT, "vmap: out_axes[%u] is -1, but result %u, %s, depends on a mapped input", index,
-                     index, ax_type_string(type, &w->walk.program->axes)));
+    ax_fail(ax_error(AX_INVALID_ARGUMENT, "vmap: out_axes[%u] is -1, but result %u, %s, depends on a mapped input",
+                     index, index, ax_type_string(type, &w->walk.program->axes)));
     return ax_poison;
   }
   if (*dim == -1) return value;
@@ -157,8 +162,8 @@ static ax_value *results(batch_walk *w, const int *want, int *out_dim) {
   return outs;
 }
 
-ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t size, const char *axis, const int *want,
-                           int *out_dim, ax_program **out) {
+ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t size, const char *axis,
+                           const int *want, int *out_dim, ax_program **out) {
   int index;
   *out = NULL;
   AX_TRY(check_axis(program, axis, size, &index));

@@ -23,7 +23,8 @@ static ax_tensor *member_of(const ax_tensor *whole, int dim, const ax_type *type
     return copy;
   }
   ax_tensor *part = test_tensor(*type, NULL);
-  for (int64_t i = 0; i < test_elems(part); i++) test_set(part, i, test_get(whole, member_index(whole, dim, i, member)));
+  for (int64_t i = 0; i < test_elems(part); i++)
+    test_set(part, i, test_get(whole, member_index(whole, dim, i, member)));
   return part;
 }
 

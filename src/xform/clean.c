@@ -108,6 +108,20 @@ static ax_status find_equal(cleaning *c, ax_arena *arena) {
   return AX_OK;
 }
 
+/* Every pass ends here: in debug builds the verifier looks at what it made. */
+static ax_status verify(ax_status status, ax_program **out) {
+#ifndef NDEBUG
+  if (status == AX_OK) status = ax_program_verify(*out);
+  if (status != AX_OK) {
+    ax_program_release(*out);
+    *out = NULL;
+  }
+#else
+  (void)out;
+#endif
+  return status;
+}
+
 static ax_status clean(const ax_program *program, ax_status (*find)(cleaning *, ax_arena *), ax_program **out) {
   *out = NULL;
   ax_arena arena = {0};
@@ -115,7 +129,7 @@ static ax_status clean(const ax_program *program, ax_status (*find)(cleaning *, 
   ax_status status = c.dropped != NULL ? find(&c, &arena) : ax_out_of_memory(program->eqn_count);
   if (status == AX_OK) status = finish(&c, &arena, out);
   ax_arena_deinit(&arena);
-  return status;
+  return verify(status, out);
 }
 
 ax_status ax_program_dce(const ax_program *program, ax_program **out) { return clean(program, find_dead, out); }

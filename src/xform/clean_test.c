@@ -8,10 +8,10 @@
 static void wasteful(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value a = ax_exp(in[0]), b = ax_exp(in[0]);
-  ax_log(in[1]);               /* dead */
-  ax_neg(ax_tanh(in[1]));      /* dead, both */
+  ax_log(in[1]);          /* dead */
+  ax_neg(ax_tanh(in[1])); /* dead, both */
   ax_value c = ax_mul(a, b), d = ax_mul(b, a), e = ax_mul(a, a);
-  out[0] = ax_add(c, e);       /* c = d = e once a = b */
+  out[0] = ax_add(c, e); /* c = d = e once a = b */
   out[1] = d;
 }
 

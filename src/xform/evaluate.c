@@ -95,8 +95,12 @@ static ax_status make_results(evaluation *e, const ax_eqn *eqn) {
 
 /* The rule on some of the lanes: those of members[0 .. count). */
 static ax_status eval_members(evaluation *e, const ax_eqn *eqn, const member *members, uint32_t count) {
-  ax_eval_args args = {.eqn = eqn, .axes = &e->program->axes, .lanes = count, .device = e->group_device,
-                       .in = e->group_in, .out = e->group_out};
+  ax_eval_args args = {.eqn = eqn,
+                       .axes = &e->program->axes,
+                       .lanes = count,
+                       .device = e->group_device,
+                       .in = e->group_in,
+                       .out = e->group_out};
   for (uint32_t m = 0; m < count; m++) {
     uint32_t lane = members[m].lane;
     e->group_device[m] = e->device[lane];
@@ -159,7 +163,8 @@ static void list_device(ax_text *text, const ax_mesh *mesh, int64_t device, int6
   if (nth >= listed_devices) return;
   ax_text_add(text, "%s%lld (", nth > 0 ? ", " : "", (long long)device);
   for (uint32_t a = 0; a < mesh->count; a++)
-    ax_text_add(text, "%s%s=%lld", a > 0 ? "," : "", mesh->axis[a].name, (long long)ax_mesh_coordinate(mesh, device, a));
+    ax_text_add(text, "%s%s=%lld", a > 0 ? "," : "", mesh->axis[a].name,
+                (long long)ax_mesh_coordinate(mesh, device, a));
   ax_text_add(text, ")");
 }
 
@@ -235,16 +240,27 @@ static ax_status eval_region(evaluation *e, const ax_eqn *eqn) {
   ax_evaluator inner = {.outer = e->driver, .eqn = eqn};
   for (uint32_t i = 0; i < eqn->in_count; i++)
     memcpy(e->in + (size_t)i * e->lanes, e->value + (size_t)eqn->in[i] * e->lanes, e->lanes * sizeof e->in[0]);
-  ax_eval_args args = {.eqn = eqn, .axes = &e->program->axes, .lanes = e->lanes, .device = e->device, .in = e->in,
-                       .out = e->value + (size_t)eqn->out * e->lanes, .driver = &inner};
+  ax_eval_args args = {.eqn = eqn,
+                       .axes = &e->program->axes,
+                       .lanes = e->lanes,
+                       .device = e->device,
+                       .in = e->in,
+                       .out = e->value + (size_t)eqn->out * e->lanes,
+                       .driver = &inner};
   return eqn->prim->eval(&args);
 }
 
 static ax_status eval_eqn(evaluation *e, const ax_eqn *eqn) {
   switch (eqn->prim->kind) {
-    case AX_LOCAL: AX_TRY(eval_local(e, eqn)); break;
-    case AX_COLLECTIVE: AX_TRY(eval_collective(e, eqn)); break;
-    case AX_REGION: AX_TRY(eval_region(e, eqn)); break;
+    case AX_LOCAL:
+      AX_TRY(eval_local(e, eqn));
+      break;
+    case AX_COLLECTIVE:
+      AX_TRY(eval_collective(e, eqn));
+      break;
+    case AX_REGION:
+      AX_TRY(eval_region(e, eqn));
+      break;
   }
   for (uint32_t i = 0; i < eqn->in_count; i++) used(e, eqn->in[i]);
   for (uint32_t k = 0; k < eqn->out_count; k++)

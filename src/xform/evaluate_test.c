@@ -91,7 +91,8 @@ static void sum(const ax_value *in, ax_value *out, void *axes) { out[0] = ax_psu
 static void groups(void **state) {
   (void)state;
   const int64_t all[] = {5, 4, 3, 2, 1, 0}; /* in any order */
-  const double along_data[] = {101010, 10101, 101010, 10101, 101010, 10101}, along_model[] = {110000, 110000, 1100, 1100, 11, 11};
+  const double along_data[] = {101010, 10101, 101010, 10101, 101010, 10101},
+               along_model[] = {110000, 110000, 1100, 1100, 11, 11};
   double result[devices];
   ax_program *program = trace_on(sum, "data", NULL);
   TEST_OK(run_on(program, all, devices, result));
@@ -151,7 +152,8 @@ static void regions(void **state) {
   assert_memory_equal(result, want, sizeof want);
   ax_program_release(program);
   program = trace_diverging("data");
-  TEST_FAILS(run_on(program, all, devices, result), AX_DEADLOCK, "deadlock: psum f64[] (equation 0) in cond: devices wait: ");
+  TEST_FAILS(run_on(program, all, devices, result), AX_DEADLOCK,
+             "deadlock: psum f64[] (equation 0) in cond: devices wait: ");
   TEST_FAILS(run_on(program, all, devices, result), AX_DEADLOCK, "devices never come: 2 (data=1,model=0), ");
   ax_program_release(program);
 }
@@ -190,9 +192,12 @@ static void survives_lack_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(evaluates),          cmocka_unit_test(results_have_one_owner),
-      cmocka_unit_test(refuses_bad_inputs), cmocka_unit_test(groups),
-      cmocka_unit_test(parts),              cmocka_unit_test(regions),
+      cmocka_unit_test(evaluates),
+      cmocka_unit_test(results_have_one_owner),
+      cmocka_unit_test(refuses_bad_inputs),
+      cmocka_unit_test(groups),
+      cmocka_unit_test(parts),
+      cmocka_unit_test(regions),
       cmocka_unit_test(survives_lack_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,8 +36,8 @@ static ax_status split(const ax_program *program, const bool *wrt, ax_arena *are
   AX_TRY(ax_linearize_program(program, wrt, want, NULL, &h->primal, &tangent, &h->residual_count));
   bool *linear = ax_arena_alloc(arena, tangent->in_count);
   for (uint32_t i = h->residual_count; i < tangent->in_count && linear != NULL; i++) linear[i] = true;
-  ax_status status = linear != NULL ? ax_program_transpose(tangent, linear, &h->transposed)
-                                    : ax_out_of_memory(tangent->in_count);
+  ax_status status =
+      linear != NULL ? ax_program_transpose(tangent, linear, &h->transposed) : ax_out_of_memory(tangent->in_count);
   ax_program_release(tangent);
   return status;
 }

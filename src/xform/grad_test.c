@@ -91,10 +91,12 @@ static void nothing(const ax_value *in, ax_value *out, void *context) { (void)in
 static void refusals(void **state) {
   (void)state;
   ax_type type = TEST_TYPE(AX_F32, 3), integer = TEST_SCALAR(AX_S32);
-  ax_program *vector = test_trace(not_scalar, NULL, &type, 1, 1), *number = test_trace(not_scalar, NULL, &integer, 1, 1);
+  ax_program *vector = test_trace(not_scalar, NULL, &type, 1, 1),
+             *number = test_trace(not_scalar, NULL, &integer, 1, 1);
   ax_program *none = test_trace(nothing, NULL, &type, 1, 0), *grad;
   TEST_FAILS(ax_program_grad(vector, NULL, &grad), AX_INVALID_ARGUMENT, "grad needs a scalar; the result is f32[3]");
-  TEST_FAILS(ax_program_grad(number, NULL, &grad), AX_INVALID_ARGUMENT, "grad needs a float result; the result is s32[]");
+  TEST_FAILS(ax_program_grad(number, NULL, &grad), AX_INVALID_ARGUMENT,
+             "grad needs a float result; the result is s32[]");
   TEST_FAILS(ax_program_grad(none, NULL, &grad), AX_INVALID_ARGUMENT, "grad needs a scalar");
   TEST_FAILS(ax_program_grad(number, (bool[]){true}, &grad), AX_INVALID_ARGUMENT, "the result is s32[]");
   assert_null(grad);
@@ -115,7 +117,8 @@ static void local_loss(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_mul(y, y);
 }
 
-static void check_devices(ax_function f, const char *axes, bool w_varies, const double *want_value, const double *want) {
+static void check_devices(ax_function f, const char *axes, bool w_varies, const double *want_value,
+                          const double *want) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse(axes, &mesh));
   ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
@@ -192,8 +195,12 @@ static void survives_lack_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(closed_forms), cmocka_unit_test(forward_stands_once), cmocka_unit_test(vectors),
-      cmocka_unit_test(refusals),     cmocka_unit_test(devices),             cmocka_unit_test(deep_programs),
+      cmocka_unit_test(closed_forms),
+      cmocka_unit_test(forward_stands_once),
+      cmocka_unit_test(vectors),
+      cmocka_unit_test(refusals),
+      cmocka_unit_test(devices),
+      cmocka_unit_test(deep_programs),
       cmocka_unit_test(survives_lack_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,15 +48,13 @@ static ax_type *types_of(const ax_value *in, uint32_t count) {
   return ax_failed() ? NULL : types;
 }
 
-/* The axis environment here; the builder's own may move no more than it does. */
-static ax_mesh axes_here(void) { return ax_builder_current()->axes; }
+static const ax_mesh *axes_here(void) { return &ax_builder_current()->axes; }
 
 static bool floats(const char *what, const ax_type *types, uint32_t count) {
-  ax_mesh axes = axes_here();
   for (uint32_t i = 0; i < count; i++)
     if (!ax_is_float(types[i].dtype)) {
       ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s: operand %u is %s: only floats have derivatives", what, i,
-                       ax_type_string(&types[i], &axes)));
+                       ax_type_string(&types[i], axes_here())));
       return false;
     }
   return true;
@@ -85,13 +83,12 @@ static void grad(const char *what, bool with_value, ax_function function, void *
   ax_type *types = types_of(in, in_count);
   if (types == NULL) return;
   if (wrt_count > in_count) {
-    ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s: derivatives by %u operands are wanted, but there are %u", what, wrt_count,
-                     in_count));
+    ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s: derivatives by %u operands are wanted, but there are %u", what,
+                     wrt_count, in_count));
     return;
   }
   inner f = {0};
-  ax_mesh axes = axes_here();
-  if (floats(what, types, wrt_count) && trace(&f, function, context, &axes, types, in_count, 1)) {
+  if (floats(what, types, wrt_count) && trace(&f, function, context, axes_here(), types, in_count, 1)) {
     ax_program *transformed = NULL;
     bool *wrt = ax_trace_alloc((size_t)f.captured_count + in_count);
     for (uint32_t i = 0; i < wrt_count && wrt != NULL; i++) wrt[f.captured_count + i] = true;
@@ -117,7 +114,6 @@ void ax_grad(ax_function f, void *context, const ax_value *in, uint32_t in_count
 
 /* The operands with tangents made as varying as they are. NULL: the trace has failed. */
 static ax_value *with_tangents(const ax_value *in, const ax_type *types, uint32_t count) {
-  ax_mesh axes = axes_here();
   ax_value *operands = ax_trace_alloc(2 * (size_t)count * sizeof operands[0]);
   for (uint32_t i = 0; i < count && operands != NULL; i++) {
     operands[i] = in[i];
@@ -125,15 +121,16 @@ static ax_value *with_tangents(const ax_value *in, const ax_type *types, uint32_
     ax_type tangent = ax_typeof(operands[count + i]);
     if (ax_failed() || ax_type_equal(&tangent, &types[i])) continue;
     ax_fail(ax_error(AX_INVALID_ARGUMENT, "jvp: operand %u is %s, but its tangent is %s", i,
-                     ax_type_string(&types[i], &axes), ax_type_string(&tangent, &axes)));
+                     ax_type_string(&types[i], axes_here()), ax_type_string(&tangent, axes_here())));
   }
   return ax_failed() ? NULL : operands;
 }
 
 /* Results that are no floats get zeros for tangents. */
 static void spread_tangents(const ax_program *program, const ax_value *made, ax_value *out, uint32_t out_count) {
+  if (ax_failed()) return;
   const ax_value *tangent = made + out_count;
-  for (uint32_t i = 0; i < out_count && !ax_failed(); i++) {
+  for (uint32_t i = 0; i < out_count; i++) {
     const ax_type *type = ax_program_out_type(program, i);
     out[i] = made[i];
     out[out_count + i] = ax_is_float(type->dtype) ? *tangent++ : ax_zeros_of(type);
@@ -148,8 +145,7 @@ void ax_jvp(ax_function function, void *context, const ax_value *in, uint32_t in
   if (types == NULL || !floats("jvp", types, in_count)) return;
   ax_value *operands = with_tangents(in, types, in_count);
   inner f = {0};
-  ax_mesh axes = axes_here();
-  if (operands != NULL && trace(&f, function, context, &axes, types, in_count, out_count)) {
+  if (operands != NULL && trace(&f, function, context, axes_here(), types, in_count, out_count)) {
     ax_program *transformed = NULL;
     bool *wrt = ax_trace_alloc((size_t)f.captured_count + in_count);
     for (uint32_t i = 0; i < in_count && wrt != NULL; i++) wrt[f.captured_count + i] = true;
@@ -166,7 +162,6 @@ void ax_jvp(ax_function function, void *context, const ax_value *in, uint32_t in
 
 /* The size of the mapped dimensions, which it removes from the types. */
 static ax_status unbatch(ax_type *types, uint32_t count, const int *in_axes, int64_t *size) {
-  ax_mesh axes = axes_here();
   *size = -1;
   for (uint32_t i = 0; i < count; i++) {
     ax_type *type = &types[i];
@@ -174,11 +169,11 @@ static ax_status unbatch(ax_type *types, uint32_t count, const int *in_axes, int
     if (axis == -1) continue;
     if (axis < -1 || axis >= (int)type->rank)
       return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s is out of range", i, axis,
-                      ax_type_string(type, &axes));
+                      ax_type_string(type, axes_here()));
     if (*size < 0) *size = type->dims[axis];
     if (type->dims[axis] != *size)
       return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s has size %lld, but the size is %lld", i, axis,
-                      ax_type_string(type, &axes), (long long)type->dims[axis], (long long)*size);
+                      ax_type_string(type, axes_here()), (long long)type->dims[axis], (long long)*size);
     type->rank--;
     memmove(type->dims + axis, type->dims + axis + 1, (type->rank - (uint32_t)axis) * sizeof type->dims[0]);
   }
@@ -213,7 +208,7 @@ void ax_vmap(const ax_vmap_options *options, ax_function function, void *context
   poison(out, out_count);
   ax_type *types = types_of(in, in_count);
   if (types == NULL) return;
-  ax_mesh axes = axes_here();
+  ax_mesh axes = *axes_here();
   int64_t size;
   ax_status status = unbatch(types, in_count, options->in_axes, &size);
   if (status == AX_OK) status = add_axis(&axes, options->axis_name, size);

@@ -48,8 +48,12 @@ static void captured_values(void **state) {
 }
 
 static void first_order(const ax_value *in, ax_value *out, void *context) { ax_grad(cube, context, in, 1, 1, out); }
-static void second_order(const ax_value *in, ax_value *out, void *context) { ax_grad(first_order, context, in, 1, 1, out); }
-static void third_order(const ax_value *in, ax_value *out, void *context) { ax_grad(second_order, context, in, 1, 1, out); }
+static void second_order(const ax_value *in, ax_value *out, void *context) {
+  ax_grad(first_order, context, in, 1, 1, out);
+}
+static void third_order(const ax_value *in, ax_value *out, void *context) {
+  ax_grad(second_order, context, in, 1, 1, out);
+}
 
 static void nested_grads(void **state) {
   (void)state;
@@ -243,7 +247,9 @@ static void bad_body(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_add(in[0], row());
   out[0] = ax_add(out[0], ax_full(AX_F64, 1, (const int64_t[]){3}, 0));
 }
-static void grad_of_bad_body(const ax_value *in, ax_value *out, void *context) { ax_grad(bad_body, context, in, 1, 1, out); }
+static void grad_of_bad_body(const ax_value *in, ax_value *out, void *context) {
+  ax_grad(bad_body, context, in, 1, 1, out);
+}
 static void name_in_use(const ax_value *in, ax_value *out, void *context) {
   const ax_vmap_options options = {.axis_name = "i"};
   ax_value x = ax_add(in[0], row());
@@ -257,7 +263,8 @@ static void refusals(void **state) {
   TEST_FAILS(run(grad_by_integer, x, 1, y, 1), AX_INVALID_ARGUMENT, "grad: operand 0 is s32[]");
   TEST_FAILS(run(grad_by_too_many, x, 1, y, 1), AX_INVALID_ARGUMENT, "by 2 operands are wanted, but there are 1");
   TEST_FAILS(run(jvp_wrong_tangent, x, 1, y, 1), AX_INVALID_ARGUMENT, "operand 0 is f64[], but its tangent is f64[4]");
-  TEST_FAILS(run(vmap_sizes, x, 1, y, 1), AX_INVALID_ARGUMENT, "in_axes[1]=0 of f64[3,4] has size 3, but the size is 4");
+  TEST_FAILS(run(vmap_sizes, x, 1, y, 1), AX_INVALID_ARGUMENT,
+             "in_axes[1]=0 of f64[3,4] has size 3, but the size is 4");
   TEST_FAILS(run(vmap_scalar, x, 1, y, 1), AX_INVALID_ARGUMENT, "in_axes[0]=0 of f64[] is out of range");
   TEST_FAILS(run(vmap_nothing, x, 1, y, 1), AX_INVALID_ARGUMENT, "at least one of in_axes");
   TEST_FAILS(run(grad_of_bad_body, x, 1, y, 1), AX_INVALID_ARGUMENT, "f64[4] f64[3]");

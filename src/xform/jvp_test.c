@@ -19,7 +19,9 @@ static void f_gauss(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_exp(ax_neg(ax_mul(in[0], in[0])));
 }
-static void f_cube(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_integer_pow(in[0], 3); }
+static void f_cube(const ax_value *in, ax_value *out, void *context) {
+  (void)context, out[0] = ax_integer_pow(in[0], 3);
+}
 static void f_log(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_log(ax_add(ax_full_like(in[0], 2), ax_tanh(in[0])));
@@ -171,8 +173,11 @@ static void residuals_are_small(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(closed_forms),     cmocka_unit_test(what_has_tangents),   cmocka_unit_test(tangents_vary_as_values),
-      cmocka_unit_test(linearize_is_jvp), cmocka_unit_test(residuals_are_small),
+      cmocka_unit_test(closed_forms),
+      cmocka_unit_test(what_has_tangents),
+      cmocka_unit_test(tangents_vary_as_values),
+      cmocka_unit_test(linearize_is_jvp),
+      cmocka_unit_test(residuals_are_small),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

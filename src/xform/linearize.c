@@ -92,8 +92,7 @@ static ax_status analyse(split *s, ax_arena *arena) {
     return ax_out_of_memory(values * sizeof s->residuals[0]);
   forward(s);
   for (uint32_t i = 0; i < s->y_count; i++)
-    if (s->tangent[s->joint->outs[i]])
-      return ax_error(AX_INTERNAL, "linearize: result %u depends on the tangents", i);
+    if (s->tangent[s->joint->outs[i]]) return ax_error(AX_INTERNAL, "linearize: result %u depends on the tangents", i);
   backward(s);
   collect(s);
   return AX_OK;
@@ -128,7 +127,8 @@ static ax_status build_tangent(const split *s, ax_program **out) {
   if (ax_walk_init(&walk, joint)) {
     for (uint32_t i = 0; i < s->residual_count; i++)
       walk.value[s->residuals[i]] = ax_builder_input(&builder, &joint->types[s->residuals[i]]);
-    for (uint32_t i = s->x_count; i < joint->in_count; i++) walk.value[i] = ax_builder_input(&builder, &joint->types[i]);
+    for (uint32_t i = s->x_count; i < joint->in_count; i++)
+      walk.value[i] = ax_builder_input(&builder, &joint->types[i]);
     for (uint32_t i = 0; i < joint->eqn_count && !ax_failed(); i++)
       if (s->again[i] || is_tangent(s, &joint->eqns[i])) ax_walk_replay(&walk, &joint->eqns[i]);
     outs = ax_walk_alloc(&walk, out_count * sizeof outs[0]);

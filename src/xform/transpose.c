@@ -71,8 +71,8 @@ static void step(transpose_walk *w, const ax_eqn *eqn) {
     w->types[i] = program->types[eqn->in[i]];
     w->cotangent_in[i] = ax_zero;
   }
-  ax_transpose_args args = {eqn, w->types, w->linear, ax_walk_operands(&w->walk, eqn), w->cotangent + eqn->out,
-                            w->cotangent_in};
+  ax_transpose_args args = {
+      eqn, w->types, w->linear, ax_walk_operands(&w->walk, eqn), w->cotangent + eqn->out, w->cotangent_in};
   eqn->prim->transpose(&args);
   for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) {
     if (!w->linear[i] || ax_is_zero(w->cotangent_in[i])) continue;

@@ -37,8 +37,8 @@ static void untouched(const ax_value *in, ax_value *out, void *context) {
 }
 
 /* Runs `program` on the residuals, then `x`. */
-static void run_linear(const ax_program *program, ax_tensor **residuals, uint32_t count, ax_tensor **x, uint32_t x_count,
-                       ax_tensor **out) {
+static void run_linear(const ax_program *program, ax_tensor **residuals, uint32_t count, ax_tensor **x,
+                       uint32_t x_count, ax_tensor **out) {
   ax_tensor *in[2 * most];
   assert_true(count + x_count <= AX_COUNT(in));
   for (uint32_t i = 0; i < count; i++) in[i] = residuals[i];

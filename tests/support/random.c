@@ -30,17 +30,38 @@ ax_tensor *test_random_tensor(test_random *random, ax_type type, double low, dou
 static double tiny(ax_dtype dtype) { return dtype == AX_F64 ? 0x1p-1022 : dtype == AX_F16 ? 0x1p-14 : 0x1p-126; }
 static double huge(ax_dtype dtype) {
   switch (dtype) {
-    case AX_F64: return 0x1.fffffffffffffp1023;
-    case AX_F16: return 65504;
-    case AX_BF16: return 0x1.fep127;
-    default: return 0x1.fffffep127;
+    case AX_F64:
+      return 0x1.fffffffffffffp1023;
+    case AX_F16:
+      return 65504;
+    case AX_BF16:
+      return 0x1.fep127;
+    default:
+      return 0x1.fffffep127;
   }
 }
 
 static double float_edge(ax_dtype dtype, int64_t which) {
-  const double edges[] = {0,    -0.0, 1,   -1,          INFINITY,      -INFINITY,    NAN,          tiny(dtype),
-                          0.5,  -0.5, 1.5, tiny(dtype) / 4, -tiny(dtype) / 4, huge(dtype), -huge(dtype), 2,
-                          2.5,  -2.5, 88,  -88};
+  const double edges[] = {0,
+                          -0.0,
+                          1,
+                          -1,
+                          INFINITY,
+                          -INFINITY,
+                          NAN,
+                          tiny(dtype),
+                          0.5,
+                          -0.5,
+                          1.5,
+                          tiny(dtype) / 4,
+                          -tiny(dtype) / 4,
+                          huge(dtype),
+                          -huge(dtype),
+                          2,
+                          2.5,
+                          -2.5,
+                          88,
+                          -88};
   return edges[which % (int64_t)AX_COUNT(edges)];
 }
 
