@@ -1,0 +1,71 @@
+/* Running programs: a runtime, arrays laid over meshes, executables. */
+#ifndef AXLE_EXEC_H
+#define AXLE_EXEC_H
+
+#include "axle/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The order in which devices that can go on do so. Results are bitwise the same under every policy. */
+typedef enum ax_policy {
+  AX_POLICY_PARALLEL, /* all workers; fast */
+  AX_POLICY_FIXED,    /* the calling thread alone, devices in order */
+  AX_POLICY_SEEDED    /* the calling thread alone, devices in a random order that `seed` decides; for stress tests */
+} ax_policy;
+
+typedef struct ax_runtime_options {
+  uint32_t workers;    /* threads, the caller's included; 0: one a core */
+  int64_t max_devices; /* devices a mesh may have; 0: 2^20 */
+  ax_policy policy;
+  uint64_t seed;
+} ax_runtime_options;
+
+/* Worker threads, memory, compiled code and executables. Reference-counted; arrays and executables retain it. Any thread. */
+typedef struct ax_runtime ax_runtime;
+AX_MUST_USE ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out); /* options may be NULL */
+ax_runtime *ax_runtime_retain(ax_runtime *runtime);
+void ax_runtime_release(ax_runtime *runtime); /* NULL is allowed */
+/* Bytes held now, and the most so far: arrays, temporaries and pooled memory. */
+void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak);
+void ax_runtime_trim(ax_runtime *runtime); /* gives pooled memory back to the system */
+
+/* An immutable array laid over a mesh. Reference-counted; any thread. */
+typedef struct ax_array ax_array;
+/* Copies dense row-major `data` onto the devices of `mesh` as `spec` says (see ax_spec; "" puts one shared copy). mesh NULL: one
+   device. AX_INVALID_ARGUMENT: a dimension that its axes do not divide; more devices than the runtime allows; an unknown axis. */
+AX_MUST_USE ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
+                                    const void *data, ax_array **out);
+ax_array *ax_array_retain(ax_array *array);
+void ax_array_release(ax_array *array); /* NULL is allowed */
+/* The type of the whole array. Borrowed. */
+const ax_type *ax_array_get_type(const ax_array *array);
+const ax_mesh *ax_array_get_mesh(const ax_array *array);
+const ax_spec *ax_array_get_spec(const ax_array *array);
+/* Copies the whole array, dense row-major, to `data` of `bytes` bytes. AX_INVALID_ARGUMENT: wrong size; a donated array. */
+AX_MUST_USE ax_status ax_array_read(const ax_array *array, void *data, size_t bytes);
+/* The part on one device: its shape, and where it begins in the whole array (rank entries). */
+AX_MUST_USE ax_status ax_array_shard(const ax_array *array, int64_t device, ax_type *type, int64_t *start);
+
+typedef struct ax_executable ax_executable;
+typedef struct ax_compile_options {
+  const bool *donate; /* by input: its memory may be reused for results, and the array is gone after a run; NULL: none */
+} ax_compile_options;
+/* Compiles a program without axes of its own; the mesh is that of its shard_maps. Compiling an equal program again returns the
+   same executable. `*out` is owned by the caller. Any thread. options may be NULL. */
+AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options, ax_executable **out);
+void ax_executable_release(ax_executable *executable); /* NULL is allowed */
+/* What it is made of: buffers, instructions, memory, as text. `*out`: ax_string_free. */
+AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char **out);
+
+/* Runs and waits. Inputs in another layout than the program's are laid out anew first. `out` receives arrays owned by the caller,
+   all NULL on failure. May be called from several threads at once.
+   AX_INVALID_ARGUMENT: wrong number of arguments, shapes or dtypes that do not match (the first five are named).
+   AX_DEADLOCK: devices wait for a collective that others never reach; the message names them. */
+AX_MUST_USE ax_status ax_run(ax_executable *executable, ax_array *const *in, uint32_t in_count, ax_array **out, uint32_t out_count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,104 @@
+/* ax_run: arguments checked and laid out, memory for results, and the array objects at the end. */
+#include <string.h>
+
+#include "exec/exec.h"
+
+enum { most_named = 5 };
+
+typedef struct call {
+  ax_executable *e;
+  ax_array **laid_out; /* retained: the inputs in the program's layout */
+  void **inputs, **outputs;
+} call;
+
+static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
+  ax_text text = {0};
+  uint32_t wrong = 0;
+  for (uint32_t i = 0; i < e->plan->in_count; i++) {
+    const ax_type *want = ax_program_in_type(e->plan->program, i);
+    const ax_type *got = in[i] != NULL ? &in[i]->type : NULL;
+    bool gone = got != NULL && atomic_load(&in[i]->data) == NULL;
+    if (got != NULL && !gone && got->dtype == want->dtype && ax_same_shape(got, want)) continue;
+    if (wrong++ < most_named)
+      ax_text_add(&text, "\n  argument %u: the program takes %s, got %s%s", i, ax_type_string(want, NULL),
+                  got != NULL ? ax_type_string(got, NULL) : "nothing", gone ? ", which was donated to an earlier run" : "");
+  }
+  if (wrong == 0) return AX_OK;
+  if (wrong > most_named) ax_text_add(&text, "\n  ... and %u more", wrong - most_named);
+  ax_status status = ax_error(AX_INVALID_ARGUMENT, "run: %u of %u arguments do not match:%s", wrong, e->plan->in_count,
+                              text.data != NULL ? text.data : "");
+  ax_text_deinit(&text);
+  return status;
+}
+
+static ax_status lay_out_inputs(call *c, ax_array *const *in) {
+  const ax_plan *plan = c->e->plan;
+  for (uint32_t i = 0; i < plan->in_count; i++) {
+    AX_TRY(ax_array_relayout(in[i], &plan->mesh, &plan->buffers[plan->in[i]].spec, &c->laid_out[i]));
+    c->inputs[i] = atomic_load(&c->laid_out[i]->data);
+  }
+  return AX_OK;
+}
+
+static ax_status make_outputs(call *c, ax_array **out) {
+  const ax_executable *e = c->e;
+  for (uint32_t k = 0; k < e->plan->out_count; k++) {
+    const ax_result *result = &e->results[k];
+    void *donated = result->donated != AX_NONE ? c->inputs[result->donated] : NULL;
+    AX_TRY(ax_array_create(e->runtime, &e->plan->mesh, &result->spec, &result->type, donated, &out[k]));
+    c->outputs[k] = atomic_load(&out[k]->data);
+  }
+  return AX_OK;
+}
+
+/* Donated inputs are gone; those whose memory no result took are given back to the pool. */
+static void take_donations(call *c, ax_array *const *in) {
+  const ax_executable *e = c->e;
+  for (uint32_t i = 0; i < e->plan->in_count; i++) {
+    if (!e->donate[i]) continue;
+    bool taken = false;
+    for (uint32_t k = 0; k < e->plan->out_count; k++) taken = taken || e->results[k].donated == i;
+    ax_array *arrays[] = {in[i], c->laid_out[i]};
+    for (uint32_t a = 0; a < 2; a++) {
+      void *data = atomic_exchange(&arrays[a]->data, NULL);
+      bool kept = taken && data == c->inputs[i];
+      if (!kept) ax_pool_free(e->runtime, data, (size_t)arrays[a]->block_bytes * arrays[a]->blocks);
+    }
+  }
+}
+
+static ax_status run(call *c, ax_array *const *in, ax_array **out) {
+  AX_TRY(lay_out_inputs(c, in));
+  AX_TRY(make_outputs(c, out));
+  AX_TRY(ax_execute(c->e, c->inputs, c->outputs));
+  take_donations(c, in);
+  return AX_OK;
+}
+
+/* A result that was to live in an input's memory does not own it when the run failed. */
+static void drop_outputs(const call *c, ax_array **out) {
+  for (uint32_t k = 0; k < c->e->plan->out_count; k++) {
+    if (out[k] != NULL && c->e->results[k].donated != AX_NONE) atomic_store(&out[k]->data, NULL);
+    ax_array_release(out[k]);
+    out[k] = NULL;
+  }
+}
+
+ax_status ax_run(ax_executable *e, ax_array *const *in, uint32_t in_count, ax_array **out, uint32_t out_count) {
+  for (uint32_t k = 0; k < out_count; k++) out[k] = NULL;
+  if (in_count != e->plan->in_count || out_count != e->plan->out_count)
+    return ax_error(AX_INVALID_ARGUMENT, "run: the program takes %u arguments and gives %u results, not %u and %u",
+                    e->plan->in_count, e->plan->out_count, in_count, out_count);
+  AX_TRY(check_arguments(e, in));
+  void *few[64];
+  size_t words = 2 * (size_t)in_count + out_count;
+  void **memory = words <= AX_COUNT(few) ? few : ax_alloc(words * sizeof memory[0]);
+  if (memory == NULL) return ax_out_of_memory(words * sizeof memory[0]);
+  memset(memory, 0, words * sizeof memory[0]);
+  call c = {e, (ax_array **)memory, memory + in_count, memory + 2 * in_count};
+  ax_status status = run(&c, in, out);
+  if (status != AX_OK) drop_outputs(&c, out);
+  for (uint32_t i = 0; i < in_count; i++) ax_array_release(c.laid_out[i]);
+  if (memory != few) ax_free(memory);
+  return status;
+}

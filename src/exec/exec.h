@@ -1,0 +1,219 @@
+/* The executor's inside: instructions, executables, runs.
+
+   An executable is one instruction list for all devices. A device is a frame: a program counter, loop counters, and the base
+   address of each memory space. It runs the instructions it owns and steps over the rest. The one way to synchronise is a WAIT
+   until an event of my group has been signalled often enough:
+
+     instruction k:   skip unless my coordinate is 0 on every axis in `skip`
+     event e, group g (coordinates along e's axes):  a counter;   SIGNAL adds 1;   WAIT until >= (region count + delta) * times
+
+   Events exist only where one frame reads what another wrote (read after write) or writes what others may still read. Counts are
+   relative to how often the frame itself has entered the region (loop body, branch case) where the event is signalled, so the
+   same instruction means the right iteration in every loop. */
+#ifndef AX_EXEC_EXEC_H
+#define AX_EXEC_EXEC_H
+
+#include <pthread.h>
+
+#include "axle/exec.h"
+#include "jit/jit.h"
+#include "loop/lower.h"
+
+/* Address = base[space] + offset + iteration[loop] * step. */
+typedef struct ax_ref {
+  uint32_t space, loop;
+  int64_t offset, step;
+} ax_ref;
+
+typedef enum ax_instr_kind {
+  AX_INSTR_KERNEL,
+  AX_INSTR_GEMM,
+  AX_INSTR_EVAL,
+  AX_INSTR_PUSH,   /* my parts of an exchange; then signals its event */
+  AX_INSTR_CLEAR,  /* my result of a ppermute, when I have no source */
+  AX_INSTR_WAIT,
+  AX_INSTR_SIGNAL,
+  AX_INSTR_LOOP,   /* iteration = 0; to `target` when there are no trips */
+  AX_INSTR_ENTER,  /* a region: count it */
+  AX_INSTR_NEXT,   /* iteration + 1; to `target` when there are more trips (always, in a while loop) */
+  AX_INSTR_TEST,   /* to `target` when the condition is false */
+  AX_INSTR_BRANCH, /* to targets[clamp(index)] */
+  AX_INSTR_JUMP,
+  AX_INSTR_END
+} ax_instr_kind;
+
+typedef struct ax_push {
+  const ax_exchange *exchange;
+  uint32_t event, set, out_set; /* the group's members; the coordinates `out` is stored along */
+  uint32_t members;
+  uint32_t *number; /* member number by mesh-order index within the group */
+  uint32_t *place;  /* by member number: its index minus that of member 0, in out's set; peers ONE: unused */
+  uint32_t *targets, *sources; /* PAIRS: by member number, or AX_NONE */
+  ax_kernel_code combine;      /* dst[i] = dst[i] op src[i] over `run` elements */
+  int64_t run;                 /* contiguous elements of the part */
+  uint32_t outer_rank;         /* dimensions around the run */
+  int64_t out_stride;          /* bytes between neighbours in out's space */
+} ax_push;
+
+typedef struct ax_instr {
+  ax_instr_kind kind;
+  ax_axis_set skip;
+  const ax_eqn *eqn;
+  const ax_program *program;
+  uint32_t target, loop, region; /* control flow */
+  int64_t trips;
+  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL: in then out; PUSH, CLEAR: in, out; TEST, BRANCH: the scalar */
+  uint32_t ref_count;
+  union {
+    struct {
+      ax_kernel_code code;
+      int64_t extent; /* of dimension 0 */
+    } kernel;
+    const ax_gemm *gemm;
+    ax_push *push;
+    struct {
+      uint32_t event, region; /* WAIT until count >= (entered[region] + delta) * times */
+      int64_t delta, times;
+      bool hard; /* a frame parked here gives its scratch memory back */
+    } sync;
+    struct {
+      uint32_t *targets, count;
+    } branch;
+    int64_t bytes; /* CLEAR */
+  };
+  ax_push *exchange; /* CLEAR */
+} ax_instr;
+
+typedef struct ax_event {
+  ax_axis_set axes; /* groups: one for each coordinate along these */
+  uint32_t set;     /* the same, as an index of executable->sets */
+  int64_t times;    /* signals a group gets each time */
+  uint32_t first;   /* its counters begin here */
+  uint32_t groups;
+} ax_event;
+
+typedef enum ax_space_kind { AX_SPACE_CONST, AX_SPACE_INPUT, AX_SPACE_OUTPUT, AX_SPACE_SHARED, AX_SPACE_SCRATCH } ax_space_kind;
+typedef struct ax_space {
+  ax_space_kind kind;
+  uint32_t index; /* INPUT, OUTPUT: which */
+  uint32_t set;   /* one part for each coordinate along these axes */
+  int64_t bytes;  /* of one part, a multiple of 64 */
+} ax_space;
+
+/* Axis sets in use, with each device's index along them. */
+typedef struct ax_set {
+  ax_axis_set axes;
+  uint32_t size;
+  uint32_t *index; /* by device */
+} ax_set;
+
+typedef struct ax_result { /* an output */
+  ax_type type;            /* of the whole array */
+  ax_spec spec;
+  uint32_t space, donated; /* donated: it lives in this input's memory; AX_NONE */
+} ax_result;
+
+struct ax_executable {
+  atomic_uint references;
+  ax_runtime *runtime;
+  ax_plan *plan; /* owns the arena everything below is in */
+  bool *donate;
+  uint32_t devices;
+  uint32_t instr_count, event_count, space_count, set_count, region_count, loop_count, counter_count;
+  ax_instr *instrs;
+  ax_event *events;
+  ax_space *spaces;
+  ax_set *sets;
+  ax_result *results;
+  unsigned char *constants; /* of the CONST space: aligned, on the heap */
+  uint32_t const_space, scratch_space;
+  double cost; /* rough nanoseconds of one run on one thread */
+  pthread_mutex_t lock;
+  struct ax_execution *idle; /* runs kept for the next call */
+  struct ax_executable *next_cached;
+};
+
+/* --- exec/flatten.c, sync.c, memory.c: the passes from plan to instructions. --- */
+
+typedef struct ax_region { /* region 0 is the whole program */
+  uint32_t parent, begin, end; /* positions in the list before sync; end: the first after it */
+  uint32_t exit;               /* the first position after the whole loop or branch it belongs to */
+  ax_axis_set axes;            /* along which control differs */
+  bool is_loop;                /* a body or test that repeats */
+} ax_region;
+
+typedef struct ax_access { /* of a root buffer by the instruction at `position` */
+  uint32_t root, position, region;
+  ax_axis_set axes; /* the frames that do */
+  bool writes;
+  const ax_exchange *exchange; /* writes into others' */
+  uint32_t event;              /* that says it is done; AX_NONE until someone waits for it */
+  /* where "it is done" can be signalled: after this position, or before it when done_before */
+  uint32_t done_position, done_region;
+  bool done_before;
+} ax_access;
+
+typedef struct ax_assembly {
+  ax_executable *executable;
+  ax_plan *plan;
+  ax_instr *instrs;
+  ax_op const **ops; /* by instruction; NULL for control flow */
+  uint32_t instr_count, instr_capacity, ops_capacity;
+  ax_region *regions;
+  uint32_t region_count, region_capacity;
+  ax_access *accesses;
+  uint32_t access_count, access_capacity;
+  ax_event *events;
+  uint32_t event_count, event_capacity;
+  bool *shared; /* by root: some frame touches another's */
+  bool *hard;   /* by instruction, after sync: frames are likely to be parked here */
+} ax_assembly;
+
+AX_MUST_USE ax_status ax_coalesce(ax_plan *plan, const bool *donate);
+AX_MUST_USE ax_status ax_flatten(ax_assembly *assembly);
+AX_MUST_USE ax_status ax_synchronise(ax_assembly *assembly);
+AX_MUST_USE ax_status ax_place_memory(ax_assembly *assembly);
+AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uint32_t *out);
+
+/* --- exec/memory pool --- */
+AX_MUST_USE ax_status ax_pool_alloc(ax_runtime *runtime, size_t bytes, void **out); /* 64-byte aligned */
+void ax_pool_free(ax_runtime *runtime, void *memory, size_t bytes);
+
+/* --- exec/array.c --- */
+struct ax_array {
+  atomic_uint references;
+  ax_runtime *runtime;
+  ax_type type; /* of the whole */
+  ax_mesh mesh;
+  ax_spec spec;
+  ax_axis_set axes;    /* of the spec: one block for each coordinate along these, in mesh order */
+  int64_t block_bytes; /* distance between blocks, a multiple of 64 */
+  uint32_t blocks;
+  _Atomic(void *) data; /* NULL once donated */
+};
+AX_MUST_USE ax_status ax_array_create(ax_runtime *runtime, const ax_mesh *mesh, const ax_spec *spec, const ax_type *type,
+                                      void *data, ax_array **out); /* data NULL: allocated */
+AX_MUST_USE ax_status ax_array_relayout(const ax_array *array, const ax_mesh *mesh, const ax_spec *spec, ax_array **out);
+
+/* --- exec/runtime.c --- */
+struct ax_runtime {
+  atomic_uint references;
+  ax_runtime_options options;
+  ax_jit *jit;
+  pthread_mutex_t lock;
+  struct ax_pool_block *pool[64]; /* free blocks by power of two */
+  size_t bytes_now, bytes_peak;
+  ax_executable *cache; /* holds no reference */
+  struct ax_workers *workers;
+};
+
+/* --- exec/executor.c --- */
+AX_MUST_USE ax_status ax_execute(ax_executable *executable, void *const *inputs, void *const *outputs);
+void ax_execution_destroy(ax_executable *executable, struct ax_execution *run);
+/* --- exec/workers.c: a team of threads that all call `work`. --- */
+AX_MUST_USE ax_status ax_workers_create(uint32_t count, struct ax_workers **out);
+void ax_workers_destroy(struct ax_workers *workers);
+/* Calls work(context) on up to `count` threads, the caller's among them, and waits for all. False when the team is busy. */
+bool ax_workers_call(struct ax_workers *workers, uint32_t count, void (*work)(void *context), void *context);
+
+#endif

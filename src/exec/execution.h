@@ -1,0 +1,58 @@
+/* One run of an executable: frames, events' counters, memory. Kept by the executable for its next call. */
+#ifndef AX_EXEC_EXECUTION_H
+#define AX_EXEC_EXECUTION_H
+
+#include "exec/exec.h"
+
+typedef enum frame_state { FRAME_NEW, FRAME_READY, FRAME_RUNNING, FRAME_PARKED, FRAME_DONE } frame_state;
+
+typedef struct ax_frame {
+  uint32_t pc;
+  frame_state state;
+  uint32_t next;           /* among those parked on one counter */
+  uint32_t counter;        /* parked on */
+  uint64_t target;         /* the count it waits for */
+  ax_axis_set nonzero;     /* axes on which its coordinate is not 0 */
+  void *scratch;           /* its block while it runs, or is parked where it must keep it */
+  unsigned char **base;    /* by space */
+  int64_t *entered;        /* by region */
+  int64_t *iteration;      /* by loop */
+  const int64_t *coordinates;
+} ax_frame;
+
+typedef struct ax_counter {
+  _Atomic uint64_t count;
+  _Atomic uint32_t parked; /* first frame parked here; AX_NONE */
+} ax_counter;
+
+typedef struct ax_execution {
+  struct ax_execution *next;
+  ax_executable *executable;
+  ax_frame *frames;
+  int64_t *words; /* the frames' arrays */
+  ax_counter *counters;
+  void **space; /* by space: the first part */
+  void **scratch; /* free blocks */
+  uint32_t scratch_count, scratch_capacity, scratch_made;
+
+  /* Who may go on. Guarded by `lock` when several threads run. */
+  bool threaded;
+  pthread_mutex_t lock;
+  pthread_cond_t change;
+  uint32_t *ready, ready_first, ready_count; /* a ring */
+  _Atomic uint32_t ready_hint;
+  uint32_t fresh; /* frames from here on have not started */
+  uint32_t running, finished, idle;
+  bool over;
+  ax_status status;
+  char message[4096];
+  uint64_t random; /* SEEDED: its state; 0 otherwise */
+} ax_execution;
+
+AX_MUST_USE ax_status ax_execution_create(ax_executable *executable, ax_execution **out);
+/* Points the frames at this call's arguments and resets everything. */
+void ax_execution_reset(ax_execution *run, void *const *inputs, void *const *outputs);
+/* The report of a deadlock: every waiting device, where, and who never came. Sets run->status and message. */
+void ax_execution_report_deadlock(ax_execution *run);
+
+#endif

@@ -1,0 +1,448 @@
+/* The executor: frames run depth-first until they must wait; a waiting frame is parked on a counter and holds no thread.
+
+   Whoever signals a counter moves those parked there that may go on to the ready ring. When nobody is ready, nobody runs and some
+   are not finished, they never will be: a deadlock, reported at once. One thread or several run the same code; with one, counters
+   are plain loads and stores and nothing is locked. */
+#include <stdio.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <dnnl.h>
+
+#include "exec/execution.h"
+
+void omp_set_num_threads(int count); /* libgomp's; clang 14 has no omp.h */
+int omp_get_max_threads(void);
+
+enum { most_kernel_slots = 64, idle_spins = 2000 };
+typedef enum outcome { GOES_ON, PARKED, YIELDS, FINISHED, FAILED } outcome;
+
+/* --- Ready frames --- */
+
+static void lock(ax_execution *run) {
+  if (run->threaded) pthread_mutex_lock(&run->lock);
+}
+static void unlock(ax_execution *run) {
+  if (run->threaded) pthread_mutex_unlock(&run->lock);
+}
+
+/* With the lock held, as the next three. */
+static void make_ready(ax_execution *run, uint32_t f) {
+  uint32_t devices = run->executable->devices, at = run->ready_first + run->ready_count++;
+  run->ready[at < devices ? at : at - devices] = f;
+  run->frames[f].state = FRAME_READY;
+  if (!run->threaded) return;
+  atomic_store_explicit(&run->ready_hint, run->ready_count, memory_order_relaxed);
+  if (run->idle > 0) pthread_cond_signal(&run->change);
+}
+
+static uint64_t next_random(ax_execution *run) { /* splitmix64 */
+  uint64_t z = run->random += 0x9e3779b97f4a7c15ull;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+  return z ^ z >> 31;
+}
+
+static void shuffle_first(ax_execution *run) { /* a random ready frame, brought to the front of the ring */
+  uint32_t devices = run->executable->devices;
+  uint32_t a = run->ready_first, b = (uint32_t)((a + next_random(run) % run->ready_count) % devices);
+  uint32_t kept = run->ready[a];
+  run->ready[a] = run->ready[b];
+  run->ready[b] = kept;
+}
+
+/* A frame to run; AX_NONE when there is none now. */
+static uint32_t take_ready(ax_execution *run) {
+  uint32_t devices = run->executable->devices;
+  if (run->random != 0)
+    while (run->fresh < devices) make_ready(run, run->fresh++);
+  if (run->ready_count == 0) return run->fresh < devices ? run->fresh++ : AX_NONE;
+  if (run->random != 0) shuffle_first(run);
+  uint32_t f = run->ready[run->ready_first];
+  run->ready_first = run->ready_first + 1 < devices ? run->ready_first + 1 : 0;
+  run->ready_count--;
+  atomic_store_explicit(&run->ready_hint, run->ready_count, memory_order_relaxed);
+  return f;
+}
+
+static void wake_parked(ax_execution *run, ax_counter *counter, uint64_t count) {
+  uint32_t kept = AX_NONE, f = atomic_load_explicit(&counter->parked, memory_order_relaxed);
+  uint32_t woken = AX_NONE; /* the list is last-in first: reversed so that frames go on in the order they came */
+  while (f != AX_NONE) {
+    ax_frame *frame = &run->frames[f];
+    uint32_t next = frame->next, *list = frame->target <= count ? &woken : &kept;
+    frame->next = *list;
+    *list = f;
+    f = next;
+  }
+  uint32_t again = AX_NONE;
+  while (kept != AX_NONE) {
+    uint32_t next = run->frames[kept].next;
+    run->frames[kept].next = again;
+    again = kept;
+    kept = next;
+  }
+  atomic_store_explicit(&counter->parked, again, memory_order_relaxed);
+  for (; woken != AX_NONE; woken = run->frames[woken].next) make_ready(run, woken);
+}
+
+/* --- Events --- */
+
+static void signal_counter(ax_execution *run, ax_counter *counter) {
+  if (!run->threaded) {
+    uint64_t count = atomic_load_explicit(&counter->count, memory_order_relaxed) + 1;
+    atomic_store_explicit(&counter->count, count, memory_order_relaxed);
+    if (atomic_load_explicit(&counter->parked, memory_order_relaxed) != AX_NONE) wake_parked(run, counter, count);
+    return;
+  }
+  atomic_fetch_add(&counter->count, 1);
+  if (atomic_load(&counter->parked) == AX_NONE) return;
+  pthread_mutex_lock(&run->lock);
+  wake_parked(run, counter, atomic_load(&counter->count));
+  pthread_mutex_unlock(&run->lock);
+}
+
+/* True when the frame may go on; otherwise it is parked. The count is read again after the frame is on the list, so a signal
+   that comes in between is not lost. */
+static bool await_counter(ax_execution *run, uint32_t f, uint32_t index, uint64_t target, bool hard) {
+  ax_counter *counter = &run->counters[index];
+  if (atomic_load_explicit(&counter->count, memory_order_acquire) >= target) return true;
+  ax_frame *frame = &run->frames[f];
+  lock(run);
+  frame->counter = index;
+  frame->target = target;
+  frame->next = atomic_load_explicit(&counter->parked, memory_order_relaxed);
+  atomic_store(&counter->parked, f);
+  if (atomic_load(&counter->count) >= target) {
+    atomic_store(&counter->parked, frame->next);
+    unlock(run);
+    return true;
+  }
+  if (hard && frame->scratch != NULL) {
+    run->scratch[run->scratch_count++] = frame->scratch;
+    frame->scratch = NULL;
+  }
+  frame->state = FRAME_PARKED;
+  unlock(run);
+  return false;
+}
+
+/* --- Operands --- */
+
+static void *address(const ax_frame *frame, const ax_ref *ref) {
+  return frame->base[ref->space] + ref->offset + frame->iteration[ref->loop] * ref->step;
+}
+
+static uint32_t counter_of(const ax_executable *e, uint32_t event, uint32_t f) {
+  return e->events[event].first + e->sets[e->events[event].set].index[f];
+}
+
+/* --- Instructions that compute --- */
+
+static void do_kernel(const ax_frame *frame, const ax_instr *instr) {
+  void *slots[most_kernel_slots];
+  for (uint32_t i = 0; i < instr->ref_count; i++) slots[i] = address(frame, &instr->refs[i]);
+  instr->kernel.code(slots, frame->coordinates, 0, instr->kernel.extent);
+}
+
+static void gemm_once(const ax_gemm *g, const char *a, const char *b, char *c) {
+  if (g->dtype == AX_F32)
+    dnnl_sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k, 1, (const float *)(const void *)a,
+               g->lda, (const float *)(const void *)b, g->ldb, (float)g->accumulate, (float *)(void *)c, g->ldc);
+  else
+    cblas_dgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans,
+                (int)g->m, (int)g->n, (int)g->k, 1, (const double *)(const void *)a, (int)g->lda,
+                (const double *)(const void *)b, (int)g->ldb, g->accumulate, (double *)(void *)c, (int)g->ldc);
+}
+
+static void do_gemm(const ax_frame *frame, const ax_instr *instr) {
+  const ax_gemm *g = instr->gemm;
+  int64_t item = (int64_t)ax_dtype_bytes(g->dtype), index[AX_MAX_RANK] = {0}, count = ax_dims_elems(g->batch_rank, g->batch);
+  const char *a = address(frame, &instr->refs[0]), *b = address(frame, &instr->refs[1]);
+  char *c = address(frame, &instr->refs[2]);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t at = g->a_offset, bt = g->b_offset, ct = g->c_offset;
+    for (uint32_t d = 0; d < g->batch_rank; d++) {
+      at += index[d] * g->a_stride[d];
+      bt += index[d] * g->b_stride[d];
+      ct += index[d] * g->c_stride[d];
+    }
+    gemm_once(g, a + at * item, b + bt * item, c + ct * item);
+    for (uint32_t d = g->batch_rank; d-- > 0 && ++index[d] == g->batch[d];) index[d] = 0;
+  }
+}
+
+static ax_status do_eval(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
+  const ax_eqn *eqn = instr->eqn;
+  uint32_t count = instr->ref_count;
+  ax_tensor *tensors = ax_alloc(count * sizeof tensors[0]);
+  ax_tensor **pointers = ax_alloc(count * sizeof pointers[0]);
+  int64_t device = f;
+  ax_status status = tensors == NULL || pointers == NULL ? ax_out_of_memory(count * sizeof tensors[0]) : AX_OK;
+  for (uint32_t i = 0; status == AX_OK && i < count; i++) {
+    uint32_t id = i < eqn->in_count ? eqn->in[i] : eqn->out + (i - eqn->in_count);
+    const ax_type *type = &instr->program->types[id];
+    tensors[i] = (ax_tensor){.dtype = type->dtype, .rank = type->rank, .data = address(frame, &instr->refs[i])};
+    memcpy(tensors[i].dims, type->dims, sizeof type->dims);
+    pointers[i] = &tensors[i];
+  }
+  ax_eval_args args = {.eqn = eqn, .axes = &e->plan->mesh, .lanes = 1, .device = &device, .in = pointers,
+                       .out = pointers + eqn->in_count};
+  if (status == AX_OK) status = eqn->prim->eval(&args);
+  ax_free(tensors);
+  ax_free(pointers);
+  return status;
+}
+
+/* --- Exchanges --- */
+
+/* One part, from src to dst: runs of contiguous elements, copied or combined. */
+static void put_part(const ax_push *push, const char *src, char *dst, int64_t item, bool combine) {
+  const ax_exchange *x = push->exchange;
+  int64_t index[AX_MAX_RANK] = {0}, rows = ax_dims_elems(push->outer_rank, x->dims);
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t s = 0, d = 0;
+    for (uint32_t k = 0; k < push->outer_rank; k++) {
+      s += index[k] * x->src_stride[k];
+      d += index[k] * x->dst_stride[k];
+    }
+    if (combine) {
+      void *slots[] = {dst + d * item, (void *)(src + s * item)};
+      push->combine(slots, NULL, 0, push->run);
+    } else {
+      memcpy(dst + d * item, src + s * item, (size_t)(push->run * item));
+    }
+    for (uint32_t k = push->outer_rank; k-- > 0 && ++index[k] == x->dims[k];) index[k] = 0;
+  }
+}
+
+static void put_parts(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t number) {
+  const ax_push *push = instr->push;
+  const ax_exchange *x = push->exchange;
+  int64_t item = (int64_t)ax_dtype_bytes(e->plan->buffers[x->in].type.dtype);
+  const char *src = address(frame, &instr->refs[0]);
+  char *dst = (char *)address(frame, &instr->refs[1]) + number * x->dst_step * item;
+  bool combine = x->combine != AX_SCALAR_NONE && number > 0;
+  if (x->peers == AX_PEERS_ONE) {
+    put_part(push, src, dst, item, combine);
+    return;
+  }
+  for (uint32_t j = 0; j < push->members; j++) {
+    if (x->peers == AX_PEERS_PAIRS && push->targets[number] != j) continue;
+    int64_t away = ((int64_t)push->place[j] - (int64_t)push->place[number]) * push->out_stride;
+    put_part(push, src + j * x->src_step * item, dst + away, item, combine);
+  }
+}
+
+/* Combining takes its turn; PARKED until it comes. */
+static outcome do_push(ax_execution *run, ax_frame *frame, const ax_instr *instr, uint32_t f) {
+  const ax_executable *e = run->executable;
+  const ax_push *push = instr->push;
+  uint32_t number = push->number[e->sets[push->set].index[f]], counter = counter_of(e, push->event, f);
+  uint64_t turn = (uint64_t)(frame->entered[instr->region] - 1) * push->members + number;
+  if (push->exchange->combine != AX_SCALAR_NONE && !await_counter(run, f, counter, turn, false)) return PARKED;
+  put_parts(e, frame, instr, number);
+  signal_counter(run, &run->counters[counter]);
+  return GOES_ON;
+}
+
+static void do_clear(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
+  const ax_push *push = instr->exchange;
+  uint32_t number = push->number[e->sets[push->set].index[f]];
+  if (push->sources[number] == AX_NONE) memset(address(frame, &instr->refs[1]), 0, (size_t)instr->bytes);
+}
+
+/* --- Control --- */
+
+static bool do_wait(ax_execution *run, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
+  int64_t target = (frame->entered[instr->sync.region] + instr->sync.delta) * instr->sync.times;
+  return target <= 0 || await_counter(run, f, counter_of(run->executable, instr->sync.event, f), (uint64_t)target, instr->sync.hard);
+}
+
+static uint32_t branch_target(const ax_frame *frame, const ax_instr *instr) {
+  int32_t index = *(const int32_t *)address(frame, &instr->refs[0]);
+  uint32_t last = instr->branch.count - 1, chosen = index < 0 ? 0 : (uint32_t)index;
+  return instr->branch.targets[chosen > last ? last : chosen];
+}
+
+static outcome fail(ax_execution *run, ax_status status) {
+  lock(run);
+  if (run->status == AX_OK) {
+    run->status = status;
+    snprintf(run->message, sizeof run->message, "%s", ax_message());
+  }
+  run->over = true;
+  unlock(run);
+  return FAILED;
+}
+
+/* Runs a frame until it waits or ends. */
+static outcome run_frame(ax_execution *run, uint32_t f) {
+  const ax_executable *e = run->executable;
+  ax_frame *frame = &run->frames[f];
+  uint32_t pc = frame->pc;
+  for (;;) {
+    const ax_instr *instr = &e->instrs[pc];
+    uint32_t next = pc + 1;
+    if ((instr->skip & frame->nonzero) != 0) {
+      pc = next;
+      continue;
+    }
+    switch (instr->kind) {
+      case AX_INSTR_KERNEL: do_kernel(frame, instr); break;
+      case AX_INSTR_GEMM: do_gemm(frame, instr); break;
+      case AX_INSTR_EVAL: {
+        ax_status status = do_eval(e, frame, instr, f);
+        if (status != AX_OK) return fail(run, status);
+        break;
+      }
+      case AX_INSTR_PUSH:
+        frame->pc = pc;
+        if (do_push(run, frame, instr, f) == PARKED) return PARKED;
+        break;
+      case AX_INSTR_CLEAR: do_clear(e, frame, instr, f); break;
+      case AX_INSTR_WAIT:
+        frame->pc = pc;
+        if (!do_wait(run, frame, instr, f)) return PARKED;
+        break;
+      case AX_INSTR_SIGNAL: signal_counter(run, &run->counters[counter_of(e, instr->sync.event, f)]); break;
+      case AX_INSTR_LOOP:
+        frame->iteration[instr->loop] = 0;
+        if (instr->trips == 0) next = instr->target;
+        break;
+      case AX_INSTR_ENTER: frame->entered[instr->region]++; break;
+      case AX_INSTR_NEXT:
+        if (++frame->iteration[instr->loop] < instr->trips || instr->trips < 0) next = instr->target;
+        break;
+      case AX_INSTR_TEST:
+        if (!*(const uint8_t *)address(frame, &instr->refs[0])) next = instr->target;
+        break;
+      case AX_INSTR_BRANCH: next = branch_target(frame, instr); break;
+      case AX_INSTR_JUMP: next = instr->target; break;
+      case AX_INSTR_END: return FINISHED;
+    }
+    pc = next;
+    if (run->random != 0 && instr->kind >= AX_INSTR_PUSH && next_random(run) % 4 == 0) {
+      frame->pc = pc;
+      return YIELDS;
+    }
+  }
+}
+
+/* --- Threads --- */
+
+static ax_status take_scratch(ax_execution *run, ax_frame *frame) { /* with the lock held */
+  const ax_executable *e = run->executable;
+  size_t bytes = (size_t)e->spaces[e->scratch_space].bytes;
+  if (bytes == 0 || frame->scratch != NULL) return AX_OK;
+  if (run->scratch_count > 0) {
+    frame->scratch = run->scratch[--run->scratch_count];
+  } else {
+    AX_TRY(ax_grow(&run->scratch, sizeof run->scratch[0], run->scratch_count, run->scratch_made + 1, &run->scratch_capacity));
+    AX_TRY(ax_pool_alloc(e->runtime, bytes, &frame->scratch));
+    run->scratch_made++;
+  }
+  frame->base[e->scratch_space] = frame->scratch;
+  return AX_OK;
+}
+
+static void end_segment(ax_execution *run, uint32_t f, outcome how) { /* with the lock held */
+  ax_frame *frame = &run->frames[f];
+  run->running--;
+  if (how == YIELDS) make_ready(run, f);
+  if (how != FINISHED && how != FAILED) return;
+  frame->state = FRAME_DONE;
+  run->finished++;
+  if (frame->scratch != NULL) run->scratch[run->scratch_count++] = frame->scratch;
+  frame->scratch = NULL;
+  if (run->finished == run->executable->devices) run->over = true;
+}
+
+/* Nothing to take now. True when there never will be. */
+static bool nothing_left(ax_execution *run) { /* with the lock held */
+  if (run->over) return true;
+  if (run->running > 0) return false;
+  ax_execution_report_deadlock(run);
+  run->over = true;
+  return true;
+}
+
+static void wait_for_change(ax_execution *run) { /* with the lock held; it is let go in between */
+  pthread_mutex_unlock(&run->lock);
+  for (int i = 0; i < idle_spins && atomic_load_explicit(&run->ready_hint, memory_order_relaxed) == 0; i++) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  pthread_mutex_lock(&run->lock);
+  if (run->ready_count > 0 || run->over || run->running == 0) return;
+  run->idle++;
+  pthread_cond_wait(&run->change, &run->lock);
+  run->idle--;
+}
+
+static void work(void *context) {
+  ax_execution *run = context;
+  int threads = omp_get_max_threads(); /* the libraries' own threads would fight with ours */
+  if (threads != 1) omp_set_num_threads(1);
+  lock(run);
+  while (!run->over) {
+    uint32_t f = take_ready(run);
+    if (f == AX_NONE) {
+      if (nothing_left(run)) break;
+      wait_for_change(run);
+      continue;
+    }
+    ax_status status = take_scratch(run, &run->frames[f]);
+    run->running++;
+    run->frames[f].state = FRAME_RUNNING;
+    unlock(run);
+    outcome how = status == AX_OK ? run_frame(run, f) : fail(run, status);
+    lock(run);
+    end_segment(run, f, how);
+  }
+  run->over = true;
+  if (run->threaded) pthread_cond_broadcast(&run->change);
+  unlock(run);
+  if (threads != 1) omp_set_num_threads(threads);
+}
+
+/* --- Calls --- */
+
+/* Below this many nanoseconds, waking another thread costs more than it helps. */
+static const double worth_threads = 30000;
+
+static ax_execution *idle_run(ax_executable *e) {
+  pthread_mutex_lock(&e->lock);
+  ax_execution *run = e->idle;
+  if (run != NULL) e->idle = run->next;
+  pthread_mutex_unlock(&e->lock);
+  return run;
+}
+
+static void keep_run(ax_executable *e, ax_execution *run) {
+  pthread_mutex_lock(&e->lock);
+  run->next = e->idle;
+  e->idle = run;
+  pthread_mutex_unlock(&e->lock);
+}
+
+ax_status ax_execute(ax_executable *e, void *const *inputs, void *const *outputs) {
+  const ax_runtime_options *options = &e->runtime->options;
+  ax_execution *run = idle_run(e);
+  if (run == NULL) AX_TRY(ax_execution_create(e, &run));
+  ax_execution_reset(run, inputs, outputs);
+  run->random = options->policy == AX_POLICY_SEEDED ? options->seed | 1ull << 63 : 0;
+  uint32_t threads = options->workers < e->devices ? options->workers : e->devices;
+  run->threaded = threads > 1 && e->cost > worth_threads && e->runtime->workers != NULL;
+  if (!run->threaded || !ax_workers_call(e->runtime->workers, threads, work, run)) {
+    run->threaded = false;
+    work(run);
+  }
+  ax_status status = run->status != AX_OK ? ax_error(run->status, "%s", run->message) : AX_OK;
+  if (status == AX_OK)
+    keep_run(e, run);
+  else
+    ax_execution_destroy(e, run);
+  return status;
+}

@@ -1,0 +1,142 @@
+/* From nested blocks to one list of instructions with jumps, and a record of who touches which buffer where.
+
+     for loop:    LOOP      ENTER body  ...  NEXT       (exit)
+     while loop:  LOOP      ENTER test  ...  TEST  ENTER body  ...  NEXT   (exit)
+     branch:      BRANCH    ENTER case 0 ... JUMP    ENTER case 1 ... JUMP   (exit)                                   */
+#include <string.h>
+
+#include "exec/exec.h"
+
+static ax_status emit(ax_assembly *a, const ax_instr *instr, const ax_op *op, uint32_t *position) {
+  AX_TRY(ax_grow(&a->instrs, sizeof a->instrs[0], a->instr_count, 1, &a->instr_capacity));
+  AX_TRY(ax_grow(&a->ops, sizeof a->ops[0], a->instr_count, 1, &a->ops_capacity));
+  a->instrs[a->instr_count] = *instr;
+  a->ops[a->instr_count] = op;
+  *position = a->instr_count++;
+  return AX_OK;
+}
+
+static ax_status open_region(ax_assembly *a, uint32_t parent, ax_axis_set axes, bool is_loop, uint32_t *out) {
+  AX_TRY(ax_grow(&a->regions, sizeof a->regions[0], a->region_count, 1, &a->region_capacity));
+  *out = a->region_count++;
+  a->regions[*out] = (ax_region){.parent = parent, .begin = a->instr_count, .axes = axes, .is_loop = is_loop};
+  uint32_t position;
+  return emit(a, &(ax_instr){.kind = AX_INSTR_ENTER, .region = *out}, NULL, &position);
+}
+
+static ax_status add_access(ax_assembly *a, const ax_access *access) {
+  for (uint32_t i = a->access_count; i-- > 0 && a->accesses[i].position == access->position;)
+    if (a->accesses[i].root == access->root && a->accesses[i].writes == access->writes &&
+        a->accesses[i].done_position == access->done_position)
+      return AX_OK;
+  AX_TRY(ax_grow(&a->accesses, sizeof a->accesses[0], a->access_count, 1, &a->access_capacity));
+  a->accesses[a->access_count++] = *access;
+  return AX_OK;
+}
+
+typedef struct visit_state {
+  ax_assembly *assembly;
+  const ax_op *op;
+  uint32_t position, region;
+  ax_status status;
+} visit_state;
+
+static void visit(void *context, uint32_t buffer, bool writes) {
+  visit_state *v = context;
+  ax_access access = {.root = v->assembly->plan->buffers[buffer].root, .position = v->position, .region = v->region,
+                      .axes = v->op->axes, .writes = writes, .event = AX_NONE,
+                      .done_position = v->position, .done_region = v->region};
+  if (writes && v->op->kind == AX_OP_START) access.exchange = v->op->exchange;
+  if (v->status == AX_OK) v->status = add_access(v->assembly, &access);
+}
+
+static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
+  static const ax_instr_kind kinds[] = {[AX_OP_KERNEL] = AX_INSTR_KERNEL, [AX_OP_GEMM] = AX_INSTR_GEMM,
+                                        [AX_OP_EVAL] = AX_INSTR_EVAL, [AX_OP_START] = AX_INSTR_PUSH,
+                                        [AX_OP_DONE] = AX_INSTR_CLEAR};
+  if (op->kind == AX_OP_DONE && op->exchange->peers != AX_PEERS_PAIRS) return AX_OK; /* its readers wait */
+  visit_state v = {.assembly = a, .op = op, .region = region};
+  AX_TRY(emit(a, &(ax_instr){.kind = kinds[op->kind], .region = region}, op, &v.position));
+  ax_op_visit(op, visit, &v);
+  return v.status;
+}
+
+static ax_status flatten_block(ax_assembly *a, const ax_block *block, uint32_t region);
+
+/* Every device reads the scalar that decides where it goes. */
+static ax_status control_read(ax_assembly *a, uint32_t buffer, uint32_t position, uint32_t region, uint32_t done,
+                              uint32_t done_region, bool before) {
+  return add_access(a, &(ax_access){.root = a->plan->buffers[buffer].root, .position = position, .region = region,
+                                    .axes = ax_all_axes(&a->plan->mesh), .event = AX_NONE, .done_position = done,
+                                    .done_region = done_region, .done_before = before});
+}
+
+static ax_status flatten_loop(ax_assembly *a, const ax_op *op, uint32_t outer) {
+  uint32_t loop, first, test_region = AX_NONE, body, test = AX_NONE, next;
+  AX_TRY(emit(a, &(ax_instr){.kind = AX_INSTR_LOOP, .loop = op->loop.id, .trips = op->loop.trips}, op, &loop));
+  first = a->instr_count;
+  if (op->loop.trips < 0) {
+    AX_TRY(open_region(a, outer, op->axes, true, &test_region));
+    AX_TRY(flatten_block(a, &op->loop.test, test_region));
+    AX_TRY(emit(a, &(ax_instr){.kind = AX_INSTR_TEST}, op, &test));
+    a->regions[test_region].end = a->instr_count;
+  }
+  AX_TRY(open_region(a, outer, op->axes, true, &body));
+  AX_TRY(flatten_block(a, &op->loop.body, body));
+  AX_TRY(emit(a, &(ax_instr){.kind = AX_INSTR_NEXT, .loop = op->loop.id, .trips = op->loop.trips, .target = first}, NULL, &next));
+  uint32_t exit = a->instr_count;
+  a->regions[body].end = a->regions[body].exit = exit;
+  a->instrs[loop].target = exit;
+  if (test == AX_NONE) return AX_OK;
+  a->regions[test_region].exit = exit;
+  a->instrs[test].target = exit;
+  AX_TRY(control_read(a, op->loop.condition, test, test_region, a->regions[body].begin, body, false));
+  return control_read(a, op->loop.condition, test, test_region, exit, outer, true);
+}
+
+static ax_status flatten_branch(ax_assembly *a, const ax_op *op, uint32_t outer) {
+  uint32_t branch;
+  uint32_t *targets = ax_arena_alloc(&a->plan->arena, op->branch.count * sizeof targets[0]);
+  uint32_t *jumps = ax_arena_alloc(&a->plan->arena, op->branch.count * sizeof jumps[0]);
+  uint32_t *regions = ax_arena_alloc(&a->plan->arena, op->branch.count * sizeof regions[0]);
+  if (targets == NULL || jumps == NULL || regions == NULL) return ax_out_of_memory(0);
+  ax_instr instr = {.kind = AX_INSTR_BRANCH, .branch = {targets, op->branch.count}};
+  AX_TRY(emit(a, &instr, op, &branch));
+  for (uint32_t k = 0; k < op->branch.count; k++) {
+    targets[k] = a->instr_count;
+    AX_TRY(open_region(a, outer, op->axes, false, &regions[k]));
+    AX_TRY(flatten_block(a, &op->branch.blocks[k], regions[k]));
+    AX_TRY(emit(a, &(ax_instr){.kind = AX_INSTR_JUMP}, NULL, &jumps[k]));
+    a->regions[regions[k]].end = a->instr_count;
+  }
+  uint32_t exit = a->instr_count;
+  for (uint32_t k = 0; k < op->branch.count; k++) {
+    a->instrs[jumps[k]].target = exit;
+    a->regions[regions[k]].exit = exit;
+  }
+  return control_read(a, op->branch.index, branch, outer, exit, outer, true);
+}
+
+static ax_status flatten_block(ax_assembly *a, const ax_block *block, uint32_t region) {
+  for (uint32_t i = 0; i < block->count; i++) {
+    const ax_op *op = &block->ops[i];
+    if (op->kind == AX_OP_LOOP)
+      AX_TRY(flatten_loop(a, op, region));
+    else if (op->kind == AX_OP_BRANCH)
+      AX_TRY(flatten_branch(a, op, region));
+    else
+      AX_TRY(plain(a, op, region));
+  }
+  return AX_OK;
+}
+
+ax_status ax_flatten(ax_assembly *a) {
+  uint32_t end;
+  AX_TRY(ax_grow(&a->regions, sizeof a->regions[0], 0, 1, &a->region_capacity));
+  a->regions[0] = (ax_region){.parent = AX_NONE};
+  a->region_count = 1;
+  AX_TRY(flatten_block(a, &a->plan->block, 0));
+  AX_TRY(emit(a, &(ax_instr){.kind = AX_INSTR_END}, NULL, &end));
+  a->regions[0].end = a->regions[0].exit = a->instr_count;
+  return AX_OK;
+}

@@ -1,0 +1,302 @@
+/* Where each buffer lives.
+
+     constants, inputs, outputs   spaces of their own
+     shared                       another frame touches it: memory of its own for the whole run, so no reuse needs a wait
+     kept                         one frame's own, alive while that frame may be parked: one part a coordinate, reused by lifetime
+     scratch                      one frame's own between two parkings: a block that goes with whoever is running, reused by lifetime
+
+   So a program whose devices never wait in the middle needs scratch for as many devices as run at once, not for all. */
+#include <string.h>
+
+#include "exec/exec.h"
+
+typedef struct range {
+  uint32_t first, last; /* positions, inclusive; first > last: never touched */
+} range;
+
+typedef struct placement {
+  uint32_t root, first, last;
+  int64_t offset, bytes;
+} placement;
+
+typedef struct placer {
+  ax_assembly *a;
+  ax_executable *e;
+  range *ranges;         /* by root */
+  uint32_t *space;       /* by root */
+  int64_t *offset;       /* by root */
+  uint32_t *hard_before; /* hard waits before each position */
+} placer;
+
+static int64_t round64(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
+
+static int64_t buffer_bytes(const ax_buffer *buffer) {
+  return ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype);
+}
+
+static uint32_t root_count(const placer *p) { return p->a->plan->buffer_count; }
+
+static ax_status new_space(placer *p, ax_space_kind kind, uint32_t index, ax_axis_set axes, int64_t bytes, uint32_t *out) {
+  ax_executable *e = p->e;
+  ax_space *spaces = ax_arena_alloc(&p->a->plan->arena, (e->space_count + 1) * sizeof spaces[0]);
+  if (spaces == NULL) return ax_out_of_memory(sizeof spaces[0]);
+  if (e->space_count > 0) memcpy(spaces, e->spaces, e->space_count * sizeof spaces[0]);
+  e->spaces = spaces;
+  spaces[e->space_count] = (ax_space){.kind = kind, .index = index, .bytes = round64(bytes)};
+  AX_TRY(ax_set_of(e, axes, &spaces[e->space_count].set));
+  *out = e->space_count++;
+  return AX_OK;
+}
+
+/* --- Lifetimes --- */
+
+static void cover(range *r, uint32_t first, uint32_t last) {
+  if (first < r->first) r->first = first;
+  if (last > r->last) r->last = last;
+}
+
+static bool all_inside(const ax_assembly *a, const range *r, const ax_region *region) {
+  (void)a;
+  return r->first >= region->begin && r->last < region->end;
+}
+
+/* What is touched in a loop and outside of it lives through the whole loop. Innermost loops come last in the list. */
+static void extend_over_loops(placer *p) {
+  const ax_assembly *a = p->a;
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (uint32_t i = 0; i < a->access_count; i++) {
+      range *r = &p->ranges[a->accesses[i].root];
+      for (uint32_t g = a->accesses[i].region; g != 0; g = a->regions[g].parent) {
+        const ax_region *region = &a->regions[g];
+        if (!region->is_loop || all_inside(a, r, region)) continue;
+        range old = *r; /* a while loop's test and body are one: from the test's begin to the exit */
+        cover(r, region->begin, region->exit - 1);
+        changed = changed || old.first != r->first || old.last != r->last;
+      }
+    }
+  }
+}
+
+/* Read before it is written, in a loop: it carries a value from one iteration to the next. */
+static ax_status extend_carried(placer *p) {
+  const ax_assembly *a = p->a;
+  bool *written = ax_arena_alloc(&a->plan->arena, root_count(p) + 1);
+  if (written == NULL) return ax_out_of_memory(root_count(p));
+  for (uint32_t i = 0; i < a->access_count; i++) {
+    const ax_access *access = &a->accesses[i];
+    if (access->writes) written[access->root] = true;
+    for (uint32_t g = access->region; !written[access->root] && g != 0; g = a->regions[g].parent)
+      if (a->regions[g].is_loop) cover(&p->ranges[access->root], a->regions[g].begin, a->regions[g].exit - 1);
+  }
+  return AX_OK;
+}
+
+static ax_status find_ranges(placer *p) {
+  const ax_assembly *a = p->a;
+  p->ranges = ax_arena_alloc(&a->plan->arena, root_count(p) * sizeof p->ranges[0]);
+  p->hard_before = ax_arena_alloc(&a->plan->arena, (a->instr_count + 1) * sizeof p->hard_before[0]);
+  if (p->ranges == NULL || p->hard_before == NULL) return ax_out_of_memory(0);
+  for (uint32_t i = 0; i < root_count(p); i++) p->ranges[i] = (range){UINT32_MAX, 0};
+  for (uint32_t i = 0; i < a->access_count; i++)
+    cover(&p->ranges[a->accesses[i].root], a->accesses[i].position, a->accesses[i].position);
+  AX_TRY(extend_carried(p));
+  extend_over_loops(p);
+  for (uint32_t i = 0; i < a->instr_count; i++) p->hard_before[i + 1] = p->hard_before[i] + a->hard[i];
+  return AX_OK;
+}
+
+static bool crosses_hard_wait(const placer *p, const range *r) {
+  return p->hard_before[r->last + 1] != p->hard_before[r->first];
+}
+
+/* --- Packing --- */
+
+/* The lowest offset at which `bytes` fit for [first, last]. `placed` is sorted by offset. */
+static int64_t fit(const placement *placed, uint32_t count, const placement *item) {
+  int64_t offset = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const placement *other = &placed[i];
+    if (other->last < item->first || other->first > item->last) continue;
+    if (other->offset >= offset + item->bytes) break;
+    if (other->offset + other->bytes > offset) offset = other->offset + other->bytes;
+  }
+  return offset;
+}
+
+static void insert_sorted(placement *placed, uint32_t count, placement item) {
+  uint32_t at = count;
+  for (; at > 0 && placed[at - 1].offset > item.offset; at--) placed[at] = placed[at - 1];
+  placed[at] = item;
+}
+
+/* Places the roots for which space[root] is `space`; gives the bytes needed, after `base`. */
+static ax_status pack(placer *p, uint32_t space, bool shared, int64_t base, int64_t *bytes) {
+  placement *placed = ax_arena_alloc(&p->a->plan->arena, root_count(p) * sizeof placed[0]);
+  if (placed == NULL) return ax_out_of_memory(0);
+  uint32_t count = 0;
+  *bytes = base;
+  for (uint32_t i = 0; i < root_count(p); i++) {
+    if (p->space[i] != space || p->a->shared[i] != shared) continue;
+    placement item = {i, p->ranges[i].first, p->ranges[i].last, 0, round64(buffer_bytes(&p->a->plan->buffers[i]))};
+    if (shared) item.first = 0, item.last = UINT32_MAX; /* no reuse */
+    item.offset = fit(placed, count, &item);
+    insert_sorted(placed, count++, item);
+    p->offset[i] = base + item.offset;
+    if (p->offset[i] + item.bytes > *bytes) *bytes = p->offset[i] + item.bytes;
+  }
+  return AX_OK;
+}
+
+/* --- Spaces --- */
+
+static ax_status place_constants(placer *p) {
+  ax_plan *plan = p->a->plan;
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < root_count(p); i++) {
+    if (plan->buffers[i].kind != AX_BUFFER_CONST || plan->buffers[i].root != i) continue;
+    p->offset[i] = bytes;
+    bytes += round64(buffer_bytes(&plan->buffers[i]));
+  }
+  AX_TRY(new_space(p, AX_SPACE_CONST, 0, 0, bytes, &p->e->const_space));
+  p->e->constants = ax_calloc(1, (size_t)bytes + 64);
+  if (p->e->constants == NULL) return ax_out_of_memory((size_t)bytes);
+  for (uint32_t i = 0; i < root_count(p); i++) {
+    const ax_buffer *buffer = &plan->buffers[i];
+    if (buffer->kind != AX_BUFFER_CONST || buffer->root != i) continue;
+    p->space[i] = p->e->const_space;
+    if (buffer_bytes(buffer) > 0) memcpy(p->e->constants + p->offset[i], buffer->data, (size_t)buffer_bytes(buffer));
+  }
+  return AX_OK;
+}
+
+static ax_status place_arguments(placer *p) {
+  ax_plan *plan = p->a->plan;
+  for (uint32_t i = 0; i < plan->in_count; i++) {
+    const ax_buffer *buffer = &plan->buffers[plan->in[i]];
+    AX_TRY(new_space(p, AX_SPACE_INPUT, i, buffer->axes, buffer_bytes(buffer), &p->space[plan->in[i]]));
+  }
+  for (uint32_t i = 0; i < plan->out_count; i++) {
+    uint32_t root = plan->buffers[plan->out[i]].root;
+    const ax_buffer *buffer = &plan->buffers[root];
+    ax_result *result = &p->e->results[i];
+    result->donated = AX_NONE;
+    if (buffer->kind == AX_BUFFER_INPUT) {
+      result->donated = buffer->index;
+      result->space = p->space[root];
+      continue;
+    }
+    AX_TRY(new_space(p, AX_SPACE_OUTPUT, i, buffer->axes, buffer_bytes(buffer), &p->space[root]));
+    result->space = p->space[root];
+  }
+  return AX_OK;
+}
+
+/* The kept space for an axis set, made when first asked for. */
+static ax_status kept_space(placer *p, ax_axis_set axes, uint32_t *out) {
+  for (uint32_t i = 0; i < p->e->space_count; i++)
+    if (p->e->spaces[i].kind == AX_SPACE_SHARED && p->e->sets[p->e->spaces[i].set].axes == axes) {
+      *out = i;
+      return AX_OK;
+    }
+  return new_space(p, AX_SPACE_SHARED, 0, axes, 0, out);
+}
+
+static ax_status place_temporaries(placer *p) {
+  ax_plan *plan = p->a->plan;
+  AX_TRY(new_space(p, AX_SPACE_SCRATCH, 0, 0, 0, &p->e->scratch_space));
+  for (uint32_t i = 0; i < root_count(p); i++) {
+    const ax_buffer *buffer = &plan->buffers[i];
+    if (buffer->kind != AX_BUFFER_TEMP || buffer->root != i || p->space[i] != AX_NONE || p->ranges[i].first > p->ranges[i].last)
+      continue;
+    if (!p->a->shared[i] && !crosses_hard_wait(p, &p->ranges[i]))
+      p->space[i] = p->e->scratch_space;
+    else
+      AX_TRY(kept_space(p, buffer->axes, &p->space[i]));
+  }
+  for (uint32_t s = 0; s < p->e->space_count; s++) {
+    ax_space *space = &p->e->spaces[s];
+    if (space->kind != AX_SPACE_SHARED && space->kind != AX_SPACE_SCRATCH) continue;
+    int64_t bytes;
+    AX_TRY(pack(p, s, false, 0, &bytes));
+    AX_TRY(pack(p, s, true, bytes, &bytes));
+    space->bytes = round64(bytes);
+  }
+  return AX_OK;
+}
+
+/* --- Operands --- */
+
+static ax_ref ref_of(const placer *p, uint32_t buffer) {
+  const ax_buffer *b = &p->a->plan->buffers[buffer];
+  ax_ref ref = {.space = p->space[b->root], .offset = p->offset[b->root] + b->offset};
+  assert(ref.space != AX_NONE);
+  if (b->loop != AX_NONE) {
+    ref.loop = b->loop;
+    ref.step = b->step;
+  }
+  return ref;
+}
+
+static ax_status set_refs(placer *p, ax_instr *instr, const uint32_t *buffers, uint32_t count) {
+  instr->refs = ax_arena_alloc(&p->a->plan->arena, count * sizeof instr->refs[0]);
+  if (instr->refs == NULL) return ax_out_of_memory(count * sizeof instr->refs[0]);
+  instr->ref_count = count;
+  for (uint32_t i = 0; i < count; i++) instr->refs[i] = ref_of(p, buffers[i]);
+  return AX_OK;
+}
+
+static ax_status eval_refs(placer *p, ax_instr *instr, const ax_op *op) {
+  uint32_t count = op->eqn->in_count + op->eqn->out_count;
+  uint32_t *buffers = ax_arena_alloc(&p->a->plan->arena, count * sizeof buffers[0]);
+  if (buffers == NULL) return ax_out_of_memory(count * sizeof buffers[0]);
+  memcpy(buffers, op->eval.in, op->eqn->in_count * sizeof buffers[0]);
+  memcpy(buffers + op->eqn->in_count, op->eval.out, op->eqn->out_count * sizeof buffers[0]);
+  return set_refs(p, instr, buffers, count);
+}
+
+static ax_status encode(placer *p, uint32_t position) {
+  ax_instr *instr = &p->a->instrs[position];
+  const ax_op *op = p->a->ops[position];
+  if (op == NULL) return AX_OK;
+  instr->eqn = op->eqn;
+  instr->program = op->program;
+  bool control = instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_TEST || instr->kind == AX_INSTR_BRANCH;
+  instr->skip = control ? 0 : ax_all_axes(&p->a->plan->mesh) & ~op->axes;
+  switch (instr->kind) {
+    case AX_INSTR_KERNEL: {
+      const ax_kernel *kernel = op->kernel.kernel;
+      instr->kernel.extent = kernel->rank > 0 ? kernel->dims[0] : 1;
+      return set_refs(p, instr, op->kernel.buffers, kernel->slot_count);
+    }
+    case AX_INSTR_GEMM: {
+      uint32_t buffers[] = {op->gemm.a, op->gemm.b, op->gemm.c};
+      instr->gemm = &op->gemm;
+      return set_refs(p, instr, buffers, 3);
+    }
+    case AX_INSTR_EVAL: return eval_refs(p, instr, op);
+    case AX_INSTR_PUSH:
+    case AX_INSTR_CLEAR: {
+      uint32_t buffers[] = {op->exchange->in, op->exchange->out};
+      return set_refs(p, instr, buffers, 2);
+    }
+    case AX_INSTR_TEST: return set_refs(p, instr, &op->loop.condition, 1);
+    case AX_INSTR_BRANCH: return set_refs(p, instr, &op->branch.index, 1);
+    default: return AX_OK;
+  }
+}
+
+ax_status ax_place_memory(ax_assembly *a) {
+  placer p = {.a = a, .e = a->executable};
+  p.space = ax_arena_alloc(&a->plan->arena, root_count(&p) * sizeof p.space[0]);
+  p.offset = ax_arena_alloc(&a->plan->arena, root_count(&p) * sizeof p.offset[0]);
+  if (p.space == NULL || p.offset == NULL) return ax_out_of_memory(0);
+  memset(p.space, 0xff, root_count(&p) * sizeof p.space[0]);
+  AX_TRY(find_ranges(&p));
+  AX_TRY(place_constants(&p));
+  AX_TRY(place_arguments(&p));
+  AX_TRY(place_temporaries(&p));
+  for (uint32_t i = 0; i < a->instr_count; i++) AX_TRY(encode(&p, i));
+  return AX_OK;
+}
