@@ -128,13 +128,14 @@ static ax_status write_whole(ax_hlo *hlo, const ax_program *program, const ax_ty
 /* The devices: the mesh of the program's shard_maps, which must be one, or its own axis environment. */
 static ax_status find_mesh(const ax_program *program, ax_mesh *out) {
   const ax_mesh *found = NULL;
-  for (uint32_t i = 0; i < program->eqn_count && program->axes.count == 0; i++) {
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_mesh *mesh = mesh_of(&program->eqns[i]);
     if (mesh == NULL) continue;
+    if (program->axes.count > 0) return ax_error(AX_ABSENT, "a shard_map inside a per-device program has no StableHLO yet");
     bool same = found == NULL || found->count == mesh->count;
     for (uint32_t k = 0; same && found != NULL && k < mesh->count; k++)
       same = strcmp(found->axis[k].name, mesh->axis[k].name) == 0 && found->axis[k].size == mesh->axis[k].size;
-    if (!same) return ax_error(AX_ABSENT, "shard_maps over different meshes have no StableHLO module");
+    if (!same) return ax_error(AX_ABSENT, "shard_maps over different meshes have no StableHLO yet");
     found = mesh;
   }
   *out = found != NULL ? *found : program->axes;

@@ -47,7 +47,7 @@ def sharded(array, devices):
 
     mesh = jax.sharding.Mesh(np.array(devices), ("device",))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
-    parts = [jax.device_put(np.ascontiguousarray(array[k]), device) for k, device in enumerate(devices)]
+    parts = [jax.device_put(np.array(array[k]), device) for k, device in enumerate(devices)]
     return jax.make_array_from_single_device_arrays(array.shape[1:], sharding, parts)
 
 
@@ -74,6 +74,7 @@ def main(module_path, in_path, out_path):
     count = devices_of(text)
     os.environ["JAX_PLATFORMS"] = "cpu"
     # The values are compared element by element: roundings where the module says them, and nowhere else.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # that GSPMD will go one day
     os.environ["XLA_FLAGS"] = (
         f"--xla_force_host_platform_device_count={count} --xla_allow_excess_precision=false --xla_cpu_enable_fast_math=false"
     )
