@@ -47,6 +47,38 @@ ax_status ax_region_finish(ax_builder *builder, const ax_value *outs, uint32_t o
   return ax_builder_finish(builder, outs, out_count, out, NULL, NULL);
 }
 
+/* --- Transforming --- */
+
+ax_status ax_region_rearrange(const ax_program *program, const ax_type *in, uint32_t in_count, const uint32_t *in_at,
+                              const uint32_t *out_from, uint32_t out_count, ax_program **out) {
+  ax_builder builder;
+  ax_value *given = ax_region_begin(&builder, &program->axes, in, in_count);
+  ax_value *operands = ax_trace_alloc(program->in_count * sizeof operands[0]);
+  ax_value *results = ax_trace_alloc(program->out_count * sizeof results[0]);
+  ax_value *outs = ax_trace_alloc(out_count * sizeof outs[0]);
+  if (given != NULL && operands != NULL && results != NULL && outs != NULL) {
+    for (uint32_t i = 0; i < program->in_count; i++) operands[i] = given[in_at[i]];
+    ax_call(program, operands, program->in_count, results, program->out_count);
+    for (uint32_t k = 0; k < out_count; k++) outs[k] = results[out_from[k]];
+  }
+  return ax_region_finish(&builder, outs, out_count, out);
+}
+
+ax_status ax_region_permute(const ax_program *program, const uint32_t *in_at, const uint32_t *out_from,
+                            uint32_t out_count, ax_program **out) {
+  *out = NULL;
+  ax_type *in = ax_calloc(program->in_count, sizeof in[0]);
+  if (in == NULL) return ax_out_of_memory(program->in_count * sizeof in[0]);
+  for (uint32_t i = 0; i < program->in_count; i++) in[in_at[i]] = program->types[i];
+  ax_status status = ax_region_rearrange(program, in, program->in_count, in_at, out_from, out_count, out);
+  ax_free(in);
+  return status;
+}
+
+void ax_region_nonzero(const ax_value *tangents, uint32_t count, bool *nonzero) {
+  for (uint32_t i = 0; i < count; i++) nonzero[i] = !ax_is_zero(tangents[i]);
+}
+
 /* --- Checking --- */
 
 ax_status ax_region_check_axes(const ax_program *body, const ax_mesh *axes, const char *what) {
@@ -141,6 +173,29 @@ ax_status ax_region_eval_end(const ax_eval_args *args, ax_arena *scratch, ax_sta
     args->out[i] = NULL;
   }
   return status;
+}
+
+/* --- Lowering --- */
+
+static bool is_carry(const ax_lower *lower, uint32_t buffer, const uint32_t *carries, uint32_t count) {
+  uint32_t root = ax_lower_get(lower, buffer)->root;
+  for (uint32_t k = 0; k < count; k++)
+    if (ax_lower_get(lower, carries[k])->root == root) return true;
+  return false;
+}
+
+ax_status ax_region_lower_carries(ax_lower *lower, const uint32_t *carries, uint32_t *results, uint32_t count) {
+  for (uint32_t k = 0; k < count; k++) {
+    if (results[k] == carries[k] || !is_carry(lower, results[k], carries, count)) continue;
+    ax_buffer from = *ax_lower_get(lower, results[k]);
+    uint32_t copy;
+    AX_TRY(ax_lower_buffer(lower, &from.type, from.axes, &copy));
+    AX_TRY(ax_lower_copy(lower, copy, results[k]));
+    results[k] = copy;
+  }
+  for (uint32_t k = 0; k < count; k++)
+    if (results[k] != carries[k]) AX_TRY(ax_lower_copy(lower, carries[k], results[k]));
+  return AX_OK;
 }
 
 /* --- Variation --- */

@@ -6,6 +6,7 @@
 #ifndef AX_PRIM_REGION_H
 #define AX_PRIM_REGION_H
 
+#include "ir/transform.h"
 #include "prim/rules.h"
 
 /* --- Tracing --- */
@@ -35,6 +36,19 @@ AX_MUST_USE ax_status ax_body_trace(const ax_body_options *options, ax_body *out
    lives as long as the trace; NULL on failure (finish reports it). */
 ax_value *ax_region_begin(ax_builder *builder, const ax_mesh *axes, const ax_type *in, uint32_t in_count);
 AX_MUST_USE ax_status ax_region_finish(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out);
+
+/* --- Transforming. Where it says trace: on failure the trace in progress has failed. --- */
+
+/* A program with inputs of types `in`, of which `program` takes in[in_at[i]] as its input i, and which gives of its results those
+   numbered out_from[0 .. out_count). */
+AX_MUST_USE ax_status ax_region_rearrange(const ax_program *program, const ax_type *in, uint32_t in_count,
+                                          const uint32_t *in_at, const uint32_t *out_from, uint32_t out_count,
+                                          ax_program **out);
+/* The same where in[in_at[i]] is of the type of the program's input i, and every new input is one of them. */
+AX_MUST_USE ax_status ax_region_permute(const ax_program *program, const uint32_t *in_at, const uint32_t *out_from,
+                                        uint32_t out_count, ax_program **out);
+/* Which values have a tangent that is not the symbolic zero. */
+void ax_region_nonzero(const ax_value *tangents, uint32_t count, bool *nonzero);
 
 /* --- Checking --- */
 
@@ -67,6 +81,11 @@ AX_MUST_USE ax_status ax_region_eval(const ax_eval_args *args, const ax_program 
                                      uint32_t count, ax_tensor *const *const *in, ax_tensor **const *out);
 /* After an error: releases what was put into args->out. Returns `status`. */
 ax_status ax_region_eval_end(const ax_eval_args *args, ax_arena *scratch, ax_status status);
+
+/* --- Lowering --- */
+
+/* The end of an iteration: results[k] into carries[k]. Results that are carries themselves go by way of temporaries. */
+AX_MUST_USE ax_status ax_region_lower_carries(ax_lower *lower, const uint32_t *carries, uint32_t *results, uint32_t count);
 
 /* --- Variation --- */
 

@@ -5,20 +5,14 @@
    Parameters: length n; reverse; num_consts, num_carry: how many operands are constants and carries, the rest are xs; body.
    Errors: operands that are not what the body takes (xs one dimension more, of size n); a carry that the body changes in type.
    Varying: whatever a carry varies over it varies over from the start; the function finds that fixed point.
-   Linear in what its body is linear in. */
+   Linear in what its body is linear in. jvp, linearize, transpose and batch stand in scan_transform.c. */
 #include <string.h>
 
 #include "prim/prims.h"
 #include "prim/region.h"
+#include "prim/scan.h"
 
-typedef struct scan_params {
-  int64_t length;
-  bool reverse;
-  int64_t num_consts, num_carry;
-  ax_program *body;
-} scan_params;
-
-static uint32_t count_outs(const void *params) { return ((const scan_params *)params)->body->out_count; }
+static uint32_t count_outs(const void *params) { return ((const ax_scan_params *)params)->body->out_count; }
 
 /* --- infer --- */
 
@@ -38,7 +32,7 @@ static ax_type stacked(const ax_type *type, int64_t length) {
 }
 
 static ax_status check_counts(const ax_infer_args *args) {
-  const scan_params *params = args->params;
+  const ax_scan_params *params = args->params;
   const ax_program *body = params->body;
   int64_t in_count = args->in_count, out_count = body->out_count;
   if (params->length < 0) return ax_error(AX_INVALID_ARGUMENT, "the length is %lld", (long long)params->length);
@@ -54,7 +48,7 @@ static ax_status check_counts(const ax_infer_args *args) {
 }
 
 static ax_status check_x(const ax_infer_args *args, uint32_t i, uint32_t number) {
-  const scan_params *params = args->params;
+  const ax_scan_params *params = args->params;
   const ax_type *type = &args->in[i];
   if (type->rank == 0 || type->dims[0] != params->length)
     return ax_error(AX_INVALID_ARGUMENT, "xs %u is %s, but its first dimension must be the length, %lld", number,
@@ -64,7 +58,7 @@ static ax_status check_x(const ax_infer_args *args, uint32_t i, uint32_t number)
 }
 
 static ax_status infer(const ax_infer_args *args) {
-  const scan_params *params = args->params;
+  const ax_scan_params *params = args->params;
   const ax_program *body = params->body;
   AX_TRY(check_counts(args));
   uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
@@ -93,7 +87,7 @@ static ax_status infer(const ax_infer_args *args) {
 /* A row a body operand or result: by lane. */
 typedef struct eval_state {
   const ax_eval_args *args;
-  const scan_params *params;
+  const ax_scan_params *params;
   uint32_t consts, carries, in_count, out_count;
   uint32_t *lane;
   ax_tensor *const **in;
@@ -154,7 +148,7 @@ static ax_status eval_step(eval_state *s, int64_t step) {
 }
 
 static ax_status eval(const ax_eval_args *args) {
-  const scan_params *params = args->eqn->params;
+  const ax_scan_params *params = args->eqn->params;
   ax_arena arena = {0};
   eval_state s = {.args = args, .params = params, .consts = (uint32_t)params->num_consts,
                   .carries = (uint32_t)params->num_carry, .in_count = args->eqn->in_count,
@@ -171,7 +165,7 @@ static ax_status eval(const ax_eval_args *args) {
 
 /* A carry varies wherever its start or what the body makes of it does. */
 static void vary(const ax_vary_args *args) {
-  const scan_params *params = args->eqn->params;
+  const ax_scan_params *params = args->eqn->params;
   uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
   ax_arena arena = {0};
   ax_axis_set *in = ax_arena_copy(&arena, args->in, args->eqn->in_count * sizeof in[0]);
@@ -189,21 +183,200 @@ static void vary(const ax_vary_args *args) {
   ax_arena_deinit(&arena);
 }
 
+/* --- lower --- */
+
+/* Slices of xs and ys are views of the whole arrays, moving with the loop. */
+static ax_status step_view(ax_lower *lower, const ax_scan_params *params, uint32_t buffer, const ax_type *slice,
+                           uint32_t loop, uint32_t *out) {
+  int64_t bytes = ax_type_elems(slice) * (int64_t)ax_dtype_bytes(slice->dtype);
+  int64_t start = params->reverse && params->length > 0 ? (params->length - 1) * bytes : 0;
+  return ax_lower_view(lower, buffer, slice, start, loop, params->reverse ? -bytes : bytes, out);
+}
+
+/* Room for a body's operands and results; xs that are views of another loop's step are copied out once, before the loop. */
+static ax_status before_loop(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out, uint32_t *body_in) {
+  const ax_scan_params *params = eqn->params;
+  uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
+  for (uint32_t k = 0; k < eqn->out_count; k++) AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    body_in[i] = in[i];
+    if (i >= consts && i < consts + carries) {
+      body_in[i] = out[i - consts];
+      AX_TRY(ax_lower_copy(lower, body_in[i], in[i]));
+    } else if (i >= consts && ax_lower_get(lower, in[i])->loop != AX_NONE) {
+      ax_type type = ax_lower_get(lower, in[i])->type;
+      AX_TRY(ax_lower_buffer(lower, &type, ax_lower_get(lower, in[i])->axes, &body_in[i]));
+      AX_TRY(ax_lower_copy(lower, body_in[i], in[i]));
+    }
+  }
+  return AX_OK;
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_scan_params *params = eqn->params;
+  const ax_program *body = params->body;
+  uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry, loop;
+  uint32_t *body_in = ax_arena_alloc(&lower->plan->arena, ((size_t)eqn->in_count + eqn->out_count) * sizeof body_in[0]);
+  uint32_t *body_out = body_in + eqn->in_count;
+  ax_block *outer;
+  if (body_in == NULL) return ax_out_of_memory(eqn->in_count * sizeof body_in[0]);
+  AX_TRY(before_loop(lower, eqn, in, out, body_in));
+  AX_TRY(ax_lower_loop_begin(lower, params->length, 0, &outer, &loop));
+  for (uint32_t i = consts + carries; i < eqn->in_count; i++)
+    AX_TRY(step_view(lower, params, body_in[i], &body->types[i], loop, &body_in[i]));
+  AX_TRY(ax_lower_program(lower, body, body_in, body_out));
+  for (uint32_t k = carries; k < eqn->out_count; k++) {
+    uint32_t slice;
+    AX_TRY(step_view(lower, params, out[k], &body->types[body->outs[k]], loop, &slice));
+    AX_TRY(ax_lower_copy(lower, slice, body_out[k]));
+  }
+  AX_TRY(ax_region_lower_carries(lower, out, body_out, carries));
+  ax_lower_loop_end(lower, outer);
+  return AX_OK;
+}
+
+/* --- hlo --- */
+
+/* stablehlo.while over (counter, operands.., ys..); each step slices the xs and updates the ys at the counter's place. */
+typedef struct hlo_state {
+  ax_hlo *hlo;
+  const ax_eqn *eqn;
+  const ax_scan_params *params;
+  const ax_type *outer;              /* types of the enclosing program's values */
+  uint32_t count, consts, carries;   /* count: of what the loop carries */
+  ax_type *types;                    /* of that */
+  uint32_t *values, *body_in, *body_out;
+} hlo_state;
+
+static uint32_t hlo_s64(ax_hlo *hlo, int64_t value) {
+  ax_type scalar = ax_array_type(AX_S64, 0, NULL);
+  return ax_hlo_splat(hlo, &scalar, &value);
+}
+
+static uint32_t hlo_binary(ax_hlo *hlo, const char *name, uint32_t a, uint32_t b) {
+  ax_type scalar = ax_array_type(AX_S64, 0, NULL), types[] = {scalar, scalar};
+  uint32_t in[] = {a, b};
+  return ax_hlo_op(hlo, name, in, types, 2, NULL, &scalar, 1);
+}
+
+/* name(x, [update,] place, 0, ..): a part with one entry in dimension 0. */
+static uint32_t hlo_part(const hlo_state *s, const ax_type *whole, const ax_type *part, uint32_t x, const uint32_t *update,
+                         uint32_t place) {
+  uint32_t in[AX_MAX_RANK + 2], count = 0;
+  ax_type types[AX_MAX_RANK + 2];
+  types[count] = *whole;
+  in[count++] = x;
+  if (update != NULL) {
+    types[count] = *part;
+    in[count++] = *update;
+  }
+  for (uint32_t d = 0; d < whole->rank; d++) {
+    types[count] = ax_array_type(AX_S64, 0, NULL);
+    in[count++] = d == 0 ? place : hlo_s64(s->hlo, 0);
+  }
+  if (update != NULL) return ax_hlo_op(s->hlo, "stablehlo.dynamic_update_slice", in, types, count, NULL, whole, 1);
+  ax_text sizes = {0};
+  ax_text_add(&sizes, "slice_sizes = ");
+  ax_hlo_i64_array(&sizes, part->dims, part->rank);
+  uint32_t id = ax_hlo_op(s->hlo, "stablehlo.dynamic_slice", in, types, count, sizes.data, part, 1);
+  s->hlo->text.failed = s->hlo->text.failed || sizes.failed;
+  ax_text_deinit(&sizes);
+  return id;
+}
+
+static void hlo_condition(const hlo_state *s) {
+  ax_type flag = ax_array_type(AX_BOOL, 0, NULL), scalar = ax_array_type(AX_S64, 0, NULL), pair[] = {scalar, scalar};
+  uint32_t counter = ax_hlo_region_begin(s->hlo, s->types, s->count);
+  uint32_t in[] = {counter, hlo_s64(s->hlo, s->params->length)};
+  uint32_t more = ax_hlo_op(s->hlo, "stablehlo.compare", in, pair, 2,
+                            "comparison_direction = #stablehlo<comparison_direction LT>", &flag, 1);
+  ax_hlo_region_end(s->hlo, &more, &flag, 1);
+}
+
+static ax_status hlo_body(const hlo_state *s) {
+  ax_hlo *hlo = s->hlo;
+  const ax_program *body = s->params->body;
+  uint32_t in_count = s->eqn->in_count, counter = ax_hlo_region_begin(hlo, s->types, s->count), place = counter;
+  if (s->params->reverse) place = hlo_binary(hlo, "stablehlo.subtract", hlo_s64(hlo, s->params->length - 1), counter);
+  for (uint32_t i = 0; i < in_count; i++) {
+    s->body_in[i] = counter + 1 + i;
+    if (i < s->consts + s->carries) continue;
+    ax_type part = s->types[1 + i];
+    part.dims[0] = 1;
+    uint32_t slice = hlo_part(s, &s->types[1 + i], &part, s->body_in[i], NULL, place);
+    s->body_in[i] = ax_hlo_op(hlo, "stablehlo.reshape", &slice, &part, 1, NULL, &body->types[i], 1);
+  }
+  AX_TRY(hlo->inline_program(hlo, body, s->body_in, s->body_out));
+  s->values[0] = hlo_binary(hlo, "stablehlo.add", counter, hlo_s64(hlo, 1));
+  for (uint32_t i = 0; i < in_count; i++) {
+    bool is_carry = i >= s->consts && i < s->consts + s->carries;
+    s->values[1 + i] = is_carry ? s->body_out[i - s->consts] : counter + 1 + i;
+  }
+  for (uint32_t k = s->carries; k < s->eqn->out_count; k++) {
+    uint32_t at = 1 + in_count + k - s->carries;
+    ax_type part = s->types[at];
+    part.dims[0] = 1;
+    uint32_t slice = ax_hlo_op(hlo, "stablehlo.reshape", &s->body_out[k], &body->types[body->outs[k]], 1, NULL, &part, 1);
+    s->values[at] = hlo_part(s, &s->types[at], &part, counter + at, &slice, place);
+  }
+  ax_hlo_region_end(hlo, s->values, s->types, s->count);
+  return AX_OK;
+}
+
+static ax_status hlo_loop(const hlo_state *s, const uint32_t *in, uint32_t *out) {
+  const ax_eqn *eqn = s->eqn;
+  s->types[0] = ax_array_type(AX_S64, 0, NULL);
+  s->values[0] = hlo_s64(s->hlo, 0);
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    s->types[1 + i] = s->outer[eqn->in[i]];
+    s->values[1 + i] = in[i];
+  }
+  for (uint32_t k = s->carries; k < eqn->out_count; k++) {
+    uint32_t at = 1 + eqn->in_count + k - s->carries;
+    const uint64_t zero = 0;
+    s->types[at] = s->outer[eqn->out + k];
+    s->values[at] = ax_hlo_splat(s->hlo, &s->types[at], &zero);
+  }
+  uint32_t first = ax_hlo_begin(s->hlo, "stablehlo.while", s->values, s->count, s->count);
+  hlo_condition(s);
+  ax_status status = hlo_body(s);
+  ax_hlo_end(s->hlo, NULL, s->types, s->count, s->types, s->count);
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    out[k] = first + 1 + (k < s->carries ? s->consts + k : eqn->in_count + k - s->carries);
+  return status;
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_scan_params *params = eqn->params;
+  ax_arena arena = {0};
+  hlo_state s = {.hlo = hlo, .eqn = eqn, .params = params, .outer = hlo->program->types,
+                 .consts = (uint32_t)params->num_consts, .carries = (uint32_t)params->num_carry};
+  s.count = 1 + eqn->in_count + eqn->out_count - s.carries;
+  s.types = ax_arena_alloc(&arena, s.count * sizeof s.types[0]);
+  s.values = ax_arena_alloc(&arena, s.count * sizeof s.values[0]);
+  s.body_in = ax_arena_alloc(&arena, eqn->in_count * sizeof s.body_in[0]);
+  s.body_out = ax_arena_alloc(&arena, eqn->out_count * sizeof s.body_out[0]);
+  bool made = s.types != NULL && s.values != NULL && s.body_in != NULL && s.body_out != NULL;
+  ax_status status = made ? hlo_loop(&s, in, out) : ax_out_of_memory(0);
+  ax_arena_deinit(&arena);
+  return status;
+}
+
 /* --- The record --- */
 
 static const ax_param params[] = {
-    {"length", AX_PARAM_I64, offsetof(scan_params, length)},
-    {"reverse", AX_PARAM_BOOL, offsetof(scan_params, reverse)},
-    {"num_consts", AX_PARAM_I64, offsetof(scan_params, num_consts)},
-    {"num_carry", AX_PARAM_I64, offsetof(scan_params, num_carry)},
-    {"body", AX_PARAM_PROGRAM, offsetof(scan_params, body)},
+    {"length", AX_PARAM_I64, offsetof(ax_scan_params, length)},
+    {"reverse", AX_PARAM_BOOL, offsetof(ax_scan_params, reverse)},
+    {"num_consts", AX_PARAM_I64, offsetof(ax_scan_params, num_consts)},
+    {"num_carry", AX_PARAM_I64, offsetof(ax_scan_params, num_carry)},
+    {"body", AX_PARAM_PROGRAM, offsetof(ax_scan_params, body)},
 };
 
 const ax_prim ax_prim_scan = {
     .name = "scan", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(scan_params),
-    .infer = infer, .eval = eval, .vary = vary, .jvp = ax_absent_jvp, .linearize = ax_absent_jvp,
-    .transpose = ax_absent_transpose, .batch = ax_absent_batch, .lower = ax_lower_eval, .hlo = ax_absent_hlo,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_scan_params),
+    .infer = infer, .eval = eval, .vary = vary, .jvp = ax_scan_jvp, .linearize = ax_scan_linearize,
+    .transpose = ax_scan_transpose, .batch = ax_scan_batch, .lower = lower, .hlo = hlo,
 };
 
 /* --- The function --- */
@@ -253,7 +426,7 @@ static void bind_traced(const ax_body *body, const ax_type *types, uint32_t carr
   for (uint32_t i = 0; i < body->captured_count; i++) all[i] = body->captured[i];
   for (uint32_t i = 0; i < in_count; i++)
     all[body->captured_count + i] = i < carry_count ? ax_vary_to(in[i], types[i].varying) : in[i];
-  scan_params params = {length, reverse, body->captured_count, carry_count, body->program};
+  ax_scan_params params = {length, reverse, body->captured_count, carry_count, body->program};
   ax_bind(&ax_prim_scan, &params, all, count, out, out_count);
 }
 
