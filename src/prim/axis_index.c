@@ -82,7 +82,8 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
     if (axis < 0) return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is not in the module's mesh", params->axes.name[i]);
     int64_t inside = 1, size = hlo->axes.axis[axis].size;
     for (uint32_t a = (uint32_t)axis + 1; a < hlo->axes.count; a++) inside *= hlo->axes.axis[a].size;
-    uint32_t coordinate = hlo_with(hlo, "stablehlo.remainder", hlo_with(hlo, "stablehlo.divide", device, inside), size);
+    uint32_t outer = inside > 1 ? hlo_with(hlo, "stablehlo.divide", device, inside) : device;
+    uint32_t coordinate = hlo_with(hlo, "stablehlo.remainder", outer, size);
     if (index != AX_NONE) {
       uint32_t both[] = {hlo_with(hlo, "stablehlo.multiply", index, size), coordinate};
       coordinate = ax_hlo_op(hlo, "stablehlo.add", both, types, 2, NULL, &type, 1);

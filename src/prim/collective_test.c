@@ -1,0 +1,267 @@
+/* Types and errors of the collectives, the parts of exchanges, and what psum_start and psum_done lower to. */
+#include <string.h>
+
+#include "axle/transform.h"
+#include "prim/collective.h"
+#include "prim/prims.h"
+#include "support/cmocka.h"
+#include "support/oom.h"
+
+static const int64_t shift[][2] = {{0, 1}, {1, 2}};
+
+typedef ax_value (*function)(ax_value x);
+static void call(const ax_value *in, ax_value *out, void *context) { out[0] = (*(function *)context)(in[0]); }
+
+/* Traces f on x on the mesh a=2,b=3; unchecked: its axes are. */
+static ax_status trace_as(function f, ax_type x, bool unchecked, ax_program **out) {
+  ax_mesh mesh;
+  assert_int_equal(ax_mesh_parse("a=2,b=3", &mesh), AX_OK);
+  for (uint32_t i = 0; i < mesh.count; i++) mesh.axis[i].unchecked = unchecked;
+  return ax_trace_on(&mesh, call, &f, &x, 1, 1, out);
+}
+
+static ax_type x_of(ax_dtype dtype, ax_axis_set varying) {
+  ax_type type = ax_array_type(dtype, 2, (int64_t[]){6, 4});
+  type.varying = varying;
+  return type;
+}
+
+/* --- Types --- */
+
+static ax_value psum_a(ax_value x) { return ax_psum(x, "a"); }
+static ax_value psum_none(ax_value x) { return ax_psum(x, ""); }
+static ax_value pmax_ab(ax_value x) { return ax_pmax(x, "a,b"); }
+static ax_value pmean_b(ax_value x) { return ax_pmean(x, "b"); }
+static ax_value gather_ba(ax_value x) { return ax_all_gather(x, "b,a", 1, true); }
+static ax_value gather_new(ax_value x) { return ax_all_gather(x, "b", -1, false); }
+static ax_value invariant_b(ax_value x) { return ax_all_gather_invariant(x, "b", 0, true); }
+static ax_value scatter_b(ax_value x) { return ax_psum_scatter(x, "b", 0, true); }
+static ax_value scatter_all(ax_value x) { return ax_psum_scatter(x, "b,a", 0, false); }
+static ax_value exchange_b(ax_value x) { return ax_all_to_all(x, "b", 0, 1, true); }
+static ax_value exchange_new(ax_value x) { return ax_all_to_all(x, "a,b", 0, 1, false); }
+static ax_value permute_b(ax_value x) { return ax_ppermute(x, "b", shift, 2); }
+static ax_value index_ba(ax_value x) { return (void)x, ax_axis_index("b,a"); }
+static ax_value pvary_b(ax_value x) { return ax_pvary(x, "b"); }
+static ax_value pcast_b(ax_value x) { return ax_pcast(x, "b", "varying"); }
+static ax_value start_b(ax_value x) { return ax_psum_start(x, "b"); }
+static ax_value done_b(ax_value x) { return ax_psum_done(ax_psum_start(x, "b")); }
+static ax_value size_ab(ax_value x) { return ax_full_like(x, (double)ax_axis_size("a,b")); }
+
+static void test_types(void **state) {
+  (void)state;
+  static const struct {
+    function f;
+    const char *varying, *invariant, *unchecked; /* of the result, when x is typed so */
+  } rows[] = {
+      {psum_a, "f32[6,4]{V:b}", "f32[6,4]", "f32[6,4]"},
+      {psum_none, "f32[6,4]{V:a,b}", "f32[6,4]", "f32[6,4]"},
+      {pmax_ab, "f32[6,4]", "f32[6,4]", "f32[6,4]"},
+      {pmean_b, "f32[6,4]{V:a}", "f32[6,4]", "f32[6,4]"},
+      {gather_ba, "f32[6,24]{V:a,b}", "f32[6,24]{V:a,b}", "f32[6,24]"},
+      {gather_new, "f32[6,4,3]{V:a,b}", "f32[6,4,3]{V:b}", "f32[6,4,3]"},
+      {invariant_b, "f32[18,4]{V:a}", "f32[18,4]", "f32[18,4]"},
+      {scatter_b, "f32[2,4]{V:a,b}", "f32[2,4]{V:b}", "f32[2,4]"},
+      {scatter_all, "f32[4]{V:a,b}", "f32[4]{V:a,b}", "f32[4]"},
+      {exchange_b, "f32[2,12]{V:a,b}", "f32[2,12]{V:b}", "f32[2,12]"},
+      {exchange_new, "f32[4,6]{V:a,b}", "f32[4,6]{V:a,b}", "f32[4,6]"},
+      {permute_b, "f32[6,4]{V:a,b}", "f32[6,4]{V:b}", "f32[6,4]"},
+      {index_ba, "s32[]{V:a,b}", "s32[]{V:a,b}", "s32[]"},
+      {pvary_b, NULL, "f32[6,4]{V:b}", "f32[6,4]"},
+      {pcast_b, NULL, "f32[6,4]{V:b}", "f32[6,4]"},
+      {start_b, "f32[6,4]{V:a,b}", "f32[6,4]{V:b}", "f32[6,4]"},
+      {done_b, "f32[6,4]{V:a}", "f32[6,4]", "f32[6,4]"},
+      {size_ab, "f32[6,4]", "f32[6,4]", "f32[6,4]"},
+  };
+  for (size_t i = 0; i < AX_COUNT(rows); i++)
+    for (int how = 0; how < 3; how++) {
+      const char *expected = how == 0 ? rows[i].varying : how == 1 ? rows[i].invariant : rows[i].unchecked;
+      ax_program *program;
+      if (expected == NULL) continue;
+      ax_status status = trace_as(rows[i].f, x_of(AX_F32, how == 0 ? 3 : 0), how == 2, &program);
+      if (status != AX_OK) fail_msg("row %zu: %s", i, ax_message());
+      assert_string_equal(ax_type_string(ax_program_out_type(program, 0), ax_program_axes(program)), expected);
+      ax_program_release(program);
+    }
+}
+
+/* --- Errors --- */
+
+static ax_value unknown_axis(ax_value x) { return ax_psum(x, "c"); }
+static ax_value axis_twice(ax_value x) { return ax_all_gather(x, "a,a", 0, true); }
+static ax_value bad_name(ax_value x) { return ax_ppermute(x, "a,,b", shift, 1); }
+static ax_value unknown_index(ax_value x) { return (void)x, ax_axis_index("data"); }
+static ax_value unknown_size(ax_value x) { return ax_full_like(x, (double)ax_axis_size("data")); }
+static ax_value gather_far(ax_value x) { return ax_all_gather(x, "a", 2, true); }
+static ax_value gather_farther(ax_value x) { return ax_all_gather(x, "a", -4, false); }
+static ax_value scatter_odd(ax_value x) { return ax_psum_scatter(x, "b", 1, true); }
+static ax_value scatter_untiled(ax_value x) { return ax_psum_scatter(x, "b", 1, false); }
+static ax_value exchange_odd(ax_value x) { return ax_all_to_all(x, "b", 1, 0, true); }
+static ax_value exchange_untiled(ax_value x) { return ax_all_to_all(x, "b", 0, 1, false); }
+static ax_value exchange_far(ax_value x) { return ax_all_to_all(x, "b", 0, 7, true); }
+static ax_value permute_outside(ax_value x) { return ax_ppermute(x, "a", shift, 2); }
+static ax_value permute_negative(ax_value x) { return ax_ppermute(x, "a", (const int64_t[][2]){{-1, 0}}, 1); }
+static ax_value source_twice(ax_value x) { return ax_ppermute(x, "b", (const int64_t[][2]){{0, 1}, {2, 0}, {0, 2}}, 3); }
+static ax_value target_twice(ax_value x) { return ax_ppermute(x, "b", (const int64_t[][2]){{0, 1}, {2, 1}}, 2); }
+static ax_value pcast_invariant(ax_value x) { return ax_pcast(x, "a", "invariant"); }
+static ax_value pcast_unreduced(ax_value x) { return ax_pcast(x, "a", "unreduced"); }
+static ax_value pcast_nothing(ax_value x) { return ax_pcast(x, "a", ""); }
+static ax_value done_alone(ax_value x) { return ax_psum_done(x); }
+static ax_value done_late(ax_value x) { return ax_psum_done(ax_neg(ax_psum_start(x, "a"))); }
+static ax_value bare_psum(ax_value x) {
+  ax_axes names = {1, {"a"}};
+  return ax_bind1(&ax_prim_psum, &names, &x, 1);
+}
+
+static void test_errors(void **state) {
+  (void)state;
+  static const struct {
+    function f;
+    ax_dtype dtype;
+    ax_axis_set varying;
+    ax_status status;
+    const char *message;
+  } rows[] = {
+      {unknown_axis, AX_F32, 3, AX_INVALID_ARGUMENT, "psum: unknown axis name \"c\"; the axes here are {a,b}"},
+      {axis_twice, AX_F32, 3, AX_INVALID_ARGUMENT, "all_gather: axis \"a\" is named twice"},
+      {bad_name, AX_F32, 3, AX_INVALID_ARGUMENT, "ppermute: axis names \"a,,b\""},
+      {unknown_index, AX_F32, 3, AX_INVALID_ARGUMENT, "axis_index: unknown axis name \"data\""},
+      {unknown_size, AX_F32, 3, AX_INVALID_ARGUMENT, "axis_size: unknown axis name \"data\""},
+      {psum_a, AX_BOOL, 3, AX_INVALID_ARGUMENT, "psum bool[6,4]{V:a,b}: needs a numeric dtype, got bool"},
+      {scatter_b, AX_BOOL, 3, AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool"},
+      {pmean_b, AX_S32, 3, AX_INVALID_ARGUMENT, "pmean needs a float dtype, got s32"},
+      {bare_psum, AX_F32, 2, AX_INVALID_ARGUMENT, "the operand f32[6,4]{V:b} is invariant over {a}; pvary makes it varying"},
+      {pvary_b, AX_F32, 3, AX_INVALID_ARGUMENT, "pvary f32[6,4]{V:a,b}: the operand varies over {b} already"},
+      {pcast_b, AX_F32, 3, AX_INVALID_ARGUMENT, "the operand varies over {b} already"},
+      {gather_far, AX_F32, 3, AX_INVALID_ARGUMENT, "all_gather: dimension is 2, but there are 2 dimensions"},
+      {gather_farther, AX_F32, 3, AX_INVALID_ARGUMENT, "all_gather: dimension is -4, but there are 3 dimensions"},
+      {scatter_odd, AX_F32, 3, AX_INVALID_ARGUMENT, "dimension 1 of size 4 does not divide by the 3 members along {b}"},
+      {scatter_untiled, AX_F32, 3, AX_INVALID_ARGUMENT, "dimension 1 of size 4 must have the size of the group along \"b\", 3"},
+      {exchange_odd, AX_F32, 3, AX_INVALID_ARGUMENT, "dimension 1 of size 4 does not divide by the 3 members along {b}"},
+      {exchange_untiled, AX_F32, 3, AX_INVALID_ARGUMENT, "split_axis 0 of size 6 must have the size of the group along \"b\", 3"},
+      {exchange_far, AX_F32, 3, AX_INVALID_ARGUMENT, "all_to_all: concat_axis is 7, but there are 2 dimensions"},
+      {permute_outside, AX_F32, 3, AX_INVALID_ARGUMENT, "pair (1, 2): the group's members are 0 to 1"},
+      {permute_negative, AX_F32, 3, AX_INVALID_ARGUMENT, "pair (-1, 0): the group's members are 0 to 1"},
+      {source_twice, AX_F32, 3, AX_INVALID_ARGUMENT, "pairs (0, 1) and (0, 2) have the same source"},
+      {target_twice, AX_F32, 3, AX_INVALID_ARGUMENT, "pairs (0, 1) and (2, 1) have the same target"},
+      {pcast_invariant, AX_F32, 3, AX_INVALID_ARGUMENT, "pcast cannot make a value invariant"},
+      {pcast_unreduced, AX_F32, 3, AX_ABSENT, "pcast: no cast to \"unreduced\" yet"},
+      {pcast_nothing, AX_F32, 3, AX_INVALID_ARGUMENT, "pcast to \"\": expected \"varying\""},
+      {done_alone, AX_F32, 3, AX_INVALID_ARGUMENT, "psum_done: the operand is not what psum_start returned"},
+      {done_late, AX_F32, 3, AX_INVALID_ARGUMENT, "psum_done: the operand is not what psum_start returned"},
+  };
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    ax_program *program;
+    ax_status status = trace_as(rows[i].f, x_of(rows[i].dtype, rows[i].varying), false, &program);
+    if (status != rows[i].status || strstr(ax_message(), rows[i].message) == NULL)
+      fail_msg("row %zu: %s: %s", i, ax_status_name(status), status != AX_OK ? ax_message() : "");
+    assert_null(program);
+  }
+}
+
+/* --- The parts of exchanges: dimensions that lie together on both sides are one --- */
+
+static void test_parts(void **state) {
+  (void)state;
+  ax_exchange e = {0};
+  const int64_t x[] = {2, 3, 5, 7}, wide[] = {2, 12, 5, 7};
+  ax_exchange_parts(&e, 4, x, x, -1, wide, 1); /* gathering 4 along dimension 1 */
+  assert_int_equal(e.rank, 2);
+  assert_memory_equal(e.dims, ((int64_t[]){2, 105}), 16);
+  assert_memory_equal(e.src_stride, ((int64_t[]){105, 1}), 16);
+  assert_memory_equal(e.dst_stride, ((int64_t[]){420, 1}), 16);
+  assert_int_equal(e.src_step, 0);
+  assert_int_equal(e.dst_step, 105);
+  const int64_t square[] = {1, 1}, split[] = {4, 1}, joined[] = {1, 4};
+  ax_exchange_parts(&e, 2, square, split, 0, joined, 1); /* one element */
+  assert_int_equal(e.rank, 1);
+  assert_int_equal(e.dims[0], 1);
+  assert_int_equal(e.src_step, 1);
+  assert_int_equal(e.dst_step, 1);
+  ax_exchange_parts(&e, 0, NULL, NULL, -1, NULL, -1);
+  assert_int_equal(e.rank, 1);
+  assert_int_equal(e.dims[0], 1);
+}
+
+/* --- psum_start and psum_done --- */
+
+static ax_value overlapped(ax_value x) {
+  ax_value started = ax_psum_start(x, "b"), other = ax_exp(x), sum = ax_psum_done(started);
+  return ax_mul(ax_pvary(sum, "b"), other);
+}
+static ax_value done_twice(ax_value x) {
+  ax_value started = ax_psum_start(x, "b");
+  return ax_add(ax_psum_done(started), ax_psum_done(started));
+}
+static ax_value never_done(ax_value x) { return ax_neg(ax_psum_start(x, "b")); }
+
+/* The kinds of the operations that f lowers to: K(ernel), S(tart), D(one). */
+static void lowered(function f, ax_dtype dtype, char *out) {
+  ax_program *program;
+  assert_int_equal(trace_as(f, x_of(dtype, 3), false, &program), AX_OK);
+  ax_plan plan = {.mesh = program->axes};
+  ax_lower lower = {.plan = &plan, .block = &plan.block};
+  uint32_t in, result;
+  assert_int_equal(ax_lower_buffer(&lower, &program->types[0], 3, &in), AX_OK);
+  assert_int_equal(ax_lower_program(&lower, program, &in, &result), AX_OK);
+  for (uint32_t i = 0; i < plan.block.count; i++)
+    *out++ = plan.block.ops[i].kind == AX_OP_START ? 'S' : plan.block.ops[i].kind == AX_OP_DONE ? 'D' : 'K';
+  *out = 0;
+  ax_free(plan.buffers);
+  ax_free(lower.buffers);
+  ax_arena_deinit(&plan.arena);
+  ax_program_release(program);
+}
+
+static void test_async(void **state) {
+  (void)state;
+  char ops[16];
+  lowered(overlapped, AX_F32, ops);
+  assert_string_equal(ops, "SKDK");
+  lowered(overlapped, AX_BF16, ops); /* converted to f32 before, and back after */
+  assert_string_equal(ops, "KSKDKK");
+  lowered(done_twice, AX_F32, ops);
+  assert_string_equal(ops, "SDDK");
+  lowered(never_done, AX_F32, ops);
+  assert_string_equal(ops, "K");
+  lowered(psum_a, AX_BF16, ops);
+  assert_string_equal(ops, "KSDK");
+}
+
+/* --- Memory --- */
+
+static ax_value everything(ax_value x) {
+  ax_value y = ax_psum_scatter(ax_all_gather(x, "b,a", 0, true), "a,b", 0, true);
+  y = ax_ppermute(ax_all_to_all(y, "a,b", 0, 1, false), "b,a", shift, 2);
+  y = ax_add(ax_reshape(y, 2, (int64_t[]){6, 4}), ax_pmean(x, "b,a"));
+  return ax_add(ax_psum_done(ax_psum_start(y, "a")), ax_convert_element_type(ax_axis_index("a,b"), AX_F32));
+}
+
+static ax_status transform(void *context) {
+  (void)context;
+  ax_program *program, *jvp = NULL, *transposed = NULL, *batched = NULL;
+  AX_TRY(trace_as(everything, x_of(AX_F32, 3), false, &program));
+  ax_status status = ax_program_jvp(program, NULL, &jvp);
+  if (status == AX_OK) status = ax_program_vmap(program, NULL, NULL, 3, "b", &batched);
+  ax_program_release(program);
+  program = NULL;
+  if (status == AX_OK) status = trace_as(gather_ba, x_of(AX_F32, 3), false, &program);
+  if (status == AX_OK) status = ax_program_transpose(program, (bool[]){true}, &transposed);
+  ax_program_release(program);
+  ax_program_release(jvp);
+  ax_program_release(transposed);
+  ax_program_release(batched);
+  return status;
+}
+
+static void test_memory(void **state) {
+  (void)state;
+  assert_true(test_each_allocation(transform, NULL) > 10);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_types), cmocka_unit_test(test_errors), cmocka_unit_test(test_parts),
+      cmocka_unit_test(test_async), cmocka_unit_test(test_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
