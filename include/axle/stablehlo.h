@@ -17,7 +17,8 @@ extern "C" {
    (use_spmd_partitioning, without Shardy), leaves the program alone.
 
    `*out` is owned by the caller: ax_string_free. Any thread.
-   AX_ABSENT: a primitive that has no StableHLO; shard_maps over different meshes, or inside one another; an equation outside them on sharded values.
+   AX_ABSENT: a primitive that has no StableHLO; shard_maps over different meshes, or inside one another; an equation outside
+   them on sharded values.
    AX_OUT_OF_MEMORY.
 
    Format: https://openxla.org/stablehlo/spec */

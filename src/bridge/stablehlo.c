@@ -99,7 +99,8 @@ static ax_status check_operands(const ax_program *program, const ax_eqn *eqn, co
     const ax_type *held = &local[eqn->in[k]];
     ax_type wanted = plain(mesh != NULL ? &inside[k] : &program->types[eqn->in[k]]);
     if (ax_same_shape(held, &wanted)) continue;
-    return ax_error(AX_ABSENT, "%s: operand %u is %s on each device, but is used as %s; resharding has no StableHLO yet",
+    return ax_error(AX_ABSENT,
+                    "%s: operand %u is %s on each device, but is used as %s; resharding has no StableHLO yet",
                     eqn->prim->name, k, ax_type_string(held, &program->axes), ax_type_string(&wanted, &program->axes));
   }
   return AX_OK;
@@ -131,7 +132,8 @@ static ax_status find_mesh(const ax_program *program, ax_mesh *out) {
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_mesh *mesh = mesh_of(&program->eqns[i]);
     if (mesh == NULL) continue;
-    if (program->axes.count > 0) return ax_error(AX_ABSENT, "a shard_map inside a per-device program has no StableHLO yet");
+    if (program->axes.count > 0)
+      return ax_error(AX_ABSENT, "a shard_map inside a per-device program has no StableHLO yet");
     bool same = found == NULL || found->count == mesh->count;
     for (uint32_t k = 0; same && found != NULL && k < mesh->count; k++)
       same = strcmp(found->axis[k].name, mesh->axis[k].name) == 0 && found->axis[k].size == mesh->axis[k].size;
@@ -157,7 +159,8 @@ static void add_declared(ax_hlo *hlo, const ax_type *local, const uint32_t *valu
 
 static void begin_main(ax_hlo *hlo, const ax_program *program, const ax_type *local) {
   ax_text_add(&hlo->text,
-              "module @axle attributes {mhlo.num_partitions = %" PRId64 " : i32, mhlo.num_replicas = 1 : i32} {\n"
+              "module @axle attributes {mhlo.num_partitions = %" PRId64
+              " : i32, mhlo.num_replicas = 1 : i32} {\n"
               "  func.func public @main(",
               ax_mesh_devices(&hlo->axes));
   add_declared(hlo, local, NULL, program->in_count, true);

@@ -33,11 +33,13 @@ static void test_local(void **state) {
       program,
       "module @axle attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {\n"
       "  func.func public @main(%0: tensor<2xf32>, %1: tensor<2xf32>) -> (tensor<2xf32>) {\n"
-      "    %2 = \"stablehlo.compare\"(%0, %1) {comparison_direction = #stablehlo<comparison_direction LT>, compare_type = "
+      "    %2 = \"stablehlo.compare\"(%0, %1) {comparison_direction = #stablehlo<comparison_direction LT>, "
+      "compare_type = "
       "#stablehlo<comparison_type FLOAT>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>\n"
       "    %3 = \"stablehlo.multiply\"(%0, %0) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n"
       "    %4 = \"stablehlo.multiply\"(%0, %3) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n"
-      "    %5 = \"stablehlo.custom_call\"(%0) {call_target_name = \"mhlo.erf\", mhlo.attributes = {}, mhlo.version = 1 : i64} : "
+      "    %5 = \"stablehlo.custom_call\"(%0) {call_target_name = \"mhlo.erf\", mhlo.attributes = {}, mhlo.version = 1 "
+      ": i64} : "
       "(tensor<2xf32>) -> tensor<2xf32>\n"
       "    %6 = \"stablehlo.select\"(%2, %5, %4) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n"
       "    \"func.return\"(%6) : (tensor<2xf32>) -> ()\n"
@@ -53,17 +55,18 @@ static void sum_body(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_psum(in[0], "model");
 }
 
-#define SUM_MODULE(mark)                                                                                       \
-  "module @axle attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {\n"                   \
-  "  func.func public @main(%0: tensor<2xf32>" mark ") -> (tensor<2xf32>" mark ") {\n"                         \
-  "    %1 = \"stablehlo.all_reduce\"(%0) ({\n"                                                                 \
-  "    ^bb0(%2: tensor<f32>, %3: tensor<f32>):\n"                                                              \
-  "      %4 = \"stablehlo.add\"(%2, %3) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"                         \
-  "      \"stablehlo.return\"(%4) : (tensor<f32>) -> ()\n"                                                     \
-  "    }) {replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, channel_handle = "                      \
+#define SUM_MODULE(mark)                                                                                         \
+  "module @axle attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {\n"                     \
+  "  func.func public @main(%0: tensor<2xf32>" mark ") -> (tensor<2xf32>" mark                                   \
+  ") {\n"                                                                                                        \
+  "    %1 = \"stablehlo.all_reduce\"(%0) ({\n"                                                                   \
+  "    ^bb0(%2: tensor<f32>, %3: tensor<f32>):\n"                                                                \
+  "      %4 = \"stablehlo.add\"(%2, %3) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"                           \
+  "      \"stablehlo.return\"(%4) : (tensor<f32>) -> ()\n"                                                       \
+  "    }) {replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, channel_handle = "                        \
   "#stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids} : (tensor<2xf32>) -> tensor<2xf32>\n" \
-  "    \"func.return\"(%1) : (tensor<2xf32>) -> ()\n"                                                          \
-  "  }\n"                                                                                                      \
+  "    \"func.return\"(%1) : (tensor<2xf32>) -> ()\n"                                                            \
+  "  }\n"                                                                                                        \
   "}\n"
 static const char sum_module[] = SUM_MODULE(" {mhlo.sharding = \"{manual}\"}");
 

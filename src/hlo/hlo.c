@@ -82,8 +82,8 @@ void ax_hlo_region_end(ax_hlo *hlo, const uint32_t *results, const ax_type *type
   ax_text_add(&hlo->text, "}");
 }
 
-void ax_hlo_end(ax_hlo *hlo, const char *attributes, const ax_type *in_types, uint32_t in_count, const ax_type *out_types,
-                uint32_t out_count) {
+void ax_hlo_end(ax_hlo *hlo, const char *attributes, const ax_type *in_types, uint32_t in_count,
+                const ax_type *out_types, uint32_t out_count) {
   if (after_region(hlo)) ax_text_add(&hlo->text, ")");
   if (attributes != NULL) {
     ax_text_add(&hlo->text, " {");
@@ -127,9 +127,15 @@ static void add_element(ax_text *text, ax_dtype dtype, const void *data, int64_t
   ax_number number = ax_number_load(dtype, data, index);
   uint64_t bits = 0;
   switch (info->kind) {
-    case AX_KIND_BOOL: ax_text_add(text, number.u != 0 ? "true" : "false"); break;
-    case AX_KIND_SIGNED: ax_text_add(text, "%" PRId64, number.i); break;
-    case AX_KIND_UNSIGNED: ax_text_add(text, "%" PRIu64, number.u); break;
+    case AX_KIND_BOOL:
+      ax_text_add(text, number.u != 0 ? "true" : "false");
+      break;
+    case AX_KIND_SIGNED:
+      ax_text_add(text, "%" PRId64, number.i);
+      break;
+    case AX_KIND_UNSIGNED:
+      ax_text_add(text, "%" PRIu64, number.u);
+      break;
     case AX_KIND_FLOAT:
       memcpy(&bits, (const char *)data + (size_t)index * info->bytes, info->bytes);
       if (isfinite(number.f))
@@ -141,7 +147,8 @@ static void add_element(ax_text *text, ax_dtype dtype, const void *data, int64_t
 }
 
 /* [[a, b], [c, d]]: dimension `dim` and those inside it, from element `first` of `count`. */
-static void add_nested(ax_text *text, const ax_type *type, const void *data, uint32_t dim, int64_t first, int64_t count) {
+static void add_nested(ax_text *text, const ax_type *type, const void *data, uint32_t dim, int64_t first,
+                       int64_t count) {
   if (dim == type->rank) {
     add_element(text, type->dtype, data, first);
     return;

@@ -36,8 +36,9 @@ static void expect_splat(ax_dtype dtype, double value, const char *expected) {
   assert_int_equal(hlo.next, 1);
   char line[200];
   const char *name = ax_dtype_get(dtype)->hlo;
-  snprintf(line, sizeof line, "%%0 = \"stablehlo.constant\"() {value = dense<%s> : tensor<2x%s>} : () -> tensor<2x%s>\n",
-           expected, name, name);
+  snprintf(line, sizeof line,
+           "%%0 = \"stablehlo.constant\"() {value = dense<%s> : tensor<2x%s>} : () -> tensor<2x%s>\n", expected, name,
+           name);
   expect(&hlo.text, line);
 }
 
@@ -152,7 +153,7 @@ static void test_groups(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_types),   cmocka_unit_test(test_splats),    cmocka_unit_test(test_dense),
+      cmocka_unit_test(test_types),       cmocka_unit_test(test_splats),  cmocka_unit_test(test_dense),
       cmocka_unit_test(test_dense_large), cmocka_unit_test(test_regions), cmocka_unit_test(test_i64_array),
       cmocka_unit_test(test_groups),
   };

@@ -113,6 +113,12 @@ static uint32_t one_hlo(ax_hlo *hlo, const ax_type *type) {
   return ax_hlo_splat(hlo, type, &element);
 }
 
+static uint32_t binary_hlo(ax_hlo *hlo, const char *name, uint32_t a, uint32_t b, const ax_type *type) {
+  uint32_t operands[] = {a, b};
+  ax_type types[] = {*type, *type};
+  return ax_hlo_op(hlo, name, operands, types, 2, NULL, type, 1);
+}
+
 static bool is_unsigned(const ax_hlo *hlo, const ax_eqn *eqn) {
   return ax_dtype_get(hlo->program->types[eqn->out].dtype)->kind == AX_KIND_UNSIGNED;
 }
@@ -126,9 +132,8 @@ static ax_status abs_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uin
 
 static ax_status sign_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   if (!is_unsigned(hlo, eqn)) return ax_hlo_pointwise(hlo, eqn, in, out);
-  const ax_type *type = &hlo->program->types[eqn->out], types[] = {*type, *type};
-  uint32_t operands[] = {in[0], one_hlo(hlo, type)};
-  out[0] = ax_hlo_op(hlo, "stablehlo.minimum", operands, types, 2, NULL, type, 1);
+  const ax_type *type = &hlo->program->types[eqn->out];
+  out[0] = binary_hlo(hlo, "stablehlo.minimum", in[0], one_hlo(hlo, type), type);
   return AX_OK;
 }
 
@@ -141,17 +146,14 @@ static ax_status erf_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uin
 /* By squaring, and a division for a negative exponent. */
 static ax_status integer_pow_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   int64_t exponent = *(const int64_t *)eqn->params;
-  const ax_type *type = &hlo->program->types[eqn->out], types[] = {*type, *type};
-  uint32_t square[] = {in[0], in[0]}, product = AX_NONE;
+  const ax_type *type = &hlo->program->types[eqn->out];
+  uint32_t square = in[0], product = AX_NONE;
   for (uint64_t n = exponent < 0 ? -(uint64_t)exponent : (uint64_t)exponent; n > 0; n >>= 1) {
-    uint32_t both[] = {product, square[0]};
-    if (n & 1) product = product == AX_NONE ? square[0] : ax_hlo_op(hlo, "stablehlo.multiply", both, types, 2, NULL, type, 1);
-    if (n > 1) square[0] = square[1] = ax_hlo_op(hlo, "stablehlo.multiply", square, types, 2, NULL, type, 1);
+    if (n & 1) product = product == AX_NONE ? square : binary_hlo(hlo, "stablehlo.multiply", product, square, type);
+    if (n > 1) square = binary_hlo(hlo, "stablehlo.multiply", square, square, type);
   }
-  if (exponent <= 0) {
-    uint32_t fraction[] = {one_hlo(hlo, type), product};
-    product = exponent == 0 ? fraction[0] : ax_hlo_op(hlo, "stablehlo.divide", fraction, types, 2, NULL, type, 1);
-  }
+  if (exponent == 0) product = one_hlo(hlo, type);
+  if (exponent < 0) product = binary_hlo(hlo, "stablehlo.divide", one_hlo(hlo, type), product, type);
   out[0] = product;
   return AX_OK;
 }

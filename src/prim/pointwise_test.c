@@ -78,8 +78,8 @@ static void test_floats(void **state) {
     double got = ax_number_round(row->dtype, ax_scalar_eval(row->op, row->dtype, x, row->imm)).f;
     bool same = isnan(row->expected) ? isnan(got) : memcmp(&got, &row->expected, sizeof got) == 0;
     if (!same)
-      fail_msg(ROW_NAME " %g %g: got %a, not %a", i, ax_scalar_name(row->op), ax_dtype_name(row->dtype), row->a, row->b, got,
-               row->expected);
+      fail_msg(ROW_NAME " %g %g: got %a, not %a", i, ax_scalar_name(row->op), ax_dtype_name(row->dtype), row->a, row->b,
+               got, row->expected);
   }
 }
 
@@ -152,10 +152,10 @@ typedef struct compare_row {
 } compare_row;
 
 static const compare_row compare_rows[] = {
-    {AX_F32, {.f = 1}, {.f = 2}, "011100"},       {AX_F32, {.f = -0.0}, {.f = 0.0}, "100101"},
-    {AX_F64, {.f = NAN}, {.f = NAN}, "010000"},   {AX_BF16, {.f = 1}, {.f = NAN}, "010000"},
-    {AX_S8, {.i = -1}, {.i = 1}, "011100"},       {AX_U64, {.u = UINT64_MAX}, {.u = 1}, "010011"},
-    {AX_BOOL, {.u = 0}, {.u = 1}, "011100"},      {AX_S64, {.i = INT64_MIN}, {.i = INT64_MIN}, "100101"},
+    {AX_F32, {.f = 1}, {.f = 2}, "011100"},        {AX_F32, {.f = -0.0}, {.f = 0.0}, "100101"},
+    {AX_F64, {.f = NAN}, {.f = NAN}, "010000"},    {AX_BF16, {.f = 1}, {.f = NAN}, "010000"},
+    {AX_S8, {.i = -1}, {.i = 1}, "011100"},        {AX_U64, {.u = UINT64_MAX}, {.u = 1}, "010011"},
+    {AX_BOOL, {.u = 0}, {.u = 1}, "011100"},       {AX_S64, {.i = INT64_MIN}, {.i = INT64_MIN}, "100101"},
     {AX_F16, {.f = INFINITY}, {.f = 1}, "010011"},
 };
 
@@ -196,8 +196,9 @@ static void test_names(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_floats),      cmocka_unit_test(test_integers), cmocka_unit_test(test_comparisons),
-      cmocka_unit_test(test_select_and_convert), cmocka_unit_test(test_names),
+      cmocka_unit_test(test_floats),      cmocka_unit_test(test_integers),
+      cmocka_unit_test(test_comparisons), cmocka_unit_test(test_select_and_convert),
+      cmocka_unit_test(test_names),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
