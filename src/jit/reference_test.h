@@ -1,0 +1,355 @@
+/* For tests: runs a kernel the plain way, one element and one operation at a time, with C's own arithmetic and libm.
+   Floats are held in f64 and rounded to their dtype after every operation; integers in 64 bits. */
+#ifndef AX_JIT_REFERENCE_TEST_H
+#define AX_JIT_REFERENCE_TEST_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/program.h"
+#include "loop/kernel.h"
+
+typedef union number {
+  double f;
+  int64_t i;
+  uint64_t u;
+} number;
+
+static inline double f32_of_bits(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* --- Narrow floats, by brute definition: `mantissa` explicit bits, exponents from `least`. --- */
+
+static inline double round_to_bits(double x, int mantissa, int least, double greatest) {
+  if (isnan(x) || isinf(x) || x == 0) return x;
+  int exponent;
+  frexp(x, &exponent);
+  int unit = exponent - 1 - mantissa < least ? least : exponent - 1 - mantissa; /* the value of the last bit is 2^unit */
+  double rounded = ldexp(nearbyint(ldexp(x, -unit)), unit);
+  return fabs(rounded) > greatest ? copysign(INFINITY, x) : rounded;
+}
+
+static inline double round_dtype(ax_dtype dtype, double x) {
+  switch (dtype) {
+    case AX_F16: return round_to_bits(x, 10, -24, 65504);
+    case AX_BF16: return round_to_bits(x, 7, -133, ldexp(255, 120));
+    case AX_F32: return (double)(float)x;
+    default: return x;
+  }
+}
+
+static inline double f16_of_bits(uint16_t bits) {
+  int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  double value = exponent == 31 ? (mantissa ? NAN : INFINITY) : ldexp(exponent ? 1024 + mantissa : mantissa, (exponent ? exponent : 1) - 25);
+  return bits >> 15 ? -value : value;
+}
+
+static inline uint16_t bits_of_f16(double x) {
+  uint16_t sign = signbit(x) ? 0x8000 : 0;
+  double a = fabs(x);
+  if (isnan(x)) return sign | 0x7e00;
+  if (isinf(x)) return sign | 0x7c00;
+  if (a < ldexp(1, -14)) return sign | (uint16_t)ldexp(a, 24);
+  int exponent;
+  double fraction = frexp(a, &exponent);
+  return sign | (uint16_t)((exponent + 14) << 10) | (uint16_t)(ldexp(fraction, 11) - 1024);
+}
+
+/* --- Memory --- */
+
+static inline int64_t wrap(ax_dtype dtype, uint64_t bits) {
+  switch (dtype) {
+    case AX_BOOL: return bits != 0;
+    case AX_S8: return (int8_t)bits;
+    case AX_S16: return (int16_t)bits;
+    case AX_S32: return (int32_t)bits;
+    case AX_U8: return (uint8_t)bits;
+    case AX_U16: return (uint16_t)bits;
+    case AX_U32: return (uint32_t)bits;
+    default: return (int64_t)bits;
+  }
+}
+
+static inline number number_of_bits(ax_dtype dtype, uint64_t bits) {
+  double f64;
+  memcpy(&f64, &bits, sizeof f64);
+  switch (dtype) {
+    case AX_F64: return (number){.f = f64};
+    case AX_F32: return (number){.f = f32_of_bits((uint32_t)bits)};
+    case AX_BF16: return (number){.f = f32_of_bits((uint32_t)bits << 16)};
+    case AX_F16: return (number){.f = f16_of_bits((uint16_t)bits)};
+    default: return (number){.i = wrap(dtype, bits)};
+  }
+}
+
+static inline uint64_t bits_of_number(ax_dtype dtype, number x) {
+  float f32 = (float)x.f;
+  uint32_t bits;
+  memcpy(&bits, &f32, sizeof bits);
+  switch (dtype) {
+    case AX_F32: return bits;
+    case AX_BF16: return bits >> 16;
+    case AX_F16: return bits_of_f16(x.f);
+    default: return x.u;
+  }
+}
+
+static inline number load_number(ax_dtype dtype, const void *array, int64_t at) {
+  uint64_t bits = 0;
+  size_t bytes = ax_dtype_bytes(dtype);
+  memcpy(&bits, (const char *)array + (size_t)at * bytes, bytes);
+  return number_of_bits(dtype, bits);
+}
+
+static inline void store_number(ax_dtype dtype, void *array, int64_t at, number x) {
+  uint64_t bits = bits_of_number(dtype, x);
+  size_t bytes = ax_dtype_bytes(dtype);
+  memcpy((char *)array + (size_t)at * bytes, &bits, bytes);
+}
+
+/* --- Operations --- */
+
+static inline double float_max(double a, double b) {
+  if (isnan(a) || isnan(b)) return NAN;
+  if (a == 0 && b == 0) return signbit(a) ? b : a;
+  return a > b ? a : b;
+}
+
+/* f32 arithmetic is done in f32, where that makes a difference: compositions. */
+static inline double in_dtype(ax_dtype dtype, double x) { return dtype == AX_F64 ? x : (double)(float)x; }
+
+static inline double float_power(ax_dtype dtype, double x, int64_t exponent) {
+  double result = 1;
+  bool first = true;
+  for (uint64_t n = (uint64_t)llabs(exponent); n > 0; n >>= 1) {
+    if (n & 1) result = first ? x : in_dtype(dtype, result * x);
+    if (n & 1) first = false;
+    if (n > 1) x = in_dtype(dtype, x * x);
+  }
+  return exponent < 0 ? 1 / result : result;
+}
+
+static inline double float_op(ax_scalar op, ax_dtype dtype, double a, double b, int64_t imm) {
+  switch ((int)op) {
+    case AX_SCALAR_ADD: return a + b;
+    case AX_SCALAR_SUB: return a - b;
+    case AX_SCALAR_MUL: return a * b;
+    case AX_SCALAR_DIV: return a / b;
+    case AX_SCALAR_MAX: return float_max(a, b);
+    case AX_SCALAR_MIN: return -float_max(-a, -b);
+    case AX_SCALAR_POW: return pow(a, b);
+    case AX_SCALAR_NEG: return -a;
+    case AX_SCALAR_ABS: return fabs(a);
+    case AX_SCALAR_SIGN: return isnan(a) || a == 0 ? a : a > 0 ? 1 : -1;
+    case AX_SCALAR_EXP: return exp(a);
+    case AX_SCALAR_LOG: return log(a);
+    case AX_SCALAR_LOG1P: return log1p(a);
+    case AX_SCALAR_EXPM1: return expm1(a);
+    case AX_SCALAR_TANH: return tanh(a);
+    case AX_SCALAR_LOGISTIC: return a < 0 ? exp(a) / (1 + exp(a)) : 1 / (1 + exp(-a));
+    case AX_SCALAR_SQRT: return sqrt(a);
+    case AX_SCALAR_RSQRT: return 1 / in_dtype(dtype, sqrt(a));
+    case AX_SCALAR_ERF: return erf(a);
+    case AX_SCALAR_INTEGER_POW: return float_power(dtype, a, imm);
+    default: abort();
+  }
+}
+
+static inline int64_t integer_div(bool is_signed, number a, number b) {
+  if (b.u == 0) return -1;
+  if (!is_signed) return (int64_t)(a.u / b.u);
+  return b.i == -1 ? (int64_t)(0 - a.u) : a.i / b.i;
+}
+
+static inline uint64_t integer_pow(uint64_t x, uint64_t exponent) {
+  uint64_t result = 1;
+  for (; exponent > 0; exponent >>= 1, x *= x)
+    if (exponent & 1) result *= x;
+  return result;
+}
+
+static inline uint64_t signed_pow(number a, number b) {
+  if (b.i >= 0) return integer_pow(a.u, b.u);
+  return a.i == 1 ? 1 : a.i == -1 ? (b.i & 1 ? UINT64_MAX : 1) : 0;
+}
+
+static inline uint64_t integer_op(ax_scalar op, ax_dtype dtype, number a, number b, int64_t imm) {
+  bool is_signed = ax_dtype_get(dtype)->kind == AX_KIND_SIGNED, is_bool = dtype == AX_BOOL;
+  bool less = is_signed ? a.i < b.i : a.u < b.u;
+  switch ((int)op) {
+    case AX_SCALAR_ADD: return is_bool ? a.u | b.u : a.u + b.u;
+    case AX_SCALAR_SUB: return a.u - b.u;
+    case AX_SCALAR_MUL: return a.u * b.u;
+    case AX_SCALAR_DIV: return (uint64_t)integer_div(is_signed, a, b);
+    case AX_SCALAR_MAX: return less ? b.u : a.u;
+    case AX_SCALAR_MIN: return less ? a.u : b.u;
+    case AX_SCALAR_POW: return is_signed ? signed_pow(a, b) : integer_pow(a.u, b.u);
+    case AX_SCALAR_NEG: return 0 - a.u;
+    case AX_SCALAR_ABS: return is_signed && a.i < 0 ? 0 - a.u : a.u;
+    case AX_SCALAR_SIGN: return is_signed && a.i < 0 ? UINT64_MAX : a.u != 0;
+    case AX_SCALAR_INTEGER_POW: return integer_pow(a.u, (uint64_t)imm);
+    case AX_SCALAR_AND: return a.u & b.u;
+    case AX_SCALAR_OR: return a.u | b.u;
+    case AX_SCALAR_NOT: return is_bool ? !a.u : ~a.u;
+    default: abort();
+  }
+}
+
+static inline bool compare_op(ax_scalar op, ax_dtype dtype, number a, number b) {
+  ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
+  bool is_float = kind == AX_KIND_FLOAT, is_signed = kind == AX_KIND_SIGNED;
+  bool less = is_float ? a.f < b.f : is_signed ? a.i < b.i : a.u < b.u;
+  bool equal = is_float ? a.f == b.f : a.u == b.u, greater = is_float ? a.f > b.f : !less && !equal;
+  switch ((int)op) {
+    case AX_SCALAR_EQ: return equal;
+    case AX_SCALAR_NE: return !equal;
+    case AX_SCALAR_LT: return less;
+    case AX_SCALAR_LE: return less || equal;
+    case AX_SCALAR_GT: return greater;
+    default: return greater || equal;
+  }
+}
+
+/* --- Conversions --- */
+
+static inline int64_t saturate(ax_dtype dtype, double x) {
+  bool is_signed = ax_dtype_get(dtype)->kind == AX_KIND_SIGNED;
+  int bits = (int)ax_dtype_bytes(dtype) * 8;
+  double top = ldexp(1, is_signed ? bits - 1 : bits), bottom = is_signed ? -top : 0;
+  if (isnan(x)) return 0;
+  if (trunc(x) >= top) return is_signed ? INT64_MAX >> (64 - bits) : (int64_t)(UINT64_MAX >> (64 - bits));
+  if (trunc(x) <= bottom) return is_signed ? INT64_MIN >> (64 - bits) : 0;
+  return x >= ldexp(1, 63) ? (int64_t)(uint64_t)x : (int64_t)x;
+}
+
+/* Directly to a float of at most 24 bits: long double holds every 64-bit integer. */
+static inline double integer_to_float(ax_dtype from, ax_dtype to, number x) {
+  bool is_signed = ax_dtype_get(from)->kind == AX_KIND_SIGNED;
+  if (to == AX_F64) return is_signed ? (double)x.i : (double)x.u;
+  if (to == AX_F32) return is_signed ? (float)x.i : (float)x.u;
+  uint64_t magnitude = is_signed && x.i < 0 ? 0 - x.u : x.u;
+  uint64_t sticky = magnitude & 4095 ? 4096 : 0; /* far below the last bit that is kept, far above what f64 drops */
+  if (magnitude >> 52) magnitude = (magnitude & ~4095ull) | sticky;
+  double value = round_dtype(to, (double)magnitude);
+  return is_signed && x.i < 0 ? -value : value;
+}
+
+static inline number convert_number(ax_dtype from, ax_dtype to, number x) {
+  bool from_float = ax_is_float(from), to_float = ax_is_float(to);
+  if (to == AX_BOOL) return (number){.u = from_float ? x.f != 0 : x.u != 0};
+  if (from_float && to_float) return (number){.f = round_dtype(to, x.f)};
+  if (from_float) return (number){.i = saturate(to, x.f)};
+  if (to_float) return (number){.f = integer_to_float(from, to, x)};
+  return (number){.i = wrap(to, x.u)};
+}
+
+static inline number apply(ax_scalar op, ax_dtype dtype, ax_dtype operand, const number *x, int64_t imm) {
+  if (op == AX_SCALAR_SELECT) return x[0].u ? x[1] : x[2];
+  if (op == AX_SCALAR_CONVERT) return convert_number(operand, dtype, x[0]);
+  if (op >= AX_SCALAR_EQ && op <= AX_SCALAR_GE) return (number){.u = compare_op(op, operand, x[0], x[1])};
+  if (ax_is_float(operand)) return (number){.f = round_dtype(dtype, float_op(op, dtype, x[0].f, x[1].f, imm))};
+  return (number){.i = wrap(dtype, integer_op(op, dtype, x[0], x[1], imm))};
+}
+
+/* --- Kernels --- */
+
+typedef struct reference {
+  const ax_kernel *kernel;
+  void *const *slots;
+  const int64_t *coordinates;
+  int64_t index[2 * AX_MAX_RANK];
+  number *values; /* by node */
+} reference;
+
+static inline int64_t position(const reference *r, uint32_t slot, const ax_at *at) {
+  const ax_slot *s = &r->kernel->slots[slot];
+  int64_t position = 0;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    int64_t here = at[d].offset + (at[d].dim >= 0 ? at[d].coef * r->index[at[d].dim] : 0);
+    if (at[d].dynamic != AX_NONE) {
+      int64_t start = r->values[at[d].dynamic].i;
+      here += start < 0 ? 0 : start > at[d].limit ? at[d].limit : start;
+    }
+    if (here < 0 || here >= s->dims[d]) abort(); /* the test itself is wrong */
+    position = position * s->dims[d] + here;
+  }
+  return position;
+}
+
+static inline number evaluate(const reference *r, const ax_expr *expr) {
+  number x[3] = {{0}};
+  for (int i = 0; i < ax_scalar_arity(expr->op); i++) x[i] = r->values[expr->arg[i]];
+  switch ((int)expr->op) {
+    case AX_LEAF_CONST: return number_of_bits(expr->dtype, (uint64_t)expr->imm);
+    case AX_LEAF_INDEX: return (number){.i = r->index[expr->imm]};
+    case AX_LEAF_AXIS: return (number){.i = r->coordinates[expr->imm]};
+    case AX_LEAF_LOAD: return load_number(expr->dtype, r->slots[expr->slot], position(r, expr->slot, expr->at));
+    default: break;
+  }
+  ax_ex operand = expr->arg[expr->op == AX_SCALAR_SELECT ? 1 : 0];
+  return apply(expr->op, expr->dtype, r->kernel->exprs[operand].dtype, x, expr->imm);
+}
+
+static inline number identity_number(ax_scalar reduce, ax_dtype dtype) {
+  bool is_float = ax_is_float(dtype);
+  switch ((int)reduce) {
+    case AX_SCALAR_MUL: return is_float ? (number){.f = 1} : (number){.i = 1};
+    case AX_SCALAR_MAX: return is_float ? (number){.f = -INFINITY} : (number){.i = dtype == AX_BOOL ? 0 : saturate(dtype, -INFINITY)};
+    case AX_SCALAR_MIN: return is_float ? (number){.f = INFINITY} : (number){.i = dtype == AX_BOOL ? 1 : wrap(dtype, (uint64_t)saturate(dtype, INFINITY))};
+    case AX_SCALAR_AND: return (number){.i = wrap(dtype, UINT64_MAX)};
+    default: return is_float ? (number){.f = 0} : (number){.i = 0};
+  }
+}
+
+static inline ax_dtype sum_dtype(ax_dtype dtype) { return dtype == AX_F16 || dtype == AX_BF16 ? AX_F32 : dtype; }
+
+static inline void reference_leaf(reference *r, number *sums) {
+  for (ax_ex id = 0; id < r->kernel->expr_count; id++) r->values[id] = evaluate(r, &r->kernel->exprs[id]);
+  for (uint32_t s = 0; s < r->kernel->store_count; s++) {
+    const ax_store *store = &r->kernel->stores[s];
+    ax_dtype dtype = r->kernel->slots[store->slot].dtype;
+    number x[2] = {sums[s], r->values[store->expr]};
+    if (store->reduce != AX_SCALAR_NONE) sums[s] = apply(store->reduce, sum_dtype(dtype), sum_dtype(dtype), x, 0);
+    else store_number(dtype, r->slots[store->slot], position(r, store->slot, store->at), x[1]);
+  }
+}
+
+static inline void reference_nest(reference *r, uint32_t dim, int64_t begin, int64_t end, number *sums) {
+  const ax_kernel *kernel = r->kernel;
+  if (dim == kernel->rank - kernel->reduce_rank)
+    for (uint32_t s = 0; s < kernel->store_count; s++)
+      sums[s] = identity_number(kernel->stores[s].reduce, kernel->slots[kernel->stores[s].slot].dtype);
+  if (dim == kernel->rank) {
+    reference_leaf(r, sums);
+  } else {
+    for (int64_t i = dim ? 0 : begin; i < (dim ? kernel->dims[dim] : end); i++) {
+      r->index[dim] = i;
+      reference_nest(r, dim + 1, 0, 0, sums);
+    }
+  }
+  if (dim != kernel->rank - kernel->reduce_rank) return;
+  for (uint32_t s = 0; s < kernel->store_count; s++) {
+    const ax_store *store = &kernel->stores[s];
+    ax_dtype dtype = kernel->slots[store->slot].dtype;
+    if (store->reduce == AX_SCALAR_NONE) continue;
+    number sum = ax_is_float(dtype) ? (number){.f = round_dtype(dtype, sums[s].f)} : sums[s];
+    store_number(dtype, r->slots[store->slot], position(r, store->slot, store->at), sum);
+  }
+}
+
+/* Runs the kernel over [begin, end) of dimension 0. */
+static inline void reference_run(const ax_kernel *kernel, void *const *slots, const int64_t *coordinates, int64_t begin,
+                                 int64_t end) {
+  reference r = {.kernel = kernel, .slots = slots, .coordinates = coordinates};
+  number *sums = calloc(kernel->store_count + 1, sizeof *sums);
+  r.values = calloc(kernel->expr_count + 1, sizeof *r.values);
+  reference_nest(&r, 0, begin, end, sums);
+  free(sums);
+  free(r.values);
+}
+
+#endif

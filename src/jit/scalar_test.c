@@ -1,0 +1,253 @@
+/* Every scalar operation on every dtype, on the values where it goes wrong: in vectors of each width, masked, and as scalars. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "jit/machine.h"
+#include "jit/reference_test.h"
+
+enum { width_count = 3 };
+static const uint32_t widths[width_count] = {64, 32, 16};
+static ax_jit *jits[width_count];
+
+static const double float_edges[] = {
+    0,          -0.0,      1,       -1,      0.5,      -0.5,     2,         -2,        3,        -3,       10,
+    0.1,        -0.1,      1.5,     2.5,     -2.5,     0.99999,  1.00001,   -0.999,    1e-3,     -1e-3,    1e-8,
+    -1e-8,      1e-20,     -1e-20,  1e-38,   -1e-38,   1e-40,    -1e-40,    1.5e-45,   -1.5e-45, 6e-8,     6.2e-5,
+    65504,      65519.9,   65520,   -65520,  1e5,      -1e5,     127,       127.5,     -128,     -128.9,   -129,
+    128,        255,       255.5,   256,     32767,    32768,    -32769,    65535,     65536,    2147483647, 2147483648.0,
+    -2147483649.0, 4294967295.0, 4294967296.0, 9.2e18, 9.3e18, -9.3e18, 1.84e19,      1.85e19,  1e30,     -1e30,
+    3.4e38,     -3.4e38,   20,      -20,     50,       -50,      87,        -87,       88.8,     -88.8,    -95,
+    100,        -100,      -104,    7.1e2,   -7.1e2,   -7.46e2,  1e300,     -1e300,    1e-310,   -1e-310,  5e-324,
+    1.7e308,    -1.7e308,  1.2e38,  INFINITY,   -INFINITY, NAN,     16777217, 0.333333333333, 1.00390625, 1.001953125, 1.0019531250001, 3.00390625000001, 0.75,
+    16777216,   33554433,  3.99,    -3.99,   8,        -7,       1e10,      -1e10,     0.7,      4,        5};
+static const int64_t int_edges[] = {0,          1,           -1,         2,           -2,         3,           -3,
+                                    5,          7,           -7,         10,          -10,        16,          31,
+                                    63,         64,          100,        127,         -127,       -128,        128,
+                                    129,        200,         255,        256,         -256,       32767,       -32767,
+                                    -32768,     32768,       65535,      65536,       2147483647, -2147483647, -2147483647 - 1,
+                                    2147483648, 4294967295,  4294967296, 16777217,    33554435,   0x80808081,  9007199254740993,
+                                    0x7fffffffffffffff, -0x7fffffffffffffff, -0x7fffffffffffffff - 1, 0x4000000000000001,
+                                    0x7fffff8000000001, 0x0100800000000001, 0x0101800000000000, 257, 259, 2049, 2051, 4098};
+
+enum { float_edge_count = AX_COUNT(float_edges), int_edge_count = AX_COUNT(int_edges) };
+
+static uint32_t edge_count(ax_dtype dtype) {
+  return dtype == AX_BOOL ? 2 : ax_is_float(dtype) ? float_edge_count : int_edge_count;
+}
+
+static void store_edge(ax_dtype dtype, void *array, int64_t at, uint32_t edge) {
+  number x = ax_is_float(dtype) ? (number){.f = round_dtype(dtype, float_edges[edge])}
+                                : (number){.i = wrap(dtype, dtype == AX_BOOL ? edge : (uint64_t)int_edges[edge])};
+  store_number(dtype, array, at, x);
+}
+
+/* --- Comparing --- */
+
+/* The distance in representable values; 0 for two NaNs. */
+static uint64_t distance(ax_dtype dtype, uint64_t a, uint64_t b) {
+  number x = number_of_bits(dtype, a), y = number_of_bits(dtype, b);
+  if (!ax_is_float(dtype) || a == b) return a == b ? 0 : UINT64_MAX;
+  if (isnan(x.f) && isnan(y.f)) return 0;
+  if (isnan(x.f) || isnan(y.f) || signbit(x.f) != signbit(y.f)) return UINT64_MAX;
+  return a > b ? a - b : b - a;
+}
+
+/* In units of the last place of the dtype's result. */
+static uint64_t tolerance(ax_scalar op, ax_dtype dtype) {
+  bool math = (op >= AX_SCALAR_EXP && op <= AX_SCALAR_LOGISTIC) || op == AX_SCALAR_ERF || op == AX_SCALAR_POW;
+  if (!math || !ax_is_float(dtype)) return 0;
+  return dtype == AX_BF16 || dtype == AX_F16 ? 1 : 3;
+}
+
+static uint64_t bits_at(ax_dtype dtype, const void *array, int64_t at) {
+  uint64_t bits = 0;
+  memcpy(&bits, (const char *)array + (size_t)at * ax_dtype_bytes(dtype), ax_dtype_bytes(dtype));
+  return bits;
+}
+
+static void check(const ax_expr *expr, ax_dtype operand, const void *got, const void *wanted, int64_t count, uint64_t most,
+                  void *const *slots) {
+  for (int64_t i = 0; i < count; i++) {
+    uint64_t g = bits_at(expr->dtype, got, i), w = bits_at(expr->dtype, wanted, i);
+    if (distance(expr->dtype, g, w) <= most) continue;
+    number a = load_number(operand, slots[0], i), b = load_number(operand, slots[1], i);
+    number x = number_of_bits(expr->dtype, g), y = number_of_bits(expr->dtype, w);
+    fail_msg("%s %s -> %s (%.17g / %lld, %.17g / %lld): got %.17g / %lld, want %.17g / %lld", ax_scalar_name(expr->op),
+             ax_dtype_name(operand), ax_dtype_name(expr->dtype), a.f, (long long)a.i, b.f, (long long)b.i, x.f,
+             (long long)x.i, y.f, (long long)y.i);
+  }
+}
+
+/* --- One operation on arrays: slots a, b, c (bool), result --- */
+
+static ax_kernel *make(ax_arena *arena, const ax_expr *op, ax_dtype operand, int64_t count, bool uniform) {
+  int64_t dims[] = {count};
+  ax_kernel *k = ax_kernel_create(arena, 1, 0, dims);
+  ax_at at[1], one[1] = {{.dim = -1, .offset = 0, .dynamic = AX_NONE}};
+  ax_at_identity(at, 1);
+  uint32_t a = ax_kernel_slot(k, operand, 1, dims), b = ax_kernel_slot(k, operand, 1, dims);
+  uint32_t c = ax_kernel_slot(k, AX_BOOL, 1, dims), out = ax_kernel_slot(k, op->dtype, 1, dims);
+  ax_ex x = ax_kernel_load(k, a, uniform ? one : at), y = ax_kernel_load(k, b, uniform ? one : at), result;
+  if (op->op == AX_SCALAR_SELECT) result = ax_kernel_op(k, op->op, op->dtype, ax_kernel_load(k, c, uniform ? one : at), x, y);
+  else if (op->op == AX_SCALAR_INTEGER_POW) result = ax_kernel_op_imm(k, op->op, op->dtype, x, op->imm);
+  else result = ax_kernel_op(k, op->op, op->dtype, x, ax_scalar_arity(op->op) > 1 ? y : AX_NONE, AX_NONE);
+  ax_kernel_store(k, out, at, result, AX_SCALAR_NONE);
+  assert_false(k->failed);
+  return k;
+}
+
+static ax_kernel_code compile(ax_jit *jit, const ax_kernel *kernel) {
+  ax_kernel_code code;
+  if (ax_jit_compile(jit, &kernel, 1, &code) != AX_OK) fail_msg("%s", ax_message());
+  return code;
+}
+
+/* All vector lengths must agree with the reference; the same machine's scalars and odd positions with its vectors, bitwise. */
+static void try_op(const ax_expr *op, ax_dtype operand) {
+  static _Alignas(64) unsigned char a[40000 * 8], b[40000 * 8], c[40000], got[40000 * 8], wanted[40000 * 8], one[8];
+  ax_arena arena = {0};
+  uint32_t edges = edge_count(operand), others = ax_scalar_arity(op->op) > 1 ? edges : 1;
+  int64_t count = (int64_t)edges * others;
+  size_t bytes = ax_dtype_bytes(op->dtype);
+  for (int64_t i = 0; i < count; i++) {
+    store_edge(operand, a, i, (uint32_t)(i / others));
+    store_edge(operand, b, i, (uint32_t)(i % others));
+    c[i] = (unsigned char)(i % 3 == 1);
+  }
+  void *slots[] = {a, b, c, got};
+  void *reference_slots[] = {a, b, c, wanted};
+  const ax_kernel *kernel = make(&arena, op, operand, count, false), *scalar = make(&arena, op, operand, 1, true);
+  reference_run(kernel, reference_slots, NULL, 0, count);
+  for (int w = 0; w < width_count; w++) {
+    memset(got, 0xee, sizeof got);
+    ax_kernel_code code = compile(jits[w], kernel), one_code = compile(jits[w], scalar);
+    code(slots, NULL, 0, count);
+    check(op, operand, got, wanted, count, tolerance(op->op, op->dtype), slots);
+    for (int64_t i = 0; i < count; i += 1 + count / 200) {
+      void *one_slots[] = {a + (size_t)i * ax_dtype_bytes(operand), b + (size_t)i * ax_dtype_bytes(operand), c + i, one};
+      one_code(one_slots, NULL, 0, 1);
+      check(op, operand, one, got + (size_t)i * bytes, 1, 0, one_slots);
+    }
+  }
+  ax_arena_deinit(&arena);
+}
+
+static bool defined(ax_scalar op, ax_dtype dtype) {
+  bool is_float = ax_is_float(dtype), is_bool = dtype == AX_BOOL;
+  switch ((int)op) {
+    case AX_SCALAR_EXP:
+    case AX_SCALAR_LOG:
+    case AX_SCALAR_LOG1P:
+    case AX_SCALAR_EXPM1:
+    case AX_SCALAR_TANH:
+    case AX_SCALAR_LOGISTIC:
+    case AX_SCALAR_SQRT:
+    case AX_SCALAR_RSQRT:
+    case AX_SCALAR_ERF: return is_float;
+    case AX_SCALAR_AND:
+    case AX_SCALAR_OR:
+    case AX_SCALAR_NOT: return !is_float;
+    case AX_SCALAR_EQ:
+    case AX_SCALAR_NE:
+    case AX_SCALAR_LT:
+    case AX_SCALAR_LE:
+    case AX_SCALAR_GT:
+    case AX_SCALAR_GE:
+    case AX_SCALAR_ADD:
+    case AX_SCALAR_MUL:
+    case AX_SCALAR_MAX:
+    case AX_SCALAR_MIN:
+    case AX_SCALAR_SELECT: return true;
+    default: return !is_bool;
+  }
+}
+
+static void try_everywhere(ax_scalar op) {
+  bool compares = op >= AX_SCALAR_EQ && op <= AX_SCALAR_GE;
+  for (int d = AX_BOOL; d < AX_DTYPE_COUNT; d++)
+    if (defined(op, (ax_dtype)d)) try_op(&(ax_expr){.op = op, .dtype = compares ? AX_BOOL : (ax_dtype)d}, (ax_dtype)d);
+}
+
+static void operations(void **state) {
+  (void)state;
+  for (int op = AX_SCALAR_NONE + 1; op < AX_SCALAR_COUNT; op++)
+    if (op != AX_SCALAR_CONVERT && op != AX_SCALAR_INTEGER_POW) try_everywhere((ax_scalar)op);
+}
+
+static void powers(void **state) {
+  static const int64_t exponents[] = {0, 1, 2, 3, 4, 7, 10, -1, -2, -3};
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(exponents); i++)
+    for (int d = AX_S8; d < AX_DTYPE_COUNT; d++) {
+      bool narrow = d == AX_BF16 || d == AX_F16; /* the reference rounds between, which says nothing */
+      if (narrow && (exponents[i] > 2 || exponents[i] < 0)) continue;
+      if (exponents[i] < 0 && !ax_is_float((ax_dtype)d)) continue;
+      try_op(&(ax_expr){.op = AX_SCALAR_INTEGER_POW, .dtype = (ax_dtype)d, .imm = exponents[i]}, (ax_dtype)d);
+    }
+}
+
+static void conversions(void **state) {
+  (void)state;
+  for (int from = AX_BOOL; from < AX_DTYPE_COUNT; from++)
+    for (int to = AX_BOOL; to < AX_DTYPE_COUNT; to++)
+      try_op(&(ax_expr){.op = AX_SCALAR_CONVERT, .dtype = (ax_dtype)to}, (ax_dtype)from);
+}
+
+/* Floats from all over, f32 and f64: accuracy between the edges. */
+static void accuracy(void **state) {
+  enum { count = 30000 };
+  static const ax_scalar ops[] = {AX_SCALAR_EXP,  AX_SCALAR_LOG,      AX_SCALAR_LOG1P, AX_SCALAR_EXPM1,
+                                  AX_SCALAR_TANH, AX_SCALAR_LOGISTIC, AX_SCALAR_ERF,   AX_SCALAR_POW};
+  static double a[count], b[count], got[count], wanted[count];
+  static unsigned char c[count];
+  (void)state;
+  for (int d = AX_F32; d <= AX_F64; d++) {
+    uint64_t random = 12345;
+    for (int64_t i = 0; i < count; i++) {
+      random = random * 6364136223846793005u + 1442695040888963407u;
+      double scale = ldexp(1, (int)(random >> 58) % 40 - 32), unit = (double)(random >> 11 & 0xffffffff) / 2147483648.0 - 1;
+      store_number((ax_dtype)d, a, i, (number){.f = round_dtype((ax_dtype)d, unit * scale)});
+      store_number((ax_dtype)d, b, i, (number){.f = round_dtype((ax_dtype)d, (double)(random >> 20 & 255) / 16 - 8)});
+    }
+    for (size_t o = 0; o < AX_COUNT(ops); o++) {
+      ax_arena arena = {0};
+      ax_expr op = {.op = ops[o], .dtype = (ax_dtype)d};
+      const ax_kernel *kernel = make(&arena, &op, (ax_dtype)d, count, false);
+      void *slots[] = {a, b, c, got};
+      reference_run(kernel, (void *[]){a, b, c, wanted}, NULL, 0, count);
+      for (int w = 0; w < width_count; w++) {
+        compile(jits[w], kernel)(slots, NULL, 0, count);
+        check(&op, (ax_dtype)d, got, wanted, count, 3, slots);
+      }
+      ax_arena_deinit(&arena);
+    }
+  }
+}
+
+static int setup(void **state) {
+  (void)state;
+  for (int w = 0; w < width_count; w++)
+    if (ax_jit_create_narrow(&jits[w], widths[w]) != AX_OK) return 1;
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  for (int w = 0; w < width_count; w++) ax_jit_destroy(jits[w]);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(operations),
+      cmocka_unit_test(powers),
+      cmocka_unit_test(conversions),
+      cmocka_unit_test(accuracy),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
