@@ -188,7 +188,7 @@ const ax_prim ax_prim_shard_map = {
     .name = "shard_map", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_shard_map_params),
     .infer = infer, .eval = eval, .vary = vary, .jvp = ax_absent_jvp, .linearize = ax_absent_jvp,
-    .transpose = ax_absent_transpose, .batch = ax_absent_batch, .lower = ax_lower_eval, .hlo = ax_absent_hlo,
+    .transpose = ax_absent_transpose, .batch = ax_absent_batch, .lower = ax_shard_map_lower, .hlo = ax_absent_hlo,
 };
 
 /* --- The function --- */

@@ -19,4 +19,9 @@ ax_axis_set ax_shard_map_varying(const ax_shard_map_params *params, const ax_mes
 AX_MUST_USE ax_status ax_shard_map_block(const ax_shard_map_params *params, const ax_mesh *outer, const ax_type *whole,
                                          const ax_spec *spec, ax_type *out);
 
+
+/* mesh/lower.c: the record's lower rule. */
+struct ax_lower;
+ax_status ax_shard_map_lower(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+
 #endif

@@ -1,0 +1,130 @@
+/* Programs on meshes: every policy gives the same bits, and reference evaluation's values. */
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+
+typedef struct on_mesh {
+  const char *mesh;
+  const char *const *in_specs, *const *out_specs;
+  ax_function body;
+  uint32_t in_count, out_count;
+  bool unchecked;
+} on_mesh;
+
+static void map_body(const ax_value *in, ax_value *out, void *context) {
+  const on_mesh *m = context;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse(m->mesh, &mesh));
+  ax_shard_map(&(ax_shard_map_options){&mesh, m->in_specs, m->out_specs, m->unchecked}, m->body, NULL, in, m->in_count, out,
+               m->out_count);
+}
+
+static void check(on_mesh m, const ax_type *types) {
+  test_random random = {7};
+  ax_tensor *in[8];
+  ax_program *program = test_trace(map_body, &m, types, m.in_count, m.out_count);
+  for (uint32_t i = 0; i < m.in_count; i++) in[i] = test_random_tensor(&random, types[i], -2, 2);
+  TEST_EVERY_WAY(program, in, 1e-5);
+  test_release(in, m.in_count);
+  ax_program_release(program);
+}
+
+static void add_one(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[0], ax_full_like(in[0], 1));
+}
+
+static void one_device(void **state) {
+  (void)state;
+  ax_type type = TEST_TYPE(AX_F32, 5, 7);
+  ax_program *program = test_trace(add_one, NULL, &type, 1, 1);
+  test_random random = {1};
+  ax_tensor *x = test_random_tensor(&random, type, -1, 1);
+  TEST_EVERY_WAY(program, &x, 0);
+  test_release(&x, 1);
+  ax_program_release(program);
+}
+
+static void eight_devices(void **state) {
+  (void)state;
+  const char *spec[] = {"d"};
+  check((on_mesh){"d=8", spec, spec, add_one, 1, 1, false}, (ax_type[]){TEST_TYPE(AX_F32, 16)});
+}
+
+static void sum(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(in[0], "d");
+}
+
+static void psum(void **state) {
+  (void)state;
+  const char *in[] = {"d"}, *out[] = {""};
+  check((on_mesh){"d=8", in, out, sum, 1, 1, false}, (ax_type[]){TEST_TYPE(AX_F32, 16)});
+  check((on_mesh){"d=64", in, out, sum, 1, 1, false}, (ax_type[]){TEST_TYPE(AX_BF16, 64, 3)});
+  check((on_mesh){"d=5", in, out, sum, 1, 1, false}, (ax_type[]){TEST_TYPE(AX_S32, 35)});
+}
+
+static void sum_body(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_mul(ax_psum(in[0], "d"), ax_full_like(in[0], 0.125));
+}
+
+static void sums_in_a_scan(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(sum_body, NULL, in, 1, 0, 20, false, out, 0);
+}
+
+static void psum_in_a_scan(void **state) {
+  (void)state;
+  const char *spec[] = {"d"};
+  check((on_mesh){"d=8", spec, spec, sums_in_a_scan, 1, 1, false}, (ax_type[]){TEST_TYPE(AX_F32, 8)});
+  check((on_mesh){"d=3", spec, spec, sums_in_a_scan, 1, 1, false}, (ax_type[]){TEST_TYPE(AX_F32, 3, 100)});
+}
+
+static void all_kinds(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  static const int64_t ring[][2] = {{0, 1}, {1, 2}, {2, 3}};
+  ax_value x = in[0];
+  out[0] = ax_all_gather(x, "a", 0, true);
+  out[1] = ax_psum_scatter(x, "a", 0, true);
+  out[2] = ax_all_to_all(x, "a", 0, 1, true);
+  out[3] = ax_ppermute(x, "a", ring, 3);
+  out[4] = ax_add(ax_pmax(x, "a"), ax_pmin(x, "b"));
+  out[5] = ax_psum(ax_convert_element_type(ax_axis_index("b,a"), AX_F32), "a");
+  out[6] = ax_psum(x, "b,a");
+}
+
+static void collectives(void **state) {
+  (void)state;
+  const char *in[] = {"a,b"}, *out[] = {"a,b", "a,b", "a,b", "a,b", "a,b", "", ""};
+  check((on_mesh){"a=4,b=2", in, out, all_kinds, 1, 7, true}, (ax_type[]){TEST_TYPE(AX_F32, 16, 6)});
+}
+
+/* Uniform values computed by one device and read by all, inside a loop: reuse of their memory must wait. */
+static void mix_body(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value uniform = ax_mul(in[0], ax_full_like(in[0], 0.5)), mine = ax_add(in[1], uniform);
+  out[0] = ax_add(uniform, ax_psum(mine, "d"));
+  out[1] = ax_tanh(mine);
+}
+
+static void mixed_loop(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(mix_body, NULL, in, 2, 0, 9, false, out, 0);
+}
+
+static void uniform_values_in_loops(void **state) {
+  (void)state;
+  const char *in[] = {"", "d"}, *out[] = {"", "d"};
+  check((on_mesh){"d=4", in, out, mixed_loop, 2, 2, false}, (ax_type[]){TEST_TYPE(AX_F32, 6), TEST_TYPE(AX_F32, 24)});
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_device),  cmocka_unit_test(eight_devices), cmocka_unit_test(psum),
+      cmocka_unit_test(psum_in_a_scan), cmocka_unit_test(collectives), cmocka_unit_test(uniform_values_in_loops),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

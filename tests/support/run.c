@@ -1,0 +1,61 @@
+#include "support/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+
+static size_t tensor_bytes(const ax_tensor *tensor) {
+  return (size_t)test_elems(tensor) * ax_dtype_bytes(tensor->dtype);
+}
+
+void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out) {
+  uint32_t in_count = ax_program_in_count(program), out_count = ax_program_out_count(program);
+  ax_array **arrays = calloc(in_count + out_count + 1, sizeof arrays[0]);
+  ax_executable *executable;
+  assert_non_null(arrays);
+  for (uint32_t i = 0; i < in_count; i++)
+    TEST_OK(ax_device_put(runtime, NULL, "", ax_program_in_type(program, i), in[i]->data, &arrays[i]));
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  TEST_OK(ax_run(executable, arrays, in_count, arrays + in_count, out_count));
+  for (uint32_t i = 0; i < out_count; i++) {
+    TEST_OK(ax_tensor_create(ax_program_out_type(program, i), &out[i]));
+    TEST_OK(ax_array_read(arrays[in_count + i], out[i]->data, tensor_bytes(out[i])));
+  }
+  for (uint32_t i = 0; i < in_count + out_count; i++) ax_array_release(arrays[i]);
+  ax_executable_release(executable);
+  free(arrays);
+}
+
+static const ax_runtime_options ways[] = {
+    {.policy = AX_POLICY_FIXED},
+    {.policy = AX_POLICY_SEEDED, .seed = 1},
+    {.policy = AX_POLICY_SEEDED, .seed = 2},
+    {.policy = AX_POLICY_SEEDED, .seed = 3},
+    {.policy = AX_POLICY_PARALLEL, .workers = 2},
+    {.policy = AX_POLICY_PARALLEL, .workers = 5},
+};
+
+void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance, const char *file, int line) {
+  uint32_t count = ax_program_out_count(program);
+  ax_tensor **reference = calloc(count + 1, sizeof reference[0]), **first = calloc(count + 1, sizeof first[0]);
+  ax_tensor **again = calloc(count + 1, sizeof again[0]);
+  assert_true(reference != NULL && first != NULL && again != NULL);
+  test_run(program, in, reference);
+  for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+    ax_runtime *runtime;
+    TEST_OK(ax_runtime_create(&ways[w], &runtime));
+    test_execute(runtime, program, in, w == 0 ? first : again);
+    for (uint32_t i = 0; w > 0 && i < count; i++) {
+      if (memcmp(first[i]->data, again[i]->data, tensor_bytes(first[i])) == 0) continue;
+      print_error("result %u differs between way 0 and way %zu\n", i, w);
+      _fail(file, line);
+    }
+    if (w > 0) test_release(again, count);
+    ax_runtime_release(runtime);
+  }
+  for (uint32_t i = 0; i < count; i++) test_assert_tensors_near(first[i], reference[i], tolerance, file, line);
+  test_release(first, count);
+  test_release(reference, count);
+  free(reference), free(first), free(again);
+}

@@ -1,0 +1,15 @@
+/* Programs run every way there is. */
+#ifndef AX_TESTS_SUPPORT_RUN_H
+#define AX_TESTS_SUPPORT_RUN_H
+
+#include "axle/exec.h"
+#include "support/tensor.h"
+
+/* Compiles and runs a program without axes; out: new tensors. */
+void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out);
+/* Runs under every policy, several seeds and worker counts: all must agree bit by bit, and with reference evaluation within
+   `tolerance`. */
+#define TEST_EVERY_WAY(program, in, tolerance) test_every_way((program), (in), (tolerance), __FILE__, __LINE__)
+void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance, const char *file, int line);
+
+#endif
