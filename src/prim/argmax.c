@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "prim/pointwise.h"
-#include "prim/collective.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 

@@ -2,7 +2,6 @@
    jax.numpy and jax.nn. */
 #include <math.h>
 
-#include "prim/collective.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 

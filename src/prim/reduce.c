@@ -7,7 +7,6 @@
    hold it. */
 #include <math.h>
 
-#include "prim/collective.h"
 #include "prim/pointwise.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -95,8 +94,8 @@ static void max_jvp(const ax_jvp_args *args) {
   ax_value x = args->in[0], dx = args->tangent_in[0];
   args->out[0] = ax_bind1(args->eqn->prim, args->eqn->params, &x, 1);
   args->tangent_out[0] = ax_zero;
-  if (ax_is_zero(dx)) return;
   ax_type type = ax_typeof(x);
+  if (ax_is_zero(dx) || ax_type_elems(&type) == 0) return;
   ax_value holds = ax_eq(x, repeated(args->out[0], type.dims, type.rank, axes));
   ax_value share = ax_convert_element_type(holds, type.dtype);
   args->tangent_out[0] = ax_div(ax_reduce_sum(ax_mul(dx, share), axes->v, axes->count),

@@ -28,9 +28,10 @@ static ax_status infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
-/* The stride where it matters: one that leads beyond the operand is never taken, and may be too large to compute with. */
-static int64_t step_of(const slice_params *p, uint32_t d, const int64_t *result_dims) {
-  return result_dims[d] > 1 ? p->strides.v[d] : 1;
+/* The stride; one that leads beyond the operand is never taken, and made small enough to compute with. */
+static int64_t step_of(const slice_params *p, uint32_t d, const int64_t *x_dims) {
+  int64_t most = x_dims[d] > 0 ? x_dims[d] : 1;
+  return p->strides.v[d] < most ? p->strides.v[d] : most;
 }
 
 static ax_status eval(const ax_eval_args *args) {
@@ -39,7 +40,7 @@ static ax_status eval(const ax_eval_args *args) {
   ax_strided to = ax_strided_dense(out), from = ax_strided_dense(args->in[0]);
   for (uint32_t d = 0; d < out->rank; d++) {
     from.offset += p->start_indices.v[d] * from.strides[d];
-    from.strides[d] *= step_of(p, d, out->dims);
+    from.strides[d] *= step_of(p, d, args->in[0]->dims);
   }
   ax_strided_copy(out->rank, out->dims, ax_dtype_bytes(out->dtype), &to, &from);
   return AX_OK;
@@ -51,7 +52,7 @@ static void transpose(const ax_transpose_args *args) {
   ax_type y = ax_typeof(args->cotangent[0]);
   int64_t high[AX_MAX_RANK], interior[AX_MAX_RANK];
   for (uint32_t d = 0; d < y.rank; d++) {
-    int64_t step = step_of(p, d, y.dims), used = y.dims[d] > 0 ? 1 + (y.dims[d] - 1) * step : 0;
+    int64_t step = step_of(p, d, x->dims), used = y.dims[d] > 0 ? 1 + (y.dims[d] - 1) * step : 0;
     high[d] = x->dims[d] - p->start_indices.v[d] - used;
     interior[d] = step - 1;
   }
@@ -73,7 +74,7 @@ static void batch(const ax_batch_args *args) {
 static bool is_contiguous(const slice_params *p, const ax_type *x, const ax_type *y) {
   uint32_t d = 0;
   while (d < y->rank && y->dims[d] == 1) d++;
-  if (d < y->rank && step_of(p, d, y->dims) != 1) return false;
+  if (d < y->rank && step_of(p, d, x->dims) != 1) return false;
   for (d++; d < y->rank; d++)
     if (y->dims[d] != x->dims[d]) return false;
   return true;
@@ -91,17 +92,19 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   ax_at from[AX_MAX_RANK], to[AX_MAX_RANK];
   ax_at_identity(to, y->rank);
   for (uint32_t d = 0; d < y->rank; d++)
-    from[d] = (ax_at){.dim = (int)d, .coef = step_of(p, d, y->dims), .offset = p->start_indices.v[d], .dynamic = AX_NONE};
+    from[d] = (ax_at){.dim = (int)d, .coef = step_of(p, d, x->dims), .offset = p->start_indices.v[d], .dynamic = AX_NONE};
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   return ax_lower_move(lower, y->rank, y->dims, out[0], to, in[0], from);
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const slice_params *p = eqn->params;
+  ax_dims strides = p->strides;
+  for (uint32_t d = 0; d < strides.count; d++) strides.v[d] = step_of(p, d, hlo->program->types[eqn->in[0]].dims);
   ax_text attributes = {0};
   ax_hlo_dims(&attributes, "start_indices = ", &p->start_indices);
   ax_hlo_dims(&attributes, ", limit_indices = ", &p->limit_indices);
-  ax_hlo_dims(&attributes, ", strides = ", &p->strides);
+  ax_hlo_dims(&attributes, ", strides = ", &strides);
   return ax_hlo_attributed(hlo, eqn, "stablehlo.slice", in, &attributes, out);
 }
 
