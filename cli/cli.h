@@ -1,0 +1,60 @@
+/* What the sub-commands share. Each returns the exit code: 0, 1 (it failed), 2 (wrong usage); errors go to stderr. */
+#ifndef AX_CLI_CLI_H
+#define AX_CLI_CLI_H
+
+#include <popt.h>
+
+#include "axle/npy.h"
+#include "ir/text.h"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+int run_main(int argc, const char **argv);
+int show_main(int argc, const char **argv);
+int devices_main(int argc, const char **argv);
+
+/* --- main.c --- */
+/* "axle: error: " and this thread's message. */
+int report_error(void);
+/* "axle: error: ...", and where help is. */
+int usage_error(const char *command, const char *format, ...) AX_PRINTF(2, 3);
+
+typedef struct word_list {
+  char **words; /* owned */
+  uint32_t count, capacity;
+} word_list;
+AX_MUST_USE ax_status word_list_add(word_list *list, const char *word, size_t length);
+void word_list_deinit(word_list *list);
+
+/* Reads options up to the end: those with a value `val` of its table go to handle(context, val, argument); the one argument that
+   is no option goes to *file. Returns EXIT_OK or EXIT_USAGE (reported); *done: help was printed. `notes` ends the help. */
+typedef struct option_set {
+  const char *command; /* "run" */
+  const char *usage, *summary, *notes;
+  const struct poptOption *table;
+  ax_status (*handle)(void *context, int value, const char *argument);
+  void *context;
+  bool wants_file;
+} option_set;
+int read_options(const option_set *set, int argc, const char **argv, char **file, bool *done);
+
+/* --- source.c --- */
+/* A program and what its text calls its inputs and results. */
+typedef struct source {
+  ax_program *program;
+  ax_program_names names; /* `in` is NULL when the program is not as the text has it, but transformed */
+} source;
+AX_MUST_USE ax_status source_read(const char *path, source *out); /* "-": standard input */
+void source_deinit(source *source);
+/* By the text's name, by number from 0, or by the letters of the printed form, in this order; -1 when there is none. */
+int64_t source_find_input(const source *source, const char *word, size_t length);
+int64_t source_find_output(const source *source, const char *word, size_t length);
+const char *source_input_name(const source *source, uint32_t index);  /* good until the next call */
+const char *source_output_name(const source *source, uint32_t index); /* likewise */
+
+/* --- whole.c --- */
+/* A per-device program as one that takes and gives whole arrays, by a shard_map over `mesh` (its axes, perhaps of other sizes).
+   given[i]: the type of the array that there is for input i. See `axle run --help`. */
+AX_MUST_USE ax_status whole_program(const source *source, const ax_mesh *mesh, const ax_type *given, ax_program **out);
+
+#endif

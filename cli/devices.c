@@ -1,0 +1,69 @@
+/* axle devices: what there is to run on. */
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "axle/exec.h"
+#include "cli.h"
+
+/* The value of the first line of /proc/cpuinfo that begins so. */
+static void print_model(void) {
+  char line[512];
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    char *colon = strchr(line, ':');
+    if (strncmp(line, "model name", 10) != 0 || colon == NULL) continue;
+    printf("processor  %s", colon + 2);
+    break;
+  }
+  if (file != NULL) fclose(file);
+}
+
+static void print_vectors(void) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  bool wide = __builtin_cpu_supports("avx512f"), middle = __builtin_cpu_supports("avx2");
+  printf("vectors    %d bits (%s), %d f32 at once\n", wide ? 512 : middle ? 256 : 128,
+         wide ? "AVX-512" : middle ? "AVX2" : "SSE2", wide ? 16 : middle ? 8 : 4);
+#elif defined(__aarch64__)
+  printf("vectors    128 bits (NEON), 4 f32 at once\n");
+#endif
+}
+
+static const char *const libraries[] = {"libaxle.", "libLLVM", "libdnnl.", "libopenblas", "libsleef.", "libzip.", "libz."};
+
+/* The real file of each library that is loaded: its name has the version. */
+static int print_library(struct dl_phdr_info *info, size_t size, void *context) {
+  (void)size, (void)context;
+  const char *slash = strrchr(info->dlpi_name, '/');
+  for (size_t i = 0; slash != NULL && i < AX_COUNT(libraries); i++) {
+    if (strncmp(slash + 1, libraries[i], strlen(libraries[i])) != 0) continue;
+    char *path = realpath(info->dlpi_name, NULL);
+    printf("  %s\n", path != NULL ? path : info->dlpi_name);
+    free(path);
+  }
+  return 0;
+}
+
+static double gibibytes(int pages) { return (double)sysconf(pages) * (double)sysconf(_SC_PAGESIZE) / (1 << 30); }
+
+int devices_main(int argc, const char **argv) {
+  const struct poptOption table[] = {POPT_TABLEEND};
+  const option_set set = {.command = "devices", .usage = "[OPTION...]",
+                          .summary = "Lists the processor, memory and libraries that programs run on.", .table = table};
+  char *file = NULL;
+  bool done;
+  int code = read_options(&set, argc, argv, &file, &done);
+  free(file);
+  if (code != EXIT_OK || done) return code;
+  print_model();
+  printf("cores      %ld\n", sysconf(_SC_NPROCESSORS_ONLN));
+  print_vectors();
+  printf("memory     %.1f GiB, %.1f GiB free\n", gibibytes(_SC_PHYS_PAGES), gibibytes(_SC_AVPHYS_PAGES));
+  puts("devices    virtual ones, up to 2^20 (1048576) in a mesh; they share the cores");
+  puts("libraries");
+  dl_iterate_phdr(print_library, NULL);
+  return EXIT_OK;
+}

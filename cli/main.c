@@ -1,0 +1,124 @@
+/* The axle command: which sub-command, and what they share. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+  const char *name, *summary;
+  int (*main)(int argc, const char **argv);
+} commands[] = {
+    {"run", "run a program on arrays", run_main},
+    {"show", "print a program, transformed or lowered", show_main},
+    {"devices", "what this machine offers", devices_main},
+};
+
+int report_error(void) {
+  fprintf(stderr, "axle: error: %s\n", ax_message());
+  return EXIT_FAILED;
+}
+
+int usage_error(const char *command, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fputs("axle: error: ", stderr);
+  vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  fprintf(stderr, "\nTry 'axle %s%s--help'.\n", command, command[0] != '\0' ? " " : "");
+  return EXIT_USAGE;
+}
+
+/* --- Lists of words --- */
+
+ax_status word_list_add(word_list *list, const char *word, size_t length) {
+  AX_TRY(ax_grow(&list->words, sizeof list->words[0], list->count, 1, &list->capacity));
+  char *copy = ax_calloc(length + 1, 1);
+  if (copy == NULL) return ax_out_of_memory(length + 1);
+  memcpy(copy, word, length);
+  list->words[list->count++] = copy;
+  return AX_OK;
+}
+
+void word_list_deinit(word_list *list) {
+  for (uint32_t i = 0; i < list->count; i++) ax_free(list->words[i]);
+  ax_free(list->words);
+  *list = (word_list){0};
+}
+
+/* --- Options --- */
+
+enum { help_value = 1000 };
+
+static void print_help(const option_set *set, poptContext context) {
+  printf("%s\n\n", set->summary);
+  poptSetOtherOptionHelp(context, set->usage);
+  poptPrintHelp(context, stdout, 0);
+  if (set->notes != NULL) printf("\n%s", set->notes);
+}
+
+/* Calls the handler; its message becomes a usage error. */
+static int handle(const option_set *set, poptContext context, int value) {
+  char *argument = poptGetOptArg(context);
+  ax_status status = set->handle(set->context, value, argument);
+  free(argument);
+  return status == AX_OK ? EXIT_OK : usage_error(set->command, "%s", ax_message());
+}
+
+static int take_file(const option_set *set, poptContext context, char **file) {
+  const char *first = poptGetArg(context), *second = poptGetArg(context);
+  if (first == NULL && set->wants_file) return usage_error(set->command, "which FILE?");
+  if (first != NULL && !set->wants_file) return usage_error(set->command, "unexpected argument '%s'", first);
+  if (second != NULL) return usage_error(set->command, "one FILE, not also '%s'", second);
+  if (first != NULL && (*file = strdup(first)) == NULL) return usage_error(set->command, "out of memory");
+  return EXIT_OK;
+}
+
+int read_options(const option_set *set, int argc, const char **argv, char **file, bool *done) {
+  struct poptOption help[] = {
+      {NULL, '\0', POPT_ARG_INCLUDE_TABLE, (void *)set->table, 0, NULL, NULL},
+      {"help", 'h', POPT_ARG_NONE, NULL, help_value, "Print this", NULL},
+      POPT_TABLEEND,
+  };
+  char title[64]; /* what the help's first line calls the command */
+  snprintf(title, sizeof title, "axle %s", set->command);
+  argv[0] = title;
+  poptContext context = poptGetContext("axle", argc, argv, help, 0);
+  int value = -1, code = EXIT_OK;
+  *done = false;
+  while (code == EXIT_OK && !*done && (value = poptGetNextOpt(context)) >= 0) {
+    *done = value == help_value;
+    if (*done)
+      print_help(set, context);
+    else
+      code = handle(set, context, value);
+  }
+  if (code == EXIT_OK && !*done && value < -1)
+    code = usage_error(set->command, "%s: %s", poptBadOption(context, 0), poptStrerror(value));
+  if (code == EXIT_OK && !*done) code = take_file(set, context, file);
+  poptFreeContext(context);
+  return code;
+}
+
+/* --- The command --- */
+
+static int print_overview(void) {
+  puts("Usage: axle COMMAND [OPTION...]\nParallel array programs over meshes of devices.\n\nCommands:");
+  for (size_t i = 0; i < AX_COUNT(commands); i++) printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+  puts("\n'axle COMMAND --help' tells more. Exit codes: 0, 1 (failed), 2 (wrong usage).");
+  return EXIT_OK;
+}
+
+int main(int argc, char **argv) {
+  const char *word = argc > 1 ? argv[1] : "";
+  if (strcmp(word, "--version") == 0) return puts("axle " AXLE_VERSION) < 0;
+  if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) return print_overview();
+  for (size_t i = 0; i < AX_COUNT(commands); i++) {
+    if (strcmp(word, commands[i].name) != 0) continue;
+    int code = commands[i].main(argc - 1, (const char **)argv + 1);
+    bool written = fflush(stdout) == 0 && !ferror(stdout);
+    if (!written) fputs("axle: error: standard output cannot be written\n", stderr);
+    return written ? code : EXIT_FAILED;
+  }
+  return argc > 1 ? usage_error("", "there is no command '%s'", word) : usage_error("", "which command?");
+}

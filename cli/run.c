@@ -1,0 +1,363 @@
+/* axle run: a program on arrays from files, results to files or to the screen. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/exec.h"
+#include "cli.h"
+#include "ir/number.h"
+#include "xform/evaluate.h"
+
+enum { most_printed = 1000 }; /* elements of a result on the screen */
+
+typedef struct run {
+  word_list in, out; /* NAME=VALUE */
+  ax_mesh mesh;
+  bool has_mesh;
+  int reference, convert;
+  ax_runtime_options options;
+  source source;
+  ax_host_array *inputs, *results;
+  bool *given;
+  ax_program *whole; /* what runs: takes and gives whole arrays */
+} run;
+
+enum { option_in = 1, option_out, option_mesh, option_policy, option_seed, option_workers };
+
+static ax_type type_of(const ax_host_array *array) { return ax_array_type(array->dtype, array->rank, array->dims); }
+
+static size_t bytes_of(const ax_host_array *array) {
+  return (size_t)ax_dims_elems(array->rank, array->dims) * ax_dtype_bytes(array->dtype);
+}
+
+/* An array of `type` with room for its elements. */
+static ax_status make_array(const ax_type *type, ax_host_array *out) {
+  *out = (ax_host_array){.dtype = type->dtype, .rank = type->rank};
+  memcpy(out->dims, type->dims, sizeof type->dims);
+  out->data = ax_calloc(bytes_of(out), 1);
+  return out->data != NULL ? AX_OK : ax_out_of_memory(bytes_of(out));
+}
+
+/* --- Inputs --- */
+
+static ax_status read_literal(const char *text, ax_host_array *out) {
+  ax_arena arena = {0};
+  ax_literal literal = {0};
+  ax_status status = ax_literal_parse(text, "--in", &arena, &literal);
+  if (status == AX_OK) status = make_array(&literal.type, out);
+  if (status == AX_OK) memcpy(out->data, literal.data, bytes_of(out));
+  ax_arena_deinit(&arena);
+  return status;
+}
+
+/* FILE.npz:MEMBER */
+static ax_status read_member(const char *value, const char *colon, ax_host_array *out) {
+  ax_npz *npz;
+  word_list path = {0};
+  ax_status status = word_list_add(&path, value, (size_t)(colon - value));
+  if (status == AX_OK) status = ax_npz_read(path.words[0], &npz);
+  if (status == AX_OK) {
+    const ax_host_array *found = ax_npz_find(npz, colon + 1);
+    ax_type type = found != NULL ? type_of(found) : (ax_type){0};
+    status = found != NULL ? make_array(&type, out)
+                           : ax_error(AX_INVALID_ARGUMENT, "%s holds no array \"%s\"", path.words[0], colon + 1);
+    if (status == AX_OK) memcpy(out->data, found->data, bytes_of(out));
+    ax_npz_release(npz);
+  }
+  word_list_deinit(&path);
+  return status;
+}
+
+/* A literal ends in its type: 0.5:f32[8,4]. */
+static ax_status read_value(const char *value, ax_host_array *out) {
+  size_t length = strlen(value);
+  const char *member = strstr(value, ".npz:");
+  if (length > 0 && value[length - 1] == ']' && strchr(value, ':') != NULL) return read_literal(value, out);
+  return member != NULL ? read_member(value, member + 4, out) : ax_npy_read(value, out);
+}
+
+static ax_status convert_array(ax_host_array *array, ax_dtype dtype) {
+  ax_host_array converted;
+  ax_type type = ax_array_type(dtype, array->rank, array->dims);
+  AX_TRY(make_array(&type, &converted));
+  int64_t elems = ax_type_elems(&type);
+  for (int64_t i = 0; i < elems; i++)
+    ax_number_store(dtype, converted.data, i,
+                    ax_number_convert(array->dtype, dtype, ax_number_load(array->dtype, array->data, i)));
+  ax_host_array_release(array);
+  *array = converted;
+  return AX_OK;
+}
+
+static ax_status read_input(run *run, const char *word) {
+  const char *equals = strchr(word, '=');
+  int64_t index = source_find_input(&run->source, word, (size_t)(equals - word));
+  if (index < 0) return ax_error(AX_INVALID_ARGUMENT, "--in %s: the program has no such input", word);
+  if (run->given[index]) return ax_error(AX_INVALID_ARGUMENT, "--in %s: the input is given twice", word);
+  ax_host_array *array = &run->inputs[index];
+  ax_dtype dtype = run->source.program->types[index].dtype;
+  AX_TRY(read_value(equals + 1, array));
+  run->given[index] = true;
+  if (array->dtype == dtype) return AX_OK;
+  if (run->convert) return convert_array(array, dtype);
+  return ax_error(AX_INVALID_ARGUMENT, "--in %s: the dtype is %s, but the input's is %s (--convert converts)", word,
+                  ax_dtype_name(array->dtype), ax_dtype_name(dtype));
+}
+
+static ax_status read_inputs(run *run) {
+  const ax_program *program = run->source.program;
+  run->inputs = ax_calloc(program->in_count, sizeof run->inputs[0]);
+  run->given = ax_calloc(program->in_count, sizeof run->given[0]);
+  run->results = ax_calloc(program->out_count, sizeof run->results[0]);
+  if (run->inputs == NULL || run->given == NULL || run->results == NULL) return ax_out_of_memory(program->in_count);
+  for (uint32_t i = 0; i < run->in.count; i++) AX_TRY(read_input(run, run->in.words[i]));
+  for (uint32_t i = 0; i < program->in_count; i++)
+    if (!run->given[i])
+      return ax_error(AX_INVALID_ARGUMENT, "input %s of type %s is not given: --in %s=FILE.npy",
+                      source_input_name(&run->source, i), ax_type_string(&program->types[i], &program->axes),
+                      source_input_name(&run->source, i));
+  return AX_OK;
+}
+
+/* Fails before anything is computed. */
+static ax_status check_outputs(const run *run) {
+  for (uint32_t i = 0; i < run->out.count; i++) {
+    const char *word = run->out.words[i];
+    if (source_find_output(&run->source, word, (size_t)(strchr(word, '=') - word)) < 0)
+      return ax_error(AX_INVALID_ARGUMENT, "--out %s: the program has no such result", word);
+  }
+  return AX_OK;
+}
+
+/* --- The program that runs --- */
+
+static bool mesh_equal(const ax_mesh *a, const ax_mesh *b) { return a->count == b->count && ax_axes_begin_with(a, b); }
+
+/* A whole program has its mesh in its shard_maps; --mesh can only agree. */
+static ax_status check_whole_mesh(const run *run) {
+  const ax_program *program = run->source.program;
+  uint32_t found = 0;
+  for (uint32_t i = 0; run->has_mesh && i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    for (uint32_t p = 0; p < eqn->prim->param_count; p++) {
+      if (eqn->prim->params[p].kind != AX_PARAM_MESH) continue;
+      const ax_mesh *mesh = ax_param_at(eqn, &eqn->prim->params[p]);
+      found++;
+      if (!mesh_equal(&run->mesh, mesh))
+        return ax_error(AX_INVALID_ARGUMENT, "line %u: %s is over another mesh than --mesh; leave --mesh out", eqn->line,
+                        eqn->prim->name);
+    }
+  }
+  if (!run->has_mesh || found > 0 || run->mesh.count == 0) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "the program uses no mesh; leave --mesh out");
+}
+
+static ax_status check_shapes(const run *run) {
+  for (uint32_t i = 0; i < run->whole->in_count; i++) {
+    ax_type type = type_of(&run->inputs[i]);
+    if (!ax_same_shape(&type, &run->whole->types[i]))
+      return ax_error(AX_INVALID_ARGUMENT, "input %s is %s, but %s is given", source_input_name(&run->source, i),
+                      ax_type_string(&run->whole->types[i], NULL), ax_type_string(&type, NULL));
+  }
+  return AX_OK;
+}
+
+static ax_status make_whole(run *run) {
+  ax_program *program = run->source.program;
+  if (program->axes.count == 0) {
+    AX_TRY(check_whole_mesh(run));
+    run->whole = ax_program_retain(program);
+    return check_shapes(run);
+  }
+  ax_type *types = ax_calloc(program->in_count, sizeof types[0]);
+  if (types == NULL) return ax_out_of_memory(program->in_count * sizeof types[0]);
+  for (uint32_t i = 0; i < program->in_count; i++) types[i] = type_of(&run->inputs[i]);
+  ax_status status = whole_program(&run->source, run->has_mesh ? &run->mesh : &program->axes, types, &run->whole);
+  ax_free(types);
+  return status;
+}
+
+/* --- Running --- */
+
+/* By the reference rules, one equation after another. */
+static ax_status run_reference(run *run) {
+  const ax_program *program = run->whole;
+  size_t count = (size_t)program->in_count + program->out_count;
+  ax_tensor **tensors = ax_calloc(count, sizeof tensors[0]), **out = tensors + program->in_count;
+  ax_status status = tensors != NULL ? AX_OK : ax_out_of_memory(count * sizeof tensors[0]);
+  for (uint32_t i = 0; status == AX_OK && i < program->in_count; i++) {
+    status = ax_tensor_create(&program->types[i], &tensors[i]);
+    if (status == AX_OK) memcpy(tensors[i]->data, run->inputs[i].data, bytes_of(&run->inputs[i]));
+  }
+  if (status == AX_OK) status = ax_evaluate(program, tensors, out);
+  for (uint32_t i = 0; status == AX_OK && i < program->out_count; i++) {
+    status = make_array(&program->types[program->outs[i]], &run->results[i]);
+    if (status == AX_OK) memcpy(run->results[i].data, out[i]->data, bytes_of(&run->results[i]));
+  }
+  for (size_t i = 0; tensors != NULL && i < count; i++) ax_tensor_release(tensors[i]);
+  ax_free(tensors);
+  return status;
+}
+
+static ax_status run_on(run *run, ax_runtime *runtime, ax_executable *executable, ax_array **in, ax_array **out) {
+  const ax_program *program = run->whole;
+  for (uint32_t i = 0; i < program->in_count; i++)
+    AX_TRY(ax_device_put(runtime, NULL, "", &program->types[i], run->inputs[i].data, &in[i]));
+  AX_TRY(ax_run(executable, in, program->in_count, out, program->out_count));
+  for (uint32_t i = 0; i < program->out_count; i++) {
+    AX_TRY(make_array(&program->types[program->outs[i]], &run->results[i]));
+    AX_TRY(ax_array_read(out[i], run->results[i].data, bytes_of(&run->results[i])));
+  }
+  return AX_OK;
+}
+
+static ax_status run_compiled(run *run) {
+  ax_runtime *runtime;
+  ax_executable *executable = NULL;
+  size_t count = (size_t)run->whole->in_count + run->whole->out_count;
+  ax_array **arrays = ax_calloc(count, sizeof arrays[0]);
+  if (arrays == NULL) return ax_out_of_memory(count * sizeof arrays[0]);
+  ax_status status = ax_runtime_create(&run->options, &runtime);
+  if (status == AX_OK) {
+    status = ax_compile(runtime, run->whole, NULL, &executable);
+    if (status == AX_OK) status = run_on(run, runtime, executable, arrays, arrays + run->whole->in_count);
+    for (size_t i = 0; i < count; i++) ax_array_release(arrays[i]);
+    ax_executable_release(executable);
+    ax_runtime_release(runtime);
+  }
+  ax_free(arrays);
+  return status;
+}
+
+/* --- Results --- */
+
+static ax_status print_results(const run *run) {
+  for (uint32_t i = 0; i < run->whole->out_count; i++) {
+    ax_literal literal = {.type = type_of(&run->results[i]), .data = run->results[i].data};
+    ax_text text = {0};
+    char *made;
+    ax_text_add(&text, "%s = ", source_output_name(&run->source, i));
+    if (ax_type_elems(&literal.type) > most_printed)
+      ax_text_add(&text, "%s (long: --out %s=FILE.npy writes it)", ax_type_string(&literal.type, NULL),
+                  source_output_name(&run->source, i));
+    else
+      ax_literal_text(&text, &literal);
+    AX_TRY(ax_text_finish(&text, &made));
+    puts(made);
+    ax_string_free(made);
+  }
+  return AX_OK;
+}
+
+static ax_status give_results(const run *run) {
+  for (uint32_t i = 0; i < run->out.count; i++) {
+    const char *word = run->out.words[i], *equals = strchr(word, '=');
+    int64_t index = source_find_output(&run->source, word, (size_t)(equals - word));
+    AX_TRY(ax_npy_write(equals + 1, &run->results[index]));
+  }
+  return run->out.count == 0 ? print_results(run) : AX_OK;
+}
+
+static ax_status run_program(run *run, const char *path) {
+  AX_TRY(source_read(path, &run->source));
+  AX_TRY(check_outputs(run));
+  AX_TRY(read_inputs(run));
+  AX_TRY(make_whole(run));
+  AX_TRY(run->reference ? run_reference(run) : run_compiled(run));
+  return give_results(run);
+}
+
+static void deinit(run *run) {
+  uint32_t in_count = run->source.program != NULL ? run->source.program->in_count : 0;
+  uint32_t out_count = run->source.program != NULL ? run->source.program->out_count : 0;
+  for (uint32_t i = 0; run->inputs != NULL && i < in_count; i++) ax_host_array_release(&run->inputs[i]);
+  for (uint32_t i = 0; run->results != NULL && i < out_count; i++) ax_host_array_release(&run->results[i]);
+  ax_free(run->inputs);
+  ax_free(run->results);
+  ax_free(run->given);
+  ax_program_release(run->whole);
+  source_deinit(&run->source);
+  word_list_deinit(&run->in);
+  word_list_deinit(&run->out);
+}
+
+/* --- The command line --- */
+
+static ax_status take_pair(word_list *list, const char *option, const char *argument) {
+  const char *equals = strchr(argument, '=');
+  if (equals == NULL || equals == argument || equals[1] == '\0')
+    return ax_error(AX_INVALID_ARGUMENT, "%s: expected NAME=..., got \"%s\"", option, argument);
+  return word_list_add(list, argument, strlen(argument));
+}
+
+static ax_status take_number(const char *option, const char *argument, int64_t most, int64_t *out) {
+  if (ax_integer_parse(argument, out) && *out >= 0 && *out <= most) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: expected a number of at most %lld, got \"%s\"", option, (long long)most, argument);
+}
+
+static ax_status take_policy(run *run, const char *argument) {
+  static const char *const names[] = {"parallel", "fixed", "seeded"};
+  for (size_t i = 0; i < AX_COUNT(names); i++) {
+    if (strcmp(names[i], argument) != 0) continue;
+    run->options.policy = (ax_policy)i;
+    return AX_OK;
+  }
+  return ax_error(AX_INVALID_ARGUMENT, "--policy: expected parallel, fixed or seeded, got \"%s\"", argument);
+}
+
+static ax_status take_option(void *context, int value, const char *argument) {
+  run *run = context;
+  int64_t number = 0;
+  switch (value) {
+    case option_in: return take_pair(&run->in, "--in", argument);
+    case option_out: return take_pair(&run->out, "--out", argument);
+    case option_policy: return take_policy(run, argument);
+    case option_mesh:
+      run->has_mesh = true;
+      return ax_mesh_parse(argument, &run->mesh);
+    case option_seed:
+      AX_TRY(take_number("--seed", argument, INT64_MAX, &number));
+      run->options.seed = (uint64_t)number;
+      return AX_OK;
+    default:
+      AX_TRY(take_number("--workers", argument, 4096, &number));
+      run->options.workers = (uint32_t)number;
+      return AX_OK;
+  }
+}
+
+static const char notes[] =
+    "NAME is what the text calls an input or a result, its number from 0, or its letter in the printed form.\n"
+    "VALUE is a .npy file, an array of an .npz file (FILE.npz:MEMBER), or a literal (0.5:f32[8,4], [1, 2]:s32[2]).\n\n"
+    "A program with a shard_map carries its mesh and takes whole arrays. A per-device program (one that begins with\n"
+    "`axes`) runs on its axes, or on those of --mesh, which has the same names and may have other sizes. An input\n"
+    "that varies over axes of n devices in all is given as one array: of the input's shape (the same on each device),\n"
+    "with one dimension of n more in front (one for each), or with one dimension n times as long (cut). Results that\n"
+    "vary have one dimension of n more in front.\n\n"
+    "  axle run f.axle --in x=x.npy --in w=0.1:f32[4,2] --out y=y.npy\n"
+    "  axle run device.axle --mesh data=4,model=2 --in x=x.npy\n";
+
+int run_main(int argc, const char **argv) {
+  run run = {0};
+  const struct poptOption table[] = {
+      {"in", 'i', POPT_ARG_STRING, NULL, option_in, "An input", "NAME=VALUE"},
+      {"out", 'o', POPT_ARG_STRING, NULL, option_out, "Write a result as .npy; without any, all are printed", "NAME=FILE"},
+      {"mesh", 'm', POPT_ARG_STRING, NULL, option_mesh, "The devices, as data=4,model=2", "AXIS=N,.."},
+      {"convert", '\0', POPT_ARG_NONE, &run.convert, 0, "Convert inputs to the program's dtypes", NULL},
+      {"reference", '\0', POPT_ARG_NONE, &run.reference, 0, "Run by the plain reference code, not compiled", NULL},
+      {"policy", '\0', POPT_ARG_STRING, NULL, option_policy, "Order of the devices: parallel, fixed, seeded", "POLICY"},
+      {"seed", '\0', POPT_ARG_STRING, NULL, option_seed, "For --policy seeded", "N"},
+      {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: one a core)", "N"},
+      POPT_TABLEEND,
+  };
+  const option_set set = {.command = "run", .usage = "FILE [OPTION...]", .table = table, .notes = notes,
+                          .summary = "Runs the program in FILE (- for standard input).",
+                          .handle = take_option, .context = &run, .wants_file = true};
+  char *file = NULL;
+  bool done;
+  int code = read_options(&set, argc, argv, &file, &done);
+  if (code == EXIT_OK && !done && run_program(&run, file) != AX_OK) code = report_error();
+  deinit(&run);
+  free(file);
+  return code;
+}

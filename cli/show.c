@@ -1,0 +1,269 @@
+/* axle show: a program, through passes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/exec.h"
+#include "axle/stablehlo.h"
+#include "axle/transform.h"
+#include "cli.h"
+#include "loop/lower.h"
+
+typedef struct show {
+  word_list passes, wrt, linear;
+  int64_t size;
+  char *axis_name;
+  source source;      /* the program so far */
+  uint32_t residuals; /* of the linearize before: the first inputs, which are not linear */
+  ax_program *primal; /* likewise; printed when linearize is the last */
+} show;
+
+enum { option_pass = 1, option_wrt, option_linear, option_size, option_axis };
+
+static ax_status split(word_list *list, const char *words) {
+  for (const char *word = words;;) {
+    const char *comma = strchr(word, ',');
+    AX_TRY(word_list_add(list, word, comma != NULL ? (size_t)(comma - word) : strlen(word)));
+    if (comma == NULL) return AX_OK;
+    word = comma + 1;
+  }
+}
+
+/* --- Transforms --- */
+
+/* Flags by input; *out is NULL when no names were given. Owned by the caller: ax_free. */
+static ax_status choose(const show *show, const word_list *names, bool **out) {
+  *out = NULL;
+  if (names->count == 0) return AX_OK;
+  bool *chosen = ax_calloc(show->source.program->in_count + 1, sizeof chosen[0]);
+  if (chosen == NULL) return ax_out_of_memory(show->source.program->in_count);
+  for (uint32_t i = 0; i < names->count; i++) {
+    int64_t index = source_find_input(&show->source, names->words[i], strlen(names->words[i]));
+    if (index < 0) {
+      ax_free(chosen);
+      return ax_error(AX_INVALID_ARGUMENT, "the program has no input \"%s\"", names->words[i]);
+    }
+    chosen[index] = true;
+  }
+  *out = chosen;
+  return AX_OK;
+}
+
+static ax_status jvp(show *show, ax_program **out) {
+  bool *wrt;
+  AX_TRY(choose(show, &show->wrt, &wrt));
+  ax_status status = ax_program_jvp(show->source.program, wrt, out);
+  ax_free(wrt);
+  return status;
+}
+
+static ax_status linearize(show *show, ax_program **out) {
+  bool *wrt;
+  AX_TRY(choose(show, &show->wrt, &wrt));
+  ax_program_release(show->primal);
+  show->primal = NULL;
+  ax_status status = ax_program_linearize(show->source.program, wrt, &show->primal, out, &show->residuals);
+  ax_free(wrt);
+  return status;
+}
+
+static ax_status grad(show *show, ax_program **out) {
+  bool *wrt;
+  AX_TRY(choose(show, &show->wrt, &wrt));
+  ax_status status = ax_program_grad(show->source.program, wrt, out);
+  ax_free(wrt);
+  return status;
+}
+
+static ax_status value_and_grad(show *show, ax_program **out) {
+  bool *wrt;
+  AX_TRY(choose(show, &show->wrt, &wrt));
+  ax_status status = ax_program_value_and_grad(show->source.program, wrt, out);
+  ax_free(wrt);
+  return status;
+}
+
+/* Linear in what --linear names; else in what linearize says; else in every float input. */
+static ax_status transpose(show *show, ax_program **out) {
+  const ax_program *program = show->source.program;
+  bool *linear;
+  AX_TRY(choose(show, &show->linear, &linear));
+  if (linear == NULL) {
+    linear = ax_calloc(program->in_count + 1, sizeof linear[0]);
+    if (linear == NULL) return ax_out_of_memory(program->in_count);
+    for (uint32_t i = show->residuals; i < program->in_count; i++) linear[i] = ax_is_float(program->types[i].dtype);
+  }
+  ax_status status = ax_program_transpose(program, linear, out);
+  ax_free(linear);
+  return status;
+}
+
+static ax_status vmap(show *show, ax_program **out) {
+  return ax_program_vmap(show->source.program, NULL, NULL, show->size, show->axis_name, out);
+}
+
+static ax_status dce(show *show, ax_program **out) { return ax_program_dce(show->source.program, out); }
+static ax_status cse(show *show, ax_program **out) { return ax_program_cse(show->source.program, out); }
+
+/* --- What is text at once --- */
+
+static ax_status lower(show *show, char **out) {
+  ax_plan *plan;
+  ax_text text = {0};
+  *out = NULL;
+  AX_TRY(ax_plan_create(show->source.program, &plan));
+  ax_status status = ax_plan_fuse(plan);
+  if (status == AX_OK) ax_plan_text(&text, plan);
+  ax_plan_destroy(plan);
+  if (status == AX_OK) return ax_text_finish(&text, out);
+  ax_text_deinit(&text);
+  return status;
+}
+
+static ax_status stablehlo(show *show, char **out) { return ax_program_stablehlo(show->source.program, out); }
+
+static ax_status executable(show *show, char **out) {
+  ax_runtime *runtime;
+  ax_executable *made;
+  *out = NULL;
+  AX_TRY(ax_runtime_create(NULL, &runtime));
+  ax_status status = ax_compile(runtime, show->source.program, NULL, &made);
+  if (status == AX_OK) {
+    status = ax_executable_text(made, out);
+    ax_executable_release(made);
+  }
+  ax_runtime_release(runtime);
+  return status;
+}
+
+static const struct {
+  const char *name;
+  ax_status (*transform)(show *show, ax_program **out);
+  ax_status (*text)(show *show, char **out);
+} passes[] = {
+    {"jvp", jvp, NULL},
+    {"linearize", linearize, NULL},
+    {"transpose", transpose, NULL},
+    {"grad", grad, NULL},
+    {"value_and_grad", value_and_grad, NULL},
+    {"vmap", vmap, NULL},
+    {"dce", dce, NULL},
+    {"cse", cse, NULL},
+    {"lower", NULL, lower},
+    {"stablehlo", NULL, stablehlo},
+    {"executable", NULL, executable},
+};
+
+static size_t find_pass(const char *name) {
+  size_t i = 0;
+  while (i < AX_COUNT(passes) && strcmp(passes[i].name, name) != 0) i++;
+  return i;
+}
+
+static ax_status print_program(const char *title, const ax_program *program) {
+  char *text;
+  AX_TRY(ax_program_print(program, &text));
+  printf("%s%s", title, text);
+  ax_string_free(text);
+  return AX_OK;
+}
+
+static ax_status transform(show *show, size_t pass) {
+  ax_program *next = NULL;
+  bool keeps_primal = passes[pass].transform == linearize;
+  AX_TRY(passes[pass].transform(show, &next));
+  source_deinit(&show->source);
+  show->source.program = next;
+  if (keeps_primal) return AX_OK;
+  ax_program_release(show->primal);
+  show->primal = NULL;
+  show->residuals = 0;
+  return AX_OK;
+}
+
+static ax_status show_program(show *show, const char *path) {
+  AX_TRY(source_read(path, &show->source));
+  for (uint32_t i = 0; i < show->passes.count; i++) {
+    size_t pass = find_pass(show->passes.words[i]);
+    if (passes[pass].transform != NULL) {
+      AX_TRY(transform(show, pass));
+      continue;
+    }
+    char *text;
+    AX_TRY(passes[pass].text(show, &text));
+    fputs(text, stdout);
+    ax_string_free(text);
+    return AX_OK;
+  }
+  if (show->primal != NULL) AX_TRY(print_program("# primal\n", show->primal));
+  return print_program(show->primal != NULL ? "# tangent\n" : "", show->source.program);
+}
+
+/* --- The command line --- */
+
+static ax_status add_passes(show *show, const char *names) {
+  AX_TRY(split(&show->passes, names));
+  for (uint32_t i = 0; i < show->passes.count; i++) {
+    size_t pass = find_pass(show->passes.words[i]);
+    if (pass == AX_COUNT(passes))
+      return ax_error(AX_INVALID_ARGUMENT, "there is no pass '%s'", show->passes.words[i]);
+    if (i > 0 && passes[find_pass(show->passes.words[i - 1])].text != NULL)
+      return ax_error(AX_INVALID_ARGUMENT, "nothing can follow the pass %s", show->passes.words[i - 1]);
+  }
+  return AX_OK;
+}
+
+static ax_status take_option(void *context, int value, const char *argument) {
+  show *show = context;
+  switch (value) {
+    case option_pass: return add_passes(show, argument);
+    case option_wrt: return split(&show->wrt, argument);
+    case option_linear: return split(&show->linear, argument);
+    case option_size:
+      if (ax_integer_parse(argument, &show->size) && show->size > 0) return AX_OK;
+      return ax_error(AX_INVALID_ARGUMENT, "--size: not a positive number: %s", argument);
+    default:
+      free(show->axis_name);
+      show->axis_name = strdup(argument);
+      return show->axis_name != NULL ? AX_OK : ax_out_of_memory(0);
+  }
+}
+
+int show_main(int argc, const char **argv) {
+  const struct poptOption table[] = {
+      {"pass", 'p', POPT_ARG_STRING, NULL, option_pass, "Passes, in order; may be given several times", "PASS,.."},
+      {"wrt", '\0', POPT_ARG_STRING, NULL, option_wrt, "Inputs to differentiate by (all floats; grad: the first)", "NAME,.."},
+      {"linear", '\0', POPT_ARG_STRING, NULL, option_linear, "Inputs that transpose takes as linear", "NAME,.."},
+      {"size", '\0', POPT_ARG_STRING, NULL, option_size, "Size of the dimension that vmap adds (2)", "N"},
+      {"axis-name", '\0', POPT_ARG_STRING, NULL, option_axis, "Name of the axis that vmap maps", "NAME"},
+      POPT_TABLEEND,
+  };
+  show show = {.size = 2};
+  const option_set set = {
+      .command = "show", .usage = "FILE [OPTION...]", .summary = "Prints the program in FILE (- for standard input), transformed.",
+      .table = table, .handle = take_option, .context = &show, .wants_file = true,
+      .notes = "Passes from program to program:\n"
+               "  jvp             (x.., dx..) -> (y.., dy..)\n"
+               "  linearize       primal (x..) -> (y.., residual..) and tangent (residual.., dx..) -> (dy..);\n"
+               "                  a pass after it gets the tangent\n"
+               "  transpose       of a linear program: (constant.., dy..) -> (dx..)\n"
+               "  grad, value_and_grad, vmap, dce, cse\n"
+               "Passes that end in text:\n"
+               "  lower           what runs: buffers, fused kernels, products, exchanges\n"
+               "  stablehlo       the StableHLO module of one device\n"
+               "  executable      instructions and memory\n\n"
+               "NAME is what the text calls an input, its number from 0, or its letter in the printed form.\n\n"
+               "  axle show f.axle --pass linearize,transpose\n"};
+  char *file = NULL;
+  bool done;
+  int code = read_options(&set, argc, argv, &file, &done);
+  if (code == EXIT_OK && !done && show_program(&show, file) != AX_OK) code = report_error();
+  source_deinit(&show.source);
+  ax_program_release(show.primal);
+  word_list_deinit(&show.passes);
+  word_list_deinit(&show.wrt);
+  word_list_deinit(&show.linear);
+  free(show.axis_name);
+  free(file);
+  return code;
+}

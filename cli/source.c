@@ -1,0 +1,89 @@
+/* Reading a program's text, and finding its inputs and results by what the user calls them. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+static ax_status read_stream(FILE *file, const char *path, ax_text *text) {
+  char block[16384];
+  size_t count;
+  while ((count = fread(block, 1, sizeof block, file)) > 0) ax_text_add_bytes(text, block, count);
+  if (ferror(file)) return ax_error(AX_IO_ERROR, "%s: %s", path, strerror(errno));
+  return text->failed ? ax_out_of_memory(text->length) : AX_OK;
+}
+
+ax_status source_read(const char *path, source *out) {
+  ax_text text = {0};
+  bool standard = strcmp(path, "-") == 0;
+  FILE *file = standard ? stdin : fopen(path, "rb");
+  *out = (source){0};
+  if (file == NULL) return ax_error(AX_IO_ERROR, "%s: %s", path, strerror(errno));
+  ax_status status = read_stream(file, path, &text);
+  if (!standard) fclose(file);
+  if (status == AX_OK)
+    status = ax_program_parse_named(text.data != NULL ? text.data : "", text.length, standard ? "(standard input)" : path,
+                                    &out->names, &out->program);
+  ax_text_deinit(&text);
+  return status;
+}
+
+void source_deinit(source *source) {
+  ax_program_release(source->program);
+  ax_program_names_deinit(&source->names);
+}
+
+static bool same(const char *name, const char *word, size_t length) {
+  return name[0] != '\0' && strlen(name) == length && memcmp(name, word, length) == 0;
+}
+
+/* Its index, or -1, of a number below `count`. */
+static int64_t as_number(const char *word, size_t length, uint32_t count) {
+  char digits[16] = {0};
+  int64_t index;
+  if (length >= sizeof digits) return -1;
+  memcpy(digits, word, length);
+  return ax_integer_parse(digits, &index) && index >= 0 && index < count ? index : -1;
+}
+
+static int64_t find(const ax_program *program, const char *const *names, const uint32_t *ids, uint32_t count,
+                    const char *word, size_t length) {
+  for (uint32_t i = 0; names != NULL && i < count; i++)
+    if (same(names[i], word, length)) return i;
+  int64_t index = as_number(word, length, count);
+  for (uint32_t i = 0; index < 0 && i < count; i++) {
+    char letters[16];
+    uint32_t id = ids != NULL ? ids[i] : i;
+    if (ax_value_literal(program, id) != NULL) continue;
+    ax_label_name(program->labels[id], letters);
+    if (same(letters, word, length)) index = i;
+  }
+  return index;
+}
+
+int64_t source_find_input(const source *source, const char *word, size_t length) {
+  return find(source->program, source->names.in, NULL, source->program->in_count, word, length);
+}
+
+int64_t source_find_output(const source *source, const char *word, size_t length) {
+  const ax_program *program = source->program;
+  return find(program, source->names.out, program->outs, program->out_count, word, length);
+}
+
+static const char *name_of(const ax_program *program, const char *const *names, uint32_t index, uint32_t id) {
+  static char name[16];
+  if (names != NULL && names[index][0] != '\0') return names[index];
+  if (ax_value_literal(program, id) != NULL)
+    snprintf(name, sizeof name, "%u", index);
+  else
+    ax_label_name(program->labels[id], name);
+  return name;
+}
+
+const char *source_input_name(const source *source, uint32_t index) {
+  return name_of(source->program, source->names.in, index, index);
+}
+
+const char *source_output_name(const source *source, uint32_t index) {
+  return name_of(source->program, source->names.out, index, source->program->outs[index]);
+}
