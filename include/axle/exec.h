@@ -48,6 +48,10 @@ AX_MUST_USE ax_status ax_array_read(const ax_array *array, void *data, size_t by
 /* The part on one device: its shape, and where it begins in the whole array (rank entries). */
 AX_MUST_USE ax_status ax_array_shard(const ax_array *array, int64_t device, ax_type *type, int64_t *start);
 
+/* A picture of the layout in text: the blocks of a matrix (or vector) with the devices that hold each. Other ranks: a list.
+   `*out`: ax_string_free. */
+AX_MUST_USE ax_status ax_array_picture(const ax_array *array, char **out);
+
 typedef struct ax_executable ax_executable;
 typedef struct ax_compile_options {
   const bool *donate; /* by input: its memory may be reused for results, and the array is gone after a run; NULL: none */

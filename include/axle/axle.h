@@ -1,0 +1,15 @@
+/* All of Axle: programs, transforms, meshes and collectives, execution, files. */
+#ifndef AXLE_AXLE_H
+#define AXLE_AXLE_H
+
+#include "axle/collectives.h"
+#include "axle/exec.h"
+#include "axle/npy.h"
+#include "axle/ops.h"
+#include "axle/program.h"
+#include "axle/stablehlo.h"
+#include "axle/status.h"
+#include "axle/transform.h"
+#include "axle/type.h"
+
+#endif
