@@ -1,0 +1,10 @@
+/* The cases of this program: see the table in main.c. Each sets itself up and answers bench/run until it is told no more. */
+#ifndef AXLE_BENCH_CASES_H
+#define AXLE_BENCH_CASES_H
+
+typedef void bench_case(char **arguments);
+bench_case add_one, psum, psum_in_scan, collective;  /* collectives.c */
+bench_case train, compile, peak_memory, gradients;   /* training.c */
+bench_case sgemm, pointwise;                         /* alone.c */
+
+#endif

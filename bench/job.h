@@ -1,0 +1,40 @@
+/* A compiled program with its inputs on the devices, run over and over. Anything that fails ends the process with a message. */
+#ifndef AXLE_BENCH_JOB_H
+#define AXLE_BENCH_JOB_H
+
+#include "axle/exec.h"
+#include "model.h"
+
+void check(ax_status status);
+
+typedef struct job {
+  ax_runtime *runtime;
+  ax_executable *executable;
+  ax_array **arrays; /* inputs, then room for results */
+  uint32_t in_count, out_count;
+  uint32_t carried; /* so many last results take the place of the first inputs after each run; they are donated */
+} job;
+
+/* A function of arrays; per device, where `mesh` is given. */
+typedef struct job_function {
+  ax_function body;
+  void *context;
+  const char *mesh; /* NULL: one device */
+  uint32_t in_count, out_count;
+  const ax_type *types;
+  const char *const *in_specs, *const *out_specs;
+} job_function;
+
+ax_program *job_trace(const job_function *f);
+/* Inputs are all ones. workers: 0 is one a core. */
+job job_create(const job_function *f, uint32_t workers);
+/* One step of gradient descent: (weights.., data..) -> loss, weights... Random weights and data. */
+job job_train(const model *m, ax_runtime *runtime);
+/* Only the step's program: what happens between tracing and compiled. The executable is released by the caller. */
+ax_executable *job_compile_step(const model *m, ax_runtime *runtime, bool donate);
+void job_release(job *j);
+
+/* A bench_work. */
+void job_run(void *job, int64_t count);
+
+#endif

@@ -1,0 +1,35 @@
+/* build/bench/ours CASE ARGUMENT...: Axle's side of the races. bench/run starts it; serve.h says how they talk. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cases.h"
+
+static const struct {
+  const char *name;
+  bench_case *run;
+  int argument_count;
+  const char *arguments;
+} cases[] = {
+    {"add_one", add_one, 1, "DEVICES"},
+    {"psum", psum, 1, "DEVICES"},
+    {"psum_in_scan", psum_in_scan, 1, "DEVICES"},
+    {"collective", collective, 2, "psum|all_gather|all_to_all|ppermute|psum_scatter MEBIBYTES"},
+    {"train", train, 1, "mlp_small|mlp_middle|transformer"},
+    {"compile", compile, 1, "mlp_small|mlp_middle|transformer"},
+    {"peak_memory", peak_memory, 1, "DEVICES"},
+    {"sgemm", sgemm, 1, "WORKERS"},
+    {"pointwise", pointwise, 1, "WORKERS"},
+    {"gradients", gradients, 3, "mlp_small|mlp_middle|transformer INPUTS.npz RESULTS.npz"},
+};
+
+int main(int argc, char **argv) {
+  for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++) {
+    if (strcmp(argv[1], cases[i].name) != 0 || argc - 2 != cases[i].argument_count) continue;
+    cases[i].run(argv + 2);
+    return 0;
+  }
+  fprintf(stderr, "usage:\n");
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    fprintf(stderr, "  %s %s %s\n", argv[0], cases[i].name, cases[i].arguments);
+  return 2;
+}

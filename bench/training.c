@@ -1,0 +1,120 @@
+/* Training steps: their time, the time to compile them, their memory, and their gradients for comparison. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "axle/npy.h"
+#include "axle/transform.h"
+#include "cases.h"
+#include "job.h"
+#include "mlp.h"
+#include "serve.h"
+#include "transformer.h"
+
+static model *find_model(const char *name) {
+  static const mlp_sizes small = {256, 64, 512, 10}, middle = {1024, 784, 2048, 10};
+  static const transformer_sizes sizes = {4, 256, 8, 1024, 128, 32, 256};
+  if (strcmp(name, "mlp_small") == 0) return mlp_model(&small);
+  if (strcmp(name, "mlp_middle") == 0) return mlp_model(&middle);
+  if (strcmp(name, "transformer") == 0) return transformer_model(&sizes);
+  fprintf(stderr, "no model is called %s\n", name);
+  exit(1);
+}
+
+static ax_runtime *new_runtime(void) {
+  ax_runtime *runtime;
+  check(ax_runtime_create(NULL, &runtime));
+  return runtime;
+}
+
+void train(char **arguments) {
+  job j = job_train(find_model(arguments[0]), new_runtime());
+  bench_serve(job_run, &j, 1);
+}
+
+/* Once: the second time would not be the first. */
+void compile(char **arguments) {
+  model *m = find_model(arguments[0]);
+  ax_runtime *runtime = new_runtime();
+  bench_wait();
+  double start = bench_seconds();
+  ax_executable *executable = job_compile_step(m, runtime, true);
+  bench_answer(bench_seconds() - start);
+  ax_executable_release(executable);
+  ax_runtime_release(runtime);
+  model_release(m);
+}
+
+/* Bytes: the process at its largest, then the runtime. */
+void peak_memory(char **arguments) {
+  char mesh[32];
+  int64_t devices = atoll(arguments[0]);
+  snprintf(mesh, sizeof mesh, "data=%lld", (long long)devices);
+  model *m = linear_model(mesh, devices, 8, 4096, 4096);
+  bench_wait();
+  job j = job_train(m, new_runtime());
+  job_run(&j, 3);
+  struct rusage usage;
+  size_t now, peak;
+  getrusage(RUSAGE_SELF, &usage);
+  ax_runtime_memory(j.runtime, &now, &peak);
+  printf("%.0f %zu\n", 1024.0 * (double)usage.ru_maxrss, peak);
+  ax_runtime_release(j.runtime);
+  job_release(&j);
+  model_release(m);
+}
+
+static void loss_and_gradients(const ax_value *in, ax_value *out, void *context) {
+  const model *m = context;
+  ax_value_and_grad(m->loss, context, in, m->input_count, m->weight_count, out);
+}
+
+static ax_host_array run_to_host(ax_array *array) {
+  const ax_type *type = ax_array_get_type(array);
+  ax_host_array host = {.dtype = type->dtype, .rank = type->rank};
+  size_t bytes = (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype);
+  memcpy(host.dims, type->dims, sizeof host.dims);
+  host.data = malloc(bytes + 1);
+  check(ax_array_read(array, host.data, bytes));
+  return host;
+}
+
+static ax_executable *compile_gradients(const model *m, ax_runtime *runtime) {
+  const char **out_specs = calloc(1 + m->weight_count, sizeof out_specs[0]);
+  out_specs[0] = "";
+  memcpy(out_specs + 1, m->specs, m->weight_count * sizeof out_specs[0]);
+  ax_program *program = job_trace(&(job_function){loss_and_gradients, (void *)m, m->mesh, m->input_count, 1 + m->weight_count,
+                                                  m->types, m->specs, out_specs});
+  ax_executable *executable;
+  check(ax_compile(runtime, program, NULL, &executable));
+  ax_program_release(program);
+  free(out_specs);
+  return executable;
+}
+
+/* Reads the inputs from one .npz file by their names, writes "loss" and the gradients, by the weights' names, to another. */
+void gradients(char **arguments) {
+  model *m = find_model(arguments[0]);
+  ax_runtime *runtime = new_runtime();
+  ax_npz *npz;
+  ax_mesh mesh;
+  ax_array *arrays[64], **out = arrays + m->input_count;
+  ax_host_array results[32];
+  const char *names[32] = {"loss"};
+  check(ax_npz_read(arguments[1], &npz));
+  check(ax_mesh_parse(m->mesh, &mesh));
+  for (uint32_t i = 0; i < m->input_count; i++) {
+    const ax_host_array *host = ax_npz_find(npz, m->names[i]);
+    if (host == NULL) fprintf(stderr, "%s has no %s\n", arguments[1], m->names[i]), exit(1);
+    ax_type type = ax_array_type(host->dtype, host->rank, host->dims);
+    check(ax_device_put(runtime, &mesh, m->specs[i], &type, host->data, &arrays[i]));
+  }
+  ax_executable *executable = compile_gradients(m, runtime);
+  check(ax_run(executable, arrays, m->input_count, out, 1 + m->weight_count));
+  for (uint32_t k = 0; k <= m->weight_count; k++) {
+    results[k] = run_to_host(out[k]);
+    if (k > 0) names[k] = m->names[k - 1];
+  }
+  check(ax_npz_write(arguments[2], names, results, 1 + m->weight_count));
+}
