@@ -1,7 +1,164 @@
-/* Results written straight where they are wanted: into a donated input's memory. */
+/* Values written straight where they are wanted, instead of being copied or put beside:
+
+     a result   into the memory of a donated input that nobody needs any more     (w - 0.1 g into w)
+     a carry    at the end of a loop's body, into the carry's buffer              (c = f(c))
+
+   `source` may live in `target`'s memory when the one operation that writes source comes after every other use of target, or uses
+   target itself only element by element at the places it writes. Synchronisation is decided later, on roots, so that other
+   devices' uses of the target are waited for. */
 #include "exec/exec.h"
 
-ax_status ax_coalesce(ax_plan *plan, const bool *donate) {
-  (void)plan, (void)donate;
+typedef struct coalescer {
+  ax_plan *plan;
+  uint32_t *reads, *writes;
+} coalescer;
+
+typedef struct touching {
+  const ax_plan *plan;
+  uint32_t root;
+  bool reads, writes;
+} touching;
+
+static void touch(void *context, uint32_t buffer, bool writes) {
+  touching *t = context;
+  if (t->plan->buffers[buffer].root != t->root) return;
+  if (writes) t->writes = true;
+  else t->reads = true;
+}
+
+static void touch_op(ax_op *op, touching *t) {
+  ax_op_visit(op, touch, t);
+  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
+    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) touch_op(&ax_op_block(op, k)->ops[i], t);
+}
+
+static bool touched(const ax_plan *plan, const ax_block *block, uint32_t from, uint32_t to, uint32_t root) {
+  touching t = {plan, root, false, false};
+  for (uint32_t i = from; i < to; i++) touch_op(&block->ops[i], &t);
+  return t.reads || t.writes;
+}
+
+static bool same_storage(const ax_plan *plan, uint32_t a, uint32_t b) {
+  const ax_buffer *x = &plan->buffers[a], *y = &plan->buffers[b];
+  return x->axes == y->axes && x->type.dtype == y->type.dtype && ax_type_elems(&x->type) == ax_type_elems(&y->type);
+}
+
+/* The operation of a block that writes all of `root`, which is written once; AX_NONE. */
+static uint32_t writer_of(const coalescer *c, const ax_block *block, uint32_t root) {
+  if (c->plan->buffers[root].kind != AX_BUFFER_TEMP || c->plan->buffers[root].root != root || c->writes[root] != 1) return AX_NONE;
+  for (uint32_t i = 0; i < block->count; i++) {
+    touching t = {c->plan, root, false, false};
+    ax_op_visit(&block->ops[i], touch, &t);
+    if (t.writes) return block->ops[i].kind == AX_OP_START ? AX_NONE : i;
+  }
+  return AX_NONE;
+}
+
+/* `op` touches target only by loading, at each step, the element it then stores into source. */
+static bool in_place(const coalescer *c, const ax_op *op, uint32_t source, uint32_t target) {
+  touching t = {c->plan, target, false, false};
+  ax_op_visit(op, touch, &t);
+  if (!t.reads && !t.writes) return true;
+  if (t.writes || op->kind != AX_OP_KERNEL) return false;
+  const ax_kernel *kernel = op->kernel.kernel;
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    const ax_store *store = &kernel->stores[i];
+    if (c->plan->buffers[op->kernel.buffers[store->slot]].root != source) continue;
+    if (store->reduce != AX_SCALAR_NONE || op->kernel.buffers[store->slot] != source || kernel->slots[store->slot].rank != kernel->rank ||
+        !ax_at_is_identity(store->at, kernel->rank))
+      return false;
+  }
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    const ax_expr *load = &kernel->exprs[i];
+    if (load->op != AX_LEAF_LOAD || c->plan->buffers[op->kernel.buffers[load->slot]].root != target) continue;
+    const ax_slot *slot = &kernel->slots[load->slot];
+    if (c->plan->buffers[op->kernel.buffers[load->slot]].offset != 0 || slot->rank != kernel->rank ||
+        !ax_at_is_identity(load->at, slot->rank))
+      return false;
+    for (uint32_t d = 0; d < slot->rank; d++) /* the same element, not the same indices of another shape */
+      if (slot->dims[d] != kernel->dims[d]) return false;
+  }
+  return true;
+}
+
+/* From here on, source is target's memory. */
+static void unite(ax_plan *plan, uint32_t source, uint32_t target) {
+  for (uint32_t i = 0; i < plan->buffer_count; i++)
+    if (plan->buffers[i].root == source) plan->buffers[i].root = target;
+}
+
+/* --- Donations --- */
+
+static bool result_fits(const coalescer *c, uint32_t result, uint32_t input) {
+  const ax_plan *plan = c->plan;
+  uint32_t source = plan->buffers[plan->out[result]].root, target = plan->in[input];
+  if (!same_storage(plan, source, target)) return false;
+  const ax_block *block = &plan->block;
+  uint32_t writer = writer_of(c, block, source);
+  return writer != AX_NONE && in_place(c, &block->ops[writer], source, target) &&
+         !touched(plan, block, writer + 1, block->count, target);
+}
+
+/* Only when the whole result has the input's layout does one memory do for both: the same type and spec. */
+static bool same_layout(const ax_plan *plan, uint32_t result, uint32_t input) {
+  const ax_buffer *out = &plan->buffers[plan->out[result]], *in = &plan->buffers[plan->in[input]];
+  for (uint32_t d = 0; d < AX_MAX_RANK; d++) {
+    if (out->spec.count[d] != in->spec.count[d]) return false;
+    for (uint32_t i = 0; i < out->spec.count[d]; i++)
+      if (out->spec.axis[d][i] != in->spec.axis[d][i]) return false;
+  }
+  return ax_same_shape(&out->type, &in->type);
+}
+
+static ax_status place_donations(coalescer *c, const bool *donate) {
+  ax_plan *plan = c->plan;
+  bool *taken = ax_arena_alloc(&plan->arena, plan->in_count);
+  if (taken == NULL) return ax_out_of_memory(plan->in_count);
+  for (uint32_t k = 0; k < plan->out_count; k++)
+    for (uint32_t i = 0; i < plan->in_count; i++) {
+      if (!donate[i] || taken[i] || !same_layout(plan, k, i) || !result_fits(c, k, i)) continue;
+      unite(plan, plan->buffers[plan->out[k]].root, plan->in[i]);
+      taken[i] = true;
+      break;
+    }
   return AX_OK;
+}
+
+/* --- Carries --- */
+
+static void remove_op(ax_block *block, uint32_t at) {
+  for (uint32_t i = at; i + 1 < block->count; i++) block->ops[i] = block->ops[i + 1];
+  block->count--;
+}
+
+static bool copies_carry(const coalescer *c, const ax_block *body, uint32_t at, uint32_t *source, uint32_t *target) {
+  const ax_at *position;
+  if (!ax_op_is_copy(&body->ops[at], target, source, &position)) return false;
+  if (!ax_at_is_identity(position, c->plan->buffers[*source].type.rank) || !same_storage(c->plan, *source, *target)) return false;
+  if (c->plan->buffers[*target].root != *target || *source == *target) return false;
+  uint32_t writer = writer_of(c, body, *source);
+  return writer != AX_NONE && writer < at && in_place(c, &body->ops[writer], *source, *target) &&
+         !touched(c->plan, body, writer + 1, at, *target);
+}
+
+static void place_carries(coalescer *c, ax_block *block, bool is_body) {
+  for (uint32_t i = 0; i < block->count; i++) {
+    ax_op *op = &block->ops[i];
+    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) place_carries(c, ax_op_block(op, k), op->kind == AX_OP_LOOP && k == 1);
+    uint32_t source, target;
+    if (!is_body || !copies_carry(c, block, i, &source, &target)) continue;
+    unite(c->plan, source, target);
+    c->writes[source] = 2; /* not a buffer of its own any more */
+    remove_op(block, i--);
+  }
+}
+
+ax_status ax_coalesce(ax_plan *plan, const bool *donate) {
+  coalescer c = {.plan = plan};
+  c.reads = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof c.reads[0]);
+  c.writes = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof c.writes[0]);
+  if (c.reads == NULL || c.writes == NULL) return ax_out_of_memory(plan->buffer_count * sizeof c.reads[0]);
+  ax_plan_count(plan, c.reads, c.writes);
+  place_carries(&c, &plan->block, false);
+  return place_donations(&c, donate);
 }

@@ -289,14 +289,17 @@ static bool is_plain(const fuser *f, uint32_t buffer) {
          f->writes[buffer] == 1;
 }
 
-/* An element of it costs no more than a load: constants, indices, one load, at most one conversion or so. */
+/* An element of it costs no more than a load: one load and nothing else, a little work on indices, anything on constants
+   (which the compiler does). */
 static bool is_cheap(const ax_kernel *kernel) {
-  uint32_t loads = 0, work = 0;
+  uint32_t loads = 0, indices = 0, work = 0;
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     loads += kernel->exprs[i].op == AX_LEAF_LOAD;
+    indices += kernel->exprs[i].op == AX_LEAF_INDEX || kernel->exprs[i].op == AX_LEAF_AXIS;
     work += kernel->exprs[i].op < AX_SCALAR_COUNT;
   }
-  return kernel->store_count == 1 && loads <= 1 && work <= (loads == 0 ? 2 : 0);
+  if (kernel->store_count != 1 || loads > 1) return false;
+  return loads == 1 ? work == 0 : indices == 0 || work <= 2;
 }
 
 static bool is_pairwise_loaded_once(const ax_kernel *consumer, uint32_t slot) {
@@ -481,10 +484,12 @@ static ax_status drop_dead_stores(fuser *f, ax_op *op) {
 
 static ax_status merge_back(fuser *f, uint32_t at) {
   ax_op *ops = f->block->ops, *b = &ops[at];
+  if (is_cheap(b->kernel.kernel)) return AX_OK; /* its readers compute it themselves */
   uint32_t lowest = at > window ? at - window : 0;
   for (uint32_t i = at; i-- > lowest;) {
     ax_op *a = &ops[i];
     bool done = false;
+    if (a->kind == AX_OP_START || a->kind == AX_OP_DONE) return AX_OK; /* what comes before must not wait for what comes after */
     if (!mergeable(f, a, b)) continue;
     bool down = inputs_unwritten(f, i, i + 1, at) && outputs_unused(f, i, i + 1, at);
     bool up = !down && inputs_unwritten(f, at, i + 1, at) && outputs_unused(f, at, i + 1, at);

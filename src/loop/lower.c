@@ -83,7 +83,18 @@ static uint32_t slot_of(ax_lower *lower, uint32_t buffer) {
   return slot;
 }
 
+/* A constant of one element is part of the code, not a load: what is made of constants alone depends on nothing. */
+static bool constant_bits(const ax_buffer *buffer, int64_t *bits) {
+  if (buffer->kind != AX_BUFFER_CONST || ax_type_elems(&buffer->type) != 1) return false;
+  *bits = 0;
+  memcpy(bits, (const char *)buffer->data + buffer->offset, ax_dtype_bytes(buffer->type.dtype));
+  return true;
+}
+
 ax_ex ax_lower_load(ax_lower *lower, uint32_t buffer, const ax_at *at) {
+  int64_t bits;
+  const ax_buffer *source = &lower->plan->buffers[buffer];
+  if (constant_bits(source, &bits)) return ax_kernel_const(lower->kernel, source->type.dtype, bits);
   uint32_t slot = slot_of(lower, buffer);
   return ax_kernel_load(lower->kernel, slot, at);
 }

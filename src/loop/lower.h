@@ -179,8 +179,16 @@ ax_axis_set *ax_vary_program(ax_arena *arena, const ax_program *program, const a
 /* --- For the driver (exec/) --- */
 AX_MUST_USE ax_status ax_plan_create(ax_program *program, ax_plan **out);
 void ax_plan_destroy(ax_plan *plan);
-AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan); /* loop/fuse.c */
+AX_MUST_USE ax_status ax_plan_turn_products(ax_plan *plan); /* loop/products.c: before fusion */
+AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan);          /* loop/fuse.c */
 void ax_plan_text(ax_text *text, const ax_plan *plan);
+/* How often each root is read and written: every load of every operation, loop conditions and branch indices, and results.
+   Arrays of plan->buffer_count, added to. */
+void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes);
+/* The blocks inside an operation: NULL beyond the last. */
+ax_block *ax_op_block(ax_op *op, uint32_t index);
+/* The only thing a kernel operation does is to write `*to` element by element from `*from` (at `at` of from's dimensions). */
+bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_at **at);
 /* Calls visit(context, buffer, writes) for each buffer an operation itself touches (not the blocks inside it). */
 void ax_op_visit(const ax_op *op, void (*visit)(void *context, uint32_t buffer, bool writes), void *context);
 

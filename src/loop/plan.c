@@ -35,6 +35,50 @@ void ax_op_visit(const ax_op *op, void (*visit)(void *context, uint32_t buffer, 
   }
 }
 
+ax_block *ax_op_block(ax_op *op, uint32_t index) {
+  if (op->kind == AX_OP_LOOP) return index == 0 ? &op->loop.test : index == 1 ? &op->loop.body : NULL;
+  return op->kind == AX_OP_BRANCH && index < op->branch.count ? &op->branch.blocks[index] : NULL;
+}
+
+typedef struct counts {
+  const ax_plan *plan;
+  uint32_t *reads, *writes;
+} counts;
+
+static void count_one(void *context, uint32_t buffer, bool writes) {
+  counts *c = context;
+  (writes ? c->writes : c->reads)[c->plan->buffers[buffer].root]++;
+}
+
+static void count_block(counts *c, const ax_block *block) {
+  for (uint32_t i = 0; i < block->count; i++) {
+    ax_op_visit(&block->ops[i], count_one, c);
+    for (uint32_t k = 0; ax_op_block(&block->ops[i], k) != NULL; k++) count_block(c, ax_op_block(&block->ops[i], k));
+  }
+}
+
+void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes) {
+  counts c = {plan, reads, writes};
+  count_block(&c, &plan->block);
+  for (uint32_t i = 0; i < plan->out_count; i++) reads[plan->buffers[plan->out[i]].root]++;
+}
+
+bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_at **at) {
+  if (op->kind != AX_OP_KERNEL) return false;
+  const ax_kernel *kernel = op->kernel.kernel;
+  if (kernel->store_count != 1 || kernel->expr_count != 1 || kernel->reduce_rank != 0) return false;
+  const ax_store *store = &kernel->stores[0];
+  const ax_expr *load = &kernel->exprs[0];
+  const ax_slot *slot = &kernel->slots[store->slot];
+  if (load->op != AX_LEAF_LOAD || slot->rank != kernel->rank || !ax_at_is_identity(store->at, slot->rank)) return false;
+  for (uint32_t d = 0; d < slot->rank; d++)
+    if (slot->dims[d] != kernel->dims[d]) return false;
+  *to = op->kernel.buffers[store->slot];
+  *from = op->kernel.buffers[load->slot];
+  *at = load->at;
+  return true;
+}
+
 static void block_text(ax_text *text, const ax_plan *plan, const ax_block *block, int indent);
 
 static void add_list(ax_text *text, const char *lead, const uint32_t *buffers, uint32_t count) {
