@@ -57,4 +57,7 @@ const char *source_output_name(const source *source, uint32_t index); /* likewis
    given[i]: the type of the array that there is for input i. See `axle run --help`. */
 AX_MUST_USE ax_status whole_program(const source *source, const ax_mesh *mesh, const ax_type *given, ax_program **out);
 
+/* The type of an array that has one of `type` for each device over which it may vary. */
+ax_type whole_stacked(const ax_program *program, const ax_type *type);
+
 #endif

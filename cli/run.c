@@ -1,4 +1,5 @@
 /* axle run: a program on arrays from files, results to files or to the screen. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,11 +232,20 @@ static ax_status run_compiled(run *run) {
 
 /* --- Results --- */
 
+/* On the screen every NaN is nan; in files they keep their bits. */
+static void plain_nans(ax_host_array *array) {
+  int64_t elems = ax_dims_elems(array->rank, array->dims);
+  for (int64_t i = 0; ax_is_float(array->dtype) && i < elems; i++)
+    if (isnan(ax_number_load(array->dtype, array->data, i).f))
+      ax_number_store(array->dtype, array->data, i, (ax_number){.f = (double)NAN});
+}
+
 static ax_status print_results(const run *run) {
   for (uint32_t i = 0; i < run->whole->out_count; i++) {
     ax_literal literal = {.type = type_of(&run->results[i]), .data = run->results[i].data};
     ax_text text = {0};
     char *made;
+    plain_nans(&run->results[i]);
     ax_text_add(&text, "%s = ", source_output_name(&run->source, i));
     if (ax_type_elems(&literal.type) > most_printed)
       ax_text_add(&text, "%s (long: --out %s=FILE.npy writes it)", ax_type_string(&literal.type, NULL),

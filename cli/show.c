@@ -107,12 +107,31 @@ static ax_status cse(show *show, ax_program **out) { return ax_program_cse(show-
 
 /* --- What is text at once --- */
 
+/* What can be compiled: a per-device program as axle run would take it when each device has an input of its own. */
+static ax_status compiled_form(const show *show, ax_program **out) {
+  ax_program *program = show->source.program;
+  if (program->axes.count == 0) {
+    *out = ax_program_retain(program);
+    return AX_OK;
+  }
+  ax_type *given = ax_calloc(program->in_count, sizeof given[0]);
+  if (given == NULL) return ax_out_of_memory(program->in_count * sizeof given[0]);
+  for (uint32_t i = 0; i < program->in_count; i++) given[i] = whole_stacked(program, &program->types[i]);
+  ax_status status = whole_program(&show->source, &program->axes, given, out);
+  ax_free(given);
+  return status;
+}
+
 static ax_status lower(show *show, char **out) {
+  ax_program *program;
   ax_plan *plan;
   ax_text text = {0};
   *out = NULL;
-  AX_TRY(ax_plan_create(show->source.program, &plan));
-  ax_status status = ax_plan_fuse(plan);
+  AX_TRY(compiled_form(show, &program));
+  ax_status status = ax_plan_create(program, &plan);
+  ax_program_release(program);
+  AX_TRY(status);
+  status = ax_plan_fuse(plan);
   if (status == AX_OK) ax_plan_text(&text, plan);
   ax_plan_destroy(plan);
   if (status == AX_OK) return ax_text_finish(&text, out);
@@ -123,16 +142,17 @@ static ax_status lower(show *show, char **out) {
 static ax_status stablehlo(show *show, char **out) { return ax_program_stablehlo(show->source.program, out); }
 
 static ax_status executable(show *show, char **out) {
-  ax_runtime *runtime;
-  ax_executable *made;
+  ax_program *program = NULL;
+  ax_runtime *runtime = NULL;
+  ax_executable *made = NULL;
   *out = NULL;
-  AX_TRY(ax_runtime_create(NULL, &runtime));
-  ax_status status = ax_compile(runtime, show->source.program, NULL, &made);
-  if (status == AX_OK) {
-    status = ax_executable_text(made, out);
-    ax_executable_release(made);
-  }
+  ax_status status = compiled_form(show, &program);
+  if (status == AX_OK) status = ax_runtime_create(NULL, &runtime);
+  if (status == AX_OK) status = ax_compile(runtime, program, NULL, &made);
+  if (status == AX_OK) status = ax_executable_text(made, out);
+  ax_executable_release(made);
   ax_runtime_release(runtime);
+  ax_program_release(program);
   return status;
 }
 
@@ -248,7 +268,7 @@ int show_main(int argc, const char **argv) {
                "                  a pass after it gets the tangent\n"
                "  transpose       of a linear program: (constant.., dy..) -> (dx..)\n"
                "  grad, value_and_grad, vmap, dce, cse\n"
-               "Passes that end in text:\n"
+               "Passes that end in text (per-device programs are shown as axle run runs them):\n"
                "  lower           what runs: buffers, fused kernels, products, exchanges\n"
                "  stablehlo       the StableHLO module of one device\n"
                "  executable      instructions and memory\n\n"

@@ -142,6 +142,14 @@ static ax_status lay_out(wrapping *w, const ax_type *given) {
   return AX_OK;
 }
 
+ax_type whole_stacked(const ax_program *program, const ax_type *type) {
+  ax_axis_set unchecked = ax_all_axes(&program->axes) & ~ax_checked_axes(&program->axes);
+  int64_t dims[AX_MAX_RANK + 1] = {ax_axis_set_size(type->varying | unchecked, &program->axes)};
+  bool stacks = (type->varying | unchecked) != 0 && type->rank < AX_MAX_RANK;
+  memcpy(dims + 1, type->dims, type->rank * sizeof dims[0]);
+  return stacks ? ax_array_type(type->dtype, type->rank + 1, dims) : ax_array_type(type->dtype, type->rank, type->dims);
+}
+
 ax_status whole_program(const source *source, const ax_mesh *mesh, const ax_type *given, ax_program **out) {
   wrapping w = {.source = source, .mesh = mesh};
   *out = NULL;
