@@ -25,14 +25,23 @@ static void print_vectors(void) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   bool wide = __builtin_cpu_supports("avx512f"), middle = __builtin_cpu_supports("avx2");
-  printf("vectors    %d bits (%s), %d f32 at once\n", wide ? 512 : middle ? 256 : 128,
-         wide ? "AVX-512" : middle ? "AVX2" : "SSE2", wide ? 16 : middle ? 8 : 4);
+  printf("vectors    %d bits (%s), %d f32 at once\n",
+         wide     ? 512
+         : middle ? 256
+                  : 128,
+         wide     ? "AVX-512"
+         : middle ? "AVX2"
+                  : "SSE2",
+         wide     ? 16
+         : middle ? 8
+                  : 4);
 #elif defined(__aarch64__)
   printf("vectors    128 bits (NEON), 4 f32 at once\n");
 #endif
 }
 
-static const char *const libraries[] = {"libaxle.", "libLLVM", "libdnnl.", "libopenblas", "libsleef.", "libzip.", "libz."};
+static const char *const libraries[] = {"libaxle.",  "libLLVM", "libdnnl.", "libopenblas",
+                                        "libsleef.", "libzip.", "libz."};
 
 /* The real file of each library that is loaded: its name has the version. */
 static int print_library(struct dl_phdr_info *info, size_t size, void *context) {
@@ -51,8 +60,10 @@ static double gibibytes(int pages) { return (double)sysconf(pages) * (double)sys
 
 int devices_main(int argc, const char **argv) {
   const struct poptOption table[] = {POPT_TABLEEND};
-  const option_set set = {.command = "devices", .usage = "[OPTION...]",
-                          .summary = "Lists the processor, memory and libraries that programs run on.", .table = table};
+  const option_set set = {.command = "devices",
+                          .usage = "[OPTION...]",
+                          .summary = "Lists the processor, memory and libraries that programs run on.",
+                          .table = table};
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);

@@ -145,8 +145,8 @@ static ax_status check_whole_mesh(const run *run) {
       const ax_mesh *mesh = ax_param_at(eqn, &eqn->prim->params[p]);
       found++;
       if (!mesh_equal(&run->mesh, mesh))
-        return ax_error(AX_INVALID_ARGUMENT, "line %u: %s is over another mesh than --mesh; leave --mesh out", eqn->line,
-                        eqn->prim->name);
+        return ax_error(AX_INVALID_ARGUMENT, "line %u: %s is over another mesh than --mesh; leave --mesh out",
+                        eqn->line, eqn->prim->name);
     }
   }
   if (!run->has_mesh || found > 0 || run->mesh.count == 0) return AX_OK;
@@ -302,7 +302,8 @@ static ax_status take_pair(word_list *list, const char *option, const char *argu
 
 static ax_status take_number(const char *option, const char *argument, int64_t most, int64_t *out) {
   if (ax_integer_parse(argument, out) && *out >= 0 && *out <= most) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s: expected a number of at most %lld, got \"%s\"", option, (long long)most, argument);
+  return ax_error(AX_INVALID_ARGUMENT, "%s: expected a number of at most %lld, got \"%s\"", option, (long long)most,
+                  argument);
 }
 
 static ax_status take_policy(run *run, const char *argument) {
@@ -322,9 +323,7 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_in: return take_pair(&run->in, "--in", argument);
     case option_out: return take_pair(&run->out, "--out", argument);
     case option_policy: return take_policy(run, argument);
-    case option_mesh:
-      run->has_mesh = true;
-      return ax_mesh_parse(argument, &run->mesh);
+    case option_mesh: run->has_mesh = true; return ax_mesh_parse(argument, &run->mesh);
     case option_seed:
       AX_TRY(take_number("--seed", argument, INT64_MAX, &number));
       run->options.seed = (uint64_t)number;
@@ -351,7 +350,8 @@ int run_main(int argc, const char **argv) {
   run run = {0};
   const struct poptOption table[] = {
       {"in", 'i', POPT_ARG_STRING, NULL, option_in, "An input", "NAME=VALUE"},
-      {"out", 'o', POPT_ARG_STRING, NULL, option_out, "Write a result as .npy; without any, all are printed", "NAME=FILE"},
+      {"out", 'o', POPT_ARG_STRING, NULL, option_out, "Write a result as .npy; without any, all are printed",
+       "NAME=FILE"},
       {"mesh", 'm', POPT_ARG_STRING, NULL, option_mesh, "The devices, as data=4,model=2", "AXIS=N,.."},
       {"convert", '\0', POPT_ARG_NONE, &run.convert, 0, "Convert inputs to the program's dtypes", NULL},
       {"reference", '\0', POPT_ARG_NONE, &run.reference, 0, "Run by the plain reference code, not compiled", NULL},
@@ -360,9 +360,14 @@ int run_main(int argc, const char **argv) {
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: one a core)", "N"},
       POPT_TABLEEND,
   };
-  const option_set set = {.command = "run", .usage = "FILE [OPTION...]", .table = table, .notes = notes,
+  const option_set set = {.command = "run",
+                          .usage = "FILE [OPTION...]",
+                          .table = table,
+                          .notes = notes,
                           .summary = "Runs the program in FILE (- for standard input).",
-                          .handle = take_option, .context = &run, .wants_file = true};
+                          .handle = take_option,
+                          .context = &run,
+                          .wants_file = true};
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);

@@ -225,8 +225,7 @@ static ax_status add_passes(show *show, const char *names) {
   AX_TRY(split(&show->passes, names));
   for (uint32_t i = 0; i < show->passes.count; i++) {
     size_t pass = find_pass(show->passes.words[i]);
-    if (pass == AX_COUNT(passes))
-      return ax_error(AX_INVALID_ARGUMENT, "there is no pass '%s'", show->passes.words[i]);
+    if (pass == AX_COUNT(passes)) return ax_error(AX_INVALID_ARGUMENT, "there is no pass '%s'", show->passes.words[i]);
     if (i > 0 && passes[find_pass(show->passes.words[i - 1])].text != NULL)
       return ax_error(AX_INVALID_ARGUMENT, "nothing can follow the pass %s", show->passes.words[i - 1]);
   }
@@ -252,7 +251,8 @@ static ax_status take_option(void *context, int value, const char *argument) {
 int show_main(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"pass", 'p', POPT_ARG_STRING, NULL, option_pass, "Passes, in order; may be given several times", "PASS,.."},
-      {"wrt", '\0', POPT_ARG_STRING, NULL, option_wrt, "Inputs to differentiate by (all floats; grad: the first)", "NAME,.."},
+      {"wrt", '\0', POPT_ARG_STRING, NULL, option_wrt, "Inputs to differentiate by (all floats; grad: the first)",
+       "NAME,.."},
       {"linear", '\0', POPT_ARG_STRING, NULL, option_linear, "Inputs that transpose takes as linear", "NAME,.."},
       {"size", '\0', POPT_ARG_STRING, NULL, option_size, "Size of the dimension that vmap adds (2)", "N"},
       {"axis-name", '\0', POPT_ARG_STRING, NULL, option_axis, "Name of the axis that vmap maps", "NAME"},
@@ -260,20 +260,26 @@ int show_main(int argc, const char **argv) {
   };
   show show = {.size = 2};
   const option_set set = {
-      .command = "show", .usage = "FILE [OPTION...]", .summary = "Prints the program in FILE (- for standard input), transformed.",
-      .table = table, .handle = take_option, .context = &show, .wants_file = true,
-      .notes = "Passes from program to program:\n"
-               "  jvp             (x.., dx..) -> (y.., dy..)\n"
-               "  linearize       primal (x..) -> (y.., residual..) and tangent (residual.., dx..) -> (dy..);\n"
-               "                  a pass after it gets the tangent\n"
-               "  transpose       of a linear program: (constant.., dy..) -> (dx..)\n"
-               "  grad, value_and_grad, vmap, dce, cse\n"
-               "Passes that end in text (per-device programs are shown as axle run runs them):\n"
-               "  lower           what runs: buffers, fused kernels, products, exchanges\n"
-               "  stablehlo       the StableHLO module of one device\n"
-               "  executable      instructions and memory\n\n"
-               "NAME is what the text calls an input, its number from 0, or its letter in the printed form.\n\n"
-               "  axle show f.axle --pass linearize,transpose\n"};
+      .command = "show",
+      .usage = "FILE [OPTION...]",
+      .summary = "Prints the program in FILE (- for standard input), transformed.",
+      .table = table,
+      .handle = take_option,
+      .context = &show,
+      .wants_file = true,
+      .notes =
+          "Passes from program to program:\n"
+          "  jvp             (x.., dx..) -> (y.., dy..)\n"
+          "  linearize       primal (x..) -> (y.., residual..) and tangent (residual.., dx..) -> (dy..);\n"
+          "                  a pass after it gets the tangent\n"
+          "  transpose       of a linear program: (constant.., dy..) -> (dx..)\n"
+          "  grad, value_and_grad, vmap, dce, cse\n"
+          "Passes that end in text (per-device programs are shown as axle run runs them):\n"
+          "  lower           what runs: buffers, fused kernels, products, exchanges\n"
+          "  stablehlo       the StableHLO module of one device\n"
+          "  executable      instructions and memory\n\n"
+          "NAME is what the text calls an input, its number from 0, or its letter in the printed form.\n\n"
+          "  axle show f.axle --pass linearize,transpose\n"};
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);

@@ -22,8 +22,8 @@ ax_status source_read(const char *path, source *out) {
   ax_status status = read_stream(file, path, &text);
   if (!standard) fclose(file);
   if (status == AX_OK)
-    status = ax_program_parse_named(text.data != NULL ? text.data : "", text.length, standard ? "(standard input)" : path,
-                                    &out->names, &out->program);
+    status = ax_program_parse_named(text.data != NULL ? text.data : "", text.length,
+                                    standard ? "(standard input)" : path, &out->names, &out->program);
   ax_text_deinit(&text);
   return status;
 }

@@ -38,7 +38,8 @@ static const char *join_axes(wrapping *w, ax_axis_set set, const char *separator
     ax_text_add(&text, "%s%s", before, w->mesh->axis[i].name);
     before = separator;
   }
-  const char *joined = text.failed ? NULL : ax_arena_copy(&w->arena, text.data != NULL ? text.data : "", text.length + 1);
+  const char *joined =
+      text.failed ? NULL : ax_arena_copy(&w->arena, text.data != NULL ? text.data : "", text.length + 1);
   ax_text_deinit(&text);
   return joined;
 }
@@ -77,13 +78,15 @@ static ax_status lay_input(wrapping *w, uint32_t index, const ax_type *given) {
     w->in_specs[index] = join_axes(w, set, "+", cut >= 0 ? (uint32_t)cut : 0);
   else if (set == 0)
     return ax_error(AX_INVALID_ARGUMENT, "input %s is %s on every device, but %s is given",
-                    source_input_name(w->source, index), ax_type_string(block, &program->axes), ax_type_string(given, NULL));
+                    source_input_name(w->source, index), ax_type_string(block, &program->axes),
+                    ax_type_string(given, NULL));
   else
-    return ax_error(AX_INVALID_ARGUMENT,
-                    "input %s is %s on each of %lld devices, but %s is given: give that shape (the same on all), one dimension of "
-                    "%lld more in front (one for each), or one dimension %lld times as long (cut)",
-                    source_input_name(w->source, index), ax_type_string(block, &program->axes), (long long)devices,
-                    ax_type_string(given, NULL), (long long)devices, (long long)devices);
+    return ax_error(
+        AX_INVALID_ARGUMENT,
+        "input %s is %s on each of %lld devices, but %s is given: give that shape (the same on all), one dimension of "
+        "%lld more in front (one for each), or one dimension %lld times as long (cut)",
+        source_input_name(w->source, index), ax_type_string(block, &program->axes), (long long)devices,
+        ax_type_string(given, NULL), (long long)devices, (long long)devices);
   return w->in_specs[index] != NULL ? AX_OK : ax_out_of_memory(0);
 }
 

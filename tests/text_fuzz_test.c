@@ -16,7 +16,8 @@ static uint32_t text_count;
 
 static void add_text(const char *start, size_t length) {
   ax_program *program;
-  if (text_count == most_texts || length > most_bytes || ax_program_parse(start, length, "golden", &program) != AX_OK) return;
+  if (text_count == most_texts || length > most_bytes || ax_program_parse(start, length, "golden", &program) != AX_OK)
+    return;
   ax_program_release(program);
   texts[text_count] = malloc(length + 1);
   memcpy(texts[text_count], start, length);
@@ -36,7 +37,8 @@ static void add_file(const char *path) {
     if (*line == '{') {
       /* A program ends at the first " }" at which it parses. */
       uint32_t before = text_count;
-      for (; end != NULL && text_count == before; end = strstr(end + 1, " }\n")) add_text(line, (size_t)(end - line) + 3);
+      for (; end != NULL && text_count == before; end = strstr(end + 1, " }\n"))
+        add_text(line, (size_t)(end - line) + 3);
     }
     line = strchr(line, '\n');
     if (line != NULL) line++;
@@ -83,9 +85,11 @@ static bool is_number(const char *word) { return (*word >= '0' && *word <= '9') 
 
 /* A number, name or primitive becomes another; or a word of this text takes another's place. */
 static void change(char *text, test_random *random) {
-  static const char *const numbers[] = {"0", "1", "2", "3", "-1", "7", "17", "4294967296", "9223372036854775807",
-                                        "-9223372036854775808", "2", "1", "4", "8", "1000000"};
-  static const char *const words[] = {"f32", "s32", "bool", "u8", "f64", "bf16", "true", "false", "a", "b", "c", "d", "V", "data"};
+  static const char *const numbers[] = {
+      "0", "1", "2", "3", "-1",     "7", "17", "4294967296", "9223372036854775807", "-9223372036854775808",
+      "2", "1", "4", "8", "1000000"};
+  static const char *const words[] = {"f32",   "s32", "bool", "u8", "f64", "bf16", "true",
+                                      "false", "a",   "b",    "c",  "d",   "V",    "data"};
   size_t length, other_length;
   int64_t count = 0;
   while (word_at(text, count, &length) != NULL && count < 500) count++;
@@ -113,7 +117,8 @@ static bool repair(char *text) {
   char *place = text, type[256];
   if (gives == NULL || sscanf(message, "t:%u:%u:", &line, &column) != 2) return false;
   if (sscanf(gives + strlen(marker), "%255s here", type) != 1) return false;
-  for (unsigned i = 1; i < line && place != NULL; i++) place = strchr(place, '\n') != NULL ? strchr(place, '\n') + 1 : NULL;
+  for (unsigned i = 1; i < line && place != NULL; i++)
+    place = strchr(place, '\n') != NULL ? strchr(place, '\n') + 1 : NULL;
   if (place == NULL) return false;
   place += column - 1;
   size_t old = strcspn(place, "]") + 1;

@@ -7,7 +7,8 @@ static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 ax_status ax_lexer_init(ax_lexer *lexer, const char *text, size_t bytes, const char *source) {
-  *lexer = (ax_lexer){.source = source != NULL ? source : "program", .text = text, .end = text + bytes, .cursor = text, .line = 1};
+  *lexer = (ax_lexer){
+      .source = source != NULL ? source : "program", .text = text, .end = text + bytes, .cursor = text, .line = 1};
   return ax_lexer_next(lexer);
 }
 
@@ -35,7 +36,8 @@ static size_t name_length(const char *start, const char *end) {
 /* Signs belong to a number in front and after its e. */
 static size_t number_length(const char *start, const char *end) {
   const char *c = start + 1;
-  while (c < end && (is_letter(*c) || is_digit(*c) || *c == '.' || ((*c == '+' || *c == '-') && (c[-1] == 'e' || c[-1] == 'E'))))
+  while (c < end &&
+         (is_letter(*c) || is_digit(*c) || *c == '.' || ((*c == '+' || *c == '-') && (c[-1] == 'e' || c[-1] == 'E'))))
     c++;
   return (size_t)(c - start);
 }

@@ -32,7 +32,8 @@ AX_MUST_USE ax_status ax_lexer_next(ax_lexer *lexer);
 bool ax_token_is(const ax_token *token, const char *word);
 
 /* AX_PARSE_ERROR, "source:line:column: message", the line itself and a caret under `token`. */
-AX_MUST_USE ax_status ax_lexer_error(const ax_lexer *lexer, const ax_token *token, const char *format, ...) AX_PRINTF(3, 4);
+AX_MUST_USE ax_status ax_lexer_error(const ax_lexer *lexer, const ax_token *token, const char *format, ...)
+    AX_PRINTF(3, 4);
 /* The same with this thread's message; AX_OUT_OF_MEMORY is passed on as it is. */
 AX_MUST_USE ax_status ax_lexer_place(const ax_lexer *lexer, const ax_token *token, ax_status status);
 

@@ -65,7 +65,8 @@ ax_status ax_accept(ax_parser *parser, const char *word, bool *found) {
 
 ax_status ax_unexpected(const ax_parser *parser, const char *what) {
   const ax_token *token = &parser->lexer.token;
-  if (token->kind == AX_TOKEN_END) return ax_lexer_error(&parser->lexer, token, "expected %s, got the end of the text", what);
+  if (token->kind == AX_TOKEN_END)
+    return ax_lexer_error(&parser->lexer, token, "expected %s, got the end of the text", what);
   return ax_lexer_error(&parser->lexer, token, "expected %s, got '%.*s'", what,
                         (int)(token->length < most_word ? token->length : most_word), token->start);
 }
@@ -173,7 +174,8 @@ static ax_status make_literal(scope *scope, const ax_token *at, ax_value *out) {
   } key;
   AX_TRY(ax_parse_literal(parser, &literal));
   if (literal.type.rank > 0)
-    return ax_lexer_error(&parser->lexer, at, "only scalars are written as operands; constant[value=...] makes an array");
+    return ax_lexer_error(&parser->lexer, at,
+                          "only scalars are written as operands; constant[value=...] makes an array");
   memset(&key, 0, sizeof key);
   memcpy(&key.bits, literal.data, ax_dtype_bytes(literal.type.dtype));
   key.dtype = literal.type.dtype;
@@ -236,7 +238,8 @@ static ax_status add_eqn(scope *scope, const ax_token *at, const ax_prim *prim, 
   const binder *binder = binders->items;
   uint32_t count = ax_prim_outs(prim, params);
   if (count != binders->count)
-    return ax_lexer_error(&parser->lexer, at, "%s gives %u results, but %u are named", prim->name, count, binders->count);
+    return ax_lexer_error(&parser->lexer, at, "%s gives %u results, but %u are named", prim->name, count,
+                          binders->count);
   ax_value *out = ax_arena_alloc(&parser->arena, count * sizeof out[0]);
   if (out == NULL) return ax_out_of_memory(count * sizeof out[0]);
   scope->builder->line = at->line;

@@ -84,7 +84,8 @@ static ax_status copy_axis_name(ax_parser *parser, char *out) {
   ax_token name;
   AX_TRY(ax_expect_name(parser, "the name of an axis", &name));
   if (name.length >= AX_MAX_NAME || ax_token_is(&name, "_"))
-    return ax_lexer_error(&parser->lexer, &name, "not a name for an axis: it has at most %d bytes and is not _", AX_MAX_NAME - 1);
+    return ax_lexer_error(&parser->lexer, &name, "not a name for an axis: it has at most %d bytes and is not _",
+                          AX_MAX_NAME - 1);
   memset(out, 0, AX_MAX_NAME);
   memcpy(out, name.start, name.length);
   return AX_OK;
@@ -165,8 +166,8 @@ static ax_status parse_element(ax_parser *parser, ax_literal *literal, int64_t i
   char word[128];
   if (!ax_is_literal(&at)) return ax_unexpected(parser, "a number");
   if (!ax_token_word(&at, word) || !ax_element_parse(word, literal->type.dtype, literal->data, index))
-    return ax_lexer_error(&parser->lexer, &at, "\"%.*s\" is not a number of dtype %s", (int)(at.length < 200 ? at.length : 200),
-                          at.start, ax_dtype_name(literal->type.dtype));
+    return ax_lexer_error(&parser->lexer, &at, "\"%.*s\" is not a number of dtype %s",
+                          (int)(at.length < 200 ? at.length : 200), at.start, ax_dtype_name(literal->type.dtype));
   return ax_lexer_next(&parser->lexer);
 }
 
@@ -273,7 +274,9 @@ static ax_status parse_item(ax_parser *parser, const place *place, ax_param_kind
     if (axes->count == AX_MAX_AXES) return ax_unexpected(parser, "no more axes");
     return copy_axis_name(parser, axes->name[axes->count++]);
   }
-  size_t bytes = kind == AX_PARAM_PAIRS ? 2 * sizeof(int64_t) : kind == AX_PARAM_SPECS ? sizeof(ax_spec) : sizeof(ax_program *);
+  size_t bytes = kind == AX_PARAM_PAIRS   ? 2 * sizeof(int64_t)
+                 : kind == AX_PARAM_SPECS ? sizeof(ax_spec)
+                                          : sizeof(ax_program *);
   void *item = ax_list_add(parser, list, bytes);
   if (item == NULL) return ax_out_of_memory(bytes);
   if (kind == AX_PARAM_PAIRS) return parse_pair(parser, item);
@@ -321,9 +324,9 @@ static ax_status find_param(ax_parser *parser, const ax_prim *prim, uint64_t giv
   for (*out = 0; *out < prim->param_count; ++*out)
     if (ax_token_is(&name, prim->params[*out].name)) break;
   if (*out == prim->param_count)
-    return ax_lexer_error(&parser->lexer, &name, "%s has no parameter \"%.*s\"", prim->name, (int)name.length, name.start);
-  if (given >> *out & 1)
-    return ax_lexer_error(&parser->lexer, &name, "\"%s\" is given twice", prim->params[*out].name);
+    return ax_lexer_error(&parser->lexer, &name, "%s has no parameter \"%.*s\"", prim->name, (int)name.length,
+                          name.start);
+  if (given >> *out & 1) return ax_lexer_error(&parser->lexer, &name, "\"%s\" is given twice", prim->params[*out].name);
   return ax_expect(parser, "=");
 }
 

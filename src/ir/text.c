@@ -138,7 +138,8 @@ static bool nan_parse(const char *word, ax_dtype dtype, void *element) {
   size_t bytes = ax_dtype_bytes(dtype);
   errno = 0;
   uint64_t bits = strtoull(word + 4, &end, 16);
-  if (word[4] == '\0' || strspn(word + 4, "0123456789abcdef") != strlen(word + 4) || *end != '\0' || errno != 0) return false;
+  if (word[4] == '\0' || strspn(word + 4, "0123456789abcdef") != strlen(word + 4) || *end != '\0' || errno != 0)
+    return false;
   if (bytes < 8 && bits >> (8 * bytes) != 0) return false;
   memcpy(element, &bits, bytes);
   return isnan(ax_number_load(dtype, element, 0).f);
@@ -148,7 +149,8 @@ static bool nan_parse(const char *word, ax_dtype dtype, void *element) {
 static bool float_parse(const char *word, ax_dtype dtype, void *data, int64_t index) {
   const char *digits = word + (word[0] == '-');
   double value, sign = word[0] == '-' ? -1 : 1;
-  if (strncmp(word, "nan_", 4) == 0) return nan_parse(word, dtype, (char *)data + (size_t)index * ax_dtype_bytes(dtype));
+  if (strncmp(word, "nan_", 4) == 0)
+    return nan_parse(word, dtype, (char *)data + (size_t)index * ax_dtype_bytes(dtype));
   if (strcmp(word, "nan") == 0) {
     value = (double)NAN;
   } else if (strcmp(digits, "inf") == 0) {

@@ -39,8 +39,8 @@ typedef struct ax_program_names {
 } ax_program_names;
 void ax_program_names_deinit(ax_program_names *names);
 /* ax_program_parse, keeping the names (NULL: not wanted). */
-AX_MUST_USE ax_status ax_program_parse_named(const char *text, size_t bytes, const char *source, ax_program_names *names,
-                                             ax_program **out);
+AX_MUST_USE ax_status ax_program_parse_named(const char *text, size_t bytes, const char *source,
+                                             ax_program_names *names, ax_program **out);
 
 /* The environment of a nested program begins with its parent's. */
 bool ax_axes_begin_with(const ax_mesh *axes, const ax_mesh *parent);

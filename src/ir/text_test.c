@@ -106,7 +106,8 @@ static void test_canonical(void **state) {
 static void test_free_form(void **state) {
   (void)state;
   ax_program *free_form = parse_ok(
-      "# before\n{lambda x:f32[ 8 , 4, ]\ty:f32[] .let z:f32[]=add y 0.10:f32[]#mid } ] \r\n _:f32[8,4] = neg x _:f32[]\n"
+      "# before\n{lambda x:f32[ 8 , 4, ]\ty:f32[] .let z:f32[]=add y 0.10:f32[]#mid } ] \r\n _:f32[8,4] = neg x "
+      "_:f32[]\n"
       "= neg y in(z)}# after");
   ax_program *written = parse_ok(
       "{ lambda a:f32[8,4] b:f32[]. let c:f32[] = add b 1e-1:f32[] d:f32[8,4] = neg a e:f32[] = neg b in (c,) }");
@@ -199,7 +200,8 @@ static void test_numbers(void **state) {
     size_t bytes = ax_dtype_bytes((ax_dtype)dtype);
     uint64_t mask = bytes == 8 ? UINT64_MAX : ((uint64_t)1 << 8 * bytes) - 1;
     if (dtype == AX_BOOL) mask = 1;
-    for (uint64_t i = 0; i < 70000; i++) check_element((ax_dtype)dtype, (bytes <= 2 ? i : test_random_bits(&random)) & mask);
+    for (uint64_t i = 0; i < 70000; i++)
+      check_element((ax_dtype)dtype, (bytes <= 2 ? i : test_random_bits(&random)) & mask);
   }
 }
 
@@ -237,8 +239,9 @@ static const struct {
     {"", "t.axle:1:1: expected '{', got the end of the text"},
     {"   \n # only a comment\n", "t.axle:3:1: expected '{', got the end of the text"},
     {"{ lambda a:f32[]. let in (a) } }", "t.axle:1:32: expected the end of the text, got '}'"},
-    {"{ lambda a:f32[]. let in (b) }", "t.axle:1:27: 'b' is not defined here\n  { lambda a:f32[]. let in (b) }\n"
-                                       "                            ^"},
+    {"{ lambda a:f32[]. let in (b) }",
+     "t.axle:1:27: 'b' is not defined here\n  { lambda a:f32[]. let in (b) }\n"
+     "                            ^"},
     {"{ lambda a:f32[] a:f32[]. let in (a) }", ":1:18: 'a' is defined twice"},
     {"{ lambda in:f32[]. let in (a) }", ":1:10: 'in' is a word of the language"},
     {"{ lambda a:f33[]. let in (a) }", ":1:12: unknown dtype \"f33\""},
@@ -255,9 +258,11 @@ static const struct {
     {"{ lambda a:f32[]. let b:f32[] = frob a in (b) }", ":1:33: there is no primitive \"frob\""},
     {"{ lambda a:f32[]. let b:f32[] = neg a a in (b) }", ":1:33: neg f32[] f32[]: takes 1 operands, got 2"},
     {"{ lambda a:f32[]. let b:f32[] c:f32[] = neg a in (b) }", ":1:41: neg gives 1 results, but 2 are named"},
-    {"{ lambda a:f32[3].\n let b:f32[4] = neg a\n in (b) }", "t.axle:2:8: neg gives f32[3] here\n   let b:f32[4] = neg a\n"
-                                                            "         ^"},
-    {"{ lambda a:f32[3] b:f32[4].\n let c:f32[4] = add a b in (c) }", ":2:17: add f32[3] f32[4]: operand shapes differ"},
+    {"{ lambda a:f32[3].\n let b:f32[4] = neg a\n in (b) }",
+     "t.axle:2:8: neg gives f32[3] here\n   let b:f32[4] = neg a\n"
+     "         ^"},
+    {"{ lambda a:f32[3] b:f32[4].\n let c:f32[4] = add a b in (c) }",
+     ":2:17: add f32[3] f32[4]: operand shapes differ"},
     {"{ lambda a:f32[]. let b:f32[] = neg[y=1] a in (b) }", ":1:37: neg has no parameter \"y\""},
     {"{ lambda a:f32[]. let b:f32[] = integer_pow a in (b) }", ":1:45: integer_pow needs its parameter \"y\""},
     {"{ lambda a:f32[]. let b:f32[] = integer_pow[y=1 y=2] a in (b) }", ":1:49: \"y\" is given twice"},
@@ -297,7 +302,8 @@ static void test_nesting_limit(void **state) {
 /* The line of an equation is kept. */
 static void test_lines(void **state) {
   (void)state;
-  ax_program *program = parse_ok("{ lambda a:f32[]. let\n\n  b:f32[] = neg a\n  c:f32[]\n  = exp 1.0:f32[]\n in (b, c) }");
+  ax_program *program =
+      parse_ok("{ lambda a:f32[]. let\n\n  b:f32[] = neg a\n  c:f32[]\n  = exp 1.0:f32[]\n in (b, c) }");
   assert_int_equal(program->eqns[0].line, 3);
   assert_int_equal(program->eqns[1].line, 5); /* the constant */
   assert_int_equal(program->eqns[2].line, 5);
@@ -366,7 +372,8 @@ static ax_status whole_way(void *context) {
 
 static void test_out_of_memory(void **state) {
   (void)state;
-  for (size_t i = 0; i < AX_COUNT(canonical); i++) assert_true(test_each_allocation(whole_way, (void *)canonical[i]) > 2);
+  for (size_t i = 0; i < AX_COUNT(canonical); i++)
+    assert_true(test_each_allocation(whole_way, (void *)canonical[i]) > 2);
 }
 
 /* --- Any bytes --- */
@@ -447,11 +454,11 @@ static void test_random_bytes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_canonical),     cmocka_unit_test(test_free_form),     cmocka_unit_test(test_traced),
-      cmocka_unit_test(test_names),         cmocka_unit_test(test_numbers),       cmocka_unit_test(test_spellings),
-      cmocka_unit_test(test_errors),        cmocka_unit_test(test_nesting_limit), cmocka_unit_test(test_lines),
-      cmocka_unit_test(test_named),         cmocka_unit_test(test_verify),        cmocka_unit_test(test_out_of_memory),
-      cmocka_unit_test(test_cuts),          cmocka_unit_test(test_mutations),     cmocka_unit_test(test_random_bytes),
+      cmocka_unit_test(test_canonical), cmocka_unit_test(test_free_form),     cmocka_unit_test(test_traced),
+      cmocka_unit_test(test_names),     cmocka_unit_test(test_numbers),       cmocka_unit_test(test_spellings),
+      cmocka_unit_test(test_errors),    cmocka_unit_test(test_nesting_limit), cmocka_unit_test(test_lines),
+      cmocka_unit_test(test_named),     cmocka_unit_test(test_verify),        cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_cuts),      cmocka_unit_test(test_mutations),     cmocka_unit_test(test_random_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

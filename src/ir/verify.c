@@ -19,7 +19,8 @@ static ax_status check_type(const ax_type *type, const ax_mesh *axes) {
   ax_axis_set all = type->varying | type->reduced | type->unreduced;
   bool overlap = (type->varying & type->reduced) || ((type->varying | type->reduced) & type->unreduced);
   if (overlap || (all & ~ax_checked_axes(axes)) != 0)
-    return ax_error(AX_INTERNAL, "%s has axis sets that overlap or are not of the environment", ax_type_string(type, axes));
+    return ax_error(AX_INTERNAL, "%s has axis sets that overlap or are not of the environment",
+                    ax_type_string(type, axes));
   return AX_OK;
 }
 
@@ -62,7 +63,8 @@ static ax_status check_eqn(const ax_program *program, const ax_eqn *eqn, uint32_
     if (eqn->in[i] >= next) return ax_error(AX_INTERNAL, "operand %u is used before it is defined", i);
   if (eqn->out_count > 0 && eqn->out != next) return ax_error(AX_INTERNAL, "its results are not the next values");
   if (eqn->out_count > program->value_count - next) return ax_error(AX_INTERNAL, "more results than there are values");
-  if ((eqn->params == NULL) != (eqn->prim->params_bytes == 0)) return ax_error(AX_INTERNAL, "its parameters are missing");
+  if ((eqn->params == NULL) != (eqn->prim->params_bytes == 0))
+    return ax_error(AX_INTERNAL, "its parameters are missing");
   AX_TRY(check_params(program, eqn));
   if (eqn->out_count != ax_prim_outs(eqn->prim, eqn->params))
     return ax_error(AX_INTERNAL, "it has %u results, not %u", eqn->out_count, ax_prim_outs(eqn->prim, eqn->params));
@@ -71,17 +73,13 @@ static ax_status check_eqn(const ax_program *program, const ax_eqn *eqn, uint32_
   return types != NULL ? check_types(program, eqn, types) : ax_out_of_memory(bytes);
 }
 
+/* The values themselves may be what is wrong, so the equation is named, not quoted. */
 static ax_status name_eqn(ax_status status, const ax_program *program, uint32_t index) {
-  if (status == AX_OUT_OF_MEMORY) return status;
-  ax_text text = {0};
   const ax_eqn *eqn = &program->eqns[index];
-  /* The values themselves may be what is wrong: no more than the primitive can be quoted safely. */
-  ax_text_add(&text, "verify: equation %u", index);
-  if (eqn->line > 0) ax_text_add(&text, " (line %u)", eqn->line);
-  status = ax_error_context(AX_INTERNAL, "%s, %s: ", text.data != NULL && !text.failed ? text.data : "verify",
-                            eqn->prim != NULL ? eqn->prim->name : "without a primitive");
-  ax_text_deinit(&text);
-  return status;
+  const char *name = eqn->prim != NULL ? eqn->prim->name : "without a primitive";
+  if (status == AX_OUT_OF_MEMORY) return status;
+  if (eqn->line == 0) return ax_error_context(AX_INTERNAL, "verify: equation %u, %s: ", index, name);
+  return ax_error_context(AX_INTERNAL, "verify: equation %u (line %u), %s: ", index, eqn->line, name);
 }
 
 static ax_status check_outputs(const ax_program *program, uint32_t values) {
