@@ -34,9 +34,12 @@ static ax_status infer(const ax_infer_args *args) {
 /* x beats the best so far; what is NaN beats all that is not. */
 static bool beats(ax_dtype dtype, ax_number x, ax_number best) {
   switch (ax_dtype_get(dtype)->kind) {
-    case AX_KIND_FLOAT: return x.f > best.f || (x.f != x.f && best.f == best.f);
-    case AX_KIND_SIGNED: return x.i > best.i;
-    default: return x.u > best.u;
+    case AX_KIND_FLOAT:
+      return x.f > best.f || (x.f != x.f && best.f == best.f);
+    case AX_KIND_SIGNED:
+      return x.i > best.i;
+    default:
+      return x.u > best.u;
   }
 }
 

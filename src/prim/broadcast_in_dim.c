@@ -41,7 +41,8 @@ static void transpose(const ax_transpose_args *args) {
   const ax_type *x = &args->in_types[0];
   ax_dims repeated = ax_dims_others(p->shape.count, &p->broadcast_dimensions, NULL);
   for (uint32_t i = 0; i < x->rank; i++)
-    if (x->dims[i] != p->shape.v[p->broadcast_dimensions.v[i]]) repeated.v[repeated.count++] = p->broadcast_dimensions.v[i];
+    if (x->dims[i] != p->shape.v[p->broadcast_dimensions.v[i]])
+      repeated.v[repeated.count++] = p->broadcast_dimensions.v[i];
   args->out[0] = ax_reshape(ax_reduce_sum(args->cotangent[0], repeated.v, repeated.count), x->rank, x->dims);
 }
 

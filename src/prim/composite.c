@@ -53,27 +53,31 @@ ax_value ax_mean(ax_value x, const int64_t *axes, uint32_t count) {
   return narrow ? ax_convert_element_type(mean, type.dtype) : mean;
 }
 
-/* x less its maximum along the axis, so that no exponential overflows. Counts the axis from 0. No tangent goes through the
+/* x less its maximum along the axis, so that no exponential overflows; the axis, counted from 0. No tangent goes through the
    maximum: it cancels out. */
-static bool shifted(ax_value x, int64_t *axis, ax_value *out) {
-  if (!ax_wrap_dimension(&ax_prim_reduce_max, "axis", axis, ax_typeof(x).rank)) return false;
-  ax_value most = ax_reduce_max(ax_stop_gradient(x), axis, 1);
-  *out = ax_sub(x, ax_expand_dims(most, *axis));
-  return true;
+static bool shifted(ax_value x, int64_t axis, ax_dims *axes, ax_value *out) {
+  ax_type type = ax_typeof(x);
+  *axes = (ax_dims){1, {axis}};
+  if (!ax_wrap_dimension(&ax_prim_reduce_max, "axis", &axes->v[0], type.rank)) return false;
+  *out = ax_sub(x, ax_repeat(ax_reduce_max(ax_stop_gradient(x), axes->v, 1), &type, axes));
+  return !ax_failed();
 }
 
 ax_value ax_softmax(ax_value x, int64_t axis) {
   ax_value y;
-  if (!shifted(x, &axis, &y)) return ax_poison;
+  ax_dims axes;
+  if (!shifted(x, axis, &axes, &y)) return ax_poison;
+  ax_type type = ax_typeof(y);
   ax_value e = ax_exp(y);
-  return ax_div(e, ax_expand_dims(ax_reduce_sum(e, &axis, 1), axis));
+  return ax_div(e, ax_repeat(ax_reduce_sum(e, axes.v, 1), &type, &axes));
 }
 
 ax_value ax_log_softmax(ax_value x, int64_t axis) {
   ax_value y;
-  if (!shifted(x, &axis, &y)) return ax_poison;
-  ax_value log_sum = ax_log(ax_reduce_sum(ax_exp(y), &axis, 1));
-  return ax_sub(y, ax_expand_dims(log_sum, axis));
+  ax_dims axes;
+  if (!shifted(x, axis, &axes, &y)) return ax_poison;
+  ax_type type = ax_typeof(y);
+  return ax_sub(y, ax_repeat(ax_log(ax_reduce_sum(ax_exp(y), axes.v, 1)), &type, &axes));
 }
 
 /* Indices outside 0 .. classes give zeros. An index dtype that does not count to `classes` is widened. */
@@ -84,11 +88,14 @@ ax_value ax_one_hot(ax_value indices, int64_t classes, ax_dtype dtype) {
   if (kind != AX_KIND_SIGNED && kind != AX_KIND_UNSIGNED)
     return ax_reject(&ax_prim_iota, "one_hot needs integer indices, got %s", ax_dtype_name(type.dtype));
   if (classes > 0 && ax_reduce_identity(AX_SCALAR_MIN, type.dtype).u < (uint64_t)classes) type.dtype = AX_S64;
-  ax_dims dims;
-  if (!ax_dims_take(&ax_prim_iota, type.rank, type.dims, &dims) || !ax_dims_insert(&ax_prim_iota, &dims, type.rank, classes))
+  ax_dims dims, last = {1, {type.rank}};
+  if (!ax_dims_take(&ax_prim_iota, type.rank, type.dims, &dims) ||
+      !ax_dims_insert(&ax_prim_iota, &dims, type.rank, classes))
     return ax_poison;
-  ax_value wide = ax_expand_dims(ax_convert_element_type(indices, type.dtype), type.rank);
-  return ax_convert_element_type(ax_eq(wide, ax_iota(type.dtype, dims.count, dims.v, type.rank)), dtype);
+  ax_value class_of = ax_iota(type.dtype, dims.count, dims.v, type.rank);
+  ax_type wide = ax_typeof(class_of);
+  ax_value index = ax_repeat(ax_convert_element_type(indices, type.dtype), &wide, &last);
+  return ax_convert_element_type(ax_eq(index, class_of), dtype);
 }
 
 /* --- Products --- */
@@ -133,10 +140,13 @@ ax_value ax_matmul(ax_value a, ax_value b) {
   if (ax_failed()) return ax_poison;
   if (lhs.rank == 0 || rhs.rank == 0 || !pair_up(&lhs, &rhs, &p))
     return ax_reject(&ax_prim_dot_general, "matmul takes no %s and %s: %s", ax_type_string(&lhs, axes),
-                     ax_type_string(&rhs, axes), lhs.rank == 0 || rhs.rank == 0 ? "scalars" : "leading dimensions differ");
+                     ax_type_string(&rhs, axes),
+                     lhs.rank == 0 || rhs.rank == 0 ? "scalars" : "leading dimensions differ");
   int64_t lhs_contract = p.lhs_kept.count - 1, rhs_contract = (int64_t)p.rhs_kept.count - (rhs.rank > 1 ? 2 : 1);
-  ax_value product = ax_dot_general(ax_reshape(a, p.lhs_kept.count, p.lhs_kept.v), ax_reshape(b, p.rhs_kept.count, p.rhs_kept.v),
-                                    &lhs_contract, &rhs_contract, 1, p.lhs_batch.v, p.rhs_batch.v, p.lhs_batch.count);
+  a = ax_reshape(a, p.lhs_kept.count, p.lhs_kept.v);
+  b = ax_reshape(b, p.rhs_kept.count, p.rhs_kept.v);
+  ax_value product =
+      ax_dot_general(a, b, &lhs_contract, &rhs_contract, 1, p.lhs_batch.v, p.rhs_batch.v, p.lhs_batch.count);
   int64_t order[AX_MAX_RANK], next_both = 0, next_left = p.lhs_batch.count, next_right = p.lhs_kept.count - 1;
   for (uint32_t i = 0; i < p.count; i++)
     order[i] = p.owner[i] == both ? next_both++ : p.owner[i] == left ? next_left++ : next_right++;

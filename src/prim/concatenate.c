@@ -20,7 +20,8 @@ static ax_status infer(const ax_infer_args *args) {
     if (like.rank == first->rank) like.dims[dimension] = first->dims[dimension];
     if (like.dtype != first->dtype || !ax_same_shape(&like, first))
       return ax_error(AX_INVALID_ARGUMENT, "operand %u, %s, does not go with %s along dimension %lld", i,
-                      ax_type_string(&args->in[i], args->axes), ax_type_string(first, args->axes), (long long)dimension);
+                      ax_type_string(&args->in[i], args->axes), ax_type_string(first, args->axes),
+                      (long long)dimension);
     if (__builtin_add_overflow(total, args->in[i].dims[dimension], &total))
       return ax_error(AX_INVALID_ARGUMENT, "the result is too large");
   }

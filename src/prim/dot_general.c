@@ -70,7 +70,8 @@ static ax_status infer(const ax_infer_args *args) {
   for (uint32_t i = 0; i < left.batch.count; i++) dims[rank++] = lhs->dims[left.batch.v[i]];
   for (uint32_t i = 0; i < left.free.count; i++) dims[rank++] = lhs->dims[left.free.v[i]];
   for (uint32_t i = 0; i < right.free.count; i++) dims[rank++] = rhs->dims[right.free.v[i]];
-  if (rank > AX_MAX_RANK) return ax_error(AX_INVALID_ARGUMENT, "the result has %u dimensions, above %d", rank, AX_MAX_RANK);
+  if (rank > AX_MAX_RANK)
+    return ax_error(AX_INVALID_ARGUMENT, "the result has %u dimensions, above %d", rank, AX_MAX_RANK);
   args->out[0] = ax_array_type(lhs->dtype, rank, dims);
   return AX_OK;
 }
@@ -206,7 +207,8 @@ typedef struct matrix {
 } matrix;
 
 /* The listed dimensions as one of `extent` elements, `stride` apart; false when they do not lie so. */
-static bool collapse(const ax_dims *which, const int64_t *dims, const int64_t *strides, int64_t *extent, int64_t *stride) {
+static bool collapse(const ax_dims *which, const int64_t *dims, const int64_t *strides, int64_t *extent,
+                     int64_t *stride) {
   *extent = *stride = 1;
   for (uint32_t i = 0; i < which->count; i++) {
     int64_t d = which->v[i];
@@ -218,7 +220,8 @@ static bool collapse(const ax_dims *which, const int64_t *dims, const int64_t *s
   return true;
 }
 
-static bool as_matrix(const ax_type *type, const ax_dims *batch, const ax_dims *rows, const ax_dims *columns, matrix *out) {
+static bool as_matrix(const ax_type *type, const ax_dims *batch, const ax_dims *rows, const ax_dims *columns,
+                      matrix *out) {
   int64_t strides[AX_MAX_RANK], row_stride, column_stride;
   ax_dense_strides(type->rank, type->dims, strides);
   if (!collapse(rows, type->dims, strides, &out->rows, &row_stride) ||
@@ -283,10 +286,17 @@ static ax_status lower_matrix(ax_lower *lower, uint32_t buffer, ax_axis_set axes
 static ax_status lower_product(ax_lower *lower, const matrix *a, const matrix *b, const ax_dims *batch,
                                const int64_t *lhs_dims, uint32_t out) {
   ax_gemm gemm = {.dtype = ax_lower_get(lower, out)->type.dtype,
-                  .transpose_a = a->transposed, .transpose_b = b->transposed,
-                  .m = a->rows, .n = b->columns, .k = a->columns,
-                  .lda = a->ld, .ldb = b->ld, .ldc = b->columns,
-                  .a = a->buffer, .b = b->buffer, .c = out};
+                  .transpose_a = a->transposed,
+                  .transpose_b = b->transposed,
+                  .m = a->rows,
+                  .n = b->columns,
+                  .k = a->columns,
+                  .lda = a->ld,
+                  .ldb = b->ld,
+                  .ldc = b->columns,
+                  .a = a->buffer,
+                  .b = b->buffer,
+                  .c = out};
   int64_t stride = gemm.m * gemm.n;
   for (uint32_t i = batch->count; i-- > 0;) {
     gemm.c_stride[i] = stride;
@@ -314,7 +324,8 @@ static void sort_pairs(ax_dims *key, ax_dims *other) {
     }
 }
 
-static ax_status lower_float(ax_lower *lower, const ax_eqn *eqn, side left, side right, const uint32_t *in, uint32_t out) {
+static ax_status lower_float(ax_lower *lower, const ax_eqn *eqn, side left, side right, const uint32_t *in,
+                             uint32_t out) {
   ax_type type = lower->program->types[eqn->out];
   const ax_axis_set *vary = lower->vary;
   ax_dtype dtype = type.dtype == AX_F64 ? AX_F64 : AX_F32;
@@ -344,8 +355,8 @@ static void loop_places(const side *s, uint32_t free_at, uint32_t contract_at, a
     at[s->contract.v[i]] = here, at[s->contract.v[i]].dim = (int)(contract_at + i);
 }
 
-static ax_status lower_integer(ax_lower *lower, const ax_eqn *eqn, const side *left, const side *right, const uint32_t *in,
-                               uint32_t out) {
+static ax_status lower_integer(ax_lower *lower, const ax_eqn *eqn, const side *left, const side *right,
+                               const uint32_t *in, uint32_t out) {
   const ax_type *lhs = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
   ax_at left_at[AX_MAX_RANK], right_at[AX_MAX_RANK], to[AX_MAX_RANK];
   int64_t dims[2 * AX_MAX_RANK];
@@ -405,7 +416,8 @@ const ax_prim ax_prim_dot_general = {
 };
 
 ax_value ax_dot_general(ax_value lhs, ax_value rhs, const int64_t *lhs_contract, const int64_t *rhs_contract,
-                        uint32_t contract_count, const int64_t *lhs_batch, const int64_t *rhs_batch, uint32_t batch_count) {
+                        uint32_t contract_count, const int64_t *lhs_batch, const int64_t *rhs_batch,
+                        uint32_t batch_count) {
   const ax_prim *prim = &ax_prim_dot_general;
   dot_params p;
   if (!ax_dims_take(prim, contract_count, lhs_contract, &p.lhs_contract) ||

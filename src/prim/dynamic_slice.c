@@ -58,7 +58,8 @@ static ax_status update_infer(const ax_infer_args *args) {
 
 static int64_t clamped(const ax_tensor *start, int64_t limit) {
   ax_number number = ax_number_load(start->dtype, start->data, 0);
-  if (ax_dtype_get(start->dtype)->kind == AX_KIND_UNSIGNED) return number.u > (uint64_t)limit ? limit : (int64_t)number.u;
+  if (ax_dtype_get(start->dtype)->kind == AX_KIND_UNSIGNED)
+    return number.u > (uint64_t)limit ? limit : (int64_t)number.u;
   return number.i < 0 ? 0 : number.i > limit ? limit : number.i;
 }
 
@@ -111,8 +112,7 @@ static void slice_transpose(const ax_transpose_args *args) {
 
 static void update_transpose(const ax_transpose_args *args) {
   const ax_type *update = &args->in_types[1];
-  if (args->linear[0])
-    args->out[0] = ax_dynamic_update_slice(args->cotangent[0], ax_zeros_of(update), args->in + 2);
+  if (args->linear[0]) args->out[0] = ax_dynamic_update_slice(args->cotangent[0], ax_zeros_of(update), args->in + 2);
   if (args->linear[1]) args->out[1] = ax_dynamic_slice(args->cotangent[0], args->in + 2, update->dims);
 }
 

@@ -50,7 +50,8 @@ static window window_of(const pad_params *p, uint32_t rank, const int64_t *x_dim
   window w = {0};
   for (uint32_t d = 0; d < rank; d++) {
     int64_t low = p->low.v[d], step = p->interior.v[d] + 1;
-    int64_t first = low < 0 ? (-low + step - 1) / step : 0, end = low < out_dims[d] ? (out_dims[d] - 1 - low) / step + 1 : 0;
+    int64_t first = low < 0 ? (-low + step - 1) / step : 0;
+    int64_t end = low < out_dims[d] ? (out_dims[d] - 1 - low) / step + 1 : 0;
     if (end > x_dims[d]) end = x_dims[d];
     if (end <= first) continue;
     w.first[d] = first;
@@ -116,8 +117,10 @@ static void batch(const ax_batch_args *args) {
       !ax_dims_insert(prim, &p.interior, at, 0))
     return;
   args->out_dim[0] = (int)at;
-  args->out[0] = own_values ? batch_values(prim, &p, ax_batch_front(args->in[0], args->in_dim[0], args->size), args->in[1])
-                            : ax_bind1(prim, &p, args->in, 2);
+  if (own_values)
+    args->out[0] = batch_values(prim, &p, ax_batch_front(args->in[0], args->in_dim[0], args->size), args->in[1]);
+  else
+    args->out[0] = ax_bind1(prim, &p, args->in, 2);
 }
 
 static ax_status lower_value(ax_lower *lower, uint32_t out, uint32_t value) {

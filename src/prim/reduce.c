@@ -1,8 +1,8 @@
 /* reduce_sum, reduce_max, reduce_min: T[d..] -> T[the dimensions that are left]
    Parameters: axes.
    Errors: bool; an axis outside the rank or named twice. Over nothing at all the result is 0, or the least or greatest T.
-   Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 sums are made in f32 and rounded once. Integers wrap.
-   NaN wins in max and min.
+   Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 sums are made in f32 and rounded once. Integers
+   wrap. NaN wins in max and min.
    reduce_sum is linear; its transpose repeats the cotangent. The tangent of a max or min is shared equally by all places that
    hold it. */
 #include <math.h>
@@ -83,10 +83,9 @@ static ax_status eval(const ax_eval_args *args) {
 
 /* --- jvp --- */
 
-/* y, repeated along the axes to x's shape. */
-static ax_value repeated(ax_value y, const int64_t *dims, uint32_t rank, const ax_dims *axes) {
-  ax_dims kept = ax_dims_others(rank, axes, NULL);
-  return ax_broadcast_in_dim(y, rank, dims, kept.v);
+ax_value ax_repeat(ax_value y, const ax_type *like, const ax_dims *axes) {
+  ax_dims kept = ax_dims_others(like->rank, axes, NULL);
+  return ax_broadcast_in_dim(y, like->rank, like->dims, kept.v);
 }
 
 static void max_jvp(const ax_jvp_args *args) {
@@ -96,17 +95,17 @@ static void max_jvp(const ax_jvp_args *args) {
   args->tangent_out[0] = ax_zero;
   ax_type type = ax_typeof(x);
   if (ax_is_zero(dx) || ax_type_elems(&type) == 0) return;
-  ax_value holds = ax_eq(x, repeated(args->out[0], type.dims, type.rank, axes));
+  ax_value holds = ax_eq(x, ax_repeat(args->out[0], &type, axes));
   ax_value share = ax_convert_element_type(holds, type.dtype);
-  args->tangent_out[0] = ax_div(ax_reduce_sum(ax_mul(dx, share), axes->v, axes->count),
-                                ax_reduce_sum(share, axes->v, axes->count));
+  args->tangent_out[0] =
+      ax_div(ax_reduce_sum(ax_mul(dx, share), axes->v, axes->count), ax_reduce_sum(share, axes->v, axes->count));
 }
 
 /* --- transpose --- */
 
 static void sum_transpose(const ax_transpose_args *args) {
-  const ax_type *x = &args->in_types[0];
-  args->out[0] = repeated(args->cotangent[0], x->dims, x->rank, &((const reduce_params *)args->eqn->params)->axes);
+  const reduce_params *p = args->eqn->params;
+  args->out[0] = ax_repeat(args->cotangent[0], &args->in_types[0], &p->axes);
 }
 
 /* --- batch --- */

@@ -16,7 +16,8 @@ static ax_status infer(const ax_infer_args *args) {
   if (ax_dims_has(&p->new_sizes, 0)) elems = 0;
   for (uint32_t d = 0; d < p->new_sizes.count && elems > 0; d++)
     if (!ax_mul_i64(elems, p->new_sizes.v[d], &elems))
-      return ax_error(AX_INVALID_ARGUMENT, "the new sizes are too large: %s", ax_type_string(&args->out[0], args->axes));
+      return ax_error(AX_INVALID_ARGUMENT, "the new sizes are too large: %s",
+                      ax_type_string(&args->out[0], args->axes));
   if (elems != ax_type_elems(&args->in[0]))
     return ax_error(AX_INVALID_ARGUMENT, "%lld elements do not fill %s", (long long)ax_type_elems(&args->in[0]),
                     ax_type_string(&args->out[0], args->axes));

@@ -103,11 +103,13 @@ ax_strided ax_strided_dense(const ax_tensor *tensor) {
   return strided;
 }
 
-void ax_strided_copy(uint32_t rank, const int64_t *dims, size_t element_bytes, const ax_strided *to, const ax_strided *from) {
+void ax_strided_copy(uint32_t rank, const int64_t *dims, size_t element_bytes, const ax_strided *to,
+                     const ax_strided *from) {
   int64_t elems = ax_dims_elems(rank, dims), bytes = (int64_t)element_bytes;
   for (int64_t i = 0; i < elems; i++)
     memcpy((char *)to->data + (to->offset + ax_strided_at(i, rank, dims, to->strides)) * bytes,
-           (const char *)from->data + (from->offset + ax_strided_at(i, rank, dims, from->strides)) * bytes, element_bytes);
+           (const char *)from->data + (from->offset + ax_strided_at(i, rank, dims, from->strides)) * bytes,
+           element_bytes);
 }
 
 /* --- For lower --- */

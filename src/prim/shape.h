@@ -36,12 +36,13 @@ typedef struct ax_strided {
   int64_t offset, strides[AX_MAX_RANK];
 } ax_strided;
 ax_strided ax_strided_dense(const ax_tensor *tensor);
-void ax_strided_copy(uint32_t rank, const int64_t *dims, size_t element_bytes, const ax_strided *to, const ax_strided *from);
+void ax_strided_copy(uint32_t rank, const int64_t *dims, size_t element_bytes, const ax_strided *to,
+                     const ax_strided *from);
 
 /* --- For lower --- */
 /* for i in dims: dst[dst_at(i)] = src[src_at(i)], converted when the dtypes differ. */
-AX_MUST_USE ax_status ax_lower_move(ax_lower *lower, uint32_t rank, const int64_t *dims, uint32_t dst, const ax_at *dst_at,
-                                    uint32_t src, const ax_at *src_at);
+AX_MUST_USE ax_status ax_lower_move(ax_lower *lower, uint32_t rank, const int64_t *dims, uint32_t dst,
+                                    const ax_at *dst_at, uint32_t src, const ax_at *src_at);
 AX_MUST_USE ax_status ax_lower_fill(ax_lower *lower, uint32_t dst, ax_number value);
 /* The result is the operand's memory under the result's type, `offset` elements in. */
 AX_MUST_USE ax_status ax_lower_as_view(ax_lower *lower, const ax_eqn *eqn, uint32_t in, int64_t offset, uint32_t *out);
@@ -54,18 +55,20 @@ AX_MUST_USE ax_status ax_hlo_attributed(ax_hlo *hlo, const ax_eqn *eqn, const ch
                                         ax_text *attributes, uint32_t *out);
 
 /* --- Reductions (reduce.c) --- */
+/* y, which lacks the axes, repeated along them to the shape of `like`. */
+ax_value ax_repeat(ax_value y, const ax_type *like, const ax_dims *axes);
 /* The value that changes nothing: 0, or the least or greatest of the dtype. */
 ax_number ax_reduce_identity(ax_scalar op, ax_dtype dtype);
 /* x's axes and kept dimensions, as a kernel whose last dimensions are reduced over has them. */
 typedef struct ax_reduction {
-  ax_dims kept, reduced;             /* numbers of dimensions, in order */
-  uint32_t rank;                     /* of the loop nest: x's */
-  int64_t dims[AX_MAX_RANK];         /* kept, then reduced */
-  ax_at at[AX_MAX_RANK];             /* of x: where its dimensions went */
+  ax_dims kept, reduced;     /* numbers of dimensions, in order */
+  uint32_t rank;             /* of the loop nest: x's */
+  int64_t dims[AX_MAX_RANK]; /* kept, then reduced */
+  ax_at at[AX_MAX_RANK];     /* of x: where its dimensions went */
 } ax_reduction;
 ax_reduction ax_reduction_of(uint32_t rank, const int64_t *dims, const ax_dims *axes);
 /* stablehlo.reduce of `x` over `axes` by ADD, MAX or MIN. */
-AX_MUST_USE ax_status ax_hlo_reduce_axes(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_type *type, const ax_dims *axes,
-                                         uint32_t *out);
+AX_MUST_USE ax_status ax_hlo_reduce_axes(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_type *type,
+                                         const ax_dims *axes, uint32_t *out);
 
 #endif

@@ -92,7 +92,8 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   ax_at from[AX_MAX_RANK], to[AX_MAX_RANK];
   ax_at_identity(to, y->rank);
   for (uint32_t d = 0; d < y->rank; d++)
-    from[d] = (ax_at){.dim = (int)d, .coef = step_of(p, d, x->dims), .offset = p->start_indices.v[d], .dynamic = AX_NONE};
+    from[d] =
+        (ax_at){.dim = (int)d, .coef = step_of(p, d, x->dims), .offset = p->start_indices.v[d], .dynamic = AX_NONE};
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   return ax_lower_move(lower, y->rank, y->dims, out[0], to, in[0], from);
 }
