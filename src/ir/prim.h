@@ -143,6 +143,7 @@ struct ax_hlo;   /* hlo/hlo.h */
 struct ax_prim {
   const char *name;
   ax_prim_kind kind;
+  bool silent; /* a COLLECTIVE that moves nothing between devices: each comes to it alone */
   int in_count, out_count; /* -1: any; then infer is called with out_count from count_outs */
   uint32_t (*count_outs)(const void *params);
   const ax_param *params;

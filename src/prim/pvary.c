@@ -60,7 +60,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(pvary_params, axes)}};
 
 const ax_prim ax_prim_pvary = {
-    .name = "pvary", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
+    .name = "pvary", .kind = AX_COLLECTIVE, .silent = true, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pvary_params),
     .infer = infer, .eval = eval, .vary = ax_vary_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "prim/prims.h"
 
 /* --- Tracing --- */
 
@@ -99,13 +98,8 @@ ax_status ax_region_check_type(const ax_type *type, const ax_type *wanted, const
                   ax_type_string(wanted, axes));
 }
 
-/* Collectives that move nothing between devices. */
-static bool is_silent(const ax_prim *prim) {
-  return prim == &ax_prim_pvary || prim == &ax_prim_axis_index;
-}
-
 static ax_axis_set communicates_over(const ax_eqn *eqn, const ax_mesh *axes) {
-  if (eqn->prim->kind != AX_COLLECTIVE || is_silent(eqn->prim)) return 0;
+  if (eqn->prim->kind != AX_COLLECTIVE || eqn->prim->silent) return 0;
   ax_axis_set set = 0;
   for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
     if (eqn->prim->params[i].kind != AX_PARAM_AXES) continue;

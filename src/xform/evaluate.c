@@ -2,6 +2,7 @@
 
      LOCAL        the rule once a lane
      COLLECTIVE   the rule once a group: the lanes that agree off the equation's axes. All of a group's members must be here.
+                  One that is silent: as LOCAL
      REGION       the rule once with all lanes; it runs its programs through ax_evaluate_lanes, perhaps on some of the lanes only
 
    In lock step a device that is not among the lanes is somewhere else in the program, and comes here in no other step: a group
@@ -112,7 +113,7 @@ static ax_status eval_members(evaluation *e, const ax_eqn *eqn, const member *me
   return eqn->prim->eval(&args);
 }
 
-static ax_status eval_local(evaluation *e, const ax_eqn *eqn) {
+static ax_status eval_alone(evaluation *e, const ax_eqn *eqn) {
   AX_TRY(make_results(e, eqn));
   for (uint32_t lane = 0; lane < e->lanes; lane++) {
     member alone = {.lane = lane};
@@ -253,10 +254,10 @@ static ax_status eval_region(evaluation *e, const ax_eqn *eqn) {
 static ax_status eval_eqn(evaluation *e, const ax_eqn *eqn) {
   switch (eqn->prim->kind) {
     case AX_LOCAL:
-      AX_TRY(eval_local(e, eqn));
+      AX_TRY(eval_alone(e, eqn));
       break;
     case AX_COLLECTIVE:
-      AX_TRY(eval_collective(e, eqn));
+      AX_TRY(eqn->prim->silent ? eval_alone(e, eqn) : eval_collective(e, eqn));
       break;
     case AX_REGION:
       AX_TRY(eval_region(e, eqn));
