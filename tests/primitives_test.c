@@ -1,0 +1,145 @@
+/* The walk over the table of primitives: what is compiled gives what reference evaluation gives, on every dtype, on edge values, on
+   shapes around the widths of vectors; collectives on meshes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/program.h"
+#include "support/cmocka.h"
+#include "support/compare.h"
+#include "support/lanes.h"
+#include "support/run.h"
+
+static ax_runtime *runtime;
+
+static void every_primitive_has_samples(void **state) {
+  (void)state;
+  for (uint32_t p = 0; p < ax_prim_count; p++) {
+    uint32_t samples = 0;
+    for (size_t i = 0; i < test_sample_count; i++) samples += strcmp(test_samples[i].prim, ax_prims[p]->name) == 0;
+    if (samples == 0) fail_msg("%s has no row in tests/support/samples.c", ax_prims[p]->name);
+  }
+  for (size_t i = 0; i < test_sample_count; i++) {
+    const test_sample *sample = &test_samples[i];
+    test_instances instances = test_instances_of(sample, &(test_variety){test_dtypes, test_dtypes, test_dtype_count,
+                                                                         test_dtype_count, (const char *[]){"2"}, 1});
+    uint32_t mentioned = 0;
+    for (uint32_t e = 0; instances.count > 0 && e < instances.v[0].program->eqn_count; e++)
+      mentioned += strcmp(instances.v[0].program->eqns[e].prim->name, sample->prim) == 0;
+    if (mentioned == 0) fail_msg("row %zu, of %s, fits no dtype: %s\n%s", i, sample->prim, ax_message(), sample->text);
+    test_instances_release(&instances);
+  }
+}
+
+/* --- Compiled --- */
+
+/* Small shapes, and three of the sizes 1 .. 40, others for each sample. */
+static const char **shapes_of(size_t sample, uint32_t *count) {
+  static char text[3][8];
+  static const char *shapes[] = {"", "0", "2,3", "3,1,2,4", text[0], text[1], text[2]};
+  for (unsigned i = 0; i < 3; i++) snprintf(text[i], sizeof text[i], "%u", (unsigned)(sample * 7 + i * 13) % 40 + 1);
+  *count = AX_COUNT(shapes);
+  return shapes;
+}
+
+typedef struct batch { /* instances that are compiled together */
+  test_instances instances;
+  ax_program **programs, *all;
+  ax_tensor **in, **got, **wanted;
+} batch;
+
+static void evaluate_one(batch *b, uint32_t index, uint32_t in_at, uint32_t out_at, test_fill fill) {
+  const test_instance *instance = &b->instances.v[index];
+  const ax_program *program = b->programs[index];
+  test_random random = test_instance_random(instance);
+  for (uint32_t k = 0; k < program->in_count; k++)
+    b->in[in_at + k] = fill(&random, program->types[k], test_low(instance->sample), test_high(instance->sample));
+  if (test_passes(instance, "reference", ax_evaluate(program, b->in + in_at, b->wanted + out_at))) return;
+  for (uint32_t k = 0; k < program->out_count; k++) b->wanted[out_at + k] = test_tensor(*ax_program_out_type(program, k), NULL);
+}
+
+static void compare_one(batch *b, uint32_t index, uint32_t in_at, uint32_t out_at) {
+  const test_instance *instance = &b->instances.v[index];
+  const ax_program *program = b->programs[index];
+  ax_tensor **condition = calloc(program->out_count + 1, sizeof condition[0]), **in = calloc(program->in_count + 1, sizeof in[0]);
+  if (instance->sample->sums && ax_is_float(instance->t)) {
+    test_instance in_f64 = test_instance_in_f64(instance);
+    ax_program *whole;
+    TEST_OK(test_on_mesh(in_f64.program, &whole));
+    for (uint32_t k = 0; k < program->in_count; k++) in[k] = test_absolute(b->in[in_at + k]);
+    test_run(whole, in, condition);
+    test_instance_release(&in_f64);
+    ax_program_release(whole);
+  }
+  for (uint32_t k = 0; k < program->out_count; k++)
+    test_compare(instance, "compiled", b->got[out_at + k], b->wanted[out_at + k], condition[k]);
+  test_release(condition, program->out_count);
+  test_release(in, program->in_count);
+  free(condition), free(in);
+}
+
+static void check_batch(batch *b, test_fill fill) {
+  uint32_t in_count = b->all->in_count, out_count = b->all->out_count;
+  b->in = calloc(in_count + 1, sizeof b->in[0]);
+  b->got = calloc(out_count + 1, sizeof b->got[0]);
+  b->wanted = calloc(out_count + 1, sizeof b->wanted[0]);
+  for (uint32_t i = 0, in_at = 0, out_at = 0; i < b->instances.count; i++) {
+    evaluate_one(b, i, in_at, out_at, fill);
+    in_at += b->programs[i]->in_count, out_at += b->programs[i]->out_count;
+  }
+  test_execute(runtime, b->all, b->in, b->got);
+  for (uint32_t i = 0, in_at = 0, out_at = 0; i < b->instances.count; i++) {
+    compare_one(b, i, in_at, out_at);
+    in_at += b->programs[i]->in_count, out_at += b->programs[i]->out_count;
+  }
+  test_release(b->in, in_count);
+  test_release(b->got, out_count);
+  test_release(b->wanted, out_count);
+  free(b->in), free(b->got), free(b->wanted);
+}
+
+/* One mesh, one executable. */
+static void check_instances(const test_sample *sample, test_instances instances) {
+  batch b = {.instances = instances};
+  b.programs = calloc(instances.count, sizeof b.programs[0]);
+  for (uint32_t i = 0; i < instances.count; i++) TEST_OK(test_on_mesh(instances.v[i].program, &b.programs[i]));
+  TEST_OK(test_together(b.programs, instances.count, &b.all));
+  check_batch(&b, test_fill_edges);
+  if (sample->sums || sample->ulps > 0) check_batch(&b, test_random_tensor);
+  for (uint32_t i = 0; i < instances.count; i++) ax_program_release(b.programs[i]);
+  ax_program_release(b.all);
+  free(b.programs);
+}
+
+static void check_sample(size_t index) {
+  const test_sample *sample = &test_samples[index];
+  test_variety variety = {.dtypes = test_dtypes, .others = test_dtypes, .dtype_count = test_dtype_count,
+                          .other_count = test_dtype_count};
+  variety.shapes = shapes_of(index, &variety.shape_count);
+  test_instances instances = test_instances_of(sample, &variety);
+  for (uint32_t from = 0, to; from < instances.count; from = to) {
+    for (to = from + 1; to < instances.count && strcmp(instances.v[from].axes, instances.v[to].axes) == 0;) to++;
+    check_instances(sample, (test_instances){instances.v + from, to - from});
+  }
+  test_instances_release(&instances);
+}
+
+static void check_kind(ax_prim_kind kind) {
+  for (size_t i = 0; i < test_sample_count; i++)
+    if (ax_prim_find(test_samples[i].prim, strlen(test_samples[i].prim))->kind == kind) check_sample(i);
+  test_blameless();
+}
+
+static void local(void **state) { (void)state, check_kind(AX_LOCAL); }
+static void collectives(void **state) { (void)state, check_kind(AX_COLLECTIVE); }
+static void regions(void **state) { (void)state, check_kind(AX_REGION); }
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_primitive_has_samples), cmocka_unit_test(local),
+                                     cmocka_unit_test(collectives), cmocka_unit_test(regions)};
+  const ax_runtime_options options = {.policy = AX_POLICY_PARALLEL, .workers = 2};
+  if (ax_runtime_create(&options, &runtime) != AX_OK) return 1;
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  ax_runtime_release(runtime);
+  return failed;
+}

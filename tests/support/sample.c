@@ -1,0 +1,150 @@
+#include "support/sample.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "ir/program.h"
+#include "support/cmocka.h"
+
+const ax_dtype test_dtypes[] = {AX_BOOL, AX_S8,  AX_S16,  AX_S32, AX_S64, AX_U8, AX_U16,
+                                AX_U32,  AX_U64, AX_BF16, AX_F16, AX_F32, AX_F64};
+
+static const ax_dtype f64[] = {AX_F64};
+static const char *const few_shapes[] = {"", "3", "2,3", "0", "2,1,2,2"};
+const test_variety test_in_f64 = {f64, f64, 1, 1, few_shapes, AX_COUNT(few_shapes)};
+
+/* --- Filling holes --- */
+
+static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+static const char *hole(const test_instance *instance, char letter) {
+  switch (letter) {
+    case 'O': return instance->sample->prim;
+    case 'T': return ax_dtype_name(instance->t);
+    case 'U': return ax_dtype_name(instance->u);
+    case 'S': return instance->shape;
+    default: return NULL;
+  }
+}
+
+/* The next hole in the text; NULL when there is none. */
+static const char *find_hole(const test_instance *instance, const char *text) {
+  for (const char *c = text; *c != 0; c++)
+    if (hole(instance, *c) != NULL && !is_word(c[1]) && (c == text || !is_word(c[-1]))) return c;
+  return NULL;
+}
+
+static bool has_hole(const test_sample *sample, char letter) {
+  test_instance none = {.sample = sample, .shape = ""};
+  for (const char *at = sample->text; (at = find_hole(&none, at)) != NULL; at++)
+    if (*at == letter) return true;
+  return false;
+}
+
+/* NULL when a primitive refuses these dtypes. */
+static ax_program *parse(const test_instance *instance) {
+  ax_text text = {0};
+  char *whole;
+  ax_program *program;
+  const char *from = strchr(instance->sample->text, '{') + 1;
+  ax_text_add(&text, instance->axes[0] != 0 ? "{ axes %s ;" : "{%s", instance->axes);
+  for (const char *at; (at = find_hole(instance, from)) != NULL; from = at + 1) {
+    ax_text_add_bytes(&text, from, (size_t)(at - from));
+    ax_text_add(&text, "%s", hole(instance, *at));
+  }
+  ax_text_add(&text, "%s", from);
+  TEST_OK(ax_text_finish(&text, &whole));
+  ax_status status = ax_program_parse(whole, strlen(whole), instance->sample->prim, &program);
+  ax_free(whole);
+  if (status == AX_OK) return program;
+  assert_int_equal(status, AX_PARSE_ERROR);
+  return NULL;
+}
+
+/* --- Instances --- */
+
+static void add(test_instances *instances, test_instance instance) {
+  instance.program = parse(&instance);
+  if (instance.program == NULL) return;
+  instances->v = realloc(instances->v, (instances->count + 1) * sizeof instance);
+  assert_non_null(instances->v);
+  instances->v[instances->count++] = instance;
+}
+
+/* The environment that begins at `text`, and where the next begins; NULL when this is the last. */
+static const char *next_axes(const char *text, test_instance *instance) {
+  size_t length = text != NULL ? strcspn(text, ";") : 0;
+  assert_true(length < sizeof instance->axes);
+  if (length > 0) memcpy(instance->axes, text, length);
+  instance->axes[length] = 0;
+  return length > 0 && text[length] == ';' ? text + length + 1 : NULL;
+}
+
+test_instances test_instances_of(const test_sample *sample, const test_variety *variety) {
+  test_instances instances = {0};
+  uint32_t ts = has_hole(sample, 'T') ? variety->dtype_count : 1, us = has_hole(sample, 'U') ? variety->other_count : 1;
+  uint32_t shapes = has_hole(sample, 'S') ? variety->shape_count : 1;
+  const char *axes = sample->axes;
+  do {
+    test_instance instance = {.sample = sample};
+    axes = next_axes(axes, &instance);
+    for (uint32_t i = 0; i < ts * us * shapes; i++) {
+      instance.t = variety->dtypes[i / us / shapes];
+      instance.u = variety->others[i / shapes % us];
+      instance.shape = shapes > 1 ? variety->shapes[i % shapes] : "";
+      add(&instances, instance);
+    }
+  } while (axes != NULL);
+  return instances;
+}
+
+test_instance test_instance_in_f64(const test_instance *instance) {
+  test_instance same = *instance;
+  same.t = AX_F64;
+  same.program = parse(&same);
+  assert_non_null(same.program);
+  return same;
+}
+
+void test_instance_release(test_instance *instance) { ax_program_release(instance->program); }
+
+void test_instances_release(test_instances *instances) {
+  for (uint32_t i = 0; i < instances->count; i++) test_instance_release(&instances->v[i]);
+  free(instances->v);
+}
+
+test_random test_instance_random(const test_instance *instance) { return (test_random){instance->program->hash}; }
+
+double test_low(const test_sample *sample) { return sample->low == 0 && sample->high == 0 ? -2 : sample->low; }
+double test_high(const test_sample *sample) { return sample->low == 0 && sample->high == 0 ? 2 : sample->high; }
+
+/* --- Blame --- */
+
+static int blamed;
+
+void test_blame(const test_instance *instance, const char *format, ...) {
+  enum { most = 30 };
+  char message[1024], *text;
+  va_list list;
+  va_start(list, format);
+  vsnprintf(message, sizeof message, format, list);
+  va_end(list);
+  if (blamed++ >= most) return;
+  TEST_OK(ax_program_print(instance->program, &text));
+  print_error("%s: %s\n%s", instance->sample->prim, message, text);
+  ax_string_free(text);
+}
+
+bool test_passes(const test_instance *instance, const char *what, ax_status status) {
+  if (status != AX_OK) test_blame(instance, "%s: %s: %s", what, ax_status_name(status), ax_message());
+  return status == AX_OK;
+}
+
+void test_blameless(void) {
+  int count = blamed;
+  blamed = 0;
+  if (count > 0) fail_msg("%d times something was wrong", count);
+}
