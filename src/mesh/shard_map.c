@@ -6,7 +6,9 @@
 
    Errors: a spec that does not fit or divide; an axis name that is in scope already; a result that varies over an axis its spec
    does not name, which unless `unchecked` is refused, because the devices would disagree on it.
-   Varying: inside, a block varies over the axes of its spec (not when unchecked). A value that the body captures has the spec P(). */
+   Varying: inside, a block varies over the axes of its spec (not when unchecked). A value that the body captures has the spec P().
+   jvp, linearize, transpose and batch stand in shard_map_transform.c, lower in lower.c. In StableHLO a module is one device's
+   program: bridge/ puts the body in its place. */
 #include <string.h>
 
 #include "mesh/shard_map.h"
@@ -187,8 +189,9 @@ static const ax_param params[] = {
 const ax_prim ax_prim_shard_map = {
     .name = "shard_map", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_shard_map_params),
-    .infer = infer, .eval = eval, .vary = vary, .jvp = ax_absent_jvp, .linearize = ax_absent_jvp,
-    .transpose = ax_absent_transpose, .batch = ax_absent_batch, .lower = ax_shard_map_lower, .hlo = ax_absent_hlo,
+    .infer = infer, .eval = eval, .vary = vary, .jvp = ax_shard_map_jvp,
+    .linearize = ax_shard_map_linearize, .transpose = ax_shard_map_transpose, .batch = ax_shard_map_batch,
+    .lower = ax_shard_map_lower, .hlo = ax_absent_hlo,
 };
 
 /* --- The function --- */

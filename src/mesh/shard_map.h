@@ -19,6 +19,11 @@ ax_axis_set ax_shard_map_varying(const ax_shard_map_params *params, const ax_mes
 AX_MUST_USE ax_status ax_shard_map_block(const ax_shard_map_params *params, const ax_mesh *outer, const ax_type *whole,
                                          const ax_spec *spec, ax_type *out);
 
+/* shard_map_transform.c: the record's rules that make shard_maps of shard_maps. */
+void ax_shard_map_jvp(const ax_jvp_args *args);
+void ax_shard_map_linearize(const ax_jvp_args *args);
+void ax_shard_map_transpose(const ax_transpose_args *args);
+void ax_shard_map_batch(const ax_batch_args *args);
 
 /* mesh/lower.c: the record's lower rule. */
 struct ax_lower;

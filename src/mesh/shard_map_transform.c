@@ -1,0 +1,361 @@
+/* shard_map: the rules that make shard_maps of shard_maps. Each transforms the body, and lays out the new operands and results:
+
+     jvp         a tangent has the spec of its value
+     linearize   two shard_maps; a residual leaves the first and enters the second in blocks along dimension 0 over all axes that
+                 it varies over (all axes of the mesh when unchecked). One that is an operand is passed as it is.
+     transpose   a cotangent has the spec of its value. What is invariant in the body but put together from blocks was spread out:
+                 its cotangent is the psum of theirs. Unchecked, types tell nothing: a result's cotangent is shared out among
+                 the devices that hold the result, and an operand's is summed over those that hold the operand, as in JAX.
+     batch       the batch dimension is not split */
+#include <string.h>
+
+#include "mesh/shard_map.h"
+#include "mesh/sharding.h"
+#include "prim/prims.h"
+#include "prim/region.h"
+
+/* A shard_map under construction: operands and results with their specs. */
+typedef struct assembly {
+  ax_shard_map_params params; /* the counts of its specs: so far */
+  uint32_t outer;             /* axes around it */
+  ax_value *in;
+} assembly;
+
+static bool assembly_init(assembly *a, const ax_eqn *eqn, uint32_t in_capacity, uint32_t out_capacity) {
+  const ax_shard_map_params *params = eqn->params;
+  *a = (assembly){.params = {.mesh = params->mesh, .unchecked = params->unchecked}};
+  a->outer = ax_failed() ? 0 : ax_builder_current()->axes.count;
+  a->in = ax_trace_alloc(in_capacity * sizeof a->in[0]);
+  a->params.in_specs.v = ax_trace_alloc(in_capacity * sizeof(ax_spec));
+  a->params.out_specs.v = ax_trace_alloc(out_capacity * sizeof(ax_spec));
+  return !ax_failed();
+}
+
+static void add_in(assembly *a, ax_value value, const ax_spec *spec) {
+  a->in[a->params.in_specs.count] = value;
+  a->params.in_specs.v[a->params.in_specs.count++] = *spec;
+}
+
+static void add_out(assembly *a, const ax_spec *spec) { a->params.out_specs.v[a->params.out_specs.count++] = *spec; }
+
+/* Binds it; `body` is consumed. NULL: the trace has failed. */
+static ax_value *assembly_bind(assembly *a, ax_status status, ax_program *body) {
+  uint32_t count = a->params.out_specs.count;
+  if (status != AX_OK) ax_fail(status);
+  ax_value *out = ax_trace_alloc(count * sizeof out[0]);
+  a->params.body = body;
+  if (out != NULL) ax_bind(&ax_prim_shard_map, &a->params, a->in, a->params.in_specs.count, out, count);
+  ax_program_release(body);
+  return ax_failed() ? NULL : out;
+}
+
+/* The names of the mesh's axes in a set of the mesh's own. */
+static ax_axes names_of(const ax_mesh *mesh, ax_axis_set set) {
+  ax_axes names = {0};
+  for (uint32_t i = 0; i < mesh->count; i++)
+    if (set >> i & 1) memcpy(names.name[names.count++], mesh->axis[i].name, AX_MAX_NAME);
+  return names;
+}
+
+/* --- jvp, linearize --- */
+
+typedef struct tangents {
+  bool *nonzero, *has; /* operands and results with a tangent */
+  ax_want *want;
+} tangents;
+
+static bool tangents_init(tangents *t, const ax_jvp_args *args) {
+  uint32_t in_count = args->eqn->in_count, out_count = args->eqn->out_count;
+  t->nonzero = ax_trace_alloc(in_count);
+  t->has = ax_trace_alloc(out_count);
+  t->want = ax_trace_alloc(out_count * sizeof t->want[0]);
+  if (ax_failed()) return false;
+  ax_region_nonzero(args->tangent_in, in_count, t->nonzero);
+  for (uint32_t k = 0; k < out_count; k++) t->want[k] = AX_WANT_NONZERO;
+  return true;
+}
+
+static void add_tangents(const tangents *t, assembly *a, const ax_jvp_args *args) {
+  const ax_shard_map_params *params = args->eqn->params;
+  for (uint32_t i = 0; i < args->eqn->in_count; i++)
+    if (t->nonzero[i]) add_in(a, args->tangent_in[i], &params->in_specs.v[i]);
+  for (uint32_t k = 0; k < args->eqn->out_count; k++)
+    if (t->has[k]) add_out(a, &params->out_specs.v[k]);
+}
+
+static void spread_tangents(const tangents *t, const ax_value *given, const ax_jvp_args *args) {
+  for (uint32_t k = 0; k < args->eqn->out_count; k++) args->tangent_out[k] = t->has[k] ? *given++ : ax_zero;
+}
+
+static void add_primals(assembly *a, const ax_jvp_args *args) {
+  const ax_shard_map_params *params = args->eqn->params;
+  for (uint32_t i = 0; i < args->eqn->in_count; i++) add_in(a, args->in[i], &params->in_specs.v[i]);
+  for (uint32_t k = 0; k < args->eqn->out_count; k++) add_out(a, &params->out_specs.v[k]);
+}
+
+void ax_shard_map_jvp(const ax_jvp_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  const ax_shard_map_params *params = eqn->params;
+  tangents t;
+  assembly a;
+  ax_program *body;
+  if (!tangents_init(&t, args) || !assembly_init(&a, eqn, 2 * eqn->in_count, 2 * eqn->out_count)) return;
+  ax_status status = ax_jvp_program(params->body, t.nonzero, t.want, t.has, &body);
+  if (status == AX_OK) {
+    add_primals(&a, args);
+    add_tangents(&t, &a, args);
+  }
+  ax_value *out = assembly_bind(&a, status, body);
+  if (out == NULL) return;
+  memcpy(args->out, out, eqn->out_count * sizeof out[0]);
+  spread_tangents(&t, out + eqn->out_count, args);
+}
+
+/* A body split in two, with residuals that can leave it: a scalar becomes [1], so that there is a dimension to put the blocks along. */
+typedef struct split {
+  const ax_shard_map_params *of;
+  ax_program *primal, *tangent; /* (x..) -> (y.., r..); (r.., dx..) -> (dy..) */
+  uint32_t y_count, residual_count;
+} split;
+
+/* The operand that a residual is, or AX_NONE. */
+static uint32_t operand_of(const split *s, uint32_t r) {
+  uint32_t id = s->primal->outs[s->y_count + r];
+  return id < s->primal->in_count ? id : AX_NONE;
+}
+
+static ax_type carried_type(const split *s, uint32_t r) {
+  ax_type type = s->tangent->types[r];
+  if (operand_of(s, r) != AX_NONE || type.rank > 0) return type;
+  type.rank = 1;
+  type.dims[0] = 1;
+  return type;
+}
+
+/* Along dimension 0 over all axes that the residual may differ along. */
+static ax_spec carried_spec(const split *s, uint32_t r, uint32_t outer) {
+  ax_spec spec = {0};
+  ax_axis_set varying = s->tangent->types[r].varying >> outer;
+  for (uint32_t i = 0; i < s->of->mesh.count; i++)
+    if (s->of->unchecked || (varying >> i & 1)) spec.axis[0][spec.count[0]++] = (uint8_t)i;
+  spec.rank = spec.count[0] > 0 ? 1 : 0;
+  return spec;
+}
+
+static ax_value reshaped(ax_value x, const ax_type *type) {
+  return ax_typeof(x).rank == type->rank ? x : ax_reshape(x, type->rank, type->dims);
+}
+
+/* (x..) -> (y.., r.. that are no operands) */
+static ax_status build_primal(const split *s, ax_program **out) {
+  const ax_program *primal = s->primal;
+  ax_builder builder;
+  ax_value *in = ax_region_begin(&builder, &primal->axes, primal->types, primal->in_count);
+  ax_value *outs = ax_trace_alloc(primal->out_count * sizeof outs[0]);
+  uint32_t count = s->y_count;
+  if (in != NULL && outs != NULL) {
+    ax_call(primal, in, primal->in_count, outs, primal->out_count);
+    for (uint32_t r = 0; r < s->residual_count && !ax_failed(); r++) {
+      ax_type type = carried_type(s, r);
+      if (operand_of(s, r) == AX_NONE) outs[count++] = reshaped(outs[s->y_count + r], &type);
+    }
+  }
+  return ax_region_finish(&builder, outs, count, out);
+}
+
+static ax_status build_tangent(const split *s, ax_program **out) {
+  const ax_program *tangent = s->tangent;
+  *out = NULL;
+  ax_type *types = ax_calloc(tangent->in_count, sizeof types[0]);
+  if (types == NULL) return ax_out_of_memory(tangent->in_count * sizeof types[0]);
+  for (uint32_t i = 0; i < tangent->in_count; i++) types[i] = i < s->residual_count ? carried_type(s, i) : tangent->types[i];
+  ax_builder builder;
+  ax_value *in = ax_region_begin(&builder, &tangent->axes, types, tangent->in_count);
+  ax_value *outs = ax_trace_alloc(tangent->out_count * sizeof outs[0]);
+  if (in != NULL && outs != NULL) {
+    for (uint32_t r = 0; r < s->residual_count; r++) in[r] = reshaped(in[r], &tangent->types[r]);
+    ax_call(tangent, in, tangent->in_count, outs, tangent->out_count);
+  }
+  ax_free(types);
+  return ax_region_finish(&builder, outs, tangent->out_count, out);
+}
+
+/* The first half. The residuals become operands of the second. */
+static void bind_primal(const split *s, const ax_jvp_args *args, assembly *second) {
+  const ax_eqn *eqn = args->eqn;
+  assembly a;
+  ax_program *body;
+  if (!assembly_init(&a, eqn, eqn->in_count, eqn->out_count + s->residual_count)) return;
+  add_primals(&a, args);
+  for (uint32_t r = 0; r < s->residual_count; r++) {
+    ax_spec spec = carried_spec(s, r, a.outer);
+    if (operand_of(s, r) == AX_NONE) add_out(&a, &spec);
+  }
+  ax_status status = build_primal(s, &body);
+  ax_value *out = assembly_bind(&a, status, body);
+  if (out == NULL) return;
+  memcpy(args->out, out, eqn->out_count * sizeof out[0]);
+  for (uint32_t r = 0, next = s->y_count; r < s->residual_count; r++) {
+    uint32_t operand = operand_of(s, r);
+    if (operand != AX_NONE) {
+      add_in(second, args->in[operand], &s->of->in_specs.v[operand]);
+    } else {
+      add_in(second, out[next], &a.params.out_specs.v[next]);
+      next++;
+    }
+  }
+}
+
+void ax_shard_map_linearize(const ax_jvp_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  split s = {.of = eqn->params, .y_count = eqn->out_count};
+  tangents t;
+  assembly a;
+  ax_program *body;
+  if (!tangents_init(&t, args)) return;
+  ax_status status =
+      ax_linearize_program(s.of->body, t.nonzero, t.want, t.has, &s.primal, &s.tangent, &s.residual_count);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  if (assembly_init(&a, eqn, s.residual_count + eqn->in_count, eqn->out_count)) bind_primal(&s, args, &a);
+  if (!ax_failed()) {
+    add_tangents(&t, &a, args);
+    status = build_tangent(&s, &body);
+    ax_value *out = assembly_bind(&a, status, body);
+    if (out != NULL) spread_tangents(&t, out, args);
+  }
+  ax_program_release(s.primal);
+  ax_program_release(s.tangent);
+}
+
+/* --- transpose --- */
+
+/* A block of a result's cotangent -> the cotangent of the body's result. */
+static ax_value entering(const ax_shard_map_params *params, uint32_t outer, ax_value cotangent, const ax_type *type,
+                         const ax_spec *spec) {
+  ax_axis_set named = ax_spec_set(spec), all = ax_all_axes(&params->mesh);
+  if (params->unchecked) {
+    int64_t holders = ax_axis_set_size(all & ~named, &params->mesh);
+    return holders == 1 ? cotangent : ax_div(cotangent, ax_full_like(cotangent, (double)holders));
+  }
+  ax_axes spread = names_of(&params->mesh, named & ~(type->varying >> outer));
+  return spread.count == 0 ? cotangent : ax_bind1(&ax_prim_psum, &spread, &cotangent, 1);
+}
+
+static ax_value leaving(const ax_shard_map_params *params, ax_value cotangent, const ax_spec *spec) {
+  if (!params->unchecked) return cotangent;
+  ax_axes holders = names_of(&params->mesh, ax_all_axes(&params->mesh) & ~ax_spec_set(spec));
+  return holders.count == 0 ? cotangent : ax_bind1(&ax_prim_psum, &holders, &cotangent, 1);
+}
+
+typedef struct transposition {
+  const ax_transpose_args *args;
+  const ax_shard_map_params *params;
+  uint32_t outer;
+} transposition;
+
+/* The types of the inputs of the transposed body: constants, blocks of cotangents that are not zero. */
+static uint32_t block_types(const transposition *t, ax_type *types) {
+  const ax_program *body = t->params->body;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < body->in_count; i++)
+    if (!t->args->linear[i]) types[count++] = body->types[i];
+  for (uint32_t k = 0; k < body->out_count; k++) {
+    if (ax_is_zero(t->args->cotangent[k])) continue;
+    types[count] = body->types[body->outs[k]];
+    if (!t->params->unchecked) types[count].varying |= ax_spec_set(&t->params->out_specs.v[k]) << t->outer;
+    count++;
+  }
+  return count;
+}
+
+static ax_status build_transposed(const transposition *t, ax_program **out) {
+  const ax_program *body = t->params->body;
+  ax_program *transposed;
+  *out = NULL;
+  AX_TRY(ax_program_transpose(body, t->args->linear, &transposed));
+  ax_type *types = ax_calloc(transposed->in_count, sizeof types[0]);
+  ax_builder builder;
+  uint32_t count = types != NULL ? block_types(t, types) : 0, next = transposed->in_count - body->out_count;
+  ax_value *in = ax_region_begin(&builder, &body->axes, types, count);
+  ax_value *operands = ax_trace_alloc(transposed->in_count * sizeof operands[0]);
+  ax_value *outs = ax_trace_alloc(transposed->out_count * sizeof outs[0]);
+  if (types == NULL) ax_fail(ax_out_of_memory(transposed->in_count * sizeof types[0]));
+  if (!ax_failed()) {
+    memcpy(operands, in, next * sizeof in[0]);
+    in += next;
+    for (uint32_t k = 0; k < body->out_count; k++) {
+      const ax_type *type = &body->types[body->outs[k]];
+      operands[next++] = ax_is_zero(t->args->cotangent[k])
+                             ? ax_zeros_of(type)
+                             : entering(t->params, t->outer, *in++, type, &t->params->out_specs.v[k]);
+    }
+    ax_call(transposed, operands, transposed->in_count, outs, transposed->out_count);
+    for (uint32_t i = 0, k = 0; i < body->in_count; i++) {
+      if (!t->args->linear[i]) continue;
+      outs[k] = leaving(t->params, outs[k], &t->params->in_specs.v[i]);
+      k++;
+    }
+  }
+  ax_status status = ax_region_finish(&builder, outs, transposed->out_count, out);
+  ax_program_release(transposed);
+  ax_free(types);
+  return status;
+}
+
+void ax_shard_map_transpose(const ax_transpose_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  transposition t = {.args = args, .params = eqn->params};
+  assembly a;
+  ax_program *body;
+  if (!assembly_init(&a, eqn, eqn->in_count + eqn->out_count, eqn->in_count)) return;
+  t.outer = a.outer;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    if (args->linear[i])
+      add_out(&a, &t.params->in_specs.v[i]);
+    else
+      add_in(&a, args->in[i], &t.params->in_specs.v[i]);
+  }
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    if (!ax_is_zero(args->cotangent[k])) add_in(&a, args->cotangent[k], &t.params->out_specs.v[k]);
+  ax_status status = build_transposed(&t, &body);
+  ax_value *out = assembly_bind(&a, status, body);
+  for (uint32_t i = 0; out != NULL && i < eqn->in_count; i++)
+    if (args->linear[i]) args->out[i] = *out++;
+}
+
+/* --- batch --- */
+
+/* The spec with an open entry put in at `dim`; as it is for -1. Inside the rank limit because the body's types are. */
+static ax_spec with_batch(const ax_spec *spec, int dim) {
+  ax_spec made = *spec;
+  if (dim < 0 || (uint32_t)dim >= spec->rank || spec->rank == AX_MAX_RANK) return made;
+  uint32_t at = (uint32_t)dim, after = spec->rank - at;
+  memmove(made.count + at + 1, made.count + at, after * sizeof made.count[0]);
+  memmove(made.axis + at + 1, made.axis + at, after * sizeof made.axis[0]);
+  made.count[at] = 0;
+  memset(made.axis[at], 0, sizeof made.axis[at]);
+  made.rank++;
+  return made;
+}
+
+void ax_shard_map_batch(const ax_batch_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  const ax_shard_map_params *params = eqn->params;
+  assembly a;
+  ax_program *body;
+  if (!assembly_init(&a, eqn, eqn->in_count, eqn->out_count)) return;
+  ax_status status = ax_batch_program(params->body, args->in_dim, args->size, args->axis, NULL, args->out_dim, &body);
+  for (uint32_t i = 0; status == AX_OK && i < eqn->in_count; i++) {
+    ax_spec spec = with_batch(&params->in_specs.v[i], args->in_dim[i]);
+    add_in(&a, args->in[i], &spec);
+  }
+  for (uint32_t k = 0; status == AX_OK && k < eqn->out_count; k++) {
+    ax_spec spec = with_batch(&params->out_specs.v[k], args->out_dim[k]);
+    add_out(&a, &spec);
+  }
+  ax_value *out = assembly_bind(&a, status, body);
+  if (out != NULL) memcpy(args->out, out, eqn->out_count * sizeof out[0]);
+}
