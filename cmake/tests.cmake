@@ -1,7 +1,7 @@
 # What CTest runs. Tests start in the source root, so paths like data/digits.csv.gz hold in each.
 #
 #   src/ROOM/noun_test.c    ROOM/noun         cmocka, linked with the library's inside
-#   tests/noun_test.c       tests/noun        the same; tests/support/*.c are linked into both
+#   tests/noun_test.c       tests/noun        the same, with tests/noun/*.c; tests/support/*.c are linked into both
 #   tests/noun_test.sh      tests/noun        sh; $AXLE is the command, $AXLE_BUILD the build folder
 #   examples/noun.c         examples/noun     succeeds
 #   the house's own checks  house/...         once, not under sanitizers
@@ -31,7 +31,8 @@ foreach(source ${unit_tests} ${whole_tests})
   cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
   string(REGEX REPLACE "^src/|_test\\.c$" "" name ${name})
   string(REPLACE "/" "_" target ${name}_test)
-  add_executable(${target} ${source})
+  file(GLOB parts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${name}/*.c)
+  add_executable(${target} ${source} ${parts})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
   target_compile_options(${target} PRIVATE -UNDEBUG)
   target_include_directories(${target} PRIVATE tests)

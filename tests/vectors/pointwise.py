@@ -1,0 +1,50 @@
+"""Pointwise primitives, comparisons, logic, conversions."""
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from case import DTYPES, Case, boolean, edge, positive, real
+
+FLOAT, NUMERIC, ANY = "f32 f64 bf16", "f32 f64 bf16 s32", "f32 f64 bf16 s32 u8"
+WIDE = NUMERIC + " f16 s8 u8 s64 u32"
+BITS = "bool s32 u8"
+
+
+def unary(name, function, variants=FLOAT):
+    return Case(name, variants, function, [edge(24)])
+
+
+def binary(name, function, variants=NUMERIC):
+    return Case(name, variants, function, [edge(24), edge(24)])
+
+
+def power(exponent, variants=FLOAT):
+    name = f"integer_pow_{'m' if exponent < 0 else ''}{abs(exponent)}"
+    return Case(name, variants, lambda x: lax.integer_pow(x, exponent), [edge(24)])
+
+
+CASES = [
+    binary("add", lax.add, WIDE), binary("sub", lax.sub, WIDE), binary("mul", lax.mul, WIDE), binary("div", lax.div, WIDE),
+    binary("max", lax.max, WIDE), binary("min", lax.min, WIDE), binary("pow", lax.pow, FLOAT),
+    unary("neg", lax.neg, WIDE), unary("abs", lax.abs, NUMERIC), unary("sign", lax.sign, NUMERIC),
+    unary("exp", lax.exp), unary("log", lax.log), unary("log1p", lax.log1p), unary("expm1", lax.expm1),
+    unary("tanh", lax.tanh), unary("logistic", lax.logistic), unary("sqrt", lax.sqrt), unary("rsqrt", lax.rsqrt),
+    unary("erf", lax.erf),
+    power(0, NUMERIC), power(1, NUMERIC), power(2, NUMERIC), power(3, NUMERIC), power(7, NUMERIC), power(-1), power(-2), power(-3),
+    Case("pow_positive", FLOAT, lax.pow, [positive(12), real(12)]),
+    binary("eq", lax.eq, ANY), binary("ne", lax.ne, ANY), binary("lt", lax.lt, ANY), binary("le", lax.le, ANY),
+    binary("gt", lax.gt, ANY), binary("ge", lax.ge, ANY),
+    binary("and_", lax.bitwise_and, BITS), binary("or_", lax.bitwise_or, BITS), unary("not_", lax.bitwise_not, BITS),
+    Case("select_n", ANY, lax.select_n, [boolean(24), edge(24), edge(24)]),
+    Case("select_n_scalar", "f32 s32", lax.select_n, [boolean(), real(3, 4), real(3, 4)]),
+    Case("convert", "f32 f64 bf16 f16 s32 s8 u8 s64 bool", lambda x: [lax.convert_element_type(x, d) for d in DTYPES.values()],
+         [lambda random, v: np.abs(real(12)(random, v)) * np.array(20, v.dtype) if v.dtype != np.bool_ else boolean(12)(random, v)]),
+    Case("convert_signed", "f32 bf16 s32 s8", lambda x: [lax.convert_element_type(x, d) for d in (jnp.int32, jnp.int8, jnp.float16, jnp.bool_)],
+         [real(12, scale=20)]),
+    Case("stop_gradient", "f32", lambda x: lax.mul(x, lax.stop_gradient(x)), [real(5)]),
+    # Shapes are broadcast as NumPy does.
+    Case("broadcasting", "f32 bf16", lambda x, y: jnp.multiply(jnp.add(x, y), x), [real(3, 1, 2), real(4, 1)]),
+    Case("empty", "f32", lambda x: lax.tanh(lax.add(x, x)), [real(0, 3)]),
+    Case("scalar", "f32 f64", lambda x, y: lax.div(lax.exp(x), y), [real(), positive()]),
+]  # fmt: skip
