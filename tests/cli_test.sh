@@ -1,0 +1,90 @@
+#!/bin/sh
+# The command itself: files in and out, exit codes, help. What it makes of programs is in the golden files.
+#   AXLE=build/axle sh tests/cli_test.sh
+set -u
+
+: "${AXLE:?the axle command}"
+case $AXLE in /*) ;; *) AXLE=$PWD/$AXLE ;; esac
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+
+# expect CODE PATTERN ARGUMENT...: the exit code, and that a line of the output matches.
+expect() {
+  wanted=$1 pattern=$2
+  shift 2
+  "$AXLE" "$@" >out 2>&1 <input
+  code=$?
+  if [ $code -ne "$wanted" ] || { [ -n "$pattern" ] && ! grep -q -- "$pattern" out; }; then
+    echo "axle $*: exit $code, not $wanted; or no line with: $pattern"
+    cat out
+    failed=$((failed + 1))
+  fi
+}
+
+cat >double.axle <<'END'
+{ lambda x:f32[2,3] k:s32[]. let
+    y:f32[2,3] = add x x
+    n:s32[] = neg k
+  in (y, n, 1.5:f32[]) }
+END
+cat >whole.axle <<'END'
+{ axes data=2 ; lambda x:f32[2]{V:data}. let
+    y:f32[2] = psum[axes=(data)] x
+  in (y) }
+END
+: >input
+
+# Files, in each direction; inputs and results by name, number and letter.
+expect 0 '' run double.axle --in 'x=[[1, 2, 3], [4, 5, 6]]:f32[2,3]' --in k=7:s32[] --out y=y.npy --out 1=n.npy
+expect 0 '^y = \[\[4.0, 8.0, 12.0\], \[16.0, 20.0, 24.0\]\]:f32\[2,3\]$' run double.axle --in 0=y.npy --in b=n.npy
+expect 0 '^n = 7:s32\[\]$' run double.axle -i a=y.npy -i 1=n.npy --reference
+expect 0 '^2 = 1.5:f32\[\]$' run double.axle -i a=y.npy -i 1=n.npy --workers 1 --policy fixed
+expect 0 '^y = ' run double.axle -i x=1:s32[2,3] -i k=1.9:f64[] --convert
+expect 0 '^y = \[4.0, 6.0\]:f32\[2\]$' run whole.axle --in 'x=[[1, 2], [3, 4]]:f32[2,2]'
+expect 0 '^y = \[4.0, 6.0\]:f32\[2\]$' run whole.axle --in 'x=[1, 2, 3, 4]:f32[4]'
+expect 0 '^y = 300.0:f32\[2\]$' run whole.axle --mesh data=300 --in x=1:f32[2]
+
+cp double.axle input
+expect 0 '^{ lambda a:f32' show -
+: >input
+
+# Wrong programs and inputs: 1.
+expect 1 'error: nothing.axle: No such file' run nothing.axle
+expect 1 'error: (standard input):1:1: expected' show -
+expect 1 'error: input k of type s32\[\] is not given' run double.axle -i x=y.npy
+expect 1 'error: --in z=y.npy: the program has no such input' run double.axle -i z=y.npy
+expect 1 'error: --in a=y.npy: the input is given twice' run double.axle -i x=y.npy -i a=y.npy
+expect 1 'error: --out q=q.npy: the program has no such result' run double.axle -o q=q.npy
+expect 1 'the dtype is s32, but .* f32 (--convert converts)' run double.axle -i x=n.npy
+expect 1 'error: input x is f32\[2,3\], but f32\[6\] is given' run double.axle -i x=0:f32[6] -i k=0:s32[]
+expect 1 'error: double.axle: ' run double.axle -i x=double.axle
+expect 1 'error: .*no/such/folder' run double.axle -i x=y.npy -i k=n.npy -o y=no/such/folder/y.npy
+expect 1 'error: the program uses no mesh' run double.axle -i x=y.npy -i k=n.npy --mesh data=2
+expect 1 'error: the mesh has the axes {model}, but the program {data}' run whole.axle --mesh model=2 -i x=1:f32[2]
+expect 1 'error: the program has no input "q"' show double.axle --pass jvp --wrt q
+expect 1 'error: --in:1:4: ' run double.axle -i 'x=[1 2]:f32[2]'
+
+# Wrong usage: 2.
+expect 2 'error: which command' 
+expect 2 "error: there is no command 'walk'" walk
+expect 2 'error: which FILE' run
+expect 2 'error: --frob: unknown option' run --frob
+expect 2 "error: one FILE, not also 'b'" run a b
+expect 2 'error: --in: expected NAME=' run double.axle --in x
+expect 2 'error: mesh "data": expected name=size' run double.axle --mesh data
+expect 2 'error: --policy: expected parallel' run double.axle --policy random
+expect 2 'error: --workers: expected a number' run double.axle --workers -3
+expect 2 "error: there is no pass 'jump'" show double.axle --pass jump
+expect 2 'error: nothing can follow the pass lower' show double.axle --pass lower,dce
+expect 2 "error: unexpected argument 'all'" devices all
+
+expect 0 '^axle [0-9]' --version
+expect 0 'show ' --help
+expect 0 '--mesh' run --help
+expect 0 'linearize' show --help
+expect 0 '^cores' devices
+"$AXLE" show double.axle >/dev/full 2>out && { echo "a full disk was not noticed"; failed=$((failed + 1)); }
+
+[ $failed -eq 0 ] && echo "cli: all as expected"
