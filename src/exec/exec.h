@@ -45,6 +45,9 @@ typedef enum ax_instr_kind {
 typedef struct ax_push {
   const ax_exchange *exchange;
   uint32_t event, set, out_set; /* the group's members; the coordinates `out` is stored along */
+  uint32_t first;               /* the event's counters, as in sync */
+  const uint32_t *index;
+  int64_t item;                 /* bytes of an element */
   uint32_t members;
   uint32_t *number; /* member number by mesh-order index within the group */
   uint32_t *place;  /* by member number: its index minus that of member 0, in out's set; peers ONE: unused */
@@ -74,7 +77,9 @@ typedef struct ax_instr {
     struct {
       uint32_t event, region; /* WAIT until count >= (entered[region] + delta) * times */
       int64_t delta, times;
-      bool hard; /* a frame parked here gives its scratch memory back */
+      bool hard;             /* a frame parked here gives its scratch memory back */
+      uint32_t first;        /* the event's counters begin here ... */
+      const uint32_t *index; /* ... in the order of groups; by device */
     } sync;
     struct {
       uint32_t *targets, count;
@@ -127,7 +132,7 @@ struct ax_executable {
   ax_result *results;
   unsigned char *constants; /* of the CONST space: aligned, on the heap */
   uint32_t const_space, scratch_space;
-  double cost; /* rough nanoseconds of one run on one thread */
+  bool threaded; /* big enough for more than the calling thread */
   pthread_mutex_t lock;
   struct ax_execution *idle; /* runs kept for the next call */
   struct ax_executable *next_cached;

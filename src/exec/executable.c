@@ -140,6 +140,7 @@ static ax_status make_push(ax_assembly *a, const ax_exchange *exchange, ax_push 
   ax_push *push = *out = ax_arena_alloc(&a->plan->arena, sizeof *push);
   if (push == NULL) return ax_out_of_memory(sizeof *push);
   push->exchange = exchange;
+  push->item = (int64_t)ax_dtype_bytes(a->plan->buffers[exchange->in].type.dtype);
   push->members = (uint32_t)ax_axis_set_size(exchange->axes, &a->plan->mesh);
   for (uint32_t i = 0; i < a->access_count; i++)
     if (a->accesses[i].exchange == exchange) push->event = a->accesses[i].event;
@@ -219,35 +220,52 @@ static ax_status compile_kernels(ax_assembly *a) {
 
 /* --- Cost --- */
 
-/* Rough nanoseconds on one thread, loops counted: enough to tell microseconds from milliseconds. */
-static double op_cost(const ax_plan *plan, const ax_op *op);
+/* Rough nanoseconds on one thread and how many segments, from wait to wait, they are in; loops counted. Enough to tell
+   microseconds from milliseconds. */
+typedef struct cost {
+  double time, segments;
+} cost;
 
-static double block_cost(const ax_plan *plan, const ax_block *block) {
-  double cost = 0;
-  for (uint32_t i = 0; i < block->count; i++) cost += op_cost(plan, &block->ops[i]);
-  return cost;
-}
+static cost block_cost(const ax_plan *plan, const ax_block *block);
 
-static double op_cost(const ax_plan *plan, const ax_op *op) {
-  double times = (double)ax_axis_set_size(op->axes, &plan->mesh);
+static double own_time(const ax_plan *plan, const ax_op *op) {
   switch (op->kind) {
     case AX_OP_KERNEL: {
       const ax_kernel *kernel = op->kernel.kernel;
-      return times * (20 + (double)ax_dims_elems(kernel->rank, kernel->dims) * 0.05 * kernel->expr_count);
+      return 20 + (double)ax_dims_elems(kernel->rank, kernel->dims) * 0.05 * kernel->expr_count;
     }
     case AX_OP_GEMM:
-      return times * (200 + 0.02 * (double)op->gemm.m * (double)op->gemm.n * (double)op->gemm.k *
-                                (double)ax_dims_elems(op->gemm.batch_rank, op->gemm.batch));
-    case AX_OP_EVAL: return times * 1000;
-    case AX_OP_START:
-      return times * (30 + 0.2 * (double)ax_type_elems(&plan->buffers[op->exchange->in].type));
-    case AX_OP_DONE: return 0;
-    case AX_OP_LOOP:
-      return (op->loop.trips < 0 ? 10 : (double)op->loop.trips) *
-             (block_cost(plan, &op->loop.test) + block_cost(plan, &op->loop.body));
-    case AX_OP_BRANCH: return block_cost(plan, &op->branch.blocks[0]);
+      return 200 + 0.02 * (double)op->gemm.m * (double)op->gemm.n * (double)op->gemm.k *
+                       (double)ax_dims_elems(op->gemm.batch_rank, op->gemm.batch);
+    case AX_OP_EVAL: return 1000;
+    case AX_OP_START: return 30 + 0.2 * (double)ax_type_elems(&plan->buffers[op->exchange->in].type);
+    default: return 0;
   }
-  return 0;
+}
+
+static cost op_cost(const ax_plan *plan, const ax_op *op) {
+  double times = (double)ax_axis_set_size(op->axes, &plan->mesh);
+  if (op->kind == AX_OP_BRANCH) return block_cost(plan, &op->branch.blocks[0]);
+  if (op->kind != AX_OP_LOOP) return (cost){times * own_time(plan, op), op->kind == AX_OP_START ? times : 0};
+  double trips = op->loop.trips < 0 ? 10 : (double)op->loop.trips;
+  cost test = block_cost(plan, &op->loop.test), body = block_cost(plan, &op->loop.body);
+  return (cost){trips * (test.time + body.time), trips * (test.segments + body.segments)};
+}
+
+static cost block_cost(const ax_plan *plan, const ax_block *block) {
+  cost sum = {0, 0};
+  for (uint32_t i = 0; i < block->count; i++) {
+    cost one = op_cost(plan, &block->ops[i]);
+    sum.time += one.time;
+    sum.segments += one.segments;
+  }
+  return sum;
+}
+
+/* Waking a thread takes some microseconds, and passing a frame from one to another about one. */
+static bool worth_threads(const ax_executable *e) {
+  cost whole = block_cost(e->plan, &e->plan->block);
+  return whole.time > 30000 && whole.time / (whole.segments + e->devices) > 2000;
 }
 
 /* --- Assembling --- */
@@ -267,6 +285,21 @@ static ax_status number_events(ax_assembly *a) {
   return AX_OK;
 }
 
+/* What instructions need of their events, at hand. */
+static void resolve_counters(ax_assembly *a) {
+  const ax_executable *e = a->executable;
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    ax_instr *instr = &a->instrs[i];
+    if (instr->kind == AX_INSTR_WAIT || instr->kind == AX_INSTR_SIGNAL) {
+      instr->sync.first = e->events[instr->sync.event].first;
+      instr->sync.index = e->sets[e->events[instr->sync.event].set].index;
+    } else if (instr->kind == AX_INSTR_PUSH) {
+      instr->push->first = e->events[instr->push->event].first;
+      instr->push->index = e->sets[e->events[instr->push->event].set].index;
+    }
+  }
+}
+
 static ax_status assemble_into(ax_assembly *a) {
   ax_executable *e = a->executable;
   AX_TRY(ax_flatten(a));
@@ -275,6 +308,7 @@ static ax_status assemble_into(ax_assembly *a) {
   AX_TRY(number_events(a));
   AX_TRY(make_pushes(a));
   AX_TRY(compile_kernels(a));
+  resolve_counters(a);
   e->instrs = a->instrs;
   e->instr_count = a->instr_count;
   e->region_count = a->region_count;
@@ -310,7 +344,7 @@ static ax_status build(ax_executable *e, ax_program *program, const bool *donate
   AX_TRY(ax_plan_turn_products(plan));
   AX_TRY(ax_plan_fuse(plan));
   AX_TRY(ax_coalesce(plan, e->donate));
-  e->cost = block_cost(plan, &plan->block);
+  e->threaded = worth_threads(e);
   return assemble(e);
 }
 

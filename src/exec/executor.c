@@ -133,10 +133,6 @@ static void *address(const ax_frame *frame, const ax_ref *ref) {
   return frame->base[ref->space] + ref->offset + frame->iteration[ref->loop] * ref->step;
 }
 
-static uint32_t counter_of(const ax_executable *e, uint32_t event, uint32_t f) {
-  return e->events[event].first + e->sets[e->events[event].set].index[f];
-}
-
 /* --- Instructions that compute --- */
 
 static void do_kernel(const ax_frame *frame, const ax_instr *instr) {
@@ -197,8 +193,21 @@ static ax_status do_eval(const ax_executable *e, const ax_frame *frame, const ax
 /* --- Exchanges --- */
 
 /* One part, from src to dst: runs of contiguous elements, copied or combined. */
-static void put_part(const ax_push *push, const char *src, char *dst, int64_t item, bool combine) {
+static void put_run(const ax_push *push, const char *src, char *dst, bool combine) {
+  if (combine) {
+    void *slots[] = {dst, (void *)src};
+    push->combine(slots, NULL, 0, push->run);
+  } else {
+    memcpy(dst, src, (size_t)(push->run * push->item));
+  }
+}
+
+static void put_part(const ax_push *push, const char *src, char *dst, bool combine) {
   const ax_exchange *x = push->exchange;
+  if (push->outer_rank == 0) {
+    put_run(push, src, dst, combine);
+    return;
+  }
   int64_t index[AX_MAX_RANK] = {0}, rows = ax_dims_elems(push->outer_rank, x->dims);
   for (int64_t r = 0; r < rows; r++) {
     int64_t s = 0, d = 0;
@@ -206,31 +215,26 @@ static void put_part(const ax_push *push, const char *src, char *dst, int64_t it
       s += index[k] * x->src_stride[k];
       d += index[k] * x->dst_stride[k];
     }
-    if (combine) {
-      void *slots[] = {dst + d * item, (void *)(src + s * item)};
-      push->combine(slots, NULL, 0, push->run);
-    } else {
-      memcpy(dst + d * item, src + s * item, (size_t)(push->run * item));
-    }
+    put_run(push, src + s * push->item, dst + d * push->item, combine);
     for (uint32_t k = push->outer_rank; k-- > 0 && ++index[k] == x->dims[k];) index[k] = 0;
   }
 }
 
-static void put_parts(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t number) {
+static void put_parts(const ax_frame *frame, const ax_instr *instr, uint32_t number) {
   const ax_push *push = instr->push;
   const ax_exchange *x = push->exchange;
-  int64_t item = (int64_t)ax_dtype_bytes(e->plan->buffers[x->in].type.dtype);
+  int64_t item = push->item;
   const char *src = address(frame, &instr->refs[0]);
   char *dst = (char *)address(frame, &instr->refs[1]) + number * x->dst_step * item;
   bool combine = x->combine != AX_SCALAR_NONE && number > 0;
   if (x->peers == AX_PEERS_ONE) {
-    put_part(push, src, dst, item, combine);
+    put_part(push, src, dst, combine);
     return;
   }
   for (uint32_t j = 0; j < push->members; j++) {
     if (x->peers == AX_PEERS_PAIRS && push->targets[number] != j) continue;
     int64_t away = ((int64_t)push->place[j] - (int64_t)push->place[number]) * push->out_stride;
-    put_part(push, src + j * x->src_step * item, dst + away, item, combine);
+    put_part(push, src + j * x->src_step * item, dst + away, combine);
   }
 }
 
@@ -238,10 +242,10 @@ static void put_parts(const ax_executable *e, const ax_frame *frame, const ax_in
 static outcome do_push(ax_execution *run, ax_frame *frame, const ax_instr *instr, uint32_t f) {
   const ax_executable *e = run->executable;
   const ax_push *push = instr->push;
-  uint32_t number = push->number[e->sets[push->set].index[f]], counter = counter_of(e, push->event, f);
+  uint32_t number = push->number[e->sets[push->set].index[f]], counter = push->first + push->index[f];
   uint64_t turn = (uint64_t)(frame->entered[instr->region] - 1) * push->members + number;
   if (push->exchange->combine != AX_SCALAR_NONE && !await_counter(run, f, counter, turn, false)) return PARKED;
-  put_parts(e, frame, instr, number);
+  put_parts(frame, instr, number);
   signal_counter(run, &run->counters[counter]);
   return GOES_ON;
 }
@@ -256,7 +260,7 @@ static void do_clear(const ax_executable *e, const ax_frame *frame, const ax_ins
 
 static bool do_wait(ax_execution *run, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
   int64_t target = (frame->entered[instr->sync.region] + instr->sync.delta) * instr->sync.times;
-  return target <= 0 || await_counter(run, f, counter_of(run->executable, instr->sync.event, f), (uint64_t)target, instr->sync.hard);
+  return target <= 0 || await_counter(run, f, instr->sync.first + instr->sync.index[f], (uint64_t)target, instr->sync.hard);
 }
 
 static uint32_t branch_target(const ax_frame *frame, const ax_instr *instr) {
@@ -305,7 +309,7 @@ static outcome run_frame(ax_execution *run, uint32_t f) {
         frame->pc = pc;
         if (!do_wait(run, frame, instr, f)) return PARKED;
         break;
-      case AX_INSTR_SIGNAL: signal_counter(run, &run->counters[counter_of(e, instr->sync.event, f)]); break;
+      case AX_INSTR_SIGNAL: signal_counter(run, &run->counters[instr->sync.first + instr->sync.index[f]]); break;
       case AX_INSTR_LOOP:
         frame->iteration[instr->loop] = 0;
         if (instr->trips == 0) next = instr->target;
@@ -409,9 +413,6 @@ static void work(void *context) {
 
 /* --- Calls --- */
 
-/* Below this many nanoseconds, waking another thread costs more than it helps. */
-static const double worth_threads = 30000;
-
 static ax_execution *idle_run(ax_executable *e) {
   pthread_mutex_lock(&e->lock);
   ax_execution *run = e->idle;
@@ -434,7 +435,7 @@ ax_status ax_execute(ax_executable *e, void *const *inputs, void *const *outputs
   ax_execution_reset(run, inputs, outputs);
   run->random = options->policy == AX_POLICY_SEEDED ? options->seed | 1ull << 63 : 0;
   uint32_t threads = options->workers < e->devices ? options->workers : e->devices;
-  run->threaded = threads > 1 && e->cost > worth_threads && e->runtime->workers != NULL;
+  run->threaded = threads > 1 && e->threaded && e->runtime->workers != NULL;
   if (!run->threaded || !ax_workers_call(e->runtime->workers, threads, work, run)) {
     run->threaded = false;
     work(run);

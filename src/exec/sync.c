@@ -24,6 +24,7 @@ typedef struct synchroniser {
   ax_assembly *a;
   insertion *items;
   uint32_t count, capacity;
+  ax_axis_set *group;      /* by root: see group_axes */
   uint32_t *first, *next; /* accesses of a root are linked: first[root], next[access] */
 } synchroniser;
 
@@ -74,7 +75,7 @@ static void hoist(const ax_assembly *a, ax_access *access, ax_axis_set group) {
 static ax_status event_of(synchroniser *s, ax_access *access) {
   ax_assembly *a = s->a;
   if (access->event != AX_NONE) return AX_OK;
-  ax_axis_set group = group_axes(s, access->root);
+  ax_axis_set group = s->group[access->root];
   if (!access->writes) hoist(a, access, group);
   AX_TRY(ax_grow(&a->events, sizeof a->events[0], a->event_count, 1, &a->event_capacity));
   access->event = a->event_count++;
@@ -87,26 +88,47 @@ static ax_status event_of(synchroniser *s, ax_access *access) {
 
 /* --- Waits --- */
 
-/* Whether an earlier wait at `item` already covers waiting for `access` at `waiter`: same event and count, or a later event of
-   the same frames in the same region. */
-static bool covers(const synchroniser *s, const insertion *item, const ax_access *waiter, const ax_access *access, int64_t delta) {
+/* Whether frames that have waited as `item` says need not wait for `access` with `delta` at `waiter`: what they waited for comes
+   later than it, in the same iteration or in a later one, and is signalled by the same frames. An item that stands after the
+   waiter in a loop's body has been waited for in the iteration before. */
+static bool covers(const synchroniser *s, const insertion *item, const insertion *wait) {
   const ax_assembly *a = s->a;
-  if (item->order != order_wait || item->position > waiter->position || (waiter->axes & ~item->axes) != 0) return false;
-  const ax_access *known = &a->accesses[item->access];
-  if (item->waiter_region != waiter->region || item->region != access->done_region || item->delta != delta) return false;
-  if (item->event == access->event) return true;
-  ax_axis_set mine = group_axes(s, access->root), theirs = a->events[item->event].axes;
-  return !access->done_before && !known->done_before && known->done_position > access->done_position &&
-         (access->axes & ~known->axes) == 0 && (theirs & ~mine) == 0;
+  if (item->order != order_wait || item == wait || item->waiter_region != wait->waiter_region || item->region != wait->region ||
+      (wait->axes & ~item->axes) != 0)
+    return false;
+  int64_t delta = item->delta;
+  if (item->position > wait->position) {
+    if (item->region != item->waiter_region || !a->regions[item->region].is_loop) return false;
+    delta--;
+  }
+  const ax_access *known = &a->accesses[item->access], *access = &a->accesses[wait->access];
+  if ((access->axes & ~known->axes) != 0 || (s->group[known->root] & ~s->group[access->root]) != 0) return false;
+  if (delta != wait->delta) return delta > wait->delta;
+  if (item->event == wait->event) return item->position <= wait->position;
+  return !access->done_before && !known->done_before && known->done_position >= access->done_position;
+}
+
+/* Waits that others cover go, one at a time; then the signals nobody waits for. */
+static void drop_covered(synchroniser *s) {
+  for (uint32_t i = 0; i < s->count; i++) {
+    bool covered = false;
+    for (uint32_t j = 0; s->items[i].order == order_wait && j < s->count && !covered; j++)
+      covered = covers(s, &s->items[j], &s->items[i]);
+    if (covered) s->items[i--] = s->items[--s->count];
+  }
+  for (uint32_t i = 0; i < s->count; i++) {
+    bool awaited = s->items[i].order == order_wait;
+    for (uint32_t j = 0; j < s->count && !awaited; j++)
+      awaited = s->items[j].order == order_wait && s->items[j].event == s->items[i].event;
+    if (!awaited) s->items[i--] = s->items[--s->count];
+  }
 }
 
 static ax_status wait_for(synchroniser *s, const ax_access *waiter, ax_access *access) {
   const ax_assembly *a = s->a;
-  if (!access->writes && access->event == AX_NONE) hoist(a, access, group_axes(s, access->root));
+  if (!access->writes && access->event == AX_NONE) hoist(a, access, s->group[access->root]);
   bool later = access->done_before ? access->done_position > waiter->position : access->done_position >= waiter->position;
   int64_t delta = later && inside(a, waiter->position, access->done_region) ? -1 : 0;
-  for (uint32_t i = 0; i < s->count; i++)
-    if (covers(s, &s->items[i], waiter, access, delta)) return AX_OK;
   AX_TRY(event_of(s, access));
   return add_item(s, &(insertion){.position = waiter->position, .order = order_wait, .event = access->event,
                                   .access = (uint32_t)(access - a->accesses), .waiter_region = waiter->region,
@@ -224,7 +246,8 @@ static ax_status synchronise(synchroniser *s) {
   a->shared = ax_arena_alloc(&a->plan->arena, plan->buffer_count + 1);
   s->first = ax_arena_alloc(&a->plan->arena, plan->buffer_count * sizeof s->first[0]);
   s->next = ax_arena_alloc(&a->plan->arena, a->access_count * sizeof s->next[0]);
-  if (a->shared == NULL || s->first == NULL || s->next == NULL) return ax_out_of_memory(0);
+  s->group = ax_arena_alloc(&a->plan->arena, plan->buffer_count * sizeof s->group[0]);
+  if (s->group == NULL || a->shared == NULL || s->first == NULL || s->next == NULL) return ax_out_of_memory(0);
   memset(s->first, 0xff, plan->buffer_count * sizeof s->first[0]);
   for (uint32_t i = a->access_count; i-- > 0;) {
     const ax_access *access = &a->accesses[i];
@@ -232,10 +255,12 @@ static ax_status synchronise(synchroniser *s) {
     s->first[access->root] = i;
     if (access->exchange != NULL || (access->axes & ~plan->buffers[access->root].axes) != 0) a->shared[access->root] = true;
   }
+  for (uint32_t i = 0; i < plan->buffer_count; i++) s->group[i] = group_axes(s, i);
   for (uint32_t i = 0; i < a->access_count; i++)
     if (a->shared[a->accesses[i].root]) AX_TRY(order_access(s, &a->accesses[i]));
   for (uint32_t i = 0; i < a->access_count; i++) /* a push always has an event: combining counts on it */
     if (a->accesses[i].exchange != NULL) AX_TRY(event_of(s, &a->accesses[i]));
+  drop_covered(s);
   return rebuild(s);
 }
 
