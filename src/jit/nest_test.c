@@ -1,0 +1,243 @@
+/* Random kernels against the plain way of running them: shapes, strides, ranges, reductions. Values are small integers, of which
+   every sum is exact in any order, so results must be equal bit for bit; arrays stand next to forbidden pages. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "jit/guarded_test.h"
+#include "jit/machine.h"
+#include "jit/reference_test.h"
+
+enum { width_count = 3, max_slots = 12 };
+static const uint32_t widths[width_count] = {64, 32, 16};
+static ax_jit *jits[width_count];
+
+static uint64_t random_state;
+static uint64_t pick(uint64_t below) {
+  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+  return (random_state >> 33) % below;
+}
+static bool chance(uint64_t one_in) { return pick(one_in) == 0; }
+
+/* --- Making kernels --- */
+
+static ax_dtype pick_dtype(void) {
+  static const ax_dtype often[] = {AX_F32, AX_F32, AX_F32, AX_S32, AX_BF16, AX_F16, AX_F64, AX_S64, AX_U8, AX_S16, AX_BOOL};
+  return often[pick(AX_COUNT(often))];
+}
+
+static int64_t pick_extent(int64_t room) {
+  static const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 10, 15, 16, 17, 24, 31, 32, 33, 40, 63, 64, 65, 130, 300, 1100};
+  int64_t extent = extents[pick(AX_COUNT(extents))];
+  return extent > room ? 1 + (int64_t)pick(3) % room : extent;
+}
+
+static ax_ex make_start(ax_kernel *k) {
+  switch (pick(3)) {
+    case 0: return ax_kernel_const(k, AX_S64, (int64_t)pick(9) - 3);
+    case 1: return ax_kernel_axis(k, (uint32_t)pick(2));
+    default: {
+      int64_t one = 1;
+      return ax_kernel_load(k, ax_kernel_slot(k, AX_S64, 1, &one), (ax_at[]){{.dim = -1, .dynamic = AX_NONE}});
+    }
+  }
+}
+
+/* Fills one dimension of a slot so that `at` stays inside; returns its size. */
+static int64_t make_at(ax_kernel *k, ax_at *at, int dim, bool plain) {
+  static const int64_t coefs[] = {1, 1, 1, 1, 1, 2, 3, 5, 9, -1, -1, -2};
+  int64_t last = dim >= 0 ? k->dims[dim] - 1 : 0, reach;
+  *at = (ax_at){.dim = dim, .coef = plain ? 1 : coefs[pick(AX_COUNT(coefs))], .dynamic = AX_NONE};
+  reach = (at->coef < 0 ? -at->coef : at->coef) * (last > 0 ? last : 0);
+  at->offset = (at->coef < 0 ? reach : 0) + (plain ? 0 : (int64_t)pick(3));
+  int64_t size = (at->coef < 0 ? at->offset : at->offset + reach) + 1 + (plain ? 0 : (int64_t)pick(2));
+  if (plain || !chance(6)) return size;
+  at->limit = (int64_t)pick(4);
+  at->dynamic = make_start(k);
+  return size + at->limit;
+}
+
+static ax_ex make_load(ax_kernel *k, ax_dtype dtype) {
+  ax_at at[AX_MAX_RANK];
+  int64_t dims[AX_MAX_RANK];
+  uint32_t rank = k->rank, order = (uint32_t)pick(4);
+  bool plain = !chance(3);
+  if (order == 0) rank = (uint32_t)pick(k->rank + 2);
+  for (uint32_t d = 0; d < rank; d++) {
+    int dim = (int)(order == 1 ? rank - 1 - d : d);
+    if (order == 3) dim = (int)((d + k->rank - k->reduce_rank) % k->rank); /* reduced dimensions first */
+    if (order == 0) dim = k->rank == 0 || chance(4) ? -1 : (int)pick(k->rank);
+    if (order == 2 && chance(3)) dim = -1;
+    dims[d] = make_at(k, &at[d], dim, plain);
+  }
+  return ax_kernel_load(k, ax_kernel_slot(k, dtype, rank, dims), at);
+}
+
+static ax_ex to_dtype(ax_kernel *k, ax_ex value, ax_dtype dtype) {
+  return k->exprs[value].dtype == dtype ? value : ax_kernel_op(k, AX_SCALAR_CONVERT, dtype, value, AX_NONE, AX_NONE);
+}
+
+static ax_ex make_leaf(ax_kernel *k, ax_dtype dtype) {
+  if (k->rank > 0 && chance(8)) { /* small enough to be exact in any dtype */
+    ax_ex index = ax_kernel_index(k, (uint32_t)pick(k->rank)), two = ax_kernel_const(k, AX_S64, 2);
+    return to_dtype(k, ax_kernel_op(k, AX_SCALAR_MIN, AX_S64, index, two, AX_NONE), dtype);
+  }
+  if (chance(8)) return to_dtype(k, ax_kernel_const(k, AX_S32, (int64_t)pick(3)), dtype);
+  if (chance(5)) return to_dtype(k, make_load(k, AX_U8), dtype);
+  return make_load(k, dtype);
+}
+
+static ax_ex make_expr(ax_kernel *k, ax_dtype dtype) {
+  static const ax_scalar ops[] = {AX_SCALAR_ADD, AX_SCALAR_MUL, AX_SCALAR_MAX, AX_SCALAR_MIN};
+  ax_ex value = make_leaf(k, dtype);
+  for (uint64_t i = pick(4); i > 0; i--) {
+    ax_ex other = make_leaf(k, dtype);
+    if (chance(4)) {
+      ax_ex less = ax_kernel_op(k, AX_SCALAR_LT, AX_BOOL, value, other, AX_NONE);
+      value = ax_kernel_op(k, AX_SCALAR_SELECT, dtype, less, other, value);
+    } else {
+      value = ax_kernel_op(k, ops[pick(4)], dtype, value, other, AX_NONE);
+    }
+  }
+  return value;
+}
+
+/* Every dimension the store uses, once, in some order. */
+static void make_store(ax_kernel *k, ax_dtype dtype, ax_scalar reduce) {
+  ax_at at[AX_MAX_RANK];
+  int64_t dims[AX_MAX_RANK];
+  uint32_t rank = reduce == AX_SCALAR_NONE ? k->rank : k->rank - k->reduce_rank;
+  bool turned = chance(4), plain = !chance(4);
+  ax_ex value = make_expr(k, dtype);
+  for (uint32_t d = 0; d < rank; d++) dims[d] = make_at(k, &at[d], (int)(turned ? rank - 1 - d : d), plain);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, rank, dims), at, value, reduce);
+}
+
+static ax_scalar pick_reduce(ax_dtype dtype) {
+  static const ax_scalar ops[] = {AX_SCALAR_ADD, AX_SCALAR_ADD, AX_SCALAR_MAX, AX_SCALAR_MIN, AX_SCALAR_AND, AX_SCALAR_OR};
+  return ops[pick(ax_is_float(dtype) ? 4 : 6)];
+}
+
+static ax_kernel *make_kernel(ax_arena *arena) {
+  int64_t dims[4], room = chance(12) ? 100000 : 6000;
+  uint32_t rank = (uint32_t)pick(5);
+  for (uint32_t d = 0; d < rank; d++) {
+    dims[d] = pick_extent(room);
+    room /= dims[d];
+  }
+  ax_kernel *k = ax_kernel_create(arena, rank, chance(2) ? 0 : (uint32_t)pick(rank + 1), dims);
+  for (uint64_t stores = 1 + pick(2); stores > 0; stores--) {
+    ax_dtype dtype = pick_dtype();
+    bool reduces = k->reduce_rank > 0 && !chance(4);
+    make_store(k, dtype, reduces ? pick_reduce(dtype) : AX_SCALAR_NONE);
+  }
+  assert_false(k->failed);
+  return k;
+}
+
+/* --- Running them --- */
+
+static int64_t slot_elems(const ax_slot *slot) {
+  int64_t elems = 1;
+  for (uint32_t d = 0; d < slot->rank; d++) elems *= slot->dims[d];
+  return elems;
+}
+
+static void fill(const ax_slot *slot, void *data) {
+  for (int64_t i = 0; i < slot_elems(slot); i++) {
+    int64_t value = slot->dtype == AX_BOOL ? (int64_t)pick(2) : slot->dtype == AX_U8 ? (int64_t)pick(3) : (int64_t)pick(5) - 2;
+    store_number(slot->dtype, data, i, ax_is_float(slot->dtype) ? (number){.f = (double)value} : (number){.i = value});
+  }
+}
+
+static void explain(const ax_kernel *kernel, uint32_t width, uint32_t slot, size_t at) {
+  ax_text text = {0};
+  char *words = NULL;
+  ax_kernel_text(&text, kernel);
+  assert_int_equal(ax_text_finish(&text, &words), AX_OK);
+  print_error("width %u, slot %u, byte %zu of:\n%s", widths[width], slot, at, words);
+  ax_free(words);
+}
+
+/* In pieces when dimension 0 may be split, in whatever order. */
+static void run_pieces(ax_kernel_code code, const ax_kernel *kernel, void *const *slots, const int64_t *coordinates) {
+  int64_t extent = kernel->rank > 0 ? kernel->dims[0] : 1;
+  if (kernel->rank == 0 || kernel->reduce_rank == kernel->rank || chance(2)) {
+    code(slots, coordinates, 0, extent);
+    return;
+  }
+  int64_t a = (int64_t)pick((uint64_t)extent + 1), b = a + (int64_t)pick((uint64_t)(extent - a) + 1);
+  code(slots, coordinates, b, extent);
+  code(slots, coordinates, 0, a);
+  code(slots, coordinates, a, b);
+}
+
+static void try_kernel(const ax_kernel *kernel) {
+  static const int64_t coordinates[] = {1, 5};
+  guarded got[64], wanted[64];
+  void *slots[64], *reference_slots[64], *before[64];
+  size_t bytes[64];
+  assert_true(kernel->slot_count <= 64);
+  for (uint32_t s = 0; s < kernel->slot_count; s++) {
+    bytes[s] = (size_t)slot_elems(&kernel->slots[s]) * ax_dtype_bytes(kernel->slots[s].dtype);
+    got[s] = guarded_create(bytes[s], s % 2 == 0);
+    wanted[s] = guarded_create(bytes[s], true);
+    slots[s] = got[s].data;
+    reference_slots[s] = wanted[s].data;
+    fill(&kernel->slots[s], wanted[s].data);
+    before[s] = malloc(bytes[s] + 1);
+    memcpy(before[s], wanted[s].data, bytes[s]);
+  }
+  reference_run(kernel, reference_slots, coordinates, 0, kernel->rank > 0 ? kernel->dims[0] : 1);
+  for (uint32_t w = 0; w < width_count; w++) {
+    ax_kernel_code code;
+    if (ax_jit_compile(jits[w], &kernel, 1, &code) != AX_OK) fail_msg("%s", ax_message());
+    for (uint32_t s = 0; s < kernel->slot_count; s++) memcpy(slots[s], before[s], bytes[s]);
+    run_pieces(code, kernel, slots, coordinates);
+    for (uint32_t s = 0; s < kernel->slot_count; s++)
+      for (size_t i = 0; i < bytes[s]; i++)
+        if (((char *)slots[s])[i] != ((char *)reference_slots[s])[i]) {
+          explain(kernel, w, s, i);
+          fail();
+        }
+  }
+  for (uint32_t s = 0; s < kernel->slot_count; s++) {
+    free(before[s]);
+    guarded_destroy(&got[s]);
+    guarded_destroy(&wanted[s]);
+  }
+}
+
+static void random_kernels(void **state) {
+  const char *seed = getenv("AXLE_JIT_SEED"), *count = getenv("AXLE_JIT_KERNELS");
+  int kernels = count != NULL ? atoi(count) : 150;
+  (void)state;
+  random_state = seed != NULL ? strtoull(seed, NULL, 10) : 1;
+  for (int i = 0; i < kernels; i++) {
+    ax_arena arena = {0};
+    try_kernel(make_kernel(&arena));
+    ax_arena_deinit(&arena);
+  }
+}
+
+static int setup(void **state) {
+  (void)state;
+  for (int w = 0; w < width_count; w++)
+    if (ax_jit_create_narrow(&jits[w], widths[w]) != AX_OK) return 1;
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  for (int w = 0; w < width_count; w++) ax_jit_destroy(jits[w]);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels)};
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
