@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "ir/program.h"
+#include "ir/text.h"
 #include "support/cmocka.h"
 
 const ax_dtype test_dtypes[] = {AX_BOOL, AX_S8,  AX_S16,  AX_S32, AX_S64, AX_U8, AX_U16,
@@ -44,11 +44,11 @@ static bool has_hole(const test_sample *sample, char letter) {
   return false;
 }
 
-/* NULL when a primitive refuses these dtypes. */
-static ax_program *parse(const test_instance *instance) {
+/* False when a primitive refuses these dtypes. */
+static bool parse(test_instance *instance) {
   ax_text text = {0};
   char *whole;
-  ax_program *program;
+  ax_program_names names;
   const char *from = strchr(instance->sample->text, '{') + 1;
   ax_text_add(&text, instance->axes[0] != 0 ? "{ axes %s ;" : "{%s", instance->axes);
   for (const char *at; (at = find_hole(instance, from)) != NULL; from = at + 1) {
@@ -57,18 +57,23 @@ static ax_program *parse(const test_instance *instance) {
   }
   ax_text_add(&text, "%s", from);
   TEST_OK(ax_text_finish(&text, &whole));
-  ax_status status = ax_program_parse(whole, strlen(whole), instance->sample->prim, &program);
+  ax_status status = ax_program_parse_named(whole, strlen(whole), instance->sample->prim, &names, &instance->program);
   ax_free(whole);
-  if (status == AX_OK) return program;
-  assert_int_equal(status, AX_PARSE_ERROR);
-  return NULL;
+  if (status != AX_OK) {
+    assert_int_equal(status, AX_PARSE_ERROR);
+    return false;
+  }
+  uint32_t count = ax_program_in_count(instance->program);
+  assert_true(count < sizeof instance->names);
+  for (uint32_t i = 0; i < count; i++) instance->names[i] = names.in[i][0];
+  ax_program_names_deinit(&names);
+  return true;
 }
 
 /* --- Instances --- */
 
 static void add(test_instances *instances, test_instance instance) {
-  instance.program = parse(&instance);
-  if (instance.program == NULL) return;
+  if (!parse(&instance)) return;
   instances->v = realloc(instances->v, (instances->count + 1) * sizeof instance);
   assert_non_null(instances->v);
   instances->v[instances->count++] = instance;
@@ -104,8 +109,7 @@ test_instances test_instances_of(const test_sample *sample, const test_variety *
 test_instance test_instance_in_f64(const test_instance *instance) {
   test_instance same = *instance;
   same.t = AX_F64;
-  same.program = parse(&same);
-  assert_non_null(same.program);
+  assert_true(parse(&same));
   return same;
 }
 

@@ -28,6 +28,7 @@ typedef struct test_instance {
   const char *shape;
   char axes[64];
   ax_program *program;
+  char names[16]; /* of the inputs, a letter each */
 } test_instance;
 
 typedef struct test_variety { /* what goes into the holes */

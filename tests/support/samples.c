@@ -296,8 +296,8 @@ const test_sample test_samples[] = {
     SAMPLE("ppermute", "{ lambda x:T[5]{V:a,b}. let y:T[5]{V:a,b} = O[axes=(b, a) pairs=((0, 3), (3, 1), (2, 2))] x in (y,) }",
      .axes = "a=2 b=2; a=4 b=2", .linear = "x"),
     SAMPLE("ppermute", "{ lambda x:T[5]{V:d}. let y:T[5]{V:d} = O[axes=(d,) pairs=()] x in (y,) }", .axes = "d=2", .linear = "x"),
-    SAMPLE("axis_index", "{ lambda x:f32[2]. let i:s32[]{V:d} = O[axes=(d,)] in (i, x) }", .axes = "d=1; d=3; d=2 e=2"),
-    SAMPLE("axis_index", "{ lambda x:f32[2]. let i:s32[]{V:a,b} = O[axes=(b, a)] in (i, x) }", .axes = "a=2 b=3"),
+    SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[]{V:d} = O[axes=(d,)] in (i, x) }", .axes = "d=1; d=3; d=2 e=2"),
+    SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[]{V:a,b} = O[axes=(b, a)] in (i, x) }", .axes = "a=2 b=3"),
     SAMPLE("psum_start", "{ lambda x:T[3]{V:d}. let s:T[3]{V:d} = O[axes=(d,)] x in (s,) }", .axes = "d=2", .linear = "x"),
     SAMPLE("psum_done",
      "{ lambda x:T[S]{V:d} y:T[S]{V:d}. let s:T[S]{V:d} = psum_start[axes=(d,)] x z:T[S]{V:d} = sub y x"
