@@ -1,0 +1,147 @@
+"""jax_theirs.py CASE ARGUMENT...: JAX's side of the races, case by case what main.c's table has; serve.h says how it talks."""
+
+import os
+import resource
+import sys
+import time
+
+CASE, ARGUMENTS = sys.argv[1], sys.argv[2:]
+DEVICES = int(ARGUMENTS[0]) if ARGUMENTS and ARGUMENTS[0].isdigit() else 8
+os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax, shard_map
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+import jax_models
+
+SCAN = 200
+
+
+# --- The conversation ---
+
+
+def wait():
+    print("ready", flush=True)
+    if not sys.stdin.readline():
+        sys.exit()
+
+
+def time_of(work, count):
+    start = time.perf_counter()
+    work(count)
+    return time.perf_counter() - start
+
+
+def serve(work, parts=1):
+    """As bench_serve."""
+    work(2)
+    count = 1
+    while time_of(work, count) < 0.05:
+        count *= 2
+    wait()
+    while True:
+        print(time_of(work, count) / (count * parts), flush=True)
+        if not sys.stdin.readline():
+            sys.exit()
+
+
+# --- Collectives ---
+
+
+def serve_function(body, elems=1, out_spec=P("d"), parts=1):
+    mesh = Mesh(np.array(jax.devices()), ("d",))
+    x = jax.device_put(np.ones(DEVICES * elems, np.float32), NamedSharding(mesh, P("d")))
+    f = jax.jit(shard_map(body, mesh=mesh, in_specs=P("d"), out_specs=out_spec))
+
+    def work(count):
+        for _ in range(count):
+            jax.block_until_ready(f(x))
+
+    serve(work, parts)
+
+
+def add_one(_):
+    serve_function(lambda x: x + 1)
+
+
+def psum(_):
+    serve_function(lambda x: lax.psum(x, "d"), out_spec=P())
+
+
+def psum_in_scan(_):
+    share = np.float32(1 / DEVICES)
+
+    def body(carry, _):
+        return lax.pcast(lax.psum(carry, "d") * share, "d", to="varying"), None
+
+    serve_function(lambda x: lax.scan(body, x, None, length=SCAN)[0], parts=SCAN)
+
+
+def collective(name, mebibytes):
+    elems = int(mebibytes) * 2**20 // 4
+    ring = [(i, (i + 1) % DEVICES) for i in range(DEVICES)]
+    body, out_spec, share = {
+        "psum": (lambda x: lax.psum(x, "d"), P(), 1),
+        "all_gather": (lambda x: lax.all_gather(x, "d", tiled=True), P("d"), DEVICES),
+        "all_to_all": (lambda x: lax.all_to_all(x, "d", 0, 0, tiled=True), P("d"), 1),
+        "ppermute": (lambda x: lax.ppermute(x, "d", ring), P("d"), 1),
+        "psum_scatter": (lambda x: lax.psum_scatter(x, "d", tiled=True), P("d"), 1),
+    }[name]
+    serve_function(body, elems // share, out_spec)
+
+
+# --- Training ---
+
+
+def make_step(model):
+    """(weights, data) -> loss, weights: not compiled yet, and its arguments on the devices."""
+    mesh = Mesh(np.array(jax.devices()).reshape(model.mesh[0]), model.mesh[1])
+
+    def step(weights, data):
+        loss, slopes = jax.value_and_grad(model.loss)(weights, data)
+        return loss, jax.tree.map(lambda w, g: w - 0.1 * g, weights, slopes)
+
+    f = jax.jit(shard_map(step, mesh=mesh, in_specs=(model.weight_specs, model.data_specs),
+                          out_specs=(P(), model.weight_specs)), donate_argnums=0)
+    arrays = model.make(np.random.default_rng(1))
+    specs = model.weight_specs, model.data_specs
+    put = [{name: jax.device_put(a, NamedSharding(mesh, s[name])) for name, a in part.items()}
+           for part, s in zip(arrays, specs)]
+    jax.block_until_ready(put)
+    return f, put[0], put[1]
+
+
+def train(name):
+    f, weights, data = make_step(jax_models.MODELS[name]())
+    in_flight = 3 if name == "transformer" else 30  # XLA aborts on the CPU when very many steps wait for one another
+
+    def work(count):
+        nonlocal weights
+        for _ in range(count):
+            for _ in range(in_flight):
+                loss, weights = f(weights, data)
+            jax.block_until_ready((loss, weights))
+
+    serve(work, in_flight)
+
+
+def compile(name):
+    f, weights, data = make_step(jax_models.MODELS[name]())
+    wait()
+    print(time_of(lambda _: f.trace(weights, data).lower().compile(), 1), flush=True)
+
+
+def peak_memory(_):
+    wait()
+    f, weights, data = make_step(jax_models.linear(DEVICES, 8, 4096, 4096))
+    for _ in range(3):
+        loss, weights = f(weights, data)
+        jax.block_until_ready((loss, weights))
+    print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, flush=True)
+
+
+{f.__name__: f for f in (add_one, psum, psum_in_scan, collective, train, compile, peak_memory)}[CASE](*ARGUMENTS)
