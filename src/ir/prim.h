@@ -99,6 +99,8 @@ typedef struct ax_vary_args {
   const ax_mesh *axes;
   const ax_axis_set *in;
   ax_axis_set *out;
+  ax_arena *arena; /* scratch, for rules that must try again until nothing changes */
+  bool *failed;    /* set when there is no memory for it */
 } ax_vary_args;
 
 /* --- jvp and linearize: fill out and tangent_out. A tangent may be the symbolic zero (ax_is_zero). Rules for linearize add

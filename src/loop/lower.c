@@ -245,9 +245,11 @@ void ax_lower_branch_end(ax_lower *lower, ax_block *outer) { close_region(lower,
 
 /* --- The walk --- */
 
-static void vary_eqn(const ax_eqn *eqn, const ax_mesh *axes, ax_axis_set *vary, ax_axis_set *in) {
+static bool vary_eqn(ax_arena *arena, const ax_eqn *eqn, const ax_mesh *axes, ax_axis_set *vary, ax_axis_set *in) {
+  bool failed = false;
   for (uint32_t k = 0; k < eqn->in_count; k++) in[k] = vary[eqn->in[k]];
-  eqn->prim->vary(&(ax_vary_args){eqn, axes, in, vary + eqn->out});
+  eqn->prim->vary(&(ax_vary_args){eqn, axes, in, vary + eqn->out, arena, &failed});
+  return !failed;
 }
 
 static uint32_t most_operands(const ax_program *program) {
@@ -264,7 +266,8 @@ ax_axis_set *ax_vary_program(ax_arena *arena, const ax_program *program, const a
   ax_axis_set *operands = ax_arena_alloc(arena, most_operands(program) * sizeof operands[0]);
   if (vary == NULL || operands == NULL) return NULL;
   for (uint32_t i = 0; i < program->in_count; i++) vary[i] = in[i];
-  for (uint32_t i = 0; i < program->eqn_count; i++) vary_eqn(&program->eqns[i], axes, vary, operands);
+  for (uint32_t i = 0; i < program->eqn_count; i++)
+    if (!vary_eqn(arena, &program->eqns[i], axes, vary, operands)) return NULL;
   return vary;
 }
 

@@ -83,6 +83,8 @@ static ax_status infer(const ax_infer_args *args) {
   ax_mesh inner;
   AX_TRY(check_counts(args));
   AX_TRY(ax_shard_map_axes(params, args->axes, &inner));
+  if (body->axes.count != inner.count)
+    return ax_error(AX_INVALID_ARGUMENT, "the body has %u axes, not %u", body->axes.count, inner.count);
   AX_TRY(ax_region_check_axes(body, &inner, "the body"));
   for (uint32_t i = 0; i < args->in_count; i++) {
     ax_type block;
@@ -167,13 +169,12 @@ static ax_status eval(const ax_eval_args *args) {
 static void vary(const ax_vary_args *args) {
   const ax_shard_map_params *params = args->eqn->params;
   const ax_program *body = params->body;
-  ax_arena arena = {0};
-  ax_axis_set outer = ax_all_axes(args->axes), *in = ax_arena_alloc(&arena, body->in_count * sizeof in[0]);
+  uint32_t outer = body->axes.count - params->mesh.count; /* args->axes may have more: those of the whole plan */
+  ax_axis_set *in = ax_vary_alloc(args, body->in_count);
   for (uint32_t i = 0; in != NULL && i < body->in_count; i++)
-    in[i] = args->in[i] | ax_spec_set(&params->in_specs.v[i]) << args->axes->count;
-  if (in != NULL) ax_region_vary(body, &body->axes, in, args->out);
-  for (uint32_t k = 0; k < body->out_count; k++) args->out[k] = in != NULL ? args->out[k] & outer : outer;
-  ax_arena_deinit(&arena);
+    in[i] = args->in[i] | ax_spec_set(&params->in_specs.v[i]) << outer;
+  if (in == NULL || !ax_region_vary(args, body, &body->axes, in, args->out)) return;
+  for (uint32_t k = 0; k < body->out_count; k++) args->out[k] &= ((ax_axis_set)1 << outer) - 1;
 }
 
 /* --- The record --- */

@@ -96,14 +96,12 @@ static ax_status eval(const ax_eval_args *args) {
 
 static void vary(const ax_vary_args *args) {
   const ax_programs *branches = &((const cond_params *)args->eqn->params)->branches;
-  ax_arena arena = {0};
-  ax_axis_set *out = ax_arena_alloc(&arena, args->eqn->out_count * sizeof out[0]);
-  for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] = out != NULL ? args->in[0] : ax_all_axes(args->axes);
+  ax_axis_set *out = ax_vary_alloc(args, args->eqn->out_count);
+  for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] = args->in[0];
   for (uint32_t b = 0; out != NULL && b < branches->count; b++) {
-    ax_region_vary(branches->v[b], args->axes, args->in + 1, out);
+    if (!ax_region_vary(args, branches->v[b], args->axes, args->in + 1, out)) return;
     for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] |= out[k];
   }
-  ax_arena_deinit(&arena);
 }
 
 /* --- jvp, linearize --- */

@@ -194,9 +194,16 @@ ax_status ax_region_lower_carries(ax_lower *lower, const uint32_t *carries, uint
 
 /* --- Variation --- */
 
-void ax_region_vary(const ax_program *body, const ax_mesh *axes, const ax_axis_set *in, ax_axis_set *out) {
-  ax_arena arena = {0};
-  const ax_axis_set *all = ax_vary_program(&arena, body, axes, in);
-  for (uint32_t k = 0; k < body->out_count; k++) out[k] = all != NULL ? all[body->outs[k]] : ax_all_axes(axes);
-  ax_arena_deinit(&arena);
+bool ax_region_vary(const ax_vary_args *args, const ax_program *body, const ax_mesh *axes, const ax_axis_set *in,
+                    ax_axis_set *out) {
+  const ax_axis_set *all = ax_vary_program(args->arena, body, axes, in);
+  for (uint32_t k = 0; all != NULL && k < body->out_count; k++) out[k] = all[body->outs[k]];
+  *args->failed = *args->failed || all == NULL;
+  return all != NULL;
+}
+
+ax_axis_set *ax_vary_alloc(const ax_vary_args *args, size_t count) {
+  ax_axis_set *sets = ax_arena_alloc(args->arena, count * sizeof sets[0]);
+  *args->failed = *args->failed || sets == NULL;
+  return sets;
 }

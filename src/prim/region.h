@@ -89,7 +89,10 @@ AX_MUST_USE ax_status ax_region_lower_carries(ax_lower *lower, const uint32_t *c
 
 /* --- Variation --- */
 
-/* The variation of the body's results. When there is no memory to tell: all axes, which is always safe. */
-void ax_region_vary(const ax_program *body, const ax_mesh *axes, const ax_axis_set *in, ax_axis_set *out);
+/* The variation of a body's results, in the environment `axes`. False, and args->failed, when there is no memory. */
+bool ax_region_vary(const ax_vary_args *args, const ax_program *body, const ax_mesh *axes, const ax_axis_set *in,
+                    ax_axis_set *out);
+/* Scratch for a vary rule; NULL, and args->failed, when there is no memory. */
+ax_axis_set *ax_vary_alloc(const ax_vary_args *args, size_t count);
 
 #endif

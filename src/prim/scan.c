@@ -167,20 +167,18 @@ static ax_status eval(const ax_eval_args *args) {
 static void vary(const ax_vary_args *args) {
   const ax_scan_params *params = args->eqn->params;
   uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
-  ax_arena arena = {0};
-  ax_axis_set *in = ax_arena_copy(&arena, args->in, args->eqn->in_count * sizeof in[0]);
-  bool changed = true;
-  for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] = ax_all_axes(args->axes);
-  while (in != NULL && changed) {
+  ax_axis_set *in = ax_vary_alloc(args, args->eqn->in_count);
+  if (in == NULL) return;
+  for (uint32_t i = 0; i < args->eqn->in_count; i++) in[i] = args->in[i];
+  for (bool changed = true; changed;) {
     changed = false;
-    ax_region_vary(params->body, args->axes, in, args->out);
+    if (!ax_region_vary(args, params->body, args->axes, in, args->out)) return;
     for (uint32_t k = 0; k < carries; k++) {
       args->out[k] |= in[consts + k];
       changed = changed || args->out[k] != in[consts + k];
       in[consts + k] = args->out[k];
     }
   }
-  ax_arena_deinit(&arena);
 }
 
 /* --- lower --- */

@@ -124,27 +124,24 @@ static void vary(const ax_vary_args *args) {
   const while_params *params = args->eqn->params;
   uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
   uint32_t carries = args->eqn->out_count;
-  ax_arena arena = {0};
-  ax_axis_set *cond_in = ax_arena_alloc(&arena, (cond_consts + carries) * sizeof cond_in[0]);
-  ax_axis_set *body_in = ax_arena_alloc(&arena, (body_consts + carries) * sizeof body_in[0]);
-  bool settled = cond_in == NULL || body_in == NULL;
-  for (uint32_t k = 0; k < carries; k++) args->out[k] = settled ? ax_all_axes(args->axes) : 0;
-  for (uint32_t i = 0; !settled && i < cond_consts; i++) cond_in[i] = args->in[i];
-  for (uint32_t i = 0; !settled && i < body_consts; i++) body_in[i] = args->in[cond_consts + i];
-  for (uint32_t k = 0; !settled && k < carries; k++)
+  ax_axis_set *cond_in = ax_vary_alloc(args, cond_consts + (size_t)carries);
+  ax_axis_set *body_in = ax_vary_alloc(args, body_consts + (size_t)carries), predicate;
+  if (cond_in == NULL || body_in == NULL) return;
+  for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = args->in[i];
+  for (uint32_t i = 0; i < body_consts; i++) body_in[i] = args->in[cond_consts + i];
+  for (uint32_t k = 0; k < carries; k++)
     cond_in[cond_consts + k] = body_in[body_consts + k] = args->in[cond_consts + body_consts + k];
-  while (!settled) {
-    ax_axis_set predicate;
-    settled = true;
-    ax_region_vary(params->cond, args->axes, cond_in, &predicate);
-    ax_region_vary(params->body, args->axes, body_in, args->out);
+  for (bool changed = true; changed;) {
+    changed = false;
+    if (!ax_region_vary(args, params->cond, args->axes, cond_in, &predicate) ||
+        !ax_region_vary(args, params->body, args->axes, body_in, args->out))
+      return;
     for (uint32_t k = 0; k < carries; k++) {
       args->out[k] |= body_in[body_consts + k] | predicate;
-      settled = settled && args->out[k] == body_in[body_consts + k];
+      changed = changed || args->out[k] != body_in[body_consts + k];
       cond_in[cond_consts + k] = body_in[body_consts + k] = args->out[k];
     }
   }
-  ax_arena_deinit(&arena);
 }
 
 /* --- jvp, linearize, transpose --- */
@@ -398,13 +395,15 @@ static void batch(const ax_batch_args *args) {
 static ax_status test_axes(ax_lower *lower, const while_params *params, const uint32_t *in, const uint32_t *carries,
                            ax_axis_set *out) {
   const ax_program *cond = params->cond;
-  ax_axis_set *vary = ax_arena_alloc(&lower->plan->arena, cond->in_count * sizeof vary[0]);
-  if (vary == NULL) return ax_out_of_memory(cond->in_count * sizeof vary[0]);
-  for (uint32_t i = 0; i < cond->in_count; i++) {
+  ax_arena *arena = &lower->plan->arena;
+  ax_axis_set *vary = ax_arena_alloc(arena, cond->in_count * sizeof vary[0]), *all = NULL;
+  for (uint32_t i = 0; vary != NULL && i < cond->in_count; i++) {
     uint32_t consts = (uint32_t)params->cond_nconsts;
     vary[i] = ax_lower_get(lower, i < consts ? in[i] : carries[i - consts])->axes;
   }
-  ax_region_vary(cond, &lower->plan->mesh, vary, out);
+  if (vary != NULL) all = ax_vary_program(arena, cond, &lower->plan->mesh, vary);
+  if (all == NULL) return ax_out_of_memory(cond->value_count * sizeof vary[0]);
+  *out = all[cond->outs[0]];
   return AX_OK;
 }
 
@@ -416,7 +415,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   uint32_t *body_in = ax_arena_alloc(&lower->plan->arena, (body_consts + (size_t)carries) * sizeof body_in[0]);
   uint32_t *results = ax_arena_alloc(&lower->plan->arena, carries * sizeof results[0]);
   ax_block *outer;
-  ax_axis_set axes;
+  ax_axis_set axes = 0;
   if (cond_in == NULL || body_in == NULL || results == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = in[i];
   for (uint32_t i = 0; i < body_consts; i++) body_in[i] = in[cond_consts + i];
