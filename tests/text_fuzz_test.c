@@ -1,10 +1,12 @@
 /* Texts that are nearly programs: each golden file's, changed at random in ways that the grammar still takes, so that what a
-   changed parameter or shape meets is the primitives' own checks. Whatever parses must verify, print and parse again. */
+   changed parameter or shape meets is the primitives' own checks. Whatever parses must verify, print and parse again, and each
+   transform of it must verify or be refused. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "axle/transform.h"
 #include "ir/text.h"
 #include "support/cmocka.h"
 #include "support/random.h"
@@ -143,6 +145,35 @@ static void check_parsed(const ax_program *program, const char *text) {
   ax_string_free(again);
 }
 
+/* A transform gives a program that verifies, or says why not; it never gives what no primitive takes. */
+static void check_made(ax_status status, ax_program *made, const char *name, const char *text) {
+  if (status == AX_INTERNAL) fail_msg("%s: %s\n%s", name, ax_message(), text);
+  if (status == AX_OK && ax_program_verify(made) != AX_OK) fail_msg("%s: %s\n%s", name, ax_message(), text);
+  ax_program_release(made);
+}
+
+static void check_transforms(const ax_program *program, const char *text) {
+  ax_program *made, *tangent, *back;
+  uint32_t residuals;
+  ax_status status = ax_program_dce(program, &made);
+  check_made(status, made, "dce", text);
+  status = ax_program_cse(program, &made);
+  check_made(status, made, "cse", text);
+  status = ax_program_jvp(program, NULL, &made);
+  check_made(status, made, "jvp", text);
+  status = ax_program_vmap(program, NULL, NULL, 3, NULL, &made);
+  check_made(status, made, "vmap", text);
+  status = ax_program_linearize(program, NULL, &made, &tangent, &residuals);
+  check_made(status, made, "linearize", text);
+  if (status != AX_OK) return;
+  bool *linear = calloc(tangent->in_count + 1, sizeof linear[0]);
+  for (uint32_t i = residuals; i < tangent->in_count; i++) linear[i] = true;
+  status = ax_program_transpose(tangent, linear, &back);
+  check_made(status, back, "transpose", text);
+  check_made(AX_OK, tangent, "tangent", text);
+  free(linear);
+}
+
 static void test_changed_words(void **state) {
   (void)state;
   static char text[room];
@@ -158,6 +189,7 @@ static void test_changed_words(void **state) {
       status = ax_program_parse(text, strlen(text), "t", &program);
     if (status == AX_OK) {
       check_parsed(program, text);
+      check_transforms(program, text);
       parsed++;
     } else if (status != AX_PARSE_ERROR) {
       assert_int_equal(status, AX_OUT_OF_MEMORY);
