@@ -70,6 +70,13 @@ static const char *const canonical[] = {
     "      )\n"
     "    ] b a\n"
     "  in (c,) }\n",
+    "{ axes data=4 ; lambda a:f32[] b:s32[]. let\n"
+    "    c:f32[] = cond[\n"
+    "      branches=(\n"
+    "        { axes ; lambda a:f32[]. let in (a,) },\n"
+    "      )\n"
+    "    ] b a\n"
+    "  in (c,) }\n",
     "{ lambda a:f32[2]. let\n"
     "    b:f32[2] = constant[value=[1.0, -inf]:f32[2]]\n"
     "    c:f32[2] = mul a b\n"
