@@ -1,6 +1,6 @@
 /* From a program to an executable: the passes in order, then what instructions need at run time.
 
-     plan (lower rules) -> results made storable -> turn products -> fuse -> coalesce -> flatten -> synchronise -> place memory
+     plan (lower rules) -> results made storable -> turn products -> schedule -> fuse -> coalesce -> flatten -> synchronise -> place memory
           -> machine code for kernels -> tables for exchanges                                                      */
 #include <string.h>
 
@@ -342,6 +342,7 @@ static ax_status build(ax_executable *e, ax_program *program, const bool *donate
   AX_TRY(make_results_storable(plan));
   describe_results(e);
   AX_TRY(ax_plan_turn_products(plan));
+  AX_TRY(ax_plan_schedule(plan));
   AX_TRY(ax_plan_fuse(plan));
   AX_TRY(ax_coalesce(plan, e->donate));
   e->threaded = worth_threads(e);

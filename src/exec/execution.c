@@ -116,7 +116,9 @@ void ax_execution_reset(ax_execution *run, void *const *inputs, void *const *out
   run->status = AX_OK;
 }
 
-/* --- Deadlocks --- */
+/* --- Deadlocks. A frame's place and its counts of regions entered tell how often it has signalled each event, and so who owes. --- */
+
+enum { most_listed = 16, most_groups = 8, enough_bytes = 3500 };
 
 static void add_device(ax_text *text, const ax_execution *run, uint32_t f) {
   const ax_mesh *mesh = &run->executable->plan->mesh;
@@ -126,64 +128,156 @@ static void add_device(ax_text *text, const ax_execution *run, uint32_t f) {
   if (mesh->count > 0) ax_text_add(text, ")");
 }
 
+/* "psum f32[2]{V:d} over d (equation 3, line 7)" */
 static void add_equation(ax_text *text, const ax_instr *instr) {
   const ax_eqn *eqn = instr->eqn;
-  if (eqn == NULL) return;
-  ax_text_add(text, "equation %u, %s", (uint32_t)(eqn - instr->program->eqns), eqn->prim->name);
-  for (uint32_t i = 0; i < eqn->in_count && i < 3; i++)
-    ax_text_add(text, " %s", ax_type_string(&instr->program->types[eqn->in[i]], &instr->program->axes));
-  if (eqn->line > 0) ax_text_add(text, " (line %u)", eqn->line);
+  if (eqn == NULL) {
+    ax_text_add(text, "the end of a loop or branch");
+    return;
+  }
+  ax_text_add(text, "%s", eqn->prim->name);
+  for (uint32_t i = 0; i < eqn->in_count && i < 3; i++) {
+    ax_text_add(text, " ");
+    ax_type_text(text, &instr->program->types[eqn->in[i]], &instr->program->axes);
+  }
+  if (eqn->in_count > 3) ax_text_add(text, " ...");
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
+    if (eqn->prim->params[i].kind != AX_PARAM_AXES) continue;
+    const ax_axes *names = ax_param_at(eqn, &eqn->prim->params[i]);
+    for (uint32_t j = 0; j < names->count; j++) ax_text_add(text, "%s%s", j == 0 ? " over " : ",", names->name[j]);
+  }
+  ax_text_add(text, " (equation %u", (unsigned)(eqn - instr->program->eqns));
+  if (eqn->line > 0) ax_text_add(text, ", line %u", eqn->line);
+  ax_text_add(text, ")");
 }
 
 static const ax_event *event_at(const ax_executable *e, uint32_t counter) {
-  for (uint32_t i = 0; i < e->event_count; i++)
-    if (counter >= e->events[i].first && counter < e->events[i].first + e->events[i].groups) return &e->events[i];
-  return NULL;
+  const ax_event *event = e->events;
+  while (counter >= event->first + event->groups) event++;
+  return event;
 }
 
-/* The push that signals an event is the collective to name, rather than the equation that needs its result. */
-static const ax_instr *collective_of(const ax_executable *e, const ax_event *event) {
-  for (uint32_t i = 0; i < e->instr_count; i++)
-    if (e->instrs[i].kind == AX_INSTR_PUSH && &e->events[e->instrs[i].push->event] == event) return &e->instrs[i];
-  return NULL;
-}
-
-/* Members of the group that are neither past the collective nor waiting for it. */
-static void add_missing(ax_text *text, const ax_execution *run, uint32_t counter, const ax_event *event, uint32_t position) {
-  const ax_executable *e = run->executable;
-  uint32_t group = counter - event->first, listed = 0;
-  for (uint32_t f = 0; f < e->devices; f++) {
-    const ax_frame *frame = &run->frames[f];
-    if (e->sets[event->set].index[f] != group) continue;
-    if (frame->state == FRAME_PARKED && (frame->counter == counter || frame->pc == position)) continue;
-    if (listed++ == 8) {
-      ax_text_add(text, " and more");
-      break;
-    }
-    ax_text_add(text, listed == 1 ? ", for " : ", ");
-    add_device(text, run, f);
-    ax_text_add(text, frame->state == FRAME_DONE ? ", which has finished" : ", which waits elsewhere");
+/* The instruction that signals an event. */
+static const ax_instr *signal_of(const ax_executable *e, const ax_event *event) {
+  uint32_t index = (uint32_t)(event - e->events);
+  for (uint32_t i = 0; i < e->instr_count; i++) {
+    const ax_instr *instr = &e->instrs[i];
+    if ((instr->kind == AX_INSTR_PUSH && instr->push->event == index) ||
+        (instr->kind == AX_INSTR_SIGNAL && instr->sync.event == index))
+      return instr;
   }
+  return NULL;
+}
+
+/* What a frame waits for: the event's signal, how often it must have come, and from which members. */
+typedef struct awaited {
+  const ax_event *event;
+  const ax_instr *signal;
+  uint32_t region, begin; /* where the signal stands, and the region's first instruction */
+  int64_t times;          /* from each, or of a combining push from those before the member `number`; from the others once less */
+  uint32_t number;        /* AX_NONE: no push */
+} awaited;
+
+static uint32_t region_begin(const ax_executable *e, uint32_t region) {
+  for (uint32_t i = 0; i < e->instr_count; i++)
+    if (e->instrs[i].kind == AX_INSTR_ENTER && e->instrs[i].region == region) return i;
+  return 0; /* the whole program */
+}
+
+static uint32_t number_of(const ax_executable *e, const ax_push *push, uint32_t f) {
+  return push->number[e->sets[push->set].index[f]];
+}
+
+static awaited awaited_by(const ax_execution *run, uint32_t f) {
+  const ax_executable *e = run->executable;
+  const ax_frame *frame = &run->frames[f];
+  const ax_instr *at = &e->instrs[frame->pc];
+  awaited a = {.event = event_at(e, frame->counter), .number = AX_NONE};
+  a.signal = signal_of(e, a.event);
+  a.region = a.signal->kind == AX_INSTR_PUSH ? a.signal->region : a.signal->sync.region;
+  a.begin = region_begin(e, a.region);
+  a.times = frame->entered[a.region];
+  if (at->kind == AX_INSTR_WAIT)
+    a.times += at->sync.delta;
+  else
+    a.number = number_of(e, at->push, f);
+  return a;
+}
+
+/* How often frame f has signalled; one that stands in the region before the signal has yet to for this time. */
+static int64_t signalled(const ax_execution *run, const awaited *a, uint32_t f) {
+  const ax_frame *frame = &run->frames[f];
+  uint32_t place = (uint32_t)(a->signal - run->executable->instrs);
+  bool yet = frame->state != FRAME_DONE && a->begin <= frame->pc && frame->pc <= place;
+  return frame->entered[a->region] - yet;
+}
+
+static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, uint32_t f) {
+  const ax_executable *e = run->executable;
+  if (a->event->first + e->sets[a->event->set].index[f] != counter) return false;
+  if ((a->signal->skip & run->frames[f].nonzero) != 0) return false;
+  bool before = a->number == AX_NONE || number_of(e, a->signal->push, f) < a->number;
+  return signalled(run, a, f) < (before ? a->times : a->times - 1);
+}
+
+/* A collective is named rather than what needs its result. */
+static const ax_instr *named_place(const ax_execution *run, uint32_t f) {
+  const ax_executable *e = run->executable;
+  const ax_instr *signal = signal_of(e, event_at(e, run->frames[f].counter));
+  return signal->kind == AX_INSTR_PUSH ? signal : &e->instrs[run->frames[f].pc];
+}
+
+static bool wait_together(const ax_execution *run, uint32_t f, uint32_t g) {
+  return run->frames[g].state == FRAME_PARKED && run->frames[f].counter == run->frames[g].counter &&
+         named_place(run, f) == named_place(run, g);
+}
+
+static void list(ax_text *text, const ax_execution *run, uint32_t f, uint32_t count) {
+  if (count >= most_listed) return;
+  ax_text_add(text, count == 0 ? " " : ", ");
+  add_device(text, run, f);
+}
+
+static void list_end(ax_text *text, uint32_t count) {
+  if (count > most_listed) ax_text_add(text, " and %u more", count - most_listed);
+}
+
+/* Those who wait where frame `first` does, and those who never come, where they are instead. A member that waits here too owes
+   nothing that others do not owe it. */
+static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first) {
+  const uint32_t devices = run->executable->devices;
+  uint32_t waiting = 0, missing = 0;
+  ax_text_add(text, "\n  at ");
+  add_equation(text, named_place(run, first));
+  ax_text_add(text, ":");
+  for (uint32_t f = first; f < devices; f++)
+    if (wait_together(run, first, f)) list(text, run, f, waiting++);
+  list_end(text, waiting);
+  awaited a = awaited_by(run, first);
+  ax_text_add(text, "\n    never come:");
+  for (uint32_t f = 0; f < devices; f++) {
+    if (!owes(run, &a, run->frames[first].counter, f) || wait_together(run, first, f)) continue;
+    list(text, run, f, missing++);
+    if (missing > most_listed) continue;
+    ax_text_add(text, run->frames[f].state == FRAME_DONE ? ", which has finished" : ", which waits at ");
+    if (run->frames[f].state != FRAME_DONE) add_equation(text, named_place(run, f));
+  }
+  list_end(text, missing);
+  return waiting;
 }
 
 void ax_execution_report_deadlock(ax_execution *run) {
-  const ax_executable *e = run->executable;
+  const uint32_t devices = run->executable->devices;
   ax_text text = {0};
-  uint32_t waiting = 0, listed = 0;
-  for (uint32_t f = 0; f < e->devices; f++) waiting += run->frames[f].state == FRAME_PARKED;
-  ax_text_add(&text, "deadlock: %u of %u devices wait for what never comes", waiting, e->devices);
-  for (uint32_t f = 0; f < e->devices && listed < 16; f++) {
-    const ax_frame *frame = &run->frames[f];
-    if (frame->state != FRAME_PARKED) continue;
-    listed++;
-    const ax_event *event = event_at(e, frame->counter);
-    const ax_instr *collective = event != NULL ? collective_of(e, event) : NULL;
-    const ax_instr *at = collective != NULL ? collective : &e->instrs[frame->pc];
-    ax_text_add(&text, "\n  ");
-    add_device(&text, run, f);
-    ax_text_add(&text, " waits at ");
-    add_equation(&text, at);
-    if (event != NULL) add_missing(&text, run, frame->counter, event, (uint32_t)(at - e->instrs));
+  uint32_t waiting = 0, listed = 0, groups = 0, first[most_groups];
+  for (uint32_t f = 0; f < devices; f++) waiting += run->frames[f].state == FRAME_PARKED;
+  ax_text_add(&text, "deadlock: %u of %u devices wait for what never comes", waiting, devices);
+  for (uint32_t f = 0; f < devices && groups < most_groups && text.length < enough_bytes; f++) {
+    bool known = run->frames[f].state != FRAME_PARKED;
+    for (uint32_t g = 0; g < groups && !known; g++) known = wait_together(run, first[g], f);
+    if (known) continue;
+    first[groups++] = f;
+    listed += add_group(&text, run, f);
   }
   if (listed < waiting) ax_text_add(&text, "\n  ... and %u more", waiting - listed);
   snprintf(run->message, sizeof run->message, "%s", text.data != NULL && !text.failed ? text.data : "deadlock");

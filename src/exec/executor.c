@@ -14,7 +14,7 @@
 void omp_set_num_threads(int count); /* libgomp's; clang 14 has no omp.h */
 int omp_get_max_threads(void);
 
-enum { most_kernel_slots = 64, idle_spins = 2000 };
+enum { most_kernel_slots = 64, idle_spins = 2000, large_scratch = 1 << 20 };
 typedef enum outcome { GOES_ON, PARKED, YIELDS, FINISHED, FAILED } outcome;
 
 /* --- Ready frames --- */
@@ -51,12 +51,20 @@ static void shuffle_first(ax_execution *run) { /* a random ready frame, brought 
   run->ready[b] = kept;
 }
 
+/* Frames that wait for their turn keep their scratch memory. When that is large, no more of them are started than threads can
+   use, as long as somebody runs who will let them go on. */
+static bool enough_started(const ax_execution *run) {
+  const ax_executable *e = run->executable;
+  uint32_t out = run->scratch_made - run->scratch_count;
+  return e->spaces[e->scratch_space].bytes >= large_scratch && out > e->runtime->options.workers && run->running > 0;
+}
+
 /* A frame to run; AX_NONE when there is none now. */
 static uint32_t take_ready(ax_execution *run) {
   uint32_t devices = run->executable->devices;
   if (run->random != 0)
     while (run->fresh < devices) make_ready(run, run->fresh++);
-  if (run->ready_count == 0) return run->fresh < devices ? run->fresh++ : AX_NONE;
+  if (run->ready_count == 0) return run->fresh < devices && !enough_started(run) ? run->fresh++ : AX_NONE;
   if (run->random != 0) shuffle_first(run);
   uint32_t f = run->ready[run->ready_first];
   run->ready_first = run->ready_first + 1 < devices ? run->ready_first + 1 : 0;
@@ -354,6 +362,7 @@ static void end_segment(ax_execution *run, uint32_t f, outcome how) { /* with th
   ax_frame *frame = &run->frames[f];
   run->running--;
   if (how == YIELDS) make_ready(run, f);
+  if (run->idle > 0) pthread_cond_signal(&run->change);
   if (how != FINISHED && how != FAILED) return;
   frame->state = FRAME_DONE;
   run->finished++;

@@ -83,6 +83,7 @@ static ax_status event_of(synchroniser *s, ax_access *access) {
   a->events[access->event] = event;
   if (access->exchange != NULL) return AX_OK; /* the push signals it */
   return add_item(s, &(insertion){.position = access->done_position, .event = access->event, .axes = access->axes,
+                                  .region = access->done_region,
                                   .order = access->done_before ? order_signal_before : order_signal_after});
 }
 

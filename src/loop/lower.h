@@ -180,6 +180,7 @@ ax_axis_set *ax_vary_program(ax_arena *arena, const ax_program *program, const a
 AX_MUST_USE ax_status ax_plan_create(ax_program *program, ax_plan **out);
 void ax_plan_destroy(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_turn_products(ax_plan *plan); /* loop/products.c: before fusion */
+AX_MUST_USE ax_status ax_plan_schedule(ax_plan *plan);      /* loop/schedule.c: before fusion */
 AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan);          /* loop/fuse.c */
 void ax_plan_text(ax_text *text, const ax_plan *plan);
 /* How often each root is read and written: every load of every operation, loop conditions and branch indices, and results.

@@ -81,6 +81,12 @@ ax_status ax_lower_reduce(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in
   const ax_type *type = &lower->program->types[eqn->out];
   const psum_params *params = eqn->params;
   ax_exchange exchange = {.names = params->axes, .peers = AX_PEERS_ONE, .combine = combination(eqn->prim)};
+  ax_axis_set set;
+  AX_TRY(ax_axes_resolve(&params->axes, &lower->plan->mesh, &set));
+  if (ax_axis_set_size(set, &lower->plan->mesh) == 1) { /* a group of one: its sum is what it has */
+    out[0] = in[0];
+    return AX_OK;
+  }
   ax_exchange_whole(&exchange, ax_type_elems(type));
   AX_TRY(ax_lower_combine_start(lower, &exchange, in[0], type, lower->vary[eqn->out]));
   return ax_lower_combine_done(lower, &exchange, type, &out[0]);

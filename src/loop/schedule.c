@@ -1,0 +1,87 @@
+/* The order of operations in a block: what does not depend on a collective's result comes before what does.
+
+   Each operation gets a phase: the number of collectives on the longest way to it. A stable sort by phase keeps program order
+   otherwise, so dependencies hold. A device then starts every collective it can before it waits for one, and the collectives
+   overlap with the rest; and devices do not wait, with their gradients in hand, for one that waits for the loss.
+
+     loss = psum(l)        phase 0 (start), its readers 1               g = grad ...    phase 0
+     report = loss / n     phase 1                                      G = psum(g)     phase 0 (start)
+     g = grad ...          phase 0             becomes                  report, w - G   phase 1                      */
+#include <string.h>
+
+#include "loop/lower.h"
+
+typedef struct scheduler {
+  ax_plan *plan;
+  uint32_t *ready; /* by root: the phase in which its last writer's value may be read */
+  uint32_t *used;  /* by root: the latest phase of an operation that touches it, which a later writer may not precede */
+  uint32_t phase;  /* of the operation being looked at */
+  bool exchanges;  /* it holds, or is, the start of an exchange */
+} scheduler;
+
+static uint32_t root_of(const scheduler *s, uint32_t buffer) { return s->plan->buffers[buffer].root; }
+
+static void need(void *context, uint32_t buffer, bool writes) {
+  scheduler *s = context;
+  uint32_t root = root_of(s, buffer), least = writes ? s->used[root] : s->ready[root];
+  if (least > s->phase) s->phase = least;
+}
+
+static void note(void *context, uint32_t buffer, bool writes) {
+  scheduler *s = context;
+  uint32_t root = root_of(s, buffer), readable = s->phase + (s->exchanges ? 1 : 0);
+  if (writes && readable > s->ready[root]) s->ready[root] = readable;
+  if (s->phase > s->used[root]) s->used[root] = s->phase;
+}
+
+static void walk(scheduler *s, ax_op *op, void (*visit)(void *, uint32_t, bool)) {
+  ax_op_visit(op, visit, s);
+  if (op->kind == AX_OP_START) s->exchanges = true;
+  if (op->kind == AX_OP_DONE) visit(s, op->exchange->out, false);
+  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
+    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) walk(s, &ax_op_block(op, k)->ops[i], visit);
+}
+
+static ax_status sort_block(scheduler *s, ax_block *block);
+
+static ax_status sort_inside(scheduler *s, ax_op *op) {
+  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(sort_block(s, ax_op_block(op, k)));
+  return AX_OK;
+}
+
+static ax_status by_phase(scheduler *s, ax_block *block, const uint32_t *phases, uint32_t last) {
+  ax_op *sorted = ax_arena_alloc(&s->plan->arena, block->count * sizeof sorted[0]);
+  if (sorted == NULL) return ax_out_of_memory(block->count * sizeof sorted[0]);
+  uint32_t count = 0;
+  for (uint32_t phase = 0; phase <= last; phase++)
+    for (uint32_t i = 0; i < block->count; i++)
+      if (phases[i] == phase) sorted[count++] = block->ops[i];
+  block->ops = sorted;
+  block->capacity = block->count;
+  return AX_OK;
+}
+
+static ax_status sort_block(scheduler *s, ax_block *block) {
+  uint32_t *phases = ax_arena_alloc(&s->plan->arena, block->count * sizeof phases[0]), last = 0;
+  if (phases == NULL) return ax_out_of_memory(block->count * sizeof phases[0]);
+  for (uint32_t i = 0; i < block->count; i++) AX_TRY(sort_inside(s, &block->ops[i]));
+  memset(s->ready, 0, s->plan->buffer_count * sizeof s->ready[0]);
+  memset(s->used, 0, s->plan->buffer_count * sizeof s->used[0]);
+  for (uint32_t i = 0; i < block->count; i++) {
+    s->phase = 0;
+    s->exchanges = false;
+    walk(s, &block->ops[i], need);
+    phases[i] = s->phase;
+    walk(s, &block->ops[i], note);
+    if (phases[i] > last) last = phases[i];
+  }
+  return by_phase(s, block, phases, last);
+}
+
+ax_status ax_plan_schedule(ax_plan *plan) {
+  scheduler s = {.plan = plan};
+  s.ready = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof s.ready[0]);
+  s.used = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof s.used[0]);
+  if (s.ready == NULL || s.used == NULL) return ax_out_of_memory(plan->buffer_count * sizeof s.ready[0]);
+  return sort_block(&s, &plan->block);
+}
