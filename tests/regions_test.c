@@ -6,6 +6,7 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "ir/program.h"
+#include "loop/lower.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
 #include "support/random.h"
@@ -524,11 +525,21 @@ static void test_deadlock(void **state) {
   ax_type type = TEST_TYPE(AX_F64, 6);
   const double x[] = {20, 20, 20, 1, 1, 1};
   ax_tensor *in = test_tensor(type, x), *out;
+  ax_runtime *runtime;
+  ax_array *array, *result;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_device_put(runtime, NULL, "", &type, in->data, &array));
   for (size_t i = 0; i < AX_COUNT(cases); i++) {
+    ax_executable *executable;
     ax_program *program = test_trace(map_bad, (void *)&cases[i], &type, 1, 1);
     TEST_FAILS(ax_evaluate(program, &in, &out), AX_DEADLOCK, cases[i].part);
+    TEST_OK(ax_compile(runtime, program, NULL, &executable));
+    TEST_FAILS(ax_run(executable, &array, 1, &result, 1), AX_DEADLOCK, "psum");
+    ax_executable_release(executable);
     ax_program_release(program);
   }
+  ax_array_release(array);
+  ax_runtime_release(runtime);
   test_release(&in, 1);
 }
 
@@ -704,7 +715,10 @@ static ax_status do_job(void *context) {
   ax_status status = ax_trace(j->function, j->context, j->types, j->in_count, j->out_count, &program);
   for (uint32_t i = 0; status == AX_OK && i < j->in_count; i++) status = ax_tensor_create(&j->types[i], &in[i]);
   if (status == AX_OK) status = ax_evaluate(program, in, out);
+  ax_plan *plan = NULL;
   if (status == AX_OK) status = transformed(program);
+  if (status == AX_OK) status = ax_plan_create(program, &plan);
+  ax_plan_destroy(plan);
   for (int i = 0; i < 8; i++) ax_tensor_release(in[i]), ax_tensor_release(out[i]);
   ax_program_release(program);
   return status;

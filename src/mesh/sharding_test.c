@@ -1,0 +1,133 @@
+/* The index maps: every element is in exactly the blocks it should be in, and blocks put together give the array back. */
+#include "mesh/sharding.h"
+
+#include <string.h>
+
+#include "support/cmocka.h"
+#include "support/random.h"
+
+typedef struct row {
+  const char *mesh, *spec;
+  int64_t dims[3], block[3], count;
+} row;
+
+static const row rows[] = {
+    {"", "", {4, 6, 2}, {4, 6, 2}, 1},
+    {"data=4", "data", {4, 6, 2}, {1, 6, 2}, 4},
+    {"data=4", "_,_,_", {4, 6, 2}, {4, 6, 2}, 1},
+    {"data=2,model=3", "data,model", {4, 6, 2}, {2, 2, 2}, 6},
+    {"data=2,model=3", "model,_,data", {6, 5, 2}, {2, 5, 1}, 6},
+    {"data=2,model=3,pipe=2", "_,model+data", {4, 6, 2}, {4, 1, 2}, 6},
+    {"data=2,model=3,pipe=2", "pipe+data,model", {4, 6, 2}, {1, 2, 2}, 12},
+    {"data=2,model=3", "data", {0, 6, 2}, {0, 6, 2}, 2},
+};
+
+static void parse(const row *row, ax_mesh *mesh, ax_spec *spec, ax_type *whole, ax_type *block) {
+  TEST_OK(ax_mesh_parse(row->mesh, mesh));
+  TEST_OK(ax_spec_parse(row->spec, mesh, spec));
+  *whole = ax_array_type(AX_S32, 3, row->dims);
+  TEST_OK(ax_shard_type(whole, spec, mesh, block));
+}
+
+static void test_types(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    ax_mesh mesh;
+    ax_spec spec;
+    ax_type whole, block, again;
+    parse(&rows[i], &mesh, &spec, &whole, &block);
+    assert_memory_equal(block.dims, rows[i].block, sizeof rows[i].block);
+    assert_int_equal(ax_shard_count(&spec, &mesh), rows[i].count);
+    TEST_OK(ax_unshard_type(&block, &spec, &mesh, &again));
+    assert_true(ax_type_equal(&whole, &again));
+  }
+}
+
+/* Each block from its first device, put at its offset, makes the array; devices of one number hold the same block, and each number
+   has one first device. */
+static void test_blocks(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    ax_mesh mesh;
+    ax_spec spec;
+    ax_type whole, block;
+    int64_t firsts[16] = {0}, begins[16][AX_MAX_RANK], offset[AX_MAX_RANK] = {0};
+    parse(&rows[i], &mesh, &spec, &whole, &block);
+    test_random random = {i};
+    ax_tensor *array = test_random_tensor(&random, whole, -100, 100), *made, *part;
+    TEST_OK(ax_tensor_create(&whole, &made));
+    TEST_OK(ax_tensor_create(&block, &part));
+    for (int64_t device = 0; device < ax_mesh_devices(&mesh); device++) {
+      int64_t index = ax_shard_index(&spec, &mesh, device);
+      assert_in_range(index, 0, rows[i].count - 1);
+      ax_shard_offset(&block, &spec, &mesh, device, offset);
+      if (ax_shard_is_first(&spec, &mesh, device)) {
+        firsts[index]++;
+        memcpy(begins[index], offset, sizeof offset);
+        ax_shard_read(array, offset, part);
+        ax_shard_write(made, offset, part);
+      }
+    }
+    for (int64_t device = 0; device < ax_mesh_devices(&mesh); device++) {
+      int64_t index = ax_shard_index(&spec, &mesh, device);
+      ax_shard_offset(&block, &spec, &mesh, device, offset);
+      assert_memory_equal(begins[index], offset, 3 * sizeof offset[0]);
+      assert_int_equal(firsts[index], 1);
+    }
+    TEST_TENSORS_NEAR(array, made, 0);
+    test_release((ax_tensor *[]){array, made, part}, 3);
+  }
+}
+
+static void test_scalar(void **state) {
+  (void)state;
+  ax_mesh mesh;
+  ax_spec spec;
+  ax_type type = TEST_SCALAR(AX_F64), block;
+  TEST_OK(ax_mesh_parse("data=3", &mesh));
+  TEST_OK(ax_spec_parse("", &mesh, &spec));
+  TEST_OK(ax_shard_type(&type, &spec, &mesh, &block));
+  ax_tensor *whole = test_tensor(type, (double[]){3}), *part = test_tensor(type, (double[]){0});
+  ax_shard_read(whole, NULL, part);
+  TEST_NEAR(test_get(part, 0), 3, 0);
+  assert_true(ax_shard_is_first(&spec, &mesh, 0));
+  assert_false(ax_shard_is_first(&spec, &mesh, 1));
+  test_release((ax_tensor *[]){whole, part}, 2);
+}
+
+static void test_refused(void **state) {
+  (void)state;
+  ax_mesh mesh;
+  ax_spec spec;
+  ax_type type = TEST_TYPE(AX_F32, 6, 4), out;
+  TEST_OK(ax_mesh_parse("data=2,model=2", &mesh));
+  TEST_OK(ax_spec_parse("data+model", &mesh, &spec));
+  TEST_FAILS(ax_shard_type(&type, &spec, &mesh, &out), AX_INVALID_ARGUMENT,
+             "the spec P(data+model) cuts dimension 0 in 4 parts, which do not divide f32[6,4]");
+  TEST_OK(ax_spec_parse("_,_,data", &mesh, &spec));
+  TEST_FAILS(ax_shard_type(&type, &spec, &mesh, &out), AX_INVALID_ARGUMENT, "has more entries than there are dimensions in");
+  TEST_FAILS(ax_unshard_type(&type, &spec, &mesh, &out), AX_INVALID_ARGUMENT, "has more entries");
+  TEST_OK(ax_spec_parse("data", &mesh, &spec));
+  type.dims[0] = INT64_MAX;
+  TEST_FAILS(ax_unshard_type(&type, &spec, &mesh, &out), AX_INVALID_ARGUMENT, "too large an array");
+}
+
+static void test_equal(void **state) {
+  (void)state;
+  ax_mesh mesh;
+  ax_spec a, b, c;
+  TEST_OK(ax_mesh_parse("data=2,model=2", &mesh));
+  TEST_OK(ax_spec_parse("data", &mesh, &a));
+  TEST_OK(ax_spec_parse("data,_", &mesh, &b));
+  TEST_OK(ax_spec_parse("data,model", &mesh, &c));
+  assert_true(ax_spec_equal(&a, &b));
+  assert_false(ax_spec_equal(&a, &c));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_types),   cmocka_unit_test(test_blocks), cmocka_unit_test(test_scalar),
+      cmocka_unit_test(test_refused), cmocka_unit_test(test_equal),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
