@@ -447,6 +447,47 @@ static void test_loops_on_mesh(void **state) {
   check_all(map, &m, types, 2, 5, 0);
 }
 
+/* shard_maps in a loop and in a branch of the whole program: a training loop. */
+static void gradient_step(const ax_value *in, ax_value *out, void *context) {
+  const ax_value *w = context;
+  ax_value error = ax_sub(ax_mul(in[0], *w), in[1]);
+  out[0] = ax_pmean(ax_mean(ax_mul(error, error), NULL, 0), "data");
+}
+
+static void sharded_loss(const ax_value *in, ax_value *out, void *context) {
+  const ax_value *data = context;
+  const char *in_specs[] = {"data", "data"}, *out_specs[] = {""};
+  ax_mesh mesh;
+  ax_value w = in[0];
+  TEST_OK(ax_mesh_parse("data=2", &mesh));
+  ax_shard_map(&(ax_shard_map_options){&mesh, in_specs, out_specs, false}, gradient_step, &w, data, 2, out, 1);
+}
+
+static void update(const ax_value *in, ax_value *out, void *context) {
+  ax_value pair[2];
+  ax_value_and_grad(sharded_loss, context, in, 1, 1, pair);
+  out[0] = ax_sub(in[0], ax_mul(pair[1], constant(0.1)));
+  out[1] = pair[0];
+}
+
+static void keep(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[0];
+}
+
+static void train(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value data[] = {in[1], in[2]};
+  ax_scan(update, data, in, 1, 0, 3, false, out, 1);
+  ax_cond(ax_lt(in[0], constant(0)), (ax_function[]){sharded_loss, keep}, (void *[]){data, NULL}, 2, in, 1, &out[2], 1);
+}
+
+static void test_training_loop(void **state) {
+  (void)state;
+  ax_type types[] = {TEST_SCALAR(AX_F64), TEST_TYPE(AX_F64, 4), TEST_TYPE(AX_F64, 4)};
+  check_all(train, NULL, types, 3, 3, 0);
+}
+
 /* --- What is refused --- */
 
 typedef struct bad {
@@ -744,7 +785,7 @@ int main(void) {
       cmocka_unit_test(test_shard_map),  cmocka_unit_test(test_loops_on_mesh), cmocka_unit_test(test_refused),
       cmocka_unit_test(test_deadlock),   cmocka_unit_test(test_mismatched),
       cmocka_unit_test(test_named_axis), cmocka_unit_test(test_shard_map_in_named_axis),
-      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_training_loop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
