@@ -72,7 +72,8 @@ static void check_transpose(const ax_program *program, ax_tensor **in, uint32_t 
   TEST_OK(ax_program_jvp(program, NULL, &jvp));
   uint32_t dxs = tangent->in_count - residuals, dys = tangent->out_count;
   ax_tensor **results = calloc(primal->out_count, sizeof in[0]), **a = calloc(tangent->in_count, sizeof in[0]);
-  ax_tensor **b = calloc(transposed->in_count, sizeof in[0]), **dy = calloc(dys, sizeof in[0]), **ct = calloc(dxs, sizeof in[0]);
+  ax_tensor **b = calloc(transposed->in_count, sizeof in[0]), **dy = calloc(dys, sizeof in[0]),
+            **ct = calloc(dxs, sizeof in[0]);
   ax_tensor **both = calloc(n + dxs, sizeof in[0]), **out = calloc(jvp->out_count, sizeof in[0]);
   test_random random = {seed};
   test_run(primal, in, results);
@@ -375,8 +376,8 @@ static void map(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse(m->mesh, &mesh));
   m->outer = in[m->in_count - 1];
-  ax_shard_map(&(ax_shard_map_options){&mesh, m->in_specs, m->out_specs, m->unchecked}, m->body, m, in, m->in_count, out,
-               m->out_count);
+  ax_shard_map(&(ax_shard_map_options){&mesh, m->in_specs, m->out_specs, m->unchecked}, m->body, m, in, m->in_count,
+               out, m->out_count);
 }
 
 /* x[4/data, 6/model], w[6/model, 2], scale[2]: a loss with sums over both axes, and results laid out in every way. */
@@ -540,10 +541,13 @@ static void map_bad(const ax_value *in, ax_value *out, void *context) {
 static void test_refused(void **state) {
   (void)state;
   static const bad cases[] = {
-      {whole_sum, "data=2", "data", "", "out[0]: f64[]{V:data} varies over \"data\", but its spec P() promises it does not", false},
+      {whole_sum, "data=2", "data", "",
+       "out[0]: f64[]{V:data} varies over \"data\", but its spec P() promises it does not", false},
       {whole_sum, "data=2,model=3", "model+data", "", "varies over \"data\", \"model\", but its spec P()", false},
-      {whole_sum, "data=5", "data", "", "the spec P(data) cuts dimension 0 in 5 parts, which do not divide f64[6]", false},
-      {whole_sum, "data=2", "_,data", "", "the spec P(_, data) has more entries than there are dimensions in f64[6]", false},
+      {whole_sum, "data=5", "data", "", "the spec P(data) cuts dimension 0 in 5 parts, which do not divide f64[6]",
+       false},
+      {whole_sum, "data=2", "_,data", "", "the spec P(_, data) has more entries than there are dimensions in f64[6]",
+       false},
       {whole_sum, "data=2", "data", "data", "result 0: the spec P(data) has more entries", false},
       {whole_sum, "data=2", "batch", "", "in_specs[0]: spec \"batch\": unknown axis \"batch\"", false},
       {by_index, "data=2", "data", "", "not all of them would reach the psum over {data} in branch 1", false},

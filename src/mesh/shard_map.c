@@ -41,8 +41,8 @@ ax_axis_set ax_shard_map_varying(const ax_shard_map_params *params, const ax_mes
   return params->unchecked ? 0 : ax_spec_set(spec) << outer->count;
 }
 
-ax_status ax_shard_map_block(const ax_shard_map_params *params, const ax_mesh *outer, const ax_type *whole, const ax_spec *spec,
-                             ax_type *out) {
+ax_status ax_shard_map_block(const ax_shard_map_params *params, const ax_mesh *outer, const ax_type *whole,
+                             const ax_spec *spec, ax_type *out) {
   AX_TRY(ax_shard_type(whole, spec, &params->mesh, out));
   out->varying |= ax_shard_map_varying(params, outer, spec);
   return AX_OK;
@@ -197,7 +197,8 @@ const ax_prim ax_prim_shard_map = {
 
 /* --- The function --- */
 
-static bool parse_specs(const char *which, const char *const *texts, uint32_t count, const ax_mesh *mesh, ax_spec *out) {
+static bool parse_specs(const char *which, const char *const *texts, uint32_t count, const ax_mesh *mesh,
+                        ax_spec *out) {
   for (uint32_t i = 0; i < count; i++) {
     if (texts == NULL || texts[i] == NULL) {
       ax_reject(&ax_prim_shard_map, "%s[%u] is missing", which, i);

@@ -168,7 +168,8 @@ static ax_status build_tangent(const split *s, ax_program **out) {
   *out = NULL;
   ax_type *types = ax_calloc(tangent->in_count, sizeof types[0]);
   if (types == NULL) return ax_out_of_memory(tangent->in_count * sizeof types[0]);
-  for (uint32_t i = 0; i < tangent->in_count; i++) types[i] = i < s->residual_count ? carried_type(s, i) : tangent->types[i];
+  for (uint32_t i = 0; i < tangent->in_count; i++)
+    types[i] = i < s->residual_count ? carried_type(s, i) : tangent->types[i];
   ax_builder builder;
   ax_value *in = ax_region_begin(&builder, &tangent->axes, types, tangent->in_count);
   ax_value *outs = ax_trace_alloc(tangent->out_count * sizeof outs[0]);

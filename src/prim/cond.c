@@ -37,7 +37,8 @@ static ax_status check_varying(const ax_infer_args *args, const ax_program *bran
   return AX_OK;
 }
 
-static ax_status check_branch(const ax_infer_args *args, const ax_program *branch, const ax_program *first, uint32_t b) {
+static ax_status check_branch(const ax_infer_args *args, const ax_program *branch, const ax_program *first,
+                              uint32_t b) {
   char name[32];
   snprintf(name, sizeof name, "branch %u", b);
   AX_TRY(ax_region_check_axes(branch, args->axes, name));
@@ -129,8 +130,8 @@ static void release(ax_program **programs, uint32_t count) {
 }
 
 /* Binds the programs made of the branches; on failure, of them or before, the trace has failed. */
-static void bind_made(ax_status status, ax_program **made, uint32_t count, const ax_value *in, uint32_t in_count, ax_value *out,
-                      uint32_t out_count) {
+static void bind_made(ax_status status, ax_program **made, uint32_t count, const ax_value *in, uint32_t in_count,
+                      ax_value *out, uint32_t out_count) {
   cond_params params = {{count, made}};
   if (status != AX_OK) ax_fail(status);
   if (!ax_failed()) ax_bind(&ax_prim_cond, &params, in, in_count, out, out_count);
@@ -226,7 +227,8 @@ static ax_status find_slot(split *s, const ax_type *type, bool *taken, uint32_t 
 
 static ax_status split_branch(split *s, uint32_t i) {
   branches *b = s->b;
-  AX_TRY(ax_linearize_program(b->of->v[i], b->nonzero, b->want, NULL, &s->primal[i], &s->tangent[i], &s->residual_count[i]));
+  AX_TRY(ax_linearize_program(b->of->v[i], b->nonzero, b->want, NULL, &s->primal[i], &s->tangent[i],
+                              &s->residual_count[i]));
   const ax_program *primal = s->primal[i];
   uint32_t count = s->residual_count[i];
   s->source[i] = ax_trace_alloc(count * sizeof(uint32_t));
@@ -345,7 +347,8 @@ static void transpose(const ax_transpose_args *args) {
   for (uint32_t k = 0; k < b.out_count; k++)
     in[count++] = ax_is_zero(args->cotangent[k]) ? ax_zeros_of(&first->types[first->outs[k]]) : args->cotangent[k];
   ax_status status = AX_OK;
-  for (uint32_t i = 0; i < b.count && status == AX_OK; i++) status = ax_program_transpose(b.of->v[i], linear, &b.made[i]);
+  for (uint32_t i = 0; i < b.count && status == AX_OK; i++)
+    status = ax_program_transpose(b.of->v[i], linear, &b.made[i]);
   bind_made(status, b.made, b.count, in, count, out, wanted);
   release(b.made, b.count);
   wanted = 0;

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-
 /* --- Tracing --- */
 
 void ax_body_deinit(ax_body *body) {
@@ -118,10 +117,11 @@ ax_status ax_region_check_silent(const ax_program *body, ax_axis_set set, const 
     const ax_eqn *eqn = &body->eqns[i];
     ax_axis_set meets = communicates_over(eqn, axes) & set;
     if (meets != 0)
-      return ax_error(AX_INVALID_ARGUMENT,
-                      "devices may differ along %s in what they run here, so not all of them would reach the %s over %s "
-                      "in %s (equation %u)",
-                      ax_axis_set_string(set, axes), eqn->prim->name, ax_axis_set_string(meets, axes), what, i);
+      return ax_error(
+          AX_INVALID_ARGUMENT,
+          "devices may differ along %s in what they run here, so not all of them would reach the %s over %s "
+          "in %s (equation %u)",
+          ax_axis_set_string(set, axes), eqn->prim->name, ax_axis_set_string(meets, axes), what, i);
     for (uint32_t p = 0; p < eqn->prim->param_count; p++) {
       const ax_param *param = &eqn->prim->params[p];
       if (param->kind == AX_PARAM_PROGRAM)

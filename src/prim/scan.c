@@ -54,7 +54,8 @@ static ax_status check_x(const ax_infer_args *args, uint32_t i, uint32_t number)
     return ax_error(AX_INVALID_ARGUMENT, "xs %u is %s, but its first dimension must be the length, %lld", number,
                     ax_type_string(type, args->axes), (long long)params->length);
   ax_type slice = unstacked(type);
-  return ax_region_check_type(&slice, &params->body->types[i], args->axes, "xs", number, "has slices", "the body takes");
+  return ax_region_check_type(&slice, &params->body->types[i], args->axes, "xs", number, "has slices",
+                              "the body takes");
 }
 
 static ax_status infer(const ax_infer_args *args) {
@@ -108,7 +109,8 @@ static ax_status eval_init(eval_state *s, ax_arena *arena) {
   s->out = ax_arena_alloc(arena, s->out_count * sizeof s->out[0]);
   s->slices = ax_arena_alloc(arena, s->in_count * sizeof s->slices[0]);
   ax_tensor **rows = ax_arena_alloc(arena, ((size_t)s->in_count + s->out_count) * lanes * sizeof rows[0]);
-  if (s->lane == NULL || s->in == NULL || s->out == NULL || s->slices == NULL || rows == NULL) return ax_out_of_memory(0);
+  if (s->lane == NULL || s->in == NULL || s->out == NULL || s->slices == NULL || rows == NULL)
+    return ax_out_of_memory(0);
   for (uint32_t l = 0; l < lanes; l++) s->lane[l] = l;
   for (uint32_t i = 0; i < s->in_count; i++) s->slices[i] = rows + i * lanes;
   for (uint32_t k = 0; k < s->out_count; k++)
@@ -258,8 +260,8 @@ static uint32_t hlo_binary(ax_hlo *hlo, const char *name, uint32_t a, uint32_t b
 }
 
 /* name(x, [update,] place, 0, ..): a part with one entry in dimension 0. */
-static uint32_t hlo_part(const hlo_state *s, const ax_type *whole, const ax_type *part, uint32_t x, const uint32_t *update,
-                         uint32_t place) {
+static uint32_t hlo_part(const hlo_state *s, const ax_type *whole, const ax_type *part, uint32_t x,
+                         const uint32_t *update, uint32_t place) {
   uint32_t in[AX_MAX_RANK + 2], count = 0;
   ax_type types[AX_MAX_RANK + 2];
   types[count] = *whole;
@@ -314,7 +316,8 @@ static ax_status hlo_body(const hlo_state *s) {
     uint32_t at = 1 + in_count + k - s->carries;
     ax_type part = s->types[at];
     part.dims[0] = 1;
-    uint32_t slice = ax_hlo_op(hlo, "stablehlo.reshape", &s->body_out[k], &body->types[body->outs[k]], 1, NULL, &part, 1);
+    uint32_t slice =
+        ax_hlo_op(hlo, "stablehlo.reshape", &s->body_out[k], &body->types[body->outs[k]], 1, NULL, &part, 1);
     s->values[at] = hlo_part(s, &s->types[at], &part, counter + at, &slice, place);
   }
   ax_hlo_region_end(hlo, s->values, s->types, s->count);
@@ -387,7 +390,8 @@ static bool check_lengths(const ax_type *types, uint32_t count, int64_t *length)
     }
     if (*length == -1) *length = types[i].dims[0];
     if (types[i].dims[0] != *length) {
-      ax_reject(&ax_prim_scan, "xs %u has the length %lld, not %lld", i, (long long)types[i].dims[0], (long long)*length);
+      ax_reject(&ax_prim_scan, "xs %u has the length %lld, not %lld", i, (long long)types[i].dims[0],
+                (long long)*length);
       return false;
     }
   }

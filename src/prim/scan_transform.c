@@ -162,7 +162,8 @@ void ax_scan_jvp(const ax_jvp_args *args) {
 
 /* The primal half: results, then the residuals that it must keep of each step, stacked. All residuals are added to the tangent
    half's operands. */
-static void bind_primal(const scan *s, const ax_jvp_args *args, const ax_program *primal, uint32_t residuals, assembly *tangent) {
+static void bind_primal(const scan *s, const ax_jvp_args *args, const ax_program *primal, uint32_t residuals,
+                        assembly *tangent) {
   assembly a;
   uint32_t *out_from = ax_trace_alloc(primal->out_count * sizeof out_from[0]), count = s->out_count;
   ax_value *out = ax_trace_alloc(primal->out_count * sizeof out[0]);
@@ -238,7 +239,8 @@ static ax_status build_transposed(const scan *s, const bool *linear, const ax_va
     for (uint32_t i = 0; i < s->consts; i++)
       if (linear[i] && kind == 1) types[count++] = body->types[i];
     for (uint32_t k = 0; k < s->out_count; k++)
-      if (kind_of_out(s, k) == kind && (kind == 1 || !ax_is_zero(cotangent[k]))) types[count++] = body->types[body->outs[k]];
+      if (kind_of_out(s, k) == kind && (kind == 1 || !ax_is_zero(cotangent[k])))
+        types[count++] = body->types[body->outs[k]];
   }
   ax_value *in = ax_region_begin(&builder, &body->axes, types, types != NULL ? count : 0);
   ax_value *operands = ax_trace_alloc(transposed->in_count * sizeof operands[0]);

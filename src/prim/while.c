@@ -106,7 +106,8 @@ static ax_status eval(const ax_eval_args *args) {
   for (uint32_t l = 0; l < lanes; l++) lane[l] = l;
   for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = args->in + i * lanes;
   for (uint32_t i = 0; i < body_consts; i++) body_in[i] = args->in + (cond_consts + i) * lanes;
-  for (uint32_t k = 0; k < carries; k++) cond_in[cond_consts + k] = body_in[body_consts + k] = out[k] = args->out + k * lanes;
+  for (uint32_t k = 0; k < carries; k++)
+    cond_in[cond_consts + k] = body_in[body_consts + k] = out[k] = args->out + k * lanes;
   ax_status status = AX_OK;
   for (uint32_t i = 0; status == AX_OK && i < carries * lanes; i++)
     status = ax_tensor_copy(args->in[(cond_consts + body_consts) * lanes + i], &args->out[i]);
@@ -184,7 +185,8 @@ static ax_status order_body(const loop *l, const bool *nonzero, const ax_program
   if (in_at == NULL || out_from == NULL) return ax_out_of_memory(jvp->in_count * sizeof in_at[0]);
   for (uint32_t i = 0; i < consts; i++) moved += nonzero[i];
   for (uint32_t i = 0; i < jvp->in_count; i++) {
-    bool is_carry = i >= consts && i < consts + l->carries, is_dconst = i >= consts + l->carries && i < consts + l->carries + moved;
+    bool is_carry = i >= consts && i < consts + l->carries,
+         is_dconst = i >= consts + l->carries && i < consts + l->carries + moved;
     in_at[i] = is_carry ? i + moved : is_dconst ? i - l->carries : i;
   }
   for (uint32_t k = 0; k < jvp->out_count; k++) out_from[k] = k;
@@ -254,8 +256,9 @@ static void linearize(const ax_jvp_args *args) {
 
 static void transpose(const ax_transpose_args *args) {
   (void)args;
-  ax_fail(ax_error(AX_ABSENT, "while has no reverse-mode derivative: how many steps there are to go back is known only after it "
-                              "has run; scan has one, and while has the forward mode, jvp"));
+  ax_fail(ax_error(AX_ABSENT,
+                   "while has no reverse-mode derivative: how many steps there are to go back is known only after it "
+                   "has run; scan has one, and while has the forward mode, jvp"));
 }
 
 /* --- batch --- */
@@ -443,7 +446,8 @@ static ax_status hlo_loop(ax_hlo *hlo, const ax_eqn *eqn, const ax_type *types, 
   ax_type flag = ax_array_type(AX_BOOL, 0, NULL);
   uint32_t first = ax_hlo_begin(hlo, "stablehlo.while", in, count, count);
   uint32_t arg = ax_hlo_region_begin(hlo, types, count);
-  for (uint32_t i = 0; i < params->cond->in_count; i++) values[i] = arg + (i < cond_consts ? i : consts + i - cond_consts);
+  for (uint32_t i = 0; i < params->cond->in_count; i++)
+    values[i] = arg + (i < cond_consts ? i : consts + i - cond_consts);
   AX_TRY(hlo->inline_program(hlo, params->cond, values, &holds));
   ax_hlo_region_end(hlo, &holds, &flag, 1);
   arg = ax_hlo_region_begin(hlo, types, count);
