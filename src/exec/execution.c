@@ -169,13 +169,12 @@ static const ax_instr *signal_of(const ax_executable *e, const ax_event *event) 
   return NULL;
 }
 
-/* What a frame waits for: the event's signal, how often it must have come, and from which members. */
+/* What a frame waits for: an event's signal, and how often it must have come from each who gives it. */
 typedef struct awaited {
   const ax_event *event;
   const ax_instr *signal;
   uint32_t region, begin; /* where the signal stands, and the region's first instruction */
-  int64_t times;          /* from each, or of a combining push from those before the member `number`; from the others once less */
-  uint32_t number;        /* AX_NONE: no push */
+  int64_t times;
 } awaited;
 
 static uint32_t region_begin(const ax_executable *e, uint32_t region) {
@@ -184,23 +183,15 @@ static uint32_t region_begin(const ax_executable *e, uint32_t region) {
   return 0; /* the whole program */
 }
 
-static uint32_t number_of(const ax_executable *e, const ax_push *push, uint32_t f) {
-  return push->number[e->sets[push->set].index[f]];
-}
-
 static awaited awaited_by(const ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
   const ax_frame *frame = &run->frames[f];
   const ax_instr *at = &e->instrs[frame->pc];
-  awaited a = {.event = event_at(e, frame->counter), .number = AX_NONE};
+  awaited a = {.event = event_at(e, frame->counter)};
   a.signal = signal_of(e, a.event);
   a.region = a.signal->kind == AX_INSTR_PUSH ? a.signal->region : a.signal->sync.region;
   a.begin = region_begin(e, a.region);
-  a.times = frame->entered[a.region];
-  if (at->kind == AX_INSTR_WAIT)
-    a.times += at->sync.delta;
-  else
-    a.number = number_of(e, at->push, f);
+  a.times = frame->entered[a.region] + (at->kind == AX_INSTR_WAIT ? at->sync.delta : 0);
   return a;
 }
 
@@ -215,9 +206,7 @@ static int64_t signalled(const ax_execution *run, const awaited *a, uint32_t f) 
 static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, uint32_t f) {
   const ax_executable *e = run->executable;
   if (a->event->first + e->sets[a->event->set].index[f] != counter) return false;
-  if ((a->signal->skip & run->frames[f].nonzero) != 0) return false;
-  bool before = a->number == AX_NONE || number_of(e, a->signal->push, f) < a->number;
-  return signalled(run, a, f) < (before ? a->times : a->times - 1);
+  return (a->signal->skip & run->frames[f].nonzero) == 0 && signalled(run, a, f) < a->times;
 }
 
 /* A collective is named rather than what needs its result. */

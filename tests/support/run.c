@@ -3,11 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/exec.h"
 #include "support/cmocka.h"
 
 static size_t tensor_bytes(const ax_tensor *tensor) {
   return (size_t)test_elems(tensor) * ax_dtype_bytes(tensor->dtype);
 }
+
+void test_use_threads(ax_executable *executable) { executable->threaded = true; }
 
 void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out) {
   uint32_t in_count = ax_program_in_count(program), out_count = ax_program_out_count(program);
@@ -17,6 +20,7 @@ void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in
   for (uint32_t i = 0; i < in_count; i++)
     TEST_OK(ax_device_put(runtime, NULL, "", ax_program_in_type(program, i), in[i]->data, &arrays[i]));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  test_use_threads(executable);
   TEST_OK(ax_run(executable, arrays, in_count, arrays + in_count, out_count));
   for (uint32_t i = 0; i < out_count; i++) {
     TEST_OK(ax_tensor_create(ax_program_out_type(program, i), &out[i]));

@@ -5,6 +5,8 @@
 #include "axle/exec.h"
 #include "support/tensor.h"
 
+/* Small programs run on one thread; so that the others are tested too: as many as the runtime has. */
+void test_use_threads(ax_executable *executable);
 /* Compiles and runs a program without axes; out: new tensors. */
 void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out);
 /* Runs under every policy, several seeds and worker counts: all must agree bit by bit, and with reference evaluation within

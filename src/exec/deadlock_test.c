@@ -1,0 +1,308 @@
+/* Devices that wait for what never comes: found at once under every policy, with a report that says who waits, where, and who never
+   comes; and what the runtime can do afterwards. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+
+/* A body on a mesh: x, f32[8] split over the first axis, to one f32[8] split likewise. */
+typedef struct on_mesh {
+  const char *mesh, *spec;
+  ax_function body;
+  bool checked;
+} on_mesh;
+
+static void map_body(const ax_value *in, ax_value *out, void *context) {
+  const on_mesh *m = context;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse(m->mesh, &mesh));
+  ax_shard_map(&(ax_shard_map_options){&mesh, &m->spec, &m->spec, !m->checked}, m->body, NULL, in, 1, out, 1);
+}
+
+static const ax_runtime_options ways[] = {
+    {.policy = AX_POLICY_FIXED},
+    {.policy = AX_POLICY_SEEDED, .seed = 1},
+    {.policy = AX_POLICY_SEEDED, .seed = 99},
+    {.policy = AX_POLICY_PARALLEL, .workers = 1},
+    {.policy = AX_POLICY_PARALLEL, .workers = 2},
+    {.policy = AX_POLICY_PARALLEL, .workers = 7},
+};
+
+/* --- Bodies --- */
+
+static void sum(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_mul(ax_psum(in[0], "d"), ax_full_like(in[0], 0.5));
+}
+
+static void gather(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_reduce_sum(ax_all_gather(in[0], "d", 0, false), (int64_t[]){0}, 1);
+}
+
+static void rotate(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  static const int64_t ring[][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}};
+  out[0] = ax_ppermute(in[0], "d", ring, 4);
+}
+
+static void nothing(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_neg(in[0]);
+}
+
+static void branch(const ax_value *in, ax_value *out, ax_value index, ax_function zero, ax_function more) {
+  ax_cond(index, (ax_function[]){zero, more}, NULL, 2, in, 1, out, 1);
+}
+
+static ax_value is_device(int64_t d) { return ax_eq(ax_axis_index("d"), ax_full(AX_S32, 0, NULL, (double)d)); }
+
+static void all_but_the_third(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  branch(in, out, is_device(2), sum, nothing);
+}
+
+static void only_the_second_and_fourth(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  branch(in, out, ax_or(is_device(1), is_device(3)), nothing, sum);
+}
+
+static void some_permute(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  branch(in, out, is_device(0), rotate, nothing);
+}
+
+static void some_gather(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  branch(in, out, is_device(3), nothing, gather);
+}
+
+static void sum_or_gather(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  branch(in, out, is_device(1), sum, gather);
+}
+
+static void then_another_sum(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value chosen;
+  branch(in, &chosen, is_device(2), sum, nothing);
+  out[0] = ax_psum(chosen, "d");
+}
+
+/* As many times as the device's number and one more. */
+static void below(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_le(in[0], ax_axis_index("d"));
+}
+
+static void count_and_sum(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[0], ax_full_like(in[0], 1));
+  out[1] = ax_mul(ax_psum(in[1], "d"), ax_full_like(in[1], 0.25));
+}
+
+static void different_trips(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value results[2];
+  ax_while(below, count_and_sum, NULL, (ax_value[]){ax_full(AX_S32, 0, NULL, 0), in[0]}, 2, results);
+  out[0] = results[1];
+}
+
+/* In the third iteration, the fourth device stays away; it goes on until it needs the counter, which the first computes for all. */
+static void step(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[0], ax_full_like(in[0], 1));
+  ax_value third = ax_eq(in[0], ax_full_like(in[0], 2));
+  branch(in + 1, out + 1, ax_and(third, is_device(3)), sum, nothing);
+}
+
+static void in_a_scan(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value results[2];
+  ax_scan(step, NULL, (ax_value[]){ax_full(AX_S32, 0, NULL, 0), in[0]}, 2, 0, 5, false, results, 0);
+  out[0] = results[1];
+}
+
+static void over_one_of_two(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value mine = ax_eq(ax_axis_index("d,e"), ax_full(AX_S32, 0, NULL, 3));
+  branch(in, out, mine, sum, nothing);
+}
+
+/* --- The walk --- */
+
+typedef struct expected {
+  on_mesh m;
+  const char *parts[6]; /* of the report, in this order */
+} expected;
+
+static const char *find_in_order(const char *message, const char *const *parts, size_t count) {
+  for (size_t i = 0; i < count && parts[i] != NULL; i++) {
+    message = strstr(message, parts[i]);
+    if (message == NULL) return parts[i];
+    message += strlen(parts[i]);
+  }
+  return NULL;
+}
+
+static void check_message(const char *const *parts, size_t count) {
+  const char *missing = find_in_order(ax_message(), parts, count);
+  if (missing != NULL) fail_msg("no \"%s\" in \"%s\"", missing, ax_message());
+}
+
+/* The runtime goes on: another program of the same shape gives its result. */
+static void still_works(ax_runtime *runtime, const on_mesh *m, ax_array *x) {
+  on_mesh good = {m->mesh, m->spec, nothing, true};
+  ax_type type = *ax_array_get_type(x);
+  ax_program *program = test_trace(map_body, &good, &type, 1, 1);
+  ax_executable *executable;
+  ax_array *y;
+  float values[8];
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  test_use_threads(executable);
+  TEST_OK(ax_run(executable, &x, 1, &y, 1));
+  TEST_OK(ax_array_read(y, values, sizeof values));
+  for (int i = 0; i < 8; i++) assert_true(values[i] == -(float)(i + 1));
+  ax_array_release(y);
+  ax_executable_release(executable);
+  ax_program_release(program);
+}
+
+static void deadlock_in(const expected *e, const ax_runtime_options *options, char **first) {
+  ax_type type = TEST_TYPE(AX_F32, 8);
+  float values[8];
+  ax_runtime *runtime;
+  ax_executable *executable;
+  ax_array *x, *y;
+  size_t bytes[3], peak;
+  on_mesh m = e->m;
+  for (int i = 0; i < 8; i++) values[i] = (float)(i + 1);
+  ax_program *program = test_trace(map_body, &m, &type, 1, 1);
+  TEST_OK(ax_runtime_create(options, &runtime));
+  TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  test_use_threads(executable);
+  for (int again = 0; again < 3; again++) {
+    y = x;
+    assert_int_equal(ax_run(executable, &x, 1, &y, 1), AX_DEADLOCK);
+    assert_null(y);
+    check_message(e->parts, sizeof e->parts / sizeof e->parts[0]);
+    if (*first == NULL) *first = strdup(ax_message());
+    assert_string_equal(ax_message(), *first);
+    ax_runtime_memory(runtime, &bytes[again], &peak);
+    still_works(runtime, &m, x);
+  }
+  assert_int_equal(bytes[2], bytes[1]);
+  ax_array_release(x);
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+}
+
+static void every_way(const expected *cases, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    char *first = NULL; /* the report is the same however devices are scheduled */
+    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) deadlock_in(&cases[i], &ways[w], &first);
+    free(first);
+  }
+}
+
+static void branches(void **state) {
+  (void)state;
+  static const expected cases[] = {
+      {{"d=4", "d", all_but_the_third, false},
+       {"3 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
+        "never come: device 2 (d=2), which has finished"}},
+      {{"d=4", "d", only_the_second_and_fourth, false},
+       {"2 of 4 devices", "at psum f32[2] over d (equation 2): device 1 (d=1), device 3 (d=3)",
+        "never come: device 0 (d=0), which has finished, device 2 (d=2), which has finished"}},
+      {{"d=4", "d", some_permute, false},
+       {"3 of 4 devices", "at ppermute f32[2] over d", "device 1 (d=1), device 2 (d=2), device 3 (d=3)", "never come: device 0 (d=0)"}},
+      {{"d=4", "d", some_gather, false},
+       {"1 of 4 devices", "at all_gather f32[1,2] over d", "device 3 (d=3)", "never come: device 0 (d=0), which has finished, device 1",
+        "device 2"}},
+  };
+  every_way(cases, sizeof cases / sizeof cases[0]);
+}
+
+static void elsewhere(void **state) {
+  (void)state;
+  static const expected cases[] = {
+      {{"d=4", "d", sum_or_gather, false},
+       {"4 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 2 (d=2), device 3 (d=3)",
+        "never come: device 1 (d=1), which waits at all_gather f32[1,2] over d",
+        "at all_gather f32[1,2] over d (equation 1): device 1 (d=1)", "never come: device 0 (d=0), which waits at psum f32[2] over d",
+        "device 3 (d=3), which waits at psum"}},
+      {{"d=4", "d", then_another_sum, false},
+       {"4 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
+        "never come: device 2 (d=2), which waits at psum f32[2] over d (equation", "device 2 (d=2)\n",
+        "never come: device 0 (d=0), which waits at psum f32[2] over d (equation 2), device 1"}},
+      {{"d=2,e=2", "d", over_one_of_two, false},
+       {"1 of 4 devices", "at psum f32[4] over d (equation 2): device 1 (d=0,e=1)",
+        "never come: device 3 (d=1,e=1), which has finished"}},
+  };
+  every_way(cases, sizeof cases / sizeof cases[0]);
+}
+
+static void loops(void **state) {
+  (void)state;
+  static const expected cases[] = {
+      {{"d=4", "d", different_trips, false},
+       {"3 of 4 devices", "at psum f32[2] over d (equation", "device 1 (d=1), device 2 (d=2), device 3 (d=3)",
+        "never come: device 0 (d=0), which has finished"}},
+      {{"d=4", "d", in_a_scan, false},
+       {"4 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 1 (d=1), device 2 (d=2)",
+        "never come: device 3 (d=3), which waits at ", "device 3 (d=3)\n", "never come: device 0 (d=0), which waits at psum"}},
+  };
+  every_way(cases, sizeof cases / sizeof cases[0]);
+}
+
+/* With its types checked, the same is refused where it is built. */
+static void refused_when_checked(void **state) {
+  (void)state;
+  const ax_function bodies[] = {all_but_the_third, some_permute,    some_gather, sum_or_gather,
+                                then_another_sum,  different_trips, in_a_scan};
+  ax_type type = TEST_TYPE(AX_F32, 8);
+  for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+    on_mesh m = {"d=4", "d", bodies[i], true};
+    ax_program *program;
+    TEST_FAILS(ax_trace(map_body, &m, &type, 1, 1, &program), AX_INVALID_ARGUMENT,
+               "devices may differ along {d} in what they run here, so not all of them would reach the ");
+    assert_null(program);
+  }
+}
+
+/* A thousand devices: the report stays short, and says how many it leaves out. */
+static void many_devices(void **state) {
+  (void)state;
+  on_mesh m = {"d=1024", "d", all_but_the_third, false};
+  ax_type type = TEST_TYPE(AX_F32, 2048);
+  float *values = calloc(2048, sizeof values[0]);
+  ax_runtime *runtime;
+  ax_executable *executable;
+  ax_array *x, *y;
+  ax_program *program = test_trace(map_body, &m, &type, 1, 1);
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  test_use_threads(executable);
+  TEST_FAILS(ax_run(executable, &x, 1, &y, 1), AX_DEADLOCK, "1023 of 1024 devices");
+  check_message((const char *[]){"device 16 (d=16) and 1007 more", "never come: device 2 (d=2), which has finished"}, 2);
+  assert_true(strlen(ax_message()) < 4096);
+  free(values);
+  ax_array_release(x);
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(branches), cmocka_unit_test(elsewhere),    cmocka_unit_test(loops),
+      cmocka_unit_test(refused_when_checked), cmocka_unit_test(many_devices),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
