@@ -2,7 +2,7 @@
    so each is a single block with its test at the end. */
 #include "jit/nest.h"
 
-enum { tile_bytes = 8192, most_masked = 1 << 15 };
+enum { tile_elems_in_all = 4096, most_masked = 1 << 15 };
 
 typedef struct range { /* lo .. hi; `count` is hi - lo where it is a constant, else -1 and a multiple of `multiple` */
   LLVMValueRef lo, hi;
@@ -165,12 +165,11 @@ static void close_guard(ax_nest *nest, LLVMBasicBlockRef skip) {
   LLVMPositionBuilderAtEnd(nest->cg.builder, skip);
 }
 
-/* As many steps as fit; returns where they end. */
+/* As many steps, of a power of two, as fit; returns where they end. */
 static LLVMValueRef walk_steps(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, int64_t step, leaf body) {
   LLVMBuilderRef b = nest->cg.builder;
   LLVMBasicBlockRef skip;
-  LLVMValueRef rest = LLVMBuildSRem(b, LLVMBuildSub(b, hi, lo, ""), i64(nest, step), "");
-  LLVMValueRef end = LLVMBuildSub(b, hi, rest, "");
+  LLVMValueRef whole = LLVMBuildAnd(b, LLVMBuildSub(b, hi, lo, ""), i64(nest, -step), ""), end = LLVMBuildAdd(b, lo, whole, "");
   open_guard(nest, lo, end, &skip);
   repeat(nest, lo, end, step, false, body);
   close_guard(nest, skip);
@@ -286,9 +285,12 @@ static void emit_block(ax_nest *nest) {
   walk(nest, &r, results_in_registers);
 }
 
+/* Tiles of even size, all stores' together small enough for the first-level cache and for any thread's stack. */
 static int64_t tile_elems(const ax_nest *nest) {
   int64_t extent = nest->schedule->loops[nest->schedule->vector].extent, lanes = nest->schedule->lanes;
-  int64_t most = tile_bytes / 4, tiles = (extent + most - 1) / most, even = (extent + tiles - 1) / tiles;
+  int64_t stores = nest->schedule->kernel->store_count, most = tile_elems_in_all / (stores < 2 ? 2 : stores);
+  if (most < lanes) most = lanes;
+  int64_t tiles = (extent + most - 1) / most, even = (extent + tiles - 1) / tiles;
   return (even + lanes - 1) / lanes * lanes;
 }
 

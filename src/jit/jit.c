@@ -51,23 +51,19 @@ static uint32_t widest_vector(const char *features) {
   return has_feature(features, "+avx2") && has_feature(features, "+fma") ? 32 : 16;
 }
 
-/* The host as it is, or an older one of its family when vectors are to be shorter. */
+/* Kernels refer to nothing outside their own module (math.c writes addresses out), so the small code model does.
+   The host as it is, or an older one of its family when vectors are to be shorter. */
 static LLVMTargetMachineRef make_machine(ax_jit *jit) {
   char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures(), *error = NULL;
   LLVMTargetRef target;
   LLVMTargetMachineRef machine = NULL;
-  bool host;
-  jit->vector_bytes = widest_vector(features);
-  host = jit->vector_bytes <= jit->most_vector_bytes;
-  if (!host) jit->vector_bytes = jit->most_vector_bytes;
+  uint32_t widest = widest_vector(features);
+  bool host = widest <= jit->most_vector_bytes;
+  jit->vector_bytes = host ? widest : jit->most_vector_bytes;
   const char *older = jit->vector_bytes == 32 ? "x86-64-v3" : "x86-64";
   if (LLVMGetTargetFromTriple(triple, &target, &error) == 0)
     machine = LLVMCreateTargetMachine(target, triple, host ? cpu : older, host ? features : "", LLVMCodeGenLevelLess,
-                                      LLVMRelocDefault, LLVMCodeModelJITDefault);
-  if (machine == NULL) {
-    ax_status status = ax_error(AX_INTERNAL, "LLVM: no code generator for %s: %s", triple, error != NULL ? error : "");
-    (void)status;
-  }
+                                      LLVMRelocPIC, LLVMCodeModelSmall);
   LLVMDisposeMessage(triple);
   LLVMDisposeMessage(cpu);
   LLVMDisposeMessage(features);
@@ -75,12 +71,18 @@ static LLVMTargetMachineRef make_machine(ax_jit *jit) {
   return machine;
 }
 
+/* Errors come back from the calls that hit them; LLVM would print them as well. */
+static void say_nothing(void *unused, LLVMErrorRef error) {
+  (void)unused;
+  LLVMConsumeError(error);
+}
+
 static ax_status start(ax_jit *jit) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   if (jit->lljit != NULL) return AX_OK;
   pthread_once(&once, start_llvm);
   LLVMTargetMachineRef machine = make_machine(jit);
-  if (machine == NULL) return AX_INTERNAL;
+  if (machine == NULL) return ax_error(AX_INTERNAL, "LLVM has no code generator for this machine");
   LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
   LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine));
   LLVMErrorRef error = LLVMOrcCreateLLJIT(&jit->lljit, builder);
@@ -88,6 +90,7 @@ static ax_status start(ax_jit *jit) {
     jit->lljit = NULL;
     return llvm_error(error, "LLJIT");
   }
+  LLVMOrcExecutionSessionSetErrorReporter(LLVMOrcLLJITGetExecutionSession(jit->lljit), say_nothing, NULL);
   jit->context = LLVMOrcCreateNewThreadSafeContext();
   return AX_OK;
 }

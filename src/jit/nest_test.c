@@ -63,7 +63,7 @@ static int64_t make_at(ax_kernel *k, ax_at *at, int dim, bool plain) {
 
 static ax_ex make_load(ax_kernel *k, ax_dtype dtype) {
   ax_at at[AX_MAX_RANK];
-  int64_t dims[AX_MAX_RANK];
+  int64_t dims[AX_MAX_RANK], elems = 1;
   uint32_t rank = k->rank, order = (uint32_t)pick(4);
   bool plain = !chance(3);
   if (order == 0) rank = (uint32_t)pick(k->rank + 2);
@@ -72,7 +72,9 @@ static ax_ex make_load(ax_kernel *k, ax_dtype dtype) {
     if (order == 3) dim = (int)((d + k->rank - k->reduce_rank) % k->rank); /* reduced dimensions first */
     if (order == 0) dim = k->rank == 0 || chance(4) ? -1 : (int)pick(k->rank);
     if (order == 2 && chance(3)) dim = -1;
+    if (dim >= 0 && elems * k->dims[dim] * 9 > 1 << 21) dim = -1;
     dims[d] = make_at(k, &at[d], dim, plain);
+    elems *= dims[d];
   }
   return ax_kernel_load(k, ax_kernel_slot(k, dtype, rank, dims), at);
 }
@@ -129,7 +131,13 @@ static ax_kernel *make_kernel(ax_arena *arena) {
     dims[d] = pick_extent(room);
     room /= dims[d];
   }
-  ax_kernel *k = ax_kernel_create(arena, rank, chance(2) ? 0 : (uint32_t)pick(rank + 1), dims);
+  bool long_sums = chance(6); /* many results of many rows each */
+  if (long_sums) {
+    rank = 2;
+    dims[0] = 1 + (int64_t)pick(1500);
+    dims[1] = 1 + (int64_t)pick(60);
+  }
+  ax_kernel *k = ax_kernel_create(arena, rank, long_sums ? 1 : chance(2) ? 0 : (uint32_t)pick(rank + 1), dims);
   for (uint64_t stores = 1 + pick(2); stores > 0; stores--) {
     ax_dtype dtype = pick_dtype();
     bool reduces = k->reduce_rank > 0 && !chance(4);

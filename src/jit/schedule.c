@@ -137,8 +137,9 @@ static size_t lane_bytes(const ax_expr *expr) {
   return ax_dtype_bytes(expr->dtype);
 }
 
+/* Before AVX-512 there are no masks for elements of less than 4 bytes: each lane of a remainder would be a branch. */
 static uint32_t choose_lanes(const ax_schedule *s, uint32_t vector_bytes) {
-  size_t widest = 1;
+  size_t widest = vector_bytes < 64 ? 4 : 1;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     size_t bytes = lane_bytes(&s->kernel->exprs[id]);
     if (s->live[id] && bytes > widest) widest = bytes;
@@ -228,6 +229,17 @@ static int choose_turned(ax_schedule *s) {
   return turned;
 }
 
+/* Nor are there gathers for them; element by element, the fewer the better. */
+static bool gathers_short_elements(const ax_schedule *s) {
+  for (uint32_t a = 0; a < access_count(s); a++) {
+    const ax_access *access = &s->accesses[a];
+    int64_t stride = access->stride[s->vector];
+    bool near = (stride >= -1 && stride <= 1) || ax_stride_picks(stride, s->lanes);
+    if (access->live && !near && ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4) return true;
+  }
+  return false;
+}
+
 static ax_nest_shape choose_shape(const ax_schedule *s) {
   const ax_loop *vector = &s->loops[s->vector];
   int64_t rows = reduced_elems(s);
@@ -312,12 +324,11 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_kernel *kernel, uint32_t 
   make_loops(s);
   s->lanes = choose_lanes(s, vector_bytes);
   s->vector = choose_vector(s);
+  if (gathers_short_elements(s) && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;
   s->shape = choose_shape(s);
   int turned = choose_turned(s);
-  if (turned >= 0) {
-    s->shape = AX_NEST_TURN;
-    s->lanes = turned_lanes(s);
-  }
+  if (turned >= 0) s->shape = AX_NEST_TURN;
+  if (turned >= 0) s->lanes = turned_lanes(s);
   s->unroll = choose_unroll(s);
   order_loops(s, turned);
   s->work = 1;
