@@ -55,22 +55,29 @@ static uint32_t next_mapped(const ax_program *program, uint32_t mapped) {
   return mapped < (all + 1) / 2 ? mapped * 2 : all;
 }
 
-/* Element `member` of dimension `dim`. */
-static ax_tensor *member_of(const ax_tensor *whole, int dim, int64_t member) {
+/* `part` is element `member` of dimension `dim` of `whole`: copied from it, or into it. */
+static void copy_member(ax_tensor *whole, int dim, int64_t member, ax_tensor *part, bool into) {
+  size_t bytes = ax_dtype_bytes(whole->dtype);
+  for (uint32_t d = (uint32_t)dim; d < part->rank; d++) bytes *= (size_t)part->dims[d];
+  size_t count = bytes > 0 ? (size_t)test_elems(part) * ax_dtype_bytes(part->dtype) / bytes : 0;
+  for (size_t i = 0; i < count; i++) {
+    char *in_whole = (char *)whole->data + (i * (size_t)whole->dims[dim] + (size_t)member) * bytes;
+    char *in_part = (char *)part->data + i * bytes;
+    memcpy(into ? in_whole : in_part, into ? in_part : in_whole, bytes);
+  }
+}
+
+/* dim -1: all of it. */
+static ax_tensor *member_of(ax_tensor *whole, int dim, int64_t member) {
+  ax_tensor *part;
   if (dim < 0) {
-    ax_tensor *copy;
-    TEST_OK(ax_tensor_copy(whole, &copy));
-    return copy;
+    TEST_OK(ax_tensor_copy(whole, &part));
+    return part;
   }
   ax_type type = {.dtype = whole->dtype, .rank = whole->rank - 1};
-  size_t bytes = ax_dtype_bytes(whole->dtype);
-  int64_t inner = 1, size = whole->dims[dim];
   for (uint32_t d = 0; d < type.rank; d++) type.dims[d] = whole->dims[d + (d >= (uint32_t)dim)];
-  for (uint32_t d = (uint32_t)dim; d < type.rank; d++) inner *= type.dims[d];
-  ax_tensor *part = test_tensor(type, NULL);
-  for (int64_t i = 0; inner > 0 && i < test_elems(part) / inner; i++)
-    memcpy((char *)part->data + (size_t)(i * inner) * bytes,
-           (const char *)whole->data + (size_t)((i * size + member) * inner) * bytes, (size_t)inner * bytes);
+  part = test_tensor(type, NULL);
+  copy_member(whole, dim, member, part, false);
   return part;
 }
 
@@ -141,6 +148,86 @@ static void vmap(void **state) {
         for (uint32_t turn = 0; turn < AX_COUNT(sizes); turn++)
           check_way(&instances.v[k], way_of(program, mapped, turn, sizes[turn]));
     }
+    test_instances_release(&instances);
+  }
+  test_blameless();
+}
+
+/* --- A named axis: devices along it become members of a batch --- */
+
+/* The lane among all devices that is `member` along `axis` of the lane among those without the axis. */
+static uint32_t lane_of(const ax_mesh *mesh, uint32_t axis, uint32_t lane, int64_t member) {
+  int64_t inner = 1;
+  for (uint32_t a = axis + 1; a < mesh->count; a++) inner *= mesh->axis[a].size;
+  return (uint32_t)((lane / inner * mesh->axis[axis].size + member) * inner + lane % inner);
+}
+
+/* Inputs that vary over the axis are mapped; the first is when none does, as one has to be. */
+static way way_along(const ax_program *program, uint32_t axis, uint32_t turn) {
+  uint32_t mapped = 0;
+  for (uint32_t i = 0; i < program->in_count; i++)
+    if (program->axes.axis[axis].unchecked || program->types[i].varying >> axis & 1) mapped |= 1u << i;
+  return way_of(program, mapped > 0 ? mapped : 1, turn, program->axes.axis[axis].size);
+}
+
+static void compare_members(const test_instance *instance, uint32_t axis, const way *w, const ax_program *batched,
+                            ax_tensor *const *out, ax_tensor **in_order) {
+  const ax_program *program = instance->program;
+  uint32_t lanes = test_lanes(program), rest = test_lanes(batched);
+  ax_tensor **wanted = test_lane_array(program, program->out_count), **condition = test_lane_array(program, program->out_count);
+  TEST_OK(test_run_lanes(program, in_order, wanted));
+  find_condition(instance, program, in_order, condition);
+  for (uint32_t k = 0; k < program->out_count; k++)
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+      int64_t inner = lane_of(&program->axes, axis, 0, 1), size = w->size;
+      uint32_t own = (uint32_t)(lane / (inner * size) * inner + lane % inner);
+      ax_tensor *part = member_of(out[k * rest + own], w->out_axes[k], lane / inner % size);
+      test_compare(instance, program->axes.axis[axis].name, part, wanted[k * lanes + lane], condition[k * lanes + lane]);
+      ax_tensor_release(part);
+    }
+  test_lane_array_release(program, wanted, program->out_count);
+  test_lane_array_release(program, condition, program->out_count);
+}
+
+static void check_axis(const test_instance *instance, uint32_t axis, way w) {
+  const ax_program *program = instance->program;
+  ax_program *batched;
+  const char *name = program->axes.axis[axis].name;
+  if (test_passes(instance, name, ax_program_vmap(program, w.in_axes, w.out_axes, w.size, name, &batched))) {
+    uint32_t lanes = test_lanes(program), rest = test_lanes(batched);
+    ax_tensor **in = test_lane_array(program, program->in_count), **stacked = test_lane_array(batched, program->in_count);
+    ax_tensor **out = test_lane_array(batched, program->out_count);
+    fill_inputs(instance, program, in);
+    for (uint32_t i = 0; i < program->in_count; i++)
+      for (uint32_t lane = 0; lane < rest; lane++) {
+        ax_type type = ax_array_type(batched->types[i].dtype, batched->types[i].rank, batched->types[i].dims);
+        ax_tensor *to = stacked[i * rest + lane] = test_tensor(type, NULL);
+        for (int64_t member = 0; member < w.size; member++) {
+          ax_tensor *from = in[i * lanes + lane_of(&program->axes, axis, lane, member)];
+          if (w.in_axes[i] >= 0) copy_member(to, w.in_axes[i], member, from, true);
+          else memcpy(to->data, from->data, (size_t)test_elems(to) * ax_dtype_bytes(to->dtype));
+        }
+      }
+    if (test_passes(instance, name, ax_program_verify(batched)) &&
+        test_passes(instance, name, test_run_lanes(batched, stacked, out)))
+      compare_members(instance, axis, &w, batched, out, in);
+    test_lane_array_release(program, in, program->in_count);
+    test_lane_array_release(batched, stacked, program->in_count);
+    test_lane_array_release(batched, out, program->out_count);
+    ax_program_release(batched);
+  }
+  way_deinit(&w);
+}
+
+static void named_axes(void **state) {
+  (void)state;
+  for (size_t i = 0; i < test_sample_count; i++) {
+    if (test_samples[i].axes == NULL) continue;
+    test_instances instances = first_of(&test_samples[i], from_f64, test_in_f64.shapes, test_in_f64.shape_count);
+    for (uint32_t k = 0; k < instances.count; k++)
+      for (uint32_t axis = 0; axis < instances.v[k].program->axes.count; axis++)
+        for (uint32_t turn = 0; turn < 3; turn++)
+          check_axis(&instances.v[k], axis, way_along(instances.v[k].program, axis, turn));
     test_instances_release(&instances);
   }
   test_blameless();
@@ -307,6 +394,6 @@ static void every_mesh(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(vmap), cmocka_unit_test(every_mesh)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(vmap), cmocka_unit_test(named_axes), cmocka_unit_test(every_mesh)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

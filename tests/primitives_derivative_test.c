@@ -206,6 +206,16 @@ static void both_ways(const test_instance *instance) {
   if (!instance->sample->forward_only) check_linearized(instance);
 }
 
+/* The jvp as a function of its own: second derivatives, forward over forward and reverse over forward. */
+static void check_second(const test_instance *instance) {
+  test_instance second = *instance;
+  if (!test_passes(instance, "jvp", ax_program_jvp(instance->program, NULL, &second.program))) return;
+  check_jvp(&second);
+  both_ways(&second);
+  test_instance_release(&second);
+}
+
+static void second(void **state) { (void)state, each_instance(check_second); }
 static void jvp(void **state) { (void)state, each_instance(check_jvp); }
 static void linearized(void **state) { (void)state, each_instance(both_ways); }
 static void linear(void **state) { (void)state, each_instance(check_linear); }
@@ -223,7 +233,7 @@ static void every_transpose_has_samples(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(jvp), cmocka_unit_test(linearized), cmocka_unit_test(linear),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(jvp), cmocka_unit_test(linearized), cmocka_unit_test(linear), cmocka_unit_test(second),
                                      cmocka_unit_test(every_transpose_has_samples)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
