@@ -1,6 +1,6 @@
 /* Trains a digit classifier on a mesh of devices: an MLP 64-512-10, the batch split over "data", the hidden layer over "model".
 
-     digits [--mesh data=4,model=2] [--steps 800] [--out build/digits.npz] data/digits.csv.gz
+     digits [--mesh data=4,model=2] [--steps 600] [--out build/digits.npz] data/digits.csv.gz
 
    The same training then runs on one device, and every loss is compared. Data: 8x8 handwritten digits, UCI (CC BY 4.0). */
 #include <getopt.h>
@@ -13,7 +13,7 @@
 #include <axle/axle.h>
 
 enum { PIXELS = 64, HIDDEN = 512, CLASSES = 10, TEST_ROWS = 360, WEIGHTS = 4, REPORT_EVERY = 100 };
-static const double learning_rate = 0.3;
+static const double learning_rate = 0.4;
 
 /* --- The model: what one device does with its part of the batch and its part of the hidden layer --- */
 
@@ -295,7 +295,7 @@ static int64_t batch_for(const char *mesh) { /* at least 256, and what the data 
 int main(int argc, char **argv) {
   char mesh[256] = "data=4,model=2";
   const char *out = "digits.npz";
-  int steps = 800, option;
+  int steps = 600, option;
   static const struct option options[] = {
       {"mesh", required_argument, NULL, 'm'}, {"steps", required_argument, NULL, 's'},
       {"out", required_argument, NULL, 'o'}, {NULL, 0, NULL, 0}};
@@ -306,7 +306,7 @@ int main(int argc, char **argv) {
     if (option == '?') return 2;
   }
   if (optind + 1 != argc || steps < 1) {
-    fprintf(stderr, "usage: digits [--mesh data=4,model=2] [--steps 800] [--out digits.npz] data/digits.csv.gz\n");
+    fprintf(stderr, "usage: digits [--mesh data=4,model=2] [--steps 600] [--out digits.npz] data/digits.csv.gz\n");
     return 2;
   }
   complete_mesh(mesh, sizeof mesh);

@@ -94,9 +94,12 @@ void ax_broadcast_together(ax_value *values, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) types[i] = ax_typeof(values[i]);
   if (ax_failed()) return;
   if (!broadcast_shape(types, count, &shape)) return; /* infer reports it, with the types */
+  ax_axis_set varying = 0;
+  for (uint32_t i = 0; i < count; i++) varying |= types[i].varying;
   for (uint32_t i = 0; i < count; i++) {
     if (ax_same_shape(&types[i], &shape)) continue;
     int64_t where[AX_MAX_RANK];
+    values[i] = ax_vary_to(values[i], varying); /* while it is small: its gradient's psum is then as small */
     for (uint32_t d = 0; d < types[i].rank; d++) where[d] = shape.rank - types[i].rank + d;
     values[i] = ax_broadcast_in_dim(values[i], shape.rank, shape.dims, where);
   }
