@@ -23,7 +23,7 @@ setup:
 	@cmake/setup
 
 run: all
-	@$(BUILD)/examples/digits data/digits.csv.gz $(ARGS)
+	@$(BUILD)/examples/digits --out $(BUILD)/digits.npz data/digits.csv.gz $(ARGS)
 
 test: setup
 	@cmake/run-tests $(BUILD)

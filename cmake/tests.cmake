@@ -54,7 +54,7 @@ foreach(source ${script_tests})
 endforeach()
 
 # --- Examples ---
-set(arguments_digits data/digits.csv.gz)
+set(arguments_digits --out ${CMAKE_BINARY_DIR}/digits.npz data/digits.csv.gz)
 foreach(source ${example_sources})
   cmake_path(GET source STEM name)
   axle_test(examples/${name} $<TARGET_FILE:example_${name}> ${arguments_${name}})

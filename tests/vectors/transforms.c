@@ -1,0 +1,313 @@
+/* Transforms, nested: transforms.py says the same in JAX. */
+#include "vectors/vectors.h"
+
+static ax_value total(ax_value x) { return ax_reduce_sum(x, NULL, 0); }
+static ax_value mean(ax_value x) { return ax_mean(x, NULL, 0); }
+static ax_value square(ax_value x) { return ax_integer_pow(x, 2); }
+
+/* --- Derivatives --- */
+
+BODY(mlp_loss) {
+  (void)context;
+  ax_value error = ax_sub(ax_matmul(ax_tanh(ax_matmul(in[2], in[0])), in[1]), in[3]);
+  out[0] = mean(ax_mul(error, error));
+}
+
+BODY(grad) { ax_grad(mlp_loss, context, in, 4, 2, out); }
+BODY(value_and_grad) { ax_value_and_grad(mlp_loss, context, in, 4, 2, out); }
+BODY(jvp) { ax_jvp(mlp_loss, context, in, 4, out, 1); }
+
+/* Of a pointwise function: the sum of its values; the sum of its derivatives; its second derivatives. */
+typedef struct pointwise {
+  ax_value (*unary)(ax_value);
+  ax_value (*binary)(ax_value, ax_value);
+  uint32_t count;
+} pointwise;
+
+BODY(sum_of_values) {
+  const pointwise *f = context;
+  out[0] = total(f->unary != NULL ? f->unary(in[0]) : f->binary(in[0], in[1]));
+}
+
+BODY(sum_of_derivatives) {
+  ax_value slope;
+  ax_grad(sum_of_values, context, in, ((const pointwise *)context)->count, 1, &slope);
+  out[0] = total(slope);
+}
+
+static ax_value power_4(ax_value x) { return ax_integer_pow(x, 4); }
+static ax_value power_m2(ax_value x) { return ax_integer_pow(x, -2); }
+
+BODY(second_pointwise) {
+  (void)context;
+  static ax_value (*const functions[])(ax_value) = {ax_exp,  ax_log,   ax_log1p, ax_expm1, ax_tanh,  ax_logistic,
+                                                    ax_sqrt, ax_rsqrt, ax_erf,   power_4,  power_m2, ax_gelu};
+  for (int i = 0; i < 12; i++) {
+    pointwise f = {.unary = functions[i], .count = 1};
+    ax_grad(sum_of_derivatives, &f, in, 1, 1, &out[i]);
+  }
+}
+
+BODY(second_pow) {
+  (void)context;
+  pointwise f = {.binary = ax_pow, .count = 2};
+  ax_grad(sum_of_derivatives, &f, in, 2, 2, out);
+}
+
+static ax_value over_times(ax_value y, ax_value x) { return ax_mul(ax_div(x, y), x); }
+
+BODY(second_div) { /* of the derivative by the second operand */
+  (void)context;
+  pointwise f = {.binary = over_times, .count = 2};
+  ax_value swapped[] = {in[1], in[0]}, made[2];
+  ax_grad(sum_of_derivatives, &f, swapped, 2, 2, made);
+  out[0] = made[1];
+  out[1] = made[0];
+}
+
+static ax_value tanh_times(ax_value x) { return ax_mul(ax_tanh(x), x); }
+
+BODY(sum_of_second) {
+  ax_value curve;
+  ax_grad(sum_of_derivatives, context, in, 1, 1, &curve);
+  out[0] = total(curve);
+}
+
+BODY(third) {
+  (void)context;
+  pointwise f = {.unary = tanh_times, .count = 1};
+  ax_grad(sum_of_second, &f, in, 1, 1, out);
+}
+
+/* f(x) = sum(tanh(w x) x), with w of the enclosing trace. */
+BODY(bowl) {
+  const ax_value *w = context;
+  out[0] = total(ax_mul(ax_tanh(ax_matmul(*w, in[0])), in[0]));
+}
+BODY(bowl_slope) { ax_grad(bowl, context, in, 1, 1, out); }
+
+typedef struct at_point {
+  ax_value x, w;
+} at_point;
+
+BODY(hessian_row) {
+  at_point *p = context;
+  ax_value operands[] = {p->x, in[0]}, both[2];
+  ax_jvp(bowl_slope, &p->w, operands, 1, both, 1);
+  out[0] = both[1];
+}
+
+BODY(hessian) {
+  (void)context;
+  ax_type x = ax_typeof(in[0]);
+  at_point p = {in[0], in[1]};
+  ax_value unit = ax_convert_element_type(ax_eq(ax_iota(AX_S32, DIMS(4, 4), 0), ax_iota(AX_S32, DIMS(4, 4), 1)), x.dtype);
+  ax_vmap(&(ax_vmap_options){0}, hessian_row, &p, &unit, 1, out, 1);
+}
+
+static ax_value cross_entropy(ax_value logits, ax_value label) {
+  return ax_neg(total(ax_mul(ax_log_softmax(logits, 0), ax_one_hot(label, 5, ax_typeof(logits).dtype))));
+}
+
+BODY(cross_entropy_at_2) {
+  (void)context;
+  out[0] = cross_entropy(in[0], ax_full(AX_S32, 0, NULL, 2));
+}
+BODY(squares_of_slopes) {
+  (void)context;
+  ax_value slope;
+  ax_grad(cross_entropy_at_2, NULL, in, 1, 1, &slope);
+  out[0] = total(square(slope));
+}
+BODY(second_softmax) { ax_grad(squares_of_slopes, context, in, 1, 1, out); }
+
+BODY(sum_of_largest) {
+  (void)context;
+  out[0] = total(ax_reduce_max(ax_mul(in[0], in[0]), LIST(1), 1));
+}
+BODY(squares_of_max_slopes) {
+  (void)context;
+  ax_value slope;
+  ax_grad(sum_of_largest, NULL, in, 1, 1, &slope);
+  out[0] = total(square(slope));
+}
+BODY(second_max) { ax_grad(squares_of_max_slopes, context, in, 1, 1, out); }
+
+/* --- vmap --- */
+
+/* Over `f`, with its axes given in the call. */
+static void map(ax_function f, void *context, const int *in_axes, const int *out_axes, const ax_value *in, uint32_t in_count,
+                ax_value *out, uint32_t out_count) {
+  ax_vmap(&(ax_vmap_options){.in_axes = in_axes, .out_axes = out_axes}, f, context, in, in_count, out, out_count);
+}
+#define AXES(...) ((const int[]){__VA_ARGS__})
+
+BODY(add_two) {
+  (void)context;
+  out[0] = ax_add(in[0], in[1]);
+}
+BODY(multiply) {
+  (void)context;
+  out[0] = ax_mul(in[0], in[1]);
+}
+BODY(matmul) {
+  (void)context;
+  out[0] = ax_matmul(in[0], in[1]);
+}
+BODY(multiply_each) { map(multiply, context, AXES(-1, 0), NULL, in, 2, out, 1); }
+BODY(vmap) { map(add_two, context, AXES(0, -1), NULL, in, 2, out, 1); }
+BODY(vmap_axes) { map(matmul, context, AXES(1, 2), AXES(1), in, 2, out, 1); }
+BODY(vmap_twice) { map(multiply_each, context, AXES(0, -1), NULL, in, 2, out, 1); }
+
+BODY(reductions) {
+  (void)context;
+  out[0] = ax_sum(in[0], 0);
+  out[1] = ax_reduce_max(in[0], LIST(1), 1);
+  out[2] = ax_argmax(in[0], 0, AX_S32);
+  out[3] = mean(in[0]);
+}
+BODY(vmap_reduce) { map(reductions, context, AXES(1), NULL, in, 1, out, 4); }
+
+BODY(shapes) {
+  (void)context;
+  ax_value x = in[0], y = in[1], twice[] = {x, x};
+  out[0] = ax_reshape(x, DIMS(6));
+  out[1] = ax_transpose(x, LIST(1, 0));
+  out[2] = ax_slice(x, LIST(0, 1), LIST(2, 3), NULL);
+  out[3] = ax_pad(x, y, LIST(1, 0), LIST(0, 1), LIST(0, 1));
+  out[4] = ax_concatenate(twice, 2, 0);
+  out[5] = ax_broadcast_in_dim(y, DIMS(2, 2), NULL);
+  out[6] = ax_where(ax_gt(x, y), ax_neg(x), x);
+}
+BODY(vmap_shape) { map(shapes, context, AXES(2, 0), NULL, in, 2, out, 7); }
+
+BODY(dynamic_slice) {
+  (void)context;
+  out[0] = ax_dynamic_slice(in[0], in + 1, LIST(2));
+}
+BODY(vmap_dynamic_slice) { map(dynamic_slice, context, AXES(0, 0), NULL, in, 2, out, 1); }
+BODY(vmap_dynamic_slice_index) { map(dynamic_slice, context, AXES(-1, 0), NULL, in, 2, out, 1); }
+
+BODY(dynamic_update_slice) {
+  (void)context;
+  out[0] = ax_dynamic_update_slice(in[0], in[1], in + 2);
+}
+BODY(vmap_dynamic_update_slice) { map(dynamic_update_slice, context, AXES(-1, 1, 0), NULL, in, 3, out, 1); }
+
+BODY(vmap_dot_left) { map(matmul, context, AXES(0, -1), NULL, in, 2, out, 1); }
+BODY(vmap_dot_right) { map(matmul, context, AXES(-1, 1), AXES(2), in, 2, out, 1); }
+
+BODY(one_example) {
+  ax_value operands[] = {in[0], in[1], ax_expand_dims(in[2], 0), ax_expand_dims(in[3], 0)};
+  mlp_loss(operands, out, context);
+}
+BODY(grad_of_one) { ax_grad(one_example, context, in, 4, 2, out); }
+BODY(vmap_of_grad) { map(grad_of_one, context, AXES(-1, -1, 0, 0), NULL, in, 4, out, 2); }
+
+BODY(distance) {
+  const ax_value *w = context;
+  out[0] = total(square(ax_sub(ax_tanh(ax_matmul(in[0], *w)), in[1])));
+}
+BODY(mean_distance) {
+  (void)context;
+  ax_value w = in[0], each;
+  map(distance, &w, AXES(0, 0), NULL, in + 1, 2, &each, 1);
+  out[0] = mean(each);
+}
+BODY(grad_of_vmap) { ax_grad(mean_distance, context, in, 3, 1, out); }
+
+BODY(sum_of_cubes) {
+  (void)context;
+  out[0] = total(ax_integer_pow(ax_tanh(in[0]), 3));
+}
+BODY(slope_of_cubes) { ax_grad(sum_of_cubes, context, in, 1, 1, out); }
+BODY(sum_of_slopes) {
+  ax_value slopes;
+  map(slope_of_cubes, context, NULL, NULL, in, 1, &slopes, 1);
+  out[0] = total(slopes);
+}
+BODY(grad_of_vmap_of_grad) { ax_grad(sum_of_slopes, context, in, 1, 1, out); }
+
+BODY(exp_tanh) {
+  (void)context;
+  out[0] = ax_exp(ax_tanh(in[0]));
+}
+BODY(jvp_exp_tanh) { ax_jvp(exp_tanh, context, in, 1, out, 1); }
+BODY(vmap_of_jvp) { map(jvp_exp_tanh, context, NULL, NULL, in, 2, out, 2); }
+
+BODY(labelled) {
+  (void)context;
+  out[0] = cross_entropy(in[0], in[1]);
+}
+BODY(vmap_cross_entropy) { map(labelled, context, NULL, NULL, in, 2, out, 1); }
+
+/* --- A named axis --- */
+
+BODY(collectives) {
+  (void)context;
+  static const int64_t ring[][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}};
+  ax_value x = in[0], first = ax_reshape(ax_slice(x, LIST(0, 0), LIST(1, 2), NULL), DIMS(2));
+  out[0] = ax_mul(ax_psum(first, "i"), first);
+  out[1] = ax_add(ax_pmean(x, "i"), x);
+  out[2] = ax_all_gather(first, "i", 1, false);
+  out[3] = ax_all_gather(x, "i", 0, true);
+  out[4] = ax_psum_scatter(x, "i", 0, false);
+  out[5] = ax_psum_scatter(x, "i", 0, true);
+  out[6] = ax_all_to_all(x, "i", 0, 1, false);
+  out[7] = ax_all_to_all(x, "i", 0, 1, true);
+  out[8] = ax_ppermute(x, "i", ring, 4);
+  out[9] = ax_mul(ax_convert_element_type(ax_axis_index("i"), ax_typeof(x).dtype), x);
+}
+BODY(vmap_named) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, collectives, context, in, 1, out, 10); }
+
+BODY(extremes) {
+  (void)context;
+  out[0] = ax_sub(ax_pmax(in[0], "i"), in[0]);
+  out[1] = ax_sub(ax_pmin(in[0], "i"), in[0]);
+}
+BODY(vmap_named_max) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, extremes, context, in, 1, out, 2); }
+
+BODY(mean_output) {
+  const ax_value *w = context;
+  out[0] = ax_pmean(ax_tanh(ax_matmul(in[0], *w)), "i");
+}
+BODY(sum_of_means) {
+  (void)context;
+  ax_value w = in[0], means;
+  ax_vmap(&(ax_vmap_options){.axis_name = "i"}, mean_output, &w, in + 1, 1, &means, 1);
+  out[0] = total(means);
+}
+BODY(vmap_named_mean_loss) { ax_grad(sum_of_means, context, in, 2, 1, out); }
+
+static const vector_case transforms_cases[] = {
+    {"grad", "f32 f64", .body = grad, .in = 4, .out = 2, .scaled = true},
+    {"value_and_grad", "f32", .body = value_and_grad, .in = 4, .out = 3, .modes = "v", .scaled = true},
+    {"jvp", "f32", .body = jvp, .in = 8, .out = 2, .modes = "v", .scaled = true},
+    {"second_pointwise", "f64", .body = second_pointwise, .out = 12, .scaled = true},
+    {"second_pow", "f64", .body = second_pow, .in = 2, .out = 2, .scaled = true},
+    {"second_div", "f64", .body = second_div, .in = 2, .out = 2, .scaled = true},
+    {"third", "f64", .body = third, .scaled = true},
+    {"hessian", "f64 f32", .body = hessian, .in = 2, .scaled = true},
+    {"second_softmax", "f64", .body = second_softmax, .scaled = true},
+    {"second_max", "f64", .body = second_max, .scaled = true},
+    {"vmap", "f32", .body = vmap, .in = 2},
+    {"vmap_axes", "f32", .body = vmap_axes, .in = 2, .scaled = true},
+    {"vmap_twice", "f32", .body = vmap_twice, .in = 2, .scaled = true},
+    {"vmap_reduce", "f32", .body = vmap_reduce, .out = 4, .scaled = true},
+    {"vmap_shape", "f32", .body = vmap_shape, .in = 2, .out = 7, .scaled = true},
+    {"vmap_dynamic_slice", "f32", .body = vmap_dynamic_slice, .in = 2},
+    {"vmap_dynamic_slice_index", "f32", .body = vmap_dynamic_slice_index, .in = 2},
+    {"vmap_dynamic_update_slice", "f32", .body = vmap_dynamic_update_slice, .in = 3},
+    {"vmap_dot_left", "f32 bf16", .body = vmap_dot_left, .in = 2, .scaled = true},
+    {"vmap_dot_right", "f32", .body = vmap_dot_right, .in = 2, .scaled = true},
+    {"vmap_of_grad", "f32 f64", .body = vmap_of_grad, .in = 4, .out = 2, .scaled = true},
+    {"grad_of_vmap", "f32 f64", .body = grad_of_vmap, .in = 3, .scaled = true},
+    {"grad_of_vmap_of_grad", "f64", .body = grad_of_vmap_of_grad, .scaled = true},
+    {"vmap_of_jvp", "f32", .body = vmap_of_jvp, .in = 2, .out = 2, .scaled = true},
+    {"vmap_cross_entropy", "f32", .body = vmap_cross_entropy, .in = 2, .scaled = true},
+    {"vmap_named", "f32", .body = vmap_named, .out = 10, .scaled = true},
+    {"vmap_named_max", "f32", .body = vmap_named_max, .out = 2, .modes = "v", .scaled = true},
+    {"vmap_named_mean_loss", "f64", .body = vmap_named_mean_loss, .in = 2, .scaled = true},
+};
+
+const VECTOR_GROUP(transforms);
