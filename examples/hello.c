@@ -1,0 +1,37 @@
+/* The program of the README: a sum over eight devices, and what it looks like. */
+#include <stdio.h>
+
+#include <axle/axle.h>
+
+static ax_mesh mesh;
+
+/* On each device: x is its part. The sum is the same everywhere. */
+static void center(const ax_value *x, ax_value *y, void *context) {
+  (void)context;
+  y[0] = ax_sub(x[0], ax_pmean(x[0], "data"));
+}
+
+static void on_mesh(const ax_value *x, ax_value *y, void *context) {
+  const char *specs[] = {"data"};
+  ax_shard_map(&(ax_shard_map_options){.mesh = &mesh, .in_specs = specs, .out_specs = specs}, center, context, x, 1, y, 1);
+}
+
+int main(void) {
+  float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8];
+  ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){8});
+  ax_runtime *runtime = NULL;
+  ax_program *program = NULL;
+  ax_executable *executable = NULL;
+  ax_array *in = NULL, *out = NULL;
+  char *text = NULL;
+  if (ax_mesh_parse("data=8", &mesh) || ax_trace(on_mesh, NULL, &type, 1, 1, &program) || ax_program_print(program, &text) ||
+      ax_runtime_create(NULL, &runtime) || ax_compile(runtime, program, NULL, &executable) ||
+      ax_device_put(runtime, &mesh, "data", &type, x, &in) || ax_run(executable, &in, 1, &out, 1) || ax_array_read(out, y, sizeof y))
+    return fprintf(stderr, "%s\n", ax_message()), 1;
+  printf("%s", text);
+  for (int i = 0; i < 8; i++) printf("%g ", (double)y[i]);
+  printf("\n");
+  ax_string_free(text);
+  ax_array_release(in), ax_array_release(out), ax_executable_release(executable), ax_program_release(program), ax_runtime_release(runtime);
+  return 0;
+}
