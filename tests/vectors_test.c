@@ -98,7 +98,7 @@ static double largest(const ax_tensor *tensor) {
   return most;
 }
 
-static double tolerance(const vector_case *c) { return c->ulps > 0 ? c->ulps : 8; }
+static double tolerance(const vector_case *c) { return c->ulps > 0 ? c->ulps : 16; }
 
 static void compare(subject *s, const char *who, const ax_tensor *got, const char *kind, uint32_t k) {
   const ax_host_array *array = find(s, kind, k);
@@ -491,7 +491,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       GROUP_TEST(pointwise),
       GROUP_TEST(arrays),
-      GROUP_TEST(composites), GROUP_TEST(transforms),
+      GROUP_TEST(composites), GROUP_TEST(transforms), GROUP_TEST(collectives),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -25,7 +25,7 @@ typedef struct vector_case {
   uint32_t in, out; /* how many; 0 for 1 (binary: 2) */
   bool unchecked;
   const char *modes;   /* NULL: "vjg": values, jvp, gradient */
-  double ulps;         /* how far results may be apart, in units of the dtype's epsilon; 0: 8 */
+  double ulps;         /* how far results may be apart, in units of the dtype's epsilon; 0: 16 */
   bool scaled;         /* of the largest element of the result, or of 1 if that is larger, not of each */
   const char *no_hlo;  /* why this case has no StableHLO, or XLA other results; NULL: it has */
 } vector_case;
