@@ -11,9 +11,10 @@ ax_value ax_where(ax_value condition, ax_value x, ax_value y) {
   return ax_select_n(all[0], all[2], all[1]);
 }
 
+/* Not max(x, 0) alone: flat at 0, where max would share the tangent, and at NaN. */
 ax_value ax_relu(ax_value x) {
   ax_value zero = ax_full_like(x, 0);
-  return ax_select_n(ax_le(x, zero), x, zero); /* not max(x, 0): flat at 0, where max would share the tangent */
+  return ax_select_n(ax_gt(x, zero), ax_max(ax_stop_gradient(x), zero), x);
 }
 
 /* x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))) */
