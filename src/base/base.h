@@ -25,6 +25,8 @@ AX_MUST_USE ax_status ax_error(ax_status code, const char *format, ...) AX_PRINT
 /* Puts more words in front of this thread's message; returns `code`. */
 AX_MUST_USE ax_status ax_error_context(ax_status code, const char *format, ...) AX_PRINTF(2, 3);
 AX_MUST_USE ax_status ax_out_of_memory(size_t bytes);
+/* For arguments of public functions that a user may have failed to make: NULL is AX_INVALID_ARGUMENT, "there is no <what>". */
+AX_MUST_USE ax_status ax_require(const void *given, const char *what);
 
 /* Aligned to 64 bytes, not cleared; NULL on failure (or for 0 bytes: a unique pointer). Through the allocation hooks. */
 void *ax_alloc(size_t bytes);

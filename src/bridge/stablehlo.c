@@ -184,6 +184,7 @@ static ax_status write_main(ax_hlo *hlo, const ax_program *program, const ax_typ
 
 ax_status ax_program_stablehlo(const ax_program *program, char **out) {
   *out = NULL;
+  AX_TRY(ax_require(program, "program"));
   ax_hlo hlo = {.inline_program = write_program};
   AX_TRY(find_mesh(program, &hlo.axes));
   uint32_t in_count = program->in_count, out_count = program->out_count;

@@ -88,6 +88,7 @@ static void block_start(const ax_array *array, const int64_t *coordinates, const
 }
 
 ax_status ax_array_shard(const ax_array *array, int64_t device, ax_type *type, int64_t *start) {
+  AX_TRY(ax_require(array, "array"));
   if (device < 0 || device >= ax_mesh_devices(&array->mesh))
     return ax_error(AX_INVALID_ARGUMENT, "device %lld of a mesh of %lld", (long long)device,
                     (long long)ax_mesh_devices(&array->mesh));
@@ -124,9 +125,10 @@ static void copy_block(const ax_array *array, uint32_t b, unsigned char *whole, 
 }
 
 ax_status ax_array_read(const ax_array *array, void *data, size_t bytes) {
-  if (bytes != (size_t)type_bytes(&array->type))
-    return ax_error(AX_INVALID_ARGUMENT, "reading %s takes %lld bytes, not %zu", ax_type_string(&array->type, NULL),
-                    (long long)type_bytes(&array->type), bytes);
+  AX_TRY(ax_require(array, "array"));
+  if (bytes != (size_t)type_bytes(&array->type) || (data == NULL && bytes > 0))
+    return ax_error(AX_INVALID_ARGUMENT, "reading %s takes %lld bytes, not %zu%s", ax_type_string(&array->type, NULL),
+                    (long long)type_bytes(&array->type), bytes, data == NULL ? " at no address" : "");
   if (atomic_load(&array->data) == NULL) return ax_error(AX_INVALID_ARGUMENT, "the array was donated to a run");
   for (uint32_t b = 0; b < array->blocks; b++) copy_block(array, b, data, true);
   return AX_OK;
@@ -139,17 +141,31 @@ static ax_status put(ax_runtime *runtime, const ax_mesh *mesh, const ax_spec *sp
   return AX_OK;
 }
 
+/* Types are plain structs that a user may have filled. */
+static ax_status check_type(const ax_type *type) {
+  int64_t bytes = type != NULL ? (int64_t)ax_dtype_bytes(type->dtype) : 0;
+  bool sound = bytes > 0 && type->rank <= AX_MAX_RANK;
+  for (uint32_t d = 0; sound && d < type->rank; d++) sound = type->dims[d] >= 0;
+  if (!sound) return ax_error(AX_INVALID_ARGUMENT, "device_put: not a type");
+  for (uint32_t d = 0; d < type->rank; d++)
+    if (type->dims[d] > 0 && !ax_mul_i64(bytes, type->dims[d], &bytes))
+      return ax_error(AX_INVALID_ARGUMENT, "device_put: %s is too large", ax_type_string(type, NULL));
+  return AX_OK;
+}
+
 ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type, const void *data,
                         ax_array **out) {
   const ax_mesh one = {0};
   ax_spec parsed;
   *out = NULL;
   if (mesh == NULL) mesh = &one;
-  if (type->dtype == AX_NO_DTYPE || type->rank > AX_MAX_RANK) return ax_error(AX_INVALID_ARGUMENT, "device_put: not a type");
+  AX_TRY(ax_require(runtime, "runtime"));
+  AX_TRY(check_type(type));
   if (ax_mesh_devices(mesh) > runtime->options.max_devices)
     return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are",
                     (long long)ax_mesh_devices(mesh), (long long)runtime->options.max_devices);
   AX_TRY(ax_spec_parse(spec, mesh, &parsed));
+  if (ax_type_elems(type) > 0) AX_TRY(ax_require(data, "data"));
   return put(runtime, mesh, &parsed, type, data, out);
 }
 

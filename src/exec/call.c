@@ -11,19 +11,29 @@ typedef struct call {
   void **inputs, **outputs;
 } call;
 
+/* What is donated must be that argument alone: its memory is written. */
+static ax_status check_donations(const ax_executable *e, ax_array *const *in) {
+  for (uint32_t i = 0; i < e->plan->in_count; i++)
+    for (uint32_t k = 0; e->donate[i] && k < e->plan->in_count; k++)
+      if (k != i && in[k] == in[i])
+        return ax_error(AX_INVALID_ARGUMENT, "run: argument %u is donated, but the same array is argument %u too: %s", i, k,
+                        ax_type_string(&in[i]->type, NULL));
+  return AX_OK;
+}
+
 static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
   ax_text text = {0};
   uint32_t wrong = 0;
   for (uint32_t i = 0; i < e->plan->in_count; i++) {
     const ax_type *want = ax_program_in_type(e->plan->program, i);
-    const ax_type *got = in[i] != NULL ? &in[i]->type : NULL;
+    const ax_type *got = in != NULL && in[i] != NULL ? &in[i]->type : NULL;
     bool gone = got != NULL && atomic_load(&in[i]->data) == NULL;
     if (got != NULL && !gone && got->dtype == want->dtype && ax_same_shape(got, want)) continue;
     if (wrong++ < most_named)
       ax_text_add(&text, "\n  argument %u: the program takes %s, got %s%s", i, ax_type_string(want, NULL),
                   got != NULL ? ax_type_string(got, NULL) : "nothing", gone ? ", which was donated to an earlier run" : "");
   }
-  if (wrong == 0) return AX_OK;
+  if (wrong == 0) return check_donations(e, in);
   if (wrong > most_named) ax_text_add(&text, "\n  ... and %u more", wrong - most_named);
   ax_status status = ax_error(AX_INVALID_ARGUMENT, "run: %u of %u arguments do not match:%s", wrong, e->plan->in_count,
                               text.data != NULL ? text.data : "");
@@ -86,6 +96,7 @@ static void drop_outputs(const call *c, ax_array **out) {
 
 ax_status ax_run(ax_executable *e, ax_array *const *in, uint32_t in_count, ax_array **out, uint32_t out_count) {
   for (uint32_t k = 0; k < out_count; k++) out[k] = NULL;
+  AX_TRY(ax_require(e, "executable"));
   if (in_count != e->plan->in_count || out_count != e->plan->out_count)
     return ax_error(AX_INVALID_ARGUMENT, "run: the program takes %u arguments and gives %u results, not %u and %u",
                     e->plan->in_count, e->plan->out_count, in_count, out_count);

@@ -384,6 +384,9 @@ static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program
 
 ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options, ax_executable **out) {
   const bool *donate = options != NULL ? options->donate : NULL;
+  *out = NULL;
+  AX_TRY(ax_require(runtime, "runtime"));
+  AX_TRY(ax_require(program, "program"));
   if ((*out = find_cached(runtime, program, donate)) != NULL) return AX_OK;
   ax_executable *e = ax_calloc(1, sizeof *e);
   if (e == NULL) return ax_out_of_memory(sizeof *e);

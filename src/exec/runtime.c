@@ -86,7 +86,18 @@ static uint32_t core_count(void) {
   return cores > 0 ? (uint32_t)cores : 1;
 }
 
+static ax_status check_options(const ax_runtime_options *options) {
+  if (options == NULL) return AX_OK;
+  if (options->max_devices < 0)
+    return ax_error(AX_INVALID_ARGUMENT, "runtime: max_devices is %lld", (long long)options->max_devices);
+  if (options->policy != AX_POLICY_PARALLEL && options->policy != AX_POLICY_FIXED && options->policy != AX_POLICY_SEEDED)
+    return ax_error(AX_INVALID_ARGUMENT, "runtime: %d is no policy", (int)options->policy);
+  return AX_OK;
+}
+
 ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out) {
+  *out = NULL;
+  AX_TRY(check_options(options));
   ax_runtime *runtime = *out = ax_calloc(1, sizeof *runtime);
   if (runtime == NULL) return ax_out_of_memory(sizeof *runtime);
   if (options != NULL) runtime->options = *options;

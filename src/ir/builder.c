@@ -24,7 +24,11 @@ void ax_fail(ax_status status) {
   snprintf(current->message, sizeof current->message, "%s", ax_message());
 }
 
-bool ax_failed(void) { return current == NULL || current->status != AX_OK; }
+bool ax_failed(void) {
+  if (current != NULL) return current->status != AX_OK;
+  ax_status status = ax_error(AX_INVALID_ARGUMENT, "no trace is in progress on this thread");
+  return status != AX_OK;
+}
 
 void ax_builder_begin(ax_builder *builder, const ax_mesh *axes) {
   *builder = (ax_builder){.serial = atomic_fetch_add(&next_serial, 1), .parent = current};

@@ -390,6 +390,7 @@ ax_status ax_program_parse_named(const char *text, size_t bytes, const char *sou
   locale_t saved;
   *out = NULL;
   if (names != NULL) *names = (ax_program_names){0};
+  AX_TRY(ax_require(text, "text"));
   AX_TRY(ax_text_locale_enter(&saved));
   ax_status status = parse_text(&parser, text, bytes, source, names, out);
   ax_text_locale_leave(saved);

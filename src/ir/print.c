@@ -253,6 +253,7 @@ ax_status ax_program_print(const ax_program *program, char **out) {
   ax_text text = {0};
   locale_t saved;
   *out = NULL;
+  AX_TRY(ax_require(program, "program"));
   AX_TRY(ax_text_locale_enter(&saved));
   program_text(&text, program, &none, 0);
   ax_text_add(&text, "\n");

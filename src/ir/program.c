@@ -142,7 +142,8 @@ static void check_argument(const ax_program *program, uint32_t index, ax_value v
 void ax_call(const ax_program *program, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
   for (uint32_t i = 0; i < out_count; i++) out[i] = ax_poison;
   if (ax_failed()) return;
-  ax_status status = check_call(program, in_count, out_count);
+  ax_status status = ax_require(program, "program");
+  if (status == AX_OK) status = check_call(program, in_count, out_count);
   ax_value *map = status == AX_OK ? ax_arena_alloc(&ax_builder_current()->arena, program->value_count * sizeof map[0]) : NULL;
   if (map == NULL) {
     ax_fail(status != AX_OK ? status : ax_out_of_memory(program->value_count * sizeof map[0]));

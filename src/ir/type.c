@@ -141,6 +141,7 @@ static bool next_item(const char **cursor, char separator, const char **item, si
 ax_status ax_mesh_parse(const char *text, ax_mesh *out) {
   ax_mesh mesh = {0};
   *out = mesh;
+  AX_TRY(ax_require(text, "text of a mesh"));
   const char *cursor = text, *item;
   size_t length;
   int64_t devices = 1;
@@ -188,6 +189,7 @@ int64_t ax_mesh_coordinate(const ax_mesh *mesh, int64_t device, uint32_t axis) {
 
 ax_status ax_axes_parse(const char *names, ax_axes *out) {
   *out = (ax_axes){0};
+  AX_TRY(ax_require(names, "name of an axis"));
   const char *cursor = names, *item;
   size_t length;
   while (next_item(&cursor, ',', &item, &length)) {
@@ -255,6 +257,7 @@ static ax_status add_spec_axis(ax_spec *spec, const ax_mesh *mesh, const char *t
 ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_spec *out) {
   ax_spec spec = {0};
   *out = spec;
+  AX_TRY(ax_require(text, "text of a spec"));
   const char *cursor = text, *item;
   size_t length;
   while (next_item(&cursor, ',', &item, &length)) {

@@ -90,6 +90,7 @@ static ax_status check_outputs(const ax_program *program, uint32_t values) {
 }
 
 ax_status ax_program_verify(const ax_program *program) {
+  AX_TRY(ax_require(program, "program"));
   uint32_t next = program->in_count;
   if (next > program->value_count) return ax_error(AX_INTERNAL, "verify: more inputs than values");
   for (uint32_t i = 0; i < program->in_count; i++) {

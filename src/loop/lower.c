@@ -367,7 +367,8 @@ static ax_status add_input(ax_lower *lower, const ax_program *program, uint32_t 
 static ax_status build(ax_plan *plan, ax_lower *lower, ax_program *program) {
   const ax_mesh *mesh = NULL;
   if (program->axes.count > 0)
-    return ax_error(AX_INVALID_ARGUMENT, "a per-device program cannot be compiled by itself: put it in a shard_map");
+    return ax_error(AX_INVALID_ARGUMENT, "a per-device program, over the axes %s, cannot be compiled by itself: put it in a shard_map",
+                    ax_axis_set_string(ax_all_axes(&program->axes), &program->axes));
   AX_TRY(find_mesh(program, &mesh));
   if (mesh != NULL) plan->mesh = *mesh;
   plan->in_count = program->in_count;

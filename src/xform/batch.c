@@ -185,6 +185,7 @@ ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t
 ax_status ax_program_vmap(const ax_program *program, const int *in_axes, const int *out_axes, int64_t size,
                           const char *axis_name, ax_program **out) {
   *out = NULL;
+  AX_TRY(ax_require(program, "program"));
   int *axes = ax_calloc((size_t)program->in_count + program->out_count, sizeof axes[0]);
   if (axes == NULL) return ax_out_of_memory(((size_t)program->in_count + program->out_count) * sizeof axes[0]);
   int *want = axes + program->in_count;

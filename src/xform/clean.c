@@ -124,6 +124,7 @@ static ax_status verify(ax_status status, ax_program **out) {
 
 static ax_status clean(const ax_program *program, ax_status (*find)(cleaning *, ax_arena *), ax_program **out) {
   *out = NULL;
+  AX_TRY(ax_require(program, "program"));
   ax_arena arena = {0};
   cleaning c = {.program = program, .dropped = ax_arena_alloc(&arena, program->eqn_count)};
   ax_status status = c.dropped != NULL ? find(&c, &arena) : ax_out_of_memory(program->eqn_count);

@@ -75,6 +75,7 @@ static ax_status differentiate(const ax_program *program, const bool *wrt, bool 
 
 static ax_status grad(const ax_program *program, const bool *wrt, bool with_values, ax_program **out) {
   *out = NULL;
+  AX_TRY(ax_require(program, "program"));
   AX_TRY(check_scalar(program));
   if (wrt == NULL && program->in_count == 0) return ax_error(AX_INVALID_ARGUMENT, "grad: there is no input");
   ax_arena arena = {0};

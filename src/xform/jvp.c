@@ -96,5 +96,7 @@ ax_status ax_jvp_program(const ax_program *program, const bool *wrt, const ax_wa
 }
 
 ax_status ax_program_jvp(const ax_program *program, const bool *wrt, ax_program **out) {
+  *out = NULL;
+  AX_TRY(ax_require(program, "program"));
   return ax_jvp_program(program, wrt, NULL, NULL, out);
 }

@@ -163,5 +163,7 @@ ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const
 
 ax_status ax_program_linearize(const ax_program *program, const bool *wrt, ax_program **primal, ax_program **tangent,
                                uint32_t *residual_count) {
+  *primal = *tangent = NULL;
+  AX_TRY(ax_require(program, "program"));
   return ax_linearize_program(program, wrt, NULL, NULL, primal, tangent, residual_count);
 }

@@ -94,6 +94,7 @@ static ax_value *results(transpose_walk *w, uint32_t *count) {
 
 ax_status ax_program_transpose(const ax_program *program, const bool *linear, ax_program **out) {
   *out = NULL;
+  AX_TRY(ax_require(program, "program"));
   ax_builder builder;
   transpose_walk w = {.linear_in = linear};
   ax_value *outs = NULL;

@@ -1,0 +1,643 @@
+/* Bad input, through the public functions alone: each time a status, a message with the shapes, dtypes, names and the equation in it,
+   outputs that are NULL, and nothing left behind (the leak checker sees to that). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/axle.h"
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* --- Traces that must be refused --- */
+
+typedef struct refusal {
+  ax_function function;
+  int which;
+  const char *message; /* a part of it */
+} refusal;
+
+static const ax_type in_types[] = {
+    {.dtype = AX_F32, .rank = 1, .dims = {8}},    {.dtype = AX_F32, .rank = 2, .dims = {8, 4}},
+    {.dtype = AX_S32, .rank = 1, .dims = {8}},    {.dtype = AX_F32, .rank = 2, .dims = {3, 5}},
+    {.dtype = AX_BOOL, .rank = 1, .dims = {8}},   {.dtype = AX_F32},
+};
+
+static void refuse(const refusal *refusals, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    int which = refusals[i].which;
+    ax_program *program = (ax_program *)(void *)&which;
+    ax_status status = ax_trace(refusals[i].function, &which, in_types, COUNT(in_types), 1, &program);
+    if (status != AX_INVALID_ARGUMENT || strstr(ax_message(), refusals[i].message) == NULL)
+      fail_msg("%zu: %s, \"%s\" instead of \"%s\"", i, ax_status_name(status), ax_message(), refusals[i].message);
+    assert_null(program);
+  }
+}
+
+static void mismatched(const ax_value *in, ax_value *out, void *context) {
+  const ax_value v = in[0], m = in[1], ints = in[2], odd = in[3], bools = in[4];
+  const int64_t zero[] = {0}, one[] = {1}, both[] = {0, 1}, high[] = {9, 9}, strides[] = {0};
+  switch (*(const int *)context) {
+    case 0: out[0] = ax_add(v, odd); break;
+    case 1: out[0] = ax_mul(v, ints); break;
+    case 2: out[0] = ax_exp(ints); break;
+    case 3: out[0] = ax_matmul(m, odd); break;
+    case 4: out[0] = ax_dot_general(m, odd, one, zero, 1, NULL, NULL, 0); break;
+    case 5: out[0] = ax_dot_general(m, ints, zero, zero, 1, NULL, NULL, 0); break;
+    case 6: out[0] = ax_concatenate((ax_value[]){m, odd}, 2, 0); break;
+    case 7: out[0] = ax_concatenate((ax_value[]){v, ints}, 2, 0); break;
+    case 8: out[0] = ax_select_n(v, v, v); break;
+    case 9: out[0] = ax_select_n(bools, v, ints); break;
+    case 10: out[0] = ax_reshape(m, 1, (int64_t[]){31}); break;
+    case 11: out[0] = ax_transpose(m, (int64_t[]){0, 0}); break;
+    case 12: out[0] = ax_broadcast_in_dim(v, 2, (int64_t[]){7, 4}, zero); break;
+    case 13: out[0] = ax_slice(m, both, high, NULL); break;
+    case 14: out[0] = ax_slice(v, zero, one, strides); break;
+    case 15: out[0] = ax_reduce_sum(m, (int64_t[]){2}, 1); break;
+    case 16: out[0] = ax_argmax(v, 3, AX_S32); break;
+    case 17: out[0] = ax_dynamic_slice(m, (ax_value[]){v, v}, (int64_t[]){1, 1}); break;
+    case 18: out[0] = ax_and(v, v); break;
+    case 19: out[0] = ax_add(bools, bools); break;
+    case 20: out[0] = ax_convert_element_type(v, (ax_dtype)99); break;
+    default: out[0] = ax_full(AX_F32, 17, high, 0); break;
+  }
+}
+
+static void shapes_and_dtypes(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {mismatched, 0, "add f32[8] f32[3,5]: "},
+      {mismatched, 1, "mul f32[8] s32[8]: "},
+      {mismatched, 2, "exp s32[8]: "},
+      {mismatched, 3, "f32[8,4]"},
+      {mismatched, 4, "dot_general f32[8,4] f32[3,5]: "},
+      {mismatched, 5, "dot_general f32[8,4] s32[8]: "},
+      {mismatched, 6, "concatenate f32[8,4] f32[3,5]: "},
+      {mismatched, 7, "concatenate f32[8] s32[8]: "},
+      {mismatched, 8, "select_n f32[8] f32[8] f32[8]: "},
+      {mismatched, 9, "select_n bool[8] f32[8] s32[8]: "},
+      {mismatched, 10, "reshape f32[8,4]: "},
+      {mismatched, 11, "transpose f32[8,4]: "},
+      {mismatched, 12, "broadcast_in_dim f32[8]: "},
+      {mismatched, 13, "slice f32[8,4]: "},
+      {mismatched, 14, "slice f32[8]: "},
+      {mismatched, 15, "reduce_sum"},
+      {mismatched, 16, "argmax"},
+      {mismatched, 17, "dynamic_slice"},
+      {mismatched, 18, "and f32[8] f32[8]: "},
+      {mismatched, 19, "add bool[8] bool[8]: "},
+      {mismatched, 20, "convert_element_type"},
+      {mismatched, 21, "rank"},
+  };
+  refuse(refusals, COUNT(refusals));
+}
+
+/* --- Control flow --- */
+
+static void to_f16(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_convert_element_type(in[0], AX_F16);
+}
+
+static void same(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[0];
+}
+
+static void sets_nothing(const ax_value *in, ax_value *out, void *context) { (void)in, (void)out, (void)context; }
+
+static void adds_odd_ones(const ax_value *in, ax_value *out, void *context) {
+  out[0] = ax_add(in[0], *(const ax_value *)context);
+}
+
+static void controlled(const ax_value *in, ax_value *out, void *context) {
+  ax_value index = ax_full(AX_S32, 0, NULL, 0), odd = in[3], results[2];
+  void *contexts[] = {&odd, &odd};
+  switch (*(const int *)context) {
+    case 0: ax_scan(to_f16, NULL, in, 1, 0, 3, false, out, 0); break;
+    case 1: ax_scan(adds_odd_ones, &odd, in, 1, 0, 3, false, out, 0); break;
+    case 2: ax_scan(same, NULL, (ax_value[]){in[0], in[1], in[3]}, 1, 2, -1, false, results, 0); break;
+    case 3: ax_cond(index, (ax_function[]){same, to_f16}, NULL, 2, in, 1, out, 1); break;
+    case 4: ax_cond(in[0], (ax_function[]){same, same}, NULL, 2, in, 1, out, 1); break;
+    case 5: ax_while(same, same, NULL, in, 1, out); break;
+    case 6: ax_cond(index, (ax_function[]){same, adds_odd_ones}, contexts, 2, in, 1, out, 1); break;
+    case 7: ax_scan(sets_nothing, NULL, in, 1, 0, 3, false, out, 0); break;
+    default: ax_scan(same, NULL, in, 1, 0, -7, false, out, 0); break;
+  }
+}
+
+static void control_flow(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {controlled, 0, "scan f32[8]: carry 0 is f32[8], but the body returns f16[8]"},
+      {controlled, 1, "add f32[8] f32[3,5]: "},
+      {controlled, 2, "scan: xs 1 has the length 3, not 8"},
+      {controlled, 3, "the branches disagree: result 0 is f16[8], but of branch 0 it is f32[8]"},
+      {controlled, 4, "the index is f32[8]"},
+      {controlled, 5, "the condition gives f32[8], not bool[]"},
+      {controlled, 6, "add f32[8] f32[3,5]: "},
+      {controlled, 7, "out[0] was never set"},
+      {controlled, 8, "length"},
+  };
+  refuse(refusals, COUNT(refusals));
+}
+
+/* --- Meshes, axes, collectives --- */
+
+typedef struct on_mesh {
+  const char *mesh, *in_spec, *out_spec;
+  ax_function body;
+  int which;
+  const char *message;
+} on_mesh;
+
+static void map_body(const ax_value *in, ax_value *out, void *context) {
+  const on_mesh *m = context;
+  int which = m->which;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse(m->mesh, &mesh));
+  ax_shard_map(&(ax_shard_map_options){&mesh, &m->in_spec, &m->out_spec, false}, m->body, &which, in, 1, out, 1);
+}
+
+static void collected(const ax_value *in, ax_value *out, void *context) {
+  static const int64_t twice_from[][2] = {{0, 1}, {0, 2}}, twice_to[][2] = {{0, 1}, {2, 1}}, outside[][2] = {{0, 4}};
+  switch (*(const int *)context) {
+    case 0: out[0] = ax_psum(in[0], "rows"); break;
+    case 1: out[0] = ax_psum(in[0], "data,data"); break;
+    case 2: out[0] = ax_ppermute(in[0], "data", twice_from, 2); break;
+    case 3: out[0] = ax_ppermute(in[0], "data", twice_to, 2); break;
+    case 4: out[0] = ax_ppermute(in[0], "data", outside, 1); break;
+    case 5: out[0] = ax_psum_scatter(ax_reshape(in[0], 1, (int64_t[]){2}), "data", 0, true); break;
+    case 6: out[0] = ax_all_to_all(in[0], "data", 0, 5, true); break;
+    case 7: out[0] = ax_all_gather(in[0], "data", 7, true); break;
+    case 8: out[0] = ax_axis_index("model,rows"); break;
+    case 9: out[0] = ax_mul(in[0], ax_full_like(in[0], (double)ax_axis_size("nowhere"))); break;
+    case 10: out[0] = ax_pcast(in[0], "data", "varying"); break;
+    case 11: out[0] = ax_pcast(in[0], "model", "sideways"); break;
+    case 12: out[0] = ax_psum(ax_gt(in[0], in[0]), "data"); break;
+    case 13: out[0] = ax_psum(in[0], NULL); break;
+    case 14: out[0] = ax_psum_done(in[0]); break;
+    default: out[0] = ax_psum(in[0], "a name that is much longer than the names of axes may be"); break;
+  }
+}
+
+static void sums_twice(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(ax_mul(in[0], in[0]), "model");
+}
+
+static void scalar_loss(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_reduce_sum(in[0], (int64_t[]){0}, 1);
+}
+
+static void nested(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  static const on_mesh again = {"data=2", "data", "data", same, 0, NULL};
+  map_body(in, out, (void *)&again);
+}
+
+static void refuse_on_mesh(const on_mesh *cases, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    ax_program *program = (ax_program *)(void *)&program;
+    ax_status status = ax_trace(map_body, (void *)&cases[i], in_types, 1, 1, &program);
+    if (status != AX_INVALID_ARGUMENT || strstr(ax_message(), cases[i].message) == NULL)
+      fail_msg("%zu: %s, \"%s\" instead of \"%s\"", i, ax_status_name(status), ax_message(), cases[i].message);
+    assert_null(program);
+  }
+}
+
+static void collectives(void **state) {
+  (void)state;
+  const char *const messages[] = {
+      "\"rows\"",
+      "data",
+      "ppermute f32[2]{V:data}: ",
+      "ppermute f32[2]{V:data}: ",
+      "ppermute f32[2]{V:data}: ",
+      "psum_scatter f32[2]{V:data}: dimension 0 of size 2 does not divide by the 4 members along {data}",
+      "all_to_all",
+      "all_gather",
+      "\"rows\"",
+      "\"nowhere\"",
+      "data",
+      "sideways",
+      "psum bool[2]{V:data}: ",
+      "psum: there is no name of an axis",
+      "psum_done",
+      "a name that is much longer",
+  };
+  for (int i = 0; i < (int)COUNT(messages); i++)
+    refuse_on_mesh(&(on_mesh){"data=4,model=2", "data", "data", collected, i, messages[i]}, 1);
+}
+
+static void specs(void **state) {
+  (void)state;
+  static const on_mesh cases[] = {
+      {"data=4", "data", "", scalar_loss, 0, "out[0]: f32[]{V:data} varies over \"data\", but its spec P() promises it does not"},
+      {"data=2,model=2", "data+model", "data", sums_twice, 0, "out"},
+      {"data=2,model=2", "data+model", "", same, 0, "varies over \"data\", \"model\", but its spec P() promises it does not"},
+      {"data=3", "data", "data", same, 0, "f32[8]"},
+      {"data=3,model=3", "data+model", "data", same, 0, "f32[8]"},
+      {"data=4", "rows", "data", same, 0, "in_specs[0]"},
+      {"data=4", "data", "columns", same, 0, "out_specs[0]"},
+      {"data=4", "data,_", "data", same, 0, "f32[8]"},
+      {"data=4", "data+data", "data", same, 0, "in_specs[0]"},
+      {"data=4", NULL, "data", same, 0, "in_specs[0] is missing"},
+      {"data=4", "data", NULL, same, 0, "out_specs[0] is missing"},
+      {"data=4", "data", "_,data", same, 0, "f32[2]"},
+      {"data=4", "data", "data", nested, 0, "the axis \"data\" is in use by a shard_map around this one"},
+      {"data=4", "data", "data", sets_nothing, 0, "out[0] was never set"},
+  };
+  refuse_on_mesh(cases, 1);
+  refuse_on_mesh(cases + 2, COUNT(cases) - 2);
+}
+
+static void meshes(void **state) {
+  (void)state;
+  ax_mesh mesh;
+  static const char *const bad[] = {"data", "data=", "data=0", "data=-2", "data=2,data=2", "=4", "data=99999999999999999999",
+                                    "a=65536,b=65536", "data=4 model=2", "a name that is much longer than axes may be=2"};
+  for (size_t i = 0; i < COUNT(bad); i++)
+    if (ax_mesh_parse(bad[i], &mesh) != AX_INVALID_ARGUMENT || ax_message()[0] == '\0') fail_msg("\"%s\" is a mesh", bad[i]);
+  TEST_OK(ax_mesh_parse("data=2", &mesh));
+  ax_spec spec;
+  static const char *const specs[] = {"rows", "data+data", "data,data", "data+", ",,,,,,,,,,,,,,,,,,,,", "+"};
+  for (size_t i = 0; i < COUNT(specs); i++)
+    if (ax_spec_parse(specs[i], &mesh, &spec) != AX_INVALID_ARGUMENT || ax_message()[0] == '\0') fail_msg("\"%s\" is a spec", specs[i]);
+}
+
+/* --- Handles --- */
+
+static ax_value kept;
+
+static void keeps(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  kept = out[0] = ax_neg(in[0]);
+}
+
+static void uses_kept(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[0], kept);
+}
+
+static void returns_kept(const ax_value *in, ax_value *out, void *context) {
+  (void)in, (void)context;
+  out[0] = kept;
+}
+
+static void uses_garbage(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[0], (ax_value){0x123456789abcdefu, 77});
+}
+
+static void uses_unset(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value unset = {0};
+  out[0] = ax_add(in[0], unset);
+}
+
+/* From the body of a region that is over. */
+static void escapes(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(keeps, NULL, in, 1, 0, 2, false, out, 0);
+  out[0] = ax_add(out[0], kept);
+}
+
+static void traces_another(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_program *inner;
+  kept = in[0];
+  assert_int_equal(ax_trace(uses_kept, NULL, in_types, 1, 1, &inner), AX_INVALID_ARGUMENT);
+  assert_non_null(strstr(ax_message(), "of another program"));
+  out[0] = ax_neg(in[0]);
+}
+
+static void handles(void **state) {
+  (void)state;
+  ax_program *program;
+  static const refusal refusals[] = {
+      {uses_kept, 0, "a value of another program, or of a trace that has finished, is used here"},
+      {returns_kept, 0, "a value of another program, or of a trace that has finished, is used here"},
+      {escapes, 0, "a value of another program, or of a trace that has finished, is used here"},
+      {uses_garbage, 0, "a value of another program"},
+      {uses_unset, 0, "a value that was never set is used here"},
+      {sets_nothing, 0, "out[0] was never set"},
+  };
+  TEST_OK(ax_trace(keeps, NULL, in_types, 1, 1, &program));
+  ax_program_release(program);
+  refuse(refusals, COUNT(refusals));
+  TEST_OK(ax_trace(traces_another, NULL, in_types, 1, 1, &program)); /* its own trace goes on */
+  ax_program_release(program);
+}
+
+/* The first error is the one reported, whatever comes after it. */
+static void fails_often(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value first = ax_add(in[0], in[3]), results[2];
+  ax_value second = ax_matmul(first, in[2]), third = ax_reshape(in[0], 1, (int64_t[]){5});
+  ax_scan(adds_odd_ones, &third, &second, 1, 0, 3, false, results, 0);
+  ax_grad(same, NULL, in, 1, 1, results);
+  out[0] = ax_psum(ax_concatenate((ax_value[]){first, second, results[0]}, 3, 0), "nowhere");
+  assert_int_equal(ax_typeof(out[0]).dtype, AX_NO_DTYPE);
+  assert_int_equal(ax_typeof(in[0]).dtype, AX_NO_DTYPE); /* a failed trace tells nothing more */
+}
+
+static void the_first_error(void **state) {
+  (void)state;
+  static const refusal refusals[] = {{fails_often, 0, "add f32[8] f32[3,5]: "}};
+  refuse(refusals, 1);
+  static const ax_type bad = {.dtype = AX_NO_DTYPE};
+  ax_program *program;
+  TEST_FAILS(ax_trace(same, NULL, &bad, 1, 1, &program), AX_INVALID_ARGUMENT, "input 0: not a type");
+  ax_type rank = ax_array_type(AX_F32, 40, NULL), negative = TEST_TYPE(AX_F32, -1);
+  TEST_FAILS(ax_trace(same, NULL, &rank, 1, 1, &program), AX_INVALID_ARGUMENT, "input 0: not a type");
+  TEST_FAILS(ax_trace(same, NULL, &negative, 1, 1, &program), AX_INVALID_ARGUMENT, "input 0: not a type");
+}
+
+/* --- Outside any trace --- */
+
+static void outside_a_trace(void **state) {
+  (void)state;
+  const int64_t dims[] = {2}, zero[] = {0}, pairs[][2] = {{0, 1}};
+  const float data[] = {1, 2};
+  const ax_type type = TEST_TYPE(AX_F32, 2);
+  ax_value x = {5, 0}, in[] = {x, x}, out[4];
+  ax_mesh mesh;
+  const char *spec[] = {"d", "d"};
+  TEST_OK(ax_mesh_parse("d=2", &mesh));
+  ax_value made[] = {
+      ax_full(AX_F32, 1, dims, 1), ax_full_like(x, 1), ax_constant(&type, data), ax_add(x, x), ax_neg(x), ax_integer_pow(x, 2),
+      ax_where(x, x, x), ax_convert_element_type(x, AX_F32), ax_reshape(x, 1, dims), ax_transpose(x, zero),
+      ax_broadcast_in_dim(x, 1, dims, zero), ax_slice(x, zero, dims, NULL), ax_concatenate(in, 2, 0),
+      ax_iota(AX_S32, 1, dims, 0), ax_dynamic_slice(x, in, dims), ax_dynamic_update_slice(x, x, in),
+      ax_reduce_sum(x, zero, 1), ax_argmax(x, 0, AX_S32), ax_sum(x, 0), ax_mean(x, zero, 1), ax_matmul(x, x),
+      ax_dot_general(x, x, zero, zero, 1, NULL, NULL, 0), ax_softmax(x, 0), ax_log_softmax(x, -1), ax_one_hot(x, 3, AX_F32),
+      ax_relu(x), ax_gelu(x), ax_psum(x, "d"), ax_pmean(x, "d"), ax_all_gather(x, "d", 0, true),
+      ax_psum_scatter(x, "d", 0, false), ax_all_to_all(x, "d", 0, 0, true), ax_ppermute(x, "d", pairs, 1), ax_axis_index("d"),
+      ax_pvary(x, "d"), ax_pcast(x, "d", "varying"), ax_psum_start(x, "d"), ax_psum_done(x),
+  };
+  for (size_t i = 0; i < COUNT(made); i++) assert_int_equal(made[i].trace, 0);
+  assert_int_equal(ax_axis_size("d"), 0);
+  assert_int_equal(ax_typeof(x).dtype, AX_NO_DTYPE);
+  assert_non_null(strstr(ax_message(), "no trace is in progress"));
+  ax_cond(x, (ax_function[]){same, same}, NULL, 2, in, 1, out, 1);
+  ax_scan(same, NULL, in, 1, 0, 3, false, out, 0);
+  ax_while(same, same, NULL, in, 1, out);
+  ax_grad(same, NULL, in, 1, 1, out);
+  ax_value_and_grad(same, NULL, in, 1, 1, out);
+  ax_jvp(same, NULL, in, 1, out, 1);
+  ax_vmap(&(ax_vmap_options){0}, same, NULL, in, 1, out, 1);
+  ax_shard_map(&(ax_shard_map_options){&mesh, spec, spec, false}, same, NULL, in, 1, out, 1);
+  assert_int_equal(out[0].trace, 0);
+}
+
+/* --- Transforms --- */
+
+static void two_results(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_neg(in[0]);
+  out[1] = in[1];
+}
+
+static void transforms(void **state) {
+  (void)state;
+  ax_program *program, *other, *out = NULL;
+  const bool ints[] = {false, true};
+  const int far[] = {4, 0}, negative[] = {-2, 0}, unmapped[] = {-1, -1};
+  ax_type types[] = {TEST_TYPE(AX_F32, 8), TEST_TYPE(AX_S32, 8)};
+  TEST_OK(ax_trace(two_results, NULL, types, 2, 2, &program));
+  TEST_FAILS(ax_program_grad(program, NULL, &out), AX_INVALID_ARGUMENT, "f32[8]");
+  assert_null(out);
+  TEST_FAILS(ax_program_value_and_grad(program, NULL, &out), AX_INVALID_ARGUMENT, "f32[8]");
+  TEST_FAILS(ax_program_jvp(program, ints, &out), AX_INVALID_ARGUMENT, "s32[8]");
+  TEST_FAILS(ax_program_vmap(program, far, NULL, 3, NULL, &out), AX_INVALID_ARGUMENT, "4");
+  TEST_FAILS(ax_program_vmap(program, negative, NULL, 3, NULL, &out), AX_INVALID_ARGUMENT, "-2");
+  TEST_FAILS(ax_program_vmap(program, NULL, NULL, -3, NULL, &out), AX_INVALID_ARGUMENT, "-3");
+  TEST_FAILS(ax_program_vmap(program, NULL, unmapped, 3, NULL, &out), AX_INVALID_ARGUMENT, "out");
+  assert_null(out);
+  TEST_FAILS(ax_program_vmap(NULL, NULL, NULL, 3, NULL, &out), AX_INVALID_ARGUMENT, "no program");
+  TEST_FAILS(ax_program_grad(NULL, NULL, &out), AX_INVALID_ARGUMENT, "no program");
+  TEST_FAILS(ax_program_jvp(NULL, NULL, &out), AX_INVALID_ARGUMENT, "no program");
+  TEST_FAILS(ax_program_transpose(NULL, NULL, &out), AX_INVALID_ARGUMENT, "no program");
+  TEST_FAILS(ax_program_dce(NULL, &out), AX_INVALID_ARGUMENT, "no program");
+  TEST_FAILS(ax_program_cse(NULL, &out), AX_INVALID_ARGUMENT, "no program");
+  uint32_t residuals;
+  TEST_FAILS(ax_program_linearize(NULL, NULL, &out, &other, &residuals), AX_INVALID_ARGUMENT, "no program");
+  char *text = NULL;
+  TEST_FAILS(ax_program_print(NULL, &text), AX_INVALID_ARGUMENT, "no program");
+  TEST_FAILS(ax_program_verify(NULL), AX_INVALID_ARGUMENT, "no program");
+  TEST_FAILS(ax_program_stablehlo(NULL, &text), AX_INVALID_ARGUMENT, "no program");
+  assert_null(text);
+  assert_null(ax_program_in_type(program, 2));
+  assert_null(ax_program_out_type(program, 2));
+  ax_program_release(program);
+}
+
+/* --- Programs as text --- */
+
+static void texts(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *message;
+  } cases[] = {
+      {"", "here.axle:1:1"},
+      {"{ lambda a:f32[3]. let", "here.axle:1:"},
+      {"{ lambda a:f32[3]. let\n    b:f32[4] = neg a\n  in (b,) }\n", "here.axle:2:"},
+      {"{ lambda a:f32[3]. let\n    b:f32[3] = negate a\n  in (b,) }\n", "here.axle:2:16"},
+      {"{ lambda a:f32[3] b:f32[4]. let\n    c:f32[3] = add a b\n  in (c,) }\n", "add f32[3] f32[4]: "},
+      {"{ lambda a:f32[3]. let\n    b:f32[3] = neg c\n  in (b,) }\n", "here.axle:2:20"},
+      {"{ axes data=4 ; lambda a:f32[3]{V:rows}. let in (a,) }\n", "here.axle:1:"},
+      {"\x01\xff\x80\n", "here.axle:1:1"},
+  };
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    ax_program *program = (ax_program *)(void *)&program;
+    ax_status status = ax_program_parse(cases[i].text, strlen(cases[i].text), "here.axle", &program);
+    if (status != AX_PARSE_ERROR || strstr(ax_message(), cases[i].message) == NULL || strchr(ax_message(), '^') == NULL)
+      fail_msg("%zu: %s, \"%s\" instead of \"%s\"", i, ax_status_name(status), ax_message(), cases[i].message);
+    assert_null(program);
+  }
+}
+
+/* --- Arrays --- */
+
+static void arrays(void **state) {
+  (void)state;
+  ax_runtime *runtime;
+  ax_mesh two, many;
+  ax_array *x = NULL;
+  float data[8] = {0};
+  const ax_type type = TEST_TYPE(AX_F32, 6), bad = TEST_TYPE(AX_F32, -6), none = {0};
+  TEST_OK(ax_mesh_parse("data=2,model=2", &two));
+  TEST_OK(ax_mesh_parse("data=8", &many));
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1, .max_devices = 4}, &runtime));
+  TEST_FAILS(ax_device_put(runtime, &many, "", &type, data, &x), AX_INVALID_ARGUMENT, "the mesh has 8 devices, more than the 4 there are");
+  TEST_FAILS(ax_device_put(runtime, &two, "data+model", &type, data, &x), AX_INVALID_ARGUMENT,
+             "dimension 0 of f32[6] is 6, which 4 devices do not divide");
+  TEST_FAILS(ax_device_put(runtime, &two, "rows", &type, data, &x), AX_INVALID_ARGUMENT, "rows");
+  TEST_FAILS(ax_device_put(runtime, &two, "_,data", &type, data, &x), AX_INVALID_ARGUMENT, "f32[6]");
+  TEST_FAILS(ax_device_put(runtime, NULL, "data", &type, data, &x), AX_INVALID_ARGUMENT, "data");
+  TEST_FAILS(ax_device_put(runtime, &two, NULL, &type, data, &x), AX_INVALID_ARGUMENT, "spec");
+  TEST_FAILS(ax_device_put(runtime, &two, "", &type, NULL, &x), AX_INVALID_ARGUMENT, "data");
+  TEST_FAILS(ax_device_put(runtime, &two, "", &bad, data, &x), AX_INVALID_ARGUMENT, "not a type");
+  TEST_FAILS(ax_device_put(runtime, &two, "", &none, data, &x), AX_INVALID_ARGUMENT, "not a type");
+  TEST_FAILS(ax_device_put(runtime, &two, "", NULL, data, &x), AX_INVALID_ARGUMENT, "not a type");
+  TEST_FAILS(ax_device_put(NULL, &two, "", &type, data, &x), AX_INVALID_ARGUMENT, "no runtime");
+  const ax_type huge = TEST_TYPE(AX_F32, INT64_MAX / 2, 4), large = TEST_TYPE(AX_F32, (int64_t)1 << 50);
+  TEST_FAILS(ax_device_put(runtime, NULL, "", &huge, data, &x), AX_INVALID_ARGUMENT, "too large");
+  (void)large;
+  assert_null(x);
+  TEST_OK(ax_device_put(runtime, &two, "data", &type, data, &x));
+  TEST_FAILS(ax_array_read(x, data, 5), AX_INVALID_ARGUMENT, "f32[6] takes 24 bytes, not 5");
+  TEST_FAILS(ax_array_read(x, NULL, 24), AX_INVALID_ARGUMENT, "f32[6]");
+  TEST_FAILS(ax_array_read(NULL, data, 24), AX_INVALID_ARGUMENT, "no array");
+  ax_type shard;
+  int64_t start[1];
+  TEST_FAILS(ax_array_shard(x, 4, &shard, start), AX_INVALID_ARGUMENT, "device 4 of a mesh of 4");
+  TEST_FAILS(ax_array_shard(x, -1, &shard, start), AX_INVALID_ARGUMENT, "device -1 of a mesh of 4");
+  ax_array_release(x);
+  ax_array_release(NULL);
+  ax_runtime_release(runtime);
+  ax_runtime_release(NULL);
+}
+
+/* --- Running --- */
+
+static void add_all(const ax_value *in, ax_value *out, void *context) {
+  out[0] = in[0];
+  for (int i = 1; i < *(const int *)context; i++) out[0] = ax_add(out[0], in[i]);
+}
+
+typedef struct machine {
+  ax_runtime *runtime;
+  ax_executable *executable;
+  ax_array *x[8], *wrong;
+  int count;
+} machine;
+
+static machine machine_create(int count, const bool *donate) {
+  machine m = {.count = count};
+  ax_type types[8], wrong = TEST_TYPE(AX_F64, 3, 2);
+  const float data[] = {1, 2, 3, 4};
+  const double other[6] = {0};
+  ax_program *program;
+  for (int i = 0; i < 8; i++) types[i] = TEST_TYPE(AX_F32, 4);
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &m.runtime));
+  TEST_OK(ax_trace(add_all, &count, types, (uint32_t)count, 1, &program));
+  TEST_OK(ax_compile(m.runtime, program, &(ax_compile_options){donate}, &m.executable));
+  ax_program_release(program);
+  for (int i = 0; i < count; i++) TEST_OK(ax_device_put(m.runtime, NULL, "", &types[0], data, &m.x[i]));
+  TEST_OK(ax_device_put(m.runtime, NULL, "", &wrong, other, &m.wrong));
+  return m;
+}
+
+static void machine_release(machine *m) {
+  for (int i = 0; i < m->count; i++) ax_array_release(m->x[i]);
+  ax_array_release(m->wrong);
+  ax_executable_release(m->executable);
+  ax_runtime_release(m->runtime);
+}
+
+static void run_fails(const machine *m, ax_array *const *in, const char *message) {
+  ax_array *y = m->wrong;
+  TEST_FAILS(ax_run(m->executable, in, (uint32_t)m->count, &y, 1), AX_INVALID_ARGUMENT, message);
+  assert_null(y);
+}
+
+static void run_gives(const machine *m, ax_array *const *in, float last) {
+  ax_array *y;
+  float got[4];
+  TEST_OK(ax_run(m->executable, in, (uint32_t)m->count, &y, 1));
+  TEST_OK(ax_array_read(y, got, sizeof got));
+  assert_true(got[3] == last);
+  ax_array_release(y);
+}
+
+static void arguments(void **state) {
+  (void)state;
+  machine m = machine_create(7, NULL);
+  ax_array *in[8], *out[2] = {m.x[0], m.x[1]};
+  for (int i = 0; i < 7; i++) in[i] = m.wrong;
+  run_fails(&m, in, "run: 7 of 7 arguments do not match:\n  argument 0: the program takes f32[4], got f64[3,2]\n  argument 1: ");
+  assert_non_null(strstr(ax_message(), "\n  argument 4: the program takes f32[4], got f64[3,2]\n  ... and 2 more"));
+  assert_null(strstr(ax_message(), "argument 5"));
+  memcpy(in, m.x, sizeof in);
+  in[3] = NULL;
+  run_fails(&m, in, "run: 1 of 7 arguments do not match:\n  argument 3: the program takes f32[4], got nothing");
+  TEST_FAILS(ax_run(m.executable, m.x, 6, out, 1), AX_INVALID_ARGUMENT, "the program takes 7 arguments and gives 1 results, not 6 and 1");
+  assert_null(out[0]);
+  out[0] = m.x[0];
+  TEST_FAILS(ax_run(m.executable, m.x, 7, out, 2), AX_INVALID_ARGUMENT, "not 7 and 2");
+  assert_true(out[0] == NULL && out[1] == NULL);
+  TEST_FAILS(ax_run(m.executable, NULL, 7, out, 1), AX_INVALID_ARGUMENT, "got nothing");
+  TEST_FAILS(ax_run(NULL, m.x, 7, out, 1), AX_INVALID_ARGUMENT, "no executable");
+  for (int i = 0; i < 7; i++) in[i] = m.x[0]; /* the same one several times is fine when nothing is donated */
+  run_gives(&m, in, 28);
+  run_gives(&m, m.x, 28);
+  machine_release(&m);
+}
+
+static void donated(void **state) {
+  (void)state;
+  machine m = machine_create(3, (const bool[]){true, false, false});
+  float data[4];
+  ax_array *twice[] = {m.x[0], m.x[1], m.x[0]}, *same_undonated[] = {m.x[0], m.x[1], m.x[1]};
+  run_fails(&m, twice, "argument 0 is donated, but the same array is argument 2 too");
+  run_fails(&m, (ax_array *[]){m.x[1], m.x[1], m.x[2]}, "argument 0 is donated, but the same array is argument 1 too");
+  run_gives(&m, same_undonated, 12); /* nothing was taken by the calls that failed */
+  run_fails(&m, m.x, "argument 0: the program takes f32[4], got f32[4], which was donated to an earlier run");
+  TEST_FAILS(ax_array_read(m.x[0], data, sizeof data), AX_INVALID_ARGUMENT, "donated");
+  char *picture = NULL;
+  if (ax_array_picture(m.x[0], &picture) == AX_OK) ax_string_free(picture);
+  machine_release(&m);
+  m = machine_create(2, (const bool[]){true, true});
+  run_fails(&m, (ax_array *[]){m.x[1], m.x[1]}, "argument 0 is donated, but the same array is argument 1 too");
+  run_gives(&m, m.x, 8);
+  machine_release(&m);
+}
+
+static void whole_mesh(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_mesh mesh;
+  const char *spec = "data";
+  TEST_OK(ax_mesh_parse("data=8", &mesh));
+  ax_shard_map(&(ax_shard_map_options){&mesh, &spec, &spec, false}, same, NULL, in, 1, out, 1);
+}
+
+static void compiling(void **state) {
+  (void)state;
+  ax_runtime *runtime;
+  ax_program *program;
+  ax_executable *executable = NULL;
+  ax_mesh mesh;
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1, .max_devices = 4}, &runtime));
+  TEST_OK(ax_trace(whole_mesh, NULL, in_types, 1, 1, &program));
+  TEST_FAILS(ax_compile(runtime, program, NULL, &executable), AX_INVALID_ARGUMENT, "the mesh has 8 devices, more than the 4 there are");
+  assert_null(executable);
+  ax_program_release(program);
+  TEST_FAILS(ax_compile(runtime, NULL, NULL, &executable), AX_INVALID_ARGUMENT, "no program");
+  TEST_OK(ax_mesh_parse("data=2", &mesh));
+  TEST_OK(ax_trace_on(&mesh, same, NULL, in_types, 1, 1, &program));
+  TEST_FAILS(ax_compile(runtime, program, NULL, &executable), AX_INVALID_ARGUMENT, "data");
+  TEST_FAILS(ax_compile(NULL, program, NULL, &executable), AX_INVALID_ARGUMENT, "no runtime");
+  assert_null(executable);
+  ax_program_release(program);
+  ax_program_release(NULL);
+  ax_executable_release(NULL);
+  ax_runtime_release(runtime);
+  TEST_FAILS(ax_runtime_create(&(ax_runtime_options){.max_devices = -1}, &runtime), AX_INVALID_ARGUMENT, "max_devices");
+  TEST_FAILS(ax_runtime_create(&(ax_runtime_options){.policy = (ax_policy)17}, &runtime), AX_INVALID_ARGUMENT, "policy");
+  assert_null(runtime);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(shapes_and_dtypes), cmocka_unit_test(control_flow), cmocka_unit_test(collectives),
+      cmocka_unit_test(specs),             cmocka_unit_test(meshes),       cmocka_unit_test(handles),
+      cmocka_unit_test(the_first_error),   cmocka_unit_test(outside_a_trace), cmocka_unit_test(transforms),
+      cmocka_unit_test(texts),             cmocka_unit_test(arrays),       cmocka_unit_test(arguments),
+      cmocka_unit_test(donated),           cmocka_unit_test(compiling),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
