@@ -27,11 +27,6 @@ static LLVMBasicBlockRef new_block(const ax_nest *nest) {
 
 /* --- One loop --- */
 
-typedef struct loop {
-  LLVMBasicBlockRef head; /* NULL: a single trip, no loop at all */
-  LLVMValueRef index;
-} loop;
-
 /* How many accumulators a store carries through the loops that are opened now; 0: none. */
 static uint32_t carried(const ax_nest *nest, uint32_t store) {
   const ax_schedule *schedule = nest->schedule;
@@ -45,10 +40,10 @@ static LLVMValueRef add_phi(const ax_nest *nest, LLVMValueRef first, LLVMBasicBl
   return phi;
 }
 
-static loop open_loop(ax_nest *nest, LLVMValueRef lo, bool once) {
-  if (once) return (loop){NULL, lo};
+ax_nest_loop ax_nest_open_loop(ax_nest *nest, LLVMValueRef lo, bool once) {
+  if (once) return (ax_nest_loop){NULL, lo};
   LLVMBasicBlockRef before = LLVMGetInsertBlock(nest->cg.builder);
-  loop l = {.head = new_block(nest)};
+  ax_nest_loop l = {.head = new_block(nest)};
   LLVMBuildBr(nest->cg.builder, l.head);
   LLVMPositionBuilderAtEnd(nest->cg.builder, l.head);
   l.index = add_phi(nest, lo, before);
@@ -61,7 +56,7 @@ static loop open_loop(ax_nest *nest, LLVMValueRef lo, bool once) {
 }
 
 /* The accumulators' phis follow the index's, in the order they were added. */
-static void close_loop(ax_nest *nest, const loop *l, LLVMValueRef hi, int64_t step) {
+void ax_nest_close_loop(ax_nest *nest, const ax_nest_loop *l, LLVMValueRef hi, int64_t step) {
   if (l->head == NULL) return;
   LLVMBuilderRef b = nest->cg.builder;
   LLVMValueRef next = LLVMBuildAdd(b, l->index, i64(nest, step), ""), phi = l->index;
@@ -80,9 +75,9 @@ static void close_loop(ax_nest *nest, const loop *l, LLVMValueRef hi, int64_t st
 
 /* `hi` - `lo` is a positive multiple of `step`. */
 static void repeat(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, int64_t step, bool once, leaf body) {
-  loop l = open_loop(nest, lo, once);
+  ax_nest_loop l = ax_nest_open_loop(nest, lo, once);
   body(nest, l.index);
-  close_loop(nest, &l, hi, step);
+  ax_nest_close_loop(nest, &l, hi, step);
 }
 
 static LLVMValueRef constant_mask(const ax_nest *nest, int64_t present) {
@@ -127,13 +122,13 @@ static bool masks_are_cheap(const ax_nest *nest) {
 /* lo < hi; masks all iterations. */
 static void repeat_masked(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, leaf body) {
   LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
-  loop l = open_loop(nest, lo, false);
+  ax_nest_loop l = ax_nest_open_loop(nest, lo, false);
   LLVMValueRef left[] = {LLVMBuildSub(nest->cg.builder, hi, l.index, ""), i64(nest, nest->schedule->lanes)};
   LLVMValueRef present = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, left, 2);
   mask_first(nest, partial_mask(nest, present), present);
   body(nest, l.index);
   mask_first(nest, NULL, NULL);
-  close_loop(nest, &l, hi, nest->schedule->lanes);
+  ax_nest_close_loop(nest, &l, hi, nest->schedule->lanes);
 }
 
 /* Whole blocks, then one shorter block whose last vector may be partial. */
@@ -226,9 +221,9 @@ static void rows(ax_nest *nest, uint32_t loop_id, uint32_t end, const range *til
   int64_t extent = nest->schedule->loops[loop_id].extent, step = nest->schedule->unroll, whole = extent / step * step;
   nest->instances = (uint32_t)step;
   if (whole > 0) {
-    loop l = open_loop(nest, i64(nest, 0), whole == step);
+    ax_nest_loop l = ax_nest_open_loop(nest, i64(nest, 0), whole == step);
     one_trip(nest, loop_id, l.index, end, tile, body);
-    close_loop(nest, &l, i64(nest, whole), step);
+    ax_nest_close_loop(nest, &l, i64(nest, whole), step);
   }
   nest->instances = (uint32_t)(extent - whole);
   if (whole < extent) one_trip(nest, loop_id, i64(nest, whole), end, tile, body);
@@ -245,9 +240,9 @@ static void reduced_loops(ax_nest *nest, uint32_t loop_id, uint32_t end, const r
     rows(nest, loop_id, end, tile, body);
     return;
   }
-  loop l = open_loop(nest, i64(nest, 0), schedule->loops[loop_id].extent == 1);
+  ax_nest_loop l = ax_nest_open_loop(nest, i64(nest, 0), schedule->loops[loop_id].extent == 1);
   one_trip(nest, loop_id, l.index, end, tile, body);
-  close_loop(nest, &l, i64(nest, schedule->loops[loop_id].extent), 1);
+  ax_nest_close_loop(nest, &l, i64(nest, schedule->loops[loop_id].extent), 1);
 }
 
 /* --- The shapes --- */
@@ -327,23 +322,23 @@ static void emit_tile(ax_nest *nest) {
   const ax_schedule *schedule = nest->schedule;
   range all = loop_range(nest, schedule->vector);
   int64_t elems = tile_elems(nest), lanes = schedule->lanes;
-  loop l = open_loop(nest, all.lo, all.count == elems);
+  ax_nest_loop l = ax_nest_open_loop(nest, all.lo, all.count == elems);
   range tile = tile_range(nest, &all, l.index, elems);
   nest->tile_start = l.index;
   repeat(nest, i64(nest, 0), LLVMBuildSub(nest->cg.builder, tile.hi, tile.lo, ""), lanes, tile.count == lanes, fill_tile);
   reduced_loops(nest, schedule->outer, schedule->vector, &tile, walk_and_accumulate);
   walk(nest, &tile, finish_tile);
-  close_loop(nest, &l, all.hi, elems);
+  ax_nest_close_loop(nest, &l, all.hi, elems);
 }
 
 static void turned_square(ax_nest *nest, LLVMValueRef index) {
   uint32_t innermost = nest->schedule->loop_count - 1;
   ax_nest_enter(nest, nest->schedule->vector, index);
   ax_nest_fill_squares(nest);
-  loop l = open_loop(nest, nest->block_lo, false);
+  ax_nest_loop l = ax_nest_open_loop(nest, nest->block_lo, false);
   ax_nest_enter(nest, innermost, l.index);
   ax_nest_leave(nest);
-  close_loop(nest, &l, nest->block_hi, 1);
+  ax_nest_close_loop(nest, &l, nest->block_hi, 1);
   ax_nest_leave(nest);
 }
 
@@ -353,14 +348,14 @@ static void emit_turn(ax_nest *nest) {
   int64_t lanes = nest->schedule->lanes;
   LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
   range all = loop_range(nest, innermost), across = loop_range(nest, nest->schedule->vector);
-  loop l = open_loop(nest, all.lo, all.count == lanes);
+  ax_nest_loop l = ax_nest_open_loop(nest, all.lo, all.count == lanes);
   range block = tile_range(nest, &all, l.index, lanes);
   LLVMValueRef starts[] = {l.index, i64(nest, nest->schedule->loops[innermost].extent - lanes)};
   nest->tile_start = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, starts, 2);
   nest->block_lo = block.lo;
   nest->block_hi = block.hi;
   walk(nest, &across, turned_square);
-  close_loop(nest, &l, all.hi, lanes);
+  ax_nest_close_loop(nest, &l, all.hi, lanes);
 }
 
 static void parallel_loops(ax_nest *nest, uint32_t loop_id) {
@@ -375,11 +370,11 @@ static void parallel_loops(ax_nest *nest, uint32_t loop_id) {
     return;
   }
   range r = loop_range(nest, loop_id);
-  loop l = open_loop(nest, r.lo, r.count == 1);
+  ax_nest_loop l = ax_nest_open_loop(nest, r.lo, r.count == 1);
   ax_nest_enter(nest, loop_id, l.index);
   parallel_loops(nest, loop_id + 1);
   ax_nest_leave(nest);
-  close_loop(nest, &l, r.hi, 1);
+  ax_nest_close_loop(nest, &l, r.hi, 1);
 }
 
 /* --- The function --- */

@@ -32,6 +32,15 @@ typedef struct ax_nest {
 /* Emits the function `name` into cg->module. Scratch memory comes from the arena. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_kernel *kernel, const char *name);
 
+/* --- emit.c --- */
+typedef struct ax_nest_loop {
+  LLVMBasicBlockRef head; /* NULL: a single trip, no loop at all */
+  LLVMValueRef index;
+} ax_nest_loop;
+/* A loop from `lo` that runs at least once, its body from here to the close. Live accumulators go around with it. */
+ax_nest_loop ax_nest_open_loop(ax_nest *nest, LLVMValueRef lo, bool once);
+void ax_nest_close_loop(ax_nest *nest, const ax_nest_loop *loop, LLVMValueRef hi, int64_t step);
+
 /* --- body.c --- */
 void ax_nest_enter(ax_nest *nest, uint32_t loop, LLVMValueRef index); /* computes and stores what belongs to its level */
 static inline void ax_nest_leave(ax_nest *nest) { nest->level--; }
