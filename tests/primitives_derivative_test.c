@@ -102,6 +102,17 @@ static void check_jvp(const test_instance *instance) {
 
 /* --- Transposes --- */
 
+/* What rounding is off by, in the coarsest dtype here. */
+static double unit_of(const ax_program *program) {
+  double unit = DBL_EPSILON;
+  for (uint32_t i = 0; i < program->value_count; i++) {
+    ax_dtype dtype = program->types[i].dtype;
+    double own = dtype == AX_BF16 ? 0x1p-7 : dtype == AX_F16 ? 0x1p-10 : dtype == AX_F32 ? FLT_EPSILON : 0;
+    unit = fmax(unit, own);
+  }
+  return unit;
+}
+
 /* `program`, linear in those inputs; its other inputs from `given` (NULL: generic ones). */
 static void check_transpose(const test_instance *instance, const char *what, ax_program *program, const bool *linear,
                             ax_tensor **given) {
@@ -131,12 +142,13 @@ static void check_transpose(const test_instance *instance, const char *what, ax_
     for (uint32_t k = 0, ct = cotangents; k < program->out_count; k++) {
       const ax_type *type = ax_program_out_type(program, k);
       if (!ax_is_float(type->dtype)) continue;
-      double part = test_inner_lanes(program, type, ax + k * lanes, y + ct++ * lanes);
-      forward += part, size += fabs(part);
+      ax_tensor **left = ax + k * lanes, **right = y + ct++ * lanes;
+      forward += test_inner_lanes(program, type, left, right);
+      size += sqrt(test_inner_lanes(program, type, left, left) * test_inner_lanes(program, type, right, right));
     }
     for (uint32_t i = 0, ct = 0; i < program->in_count; i++)
       if (linear[i]) backward += test_inner_lanes(program, &program->types[i], x + i * lanes, aty + ct++ * lanes);
-    if (!(fabs(forward - backward) <= 1e-11 * size))
+    if (!(fabs(forward - backward) <= 16 * unit_of(program) * size))
       test_blame(instance, "%s: <A x, y> = %.17g, but <x, At y> = %.17g", what, forward, backward);
   }
   test_lane_array_release(program, x, program->in_count);
@@ -192,9 +204,9 @@ static void check_linear(const test_instance *instance) {
 
 /* --- The walk --- */
 
-static void each_instance(void (*check)(const test_instance *)) {
+static void each_instance(const test_variety *variety, void (*check)(const test_instance *)) {
   for (size_t i = 0; i < test_sample_count; i++) {
-    test_instances instances = test_instances_of(&test_samples[i], &test_in_f64);
+    test_instances instances = test_instances_of(&test_samples[i], variety);
     for (uint32_t k = 0; k < instances.count; k++)
       if (has_tangents(instances.v[k].program)) check(&instances.v[k]);
     test_instances_release(&instances);
@@ -215,10 +227,26 @@ static void check_second(const test_instance *instance) {
   test_instance_release(&second);
 }
 
-static void second(void **state) { (void)state, each_instance(check_second); }
-static void jvp(void **state) { (void)state, each_instance(check_jvp); }
-static void linearized(void **state) { (void)state, each_instance(both_ways); }
-static void linear(void **state) { (void)state, each_instance(check_linear); }
+/* The types of what the rules build, in every dtype. */
+static void check_types(const test_instance *instance) {
+  ax_program *jvp;
+  if (!test_passes(instance, "jvp", ax_program_jvp(instance->program, NULL, &jvp))) return;
+  test_passes(instance, "jvp", ax_program_verify(jvp));
+  ax_program_release(jvp);
+  both_ways(instance);
+  if (ax_is_float(instance->u) || strcmp(instance->sample->prim, "convert_element_type") != 0) check_linear(instance);
+}
+
+static void every_dtype(void **state) {
+  (void)state;
+  const test_variety variety = {test_dtypes, test_dtypes, test_dtype_count, test_dtype_count, (const char *[]){"2"}, 1};
+  each_instance(&variety, check_types);
+}
+
+static void second(void **state) { (void)state, each_instance(&test_in_f64, check_second); }
+static void jvp(void **state) { (void)state, each_instance(&test_in_f64, check_jvp); }
+static void linearized(void **state) { (void)state, each_instance(&test_in_f64, both_ways); }
+static void linear(void **state) { (void)state, each_instance(&test_in_f64, check_linear); }
 
 /* Every transpose rule is met. */
 static void every_transpose_has_samples(void **state) {
@@ -233,7 +261,7 @@ static void every_transpose_has_samples(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(jvp), cmocka_unit_test(linearized), cmocka_unit_test(linear), cmocka_unit_test(second),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(jvp), cmocka_unit_test(linearized), cmocka_unit_test(linear), cmocka_unit_test(second), cmocka_unit_test(every_dtype),
                                      cmocka_unit_test(every_transpose_has_samples)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,11 +33,12 @@ static void every_primitive_has_samples(void **state) {
 
 /* --- Compiled --- */
 
-/* Small shapes, and three of the sizes 1 .. 40, others for each sample. */
+/* Small shapes, one that several threads share, and some of the sizes 1 .. 40, others for each sample. */
 static const char **shapes_of(size_t sample, uint32_t *count) {
-  static char text[3][8];
-  static const char *shapes[] = {"", "0", "2,3", "3,1,2,4", text[0], text[1], text[2]};
-  for (unsigned i = 0; i < 3; i++) snprintf(text[i], sizeof text[i], "%u", (unsigned)(sample * 7 + i * 13) % 40 + 1);
+  enum { sizes = 6 };
+  static char text[sizes][8];
+  static const char *shapes[] = {"", "0", "2,3", "3,1,2,4", "40,129", text[0], text[1], text[2], text[3], text[4], text[5]};
+  for (unsigned i = 0; i < sizes; i++) snprintf(text[i], sizeof text[i], "%u", (unsigned)(sample * 11 + i * 7) % 40 + 1);
   *count = AX_COUNT(shapes);
   return shapes;
 }

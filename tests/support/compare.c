@@ -31,7 +31,7 @@ static bool within_ulps(const test_sample *sample, const ax_tensor *got, const a
 /* Sums of up to `most_terms` terms are rounded as often at most, and narrow results once more. What is not finite: sums that
    overflow may do so in one order only. */
 static bool within_sum(const ax_tensor *got, const ax_tensor *wanted, const ax_tensor *condition, int64_t at) {
-  enum { most_terms = 64 };
+  enum { most_terms = 256 };
   double g = test_get(got, at), w = test_get(wanted, at), c = fabs(test_get(condition, at));
   double unit = got->dtype == AX_F64 ? 0x1p-53 : 0x1p-24, most = got->dtype == AX_F64 ? 0x1p1023 : got->dtype == AX_F16 ? 65504 : 0x1p127;
   if (isnan(c)) return isnan(g) && isnan(w);

@@ -144,6 +144,7 @@ const test_sample test_samples[] = {
     SAMPLE("reduce_sum", REDUCE("4,5", "5", "0"), .linear = "x", .sums = true),
     SAMPLE("reduce_sum", REDUCE("4,37", "4", "1"), .linear = "x", .sums = true),
     SAMPLE("reduce_sum", REDUCE("37,4", "4", "0"), .linear = "x", .sums = true),
+    SAMPLE("reduce_sum", REDUCE("300,25", "300", "1"), .linear = "x", .sums = true),
     SAMPLE("reduce_sum", REDUCE("2,3,2,4", "2,2", "1, 3"), .linear = "x", .sums = true),
     SAMPLE("reduce_sum", REDUCE("2,3,2,4", "3,4", "0, 2"), .linear = "x", .sums = true),
     SAMPLE("reduce_sum", REDUCE("3,0", "3", "1"), .linear = "x", .sums = true),
@@ -163,12 +164,14 @@ const test_sample test_samples[] = {
     SAMPLE("reduce_min", REDUCE("3,0", "3", "1")),
     SAMPLE("reduce_min", REDUCE("", "", "")),
     SAMPLE("argmax", ARGMAX("19", "", "0", "U")),
+    SAMPLE("argmax", ARGMAX("128", "", "0", "s8")),
     SAMPLE("argmax", ARGMAX("3,5", "5", "0", "s32")),
     SAMPLE("argmax", ARGMAX("3,35", "3", "1", "s32")),
     SAMPLE("argmax", ARGMAX("2,3,4", "2,4", "1", "s64")),
     SAMPLE("argmax", ARGMAX("0,3", "0", "1", "s32")),
     SAMPLE("dot_general", DOT("5", "5", "", "0", "0", "", ""), .linear = "x y", .sums = true),
     SAMPLE("dot_general", DOT("2,3", "3,4", "2,4", "1", "0", "", ""), .linear = "x y", .sums = true),
+    SAMPLE("dot_general", DOT("70,130", "130,90", "70,90", "1", "0", "", ""), .linear = "x y", .sums = true),
     SAMPLE("dot_general", DOT("17,9", "33,9", "17,33", "1", "1", "", ""), .linear = "x y", .sums = true),
     SAMPLE("dot_general", DOT("3,2", "3,4", "2,4", "0", "0", "", ""), .linear = "x y", .sums = true),
     SAMPLE("dot_general", DOT("2,3,4", "2,4,5", "2,3,5", "2", "1", "0", "0"), .linear = "x y", .sums = true),
@@ -252,6 +255,14 @@ const test_sample test_samples[] = {
      "{ lambda x:T[4,6]. let z:T[6,4] = shard_map[mesh=(a=2, b=3) unchecked=false in_specs=(P(a, b),)"
      "  out_specs=(P(b, a),) body={ axes a=2 b=3 ; lambda x:T[2,2]{V:a,b}. let y:T[2,2]{V:a,b} = transpose["
      "  permutation=(1, 0)] x in (y,) }] x in (z,) }",
+     .linear = "x"),
+
+    SAMPLE("shard_map",
+     "{ lambda x:T[4,6]. let w:T[4,6] = neg x z:T[4,6] = shard_map[mesh=(a=2, b=3) unchecked=false in_specs=(P(a, b),)"
+     "  out_specs=(P(a, b),) body={ axes a=2 b=3 ; lambda x:T[2,2]{V:a,b}. let y:T[2,2]{V:a,b} = transpose["
+     "  permutation=(1, 0)] x in (y,) }] w r:T[4,6] = sub z x s:T[4,6] = shard_map[mesh=(a=2, b=3) unchecked=true"
+     "  in_specs=(P(_, b+a),) out_specs=(P(_, b+a),) body={ axes a=2? b=3? ; lambda x:T[4,1]. let"
+     "  y:T[4,1] = add x x in (y,) }] z in (z, r, s) }",
      .linear = "x"),
 
     /* --- collectives --- */
