@@ -56,11 +56,16 @@ static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
 static LLVMValueRef emit_node(ax_nest *nest, ax_ex node, uint32_t instance) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
   switch ((int)expr->op) {
-    case AX_LEAF_CONST: return ax_cg_bits(&nest->cg, expr->dtype, (uint64_t)expr->imm);
-    case AX_LEAF_INDEX: return emit_index(nest, (uint32_t)expr->imm, instance);
-    case AX_LEAF_AXIS: return emit_axis(nest, (uint32_t)expr->imm);
-    case AX_LEAF_LOAD: return ax_nest_load(nest, node, expr->dtype, instance);
-    default: return emit_op(nest, node, instance);
+    case AX_LEAF_CONST:
+      return ax_cg_bits(&nest->cg, expr->dtype, (uint64_t)expr->imm);
+    case AX_LEAF_INDEX:
+      return emit_index(nest, (uint32_t)expr->imm, instance);
+    case AX_LEAF_AXIS:
+      return emit_axis(nest, (uint32_t)expr->imm);
+    case AX_LEAF_LOAD:
+      return ax_nest_load(nest, node, expr->dtype, instance);
+    default:
+      return emit_op(nest, node, instance);
   }
 }
 
@@ -124,7 +129,8 @@ void ax_nest_init(ax_nest *nest) {
   for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++) {
     const ax_store *store = reduction(nest, s);
     for (uint32_t i = 0; store != NULL && i < AX_MAX_UNROLL; i++)
-      *ax_nest_accumulator(nest, s, i) = ax_cg_identity(&nest->cg, store->reduce, store_dtype(nest, s), nest->schedule->lanes);
+      *ax_nest_accumulator(nest, s, i) =
+          ax_cg_identity(&nest->cg, store->reduce, store_dtype(nest, s), nest->schedule->lanes);
   }
   nest->accumulating = nest->schedule->reduces;
 }
@@ -208,10 +214,17 @@ static LLVMValueRef across_lanes(ax_nest *nest, uint32_t store, LLVMValueRef sum
 static void finish_one(ax_nest *nest, uint32_t store) {
   uint32_t lanes = nest->schedule->lanes;
   switch (nest->schedule->shape) {
-    case AX_NEST_LANES: ax_nest_store_sum(nest, store, across_lanes(nest, store, partial_sums(nest, store)), 0, 1); break;
-    case AX_NEST_STRIP: ax_nest_store_sum(nest, store, partial_sums(nest, store), 0, lanes); break;
-    case AX_NEST_TILE: ax_nest_store_sum(nest, store, load_tile(nest, store), 0, lanes); break;
-    case AX_NEST_TURN: break; /* it has no reductions */
+    case AX_NEST_LANES:
+      ax_nest_store_sum(nest, store, across_lanes(nest, store, partial_sums(nest, store)), 0, 1);
+      break;
+    case AX_NEST_STRIP:
+      ax_nest_store_sum(nest, store, partial_sums(nest, store), 0, lanes);
+      break;
+    case AX_NEST_TILE:
+      ax_nest_store_sum(nest, store, load_tile(nest, store), 0, lanes);
+      break;
+    case AX_NEST_TURN:
+      break; /* it has no reductions */
     case AX_NEST_BLOCK:
       for (uint32_t i = 0; i < nest->instances; i++)
         ax_nest_store_sum(nest, store, *ax_nest_accumulator(nest, store, i), i, lanes);

@@ -42,7 +42,8 @@ LLVMValueRef ax_cg_intrinsic(const ax_codegen *cg, const char *name, LLVMTypeRef
 
 /* --- scalar.c --- */
 /* One node's operation; `operand` is the dtype of its first value operand (that of the second for SELECT). */
-LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype operand, LLVMValueRef *args, uint32_t lanes);
+LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype operand, LLVMValueRef *args,
+                          uint32_t lanes);
 /* Reductions accumulate bf16 and f16 in f32. */
 ax_dtype ax_cg_accumulator(ax_dtype dtype);
 /* What reducing nothing gives: 0, 1, the least or greatest value, all ones. */
@@ -53,7 +54,8 @@ LLVMValueRef ax_cg_combine(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtyp
 
 /* --- integer.c: division and powers --- */
 LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, uint32_t lanes);
-LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef base, LLVMValueRef exponent, uint32_t lanes);
+LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef base, LLVMValueRef exponent,
+                               uint32_t lanes);
 
 /* --- convert.c --- */
 LLVMValueRef ax_cg_convert(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes);

@@ -17,7 +17,8 @@ static LLVMValueRef round_bf16(const ax_codegen *cg, LLVMValueRef value, uint32_
   LLVMBuilderRef b = cg->builder;
   LLVMTypeRef type = ax_cg_int(cg, 32, lanes);
   LLVMValueRef bits = cast(cg, LLVMBitCast, value, type);
-  LLVMValueRef odd = LLVMBuildAnd(b, LLVMBuildLShr(b, bits, constant(cg, 32, lanes, 16), ""), constant(cg, 32, lanes, 1), "");
+  LLVMValueRef odd =
+      LLVMBuildAnd(b, LLVMBuildLShr(b, bits, constant(cg, 32, lanes, 16), ""), constant(cg, 32, lanes, 1), "");
   LLVMValueRef up = LLVMBuildAdd(b, LLVMBuildAdd(b, bits, constant(cg, 32, lanes, 0x7fff), ""), odd, "");
   LLVMValueRef nan = LLVMBuildOr(b, bits, constant(cg, 32, lanes, 0x400000), "");
   LLVMValueRef kept = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, value, value, ""), nan, up, "");
@@ -115,7 +116,8 @@ static LLVMValueRef int_to_int(const ax_codegen *cg, ax_dtype from, ax_dtype to,
   return cast(cg, ax_dtype_get(from)->kind == AX_KIND_SIGNED ? LLVMSExt : LLVMZExt, value, type);
 }
 
-static LLVMValueRef float_to_float(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes) {
+static LLVMValueRef float_to_float(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value,
+                                   uint32_t lanes) {
   LLVMTypeRef type = ax_cg_register(cg, to, lanes);
   if (to == AX_F64) return cast(cg, LLVMFPExt, value, type);
   if (from == AX_F64) value = is_narrow(to) ? to_odd(cg, value, lanes) : cast(cg, LLVMFPTrunc, value, type);

@@ -13,7 +13,9 @@ typedef void (*leaf)(ax_nest *nest, LLVMValueRef index);
 
 static LLVMValueRef i64(const ax_nest *nest, int64_t value) { return ax_cg_i64(&nest->cg, value); }
 
-static range static_range(const ax_nest *nest, int64_t extent) { return (range){i64(nest, 0), i64(nest, extent), extent, extent}; }
+static range static_range(const ax_nest *nest, int64_t extent) {
+  return (range){i64(nest, 0), i64(nest, extent), extent, extent};
+}
 
 static range loop_range(const ax_nest *nest, uint32_t loop) {
   const ax_loop *l = &nest->schedule->loops[loop];
@@ -83,7 +85,8 @@ static void repeat(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, int64_t step
 static LLVMValueRef constant_mask(const ax_nest *nest, int64_t present) {
   LLVMValueRef lane[64];
   uint32_t lanes = nest->schedule->lanes;
-  for (uint32_t i = 0; i < lanes; i++) lane[i] = LLVMConstInt(LLVMInt1TypeInContext(nest->cg.context), i < present, false);
+  for (uint32_t i = 0; i < lanes; i++)
+    lane[i] = LLVMConstInt(LLVMInt1TypeInContext(nest->cg.context), i < present, false);
   return LLVMConstVector(lane, lanes);
 }
 
@@ -97,7 +100,8 @@ static LLVMValueRef partial_mask(ax_nest *nest, LLVMValueRef present) {
   LLVMBuilderRef b = nest->cg.builder;
   uint32_t lanes = nest->schedule->lanes;
   LLVMValueRef count = LLVMBuildTrunc(b, present, LLVMInt32TypeInContext(nest->cg.context), "");
-  return LLVMBuildICmp(b, LLVMIntULT, ax_cg_iota(&nest->cg, 32, lanes, 1), ax_cg_broadcast(&nest->cg, count, lanes), "");
+  return LLVMBuildICmp(b, LLVMIntULT, ax_cg_iota(&nest->cg, 32, lanes, 1), ax_cg_broadcast(&nest->cg, count, lanes),
+                       "");
 }
 
 static void mask_first(ax_nest *nest, LLVMValueRef mask, LLVMValueRef present) {
@@ -113,7 +117,8 @@ static bool masks_are_cheap(const ax_nest *nest) {
   for (uint32_t a = 0; a < schedule->kernel->expr_count + schedule->kernel->store_count; a++) {
     const ax_access *access = &schedule->accesses[a];
     int64_t stride = access->stride[schedule->vector];
-    bool short_element = ax_dtype_bytes(schedule->kernel->slots[access->slot].dtype) < 4, near = stride >= -1 && stride <= 1;
+    bool short_element = ax_dtype_bytes(schedule->kernel->slots[access->slot].dtype) < 4,
+         near = stride >= -1 && stride <= 1;
     if (access->live && short_element && !near && !ax_stride_picks(stride, schedule->lanes)) return false;
   }
   return true;
@@ -164,7 +169,8 @@ static void close_guard(ax_nest *nest, LLVMBasicBlockRef skip) {
 static LLVMValueRef walk_steps(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, int64_t step, leaf body) {
   LLVMBuilderRef b = nest->cg.builder;
   LLVMBasicBlockRef skip;
-  LLVMValueRef whole = LLVMBuildAnd(b, LLVMBuildSub(b, hi, lo, ""), i64(nest, -step), ""), end = LLVMBuildAdd(b, lo, whole, "");
+  LLVMValueRef whole = LLVMBuildAnd(b, LLVMBuildSub(b, hi, lo, ""), i64(nest, -step), ""),
+               end = LLVMBuildAdd(b, lo, whole, "");
   open_guard(nest, lo, end, &skip);
   repeat(nest, lo, end, step, false, body);
   close_guard(nest, skip);
@@ -200,8 +206,10 @@ static void walk_dynamic(ax_nest *nest, const range *r, uint32_t block, leaf bod
 
 static void walk(ax_nest *nest, const range *r, leaf body) {
   uint32_t block = vector_unrolled(nest) ? nest->schedule->unroll : 1;
-  if (r->count >= 0) walk_static(nest, r, block, body);
-  else walk_dynamic(nest, r, block, body);
+  if (r->count >= 0)
+    walk_static(nest, r, block, body);
+  else
+    walk_dynamic(nest, r, block, body);
 }
 
 /* --- Reduced loops --- */
@@ -325,7 +333,8 @@ static void emit_tile(ax_nest *nest) {
   ax_nest_loop l = ax_nest_open_loop(nest, all.lo, all.count == elems);
   range tile = tile_range(nest, &all, l.index, elems);
   nest->tile_start = l.index;
-  repeat(nest, i64(nest, 0), LLVMBuildSub(nest->cg.builder, tile.hi, tile.lo, ""), lanes, tile.count == lanes, fill_tile);
+  repeat(nest, i64(nest, 0), LLVMBuildSub(nest->cg.builder, tile.hi, tile.lo, ""), lanes, tile.count == lanes,
+         fill_tile);
   reduced_loops(nest, schedule->outer, schedule->vector, &tile, walk_and_accumulate);
   walk(nest, &tile, finish_tile);
   ax_nest_close_loop(nest, &l, all.hi, elems);
@@ -361,11 +370,18 @@ static void emit_turn(ax_nest *nest) {
 static void parallel_loops(ax_nest *nest, uint32_t loop_id) {
   if (loop_id == nest->schedule->outer) {
     switch (nest->schedule->shape) {
-      case AX_NEST_LANES: emit_lanes(nest); break;
-      case AX_NEST_TILE: emit_tile(nest); break;
-      case AX_NEST_TURN: emit_turn(nest); break;
+      case AX_NEST_LANES:
+        emit_lanes(nest);
+        break;
+      case AX_NEST_TILE:
+        emit_tile(nest);
+        break;
+      case AX_NEST_TURN:
+        emit_turn(nest);
+        break;
       case AX_NEST_BLOCK:
-      case AX_NEST_STRIP: emit_block(nest);
+      case AX_NEST_STRIP:
+        emit_block(nest);
     }
     return;
   }
@@ -387,7 +403,8 @@ static void set_attribute(ax_nest *nest, const char *key, const char *value) {
 
 static void set_flag(ax_nest *nest, const char *name) {
   unsigned kind = LLVMGetEnumAttributeKindForName(name, __builtin_strlen(name));
-  LLVMAddAttributeAtIndex(nest->cg.function, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(nest->cg.context, kind, 0));
+  LLVMAddAttributeAtIndex(nest->cg.function, LLVMAttributeFunctionIndex,
+                          LLVMCreateEnumAttribute(nest->cg.context, kind, 0));
 }
 
 static void begin_function(ax_nest *nest, const char *name) {

@@ -5,7 +5,8 @@ static bool is_signed(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_K
 
 /* Truncating the float quotient of short integers is exact: a quotient that is no integer is at least 1/b away from the next
    one, and that is more than the rounding error of f32 for 16 bits, of f64 for 32. */
-static LLVMValueRef divide_as_float(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
+static LLVMValueRef divide_as_float(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b,
+                                    uint32_t lanes) {
   LLVMBuilderRef builder = cg->builder;
   LLVMTypeRef type = ax_cg_register(cg, ax_dtype_bytes(dtype) == 4 ? AX_F64 : AX_F32, lanes), integer = LLVMTypeOf(a);
   LLVMOpcode widen = is_signed(dtype) ? LLVMSIToFP : LLVMUIToFP, narrow = is_signed(dtype) ? LLVMFPToSI : LLVMFPToUI;
@@ -25,9 +26,12 @@ LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRe
     unsafe = LLVMBuildOr(builder, by_zero, LLVMBuildAnd(builder, least, minus, ""), "");
   }
   LLVMValueRef safe = LLVMBuildSelect(builder, unsafe, ax_cg_integer(cg, dtype, lanes, 1), b, "");
-  if (lanes > 1 && bits < 64 && !LLVMIsConstant(safe)) quotient = divide_as_float(cg, dtype, a, safe, lanes);
-  else if (is_signed(dtype)) quotient = LLVMBuildSDiv(builder, a, safe, "");
-  else quotient = LLVMBuildUDiv(builder, a, safe, "");
+  if (lanes > 1 && bits < 64 && !LLVMIsConstant(safe))
+    quotient = divide_as_float(cg, dtype, a, safe, lanes);
+  else if (is_signed(dtype))
+    quotient = LLVMBuildSDiv(builder, a, safe, "");
+  else
+    quotient = LLVMBuildUDiv(builder, a, safe, "");
   return LLVMBuildSelect(builder, by_zero, ones, quotient, "");
 }
 
@@ -38,7 +42,8 @@ static LLVMValueRef any_set(const ax_codegen *cg, LLVMValueRef value, uint32_t l
 }
 
 static LLVMValueRef bit_set(const ax_codegen *cg, LLVMValueRef value, LLVMValueRef one) {
-  return LLVMBuildICmp(cg->builder, LLVMIntNE, LLVMBuildAnd(cg->builder, value, one, ""), LLVMConstNull(LLVMTypeOf(value)), "");
+  return LLVMBuildICmp(cg->builder, LLVMIntNE, LLVMBuildAnd(cg->builder, value, one, ""),
+                       LLVMConstNull(LLVMTypeOf(value)), "");
 }
 
 /* Repeated squaring, all lanes together, until no exponent has bits left. */
@@ -74,7 +79,8 @@ LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRe
   LLVMValueRef negative = LLVMBuildICmp(b, LLVMIntSLT, exponent, zero, "");
   LLVMValueRef odd = bit_set(cg, exponent, one);
   LLVMValueRef power = power_loop(cg, base, LLVMBuildSelect(b, negative, zero, exponent, ""), one, lanes);
-  LLVMValueRef of_one = LLVMBuildICmp(b, LLVMIntEQ, base, one, ""), of_minus = LLVMBuildICmp(b, LLVMIntEQ, base, minus, "");
+  LLVMValueRef of_one = LLVMBuildICmp(b, LLVMIntEQ, base, one, ""),
+               of_minus = LLVMBuildICmp(b, LLVMIntEQ, base, minus, "");
   LLVMValueRef sign = LLVMBuildSelect(b, odd, minus, one, "");
   LLVMValueRef reciprocal = LLVMBuildSelect(b, of_one, one, LLVMBuildSelect(b, of_minus, sign, zero, ""), "");
   return LLVMBuildSelect(b, negative, reciprocal, power, "");

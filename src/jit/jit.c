@@ -54,7 +54,8 @@ static uint32_t widest_vector(const char *features) {
 /* Kernels refer to nothing outside their own module (math.c writes addresses out), so the small code model does.
    The host as it is, or an older one of its family when vectors are to be shorter. */
 static LLVMTargetMachineRef make_machine(ax_jit *jit) {
-  char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures(), *error = NULL;
+  char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures(),
+       *error = NULL;
   LLVMTargetRef target;
   LLVMTargetMachineRef machine = NULL;
   uint32_t widest = widest_vector(features);
@@ -84,7 +85,8 @@ static ax_status start(ax_jit *jit) {
   LLVMTargetMachineRef machine = make_machine(jit);
   if (machine == NULL) return ax_error(AX_INTERNAL, "LLVM has no code generator for this machine");
   LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
-  LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine));
+  LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder,
+                                                LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine));
   LLVMErrorRef error = LLVMOrcCreateLLJIT(&jit->lljit, builder);
   if (error != NULL) {
     jit->lljit = NULL;
@@ -188,8 +190,10 @@ static ax_status compile_locked(ax_jit *jit, const ax_kernel *const *kernels, ui
   uint32_t before = jit->cache.count;
   ax_status status = AX_OK;
   for (uint32_t i = 0; i < count && status == AX_OK; i++) {
-    if (kernels[i]->failed) status = ax_out_of_memory(0);
-    else status = ax_cache_get(&jit->cache, kernels[i], &entries[i]);
+    if (kernels[i]->failed)
+      status = ax_out_of_memory(0);
+    else
+      status = ax_cache_get(&jit->cache, kernels[i], &entries[i]);
   }
   if (status == AX_OK && jit->cache.count > before) status = compile_entries(jit, before);
   if (status != AX_OK) ax_cache_truncate(&jit->cache, before);

@@ -114,17 +114,21 @@ static ax_kernel *sums(ax_arena *arena, ax_dtype dtype, int64_t rows, int64_t co
   uint32_t in = ax_kernel_slot(k, dtype, 2, array), out = ax_kernel_slot(k, dtype, 1, dims);
   ax_ex x = ax_kernel_load(k, in, at);
   ax_kernel_store(k, out, identity, x, AX_SCALAR_ADD);
-  if (also) ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, array), at, ax_kernel_op(k, AX_SCALAR_ADD, dtype, x, x, AX_NONE), AX_SCALAR_NONE);
+  if (also)
+    ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, array), at, ax_kernel_op(k, AX_SCALAR_ADD, dtype, x, x, AX_NONE),
+                    AX_SCALAR_NONE);
   return k;
 }
 
 static void try_sums(int64_t rows, int64_t columns, bool down) {
   ax_arena arena = {0};
   int64_t results = down ? columns : rows, count = rows * columns;
-  float *x = noisy(count), *whole = calloc((size_t)results, 4), *pieces = calloc((size_t)results, 4), *twice = calloc((size_t)count, 4);
+  float *x = noisy(count), *whole = calloc((size_t)results, 4), *pieces = calloc((size_t)results, 4),
+        *twice = calloc((size_t)count, 4);
   ax_kernel_code code = compile(sums(&arena, AX_F32, rows, columns, down, true));
   code((void *[]){x, whole, twice}, NULL, 0, results);
-  for (int64_t i = 0; i < results; i += 7) code((void *[]){x, pieces, twice}, NULL, i, i + 7 < results ? i + 7 : results);
+  for (int64_t i = 0; i < results; i += 7)
+    code((void *[]){x, pieces, twice}, NULL, i, i + 7 < results ? i + 7 : results);
   assert_memory_equal(whole, pieces, (size_t)results * 4);
   for (int64_t i = 0; i < results; i++) {
     double sum = 0;
@@ -140,7 +144,8 @@ static void try_sums(int64_t rows, int64_t columns, bool down) {
 }
 
 static void sums_do_not_depend_on_ranges(void **state) {
-  static const int64_t sizes[][2] = {{1, 1}, {5, 3}, {33, 10}, {10, 33}, {200, 17}, {40, 70}, {64, 200}, {19, 2100}, {100, 4099}};
+  static const int64_t sizes[][2] = {{1, 1},   {5, 3},    {33, 10},   {10, 33},   {200, 17},
+                                     {40, 70}, {64, 200}, {19, 2100}, {100, 4099}};
   (void)state;
   for (size_t i = 0; i < AX_COUNT(sizes); i++) {
     try_sums(sizes[i][0], sizes[i][1], false);
@@ -171,7 +176,8 @@ static void infinities_and_nans_in_maxima(void **state) {
   x[40 + 39] = __builtin_nanf("");
   for (int i = 80; i < 120; i++) x[i] = -__builtin_inff();
   ax_kernel *k = ax_kernel_create(&arena, 2, 1, dims);
-  uint32_t in = ax_kernel_slot(k, AX_F32, 2, dims), a = ax_kernel_slot(k, AX_F32, 1, rows), b = ax_kernel_slot(k, AX_F32, 1, rows);
+  uint32_t in = ax_kernel_slot(k, AX_F32, 2, dims), a = ax_kernel_slot(k, AX_F32, 1, rows),
+           b = ax_kernel_slot(k, AX_F32, 1, rows);
   ax_kernel_store(k, a, identity, ax_kernel_load(k, in, identity), AX_SCALAR_MIN);
   ax_kernel_store(k, b, identity, ax_kernel_load(k, in, identity), AX_SCALAR_MAX);
   compile(k)((void *[]){x, least, greatest}, NULL, 0, 4);
@@ -188,12 +194,13 @@ static void empty_reductions_give_identities(void **state) {
     ax_scalar reduce;
     ax_dtype dtype;
     uint64_t bits;
-  } cases[] = {
-      {AX_SCALAR_ADD, AX_F32, 0},          {AX_SCALAR_MUL, AX_F32, 0x3f800000}, {AX_SCALAR_MAX, AX_F32, 0xff800000},
-      {AX_SCALAR_MIN, AX_F32, 0x7f800000}, {AX_SCALAR_MUL, AX_BF16, 0x3f80},    {AX_SCALAR_MAX, AX_F16, 0xfc00},
-      {AX_SCALAR_MAX, AX_S32, 0x80000000}, {AX_SCALAR_MIN, AX_S8, 0x7f},        {AX_SCALAR_MIN, AX_U16, 0xffff},
-      {AX_SCALAR_MAX, AX_U64, 0},          {AX_SCALAR_AND, AX_BOOL, 1},         {AX_SCALAR_OR, AX_BOOL, 0},
-      {AX_SCALAR_AND, AX_S16, 0xffff},     {AX_SCALAR_MUL, AX_F64, 0x3ff0000000000000}};
+  } cases[] = {{AX_SCALAR_ADD, AX_F32, 0},          {AX_SCALAR_MUL, AX_F32, 0x3f800000},
+               {AX_SCALAR_MAX, AX_F32, 0xff800000}, {AX_SCALAR_MIN, AX_F32, 0x7f800000},
+               {AX_SCALAR_MUL, AX_BF16, 0x3f80},    {AX_SCALAR_MAX, AX_F16, 0xfc00},
+               {AX_SCALAR_MAX, AX_S32, 0x80000000}, {AX_SCALAR_MIN, AX_S8, 0x7f},
+               {AX_SCALAR_MIN, AX_U16, 0xffff},     {AX_SCALAR_MAX, AX_U64, 0},
+               {AX_SCALAR_AND, AX_BOOL, 1},         {AX_SCALAR_OR, AX_BOOL, 0},
+               {AX_SCALAR_AND, AX_S16, 0xffff},     {AX_SCALAR_MUL, AX_F64, 0x3ff0000000000000}};
   int64_t dims[] = {3, 0}, rows[] = {3};
   (void)state;
   for (size_t i = 0; i < AX_COUNT(cases); i++)
@@ -237,7 +244,8 @@ static void equal_kernels_share_code(void **state) {
   ax_arena first = {0}, second = {0};
   ax_kernel_code codes[4], again;
   (void)state;
-  const ax_kernel *kernels[] = {muladd(&first, 1, &n), muladd(&first, 1, &m), muladd(&second, 1, &n), muladd(&second, 1, &m)};
+  const ax_kernel *kernels[] = {muladd(&first, 1, &n), muladd(&first, 1, &m), muladd(&second, 1, &n),
+                                muladd(&second, 1, &m)};
   assert_int_equal(ax_jit_compile(jit, kernels, 4, codes), AX_OK);
   ax_arena_deinit(&first); /* the cache must not need it */
   assert_true(codes[0] == codes[2] && codes[1] == codes[3] && codes[0] != codes[1]);

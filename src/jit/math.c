@@ -4,17 +4,20 @@
 #include "jit/codegen.h"
 
 #if defined(__x86_64__)
-#define AX_MATH_VARIANTS(name)                                                                                        \
-  {                                                                                                                   \
-    {Sleef_##name##f4_u10sse2, Sleef_##name##f8_u10avx2, Sleef_##name##f16_u10avx512f}, {                             \
-      Sleef_##name##d2_u10sse2, Sleef_##name##d4_u10avx2, Sleef_##name##d8_u10avx512f                                 \
-    }                                                                                                                 \
+#define AX_MATH_VARIANTS(name)                                                            \
+  {                                                                                       \
+    {Sleef_##name##f4_u10sse2, Sleef_##name##f8_u10avx2, Sleef_##name##f16_u10avx512f}, { \
+      Sleef_##name##d2_u10sse2, Sleef_##name##d4_u10avx2, Sleef_##name##d8_u10avx512f     \
+    }                                                                                     \
   }
-#define AX_MATH_DECLARE(name)                                                                                         \
-  void Sleef_##name##f4_u10sse2(void), Sleef_##name##f8_u10avx2(void), Sleef_##name##f16_u10avx512f(void);            \
+#define AX_MATH_DECLARE(name)                                                                              \
+  void Sleef_##name##f4_u10sse2(void), Sleef_##name##f8_u10avx2(void), Sleef_##name##f16_u10avx512f(void); \
   void Sleef_##name##d2_u10sse2(void), Sleef_##name##d4_u10avx2(void), Sleef_##name##d8_u10avx512f(void);
 #else
-#define AX_MATH_VARIANTS(name) {{Sleef_##name##f4_u10, NULL, NULL}, {Sleef_##name##d2_u10, NULL, NULL}}
+#define AX_MATH_VARIANTS(name)                                               \
+  {                                                                          \
+    {Sleef_##name##f4_u10, NULL, NULL}, { Sleef_##name##d2_u10, NULL, NULL } \
+  }
 #define AX_MATH_DECLARE(name) void Sleef_##name##f4_u10(void), Sleef_##name##d2_u10(void);
 #endif
 

@@ -42,7 +42,8 @@ LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access) {
     LLVMValueRef start = clamped(nest, ax_nest_value(nest, a->at[d].dynamic, 0, 1), a->at[d].limit);
     offset = LLVMBuildAdd(nest->cg.builder, offset, scaled(nest, start, pitch), "");
   }
-  return *pointer_at(nest, 0, access) = ax_nest_advance(nest, ax_nest_element(nest, access), nest->slot_bases[a->slot], offset);
+  return *pointer_at(nest, 0, access) =
+             ax_nest_advance(nest, ax_nest_element(nest, access), nest->slot_bases[a->slot], offset);
 }
 
 void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
@@ -62,7 +63,8 @@ static LLVMValueRef instance_pointer(ax_nest *nest, uint32_t access, uint32_t in
   const ax_schedule *schedule = nest->schedule;
   int64_t step = schedule->unrolled == schedule->vector ? schedule->lanes : 1;
   int64_t count = schedule->accesses[access].stride[schedule->unrolled] * step * instance;
-  return ax_nest_advance(nest, ax_nest_element(nest, access), *pointer_at(nest, nest->level, access), ax_cg_i64(&nest->cg, count));
+  return ax_nest_advance(nest, ax_nest_element(nest, access), *pointer_at(nest, nest->level, access),
+                         ax_cg_i64(&nest->cg, count));
 }
 
 /* --- Vectors --- */
@@ -109,7 +111,8 @@ static LLVMValueRef load_whole(ax_nest *nest, LLVMTypeRef element, LLVMValueRef 
   return ax_cg_intrinsic(&nest->cg, "llvm.masked.load", types, 2, arguments, 4);
 }
 
-static LLVMValueRef gather(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask) {
+static LLVMValueRef gather(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride,
+                           LLVMValueRef mask) {
   LLVMValueRef lanes = lane_pointers(nest, element, pointer, stride);
   LLVMTypeRef types[] = {LLVMVectorType(element, nest->schedule->lanes), LLVMTypeOf(lanes)};
   LLVMValueRef all = mask != NULL ? mask : all_lanes(nest);
@@ -145,7 +148,8 @@ static LLVMValueRef pick(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
   return picked;
 }
 
-LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask) {
+LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride,
+                                LLVMValueRef mask) {
   if (ax_stride_picks(stride, nest->schedule->lanes)) return pick(nest, element, pointer, stride, mask != NULL);
   if (stride != 1 && stride != -1) return gather(nest, element, pointer, stride, mask);
   LLVMValueRef value = load_whole(nest, element, lowest(nest, element, pointer, stride), oriented(nest, mask, stride));

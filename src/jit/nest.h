@@ -24,9 +24,9 @@ typedef struct ax_nest {
   LLVMValueRef *values;             /* [instance][node] */
   LLVMValueRef *accumulators;       /* [store][instance] */
   LLVMValueRef *tiles;              /* on the stack: TILE's sums, by store; TURN's squares, by access */
-  LLVMValueRef tile_start;          /* where the tiles begin: along the vector loop (TILE) or the innermost one (TURN) */
-  LLVMValueRef block_lo, block_hi;  /* TURN: the innermost loop's range in this block */
-  bool accumulating; /* the accumulators are live: loops carry them around */
+  LLVMValueRef tile_start;         /* where the tiles begin: along the vector loop (TILE) or the innermost one (TURN) */
+  LLVMValueRef block_lo, block_hi; /* TURN: the innermost loop's range in this block */
+  bool accumulating;               /* the accumulators are live: loops carry them around */
 } ax_nest;
 
 /* Emits the function `name` into cg->module. Scratch memory comes from the arena. AX_OUT_OF_MEMORY. */
@@ -42,7 +42,8 @@ ax_nest_loop ax_nest_open_loop(ax_nest *nest, LLVMValueRef lo, bool once);
 void ax_nest_close_loop(ax_nest *nest, const ax_nest_loop *loop, LLVMValueRef hi, int64_t step);
 
 /* --- body.c --- */
-void ax_nest_enter(ax_nest *nest, uint32_t loop, LLVMValueRef index); /* computes and stores what belongs to its level */
+void ax_nest_enter(ax_nest *nest, uint32_t loop,
+                   LLVMValueRef index); /* computes and stores what belongs to its level */
 static inline void ax_nest_leave(ax_nest *nest) { nest->level--; }
 void ax_nest_entry(ax_nest *nest); /* level 0 */
 LLVMValueRef ax_nest_value(ax_nest *nest, ax_ex node, uint32_t instance, uint32_t lanes);
@@ -57,7 +58,7 @@ void ax_nest_finish(ax_nest *nest);
 void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes);
 
 /* --- memory.c --- */
-LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access); /* a level 0 pointer */
+LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access);                    /* a level 0 pointer */
 void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index); /* level's pointers to level + 1's */
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance);
 void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t lanes, uint32_t instance);
@@ -66,7 +67,8 @@ LLVMValueRef ax_nest_pointer(ax_nest *nest, uint32_t access);
 LLVMTypeRef ax_nest_element(const ax_nest *nest, uint32_t access); /* of its slot, in memory */
 LLVMValueRef ax_nest_advance(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef count);
 /* A vector at `pointer`, `stride` elements apart, in memory's types. `mask` NULL: all lanes. */
-LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask);
+LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride,
+                                LLVMValueRef mask);
 void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
                          LLVMValueRef value);
 

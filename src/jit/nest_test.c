@@ -26,20 +26,24 @@ static bool chance(uint64_t one_in) { return pick(one_in) == 0; }
 /* --- Making kernels --- */
 
 static ax_dtype pick_dtype(void) {
-  static const ax_dtype often[] = {AX_F32, AX_F32, AX_F32, AX_S32, AX_BF16, AX_F16, AX_F64, AX_S64, AX_U8, AX_S16, AX_BOOL};
+  static const ax_dtype often[] = {AX_F32, AX_F32, AX_F32, AX_S32, AX_BF16, AX_F16,
+                                   AX_F64, AX_S64, AX_U8,  AX_S16, AX_BOOL};
   return often[pick(AX_COUNT(often))];
 }
 
 static int64_t pick_extent(int64_t room) {
-  static const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 10, 15, 16, 17, 24, 31, 32, 33, 40, 63, 64, 65, 130, 300, 1100};
+  static const int64_t extents[] = {1,  2,  3,  4,  5,  7,  8,  10, 15,  16,  17,
+                                    24, 31, 32, 33, 40, 63, 64, 65, 130, 300, 1100};
   int64_t extent = extents[pick(AX_COUNT(extents))];
   return extent > room ? 1 + (int64_t)pick(3) % room : extent;
 }
 
 static ax_ex make_start(ax_kernel *k) {
   switch (pick(3)) {
-    case 0: return ax_kernel_const(k, AX_S64, (int64_t)pick(9) - 3);
-    case 1: return ax_kernel_axis(k, (uint32_t)pick(2));
+    case 0:
+      return ax_kernel_const(k, AX_S64, (int64_t)pick(9) - 3);
+    case 1:
+      return ax_kernel_axis(k, (uint32_t)pick(2));
     default: {
       int64_t one = 1;
       return ax_kernel_load(k, ax_kernel_slot(k, AX_S64, 1, &one), (ax_at[]){{.dim = -1, .dynamic = AX_NONE}});
@@ -120,7 +124,8 @@ static void make_store(ax_kernel *k, ax_dtype dtype, ax_scalar reduce) {
 }
 
 static ax_scalar pick_reduce(ax_dtype dtype) {
-  static const ax_scalar ops[] = {AX_SCALAR_ADD, AX_SCALAR_ADD, AX_SCALAR_MAX, AX_SCALAR_MIN, AX_SCALAR_AND, AX_SCALAR_OR};
+  static const ax_scalar ops[] = {AX_SCALAR_ADD, AX_SCALAR_ADD, AX_SCALAR_MAX,
+                                  AX_SCALAR_MIN, AX_SCALAR_AND, AX_SCALAR_OR};
   return ops[pick(ax_is_float(dtype) ? 4 : 6)];
 }
 
@@ -157,7 +162,9 @@ static int64_t slot_elems(const ax_slot *slot) {
 
 static void fill(const ax_slot *slot, void *data) {
   for (int64_t i = 0; i < slot_elems(slot); i++) {
-    int64_t value = slot->dtype == AX_BOOL ? (int64_t)pick(2) : slot->dtype == AX_U8 ? (int64_t)pick(3) : (int64_t)pick(5) - 2;
+    int64_t value = slot->dtype == AX_BOOL ? (int64_t)pick(2)
+                    : slot->dtype == AX_U8 ? (int64_t)pick(3)
+                                           : (int64_t)pick(5) - 2;
     store_number(slot->dtype, data, i, ax_is_float(slot->dtype) ? (number){.f = (double)value} : (number){.i = value});
   }
 }

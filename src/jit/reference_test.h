@@ -44,7 +44,8 @@ static inline double round_dtype(ax_dtype dtype, double x) {
 
 static inline double f16_of_bits(uint16_t bits) {
   int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-  double value = exponent == 31 ? (mantissa ? NAN : INFINITY) : ldexp(exponent ? 1024 + mantissa : mantissa, (exponent ? exponent : 1) - 25);
+  double value = ldexp(exponent ? 1024 + mantissa : mantissa, (exponent ? exponent : 1) - 25);
+  if (exponent == 31) value = mantissa ? NAN : INFINITY;
   return bits >> 15 ? -value : value;
 }
 
@@ -296,10 +297,13 @@ static inline number evaluate(const reference *r, const ax_expr *expr) {
 
 static inline number identity_number(ax_scalar reduce, ax_dtype dtype) {
   bool is_float = ax_is_float(dtype);
+  double infinity = reduce == AX_SCALAR_MAX ? -INFINITY : INFINITY;
   switch ((int)reduce) {
     case AX_SCALAR_MUL: return is_float ? (number){.f = 1} : (number){.i = 1};
-    case AX_SCALAR_MAX: return is_float ? (number){.f = -INFINITY} : (number){.i = dtype == AX_BOOL ? 0 : saturate(dtype, -INFINITY)};
-    case AX_SCALAR_MIN: return is_float ? (number){.f = INFINITY} : (number){.i = dtype == AX_BOOL ? 1 : wrap(dtype, (uint64_t)saturate(dtype, INFINITY))};
+    case AX_SCALAR_MAX:
+    case AX_SCALAR_MIN:
+      if (dtype == AX_BOOL) return (number){.i = reduce == AX_SCALAR_MIN};
+      return is_float ? (number){.f = infinity} : (number){.i = wrap(dtype, (uint64_t)saturate(dtype, infinity))};
     case AX_SCALAR_AND: return (number){.i = wrap(dtype, UINT64_MAX)};
     default: return is_float ? (number){.f = 0} : (number){.i = 0};
   }

@@ -76,7 +76,8 @@ static LLVMValueRef emit_sign(const op *o) {
   LLVMBuilderRef b = o->cg->builder;
   LLVMValueRef x = o->args[0];
   if (o->kind == AX_KIND_FLOAT) { /* NaN and both zeros are their own sign */
-    LLVMValueRef above = LLVMBuildFCmp(b, LLVMRealOGT, x, zero(o), ""), below = LLVMBuildFCmp(b, LLVMRealOLT, x, zero(o), "");
+    LLVMValueRef above = LLVMBuildFCmp(b, LLVMRealOGT, x, zero(o), "");
+    LLVMValueRef below = LLVMBuildFCmp(b, LLVMRealOLT, x, zero(o), "");
     return LLVMBuildSelect(b, above, number(o, 1), LLVMBuildSelect(b, below, number(o, -1), x, ""), "");
   }
   LLVMValueRef one = ax_cg_integer(o->cg, o->dtype, o->lanes, 1);
@@ -138,7 +139,8 @@ static LLVMValueRef emit_integer_pow(const op *o) {
 
 /* --- Comparisons, select, convert --- */
 
-static LLVMValueRef compare(const op *o, LLVMRealPredicate on_float, LLVMIntPredicate on_signed, LLVMIntPredicate on_unsigned) {
+static LLVMValueRef compare(const op *o, LLVMRealPredicate on_float, LLVMIntPredicate on_signed,
+                            LLVMIntPredicate on_unsigned) {
   if (o->kind == AX_KIND_FLOAT) return LLVMBuildFCmp(o->cg->builder, on_float, o->args[0], o->args[1], "");
   LLVMIntPredicate predicate = o->kind == AX_KIND_SIGNED ? on_signed : on_unsigned;
   return LLVMBuildICmp(o->cg->builder, predicate, o->args[0], o->args[1], "");
@@ -199,7 +201,8 @@ static const struct {
     [AX_SCALAR_CONVERT] = {emit_convert, EXACT},
 };
 
-LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype operand, LLVMValueRef *args, uint32_t lanes) {
+LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype operand, LLVMValueRef *args,
+                          uint32_t lanes) {
   op o = {.cg = cg, .expr = expr, .dtype = operand, .kind = ax_dtype_get(operand)->kind, .args = args, .lanes = lanes};
   o.type = ax_cg_register(cg, operand, lanes);
   LLVMValueRef value = ops[expr->op].emit(&o);

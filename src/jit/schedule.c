@@ -1,4 +1,5 @@
-/* The order of work: find what is live, make accesses linear, merge dimensions, choose the vector loop by cost, order the loops. */
+/* The order of work: find what is live, make accesses linear, merge dimensions, choose the vector loop by cost, order
+   the loops. */
 #include "jit/schedule.h"
 
 #include <string.h>
@@ -333,7 +334,9 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_kernel *kernel, uint32_t 
   order_loops(s, turned);
   s->work = 1;
   for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;
-  s->unrolled = s->shape == AX_NEST_STRIP ? s->loop_count - 1 : s->shape == AX_NEST_TILE ? s->loop_count - 2 : s->vector;
+  s->unrolled = s->shape == AX_NEST_STRIP  ? s->loop_count - 1
+                : s->shape == AX_NEST_TILE ? s->loop_count - 2
+                                           : s->vector;
   find_deps(s);
   return AX_OK;
 }

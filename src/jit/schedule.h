@@ -56,7 +56,8 @@ typedef struct ax_schedule {
 } ax_schedule;
 
 /* `vector_bytes`: of the machine's registers. Memory comes from the arena. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_schedule_create(ax_arena *arena, const ax_kernel *kernel, uint32_t vector_bytes, ax_schedule **out);
+AX_MUST_USE ax_status ax_schedule_create(ax_arena *arena, const ax_kernel *kernel, uint32_t vector_bytes,
+                                         ax_schedule **out);
 
 static inline ax_access *ax_schedule_store(const ax_schedule *schedule, uint32_t store) {
   return &schedule->accesses[schedule->kernel->expr_count + store];

@@ -86,7 +86,8 @@ static void turn_lines(const square *s, LLVMValueRef *rows) {
 /* From the slot to the tile, `line` rows at a time. */
 static void read_lines(const square *s) {
   const ax_schedule *schedule = s->nest->schedule;
-  LLVMValueRef corner = ax_nest_advance(s->nest, s->element, ax_nest_pointer(s->nest, s->access), s->nest->tile_start), rows[64];
+  LLVMValueRef corner = ax_nest_advance(s->nest, s->element, ax_nest_pointer(s->nest, s->access), s->nest->tile_start),
+               rows[64];
   ax_nest_loop l = ax_nest_open_loop(s->nest, ax_cg_i64(&s->nest->cg, 0), s->line == s->lanes);
   for (uint32_t r = 0; r < s->line; r++) {
     LLVMValueRef row = existing_row(s->nest, plus(s, l.index, r));
@@ -140,7 +141,8 @@ static void sort_lines(const square *s) {
 /* --- Squares --- */
 
 static square make_square(ax_nest *nest, uint32_t access) {
-  uint32_t lanes = nest->schedule->lanes, line = 16 / (uint32_t)ax_dtype_bytes(nest->schedule->kernel->exprs[access].dtype);
+  uint32_t lanes = nest->schedule->lanes,
+           line = 16 / (uint32_t)ax_dtype_bytes(nest->schedule->kernel->exprs[access].dtype);
   return (square){nest, access, lanes, line < lanes ? line : lanes, ax_nest_element(nest, access)};
 }
 

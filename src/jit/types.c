@@ -50,7 +50,8 @@ LLVMValueRef ax_cg_bits(const ax_codegen *cg, ax_dtype dtype, uint64_t bits) {
   if (!ax_is_float(dtype)) return ax_cg_integer(cg, dtype, 1, bits);
   LLVMTypeRef type = ax_cg_register(cg, dtype, 1);
   if (dtype == AX_F16) {
-    LLVMValueRef half = LLVMConstBitCast(LLVMConstInt(ax_cg_int(cg, 16, 1), bits, false), LLVMHalfTypeInContext(cg->context));
+    LLVMValueRef half =
+        LLVMConstBitCast(LLVMConstInt(ax_cg_int(cg, 16, 1), bits, false), LLVMHalfTypeInContext(cg->context));
     return LLVMBuildFPExt(cg->builder, half, type, ""); /* folds */
   }
   if (dtype == AX_BF16) bits <<= 16;
@@ -70,8 +71,8 @@ LLVMValueRef ax_cg_broadcast(const ax_codegen *cg, LLVMValueRef scalar, uint32_t
   if (lanes == 1) return scalar;
   if (LLVMIsConstant(scalar)) return ax_cg_splat(scalar, lanes);
   LLVMValueRef zero = LLVMConstInt(LLVMInt32TypeInContext(cg->context), 0, false);
-  LLVMValueRef one = LLVMBuildInsertElement(cg->builder, LLVMGetPoison(LLVMVectorType(LLVMTypeOf(scalar), lanes)), scalar,
-                                            zero, "");
+  LLVMValueRef one =
+      LLVMBuildInsertElement(cg->builder, LLVMGetPoison(LLVMVectorType(LLVMTypeOf(scalar), lanes)), scalar, zero, "");
   int64_t from[max_lanes] = {0};
   return ax_cg_shuffle(cg, one, NULL, from, lanes);
 }
