@@ -87,7 +87,8 @@ void collective(char **arguments) {
              {"psum_scatter", scatter, "d", 1}};
   int64_t elems = (atoll(arguments[1]) << 20) / (int64_t)sizeof(float);
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-    if (strcmp(arguments[0], all[i].name) == 0) serve(all[i].body, NULL, many, elems / all[i].share, all[i].out_spec, 1);
+    if (strcmp(arguments[0], all[i].name) == 0)
+      serve(all[i].body, NULL, many, elems / all[i].share, all[i].out_spec, 1);
   fprintf(stderr, "no collective is called %s\n", arguments[0]);
   exit(1);
 }

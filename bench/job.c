@@ -29,14 +29,15 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
   const job_function *f = context;
   ax_mesh mesh;
   check(ax_mesh_parse(f->mesh, &mesh));
-  ax_shard_map(&(ax_shard_map_options){&mesh, f->in_specs, f->out_specs, false}, f->body, f->context, in, f->in_count, out,
-               f->out_count);
+  ax_shard_map(&(ax_shard_map_options){&mesh, f->in_specs, f->out_specs, false}, f->body, f->context, in, f->in_count,
+               out, f->out_count);
 }
 
 ax_program *job_trace(const job_function *f) {
   ax_program *program;
   bool alone = f->mesh == NULL;
-  check(ax_trace(alone ? f->body : on_mesh, alone ? f->context : (void *)f, f->types, f->in_count, f->out_count, &program));
+  check(ax_trace(alone ? f->body : on_mesh, alone ? f->context : (void *)f, f->types, f->in_count, f->out_count,
+                 &program));
   return program;
 }
 
@@ -57,8 +58,8 @@ ax_executable *job_compile_step(const model *m, ax_runtime *runtime, bool donate
     out_specs[1 + i] = m->specs[i];
     donated[i] = donate;
   }
-  ax_program *program = job_trace(&(job_function){step, (void *)m, m->mesh, m->input_count, 1 + m->weight_count, m->types,
-                                                  m->specs, out_specs});
+  ax_program *program = job_trace(
+      &(job_function){step, (void *)m, m->mesh, m->input_count, 1 + m->weight_count, m->types, m->specs, out_specs});
   ax_executable *executable;
   check(ax_compile(runtime, program, &(ax_compile_options){donated}, &executable));
   ax_program_release(program);
@@ -87,7 +88,8 @@ static void fill(void *data, const ax_type *type, bool small, uint64_t *state) {
   }
 }
 
-static ax_array *put(ax_runtime *runtime, const char *mesh_text, const char *spec, const ax_type *type, const void *data) {
+static ax_array *put(ax_runtime *runtime, const char *mesh_text, const char *spec, const ax_type *type,
+                     const void *data) {
   ax_mesh mesh;
   ax_array *array;
   check(ax_mesh_parse(mesh_text != NULL ? mesh_text : "", &mesh));
@@ -114,7 +116,11 @@ job job_create(const job_function *f, uint32_t workers) {
 }
 
 job job_train(const model *m, ax_runtime *runtime) {
-  job j = {ax_runtime_retain(runtime), job_compile_step(m, runtime, true), NULL, m->input_count, 1 + m->weight_count,
+  job j = {ax_runtime_retain(runtime),
+           job_compile_step(m, runtime, true),
+           NULL,
+           m->input_count,
+           1 + m->weight_count,
            m->weight_count};
   uint64_t state = 1;
   j.arrays = room((j.in_count + j.out_count) * sizeof j.arrays[0]);

@@ -3,7 +3,8 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 
-#define DIMS(...) sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (const int64_t[]){__VA_ARGS__}
+#define DIMS(...) \
+  sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (const int64_t[]) { __VA_ARGS__ }
 
 /* The hidden layer lies over "model": each device has its columns of w1 and rows of w2. */
 static void mlp_loss(const ax_value *in, ax_value *out, void *context) {

@@ -10,14 +10,22 @@ static void *room(size_t count, size_t bytes) {
   return memory;
 }
 
-model *model_create(const char *mesh, ax_function loss, const void *sizes, uint32_t weight_count, uint32_t input_count) {
+model *model_create(const char *mesh, ax_function loss, const void *sizes, uint32_t weight_count,
+                    uint32_t input_count) {
   model *m = room(1, sizeof *m);
-  *m = (model){mesh, loss, weight_count, 0, room(input_count, sizeof m->types[0]), room(input_count, sizeof m->specs[0]),
-               room(input_count, sizeof m->names[0]), sizes};
+  *m = (model){mesh,
+               loss,
+               weight_count,
+               0,
+               room(input_count, sizeof m->types[0]),
+               room(input_count, sizeof m->specs[0]),
+               room(input_count, sizeof m->names[0]),
+               sizes};
   return m;
 }
 
-void model_input(model *m, const char *spec, ax_dtype dtype, uint32_t rank, const int64_t *dims, const char *name, int number) {
+void model_input(model *m, const char *spec, ax_dtype dtype, uint32_t rank, const int64_t *dims, const char *name,
+                 int number) {
   char numbered[64];
   snprintf(numbered, sizeof numbered, name, number);
   uint32_t i = m->input_count++;

@@ -18,7 +18,8 @@ struct model {
 /* Room for `input_count` inputs, added one by one with model_input. */
 model *model_create(const char *mesh, ax_function loss, const void *sizes, uint32_t weight_count, uint32_t input_count);
 /* `name` may have a %d in it, for `number`. */
-void model_input(model *m, const char *spec, ax_dtype dtype, uint32_t rank, const int64_t *dims, const char *name, int number);
+void model_input(model *m, const char *spec, ax_dtype dtype, uint32_t rank, const int64_t *dims, const char *name,
+                 int number);
 void model_release(model *m);
 
 #endif

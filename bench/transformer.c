@@ -5,7 +5,8 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 
-#define AXES(...) (const int64_t[]){__VA_ARGS__}
+#define AXES(...) \
+  (const int64_t[]) { __VA_ARGS__ }
 #define DIMS(...) sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), AXES(__VA_ARGS__)
 
 /* One layer's weights, as they stand among the inputs. */
