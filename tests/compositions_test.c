@@ -1,0 +1,164 @@
+/* Programs put together at random from the samples of primitives whose results are exact: compiled, fused, their memory planned, on one
+   device and on a mesh with collectives, they give bit by bit what reference evaluation gives, under every policy. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/ops.h"
+#include "ir/program.h"
+#include "support/cmocka.h"
+#include "support/lanes.h"
+#include "support/run.h"
+#include "support/sample.h"
+
+enum { inputs = 8, steps = 40, outputs = 8, most_values = inputs + steps * 4 };
+
+typedef struct parts { /* what programs are made of */
+  test_instance *v;
+  uint32_t count;
+} parts;
+
+static const char *const shapes[] = {"", "3", "2,3", "17", "6"};
+static const ax_type types[] = {{.dtype = AX_F32, .rank = 1, .dims = {3}},      {.dtype = AX_F32, .rank = 2, .dims = {2, 3}},
+                                {.dtype = AX_S32, .rank = 2, .dims = {2, 3}},   {.dtype = AX_S32},
+                                {.dtype = AX_F32, .rank = 1, .dims = {17}},     {.dtype = AX_S32, .rank = 1, .dims = {6}},
+                                {.dtype = AX_BOOL, .rank = 2, .dims = {2, 3}},  {.dtype = AX_F32}};
+
+static bool is_exact(const test_instance *instance) {
+  return instance->sample->ulps == 0 && (!instance->sample->sums || instance->t == AX_S32);
+}
+
+/* Without axes: local primitives and regions. With them: all that goes along one unchecked axis d, but regions that communicate, which
+   random indices would lead into deadlocks. */
+static parts parts_of(const char *axes) {
+  static const ax_dtype dtypes[] = {AX_F32, AX_S32, AX_BOOL};
+  const test_variety variety = {dtypes, dtypes, AX_COUNT(dtypes), AX_COUNT(dtypes), shapes, AX_COUNT(shapes)};
+  parts all = {0};
+  for (size_t i = 0; i < test_sample_count; i++) {
+    test_sample sample = test_samples[i];
+    bool communicates = sample.axes != NULL, has_mesh = strcmp(sample.prim, "shard_map") == 0;
+    if (has_mesh || (communicates && (axes == NULL || strchr(sample.axes, '?') == NULL))) continue;
+    sample.axes = axes;
+    test_instances instances = test_instances_of(&sample, &variety);
+    for (uint32_t k = 0; k < instances.count; k++) {
+      instances.v[k].sample = &test_samples[i];
+      if (!is_exact(&instances.v[k])) {
+        test_instance_release(&instances.v[k]);
+        continue;
+      }
+      all.v = realloc(all.v, (all.count + 1) * sizeof all.v[0]);
+      all.v[all.count++] = instances.v[k];
+    }
+    free(instances.v);
+  }
+  return all;
+}
+
+/* --- A program --- */
+
+typedef struct composition {
+  const parts *parts;
+  uint64_t seed;
+} composition;
+
+/* A value of this type, the later ones more often; poison when there is none. */
+static ax_value pick(test_random *random, const ax_value *values, uint32_t count, const ax_type *type) {
+  ax_value fitting[most_values] = {{0}};
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    ax_type own = ax_typeof(values[i]);
+    if (own.dtype == type->dtype && ax_same_shape(&own, type)) fitting[found++] = values[i];
+  }
+  if (found == 0) return fitting[0];
+  int64_t a = test_random_below(random, found), b = test_random_below(random, found);
+  return fitting[a > b ? a : b];
+}
+
+static bool add_step(test_random *random, const test_instance *instance, ax_value *values, uint32_t *count) {
+  const ax_program *program = instance->program;
+  ax_value in[8], out[4];
+  if (program->in_count > AX_COUNT(in) || program->out_count > AX_COUNT(out)) return false;
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    in[i] = pick(random, values, *count, &program->types[i]);
+    if (in[i].trace == 0) return false;
+  }
+  ax_call(program, in, program->in_count, out, program->out_count);
+  for (uint32_t k = 0; k < program->out_count; k++) values[(*count)++] = out[k];
+  return true;
+}
+
+static void compose(const ax_value *in, ax_value *out, void *context) {
+  const composition *c = context;
+  test_random random = {c->seed};
+  ax_value values[most_values];
+  uint32_t count = inputs;
+  memcpy(values, in, sizeof in[0] * inputs);
+  for (int step = 0; step < steps;)
+    step += add_step(&random, &c->parts->v[test_random_below(&random, c->parts->count)], values, &count);
+  for (uint32_t k = 0; k < outputs; k++) out[k] = values[count - 1 - (uint32_t)test_random_below(&random, count - inputs)];
+}
+
+/* --- Checked --- */
+
+static bool same(const ax_tensor *a, const ax_tensor *b) {
+  size_t bytes = ax_dtype_bytes(a->dtype);
+  for (int64_t i = 0; i < test_elems(a); i++) {
+    bool equal = memcmp((char *)a->data + (size_t)i * bytes, (char *)b->data + (size_t)i * bytes, bytes) == 0;
+    if (!equal && !(isnan(test_get(a, i)) && isnan(test_get(b, i)))) return false;
+  }
+  return true;
+}
+
+static const ax_runtime_options ways[] = {{.policy = AX_POLICY_FIXED},
+                                          {.policy = AX_POLICY_SEEDED, .seed = 1},
+                                          {.policy = AX_POLICY_SEEDED, .seed = 2},
+                                          {.policy = AX_POLICY_PARALLEL, .workers = 3}};
+enum { way_count = AX_COUNT(ways) };
+static ax_runtime *runtimes[way_count];
+
+static void check(const parts *parts, const char *axes, uint64_t seed) {
+  ax_mesh mesh = {0};
+  ax_program *program, *whole;
+  composition c = {parts, seed};
+  if (axes != NULL) TEST_OK(ax_mesh_parse(axes, &mesh));
+  for (uint32_t a = 0; a < mesh.count; a++) mesh.axis[a].unchecked = true;
+  TEST_OK(ax_trace_on(&mesh, compose, &c, types, inputs, outputs, &program));
+  TEST_OK(test_on_mesh(program, &whole));
+  test_instance blame = {.sample = &(test_sample){.prim = "composition"}, .program = program};
+  test_random random = {seed};
+  ax_tensor *in[inputs], *wanted[outputs], *got[outputs];
+  for (uint32_t i = 0; i < inputs; i++)
+    in[i] = seed % 3 != 0 ? test_random_tensor(&random, whole->types[i], -4, 4) : test_edge_tensor(&random, whole->types[i]);
+  test_run(whole, in, wanted);
+  for (int w = 0; w < way_count; w++) {
+    test_execute(runtimes[w], whole, in, got);
+    for (uint32_t k = 0; k < outputs; k++)
+      if (!same(got[k], wanted[k])) test_blame(&blame, "seed %llu, way %d: result %u differs", (unsigned long long)seed, w, k);
+    test_release(got, outputs);
+  }
+  test_release(in, inputs);
+  test_release(wanted, outputs);
+  ax_program_release(whole);
+  ax_program_release(program);
+}
+
+static void check_many(const char *axes, const char *mesh, uint64_t first, int count) {
+  parts all = parts_of(axes);
+  for (int i = 0; i < count; i++) check(&all, mesh, first + (uint64_t)i);
+  for (uint32_t i = 0; i < all.count; i++) test_instance_release(&all.v[i]);
+  free(all.v);
+  test_blameless();
+}
+
+static void one_device(void **state) { (void)state, check_many(NULL, NULL, 1, 40); }
+static void three_devices(void **state) { (void)state, check_many("d=3?", "d=3", 1000, 40); }
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(one_device), cmocka_unit_test(three_devices)};
+  for (int w = 0; w < way_count; w++)
+    if (ax_runtime_create(&ways[w], &runtimes[w]) != AX_OK) return 1;
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  for (int w = 0; w < way_count; w++) ax_runtime_release(runtimes[w]);
+  return failed;
+}
