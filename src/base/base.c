@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { message_bytes = 8192, alignment = 64, chunk_bytes = 16 * 1024 };
+enum { message_bytes = 8192, alignment = 64 };
 
 static _Thread_local char message[message_bytes];
 
@@ -77,6 +77,8 @@ void ax_free(void *memory) {
 bool ax_mul_size(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
 bool ax_mul_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 
+size_t ax_arena_chunk_bytes = 16 * 1024;
+
 struct ax_chunk {
   struct ax_chunk *next;
   size_t used, capacity;
@@ -88,7 +90,7 @@ void *ax_arena_alloc(ax_arena *arena, size_t bytes) {
   size_t rounded = (bytes + 15) & ~(size_t)15;
   struct ax_chunk *chunk = arena->chunks;
   if (chunk == NULL || chunk->capacity - chunk->used < rounded) {
-    size_t capacity = rounded > chunk_bytes ? rounded : chunk_bytes;
+    size_t capacity = rounded > ax_arena_chunk_bytes ? rounded : ax_arena_chunk_bytes;
     chunk = ax_alloc(sizeof *chunk + capacity);
     if (chunk == NULL) return NULL;
     *chunk = (struct ax_chunk){.next = arena->chunks, .capacity = capacity};

@@ -44,6 +44,7 @@ typedef struct ax_arena {
 void *ax_arena_alloc(ax_arena *arena, size_t bytes); /* cleared, 16-byte aligned; NULL on failure */
 void *ax_arena_copy(ax_arena *arena, const void *data, size_t bytes);
 void ax_arena_deinit(ax_arena *arena);
+extern size_t ax_arena_chunk_bytes; /* tests make it small, so that more allocations can fail */
 
 /* Grows `*items` (elements of `item_bytes`) so that `count + more` fit; keeps contents. */
 AX_MUST_USE ax_status ax_grow(void *items, size_t item_bytes, uint32_t count, uint32_t more, uint32_t *capacity);

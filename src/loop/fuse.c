@@ -152,7 +152,7 @@ static ax_ex copy_one(copier *c, const ax_expr *expr) {
   switch (expr->op) {
     case AX_LEAF_LOAD: {
       uint32_t slot = slot_for(c, c->from_buffers[expr->slot]);
-      if (c->failed) return 0;
+      if (c->failed || c->to->failed) return 0;
       for (uint32_t d = 0; d < c->to->slots[slot].rank; d++) at[d] = compose(c, expr->at[d]);
       return ax_kernel_load(c->to, slot, at);
     }
@@ -186,7 +186,7 @@ static void copy_stores(copier *c, uint32_t skip_buffer) {
     if (buffer == skip_buffer) continue;
     ax_at at[AX_MAX_RANK];
     uint32_t slot = slot_for(c, buffer);
-    if (c->failed) return;
+    if (c->failed || c->to->failed) return;
     for (uint32_t d = 0; d < c->to->slots[slot].rank; d++) at[d] = compose(c, store->at[d]);
     ax_kernel_store(c->to, slot, at, c->map[store->expr], store->reduce);
   }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/base.h"
 #include "support/cmocka.h"
 
 typedef struct meter {
@@ -27,12 +28,15 @@ static void release(void *user, void *memory) {
 int test_each_allocation(ax_status (*work)(void *context), void *context) {
   ax_status status = AX_OUT_OF_MEMORY;
   meter m = {0};
+  const size_t chunk_bytes = ax_arena_chunk_bytes;
   const ax_allocator hostile = {allocate, release, &m};
   for (long nth = 0; status == AX_OUT_OF_MEMORY; nth++) {
     m = (meter){.until_failure = nth};
     ax_set_allocator(&hostile);
+    ax_arena_chunk_bytes = 0;
     status = work(context);
     ax_set_allocator(NULL);
+    ax_arena_chunk_bytes = chunk_bytes;
     if (m.live != 0) fail_msg("allocation %ld failed: %ld are left", nth, m.live);
     if (status == AX_OK && nth < m.count) fail_msg("allocation %ld failed, but the work succeeded", nth);
   }

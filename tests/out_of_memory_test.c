@@ -1,0 +1,236 @@
+/* Every allocation failed in turn, on the whole way from a C function to numbers: trace, transforms, print, parse, compile, run, read
+   back. Each failure is AX_OUT_OF_MEMORY and leaves nothing allocated, and the next attempt, in the same runtime, goes further.
+
+   Machine code is compiled beforehand: the runtime keeps it by structure, so that attempts take microseconds. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/axle.h"
+#include "support/cmocka.h"
+#include "support/oom.h"
+#include "support/run.h"
+
+enum { most_inputs = 4, most_elems = 64 };
+
+typedef struct job {
+  ax_runtime *runtime; /* NULL: a new one each time */
+  ax_function function;
+  ax_type in[most_inputs];
+  uint32_t in_count, out_count;
+  const char *mesh, *in_specs[most_inputs], *out_specs[most_inputs];
+  ax_status (*transform)(const ax_program *program, ax_program **out); /* of the whole */
+  const bool *donate;
+  double checksum; /* of the results; set by the first run */
+} job;
+
+/* --- What runs on each device --- */
+
+static void loss(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value hidden = ax_relu(ax_matmul(in[2], in[0])), y = ax_psum(ax_matmul(hidden, in[1]), "model");
+  out[0] = ax_pmean(ax_mean(ax_mul(y, y), NULL, 0), "data");
+}
+
+/* w1, w2, x -> loss, new w1, new w2 */
+static void train(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value result[3];
+  ax_value_and_grad(loss, NULL, in, 3, 2, result);
+  out[0] = result[0];
+  for (int i = 0; i < 2; i++) out[1 + i] = ax_sub(in[i], ax_mul(result[1 + i], ax_full_like(result[1 + i], 0.1)));
+}
+
+static void step(const ax_value *in, ax_value *out, void *context) {
+  ax_value scale = *(const ax_value *)context;
+  out[0] = ax_tanh(ax_add(in[0], ax_mul(ax_psum(in[1], "data"), scale)));
+  out[1] = ax_mul(out[0], in[1]);
+}
+
+static void sums_in_a_scan(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value scale = in[1], results[2];
+  ax_scan(step, &scale, (ax_value[]){ax_psum(ax_sum(in[0], 0), "data"), in[0]}, 1, 1, -1, false, results, 1);
+  out[0] = ax_psum(ax_add(results[0], ax_sum(results[1], 0)), "data");
+}
+
+static void halve(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_mul(in[0], ax_full_like(in[0], 0.5));
+}
+
+static void is_large(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_gt(ax_reduce_max(in[0], (int64_t[]){0}, 1), ax_full(AX_F32, 0, NULL, 1));
+}
+
+static void moves(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  static const int64_t ring[][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}};
+  ax_value moved = ax_ppermute(in[0], "data", ring, 4), all = ax_all_gather(moved, "data", 0, true), chosen;
+  ax_cond(ax_eq(ax_axis_index("data"), ax_full(AX_S32, 0, NULL, 1)), (ax_function[]){halve, halve}, NULL, 2, &moved, 1, &chosen, 1);
+  ax_while(is_large, halve, NULL, &chosen, 1, &out[0]);
+  out[1] = ax_psum_scatter(all, "data", 0, true);
+}
+
+static void sums_in_bf16(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(ax_convert_element_type(in[0], AX_BF16), "data");
+}
+
+/* --- The way --- */
+
+static void map(const ax_value *in, ax_value *out, void *context) {
+  const job *j = context;
+  ax_mesh mesh;
+  ax_status status = ax_mesh_parse(j->mesh, &mesh);
+  assert_int_equal(status, AX_OK);
+  ax_shard_map(&(ax_shard_map_options){&mesh, j->in_specs, j->out_specs, false}, j->function, NULL, in, j->in_count, out, j->out_count);
+}
+
+static ax_status transformed(const job *j, ax_program **out) {
+  AX_TRY(ax_trace(map, (void *)j, j->in, j->in_count, j->out_count, out));
+  if (j->transform == NULL) return AX_OK;
+  ax_program *plain = *out;
+  ax_status status = j->transform(plain, out);
+  ax_program_release(plain);
+  return status;
+}
+
+/* Printed and parsed again, it is the same. */
+static ax_status through_text(const ax_program *program, ax_program **out) {
+  char *text;
+  AX_TRY(ax_program_print(program, &text));
+  ax_status status = ax_program_parse(text, strlen(text), "text", out);
+  ax_string_free(text);
+  if (status == AX_OK) assert_true(ax_program_equal(program, *out));
+  return status;
+}
+
+static ax_status read_all(ax_array *const *arrays, uint32_t count, double *sum) {
+  double data[most_elems * 8];
+  for (uint32_t k = 0; k < count; k++) {
+    const ax_type *type = ax_array_get_type(arrays[k]);
+    size_t bytes = (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype);
+    assert_true(bytes <= sizeof data);
+    AX_TRY(ax_array_read(arrays[k], data, bytes));
+    for (size_t i = 0; i < bytes; i++) *sum += ((const unsigned char *)data)[i] * (double)(i + 1);
+  }
+  return AX_OK;
+}
+
+static ax_status run(job *j, ax_runtime *runtime, ax_program *program) {
+  static float values[most_elems * 8];
+  ax_array *arrays[2 * most_inputs] = {0};
+  ax_executable *executable = NULL;
+  uint32_t in_count = ax_program_in_count(program), out_count = ax_program_out_count(program);
+  double sum = 0;
+  for (int i = 0; i < most_elems; i++) values[i] = (float)(i % 13) * 0.25f - 1;
+  ax_status status = ax_compile(runtime, program, &(ax_compile_options){j->donate}, &executable);
+  for (uint32_t i = 0; i < in_count && status == AX_OK; i++)
+    status = ax_device_put(runtime, NULL, "", ax_program_in_type(program, i), values, &arrays[i]);
+  if (status == AX_OK) status = ax_run(executable, arrays, in_count, arrays + in_count, out_count);
+  if (status == AX_OK) status = read_all(arrays + in_count, out_count, &sum);
+  if (status == AX_OK && j->checksum == 0) j->checksum = sum;
+  if (status == AX_OK) assert_true(sum == j->checksum);
+  for (uint32_t i = 0; i < in_count + out_count; i++) ax_array_release(arrays[i]);
+  ax_executable_release(executable);
+  return status;
+}
+
+static ax_status whole_way(void *context) {
+  job *j = context;
+  ax_program *program = NULL, *parsed = NULL;
+  ax_runtime *runtime = j->runtime;
+  ax_status status = transformed(j, &program);
+  if (status == AX_OK) status = through_text(program, &parsed);
+  if (status == AX_OK && runtime == NULL) status = ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime);
+  if (status == AX_OK) status = run(j, runtime, parsed);
+  ax_program_release(program);
+  ax_program_release(parsed);
+  if (j->runtime != NULL)
+    ax_runtime_trim(runtime);
+  else
+    ax_runtime_release(runtime);
+  return status;
+}
+
+static void fail_each(job j) {
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &j.runtime));
+  TEST_OK(whole_way(&j)); /* compiles the machine code */
+  assert_true(test_each_allocation(whole_way, &j) > 100);
+  ax_runtime_release(j.runtime);
+}
+
+static ax_status grad_of(const ax_program *program, ax_program **out) { return ax_program_grad(program, NULL, out); }
+
+static ax_status vmap_of_grad_of(const ax_program *program, ax_program **out) {
+  const int in_axes[] = {0, -1};
+  ax_program *grad;
+  *out = NULL;
+  AX_TRY(ax_program_value_and_grad(program, NULL, &grad));
+  ax_status status = ax_program_vmap(grad, in_axes, NULL, 3, NULL, out);
+  ax_program_release(grad);
+  return status;
+}
+
+static ax_status cse_of_jvp_of(const ax_program *program, ax_program **out) {
+  ax_program *jvp;
+  *out = NULL;
+  AX_TRY(ax_program_jvp(program, NULL, &jvp));
+  ax_status status = ax_program_cse(jvp, out);
+  ax_program_release(jvp);
+  return status;
+}
+
+/* --- The tests --- */
+
+static void training(void **state) {
+  (void)state;
+  job j = {.function = train, .in = {TEST_TYPE(AX_F32, 3, 4), TEST_TYPE(AX_F32, 4, 2), TEST_TYPE(AX_F32, 4, 3)}, .in_count = 3,
+           .out_count = 3, .mesh = "data=2,model=2", .in_specs = {"_,model", "model", "data"}, .out_specs = {"", "_,model", "model"}};
+  fail_each(j);
+  j.donate = (const bool[]){true, true, false};
+  fail_each(j);
+}
+
+static void scan(void **state) {
+  (void)state;
+  job j = {.function = sums_in_a_scan, .in = {TEST_TYPE(AX_F32, 6), TEST_SCALAR(AX_F32)}, .in_count = 2, .out_count = 1,
+           .mesh = "data=2", .in_specs = {"data", ""}, .out_specs = {""}};
+  fail_each(j);
+  j.transform = grad_of;
+  fail_each(j);
+  j.transform = vmap_of_grad_of;
+  fail_each(j);
+}
+
+static void exchanges(void **state) {
+  (void)state;
+  job j = {.function = moves, .in = {TEST_TYPE(AX_F32, 8)}, .in_count = 1, .out_count = 2, .mesh = "data=4", .in_specs = {"data"},
+           .out_specs = {"data", "data"}};
+  fail_each(j);
+  j.transform = cse_of_jvp_of;
+  fail_each(j);
+}
+
+static void bf16(void **state) {
+  (void)state;
+  fail_each((job){.function = sums_in_bf16, .in = {TEST_TYPE(AX_F32, 8)}, .in_count = 1, .out_count = 1, .mesh = "data=4",
+                  .in_specs = {"data"}, .out_specs = {""}});
+}
+
+/* The runtime and its machine code too. */
+static void fresh_runtimes(void **state) {
+  (void)state;
+  job j = {.function = halve, .in = {TEST_TYPE(AX_F32, 4)}, .in_count = 1, .out_count = 1, .mesh = "data=2", .in_specs = {"data"},
+           .out_specs = {"data"}};
+  assert_true(test_each_allocation(whole_way, &j) > 50);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(training), cmocka_unit_test(scan),           cmocka_unit_test(exchanges),
+      cmocka_unit_test(bf16),     cmocka_unit_test(fresh_runtimes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
