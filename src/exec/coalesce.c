@@ -32,9 +32,14 @@ static void touch_op(ax_op *op, touching *t) {
     for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) touch_op(&ax_op_block(op, k)->ops[i], t);
 }
 
-static bool touched(const ax_plan *plan, const ax_block *block, uint32_t from, uint32_t to, uint32_t root) {
+static touching touches(const ax_plan *plan, const ax_block *block, uint32_t from, uint32_t to, uint32_t root) {
   touching t = {plan, root, false, false};
   for (uint32_t i = from; i < to; i++) touch_op(&block->ops[i], &t);
+  return t;
+}
+
+static bool touched(const ax_plan *plan, const ax_block *block, uint32_t from, uint32_t to, uint32_t root) {
+  touching t = touches(plan, block, from, to, root);
   return t.reads || t.writes;
 }
 
@@ -136,6 +141,8 @@ static bool copies_carry(const coalescer *c, const ax_block *body, uint32_t at, 
   if (!ax_op_is_copy(&body->ops[at], target, source, &position)) return false;
   if (!ax_at_is_identity(position, c->plan->buffers[*source].type.rank) || !same_storage(c->plan, *source, *target)) return false;
   if (c->plan->buffers[*target].root != *target || *source == *target) return false;
+  if (touched(c->plan, body, at + 1, body->count, *source) && touches(c->plan, body, at + 1, body->count, *target).writes)
+    return false; /* from here on they differ: the start of an inner loop's carry, say */
   uint32_t writer = writer_of(c, body, *source);
   return writer != AX_NONE && writer < at && in_place(c, &body->ops[writer], *source, *target) &&
          !touched(c->plan, body, writer + 1, at, *target);

@@ -1,0 +1,193 @@
+/* Programs made at random: values that differ along some axes and are the same along others, fused and not, in loops and branches,
+   with collectives between. Every policy must give the same bits, and reference evaluation's values. AXLE_RANDOM_PROGRAMS=n makes
+   more; AXLE_RANDOM_SEED=n runs one and prints it. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+
+enum { ROWS = 4, COLUMNS = 6, POOL = 12, IN = 3, OUT = 3 };
+
+typedef struct maker {
+  test_random random;
+  const ax_mesh *mesh;
+  int depth; /* of nesting still allowed */
+  bool collectives;
+} maker;
+
+static int64_t below(maker *m, int64_t n) { return test_random_below(&m->random, n); }
+
+static const char *some_axes(maker *m) {
+  static const char *const two[] = {"a", "b", "a,b", "b,a"};
+  return m->mesh->count == 1 ? "a" : two[below(m, 4)];
+}
+
+static ax_value pointwise(maker *m, ax_value x, ax_value y) {
+  switch (below(m, 7)) {
+    case 0: return ax_add(x, y);
+    case 1: return ax_sub(x, y);
+    case 2: return ax_tanh(ax_mul(x, y));
+    case 3: return ax_max(x, y);
+    case 4: return ax_where(ax_lt(x, y), x, ax_neg(y));
+    case 5: return ax_logistic(x);
+    default: return ax_mul(x, ax_full_like(x, 0.5));
+  }
+}
+
+static ax_value moved(maker *m, ax_value x, ax_value y) {
+  const int64_t turn[] = {1, 0}, dims[] = {ROWS, COLUMNS}, flat[] = {ROWS * COLUMNS}, starts[] = {1, 2}, limits[] = {4, 5};
+  const int64_t low[] = {1, 2}, high[] = {0, 1}, none[] = {0, 0}, axis = below(m, 2);
+  switch (below(m, 6)) {
+    case 0: return ax_transpose(ax_tanh(ax_transpose(x, turn)), turn);
+    case 1: return ax_reshape(ax_add(ax_reshape(x, 1, flat), ax_reshape(y, 1, flat)), 2, dims);
+    case 2: return ax_pad(ax_slice(x, starts, limits, NULL), ax_full(AX_F32, 0, NULL, 0.25), low, high, none);
+    case 3: return ax_sub(x, ax_expand_dims(ax_mean(x, &axis, 1), axis));
+    case 4: return ax_softmax(x, axis);
+    default: {
+      ax_value both[] = {ax_slice(x, none, (int64_t[]){2, COLUMNS}, NULL), ax_slice(y, (int64_t[]){2, 0}, dims, NULL)};
+      return ax_concatenate(both, 2, 0);
+    }
+  }
+}
+
+static ax_value product(maker *m, ax_value x, ax_value y) {
+  const int64_t turn[] = {1, 0};
+  (void)m;
+  return ax_tanh(ax_matmul(ax_matmul(x, ax_transpose(y, turn)), x));
+}
+
+static ax_value communicated(maker *m, ax_value x) {
+  static const int64_t swap[][2] = {{0, 1}, {1, 0}};
+  const char *axes = some_axes(m);
+  int64_t n = ax_axis_size(axes), axis = 0;
+  switch (below(m, 6)) {
+    case 0: return ax_mul(ax_psum(x, axes), ax_full_like(x, 0.5));
+    case 1: return ax_pmean(x, axes);
+    case 2: return ax_pmax(x, axes);
+    case 3: return ax_ppermute(x, "a", swap, (uint32_t)(1 + below(m, 2)));
+    case 4: return ax_reduce_max(ax_all_gather(x, axes, 0, false), &axis, 1);
+    default: {
+      ax_value many = ax_reshape(x, 1, (int64_t[]){ROWS * COLUMNS});
+      if (ROWS * COLUMNS % n != 0) return ax_pmin(x, axes);
+      ax_value part = ax_psum_scatter(many, axes, 0, true);
+      return ax_mul(ax_reshape(ax_all_gather(part, axes, 0, true), 2, (int64_t[]){ROWS, COLUMNS}), ax_full_like(x, 0.25));
+    }
+  }
+}
+
+static void fill(maker *m, ax_value *pool, int count, int steps);
+
+static void loop_body(const ax_value *in, ax_value *out, void *context) {
+  maker m = *(maker *)context; /* the body may be traced again: the same choices each time */
+  ax_value pool[POOL] = {in[0], in[1], in[2]};
+  fill(&m, pool, 3, 4);
+  for (int i = 0; i < 2; i++) out[i] = pool[3 + i];
+  out[2] = ax_reduce_max(pool[5], NULL, 0);
+}
+
+static void branch_body(const ax_value *in, ax_value *out, void *context) {
+  maker m = *(maker *)context;
+  ax_value pool[POOL] = {in[0], in[1], in[0]};
+  fill(&m, pool, 3, 3);
+  out[0] = pool[5];
+}
+
+static ax_value looped(maker *m, ax_value x, ax_value y) {
+  maker inner = {m->random, m->mesh, m->depth - 1, m->collectives};
+  test_random_bits(&m->random);
+  const int64_t dims[] = {3, ROWS, COLUMNS}, where[] = {1, 2};
+  ax_value in[] = {x, y, ax_mul(ax_broadcast_in_dim(x, 3, dims, where), ax_full(AX_F32, 0, NULL, 0.5))}, out[3];
+  ax_scan(loop_body, &inner, in, 2, 1, 3, below(m, 2) != 0, out, 1);
+  return ax_sub(ax_add(out[0], out[1]), ax_reduce_max(out[2], NULL, 0));
+}
+
+static ax_value branched(maker *m, ax_value x, ax_value y) {
+  bool varying = below(m, 2) != 0;
+  maker first = {m->random, m->mesh, m->depth - 1, m->collectives && !varying}, second = first;
+  test_random_bits(&second.random);
+  test_random_bits(&m->random);
+  test_random_bits(&m->random);
+  ax_value index = varying ? ax_axis_index("a") : ax_full(AX_S32, 0, NULL, (double)below(m, 2)), out;
+  ax_value in[] = {x, y};
+  ax_function bodies[] = {branch_body, branch_body};
+  void *contexts[] = {&first, &second};
+  ax_cond(index, bodies, contexts, 2, in, 2, &out, 1);
+  return out;
+}
+
+static ax_value next(maker *m, ax_value x, ax_value y) {
+  int64_t choice = below(m, 12);
+  if (choice < 5) return pointwise(m, x, y);
+  if (choice < 8) return moved(m, x, y);
+  if (choice < 9) return product(m, x, y);
+  if (choice < 11 && m->collectives) return communicated(m, x);
+  if (m->depth == 0) return pointwise(m, x, y);
+  return below(m, 2) != 0 ? looped(m, x, y) : branched(m, x, y);
+}
+
+static void fill(maker *m, ax_value *pool, int count, int steps) {
+  for (int i = 0; i < steps; i++) {
+    ax_value x = pool[below(m, count + i)];
+    pool[count + i] = next(m, x, pool[below(m, count + i)]);
+  }
+}
+
+static void device(const ax_value *in, ax_value *out, void *context) {
+  maker m = *(maker *)context;
+  ax_value pool[POOL] = {in[0], in[1], in[2]};
+  fill(&m, pool, IN, POOL - IN);
+  for (int i = 0; i < OUT; i++) out[i] = pool[POOL - 1 - i];
+}
+
+static void on_mesh(const ax_value *in, ax_value *out, void *context) {
+  const maker *m = context;
+  bool one = m->mesh->count == 1;
+  const char *in_specs[] = {"a", one ? "" : "_, b", ""}, *whole = one ? "a" : "a, b";
+  const char *out_specs[] = {whole, whole, whole};
+  ax_shard_map(&(ax_shard_map_options){.mesh = m->mesh, .in_specs = in_specs, .out_specs = out_specs}, device, context, in, IN, out,
+               OUT);
+}
+
+static void one_program(uint64_t seed, bool show) {
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse(seed % 3 == 0 ? "a=3" : seed % 3 == 1 ? "a=2,b=2" : "a=4,b=2", &mesh));
+  int64_t a = mesh.axis[0].size, b = mesh.count > 1 ? mesh.axis[1].size : 1;
+  ax_type types[] = {TEST_TYPE(AX_F32, ROWS *a, COLUMNS), TEST_TYPE(AX_F32, ROWS, COLUMNS *b), TEST_TYPE(AX_F32, ROWS, COLUMNS)};
+  maker m = {{seed}, &mesh, 2, true};
+  ax_program *program = test_trace(on_mesh, &m, types, IN, OUT);
+  if (show) {
+    char *text;
+    TEST_OK(ax_program_print(program, &text));
+    printf("%s\n", text);
+    ax_string_free(text);
+  }
+  test_random data = {seed + 1};
+  ax_tensor *in[IN];
+  for (int i = 0; i < IN; i++) in[i] = test_random_tensor(&data, types[i], -1, 1);
+  TEST_EVERY_WAY(program, in, 2e-4);
+  test_release(in, IN);
+  ax_program_release(program);
+}
+
+static void programs(void **state) {
+  (void)state;
+  const char *one = getenv("AXLE_RANDOM_SEED"), *many = getenv("AXLE_RANDOM_PROGRAMS");
+  if (one != NULL) {
+    one_program(strtoull(one, NULL, 10), true);
+    return;
+  }
+  uint64_t count = many != NULL ? strtoull(many, NULL, 10) : 24;
+  for (uint64_t seed = 1; seed <= count; seed++) {
+    if (many != NULL) print_message("seed %llu\n", (unsigned long long)seed);
+    one_program(seed, false);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(programs)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
