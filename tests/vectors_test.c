@@ -114,7 +114,7 @@ static void compare(subject *s, const char *who, const ax_tensor *got, const cha
   for (int64_t i = 0; i < test_elems(got); i++) {
     double d = ax_is_float(got->dtype) ? distance(got->dtype, test_get(got, i), test_get(&want, i), scale)
                : memcmp((char *)got->data + i * size, (char *)want.data + i * size, (size_t)size) == 0 ? 0
-                                                                                                      : INFINITY;
+                                                                                                       : INFINITY;
     if (d > worst) worst = d, place = i;
   }
   if (getenv("AXLE_VERBOSE") != NULL) print_message("%-40s %-9s %s%u %.3g\n", s->name, who, kind, k, worst);
@@ -195,12 +195,18 @@ static bool execute(subject *s, const char *mode, ax_program *program, const cha
   bool ok = check(s, ax_compile(run.runtime, program, NULL, &executable), "compile");
   for (uint32_t i = 0; i < in && ok; i++) {
     const ax_mesh *mesh = specs[i] != NULL ? &s->variant.mesh : NULL;
-    ok = check(s, ax_device_put(run.runtime, mesh, mesh != NULL ? specs[i] : "", ax_program_in_type(program, i), tensors[i]->data, &arrays[i]), "device_put");
+    ok = check(s,
+               ax_device_put(run.runtime, mesh, mesh != NULL ? specs[i] : "", ax_program_in_type(program, i),
+                             tensors[i]->data, &arrays[i]),
+               "device_put");
   }
   ok = ok && check(s, ax_run(executable, arrays, in, arrays + in, out), "run");
   for (uint32_t i = in; i < in + out && ok; i++) {
     ok = check(s, ax_tensor_create(ax_program_out_type(program, i - in), &tensors[i]), "create") &&
-         check(s, ax_array_read(arrays[i], tensors[i]->data, (size_t)test_elems(tensors[i]) * ax_dtype_bytes(tensors[i]->dtype)), "read");
+         check(s,
+               ax_array_read(arrays[i], tensors[i]->data,
+                             (size_t)test_elems(tensors[i]) * ax_dtype_bytes(tensors[i]->dtype)),
+               "read");
   }
   if (ok && run.exports != NULL && s->c->no_hlo == NULL) export_program(s, mode, program, arrays, tensors);
   for (uint32_t i = 0; i < in + out; i++) ax_array_release(arrays[i]);
@@ -232,8 +238,10 @@ static void run_both(subject *s, const char *mode, ax_program *program, ax_tenso
     ax_tensor **results = tensors + in->count;
     memset(results, 0, out->count * sizeof results[0]);
     s->used = used; /* each is counted once */
-    bool ok = reference ? check(s, ax_evaluate(program, tensors, results), "evaluate") : execute(s, mode, program, in->spec, tensors);
-    for (uint32_t i = 0; i < out->count && ok; i++) compare(s, reference ? "evaluated" : "compiled", results[i], out->kind[i], out->k[i]);
+    bool ok = reference ? check(s, ax_evaluate(program, tensors, results), "evaluate")
+                        : execute(s, mode, program, in->spec, tensors);
+    for (uint32_t i = 0; i < out->count && ok; i++)
+      compare(s, reference ? "evaluated" : "compiled", results[i], out->kind[i], out->k[i]);
     test_release(results, out->count);
     if (!ok) return;
   }
@@ -325,12 +333,15 @@ static void gradient_mode(subject *s, ax_program *program, ax_tensor **tensors, 
   test_release(tensors + s->in, in.count - s->in);
 }
 
-static bool has_mode(const subject *s, char mode) { return strchr(s->c->modes != NULL ? s->c->modes : "vjg", mode) != NULL; }
+static bool has_mode(const subject *s, char mode) {
+  return strchr(s->c->modes != NULL ? s->c->modes : "vjg", mode) != NULL;
+}
 
 static bool differentiable(const ax_program *program) {
   bool in = false, out = false;
   for (uint32_t i = 0; i < ax_program_in_count(program); i++) in |= ax_is_float(ax_program_in_type(program, i)->dtype);
-  for (uint32_t i = 0; i < ax_program_out_count(program); i++) out |= ax_is_float(ax_program_out_type(program, i)->dtype);
+  for (uint32_t i = 0; i < ax_program_out_count(program); i++)
+    out |= ax_is_float(ax_program_out_type(program, i)->dtype);
   return in && out;
 }
 
@@ -379,8 +390,12 @@ static void parse_specs(subject *s) {
   for (const char *p = s->c->specs; p != NULL && *p != 0 && at < 2 * MOST;) {
     size_t length = strcspn(p, " ");
     char *spec = s->spec[at];
-    if (*p == 'A' || *p == 'R') {
+    if (*p == 'A' || *p == 'R' || *p == 'N') {
       join_axes(&s->variant, *p == 'A', spec, sizeof s->spec[0]), at++;
+      if (*p == 'N' && spec[0] != 0) {
+        memmove(spec + 2, spec, strlen(spec) + 1);
+        memcpy(spec, "_,", 2);
+      }
     } else if (*p != '>') {
       snprintf(spec, sizeof s->spec[0], "%.*s", *p == '.' ? 0 : (int)length, p), at++;
       for (char *c = spec; *c != 0; c++) *c = *c == '/' ? ',' : *c;
@@ -456,7 +471,8 @@ static void run_group(const vector_group *group) {
       p += length;
     }
   }
-  print_message("%s: %u variants of %zu cases, %u arrays, %u differences\n", group->name, variants, group->count, used, failures);
+  print_message("%s: %u variants of %zu cases, %u arrays, %u differences\n", group->name, variants, group->count, used,
+                failures);
   if (failures == 0 && used != ax_npz_count(vectors)) {
     print_error("%s has %u arrays, of which the cases in C use %u\n", path, ax_npz_count(vectors), used);
     failures++;
@@ -483,15 +499,15 @@ static int tear_down(void **state) {
   return run.list != NULL && fclose(run.list) != 0;
 }
 
-#define GROUP_TEST(group) {#group, group_test, NULL, NULL, (void *)&vectors_##group}
+#define GROUP_TEST(group) \
+  { #group, group_test, NULL, NULL, (void *)&vectors_##group }
 
 int main(int argc, char **argv) {
   run.folder = argc > 1 ? argv[1] : "tests/vectors";
   run.exports = argc > 2 ? argv[2] : NULL;
   const struct CMUnitTest tests[] = {
-      GROUP_TEST(pointwise),
-      GROUP_TEST(arrays),
-      GROUP_TEST(composites), GROUP_TEST(transforms), GROUP_TEST(collectives), GROUP_TEST(mesh), GROUP_TEST(mlp),
+      GROUP_TEST(pointwise),   GROUP_TEST(arrays), GROUP_TEST(composites), GROUP_TEST(transforms),
+      GROUP_TEST(collectives), GROUP_TEST(mesh),   GROUP_TEST(control),    GROUP_TEST(mlp),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -5,14 +5,12 @@
 #define SUMS "f32 f64 bf16 s32"
 
 BODY(constant) {
-  (void)context;
   static const double numbers[] = {-2, -1, 0, 1, 2, 3};
   ax_type type = ax_array_type(AX_F64, DIMS(2, 3));
   out[0] = ax_mul(in[0], ax_convert_element_type(ax_constant(&type, numbers), ax_typeof(in[0]).dtype));
 }
 
 BODY(full) {
-  (void)context;
   out[0] = ax_full(ax_typeof(in[0]).dtype, DIMS(2, 2), 3);
   out[1] = ax_full_like(in[0], -1);
 }
@@ -26,69 +24,52 @@ static ax_value slice_strided(ax_value x) { return ax_slice(x, LIST(0, 1), LIST(
 static ax_value pad(ax_value x, ax_value v) { return ax_pad(x, v, LIST(1, 0), LIST(2, 1), LIST(0, 2)); }
 static ax_value pad_negative(ax_value x, ax_value v) { return ax_pad(x, v, LIST(-1, 2), LIST(3, -2), LIST(1, 0)); }
 
-BODY(concatenate) {
-  (void)context;
-  out[0] = ax_concatenate(in, 3, 1);
-}
+BODY(concatenate) { out[0] = ax_concatenate(in, 3, 1); }
 
 BODY(iota) {
-  (void)context;
   for (int d = 0; d < 2; d++) out[d] = ax_iota(ax_typeof(in[0]).dtype, DIMS(2, 3), d);
 }
 
-BODY(dynamic_slice) {
-  (void)context;
-  out[0] = ax_dynamic_slice(in[0], in + 1, LIST(2, 3));
-}
+BODY(dynamic_slice) { out[0] = ax_dynamic_slice(in[0], in + 1, LIST(2, 3)); }
 
-BODY(dynamic_update_slice) {
-  (void)context;
-  out[0] = ax_dynamic_update_slice(in[0], in[1], in + 2);
-}
+BODY(dynamic_update_slice) { out[0] = ax_dynamic_update_slice(in[0], in[1], in + 2); }
 
 BODY(expand_dims) {
-  (void)context;
   for (int d = 0; d < 3; d++) out[d] = ax_expand_dims(in[0], d);
 }
 
 /* --- Reductions --- */
 
 BODY(reduce_sum) {
-  (void)context;
   out[0] = ax_reduce_sum(in[0], LIST(0), 1);
   out[1] = ax_reduce_sum(in[0], LIST(0, -1), 2);
   out[2] = ax_reduce_sum(in[0], NULL, 0);
 }
 
 BODY(reduce_max) {
-  (void)context;
   out[0] = ax_reduce_max(in[0], LIST(0), 1);
   out[1] = ax_reduce_max(in[0], LIST(0, 2), 2);
   out[2] = ax_reduce_max(in[0], NULL, 0);
 }
 
 BODY(reduce_min) {
-  (void)context;
   out[0] = ax_reduce_min(in[0], LIST(0), 1);
   out[1] = ax_reduce_min(in[0], LIST(0, 2), 2);
   out[2] = ax_reduce_min(in[0], NULL, 0);
 }
 
 BODY(reduce_ties) {
-  (void)context;
   out[0] = ax_reduce_max(in[0], LIST(1), 1);
   out[1] = ax_reduce_min(in[0], LIST(0), 1);
 }
 
 BODY(reduce_edges) {
-  (void)context;
   ax_value x = ax_reshape(in[0], DIMS(6, 4));
   out[0] = ax_reduce_max(x, LIST(1), 1);
   out[1] = ax_reduce_min(x, LIST(1), 1);
 }
 
 BODY(argmax) {
-  (void)context;
   out[0] = ax_argmax(in[0], 0, AX_S32);
   out[1] = ax_argmax(in[0], 1, AX_U8);
 }
@@ -108,7 +89,9 @@ static ax_value dot_transposed(ax_value x, ax_value y) {
 static ax_value dot_two_contracted(ax_value x, ax_value y) {
   return ax_dot_general(x, y, LIST(1, 2), LIST(2, 0), 2, NULL, NULL, 0);
 }
-static ax_value dot_batch(ax_value x, ax_value y) { return ax_dot_general(x, y, LIST(2), LIST(1), 1, LIST(0), LIST(0), 1); }
+static ax_value dot_batch(ax_value x, ax_value y) {
+  return ax_dot_general(x, y, LIST(2), LIST(1), 1, LIST(0), LIST(0), 1);
+}
 static ax_value dot_batch_inside(ax_value x, ax_value y) {
   return ax_dot_general(x, y, LIST(2), LIST(0), 1, LIST(1), LIST(2), 1);
 }

@@ -6,6 +6,7 @@ over all, in order). On a mesh the function runs in a shard_map: `specs` gives o
 
   A    dimension 0 is split over all axes of the mesh
   R    over those that the collectives do not go over
+  N    dimension 1 is split over those
   .    replicated
   else a literal: entries by "/", one a dimension, "_" for none: "_/b"
 """
@@ -59,9 +60,9 @@ class Variant:
         rest = tuple(axis for axis in self.mesh if axis not in self.axes)
         if word == ".":
             return PartitionSpec()
-        if word in "AR":
+        if word in "ARN":
             names = tuple(self.mesh) if word == "A" else rest
-            return PartitionSpec(names) if names else PartitionSpec()
+            return PartitionSpec(*[None] * (word == "N"), names) if names else PartitionSpec()
         entries = [tuple(entry.split("+")) for entry in word.split("/")]
         return PartitionSpec(*[None if entry == ("_",) else entry for entry in entries])
 

@@ -58,9 +58,7 @@ BODY(pvary) {
   out[0] = ax_mul(x, ax_full_like(x, 2));
 }
 BODY(implicit_pvary) { out[0] = ax_psum(ax_matmul(in[0], in[1]), axes(context)); }
-BODY(psum_of_psum) {
-  out[0] = ax_pmean(ax_tanh(ax_mul(ax_psum(in[0], axes(context)), in[0])), axes(context));
-}
+BODY(psum_of_psum) { out[0] = ax_pmean(ax_tanh(ax_mul(ax_psum(in[0], axes(context)), in[0])), axes(context)); }
 BODY(unchecked) {
   out[0] = ax_psum(in[0], axes(context));
   out[1] = ax_all_gather(in[0], axes(context), 0, true);

@@ -4,34 +4,27 @@
 #define FLOAT "f32 f64 bf16"
 
 BODY(mean) {
-  (void)context;
   out[0] = ax_mean(in[0], NULL, 0);
   out[1] = ax_mean(in[0], LIST(0), 1);
   out[2] = ax_mean(in[0], LIST(0, 2), 2);
 }
 
 BODY(sum) {
-  (void)context;
   out[0] = ax_sum(in[0], 1);
   out[1] = ax_sum(in[0], -1);
 }
 
 BODY(softmax) {
-  (void)context;
   out[0] = ax_softmax(in[0], 0);
   out[1] = ax_softmax(in[0], -1);
 }
 
 BODY(log_softmax) {
-  (void)context;
   out[0] = ax_log_softmax(in[0], 0);
   out[1] = ax_log_softmax(in[0], -1);
 }
 
-BODY(where) {
-  (void)context;
-  out[0] = ax_where(in[0], in[1], in[2]);
-}
+BODY(where) { out[0] = ax_where(in[0], in[1], in[2]); }
 
 static ax_value softmax_far(ax_value x) { return ax_softmax(x, -1); }
 static ax_value one_hot(ax_value x, ax_value i) { return ax_mul(x, ax_one_hot(i, 4, ax_typeof(x).dtype)); }
@@ -51,13 +44,9 @@ static ax_value layer_norm(ax_value x, ax_value gain) {
   return ax_mul(ax_mul(centred, ax_rsqrt(ax_add(square, ax_full_like(square, 1e-5)))), gain);
 }
 
-BODY(two_layers) {
-  (void)context;
-  out[0] = ax_matmul(ax_tanh(ax_add(ax_matmul(in[0], in[1]), in[2])), in[3]);
-}
+BODY(two_layers) { out[0] = ax_matmul(ax_tanh(ax_add(ax_matmul(in[0], in[1]), in[2])), in[3]); }
 
 BODY(attention) {
-  (void)context;
   ax_value scores = ax_matmul(in[0], ax_transpose(in[1], LIST(0, 2, 1)));
   out[0] = ax_matmul(ax_softmax(ax_mul(scores, ax_full_like(scores, 0.5)), -1), in[2]);
 }

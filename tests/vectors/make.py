@@ -21,6 +21,7 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = (  # roundings where the program says them, and nowhere else
     "--xla_force_host_platform_device_count=8 --xla_allow_excess_precision=false --xla_cpu_enable_fast_math=false"
 )
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).parent))
 
 import jax  # noqa: E402

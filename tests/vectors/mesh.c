@@ -18,16 +18,10 @@ BODY(mean_loss) {
 }
 BODY(grad_inside) { ax_value_and_grad(mean_loss, context, in, 3, 1, out); }
 
-BODY(total_layer) {
-  (void)context;
-  out[0] = total(layer(in[1], in[0]));
-}
+BODY(total_layer) { out[0] = total(layer(in[1], in[0])); }
 BODY(grad_without_mean) { ax_grad(total_layer, context, in, 2, 1, out); }
 
-BODY(summed_tanh) {
-  (void)context;
-  out[0] = ax_psum(ax_tanh(in[0]), "d");
-}
+BODY(summed_tanh) { out[0] = ax_psum(ax_tanh(in[0]), "d"); }
 BODY(total_of_squares) {
   ax_value sums;
   summed_tanh(in, &sums, context);
@@ -60,39 +54,18 @@ BODY(vmap_of_grad_inside) {
   ax_vmap(&(ax_vmap_options){.in_axes = mapped}, grad_without_mean, context, in, 2, out, 1);
 }
 
-BODY(named_sums) {
-  (void)context;
-  out[0] = ax_add(ax_psum(ax_psum(in[0], "i"), "d"), ax_mul(ax_pmean(in[0], "i"), in[0]));
-}
+BODY(named_sums) { out[0] = ax_add(ax_psum(ax_psum(in[0], "i"), "d"), ax_mul(ax_pmean(in[0], "i"), in[0])); }
 BODY(vmap_named_inside) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, named_sums, context, in, 1, out, 1); }
 
-BODY(two_layers) {
-  (void)context;
-  out[0] = ax_psum(ax_matmul(layer(in[2], in[0]), in[1]), "b");
-}
-BODY(two_layers_over_both) {
-  (void)context;
-  out[0] = ax_psum(ax_matmul(layer(in[2], in[0]), in[1]), "a,b");
-}
-BODY(layout_exchange) {
-  (void)context;
-  out[0] = ax_all_to_all(in[0], "b", 1, 0, true);
-}
-BODY(layout_columns) {
-  (void)context;
-  out[0] = ax_mul(in[0], ax_full_like(in[0], 2));
-}
-BODY(layout_both_on_one) {
-  (void)context;
-  out[0] = ax_add(in[0], ax_full_like(in[0], 1));
-}
+BODY(two_layers) { out[0] = ax_psum(ax_matmul(layer(in[2], in[0]), in[1]), "b"); }
+BODY(two_layers_over_both) { out[0] = ax_psum(ax_matmul(layer(in[2], in[0]), in[1]), "a,b"); }
+BODY(layout_exchange) { out[0] = ax_all_to_all(in[0], "b", 1, 0, true); }
+BODY(layout_columns) { out[0] = ax_mul(in[0], ax_full_like(in[0], 2)); }
+BODY(layout_both_on_one) { out[0] = ax_add(in[0], ax_full_like(in[0], 1)); }
 
 /* --- Around a shard_map: the sum over d of tanh(x) w, with x of two elements on each of 4 devices --- */
 
-BODY(summed_tanh_times) {
-  (void)context;
-  out[0] = ax_psum(ax_mul(ax_tanh(in[0]), in[1]), "d");
-}
+BODY(summed_tanh_times) { out[0] = ax_psum(ax_mul(ax_tanh(in[0]), in[1]), "d"); }
 BODY(scaled_sum) {
   static const char *const in_specs[] = {"d", ""}, *const out_specs[] = {""};
   const ax_shard_map_options options = {&variant(context)->mesh, in_specs, out_specs, false};
@@ -121,7 +94,9 @@ BODY(squares_of_sums) {
   out[0] = total(square(sums));
 }
 BODY(grad_of_squares) { ax_grad(squares_of_sums, context, in, 2, 2, out); }
-BODY(shard_map_vmap_of_grad) { ax_vmap(&(ax_vmap_options){.in_axes = columns}, grad_of_squares, context, in, 2, out, 2); }
+BODY(shard_map_vmap_of_grad) {
+  ax_vmap(&(ax_vmap_options){.in_axes = columns}, grad_of_squares, context, in, 2, out, 2);
+}
 
 BODY(squares_of_sum_slopes) {
   ax_value slope;

@@ -14,7 +14,6 @@ BODY(loss) {
 
 /* in: w1, w2, x, labels; out: the loss before each step, then the weights. */
 BODY(train) {
-  (void)context;
   ax_value w[] = {in[0], in[1]}, data[] = {in[2], ax_one_hot(in[3], CLASSES, AX_F32)};
   for (int step = 0; step < STEPS; step++) {
     ax_value made[3];

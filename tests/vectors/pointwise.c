@@ -20,18 +20,13 @@ static ax_value added_and_multiplied(ax_value x, ax_value y) { return ax_mul(ax_
 static ax_value tanh_of_twice(ax_value x) { return ax_tanh(ax_add(x, x)); }
 static ax_value exp_over(ax_value x, ax_value y) { return ax_div(ax_exp(x), y); }
 
-BODY(select_n) {
-  (void)context;
-  out[0] = ax_select_n(in[0], in[1], in[2]);
-}
+BODY(select_n) { out[0] = ax_select_n(in[0], in[1], in[2]); }
 
 BODY(convert) {
-  (void)context;
   for (int d = AX_BOOL; d < AX_DTYPE_COUNT; d++) out[d - AX_BOOL] = ax_convert_element_type(in[0], (ax_dtype)d);
 }
 
 BODY(convert_signed) {
-  (void)context;
   static const ax_dtype to[] = {AX_S32, AX_S8, AX_F16, AX_BOOL};
   for (int i = 0; i < 4; i++) out[i] = ax_convert_element_type(in[0], to[i]);
 }

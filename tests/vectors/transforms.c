@@ -8,7 +8,6 @@ static ax_value square(ax_value x) { return ax_integer_pow(x, 2); }
 /* --- Derivatives --- */
 
 BODY(mlp_loss) {
-  (void)context;
   ax_value error = ax_sub(ax_matmul(ax_tanh(ax_matmul(in[2], in[0])), in[1]), in[3]);
   out[0] = mean(ax_mul(error, error));
 }
@@ -39,7 +38,6 @@ static ax_value power_4(ax_value x) { return ax_integer_pow(x, 4); }
 static ax_value power_m2(ax_value x) { return ax_integer_pow(x, -2); }
 
 BODY(second_pointwise) {
-  (void)context;
   static ax_value (*const functions[])(ax_value) = {ax_exp,  ax_log,   ax_log1p, ax_expm1, ax_tanh,  ax_logistic,
                                                     ax_sqrt, ax_rsqrt, ax_erf,   power_4,  power_m2, ax_gelu};
   for (int i = 0; i < 12; i++) {
@@ -49,7 +47,6 @@ BODY(second_pointwise) {
 }
 
 BODY(second_pow) {
-  (void)context;
   pointwise f = {.binary = ax_pow, .count = 2};
   ax_grad(sum_of_derivatives, &f, in, 2, 2, out);
 }
@@ -57,7 +54,6 @@ BODY(second_pow) {
 static ax_value over_times(ax_value y, ax_value x) { return ax_mul(ax_div(x, y), x); }
 
 BODY(second_div) { /* of the derivative by the second operand */
-  (void)context;
   pointwise f = {.binary = over_times, .count = 2};
   ax_value swapped[] = {in[1], in[0]}, made[2];
   ax_grad(sum_of_derivatives, &f, swapped, 2, 2, made);
@@ -74,7 +70,6 @@ BODY(sum_of_second) {
 }
 
 BODY(third) {
-  (void)context;
   pointwise f = {.unary = tanh_times, .count = 1};
   ax_grad(sum_of_second, &f, in, 1, 1, out);
 }
@@ -98,10 +93,10 @@ BODY(hessian_row) {
 }
 
 BODY(hessian) {
-  (void)context;
   ax_type x = ax_typeof(in[0]);
   at_point p = {in[0], in[1]};
-  ax_value unit = ax_convert_element_type(ax_eq(ax_iota(AX_S32, DIMS(4, 4), 0), ax_iota(AX_S32, DIMS(4, 4), 1)), x.dtype);
+  ax_value unit =
+      ax_convert_element_type(ax_eq(ax_iota(AX_S32, DIMS(4, 4), 0), ax_iota(AX_S32, DIMS(4, 4), 1)), x.dtype);
   ax_vmap(&(ax_vmap_options){0}, hessian_row, &p, &unit, 1, out, 1);
 }
 
@@ -109,24 +104,16 @@ static ax_value cross_entropy(ax_value logits, ax_value label) {
   return ax_neg(total(ax_mul(ax_log_softmax(logits, 0), ax_one_hot(label, 5, ax_typeof(logits).dtype))));
 }
 
-BODY(cross_entropy_at_2) {
-  (void)context;
-  out[0] = cross_entropy(in[0], ax_full(AX_S32, 0, NULL, 2));
-}
+BODY(cross_entropy_at_2) { out[0] = cross_entropy(in[0], ax_full(AX_S32, 0, NULL, 2)); }
 BODY(squares_of_slopes) {
-  (void)context;
   ax_value slope;
   ax_grad(cross_entropy_at_2, NULL, in, 1, 1, &slope);
   out[0] = total(square(slope));
 }
 BODY(second_softmax) { ax_grad(squares_of_slopes, context, in, 1, 1, out); }
 
-BODY(sum_of_largest) {
-  (void)context;
-  out[0] = total(ax_reduce_max(ax_mul(in[0], in[0]), LIST(1), 1));
-}
+BODY(sum_of_largest) { out[0] = total(ax_reduce_max(ax_mul(in[0], in[0]), LIST(1), 1)); }
 BODY(squares_of_max_slopes) {
-  (void)context;
   ax_value slope;
   ax_grad(sum_of_largest, NULL, in, 1, 1, &slope);
   out[0] = total(square(slope));
@@ -136,31 +123,21 @@ BODY(second_max) { ax_grad(squares_of_max_slopes, context, in, 1, 1, out); }
 /* --- vmap --- */
 
 /* Over `f`, with its axes given in the call. */
-static void map(ax_function f, void *context, const int *in_axes, const int *out_axes, const ax_value *in, uint32_t in_count,
-                ax_value *out, uint32_t out_count) {
+static void map(ax_function f, void *context, const int *in_axes, const int *out_axes, const ax_value *in,
+                uint32_t in_count, ax_value *out, uint32_t out_count) {
   ax_vmap(&(ax_vmap_options){.in_axes = in_axes, .out_axes = out_axes}, f, context, in, in_count, out, out_count);
 }
 #define AXES(...) ((const int[]){__VA_ARGS__})
 
-BODY(add_two) {
-  (void)context;
-  out[0] = ax_add(in[0], in[1]);
-}
-BODY(multiply) {
-  (void)context;
-  out[0] = ax_mul(in[0], in[1]);
-}
-BODY(matmul) {
-  (void)context;
-  out[0] = ax_matmul(in[0], in[1]);
-}
+BODY(add_two) { out[0] = ax_add(in[0], in[1]); }
+BODY(multiply) { out[0] = ax_mul(in[0], in[1]); }
+BODY(matmul) { out[0] = ax_matmul(in[0], in[1]); }
 BODY(multiply_each) { map(multiply, context, AXES(-1, 0), NULL, in, 2, out, 1); }
 BODY(vmap) { map(add_two, context, AXES(0, -1), NULL, in, 2, out, 1); }
 BODY(vmap_axes) { map(matmul, context, AXES(1, 2), AXES(1), in, 2, out, 1); }
 BODY(vmap_twice) { map(multiply_each, context, AXES(0, -1), NULL, in, 2, out, 1); }
 
 BODY(reductions) {
-  (void)context;
   out[0] = ax_sum(in[0], 0);
   out[1] = ax_reduce_max(in[0], LIST(1), 1);
   out[2] = ax_argmax(in[0], 0, AX_S32);
@@ -169,7 +146,6 @@ BODY(reductions) {
 BODY(vmap_reduce) { map(reductions, context, AXES(1), NULL, in, 1, out, 4); }
 
 BODY(shapes) {
-  (void)context;
   ax_value x = in[0], y = in[1], twice[] = {x, x};
   out[0] = ax_reshape(x, DIMS(6));
   out[1] = ax_transpose(x, LIST(1, 0));
@@ -181,17 +157,11 @@ BODY(shapes) {
 }
 BODY(vmap_shape) { map(shapes, context, AXES(2, 0), NULL, in, 2, out, 7); }
 
-BODY(dynamic_slice) {
-  (void)context;
-  out[0] = ax_dynamic_slice(in[0], in + 1, LIST(2));
-}
+BODY(dynamic_slice) { out[0] = ax_dynamic_slice(in[0], in + 1, LIST(2)); }
 BODY(vmap_dynamic_slice) { map(dynamic_slice, context, AXES(0, 0), NULL, in, 2, out, 1); }
 BODY(vmap_dynamic_slice_index) { map(dynamic_slice, context, AXES(-1, 0), NULL, in, 2, out, 1); }
 
-BODY(dynamic_update_slice) {
-  (void)context;
-  out[0] = ax_dynamic_update_slice(in[0], in[1], in + 2);
-}
+BODY(dynamic_update_slice) { out[0] = ax_dynamic_update_slice(in[0], in[1], in + 2); }
 BODY(vmap_dynamic_update_slice) { map(dynamic_update_slice, context, AXES(-1, 1, 0), NULL, in, 3, out, 1); }
 
 BODY(vmap_dot_left) { map(matmul, context, AXES(0, -1), NULL, in, 2, out, 1); }
@@ -209,17 +179,13 @@ BODY(distance) {
   out[0] = total(square(ax_sub(ax_tanh(ax_matmul(in[0], *w)), in[1])));
 }
 BODY(mean_distance) {
-  (void)context;
   ax_value w = in[0], each;
   map(distance, &w, AXES(0, 0), NULL, in + 1, 2, &each, 1);
   out[0] = mean(each);
 }
 BODY(grad_of_vmap) { ax_grad(mean_distance, context, in, 3, 1, out); }
 
-BODY(sum_of_cubes) {
-  (void)context;
-  out[0] = total(ax_integer_pow(ax_tanh(in[0]), 3));
-}
+BODY(sum_of_cubes) { out[0] = total(ax_integer_pow(ax_tanh(in[0]), 3)); }
 BODY(slope_of_cubes) { ax_grad(sum_of_cubes, context, in, 1, 1, out); }
 BODY(sum_of_slopes) {
   ax_value slopes;
@@ -228,23 +194,16 @@ BODY(sum_of_slopes) {
 }
 BODY(grad_of_vmap_of_grad) { ax_grad(sum_of_slopes, context, in, 1, 1, out); }
 
-BODY(exp_tanh) {
-  (void)context;
-  out[0] = ax_exp(ax_tanh(in[0]));
-}
+BODY(exp_tanh) { out[0] = ax_exp(ax_tanh(in[0])); }
 BODY(jvp_exp_tanh) { ax_jvp(exp_tanh, context, in, 1, out, 1); }
 BODY(vmap_of_jvp) { map(jvp_exp_tanh, context, NULL, NULL, in, 2, out, 2); }
 
-BODY(labelled) {
-  (void)context;
-  out[0] = cross_entropy(in[0], in[1]);
-}
+BODY(labelled) { out[0] = cross_entropy(in[0], in[1]); }
 BODY(vmap_cross_entropy) { map(labelled, context, NULL, NULL, in, 2, out, 1); }
 
 /* --- A named axis --- */
 
 BODY(collectives) {
-  (void)context;
   static const int64_t ring[][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}};
   ax_value x = in[0], first = ax_reshape(ax_slice(x, LIST(0, 0), LIST(1, 2), NULL), DIMS(2));
   out[0] = ax_mul(ax_psum(first, "i"), first);
@@ -261,7 +220,6 @@ BODY(collectives) {
 BODY(vmap_named) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, collectives, context, in, 1, out, 10); }
 
 BODY(extremes) {
-  (void)context;
   out[0] = ax_sub(ax_pmax(in[0], "i"), in[0]);
   out[1] = ax_sub(ax_pmin(in[0], "i"), in[0]);
 }
@@ -272,7 +230,6 @@ BODY(mean_output) {
   out[0] = ax_pmean(ax_tanh(ax_matmul(in[0], *w)), "i");
 }
 BODY(sum_of_means) {
-  (void)context;
   ax_value w = in[0], means;
   ax_vmap(&(ax_vmap_options){.axis_name = "i"}, mean_output, &w, in + 1, 1, &means, 1);
   out[0] = total(means);

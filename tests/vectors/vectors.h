@@ -18,16 +18,16 @@ typedef struct vector_variant {
 typedef struct vector_case {
   const char *name;
   const char *variants; /* between blanks: dtypes, or meshes "a=4,b=2:b,a": see case.py */
-  const char *specs;    /* the body runs in a shard_map over the variant's mesh: "A . > R", see case.py; NULL: as it is */
+  const char *specs; /* the body runs in a shard_map over the variant's mesh: "A . > R", see case.py; NULL: as it is */
   ax_value (*unary)(ax_value); /* one of these three */
   ax_value (*binary)(ax_value, ax_value);
   ax_function body; /* context: the vector_variant */
   uint32_t in, out; /* how many; 0 for 1 (binary: 2) */
   bool unchecked;
-  const char *modes;   /* NULL: "vjg": values, jvp, gradient */
-  double ulps;         /* how far results may be apart, in units of the dtype's epsilon; 0: 16 */
-  bool scaled;         /* of the largest element of the result, or of 1 if that is larger, not of each */
-  const char *no_hlo;  /* why this case has no StableHLO, or XLA other results; NULL: it has */
+  const char *modes;  /* NULL: "vjg": values, jvp, gradient */
+  double ulps;        /* how far results may be apart, in units of the dtype's epsilon; 0: 16 */
+  bool scaled;        /* of the largest element of the result, or of 1 if that is larger, not of each */
+  const char *no_hlo; /* why this case has no StableHLO, or XLA other results; NULL: it has */
 } vector_case;
 
 typedef struct vector_group {
@@ -36,15 +36,16 @@ typedef struct vector_group {
   size_t count;
 } vector_group;
 
-extern const vector_group vectors_pointwise, vectors_arrays, vectors_composites, vectors_transforms, vectors_collectives,
-    vectors_mesh, vectors_control, vectors_mlp;
+extern const vector_group vectors_pointwise, vectors_arrays, vectors_composites, vectors_transforms,
+    vectors_collectives, vectors_mesh, vectors_control, vectors_mlp;
 
 #define VECTOR_GROUP(name) \
   vector_group vectors_##name = {#name, name##_cases, sizeof name##_cases / sizeof name##_cases[0]}
 
 /* Attributes in few words. */
-#define DIMS(...) sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__}
+#define DIMS(...) \
+  sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]) { __VA_ARGS__ }
 #define LIST(...) ((int64_t[]){__VA_ARGS__})
-#define BODY(name) static void name(const ax_value *in, ax_value *out, void *context)
+#define BODY(name) static void name(const ax_value *in, ax_value *out, __attribute__((unused)) void *context)
 
 #endif

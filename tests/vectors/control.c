@@ -1,0 +1,287 @@
+/* cond, scan and while: control.py says the same in JAX. */
+#include <stdio.h>
+
+#include "vectors/vectors.h"
+
+#define FLOAT "f32 f64"
+#define LINES "d=2 d=4 d=8"
+#define GRID "a=4,b=2 a=4,b=2:b"
+
+static const vector_variant *variant(void *context) { return context; }
+static const char *axes(void *context) { return variant(context)->axes; }
+static ax_value total(ax_value x) { return ax_reduce_sum(x, NULL, 0); }
+static ax_value times(ax_value x, double factor) { return ax_mul(x, ax_full_like(x, factor)); }
+static ax_value number(double value) { return ax_full(AX_S32, 0, NULL, value); }
+
+/* --- scan --- */
+
+BODY(cell) { /* context: w */
+  const ax_value *w = context;
+  out[0] = ax_tanh(ax_add(ax_matmul(in[0], *w), in[1]));
+  out[1] = ax_mul(out[0], in[1]);
+}
+BODY(rnn) {
+  ax_value w = in[2];
+  ax_scan(cell, &w, in, 1, 1, -1, false, out, 1);
+}
+BODY(scan_reverse) {
+  ax_value w = in[2];
+  ax_scan(cell, &w, in, 1, 1, -1, true, out, 1);
+}
+BODY(loss) {
+  ax_value made[2];
+  rnn(in, made, context);
+  out[0] = ax_add(total(ax_mul(made[0], made[0])), total(made[1]));
+}
+BODY(scan_grad) { ax_grad(loss, context, in, 3, 3, out); }
+
+BODY(tanh_times) { /* context: w */
+  const ax_value *w = context;
+  out[0] = ax_tanh(ax_mul(in[0], *w));
+}
+BODY(scan_length) {
+  ax_value w = in[1];
+  ax_scan(tanh_times, &w, in, 1, 0, 4, false, out, 0);
+}
+
+BODY(count) {
+  out[0] = ax_add(in[0], number(1));
+  out[1] = ax_add(in[1], ax_mul(in[2], ax_convert_element_type(in[0], ax_typeof(in[2]).dtype)));
+  out[2] = in[0];
+}
+BODY(scan_count) {
+  ax_value operands[] = {number(0), ax_full(ax_typeof(in[0]).dtype, DIMS(2), 0), in[0]};
+  ax_scan(count, NULL, operands, 2, 1, -1, false, out, 1);
+}
+
+BODY(inner_step) {
+  const ax_value *w = context;
+  out[0] = ax_tanh(ax_add(ax_mul(in[0], *w), in[1]));
+  out[1] = ax_mul(in[0], in[1]);
+}
+BODY(outer_step) {
+  ax_value made[2];
+  ax_scan(inner_step, context, in, 1, 1, -1, false, made, 1);
+  out[0] = made[0];
+  out[1] = total(made[1]);
+}
+BODY(scan_of_scan) {
+  ax_value w = in[1], operands[] = {in[1], in[0]};
+  ax_scan(outer_step, &w, operands, 1, 1, -1, false, out, 1);
+}
+
+static void map(ax_function f, const int *in_axes, const ax_value *in, uint32_t in_count, ax_value *out,
+                uint32_t out_count) {
+  ax_vmap(&(ax_vmap_options){.in_axes = in_axes}, f, NULL, in, in_count, out, out_count);
+}
+#define AXES(...) ((const int[]){__VA_ARGS__})
+
+BODY(scan_vmap) { map(rnn, AXES(0, 1, -1), in, 3, out, 2); }
+BODY(scan_vmap_weights) { map(rnn, AXES(-1, -1, 0), in, 3, out, 2); }
+BODY(grad_of_start_and_weights) {
+  ax_value made[3];
+  ax_grad(loss, context, in, 3, 3, made);
+  out[0] = made[0];
+  out[1] = made[2];
+}
+BODY(scan_vmap_of_grad) { map(grad_of_start_and_weights, AXES(0, -1, -1), in, 3, out, 2); }
+
+/* --- cond --- */
+
+BODY(product) { out[0] = ax_mul(in[0], in[1]); }
+BODY(tanh_plus) { out[0] = ax_add(ax_tanh(in[0]), in[1]); }
+BODY(exp_of_minus) { out[0] = ax_exp(ax_neg(in[0])); }
+static const ax_function branches[] = {product, tanh_plus, exp_of_minus};
+
+BODY(cond) { ax_cond(in[0], branches, NULL, 2, in + 1, 2, out, 1); }
+BODY(switch_three) { ax_cond(in[0], branches, NULL, 3, in + 1, 2, out, 1); }
+
+BODY(total_of_chosen) { /* context: the index */
+  const ax_value *index = context;
+  ax_value made;
+  ax_cond(*index, branches, NULL, 2, in, 2, &made, 1);
+  out[0] = total(made);
+}
+BODY(cond_grad) {
+  ax_value index = in[0];
+  ax_grad(total_of_chosen, &index, in + 1, 2, 2, out);
+}
+BODY(cond_vmap) { map(cond, AXES(0, 0, -1), in, 3, out, 1); }
+BODY(switch_vmap) { map(switch_three, AXES(0, 0, -1), in, 3, out, 1); }
+BODY(switch_vmap_operands) { map(switch_three, AXES(-1, 0, -1), in, 3, out, 1); }
+
+typedef struct step_values {
+  ax_value w, v;
+} step_values;
+
+BODY(add_step) {
+  const step_values *s = context;
+  out[0] = ax_add(in[0], ax_mul(s->w, s->v));
+}
+BODY(tanh_step) {
+  const step_values *s = context;
+  out[0] = ax_tanh(ax_mul(in[0], s->w));
+}
+BODY(choose_step) {
+  step_values s = {*(const ax_value *)context, in[1]};
+  void *contexts[] = {&s, &s};
+  ax_cond(ax_gt(in[1], ax_full_like(in[1], 0)), (const ax_function[]){add_step, tanh_step}, contexts, 2, in, 1, out, 1);
+  out[1] = in[0];
+}
+BODY(cond_in_scan) {
+  ax_value w = in[1], operands[] = {in[1], in[0]};
+  ax_scan(choose_step, &w, operands, 1, 1, -1, false, out, 1);
+}
+
+/* --- while --- */
+
+BODY(above_limit) { out[0] = ax_gt(in[0], *(const ax_value *)context); }
+BODY(halve) {
+  out[0] = times(in[0], 0.5);
+  out[1] = ax_add(in[1], number(1));
+  out[2] = ax_mul(in[2], in[0]);
+}
+BODY(halvings) {
+  ax_value limit = in[1], start[] = {in[0], number(0), ax_full_like(in[0], 1)};
+  ax_while(above_limit, halve, &limit, start, 3, out);
+}
+
+BODY(below_bound) { out[0] = ax_lt(in[0], *(const ax_value *)context); }
+BODY(tanh_and_count) {
+  out[0] = ax_add(in[0], number(1));
+  out[1] = times(ax_tanh(in[1]), 1.5);
+}
+BODY(bounded) {
+  ax_value bound = in[1], start[] = {number(0), in[0]}, made[2];
+  ax_while(below_bound, tanh_and_count, &bound, start, 2, made);
+  out[0] = made[1];
+}
+BODY(while_vmap) { map(bounded, AXES(0, -1), in, 2, out, 1); }
+BODY(while_vmap_each) { map(bounded, NULL, in, 2, out, 1); }
+
+/* --- On meshes --- */
+
+static void every_axis(const vector_variant *v, char out[64]) {
+  size_t used = 0;
+  for (uint32_t a = 0; a < v->mesh.count; a++)
+    used += (size_t)snprintf(out + used, 64 - used, "%s%s", a > 0 ? "," : "", v->mesh.axis[a].name);
+}
+
+BODY(mix) {
+  ax_value mean = ax_pmean(in[0], axes(context));
+  out[0] = ax_add(times(ax_tanh(in[0]), 0.5), mean);
+  out[1] = mean;
+}
+BODY(mesh_scan) { ax_scan(mix, context, in, 1, 0, 4, false, out, 1); }
+
+BODY(pass_on) {
+  int64_t pairs[64][2], n = variant(context)->members;
+  for (int64_t i = 0; i < n; i++) pairs[i][0] = i, pairs[i][1] = (i + 1) % n;
+  ax_value arrived = ax_ppermute(in[0], axes(context), (const int64_t(*)[2])pairs, (uint32_t)n);
+  out[0] = ax_tanh(ax_matmul(arrived, in[1]));
+  out[1] = ax_psum(arrived, axes(context));
+}
+BODY(mesh_ring) { ax_scan(pass_on, context, in, 1, 1, -1, false, out, 1); }
+
+typedef struct fit {
+  ax_value x;
+  char axes[64];
+} fit;
+
+BODY(misfit) {
+  const fit *f = context;
+  ax_value y = ax_tanh(ax_matmul(f->x, in[0]));
+  out[0] = ax_pmean(ax_mean(ax_integer_pow(ax_sub(y, ax_full_like(y, 0.5)), 2), NULL, 0), f->axes);
+}
+BODY(descend) {
+  ax_value made[2];
+  ax_value_and_grad(misfit, context, in, 1, 1, made);
+  out[0] = ax_sub(in[0], times(made[1], 0.1));
+  out[1] = made[0];
+}
+BODY(mesh_invariant_carry) {
+  fit f = {.x = in[0]};
+  every_axis(context, f.axes);
+  ax_scan(descend, &f, in + 1, 1, 0, 3, false, out, 1);
+}
+
+BODY(gather_and_scatter) {
+  ax_value everything = ax_all_gather(in[0], axes(context), 0, true);
+  out[0] = times(ax_psum_scatter(ax_tanh(everything), axes(context), 0, true), 0.3);
+}
+BODY(mesh_gathered) { ax_scan(gather_and_scatter, context, in, 1, 0, 3, false, out, 0); }
+
+BODY(first_to_last) {
+  const int64_t pairs[][2] = {{0, variant(context)->members - 1}};
+  out[0] = ax_ppermute(ax_tanh(in[0]), axes(context), pairs, 1);
+}
+BODY(sum_times) { out[0] = ax_mul(ax_psum(in[0], axes(context)), in[0]); }
+BODY(mesh_uniform_choice) {
+  void *contexts[] = {context, context};
+  ax_cond(in[0], (const ax_function[]){first_to_last, sum_times}, contexts, 2, in + 1, 1, out, 1);
+}
+
+BODY(twice) { out[0] = times(in[0], 2); }
+BODY(exponential) { out[0] = ax_exp(in[0]); }
+BODY(mesh_own_choice) {
+  ax_value number_here = ax_axis_index(axes(context));
+  ax_value even = ax_mul(ax_div(number_here, number(2)), number(2));
+  ax_cond(ax_ne(number_here, even), (const ax_function[]){twice, exponential}, NULL, 2, in, 1, out, 1);
+}
+
+BODY(still_large) {
+  char all[64];
+  every_axis(context, all);
+  out[0] = ax_gt(ax_psum(total(ax_mul(in[0], in[0])), all), ax_full(AX_F32, 0, NULL, 1));
+}
+BODY(shrink) { out[0] = ax_add(times(in[0], 0.5), times(ax_pmean(in[0], axes(context)), 0.01)); }
+BODY(mesh_until_small) { ax_while(still_large, shrink, context, in, 1, out); }
+
+BODY(tanh_and_count_once) {
+  out[0] = ax_add(in[0], number(1));
+  out[1] = ax_tanh(in[1]);
+}
+BODY(mesh_own_trips) {
+  ax_value bound = ax_axis_index(axes(context)), start[] = {number(0), in[0]}, made[2];
+  ax_while(below_bound, tanh_and_count_once, &bound, start, 2, made);
+  out[0] = made[1];
+}
+
+BODY(tanh_plus_mean) { out[0] = ax_add(ax_tanh(in[0]), ax_pmean(in[0], "d")); }
+BODY(two_steps) { ax_scan(tanh_plus_mean, context, in, 1, 0, 2, false, out, 0); }
+BODY(mesh_vmap_scan) { map(two_steps, NULL, in, 1, out, 1); }
+
+static const vector_case control_cases[] = {
+    {"scan", FLOAT " bf16", .body = rnn, .in = 3, .out = 2, .scaled = true},
+    {"scan_reverse", "f32", .body = scan_reverse, .in = 3, .out = 2, .scaled = true},
+    {"scan_length", "f32", .body = scan_length, .in = 2, .scaled = true},
+    {"scan_empty", "f32", .body = rnn, .in = 3, .out = 2, .scaled = true},
+    {"scan_count", "f32", .body = scan_count, .out = 3, .scaled = true},
+    {"scan_of_scan", "f64", .body = scan_of_scan, .in = 2, .out = 2, .scaled = true},
+    {"scan_grad", FLOAT, .body = scan_grad, .in = 3, .out = 3, .scaled = true},
+    {"scan_vmap", "f32", .body = scan_vmap, .in = 3, .out = 2, .scaled = true},
+    {"scan_vmap_weights", "f32", .body = scan_vmap_weights, .in = 3, .out = 2, .scaled = true},
+    {"scan_vmap_of_grad", "f32", .body = scan_vmap_of_grad, .in = 3, .out = 2, .modes = "v", .scaled = true},
+    {"cond", "f32", .body = cond, .in = 3, .scaled = true},
+    {"switch", FLOAT, .body = switch_three, .in = 3, .scaled = true},
+    {"cond_grad", "f64", .body = cond_grad, .in = 3, .out = 2, .scaled = true},
+    {"cond_vmap", "f32", .body = cond_vmap, .in = 3, .scaled = true},
+    {"switch_vmap", "f32", .body = switch_vmap, .in = 3, .scaled = true},
+    {"switch_vmap_operands", "f32", .body = switch_vmap_operands, .in = 3, .scaled = true},
+    {"cond_in_scan", "f64", .body = cond_in_scan, .in = 2, .out = 2, .scaled = true},
+    {"while", FLOAT, .body = halvings, .in = 2, .out = 3, .modes = "v", .scaled = true},
+    {"while_jvp", FLOAT, .body = bounded, .in = 2, .modes = "vj", .scaled = true},
+    {"while_vmap", "f32", .body = while_vmap, .in = 2, .modes = "vj", .scaled = true},
+    {"while_vmap_each", "f32", .body = while_vmap_each, .in = 2, .modes = "vj", .scaled = true},
+    {"mesh_scan", LINES " " GRID, "A > A N", .body = mesh_scan, .out = 2, .scaled = true},
+    {"mesh_ring", LINES " " GRID, "A . > A N", .body = mesh_ring, .in = 2, .out = 2, .scaled = true},
+    {"mesh_invariant_carry", "d=4 " GRID, "A . > . .", .body = mesh_invariant_carry, .in = 2, .out = 2, .scaled = true},
+    {"mesh_gathered", "d=4 " GRID, "A > A", .body = mesh_gathered, .scaled = true},
+    {"mesh_uniform_choice", "d=4 " GRID, ". A > A", .body = mesh_uniform_choice, .in = 2, .scaled = true},
+    {"mesh_own_choice", "d=4 " GRID, "A > A", .body = mesh_own_choice, .scaled = true},
+    {"mesh_until_small", "d=4 " GRID, "A > A", .body = mesh_until_small, .modes = "vj", .scaled = true},
+    {"mesh_own_trips", "d=4 " GRID, "A > A", .body = mesh_own_trips, .modes = "vj", .scaled = true},
+    {"mesh_vmap_scan", "d=4", "A > A", .body = mesh_vmap_scan, .scaled = true},
+};
+
+const VECTOR_GROUP(control);
