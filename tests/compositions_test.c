@@ -20,10 +20,11 @@ typedef struct parts { /* what programs are made of */
 } parts;
 
 static const char *const shapes[] = {"", "3", "2,3", "17", "6"};
-static const ax_type types[] = {{.dtype = AX_F32, .rank = 1, .dims = {3}},      {.dtype = AX_F32, .rank = 2, .dims = {2, 3}},
-                                {.dtype = AX_S32, .rank = 2, .dims = {2, 3}},   {.dtype = AX_S32},
-                                {.dtype = AX_F32, .rank = 1, .dims = {17}},     {.dtype = AX_S32, .rank = 1, .dims = {6}},
-                                {.dtype = AX_BOOL, .rank = 2, .dims = {2, 3}},  {.dtype = AX_F32}};
+static const ax_type types[] = {
+    {.dtype = AX_F32, .rank = 1, .dims = {3}},     {.dtype = AX_F32, .rank = 2, .dims = {2, 3}},
+    {.dtype = AX_S32, .rank = 2, .dims = {2, 3}},  {.dtype = AX_S32},
+    {.dtype = AX_F32, .rank = 1, .dims = {17}},    {.dtype = AX_S32, .rank = 1, .dims = {6}},
+    {.dtype = AX_BOOL, .rank = 2, .dims = {2, 3}}, {.dtype = AX_F32}};
 
 static bool is_exact(const test_instance *instance) {
   return instance->sample->ulps == 0 && (!instance->sample->sums || instance->t == AX_S32);
@@ -96,7 +97,8 @@ static void compose(const ax_value *in, ax_value *out, void *context) {
   memcpy(values, in, sizeof in[0] * inputs);
   for (int step = 0; step < steps;)
     step += add_step(&random, &c->parts->v[test_random_below(&random, c->parts->count)], values, &count);
-  for (uint32_t k = 0; k < outputs; k++) out[k] = values[count - 1 - (uint32_t)test_random_below(&random, count - inputs)];
+  for (uint32_t k = 0; k < outputs; k++)
+    out[k] = values[count - 1 - (uint32_t)test_random_below(&random, count - inputs)];
 }
 
 /* --- Checked --- */
@@ -129,12 +131,14 @@ static void check(const parts *parts, const char *axes, uint64_t seed) {
   test_random random = {seed};
   ax_tensor *in[inputs], *wanted[outputs], *got[outputs];
   for (uint32_t i = 0; i < inputs; i++)
-    in[i] = seed % 3 != 0 ? test_random_tensor(&random, whole->types[i], -4, 4) : test_edge_tensor(&random, whole->types[i]);
+    in[i] = seed % 3 != 0 ? test_random_tensor(&random, whole->types[i], -4, 4)
+                          : test_edge_tensor(&random, whole->types[i]);
   test_run(whole, in, wanted);
   for (int w = 0; w < way_count; w++) {
     test_execute(runtimes[w], whole, in, got);
     for (uint32_t k = 0; k < outputs; k++)
-      if (!same(got[k], wanted[k])) test_blame(&blame, "seed %llu, way %d: result %u differs", (unsigned long long)seed, w, k);
+      if (!same(got[k], wanted[k]))
+        test_blame(&blame, "seed %llu, way %d: result %u differs", (unsigned long long)seed, w, k);
     test_release(got, outputs);
   }
   test_release(in, inputs);

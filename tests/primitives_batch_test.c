@@ -12,13 +12,15 @@
 #include "support/run.h"
 
 enum { dtype_count = 3 };
-static const ax_dtype from_f64[dtype_count] = {AX_F64, AX_S32, AX_BOOL}, from_f32[dtype_count] = {AX_F32, AX_S32, AX_BOOL};
+static const ax_dtype from_f64[dtype_count] = {AX_F64, AX_S32, AX_BOOL},
+                      from_f32[dtype_count] = {AX_F32, AX_S32, AX_BOOL};
 
 /* In the first dtype that the primitive takes. */
-static test_instances first_of(const test_sample *sample, const ax_dtype *dtypes, const char *const *shapes, uint32_t shape_count) {
+static test_instances first_of(const test_sample *sample, const ax_dtype *dtypes, const char *const *shapes,
+                               uint32_t shape_count) {
   test_instances instances = {0};
-  test_variety variety = {.others = dtypes, .dtype_count = 1, .other_count = dtype_count, .shapes = shapes,
-                          .shape_count = shape_count};
+  test_variety variety = {
+      .others = dtypes, .dtype_count = 1, .other_count = dtype_count, .shapes = shapes, .shape_count = shape_count};
   for (uint32_t i = 0; i < dtype_count && instances.count == 0; i++) {
     variety.dtypes = dtypes + i;
     instances = test_instances_of(sample, &variety);
@@ -90,7 +92,8 @@ static void fill_inputs(const test_instance *instance, const ax_program *program
 }
 
 /* What reference evaluation gives from absolute values, when the instance is one of sums. */
-static void find_condition(const test_instance *instance, const ax_program *program, ax_tensor *const *in, ax_tensor **out) {
+static void find_condition(const test_instance *instance, const ax_program *program, ax_tensor *const *in,
+                           ax_tensor **out) {
   if (!instance->sample->sums || instance->t != AX_F64) return;
   uint32_t count = program->in_count * test_lanes(program);
   ax_tensor **absolute = test_lane_array(program, program->in_count);
@@ -105,9 +108,10 @@ static void check_member(const test_instance *instance, const way *w, int64_t me
   const ax_program *program = instance->program;
   uint32_t lanes = test_lanes(program);
   char what[128];
-  snprintf(what, sizeof what, "vmap, member %lld of %lld, mapped %x at %d ..", (long long)member, (long long)w->size, w->mapped,
-           w->in_axes[0]);
-  ax_tensor **own_in = test_lane_array(program, program->in_count), **own_out = test_lane_array(program, program->out_count);
+  snprintf(what, sizeof what, "vmap, member %lld of %lld, mapped %x at %d ..", (long long)member, (long long)w->size,
+           w->mapped, w->in_axes[0]);
+  ax_tensor **own_in = test_lane_array(program, program->in_count),
+            **own_out = test_lane_array(program, program->out_count);
   ax_tensor **condition = test_lane_array(program, program->out_count);
   for (uint32_t i = 0; i < program->in_count * lanes; i++) own_in[i] = member_of(in[i], w->in_axes[i / lanes], member);
   TEST_OK(test_run_lanes(program, own_in, own_out));
@@ -124,7 +128,8 @@ static void check_member(const test_instance *instance, const way *w, int64_t me
 
 static void check_way(const test_instance *instance, way w) {
   ax_program *batched;
-  if (test_passes(instance, "vmap", ax_program_vmap(instance->program, w.in_axes, w.out_axes, w.size, NULL, &batched))) {
+  if (test_passes(instance, "vmap",
+                  ax_program_vmap(instance->program, w.in_axes, w.out_axes, w.size, NULL, &batched))) {
     ax_tensor **in = test_lane_array(batched, batched->in_count), **out = test_lane_array(batched, batched->out_count);
     fill_inputs(instance, batched, in);
     if (test_passes(instance, "vmap", ax_program_verify(batched)) &&
@@ -174,7 +179,8 @@ static void compare_members(const test_instance *instance, uint32_t axis, const 
                             ax_tensor *const *out, ax_tensor **in_order) {
   const ax_program *program = instance->program;
   uint32_t lanes = test_lanes(program), rest = test_lanes(batched);
-  ax_tensor **wanted = test_lane_array(program, program->out_count), **condition = test_lane_array(program, program->out_count);
+  ax_tensor **wanted = test_lane_array(program, program->out_count),
+            **condition = test_lane_array(program, program->out_count);
   TEST_OK(test_run_lanes(program, in_order, wanted));
   find_condition(instance, program, in_order, condition);
   for (uint32_t k = 0; k < program->out_count; k++)
@@ -182,7 +188,8 @@ static void compare_members(const test_instance *instance, uint32_t axis, const 
       int64_t inner = lane_of(&program->axes, axis, 0, 1), size = w->size;
       uint32_t own = (uint32_t)(lane / (inner * size) * inner + lane % inner);
       ax_tensor *part = member_of(out[k * rest + own], w->out_axes[k], lane / inner % size);
-      test_compare(instance, program->axes.axis[axis].name, part, wanted[k * lanes + lane], condition[k * lanes + lane]);
+      test_compare(instance, program->axes.axis[axis].name, part, wanted[k * lanes + lane],
+                   condition[k * lanes + lane]);
       ax_tensor_release(part);
     }
   test_lane_array_release(program, wanted, program->out_count);
@@ -195,7 +202,8 @@ static void check_axis(const test_instance *instance, uint32_t axis, way w) {
   const char *name = program->axes.axis[axis].name;
   if (test_passes(instance, name, ax_program_vmap(program, w.in_axes, w.out_axes, w.size, name, &batched))) {
     uint32_t lanes = test_lanes(program), rest = test_lanes(batched);
-    ax_tensor **in = test_lane_array(program, program->in_count), **stacked = test_lane_array(batched, program->in_count);
+    ax_tensor **in = test_lane_array(program, program->in_count),
+              **stacked = test_lane_array(batched, program->in_count);
     ax_tensor **out = test_lane_array(batched, program->out_count);
     fill_inputs(instance, program, in);
     for (uint32_t i = 0; i < program->in_count; i++)
@@ -204,8 +212,10 @@ static void check_axis(const test_instance *instance, uint32_t axis, way w) {
         ax_tensor *to = stacked[i * rest + lane] = test_tensor(type, NULL);
         for (int64_t member = 0; member < w.size; member++) {
           ax_tensor *from = in[i * lanes + lane_of(&program->axes, axis, lane, member)];
-          if (w.in_axes[i] >= 0) copy_member(to, w.in_axes[i], member, from, true);
-          else memcpy(to->data, from->data, (size_t)test_elems(to) * ax_dtype_bytes(to->dtype));
+          if (w.in_axes[i] >= 0)
+            copy_member(to, w.in_axes[i], member, from, true);
+          else
+            memcpy(to->data, from->data, (size_t)test_elems(to) * ax_dtype_bytes(to->dtype));
         }
       }
     if (test_passes(instance, name, ax_program_verify(batched)) &&
@@ -239,7 +249,7 @@ enum { batch_size = 4 };
 static const struct {
   const char *mesh, *axes;
   bool unchecked; /* what the devices have in common is for the lowering to find out */
-} meshes[] = {{"d=1", "d", false},       {"d=2", "d", false},       {"d=4", "d", false},       {"d=4", "d", true},
+} meshes[] = {{"d=1", "d", false},       {"d=2", "d", false},       {"d=4", "d", false},     {"d=4", "d", true},
               {"a=2,b=2", "a+b", false}, {"b=2,a=2", "a+b", false}, {"b=2,a=2", "a+b", true}};
 
 typedef struct spread { /* an instance, batched, over a mesh */
@@ -253,7 +263,8 @@ typedef struct spread { /* an instance, batched, over a mesh */
 /* The instance as a device's program, in whose environment operands that vary differently are made to agree. */
 static void bind_again(const ax_value *in, ax_value *out, void *context) {
   const ax_program *program = context;
-  ax_value *value = calloc(program->value_count, sizeof value[0]), *operands = calloc(program->value_count, sizeof value[0]);
+  ax_value *value = calloc(program->value_count, sizeof value[0]),
+           *operands = calloc(program->value_count, sizeof value[0]);
   memcpy(value, in, program->in_count * sizeof in[0]);
   for (const ax_eqn *eqn = program->eqns; eqn < program->eqns + program->eqn_count; eqn++) {
     for (uint32_t i = 0; i < eqn->in_count; i++) operands[i] = value[eqn->in[i]];
@@ -264,7 +275,8 @@ static void bind_again(const ax_value *in, ax_value *out, void *context) {
 }
 
 /* Inputs that are mapped vary over the mesh. */
-static ax_status on_device(const ax_program *program, const ax_mesh *mesh, uint32_t mapped, bool unchecked, ax_program **out) {
+static ax_status on_device(const ax_program *program, const ax_mesh *mesh, uint32_t mapped, bool unchecked,
+                           ax_program **out) {
   ax_mesh axes = *mesh;
   ax_type *types = calloc(program->in_count + 1, sizeof types[0]);
   for (uint32_t a = 0; a < axes.count; a++) axes.axis[a].unchecked = unchecked;
@@ -313,15 +325,18 @@ typedef struct on_mesh { /* all instances, on one mesh */
 
 static void add_instance(on_mesh *m, const test_instance *instance, uint32_t mapped, uint32_t turn) {
   const char *prim = instance->sample->prim;
-  bool unchecked = m->unchecked || ax_prim_find(prim, strlen(prim))->kind == AX_REGION; /* whose types stand in the text */
+  bool unchecked =
+      m->unchecked || ax_prim_find(prim, strlen(prim))->kind == AX_REGION; /* whose types stand in the text */
   int64_t local_size = batch_size / ax_mesh_devices(&m->mesh);
   way w = way_of(instance->program, mapped, turn, batch_size);
   ax_program *whole, *device, *local = NULL, *spread_over;
   TEST_OK(ax_program_vmap(instance->program, w.in_axes, w.out_axes, batch_size, NULL, &whole));
   TEST_OK(on_device(instance->program, &m->mesh, mapped, unchecked, &device));
-  if (test_passes(instance, "vmap on a mesh", ax_program_vmap(device, w.in_axes, w.out_axes, local_size, NULL, &local)) &&
-      test_passes(instance, m->axes, ax_trace(spread_whole, &(spread){local, &m->mesh, m->axes, unchecked, w}, whole->types,
-                                              whole->in_count, whole->out_count, &spread_over))) {
+  if (test_passes(instance, "vmap on a mesh",
+                  ax_program_vmap(device, w.in_axes, w.out_axes, local_size, NULL, &local)) &&
+      test_passes(instance, m->axes,
+                  ax_trace(spread_whole, &(spread){local, &m->mesh, m->axes, unchecked, w}, whole->types,
+                           whole->in_count, whole->out_count, &spread_over))) {
     m->instances = realloc(m->instances, (m->count + 1) * sizeof m->instances[0]);
     m->wanted = realloc(m->wanted, (m->count + 1) * sizeof m->wanted[0]);
     m->spread = realloc(m->spread, (m->count + 1) * sizeof m->spread[0]);
@@ -350,7 +365,8 @@ static void compare_on_mesh(on_mesh *m) {
     ax_tensor **wanted = calloc(p->out_count, sizeof wanted[0]), **condition = calloc(p->out_count, sizeof wanted[0]);
     test_run(p, in + in_at, wanted);
     find_condition(&m->instances[i], p, in + in_at, condition);
-    for (uint32_t k = 0; k < p->out_count; k++) test_compare(&m->instances[i], m->axes, got[out_at + k], wanted[k], condition[k]);
+    for (uint32_t k = 0; k < p->out_count; k++)
+      test_compare(&m->instances[i], m->axes, got[out_at + k], wanted[k], condition[k]);
     in_at += p->in_count, out_at += p->out_count;
     test_release(wanted, p->out_count);
     test_release(condition, p->out_count);
@@ -373,7 +389,8 @@ static void check_mesh(const char *text, const char *axes, bool unchecked) {
     test_instances instances = first_of(sample, sample->sums ? from_f64 : from_f32, shapes, AX_COUNT(shapes));
     for (uint32_t k = 0; k < instances.count; k++) {
       uint32_t turn = 0;
-      for (uint32_t mapped = next_mapped(instances.v[k].program, 0); mapped != 0; mapped = next_mapped(instances.v[k].program, mapped))
+      for (uint32_t mapped = next_mapped(instances.v[k].program, 0); mapped != 0;
+           mapped = next_mapped(instances.v[k].program, mapped))
         add_instance(&m, &instances.v[k], mapped, turn++);
     }
     test_instances_release(&instances);
@@ -394,6 +411,7 @@ static void every_mesh(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(vmap), cmocka_unit_test(named_axes), cmocka_unit_test(every_mesh)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(vmap), cmocka_unit_test(named_axes),
+                                     cmocka_unit_test(every_mesh)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

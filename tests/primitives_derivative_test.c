@@ -14,7 +14,8 @@
 /* --- Values --- */
 
 /* Integers as well as floats between the sample's bounds. */
-static void fill_generic(const test_instance *instance, const ax_program *program, test_random *random, ax_tensor **in) {
+static void fill_generic(const test_instance *instance, const ax_program *program, test_random *random,
+                         ax_tensor **in) {
   for (uint32_t i = 0; i < program->in_count; i++)
     test_fill_lanes(program, &program->types[i], random, test_random_tensor, test_low(instance->sample),
                     test_high(instance->sample), in + i * test_lanes(program));
@@ -35,7 +36,8 @@ static void spell(uint32_t set, bool *wrt) {
 /* --- jvp --- */
 
 /* f(in + step * direction); in[operand * lanes + lane], direction: of the inputs in the set. */
-static ax_tensor **moved(const test_instance *instance, uint32_t set, ax_tensor **in, ax_tensor **direction, double step) {
+static ax_tensor **moved(const test_instance *instance, uint32_t set, ax_tensor **in, ax_tensor **direction,
+                         double step) {
   const ax_program *program = instance->program;
   uint32_t lanes = test_lanes(program);
   ax_tensor **at = test_lane_array(program, program->in_count), **out = test_lane_array(program, program->out_count);
@@ -59,7 +61,8 @@ static const double steps[step_count] = {1e-4, -1e-4, 2e-4, -2e-4};
 
 /* The central difference D(h) is off by c h^2 + rounding / h; D(2 h) by four times the first: their distance says how much.
    256: a few hundred terms may have been added up. */
-static void check_element(const test_instance *instance, ax_tensor **const *results, uint32_t at, int64_t e, double tangent) {
+static void check_element(const test_instance *instance, ax_tensor **const *results, uint32_t at, int64_t e,
+                          double tangent) {
   double f[step_count], still = test_get(results[0][at], e);
   bool moves = false;
   for (int s = 0; s < step_count; s++) {
@@ -87,8 +90,10 @@ static void check_differences(const test_instance *instance, uint32_t set, ax_te
     for (uint32_t lane = 0; lane < lanes; lane++)
       for (int64_t e = 0; e < test_elems(tangent[lane]); e++) {
         double t = test_get(tangent[lane], e);
-        if (!instance->sample->stops_gradients) check_element(instance, results, k * lanes + lane, e, t);
-        else if (t != 0) test_blame(instance, "jvp: tangent %.12g, not 0", t);
+        if (!instance->sample->stops_gradients)
+          check_element(instance, results, k * lanes + lane, e, t);
+        else if (t != 0)
+          test_blame(instance, "jvp: tangent %.12g, not 0", t);
       }
     tangent += lanes;
   }
@@ -103,7 +108,8 @@ static void check_jvp(const test_instance *instance, uint32_t set) {
   test_random random = test_instance_random(instance);
   ax_tensor **in = test_lane_array(jvp, jvp->in_count), **out = test_lane_array(jvp, jvp->out_count);
   fill_generic(instance, jvp, &random, in);
-  if (test_passes(instance, "jvp", ax_program_verify(jvp)) && test_passes(instance, "jvp", test_run_lanes(jvp, in, out)))
+  if (test_passes(instance, "jvp", ax_program_verify(jvp)) &&
+      test_passes(instance, "jvp", test_run_lanes(jvp, in, out)))
     check_differences(instance, set, in, in + instance->program->in_count * test_lanes(jvp), out);
   test_lane_array_release(jvp, in, jvp->in_count);
   test_lane_array_release(jvp, out, jvp->out_count);
@@ -131,7 +137,8 @@ static void check_transpose(const test_instance *instance, const char *what, ax_
   uint32_t lanes = test_lanes(program), back = 0;
   test_random random = test_instance_random(instance);
   ax_tensor **x = test_lane_array(program, program->in_count), **ax = test_lane_array(program, program->out_count);
-  ax_tensor **y = test_lane_array(program, transposed->in_count), **aty = test_lane_array(program, transposed->out_count);
+  ax_tensor **y = test_lane_array(program, transposed->in_count),
+            **aty = test_lane_array(program, transposed->out_count);
   fill_generic(instance, program, &random, x);
   for (uint32_t i = 0; i < program->in_count; i++) {
     if (linear[i]) continue;
@@ -146,7 +153,8 @@ static void check_transpose(const test_instance *instance, const char *what, ax_
   uint32_t cotangents = back;
   for (; back < transposed->in_count; back++)
     test_fill_lanes(program, &transposed->types[back], &random, test_random_tensor, -1, 1, y + back * lanes);
-  if (test_passes(instance, what, ax_program_verify(transposed)) && test_passes(instance, what, test_run_lanes(program, x, ax)) &&
+  if (test_passes(instance, what, ax_program_verify(transposed)) &&
+      test_passes(instance, what, test_run_lanes(program, x, ax)) &&
       test_passes(instance, what, test_run_lanes(transposed, y, aty))) {
     double forward = 0, backward = 0, size = 1;
     for (uint32_t k = 0, ct = cotangents; k < program->out_count; k++) {
@@ -276,12 +284,15 @@ static void every_transpose_has_samples(void **state) {
     for (size_t i = 0; i < test_sample_count; i++)
       found = found || (strcmp(test_samples[i].prim, ax_prims[p]->name) == 0 &&
                         (test_samples[i].linear != NULL || test_samples[i].forward_only));
-    if (has_rule && !found) fail_msg("%s has a transpose, but no row in tests/support/samples.c says what it is linear in", ax_prims[p]->name);
+    if (has_rule && !found)
+      fail_msg("%s has a transpose, but no row in tests/support/samples.c says what it is linear in",
+               ax_prims[p]->name);
   }
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(jvp), cmocka_unit_test(linearized), cmocka_unit_test(linear), cmocka_unit_test(second), cmocka_unit_test(every_dtype),
-                                     cmocka_unit_test(every_transpose_has_samples)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(jvp),         cmocka_unit_test(linearized),
+                                     cmocka_unit_test(linear),      cmocka_unit_test(second),
+                                     cmocka_unit_test(every_dtype), cmocka_unit_test(every_transpose_has_samples)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ typedef struct member {
 } member;
 
 typedef struct pool { /* of one mesh */
-  char mesh[64]; /* its text, or as much of it as tells it from others */
+  char mesh[64];      /* its text, or as much of it as tells it from others */
   member *members;
   uint32_t count;
 } pool;
@@ -94,7 +94,8 @@ static void run_pool(pool *p) {
     const test_instance *instance = &p->members[i].instance;
     test_random random = test_instance_random(instance);
     for (uint32_t k = 0; k < wholes[i]->in_count; k++)
-      in[at++] = test_random_tensor(&random, wholes[i]->types[k], test_low(instance->sample), test_high(instance->sample));
+      in[at++] =
+          test_random_tensor(&random, wholes[i]->types[k], test_low(instance->sample), test_high(instance->sample));
   }
   test_execute(runtime, all, in, got);
   for (uint32_t i = 0, in_at = 0, out_at = 0; i < p->count; i++) {

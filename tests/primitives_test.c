@@ -37,8 +37,10 @@ static void every_primitive_has_samples(void **state) {
 static const char **shapes_of(size_t sample, uint32_t *count) {
   enum { sizes = 6 };
   static char text[sizes][8];
-  static const char *shapes[] = {"", "0", "2,3", "3,1,2,4", "40,129", text[0], text[1], text[2], text[3], text[4], text[5]};
-  for (unsigned i = 0; i < sizes; i++) snprintf(text[i], sizeof text[i], "%u", (unsigned)(sample * 11 + i * 7) % 40 + 1);
+  static const char *shapes[] = {"",      "0",     "2,3",   "3,1,2,4", "40,129", text[0],
+                                 text[1], text[2], text[3], text[4],   text[5]};
+  for (unsigned i = 0; i < sizes; i++)
+    snprintf(text[i], sizeof text[i], "%u", (unsigned)(sample * 11 + i * 7) % 40 + 1);
   *count = AX_COUNT(shapes);
   return shapes;
 }
@@ -56,13 +58,15 @@ static void evaluate_one(batch *b, uint32_t index, uint32_t in_at, uint32_t out_
   for (uint32_t k = 0; k < program->in_count; k++)
     b->in[in_at + k] = fill(&random, program->types[k], test_low(instance->sample), test_high(instance->sample));
   if (test_passes(instance, "reference", ax_evaluate(program, b->in + in_at, b->wanted + out_at))) return;
-  for (uint32_t k = 0; k < program->out_count; k++) b->wanted[out_at + k] = test_tensor(*ax_program_out_type(program, k), NULL);
+  for (uint32_t k = 0; k < program->out_count; k++)
+    b->wanted[out_at + k] = test_tensor(*ax_program_out_type(program, k), NULL);
 }
 
 static void compare_one(batch *b, uint32_t index, uint32_t in_at, uint32_t out_at) {
   const test_instance *instance = &b->instances.v[index];
   const ax_program *program = b->programs[index];
-  ax_tensor **condition = calloc(program->out_count + 1, sizeof condition[0]), **in = calloc(program->in_count + 1, sizeof in[0]);
+  ax_tensor **condition = calloc(program->out_count + 1, sizeof condition[0]),
+            **in = calloc(program->in_count + 1, sizeof in[0]);
   if (instance->sample->sums && ax_is_float(instance->t)) {
     test_instance in_f64 = test_instance_in_f64(instance);
     ax_program *whole;
@@ -114,8 +118,8 @@ static void check_instances(const test_sample *sample, test_instances instances)
 
 static void check_sample(size_t index) {
   const test_sample *sample = &test_samples[index];
-  test_variety variety = {.dtypes = test_dtypes, .others = test_dtypes, .dtype_count = test_dtype_count,
-                          .other_count = test_dtype_count};
+  test_variety variety = {
+      .dtypes = test_dtypes, .others = test_dtypes, .dtype_count = test_dtype_count, .other_count = test_dtype_count};
   variety.shapes = shapes_of(index, &variety.shape_count);
   test_instances instances = test_instances_of(sample, &variety);
   for (uint32_t from = 0, to; from < instances.count; from = to) {

@@ -33,7 +33,9 @@ static bool within_ulps(const test_sample *sample, const ax_tensor *got, const a
 static bool within_sum(const ax_tensor *got, const ax_tensor *wanted, const ax_tensor *condition, int64_t at) {
   enum { most_terms = 256 };
   double g = test_get(got, at), w = test_get(wanted, at), c = fabs(test_get(condition, at));
-  double unit = got->dtype == AX_F64 ? 0x1p-53 : 0x1p-24, most = got->dtype == AX_F64 ? 0x1p1023 : got->dtype == AX_F16 ? 65504 : 0x1p127;
+  double unit = got->dtype == AX_F64 ? 0x1p-53 : 0x1p-24, most = got->dtype == AX_F64   ? 0x1p1023
+                                                                 : got->dtype == AX_F16 ? 65504
+                                                                                        : 0x1p127;
   if (isnan(c)) return isnan(g) && isnan(w);
   if (isinf(c)) return got->dtype == AX_F64 || (!isfinite(g) && !isfinite(w));
   if (c >= most) return true;
@@ -41,7 +43,8 @@ static bool within_sum(const ax_tensor *got, const ax_tensor *wanted, const ax_t
   return is_narrow(got->dtype) && llabs(ordinal(got, at) - ordinal(wanted, at)) <= 1;
 }
 
-static bool same(const test_sample *sample, const ax_tensor *got, const ax_tensor *wanted, const ax_tensor *condition, int64_t at) {
+static bool same(const test_sample *sample, const ax_tensor *got, const ax_tensor *wanted, const ax_tensor *condition,
+                 int64_t at) {
   if (same_bits(got, wanted, at)) return true;
   if (!ax_is_float(got->dtype)) return false;
   if (isnan(test_get(got, at)) && isnan(test_get(wanted, at))) return true;
@@ -58,7 +61,8 @@ void test_compare(const test_instance *instance, const char *what, const ax_tens
   }
   for (int64_t i = 0; i < test_elems(got); i++) {
     if (same(instance->sample, got, wanted, condition, i)) continue;
-    test_blame(instance, "%s: element %lld is %.17g, not %.17g", what, (long long)i, test_get(got, i), test_get(wanted, i));
+    test_blame(instance, "%s: element %lld is %.17g, not %.17g", what, (long long)i, test_get(got, i),
+               test_get(wanted, i));
     return;
   }
 }

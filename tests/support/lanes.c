@@ -31,8 +31,8 @@ ax_tensor *test_fill_edges(test_random *random, ax_type type, double low, double
   return test_edge_tensor(random, type);
 }
 
-void test_fill_lanes(const ax_program *program, const ax_type *type, test_random *random, test_fill fill, double low, double high,
-                     ax_tensor **out) {
+void test_fill_lanes(const ax_program *program, const ax_type *type, test_random *random, test_fill fill, double low,
+                     double high, ax_tensor **out) {
   const uint64_t seed = test_random_bits(random);
   ax_axis_set varying = varying_of(program, type);
   for (uint32_t lane = 0; lane < test_lanes(program); lane++) {

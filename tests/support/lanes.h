@@ -11,8 +11,8 @@ void test_lane_array_release(const ax_program *program, ax_tensor **tensors, uin
 
 /* A value for each lane, the same on those that differ only along axes the type does not vary over (unchecked ones always vary). */
 typedef ax_tensor *(*test_fill)(test_random *random, ax_type type, double low, double high);
-void test_fill_lanes(const ax_program *program, const ax_type *type, test_random *random, test_fill fill, double low, double high,
-                     ax_tensor **out);
+void test_fill_lanes(const ax_program *program, const ax_type *type, test_random *random, test_fill fill, double low,
+                     double high, ax_tensor **out);
 ax_tensor *test_fill_edges(test_random *random, ax_type type, double low, double high);
 
 /* Reference evaluation. */

@@ -22,11 +22,16 @@ static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 static const char *hole(const test_instance *instance, char letter) {
   switch (letter) {
-    case 'O': return instance->sample->prim;
-    case 'T': return ax_dtype_name(instance->t);
-    case 'U': return ax_dtype_name(instance->u);
-    case 'S': return instance->shape;
-    default: return NULL;
+    case 'O':
+      return instance->sample->prim;
+    case 'T':
+      return ax_dtype_name(instance->t);
+    case 'U':
+      return ax_dtype_name(instance->u);
+    case 'S':
+      return instance->shape;
+    default:
+      return NULL;
   }
 }
 

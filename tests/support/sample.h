@@ -9,14 +9,14 @@
 #include "support/random.h"
 
 typedef struct test_sample {
-  const char *prim, *text;  /* text: a program without its axes */
-  const char *axes;         /* "d=2; a=2 b=2": the environments to try it in, one after the other; NULL: none */
-  const char *linear;       /* "xy z": linear in x and y together, and in z; the names are the text's */
-  double low, high;         /* where it is smooth; both 0: -2 and 2 */
+  const char *prim, *text;    /* text: a program without its axes */
+  const char *axes;           /* "d=2; a=2 b=2": the environments to try it in, one after the other; NULL: none */
+  const char *linear;         /* "xy z": linear in x and y together, and in z; the names are the text's */
+  double low, high;           /* where it is smooth; both 0: -2 and 2 */
   unsigned ulps, narrow_ulps; /* how far results may be off, f32 and f64, and bf16 and f16 */
-  bool sums;                /* order may matter: results may be off by the rounding of a sum of absolute values */
-  bool stops_gradients;     /* its derivative is zero by definition */
-  bool forward_only;        /* no transpose */
+  bool sums;                  /* order may matter: results may be off by the rounding of a sum of absolute values */
+  bool stops_gradients;       /* its derivative is zero by definition */
+  bool forward_only;          /* no transpose */
 } test_sample;
 
 extern const test_sample test_samples[];

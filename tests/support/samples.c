@@ -9,23 +9,27 @@
 #define RESHAPE(from, to) "{ lambda x:T[" from "]. let y:T[" to "] = reshape[new_sizes=(" to ")] x in (y,) }"
 #define TRANSPOSE(from, to, permutation) \
   "{ lambda x:T[" from "]. let y:T[" to "] = transpose[permutation=(" permutation ")] x in (y,) }"
-#define BROADCAST(from, to, dims) \
-  "{ lambda x:T[" from "]. let y:T[" to "] = broadcast_in_dim[shape=(" to ") broadcast_dimensions=(" dims ")] x in (y,) }"
-#define SLICE(from, to, start, limit, steps)                                                                               \
-  "{ lambda x:T[" from "]. let y:T[" to "] = slice[start_indices=(" start ") limit_indices=(" limit ") strides=(" steps \
+#define BROADCAST(from, to, dims)                                                                         \
+  "{ lambda x:T[" from "]. let y:T[" to "] = broadcast_in_dim[shape=(" to ") broadcast_dimensions=(" dims \
   ")] x in (y,) }"
-#define PAD(from, to, low_, high_, interior) \
-  "{ lambda x:T[" from "] v:T[]. let y:T[" to "] = pad[low=(" low_ ") high=(" high_ ") interior=(" interior ")] x v in (y,) }"
-#define IOTA(shape, dim) "{ lambda x:T[2]. let y:T[" shape "] = iota[dtype=T shape=(" shape ") dimension=" #dim "] in (y, x) }"
+#define SLICE(from, to, start, limit, steps)                                                        \
+  "{ lambda x:T[" from "]. let y:T[" to "] = slice[start_indices=(" start ") limit_indices=(" limit \
+  ") strides=(" steps ")] x in (y,) }"
+#define PAD(from, to, low_, high_, interior)                                                                \
+  "{ lambda x:T[" from "] v:T[]. let y:T[" to "] = pad[low=(" low_ ") high=(" high_ ") interior=(" interior \
+  ")] x v in (y,) }"
+#define IOTA(shape, dim) \
+  "{ lambda x:T[2]. let y:T[" shape "] = iota[dtype=T shape=(" shape ") dimension=" #dim "] in (y, x) }"
 #define REDUCE(from, to, over) "{ lambda x:T[" from "]. let y:T[" to "] = O[axes=(" over ")] x in (y,) }"
 #define ARGMAX(from, to, axis, index) \
   "{ lambda x:T[" from "]. let y:" index "[" to "] = argmax[axes=(" axis ") index_dtype=" index "] x in (y,) }"
-#define DOT(left, right, result, lc, rc, lb, rb)                                                                           \
+#define DOT(left, right, result, lc, rc, lb, rb)                                                                     \
   "{ lambda x:T[" left "] y:T[" right "]. let z:T[" result "] = dot_general[lhs_contract=(" lc ") rhs_contract=(" rc \
   ") lhs_batch=(" lb ") rhs_batch=(" rb ")] x y in (z,) }"
 
 /* The text, and what else there is to say. */
-#define SAMPLE(prim_, ...) {.prim = prim_, .text = __VA_ARGS__}
+#define SAMPLE(prim_, ...) \
+  { .prim = prim_, .text = __VA_ARGS__ }
 
 const test_sample test_samples[] = {
     /* --- constant --- */
@@ -72,7 +76,8 @@ const test_sample test_samples[] = {
     SAMPLE("not", ONE),
     SAMPLE("select_n", "{ lambda b:bool[S] x:T[S] y:T[S]. let z:T[S] = select_n b x y in (z,) }", .linear = "xy"),
     SAMPLE("select_n", "{ lambda b:bool[] x:T[S] y:T[S]. let z:T[S] = select_n b x y in (z,) }", .linear = "xy"),
-    SAMPLE("convert_element_type", "{ lambda x:T[S]. let y:U[S] = convert_element_type[dtype=U] x in (y,) }", .linear = "x"),
+    SAMPLE("convert_element_type", "{ lambda x:T[S]. let y:U[S] = convert_element_type[dtype=U] x in (y,) }",
+           .linear = "x"),
     SAMPLE("stop_gradient", ONE, .stops_gradients = true),
 
     /* --- shape --- */
@@ -114,30 +119,38 @@ const test_sample test_samples[] = {
     SAMPLE("pad", PAD("0,2", "3,2", "1, 0", "2, 0", "4, 0"), .linear = "xv"),
     SAMPLE("pad", PAD("3", "0", "-2", "-1", "0"), .linear = "xv"),
     SAMPLE("pad", PAD("", "", "", "", ""), .linear = "xv"),
-    SAMPLE("concatenate", "{ lambda x:T[2,3] y:T[4,3]. let z:T[6,3] = concatenate[dimension=0] x y in (z,) }", .linear = "xy"),
-    SAMPLE("concatenate", "{ lambda x:T[2,3] y:T[2,0] z:T[2,17]. let r:T[2,20] = concatenate[dimension=1] x y z in (r,) }",
-     .linear = "xyz"),
+    SAMPLE("concatenate", "{ lambda x:T[2,3] y:T[4,3]. let z:T[6,3] = concatenate[dimension=0] x y in (z,) }",
+           .linear = "xy"),
+    SAMPLE("concatenate",
+           "{ lambda x:T[2,3] y:T[2,0] z:T[2,17]. let r:T[2,20] = concatenate[dimension=1] x y z in (r,) }",
+           .linear = "xyz"),
     SAMPLE("concatenate", "{ lambda x:T[2,3]. let y:T[2,3] = concatenate[dimension=1] x in (y,) }", .linear = "x"),
     SAMPLE("concatenate", "{ lambda x:T[2,1,3] y:T[2,2,3]. let r:T[2,5,3] = concatenate[dimension=1] x y y in (r,) }",
-     .linear = "xy"),
+           .linear = "xy"),
     SAMPLE("iota", IOTA("7", 0)),
     SAMPLE("iota", IOTA("3,19", 0)),
     SAMPLE("iota", IOTA("3,19", 1)),
     SAMPLE("iota", IOTA("2,0,3", 2)),
     SAMPLE("iota", IOTA("2,3,4,2", 1)),
-    SAMPLE("dynamic_slice", "{ lambda x:T[7] i:s32[]. let y:T[3] = dynamic_slice[slice_sizes=(3,)] x i in (y,) }", .linear = "x"),
-    SAMPLE("dynamic_slice", "{ lambda x:T[5,36] i:s64[] j:s64[]. let y:T[2,33] = dynamic_slice[slice_sizes=(2, 33)] x i j in (y,) }",
-     .linear = "x"),
-    SAMPLE("dynamic_slice", "{ lambda x:T[4,3] i:U[] j:U[]. let y:T[0,3] = dynamic_slice[slice_sizes=(0, 3)] x i j in (y,) }"),
+    SAMPLE("dynamic_slice", "{ lambda x:T[7] i:s32[]. let y:T[3] = dynamic_slice[slice_sizes=(3,)] x i in (y,) }",
+           .linear = "x"),
+    SAMPLE("dynamic_slice",
+           "{ lambda x:T[5,36] i:s64[] j:s64[]. let y:T[2,33] = dynamic_slice[slice_sizes=(2, 33)] x i j in (y,) }",
+           .linear = "x"),
+    SAMPLE("dynamic_slice",
+           "{ lambda x:T[4,3] i:U[] j:U[]. let y:T[0,3] = dynamic_slice[slice_sizes=(0, 3)] x i j in (y,) }"),
     SAMPLE("dynamic_slice", "{ lambda x:f32[300] i:U[]. let y:f32[5] = dynamic_slice[slice_sizes=(5,)] x i in (y,) }"),
     SAMPLE("dynamic_slice", "{ lambda x:T[]. let y:T[] = dynamic_slice[slice_sizes=()] x in (y,) }", .linear = "x"),
     SAMPLE("dynamic_update_slice", "{ lambda x:T[7] u:T[3] i:s32[]. let y:T[7] = dynamic_update_slice x u i in (y,) }",
-     .linear = "xu"),
+           .linear = "xu"),
     SAMPLE("dynamic_update_slice",
-     "{ lambda x:T[5,6] u:T[2,5] i:u8[] j:u8[]. let y:T[5,6] = dynamic_update_slice x u i j in (y, x) }", .linear = "xu"),
-    SAMPLE("dynamic_update_slice", "{ lambda x:T[4,3] u:T[4,0] i:s32[] j:s32[]. let y:T[4,3] = dynamic_update_slice x u i j in (y,) }",
-     .linear = "xu"),
-    SAMPLE("dynamic_update_slice", "{ lambda x:f32[300] u:f32[5] i:U[]. let y:f32[300] = dynamic_update_slice x u i in (y,) }"),
+           "{ lambda x:T[5,6] u:T[2,5] i:u8[] j:u8[]. let y:T[5,6] = dynamic_update_slice x u i j in (y, x) }",
+           .linear = "xu"),
+    SAMPLE("dynamic_update_slice",
+           "{ lambda x:T[4,3] u:T[4,0] i:s32[] j:s32[]. let y:T[4,3] = dynamic_update_slice x u i j in (y,) }",
+           .linear = "xu"),
+    SAMPLE("dynamic_update_slice",
+           "{ lambda x:f32[300] u:f32[5] i:U[]. let y:f32[300] = dynamic_update_slice x u i in (y,) }"),
 
     /* --- reductions and products --- */
     SAMPLE("reduce_sum", REDUCE("17", "", "0"), .linear = "x", .sums = true),
@@ -185,147 +198,163 @@ const test_sample test_samples[] = {
 
     /* --- regions --- */
     SAMPLE("cond",
-     "{ lambda i:s32[] x:T[S] y:T[S]. let z:T[S] r:T[S] = cond[branches=("
-     "  { lambda a:T[S] b:T[S]. let c:T[S] = sub a b in (c, a) },"
-     "  { lambda a:T[S] b:T[S]. let in (b, b) },"
-     "  { lambda a:T[S] b:T[S]. let c:T[S] = mul a b d:T[S] = sub c a in (d, c) })] i x y in (z, r) }"),
+           "{ lambda i:s32[] x:T[S] y:T[S]. let z:T[S] r:T[S] = cond[branches=("
+           "  { lambda a:T[S] b:T[S]. let c:T[S] = sub a b in (c, a) },"
+           "  { lambda a:T[S] b:T[S]. let in (b, b) },"
+           "  { lambda a:T[S] b:T[S]. let c:T[S] = mul a b d:T[S] = sub c a in (d, c) })] i x y in (z, r) }"),
     SAMPLE("cond",
-     "{ lambda i:s32[] x:T[3] y:T[3]. let z:T[3] r:T[3] = cond[branches=("
-     "  { lambda a:T[3] b:T[3]. let c:T[3] = sub a b in (c, a) },"
-     "  { lambda a:T[3] b:T[3]. let c:T[3] = constant[value=0:T[3]] in (b, c) })] i x y in (z, r) }",
-     .linear = "xy"),
+           "{ lambda i:s32[] x:T[3] y:T[3]. let z:T[3] r:T[3] = cond[branches=("
+           "  { lambda a:T[3] b:T[3]. let c:T[3] = sub a b in (c, a) },"
+           "  { lambda a:T[3] b:T[3]. let c:T[3] = constant[value=0:T[3]] in (b, c) })] i x y in (z, r) }",
+           .linear = "xy"),
     SAMPLE("cond",
-     "{ lambda i:s32[] x:T[3]{V:d}. let y:T[3] z:T[3]{V:d} = cond[branches=("
-     "  { lambda a:T[3]{V:d}. let b:T[3] = psum[axes=(d,)] a in (b, a) },"
-     "  { lambda a:T[3]{V:d}. let b:T[3]{V:d} = neg a c:T[3]{V:d} = ppermute[axes=(d,) pairs=((0, 1),)] b"
-     "    d:T[3] = psum[axes=(d,)] c in (d, c) })] i x in (y, z) }",
-     .axes = "d=2; d=3", .linear = "x", .sums = true),
+           "{ lambda i:s32[] x:T[3]{V:d}. let y:T[3] z:T[3]{V:d} = cond[branches=("
+           "  { lambda a:T[3]{V:d}. let b:T[3] = psum[axes=(d,)] a in (b, a) },"
+           "  { lambda a:T[3]{V:d}. let b:T[3]{V:d} = neg a c:T[3]{V:d} = ppermute[axes=(d,) pairs=((0, 1),)] b"
+           "    d:T[3] = psum[axes=(d,)] c in (d, c) })] i x in (y, z) }",
+           .axes = "d=2; d=3", .linear = "x", .sums = true),
     SAMPLE("cond",
-     "{ lambda i:s32[]{V:d} x:T[3]{V:d}. let y:T[3]{V:d} = cond[branches=("
-     "  { lambda a:T[3]{V:d}. let in (a,) },"
-     "  { lambda a:T[3]{V:d}. let b:T[3]{V:d} = neg a in (b,) })] i x in (y,) }",
-     .axes = "d=4; d=2 e=2", .linear = "x"),
+           "{ lambda i:s32[]{V:d} x:T[3]{V:d}. let y:T[3]{V:d} = cond[branches=("
+           "  { lambda a:T[3]{V:d}. let in (a,) },"
+           "  { lambda a:T[3]{V:d}. let b:T[3]{V:d} = neg a in (b,) })] i x in (y,) }",
+           .axes = "d=4; d=2 e=2", .linear = "x"),
     SAMPLE("scan",
-     "{ lambda c:T[2] x:T[5,2]. let h:T[2] y:T[5,2] = scan[length=5 reverse=false num_consts=0 num_carry=1"
-     "  body={ lambda c:T[2] x:T[2]. let n:T[2] = mul c x m:T[2] = add n x in (m, n) }] c x in (h, y) }"),
+           "{ lambda c:T[2] x:T[5,2]. let h:T[2] y:T[5,2] = scan[length=5 reverse=false num_consts=0 num_carry=1"
+           "  body={ lambda c:T[2] x:T[2]. let n:T[2] = mul c x m:T[2] = add n x in (m, n) }] c x in (h, y) }"),
     SAMPLE("scan",
-     "{ lambda k:T[2] c:T[2] x:T[3,2]. let h:T[2] y:T[3,2] = scan[length=3 reverse=true num_consts=1 num_carry=1"
-     "  body={ lambda k:T[2] c:T[2] x:T[2]. let n:T[2] = mul c k m:T[2] = add n x in (m, n) }] k c x in (h, y) }",
-     .linear = "cx"),
+           "{ lambda k:T[2] c:T[2] x:T[3,2]. let h:T[2] y:T[3,2] = scan[length=3 reverse=true num_consts=1 num_carry=1"
+           "  body={ lambda k:T[2] c:T[2] x:T[2]. let n:T[2] = mul c k m:T[2] = add n x in (m, n) }] k c x in (h, y) }",
+           .linear = "cx"),
     SAMPLE("scan",
-     "{ lambda c:T[] d:T[]. let h:T[] r:T[] y:T[0] = scan[length=0 reverse=false num_consts=0 num_carry=2"
-     "  body={ lambda c:T[] d:T[]. let n:T[] = add c d in (n, c, d) }] c d in (h, r, y) }"),
+           "{ lambda c:T[] d:T[]. let h:T[] r:T[] y:T[0] = scan[length=0 reverse=false num_consts=0 num_carry=2"
+           "  body={ lambda c:T[] d:T[]. let n:T[] = add c d in (n, c, d) }] c d in (h, r, y) }"),
     SAMPLE("scan",
-     "{ lambda c:T[3] d:T[3]. let h:T[3] r:T[3] = scan[length=4 reverse=false num_consts=0 num_carry=2"
-     "  body={ lambda c:T[3] d:T[3]. let n:T[3] = sub c d in (d, n) }] c d in (h, r) }",
-     .linear = "cd"),
+           "{ lambda c:T[3] d:T[3]. let h:T[3] r:T[3] = scan[length=4 reverse=false num_consts=0 num_carry=2"
+           "  body={ lambda c:T[3] d:T[3]. let n:T[3] = sub c d in (d, n) }] c d in (h, r) }",
+           .linear = "cd"),
     SAMPLE("scan",
-     "{ lambda k:T[2] c:T[2]{V:d} x:T[3,2]{V:d}. let j:T[2]{V:d} = pvary[axes=(d,)] k"
-     "  h:T[2]{V:d} y:T[3,2] = scan[length=3 reverse=false num_consts=1 num_carry=1"
-     "  body={ lambda k:T[2]{V:d} c:T[2]{V:d} x:T[2]{V:d}. let n:T[2]{V:d} = mul c k"
-     "    s:T[2] = psum[axes=(d,)] x v:T[2]{V:d} = pvary[axes=(d,)] s m:T[2]{V:d} = add n v in (m, s) }] j c x in (h, y) }",
-     .axes = "d=2; d=3", .linear = "cx", .sums = true),
+           "{ lambda k:T[2] c:T[2]{V:d} x:T[3,2]{V:d}. let j:T[2]{V:d} = pvary[axes=(d,)] k"
+           "  h:T[2]{V:d} y:T[3,2] = scan[length=3 reverse=false num_consts=1 num_carry=1"
+           "  body={ lambda k:T[2]{V:d} c:T[2]{V:d} x:T[2]{V:d}. let n:T[2]{V:d} = mul c k"
+           "    s:T[2] = psum[axes=(d,)] x v:T[2]{V:d} = pvary[axes=(d,)] s m:T[2]{V:d} = add n v in (m, s) }] j c x "
+           "in (h, y) }",
+           .axes = "d=2; d=3", .linear = "cx", .sums = true),
+    SAMPLE(
+        "while",
+        "{ lambda n:s32[] x:T[3] k:T[3]. let m:s32[] = min n 7:s32[] i:s32[] y:T[3] = while["
+        "  cond={ lambda l:s32[] i:s32[] y:T[3]. let b:bool[] = lt i l in (b,) } cond_nconsts=1"
+        "  body={ lambda k:T[3] i:s32[] y:T[3]. let j:s32[] = add i 1:s32[] z:T[3] = sub k y in (j, z) } body_nconsts=1"
+        "  ] m k 0:s32[] x in (i, y) }",
+        .low = -2, .high = 9, .forward_only = true),
     SAMPLE("while",
-     "{ lambda n:s32[] x:T[3] k:T[3]. let m:s32[] = min n 7:s32[] i:s32[] y:T[3] = while["
-     "  cond={ lambda l:s32[] i:s32[] y:T[3]. let b:bool[] = lt i l in (b,) } cond_nconsts=1"
-     "  body={ lambda k:T[3] i:s32[] y:T[3]. let j:s32[] = add i 1:s32[] z:T[3] = sub k y in (j, z) } body_nconsts=1"
-     "  ] m k 0:s32[] x in (i, y) }",
-     .low = -2, .high = 9, .forward_only = true),
-    SAMPLE("while",
-     "{ lambda n:s32[] x:T[3]{V:d}. let m:s32[] = min n 4:s32[] i:s32[] y:T[3]{V:d} = while["
-     "  cond={ lambda l:s32[] i:s32[] y:T[3]{V:d}. let b:bool[] = lt i l in (b,) } cond_nconsts=1"
-     "  body={ lambda i:s32[] y:T[3]{V:d}. let j:s32[] = add i 1:s32[] s:T[3] = psum[axes=(d,)] y"
-     "    v:T[3]{V:d} = pvary[axes=(d,)] s z:T[3]{V:d} = add v y in (j, z) } body_nconsts=0"
-     "  ] m 0:s32[] x in (i, y) }",
-     .axes = "d=2; d=3", .low = -2, .high = 6, .forward_only = true, .sums = true),
-    SAMPLE("while",
-     "{ lambda x:T[3]{V:d} n:s32[]{V:d}. let k:s32[] = mul 4:s32[] 1:s32[] l:s32[]{V:d} = pvary[axes=(d,)] k"
-     "  m:s32[]{V:d} = min n l z:s32[]{V:d} = sub m m i:s32[]{V:d} y:T[3]{V:d} = while["
-     "  cond={ lambda l:s32[]{V:d} i:s32[]{V:d} y:T[3]{V:d}. let b:bool[]{V:d} = lt i l in (b,) } cond_nconsts=1"
-     "  body={ lambda i:s32[]{V:d} y:T[3]{V:d}. let o:s32[]{V:d} = pvary[axes=(d,)] 1:s32[] j:s32[]{V:d} = add i o"
-     "    z:T[3]{V:d} = neg y in (j, z) } body_nconsts=0] m z x in (i, y) }",
-     .axes = "d=2; d=3", .low = -2, .high = 6, .forward_only = true),
+           "{ lambda n:s32[] x:T[3]{V:d}. let m:s32[] = min n 4:s32[] i:s32[] y:T[3]{V:d} = while["
+           "  cond={ lambda l:s32[] i:s32[] y:T[3]{V:d}. let b:bool[] = lt i l in (b,) } cond_nconsts=1"
+           "  body={ lambda i:s32[] y:T[3]{V:d}. let j:s32[] = add i 1:s32[] s:T[3] = psum[axes=(d,)] y"
+           "    v:T[3]{V:d} = pvary[axes=(d,)] s z:T[3]{V:d} = add v y in (j, z) } body_nconsts=0"
+           "  ] m 0:s32[] x in (i, y) }",
+           .axes = "d=2; d=3", .low = -2, .high = 6, .forward_only = true, .sums = true),
+    SAMPLE(
+        "while",
+        "{ lambda x:T[3]{V:d} n:s32[]{V:d}. let k:s32[] = mul 4:s32[] 1:s32[] l:s32[]{V:d} = pvary[axes=(d,)] k"
+        "  m:s32[]{V:d} = min n l z:s32[]{V:d} = sub m m i:s32[]{V:d} y:T[3]{V:d} = while["
+        "  cond={ lambda l:s32[]{V:d} i:s32[]{V:d} y:T[3]{V:d}. let b:bool[]{V:d} = lt i l in (b,) } cond_nconsts=1"
+        "  body={ lambda i:s32[]{V:d} y:T[3]{V:d}. let o:s32[]{V:d} = pvary[axes=(d,)] 1:s32[] j:s32[]{V:d} = add i o"
+        "    z:T[3]{V:d} = neg y in (j, z) } body_nconsts=0] m z x in (i, y) }",
+        .axes = "d=2; d=3", .low = -2, .high = 6, .forward_only = true),
     SAMPLE("shard_map",
-     "{ lambda x:T[4,3] y:T[3]. let z:T[4,3] s:T[2,3] = shard_map[mesh=(d=2) unchecked=false in_specs=(P(d), P())"
-     "  out_specs=(P(d), P()) body={ axes d=2 ; lambda x:T[2,3]{V:d} y:T[3]. let b:T[2,3] = broadcast_in_dim["
-     "    shape=(2, 3) broadcast_dimensions=(1,)] y v:T[2,3]{V:d} = pvary[axes=(d,)] b r:T[2,3]{V:d} = mul v x"
-     "    p:T[2,3] = psum[axes=(d,)] r in (r, p) }] x y in (z, s) }",
-     .linear = "x y", .sums = true),
+           "{ lambda x:T[4,3] y:T[3]. let z:T[4,3] s:T[2,3] = shard_map[mesh=(d=2) unchecked=false in_specs=(P(d), P())"
+           "  out_specs=(P(d), P()) body={ axes d=2 ; lambda x:T[2,3]{V:d} y:T[3]. let b:T[2,3] = broadcast_in_dim["
+           "    shape=(2, 3) broadcast_dimensions=(1,)] y v:T[2,3]{V:d} = pvary[axes=(d,)] b r:T[2,3]{V:d} = mul v x"
+           "    p:T[2,3] = psum[axes=(d,)] r in (r, p) }] x y in (z, s) }",
+           .linear = "x y", .sums = true),
     SAMPLE("shard_map",
-     "{ lambda x:T[4,6]. let z:T[6,4] = shard_map[mesh=(a=2, b=3) unchecked=false in_specs=(P(a, b),)"
-     "  out_specs=(P(b, a),) body={ axes a=2 b=3 ; lambda x:T[2,2]{V:a,b}. let y:T[2,2]{V:a,b} = transpose["
-     "  permutation=(1, 0)] x in (y,) }] x in (z,) }",
-     .linear = "x"),
+           "{ lambda x:T[4,6]. let z:T[6,4] = shard_map[mesh=(a=2, b=3) unchecked=false in_specs=(P(a, b),)"
+           "  out_specs=(P(b, a),) body={ axes a=2 b=3 ; lambda x:T[2,2]{V:a,b}. let y:T[2,2]{V:a,b} = transpose["
+           "  permutation=(1, 0)] x in (y,) }] x in (z,) }",
+           .linear = "x"),
 
     SAMPLE("shard_map",
-     "{ lambda x:T[4,6]. let w:T[4,6] = neg x z:T[4,6] = shard_map[mesh=(a=2, b=3) unchecked=false in_specs=(P(a, b),)"
-     "  out_specs=(P(a, b),) body={ axes a=2 b=3 ; lambda x:T[2,2]{V:a,b}. let y:T[2,2]{V:a,b} = transpose["
-     "  permutation=(1, 0)] x in (y,) }] w r:T[4,6] = sub z x s:T[4,6] = shard_map[mesh=(a=2, b=3) unchecked=true"
-     "  in_specs=(P(_, b+a),) out_specs=(P(_, b+a),) body={ axes a=2? b=3? ; lambda x:T[4,1]. let"
-     "  y:T[4,1] = add x x in (y,) }] z in (z, r, s) }",
-     .linear = "x"),
+           "{ lambda x:T[4,6]. let w:T[4,6] = neg x z:T[4,6] = shard_map[mesh=(a=2, b=3) unchecked=false "
+           "in_specs=(P(a, b),)"
+           "  out_specs=(P(a, b),) body={ axes a=2 b=3 ; lambda x:T[2,2]{V:a,b}. let y:T[2,2]{V:a,b} = transpose["
+           "  permutation=(1, 0)] x in (y,) }] w r:T[4,6] = sub z x s:T[4,6] = shard_map[mesh=(a=2, b=3) unchecked=true"
+           "  in_specs=(P(_, b+a),) out_specs=(P(_, b+a),) body={ axes a=2? b=3? ; lambda x:T[4,1]. let"
+           "  y:T[4,1] = add x x in (y,) }] z in (z, r, s) }",
+           .linear = "x"),
 
     /* --- collectives --- */
-    SAMPLE("psum", "{ lambda x:T[S]{V:d}. let y:T[S] = psum[axes=(d,)] x in (y,) }", .axes = "d=1; d=2; d=3; d=8", .linear = "x",
-     .sums = true),
+    SAMPLE("psum", "{ lambda x:T[S]{V:d}. let y:T[S] = psum[axes=(d,)] x in (y,) }", .axes = "d=1; d=2; d=3; d=8",
+           .linear = "x", .sums = true),
     SAMPLE("psum", "{ lambda x:T[3]{V:a,b}. let y:T[3]{V:a} = psum[axes=(b,)] x in (y,) }", .axes = "a=2 b=2; a=4 b=2",
-     .linear = "x", .sums = true),
-    SAMPLE("psum", "{ lambda x:T[3]{V:a,b}. let y:T[3] = psum[axes=(b, a)] x in (y,) }", .axes = "a=2 b=3", .linear = "x",
-     .sums = true),
-    SAMPLE("psum", "{ lambda x:T[3]. let y:T[3] = psum[axes=(d,)] x in (y,) }", .axes = "d=2?; d=4?", .linear = "x", .sums = true),
+           .linear = "x", .sums = true),
+    SAMPLE("psum", "{ lambda x:T[3]{V:a,b}. let y:T[3] = psum[axes=(b, a)] x in (y,) }", .axes = "a=2 b=3",
+           .linear = "x", .sums = true),
+    SAMPLE("psum", "{ lambda x:T[3]. let y:T[3] = psum[axes=(d,)] x in (y,) }", .axes = "d=2?; d=4?", .linear = "x",
+           .sums = true),
     SAMPLE("pmax", "{ lambda x:T[S]{V:d}. let y:T[S] = pmax[axes=(d,)] x in (y,) }", .axes = "d=1; d=2; d=3; d=8"),
     SAMPLE("pmax", "{ lambda x:T[3]{V:a,b}. let y:T[3]{V:b} = pmax[axes=(a,)] x in (y,) }", .axes = "a=2 b=2; a=4 b=2"),
     SAMPLE("pmax", "{ lambda x:T[S]. let y:T[S] = pmax[axes=(d,)] x in (y,) }", .axes = "d=3?"),
     SAMPLE("pmin", "{ lambda x:T[S]{V:d}. let y:T[S] = pmin[axes=(d,)] x in (y,) }", .axes = "d=1; d=2; d=3; d=8"),
     SAMPLE("pmin", "{ lambda x:T[3]{V:a,b}. let y:T[3] = pmin[axes=(a, b)] x in (y,) }", .axes = "a=2 b=2"),
-    SAMPLE("pvary", "{ lambda x:T[S]. let y:T[S]{V:d} = pvary[axes=(d,)] x in (y,) }", .axes = "d=1; d=2; d=3", .linear = "x"),
-    SAMPLE("pvary", "{ lambda x:T[3]{V:a}. let y:T[3]{V:a,b} = pvary[axes=(b,)] x in (y,) }", .axes = "a=2 b=2", .linear = "x"),
-    SAMPLE("all_gather", "{ lambda x:T[3,2]{V:d}. let y:T[3,2]{V:d} = O[axes=(d,) dimension=0] x in (y,) }", .axes = "d=1",
-     .linear = "x"),
+    SAMPLE("pvary", "{ lambda x:T[S]. let y:T[S]{V:d} = pvary[axes=(d,)] x in (y,) }", .axes = "d=1; d=2; d=3",
+           .linear = "x"),
+    SAMPLE("pvary", "{ lambda x:T[3]{V:a}. let y:T[3]{V:a,b} = pvary[axes=(b,)] x in (y,) }", .axes = "a=2 b=2",
+           .linear = "x"),
+    SAMPLE("all_gather", "{ lambda x:T[3,2]{V:d}. let y:T[3,2]{V:d} = O[axes=(d,) dimension=0] x in (y,) }",
+           .axes = "d=1", .linear = "x"),
     SAMPLE("all_gather", "{ lambda x:T[3,2]{V:d}. let y:T[6,2]{V:d} = O[axes=(d,) dimension=0] x in (y,) }",
-     .axes = "d=2; d=2 e=2", .linear = "x"),
+           .axes = "d=2; d=2 e=2", .linear = "x"),
     SAMPLE("all_gather", "{ lambda x:T[3,2,5]{V:a,b}. let y:T[3,8,5]{V:a,b} = O[axes=(b, a) dimension=1] x in (y,) }",
-     .axes = "a=2 b=2", .linear = "x"),
-    SAMPLE("all_gather", "{ lambda x:T[3,2]. let y:T[3,6] = O[axes=(d,) dimension=1] x in (y,) }", .axes = "d=3?", .linear = "x"),
+           .axes = "a=2 b=2", .linear = "x"),
+    SAMPLE("all_gather", "{ lambda x:T[3,2]. let y:T[3,6] = O[axes=(d,) dimension=1] x in (y,) }", .axes = "d=3?",
+           .linear = "x"),
     SAMPLE("all_gather_invariant", "{ lambda x:T[3,2]{V:d}. let y:T[6,2] = O[axes=(d,) dimension=0] x in (y,) }",
-     .axes = "d=2; d=2 e=2", .linear = "x"),
-    SAMPLE("all_gather_invariant", "{ lambda x:T[3,2,5]{V:a,b}. let y:T[3,6,5]{V:a} = O[axes=(b,) dimension=1] x in (y,) }",
-     .axes = "a=2 b=3", .linear = "x"),
+           .axes = "d=2; d=2 e=2", .linear = "x"),
+    SAMPLE("all_gather_invariant",
+           "{ lambda x:T[3,2,5]{V:a,b}. let y:T[3,6,5]{V:a} = O[axes=(b,) dimension=1] x in (y,) }", .axes = "a=2 b=3",
+           .linear = "x"),
     SAMPLE("psum_scatter", "{ lambda x:T[6,2]{V:d}. let y:T[3,2]{V:d} = O[axes=(d,) dimension=0] x in (y,) }",
-     .axes = "d=2; d=2 e=2", .linear = "x", .sums = true),
+           .axes = "d=2; d=2 e=2", .linear = "x", .sums = true),
     SAMPLE("psum_scatter", "{ lambda x:T[3,8,5]{V:a,b}. let y:T[3,2,5]{V:a,b} = O[axes=(b, a) dimension=1] x in (y,) }",
-     .axes = "a=2 b=2", .linear = "x", .sums = true),
-    SAMPLE("psum_scatter", "{ lambda x:T[6]. let y:T[2] = O[axes=(d,) dimension=0] x in (y,) }", .axes = "d=3?", .linear = "x",
-     .sums = true),
-    SAMPLE("all_to_all", "{ lambda x:T[6,2]{V:d}. let y:T[3,4]{V:d} = O[axes=(d,) split_axis=0 concat_axis=1] x in (y,) }",
-     .axes = "d=2; d=2 e=2", .linear = "x"),
-    SAMPLE("all_to_all", "{ lambda x:T[6,2]{V:d}. let y:T[6,2]{V:d} = O[axes=(d,) split_axis=0 concat_axis=0] x in (y,) }",
-     .axes = "d=1; d=3", .linear = "x"),
+           .axes = "a=2 b=2", .linear = "x", .sums = true),
+    SAMPLE("psum_scatter", "{ lambda x:T[6]. let y:T[2] = O[axes=(d,) dimension=0] x in (y,) }", .axes = "d=3?",
+           .linear = "x", .sums = true),
+    SAMPLE("all_to_all",
+           "{ lambda x:T[6,2]{V:d}. let y:T[3,4]{V:d} = O[axes=(d,) split_axis=0 concat_axis=1] x in (y,) }",
+           .axes = "d=2; d=2 e=2", .linear = "x"),
+    SAMPLE("all_to_all",
+           "{ lambda x:T[6,2]{V:d}. let y:T[6,2]{V:d} = O[axes=(d,) split_axis=0 concat_axis=0] x in (y,) }",
+           .axes = "d=1; d=3", .linear = "x"),
     SAMPLE("all_to_all", "{ lambda x:T[2,3]. let y:T[6,1] = O[axes=(d,) split_axis=1 concat_axis=0] x in (y,) }",
            .axes = "d=3?", .linear = "x"),
-    SAMPLE("all_to_all", "{ lambda x:T[2,3,8]{V:a,b}. let y:T[8,3,2]{V:a,b} = O[axes=(b, a) split_axis=2 concat_axis=0] x in (y,) }",
-     .axes = "a=2 b=2", .linear = "x"),
+    SAMPLE("all_to_all",
+           "{ lambda x:T[2,3,8]{V:a,b}. let y:T[8,3,2]{V:a,b} = O[axes=(b, a) split_axis=2 concat_axis=0] x in (y,) }",
+           .axes = "a=2 b=2", .linear = "x"),
     SAMPLE("ppermute", "{ lambda x:T[S]{V:d}. let y:T[S]{V:d} = O[axes=(d,) pairs=((0, 1), (1, 0))] x in (y,) }",
-     .axes = "d=2; d=3; d=8", .linear = "x"),
+           .axes = "d=2; d=3; d=8", .linear = "x"),
     SAMPLE("ppermute", "{ lambda x:T[S]. let y:T[S] = O[axes=(d,) pairs=((0, 1), (1, 2))] x in (y,) }", .axes = "d=3?",
            .linear = "x"),
-    SAMPLE("ppermute", "{ lambda x:T[5]{V:a,b}. let y:T[5]{V:a,b} = O[axes=(b, a) pairs=((0, 3), (3, 1), (2, 2))] x in (y,) }",
-     .axes = "a=2 b=2; a=4 b=2", .linear = "x"),
-    SAMPLE("ppermute", "{ lambda x:T[5]{V:d}. let y:T[5]{V:d} = O[axes=(d,) pairs=()] x in (y,) }", .axes = "d=2", .linear = "x"),
+    SAMPLE("ppermute",
+           "{ lambda x:T[5]{V:a,b}. let y:T[5]{V:a,b} = O[axes=(b, a) pairs=((0, 3), (3, 1), (2, 2))] x in (y,) }",
+           .axes = "a=2 b=2; a=4 b=2", .linear = "x"),
+    SAMPLE("ppermute", "{ lambda x:T[5]{V:d}. let y:T[5]{V:d} = O[axes=(d,) pairs=()] x in (y,) }", .axes = "d=2",
+           .linear = "x"),
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[]{V:d} = O[axes=(d,)] in (i, x) }", .axes = "d=1; d=3; d=2 e=2"),
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[] = O[axes=(d,)] in (i, x) }", .axes = "d=3?"),
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[]{V:a,b} = O[axes=(b, a)] in (i, x) }", .axes = "a=2 b=3"),
-    SAMPLE("psum_start", "{ lambda x:T[3]{V:d}. let s:T[3]{V:d} = O[axes=(d,)] x in (s,) }", .axes = "d=2", .linear = "x"),
+    SAMPLE("psum_start", "{ lambda x:T[3]{V:d}. let s:T[3]{V:d} = O[axes=(d,)] x in (s,) }", .axes = "d=2",
+           .linear = "x"),
     SAMPLE("psum_done",
-     "{ lambda x:T[S]{V:d} y:T[S]{V:d}. let s:T[S]{V:d} = psum_start[axes=(d,)] x z:T[S]{V:d} = sub y x"
-     "  r:T[S] = psum_done[axes=(d,)] s in (r, z) }",
-     .axes = "d=1; d=2; d=3", .linear = "xy", .sums = true),
-    SAMPLE("psum_done",
-           "{ lambda x:T[S] y:T[S]. let s:T[S] = psum_start[axes=(d,)] x z:T[S] = mul y x r:T[S] = psum_done[axes=(d,)] s"
-           "  in (r, z) }",
-           .axes = "d=3?", .sums = true),
+           "{ lambda x:T[S]{V:d} y:T[S]{V:d}. let s:T[S]{V:d} = psum_start[axes=(d,)] x z:T[S]{V:d} = sub y x"
+           "  r:T[S] = psum_done[axes=(d,)] s in (r, z) }",
+           .axes = "d=1; d=2; d=3", .linear = "xy", .sums = true),
+    SAMPLE(
+        "psum_done",
+        "{ lambda x:T[S] y:T[S]. let s:T[S] = psum_start[axes=(d,)] x z:T[S] = mul y x r:T[S] = psum_done[axes=(d,)] s"
+        "  in (r, z) }",
+        .axes = "d=3?", .sums = true),
     SAMPLE("psum_done", "{ lambda x:T[3]{V:d}. let r:T[3] = psum_done[axes=(d,)] x in (r,) }", .axes = "d=2; d=2 e=2",
-     .linear = "x", .sums = true),
+           .linear = "x", .sums = true),
 };
 
 const size_t test_sample_count = AX_COUNT(test_samples);
