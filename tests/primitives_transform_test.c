@@ -1,5 +1,5 @@
-/* The walk over the table of primitives: derivatives, compiled and on their meshes, give what reference evaluation gives. Programs of
-   one mesh are compiled as one. */
+/* The walk over the table of primitives: derivatives and batches, compiled and on their meshes, give what reference
+   evaluation gives. Programs of one mesh are compiled as one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "support/sample.h"
 
 typedef struct member {
-  test_instance instance; /* program: a derivative of the sample */
+  test_instance instance; /* program: a transform of the sample */
   ax_program *whole;
 } member;
 
@@ -69,6 +69,21 @@ static void add_derivatives(const test_instance *instance) {
   add(instance, tangent);
 }
 
+static void add_batch(const test_instance *instance) {
+  const ax_program *program = instance->program;
+  ax_program *batched;
+  int *axes = calloc(program->in_count + program->out_count + 1, sizeof axes[0]);
+  for (uint32_t i = 0; i < program->in_count; i++) axes[i] = i % 2 == 0 ? (int)program->types[i].rank : 0;
+  TEST_OK(ax_program_vmap(program, axes, axes + program->in_count, 3, NULL, &batched));
+  add(instance, batched);
+  free(axes);
+}
+
+static void add_transforms(const test_instance *instance) {
+  add_derivatives(instance);
+  add_batch(instance);
+}
+
 static void check_member(const member *m, ax_tensor *const *in, ax_tensor *const *got) {
   ax_tensor **wanted = calloc(m->whole->out_count + 1, sizeof wanted[0]);
   test_run(m->whole, in, wanted);
@@ -117,11 +132,11 @@ static void pool_deinit(pool *p) {
   free(p->members);
 }
 
-static void derivatives(void **state) {
+static void transforms(void **state) {
   (void)state;
   for (size_t i = 0; i < test_sample_count; i++) {
     test_instances instances = test_instances_of(&test_samples[i], &test_in_f64);
-    for (uint32_t k = 0; k < instances.count; k++) add_derivatives(&instances.v[k]);
+    for (uint32_t k = 0; k < instances.count; k++) add_transforms(&instances.v[k]);
     test_instances_release(&instances);
   }
   for (uint32_t i = 0; i < pool_count; i++) run_pool(&pools[i]);
@@ -130,6 +145,6 @@ static void derivatives(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(derivatives)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(transforms)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
