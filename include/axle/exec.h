@@ -54,7 +54,8 @@ AX_MUST_USE ax_status ax_array_picture(const ax_array *array, char **out);
 
 typedef struct ax_executable ax_executable;
 typedef struct ax_compile_options {
-  const bool *donate; /* by input: its memory may be reused for results, and the array is gone after a run; NULL: none */
+  const bool *donate; /* by input: its memory may be reused for results, and the array is gone after a run, and after one
+                         that failed midway; NULL: none */
 } ax_compile_options;
 /* Compiles a program without axes of its own; the mesh is that of its shard_maps. Compiling an equal program again returns the
    same executable. `*out` is owned by the caller. Any thread. options may be NULL. */

@@ -61,13 +61,13 @@ static ax_status make_outputs(call *c, ax_array **out) {
   return AX_OK;
 }
 
-/* Donated inputs are gone; those whose memory no result took are given back to the pool. */
-static void take_donations(call *c, ax_array *const *in) {
+/* Donated inputs are gone; those whose memory no result took are given back to the pool. Results of a failed run take nothing. */
+static void take_donations(call *c, ax_array *const *in, bool failed) {
   const ax_executable *e = c->e;
   for (uint32_t i = 0; i < e->plan->in_count; i++) {
     if (!e->donate[i]) continue;
     bool taken = false;
-    for (uint32_t k = 0; k < e->plan->out_count; k++) taken = taken || e->results[k].donated == i;
+    for (uint32_t k = 0; k < e->plan->out_count; k++) taken = taken || (e->results[k].donated == i && !failed);
     ax_array *arrays[] = {in[i], c->laid_out[i]};
     for (uint32_t a = 0; a < 2; a++) {
       void *data = atomic_exchange(&arrays[a]->data, NULL);
@@ -80,9 +80,10 @@ static void take_donations(call *c, ax_array *const *in) {
 static ax_status run(call *c, ax_array *const *in, ax_array **out) {
   AX_TRY(lay_out_inputs(c, in));
   AX_TRY(make_outputs(c, out));
-  AX_TRY(ax_execute(c->e, c->inputs, c->outputs));
-  take_donations(c, in);
-  return AX_OK;
+  bool began;
+  ax_status status = ax_execute(c->e, c->inputs, c->outputs, &began);
+  if (began) take_donations(c, in, status != AX_OK);
+  return status;
 }
 
 /* A result that was to live in an input's memory does not own it when the run failed. */

@@ -213,7 +213,8 @@ struct ax_runtime {
 };
 
 /* --- exec/executor.c --- */
-AX_MUST_USE ax_status ax_execute(ax_executable *executable, void *const *inputs, void *const *outputs);
+/* *began: some device may have written memory, whatever the status. */
+AX_MUST_USE ax_status ax_execute(ax_executable *executable, void *const *inputs, void *const *outputs, bool *began);
 void ax_execution_destroy(ax_executable *executable, struct ax_execution *run);
 /* --- exec/workers.c: a team of threads that all call `work`. --- */
 AX_MUST_USE ax_status ax_workers_create(uint32_t count, struct ax_workers **out);

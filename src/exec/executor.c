@@ -437,10 +437,12 @@ static void keep_run(ax_executable *e, ax_execution *run) {
   pthread_mutex_unlock(&e->lock);
 }
 
-ax_status ax_execute(ax_executable *e, void *const *inputs, void *const *outputs) {
+ax_status ax_execute(ax_executable *e, void *const *inputs, void *const *outputs, bool *began) {
   const ax_runtime_options *options = &e->runtime->options;
   ax_execution *run = idle_run(e);
+  *began = false;
   if (run == NULL) AX_TRY(ax_execution_create(e, &run));
+  *began = true;
   ax_execution_reset(run, inputs, outputs);
   run->random = options->policy == AX_POLICY_SEEDED ? options->seed | 1ull << 63 : 0;
   uint32_t threads = options->workers < e->devices ? options->workers : e->devices;

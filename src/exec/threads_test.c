@@ -1,0 +1,158 @@
+/* The runtime used from several threads at once: runs of one executable, compiles of equal programs, arrays passed around, references
+   given up anywhere. What TSan looks at, above all. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+
+enum { threads = 4, rounds = 15, elems = 24 };
+
+typedef struct shared {
+  ax_runtime *runtime;
+  ax_program *program;
+  ax_executable *executable;
+  ax_array *x, *uniform;
+  float wanted;
+  int failures; /* cmocka's assertions are for the test's own thread */
+  pthread_mutex_t lock;
+} shared;
+
+/* Uniform values, exchanges, and values of one device alone, in a loop. */
+static void step(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value uniform = ax_mul(in[0], ax_full_like(in[0], 0.5));
+  out[0] = ax_add(uniform, ax_psum(in[1], "d"));
+  out[1] = ax_sub(in[1], ax_psum_scatter(ax_all_gather(in[1], "d", 0, true), "d", 0, true));
+}
+
+static void body(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value results[2];
+  ax_scan(step, NULL, in, 2, 0, 5, false, results, 0);
+  out[0] = ax_add(results[0], ax_psum(results[1], "d"));
+}
+
+static void map(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  static const char *const in_specs[] = {"", "d"}, *const out_specs[] = {""};
+  ax_mesh mesh;
+  if (ax_mesh_parse("d=6", &mesh) == AX_OK)
+    ax_shard_map(&(ax_shard_map_options){&mesh, in_specs, out_specs, false}, body, NULL, in, 2, out, 1);
+}
+
+static void fails(shared *s) {
+  pthread_mutex_lock(&s->lock);
+  s->failures++;
+  pthread_mutex_unlock(&s->lock);
+}
+
+static ax_status first_result(const shared *s, ax_executable *executable, float *first) {
+  ax_array *y, *in[] = {s->uniform, s->x};
+  float got[elems / 6];
+  AX_TRY(ax_run(executable, in, 2, &y, 1));
+  ax_status status = ax_array_read(y, got, sizeof got);
+  ax_array_release(y);
+  *first = got[0];
+  return status;
+}
+
+static void *runs(void *context) {
+  shared *s = context;
+  float got = 0;
+  for (int i = 0; i < rounds; i++)
+    if (first_result(s, s->executable, &got) != AX_OK || got != s->wanted) fails(s);
+  return NULL;
+}
+
+static void *compiles(void *context) {
+  shared *s = context;
+  ax_type types[] = {TEST_TYPE(AX_F32, elems / 6), TEST_TYPE(AX_F32, elems)};
+  for (int i = 0; i < rounds; i++) {
+    ax_program *program = NULL;
+    ax_executable *executable = NULL;
+    float got = 0;
+    ax_status status = ax_trace(map, NULL, types, 2, 1, &program);
+    if (status == AX_OK) status = ax_compile(s->runtime, program, NULL, &executable);
+    ax_program_release(program);
+    if (status == AX_OK) test_use_threads(executable);
+    if (status == AX_OK) status = first_result(s, executable, &got);
+    ax_executable_release(executable);
+    if (status != AX_OK || got != s->wanted) fails(s);
+  }
+  return NULL;
+}
+
+/* Every thread makes, shares and drops arrays and references. */
+static void *passes_around(void *context) {
+  shared *s = context;
+  ax_type type = *ax_array_get_type(s->x);
+  float data[elems] = {1, 2, 3};
+  for (int i = 0; i < rounds; i++) {
+    ax_array *mine, *again = ax_array_retain(s->x);
+    size_t now, peak;
+    float got[elems];
+    if (ax_device_put(s->runtime, NULL, "", &type, data, &mine) != AX_OK) fails(s);
+    if (ax_array_read(mine, got, sizeof got) != AX_OK || memcmp(got, data, sizeof got) != 0) fails(s);
+    ax_program_release(ax_program_retain(s->program));
+    ax_array_release(mine);
+    ax_array_release(again);
+    ax_runtime_memory(s->runtime, &now, &peak);
+    if (i % 8 == 0) ax_runtime_trim(s->runtime);
+    if (now > peak) fails(s);
+  }
+  return NULL;
+}
+
+static void at_once(const ax_runtime_options *options, void *(*work[])(void *), int kinds) {
+  shared s = {0};
+  ax_type types[] = {TEST_TYPE(AX_F32, elems / 6), TEST_TYPE(AX_F32, elems)};
+  float data[elems];
+  pthread_t ids[threads];
+  for (int i = 0; i < elems; i++) data[i] = (float)i * 0.125f;
+  pthread_mutex_init(&s.lock, NULL);
+  TEST_OK(ax_runtime_create(options, &s.runtime));
+  s.program = test_trace(map, NULL, types, 2, 1);
+  TEST_OK(ax_compile(s.runtime, s.program, NULL, &s.executable));
+  test_use_threads(s.executable);
+  TEST_OK(ax_device_put(s.runtime, NULL, "", &types[0], data, &s.uniform));
+  TEST_OK(ax_device_put(s.runtime, NULL, "", &types[1], data, &s.x));
+  TEST_OK(first_result(&s, s.executable, &s.wanted));
+  for (int i = 0; i < threads; i++) assert_int_equal(pthread_create(&ids[i], NULL, work[i % kinds], &s), 0);
+  for (int i = 0; i < threads; i++) pthread_join(ids[i], NULL);
+  assert_int_equal(s.failures, 0);
+  ax_array_release(s.uniform);
+  ax_array_release(s.x);
+  ax_executable_release(s.executable);
+  ax_program_release(s.program);
+  ax_runtime_release(s.runtime);
+  pthread_mutex_destroy(&s.lock);
+}
+
+static const ax_runtime_options ways[] = {
+    {.policy = AX_POLICY_FIXED},
+    {.policy = AX_POLICY_SEEDED, .seed = 5},
+    {.policy = AX_POLICY_PARALLEL, .workers = 2},
+    {.policy = AX_POLICY_PARALLEL, .workers = 6},
+};
+
+static void one_executable(void **state) {
+  (void)state;
+  for (size_t w = 0; w < AX_COUNT(ways); w++) at_once(&ways[w], (void *(*[])(void *)){runs}, 1);
+}
+
+static void everything(void **state) {
+  (void)state;
+  for (size_t w = 0; w < AX_COUNT(ways); w++) at_once(&ways[w], (void *(*[])(void *)){runs, compiles, passes_around}, 3);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_executable),
+      cmocka_unit_test(everything),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
