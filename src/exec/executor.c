@@ -14,7 +14,7 @@
 void omp_set_num_threads(int count); /* libgomp's; clang 14 has no omp.h */
 int omp_get_max_threads(void);
 
-enum { most_kernel_slots = 64, idle_spins = 2000, large_scratch = 1 << 20 };
+enum { most_kernel_slots = 64, idle_spins = 2000, large_scratch = 16 << 20 };
 typedef enum outcome { GOES_ON, PARKED, YIELDS, FINISHED, FAILED } outcome;
 
 /* --- Ready frames --- */
@@ -56,7 +56,7 @@ static void shuffle_first(ax_execution *run) { /* a random ready frame, brought 
 static bool enough_started(const ax_execution *run) {
   const ax_executable *e = run->executable;
   uint32_t out = run->scratch_made - run->scratch_count;
-  return e->spaces[e->scratch_space].bytes >= large_scratch && out > e->runtime->options.workers && run->running > 0;
+  return e->spaces[e->scratch_space].bytes >= large_scratch && out >= e->runtime->options.workers && run->running > 0;
 }
 
 /* A frame to run; AX_NONE when there is none now. */
