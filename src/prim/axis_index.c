@@ -76,7 +76,8 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   (void)in;
   const axis_index_params *params = eqn->params;
   ax_type type = ax_array_type(AX_U32, 0, NULL), types[] = {type, type};
-  uint32_t device = ax_hlo_op(hlo, "stablehlo.partition_id", NULL, NULL, 0, NULL, &type, 1), index = AX_NONE;
+  const char *by_hand = "mhlo.sharding = \"{manual}\""; /* XLA refuses one of which it does not find out by its uses */
+  uint32_t device = ax_hlo_op(hlo, "stablehlo.partition_id", NULL, NULL, 0, by_hand, &type, 1), index = AX_NONE;
   for (uint32_t i = 0; i < params->axes.count; i++) {
     int axis = ax_mesh_find(&hlo->axes, params->axes.name[i]);
     if (axis < 0) return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is not in the module's mesh", params->axes.name[i]);

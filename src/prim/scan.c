@@ -347,8 +347,19 @@ static ax_status hlo_loop(const hlo_state *s, const uint32_t *in, uint32_t *out)
   return status;
 }
 
+/* Of length 0: the body would slice what is empty. */
+static ax_status hlo_nothing(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_scan_params *params = eqn->params;
+  const uint64_t zero = 0;
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    out[k] = k < (uint64_t)params->num_carry ? in[params->num_consts + k]
+                                             : ax_hlo_splat(hlo, &hlo->program->types[eqn->out + k], &zero);
+  return AX_OK;
+}
+
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_scan_params *params = eqn->params;
+  if (params->length == 0) return hlo_nothing(hlo, eqn, in, out);
   ax_arena arena = {0};
   hlo_state s = {.hlo = hlo, .eqn = eqn, .params = params, .outer = hlo->program->types,
                  .consts = (uint32_t)params->num_consts, .carries = (uint32_t)params->num_carry};
