@@ -141,18 +141,6 @@ static ax_status put(ax_runtime *runtime, const ax_mesh *mesh, const ax_spec *sp
   return AX_OK;
 }
 
-/* Types are plain structs that a user may have filled. */
-static ax_status check_type(const ax_type *type) {
-  int64_t bytes = type != NULL ? (int64_t)ax_dtype_bytes(type->dtype) : 0;
-  bool sound = bytes > 0 && type->rank <= AX_MAX_RANK;
-  for (uint32_t d = 0; sound && d < type->rank; d++) sound = type->dims[d] >= 0;
-  if (!sound) return ax_error(AX_INVALID_ARGUMENT, "device_put: not a type");
-  for (uint32_t d = 0; d < type->rank; d++)
-    if (type->dims[d] > 0 && !ax_mul_i64(bytes, type->dims[d], &bytes))
-      return ax_error(AX_INVALID_ARGUMENT, "device_put: %s is too large", ax_type_string(type, NULL));
-  return AX_OK;
-}
-
 ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type, const void *data,
                         ax_array **out) {
   const ax_mesh one = {0};
@@ -160,7 +148,11 @@ ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *sp
   *out = NULL;
   if (mesh == NULL) mesh = &one;
   AX_TRY(ax_require(runtime, "runtime"));
-  AX_TRY(check_type(type));
+  AX_TRY(ax_require(type, "type"));
+  ax_type sound = *type; /* axis sets are not looked at */
+  sound.varying = sound.reduced = sound.unreduced = 0;
+  ax_status status = ax_type_check(&sound, mesh);
+  if (status != AX_OK) return ax_error_context(status, "device_put: ");
   if (ax_mesh_devices(mesh) > runtime->options.max_devices)
     return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are",
                     (long long)ax_mesh_devices(mesh), (long long)runtime->options.max_devices);

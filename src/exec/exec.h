@@ -65,6 +65,7 @@ typedef struct ax_instr {
   const ax_program *program;
   uint32_t target, loop, region; /* control flow */
   int64_t trips;
+  uint32_t parts; /* KERNEL, GEMM: into which it may be cut */
   ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL: in then out; PUSH, CLEAR: in, out; TEST, BRANCH: the scalar */
   uint32_t ref_count;
   union {
@@ -133,6 +134,7 @@ struct ax_executable {
   unsigned char *constants; /* of the CONST space: aligned, on the heap */
   uint32_t const_space, scratch_space;
   bool threaded; /* big enough for more than the calling thread */
+  bool splits;   /* some instruction may be cut in parts */
   pthread_mutex_t lock;
   struct ax_execution *idle; /* runs kept for the next call */
   struct ax_executable *next_cached;
@@ -178,6 +180,9 @@ AX_MUST_USE ax_status ax_coalesce(ax_plan *plan, const bool *donate);
 AX_MUST_USE ax_status ax_flatten(ax_assembly *assembly);
 AX_MUST_USE ax_status ax_synchronise(ax_assembly *assembly);
 AX_MUST_USE ax_status ax_place_memory(ax_assembly *assembly);
+/* Into how many parts it may be cut: by its size alone (exec/compute.c). */
+uint32_t ax_kernel_parts(const ax_kernel *kernel);
+uint32_t ax_gemm_parts(const ax_gemm *gemm);
 AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uint32_t *out);
 
 /* --- exec/memory pool --- */

@@ -309,6 +309,7 @@ static ax_status assemble_into(ax_assembly *a) {
   AX_TRY(make_pushes(a));
   AX_TRY(compile_kernels(a));
   resolve_counters(a);
+  for (uint32_t i = 0; i < a->instr_count; i++) e->splits = e->splits || a->instrs[i].parts > 1;
   e->instrs = a->instrs;
   e->instr_count = a->instr_count;
   e->region_count = a->region_count;

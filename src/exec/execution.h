@@ -25,6 +25,14 @@ typedef struct ax_counter {
   _Atomic uint32_t parked; /* first frame parked here; AX_NONE */
 } ax_counter;
 
+/* An instruction that several threads work on. Guarded by the execution's lock, but for `next`. */
+typedef struct ax_split {
+  const ax_instr *instr;
+  const ax_frame *frame;
+  _Atomic uint32_t next; /* part nobody has taken yet */
+  uint32_t helpers;      /* threads at work on it besides the frame's own */
+} ax_split;
+
 typedef struct ax_execution {
   struct ax_execution *next;
   ax_executable *executable;
@@ -46,6 +54,9 @@ typedef struct ax_execution {
   bool over;
   ax_status status;
   char message[4096];
+  ax_split *split; /* the frame's that shares its work now; NULL */
+  _Atomic bool split_hint;
+  _Atomic uint32_t idle_hint; /* threads with nothing to do */
   uint64_t random; /* SEEDED: its state; 0 otherwise */
 } ax_execution;
 

@@ -6,16 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <dnnl.h>
-
-#include "exec/execution.h"
+#include "exec/compute.h"
 
 void omp_set_num_threads(int count); /* libgomp's; clang 14 has no omp.h */
 int omp_get_max_threads(void);
 
-enum { most_kernel_slots = 64, idle_spins = 2000, large_scratch = 16 << 20 };
+enum { idle_spins = 2000, large_scratch = 16 << 20 };
 typedef enum outcome { GOES_ON, PARKED, YIELDS, FINISHED, FAILED } outcome;
+
+static void relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
 
 /* --- Ready frames --- */
 
@@ -135,67 +138,53 @@ static bool await_counter(ax_execution *run, uint32_t f, uint32_t index, uint64_
   return false;
 }
 
-/* --- Operands --- */
+/* --- Work shared between threads --- */
 
-static void *address(const ax_frame *frame, const ax_ref *ref) {
-  return frame->base[ref->space] + ref->offset + frame->iteration[ref->loop] * ref->step;
+static void do_parts(ax_split *split) {
+  for (uint32_t part; (part = atomic_fetch_add(&split->next, 1)) < split->instr->parts;)
+    ax_compute_part(split->frame, split->instr, part);
 }
 
-/* --- Instructions that compute --- */
-
-static void do_kernel(const ax_frame *frame, const ax_instr *instr) {
-  void *slots[most_kernel_slots];
-  for (uint32_t i = 0; i < instr->ref_count; i++) slots[i] = address(frame, &instr->refs[i]);
-  instr->kernel.code(slots, frame->coordinates, 0, instr->kernel.extent);
+/* With the lock held, which is let go in between: lends a hand to the frame that shares its work, if there is one. */
+static bool help(ax_execution *run) {
+  ax_split *split = run->split;
+  if (split == NULL || atomic_load(&split->next) >= split->instr->parts) return false;
+  split->helpers++;
+  pthread_mutex_unlock(&run->lock);
+  do_parts(split);
+  pthread_mutex_lock(&run->lock);
+  split->helpers--;
+  return true;
 }
 
-static void gemm_once(const ax_gemm *g, const char *a, const char *b, char *c) {
-  if (g->dtype == AX_F32)
-    dnnl_sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k, 1, (const float *)(const void *)a,
-               g->lda, (const float *)(const void *)b, g->ldb, (float)g->accumulate, (float *)(void *)c, g->ldc);
-  else
-    cblas_dgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans,
-                (int)g->m, (int)g->n, (int)g->k, 1, (const double *)(const void *)a, (int)g->lda,
-                (const double *)(const void *)b, (int)g->ldb, g->accumulate, (double *)(void *)c, (int)g->ldc);
-}
-
-static void do_gemm(const ax_frame *frame, const ax_instr *instr) {
-  const ax_gemm *g = instr->gemm;
-  int64_t item = (int64_t)ax_dtype_bytes(g->dtype), index[AX_MAX_RANK] = {0}, count = ax_dims_elems(g->batch_rank, g->batch);
-  const char *a = address(frame, &instr->refs[0]), *b = address(frame, &instr->refs[1]);
-  char *c = address(frame, &instr->refs[2]);
-  for (int64_t i = 0; i < count; i++) {
-    int64_t at = g->a_offset, bt = g->b_offset, ct = g->c_offset;
-    for (uint32_t d = 0; d < g->batch_rank; d++) {
-      at += index[d] * g->a_stride[d];
-      bt += index[d] * g->b_stride[d];
-      ct += index[d] * g->c_stride[d];
-    }
-    gemm_once(g, a + at * item, b + bt * item, c + ct * item);
-    for (uint32_t d = g->batch_rank; d-- > 0 && ++index[d] == g->batch[d];) index[d] = 0;
+/* A large kernel or product is done in parts by whoever is idle. The parts depend on its size alone, so the result does not depend
+   on who that is. */
+static void compute(ax_execution *run, const ax_frame *frame, const ax_instr *instr) {
+  if (!run->threaded || instr->parts <= 1 || atomic_load_explicit(&run->idle_hint, memory_order_relaxed) == 0) {
+    ax_compute(frame, instr);
+    return;
   }
-}
-
-static ax_status do_eval(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
-  const ax_eqn *eqn = instr->eqn;
-  uint32_t count = instr->ref_count;
-  ax_tensor *tensors = ax_alloc(count * sizeof tensors[0]);
-  ax_tensor **pointers = ax_alloc(count * sizeof pointers[0]);
-  int64_t device = f;
-  ax_status status = tensors == NULL || pointers == NULL ? ax_out_of_memory(count * sizeof tensors[0]) : AX_OK;
-  for (uint32_t i = 0; status == AX_OK && i < count; i++) {
-    uint32_t id = i < eqn->in_count ? eqn->in[i] : eqn->out + (i - eqn->in_count);
-    const ax_type *type = &instr->program->types[id];
-    tensors[i] = (ax_tensor){.dtype = type->dtype, .rank = type->rank, .data = address(frame, &instr->refs[i])};
-    memcpy(tensors[i].dims, type->dims, sizeof type->dims);
-    pointers[i] = &tensors[i];
+  ax_split split = {.instr = instr, .frame = frame};
+  pthread_mutex_lock(&run->lock);
+  bool mine = run->split == NULL;
+  if (mine) run->split = &split;
+  if (mine && run->idle > 0) pthread_cond_broadcast(&run->change);
+  atomic_store_explicit(&run->split_hint, run->split != NULL, memory_order_relaxed);
+  pthread_mutex_unlock(&run->lock);
+  if (!mine) {
+    ax_compute(frame, instr);
+    return;
   }
-  ax_eval_args args = {.eqn = eqn, .axes = &e->plan->mesh, .lanes = 1, .device = &device, .in = pointers,
-                       .out = pointers + eqn->in_count};
-  if (status == AX_OK) status = eqn->prim->eval(&args);
-  ax_free(tensors);
-  ax_free(pointers);
-  return status;
+  do_parts(&split);
+  pthread_mutex_lock(&run->lock);
+  run->split = NULL; /* nobody joins from here on */
+  atomic_store_explicit(&run->split_hint, false, memory_order_relaxed);
+  while (split.helpers > 0) { /* at most a part each */
+    pthread_mutex_unlock(&run->lock);
+    relax();
+    pthread_mutex_lock(&run->lock);
+  }
+  pthread_mutex_unlock(&run->lock);
 }
 
 /* --- Exchanges --- */
@@ -232,8 +221,8 @@ static void put_parts(const ax_frame *frame, const ax_instr *instr, uint32_t num
   const ax_push *push = instr->push;
   const ax_exchange *x = push->exchange;
   int64_t item = push->item;
-  const char *src = address(frame, &instr->refs[0]);
-  char *dst = (char *)address(frame, &instr->refs[1]) + number * x->dst_step * item;
+  const char *src = ax_address(frame, &instr->refs[0]);
+  char *dst = (char *)ax_address(frame, &instr->refs[1]) + number * x->dst_step * item;
   bool combine = x->combine != AX_SCALAR_NONE && number > 0;
   if (x->peers == AX_PEERS_ONE) {
     put_part(push, src, dst, combine);
@@ -261,7 +250,7 @@ static outcome do_push(ax_execution *run, ax_frame *frame, const ax_instr *instr
 static void do_clear(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
   const ax_push *push = instr->exchange;
   uint32_t number = push->number[e->sets[push->set].index[f]];
-  if (push->sources[number] == AX_NONE) memset(address(frame, &instr->refs[1]), 0, (size_t)instr->bytes);
+  if (push->sources[number] == AX_NONE) memset(ax_address(frame, &instr->refs[1]), 0, (size_t)instr->bytes);
 }
 
 /* --- Control --- */
@@ -272,7 +261,7 @@ static bool do_wait(ax_execution *run, const ax_frame *frame, const ax_instr *in
 }
 
 static uint32_t branch_target(const ax_frame *frame, const ax_instr *instr) {
-  int32_t index = *(const int32_t *)address(frame, &instr->refs[0]);
+  int32_t index = *(const int32_t *)ax_address(frame, &instr->refs[0]);
   uint32_t last = instr->branch.count - 1, chosen = index < 0 ? 0 : (uint32_t)index;
   return instr->branch.targets[chosen > last ? last : chosen];
 }
@@ -301,10 +290,10 @@ static outcome run_frame(ax_execution *run, uint32_t f) {
       continue;
     }
     switch (instr->kind) {
-      case AX_INSTR_KERNEL: do_kernel(frame, instr); break;
-      case AX_INSTR_GEMM: do_gemm(frame, instr); break;
+      case AX_INSTR_KERNEL:
+      case AX_INSTR_GEMM: compute(run, frame, instr); break;
       case AX_INSTR_EVAL: {
-        ax_status status = do_eval(e, frame, instr, f);
+        ax_status status = ax_compute_eval(e, frame, instr, f);
         if (status != AX_OK) return fail(run, status);
         break;
       }
@@ -327,7 +316,7 @@ static outcome run_frame(ax_execution *run, uint32_t f) {
         if (++frame->iteration[instr->loop] < instr->trips || instr->trips < 0) next = instr->target;
         break;
       case AX_INSTR_TEST:
-        if (!*(const uint8_t *)address(frame, &instr->refs[0])) next = instr->target;
+        if (!*(const uint8_t *)ax_address(frame, &instr->refs[0])) next = instr->target;
         break;
       case AX_INSTR_BRANCH: next = branch_target(frame, instr); break;
       case AX_INSTR_JUMP: next = instr->target; break;
@@ -381,17 +370,19 @@ static bool nothing_left(ax_execution *run) { /* with the lock held */
 }
 
 static void wait_for_change(ax_execution *run) { /* with the lock held; it is let go in between */
+  if (help(run)) return;
+  atomic_fetch_add_explicit(&run->idle_hint, 1, memory_order_relaxed);
   pthread_mutex_unlock(&run->lock);
-  for (int i = 0; i < idle_spins && atomic_load_explicit(&run->ready_hint, memory_order_relaxed) == 0; i++) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-  }
+  for (int i = 0; i < idle_spins && atomic_load_explicit(&run->ready_hint, memory_order_relaxed) == 0 &&
+                  !atomic_load_explicit(&run->split_hint, memory_order_relaxed); i++)
+    relax();
   pthread_mutex_lock(&run->lock);
-  if (run->ready_count > 0 || run->over || run->running == 0) return;
-  run->idle++;
-  pthread_cond_wait(&run->change, &run->lock);
-  run->idle--;
+  if (run->ready_count == 0 && !run->over && run->running > 0 && run->split == NULL) {
+    run->idle++;
+    pthread_cond_wait(&run->change, &run->lock);
+    run->idle--;
+  }
+  atomic_fetch_sub_explicit(&run->idle_hint, 1, memory_order_relaxed);
 }
 
 static void work(void *context) {
@@ -445,7 +436,7 @@ ax_status ax_execute(ax_executable *e, void *const *inputs, void *const *outputs
   *began = true;
   ax_execution_reset(run, inputs, outputs);
   run->random = options->policy == AX_POLICY_SEEDED ? options->seed | 1ull << 63 : 0;
-  uint32_t threads = options->workers < e->devices ? options->workers : e->devices;
+  uint32_t threads = e->splits || options->workers < e->devices ? options->workers : e->devices;
   run->threaded = threads > 1 && e->threaded && e->runtime->workers != NULL;
   if (!run->threaded || !ax_workers_call(e->runtime->workers, threads, work, run)) {
     run->threaded = false;

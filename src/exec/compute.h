@@ -1,0 +1,17 @@
+/* What an instruction computes on one frame. */
+#ifndef AX_EXEC_COMPUTE_H
+#define AX_EXEC_COMPUTE_H
+
+#include "exec/execution.h"
+
+static inline void *ax_address(const ax_frame *frame, const ax_ref *ref) {
+  return frame->base[ref->space] + ref->offset + frame->iteration[ref->loop] * ref->step;
+}
+
+/* A KERNEL or GEMM instruction, whole; or part `part` of its `parts`, which may run at once. */
+void ax_compute(const ax_frame *frame, const ax_instr *instr);
+void ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part);
+/* An EVAL instruction on device f. */
+AX_MUST_USE ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t f);
+
+#endif
