@@ -41,7 +41,7 @@ typedef struct ax_vmap_options {
   const int *in_axes;    /* NULL: all 0; -1: not mapped */
   const int *out_axes;   /* NULL: all 0 */
   const char *axis_name; /* NULL: none */
-} ax_vmap_options;
+} ax_vmap_options; /* NULL: all of these */
 void ax_vmap(const ax_vmap_options *options, ax_function f, void *context, const ax_value *in, uint32_t in_count,
              ax_value *out, uint32_t out_count);
 

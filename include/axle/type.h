@@ -68,8 +68,8 @@ typedef struct ax_type {
   ax_axis_set varying, reduced, unreduced;
 } ax_type;
 
-/* An invariant array type; `dims` has `rank` entries and may be NULL when rank is 0. Rank above AX_MAX_RANK or a negative
-   dimension makes a type with AX_NO_DTYPE, which every function refuses. */
+/* An invariant array type; `dims` has `rank` entries and may be NULL when rank is 0. An unknown dtype, a rank above AX_MAX_RANK or
+   a negative dimension makes a type with AX_NO_DTYPE, which every function refuses. */
 ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
 /* Number of elements (1 for a scalar). */
 int64_t ax_type_elems(const ax_type *type);

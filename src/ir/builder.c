@@ -50,10 +50,8 @@ static ax_status new_values(ax_builder *builder, const ax_type *types, uint32_t 
 ax_value ax_builder_input(ax_builder *builder, const ax_type *type) {
   uint32_t id;
   assert(builder->eqn_count == 0 && builder->captured_count == 0);
-  ax_status status = AX_OK;
-  if (type->dtype == AX_NO_DTYPE)
-    status = ax_error(AX_INVALID_ARGUMENT, "input %u: not a type (rank above %d, or a negative dimension)",
-                      builder->in_count, AX_MAX_RANK);
+  ax_status status = ax_type_check(type, &builder->axes);
+  if (status != AX_OK) status = ax_error_context(status, "input %u: ", builder->in_count);
   if (status == AX_OK) status = new_values(builder, type, 1, &id);
   if (status != AX_OK) {
     ax_fail(status);

@@ -54,6 +54,9 @@ void ax_type_text(ax_text *text, const ax_type *type, const ax_mesh *axes); /* f
 /* A short-lived rendering for messages: a ring of thread-local buffers, good for 8 calls. */
 const char *ax_type_string(const ax_type *type, const ax_mesh *axes);
 const char *ax_axis_set_string(ax_axis_set set, const ax_mesh *axes);
+/* AX_INVALID_ARGUMENT: a dtype or rank that is none, a dimension below 0, a size beyond int64_t, axis sets that overlap, are not of
+   `axes` or hold unchecked axes. */
+AX_MUST_USE ax_status ax_type_check(const ax_type *type, const ax_mesh *axes);
 bool ax_same_shape(const ax_type *a, const ax_type *b);
 int64_t ax_dims_elems(uint32_t rank, const int64_t *dims);
 

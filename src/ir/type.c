@@ -39,7 +39,7 @@ int ax_dtype_find(const char *name, size_t length) {
 
 ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims) {
   ax_type type = {0};
-  if (rank > AX_MAX_RANK) return type;
+  if (rank > AX_MAX_RANK || dtype < AX_NO_DTYPE || dtype >= AX_DTYPE_COUNT) return type;
   for (uint32_t i = 0; i < rank; i++) {
     if (dims[i] < 0) return (ax_type){0};
     type.dims[i] = dims[i];
@@ -56,6 +56,20 @@ int64_t ax_dims_elems(uint32_t rank, const int64_t *dims) {
 }
 
 int64_t ax_type_elems(const ax_type *type) { return ax_dims_elems(type->rank, type->dims); }
+
+ax_status ax_type_check(const ax_type *type, const ax_mesh *axes) {
+  if (type->dtype <= AX_NO_DTYPE || type->dtype >= AX_DTYPE_COUNT || type->rank > AX_MAX_RANK)
+    return ax_error(AX_INVALID_ARGUMENT, "not a type (no dtype, rank above %d, or a negative dimension)", AX_MAX_RANK);
+  int64_t bytes = (int64_t)ax_dtype_bytes(type->dtype);
+  for (uint32_t d = 0; d < type->rank; d++)
+    if (type->dims[d] < 0 || (type->dims[d] > 0 && !ax_mul_i64(bytes, type->dims[d], &bytes)))
+      return ax_error(AX_INVALID_ARGUMENT, "%s has a negative dimension or is too large", ax_type_string(type, axes));
+  ax_axis_set all = type->varying | type->reduced | type->unreduced;
+  bool overlap = (type->varying & type->reduced) || ((type->varying | type->reduced) & type->unreduced);
+  if (overlap || (all & ~ax_checked_axes(axes)) != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "%s has axis sets that overlap or are not of the environment", ax_type_string(type, axes));
+  return AX_OK;
+}
 
 bool ax_same_shape(const ax_type *a, const ax_type *b) {
   return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;

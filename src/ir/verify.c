@@ -10,18 +10,7 @@
 #include "ir/text.h"
 
 static ax_status check_type(const ax_type *type, const ax_mesh *axes) {
-  if (type->dtype <= AX_NO_DTYPE || type->dtype >= AX_DTYPE_COUNT || type->rank > AX_MAX_RANK)
-    return ax_error(AX_INTERNAL, "not a type");
-  int64_t bytes = (int64_t)ax_dtype_bytes(type->dtype);
-  for (uint32_t d = 0; d < type->rank; d++)
-    if (type->dims[d] < 0 || (type->dims[d] > 0 && !ax_mul_i64(bytes, type->dims[d], &bytes)))
-      return ax_error(AX_INTERNAL, "%s has a negative dimension or is too large", ax_type_string(type, axes));
-  ax_axis_set all = type->varying | type->reduced | type->unreduced;
-  bool overlap = (type->varying & type->reduced) || ((type->varying | type->reduced) & type->unreduced);
-  if (overlap || (all & ~ax_checked_axes(axes)) != 0)
-    return ax_error(AX_INTERNAL, "%s has axis sets that overlap or are not of the environment",
-                    ax_type_string(type, axes));
-  return AX_OK;
+  return ax_type_check(type, axes) == AX_OK ? AX_OK : ax_error(AX_INTERNAL, "%s", ax_message());
 }
 
 static ax_status check_nested(const ax_program *program, const ax_program *nested) {

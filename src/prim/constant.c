@@ -51,6 +51,7 @@ const ax_prim ax_prim_constant = {
 };
 
 ax_value ax_constant(const ax_type *type, const void *data) {
+  if (type == NULL || data == NULL) return ax_reject(&ax_prim_constant, "there is no %s", type == NULL ? "type" : "data");
   ax_literal value = {.type = ax_array_type(type->dtype, type->rank, type->dims), .data = (void *)data};
   if (value.type.dtype == AX_NO_DTYPE) return ax_reject(&ax_prim_constant, "not a type");
   return ax_bind1(&ax_prim_constant, &value, NULL, 0);

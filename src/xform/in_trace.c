@@ -205,6 +205,8 @@ static int *all_in_axes(const inner *f, const int *in_axes, uint32_t in_count) {
 
 void ax_vmap(const ax_vmap_options *options, ax_function function, void *context, const ax_value *in, uint32_t in_count,
              ax_value *out, uint32_t out_count) {
+  const ax_vmap_options none = {0};
+  if (options == NULL) options = &none;
   poison(out, out_count);
   ax_type *types = types_of(in, in_count);
   if (types == NULL) return;

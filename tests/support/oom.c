@@ -5,6 +5,13 @@
 #include "base/base.h"
 #include "support/cmocka.h"
 
+/* 0: each allocation from an arena is one that can fail. Not under sanitizers, where attempts are slow. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { arena_chunk_bytes = 2048 };
+#else
+enum { arena_chunk_bytes = 0 };
+#endif
+
 typedef struct meter {
   long until_failure, live;
   int count;
@@ -33,7 +40,7 @@ int test_each_allocation(ax_status (*work)(void *context), void *context) {
   for (long nth = 0; status == AX_OUT_OF_MEMORY; nth++) {
     m = (meter){.until_failure = nth};
     ax_set_allocator(&hostile);
-    ax_arena_chunk_bytes = 0;
+    ax_arena_chunk_bytes = arena_chunk_bytes;
     status = work(context);
     ax_set_allocator(NULL);
     ax_arena_chunk_bytes = chunk_bytes;
