@@ -237,14 +237,14 @@ BODY(sum_of_means) {
 BODY(vmap_named_mean_loss) { ax_grad(sum_of_means, context, in, 2, 1, out); }
 
 static const vector_case transforms_cases[] = {
-    {"grad", "f32 f64", .body = grad, .in = 4, .out = 2, .scaled = true},
-    {"value_and_grad", "f32", .body = value_and_grad, .in = 4, .out = 3, .modes = "v", .scaled = true},
+    {"grad", "f32 f64", .body = grad, .in = 4, .out = 2, .ulps = 256, .scaled = true},
+    {"value_and_grad", "f32", .body = value_and_grad, .in = 4, .out = 3, .modes = "v", .ulps = 256, .scaled = true},
     {"jvp", "f32", .body = jvp, .in = 8, .out = 2, .modes = "v", .scaled = true},
     {"second_pointwise", "f64", .body = second_pointwise, .out = 12, .scaled = true},
     {"second_pow", "f64", .body = second_pow, .in = 2, .out = 2, .scaled = true},
     {"second_div", "f64", .body = second_div, .in = 2, .out = 2, .scaled = true},
     {"third", "f64", .body = third, .scaled = true},
-    {"hessian", "f64 f32", .body = hessian, .in = 2, .scaled = true},
+    {"hessian", "f64 f32", .body = hessian, .in = 2, .ulps = 256, .scaled = true},
     {"second_softmax", "f64", .body = second_softmax, .scaled = true},
     {"second_max", "f64", .body = second_max, .scaled = true},
     {"vmap", "f32", .body = vmap, .in = 2},
@@ -257,8 +257,8 @@ static const vector_case transforms_cases[] = {
     {"vmap_dynamic_update_slice", "f32", .body = vmap_dynamic_update_slice, .in = 3},
     {"vmap_dot_left", "f32 bf16", .body = vmap_dot_left, .in = 2, .scaled = true},
     {"vmap_dot_right", "f32", .body = vmap_dot_right, .in = 2, .scaled = true},
-    {"vmap_of_grad", "f32 f64", .body = vmap_of_grad, .in = 4, .out = 2, .scaled = true},
-    {"grad_of_vmap", "f32 f64", .body = grad_of_vmap, .in = 3, .scaled = true},
+    {"vmap_of_grad", "f32 f64", .body = vmap_of_grad, .in = 4, .out = 2, .ulps = 256, .scaled = true},
+    {"grad_of_vmap", "f32 f64", .body = grad_of_vmap, .in = 3, .ulps = 256, .scaled = true},
     {"grad_of_vmap_of_grad", "f64", .body = grad_of_vmap_of_grad, .scaled = true},
     {"vmap_of_jvp", "f32", .body = vmap_of_jvp, .in = 2, .out = 2, .scaled = true},
     {"vmap_cross_entropy", "f32", .body = vmap_cross_entropy, .in = 2, .scaled = true},
