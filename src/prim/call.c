@@ -1,0 +1,49 @@
+/* A program called inside a trace: its equations bound there one by one, so that operands which vary more than its inputs did are
+   made to agree as anywhere else. */
+#include "prim/rules.h"
+
+static ax_status check_call(const ax_program *program, uint32_t in_count, uint32_t out_count) {
+  if (in_count == program->in_count && out_count == program->out_count) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "call: the program takes %u values and gives %u, not %u and %u",
+                  program->in_count, program->out_count, in_count, out_count);
+}
+
+/* map: program value id -> handle in the current trace. */
+static void replay(const ax_program *program, ax_value *map) {
+  for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    ax_value *in = ax_arena_alloc(&ax_builder_current()->arena, eqn->in_count * sizeof in[0]);
+    if (in == NULL) {
+      ax_fail(ax_out_of_memory(eqn->in_count * sizeof in[0]));
+      return;
+    }
+    for (uint32_t j = 0; j < eqn->in_count; j++) in[j] = map[eqn->in[j]];
+    ax_bind(eqn->prim, eqn->params, in, eqn->in_count, map + eqn->out, eqn->out_count);
+  }
+}
+
+static void check_argument(const ax_program *program, uint32_t index, ax_value value) {
+  ax_type type = ax_typeof(value);
+  if (ax_failed() || (type.dtype == program->types[index].dtype && ax_same_shape(&type, &program->types[index]))) return;
+  const ax_mesh *axes = &ax_builder_current()->axes;
+  ax_fail(ax_error(AX_INVALID_ARGUMENT, "call: operand %u is %s, but the program takes %s", index,
+                   ax_type_string(&type, axes), ax_type_string(&program->types[index], axes)));
+}
+
+void ax_call(const ax_program *program, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
+  for (uint32_t i = 0; i < out_count; i++) out[i] = ax_poison;
+  if (ax_failed()) return;
+  ax_status status = ax_require(program, "program");
+  if (status == AX_OK) status = check_call(program, in_count, out_count);
+  ax_value *map = status == AX_OK ? ax_arena_alloc(&ax_builder_current()->arena, program->value_count * sizeof map[0]) : NULL;
+  if (map == NULL) {
+    ax_fail(status != AX_OK ? status : ax_out_of_memory(program->value_count * sizeof map[0]));
+    return;
+  }
+  for (uint32_t i = 0; i < in_count; i++) {
+    check_argument(program, i, in[i]);
+    map[i] = in[i];
+  }
+  replay(program, map);
+  for (uint32_t i = 0; i < out_count && !ax_failed(); i++) out[i] = map[program->outs[i]];
+}
