@@ -7,6 +7,7 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "support/cmocka.h"
+#include "support/random.h"
 #include "support/run.h"
 
 enum { threads = 4, rounds = 15, elems = 24 };
@@ -149,10 +150,55 @@ static void everything(void **state) {
   for (size_t w = 0; w < AX_COUNT(ways); w++) at_once(&ways[w], (void *(*[])(void *)){runs, compiles, passes_around}, 3);
 }
 
+/* --- Work large enough to be done in parts by threads that have nothing else to do: what one device computes for all --- */
+
+enum { rows = 512, inner = 1024, columns = 1024 };
+
+static void large_body(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value product = ax_matmul(in[0], in[1]), row_sums = ax_sum(ax_mul(product, product), 1);
+  out[0] = ax_tanh(ax_mul(product, ax_full_like(product, 0.01)));
+  out[1] = ax_add(ax_mul(row_sums, row_sums), ax_psum(ax_sum(in[2], 0), "d"));
+  out[2] = ax_transpose(ax_exp(ax_neg(out[0])), (int64_t[]){1, 0});
+}
+
+static void map_large(const ax_value *in, ax_value *out, void *context) {
+  static const char *const in_specs[] = {"", "", "d"}, *const out_specs[] = {"", "", ""};
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("d=3", &mesh));
+  ax_shard_map(&(ax_shard_map_options){&mesh, in_specs, out_specs, false}, large_body, context, in, 3, out, 3);
+}
+
+static void large_work(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F32, rows, inner), TEST_TYPE(AX_F32, inner, columns), TEST_TYPE(AX_F32, 3)};
+  test_random random = {3};
+  ax_program *program = test_trace(map_large, NULL, types, 3, 3);
+  ax_tensor *in[3], *first[3], *again[3];
+  for (int i = 0; i < 3; i++) in[i] = test_random_tensor(&random, types[i], -1, 1);
+  for (size_t w = 0; w < AX_COUNT(ways); w++) {
+    ax_runtime *runtime;
+    TEST_OK(ax_runtime_create(&ways[w], &runtime));
+    for (int time = 0; time < 3; time++) {
+      ax_tensor **out = w == 0 && time == 0 ? first : again;
+      test_execute(runtime, program, in, out);
+      if (out == first) continue;
+      for (int k = 0; k < 3; k++)
+        assert_memory_equal(again[k]->data, first[k]->data, (size_t)test_elems(first[k]) * sizeof(float));
+      test_release(again, 3);
+    }
+    ax_runtime_release(runtime);
+  }
+  test_release(first, 3);
+  test_release(in, 3);
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_executable),
       cmocka_unit_test(everything),
+      cmocka_unit_test(large_work),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
