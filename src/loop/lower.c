@@ -85,7 +85,7 @@ static uint32_t slot_of(ax_lower *lower, uint32_t buffer) {
 
 /* A constant of one element is part of the code, not a load: what is made of constants alone depends on nothing. */
 static bool constant_bits(const ax_buffer *buffer, int64_t *bits) {
-  if (buffer->kind != AX_BUFFER_CONST || ax_type_elems(&buffer->type) != 1) return false;
+  if (buffer->kind != AX_BUFFER_CONST || buffer->loop != AX_NONE || ax_type_elems(&buffer->type) != 1) return false;
   *bits = 0;
   memcpy(bits, (const char *)buffer->data + buffer->offset, ax_dtype_bytes(buffer->type.dtype));
   return true;
