@@ -318,6 +318,23 @@ static bool worth_inlining(const fuser *f, const ax_op *producer, const ax_op *c
          ax_dims_elems(kernel->rank, kernel->dims) <= ax_type_elems(&f->plan->buffers[buffer].type);
 }
 
+/* The consumer writes what the producer reads: computed at once, an element might be read after it is written. Not so when the
+   consumer copies, each element to where the producer reads it. */
+static bool overwrites(const fuser *f, const ax_op *producer, const ax_op *consumer) {
+  const ax_kernel *from = producer->kernel.kernel, *into = consumer->kernel.kernel;
+  uint32_t to, source;
+  const ax_at *at;
+  bool copies = ax_op_is_copy(consumer, &to, &source, &at) && f->plan->buffers[source].type.rank == into->rank &&
+                ax_at_is_identity(at, into->rank);
+  for (uint32_t i = 0; i < from->expr_count; i++)
+    for (uint32_t k = 0; from->exprs[i].op == AX_LEAF_LOAD && k < into->store_count; k++) {
+      uint32_t read = producer->kernel.buffers[from->exprs[i].slot], written = consumer->kernel.buffers[into->stores[k].slot];
+      if (root_of(f->plan, read) != root_of(f->plan, written)) continue;
+      if (!copies || read != written || !ax_at_is_identity(from->exprs[i].at, into->rank)) return true;
+    }
+  return false;
+}
+
 /* Rewrites `consumer` with every load of `slot` replaced by the producer's expression. */
 static ax_status substitute(fuser *f, const ax_op *producer, const ax_store *store, ax_op *consumer, uint32_t slot, bool *done) {
   const ax_kernel *old = consumer->kernel.kernel;
@@ -373,7 +390,7 @@ static ax_status inline_into(fuser *f, uint32_t at) {
       ax_op *producer = &f->block->ops[i];
       const ax_store *store = whole_store(f, producer, buffer);
       if (store == NULL) continue;
-      if (!worth_inlining(f, producer, consumer, slot) || !inputs_stay(f, i, at)) break;
+      if (!worth_inlining(f, producer, consumer, slot) || overwrites(f, producer, consumer) || !inputs_stay(f, i, at)) break;
       AX_TRY(substitute(f, producer, store, consumer, slot, &done));
       if (done) drop_if_dead(f, producer, buffer);
       break;
