@@ -29,6 +29,7 @@ typedef enum ax_instr_kind {
   AX_INSTR_KERNEL,
   AX_INSTR_GEMM,
   AX_INSTR_EVAL,
+  /* from here on they order frames or move about in the list; those before only compute */
   AX_INSTR_PUSH,   /* my parts of an exchange; then signals its event */
   AX_INSTR_CLEAR,  /* my result of a ppermute, when I have no source */
   AX_INSTR_WAIT,
@@ -74,7 +75,10 @@ typedef struct ax_instr {
       int64_t extent; /* of dimension 0 */
     } kernel;
     const ax_gemm *gemm;
-    ax_push *push;
+    struct { /* PUSH, CLEAR */
+      ax_push *push;
+      int64_t bytes; /* CLEAR: of my result */
+    };
     struct {
       uint32_t event, region; /* WAIT until count >= (entered[region] + delta) * times */
       int64_t delta, times;
@@ -85,9 +89,7 @@ typedef struct ax_instr {
     struct {
       uint32_t *targets, count;
     } branch;
-    int64_t bytes; /* CLEAR */
   };
-  ax_push *exchange; /* CLEAR */
 } ax_instr;
 
 typedef struct ax_event {
@@ -98,12 +100,13 @@ typedef struct ax_event {
   uint32_t groups;
 } ax_event;
 
-typedef enum ax_space_kind { AX_SPACE_CONST, AX_SPACE_INPUT, AX_SPACE_OUTPUT, AX_SPACE_SHARED, AX_SPACE_SCRATCH } ax_space_kind;
+typedef enum ax_space_kind { AX_SPACE_CONST, AX_SPACE_INPUT, AX_SPACE_OUTPUT, AX_SPACE_KEPT, AX_SPACE_SCRATCH } ax_space_kind;
 typedef struct ax_space {
   ax_space_kind kind;
   uint32_t index; /* INPUT, OUTPUT: which */
   uint32_t set;   /* one part for each coordinate along these axes */
   int64_t bytes;  /* of one part, a multiple of 64 */
+  size_t total;   /* of all parts */
 } ax_space;
 
 /* Axis sets in use, with each device's index along them. */
@@ -145,7 +148,7 @@ struct ax_executable {
 typedef struct ax_region { /* region 0 is the whole program */
   uint32_t parent, begin, end; /* positions in the list before sync; end: the first after it */
   uint32_t exit;               /* the first position after the whole loop or branch it belongs to */
-  ax_axis_set axes;            /* along which control differs */
+  ax_axis_set axes;            /* along which control differs here or around it */
   bool is_loop;                /* a body or test that repeats */
 } ax_region;
 
@@ -173,7 +176,6 @@ typedef struct ax_assembly {
   ax_event *events;
   uint32_t event_count, event_capacity;
   bool *shared; /* by root: some frame touches another's */
-  bool *hard;   /* by instruction, after sync: frames are likely to be parked here */
 } ax_assembly;
 
 AX_MUST_USE ax_status ax_coalesce(ax_plan *plan, const bool *donate);
@@ -185,7 +187,7 @@ uint32_t ax_kernel_parts(const ax_kernel *kernel);
 uint32_t ax_gemm_parts(const ax_gemm *gemm);
 AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uint32_t *out);
 
-/* --- exec/memory pool --- */
+/* --- exec/runtime.c: pooled memory --- */
 AX_MUST_USE ax_status ax_pool_alloc(ax_runtime *runtime, size_t bytes, void **out); /* 64-byte aligned */
 void ax_pool_free(ax_runtime *runtime, void *memory, size_t bytes);
 
@@ -220,7 +222,6 @@ struct ax_runtime {
 /* --- exec/executor.c --- */
 /* *began: some device may have written memory, whatever the status. */
 AX_MUST_USE ax_status ax_execute(ax_executable *executable, void *const *inputs, void *const *outputs, bool *began);
-void ax_execution_destroy(ax_executable *executable, struct ax_execution *run);
 /* --- exec/workers.c: a team of threads that all call `work`. --- */
 AX_MUST_USE ax_status ax_workers_create(uint32_t count, struct ax_workers **out);
 void ax_workers_destroy(struct ax_workers *workers);

@@ -19,6 +19,7 @@ static ax_status emit(ax_assembly *a, const ax_instr *instr, const ax_op *op, ui
 static ax_status open_region(ax_assembly *a, uint32_t parent, ax_axis_set axes, bool is_loop, uint32_t *out) {
   AX_TRY(ax_grow(&a->regions, sizeof a->regions[0], a->region_count, 1, &a->region_capacity));
   *out = a->region_count++;
+  axes |= a->regions[parent].axes;
   a->regions[*out] = (ax_region){.parent = parent, .begin = a->instr_count, .axes = axes, .is_loop = is_loop};
   uint32_t position;
   return emit(a, &(ax_instr){.kind = AX_INSTR_ENTER, .region = *out}, NULL, &position);

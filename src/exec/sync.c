@@ -62,10 +62,18 @@ static ax_status add_item(synchroniser *s, const insertion *item) {
   return AX_OK;
 }
 
+/* Members meet in an exchange, so those who write this root by one are in this region equally often. */
+static bool exchanged_in(const synchroniser *s, uint32_t root, uint32_t region) {
+  for (uint32_t i = s->first[root]; i != AX_NONE; i = s->next[i])
+    if (s->a->accesses[i].exchange != NULL && inside(s->a, s->a->accesses[i].position, region)) return true;
+  return false;
+}
+
 /* A read is done, for its group, where all of the group pass. */
-static void hoist(const ax_assembly *a, ax_access *access, ax_axis_set group) {
+static void hoist(const synchroniser *s, ax_access *access) {
+  const ax_assembly *a = s->a;
   uint32_t region = access->done_region;
-  while (region != 0 && (a->regions[region].axes & ~group) != 0) {
+  while (region != 0 && (a->regions[region].axes & ~s->group[access->root]) != 0 && !exchanged_in(s, access->root, region)) {
     access->done_before = true;
     access->done_position = a->regions[region].exit;
     region = access->done_region = a->regions[region].parent;
@@ -76,7 +84,7 @@ static ax_status event_of(synchroniser *s, ax_access *access) {
   ax_assembly *a = s->a;
   if (access->event != AX_NONE) return AX_OK;
   ax_axis_set group = s->group[access->root];
-  if (!access->writes) hoist(a, access, group);
+  if (!access->writes) hoist(s, access);
   AX_TRY(ax_grow(&a->events, sizeof a->events[0], a->event_count, 1, &a->event_capacity));
   access->event = a->event_count++;
   ax_event event = {.axes = group, .times = ax_axis_set_size(access->axes & ~group, &a->plan->mesh)};
@@ -91,7 +99,7 @@ static ax_status event_of(synchroniser *s, ax_access *access) {
 
 /* Whether frames that have waited as `item` says need not wait for `access` with `delta` at `waiter`: what they waited for comes
    later than it, in the same iteration or in a later one, and is signalled by the same frames. An item that stands after the
-   waiter in a loop's body has been waited for in the iteration before. */
+   waiter in a loop's body has been waited for in the iteration before. A region between the two has been entered since. */
 static bool covers(const synchroniser *s, const insertion *item, const insertion *wait) {
   const ax_assembly *a = s->a;
   if (item->order != order_wait || item == wait || item->waiter_region != wait->waiter_region || item->region != wait->region ||
@@ -101,6 +109,8 @@ static bool covers(const synchroniser *s, const insertion *item, const insertion
   if (item->position > wait->position) {
     if (item->region != item->waiter_region || !a->regions[item->region].is_loop) return false;
     delta--;
+  } else if (item->position <= a->regions[item->region].begin && a->regions[item->region].begin < wait->position) {
+    return false;
   }
   const ax_access *known = &a->accesses[item->access], *access = &a->accesses[wait->access];
   if ((access->axes & ~known->axes) != 0 || (s->group[known->root] & ~s->group[access->root]) != 0) return false;
@@ -127,13 +137,14 @@ static void drop_covered(synchroniser *s) {
 
 static ax_status wait_for(synchroniser *s, const ax_access *waiter, ax_access *access) {
   const ax_assembly *a = s->a;
-  if (!access->writes && access->event == AX_NONE) hoist(a, access, s->group[access->root]);
+  if (!access->writes && access->event == AX_NONE) hoist(s, access);
   bool later = access->done_before ? access->done_position > waiter->position : access->done_position >= waiter->position;
   int64_t delta = later && inside(a, waiter->position, access->done_region) ? -1 : 0;
   AX_TRY(event_of(s, access));
+  ax_axis_set nobody = s->group[access->root] & ~access->axes; /* groups in which no frame does it */
   return add_item(s, &(insertion){.position = waiter->position, .order = order_wait, .event = access->event,
                                   .access = (uint32_t)(access - a->accesses), .waiter_region = waiter->region,
-                                  .region = access->done_region, .delta = delta, .axes = waiter->axes});
+                                  .region = access->done_region, .delta = delta, .axes = waiter->axes & ~nobody});
 }
 
 static bool before(const ax_assembly *a, const ax_access *first, const ax_access *second) {
@@ -202,8 +213,7 @@ static ax_status rebuild(synchroniser *s) {
   const ax_op **ops = ax_alloc(total * sizeof ops[0]);
   uint32_t *moved = ax_arena_alloc(&a->plan->arena, (a->instr_count + 1) * sizeof moved[0]); /* with what is before it */
   uint32_t *placed = ax_arena_alloc(&a->plan->arena, (a->instr_count + 1) * sizeof placed[0]); /* itself */
-  bool *hard = ax_arena_alloc(&a->plan->arena, total);
-  if (instrs == NULL || ops == NULL || moved == NULL || placed == NULL || hard == NULL) {
+  if (instrs == NULL || ops == NULL || moved == NULL || placed == NULL) {
     ax_free(ops);
     return ax_out_of_memory(total * sizeof instrs[0]);
   }
@@ -211,7 +221,6 @@ static ax_status rebuild(synchroniser *s) {
   for (uint32_t p = 0; p < a->instr_count; p++) {
     moved[p] = n;
     for (; next < s->count && s->items[next].position == p && s->items[next].order != order_signal_after; next++) {
-      hard[n] = is_hard(a, &s->items[next]);
       ops[n] = NULL;
       instrs[n++] = made_of(a, &s->items[next]);
     }
@@ -236,7 +245,6 @@ static ax_status rebuild(synchroniser *s) {
   a->instrs = instrs; /* in the arena from here on: the executable's */
   a->instr_capacity = 0;
   a->ops = ops;
-  a->hard = hard;
   a->instr_count = n;
   return AX_OK;
 }

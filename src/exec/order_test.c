@@ -1,0 +1,218 @@
+/* Programs in which order matters: memory written again in a loop while it, or what was made of it, is still wanted, by the device
+   itself or by others. Every policy must give the same bits, and reference evaluation's values. */
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+
+static ax_value number(double value) { return ax_full(AX_F32, 0, NULL, value); }
+static ax_value integer(double value) { return ax_full(AX_S32, 0, NULL, value); }
+
+static void check(ax_function function, void *context, const ax_type *types, uint32_t in_count, uint32_t out_count) {
+  test_random random = {7};
+  ax_tensor *in[2];
+  ax_program *program = test_trace(function, context, types, in_count, out_count);
+  for (uint32_t i = 0; i < in_count; i++) in[i] = test_random_tensor(&random, types[i], -1, 1);
+  TEST_EVERY_WAY(program, in, 1e-5);
+  test_release(in, in_count);
+  ax_program_release(program);
+}
+
+/* --- One device --- */
+
+static void add_product(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[0], ax_mul(in[0], in[1]));
+}
+
+static void over_constants(const ax_value *in, ax_value *out, void *context) {
+  const float steps[] = {1, 2, 3};
+  const ax_type type = TEST_TYPE(AX_F32, 3);
+  (void)context;
+  ax_scan(add_product, NULL, (ax_value[]){in[0], ax_constant(&type, steps)}, 1, 1, 3, false, out, 0);
+}
+
+static void turned(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_transpose(in[0], (int64_t[]){1, 0});
+}
+
+static void first_row_down(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value row = ax_slice(in[0], (int64_t[]){0, 0}, (int64_t[]){1, 4}, NULL);
+  out[0] = ax_transpose(ax_mul(ax_broadcast_in_dim(row, 2, (int64_t[]){4, 4}, (int64_t[]){0, 1}), number(0.5)),
+                        (int64_t[]){1, 0});
+}
+
+typedef struct repeated {
+  ax_function body;
+} repeated;
+
+static void three_times(const ax_value *in, ax_value *out, void *context) {
+  ax_scan(((repeated *)context)->body, NULL, in, 1, 0, 3, false, out, 0);
+}
+
+static void constants_step_by_step(void **state) {
+  (void)state;
+  check(over_constants, NULL, (ax_type[]){TEST_SCALAR(AX_F32)}, 1, 1);
+}
+
+static void carries_moved_within(void **state) {
+  (void)state;
+  const ax_type type = TEST_TYPE(AX_F32, 4, 4);
+  check(three_times, &(repeated){turned}, &type, 1, 1);
+  check(three_times, &(repeated){first_row_down}, &type, 1, 1);
+}
+
+/* --- Loops in loops: what all read is written again by its owner --- */
+
+typedef struct on_mesh {
+  const char *mesh, *specs[2];
+  ax_function body;
+  uint32_t count;
+  bool unchecked;
+} on_mesh;
+
+static void map_body(const ax_value *in, ax_value *out, void *context) {
+  const on_mesh *m = context;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse(m->mesh, &mesh));
+  ax_shard_map(&(ax_shard_map_options){&mesh, m->specs, m->specs, m->unchecked}, m->body, NULL, in, m->count, out,
+               m->count);
+}
+
+static void use_both(const ax_value *in, ax_value *out, void *context) {
+  const ax_value *same = context;
+  out[0] = ax_tanh(ax_add(ax_mul(in[0], same[0]), same[1]));
+}
+
+static ax_value renewed(ax_value x) { return ax_add(ax_mul(x, number(0.5)), number(0.3)); }
+
+static void loop_within(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value same[] = {in[0], ax_matmul(in[0], in[0])};
+  ax_scan(use_both, same, in + 1, 1, 0, 3, false, out + 1, 0);
+  out[0] = renewed(in[0]);
+}
+
+static void read_in_inner_loop(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(loop_within, NULL, in, 2, 0, 4, false, out, 0);
+}
+
+static void up_to_my_index(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_le(in[0], ax_axis_index("a"));
+}
+
+static void twice_more(const ax_value *in, ax_value *out, void *context) {
+  out[0] = ax_add(in[0], integer(1));
+  ax_scan(use_both, context, in + 1, 1, 0, 2, false, out + 1, 0);
+}
+
+static void different_trips_within(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value same[] = {in[0], in[0]}, start[] = {ax_pvary(integer(0), "a"), in[1]}, end[2];
+  ax_while(up_to_my_index, twice_more, same, start, 2, end);
+  out[0] = renewed(in[0]);
+  out[1] = end[1];
+}
+
+static void read_in_loops_of_their_own(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(different_trips_within, NULL, in, 2, 0, 4, false, out, 0);
+}
+
+static void written_by_the_owner(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F32, 4, 4), TEST_TYPE(AX_F32, 12, 4)};
+  check(map_body, &(on_mesh){"a=3", {"", "a"}, read_in_inner_loop, 2, false}, types, 2, 2);
+  check(map_body, &(on_mesh){"a=3", {"", "a"}, read_in_loops_of_their_own, 2, false}, types, 2, 2);
+}
+
+/* --- Exchanges in a loop whose trips might differ, as far as anyone can tell, but do not --- */
+
+static const int64_t swap[][2] = {{0, 1}, {1, 0}};
+
+static void four_times(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_lt(in[0], integer(4));
+}
+
+static void summed(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[0], integer(1));
+  out[1] = ax_tanh(ax_add(ax_mul(ax_psum(in[1], "a"), in[1]), number(0.1)));
+}
+
+static void gathered(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[0], integer(1));
+  out[1] = ax_tanh(ax_mul(ax_reduce_max(ax_all_gather(in[1], "a", 0, false), (int64_t[]){0}, 1), in[1]));
+}
+
+static void swapped(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[0], integer(1));
+  out[1] = ax_tanh(ax_add(ax_mul(ax_ppermute(in[1], "a", swap, 2), in[1]), in[1]));
+}
+
+static void repeat(ax_function body, const ax_value *in, ax_value *out) {
+  ax_value start[] = {ax_mul(ax_axis_index("a"), integer(0)), in[0]}, end[2];
+  ax_while(four_times, body, NULL, start, 2, end);
+  out[0] = end[1];
+}
+
+static void repeat_summed(const ax_value *in, ax_value *out, void *context) { (void)context, repeat(summed, in, out); }
+static void repeat_gathered(const ax_value *in, ax_value *out, void *context) {
+  (void)context, repeat(gathered, in, out);
+}
+static void repeat_swapped(const ax_value *in, ax_value *out, void *context) {
+  (void)context, repeat(swapped, in, out);
+}
+
+static void exchanged_where_trips_might_differ(void **state) {
+  (void)state;
+  const ax_function bodies[] = {repeat_summed, repeat_gathered, repeat_swapped};
+  for (int i = 0; i < 3; i++)
+    check(map_body, &(on_mesh){"a=2", {"a"}, bodies[i], 1, true}, (ax_type[]){TEST_TYPE(AX_F32, 8, 4)}, 1, 1);
+}
+
+/* --- Results that only the first device along an axis gives --- */
+
+static void keep_swapped(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_ppermute(in[0], "a", swap, 2);
+  out[1] = ax_add(in[1], out[0]);
+}
+
+static void map_in_loop(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("a=2,b=2", &mesh));
+  const char *in_specs[] = {"a,b", "a,b"}, *out_specs[] = {"a", "a,b"};
+  ax_value result[2];
+  ax_shard_map(&(ax_shard_map_options){&mesh, in_specs, out_specs, true}, keep_swapped, NULL, in, 2, result, 2);
+  out[0] = ax_concatenate((ax_value[]){result[0], result[0]}, 2, 1);
+  out[1] = result[1];
+}
+
+static void maps_in_loop(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(map_in_loop, NULL, in, 2, 0, 4, false, out, 0);
+}
+
+static void read_by_the_first(void **state) {
+  (void)state;
+  check(maps_in_loop, NULL, (ax_type[]){TEST_TYPE(AX_F32, 4, 4), TEST_TYPE(AX_F32, 4, 4)}, 2, 2);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(constants_step_by_step), cmocka_unit_test(carries_moved_within),
+      cmocka_unit_test(written_by_the_owner),   cmocka_unit_test(exchanged_where_trips_might_differ),
+      cmocka_unit_test(read_by_the_first),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
