@@ -49,13 +49,18 @@ static ax_status choose(const show *show, const word_list *names, bool **out) {
   return AX_OK;
 }
 
-static ax_status jvp(show *show, ax_program **out) {
+/* By what --wrt names. */
+static ax_status differentiate(show *show, ax_status (*how)(const ax_program *, const bool *, ax_program **), ax_program **out) {
   bool *wrt;
   AX_TRY(choose(show, &show->wrt, &wrt));
-  ax_status status = ax_program_jvp(show->source.program, wrt, out);
+  ax_status status = how(show->source.program, wrt, out);
   ax_free(wrt);
   return status;
 }
+
+static ax_status jvp(show *show, ax_program **out) { return differentiate(show, ax_program_jvp, out); }
+static ax_status grad(show *show, ax_program **out) { return differentiate(show, ax_program_grad, out); }
+static ax_status value_and_grad(show *show, ax_program **out) { return differentiate(show, ax_program_value_and_grad, out); }
 
 static ax_status linearize(show *show, ax_program **out) {
   bool *wrt;
@@ -63,22 +68,6 @@ static ax_status linearize(show *show, ax_program **out) {
   ax_program_release(show->primal);
   show->primal = NULL;
   ax_status status = ax_program_linearize(show->source.program, wrt, &show->primal, out, &show->residuals);
-  ax_free(wrt);
-  return status;
-}
-
-static ax_status grad(show *show, ax_program **out) {
-  bool *wrt;
-  AX_TRY(choose(show, &show->wrt, &wrt));
-  ax_status status = ax_program_grad(show->source.program, wrt, out);
-  ax_free(wrt);
-  return status;
-}
-
-static ax_status value_and_grad(show *show, ax_program **out) {
-  bool *wrt;
-  AX_TRY(choose(show, &show->wrt, &wrt));
-  ax_status status = ax_program_value_and_grad(show->source.program, wrt, out);
   ax_free(wrt);
   return status;
 }
@@ -131,7 +120,7 @@ static ax_status lower(show *show, char **out) {
   ax_status status = ax_plan_create(program, &plan);
   ax_program_release(program);
   AX_TRY(status);
-  status = ax_plan_fuse(plan);
+  status = ax_plan_optimise(plan);
   if (status == AX_OK) ax_plan_text(&text, plan);
   ax_plan_destroy(plan);
   if (status == AX_OK) return ax_text_finish(&text, out);

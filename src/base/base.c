@@ -36,7 +36,10 @@ ax_status ax_error_context(ax_status code, const char *format, ...) {
   return ax_error(code, "%s%s", context, message);
 }
 
-ax_status ax_out_of_memory(size_t bytes) { return ax_error(AX_OUT_OF_MEMORY, "out of memory: %zu bytes", bytes); }
+ax_status ax_out_of_memory(size_t bytes) {
+  if (bytes == 0) return ax_error(AX_OUT_OF_MEMORY, "out of memory");
+  return ax_error(AX_OUT_OF_MEMORY, "out of memory: %zu bytes", bytes);
+}
 
 ax_status ax_require(const void *given, const char *what) {
   return given != NULL ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "there is no %s", what);

@@ -24,7 +24,7 @@
 AX_MUST_USE ax_status ax_error(ax_status code, const char *format, ...) AX_PRINTF(2, 3);
 /* Puts more words in front of this thread's message; returns `code`. */
 AX_MUST_USE ax_status ax_error_context(ax_status code, const char *format, ...) AX_PRINTF(2, 3);
-AX_MUST_USE ax_status ax_out_of_memory(size_t bytes);
+AX_MUST_USE ax_status ax_out_of_memory(size_t bytes); /* 0: some */
 /* For arguments of public functions that a user may have failed to make: NULL is AX_INVALID_ARGUMENT, "there is no <what>". */
 AX_MUST_USE ax_status ax_require(const void *given, const char *what);
 
@@ -59,6 +59,13 @@ void ax_text_add(ax_text *text, const char *format, ...) AX_PRINTF(2, 3);
 void ax_text_add_bytes(ax_text *text, const char *bytes, size_t count);
 AX_MUST_USE ax_status ax_text_finish(ax_text *text, char **out); /* *out: owned by the caller, ax_free */
 void ax_text_deinit(ax_text *text);
+
+/* A moment's rest in a loop that waits for another thread. */
+static inline void ax_relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
 
 /* FNV-1a, continued from `seed`. */
 #define AX_HASH_SEED 1469598103934665603ull

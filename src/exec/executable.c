@@ -94,28 +94,16 @@ static void find_run(ax_push *push) {
   }
 }
 
-/* Walks the members of a group in member order: coordinates over the named axes, major first. */
+/* Who each member of a group is, in the order of its mesh and for the result's memory. */
 static ax_status number_members(ax_executable *e, ax_push *push) {
-  const ax_exchange *x = push->exchange;
-  const ax_mesh *mesh = &e->plan->mesh;
-  ax_axis_set out_axes = e->sets[push->out_set].axes;
   uint32_t n = push->members;
   push->number = ax_arena_alloc(&e->plan->arena, n * sizeof push->number[0]);
   push->place = ax_arena_alloc(&e->plan->arena, n * sizeof push->place[0]);
   if (push->number == NULL || push->place == NULL) return ax_out_of_memory(n * sizeof push->number[0]);
   for (uint32_t member = 0; member < n; member++) {
-    int64_t coordinate[AX_MAX_AXES] = {0}, rest = member, in_group = 0, in_out = 0;
-    for (uint32_t i = x->names.count; i-- > 0;) {
-      uint32_t axis = (uint32_t)ax_mesh_find(mesh, x->names.name[i]);
-      coordinate[axis] = rest % mesh->axis[axis].size;
-      rest /= mesh->axis[axis].size;
-    }
-    for (uint32_t axis = 0; axis < mesh->count; axis++) {
-      if (x->axes >> axis & 1) in_group = in_group * mesh->axis[axis].size + coordinate[axis];
-      if (out_axes >> axis & 1) in_out = in_out * mesh->axis[axis].size + coordinate[axis];
-    }
-    push->number[in_group] = member;
-    push->place[member] = (uint32_t)in_out;
+    int64_t device = ax_axes_device(&push->exchange->names, &e->plan->mesh, 0, member);
+    push->number[e->sets[push->set].index[device]] = member;
+    push->place[member] = e->sets[push->out_set].index[device];
   }
   return AX_OK;
 }
@@ -169,12 +157,8 @@ static ax_status make_pushes(ax_assembly *a) {
     AX_TRY(push_of(a, a->ops[i]->exchange, &push));
     const ax_buffer *out = &a->plan->buffers[push->exchange->out];
     push->out_stride = a->executable->spaces[instr->refs[1].space].bytes;
-    instr->bytes = 0;
-    if (instr->kind == AX_INSTR_PUSH)
-      instr->push = push;
-    else
-      instr->bytes = ax_type_elems(&out->type) * (int64_t)ax_dtype_bytes(out->type.dtype);
-    instr->exchange = push;
+    instr->push = push;
+    instr->bytes = ax_type_elems(&out->type) * (int64_t)ax_dtype_bytes(out->type.dtype);
   }
   return AX_OK;
 }
@@ -342,9 +326,7 @@ static ax_status build(ax_executable *e, ax_program *program, const bool *donate
   if (donate != NULL) memcpy(e->donate, donate, plan->in_count);
   AX_TRY(make_results_storable(plan));
   describe_results(e);
-  AX_TRY(ax_plan_turn_products(plan));
-  AX_TRY(ax_plan_schedule(plan));
-  AX_TRY(ax_plan_fuse(plan));
+  AX_TRY(ax_plan_optimise(plan));
   AX_TRY(ax_coalesce(plan, e->donate));
   e->threaded = worth_threads(e);
   return assemble(e);

@@ -1,3 +1,4 @@
+/* The state of one run: made once, pointed at each call's arguments, and what a deadlock's report is read from. */
 #include "exec/execution.h"
 
 #include <stdio.h>
@@ -32,8 +33,7 @@ static ax_status allocate_spaces(ax_execution *run) {
   for (uint32_t s = 0; s < e->space_count; s++) {
     const ax_space *space = &e->spaces[s];
     if (space->kind == AX_SPACE_CONST) run->space[s] = e->constants;
-    if (space->kind == AX_SPACE_SHARED)
-      AX_TRY(ax_pool_alloc(e->runtime, (size_t)space->bytes * e->sets[space->set].size, &run->space[s]));
+    if (space->kind == AX_SPACE_KEPT) AX_TRY(ax_pool_alloc(e->runtime, space->total, &run->space[s]));
   }
   for (uint32_t f = 0; f < e->devices; f++)
     for (uint32_t s = 0; s < e->space_count; s++)
@@ -71,8 +71,8 @@ ax_status ax_execution_create(ax_executable *executable, ax_execution **out) {
 
 void ax_execution_destroy(ax_executable *e, ax_execution *run) {
   for (uint32_t s = 0; run->space != NULL && s < e->space_count; s++)
-    if (e->spaces[s].kind == AX_SPACE_SHARED)
-      ax_pool_free(e->runtime, run->space[s], (size_t)e->spaces[s].bytes * e->sets[e->spaces[s].set].size);
+    if (e->spaces[s].kind == AX_SPACE_KEPT)
+      ax_pool_free(e->runtime, run->space[s], e->spaces[s].total);
   for (uint32_t i = 0; i < run->scratch_count; i++)
     ax_pool_free(e->runtime, run->scratch[i], (size_t)e->spaces[e->scratch_space].bytes);
   for (uint32_t f = 0; run->frames != NULL && f < e->devices; f++) /* after a failure, some still hold theirs */
@@ -99,7 +99,7 @@ void ax_execution_reset(ax_execution *run, void *const *inputs, void *const *out
   for (uint32_t f = 0; f < e->devices; f++) {
     ax_frame *frame = &run->frames[f];
     frame->pc = 0;
-    frame->state = FRAME_NEW;
+    frame->state = FRAME_ACTIVE;
     memset(frame->entered, 0, e->region_count * sizeof frame->entered[0]);
     frame->entered[0] = 1;
   }

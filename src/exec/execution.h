@@ -4,7 +4,7 @@
 
 #include "exec/exec.h"
 
-typedef enum frame_state { FRAME_NEW, FRAME_READY, FRAME_RUNNING, FRAME_PARKED, FRAME_DONE } frame_state;
+typedef enum frame_state { FRAME_ACTIVE, FRAME_PARKED, FRAME_DONE } frame_state;
 
 typedef struct ax_frame {
   uint32_t pc;
@@ -54,13 +54,13 @@ typedef struct ax_execution {
   bool over;
   ax_status status;
   char message[4096];
-  ax_split *split; /* the frame's that shares its work now; NULL */
-  _Atomic bool split_hint;
+  _Atomic(ax_split *) split; /* of the frame that shares its work now; NULL. Written with the lock held */
   _Atomic uint32_t idle_hint; /* threads with nothing to do */
   uint64_t random; /* SEEDED: its state; 0 otherwise */
 } ax_execution;
 
 AX_MUST_USE ax_status ax_execution_create(ax_executable *executable, ax_execution **out);
+void ax_execution_destroy(ax_executable *executable, ax_execution *run);
 /* Points the frames at this call's arguments and resets everything. */
 void ax_execution_reset(ax_execution *run, void *const *inputs, void *const *outputs);
 /* The report of a deadlock: every waiting device, where, and who never came. Sets run->status and message. */

@@ -14,12 +14,6 @@ int omp_get_max_threads(void);
 enum { idle_spins = 2000, large_scratch = 16 << 20 };
 typedef enum outcome { GOES_ON, PARKED, YIELDS, FINISHED, FAILED } outcome;
 
-static void relax(void) {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#endif
-}
-
 /* --- Ready frames --- */
 
 static void lock(ax_execution *run) {
@@ -33,7 +27,7 @@ static void unlock(ax_execution *run) {
 static void make_ready(ax_execution *run, uint32_t f) {
   uint32_t devices = run->executable->devices, at = run->ready_first + run->ready_count++;
   run->ready[at < devices ? at : at - devices] = f;
-  run->frames[f].state = FRAME_READY;
+  run->frames[f].state = FRAME_ACTIVE;
   if (!run->threaded) return;
   atomic_store_explicit(&run->ready_hint, run->ready_count, memory_order_relaxed);
   if (run->idle > 0) pthread_cond_signal(&run->change);
@@ -169,7 +163,6 @@ static void compute(ax_execution *run, const ax_frame *frame, const ax_instr *in
   bool mine = run->split == NULL;
   if (mine) run->split = &split;
   if (mine && run->idle > 0) pthread_cond_broadcast(&run->change);
-  atomic_store_explicit(&run->split_hint, run->split != NULL, memory_order_relaxed);
   pthread_mutex_unlock(&run->lock);
   if (!mine) {
     ax_compute(frame, instr);
@@ -178,10 +171,9 @@ static void compute(ax_execution *run, const ax_frame *frame, const ax_instr *in
   do_parts(&split);
   pthread_mutex_lock(&run->lock);
   run->split = NULL; /* nobody joins from here on */
-  atomic_store_explicit(&run->split_hint, false, memory_order_relaxed);
   while (split.helpers > 0) { /* at most a part each */
     pthread_mutex_unlock(&run->lock);
-    relax();
+    ax_relax();
     pthread_mutex_lock(&run->lock);
   }
   pthread_mutex_unlock(&run->lock);
@@ -248,7 +240,7 @@ static outcome do_push(ax_execution *run, ax_frame *frame, const ax_instr *instr
 }
 
 static void do_clear(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
-  const ax_push *push = instr->exchange;
+  const ax_push *push = instr->push;
   uint32_t number = push->number[e->sets[push->set].index[f]];
   if (push->sources[number] == AX_NONE) memset(ax_address(frame, &instr->refs[1]), 0, (size_t)instr->bytes);
 }
@@ -374,8 +366,8 @@ static void wait_for_change(ax_execution *run) { /* with the lock held; it is le
   atomic_fetch_add_explicit(&run->idle_hint, 1, memory_order_relaxed);
   pthread_mutex_unlock(&run->lock);
   for (int i = 0; i < idle_spins && atomic_load_explicit(&run->ready_hint, memory_order_relaxed) == 0 &&
-                  !atomic_load_explicit(&run->split_hint, memory_order_relaxed); i++)
-    relax();
+                  atomic_load_explicit(&run->split, memory_order_relaxed) == NULL; i++)
+    ax_relax();
   pthread_mutex_lock(&run->lock);
   if (run->ready_count == 0 && !run->over && run->running > 0 && run->split == NULL) {
     run->idle++;
@@ -399,7 +391,7 @@ static void work(void *context) {
     }
     ax_status status = take_scratch(run, &run->frames[f]);
     run->running++;
-    run->frames[f].state = FRAME_RUNNING;
+    run->frames[f].state = FRAME_ACTIVE;
     unlock(run);
     outcome how = status == AX_OK ? run_frame(run, f) : fail(run, status);
     lock(run);

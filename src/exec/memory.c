@@ -30,11 +30,30 @@ typedef struct placer {
 
 static int64_t round64(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
 
+/* More than any machine has; sums of what is below stay far from overflowing. */
+static const int64_t most_bytes = (int64_t)1 << 46;
+
 static int64_t buffer_bytes(const ax_buffer *buffer) {
   return ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype);
 }
 
 static uint32_t root_count(const placer *p) { return p->a->plan->buffer_count; }
+
+static ax_status check_sizes(const placer *p) {
+  for (uint32_t i = 0; i < root_count(p); i++)
+    if (buffer_bytes(&p->a->plan->buffers[i]) > most_bytes) return ax_out_of_memory((size_t)buffer_bytes(&p->a->plan->buffers[i]));
+  return AX_OK;
+}
+
+/* What all parts take together, once the size of one is known. */
+static ax_status close_spaces(ax_executable *e) {
+  for (uint32_t s = 0; s < e->space_count; s++) {
+    ax_space *space = &e->spaces[s];
+    bool fits = ax_mul_size((size_t)space->bytes, e->sets[space->set].size, &space->total);
+    if (!fits || space->total > (size_t)most_bytes) return ax_out_of_memory(fits ? space->total : SIZE_MAX);
+  }
+  return AX_OK;
+}
 
 static ax_status new_space(placer *p, ax_space_kind kind, uint32_t index, ax_axis_set axes, int64_t bytes, uint32_t *out) {
   ax_executable *e = p->e;
@@ -55,12 +74,11 @@ static void cover(range *r, uint32_t first, uint32_t last) {
   if (last > r->last) r->last = last;
 }
 
-static bool all_inside(const ax_assembly *a, const range *r, const ax_region *region) {
-  (void)a;
+static bool all_inside(const range *r, const ax_region *region) {
   return r->first >= region->begin && r->last < region->end;
 }
 
-/* What is touched in a loop and outside of it lives through the whole loop. Innermost loops come last in the list. */
+/* What is touched in a loop and outside of it lives through the whole loop. */
 static void extend_over_loops(placer *p) {
   const ax_assembly *a = p->a;
   bool changed = true;
@@ -70,7 +88,7 @@ static void extend_over_loops(placer *p) {
       range *r = &p->ranges[a->accesses[i].root];
       for (uint32_t g = a->accesses[i].region; g != 0; g = a->regions[g].parent) {
         const ax_region *region = &a->regions[g];
-        if (!region->is_loop || all_inside(a, r, region)) continue;
+        if (!region->is_loop || all_inside(r, region)) continue;
         range old = *r; /* a while loop's test and body are one: from the test's begin to the exit */
         cover(r, region->begin, region->exit - 1);
         changed = changed || old.first != r->first || old.last != r->last;
@@ -103,7 +121,7 @@ static ax_status find_ranges(placer *p) {
     cover(&p->ranges[a->accesses[i].root], a->accesses[i].position, a->accesses[i].position);
   AX_TRY(extend_carried(p));
   extend_over_loops(p);
-  for (uint32_t i = 0; i < a->instr_count; i++) p->hard_before[i + 1] = p->hard_before[i] + a->hard[i];
+  for (uint32_t i = 0; i < a->instr_count; i++) p->hard_before[i + 1] = p->hard_before[i] + (a->instrs[i].kind == AX_INSTR_WAIT && a->instrs[i].sync.hard);
   return AX_OK;
 }
 
@@ -196,11 +214,11 @@ static ax_status place_arguments(placer *p) {
 /* The kept space for an axis set, made when first asked for. */
 static ax_status kept_space(placer *p, ax_axis_set axes, uint32_t *out) {
   for (uint32_t i = 0; i < p->e->space_count; i++)
-    if (p->e->spaces[i].kind == AX_SPACE_SHARED && p->e->sets[p->e->spaces[i].set].axes == axes) {
+    if (p->e->spaces[i].kind == AX_SPACE_KEPT && p->e->sets[p->e->spaces[i].set].axes == axes) {
       *out = i;
       return AX_OK;
     }
-  return new_space(p, AX_SPACE_SHARED, 0, axes, 0, out);
+  return new_space(p, AX_SPACE_KEPT, 0, axes, 0, out);
 }
 
 static ax_status place_temporaries(placer *p) {
@@ -217,7 +235,7 @@ static ax_status place_temporaries(placer *p) {
   }
   for (uint32_t s = 0; s < p->e->space_count; s++) {
     ax_space *space = &p->e->spaces[s];
-    if (space->kind != AX_SPACE_SHARED && space->kind != AX_SPACE_SCRATCH) continue;
+    if (space->kind != AX_SPACE_KEPT && space->kind != AX_SPACE_SCRATCH) continue;
     int64_t bytes;
     AX_TRY(pack(p, s, false, 0, &bytes));
     AX_TRY(pack(p, s, true, bytes, &bytes));
@@ -295,10 +313,12 @@ ax_status ax_place_memory(ax_assembly *a) {
   p.offset = ax_arena_alloc(&a->plan->arena, root_count(&p) * sizeof p.offset[0]);
   if (p.space == NULL || p.offset == NULL) return ax_out_of_memory(0);
   memset(p.space, 0xff, root_count(&p) * sizeof p.space[0]);
+  AX_TRY(check_sizes(&p));
   AX_TRY(find_ranges(&p));
   AX_TRY(place_constants(&p));
   AX_TRY(place_arguments(&p));
   AX_TRY(place_temporaries(&p));
+  AX_TRY(close_spaces(p.e));
   for (uint32_t i = 0; i < a->instr_count; i++) AX_TRY(encode(&p, i));
   return AX_OK;
 }

@@ -17,16 +17,10 @@ typedef struct ax_workers {
   void *context;
 } ax_workers;
 
-static void relax(void) {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#endif
-}
-
 static uint32_t await_generation(ax_workers *workers, uint32_t seen) {
   for (uint32_t i = 0; i < spins; i++) {
     if (atomic_load_explicit(&workers->generation, memory_order_acquire) != seen) break;
-    relax();
+    ax_relax();
   }
   pthread_mutex_lock(&workers->lock);
   while (atomic_load(&workers->generation) == seen && !workers->stop) pthread_cond_wait(&workers->wake, &workers->lock);

@@ -179,8 +179,10 @@ ax_axis_set *ax_vary_program(ax_arena *arena, const ax_program *program, const a
 /* --- For the driver (exec/) --- */
 AX_MUST_USE ax_status ax_plan_create(ax_program *program, ax_plan **out);
 void ax_plan_destroy(ax_plan *plan);
-AX_MUST_USE ax_status ax_plan_turn_products(ax_plan *plan); /* loop/products.c: before fusion */
-AX_MUST_USE ax_status ax_plan_schedule(ax_plan *plan);      /* loop/schedule.c: before fusion */
+/* The passes below, in this order. */
+AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan);
+AX_MUST_USE ax_status ax_plan_turn_products(ax_plan *plan); /* loop/products.c */
+AX_MUST_USE ax_status ax_plan_schedule(ax_plan *plan);      /* loop/schedule.c */
 AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan);          /* loop/fuse.c */
 void ax_plan_text(ax_text *text, const ax_plan *plan);
 /* How often each root is read and written: every load of every operation, loop conditions and branch indices, and results.
