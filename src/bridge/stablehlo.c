@@ -134,10 +134,8 @@ static ax_status find_mesh(const ax_program *program, ax_mesh *out) {
     if (mesh == NULL) continue;
     if (program->axes.count > 0)
       return ax_error(AX_ABSENT, "a shard_map inside a per-device program has no StableHLO yet");
-    bool same = found == NULL || found->count == mesh->count;
-    for (uint32_t k = 0; same && found != NULL && k < mesh->count; k++)
-      same = strcmp(found->axis[k].name, mesh->axis[k].name) == 0 && found->axis[k].size == mesh->axis[k].size;
-    if (!same) return ax_error(AX_ABSENT, "shard_maps over different meshes have no StableHLO yet");
+    if (found != NULL && !ax_mesh_equal(found, mesh, false))
+      return ax_error(AX_ABSENT, "shard_maps over different meshes have no StableHLO yet");
     found = mesh;
   }
   *out = found != NULL ? *found : program->axes;

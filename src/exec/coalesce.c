@@ -107,12 +107,7 @@ static bool result_fits(const coalescer *c, uint32_t result, uint32_t input) {
 /* Only when the whole result has the input's layout does one memory do for both: the same type and spec. */
 static bool same_layout(const ax_plan *plan, uint32_t result, uint32_t input) {
   const ax_buffer *out = &plan->buffers[plan->out[result]], *in = &plan->buffers[plan->in[input]];
-  for (uint32_t d = 0; d < AX_MAX_RANK; d++) {
-    if (out->spec.count[d] != in->spec.count[d]) return false;
-    for (uint32_t i = 0; i < out->spec.count[d]; i++)
-      if (out->spec.axis[d][i] != in->spec.axis[d][i]) return false;
-  }
-  return ax_same_shape(&out->type, &in->type);
+  return ax_spec_equal(&out->spec, &in->spec) && ax_same_shape(&out->type, &in->type);
 }
 
 static ax_status place_donations(coalescer *c, const bool *donate) {

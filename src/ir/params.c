@@ -67,29 +67,16 @@ ax_status ax_params_copy(ax_arena *arena, const ax_prim *prim, const void *param
 void ax_params_release(const ax_prim *prim, const void *params) { each_program(prim, params, ax_program_release); }
 
 static bool specs_equal(const ax_specs *a, const ax_specs *b) {
-  return a->count == b->count && memcmp(a->v, b->v, a->count * sizeof a->v[0]) == 0;
+  if (a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; i++) /* they print differently when their ranks differ */
+    if (a->v[i].rank != b->v[i].rank || !ax_spec_equal(&a->v[i], &b->v[i])) return false;
+  return true;
 }
 
 static bool programs_equal(const ax_programs *a, const ax_programs *b) {
   if (a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; i++)
     if (!ax_program_equal(a->v[i], b->v[i])) return false;
-  return true;
-}
-
-static bool mesh_equal(const ax_mesh *a, const ax_mesh *b) {
-  if (a->count != b->count) return false;
-  for (uint32_t i = 0; i < a->count; i++)
-    if (strcmp(a->axis[i].name, b->axis[i].name) != 0 || a->axis[i].size != b->axis[i].size ||
-        a->axis[i].unchecked != b->axis[i].unchecked)
-      return false;
-  return true;
-}
-
-static bool axes_equal(const ax_axes *a, const ax_axes *b) {
-  if (a->count != b->count) return false;
-  for (uint32_t i = 0; i < a->count; i++)
-    if (strcmp(a->name[i], b->name[i]) != 0) return false;
   return true;
 }
 
@@ -102,7 +89,7 @@ static bool field_equal(ax_param_kind kind, const void *a, const void *b) {
       const ax_dims *x = a, *y = b;
       return x->count == y->count && memcmp(x->v, y->v, x->count * sizeof x->v[0]) == 0;
     }
-    case AX_PARAM_AXES: return axes_equal(a, b);
+    case AX_PARAM_AXES: return ax_axes_equal(a, b);
     case AX_PARAM_PAIRS: {
       const ax_pairs *x = a, *y = b;
       return x->count == y->count && (x->count == 0 || memcmp(x->v, y->v, x->count * sizeof x->v[0]) == 0);
@@ -113,7 +100,7 @@ static bool field_equal(ax_param_kind kind, const void *a, const void *b) {
       const ax_literal *x = a, *y = b;
       return ax_type_equal(&x->type, &y->type) && memcmp(x->data, y->data, literal_bytes(x)) == 0;
     }
-    case AX_PARAM_MESH: return mesh_equal(a, b);
+    case AX_PARAM_MESH: return ax_mesh_equal(a, b, true);
     case AX_PARAM_SPECS: return specs_equal(a, b);
   }
   return false;
@@ -132,6 +119,15 @@ static uint64_t hash_mesh(uint64_t seed, const ax_mesh *mesh) {
     seed = ax_hash_bytes(seed, mesh->axis[i].name, strlen(mesh->axis[i].name) + 1);
     seed = ax_hash_bytes(seed, &mesh->axis[i].size, sizeof mesh->axis[i].size);
   }
+  return seed;
+}
+
+static uint64_t hash_specs(uint64_t seed, const ax_specs *specs) {
+  for (uint32_t i = 0; i < specs->count; i++)
+    for (uint32_t d = 0; d < specs->v[i].rank; d++) {
+      seed = ax_hash_bytes(seed, &specs->v[i].count[d], 1);
+      seed = ax_hash_bytes(seed, specs->v[i].axis[d], specs->v[i].count[d]);
+    }
   return seed;
 }
 
@@ -165,10 +161,7 @@ static uint64_t hash_field(uint64_t seed, ax_param_kind kind, const void *field)
       return ax_hash_bytes(seed, literal->data, literal_bytes(literal));
     }
     case AX_PARAM_MESH: return hash_mesh(seed, field);
-    case AX_PARAM_SPECS: {
-      const ax_specs *specs = field;
-      return ax_hash_bytes(seed, specs->v, specs->count * sizeof specs->v[0]);
-    }
+    case AX_PARAM_SPECS: return hash_specs(seed, field);
   }
   return seed;
 }

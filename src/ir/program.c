@@ -54,14 +54,6 @@ static bool eqn_equal(const ax_program *a, const ax_eqn *x, const ax_program *b,
          ax_params_equal(x->prim, x->params, y->params);
 }
 
-static bool axes_equal(const ax_mesh *a, const ax_mesh *b) {
-  for (uint32_t i = 0; i < a->count && i < b->count; i++)
-    if (strcmp(a->axis[i].name, b->axis[i].name) != 0 || a->axis[i].size != b->axis[i].size ||
-        a->axis[i].unchecked != b->axis[i].unchecked)
-      return false;
-  return a->count == b->count;
-}
-
 /* The next equation that is not a literal. */
 static const ax_eqn *next_eqn(const ax_program *program, uint32_t *cursor) {
   while (*cursor < program->eqn_count && ax_eqn_literal(&program->eqns[*cursor]) != NULL) ++*cursor;
@@ -71,7 +63,7 @@ static const ax_eqn *next_eqn(const ax_program *program, uint32_t *cursor) {
 bool ax_program_equal(const ax_program *a, const ax_program *b) {
   if (a == b) return true;
   if (a->hash != b->hash || a->in_count != b->in_count || a->out_count != b->out_count ||
-      a->label_count != b->label_count || !axes_equal(&a->axes, &b->axes) || !types_equal(a, 0, b, 0, a->in_count))
+      a->label_count != b->label_count || !ax_mesh_equal(&a->axes, &b->axes, true) || !types_equal(a, 0, b, 0, a->in_count))
     return false;
   for (uint32_t i = 0, j = 0;;) {
     const ax_eqn *x = next_eqn(a, &i), *y = next_eqn(b, &j);

@@ -22,12 +22,14 @@ struct ax_program {
 };
 #define AX_LITERAL 0x80000000u
 
+/* Whether a primitive's result is its one parameter, a literal: `constant`, known here by its form. */
+static inline bool ax_prim_is_literal(const ax_prim *prim) {
+  return prim->kind == AX_LOCAL && prim->in_count == 0 && prim->out_count == 1 && prim->param_count == 1 &&
+         prim->params[0].kind == AX_PARAM_LITERAL;
+}
 /* The scalar that an equation is (`constant` of rank 0); NULL for every other equation. */
 static inline const ax_literal *ax_eqn_literal(const ax_eqn *eqn) {
-  const ax_prim *prim = eqn->prim;
-  bool is_constant = prim->kind == AX_LOCAL && eqn->in_count == 0 && eqn->out_count == 1 && prim->param_count == 1 &&
-                     prim->params[0].kind == AX_PARAM_LITERAL;
-  const ax_literal *literal = is_constant ? eqn->params : NULL;
+  const ax_literal *literal = ax_prim_is_literal(eqn->prim) ? eqn->params : NULL;
   return literal != NULL && literal->type.rank == 0 ? literal : NULL;
 }
 /* The literal that a value is, or NULL. */
@@ -61,6 +63,12 @@ bool ax_same_shape(const ax_type *a, const ax_type *b);
 int64_t ax_dims_elems(uint32_t rank, const int64_t *dims);
 
 /* --- Axes --- */
+/* Every mesh that comes in filled by hand goes through this. AX_INVALID_ARGUMENT: too many axes, a name that is none, a name twice, a
+   size below 1, more than 2^31 devices. */
+AX_MUST_USE ax_status ax_mesh_check(const ax_mesh *mesh);
+/* The same names and sizes, in the same order; `checked_too`: and the same axes unchecked. */
+bool ax_mesh_equal(const ax_mesh *a, const ax_mesh *b, bool checked_too);
+bool ax_axes_equal(const ax_axes *a, const ax_axes *b);
 /* The set of the named axes. AX_INVALID_ARGUMENT: an axis unknown in `axes` (the message lists those it has) or named twice. */
 AX_MUST_USE ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set *out);
 AX_MUST_USE ax_status ax_axes_parse(const char *names, ax_axes *out); /* "data" or "data,model" */
@@ -70,7 +78,10 @@ ax_axis_set ax_all_axes(const ax_mesh *axes);
 int64_t ax_mesh_coordinate(const ax_mesh *mesh, int64_t device, uint32_t axis);
 /* Row-major index of a device's coordinates along the named axes, in the order named. */
 int64_t ax_axes_index(const ax_axes *names, const ax_mesh *axes, int64_t device);
+/* The inverse: the device of that index in the group along the named axes that `device` is in. */
+int64_t ax_axes_device(const ax_axes *names, const ax_mesh *axes, int64_t device, int64_t index);
 ax_axis_set ax_spec_set(const ax_spec *spec);
+bool ax_spec_equal(const ax_spec *a, const ax_spec *b); /* missing trailing entries are open */
 void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh);
 
 /* --- Parameters --- */

@@ -183,9 +183,7 @@ bool ax_element_parse(const char *word, ax_dtype dtype, void *data, int64_t inde
 bool ax_axes_begin_with(const ax_mesh *axes, const ax_mesh *parent) {
   if (axes->count == 0) return true;
   if (axes->count < parent->count) return false;
-  for (uint32_t i = 0; i < parent->count; i++)
-    if (strcmp(axes->axis[i].name, parent->axis[i].name) != 0 || axes->axis[i].size != parent->axis[i].size ||
-        axes->axis[i].unchecked != parent->axis[i].unchecked)
-      return false;
-  return true;
+  ax_mesh front = *axes;
+  front.count = parent->count;
+  return ax_mesh_equal(&front, parent, true);
 }

@@ -158,7 +158,6 @@ ax_status ax_mesh_parse(const char *text, ax_mesh *out) {
   AX_TRY(ax_require(text, "text of a mesh"));
   const char *cursor = text, *item;
   size_t length;
-  int64_t devices = 1;
   while (next_item(&cursor, ',', &item, &length)) {
     const char *equals = memchr(item, '=', length);
     size_t name_length = equals != NULL ? (size_t)(equals - item) : 0;
@@ -170,16 +169,40 @@ ax_status ax_mesh_parse(const char *text, ax_mesh *out) {
     memcpy(axis->name, item, name_length);
     char *end;
     axis->size = strtoll(equals + 1, &end, 10);
-    if (end != item + length || end == equals + 1 || axis->size < 1)
+    if (end != item + length || end == equals + 1)
       return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": axis \"%s\" needs a size of at least 1", text, axis->name);
-    if (ax_mesh_find(&mesh, axis->name) >= 0)
-      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": axis \"%s\" is named twice", text, axis->name);
-    if (!ax_mul_i64(devices, axis->size, &devices) || devices > (int64_t)1 << 31)
-      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": more than 2^31 devices", text);
     mesh.count++;
   }
+  ax_status status = ax_mesh_check(&mesh);
+  if (status != AX_OK) return ax_error_context(status, "mesh \"%s\": ", text);
   *out = mesh;
   return AX_OK;
+}
+
+ax_status ax_mesh_check(const ax_mesh *mesh) {
+  int64_t devices = 1;
+  if (mesh->count > AX_MAX_AXES) return ax_error(AX_INVALID_ARGUMENT, "a mesh of %u axes; %d are the most", mesh->count, AX_MAX_AXES);
+  for (uint32_t i = 0; i < mesh->count; i++) {
+    const ax_axis *axis = &mesh->axis[i];
+    if (!is_name(axis->name, strnlen(axis->name, AX_MAX_NAME)))
+      return ax_error(AX_INVALID_ARGUMENT, "axis %u of the mesh: \"%.*s\" is not a name", i, AX_MAX_NAME, axis->name);
+    if (ax_mesh_find(mesh, axis->name) != (int)i)
+      return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is named twice", axis->name);
+    if (axis->size < 1)
+      return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" needs a size of at least 1, not %lld", axis->name, (long long)axis->size);
+    if (!ax_mul_i64(devices, axis->size, &devices) || devices > (int64_t)1 << 31)
+      return ax_error(AX_INVALID_ARGUMENT, "more than 2^31 devices");
+  }
+  return AX_OK;
+}
+
+bool ax_mesh_equal(const ax_mesh *a, const ax_mesh *b, bool checked_too) {
+  if (a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; i++) {
+    const ax_axis *x = &a->axis[i], *y = &b->axis[i];
+    if (strcmp(x->name, y->name) != 0 || x->size != y->size || (checked_too && x->unchecked != y->unchecked)) return false;
+  }
+  return true;
 }
 
 int64_t ax_mesh_devices(const ax_mesh *mesh) {
@@ -212,6 +235,13 @@ ax_status ax_axes_parse(const char *names, ax_axes *out) {
     memcpy(out->name[out->count++], item, length);
   }
   return AX_OK;
+}
+
+bool ax_axes_equal(const ax_axes *a, const ax_axes *b) {
+  if (a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (strcmp(a->name[i], b->name[i]) != 0) return false;
+  return true;
 }
 
 ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set *out) {
@@ -252,6 +282,17 @@ int64_t ax_axes_index(const ax_axes *names, const ax_mesh *axes, int64_t device)
   return index;
 }
 
+int64_t ax_axes_device(const ax_axes *names, const ax_mesh *axes, int64_t device, int64_t index) {
+  for (uint32_t i = names->count; i-- > 0;) {
+    uint32_t axis = (uint32_t)ax_mesh_find(axes, names->name[i]);
+    int64_t size = axes->axis[axis].size, step = 1; /* between neighbours along the axis */
+    for (uint32_t a = axis + 1; a < axes->count; a++) step *= axes->axis[a].size;
+    device += (index % size - ax_mesh_coordinate(axes, device, axis)) * step;
+    index /= size;
+  }
+  return device;
+}
+
 /* --- Specs --- */
 
 static ax_status add_spec_axis(ax_spec *spec, const ax_mesh *mesh, const char *text, const char *name, size_t length) {
@@ -272,6 +313,8 @@ ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_spec *out) {
   ax_spec spec = {0};
   *out = spec;
   AX_TRY(ax_require(text, "text of a spec"));
+  AX_TRY(ax_require(mesh, "mesh"));
+  AX_TRY(ax_mesh_check(mesh));
   const char *cursor = text, *item;
   size_t length;
   while (next_item(&cursor, ',', &item, &length)) {
@@ -295,6 +338,12 @@ ax_axis_set ax_spec_set(const ax_spec *spec) {
   for (uint32_t d = 0; d < AX_MAX_RANK; d++)
     for (uint32_t i = 0; i < spec->count[d]; i++) set |= (ax_axis_set)1 << spec->axis[d][i];
   return set;
+}
+
+bool ax_spec_equal(const ax_spec *a, const ax_spec *b) {
+  for (uint32_t d = 0; d < AX_MAX_RANK; d++)
+    if (a->count[d] != b->count[d] || memcmp(a->axis[d], b->axis[d], a->count[d]) != 0) return false;
+  return true;
 }
 
 void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh) {

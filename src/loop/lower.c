@@ -323,10 +323,8 @@ static ax_status find_mesh(const ax_program *program, const ax_mesh **mesh) {
       const void *field = ax_param_at(eqn, param);
       if (param->kind == AX_PARAM_MESH) {
         const ax_mesh *found = field;
-        for (uint32_t a = 0; *mesh != NULL && a < AX_MAX_AXES; a++)
-          if (found->count != (*mesh)->count || (a < found->count && (strcmp(found->axis[a].name, (*mesh)->axis[a].name) != 0 ||
-                                                                      found->axis[a].size != (*mesh)->axis[a].size)))
-            return ax_error(AX_ABSENT, "a program over two different meshes cannot be compiled yet");
+        if (*mesh != NULL && !ax_mesh_equal(found, *mesh, false))
+          return ax_error(AX_ABSENT, "a program over two different meshes cannot be compiled yet");
         *mesh = found;
       } else if (param->kind == AX_PARAM_PROGRAM) {
         AX_TRY(find_mesh(*(ax_program *const *)field, mesh));

@@ -2,14 +2,8 @@
 
    A whole-program value is stored in blocks, one for each coordinate along the axes of its spec, so consecutive shard_maps that
    agree on a spec hand over blocks as they are. */
-#include <string.h>
-
 #include "loop/lower.h"
 #include "mesh/shard_map.h"
-
-static bool same_spec(const ax_spec *a, const ax_spec *b) {
-  return memcmp(a->count, b->count, sizeof a->count) == 0 && memcmp(a->axis, b->axis, sizeof a->axis) == 0;
-}
 
 /* Where this device's block begins along dimension d: an s64 node. */
 static ax_ex block_start(ax_kernel *kernel, const ax_mesh *mesh, const ax_spec *spec, uint32_t d, int64_t block) {
@@ -42,7 +36,7 @@ static ax_status cut(ax_lower *lower, uint32_t whole, const ax_spec *spec, const
 }
 
 static ax_status lower_operand(ax_lower *lower, uint32_t buffer, const ax_spec *spec, const ax_type *block, uint32_t *out) {
-  if (same_spec(&ax_lower_get(lower, buffer)->spec, spec)) /* a view, because inside it is an array like any other */
+  if (ax_spec_equal(&ax_lower_get(lower, buffer)->spec, spec)) /* a view, because inside it is an array like any other */
     return ax_lower_view(lower, buffer, block, 0, AX_NONE, 0, out);
   AX_TRY(ax_lower_whole(lower, buffer, &buffer));
   if (ax_spec_set(spec) == 0) return ax_lower_view(lower, buffer, block, 0, AX_NONE, 0, out);

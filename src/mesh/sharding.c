@@ -76,12 +76,6 @@ bool ax_shard_is_first(const ax_spec *spec, const ax_mesh *mesh, int64_t device)
   return true;
 }
 
-bool ax_spec_equal(const ax_spec *a, const ax_spec *b) {
-  for (uint32_t d = 0; d < AX_MAX_RANK; d++)
-    if (a->count[d] != b->count[d] || memcmp(a->axis[d], b->axis[d], a->count[d]) != 0) return false;
-  return true;
-}
-
 /* --- Copying blocks --- */
 
 /* Calls for each dense run of the block: its position in the whole array and in the block, in elements. */

@@ -29,8 +29,6 @@ int64_t ax_shard_index(const ax_spec *spec, const ax_mesh *mesh, int64_t device)
 /* Whether `device` is the first that holds its block. */
 bool ax_shard_is_first(const ax_spec *spec, const ax_mesh *mesh, int64_t device);
 
-bool ax_spec_equal(const ax_spec *a, const ax_spec *b); /* missing trailing entries are open */
-
 /* Copies the block that begins at `offset` out of, or into, a dense array; `block` has the block's shape. */
 void ax_shard_read(const ax_tensor *whole, const int64_t *offset, ax_tensor *block);
 void ax_shard_write(ax_tensor *whole, const int64_t *offset, const ax_tensor *block);

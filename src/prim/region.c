@@ -1,7 +1,5 @@
 #include "prim/region.h"
 
-#include <string.h>
-
 /* --- Tracing --- */
 
 void ax_body_deinit(ax_body *body) {
@@ -81,11 +79,7 @@ void ax_region_nonzero(const ax_value *tangents, uint32_t count, bool *nonzero) 
 
 ax_status ax_region_check_axes(const ax_program *body, const ax_mesh *axes, const char *what) {
   const ax_mesh *own = &body->axes;
-  bool same = own->count == axes->count;
-  for (uint32_t i = 0; same && i < axes->count; i++)
-    same = strcmp(own->axis[i].name, axes->axis[i].name) == 0 && own->axis[i].size == axes->axis[i].size &&
-           own->axis[i].unchecked == axes->axis[i].unchecked;
-  if (same || own->count == 0) return AX_OK;
+  if (own->count == 0 || ax_mesh_equal(own, axes, true)) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "%s is a program over the axes %s, but here they are %s", what,
                   ax_axis_set_string(ax_all_axes(own), own), ax_axis_set_string(ax_all_axes(axes), axes));
 }
