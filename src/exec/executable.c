@@ -312,9 +312,9 @@ static ax_status assemble(ax_executable *e) {
   return status;
 }
 
-static ax_status build(ax_executable *e, ax_program *program, const bool *donate) {
+static ax_status build(ax_executable *e, ax_program *program, const ax_compile_options *options) {
   const int64_t most = e->runtime->options.max_devices;
-  AX_TRY(ax_plan_create(program, &e->plan));
+  AX_TRY(options->reference ? ax_plan_create_reference(program, &e->plan) : ax_plan_create(program, &e->plan));
   ax_plan *plan = e->plan;
   if (ax_mesh_devices(&plan->mesh) > most)
     return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are",
@@ -323,7 +323,7 @@ static ax_status build(ax_executable *e, ax_program *program, const bool *donate
   e->results = ax_arena_alloc(&plan->arena, plan->out_count * sizeof e->results[0]);
   e->donate = ax_arena_alloc(&plan->arena, plan->in_count);
   if (e->results == NULL || e->donate == NULL) return ax_out_of_memory(0);
-  if (donate != NULL) memcpy(e->donate, donate, plan->in_count);
+  if (options->donate != NULL) memcpy(e->donate, options->donate, plan->in_count);
   AX_TRY(make_results_storable(plan));
   describe_results(e);
   AX_TRY(ax_plan_optimise(plan));
@@ -347,17 +347,18 @@ static void destroy(ax_executable *e) {
   ax_free(e);
 }
 
-static bool same_donations(const ax_executable *e, const bool *donate) {
+static bool same_options(const ax_executable *e, const ax_compile_options *options) {
+  if (e->plan->reference != options->reference) return false;
   for (uint32_t i = 0; i < e->plan->in_count; i++)
-    if (e->donate[i] != (donate != NULL && donate[i])) return false;
+    if (e->donate[i] != (options->donate != NULL && options->donate[i])) return false;
   return true;
 }
 
-static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program, const bool *donate) {
+static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options) {
   ax_executable *found = NULL;
   pthread_mutex_lock(&runtime->lock);
   for (ax_executable *e = runtime->cache; e != NULL && found == NULL; e = e->next_cached)
-    if (ax_program_equal(e->plan->program, program) && same_donations(e, donate)) {
+    if (ax_program_equal(e->plan->program, program) && same_options(e, options)) {
       found = e;
       atomic_fetch_add(&e->references, 1);
     }
@@ -366,17 +367,18 @@ static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program
 }
 
 ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options, ax_executable **out) {
-  const bool *donate = options != NULL ? options->donate : NULL;
+  const ax_compile_options defaults = {0};
+  if (options == NULL) options = &defaults;
   *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
   AX_TRY(ax_require(program, "program"));
-  if ((*out = find_cached(runtime, program, donate)) != NULL) return AX_OK;
+  if ((*out = find_cached(runtime, program, options)) != NULL) return AX_OK;
   ax_executable *e = ax_calloc(1, sizeof *e);
   if (e == NULL) return ax_out_of_memory(sizeof *e);
   atomic_init(&e->references, 1);
   pthread_mutex_init(&e->lock, NULL);
   e->runtime = ax_runtime_retain(runtime);
-  ax_status status = build(e, program, donate);
+  ax_status status = build(e, program, options);
   if (status != AX_OK) {
     destroy(e);
     return status;

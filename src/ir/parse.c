@@ -164,9 +164,14 @@ static ax_status traced(const scope *scope, const ax_token *token) {
   return ax_lexer_place(&scope->parser->lexer, token, ax_error(builder->status, "%s", builder->message));
 }
 
+static const ax_prim *literal_prim(void) {
+  uint32_t i = 0;
+  while (!ax_prim_is_literal(ax_prims[i])) i++; /* there is one, or no scalar could have been printed */
+  return ax_prims[i];
+}
+
 static ax_status make_literal(scope *scope, const ax_token *at, ax_value *out) {
   ax_parser *parser = scope->parser;
-  const ax_prim *prim = ax_prim_find("constant", 8);
   ax_literal literal = {0};
   struct { /* what equal literals share */
     uint64_t bits;
@@ -184,7 +189,7 @@ static ax_status make_literal(scope *scope, const ax_token *at, ax_value *out) {
   if (entry->key == NULL) {
     const char *kept = ax_arena_copy(&parser->arena, &key, sizeof key);
     if (kept == NULL) return ax_out_of_memory(sizeof key);
-    ax_emit(prim, &literal, NULL, 0, out, 1);
+    ax_emit(literal_prim(), &literal, NULL, 0, out, 1);
     AX_TRY(traced(scope, at));
     *entry = (struct entry){kept, sizeof key, *out};
     scope->literals.count++;

@@ -76,11 +76,11 @@ AX_MUST_USE ax_status ax_hlo_combining(ax_hlo *hlo, const ax_eqn *eqn, const cha
                                        ax_text *attributes, uint32_t *out);
 
 /* --- psum's rules, which psum_done shares (psum.c) --- */
-ax_status ax_infer_reduce(const ax_infer_args *args);
-ax_status ax_eval_reduce(const ax_eval_args *args);
-void ax_transpose_psum(const ax_transpose_args *args);
-void ax_batch_reduce(const ax_batch_args *args);
-ax_status ax_lower_reduce(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
-ax_status ax_hlo_reduce(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+ax_status ax_psum_infer(const ax_infer_args *args);
+ax_status ax_psum_eval(const ax_eval_args *args);
+void ax_psum_transpose(const ax_transpose_args *args);
+void ax_psum_batch(const ax_batch_args *args);
+ax_status ax_psum_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+ax_status ax_psum_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
 #endif

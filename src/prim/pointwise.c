@@ -83,10 +83,10 @@ ax_status ax_lower_pointwise(ax_lower *lower, const ax_eqn *eqn, const uint32_t 
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_kernel_begin(lower, type->rank, 0, type->dims));
   for (uint32_t k = 0; k < eqn->in_count; k++) arg[k] = ax_lower_load(lower, in[k], at);
-  ax_expr expr = {.op = ax_scalar_find(eqn->prim->name)};
+  ax_scalar op = ax_scalar_find(eqn->prim->name);
   ax_ex value = eqn->params != NULL
-                    ? ax_kernel_op_imm(lower->kernel, expr.op, type->dtype, arg[0], *(const int64_t *)eqn->params)
-                    : ax_kernel_op(lower->kernel, expr.op, type->dtype, arg[0], arg[1], arg[2]);
+                    ? ax_kernel_op_imm(lower->kernel, op, type->dtype, arg[0], *(const int64_t *)eqn->params)
+                    : ax_kernel_op(lower->kernel, op, type->dtype, arg[0], arg[1], arg[2]);
   ax_lower_store(lower, out[0], at, value, AX_SCALAR_NONE);
   return ax_lower_kernel_end(lower);
 }

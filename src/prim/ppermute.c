@@ -101,7 +101,8 @@ typedef struct permutation {
   const ppermute_params *params;
   ax_axes rest;
   int64_t size, rest_members, minor_members;
-  ax_value x; /* the batch dimension in front */
+  ax_value x;            /* the batch dimension in front */
+  int64_t (*pairs)[2];   /* room for as many as there are; binding copies them */
 } permutation;
 
 static int64_t batch_part(const permutation *p, int64_t member) { return member / p->minor_members % p->size; }
@@ -161,8 +162,7 @@ static ax_value permute_to(const permutation *p, int64_t target) {
   ax_value result = ax_poison;
   bool any = false;
   for (int64_t source = 0; source < p->size && !ax_failed(); source++) {
-    ppermute_params part = {p->rest, {0, ax_trace_alloc(all->count * sizeof all->v[0])}};
-    if (part.pairs.v == NULL) return ax_poison;
+    ppermute_params part = {p->rest, {0, p->pairs}};
     for (uint32_t i = 0; i < all->count; i++) {
       if (batch_part(p, all->v[i][0]) != source || batch_part(p, all->v[i][1]) != target) continue;
       part.pairs.v[part.pairs.count][0] = rest_part(p, all->v[i][0]);
@@ -177,9 +177,10 @@ static ax_value permute_to(const permutation *p, int64_t target) {
   return any ? result : batch_zeros(p, 1);
 }
 
-static ax_value permute_all(const permutation *p) {
+static ax_value permute_all(permutation *p) {
   ax_value *pieces = ax_trace_alloc((size_t)p->size * sizeof pieces[0]);
-  if (pieces == NULL) return ax_poison;
+  p->pairs = ax_trace_alloc(p->params->pairs.count * sizeof p->pairs[0]);
+  if (pieces == NULL || p->pairs == NULL) return ax_poison;
   for (int64_t t = 0; t < p->size; t++) pieces[t] = permute_to(p, t);
   return p->size == 1 ? pieces[0] : ax_concatenate(pieces, (uint32_t)p->size, 0);
 }
@@ -212,18 +213,6 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 /* --- hlo --- */
 
-/* The device at `member` of the group that `device` is in. */
-static int64_t device_at(const ax_axes *names, const ax_mesh *mesh, int64_t device, int64_t member) {
-  for (uint32_t i = names->count; i-- > 0;) {
-    uint32_t axis = (uint32_t)ax_mesh_find(mesh, names->name[i]);
-    int64_t inside = 1, size = mesh->axis[axis].size;
-    for (uint32_t a = axis + 1; a < mesh->count; a++) inside *= mesh->axis[a].size;
-    device += (member % size - ax_mesh_coordinate(mesh, device, axis)) * inside;
-    member /= size;
-  }
-  return device;
-}
-
 /* Each pair once for every group: the groups' first members are the devices whose number in their group is 0. */
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ppermute_params *params = eqn->params;
@@ -238,8 +227,8 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
     if (ax_axes_index(&params->axes, mesh, d) != 0) continue;
     for (uint32_t i = 0; i < params->pairs.count; i++, comma = ", ")
       ax_text_add(&attributes, "%s[%lld, %lld]", comma,
-                  (long long)device_at(&params->axes, mesh, d, params->pairs.v[i][0]),
-                  (long long)device_at(&params->axes, mesh, d, params->pairs.v[i][1]));
+                  (long long)ax_axes_device(&params->axes, mesh, d, params->pairs.v[i][0]),
+                  (long long)ax_axes_device(&params->axes, mesh, d, params->pairs.v[i][1]));
   }
   ax_text_add(&attributes, "%s> : tensor<%lldx2xi64>, channel_handle = #stablehlo.channel_handle<handle = %u, type = 1>",
               count > 0 ? "]" : "", (long long)count, ++hlo->channel);

@@ -14,7 +14,7 @@ typedef struct psum_params {
   ax_axes axes;
 } psum_params;
 
-ax_status ax_infer_reduce(const ax_infer_args *args) {
+ax_status ax_psum_infer(const ax_infer_args *args) {
   ax_axis_set set;
   int64_t size;
   AX_TRY(ax_collective_axes(args, args->params, &set, &size));
@@ -31,7 +31,7 @@ static ax_scalar combination(const ax_prim *prim) {
   return prim == &ax_prim_pmin ? AX_SCALAR_MIN : AX_SCALAR_ADD;
 }
 
-ax_status ax_eval_reduce(const ax_eval_args *args) {
+ax_status ax_psum_eval(const ax_eval_args *args) {
   ax_scalar op = combination(args->eqn->prim);
   const ax_tensor *first = args->out[0];
   int64_t elems = ax_dims_elems(first->rank, first->dims);
@@ -55,7 +55,7 @@ static void extreme_jvp(const ax_jvp_args *args) {
   args->tangent_out[0] = ax_div(ax_bind1(&ax_prim_psum, eqn->params, &held, 1), count);
 }
 
-void ax_transpose_psum(const ax_transpose_args *args) {
+void ax_psum_transpose(const ax_transpose_args *args) {
   psum_params checked, unchecked;
   ax_value cotangent = args->cotangent[0];
   ax_axes_split(args->eqn->params, &checked.axes, &unchecked.axes);
@@ -64,7 +64,7 @@ void ax_transpose_psum(const ax_transpose_args *args) {
   args->out[0] = cotangent;
 }
 
-void ax_batch_reduce(const ax_batch_args *args) {
+void ax_psum_batch(const ax_batch_args *args) {
   const ax_prim *prim = args->eqn->prim;
   psum_params rest;
   ax_value x = args->in[0];
@@ -77,7 +77,7 @@ void ax_batch_reduce(const ax_batch_args *args) {
   args->out_dim[0] = dim;
 }
 
-ax_status ax_lower_reduce(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+ax_status ax_psum_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *type = &lower->program->types[eqn->out];
   const psum_params *params = eqn->params;
   ax_exchange exchange = {.names = params->axes, .peers = AX_PEERS_ONE, .combine = combination(eqn->prim)};
@@ -93,7 +93,7 @@ ax_status ax_lower_reduce(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in
 }
 
 /* stablehlo.all_reduce with the combination as its region. */
-ax_status ax_hlo_reduce(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+ax_status ax_psum_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_text attributes = {0};
   ax_hlo_groups(&attributes, hlo, eqn->params);
   ax_text_add(&attributes, ", use_global_device_ids");
@@ -106,10 +106,10 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
   const ax_prim ax_prim_##name_ = {                                                                                \
       .name = #name_, .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,                                        \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),                      \
-      .infer = ax_infer_reduce, .eval = ax_eval_reduce, .vary = ax_vary_drop, .jvp = jvp_, .linearize = jvp_,      \
-      .transpose = transpose_, .batch = ax_batch_reduce, .lower = ax_lower_reduce, .hlo = ax_hlo_reduce,           \
+      .infer = ax_psum_infer, .eval = ax_psum_eval, .vary = ax_vary_drop, .jvp = jvp_, .linearize = jvp_,      \
+      .transpose = transpose_, .batch = ax_psum_batch, .lower = ax_psum_lower, .hlo = ax_psum_hlo,           \
   }
-REDUCE_RECORD(psum, ax_jvp_linear, ax_transpose_psum);
+REDUCE_RECORD(psum, ax_jvp_linear, ax_psum_transpose);
 REDUCE_RECORD(pmax, extreme_jvp, ax_absent_transpose);
 REDUCE_RECORD(pmin, extreme_jvp, ax_absent_transpose);
 

@@ -17,7 +17,7 @@ typedef struct psum_params {
 } psum_params;
 
 static ax_status start_infer(const ax_infer_args *args) {
-  AX_TRY(ax_infer_reduce(args));
+  AX_TRY(ax_psum_infer(args));
   args->out[0] = args->in[0];
   return AX_OK;
 }
@@ -36,17 +36,10 @@ static void start_batch(const ax_batch_args *args) {
   args->out_dim[0] = args->in_dim[0];
 }
 
-static bool same_axes(const ax_axes *a, const ax_axes *b) {
-  if (a->count != b->count) return false;
-  for (uint32_t i = 0; i < a->count; i++)
-    if (strcmp(a->name[i], b->name[i]) != 0) return false;
-  return true;
-}
-
 /* Is `done` a psum_done of what `start` returns? */
 static bool are_pair(const ax_eqn *start, const ax_eqn *done) {
   return start->prim == &ax_prim_psum_start && done->prim == &ax_prim_psum_done && done->in[0] == start->out &&
-         same_axes(start->params, done->params);
+         ax_axes_equal(start->params, done->params);
 }
 
 /* Begins the exchange when a psum_done of this program waits for it. */
@@ -75,7 +68,7 @@ static const ax_exchange *find_started(const ax_lower *lower, const ax_eqn *done
 
 static ax_status done_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_exchange *started = find_started(lower, eqn);
-  if (started == NULL) return ax_lower_reduce(lower, eqn, in, out);
+  if (started == NULL) return ax_psum_lower(lower, eqn, in, out);
   return ax_lower_combine_done(lower, started, &lower->program->types[eqn->out], &out[0]);
 }
 
@@ -98,8 +91,8 @@ const ax_prim ax_prim_psum_start = {
 const ax_prim ax_prim_psum_done = {
     .name = "psum_done", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),
-    .infer = ax_infer_reduce, .eval = ax_eval_reduce, .vary = ax_vary_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = ax_transpose_psum, .batch = ax_batch_reduce, .lower = done_lower, .hlo = ax_hlo_reduce,
+    .infer = ax_psum_infer, .eval = ax_psum_eval, .vary = ax_vary_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .transpose = ax_psum_transpose, .batch = ax_psum_batch, .lower = done_lower, .hlo = ax_psum_hlo,
 };
 
 ax_value ax_psum_start(ax_value x, const char *axes) {

@@ -30,29 +30,32 @@ static scan scan_of(const ax_eqn *eqn) {
 
 static bool is_carry(const scan *s, uint32_t i) { return i >= s->consts && i < s->consts + s->carries; }
 
-/* Order of a scan's operands (0: constants, 1: carries, 2: xs) and of its results (1: carries, 2: ys). */
-static int kind_of_in(const scan *s, uint32_t i) { return i < s->consts ? 0 : is_carry(s, i) ? 1 : 2; }
-static int kind_of_out(const scan *s, uint32_t k) { return k < s->carries ? 1 : 2; }
+/* What a scan's operands and results are, in the order they stand in; a slice is of an operand or result that is stacked. */
+typedef enum role { ROLE_CONST, ROLE_CARRY, ROLE_SLICE, ROLE_COUNT } role;
+static role role_of_in(const scan *s, uint32_t i) {
+  return i < s->consts ? ROLE_CONST : is_carry(s, i) ? ROLE_CARRY : ROLE_SLICE;
+}
+static role role_of_out(const scan *s, uint32_t k) { return k < s->carries ? ROLE_CARRY : ROLE_SLICE; }
 
-/* A scan under construction: operands and body inputs put in order of their kinds. */
+/* A scan under construction: operands and body inputs put in order of their roles. */
 typedef struct assembly {
   uint32_t count, capacity;
   ax_value *value; /* operands, in the order of the body given */
-  int *kind;
+  role *role;
   uint32_t *in_at; /* of body input i: its place */
 } assembly;
 
 static bool assembly_init(assembly *a, uint32_t capacity) {
   *a = (assembly){.capacity = capacity};
   a->value = ax_trace_alloc(capacity * sizeof a->value[0]);
-  a->kind = ax_trace_alloc(capacity * sizeof a->kind[0]);
+  a->role = ax_trace_alloc(capacity * sizeof a->role[0]);
   a->in_at = ax_trace_alloc(capacity * sizeof a->in_at[0]);
   return !ax_failed();
 }
 
-static void assembly_add(assembly *a, int kind, ax_value value) {
+static void assembly_add(assembly *a, role role, ax_value value) {
   assert(a->count < a->capacity);
-  a->kind[a->count] = kind;
+  a->role[a->count] = role;
   a->value[a->count++] = value;
 }
 
@@ -60,19 +63,19 @@ static void assembly_add(assembly *a, int kind, ax_value value) {
 static void assembly_bind(assembly *a, const ax_scan_params *like, const ax_program *body, const uint32_t *out_from,
                           uint32_t out_count, ax_value *out) {
   ax_scan_params params = *like;
-  uint32_t next = 0, counts[3] = {0};
+  uint32_t next = 0, counts[ROLE_COUNT] = {0};
   ax_value *in = ax_trace_alloc(a->count * sizeof in[0]);
   for (uint32_t k = 0; k < out_count; k++) out[k] = ax_poison;
   if (in == NULL) return;
-  for (int kind = 0; kind < 3; kind++)
+  for (role r = ROLE_CONST; r < ROLE_COUNT; r++)
     for (uint32_t i = 0; i < a->count; i++) {
-      if (a->kind[i] != kind) continue;
+      if (a->role[i] != r) continue;
       in[next] = a->value[i];
       a->in_at[i] = next++;
-      counts[kind]++;
+      counts[r]++;
     }
-  params.num_consts = counts[0];
-  params.num_carry = counts[1];
+  params.num_consts = counts[ROLE_CONST];
+  params.num_carry = counts[ROLE_CARRY];
   ax_status status = ax_region_permute(body, a->in_at, out_from, out_count, &params.body);
   if (status != AX_OK) {
     ax_fail(status);
@@ -113,18 +116,18 @@ static bool tangents_init(scan *s, const ax_jvp_args *args) {
 
 static void add_tangents(const scan *s, assembly *a, const ax_jvp_args *args) {
   for (uint32_t i = 0; i < s->in_count; i++)
-    if (s->nonzero[i]) assembly_add(a, kind_of_in(s, i), ax_instantiate(args->tangent_in[i], args->in[i]));
+    if (s->nonzero[i]) assembly_add(a, role_of_in(s, i), ax_instantiate(args->tangent_in[i], args->in[i]));
 }
 
 /* Orders the results of a body (y.., dy[has]..): carries, their tangents, then ys and theirs. Returns how many. */
 static uint32_t order_results(const scan *s, uint32_t *out_from) {
   uint32_t count = 0;
-  for (int kind = 1; kind < 3; kind++) {
+  for (role r = ROLE_CARRY; r < ROLE_COUNT; r++) {
     for (uint32_t k = 0; k < s->out_count; k++)
-      if (kind_of_out(s, k) == kind) out_from[count++] = k;
+      if (role_of_out(s, k) == r) out_from[count++] = k;
     uint32_t next = s->out_count;
     for (uint32_t k = 0; k < s->out_count; k++) {
-      if (s->has[k] && kind_of_out(s, k) == kind) out_from[count++] = next;
+      if (s->has[k] && role_of_out(s, k) == r) out_from[count++] = next;
       next += s->has[k];
     }
   }
@@ -145,7 +148,7 @@ void ax_scan_jvp(const ax_jvp_args *args) {
   ax_value *out = ax_trace_alloc(2 * (size_t)s.out_count * sizeof out[0]);
   ax_value *by_result = ax_trace_alloc(2 * (size_t)s.out_count * sizeof out[0]);
   if (out_from == NULL || out == NULL || by_result == NULL) return;
-  for (uint32_t i = 0; i < s.in_count; i++) assembly_add(&a, kind_of_in(&s, i), args->in[i]);
+  for (uint32_t i = 0; i < s.in_count; i++) assembly_add(&a, role_of_in(&s, i), args->in[i]);
   add_tangents(&s, &a, args);
   ax_status status = ax_jvp_program(s.p.body, s.nonzero, s.want, NULL, &body);
   if (status != AX_OK) {
@@ -168,7 +171,7 @@ static void bind_primal(const scan *s, const ax_jvp_args *args, const ax_program
   uint32_t *out_from = ax_trace_alloc(primal->out_count * sizeof out_from[0]), count = s->out_count;
   ax_value *out = ax_trace_alloc(primal->out_count * sizeof out[0]);
   if (out_from == NULL || out == NULL || !assembly_init(&a, s->in_count)) return;
-  for (uint32_t i = 0; i < s->in_count; i++) assembly_add(&a, kind_of_in(s, i), args->in[i]);
+  for (uint32_t i = 0; i < s->in_count; i++) assembly_add(&a, role_of_in(s, i), args->in[i]);
   for (uint32_t k = 0; k < s->out_count; k++) out_from[k] = k;
   for (uint32_t r = 0; r < residuals; r++) {
     uint32_t id = primal->outs[s->out_count + r];
@@ -178,8 +181,8 @@ static void bind_primal(const scan *s, const ax_jvp_args *args, const ax_program
   for (uint32_t k = 0; k < s->out_count; k++) args->out[k] = out[k];
   for (uint32_t r = 0, next = s->out_count; r < residuals; r++) {
     uint32_t id = primal->outs[s->out_count + r];
-    if (next < count && out_from[next] == s->out_count + r) assembly_add(tangent, 2, out[next++]);
-    else assembly_add(tangent, kind_of_in(s, id), args->in[id]);
+    if (next < count && out_from[next] == s->out_count + r) assembly_add(tangent, ROLE_SLICE, out[next++]);
+    else assembly_add(tangent, role_of_in(s, id), args->in[id]);
   }
 }
 
@@ -223,7 +226,7 @@ static ax_status settle_linear(const scan *s, const bool *given, bool *linear) {
   return AX_OK;
 }
 
-/* The body of the transposed scan. Inputs by kind: constants; sums of constants' cotangents, cotangents of carries; xs, cotangents
+/* The body of the transposed scan. Inputs by role: constants; sums of constants' cotangents, cotangents of carries; xs, cotangents
    of ys that are not zero. Results: sums, cotangents of carries, cotangents of linear xs. */
 static ax_status build_transposed(const scan *s, const bool *linear, const ax_value *cotangent, ax_program **out) {
   const ax_program *body = s->p.body;
@@ -233,13 +236,13 @@ static ax_status build_transposed(const scan *s, const bool *linear, const ax_va
   ax_builder builder;
   uint32_t capacity = s->in_count + s->out_count, count = 0, made = 0, next = 0;
   ax_type *types = ax_calloc(capacity, sizeof types[0]);
-  for (int kind = 0; kind < 3 && types != NULL; kind++) {
+  for (role r = ROLE_CONST; r < ROLE_COUNT && types != NULL; r++) {
     for (uint32_t i = 0; i < s->in_count; i++)
-      if (!linear[i] && kind_of_in(s, i) == kind) types[count++] = body->types[i];
+      if (!linear[i] && role_of_in(s, i) == r) types[count++] = body->types[i];
     for (uint32_t i = 0; i < s->consts; i++)
-      if (linear[i] && kind == 1) types[count++] = body->types[i];
+      if (linear[i] && r == ROLE_CARRY) types[count++] = body->types[i];
     for (uint32_t k = 0; k < s->out_count; k++)
-      if (kind_of_out(s, k) == kind && (kind == 1 || !ax_is_zero(cotangent[k])))
+      if (role_of_out(s, k) == r && (r == ROLE_CARRY || !ax_is_zero(cotangent[k])))
         types[count++] = body->types[body->outs[k]];
   }
   ax_value *in = ax_region_begin(&builder, &body->axes, types, types != NULL ? count : 0);
@@ -338,7 +341,7 @@ void ax_scan_batch(const ax_batch_args *args) {
     int dim = args->in_dim[i];
     in[i] = args->in[i];
     if (is_carry(&s, i) && in_dim[i] >= 0) in[i] = ax_batch_front(in[i], dim, args->size);
-    if (kind_of_in(&s, i) == 2 && dim >= 0) in[i] = ax_move_dim(in[i], dim, 1);
+    if (role_of_in(&s, i) == ROLE_SLICE && dim >= 0) in[i] = ax_move_dim(in[i], dim, 1);
   }
   ax_bind(&ax_prim_scan, &params, in, s.in_count, args->out, s.out_count);
   ax_program_release(params.body);
