@@ -87,6 +87,8 @@ ax_status ax_trace_on(const ax_mesh *axes, ax_function function, void *context, 
                       uint32_t in_count, uint32_t out_count, ax_program **out) {
   *out = NULL;
   if (function == NULL) return ax_error(AX_INVALID_ARGUMENT, "there is no function");
+  AX_TRY(ax_require(axes, "mesh"));
+  AX_TRY(ax_mesh_check(axes));
   ax_builder builder;
   ax_value *values = ax_calloc(in_count + out_count, sizeof values[0]);
   if (values == NULL) return ax_out_of_memory((in_count + out_count) * sizeof values[0]);

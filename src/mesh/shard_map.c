@@ -20,6 +20,7 @@ static uint32_t count_outs(const void *params) { return ((const ax_shard_map_par
 
 ax_status ax_shard_map_axes(const ax_shard_map_params *params, const ax_mesh *outer, ax_mesh *out) {
   *out = *outer;
+  AX_TRY(ax_mesh_check(&params->mesh));
   for (uint32_t i = 0; i < params->mesh.count; i++) {
     const ax_axis *axis = &params->mesh.axis[i];
     if (ax_mesh_find(outer, axis->name) >= 0)
@@ -28,11 +29,7 @@ ax_status ax_shard_map_axes(const ax_shard_map_params *params, const ax_mesh *ou
     out->axis[out->count] = *axis;
     out->axis[out->count++].unchecked = params->unchecked;
   }
-  int64_t devices = 1;
-  for (uint32_t i = 0; i < out->count; i++)
-    if (!ax_mul_i64(devices, out->axis[i].size, &devices) || devices > (int64_t)1 << 31)
-      return ax_error(AX_INVALID_ARGUMENT, "more than 2^31 devices");
-  return AX_OK;
+  return ax_mesh_check(out); /* together they may be too many devices */
 }
 
 /* --- infer --- */
@@ -119,10 +116,11 @@ static ax_status cut(eval_state *s, uint32_t i) {
   const ax_type *block = &s->params->body->types[i];
   for (uint32_t l = 0; l < s->lanes; l++) {
     const ax_tensor *whole = args->in[i * args->lanes + l / s->devices];
+    const ax_type type = ax_array_type(whole->dtype, whole->rank, whole->dims);
     int64_t offset[AX_MAX_RANK];
     AX_TRY(ax_tensor_create(block, &s->in[i * s->lanes + l]));
     ax_shard_offset(block, spec, &s->params->mesh, l % s->devices, offset);
-    ax_shard_read(whole, offset, s->in[i * s->lanes + l]);
+    ax_shard_read(&type, whole->data, offset, block, s->in[i * s->lanes + l]->data);
   }
   return AX_OK;
 }
@@ -135,11 +133,13 @@ static ax_status join(eval_state *s, uint32_t k) {
   ax_type whole;
   AX_TRY(ax_unshard_type(block, spec, &s->params->mesh, &whole));
   for (uint32_t l = 0; l < args->lanes; l++) AX_TRY(ax_tensor_create(&whole, &args->out[k * args->lanes + l]));
-  for (uint32_t l = 0; l < s->lanes; l++) {
-    int64_t offset[AX_MAX_RANK];
-    if (!ax_shard_is_first(spec, &s->params->mesh, l % s->devices)) continue;
-    ax_shard_offset(block, spec, &s->params->mesh, l % s->devices, offset);
-    ax_shard_write(args->out[k * args->lanes + l / s->devices], offset, s->out[k * s->lanes + l]);
+  for (int64_t b = 0; b < ax_shard_count(spec, &s->params->mesh); b++) {
+    int64_t offset[AX_MAX_RANK], device = ax_shard_device(spec, &s->params->mesh, b);
+    ax_shard_offset(block, spec, &s->params->mesh, device, offset);
+    for (uint32_t l = 0; l < args->lanes; l++) {
+      const ax_tensor *part = s->out[k * s->lanes + l * s->devices + (uint32_t)device];
+      ax_shard_write(block, part->data, offset, &whole, args->out[k * args->lanes + l]->data);
+    }
   }
   return AX_OK;
 }
@@ -257,7 +257,7 @@ void ax_shard_map(const ax_shard_map_options *options, ax_function function, voi
   }
   ax_shard_map_params params = {.mesh = *options->mesh, .unchecked = options->unchecked,
                              .out_specs = {out_count, out_specs}};
-  for (uint32_t i = 0; i < params.mesh.count; i++) params.mesh.axis[i].unchecked = false;
+  for (uint32_t i = 0; i < AX_MAX_AXES; i++) params.mesh.axis[i].unchecked = false;
   ax_mesh inner;
   ax_status status = ax_shard_map_axes(&params, &ax_builder_current()->axes, &inner);
   if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: "));

@@ -1,3 +1,4 @@
+/* Index maps: axes to parts, parts to places. Copies go by the longest runs that are dense in both the block and the whole. */
 #include "mesh/sharding.h"
 
 #include <stdio.h>
@@ -56,49 +57,41 @@ void ax_shard_offset(const ax_type *block, const ax_spec *spec, const ax_mesh *m
   for (uint32_t d = 0; d < block->rank; d++) offset[d] = block->dims[d] * ax_shard_part(spec, mesh, d, device);
 }
 
-int64_t ax_shard_count(const ax_spec *spec, const ax_mesh *mesh) {
-  int64_t count = 1;
-  for (uint32_t d = 0; d < spec->rank; d++) count *= ax_shard_parts(spec, mesh, d);
-  return count;
-}
+int64_t ax_shard_count(const ax_spec *spec, const ax_mesh *mesh) { return ax_axis_set_size(ax_spec_set(spec), mesh); }
 
-int64_t ax_shard_index(const ax_spec *spec, const ax_mesh *mesh, int64_t device) {
-  int64_t index = 0;
-  for (uint32_t d = 0; d < spec->rank; d++)
-    index = index * ax_shard_parts(spec, mesh, d) + ax_shard_part(spec, mesh, d, device);
-  return index;
-}
-
-bool ax_shard_is_first(const ax_spec *spec, const ax_mesh *mesh, int64_t device) {
+int64_t ax_shard_device(const ax_spec *spec, const ax_mesh *mesh, int64_t number) {
   ax_axis_set named = ax_spec_set(spec);
-  for (uint32_t i = 0; i < mesh->count; i++)
-    if (!(named >> i & 1) && ax_mesh_coordinate(mesh, device, i) != 0) return false;
-  return true;
+  int64_t device = 0, stride = 1; /* of the axis: how far apart neighbours along it are */
+  for (uint32_t axis = mesh->count; axis-- > 0; stride *= mesh->axis[axis].size) {
+    if ((named >> axis & 1) == 0) continue;
+    device += number % mesh->axis[axis].size * stride;
+    number /= mesh->axis[axis].size;
+  }
+  return device;
 }
 
 /* --- Copying blocks --- */
 
-/* Calls for each dense run of the block: its position in the whole array and in the block, in elements. */
-static void copy_runs(const ax_tensor *whole, const int64_t *offset, const ax_tensor *block, bool into_whole) {
-  size_t bytes = ax_dtype_bytes(block->dtype);
-  int64_t elems = ax_dims_elems(block->rank, block->dims), run = block->rank > 0 ? block->dims[block->rank - 1] : 1;
-  int64_t index[AX_MAX_RANK] = {0};
-  for (int64_t at = 0; at < elems; at += run) {
-    int64_t from = 0;
-    for (uint32_t d = 0; d < block->rank; d++) from = from * whole->dims[d] + offset[d] + index[d];
-    char *outer = (char *)whole->data + (size_t)from * bytes, *inner = (char *)block->data + (size_t)at * bytes;
-    memcpy(into_whole ? outer : inner, into_whole ? inner : outer, (size_t)run * bytes);
-    for (uint32_t d = block->rank > 0 ? block->rank - 1 : 0; d-- > 0;) {
-      if (++index[d] < block->dims[d]) break;
-      index[d] = 0;
-    }
+/* Each dense run of the block: the last dimensions that are whole in it, and the one before them. */
+static void copy_runs(const ax_type *whole, char *outer, const int64_t *offset, const ax_type *block, char *inner, bool into_whole) {
+  uint32_t lead = block->rank;
+  while (lead > 0 && block->dims[lead - 1] == whole->dims[lead - 1]) lead--;
+  if (lead > 0) lead--;
+  int64_t rows = ax_dims_elems(lead, block->dims), index[AX_MAX_RANK] = {0};
+  size_t item = ax_dtype_bytes(block->dtype), run = (size_t)ax_dims_elems(block->rank - lead, block->dims + lead) * item;
+  for (int64_t row = 0; row < rows && run > 0; row++, inner += run) {
+    int64_t at = 0;
+    for (uint32_t d = 0; d < block->rank; d++) at = at * whole->dims[d] + offset[d] + index[d];
+    char *place = outer + (size_t)at * item;
+    memcpy(into_whole ? place : inner, into_whole ? inner : place, run);
+    for (uint32_t d = lead; d-- > 0 && ++index[d] == block->dims[d];) index[d] = 0;
   }
 }
 
-void ax_shard_read(const ax_tensor *whole, const int64_t *offset, ax_tensor *block) {
-  copy_runs(whole, offset, block, false);
+void ax_shard_read(const ax_type *whole, const void *from, const int64_t *offset, const ax_type *block, void *to) {
+  copy_runs(whole, (char *)from, offset, block, to, false); /* which then only reads it */
 }
 
-void ax_shard_write(ax_tensor *whole, const int64_t *offset, const ax_tensor *block) {
-  copy_runs(whole, offset, block, true);
+void ax_shard_write(const ax_type *block, const void *from, const int64_t *offset, const ax_type *whole, void *to) {
+  copy_runs(whole, to, offset, block, (char *)from, true);
 }

@@ -23,14 +23,14 @@ AX_MUST_USE ax_status ax_unshard_type(const ax_type *block, const ax_spec *spec,
 /* Where the block of `device` begins: one index a dimension. */
 void ax_shard_offset(const ax_type *block, const ax_spec *spec, const ax_mesh *mesh, int64_t device, int64_t *offset);
 
-/* Blocks are numbered row-major by their place in the array: 0 .. ax_shard_count. */
+/* Blocks are numbered 0 .. ax_shard_count in mesh order: row-major by coordinates along the axes that the spec names, as the mesh has
+   them in order, whatever dimensions they cut. Arrays store their blocks in this order. */
 int64_t ax_shard_count(const ax_spec *spec, const ax_mesh *mesh);
-int64_t ax_shard_index(const ax_spec *spec, const ax_mesh *mesh, int64_t device);
-/* Whether `device` is the first that holds its block. */
-bool ax_shard_is_first(const ax_spec *spec, const ax_mesh *mesh, int64_t device);
+/* The first device that holds block `number`. */
+int64_t ax_shard_device(const ax_spec *spec, const ax_mesh *mesh, int64_t number);
 
-/* Copies the block that begins at `offset` out of, or into, a dense array; `block` has the block's shape. */
-void ax_shard_read(const ax_tensor *whole, const int64_t *offset, ax_tensor *block);
-void ax_shard_write(ax_tensor *whole, const int64_t *offset, const ax_tensor *block);
+/* Copies the block that begins at `offset` out of, or into, an array; both dense and row-major. */
+void ax_shard_read(const ax_type *whole, const void *from, const int64_t *offset, const ax_type *block, void *to);
+void ax_shard_write(const ax_type *block, const void *from, const int64_t *offset, const ax_type *whole, void *to);
 
 #endif
