@@ -1,3 +1,4 @@
+/* A word at a time, with one line counter; a message shows the line and a caret under the word, cut to fit a terminal. */
 #include "ir/lex.h"
 
 #include <stdio.h>
