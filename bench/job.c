@@ -1,3 +1,4 @@
+/* Inputs are the same on every mesh and every run: random numbers from a seed. */
 #include "job.h"
 
 #include <stdio.h>
@@ -61,7 +62,7 @@ ax_executable *job_compile_step(const model *m, ax_runtime *runtime, bool donate
   ax_program *program = job_trace(
       &(job_function){step, (void *)m, m->mesh, m->input_count, 1 + m->weight_count, m->types, m->specs, out_specs});
   ax_executable *executable;
-  check(ax_compile(runtime, program, &(ax_compile_options){donated}, &executable));
+  check(ax_compile(runtime, program, &(ax_compile_options){.donate = donated}, &executable));
   ax_program_release(program);
   free(out_specs);
   free(donated);

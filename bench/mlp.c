@@ -1,3 +1,4 @@
+/* Written as a user would: no rewriting by hand, psum and pmean where the mathematics has a sum over devices. */
 #include "mlp.h"
 
 #include "axle/collectives.h"

@@ -1,3 +1,4 @@
+/* Inputs of a model, added one by one. Memory that cannot be had ends the process: this is a measuring program. */
 #include "model.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Heads and the hidden layer lie over "model": each block has a psum after attention and one after the gelu layer. */
 #include "transformer.h"
 
 #include <math.h>

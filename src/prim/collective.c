@@ -1,3 +1,4 @@
+/* Rules and helpers of the collectives. Names of axes stay names until infer or lower needs the set. */
 #include "prim/collective.h"
 
 #include <string.h>

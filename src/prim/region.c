@@ -1,3 +1,4 @@
+/* Bodies: traced with what they capture, permuted, checked for communication under divergent control, run lane by lane, lowered. */
 #include "prim/region.h"
 
 /* --- Tracing --- */

@@ -1,3 +1,4 @@
+/* Helpers of the shape, reduction and product files; infer's checks say which dimension, of which parameter, is wrong. */
 #include "prim/shape.h"
 
 #include <string.h>

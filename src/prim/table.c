@@ -1,3 +1,4 @@
+/* The table of primitives, from prims.def. Few enough that a search looks at each. */
 #include <string.h>
 
 #include "prim/prims.h"

@@ -1,3 +1,4 @@
+/* Reference evaluation: devices in lock step, collectives, regions, and what it reports when they part. */
 #include "xform/evaluate.h"
 
 #include <string.h>

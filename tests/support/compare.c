@@ -1,3 +1,4 @@
+/* A float's bits as an ordinal count ulps; where a sample sums, the error is bounded by the sum of absolute values. */
 #include "support/compare.h"
 
 #include <math.h>

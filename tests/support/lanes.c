@@ -1,3 +1,4 @@
+/* One program on all lanes; as whole arrays through shard_map; many programs as one, so that one compilation does for all. */
 #include "support/lanes.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* An allocator that fails the nth time, and counts what is left. */
 #include "support/oom.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* splitmix64, and the edges of each dtype. */
 #include "support/random.h"
 
 #include <math.h>

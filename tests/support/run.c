@@ -1,3 +1,4 @@
+/* Whole programs compiled and run: under each policy, with several workers, compared bit by bit. */
 #include "support/run.h"
 
 #include <stdlib.h>

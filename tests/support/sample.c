@@ -1,3 +1,4 @@
+/* From a sample's text to programs: holes filled, parsed, and passed over where the parser refuses the dtype. */
 #include "support/sample.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* Every helper fails the test itself, at the line that called it. */
 #include "support/tensor.h"
 
 #include <math.h>
