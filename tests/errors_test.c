@@ -267,6 +267,47 @@ static void meshes(void **state) {
     if (ax_spec_parse(specs[i], &mesh, &spec) != AX_INVALID_ARGUMENT || ax_message()[0] == '\0') fail_msg("\"%s\" is a spec", specs[i]);
 }
 
+/* Meshes are plain structs too. */
+static const struct {
+  ax_mesh mesh;
+  const char *message;
+} unsound_meshes[] = {
+    {{.count = 99}, "a mesh of 99 axes; 16 are the most"},
+    {{.count = 1, .axis = {{.name = "d"}}}, "axis \"d\" needs a size of at least 1, not 0"},
+    {{.count = 1, .axis = {{.name = "d", .size = -4}}}, "axis \"d\" needs a size of at least 1, not -4"},
+    {{.count = 2, .axis = {{.name = "d", .size = 2}, {.name = "d", .size = 2}}}, "axis \"d\" is named twice"},
+    {{.count = 1, .axis = {{.name = "", .size = 2}}}, "axis 0 of the mesh: \"\" is not a name"},
+    {{.count = 1, .axis = {{.name = {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p',
+                                     'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p'}, .size = 2}}},
+     "is not a name"},
+    {{.count = 2, .axis = {{.name = "c", .size = 1 << 30}, {.name = "d", .size = 4}}}, "more than 2^31 devices"},
+};
+
+static void maps_over(const ax_value *in, ax_value *out, void *context) {
+  const char *spec[] = {""};
+  ax_shard_map(&(ax_shard_map_options){context, spec, spec, false}, same, NULL, in, 1, out, 1);
+}
+
+static void meshes_filled_by_hand(void **state) {
+  (void)state;
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime));
+  for (size_t i = 0; i < COUNT(unsound_meshes); i++) {
+    ax_mesh mesh = unsound_meshes[i].mesh;
+    const char *message = unsound_meshes[i].message;
+    ax_array *x = NULL;
+    ax_program *program = NULL;
+    ax_spec spec;
+    float data[8] = {0};
+    TEST_FAILS(ax_device_put(runtime, &mesh, "d", &in_types[0], data, &x), AX_INVALID_ARGUMENT, message);
+    TEST_FAILS(ax_trace_on(&mesh, same, NULL, in_types, 1, 1, &program), AX_INVALID_ARGUMENT, message);
+    TEST_FAILS(ax_trace(maps_over, &mesh, in_types, 1, 1, &program), AX_INVALID_ARGUMENT, message);
+    TEST_FAILS(ax_spec_parse("d", &mesh, &spec), AX_INVALID_ARGUMENT, message);
+    assert_true(x == NULL && program == NULL);
+  }
+  ax_runtime_release(runtime);
+}
+
 /* --- Handles --- */
 
 static ax_value kept;
@@ -535,7 +576,7 @@ static machine machine_create(int count, const bool *donate) {
   for (int i = 0; i < 8; i++) types[i] = TEST_TYPE(AX_F32, 4);
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &m.runtime));
   TEST_OK(ax_trace(add_all, &count, types, (uint32_t)count, 1, &program));
-  TEST_OK(ax_compile(m.runtime, program, &(ax_compile_options){donate}, &m.executable));
+  TEST_OK(ax_compile(m.runtime, program, &(ax_compile_options){.donate = donate}, &m.executable));
   ax_program_release(program);
   for (int i = 0; i < count; i++) TEST_OK(ax_device_put(m.runtime, NULL, "", &types[0], data, &m.x[i]));
   TEST_OK(ax_device_put(m.runtime, NULL, "", &wrong, other, &m.wrong));
@@ -644,7 +685,7 @@ static void compiling(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shapes_and_dtypes), cmocka_unit_test(control_flow), cmocka_unit_test(collectives),
-      cmocka_unit_test(specs),             cmocka_unit_test(meshes),       cmocka_unit_test(handles),
+      cmocka_unit_test(specs),             cmocka_unit_test(meshes),       cmocka_unit_test(meshes_filled_by_hand), cmocka_unit_test(handles),
       cmocka_unit_test(the_first_error),   cmocka_unit_test(outside_a_trace), cmocka_unit_test(transforms),
       cmocka_unit_test(texts),             cmocka_unit_test(arrays),       cmocka_unit_test(arguments),
       cmocka_unit_test(donated),           cmocka_unit_test(compiling),

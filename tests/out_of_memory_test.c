@@ -125,7 +125,7 @@ static ax_status run(job *j, ax_runtime *runtime, ax_program *program) {
   uint32_t in_count = ax_program_in_count(program), out_count = ax_program_out_count(program);
   double sum = 0;
   for (int i = 0; i < most_elems; i++) values[i] = (float)(i % 13) * 0.25f - 1;
-  ax_status status = ax_compile(runtime, program, &(ax_compile_options){j->donate}, &executable);
+  ax_status status = ax_compile(runtime, program, &(ax_compile_options){.donate = j->donate}, &executable);
   for (uint32_t i = 0; i < in_count && status == AX_OK; i++)
     status = ax_device_put(runtime, NULL, "", ax_program_in_type(program, i), values, &arrays[i]);
   if (status == AX_OK) status = ax_run(executable, arrays, in_count, arrays + in_count, out_count);

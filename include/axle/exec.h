@@ -56,6 +56,8 @@ typedef struct ax_executable ax_executable;
 typedef struct ax_compile_options {
   const bool *donate; /* by input: its memory may be reused for results, and the array is gone after a run, and after one
                          that failed midway; NULL: none */
+  bool reference;     /* what each device computes by itself runs in plain reference code instead of machine code: slow, to find
+                         out which of the two is wrong */
 } ax_compile_options;
 /* Compiles a program without axes of its own; the mesh is that of its shard_maps. Compiling an equal program again returns the
    same executable. `*out` is owned by the caller. Any thread. options may be NULL. */

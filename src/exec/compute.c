@@ -6,10 +6,8 @@
 #include <cblas.h>
 #include <dnnl.h>
 
-enum { most_kernel_slots = 64 };
-
 static void kernel_range(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end) {
-  void *slots[most_kernel_slots];
+  void *slots[AX_MAX_SLOTS];
   for (uint32_t i = 0; i < instr->ref_count; i++) slots[i] = ax_address(frame, &instr->refs[i]);
   instr->kernel.code(slots, frame->coordinates, begin, end);
 }

@@ -8,20 +8,6 @@
 #include "support/cmocka.h"
 #include "support/run.h"
 
-/* A body on a mesh: x, f32[8] split over the first axis, to one f32[8] split likewise. */
-typedef struct on_mesh {
-  const char *mesh, *spec;
-  ax_function body;
-  bool checked;
-} on_mesh;
-
-static void map_body(const ax_value *in, ax_value *out, void *context) {
-  const on_mesh *m = context;
-  ax_mesh mesh;
-  TEST_OK(ax_mesh_parse(m->mesh, &mesh));
-  ax_shard_map(&(ax_shard_map_options){&mesh, &m->spec, &m->spec, !m->checked}, m->body, NULL, in, 1, out, 1);
-}
-
 static const ax_runtime_options ways[] = {
     {.policy = AX_POLICY_FIXED},
     {.policy = AX_POLICY_SEEDED, .seed = 1},
@@ -135,7 +121,7 @@ static void over_one_of_two(const ax_value *in, ax_value *out, void *context) {
 /* --- The walk --- */
 
 typedef struct expected {
-  on_mesh m;
+  test_map m;
   const char *parts[6]; /* of the report, in this order */
 } expected;
 
@@ -154,10 +140,10 @@ static void check_message(const char *const *parts, size_t count) {
 }
 
 /* The runtime goes on: another program of the same shape gives its result. */
-static void still_works(ax_runtime *runtime, const on_mesh *m, ax_array *x) {
-  on_mesh good = {m->mesh, m->spec, nothing, true};
+static void still_works(ax_runtime *runtime, const test_map *m, ax_array *x) {
+  test_map good = {m->mesh, {m->in_specs[0]}, {m->out_specs[0]}, nothing};
   ax_type type = *ax_array_get_type(x);
-  ax_program *program = test_trace(map_body, &good, &type, 1, 1);
+  ax_program *program = test_trace_map(&good, &type);
   ax_executable *executable;
   ax_array *y;
   float values[8];
@@ -178,9 +164,9 @@ static void deadlock_in(const expected *e, const ax_runtime_options *options, ch
   ax_executable *executable;
   ax_array *x, *y;
   size_t before = 0, bytes, peak;
-  on_mesh m = e->m;
+  test_map m = e->m;
   for (int i = 0; i < 8; i++) values[i] = (float)(i + 1);
-  ax_program *program = test_trace(map_body, &m, &type, 1, 1);
+  ax_program *program = test_trace_map(&m, &type);
   TEST_OK(ax_runtime_create(options, &runtime));
   TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
@@ -217,15 +203,15 @@ static void every_way(const expected *cases, size_t count) {
 static void branches(void **state) {
   (void)state;
   static const expected cases[] = {
-      {{"d=4", "d", all_but_the_third, false},
+      {{"d=4", {"d"}, {"d"}, all_but_the_third, .unchecked = true},
        {"3 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
         "never come: device 2 (d=2), which has finished"}},
-      {{"d=4", "d", only_the_second_and_fourth, false},
+      {{"d=4", {"d"}, {"d"}, only_the_second_and_fourth, .unchecked = true},
        {"2 of 4 devices", "at psum f32[2] over d (equation 2): device 1 (d=1), device 3 (d=3)",
         "never come: device 0 (d=0), which has finished, device 2 (d=2), which has finished"}},
-      {{"d=4", "d", some_permute, false},
+      {{"d=4", {"d"}, {"d"}, some_permute, .unchecked = true},
        {"3 of 4 devices", "at ppermute f32[2] over d", "device 1 (d=1), device 2 (d=2), device 3 (d=3)", "never come: device 0 (d=0)"}},
-      {{"d=4", "d", some_gather, false},
+      {{"d=4", {"d"}, {"d"}, some_gather, .unchecked = true},
        {"1 of 4 devices", "at all_gather f32[1,2] over d", "device 3 (d=3)", "never come: device 0 (d=0), which has finished, device 1",
         "device 2"}},
   };
@@ -235,16 +221,16 @@ static void branches(void **state) {
 static void elsewhere(void **state) {
   (void)state;
   static const expected cases[] = {
-      {{"d=4", "d", sum_or_gather, false},
+      {{"d=4", {"d"}, {"d"}, sum_or_gather, .unchecked = true},
        {"4 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 2 (d=2), device 3 (d=3)",
         "never come: device 1 (d=1), which waits at all_gather f32[1,2] over d",
         "at all_gather f32[1,2] over d (equation 1): device 1 (d=1)", "never come: device 0 (d=0), which waits at psum f32[2] over d",
         "device 3 (d=3), which waits at psum"}},
-      {{"d=4", "d", then_another_sum, false},
+      {{"d=4", {"d"}, {"d"}, then_another_sum, .unchecked = true},
        {"4 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
         "never come: device 2 (d=2), which waits at psum f32[2] over d (equation", "device 2 (d=2)\n",
         "never come: device 0 (d=0), which waits at psum f32[2] over d (equation 2), device 1"}},
-      {{"d=2,e=2", "d", over_one_of_two, false},
+      {{"d=2,e=2", {"d"}, {"d"}, over_one_of_two, .unchecked = true},
        {"1 of 4 devices", "at psum f32[4] over d (equation 2): device 1 (d=0,e=1)",
         "never come: device 3 (d=1,e=1), which has finished"}},
   };
@@ -254,10 +240,10 @@ static void elsewhere(void **state) {
 static void loops(void **state) {
   (void)state;
   static const expected cases[] = {
-      {{"d=4", "d", different_trips, false},
+      {{"d=4", {"d"}, {"d"}, different_trips, .unchecked = true},
        {"3 of 4 devices", "at psum f32[2] over d (equation", "device 1 (d=1), device 2 (d=2), device 3 (d=3)",
         "never come: device 0 (d=0), which has finished"}},
-      {{"d=4", "d", in_a_scan, false},
+      {{"d=4", {"d"}, {"d"}, in_a_scan, .unchecked = true},
        {"4 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 1 (d=1), device 2 (d=2)",
         "never come: device 3 (d=3), which waits at ", "device 3 (d=3)\n", "never come: device 0 (d=0), which waits at psum"}},
   };
@@ -271,9 +257,9 @@ static void refused_when_checked(void **state) {
                                 then_another_sum,  different_trips, in_a_scan};
   ax_type type = TEST_TYPE(AX_F32, 8);
   for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-    on_mesh m = {"d=4", "d", bodies[i], true};
+    test_map m = {"d=4", {"d"}, {"d"}, bodies[i]};
     ax_program *program;
-    TEST_FAILS(ax_trace(map_body, &m, &type, 1, 1, &program), AX_INVALID_ARGUMENT,
+    TEST_FAILS(ax_trace(test_map_body, &m, &type, 1, 1, &program), AX_INVALID_ARGUMENT,
                "devices may differ along {d} in what they run here, so not all of them would reach the ");
     assert_null(program);
   }
@@ -282,13 +268,13 @@ static void refused_when_checked(void **state) {
 /* A thousand devices: the report stays short, and says how many it leaves out. */
 static void many_devices(void **state) {
   (void)state;
-  on_mesh m = {"d=1024", "d", all_but_the_third, false};
+  test_map m = {"d=1024", {"d"}, {"d"}, all_but_the_third, .unchecked = true};
   ax_type type = TEST_TYPE(AX_F32, 2048);
   float *values = calloc(2048, sizeof values[0]);
   ax_runtime *runtime;
   ax_executable *executable;
   ax_array *x, *y;
-  ax_program *program = test_trace(map_body, &m, &type, 1, 1);
+  ax_program *program = test_trace_map(&m, &type);
   TEST_OK(ax_runtime_create(NULL, &runtime));
   TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
@@ -306,7 +292,7 @@ static void many_devices(void **state) {
 /* An array donated to a run that failed midway may have been overwritten: it is gone, and its memory is not lost. */
 static void donated(void **state) {
   (void)state;
-  on_mesh m = {"d=4", "d", all_but_the_third, false};
+  test_map m = {"d=4", {"d"}, {"d"}, all_but_the_third, .unchecked = true};
   ax_type type = TEST_TYPE(AX_F32, 8);
   float values[8] = {0};
   ax_runtime *runtime;
@@ -315,9 +301,9 @@ static void donated(void **state) {
   ax_mesh mesh;
   size_t bytes, peak;
   TEST_OK(ax_mesh_parse(m.mesh, &mesh));
-  ax_program *program = test_trace(map_body, &m, &type, 1, 1);
+  ax_program *program = test_trace_map(&m, &type);
   TEST_OK(ax_runtime_create(NULL, &runtime));
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){(const bool[]){true}}, &executable));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = (const bool[]){true}}, &executable));
   for (int other_layout = 0; other_layout < 2; other_layout++) {
     TEST_OK(ax_device_put(runtime, &mesh, other_layout ? "" : "d", &type, values, &x));
     TEST_FAILS(ax_run(executable, &x, 1, &y, 1), AX_DEADLOCK, "3 of 4 devices");

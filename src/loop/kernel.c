@@ -1,3 +1,4 @@
+/* Kernels: built node by node, equal nodes once; hashed, compared and printed by structure. Arrays in the arena grow by copies. */
 #include "loop/kernel.h"
 
 #include <string.h>
@@ -50,6 +51,7 @@ static bool reserve(ax_kernel *kernel, void *items, size_t item_bytes, uint32_t 
 
 uint32_t ax_kernel_slot(ax_kernel *kernel, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
   if (!reserve(kernel, &kernel->slots, sizeof kernel->slots[0], kernel->slot_count, &kernel->slot_capacity)) return 0;
+  assert(kernel->slot_count < AX_MAX_SLOTS);
   ax_slot *slot = &kernel->slots[kernel->slot_count];
   *slot = (ax_slot){.dtype = dtype, .rank = rank};
   if (rank > 0) memcpy(slot->dims, dims, rank * sizeof dims[0]);

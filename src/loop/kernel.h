@@ -48,6 +48,7 @@ typedef struct ax_expr {
   const ax_at *at; /* LOAD: one a dimension of the slot */
 } ax_expr;
 
+enum { AX_MAX_SLOTS = 64 }; /* of one kernel */
 typedef struct ax_slot {
   ax_dtype dtype;
   uint32_t rank;

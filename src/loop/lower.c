@@ -132,6 +132,7 @@ ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm) {
 
 ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_op op = {.kind = AX_OP_EVAL};
+  if (eqn->prim->kind != AX_LOCAL) return ax_error(AX_ABSENT, "%s has no lower rule", eqn->prim->name);
   for (uint32_t k = 0; k < eqn->out_count; k++) AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
   op.axes = eqn->out_count > 0 ? lower->plan->buffers[out[0]].axes : 0;
   op.eval.in = ax_arena_copy(&lower->plan->arena, in, eqn->in_count * sizeof in[0]);
@@ -155,7 +156,7 @@ ax_status ax_lower_start(ax_lower *lower, const ax_exchange *exchange, uint32_t 
   return add_op(lower, &(ax_op){.kind = AX_OP_START, .axes = in_axes | copy->axes | out->axes, .exchange = copy});
 }
 
-/* The start of an exchange stands earlier in this block or in one around it. */
+/* The start of an exchange stands earlier in the same block. */
 static ax_exchange *find_exchange(const ax_block *block, uint32_t id) {
   for (uint32_t i = 0; i < block->count; i++)
     if (block->ops[i].kind == AX_OP_START && block->ops[i].exchange->id == id) return block->ops[i].exchange;
@@ -283,6 +284,7 @@ static ax_status lower_eqn(ax_lower *lower, const ax_eqn *eqn, uint32_t *map, ui
     in[k] = map[eqn->in[k]];
     if (!places_shards(eqn->prim)) AX_TRY(ax_lower_whole(lower, in[k], &in[k]));
   }
+  if (lower->plan->reference && eqn->prim->kind == AX_LOCAL) return ax_lower_eval(lower, eqn, in, map + eqn->out);
   return eqn->prim->lower(lower, eqn, in, map + eqn->out);
 }
 
@@ -378,10 +380,11 @@ static ax_status build(ax_plan *plan, ax_lower *lower, ax_program *program) {
   return ax_lower_program(lower, program, plan->in, plan->out);
 }
 
-ax_status ax_plan_create(ax_program *program, ax_plan **out) {
+static ax_status create(ax_program *program, bool reference, ax_plan **out) {
   ax_plan *plan = *out = ax_calloc(1, sizeof *plan);
   if (plan == NULL) return ax_out_of_memory(sizeof *plan);
   plan->program = ax_program_retain(program);
+  plan->reference = reference;
   ax_lower lower = {.plan = plan, .block = &plan->block};
   ax_status status = build(plan, &lower, program);
   ax_free(lower.buffers);
@@ -390,6 +393,9 @@ ax_status ax_plan_create(ax_program *program, ax_plan **out) {
   *out = NULL;
   return status;
 }
+
+ax_status ax_plan_create(ax_program *program, ax_plan **out) { return create(program, false, out); }
+ax_status ax_plan_create_reference(ax_program *program, ax_plan **out) { return create(program, true, out); }
 
 void ax_plan_destroy(ax_plan *plan) {
   if (plan == NULL) return;

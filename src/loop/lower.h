@@ -111,6 +111,7 @@ typedef struct ax_plan {
   ax_arena arena;
   ax_program *program; /* retained: equations and constants are borrowed from it */
   ax_mesh mesh;
+  bool reference; /* LOCAL primitives are lowered to their eval rules */
   ax_buffer *buffers;
   uint32_t buffer_count, buffer_capacity, loop_count, exchange_count;
   ax_block block;
@@ -156,7 +157,8 @@ AX_MUST_USE ax_status ax_lower_copy(ax_lower *lower, uint32_t dst, uint32_t src)
 AX_MUST_USE ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm);
 AX_MUST_USE ax_status ax_lower_start(ax_lower *lower, const ax_exchange *exchange, uint32_t *id); /* copied; id assigned */
 AX_MUST_USE ax_status ax_lower_done(ax_lower *lower, uint32_t id);
-/* Runs the equation by its eval rule; allocates the results. The shared rule for primitives without a better one. */
+/* Runs the equation by its eval rule; allocates the results. The shared rule for LOCAL primitives without a better one;
+   AX_ABSENT for others. */
 AX_MUST_USE ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
 /* A body, inlined here: in and out are buffers. */
@@ -178,6 +180,8 @@ ax_axis_set *ax_vary_program(ax_arena *arena, const ax_program *program, const a
 
 /* --- For the driver (exec/) --- */
 AX_MUST_USE ax_status ax_plan_create(ax_program *program, ax_plan **out);
+/* Every LOCAL primitive by its eval rule. */
+AX_MUST_USE ax_status ax_plan_create_reference(ax_program *program, ax_plan **out);
 void ax_plan_destroy(ax_plan *plan);
 /* The passes below, in this order. */
 AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan);
