@@ -362,48 +362,36 @@ static void test_while(void **state) {
 
 /* --- shard_map --- */
 
-typedef struct on_mesh {
-  const char *mesh;
-  const char *const *in_specs, *const *out_specs;
-  ax_function body;
-  uint32_t in_count, out_count;
-  bool unchecked;
-  ax_value outer;
-} on_mesh;
-
-static void map(const ax_value *in, ax_value *out, void *context) {
-  on_mesh *m = context;
-  ax_mesh mesh;
-  TEST_OK(ax_mesh_parse(m->mesh, &mesh));
-  m->outer = in[m->in_count - 1];
-  ax_shard_map(&(ax_shard_map_options){&mesh, m->in_specs, m->out_specs, m->unchecked}, m->body, m, in, m->in_count,
-               out, m->out_count);
-}
-
 /* x[4/data, 6/model], w[6/model, 2], scale[2]: a loss with sums over both axes, and results laid out in every way. */
 static void layer(const ax_value *in, ax_value *out, void *context) {
-  const on_mesh *m = context;
+  const ax_value *outer = context;
   ax_value h = ax_tanh(ax_psum(ax_matmul(in[0], in[1]), "model"));
   ax_value scaled = ax_mul(h, ax_broadcast_in_dim(in[2], 2, (int64_t[]){2, 2}, (int64_t[]){1}));
   out[0] = ax_pmean(ax_mean(ax_mul(scaled, scaled), NULL, 0), "data");
   out[1] = scaled;
   out[2] = ax_mul(ax_exp(in[1]), ax_full_like(in[1], 2));
-  ax_value captured = ax_sum(ax_mul(m->outer, m->outer), 0);
+  ax_value captured = ax_sum(ax_mul(*outer, *outer), 0);
   out[3] = ax_mul(captured, ax_full_like(captured, 3));
+}
+
+/* The layer also uses its last operand as it is outside. */
+static void map_layer(const ax_value *in, ax_value *out, void *context) {
+  test_map m = *(const test_map *)context;
+  ax_value outer = in[2];
+  m.context = &outer;
+  test_map_body(in, out, &m);
 }
 
 static void test_shard_map(void **state) {
   (void)state;
-  const char *in_specs[] = {"data,model", "model", ""}, *out_specs[] = {"", "data", "_,model", ""};
-  const char *checked_out[] = {"", "data", "model", ""};
   ax_type types[] = {TEST_TYPE(AX_F64, 4, 6), TEST_TYPE(AX_F64, 6, 2), TEST_TYPE(AX_F64, 2)};
-  on_mesh m = {"data=2,model=3", in_specs, checked_out, layer, 3, 4, false, {0}};
-  check_all(map, &m, types, 3, 4, 0);
+  test_map m = {"data=2,model=3", {"data,model", "model", ""}, {"", "data", "model", ""}, .body = layer};
+  check_all(map_layer, &m, types, 3, 4, 0);
   m.unchecked = true;
-  check_all(map, &m, types, 3, 4, 0);
+  check_all(map_layer, &m, types, 3, 4, 0);
   m.unchecked = false;
-  m.out_specs = out_specs; /* blocks of a varying value along another dimension */
-  check_all(map, &m, types, 3, 4, 0);
+  m.out_specs[2] = "_,model"; /* blocks of a varying value along another dimension */
+  check_all(map_layer, &m, types, 3, 4, 0);
 }
 
 /* Collectives in a scan; a carry that starts invariant and becomes varying; an invariant result put together from equal blocks. */
@@ -439,13 +427,12 @@ static void loops(const ax_value *in, ax_value *out, void *context) {
 
 static void test_loops_on_mesh(void **state) {
   (void)state;
-  const char *in_specs[] = {"data", ""}, *out_specs[] = {"", "", "data", "data", "data"};
   ax_type types[] = {TEST_TYPE(AX_F64, 6), TEST_SCALAR(AX_F64)};
-  on_mesh m = {"data=2", in_specs, out_specs, loops, 2, 5, false, {0}};
-  check_all(map, &m, types, 2, 5, 0);
+  test_map m = {"data=2", {"data", ""}, {"", "", "data", "data", "data"}, .body = loops};
+  check_all(test_map_body, &m, types, 2, 5, 0);
   m.mesh = "data=3";
   m.unchecked = true;
-  check_all(map, &m, types, 2, 5, 0);
+  check_all(test_map_body, &m, types, 2, 5, 0);
 }
 
 /* shard_maps in a loop and in a branch of the whole program: a training loop. */
@@ -534,8 +521,8 @@ static void nest(const ax_value *in, ax_value *out, void *context) {
 
 static void map_bad(const ax_value *in, ax_value *out, void *context) {
   const bad *b = context;
-  on_mesh m = {b->mesh, &b->in_spec, &b->out_spec, b->body, 1, 1, b->unchecked, {0}};
-  map(in, out, &m);
+  test_map m = {b->mesh, {b->in_spec}, {b->out_spec}, .body = b->body, .unchecked = b->unchecked};
+  test_map_body(in, out, &m);
 }
 
 static void test_refused(void **state) {
@@ -660,14 +647,13 @@ static void as_devices(const ax_value *in, ax_value *out, void *context) {
 
 static void test_named_axis(void **state) {
   (void)state;
-  const char *in_specs[] = {"data", "data"}, *out_specs[] = {"data", "", "", "data"};
-  on_mesh m = {"data=3", in_specs, out_specs, as_devices, 2, 4, false, {0}};
+  test_map m = {"data=3", {"data", "data"}, {"data", "", "", "data"}, .body = as_devices};
   ax_type types[] = {TEST_TYPE(AX_F64, 3, 4), TEST_TYPE(AX_F64, 3)};
   ax_type one[] = {TEST_TYPE(AX_F64, 4), TEST_SCALAR(AX_F64)};
   one[0].varying = one[1].varying = 1;
   ax_mesh axes;
   TEST_OK(ax_mesh_parse("data=3", &axes));
-  ax_program *on_devices = test_trace(map, &m, types, 2, 4), *member, *vmapped;
+  ax_program *on_devices = test_trace(test_map_body, &m, types, 2, 4), *member, *vmapped;
   TEST_OK(ax_trace_on(&axes, all_regions, NULL, one, 2, 4, &member));
   TEST_OK(ax_program_vmap(member, NULL, (int[]){0, -1, -1, 0}, 3, "data", &vmapped));
   TEST_OK(ax_program_verify(vmapped));
@@ -684,17 +670,15 @@ static void test_named_axis(void **state) {
 
 /* A shard_map inside a vmap with a named axis: its body's environment has both axes until the named one goes. */
 static void inside_vmap(const ax_value *in, ax_value *out, void *context) {
-  on_mesh *m = context;
   ax_value results[5], summed = ax_psum(in[0], "batch");
-  map((ax_value[]){summed, in[1]}, results, m);
+  test_map_body((ax_value[]){summed, in[1]}, results, context);
   out[0] = ax_add(results[0], ax_psum(results[0], "batch"));
   out[1] = results[3];
 }
 
 static void test_shard_map_in_named_axis(void **state) {
   (void)state;
-  const char *in_specs[] = {"data", ""}, *out_specs[] = {"", "", "data", "data", "data"};
-  on_mesh m = {"data=2", in_specs, out_specs, loops, 2, 5, false, {0}};
+  test_map m = {"data=2", {"data", ""}, {"", "", "data", "data", "data"}, .body = loops};
   ax_type types[] = {TEST_TYPE(AX_F64, 6), TEST_SCALAR(AX_F64)};
   types[0].varying = types[1].varying = 1;
   ax_mesh axes;
@@ -705,7 +689,7 @@ static void test_shard_map_in_named_axis(void **state) {
   TEST_OK(ax_program_vmap(member, NULL, NULL, 3, "batch", &vmapped));
   TEST_OK(ax_program_verify(vmapped));
   types[0].varying = types[1].varying = 0;
-  plain = test_trace(map, &m, types, 2, 5);
+  plain = test_trace(test_map_body, &m, types, 2, 5);
   ax_tensor *in[2], *out[2], *each[3][5];
   random_inputs(vmapped, 1, in);
   test_run(vmapped, in, out);
@@ -772,13 +756,12 @@ static ax_status do_job(void *context) {
 static void test_out_of_memory(void **state) {
   (void)state;
   int mode = 3;
-  const char *in_specs[] = {"data", ""}, *out_specs[] = {"", "", "data", "data", "data"};
-  on_mesh m = {"data=2", in_specs, out_specs, loops, 2, 5, false, {0}};
+  test_map m = {"data=2", {"data", ""}, {"", "", "data", "data", "data"}, .body = loops};
   ax_type of_cond[] = {TEST_SCALAR(AX_F64), TEST_TYPE(AX_F64, 3), TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
   ax_type of_scan[] = {TEST_TYPE(AX_F64, 2, 2), TEST_TYPE(AX_F64, 2), TEST_TYPE(AX_F64, 2), TEST_TYPE(AX_F64, 4, 2),
                        TEST_TYPE(AX_F64, 4)};
   ax_type of_map[] = {TEST_TYPE(AX_F64, 6), TEST_SCALAR(AX_F64)};
-  job jobs[] = {{conditional, NULL, of_cond, 4, 2}, {recur, &mode, of_scan, 5, 4}, {map, &m, of_map, 2, 5}};
+  job jobs[] = {{conditional, NULL, of_cond, 4, 2}, {recur, &mode, of_scan, 5, 4}, {test_map_body, &m, of_map, 2, 5}};
   for (size_t i = 0; i < AX_COUNT(jobs); i++) assert_true(test_each_allocation(do_job, &jobs[i]) > 100);
 }
 

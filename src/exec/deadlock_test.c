@@ -141,7 +141,7 @@ static void check_message(const char *const *parts, size_t count) {
 
 /* The runtime goes on: another program of the same shape gives its result. */
 static void still_works(ax_runtime *runtime, const test_map *m, ax_array *x) {
-  test_map good = {m->mesh, {m->in_specs[0]}, {m->out_specs[0]}, nothing};
+  test_map good = {m->mesh, {m->in_specs[0]}, {m->out_specs[0]}, .body = nothing};
   ax_type type = *ax_array_get_type(x);
   ax_program *program = test_trace_map(&good, &type);
   ax_executable *executable;
@@ -203,15 +203,15 @@ static void every_way(const expected *cases, size_t count) {
 static void branches(void **state) {
   (void)state;
   static const expected cases[] = {
-      {{"d=4", {"d"}, {"d"}, all_but_the_third, .unchecked = true},
+      {{"d=4", {"d"}, {"d"}, .body = all_but_the_third, .unchecked = true},
        {"3 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
         "never come: device 2 (d=2), which has finished"}},
-      {{"d=4", {"d"}, {"d"}, only_the_second_and_fourth, .unchecked = true},
+      {{"d=4", {"d"}, {"d"}, .body = only_the_second_and_fourth, .unchecked = true},
        {"2 of 4 devices", "at psum f32[2] over d (equation 2): device 1 (d=1), device 3 (d=3)",
         "never come: device 0 (d=0), which has finished, device 2 (d=2), which has finished"}},
-      {{"d=4", {"d"}, {"d"}, some_permute, .unchecked = true},
+      {{"d=4", {"d"}, {"d"}, .body = some_permute, .unchecked = true},
        {"3 of 4 devices", "at ppermute f32[2] over d", "device 1 (d=1), device 2 (d=2), device 3 (d=3)", "never come: device 0 (d=0)"}},
-      {{"d=4", {"d"}, {"d"}, some_gather, .unchecked = true},
+      {{"d=4", {"d"}, {"d"}, .body = some_gather, .unchecked = true},
        {"1 of 4 devices", "at all_gather f32[1,2] over d", "device 3 (d=3)", "never come: device 0 (d=0), which has finished, device 1",
         "device 2"}},
   };
@@ -221,16 +221,16 @@ static void branches(void **state) {
 static void elsewhere(void **state) {
   (void)state;
   static const expected cases[] = {
-      {{"d=4", {"d"}, {"d"}, sum_or_gather, .unchecked = true},
+      {{"d=4", {"d"}, {"d"}, .body = sum_or_gather, .unchecked = true},
        {"4 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 2 (d=2), device 3 (d=3)",
         "never come: device 1 (d=1), which waits at all_gather f32[1,2] over d",
         "at all_gather f32[1,2] over d (equation 1): device 1 (d=1)", "never come: device 0 (d=0), which waits at psum f32[2] over d",
         "device 3 (d=3), which waits at psum"}},
-      {{"d=4", {"d"}, {"d"}, then_another_sum, .unchecked = true},
+      {{"d=4", {"d"}, {"d"}, .body = then_another_sum, .unchecked = true},
        {"4 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
         "never come: device 2 (d=2), which waits at psum f32[2] over d (equation", "device 2 (d=2)\n",
         "never come: device 0 (d=0), which waits at psum f32[2] over d (equation 2), device 1"}},
-      {{"d=2,e=2", {"d"}, {"d"}, over_one_of_two, .unchecked = true},
+      {{"d=2,e=2", {"d"}, {"d"}, .body = over_one_of_two, .unchecked = true},
        {"1 of 4 devices", "at psum f32[4] over d (equation 2): device 1 (d=0,e=1)",
         "never come: device 3 (d=1,e=1), which has finished"}},
   };
@@ -240,10 +240,10 @@ static void elsewhere(void **state) {
 static void loops(void **state) {
   (void)state;
   static const expected cases[] = {
-      {{"d=4", {"d"}, {"d"}, different_trips, .unchecked = true},
+      {{"d=4", {"d"}, {"d"}, .body = different_trips, .unchecked = true},
        {"3 of 4 devices", "at psum f32[2] over d (equation", "device 1 (d=1), device 2 (d=2), device 3 (d=3)",
         "never come: device 0 (d=0), which has finished"}},
-      {{"d=4", {"d"}, {"d"}, in_a_scan, .unchecked = true},
+      {{"d=4", {"d"}, {"d"}, .body = in_a_scan, .unchecked = true},
        {"4 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 1 (d=1), device 2 (d=2)",
         "never come: device 3 (d=3), which waits at ", "device 3 (d=3)\n", "never come: device 0 (d=0), which waits at psum"}},
   };
@@ -257,7 +257,7 @@ static void refused_when_checked(void **state) {
                                 then_another_sum,  different_trips, in_a_scan};
   ax_type type = TEST_TYPE(AX_F32, 8);
   for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-    test_map m = {"d=4", {"d"}, {"d"}, bodies[i]};
+    test_map m = {"d=4", {"d"}, {"d"}, .body = bodies[i]};
     ax_program *program;
     TEST_FAILS(ax_trace(test_map_body, &m, &type, 1, 1, &program), AX_INVALID_ARGUMENT,
                "devices may differ along {d} in what they run here, so not all of them would reach the ");
@@ -268,7 +268,7 @@ static void refused_when_checked(void **state) {
 /* A thousand devices: the report stays short, and says how many it leaves out. */
 static void many_devices(void **state) {
   (void)state;
-  test_map m = {"d=1024", {"d"}, {"d"}, all_but_the_third, .unchecked = true};
+  test_map m = {"d=1024", {"d"}, {"d"}, .body = all_but_the_third, .unchecked = true};
   ax_type type = TEST_TYPE(AX_F32, 2048);
   float *values = calloc(2048, sizeof values[0]);
   ax_runtime *runtime;
@@ -292,7 +292,7 @@ static void many_devices(void **state) {
 /* An array donated to a run that failed midway may have been overwritten: it is gone, and its memory is not lost. */
 static void donated(void **state) {
   (void)state;
-  test_map m = {"d=4", {"d"}, {"d"}, all_but_the_third, .unchecked = true};
+  test_map m = {"d=4", {"d"}, {"d"}, .body = all_but_the_third, .unchecked = true};
   ax_type type = TEST_TYPE(AX_F32, 8);
   float values[8] = {0};
   ax_runtime *runtime;

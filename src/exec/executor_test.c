@@ -5,29 +5,14 @@
 #include "support/random.h"
 #include "support/run.h"
 
-typedef struct on_mesh {
-  const char *mesh;
-  const char *const *in_specs, *const *out_specs;
-  ax_function body;
-  uint32_t in_count, out_count;
-  bool unchecked;
-} on_mesh;
-
-static void map_body(const ax_value *in, ax_value *out, void *context) {
-  const on_mesh *m = context;
-  ax_mesh mesh;
-  TEST_OK(ax_mesh_parse(m->mesh, &mesh));
-  ax_shard_map(&(ax_shard_map_options){&mesh, m->in_specs, m->out_specs, m->unchecked}, m->body, NULL, in, m->in_count, out,
-               m->out_count);
-}
-
-static void check(on_mesh m, const ax_type *types) {
+static void check(test_map m, const ax_type *types) {
   test_random random = {7};
   ax_tensor *in[8];
-  ax_program *program = test_trace(map_body, &m, types, m.in_count, m.out_count);
-  for (uint32_t i = 0; i < m.in_count; i++) in[i] = test_random_tensor(&random, types[i], -2, 2);
+  ax_program *program = test_trace_map(&m, types);
+  uint32_t count = ax_program_in_count(program);
+  for (uint32_t i = 0; i < count; i++) in[i] = test_random_tensor(&random, types[i], -2, 2);
   TEST_EVERY_WAY(program, in, 1e-5);
-  test_release(in, m.in_count);
+  test_release(in, count);
   ax_program_release(program);
 }
 
@@ -49,8 +34,7 @@ static void one_device(void **state) {
 
 static void eight_devices(void **state) {
   (void)state;
-  const char *spec[] = {"d"};
-  check((on_mesh){"d=8", spec, spec, add_one, 1, 1, false}, (ax_type[]){TEST_TYPE(AX_F32, 16)});
+  check((test_map){"d=8", {"d"}, {"d"}, .body = add_one}, (ax_type[]){TEST_TYPE(AX_F32, 16)});
 }
 
 static void sum(const ax_value *in, ax_value *out, void *context) {
@@ -60,10 +44,9 @@ static void sum(const ax_value *in, ax_value *out, void *context) {
 
 static void psum(void **state) {
   (void)state;
-  const char *in[] = {"d"}, *out[] = {""};
-  check((on_mesh){"d=8", in, out, sum, 1, 1, false}, (ax_type[]){TEST_TYPE(AX_F32, 16)});
-  check((on_mesh){"d=64", in, out, sum, 1, 1, false}, (ax_type[]){TEST_TYPE(AX_BF16, 64, 3)});
-  check((on_mesh){"d=5", in, out, sum, 1, 1, false}, (ax_type[]){TEST_TYPE(AX_S32, 35)});
+  check((test_map){"d=8", {"d"}, {""}, .body = sum}, (ax_type[]){TEST_TYPE(AX_F32, 16)});
+  check((test_map){"d=64", {"d"}, {""}, .body = sum}, (ax_type[]){TEST_TYPE(AX_BF16, 64, 3)});
+  check((test_map){"d=5", {"d"}, {""}, .body = sum}, (ax_type[]){TEST_TYPE(AX_S32, 35)});
 }
 
 static void sum_body(const ax_value *in, ax_value *out, void *context) {
@@ -78,9 +61,8 @@ static void sums_in_a_scan(const ax_value *in, ax_value *out, void *context) {
 
 static void psum_in_a_scan(void **state) {
   (void)state;
-  const char *spec[] = {"d"};
-  check((on_mesh){"d=8", spec, spec, sums_in_a_scan, 1, 1, false}, (ax_type[]){TEST_TYPE(AX_F32, 8)});
-  check((on_mesh){"d=3", spec, spec, sums_in_a_scan, 1, 1, false}, (ax_type[]){TEST_TYPE(AX_F32, 3, 100)});
+  check((test_map){"d=8", {"d"}, {"d"}, .body = sums_in_a_scan}, (ax_type[]){TEST_TYPE(AX_F32, 8)});
+  check((test_map){"d=3", {"d"}, {"d"}, .body = sums_in_a_scan}, (ax_type[]){TEST_TYPE(AX_F32, 3, 100)});
 }
 
 static void all_kinds(const ax_value *in, ax_value *out, void *context) {
@@ -98,8 +80,8 @@ static void all_kinds(const ax_value *in, ax_value *out, void *context) {
 
 static void collectives(void **state) {
   (void)state;
-  const char *in[] = {"a,b"}, *out[] = {"a,b", "a,b", "a,b", "a,b", "a,b", "", ""};
-  check((on_mesh){"a=4,b=2", in, out, all_kinds, 1, 7, true}, (ax_type[]){TEST_TYPE(AX_F32, 16, 6)});
+  test_map m = {"a=4,b=2", {"a,b"}, {"a,b", "a,b", "a,b", "a,b", "a,b", "", ""}, .body = all_kinds, .unchecked = true};
+  check(m, (ax_type[]){TEST_TYPE(AX_F32, 16, 6)});
 }
 
 /* Uniform values computed by one device and read by all, inside a loop: reuse of their memory must wait. */
@@ -117,8 +99,7 @@ static void mixed_loop(const ax_value *in, ax_value *out, void *context) {
 
 static void uniform_values_in_loops(void **state) {
   (void)state;
-  const char *in[] = {"", "d"}, *out[] = {"", "d"};
-  check((on_mesh){"d=4", in, out, mixed_loop, 2, 2, false}, (ax_type[]){TEST_TYPE(AX_F32, 6), TEST_TYPE(AX_F32, 24)});
+  check((test_map){"d=4", {"", "d"}, {"", "d"}, .body = mixed_loop}, (ax_type[]){TEST_TYPE(AX_F32, 6), TEST_TYPE(AX_F32, 24)});
 }
 
 int main(void) {

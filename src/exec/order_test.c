@@ -67,21 +67,6 @@ static void carries_moved_within(void **state) {
 
 /* --- Loops in loops: what all read is written again by its owner --- */
 
-typedef struct on_mesh {
-  const char *mesh, *specs[2];
-  ax_function body;
-  uint32_t count;
-  bool unchecked;
-} on_mesh;
-
-static void map_body(const ax_value *in, ax_value *out, void *context) {
-  const on_mesh *m = context;
-  ax_mesh mesh;
-  TEST_OK(ax_mesh_parse(m->mesh, &mesh));
-  ax_shard_map(&(ax_shard_map_options){&mesh, m->specs, m->specs, m->unchecked}, m->body, NULL, in, m->count, out,
-               m->count);
-}
-
 static void use_both(const ax_value *in, ax_value *out, void *context) {
   const ax_value *same = context;
   out[0] = ax_tanh(ax_add(ax_mul(in[0], same[0]), same[1]));
@@ -127,8 +112,8 @@ static void read_in_loops_of_their_own(const ax_value *in, ax_value *out, void *
 static void written_by_the_owner(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_F32, 4, 4), TEST_TYPE(AX_F32, 12, 4)};
-  check(map_body, &(on_mesh){"a=3", {"", "a"}, read_in_inner_loop, 2, false}, types, 2, 2);
-  check(map_body, &(on_mesh){"a=3", {"", "a"}, read_in_loops_of_their_own, 2, false}, types, 2, 2);
+  check(test_map_body, &(test_map){"a=3", {"", "a"}, {"", "a"}, .body = read_in_inner_loop}, types, 2, 2);
+  check(test_map_body, &(test_map){"a=3", {"", "a"}, {"", "a"}, .body = read_in_loops_of_their_own}, types, 2, 2);
 }
 
 /* --- Exchanges in a loop whose trips might differ, as far as anyone can tell, but do not --- */
@@ -175,8 +160,9 @@ static void repeat_swapped(const ax_value *in, ax_value *out, void *context) {
 static void exchanged_where_trips_might_differ(void **state) {
   (void)state;
   const ax_function bodies[] = {repeat_summed, repeat_gathered, repeat_swapped};
+  const ax_type type = TEST_TYPE(AX_F32, 8, 4);
   for (int i = 0; i < 3; i++)
-    check(map_body, &(on_mesh){"a=2", {"a"}, bodies[i], 1, true}, (ax_type[]){TEST_TYPE(AX_F32, 8, 4)}, 1, 1);
+    check(test_map_body, &(test_map){"a=2", {"a"}, {"a"}, .body = bodies[i], .unchecked = true}, &type, 1, 1);
 }
 
 /* --- Results that only the first device along an axis gives --- */

@@ -4,11 +4,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "axle/collectives.h"
 #include "exec/exec.h"
 #include "support/cmocka.h"
 
 static size_t tensor_bytes(const ax_tensor *tensor) {
   return (size_t)test_elems(tensor) * ax_dtype_bytes(tensor->dtype);
+}
+
+static uint32_t count_specs(const char *const *specs) {
+  uint32_t count = 0;
+  while (count < AX_COUNT(((test_map *)0)->in_specs) && specs[count] != NULL) count++;
+  return count;
+}
+
+void test_map_body(const ax_value *in, ax_value *out, void *map) {
+  const test_map *m = map;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse(m->mesh, &mesh));
+  ax_shard_map(&(ax_shard_map_options){&mesh, m->in_specs, m->out_specs, m->unchecked}, m->body, m->context, in,
+               count_specs(m->in_specs), out, count_specs(m->out_specs));
+}
+
+ax_program *test_trace_map(const test_map *map, const ax_type *in) {
+  return test_trace(test_map_body, (void *)map, in, count_specs(map->in_specs), count_specs(map->out_specs));
 }
 
 void test_use_threads(ax_executable *executable) { executable->threaded = true; }

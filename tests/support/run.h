@@ -5,6 +5,17 @@
 #include "axle/exec.h"
 #include "support/tensor.h"
 
+/* A body on each device of a mesh: a shard_map, as a function to trace. One spec for each operand and result; NULL ends them. */
+typedef struct test_map {
+  const char *mesh, *in_specs[8], *out_specs[8];
+  ax_function body;
+  bool unchecked;
+  void *context; /* the body's */
+} test_map;
+void test_map_body(const ax_value *in, ax_value *out, void *map);
+/* Traced; released by the caller. */
+ax_program *test_trace_map(const test_map *map, const ax_type *in);
+
 /* Small programs run on one thread; so that the others are tested too: as many as the runtime has. */
 void test_use_threads(ax_executable *executable);
 /* Compiles and runs a program without axes; out: new tensors. */
