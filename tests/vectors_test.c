@@ -73,8 +73,9 @@ static const ax_host_array *find(subject *s, const char *kind, uint32_t k) {
 
 /* --- Comparing --- */
 
+/* f64's is taken eight times: XLA's functions are that far off (its log1p by 55 epsilons). */
 static double epsilon(ax_dtype dtype) {
-  return dtype == AX_BF16 ? 0x1p-7 : dtype == AX_F16 ? 0x1p-10 : dtype == AX_F32 ? 0x1p-23 : 0x1p-52;
+  return dtype == AX_BF16 ? 0x1p-7 : dtype == AX_F16 ? 0x1p-10 : dtype == AX_F32 ? 0x1p-23 : 0x1p-49;
 }
 static double smallest(ax_dtype dtype) { return dtype == AX_F64 ? 0x1p-1022 : dtype == AX_F16 ? 0x1p-14 : 0x1p-126; }
 
@@ -170,8 +171,7 @@ cleanup:
 }
 
 /* N.mlir, N.in.npz, N.want.npz, and a line of cases.txt. */
-static void export_program(subject *s, const char *mode, ax_program *program, ax_array *const *arrays,
-                           ax_tensor *const *wholes) {
+static void export_program(subject *s, const char *mode, ax_program *program, ax_array *const *arrays, ax_tensor *const *wholes) {
   uint32_t in = ax_program_in_count(program), out = ax_program_out_count(program);
   char *text, path[4096];
   if (!check(s, ax_program_stablehlo(program, &text), "StableHLO")) return;
@@ -196,16 +196,14 @@ static bool execute(subject *s, const char *mode, ax_program *program, const cha
   for (uint32_t i = 0; i < in && ok; i++) {
     const ax_mesh *mesh = specs[i] != NULL ? &s->variant.mesh : NULL;
     ok = check(s,
-               ax_device_put(run.runtime, mesh, mesh != NULL ? specs[i] : "", ax_program_in_type(program, i),
-                             tensors[i]->data, &arrays[i]),
+               ax_device_put(run.runtime, mesh, mesh != NULL ? specs[i] : "", ax_program_in_type(program, i), tensors[i]->data,
+                             &arrays[i]),
                "device_put");
   }
   ok = ok && check(s, ax_run(executable, arrays, in, arrays + in, out), "run");
   for (uint32_t i = in; i < in + out && ok; i++) {
     ok = check(s, ax_tensor_create(ax_program_out_type(program, i - in), &tensors[i]), "create") &&
-         check(s,
-               ax_array_read(arrays[i], tensors[i]->data,
-                             (size_t)test_elems(tensors[i]) * ax_dtype_bytes(tensors[i]->dtype)),
+         check(s, ax_array_read(arrays[i], tensors[i]->data, (size_t)test_elems(tensors[i]) * ax_dtype_bytes(tensors[i]->dtype)),
                "read");
   }
   if (ok && run.exports != NULL && s->c->no_hlo == NULL) export_program(s, mode, program, arrays, tensors);
@@ -238,8 +236,8 @@ static void run_both(subject *s, const char *mode, ax_program *program, ax_tenso
     ax_tensor **results = tensors + in->count;
     memset(results, 0, out->count * sizeof results[0]);
     s->used = used; /* each is counted once */
-    bool ok = reference ? check(s, ax_evaluate(program, tensors, results), "evaluate")
-                        : execute(s, mode, program, in->spec, tensors);
+    bool ok =
+        reference ? check(s, ax_evaluate(program, tensors, results), "evaluate") : execute(s, mode, program, in->spec, tensors);
     for (uint32_t i = 0; i < out->count && ok; i++)
       compare(s, reference ? "evaluated" : "compiled", results[i], out->kind[i], out->k[i]);
     test_release(results, out->count);
@@ -333,15 +331,12 @@ static void gradient_mode(subject *s, ax_program *program, ax_tensor **tensors, 
   test_release(tensors + s->in, in.count - s->in);
 }
 
-static bool has_mode(const subject *s, char mode) {
-  return strchr(s->c->modes != NULL ? s->c->modes : "vjg", mode) != NULL;
-}
+static bool has_mode(const subject *s, char mode) { return strchr(s->c->modes != NULL ? s->c->modes : "vjg", mode) != NULL; }
 
 static bool differentiable(const ax_program *program) {
   bool in = false, out = false;
   for (uint32_t i = 0; i < ax_program_in_count(program); i++) in |= ax_is_float(ax_program_in_type(program, i)->dtype);
-  for (uint32_t i = 0; i < ax_program_out_count(program); i++)
-    out |= ax_is_float(ax_program_out_type(program, i)->dtype);
+  for (uint32_t i = 0; i < ax_program_out_count(program); i++) out |= ax_is_float(ax_program_out_type(program, i)->dtype);
   return in && out;
 }
 
@@ -471,8 +466,7 @@ static void run_group(const vector_group *group) {
       p += length;
     }
   }
-  print_message("%s: %u variants of %zu cases, %u arrays, %u differences\n", group->name, variants, group->count, used,
-                failures);
+  print_message("%s: %u variants of %zu cases, %u arrays, %u differences\n", group->name, variants, group->count, used, failures);
   if (failures == 0 && used != ax_npz_count(vectors)) {
     print_error("%s has %u arrays, of which the cases in C use %u\n", path, ax_npz_count(vectors), used);
     failures++;

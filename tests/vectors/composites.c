@@ -60,7 +60,7 @@ static const vector_case composites_cases[] = {
     {"one_hot", "f32 bf16 s32", .binary = one_hot},
     {"one_hot_u8", "f32", .binary = one_hot_u8},
     {"relu", FLOAT, .unary = ax_relu},
-    {"gelu", FLOAT, .unary = ax_gelu, .scaled = true},
+    {"gelu", FLOAT, .unary = ax_gelu, .ulps = 64, .scaled = true},
     {"where", "f32 bf16 s32", .body = where, .in = 3},
     {"cross_entropy", FLOAT, .binary = cross_entropy, .scaled = true},
     {"layer_norm", "f32 f64", .binary = layer_norm, .scaled = true},

@@ -70,8 +70,7 @@ BODY(scan_of_scan) {
   ax_scan(outer_step, &w, operands, 1, 1, -1, false, out, 1);
 }
 
-static void map(ax_function f, const int *in_axes, const ax_value *in, uint32_t in_count, ax_value *out,
-                uint32_t out_count) {
+static void map(ax_function f, const int *in_axes, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
   ax_vmap(&(ax_vmap_options){.in_axes = in_axes}, f, NULL, in, in_count, out, out_count);
 }
 #define AXES(...) ((const int[]){__VA_ARGS__})
@@ -261,8 +260,7 @@ static const vector_case control_cases[] = {
     {"scan_grad", FLOAT, .body = scan_grad, .in = 3, .out = 3, .ulps = 256, .scaled = true},
     {"scan_vmap", "f32", .body = scan_vmap, .in = 3, .out = 2, .scaled = true},
     {"scan_vmap_weights", "f32", .body = scan_vmap_weights, .in = 3, .out = 2, .scaled = true},
-    {"scan_vmap_of_grad", "f32", .body = scan_vmap_of_grad, .in = 3, .out = 2, .modes = "v", .ulps = 256,
-     .scaled = true},
+    {"scan_vmap_of_grad", "f32", .body = scan_vmap_of_grad, .in = 3, .out = 2, .modes = "v", .ulps = 256, .scaled = true},
     {"cond", "f32", .body = cond, .in = 3, .scaled = true},
     {"switch", FLOAT, .body = switch_three, .in = 3, .scaled = true},
     {"cond_grad", "f64", .body = cond_grad, .in = 3, .out = 2, .scaled = true},

@@ -94,9 +94,7 @@ BODY(squares_of_sums) {
   out[0] = total(square(sums));
 }
 BODY(grad_of_squares) { ax_grad(squares_of_sums, context, in, 2, 2, out); }
-BODY(shard_map_vmap_of_grad) {
-  ax_vmap(&(ax_vmap_options){.in_axes = columns}, grad_of_squares, context, in, 2, out, 2);
-}
+BODY(shard_map_vmap_of_grad) { ax_vmap(&(ax_vmap_options){.in_axes = columns}, grad_of_squares, context, in, 2, out, 2); }
 
 BODY(squares_of_sum_slopes) {
   ax_value slope;
@@ -125,12 +123,11 @@ static const vector_case mesh_cases[] = {
     {"shard_map", "d=4", .body = scaled_sum, .in = 2, .scaled = true, .no_hlo = OUTSIDE},
     {"shard_map_around", "d=4", .body = shard_map_around, .in = 2, .scaled = true, .no_hlo = OUTSIDE},
     {"shard_map_vmap", "d=4", .body = shard_map_vmap, .in = 2, .scaled = true, .no_hlo = OUTSIDE},
-    {"shard_map_grad_of_vmap", "d=4", .body = shard_map_grad_of_vmap, .in = 2, .out = 2, .modes = "vj", .ulps = 256,
-     .scaled = true, .no_hlo = OUTSIDE},
-    {"shard_map_vmap_of_grad", "d=4", .body = shard_map_vmap_of_grad, .in = 2, .out = 2, .modes = "v", .ulps = 256,
-     .scaled = true, .no_hlo = OUTSIDE},
-    {"shard_map_second", "d=4", .body = shard_map_second, .in = 2, .modes = "v", .ulps = 256, .scaled = true,
+    {"shard_map_grad_of_vmap", "d=4", .body = shard_map_grad_of_vmap, .in = 2, .out = 2, .modes = "vj", .ulps = 256, .scaled = true,
      .no_hlo = OUTSIDE},
+    {"shard_map_vmap_of_grad", "d=4", .body = shard_map_vmap_of_grad, .in = 2, .out = 2, .modes = "v", .ulps = 256, .scaled = true,
+     .no_hlo = OUTSIDE},
+    {"shard_map_second", "d=4", .body = shard_map_second, .in = 2, .modes = "v", .ulps = 256, .scaled = true, .no_hlo = OUTSIDE},
     {"shard_map_jvp", "d=4", .body = shard_map_jvp, .in = 4, .out = 2, .scaled = true, .no_hlo = OUTSIDE},
 };
 

@@ -74,7 +74,7 @@ static const vector_case pointwise_cases[] = {
     {"convert", "f32 f64 bf16 f16 s32 s8 u8 s64 bool", .body = convert, .out = AX_DTYPE_COUNT - AX_BOOL},
     {"convert_signed", "f32 bf16 s32 s8", .body = convert_signed, .out = 4},
     {"stop_gradient", "f32", .unary = half_stopped},
-    {"broadcasting", "f32 bf16", .binary = added_and_multiplied},
+    {"broadcasting", "f32 bf16", .binary = added_and_multiplied, .scaled = true},
     {"empty", "f32", .unary = tanh_of_twice},
     {"scalar", "f32 f64", .binary = exp_over},
 };

@@ -95,8 +95,7 @@ BODY(hessian_row) {
 BODY(hessian) {
   ax_type x = ax_typeof(in[0]);
   at_point p = {in[0], in[1]};
-  ax_value unit =
-      ax_convert_element_type(ax_eq(ax_iota(AX_S32, DIMS(4, 4), 0), ax_iota(AX_S32, DIMS(4, 4), 1)), x.dtype);
+  ax_value unit = ax_convert_element_type(ax_eq(ax_iota(AX_S32, DIMS(4, 4), 0), ax_iota(AX_S32, DIMS(4, 4), 1)), x.dtype);
   ax_vmap(&(ax_vmap_options){0}, hessian_row, &p, &unit, 1, out, 1);
 }
 
@@ -123,8 +122,8 @@ BODY(second_max) { ax_grad(squares_of_max_slopes, context, in, 1, 1, out); }
 /* --- vmap --- */
 
 /* Over `f`, with its axes given in the call. */
-static void map(ax_function f, void *context, const int *in_axes, const int *out_axes, const ax_value *in,
-                uint32_t in_count, ax_value *out, uint32_t out_count) {
+static void map(ax_function f, void *context, const int *in_axes, const int *out_axes, const ax_value *in, uint32_t in_count,
+                ax_value *out, uint32_t out_count) {
   ax_vmap(&(ax_vmap_options){.in_axes = in_axes, .out_axes = out_axes}, f, context, in, in_count, out, out_count);
 }
 #define AXES(...) ((const int[]){__VA_ARGS__})
