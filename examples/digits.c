@@ -1,6 +1,6 @@
 /* Trains a digit classifier on a mesh of devices: an MLP 64-512-10, the batch split over "data", the hidden layer over "model".
 
-     digits [--mesh data=4,model=2] [--steps 600] [--out build/digits.npz] data/digits.csv.gz
+     digits [--mesh data=4,model=2] [--steps 600] [--out digits.npz] data/digits.csv.gz
 
    The same training then runs on one device, and every loss is compared. Data: 8x8 handwritten digits, UCI (CC BY 4.0). */
 #include <getopt.h>
@@ -274,15 +274,19 @@ static double largest_difference(const float *a, const float *b, int count) {
   return largest;
 }
 
-/* "data=256" -> "data=256,model=1": the model names both axes. */
-static void complete_mesh(char *mesh, size_t bytes) {
+/* "data=256" -> "data=256,model=1": the model names both axes. free(). */
+static char *complete_mesh(const char *given) {
   static const char *const axes[] = {"data", "model"};
+  size_t bytes = strlen(given) + sizeof ",data=1,model=1";
+  char *mesh = allocate(bytes);
+  snprintf(mesh, bytes, "%s", given);
   for (int i = 0; i < 2; i++) {
     ax_mesh parsed;
     check(ax_mesh_parse(mesh, &parsed));
     size_t length = strlen(mesh);
     if (ax_mesh_find(&parsed, axes[i]) < 0) snprintf(mesh + length, bytes - length, "%s%s=1", length ? "," : "", axes[i]);
   }
+  return mesh;
 }
 
 static int64_t batch_for(const char *mesh) { /* at least 256, and what the data axis divides */
@@ -293,14 +297,13 @@ static int64_t batch_for(const char *mesh) { /* at least 256, and what the data 
 }
 
 int main(int argc, char **argv) {
-  char mesh[256] = "data=4,model=2";
-  const char *out = "digits.npz";
+  const char *given = "data=4,model=2", *out = "digits.npz";
   int steps = 600, option;
   static const struct option options[] = {
       {"mesh", required_argument, NULL, 'm'}, {"steps", required_argument, NULL, 's'},
       {"out", required_argument, NULL, 'o'}, {NULL, 0, NULL, 0}};
   while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-    if (option == 'm') snprintf(mesh, sizeof mesh, "%s", optarg);
+    if (option == 'm') given = optarg;
     if (option == 's') steps = atoi(optarg);
     if (option == 'o') out = optarg;
     if (option == '?') return 2;
@@ -309,7 +312,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: digits [--mesh data=4,model=2] [--steps 600] [--out digits.npz] data/digits.csv.gz\n");
     return 2;
   }
-  complete_mesh(mesh, sizeof mesh);
+  char *mesh = complete_mesh(given);
   table data = read_digits(argv[optind]);
   float *losses = allocate(2 * (size_t)steps * sizeof losses[0]), *alone = losses + steps;
 
@@ -328,6 +331,7 @@ int main(int argc, char **argv) {
   if (!good) fprintf(stderr, "digits: expected at least 97 %% and at most 1e-4\n");
   finish(&t);
   finish(&one);
+  free(mesh);
   free(losses);
   free(data.pixels);
   free(data.labels);
