@@ -524,7 +524,7 @@ static void arrays(void **state) {
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1, .max_devices = 4}, &runtime));
   TEST_FAILS(ax_device_put(runtime, &many, "", &type, data, &x), AX_INVALID_ARGUMENT, "the mesh has 8 devices, more than the 4 there are");
   TEST_FAILS(ax_device_put(runtime, &two, "data+model", &type, data, &x), AX_INVALID_ARGUMENT,
-             "dimension 0 of f32[6] is 6, which 4 devices do not divide");
+             "the spec P(data+model) cuts dimension 0 in 4 parts, which do not divide f32[6]");
   TEST_FAILS(ax_device_put(runtime, &two, "rows", &type, data, &x), AX_INVALID_ARGUMENT, "rows");
   TEST_FAILS(ax_device_put(runtime, &two, "_,data", &type, data, &x), AX_INVALID_ARGUMENT, "f32[6]");
   TEST_FAILS(ax_device_put(runtime, NULL, "data", &type, data, &x), AX_INVALID_ARGUMENT, "data");

@@ -27,11 +27,12 @@ static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
   for (uint32_t i = 0; i < e->plan->in_count; i++) {
     const ax_type *want = ax_program_in_type(e->plan->program, i);
     const ax_type *got = in != NULL && in[i] != NULL ? &in[i]->type : NULL;
-    bool gone = got != NULL && atomic_load(&in[i]->data) == NULL;
-    if (got != NULL && !gone && got->dtype == want->dtype && ax_same_shape(got, want)) continue;
+    bool gone = got != NULL && atomic_load(&in[i]->users) < 0, foreign = got != NULL && in[i]->runtime != e->runtime;
+    if (got != NULL && !gone && !foreign && got->dtype == want->dtype && ax_same_shape(got, want)) continue;
     if (wrong++ < most_named)
       ax_text_add(&text, "\n  argument %u: the program takes %s, got %s%s", i, ax_type_string(want, NULL),
-                  got != NULL ? ax_type_string(got, NULL) : "nothing", gone ? ", which was donated to an earlier run" : "");
+                  got != NULL ? ax_type_string(got, NULL) : "nothing",
+                  gone ? ", which was donated to an earlier run" : foreign ? " of another runtime" : "");
   }
   if (wrong == 0) return check_donations(e, in);
   if (wrong > most_named) ax_text_add(&text, "\n  ... and %u more", wrong - most_named);
@@ -41,11 +42,30 @@ static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
   return status;
 }
 
+/* Of the first `count` arguments. */
+static void let_go(const ax_executable *e, ax_array *const *in, uint32_t count, bool began) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (!e->donate[i]) ax_array_leave(in[i]);
+    else if (!began) ax_array_give_back(in[i]);
+  }
+}
+
+/* From here on no other thread takes the arguments' memory, nor uses that of donated ones. */
+static ax_status hold(const ax_executable *e, ax_array *const *in) {
+  for (uint32_t i = 0; i < e->plan->in_count; i++) {
+    if (e->donate[i] ? ax_array_take(in[i]) : ax_array_use(in[i])) continue;
+    let_go(e, in, i, false);
+    return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is %s", i, ax_type_string(&in[i]->type, NULL),
+                    e->donate[i] ? "donated, but another thread uses it or has donated it" : "donated by another thread");
+  }
+  return AX_OK;
+}
+
 static ax_status lay_out_inputs(call *c, ax_array *const *in) {
   const ax_plan *plan = c->e->plan;
   for (uint32_t i = 0; i < plan->in_count; i++) {
     AX_TRY(ax_array_relayout(in[i], &plan->mesh, &plan->buffers[plan->in[i]].spec, &c->laid_out[i]));
-    c->inputs[i] = atomic_load(&c->laid_out[i]->data);
+    c->inputs[i] = c->laid_out[i]->data;
   }
   return AX_OK;
 }
@@ -56,7 +76,7 @@ static ax_status make_outputs(call *c, ax_array **out) {
     const ax_result *result = &e->results[k];
     void *donated = result->donated != AX_NONE ? c->inputs[result->donated] : NULL;
     AX_TRY(ax_array_create(e->runtime, &e->plan->mesh, &result->spec, &result->type, donated, &out[k]));
-    c->outputs[k] = atomic_load(&out[k]->data);
+    c->outputs[k] = out[k]->data;
   }
   return AX_OK;
 }
@@ -68,28 +88,24 @@ static void take_donations(call *c, ax_array *const *in, bool failed) {
     if (!e->donate[i]) continue;
     bool taken = false;
     for (uint32_t k = 0; k < e->plan->out_count; k++) taken = taken || (e->results[k].donated == i && !failed);
-    ax_array *arrays[] = {in[i], c->laid_out[i]};
-    for (uint32_t a = 0; a < 2; a++) {
-      void *data = atomic_exchange(&arrays[a]->data, NULL);
-      bool kept = taken && data == c->inputs[i];
-      if (!kept) ax_pool_free(e->runtime, data, (size_t)arrays[a]->block_bytes * arrays[a]->blocks);
-    }
+    if (taken) c->laid_out[i]->data = NULL;
+    ax_pool_free(e->runtime, in[i]->data, in[i]->bytes);
+    in[i]->data = NULL;
   }
 }
 
-static ax_status run(call *c, ax_array *const *in, ax_array **out) {
+static ax_status run(call *c, ax_array *const *in, ax_array **out, bool *began) {
   AX_TRY(lay_out_inputs(c, in));
   AX_TRY(make_outputs(c, out));
-  bool began;
-  ax_status status = ax_execute(c->e, c->inputs, c->outputs, &began);
-  if (began) take_donations(c, in, status != AX_OK);
+  ax_status status = ax_execute(c->e, c->inputs, c->outputs, began);
+  if (*began) take_donations(c, in, status != AX_OK);
   return status;
 }
 
 /* A result that was to live in an input's memory does not own it when the run failed. */
 static void drop_outputs(const call *c, ax_array **out) {
   for (uint32_t k = 0; k < c->e->plan->out_count; k++) {
-    if (out[k] != NULL && c->e->results[k].donated != AX_NONE) atomic_store(&out[k]->data, NULL);
+    if (out[k] != NULL && c->e->results[k].donated != AX_NONE) out[k]->data = NULL;
     ax_array_release(out[k]);
     out[k] = NULL;
   }
@@ -108,7 +124,12 @@ ax_status ax_run(ax_executable *e, ax_array *const *in, uint32_t in_count, ax_ar
   if (memory == NULL) return ax_out_of_memory(words * sizeof memory[0]);
   memset(memory, 0, words * sizeof memory[0]);
   call c = {e, (ax_array **)memory, memory + in_count, memory + 2 * in_count};
-  ax_status status = run(&c, in, out);
+  ax_status status = hold(e, in);
+  if (status == AX_OK) {
+    bool began = false;
+    status = run(&c, in, out, &began);
+    let_go(e, in, in_count, began);
+  }
   if (status != AX_OK) drop_outputs(&c, out);
   for (uint32_t i = 0; i < in_count; i++) ax_array_release(c.laid_out[i]);
   if (memory != few) ax_free(memory);

@@ -195,17 +195,23 @@ void ax_pool_free(ax_runtime *runtime, void *memory, size_t bytes);
 struct ax_array {
   atomic_uint references;
   ax_runtime *runtime;
-  ax_type type; /* of the whole */
+  ax_type type, block; /* of the whole; of a device's part */
   ax_mesh mesh;
   ax_spec spec;
-  ax_axis_set axes;    /* of the spec: one block for each coordinate along these, in mesh order */
-  int64_t block_bytes; /* distance between blocks, a multiple of 64 */
-  uint32_t blocks;
-  _Atomic(void *) data; /* NULL once donated */
+  uint32_t blocks;           /* ax_shard_count of them, in that order: mesh order along the spec's axes */
+  size_t block_bytes, bytes; /* distance between blocks, a multiple of 64; of all */
+  atomic_int users;          /* who read the memory now; -1: it was given to a run for good, or until that run is over */
+  void *data;                /* for users and the run it was given to; NULL once donated */
 };
+/* Before its memory is read, and after. False: it was given to a run. */
+bool ax_array_use(ax_array *array);
+void ax_array_leave(ax_array *array);
+/* Gives the memory to one run. False: it was given already, or someone uses it. */
+bool ax_array_take(ax_array *array);
+void ax_array_give_back(ax_array *array);
 AX_MUST_USE ax_status ax_array_create(ax_runtime *runtime, const ax_mesh *mesh, const ax_spec *spec, const ax_type *type,
                                       void *data, ax_array **out); /* data NULL: allocated */
-AX_MUST_USE ax_status ax_array_relayout(const ax_array *array, const ax_mesh *mesh, const ax_spec *spec, ax_array **out);
+AX_MUST_USE ax_status ax_array_relayout(ax_array *array, const ax_mesh *mesh, const ax_spec *spec, ax_array **out); /* of one in use */
 
 /* --- exec/runtime.c --- */
 struct ax_runtime {

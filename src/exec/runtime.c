@@ -25,6 +25,7 @@ static size_t class_bytes(size_t bytes) {
 }
 
 ax_status ax_pool_alloc(ax_runtime *runtime, size_t bytes, void **out) {
+  if (bytes > SIZE_MAX / 4) return ax_out_of_memory(bytes);
   size_t rounded = class_bytes(bytes);
   void *found = NULL;
   pthread_mutex_lock(&runtime->lock);
