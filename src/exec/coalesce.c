@@ -11,36 +11,19 @@
 typedef struct coalescer {
   ax_plan *plan;
   uint32_t *reads, *writes;
+  bool *asked; /* scratch: by root */
 } coalescer;
 
-typedef struct touching {
-  const ax_plan *plan;
-  uint32_t root;
-  bool reads, writes;
-} touching;
-
-static void touch(void *context, uint32_t buffer, bool writes) {
-  touching *t = context;
-  if (t->plan->buffers[buffer].root != t->root) return;
-  if (writes) t->writes = true;
-  else t->reads = true;
+static ax_touch touches(coalescer *c, const ax_block *block, uint32_t from, uint32_t to, uint32_t root) {
+  c->asked[root] = true;
+  ax_touch touch = ax_block_touch(c->plan, block, from, to, c->asked);
+  c->asked[root] = false;
+  return touch;
 }
 
-static void touch_op(ax_op *op, touching *t) {
-  ax_op_visit(op, touch, t);
-  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
-    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) touch_op(&ax_op_block(op, k)->ops[i], t);
-}
-
-static touching touches(const ax_plan *plan, const ax_block *block, uint32_t from, uint32_t to, uint32_t root) {
-  touching t = {plan, root, false, false};
-  for (uint32_t i = from; i < to; i++) touch_op(&block->ops[i], &t);
-  return t;
-}
-
-static bool touched(const ax_plan *plan, const ax_block *block, uint32_t from, uint32_t to, uint32_t root) {
-  touching t = touches(plan, block, from, to, root);
-  return t.reads || t.writes;
+static bool touched(coalescer *c, const ax_block *block, uint32_t from, uint32_t to, uint32_t root) {
+  ax_touch touch = touches(c, block, from, to, root);
+  return touch.reads || touch.writes;
 }
 
 static bool same_storage(const ax_plan *plan, uint32_t a, uint32_t b) {
@@ -49,22 +32,22 @@ static bool same_storage(const ax_plan *plan, uint32_t a, uint32_t b) {
 }
 
 /* The operation of a block that writes all of `root`, which is written once; AX_NONE. */
-static uint32_t writer_of(const coalescer *c, const ax_block *block, uint32_t root) {
+static uint32_t writer_of(coalescer *c, const ax_block *block, uint32_t root) {
   if (c->plan->buffers[root].kind != AX_BUFFER_TEMP || c->plan->buffers[root].root != root || c->writes[root] != 1) return AX_NONE;
   for (uint32_t i = 0; i < block->count; i++) {
-    touching t = {c->plan, root, false, false};
-    ax_op_visit(&block->ops[i], touch, &t);
-    if (t.writes) return block->ops[i].kind == AX_OP_START ? AX_NONE : i;
+    ax_op_kind kind = block->ops[i].kind;
+    if (!touches(c, block, i, i + 1, root).writes) continue;
+    return kind == AX_OP_KERNEL || kind == AX_OP_GEMM || kind == AX_OP_EVAL ? i : AX_NONE;
   }
   return AX_NONE;
 }
 
-/* `op` touches target only by loading, at each step, the element it then stores into source. */
-static bool in_place(const coalescer *c, const ax_op *op, uint32_t source, uint32_t target) {
-  touching t = {c->plan, target, false, false};
-  ax_op_visit(op, touch, &t);
-  if (!t.reads && !t.writes) return true;
-  if (t.writes || op->kind != AX_OP_KERNEL) return false;
+/* Operation `at` touches target only by loading, at each step, the element it then stores into source. */
+static bool in_place(coalescer *c, const ax_block *block, uint32_t at, uint32_t source, uint32_t target) {
+  const ax_op *op = &block->ops[at];
+  ax_touch touch = touches(c, block, at, at + 1, target);
+  if (!touch.reads && !touch.writes) return true;
+  if (touch.writes || op->kind != AX_OP_KERNEL) return false;
   const ax_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
@@ -94,14 +77,14 @@ static void unite(ax_plan *plan, uint32_t source, uint32_t target) {
 
 /* --- Donations --- */
 
-static bool result_fits(const coalescer *c, uint32_t result, uint32_t input) {
+static bool result_fits(coalescer *c, uint32_t result, uint32_t input) {
   const ax_plan *plan = c->plan;
   uint32_t source = plan->buffers[plan->out[result]].root, target = plan->in[input];
   if (!same_storage(plan, source, target)) return false;
   const ax_block *block = &plan->block;
   uint32_t writer = writer_of(c, block, source);
-  return writer != AX_NONE && in_place(c, &block->ops[writer], source, target) &&
-         !touched(plan, block, writer + 1, block->count, target);
+  return writer != AX_NONE && in_place(c, block, writer, source, target) &&
+         !touched(c, block, writer + 1, block->count, target);
 }
 
 /* Only when the whole result has the input's layout does one memory do for both: the same type and spec. */
@@ -126,21 +109,16 @@ static ax_status place_donations(coalescer *c, const bool *donate) {
 
 /* --- Carries --- */
 
-static void remove_op(ax_block *block, uint32_t at) {
-  for (uint32_t i = at; i + 1 < block->count; i++) block->ops[i] = block->ops[i + 1];
-  block->count--;
-}
-
-static bool copies_carry(const coalescer *c, const ax_block *body, uint32_t at, uint32_t *source, uint32_t *target) {
+static bool copies_carry(coalescer *c, const ax_block *body, uint32_t at, uint32_t *source, uint32_t *target) {
   const ax_at *position;
   if (!ax_op_is_copy(&body->ops[at], target, source, &position)) return false;
   if (!ax_at_is_identity(position, c->plan->buffers[*source].type.rank) || !same_storage(c->plan, *source, *target)) return false;
   if (c->plan->buffers[*target].root != *target || *source == *target) return false;
-  if (touched(c->plan, body, at + 1, body->count, *source) && touches(c->plan, body, at + 1, body->count, *target).writes)
+  if (touched(c, body, at + 1, body->count, *source) && touches(c, body, at + 1, body->count, *target).writes)
     return false; /* from here on they differ: the start of an inner loop's carry, say */
   uint32_t writer = writer_of(c, body, *source);
-  return writer != AX_NONE && writer < at && in_place(c, &body->ops[writer], *source, *target) &&
-         !touched(c->plan, body, writer + 1, at, *target);
+  return writer != AX_NONE && writer < at && in_place(c, body, writer, *source, *target) &&
+         !touched(c, body, writer + 1, at, *target);
 }
 
 static void place_carries(coalescer *c, ax_block *block, bool is_body) {
@@ -151,7 +129,7 @@ static void place_carries(coalescer *c, ax_block *block, bool is_body) {
     if (!is_body || !copies_carry(c, block, i, &source, &target)) continue;
     unite(c->plan, source, target);
     c->writes[source] = 2; /* not a buffer of its own any more */
-    remove_op(block, i--);
+    ax_block_remove(block, i--);
   }
 }
 
@@ -159,7 +137,8 @@ ax_status ax_coalesce(ax_plan *plan, const bool *donate) {
   coalescer c = {.plan = plan};
   c.reads = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof c.reads[0]);
   c.writes = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof c.writes[0]);
-  if (c.reads == NULL || c.writes == NULL) return ax_out_of_memory(plan->buffer_count * sizeof c.reads[0]);
+  c.asked = ax_arena_alloc(&plan->arena, plan->buffer_count);
+  if (c.reads == NULL || c.writes == NULL || c.asked == NULL) return ax_out_of_memory(plan->buffer_count * sizeof c.reads[0]);
   ax_plan_count(plan, c.reads, c.writes);
   place_carries(&c, &plan->block, false);
   return place_donations(&c, donate);

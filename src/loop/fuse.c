@@ -16,44 +16,16 @@ enum { most_slots = 24, most_exprs = 160, window = 24, small_elems = 4096 };
 typedef struct fuser {
   ax_plan *plan;
   ax_block *block;
-  uint32_t *reads;   /* by root: loads of it by operations (each once), loop conditions, outputs */
-  uint32_t *writes;  /* by root: operations that write it */
+  uint32_t *reads;   /* by root: see ax_plan_count */
+  uint32_t *writes;
+  uint32_t change;   /* what counting adds */
   bool *viewed;      /* by root: some buffer is a view of it */
   bool *hit;         /* scratch: by root */
 } fuser;
 
 static uint32_t root_of(const ax_plan *plan, uint32_t buffer) { return plan->buffers[buffer].root; }
 
-/* --- What an operation and the blocks inside it touch --- */
-
-typedef struct touch {
-  const ax_plan *plan;
-  const bool *of;  /* roots asked about */
-  bool reads, writes;
-} touch;
-
-static void touch_one(void *context, uint32_t buffer, bool writes) {
-  touch *t = context;
-  if (!t->of[root_of(t->plan, buffer)]) return;
-  if (writes) t->writes = true;
-  else t->reads = true;
-}
-
-static void touch_block(const ax_block *block, touch *t);
-
-static void touch_op(const ax_op *op, touch *t) {
-  ax_op_visit(op, touch_one, t);
-  if (op->kind == AX_OP_LOOP) {
-    touch_block(&op->loop.test, t);
-    touch_block(&op->loop.body, t);
-  } else if (op->kind == AX_OP_BRANCH) {
-    for (uint32_t k = 0; k < op->branch.count; k++) touch_block(&op->branch.blocks[k], t);
-  }
-}
-
-static void touch_block(const ax_block *block, touch *t) {
-  for (uint32_t i = 0; i < block->count; i++) touch_op(&block->ops[i], t);
-}
+/* --- Moving an operation over others --- */
 
 /* Marks (or clears) in f->hit the roots a kernel operation reads or writes. */
 static void mark(fuser *f, const ax_op *op, bool writes, bool value) {
@@ -64,33 +36,20 @@ static void mark(fuser *f, const ax_op *op, bool writes, bool value) {
     f->hit[root_of(f->plan, op->kernel.buffers[kernel->stores[i].slot])] = value;
 }
 
-static touch touched_between(fuser *f, uint32_t from, uint32_t to) {
-  touch t = {f->plan, f->hit, false, false};
-  for (uint32_t i = from; i < to; i++) touch_op(&f->block->ops[i], &t);
-  return t;
-}
-
-/* No operation strictly between `at` and `to` (nor `to` itself when it is included) writes what operation `at` reads. */
-static bool inputs_stay(fuser *f, uint32_t at, uint32_t to) {
-  mark(f, &f->block->ops[at], false, true);
-  touch t = touched_between(f, at + 1, to);
-  mark(f, &f->block->ops[at], false, false);
-  return !t.writes;
-}
-
-/* ... reads or writes what operation `at` writes, when it is moved from there over from..to. */
-static bool outputs_unused(fuser *f, uint32_t at, uint32_t from, uint32_t to) {
-  mark(f, &f->block->ops[at], true, true);
-  touch t = touched_between(f, from, to);
-  mark(f, &f->block->ops[at], true, false);
-  return !t.reads && !t.writes;
-}
-
+/* Operations from .. to do not write what operation `at` reads. */
 static bool inputs_unwritten(fuser *f, uint32_t at, uint32_t from, uint32_t to) {
   mark(f, &f->block->ops[at], false, true);
-  touch t = touched_between(f, from, to);
+  ax_touch touch = ax_block_touch(f->plan, f->block, from, to, f->hit);
   mark(f, &f->block->ops[at], false, false);
-  return !t.writes;
+  return !touch.writes;
+}
+
+/* Operations from .. to do not read or write what operation `at` writes. */
+static bool outputs_unused(fuser *f, uint32_t at, uint32_t from, uint32_t to) {
+  mark(f, &f->block->ops[at], true, true);
+  ax_touch touch = ax_block_touch(f->plan, f->block, from, to, f->hit);
+  mark(f, &f->block->ops[at], true, false);
+  return !touch.reads && !touch.writes;
 }
 
 /* --- Copying expressions from one kernel into another --- */
@@ -227,45 +186,17 @@ static ax_status prune(fuser *f, ax_op *op) {
 
 static void count_one(void *context, uint32_t buffer, bool writes) {
   fuser *f = context;
-  uint32_t root = root_of(f->plan, buffer);
-  if (writes) f->writes[root]++;
-  else f->hit[root] = true;
+  (writes ? f->writes : f->reads)[root_of(f->plan, buffer)] += f->change;
 }
 
-static void clear_hit(void *context, uint32_t buffer, bool writes) {
-  fuser *f = context;
-  uint32_t root = root_of(f->plan, buffer);
-  if (!writes && f->hit[root]) f->reads[root]++;
-  f->hit[root] = false;
-}
-
-static void count_op(fuser *f, const ax_op *op) { /* several loads of one root by one operation count once */
+static void count_op(fuser *f, const ax_op *op) {
+  f->change = 1;
   ax_op_visit(op, count_one, f);
-  ax_op_visit(op, clear_hit, f);
 }
 
-static void uncount_kernel(fuser *f, const ax_op *op) {
-  const ax_kernel *kernel = op->kernel.kernel;
-  mark(f, op, false, true);
-  for (uint32_t i = 0; i < kernel->slot_count; i++) {
-    uint32_t root = root_of(f->plan, op->kernel.buffers[i]);
-    if (f->hit[root]) f->reads[root]--;
-    f->hit[root] = false;
-  }
-  for (uint32_t i = 0; i < kernel->store_count; i++) f->writes[root_of(f->plan, op->kernel.buffers[kernel->stores[i].slot])]--;
-}
-
-static void count_block(fuser *f, const ax_block *block) {
-  for (uint32_t i = 0; i < block->count; i++) {
-    const ax_op *op = &block->ops[i];
-    count_op(f, op);
-    if (op->kind == AX_OP_LOOP) {
-      count_block(f, &op->loop.test);
-      count_block(f, &op->loop.body);
-    } else if (op->kind == AX_OP_BRANCH) {
-      for (uint32_t k = 0; k < op->branch.count; k++) count_block(f, &op->branch.blocks[k]);
-    }
-  }
+static void uncount_op(fuser *f, const ax_op *op) {
+  f->change = (uint32_t)-1;
+  ax_op_visit(op, count_one, f);
 }
 
 /* --- Inlining --- */
@@ -302,7 +233,7 @@ static bool is_cheap(const ax_kernel *kernel) {
   return loads == 1 ? work == 0 : indices == 0 || work <= 2;
 }
 
-static bool is_pairwise_loaded_once(const ax_kernel *consumer, uint32_t slot) {
+static bool is_loaded_once(const ax_kernel *consumer, uint32_t slot) {
   uint32_t loads = 0;
   for (uint32_t i = 0; i < consumer->expr_count; i++)
     loads += consumer->exprs[i].op == AX_LEAF_LOAD && consumer->exprs[i].slot == slot;
@@ -314,7 +245,7 @@ static bool worth_inlining(const fuser *f, const ax_op *producer, const ax_op *c
   if (is_cheap(producer->kernel.kernel)) return true;
   if (producer->axes != consumer->axes || f->reads[buffer] != 1 || producer->kernel.kernel->store_count != 1) return false;
   const ax_kernel *kernel = consumer->kernel.kernel;
-  return is_pairwise_loaded_once(kernel, slot) &&
+  return is_loaded_once(kernel, slot) &&
          ax_dims_elems(kernel->rank, kernel->dims) <= ax_type_elems(&f->plan->buffers[buffer].type);
 }
 
@@ -363,7 +294,7 @@ static ax_status substitute(fuser *f, const ax_op *producer, const ax_store *sto
   copy_stores(&c, AX_NONE);
   if (c.to->failed) return ax_out_of_memory(0);
   if (c.failed || c.to->expr_count > most_exprs) return AX_OK;
-  uncount_kernel(f, consumer);
+  uncount_op(f, consumer);
   consumer->kernel.kernel = c.to;
   consumer->kernel.buffers = c.to_buffers;
   AX_TRY(prune(f, consumer));
@@ -375,7 +306,7 @@ static ax_status substitute(fuser *f, const ax_op *producer, const ax_store *sto
 /* An operation whose result nobody reads any more becomes an empty kernel, swept later. */
 static void drop_if_dead(fuser *f, ax_op *op, uint32_t buffer) {
   if (f->reads[buffer] > 0 || op->kernel.kernel->store_count != 1) return;
-  uncount_kernel(f, op);
+  uncount_op(f, op);
   op->kernel.kernel->store_count = 0;
   op->kernel.kernel->expr_count = 0;
 }
@@ -390,7 +321,7 @@ static ax_status inline_into(fuser *f, uint32_t at) {
       ax_op *producer = &f->block->ops[i];
       const ax_store *store = whole_store(f, producer, buffer);
       if (store == NULL) continue;
-      if (!worth_inlining(f, producer, consumer, slot) || overwrites(f, producer, consumer) || !inputs_stay(f, i, at)) break;
+      if (!worth_inlining(f, producer, consumer, slot) || overwrites(f, producer, consumer) || !inputs_unwritten(f, i, i + 1, at)) break;
       AX_TRY(substitute(f, producer, store, consumer, slot, &done));
       if (done) drop_if_dead(f, producer, buffer);
       break;
@@ -468,8 +399,8 @@ static ax_status merge(fuser *f, ax_op *a, ax_op *b, ax_op *into, bool *done) {
   copy_stores(&second, AX_NONE);
   if (first.to->failed) return ax_out_of_memory(0);
   if (first.failed || second.failed) return AX_OK;
-  uncount_kernel(f, a);
-  uncount_kernel(f, b);
+  uncount_op(f, a);
+  uncount_op(f, b);
   ax_op merged = *into;
   merged.kernel.kernel = first.to;
   merged.kernel.buffers = first.to_buffers;
@@ -488,7 +419,7 @@ static ax_status drop_dead_stores(fuser *f, ax_op *op) {
   for (uint32_t i = kernel->store_count; i-- > 0;) {
     uint32_t buffer = op->kernel.buffers[kernel->stores[i].slot];
     if (!is_plain(f, buffer) || f->reads[buffer] > 0) continue;
-    if (!dropped) uncount_kernel(f, op);
+    if (!dropped) uncount_op(f, op);
     dropped = true;
     memmove(&kernel->stores[i], &kernel->stores[i + 1], (kernel->store_count - i - 1) * sizeof kernel->stores[0]);
     kernel->store_count--;
@@ -535,12 +466,7 @@ static ax_status fuse_block(fuser *f, ax_block *block);
 
 static ax_status fuse_op(fuser *f, ax_block *block, uint32_t i) {
   ax_op *op = &block->ops[i];
-  if (op->kind == AX_OP_LOOP) {
-    AX_TRY(fuse_block(f, &op->loop.test));
-    return fuse_block(f, &op->loop.body);
-  }
-  for (uint32_t k = 0; op->kind == AX_OP_BRANCH && k < op->branch.count; k++)
-    AX_TRY(fuse_block(f, &op->branch.blocks[k]));
+  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(fuse_block(f, ax_op_block(op, k)));
   f->block = block;
   if (op->kind != AX_OP_KERNEL || op->kernel.kernel->store_count == 0) return AX_OK;
   AX_TRY(inline_into(f, i));
@@ -562,7 +488,6 @@ ax_status ax_plan_fuse(ax_plan *plan) {
   if (f.reads == NULL || f.writes == NULL || f.viewed == NULL || f.hit == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < plan->buffer_count; i++)
     if (plan->buffers[i].root != i) f.viewed[plan->buffers[i].root] = true;
-  count_block(&f, &plan->block);
-  for (uint32_t i = 0; i < plan->out_count; i++) f.reads[root_of(plan, plan->out[i])]++;
+  ax_plan_count(plan, f.reads, f.writes);
   return fuse_block(&f, &plan->block);
 }

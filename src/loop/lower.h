@@ -192,6 +192,12 @@ void ax_plan_text(ax_text *text, const ax_plan *plan);
 /* How often each root is read and written: every load of every operation, loop conditions and branch indices, and results.
    Arrays of plan->buffer_count, added to. */
 void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes);
+/* Whether operations from .. to of a block, and the blocks inside them, read or write one of the roots marked in `roots`. */
+typedef struct ax_touch {
+  bool reads, writes;
+} ax_touch;
+ax_touch ax_block_touch(const ax_plan *plan, const ax_block *block, uint32_t from, uint32_t to, const bool *roots);
+void ax_block_remove(ax_block *block, uint32_t at);
 /* The blocks inside an operation: NULL beyond the last. */
 ax_block *ax_op_block(ax_op *op, uint32_t index);
 /* The only thing a kernel operation does is to write `*to` element by element from `*from` (at `at` of from's dimensions). */

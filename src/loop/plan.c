@@ -40,6 +40,38 @@ ax_block *ax_op_block(ax_op *op, uint32_t index) {
   return op->kind == AX_OP_BRANCH && index < op->branch.count ? &op->branch.blocks[index] : NULL;
 }
 
+typedef struct touching {
+  const ax_plan *plan;
+  const bool *roots;
+  ax_touch touch;
+} touching;
+
+static void touch_one(void *context, uint32_t buffer, bool writes) {
+  touching *t = context;
+  if (!t->roots[t->plan->buffers[buffer].root]) return;
+  if (writes) t->touch.writes = true;
+  else t->touch.reads = true;
+}
+
+static void touch_ops(touching *t, const ax_block *block, uint32_t from, uint32_t to) {
+  for (uint32_t i = from; i < to; i++) {
+    ax_op *op = &block->ops[i];
+    ax_op_visit(op, touch_one, t);
+    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) touch_ops(t, ax_op_block(op, k), 0, ax_op_block(op, k)->count);
+  }
+}
+
+ax_touch ax_block_touch(const ax_plan *plan, const ax_block *block, uint32_t from, uint32_t to, const bool *roots) {
+  touching t = {plan, roots, {false, false}};
+  touch_ops(&t, block, from, to);
+  return t.touch;
+}
+
+void ax_block_remove(ax_block *block, uint32_t at) {
+  for (uint32_t i = at; i + 1 < block->count; i++) block->ops[i] = block->ops[i + 1];
+  block->count--;
+}
+
 typedef struct counts {
   const ax_plan *plan;
   uint32_t *reads, *writes;

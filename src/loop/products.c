@@ -35,11 +35,6 @@ static ax_gemm turned(const ax_gemm *gemm, uint32_t to) {
   return turn;
 }
 
-static void remove_op(ax_block *block, uint32_t at) {
-  for (uint32_t i = at; i + 1 < block->count; i++) block->ops[i] = block->ops[i + 1];
-  block->count--;
-}
-
 static void turn_block(ax_plan *plan, ax_block *block, const uint32_t *reads, const uint32_t *writes) {
   for (uint32_t i = 0; i < block->count; i++) {
     ax_op *op = &block->ops[i];
@@ -53,7 +48,7 @@ static void turn_block(ax_plan *plan, ax_block *block, const uint32_t *reads, co
       if (is_transpose(at) && target->root == to && target->kind == AX_BUFFER_TEMP && writes[to] == 1 &&
           target->axes == plan->buffers[from].axes) {
         op->gemm = turned(&op->gemm, to);
-        remove_op(block, j);
+        ax_block_remove(block, j);
       }
       break;
     }
