@@ -1,0 +1,282 @@
+/* Small programs, and the operations they come to. A plan is written as a line: its operations in order, with the index space of a
+   kernel ("reduce": one that reduces), the shape of a product (' marks a transposed operand), the number of an exchange; "once" is
+   for one device of a group. */
+#include <string.h>
+
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "loop/lower.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+
+static ax_value number(double x) { return ax_full(AX_F32, 0, NULL, x); }
+
+/* --- Plans as lines --- */
+
+static void add_block(ax_text *line, ax_plan *plan, ax_block *block);
+
+static void add_kernel(ax_text *line, const ax_kernel *kernel) {
+  ax_text_add(line, "%s[", kernel->reduce_rank > 0 ? "reduce" : "kernel");
+  for (uint32_t d = 0; d < kernel->rank; d++) ax_text_add(line, "%s%lld", d > 0 ? "," : "", (long long)kernel->dims[d]);
+  ax_text_add(line, "]");
+}
+
+static void add_op(ax_text *line, ax_plan *plan, ax_op *op) {
+  switch (op->kind) {
+    case AX_OP_KERNEL: add_kernel(line, op->kernel.kernel); break;
+    case AX_OP_GEMM:
+      ax_text_add(line, "gemm%s[%lld,%lld]%s[%lld,%lld]", op->gemm.transpose_a ? "'" : "", (long long)op->gemm.m,
+                  (long long)op->gemm.k, op->gemm.transpose_b ? "'" : "", (long long)op->gemm.k, (long long)op->gemm.n);
+      break;
+    case AX_OP_EVAL: ax_text_add(line, "eval %s", op->eqn->prim->name); break;
+    case AX_OP_START: ax_text_add(line, "start %u", op->exchange->id); break;
+    case AX_OP_DONE: ax_text_add(line, "done %u", op->exchange->id); break;
+    case AX_OP_LOOP: ax_text_add(line, "loop"); break;
+    case AX_OP_BRANCH: ax_text_add(line, "branch"); break;
+  }
+  if (plan->mesh.count > 0 && op->axes == 0) ax_text_add(line, " once");
+  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) {
+    if (ax_op_block(op, k)->count == 0) continue;
+    ax_text_add(line, " (");
+    add_block(line, plan, ax_op_block(op, k));
+    ax_text_add(line, ")");
+  }
+}
+
+static void add_block(ax_text *line, ax_plan *plan, ax_block *block) {
+  for (uint32_t i = 0; i < block->count; i++) {
+    if (i > 0) ax_text_add(line, "; ");
+    add_op(line, plan, &block->ops[i]);
+  }
+}
+
+/* After the passes, the program is `wanted`. Released. */
+static void expect_plan(ax_program *program, const char *wanted) {
+  ax_plan *plan;
+  ax_text line = {0};
+  char *got;
+  TEST_OK(ax_plan_create(program, &plan));
+  TEST_OK(ax_plan_turn_products(plan));
+  TEST_OK(ax_plan_schedule(plan));
+  TEST_OK(ax_plan_fuse(plan));
+  add_block(&line, plan, &plan->block);
+  TEST_OK(ax_text_finish(&line, &got));
+  assert_string_equal(got, wanted);
+  ax_free(got);
+  ax_plan_destroy(plan);
+  ax_program_release(program);
+}
+
+static void expect(ax_function function, const ax_type *in, uint32_t in_count, uint32_t out_count, const char *wanted) {
+  expect_plan(test_trace(function, NULL, in, in_count, out_count), wanted);
+}
+
+static void expect_on_mesh(const test_map *map, const ax_type *in, const char *wanted) {
+  expect_plan(test_trace_map(map, in), wanted);
+}
+
+static const ax_type matrix = {.dtype = AX_F32, .rank = 2, .dims = {4, 6}};
+
+/* --- One pass over memory --- */
+
+static void chain(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = in[0];
+  for (int i = 0; i < 5; i++) x = ax_tanh(ax_add(ax_mul(x, number(0.5)), in[1]));
+  out[0] = x;
+}
+
+static void two_results(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value shared = ax_exp(in[0]);
+  out[0] = ax_mul(shared, in[1]);
+  out[1] = ax_sub(shared, in[1]);
+}
+
+static void rearranged(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value turned = ax_transpose(ax_reshape(in[0], 2, (int64_t[]){6, 4}), (int64_t[]){1, 0});
+  ax_value row = ax_slice(in[1], (int64_t[]){1, 0}, (int64_t[]){2, 6}, NULL);
+  out[0] = ax_add(turned, ax_broadcast_in_dim(row, 2, matrix.dims, (int64_t[]){0, 1}));
+}
+
+static void sum_of_squares(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value difference = ax_sub(in[0], in[1]);
+  out[0] = ax_sum(ax_mul(difference, difference), 1);
+}
+
+static void only_constants(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_exp(ax_add(ax_full(AX_F32, 2, matrix.dims, 1), number(2)));
+  out[0] = ax_mul(in[0], x);
+}
+
+static void pointwise(void **state) {
+  (void)state;
+  const ax_type in[] = {matrix, matrix};
+  expect(chain, in, 2, 1, "kernel[4,6]");
+  expect(two_results, in, 2, 2, "kernel[4,6]");
+  expect(rearranged, in, 2, 1, "kernel[4,6]");
+  expect(sum_of_squares, in, 2, 1, "reduce[4,6]");
+  expect(only_constants, in, 2, 1, "kernel[4,6]");
+}
+
+static void softmax(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_softmax(in[0], -1);
+}
+
+/* What costs more than a load is computed once, however many read it. */
+static void costly_and_read_twice(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_tanh(in[0]);
+  out[0] = ax_sum(x, 0);
+  out[1] = ax_sum(x, 1);
+}
+
+/* What costs no more is computed by each reader. */
+static void moved_and_read_twice(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_transpose(in[0], (int64_t[]){1, 0});
+  out[0] = ax_sum(x, 0);
+  out[1] = ax_sum(x, 1);
+}
+
+static void reductions(void **state) {
+  (void)state;
+  expect(softmax, &matrix, 1, 1, "reduce[4,6]; kernel[4,6]; reduce[4,6]; kernel[4,6]");
+  expect(costly_and_read_twice, &matrix, 1, 2, "kernel[4,6]; reduce[6,4]; reduce[4,6]");
+  expect(moved_and_read_twice, &matrix, 1, 2, "reduce[4,6]; reduce[6,4]");
+}
+
+/* --- Products --- */
+
+static ax_value transposed_product(const ax_value *in) {
+  return ax_dot_general(in[0], in[1], (int64_t[]){0}, (int64_t[]){0}, 1, NULL, NULL, 0);
+}
+
+static void turned_product(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_transpose(transposed_product(in), (int64_t[]){1, 0});
+}
+
+static void product_read_twice(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value product = transposed_product(in);
+  out[0] = ax_transpose(product, (int64_t[]){1, 0});
+  out[1] = ax_exp(product);
+}
+
+static void layer(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_relu(ax_add(ax_matmul(in[0], in[1]), in[2]));
+}
+
+static void products(void **state) {
+  (void)state;
+  const ax_type in[] = {TEST_TYPE(AX_F32, 8, 4), TEST_TYPE(AX_F32, 8, 6)};
+  const ax_type of_layer[] = {TEST_TYPE(AX_F32, 8, 4), TEST_TYPE(AX_F32, 4, 6), TEST_TYPE(AX_F32, 8, 6)};
+  expect(turned_product, in, 2, 1, "gemm'[6,8][8,4]");
+  expect(product_read_twice, in, 2, 2, "gemm'[4,8][8,6]; kernel[6,4]; kernel[4,6]");
+  expect(layer, of_layer, 3, 1, "gemm[8,4][4,6]; kernel[8,6]");
+}
+
+/* --- What is written in parts keeps its order --- */
+
+static void padded(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_pad(ax_exp(in[0]), number(7), (int64_t[]){1, 2}, (int64_t[]){0, 1}, (int64_t[]){0, 0});
+}
+
+static void joined(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_neg(ax_concatenate((ax_value[]){ax_exp(in[0]), in[1]}, 2, 0));
+}
+
+static void updated(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value row = ax_slice(in[1], (int64_t[]){0, 0}, (int64_t[]){1, 6}, NULL), zero = ax_full(AX_S32, 0, NULL, 0);
+  ax_value once = ax_dynamic_update_slice(ax_exp(in[0]), row, (ax_value[]){zero, zero});
+  out[0] = ax_dynamic_update_slice(once, ax_neg(row), (ax_value[]){ax_full(AX_S32, 0, NULL, 2), zero});
+}
+
+static void parts(void **state) {
+  (void)state;
+  const ax_type in[] = {matrix, matrix};
+  expect(padded, in, 1, 1, "kernel[5,9]; kernel[4,6]");
+  expect(joined, in, 2, 1, "kernel[4,6]; kernel[4,6]; kernel[8,6]");
+  expect(updated, in, 2, 1, "kernel[4,6]; kernel[1,6]; kernel[4,6]; kernel[1,6]");
+}
+
+/* --- Loops: carries are read before they are written --- */
+
+static void swap_step(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_neg(in[1]);
+  out[1] = ax_exp(in[0]);
+}
+
+static void swapped(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(swap_step, NULL, in, 2, 0, 3, false, out, 0);
+}
+
+static void loops(void **state) {
+  (void)state;
+  const ax_type in[] = {matrix, matrix};
+  expect(swapped, in, 2, 2, "kernel[4,6]; kernel[4,6]; loop (kernel[4,6]; kernel[4,6]; kernel[4,6])");
+}
+
+/* --- Devices --- */
+
+/* The report of the loss waits for all; the gradient's exchange is started first. */
+static void train(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value hidden = ax_tanh(ax_matmul(in[1], in[0]));
+  out[0] = ax_mul(ax_psum(ax_sum(ax_reshape(hidden, 1, (int64_t[]){4}), 0), "d"), number(0.25));
+  ax_value gradient = ax_dot_general(ax_mul(hidden, hidden), in[1], (int64_t[]){0}, (int64_t[]){0}, 1, NULL, NULL, 0);
+  out[1] = ax_sub(in[0], ax_psum(ax_transpose(gradient, (int64_t[]){1, 0}), "d"));
+}
+
+static void in_two_parts(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value started = ax_psum_start(in[0], "d"), product = ax_matmul(in[1], in[1]);
+  out[0] = ax_matmul(product, ax_psum_done(started));
+}
+
+/* A chain of collectives, and work that needs none of them. */
+static void waits_in_a_row(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(ax_exp(ax_psum(in[0], "d")), "d");
+  out[1] = ax_matmul(in[1], in[1]);
+}
+
+/* What is the same everywhere is computed by one, not by each that reads it. */
+static void the_same_everywhere(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[1], ax_tanh(in[0]));
+}
+
+static void devices(void **state) {
+  (void)state;
+  const ax_type weights[] = {TEST_TYPE(AX_F32, 3, 2), TEST_TYPE(AX_F32, 8, 3)};
+  const ax_type squares[] = {TEST_TYPE(AX_F32, 32), TEST_TYPE(AX_F32, 32, 8)};
+  const ax_type vectors[] = {TEST_TYPE(AX_F32, 8), TEST_TYPE(AX_F32, 32)};
+  expect_on_mesh(&(test_map){"d=4", {"", "d"}, {"", ""}, .body = train}, weights,
+                 "gemm[2,3][3,2]; kernel[2,2]; reduce[4]; start 0; kernel[2,2]; gemm'[3,2][2,2]; start 1; "
+                 "done 0 once; kernel[] once; done 1 once; kernel[3,2] once");
+  expect_on_mesh(&(test_map){"d=4", {"d", "d"}, {"d"}, .body = in_two_parts}, squares,
+                 "start 0; gemm[8,8][8,8]; done 0 once; gemm[8,8][8,1]");
+  expect_on_mesh(&(test_map){"d=4", {"d", "d"}, {"", "d"}, .body = waits_in_a_row}, squares,
+                 "start 0; gemm[8,8][8,8]; done 0 once; kernel[8] once; start 1; done 1 once");
+  expect_on_mesh(&(test_map){"d=4", {"", "d"}, {"d"}, .body = the_same_everywhere}, vectors, "kernel[8] once; kernel[8]");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pointwise), cmocka_unit_test(reductions), cmocka_unit_test(products),
+      cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
