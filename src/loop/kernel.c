@@ -1,3 +1,4 @@
+/* Kernels are built node by node, equal nodes once; and hashed, compared and printed by structure alone. */
 /* Kernels: built node by node, equal nodes once; hashed, compared and printed by structure. Arrays in the arena grow by copies. */
 #include "loop/kernel.h"
 
