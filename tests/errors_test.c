@@ -682,10 +682,65 @@ static void compiling(void **state) {
   assert_null(runtime);
 }
 
+/* --- NULL in place of an object: a status, NULL, 0 or nothing; no crash --- */
+
+static void no_objects(void **state) {
+  (void)state;
+  size_t now = 1, peak = 1;
+  char *text = NULL;
+  ax_type type;
+  int64_t start[1];
+  ax_spec spec;
+  ax_program *program;
+  assert_true(ax_program_retain(NULL) == NULL && ax_runtime_retain(NULL) == NULL && ax_array_retain(NULL) == NULL);
+  assert_true(ax_program_in_count(NULL) == 0 && ax_program_out_count(NULL) == 0 && ax_npz_count(NULL) == 0);
+  assert_true(ax_program_in_type(NULL, 0) == NULL && ax_program_out_type(NULL, 0) == NULL && ax_program_axes(NULL) == NULL);
+  assert_true(ax_array_get_type(NULL) == NULL && ax_array_get_mesh(NULL) == NULL && ax_array_get_spec(NULL) == NULL);
+  assert_true(ax_npz_name(NULL, 0) == NULL && ax_npz_array(NULL, 0) == NULL && ax_npz_find(NULL, "x") == NULL);
+  assert_true(ax_program_equal(NULL, NULL));
+  ax_runtime_memory(NULL, &now, &peak);
+  assert_true(now == 0 && peak == 0);
+  ax_runtime_trim(NULL);
+  ax_npz_release(NULL);
+  ax_string_free(NULL);
+  TEST_FAILS(ax_executable_text(NULL, &text), AX_INVALID_ARGUMENT, "no executable");
+  TEST_FAILS(ax_array_picture(NULL, &text), AX_INVALID_ARGUMENT, "no array");
+  TEST_FAILS(ax_array_shard(NULL, 0, &type, start), AX_INVALID_ARGUMENT, "no array");
+  TEST_FAILS(ax_spec_parse("", NULL, &spec), AX_INVALID_ARGUMENT, "no mesh");
+  TEST_FAILS(ax_trace_on(NULL, same, NULL, in_types, 1, 1, &program), AX_INVALID_ARGUMENT, "no mesh");
+  TEST_FAILS(ax_trace(same, NULL, NULL, 1, 1, &program), AX_INVALID_ARGUMENT, "no type of an input");
+  assert_true(text == NULL && program == NULL);
+  TEST_OK(ax_trace(same, NULL, in_types, 1, 1, &program));
+  assert_false(ax_program_equal(program, NULL) || ax_program_equal(NULL, program));
+  ax_program_release(program);
+}
+
+/* --- Dimensions from the end --- */
+
+static void from_the_end(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_concatenate((ax_value[]){in[1], in[1]}, 2, -1);
+  out[1] = ax_iota(AX_S32, 2, (int64_t[]){2, 3}, -2);
+}
+
+static void negative_dimensions(void **state) {
+  (void)state;
+  static const char text[] = "{ lambda a:f32[8] b:f32[8,4] c:s32[8] d:f32[3,5] e:bool[8] f:f32[]. let\n"
+                             "    g:f32[8,8] = concatenate[dimension=1] b b\n"
+                             "    h:s32[2,3] = iota[dtype=s32 shape=(2, 3) dimension=0]\n"
+                             "  in (g, h) }\n";
+  ax_program *program, *wanted;
+  TEST_OK(ax_trace(from_the_end, NULL, in_types, COUNT(in_types), 2, &program));
+  TEST_OK(ax_program_parse(text, strlen(text), "text", &wanted));
+  assert_true(ax_program_equal(program, wanted));
+  ax_program_release(program);
+  ax_program_release(wanted);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shapes_and_dtypes), cmocka_unit_test(control_flow), cmocka_unit_test(collectives),
-      cmocka_unit_test(specs),             cmocka_unit_test(meshes),       cmocka_unit_test(meshes_filled_by_hand), cmocka_unit_test(handles),
+      cmocka_unit_test(specs),             cmocka_unit_test(meshes),       cmocka_unit_test(meshes_filled_by_hand), cmocka_unit_test(no_objects), cmocka_unit_test(negative_dimensions), cmocka_unit_test(handles),
       cmocka_unit_test(the_first_error),   cmocka_unit_test(outside_a_trace), cmocka_unit_test(transforms),
       cmocka_unit_test(texts),             cmocka_unit_test(arrays),       cmocka_unit_test(arguments),
       cmocka_unit_test(donated),           cmocka_unit_test(compiling),

@@ -1,6 +1,12 @@
-/* Collectives between the devices along named mesh axes, and shard_map, in whose body they are used. Semantics: jax.lax
-   (parallel.py). `axes`: "data" or "data,model"; members of a group are numbered row-major over the axes in that order, n in all.
-   Errors (kept by the trace): an axis that is not in scope, a size that does not divide. */
+/* Collectives between the devices along named mesh axes, and shard_map, in whose body they are used.
+
+   `axes`: "data" or "data,model". A group is the devices that differ along these axes alone; its n members are numbered
+   row-major over the axes in the order named. x is made varying over them first if it is not. "" is a group of one.
+   Semantics are those of jax.lax (parallel.py), but for ppermute, whose members jax.lax numbers in mesh order whatever the order
+   named, and for pmax and pmin, which here have derivatives.
+   A dimension may count from the end: -1 is the last.
+   Errors (kept by the trace): an axis that is not in scope or is named twice, a dimension x does not have, a size that does not
+   divide, a dtype other than those said. */
 #ifndef AXLE_COLLECTIVES_H
 #define AXLE_COLLECTIVES_H
 
@@ -10,32 +16,43 @@
 extern "C" {
 #endif
 
-ax_value ax_psum(ax_value x, const char *axes); /* varying -> invariant over axes; x is made varying first if it is not */
-ax_value ax_pmean(ax_value x, const char *axes);
-ax_value ax_pmax(ax_value x, const char *axes);
+/* T[d..] -> T[d..]: the sum over the members, combined in member order; the same on all, and typed invariant over axes. T
+   numeric. */
+ax_value ax_psum(ax_value x, const char *axes);
+ax_value ax_pmean(ax_value x, const char *axes); /* psum / n; T float */
+ax_value ax_pmax(ax_value x, const char *axes);  /* T numeric; NaN if any is */
 ax_value ax_pmin(ax_value x, const char *axes);
-/* tiled: dimension `dimension` grows n times; otherwise a new dimension of n. The result stays typed varying. */
+/* The members' x, joined. tiled: T[.., k, ..] -> T[.., n k, ..]; otherwise a new dimension of n: T[..] -> T[.., n, ..]. Any T.
+   The result stays typed varying. */
 ax_value ax_all_gather(ax_value x, const char *axes, int64_t dimension, bool tiled);
 ax_value ax_all_gather_invariant(ax_value x, const char *axes, int64_t dimension, bool tiled); /* ... invariant */
-/* Sum over members; member i keeps part i of dimension `dimension` (tiled: of n equal parts; otherwise its size is n and it goes). */
+/* Sum over members, of which member i keeps part i. tiled: T[.., n k, ..] -> T[.., k, ..]; otherwise the dimension's size is n,
+   and it goes. T numeric. */
 ax_value ax_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool tiled);
-/* tiled: split_axis is cut in n parts, part i goes to member i, those received are joined along concat_axis; otherwise
-   split_axis has size n and goes, and a new dimension of n appears at concat_axis. */
+/* tiled: split_axis is cut in n parts, part i goes to member i, those received are joined along concat_axis in member order;
+   otherwise split_axis has size n and goes, and a new dimension of n appears at concat_axis. Any T. */
 ax_value ax_all_to_all(ax_value x, const char *axes, int64_t split_axis, int64_t concat_axis, bool tiled);
-/* pairs: (source, target). A member that is no target gets zeros. Duplicate sources or targets are an error. */
+/* T[d..] -> T[d..]: x of member `source` on member `target`, for each of the pairs (source, target); a member that is no target
+   gets zeros. Any T. Two pairs with one source, or with one target, are an error. */
 ax_value ax_ppermute(ax_value x, const char *axes, const int64_t (*pairs)[2], uint32_t pair_count);
-ax_value ax_axis_index(const char *axes); /* s32[], varying over axes */
-int64_t ax_axis_size(const char *axes);   /* a number, known while tracing; 0 and an error for an unknown axis */
+ax_value ax_axis_index(const char *axes); /* s32[], this member's number, varying over axes */
+int64_t ax_axis_size(const char *axes);   /* n, known while tracing; 0 and an error for an unknown axis */
+/* x, typed varying over axes too. An axis over which it varies already is an error. */
 ax_value ax_pvary(ax_value x, const char *axes);
-/* to: "varying", ("invariant" is what psum and its like are for). axes already varying are an error, as in JAX. */
+/* to "varying": pvary. To "invariant" is an error: psum, pmax, pmin and all_gather_invariant make values invariant. To "reduced"
+   and "unreduced": AX_ABSENT. */
 ax_value ax_pcast(ax_value x, const char *axes, const char *to);
-/* The pair: other work proceeds between start and done. done returns psum's result. */
+/* psum in two parts: other work proceeds between start and done, which returns psum's result. An operand of done that is not what
+   start returned in this trace is an error. */
 ax_value ax_psum_start(ax_value x, const char *axes);
 ax_value ax_psum_done(ax_value started);
 
 /* Runs `body` on each device of `mesh`: operand i is cut by in_specs[i] (see ax_spec), the results are put together by
    out_specs. A result that varies over an axis its spec does not name is refused, unless `unchecked`, which turns the
-   varying/invariant types off: then such a result is taken from the first device along that axis. */
+   varying/invariant types off: then such a result is taken from the first device along that axis. in_specs and out_specs have an
+   entry for each operand and result.
+   Errors (kept by the trace): an unsound mesh; an axis that a shard_map around this one has; a spec that is missing, has more
+   entries than there are dimensions, or does not divide; the body's own. */
 typedef struct ax_shard_map_options {
   const ax_mesh *mesh;
   const char *const *in_specs;

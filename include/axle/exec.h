@@ -16,7 +16,7 @@ typedef enum ax_policy {
 } ax_policy;
 
 typedef struct ax_runtime_options {
-  uint32_t workers;    /* threads, the caller's included; 0: one a core */
+  uint32_t workers;    /* threads, the caller's included; 0: one a core. As many as the system gives: fewer do the work too */
   int64_t max_devices; /* devices a mesh may have; 0: 2^20 */
   ax_policy policy;
   uint64_t seed;
@@ -24,9 +24,10 @@ typedef struct ax_runtime_options {
 
 /* Worker threads, memory, compiled code and executables. Reference-counted; arrays and executables retain it. Any thread. */
 typedef struct ax_runtime ax_runtime;
-AX_MUST_USE ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out); /* options may be NULL */
+/* options may be NULL: all 0. `*out` is owned by the caller. AX_INVALID_ARGUMENT: max_devices below 0, a policy that is none. */
+AX_MUST_USE ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out);
 ax_runtime *ax_runtime_retain(ax_runtime *runtime);
-void ax_runtime_release(ax_runtime *runtime); /* NULL is allowed */
+void ax_runtime_release(ax_runtime *runtime);
 /* Bytes held now, and the most so far: arrays, temporaries and pooled memory. */
 void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak);
 void ax_runtime_trim(ax_runtime *runtime); /* gives pooled memory back to the system */
@@ -34,24 +35,29 @@ void ax_runtime_trim(ax_runtime *runtime); /* gives pooled memory back to the sy
 /* An immutable array laid over a mesh. Reference-counted; any thread. */
 typedef struct ax_array ax_array;
 /* Copies dense row-major `data` onto the devices of `mesh` as `spec` says (see ax_spec; "" puts one shared copy). mesh NULL: one
-   device. AX_INVALID_ARGUMENT: a dimension that its axes do not divide; more devices than the runtime allows; an unknown axis. */
+   device. `*out` is owned by the caller. Axis sets of `type` are not looked at. data may be NULL when there are no elements.
+   AX_INVALID_ARGUMENT: an unsound mesh or type; a spec with an unknown axis, more entries than dimensions, or a dimension that
+   its axes do not divide; more devices than the runtime allows. */
 AX_MUST_USE ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
                                     const void *data, ax_array **out);
 ax_array *ax_array_retain(ax_array *array);
-void ax_array_release(ax_array *array); /* NULL is allowed */
-/* The type of the whole array. Borrowed. */
+void ax_array_release(ax_array *array);
+/* Borrowed, all three. The type is that of the whole array. */
 const ax_type *ax_array_get_type(const ax_array *array);
 const ax_mesh *ax_array_get_mesh(const ax_array *array);
 const ax_spec *ax_array_get_spec(const ax_array *array);
 /* Copies the whole array, dense row-major, to `data` of `bytes` bytes. AX_INVALID_ARGUMENT: wrong size; a donated array. */
 AX_MUST_USE ax_status ax_array_read(const ax_array *array, void *data, size_t bytes);
-/* The part on one device: its shape, and where it begins in the whole array (rank entries). */
+/* The part on one device: its shape, and where it begins in the whole array (rank entries). AX_INVALID_ARGUMENT: a device the
+   mesh has not. */
 AX_MUST_USE ax_status ax_array_shard(const ax_array *array, int64_t device, ax_type *type, int64_t *start);
 
-/* A picture of the layout in text: the blocks of a matrix (or vector) with the devices that hold each. Other ranks: a list.
+/* The layout as text: the type, the spec and a block's type, then the blocks with the devices that hold each. Up to rank 2 they
+   are boxes, at most 16 rows of 8; beyond, a line each, at most 64. More than 4 devices show as the first two and the last.
    `*out`: ax_string_free. */
 AX_MUST_USE ax_status ax_array_picture(const ax_array *array, char **out);
 
+/* A compiled program. Any thread, several at once. It retains its runtime and its program. */
 typedef struct ax_executable ax_executable;
 typedef struct ax_compile_options {
   const bool *donate; /* by input: its memory may be reused for results, and the array is gone after a run, and after one
@@ -59,18 +65,24 @@ typedef struct ax_compile_options {
   bool reference;     /* what each device computes by itself runs in plain reference code instead of machine code: slow, to find
                          out which of the two is wrong */
 } ax_compile_options;
-/* Compiles a program without axes of its own; the mesh is that of its shard_maps. Compiling an equal program again returns the
-   same executable. `*out` is owned by the caller. Any thread. options may be NULL. */
-AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options, ax_executable **out);
-void ax_executable_release(ax_executable *executable); /* NULL is allowed */
+/* Compiles a program without axes of its own; the mesh is that of its shard_maps. While an executable lives, compiling an equal
+   program with equal options gives one more reference to it (two threads at the same time may each get their own). `*out` is
+   owned by the caller. Any thread. options may be NULL.
+   AX_INVALID_ARGUMENT: a program with axes; more devices than the runtime allows. AX_ABSENT: shard_maps over different meshes; a
+   primitive that cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
+AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
+                                 ax_executable **out);
+void ax_executable_release(ax_executable *executable);
 /* What it is made of: buffers, instructions, memory, as text. `*out`: ax_string_free. */
 AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char **out);
 
 /* Runs and waits. Inputs in another layout than the program's are laid out anew first. `out` receives arrays owned by the caller,
    all NULL on failure. May be called from several threads at once.
-   AX_INVALID_ARGUMENT: wrong number of arguments, shapes or dtypes that do not match (the first five are named).
+   AX_INVALID_ARGUMENT: wrong number of arguments; shapes or dtypes that do not match, arrays of another runtime, arrays donated
+   to an earlier run (the first five are named); an array that is donated while another thread reads it, runs on it or donates it.
    AX_DEADLOCK: devices wait for a collective that others never reach; the message names them. */
-AX_MUST_USE ax_status ax_run(ax_executable *executable, ax_array *const *in, uint32_t in_count, ax_array **out, uint32_t out_count);
+AX_MUST_USE ax_status ax_run(ax_executable *executable, ax_array *const *in, uint32_t in_count, ax_array **out,
+                             uint32_t out_count);
 
 #ifdef __cplusplus
 }

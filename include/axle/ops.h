@@ -2,8 +2,13 @@
    errors poison the result and are reported when the trace finishes (see program.h).
 
    Two-operand functions broadcast as NumPy does: shapes are aligned at the last dimension, and a dimension of 1 stretches.
-   dtypes are never converted silently: both operands have one dtype T. Operands
-   that vary over different mesh axes are made to agree by an implicit pvary. Names and semantics are those of jax.lax. */
+   dtypes are never converted silently: both operands have one dtype T. Numeric: an integer or float. Operands that vary over
+   different mesh axes are made to agree by an implicit pvary. Names and semantics are those of jax.lax.
+
+   A single dimension, and each of a reduction's axes, may count from the end: -1 is the last. Lists with an entry a dimension
+   (permutation, broadcast_dimensions, starts, limits) and dot_general's have one entry for each, from 0.
+   Errors: shapes or dtypes other than those said, a dimension outside the rank, a negative size, a rank above AX_MAX_RANK, more
+   elements than an int64_t counts. */
 #ifndef AXLE_OPS_H
 #define AXLE_OPS_H
 
@@ -29,10 +34,10 @@ ax_value ax_div(ax_value a, ax_value b); /* integers truncate; x/0 has all bits 
 ax_value ax_max(ax_value a, ax_value b); /* NaN if either is */
 ax_value ax_min(ax_value a, ax_value b);
 ax_value ax_pow(ax_value a, ax_value b); /* T float */
-ax_value ax_neg(ax_value x);
+ax_value ax_neg(ax_value x);             /* T numeric, as the two below */
 ax_value ax_abs(ax_value x);
 ax_value ax_sign(ax_value x);
-ax_value ax_exp(ax_value x); /* T float, as those below */
+ax_value ax_exp(ax_value x); /* T float, as those below up to erf */
 ax_value ax_log(ax_value x);
 ax_value ax_log1p(ax_value x);
 ax_value ax_expm1(ax_value x);
@@ -41,8 +46,8 @@ ax_value ax_logistic(ax_value x); /* 1 / (1 + exp(-x)) */
 ax_value ax_sqrt(ax_value x);
 ax_value ax_rsqrt(ax_value x);
 ax_value ax_erf(ax_value x);
-ax_value ax_integer_pow(ax_value x, int64_t exponent);
-ax_value ax_eq(ax_value a, ax_value b); /* -> bool */
+ax_value ax_integer_pow(ax_value x, int64_t exponent); /* T numeric; a negative exponent: T float */
+ax_value ax_eq(ax_value a, ax_value b);                /* -> bool, as those below; any T; of NaN only ne holds */
 ax_value ax_ne(ax_value a, ax_value b);
 ax_value ax_lt(ax_value a, ax_value b);
 ax_value ax_le(ax_value a, ax_value b);
@@ -51,13 +56,15 @@ ax_value ax_ge(ax_value a, ax_value b);
 ax_value ax_and(ax_value a, ax_value b); /* T bool or integer */
 ax_value ax_or(ax_value a, ax_value b);
 ax_value ax_not(ax_value x);
-/* which: bool, of the cases' shape or a scalar -> case_false where false, case_true where true. */
+/* Any T.  which: bool, of the cases' shape or a scalar -> case_false where false, case_true where true. */
 ax_value ax_select_n(ax_value which, ax_value case_false, ax_value case_true);
 ax_value ax_where(ax_value condition, ax_value x, ax_value y); /* broadcasts; x where condition holds */
+/* Any dtype to any. Floats become integers towards zero, clamped to what there is; what is not 0 becomes true. */
 ax_value ax_convert_element_type(ax_value x, ax_dtype dtype);
-ax_value ax_stop_gradient(ax_value x);
+ax_value ax_stop_gradient(ax_value x); /* x, whose derivative is zero */
 
-/* --- Shape --- */
+/* --- Shape; any T --- */
+/* The same number of elements, in row-major order. */
 ax_value ax_reshape(ax_value x, uint32_t rank, const int64_t *dims);
 ax_value ax_transpose(ax_value x, const int64_t *permutation); /* result dimension i is x's dimension permutation[i] */
 /* T[s..] -> T[dims]; x's dimension i becomes broadcast_dimensions[i] (strictly increasing), equal to it or 1. */
@@ -66,44 +73,50 @@ ax_value ax_broadcast_in_dim(ax_value x, uint32_t rank, const int64_t *dims, con
 ax_value ax_slice(ax_value x, const int64_t *start, const int64_t *limit, const int64_t *strides);
 /* low, high may be negative (cut); interior >= 0. `value`: T[]. */
 ax_value ax_pad(ax_value x, ax_value value, const int64_t *low, const int64_t *high, const int64_t *interior);
+/* At least one operand, of one shape but for `dimension`. */
 ax_value ax_concatenate(const ax_value *xs, uint32_t count, int64_t dimension);
+/* T[dims], T numeric: each element its index along `dimension`. */
 ax_value ax_iota(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension);
 /* starts: one integer scalar a dimension, clamped so that the slice lies inside. */
 ax_value ax_dynamic_slice(ax_value x, const ax_value *starts, const int64_t *sizes);
-ax_value ax_dynamic_update_slice(ax_value x, ax_value update, const ax_value *starts);
-ax_value ax_expand_dims(ax_value x, int64_t dimension); /* adds a dimension of 1 there */
+ax_value ax_dynamic_update_slice(ax_value x, ax_value update, const ax_value *starts); /* x with update put at starts */
+ax_value ax_expand_dims(ax_value x, int64_t dimension); /* adds a dimension of 1; it is then number `dimension` of the result */
 
-/* --- Reductions; axes count from 0, negative from the end; count 0 with axes NULL means all --- */
-ax_value ax_reduce_sum(ax_value x, const int64_t *axes, uint32_t count);
+/* --- Reductions; count 0 with axes NULL means all --- */
+ax_value ax_reduce_sum(ax_value x, const int64_t *axes, uint32_t count); /* T numeric, as those below; over nothing: 0 */
 ax_value ax_reduce_max(ax_value x, const int64_t *axes, uint32_t count);
 ax_value ax_reduce_min(ax_value x, const int64_t *axes, uint32_t count);
-ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype); /* the first of equals; NaN counts as largest */
+/* Any T. index_dtype: an integer that counts to the axis's size, which is not 0. The first of equals; NaN counts as largest. */
+ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype);
 ax_value ax_sum(ax_value x, int64_t axis);
-ax_value ax_mean(ax_value x, const int64_t *axes, uint32_t count);
+ax_value ax_mean(ax_value x, const int64_t *axes, uint32_t count); /* T float */
 
-/* --- Products --- */
+/* --- Products; T numeric --- */
 /* Contracts lhs_contract[i] with rhs_contract[i], pairs lhs_batch[i] with rhs_batch[i].
    Result: batch dimensions, then lhs's others, then rhs's others. */
 ax_value ax_dot_general(ax_value lhs, ax_value rhs, const int64_t *lhs_contract, const int64_t *rhs_contract,
                         uint32_t contract_count, const int64_t *lhs_batch, const int64_t *rhs_batch, uint32_t batch_count);
 ax_value ax_matmul(ax_value a, ax_value b); /* as NumPy's, ranks >= 1 */
 
-/* --- Composites --- */
+/* --- Composites; T float --- */
 ax_value ax_softmax(ax_value x, int64_t axis);
 ax_value ax_log_softmax(ax_value x, int64_t axis);
-ax_value ax_one_hot(ax_value indices, int64_t classes, ax_dtype dtype); /* a new last dimension */
-ax_value ax_relu(ax_value x);
+/* Integers [d..] -> dtype[d.., classes]: 1 at the index, 0 elsewhere; all 0 for an index outside. */
+ax_value ax_one_hot(ax_value indices, int64_t classes, ax_dtype dtype);
+ax_value ax_relu(ax_value x); /* or T an integer */
 ax_value ax_gelu(ax_value x); /* the tanh approximation, jax.nn.gelu's default */
 
 /* --- Control flow. Functions may use values of the enclosing trace; their collectives are real ones. --- */
-/* index: bool or s32 scalar, clamped. All branches take `in` and return `out_count` values of the same types. */
+/* index: bool or s32 scalar, clamped. All branches take `in` and return `out_count` values of the same types. contexts: one a
+   branch; NULL: all NULL. An error besides: a branch that communicates along checked axes over which the index varies. */
 void ax_cond(ax_value index, const ax_function *branches, void *const *contexts, uint32_t branch_count, const ax_value *in,
              uint32_t in_count, ax_value *out, uint32_t out_count);
 /* body: (carry.., x..) -> (carry.., y..): xs are sliced along dimension 0, ys stacked along a new dimension 0.
    in: carry_count initial carries, then xs; out: final carries, then ys. `length` may be -1 when there are xs. */
 void ax_scan(ax_function body, void *context, const ax_value *in, uint32_t carry_count, uint32_t xs_count, int64_t length,
              bool reverse, ax_value *out, uint32_t ys_count);
-/* condition: carry -> bool scalar; body: carry -> carry. */
+/* condition: carry -> bool scalar; body: carry -> carry. Forward derivatives only. An error besides: communication along checked
+   axes over which the condition varies. */
 void ax_while(ax_function condition, ax_function body, void *context, const ax_value *in, uint32_t count, ax_value *out);
 
 #ifdef __cplusplus

@@ -23,15 +23,17 @@ typedef struct ax_value {
 typedef void (*ax_function)(const ax_value *in, ax_value *out, void *context);
 
 /* Traces `function` on values of types `in_types` into a program; `*out` is owned by the caller, NULL on failure.
-   Error: the first bad step, with its shapes, dtypes and axis names. */
+   AX_INVALID_ARGUMENT: an unsound type; the first bad step, with its shapes, dtypes and axis names. AX_OUT_OF_MEMORY, AX_ABSENT
+   (a rule that does not exist): a step's too. */
 AX_MUST_USE ax_status ax_trace(ax_function function, void *context, const ax_type *in_types, uint32_t in_count,
                                uint32_t out_count, ax_program **out);
-/* The same inside an axis environment: collectives over the axes of `axes` are allowed (a per-device program). */
+/* The same inside an axis environment: collectives over the axes of `axes` are allowed (a per-device program).
+   AX_INVALID_ARGUMENT: also an unsound mesh. */
 AX_MUST_USE ax_status ax_trace_on(const ax_mesh *axes, ax_function function, void *context, const ax_type *in_types,
                                   uint32_t in_count, uint32_t out_count, ax_program **out);
 
 ax_program *ax_program_retain(ax_program *program);
-void ax_program_release(ax_program *program); /* NULL is allowed */
+void ax_program_release(ax_program *program);
 
 uint32_t ax_program_in_count(const ax_program *program);
 uint32_t ax_program_out_count(const ax_program *program);
@@ -46,14 +48,16 @@ AX_MUST_USE ax_status ax_program_print(const ax_program *program, char **out);
 void ax_string_free(char *text);
 /* `source` names the text in messages. AX_PARSE_ERROR: with source, line, column and a caret. */
 AX_MUST_USE ax_status ax_program_parse(const char *text, size_t bytes, const char *source, ax_program **out);
-/* Checks every equation's types again. */
+/* Checks every equation's types again. AX_INTERNAL: the first that are wrong, which no program that Axle made has. */
 AX_MUST_USE ax_status ax_program_verify(const ax_program *program);
 /* Same structure, parameters and types; scalar constants count as part of the equations that use them. */
 bool ax_program_equal(const ax_program *a, const ax_program *b);
 
 /* Inside a trace: the type of a value (AX_NO_DTYPE for poison). */
 ax_type ax_typeof(ax_value value);
-/* Inside a trace: runs `program` here, its equations copied into the trace. */
+/* Inside a trace: runs `program` here, its equations copied into the trace. Operands that vary over fewer axes than an input are
+   made to agree. Errors (kept by the trace): counts, shapes or dtypes that do not match; a program over axes that are not in
+   scope. */
 void ax_call(const ax_program *program, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
 
 #ifdef __cplusplus

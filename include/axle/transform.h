@@ -1,5 +1,8 @@
-/* Transforms: program -> program. Each result is a new program, owned by the caller, that can be printed, run and transformed
-   again. Any thread. `*out` is NULL on failure. */
+/* Transforms: program -> program. Each result is a program, owned by the caller, that can be printed, run and transformed again;
+   it may be the given one, retained, when there is nothing to do. Any thread. `*out` is NULL on failure.
+
+   Statuses of all: AX_INVALID_ARGUMENT: what each function says below. AX_ABSENT: a primitive without the rule that is needed,
+   by name (reverse differentiation of a while loop, say). AX_OUT_OF_MEMORY. */
 #ifndef AXLE_TRANSFORM_H
 #define AXLE_TRANSFORM_H
 
@@ -10,28 +13,33 @@ extern "C" {
 #endif
 
 /* (x..) -> (y..)  becomes  (x.., dx..) -> (y.., dy..) where the dx are tangents of the inputs with wrt[i] (all float inputs when
-   wrt is NULL), and dy those of float results. */
+   wrt is NULL), and dy those of float results. AX_INVALID_ARGUMENT: wrt names an input that is not float. */
 AX_MUST_USE ax_status ax_program_jvp(const ax_program *program, const bool *wrt, ax_program **out);
 /* Splits the jvp in two: *primal: (x..) -> (y.., residual..);  *tangent: (residual.., dx..) -> (dy..), linear in dx.
-   *residual_count: how many. */
+   *residual_count: how many. Both outputs are NULL on failure. AX_INVALID_ARGUMENT: as jvp. */
 AX_MUST_USE ax_status ax_program_linearize(const ax_program *program, const bool *wrt, ax_program **primal,
                                            ax_program **tangent, uint32_t *residual_count);
-/* A program linear in its inputs with linear[i]: (constants.., dx..) -> (dy..) becomes (constants.., ct of dy..) -> (ct of dx..). */
+/* A program linear in its inputs with linear[i]: (constants.., dx..) -> (dy..) becomes (constants.., ct of dy..) -> (ct of dx..).
+   AX_ABSENT: an equation that is not linear in what depends on them. */
 AX_MUST_USE ax_status ax_program_transpose(const ax_program *program, const bool *linear, ax_program **out);
 /* f: (x..) -> scalar float (first result; further results are carried along by value_and_grad).
-   grad: (x..) -> (df/dx for wrt[i]..); value_and_grad: (x..) -> (f's results.., df/dx..). wrt NULL: the first input only. */
+   grad: (x..) -> (df/dx for wrt[i]..); value_and_grad: (x..) -> (f's results.., df/dx..). wrt NULL: the first input only.
+   AX_INVALID_ARGUMENT: the first result is no float scalar; wrt names an input that is not float, or there is no input. */
 AX_MUST_USE ax_status ax_program_grad(const ax_program *program, const bool *wrt, ax_program **out);
 AX_MUST_USE ax_status ax_program_value_and_grad(const ax_program *program, const bool *wrt, ax_program **out);
 /* Adds a dimension of `size` to inputs with in_axes[i] >= 0, there, and to results at out_axes[i] (-1: the result must not depend
    on the mapped inputs). NULL means all 0. axis_name (may be NULL) names the mapped axis: the program may use collectives over it
-   when it was traced in an environment that has it last. */
+   when it was traced in an environment that has it.
+   AX_INVALID_ARGUMENT: an axis outside the rank; no input that is mapped; a size below 0, or another than the named axis has; a
+   result with -1 that depends on a mapped input. */
 AX_MUST_USE ax_status ax_program_vmap(const ax_program *program, const int *in_axes, const int *out_axes, int64_t size,
                                       const char *axis_name, ax_program **out);
-/* Removes equations whose results nobody uses; merges equal ones. */
+/* Removes equations whose results nobody uses. Inputs stay. */
 AX_MUST_USE ax_status ax_program_dce(const ax_program *program, ax_program **out);
+/* Merges equal equations: one primitive, equal parameters, the same operands. */
 AX_MUST_USE ax_status ax_program_cse(const ax_program *program, ax_program **out);
 
-/* --- The same inside a trace, on functions. --- */
+/* --- The same inside a trace, on functions. Errors, as above, are kept by the trace, and `out` is poison. --- */
 /* out: f's value (a float scalar), then its gradients with respect to the first wrt_count operands. */
 void ax_value_and_grad(ax_function f, void *context, const ax_value *in, uint32_t in_count, uint32_t wrt_count, ax_value *out);
 void ax_grad(ax_function f, void *context, const ax_value *in, uint32_t in_count, uint32_t wrt_count, ax_value *out);

@@ -11,7 +11,11 @@
 extern "C" {
 #endif
 
-enum { AX_MAX_RANK = 16, AX_MAX_AXES = 16, AX_MAX_NAME = 32 };
+enum {
+  AX_MAX_RANK = 16, /* dimensions of an array */
+  AX_MAX_AXES = 16, /* of a mesh, and of an axis environment: shard_maps and vmaps inside one another together */
+  AX_MAX_NAME = 32  /* bytes of an axis's name, the NUL included; letters, digits and _, not "_" alone and no digit first */
+};
 
 typedef enum ax_dtype {
   AX_NO_DTYPE = 0,
@@ -50,8 +54,10 @@ typedef struct ax_mesh {
 } ax_mesh;
 
 /* Parses "data=4,model=2" ("" is the mesh of one device).
-   AX_INVALID_ARGUMENT: bad syntax, a size below 1, a name twice, too many axes, more than 2^31 devices. */
+   AX_INVALID_ARGUMENT: bad syntax, a size below 1, a name twice, too many axes, more than 2^31 devices. A mesh filled by hand may
+   have the same faults; functions with a status say so. */
 AX_MUST_USE ax_status ax_mesh_parse(const char *text, ax_mesh *out);
+/* The product of the sizes: 1 for a mesh without axes. */
 int64_t ax_mesh_devices(const ax_mesh *mesh);
 /* Index of the axis called `name`, or -1. */
 int ax_mesh_find(const ax_mesh *mesh, const char *name);
@@ -68,8 +74,8 @@ typedef struct ax_type {
   ax_axis_set varying, reduced, unreduced;
 } ax_type;
 
-/* An invariant array type; `dims` has `rank` entries and may be NULL when rank is 0. An unknown dtype, a rank above AX_MAX_RANK or
-   a negative dimension makes a type with AX_NO_DTYPE, which every function refuses. */
+/* An invariant array type; `dims` has `rank` entries and may be NULL when rank is 0. An unknown dtype, a rank above AX_MAX_RANK
+   or a negative dimension makes a type with AX_NO_DTYPE, which every function refuses. */
 ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
 /* Number of elements (1 for a scalar). */
 int64_t ax_type_elems(const ax_type *type);
@@ -84,7 +90,8 @@ typedef struct ax_spec {
   uint32_t rank; /* entries given */
 } ax_spec;
 
-/* AX_INVALID_ARGUMENT: unknown axis, an axis used twice, too many entries. */
+/* AX_INVALID_ARGUMENT: an axis that the mesh has not, an axis used twice, more than AX_MAX_RANK entries, an unsound mesh.
+   Whether the spec has more entries than an array dimensions is seen where it meets the array. */
 AX_MUST_USE ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_spec *out);
 
 #ifdef __cplusplus

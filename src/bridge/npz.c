@@ -25,18 +25,18 @@ struct ax_npz {
 
 /* --- The object --- */
 
-uint32_t ax_npz_count(const ax_npz *npz) { return npz->count; }
+uint32_t ax_npz_count(const ax_npz *npz) { return npz != NULL ? npz->count : 0; }
 
 const char *ax_npz_name(const ax_npz *npz, uint32_t index) {
-  return index < npz->count ? npz->entries[index].name : NULL;
+  return index < ax_npz_count(npz) ? npz->entries[index].name : NULL;
 }
 
 const ax_host_array *ax_npz_array(const ax_npz *npz, uint32_t index) {
-  return index < npz->count ? &npz->entries[index].array : NULL;
+  return index < ax_npz_count(npz) ? &npz->entries[index].array : NULL;
 }
 
 const ax_host_array *ax_npz_find(const ax_npz *npz, const char *name) {
-  for (uint32_t i = 0; i < npz->count; i++)
+  for (uint32_t i = 0; name != NULL && i < ax_npz_count(npz); i++)
     if (strcmp(npz->entries[i].name, name) == 0) return &npz->entries[i].array;
   return NULL;
 }

@@ -432,6 +432,8 @@ static void instr_text(ax_text *text, const ax_executable *e, uint32_t i) {
 ax_status ax_executable_text(const ax_executable *e, char **out) {
   static const char *const kinds[] = {"const", "input", "output", "kept", "scratch"};
   ax_text text = {0};
+  *out = NULL;
+  AX_TRY(ax_require(e, "executable"));
   ax_plan_text(&text, e->plan);
   for (uint32_t s = 0; s < e->space_count; s++)
     ax_text_add(&text, "s%u: %s %u, %lld bytes per %s\n", s, kinds[e->spaces[s].kind], e->spaces[s].index,

@@ -61,6 +61,7 @@ void ax_pool_free(ax_runtime *runtime, void *memory, size_t bytes) {
 }
 
 void ax_runtime_trim(ax_runtime *runtime) {
+  if (runtime == NULL) return;
   pthread_mutex_lock(&runtime->lock);
   for (size_t i = 0; i < AX_COUNT(runtime->pool); i++)
     while (runtime->pool[i] != NULL) {
@@ -74,6 +75,8 @@ void ax_runtime_trim(ax_runtime *runtime) {
 
 void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak) {
   ax_runtime *open = (ax_runtime *)runtime; /* the lock is not part of what is const */
+  *now = *peak = 0;
+  if (runtime == NULL) return;
   pthread_mutex_lock(&open->lock);
   *now = open->bytes_now;
   *peak = open->bytes_peak;
@@ -117,7 +120,7 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
 }
 
 ax_runtime *ax_runtime_retain(ax_runtime *runtime) {
-  atomic_fetch_add_explicit(&runtime->references, 1, memory_order_relaxed);
+  if (runtime != NULL) atomic_fetch_add_explicit(&runtime->references, 1, memory_order_relaxed);
   return runtime;
 }
 

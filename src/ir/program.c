@@ -4,7 +4,7 @@
 #include <string.h>
 
 ax_program *ax_program_retain(ax_program *program) {
-  atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed);
+  if (program != NULL) atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed);
   return program;
 }
 
@@ -16,16 +16,16 @@ void ax_program_release(ax_program *program) {
   ax_free(program);
 }
 
-uint32_t ax_program_in_count(const ax_program *program) { return program->in_count; }
-uint32_t ax_program_out_count(const ax_program *program) { return program->out_count; }
-const ax_mesh *ax_program_axes(const ax_program *program) { return &program->axes; }
+uint32_t ax_program_in_count(const ax_program *program) { return program != NULL ? program->in_count : 0; }
+uint32_t ax_program_out_count(const ax_program *program) { return program != NULL ? program->out_count : 0; }
+const ax_mesh *ax_program_axes(const ax_program *program) { return program != NULL ? &program->axes : NULL; }
 
 const ax_type *ax_program_in_type(const ax_program *program, uint32_t index) {
-  return index < program->in_count ? &program->types[index] : NULL;
+  return index < ax_program_in_count(program) ? &program->types[index] : NULL;
 }
 
 const ax_type *ax_program_out_type(const ax_program *program, uint32_t index) {
-  return index < program->out_count ? &program->types[program->outs[index]] : NULL;
+  return index < ax_program_out_count(program) ? &program->types[program->outs[index]] : NULL;
 }
 
 void ax_string_free(char *text) { ax_free(text); }
@@ -62,6 +62,7 @@ static const ax_eqn *next_eqn(const ax_program *program, uint32_t *cursor) {
 
 bool ax_program_equal(const ax_program *a, const ax_program *b) {
   if (a == b) return true;
+  if (a == NULL || b == NULL) return false;
   if (a->hash != b->hash || a->in_count != b->in_count || a->out_count != b->out_count ||
       a->label_count != b->label_count || !ax_mesh_equal(&a->axes, &b->axes, true) || !types_equal(a, 0, b, 0, a->in_count))
     return false;
@@ -88,6 +89,7 @@ ax_status ax_trace_on(const ax_mesh *axes, ax_function function, void *context, 
   *out = NULL;
   if (function == NULL) return ax_error(AX_INVALID_ARGUMENT, "there is no function");
   AX_TRY(ax_require(axes, "mesh"));
+  if (in_count > 0) AX_TRY(ax_require(in_types, "type of an input"));
   AX_TRY(ax_mesh_check(axes));
   ax_builder builder;
   ax_value *values = ax_calloc(in_count + out_count, sizeof values[0]);

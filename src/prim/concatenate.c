@@ -96,5 +96,6 @@ const ax_prim ax_prim_concatenate = {
 
 ax_value ax_concatenate(const ax_value *xs, uint32_t count, int64_t dimension) {
   concatenate_params p = {dimension};
+  if (count > 0 && !ax_wrap_dimension(&ax_prim_concatenate, "dimension", &p.dimension, ax_typeof(xs[0]).rank)) return ax_poison;
   return ax_bind1(&ax_prim_concatenate, &p, xs, count);
 }

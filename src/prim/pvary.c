@@ -73,6 +73,7 @@ ax_value ax_pvary(ax_value x, const char *axes) {
 }
 
 ax_value ax_pcast(ax_value x, const char *axes, const char *to) {
+  if (to == NULL) return ax_reject(&ax_prim_pvary, "pcast to what is not said");
   if (ax_failed() || strcmp(to, "varying") == 0) return ax_pvary(x, axes);
   if (strcmp(to, "reduced") == 0 || strcmp(to, "unreduced") == 0)
     ax_fail(ax_error(AX_ABSENT, "pcast: no cast to \"%s\" yet", to));
