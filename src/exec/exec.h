@@ -67,6 +67,7 @@ typedef struct ax_instr {
   uint32_t target, loop, region; /* control flow */
   int64_t trips;
   uint32_t parts; /* KERNEL, GEMM: into which it may be cut */
+  bool scratch;   /* a frame that goes on from here may still need scratch memory */
   ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL: in then out; PUSH, CLEAR: in, out; TEST, BRANCH: the scalar */
   uint32_t ref_count;
   union {

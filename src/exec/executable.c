@@ -269,6 +269,22 @@ static ax_status number_events(ax_assembly *a) {
   return AX_OK;
 }
 
+static bool is_jump(const ax_instr *instr) {
+  return instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_NEXT || instr->kind == AX_INSTR_TEST ||
+         instr->kind == AX_INSTR_BRANCH || instr->kind == AX_INSTR_JUMP;
+}
+
+/* From the end backwards; what comes after a jump may come before it. */
+static void mark_scratch(ax_assembly *a) {
+  bool ahead = false;
+  for (uint32_t i = a->instr_count; i-- > 0;) {
+    ax_instr *instr = &a->instrs[i];
+    bool mine = is_jump(instr);
+    for (uint32_t k = 0; k < instr->ref_count; k++) mine = mine || instr->refs[k].space == a->executable->scratch_space;
+    instr->scratch = ahead = ahead || mine;
+  }
+}
+
 /* What instructions need of their events, at hand. */
 static void resolve_counters(ax_assembly *a) {
   const ax_executable *e = a->executable;
@@ -293,6 +309,7 @@ static ax_status assemble_into(ax_assembly *a) {
   AX_TRY(make_pushes(a));
   AX_TRY(compile_kernels(a));
   resolve_counters(a);
+  mark_scratch(a);
   for (uint32_t i = 0; i < a->instr_count; i++) e->splits = e->splits || a->instrs[i].parts > 1;
   e->instrs = a->instrs;
   e->instr_count = a->instr_count;

@@ -327,7 +327,7 @@ static outcome run_frame(ax_execution *run, uint32_t f) {
 static ax_status take_scratch(ax_execution *run, ax_frame *frame) { /* with the lock held */
   const ax_executable *e = run->executable;
   size_t bytes = (size_t)e->spaces[e->scratch_space].bytes;
-  if (bytes == 0 || frame->scratch != NULL) return AX_OK;
+  if (bytes == 0 || frame->scratch != NULL || !e->instrs[frame->pc].scratch) return AX_OK;
   if (run->scratch_count > 0) {
     frame->scratch = run->scratch[--run->scratch_count];
   } else {
