@@ -60,7 +60,8 @@ void ax_text_add_bytes(ax_text *text, const char *bytes, size_t count);
 AX_MUST_USE ax_status ax_text_finish(ax_text *text, char **out); /* *out: owned by the caller, ax_free */
 void ax_text_deinit(ax_text *text);
 
-/* A moment's rest in a loop that waits for another thread. */
+/* One turn of a loop that waits for another thread. Not the pause instruction: hypervisors take a loop of those for a processor with
+   nothing to do and stop it, which cost a factor of three here. */
 static inline void ax_relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();

@@ -51,11 +51,10 @@ typedef struct ax_execution {
   _Atomic uint32_t ready_hint;
   uint32_t fresh; /* frames from here on have not started */
   uint32_t running, finished, idle;
-  bool over;
+  _Atomic bool over; /* written with the lock held */
   ax_status status;
   char message[4096];
   _Atomic(ax_split *) split; /* of the frame that shares its work now; NULL. Written with the lock held */
-  _Atomic uint32_t idle_hint; /* threads with nothing to do */
   uint64_t random; /* SEEDED: its state; 0 otherwise */
 } ax_execution;
 

@@ -11,7 +11,7 @@
 void omp_set_num_threads(int count); /* libgomp's; clang 14 has no omp.h */
 int omp_get_max_threads(void);
 
-enum { idle_spins = 2000, large_scratch = 16 << 20 };
+enum { idle_spins = 20000, large_scratch = 16 << 20 };
 typedef enum outcome { GOES_ON, PARKED, YIELDS, FINISHED, FAILED } outcome;
 
 /* --- Ready frames --- */
@@ -154,7 +154,7 @@ static bool help(ax_execution *run) {
 /* A large kernel or product is done in parts by whoever is idle. The parts depend on its size alone, so the result does not depend
    on who that is. */
 static void compute(ax_execution *run, const ax_frame *frame, const ax_instr *instr) {
-  if (!run->threaded || instr->parts <= 1 || atomic_load_explicit(&run->idle_hint, memory_order_relaxed) == 0) {
+  if (!run->threaded || instr->parts <= 1) {
     ax_compute(frame, instr);
     return;
   }
@@ -363,10 +363,11 @@ static bool nothing_left(ax_execution *run) { /* with the lock held */
 
 static void wait_for_change(ax_execution *run) { /* with the lock held; it is let go in between */
   if (help(run)) return;
-  atomic_fetch_add_explicit(&run->idle_hint, 1, memory_order_relaxed);
   pthread_mutex_unlock(&run->lock);
   for (int i = 0; i < idle_spins && atomic_load_explicit(&run->ready_hint, memory_order_relaxed) == 0 &&
-                  atomic_load_explicit(&run->split, memory_order_relaxed) == NULL; i++)
+                  atomic_load_explicit(&run->split, memory_order_relaxed) == NULL &&
+                  !atomic_load_explicit(&run->over, memory_order_relaxed);
+       i++)
     ax_relax();
   pthread_mutex_lock(&run->lock);
   if (run->ready_count == 0 && !run->over && run->running > 0 && run->split == NULL) {
@@ -374,7 +375,6 @@ static void wait_for_change(ax_execution *run) { /* with the lock held; it is le
     pthread_cond_wait(&run->change, &run->lock);
     run->idle--;
   }
-  atomic_fetch_sub_explicit(&run->idle_hint, 1, memory_order_relaxed);
 }
 
 static void work(void *context) {

@@ -1,4 +1,5 @@
-/* A team of threads. Between calls they spin for a moment, since the next step of a training loop comes soon, then sleep. */
+/* A team of threads. Between calls they spin for a moment, since the next step of a training loop comes soon, then sleep; so does
+   the caller until the others are done. */
 #include <string.h>
 
 #include "exec/exec.h"
@@ -11,7 +12,8 @@ typedef struct ax_workers {
   pthread_mutex_t lock;
   pthread_cond_t wake, done;
   _Atomic uint32_t generation; /* of the current call */
-  uint32_t wanted, joined, running;
+  uint32_t wanted, joined;
+  _Atomic uint32_t running; /* written with the lock held */
   bool busy, stop;
   void (*work)(void *);
   void *context;
@@ -36,7 +38,7 @@ static void *thread_main(void *argument) {
     bool mine = workers->joined < workers->wanted;
     if (mine) {
       workers->joined++;
-      workers->running++;
+      atomic_fetch_add(&workers->running, 1);
     }
     void (*work)(void *) = workers->work;
     void *context = workers->context;
@@ -44,7 +46,7 @@ static void *thread_main(void *argument) {
     if (!mine) continue;
     work(context);
     pthread_mutex_lock(&workers->lock);
-    if (--workers->running == 0) pthread_cond_signal(&workers->done);
+    if (atomic_fetch_sub(&workers->running, 1) == 1) pthread_cond_signal(&workers->done);
     pthread_mutex_unlock(&workers->lock);
   }
   pthread_mutex_unlock(&workers->lock);
@@ -102,7 +104,10 @@ bool ax_workers_call(struct ax_workers *workers, uint32_t count, void (*work)(vo
   work(context);
   pthread_mutex_lock(&workers->lock);
   workers->wanted = 0; /* who has not come yet need not */
-  while (workers->running > 0) pthread_cond_wait(&workers->done, &workers->lock);
+  pthread_mutex_unlock(&workers->lock);
+  for (uint32_t i = 0; i < spins && atomic_load_explicit(&workers->running, memory_order_relaxed) > 0; i++) ax_relax();
+  pthread_mutex_lock(&workers->lock);
+  while (atomic_load(&workers->running) > 0) pthread_cond_wait(&workers->done, &workers->lock);
   workers->busy = false;
   pthread_mutex_unlock(&workers->lock);
   return true;
