@@ -45,7 +45,7 @@ typedef enum ax_instr_kind {
 
 typedef struct ax_push {
   const ax_exchange *exchange;
-  uint32_t event, set, out_set; /* the group's members; the coordinates `out` is stored along */
+  uint32_t event, set, in_set, out_set; /* the group's members; the coordinates `in` and `out` are stored along */
   uint32_t first;               /* the event's counters, as in sync */
   const uint32_t *index;
   int64_t item;                 /* bytes of an element */
@@ -53,6 +53,9 @@ typedef struct ax_push {
   uint32_t *number; /* member number by mesh-order index within the group */
   uint32_t *place;  /* by member number: its index minus that of member 0, in out's set; peers ONE: unused */
   uint32_t *targets, *sources; /* PAIRS: by member number, or AX_NONE */
+  bool late;                   /* combined by whoever comes last, block by block, out of everybody's input */
+  uint32_t *in_place;          /* late: by member number, as place, in in's set */
+  int64_t in_stride;           /* late: bytes between neighbours in in's space */
   ax_kernel_code combine;      /* dst[i] = dst[i] op src[i] over `run` elements */
   int64_t run;                 /* contiguous elements of the part */
   uint32_t outer_rank;         /* dimensions around the run */

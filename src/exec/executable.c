@@ -97,13 +97,15 @@ static void find_run(ax_push *push) {
 /* Who each member of a group is, in the order of its mesh and for the result's memory. */
 static ax_status number_members(ax_executable *e, ax_push *push) {
   uint32_t n = push->members;
+  push->in_place = ax_arena_alloc(&e->plan->arena, n * sizeof push->in_place[0]);
   push->number = ax_arena_alloc(&e->plan->arena, n * sizeof push->number[0]);
   push->place = ax_arena_alloc(&e->plan->arena, n * sizeof push->place[0]);
-  if (push->number == NULL || push->place == NULL) return ax_out_of_memory(n * sizeof push->number[0]);
+  if (push->number == NULL || push->place == NULL || push->in_place == NULL) return ax_out_of_memory(n * sizeof push->number[0]);
   for (uint32_t member = 0; member < n; member++) {
     int64_t device = ax_axes_device(&push->exchange->names, &e->plan->mesh, 0, member);
     push->number[e->sets[push->set].index[device]] = member;
     push->place[member] = e->sets[push->out_set].index[device];
+    push->in_place[member] = e->sets[push->in_set].index[device];
   }
   return AX_OK;
 }
@@ -123,6 +125,22 @@ static ax_status pair_members(ax_executable *e, ax_push *push) {
   return AX_OK;
 }
 
+enum { least_late = 1 << 20 }; /* bytes of a group's contributions */
+
+/* Large contributions that lie in arguments of the run, which nothing overwrites, need not be passed on one after another. */
+static bool may_be_late(const ax_assembly *a, const ax_push *push) {
+  const ax_exchange *x = push->exchange;
+  uint32_t root = a->plan->buffers[x->in].root;
+  int64_t bytes = ax_type_elems(&a->plan->buffers[x->in].type) * push->item;
+  if (x->combine == AX_SCALAR_NONE || push->outer_rank > 0 || bytes * push->members < least_late) return false;
+  if (a->plan->buffers[root].kind != AX_BUFFER_INPUT) return false;
+  for (uint32_t i = 0; i < a->access_count; i++) {
+    const ax_access *access = &a->accesses[i];
+    if ((access->root == root && access->writes) || (access->exchange == x && access->region != 0)) return false;
+  }
+  return true;
+}
+
 static ax_status make_push(ax_assembly *a, const ax_exchange *exchange, ax_push **out) {
   ax_executable *e = a->executable;
   ax_push *push = *out = ax_arena_alloc(&a->plan->arena, sizeof *push);
@@ -134,7 +152,9 @@ static ax_status make_push(ax_assembly *a, const ax_exchange *exchange, ax_push 
     if (a->accesses[i].exchange == exchange) push->event = a->accesses[i].event;
   AX_TRY(ax_set_of(e, exchange->axes, &push->set));
   AX_TRY(ax_set_of(e, a->plan->buffers[a->plan->buffers[exchange->out].root].axes, &push->out_set));
+  AX_TRY(ax_set_of(e, a->plan->buffers[a->plan->buffers[exchange->in].root].axes, &push->in_set));
   find_run(push);
+  push->late = may_be_late(a, push);
   AX_TRY(number_members(e, push));
   return exchange->peers == AX_PEERS_PAIRS ? pair_members(e, push) : AX_OK;
 }
@@ -157,6 +177,7 @@ static ax_status make_pushes(ax_assembly *a) {
     AX_TRY(push_of(a, a->ops[i]->exchange, &push));
     const ax_buffer *out = &a->plan->buffers[push->exchange->out];
     push->out_stride = a->executable->spaces[instr->refs[1].space].bytes;
+    push->in_stride = a->executable->spaces[instr->refs[0].space].bytes;
     instr->push = push;
     instr->bytes = ax_type_elems(&out->type) * (int64_t)ax_dtype_bytes(out->type.dtype);
   }

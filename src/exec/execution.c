@@ -48,9 +48,10 @@ static ax_status allocate(ax_execution *run) {
   run->frames = ax_calloc(e->devices, sizeof run->frames[0]);
   run->words = ax_calloc(words, sizeof run->words[0]);
   run->counters = ax_calloc(e->counter_count, sizeof run->counters[0]);
+  run->arrived = ax_calloc(e->counter_count, sizeof run->arrived[0]);
   run->space = ax_calloc(e->space_count, sizeof run->space[0]);
   run->ready = ax_calloc(e->devices, sizeof run->ready[0]);
-  if (run->frames == NULL || run->words == NULL || run->counters == NULL || run->space == NULL || run->ready == NULL)
+  if (run->frames == NULL || run->words == NULL || run->counters == NULL || run->arrived == NULL || run->space == NULL || run->ready == NULL)
     return ax_out_of_memory(words * sizeof run->words[0]);
   lay_out_frames(run);
   return allocate_spaces(run);
@@ -83,6 +84,7 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
   ax_free(run->frames);
   ax_free(run->words);
   ax_free(run->counters);
+  ax_free(run->arrived);
   ax_free(run->space);
   ax_free(run->ready);
   ax_free(run);
@@ -94,6 +96,7 @@ void ax_execution_reset(ax_execution *run, void *const *inputs, void *const *out
   const ax_executable *e = run->executable;
   for (uint32_t i = 0; i < e->counter_count; i++) {
     atomic_store_explicit(&run->counters[i].count, 0, memory_order_relaxed);
+    atomic_store_explicit(&run->arrived[i], 0, memory_order_relaxed);
     atomic_store_explicit(&run->counters[i].parked, AX_NONE, memory_order_relaxed);
   }
   for (uint32_t f = 0; f < e->devices; f++) {

@@ -39,6 +39,7 @@ typedef struct ax_execution {
   ax_frame *frames;
   int64_t *words; /* the frames' arrays */
   ax_counter *counters;
+  _Atomic uint32_t *arrived; /* by counter: members that came to a late push */
   void **space; /* by space: the first part */
   void **scratch; /* free blocks */
   uint32_t scratch_count, scratch_capacity, scratch_made;

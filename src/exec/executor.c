@@ -11,6 +11,7 @@
 void omp_set_num_threads(int count); /* libgomp's; clang 14 has no omp.h */
 int omp_get_max_threads(void);
 
+enum { late_block = 1 << 14 }; /* elements */
 enum { idle_spins = 20000, large_scratch = 16 << 20 };
 typedef enum outcome { GOES_ON, PARKED, YIELDS, FINISHED, FAILED } outcome;
 
@@ -228,10 +229,44 @@ static void put_parts(const ax_frame *frame, const ax_instr *instr, uint32_t num
 }
 
 /* Combining takes its turn; PARKED until it comes. */
+/* What every member puts into `dst`, from `offset` elements into its input on, combined in member order; a block at a time, so that
+   the sum stays in the cache while all contributions pass. */
+static void combine_inputs(const ax_push *push, const char *mine, uint32_t number, int64_t offset, char *dst) {
+  for (int64_t begin = 0; begin < push->run; begin += late_block) {
+    int64_t end = begin + late_block < push->run ? begin + late_block : push->run;
+    for (uint32_t j = 0; j < push->members; j++) {
+      int64_t away = ((int64_t)push->in_place[j] - (int64_t)push->in_place[number]) * push->in_stride;
+      const char *src = mine + away + offset * push->item;
+      void *slots[] = {dst, (void *)src};
+      if (j > 0) push->combine(slots, NULL, begin, end);
+      else memcpy(dst + begin * push->item, src + begin * push->item, (size_t)((end - begin) * push->item));
+    }
+  }
+}
+
+/* A push that nobody need take turns in: all contributions are inputs of the run, which stay. */
+static void do_late_push(ax_execution *run, const ax_frame *frame, const ax_instr *instr, uint32_t number, uint32_t counter) {
+  const ax_push *push = instr->push;
+  if (atomic_fetch_add(&run->arrived[counter], 1) + 1 == push->members) {
+    const char *mine = ax_address(frame, &instr->refs[0]);
+    char *out = ax_address(frame, &instr->refs[1]);
+    if (push->exchange->peers == AX_PEERS_ONE) combine_inputs(push, mine, number, 0, out);
+    for (uint32_t j = 0; push->exchange->peers == AX_PEERS_ALL && j < push->members; j++) {
+      int64_t away = ((int64_t)push->place[j] - (int64_t)push->place[number]) * push->out_stride;
+      combine_inputs(push, mine, number, j * push->exchange->src_step, out + away);
+    }
+  }
+  signal_counter(run, &run->counters[counter]);
+}
+
 static outcome do_push(ax_execution *run, ax_frame *frame, const ax_instr *instr, uint32_t f) {
   const ax_executable *e = run->executable;
   const ax_push *push = instr->push;
   uint32_t number = push->number[e->sets[push->set].index[f]], counter = push->first + push->index[f];
+  if (push->late) {
+    do_late_push(run, frame, instr, number, counter);
+    return GOES_ON;
+  }
   uint64_t turn = (uint64_t)(frame->entered[instr->region] - 1) * push->members + number;
   if (push->exchange->combine != AX_SCALAR_NONE && !await_counter(run, f, counter, turn, false)) return PARKED;
   put_parts(frame, instr, number);

@@ -102,10 +102,25 @@ static void uniform_values_in_loops(void **state) {
   check((test_map){"d=4", {"", "d"}, {"", "d"}, .body = mixed_loop}, (ax_type[]){TEST_TYPE(AX_F32, 6), TEST_TYPE(AX_F32, 24)});
 }
 
+static void sum_and_scatter(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(in[0], "b");
+  out[1] = ax_psum_scatter(in[0], "b,a", 0, true);
+  out[2] = ax_pmax(ax_mul(in[0], ax_full_like(in[0], 2)), "a");
+}
+
+/* Contributions large enough to be combined block by block by whoever comes last, and others beside them in turn. */
+static void large_contributions(void **state) {
+  (void)state;
+  test_map m = {"a=2,b=4", {"a+b"}, {"a", "b+a", "b"}, .body = sum_and_scatter};
+  check(m, (ax_type[]){TEST_TYPE(AX_F32, 8 * 64 * 1024)});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_device),  cmocka_unit_test(eight_devices), cmocka_unit_test(psum),
       cmocka_unit_test(psum_in_a_scan), cmocka_unit_test(collectives), cmocka_unit_test(uniform_values_in_loops),
+      cmocka_unit_test(large_contributions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
