@@ -127,6 +127,9 @@ ax_status ax_lower_copy(ax_lower *lower, uint32_t dst, uint32_t src) {
 }
 
 ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm) {
+  const int64_t sizes[] = {gemm->m, gemm->n, gemm->k, gemm->lda, gemm->ldb, gemm->ldc};
+  for (size_t i = 0; gemm->dtype == AX_F64 && i < AX_COUNT(sizes); i++) /* the library's sizes are ints */
+    if (sizes[i] > INT32_MAX) return ax_error(AX_ABSENT, "a product in f64 with a dimension of %lld", (long long)sizes[i]);
   return add_op(lower, &(ax_op){.kind = AX_OP_GEMM, .axes = lower->plan->buffers[gemm->c].axes, .gemm = *gemm});
 }
 
