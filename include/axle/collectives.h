@@ -42,7 +42,8 @@ ax_value ax_pvary(ax_value x, const char *axes);
 /* to "varying": pvary. To "invariant" is an error: psum, pmax, pmin and all_gather_invariant make values invariant. To "reduced"
    and "unreduced": AX_ABSENT. */
 ax_value ax_pcast(ax_value x, const char *axes, const char *to);
-/* psum in two parts: other work proceeds between start and done, which returns psum's result. An operand of done that is not what
+/* psum in two parts: other work proceeds between start and done, which returns psum's result. What start returns is this device's
+   operand, not the sum, and is good for nothing but done: nothing else is checked. An operand of done that is not what
    start returned in this trace is an error. */
 ax_value ax_psum_start(ax_value x, const char *axes);
 ax_value ax_psum_done(ax_value started);

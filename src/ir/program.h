@@ -135,6 +135,9 @@ uint32_t ax_prim_outs(const ax_prim *prim, const void *params);
 AX_MUST_USE ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *params, const ax_type *in,
                                      uint32_t in_count, ax_type *out, uint32_t out_count);
 
+/* Poisons `out` and gives the operands, copied into the trace first: users may pass one array for both. `in` itself when the trace
+   has failed. */
+const ax_value *ax_take(const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
 extern const ax_value ax_poison; /* trace 0 */
 extern const ax_value ax_zero;   /* the symbolic zero of transforms; never an operand */
 static inline bool ax_is_zero(ax_value value) { return value.trace == UINT64_MAX; }

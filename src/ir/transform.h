@@ -20,7 +20,11 @@ AX_MUST_USE ax_status ax_jvp_program(const ax_program *program, const bool *wrt,
 /* The same split in two: primal (x..) -> (y.., residual..), tangent (residual.., dx[wrt]..) -> (dy[has]..). */
 AX_MUST_USE ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, bool *has,
                                            ax_program **primal, ax_program **tangent, uint32_t *residual_count);
-/* And ax_program_transpose (axle/transform.h): (c.., dx..) -> (dy..) becomes (c.., ct of dy..) -> (ct of dx..), all of them real. */
+/* ax_program_transpose, where cotangents may be the symbolic zero, which costs nothing and makes no 0 * inf:
+   (c.., dx..) -> (dy..) becomes (c.., ct of dy[not zero]..) -> (ct of dx..). zero[k]: result k's is; NULL: none is.
+   made_zero[i] (may be NULL): linear input i's is; the result is then real zeros. */
+AX_MUST_USE ax_status ax_transpose_program(const ax_program *program, const bool *linear, const bool *zero, bool *made_zero,
+                                           ax_program **out);
 
 /* --- Batching --- */
 

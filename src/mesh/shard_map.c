@@ -246,7 +246,7 @@ static void bind_traced(ax_shard_map_params *params, const ax_body *body, const 
 
 void ax_shard_map(const ax_shard_map_options *options, ax_function function, void *context, const ax_value *in,
                   uint32_t in_count, ax_value *out, uint32_t out_count) {
-  for (uint32_t k = 0; k < out_count; k++) out[k] = ax_poison;
+  in = ax_take(in, in_count, out, out_count);
   ax_spec *in_specs = ax_trace_alloc(in_count * sizeof in_specs[0]);
   ax_spec *out_specs = ax_trace_alloc(out_count * sizeof out_specs[0]);
   ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);

@@ -276,10 +276,16 @@ static ax_status build_transposed(const transposition *t, ax_program **out) {
   const ax_program *body = t->params->body;
   ax_program *transposed;
   *out = NULL;
-  AX_TRY(ax_program_transpose(body, t->args->linear, &transposed));
+  bool *zero = ax_calloc(body->out_count, 1);
+  if (zero == NULL) return ax_out_of_memory(body->out_count);
+  for (uint32_t k = 0; k < body->out_count; k++) zero[k] = ax_is_zero(t->args->cotangent[k]);
+  ax_status status = ax_transpose_program(body, t->args->linear, zero, NULL, &transposed);
+  ax_free(zero);
+  AX_TRY(status);
   ax_type *types = ax_calloc(transposed->in_count, sizeof types[0]);
   ax_builder builder;
-  uint32_t count = types != NULL ? block_types(t, types) : 0, next = transposed->in_count - body->out_count;
+  uint32_t count = types != NULL ? block_types(t, types) : 0, next = 0;
+  for (uint32_t i = 0; i < body->in_count; i++) next += !t->args->linear[i];
   ax_value *in = ax_region_begin(&builder, &body->axes, types, count);
   ax_value *operands = ax_trace_alloc(transposed->in_count * sizeof operands[0]);
   ax_value *outs = ax_trace_alloc(transposed->out_count * sizeof outs[0]);
@@ -289,9 +295,8 @@ static ax_status build_transposed(const transposition *t, ax_program **out) {
     in += next;
     for (uint32_t k = 0; k < body->out_count; k++) {
       const ax_type *type = &body->types[body->outs[k]];
-      operands[next++] = ax_is_zero(t->args->cotangent[k])
-                             ? ax_zeros_of(type)
-                             : entering(t->params, t->outer, *in++, type, &t->params->out_specs.v[k]);
+      if (ax_is_zero(t->args->cotangent[k])) continue;
+      operands[next++] = entering(t->params, t->outer, *in++, type, &t->params->out_specs.v[k]);
     }
     ax_call(transposed, operands, transposed->in_count, outs, transposed->out_count);
     for (uint32_t i = 0, k = 0; i < body->in_count; i++) {
@@ -300,7 +305,7 @@ static ax_status build_transposed(const transposition *t, ax_program **out) {
       k++;
     }
   }
-  ax_status status = ax_region_finish(&builder, outs, transposed->out_count, out);
+  status = ax_region_finish(&builder, outs, transposed->out_count, out);
   ax_program_release(transposed);
   ax_free(types);
   return status;

@@ -333,7 +333,6 @@ static void linearize(const ax_jvp_args *args) {
 static void transpose(const ax_transpose_args *args) {
   branches b;
   if (!branches_init(&b, args->eqn)) return;
-  const ax_program *first = b.of->v[0];
   const bool *linear = args->linear + 1;
   uint32_t count = 1, wanted = 0;
   ax_value *in = ax_trace_alloc((1 + (size_t)b.in_count + b.out_count) * sizeof in[0]);
@@ -344,11 +343,15 @@ static void transpose(const ax_transpose_args *args) {
     if (!linear[i]) in[count++] = args->in[i + 1];
     wanted += linear[i];
   }
-  for (uint32_t k = 0; k < b.out_count; k++)
-    in[count++] = ax_is_zero(args->cotangent[k]) ? ax_zeros_of(&first->types[first->outs[k]]) : args->cotangent[k];
+  bool *zero = ax_trace_alloc(b.out_count);
+  if (zero == NULL) return;
+  for (uint32_t k = 0; k < b.out_count; k++) {
+    zero[k] = ax_is_zero(args->cotangent[k]);
+    if (!zero[k]) in[count++] = args->cotangent[k];
+  }
   ax_status status = AX_OK;
   for (uint32_t i = 0; i < b.count && status == AX_OK; i++)
-    status = ax_program_transpose(b.of->v[i], linear, &b.made[i]);
+    status = ax_transpose_program(b.of->v[i], linear, zero, NULL, &b.made[i]);
   bind_made(status, b.made, b.count, in, count, out, wanted);
   release(b.made, b.count);
   wanted = 0;
@@ -552,7 +555,7 @@ static void bind_traced(tracing *t, ax_value index, const ax_value *in, ax_value
 
 void ax_cond(ax_value index, const ax_function *branches, void *const *contexts, uint32_t branch_count,
              const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
-  for (uint32_t k = 0; k < out_count; k++) out[k] = ax_poison;
+  in = ax_take(in, in_count, out, out_count);
   if (ax_failed()) return;
   if (ax_typeof(index).dtype == AX_BOOL) index = ax_convert_element_type(index, AX_S32);
   ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);

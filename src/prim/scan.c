@@ -446,7 +446,7 @@ static void bind_traced(const ax_body *body, const ax_type *types, uint32_t carr
 void ax_scan(ax_function function, void *context, const ax_value *in, uint32_t carry_count, uint32_t xs_count,
              int64_t length, bool reverse, ax_value *out, uint32_t ys_count) {
   uint32_t in_count = carry_count + xs_count, out_count = carry_count + ys_count;
-  for (uint32_t k = 0; k < out_count; k++) out[k] = ax_poison;
+  in = ax_take(in, in_count, out, out_count);
   ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
   if (types == NULL) return;
   for (uint32_t i = 0; i < in_count; i++) types[i] = ax_typeof(in[i]);

@@ -226,13 +226,36 @@ static ax_status settle_linear(const scan *s, const bool *given, bool *linear) {
   return AX_OK;
 }
 
+/* The body transposed, and which of its results' cotangents are zero in every step: those of ys that nobody uses, and of carries
+   nobody uses and no step turns into one that is used. */
+static ax_status transpose_body(const scan *s, const bool *linear, bool *zero, bool *made_zero, ax_program **out) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    AX_TRY(ax_transpose_program(s->p.body, linear, zero, made_zero, out));
+    for (uint32_t k = 0; k < s->carries; k++) {
+      if (!zero[k] || made_zero[s->consts + k]) continue;
+      zero[k] = false;
+      changed = true;
+    }
+    if (changed) ax_program_release(*out);
+  }
+  return AX_OK;
+}
+
 /* The body of the transposed scan. Inputs by role: constants; sums of constants' cotangents, cotangents of carries; xs, cotangents
    of ys that are not zero. Results: sums, cotangents of carries, cotangents of linear xs. */
 static ax_status build_transposed(const scan *s, const bool *linear, const ax_value *cotangent, ax_program **out) {
   const ax_program *body = s->p.body;
   ax_program *transposed;
   *out = NULL;
-  AX_TRY(ax_program_transpose(body, linear, &transposed));
+  bool *zero = ax_calloc(s->out_count + s->in_count, 1);
+  if (zero == NULL) return ax_out_of_memory(s->out_count + s->in_count);
+  for (uint32_t k = 0; k < s->out_count; k++) zero[k] = ax_is_zero(cotangent[k]);
+  ax_status status = transpose_body(s, linear, zero, zero + s->out_count, &transposed);
+  if (status != AX_OK) {
+    ax_free(zero);
+    return status;
+  }
   ax_builder builder;
   uint32_t capacity = s->in_count + s->out_count, count = 0, made = 0, next = 0;
   ax_type *types = ax_calloc(capacity, sizeof types[0]);
@@ -258,14 +281,16 @@ static ax_status build_transposed(const scan *s, const bool *linear, const ax_va
     next += sum_count + s->carries;
     for (uint32_t i = s->consts + s->carries; i < s->in_count; i++)
       if (!linear[i]) operands[made++] = in[next++];
-    for (uint32_t k = 0; k < s->carries; k++) operands[made++] = carries[k];
+    for (uint32_t k = 0; k < s->carries; k++)
+      if (!zero[k]) operands[made++] = carries[k];
     for (uint32_t k = s->carries; k < s->out_count; k++)
-      operands[made++] = ax_is_zero(cotangent[k]) ? ax_zeros_of(&body->types[body->outs[k]]) : in[next++];
+      if (!zero[k]) operands[made++] = in[next++];
     ax_call(transposed, operands, made, outs, transposed->out_count);
     for (uint32_t k = 0; k < sum_count; k++) outs[k] = ax_add(sums[k], outs[k]);
   }
-  ax_status status = ax_region_finish(&builder, outs, transposed->out_count, out);
+  status = ax_region_finish(&builder, outs, transposed->out_count, out);
   ax_free(types);
+  ax_free(zero);
   ax_program_release(transposed);
   return status;
 }

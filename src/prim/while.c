@@ -535,7 +535,7 @@ static void bind_traced(const tracing *t, const ax_value *in, ax_value *out) {
 
 void ax_while(ax_function condition, ax_function body, void *context, const ax_value *in, uint32_t count,
               ax_value *out) {
-  for (uint32_t k = 0; k < count; k++) out[k] = ax_poison;
+  in = ax_take(in, count, out, count);
   tracing t = {.condition = condition, .function = body, .context = context, .count = count};
   t.types = ax_trace_alloc(count * sizeof t.types[0]);
   t.varying = ax_trace_alloc(count * sizeof t.varying[0]);

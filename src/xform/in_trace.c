@@ -22,10 +22,6 @@ static void inner_deinit(inner *f) {
   ax_free(f->captured);
 }
 
-static void poison(ax_value *values, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) values[i] = ax_poison;
-}
-
 /* Traces f on `types` under `axes`. False: the current trace has failed. */
 static bool trace(inner *f, ax_function function, void *context, const ax_mesh *axes, const ax_type *types,
                   uint32_t in_count, uint32_t out_count) {
@@ -79,7 +75,7 @@ static void call(const inner *f, ax_status status, ax_program *transformed, cons
 static void grad(const char *what, bool with_value, ax_function function, void *context, const ax_value *in,
                  uint32_t in_count, uint32_t wrt_count, ax_value *out) {
   uint32_t out_count = wrt_count + (with_value ? 1 : 0);
-  poison(out, out_count);
+  in = ax_take(in, in_count, out, out_count);
   ax_type *types = types_of(in, in_count);
   if (types == NULL) return;
   if (wrt_count > in_count) {
@@ -139,8 +135,7 @@ static void spread_tangents(const ax_program *program, const ax_value *made, ax_
 
 void ax_jvp(ax_function function, void *context, const ax_value *in, uint32_t in_count, ax_value *out,
             uint32_t out_count) {
-  poison(out, out_count);
-  poison(out + out_count, out_count);
+  in = ax_take(in, 2 * in_count, out, 2 * out_count);
   ax_type *types = types_of(in, in_count);
   if (types == NULL || !floats("jvp", types, in_count)) return;
   ax_value *operands = with_tangents(in, types, in_count);
@@ -207,7 +202,7 @@ void ax_vmap(const ax_vmap_options *options, ax_function function, void *context
              ax_value *out, uint32_t out_count) {
   const ax_vmap_options none = {0};
   if (options == NULL) options = &none;
-  poison(out, out_count);
+  in = ax_take(in, in_count, out, out_count);
   ax_type *types = types_of(in, in_count);
   if (types == NULL) return;
   ax_mesh axes = *axes_here();

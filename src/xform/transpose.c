@@ -32,8 +32,8 @@ static bool init(transpose_walk *w, const ax_program *program) {
   return true;
 }
 
-/* The constants, then a cotangent for each result. */
-static void inputs(transpose_walk *w, ax_builder *builder) {
+/* The constants, then a cotangent for each result that has one. */
+static void inputs(transpose_walk *w, ax_builder *builder, const bool *zero) {
   const ax_program *program = w->walk.program;
   ax_value *given = ax_walk_alloc(&w->walk, program->out_count * sizeof given[0]);
   for (uint32_t i = 0; i < program->in_count; i++) {
@@ -41,7 +41,7 @@ static void inputs(transpose_walk *w, ax_builder *builder) {
     if (!w->depends[i]) w->walk.value[i] = ax_builder_input(builder, &program->types[i]);
   }
   for (uint32_t i = 0; i < program->out_count && given != NULL; i++)
-    given[i] = ax_builder_input(builder, &program->types[program->outs[i]]);
+    given[i] = zero != NULL && zero[i] ? ax_zero : ax_builder_input(builder, &program->types[program->outs[i]]);
   for (uint32_t i = 0; i < program->out_count && given != NULL; i++) {
     ax_value *sum = &w->cotangent[program->outs[i]];
     *sum = ax_add_any(*sum, given[i]);
@@ -81,32 +81,39 @@ static void step(transpose_walk *w, const ax_eqn *eqn) {
   }
 }
 
-static ax_value *results(transpose_walk *w, uint32_t *count) {
+static ax_value *results(transpose_walk *w, bool *made_zero, uint32_t *count) {
   const ax_program *program = w->walk.program;
   ax_value *outs = ax_walk_alloc(&w->walk, program->in_count * sizeof outs[0]);
   for (uint32_t i = 0; i < program->in_count && outs != NULL; i++) {
     if (!w->linear_in[i]) continue;
     ax_value made = w->cotangent[i];
+    if (made_zero != NULL) made_zero[i] = ax_is_zero(made);
     outs[(*count)++] = ax_is_zero(made) ? ax_zeros_of(&program->types[i]) : made;
   }
   return outs;
 }
 
-ax_status ax_program_transpose(const ax_program *program, const bool *linear, ax_program **out) {
+ax_status ax_transpose_program(const ax_program *program, const bool *linear, const bool *zero, bool *made_zero, ax_program **out) {
   *out = NULL;
-  AX_TRY(ax_require(program, "program"));
   ax_builder builder;
   transpose_walk w = {.linear_in = linear};
   ax_value *outs = NULL;
   uint32_t out_count = 0;
   ax_builder_begin(&builder, &program->axes);
   if (init(&w, program)) {
-    inputs(&w, &builder);
+    inputs(&w, &builder, zero);
     forward(&w);
     for (uint32_t i = program->eqn_count; i-- > 0 && !ax_failed();) step(&w, &program->eqns[i]);
-    outs = results(&w, &out_count);
+    outs = results(&w, made_zero, &out_count);
   }
   ax_status status = ax_finish_clean(&builder, outs, out_count, out);
   ax_walk_deinit(&w.walk);
   return status;
+}
+
+ax_status ax_program_transpose(const ax_program *program, const bool *linear, ax_program **out) {
+  *out = NULL;
+  AX_TRY(ax_require(program, "program"));
+  AX_TRY(ax_require(linear, "linear"));
+  return ax_transpose_program(program, linear, NULL, NULL, out);
 }
