@@ -156,6 +156,7 @@ static ax_value transpose_side(ax_value cotangent, const side *x, ax_value y, co
 }
 
 static void transpose(const ax_transpose_args *args) {
+  if (!ax_linear_in_one(args)) return;
   const dot_params *p = args->eqn->params;
   side left = lhs_side(p, args->in_types[0].rank), right = rhs_side(p, args->in_types[1].rank);
   uint32_t batch = left.batch.count;

@@ -294,11 +294,17 @@ static void sub_transpose(const ax_transpose_args *a) {
 static void neg_transpose(const ax_transpose_args *a) { a->out[0] = ax_neg(a->cotangent[0]); }
 
 static void mul_transpose(const ax_transpose_args *a) {
+  if (!ax_linear_in_one(a)) return;
   for (int k = 0; k < 2; k++)
     if (a->linear[k]) a->out[k] = ax_mul(a->cotangent[0], a->in[1 - k]);
 }
 
-static void div_transpose(const ax_transpose_args *a) { a->out[0] = ax_div(a->cotangent[0], a->in[1]); }
+static void div_transpose(const ax_transpose_args *a) {
+  if (a->linear[1])
+    ax_absent_transpose(a); /* not linear in what it divides by */
+  else
+    a->out[0] = ax_div(a->cotangent[0], a->in[1]);
+}
 
 /* --- The records --- */
 

@@ -159,6 +159,11 @@ static void absent(const ax_eqn *eqn, const char *rule) {
 }
 void ax_absent_jvp(const ax_jvp_args *args) { absent(args->eqn, "jvp"); }
 void ax_absent_transpose(const ax_transpose_args *args) { absent(args->eqn, "transpose"); }
+bool ax_linear_in_one(const ax_transpose_args *args) {
+  if (!args->linear[0] || !args->linear[1]) return true;
+  if (!ax_failed()) ax_fail(ax_error(AX_ABSENT, "%s of two values that both depend on the linear inputs is not linear", args->eqn->prim->name));
+  return false;
+}
 void ax_absent_batch(const ax_batch_args *args) { absent(args->eqn, "batch"); }
 ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   (void)hlo, (void)in, (void)out;

@@ -43,6 +43,8 @@ void ax_batch_pointwise(const ax_batch_args *args);
 /* Fail the trace with AX_ABSENT: "no jvp rule for argmax". */
 void ax_absent_jvp(const ax_jvp_args *args);
 void ax_absent_transpose(const ax_transpose_args *args);
+/* For a product, linear in either operand but not in both: false, and the trace has failed, when both are asked for. */
+bool ax_linear_in_one(const ax_transpose_args *args);
 void ax_absent_batch(const ax_batch_args *args);
 ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 

@@ -116,9 +116,15 @@ static void invariant_operands_get_psum(void **state) {
 
 static void not_linear(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_exp(in[0]); }
 
+static void square(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_mul(in[0], in[0]); }
+
 static void refuses_what_is_not_linear(void **state) {
   (void)state;
   ax_type type = TEST_SCALAR(AX_F64);
+  ax_program *product = test_trace(square, NULL, &type, 1, 1), *none;
+  TEST_FAILS(ax_program_transpose(product, (bool[]){true}, &none), AX_ABSENT, "is not linear");
+  TEST_FAILS(ax_program_transpose(product, NULL, &none), AX_INVALID_ARGUMENT, "linear");
+  ax_program_release(product);
   ax_program *program = test_trace(not_linear, NULL, &type, 1, 1), *transposed;
   TEST_FAILS(ax_program_transpose(program, (bool[]){true}, &transposed), AX_ABSENT, "exp has no transpose rule");
   assert_null(transposed);
