@@ -35,7 +35,7 @@ static const vector_case pointwise_cases[] = {
     {"add", WIDE, .binary = ax_add},
     {"sub", WIDE, .binary = ax_sub},
     {"mul", WIDE, .binary = ax_mul},
-    {"div", WIDE, .binary = ax_div},
+    {"div", WIDE, .binary = ax_div, .scaled = true},
     {"max", WIDE, .binary = ax_max},
     {"min", WIDE, .binary = ax_min},
     {"pow", FLOAT, .binary = ax_pow},
