@@ -2,7 +2,6 @@
    with collectives between. Every policy must give the same bits, and reference evaluation's values. AXLE_RANDOM_PROGRAMS=n makes
    more; AXLE_RANDOM_SEED=n runs one and prints it. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
@@ -175,16 +174,7 @@ static void one_program(uint64_t seed, bool show) {
 
 static void programs(void **state) {
   (void)state;
-  const char *one = getenv("AXLE_RANDOM_SEED"), *many = getenv("AXLE_RANDOM_PROGRAMS");
-  if (one != NULL) {
-    one_program(strtoull(one, NULL, 10), true);
-    return;
-  }
-  uint64_t count = many != NULL ? strtoull(many, NULL, 10) : 24;
-  for (uint64_t seed = 1; seed <= count; seed++) {
-    if (many != NULL) print_message("seed %llu\n", (unsigned long long)seed);
-    one_program(seed, false);
-  }
+  test_each_seed(one_program);
 }
 
 int main(void) {

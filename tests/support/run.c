@@ -83,3 +83,16 @@ void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance,
   test_release(reference, count);
   free(reference), free(first), free(again);
 }
+
+void test_each_seed(void (*one)(uint64_t seed, bool show)) {
+  const char *single = getenv("AXLE_RANDOM_SEED"), *many = getenv("AXLE_RANDOM_PROGRAMS");
+  if (single != NULL) {
+    one(strtoull(single, NULL, 10), true);
+    return;
+  }
+  uint64_t count = many != NULL ? strtoull(many, NULL, 10) : 24;
+  for (uint64_t seed = 1; seed <= count; seed++) {
+    if (many != NULL) print_message("seed %llu\n", (unsigned long long)seed);
+    one(seed, false);
+  }
+}

@@ -25,4 +25,8 @@ void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in
 #define TEST_EVERY_WAY(program, in, tolerance) test_every_way((program), (in), (tolerance), __FILE__, __LINE__)
 void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance, const char *file, int line);
 
+/* Calls one(seed, false) for seeds 1 to 24, or as many as $AXLE_RANDOM_PROGRAMS says, named as they come; or only
+   one(seed, true), which shows its program, for $AXLE_RANDOM_SEED. */
+void test_each_seed(void (*one)(uint64_t seed, bool show));
+
 #endif
