@@ -2,7 +2,6 @@
    one another, by collectives too, in loops and branches in loops and branches, which devices may leave apart. A value that is the
    same on several devices is written by one of them while the others may still read it. Every policy must give the same bits, and
    reference evaluation's values. AXLE_RANDOM_PROGRAMS=n makes more; AXLE_RANDOM_SEED=n runs one and prints it. */
-#include <stdio.h>
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
@@ -204,17 +203,7 @@ static void one_program(uint64_t seed, bool show) {
   ax_type types[] = {TEST_TYPE(AX_F32, N, N), TEST_TYPE(AX_F32, a, N), TEST_TYPE(AX_F32, b, N), TEST_TYPE(AX_F32, a, b)};
   maker m = {{seed}, &mesh, seed / 3 % 3 == 0, 3, 0, {{0}}};
   ax_program *program = test_trace(on_mesh, &m, types, SETS, SETS);
-  if (show) {
-    char *text;
-    TEST_OK(ax_program_print(program, &text));
-    printf("%s\n", text);
-    ax_string_free(text);
-  }
-  test_random data = {seed + 1};
-  ax_tensor *in[SETS];
-  for (int i = 0; i < SETS; i++) in[i] = test_random_tensor(&data, types[i], -1, 1);
-  TEST_EVERY_WAY(program, in, 2e-3);
-  test_release(in, SETS);
+  test_random_run(program, seed + 1, show, 2e-3);
   ax_program_release(program);
 }
 

@@ -1,7 +1,6 @@
 /* Programs made at random: values that differ along some axes and are the same along others, fused and not, in loops and branches,
    with collectives between. Every policy must give the same bits, and reference evaluation's values. AXLE_RANDOM_PROGRAMS=n makes
    more; AXLE_RANDOM_SEED=n runs one and prints it. */
-#include <stdio.h>
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
@@ -158,17 +157,7 @@ static void one_program(uint64_t seed, bool show) {
   ax_type types[] = {TEST_TYPE(AX_F32, ROWS *a, COLUMNS), TEST_TYPE(AX_F32, ROWS, COLUMNS *b), TEST_TYPE(AX_F32, ROWS, COLUMNS)};
   maker m = {{seed}, &mesh, 2, true};
   ax_program *program = test_trace(on_mesh, &m, types, IN, OUT);
-  if (show) {
-    char *text;
-    TEST_OK(ax_program_print(program, &text));
-    printf("%s\n", text);
-    ax_string_free(text);
-  }
-  test_random data = {seed + 1};
-  ax_tensor *in[IN];
-  for (int i = 0; i < IN; i++) in[i] = test_random_tensor(&data, types[i], -1, 1);
-  TEST_EVERY_WAY(program, in, 2e-4);
-  test_release(in, IN);
+  test_random_run(program, seed + 1, show, 2e-4);
   ax_program_release(program);
 }
 

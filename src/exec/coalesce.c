@@ -10,7 +10,7 @@
 
 typedef struct coalescer {
   ax_plan *plan;
-  uint32_t *reads, *writes;
+  uint32_t *writes; /* by root: see ax_plan_count */
   bool *asked; /* scratch: by root */
 } coalescer;
 
@@ -135,11 +135,11 @@ static void place_carries(coalescer *c, ax_block *block, bool is_body) {
 
 ax_status ax_coalesce(ax_plan *plan, const bool *donate) {
   coalescer c = {.plan = plan};
-  c.reads = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof c.reads[0]);
+  uint32_t *reads = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof reads[0]);
   c.writes = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof c.writes[0]);
   c.asked = ax_arena_alloc(&plan->arena, plan->buffer_count);
-  if (c.reads == NULL || c.writes == NULL || c.asked == NULL) return ax_out_of_memory(plan->buffer_count * sizeof c.reads[0]);
-  ax_plan_count(plan, c.reads, c.writes);
+  if (reads == NULL || c.writes == NULL || c.asked == NULL) return ax_out_of_memory(plan->buffer_count * sizeof reads[0]);
+  ax_plan_count(plan, reads, c.writes);
   place_carries(&c, &plan->block, false);
   return place_donations(&c, donate);
 }

@@ -1,12 +1,14 @@
 /* Whole programs compiled and run: under each policy, with several workers, compared bit by bit. */
 #include "support/run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "axle/collectives.h"
 #include "exec/exec.h"
 #include "support/cmocka.h"
+#include "support/random.h"
 
 static size_t tensor_bytes(const ax_tensor *tensor) {
   return (size_t)test_elems(tensor) * ax_dtype_bytes(tensor->dtype);
@@ -82,6 +84,25 @@ void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance,
   test_release(first, count);
   test_release(reference, count);
   free(reference), free(first), free(again);
+}
+
+static void show_program(const ax_program *program) {
+  char *text;
+  TEST_OK(ax_program_print(program, &text));
+  printf("%s\n", text);
+  ax_string_free(text);
+}
+
+void test_random_run(ax_program *program, uint64_t seed, bool show, double tolerance) {
+  test_random data = {seed};
+  uint32_t count = ax_program_in_count(program);
+  ax_tensor **in = calloc(count + 1, sizeof in[0]);
+  assert_non_null(in);
+  if (show) show_program(program);
+  for (uint32_t i = 0; i < count; i++) in[i] = test_random_tensor(&data, *ax_program_in_type(program, i), -1, 1);
+  TEST_EVERY_WAY(program, in, tolerance);
+  test_release(in, count);
+  free(in);
 }
 
 void test_each_seed(void (*one)(uint64_t seed, bool show)) {

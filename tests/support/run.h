@@ -25,6 +25,9 @@ void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in
 #define TEST_EVERY_WAY(program, in, tolerance) test_every_way((program), (in), (tolerance), __FILE__, __LINE__)
 void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance, const char *file, int line);
 
+/* TEST_EVERY_WAY on inputs drawn from -1 to 1; prints the program first when it is to be shown. */
+void test_random_run(ax_program *program, uint64_t seed, bool show, double tolerance);
+
 /* Calls one(seed, false) for seeds 1 to 24, or as many as $AXLE_RANDOM_PROGRAMS says, named as they come; or only
    one(seed, true), which shows its program, for $AXLE_RANDOM_SEED. */
 void test_each_seed(void (*one)(uint64_t seed, bool show));
