@@ -123,10 +123,6 @@ static const ax_mesh *mesh_of(const ax_eqn *eqn) {
   return &none;
 }
 
-static bool is_long(ax_param_kind kind) {
-  return kind == AX_PARAM_PROGRAM || kind == AX_PARAM_PROGRAMS || kind == AX_PARAM_LITERAL;
-}
-
 static void param_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_param *param, int indent) {
   const void *field = ax_param_at(eqn, param);
   switch (param->kind) {
@@ -145,11 +141,10 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
 }
 
 /* On one line, or a line each when there is a program among them. */
-static void params_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, bool brief, int indent) {
+static void params_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, int indent) {
   bool lines = false;
   for (uint32_t i = 0; i < eqn->prim->param_count; i++)
     lines |= eqn->prim->params[i].kind == AX_PARAM_PROGRAM || eqn->prim->params[i].kind == AX_PARAM_PROGRAMS;
-  lines &= !brief;
   ax_text_add(text, "[");
   for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
     const ax_param *param = &eqn->prim->params[i];
@@ -158,10 +153,7 @@ static void params_text(ax_text *text, const ax_program *program, const ax_eqn *
     else if (i > 0)
       ax_text_add(text, " ");
     ax_text_add(text, "%s=", param->name);
-    if (brief && is_long(param->kind))
-      ax_text_add(text, "...");
-    else
-      param_text(text, program, eqn, param, indent + 2);
+    param_text(text, program, eqn, param, indent + 2);
   }
   if (lines) new_line(text, indent);
   ax_text_add(text, "]");
@@ -187,21 +179,17 @@ static void binder_text(ax_text *text, const ax_program *program, uint32_t id) {
   ax_type_text(text, &program->types[id], &program->axes);
 }
 
-static void eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, bool brief, int indent) {
+static void eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, int indent) {
   for (uint32_t i = 0; i < eqn->out_count; i++) {
     binder_text(text, program, eqn->out + i);
     ax_text_add(text, " ");
   }
   ax_text_add(text, "= %s", eqn->prim->name);
-  if (eqn->prim->param_count > 0) params_text(text, program, eqn, brief, indent);
+  if (eqn->prim->param_count > 0) params_text(text, program, eqn, indent);
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     ax_text_add(text, " ");
     ax_operand_text(text, program, eqn->in[i]);
   }
-}
-
-void ax_eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, bool brief) {
-  eqn_text(text, program, eqn, brief, 0);
 }
 
 static void head_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent) {
@@ -232,7 +220,7 @@ static void program_text(ax_text *text, const ax_program *program, const ax_mesh
     if (ax_eqn_literal(&program->eqns[i]) != NULL) continue;
     any = true;
     new_line(text, indent + 4);
-    eqn_text(text, program, &program->eqns[i], false, indent + 4);
+    eqn_text(text, program, &program->eqns[i], indent + 4);
   }
   if (any)
     new_line(text, indent + 2);

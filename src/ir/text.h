@@ -17,8 +17,6 @@ bool ax_is_reserved(const char *word, size_t length);
 void ax_label_name(uint32_t label, char *name);
 /* A value as an operand: its name, or the literal that it is: 0.1:f32[]. */
 void ax_operand_text(ax_text *text, const ax_program *program, uint32_t id);
-/* One equation, `c:f32[3] = add a b`; with `brief`, programs and arrays among its parameters are left out: `...`. */
-void ax_eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, bool brief);
 
 /* One element, as short as reads back to the same bits; floats always have a point, an exponent or a name: 1.0, 1e-05, nan. */
 void ax_element_text(ax_text *text, ax_dtype dtype, const void *data, int64_t index);
