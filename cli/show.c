@@ -7,7 +7,7 @@
 #include "axle/stablehlo.h"
 #include "axle/transform.h"
 #include "cli.h"
-#include "loop/lower.h"
+#include "loop/passes.h"
 
 typedef struct show {
   word_list passes, wrt, linear;

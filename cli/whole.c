@@ -25,7 +25,7 @@ typedef struct wrapping {
 
 /* The axes over which a value of this type may differ. */
 static ax_axis_set spread(const wrapping *w, const ax_type *type) {
-  return w->unchecked ? ax_all_axes(w->mesh) : type->varying;
+  return w->unchecked ? ax_all_axes(w->mesh) : type->spread.varying;
 }
 
 /* "data+model", with `dim` entries "_," before it; "" for no axes. NULL: no memory. */
@@ -71,8 +71,8 @@ static ax_status lay_input(wrapping *w, uint32_t index, const ax_type *given) {
   w->stacked[index] = set != 0 && is_stack(given, block, devices);
   if (ax_same_shape(given, block)) {
     w->in_specs[index] = "";
-    w->pvary[index] = block->varying != 0 ? join_axes(w, block->varying, ",", 0) : NULL;
-    return block->varying == 0 || w->pvary[index] != NULL ? AX_OK : ax_out_of_memory(0);
+    w->pvary[index] = block->spread.varying != 0 ? join_axes(w, block->spread.varying, ",", 0) : NULL;
+    return block->spread.varying == 0 || w->pvary[index] != NULL ? AX_OK : ax_out_of_memory(0);
   }
   if (set != 0 && (w->stacked[index] || cut >= 0))
     w->in_specs[index] = join_axes(w, set, "+", cut >= 0 ? (uint32_t)cut : 0);
@@ -147,8 +147,8 @@ static ax_status lay_out(wrapping *w, const ax_type *given) {
 
 ax_type whole_stacked(const ax_program *program, const ax_type *type) {
   ax_axis_set unchecked = ax_all_axes(&program->axes) & ~ax_checked_axes(&program->axes);
-  int64_t dims[AX_MAX_RANK + 1] = {ax_axis_set_size(type->varying | unchecked, &program->axes)};
-  bool stacks = (type->varying | unchecked) != 0 && type->rank < AX_MAX_RANK;
+  int64_t dims[AX_MAX_RANK + 1] = {ax_axis_set_size(type->spread.varying | unchecked, &program->axes)};
+  bool stacks = (type->spread.varying | unchecked) != 0 && type->rank < AX_MAX_RANK;
   memcpy(dims + 1, type->dims, type->rank * sizeof dims[0]);
   return stacks ? ax_array_type(type->dtype, type->rank + 1, dims) : ax_array_type(type->dtype, type->rank, type->dims);
 }

@@ -7,7 +7,7 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "ir/program.h"
-#include "loop/lower.h"
+#include "loop/passes.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 
@@ -114,7 +114,7 @@ static ax_program *trace(const row *row, const char *mesh_text, bool unchecked, 
   TEST_OK(ax_mesh_parse(mesh_text, &mesh));
   for (uint32_t i = 0; i < mesh.count; i++) mesh.axis[i].unchecked = unchecked;
   ax_type types[] = {ax_array_type(AX_F64, 3, row->dims), TEST_SCALAR(AX_F64)};
-  types[0].varying = unchecked ? 0 : varying;
+  types[0].spread.varying = unchecked ? 0 : varying;
   TEST_OK(ax_trace_on(&mesh, apply, (void *)row, types, inputs, 1, &program));
   TEST_OK(ax_program_verify(program));
   return program;
@@ -201,7 +201,7 @@ static void check_transpose(const row *row, bool unchecked, ax_axis_set varying)
   ax_program *forward = trace(row, "a=2,b=2,v=3", unchecked, varying, 1), *backward;
   TEST_OK(ax_program_transpose(forward, (bool[]){true}, &backward));
   const ax_type *result = ax_program_out_type(forward, 0);
-  ax_axis_set result_varying = unchecked ? 7 : result->varying;
+  ax_axis_set result_varying = unchecked ? 7 : result->spread.varying;
   ax_tensor *x[devices], *ax[devices], *y[devices], *aty[devices];
   random_lanes(&forward->types[0], &forward->axes, varying, 1, x);
   random_lanes(result, &forward->axes, result_varying, 2, y);
@@ -235,7 +235,7 @@ static void test_pmax_jvp(void **state) {
   ax_mesh mesh;
   ax_program *program, *jvp;
   ax_type type = TEST_TYPE(AX_F64, 2);
-  type.varying = 1;
+  type.spread.varying = 1;
   row row = {PMAX, "v", 0, 0, false, {0}};
   TEST_OK(ax_mesh_parse("v=3", &mesh));
   TEST_OK(ax_trace_on(&mesh, apply, &row, &type, 1, 1, &program));

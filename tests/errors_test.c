@@ -401,7 +401,7 @@ static void the_first_error(void **state) {
   TEST_FAILS(ax_trace(same, NULL, &negative, 1, 1, &program), AX_INVALID_ARGUMENT, "input 0: not a type");
   for (size_t i = 0; i < COUNT(unsound); i++)
     TEST_FAILS(ax_trace(same, NULL, &unsound[i], 1, 1, &program), AX_INVALID_ARGUMENT, "input 0: ");
-  ax_type varying = {.dtype = AX_F32, .varying = 4};
+  ax_type varying = {.dtype = AX_F32, .spread.varying = 4};
   TEST_FAILS(ax_trace(same, NULL, &varying, 1, 1, &program), AX_INVALID_ARGUMENT, "axis sets");
   TEST_FAILS(ax_trace(NULL, NULL, &varying, 1, 1, &program), AX_INVALID_ARGUMENT, "no function");
 }

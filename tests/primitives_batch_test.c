@@ -171,7 +171,7 @@ static uint32_t lane_of(const ax_mesh *mesh, uint32_t axis, uint32_t lane, int64
 static way way_along(const ax_program *program, uint32_t axis, uint32_t turn) {
   uint32_t mapped = 0;
   for (uint32_t i = 0; i < program->in_count; i++)
-    if (program->axes.axis[axis].unchecked || program->types[i].varying >> axis & 1) mapped |= 1u << i;
+    if (program->axes.axis[axis].unchecked || program->types[i].spread.varying >> axis & 1) mapped |= 1u << i;
   return way_of(program, mapped > 0 ? mapped : 1, turn, program->axes.axis[axis].size);
 }
 
@@ -282,7 +282,7 @@ static ax_status on_device(const ax_program *program, const ax_mesh *mesh, uint3
   for (uint32_t a = 0; a < axes.count; a++) axes.axis[a].unchecked = unchecked;
   for (uint32_t i = 0; i < program->in_count; i++) {
     types[i] = program->types[i];
-    types[i].varying = mapped >> i & 1 ? ax_checked_axes(&axes) : 0;
+    types[i].spread.varying = mapped >> i & 1 ? ax_checked_axes(&axes) : 0;
   }
   ax_status status = ax_trace_on(&axes, bind_again, (void *)program, types, program->in_count, program->out_count, out);
   free(types);

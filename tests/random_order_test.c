@@ -27,7 +27,7 @@ static ax_value scaled(ax_value x, double by) { return ax_mul(x, number(by)); }
 static const char *names(int set) { return set == A ? "a" : set == B ? "b" : "a,b"; }
 
 static ax_value varied(const maker *m, ax_value x, int set) {
-  int missing = set & ~(int)ax_typeof(x).varying;
+  int missing = set & ~(int)ax_typeof(x).spread.varying;
   return m->unchecked || missing == 0 ? x : ax_pvary(x, names(missing));
 }
 

@@ -6,7 +6,7 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "ir/program.h"
-#include "loop/lower.h"
+#include "loop/passes.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
 #include "support/random.h"
@@ -650,7 +650,7 @@ static void test_named_axis(void **state) {
   test_map m = {"data=3", {"data", "data"}, {"data", "", "", "data"}, .body = as_devices};
   ax_type types[] = {TEST_TYPE(AX_F64, 3, 4), TEST_TYPE(AX_F64, 3)};
   ax_type one[] = {TEST_TYPE(AX_F64, 4), TEST_SCALAR(AX_F64)};
-  one[0].varying = one[1].varying = 1;
+  one[0].spread.varying = one[1].spread.varying = 1;
   ax_mesh axes;
   TEST_OK(ax_mesh_parse("data=3", &axes));
   ax_program *on_devices = test_trace(test_map_body, &m, types, 2, 4), *member, *vmapped;
@@ -680,7 +680,7 @@ static void test_shard_map_in_named_axis(void **state) {
   (void)state;
   test_map m = {"data=2", {"data", ""}, {"", "", "data", "data", "data"}, .body = loops};
   ax_type types[] = {TEST_TYPE(AX_F64, 6), TEST_SCALAR(AX_F64)};
-  types[0].varying = types[1].varying = 1;
+  types[0].spread.varying = types[1].spread.varying = 1;
   ax_mesh axes;
   TEST_OK(ax_mesh_parse("batch=3", &axes));
   ax_program *member, *vmapped, *plain;
@@ -688,7 +688,7 @@ static void test_shard_map_in_named_axis(void **state) {
   check_text(member);
   TEST_OK(ax_program_vmap(member, NULL, NULL, 3, "batch", &vmapped));
   TEST_OK(ax_program_verify(vmapped));
-  types[0].varying = types[1].varying = 0;
+  types[0].spread.varying = types[1].spread.varying = 0;
   plain = test_trace(test_map_body, &m, types, 2, 5);
   ax_tensor *in[2], *out[2], *each[3][5];
   random_inputs(vmapped, 1, in);

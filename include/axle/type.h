@@ -65,13 +65,27 @@ int ax_mesh_find(const ax_mesh *mesh, const char *name);
 /* One bit an axis of the program's axis environment. */
 typedef uint64_t ax_axis_set;
 
-/* What a value is on one device, and along which axes it may differ between devices (`varying`); on every axis in none of the
-   three sets it is invariant: the same on all devices. `reduced` and `unreduced` are kept for partitioning. */
+/* What a value of the type is. A future is an array that a collective under way will give. */
+typedef enum ax_form { AX_ARRAY, AX_FUTURE } ax_form;
+
+/* By what the devices' parts of an unreduced value are to be combined. */
+typedef enum ax_unreduced_kind { AX_UNREDUCED_SUM, AX_UNREDUCED_MAX, AX_UNREDUCED_MIN } ax_unreduced_kind;
+
+/* How a value spreads over the mesh: an axis is in one of the sets at most. Along an axis of `varying` devices may hold different
+   values. Along one of `unreduced` each holds a part, and the value is the parts combined by `kind`. Along one of `reduced` all
+   hold the same, and their cotangents are the parts of one. Along all others the value is invariant: the same on all devices. */
+typedef struct ax_spread {
+  ax_axis_set varying, reduced, unreduced;
+  ax_unreduced_kind kind; /* AX_UNREDUCED_SUM when `unreduced` is empty */
+} ax_spread;
+
+/* What a value is on one device, and how it spreads over the others. */
 typedef struct ax_type {
+  ax_form form;
   ax_dtype dtype;
   uint32_t rank;
   int64_t dims[AX_MAX_RANK];
-  ax_axis_set varying, reduced, unreduced;
+  ax_spread spread;
 } ax_type;
 
 /* An invariant array type; `dims` has `rank` entries and may be NULL when rank is 0. An unknown dtype, a rank above AX_MAX_RANK

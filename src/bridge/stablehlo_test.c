@@ -80,7 +80,7 @@ static void test_per_device(void **state) {
   (void)state;
   ax_mesh mesh = mesh_of("data=2,model=2");
   ax_type type = TEST_TYPE(AX_F32, 2);
-  type.varying = 2; /* over model */
+  type.spread.varying = 2; /* over model */
   ax_program *program;
   TEST_OK(ax_trace_on(&mesh, sum_body, NULL, &type, 1, 1, &program));
   expect_module(program, sum_module);

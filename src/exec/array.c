@@ -131,7 +131,7 @@ ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *sp
   AX_TRY(ax_require(type, "type"));
   ax_status status = ax_mesh_check(mesh);
   ax_type sound = *type; /* axis sets are not looked at */
-  sound.varying = sound.reduced = sound.unreduced = 0;
+  sound.spread.varying = sound.spread.reduced = sound.spread.unreduced = 0;
   if (status == AX_OK) status = ax_type_check(&sound, mesh);
   if (status != AX_OK) return ax_error_context(status, "device_put: ");
   if (ax_mesh_devices(mesh) > runtime->options.max_devices)

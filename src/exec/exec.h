@@ -17,7 +17,7 @@
 
 #include "axle/exec.h"
 #include "jit/jit.h"
-#include "loop/lower.h"
+#include "loop/passes.h"
 
 /* Address = base[space] + offset + iteration[loop] * step. */
 typedef struct ax_ref {

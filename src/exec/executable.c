@@ -6,6 +6,7 @@
 
 #include "exec/exec.h"
 #include "exec/execution.h"
+#include "loop/lower.h"
 
 /* --- Sets --- */
 

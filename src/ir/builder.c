@@ -134,16 +134,16 @@ uint32_t ax_prim_outs(const ax_prim *prim, const void *params) {
 
 static ax_status infer_axes(const ax_infer_args *args) {
   if (args->prim->kind != AX_LOCAL) return AX_OK;
-  ax_axis_set varying = args->in_count > 0 ? args->in[0].varying : 0;
+  ax_axis_set varying = args->in_count > 0 ? args->in[0].spread.varying : 0;
   for (uint32_t i = 0; i < args->in_count; i++) {
-    if (args->in[i].varying != varying)
+    if (args->in[i].spread.varying != varying)
       return ax_error(AX_INVALID_ARGUMENT, "operands vary over different axes: %s and %s; pvary makes them agree",
                       ax_type_string(&args->in[0], args->axes), ax_type_string(&args->in[i], args->axes));
-    if ((args->in[i].reduced | args->in[i].unreduced) != 0)
+    if ((args->in[i].spread.reduced | args->in[i].spread.unreduced) != 0)
       return ax_error(AX_ABSENT, "no rule yet for reduced or unreduced operands: %s",
                       ax_type_string(&args->in[i], args->axes));
   }
-  for (uint32_t i = 0; i < args->out_count; i++) args->out[i].varying = varying;
+  for (uint32_t i = 0; i < args->out_count; i++) args->out[i].spread.varying = varying;
   return AX_OK;
 }
 
@@ -277,7 +277,7 @@ static void label(const ax_program *program, uint32_t *labels, uint32_t *count) 
 static uint64_t hash_type(uint64_t hash, const ax_type *type) {
   hash = ax_hash_bytes(hash, &type->dtype, sizeof type->dtype);
   hash = ax_hash_bytes(hash, type->dims, type->rank * sizeof type->dims[0]);
-  return ax_hash_bytes(hash, &type->varying, sizeof type->varying);
+  return ax_hash_bytes(hash, &type->spread.varying, sizeof type->spread.varying);
 }
 
 static uint64_t hash_operand(uint64_t hash, const ax_program *program, uint32_t id) {

@@ -33,10 +33,10 @@ static ax_status parse_axis_set(ax_parser *parser, const ax_mesh *axes, ax_axis_
 static ax_status parse_axis_sets(ax_parser *parser, const ax_mesh *axes, ax_type *type) {
   bool end = false;
   while (!end) {
-    ax_axis_set used = type->varying | type->reduced | type->unreduced, *set = NULL;
-    if (ax_at(parser, "V")) set = &type->varying;
-    if (ax_at(parser, "R")) set = &type->reduced;
-    if (ax_at(parser, "U")) set = &type->unreduced;
+    ax_axis_set used = type->spread.varying | type->spread.reduced | type->spread.unreduced, *set = NULL;
+    if (ax_at(parser, "V")) set = &type->spread.varying;
+    if (ax_at(parser, "R")) set = &type->spread.reduced;
+    if (ax_at(parser, "U")) set = &type->spread.unreduced;
     if (set == NULL || *set != 0) return ax_unexpected(parser, "V:, R: or U:, each once");
     AX_TRY(ax_lexer_next(&parser->lexer));
     AX_TRY(ax_expect(parser, ":"));

@@ -92,16 +92,16 @@ typedef struct ax_eval_args {
   struct ax_evaluator *driver; /* for REGION: xform/evaluate.h */
 } ax_eval_args;
 
-/* --- vary: the axes along which a result may differ between devices, from those of the operands. What is computed, not what
+/* --- differs: the axes along which a result may differ between devices, from those of the operands. What is computed, not what
    is declared: it drives "what is equal is computed once". --- */
-typedef struct ax_vary_args {
+typedef struct ax_differs_args {
   const ax_eqn *eqn;
   const ax_mesh *axes;
   const ax_axis_set *in;
   ax_axis_set *out;
   ax_arena *arena; /* scratch, for rules that must try again until nothing changes */
   bool *failed;    /* set when there is no memory for it */
-} ax_vary_args;
+} ax_differs_args;
 
 /* --- jvp and linearize: fill out and tangent_out. A tangent may be the symbolic zero (ax_is_zero). Rules for linearize add
    only equations that either do not depend on tangents or are linear in them. --- */
@@ -153,7 +153,7 @@ struct ax_prim {
   size_t params_bytes;
   ax_status (*infer)(const ax_infer_args *args);
   ax_status (*eval)(const ax_eval_args *args);
-  void (*vary)(const ax_vary_args *args);
+  void (*differs)(const ax_differs_args *args);
   void (*jvp)(const ax_jvp_args *args);
   void (*linearize)(const ax_jvp_args *args);
   void (*transpose)(const ax_transpose_args *args);

@@ -353,9 +353,9 @@ static void test_verify(void **state) {
   outs[0] = 3;
   check_broken(program, "output 0 is not a value");
   outs[0] = 2;
-  types[0].varying = 1;
+  types[0].spread.varying = 1;
   check_broken(program, "input 0");
-  types[0].varying = 0;
+  types[0].spread.varying = 0;
   types[0].dims[0] = -1;
   check_broken(program, "negative dimension");
   types[0].dims[0] = 3;

@@ -64,8 +64,8 @@ ax_status ax_type_check(const ax_type *type, const ax_mesh *axes) {
   for (uint32_t d = 0; d < type->rank; d++)
     if (type->dims[d] < 0 || (type->dims[d] > 0 && !ax_mul_i64(bytes, type->dims[d], &bytes)))
       return ax_error(AX_INVALID_ARGUMENT, "%s has a negative dimension or is too large", ax_type_string(type, axes));
-  ax_axis_set all = type->varying | type->reduced | type->unreduced;
-  bool overlap = (type->varying & type->reduced) || ((type->varying | type->reduced) & type->unreduced);
+  ax_axis_set all = type->spread.varying | type->spread.reduced | type->spread.unreduced;
+  bool overlap = (type->spread.varying & type->spread.reduced) || ((type->spread.varying | type->spread.reduced) & type->spread.unreduced);
   if (overlap || (all & ~ax_checked_axes(axes)) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "%s has axis sets that overlap or are not of the environment", ax_type_string(type, axes));
   return AX_OK;
@@ -76,8 +76,8 @@ bool ax_same_shape(const ax_type *a, const ax_type *b) {
 }
 
 bool ax_type_equal(const ax_type *a, const ax_type *b) {
-  return a->dtype == b->dtype && ax_same_shape(a, b) && a->varying == b->varying && a->reduced == b->reduced &&
-         a->unreduced == b->unreduced;
+  return a->dtype == b->dtype && ax_same_shape(a, b) && a->spread.varying == b->spread.varying && a->spread.reduced == b->spread.reduced &&
+         a->spread.unreduced == b->spread.unreduced;
 }
 
 static void add_set(ax_text *text, const char *lead, ax_axis_set set, const ax_mesh *axes) {
@@ -93,11 +93,11 @@ void ax_type_text(ax_text *text, const ax_type *type, const ax_mesh *axes) {
   ax_text_add(text, "%s[", ax_dtype_name(type->dtype));
   for (uint32_t i = 0; i < type->rank; i++) ax_text_add(text, "%s%lld", i ? "," : "", (long long)type->dims[i]);
   ax_text_add(text, "]");
-  if ((type->varying | type->reduced | type->unreduced) == 0) return;
+  if ((type->spread.varying | type->spread.reduced | type->spread.unreduced) == 0) return;
   ax_text_add(text, "{");
-  add_set(text, "V:", type->varying, axes);
-  add_set(text, type->varying ? " R:" : "R:", type->reduced, axes);
-  add_set(text, type->varying | type->reduced ? " U:" : "U:", type->unreduced, axes);
+  add_set(text, "V:", type->spread.varying, axes);
+  add_set(text, type->spread.varying ? " R:" : "R:", type->spread.reduced, axes);
+  add_set(text, type->spread.varying | type->spread.reduced ? " U:" : "U:", type->spread.unreduced, axes);
   ax_text_add(text, "}");
 }
 

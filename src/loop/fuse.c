@@ -9,7 +9,7 @@
    hazards are decided on roots. Values computed once for all devices are not pulled into kernels that run on each. */
 #include <string.h>
 
-#include "loop/lower.h"
+#include "loop/passes.h"
 
 enum { most_slots = 24, most_exprs = 160, window = 24, small_elems = 4096 };
 

@@ -5,7 +5,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
-#include "loop/lower.h"
+#include "loop/passes.h"
 #include "support/cmocka.h"
 #include "support/run.h"
 

@@ -1,5 +1,6 @@
 /* The plan under construction: buffers, operations, nested blocks, and the walk that calls each primitive's lower rule. */
 #include "loop/lower.h"
+#include "loop/passes.h"
 
 #include <string.h>
 
@@ -20,7 +21,7 @@ ax_status ax_lower_buffer(ax_lower *lower, const ax_type *type, ax_axis_set axes
 }
 
 ax_status ax_lower_result(ax_lower *lower, const ax_eqn *eqn, uint32_t k, uint32_t *out) {
-  return ax_lower_buffer(lower, &lower->program->types[eqn->out + k], lower->vary[eqn->out + k], out);
+  return ax_lower_buffer(lower, &lower->program->types[eqn->out + k], lower->differs[eqn->out + k], out);
 }
 
 ax_status ax_lower_view(ax_lower *lower, uint32_t buffer, const ax_type *type, int64_t offset, uint32_t loop,
@@ -249,10 +250,10 @@ void ax_lower_branch_end(ax_lower *lower, ax_block *outer) { close_region(lower,
 
 /* --- The walk --- */
 
-static bool vary_eqn(ax_arena *arena, const ax_eqn *eqn, const ax_mesh *axes, ax_axis_set *vary, ax_axis_set *in) {
+static bool differs_eqn(ax_arena *arena, const ax_eqn *eqn, const ax_mesh *axes, ax_axis_set *differs, ax_axis_set *in) {
   bool failed = false;
-  for (uint32_t k = 0; k < eqn->in_count; k++) in[k] = vary[eqn->in[k]];
-  eqn->prim->vary(&(ax_vary_args){eqn, axes, in, vary + eqn->out, arena, &failed});
+  for (uint32_t k = 0; k < eqn->in_count; k++) in[k] = differs[eqn->in[k]];
+  eqn->prim->differs(&(ax_differs_args){eqn, axes, in, differs + eqn->out, arena, &failed});
   return !failed;
 }
 
@@ -265,14 +266,14 @@ static uint32_t most_operands(const ax_program *program) {
   return most;
 }
 
-ax_axis_set *ax_vary_program(ax_arena *arena, const ax_program *program, const ax_mesh *axes, const ax_axis_set *in) {
-  ax_axis_set *vary = ax_arena_alloc(arena, program->value_count * sizeof vary[0]);
+ax_axis_set *ax_differs_program(ax_arena *arena, const ax_program *program, const ax_mesh *axes, const ax_axis_set *in) {
+  ax_axis_set *differs = ax_arena_alloc(arena, program->value_count * sizeof differs[0]);
   ax_axis_set *operands = ax_arena_alloc(arena, most_operands(program) * sizeof operands[0]);
-  if (vary == NULL || operands == NULL) return NULL;
-  for (uint32_t i = 0; i < program->in_count; i++) vary[i] = in[i];
+  if (differs == NULL || operands == NULL) return NULL;
+  for (uint32_t i = 0; i < program->in_count; i++) differs[i] = in[i];
   for (uint32_t i = 0; i < program->eqn_count; i++)
-    if (!vary_eqn(arena, &program->eqns[i], axes, vary, operands)) return NULL;
-  return vary;
+    if (!differs_eqn(arena, &program->eqns[i], axes, differs, operands)) return NULL;
+  return differs;
 }
 
 static bool places_shards(const ax_prim *prim) { /* takes and gives values laid over a mesh */
@@ -303,8 +304,8 @@ ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uin
     axes[i] = ax_spec_set(&plan->buffers[in[i]].spec) != 0 ? 0 : plan->buffers[in[i]].axes;
   }
   lower->program = program;
-  lower->vary = ax_vary_program(&plan->arena, program, &plan->mesh, axes);
-  if (lower->vary == NULL) return ax_out_of_memory(0);
+  lower->differs = ax_differs_program(&plan->arena, program, &plan->mesh, axes);
+  if (lower->differs == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->eqn_count; i++) AX_TRY(lower_eqn(lower, &program->eqns[i], map, operands));
   bool root = saved.program == NULL;
   for (uint32_t i = 0; i < program->out_count; i++) {
@@ -312,7 +313,7 @@ ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uin
     if (!root) AX_TRY(ax_lower_whole(lower, out[i], &out[i]));
   }
   lower->program = saved.program;
-  lower->vary = saved.vary;
+  lower->differs = saved.differs;
   lower->eqn = saved.eqn;
   return AX_OK;
 }

@@ -1,123 +1,8 @@
-/* Lowering: what primitives become before they are instructions. A primitive's `lower` rule adds operations on buffers to the
-   plan; the passes after it (fusion, buffer planning, synchronisation) see operations, never primitives.
-
-     program  --lower rules-->  plan (buffers; kernels, GEMMs, exchanges, loops)  --fuse-->  --exec/-->  instructions
-
-   A buffer is stored once for each coordinate along `axes`, the axes on which its value may differ: a value that is the same
-   on all devices exists once, and is computed by one of them (its owner: coordinate 0 on every other axis). */
+/* Lowering, as rules see it: a primitive's `lower` rule adds operations on buffers to the plan (plan.h). */
 #ifndef AX_LOOP_LOWER_H
 #define AX_LOOP_LOWER_H
 
-#include "ir/program.h"
-#include "loop/kernel.h"
-
-typedef enum ax_buffer_kind { AX_BUFFER_TEMP, AX_BUFFER_INPUT, AX_BUFFER_CONST } ax_buffer_kind;
-
-typedef struct ax_buffer {
-  ax_buffer_kind kind;
-  ax_type type;      /* dtype and shape: dense, row-major */
-  ax_axis_set axes;  /* stored once for each coordinate along these */
-  uint32_t index;    /* INPUT: which */
-  const void *data;  /* CONST: borrowed from the program */
-  uint32_t root;     /* the buffer whose memory this is; its own id unless it is a view */
-  int64_t offset;    /* of a view: bytes into the root ... */
-  uint32_t loop;     /* ... plus step bytes times the iteration of this loop; AX_NONE for none */
-  int64_t step;
-  ax_spec spec;      /* of a whole-program value: how it is laid over the mesh */
-} ax_buffer;
-
-/* C[b] (+)= A[b] B[b], each matrix row-major with the given leading dimension; b runs over `batch_rank` dimensions. */
-typedef struct ax_gemm {
-  ax_dtype dtype; /* f32 or f64 */
-  bool transpose_a, transpose_b, accumulate;
-  int64_t m, n, k, lda, ldb, ldc;
-  uint32_t a, b, c;
-  int64_t a_offset, b_offset, c_offset; /* elements */
-  uint32_t batch_rank;
-  int64_t batch[AX_MAX_RANK], a_stride[AX_MAX_RANK], b_stride[AX_MAX_RANK], c_stride[AX_MAX_RANK]; /* elements */
-} ax_gemm;
-
-/* Every collective is an exchange: each member of a group, in turn or in any order, puts parts of its `in` into the `out` of
-   its peers, by copying or combining.
-
-                 peers          combine   source part          place in the peer's out
-     psum        ONE shared     ADD       whole                whole
-     all_gather  ONE shared     copy      whole                at my index * dst_step
-     scatter     ALL            ADD       at peer * src_step   whole
-     all_to_all  ALL            copy      at peer * src_step   at my index * dst_step
-     ppermute    PAIRS          copy      whole                whole; an out without source is zero
-
-   Combining takes the members in index order, so results do not depend on who comes first. */
-typedef enum ax_peers { AX_PEERS_ONE, AX_PEERS_ALL, AX_PEERS_PAIRS } ax_peers;
-typedef struct ax_exchange {
-  ax_axes names; /* members are numbered row-major over these axes, in this order */
-  ax_axis_set axes;
-  ax_peers peers;
-  const ax_pairs *pairs;
-  ax_scalar combine; /* NONE, ADD, MAX, MIN */
-  uint32_t in, out;
-  int64_t src_step, dst_step;                                                /* elements */
-  uint32_t rank;                                                             /* of the part */
-  int64_t dims[AX_MAX_RANK], src_stride[AX_MAX_RANK], dst_stride[AX_MAX_RANK]; /* elements */
-  uint32_t id;                                                               /* ties DONE to START */
-} ax_exchange;
-
-typedef struct ax_block {
-  struct ax_op *ops;
-  uint32_t count, capacity;
-} ax_block;
-
-typedef enum ax_op_kind {
-  AX_OP_KERNEL,
-  AX_OP_GEMM,
-  AX_OP_EVAL,  /* the primitive's reference code */
-  AX_OP_START, /* of an exchange: put my parts */
-  AX_OP_DONE,  /* of an exchange: from here on, out may be read */
-  AX_OP_LOOP,
-  AX_OP_BRANCH
-} ax_op_kind;
-
-typedef struct ax_op {
-  ax_op_kind kind;
-  const ax_eqn *eqn;         /* where it came from, for messages; */
-  const ax_program *program; /* and its program */
-  ax_axis_set axes;          /* run once for each coordinate along these; of a loop or branch: along which control differs */
-  ax_axis_set diverging;     /* axes along which control differs around it */
-  union {
-    struct {
-      ax_kernel *kernel;
-      uint32_t *buffers; /* by slot */
-    } kernel;
-    ax_gemm gemm;
-    struct {
-      uint32_t *in, *out;
-    } eval;
-    ax_exchange *exchange;
-    struct {
-      uint32_t id;        /* of the loop, for views */
-      int64_t trips;      /* -1: while `condition` (a bool scalar that `test` computes) holds */
-      ax_block test, body;
-      uint32_t condition;
-    } loop;
-    struct {
-      uint32_t index; /* an s32 scalar, clamped to the blocks there are */
-      uint32_t count;
-      ax_block *blocks;
-    } branch;
-  };
-} ax_op;
-
-typedef struct ax_plan {
-  ax_arena arena;
-  ax_program *program; /* retained: equations and constants are borrowed from it */
-  ax_mesh mesh;
-  bool reference; /* LOCAL primitives are lowered to their eval rules */
-  ax_buffer *buffers;
-  uint32_t buffer_count, buffer_capacity, loop_count, exchange_count;
-  ax_block block;
-  uint32_t in_count, out_count;
-  uint32_t *in, *out; /* buffers; an out may be an input or a view */
-} ax_plan;
+#include "loop/plan.h"
 
 /* The state of lowering; rules use the functions below. */
 typedef struct ax_lower {
@@ -125,7 +10,7 @@ typedef struct ax_lower {
   ax_block *block; /* operations go here */
   const ax_program *program;
   const ax_eqn *eqn;
-  const ax_axis_set *vary; /* of each value of `program` */
+  const ax_axis_set *differs; /* of each value of `program` */
   ax_axis_set diverging;   /* axes along which devices may be in different places: inside a branch or loop they choose */
   ax_kernel *kernel;       /* being built, and its buffers by slot */
   uint32_t *buffers;
@@ -176,33 +61,6 @@ void ax_lower_branch_end(ax_lower *lower, ax_block *outer);
 
 /* The axes along which each value of `program` may differ, from those of its inputs. Owned by `arena`. For rules of regions:
    iterate to a fixed point over carries. NULL: no memory. */
-ax_axis_set *ax_vary_program(ax_arena *arena, const ax_program *program, const ax_mesh *axes, const ax_axis_set *in);
-
-/* --- For the driver (exec/) --- */
-AX_MUST_USE ax_status ax_plan_create(ax_program *program, ax_plan **out);
-/* Every LOCAL primitive by its eval rule. */
-AX_MUST_USE ax_status ax_plan_create_reference(ax_program *program, ax_plan **out);
-void ax_plan_destroy(ax_plan *plan);
-/* The passes below, in this order. */
-AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan);
-AX_MUST_USE ax_status ax_plan_turn_products(ax_plan *plan); /* loop/products.c */
-AX_MUST_USE ax_status ax_plan_schedule(ax_plan *plan);      /* loop/schedule.c */
-AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan);          /* loop/fuse.c */
-void ax_plan_text(ax_text *text, const ax_plan *plan);
-/* How often each root is read and written: every load of every operation, loop conditions and branch indices, and results.
-   Arrays of plan->buffer_count, added to. */
-void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes);
-/* Whether operations from .. to of a block, and the blocks inside them, read or write one of the roots marked in `roots`. */
-typedef struct ax_touch {
-  bool reads, writes;
-} ax_touch;
-ax_touch ax_block_touch(const ax_plan *plan, const ax_block *block, uint32_t from, uint32_t to, const bool *roots);
-void ax_block_remove(ax_block *block, uint32_t at);
-/* The blocks inside an operation: NULL beyond the last. */
-ax_block *ax_op_block(ax_op *op, uint32_t index);
-/* The only thing a kernel operation does is to write `*to` element by element from `*from` (at `at` of from's dimensions). */
-bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_at **at);
-/* Calls visit(context, buffer, writes) for each buffer an operation itself touches (not the blocks inside it). */
-void ax_op_visit(const ax_op *op, void (*visit)(void *context, uint32_t buffer, bool writes), void *context);
+ax_axis_set *ax_differs_program(ax_arena *arena, const ax_program *program, const ax_mesh *axes, const ax_axis_set *in);
 
 #endif

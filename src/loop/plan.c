@@ -1,5 +1,5 @@
 /* Questions about plans that every pass asks, and their text. */
-#include "loop/lower.h"
+#include "loop/passes.h"
 
 static void visit_kernel(const ax_op *op, void (*visit)(void *, uint32_t, bool), void *context) {
   const ax_kernel *kernel = op->kernel.kernel;

@@ -1,5 +1,5 @@
 /* A product that is only transposed afterwards is computed transposed: (A B)' = B' A'. Gradients of weights come like this. */
-#include "loop/lower.h"
+#include "loop/passes.h"
 
 static bool is_plain(const ax_plan *plan, uint32_t buffer, const uint32_t *reads, const uint32_t *writes) {
   return plan->buffers[buffer].kind == AX_BUFFER_TEMP && plan->buffers[buffer].root == buffer && reads[buffer] == 1 &&

@@ -9,7 +9,7 @@
      g = grad ...          phase 0             becomes                  report, w - G   phase 1                      */
 #include <string.h>
 
-#include "loop/lower.h"
+#include "loop/passes.h"
 
 typedef struct scheduler {
   ax_plan *plan;

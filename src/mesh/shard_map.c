@@ -41,7 +41,7 @@ ax_axis_set ax_shard_map_varying(const ax_shard_map_params *params, const ax_mes
 ax_status ax_shard_map_block(const ax_shard_map_params *params, const ax_mesh *outer, const ax_type *whole,
                              const ax_spec *spec, ax_type *out) {
   AX_TRY(ax_shard_type(whole, spec, &params->mesh, out));
-  out->varying |= ax_shard_map_varying(params, outer, spec);
+  out->spread.varying |= ax_shard_map_varying(params, outer, spec);
   return AX_OK;
 }
 
@@ -60,7 +60,7 @@ static ax_status check_counts(const ax_infer_args *args) {
 static ax_status check_promise(const ax_shard_map_params *params, const ax_mesh *inner, uint32_t outer_count,
                                const ax_type *type, const ax_spec *spec, uint32_t k) {
   ax_axis_set own = ax_all_axes(inner) >> outer_count << outer_count;
-  ax_axis_set broken = type->varying & own & ~(ax_spec_set(spec) << outer_count);
+  ax_axis_set broken = type->spread.varying & own & ~(ax_spec_set(spec) << outer_count);
   if (broken == 0 || params->unchecked) return AX_OK;
   ax_text axes = {0}, text = {0};
   for (uint32_t i = 0; i < inner->count; i++)
@@ -94,7 +94,7 @@ static ax_status infer(const ax_infer_args *args) {
     AX_TRY(check_promise(params, &inner, args->axes->count, block, &params->out_specs.v[k], k));
     ax_status status = ax_unshard_type(block, &params->out_specs.v[k], &params->mesh, &args->out[k]);
     if (status != AX_OK) return ax_error_context(status, "result %u: ", k);
-    args->out[k].varying &= ax_all_axes(args->axes);
+    args->out[k].spread.varying &= ax_all_axes(args->axes);
   }
   return AX_OK;
 }
@@ -164,16 +164,16 @@ static ax_status eval(const ax_eval_args *args) {
   return ax_region_eval_end(args, &arena, status);
 }
 
-/* --- vary --- */
+/* --- differs --- */
 
-static void vary(const ax_vary_args *args) {
+static void differs(const ax_differs_args *args) {
   const ax_shard_map_params *params = args->eqn->params;
   const ax_program *body = params->body;
   uint32_t outer = body->axes.count - params->mesh.count; /* args->axes may have more: those of the whole plan */
-  ax_axis_set *in = ax_vary_alloc(args, body->in_count);
+  ax_axis_set *in = ax_differs_alloc(args, body->in_count);
   for (uint32_t i = 0; in != NULL && i < body->in_count; i++)
     in[i] = args->in[i] | ax_spec_set(&params->in_specs.v[i]) << outer;
-  if (in == NULL || !ax_region_vary(args, body, &body->axes, in, args->out)) return;
+  if (in == NULL || !ax_region_differs(args, body, &body->axes, in, args->out)) return;
   for (uint32_t k = 0; k < body->out_count; k++) args->out[k] &= ((ax_axis_set)1 << outer) - 1;
 }
 
@@ -190,7 +190,7 @@ static const ax_param params[] = {
 const ax_prim ax_prim_shard_map = {
     .name = "shard_map", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_shard_map_params),
-    .infer = infer, .eval = eval, .vary = vary, .jvp = ax_shard_map_jvp,
+    .infer = infer, .eval = eval, .differs = differs, .jvp = ax_shard_map_jvp,
     .linearize = ax_shard_map_linearize, .transpose = ax_shard_map_transpose, .batch = ax_shard_map_batch,
     .lower = ax_shard_map_lower, .hlo = ax_absent_hlo,
 };

@@ -135,7 +135,7 @@ static ax_type carried_type(const split *s, uint32_t r) {
 /* Along dimension 0 over all axes that the residual may differ along. */
 static ax_spec carried_spec(const split *s, uint32_t r, uint32_t outer) {
   ax_spec spec = {0};
-  ax_axis_set varying = s->tangent->types[r].varying >> outer;
+  ax_axis_set varying = s->tangent->types[r].spread.varying >> outer;
   for (uint32_t i = 0; i < s->of->mesh.count; i++)
     if (s->of->unchecked || (varying >> i & 1)) spec.axis[0][spec.count[0]++] = (uint8_t)i;
   spec.rank = spec.count[0] > 0 ? 1 : 0;
@@ -241,7 +241,7 @@ static ax_value entering(const ax_shard_map_params *params, uint32_t outer, ax_v
     int64_t holders = ax_axis_set_size(all & ~named, &params->mesh);
     return holders == 1 ? cotangent : ax_div(cotangent, ax_full_like(cotangent, (double)holders));
   }
-  ax_axes spread = names_of(&params->mesh, named & ~(type->varying >> outer));
+  ax_axes spread = names_of(&params->mesh, named & ~(type->spread.varying >> outer));
   return spread.count == 0 ? cotangent : ax_bind1(&ax_prim_psum, &spread, &cotangent, 1);
 }
 
@@ -266,7 +266,7 @@ static uint32_t block_types(const transposition *t, ax_type *types) {
   for (uint32_t k = 0; k < body->out_count; k++) {
     if (ax_is_zero(t->args->cotangent[k])) continue;
     types[count] = body->types[body->outs[k]];
-    if (!t->params->unchecked) types[count].varying |= ax_spec_set(&t->params->out_specs.v[k]) << t->outer;
+    if (!t->params->unchecked) types[count].spread.varying |= ax_spec_set(&t->params->out_specs.v[k]) << t->outer;
     count++;
   }
   return count;

@@ -22,7 +22,7 @@ static ax_status infer(const ax_infer_args *args) {
   AX_TRY(ax_require_varying(&args->in[0], set, args->axes));
   AX_TRY(ax_require_dimension("dimension", params->dimension, args));
   args->out[0] = args->in[0];
-  if (args->prim == &ax_prim_all_gather_invariant) args->out[0].varying &= ~set;
+  if (args->prim == &ax_prim_all_gather_invariant) args->out[0].spread.varying &= ~set;
   return ax_grow_dimension(&args->out[0], params->dimension, size);
 }
 
@@ -103,7 +103,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_pa
   const ax_prim ax_prim_##name_ = {                                                                             \
       .name = #name_, .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,                                     \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_gather_params),             \
-      .infer = infer, .eval = eval, .vary = ax_vary_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,     \
+      .infer = infer, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,     \
       .transpose = transpose_, .batch = batch, .lower = lower, .hlo = hlo,                                      \
   }
 GATHER_RECORD(all_gather, gather_transpose);

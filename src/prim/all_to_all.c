@@ -123,7 +123,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_to_all_pa
 const ax_prim ax_prim_all_to_all = {
     .name = "all_to_all", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_to_all_params),
-    .infer = infer, .eval = eval, .vary = ax_vary_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .infer = infer, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 

@@ -105,7 +105,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   uint32_t maximum;
   type.dtype = x->dtype;
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
-  AX_TRY(ax_lower_buffer(lower, &type, lower->vary[eqn->out], &maximum));
+  AX_TRY(ax_lower_buffer(lower, &type, lower->differs[eqn->out], &maximum));
   AX_TRY(lower_maximum(lower, in[0], &r, maximum));
   return lower_index(lower, in[0], maximum, &r, out[0]);
 }
@@ -161,7 +161,7 @@ static const ax_param params[] = {
 const ax_prim ax_prim_argmax = {
     .name = "argmax", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(argmax_params),
-    .infer = infer, .eval = eval, .vary = ax_vary_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
+    .infer = infer, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 

@@ -13,7 +13,7 @@ static ax_status infer(const ax_infer_args *args) {
   int64_t size;
   AX_TRY(ax_collective_axes(args, args->params, &set, &size));
   args->out[0] = ax_array_type(AX_S32, 0, NULL);
-  args->out[0].varying = set & ax_checked_axes(args->axes);
+  args->out[0].spread.varying = set & ax_checked_axes(args->axes);
   return AX_OK;
 }
 
@@ -101,7 +101,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(axis_index_pa
 const ax_prim ax_prim_axis_index = {
     .name = "axis_index", .kind = AX_COLLECTIVE, .silent = true, .in_count = 0, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(axis_index_params),
-    .infer = infer, .eval = eval, .vary = ax_vary_add, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
+    .infer = infer, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 

@@ -17,10 +17,10 @@ static void operands_are_made_to_agree(void **state) {
   ax_type types[] = {TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_F32, 4)};
   ax_program *plain = test_trace(scaled_sum, NULL, types, 2, 1), *called;
   TEST_OK(ax_mesh_parse("a=2,b=3", &axes));
-  types[0].varying = 1;
-  types[1].varying = 2;
+  types[0].spread.varying = 1;
+  types[1].spread.varying = 2;
   TEST_OK(ax_trace_on(&axes, call_it, plain, types, 2, 1, &called));
-  assert_int_equal(ax_program_out_type(called, 0)->varying, 3);
+  assert_int_equal(ax_program_out_type(called, 0)->spread.varying, 3);
   TEST_OK(ax_program_verify(called));
   ax_program_release(called);
   ax_program_release(plain);

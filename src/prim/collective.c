@@ -15,7 +15,7 @@ ax_status ax_collective_axes(const ax_infer_args *args, const ax_axes *names, ax
 }
 
 ax_status ax_require_varying(const ax_type *operand, ax_axis_set set, const ax_mesh *axes) {
-  ax_axis_set missing = set & ax_checked_axes(axes) & ~operand->varying;
+  ax_axis_set missing = set & ax_checked_axes(axes) & ~operand->spread.varying;
   if (missing == 0) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "the operand %s is invariant over %s; pvary makes it varying",
                   ax_type_string(operand, axes), ax_axis_set_string(missing, axes));
@@ -67,9 +67,9 @@ ax_number ax_combine_members(ax_scalar op, ax_tensor *const *members, uint32_t c
   return total;
 }
 
-/* --- vary --- */
+/* --- differs --- */
 
-static ax_axis_set named_axes(const ax_vary_args *args) {
+static ax_axis_set named_axes(const ax_differs_args *args) {
   ax_axis_set set = 0;
   ax_status status = ax_axes_resolve(args->eqn->params, args->axes, &set);
   assert(status == AX_OK); /* infer has resolved them */
@@ -77,9 +77,9 @@ static ax_axis_set named_axes(const ax_vary_args *args) {
   return set;
 }
 
-void ax_vary_drop(const ax_vary_args *args) { args->out[0] = args->in[0] & ~named_axes(args); }
+void ax_differs_drop(const ax_differs_args *args) { args->out[0] = args->in[0] & ~named_axes(args); }
 
-void ax_vary_add(const ax_vary_args *args) {
+void ax_differs_add(const ax_differs_args *args) {
   args->out[0] = named_axes(args);
   if (args->eqn->in_count > 0) args->out[0] |= args->in[0];
 }

@@ -24,9 +24,9 @@ ax_strided ax_tensor_part(const ax_tensor *tensor, int64_t dim, int64_t start);
 /* Element i of the members' tensors combined in member order; bf16 and f16 in f32, not yet rounded. */
 ax_number ax_combine_members(ax_scalar op, ax_tensor *const *members, uint32_t count, int64_t i);
 
-/* --- vary: the results do not / do differ along the axes of the collective, otherwise as the operand. --- */
-void ax_vary_drop(const ax_vary_args *args);
-void ax_vary_add(const ax_vary_args *args);
+/* --- differs: the results do not / do differ along the axes of the collective, otherwise as the operand. --- */
+void ax_differs_drop(const ax_differs_args *args);
+void ax_differs_add(const ax_differs_args *args);
 
 /* --- Names --- */
 /* The names without `axis` (NULL: all of them); true when it was among them. */

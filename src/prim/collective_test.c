@@ -22,7 +22,7 @@ static ax_status trace_as(function f, ax_type x, bool unchecked, ax_program **ou
 
 static ax_type x_of(ax_dtype dtype, ax_axis_set varying) {
   ax_type type = ax_array_type(dtype, 2, (int64_t[]){6, 4});
-  type.varying = varying;
+  type.spread.varying = varying;
   return type;
 }
 

@@ -24,12 +24,12 @@ static uint32_t count_outs(const void *params) {
 /* --- infer --- */
 
 static ax_status check_varying(const ax_infer_args *args, const ax_program *branch, const char *name) {
-  ax_axis_set varying = args->in[0].varying;
+  ax_axis_set varying = args->in[0].spread.varying;
   for (uint32_t i = 0; i < branch->in_count + branch->out_count; i++) {
     bool is_operand = i < branch->in_count;
     uint32_t number = is_operand ? i : i - branch->in_count;
     const ax_type *type = &branch->types[is_operand ? i : branch->outs[number]];
-    if ((varying & ~type->varying) != 0)
+    if ((varying & ~type->spread.varying) != 0)
       return ax_error(AX_INVALID_ARGUMENT, "%s %u of %s is %s, but the index varies over %s",
                       is_operand ? "operand" : "result", number, name, ax_type_string(type, args->axes),
                       ax_axis_set_string(varying, args->axes));
@@ -51,7 +51,7 @@ static ax_status check_branch(const ax_infer_args *args, const ax_program *branc
   for (uint32_t k = 0; k < branch->out_count; k++)
     AX_TRY(ax_region_check_type(&branch->types[branch->outs[k]], &first->types[first->outs[k]], args->axes,
                                 "the branches disagree: result", k, "is", "of branch 0 it is"));
-  return ax_region_check_silent(branch, args->in[0].varying, args->axes, name);
+  return ax_region_check_silent(branch, args->in[0].spread.varying, args->axes, name);
 }
 
 static ax_status infer(const ax_infer_args *args) {
@@ -68,7 +68,7 @@ static ax_status infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
-/* --- eval, vary --- */
+/* --- eval, differs --- */
 
 static uint32_t chosen(const ax_tensor *index, uint32_t count) {
   int64_t i = ax_number_load(AX_S32, index->data, 0).i;
@@ -95,12 +95,12 @@ static ax_status eval(const ax_eval_args *args) {
   return ax_region_eval_end(args, &arena, status);
 }
 
-static void vary(const ax_vary_args *args) {
+static void differs(const ax_differs_args *args) {
   const ax_programs *branches = &((const cond_params *)args->eqn->params)->branches;
-  ax_axis_set *out = ax_vary_alloc(args, args->eqn->out_count);
+  ax_axis_set *out = ax_differs_alloc(args, args->eqn->out_count);
   for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] = args->in[0];
   for (uint32_t b = 0; out != NULL && b < branches->count; b++) {
-    if (!ax_region_vary(args, branches->v[b], args->axes, args->in + 1, out)) return;
+    if (!ax_region_differs(args, branches->v[b], args->axes, args->in + 1, out)) return;
     for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] |= out[k];
   }
 }
@@ -476,7 +476,7 @@ static const ax_param params[] = {{"branches", AX_PARAM_PROGRAMS, offsetof(cond_
 const ax_prim ax_prim_cond = {
     .name = "cond", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(cond_params),
-    .infer = infer, .eval = eval, .vary = vary, .jvp = jvp, .linearize = linearize,
+    .infer = infer, .eval = eval, .differs = differs, .jvp = jvp, .linearize = linearize,
     .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 
@@ -514,7 +514,7 @@ static ax_status trace_branch(tracing *t, uint32_t b) {
   t->captures = body.captured;
   t->capture_count = body.captured_count;
   for (uint32_t k = 0; k < t->out_count; k++)
-    t->out_varying[k] |= body.program->types[body.program->outs[k]].varying;
+    t->out_varying[k] |= body.program->types[body.program->outs[k]].spread.varying;
   return AX_OK;
 }
 
@@ -523,7 +523,7 @@ static bool is_settled(const tracing *t, uint32_t b) {
   uint32_t captured = t->index_varying != 0 ? t->given[b] : t->bodies[b].captured_count;
   bool settled = program != NULL && captured == t->capture_count;
   for (uint32_t k = 0; settled && k < t->out_count; k++)
-    settled = program->types[program->outs[k]].varying == t->out_varying[k];
+    settled = program->types[program->outs[k]].spread.varying == t->out_varying[k];
   return settled;
 }
 
@@ -560,14 +560,14 @@ void ax_cond(ax_value index, const ax_function *branches, void *const *contexts,
   if (ax_typeof(index).dtype == AX_BOOL) index = ax_convert_element_type(index, AX_S32);
   ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
   tracing t = {.branches = branches, .contexts = contexts, .branch_count = branch_count, .in_count = in_count,
-               .out_count = out_count, .in_types = types, .index_varying = ax_typeof(index).varying};
+               .out_count = out_count, .in_types = types, .index_varying = ax_typeof(index).spread.varying};
   t.out_varying = ax_trace_alloc(out_count * sizeof t.out_varying[0]);
   t.bodies = ax_trace_alloc(branch_count * sizeof t.bodies[0]);
   t.given = ax_trace_alloc(branch_count * sizeof t.given[0]);
   if (types == NULL || t.out_varying == NULL || t.bodies == NULL || t.given == NULL) return;
   for (uint32_t i = 0; i < in_count; i++) {
     types[i] = ax_typeof(in[i]);
-    types[i].varying |= t.index_varying;
+    types[i].spread.varying |= t.index_varying;
   }
   for (uint32_t k = 0; k < out_count; k++) t.out_varying[k] = t.index_varying;
   ax_status status = ax_failed() ? AX_OK : trace_branches(&t);

@@ -328,17 +328,17 @@ static void sort_pairs(ax_dims *key, ax_dims *other) {
 static ax_status lower_float(ax_lower *lower, const ax_eqn *eqn, side left, side right, const uint32_t *in,
                              uint32_t out) {
   ax_type type = lower->program->types[eqn->out];
-  const ax_axis_set *vary = lower->vary;
+  const ax_axis_set *differs = lower->differs;
   ax_dtype dtype = type.dtype == AX_F64 ? AX_F64 : AX_F32;
   bool narrow = dtype != type.dtype;
   uint32_t product = out;
   matrix a, b;
   sort_pairs(&left.contract, &right.contract);
-  AX_TRY(lower_matrix(lower, in[0], vary[eqn->in[0]], dtype, &left.batch, &left.free, &left.contract, &a));
-  AX_TRY(lower_matrix(lower, in[1], vary[eqn->in[1]], dtype, &right.batch, &right.contract, &right.free, &b));
+  AX_TRY(lower_matrix(lower, in[0], differs[eqn->in[0]], dtype, &left.batch, &left.free, &left.contract, &a));
+  AX_TRY(lower_matrix(lower, in[1], differs[eqn->in[1]], dtype, &right.batch, &right.contract, &right.free, &b));
   if (narrow) {
     type.dtype = dtype;
-    AX_TRY(ax_lower_buffer(lower, &type, vary[eqn->out], &product));
+    AX_TRY(ax_lower_buffer(lower, &type, differs[eqn->out], &product));
   }
   AX_TRY(lower_product(lower, &a, &b, &left.batch, lower->program->types[eqn->in[0]].dims, product));
   if (!narrow) return AX_OK;
@@ -412,7 +412,7 @@ static const ax_param params[] = {
 const ax_prim ax_prim_dot_general = {
     .name = "dot_general", .kind = AX_LOCAL, .in_count = 2, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(dot_params),
-    .infer = infer, .eval = eval, .vary = ax_vary_union, .jvp = jvp, .linearize = jvp,
+    .infer = infer, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 

@@ -233,13 +233,13 @@ static const ax_param slice_params[] = {{"slice_sizes", AX_PARAM_DIMS, offsetof(
 const ax_prim ax_prim_dynamic_slice = {
     .name = "dynamic_slice", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
     .params = slice_params, .param_count = AX_COUNT(slice_params), .params_bytes = sizeof(dynamic_slice_params),
-    .infer = slice_infer, .eval = slice_eval, .vary = ax_vary_union, .jvp = slice_jvp, .linearize = slice_jvp,
+    .infer = slice_infer, .eval = slice_eval, .differs = ax_differs_union, .jvp = slice_jvp, .linearize = slice_jvp,
     .transpose = slice_transpose, .batch = slice_batch, .lower = slice_lower, .hlo = slice_hlo,
 };
 
 const ax_prim ax_prim_dynamic_update_slice = {
     .name = "dynamic_update_slice", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
-    .infer = update_infer, .eval = update_eval, .vary = ax_vary_union, .jvp = update_jvp, .linearize = update_jvp,
+    .infer = update_infer, .eval = update_eval, .differs = ax_differs_union, .jvp = update_jvp, .linearize = update_jvp,
     .transpose = update_transpose, .batch = update_batch, .lower = update_lower, .hlo = update_hlo,
 };
 

@@ -241,7 +241,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ppermute_para
 const ax_prim ax_prim_ppermute = {
     .name = "ppermute", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ppermute_params),
-    .infer = infer, .eval = eval, .vary = ax_vary_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .infer = infer, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 

@@ -22,7 +22,7 @@ ax_status ax_psum_infer(const ax_infer_args *args) {
     return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool; convert_element_type gives one");
   AX_TRY(ax_require_varying(&args->in[0], set, args->axes));
   args->out[0] = args->in[0];
-  args->out[0].varying &= ~set;
+  args->out[0].spread.varying &= ~set;
   return AX_OK;
 }
 
@@ -88,7 +88,7 @@ ax_status ax_psum_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
     return AX_OK;
   }
   ax_exchange_whole(&exchange, ax_type_elems(type));
-  AX_TRY(ax_lower_combine_start(lower, &exchange, in[0], type, lower->vary[eqn->out]));
+  AX_TRY(ax_lower_combine_start(lower, &exchange, in[0], type, lower->differs[eqn->out]));
   return ax_lower_combine_done(lower, &exchange, type, &out[0]);
 }
 
@@ -106,7 +106,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
   const ax_prim ax_prim_##name_ = {                                                                                \
       .name = #name_, .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,                                        \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),                      \
-      .infer = ax_psum_infer, .eval = ax_psum_eval, .vary = ax_vary_drop, .jvp = jvp_, .linearize = jvp_,      \
+      .infer = ax_psum_infer, .eval = ax_psum_eval, .differs = ax_differs_drop, .jvp = jvp_, .linearize = jvp_,      \
       .transpose = transpose_, .batch = ax_psum_batch, .lower = ax_psum_lower, .hlo = ax_psum_hlo,           \
   }
 REDUCE_RECORD(psum, ax_jvp_linear, ax_psum_transpose);

@@ -54,7 +54,7 @@ static ax_status start_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t 
   const ax_type *type = &program->types[done->out];
   ax_exchange exchange = {.names = params->axes, .peers = AX_PEERS_ONE, .combine = AX_SCALAR_ADD};
   ax_exchange_whole(&exchange, ax_type_elems(type));
-  return ax_lower_combine_start(lower, &exchange, in[0], type, lower->vary[done->out]);
+  return ax_lower_combine_start(lower, &exchange, in[0], type, lower->differs[done->out]);
 }
 
 /* The exchange that this psum_done's psum_start has begun in this block (the last: a body may have been put here twice). */
@@ -84,14 +84,14 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
 const ax_prim ax_prim_psum_start = {
     .name = "psum_start", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),
-    .infer = start_infer, .eval = start_eval, .vary = ax_vary_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .infer = start_infer, .eval = start_eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = start_transpose, .batch = start_batch, .lower = start_lower, .hlo = start_hlo,
 };
 
 const ax_prim ax_prim_psum_done = {
     .name = "psum_done", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),
-    .infer = ax_psum_infer, .eval = ax_psum_eval, .vary = ax_vary_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .infer = ax_psum_infer, .eval = ax_psum_eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = ax_psum_transpose, .batch = ax_psum_batch, .lower = done_lower, .hlo = ax_psum_hlo,
 };
 

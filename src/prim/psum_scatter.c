@@ -68,7 +68,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   const ax_type *x = &lower->program->types[eqn->in[0]], *y = &lower->program->types[eqn->out];
   ax_exchange exchange = {.names = params->axes, .peers = AX_PEERS_ALL, .combine = AX_SCALAR_ADD};
   ax_exchange_parts(&exchange, y->rank, y->dims, x->dims, params->dimension, y->dims, -1);
-  AX_TRY(ax_lower_combine_start(lower, &exchange, in[0], y, lower->vary[eqn->out]));
+  AX_TRY(ax_lower_combine_start(lower, &exchange, in[0], y, lower->differs[eqn->out]));
   return ax_lower_combine_done(lower, &exchange, y, &out[0]);
 }
 
@@ -87,7 +87,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_scatter_
 const ax_prim ax_prim_psum_scatter = {
     .name = "psum_scatter", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_scatter_params),
-    .infer = infer, .eval = eval, .vary = ax_vary_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .infer = infer, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 

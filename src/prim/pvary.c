@@ -17,11 +17,11 @@ static ax_status infer(const ax_infer_args *args) {
   int64_t size;
   AX_TRY(ax_collective_axes(args, args->params, &set, &size));
   set &= ax_checked_axes(args->axes);
-  if ((args->in[0].varying & set) != 0)
+  if ((args->in[0].spread.varying & set) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "the operand varies over %s already",
-                    ax_axis_set_string(args->in[0].varying & set, args->axes));
+                    ax_axis_set_string(args->in[0].spread.varying & set, args->axes));
   args->out[0] = args->in[0];
-  args->out[0].varying |= set;
+  args->out[0].spread.varying |= set;
   return AX_OK;
 }
 
@@ -62,7 +62,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(pvary_params,
 const ax_prim ax_prim_pvary = {
     .name = "pvary", .kind = AX_COLLECTIVE, .silent = true, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pvary_params),
-    .infer = infer, .eval = eval, .vary = ax_vary_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .infer = infer, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 

@@ -13,7 +13,7 @@ static void capture_first(ax_builder *builder, const ax_body_options *options) {
   for (uint32_t i = 0; i < options->capture_count; i++) {
     uint32_t id = options->captures[i].id; /* a handle of the enclosing trace */
     ax_type type = builder->parent->types[id];
-    type.varying |= options->capture_varying;
+    type.spread.varying |= options->capture_varying;
     ax_builder_capture(builder, options->captures[i], &type);
   }
 }
@@ -189,15 +189,15 @@ ax_status ax_region_lower_carries(ax_lower *lower, const uint32_t *carries, uint
 
 /* --- Variation --- */
 
-bool ax_region_vary(const ax_vary_args *args, const ax_program *body, const ax_mesh *axes, const ax_axis_set *in,
+bool ax_region_differs(const ax_differs_args *args, const ax_program *body, const ax_mesh *axes, const ax_axis_set *in,
                     ax_axis_set *out) {
-  const ax_axis_set *all = ax_vary_program(args->arena, body, axes, in);
+  const ax_axis_set *all = ax_differs_program(args->arena, body, axes, in);
   for (uint32_t k = 0; all != NULL && k < body->out_count; k++) out[k] = all[body->outs[k]];
   *args->failed = *args->failed || all == NULL;
   return all != NULL;
 }
 
-ax_axis_set *ax_vary_alloc(const ax_vary_args *args, size_t count) {
+ax_axis_set *ax_differs_alloc(const ax_differs_args *args, size_t count) {
   ax_axis_set *sets = ax_arena_alloc(args->arena, count * sizeof sets[0]);
   *args->failed = *args->failed || sets == NULL;
   return sets;

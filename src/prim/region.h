@@ -90,9 +90,9 @@ AX_MUST_USE ax_status ax_region_lower_carries(ax_lower *lower, const uint32_t *c
 /* --- Variation --- */
 
 /* The variation of a body's results, in the environment `axes`. False, and args->failed, when there is no memory. */
-bool ax_region_vary(const ax_vary_args *args, const ax_program *body, const ax_mesh *axes, const ax_axis_set *in,
+bool ax_region_differs(const ax_differs_args *args, const ax_program *body, const ax_mesh *axes, const ax_axis_set *in,
                     ax_axis_set *out);
-/* Scratch for a vary rule; NULL, and args->failed, when there is no memory. */
-ax_axis_set *ax_vary_alloc(const ax_vary_args *args, size_t count);
+/* Scratch for a differs rule; NULL, and args->failed, when there is no memory. */
+ax_axis_set *ax_differs_alloc(const ax_differs_args *args, size_t count);
 
 #endif

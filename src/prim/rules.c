@@ -19,7 +19,7 @@ void *ax_trace_alloc(size_t bytes) {
 static const ax_value *agree(const ax_value *in, uint32_t count) {
   ax_axis_set all = 0, common = ~(ax_axis_set)0;
   for (uint32_t i = 0; i < count; i++) {
-    ax_axis_set varying = ax_typeof(in[i]).varying;
+    ax_axis_set varying = ax_typeof(in[i]).spread.varying;
     all |= varying;
     common &= varying;
   }
@@ -63,7 +63,7 @@ bool ax_wrap_dimension(const ax_prim *prim, const char *what, int64_t *dimension
 ax_value ax_vary_to(ax_value x, ax_axis_set varying) {
   if (ax_failed()) return ax_poison;
   const ax_mesh *axes = &ax_builder_current()->axes;
-  ax_axis_set missing = varying & ax_checked_axes(axes) & ~ax_typeof(x).varying;
+  ax_axis_set missing = varying & ax_checked_axes(axes) & ~ax_typeof(x).spread.varying;
   if (missing == 0) return x;
   ax_axes names = {0};
   for (uint32_t i = 0; i < axes->count; i++)
@@ -95,7 +95,7 @@ void ax_broadcast_together(ax_value *values, uint32_t count) {
   if (ax_failed()) return;
   if (!broadcast_shape(types, count, &shape)) return; /* infer reports it, with the types */
   ax_axis_set varying = 0;
-  for (uint32_t i = 0; i < count; i++) varying |= types[i].varying;
+  for (uint32_t i = 0; i < count; i++) varying |= types[i].spread.varying;
   for (uint32_t i = 0; i < count; i++) {
     if (ax_same_shape(&types[i], &shape)) continue;
     int64_t where[AX_MAX_RANK];
@@ -117,7 +117,7 @@ ax_value ax_add_any(ax_value a, ax_value b) {
 }
 
 ax_value ax_zeros_of(const ax_type *type) {
-  return ax_vary_to(ax_full(type->dtype, type->rank, type->dims, 0), type->varying);
+  return ax_vary_to(ax_full(type->dtype, type->rank, type->dims, 0), type->spread.varying);
 }
 
 ax_value ax_instantiate(ax_value tangent, ax_value primal_like) {
@@ -128,7 +128,7 @@ ax_value ax_instantiate(ax_value tangent, ax_value primal_like) {
 
 /* --- Shared rules --- */
 
-void ax_vary_union(const ax_vary_args *args) {
+void ax_differs_union(const ax_differs_args *args) {
   ax_axis_set all = 0;
   for (uint32_t i = 0; i < args->eqn->in_count; i++) all |= args->in[i];
   for (uint32_t i = 0; i < args->eqn->out_count; i++) args->out[i] = all;

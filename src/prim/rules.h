@@ -33,7 +33,7 @@ ax_value ax_instantiate(ax_value tangent, ax_value primal_like); /* real zeros o
 
 /* --- Shared rules --- */
 /* The results vary wherever an operand does. */
-void ax_vary_union(const ax_vary_args *args);
+void ax_differs_union(const ax_differs_args *args);
 /* f(x) is linear in all operands together: bind the same on tangents. */
 void ax_jvp_linear(const ax_jvp_args *args);
 /* Results have no tangent (integers, comparisons): bind, tangents zero. */

@@ -19,7 +19,7 @@ static uint32_t count_outs(const void *params) { return ((const ax_scan_params *
 /* An operand without, or a result with, the dimension that is looped over. */
 static ax_type unstacked(const ax_type *type) {
   ax_type slice = ax_array_type(type->dtype, type->rank - 1, type->dims + 1);
-  slice.varying = type->varying;
+  slice.spread.varying = type->spread.varying;
   return slice;
 }
 
@@ -27,7 +27,7 @@ static ax_type stacked(const ax_type *type, int64_t length) {
   int64_t dims[AX_MAX_RANK + 1] = {length};
   for (uint32_t d = 0; d < type->rank; d++) dims[d + 1] = type->dims[d];
   ax_type whole = ax_array_type(type->dtype, type->rank + 1, dims);
-  whole.varying = type->varying;
+  whole.spread.varying = type->spread.varying;
   return whole;
 }
 
@@ -83,7 +83,7 @@ static ax_status infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
-/* --- eval, vary --- */
+/* --- eval, differs --- */
 
 /* A row a body operand or result: by lane. */
 typedef struct eval_state {
@@ -166,15 +166,15 @@ static ax_status eval(const ax_eval_args *args) {
 }
 
 /* A carry varies wherever its start or what the body makes of it does. */
-static void vary(const ax_vary_args *args) {
+static void differs(const ax_differs_args *args) {
   const ax_scan_params *params = args->eqn->params;
   uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
-  ax_axis_set *in = ax_vary_alloc(args, args->eqn->in_count);
+  ax_axis_set *in = ax_differs_alloc(args, args->eqn->in_count);
   if (in == NULL) return;
   for (uint32_t i = 0; i < args->eqn->in_count; i++) in[i] = args->in[i];
   for (bool changed = true; changed;) {
     changed = false;
-    if (!ax_region_vary(args, params->body, args->axes, in, args->out)) return;
+    if (!ax_region_differs(args, params->body, args->axes, in, args->out)) return;
     for (uint32_t k = 0; k < carries; k++) {
       args->out[k] |= in[consts + k];
       changed = changed || args->out[k] != in[consts + k];
@@ -387,7 +387,7 @@ static const ax_param params[] = {
 const ax_prim ax_prim_scan = {
     .name = "scan", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_scan_params),
-    .infer = infer, .eval = eval, .vary = vary, .jvp = ax_scan_jvp, .linearize = ax_scan_linearize,
+    .infer = infer, .eval = eval, .differs = differs, .jvp = ax_scan_jvp, .linearize = ax_scan_linearize,
     .transpose = ax_scan_transpose, .batch = ax_scan_batch, .lower = lower, .hlo = hlo,
 };
 
@@ -418,13 +418,13 @@ static ax_status trace_body(ax_body_options *options, ax_type *carry, uint32_t c
   options->out_varying = wanted;
   for (bool changed = true; status == AX_OK && changed;) {
     changed = false;
-    for (uint32_t k = 0; k < carry_count; k++) wanted[k] = carry[k].varying;
+    for (uint32_t k = 0; k < carry_count; k++) wanted[k] = carry[k].spread.varying;
     ax_body_deinit(body);
     status = ax_body_trace(options, body);
     for (uint32_t k = 0; status == AX_OK && k < carry_count; k++) {
-      ax_axis_set varying = body->program->types[body->program->outs[k]].varying;
-      changed = changed || varying != carry[k].varying;
-      carry[k].varying = varying;
+      ax_axis_set varying = body->program->types[body->program->outs[k]].spread.varying;
+      changed = changed || varying != carry[k].spread.varying;
+      carry[k].spread.varying = varying;
     }
   }
   ax_arena_deinit(&arena);
@@ -438,7 +438,7 @@ static void bind_traced(const ax_body *body, const ax_type *types, uint32_t carr
   if (all == NULL) return;
   for (uint32_t i = 0; i < body->captured_count; i++) all[i] = body->captured[i];
   for (uint32_t i = 0; i < in_count; i++)
-    all[body->captured_count + i] = i < carry_count ? ax_vary_to(in[i], types[i].varying) : in[i];
+    all[body->captured_count + i] = i < carry_count ? ax_vary_to(in[i], types[i].spread.varying) : in[i];
   ax_scan_params params = {length, reverse, body->captured_count, carry_count, body->program};
   ax_bind(&ax_prim_scan, &params, all, count, out, out_count);
 }

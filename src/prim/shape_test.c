@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ir/program.h"
-#include "loop/lower.h"
+#include "loop/passes.h"
 #include "prim/rules.h"
 #include "support/cmocka.h"
 #include "support/oom.h"

@@ -45,7 +45,7 @@ static ax_status check_predicate(const ax_infer_args *args, ax_axis_set *varying
   const ax_type *predicate = &params->cond->types[params->cond->outs[0]];
   if (predicate->dtype != AX_BOOL || predicate->rank != 0)
     return ax_error(AX_INVALID_ARGUMENT, "the condition gives %s, not bool[]", ax_type_string(predicate, args->axes));
-  *varying = predicate->varying;
+  *varying = predicate->spread.varying;
   AX_TRY(ax_region_check_silent(params->cond, *varying, args->axes, "the condition"));
   return ax_region_check_silent(params->body, *varying, args->axes, "the body");
 }
@@ -69,7 +69,7 @@ static ax_status infer(const ax_infer_args *args) {
     AX_TRY(ax_region_check_type(start, &body->types[body_consts + k], args->axes, "carry", k, "starts as",
                                 "the body takes"));
     AX_TRY(ax_region_check_type(start, &body->types[body->outs[k]], args->axes, "carry", k, "is", "the body returns"));
-    if ((varying & ~start->varying) != 0)
+    if ((varying & ~start->spread.varying) != 0)
       return ax_error(AX_INVALID_ARGUMENT, "carry %u is %s, but the condition varies over %s", k,
                       ax_type_string(start, args->axes), ax_axis_set_string(varying, args->axes));
     args->out[k] = *start;
@@ -77,7 +77,7 @@ static ax_status infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
-/* --- eval, vary --- */
+/* --- eval, differs --- */
 
 /* The lanes lane[0 .. *count) for which the condition still holds; the others leave. */
 static ax_status test(const ax_eval_args *args, ax_tensor *const *const *in, uint32_t *lane, uint32_t *count,
@@ -121,12 +121,12 @@ static ax_status eval(const ax_eval_args *args) {
 }
 
 /* Carries vary wherever their start, what the body makes of them, or the number of iterations does. */
-static void vary(const ax_vary_args *args) {
+static void differs(const ax_differs_args *args) {
   const while_params *params = args->eqn->params;
   uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
   uint32_t carries = args->eqn->out_count;
-  ax_axis_set *cond_in = ax_vary_alloc(args, cond_consts + (size_t)carries);
-  ax_axis_set *body_in = ax_vary_alloc(args, body_consts + (size_t)carries), predicate;
+  ax_axis_set *cond_in = ax_differs_alloc(args, cond_consts + (size_t)carries);
+  ax_axis_set *body_in = ax_differs_alloc(args, body_consts + (size_t)carries), predicate;
   if (cond_in == NULL || body_in == NULL) return;
   for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = args->in[i];
   for (uint32_t i = 0; i < body_consts; i++) body_in[i] = args->in[cond_consts + i];
@@ -134,8 +134,8 @@ static void vary(const ax_vary_args *args) {
     cond_in[cond_consts + k] = body_in[body_consts + k] = args->in[cond_consts + body_consts + k];
   for (bool changed = true; changed;) {
     changed = false;
-    if (!ax_region_vary(args, params->cond, args->axes, cond_in, &predicate) ||
-        !ax_region_vary(args, params->body, args->axes, body_in, args->out))
+    if (!ax_region_differs(args, params->cond, args->axes, cond_in, &predicate) ||
+        !ax_region_differs(args, params->body, args->axes, body_in, args->out))
       return;
     for (uint32_t k = 0; k < carries; k++) {
       args->out[k] |= body_in[body_consts + k] | predicate;
@@ -399,13 +399,13 @@ static ax_status test_axes(ax_lower *lower, const while_params *params, const ui
                            ax_axis_set *out) {
   const ax_program *cond = params->cond;
   ax_arena *arena = &lower->plan->arena;
-  ax_axis_set *vary = ax_arena_alloc(arena, cond->in_count * sizeof vary[0]), *all = NULL;
-  for (uint32_t i = 0; vary != NULL && i < cond->in_count; i++) {
+  ax_axis_set *differs = ax_arena_alloc(arena, cond->in_count * sizeof differs[0]), *all = NULL;
+  for (uint32_t i = 0; differs != NULL && i < cond->in_count; i++) {
     uint32_t consts = (uint32_t)params->cond_nconsts;
-    vary[i] = ax_lower_get(lower, i < consts ? in[i] : carries[i - consts])->axes;
+    differs[i] = ax_lower_get(lower, i < consts ? in[i] : carries[i - consts])->axes;
   }
-  if (vary != NULL) all = ax_vary_program(arena, cond, &lower->plan->mesh, vary);
-  if (all == NULL) return ax_out_of_memory(cond->value_count * sizeof vary[0]);
+  if (differs != NULL) all = ax_differs_program(arena, cond, &lower->plan->mesh, differs);
+  if (all == NULL) return ax_out_of_memory(cond->value_count * sizeof differs[0]);
   *out = all[cond->outs[0]];
   return AX_OK;
 }
@@ -483,7 +483,7 @@ static const ax_param params[] = {
 const ax_prim ax_prim_while = {
     .name = "while", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(while_params),
-    .infer = infer, .eval = eval, .vary = vary, .jvp = jvp, .linearize = linearize,
+    .infer = infer, .eval = eval, .differs = differs, .jvp = jvp, .linearize = linearize,
     .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 
@@ -514,9 +514,9 @@ static ax_status trace_once(tracing *t, bool *changed) {
   const ax_program *cond = t->cond.program, *body = t->body.program;
   *changed = false;
   for (uint32_t k = 0; k < t->count; k++) {
-    ax_axis_set varying = body->types[body->outs[k]].varying | cond->types[cond->outs[0]].varying;
+    ax_axis_set varying = body->types[body->outs[k]].spread.varying | cond->types[cond->outs[0]].spread.varying;
     *changed = *changed || varying != t->varying[k];
-    t->varying[k] = t->types[k].varying = varying;
+    t->varying[k] = t->types[k].spread.varying = varying;
   }
   return AX_OK;
 }
@@ -542,7 +542,7 @@ void ax_while(ax_function condition, ax_function body, void *context, const ax_v
   if (t.types == NULL || t.varying == NULL) return;
   for (uint32_t k = 0; k < count; k++) {
     t.types[k] = ax_typeof(in[k]);
-    t.varying[k] = t.types[k].varying;
+    t.varying[k] = t.types[k].spread.varying;
   }
   if (ax_failed()) return;
   bool changed = true;

@@ -36,9 +36,9 @@ static ax_axis_set close_gap(ax_axis_set set, uint32_t index) {
 static ax_type outside(const ax_type *type, int axis) {
   ax_type result = *type;
   if (axis < 0) return result;
-  result.varying = close_gap(type->varying, (uint32_t)axis);
-  result.reduced = close_gap(type->reduced, (uint32_t)axis);
-  result.unreduced = close_gap(type->unreduced, (uint32_t)axis);
+  result.spread.varying = close_gap(type->spread.varying, (uint32_t)axis);
+  result.spread.reduced = close_gap(type->spread.reduced, (uint32_t)axis);
+  result.spread.unreduced = close_gap(type->spread.unreduced, (uint32_t)axis);
   return result;
 }
 

@@ -113,15 +113,15 @@ static void named_axis(void **state) {
   TEST_OK(ax_mesh_parse("model=1,i=5,data=2", &mesh));
   mesh.axis[1].unchecked = true;
   ax_type type = TEST_SCALAR(AX_F64);
-  type.varying = 4; /* data */
+  type.spread.varying = 4; /* data */
   ax_program *program, *vmap;
   const int out_axes[] = {-1, -1, -1, 0};
   TEST_OK(ax_trace_on(&mesh, collective, NULL, &type, 1, 4, &program));
   TEST_OK(ax_program_vmap(program, NULL, out_axes, size, "i", &vmap));
   const ax_mesh *left = ax_program_axes(vmap);
   assert_true(left->count == 2 && ax_mesh_find(left, "data") == 1);
-  assert_int_equal(ax_program_in_type(vmap, 0)->varying, 2);
-  assert_int_equal(ax_program_out_type(vmap, 2)->varying, 0);
+  assert_int_equal(ax_program_in_type(vmap, 0)->spread.varying, 2);
+  assert_int_equal(ax_program_out_type(vmap, 2)->spread.varying, 0);
   double x[] = {1, 2, 3, 4, 5, 10, 20, 30, 40, 50};
   ax_tensor *in[2], *out[8];
   for (int d = 0; d < 2; d++) in[d] = test_tensor(TEST_TYPE(AX_F64, size), x + d * size);

@@ -69,7 +69,7 @@ static void parameters_count(void **state) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("data=2,model=2", &mesh));
   ax_type type = TEST_SCALAR(AX_F64);
-  type.varying = 3;
+  type.spread.varying = 3;
   ax_program *program, *merged;
   TEST_OK(ax_trace_on(&mesh, different, NULL, &type, 1, 6, &program));
   TEST_OK(ax_program_cse(program, &merged));

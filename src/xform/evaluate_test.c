@@ -64,7 +64,7 @@ static ax_program *trace_on(ax_function function, const char *axes, void *contex
   ax_program *program;
   TEST_OK(ax_mesh_parse("data=3,model=2", &mesh));
   ax_type type = TEST_SCALAR(AX_F64);
-  type.varying = 3;
+  type.spread.varying = 3;
   TEST_OK(ax_trace_on(&mesh, function, context != NULL ? context : (void *)axes, &type, 1, 1, &program));
   return program;
 }

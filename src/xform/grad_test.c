@@ -122,12 +122,12 @@ static void check_devices(ax_function f, const char *axes, bool w_varies, const 
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse(axes, &mesh));
   ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
-  types[0].varying = w_varies;
-  types[1].varying = 1;
+  types[0].spread.varying = w_varies;
+  types[1].spread.varying = 1;
   ax_program *program, *grad;
   TEST_OK(ax_trace_on(&mesh, f, NULL, types, 2, 1, &program));
   TEST_OK(ax_program_value_and_grad(program, NULL, &grad));
-  assert_int_equal(ax_program_out_type(grad, 1)->varying, w_varies);
+  assert_int_equal(ax_program_out_type(grad, 1)->spread.varying, w_varies);
   double w = 3, x[] = {1, 2};
   const int64_t device[] = {0, 1};
   ax_tensor *in[4], *out[4];

@@ -113,7 +113,7 @@ static ax_value *with_tangents(const ax_value *in, const ax_type *types, uint32_
   ax_value *operands = ax_trace_alloc(2 * (size_t)count * sizeof operands[0]);
   for (uint32_t i = 0; i < count && operands != NULL; i++) {
     operands[i] = in[i];
-    operands[count + i] = ax_vary_to(in[count + i], types[i].varying);
+    operands[count + i] = ax_vary_to(in[count + i], types[i].spread.varying);
     ax_type tangent = ax_typeof(operands[count + i]);
     if (ax_failed() || ax_type_equal(&tangent, &types[i])) continue;
     ax_fail(ax_error(AX_INVALID_ARGUMENT, "jvp: operand %u is %s, but its tangent is %s", i,

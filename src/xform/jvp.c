@@ -17,7 +17,7 @@ typedef struct jvp_walk {
 /* Symbolic zero for what is no float; otherwise as varying as its value, and checked. */
 static ax_value fitted(const ax_eqn *eqn, ax_value tangent, const ax_type *type) {
   if (ax_is_zero(tangent) || !ax_is_float(type->dtype)) return ax_zero;
-  tangent = ax_vary_to(tangent, type->varying);
+  tangent = ax_vary_to(tangent, type->spread.varying);
   return ax_check_rule(eqn, "jvp", tangent, type) ? tangent : ax_poison;
 }
 

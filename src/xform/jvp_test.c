@@ -109,12 +109,12 @@ static void tangents_vary_as_values(void **state) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("data=2", &mesh));
   ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
-  types[1].varying = 1;
+  types[1].spread.varying = 1;
   ax_program *program, *jvp;
   TEST_OK(ax_trace_on(&mesh, widening, NULL, types, 2, 1, &program));
   TEST_OK(ax_program_jvp(program, (bool[]){true, false}, &jvp));
-  assert_int_equal(ax_program_in_type(jvp, 2)->varying, 0);
-  assert_int_equal(ax_program_out_type(jvp, 1)->varying, 1);
+  assert_int_equal(ax_program_in_type(jvp, 2)->spread.varying, 0);
+  assert_int_equal(ax_program_out_type(jvp, 1)->spread.varying, 1);
   ax_program_release(jvp);
   ax_program_release(program);
 }

@@ -26,7 +26,7 @@ static bool is_tangent(const split *s, const ax_eqn *eqn) { return eqn->out_coun
 static double weight(const split *s, uint32_t id) {
   const ax_type *type = &s->joint->types[id];
   return (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype) *
-         (double)ax_axis_set_size(type->varying, &s->joint->axes);
+         (double)ax_axis_set_size(type->spread.varying, &s->joint->axes);
 }
 
 static bool spreads(const split *s, const ax_eqn *eqn) {

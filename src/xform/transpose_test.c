@@ -94,11 +94,11 @@ static void invariant_operands_get_psum(void **state) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("data=2", &mesh));
   ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
-  types[1].varying = 1;
+  types[1].spread.varying = 1;
   ax_program *program, *transposed;
   TEST_OK(ax_trace_on(&mesh, scaled, NULL, types, 2, 1, &program));
   TEST_OK(ax_program_transpose(program, (bool[]){true, false}, &transposed));
-  assert_int_equal(ax_program_out_type(transposed, 0)->varying, 0);
+  assert_int_equal(ax_program_out_type(transposed, 0)->spread.varying, 0);
   const int64_t device[] = {0, 1};
   double x[] = {3, 5}, ct[] = {1, 10};
   ax_tensor *in[4], *out[2];

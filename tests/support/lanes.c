@@ -24,7 +24,7 @@ void test_lane_array_release(const ax_program *program, ax_tensor **tensors, uin
 }
 
 static ax_axis_set varying_of(const ax_program *program, const ax_type *type) {
-  return type->varying | (ax_all_axes(&program->axes) & ~ax_checked_axes(&program->axes));
+  return type->spread.varying | (ax_all_axes(&program->axes) & ~ax_checked_axes(&program->axes));
 }
 
 ax_tensor *test_fill_edges(test_random *random, ax_type type, double low, double high) {

@@ -1,0 +1,16 @@
+/* From a program to a plan, and the passes over plans. */
+#ifndef AX_LOOP_PASSES_H
+#define AX_LOOP_PASSES_H
+
+#include "loop/plan.h"
+
+AX_MUST_USE ax_status ax_plan_create(ax_program *program, ax_plan **out);
+/* Every LOCAL primitive by its eval rule. */
+AX_MUST_USE ax_status ax_plan_create_reference(ax_program *program, ax_plan **out);
+/* The passes below, in this order. */
+AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan);
+AX_MUST_USE ax_status ax_plan_turn_products(ax_plan *plan); /* loop/products.c */
+AX_MUST_USE ax_status ax_plan_schedule(ax_plan *plan);      /* loop/schedule.c */
+AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan);          /* loop/fuse.c */
+
+#endif
