@@ -8,9 +8,11 @@ static inline void *ax_address(const ax_frame *frame, const ax_ref *ref) {
   return frame->base[ref->space] + ref->offset + frame->iteration[ref->loop] * ref->step;
 }
 
-/* A KERNEL or GEMM instruction, whole; or part `part` of its `parts`, which may run at once. */
-void ax_compute(const ax_frame *frame, const ax_instr *instr);
-void ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part);
+/* A KERNEL or GEMM instruction, whole; or part `part` of its `parts`, which may run at once. Their status has no message yet, since
+   a part may fail on another thread than the one that reports it: ax_compute_failed gives the message to any but AX_OK. */
+AX_MUST_USE ax_status ax_compute(const ax_frame *frame, const ax_instr *instr);
+AX_MUST_USE ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part);
+AX_MUST_USE ax_status ax_compute_failed(const ax_instr *instr, ax_status status);
 /* An EVAL instruction on device f. */
 AX_MUST_USE ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t f);
 

@@ -186,7 +186,10 @@ AX_MUST_USE ax_status ax_coalesce(ax_plan *plan, const bool *donate);
 AX_MUST_USE ax_status ax_flatten(ax_assembly *assembly);
 AX_MUST_USE ax_status ax_synchronise(ax_assembly *assembly);
 AX_MUST_USE ax_status ax_place_memory(ax_assembly *assembly);
-/* Into how many parts it may be cut: by its size alone (exec/compute.c). */
+/* --- exec/compute.c --- */
+/* Before the first product: the libraries' own threads are turned off, for the whole process. */
+void ax_compute_start(void);
+/* Into how many parts it may be cut: by its size alone. */
 uint32_t ax_kernel_parts(const ax_kernel *kernel);
 uint32_t ax_gemm_parts(const ax_gemm *gemm);
 AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uint32_t *out);

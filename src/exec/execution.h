@@ -30,6 +30,7 @@ typedef struct ax_split {
   const ax_instr *instr;
   const ax_frame *frame;
   _Atomic uint32_t next; /* part nobody has taken yet */
+  _Atomic ax_status status; /* of a part that failed; AX_OK: none has */
   uint32_t helpers;      /* threads at work on it besides the frame's own */
 } ax_split;
 

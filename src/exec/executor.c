@@ -136,8 +136,10 @@ static bool await_counter(ax_execution *run, uint32_t f, uint32_t index, uint64_
 /* --- Work shared between threads --- */
 
 static void do_parts(ax_split *split) {
-  for (uint32_t part; (part = atomic_fetch_add(&split->next, 1)) < split->instr->parts;)
-    ax_compute_part(split->frame, split->instr, part);
+  for (uint32_t part; (part = atomic_fetch_add(&split->next, 1)) < split->instr->parts;) {
+    ax_status status = ax_compute_part(split->frame, split->instr, part);
+    if (status != AX_OK) atomic_store(&split->status, status);
+  }
 }
 
 /* With the lock held, which is let go in between: lends a hand to the frame that shares its work, if there is one. */
@@ -154,21 +156,15 @@ static bool help(ax_execution *run) {
 
 /* A large kernel or product is done in parts by whoever is idle. The parts depend on its size alone, so the result does not depend
    on who that is. */
-static void compute(ax_execution *run, const ax_frame *frame, const ax_instr *instr) {
-  if (!run->threaded || instr->parts <= 1) {
-    ax_compute(frame, instr);
-    return;
-  }
+static ax_status compute(ax_execution *run, const ax_frame *frame, const ax_instr *instr) {
+  if (!run->threaded || instr->parts <= 1) return ax_compute(frame, instr);
   ax_split split = {.instr = instr, .frame = frame};
   pthread_mutex_lock(&run->lock);
   bool mine = run->split == NULL;
   if (mine) run->split = &split;
   if (mine && run->idle > 0) pthread_cond_broadcast(&run->change);
   pthread_mutex_unlock(&run->lock);
-  if (!mine) {
-    ax_compute(frame, instr);
-    return;
-  }
+  if (!mine) return ax_compute(frame, instr);
   do_parts(&split);
   pthread_mutex_lock(&run->lock);
   run->split = NULL; /* nobody joins from here on */
@@ -178,6 +174,7 @@ static void compute(ax_execution *run, const ax_frame *frame, const ax_instr *in
     pthread_mutex_lock(&run->lock);
   }
   pthread_mutex_unlock(&run->lock);
+  return atomic_load(&split.status);
 }
 
 /* --- Exchanges --- */
@@ -318,7 +315,11 @@ static outcome run_frame(ax_execution *run, uint32_t f) {
     }
     switch (instr->kind) {
       case AX_INSTR_KERNEL:
-      case AX_INSTR_GEMM: compute(run, frame, instr); break;
+      case AX_INSTR_GEMM: {
+        ax_status status = compute(run, frame, instr);
+        if (status != AX_OK) return fail(run, ax_compute_failed(instr, status));
+        break;
+      }
       case AX_INSTR_EVAL: {
         ax_status status = ax_compute_eval(e, frame, instr, f);
         if (status != AX_OK) return fail(run, status);

@@ -110,6 +110,7 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   if (runtime->options.policy != AX_POLICY_PARALLEL) runtime->options.workers = 1;
   atomic_init(&runtime->references, 1);
   pthread_mutex_init(&runtime->lock, NULL);
+  ax_compute_start();
   ax_status status = ax_jit_create(&runtime->jit);
   if (status == AX_OK && runtime->options.workers > 1) status = ax_workers_create(runtime->options.workers, &runtime->workers);
   if (status != AX_OK) {

@@ -1,0 +1,72 @@
+/* Products: one that the library fails fails the run, whoever computed it. */
+#include <dnnl.h>
+
+#include "axle/ops.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+
+/* Stands in the library's place in this program, and fails the given call from now on; 0: none. */
+static atomic_int fails_in;
+
+dnnl_status_t dnnl_sgemm(char transa, char transb, dnnl_dim_t m, dnnl_dim_t n, dnnl_dim_t k, float alpha, const float *a,
+                         dnnl_dim_t lda, const float *b, dnnl_dim_t ldb, float beta, float *c, dnnl_dim_t ldc) {
+  int left = atomic_load(&fails_in);
+  while (left > 0 && !atomic_compare_exchange_weak(&fails_in, &left, left - 1)) continue;
+  if (left == 1) return dnnl_out_of_memory;
+  bool row_a = transa == 'N', row_b = transb == 'N';
+  for (dnnl_dim_t i = 0; i < m; i++)
+    for (dnnl_dim_t j = 0; j < n; j++) {
+      float sum = beta == 0 ? 0 : c[i * ldc + j];
+      for (dnnl_dim_t p = 0; p < k; p++) sum += alpha * a[row_a ? i * lda + p : p * lda + i] * b[row_b ? p * ldb + j : j * ldb + p];
+      c[i * ldc + j] = sum;
+    }
+  return dnnl_success;
+}
+
+static void square(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_matmul(in[0], in[0]);
+}
+
+/* With the library failing its nth product, then with none failing. */
+static void check(ax_type type, uint32_t workers, int nth) {
+  ax_runtime *runtime;
+  ax_executable *executable;
+  ax_array *x, *y;
+  ax_tensor *data;
+  ax_program *program = test_trace(square, NULL, &type, 1, 1);
+  test_random random = {1};
+  data = test_random_tensor(&random, type, -1, 1);
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &runtime));
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  test_use_threads(executable);
+  TEST_OK(ax_device_put(runtime, NULL, "", &type, data->data, &x));
+  atomic_store(&fails_in, nth);
+  TEST_FAILS(ax_run(executable, &x, 1, &y, 1), AX_OUT_OF_MEMORY, "a product f32[");
+  assert_null(y);
+  TEST_OK(ax_run(executable, &x, 1, &y, 1));
+  ax_array_release(y);
+  ax_array_release(x);
+  ax_executable_release(executable);
+  ax_runtime_release(runtime);
+  ax_tensor_release(data);
+  ax_program_release(program);
+}
+
+static void failed_products(void **state) {
+  (void)state;
+  check(TEST_TYPE(AX_F32, 64, 64), 1, 1);
+  check(TEST_TYPE(AX_F32, 3, 64, 64), 1, 2);
+}
+
+/* Large enough for parts that other threads take. */
+static void failed_parts(void **state) {
+  (void)state;
+  for (int nth = 1; nth <= 64; nth += 21) check(TEST_TYPE(AX_F32, 64, 64, 64), 2, nth);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(failed_products), cmocka_unit_test(failed_parts)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
