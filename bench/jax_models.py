@@ -58,7 +58,7 @@ def attention(x, wqkv, wo, mask):
     return jnp.einsum("bthk,hkd->btd", jnp.einsum("bhts,bhsk->bthk", shares, value), wo)
 
 
-def transformer():
+def transformer(layers=LAYERS):
     layer_specs = {"wqkv": P(None, None, "model"), "wo": P("model"), "w1": P(None, "model"), "w2": P("model"), "g1": P(),
                    "g2": P()}
     layer_shapes = {"wqkv": (WIDTH, 3, HEADS, KEY), "wo": (HEADS, KEY, WIDTH), "w1": (WIDTH, HIDDEN), "w2": (HIDDEN, WIDTH),
@@ -68,7 +68,7 @@ def transformer():
         tokens = jax.nn.one_hot(d["tok"], VOCABULARY, dtype=jnp.float32)
         h = tokens @ w["e"]
         mask = jnp.tril(jnp.ones((LENGTH, LENGTH), bool))
-        for n in range(LAYERS):
+        for n in range(layers):
             h += lax.psum(attention(rms_norm(h, w[f"g1{n}"]), w[f"wqkv{n}"], w[f"wo{n}"], mask), "model")
             h += lax.psum(jax.nn.gelu(rms_norm(h, w[f"g2{n}"]) @ w[f"w1{n}"]) @ w[f"w2{n}"], "model")
         guess = jax.nn.log_softmax((h @ w["e"].T)[:, :-1])
@@ -76,14 +76,14 @@ def transformer():
 
     def make(rng):
         weights = {}
-        for n in range(LAYERS):
+        for n in range(layers):
             for name, shape in layer_shapes.items():
                 weights[f"{name}{n}"] = (np.ones(shape, np.float32) if len(shape) == 1 else
                                          rng.standard_normal(shape, np.float32) * np.float32(0.02))
         weights["e"] = rng.standard_normal((VOCABULARY, WIDTH), np.float32) * np.float32(0.02)
         return weights, {"tok": rng.integers(0, VOCABULARY, (BATCH, LENGTH)).astype(np.int32)}
 
-    weights = {f"{name}{n}": spec for n in range(LAYERS) for name, spec in layer_specs.items()} | {"e": P()}
+    weights = {f"{name}{n}": spec for n in range(layers) for name, spec in layer_specs.items()} | {"e": P()}
     return Model(loss, weights, {"tok": P("data")}, make)
 
 

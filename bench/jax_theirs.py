@@ -17,6 +17,7 @@ from jax import lax, shard_map
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 import jax_models
+import jax_scaling
 
 SCAN = 200
 
@@ -135,6 +136,20 @@ def compile(name):
     print(time_of(lambda _: f.trace(weights, data).lower().compile(), 1), flush=True)
 
 
+def scaling(family, n):
+    """Seconds in all, to trace (and differentiate), to lower and to compile."""
+    f, arguments = jax_scaling.FAMILIES[family](int(n))
+    wait()
+    start = time.perf_counter()
+    traced = f.trace(*arguments)
+    after_trace = time.perf_counter()
+    lowered = traced.lower()
+    after_lower = time.perf_counter()
+    lowered.compile()
+    end = time.perf_counter()
+    print(end - start, after_trace - start, after_lower - after_trace, end - after_lower, flush=True)
+
+
 def peak_memory(_):
     wait()
     f, weights, data = make_step(jax_models.linear(DEVICES, 8, 4096, 4096))
@@ -144,4 +159,4 @@ def peak_memory(_):
     print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, flush=True)
 
 
-{f.__name__: f for f in (add_one, psum, psum_in_scan, collective, train, compile, peak_memory)}[CASE](*ARGUMENTS)
+{f.__name__: f for f in (add_one, psum, psum_in_scan, collective, train, compile, scaling, peak_memory)}[CASE](*ARGUMENTS)

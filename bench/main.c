@@ -17,6 +17,7 @@ static const struct {
     {"train", train, 1, "mlp_small|mlp_middle|transformer"},
     {"compile", compile, 1, "mlp_small|mlp_middle|transformer"},
     {"peak_memory", peak_memory, 1, "DEVICES"},
+    {"scaling", scaling, 2, "FAMILY N"},
     {"sgemm", sgemm, 1, "WORKERS"},
     {"pointwise", pointwise, 1, "WORKERS"},
     {"gradients", gradients, 3, "mlp_small|mlp_middle|transformer INPUTS.npz RESULTS.npz"},

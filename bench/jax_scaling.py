@@ -1,0 +1,102 @@
+"""The families of scaling.c in JAX: family(n) -> (a function to compile, the shapes of its arguments)."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax, shard_map
+from jax.sharding import Mesh, PartitionSpec as P
+
+import jax_models
+
+
+def shapes(count, *dims):
+    return [jax.ShapeDtypeStruct(dims, np.float32)] * count
+
+
+def chained(n, x, y):
+    for i in range(n):
+        x = x * y if i % 2 == 0 else x + y
+    return x
+
+
+def chain(n):
+    return jax.jit(lambda x, y: chained(n, x, y)), shapes(2, 1024)
+
+
+def chain_grad(n):
+    return jax.jit(jax.value_and_grad(lambda x, y: jnp.sum(chained(n, x, y)), (0, 1))), shapes(2, 1024)
+
+
+def products_grad(n):
+    def loss(x, w):
+        for _ in range(n):
+            x = x @ w
+        return jnp.sum(x)
+
+    return jax.jit(jax.value_and_grad(loss, (0, 1))), shapes(2, 64, 64)
+
+
+def layernorm(n):
+    def body(x, gain):
+        for _ in range(n):
+            centred = x - jnp.mean(x, -1, keepdims=True)
+            x = centred * lax.rsqrt(jnp.mean(centred * centred, -1, keepdims=True) + 1e-5) * gain
+        return x
+
+    return jax.jit(body), shapes(2, 64, 256)
+
+
+def sgd(n):
+    return jax.jit(lambda w, g: [x - 0.1 * y for x, y in zip(w, g)]), [shapes(n, 16, 16)] * 2
+
+
+def adam(n):
+    def one(w, m, v, g):
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * (g * g)
+        return w - 0.01 * m / (jnp.sqrt(v) + 1e-8), m, v
+
+    return jax.jit(lambda *arrays: [one(*four) for four in zip(*arrays)]), [shapes(n, 16, 16)] * 4
+
+
+def training(n):
+    def loss(w, x, y):
+        return jnp.mean((jnp.tanh(x @ w[0]) @ w[1] - y) ** 2)
+
+    def steps(w1, w2, x, y):
+        w = [w1, w2]
+        for _ in range(n):
+            _, slopes = jax.value_and_grad(loss)(w, x, y)
+            w = [a - 0.1 * g for a, g in zip(w, slopes)]
+        return w
+
+    return jax.jit(steps), shapes(4, 32, 32)
+
+
+def on_mesh(body, in_specs, out_specs):
+    return jax.jit(shard_map(body, mesh=Mesh(np.array(jax.devices()), ("d",)), in_specs=in_specs, out_specs=out_specs))
+
+
+def psums_in_sequence(n):
+    def body(x, y):
+        for _ in range(n):
+            x = lax.psum(x, "d") * y
+        return x
+
+    return on_mesh(body, (P("d"), P("d")), P("d")), shapes(2, 64)
+
+
+def psums_side_by_side(n):
+    return on_mesh(lambda xs: [lax.psum(x, "d") for x in xs], P("d"), P()), [shapes(n, 64)]
+
+
+def transformer(n):
+    model = jax_models.transformer(n)
+    mesh = Mesh(np.array(jax.devices()).reshape(model.mesh[0]), model.mesh[1])
+    shape_of = lambda arrays: {name: jax.ShapeDtypeStruct(a.shape, a.dtype) for name, a in arrays.items()}
+    f = shard_map(jax.value_and_grad(model.loss), mesh=mesh, in_specs=(model.weight_specs, model.data_specs),
+                  out_specs=(P(), model.weight_specs))
+    return jax.jit(f), [shape_of(part) for part in model.make(np.random.default_rng(1))]
+
+
+FAMILIES = {f.__name__: f for f in (chain, chain_grad, products_grad, layernorm, sgd, adam, training, psums_in_sequence,
+                                    psums_side_by_side, transformer)}
