@@ -15,6 +15,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* T[d..] -> T[d..]: the sum over the members, combined in member order; the same on all, and typed invariant over axes. T
    numeric. */
@@ -63,6 +64,7 @@ typedef struct ax_shard_map_options {
 void ax_shard_map(const ax_shard_map_options *options, ax_function body, void *context, const ax_value *in,
                   uint32_t in_count, ax_value *out, uint32_t out_count);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* The order in which devices that can go on do so. Results are bitwise the same under every policy. */
 typedef enum ax_policy {
@@ -85,6 +86,7 @@ AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char *
 AX_MUST_USE ax_status ax_run(ax_executable *executable, ax_array *const *in, uint32_t in_count, ax_array **out,
                              uint32_t out_count);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -14,6 +14,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* Owned by its holder; zero-initialise to start, ax_host_array_release to end. */
 typedef struct ax_host_array {
@@ -66,6 +67,7 @@ AX_MUST_USE ax_status ax_npz_write(const char *path, const char *const *names, c
    is beyond f64's range (so a header line), an empty line between rows, a row of another length. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_csv_read(const char *path, ax_host_array *out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -17,6 +17,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* --- Constants --- */
 /* T[dims], every element `value` converted to `dtype`; rank 0 and dims NULL for a scalar. */
@@ -119,6 +120,7 @@ void ax_scan(ax_function body, void *context, const ax_value *in, uint32_t carry
    axes over which the condition varies. */
 void ax_while(ax_function condition, ax_function body, void *context, const ax_value *in, uint32_t count, ax_value *out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* An immutable list of equations over typed values. Reference-counted; retain and release from any thread. */
 typedef struct ax_program ax_program;
@@ -60,6 +61,7 @@ ax_type ax_typeof(ax_value value);
    scope. */
 void ax_call(const ax_program *program, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

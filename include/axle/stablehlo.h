@@ -7,6 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* Writes `program` as the text of a module: the program of one device, which every device runs.
 
@@ -24,6 +25,7 @@ extern "C" {
    Format: https://openxla.org/stablehlo/spec */
 AX_MUST_USE ax_status ax_program_stablehlo(const ax_program *program, char **out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
 
 #if defined(__GNUC__)
 #define AX_MUST_USE __attribute__((warn_unused_result))
@@ -46,6 +47,7 @@ typedef struct ax_allocator {
 } ax_allocator;
 void ax_set_allocator(const ax_allocator *allocator);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* (x..) -> (y..)  becomes  (x.., dx..) -> (y.., dy..) where the dx are tangents of the inputs with wrt[i] (all float inputs when
    wrt is NULL), and dy those of float results. AX_INVALID_ARGUMENT: wrt names an input that is not float. */
@@ -53,6 +54,7 @@ typedef struct ax_vmap_options {
 void ax_vmap(const ax_vmap_options *options, ax_function f, void *context, const ax_value *in, uint32_t in_count,
              ax_value *out, uint32_t out_count);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

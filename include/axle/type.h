@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
 
 enum {
   AX_MAX_RANK = 16, /* dimensions of an array */
@@ -108,6 +109,7 @@ typedef struct ax_spec {
    Whether the spec has more entries than an array dimensions is seen where it meets the array. */
 AX_MUST_USE ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_spec *out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif
