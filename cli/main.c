@@ -109,16 +109,23 @@ static int print_overview(void) {
   return EXIT_OK;
 }
 
-int main(int argc, char **argv) {
+static int print_version(void) {
+  puts("axle " AXLE_VERSION);
+  return EXIT_OK;
+}
+
+static int run_command(int argc, char **argv) {
   const char *word = argc > 1 ? argv[1] : "";
-  if (strcmp(word, "--version") == 0) return puts("axle " AXLE_VERSION) < 0;
+  if (strcmp(word, "--version") == 0) return print_version();
   if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) return print_overview();
-  for (size_t i = 0; i < AX_COUNT(commands); i++) {
-    if (strcmp(word, commands[i].name) != 0) continue;
-    int code = commands[i].main(argc - 1, (const char **)argv + 1);
-    bool written = fflush(stdout) == 0 && !ferror(stdout);
-    if (!written) fputs("axle: error: standard output cannot be written\n", stderr);
-    return written ? code : EXIT_FAILED;
-  }
+  for (size_t i = 0; i < AX_COUNT(commands); i++)
+    if (strcmp(word, commands[i].name) == 0) return commands[i].main(argc - 1, (const char **)argv + 1);
   return argc > 1 ? usage_error("", "there is no command '%s'", word) : usage_error("", "which command?");
+}
+
+int main(int argc, char **argv) {
+  int code = run_command(argc, argv);
+  bool written = fflush(stdout) == 0 && !ferror(stdout);
+  if (!written) fputs("axle: error: standard output cannot be written\n", stderr);
+  return written ? code : EXIT_FAILED;
 }

@@ -5,10 +5,13 @@
 
 #include "cli.h"
 
+static const size_t most_bytes = (size_t)1 << 28; /* of a text: a device that never ends is not read for ever */
+
 static ax_status read_stream(FILE *file, const char *path, ax_text *text) {
   char block[16384];
   size_t count;
-  while ((count = fread(block, 1, sizeof block, file)) > 0) ax_text_add_bytes(text, block, count);
+  while ((count = fread(block, 1, sizeof block, file)) > 0 && text->length <= most_bytes) ax_text_add_bytes(text, block, count);
+  if (count > 0) return ax_error(AX_IO_ERROR, "%s: is longer than %zu MiB", path, most_bytes >> 20);
   if (ferror(file)) return ax_error(AX_IO_ERROR, "%s: %s", path, strerror(errno));
   return text->failed ? ax_out_of_memory(text->length) : AX_OK;
 }

@@ -85,6 +85,8 @@ expect 0 'show ' --help
 expect 0 '--mesh' run --help
 expect 0 'linearize' show --help
 expect 0 '^cores' devices
+expect 1 'error: /dev/zero: is longer than 256 MiB' show /dev/zero
+"$AXLE" --help >/dev/full 2>out && { echo "a full disk was not noticed"; failed=$((failed + 1)); }
 "$AXLE" show double.axle >/dev/full 2>out && { echo "a full disk was not noticed"; failed=$((failed + 1)); }
 
 [ $failed -eq 0 ] && echo "cli: all as expected"

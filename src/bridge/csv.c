@@ -1,10 +1,13 @@
 /* Tables of numbers: bytes come in pieces of any size, a field at a time becomes a double, and what is wrong is told with the
    place where it stands. zlib reads plain files as they are and gzipped ones inflated. */
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "bridge/npy.h"
@@ -157,12 +160,22 @@ static ax_status feed_file(csv_parser *parser, gzFile file) {
   }
 }
 
+static ax_status open_file(const char *path, gzFile *out) {
+  struct stat info;
+  int number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not wait for its writer */
+  if (number < 0) return ax_error(AX_IO_ERROR, "%s: cannot open: %s", path, strerror(errno));
+  ax_status status = AX_OK;
+  if (fstat(number, &info) != 0) status = ax_error(AX_IO_ERROR, "%s: cannot read: %s", path, strerror(errno));
+  else if (!S_ISREG(info.st_mode)) status = ax_error(AX_IO_ERROR, "%s: is not a file", path);
+  else if ((*out = gzdopen(number, "rb")) == NULL) status = ax_out_of_memory(0);
+  if (status != AX_OK) close(number);
+  return status;
+}
+
 ax_status ax_csv_read(const char *path, ax_host_array *out) {
   *out = (ax_host_array){0};
-  errno = 0; /* gzopen leaves it so when it lacks memory */
-  gzFile file = gzopen(path, "rb");
-  if (file == NULL && errno == 0) return ax_out_of_memory(0);
-  if (file == NULL) return ax_error(AX_IO_ERROR, "%s: cannot open: %s", path, strerror(errno));
+  gzFile file = NULL;
+  AX_TRY(open_file(path, &file));
   gzbuffer(file, inflate_bytes);
   csv_parser parser;
   ax_status status = parser_init(&parser, path);

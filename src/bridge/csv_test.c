@@ -117,7 +117,9 @@ static void test_bad_files(void **state) {
   (void)state;
   const char *path = in_folder("t.csv.gz");
   expect_bad_file(in_folder("absent.csv"), "No such file");
-  expect_bad_file(folder, "cannot read: Is a directory");
+  expect_bad_file(folder, "is not a file");
+  assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+  expect_bad_file(in_folder("pipe"), "is not a file");
   file_put(path, "", 0);
   expect_bad_file(path, "has no rows");
   file_put(path, "\x1f\x8b garbage that is no gzip", 20);

@@ -446,11 +446,31 @@ size_t ax_npy_header(const ax_host_array *array, char into[AX_NPY_HEADER_BYTES])
   return total;
 }
 
+/* Where a link points, which may be to nothing yet: the file is to be made there, and the link to stay. */
+static ax_status follow_link(const char *path, char *into) {
+  char link[PATH_MAX];
+  const char *slash = strrchr(path, '/');
+  ssize_t length = readlink(path, link, sizeof link);
+  if (length < 0) return ax_error(AX_IO_ERROR, "%s: cannot write: %s", path, strerror(errno));
+  int folder = slash != NULL && link[0] != '/' ? (int)(slash + 1 - path) : 0;
+  int total = snprintf(into, PATH_MAX, "%.*s%.*s", folder, path, (int)length, link);
+  if (length == sizeof link || total >= PATH_MAX)
+    return ax_error(AX_IO_ERROR, "%s: cannot write: %s", path, strerror(ENAMETOOLONG));
+  return AX_OK;
+}
+
 ax_status ax_file_target(const char *path, char *into) {
   struct stat info;
   if (stat(path, &info) != 0) {
+    enum { most_links = 40 };
     if (strlen(path) >= PATH_MAX) return ax_error(AX_IO_ERROR, "%s: cannot write: %s", path, strerror(ENAMETOOLONG));
     strcpy(into, path);
+    for (int links = 0; lstat(into, &info) == 0 && S_ISLNK(info.st_mode); links++) {
+      char link[PATH_MAX];
+      if (links == most_links) return ax_error(AX_IO_ERROR, "%s: cannot write: %s", path, strerror(ELOOP));
+      strcpy(link, into);
+      AX_TRY(follow_link(link, into));
+    }
     return AX_OK;
   }
   if (!S_ISREG(info.st_mode)) return ax_error(AX_IO_ERROR, "%s: cannot write: it is there, and not a file", path);
@@ -489,7 +509,8 @@ ax_status ax_file_write(const char *path, const ax_byte_span *parts, uint32_t co
   AX_TRY(ax_file_target(path, target));
   int file = open_beside(target, temporary, sizeof temporary);
   if (file < 0) return ax_error(AX_IO_ERROR, "%s: cannot write: %s", path, strerror(errno));
-  bool good = true;
+  struct stat before; /* a file that was there keeps its permissions */
+  bool good = stat(target, &before) != 0 || fchmod(file, before.st_mode & 07777) == 0;
   for (uint32_t i = 0; good && i < count; i++) good = write_all(file, parts[i].data, parts[i].bytes);
   int cause = good ? 0 : errno;
   if (close(file) != 0 && good) cause = errno;

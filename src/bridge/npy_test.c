@@ -392,6 +392,45 @@ static void test_links_stay_links(void **state) {
   ax_host_array_release(&back);
 }
 
+/* Links to nothing, and to each other. */
+static void test_dangling_links(void **state) {
+  (void)state;
+  float one = 1;
+  ax_host_array array = {AX_F32, 0, {0}, &one}, back;
+  struct stat info;
+  assert_int_equal(symlink("second.npy", in_folder("first.npy")), 0);
+  assert_int_equal(symlink(in_folder("made.npy"), in_folder("second.npy")), 0);
+  assert_int_equal(ax_npy_write(in_folder("first.npy"), &array), AX_OK);
+  assert_int_equal(lstat(in_folder("first.npy"), &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  assert_int_equal(lstat(in_folder("made.npy"), &info), 0);
+  assert_true(S_ISREG(info.st_mode));
+  assert_int_equal(ax_npy_read(in_folder("first.npy"), &back), AX_OK);
+  ax_host_array_release(&back);
+  assert_int_equal(symlink("b.npy", in_folder("a.npy")), 0);
+  assert_int_equal(symlink("a.npy", in_folder("b.npy")), 0);
+  assert_int_equal(ax_npy_write(in_folder("a.npy"), &array), AX_IO_ERROR);
+  assert_message("a.npy: cannot write: Too many levels");
+}
+
+static void test_permissions_stay(void **state) {
+  (void)state;
+  float one = 1;
+  ax_host_array array = {AX_F32, 0, {0}, &one};
+  const char *const names[] = {"one"};
+  struct stat info;
+  file_put(in_folder("mine.npy"), "old", 3);
+  assert_int_equal(chmod(in_folder("mine.npy"), 0600), 0);
+  assert_int_equal(ax_npy_write(in_folder("mine.npy"), &array), AX_OK);
+  assert_int_equal(stat(in_folder("mine.npy"), &info), 0);
+  assert_int_equal(info.st_mode & 07777, 0600);
+  file_put(in_folder("mine.npz"), "old", 3);
+  assert_int_equal(chmod(in_folder("mine.npz"), 0640), 0);
+  assert_int_equal(ax_npz_write(in_folder("mine.npz"), names, &array, 1), AX_OK);
+  assert_int_equal(stat(in_folder("mine.npz"), &info), 0);
+  assert_int_equal(info.st_mode & 07777, 0640);
+}
+
 static void test_release(void **state) {
   (void)state;
   ax_host_array array = patterned(AX_F32, 1, (int64_t[]){3});
@@ -424,6 +463,8 @@ int main(void) {
       TEST(test_failed_writes_leave_the_old_file),
       TEST(test_places_that_are_not_files),
       TEST(test_links_stay_links),
+      TEST(test_dangling_links),
+      TEST(test_permissions_stay),
       TEST(test_release),
   };
   return cmocka_run_group_tests(tests, files_setup, files_teardown);

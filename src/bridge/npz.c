@@ -116,9 +116,25 @@ static ax_status add_member(ax_npz *npz, zip_t *archive, uint64_t archive_bytes,
   return status;
 }
 
+/* Members that share bytes of the archive could claim any multiple of its size. */
+static ax_status check_overlap(zip_t *archive, uint64_t archive_bytes, const char *path) {
+  uint64_t left = archive_bytes;
+  zip_int64_t members = zip_get_num_entries(archive, 0);
+  for (zip_int64_t i = 0; i < members; i++) {
+    zip_stat_t info;
+    if (zip_stat_index(archive, (zip_uint64_t)i, 0, &info) != 0 || (info.valid & ZIP_STAT_COMP_SIZE) == 0) continue;
+    if (info.comp_size > left)
+      return ax_error(AX_IO_ERROR, "%s: member '%.200s' claims %llu bytes, more than the members before it leave of the file", path,
+                      (info.valid & ZIP_STAT_NAME) != 0 ? info.name : "", (unsigned long long)info.comp_size);
+    left -= info.comp_size;
+  }
+  return AX_OK;
+}
+
 static ax_status read_members(ax_npz *npz, zip_t *archive, uint64_t archive_bytes, const char *path) {
   const zip_uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_INDEX | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
   zip_int64_t members = zip_get_num_entries(archive, 0);
+  AX_TRY(check_overlap(archive, archive_bytes, path));
   for (zip_int64_t i = 0; i < members; i++) {
     zip_stat_t info;
     if (zip_stat_index(archive, (zip_uint64_t)i, 0, &info) != 0) return archive_failure(path, "bad member", archive);

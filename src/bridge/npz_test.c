@@ -190,6 +190,23 @@ static void test_a_name_twice(void **state) {
   free(bytes);
 }
 
+/* The second member's entry in the archive's directory made to claim the bytes of all the file. */
+static void test_overlapping_members(void **state) {
+  (void)state;
+  const char *names[] = {"left_name", "right_one"};
+  float many[100] = {1};
+  ax_host_array arrays[] = {{AX_F32, 1, {100}, many}, {AX_F32, 1, {100}, many}};
+  assert_int_equal(ax_npz_write(in_folder("a.npz"), names, arrays, 2), AX_OK);
+  size_t count;
+  unsigned char *bytes = file_get(in_folder("a.npz"), &count), *entry = bytes + find_bytes(bytes, count, "right_one") - 46;
+  assert_memory_equal(entry, "PK\1\2", 4);
+  uint32_t claimed = (uint32_t)count;
+  memcpy(entry + 20, &claimed, sizeof claimed); /* stored: both sizes are the same */
+  memcpy(entry + 24, &claimed, sizeof claimed);
+  expect_bad(bytes, count, "member 'right_one.npy' claims");
+  free(bytes);
+}
+
 static void test_truncation_everywhere(void **state) {
   (void)state;
   size_t count;
@@ -332,6 +349,7 @@ int main(void) {
       TEST(test_lying_sizes_take_no_memory),
       TEST(test_damage),
       TEST(test_a_name_twice),
+      TEST(test_overlapping_members),
       TEST(test_truncation_everywhere),
       TEST(test_mutations),
       TEST(test_out_of_memory),

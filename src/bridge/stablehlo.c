@@ -180,11 +180,16 @@ static ax_status write_main(ax_hlo *hlo, const ax_program *program, const ax_typ
   return AX_OK;
 }
 
+enum { most_devices = 1 << 20 };
+
 ax_status ax_program_stablehlo(const ax_program *program, char **out) {
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
   ax_hlo hlo = {.inline_program = write_program};
   AX_TRY(find_mesh(program, &hlo.axes));
+  if (ax_mesh_devices(&hlo.axes) > most_devices)
+    return ax_error(AX_ABSENT, "StableHLO lists every device at each collective: %" PRId64 " of them are more than the %d it is written for",
+                    ax_mesh_devices(&hlo.axes), (int)most_devices);
   uint32_t in_count = program->in_count, out_count = program->out_count;
   ax_type *local = local_types(program), *out_types = ax_alloc(out_count * sizeof out_types[0]);
   uint32_t *ids = ax_alloc(((size_t)in_count + out_count) * sizeof ids[0]);

@@ -87,6 +87,19 @@ static void test_per_device(void **state) {
   ax_program_release(program);
 }
 
+/* Every collective lists all devices. */
+static void test_too_many_devices(void **state) {
+  (void)state;
+  ax_mesh mesh = mesh_of("data=2097152,model=2");
+  ax_type type = TEST_TYPE(AX_F32, 2);
+  type.spread.varying = 2;
+  ax_program *program;
+  char *text;
+  TEST_OK(ax_trace_on(&mesh, sum_body, NULL, &type, 1, 1, &program));
+  TEST_FAILS(ax_program_stablehlo(program, &text), AX_ABSENT, "4194304 of them are more than the 1048576");
+  ax_program_release(program);
+}
+
 typedef struct whole {
   ax_mesh mesh[2];
   const char *in_spec, *out_spec;
@@ -155,7 +168,7 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_local),    cmocka_unit_test(test_per_device),    cmocka_unit_test(test_whole),
+      cmocka_unit_test(test_local),    cmocka_unit_test(test_per_device), cmocka_unit_test(test_too_many_devices),    cmocka_unit_test(test_whole),
       cmocka_unit_test(test_refusals), cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

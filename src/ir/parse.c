@@ -396,6 +396,7 @@ ax_status ax_program_parse_named(const char *text, size_t bytes, const char *sou
   *out = NULL;
   if (names != NULL) *names = (ax_program_names){0};
   AX_TRY(ax_require(text, "text"));
+  if (bytes > INT32_MAX) return ax_error(AX_PARSE_ERROR, "%s: %zu bytes; a program's text has at most 2^31 - 1", source, bytes);
   AX_TRY(ax_text_locale_enter(&saved));
   ax_status status = parse_text(&parser, text, bytes, source, names, out);
   ax_text_locale_leave(saved);

@@ -63,6 +63,8 @@ bool ax_same_shape(const ax_type *a, const ax_type *b);
 int64_t ax_dims_elems(uint32_t rank, const int64_t *dims);
 
 /* --- Axes --- */
+/* Whether it can be an axis's name: see AX_MAX_NAME. */
+bool ax_is_name(const char *text, size_t length);
 /* Every mesh that comes in filled by hand goes through this. AX_INVALID_ARGUMENT: too many axes, a name that is none, a name twice, a
    size below 1, more than 2^31 devices. */
 AX_MUST_USE ax_status ax_mesh_check(const ax_mesh *mesh);

@@ -128,7 +128,7 @@ const char *ax_axis_set_string(ax_axis_set set, const ax_mesh *axes) {
 
 /* --- Meshes --- */
 
-static bool is_name(const char *text, size_t length) {
+bool ax_is_name(const char *text, size_t length) {
   if (length == 0 || length >= AX_MAX_NAME || (text[0] >= '0' && text[0] <= '9')) return false;
   if (length == 1 && text[0] == '_') return false;
   for (size_t i = 0; i < length; i++) {
@@ -152,6 +152,9 @@ static bool next_item(const char **cursor, char separator, const char **item, si
   return true;
 }
 
+/* How much of a user's word a message quotes. */
+static int shown(size_t length) { return length < 64 ? (int)length : 64; }
+
 ax_status ax_mesh_parse(const char *text, ax_mesh *out) {
   ax_mesh mesh = {0};
   *out = mesh;
@@ -161,8 +164,8 @@ ax_status ax_mesh_parse(const char *text, ax_mesh *out) {
   while (next_item(&cursor, ',', &item, &length)) {
     const char *equals = memchr(item, '=', length);
     size_t name_length = equals != NULL ? (size_t)(equals - item) : 0;
-    if (!is_name(item, name_length))
-      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": expected name=size, got \"%.*s\"", text, (int)length, item);
+    if (!ax_is_name(item, name_length))
+      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": expected name=size, got \"%.*s\"", text, shown(length), item);
     if (mesh.count == AX_MAX_AXES)
       return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": more than %d axes", text, AX_MAX_AXES);
     ax_axis *axis = &mesh.axis[mesh.count];
@@ -184,7 +187,7 @@ ax_status ax_mesh_check(const ax_mesh *mesh) {
   if (mesh->count > AX_MAX_AXES) return ax_error(AX_INVALID_ARGUMENT, "a mesh of %u axes; %d are the most", mesh->count, AX_MAX_AXES);
   for (uint32_t i = 0; i < mesh->count; i++) {
     const ax_axis *axis = &mesh->axis[i];
-    if (!is_name(axis->name, strnlen(axis->name, AX_MAX_NAME)))
+    if (!ax_is_name(axis->name, strnlen(axis->name, AX_MAX_NAME)))
       return ax_error(AX_INVALID_ARGUMENT, "axis %u of the mesh: \"%.*s\" is not a name", i, AX_MAX_NAME, axis->name);
     if (ax_mesh_find(mesh, axis->name) != (int)i)
       return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is named twice", axis->name);
@@ -230,7 +233,7 @@ ax_status ax_axes_parse(const char *names, ax_axes *out) {
   const char *cursor = names, *item;
   size_t length;
   while (next_item(&cursor, ',', &item, &length)) {
-    if (!is_name(item, length) || out->count == AX_MAX_AXES)
+    if (!ax_is_name(item, length) || out->count == AX_MAX_AXES)
       return ax_error(AX_INVALID_ARGUMENT, "axis names \"%s\": expected name,name,...", names);
     memcpy(out->name[out->count++], item, length);
   }
@@ -298,10 +301,10 @@ int64_t ax_axes_device(const ax_axes *names, const ax_mesh *axes, int64_t device
 static ax_status add_spec_axis(ax_spec *spec, const ax_mesh *mesh, const char *text, const char *name, size_t length) {
   uint32_t dim = spec->rank;
   char copy[AX_MAX_NAME] = {0};
-  if (is_name(name, length)) memcpy(copy, name, length);
+  if (ax_is_name(name, length)) memcpy(copy, name, length);
   int axis = ax_mesh_find(mesh, copy);
   if (axis < 0)
-    return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": unknown axis \"%.*s\"; the mesh has %s", text, (int)length, name,
+    return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": unknown axis \"%.*s\"; the mesh has %s", text, shown(length), name,
                     ax_axis_set_string(ax_all_axes(mesh), mesh));
   if (ax_spec_set(spec) >> axis & 1)
     return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": axis \"%s\" is used twice", text, copy);

@@ -57,6 +57,8 @@ static bool mentions(const ax_eqn *eqn, const char *axis) {
 
 static ax_status check_axis(const ax_program *program, const char *axis, int64_t size, int *index) {
   *index = axis != NULL ? ax_mesh_find(&program->axes, axis) : -1;
+  if (axis != NULL && !ax_is_name(axis, strlen(axis)))
+    return ax_error(AX_INVALID_ARGUMENT, "vmap: \"%.64s\" is not a name", axis);
   if (size < 0) return ax_error(AX_INVALID_ARGUMENT, "vmap: the size is %lld", (long long)size);
   if (*index < 0 || program->axes.axis[*index].size == size) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "vmap: axis \"%s\" has size %lld, but the size is %lld", axis,

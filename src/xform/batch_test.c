@@ -88,6 +88,9 @@ static void refusals(void **state) {
   TEST_FAILS(ax_program_vmap(program, bad, NULL, size, NULL, &vmap), AX_INVALID_ARGUMENT,
              "in_axes[1]=2 of f64[3] is out of range");
   TEST_FAILS(ax_program_vmap(program, low, NULL, size, NULL, &vmap), AX_INVALID_ARGUMENT, "in_axes[1]=-2");
+  static const char *const names[] = {"", "a,b", "9a", "_", "a b"};
+  for (size_t i = 0; i < AX_COUNT(names); i++)
+    TEST_FAILS(ax_program_vmap(program, NULL, NULL, size, names[i], &vmap), AX_INVALID_ARGUMENT, "is not a name");
   TEST_FAILS(ax_program_vmap(program, NULL, low, size, NULL, &vmap), AX_INVALID_ARGUMENT, "out_axes[1]=-2");
   TEST_FAILS(ax_program_vmap(program, NULL, far, size, NULL, &vmap), AX_INVALID_ARGUMENT, "out_axes[2]=1 of f64[]");
   TEST_FAILS(ax_program_vmap(program, NULL, kept, size, NULL, &vmap), AX_INVALID_ARGUMENT,
