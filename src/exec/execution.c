@@ -46,12 +46,14 @@ static ax_status allocate(ax_execution *run) {
   const ax_executable *e = run->executable;
   size_t words = (size_t)words_per_frame(e) * e->devices;
   run->frames = ax_calloc(e->devices, sizeof run->frames[0]);
+  run->parking = ax_calloc(e->devices, sizeof run->parking[0]);
   run->words = ax_calloc(words, sizeof run->words[0]);
   run->counters = ax_calloc(e->counter_count, sizeof run->counters[0]);
   run->arrived = ax_calloc(e->counter_count, sizeof run->arrived[0]);
   run->space = ax_calloc(e->space_count, sizeof run->space[0]);
   run->ready = ax_calloc(e->devices, sizeof run->ready[0]);
-  if (run->frames == NULL || run->words == NULL || run->counters == NULL || run->arrived == NULL || run->space == NULL || run->ready == NULL)
+  if (run->frames == NULL || run->parking == NULL || run->words == NULL || run->counters == NULL || run->arrived == NULL ||
+      run->space == NULL || run->ready == NULL)
     return ax_out_of_memory(words * sizeof run->words[0]);
   lay_out_frames(run);
   return allocate_spaces(run);
@@ -82,6 +84,7 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
   pthread_cond_destroy(&run->change);
   ax_free(run->scratch);
   ax_free(run->frames);
+  ax_free(run->parking);
   ax_free(run->words);
   ax_free(run->counters);
   ax_free(run->arrived);
@@ -95,9 +98,8 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
 void ax_execution_reset(ax_execution *run, void *const *inputs, void *const *outputs) {
   const ax_executable *e = run->executable;
   for (uint32_t i = 0; i < e->counter_count; i++) {
-    atomic_store_explicit(&run->counters[i].count, 0, memory_order_relaxed);
+    ax_counter_reset(&run->counters[i]);
     atomic_store_explicit(&run->arrived[i], 0, memory_order_relaxed);
-    atomic_store_explicit(&run->counters[i].parked, AX_NONE, memory_order_relaxed);
   }
   for (uint32_t f = 0; f < e->devices; f++) {
     ax_frame *frame = &run->frames[f];
@@ -190,7 +192,7 @@ static awaited awaited_by(const ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
   const ax_frame *frame = &run->frames[f];
   const ax_instr *at = &e->instrs[frame->pc];
-  awaited a = {.event = event_at(e, frame->counter)};
+  awaited a = {.event = event_at(e, run->parking[f].counter)};
   a.signal = signal_of(e, a.event);
   a.region = a.signal->kind == AX_INSTR_PUSH ? a.signal->region : a.signal->sync.region;
   a.begin = region_begin(e, a.region);
@@ -215,12 +217,12 @@ static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, ui
 /* A collective is named rather than what needs its result. */
 static const ax_instr *named_place(const ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
-  const ax_instr *signal = signal_of(e, event_at(e, run->frames[f].counter));
+  const ax_instr *signal = signal_of(e, event_at(e, run->parking[f].counter));
   return signal->kind == AX_INSTR_PUSH ? signal : &e->instrs[run->frames[f].pc];
 }
 
 static bool wait_together(const ax_execution *run, uint32_t f, uint32_t g) {
-  return run->frames[g].state == FRAME_PARKED && run->frames[f].counter == run->frames[g].counter &&
+  return run->frames[g].state == FRAME_PARKED && run->parking[f].counter == run->parking[g].counter &&
          named_place(run, f) == named_place(run, g);
 }
 
@@ -248,7 +250,7 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
   awaited a = awaited_by(run, first);
   ax_text_add(text, "\n    never come:");
   for (uint32_t f = 0; f < devices; f++) {
-    if (!owes(run, &a, run->frames[first].counter, f) || wait_together(run, first, f)) continue;
+    if (!owes(run, &a, run->parking[first].counter, f) || wait_together(run, first, f)) continue;
     list(text, run, f, missing++);
     if (missing > most_listed) continue;
     ax_text_add(text, run->frames[f].state == FRAME_DONE ? ", which has finished" : ", which waits at ");

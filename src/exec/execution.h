@@ -2,6 +2,7 @@
 #ifndef AX_EXEC_EXECUTION_H
 #define AX_EXEC_EXECUTION_H
 
+#include "exec/counter.h"
 #include "exec/exec.h"
 
 typedef enum frame_state { FRAME_ACTIVE, FRAME_PARKED, FRAME_DONE } frame_state;
@@ -9,9 +10,6 @@ typedef enum frame_state { FRAME_ACTIVE, FRAME_PARKED, FRAME_DONE } frame_state;
 typedef struct ax_frame {
   uint32_t pc;
   frame_state state;
-  uint32_t next;           /* among those parked on one counter */
-  uint32_t counter;        /* parked on */
-  uint64_t target;         /* the count it waits for */
   ax_axis_set nonzero;     /* axes on which its coordinate is not 0 */
   void *scratch;           /* its block while it runs, or is parked where it must keep it */
   unsigned char **base;    /* by space */
@@ -19,11 +17,6 @@ typedef struct ax_frame {
   int64_t *iteration;      /* by loop */
   const int64_t *coordinates;
 } ax_frame;
-
-typedef struct ax_counter {
-  _Atomic uint64_t count;
-  _Atomic uint32_t parked; /* first frame parked here; AX_NONE */
-} ax_counter;
 
 /* An instruction that several threads work on. Guarded by the execution's lock, but for `next`. */
 typedef struct ax_split {
@@ -38,6 +31,7 @@ typedef struct ax_execution {
   struct ax_execution *next;
   ax_executable *executable;
   ax_frame *frames;
+  ax_parking *parking; /* by frame */
   int64_t *words; /* the frames' arrays */
   ax_counter *counters;
   _Atomic uint32_t *arrived; /* by counter: members that came to a late push */

@@ -71,25 +71,10 @@ static uint32_t take_ready(ax_execution *run) {
   return f;
 }
 
+/* Those parked on a counter whose target is reached. */
 static void wake_parked(ax_execution *run, ax_counter *counter, uint64_t count) {
-  uint32_t kept = AX_NONE, f = atomic_load_explicit(&counter->parked, memory_order_relaxed);
-  uint32_t woken = AX_NONE; /* the list is last-in first: reversed so that frames go on in the order they came */
-  while (f != AX_NONE) {
-    ax_frame *frame = &run->frames[f];
-    uint32_t next = frame->next, *list = frame->target <= count ? &woken : &kept;
-    frame->next = *list;
-    *list = f;
-    f = next;
-  }
-  uint32_t again = AX_NONE;
-  while (kept != AX_NONE) {
-    uint32_t next = run->frames[kept].next;
-    run->frames[kept].next = again;
-    again = kept;
-    kept = next;
-  }
-  atomic_store_explicit(&counter->parked, again, memory_order_relaxed);
-  for (; woken != AX_NONE; woken = run->frames[woken].next) make_ready(run, woken);
+  uint32_t f = ax_counter_release(counter, run->parking, count);
+  for (; f != AX_NONE; f = run->parking[f].next) make_ready(run, f);
 }
 
 /* --- Events --- */
@@ -98,32 +83,33 @@ static void signal_counter(ax_execution *run, ax_counter *counter) {
   if (!run->threaded) {
     uint64_t count = atomic_load_explicit(&counter->count, memory_order_relaxed) + 1;
     atomic_store_explicit(&counter->count, count, memory_order_relaxed);
-    if (atomic_load_explicit(&counter->parked, memory_order_relaxed) != AX_NONE) wake_parked(run, counter, count);
+    if (atomic_load_explicit(&counter->least, memory_order_relaxed) <= count) wake_parked(run, counter, count);
     return;
   }
-  atomic_fetch_add(&counter->count, 1);
-  if (atomic_load(&counter->parked) == AX_NONE) return;
+  uint64_t count = atomic_fetch_add(&counter->count, 1) + 1;
+  if (atomic_load(&counter->least) > count) return;
   pthread_mutex_lock(&run->lock);
   wake_parked(run, counter, atomic_load(&counter->count));
   pthread_mutex_unlock(&run->lock);
 }
 
-/* True when the frame may go on; otherwise it is parked. The count is read again after the frame is on the list, so a signal
-   that comes in between is not lost. */
+/* True when the frame may go on; otherwise it is parked. The count is read again once whoever signals can see that somebody waits,
+   so that no signal in between is lost. */
 static bool await_counter(ax_execution *run, uint32_t f, uint32_t index, uint64_t target, bool hard) {
   ax_counter *counter = &run->counters[index];
   if (atomic_load_explicit(&counter->count, memory_order_acquire) >= target) return true;
   ax_frame *frame = &run->frames[f];
   lock(run);
-  frame->counter = index;
-  frame->target = target;
-  frame->next = atomic_load_explicit(&counter->parked, memory_order_relaxed);
-  atomic_store(&counter->parked, f);
+  uint64_t least = atomic_load_explicit(&counter->least, memory_order_relaxed);
+  if (target < least) atomic_store(&counter->least, target);
   if (atomic_load(&counter->count) >= target) {
-    atomic_store(&counter->parked, frame->next);
+    atomic_store_explicit(&counter->least, least, memory_order_relaxed);
     unlock(run);
     return true;
   }
+  run->parking[f].counter = index;
+  run->parking[f].target = target;
+  ax_counter_park(counter, run->parking, f);
   if (hard && frame->scratch != NULL) {
     run->scratch[run->scratch_count++] = frame->scratch;
     frame->scratch = NULL;
@@ -185,7 +171,7 @@ static void put_run(const ax_push *push, const char *src, char *dst, bool combin
     void *slots[] = {dst, (void *)src};
     push->combine(slots, NULL, 0, push->run);
   } else {
-    memcpy(dst, src, (size_t)(push->run * push->item));
+    if (push->run > 0) memcpy(dst, src, (size_t)(push->run * push->item)); /* empty arrays have no address */
   }
 }
 
@@ -225,7 +211,6 @@ static void put_parts(const ax_frame *frame, const ax_instr *instr, uint32_t num
   }
 }
 
-/* Combining takes its turn; PARKED until it comes. */
 /* What every member puts into `dst`, from `offset` elements into its input on, combined in member order; a block at a time, so that
    the sum stays in the cache while all contributions pass. */
 static void combine_inputs(const ax_push *push, const char *mine, uint32_t number, int64_t offset, char *dst) {
@@ -256,6 +241,7 @@ static void do_late_push(ax_execution *run, const ax_frame *frame, const ax_inst
   signal_counter(run, &run->counters[counter]);
 }
 
+/* Who combines waits until all members with lower numbers have: PARKED until then. */
 static outcome do_push(ax_execution *run, ax_frame *frame, const ax_instr *instr, uint32_t f) {
   const ax_executable *e = run->executable;
   const ax_push *push = instr->push;

@@ -1,4 +1,8 @@
 /* Programs on meshes: every policy gives the same bits, and reference evaluation's values. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "support/cmocka.h"
@@ -116,11 +120,68 @@ static void large_contributions(void **state) {
   check(m, (ax_type[]){TEST_TYPE(AX_F32, 8 * 64 * 1024)});
 }
 
+/* --- Many devices --- */
+
+static void sum_and_own(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(ax_mul(ax_psum(in[0], "d"), ax_full_like(in[0], 0.001)), in[0]);
+}
+
+static void sums_in_a_loop(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(sum_and_own, NULL, in, 1, 0, 3, false, out, 0);
+}
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* The least of some runs. */
+static double run_time(ax_function body, int64_t devices, int times) {
+  char mesh[32];
+  snprintf(mesh, sizeof mesh, "d=%lld", (long long)devices);
+  const ax_type type = TEST_TYPE(AX_F32, devices);
+  ax_runtime *runtime;
+  ax_executable *executable;
+  ax_array *x, *y;
+  float *values = calloc((size_t)devices, sizeof values[0]);
+  double least = 1e9;
+  ax_program *program = test_trace_map(&(test_map){mesh, {"d"}, {"d"}, .body = body}, &type);
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  for (int i = 0; i < times; i++) {
+    double begin = seconds();
+    TEST_OK(ax_run(executable, &x, 1, &y, 1));
+    double took = seconds() - begin;
+    if (took < least) least = took;
+    ax_array_release(y);
+  }
+  free(values);
+  ax_array_release(x);
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+  return least;
+}
+
+/* What each device reads itself from a collective: sixteen times as many devices take sixteen times as long, not their square. */
+static void many_devices(void **state) {
+  (void)state;
+  const ax_function bodies[] = {sum_and_own, sums_in_a_loop};
+  for (size_t i = 0; i < AX_COUNT(bodies); i++) {
+    double few = run_time(bodies[i], 512, 20), many = run_time(bodies[i], 512 * 16, 5);
+    if (many > few * 16 * 6) fail_msg("512 devices take %g s, 8192 %g s", few, many);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_device),  cmocka_unit_test(eight_devices), cmocka_unit_test(psum),
       cmocka_unit_test(psum_in_a_scan), cmocka_unit_test(collectives), cmocka_unit_test(uniform_values_in_loops),
-      cmocka_unit_test(large_contributions),
+      cmocka_unit_test(large_contributions), cmocka_unit_test(many_devices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
