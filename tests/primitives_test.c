@@ -31,6 +31,62 @@ static void every_primitive_has_samples(void **state) {
   }
 }
 
+/* --- Reduced and unreduced operands --- */
+
+/* An equation whose operand `which` is reduced or unreduced over one more axis is refused with words that say so. */
+static void check_refusal(const ax_program *program, const ax_eqn *eqn, uint32_t which, ax_spread extra) {
+  ax_mesh axes = program->axes;
+  ax_type in[16], out[16];
+  axes.axis[axes.count++] = (ax_axis){.name = "more", .size = 2};
+  assert_true(eqn->in_count <= AX_COUNT(in) && eqn->out_count <= AX_COUNT(out));
+  for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = program->types[eqn->in[i]];
+  in[which].spread.reduced |= extra.reduced << program->axes.count;
+  in[which].spread.unreduced |= extra.unreduced << program->axes.count;
+  ax_status status = ax_infer_types(eqn->prim, &axes, eqn->params, in, eqn->in_count, out, eqn->out_count);
+  assert_int_not_equal(status, AX_OK);
+  assert_true(strncmp(ax_message(), eqn->prim->name, strlen(eqn->prim->name)) == 0);
+  if (eqn->prim->kind == AX_REGION) return; /* its bodies take something else: see what_regions_refuse */
+  assert_int_equal(status, AX_ABSENT);
+  assert_non_null(strstr(ax_message(), "no rule yet for reduced or unreduced operands"));
+  assert_non_null(strstr(ax_message(), extra.reduced ? "R:more" : "U:more"));
+}
+
+static void reductions_are_refused(void **state) {
+  (void)state;
+  for (size_t i = 0; i < test_sample_count; i++) {
+    test_instances instances = test_instances_of(&test_samples[i], &test_in_f64);
+    for (uint32_t n = 0; n < instances.count && n < 2; n++) {
+      const ax_program *program = instances.v[n].program;
+      for (uint32_t e = 0; e < program->eqn_count; e++)
+        for (uint32_t k = 0; k < program->eqns[e].in_count; k++) {
+          check_refusal(program, &program->eqns[e], k, (ax_spread){.reduced = 1});
+          check_refusal(program, &program->eqns[e], k, (ax_spread){.unreduced = 1});
+        }
+    }
+    test_instances_release(&instances);
+  }
+}
+
+static void what_regions_refuse(void **state) {
+  (void)state;
+  static const char *const equations[] = {
+      "c:f32[2]{U:m} = cond[branches=({ lambda a:f32[2]{U:m}. let in (a,) })] i a",
+      "c:f32[2]{U:m} = scan[length=3 reverse=false num_consts=0 num_carry=1 body={ lambda a:f32[2]{U:m}. let in (a,) }] a",
+      "c:f32[2] = scan[length=2 reverse=false num_consts=0 num_carry=0 body={ lambda a:f32[]{U:m}. let in (1.0:f32[],) }] a",
+      "c:f32[2]{U:m} = while[cond_nconsts=0 cond={ lambda a:f32[2]{U:m}. let in (false:bool[],) } body_nconsts=0 "
+      "body={ lambda a:f32[2]{U:m}. let in (a,) }] a",
+      "c:f32[2]{U:m} = shard_map[mesh=(d=2) unchecked=false in_specs=(P(d),) out_specs=(P(d),) "
+      "body={ axes m=2 d=2 ; lambda a:f32[1]{V:d U:m}. let in (a,) }] a",
+  };
+  for (size_t i = 0; i < AX_COUNT(equations); i++) {
+    char text[512];
+    ax_program *program;
+    snprintf(text, sizeof text, "{ axes m=2 ; lambda a:f32[2]{U:m} i:s32[]. let\n%s\nin (c,) }", equations[i]);
+    TEST_FAILS(ax_program_parse(text, strlen(text), NULL, &program), AX_PARSE_ERROR,
+               "no rule yet for reduced or unreduced operands: f32[2]{U:m}");
+  }
+}
+
 /* --- Compiled --- */
 
 /* Small shapes, one that several threads share, and some of the sizes 1 .. 40, others for each sample. */
@@ -140,7 +196,8 @@ static void collectives(void **state) { (void)state, check_kind(AX_COLLECTIVE); 
 static void regions(void **state) { (void)state, check_kind(AX_REGION); }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_primitive_has_samples), cmocka_unit_test(local),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_primitive_has_samples), cmocka_unit_test(reductions_are_refused),
+                                     cmocka_unit_test(what_regions_refuse), cmocka_unit_test(local),
                                      cmocka_unit_test(collectives), cmocka_unit_test(regions)};
   const ax_runtime_options options = {.policy = AX_POLICY_PARALLEL, .workers = 2};
   if (ax_runtime_create(&options, &runtime) != AX_OK) return 1;

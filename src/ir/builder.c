@@ -132,21 +132,6 @@ uint32_t ax_prim_outs(const ax_prim *prim, const void *params) {
   return prim->out_count >= 0 ? (uint32_t)prim->out_count : prim->count_outs(params);
 }
 
-static ax_status infer_axes(const ax_infer_args *args) {
-  if (args->prim->kind != AX_LOCAL) return AX_OK;
-  ax_axis_set varying = args->in_count > 0 ? args->in[0].spread.varying : 0;
-  for (uint32_t i = 0; i < args->in_count; i++) {
-    if (args->in[i].spread.varying != varying)
-      return ax_error(AX_INVALID_ARGUMENT, "operands vary over different axes: %s and %s; pvary makes them agree",
-                      ax_type_string(&args->in[0], args->axes), ax_type_string(&args->in[i], args->axes));
-    if ((args->in[i].spread.reduced | args->in[i].spread.unreduced) != 0)
-      return ax_error(AX_ABSENT, "no rule yet for reduced or unreduced operands: %s",
-                      ax_type_string(&args->in[i], args->axes));
-  }
-  for (uint32_t i = 0; i < args->out_count; i++) args->out[i].spread.varying = varying;
-  return AX_OK;
-}
-
 static ax_status check_sizes(const ax_infer_args *args) {
   for (uint32_t i = 0; i < args->out_count; i++) {
     int64_t bytes = (int64_t)ax_dtype_bytes(args->out[i].dtype);
@@ -162,7 +147,7 @@ static ax_status infer_inner(const ax_infer_args *args) {
   if (prim->in_count >= 0 && args->in_count != (uint32_t)prim->in_count)
     return ax_error(AX_INVALID_ARGUMENT, "takes %d operands, got %u", prim->in_count, args->in_count);
   AX_TRY(prim->infer(args));
-  AX_TRY(infer_axes(args));
+  AX_TRY(prim->spread(args));
   return check_sizes(args);
 }
 
@@ -274,10 +259,12 @@ static void label(const ax_program *program, uint32_t *labels, uint32_t *count) 
   }
 }
 
-static uint64_t hash_type(uint64_t hash, const ax_type *type) {
-  hash = ax_hash_bytes(hash, &type->dtype, sizeof type->dtype);
+static uint64_t hash_type(uint64_t hash, const ax_type *type) { /* field by field: there may be bytes of nothing between */
+  const uint32_t words[] = {type->form, type->dtype, type->rank, type->spread.kind};
+  const ax_axis_set sets[] = {type->spread.varying, type->spread.reduced, type->spread.unreduced};
+  hash = ax_hash_bytes(hash, words, sizeof words);
   hash = ax_hash_bytes(hash, type->dims, type->rank * sizeof type->dims[0]);
-  return ax_hash_bytes(hash, &type->spread.varying, sizeof type->spread.varying);
+  return ax_hash_bytes(hash, sets, sizeof sets);
 }
 
 static uint64_t hash_operand(uint64_t hash, const ax_program *program, uint32_t id) {

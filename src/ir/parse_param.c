@@ -29,15 +29,19 @@ static ax_status parse_axis_set(ax_parser *parser, const ax_mesh *axes, ax_axis_
   return AX_OK;
 }
 
-/* {V:data,model R:x U:y} */
+/* {V:data,model R:x Umax:y} */
 static ax_status parse_axis_sets(ax_parser *parser, const ax_mesh *axes, ax_type *type) {
   bool end = false;
   while (!end) {
     ax_axis_set used = type->spread.varying | type->spread.reduced | type->spread.unreduced, *set = NULL;
     if (ax_at(parser, "V")) set = &type->spread.varying;
     if (ax_at(parser, "R")) set = &type->spread.reduced;
-    if (ax_at(parser, "U")) set = &type->spread.unreduced;
-    if (set == NULL || *set != 0) return ax_unexpected(parser, "V:, R: or U:, each once");
+    for (ax_unreduced_kind kind = AX_UNREDUCED_SUM; kind <= AX_UNREDUCED_MIN; kind++)
+      if (ax_at(parser, ax_unreduced_names[kind])) {
+        set = &type->spread.unreduced;
+        if (*set == 0) type->spread.kind = kind;
+      }
+    if (set == NULL || *set != 0) return ax_unexpected(parser, "V:, R: and U:, Umax: or Umin:, each once");
     AX_TRY(ax_lexer_next(&parser->lexer));
     AX_TRY(ax_expect(parser, ":"));
     AX_TRY(parse_axis_set(parser, axes, used, set));

@@ -64,7 +64,9 @@ typedef struct ax_eqn {
   uint32_t line;      /* in the text it was parsed from; 0 when traced */
 } ax_eqn;
 
-/* --- infer: types of the operands -> types of the results (dtype, shape; the driver fills axis sets for LOCAL primitives). --- */
+/* --- infer: types of the operands -> types of the results (form, dtype, shape). Then spread: how the operands spread over the
+   mesh -> how the results do (out[k].spread); for a region, whose bodies say it, infer has filled that in and spread checks it. A
+   rule that does not know how to treat reduced or unreduced operands refuses them. --- */
 typedef struct ax_infer_args {
   const ax_prim *prim;
   const ax_mesh *axes; /* the axis environment */
@@ -133,7 +135,7 @@ typedef struct ax_batch_args {
 } ax_batch_args;
 
 typedef enum ax_prim_kind {
-  AX_LOCAL,      /* each device for itself; operands' varying sets are made equal by implicit pvary */
+  AX_LOCAL,      /* each device for itself; binding makes operands vary over the same axes by pvary */
   AX_COLLECTIVE, /* between the devices of the axes in its parameter "axes" */
   AX_REGION      /* holds programs: cond, scan, while, shard_map */
 } ax_prim_kind;
@@ -152,6 +154,7 @@ struct ax_prim {
   uint32_t param_count;
   size_t params_bytes;
   ax_status (*infer)(const ax_infer_args *args);
+  ax_status (*spread)(const ax_infer_args *args);
   ax_status (*eval)(const ax_eval_args *args);
   void (*differs)(const ax_differs_args *args);
   void (*jvp)(const ax_jvp_args *args);

@@ -57,8 +57,15 @@ void ax_type_text(ax_text *text, const ax_type *type, const ax_mesh *axes); /* f
 const char *ax_type_string(const ax_type *type, const ax_mesh *axes);
 const char *ax_axis_set_string(ax_axis_set set, const ax_mesh *axes);
 /* AX_INVALID_ARGUMENT: a dtype or rank that is none, a dimension below 0, a size beyond int64_t, axis sets that overlap, are not of
-   `axes` or hold unchecked axes. */
+   `axes` or hold unchecked axes, a kind that is none or of nothing unreduced. */
 AX_MUST_USE ax_status ax_type_check(const ax_type *type, const ax_mesh *axes);
+bool ax_spread_equal(const ax_spread *a, const ax_spread *b);
+/* The type of a value's cotangent: what devices hold in common is the sum of what flows back to each, so reduced and unreduced
+   axes change places. */
+ax_type ax_dual(const ax_type *type);
+/* The axes along which devices may hold different bits: varying, and unreduced, where each holds its part. */
+ax_axis_set ax_spread_differs(const ax_spread *spread);
+extern const char *const ax_unreduced_names[]; /* "U", "Umax", "Umin", by ax_unreduced_kind */
 bool ax_same_shape(const ax_type *a, const ax_type *b);
 int64_t ax_dims_elems(uint32_t rank, const int64_t *dims);
 

@@ -60,6 +60,8 @@ static const char *const canonical[] = {
     "    b:f32[8] = psum[axes=(data,)] a\n"
     "  in (b,) }\n",
     "{ axes data=2 model=2 ; lambda a:f32[]{V:data,model} b:f32[]{V:data R:model}. let in (a, b) }\n",
+    "{ axes a=2 b=2 c=2 ; lambda a:f32[]{V:a R:b U:c} b:f32[]{R:a Umax:b,c}. let in (a, b) }\n",
+    "{ axes a=2 ; lambda a:f32[2]{Umin:a}. let in (a,) }\n",
     "{ lambda a:f32[] b:s32[]. let\n"
     "    c:f32[] = cond[\n"
     "      branches=(\n"

@@ -64,10 +64,15 @@ ax_status ax_type_check(const ax_type *type, const ax_mesh *axes) {
   for (uint32_t d = 0; d < type->rank; d++)
     if (type->dims[d] < 0 || (type->dims[d] > 0 && !ax_mul_i64(bytes, type->dims[d], &bytes)))
       return ax_error(AX_INVALID_ARGUMENT, "%s has a negative dimension or is too large", ax_type_string(type, axes));
-  ax_axis_set all = type->spread.varying | type->spread.reduced | type->spread.unreduced;
-  bool overlap = (type->spread.varying & type->spread.reduced) || ((type->spread.varying | type->spread.reduced) & type->spread.unreduced);
+  const ax_spread *on = &type->spread;
+  ax_axis_set all = on->varying | on->reduced | on->unreduced;
+  bool overlap = (on->varying & on->reduced) != 0 || ((on->varying | on->reduced) & on->unreduced) != 0;
   if (overlap || (all & ~ax_checked_axes(axes)) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "%s has axis sets that overlap or are not of the environment", ax_type_string(type, axes));
+  bool known = on->kind == AX_UNREDUCED_SUM || on->kind == AX_UNREDUCED_MAX || on->kind == AX_UNREDUCED_MIN;
+  if (!known || (on->kind != AX_UNREDUCED_SUM && on->unreduced == 0))
+    return ax_error(AX_INVALID_ARGUMENT, "%s is unreduced of a kind that is none, or has a kind without being unreduced",
+                    ax_type_string(type, axes));
   return AX_OK;
 }
 
@@ -75,10 +80,23 @@ bool ax_same_shape(const ax_type *a, const ax_type *b) {
   return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
 }
 
-bool ax_type_equal(const ax_type *a, const ax_type *b) {
-  return a->dtype == b->dtype && ax_same_shape(a, b) && a->spread.varying == b->spread.varying && a->spread.reduced == b->spread.reduced &&
-         a->spread.unreduced == b->spread.unreduced;
+bool ax_spread_equal(const ax_spread *a, const ax_spread *b) {
+  return a->varying == b->varying && a->reduced == b->reduced && a->unreduced == b->unreduced && a->kind == b->kind;
 }
+
+bool ax_type_equal(const ax_type *a, const ax_type *b) {
+  return a->form == b->form && a->dtype == b->dtype && ax_same_shape(a, b) && ax_spread_equal(&a->spread, &b->spread);
+}
+
+ax_type ax_dual(const ax_type *type) {
+  ax_type dual = *type;
+  dual.spread.reduced = type->spread.unreduced;
+  dual.spread.unreduced = type->spread.reduced;
+  dual.spread.kind = AX_UNREDUCED_SUM;
+  return dual;
+}
+
+ax_axis_set ax_spread_differs(const ax_spread *spread) { return spread->varying | spread->unreduced; }
 
 static void add_set(ax_text *text, const char *lead, ax_axis_set set, const ax_mesh *axes) {
   const char *separator = lead;
@@ -89,16 +107,25 @@ static void add_set(ax_text *text, const char *lead, ax_axis_set set, const ax_m
     }
 }
 
+const char *const ax_unreduced_names[] = {[AX_UNREDUCED_SUM] = "U", [AX_UNREDUCED_MAX] = "Umax", [AX_UNREDUCED_MIN] = "Umin"};
+
+static void add_spread(ax_text *text, const ax_spread *on, const ax_mesh *axes) {
+  char lead[8];
+  const char *unreduced = on->kind <= AX_UNREDUCED_MIN ? ax_unreduced_names[on->kind] : "U?";
+  if ((on->varying | on->reduced | on->unreduced) == 0) return;
+  ax_text_add(text, "{");
+  add_set(text, "V:", on->varying, axes);
+  add_set(text, on->varying != 0 ? " R:" : "R:", on->reduced, axes);
+  snprintf(lead, sizeof lead, "%s%s:", (on->varying | on->reduced) != 0 ? " " : "", unreduced);
+  add_set(text, lead, on->unreduced, axes);
+  ax_text_add(text, "}");
+}
+
 void ax_type_text(ax_text *text, const ax_type *type, const ax_mesh *axes) {
   ax_text_add(text, "%s[", ax_dtype_name(type->dtype));
   for (uint32_t i = 0; i < type->rank; i++) ax_text_add(text, "%s%lld", i ? "," : "", (long long)type->dims[i]);
   ax_text_add(text, "]");
-  if ((type->spread.varying | type->spread.reduced | type->spread.unreduced) == 0) return;
-  ax_text_add(text, "{");
-  add_set(text, "V:", type->spread.varying, axes);
-  add_set(text, type->spread.varying ? " R:" : "R:", type->spread.reduced, axes);
-  add_set(text, type->spread.varying | type->spread.reduced ? " U:" : "U:", type->spread.unreduced, axes);
-  ax_text_add(text, "}");
+  add_spread(text, &type->spread, axes);
 }
 
 enum { ring_slots = 8, ring_bytes = 512 };

@@ -362,7 +362,7 @@ static ax_status add_input(ax_lower *lower, const ax_program *program, uint32_t 
   ax_plan *plan = lower->plan;
   ax_buffer buffer = {.kind = AX_BUFFER_INPUT, .type = program->types[i], .index = i, .root = AX_NONE, .loop = AX_NONE};
   buffer.spec = input_spec(program, i);
-  buffer.axes = ax_spec_set(&buffer.spec);
+  buffer.axes = ax_spec_set(&buffer.spec) | ax_spread_differs(&program->types[i].spread);
   for (uint32_t d = 0; d < buffer.type.rank; d++)
     for (uint32_t a = 0; a < buffer.spec.count[d]; a++) buffer.type.dims[d] /= plan->mesh.axis[buffer.spec.axis[d][a]].size;
   return add_buffer(plan, &buffer, &plan->in[i]);

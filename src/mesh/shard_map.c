@@ -190,7 +190,7 @@ static const ax_param params[] = {
 const ax_prim ax_prim_shard_map = {
     .name = "shard_map", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_shard_map_params),
-    .infer = infer, .eval = eval, .differs = differs, .jvp = ax_shard_map_jvp,
+    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_shard_map_jvp,
     .linearize = ax_shard_map_linearize, .transpose = ax_shard_map_transpose, .batch = ax_shard_map_batch,
     .lower = ax_shard_map_lower, .hlo = ax_absent_hlo,
 };

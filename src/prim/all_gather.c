@@ -16,13 +16,10 @@ typedef struct all_gather_params {
 
 static ax_status infer(const ax_infer_args *args) {
   const all_gather_params *params = args->params;
-  ax_axis_set set;
   int64_t size;
-  AX_TRY(ax_collective_axes(args, &params->axes, &set, &size));
-  AX_TRY(ax_require_varying(&args->in[0], set, args->axes));
+  AX_TRY(ax_collective_size(args, &params->axes, &size));
   AX_TRY(ax_require_dimension("dimension", params->dimension, args));
   args->out[0] = args->in[0];
-  if (args->prim == &ax_prim_all_gather_invariant) args->out[0].spread.varying &= ~set;
   return ax_grow_dimension(&args->out[0], params->dimension, size);
 }
 
@@ -99,15 +96,15 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_params, axes)},
                                   {"dimension", AX_PARAM_I64, offsetof(all_gather_params, dimension)}};
 
-#define GATHER_RECORD(name_, transpose_)                                                                        \
+#define GATHER_RECORD(name_, spread_, transpose_)                                                                 \
   const ax_prim ax_prim_##name_ = {                                                                             \
       .name = #name_, .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,                                     \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_gather_params),             \
-      .infer = infer, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,     \
+      .infer = infer, .spread = spread_, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,     \
       .transpose = transpose_, .batch = batch, .lower = lower, .hlo = hlo,                                      \
   }
-GATHER_RECORD(all_gather, gather_transpose);
-GATHER_RECORD(all_gather_invariant, invariant_transpose);
+GATHER_RECORD(all_gather, ax_spread_keep, gather_transpose);
+GATHER_RECORD(all_gather_invariant, ax_spread_drop, invariant_transpose);
 
 static ax_value gather(const ax_prim *prim, ax_value x, const char *axes, int64_t dimension, bool tiled) {
   all_gather_params params = {.dimension = dimension};

@@ -19,10 +19,8 @@ typedef struct all_to_all_params {
 
 static ax_status infer(const ax_infer_args *args) {
   const all_to_all_params *params = args->params;
-  ax_axis_set set;
   int64_t size;
-  AX_TRY(ax_collective_axes(args, &params->axes, &set, &size));
-  AX_TRY(ax_require_varying(&args->in[0], set, args->axes));
+  AX_TRY(ax_collective_size(args, &params->axes, &size));
   AX_TRY(ax_require_dimension("split_axis", params->split_axis, args));
   AX_TRY(ax_require_dimension("concat_axis", params->concat_axis, args));
   args->out[0] = args->in[0];
@@ -123,7 +121,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_to_all_pa
 const ax_prim ax_prim_all_to_all = {
     .name = "all_to_all", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_to_all_params),
-    .infer = infer, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 

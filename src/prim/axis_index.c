@@ -9,10 +9,13 @@ typedef struct axis_index_params {
 } axis_index_params;
 
 static ax_status infer(const ax_infer_args *args) {
-  ax_axis_set set;
-  int64_t size;
-  AX_TRY(ax_collective_axes(args, args->params, &set, &size));
   args->out[0] = ax_array_type(AX_S32, 0, NULL);
+  return AX_OK;
+}
+
+static ax_status spread(const ax_infer_args *args) {
+  ax_axis_set set;
+  AX_TRY(ax_axes_resolve(args->params, args->axes, &set));
   args->out[0].spread.varying = set & ax_checked_axes(args->axes);
   return AX_OK;
 }
@@ -101,7 +104,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(axis_index_pa
 const ax_prim ax_prim_axis_index = {
     .name = "axis_index", .kind = AX_COLLECTIVE, .silent = true, .in_count = 0, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(axis_index_params),
-    .infer = infer, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
+    .infer = infer, .spread = spread, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 

@@ -8,17 +8,11 @@
 
 /* --- infer --- */
 
-ax_status ax_collective_axes(const ax_infer_args *args, const ax_axes *names, ax_axis_set *set, int64_t *size) {
-  AX_TRY(ax_axes_resolve(names, args->axes, set));
-  *size = ax_axis_set_size(*set, args->axes);
+ax_status ax_collective_size(const ax_infer_args *args, const ax_axes *names, int64_t *size) {
+  ax_axis_set set;
+  AX_TRY(ax_axes_resolve(names, args->axes, &set));
+  *size = ax_axis_set_size(set, args->axes);
   return AX_OK;
-}
-
-ax_status ax_require_varying(const ax_type *operand, ax_axis_set set, const ax_mesh *axes) {
-  ax_axis_set missing = set & ax_checked_axes(axes) & ~operand->spread.varying;
-  if (missing == 0) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "the operand %s is invariant over %s; pvary makes it varying",
-                  ax_type_string(operand, axes), ax_axis_set_string(missing, axes));
 }
 
 ax_status ax_require_dimension(const char *what, int64_t dimension, const ax_infer_args *args) {
@@ -45,6 +39,24 @@ ax_status ax_cut_dimension(ax_type *result, int64_t dimension, int64_t size, con
   *dim /= size;
   return AX_OK;
 }
+
+/* --- spread --- */
+
+static ax_status spread(const ax_infer_args *args, bool drops) {
+  const ax_type *operand = &args->in[0];
+  ax_axis_set set;
+  AX_TRY(ax_refuse_reductions(args));
+  AX_TRY(ax_axes_resolve(args->params, args->axes, &set));
+  ax_axis_set missing = set & ax_checked_axes(args->axes) & ~operand->spread.varying;
+  if (missing != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "the operand %s is invariant over %s; pvary makes it varying",
+                    ax_type_string(operand, args->axes), ax_axis_set_string(missing, args->axes));
+  args->out[0].spread = (ax_spread){.varying = operand->spread.varying & (drops ? ~set : ~(ax_axis_set)0)};
+  return AX_OK;
+}
+
+ax_status ax_spread_drop(const ax_infer_args *args) { return spread(args, true); }
+ax_status ax_spread_keep(const ax_infer_args *args) { return spread(args, false); }
 
 /* --- eval --- */
 

@@ -8,15 +8,17 @@
 #include "prim/shape.h"
 
 /* --- infer --- */
-/* The set of the named axes and the group's size. */
-AX_MUST_USE ax_status ax_collective_axes(const ax_infer_args *args, const ax_axes *names, ax_axis_set *set, int64_t *size);
-/* Refuses an operand that is invariant over a checked axis it must vary over. */
-AX_MUST_USE ax_status ax_require_varying(const ax_type *operand, ax_axis_set set, const ax_mesh *axes);
+/* The number of members of a group along the named axes. */
+AX_MUST_USE ax_status ax_collective_size(const ax_infer_args *args, const ax_axes *names, int64_t *size);
 /* Refuses a dimension the operand does not have. `what` is the parameter's name. */
 AX_MUST_USE ax_status ax_require_dimension(const char *what, int64_t dimension, const ax_infer_args *args);
 /* dims[dimension] of the result times n; divided by n, where `operand` has what is divided. */
 AX_MUST_USE ax_status ax_grow_dimension(ax_type *result, int64_t dimension, int64_t size);
 AX_MUST_USE ax_status ax_cut_dimension(ax_type *result, int64_t dimension, int64_t size, const ax_infer_args *args);
+
+/* --- spread: the operand must vary over the checked axes among those named; the result does not / does so too. --- */
+ax_status ax_spread_drop(const ax_infer_args *args);
+ax_status ax_spread_keep(const ax_infer_args *args);
 
 /* --- eval --- */
 /* The tensor's elements from index `start` of dimension `dim` on. */

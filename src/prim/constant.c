@@ -46,7 +46,7 @@ static const ax_param params[] = {{"value", AX_PARAM_LITERAL, 0}};
 const ax_prim ax_prim_constant = {
     .name = "constant", .kind = AX_LOCAL, .in_count = 0, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_literal),
-    .infer = infer, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
+    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 

@@ -107,12 +107,12 @@ static void update_jvp(const ax_jvp_args *args) {
 
 static void slice_transpose(const ax_transpose_args *args) {
   if (args->linear[0])
-    args->out[0] = ax_dynamic_update_slice(ax_zeros_of(&args->in_types[0]), args->cotangent[0], args->in + 1);
+    args->out[0] = ax_dynamic_update_slice(ax_zero_cotangent(&args->in_types[0]), args->cotangent[0], args->in + 1);
 }
 
 static void update_transpose(const ax_transpose_args *args) {
   const ax_type *update = &args->in_types[1];
-  if (args->linear[0]) args->out[0] = ax_dynamic_update_slice(args->cotangent[0], ax_zeros_of(update), args->in + 2);
+  if (args->linear[0]) args->out[0] = ax_dynamic_update_slice(args->cotangent[0], ax_zero_cotangent(update), args->in + 2);
   if (args->linear[1]) args->out[1] = ax_dynamic_slice(args->cotangent[0], args->in + 2, update->dims);
 }
 
@@ -233,13 +233,15 @@ static const ax_param slice_params[] = {{"slice_sizes", AX_PARAM_DIMS, offsetof(
 const ax_prim ax_prim_dynamic_slice = {
     .name = "dynamic_slice", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
     .params = slice_params, .param_count = AX_COUNT(slice_params), .params_bytes = sizeof(dynamic_slice_params),
-    .infer = slice_infer, .eval = slice_eval, .differs = ax_differs_union, .jvp = slice_jvp, .linearize = slice_jvp,
+    .infer = slice_infer, .spread = ax_spread_local, .eval = slice_eval, .differs = ax_differs_union,
+    .jvp = slice_jvp, .linearize = slice_jvp,
     .transpose = slice_transpose, .batch = slice_batch, .lower = slice_lower, .hlo = slice_hlo,
 };
 
 const ax_prim ax_prim_dynamic_update_slice = {
     .name = "dynamic_update_slice", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
-    .infer = update_infer, .eval = update_eval, .differs = ax_differs_union, .jvp = update_jvp, .linearize = update_jvp,
+    .infer = update_infer, .spread = ax_spread_local, .eval = update_eval, .differs = ax_differs_union,
+    .jvp = update_jvp, .linearize = update_jvp,
     .transpose = update_transpose, .batch = update_batch, .lower = update_lower, .hlo = update_hlo,
 };
 

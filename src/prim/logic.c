@@ -83,7 +83,7 @@ static void select_transpose(const ax_transpose_args *args) {
   for (int k = 1; k < 3; k++) {
     if (!args->linear[k]) continue;
     ax_value cases[] = {args->in[0], args->cotangent[0], args->cotangent[0]};
-    cases[3 - k] = ax_zeros_of(&args->in_types[k]);
+    cases[3 - k] = ax_zero_cotangent(&args->in_types[k]);
     args->out[k] = ax_bind1(&ax_prim_select_n, NULL, cases, 3);
   }
 }
@@ -134,7 +134,8 @@ static ax_status select_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, 
 
 const ax_prim ax_prim_select_n = {
     .name = "select_n", .kind = AX_LOCAL, .in_count = 3, .out_count = 1,
-    .infer = select_infer, .eval = select_eval, .differs = ax_differs_union, .jvp = select_jvp, .linearize = select_jvp,
+    .infer = select_infer, .spread = ax_spread_local, .eval = select_eval, .differs = ax_differs_union,
+    .jvp = select_jvp, .linearize = select_jvp,
     .transpose = select_transpose, .batch = select_batch, .lower = select_lower, .hlo = select_hlo,
 };
 
@@ -195,7 +196,8 @@ static const ax_param convert_describes[] = {{"dtype", AX_PARAM_DTYPE, offsetof(
 const ax_prim ax_prim_convert_element_type = {
     .name = "convert_element_type", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .params = convert_describes, .param_count = AX_COUNT(convert_describes), .params_bytes = sizeof(convert_params),
-    .infer = convert_infer, .eval = convert_eval, .differs = ax_differs_union, .jvp = convert_jvp, .linearize = convert_jvp,
+    .infer = convert_infer, .spread = ax_spread_local, .eval = convert_eval, .differs = ax_differs_union,
+    .jvp = convert_jvp, .linearize = convert_jvp,
     .transpose = convert_transpose, .batch = ax_batch_pointwise, .lower = convert_lower, .hlo = convert_hlo,
 };
 
@@ -225,7 +227,8 @@ static ax_status stop_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, ui
 
 const ax_prim ax_prim_stop_gradient = {
     .name = "stop_gradient", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
-    .infer = stop_infer, .eval = stop_eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
+    .infer = stop_infer, .spread = ax_spread_local, .eval = stop_eval, .differs = ax_differs_union,
+    .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = ax_batch_pointwise, .lower = stop_lower, .hlo = stop_hlo,
 };
 

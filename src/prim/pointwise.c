@@ -333,7 +333,7 @@ AX_POINTWISE_HLO(erf, 1, ax_infer_float, erf_jvp, ax_absent_transpose, erf_hlo);
 const ax_prim ax_prim_integer_pow = {
     .name = "integer_pow", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .params = integer_pow_params, .param_count = 1, .params_bytes = sizeof(int64_t),
-    .infer = infer_integer_pow, .eval = ax_eval_pointwise, .differs = ax_differs_union,
+    .infer = infer_integer_pow, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,
     .jvp = integer_pow_jvp, .linearize = integer_pow_jvp, .transpose = ax_absent_transpose,
     .batch = ax_batch_pointwise, .lower = ax_lower_pointwise, .hlo = integer_pow_hlo,
 };

@@ -24,7 +24,7 @@ ax_number ax_scalar_eval(ax_scalar op, ax_dtype dtype, const ax_number *x, int64
 #define AX_POINTWISE_HLO(name_, operands, infer_, jvp_, transpose_, hlo_)                                 \
   const ax_prim ax_prim_##name_ = {                                                                       \
       .name = #name_, .kind = AX_LOCAL, .in_count = operands, .out_count = 1,                             \
-      .infer = infer_, .eval = ax_eval_pointwise, .differs = ax_differs_union, .jvp = jvp_, .linearize = jvp_,  \
+      .infer = infer_, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union, .jvp = jvp_, .linearize = jvp_,  \
       .transpose = transpose_, .batch = ax_batch_pointwise, .lower = ax_lower_pointwise, .hlo = hlo_,     \
   }
 #define AX_POINTWISE(name_, operands, infer_, jvp_, transpose_) \

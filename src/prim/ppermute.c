@@ -58,10 +58,8 @@ static ax_status check_pairs(const ax_pairs *pairs, int64_t members) {
 
 static ax_status infer(const ax_infer_args *args) {
   const ppermute_params *params = args->params;
-  ax_axis_set set;
   int64_t size;
-  AX_TRY(ax_collective_axes(args, &params->axes, &set, &size));
-  AX_TRY(ax_require_varying(&args->in[0], set, args->axes));
+  AX_TRY(ax_collective_size(args, &params->axes, &size));
   AX_TRY(check_pairs(&params->pairs, size));
   args->out[0] = args->in[0];
   return AX_OK;
@@ -241,7 +239,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ppermute_para
 const ax_prim ax_prim_ppermute = {
     .name = "ppermute", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ppermute_params),
-    .infer = infer, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 

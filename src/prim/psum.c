@@ -15,14 +15,9 @@ typedef struct psum_params {
 } psum_params;
 
 ax_status ax_psum_infer(const ax_infer_args *args) {
-  ax_axis_set set;
-  int64_t size;
-  AX_TRY(ax_collective_axes(args, args->params, &set, &size));
   if (args->in[0].dtype == AX_BOOL)
     return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool; convert_element_type gives one");
-  AX_TRY(ax_require_varying(&args->in[0], set, args->axes));
   args->out[0] = args->in[0];
-  args->out[0].spread.varying &= ~set;
   return AX_OK;
 }
 
@@ -106,7 +101,8 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
   const ax_prim ax_prim_##name_ = {                                                                                \
       .name = #name_, .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,                                        \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),                      \
-      .infer = ax_psum_infer, .eval = ax_psum_eval, .differs = ax_differs_drop, .jvp = jvp_, .linearize = jvp_,      \
+      .infer = ax_psum_infer, .spread = ax_spread_drop, .eval = ax_psum_eval, .differs = ax_differs_drop,          \
+      .jvp = jvp_, .linearize = jvp_,                                                                              \
       .transpose = transpose_, .batch = ax_psum_batch, .lower = ax_psum_lower, .hlo = ax_psum_hlo,           \
   }
 REDUCE_RECORD(psum, ax_jvp_linear, ax_psum_transpose);

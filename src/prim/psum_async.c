@@ -16,12 +16,6 @@ typedef struct psum_params {
   ax_axes axes;
 } psum_params;
 
-static ax_status start_infer(const ax_infer_args *args) {
-  AX_TRY(ax_psum_infer(args));
-  args->out[0] = args->in[0];
-  return AX_OK;
-}
-
 static ax_status start_eval(const ax_eval_args *args) {
   for (uint32_t lane = 0; lane < args->lanes; lane++) ax_tensor_assign(args->out[lane], args->in[lane]);
   return AX_OK;
@@ -84,14 +78,16 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
 const ax_prim ax_prim_psum_start = {
     .name = "psum_start", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),
-    .infer = start_infer, .eval = start_eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .infer = ax_psum_infer, .spread = ax_spread_keep, .eval = start_eval, .differs = ax_differs_union,
+    .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = start_transpose, .batch = start_batch, .lower = start_lower, .hlo = start_hlo,
 };
 
 const ax_prim ax_prim_psum_done = {
     .name = "psum_done", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),
-    .infer = ax_psum_infer, .eval = ax_psum_eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .infer = ax_psum_infer, .spread = ax_spread_drop, .eval = ax_psum_eval, .differs = ax_differs_drop,
+    .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = ax_psum_transpose, .batch = ax_psum_batch, .lower = done_lower, .hlo = ax_psum_hlo,
 };
 

@@ -14,12 +14,10 @@ typedef struct psum_scatter_params {
 
 static ax_status infer(const ax_infer_args *args) {
   const psum_scatter_params *params = args->params;
-  ax_axis_set set;
   int64_t size;
-  AX_TRY(ax_collective_axes(args, &params->axes, &set, &size));
+  AX_TRY(ax_collective_size(args, &params->axes, &size));
   if (args->in[0].dtype == AX_BOOL)
     return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool; convert_element_type gives one");
-  AX_TRY(ax_require_varying(&args->in[0], set, args->axes));
   AX_TRY(ax_require_dimension("dimension", params->dimension, args));
   args->out[0] = args->in[0];
   return ax_cut_dimension(&args->out[0], params->dimension, size, args);
@@ -87,7 +85,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_scatter_
 const ax_prim ax_prim_psum_scatter = {
     .name = "psum_scatter", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_scatter_params),
-    .infer = infer, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 

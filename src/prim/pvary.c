@@ -13,15 +13,19 @@ typedef struct pvary_params {
 } pvary_params;
 
 static ax_status infer(const ax_infer_args *args) {
+  args->out[0] = args->in[0];
+  return AX_OK;
+}
+
+static ax_status spread(const ax_infer_args *args) {
   ax_axis_set set;
-  int64_t size;
-  AX_TRY(ax_collective_axes(args, args->params, &set, &size));
+  AX_TRY(ax_refuse_reductions(args));
+  AX_TRY(ax_axes_resolve(args->params, args->axes, &set));
   set &= ax_checked_axes(args->axes);
   if ((args->in[0].spread.varying & set) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "the operand varies over %s already",
                     ax_axis_set_string(args->in[0].spread.varying & set, args->axes));
-  args->out[0] = args->in[0];
-  args->out[0].spread.varying |= set;
+  args->out[0].spread = (ax_spread){.varying = args->in[0].spread.varying | set};
   return AX_OK;
 }
 
@@ -62,7 +66,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(pvary_params,
 const ax_prim ax_prim_pvary = {
     .name = "pvary", .kind = AX_COLLECTIVE, .silent = true, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pvary_params),
-    .infer = infer, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .infer = infer, .spread = spread, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
 };
 

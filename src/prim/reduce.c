@@ -192,7 +192,8 @@ static const ax_param params[] = {{"axes", AX_PARAM_DIMS, offsetof(reduce_params
   const ax_prim ax_prim_##name_ = {                                                                              \
       .name = #name_, .kind = AX_LOCAL, .in_count = 1, .out_count = 1,                                           \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(reduce_params),                  \
-      .infer = infer, .eval = eval, .differs = ax_differs_union, .jvp = jvp_, .linearize = jvp_,                       \
+      .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                        \
+      .jvp = jvp_, .linearize = jvp_,                                                                              \
       .transpose = transpose_, .batch = batch, .lower = lower, .hlo = hlo,                                       \
   }
 REDUCE_RECORD(reduce_sum, ax_jvp_linear, sum_transpose);

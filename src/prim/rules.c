@@ -116,8 +116,21 @@ ax_value ax_add_any(ax_value a, ax_value b) {
   return ax_is_zero(b) ? a : ax_add(a, b);
 }
 
-ax_value ax_zeros_of(const ax_type *type) {
-  return ax_vary_to(ax_full(type->dtype, type->rank, type->dims, 0), type->spread.varying);
+ax_value ax_filled(const ax_type *type, double value) {
+  if (ax_failed()) return ax_poison;
+  if ((type->spread.reduced | type->spread.unreduced) != 0) {
+    ax_fail(ax_error(AX_ABSENT, "a constant of type %s: no cast to reduced or unreduced axes yet",
+                     ax_type_string(type, &ax_builder_current()->axes)));
+    return ax_poison;
+  }
+  return ax_vary_to(ax_full(type->dtype, type->rank, type->dims, value), type->spread.varying);
+}
+
+ax_value ax_zeros_of(const ax_type *type) { return ax_filled(type, 0); }
+
+ax_value ax_zero_cotangent(const ax_type *primal) {
+  ax_type type = ax_dual(primal);
+  return ax_zeros_of(&type);
 }
 
 ax_value ax_instantiate(ax_value tangent, ax_value primal_like) {
@@ -127,6 +140,33 @@ ax_value ax_instantiate(ax_value tangent, ax_value primal_like) {
 }
 
 /* --- Shared rules --- */
+
+static ax_status refuse_reductions(const ax_type *types, uint32_t count, const char *what, const ax_mesh *axes) {
+  for (uint32_t i = 0; i < count; i++)
+    if ((types[i].spread.reduced | types[i].spread.unreduced) != 0)
+      return ax_error(AX_ABSENT, "no rule yet for reduced or unreduced %s: %s", what, ax_type_string(&types[i], axes));
+  return AX_OK;
+}
+
+ax_status ax_refuse_reductions(const ax_infer_args *args) {
+  return refuse_reductions(args->in, args->in_count, "operands", args->axes);
+}
+
+ax_status ax_spread_local(const ax_infer_args *args) {
+  ax_axis_set varying = args->in_count > 0 ? args->in[0].spread.varying : 0;
+  AX_TRY(ax_refuse_reductions(args));
+  for (uint32_t i = 0; i < args->in_count; i++)
+    if (args->in[i].spread.varying != varying)
+      return ax_error(AX_INVALID_ARGUMENT, "operands vary over different axes: %s and %s; pvary makes them agree",
+                      ax_type_string(&args->in[0], args->axes), ax_type_string(&args->in[i], args->axes));
+  for (uint32_t k = 0; k < args->out_count; k++) args->out[k].spread = (ax_spread){.varying = varying};
+  return AX_OK;
+}
+
+ax_status ax_spread_body(const ax_infer_args *args) {
+  AX_TRY(ax_refuse_reductions(args));
+  return refuse_reductions(args->out, args->out_count, "results", args->axes);
+}
 
 void ax_differs_union(const ax_differs_args *args) {
   ax_axis_set all = 0;

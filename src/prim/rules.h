@@ -28,10 +28,18 @@ void ax_tensor_assign(ax_tensor *to, const ax_tensor *from);
 
 /* --- Tangents and cotangents, where the symbolic zero may stand --- */
 ax_value ax_add_any(ax_value a, ax_value b);
-ax_value ax_zeros_of(const ax_type *type);                       /* real zeros, varying as the type says */
+ax_value ax_filled(const ax_type *type, double value); /* an array of this type; AX_ABSENT for reduced and unreduced ones */
+ax_value ax_zeros_of(const ax_type *type);
+ax_value ax_zero_cotangent(const ax_type *primal); /* real zeros of the dual type */
 ax_value ax_instantiate(ax_value tangent, ax_value primal_like); /* real zeros of primal_like's type for a symbolic zero */
 
 /* --- Shared rules --- */
+/* AX_ABSENT for operands that are reduced or unreduced along an axis: what a rule that does not treat them begins with. */
+AX_MUST_USE ax_status ax_refuse_reductions(const ax_infer_args *args);
+/* LOCAL primitives: all operands vary over the same axes, and so do the results. */
+ax_status ax_spread_local(const ax_infer_args *args);
+/* Regions: the results as infer has them from the bodies. */
+ax_status ax_spread_body(const ax_infer_args *args);
 /* The results vary wherever an operand does. */
 void ax_differs_union(const ax_differs_args *args);
 /* f(x) is linear in all operands together: bind the same on tangents. */

@@ -19,7 +19,7 @@ static uint32_t count_outs(const void *params) { return ((const ax_scan_params *
 /* An operand without, or a result with, the dimension that is looped over. */
 static ax_type unstacked(const ax_type *type) {
   ax_type slice = ax_array_type(type->dtype, type->rank - 1, type->dims + 1);
-  slice.spread.varying = type->spread.varying;
+  slice.spread = type->spread;
   return slice;
 }
 
@@ -27,7 +27,7 @@ static ax_type stacked(const ax_type *type, int64_t length) {
   int64_t dims[AX_MAX_RANK + 1] = {length};
   for (uint32_t d = 0; d < type->rank; d++) dims[d + 1] = type->dims[d];
   ax_type whole = ax_array_type(type->dtype, type->rank + 1, dims);
-  whole.spread.varying = type->spread.varying;
+  whole.spread = type->spread;
   return whole;
 }
 
@@ -387,7 +387,7 @@ static const ax_param params[] = {
 const ax_prim ax_prim_scan = {
     .name = "scan", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_scan_params),
-    .infer = infer, .eval = eval, .differs = differs, .jvp = ax_scan_jvp, .linearize = ax_scan_linearize,
+    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_scan_jvp, .linearize = ax_scan_linearize,
     .transpose = ax_scan_transpose, .batch = ax_scan_batch, .lower = lower, .hlo = hlo,
 };
 

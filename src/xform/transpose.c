@@ -3,8 +3,8 @@
      (c.., dx..) -> (dy..)   becomes   (c.., ct of dy..) -> (ct of dx..)
 
    What does not depend on the linear inputs is copied forward first. A value used in several places gets the sum of the
-   cotangents from each. Invariant: a cotangent has exactly its value's type, axes included; a value that is invariant while its
-   uses vary has a pvary between, whose transpose is the psum. */
+   cotangents from each. Invariant: a cotangent has exactly the dual of its value's type (ax_dual), axes included; a value that is
+   invariant while its uses vary has a pvary between, whose transpose is the psum. */
 #include "prim/rules.h"
 #include "xform/xform.h"
 
@@ -40,8 +40,10 @@ static void inputs(transpose_walk *w, ax_builder *builder, const bool *zero) {
     w->depends[i] = w->linear_in[i];
     if (!w->depends[i]) w->walk.value[i] = ax_builder_input(builder, &program->types[i]);
   }
-  for (uint32_t i = 0; i < program->out_count && given != NULL; i++)
-    given[i] = zero != NULL && zero[i] ? ax_zero : ax_builder_input(builder, &program->types[program->outs[i]]);
+  for (uint32_t i = 0; i < program->out_count && given != NULL; i++) {
+    ax_type type = ax_dual(&program->types[program->outs[i]]);
+    given[i] = zero != NULL && zero[i] ? ax_zero : ax_builder_input(builder, &type);
+  }
   for (uint32_t i = 0; i < program->out_count && given != NULL; i++) {
     ax_value *sum = &w->cotangent[program->outs[i]];
     *sum = ax_add_any(*sum, given[i]);
@@ -77,7 +79,8 @@ static void step(transpose_walk *w, const ax_eqn *eqn) {
   for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) {
     if (!w->linear[i] || ax_is_zero(w->cotangent_in[i])) continue;
     ax_value *sum = &w->cotangent[eqn->in[i]];
-    if (ax_check_rule(eqn, "transpose", w->cotangent_in[i], &w->types[i])) *sum = ax_add_any(*sum, w->cotangent_in[i]);
+    ax_type dual = ax_dual(&w->types[i]);
+    if (ax_check_rule(eqn, "transpose", w->cotangent_in[i], &dual)) *sum = ax_add_any(*sum, w->cotangent_in[i]);
   }
 }
 
@@ -88,7 +91,7 @@ static ax_value *results(transpose_walk *w, bool *made_zero, uint32_t *count) {
     if (!w->linear_in[i]) continue;
     ax_value made = w->cotangent[i];
     if (made_zero != NULL) made_zero[i] = ax_is_zero(made);
-    outs[(*count)++] = ax_is_zero(made) ? ax_zeros_of(&program->types[i]) : made;
+    outs[(*count)++] = ax_is_zero(made) ? ax_zero_cotangent(&program->types[i]) : made;
   }
   return outs;
 }

@@ -131,8 +131,27 @@ static void refuses_what_is_not_linear(void **state) {
   ax_program_release(program);
 }
 
+/* A cotangent's type is the dual of its value's: what is reduced and what is unreduced change places. */
+static void cotangents_are_dual(void **state) {
+  (void)state;
+  const char text[] = "{ axes a=2 b=2 c=2 ; lambda a:f32[]{V:a R:b U:c}. let in (a,) }";
+  const bool linear[] = {true};
+  ax_program *program, *transposed, *back;
+  TEST_OK(ax_program_parse(text, sizeof text - 1, NULL, &program));
+  TEST_OK(ax_program_transpose(program, linear, &transposed));
+  const ax_type *type = ax_program_in_type(transposed, 0);
+  assert_true(type->spread.varying == 1 && type->spread.reduced == 4 && type->spread.unreduced == 2);
+  assert_true(ax_type_equal(type, ax_program_out_type(transposed, 0)));
+  TEST_OK(ax_program_transpose(transposed, linear, &back));
+  assert_true(ax_program_equal(program, back));
+  ax_program_release(program);
+  ax_program_release(transposed);
+  ax_program_release(back);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(cotangents_are_dual),
       cmocka_unit_test(adjoint_identity),
       cmocka_unit_test(invariant_operands_get_psum),
       cmocka_unit_test(refuses_what_is_not_linear),

@@ -1,0 +1,70 @@
+/* Types: what makes two of them equal, the dual, what is refused. */
+#include <string.h>
+
+#include "ir/program.h"
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+/* Types that differ in one thing each from the first. */
+static const ax_type types[] = {
+    {.dtype = AX_F32, .rank = 1, .dims = {4}},
+    {.dtype = AX_S32, .rank = 1, .dims = {4}},
+    {.dtype = AX_F32, .rank = 1, .dims = {5}},
+    {.dtype = AX_F32, .rank = 2, .dims = {4, 1}},
+    {.dtype = AX_F32, .rank = 1, .dims = {4}, .spread = {.varying = 1}},
+    {.dtype = AX_F32, .rank = 1, .dims = {4}, .spread = {.reduced = 1}},
+    {.dtype = AX_F32, .rank = 1, .dims = {4}, .spread = {.unreduced = 1}},
+    {.dtype = AX_F32, .rank = 1, .dims = {4}, .spread = {.unreduced = 1, .kind = AX_UNREDUCED_MAX}},
+    {.dtype = AX_F32, .rank = 1, .dims = {4}, .spread = {.unreduced = 1, .kind = AX_UNREDUCED_MIN}},
+    {.dtype = AX_F32, .rank = 1, .dims = {4}, .spread = {.varying = 2, .unreduced = 1}},
+};
+
+static void identity(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[0];
+}
+
+/* Everything a type says is in its text, in equality and in the hash of programs. */
+static void nothing_is_forgotten(void **state) {
+  (void)state;
+  ax_mesh mesh;
+  ax_program *programs[AX_COUNT(types)];
+  TEST_OK(ax_mesh_parse("a=2,b=2", &mesh));
+  for (size_t i = 0; i < AX_COUNT(types); i++) TEST_OK(ax_trace_on(&mesh, identity, NULL, &types[i], 1, 1, &programs[i]));
+  for (size_t i = 0; i < AX_COUNT(types); i++)
+    for (size_t j = 0; j < AX_COUNT(types); j++) {
+      assert_int_equal(ax_type_equal(&types[i], &types[j]), i == j);
+      assert_int_equal(ax_program_equal(programs[i], programs[j]), i == j);
+      assert_int_equal(programs[i]->hash == programs[j]->hash, i == j);
+      assert_int_equal(strcmp(ax_type_string(&types[i], &mesh), ax_type_string(&types[j], &mesh)) == 0, i == j);
+    }
+  for (size_t i = 0; i < AX_COUNT(types); i++) ax_program_release(programs[i]);
+}
+
+static void duals(void **state) {
+  (void)state;
+  ax_type type = {.dtype = AX_F32, .spread = {.varying = 1, .reduced = 2, .unreduced = 4}}, dual = ax_dual(&type), back = ax_dual(&dual);
+  assert_true(dual.spread.varying == 1 && dual.spread.reduced == 4 && dual.spread.unreduced == 2);
+  assert_true(ax_type_equal(&type, &back));
+  type.spread.kind = AX_UNREDUCED_MAX;
+  dual = ax_dual(&type);
+  assert_int_equal(dual.spread.kind, AX_UNREDUCED_SUM); /* cotangents add up, whatever made the value */
+  assert_int_equal(ax_spread_differs(&type.spread), 1 | 4);
+}
+
+static void refusals(void **state) {
+  (void)state;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("a=2,b=2", &mesh));
+  ax_type kind_alone = {.dtype = AX_F32, .spread = {.kind = AX_UNREDUCED_MAX}}, twice = {.dtype = AX_F32, .spread = {.reduced = 1, .unreduced = 1}},
+          no_kind = {.dtype = AX_F32, .spread = {.unreduced = 1, .kind = (ax_unreduced_kind)7}}, beyond = {.dtype = AX_F32, .spread = {.unreduced = 4}};
+  TEST_FAILS(ax_type_check(&kind_alone, &mesh), AX_INVALID_ARGUMENT, "has a kind without being unreduced");
+  TEST_FAILS(ax_type_check(&no_kind, &mesh), AX_INVALID_ARGUMENT, "f32[]{U?:a} is unreduced of a kind that is none");
+  TEST_FAILS(ax_type_check(&twice, &mesh), AX_INVALID_ARGUMENT, "overlap");
+  TEST_FAILS(ax_type_check(&beyond, &mesh), AX_INVALID_ARGUMENT, "not of the environment");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_forgotten), cmocka_unit_test(duals), cmocka_unit_test(refusals)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
