@@ -94,7 +94,6 @@ static ax_status vmap(show *show, ax_program **out) {
 static ax_status dce(show *show, ax_program **out) { return ax_program_dce(show->source.program, out); }
 static ax_status cse(show *show, ax_program **out) { return ax_program_cse(show->source.program, out); }
 
-/* --- What is text at once --- */
 
 /* What can be compiled: a per-device program as axle run would take it when each device has an input of its own. */
 static ax_status compiled_form(const show *show, ax_program **out) {
@@ -110,6 +109,17 @@ static ax_status compiled_form(const show *show, ax_program **out) {
   ax_free(given);
   return status;
 }
+
+static ax_status partition(show *show, ax_program **out) {
+  ax_program *program;
+  *out = NULL;
+  AX_TRY(compiled_form(show, &program));
+  ax_status status = ax_program_partition(program, out);
+  ax_program_release(program);
+  return status;
+}
+
+/* --- What is text at once --- */
 
 static ax_status lower(show *show, char **out) {
   ax_program *program;
@@ -158,6 +168,7 @@ static const struct {
     {"vmap", vmap, NULL},
     {"dce", dce, NULL},
     {"cse", cse, NULL},
+    {"partition", partition, NULL},
     {"lower", NULL, lower},
     {"stablehlo", NULL, stablehlo},
     {"executable", NULL, executable},
@@ -263,6 +274,7 @@ int show_main(int argc, const char **argv) {
           "                  a pass after it gets the tangent\n"
           "  transpose       of a linear program: (constant.., dy..) -> (dx..)\n"
           "  grad, value_and_grad, vmap, dce, cse\n"
+          "  partition       one shard_map over the whole mesh: what each device runs\n"
           "Passes that end in text (per-device programs are shown as axle run runs them):\n"
           "  lower           what runs: buffers, fused kernels, products, exchanges\n"
           "  stablehlo       the StableHLO module of one device\n"

@@ -39,6 +39,13 @@ AX_MUST_USE ax_status ax_program_vmap(const ax_program *program, const int *in_a
 AX_MUST_USE ax_status ax_program_dce(const ax_program *program, ax_program **out);
 /* Merges equal equations: one primitive, equal parameters, the same operands. */
 AX_MUST_USE ax_status ax_program_cse(const ax_program *program, ax_program **out);
+/* The program as one shard_map over its whole mesh: a program for each device, whose collectives and slices are all to be seen. What
+   stands outside of shard_maps is computed whole by every device. shard_maps over different meshes of the same devices are over one
+   mesh that all are made of: with (a=4, b=2) and (c=8) c is a and b. A shard_map inside another adds its axes. A program that is one
+   shard_map already, or has none, is returned itself.
+   AX_INVALID_ARGUMENT: a per-device program. AX_ABSENT: meshes of different numbers of devices; meshes that no mesh of AX_MAX_AXES
+   axes or fewer is a refinement of, as 3x2 and 2x3. */
+AX_MUST_USE ax_status ax_program_partition(const ax_program *program, ax_program **out);
 
 /* --- The same inside a trace, on functions. Errors, as above, are kept by the trace, and `out` is poison. --- */
 /* out: f's value (a float scalar), then its gradients with respect to the first wrt_count operands. */

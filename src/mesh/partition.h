@@ -1,0 +1,17 @@
+/* A program as one shard_map over its whole mesh: what the partitioner makes, taken apart. */
+#ifndef AX_MESH_PARTITION_H
+#define AX_MESH_PARTITION_H
+
+#include "axle/transform.h"
+#include "ir/program.h"
+
+/* The per-device program of a partitioned program, and how its inputs and results are laid over the mesh. All borrowed. */
+typedef struct ax_partitioned {
+  ax_program *body;
+  ax_mesh mesh;
+  const ax_spec *in_specs, *out_specs; /* by input and result; NULL: a program without shard_maps, on one device */
+} ax_partitioned;
+/* Of what ax_program_partition gave. */
+ax_partitioned ax_partitioned_of(ax_program *program);
+
+#endif

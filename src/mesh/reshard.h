@@ -1,0 +1,26 @@
+/* A value of the whole program inside the per-device program, and the change of its layout by collectives and slices that show in
+   the program.
+
+     held      f32[2,4], P(data) of f32[8,4]           wanted P(_, model) on data=4, model=2
+     cut       f32[2,2]      dimension 1, by model     what is cut by axes that nothing is gathered over is cut first:
+     gather    f32[8,2]      dimension 0, over data    less moves
+
+   Along a dimension the axes that both layouts begin with stay. Blocks that only move to another dimension go by all_to_all. */
+#ifndef AX_MESH_RESHARD_H
+#define AX_MESH_RESHARD_H
+
+#include "ir/program.h"
+
+typedef struct ax_held {
+  ax_value value;      /* this device's block */
+  const ax_spec *spec; /* of axes of the current trace's environment; NULL: whole */
+  ax_axis_set uneven;  /* along these, which the spec does not name, blocks may differ: the first device's counts */
+  ax_value whole;      /* gathered already, or poison */
+} ax_held;
+
+/* The whole value, the same on all devices of the spec's axes. */
+ax_value ax_held_whole(ax_held *held);
+/* The block of it that `spec` says. */
+ax_value ax_held_as(ax_held *held, const ax_spec *spec);
+
+#endif

@@ -1,0 +1,358 @@
+/* Whole programs made at random: several shard_maps over one mesh or several of the same devices, checked and not, over new axes inside
+   one another, in loops and branches, with operations on whole arrays between. Partitioned they are one shard_map, whose text reads back
+   as the same program, and give bit for bit what they gave before. AXLE_RANDOM_PROGRAMS, AXLE_RANDOM_SEED: as in support/run.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "axle/transform.h"
+#include "mesh/partition.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+
+enum { POOL = 9, IN = 3, OUT = 3 };
+
+/* Meshes of the same devices, and dimensions that all their axes and those of `inner` divide. */
+typedef struct setting {
+  const char *meshes[4], *inner;
+  int64_t dims[2];
+} setting;
+static const setting settings[] = {
+    {{"a=2,b=2"}, "n=2", {8, 8}},
+    {{"a=4,b=2", "c=2,d=4", "e=8"}, "n=2", {16, 16}},
+    {{"a=2,b=3", "c=6", "b=2,a=3"}, "n=2", {12, 12}},
+    {{"a=2,b=1,c=2", "d=4,e=1"}, "a_1=2", {8, 8}},
+    {{"a=2,b=6", "c=4,d=3"}, "m=1", {12, 12}},
+};
+
+typedef struct maker {
+  test_random random;
+  const setting *setting;
+  int depth; /* of control flow still allowed */
+  bool checked;
+} maker;
+
+static int64_t below(maker *m, int64_t n) { return test_random_below(&m->random, n); }
+
+static ax_value mixed(maker *m, ax_value x, ax_value y) {
+  switch (below(m, 5)) {
+    case 0: return ax_add(x, y);
+    case 1: return ax_tanh(ax_mul(x, y));
+    case 2: return ax_max(x, y);
+    case 3: return ax_where(ax_lt(x, y), x, ax_neg(y));
+    default: return ax_sub(ax_mul(x, ax_full_like(x, 0.5)), y);
+  }
+}
+
+/* --- shard_maps --- */
+
+/* Each axis on one of the two dimensions or on neither, in any order: "b+a,c". */
+static void random_spec(maker *m, const ax_mesh *mesh, char *out) {
+  char dims[2][64] = {"", ""};
+  uint32_t first = (uint32_t)below(m, mesh->count);
+  for (uint32_t i = 0; i < mesh->count; i++) {
+    int64_t dim = below(m, 3);
+    if (dim == 2) continue;
+    if (dims[dim][0] != '\0') strcat(dims[dim], "+");
+    strcat(dims[dim], mesh->axis[(first + i) % mesh->count].name);
+  }
+  for (int d = 0; d < 2; d++)
+    if (dims[d][0] == '\0') strcpy(dims[d], "_");
+  sprintf(out, "%s,%s", dims[0], dims[1]);
+}
+
+typedef struct mapped {
+  maker m;
+  ax_mesh mesh;
+  bool inner;
+  char specs[3][2 * 64 + 2];
+  ax_axis_set result; /* the axes of the result's spec, as bits of the mesh */
+} mapped;
+
+static const char *names_of(const ax_mesh *mesh, ax_axis_set set, char *out) {
+  out[0] = '\0';
+  for (uint32_t i = 0; i < mesh->count; i++) {
+    if ((set >> i & 1) == 0) continue;
+    if (out[0] != '\0') strcat(out, ",");
+    strcat(out, mesh->axis[i].name);
+  }
+  return out;
+}
+
+static ax_value communicated(maker *m, ax_value x, const char *axis) {
+  static const int64_t swap[][2] = {{0, 1}, {1, 0}};
+  int64_t dimension = 0;
+  switch (below(m, 4)) {
+    case 0: return ax_mul(ax_psum(x, axis), ax_full_like(x, 0.5));
+    case 1: return ax_axis_size(axis) > 1 ? ax_ppermute(x, axis, swap, 2) : x;
+    case 2: return ax_reduce_max(ax_all_gather(x, axis, 0, false), &dimension, 1);
+    default: return ax_add(x, ax_convert_element_type(ax_axis_index(axis), AX_F32));
+  }
+}
+
+static ax_value mapped_once(maker *m, ax_value x, ax_value y, bool inner);
+
+static void map_body(const ax_value *in, ax_value *out, void *context) {
+  mapped *s = context;
+  maker m = s->m;
+  char names[AX_MAX_AXES * AX_MAX_NAME];
+  ax_axis_set all = ((ax_axis_set)1 << s->mesh.count) - 1;
+  ax_value x = mixed(&m, in[0], ax_tanh(ax_reduce_sum(in[1], NULL, 0)));
+  for (int i = 0; i < 2; i++) x = mixed(&m, communicated(&m, x, s->mesh.axis[below(&m, s->mesh.count)].name), x);
+  if (!s->inner && below(&m, 3) == 0) x = mapped_once(&m, x, mixed(&m, x, x), true);
+  if (!m.checked && below(&m, 3) == 0) /* so that the result differs along an axis that its spec may not name */
+    x = ax_add(x, ax_convert_element_type(ax_axis_index(s->mesh.axis[0].name), AX_F32));
+  else if (s->result != all)
+    x = ax_pmax(x, names_of(&s->mesh, all & ~s->result, names));
+  out[0] = ax_tanh(x);
+}
+
+static ax_axis_set spec_axes(const char *text, const ax_mesh *mesh) {
+  ax_spec spec;
+  ax_axis_set set = 0;
+  TEST_OK(ax_spec_parse(text, mesh, &spec));
+  for (uint32_t d = 0; d < spec.rank; d++)
+    for (uint32_t i = 0; i < spec.count[d]; i++) set |= (ax_axis_set)1 << spec.axis[d][i];
+  return set;
+}
+
+/* The result has the layout of the first operand inside, so that of the specs the first and the last are one. */
+static ax_value mapped_once(maker *m, ax_value x, ax_value y, bool inner) {
+  mapped s = {.m = *m, .inner = inner};
+  int64_t meshes = 0;
+  test_random_bits(&m->random);
+  while (meshes < 4 && m->setting->meshes[meshes] != NULL) meshes++;
+  TEST_OK(ax_mesh_parse(inner ? m->setting->inner : m->setting->meshes[below(&s.m, meshes)], &s.mesh));
+  random_spec(&s.m, &s.mesh, s.specs[0]);
+  random_spec(&s.m, &s.mesh, s.specs[1]);
+  s.result = spec_axes(s.specs[0], &s.mesh);
+  const char *in_specs[] = {s.specs[0], s.specs[1]}, *out_specs[] = {s.specs[0]};
+  ax_value in[] = {x, y}, out;
+  s.m.checked = m->checked || below(&s.m, 3) == 0;
+  ax_shard_map(&(ax_shard_map_options){&s.mesh, in_specs, out_specs, !s.m.checked}, map_body, &s, in, 2, &out, 1);
+  return out;
+}
+
+/* --- Around them --- */
+
+static ax_value next(maker *m, ax_value x, ax_value y);
+
+static void loop_body(const ax_value *in, ax_value *out, void *context) {
+  maker m = *(maker *)context;
+  out[0] = next(&m, in[0], in[1]);
+  out[1] = mapped_once(&m, in[1], in[2], false);
+  out[2] = mapped_once(&m, out[0], out[1], false);
+}
+
+static void branch_body(const ax_value *in, ax_value *out, void *context) {
+  maker m = *(maker *)context;
+  out[0] = mapped_once(&m, in[0], next(&m, in[1], in[0]), false);
+}
+
+static void less(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_lt(in[1], ax_full(AX_S32, 0, NULL, 2));
+}
+
+static void count(const ax_value *in, ax_value *out, void *context) {
+  maker m = *(maker *)context;
+  out[0] = mapped_once(&m, in[0], in[0], false);
+  out[1] = ax_add(in[1], ax_full(AX_S32, 0, NULL, 1));
+}
+
+static ax_value controlled(maker *m, ax_value x, ax_value y) {
+  maker first = {m->random, m->setting, m->depth - 1, m->checked}, second = first;
+  const int64_t *dims = m->setting->dims, where[] = {1, 2};
+  test_random_bits(&second.random);
+  test_random_bits(&m->random);
+  test_random_bits(&m->random);
+  ax_value out[3];
+  switch (below(m, 3)) {
+    case 0: {
+      ax_value in[] = {x, y, ax_broadcast_in_dim(y, 3, (int64_t[]){2, dims[0], dims[1]}, where)};
+      ax_scan(loop_body, &first, in, 2, 1, 2, below(m, 2) != 0, out, 1);
+      return ax_sub(out[0], ax_reduce_max(out[2], (int64_t[]){0}, 1));
+    }
+    case 1: {
+      ax_value in[] = {x, y};
+      ax_cond(ax_full(AX_S32, 0, NULL, (double)below(m, 2)), (ax_function[]){branch_body, branch_body}, (void *[]){&first, &second}, 2,
+              in, 2, out, 1);
+      return out[0];
+    }
+    default: {
+      ax_value in[] = {x, ax_full(AX_S32, 0, NULL, 0)};
+      ax_while(less, count, &first, in, 2, out);
+      return ax_add(out[0], y);
+    }
+  }
+}
+
+static ax_value next(maker *m, ax_value x, ax_value y) {
+  static const int64_t turn[] = {1, 0};
+  switch (below(m, m->depth > 0 ? 8 : 7)) {
+    case 0: return mixed(m, x, y);
+    case 1: return ax_transpose(x, turn);
+    case 2: return ax_tanh(ax_matmul(x, y));
+    case 7: return controlled(m, x, y);
+    default: return mapped_once(m, x, y, false);
+  }
+}
+
+static void whole(const ax_value *in, ax_value *out, void *context) {
+  maker m = *(maker *)context;
+  ax_value pool[POOL] = {in[0], in[1], in[2]};
+  for (int i = IN; i < POOL; i++) {
+    ax_value x = pool[below(&m, i)];
+    pool[i] = next(&m, x, pool[below(&m, i)]);
+  }
+  for (int k = 0; k < OUT; k++) out[k] = pool[POOL - 1 - k];
+}
+
+/* --- Checked --- */
+
+static void reads_back(const ax_program *program) {
+  char *text;
+  ax_program *again;
+  TEST_OK(ax_program_print(program, &text));
+  TEST_OK(ax_program_parse(text, strlen(text), "partitioned", &again));
+  assert_true(ax_program_equal(program, again));
+  ax_string_free(text);
+  ax_program_release(again);
+}
+
+static void same_results(const ax_program *program, const ax_program *partitioned, uint64_t seed) {
+  test_random data = {seed};
+  ax_tensor *in[IN], *wanted[OUT], *got[OUT];
+  for (int i = 0; i < IN; i++) in[i] = test_random_tensor(&data, *ax_program_in_type(program, (uint32_t)i), -1, 1);
+  test_run(program, in, wanted);
+  test_run(partitioned, in, got);
+  for (int k = 0; k < OUT; k++) TEST_TENSORS_NEAR(got[k], wanted[k], 0);
+  test_release(in, IN);
+  test_release(wanted, OUT);
+  test_release(got, OUT);
+}
+
+static ax_program *partition(const ax_program *program) {
+  ax_program *partitioned, *again;
+  TEST_OK(ax_program_partition(program, &partitioned));
+  TEST_OK(ax_program_verify(partitioned));
+  TEST_OK(ax_program_partition(partitioned, &again));
+  assert_ptr_equal(again, partitioned);
+  ax_program_release(again);
+  return partitioned;
+}
+
+static void one_program(uint64_t seed, bool show) {
+  maker m = {{seed}, &settings[seed % AX_COUNT(settings)], 2, seed % 2 == 0};
+  ax_type type = ax_array_type(AX_F32, 2, m.setting->dims), types[] = {type, type, type};
+  ax_program *program = test_trace(whole, &m, types, IN, OUT), *partitioned = partition(program);
+  reads_back(partitioned);
+  same_results(program, partitioned, seed + 1);
+  (void)show;
+  ax_program_release(partitioned);
+  ax_program_release(program);
+}
+
+static void programs(void **state) {
+  (void)state;
+  test_each_seed(one_program);
+}
+
+/* --- By hand --- */
+
+static void twice(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[0], in[0]);
+}
+
+typedef struct chain {
+  const char *mesh[2], *in_spec[2], *out_spec[2];
+} chain;
+
+static void one_then_other(const ax_value *in, ax_value *out, void *context) {
+  const chain *c = context;
+  ax_value x = in[0];
+  for (int i = 0; i < 2 && c->mesh[i] != NULL; i++) {
+    ax_mesh mesh;
+    TEST_OK(ax_mesh_parse(c->mesh[i], &mesh));
+    const ax_shard_map_options options = {.mesh = &mesh, .in_specs = &c->in_spec[i], .out_specs = &c->out_spec[i]};
+    ax_shard_map(&options, twice, NULL, &x, 1, &x, 1);
+  }
+  out[0] = x;
+}
+
+static ax_program *chained(const chain *c) {
+  const ax_type type = TEST_TYPE(AX_F32, 24, 24);
+  return test_trace(one_then_other, (void *)c, &type, 1, 1);
+}
+
+/* What has nothing to be partitioned is given back itself. */
+static void nothing_to_do(void **state) {
+  (void)state;
+  static const chain none = {{NULL}, {NULL}, {NULL}}, one = {{"a=4"}, {"a"}, {"_,a"}};
+  for (int i = 0; i < 2; i++) {
+    ax_program *program = chained(i == 0 ? &none : &one), *partitioned;
+    TEST_OK(ax_program_partition(program, &partitioned));
+    assert_ptr_equal(program, partitioned);
+    ax_program_release(partitioned);
+    ax_program_release(program);
+  }
+}
+
+static void refused(void **state) {
+  (void)state;
+  static const struct {
+    chain chain;
+    const char *message;
+  } rows[] = {
+      {{{"a=3,b=2", "c=2,d=3"}, {"a", "c"}, {"a", "c"}},
+       "shard_maps over the meshes a=3,b=2 and c=2,d=3 in one program: there is no mesh"},
+      {{{"a=4", "b=8"}, {"a", "b"}, {"a", "b"}}, "shard_maps over meshes of 4 and 8 devices in one program: a=4 and b=8"},
+  };
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    ax_program *program = chained(&rows[i].chain), *partitioned;
+    TEST_FAILS(ax_program_partition(program, &partitioned), AX_ABSENT, rows[i].message);
+    assert_null(partitioned);
+    ax_program_release(program);
+  }
+}
+
+/* How often a primitive is in the body. */
+static int uses(const ax_program *partitioned, const char *prim) {
+  const ax_program *body = ax_partitioned_of((ax_program *)partitioned).body;
+  int count = 0;
+  for (uint32_t i = 0; i < body->eqn_count; i++) count += strcmp(body->eqns[i].prim->name, prim) == 0;
+  return count;
+}
+
+/* What moves between two layouts, and no more than that. */
+static void layouts(void **state) {
+  (void)state;
+  static const struct {
+    const char *mesh, *from, *to;
+    int gathers, cuts, exchanges;
+  } rows[] = {
+      {"a=4,b=2", "a", "a", 0, 0, 0},       {"a=4,b=2", "a", "", 1, 0, 0},      {"a=4,b=2", "", "a,b", 0, 2, 0},
+      {"a=4,b=2", "a+b", "a", 1, 0, 0},     {"a=4,b=2", "a", "a+b", 0, 1, 0},   {"a=4,b=2", "a", "_,a", 0, 0, 1},
+      {"a=4,b=2", "a+b", "a,b", 0, 0, 1},   {"a=4,b=2", "a,b", "b,a", 2, 2, 0}, {"a=4,b=2", "a", "_,b", 1, 1, 0},
+      {"a=4,b=2", "a,b", "a+b", 0, 0, 1},   {"a=4,b=2", "a+b", "b+a", 1, 1, 0}, {"a=4,b=2", "a+b", "_,a+b", 0, 0, 1},
+      {"a=4,b=2", "a", "_,a+b", 1, 1, 0},
+  };
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    const chain c = {{rows[i].mesh, rows[i].mesh}, {rows[i].from, rows[i].to}, {rows[i].from, rows[i].to}};
+    ax_program *program = chained(&c), *partitioned = partition(program);
+    assert_int_equal(uses(partitioned, "all_gather_invariant"), rows[i].gathers);
+    assert_int_equal(uses(partitioned, "dynamic_slice"), rows[i].cuts);
+    assert_int_equal(uses(partitioned, "all_to_all"), rows[i].exchanges);
+    ax_program_release(partitioned);
+    ax_program_release(program);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(programs), cmocka_unit_test(nothing_to_do), cmocka_unit_test(refused),
+                                     cmocka_unit_test(layouts)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
