@@ -7,6 +7,7 @@
 
 #include "axle/exec.h"
 #include "cli.h"
+#include "jit/jit.h"
 
 /* The value of the first line of /proc/cpuinfo that begins so. */
 static void print_model(void) {
@@ -40,7 +41,7 @@ static void print_vectors(void) {
 #endif
 }
 
-static const char *const libraries[] = {"libLLVM", "libdnnl.", "libopenblas", "libsleef.", "libzip.", "libz."};
+static const char *const libraries[] = {"libdnnl.", "libopenblas", "libsleef.", "libzip.", "libz."};
 
 /* The real file of each library that is loaded: its name has the version. */
 static int print_library(struct dl_phdr_info *info, size_t size, void *context) {
@@ -75,5 +76,6 @@ int devices_main(int argc, const char **argv) {
   puts("devices    virtual ones, up to 2^20 (1048576) in a mesh; they share the cores");
   puts("libraries");
   dl_iterate_phdr(print_library, NULL);
+  printf("  %s, when the first kernel is compiled\n", ax_jit_library());
   return EXIT_OK;
 }

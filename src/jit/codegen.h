@@ -5,9 +5,8 @@
 #ifndef AX_JIT_CODEGEN_H
 #define AX_JIT_CODEGEN_H
 
-#include <llvm-c/Core.h>
-
 #include "ir/program.h"
+#include "jit/llvm.h"
 #include "loop/kernel.h"
 
 typedef struct ax_codegen {

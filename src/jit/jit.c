@@ -2,18 +2,13 @@
    everything, since LLVM contexts are not thread-safe and compiles are rare. */
 #include "jit/jit.h"
 
-#include <llvm-c/Analysis.h>
-#include <llvm-c/Error.h>
-#include <llvm-c/LLJIT.h>
-#include <llvm-c/Orc.h>
-#include <llvm-c/Target.h>
-#include <llvm-c/TargetMachine.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "jit/cache.h"
+#include "jit/llvm.h"
 #include "jit/machine.h"
 #include "jit/nest.h"
 
@@ -33,11 +28,6 @@ static ax_status llvm_error(LLVMErrorRef error, const char *what) {
 }
 
 /* --- The machine --- */
-
-static void start_llvm(void) {
-  LLVMInitializeNativeTarget();
-  LLVMInitializeNativeAsmPrinter();
-}
 
 static bool has_feature(const char *features, const char *name) {
   const char *found = strstr(features, name);
@@ -79,9 +69,8 @@ static void say_nothing(void *unused, LLVMErrorRef error) {
 }
 
 static ax_status start(ax_jit *jit) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
   if (jit->lljit != NULL) return AX_OK;
-  pthread_once(&once, start_llvm);
+  AX_TRY(ax_llvm_load());
   LLVMTargetMachineRef machine = make_machine(jit);
   if (machine == NULL) return ax_error(AX_INTERNAL, "LLVM has no code generator for this machine");
   LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();

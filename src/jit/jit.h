@@ -12,6 +12,9 @@ typedef struct ax_jit ax_jit;
    loaded only when every load of it is at the very position stored by the same iteration. */
 typedef void (*ax_kernel_code)(void *const *slots, const int64_t *coordinates, int64_t begin, int64_t end);
 
+/* The file name of LLVM's library, which is loaded with the first compile. */
+const char *ax_jit_library(void);
+
 /* Cheap: LLVM starts with the first compile. Used from any thread; one compile at a time. */
 AX_MUST_USE ax_status ax_jit_create(ax_jit **out);
 void ax_jit_destroy(ax_jit *jit); /* the code it made goes with it; NULL is allowed */

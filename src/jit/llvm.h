@@ -1,0 +1,36 @@
+/* LLVM, loaded when the first kernel is compiled. Its library is large (about 14 ms of relocations and constructors), and most of what
+   a process does needs no kernel; so the library is opened by name, and each function is called through a pointer.
+
+     jit/llvm.def    the names
+     ax_llvm         a pointer each, of the type the headers declare
+     llvm_names.h    #define NAME(...) (ax_llvm.NAME)(__VA_ARGS__), made from llvm.def when the build is configured
+
+   Every file of this room includes this header instead of LLVM's. */
+#ifndef AX_JIT_LLVM_H
+#define AX_JIT_LLVM_H
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+#include <llvm-c/TargetMachine.h>
+
+#include "base/base.h"
+
+typedef struct ax_llvm_functions {
+#define AX_LLVM(name) __typeof__(name) *name;
+#include "jit/llvm.def"
+#undef AX_LLVM
+} ax_llvm_functions;
+
+/* Filled by ax_llvm_load, once, and never changed after. */
+extern ax_llvm_functions ax_llvm;
+
+/* Opens the library and readies its code generator for this machine, the first time; any thread. AX_INTERNAL: it is not there, or not
+   whole; the same answer at each later call. */
+AX_MUST_USE ax_status ax_llvm_load(void);
+
+#include "jit/llvm_names.h"
+
+#endif
