@@ -54,8 +54,34 @@ AX_MUST_USE ax_status ax_array_read(const ax_array *array, void *data, size_t by
    mesh has not. */
 AX_MUST_USE ax_status ax_array_shard(const ax_array *array, int64_t device, ax_type *type, int64_t *start);
 
+/* --- Parts: what is stored, one for each block however many devices hold it --- */
+
+/* A part whose memory is somebody else's. */
+typedef struct ax_part {
+  void *data;     /* dense row-major; aligned to an element; NULL only when there are no elements */
+  size_t bytes;   /* at `data`: at least those of a part */
+  void (*release)(void *context); /* NULL: nobody needs to know */
+  void *context;
+  bool read_only; /* memory that must not be written: a donated array is copied then */
+} ax_part;
+/* An array of parts that lie where they are: nothing is copied. Parts are numbered as the first devices that hold each: with a spec that
+   names no axes there is one; with P(d) on d=4, part i is what device i holds. Until its release is called, each part's memory
+   belongs to the array and must not be written by anybody else; runs write into it only when the array is donated, and then a
+   result may live there. Each release is called once, when nothing lies in its part any more, on whatever thread that turns out (a
+   worker too); it must not wait for a run. mesh, spec and type as in ax_device_put; `parts` itself is copied. `*out` is owned by the
+   caller. Copies are made, at the cost of a copy in each run, only where a program wants another layout.
+   AX_INVALID_ARGUMENT: as ax_device_put; a wrong number of parts, one that is too small, at no address or not aligned. On failure
+   no release is called. */
+AX_MUST_USE ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
+                                          const ax_part *parts, uint32_t count, ax_array **out);
+uint32_t ax_array_part_count(const ax_array *array);
+/* Part `index` in place: `*data` is valid until the array is donated or its last reference released, and only to be read. *device
+   (may be NULL): the first device that holds it, for ax_array_shard.
+   AX_INVALID_ARGUMENT: no such part; a donated array. */
+AX_MUST_USE ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data, size_t *bytes, int64_t *device);
+
 /* The layout as text: the type, the spec and a block's type, then the blocks with the devices that hold each. Up to rank 2 they
-   are boxes, at most 16 rows of 8; beyond, a line each, at most 64. More than 4 devices show as the first two and the last.
+   are boxes as wide as the longest text, at most 16 rows of 8; beyond, a line each, at most 64. More than 4 devices show as the first two and the last.
    `*out`: ax_string_free. */
 AX_MUST_USE ax_status ax_array_picture(const ax_array *array, char **out);
 

@@ -1,40 +1,17 @@
-/* Arrays: one block of memory for each distinct part, in mesh order along the axes of the spec (mesh/sharding.h). A replicated array
-   is one block however many devices the mesh has.
+/* Arrays: made, asked, read. What they are is said in array.h. */
+#include <string.h>
 
-   Memory has any number of users that read it, or is given to the one run it was donated to: reading an array while another
-   thread donates it fails cleanly, on one side or the other. */
 #include "exec/exec.h"
 #include "mesh/sharding.h"
 
-static size_t type_bytes(const ax_type *type) { return (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype); }
-
-/* Type and memory; false: more bytes than there can be. */
-static bool measure(ax_array *array) {
-  array->blocks = (uint32_t)ax_shard_count(&array->spec, &array->mesh);
-  array->block_bytes = (type_bytes(&array->block) + 63) & ~(size_t)63; /* at most INT64_MAX before: see ax_type_check */
-  return ax_mul_size(array->block_bytes, array->blocks, &array->bytes);
-}
-
-ax_status ax_array_create(ax_runtime *runtime, const ax_mesh *mesh, const ax_spec *spec, const ax_type *type, void *data,
-                          ax_array **out) {
-  ax_array *array = ax_calloc(1, sizeof *array);
-  *out = NULL;
+ax_status ax_array_create(ax_runtime *runtime, ax_layout *layout, ax_parts *parts, ax_array **out) {
+  ax_array *array = *out = ax_alloc(sizeof *array);
   if (array == NULL) return ax_out_of_memory(sizeof *array);
-  array->type = ax_array_type(type->dtype, type->rank, type->dims);
-  array->mesh = *mesh;
-  array->spec = *spec;
-  ax_status status = ax_shard_type(&array->type, spec, mesh, &array->block);
-  if (status == AX_OK && !measure(array)) status = ax_out_of_memory(SIZE_MAX);
-  if (status == AX_OK && data == NULL) status = ax_pool_alloc(runtime, array->bytes, &data);
-  if (status != AX_OK) {
-    ax_free(array);
-    return status;
-  }
-  array->data = data;
-  atomic_init(&array->users, 0);
   atomic_init(&array->references, 1);
+  atomic_init(&array->users, 0);
   array->runtime = ax_runtime_retain(runtime);
-  *out = array;
+  array->layout = ax_layout_retain(layout);
+  array->parts = parts;
   return AX_OK;
 }
 
@@ -45,16 +22,18 @@ ax_array *ax_array_retain(ax_array *array) {
 
 void ax_array_release(ax_array *array) {
   if (array == NULL || atomic_fetch_sub(&array->references, 1) != 1) return;
-  ax_pool_free(array->runtime, array->data, array->bytes);
+  ax_parts_release(array->parts);
+  ax_layout_release(array->layout);
   ax_runtime_release(array->runtime);
   ax_free(array);
 }
 
-const ax_type *ax_array_get_type(const ax_array *array) { return array != NULL ? &array->type : NULL; }
-const ax_mesh *ax_array_get_mesh(const ax_array *array) { return array != NULL ? &array->mesh : NULL; }
-const ax_spec *ax_array_get_spec(const ax_array *array) { return array != NULL ? &array->spec : NULL; }
+const ax_type *ax_array_get_type(const ax_array *array) { return array != NULL ? &array->layout->type : NULL; }
+const ax_mesh *ax_array_get_mesh(const ax_array *array) { return array != NULL ? &array->layout->mesh : NULL; }
+const ax_spec *ax_array_get_spec(const ax_array *array) { return array != NULL ? &array->layout->spec : NULL; }
+uint32_t ax_array_part_count(const ax_array *array) { return array != NULL ? array->layout->blocks : 0; }
 
-/* --- Who uses the memory --- */
+/* --- Who uses the parts --- */
 
 bool ax_array_use(ax_array *array) {
   int users = atomic_load(&array->users);
@@ -72,57 +51,70 @@ bool ax_array_take(ax_array *array) {
 
 void ax_array_give_back(ax_array *array) { atomic_store(&array->users, 0); }
 
-/* --- Blocks and the whole --- */
+/* --- Parts and the whole --- */
+
+static ax_status check_device(const ax_layout *layout, int64_t device) {
+  int64_t devices = ax_mesh_devices(&layout->mesh);
+  if (device >= 0 && device < devices) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "device %lld of a mesh of %lld", (long long)device, (long long)devices);
+}
 
 ax_status ax_array_shard(const ax_array *array, int64_t device, ax_type *type, int64_t *start) {
   AX_TRY(ax_require(array, "array"));
-  if (device < 0 || device >= ax_mesh_devices(&array->mesh))
-    return ax_error(AX_INVALID_ARGUMENT, "device %lld of a mesh of %lld", (long long)device,
-                    (long long)ax_mesh_devices(&array->mesh));
-  *type = array->block;
-  ax_shard_offset(&array->block, &array->spec, &array->mesh, device, start);
+  const ax_layout *layout = array->layout;
+  AX_TRY(check_device(layout, device));
+  *type = layout->block;
+  ax_shard_offset(&layout->block, &layout->spec, &layout->mesh, device, start);
   return AX_OK;
 }
 
-/* The memory of block b, and where it begins in the whole. */
-static void *block_at(const ax_array *array, uint32_t b, int64_t *start) {
-  ax_shard_offset(&array->block, &array->spec, &array->mesh, ax_shard_device(&array->spec, &array->mesh, b), start);
-  return (unsigned char *)array->data + b * array->block_bytes;
+/* Its count of users is not part of what is const. */
+static ax_status open_for_reading(const ax_array *array) {
+  if (ax_array_use((ax_array *)array)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "the array %s was donated to a run", ax_type_string(&array->layout->type, NULL));
 }
 
-static void gather(const ax_array *array, void *whole) {
-  int64_t start[AX_MAX_RANK];
-  for (uint32_t b = 0; b < array->blocks; b++) {
-    const void *block = block_at(array, b, start);
-    ax_shard_write(&array->block, block, start, &array->type, whole);
-  }
+ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data, size_t *bytes, int64_t *device) {
+  *data = NULL;
+  *bytes = 0;
+  AX_TRY(ax_require(array, "array"));
+  const ax_layout *layout = array->layout;
+  if (index >= layout->blocks)
+    return ax_error(AX_INVALID_ARGUMENT, "part %u of an array that has %u", index, layout->blocks);
+  AX_TRY(open_for_reading(array));
+  *data = array->parts->part[index];
+  *bytes = layout->block_bytes;
+  if (device != NULL) *device = ax_shard_device(&layout->spec, &layout->mesh, index);
+  ax_array_leave((ax_array *)array);
+  return AX_OK;
+}
+
+static void block_offset(const ax_layout *layout, uint32_t b, int64_t *offset) {
+  ax_shard_offset(&layout->block, &layout->spec, &layout->mesh, ax_shard_device(&layout->spec, &layout->mesh, b), offset);
 }
 
 ax_status ax_array_read(const ax_array *array, void *data, size_t bytes) {
-  AX_TRY(ax_require(array, "array"));
-  if (bytes != type_bytes(&array->type) || (data == NULL && bytes > 0))
-    return ax_error(AX_INVALID_ARGUMENT, "reading %s takes %zu bytes, not %zu%s", ax_type_string(&array->type, NULL),
-                    type_bytes(&array->type), bytes, data == NULL ? " at no address" : "");
-  ax_array *open = (ax_array *)array; /* its count of users is not part of what is const */
-  if (!ax_array_use(open)) return ax_error(AX_INVALID_ARGUMENT, "the array was donated to a run");
-  gather(array, data);
-  ax_array_leave(open);
-  return AX_OK;
-}
-
-static ax_status put(ax_runtime *runtime, const ax_mesh *mesh, const ax_spec *spec, const ax_type *type, const void *data,
-                     ax_array **out) {
   int64_t start[AX_MAX_RANK];
-  AX_TRY(ax_array_create(runtime, mesh, spec, type, NULL, out));
-  for (uint32_t b = 0; b < (*out)->blocks; b++) {
-    void *block = block_at(*out, b, start);
-    ax_shard_read(&(*out)->type, data, start, &(*out)->block, block);
+  AX_TRY(ax_require(array, "array"));
+  const ax_layout *layout = array->layout;
+  size_t wanted = layout->block_bytes * layout->blocks;
+  if (bytes != wanted || (data == NULL && bytes > 0))
+    return ax_error(AX_INVALID_ARGUMENT, "reading %s takes %zu bytes, not %zu%s", ax_type_string(&layout->type, NULL), wanted,
+                    bytes, data == NULL ? " at no address" : "");
+  AX_TRY(open_for_reading(array));
+  for (uint32_t b = 0; b < layout->blocks; b++) {
+    block_offset(layout, b, start);
+    ax_shard_write(&layout->block, array->parts->part[b], start, &layout->type, data);
   }
+  ax_array_leave((ax_array *)array);
   return AX_OK;
 }
 
-ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type, const void *data,
-                        ax_array **out) {
+/* --- Making arrays --- */
+
+/* What a caller says of an array, checked, as a layout. */
+static ax_status describe(const char *who, ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
+                          ax_layout **out) {
   const ax_mesh one = {0};
   ax_spec parsed;
   *out = NULL;
@@ -133,33 +125,72 @@ ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *sp
   ax_type sound = *type; /* axis sets are not looked at */
   sound.spread.varying = sound.spread.reduced = sound.spread.unreduced = 0;
   if (status == AX_OK) status = ax_type_check(&sound, mesh);
-  if (status != AX_OK) return ax_error_context(status, "device_put: ");
+  if (status != AX_OK) return ax_error_context(status, "%s: ", who);
   if (ax_mesh_devices(mesh) > runtime->options.max_devices)
     return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are",
                     (long long)ax_mesh_devices(mesh), (long long)runtime->options.max_devices);
   AX_TRY(ax_spec_parse(spec, mesh, &parsed));
-  if (ax_type_elems(type) > 0) AX_TRY(ax_require(data, "data"));
-  return put(runtime, mesh, &parsed, type, data, out);
+  return ax_layout_create(type, mesh, &parsed, out);
 }
 
-/* --- Another layout --- */
-
-static bool same_layout(const ax_array *array, const ax_mesh *mesh, const ax_spec *spec) {
-  if (ax_spec_set(&array->spec) == 0 && ax_spec_set(spec) == 0) return true; /* one block, whatever the mesh */
-  return ax_mesh_equal(&array->mesh, mesh, false) && ax_spec_equal(&array->spec, spec);
-}
-
-ax_status ax_array_relayout(ax_array *array, const ax_mesh *mesh, const ax_spec *spec, ax_array **out) {
-  *out = NULL;
-  if (same_layout(array, mesh, spec)) {
-    *out = ax_array_retain(array);
-    return AX_OK;
+static ax_status put(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out) {
+  int64_t start[AX_MAX_RANK];
+  ax_parts *parts;
+  if (layout->block_bytes > 0) AX_TRY(ax_require(data, "data"));
+  AX_TRY(ax_parts_create(runtime, layout, &parts));
+  for (uint32_t b = 0; b < layout->blocks; b++) {
+    block_offset(layout, b, start);
+    ax_shard_read(&layout->type, data, start, &layout->block, parts->part[b]);
   }
-  size_t bytes = type_bytes(&array->type);
-  void *whole;
-  AX_TRY(ax_pool_alloc(array->runtime, bytes, &whole));
-  gather(array, whole);
-  ax_status status = put(array->runtime, mesh, spec, &array->type, whole, out);
-  ax_pool_free(array->runtime, whole, bytes);
+  ax_status status = ax_array_create(runtime, layout, parts, out);
+  if (status != AX_OK) ax_parts_release(parts);
+  return status;
+}
+
+ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type, const void *data,
+                        ax_array **out) {
+  ax_layout *layout;
+  *out = NULL;
+  AX_TRY(describe("device_put", runtime, mesh, spec, type, &layout));
+  ax_status status = put(runtime, layout, data, out);
+  ax_layout_release(layout);
+  return status;
+}
+
+static ax_status check_parts(const ax_layout *layout, const ax_part *parts, uint32_t count) {
+  size_t item = ax_dtype_bytes(layout->type.dtype);
+  if (count != layout->blocks)
+    return ax_error(AX_INVALID_ARGUMENT, "array_from_parts: %s has %u parts of %s, not %u", ax_type_string(&layout->type, NULL),
+                    layout->blocks, ax_type_string(&layout->block, NULL), count);
+  for (uint32_t b = 0; b < count; b++) {
+    if (parts[b].bytes < layout->block_bytes)
+      return ax_error(AX_INVALID_ARGUMENT, "array_from_parts: part %u has %zu bytes, but %s takes %zu", b, parts[b].bytes,
+                      ax_type_string(&layout->block, NULL), layout->block_bytes);
+    if (parts[b].data == NULL && layout->block_bytes > 0)
+      return ax_error(AX_INVALID_ARGUMENT, "array_from_parts: part %u is at no address", b);
+    if ((uintptr_t)parts[b].data % item != 0)
+      return ax_error(AX_INVALID_ARGUMENT, "array_from_parts: part %u, at %p, is not aligned to an element's %zu bytes", b,
+                      parts[b].data, item);
+  }
+  return AX_OK;
+}
+
+static ax_status lend(ax_runtime *runtime, ax_layout *layout, const ax_part *parts, uint32_t count, ax_array **out) {
+  ax_parts *lent;
+  AX_TRY(check_parts(layout, parts, count));
+  AX_TRY(ax_parts_lend(runtime, layout, parts, &lent));
+  ax_status status = ax_array_create(runtime, layout, lent, out);
+  if (status != AX_OK) ax_parts_return(lent);
+  return status;
+}
+
+ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
+                              const ax_part *parts, uint32_t count, ax_array **out) {
+  ax_layout *layout;
+  *out = NULL;
+  AX_TRY(ax_require(parts, "parts"));
+  AX_TRY(describe("array_from_parts", runtime, mesh, spec, type, &layout));
+  ax_status status = lend(runtime, layout, parts, count, out);
+  ax_layout_release(layout);
   return status;
 }

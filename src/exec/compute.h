@@ -4,9 +4,11 @@
 
 #include "exec/execution.h"
 
-static inline void *ax_address(const ax_frame *frame, const ax_ref *ref) {
-  return frame->base[ref->space] + ref->offset + frame->iteration[ref->loop] * ref->step;
+/* In the part that comes `away` after the frame's own. */
+static inline void *ax_address_away(const ax_frame *frame, const ax_ref *ref, int64_t away) {
+  return frame->part[ref->first + ref->place[frame->device] + away] + ref->offset + frame->iteration[ref->loop] * ref->step;
 }
+static inline void *ax_address(const ax_frame *frame, const ax_ref *ref) { return ax_address_away(frame, ref, 0); }
 
 /* A KERNEL or GEMM instruction, whole; or part `part` of its `parts`, which may run at once. Their status has no message yet, since
    a part may fail on another thread than the one that reports it: ax_compute_failed gives the message to any but AX_OK. */

@@ -15,14 +15,16 @@
 
 #include <pthread.h>
 
-#include "axle/exec.h"
+#include "exec/array.h"
 #include "jit/jit.h"
 #include "loop/passes.h"
 
-/* Address = base[space] + offset + iteration[loop] * step. */
+/* Address = part[first + place[device]] + offset + iteration[loop] * step: where a part lies is looked up, never computed from another's. */
 typedef struct ax_ref {
   uint32_t space, loop;
   int64_t offset, step;
+  uint32_t first;        /* as the space's: its parts in a run's table begin here ... */
+  const uint32_t *place; /* ... and the device's own comes so many later */
 } ax_ref;
 
 typedef enum ax_instr_kind {
@@ -51,15 +53,13 @@ typedef struct ax_push {
   int64_t item;                 /* bytes of an element */
   uint32_t members;
   uint32_t *number; /* member number by mesh-order index within the group */
-  uint32_t *place;  /* by member number: its index minus that of member 0, in out's set; peers ONE: unused */
+  uint32_t *place;  /* by member number: where its part of `out` comes after that of member 0; peers ONE: unused */
   uint32_t *targets, *sources; /* PAIRS: by member number, or AX_NONE */
   bool late;                   /* combined by whoever comes last, block by block, out of everybody's input */
   uint32_t *in_place;          /* late: by member number, as place, in in's set */
-  int64_t in_stride;           /* late: bytes between neighbours in in's space */
   ax_kernel_code combine;      /* dst[i] = dst[i] op src[i] over `run` elements */
   int64_t run;                 /* contiguous elements of the part */
   uint32_t outer_rank;         /* dimensions around the run */
-  int64_t out_stride;          /* bytes between neighbours in out's space */
 } ax_push;
 
 typedef struct ax_instr {
@@ -111,6 +111,7 @@ typedef struct ax_space {
   uint32_t set;   /* one part for each coordinate along these axes */
   int64_t bytes;  /* of one part, a multiple of 64 */
   size_t total;   /* of all parts */
+  uint32_t first; /* its parts in a run's table: one for each coordinate along the set; SCRATCH: one a device */
 } ax_space;
 
 /* Axis sets in use, with each device's index along them. */
@@ -121,8 +122,7 @@ typedef struct ax_set {
 } ax_set;
 
 typedef struct ax_result { /* an output */
-  ax_type type;            /* of the whole array */
-  ax_spec spec;
+  ax_layout *layout;
   uint32_t space, donated; /* donated: it lives in this input's memory; AX_NONE */
 } ax_result;
 
@@ -132,12 +132,13 @@ struct ax_executable {
   ax_plan *plan; /* owns the arena everything below is in */
   bool *donate;
   uint32_t devices;
-  uint32_t instr_count, event_count, space_count, set_count, region_count, loop_count, counter_count;
+  uint32_t instr_count, event_count, space_count, part_count, set_count, region_count, loop_count, counter_count;
   ax_instr *instrs;
   ax_event *events;
   ax_space *spaces;
   ax_set *sets;
   ax_result *results;
+  ax_layout **wanted; /* by input: how it has to lie */
   unsigned char *constants; /* of the CONST space: aligned, on the heap */
   uint32_t const_space, scratch_space;
   bool threaded; /* big enough for more than the calling thread */
@@ -198,28 +199,6 @@ AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uin
 AX_MUST_USE ax_status ax_pool_alloc(ax_runtime *runtime, size_t bytes, void **out); /* 64-byte aligned */
 void ax_pool_free(ax_runtime *runtime, void *memory, size_t bytes);
 
-/* --- exec/array.c --- */
-struct ax_array {
-  atomic_uint references;
-  ax_runtime *runtime;
-  ax_type type, block; /* of the whole; of a device's part */
-  ax_mesh mesh;
-  ax_spec spec;
-  uint32_t blocks;           /* ax_shard_count of them, in that order: mesh order along the spec's axes */
-  size_t block_bytes, bytes; /* distance between blocks, a multiple of 64; of all */
-  atomic_int users;          /* who read the memory now; -1: it was given to a run for good, or until that run is over */
-  void *data;                /* for users and the run it was given to; NULL once donated */
-};
-/* Before its memory is read, and after. False: it was given to a run. */
-bool ax_array_use(ax_array *array);
-void ax_array_leave(ax_array *array);
-/* Gives the memory to one run. False: it was given already, or someone uses it. */
-bool ax_array_take(ax_array *array);
-void ax_array_give_back(ax_array *array);
-AX_MUST_USE ax_status ax_array_create(ax_runtime *runtime, const ax_mesh *mesh, const ax_spec *spec, const ax_type *type,
-                                      void *data, ax_array **out); /* data NULL: allocated */
-AX_MUST_USE ax_status ax_array_relayout(ax_array *array, const ax_mesh *mesh, const ax_spec *spec, ax_array **out); /* of one in use */
-
 /* --- exec/runtime.c --- */
 struct ax_runtime {
   atomic_uint references;
@@ -234,7 +213,7 @@ struct ax_runtime {
 
 /* --- exec/executor.c --- */
 /* *began: some device may have written memory, whatever the status. */
-AX_MUST_USE ax_status ax_execute(ax_executable *executable, void *const *inputs, void *const *outputs, bool *began);
+AX_MUST_USE ax_status ax_execute(ax_executable *executable, ax_parts *const *inputs, ax_parts *const *outputs, bool *began);
 /* --- exec/workers.c: a team of threads that all call `work`. --- */
 AX_MUST_USE ax_status ax_workers_create(uint32_t count, struct ax_workers **out);
 void ax_workers_destroy(struct ax_workers *workers);

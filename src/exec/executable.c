@@ -73,11 +73,13 @@ static ax_status make_results_storable(ax_plan *plan) {
   return status;
 }
 
-static void describe_results(ax_executable *e) {
-  for (uint32_t k = 0; k < e->plan->out_count; k++) {
-    e->results[k].type = *ax_program_out_type(e->plan->program, k);
-    e->results[k].spec = e->plan->buffers[e->plan->out[k]].spec;
-  }
+static ax_status describe_arguments(ax_executable *e) {
+  const ax_plan *plan = e->plan;
+  for (uint32_t k = 0; k < plan->out_count; k++)
+    AX_TRY(ax_layout_create(ax_program_out_type(plan->program, k), &plan->mesh, &plan->buffers[plan->out[k]].spec, &e->results[k].layout));
+  for (uint32_t i = 0; i < plan->in_count; i++)
+    AX_TRY(ax_layout_create(ax_program_in_type(plan->program, i), &plan->mesh, &plan->buffers[plan->in[i]].spec, &e->wanted[i]));
+  return AX_OK;
 }
 
 /* --- Exchanges --- */
@@ -177,8 +179,6 @@ static ax_status make_pushes(ax_assembly *a) {
     ax_push *push;
     AX_TRY(push_of(a, a->ops[i]->exchange, &push));
     const ax_buffer *out = &a->plan->buffers[push->exchange->out];
-    push->out_stride = a->executable->spaces[instr->refs[1].space].bytes;
-    push->in_stride = a->executable->spaces[instr->refs[0].space].bytes;
     instr->push = push;
     instr->bytes = ax_type_elems(&out->type) * (int64_t)ax_dtype_bytes(out->type.dtype);
   }
@@ -361,10 +361,11 @@ static ax_status build(ax_executable *e, ax_program *program, const ax_compile_o
   e->devices = (uint32_t)ax_mesh_devices(&plan->mesh);
   e->results = ax_arena_alloc(&plan->arena, plan->out_count * sizeof e->results[0]);
   e->donate = ax_arena_alloc(&plan->arena, plan->in_count);
-  if (e->results == NULL || e->donate == NULL) return ax_out_of_memory(0);
+  e->wanted = ax_arena_alloc(&plan->arena, plan->in_count * sizeof e->wanted[0]);
+  if (e->results == NULL || e->donate == NULL || e->wanted == NULL) return ax_out_of_memory(0);
   if (options->donate != NULL) memcpy(e->donate, options->donate, plan->in_count);
   AX_TRY(make_results_storable(plan));
-  describe_results(e);
+  AX_TRY(describe_arguments(e));
   AX_TRY(ax_plan_optimise(plan));
   AX_TRY(ax_coalesce(plan, e->donate));
   e->threaded = worth_threads(e);
@@ -379,6 +380,8 @@ static void destroy(ax_executable *e) {
     e->idle = run->next;
     ax_execution_destroy(e, run);
   }
+  for (uint32_t k = 0; e->results != NULL && k < e->plan->out_count; k++) ax_layout_release(e->results[k].layout);
+  for (uint32_t i = 0; e->wanted != NULL && i < e->plan->in_count; i++) ax_layout_release(e->wanted[i]);
   ax_plan_destroy(e->plan);
   ax_free(e->constants);
   pthread_mutex_destroy(&e->lock);

@@ -7,7 +7,7 @@
 /* --- Making one --- */
 
 static uint32_t words_per_frame(const ax_executable *e) {
-  return e->space_count + e->region_count + e->loop_count + e->plan->mesh.count + 1;
+  return e->region_count + e->loop_count + e->plan->mesh.count + 1;
 }
 
 static void lay_out_frames(ax_execution *run) {
@@ -16,8 +16,9 @@ static void lay_out_frames(ax_execution *run) {
   for (uint32_t f = 0; f < e->devices; f++) {
     int64_t *words = run->words + (size_t)f * words_per_frame(e);
     ax_frame *frame = &run->frames[f];
-    frame->base = (unsigned char **)words;
-    frame->entered = words + e->space_count;
+    frame->device = f;
+    frame->part = run->part;
+    frame->entered = words;
     frame->iteration = frame->entered + e->region_count;
     int64_t *coordinates = frame->iteration + e->loop_count + 1;
     frame->coordinates = coordinates;
@@ -28,17 +29,17 @@ static void lay_out_frames(ax_execution *run) {
   }
 }
 
+/* What does not change from call to call: constants, and kept memory. */
 static ax_status allocate_spaces(ax_execution *run) {
   ax_executable *e = run->executable;
   for (uint32_t s = 0; s < e->space_count; s++) {
     const ax_space *space = &e->spaces[s];
-    if (space->kind == AX_SPACE_CONST) run->space[s] = e->constants;
-    if (space->kind == AX_SPACE_KEPT) AX_TRY(ax_pool_alloc(e->runtime, space->total, &run->space[s]));
+    if (space->kind == AX_SPACE_CONST) run->part[space->first] = e->constants;
+    if (space->kind != AX_SPACE_KEPT) continue;
+    void *memory;
+    AX_TRY(ax_pool_alloc(e->runtime, space->total, &memory));
+    for (uint32_t i = 0; i < e->sets[space->set].size; i++) run->part[space->first + i] = (unsigned char *)memory + i * (size_t)space->bytes;
   }
-  for (uint32_t f = 0; f < e->devices; f++)
-    for (uint32_t s = 0; s < e->space_count; s++)
-      run->frames[f].base[s] =
-          run->space[s] != NULL ? (unsigned char *)run->space[s] + e->spaces[s].bytes * e->sets[e->spaces[s].set].index[f] : NULL;
   return AX_OK;
 }
 
@@ -50,10 +51,10 @@ static ax_status allocate(ax_execution *run) {
   run->words = ax_calloc(words, sizeof run->words[0]);
   run->counters = ax_calloc(e->counter_count, sizeof run->counters[0]);
   run->arrived = ax_calloc(e->counter_count, sizeof run->arrived[0]);
-  run->space = ax_calloc(e->space_count, sizeof run->space[0]);
+  run->part = ax_calloc(e->part_count, sizeof run->part[0]);
   run->ready = ax_calloc(e->devices, sizeof run->ready[0]);
   if (run->frames == NULL || run->parking == NULL || run->words == NULL || run->counters == NULL || run->arrived == NULL ||
-      run->space == NULL || run->ready == NULL)
+      run->part == NULL || run->ready == NULL)
     return ax_out_of_memory(words * sizeof run->words[0]);
   lay_out_frames(run);
   return allocate_spaces(run);
@@ -73,9 +74,9 @@ ax_status ax_execution_create(ax_executable *executable, ax_execution **out) {
 }
 
 void ax_execution_destroy(ax_executable *e, ax_execution *run) {
-  for (uint32_t s = 0; run->space != NULL && s < e->space_count; s++)
-    if (e->spaces[s].kind == AX_SPACE_KEPT)
-      ax_pool_free(e->runtime, run->space[s], e->spaces[s].total);
+  for (uint32_t s = 0; run->part != NULL && s < e->space_count; s++)
+    if (e->spaces[s].kind == AX_SPACE_KEPT) /* all parts together, so the first is where they begin */
+      ax_pool_free(e->runtime, run->part[e->spaces[s].first], e->spaces[s].total);
   for (uint32_t i = 0; i < run->scratch_count; i++)
     ax_pool_free(e->runtime, run->scratch[i], (size_t)e->spaces[e->scratch_space].bytes);
   for (uint32_t f = 0; run->frames != NULL && f < e->devices; f++) /* after a failure, some still hold theirs */
@@ -88,14 +89,14 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
   ax_free(run->words);
   ax_free(run->counters);
   ax_free(run->arrived);
-  ax_free(run->space);
+  ax_free(run->part);
   ax_free(run->ready);
   ax_free(run);
 }
 
 /* --- For each call --- */
 
-void ax_execution_reset(ax_execution *run, void *const *inputs, void *const *outputs) {
+void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs) {
   const ax_executable *e = run->executable;
   for (uint32_t i = 0; i < e->counter_count; i++) {
     ax_counter_reset(&run->counters[i]);
@@ -111,9 +112,8 @@ void ax_execution_reset(ax_execution *run, void *const *inputs, void *const *out
   for (uint32_t s = 0; s < e->space_count; s++) {
     const ax_space *space = &e->spaces[s];
     if (space->kind != AX_SPACE_INPUT && space->kind != AX_SPACE_OUTPUT) continue;
-    unsigned char *first = space->kind == AX_SPACE_INPUT ? inputs[space->index] : outputs[space->index];
-    const uint32_t *index = e->sets[space->set].index;
-    for (uint32_t f = 0; f < e->devices; f++) run->frames[f].base[s] = first + space->bytes * index[f];
+    const ax_parts *parts = space->kind == AX_SPACE_INPUT ? inputs[space->index] : outputs[space->index];
+    memcpy(&run->part[space->first], parts->part, parts->count * sizeof parts->part[0]);
   }
   run->ready_first = run->ready_count = run->fresh = run->running = run->finished = run->idle = 0;
   atomic_store(&run->ready_hint, 0);

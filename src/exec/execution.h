@@ -8,11 +8,11 @@
 typedef enum frame_state { FRAME_ACTIVE, FRAME_PARKED, FRAME_DONE } frame_state;
 
 typedef struct ax_frame {
-  uint32_t pc;
+  uint32_t pc, device;
   frame_state state;
   ax_axis_set nonzero;     /* axes on which its coordinate is not 0 */
   void *scratch;           /* its block while it runs, or is parked where it must keep it */
-  unsigned char **base;    /* by space */
+  unsigned char *const *part; /* the run's */
   int64_t *entered;        /* by region */
   int64_t *iteration;      /* by loop */
   const int64_t *coordinates;
@@ -35,7 +35,7 @@ typedef struct ax_execution {
   int64_t *words; /* the frames' arrays */
   ax_counter *counters;
   _Atomic uint32_t *arrived; /* by counter: members that came to a late push */
-  void **space; /* by space: the first part */
+  unsigned char **part; /* by space, first + place: where it is; NULL: nowhere yet, or in another process */
   void **scratch; /* free blocks */
   uint32_t scratch_count, scratch_capacity, scratch_made;
 
@@ -57,7 +57,7 @@ typedef struct ax_execution {
 AX_MUST_USE ax_status ax_execution_create(ax_executable *executable, ax_execution **out);
 void ax_execution_destroy(ax_executable *executable, ax_execution *run);
 /* Points the frames at this call's arguments and resets everything. */
-void ax_execution_reset(ax_execution *run, void *const *inputs, void *const *outputs);
+void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs);
 /* The report of a deadlock: every waiting device, where, and who never came. Sets run->status and message. */
 void ax_execution_report_deadlock(ax_execution *run);
 

@@ -193,32 +193,38 @@ static void put_part(const ax_push *push, const char *src, char *dst, bool combi
   }
 }
 
+/* Where member j's part of the result is, by the frame of member `number`. */
+static char *member_out(const ax_frame *frame, const ax_instr *instr, uint32_t number, uint32_t j) {
+  const uint32_t *place = instr->push->place;
+  return ax_address_away(frame, &instr->refs[1], (int64_t)place[j] - (int64_t)place[number]);
+}
+
 static void put_parts(const ax_frame *frame, const ax_instr *instr, uint32_t number) {
   const ax_push *push = instr->push;
   const ax_exchange *x = push->exchange;
   int64_t item = push->item;
   const char *src = ax_address(frame, &instr->refs[0]);
-  char *dst = (char *)ax_address(frame, &instr->refs[1]) + number * x->dst_step * item;
+  int64_t step = number * x->dst_step * item;
   bool combine = x->combine != AX_SCALAR_NONE && number > 0;
   if (x->peers == AX_PEERS_ONE) {
-    put_part(push, src, dst, combine);
+    put_part(push, src, (char *)ax_address(frame, &instr->refs[1]) + step, combine);
     return;
   }
   for (uint32_t j = 0; j < push->members; j++) {
     if (x->peers == AX_PEERS_PAIRS && push->targets[number] != j) continue;
-    int64_t away = ((int64_t)push->place[j] - (int64_t)push->place[number]) * push->out_stride;
-    put_part(push, src + j * x->src_step * item, dst + away, combine);
+    put_part(push, src + j * x->src_step * item, member_out(frame, instr, number, j) + step, combine);
   }
 }
 
 /* What every member puts into `dst`, from `offset` elements into its input on, combined in member order; a block at a time, so that
    the sum stays in the cache while all contributions pass. */
-static void combine_inputs(const ax_push *push, const char *mine, uint32_t number, int64_t offset, char *dst) {
+static void combine_inputs(const ax_frame *frame, const ax_instr *instr, uint32_t number, int64_t offset, char *dst) {
+  const ax_push *push = instr->push;
   for (int64_t begin = 0; begin < push->run; begin += late_block) {
     int64_t end = begin + late_block < push->run ? begin + late_block : push->run;
     for (uint32_t j = 0; j < push->members; j++) {
-      int64_t away = ((int64_t)push->in_place[j] - (int64_t)push->in_place[number]) * push->in_stride;
-      const char *src = mine + away + offset * push->item;
+      int64_t away = (int64_t)push->in_place[j] - (int64_t)push->in_place[number];
+      const char *src = (const char *)ax_address_away(frame, &instr->refs[0], away) + offset * push->item;
       void *slots[] = {dst, (void *)src};
       if (j > 0) push->combine(slots, NULL, begin, end);
       else memcpy(dst + begin * push->item, src + begin * push->item, (size_t)((end - begin) * push->item));
@@ -230,13 +236,9 @@ static void combine_inputs(const ax_push *push, const char *mine, uint32_t numbe
 static void do_late_push(ax_execution *run, const ax_frame *frame, const ax_instr *instr, uint32_t number, uint32_t counter) {
   const ax_push *push = instr->push;
   if (atomic_fetch_add(&run->arrived[counter], 1) + 1 == push->members) {
-    const char *mine = ax_address(frame, &instr->refs[0]);
-    char *out = ax_address(frame, &instr->refs[1]);
-    if (push->exchange->peers == AX_PEERS_ONE) combine_inputs(push, mine, number, 0, out);
-    for (uint32_t j = 0; push->exchange->peers == AX_PEERS_ALL && j < push->members; j++) {
-      int64_t away = ((int64_t)push->place[j] - (int64_t)push->place[number]) * push->out_stride;
-      combine_inputs(push, mine, number, j * push->exchange->src_step, out + away);
-    }
+    if (push->exchange->peers == AX_PEERS_ONE) combine_inputs(frame, instr, number, 0, ax_address(frame, &instr->refs[1]));
+    for (uint32_t j = 0; push->exchange->peers == AX_PEERS_ALL && j < push->members; j++)
+      combine_inputs(frame, instr, number, j * push->exchange->src_step, member_out(frame, instr, number, j));
   }
   signal_counter(run, &run->counters[counter]);
 }
@@ -357,7 +359,7 @@ static ax_status take_scratch(ax_execution *run, ax_frame *frame) { /* with the 
     AX_TRY(ax_pool_alloc(e->runtime, bytes, &frame->scratch));
     run->scratch_made++;
   }
-  frame->base[e->scratch_space] = frame->scratch;
+  run->part[e->spaces[e->scratch_space].first + frame->device] = frame->scratch;
   return AX_OK;
 }
 
@@ -442,7 +444,7 @@ static void keep_run(ax_executable *e, ax_execution *run) {
   pthread_mutex_unlock(&e->lock);
 }
 
-ax_status ax_execute(ax_executable *e, void *const *inputs, void *const *outputs, bool *began) {
+ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const *outputs, bool *began) {
   const ax_runtime_options *options = &e->runtime->options;
   ax_execution *run = idle_run(e);
   *began = false;

@@ -26,6 +26,7 @@ typedef struct placer {
   uint32_t *space;       /* by root */
   int64_t *offset;       /* by root */
   uint32_t *hard_before; /* hard waits before each position */
+  const uint32_t *devices; /* each device's own number */
 } placer;
 
 static int64_t round64(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
@@ -51,6 +52,10 @@ static ax_status close_spaces(ax_executable *e) {
     ax_space *space = &e->spaces[s];
     bool fits = ax_mul_size((size_t)space->bytes, e->sets[space->set].size, &space->total);
     if (!fits || space->total > (size_t)most_bytes) return ax_out_of_memory(fits ? space->total : SIZE_MAX);
+    uint32_t parts = space->kind == AX_SPACE_SCRATCH ? e->devices : e->sets[space->set].size;
+    if (parts > UINT32_MAX - e->part_count) return ax_out_of_memory(SIZE_MAX);
+    space->first = e->part_count;
+    e->part_count += parts;
   }
   return AX_OK;
 }
@@ -250,6 +255,9 @@ static ax_ref ref_of(const placer *p, uint32_t buffer) {
   const ax_buffer *b = &p->a->plan->buffers[buffer];
   ax_ref ref = {.space = p->space[b->root], .offset = p->offset[b->root] + b->offset};
   assert(ref.space != AX_NONE);
+  const ax_space *space = &p->e->spaces[ref.space];
+  ref.first = space->first;
+  ref.place = space->kind == AX_SPACE_SCRATCH ? p->devices : p->e->sets[space->set].index;
   if (b->loop != AX_NONE) {
     ref.loop = b->loop;
     ref.step = b->step;
@@ -319,6 +327,9 @@ ax_status ax_place_memory(ax_assembly *a) {
   AX_TRY(place_arguments(&p));
   AX_TRY(place_temporaries(&p));
   AX_TRY(close_spaces(p.e));
+  uint32_t all;
+  AX_TRY(ax_set_of(p.e, ax_all_axes(&a->plan->mesh), &all));
+  p.devices = p.e->sets[all].index;
   for (uint32_t i = 0; i < a->instr_count; i++) AX_TRY(encode(&p, i));
   return AX_OK;
 }

@@ -10,88 +10,118 @@
 #include "exec/exec.h"
 #include "mesh/sharding.h"
 
-enum { most_rows = 16, most_columns = 8, cell_width = 16, most_listed = 64 };
+enum { most_rows = 16, most_columns = 8, least_width = 16, most_listed = 64, cell_bytes = 80 };
 
-/* The devices whose block begins at `start`, as "0 2 4 6" or "0 2 .. 510". */
-static void devices_at(const ax_array *array, const int64_t *start, char *cell) {
-  int64_t devices = ax_mesh_devices(&array->mesh), first[4] = {0}, last = -1, count = 0;
-  for (int64_t d = 0; d < devices; d++) {
-    int64_t own[AX_MAX_RANK];
-    ax_shard_offset(&array->block, &array->spec, &array->mesh, d, own);
-    if (memcmp(own, start, array->type.rank * sizeof own[0]) != 0) continue;
-    if (count < 4) first[count] = d;
-    count++;
-    last = d;
+/* The i-th of the devices that hold a block, given the first: coordinates along the axes that the spec does not name, in mesh order. */
+static int64_t holder(const ax_layout *layout, int64_t first, int64_t i) {
+  const ax_mesh *mesh = &layout->mesh;
+  ax_axis_set named = ax_spec_set(&layout->spec);
+  int64_t device = first, stride = 1; /* of the axis: how far apart neighbours along it are */
+  for (uint32_t axis = mesh->count; axis-- > 0; stride *= mesh->axis[axis].size) {
+    if (named >> axis & 1) continue;
+    device += i % mesh->axis[axis].size * stride;
+    i /= mesh->axis[axis].size;
   }
-  ax_text text = {0};
-  for (int64_t i = 0; i < count && i < (count > 4 ? 2 : 4); i++) ax_text_add(&text, "%s%lld", i ? " " : "", (long long)first[i]);
-  if (count > 4) ax_text_add(&text, " .. %lld", (long long)last);
-  snprintf(cell, cell_width - 1, "%s", text.data != NULL && !text.failed ? text.data : "?");
-  ax_text_deinit(&text);
+  return device;
+}
+
+/* The devices that hold a block, as "0 2 4 6" or "0 2 .. 510". */
+static void add_holders(const ax_layout *layout, int64_t block, char *cell) {
+  int64_t first = ax_shard_device(&layout->spec, &layout->mesh, block), count = ax_mesh_devices(&layout->mesh) / layout->blocks;
+  long long one = (long long)holder(layout, first, 1), last = (long long)holder(layout, first, count - 1);
+  if (count == 1) snprintf(cell, cell_bytes, "%lld", (long long)first);
+  else if (count > 4) snprintf(cell, cell_bytes, "%lld %lld .. %lld", (long long)first, one, last);
+  else if (count == 2) snprintf(cell, cell_bytes, "%lld %lld", (long long)first, one);
+  else if (count == 3) snprintf(cell, cell_bytes, "%lld %lld %lld", (long long)first, one, last);
+  else snprintf(cell, cell_bytes, "%lld %lld %lld %lld", (long long)first, one, (long long)holder(layout, first, 2), last);
 }
 
 /* --- Vectors and matrices: boxes --- */
 
-static void add_rule(ax_text *text, int64_t columns) {
-  for (int64_t c = 0; c < columns; c++) ax_text_add(text, "+----------------");
+typedef struct boxes {
+  const ax_layout *layout;
+  int64_t rows, columns; /* shown */
+  int width;             /* of all boxes: the longest text fits in each */
+} boxes;
+
+static void cell_at(const boxes *b, int64_t row, int64_t column, char *cell) {
+  const uint32_t rank = b->layout->type.rank;
+  int64_t part[2] = {row, column};
+  add_holders(b->layout, ax_shard_number(&b->layout->spec, &b->layout->mesh, rank > 1 ? part : part + 1), cell);
+}
+
+static void measure_boxes(boxes *b) {
+  char cell[cell_bytes];
+  b->width = least_width;
+  for (int64_t r = 0; r < b->rows; r++)
+    for (int64_t c = 0; c < b->columns; c++) {
+      cell_at(b, r, c, cell);
+      int wanted = (int)strlen(cell) + 2;
+      if (wanted > b->width) b->width = wanted;
+    }
+}
+
+static void add_rule(ax_text *text, const boxes *b) {
+  for (int64_t c = 0; c < b->columns; c++) {
+    ax_text_add(text, "+");
+    for (int i = 0; i < b->width; i++) ax_text_add(text, "-");
+  }
   ax_text_add(text, "+\n");
 }
 
-static void add_row(ax_text *text, const ax_array *array, int64_t row, int64_t columns) {
-  const uint32_t rank = array->type.rank;
-  for (int64_t c = 0; c < columns; c++) {
-    char cell[cell_width] = "";
-    int64_t start[2] = {0};
-    if (rank > 1) start[0] = row * array->block.dims[0];
-    if (rank > 0) start[rank - 1] = c * array->block.dims[rank - 1];
-    devices_at(array, start, cell);
-    int length = (int)strlen(cell), left = (cell_width - length) / 2;
-    ax_text_add(text, "|%*s%s%*s", left, "", cell, cell_width - length - left, "");
+static void add_row(ax_text *text, const boxes *b, int64_t row) {
+  char cell[cell_bytes];
+  for (int64_t c = 0; c < b->columns; c++) {
+    cell_at(b, row, c, cell);
+    int length = (int)strlen(cell), left = (b->width - length) / 2;
+    ax_text_add(text, "|%*s%s%*s", left, "", cell, b->width - length - left, "");
   }
   ax_text_add(text, "|\n");
 }
 
-static void add_boxes(ax_text *text, const ax_array *array) {
-  const uint32_t rank = array->type.rank;
-  int64_t rows = rank > 1 ? ax_shard_parts(&array->spec, &array->mesh, 0) : 1;
-  int64_t columns = rank > 0 ? ax_shard_parts(&array->spec, &array->mesh, rank - 1) : 1;
-  int64_t shown_rows = rows < most_rows ? rows : most_rows, shown_columns = columns < most_columns ? columns : most_columns;
-  add_rule(text, shown_columns);
-  for (int64_t r = 0; r < shown_rows; r++) {
-    add_row(text, array, r, shown_columns);
-    add_rule(text, shown_columns);
+static void add_boxes(ax_text *text, const ax_layout *layout) {
+  const uint32_t rank = layout->type.rank;
+  int64_t rows = rank > 1 ? ax_shard_parts(&layout->spec, &layout->mesh, 0) : 1;
+  int64_t columns = rank > 0 ? ax_shard_parts(&layout->spec, &layout->mesh, rank - 1) : 1;
+  boxes b = {layout, rows < most_rows ? rows : most_rows, columns < most_columns ? columns : most_columns, 0};
+  measure_boxes(&b);
+  add_rule(text, &b);
+  for (int64_t r = 0; r < b.rows; r++) {
+    add_row(text, &b, r);
+    add_rule(text, &b);
   }
-  if (shown_rows < rows || shown_columns < columns)
-    ax_text_add(text, "(the first %lld x %lld of %lld x %lld blocks)\n", (long long)shown_rows, (long long)shown_columns,
-                (long long)rows, (long long)columns);
+  if (b.rows < rows || b.columns < columns)
+    ax_text_add(text, "(the first %lld x %lld of %lld x %lld blocks)\n", (long long)b.rows, (long long)b.columns, (long long)rows,
+                (long long)columns);
 }
 
 /* --- Other ranks: a line a block --- */
 
-static void add_list(ax_text *text, const ax_array *array) {
-  for (uint32_t b = 0; b < array->blocks && b < most_listed; b++) {
-    char cell[cell_width] = "";
+static void add_list(ax_text *text, const ax_layout *layout) {
+  for (uint32_t b = 0; b < layout->blocks && b < most_listed; b++) {
+    char cell[cell_bytes];
     int64_t start[AX_MAX_RANK];
-    ax_shard_offset(&array->block, &array->spec, &array->mesh, ax_shard_device(&array->spec, &array->mesh, b), start);
-    devices_at(array, start, cell);
+    ax_shard_offset(&layout->block, &layout->spec, &layout->mesh, ax_shard_device(&layout->spec, &layout->mesh, b), start);
+    add_holders(layout, b, cell);
     ax_text_add(text, "from [");
-    for (uint32_t d = 0; d < array->type.rank; d++) ax_text_add(text, "%s%lld", d ? "," : "", (long long)start[d]);
+    for (uint32_t d = 0; d < layout->type.rank; d++) ax_text_add(text, "%s%lld", d ? "," : "", (long long)start[d]);
     ax_text_add(text, "]: %s\n", cell);
   }
-  if (array->blocks > most_listed) ax_text_add(text, "(the first %d of %u blocks)\n", most_listed, array->blocks);
+  if (layout->blocks > most_listed) ax_text_add(text, "(the first %d of %u blocks)\n", most_listed, layout->blocks);
 }
 
 ax_status ax_array_picture(const ax_array *array, char **out) {
   ax_text text = {0};
   *out = NULL;
   AX_TRY(ax_require(array, "array"));
-  ax_type_text(&text, &array->type, NULL);
+  const ax_layout *layout = array->layout;
+  ax_type_text(&text, &layout->type, NULL);
   ax_text_add(&text, " ");
-  ax_spec_text(&text, &array->spec, &array->mesh);
+  ax_spec_text(&text, &layout->spec, &layout->mesh);
   ax_text_add(&text, ", a device holds ");
-  ax_type_text(&text, &array->block, NULL);
+  ax_type_text(&text, &layout->block, NULL);
   ax_text_add(&text, "\n");
-  if (array->type.rank <= 2) add_boxes(&text, array);
-  else add_list(&text, array);
+  if (layout->type.rank <= 2) add_boxes(&text, layout);
+  else add_list(&text, layout);
   return ax_text_finish(&text, out);
 }

@@ -1,4 +1,4 @@
-/* Index maps: axes to parts, parts to places. Copies go by the longest runs that are dense in both the block and the whole. */
+/* Index maps: axes to parts, parts to places. Copies go by the longest runs that are dense on both sides. */
 #include "mesh/sharding.h"
 
 #include <stdio.h>
@@ -70,28 +70,56 @@ int64_t ax_shard_device(const ax_spec *spec, const ax_mesh *mesh, int64_t number
   return device;
 }
 
+int64_t ax_shard_number(const ax_spec *spec, const ax_mesh *mesh, const int64_t *part) {
+  ax_axis_set named = ax_spec_set(spec);
+  int64_t coordinate[AX_MAX_AXES] = {0}, number = 0;
+  for (uint32_t d = 0; d < spec->rank; d++) {
+    int64_t rest = part[d];
+    for (uint32_t i = spec->count[d]; i-- > 0;) { /* the last axis of a dimension is the minor one */
+      uint32_t axis = spec->axis[d][i];
+      coordinate[axis] = rest % mesh->axis[axis].size;
+      rest /= mesh->axis[axis].size;
+    }
+  }
+  for (uint32_t axis = 0; axis < mesh->count; axis++)
+    if (named >> axis & 1) number = number * mesh->axis[axis].size + coordinate[axis];
+  return number;
+}
+
 /* --- Copying blocks --- */
 
-/* Each dense run of the block: the last dimensions that are whole in it, and the one before them. */
-static void copy_runs(const ax_type *whole, char *outer, const int64_t *offset, const ax_type *block, char *inner, bool into_whole) {
-  uint32_t lead = block->rank;
-  while (lead > 0 && block->dims[lead - 1] == whole->dims[lead - 1]) lead--;
+/* The dense runs of what the blocks share: the last dimensions that are whole in both, and the one before them. */
+void ax_shard_copy(const ax_type *from, const int64_t *from_offset, const void *source, const ax_type *to, const int64_t *to_offset,
+                   void *target) {
+  int64_t begin[AX_MAX_RANK] = {0}, size[AX_MAX_RANK] = {0}, index[AX_MAX_RANK] = {0};
+  for (uint32_t d = 0; d < from->rank; d++) {
+    int64_t from_end = from_offset[d] + from->dims[d], to_end = to_offset[d] + to->dims[d];
+    begin[d] = from_offset[d] > to_offset[d] ? from_offset[d] : to_offset[d];
+    size[d] = (from_end < to_end ? from_end : to_end) - begin[d];
+    if (size[d] <= 0) return;
+  }
+  uint32_t lead = from->rank;
+  while (lead > 0 && size[lead - 1] == from->dims[lead - 1] && size[lead - 1] == to->dims[lead - 1]) lead--;
   if (lead > 0) lead--;
-  int64_t rows = ax_dims_elems(lead, block->dims), index[AX_MAX_RANK] = {0};
-  size_t item = ax_dtype_bytes(block->dtype), run = (size_t)ax_dims_elems(block->rank - lead, block->dims + lead) * item;
-  for (int64_t row = 0; row < rows && run > 0; row++, inner += run) {
-    int64_t at = 0;
-    for (uint32_t d = 0; d < block->rank; d++) at = at * whole->dims[d] + offset[d] + index[d];
-    char *place = outer + (size_t)at * item;
-    memcpy(into_whole ? place : inner, into_whole ? inner : place, run);
-    for (uint32_t d = lead; d-- > 0 && ++index[d] == block->dims[d];) index[d] = 0;
+  int64_t rows = ax_dims_elems(lead, size);
+  size_t item = ax_dtype_bytes(from->dtype), run = (size_t)ax_dims_elems(from->rank - lead, size + lead) * item;
+  for (int64_t row = 0; row < rows; row++) {
+    int64_t s = 0, t = 0;
+    for (uint32_t d = 0; d < from->rank; d++) {
+      s = s * from->dims[d] + begin[d] - from_offset[d] + index[d];
+      t = t * to->dims[d] + begin[d] - to_offset[d] + index[d];
+    }
+    memcpy((char *)target + (size_t)t * item, (const char *)source + (size_t)s * item, run);
+    for (uint32_t d = lead; d-- > 0 && ++index[d] == size[d];) index[d] = 0;
   }
 }
 
+static const int64_t origin[AX_MAX_RANK];
+
 void ax_shard_read(const ax_type *whole, const void *from, const int64_t *offset, const ax_type *block, void *to) {
-  copy_runs(whole, (char *)from, offset, block, to, false); /* which then only reads it */
+  ax_shard_copy(whole, origin, from, block, offset, to);
 }
 
 void ax_shard_write(const ax_type *block, const void *from, const int64_t *offset, const ax_type *whole, void *to) {
-  copy_runs(whole, to, offset, block, (char *)from, true);
+  ax_shard_copy(block, offset, from, whole, origin, to);
 }

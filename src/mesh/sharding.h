@@ -28,9 +28,14 @@ void ax_shard_offset(const ax_type *block, const ax_spec *spec, const ax_mesh *m
 int64_t ax_shard_count(const ax_spec *spec, const ax_mesh *mesh);
 /* The first device that holds block `number`. */
 int64_t ax_shard_device(const ax_spec *spec, const ax_mesh *mesh, int64_t number);
+/* The number of the block that is part[d] along each dimension d < rank: ax_shard_part backwards. */
+int64_t ax_shard_number(const ax_spec *spec, const ax_mesh *mesh, const int64_t *part);
 
 /* Copies the block that begins at `offset` out of, or into, an array; both dense and row-major. */
 void ax_shard_read(const ax_type *whole, const void *from, const int64_t *offset, const ax_type *block, void *to);
 void ax_shard_write(const ax_type *block, const void *from, const int64_t *offset, const ax_type *whole, void *to);
+/* Copies what two blocks of one array have in common: `from` begins at from_offset, `to` at to_offset. Both are dense and row-major. */
+void ax_shard_copy(const ax_type *from, const int64_t *from_offset, const void *source, const ax_type *to, const int64_t *to_offset,
+                   void *target);
 
 #endif

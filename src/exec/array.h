@@ -1,0 +1,73 @@
+/* Arrays: a layout, parts, and who uses them.
+
+     layout   what lies where: the type, the mesh, the spec; n blocks, numbered as in mesh/sharding.h. Shared: all results of an executable
+              have its layouts
+     parts    where the n blocks are: an address each, and whom the memory belongs to: this one's own block from the pool, other
+              parts (after a change of layout that left some in place), or somebody outside (ax_array_from_parts)
+
+   A replicated array is one part, however many devices the mesh has. Nothing may be said of where a part lies from where its
+   neighbour does. Parts have any number of users that read them, or are given to the one run they were donated to: reading an
+   array while another thread donates it fails cleanly, on one side or the other. */
+#ifndef AX_EXEC_ARRAY_H
+#define AX_EXEC_ARRAY_H
+
+#include <stdatomic.h>
+
+#include "axle/exec.h"
+#include "ir/program.h"
+
+typedef struct ax_layout {
+  atomic_uint references;
+  ax_type type, block; /* of the whole; of a part */
+  ax_mesh mesh;
+  ax_spec spec;
+  uint32_t blocks;
+  size_t block_bytes;   /* of a part's elements */
+  size_t stride, bytes; /* between parts that are allocated together, a multiple of 64; of all of them */
+} ax_layout;
+
+/* Axis sets of `type` are not looked at. AX_INVALID_ARGUMENT: see ax_shard_type. AX_OUT_OF_MEMORY: also more bytes than there can be. */
+AX_MUST_USE ax_status ax_layout_create(const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, ax_layout **out);
+ax_layout *ax_layout_retain(ax_layout *layout);
+void ax_layout_release(ax_layout *layout);
+
+typedef struct ax_parts {
+  atomic_uint references;
+  ax_runtime *runtime;     /* retained: `memory` is from its pool */
+  void *memory;            /* of those that were allocated together; NULL: there are none */
+  size_t bytes;            /* of `memory` */
+  struct ax_parts *source; /* retained: other parts lie in its memory; NULL */
+  ax_part *lent;           /* by part, when somebody outside owns them; NULL */
+  bool read_only;          /* nothing may be written into them, whoever has the array */
+  uint32_t count;
+  unsigned char *part[]; /* by block */
+} ax_parts;
+
+AX_MUST_USE ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layout, ax_parts **out); /* all allocated together */
+/* Of memory that is lent; on failure nothing is released. */
+AX_MUST_USE ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_part *parts, ax_parts **out);
+void ax_parts_return(ax_parts *parts); /* lent ones that nobody else holds, as if they had never been lent: nothing is released */
+/* The same elements laid out as `to` says: retained when they lie so already; parts that are in place stay where they are. written: the
+   result's memory will be written, so nothing that may not be is used again. */
+AX_MUST_USE ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout *to, bool written, ax_parts **out);
+ax_parts *ax_parts_retain(ax_parts *parts);
+void ax_parts_release(ax_parts *parts);
+
+struct ax_array {
+  atomic_uint references;
+  atomic_int users; /* who read the parts now; -1: they were given to a run for good, or until that run is over */
+  ax_runtime *runtime;
+  ax_layout *layout;
+  ax_parts *parts; /* for users and the run they were given to; NULL once donated */
+};
+
+/* Retains the layout; consumes the parts, unless it fails. */
+AX_MUST_USE ax_status ax_array_create(ax_runtime *runtime, ax_layout *layout, ax_parts *parts, ax_array **out);
+/* Before its parts are read, and after. False: they were given to a run. */
+bool ax_array_use(ax_array *array);
+void ax_array_leave(ax_array *array);
+/* Gives the parts to one run. False: they were given already, or someone uses them. */
+bool ax_array_take(ax_array *array);
+void ax_array_give_back(ax_array *array);
+
+#endif

@@ -1,0 +1,210 @@
+/* Parts: where the blocks of an array lie, whose memory that is, and how they are laid out anew.
+
+   A change of layout copies what new blocks share with old ones, block to block; a new block that is a dense piece of an old one stays
+   where it is, and keeps the old parts alive. */
+#include <string.h>
+
+#include "exec/exec.h"
+#include "mesh/sharding.h"
+
+/* --- Layouts --- */
+
+/* Sizes; false: more bytes than there can be. */
+static bool measure(ax_layout *layout) {
+  layout->blocks = (uint32_t)ax_shard_count(&layout->spec, &layout->mesh);
+  layout->block_bytes = (size_t)ax_type_elems(&layout->block) * ax_dtype_bytes(layout->block.dtype); /* see ax_type_check */
+  layout->stride = (layout->block_bytes + 63) & ~(size_t)63;
+  return ax_mul_size(layout->stride, layout->blocks, &layout->bytes);
+}
+
+ax_status ax_layout_create(const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, ax_layout **out) {
+  ax_layout *layout = *out = ax_calloc(1, sizeof *layout);
+  if (layout == NULL) return ax_out_of_memory(sizeof *layout);
+  atomic_init(&layout->references, 1);
+  layout->type = ax_array_type(type->dtype, type->rank, type->dims);
+  layout->mesh = *mesh;
+  layout->spec = *spec;
+  ax_status status = ax_shard_type(&layout->type, spec, mesh, &layout->block);
+  if (status == AX_OK && !measure(layout)) status = ax_out_of_memory(SIZE_MAX);
+  if (status == AX_OK) return AX_OK;
+  ax_free(layout);
+  *out = NULL;
+  return status;
+}
+
+ax_layout *ax_layout_retain(ax_layout *layout) {
+  atomic_fetch_add_explicit(&layout->references, 1, memory_order_relaxed);
+  return layout;
+}
+
+void ax_layout_release(ax_layout *layout) {
+  if (layout != NULL && atomic_fetch_sub(&layout->references, 1) == 1) ax_free(layout);
+}
+
+static bool same_layout(const ax_layout *a, const ax_layout *b) {
+  if (a == b) return true;
+  if (ax_spec_set(&a->spec) == 0 && ax_spec_set(&b->spec) == 0) return true; /* one block, whatever the mesh */
+  return ax_mesh_equal(&a->mesh, &b->mesh, false) && ax_spec_equal(&a->spec, &b->spec);
+}
+
+/* --- Lifetime --- */
+
+/* Without memory yet. */
+static ax_status start(ax_runtime *runtime, const ax_layout *layout, ax_parts **out) {
+  size_t bytes = sizeof **out + layout->blocks * sizeof (*out)->part[0];
+  ax_parts *parts = *out = ax_alloc(bytes);
+  if (parts == NULL) return ax_out_of_memory(bytes);
+  *parts = (ax_parts){.count = layout->blocks};
+  atomic_init(&parts->references, 1);
+  parts->runtime = ax_runtime_retain(runtime);
+  return AX_OK;
+}
+
+static ax_status allocate(ax_parts *parts, size_t bytes) {
+  parts->bytes = bytes;
+  return ax_pool_alloc(parts->runtime, bytes, &parts->memory);
+}
+
+/* What was started, and could not be finished. */
+static ax_status give_up(ax_parts **parts, ax_status status) {
+  ax_parts_release(*parts);
+  *parts = NULL;
+  return status;
+}
+
+ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layout, ax_parts **out) {
+  AX_TRY(start(runtime, layout, out));
+  ax_parts *parts = *out;
+  ax_status status = allocate(parts, layout->bytes);
+  if (status != AX_OK) return give_up(out, status);
+  for (uint32_t b = 0; b < parts->count; b++) parts->part[b] = (unsigned char *)parts->memory + b * layout->stride;
+  return AX_OK;
+}
+
+ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_part *given, ax_parts **out) {
+  AX_TRY(start(runtime, layout, out));
+  ax_parts *parts = *out;
+  ax_part *lent = ax_alloc(layout->blocks * sizeof lent[0]);
+  if (lent == NULL) return give_up(out, ax_out_of_memory(layout->blocks * sizeof lent[0]));
+  memcpy(lent, given, layout->blocks * sizeof lent[0]);
+  parts->lent = lent;
+  for (uint32_t b = 0; b < parts->count; b++) {
+    parts->part[b] = lent[b].data;
+    parts->read_only = parts->read_only || lent[b].read_only;
+  }
+  return AX_OK;
+}
+
+void ax_parts_return(ax_parts *parts) {
+  ax_free(parts->lent);
+  parts->lent = NULL;
+  ax_parts_release(parts);
+}
+
+ax_parts *ax_parts_retain(ax_parts *parts) {
+  atomic_fetch_add_explicit(&parts->references, 1, memory_order_relaxed);
+  return parts;
+}
+
+void ax_parts_release(ax_parts *parts) {
+  if (parts == NULL || atomic_fetch_sub(&parts->references, 1) != 1) return;
+  for (uint32_t b = 0; parts->lent != NULL && b < parts->count; b++)
+    if (parts->lent[b].release != NULL) parts->lent[b].release(parts->lent[b].context);
+  ax_pool_free(parts->runtime, parts->memory, parts->bytes);
+  ax_parts_release(parts->source);
+  ax_runtime_release(parts->runtime);
+  ax_free(parts->lent);
+  ax_free(parts);
+}
+
+/* --- Another layout --- */
+
+typedef struct move {
+  const ax_parts *from;
+  const ax_layout *old, *to;
+} move;
+
+static void block_offset(const ax_layout *layout, uint32_t b, int64_t *offset) {
+  ax_shard_offset(&layout->block, &layout->spec, &layout->mesh, ax_shard_device(&layout->spec, &layout->mesh, b), offset);
+}
+
+/* Where new block b lies already: inside one old block, with nothing between its elements; NULL. */
+static unsigned char *in_place(const move *m, uint32_t b) {
+  const ax_type *whole = &m->old->block, *piece = &m->to->block;
+  int64_t offset[AX_MAX_RANK], part[AX_MAX_RANK], at = 0;
+  if (m->to->block_bytes == 0) return NULL;
+  block_offset(m->to, b, offset);
+  bool cut = false; /* some dimension before has more than one element here */
+  for (uint32_t d = 0; d < whole->rank; d++) {
+    int64_t inside = offset[d] % whole->dims[d];
+    if (inside + piece->dims[d] > whole->dims[d] || (cut && piece->dims[d] != whole->dims[d])) return NULL;
+    cut = cut || piece->dims[d] > 1;
+    part[d] = offset[d] / whole->dims[d];
+    at = at * whole->dims[d] + inside;
+  }
+  return m->from->part[ax_shard_number(&m->old->spec, &m->old->mesh, part)] + (size_t)at * ax_dtype_bytes(whole->dtype);
+}
+
+/* Fills new block b from the old blocks it touches. */
+static void fill(const move *m, uint32_t b, void *data) {
+  const ax_type *old = &m->old->block, *to = &m->to->block;
+  const uint32_t rank = old->rank;
+  int64_t offset[AX_MAX_RANK], first[AX_MAX_RANK], last[AX_MAX_RANK], part[AX_MAX_RANK] = {0}, begin[AX_MAX_RANK];
+  if (m->to->block_bytes == 0) return;
+  block_offset(m->to, b, offset);
+  for (uint32_t d = 0; d < rank; d++) {
+    first[d] = part[d] = offset[d] / old->dims[d];
+    last[d] = (offset[d] + to->dims[d] - 1) / old->dims[d];
+  }
+  for (bool more = true; more;) {
+    for (uint32_t d = 0; d < rank; d++) begin[d] = part[d] * old->dims[d];
+    ax_shard_copy(old, begin, m->from->part[ax_shard_number(&m->old->spec, &m->old->mesh, part)], to, offset, data);
+    more = false;
+    for (uint32_t d = rank; d-- > 0 && !more;) {
+      more = part[d] < last[d];
+      part[d] = more ? part[d] + 1 : first[d];
+    }
+  }
+}
+
+/* Finds the new blocks that lie somewhere already; gives how many do not. */
+static size_t find_in_place(const move *m, ax_parts *parts) {
+  size_t moved = 0;
+  for (uint32_t b = 0; b < parts->count; b++)
+    if ((parts->part[b] = in_place(m, b)) == NULL) moved++;
+  return moved;
+}
+
+/* Who owns the memory: parts that lie in others' do not keep these alive, so that no chain of them grows from run to run. */
+static ax_parts *owner_of(ax_parts *parts) { return parts->source != NULL ? parts->source : parts; }
+
+ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout *to, bool written, ax_parts **out) {
+  *out = NULL;
+  bool fixed = written && from->read_only;
+  if (same_layout(old, to) && !fixed) {
+    *out = ax_parts_retain(from);
+    return AX_OK;
+  }
+  const move m = {from, old, to};
+  AX_TRY(start(from->runtime, to, out));
+  ax_parts *parts = *out;
+  size_t moved = fixed ? parts->count : find_in_place(&m, parts);
+  if (fixed || (written && moved > 0)) { /* what outlives the run is all in one memory, or all in its owner's */
+    memset(parts->part, 0, parts->count * sizeof parts->part[0]);
+    moved = parts->count;
+  }
+  if (moved < parts->count) {
+    parts->source = ax_parts_retain(owner_of(from));
+    parts->read_only = from->read_only;
+  }
+  ax_status status = moved > 0 ? allocate(parts, moved * to->stride) : AX_OK;
+  if (status != AX_OK) return give_up(out, status);
+  unsigned char *next = parts->memory;
+  for (uint32_t b = 0; b < parts->count; b++) {
+    if (parts->part[b] != NULL) continue;
+    fill(&m, b, next);
+    parts->part[b] = next;
+    next += to->stride;
+  }
+  return AX_OK;
+}
