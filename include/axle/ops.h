@@ -84,6 +84,12 @@ ax_value ax_dynamic_update_slice(ax_value x, ax_value update, const ax_value *st
 ax_value ax_expand_dims(ax_value x, int64_t dimension); /* adds a dimension of 1; it is then number `dimension` of the result */
 
 /* --- Reductions; count 0 with axes NULL means all --- */
+/* Sums of floats (mean, products and everything made of them as well) do not get worse with their length. With u = 2^-24 for f32, bf16
+   and f16, each result is off by at most 17 u times the sum of absolute values, before it is rounded to bf16 or f16: up to 8 numbers in
+   a row, and the few sums of those, are added in f32; where more than that meet, they are added in f64 and rounded once. In f64 the
+   bound is n 2^-53 times the sum of absolute values of n numbers. The order of additions follows from the shapes and from the width of
+   the machine's registers alone: it is the same under every policy, with any number of workers. ax_evaluate adds in f64, in index
+   order, and rounds once. */
 ax_value ax_reduce_sum(ax_value x, const int64_t *axes, uint32_t count); /* T numeric, as those below; over nothing: 0 */
 ax_value ax_reduce_max(ax_value x, const int64_t *axes, uint32_t count);
 ax_value ax_reduce_min(ax_value x, const int64_t *axes, uint32_t count);
@@ -94,7 +100,9 @@ ax_value ax_mean(ax_value x, const int64_t *axes, uint32_t count); /* T float */
 
 /* --- Products; T numeric --- */
 /* Contracts lhs_contract[i] with rhs_contract[i], pairs lhs_batch[i] with rhs_batch[i].
-   Result: batch dimensions, then lhs's others, then rhs's others. */
+   Result: batch dimensions, then lhs's others, then rhs's others.
+   Of bf16 and f16, made in f32 and rounded once. Products with vectors and of tiny matrices are sums as above, of factors rounded to
+   f32 first; the others are made by oneDNN (f32) and OpenBLAS (f64), in an order of theirs. */
 ax_value ax_dot_general(ax_value lhs, ax_value rhs, const int64_t *lhs_contract, const int64_t *rhs_contract,
                         uint32_t contract_count, const int64_t *lhs_batch, const int64_t *rhs_batch, uint32_t batch_count);
 ax_value ax_matmul(ax_value a, ax_value b); /* as NumPy's, ranks >= 1 */

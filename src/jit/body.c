@@ -125,12 +125,26 @@ LLVMValueRef *ax_nest_accumulator(ax_nest *nest, uint32_t store, uint32_t instan
   return &nest->accumulators[store * AX_MAX_UNROLL + instance];
 }
 
+ax_dtype ax_nest_accumulator_dtype(const ax_nest *nest, uint32_t store) {
+  bool is_sum = nest->schedule->kernel->stores[store].reduce == AX_SCALAR_ADD;
+  return ax_cg_accumulator(store_dtype(nest, store), is_sum && nest->schedule->wide);
+}
+
+/* The accumulator is wider than the elements: several of them are added up first, in pairs, and then widened once. */
+static bool widens(const ax_nest *nest, uint32_t store) {
+  return ax_nest_accumulator_dtype(nest, store) == AX_F64 && store_dtype(nest, store) != AX_F64;
+}
+
+uint32_t ax_nest_partial_sums(const ax_nest *nest, uint32_t store) {
+  return widens(nest, store) ? 1 : nest->schedule->unroll;
+}
+
 void ax_nest_init(ax_nest *nest) {
   for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++) {
     const ax_store *store = reduction(nest, s);
     for (uint32_t i = 0; store != NULL && i < AX_MAX_UNROLL; i++)
       *ax_nest_accumulator(nest, s, i) =
-          ax_cg_identity(&nest->cg, store->reduce, store_dtype(nest, s), nest->schedule->lanes);
+          ax_cg_identity(&nest->cg, store->reduce, ax_nest_accumulator_dtype(nest, s), nest->schedule->lanes);
   }
   nest->accumulating = nest->schedule->reduces;
 }
@@ -145,58 +159,80 @@ static LLVMValueRef contribution(ax_nest *nest, uint32_t store, uint32_t instanc
   return LLVMBuildSelect(nest->cg.builder, mask, value, identity, "");
 }
 
+/* Of accumulators. */
 static LLVMValueRef combine(ax_nest *nest, uint32_t store, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
-  return ax_cg_combine(&nest->cg, reduction(nest, store)->reduce, store_dtype(nest, store), a, b, lanes);
+  ax_dtype dtype = ax_nest_accumulator_dtype(nest, store);
+  return ax_cg_combine(&nest->cg, reduction(nest, store)->reduce, dtype, a, b, lanes);
+}
+
+static LLVMValueRef widened(ax_nest *nest, uint32_t store, LLVMValueRef value) {
+  if (!widens(nest, store)) return value;
+  return LLVMBuildFPExt(nest->cg.builder, value, ax_cg_register(&nest->cg, AX_F64, nest->schedule->lanes), "");
+}
+
+/* Of all instances: ((0 1) (2 3)) ((4 5) 6), as an accumulator. */
+static LLVMValueRef contributions(ax_nest *nest, uint32_t store) {
+  LLVMValueRef values[AX_MAX_UNROLL];
+  const ax_store *s = reduction(nest, store);
+  for (uint32_t i = 0; i < nest->instances; i++) values[i] = contribution(nest, store, i);
+  for (uint32_t half = 1; half < nest->instances; half *= 2)
+    for (uint32_t i = 0; i + half < nest->instances; i += 2 * half)
+      values[i] = ax_cg_combine(&nest->cg, s->reduce, store_dtype(nest, store), values[i], values[i + half], nest->schedule->lanes);
+  return widened(nest, store, values[0]);
 }
 
 static LLVMValueRef tile_pointer(ax_nest *nest, uint32_t store) {
   LLVMValueRef offset = LLVMBuildSub(nest->cg.builder, nest->index[nest->schedule->vector], nest->tile_start, "");
-  LLVMTypeRef element = ax_cg_memory(&nest->cg, ax_cg_accumulator(store_dtype(nest, store)), 1);
+  LLVMTypeRef element = ax_cg_memory(&nest->cg, ax_nest_accumulator_dtype(nest, store), 1);
   return LLVMBuildGEP2(nest->cg.builder, element, nest->tiles[store], &offset, 1, "");
 }
 
 static LLVMValueRef load_tile(ax_nest *nest, uint32_t store) {
-  ax_dtype dtype = ax_cg_accumulator(store_dtype(nest, store));
+  ax_dtype dtype = ax_nest_accumulator_dtype(nest, store);
   LLVMValueRef memory = ax_nest_load_lanes(nest, ax_cg_memory(&nest->cg, dtype, 1), tile_pointer(nest, store), 1, NULL);
   return ax_cg_to_register(&nest->cg, dtype, memory, nest->schedule->lanes);
 }
 
 static void store_tile(ax_nest *nest, uint32_t store, LLVMValueRef sum) {
-  ax_dtype dtype = ax_cg_accumulator(store_dtype(nest, store));
+  ax_dtype dtype = ax_nest_accumulator_dtype(nest, store);
   LLVMValueRef memory = ax_cg_to_memory(&nest->cg, dtype, sum, nest->schedule->lanes);
   ax_nest_store_lanes(nest, ax_cg_memory(&nest->cg, dtype, 1), tile_pointer(nest, store), 1, NULL, memory);
 }
 
-static void accumulate_tile(ax_nest *nest, uint32_t store) {
-  LLVMValueRef sum = load_tile(nest, store);
-  for (uint32_t i = 0; i < nest->instances; i++)
-    sum = combine(nest, store, sum, contribution(nest, store, i), nest->schedule->lanes);
-  store_tile(nest, store, sum);
+static void accumulate_instance(ax_nest *nest, uint32_t store, uint32_t i) {
+  LLVMValueRef *sum = ax_nest_accumulator(nest, store, i), value = contribution(nest, store, i);
+  *sum = combine(nest, store, *sum, widened(nest, store, value), nest->schedule->lanes);
 }
 
-void ax_nest_accumulate(ax_nest *nest) {
-  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++) {
-    if (reduction(nest, s) == NULL) continue;
-    if (nest->schedule->shape == AX_NEST_TILE) {
-      accumulate_tile(nest, s);
-      continue;
-    }
-    for (uint32_t i = 0; i < nest->instances; i++) {
-      LLVMValueRef *sum = ax_nest_accumulator(nest, s, i);
-      *sum = combine(nest, s, *sum, contribution(nest, s, i), nest->schedule->lanes);
-    }
+static void accumulate_store(ax_nest *nest, uint32_t store) {
+  uint32_t lanes = nest->schedule->lanes;
+  bool separate = nest->schedule->shape == AX_NEST_BLOCK || !widens(nest, store);
+  if (nest->schedule->shape == AX_NEST_TILE) {
+    store_tile(nest, store, combine(nest, store, load_tile(nest, store), contributions(nest, store), lanes));
+  } else if (separate) {
+    for (uint32_t i = 0; i < nest->instances; i++) accumulate_instance(nest, store, i);
+  } else {
+    LLVMValueRef *sum = ax_nest_accumulator(nest, store, 0);
+    *sum = combine(nest, store, *sum, contributions(nest, store), lanes);
   }
 }
 
+void ax_nest_accumulate(ax_nest *nest) {
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++)
+    if (reduction(nest, s) != NULL) accumulate_store(nest, s);
+}
+
 void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes) {
-  sum = ax_cg_round(&nest->cg, store_dtype(nest, store), sum, lanes);
+  ax_dtype dtype = store_dtype(nest, store);
+  sum = widens(nest, store) ? ax_cg_convert(&nest->cg, AX_F64, dtype, sum, lanes) : ax_cg_round(&nest->cg, dtype, sum, lanes);
   ax_nest_store(nest, nest->schedule->kernel->expr_count + store, sum, lanes, instance);
 }
 
 /* ((0 1) (2 3)) ((4 5) (6 7)), whatever the machine. */
 static LLVMValueRef partial_sums(ax_nest *nest, uint32_t store) {
-  for (uint32_t half = 1; half < nest->schedule->unroll; half *= 2)
-    for (uint32_t i = 0; i < nest->schedule->unroll; i += 2 * half) {
+  uint32_t count = ax_nest_partial_sums(nest, store);
+  for (uint32_t half = 1; half < count; half *= 2)
+    for (uint32_t i = 0; i < count; i += 2 * half) {
       LLVMValueRef *sum = ax_nest_accumulator(nest, store, i);
       *sum = combine(nest, store, *sum, *ax_nest_accumulator(nest, store, i + half), nest->schedule->lanes);
     }

@@ -43,10 +43,11 @@ LLVMValueRef ax_cg_intrinsic(const ax_codegen *cg, const char *name, LLVMTypeRef
 /* One node's operation; `operand` is the dtype of its first value operand (that of the second for SELECT). */
 LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype operand, LLVMValueRef *args,
                           uint32_t lanes);
-/* Reductions accumulate bf16 and f16 in f32. */
-ax_dtype ax_cg_accumulator(ax_dtype dtype);
+/* The dtype of what a reduction to `dtype` adds up in: f32 for bf16 and f16, or f64 for all floats when it is to be `wide`. */
+ax_dtype ax_cg_accumulator(ax_dtype dtype, bool wide);
 /* What reducing nothing gives: 0, 1, the least or greatest value, all ones. */
 uint64_t ax_cg_identity_bits(ax_scalar reduce, ax_dtype dtype);
+/* Both of elements of `dtype`, narrow ones as their f32 registers: an accumulator, or what goes into it. */
 LLVMValueRef ax_cg_identity(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, uint32_t lanes);
 LLVMValueRef ax_cg_combine(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b,
                            uint32_t lanes);

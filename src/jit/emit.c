@@ -33,7 +33,7 @@ static LLVMBasicBlockRef new_block(const ax_nest *nest) {
 static uint32_t carried(const ax_nest *nest, uint32_t store) {
   const ax_schedule *schedule = nest->schedule;
   if (!nest->accumulating || schedule->kernel->stores[store].reduce == AX_SCALAR_NONE) return 0;
-  return schedule->shape == AX_NEST_BLOCK ? nest->instances : schedule->unroll;
+  return schedule->shape == AX_NEST_BLOCK ? nest->instances : ax_nest_partial_sums(nest, store);
 }
 
 static LLVMValueRef add_phi(const ax_nest *nest, LLVMValueRef first, LLVMBasicBlockRef from) {
@@ -301,7 +301,7 @@ static void fill_tile(ax_nest *nest, LLVMValueRef index) {
   const ax_kernel *kernel = nest->schedule->kernel;
   for (uint32_t s = 0; s < kernel->store_count; s++) {
     if (kernel->stores[s].reduce == AX_SCALAR_NONE) continue;
-    ax_dtype dtype = ax_cg_accumulator(kernel->slots[kernel->stores[s].slot].dtype);
+    ax_dtype dtype = ax_nest_accumulator_dtype(nest, s);
     LLVMTypeRef element = ax_cg_memory(&nest->cg, dtype, 1);
     LLVMValueRef pointer = LLVMBuildGEP2(nest->cg.builder, element, nest->tiles[s], &index, 1, "");
     LLVMValueRef identity = ax_cg_identity(&nest->cg, kernel->stores[s].reduce, dtype, nest->schedule->lanes);
@@ -440,7 +440,7 @@ static void allocate_tiles(ax_nest *nest) {
   const ax_kernel *kernel = nest->schedule->kernel;
   for (uint32_t s = 0; s < kernel->store_count; s++) {
     if (kernel->stores[s].reduce == AX_SCALAR_NONE) continue;
-    ax_dtype dtype = ax_cg_accumulator(kernel->slots[kernel->stores[s].slot].dtype);
+    ax_dtype dtype = ax_nest_accumulator_dtype(nest, s);
     LLVMTypeRef type = LLVMArrayType2(ax_cg_memory(&nest->cg, dtype, 1), (uint64_t)tile_elems(nest));
     nest->tiles[s] = LLVMBuildAlloca(nest->cg.builder, type, "");
     LLVMSetAlignment(nest->tiles[s], 64);

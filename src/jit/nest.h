@@ -50,6 +50,9 @@ LLVMValueRef ax_nest_value(ax_nest *nest, ax_ex node, uint32_t instance, uint32_
 /* The mask of one instance: when the vector loop is unrolled only the last instance is partial, otherwise all are. */
 LLVMValueRef ax_nest_mask(const ax_nest *nest, uint32_t instance);
 LLVMValueRef *ax_nest_accumulator(ax_nest *nest, uint32_t store, uint32_t instance);
+ax_dtype ax_nest_accumulator_dtype(const ax_nest *nest, uint32_t store);
+/* How many accumulators LANES and STRIP keep for one vector of results. */
+uint32_t ax_nest_partial_sums(const ax_nest *nest, uint32_t store);
 void ax_nest_init(ax_nest *nest);       /* accumulators to the identity */
 void ax_nest_accumulate(ax_nest *nest); /* the instances' values into the accumulators */
 /* Accumulators to the slots, adding up partial sums in a fixed order where the shape keeps them. */

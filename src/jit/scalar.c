@@ -211,7 +211,10 @@ LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype op
 
 /* --- Reductions --- */
 
-ax_dtype ax_cg_accumulator(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16 ? AX_F32 : dtype; }
+ax_dtype ax_cg_accumulator(ax_dtype dtype, bool wide) {
+  if (wide && ax_is_float(dtype)) return AX_F64;
+  return dtype == AX_BF16 || dtype == AX_F16 ? AX_F32 : dtype;
+}
 
 /* The bits of 1 and of infinity, by float dtype. */
 static const struct {
@@ -245,13 +248,13 @@ uint64_t ax_cg_identity_bits(ax_scalar reduce, ax_dtype dtype) {
 }
 
 LLVMValueRef ax_cg_identity(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, uint32_t lanes) {
-  dtype = ax_cg_accumulator(dtype);
+  dtype = ax_cg_accumulator(dtype, false);
   return ax_cg_splat(ax_cg_bits(cg, dtype, ax_cg_identity_bits(reduce, dtype)), lanes);
 }
 
 LLVMValueRef ax_cg_combine(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b,
                            uint32_t lanes) {
   LLVMValueRef args[] = {a, b};
-  dtype = ax_cg_accumulator(dtype);
+  dtype = ax_cg_accumulator(dtype, false);
   return ax_cg_scalar(cg, &(ax_expr){.op = reduce, .dtype = dtype}, dtype, args, lanes);
 }

@@ -264,7 +264,7 @@ static uint32_t body_weight(const ax_schedule *s) {
 static uint32_t choose_unroll(const ax_schedule *s) {
   uint32_t weight = body_weight(s) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
   if (!s->reduces) return 1;
-  if (s->shape == AX_NEST_BLOCK && weight <= 4) unroll = 8;
+  if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
   int64_t vectors = (s->loops[s->vector].extent + s->lanes - 1) / s->lanes;
   bool along_vector = s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_LANES;
   while (along_vector && unroll / 2 >= vectors) unroll /= 2;
@@ -306,6 +306,14 @@ static void order_loops(ax_schedule *s, int last) {
   s->vector = to_new[vector];
 }
 
+/* How many values are added one after the other into an accumulator. */
+static int64_t chain(const ax_schedule *s) {
+  int64_t rows = reduced_elems(s), lanes = s->lanes;
+  if (s->shape == AX_NEST_BLOCK) return rows;
+  if (s->shape == AX_NEST_LANES) rows = rows / s->loops[s->vector].extent * ((s->loops[s->vector].extent + lanes - 1) / lanes);
+  return (rows + s->unroll - 1) / s->unroll;
+}
+
 static bool allocate(ax_schedule *s, ax_arena *arena) {
   size_t exprs = s->kernel->expr_count;
   s->live = ax_arena_alloc(arena, exprs * sizeof s->live[0]);
@@ -331,6 +339,7 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_kernel *kernel, uint32_t 
   if (turned >= 0) s->shape = AX_NEST_TURN;
   if (turned >= 0) s->lanes = turned_lanes(s);
   s->unroll = choose_unroll(s);
+  s->wide = s->reduces && chain(s) > AX_FEW_ADDITIONS;
   order_loops(s, turned);
   s->work = 1;
   for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;

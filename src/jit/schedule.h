@@ -17,6 +17,7 @@
 #include "loop/kernel.h"
 
 enum { AX_MAX_LOOPS = 2 * AX_MAX_RANK + 1 };
+enum { AX_FEW_ADDITIONS = 8 };
 
 typedef struct ax_loop {
   int64_t extent;
@@ -40,6 +41,7 @@ typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NES
 typedef struct ax_schedule {
   const ax_kernel *kernel;
   bool reduces;        /* has stores that reduce */
+  bool wide;           /* sums of narrower floats are made in f64: one accumulator would take more than AX_FEW_ADDITIONS */
   uint32_t loop_count; /* at least 1 */
   uint32_t vector;     /* the vector loop */
   uint32_t outer;      /* so many parallel loops stand outside everything else */

@@ -267,7 +267,7 @@ static void devices(void **state) {
                  "gemm[2,3][3,2]; kernel[2,2]; reduce[4]; start 0; kernel[2,2]; gemm'[3,2][2,2]; start 1; "
                  "done 0 once; kernel[] once; done 1 once; kernel[3,2] once");
   expect_on_mesh(&(test_map){"d=4", {"d", "d"}, {"d"}, .body = in_two_parts}, squares,
-                 "start 0; gemm[8,8][8,8]; done 0 once; gemm[8,8][8,1]");
+                 "start 0; gemm[8,8][8,8]; done 0 once; reduce[8,8]");
   expect_on_mesh(&(test_map){"d=4", {"d", "d"}, {"", "d"}, .body = waits_in_a_row}, squares,
                  "start 0; gemm[8,8][8,8]; done 0 once; kernel[8] once; start 1; done 1 once");
   expect_on_mesh(&(test_map){"d=4", {"", "d"}, {"d"}, .body = the_same_everywhere}, vectors, "kernel[8] once; kernel[8]");

@@ -4,9 +4,10 @@
    Parameters: lhs_contract, rhs_contract (pairs that are summed over), lhs_batch, rhs_batch (pairs that go along).
    Errors: bool or dtypes that differ; lists of unequal length; a dimension outside the rank or named twice; paired sizes that
    differ; a result of too many dimensions.
-   Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 products add in f32 and round once. Integers wrap.
+   Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 products are made in f32 and rounded once. Integers wrap.
    Bilinear; each transpose is a dot_general of the cotangent with the other operand over the other's free dimensions.
-   Compiled: a GEMM over each operand as a matrix where it lies, or copied so that it is one; a kernel for integers.
+   Compiled: a GEMM over each operand as a matrix where it lies, or copied so that it is one; a kernel, which sums as reduce_sum does, for
+   integers, for vectors (one result dimension of 1) and for many tiny matrices.
    Sharding: a batch or free dimension goes through; a contracted one makes a sum over its mesh axes. */
 #include <string.h>
 
@@ -325,26 +326,32 @@ static void sort_pairs(ax_dims *key, ax_dims *other) {
     }
 }
 
+/* The dtype that products of `type` are made in goes into it; `product` is a buffer of that: the given one, or one of its own. */
+static ax_status product_buffer(ax_lower *lower, const ax_eqn *eqn, ax_type *type, uint32_t *product) {
+  if (type->dtype != AX_BF16 && type->dtype != AX_F16) return AX_OK;
+  type->dtype = AX_F32;
+  return ax_lower_buffer(lower, type, lower->differs[eqn->out], product);
+}
+
+static ax_status narrow_product(ax_lower *lower, const ax_type *type, uint32_t product, uint32_t out) {
+  ax_at at[AX_MAX_RANK];
+  if (product == out) return AX_OK;
+  ax_at_identity(at, type->rank);
+  return ax_lower_move(lower, type->rank, type->dims, out, at, product, at);
+}
+
 static ax_status lower_float(ax_lower *lower, const ax_eqn *eqn, side left, side right, const uint32_t *in,
                              uint32_t out) {
   ax_type type = lower->program->types[eqn->out];
   const ax_axis_set *differs = lower->differs;
-  ax_dtype dtype = type.dtype == AX_F64 ? AX_F64 : AX_F32;
-  bool narrow = dtype != type.dtype;
   uint32_t product = out;
   matrix a, b;
+  AX_TRY(product_buffer(lower, eqn, &type, &product));
   sort_pairs(&left.contract, &right.contract);
-  AX_TRY(lower_matrix(lower, in[0], differs[eqn->in[0]], dtype, &left.batch, &left.free, &left.contract, &a));
-  AX_TRY(lower_matrix(lower, in[1], differs[eqn->in[1]], dtype, &right.batch, &right.contract, &right.free, &b));
-  if (narrow) {
-    type.dtype = dtype;
-    AX_TRY(ax_lower_buffer(lower, &type, differs[eqn->out], &product));
-  }
+  AX_TRY(lower_matrix(lower, in[0], differs[eqn->in[0]], type.dtype, &left.batch, &left.free, &left.contract, &a));
+  AX_TRY(lower_matrix(lower, in[1], differs[eqn->in[1]], type.dtype, &right.batch, &right.contract, &right.free, &b));
   AX_TRY(lower_product(lower, &a, &b, &left.batch, lower->program->types[eqn->in[0]].dims, product));
-  if (!narrow) return AX_OK;
-  ax_at at[AX_MAX_RANK];
-  ax_at_identity(at, type.rank);
-  return ax_lower_move(lower, type.rank, type.dims, out, at, product, at);
+  return narrow_product(lower, &type, product, out);
 }
 
 /* Where an operand's dimensions are in the loop nest: the result's dimensions, then the contracted ones. */
@@ -356,22 +363,47 @@ static void loop_places(const side *s, uint32_t free_at, uint32_t contract_at, a
     at[s->contract.v[i]] = here, at[s->contract.v[i]].dim = (int)(contract_at + i);
 }
 
-static ax_status lower_integer(ax_lower *lower, const ax_eqn *eqn, const side *left, const side *right,
-                               const uint32_t *in, uint32_t out) {
+/* Converted to what it is multiplied in. */
+static ax_ex load_factor(ax_lower *lower, uint32_t buffer, const ax_at *at, ax_dtype dtype) {
+  ax_ex x = ax_lower_load(lower, buffer, at);
+  if (ax_lower_get(lower, buffer)->type.dtype == dtype) return x;
+  return ax_kernel_op(lower->kernel, AX_SCALAR_CONVERT, dtype, x, AX_NONE, AX_NONE);
+}
+
+/* As one kernel: a sum of products over the contracted dimensions. */
+static ax_status lower_loops(ax_lower *lower, const ax_eqn *eqn, const side *left, const side *right, const uint32_t *in,
+                             uint32_t out) {
   const ax_type *lhs = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
   ax_at left_at[AX_MAX_RANK], right_at[AX_MAX_RANK], to[AX_MAX_RANK];
   int64_t dims[2 * AX_MAX_RANK];
-  uint32_t summed = left->contract.count;
+  uint32_t summed = left->contract.count, product = out;
+  ax_type wide = *type;
+  AX_TRY(product_buffer(lower, eqn, &wide, &product));
   memcpy(dims, type->dims, sizeof type->dims);
   for (uint32_t i = 0; i < summed; i++) dims[type->rank + i] = lhs->dims[left->contract.v[i]];
   loop_places(left, left->batch.count, type->rank, left_at);
   loop_places(right, left->batch.count + left->free.count, type->rank, right_at);
   ax_at_identity(to, type->rank);
   AX_TRY(ax_lower_kernel_begin(lower, type->rank + summed, summed, dims));
-  ax_ex a = ax_lower_load(lower, in[0], left_at), b = ax_lower_load(lower, in[1], right_at);
-  ax_ex product = ax_kernel_op(lower->kernel, AX_SCALAR_MUL, type->dtype, a, b, AX_NONE);
-  ax_lower_store(lower, out, to, product, summed > 0 ? AX_SCALAR_ADD : AX_SCALAR_NONE);
-  return ax_lower_kernel_end(lower);
+  ax_ex a = load_factor(lower, in[0], left_at, wide.dtype), b = load_factor(lower, in[1], right_at, wide.dtype);
+  ax_ex factors = ax_kernel_op(lower->kernel, AX_SCALAR_MUL, wide.dtype, a, b, AX_NONE);
+  ax_lower_store(lower, product, to, factors, summed > 0 ? AX_SCALAR_ADD : AX_SCALAR_NONE);
+  AX_TRY(ax_lower_kernel_end(lower));
+  return narrow_product(lower, &wide, product, out);
+}
+
+static int64_t listed_elems(const ax_type *type, const ax_dims *which) {
+  int64_t elems = 1;
+  for (uint32_t i = 0; i < which->count; i++) elems *= type->dims[which->v[i]];
+  return elems;
+}
+
+/* Where a library's product is not worth its call: vectors, which it packs or adds up in one long row, and many tiny matrices. */
+static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const side *left, const side *right) {
+  enum { tiny = 4096 };
+  int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);
+  if (!ax_is_float(lhs->dtype) || m == 1 || n == 1) return true;
+  return listed_elems(lhs, &left->batch) > 1 && m <= tiny && n <= tiny && k <= tiny && m * n * k <= tiny;
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -379,7 +411,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   side left = lhs_side(eqn->params, lhs->rank), right = rhs_side(eqn->params, rhs->rank);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   if (ax_type_elems(lhs) == 0 || ax_type_elems(rhs) == 0) return ax_lower_fill(lower, out[0], (ax_number){0});
-  if (!ax_is_float(lhs->dtype)) return lower_integer(lower, eqn, &left, &right, in, out[0]);
+  if (suits_loops(lhs, rhs, &left, &right)) return lower_loops(lower, eqn, &left, &right, in, out[0]);
   return lower_float(lower, eqn, left, right, in, out[0]);
 }
 

@@ -262,15 +262,19 @@ static void lowered_products(void **state) {
       /* in any order of the pairs */
       {TEST_TYPE(AX_F32, 2, 3, 4), TEST_TYPE(AX_F32, 2, 3, 5), {2, {1, 0}}, {2, {1, 0}}, {0}, {0}, 0, 1},
       /* attention */
-      {TEST_TYPE(AX_F32, 2, 7, 8, 16),
-       TEST_TYPE(AX_F32, 2, 9, 8, 16),
+      {TEST_TYPE(AX_F32, 2, 17, 8, 64),
+       TEST_TYPE(AX_F32, 2, 19, 8, 64),
        {1, {3}},
        {1, {3}},
        {2, {0, 2}},
        {2, {0, 2}},
        0,
        1},
-      {TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_F32, 4), {1, {0}}, {1, {0}}, {0}, {0}, 0, 1},
+      /* vectors, and many tiny ones, are sums like others */
+      {TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_F32, 4), {1, {0}}, {1, {0}}, {0}, {0}, 1, 0},
+      {TEST_TYPE(AX_F32, 30, 40), TEST_TYPE(AX_F32, 40), {1, {1}}, {1, {0}}, {0}, {0}, 1, 0},
+      {TEST_TYPE(AX_F64, 1, 40), TEST_TYPE(AX_F64, 40, 30), {1, {1}}, {1, {0}}, {0}, {0}, 1, 0},
+      {TEST_TYPE(AX_F32, 2, 7, 8), TEST_TYPE(AX_F32, 2, 8, 9), {1, {2}}, {1, {1}}, {1, {0}}, {1, {0}}, 1, 0},
       /* a free dimension on each side */
       {TEST_TYPE(AX_F32, 3, 4, 2), TEST_TYPE(AX_F32, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
       /* zeros */

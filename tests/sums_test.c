@@ -1,0 +1,130 @@
+/* How exact sums are: long and odd ones, along rows, columns and everything, and products, against the same in f64 with the error of
+   each addition carried along. The bounds are those of include/axle/ops.h. */
+#include <math.h>
+
+#include "axle/ops.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+
+typedef struct sum_case {
+  ax_type type;
+  int64_t axes[AX_MAX_RANK];
+  uint32_t axis_count;
+  bool product; /* of the operand with itself, in place of its sum; along its only dimension */
+} sum_case;
+
+static void body(const ax_value *in, ax_value *out, void *context) {
+  const sum_case *c = context;
+  out[0] = c->product ? ax_matmul(in[0], in[0]) : ax_reduce_sum(in[0], c->axes, c->axis_count);
+}
+
+/* Half the distance from 1 to the next number. */
+static double unit(ax_dtype dtype) {
+  return ldexp(1, dtype == AX_F64 ? -53 : dtype == AX_F32 ? -24 : dtype == AX_F16 ? -11 : -8);
+}
+
+typedef struct exact_sum { /* Neumaier's */
+  double sum, low, absolute;
+  int64_t count;
+} exact_sum;
+
+static void add(exact_sum *s, double x) {
+  double t = s->sum + x;
+  s->low += fabs(s->sum) >= fabs(x) ? s->sum - t + x : x - t + s->sum;
+  s->sum = t;
+  s->absolute += fabs(x);
+  s->count++;
+}
+
+static exact_sum exactly(const sum_case *c, const ax_tensor *x, int64_t result) {
+  exact_sum s = {0};
+  int64_t strides[AX_MAX_RANK], base = 0, length = 1;
+  bool reduced[AX_MAX_RANK] = {false};
+  for (uint32_t i = 0; i < c->axis_count; i++) reduced[c->axes[i]] = true;
+  int64_t pitch = 1;
+  for (uint32_t d = x->rank; d-- > 0; pitch *= x->dims[d]) strides[d] = pitch;
+  for (uint32_t d = x->rank; d-- > 0;) {
+    if (reduced[d]) length *= x->dims[d];
+    else base += result % x->dims[d] * strides[d], result /= x->dims[d];
+  }
+  for (int64_t j = 0; j < length; j++) {
+    int64_t at = base, rest = j;
+    for (uint32_t d = x->rank; d-- > 0;)
+      if (reduced[d]) at += rest % x->dims[d] * strides[d], rest /= x->dims[d];
+    double value = test_get(x, at);
+    add(&s, c->product ? value * value : value);
+  }
+  return s;
+}
+
+/* One program on one and on several threads: the same bits, and within the bound. */
+static void check_values(const sum_case *c, ax_program *program, ax_runtime *const *runtimes, ax_tensor *x) {
+  ax_tensor *y, *again;
+  test_execute(runtimes[0], program, &x, &y);
+  test_execute(runtimes[1], program, &x, &again);
+  assert_memory_equal(y->data, again->data, (size_t)test_elems(y) * ax_dtype_bytes(y->dtype));
+  double u = unit(c->type.dtype), sum_u = u < unit(AX_F32) ? u : unit(AX_F32);
+  for (int64_t i = 0, count = test_elems(y); i < count; i += 1 + count / 50) {
+    exact_sum s = exactly(c, x, i);
+    double exact = s.sum + s.low, error = fabs(test_get(y, i) - exact);
+    double most = u * fabs(exact) + (c->type.dtype == AX_F64 ? s.count : 17) * sum_u * s.absolute;
+    if (error <= most) continue;
+    print_error("result %lld of %lld: %.9g, not %.9g: off by %.3g, above %.3g\n", (long long)i, (long long)count, test_get(y, i),
+                exact, error, most);
+    fail();
+  }
+  test_release(&y, 1);
+  test_release(&again, 1);
+}
+
+static void check(sum_case c) {
+  ax_runtime *runtimes[2];
+  test_random random = {3};
+  ax_tensor *x;
+  ax_program *program = test_trace(body, &c, &c.type, 1, 1);
+  for (uint32_t i = 0; i < 2; i++) TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1 + 2 * i}, &runtimes[i]));
+  x = test_random_tensor(&random, c.type, -1, 1);
+  check_values(&c, program, runtimes, x);
+  for (int64_t i = 0; i < test_elems(x); i++) test_set(x, i, 0.1); /* every addition errs to the same side */
+  check_values(&c, program, runtimes, x);
+  test_release(&x, 1);
+  ax_program_release(program);
+  for (uint32_t i = 0; i < 2; i++) ax_runtime_release(runtimes[i]);
+}
+
+static void of_everything(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {1, 7, 1 << 10, (1 << 10) + 1, 99991, (1 << 17) + 1, (1 << 20) + 3};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_F16};
+  for (size_t d = 0; d < 4; d++)
+    for (size_t i = 0; i < AX_COUNT(lengths); i++) {
+      if (dtypes[d] == AX_F16 && lengths[i] > 100000) continue; /* more than f16 can hold */
+      check((sum_case){TEST_TYPE(dtypes[d], lengths[i]), {0}, 1, false});
+      check((sum_case){TEST_TYPE(dtypes[d], lengths[i]), {0}, 1, true});
+    }
+  check((sum_case){TEST_TYPE(AX_F32, 1 << 24), {0}, 1, false});
+  check((sum_case){TEST_TYPE(AX_F32, 1 << 24), {0}, 1, true});
+}
+
+/* Every way in which a loop nest sums. */
+static void along_dimensions(void **state) {
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16};
+  for (size_t d = 0; d < 3; d++) {
+    ax_dtype t = dtypes[d];
+    check((sum_case){TEST_TYPE(t, 5, 70001), {1}, 1, false});
+    check((sum_case){TEST_TYPE(t, 100003, 3), {0}, 1, false});
+    check((sum_case){TEST_TYPE(t, 100003, 16), {0}, 1, false});
+    check((sum_case){TEST_TYPE(t, 20001, 100), {0}, 1, false});
+    check((sum_case){TEST_TYPE(t, 3001, 700), {0}, 1, false});
+    check((sum_case){TEST_TYPE(t, 31, 17, 1001), {0, 2}, 2, false});
+    check((sum_case){TEST_TYPE(t, 301, 17, 101), {0, 1}, 2, false});
+    check((sum_case){TEST_TYPE(t, 9, 9, 9), {0, 1, 2}, 3, false});
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(of_everything), cmocka_unit_test(along_dimensions)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
