@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/program.h"
+#include "prim/rules.h"
 #include "support/cmocka.h"
 #include "support/compare.h"
 #include "support/lanes.h"
@@ -28,6 +28,19 @@ static void every_primitive_has_samples(void **state) {
       mentioned += strcmp(instances.v[0].program->eqns[e].prim->name, sample->prim) == 0;
     if (mentioned == 0) fail_msg("row %zu, of %s, fits no dtype: %s\n%s", i, sample->prim, ax_message(), sample->text);
     test_instances_release(&instances);
+  }
+}
+
+static void no_rule_is_missing(void **state) {
+  (void)state;
+  for (uint32_t i = 0; i < ax_prim_count; i++) {
+    const ax_prim *p = ax_prims[i];
+    bool all = p->infer && p->spread && p->eval && p->differs && p->jvp && p->linearize && p->transpose && p->batch && p->shard &&
+               p->lower && p->hlo && (p->out_count >= 0 || p->count_outs);
+    if (!all) fail_msg("%s: a rule is NULL", p->name);
+    const ax_eqn eqn = {.prim = p};
+    const ax_shard_args args = {.eqn = &eqn};
+    if (p->shard == ax_absent_shard) TEST_FAILS(p->shard(&args), AX_ABSENT, p->name);
   }
 }
 
@@ -196,7 +209,8 @@ static void collectives(void **state) { (void)state, check_kind(AX_COLLECTIVE); 
 static void regions(void **state) { (void)state, check_kind(AX_REGION); }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_primitive_has_samples), cmocka_unit_test(reductions_are_refused),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_primitive_has_samples), cmocka_unit_test(no_rule_is_missing),
+                                     cmocka_unit_test(reductions_are_refused),
                                      cmocka_unit_test(what_regions_refuse), cmocka_unit_test(local),
                                      cmocka_unit_test(collectives), cmocka_unit_test(regions)};
   const ax_runtime_options options = {.policy = AX_POLICY_PARALLEL, .workers = 2};

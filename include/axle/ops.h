@@ -20,8 +20,12 @@ extern "C" {
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* --- Constants --- */
-/* T[dims], every element `value` converted to `dtype`; rank 0 and dims NULL for a scalar. */
+/* T[dims], every element `value`; rank 0 and dims NULL for a scalar. Float dtypes round it to nearest. Errors (kept by the trace):
+   a value the dtype cannot hold: for an integer dtype a fraction, NaN or what is out of its range, for bool all but 0 and 1, for a
+   float dtype a finite value beyond its largest. ax_full takes whole numbers below 2^53 in size for integer dtypes, ax_full_i64
+   any. */
 ax_value ax_full(ax_dtype dtype, uint32_t rank, const int64_t *dims, double value);
+ax_value ax_full_i64(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t value);
 /* Like `x`: its dtype and shape, every element `value`. */
 ax_value ax_full_like(ax_value x, double value);
 /* A dense row-major array; `data` is copied. */

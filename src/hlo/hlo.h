@@ -5,6 +5,12 @@
 
 #include "ir/program.h"
 
+/* A primitive that is one StableHLO op on the same operands: read from records when programs are written and when they are read. */
+typedef struct ax_hlo_form {
+  const char *op;         /* "stablehlo.add" */
+  const char *attributes; /* those that tell it from other forms of the op; NULL: none */
+} ax_hlo_form;
+
 typedef struct ax_hlo {
   ax_text text;
   uint32_t next;   /* next SSA id: %0, %1, ... */

@@ -174,8 +174,9 @@ ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *p
 
 static ax_status emit(ax_builder *builder, const ax_prim *prim, const void *params, const uint32_t *in,
                       uint32_t in_count, uint32_t out_count, uint32_t *first) {
-  ax_type *types = ax_arena_alloc(&builder->arena, (in_count + out_count) * sizeof types[0]);
-  if (types == NULL) return ax_out_of_memory((in_count + out_count) * sizeof types[0]);
+  size_t bytes = ((size_t)in_count + out_count) * sizeof(ax_type);
+  ax_type *types = ax_arena_alloc(&builder->arena, bytes);
+  if (types == NULL) return ax_out_of_memory(bytes);
   for (uint32_t i = 0; i < in_count; i++) types[i] = builder->types[in[i]];
   ax_eqn eqn = {.prim = prim, .in = in, .in_count = in_count, .out_count = out_count, .line = builder->line};
   AX_TRY(ax_infer_types(prim, &builder->axes, params, types, in_count, types + in_count, out_count));
@@ -319,6 +320,7 @@ static ax_status make_program(ax_builder *builder, const uint32_t *outs, uint32_
                           .outs = new_outs,
                           .labels = labels};
   label(program, labels, &program->label_count);
+  for (uint32_t i = 0; i < program->eqn_count; i++) program->effects |= ax_eqn_effects(&eqns[i]);
   atomic_init(&program->references, 1);
   program->hash = hash_program(program);
   program->arena = builder->arena; /* the program owns it now, and with it the equations' parameters */

@@ -5,6 +5,7 @@
 
 #include "axle/program.h"
 #include "base/base.h"
+#include "ir/scalar.h"
 
 typedef struct ax_prim ax_prim;
 
@@ -140,14 +141,32 @@ typedef enum ax_prim_kind {
   AX_REGION      /* holds programs: cond, scan, while, shard_map */
 } ax_prim_kind;
 
-struct ax_lower; /* loop/lower.h */
-struct ax_hlo;   /* hlo/hlo.h */
+/* What an equation does beside computing its results from its operands: what those who drop, merge or move equations respect. An
+   equation has the effects of its primitive and of the programs it holds (ax_eqn_effects). */
+enum {
+  AX_EFFECT_EXCHANGE = 1, /* between devices: all members of a group must come to it. It may be dropped or merged with an equal
+                             one, as all devices of a program run what is left */
+  AX_EFFECT_ORDER = 2,    /* stays in program order among all that have this effect */
+  AX_EFFECT_STATE = 4     /* reads or changes what is no operand: never dropped, doubled, or merged with an equal one */
+};
 
-/* No slot is NULL: a shared rule (prim/rules.h) or the matching `ax_absent_*`. */
+/* --- shard: the dimensions of operands and results as factors, for the partitioner. --- */
+typedef struct ax_shard_args {
+  const ax_eqn *eqn;
+  const ax_type *in, *out;
+} ax_shard_args;
+
+struct ax_lower;    /* loop/lower.h */
+struct ax_hlo;      /* hlo/hlo.h */
+struct ax_hlo_form; /* hlo/hlo.h */
+
+/* No rule is NULL: a shared one (prim/rules.h) or the matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
   ax_prim_kind kind;
-  bool silent; /* a COLLECTIVE that moves nothing between devices: each comes to it alone */
+  uint32_t effects;               /* AX_EFFECT_*; a COLLECTIVE without EXCHANGE is one that each device comes to alone */
+  ax_scalar scalar;               /* what a pointwise primitive applies to elements; AX_SCALAR_NONE for others */
+  const struct ax_hlo_form *form; /* the one StableHLO op that it is; NULL when there is none or it takes more to say */
   int in_count, out_count; /* -1: any; then infer is called with out_count from count_outs */
   uint32_t (*count_outs)(const void *params);
   const ax_param *params;
@@ -161,6 +180,7 @@ struct ax_prim {
   void (*linearize)(const ax_jvp_args *args);
   void (*transpose)(const ax_transpose_args *args);
   void (*batch)(const ax_batch_args *args);
+  ax_status (*shard)(const ax_shard_args *args);
   ax_status (*lower)(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
   ax_status (*hlo)(struct ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */
 };

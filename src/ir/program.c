@@ -73,6 +73,18 @@ bool ax_program_equal(const ax_program *a, const ax_program *b) {
   }
 }
 
+uint32_t ax_eqn_effects(const ax_eqn *eqn) {
+  uint32_t effects = eqn->prim->effects;
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
+    const ax_param *param = &eqn->prim->params[i];
+    if (param->kind == AX_PARAM_PROGRAM) effects |= (*(ax_program *const *)ax_param_at(eqn, param))->effects;
+    if (param->kind != AX_PARAM_PROGRAMS) continue;
+    const ax_programs *programs = ax_param_at(eqn, param);
+    for (uint32_t k = 0; k < programs->count; k++) effects |= programs->v[k]->effects;
+  }
+  return effects;
+}
+
 ax_status ax_program_uses(const ax_program *program, uint32_t **out) {
   uint32_t *uses = *out = ax_calloc(program->value_count, sizeof uses[0]);
   if (uses == NULL) return ax_out_of_memory(program->value_count * sizeof uses[0]);
@@ -91,9 +103,11 @@ ax_status ax_trace_on(const ax_mesh *axes, ax_function function, void *context, 
   AX_TRY(ax_require(axes, "mesh"));
   if (in_count > 0) AX_TRY(ax_require(in_types, "type of an input"));
   AX_TRY(ax_mesh_check(axes));
+  size_t count = (size_t)in_count + out_count;
+  if (count >= AX_LITERAL) return ax_error(AX_INVALID_ARGUMENT, "%u inputs and %u results are too many", in_count, out_count);
   ax_builder builder;
-  ax_value *values = ax_calloc(in_count + out_count, sizeof values[0]);
-  if (values == NULL) return ax_out_of_memory((in_count + out_count) * sizeof values[0]);
+  ax_value *values = ax_calloc(count, sizeof values[0]);
+  if (values == NULL) return ax_out_of_memory(count * sizeof values[0]);
   ax_builder_begin(&builder, axes);
   for (uint32_t i = 0; i < in_count; i++) values[i] = ax_builder_input(&builder, &in_types[i]);
   if (!ax_failed()) function(values, values + in_count, context);

@@ -18,6 +18,7 @@ struct ax_program {
      for scalar constants, which are part of the equations that use them: printed, compared and hashed there, by value. */
   const uint32_t *labels;
   uint32_t label_count;
+  uint32_t effects; /* of all its equations */
   uint64_t hash; /* of structure, parameters and types; not of lines */
 };
 #define AX_LITERAL 0x80000000u
@@ -41,6 +42,8 @@ static inline const ax_literal *ax_value_literal(const ax_program *program, uint
 static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) {
   return (const char *)eqn->params + param->offset;
 }
+/* AX_EFFECT_*: of its primitive, and of the programs it holds. */
+uint32_t ax_eqn_effects(const ax_eqn *eqn);
 
 /* --- Types --- */
 int ax_dtype_find(const char *name, size_t length); /* AX_NO_DTYPE when there is none */

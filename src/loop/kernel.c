@@ -6,23 +6,6 @@
 
 #include "ir/program.h"
 
-static const struct {
-  const char *name;
-  int arity;
-} scalars[] = {
-    {"none", 0},
-#define AX_SCALAR(name, text, arity) {text, arity},
-#include "loop/scalar.def"
-#undef AX_SCALAR
-    {"const", 0},
-    {"index", 0},
-    {"axis", 0},
-    {"load", 0},
-};
-
-int ax_scalar_arity(ax_scalar op) { return scalars[op].arity; }
-const char *ax_scalar_name(ax_scalar op) { return scalars[op].name; }
-
 ax_kernel *ax_kernel_create(ax_arena *arena, uint32_t rank, uint32_t reduce_rank, const int64_t *dims) {
   ax_kernel *kernel = ax_arena_alloc(arena, sizeof *kernel);
   if (kernel == NULL) return NULL;
@@ -51,8 +34,8 @@ static bool reserve(ax_kernel *kernel, void *items, size_t item_bytes, uint32_t 
 }
 
 uint32_t ax_kernel_slot(ax_kernel *kernel, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
+  if (kernel->slot_count == AX_MAX_SLOTS) kernel->failed = true;
   if (!reserve(kernel, &kernel->slots, sizeof kernel->slots[0], kernel->slot_count, &kernel->slot_capacity)) return 0;
-  assert(kernel->slot_count < AX_MAX_SLOTS);
   ax_slot *slot = &kernel->slots[kernel->slot_count];
   *slot = (ax_slot){.dtype = dtype, .rank = rank};
   if (rank > 0) memcpy(slot->dims, dims, rank * sizeof dims[0]);

@@ -5,28 +5,14 @@
                           slot[s.slot][ s.at(i) ]  =  reduce over the reduced dimensions of expr(i)          otherwise
 
    Slots are the arrays it touches: dense, row-major. A kernel knows nothing of programs, buffers or devices, so equal kernels
-   are compiled once. Kernels live in an arena; adding nodes fails only for lack of memory, which is remembered in `failed`. */
+   are compiled once. Kernels live in an arena; adding to one fails for lack of memory and beyond AX_MAX_SLOTS slots, which is
+   remembered in `failed`. */
 #ifndef AX_LOOP_KERNEL_H
 #define AX_LOOP_KERNEL_H
 
 #include "axle/type.h"
 #include "base/base.h"
-
-typedef enum ax_scalar {
-  AX_SCALAR_NONE = 0,
-#define AX_SCALAR(name, text, arity) AX_SCALAR_##name,
-#include "loop/scalar.def"
-#undef AX_SCALAR
-  AX_SCALAR_COUNT,
-  /* leaves */
-  AX_LEAF_CONST = AX_SCALAR_COUNT, /* imm: the element's bits, zero-extended */
-  AX_LEAF_INDEX,                   /* s64: the loop index of dimension imm */
-  AX_LEAF_AXIS,                    /* s64: this device's coordinate along mesh axis imm */
-  AX_LEAF_LOAD                     /* of slot, at `at` */
-} ax_scalar;
-
-int ax_scalar_arity(ax_scalar op);
-const char *ax_scalar_name(ax_scalar op);
+#include "ir/scalar.h"
 
 /* A node of a kernel's expression graph: its index in `exprs`; operands come before users. */
 typedef uint32_t ax_ex;

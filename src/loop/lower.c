@@ -112,6 +112,8 @@ ax_status ax_lower_kernel_end(ax_lower *lower) {
   lower->kernel = NULL;
   uint32_t bytes = kernel->slot_count * (uint32_t)sizeof(uint32_t);
   ax_op op = {.kind = AX_OP_KERNEL, .kernel = {kernel, ax_arena_copy(&lower->plan->arena, lower->buffers, bytes)}};
+  if (kernel->failed && kernel->slot_count == AX_MAX_SLOTS)
+    return ax_error(AX_ABSENT, "%s: more than %d arrays in one kernel", lower->eqn->prim->name, AX_MAX_SLOTS);
   if (kernel->failed || op.kernel.buffers == NULL) return ax_out_of_memory(bytes);
   op.axes = lower->plan->buffers[op.kernel.buffers[kernel->stores[0].slot]].axes;
   return add_op(lower, &op);

@@ -17,6 +17,7 @@ typedef struct scheduler {
   uint32_t *used;  /* by root: the latest phase of an operation that touches it, which a later writer may not precede */
   uint32_t phase;  /* of the operation being looked at */
   bool exchanges;  /* it holds, or is, the start of an exchange */
+  bool ordered;    /* it holds, or is, an operation of an equation with order or state: those stay in program order */
 } scheduler;
 
 static uint32_t root_of(const scheduler *s, uint32_t buffer) { return s->plan->buffers[buffer].root; }
@@ -37,6 +38,7 @@ static void note(void *context, uint32_t buffer, bool writes) {
 static void walk(scheduler *s, ax_op *op, void (*visit)(void *, uint32_t, bool)) {
   ax_op_visit(op, visit, s);
   if (op->kind == AX_OP_START) s->exchanges = true;
+  if (op->eqn != NULL && (op->eqn->prim->effects & (AX_EFFECT_ORDER | AX_EFFECT_STATE)) != 0) s->ordered = true;
   if (op->kind == AX_OP_DONE) visit(s, op->exchange->out, false);
   for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
     for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) walk(s, &ax_op_block(op, k)->ops[i], visit);
@@ -63,14 +65,17 @@ static ax_status by_phase(scheduler *s, ax_block *block, const uint32_t *phases,
 
 static ax_status sort_block(scheduler *s, ax_block *block) {
   uint32_t *phases = ax_arena_alloc(&s->plan->arena, block->count * sizeof phases[0]), last = 0;
+  uint32_t least = 0; /* the phase of the last operation that stays in order */
   if (phases == NULL) return ax_out_of_memory(block->count * sizeof phases[0]);
   for (uint32_t i = 0; i < block->count; i++) AX_TRY(sort_inside(s, &block->ops[i]));
   memset(s->ready, 0, s->plan->buffer_count * sizeof s->ready[0]);
   memset(s->used, 0, s->plan->buffer_count * sizeof s->used[0]);
   for (uint32_t i = 0; i < block->count; i++) {
     s->phase = 0;
-    s->exchanges = false;
+    s->exchanges = s->ordered = false;
     walk(s, &block->ops[i], need);
+    if (s->ordered && s->phase < least) s->phase = least;
+    if (s->ordered) least = s->phase;
     phases[i] = s->phase;
     walk(s, &block->ops[i], note);
     if (phases[i] > last) last = phases[i];

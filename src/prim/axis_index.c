@@ -102,10 +102,10 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(axis_index_params, axes)}};
 
 const ax_prim ax_prim_axis_index = {
-    .name = "axis_index", .kind = AX_COLLECTIVE, .silent = true, .in_count = 0, .out_count = 1,
+    .name = "axis_index", .kind = AX_COLLECTIVE, .in_count = 0, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(axis_index_params),
     .infer = infer, .spread = spread, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
-    .transpose = ax_absent_transpose, .batch = batch, .lower = lower, .hlo = hlo,
+    .transpose = ax_absent_transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_axis_index(const char *axes) {

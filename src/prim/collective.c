@@ -199,8 +199,15 @@ ax_value ax_own_part(ax_value x, const ax_axes *names, int64_t dimension) {
   return ax_dynamic_slice(x, starts, type.dims);
 }
 
+/* The sum of `size` times x: integers wrap, as adding them up would. */
+static ax_value times(ax_value x, int64_t size) {
+  ax_dtype dtype = ax_typeof(x).dtype;
+  if (ax_is_float(dtype)) return ax_mul(x, ax_full_like(x, (double)size));
+  return ax_mul(x, ax_convert_element_type(ax_full_i64(AX_S64, 0, NULL, size), dtype));
+}
+
 ax_value ax_combine_batch(ax_scalar op, ax_value x, int64_t dim, int64_t size) {
-  if (dim < 0) return op == AX_SCALAR_ADD ? ax_mul(x, ax_full_like(x, (double)size)) : x;
+  if (dim < 0) return op == AX_SCALAR_ADD ? times(x, size) : x;
   if (op == AX_SCALAR_ADD) return ax_reduce_sum(x, &dim, 1);
   return op == AX_SCALAR_MAX ? ax_reduce_max(x, &dim, 1) : ax_reduce_min(x, &dim, 1);
 }

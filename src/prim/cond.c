@@ -477,7 +477,7 @@ const ax_prim ax_prim_cond = {
     .name = "cond", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(cond_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = linearize,
-    .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 /* --- The function --- */

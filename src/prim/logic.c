@@ -22,25 +22,26 @@ static ax_status compare_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in,
   static const char *const kinds[] = {[AX_KIND_BOOL] = "UNSIGNED", [AX_KIND_SIGNED] = "SIGNED",
                                       [AX_KIND_UNSIGNED] = "UNSIGNED", [AX_KIND_FLOAT] = "FLOAT"};
   char attributes[160];
-  const char *name = eqn->prim->name, *kind = kinds[ax_dtype_get(hlo->program->types[eqn->in[0]].dtype)->kind];
-  snprintf(attributes, sizeof attributes,
-           "comparison_direction = #stablehlo<comparison_direction %c%c>, compare_type = #stablehlo<comparison_type %s>",
-           name[0] - 'a' + 'A', name[1] - 'a' + 'A', kind);
-  return ax_hlo_simple(hlo, eqn, "stablehlo.compare", in, attributes, out);
+  const ax_hlo_form *form = eqn->prim->form;
+  snprintf(attributes, sizeof attributes, "%s, compare_type = #stablehlo<comparison_type %s>", form->attributes,
+           kinds[ax_dtype_get(hlo->program->types[eqn->in[0]].dtype)->kind]);
+  return ax_hlo_simple(hlo, eqn, form->op, in, attributes, out);
 }
 
-AX_POINTWISE_HLO(eq, 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
-AX_POINTWISE_HLO(ne, 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
-AX_POINTWISE_HLO(lt, 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
-AX_POINTWISE_HLO(le, 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
-AX_POINTWISE_HLO(gt, 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
-AX_POINTWISE_HLO(ge, 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
+#define COMPARE(direction) \
+  &(const ax_hlo_form) { "stablehlo.compare", "comparison_direction = #stablehlo<comparison_direction " direction ">" }
+AX_POINTWISE_HLO(eq, EQ, COMPARE("EQ"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
+AX_POINTWISE_HLO(ne, NE, COMPARE("NE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
+AX_POINTWISE_HLO(lt, LT, COMPARE("LT"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
+AX_POINTWISE_HLO(le, LE, COMPARE("LE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
+AX_POINTWISE_HLO(gt, GT, COMPARE("GT"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
+AX_POINTWISE_HLO(ge, GE, COMPARE("GE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
 
 /* --- Logic --- */
 
-AX_POINTWISE(and, 2, ax_infer_bits, ax_jvp_zero, ax_absent_transpose);
-AX_POINTWISE(or, 2, ax_infer_bits, ax_jvp_zero, ax_absent_transpose);
-AX_POINTWISE(not, 1, ax_infer_bits, ax_jvp_zero, ax_absent_transpose);
+AX_POINTWISE(and, AND, AX_FORM("and"), 2, ax_infer_bits, ax_jvp_zero, ax_absent_transpose);
+AX_POINTWISE(or, OR, AX_FORM("or"), 2, ax_infer_bits, ax_jvp_zero, ax_absent_transpose);
+AX_POINTWISE(not, NOT, AX_FORM("not"), 1, ax_infer_bits, ax_jvp_zero, ax_absent_transpose);
 
 /* --- select_n --- */
 
@@ -136,7 +137,7 @@ const ax_prim ax_prim_select_n = {
     .name = "select_n", .kind = AX_LOCAL, .in_count = 3, .out_count = 1,
     .infer = select_infer, .spread = ax_spread_local, .eval = select_eval, .differs = ax_differs_union,
     .jvp = select_jvp, .linearize = select_jvp,
-    .transpose = select_transpose, .batch = select_batch, .lower = select_lower, .hlo = select_hlo,
+    .transpose = select_transpose, .batch = select_batch, .shard = ax_absent_shard, .lower = select_lower, .hlo = select_hlo,
 };
 
 /* --- convert_element_type --- */
@@ -187,18 +188,14 @@ static ax_status convert_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_
   return ax_lower_kernel_end(lower);
 }
 
-static ax_status convert_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return ax_hlo_simple(hlo, eqn, "stablehlo.convert", in, NULL, out);
-}
-
 static const ax_param convert_describes[] = {{"dtype", AX_PARAM_DTYPE, offsetof(convert_params, dtype)}};
 
 const ax_prim ax_prim_convert_element_type = {
-    .name = "convert_element_type", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
+    .name = "convert_element_type", .kind = AX_LOCAL, .form = AX_FORM("convert"), .in_count = 1, .out_count = 1,
     .params = convert_describes, .param_count = AX_COUNT(convert_describes), .params_bytes = sizeof(convert_params),
     .infer = convert_infer, .spread = ax_spread_local, .eval = convert_eval, .differs = ax_differs_union,
     .jvp = convert_jvp, .linearize = convert_jvp,
-    .transpose = convert_transpose, .batch = ax_batch_pointwise, .lower = convert_lower, .hlo = convert_hlo,
+    .transpose = convert_transpose, .batch = ax_batch_pointwise, .shard = ax_absent_shard, .lower = convert_lower, .hlo = ax_hlo_by_form,
 };
 
 /* --- stop_gradient --- */
@@ -229,7 +226,7 @@ const ax_prim ax_prim_stop_gradient = {
     .name = "stop_gradient", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .infer = stop_infer, .spread = ax_spread_local, .eval = stop_eval, .differs = ax_differs_union,
     .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
-    .transpose = ax_absent_transpose, .batch = ax_batch_pointwise, .lower = stop_lower, .hlo = stop_hlo,
+    .transpose = ax_absent_transpose, .batch = ax_batch_pointwise, .shard = ax_absent_shard, .lower = stop_lower, .hlo = stop_hlo,
 };
 
 /* --- The functions --- */

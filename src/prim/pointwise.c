@@ -3,10 +3,9 @@
      op: T[d..] .. -> T[d..]        operands of one dtype and one shape (broadcasting is done before, by broadcast_in_dim)
 
    Errors: shapes or dtypes that differ; a dtype the operation has no meaning for. Sharding: every dimension goes through.
-   A member of the family is a scalar operation (loop/scalar.def), which dtypes it takes, and its derivative; evaluation, batching,
+   A member of the family is a scalar operation (ir/scalar.def), which dtypes it takes, and its derivative; evaluation, batching,
    lowering and export are the family's. Derivatives are those of jax.lax, at the kinks too (max shares equally on ties). */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "prim/pointwise.h"
@@ -63,7 +62,7 @@ ax_status ax_infer_compare(const ax_infer_args *args) {
 
 ax_status ax_eval_pointwise(const ax_eval_args *args) {
   const ax_eqn *eqn = args->eqn;
-  ax_scalar op = ax_scalar_find(eqn->prim->name);
+  ax_scalar op = eqn->prim->scalar;
   int64_t imm = eqn->params != NULL ? *(const int64_t *)eqn->params : 0;
   const ax_tensor *out = args->out[0], *first = args->in[0];
   int64_t elems = ax_dims_elems(out->rank, out->dims);
@@ -83,28 +82,12 @@ ax_status ax_lower_pointwise(ax_lower *lower, const ax_eqn *eqn, const uint32_t 
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_kernel_begin(lower, type->rank, 0, type->dims));
   for (uint32_t k = 0; k < eqn->in_count; k++) arg[k] = ax_lower_load(lower, in[k], at);
-  ax_scalar op = ax_scalar_find(eqn->prim->name);
+  ax_scalar op = eqn->prim->scalar;
   ax_ex value = eqn->params != NULL
                     ? ax_kernel_op_imm(lower->kernel, op, type->dtype, arg[0], *(const int64_t *)eqn->params)
                     : ax_kernel_op(lower->kernel, op, type->dtype, arg[0], arg[1], arg[2]);
   ax_lower_store(lower, out[0], at, value, AX_SCALAR_NONE);
   return ax_lower_kernel_end(lower);
-}
-
-/* Where StableHLO's name is not ours. */
-static const char *const hlo_names[][2] = {
-    {"sub", "subtract"},         {"mul", "multiply"},    {"div", "divide"},      {"max", "maximum"},
-    {"min", "minimum"},          {"pow", "power"},       {"neg", "negate"},      {"exp", "exponential"},
-    {"expm1", "exponential_minus_one"}, {"log1p", "log_plus_one"},
-};
-
-ax_status ax_hlo_pointwise(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  char name[64];
-  const char *ours = eqn->prim->name;
-  for (size_t i = 0; i < AX_COUNT(hlo_names); i++)
-    if (strcmp(ours, hlo_names[i][0]) == 0) ours = hlo_names[i][1];
-  snprintf(name, sizeof name, "stablehlo.%s", ours);
-  return ax_hlo_simple(hlo, eqn, name, in, NULL, out);
 }
 
 static uint32_t one_hlo(ax_hlo *hlo, const ax_type *type) {
@@ -125,13 +108,13 @@ static bool is_unsigned(const ax_hlo *hlo, const ax_eqn *eqn) {
 
 /* StableHLO has these for signed numbers only. */
 static ax_status abs_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  if (!is_unsigned(hlo, eqn)) return ax_hlo_pointwise(hlo, eqn, in, out);
+  if (!is_unsigned(hlo, eqn)) return ax_hlo_by_form(hlo, eqn, in, out);
   out[0] = in[0];
   return AX_OK;
 }
 
 static ax_status sign_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  if (!is_unsigned(hlo, eqn)) return ax_hlo_pointwise(hlo, eqn, in, out);
+  if (!is_unsigned(hlo, eqn)) return ax_hlo_by_form(hlo, eqn, in, out);
   const ax_type *type = &hlo->program->types[eqn->out];
   out[0] = binary_hlo(hlo, "stablehlo.minimum", in[0], one_hlo(hlo, type), type);
   return AX_OK;
@@ -310,32 +293,32 @@ static void div_transpose(const ax_transpose_args *a) {
 
 static const ax_param integer_pow_params[] = {{"y", AX_PARAM_I64, 0}};
 
-AX_POINTWISE(add, 2, ax_infer_numeric, add_jvp, add_transpose);
-AX_POINTWISE(sub, 2, ax_infer_numeric, sub_jvp, sub_transpose);
-AX_POINTWISE(mul, 2, ax_infer_numeric, mul_jvp, mul_transpose);
-AX_POINTWISE(div, 2, ax_infer_numeric, div_jvp, div_transpose);
-AX_POINTWISE(max, 2, ax_infer_numeric, max_jvp, ax_absent_transpose);
-AX_POINTWISE(min, 2, ax_infer_numeric, max_jvp, ax_absent_transpose);
-AX_POINTWISE(pow, 2, ax_infer_float, pow_jvp, ax_absent_transpose);
-AX_POINTWISE(neg, 1, ax_infer_numeric, ax_jvp_linear, neg_transpose);
-AX_POINTWISE_HLO(abs, 1, ax_infer_numeric, abs_jvp, ax_absent_transpose, abs_hlo);
-AX_POINTWISE_HLO(sign, 1, ax_infer_numeric, ax_jvp_zero, ax_absent_transpose, sign_hlo);
-AX_POINTWISE(exp, 1, ax_infer_float, exp_jvp, ax_absent_transpose);
-AX_POINTWISE(log, 1, ax_infer_float, log_jvp, ax_absent_transpose);
-AX_POINTWISE(log1p, 1, ax_infer_float, log1p_jvp, ax_absent_transpose);
-AX_POINTWISE(expm1, 1, ax_infer_float, expm1_jvp, ax_absent_transpose);
-AX_POINTWISE(tanh, 1, ax_infer_float, tanh_jvp, ax_absent_transpose);
-AX_POINTWISE(logistic, 1, ax_infer_float, logistic_jvp, ax_absent_transpose);
-AX_POINTWISE(sqrt, 1, ax_infer_float, sqrt_jvp, ax_absent_transpose);
-AX_POINTWISE(rsqrt, 1, ax_infer_float, rsqrt_jvp, ax_absent_transpose);
-AX_POINTWISE_HLO(erf, 1, ax_infer_float, erf_jvp, ax_absent_transpose, erf_hlo);
+AX_POINTWISE(add, ADD, AX_FORM("add"), 2, ax_infer_numeric, add_jvp, add_transpose);
+AX_POINTWISE(sub, SUB, AX_FORM("subtract"), 2, ax_infer_numeric, sub_jvp, sub_transpose);
+AX_POINTWISE(mul, MUL, AX_FORM("multiply"), 2, ax_infer_numeric, mul_jvp, mul_transpose);
+AX_POINTWISE(div, DIV, AX_FORM("divide"), 2, ax_infer_numeric, div_jvp, div_transpose);
+AX_POINTWISE(max, MAX, AX_FORM("maximum"), 2, ax_infer_numeric, max_jvp, ax_absent_transpose);
+AX_POINTWISE(min, MIN, AX_FORM("minimum"), 2, ax_infer_numeric, max_jvp, ax_absent_transpose);
+AX_POINTWISE(pow, POW, AX_FORM("power"), 2, ax_infer_float, pow_jvp, ax_absent_transpose);
+AX_POINTWISE(neg, NEG, AX_FORM("negate"), 1, ax_infer_numeric, ax_jvp_linear, neg_transpose);
+AX_POINTWISE_HLO(abs, ABS, AX_FORM("abs"), 1, ax_infer_numeric, abs_jvp, ax_absent_transpose, abs_hlo);
+AX_POINTWISE_HLO(sign, SIGN, AX_FORM("sign"), 1, ax_infer_numeric, ax_jvp_zero, ax_absent_transpose, sign_hlo);
+AX_POINTWISE(exp, EXP, AX_FORM("exponential"), 1, ax_infer_float, exp_jvp, ax_absent_transpose);
+AX_POINTWISE(log, LOG, AX_FORM("log"), 1, ax_infer_float, log_jvp, ax_absent_transpose);
+AX_POINTWISE(log1p, LOG1P, AX_FORM("log_plus_one"), 1, ax_infer_float, log1p_jvp, ax_absent_transpose);
+AX_POINTWISE(expm1, EXPM1, AX_FORM("exponential_minus_one"), 1, ax_infer_float, expm1_jvp, ax_absent_transpose);
+AX_POINTWISE(tanh, TANH, AX_FORM("tanh"), 1, ax_infer_float, tanh_jvp, ax_absent_transpose);
+AX_POINTWISE(logistic, LOGISTIC, AX_FORM("logistic"), 1, ax_infer_float, logistic_jvp, ax_absent_transpose);
+AX_POINTWISE(sqrt, SQRT, AX_FORM("sqrt"), 1, ax_infer_float, sqrt_jvp, ax_absent_transpose);
+AX_POINTWISE(rsqrt, RSQRT, AX_FORM("rsqrt"), 1, ax_infer_float, rsqrt_jvp, ax_absent_transpose);
+AX_POINTWISE_HLO(erf, ERF, NULL, 1, ax_infer_float, erf_jvp, ax_absent_transpose, erf_hlo);
 
 const ax_prim ax_prim_integer_pow = {
-    .name = "integer_pow", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
+    .name = "integer_pow", .kind = AX_LOCAL, .scalar = AX_SCALAR_INTEGER_POW, .in_count = 1, .out_count = 1,
     .params = integer_pow_params, .param_count = 1, .params_bytes = sizeof(int64_t),
     .infer = infer_integer_pow, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,
     .jvp = integer_pow_jvp, .linearize = integer_pow_jvp, .transpose = ax_absent_transpose,
-    .batch = ax_batch_pointwise, .lower = ax_lower_pointwise, .hlo = integer_pow_hlo,
+    .batch = ax_batch_pointwise, .shard = ax_absent_shard, .lower = ax_lower_pointwise, .hlo = integer_pow_hlo,
 };
 
 /* --- The functions --- */

@@ -11,23 +11,24 @@ ax_status ax_infer_bits(const ax_infer_args *args);    /* bool or integers */
 ax_status ax_infer_compare(const ax_infer_args *args); /* operands alike, result bool */
 ax_status ax_eval_pointwise(const ax_eval_args *args);
 ax_status ax_lower_pointwise(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
-ax_status ax_hlo_pointwise(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 ax_value ax_bind_binary(const ax_prim *prim, ax_value a, ax_value b); /* broadcasts first */
 
-/* The scalar operation of a primitive's name; AX_SCALAR_NONE when there is none. */
-ax_scalar ax_scalar_find(const char *name);
 /* One element: operands of `dtype` -> the result, unrounded; imm: the exponent of INTEGER_POW, the dtype CONVERT converts to.
    The reference semantics of every scalar operation. */
 ax_number ax_scalar_eval(ax_scalar op, ax_dtype dtype, const ax_number *x, int64_t imm);
 
-/* A record of the family whose scalar operation has the primitive's name; with its own hlo rule, or the family's. */
-#define AX_POINTWISE_HLO(name_, operands, infer_, jvp_, transpose_, hlo_)                                 \
-  const ax_prim ax_prim_##name_ = {                                                                       \
-      .name = #name_, .kind = AX_LOCAL, .in_count = operands, .out_count = 1,                             \
-      .infer = infer_, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union, .jvp = jvp_, .linearize = jvp_,  \
-      .transpose = transpose_, .batch = ax_batch_pointwise, .lower = ax_lower_pointwise, .hlo = hlo_,     \
+/* The op "stablehlo.text" on the same operands. */
+#define AX_FORM(text) \
+  &(const ax_hlo_form) { .op = "stablehlo." text }
+/* A record of the family, which applies AX_SCALAR_scalar; with its own hlo rule, or by its form. */
+#define AX_POINTWISE_HLO(name_, scalar_, form_, operands, infer_, jvp_, transpose_, hlo_)                               \
+  const ax_prim ax_prim_##name_ = {                                                                                     \
+      .name = #name_, .kind = AX_LOCAL, .scalar = AX_SCALAR_##scalar_, .form = form_, .in_count = operands, .out_count = 1, \
+      .infer = infer_, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,               \
+      .jvp = jvp_, .linearize = jvp_, .transpose = transpose_, .batch = ax_batch_pointwise,                             \
+      .shard = ax_absent_shard, .lower = ax_lower_pointwise, .hlo = hlo_,                                               \
   }
-#define AX_POINTWISE(name_, operands, infer_, jvp_, transpose_) \
-  AX_POINTWISE_HLO(name_, operands, infer_, jvp_, transpose_, ax_hlo_pointwise)
+#define AX_POINTWISE(name_, scalar_, form_, operands, infer_, jvp_, transpose_) \
+  AX_POINTWISE_HLO(name_, scalar_, form_, operands, infer_, jvp_, transpose_, ax_hlo_by_form)
 
 #endif

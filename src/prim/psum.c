@@ -99,11 +99,11 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
 
 #define REDUCE_RECORD(name_, jvp_, transpose_)                                                                     \
   const ax_prim ax_prim_##name_ = {                                                                                \
-      .name = #name_, .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,                                        \
+      .name = #name_, .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,        \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),                      \
       .infer = ax_psum_infer, .spread = ax_spread_drop, .eval = ax_psum_eval, .differs = ax_differs_drop,          \
       .jvp = jvp_, .linearize = jvp_,                                                                              \
-      .transpose = transpose_, .batch = ax_psum_batch, .lower = ax_psum_lower, .hlo = ax_psum_hlo,           \
+      .transpose = transpose_, .batch = ax_psum_batch, .shard = ax_absent_shard, .lower = ax_psum_lower, .hlo = ax_psum_hlo,\
   }
 REDUCE_RECORD(psum, ax_jvp_linear, ax_psum_transpose);
 REDUCE_RECORD(pmax, extreme_jvp, ax_absent_transpose);

@@ -76,19 +76,19 @@ static ax_status start_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, u
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, axes)}};
 
 const ax_prim ax_prim_psum_start = {
-    .name = "psum_start", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
+    .name = "psum_start", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),
     .infer = ax_psum_infer, .spread = ax_spread_keep, .eval = start_eval, .differs = ax_differs_union,
     .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = start_transpose, .batch = start_batch, .lower = start_lower, .hlo = start_hlo,
+    .transpose = start_transpose, .batch = start_batch, .shard = ax_absent_shard, .lower = start_lower, .hlo = start_hlo,
 };
 
 const ax_prim ax_prim_psum_done = {
-    .name = "psum_done", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
+    .name = "psum_done", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),
     .infer = ax_psum_infer, .spread = ax_spread_drop, .eval = ax_psum_eval, .differs = ax_differs_drop,
     .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = ax_psum_transpose, .batch = ax_psum_batch, .lower = done_lower, .hlo = ax_psum_hlo,
+    .transpose = ax_psum_transpose, .batch = ax_psum_batch, .shard = ax_absent_shard, .lower = done_lower, .hlo = ax_psum_hlo,
 };
 
 ax_value ax_psum_start(ax_value x, const char *axes) {

@@ -83,10 +83,10 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_scatter_
                                   {"dimension", AX_PARAM_I64, offsetof(psum_scatter_params, dimension)}};
 
 const ax_prim ax_prim_psum_scatter = {
-    .name = "psum_scatter", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
+    .name = "psum_scatter", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_scatter_params),
     .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool tiled) {

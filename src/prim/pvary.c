@@ -64,10 +64,10 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(pvary_params, axes)}};
 
 const ax_prim ax_prim_pvary = {
-    .name = "pvary", .kind = AX_COLLECTIVE, .silent = true, .in_count = 1, .out_count = 1,
+    .name = "pvary", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pvary_params),
     .infer = infer, .spread = spread, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_pvary(ax_value x, const char *axes) {

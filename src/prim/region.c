@@ -23,7 +23,7 @@ ax_status ax_body_trace(const ax_body_options *options, ax_body *out) {
   *out = (ax_body){0};
   ax_builder_begin(&builder, options->axes);
   uint32_t in_count = options->in_count, out_count = options->out_count;
-  ax_value *in = ax_trace_alloc((in_count + out_count) * sizeof in[0]), *outs = in != NULL ? in + in_count : NULL;
+  ax_value *in = ax_trace_alloc(((size_t)in_count + out_count) * sizeof in[0]), *outs = in != NULL ? in + in_count : NULL;
   for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = ax_builder_input(&builder, &options->in[i]);
   capture_first(&builder, options);
   if (!ax_failed()) options->function(in, outs, options->context);
@@ -93,7 +93,7 @@ ax_status ax_region_check_type(const ax_type *type, const ax_type *wanted, const
 }
 
 static ax_axis_set communicates_over(const ax_eqn *eqn, const ax_mesh *axes) {
-  if (eqn->prim->kind != AX_COLLECTIVE || eqn->prim->silent) return 0;
+  if ((eqn->prim->effects & AX_EFFECT_EXCHANGE) == 0) return 0;
   ax_axis_set set = 0;
   for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
     if (eqn->prim->params[i].kind != AX_PARAM_AXES) continue;
@@ -107,7 +107,7 @@ static ax_axis_set communicates_over(const ax_eqn *eqn, const ax_mesh *axes) {
 }
 
 ax_status ax_region_check_silent(const ax_program *body, ax_axis_set set, const ax_mesh *axes, const char *what) {
-  if (set == 0) return AX_OK;
+  if (set == 0 || (body->effects & AX_EFFECT_EXCHANGE) == 0) return AX_OK;
   for (uint32_t i = 0; i < body->eqn_count; i++) {
     const ax_eqn *eqn = &body->eqns[i];
     ax_axis_set meets = communicates_over(eqn, axes) & set;

@@ -53,7 +53,7 @@ const ax_prim ax_prim_reshape = {
     .name = "reshape", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(reshape_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_reshape(ax_value x, uint32_t rank, const int64_t *dims) {

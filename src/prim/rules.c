@@ -205,6 +205,9 @@ bool ax_linear_in_one(const ax_transpose_args *args) {
   return false;
 }
 void ax_absent_batch(const ax_batch_args *args) { absent(args->eqn, "batch"); }
+ax_status ax_absent_shard(const ax_shard_args *args) {
+  return ax_error(AX_ABSENT, "%s has no shard rule: nothing is partitioned yet", args->eqn->prim->name);
+}
 ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   (void)hlo, (void)in, (void)out;
   return ax_error(AX_ABSENT, "%s has no StableHLO rule", eqn->prim->name);
@@ -273,6 +276,11 @@ ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const 
   for (uint32_t i = 0; i < eqn->out_count; i++) out[i] = first + i;
   ax_free(in_types);
   return AX_OK;
+}
+
+ax_status ax_hlo_by_form(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_hlo_form *form = eqn->prim->form;
+  return ax_hlo_simple(hlo, eqn, form->op, in, form->attributes, out);
 }
 
 void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype) {

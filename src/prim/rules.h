@@ -54,6 +54,7 @@ void ax_absent_transpose(const ax_transpose_args *args);
 /* For a product, linear in either operand but not in both: false, and the trace has failed, when both are asked for. */
 bool ax_linear_in_one(const ax_transpose_args *args);
 void ax_absent_batch(const ax_batch_args *args);
+ax_status ax_absent_shard(const ax_shard_args *args); /* returns AX_ABSENT */
 ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
 /* --- Batching helpers --- */
@@ -63,6 +64,8 @@ ax_value ax_move_dim(ax_value x, int from, int to);
 ax_value ax_batch_front(ax_value x, int dim, int64_t size);
 
 /* --- StableHLO helpers --- */
+/* The rule of primitives with a form: the op it names. */
+ax_status ax_hlo_by_form(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 /* One op, same operands, results and types as the equation's. */
 ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in, const char *attributes,
                         uint32_t *out);

@@ -1,4 +1,4 @@
-/* The reference semantics of every scalar operation (loop/scalar.def) on every dtype.
+/* The reference semantics of every scalar operation (ir/scalar.def) on every dtype.
 
    Integers are computed in 64 bits without sign, so they wrap; ax_number_store keeps the low bits. Floats are computed in f64 and
    rounded by whoever stores them: once. Bools are the numbers 0 and 1.
@@ -14,12 +14,6 @@
 #include <string.h>
 
 #include "prim/pointwise.h"
-
-ax_scalar ax_scalar_find(const char *name) {
-  for (int op = AX_SCALAR_NONE + 1; op < AX_SCALAR_COUNT; op++)
-    if (strcmp(ax_scalar_name((ax_scalar)op), name) == 0) return (ax_scalar)op;
-  return AX_SCALAR_NONE;
-}
 
 /* --- Floats --- */
 

@@ -78,7 +78,7 @@ const ax_prim ax_prim_transpose = {
     .name = "transpose", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(transpose_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_transpose(ax_value x, const int64_t *permutation) {

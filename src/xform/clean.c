@@ -1,6 +1,6 @@
 /* Cleaning: dce drops equations whose results nobody uses; cse drops those equal to an earlier one (same primitive, parameters
-   and operands) and uses the earlier results. No primitive here has an effect beside its results, and the devices of a program run
-   its equations in one order, so this holds for collectives too. Inputs and results stay as they are. A program with nothing to
+   and operands) and uses the earlier results. Equations with state are left alone. Exchanges are not: the devices of a program run
+   its equations in one order, and drop and merge the same ones. Inputs and results stay as they are. A program with nothing to
    clean is returned itself. */
 #include <string.h>
 
@@ -58,7 +58,7 @@ static ax_status find_dead(cleaning *c, ax_arena *arena) {
   for (uint32_t i = 0; i < program->out_count; i++) needed[program->outs[i]] = true;
   for (uint32_t i = program->eqn_count; i-- > 0;) {
     const ax_eqn *eqn = &program->eqns[i];
-    bool any = false;
+    bool any = (ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0;
     for (uint32_t k = 0; k < eqn->out_count; k++) any = any || needed[eqn->out + k];
     c->dropped[i] = !any;
     c->drop_count += !any;
@@ -95,6 +95,7 @@ static ax_status find_equal(cleaning *c, ax_arena *arena) {
   for (uint32_t id = 0; id < program->value_count; id++) c->same[id] = id;
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_eqn *eqn = &program->eqns[i];
+    if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0) continue;
     size_t at = hash_eqn(c, eqn) & (slots - 1);
     while (table[at] != 0 && !equal(c, &program->eqns[table[at] - 1], eqn)) at = (at + 1) & (slots - 1);
     if (table[at] == 0) {

@@ -80,8 +80,57 @@ static void parameters_count(void **state) {
   ax_program_release(program);
 }
 
+/* An equation with state is neither dropped nor merged; nor is one that holds a program with such an equation. */
+static void state_stays(void **state) {
+  (void)state;
+  ax_type type = TEST_SCALAR(AX_F64);
+  ax_program *programs[2], *clean, *merged;
+  for (int stateful = 0; stateful < 2; stateful++) {
+    ax_prim prim = *ax_prim_find("neg", 3);
+    prim.effects = stateful ? AX_EFFECT_STATE : 0;
+    ax_builder builder;
+    ax_value x, out[3];
+    ax_builder_begin(&builder, NULL);
+    x = ax_builder_input(&builder, &type);
+    for (int i = 0; i < 3; i++) ax_emit(&prim, NULL, &x, 1, &out[i], 1);
+    TEST_OK(ax_builder_finish(&builder, out, 2, &programs[stateful], NULL, NULL));
+    assert_int_equal(programs[stateful]->effects, prim.effects);
+    TEST_OK(ax_program_dce(programs[stateful], &clean));
+    TEST_OK(ax_program_cse(programs[stateful], &merged));
+    assert_int_equal(clean->eqn_count, stateful ? 3 : 2);
+    assert_int_equal(merged->eqn_count, stateful ? 3 : 1);
+    ax_program *all[] = {programs[stateful], clean, merged};
+    for (size_t i = 0; i < AX_COUNT(all); i++) ax_program_release(all[i]);
+  }
+}
+
+static void sums(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(in[0], "data");
+}
+
+static void maps(const ax_value *in, ax_value *out, void *context) {
+  const char *specs[] = {"data"}, *none[] = {""};
+  ax_shard_map_options options = {.mesh = context, .in_specs = specs, .out_specs = none};
+  ax_shard_map(&options, sums, NULL, in, 1, out, 1);
+}
+
+static void effects_come_from_inside(void **state) {
+  (void)state;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("data=2", &mesh));
+  ax_type type = TEST_TYPE(AX_F64, 2);
+  ax_program *program = test_trace(maps, &mesh, &type, 1, 1);
+  assert_int_equal(program->eqns[0].prim->effects, 0);
+  assert_int_equal(ax_eqn_effects(&program->eqns[0]), AX_EFFECT_EXCHANGE);
+  assert_int_equal(program->effects, AX_EFFECT_EXCHANGE);
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(state_stays),
+      cmocka_unit_test(effects_come_from_inside),
       cmocka_unit_test(drops_the_dead),
       cmocka_unit_test(merges_the_equal),
       cmocka_unit_test(parameters_count),

@@ -2,7 +2,7 @@
 
      LOCAL        the rule once a lane
      COLLECTIVE   the rule once a group: the lanes that agree off the equation's axes. All of a group's members must be here.
-                  One that is silent: as LOCAL
+                  Without an exchange: as LOCAL
      REGION       the rule once with all lanes; it runs its programs through ax_evaluate_lanes, perhaps on some of the lanes only
 
    In lock step a device that is not among the lanes is somewhere else in the program, and comes here in no other step: a group
@@ -257,7 +257,7 @@ static ax_status eval_eqn(evaluation *e, const ax_eqn *eqn) {
       AX_TRY(eval_alone(e, eqn));
       break;
     case AX_COLLECTIVE:
-      AX_TRY(eqn->prim->silent ? eval_alone(e, eqn) : eval_collective(e, eqn));
+      AX_TRY((eqn->prim->effects & AX_EFFECT_EXCHANGE) != 0 ? eval_collective(e, eqn) : eval_alone(e, eqn));
       break;
     case AX_REGION:
       AX_TRY(eval_region(e, eqn));

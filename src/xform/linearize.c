@@ -64,7 +64,8 @@ static void backward(split *s) {
   for (uint32_t i = joint->eqn_count; i-- > 0;) {
     const ax_eqn *eqn = &joint->eqns[i];
     if (!any_needed(s, eqn)) continue;
-    s->again[i] = !is_tangent(s, eqn) && (s->fixed[eqn->out] || spreads(s, eqn));
+    bool state = (ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0;
+    s->again[i] = !is_tangent(s, eqn) && !state && (s->fixed[eqn->out] || spreads(s, eqn));
     if (is_tangent(s, eqn) || s->again[i])
       for (uint32_t j = 0; j < eqn->in_count; j++) s->needed[eqn->in[j]] = true;
   }

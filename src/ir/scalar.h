@@ -1,0 +1,21 @@
+/* The scalar operations: what pointwise primitives apply to elements, and what kernels are made of (loop/kernel.h). */
+#ifndef AX_IR_SCALAR_H
+#define AX_IR_SCALAR_H
+
+typedef enum ax_scalar {
+  AX_SCALAR_NONE = 0,
+#define AX_SCALAR(name, text, arity) AX_SCALAR_##name,
+#include "ir/scalar.def"
+#undef AX_SCALAR
+  AX_SCALAR_COUNT,
+  /* leaves of a kernel's expressions */
+  AX_LEAF_CONST = AX_SCALAR_COUNT, /* imm: the element's bits, zero-extended */
+  AX_LEAF_INDEX,                   /* s64: the loop index of dimension imm */
+  AX_LEAF_AXIS,                    /* s64: this device's coordinate along mesh axis imm */
+  AX_LEAF_LOAD                     /* of slot, at `at` */
+} ax_scalar;
+
+int ax_scalar_arity(ax_scalar op);
+const char *ax_scalar_name(ax_scalar op);
+
+#endif
