@@ -88,16 +88,22 @@ struct ax_chunk {
   _Alignas(16) unsigned char data[];
 };
 
+static struct ax_chunk *add_chunk(ax_arena *arena, size_t capacity) {
+  struct ax_chunk *chunk = ax_alloc(sizeof *chunk + capacity);
+  if (chunk == NULL) return NULL;
+  *chunk = (struct ax_chunk){.next = arena->chunks, .capacity = capacity};
+  return arena->chunks = chunk;
+}
+
+bool ax_arena_reserve(ax_arena *arena, size_t bytes) { return add_chunk(arena, bytes) != NULL; }
+
 void *ax_arena_alloc(ax_arena *arena, size_t bytes) {
   if (bytes > SIZE_MAX / 2) return NULL;
-  size_t rounded = (bytes + 15) & ~(size_t)15;
+  size_t rounded = ax_arena_bytes(bytes);
   struct ax_chunk *chunk = arena->chunks;
   if (chunk == NULL || chunk->capacity - chunk->used < rounded) {
-    size_t capacity = rounded > ax_arena_chunk_bytes ? rounded : ax_arena_chunk_bytes;
-    chunk = ax_alloc(sizeof *chunk + capacity);
+    chunk = add_chunk(arena, rounded > ax_arena_chunk_bytes ? rounded : ax_arena_chunk_bytes);
     if (chunk == NULL) return NULL;
-    *chunk = (struct ax_chunk){.next = arena->chunks, .capacity = capacity};
-    arena->chunks = chunk;
   }
   void *memory = chunk->data + chunk->used;
   chunk->used += rounded;
@@ -188,8 +194,20 @@ void ax_text_deinit(ax_text *text) {
   *text = (ax_text){0};
 }
 
+/* FNV-1a by words instead of bytes. A product carries upwards only, so the upper half is folded into the lower one each time. */
+static uint64_t hash_word(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+  return hash ^ hash >> 32;
+}
+
 uint64_t ax_hash_bytes(uint64_t seed, const void *data, size_t bytes) {
   const unsigned char *cursor = data;
-  for (size_t i = 0; i < bytes; i++) seed = (seed ^ cursor[i]) * 1099511628211ull;
-  return seed;
+  uint64_t word;
+  for (; bytes >= sizeof word; bytes -= sizeof word, cursor += sizeof word) {
+    memcpy(&word, cursor, sizeof word);
+    seed = hash_word(seed, word);
+  }
+  word = 0;
+  if (bytes > 0) memcpy(&word, cursor, bytes);
+  return hash_word(seed, word << 8 | bytes); /* at most 7 bytes are left: their number has room */
 }

@@ -43,6 +43,10 @@ typedef struct ax_arena {
 } ax_arena;
 void *ax_arena_alloc(ax_arena *arena, size_t bytes); /* cleared, 16-byte aligned; NULL on failure */
 void *ax_arena_copy(ax_arena *arena, const void *data, size_t bytes);
+/* Makes room for exactly so many bytes more, for an arena that will not grow; false when there is no memory. What an allocation takes of
+   it is ax_arena_bytes. */
+bool ax_arena_reserve(ax_arena *arena, size_t bytes);
+static inline size_t ax_arena_bytes(size_t bytes) { return (bytes + 15) & ~(size_t)15; }
 void ax_arena_deinit(ax_arena *arena);
 extern size_t ax_arena_chunk_bytes; /* tests make it small, so that more allocations can fail */
 
@@ -68,7 +72,7 @@ static inline void ax_relax(void) {
 #endif
 }
 
-/* FNV-1a, continued from `seed`. */
+/* A hash of bytes, continued from `seed`. All its bits are good. */
 #define AX_HASH_SEED 1469598103934665603ull
 uint64_t ax_hash_bytes(uint64_t seed, const void *data, size_t bytes);
 

@@ -42,38 +42,12 @@ static ax_status reserve(ax_cache *cache) {
   return AX_OK;
 }
 
-static bool copy_at(ax_arena *arena, const ax_at **at, uint32_t rank) {
-  *at = ax_arena_copy(arena, *at, rank * sizeof **at);
-  return *at != NULL;
-}
-
-static ax_kernel *copy_kernel(ax_arena *arena, const ax_kernel *from) {
-  ax_kernel *kernel = ax_arena_copy(arena, from, sizeof *from);
-  if (kernel == NULL) return NULL;
-  kernel->arena = arena;
-  kernel->exprs = ax_arena_copy(arena, from->exprs, from->expr_count * sizeof from->exprs[0]);
-  kernel->slots = ax_arena_copy(arena, from->slots, from->slot_count * sizeof from->slots[0]);
-  kernel->stores = ax_arena_copy(arena, from->stores, from->store_count * sizeof from->stores[0]);
-  if (kernel->exprs == NULL || kernel->slots == NULL || kernel->stores == NULL) return NULL;
-  kernel->expr_capacity = kernel->expr_count;
-  kernel->slot_capacity = kernel->slot_count;
-  kernel->store_capacity = kernel->store_count;
-  bool copied = true;
-  for (uint32_t i = 0; i < kernel->expr_count && copied; i++) {
-    ax_expr *expr = &kernel->exprs[i];
-    if (expr->op == AX_LEAF_LOAD) copied = copy_at(arena, &expr->at, kernel->slots[expr->slot].rank);
-  }
-  for (uint32_t i = 0; i < kernel->store_count && copied; i++)
-    copied = copy_at(arena, &kernel->stores[i].at, kernel->slots[kernel->stores[i].slot].rank);
-  return copied ? kernel : NULL;
-}
-
 ax_status ax_cache_get(ax_cache *cache, const ax_kernel *kernel, uint32_t *entry) {
   uint64_t hash = ax_kernel_hash(kernel);
   AX_TRY(reserve(cache));
   uint32_t *place = find(cache, kernel, hash);
   if (*place == 0) {
-    const ax_kernel *copy = copy_kernel(&cache->arena, kernel);
+    const ax_kernel *copy = ax_kernel_copy(&cache->arena, kernel);
     if (copy == NULL) return ax_out_of_memory(kernel->expr_count * sizeof kernel->exprs[0]);
     cache->entries[cache->count++] = (ax_cached){.kernel = copy, .hash = hash};
     *place = cache->count;

@@ -6,187 +6,113 @@
               first stays in a register.
 
    Both move work along the block, so the operations in between must not touch what it reads or writes. Views alias their root;
-   hazards are decided on roots. Values computed once for all devices are not pulled into kernels that run on each. */
+   hazards are decided on roots. Values computed once for all devices are not pulled into kernels that run on each.
+
+   Which rewrites are done is decided here; how they are done, in kernel_rewrite.c. Whether the operations in between touch something
+   is answered by who touched a root last, which is noted as the walk goes along the block, so no question takes a walk of its own.
+   A kernel made here has memory of its own, which goes when it is superseded: what is left is copied to the plan's at the end. */
 #include <string.h>
 
+#include "loop/kernel_rewrite.h"
 #include "loop/passes.h"
 
-enum { most_slots = 24, most_exprs = 160, window = 24, small_elems = 4096 };
+enum { window = 24, small_elems = 4096 };
+
+/* The operation at `position` of the block touches `root`. Those of a root are linked, the latest first. */
+typedef struct touch {
+  uint32_t root, position, older;
+} touch;
 
 typedef struct fuser {
   ax_plan *plan;
-  ax_block *block;
-  uint32_t *reads;   /* by root: see ax_plan_count */
+  uint32_t *reads; /* by root: see ax_plan_count */
   uint32_t *writes;
-  uint32_t change;   /* what counting adds */
-  bool *viewed;      /* by root: some buffer is a view of it */
-  bool *hit;         /* scratch: by root */
+  uint32_t change; /* what counting adds */
+  bool *viewed;    /* by root: some buffer is a view of it */
+  ax_arena scratch; /* of one rewrite */
+  /* Of the block at work: */
+  ax_block *block;
+  ax_arena *own; /* by position: the memory of a kernel that was made here */
+  touch *touches;
+  uint32_t touch_count, touch_capacity;
+  uint32_t *latest[2]; /* [writes][root]: the latest touch, or AX_NONE */
+  uint32_t noting;     /* the position of the operation that is being noted */
+  bool no_memory;      /* for a note */
+  uint32_t *suspects;  /* positions of operations that may have become dead */
+  uint32_t suspect_count, suspect_capacity;
 } fuser;
 
-static uint32_t root_of(const ax_plan *plan, uint32_t buffer) { return plan->buffers[buffer].root; }
+static uint32_t root_of(const fuser *f, uint32_t buffer) { return f->plan->buffers[buffer].root; }
 
-/* --- Moving an operation over others --- */
+/* --- Who touched a root last --- */
 
-/* Marks (or clears) in f->hit the roots a kernel operation reads or writes. */
-static void mark(fuser *f, const ax_op *op, bool writes, bool value) {
+/* The list stays in order: what was merged into an earlier operation goes at most a window back. */
+static void note_one(void *context, uint32_t buffer, bool writes) {
+  fuser *f = context;
+  uint32_t root = root_of(f, buffer);
+  if (ax_grow(&f->touches, sizeof f->touches[0], f->touch_count, 1, &f->touch_capacity) != AX_OK) {
+    f->no_memory = true;
+    return;
+  }
+  uint32_t *link = &f->latest[writes][root];
+  while (*link != AX_NONE && f->touches[*link].position > f->noting) link = &f->touches[*link].older;
+  if (*link != AX_NONE && f->touches[*link].position == f->noting) return;
+  f->touches[f->touch_count] = (touch){root, f->noting, *link};
+  *link = f->touch_count++;
+}
+
+static void note_op(fuser *f, ax_op *op) {
+  ax_op_visit(op, note_one, f);
+  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
+    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) note_op(f, &ax_op_block(op, k)->ops[i]);
+}
+
+static ax_status note(fuser *f, uint32_t position) {
+  f->noting = position;
+  note_op(f, &f->block->ops[position]);
+  return f->no_memory ? ax_out_of_memory(0) : AX_OK;
+}
+
+static void forget_touches(fuser *f) {
+  for (uint32_t i = 0; i < f->touch_count; i++) f->latest[0][f->touches[i].root] = f->latest[1][f->touches[i].root] = AX_NONE;
+  f->touch_count = 0;
+}
+
+/* The last of the operations noted that reads, or writes, `root`; AX_NONE. What was taken out since is forgotten on the way. */
+static uint32_t last_touch(fuser *f, uint32_t root, bool writes) {
+  uint32_t *link = &f->latest[writes][root];
+  while (*link != AX_NONE && f->block->ops[f->touches[*link].position].kind == AX_OP_NONE) *link = f->touches[*link].older;
+  return *link != AX_NONE ? f->touches[*link].position : AX_NONE;
+}
+
+static bool touched_after(fuser *f, uint32_t buffer, bool writes, uint32_t position) {
+  uint32_t last = last_touch(f, root_of(f, buffer), writes);
+  return last != AX_NONE && last > position;
+}
+
+/* No operation after `position` writes what kernel operation `op` reads. */
+static bool inputs_unwritten(fuser *f, const ax_op *op, uint32_t position) {
   const ax_kernel *kernel = op->kernel.kernel;
-  for (uint32_t i = 0; !writes && i < kernel->expr_count; i++)
-    if (kernel->exprs[i].op == AX_LEAF_LOAD) f->hit[root_of(f->plan, op->kernel.buffers[kernel->exprs[i].slot])] = value;
-  for (uint32_t i = 0; writes && i < kernel->store_count; i++)
-    f->hit[root_of(f->plan, op->kernel.buffers[kernel->stores[i].slot])] = value;
+  for (uint32_t i = 0; i < kernel->expr_count; i++)
+    if (kernel->exprs[i].op == AX_LEAF_LOAD && touched_after(f, op->kernel.buffers[kernel->exprs[i].slot], true, position)) return false;
+  return true;
 }
 
-/* Operations from .. to do not write what operation `at` reads. */
-static bool inputs_unwritten(fuser *f, uint32_t at, uint32_t from, uint32_t to) {
-  mark(f, &f->block->ops[at], false, true);
-  ax_touch touch = ax_block_touch(f->plan, f->block, from, to, f->hit);
-  mark(f, &f->block->ops[at], false, false);
-  return !touch.writes;
-}
-
-/* Operations from .. to do not read or write what operation `at` writes. */
-static bool outputs_unused(fuser *f, uint32_t at, uint32_t from, uint32_t to) {
-  mark(f, &f->block->ops[at], true, true);
-  ax_touch touch = ax_block_touch(f->plan, f->block, from, to, f->hit);
-  mark(f, &f->block->ops[at], true, false);
-  return !touch.reads && !touch.writes;
-}
-
-/* --- Copying expressions from one kernel into another --- */
-
-typedef struct copier {
-  fuser *fuser;
-  const ax_kernel *from;
-  const uint32_t *from_buffers;
-  ax_kernel *to;
-  uint32_t *to_buffers; /* most_slots */
-  ax_ex *map;           /* of from's nodes; AX_NONE: not copied yet */
-  const ax_at *at;      /* from's loop index d is at[d] in terms of `to`; NULL: the same */
-  bool failed;          /* a composition that one ax_at cannot express, or too large */
-} copier;
-
-static uint32_t slot_for(copier *c, uint32_t buffer) {
-  for (uint32_t i = 0; i < c->to->slot_count; i++)
-    if (c->to_buffers[i] == buffer) return i;
-  if (c->to->slot_count == most_slots) {
-    c->failed = true;
-    return 0;
+/* No operation after `position` touches what kernel operation `op` writes. */
+static bool outputs_unused(fuser *f, const ax_op *op, uint32_t position) {
+  const ax_kernel *kernel = op->kernel.kernel;
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    uint32_t buffer = op->kernel.buffers[kernel->stores[i].slot];
+    if (touched_after(f, buffer, false, position) || touched_after(f, buffer, true, position)) return false;
   }
-  const ax_type *type = &c->fuser->plan->buffers[buffer].type;
-  uint32_t slot = ax_kernel_slot(c->to, type->dtype, type->rank, type->dims);
-  c->to_buffers[slot] = buffer;
-  return slot;
-}
-
-/* inner: in terms of from's loop -> in terms of to's. */
-static ax_at compose(copier *c, ax_at inner) {
-  if (inner.dynamic != AX_NONE) inner.dynamic = c->map[inner.dynamic];
-  if (c->at == NULL || inner.dim < 0) return inner;
-  ax_at outer = c->at[inner.dim];
-  if (outer.dynamic != AX_NONE && (inner.dynamic != AX_NONE || inner.coef != 1)) c->failed = true;
-  return (ax_at){.dim = outer.dim, .coef = inner.coef * outer.coef, .offset = inner.offset + inner.coef * outer.offset,
-                 .dynamic = outer.dynamic != AX_NONE ? outer.dynamic : inner.dynamic,
-                 .limit = outer.dynamic != AX_NONE ? outer.limit : inner.limit};
-}
-
-/* The loop index d of `from`, as an expression in `to`. */
-static ax_ex index_expr(copier *c, uint32_t d) {
-  if (c->at == NULL) return ax_kernel_index(c->to, d);
-  const ax_at *at = &c->at[d];
-  if (at->dynamic != AX_NONE) {
-    c->failed = true;
-    return 0;
-  }
-  ax_ex offset = ax_kernel_const(c->to, AX_S64, at->offset);
-  if (at->dim < 0) return offset;
-  ax_ex index = ax_kernel_index(c->to, (uint32_t)at->dim);
-  if (at->coef != 1)
-    index = ax_kernel_op(c->to, AX_SCALAR_MUL, AX_S64, index, ax_kernel_const(c->to, AX_S64, at->coef), AX_NONE);
-  return at->offset != 0 ? ax_kernel_op(c->to, AX_SCALAR_ADD, AX_S64, index, offset, AX_NONE) : index;
-}
-
-static ax_ex copy_one(copier *c, const ax_expr *expr) {
-  ax_at at[AX_MAX_RANK];
-  ax_ex arg[3];
-  switch (expr->op) {
-    case AX_LEAF_LOAD: {
-      uint32_t slot = slot_for(c, c->from_buffers[expr->slot]);
-      if (c->failed || c->to->failed) return 0;
-      for (uint32_t d = 0; d < c->to->slots[slot].rank; d++) at[d] = compose(c, expr->at[d]);
-      return ax_kernel_load(c->to, slot, at);
-    }
-    case AX_LEAF_INDEX: return index_expr(c, (uint32_t)expr->imm);
-    case AX_LEAF_CONST:
-    case AX_LEAF_AXIS: return ax_kernel_op_imm(c->to, expr->op, expr->dtype, AX_NONE, expr->imm);
-    default:
-      for (int k = 0; k < 3; k++) arg[k] = expr->arg[k] == AX_NONE ? AX_NONE : c->map[expr->arg[k]];
-      if (expr->op == AX_SCALAR_INTEGER_POW) return ax_kernel_op_imm(c->to, expr->op, expr->dtype, arg[0], expr->imm);
-      return ax_kernel_op(c->to, expr->op, expr->dtype, arg[0], arg[1], arg[2]);
-  }
-}
-
-/* Copies all nodes of `from`; those already mapped are kept as they are. */
-static void copy_all(copier *c) {
-  for (uint32_t i = 0; i < c->from->expr_count && !c->failed; i++)
-    if (c->map[i] == AX_NONE) c->map[i] = copy_one(c, &c->from->exprs[i]);
-  if (c->to->failed || c->to->expr_count > most_exprs) c->failed = true;
-}
-
-static ax_ex *new_map(fuser *f, const ax_kernel *kernel) {
-  ax_ex *map = ax_arena_alloc(&f->plan->arena, (kernel->expr_count + 1) * sizeof map[0]);
-  if (map != NULL) memset(map, 0xff, (kernel->expr_count + 1) * sizeof map[0]);
-  return map;
-}
-
-static void copy_stores(copier *c, uint32_t skip_buffer) {
-  for (uint32_t i = 0; i < c->from->store_count && !c->failed; i++) {
-    const ax_store *store = &c->from->stores[i];
-    uint32_t buffer = c->from_buffers[store->slot];
-    if (buffer == skip_buffer) continue;
-    ax_at at[AX_MAX_RANK];
-    uint32_t slot = slot_for(c, buffer);
-    if (c->failed || c->to->failed) return;
-    for (uint32_t d = 0; d < c->to->slots[slot].rank; d++) at[d] = compose(c, store->at[d]);
-    ax_kernel_store(c->to, slot, at, c->map[store->expr], store->reduce);
-  }
-}
-
-/* Drops nodes nobody uses and slots nobody touches, by copying what the stores need. */
-static ax_status prune(fuser *f, ax_op *op) {
-  const ax_kernel *old = op->kernel.kernel;
-  bool *needed = ax_arena_alloc(&f->plan->arena, old->expr_count + 1);
-  copier c = {.fuser = f, .from = old, .from_buffers = op->kernel.buffers, .map = new_map(f, old)};
-  c.to = ax_kernel_create(&f->plan->arena, old->rank, old->reduce_rank, old->dims);
-  c.to_buffers = ax_arena_alloc(&f->plan->arena, most_slots * sizeof c.to_buffers[0]);
-  if (needed == NULL || c.map == NULL || c.to == NULL || c.to_buffers == NULL) return ax_out_of_memory(0);
-  for (uint32_t i = 0; i < old->store_count; i++) {
-    needed[old->stores[i].expr] = true;
-    for (uint32_t d = 0; d < old->slots[old->stores[i].slot].rank; d++)
-      if (old->stores[i].at[d].dynamic != AX_NONE) needed[old->stores[i].at[d].dynamic] = true;
-  }
-  for (uint32_t i = old->expr_count; i-- > 0;) {
-    const ax_expr *expr = &old->exprs[i];
-    if (!needed[i]) continue;
-    for (int k = 0; k < 3; k++)
-      if (expr->arg[k] != AX_NONE) needed[expr->arg[k]] = true;
-    for (uint32_t d = 0; expr->op == AX_LEAF_LOAD && d < old->slots[expr->slot].rank; d++)
-      if (expr->at[d].dynamic != AX_NONE) needed[expr->at[d].dynamic] = true;
-  }
-  for (uint32_t i = 0; i < old->expr_count && !c.failed; i++)
-    if (needed[i]) c.map[i] = copy_one(&c, &old->exprs[i]);
-  copy_stores(&c, AX_NONE);
-  if (c.to->failed) return ax_out_of_memory(0);
-  if (c.failed) return AX_OK; /* too many slots to rebuild: stays as it is */
-  op->kernel.kernel = c.to;
-  op->kernel.buffers = c.to_buffers;
-  return AX_OK;
+  return true;
 }
 
 /* --- Counting --- */
 
 static void count_one(void *context, uint32_t buffer, bool writes) {
   fuser *f = context;
-  (writes ? f->writes : f->reads)[root_of(f->plan, buffer)] += f->change;
+  (writes ? f->writes : f->reads)[root_of(f, buffer)] += f->change;
 }
 
 static void count_op(fuser *f, const ax_op *op) {
@@ -197,6 +123,94 @@ static void count_op(fuser *f, const ax_op *op) {
 static void uncount_op(fuser *f, const ax_op *op) {
   f->change = (uint32_t)-1;
   ax_op_visit(op, count_one, f);
+}
+
+/* --- Operations replaced and taken out --- */
+
+static ax_status copy_bound(ax_arena *arena, const ax_bound *from, ax_bound *out) {
+  out->kernel = ax_kernel_copy(arena, from->kernel);
+  out->buffers = ax_arena_copy(arena, from->buffers, from->kernel->slot_count * sizeof from->buffers[0]);
+  return out->kernel != NULL && out->buffers != NULL ? AX_OK : ax_out_of_memory(ax_kernel_copy_bytes(from->kernel));
+}
+
+/* The kernel operation at `position` becomes `made`, of the scratch memory, which is empty afterwards. */
+static ax_status replace(fuser *f, uint32_t position, const ax_bound *made) {
+  ax_arena own = {0};
+  ax_op *op = &f->block->ops[position];
+  ax_bound kept = {NULL, NULL};
+  size_t bytes = ax_kernel_copy_bytes(made->kernel) + ax_arena_bytes(made->kernel->slot_count * sizeof made->buffers[0]);
+  ax_status status = ax_arena_reserve(&own, bytes) ? copy_bound(&own, made, &kept) : ax_out_of_memory(bytes);
+  if (status != AX_OK) {
+    ax_arena_deinit(&own);
+    return status;
+  }
+  uncount_op(f, op);
+  op->kernel = kept;
+  count_op(f, op);
+  ax_arena_deinit(&f->own[position]);
+  f->own[position] = own;
+  ax_arena_deinit(&f->scratch);
+  return AX_OK;
+}
+
+static void take_out(fuser *f, uint32_t position) {
+  ax_op *op = &f->block->ops[position];
+  uncount_op(f, op);
+  op->kind = AX_OP_NONE;
+  ax_arena_deinit(&f->own[position]);
+}
+
+static bool is_plain(const fuser *f, uint32_t buffer) {
+  return f->plan->buffers[buffer].kind == AX_BUFFER_TEMP && root_of(f, buffer) == buffer && !f->viewed[buffer] &&
+         f->writes[buffer] == 1;
+}
+
+static ax_status suspect(fuser *f, uint32_t position) {
+  AX_TRY(ax_grow(&f->suspects, sizeof f->suspects[0], f->suspect_count, 1, &f->suspect_capacity));
+  f->suspects[f->suspect_count++] = position;
+  return AX_OK;
+}
+
+/* The writers, in this block, of what is not read any more. */
+static ax_status suspect_writers(fuser *f, const uint32_t *buffers, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (!is_plain(f, buffers[i]) || f->reads[buffers[i]] > 0) continue;
+    uint32_t writer = last_touch(f, buffers[i], true);
+    if (writer != AX_NONE) AX_TRY(suspect(f, writer));
+  }
+  return AX_OK;
+}
+
+/* The stores of a kernel operation to what nobody reads go, with the last of them the operation. */
+static ax_status drop_dead_stores(fuser *f, uint32_t position) {
+  ax_op *op = &f->block->ops[position];
+  bool dropped[AX_MAX_SLOTS] = {false};
+  uint32_t buffers[AX_MAX_SLOTS], count = 0, slots;
+  if (op->kind != AX_OP_KERNEL || op->kernel.kernel->store_count > AX_MAX_SLOTS) return AX_OK;
+  for (uint32_t i = 0; i < op->kernel.kernel->store_count; i++) {
+    uint32_t buffer = op->kernel.buffers[op->kernel.kernel->stores[i].slot];
+    dropped[i] = is_plain(f, buffer) && f->reads[buffer] == 0;
+    count += dropped[i];
+  }
+  if (count == 0) return AX_OK;
+  slots = op->kernel.kernel->slot_count;
+  memcpy(buffers, op->kernel.buffers, slots * sizeof buffers[0]);
+  if (count == op->kernel.kernel->store_count) {
+    take_out(f, position);
+  } else {
+    ax_bound left;
+    AX_TRY(ax_kernel_prune(&f->scratch, &op->kernel, dropped, &left));
+    if (left.kernel == NULL) return AX_OK;
+    AX_TRY(replace(f, position, &left));
+  }
+  return suspect_writers(f, buffers, slots);
+}
+
+/* All that is dead now that `position` may be. */
+static ax_status drop_dead(fuser *f, uint32_t position) {
+  AX_TRY(suspect(f, position));
+  while (f->suspect_count > 0) AX_TRY(drop_dead_stores(f, f->suspects[--f->suspect_count]));
+  return AX_OK;
 }
 
 /* --- Inlining --- */
@@ -213,11 +227,6 @@ static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t buf
     return whole && ax_at_is_identity(store->at, type->rank) ? store : NULL;
   }
   return NULL;
-}
-
-static bool is_plain(const fuser *f, uint32_t buffer) {
-  return f->plan->buffers[buffer].kind == AX_BUFFER_TEMP && root_of(f->plan, buffer) == buffer && !f->viewed[buffer] &&
-         f->writes[buffer] == 1;
 }
 
 /* An element of it costs no more than a load: one load and nothing else, a little work on indices, anything on constants
@@ -260,72 +269,36 @@ static bool overwrites(const fuser *f, const ax_op *producer, const ax_op *consu
   for (uint32_t i = 0; i < from->expr_count; i++)
     for (uint32_t k = 0; from->exprs[i].op == AX_LEAF_LOAD && k < into->store_count; k++) {
       uint32_t read = producer->kernel.buffers[from->exprs[i].slot], written = consumer->kernel.buffers[into->stores[k].slot];
-      if (root_of(f->plan, read) != root_of(f->plan, written)) continue;
+      if (root_of(f, read) != root_of(f, written)) continue;
       if (!copies || read != written || !ax_at_is_identity(from->exprs[i].at, into->rank)) return true;
     }
   return false;
 }
 
-/* Rewrites `consumer` with every load of `slot` replaced by the producer's expression. */
-static ax_status substitute(fuser *f, const ax_op *producer, const ax_store *store, ax_op *consumer, uint32_t slot, bool *done) {
-  const ax_kernel *old = consumer->kernel.kernel;
-  copier c = {.fuser = f, .from = old, .from_buffers = consumer->kernel.buffers, .map = new_map(f, old)};
-  c.to = ax_kernel_create(&f->plan->arena, old->rank, old->reduce_rank, old->dims);
-  c.to_buffers = ax_arena_alloc(&f->plan->arena, most_slots * sizeof c.to_buffers[0]);
-  if (c.map == NULL || c.to == NULL || c.to_buffers == NULL) return ax_out_of_memory(0);
-  for (uint32_t i = 0; i < old->expr_count && !c.failed; i++) {
-    const ax_expr *expr = &old->exprs[i];
-    if (expr->op != AX_LEAF_LOAD || expr->slot != slot) {
-      c.map[i] = copy_one(&c, expr);
-      continue;
-    }
-    ax_at at[AX_MAX_RANK]; /* the load's position, in terms of the new kernel */
-    for (uint32_t d = 0; d < old->slots[slot].rank; d++) at[d] = compose(&c, expr->at[d]);
-    copier inner = c;
-    inner.from = producer->kernel.kernel;
-    inner.from_buffers = producer->kernel.buffers;
-    inner.map = new_map(f, inner.from);
-    inner.at = at;
-    if (inner.map == NULL) return ax_out_of_memory(0);
-    copy_all(&inner);
-    c.failed = inner.failed;
-    if (!c.failed) c.map[i] = inner.map[store->expr];
-  }
-  copy_stores(&c, AX_NONE);
-  if (c.to->failed) return ax_out_of_memory(0);
-  if (c.failed || c.to->expr_count > most_exprs) return AX_OK;
-  uncount_op(f, consumer);
-  consumer->kernel.kernel = c.to;
-  consumer->kernel.buffers = c.to_buffers;
-  AX_TRY(prune(f, consumer));
-  count_op(f, consumer);
+/* Tries to inline what slot `slot` of the operation at `at` loads. */
+static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
+  ax_op *consumer = &f->block->ops[at];
+  uint32_t buffer = consumer->kernel.buffers[slot];
+  if (!is_plain(f, buffer)) return AX_OK;
+  uint32_t position = last_touch(f, buffer, true);
+  if (position == AX_NONE) return AX_OK; /* computed outside of this block, or by the consumer */
+  ax_op *producer = &f->block->ops[position];
+  const ax_store *store = whole_store(f, producer, buffer);
+  if (store == NULL || !worth_inlining(f, producer, consumer, slot) || overwrites(f, producer, consumer) ||
+      !inputs_unwritten(f, producer, position))
+    return AX_OK;
+  ax_bound made;
+  AX_TRY(ax_kernel_inline(&f->scratch, &producer->kernel, store, &consumer->kernel, slot, &made));
+  if (made.kernel == NULL) return AX_OK;
+  AX_TRY(replace(f, at, &made));
   *done = true;
-  return AX_OK;
-}
-
-/* An operation whose result nobody reads any more becomes an empty kernel, swept later. */
-static void drop_if_dead(fuser *f, ax_op *op, uint32_t buffer) {
-  if (f->reads[buffer] > 0 || op->kernel.kernel->store_count != 1) return;
-  uncount_op(f, op);
-  op->kernel.kernel->store_count = 0;
-  op->kernel.kernel->expr_count = 0;
+  return drop_dead(f, position);
 }
 
 static ax_status inline_into(fuser *f, uint32_t at) {
-  ax_op *consumer = &f->block->ops[at];
-  for (uint32_t slot = 0; slot < consumer->kernel.kernel->slot_count; slot++) {
-    uint32_t buffer = consumer->kernel.buffers[slot];
+  for (uint32_t slot = 0; slot < f->block->ops[at].kernel.kernel->slot_count; slot++) {
     bool done = false;
-    if (!is_plain(f, buffer)) continue;
-    for (uint32_t i = at; i-- > 0;) {
-      ax_op *producer = &f->block->ops[i];
-      const ax_store *store = whole_store(f, producer, buffer);
-      if (store == NULL) continue;
-      if (!worth_inlining(f, producer, consumer, slot) || overwrites(f, producer, consumer) || !inputs_unwritten(f, i, i + 1, at)) break;
-      AX_TRY(substitute(f, producer, store, consumer, slot, &done));
-      if (done) drop_if_dead(f, producer, buffer);
-      break;
-    }
+    AX_TRY(inline_slot(f, at, slot, &done));
     if (done) slot = AX_NONE; /* the slots are new: start again (each time one producer less is left) */
   }
   return AX_OK;
@@ -336,7 +309,7 @@ static ax_status inline_into(fuser *f, uint32_t at) {
 static bool share_data(const fuser *f, const ax_op *a, const ax_op *b) {
   for (uint32_t i = 0; i < a->kernel.kernel->slot_count; i++)
     for (uint32_t j = 0; j < b->kernel.kernel->slot_count; j++)
-      if (root_of(f->plan, a->kernel.buffers[i]) == root_of(f->plan, b->kernel.buffers[j])) return true;
+      if (root_of(f, a->kernel.buffers[i]) == root_of(f, b->kernel.buffers[j])) return true;
   return false;
 }
 
@@ -349,7 +322,7 @@ static bool pointwise_related(const fuser *f, const ax_op *a, const ax_op *b) {
       const ax_expr *expr = &kb->exprs[j];
       if (expr->op != AX_LEAF_LOAD) continue;
       uint32_t other = b->kernel.buffers[expr->slot];
-      if (root_of(f->plan, other) != root_of(f->plan, buffer)) continue;
+      if (root_of(f, other) != root_of(f, buffer)) continue;
       uint32_t rank = kb->slots[expr->slot].rank;
       if (other != buffer || ka->stores[i].reduce != AX_SCALAR_NONE || !ax_at_is_identity(expr->at, rank) ||
           !ax_at_is_identity(ka->stores[i].at, rank) || rank != ka->rank)
@@ -358,75 +331,39 @@ static bool pointwise_related(const fuser *f, const ax_op *a, const ax_op *b) {
   }
   for (uint32_t i = 0; i < kb->store_count; i++)
     for (uint32_t j = 0; j < ka->slot_count; j++)
-      if (root_of(f->plan, b->kernel.buffers[kb->stores[i].slot]) == root_of(f->plan, a->kernel.buffers[j])) return false;
+      if (root_of(f, b->kernel.buffers[kb->stores[i].slot]) == root_of(f, a->kernel.buffers[j])) return false;
   return true;
 }
 
+/* Both together touch no more buffers than a kernel may. */
+static bool fits(const ax_bound *a, const ax_bound *b) {
+  uint32_t slots = a->kernel->slot_count;
+  for (uint32_t j = 0; j < b->kernel->slot_count; j++) {
+    uint32_t i = 0;
+    while (i < a->kernel->slot_count && a->buffers[i] != b->buffers[j]) i++;
+    slots += i == a->kernel->slot_count;
+  }
+  return slots <= AX_MOST_SLOTS;
+}
+
 static bool mergeable(const fuser *f, const ax_op *a, const ax_op *b) {
-  if (a->kind != AX_OP_KERNEL || a->axes != b->axes || a->kernel.kernel->store_count == 0) return false;
+  if (a->kind != AX_OP_KERNEL || a->axes != b->axes) return false;
   const ax_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
   if (ka->rank != kb->rank || memcmp(ka->dims, kb->dims, ka->rank * sizeof ka->dims[0]) != 0) return false;
   if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return false;
   bool small = ax_dims_elems(ka->rank, ka->dims) <= small_elems;
-  return (small || share_data(f, a, b)) && pointwise_related(f, a, b);
+  return (small || share_data(f, a, b)) && fits(&a->kernel, &b->kernel) && pointwise_related(f, a, b);
 }
 
-/* The nodes of b that load what a stores are a's expressions. */
-static void map_through(const ax_op *a, const ax_op *b, const ax_ex *a_map, ax_ex *b_map) {
-  const ax_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
-  for (uint32_t j = 0; j < kb->expr_count; j++)
-    for (uint32_t i = 0; kb->exprs[j].op == AX_LEAF_LOAD && i < ka->store_count; i++)
-      if (a->kernel.buffers[ka->stores[i].slot] == b->kernel.buffers[kb->exprs[j].slot])
-        b_map[j] = a_map[ka->stores[i].expr];
-}
-
-static ax_status merge(fuser *f, ax_op *a, ax_op *b, ax_op *into, bool *done) {
-  const ax_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
-  copier first = {.fuser = f, .from = ka, .from_buffers = a->kernel.buffers, .map = new_map(f, ka)};
-  uint32_t reduce_rank = ka->reduce_rank > kb->reduce_rank ? ka->reduce_rank : kb->reduce_rank;
-  first.to = ax_kernel_create(&f->plan->arena, ka->rank, reduce_rank, ka->dims);
-  first.to_buffers = ax_arena_alloc(&f->plan->arena, most_slots * sizeof first.to_buffers[0]);
-  if (first.map == NULL || first.to == NULL || first.to_buffers == NULL) return ax_out_of_memory(0);
-  copy_all(&first);
-  copier second = first;
-  second.from = kb;
-  second.from_buffers = b->kernel.buffers;
-  second.map = new_map(f, kb);
-  if (second.map == NULL) return ax_out_of_memory(0);
-  if (!first.failed) map_through(a, b, first.map, second.map);
-  copy_all(&second);
-  copy_stores(&first, AX_NONE);
-  copy_stores(&second, AX_NONE);
-  if (first.to->failed) return ax_out_of_memory(0);
-  if (first.failed || second.failed) return AX_OK;
-  uncount_op(f, a);
-  uncount_op(f, b);
-  ax_op merged = *into;
-  merged.kernel.kernel = first.to;
-  merged.kernel.buffers = first.to_buffers;
-  count_op(f, &merged);
-  ax_op *other = into == a ? b : a;
-  other->kernel.kernel->store_count = other->kernel.kernel->expr_count = 0;
-  *into = merged;
+/* The operations at `first` and `second` become one, which stands at `into`, one of the two. */
+static ax_status merge(fuser *f, uint32_t first, uint32_t second, uint32_t into, bool *done) {
+  ax_op *ops = f->block->ops;
+  ax_bound made;
+  AX_TRY(ax_kernel_merge(&f->scratch, &ops[first].kernel, &ops[second].kernel, &made));
+  if (made.kernel == NULL) return AX_OK;
+  AX_TRY(replace(f, into, &made));
+  take_out(f, into == first ? second : first);
   *done = true;
-  return AX_OK;
-}
-
-/* A store of the merged kernel that is read nowhere else goes. */
-static ax_status drop_dead_stores(fuser *f, ax_op *op) {
-  ax_kernel *kernel = op->kernel.kernel;
-  bool dropped = false;
-  for (uint32_t i = kernel->store_count; i-- > 0;) {
-    uint32_t buffer = op->kernel.buffers[kernel->stores[i].slot];
-    if (!is_plain(f, buffer) || f->reads[buffer] > 0) continue;
-    if (!dropped) uncount_op(f, op);
-    dropped = true;
-    memmove(&kernel->stores[i], &kernel->stores[i + 1], (kernel->store_count - i - 1) * sizeof kernel->stores[0]);
-    kernel->store_count--;
-  }
-  if (!dropped) return AX_OK;
-  AX_TRY(prune(f, op));
-  count_op(f, op);
   return AX_OK;
 }
 
@@ -439,55 +376,82 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     bool done = false;
     if (a->kind == AX_OP_START || a->kind == AX_OP_DONE) return AX_OK; /* what comes before must not wait for what comes after */
     if (!mergeable(f, a, b)) continue;
-    bool down = inputs_unwritten(f, i, i + 1, at) && outputs_unused(f, i, i + 1, at);
-    bool up = !down && inputs_unwritten(f, at, i + 1, at) && outputs_unused(f, at, i + 1, at);
+    bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
+    bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);
     if (!down && !up) continue;
-    AX_TRY(merge(f, a, b, down ? b : a, &done));
+    AX_TRY(merge(f, i, at, down ? at : i, &done));
     if (!done) continue;
-    AX_TRY(drop_dead_stores(f, down ? b : a));
-    if (up) return AX_OK; /* b is gone */
+    AX_TRY(drop_dead(f, down ? at : i));
+    if (up) return note(f, i); /* b is gone */
+    if (b->kind == AX_OP_NONE) return AX_OK; /* all it does is dead */
   }
   return AX_OK;
 }
 
 /* --- Blocks --- */
 
-static void sweep(ax_block *block) {
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < block->count; i++) {
-    const ax_op *op = &block->ops[i];
-    if (op->kind == AX_OP_KERNEL && op->kernel.kernel->store_count == 0) continue;
-    block->ops[kept++] = *op;
+static ax_status fuse_op(fuser *f, uint32_t i) {
+  AX_TRY(drop_dead(f, i));
+  if (f->block->ops[i].kind == AX_OP_KERNEL) {
+    AX_TRY(inline_into(f, i));
+    AX_TRY(merge_back(f, i));
+    ax_arena_deinit(&f->scratch);
   }
-  block->count = kept;
+  return note(f, i);
 }
 
-static ax_status fuse_block(fuser *f, ax_block *block);
-
-static ax_status fuse_op(fuser *f, ax_block *block, uint32_t i) {
-  ax_op *op = &block->ops[i];
-  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(fuse_block(f, ax_op_block(op, k)));
-  f->block = block;
-  if (op->kind != AX_OP_KERNEL || op->kernel.kernel->store_count == 0) return AX_OK;
-  AX_TRY(inline_into(f, i));
-  return merge_back(f, i);
+/* The kernels that were made here move to the plan's memory. */
+static ax_status settle(fuser *f) {
+  for (uint32_t i = 0; i < f->block->count; i++) {
+    ax_op *op = &f->block->ops[i];
+    if (f->own[i].chunks == NULL) continue;
+    ax_bound kept;
+    AX_TRY(copy_bound(&f->plan->arena, &op->kernel, &kept));
+    op->kernel = kept;
+  }
+  return AX_OK;
 }
 
 static ax_status fuse_block(fuser *f, ax_block *block) {
-  for (uint32_t i = 0; i < block->count; i++) AX_TRY(fuse_op(f, block, i));
-  sweep(block);
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; i < block->count; i++)
+    for (uint32_t k = 0; ax_op_block(&block->ops[i], k) != NULL; k++) AX_TRY(fuse_block(f, ax_op_block(&block->ops[i], k)));
+  f->block = block;
+  f->own = ax_calloc(block->count, sizeof f->own[0]);
+  if (f->own == NULL) return ax_out_of_memory(block->count * sizeof f->own[0]);
+  for (uint32_t i = 0; i < block->count && status == AX_OK; i++) status = fuse_op(f, i);
+  if (status == AX_OK) status = settle(f);
+  for (uint32_t i = 0; i < block->count; i++) ax_arena_deinit(&f->own[i]);
+  ax_free(f->own);
+  ax_arena_deinit(&f->scratch);
+  forget_touches(f);
+  ax_block_sweep(block);
+  return status;
+}
+
+/* The tables by root, which go when the pass ends. */
+static ax_status make_tables(fuser *f, ax_arena *tables) {
+  uint32_t count = f->plan->buffer_count;
+  f->reads = ax_arena_alloc(tables, count * sizeof f->reads[0]);
+  f->writes = ax_arena_alloc(tables, count * sizeof f->writes[0]);
+  f->viewed = ax_arena_alloc(tables, count);
+  for (int k = 0; k < 2; k++) f->latest[k] = ax_arena_alloc(tables, count * sizeof f->latest[k][0]);
+  if (f->reads == NULL || f->writes == NULL || f->viewed == NULL || f->latest[0] == NULL || f->latest[1] == NULL)
+    return ax_out_of_memory(count * sizeof f->reads[0]);
+  for (int k = 0; k < 2 && count > 0; k++) memset(f->latest[k], 0xff, count * sizeof f->latest[k][0]);
+  for (uint32_t i = 0; i < count; i++)
+    if (f->plan->buffers[i].root != i) f->viewed[f->plan->buffers[i].root] = true;
+  ax_plan_count(f->plan, f->reads, f->writes);
   return AX_OK;
 }
 
 ax_status ax_plan_fuse(ax_plan *plan) {
+  ax_arena tables = {0};
   fuser f = {.plan = plan};
-  f.reads = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof f.reads[0]);
-  f.writes = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof f.writes[0]);
-  f.viewed = ax_arena_alloc(&plan->arena, plan->buffer_count);
-  f.hit = ax_arena_alloc(&plan->arena, plan->buffer_count);
-  if (f.reads == NULL || f.writes == NULL || f.viewed == NULL || f.hit == NULL) return ax_out_of_memory(0);
-  for (uint32_t i = 0; i < plan->buffer_count; i++)
-    if (plan->buffers[i].root != i) f.viewed[plan->buffers[i].root] = true;
-  ax_plan_count(plan, f.reads, f.writes);
-  return fuse_block(&f, &plan->block);
+  ax_status status = make_tables(&f, &tables);
+  if (status == AX_OK) status = fuse_block(&f, &plan->block);
+  ax_free(f.touches);
+  ax_free(f.suspects);
+  ax_arena_deinit(&tables);
+  return status;
 }

@@ -23,6 +23,7 @@ static void add_kernel(ax_text *line, const ax_kernel *kernel) {
 
 static void add_op(ax_text *line, ax_plan *plan, ax_op *op) {
   switch (op->kind) {
+    case AX_OP_NONE: fail(); break;
     case AX_OP_KERNEL: add_kernel(line, op->kernel.kernel); break;
     case AX_OP_GEMM:
       ax_text_add(line, "gemm%s[%lld,%lld]%s[%lld,%lld]", op->gemm.transpose_a ? "'" : "", (long long)op->gemm.m,
@@ -228,6 +229,23 @@ static void loops(void **state) {
   expect(swapped, in, 2, 2, "kernel[4,6]; kernel[4,6]; loop (kernel[4,6]; kernel[4,6]; kernel[4,6])");
 }
 
+/* --- What nobody reads --- */
+
+/* Each is found out at its end, when what it is made of has been passed already. */
+static void unread(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value one = ax_exp(in[0]), sum = ax_sum(one, 0);
+  ax_sum(ax_mul(one, ax_broadcast_in_dim(sum, 2, matrix.dims, (int64_t[]){1})), 1);
+  ax_neg(in[1]);
+  out[0] = ax_add(in[0], in[1]);
+}
+
+static void dead(void **state) {
+  (void)state;
+  const ax_type in[] = {matrix, matrix};
+  expect(unread, in, 2, 1, "kernel[4,6]");
+}
+
 /* --- Devices --- */
 
 /* The report of the loss waits for all; the gradient's exchange is started first. */
@@ -277,6 +295,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pointwise), cmocka_unit_test(reductions), cmocka_unit_test(products),
       cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
+      cmocka_unit_test(dead),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

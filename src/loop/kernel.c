@@ -1,5 +1,5 @@
-/* Kernels are built node by node, equal nodes once; and hashed, compared and printed by structure alone. */
-/* Kernels: built node by node, equal nodes once; hashed, compared and printed by structure. Arrays in the arena grow by copies. */
+/* Kernels are built node by node, equal nodes once; and hashed, compared and printed by structure alone. Arrays in the arena grow by
+   copies. */
 #include "loop/kernel.h"
 
 #include <string.h>
@@ -58,12 +58,67 @@ static bool expr_equal(const ax_kernel *kernel, const ax_expr *a, const ax_expr 
   return a->op != AX_LEAF_LOAD || (a->slot == b->slot && ats_equal(a->at, b->at, kernel->slots[a->slot].rank));
 }
 
-static ax_ex add(ax_kernel *kernel, const ax_expr *expr) {
-  if (kernel->failed) return 0;
+/* --- Nodes --- */
+
+enum { few_exprs = 16 }; /* are looked through one by one; more are found by their hash */
+
+static uint64_t hash_at(uint64_t hash, const ax_at *at, uint32_t rank) {
+  for (uint32_t d = 0; d < rank; d++) {
+    int64_t words[] = {at[d].dim, at[d].dim < 0 ? 0 : at[d].coef, at[d].offset, at[d].dynamic,
+                       at[d].dynamic == AX_NONE ? 0 : at[d].limit};
+    hash = ax_hash_bytes(hash, words, sizeof words);
+  }
+  return hash;
+}
+
+static uint64_t hash_expr(uint64_t hash, const ax_kernel *kernel, const ax_expr *expr) {
+  int64_t words[] = {expr->op, expr->dtype, expr->arg[0], expr->arg[1], expr->arg[2], expr->imm, expr->slot};
+  hash = ax_hash_bytes(hash, words, sizeof words);
+  return expr->op == AX_LEAF_LOAD ? hash_at(hash, expr->at, kernel->slots[expr->slot].rank) : hash;
+}
+
+/* Where the table has an equal node, or room for it. */
+static uint32_t *place_of(const ax_kernel *kernel, const ax_expr *expr) {
+  for (uint64_t at = hash_expr(AX_HASH_SEED, kernel, expr);; at++) {
+    uint32_t *place = &kernel->table[at & (kernel->table_size - 1)];
+    if (*place == 0 || expr_equal(kernel, &kernel->exprs[*place - 1], expr)) return place;
+  }
+}
+
+/* A table that is at most half full. False when there is no memory. */
+static bool reserve_table(ax_kernel *kernel) {
+  if (2 * kernel->expr_count < kernel->table_size) return true;
+  uint32_t size = kernel->table_size == 0 ? 4 * few_exprs : kernel->table_size;
+  while (size <= 2 * kernel->expr_count) size *= 2;
+  kernel->table = ax_arena_alloc(kernel->arena, size * sizeof kernel->table[0]);
+  kernel->table_size = kernel->table != NULL ? size : 0;
+  kernel->failed = kernel->table == NULL;
+  for (uint32_t i = 0; i < kernel->expr_count && !kernel->failed; i++) *place_of(kernel, &kernel->exprs[i]) = i + 1;
+  return !kernel->failed;
+}
+
+static ax_ex find(const ax_kernel *kernel, const ax_expr *expr) {
+  if (kernel->table_size > 0) {
+    uint32_t found = *place_of(kernel, expr);
+    return found != 0 ? found - 1 : AX_NONE;
+  }
   for (uint32_t i = 0; i < kernel->expr_count; i++)
     if (expr_equal(kernel, &kernel->exprs[i], expr)) return i;
+  return AX_NONE;
+}
+
+static ax_ex add(ax_kernel *kernel, const ax_expr *expr) {
+  if (kernel->failed || (kernel->expr_count >= few_exprs && !reserve_table(kernel))) return 0;
+  ax_ex found = find(kernel, expr);
+  if (found != AX_NONE) return found;
+  ax_expr fresh = *expr;
+  if (expr->op == AX_LEAF_LOAD) {
+    fresh.at = ax_arena_copy(kernel->arena, expr->at, kernel->slots[expr->slot].rank * sizeof expr->at[0]);
+    kernel->failed = fresh.at == NULL;
+  }
   if (!reserve(kernel, &kernel->exprs, sizeof kernel->exprs[0], kernel->expr_count, &kernel->expr_capacity)) return 0;
-  kernel->exprs[kernel->expr_count] = *expr;
+  kernel->exprs[kernel->expr_count] = fresh;
+  if (kernel->table_size > 0) *place_of(kernel, expr) = kernel->expr_count + 1;
   return kernel->expr_count++;
 }
 
@@ -79,10 +134,8 @@ ax_ex ax_kernel_axis(ax_kernel *kernel, uint32_t axis) { return leaf(kernel, AX_
 
 ax_ex ax_kernel_load(ax_kernel *kernel, uint32_t slot, const ax_at *at) {
   if (kernel->failed) return 0;
-  ax_expr expr = {.op = AX_LEAF_LOAD, .dtype = kernel->slots[slot].dtype, .arg = {AX_NONE, AX_NONE, AX_NONE}, .slot = slot};
-  expr.at = ax_arena_copy(kernel->arena, at, kernel->slots[slot].rank * sizeof at[0]);
-  kernel->failed = expr.at == NULL;
-  return add(kernel, &expr);
+  return add(kernel, &(ax_expr){.op = AX_LEAF_LOAD, .dtype = kernel->slots[slot].dtype, .arg = {AX_NONE, AX_NONE, AX_NONE},
+                                .slot = slot, .at = at});
 }
 
 ax_ex ax_kernel_op(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c) {
@@ -110,26 +163,54 @@ bool ax_at_is_identity(const ax_at *at, uint32_t rank) {
   return true;
 }
 
-/* --- Structure --- */
+/* --- Copies --- */
 
-static uint64_t hash_at(uint64_t hash, const ax_at *at, uint32_t rank) {
-  for (uint32_t d = 0; d < rank; d++) {
-    int64_t words[] = {at[d].dim, at[d].dim < 0 ? 0 : at[d].coef, at[d].offset, at[d].dynamic,
-                       at[d].dynamic == AX_NONE ? 0 : at[d].limit};
-    hash = ax_hash_bytes(hash, words, sizeof words);
-  }
-  return hash;
+static bool copy_at(ax_arena *arena, const ax_at **at, uint32_t rank) {
+  *at = ax_arena_copy(arena, *at, rank * sizeof **at);
+  return *at != NULL;
 }
+
+ax_kernel *ax_kernel_copy(ax_arena *arena, const ax_kernel *from) {
+  ax_kernel *kernel = ax_arena_copy(arena, from, sizeof *from);
+  if (kernel == NULL) return NULL;
+  kernel->arena = arena;
+  kernel->table = NULL;
+  kernel->table_size = 0;
+  kernel->exprs = ax_arena_copy(arena, from->exprs, from->expr_count * sizeof from->exprs[0]);
+  kernel->slots = ax_arena_copy(arena, from->slots, from->slot_count * sizeof from->slots[0]);
+  kernel->stores = ax_arena_copy(arena, from->stores, from->store_count * sizeof from->stores[0]);
+  if (kernel->exprs == NULL || kernel->slots == NULL || kernel->stores == NULL) return NULL;
+  kernel->expr_capacity = kernel->expr_count;
+  kernel->slot_capacity = kernel->slot_count;
+  kernel->store_capacity = kernel->store_count;
+  bool copied = true;
+  for (uint32_t i = 0; i < kernel->expr_count && copied; i++) {
+    ax_expr *expr = &kernel->exprs[i];
+    if (expr->op == AX_LEAF_LOAD) copied = copy_at(arena, &expr->at, kernel->slots[expr->slot].rank);
+  }
+  for (uint32_t i = 0; i < kernel->store_count && copied; i++)
+    copied = copy_at(arena, &kernel->stores[i].at, kernel->slots[kernel->stores[i].slot].rank);
+  return copied ? kernel : NULL;
+}
+
+size_t ax_kernel_copy_bytes(const ax_kernel *kernel) {
+  size_t bytes = ax_arena_bytes(sizeof *kernel) + ax_arena_bytes(kernel->expr_count * sizeof kernel->exprs[0]) +
+                 ax_arena_bytes(kernel->slot_count * sizeof kernel->slots[0]) +
+                 ax_arena_bytes(kernel->store_count * sizeof kernel->stores[0]);
+  for (uint32_t i = 0; i < kernel->expr_count; i++)
+    if (kernel->exprs[i].op == AX_LEAF_LOAD)
+      bytes += ax_arena_bytes(kernel->slots[kernel->exprs[i].slot].rank * sizeof(ax_at));
+  for (uint32_t i = 0; i < kernel->store_count; i++)
+    bytes += ax_arena_bytes(kernel->slots[kernel->stores[i].slot].rank * sizeof(ax_at));
+  return bytes;
+}
+
+/* --- Structure --- */
 
 uint64_t ax_kernel_hash(const ax_kernel *kernel) {
   uint64_t hash = ax_hash_bytes(AX_HASH_SEED, kernel->dims, kernel->rank * sizeof kernel->dims[0]);
   hash = ax_hash_bytes(hash, &kernel->reduce_rank, sizeof kernel->reduce_rank);
-  for (uint32_t i = 0; i < kernel->expr_count; i++) {
-    const ax_expr *expr = &kernel->exprs[i];
-    int64_t words[] = {expr->op, expr->dtype, expr->arg[0], expr->arg[1], expr->arg[2], expr->imm, expr->slot};
-    hash = ax_hash_bytes(hash, words, sizeof words);
-    if (expr->op == AX_LEAF_LOAD) hash = hash_at(hash, expr->at, kernel->slots[expr->slot].rank);
-  }
+  for (uint32_t i = 0; i < kernel->expr_count; i++) hash = hash_expr(hash, kernel, &kernel->exprs[i]);
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
     int64_t words[] = {store->slot, store->expr, store->reduce};

@@ -57,7 +57,14 @@ typedef struct ax_kernel {
   ax_expr *exprs;
   ax_slot *slots;
   ax_store *stores;
+  uint32_t *table, table_size; /* 1 + a node by its hash, or 0: how equal nodes are found */
 } ax_kernel;
+
+/* A kernel at work: the buffer, by number, that each of its slots stands for. */
+typedef struct ax_bound {
+  ax_kernel *kernel;
+  uint32_t *buffers;
+} ax_bound;
 
 ax_kernel *ax_kernel_create(ax_arena *arena, uint32_t rank, uint32_t reduce_rank, const int64_t *dims); /* NULL: no memory */
 uint32_t ax_kernel_slot(ax_kernel *kernel, ax_dtype dtype, uint32_t rank, const int64_t *dims);
@@ -69,6 +76,10 @@ ax_ex ax_kernel_load(ax_kernel *kernel, uint32_t slot, const ax_at *at);
 ax_ex ax_kernel_op(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c);
 ax_ex ax_kernel_op_imm(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, int64_t imm);
 void ax_kernel_store(ax_kernel *kernel, uint32_t slot, const ax_at *at, ax_ex expr, ax_scalar reduce);
+
+/* A copy as large as it needs to be, in an arena of its own or another's; to be read, though it may grow like any other. NULL: no memory. */
+ax_kernel *ax_kernel_copy(ax_arena *arena, const ax_kernel *kernel);
+size_t ax_kernel_copy_bytes(const ax_kernel *kernel); /* what the copy takes of the arena */
 
 /* at[d] = i[d]: the slot's dimensions are the loop's first ones. */
 void ax_at_identity(ax_at *at, uint32_t rank);

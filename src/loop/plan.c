@@ -10,6 +10,7 @@ static void visit_kernel(const ax_op *op, void (*visit)(void *, uint32_t, bool),
 
 void ax_op_visit(const ax_op *op, void (*visit)(void *context, uint32_t buffer, bool writes), void *context) {
   switch (op->kind) {
+    case AX_OP_NONE: break;
     case AX_OP_KERNEL: visit_kernel(op, visit, context); break;
     case AX_OP_GEMM:
       visit(context, op->gemm.a, false);
@@ -65,6 +66,13 @@ ax_touch ax_block_touch(const ax_plan *plan, const ax_block *block, uint32_t fro
   touching t = {plan, roots, {false, false}};
   touch_ops(&t, block, from, to);
   return t.touch;
+}
+
+void ax_block_sweep(ax_block *block) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < block->count; i++)
+    if (block->ops[i].kind != AX_OP_NONE) block->ops[kept++] = block->ops[i];
+  block->count = kept;
 }
 
 void ax_block_remove(ax_block *block, uint32_t at) {
@@ -129,6 +137,7 @@ static void gemm_text(ax_text *text, const ax_gemm *gemm) {
 static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
   ax_text_add(text, "%*son %s: ", indent, "", ax_axis_set_string(op->axes, &plan->mesh));
   switch (op->kind) {
+    case AX_OP_NONE: break;
     case AX_OP_KERNEL:
       add_list(text, "kernel of", op->kernel.buffers, op->kernel.kernel->slot_count);
       ax_text_add(text, ", ");

@@ -68,6 +68,7 @@ typedef struct ax_block {
 } ax_block;
 
 typedef enum ax_op_kind {
+  AX_OP_NONE, /* nothing: taken out by the pass at work, which sweeps its block before it ends */
   AX_OP_KERNEL,
   AX_OP_GEMM,
   AX_OP_EVAL,  /* the primitive's reference code */
@@ -84,10 +85,7 @@ typedef struct ax_op {
   ax_axis_set axes;          /* run once for each coordinate along these; of a loop or branch: along which control differs */
   ax_axis_set diverging;     /* axes along which control differs around it */
   union {
-    struct {
-      ax_kernel *kernel;
-      uint32_t *buffers; /* by slot */
-    } kernel;
+    ax_bound kernel;
     ax_gemm gemm;
     struct {
       uint32_t *in, *out;
@@ -129,7 +127,9 @@ typedef struct ax_touch {
   bool reads, writes;
 } ax_touch;
 ax_touch ax_block_touch(const ax_plan *plan, const ax_block *block, uint32_t from, uint32_t to, const bool *roots);
-void ax_block_remove(ax_block *block, uint32_t at);
+/* Drops the operations that are AX_OP_NONE. */
+void ax_block_sweep(ax_block *block);
+void ax_block_remove(ax_block *block, uint32_t at); /* one alone: as long as the block */
 /* The blocks inside an operation: NULL beyond the last. */
 ax_block *ax_op_block(ax_op *op, uint32_t index);
 /* The only thing a kernel operation does is to write `*to` element by element from `*from` (at `at` of from's dimensions). */
