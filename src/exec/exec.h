@@ -181,6 +181,7 @@ typedef struct ax_assembly {
   ax_event *events;
   uint32_t event_count, event_capacity;
   bool *shared; /* by root: some frame touches another's */
+  ax_arena scratch; /* what only the passes need */
 } ax_assembly;
 
 AX_MUST_USE ax_status ax_coalesce(ax_plan *plan, const bool *donate);
@@ -193,7 +194,13 @@ void ax_compute_start(void);
 /* Into how many parts it may be cut: by its size alone. */
 uint32_t ax_kernel_parts(const ax_kernel *kernel);
 uint32_t ax_gemm_parts(const ax_gemm *gemm);
+/* --- exec/sets.c: the index in executable->sets of a set of axes, made when first asked for. --- */
 AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uint32_t *out);
+/* --- exec/exchange.c: what PUSH and CLEAR need at run time, once memory is placed; the kernel by which a push combines. --- */
+AX_MUST_USE ax_status ax_make_pushes(ax_assembly *assembly);
+ax_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_push *push);
+/* --- exec/cost.c: whether more than the calling thread are worth waking. --- */
+bool ax_worth_threads(const ax_executable *executable);
 
 /* --- exec/runtime.c: pooled memory --- */
 AX_MUST_USE ax_status ax_pool_alloc(ax_runtime *runtime, size_t bytes, void **out); /* 64-byte aligned */

@@ -98,8 +98,8 @@ static ax_status flatten_loop(ax_assembly *a, const ax_op *op, uint32_t outer) {
 static ax_status flatten_branch(ax_assembly *a, const ax_op *op, uint32_t outer) {
   uint32_t branch;
   uint32_t *targets = ax_arena_alloc(&a->plan->arena, op->branch.count * sizeof targets[0]);
-  uint32_t *jumps = ax_arena_alloc(&a->plan->arena, op->branch.count * sizeof jumps[0]);
-  uint32_t *regions = ax_arena_alloc(&a->plan->arena, op->branch.count * sizeof regions[0]);
+  uint32_t *jumps = ax_arena_alloc(&a->scratch, op->branch.count * sizeof jumps[0]);
+  uint32_t *regions = ax_arena_alloc(&a->scratch, op->branch.count * sizeof regions[0]);
   if (targets == NULL || jumps == NULL || regions == NULL) return ax_out_of_memory(0);
   ax_instr instr = {.kind = AX_INSTR_BRANCH, .branch = {targets, op->branch.count}};
   AX_TRY(emit(a, &instr, op, &branch));

@@ -9,15 +9,11 @@
 #include <string.h>
 
 #include "exec/exec.h"
+#include "exec/pack.h"
 
 typedef struct range {
   uint32_t first, last; /* positions, inclusive; first > last: never touched */
 } range;
-
-typedef struct placement {
-  uint32_t root, first, last;
-  int64_t offset, bytes;
-} placement;
 
 typedef struct placer {
   ax_assembly *a;
@@ -27,6 +23,9 @@ typedef struct placer {
   int64_t *offset;       /* by root */
   uint32_t *hard_before; /* hard waits before each position */
   const uint32_t *devices; /* each device's own number */
+  uint32_t space_capacity;
+  uint32_t *kept;        /* the kept spaces there are */
+  uint32_t kept_count, kept_capacity;
 } placer;
 
 static int64_t round64(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
@@ -62,12 +61,16 @@ static ax_status close_spaces(ax_executable *e) {
 
 static ax_status new_space(placer *p, ax_space_kind kind, uint32_t index, ax_axis_set axes, int64_t bytes, uint32_t *out) {
   ax_executable *e = p->e;
-  ax_space *spaces = ax_arena_alloc(&p->a->plan->arena, (e->space_count + 1) * sizeof spaces[0]);
-  if (spaces == NULL) return ax_out_of_memory(sizeof spaces[0]);
-  if (e->space_count > 0) memcpy(spaces, e->spaces, e->space_count * sizeof spaces[0]);
-  e->spaces = spaces;
-  spaces[e->space_count] = (ax_space){.kind = kind, .index = index, .bytes = round64(bytes)};
-  AX_TRY(ax_set_of(e, axes, &spaces[e->space_count].set));
+  if (e->space_count == p->space_capacity) {
+    p->space_capacity = p->space_capacity < 8 ? 8 : p->space_capacity * 2;
+    ax_space *spaces = ax_arena_alloc(&p->a->plan->arena, p->space_capacity * sizeof spaces[0]);
+    if (spaces == NULL) return ax_out_of_memory(p->space_capacity * sizeof spaces[0]);
+    if (e->space_count > 0) memcpy(spaces, e->spaces, e->space_count * sizeof spaces[0]);
+    e->spaces = spaces;
+  }
+  ax_space *space = &e->spaces[e->space_count];
+  *space = (ax_space){.kind = kind, .index = index, .bytes = round64(bytes)};
+  AX_TRY(ax_set_of(e, axes, &space->set));
   *out = e->space_count++;
   return AX_OK;
 }
@@ -79,33 +82,45 @@ static void cover(range *r, uint32_t first, uint32_t last) {
   if (last > r->last) r->last = last;
 }
 
-static bool all_inside(const range *r, const ax_region *region) {
-  return r->first >= region->begin && r->last < region->end;
+static uint32_t depth_of(const ax_assembly *a, uint32_t region) {
+  uint32_t depth = 0;
+  for (; region != 0; region = a->regions[region].parent) depth++;
+  return depth;
 }
 
-/* What is touched in a loop and outside of it lives through the whole loop. */
-static void extend_over_loops(placer *p) {
+/* The innermost region that both lie in. */
+static uint32_t common_region(const ax_assembly *a, uint32_t x, uint32_t y) {
+  if (x == y) return x;
+  uint32_t dx = depth_of(a, x), dy = depth_of(a, y);
+  for (; dx > dy; dx--) x = a->regions[x].parent;
+  for (; dy > dx; dy--) y = a->regions[y].parent;
+  for (; x != y; x = a->regions[x].parent) y = a->regions[y].parent;
+  return x;
+}
+
+/* What is touched in a loop and outside of it lives through the whole loop; of loops in loops, through the outermost that does not
+   hold all its accesses. The test and the body of a while loop are one: from the test's begin to the exit. */
+static ax_status extend_over_loops(placer *p) {
   const ax_assembly *a = p->a;
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    for (uint32_t i = 0; i < a->access_count; i++) {
-      range *r = &p->ranges[a->accesses[i].root];
-      for (uint32_t g = a->accesses[i].region; g != 0; g = a->regions[g].parent) {
-        const ax_region *region = &a->regions[g];
-        if (!region->is_loop || all_inside(r, region)) continue;
-        range old = *r; /* a while loop's test and body are one: from the test's begin to the exit */
-        cover(r, region->begin, region->exit - 1);
-        changed = changed || old.first != r->first || old.last != r->last;
-      }
-    }
+  uint32_t *home = ax_arena_alloc(&p->a->scratch, root_count(p) * sizeof home[0]);
+  if (home == NULL) return ax_out_of_memory(root_count(p) * sizeof home[0]);
+  memset(home, 0xff, root_count(p) * sizeof home[0]);
+  for (uint32_t i = 0; i < a->access_count; i++) {
+    uint32_t *region = &home[a->accesses[i].root];
+    *region = *region == AX_NONE ? a->accesses[i].region : common_region(a, *region, a->accesses[i].region);
   }
+  for (uint32_t i = 0; i < a->access_count; i++) {
+    const ax_access *access = &a->accesses[i];
+    for (uint32_t g = access->region; g != home[access->root]; g = a->regions[g].parent)
+      if (a->regions[g].is_loop) cover(&p->ranges[access->root], a->regions[g].begin, a->regions[g].exit - 1);
+  }
+  return AX_OK;
 }
 
 /* Read before it is written, in a loop: it carries a value from one iteration to the next. */
 static ax_status extend_carried(placer *p) {
   const ax_assembly *a = p->a;
-  bool *written = ax_arena_alloc(&a->plan->arena, root_count(p) + 1);
+  bool *written = ax_arena_alloc(&p->a->scratch, root_count(p) + 1);
   if (written == NULL) return ax_out_of_memory(root_count(p));
   for (uint32_t i = 0; i < a->access_count; i++) {
     const ax_access *access = &a->accesses[i];
@@ -118,15 +133,16 @@ static ax_status extend_carried(placer *p) {
 
 static ax_status find_ranges(placer *p) {
   const ax_assembly *a = p->a;
-  p->ranges = ax_arena_alloc(&a->plan->arena, root_count(p) * sizeof p->ranges[0]);
-  p->hard_before = ax_arena_alloc(&a->plan->arena, (a->instr_count + 1) * sizeof p->hard_before[0]);
+  p->ranges = ax_arena_alloc(&p->a->scratch, root_count(p) * sizeof p->ranges[0]);
+  p->hard_before = ax_arena_alloc(&p->a->scratch, (a->instr_count + 1) * sizeof p->hard_before[0]);
   if (p->ranges == NULL || p->hard_before == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < root_count(p); i++) p->ranges[i] = (range){UINT32_MAX, 0};
   for (uint32_t i = 0; i < a->access_count; i++)
     cover(&p->ranges[a->accesses[i].root], a->accesses[i].position, a->accesses[i].position);
   AX_TRY(extend_carried(p));
-  extend_over_loops(p);
-  for (uint32_t i = 0; i < a->instr_count; i++) p->hard_before[i + 1] = p->hard_before[i] + (a->instrs[i].kind == AX_INSTR_WAIT && a->instrs[i].sync.hard);
+  AX_TRY(extend_over_loops(p));
+  for (uint32_t i = 0; i < a->instr_count; i++)
+    p->hard_before[i + 1] = p->hard_before[i] + (a->instrs[i].kind == AX_INSTR_WAIT && a->instrs[i].sync.hard);
   return AX_OK;
 }
 
@@ -136,38 +152,25 @@ static bool crosses_hard_wait(const placer *p, const range *r) {
 
 /* --- Packing --- */
 
-/* The lowest offset at which `bytes` fit for [first, last]. `placed` is sorted by offset. */
-static int64_t fit(const placement *placed, uint32_t count, const placement *item) {
-  int64_t offset = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    const placement *other = &placed[i];
-    if (other->last < item->first || other->first > item->last) continue;
-    if (other->offset >= offset + item->bytes) break;
-    if (other->offset + other->bytes > offset) offset = other->offset + other->bytes;
-  }
-  return offset;
-}
-
-static void insert_sorted(placement *placed, uint32_t count, placement item) {
-  uint32_t at = count;
-  for (; at > 0 && placed[at - 1].offset > item.offset; at--) placed[at] = placed[at - 1];
-  placed[at] = item;
-}
-
-/* Places the roots for which space[root] is `space`; gives the bytes needed, after `base`. */
-static ax_status pack(placer *p, uint32_t space, bool shared, int64_t base, int64_t *bytes) {
-  placement *placed = ax_arena_alloc(&p->a->plan->arena, root_count(p) * sizeof placed[0]);
-  if (placed == NULL) return ax_out_of_memory(0);
+/* Places the roots in a list, which starts at `root` and goes on by `next`; gives the bytes needed: first those of what is not
+   shared, by lifetime, then those of what is. */
+static ax_status pack(placer *p, uint32_t root, const uint32_t *next, int64_t *bytes) {
+  const ax_plan *plan = p->a->plan;
   uint32_t count = 0;
-  *bytes = base;
-  for (uint32_t i = 0; i < root_count(p); i++) {
-    if (p->space[i] != space || p->a->shared[i] != shared) continue;
-    placement item = {i, p->ranges[i].first, p->ranges[i].last, 0, round64(buffer_bytes(&p->a->plan->buffers[i]))};
-    if (shared) item.first = 0, item.last = UINT32_MAX; /* no reuse */
-    item.offset = fit(placed, count, &item);
-    insert_sorted(placed, count++, item);
-    p->offset[i] = base + item.offset;
-    if (p->offset[i] + item.bytes > *bytes) *bytes = p->offset[i] + item.bytes;
+  int64_t mine;
+  for (uint32_t i = root; i != AX_NONE; i = next[i]) count += !p->a->shared[i];
+  ax_packed *items = ax_arena_alloc(&p->a->scratch, count * sizeof items[0]);
+  if (items == NULL) return ax_out_of_memory(count * sizeof items[0]);
+  count = 0;
+  for (uint32_t i = root; i != AX_NONE; i = next[i])
+    if (!p->a->shared[i])
+      items[count++] = (ax_packed){.first = p->ranges[i].first, .last = p->ranges[i].last, .bytes = round64(buffer_bytes(&plan->buffers[i]))};
+  AX_TRY(ax_pack(items, count, &mine));
+  *bytes = mine;
+  count = 0;
+  for (uint32_t i = root; i != AX_NONE; i = next[i]) {
+    p->offset[i] = p->a->shared[i] ? *bytes : items[count++].offset;
+    if (p->a->shared[i]) *bytes += round64(buffer_bytes(&plan->buffers[i])); /* no reuse, so no waits for it */
   }
   return AX_OK;
 }
@@ -218,16 +221,19 @@ static ax_status place_arguments(placer *p) {
 
 /* The kept space for an axis set, made when first asked for. */
 static ax_status kept_space(placer *p, ax_axis_set axes, uint32_t *out) {
-  for (uint32_t i = 0; i < p->e->space_count; i++)
-    if (p->e->spaces[i].kind == AX_SPACE_KEPT && p->e->sets[p->e->spaces[i].set].axes == axes) {
-      *out = i;
+  for (uint32_t i = 0; i < p->kept_count; i++)
+    if (p->e->sets[p->e->spaces[p->kept[i]].set].axes == axes) {
+      *out = p->kept[i];
       return AX_OK;
     }
-  return new_space(p, AX_SPACE_KEPT, 0, axes, 0, out);
+  AX_TRY(ax_grow(&p->kept, sizeof p->kept[0], p->kept_count, 1, &p->kept_capacity));
+  AX_TRY(new_space(p, AX_SPACE_KEPT, 0, axes, 0, out));
+  p->kept[p->kept_count++] = *out;
+  return AX_OK;
 }
 
-static ax_status place_temporaries(placer *p) {
-  ax_plan *plan = p->a->plan;
+static ax_status choose_spaces(placer *p) {
+  const ax_plan *plan = p->a->plan;
   AX_TRY(new_space(p, AX_SPACE_SCRATCH, 0, 0, 0, &p->e->scratch_space));
   for (uint32_t i = 0; i < root_count(p); i++) {
     const ax_buffer *buffer = &plan->buffers[i];
@@ -238,14 +244,23 @@ static ax_status place_temporaries(placer *p) {
     else
       AX_TRY(kept_space(p, buffer->axes, &p->space[i]));
   }
-  for (uint32_t s = 0; s < p->e->space_count; s++) {
-    ax_space *space = &p->e->spaces[s];
-    if (space->kind != AX_SPACE_KEPT && space->kind != AX_SPACE_SCRATCH) continue;
-    int64_t bytes;
-    AX_TRY(pack(p, s, false, 0, &bytes));
-    AX_TRY(pack(p, s, true, bytes, &bytes));
-    space->bytes = round64(bytes);
+  return AX_OK;
+}
+
+static ax_status place_temporaries(placer *p) {
+  ax_executable *e = p->e;
+  AX_TRY(choose_spaces(p));
+  uint32_t *first = ax_arena_alloc(&p->a->scratch, e->space_count * sizeof first[0]); /* roots, by space */
+  uint32_t *next = ax_arena_alloc(&p->a->scratch, root_count(p) * sizeof next[0]);
+  if (first == NULL || next == NULL) return ax_out_of_memory(root_count(p) * sizeof next[0]);
+  memset(first, 0xff, e->space_count * sizeof first[0]);
+  for (uint32_t i = root_count(p); i-- > 0;) {
+    if (p->space[i] == AX_NONE) continue;
+    next[i] = first[p->space[i]];
+    first[p->space[i]] = i;
   }
+  for (uint32_t s = 0; s < e->space_count; s++)
+    if (e->spaces[s].kind == AX_SPACE_KEPT || e->spaces[s].kind == AX_SPACE_SCRATCH) AX_TRY(pack(p, first[s], next, &e->spaces[s].bytes));
   return AX_OK;
 }
 
@@ -275,7 +290,7 @@ static ax_status set_refs(placer *p, ax_instr *instr, const uint32_t *buffers, u
 
 static ax_status eval_refs(placer *p, ax_instr *instr, const ax_op *op) {
   uint32_t count = op->eqn->in_count + op->eqn->out_count;
-  uint32_t *buffers = ax_arena_alloc(&p->a->plan->arena, count * sizeof buffers[0]);
+  uint32_t *buffers = ax_arena_alloc(&p->a->scratch, count * sizeof buffers[0]);
   if (buffers == NULL) return ax_out_of_memory(count * sizeof buffers[0]);
   memcpy(buffers, op->eval.in, op->eqn->in_count * sizeof buffers[0]);
   memcpy(buffers + op->eqn->in_count, op->eval.out, op->eqn->out_count * sizeof buffers[0]);
@@ -315,21 +330,28 @@ static ax_status encode(placer *p, uint32_t position) {
   }
 }
 
+static ax_status place(placer *p) {
+  ax_assembly *a = p->a;
+  p->space = ax_arena_alloc(&a->scratch, root_count(p) * sizeof p->space[0]);
+  p->offset = ax_arena_alloc(&a->scratch, root_count(p) * sizeof p->offset[0]);
+  if (p->space == NULL || p->offset == NULL) return ax_out_of_memory(0);
+  memset(p->space, 0xff, root_count(p) * sizeof p->space[0]);
+  AX_TRY(check_sizes(p));
+  AX_TRY(find_ranges(p));
+  AX_TRY(place_constants(p));
+  AX_TRY(place_arguments(p));
+  AX_TRY(place_temporaries(p));
+  AX_TRY(close_spaces(p->e));
+  uint32_t all;
+  AX_TRY(ax_set_of(p->e, ax_all_axes(&a->plan->mesh), &all));
+  p->devices = p->e->sets[all].index;
+  for (uint32_t i = 0; i < a->instr_count; i++) AX_TRY(encode(p, i));
+  return AX_OK;
+}
+
 ax_status ax_place_memory(ax_assembly *a) {
   placer p = {.a = a, .e = a->executable};
-  p.space = ax_arena_alloc(&a->plan->arena, root_count(&p) * sizeof p.space[0]);
-  p.offset = ax_arena_alloc(&a->plan->arena, root_count(&p) * sizeof p.offset[0]);
-  if (p.space == NULL || p.offset == NULL) return ax_out_of_memory(0);
-  memset(p.space, 0xff, root_count(&p) * sizeof p.space[0]);
-  AX_TRY(check_sizes(&p));
-  AX_TRY(find_ranges(&p));
-  AX_TRY(place_constants(&p));
-  AX_TRY(place_arguments(&p));
-  AX_TRY(place_temporaries(&p));
-  AX_TRY(close_spaces(p.e));
-  uint32_t all;
-  AX_TRY(ax_set_of(p.e, ax_all_axes(&a->plan->mesh), &all));
-  p.devices = p.e->sets[all].index;
-  for (uint32_t i = 0; i < a->instr_count; i++) AX_TRY(encode(&p, i));
-  return AX_OK;
+  ax_status status = place(&p);
+  ax_free(p.kept);
+  return status;
 }

@@ -1,0 +1,49 @@
+/* What a plan costs, roughly: nanoseconds on one thread, and how many segments, from wait to wait, they are in; loops counted. Enough
+   to tell microseconds from milliseconds. */
+#include "exec/exec.h"
+
+typedef struct cost {
+  double time, segments;
+} cost;
+
+static cost block_cost(const ax_plan *plan, const ax_block *block);
+
+static double own_time(const ax_plan *plan, const ax_op *op) {
+  switch (op->kind) {
+    case AX_OP_KERNEL: {
+      const ax_kernel *kernel = op->kernel.kernel;
+      return 20 + (double)ax_dims_elems(kernel->rank, kernel->dims) * 0.05 * kernel->expr_count;
+    }
+    case AX_OP_GEMM:
+      return 200 + 0.02 * (double)op->gemm.m * (double)op->gemm.n * (double)op->gemm.k *
+                       (double)ax_dims_elems(op->gemm.batch_rank, op->gemm.batch);
+    case AX_OP_EVAL: return 1000;
+    case AX_OP_START: return 30 + 0.2 * (double)ax_type_elems(&plan->buffers[op->exchange->in].type);
+    default: return 0;
+  }
+}
+
+static cost op_cost(const ax_plan *plan, const ax_op *op) {
+  double times = (double)ax_axis_set_size(op->axes, &plan->mesh);
+  if (op->kind == AX_OP_BRANCH) return block_cost(plan, &op->branch.blocks[0]);
+  if (op->kind != AX_OP_LOOP) return (cost){times * own_time(plan, op), op->kind == AX_OP_START ? times : 0};
+  double trips = op->loop.trips < 0 ? 10 : (double)op->loop.trips;
+  cost test = block_cost(plan, &op->loop.test), body = block_cost(plan, &op->loop.body);
+  return (cost){trips * (test.time + body.time), trips * (test.segments + body.segments)};
+}
+
+static cost block_cost(const ax_plan *plan, const ax_block *block) {
+  cost sum = {0, 0};
+  for (uint32_t i = 0; i < block->count; i++) {
+    cost one = op_cost(plan, &block->ops[i]);
+    sum.time += one.time;
+    sum.segments += one.segments;
+  }
+  return sum;
+}
+
+/* Waking a thread takes some microseconds, and passing a frame from one to another about one. */
+bool ax_worth_threads(const ax_executable *e) {
+  cost whole = block_cost(e->plan, &e->plan->block);
+  return whole.time > 30000 && whole.time / (whole.segments + e->devices) > 2000;
+}

@@ -1,0 +1,175 @@
+/* Tables for exchanges: who the members of a group are, where their parts lie, and how a part is put into another.
+
+   An exchange has one push, which all instructions of it share; what depends on the group alone (who has which number, and where) is
+   made once for all exchanges over the same axes between buffers stored along the same axes. Finding a push, its event and what
+   else touches its memory is a look-up by the exchange's id or the buffer's root, so the cost grows with the number of exchanges. */
+#include <string.h>
+
+#include "exec/exec.h"
+
+typedef struct members { /* of a group; see ax_push */
+  const ax_axes *names;
+  uint32_t set, in_set, out_set;
+  uint32_t *number, *place, *in_place;
+} members;
+
+typedef struct exchanger {
+  ax_assembly *a;
+  ax_push **push;   /* by exchange */
+  uint32_t *event;  /* by exchange: that its pushes signal */
+  bool *nested;     /* by exchange: started in a loop or branch */
+  bool *written;    /* by root: an instruction of this run writes it */
+  members *tables;  /* few: one for each way of grouping */
+  uint32_t table_count, table_capacity;
+} exchanger;
+
+/* The trailing dimensions of a part that are contiguous on both sides are one run. */
+static void find_run(ax_push *push) {
+  const ax_exchange *x = push->exchange;
+  push->run = 1;
+  push->outer_rank = x->rank;
+  while (push->outer_rank > 0) {
+    uint32_t d = push->outer_rank - 1;
+    if (x->dims[d] != 1 && (x->src_stride[d] != push->run || x->dst_stride[d] != push->run)) break;
+    push->run *= x->dims[d];
+    push->outer_rank = d;
+  }
+}
+
+/* --- Members --- */
+
+static ax_status number_members(ax_executable *e, members *m, uint32_t n) {
+  m->number = ax_arena_alloc(&e->plan->arena, n * sizeof m->number[0]);
+  m->place = ax_arena_alloc(&e->plan->arena, n * sizeof m->place[0]);
+  m->in_place = ax_arena_alloc(&e->plan->arena, n * sizeof m->in_place[0]);
+  if (m->number == NULL || m->place == NULL || m->in_place == NULL) return ax_out_of_memory(n * sizeof m->number[0]);
+  for (uint32_t member = 0; member < n; member++) {
+    int64_t device = ax_axes_device(m->names, &e->plan->mesh, 0, member);
+    m->number[e->sets[m->set].index[device]] = member;
+    m->place[member] = e->sets[m->out_set].index[device];
+    m->in_place[member] = e->sets[m->in_set].index[device];
+  }
+  return AX_OK;
+}
+
+/* Who each member of a group is, in the order of its mesh and for the memory on both sides; made when first asked for. */
+static ax_status take_members(exchanger *x, ax_push *push) {
+  members m = {.names = &push->exchange->names, .set = push->set, .in_set = push->in_set, .out_set = push->out_set};
+  uint32_t i = 0;
+  while (i < x->table_count && (x->tables[i].set != m.set || x->tables[i].in_set != m.in_set || x->tables[i].out_set != m.out_set ||
+                                !ax_axes_equal(x->tables[i].names, m.names)))
+    i++;
+  if (i == x->table_count) {
+    AX_TRY(number_members(x->a->executable, &m, push->members));
+    AX_TRY(ax_grow(&x->tables, sizeof x->tables[0], x->table_count, 1, &x->table_capacity));
+    x->tables[x->table_count++] = m;
+  }
+  push->number = x->tables[i].number;
+  push->place = x->tables[i].place;
+  push->in_place = x->tables[i].in_place;
+  return AX_OK;
+}
+
+static ax_status pair_members(ax_executable *e, ax_push *push) {
+  uint32_t n = push->members;
+  const ax_pairs *pairs = push->exchange->pairs;
+  push->targets = ax_arena_alloc(&e->plan->arena, n * sizeof push->targets[0]);
+  push->sources = ax_arena_alloc(&e->plan->arena, n * sizeof push->sources[0]);
+  if (push->targets == NULL || push->sources == NULL) return ax_out_of_memory(n * sizeof push->targets[0]);
+  memset(push->targets, 0xff, n * sizeof push->targets[0]);
+  memset(push->sources, 0xff, n * sizeof push->sources[0]);
+  for (uint32_t i = 0; i < pairs->count; i++) {
+    push->targets[pairs->v[i][0]] = (uint32_t)pairs->v[i][1];
+    push->sources[pairs->v[i][1]] = (uint32_t)pairs->v[i][0];
+  }
+  return AX_OK;
+}
+
+/* --- Pushes --- */
+
+enum { least_late = 1 << 20 }; /* bytes of a group's contributions */
+
+/* Large contributions that lie in arguments of the run, which nothing overwrites, need not be passed on one after another. */
+static bool may_be_late(const exchanger *x, const ax_push *push) {
+  const ax_exchange *exchange = push->exchange;
+  const ax_plan *plan = x->a->plan;
+  uint32_t root = plan->buffers[exchange->in].root;
+  int64_t bytes = ax_type_elems(&plan->buffers[exchange->in].type) * push->item;
+  if (exchange->combine == AX_SCALAR_NONE || push->outer_rank > 0 || bytes * push->members < least_late) return false;
+  return plan->buffers[root].kind == AX_BUFFER_INPUT && !x->written[root] && !x->nested[exchange->id];
+}
+
+static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **out) {
+  ax_executable *e = x->a->executable;
+  const ax_plan *plan = x->a->plan;
+  ax_push *push = *out = ax_arena_alloc(&e->plan->arena, sizeof *push);
+  if (push == NULL) return ax_out_of_memory(sizeof *push);
+  push->exchange = exchange;
+  push->item = (int64_t)ax_dtype_bytes(plan->buffers[exchange->in].type.dtype);
+  push->members = (uint32_t)ax_axis_set_size(exchange->axes, &plan->mesh);
+  push->event = x->event[exchange->id];
+  AX_TRY(ax_set_of(e, exchange->axes, &push->set));
+  AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[exchange->out].root].axes, &push->out_set));
+  AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[exchange->in].root].axes, &push->in_set));
+  find_run(push);
+  push->late = may_be_late(x, push);
+  AX_TRY(take_members(x, push));
+  return exchange->peers == AX_PEERS_PAIRS ? pair_members(e, push) : AX_OK;
+}
+
+/* What accesses say about exchanges and roots, at hand. */
+static ax_status look_up(exchanger *x) {
+  ax_arena *scratch = &x->a->scratch;
+  const ax_plan *plan = x->a->plan;
+  x->push = ax_arena_alloc(scratch, plan->exchange_count * sizeof x->push[0]);
+  x->event = ax_arena_alloc(scratch, plan->exchange_count * sizeof x->event[0]);
+  x->nested = ax_arena_alloc(scratch, plan->exchange_count);
+  x->written = ax_arena_alloc(scratch, plan->buffer_count);
+  if (x->push == NULL || x->event == NULL || x->nested == NULL || x->written == NULL) return ax_out_of_memory(plan->buffer_count);
+  for (uint32_t i = 0; i < x->a->access_count; i++) {
+    const ax_access *access = &x->a->accesses[i];
+    x->written[access->root] |= access->writes;
+    if (access->exchange == NULL) continue;
+    x->event[access->exchange->id] = access->event;
+    x->nested[access->exchange->id] |= access->region != 0;
+  }
+  return AX_OK;
+}
+
+static ax_status make_pushes(exchanger *x) {
+  ax_assembly *a = x->a;
+  AX_TRY(look_up(x));
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    ax_instr *instr = &a->instrs[i];
+    if (instr->kind != AX_INSTR_PUSH && instr->kind != AX_INSTR_CLEAR) continue;
+    const ax_exchange *exchange = a->ops[i]->exchange;
+    ax_push **push = &x->push[exchange->id];
+    if (*push == NULL) AX_TRY(make_push(x, exchange, push));
+    const ax_buffer *out = &a->plan->buffers[exchange->out];
+    instr->push = *push;
+    instr->bytes = ax_type_elems(&out->type) * (int64_t)ax_dtype_bytes(out->type.dtype);
+  }
+  return AX_OK;
+}
+
+ax_status ax_make_pushes(ax_assembly *a) {
+  exchanger x = {.a = a};
+  ax_status status = make_pushes(&x);
+  ax_free(x.tables);
+  return status;
+}
+
+/* dst = dst op src, over the contiguous elements of a part: how contributions are combined. NULL: no memory. */
+ax_kernel *ax_combine_kernel(ax_assembly *a, const ax_push *push) {
+  int64_t dims[] = {push->run};
+  ax_dtype dtype = a->plan->buffers[push->exchange->out].type.dtype;
+  ax_kernel *kernel = ax_kernel_create(&a->scratch, 1, 0, dims);
+  ax_at at;
+  if (kernel == NULL) return NULL;
+  ax_at_identity(&at, 1);
+  uint32_t dst = ax_kernel_slot(kernel, dtype, 1, dims), src = ax_kernel_slot(kernel, dtype, 1, dims);
+  ax_ex sum = ax_kernel_op(kernel, push->exchange->combine, dtype, ax_kernel_load(kernel, dst, &at),
+                           ax_kernel_load(kernel, src, &at), AX_NONE);
+  ax_kernel_store(kernel, dst, &at, sum, AX_SCALAR_NONE);
+  return kernel->failed ? NULL : kernel;
+}

@@ -1,0 +1,17 @@
+/* Packing by lifetime: memory for things that are not all alive at the same time. */
+#ifndef AX_EXEC_PACK_H
+#define AX_EXEC_PACK_H
+
+#include "base/base.h"
+
+typedef struct ax_packed {
+  uint32_t first, last; /* alive from first to last, inclusive */
+  int64_t bytes;
+  int64_t offset; /* result */
+} ax_packed;
+
+/* Gives every item an offset, such that items alive at the same time do not overlap: in the order in which they come alive (of
+   several, the largest first), each at the lowest offset where it fits. *bytes: where the highest one ends. O(n log n). */
+AX_MUST_USE ax_status ax_pack(ax_packed *items, uint32_t count, int64_t *bytes);
+
+#endif
