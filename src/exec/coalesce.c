@@ -246,6 +246,10 @@ static ax_status place_donations(coalescer *c) {
   candidate *list = ax_arena_alloc(&c->scratch, ((size_t)plan->in_count + plan->out_count) * sizeof list[0]);
   if (taken == NULL || placed == NULL || list == NULL) return ax_out_of_memory(plan->in_count);
   AX_TRY(list_block(c, &plan->block));
+  for (uint32_t k = 0; k < plan->out_count; k++) { /* updated in place */
+    const ax_buffer *root = &plan->buffers[plan->buffers[plan->out[k]].root];
+    if (root->kind == AX_BUFFER_INPUT) taken[root->index] = true;
+  }
   for (uint32_t k = 0; k < plan->out_count; k++) placed[k] = give_own_input(c, k, taken);
   give_free_inputs(c, list, list_candidates(c, list, taken, placed), taken);
   return AX_OK;
@@ -328,8 +332,8 @@ static ax_status coalesce(coalescer *c) {
   return place_donations(c);
 }
 
-ax_status ax_coalesce(ax_plan *plan, const bool *donate) {
-  coalescer c = {.plan = plan, .donate = donate};
+ax_status ax_coalesce(ax_plan *plan) {
+  coalescer c = {.plan = plan, .donate = plan->donate};
   ax_status status = coalesce(&c);
   ax_arena_deinit(&c.scratch);
   ax_free(c.touches);

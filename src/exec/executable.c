@@ -167,10 +167,11 @@ static ax_status build(ax_executable *e, ax_program *program, const ax_compile_o
   e->wanted = ax_arena_alloc(&plan->arena, plan->in_count * sizeof e->wanted[0]);
   if (e->results == NULL || e->donate == NULL || e->wanted == NULL) return ax_out_of_memory(0);
   if (options->donate != NULL) memcpy(e->donate, options->donate, plan->in_count);
+  plan->donate = e->donate;
   AX_TRY(make_results_storable(plan));
   AX_TRY(describe_arguments(e));
   AX_TRY(ax_plan_optimise(plan));
-  AX_TRY(ax_coalesce(plan, e->donate));
+  AX_TRY(ax_coalesce(plan));
   e->threaded = ax_worth_threads(e);
   return assemble(e);
 }

@@ -49,6 +49,9 @@ static void visit(void *context, uint32_t buffer, bool writes) {
                       .done_position = v->position, .done_region = v->region};
   if (writes && v->op->kind == AX_OP_START) access.exchange = v->op->exchange;
   if (v->status == AX_OK) v->status = add_access(v->assembly, &access);
+  if (!writes || v->op->kind != AX_OP_KERNEL || !v->assembly->plan->buffers[access.root].updated) return;
+  access.writes = false; /* what it does not write must be there */
+  if (v->status == AX_OK) v->status = add_access(v->assembly, &access);
 }
 
 static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {

@@ -24,6 +24,7 @@ typedef struct ax_buffer {
   uint32_t loop;     /* ... plus step bytes times the iteration of this loop; AX_NONE for none */
   int64_t step;
   ax_spec spec;      /* of a whole-program value: how it is laid over the mesh */
+  bool updated;      /* of a root: kernels that write a part of it rely on what others wrote into the rest (loop/updates.c) */
 } ax_buffer;
 
 /* C[b] (+)= A[b] B[b], each matrix row-major with the given leading dimension; b runs over `batch_rank` dimensions. */
@@ -115,6 +116,7 @@ typedef struct ax_plan {
   ax_block block;
   uint32_t in_count, out_count;
   uint32_t *in, *out; /* buffers; an out may be an input or a view */
+  const bool *donate; /* by input: its memory may be overwritten; NULL: none */
 } ax_plan;
 
 void ax_plan_destroy(ax_plan *plan);

@@ -4,7 +4,8 @@
    Parameters: slice_sizes (dynamic_slice).
    Errors: a part larger than the operand; starts that are not integer scalars, or not one a dimension.
    Linear in x and update. Each is the other's transpose: a slice's cotangent is put into zeros; an update's is the slice of the
-   cotangent there, and x's the cotangent with zeros put there. Batching over starts is a scan over the batch. */
+   cotangent there, and x's the cotangent with zeros put there. Batching over starts is a scan over the batch; an update's
+   carries all of x, so that each step writes its part only. */
 #include "prim/prims.h"
 #include "prim/shape.h"
 
@@ -112,8 +113,9 @@ static void slice_transpose(const ax_transpose_args *args) {
 
 static void update_transpose(const ax_transpose_args *args) {
   const ax_type *update = &args->in_types[1];
-  if (args->linear[0]) args->out[0] = ax_dynamic_update_slice(args->cotangent[0], ax_zero_cotangent(update), args->in + 2);
+  /* the part is read before it is overwritten, so that the second can be done in place */
   if (args->linear[1]) args->out[1] = ax_dynamic_slice(args->cotangent[0], args->in + 2, update->dims);
+  if (args->linear[0]) args->out[0] = ax_dynamic_update_slice(args->cotangent[0], ax_zero_cotangent(update), args->in + 2);
 }
 
 /* --- batch --- */
@@ -161,10 +163,42 @@ static void slice_batch(const ax_batch_args *args) {
   args->out[0] = ax_dynamic_slice(ax_batch_front(args->in[0], args->in_dim[0], args->size), starts, p.slice_sizes.v);
 }
 
+/* A start as it is in a batch, whose size may not fit the smaller integers. */
+static ax_value wide_start(ax_value start) {
+  bool narrow = ax_dtype_bytes(ax_typeof(start).dtype) < ax_dtype_bytes(AX_S32);
+  return narrow ? ax_convert_element_type(start, AX_S32) : start;
+}
+
+/* x with batch element `index` updated: carry x; index, then the batched ones of the update and the starts, come as slices. */
+static void update_element(const ax_value *in, ax_value *out, void *context) {
+  const ax_batch_args *args = context;
+  const ax_eqn *eqn = args->eqn;
+  ax_value starts[AX_MAX_RANK + 1] = {in[1]}, x = in[0];
+  in += 2;
+  ax_value update = args->in_dim[1] >= 0 ? *in++ : args->in[1];
+  for (uint32_t i = 2; i < eqn->in_count; i++) starts[i - 1] = wide_start(args->in_dim[i] >= 0 ? *in++ : args->in[i]);
+  out[0] = ax_dynamic_update_slice(x, ax_expand_dims(update, 0), starts);
+}
+
+static ax_value update_by_scan(const ax_batch_args *args) {
+  ax_value in[AX_MAX_RANK + 4], out = ax_poison;
+  uint32_t count = 2;
+  in[0] = ax_batch_front(args->in[0], args->in_dim[0], args->size);
+  in[1] = ax_iota(ax_typeof(wide_start(args->in[2])).dtype, 1, &args->size, 0);
+  for (uint32_t i = 1; i < args->eqn->in_count; i++)
+    if (args->in_dim[i] >= 0) in[count++] = ax_move_dim(args->in[i], args->in_dim[i], 0);
+  ax_scan(update_element, (void *)args, in, 1, count - 1, args->size, false, &out, 0);
+  return out;
+}
+
 static void update_batch(const ax_batch_args *args) {
   ax_value starts[AX_MAX_RANK + 1];
+  if (args->size == 0) {
+    args->out[0] = ax_batch_front(args->in[0], args->in_dim[0], 0);
+    return;
+  }
   if (any_batched(args, 2)) {
-    args->out[0] = batch_by_scan(args);
+    args->out[0] = update_by_scan(args);
     return;
   }
   starts_in_front(args, 2, starts);

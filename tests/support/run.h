@@ -20,8 +20,8 @@ ax_program *test_trace_map(const test_map *map, const ax_type *in);
 void test_use_threads(ax_executable *executable);
 /* Compiles and runs a program without axes; out: new tensors. */
 void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out);
-/* Runs under every policy, several seeds and worker counts: all must agree bit by bit, and with reference evaluation within
-   `tolerance`. */
+/* Runs under every policy, several seeds and worker counts, every other time with its arguments donated: all must agree bit by
+   bit, and with reference evaluation within `tolerance`. */
 #define TEST_EVERY_WAY(program, in, tolerance) test_every_way((program), (in), (tolerance), __FILE__, __LINE__)
 void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance, const char *file, int line);
 

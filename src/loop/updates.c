@@ -1,0 +1,208 @@
+/* Updates in place: a value with a part overwritten lives in the memory of the value it was made from, when nobody needs that any
+   more, so that writing a row costs a row.
+
+     t = copy of s;  t[i..] = part;  ... t ...                  becomes      s[i..] = part;  ... s ...
+     the same in a loop's body, with  s = copy of t  at its end  becomes      s[i..] = part
+
+   s and t are one memory from the copy on when they hold the same value wherever both are alive. That is so when
+
+     t   is touched in this block only, first by the copy; and
+     s   is touched in this block only, and not after the copy (a donated argument counts, in the outermost block);
+         or the block is a loop's body at whose end s becomes a copy of t, and nothing touches s between the two copies.
+
+   Inner blocks come first and copies from the last to the first, so that a chain of updates ends up in one memory. Only values that
+   are updated are looked at: others are better left for fusion. What another frame put into the memory before must be there when a
+   part is overwritten: the root is marked `updated`, and whoever writes it counts as its reader too (exec/flatten.c). */
+#include <string.h>
+
+#include "loop/passes.h"
+
+typedef struct summary { /* of a root's touches in the block at hand: operations by number, -1 for none */
+  int64_t first, last, before_last, last_write;
+  uint32_t visits;
+} summary;
+
+typedef struct updater {
+  ax_plan *plan;
+  ax_arena scratch;
+  uint32_t *parent;   /* by root: what it was united with; itself */
+  uint32_t *total;    /* by root: visits in all blocks */
+  bool *updated;      /* by root */
+  uint32_t *result;   /* by root: the result it is; AX_NONE */
+  summary *summaries; /* by root */
+  uint32_t *listed, listed_count; /* roots that have one */
+  uint32_t op;
+} updater;
+
+static uint32_t root_of(const updater *u, uint32_t buffer) {
+  uint32_t root = u->plan->buffers[buffer].root;
+  for (; u->parent[root] != root; root = u->parent[root]) u->parent[root] = u->parent[u->parent[root]];
+  return root;
+}
+
+/* --- Touches --- */
+
+static void summarise_one(void *context, uint32_t buffer, bool writes) {
+  updater *u = context;
+  uint32_t root = root_of(u, buffer);
+  summary *s = &u->summaries[root];
+  if (s->visits++ == 0) {
+    *s = (summary){.first = u->op, .last = -1, .before_last = -1, .last_write = -1, .visits = 1};
+    u->listed[u->listed_count++] = root;
+  }
+  if (s->last != u->op) s->before_last = s->last;
+  s->last = u->op;
+  if (writes) s->last_write = u->op;
+}
+
+static void summarise(updater *u, ax_op *op) {
+  ax_op_visit(op, summarise_one, u);
+  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
+    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) summarise(u, &ax_op_block(op, k)->ops[i]);
+}
+
+static void forget(updater *u) {
+  while (u->listed_count > 0) u->summaries[u->listed[--u->listed_count]].visits = 0;
+}
+
+/* --- Copies --- */
+
+static int64_t bytes_of(const ax_buffer *buffer) {
+  return ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype);
+}
+
+/* All of its root's memory. */
+static bool is_whole(const updater *u, uint32_t buffer) {
+  const ax_buffer *b = &u->plan->buffers[buffer], *root = &u->plan->buffers[root_of(u, buffer)];
+  return b->offset == 0 && b->loop == AX_NONE && b->axes == root->axes && bytes_of(b) == bytes_of(root);
+}
+
+/* An operation that does nothing but copy all of one root to another. */
+static bool copies(const updater *u, const ax_op *op, uint32_t *to, uint32_t *from) {
+  const ax_at *at;
+  if ((op->kind == AX_OP_KERNEL && op->kernel.kernel == NULL) || !ax_op_is_copy(op, to, from, &at)) return false;
+  const ax_type *x = &u->plan->buffers[*to].type, *y = &u->plan->buffers[*from].type;
+  if (!ax_same_shape(x, y) || !ax_at_is_identity(at, y->rank) || !is_whole(u, *to) || !is_whole(u, *from)) return false;
+  bool alike = u->plan->buffers[*to].axes == u->plan->buffers[*from].axes && op->axes == u->plan->buffers[*to].axes;
+  *to = root_of(u, *to);
+  *from = root_of(u, *from);
+  return alike && *to != *from;
+}
+
+/* A result in an argument's memory must be laid out as the argument is. */
+static bool may_be_overwritten(const updater *u, uint32_t from, uint32_t to, bool outermost) {
+  const ax_plan *plan = u->plan;
+  const ax_buffer *source = &plan->buffers[from];
+  if (source->kind == AX_BUFFER_TEMP) return true;
+  if (source->kind != AX_BUFFER_INPUT || !outermost || plan->donate == NULL || !plan->donate[source->index]) return false;
+  if (u->result[to] == AX_NONE) return true;
+  const ax_buffer *out = &plan->buffers[plan->out[u->result[to]]];
+  return ax_spec_equal(&out->spec, &source->spec) && ax_same_shape(&out->type, &source->type);
+}
+
+/* Whether the copy at `at` can go; *back: the copy at the end of the body that goes with it, or the same. */
+static bool may_unite(const updater *u, const ax_block *block, uint32_t at, uint32_t from, uint32_t to, bool is_body, uint32_t *back) {
+  bool outermost = block == &u->plan->block;
+  const summary *source = &u->summaries[from], *target = &u->summaries[to];
+  if (!u->updated[to] || u->plan->buffers[to].kind != AX_BUFFER_TEMP) return false;
+  if (target->first != at || target->visits != u->total[to] || (u->result[to] != AX_NONE && !outermost)) return false;
+  if (!may_be_overwritten(u, from, to, outermost)) return false;
+  *back = at;
+  if (source->last <= at) return source->visits == u->total[from] && u->result[from] == AX_NONE;
+  uint32_t end_to, end_from;
+  if (!is_body || source->before_last > at || target->last_write >= source->last) return false;
+  *back = (uint32_t)source->last;
+  return copies(u, &block->ops[*back], &end_to, &end_from) && end_to == from && end_from == to;
+}
+
+static void unite(updater *u, uint32_t to, uint32_t from, bool twice) {
+  summary *source = &u->summaries[from];
+  const summary *target = &u->summaries[to];
+  uint32_t gone = twice ? 4 : 2; /* each copy visits two */
+  u->parent[to] = from;
+  u->updated[from] = u->plan->buffers[from].updated = true;
+  if (u->result[to] != AX_NONE) u->result[from] = u->result[to];
+  u->total[from] += u->total[to] - gone;
+  source->visits += target->visits - gone;
+  source->last = target->last;
+  source->before_last = target->before_last;
+  source->last_write = target->last_write;
+}
+
+static void sweep(ax_block *block) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < block->count; i++)
+    if (block->ops[i].kind != AX_OP_KERNEL || block->ops[i].kernel.kernel != NULL) block->ops[kept++] = block->ops[i];
+  block->count = kept;
+}
+
+static void place_block(updater *u, ax_block *block, bool is_body) {
+  bool any = false;
+  uint32_t to, from, back;
+  for (uint32_t i = 0; i < block->count; i++) {
+    ax_op *op = &block->ops[i];
+    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) place_block(u, ax_op_block(op, k), op->kind == AX_OP_LOOP && k == 1);
+    any = any || (copies(u, op, &to, &from) && u->updated[to]);
+  }
+  if (!any) return;
+  for (u->op = 0; u->op < block->count; u->op++) summarise(u, &block->ops[u->op]);
+  for (uint32_t i = block->count; i-- > 0;) {
+    if (!copies(u, &block->ops[i], &to, &from) || !may_unite(u, block, i, from, to, is_body, &back)) continue;
+    unite(u, to, from, back != i);
+    block->ops[i].kernel.kernel = block->ops[back].kernel.kernel = NULL;
+  }
+  forget(u);
+  sweep(block);
+}
+
+/* --- The plan --- */
+
+static void count_one(void *context, uint32_t buffer, bool writes) {
+  updater *u = context;
+  (void)writes;
+  u->total[root_of(u, buffer)]++;
+}
+
+/* Writes a part of something, at a place known when it runs. */
+static void note_updates(updater *u, const ax_op *op) {
+  const ax_kernel *kernel = op->kernel.kernel;
+  for (uint32_t i = 0; i < kernel->store_count; i++)
+    for (uint32_t d = 0; d < kernel->slots[kernel->stores[i].slot].rank; d++)
+      if (kernel->stores[i].at[d].dynamic != AX_NONE) u->updated[root_of(u, op->kernel.buffers[kernel->stores[i].slot])] = true;
+}
+
+static void look_at(updater *u, ax_block *block) {
+  for (uint32_t i = 0; i < block->count; i++) {
+    ax_op *op = &block->ops[i];
+    ax_op_visit(op, count_one, u);
+    if (op->kind == AX_OP_KERNEL) note_updates(u, op);
+    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) look_at(u, ax_op_block(op, k));
+  }
+}
+
+static ax_status place(updater *u) {
+  ax_plan *plan = u->plan;
+  uint32_t count = plan->buffer_count;
+  u->parent = ax_arena_alloc(&u->scratch, count * sizeof u->parent[0]);
+  u->total = ax_arena_alloc(&u->scratch, count * sizeof u->total[0]);
+  u->updated = ax_arena_alloc(&u->scratch, count);
+  u->result = ax_arena_alloc(&u->scratch, count * sizeof u->result[0]);
+  u->summaries = ax_arena_alloc(&u->scratch, count * sizeof u->summaries[0]);
+  u->listed = ax_arena_alloc(&u->scratch, count * sizeof u->listed[0]);
+  if (u->parent == NULL || u->total == NULL || u->updated == NULL || u->result == NULL || u->summaries == NULL || u->listed == NULL)
+    return ax_out_of_memory(count * sizeof u->summaries[0]);
+  for (uint32_t i = 0; i < count; i++) u->parent[i] = i;
+  memset(u->result, 0xff, count * sizeof u->result[0]);
+  for (uint32_t k = 0; k < plan->out_count; k++) u->result[plan->buffers[plan->out[k]].root] = k;
+  look_at(u, &plan->block);
+  place_block(u, &plan->block, false);
+  for (uint32_t i = 0; i < count; i++) plan->buffers[i].root = root_of(u, i);
+  return AX_OK;
+}
+
+ax_status ax_plan_update_in_place(ax_plan *plan) {
+  updater u = {.plan = plan};
+  ax_status status = place(&u);
+  ax_arena_deinit(&u.scratch);
+  return status;
+}
