@@ -226,7 +226,7 @@ static void collectives(void **state) {
       "sideways",
       "psum bool[2]{V:data}: ",
       "psum: there is no name of an axis",
-      "psum_done",
+      "operand 0 is f32[2]{V:data}, no future",
       "a name that is much longer",
   };
   for (int i = 0; i < (int)COUNT(messages); i++)

@@ -43,10 +43,22 @@ ax_value ax_pvary(ax_value x, const char *axes);
 /* to "varying": pvary. To "invariant" is an error: psum, pmax, pmin and all_gather_invariant make values invariant. To "reduced"
    and "unreduced": AX_ABSENT. */
 ax_value ax_pcast(ax_value x, const char *axes, const char *to);
-/* psum in two parts: other work proceeds between start and done, which returns psum's result. What start returns is this device's
-   operand, not the sum, and is good for nothing but done: nothing else is checked. An operand of done that is not what
-   start returned in this trace is an error. */
+/* A collective in two parts, as MPI_Iallreduce and MPI_Wait: start begins it and gives a future, ax_done waits for it and gives its
+   result; other work proceeds between them. Operands, results and errors are those of the function without _start. Derivatives and
+   batches are the collective's too.
+   ax_typeof says what the result will be, with the form AX_FUTURE. A future is good for nothing but ax_done, once, in the trace that
+   started it: used as an array, used in a body or returned is an error where that happens; done twice or never, when the trace
+   finishes. ax_psum_done is ax_done. */
 ax_value ax_psum_start(ax_value x, const char *axes);
+ax_value ax_pmean_start(ax_value x, const char *axes);
+ax_value ax_pmax_start(ax_value x, const char *axes);
+ax_value ax_pmin_start(ax_value x, const char *axes);
+ax_value ax_all_gather_start(ax_value x, const char *axes, int64_t dimension, bool tiled);
+ax_value ax_all_gather_invariant_start(ax_value x, const char *axes, int64_t dimension, bool tiled);
+ax_value ax_psum_scatter_start(ax_value x, const char *axes, int64_t dimension, bool tiled);
+ax_value ax_all_to_all_start(ax_value x, const char *axes, int64_t split_axis, int64_t concat_axis, bool tiled);
+ax_value ax_ppermute_start(ax_value x, const char *axes, const int64_t (*pairs)[2], uint32_t pair_count);
+ax_value ax_done(ax_value future);
 ax_value ax_psum_done(ax_value started);
 
 /* Runs `body` on each device of `mesh`: operand i is cut by in_specs[i] (see ax_spec), the results are put together by

@@ -66,7 +66,7 @@ int ax_mesh_find(const ax_mesh *mesh, const char *name);
 /* One bit an axis of the program's axis environment. */
 typedef uint64_t ax_axis_set;
 
-/* What a value of the type is. A future is an array that a collective under way will give. */
+/* What a value of the type is. A future is an array that a collective under way will give (axle/collectives.h). */
 typedef enum ax_form { AX_ARRAY, AX_FUTURE } ax_form;
 
 /* By what the devices' parts of an unreduced value are to be combined. */

@@ -56,7 +56,7 @@ ax_status ax_lexer_next(ax_lexer *lexer) {
   } else if (is_digit(c) || c == '-') {
     token->kind = AX_TOKEN_NUMBER;
     token->length = number_length(lexer->cursor, lexer->end);
-  } else if (c != '\0' && strchr("{}[]():;,.=?+", c) != NULL) {
+  } else if (c != '\0' && strchr("{}[]():;,.=?+<>", c) != NULL) {
     token->kind = AX_TOKEN_MARK;
   } else if (c > ' ' && c <= '~') {
     return ax_lexer_error(lexer, token, "'%c' has no meaning here", c);

@@ -67,7 +67,7 @@ static ax_status parse_dims(ax_parser *parser, ax_type *type) {
   return AX_OK;
 }
 
-ax_status ax_parse_type(ax_parser *parser, const ax_mesh *axes, ax_type *out) {
+static ax_status parse_array_type(ax_parser *parser, const ax_mesh *axes, ax_type *out) {
   ax_token name = parser->lexer.token;
   bool sets = false;
   *out = (ax_type){0};
@@ -80,6 +80,18 @@ ax_status ax_parse_type(ax_parser *parser, const ax_mesh *axes, ax_type *out) {
   AX_TRY(parse_dims(parser, out));
   if (axes != NULL) AX_TRY(ax_accept(parser, "{", &sets));
   return sets ? parse_axis_sets(parser, axes, out) : AX_OK;
+}
+
+ax_status ax_parse_type(ax_parser *parser, const ax_mesh *axes, ax_type *out) {
+  if (!ax_at(parser, "future")) return parse_array_type(parser, axes, out);
+  ax_token at = parser->lexer.token;
+  *out = (ax_type){0};
+  if (axes == NULL) return ax_lexer_error(&parser->lexer, &at, "a literal is an array");
+  AX_TRY(ax_lexer_next(&parser->lexer));
+  AX_TRY(ax_expect(parser, "<"));
+  AX_TRY(parse_array_type(parser, axes, out));
+  out->form = AX_FUTURE;
+  return ax_expect(parser, ">");
 }
 
 /* --- Meshes and specs --- */

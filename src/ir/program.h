@@ -63,7 +63,9 @@ const char *ax_axis_set_string(ax_axis_set set, const ax_mesh *axes);
    `axes` or hold unchecked axes, a kind that is none or of nothing unreduced. */
 AX_MUST_USE ax_status ax_type_check(const ax_type *type, const ax_mesh *axes);
 bool ax_spread_equal(const ax_spread *a, const ax_spread *b);
-/* The type of a value's cotangent: what devices hold in common is the sum of what flows back to each, so reduced and unreduced
+/* The type of a value's tangent: its own, but of an array. */
+ax_type ax_tangent(const ax_type *type);
+/* The type of a value's cotangent, an array: what devices hold in common is the sum of what flows back to each, so reduced and unreduced
    axes change places. */
 ax_type ax_dual(const ax_type *type);
 /* The axes along which devices may hold different bits: varying, and unreduced, where each holds its part. */
@@ -114,6 +116,7 @@ typedef struct ax_builder {
   ax_value *captured; /* values of enclosing traces used here, and the local ids that stand for them */
   uint32_t *captured_ids;
   uint32_t captured_count, captured_capacity, captured_ids_capacity;
+  bool futures; /* some of its values are */
   bool seals; /* values of enclosing traces may not be used */
   ax_status status;
   char message[1024];
@@ -142,6 +145,13 @@ bool ax_failed(void); /* the current trace has an error (or there is none) */
    failure. `params` is copied. */
 void ax_emit(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,
              uint32_t out_count);
+/* Each future is ended once, by an equation that takes futures, and is no output. AX_INVALID_ARGUMENT: the first that is not, with
+   what started it. */
+AX_MUST_USE ax_status ax_futures_check(const ax_type *types, uint32_t value_count, const ax_eqn *eqns, uint32_t eqn_count,
+                                       const uint32_t *outs, uint32_t out_count, const ax_mesh *axes);
+/* "the future<f32[8]> of psum, start in line 3, <what>". */
+ax_status ax_future_error(const ax_type *types, const ax_eqn *eqns, uint32_t eqn_count, uint32_t id, const ax_mesh *axes,
+                          const char *what);
 uint32_t ax_prim_outs(const ax_prim *prim, const void *params);
 /* Infers result types, axis sets included, with the equation in the message on failure. */
 AX_MUST_USE ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *params, const ax_type *in,

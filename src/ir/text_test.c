@@ -62,6 +62,15 @@ static const char *const canonical[] = {
     "{ axes data=2 model=2 ; lambda a:f32[]{V:data,model} b:f32[]{V:data R:model}. let in (a, b) }\n",
     "{ axes a=2 b=2 c=2 ; lambda a:f32[]{V:a R:b U:c} b:f32[]{R:a Umax:b,c}. let in (a, b) }\n",
     "{ axes a=2 ; lambda a:f32[2]{Umin:a}. let in (a,) }\n",
+    "{ axes d=2 ; lambda a:f32[4]{V:d}. let\n"
+    "    b:future<f32[4]> = start[\n"
+    "      body={ lambda a:f32[4]{V:d}. let\n"
+    "          b:f32[4] = psum[axes=(d,)] a\n"
+    "        in (b,) }\n"
+    "    ] a\n"
+    "    c:f32[4]{V:d} = neg a\n"
+    "    d:f32[4] = done b\n"
+    "  in (c, d) }\n",
     "{ lambda a:f32[] b:s32[]. let\n"
     "    c:f32[] = cond[\n"
     "      branches=(\n"
@@ -285,6 +294,26 @@ static const struct {
     {"{ lambda . let a:f32[9] = constant[value=0:f32[9999999999]] in (a) }", ": too large to be a literal"},
     {"{ lambda . let in () } \x01", ":1:24: the byte 0x01 has no meaning here"},
     {"{ lambda . let in () } $", ":1:24: '$' has no meaning here"},
+    {"{ axes d=2 ; lambda a:f32[2]{V:d}. let\n f:future<f32[2]> = start[body={ lambda a:f32[2]{V:d}. let b:f32[2] = psum[axes=(d,)] a in (b,) }] a\n in (a,) }",
+     "the future<f32[2]> of psum, start in line 2, is never done"},
+    {"{ axes d=2 ; lambda a:f32[2]{V:d}. let\n f:future<f32[2]> = start[body={ lambda a:f32[2]{V:d}. let b:f32[2] = psum[axes=(d,)] a in (b,) }] a\n in (f,) }",
+     "the future<f32[2]> of psum, start in line 2, is a result of its program"},
+    {"{ axes d=2 ; lambda a:f32[2]{V:d}. let\n f:future<f32[2]> = start[body={ lambda a:f32[2]{V:d}. let b:f32[2] = psum[axes=(d,)] a in (b,) }] a\n b:f32[2] = done f c:f32[2] = done f in (b, c) }",
+     "the future<f32[2]> of psum, start in line 2, is done twice"},
+    {"{ axes d=2 ; lambda a:f32[2]{V:d}. let\n f:future<f32[2]> = start[body={ lambda a:f32[2]{V:d}. let b:f32[2] = psum[axes=(d,)] a in (b,) }] a\n b:f32[2] = exp f in (b,) }",
+     "exp future<f32[2]>: operand 0 is future<f32[2]>, which done must end first"},
+    {"{ lambda a:f32[]. let b:f32[] = done a in (b,) }",
+     "done f32[]: operand 0 is f32[], no future"},
+    {"{ lambda a:future<f32[]>. let in () }",
+     "input 0: future<f32[]> cannot come from outside"},
+    {"{ lambda . let in (1.0:future<f32[]>,) }",
+     "a literal is an array"},
+    {"{ lambda a:future<f32[]. let in () }",
+     "expected '>'"},
+    {"{ lambda a:f32[]. let f:future<f32[]> = start[body={ lambda a:f32[]. let b:f32[] = scan[length=1 reverse=false num_consts=0 num_carry=1 body={ lambda a:f32[]. let in (a,) }] a in (b,) }] a b:f32[] = done f in (b,) }",
+     "start f32[]: the body holds a scan"},
+    {"{ lambda a:f32[]. let f:future<f32[]> = start[body={ lambda a:f32[2]. let b:f32[] = reduce_sum[axes=(0,)] a in (b,) }] a b:f32[] = done f in (b,) }",
+     "operand 0 is f32[], but the body takes f32[2]"},
 };
 
 static void test_errors(void **state) {

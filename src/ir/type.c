@@ -58,7 +58,8 @@ int64_t ax_dims_elems(uint32_t rank, const int64_t *dims) {
 int64_t ax_type_elems(const ax_type *type) { return ax_dims_elems(type->rank, type->dims); }
 
 ax_status ax_type_check(const ax_type *type, const ax_mesh *axes) {
-  if (type->dtype <= AX_NO_DTYPE || type->dtype >= AX_DTYPE_COUNT || type->rank > AX_MAX_RANK)
+  bool known_form = type->form == AX_ARRAY || type->form == AX_FUTURE;
+  if (!known_form || type->dtype <= AX_NO_DTYPE || type->dtype >= AX_DTYPE_COUNT || type->rank > AX_MAX_RANK)
     return ax_error(AX_INVALID_ARGUMENT, "not a type (no dtype, rank above %d, or a negative dimension)", AX_MAX_RANK);
   int64_t bytes = (int64_t)ax_dtype_bytes(type->dtype);
   for (uint32_t d = 0; d < type->rank; d++)
@@ -90,10 +91,17 @@ bool ax_type_equal(const ax_type *a, const ax_type *b) {
 
 ax_type ax_dual(const ax_type *type) {
   ax_type dual = *type;
+  dual.form = AX_ARRAY;
   dual.spread.reduced = type->spread.unreduced;
   dual.spread.unreduced = type->spread.reduced;
   dual.spread.kind = AX_UNREDUCED_SUM;
   return dual;
+}
+
+ax_type ax_tangent(const ax_type *type) {
+  ax_type tangent = *type;
+  tangent.form = AX_ARRAY;
+  return tangent;
 }
 
 ax_axis_set ax_spread_differs(const ax_spread *spread) { return spread->varying | spread->unreduced; }
@@ -122,10 +130,11 @@ static void add_spread(ax_text *text, const ax_spread *on, const ax_mesh *axes) 
 }
 
 void ax_type_text(ax_text *text, const ax_type *type, const ax_mesh *axes) {
-  ax_text_add(text, "%s[", ax_dtype_name(type->dtype));
+  ax_text_add(text, "%s%s[", type->form == AX_FUTURE ? "future<" : "", ax_dtype_name(type->dtype));
   for (uint32_t i = 0; i < type->rank; i++) ax_text_add(text, "%s%lld", i ? "," : "", (long long)type->dims[i]);
   ax_text_add(text, "]");
   add_spread(text, &type->spread, axes);
+  if (type->form == AX_FUTURE) ax_text_add(text, ">");
 }
 
 enum { ring_slots = 8, ring_bytes = 512 };

@@ -4,6 +4,7 @@
      types      a dtype, at most AX_MAX_RANK dimensions, a size that can be counted; axis sets are disjoint, within the
                 environment, and hold no unchecked axis
      equations  each result has the type that its primitive infers
+     futures    are no inputs and no outputs; one equation ends each
      nested     programs hold the same, and their environment begins with their parent's
 
    Only a defect of Axle's own breaks one, so the status is AX_INTERNAL. */
@@ -75,7 +76,9 @@ static ax_status check_outputs(const ax_program *program, uint32_t values) {
   if (values != program->value_count) return ax_error(AX_INTERNAL, "verify: values that no equation computes");
   for (uint32_t i = 0; i < program->out_count; i++)
     if (program->outs[i] >= program->value_count) return ax_error(AX_INTERNAL, "verify: output %u is not a value", i);
-  return AX_OK;
+  ax_status status = ax_futures_check(program->types, program->value_count, program->eqns, program->eqn_count, program->outs,
+                                      program->out_count, &program->axes);
+  return status != AX_INVALID_ARGUMENT ? status : ax_error_context(AX_INTERNAL, "verify: ");
 }
 
 ax_status ax_program_verify(const ax_program *program) {

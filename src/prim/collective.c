@@ -278,23 +278,19 @@ static ax_status convert(ax_lower *lower, uint32_t dst, uint32_t src) {
   return ax_lower_move(lower, type.rank, type.dims, dst, at, src, at);
 }
 
-ax_status ax_lower_combine_start(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type,
-                                 ax_axis_set axes) {
+ax_status ax_lower_combine(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type, ax_axis_set axes, uint32_t *out) {
   ax_type in_type = ax_lower_get(lower, in)->type, out_type = *type;
+  bool widens = combined_in(type->dtype) != type->dtype;
   exchange->in = in;
-  if (combined_in(type->dtype) != type->dtype) {
+  if (widens) {
     in_type.dtype = out_type.dtype = combined_in(type->dtype);
     AX_TRY(ax_lower_buffer(lower, &in_type, ax_lower_get(lower, in)->axes, &exchange->in));
     AX_TRY(convert(lower, exchange->in, in));
   }
   AX_TRY(ax_lower_buffer(lower, &out_type, axes, &exchange->out));
-  return ax_lower_start(lower, exchange, &exchange->id);
-}
-
-ax_status ax_lower_combine_done(ax_lower *lower, const ax_exchange *exchange, const ax_type *type, uint32_t *out) {
-  AX_TRY(ax_lower_done(lower, exchange->id));
+  AX_TRY(ax_lower_exchange(lower, exchange));
   *out = exchange->out;
-  if (combined_in(type->dtype) == type->dtype) return AX_OK;
+  if (!widens) return AX_OK;
   AX_TRY(ax_lower_buffer(lower, type, ax_lower_get(lower, exchange->out)->axes, out));
   return convert(lower, *out, exchange->out);
 }

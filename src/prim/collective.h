@@ -63,12 +63,9 @@ void ax_exchange_parts(ax_exchange *exchange, uint32_t rank, const int64_t *part
                        const int64_t *out, int64_t concat);
 /* Start, then done at once. */
 AX_MUST_USE ax_status ax_lower_exchange(ax_lower *lower, const ax_exchange *exchange);
-/* An exchange that combines, in f32 for bf16 and f16. Start fills exchange->in (from `in`), ->out (for a result of `type` on
-   `axes`) and ->id; done gives the result. */
-AX_MUST_USE ax_status ax_lower_combine_start(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type,
-                                             ax_axis_set axes);
-AX_MUST_USE ax_status ax_lower_combine_done(ax_lower *lower, const ax_exchange *exchange, const ax_type *type,
-                                            uint32_t *out);
+/* An exchange that combines `in`, in f32 for bf16 and f16; gives the result, of `type` on `axes`. Fills exchange->in and ->out. */
+AX_MUST_USE ax_status ax_lower_combine(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type, ax_axis_set axes,
+                                       uint32_t *out);
 
 /* --- hlo --- */
 /* "replica_groups = ..., channel_handle = ..." for the groups along the names. */
@@ -76,13 +73,5 @@ void ax_hlo_groups(ax_text *text, ax_hlo *hlo, const ax_axes *names);
 /* The op of a combining collective; releases the attributes. */
 AX_MUST_USE ax_status ax_hlo_combining(ax_hlo *hlo, const ax_eqn *eqn, const char *name, ax_scalar op, const uint32_t *in,
                                        ax_text *attributes, uint32_t *out);
-
-/* --- psum's rules, which psum_done shares (psum.c) --- */
-ax_status ax_psum_infer(const ax_infer_args *args);
-ax_status ax_psum_eval(const ax_eval_args *args);
-void ax_psum_transpose(const ax_transpose_args *args);
-void ax_psum_batch(const ax_batch_args *args);
-ax_status ax_psum_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
-ax_status ax_psum_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
 #endif

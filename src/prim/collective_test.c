@@ -1,4 +1,4 @@
-/* Types and errors of the collectives, the parts of exchanges, and what psum_start and psum_done lower to. */
+/* Types and errors of the collectives, the parts of exchanges, and collectives in two parts. */
 #include <string.h>
 
 #include "axle/transform.h"
@@ -43,7 +43,6 @@ static ax_value permute_b(ax_value x) { return ax_ppermute(x, "b", shift, 2); }
 static ax_value index_ba(ax_value x) { return (void)x, ax_axis_index("b,a"); }
 static ax_value pvary_b(ax_value x) { return ax_pvary(x, "b"); }
 static ax_value pcast_b(ax_value x) { return ax_pcast(x, "b", "varying"); }
-static ax_value start_b(ax_value x) { return ax_psum_start(x, "b"); }
 static ax_value done_b(ax_value x) { return ax_psum_done(ax_psum_start(x, "b")); }
 static ax_value size_ab(ax_value x) { return ax_full_like(x, (double)ax_axis_size("a,b")); }
 
@@ -54,6 +53,7 @@ static void test_types(void **state) {
     const char *varying, *invariant, *unchecked; /* of the result, when x is typed so */
   } rows[] = {
       {psum_a, "f32[6,4]{V:b}", "f32[6,4]", "f32[6,4]"},
+      {done_b, "f32[6,4]{V:a}", "f32[6,4]", "f32[6,4]"},
       {psum_none, "f32[6,4]{V:a,b}", "f32[6,4]", "f32[6,4]"},
       {pmax_ab, "f32[6,4]", "f32[6,4]", "f32[6,4]"},
       {pmean_b, "f32[6,4]{V:a}", "f32[6,4]", "f32[6,4]"},
@@ -68,7 +68,6 @@ static void test_types(void **state) {
       {index_ba, "s32[]{V:a,b}", "s32[]{V:a,b}", "s32[]"},
       {pvary_b, NULL, "f32[6,4]{V:b}", "f32[6,4]"},
       {pcast_b, NULL, "f32[6,4]{V:b}", "f32[6,4]"},
-      {start_b, "f32[6,4]{V:a,b}", "f32[6,4]{V:b}", "f32[6,4]"},
       {done_b, "f32[6,4]{V:a}", "f32[6,4]", "f32[6,4]"},
       {size_ab, "f32[6,4]", "f32[6,4]", "f32[6,4]"},
   };
@@ -107,6 +106,26 @@ static ax_value pcast_unreduced(ax_value x) { return ax_pcast(x, "a", "unreduced
 static ax_value pcast_nothing(ax_value x) { return ax_pcast(x, "a", ""); }
 static ax_value done_alone(ax_value x) { return ax_psum_done(x); }
 static ax_value done_late(ax_value x) { return ax_psum_done(ax_neg(ax_psum_start(x, "a"))); }
+static ax_value done_twice(ax_value x) {
+  ax_value started = ax_psum_start(x, "b");
+  return ax_add(ax_psum_done(started), ax_done(started));
+}
+static ax_value never_done(ax_value x) {
+  ax_all_to_all_start(x, "b", 0, 0, true);
+  return x;
+}
+static ax_value returned(ax_value x) { return ax_pmax_start(x, "b"); }
+static void ends_outer(const ax_value *in, ax_value *out, void *context) {
+  (void)in;
+  out[0] = ax_done(*(ax_value *)context);
+}
+static ax_value captured(ax_value x) {
+  ax_value started = ax_psum_start(x, "b"), out;
+  void *contexts[] = {&started};
+  ax_cond(ax_full(AX_S32, 0, NULL, 0), (ax_function[]){ends_outer}, contexts, 1, NULL, 0, &out, 1);
+  return out;
+}
+static ax_value start_nowhere(ax_value x) { return ax_done(ax_psum_start(x, "c")); }
 static ax_value bare_psum(ax_value x) {
   ax_axes names = {1, {"a"}};
   return ax_bind1(&ax_prim_psum, &names, &x, 1);
@@ -146,8 +165,15 @@ static void test_errors(void **state) {
       {pcast_invariant, AX_F32, 3, AX_INVALID_ARGUMENT, "pcast cannot make a value invariant"},
       {pcast_unreduced, AX_F32, 3, AX_ABSENT, "pcast: no cast to \"unreduced\" yet"},
       {pcast_nothing, AX_F32, 3, AX_INVALID_ARGUMENT, "pcast to \"\": expected \"varying\""},
-      {done_alone, AX_F32, 3, AX_INVALID_ARGUMENT, "psum_done: the operand is not what psum_start returned"},
-      {done_late, AX_F32, 3, AX_INVALID_ARGUMENT, "psum_done: the operand is not what psum_start returned"},
+      {done_alone, AX_F32, 3, AX_INVALID_ARGUMENT, "done f32[6,4]{V:a,b}: operand 0 is f32[6,4]{V:a,b}, no future"},
+      {done_late, AX_F32, 3, AX_INVALID_ARGUMENT,
+       "neg future<f32[6,4]{V:b}>: operand 0 is future<f32[6,4]{V:b}>, which done must end first"},
+      {done_twice, AX_F32, 3, AX_INVALID_ARGUMENT, "the future<f32[6,4]{V:a}> of psum, start in equation 0, is done twice"},
+      {never_done, AX_F32, 3, AX_INVALID_ARGUMENT, "the future<f32[6,4]{V:a,b}> of all_to_all, start in equation 0, is never done"},
+      {returned, AX_F32, 3, AX_INVALID_ARGUMENT, "the future<f32[6,4]{V:a}> of pmax, start in equation 0, is a result of its program"},
+      {captured, AX_F32, 3, AX_INVALID_ARGUMENT,
+       "the future<f32[6,4]{V:a}> of psum, start in equation 0, is used in a body; done must end it before"},
+      {start_nowhere, AX_F32, 3, AX_INVALID_ARGUMENT, "start: psum: unknown axis name \"c\""},
   };
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
     ax_program *program;
@@ -182,17 +208,12 @@ static void test_parts(void **state) {
   assert_int_equal(e.dims[0], 1);
 }
 
-/* --- psum_start and psum_done --- */
+/* --- In two parts --- */
 
 static ax_value overlapped(ax_value x) {
   ax_value started = ax_psum_start(x, "b"), other = ax_exp(x), sum = ax_psum_done(started);
   return ax_mul(ax_pvary(sum, "b"), other);
 }
-static ax_value done_twice(ax_value x) {
-  ax_value started = ax_psum_start(x, "b");
-  return ax_add(ax_psum_done(started), ax_psum_done(started));
-}
-static ax_value never_done(ax_value x) { return ax_neg(ax_psum_start(x, "b")); }
 
 /* The kinds of the operations that f lowers to: K(ernel), S(tart), D(one). */
 static void lowered(function f, ax_dtype dtype, char *out) {
@@ -216,15 +237,60 @@ static void test_async(void **state) {
   (void)state;
   char ops[16];
   lowered(overlapped, AX_F32, ops);
-  assert_string_equal(ops, "SKDK");
+  assert_string_equal(ops, "SDKK");
   lowered(overlapped, AX_BF16, ops); /* converted to f32 before, and back after */
-  assert_string_equal(ops, "KSKDKK");
-  lowered(done_twice, AX_F32, ops);
-  assert_string_equal(ops, "SDDK");
-  lowered(never_done, AX_F32, ops);
-  assert_string_equal(ops, "K");
+  assert_string_equal(ops, "KSDKKK");
   lowered(psum_a, AX_BF16, ops);
   assert_string_equal(ops, "KSDK");
+}
+
+/* Each collective in two parts is typed as in one, and what is started says so. */
+typedef struct pair {
+  ax_value (*whole)(ax_value x), (*begun)(ax_value x);
+} pair;
+static ax_value whole_mean(ax_value x) { return ax_pmean(x, "b"); }
+static ax_value whole_max(ax_value x) { return ax_pmax(x, "a,b"); }
+static ax_value whole_min(ax_value x) { return ax_pmin(x, "b"); }
+static ax_value whole_gather(ax_value x) { return ax_all_gather(x, "b,a", 1, false); }
+static ax_value whole_same(ax_value x) { return ax_all_gather_invariant(x, "b", 0, true); }
+static ax_value whole_scatter(ax_value x) { return ax_psum_scatter(x, "a", 0, true); }
+static ax_value whole_trade(ax_value x) { return ax_all_to_all(x, "a", 0, 1, true); }
+static ax_value whole_shift(ax_value x) { return ax_ppermute(x, "b", shift, 2); }
+static ax_value begun_mean(ax_value x) { return ax_pmean_start(x, "b"); }
+static ax_value begun_max(ax_value x) { return ax_pmax_start(x, "a,b"); }
+static ax_value begun_min(ax_value x) { return ax_pmin_start(x, "b"); }
+static ax_value begun_gather(ax_value x) { return ax_all_gather_start(x, "b,a", 1, false); }
+static ax_value begun_same(ax_value x) { return ax_all_gather_invariant_start(x, "b", 0, true); }
+static ax_value begun_scatter(ax_value x) { return ax_psum_scatter_start(x, "a", 0, true); }
+static ax_value begun_trade(ax_value x) { return ax_all_to_all_start(x, "a", 0, 1, true); }
+static ax_value begun_shift(ax_value x) { return ax_ppermute_start(x, "b", shift, 2); }
+
+static void both(const ax_value *in, ax_value *out, void *context) {
+  const pair *p = context;
+  ax_value begun = p->begun(in[0]);
+  ax_type future = ax_typeof(begun);
+  out[0] = p->whole(in[0]);
+  out[1] = ax_done(begun);
+  ax_type whole = ax_typeof(out[0]), done = ax_typeof(out[1]);
+  assert_true(ax_type_equal(&whole, &done) && future.form == AX_FUTURE);
+  future.form = AX_ARRAY;
+  assert_true(ax_type_equal(&whole, &future));
+}
+
+static void test_pairs(void **state) {
+  (void)state;
+  static const pair pairs[] = {{whole_mean, begun_mean}, {whole_max, begun_max}, {whole_min, begun_min}, {whole_gather, begun_gather},
+                               {whole_same, begun_same}, {whole_scatter, begun_scatter}, {whole_trade, begun_trade},
+                               {whole_shift, begun_shift}};
+  ax_mesh mesh;
+  assert_int_equal(ax_mesh_parse("a=2,b=3", &mesh), AX_OK);
+  ax_type type = x_of(AX_F32, 3);
+  for (size_t i = 0; i < AX_COUNT(pairs); i++) {
+    ax_program *program;
+    assert_int_equal(ax_trace_on(&mesh, both, (void *)&pairs[i], &type, 1, 2, &program), AX_OK);
+    assert_int_equal(ax_program_verify(program), AX_OK);
+    ax_program_release(program);
+  }
 }
 
 /* --- Memory --- */
@@ -261,7 +327,7 @@ static void test_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_types), cmocka_unit_test(test_errors), cmocka_unit_test(test_parts),
-      cmocka_unit_test(test_async), cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_async), cmocka_unit_test(test_pairs), cmocka_unit_test(test_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ typedef struct psum_params {
   ax_axes axes;
 } psum_params;
 
-ax_status ax_psum_infer(const ax_infer_args *args) {
+static ax_status infer(const ax_infer_args *args) {
   if (args->in[0].dtype == AX_BOOL)
     return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool; convert_element_type gives one");
   args->out[0] = args->in[0];
@@ -26,7 +26,7 @@ static ax_scalar combination(const ax_prim *prim) {
   return prim == &ax_prim_pmin ? AX_SCALAR_MIN : AX_SCALAR_ADD;
 }
 
-ax_status ax_psum_eval(const ax_eval_args *args) {
+static ax_status eval(const ax_eval_args *args) {
   ax_scalar op = combination(args->eqn->prim);
   const ax_tensor *first = args->out[0];
   int64_t elems = ax_dims_elems(first->rank, first->dims);
@@ -50,7 +50,7 @@ static void extreme_jvp(const ax_jvp_args *args) {
   args->tangent_out[0] = ax_div(ax_bind1(&ax_prim_psum, eqn->params, &held, 1), count);
 }
 
-void ax_psum_transpose(const ax_transpose_args *args) {
+static void transpose(const ax_transpose_args *args) {
   psum_params checked, unchecked;
   ax_value cotangent = args->cotangent[0];
   ax_axes_split(args->eqn->params, &checked.axes, &unchecked.axes);
@@ -59,7 +59,7 @@ void ax_psum_transpose(const ax_transpose_args *args) {
   args->out[0] = cotangent;
 }
 
-void ax_psum_batch(const ax_batch_args *args) {
+static void batch(const ax_batch_args *args) {
   const ax_prim *prim = args->eqn->prim;
   psum_params rest;
   ax_value x = args->in[0];
@@ -72,7 +72,7 @@ void ax_psum_batch(const ax_batch_args *args) {
   args->out_dim[0] = dim;
 }
 
-ax_status ax_psum_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *type = &lower->program->types[eqn->out];
   const psum_params *params = eqn->params;
   ax_exchange exchange = {.names = params->axes, .peers = AX_PEERS_ONE, .combine = combination(eqn->prim)};
@@ -83,12 +83,11 @@ ax_status ax_psum_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
     return AX_OK;
   }
   ax_exchange_whole(&exchange, ax_type_elems(type));
-  AX_TRY(ax_lower_combine_start(lower, &exchange, in[0], type, lower->differs[eqn->out]));
-  return ax_lower_combine_done(lower, &exchange, type, &out[0]);
+  return ax_lower_combine(lower, &exchange, in[0], type, lower->differs[eqn->out], &out[0]);
 }
 
 /* stablehlo.all_reduce with the combination as its region. */
-ax_status ax_psum_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_text attributes = {0};
   ax_hlo_groups(&attributes, hlo, eqn->params);
   ax_text_add(&attributes, ", use_global_device_ids");
@@ -101,11 +100,11 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
   const ax_prim ax_prim_##name_ = {                                                                                \
       .name = #name_, .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,        \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),                      \
-      .infer = ax_psum_infer, .spread = ax_spread_drop, .eval = ax_psum_eval, .differs = ax_differs_drop,          \
+      .infer = infer, .spread = ax_spread_drop, .eval = eval, .differs = ax_differs_drop,          \
       .jvp = jvp_, .linearize = jvp_,                                                                              \
-      .transpose = transpose_, .batch = ax_psum_batch, .shard = ax_absent_shard, .lower = ax_psum_lower, .hlo = ax_psum_hlo,\
+      .transpose = transpose_, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,\
   }
-REDUCE_RECORD(psum, ax_jvp_linear, ax_psum_transpose);
+REDUCE_RECORD(psum, ax_jvp_linear, transpose);
 REDUCE_RECORD(pmax, extreme_jvp, ax_absent_transpose);
 REDUCE_RECORD(pmin, extreme_jvp, ax_absent_transpose);
 

@@ -66,8 +66,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   const ax_type *x = &lower->program->types[eqn->in[0]], *y = &lower->program->types[eqn->out];
   ax_exchange exchange = {.names = params->axes, .peers = AX_PEERS_ALL, .combine = AX_SCALAR_ADD};
   ax_exchange_parts(&exchange, y->rank, y->dims, x->dims, params->dimension, y->dims, -1);
-  AX_TRY(ax_lower_combine_start(lower, &exchange, in[0], y, lower->differs[eqn->out]));
-  return ax_lower_combine_done(lower, &exchange, y, &out[0]);
+  return ax_lower_combine(lower, &exchange, in[0], y, lower->differs[eqn->out], &out[0]);
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {

@@ -3,7 +3,8 @@
      y = f(x)    becomes    y, dy = f(x), f'(x) dx
 
    A tangent that is zero whatever the inputs' tangents are is symbolic (ax_zero): equations without any other tangent are
-   copied as they are. Invariant: a tangent that is there has exactly its value's type, axes included. */
+   copied as they are. Invariant: a tangent that is there has exactly its value's type, axes included; that of a future is the array
+   itself. */
 #include "prim/rules.h"
 #include "xform/xform.h"
 
@@ -17,8 +18,9 @@ typedef struct jvp_walk {
 /* Symbolic zero for what is no float; otherwise as varying as its value, and checked. */
 static ax_value fitted(const ax_eqn *eqn, ax_value tangent, const ax_type *type) {
   if (ax_is_zero(tangent) || !ax_is_float(type->dtype)) return ax_zero;
+  ax_type wanted = ax_tangent(type);
   tangent = ax_vary_to(tangent, type->spread.varying);
-  return ax_check_rule(eqn, "jvp", tangent, type) ? tangent : ax_poison;
+  return ax_check_rule(eqn, "jvp", tangent, &wanted) ? tangent : ax_poison;
 }
 
 static void step(jvp_walk *w, const ax_eqn *eqn) {

@@ -342,19 +342,25 @@ const test_sample test_samples[] = {
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[]{V:d} = O[axes=(d,)] in (i, x) }", .axes = "d=1; d=3; d=2 e=2"),
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[] = O[axes=(d,)] in (i, x) }", .axes = "d=3?"),
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[]{V:a,b} = O[axes=(b, a)] in (i, x) }", .axes = "a=2 b=3"),
-    SAMPLE("psum_start", "{ lambda x:T[3]{V:d}. let s:T[3]{V:d} = O[axes=(d,)] x in (s,) }", .axes = "d=2",
-           .linear = "x"),
-    SAMPLE("psum_done",
-           "{ lambda x:T[S]{V:d} y:T[S]{V:d}. let s:T[S]{V:d} = psum_start[axes=(d,)] x z:T[S]{V:d} = sub y x"
-           "  r:T[S] = psum_done[axes=(d,)] s in (r, z) }",
+    SAMPLE("start",
+           "{ lambda x:T[S]{V:d} y:T[S]{V:d}. let"
+           "  s:future<T[S]> = O[body={ lambda a:T[S]{V:d}. let b:T[S] = psum[axes=(d,)] a in (b,) }] x"
+           "  z:T[S]{V:d} = sub y x r:T[S] = done s in (r, z) }",
            .axes = "d=1; d=2; d=3", .linear = "xy", .sums = true),
-    SAMPLE(
-        "psum_done",
-        "{ lambda x:T[S] y:T[S]. let s:T[S] = psum_start[axes=(d,)] x z:T[S] = mul y x r:T[S] = psum_done[axes=(d,)] s"
-        "  in (r, z) }",
-        .axes = "d=3?", .sums = true),
-    SAMPLE("psum_done", "{ lambda x:T[3]{V:d}. let r:T[3] = psum_done[axes=(d,)] x in (r,) }", .axes = "d=2; d=2 e=2",
-           .linear = "x", .sums = true),
+    SAMPLE("start",
+           "{ lambda x:T[S] y:T[S]. let s:future<T[S]> = O[body={ lambda a:T[S]. let b:T[S] = psum[axes=(d,)] a in (b,) }] x"
+           "  z:T[S] = mul y x r:T[S] = done s in (r, z) }",
+           .axes = "d=3?", .sums = true),
+    SAMPLE("start",
+           "{ lambda x:T[4]{V:d} y:T[4]{V:d}. let"
+           "  s:future<T[8]{V:d}> t:future<T[4]> = O[body={ lambda a:T[4]{V:d} b:T[4]{V:d}. let"
+           "    c:T[8]{V:d} = all_gather[axes=(d,) dimension=0] a e:T[4]{V:d} = sub b a f:T[4] = psum[axes=(d,)] e in (c, f) }] x y"
+           "  z:T[4]{V:d} = sub y x u:T[4] = done t r:T[8]{V:d} = done s in (r, z, u) }",
+           .axes = "d=2", .linear = "xy", .sums = true),
+    SAMPLE("done",
+           "{ lambda x:T[3]{V:d}. let"
+           "  s:future<T[3]> = start[body={ lambda a:T[3]{V:d}. let b:T[3] = pmax[axes=(d,)] a in (b,) }] x r:T[3] = O s in (r,) }",
+           .axes = "d=2; d=2 e=2", .forward_only = true),
 };
 
 const size_t test_sample_count = AX_COUNT(test_samples);

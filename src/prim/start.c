@@ -1,0 +1,271 @@
+/* start: T0[d..].. -> future<R0[e..]>..      begins `body`, which gives the results; other work proceeds while it is under way
+   done:  future<R[e..]> -> R[e..]            waits for one of them and gives it
+
+     f:future<f32[8]> = start[body={ lambda a:f32[8]{V:d}. let b:f32[8] = psum[axes=(d,)] a in (b,) }] x
+     ..                                                      runs beside the exchange
+     y:f32[8] = done f
+
+   Parameters of start: body, of collectives and operations of each device; done has none.
+   Errors: a body that holds programs, or takes other operands; an operand of done that is no future. A future is done once, in the
+   program that it was started in: any other use of it is an error, found where it stands or when the trace finishes (ir/future.c).
+   By value start is its body and done the identity. Derivatives are the body's: tangents and cotangents of a future are arrays,
+   whose collectives stand where start does (every collective overlaps with what does not need it; the pair only says so in the
+   program). A batched start begins the batched body.
+   The functions make bodies of one collective, with the reshapes of its untiled forms. */
+#include "prim/collective.h"
+#include "prim/prims.h"
+#include "prim/region.h"
+
+typedef struct start_params {
+  ax_program *body;
+} start_params;
+
+static const ax_program *body_of(const ax_eqn *eqn) { return ((const start_params *)eqn->params)->body; }
+
+static uint32_t count_outs(const void *params) { return ((const start_params *)params)->body->out_count; }
+
+/* --- start --- */
+
+static ax_status start_infer(const ax_infer_args *args) {
+  const ax_program *body = ((const start_params *)args->params)->body;
+  AX_TRY(ax_region_check_axes(body, args->axes, "the body"));
+  if (body->in_count != args->in_count)
+    return ax_error(AX_INVALID_ARGUMENT, "the body takes %u values, not %u", body->in_count, args->in_count);
+  for (uint32_t i = 0; i < args->in_count; i++)
+    AX_TRY(ax_region_check_type(&args->in[i], &body->types[i], args->axes, "operand", i, "is", "the body takes"));
+  for (uint32_t i = 0; i < body->eqn_count; i++)
+    if (body->eqns[i].prim->kind == AX_REGION)
+      return ax_error(AX_INVALID_ARGUMENT, "the body holds a %s; it may have collectives and operations of each device",
+                      body->eqns[i].prim->name);
+  for (uint32_t k = 0; k < args->out_count; k++) {
+    args->out[k] = body->types[body->outs[k]];
+    args->out[k].form = AX_FUTURE;
+  }
+  return AX_OK;
+}
+
+static ax_status start_eval(const ax_eval_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  uint32_t lanes = args->lanes;
+  ax_arena arena = {0};
+  uint32_t *lane = ax_arena_alloc(&arena, lanes * sizeof lane[0]);
+  ax_tensor *const **in = ax_arena_alloc(&arena, eqn->in_count * sizeof in[0]);
+  ax_tensor ***out = ax_arena_alloc(&arena, eqn->out_count * sizeof out[0]);
+  ax_status status = lane == NULL || in == NULL || out == NULL ? ax_out_of_memory(lanes * sizeof lane[0]) : AX_OK;
+  for (uint32_t l = 0; l < lanes && status == AX_OK; l++) lane[l] = l;
+  for (uint32_t i = 0; i < eqn->in_count && status == AX_OK; i++) in[i] = args->in + (size_t)i * lanes;
+  for (uint32_t k = 0; k < eqn->out_count && status == AX_OK; k++) out[k] = args->out + (size_t)k * lanes;
+  if (status == AX_OK) status = ax_region_eval(args, body_of(eqn), lane, lanes, in, out);
+  return ax_region_eval_end(args, &arena, status);
+}
+
+static void start_differs(const ax_differs_args *args) {
+  ax_region_differs(args, body_of(args->eqn), args->axes, args->in, args->out);
+}
+
+/* The body's jvp beside the start: (x.., dx..) -> (y.., dy..), of which y is the future's. */
+static void start_jvp(const ax_jvp_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  const ax_program *body = body_of(eqn);
+  ax_program *jvp = NULL;
+  ax_bind(eqn->prim, eqn->params, args->in, eqn->in_count, args->out, eqn->out_count);
+  bool *wrt = ax_trace_alloc(eqn->in_count), *has = ax_trace_alloc(eqn->out_count);
+  ax_want *want = ax_trace_alloc(eqn->out_count * sizeof want[0]);
+  ax_value *in = ax_trace_alloc(2 * (size_t)eqn->in_count * sizeof in[0]);
+  ax_value *made = ax_trace_alloc(2 * (size_t)eqn->out_count * sizeof made[0]);
+  if (ax_failed()) return;
+  ax_region_nonzero(args->tangent_in, eqn->in_count, wrt);
+  for (uint32_t k = 0; k < eqn->out_count; k++) want[k] = AX_WANT_NONZERO;
+  ax_status status = ax_jvp_program(body, wrt, want, has, &jvp);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < eqn->in_count; i++) in[count++] = args->in[i];
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    if (wrt[i]) in[count++] = args->tangent_in[i];
+  ax_call(jvp, in, count, made, jvp->out_count);
+  for (uint32_t k = 0, next = eqn->out_count; k < eqn->out_count; k++) args->tangent_out[k] = has[k] ? made[next++] : ax_zero;
+  ax_program_release(jvp);
+}
+
+static void start_transpose(const ax_transpose_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  ax_program *transposed = NULL;
+  bool *zero = ax_trace_alloc(eqn->out_count), *made_zero = ax_trace_alloc(eqn->in_count);
+  ax_value *in = ax_trace_alloc(((size_t)eqn->in_count + eqn->out_count) * sizeof in[0]);
+  ax_value *made = ax_trace_alloc(eqn->in_count * sizeof made[0]);
+  if (ax_failed()) return;
+  for (uint32_t k = 0; k < eqn->out_count; k++) zero[k] = ax_is_zero(args->cotangent[k]);
+  ax_status status = ax_transpose_program(body_of(eqn), args->linear, zero, made_zero, &transposed);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    if (!args->linear[i]) in[count++] = args->in[i];
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    if (!zero[k]) in[count++] = args->cotangent[k];
+  ax_call(transposed, in, count, made, transposed->out_count);
+  for (uint32_t i = 0, next = 0; i < eqn->in_count; i++) {
+    if (!args->linear[i]) continue;
+    if (!made_zero[i]) args->out[i] = made[next];
+    next++;
+  }
+  ax_program_release(transposed);
+}
+
+static void start_batch(const ax_batch_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  start_params params;
+  ax_status status = ax_batch_program(body_of(eqn), args->in_dim, args->size, args->axis, NULL, args->out_dim, &params.body);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  ax_bind(&ax_prim_start, &params, args->in, eqn->in_count, args->out, eqn->out_count);
+  ax_program_release(params.body);
+}
+
+/* The body's exchanges begin here; whoever reads a result waits for it. */
+static ax_status start_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_program(lower, body_of(eqn), in, out);
+}
+
+/* StableHLO's compilers overlap collectives themselves. */
+static ax_status start_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return hlo->inline_program(hlo, body_of(eqn), in, out);
+}
+
+/* --- done --- */
+
+static ax_status done_infer(const ax_infer_args *args) {
+  args->out[0] = args->in[0];
+  args->out[0].form = AX_ARRAY;
+  return AX_OK;
+}
+
+static ax_status done_eval(const ax_eval_args *args) {
+  ax_tensor_assign(args->out[0], args->in[0]);
+  return AX_OK;
+}
+
+static void done_jvp(const ax_jvp_args *args) {
+  ax_bind(args->eqn->prim, NULL, args->in, 1, args->out, 1);
+  args->tangent_out[0] = args->tangent_in[0];
+}
+
+static void done_transpose(const ax_transpose_args *args) { args->out[0] = args->cotangent[0]; }
+
+static void done_batch(const ax_batch_args *args) {
+  ax_bind(args->eqn->prim, NULL, args->in, 1, args->out, 1);
+  args->out_dim[0] = args->in_dim[0];
+}
+
+static ax_status done_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  (void)lower, (void)eqn;
+  out[0] = in[0];
+  return AX_OK;
+}
+
+static ax_status done_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  (void)hlo, (void)eqn;
+  out[0] = in[0];
+  return AX_OK;
+}
+
+/* --- The records --- */
+
+static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(start_params, body)}};
+
+const ax_prim ax_prim_start = {
+    .name = "start", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(start_params),
+    .infer = start_infer, .spread = ax_spread_body, .eval = start_eval, .differs = start_differs, .jvp = start_jvp, .linearize = start_jvp,
+    .transpose = start_transpose, .batch = start_batch, .shard = ax_absent_shard, .lower = start_lower, .hlo = start_hlo,
+};
+
+const ax_prim ax_prim_done = {
+    .name = "done", .kind = AX_LOCAL, .operands = AX_FUTURE, .in_count = 1, .out_count = 1,
+    .infer = done_infer, .spread = ax_spread_local, .eval = done_eval, .differs = ax_differs_union, .jvp = done_jvp, .linearize = done_jvp,
+    .transpose = done_transpose, .batch = done_batch, .shard = ax_absent_shard, .lower = done_lower, .hlo = done_hlo,
+};
+
+/* --- The functions --- */
+
+/* Starts what `collective` does of one value. */
+static ax_value start(ax_function collective, void *context, ax_value x) {
+  ax_type type = ax_typeof(x);
+  ax_body body;
+  if (ax_failed()) return ax_poison;
+  const ax_body_options options = {.function = collective, .context = context, .in = &type, .in_count = 1, .out_count = 1};
+  ax_status status = ax_body_trace(&options, &body);
+  if (status != AX_OK) {
+    ax_fail(ax_error_context(status, "start: "));
+    return ax_poison;
+  }
+  start_params params = {body.program};
+  ax_value out = ax_bind1(&ax_prim_start, &params, &x, 1);
+  ax_body_deinit(&body);
+  return out;
+}
+
+typedef struct call { /* of a collective; each uses some of it */
+  ax_value (*reduce)(ax_value x, const char *axes);
+  ax_value (*move)(ax_value x, const char *axes, int64_t dimension, bool tiled);
+  const char *axes;
+  int64_t dimension, concat_axis;
+  bool tiled;
+  const int64_t (*pairs)[2];
+  uint32_t pair_count;
+} call;
+
+static void reduce(const ax_value *in, ax_value *out, void *context) {
+  const call *c = context;
+  out[0] = c->reduce(in[0], c->axes);
+}
+static void move(const ax_value *in, ax_value *out, void *context) {
+  const call *c = context;
+  out[0] = c->move(in[0], c->axes, c->dimension, c->tiled);
+}
+static void trade(const ax_value *in, ax_value *out, void *context) {
+  const call *c = context;
+  out[0] = ax_all_to_all(in[0], c->axes, c->dimension, c->concat_axis, c->tiled);
+}
+static void permute(const ax_value *in, ax_value *out, void *context) {
+  const call *c = context;
+  out[0] = ax_ppermute(in[0], c->axes, c->pairs, c->pair_count);
+}
+
+static ax_value start_reduce(ax_value (*function)(ax_value, const char *), ax_value x, const char *axes) {
+  return start(reduce, &(call){.reduce = function, .axes = axes}, x);
+}
+static ax_value start_move(ax_value (*function)(ax_value, const char *, int64_t, bool), ax_value x, const char *axes, int64_t dimension,
+                           bool tiled) {
+  return start(move, &(call){.move = function, .axes = axes, .dimension = dimension, .tiled = tiled}, x);
+}
+
+ax_value ax_psum_start(ax_value x, const char *axes) { return start_reduce(ax_psum, x, axes); }
+ax_value ax_pmean_start(ax_value x, const char *axes) { return start_reduce(ax_pmean, x, axes); }
+ax_value ax_pmax_start(ax_value x, const char *axes) { return start_reduce(ax_pmax, x, axes); }
+ax_value ax_pmin_start(ax_value x, const char *axes) { return start_reduce(ax_pmin, x, axes); }
+ax_value ax_all_gather_start(ax_value x, const char *axes, int64_t dimension, bool tiled) {
+  return start_move(ax_all_gather, x, axes, dimension, tiled);
+}
+ax_value ax_all_gather_invariant_start(ax_value x, const char *axes, int64_t dimension, bool tiled) {
+  return start_move(ax_all_gather_invariant, x, axes, dimension, tiled);
+}
+ax_value ax_psum_scatter_start(ax_value x, const char *axes, int64_t dimension, bool tiled) {
+  return start_move(ax_psum_scatter, x, axes, dimension, tiled);
+}
+ax_value ax_all_to_all_start(ax_value x, const char *axes, int64_t split_axis, int64_t concat_axis, bool tiled) {
+  return start(trade, &(call){.axes = axes, .dimension = split_axis, .concat_axis = concat_axis, .tiled = tiled}, x);
+}
+ax_value ax_ppermute_start(ax_value x, const char *axes, const int64_t (*pairs)[2], uint32_t pair_count) {
+  return start(permute, &(call){.axes = axes, .pairs = pairs, .pair_count = pair_count}, x);
+}
+
+ax_value ax_done(ax_value future) { return ax_bind1(&ax_prim_done, NULL, &future, 1); }
+ax_value ax_psum_done(ax_value started) { return ax_done(started); }
