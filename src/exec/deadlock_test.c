@@ -210,7 +210,7 @@ static void branches(void **state) {
        {"2 of 4 devices", "at psum f32[2] over d (equation 2): device 1 (d=1), device 3 (d=3)",
         "never come: device 0 (d=0), which has finished, device 2 (d=2), which has finished"}},
       {{"d=4", {"d"}, {"d"}, .body = some_permute, .unchecked = true},
-       {"3 of 4 devices", "at ppermute f32[2] over d", "device 1 (d=1), device 2 (d=2), device 3 (d=3)", "never come: device 0 (d=0)"}},
+       {"1 of 4 devices", "at ppermute f32[2] over d", "device 1 (d=1)\n", "never come: device 0 (d=0), which has finished"}},
       {{"d=4", {"d"}, {"d"}, .body = some_gather, .unchecked = true},
        {"1 of 4 devices", "at all_gather f32[1,2] over d", "device 3 (d=3)", "never come: device 0 (d=0), which has finished, device 1",
         "device 2"}},

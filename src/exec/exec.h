@@ -49,7 +49,7 @@ typedef struct ax_push {
   const ax_exchange *exchange;
   uint32_t event, set, in_set, out_set; /* the group's members; the coordinates `in` and `out` are stored along */
   uint32_t first;               /* the event's counters, as in sync */
-  const uint32_t *index;
+  const uint32_t *counter;
   int64_t item;                 /* bytes of an element */
   uint32_t members;
   uint32_t *number; /* member number by mesh-order index within the group */
@@ -85,10 +85,12 @@ typedef struct ax_instr {
     };
     struct {
       uint32_t event, region; /* WAIT until count >= (entered[region] + delta) * times */
-      int64_t delta, times;
-      bool hard;             /* a frame parked here gives its scratch memory back */
-      uint32_t first;        /* the event's counters begin here ... */
-      const uint32_t *index; /* ... in the order of groups; by device */
+      int64_t delta;
+      bool hard;               /* a frame parked here gives its scratch memory back */
+      const ax_exchange *away; /* the counter of the part that mine of this exchange goes to, not of my own; NULL */
+      uint32_t first;          /* as the event's */
+      const uint32_t *counter; /* by device: which of the event's it awaits or signals; AX_NONE: it need not */
+      const uint32_t *times;   /* by counter, as the event's */
     } sync;
     struct {
       uint32_t *targets, count;
@@ -96,12 +98,16 @@ typedef struct ax_instr {
   };
 } ax_instr;
 
+/* Its counters are numbered from `first` on; who signals and who awaits which is looked up in tables by device, made once for all
+   events and waits of the same kind (exec/peers.c). */
 typedef struct ax_event {
-  ax_axis_set axes; /* groups: one for each coordinate along these */
-  uint32_t set;     /* the same, as an index of executable->sets */
-  int64_t times;    /* signals a group gets each time */
-  uint32_t first;   /* its counters begin here */
-  uint32_t groups;
+  ax_axis_set groups;      /* a counter for each coordinate along these ... */
+  const ax_exchange *away; /* ... that a frame's part of this exchange goes to; NULL: of its own */
+  ax_axis_set by;          /* the frames that signal: coordinate 0 on all other axes */
+  uint32_t first, count;
+  uint32_t signalled_at;   /* the instruction that does */
+  const uint32_t *signal;  /* by device: the counter it signals; AX_NONE */
+  const uint32_t *times;   /* by counter: how many signal it each time round */
 } ax_event;
 
 typedef enum ax_space_kind { AX_SPACE_CONST, AX_SPACE_INPUT, AX_SPACE_OUTPUT, AX_SPACE_KEPT, AX_SPACE_SCRATCH } ax_space_kind;
@@ -166,6 +172,7 @@ typedef struct ax_access { /* of a root buffer by the instruction at `position` 
   /* where "it is done" can be signalled: after this position, or before it when done_before */
   uint32_t done_position, done_region;
   bool done_before;
+  bool hoisted; /* a read that is reported done where frames pass that may not have done it */
 } ax_access;
 
 typedef struct ax_assembly {
@@ -187,6 +194,11 @@ typedef struct ax_assembly {
 AX_MUST_USE ax_status ax_coalesce(ax_plan *plan);
 AX_MUST_USE ax_status ax_flatten(ax_assembly *assembly);
 AX_MUST_USE ax_status ax_synchronise(ax_assembly *assembly);
+/* --- exec/peers.c: events' counters are numbered and their tables made; waits, signals and pushes get theirs. --- */
+AX_MUST_USE ax_status ax_number_events(ax_assembly *assembly);
+void ax_resolve_counters(ax_assembly *assembly);
+/* Orders ppermutes by the devices that give and take; 0: the same ones. NULL comes first. */
+int ax_compare_pairs(const ax_exchange *a, const ax_exchange *b);
 AX_MUST_USE ax_status ax_place_memory(ax_assembly *assembly);
 /* --- exec/compute.c --- */
 /* Before the first product: the libraries' own threads are turned off, for the whole process. */

@@ -74,25 +74,6 @@ static ax_status compile_kernels(ax_assembly *a) {
 
 /* --- Assembling --- */
 
-/* Counters are numbered by 32 bits: far more of them than memory would hold. */
-static ax_status number_events(ax_assembly *a) {
-  ax_executable *e = a->executable;
-  e->events = ax_arena_copy(&a->plan->arena, a->events, a->event_count * sizeof a->events[0]);
-  if (e->events == NULL) return ax_out_of_memory(a->event_count * sizeof a->events[0]);
-  e->event_count = a->event_count;
-  for (uint32_t i = 0; i < e->event_count; i++) {
-    ax_event *event = &e->events[i];
-    AX_TRY(ax_set_of(e, event->axes, &event->set));
-    event->groups = e->sets[event->set].size;
-    event->first = e->counter_count;
-    if (event->groups > AX_NONE - e->counter_count)
-      return ax_error(AX_OUT_OF_MEMORY, "compile: %u events, for up to %u groups of devices each, need more than 2^32 counters",
-                      e->event_count, event->groups);
-    e->counter_count += event->groups;
-  }
-  return AX_OK;
-}
-
 static bool is_jump(const ax_instr *instr) {
   return instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_NEXT || instr->kind == AX_INSTR_TEST ||
          instr->kind == AX_INSTR_BRANCH || instr->kind == AX_INSTR_JUMP;
@@ -109,30 +90,15 @@ static void mark_scratch(ax_assembly *a) {
   }
 }
 
-/* What instructions need of their events, at hand. */
-static void resolve_counters(ax_assembly *a) {
-  const ax_executable *e = a->executable;
-  for (uint32_t i = 0; i < a->instr_count; i++) {
-    ax_instr *instr = &a->instrs[i];
-    if (instr->kind == AX_INSTR_WAIT || instr->kind == AX_INSTR_SIGNAL) {
-      instr->sync.first = e->events[instr->sync.event].first;
-      instr->sync.index = e->sets[e->events[instr->sync.event].set].index;
-    } else if (instr->kind == AX_INSTR_PUSH) {
-      instr->push->first = e->events[instr->push->event].first;
-      instr->push->index = e->sets[e->events[instr->push->event].set].index;
-    }
-  }
-}
-
 static ax_status assemble_into(ax_assembly *a) {
   ax_executable *e = a->executable;
   AX_TRY(ax_flatten(a));
   AX_TRY(ax_synchronise(a));
   AX_TRY(ax_place_memory(a));
-  AX_TRY(number_events(a));
+  AX_TRY(ax_number_events(a));
   AX_TRY(ax_make_pushes(a));
   AX_TRY(compile_kernels(a));
-  resolve_counters(a);
+  ax_resolve_counters(a);
   mark_scratch(a);
   for (uint32_t i = 0; i < a->instr_count; i++) e->splits = e->splits || a->instrs[i].parts > 1;
   e->instrs = a->instrs;
@@ -258,14 +224,20 @@ static const char *const instr_names[] = {
     [AX_INSTR_ENTER] = "enter",   [AX_INSTR_NEXT] = "next",   [AX_INSTR_TEST] = "test",     [AX_INSTR_BRANCH] = "branch",
     [AX_INSTR_JUMP] = "jump",     [AX_INSTR_END] = "end"};
 
+static uint32_t most_times(const ax_event *event) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < event->count; i++) most = event->times[i] > most ? event->times[i] : most;
+  return most;
+}
+
 static void instr_text(ax_text *text, const ax_executable *e, uint32_t i) {
   const ax_instr *instr = &e->instrs[i];
   ax_text_add(text, "%4u %-7s", i, instr_names[instr->kind]);
   ax_axis_set on = ax_all_axes(&e->plan->mesh) & ~instr->skip;
   ax_text_add(text, " on %s", ax_axis_set_string(on, &e->plan->mesh));
   if (instr->kind == AX_INSTR_WAIT || instr->kind == AX_INSTR_SIGNAL)
-    ax_text_add(text, " event %u region %u%+lld times %lld%s", instr->sync.event, instr->sync.region,
-                (long long)instr->sync.delta, (long long)instr->sync.times, instr->sync.hard ? " hard" : "");
+    ax_text_add(text, " event %u region %u%+lld times %u%s%s", instr->sync.event, instr->sync.region, (long long)instr->sync.delta,
+                most_times(&e->events[instr->sync.event]), instr->sync.away != NULL ? " away" : "", instr->sync.hard ? " hard" : "");
   if (instr->kind == AX_INSTR_PUSH) ax_text_add(text, " event %u", instr->push->event);
   if (instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_NEXT || instr->kind == AX_INSTR_TEST || instr->kind == AX_INSTR_JUMP)
     ax_text_add(text, " to %u", instr->target);

@@ -156,23 +156,18 @@ static void add_equation(ax_text *text, const ax_instr *instr) {
   ax_text_add(text, ")");
 }
 
+/* The event that a counter belongs to: the last that begins there or before. */
 static const ax_event *event_at(const ax_executable *e, uint32_t counter) {
-  const ax_event *event = e->events;
-  while (counter >= event->first + event->groups) event++;
-  return event;
+  uint32_t low = 0, high = e->event_count;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (e->events[middle].first <= counter) low = middle;
+    else high = middle;
+  }
+  return &e->events[low];
 }
 
-/* The instruction that signals an event. */
-static const ax_instr *signal_of(const ax_executable *e, const ax_event *event) {
-  uint32_t index = (uint32_t)(event - e->events);
-  for (uint32_t i = 0; i < e->instr_count; i++) {
-    const ax_instr *instr = &e->instrs[i];
-    if ((instr->kind == AX_INSTR_PUSH && instr->push->event == index) ||
-        (instr->kind == AX_INSTR_SIGNAL && instr->sync.event == index))
-      return instr;
-  }
-  return NULL;
-}
+static const ax_instr *signal_of(const ax_executable *e, const ax_event *event) { return &e->instrs[event->signalled_at]; }
 
 /* What a frame waits for: an event's signal, and how often it must have come from each who gives it. */
 typedef struct awaited {
@@ -209,8 +204,8 @@ static int64_t signalled(const ax_execution *run, const awaited *a, uint32_t f) 
 }
 
 static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, uint32_t f) {
-  const ax_executable *e = run->executable;
-  if (a->event->first + e->sets[a->event->set].index[f] != counter) return false;
+  uint32_t signalled_counter = a->event->signal[f];
+  if (signalled_counter == AX_NONE || a->event->first + signalled_counter != counter) return false;
   return (a->signal->skip & run->frames[f].nonzero) == 0 && signalled(run, a, f) < a->times;
 }
 

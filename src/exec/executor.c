@@ -210,10 +210,13 @@ static void put_parts(const ax_frame *frame, const ax_instr *instr, uint32_t num
     put_part(push, src, (char *)ax_address(frame, &instr->refs[1]) + step, combine);
     return;
   }
-  for (uint32_t j = 0; j < push->members; j++) {
-    if (x->peers == AX_PEERS_PAIRS && push->targets[number] != j) continue;
-    put_part(push, src + j * x->src_step * item, member_out(frame, instr, number, j) + step, combine);
+  if (x->peers == AX_PEERS_PAIRS) {
+    uint32_t target = push->targets[number];
+    if (target != AX_NONE) put_part(push, src, member_out(frame, instr, number, target), false);
+    return;
   }
+  for (uint32_t j = 0; j < push->members; j++)
+    put_part(push, src + j * x->src_step * item, member_out(frame, instr, number, j) + step, combine);
 }
 
 /* What every member puts into `dst`, from `offset` elements into its input on, combined in member order; a block at a time, so that
@@ -247,7 +250,8 @@ static void do_late_push(ax_execution *run, const ax_frame *frame, const ax_inst
 static outcome do_push(ax_execution *run, ax_frame *frame, const ax_instr *instr, uint32_t f) {
   const ax_executable *e = run->executable;
   const ax_push *push = instr->push;
-  uint32_t number = push->number[e->sets[push->set].index[f]], counter = push->first + push->index[f];
+  uint32_t number = push->number[e->sets[push->set].index[f]], counter = push->counter[f];
+  if (counter != AX_NONE) counter += push->first; /* none: a ppermute in which I am no source */
   if (push->late) {
     do_late_push(run, frame, instr, number, counter);
     return GOES_ON;
@@ -255,7 +259,7 @@ static outcome do_push(ax_execution *run, ax_frame *frame, const ax_instr *instr
   uint64_t turn = (uint64_t)(frame->entered[instr->region] - 1) * push->members + number;
   if (push->exchange->combine != AX_SCALAR_NONE && !await_counter(run, f, counter, turn, false)) return PARKED;
   put_parts(frame, instr, number);
-  signal_counter(run, &run->counters[counter]);
+  if (counter != AX_NONE) signal_counter(run, &run->counters[counter]);
   return GOES_ON;
 }
 
@@ -268,8 +272,10 @@ static void do_clear(const ax_executable *e, const ax_frame *frame, const ax_ins
 /* --- Control --- */
 
 static bool do_wait(ax_execution *run, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
-  int64_t target = (frame->entered[instr->sync.region] + instr->sync.delta) * instr->sync.times;
-  return target <= 0 || await_counter(run, f, instr->sync.first + instr->sync.index[f], (uint64_t)target, instr->sync.hard);
+  uint32_t counter = instr->sync.counter[f];
+  if (counter == AX_NONE) return true;
+  int64_t target = (frame->entered[instr->sync.region] + instr->sync.delta) * instr->sync.times[counter];
+  return target <= 0 || await_counter(run, f, instr->sync.first + counter, (uint64_t)target, instr->sync.hard);
 }
 
 static uint32_t branch_target(const ax_frame *frame, const ax_instr *instr) {
@@ -322,7 +328,7 @@ static outcome run_frame(ax_execution *run, uint32_t f) {
         frame->pc = pc;
         if (!do_wait(run, frame, instr, f)) return PARKED;
         break;
-      case AX_INSTR_SIGNAL: signal_counter(run, &run->counters[instr->sync.first + instr->sync.index[f]]); break;
+      case AX_INSTR_SIGNAL: signal_counter(run, &run->counters[instr->sync.first + instr->sync.counter[f]]); break;
       case AX_INSTR_LOOP:
         frame->iteration[instr->loop] = 0;
         if (instr->trips == 0) next = instr->target;

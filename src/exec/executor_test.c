@@ -132,6 +132,19 @@ static void sums_in_a_loop(const ax_value *in, ax_value *out, void *context) {
   ax_scan(sum_and_own, NULL, in, 1, 0, 3, false, out, 0);
 }
 
+static void pass_on(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  int64_t size = ax_axis_size("d"), (*ring)[2] = calloc((size_t)size, sizeof ring[0]);
+  for (int64_t i = 0; i < size; i++) ring[i][0] = i, ring[i][1] = (i + 1) % size;
+  out[0] = ax_add(ax_mul(ax_ppermute(in[0], "d", (const int64_t(*)[2])ring, (uint32_t)size), ax_full_like(in[0], 0.5)), in[0]);
+  free(ring);
+}
+
+static void ring_in_a_loop(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(pass_on, NULL, in, 1, 0, 8, false, out, 0);
+}
+
 static double seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -170,7 +183,7 @@ static double run_time(ax_function body, int64_t devices, int times) {
 /* What each device reads itself from a collective: sixteen times as many devices take sixteen times as long, not their square. */
 static void many_devices(void **state) {
   (void)state;
-  const ax_function bodies[] = {sum_and_own, sums_in_a_loop};
+  const ax_function bodies[] = {sum_and_own, sums_in_a_loop, ring_in_a_loop};
   for (size_t i = 0; i < AX_COUNT(bodies); i++) {
     double few = run_time(bodies[i], 512, 20), many = run_time(bodies[i], 512 * 16, 5);
     if (many > few * 16 * 6) fail_msg("512 devices take %g s, 8192 %g s", few, many);

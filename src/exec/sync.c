@@ -1,31 +1,79 @@
-/* Where frames must wait for each other. Only memory that one frame writes and another touches matters:
+/* Where frames must wait for each other.
 
-     read after write    a read of what another frame wrote waits for the write's event
-     write after read    a write waits until all frames that read the old value are done; in a loop, those of the iteration before
+   What must be ordered. All frames go through one list, each at its own pace. An access is an instruction that reads or writes the
+   memory of a root: the part that the frame's own coordinates name, or, when an exchange writes, its peers' parts. If two frames
+   touch the same part and one of them writes it, the access that stands earlier in the list comes first; in a loop that holds both, the
+   earlier one's nth time comes before the later one's nth, and that before the earlier one's time n + 1. So there are two kinds of waits:
 
-   The count to wait for follows from how often this frame has entered the region where the event is signalled: what stands
-   earlier in that region has happened as often as it was entered, what stands later once less. A read in a region that only some
-   of the group enter is reported done at the region's exit, which all pass. */
+     read after write    a read of what another frame wrote waits for the write
+     write after read    a write waits until the frames that read the old value are done; in a loop, those of the iteration before
+
+   Two writes need no wait of their own: a part has one frame that writes it, and members of an exchange take turns or write apart.
+
+   Counting. An access that somebody waits for has an event: every frame that does it signals a counter when it is done. A frame that
+   waits does so until
+
+     counter >= (entered + delta) * times
+
+   `entered` is how often the waiting frame itself has entered the region (a loop's body, a branch's case) where the signal stands, and
+   `times` how many frames signal that counter each time round. What stands earlier in that region has happened once each time it was
+   entered: delta is 0. What stands later, once less: delta is -1. So no loop needs a barrier, and no counter is ever set back. The
+   count cannot be reached by a frame that runs ahead of the others: to read for time n + 1 it needs the write of time n + 1,
+   which has waited for all reads of time n, and the same holds with the two exchanged.
+
+   For example, psum of a carry in a loop. The sum s lives in memory that all four devices read:
+
+       region 1    1  kernel   x = f(x)                             on each device
+                   2  wait     reads of s (event r): entered[1] - 1 times 4      what I write to, all have read the iteration before
+                   3  push     s += x; signals event p                            on each device, in turn
+                   4  wait     pushes (event p): entered[1] times 4               my iteration's contributions are all there
+                   5  kernel   x = x / s; signal r                                on each device
+
+   In iteration 1 the wait at 2 asks for 0 signals. A device cannot signal p for iteration 2 before all four have signalled r for
+   iteration 1, and those have waited for all four p of iteration 1: p's count of 8 therefore means twice from each.
+
+   Where an access is done. A write, right after it. A read in a region that only some of the frames concerned enter, or that they
+   enter differently often, would be counted differently by each: it is reported done at the region's exit, which all pass. Frames that
+   may not have read report it as well, so they wait for what they would have read before they do: else they could run ahead.
+
+   Which frames. The counters of an event belong to groups of frames: a group shares the root's coordinates, less those along which an
+   exchange writes into other members' parts. A root that only pairs of devices exchange (ppermute) has a counter for each part
+   instead: a source signals the part of its target, and before it writes there again waits for those who read that part, so that nobody
+   waits for anybody but its own source and target.
+
+   Which waits are dropped. Signals of one frame come in the order of the list, so a wait for an access implies waiting for all
+   that the same frames have done before it. First, of all accesses of a root that are alike (a class: the same region, frames and kind) only
+   the last before the waiter counts; then waits that another one implies are dropped. Both cost n log n in the number of accesses
+   times the number of classes of a root, of which there are few. sync_test.c holds all this against brute force. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/sync.h"
 
-typedef struct insertion {
-  uint32_t position, event, region;
-  uint32_t access, waiter_region; /* of a wait: what it waits for, and where it stands */
-  uint8_t order; /* signals before a position, waits before it, signals after it */
+typedef struct touch { /* an access of a shared root, and what makes accesses alike */
+  uint32_t root, region, done_region, exchange; /* exchange: its id and 1, of a write by one */
   ax_axis_set axes;
-  int64_t delta;
-} insertion;
-enum { order_signal_before, order_wait, order_signal_after };
+  bool writes;
+  uint64_t done;
+  uint32_t access;
+} touch;
+
+typedef struct touch_class { /* touches that differ in their position alone, in order */
+  uint32_t first, count;
+} touch_class;
 
 typedef struct synchroniser {
   ax_assembly *a;
-  insertion *items;
+  ax_insertion *items;
   uint32_t count, capacity;
-  ax_axis_set *group;      /* by root: see group_axes */
-  uint32_t *first, *next; /* accesses of a root are linked: first[root], next[access] */
+  ax_axis_set *group;                      /* by root */
+  bool *paired;                            /* by root: written by ppermutes alone, so that each part has its own counter */
+  uint32_t *first_exchange, *next_exchange; /* writes by exchanges, by root and by access */
+  uint32_t *pairs;                         /* by exchange: ppermutes of the same devices have the same number */
+  touch *touches;
+  uint32_t touch_count;
+  touch_class *classes;
+  uint32_t class_count;
 } synchroniser;
 
 static bool inside(const ax_assembly *a, uint32_t position, uint32_t region) {
@@ -44,238 +92,384 @@ static bool share_loop(const ax_assembly *a, uint32_t region, uint32_t other) {
   return false;
 }
 
-/* --- Events --- */
+/* --- Roots --- */
 
-/* What a group is for a root: its own axes, less those along which an exchange writes into other members' copies. */
-static ax_axis_set group_axes(const synchroniser *s, uint32_t root) {
-  ax_axis_set axes = s->a->plan->buffers[root].axes;
-  for (uint32_t i = s->first[root]; i != AX_NONE; i = s->next[i]) {
-    const ax_exchange *exchange = s->a->accesses[i].exchange;
-    if (exchange != NULL && exchange->peers != AX_PEERS_ONE) axes &= ~exchange->axes;
+static void list_exchanges(synchroniser *s) {
+  const ax_assembly *a = s->a;
+  for (uint32_t i = a->access_count; i-- > 0;) {
+    const ax_access *access = &a->accesses[i];
+    if (access->exchange == NULL) continue;
+    s->next_exchange[i] = s->first_exchange[access->root];
+    s->first_exchange[access->root] = i;
   }
-  return axes;
 }
 
-static ax_status add_item(synchroniser *s, const insertion *item) {
-  AX_TRY(ax_grow(&s->items, sizeof s->items[0], s->count, 1, &s->capacity));
-  s->items[s->count++] = *item;
+static int by_pairs(const void *x, const void *y) {
+  const ax_exchange *const *a = x, *const *b = y;
+  return ax_compare_pairs(*a, *b);
+}
+
+static ax_status number_pairs(synchroniser *s) {
+  const ax_assembly *a = s->a;
+  const ax_exchange **sorted = ax_calloc(a->access_count, sizeof sorted[0]);
+  uint32_t count = 0;
+  s->pairs = ax_calloc(a->plan->exchange_count, sizeof s->pairs[0]);
+  if (sorted == NULL || s->pairs == NULL) {
+    ax_free(sorted);
+    return ax_out_of_memory(a->access_count * sizeof sorted[0]);
+  }
+  for (uint32_t i = 0; i < a->access_count; i++) {
+    const ax_exchange *exchange = a->accesses[i].exchange;
+    if (exchange != NULL && exchange->peers == AX_PEERS_PAIRS) sorted[count++] = exchange;
+  }
+  if (count > 0) qsort(sorted, count, sizeof sorted[0], by_pairs);
+  for (uint32_t i = 0, number = 0; i < count; i++) {
+    if (i > 0 && ax_compare_pairs(sorted[i - 1], sorted[i]) != 0) number++;
+    s->pairs[sorted[i]->id] = number;
+  }
+  ax_free(sorted);
   return AX_OK;
 }
 
+/* Which roots are shared, and by whom. */
+static void describe_roots(synchroniser *s) {
+  const ax_assembly *a = s->a;
+  for (uint32_t i = 0; i < a->access_count; i++) {
+    const ax_access *access = &a->accesses[i];
+    if (access->exchange != NULL || (access->axes & ~a->plan->buffers[access->root].axes) != 0) a->shared[access->root] = true;
+  }
+  for (uint32_t root = 0; root < a->plan->buffer_count; root++) {
+    ax_axis_set along = 0;
+    bool paired = s->first_exchange[root] != AX_NONE;
+    for (uint32_t i = s->first_exchange[root]; i != AX_NONE; i = s->next_exchange[i]) {
+      const ax_exchange *exchange = a->accesses[i].exchange;
+      if (exchange->peers != AX_PEERS_ONE) along |= exchange->axes;
+      paired = paired && exchange->peers == AX_PEERS_PAIRS;
+    }
+    s->group[root] = a->plan->buffers[root].axes & ~along;
+    s->paired[root] = paired;
+  }
+}
+
+/* --- Where accesses are done --- */
+
 /* Members meet in an exchange, so those who write this root by one are in this region equally often. */
 static bool exchanged_in(const synchroniser *s, uint32_t root, uint32_t region) {
-  for (uint32_t i = s->first[root]; i != AX_NONE; i = s->next[i])
-    if (s->a->accesses[i].exchange != NULL && inside(s->a, s->a->accesses[i].position, region)) return true;
+  for (uint32_t i = s->first_exchange[root]; i != AX_NONE; i = s->next_exchange[i])
+    if (inside(s->a, s->a->accesses[i].position, region)) return true;
   return false;
 }
 
-/* A read is done, for its group, where all of the group pass. */
-static void hoist(const synchroniser *s, ax_access *access) {
+static void find_done(const synchroniser *s, ax_access *access) {
   const ax_assembly *a = s->a;
   uint32_t region = access->done_region;
+  if (access->writes) return;
   while (region != 0 && (a->regions[region].axes & ~s->group[access->root]) != 0 && !exchanged_in(s, access->root, region)) {
-    access->done_before = true;
+    access->done_before = access->hoisted = true;
     access->done_position = a->regions[region].exit;
     region = access->done_region = a->regions[region].parent;
   }
 }
 
-static ax_status event_of(synchroniser *s, ax_access *access) {
-  ax_assembly *a = s->a;
-  if (access->event != AX_NONE) return AX_OK;
-  ax_axis_set group = s->group[access->root];
-  if (!access->writes) hoist(s, access);
-  AX_TRY(ax_grow(&a->events, sizeof a->events[0], a->event_count, 1, &a->event_capacity));
-  access->event = a->event_count++;
-  ax_event event = {.axes = group, .times = ax_axis_set_size(access->axes & ~group, &a->plan->mesh)};
-  a->events[access->event] = event;
-  if (access->exchange != NULL) return AX_OK; /* the push signals it */
-  return add_item(s, &(insertion){.position = access->done_position, .event = access->event, .axes = access->axes,
-                                  .region = access->done_region,
-                                  .order = access->done_before ? order_signal_before : order_signal_after});
+/* --- Classes --- */
+
+static int by_likeness(const touch *x, const touch *y) {
+  if (x->root != y->root) return x->root < y->root ? -1 : 1;
+  if (x->writes != y->writes) return x->writes ? -1 : 1;
+  if (x->region != y->region) return x->region < y->region ? -1 : 1;
+  if (x->done_region != y->done_region) return x->done_region < y->done_region ? -1 : 1;
+  if (x->axes != y->axes) return x->axes < y->axes ? -1 : 1;
+  return x->exchange < y->exchange ? -1 : x->exchange > y->exchange;
+}
+
+static int by_class(const void *a, const void *b) {
+  const touch *x = a, *y = b;
+  int order = by_likeness(x, y);
+  if (order != 0) return order;
+  if (x->done != y->done) return x->done < y->done ? -1 : 1;
+  return x->access < y->access ? -1 : x->access > y->access;
+}
+
+static ax_status find_classes(synchroniser *s) {
+  const ax_assembly *a = s->a;
+  s->touches = ax_calloc(a->access_count, sizeof s->touches[0]);
+  s->classes = ax_calloc(a->access_count, sizeof s->classes[0]);
+  if (s->touches == NULL || s->classes == NULL) return ax_out_of_memory(a->access_count * sizeof s->touches[0]);
+  for (uint32_t i = 0; i < a->access_count; i++) {
+    ax_access *access = &a->accesses[i];
+    if (!a->shared[access->root]) continue;
+    find_done(s, access);
+    s->touches[s->touch_count++] = (touch){access->root, access->region, access->done_region,
+                                           access->exchange != NULL ? access->exchange->id + 1 : 0, access->axes, access->writes,
+                                           ax_done_point(access), i};
+  }
+  if (s->touch_count > 0) qsort(s->touches, s->touch_count, sizeof s->touches[0], by_class);
+  for (uint32_t i = 0; i < s->touch_count; i++) {
+    if (i == 0 || by_likeness(&s->touches[i - 1], &s->touches[i]) != 0) s->classes[s->class_count++].first = i;
+    s->classes[s->class_count - 1].count++;
+  }
+  return AX_OK;
 }
 
 /* --- Waits --- */
 
-/* Whether frames that have waited as `item` says need not wait for `access` with `delta` at `waiter`: what they waited for comes
-   later than it, in the same iteration or in a later one, and is signalled by the same frames. An item that stands after the
-   waiter in a loop's body has been waited for in the iteration before. A region between the two has been entered since. */
-static bool covers(const synchroniser *s, const insertion *item, const insertion *wait) {
-  const ax_assembly *a = s->a;
-  if (item->order != order_wait || item == wait || item->waiter_region != wait->waiter_region || item->region != wait->region ||
-      (wait->axes & ~item->axes) != 0)
-    return false;
-  int64_t delta = item->delta;
-  if (item->position > wait->position) {
-    if (item->region != item->waiter_region || !a->regions[item->region].is_loop) return false;
-    delta--;
-  } else if (item->position <= a->regions[item->region].begin && a->regions[item->region].begin < wait->position) {
-    return false;
+static ax_status add_item(synchroniser *s, const ax_insertion *item) {
+  AX_TRY(ax_grow(&s->items, sizeof s->items[0], s->count, 1, &s->capacity));
+  s->items[s->count++] = *item;
+  return AX_OK;
+}
+
+/* How many of a class are done before the waiter's point in the list. */
+static uint32_t count_done(const synchroniser *s, const touch_class *c, uint64_t point) {
+  uint32_t low = 0, high = c->count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (s->touches[c->first + middle].done < point) low = middle + 1;
+    else high = middle;
   }
-  const ax_access *known = &a->accesses[item->access], *access = &a->accesses[wait->access];
-  if ((access->axes & ~known->axes) != 0 || (s->group[known->root] & ~s->group[access->root]) != 0) return false;
-  if (delta != wait->delta) return delta > wait->delta;
-  if (item->event == wait->event) return item->position <= wait->position;
-  return !access->done_before && !known->done_before && known->done_position >= access->done_position;
+  return low;
 }
 
-/* Waits that others cover go, one at a time; then the signals nobody waits for. */
-static void drop_covered(synchroniser *s) {
-  for (uint32_t i = 0; i < s->count; i++) {
-    bool covered = false;
-    for (uint32_t j = 0; s->items[i].order == order_wait && j < s->count && !covered; j++)
-      covered = covers(s, &s->items[j], &s->items[i]);
-    if (covered) s->items[i--] = s->items[--s->count];
-  }
-  for (uint32_t i = 0; i < s->count; i++) {
-    bool awaited = s->items[i].order == order_wait;
-    for (uint32_t j = 0; j < s->count && !awaited; j++)
-      awaited = s->items[j].order == order_wait && s->items[j].event == s->items[i].event;
-    if (!awaited) s->items[i--] = s->items[--s->count];
-  }
-}
-
-static ax_status wait_for(synchroniser *s, const ax_access *waiter, ax_access *access) {
+/* The one access of a class that a wait is for: all others of it come earlier in the lives of the frames that do them. */
+static bool latest(const synchroniser *s, const touch_class *c, ax_insertion *wait) {
   const ax_assembly *a = s->a;
-  if (!access->writes && access->event == AX_NONE) hoist(s, access);
-  bool later = access->done_before ? access->done_position > waiter->position : access->done_position >= waiter->position;
-  int64_t delta = later && inside(a, waiter->position, access->done_region) ? -1 : 0;
-  AX_TRY(event_of(s, access));
-  ax_axis_set nobody = s->group[access->root] & ~access->axes; /* groups in which no frame does it */
-  return add_item(s, &(insertion){.position = waiter->position, .order = order_wait, .event = access->event,
-                                  .access = (uint32_t)(access - a->accesses), .waiter_region = waiter->region,
-                                  .region = access->done_region, .delta = delta, .axes = waiter->axes & ~nobody});
+  const touch *first = &s->touches[c->first];
+  uint32_t count = c->count;
+  bool again = share_loop(a, first->region, wait->waiter_region);
+  wait->region = first->done_region;
+  wait->delta = 0;
+  if (inside(a, wait->position, first->done_region)) {
+    count = count_done(s, c, ax_wait_point(wait));
+    if (count == 0 && again) {
+      count = c->count;
+      wait->delta = -1;
+    }
+  } else if (!again && a->accesses[first->access].position > wait->position) {
+    return false; /* all come later */
+  }
+  while (count > 0 && wait->order == AX_WAIT_BEFORE && a->accesses[first[count - 1].access].position == wait->position)
+    count--; /* the waiter itself */
+  if (count > 0) wait->access = first[count - 1].access;
+  return count > 0;
 }
 
-static bool before(const ax_assembly *a, const ax_access *first, const ax_access *second) {
-  return first->position < second->position || share_loop(a, first->region, second->region);
+/* An owner that reads what it wrote needs no wait. */
+static bool conflict(const synchroniser *s, const touch *x, const touch *y) {
+  const touch *write = x->writes ? x : y, *read = x->writes ? y : x;
+  if (x->writes == y->writes) return false;
+  return write->exchange != 0 || (read->axes & ~s->a->plan->buffers[x->root].axes) != 0;
 }
 
-static ax_status order_access(synchroniser *s, ax_access *access) {
+/* `wait` stands where the waiter does, an access that is like `waiter`. */
+static ax_status wait_for_class(synchroniser *s, const touch *waiter, ax_insertion wait, const touch_class *c) {
+  wait.axes = waiter->axes;
+  if (!latest(s, c, &wait)) return AX_OK;
+  if (s->paired[waiter->root]) {
+    if (waiter->exchange != 0) wait.away = s->a->accesses[waiter->access].exchange;
+  } else {
+    wait.axes &= ~(s->group[waiter->root] & ~s->touches[c->first].axes); /* less the groups in which no frame does it */
+  }
+  return add_item(s, &wait);
+}
+
+static ax_status find_waits(synchroniser *s, uint32_t begin, uint32_t end) {
+  for (uint32_t i = begin; i < end; i++)
+    for (uint32_t k = begin; k < end; k++) {
+      const touch_class *waiters = &s->classes[i];
+      if (!conflict(s, &s->touches[waiters->first], &s->touches[s->classes[k].first])) continue;
+      for (uint32_t t = 0; t < waiters->count; t++) {
+        const touch *waiter = &s->touches[waiters->first + t];
+        ax_insertion wait = {.order = AX_WAIT_BEFORE, .position = s->a->accesses[waiter->access].position,
+                             .waiter_region = waiter->region};
+        AX_TRY(wait_for_class(s, waiter, wait, &s->classes[k]));
+      }
+    }
+  return AX_OK;
+}
+
+/* Whoever reports a read that it may not have done, at the exit of a region that it may not have entered, first waits for what it
+   would have read. Otherwise it could run ahead, and report often enough for others as well. Only of reads that some write waits
+   for: items from `first` on. */
+static ax_status guard_reports(synchroniser *s, uint32_t begin, uint32_t end, uint32_t first) {
   const ax_assembly *a = s->a;
-  ax_axis_set stored = a->plan->buffers[access->root].axes;
-  for (uint32_t i = s->first[access->root]; i != AX_NONE; i = s->next[i]) {
-    ax_access *other = &a->accesses[i];
-    if (other->writes == access->writes || other->position == access->position || !before(a, other, access)) continue;
-    const ax_access *write = access->writes ? access : other, *read = access->writes ? other : access;
-    if (write->exchange == NULL && (read->axes & ~stored) == 0) continue; /* the frame that wrote it reads it */
-    AX_TRY(wait_for(s, access, other));
+  for (uint32_t i = first, count = s->count; i < count; i++) {
+    const ax_access *read = &a->accesses[s->items[i].access];
+    if (!read->hoisted) continue;
+    const touch like = {.root = read->root, .region = read->done_region, .axes = read->axes};
+    ax_insertion wait = {.order = AX_WAIT_FIRST, .position = read->done_position, .waiter_region = read->done_region};
+    for (uint32_t k = begin; k < end; k++)
+      if (conflict(s, &like, &s->touches[s->classes[k].first])) AX_TRY(wait_for_class(s, &like, wait, &s->classes[k]));
   }
   return AX_OK;
 }
 
-/* --- Rebuilding the list --- */
-
-static int by_position(const void *x, const void *y) {
-  const insertion *a = x, *b = y;
-  if (a->position != b->position) return a->position < b->position ? -1 : 1;
-  return (int)a->order - (int)b->order;
-}
-
-/* Waiting for results of an exchange, or for readers, is where frames are parked; an owner's own results are there already. */
-static bool is_hard(const ax_assembly *a, const insertion *item) {
-  const ax_access *access = &a->accesses[item->access];
-  return item->order == order_wait && (!access->writes || access->exchange != NULL);
-}
-
-static ax_instr made_of(const ax_assembly *a, const insertion *item) {
-  bool wait = item->order == order_wait;
-  ax_instr instr = {.kind = wait ? AX_INSTR_WAIT : AX_INSTR_SIGNAL, .skip = ax_all_axes(&a->plan->mesh) & ~item->axes};
-  instr.sync.event = item->event;
-  instr.sync.region = item->region;
-  instr.sync.delta = item->delta;
-  instr.sync.hard = is_hard(a, item);
-  instr.sync.times = a->events[item->event].times;
-  if (item->position < a->instr_count && a->ops[item->position] != NULL) {
-    instr.eqn = a->ops[item->position]->eqn;
-    instr.program = a->ops[item->position]->program;
+static ax_status find_all_waits(synchroniser *s) {
+  for (uint32_t begin = 0, end; begin < s->class_count; begin = end) {
+    uint32_t root = s->touches[s->classes[begin].first].root, first = s->count;
+    for (end = begin; end < s->class_count && s->touches[s->classes[end].first].root == root;) end++;
+    AX_TRY(find_waits(s, begin, end));
+    AX_TRY(guard_reports(s, begin, end, first));
   }
-  return instr;
+  return AX_OK;
 }
 
-static void retarget(ax_instr *instr, const uint32_t *moved) {
-  switch (instr->kind) {
-    case AX_INSTR_LOOP:
-    case AX_INSTR_NEXT:
-    case AX_INSTR_TEST:
-    case AX_INSTR_JUMP: instr->target = moved[instr->target]; break;
-    case AX_INSTR_BRANCH:
-      for (uint32_t k = 0; k < instr->branch.count; k++) instr->branch.targets[k] = moved[instr->branch.targets[k]];
-      break;
-    default: break;
+/* --- Waits that others imply --- */
+
+/* What frames that came past some waits know: the latest access, of all that are alike, that those waits waited for. */
+typedef struct knowledge {
+  const ax_insertion *from;
+  int64_t delta;
+  uint64_t done;
+} knowledge;
+
+static bool same_pairs(const synchroniser *s, const ax_exchange *a, const ax_exchange *b) {
+  return a == b || (a != NULL && b != NULL && s->pairs[a->id] == s->pairs[b->id]);
+}
+
+/* Whoever waits as `item` says waits for all frames that `wait` waits for, on all frames that do. */
+static bool includes(const synchroniser *s, const ax_insertion *item, const ax_insertion *wait) {
+  const ax_access *known = &s->a->accesses[item->access], *access = &s->a->accesses[wait->access];
+  if ((wait->axes & ~item->axes) != 0 || (access->axes & ~known->axes) != 0) return false;
+  if (!s->paired[known->root]) return (s->group[known->root] & ~s->group[access->root]) == 0;
+  return s->paired[access->root] && same_pairs(s, item->away, wait->away) && same_pairs(s, known->exchange, access->exchange) &&
+         s->a->plan->buffers[known->root].axes == s->a->plan->buffers[access->root].axes;
+}
+
+static bool at_least(int64_t delta, uint64_t done, int64_t other_delta, uint64_t other_done) {
+  return delta != other_delta ? delta > other_delta : done >= other_done;
+}
+
+/* Waits that stand in one region for signals of one region, in order. */
+typedef struct bucket {
+  ax_insertion *items;
+  uint32_t count;
+  knowledge *known;
+  uint32_t known_count;
+} bucket;
+
+/* What was known before the signals' region was entered once more counts from another beginning. */
+static bool outdated(const synchroniser *s, const knowledge *k, const ax_insertion *wait) {
+  uint32_t begin = s->a->regions[wait->region].begin;
+  return wait->region != wait->waiter_region && k->from->position <= begin && begin < wait->position;
+}
+
+/* Notes what is known once `wait` is over; true when it was known before. */
+static bool learn(const synchroniser *s, bucket *b, const ax_insertion *wait) {
+  uint64_t done = ax_done_point(&s->a->accesses[wait->access]);
+  knowledge *own = NULL;
+  for (uint32_t i = 0; i < b->known_count; i++) {
+    knowledge *k = &b->known[i];
+    if (!includes(s, k->from, wait)) continue;
+    if (!outdated(s, k, wait) && at_least(k->delta, k->done, wait->delta, done)) return true;
+    if (includes(s, wait, k->from)) own = k;
   }
+  if (own == NULL) own = &b->known[b->known_count++];
+  *own = (knowledge){wait, wait->delta, done};
+  return false;
 }
 
-static ax_status rebuild(synchroniser *s) {
+/* In a loop what was known at the end of an iteration is still known in the next, as of the iteration before: the waits are gone through
+   twice, the first time to learn. */
+static void mark_implied(const synchroniser *s, bucket *b) {
+  uint32_t region = b->items[0].waiter_region;
+  b->known_count = 0;
+  if (region == b->items[0].region && s->a->regions[region].is_loop) {
+    for (uint32_t i = 0; i < b->count; i++) (void)learn(s, b, &b->items[i]);
+    for (uint32_t i = 0; i < b->known_count; i++) b->known[i].delta--;
+  }
+  for (uint32_t i = 0; i < b->count; i++) b->items[i].implied = learn(s, b, &b->items[i]);
+}
+
+static int by_bucket(const void *x, const void *y) {
+  const ax_insertion *a = x, *b = y;
+  if (a->waiter_region != b->waiter_region) return a->waiter_region < b->waiter_region ? -1 : 1;
+  if (a->region != b->region) return a->region < b->region ? -1 : 1;
+  if (ax_wait_point(a) != ax_wait_point(b)) return ax_wait_point(a) < ax_wait_point(b) ? -1 : 1;
+  if (a->delta != b->delta) return a->delta > b->delta ? -1 : 1;
+  return a->access > b->access ? -1 : a->access < b->access; /* later ones first: they imply more */
+}
+
+static ax_status drop_implied(synchroniser *s) {
+  knowledge *known = ax_calloc(s->count, sizeof known[0]);
+  uint32_t kept = 0;
+  if (known == NULL) return ax_out_of_memory(s->count * sizeof known[0]);
+  if (s->count > 0) qsort(s->items, s->count, sizeof s->items[0], by_bucket);
+  for (uint32_t begin = 0, end; begin < s->count; begin = end) {
+    for (end = begin; end < s->count && s->items[end].region == s->items[begin].region &&
+                      s->items[end].waiter_region == s->items[begin].waiter_region;)
+      end++;
+    mark_implied(s, &(bucket){.items = &s->items[begin], .count = end - begin, .known = known});
+  }
+  for (uint32_t i = 0; i < s->count; i++)
+    if (!s->items[i].implied) s->items[kept++] = s->items[i];
+  s->count = kept;
+  ax_free(known);
+  return AX_OK;
+}
+
+/* --- Events --- */
+
+static ax_status add_event(synchroniser *s, uint32_t index) {
   ax_assembly *a = s->a;
-  uint32_t total = a->instr_count + s->count, n = 0, next = 0;
-  ax_instr *instrs = ax_arena_alloc(&a->plan->arena, total * sizeof instrs[0]);
-  const ax_op **ops = ax_alloc(total * sizeof ops[0]);
-  uint32_t *moved = ax_arena_alloc(&a->plan->arena, (a->instr_count + 1) * sizeof moved[0]); /* with what is before it */
-  uint32_t *placed = ax_arena_alloc(&a->plan->arena, (a->instr_count + 1) * sizeof placed[0]); /* itself */
-  if (instrs == NULL || ops == NULL || moved == NULL || placed == NULL) {
-    ax_free(ops);
-    return ax_out_of_memory(total * sizeof instrs[0]);
-  }
-  if (s->count > 0) qsort(s->items, s->count, sizeof s->items[0], by_position);
-  for (uint32_t p = 0; p < a->instr_count; p++) {
-    moved[p] = n;
-    for (; next < s->count && s->items[next].position == p && s->items[next].order != order_signal_after; next++) {
-      ops[n] = NULL;
-      instrs[n++] = made_of(a, &s->items[next]);
-    }
-    placed[p] = n;
-    ops[n] = a->ops[p];
-    instrs[n++] = a->instrs[p];
-    for (; next < s->count && s->items[next].position == p; next++) {
-      ops[n] = NULL;
-      instrs[n++] = made_of(a, &s->items[next]);
-    }
-  }
-  moved[a->instr_count] = placed[a->instr_count] = n;
-  for (uint32_t i = 0; i < n; i++) retarget(&instrs[i], moved);
-  for (uint32_t i = 0; i < a->access_count; i++) a->accesses[i].position = placed[a->accesses[i].position];
-  for (uint32_t i = 0; i < a->region_count; i++) {
-    a->regions[i].begin = placed[a->regions[i].begin];
-    a->regions[i].end = moved[a->regions[i].end];
-    a->regions[i].exit = moved[a->regions[i].exit];
-  }
-  ax_free(a->instrs);
-  ax_free(a->ops);
-  a->instrs = instrs; /* in the arena from here on: the executable's */
-  a->instr_capacity = 0;
-  a->ops = ops;
-  a->instr_count = n;
-  return AX_OK;
+  ax_access *access = &a->accesses[index];
+  if (access->event != AX_NONE) return AX_OK;
+  bool paired = s->paired[access->root];
+  AX_TRY(ax_grow(&a->events, sizeof a->events[0], a->event_count, 1, &a->event_capacity));
+  access->event = a->event_count++;
+  a->events[access->event] = (ax_event){.by = access->axes,
+                                        .groups = paired ? a->plan->buffers[access->root].axes : s->group[access->root],
+                                        .away = paired ? access->exchange : NULL};
+  if (access->exchange != NULL) return AX_OK; /* the push signals it */
+  return add_item(s, &(ax_insertion){.order = access->done_before ? AX_SIGNAL_BEFORE : AX_SIGNAL_AFTER, .access = index,
+                                     .position = access->done_position, .region = access->done_region, .axes = access->axes});
 }
+
+/* For what somebody waits for, and for every push: combining counts on it. */
+static ax_status find_events(synchroniser *s) {
+  const ax_assembly *a = s->a;
+  bool *awaited = ax_calloc(a->access_count, 1);
+  if (awaited == NULL) return ax_out_of_memory(a->access_count);
+  for (uint32_t i = 0; i < s->count; i++) awaited[s->items[i].access] = true;
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; i < a->access_count && status == AX_OK; i++)
+    if (awaited[i] || a->accesses[i].exchange != NULL) status = add_event(s, i);
+  ax_free(awaited);
+  return status;
+}
+
+/* --- The pass --- */
 
 static ax_status synchronise(synchroniser *s) {
   ax_assembly *a = s->a;
-  const ax_plan *plan = a->plan;
-  a->shared = ax_arena_alloc(&a->plan->arena, plan->buffer_count + 1);
-  s->first = ax_arena_alloc(&a->plan->arena, plan->buffer_count * sizeof s->first[0]);
-  s->next = ax_arena_alloc(&a->plan->arena, a->access_count * sizeof s->next[0]);
-  s->group = ax_arena_alloc(&a->plan->arena, plan->buffer_count * sizeof s->group[0]);
-  if (s->group == NULL || a->shared == NULL || s->first == NULL || s->next == NULL) return ax_out_of_memory(0);
-  memset(s->first, 0xff, plan->buffer_count * sizeof s->first[0]);
-  for (uint32_t i = a->access_count; i-- > 0;) {
-    const ax_access *access = &a->accesses[i];
-    s->next[i] = s->first[access->root];
-    s->first[access->root] = i;
-    if (access->exchange != NULL || (access->axes & ~plan->buffers[access->root].axes) != 0) a->shared[access->root] = true;
-  }
-  for (uint32_t i = 0; i < plan->buffer_count; i++) s->group[i] = group_axes(s, i);
-  for (uint32_t i = 0; i < a->access_count; i++)
-    if (a->shared[a->accesses[i].root]) AX_TRY(order_access(s, &a->accesses[i]));
-  for (uint32_t i = 0; i < a->access_count; i++) /* a push always has an event: combining counts on it */
-    if (a->accesses[i].exchange != NULL) AX_TRY(event_of(s, &a->accesses[i]));
-  drop_covered(s);
-  return rebuild(s);
+  size_t roots = a->plan->buffer_count;
+  a->shared = ax_arena_alloc(&a->plan->arena, roots + 1);
+  s->group = ax_calloc(roots, sizeof s->group[0]);
+  s->paired = ax_calloc(roots, sizeof s->paired[0]);
+  s->first_exchange = ax_calloc(roots, sizeof s->first_exchange[0]);
+  s->next_exchange = ax_calloc(a->access_count, sizeof s->next_exchange[0]);
+  if (a->shared == NULL || s->group == NULL || s->paired == NULL || s->first_exchange == NULL || s->next_exchange == NULL)
+    return ax_out_of_memory(roots * sizeof s->group[0]);
+  if (roots > 0) memset(s->first_exchange, 0xff, roots * sizeof s->first_exchange[0]);
+  list_exchanges(s);
+  describe_roots(s);
+  AX_TRY(number_pairs(s));
+  AX_TRY(find_classes(s));
+  AX_TRY(find_all_waits(s));
+  AX_TRY(drop_implied(s));
+  AX_TRY(find_events(s));
+  return ax_weave(a, s->items, s->count);
 }
 
 ax_status ax_synchronise(ax_assembly *a) {
   synchroniser s = {.a = a};
   ax_status status = synchronise(&s);
   ax_free(s.items);
+  ax_free(s.group);
+  ax_free(s.paired);
+  ax_free(s.first_exchange);
+  ax_free(s.next_exchange);
+  ax_free(s.pairs);
+  ax_free(s.touches);
+  ax_free(s.classes);
   return status;
 }

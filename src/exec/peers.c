@@ -1,0 +1,180 @@
+/* Who signals and who awaits which counter: tables by device, made once for all events and waits of the same kind.
+
+   A frame signals and awaits the counter of a group: of those devices with its coordinates along some axes. Of a ppermute's result,
+   which has a counter for each part, a source signals its target's, and waits for its target's readers, so the table names the part that
+   its own goes to: none when it has no target. How often a counter is signalled each time round is counted from the table. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/exec.h"
+
+/* A table somebody wants, and where its address goes. */
+typedef struct request {
+  const ax_exchange *away;
+  ax_axis_set groups, by;
+  const uint32_t *counters; /* of a table of times: the table of who signals */
+  uint32_t count;           /* and the counters there are */
+  const uint32_t **out;
+} request;
+
+typedef struct requests {
+  request *items;
+  uint32_t count, capacity;
+} requests;
+
+static ax_status ask(requests *r, const request *wanted) {
+  AX_TRY(ax_grow(&r->items, sizeof r->items[0], r->count, 1, &r->capacity));
+  r->items[r->count++] = *wanted;
+  return AX_OK;
+}
+
+/* --- Which counter --- */
+
+int ax_compare_pairs(const ax_exchange *x, const ax_exchange *y) {
+  if (x == y) return 0;
+  if (x == NULL || y == NULL) return x == NULL ? -1 : 1;
+  if (x->names.count != y->names.count) return x->names.count < y->names.count ? -1 : 1;
+  for (uint32_t i = 0; i < x->names.count; i++) {
+    int order = strcmp(x->names.name[i], y->names.name[i]);
+    if (order != 0) return order;
+  }
+  if (x->pairs->count != y->pairs->count) return x->pairs->count < y->pairs->count ? -1 : 1;
+  return x->pairs->count > 0 ? memcmp(x->pairs->v, y->pairs->v, x->pairs->count * sizeof x->pairs->v[0]) : 0;
+}
+
+static int by_table(const void *a, const void *b) {
+  const request *x = a, *y = b;
+  if (x->groups != y->groups) return x->groups < y->groups ? -1 : 1;
+  return ax_compare_pairs(x->away, y->away);
+}
+
+static ax_status make_table(ax_executable *e, const request *wanted, const uint32_t **out) {
+  uint32_t set;
+  AX_TRY(ax_set_of(e, wanted->groups, &set));
+  const uint32_t *group = e->sets[set].index;
+  *out = group;
+  if (wanted->away == NULL) return AX_OK;
+  const ax_exchange *x = wanted->away;
+  const ax_mesh *mesh = &e->plan->mesh;
+  uint32_t *table = ax_arena_alloc(&e->plan->arena, e->devices * sizeof table[0]);
+  int64_t members = ax_axis_set_size(x->axes, mesh), *target = ax_alloc((size_t)members * sizeof target[0]);
+  if (table == NULL || target == NULL) {
+    ax_free(target);
+    return ax_out_of_memory(e->devices * sizeof table[0]);
+  }
+  for (int64_t i = 0; i < members; i++) target[i] = -1;
+  for (uint32_t i = 0; i < x->pairs->count; i++) target[x->pairs->v[i][0]] = x->pairs->v[i][1];
+  for (uint32_t d = 0; d < e->devices; d++) {
+    int64_t to = target[ax_axes_index(&x->names, mesh, d)];
+    table[d] = to >= 0 ? group[ax_axes_device(&x->names, mesh, d, to)] : AX_NONE;
+  }
+  ax_free(target);
+  *out = table;
+  return AX_OK;
+}
+
+/* Of requests for the same thing only the first makes it. */
+static ax_status make_tables(ax_executable *e, requests *r) {
+  if (r->count > 0) qsort(r->items, r->count, sizeof r->items[0], by_table);
+  for (uint32_t i = 0; i < r->count; i++)
+    if (i > 0 && by_table(&r->items[i - 1], &r->items[i]) == 0) *r->items[i].out = *r->items[i - 1].out;
+    else AX_TRY(make_table(e, &r->items[i], r->items[i].out));
+  return AX_OK;
+}
+
+/* --- How often --- */
+
+static int by_times(const void *a, const void *b) {
+  const request *x = a, *y = b;
+  if (x->counters != y->counters) return x->counters < y->counters ? -1 : 1;
+  return x->by < y->by ? -1 : x->by > y->by;
+}
+
+static ax_status make_times(ax_executable *e, const request *wanted, const uint32_t **out) {
+  const ax_mesh *mesh = &e->plan->mesh;
+  uint32_t *times = ax_arena_alloc(&e->plan->arena, wanted->count * sizeof times[0]);
+  if (times == NULL) return ax_out_of_memory(wanted->count * sizeof times[0]);
+  for (uint32_t d = 0; d < e->devices; d++) {
+    bool signals = wanted->counters[d] != AX_NONE;
+    for (uint32_t axis = 0; axis < mesh->count && signals; axis++)
+      signals = (wanted->by >> axis & 1) != 0 || ax_mesh_coordinate(mesh, d, axis) == 0;
+    if (signals) times[wanted->counters[d]]++;
+  }
+  *out = times;
+  return AX_OK;
+}
+
+static ax_status make_all_times(ax_executable *e, requests *r) {
+  for (uint32_t i = 0; i < e->event_count; i++) {
+    ax_event *event = &e->events[i];
+    AX_TRY(ask(r, &(request){.counters = event->signal, .by = event->by, .count = event->count, .out = &event->times}));
+  }
+  if (r->count > 0) qsort(r->items, r->count, sizeof r->items[0], by_times);
+  for (uint32_t i = 0; i < r->count; i++)
+    if (i > 0 && by_times(&r->items[i - 1], &r->items[i]) == 0) *r->items[i].out = *r->items[i - 1].out;
+    else AX_TRY(make_times(e, &r->items[i], r->items[i].out));
+  return AX_OK;
+}
+
+/* --- Numbers --- */
+
+/* Counters are numbered by 32 bits: far more of them than memory would hold. */
+static ax_status number_counters(ax_executable *e) {
+  for (uint32_t i = 0; i < e->event_count; i++) {
+    ax_event *event = &e->events[i];
+    uint32_t set;
+    AX_TRY(ax_set_of(e, event->groups, &set));
+    event->count = e->sets[set].size;
+    event->first = e->counter_count;
+    if (event->count > AX_NONE - e->counter_count)
+      return ax_error(AX_OUT_OF_MEMORY, "compile: %u events, for up to %u groups of devices each, need more than 2^32 counters",
+                      e->event_count, event->count);
+    e->counter_count += event->count;
+  }
+  return AX_OK;
+}
+
+static ax_status ask_for_counters(ax_assembly *a, requests *r) {
+  ax_executable *e = a->executable;
+  for (uint32_t i = 0; i < e->event_count; i++)
+    AX_TRY(ask(r, &(request){.away = e->events[i].away, .groups = e->events[i].groups, .out = &e->events[i].signal}));
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    ax_instr *instr = &a->instrs[i];
+    if (instr->kind != AX_INSTR_WAIT) continue;
+    AX_TRY(ask(r, &(request){.away = instr->sync.away, .groups = e->events[instr->sync.event].groups, .out = &instr->sync.counter}));
+  }
+  return AX_OK;
+}
+
+ax_status ax_number_events(ax_assembly *a) {
+  ax_executable *e = a->executable;
+  requests counters = {0}, times = {0};
+  e->events = ax_arena_copy(&a->plan->arena, a->events, a->event_count * sizeof a->events[0]);
+  if (e->events == NULL) return ax_out_of_memory(a->event_count * sizeof a->events[0]);
+  e->event_count = a->event_count;
+  ax_status status = number_counters(e);
+  if (status == AX_OK) status = ask_for_counters(a, &counters);
+  if (status == AX_OK) status = make_tables(e, &counters);
+  if (status == AX_OK) status = make_all_times(e, &times);
+  ax_free(counters.items);
+  ax_free(times.items);
+  return status;
+}
+
+void ax_resolve_counters(ax_assembly *a) {
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    ax_instr *instr = &a->instrs[i];
+    bool push = instr->kind == AX_INSTR_PUSH;
+    if (!push && instr->kind != AX_INSTR_WAIT && instr->kind != AX_INSTR_SIGNAL) continue;
+    ax_event *event = &a->executable->events[push ? instr->push->event : instr->sync.event];
+    if (push) {
+      instr->push->first = event->first;
+      instr->push->counter = event->signal;
+    } else {
+      instr->sync.first = event->first;
+      instr->sync.times = event->times;
+      if (instr->kind == AX_INSTR_SIGNAL) instr->sync.counter = event->signal;
+    }
+    if (instr->kind != AX_INSTR_WAIT) event->signalled_at = i;
+  }
+}
