@@ -29,6 +29,8 @@ typedef struct ax_runtime ax_runtime;
    results must not depend on how many there are. AX_INVALID_ARGUMENT: max_devices below 0, a policy that is none. */
 AX_MUST_USE ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out);
 ax_runtime *ax_runtime_retain(ax_runtime *runtime);
+/* The last reference of those that create and retain gave waits for all runs in flight; arrays and executables may outlive it. In a
+   process forked from the one that made the runtime, which has none of its threads, it may be released and nothing else done with it. */
 void ax_runtime_release(ax_runtime *runtime);
 /* Bytes held now, and the most so far: arrays, temporaries and pooled memory. */
 void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak);
@@ -48,7 +50,8 @@ void ax_array_release(ax_array *array);
 const ax_type *ax_array_get_type(const ax_array *array);
 const ax_mesh *ax_array_get_mesh(const ax_array *array);
 const ax_spec *ax_array_get_spec(const ax_array *array);
-/* Copies the whole array, dense row-major, to `data` of `bytes` bytes. AX_INVALID_ARGUMENT: wrong size; a donated array. */
+/* Waits until the array is ready, then copies the whole, dense row-major, to `data` of `bytes` bytes. AX_INVALID_ARGUMENT: wrong size; a
+   donated array. Or what its run failed with. */
 AX_MUST_USE ax_status ax_array_read(const ax_array *array, void *data, size_t bytes);
 /* The part on one device: its shape, and where it begins in the whole array (rank entries). AX_INVALID_ARGUMENT: a device the
    mesh has not. */
@@ -75,7 +78,7 @@ typedef struct ax_part {
 AX_MUST_USE ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
                                           const ax_part *parts, uint32_t count, ax_array **out);
 uint32_t ax_array_part_count(const ax_array *array);
-/* Part `index` in place: `*data` is valid until the array is donated or its last reference released, and only to be read. *device
+/* Part `index` in place, once the array is ready: `*data` is valid until the array is donated or its last reference released, and only to be read. *device
    (may be NULL): the first device that holds it, for ax_array_shard.
    AX_INVALID_ARGUMENT: no such part; a donated array. */
 AX_MUST_USE ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data, size_t *bytes, int64_t *device);
@@ -104,13 +107,26 @@ void ax_executable_release(ax_executable *executable);
 /* What it is made of: buffers, instructions, memory, as text. `*out`: ax_string_free. */
 AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char **out);
 
-/* Runs and waits. Inputs in another layout than the program's are laid out anew first. `out` receives arrays owned by the caller,
-   all NULL on failure. May be called from several threads at once.
+/* Runs and waits: ax_run_start, then until the results are ready. The thread works on this run until it is over, beside the runtime's
+   workers. `out` receives arrays owned by the caller, all NULL on failure. Any thread, several at once; the workers serve all runs.
    AX_INVALID_ARGUMENT: wrong number of arguments; shapes or dtypes that do not match, arrays of another runtime, arrays donated
-   to an earlier run (the first five are named); an array that is donated while another thread reads it, runs on it or donates it.
-   AX_DEADLOCK: devices wait for a collective that others never reach; the message names them. */
+   to an earlier run (the first five are named); an array that is donated and an argument twice, or donated by another thread meanwhile.
+   AX_DEADLOCK: devices wait for a collective that others never reach; the message names them. Also what an argument's run failed with. */
 AX_MUST_USE ax_status ax_run(ax_executable *executable, ax_array *const *in, uint32_t in_count, ax_array **out,
                              uint32_t out_count);
+/* Starts a run. Its results, in `out`, are arrays that need not be ready yet, and its arguments may be such: it begins when they are
+   ready, and when nobody else reads those that are donated to it any more (they are gone for everybody else from now on). No thread
+   waits meanwhile. A small run, and any run where the runtime has no worker threads, is over when this returns, if its arguments are
+   ready. All references may be given up at once: a run keeps what it needs. Memory for results is taken when a run begins.
+   A failure before the run begins to wait is this function's, as ax_run's, with `out` all NULL. One that comes later is that of the
+   results: waiting for one of them, reading it or running on it gives the status and the message, which names the run ("run 3
+   failed: ..."; runs that are pending are numbered from 1 in each runtime). Threads: as ax_run. */
+AX_MUST_USE ax_status ax_run_start(ax_executable *executable, ax_array *const *in, uint32_t in_count, ax_array **out,
+                                   uint32_t out_count);
+/* Waits until the array is ready, and lends a hand. The status and message of the run that makes it. Any thread, several at once. */
+AX_MUST_USE ax_status ax_array_wait(const ax_array *array);
+/* True when ax_array_wait would not wait: the run that makes it is over, well or not. */
+bool ax_array_is_ready(const ax_array *array);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

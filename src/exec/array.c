@@ -2,16 +2,16 @@
 #include <string.h>
 
 #include "exec/exec.h"
+#include "exec/pending.h"
 #include "mesh/sharding.h"
 
 ax_status ax_array_create(ax_runtime *runtime, ax_layout *layout, ax_parts *parts, ax_array **out) {
   ax_array *array = *out = ax_alloc(sizeof *array);
   if (array == NULL) return ax_out_of_memory(sizeof *array);
+  *array = (ax_array){.parts = parts};
   atomic_init(&array->references, 1);
-  atomic_init(&array->users, 0);
-  array->runtime = ax_runtime_retain(runtime);
+  array->runtime = ax_runtime_hold(runtime);
   array->layout = ax_layout_retain(layout);
-  array->parts = parts;
   return AX_OK;
 }
 
@@ -24,7 +24,8 @@ void ax_array_release(ax_array *array) {
   if (array == NULL || atomic_fetch_sub(&array->references, 1) != 1) return;
   ax_parts_release(array->parts);
   ax_layout_release(array->layout);
-  ax_runtime_release(array->runtime);
+  ax_pending_release(array->maker);
+  ax_runtime_drop(array->runtime);
   ax_free(array);
 }
 
@@ -36,17 +37,19 @@ uint32_t ax_array_part_count(const ax_array *array) { return array != NULL ? arr
 /* --- Who uses the parts --- */
 
 bool ax_array_use(ax_array *array) {
-  int users = atomic_load(&array->users);
-  while (users >= 0)
+  uint32_t users = atomic_load(&array->users);
+  while ((users & AX_ARRAY_GIVEN) == 0)
     if (atomic_compare_exchange_weak(&array->users, &users, users + 1)) return true;
   return false;
 }
 
-void ax_array_leave(ax_array *array) { atomic_fetch_sub(&array->users, 1); }
+void ax_array_leave(ax_array *array) {
+  if (atomic_fetch_sub(&array->users, 1) == (AX_ARRAY_GIVEN | 1)) ax_pending_array_free(array);
+}
 
 bool ax_array_take(ax_array *array) {
-  int none = 0;
-  return atomic_compare_exchange_strong(&array->users, &none, -1);
+  uint32_t none = 0;
+  return atomic_compare_exchange_strong(&array->users, &none, AX_ARRAY_GIVEN);
 }
 
 void ax_array_give_back(ax_array *array) { atomic_store(&array->users, 0); }
@@ -68,8 +71,9 @@ ax_status ax_array_shard(const ax_array *array, int64_t device, ax_type *type, i
   return AX_OK;
 }
 
-/* Its count of users is not part of what is const. */
+/* Waits for its run. Its count of users is not part of what is const. */
 static ax_status open_for_reading(const ax_array *array) {
+  AX_TRY(ax_array_wait(array));
   if (ax_array_use((ax_array *)array)) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "the array %s was donated to a run", ax_type_string(&array->layout->type, NULL));
 }

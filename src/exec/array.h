@@ -6,8 +6,9 @@
               parts (after a change of layout that left some in place), or somebody outside (ax_array_from_parts)
 
    A replicated array is one part, however many devices the mesh has. Nothing may be said of where a part lies from where its
-   neighbour does. Parts have any number of users that read them, or are given to the one run they were donated to: reading an
-   array while another thread donates it fails cleanly, on one side or the other. */
+   neighbour does. An array has any number of users that read it, until it is given to the one run it was donated to: that run
+   begins when the last of them has left, and nobody can become one from then on. An array may be the result of a run that is not over:
+   its parts are there when that is. */
 #ifndef AX_EXEC_ARRAY_H
 #define AX_EXEC_ARRAY_H
 
@@ -53,15 +54,20 @@ AX_MUST_USE ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, con
 ax_parts *ax_parts_retain(ax_parts *parts);
 void ax_parts_release(ax_parts *parts);
 
+#define AX_ARRAY_GIVEN (1u << 31)
+
 struct ax_array {
   atomic_uint references;
-  atomic_int users; /* who read the parts now; -1: they were given to a run for good, or until that run is over */
+  atomic_uint users; /* who read the parts now; AX_ARRAY_GIVEN with that: to a run, for good or until that run is over */
   ax_runtime *runtime;
   ax_layout *layout;
-  ax_parts *parts; /* for users and the run they were given to; NULL once donated */
+  ax_parts *parts;          /* for users and the run they were given to; NULL once donated, and until the run that makes them is over */
+  struct ax_pending *maker; /* retained: that run, if it was not over when it was started; NULL */
+  struct ax_pending *taker; /* waits for the users to leave. These two are guarded by the runtime's order lock */
+  uint64_t visitor;         /* the run that had it last as an argument, by number */
 };
 
-/* Retains the layout; consumes the parts, unless it fails. */
+/* Retains the layout; consumes the parts, unless it fails. parts NULL: they come later. */
 AX_MUST_USE ax_status ax_array_create(ax_runtime *runtime, ax_layout *layout, ax_parts *parts, ax_array **out);
 /* Before its parts are read, and after. False: they were given to a run. */
 bool ax_array_use(ax_array *array);
@@ -69,5 +75,6 @@ void ax_array_leave(ax_array *array);
 /* Gives the parts to one run. False: they were given already, or someone uses them. */
 bool ax_array_take(ax_array *array);
 void ax_array_give_back(ax_array *array);
+static inline bool ax_array_gone(ax_array *array) { return (atomic_load(&array->users) & AX_ARRAY_GIVEN) != 0; }
 
 #endif

@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 #include "exec/array.h"
+#include "exec/workers.h"
 #include "jit/jit.h"
 #include "loop/passes.h"
 
@@ -220,23 +221,31 @@ void ax_pool_free(ax_runtime *runtime, void *memory, size_t bytes);
 
 /* --- exec/runtime.c --- */
 struct ax_runtime {
-  atomic_uint references;
+  atomic_uint references; /* of all; */
+  atomic_uint owners;     /* of these, those that users hold */
+  pid_t process;          /* that made it */
   ax_runtime_options options;
   ax_jit *jit;
   pthread_mutex_t lock;
-  struct ax_pool_block *pool[64]; /* free blocks by power of two */
+  struct ax_pool_block *pool[64 * 8]; /* free blocks by size: 8 for each power of two */
   size_t bytes_now, bytes_peak;
   ax_executable *cache; /* holds no reference */
-  struct ax_workers *workers;
+  ax_workers *workers;
+  pthread_mutex_t order; /* who waits for whom: exec/pending.c */
+  uint32_t pending;      /* runs that are not over, of those that were not at once */
+  uint64_t runs;         /* started so far, of these */
 };
+/* References that are not users': those of arrays, executables, pending runs. Let go: true for the last, whose holder destroys. */
+ax_runtime *ax_runtime_hold(ax_runtime *runtime);
+bool ax_runtime_let_go(ax_runtime *runtime);
+void ax_runtime_destroy(ax_runtime *runtime);
+static inline void ax_runtime_drop(ax_runtime *runtime) {
+  if (ax_runtime_let_go(runtime)) ax_runtime_destroy(runtime);
+}
+static inline void ax_executable_hold(ax_executable *executable) { atomic_fetch_add(&executable->references, 1); }
 
 /* --- exec/executor.c --- */
 /* *began: some device may have written memory, whatever the status. */
-AX_MUST_USE ax_status ax_execute(ax_executable *executable, ax_parts *const *inputs, ax_parts *const *outputs, bool *began);
-/* --- exec/workers.c: a team of threads that all call `work`. --- */
-AX_MUST_USE ax_status ax_workers_create(uint32_t count, struct ax_workers **out);
-void ax_workers_destroy(struct ax_workers *workers);
-/* Calls work(context) on up to `count` threads, the caller's among them, and waits for all. False when the team is busy. */
-bool ax_workers_call(struct ax_workers *workers, uint32_t count, void (*work)(void *context), void *context);
-
+AX_MUST_USE ax_status ax_execute(ax_executable *executable, ax_parts *const *inputs, ax_parts *const *outputs, const void *owner,
+                                 bool *began);
 #endif

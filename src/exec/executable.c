@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exec/exec.h"
+#include "exec/float_mode.h"
 #include "exec/execution.h"
 #include "loop/lower.h"
 
@@ -155,7 +156,7 @@ static void destroy(ax_executable *e) {
   ax_plan_destroy(e->plan);
   ax_free(e->constants);
   pthread_mutex_destroy(&e->lock);
-  ax_runtime_release(e->runtime);
+  ax_runtime_drop(e->runtime);
   ax_free(e);
 }
 
@@ -189,8 +190,10 @@ ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_
   if (e == NULL) return ax_out_of_memory(sizeof *e);
   atomic_init(&e->references, 1);
   pthread_mutex_init(&e->lock, NULL);
-  e->runtime = ax_runtime_retain(runtime);
+  e->runtime = ax_runtime_hold(runtime);
+  ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as runs round */
   ax_status status = build(e, program, options);
+  ax_float_mode_leave(caller);
   if (status != AX_OK) {
     destroy(e);
     return status;

@@ -391,8 +391,9 @@ static bool nothing_left(ax_execution *run) { /* with the lock held */
   return true;
 }
 
-static void wait_for_change(ax_execution *run) { /* with the lock held; it is let go in between */
-  if (help(run)) return;
+/* False: a helper of the team may be of more use elsewhere. */
+static bool wait_for_change(ax_execution *run, const ax_helper *helper) { /* with the lock held; it is let go in between */
+  if (help(run)) return true;
   pthread_mutex_unlock(&run->lock);
   for (int i = 0; i < idle_spins && atomic_load_explicit(&run->ready_hint, memory_order_relaxed) == 0 &&
                   atomic_load_explicit(&run->split, memory_order_relaxed) == NULL &&
@@ -401,22 +402,33 @@ static void wait_for_change(ax_execution *run) { /* with the lock held; it is le
     ax_relax();
   pthread_mutex_lock(&run->lock);
   if (run->ready_count == 0 && !run->over && run->running > 0 && run->split == NULL) {
+    if (helper != NULL && ax_helper_leaves(helper)) return false;
     run->idle++;
     pthread_cond_wait(&run->change, &run->lock);
     run->idle--;
   }
+  return true;
 }
 
-static void work(void *context) {
+static void nudge(void *context) {
+  ax_execution *run = context;
+  pthread_mutex_lock(&run->lock);
+  if (run->idle > 0) pthread_cond_broadcast(&run->change);
+  pthread_mutex_unlock(&run->lock);
+}
+
+static void work(void *context, const ax_helper *helper) {
   ax_execution *run = context;
   int threads = omp_get_max_threads(); /* the libraries' own threads would fight with ours */
   if (threads != 1) omp_set_num_threads(1);
+  bool stays = true;
   lock(run);
   while (!run->over) {
     uint32_t f = take_ready(run);
     if (f == AX_NONE) {
       if (nothing_left(run)) break;
-      wait_for_change(run);
+      stays = wait_for_change(run, helper);
+      if (!stays) break;
       continue;
     }
     ax_status status = take_scratch(run, &run->frames[f]);
@@ -427,8 +439,8 @@ static void work(void *context) {
     lock(run);
     end_segment(run, f, how);
   }
-  run->over = true;
-  if (run->threaded) pthread_cond_broadcast(&run->change);
+  if (stays) run->over = true;
+  if (stays && run->threaded) pthread_cond_broadcast(&run->change);
   unlock(run);
   if (threads != 1) omp_set_num_threads(threads);
 }
@@ -450,7 +462,7 @@ static void keep_run(ax_executable *e, ax_execution *run) {
   pthread_mutex_unlock(&e->lock);
 }
 
-ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const *outputs, bool *began) {
+ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const *outputs, const void *owner, bool *began) {
   const ax_runtime_options *options = &e->runtime->options;
   ax_execution *run = idle_run(e);
   *began = false;
@@ -459,11 +471,9 @@ ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const 
   ax_execution_reset(run, inputs, outputs);
   run->random = options->policy == AX_POLICY_SEEDED ? options->seed | 1ull << 63 : 0;
   uint32_t threads = e->splits || options->workers < e->devices ? options->workers : e->devices;
-  run->threaded = threads > 1 && e->threaded && e->runtime->workers != NULL;
-  if (!run->threaded || !ax_workers_call(e->runtime->workers, threads, work, run)) {
-    run->threaded = false;
-    work(run);
-  }
+  run->threaded = threads > 1 && e->threaded && ax_workers_any(e->runtime->workers);
+  if (run->threaded) ax_workers_call(e->runtime->workers, &(ax_job){work, nudge, run, owner, .wanted = threads - 1});
+  else work(run, NULL);
   ax_status status = run->status != AX_OK ? ax_error(run->status, "%s", run->message) : AX_OK;
   if (status == AX_OK)
     keep_run(e, run);

@@ -56,7 +56,7 @@ static ax_status start(ax_runtime *runtime, const ax_layout *layout, ax_parts **
   if (parts == NULL) return ax_out_of_memory(bytes);
   *parts = (ax_parts){.count = layout->blocks};
   atomic_init(&parts->references, 1);
-  parts->runtime = ax_runtime_retain(runtime);
+  parts->runtime = ax_runtime_hold(runtime);
   return AX_OK;
 }
 
@@ -112,7 +112,7 @@ void ax_parts_release(ax_parts *parts) {
     if (parts->lent[b].release != NULL) parts->lent[b].release(parts->lent[b].context);
   ax_pool_free(parts->runtime, parts->memory, parts->bytes);
   ax_parts_release(parts->source);
-  ax_runtime_release(parts->runtime);
+  ax_runtime_drop(parts->runtime);
   ax_free(parts->lent);
   ax_free(parts);
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "exec/exec.h"
+#include "exec/pending.h"
 
 /* --- The pool: free blocks by power of two, because touching fresh memory costs a hundred times what copying does. --- */
 
@@ -11,38 +12,32 @@ typedef struct ax_pool_block {
   size_t bytes;
 } ax_pool_block;
 
-static uint32_t class_of(size_t bytes) {
-  uint32_t class = 6;
-  while (((size_t)1 << class) < bytes) class++;
-  return class;
-}
-
-/* Large blocks are exact to 1/8 of their power of two, so that little is wasted. */
-static size_t class_bytes(size_t bytes) {
-  size_t top = (size_t)1 << class_of(bytes), step = top / 16;
-  if (top <= 1 << 16) return top;
-  return (bytes + step - 1) / step * step;
+/* Sizes that are pooled: up to 64 KiB the powers of two, then eight between each and the next, so that little is wasted. Gives the number
+   of the size, and rounds *bytes up to it. */
+static uint32_t round_to_size(size_t *bytes) {
+  uint32_t power = 6;
+  while (((size_t)1 << power) < *bytes) power++;
+  size_t top = (size_t)1 << power, step = top / 16; /* more than half of `top` is wanted */
+  uint32_t steps = power <= 16 ? 16 : (uint32_t)((*bytes + step - 1) / step);
+  *bytes = power <= 16 ? top : steps * step;
+  return power * 8 + (steps - 1) % 8;
 }
 
 ax_status ax_pool_alloc(ax_runtime *runtime, size_t bytes, void **out) {
   if (bytes > SIZE_MAX / 4) return ax_out_of_memory(bytes);
-  size_t rounded = class_bytes(bytes);
-  void *found = NULL;
+  size_t rounded = bytes;
+  uint32_t size = round_to_size(&rounded);
   pthread_mutex_lock(&runtime->lock);
-  for (ax_pool_block **link = &runtime->pool[class_of(rounded)]; *link != NULL; link = &(*link)->next)
-    if ((*link)->bytes == rounded) {
-      found = *link;
-      *link = (*link)->next;
-      break;
-    }
-  if (found == NULL) {
+  ax_pool_block *block = runtime->pool[size];
+  if (block != NULL) {
+    runtime->pool[size] = block->next;
+  } else {
     runtime->bytes_now += rounded;
     if (runtime->bytes_now > runtime->bytes_peak) runtime->bytes_peak = runtime->bytes_now;
   }
   pthread_mutex_unlock(&runtime->lock);
-  if (found == NULL) found = ax_alloc(rounded);
-  *out = found;
-  if (found != NULL) return AX_OK;
+  *out = block != NULL ? block : ax_alloc(rounded);
+  if (*out != NULL) return AX_OK;
   pthread_mutex_lock(&runtime->lock);
   runtime->bytes_now -= rounded;
   pthread_mutex_unlock(&runtime->lock);
@@ -52,17 +47,16 @@ ax_status ax_pool_alloc(ax_runtime *runtime, size_t bytes, void **out) {
 void ax_pool_free(ax_runtime *runtime, void *memory, size_t bytes) {
   if (memory == NULL) return;
   ax_pool_block *block = memory;
-  block->bytes = class_bytes(bytes);
+  block->bytes = bytes;
+  uint32_t size = round_to_size(&block->bytes);
   pthread_mutex_lock(&runtime->lock);
-  ax_pool_block **bin = &runtime->pool[class_of(block->bytes)];
+  ax_pool_block **bin = &runtime->pool[size];
   block->next = *bin;
   *bin = block;
   pthread_mutex_unlock(&runtime->lock);
 }
 
-void ax_runtime_trim(ax_runtime *runtime) {
-  if (runtime == NULL) return;
-  pthread_mutex_lock(&runtime->lock);
+static void free_pool(ax_runtime *runtime) {
   for (size_t i = 0; i < AX_COUNT(runtime->pool); i++)
     while (runtime->pool[i] != NULL) {
       ax_pool_block *block = runtime->pool[i];
@@ -70,6 +64,12 @@ void ax_runtime_trim(ax_runtime *runtime) {
       runtime->bytes_now -= block->bytes;
       ax_free(block);
     }
+}
+
+void ax_runtime_trim(ax_runtime *runtime) {
+  if (runtime == NULL) return;
+  pthread_mutex_lock(&runtime->lock);
+  free_pool(runtime);
   pthread_mutex_unlock(&runtime->lock);
 }
 
@@ -109,27 +109,46 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   if (runtime->options.max_devices == 0) runtime->options.max_devices = 1 << 20;
   if (runtime->options.policy != AX_POLICY_PARALLEL) runtime->options.workers = 1;
   atomic_init(&runtime->references, 1);
+  atomic_init(&runtime->owners, 1);
+  runtime->process = getpid();
   pthread_mutex_init(&runtime->lock, NULL);
+  pthread_mutex_init(&runtime->order, NULL);
   ax_compute_start();
   ax_status status = ax_jit_create(&runtime->jit);
-  if (status == AX_OK && runtime->options.workers > 1) status = ax_workers_create(runtime->options.workers, &runtime->workers);
+  if (status == AX_OK) status = ax_workers_create(runtime->options.workers - 1, &runtime->workers);
   if (status != AX_OK) {
-    ax_runtime_release(runtime);
+    ax_runtime_destroy(runtime);
     *out = NULL;
   }
   return status;
 }
 
-ax_runtime *ax_runtime_retain(ax_runtime *runtime) {
-  if (runtime != NULL) atomic_fetch_add_explicit(&runtime->references, 1, memory_order_relaxed);
+ax_runtime *ax_runtime_hold(ax_runtime *runtime) {
+  atomic_fetch_add_explicit(&runtime->references, 1, memory_order_relaxed);
   return runtime;
 }
 
-void ax_runtime_release(ax_runtime *runtime) {
-  if (runtime == NULL || atomic_fetch_sub(&runtime->references, 1) != 1) return;
+bool ax_runtime_let_go(ax_runtime *runtime) { return atomic_fetch_sub(&runtime->references, 1) == 1; }
+
+void ax_runtime_destroy(ax_runtime *runtime) {
   ax_workers_destroy(runtime->workers);
   ax_jit_destroy(runtime->jit);
-  ax_runtime_trim(runtime);
-  pthread_mutex_destroy(&runtime->lock);
+  free_pool(runtime);
+  if (runtime->process == getpid()) { /* else a thread that is not here may hold them */
+    pthread_mutex_destroy(&runtime->lock);
+    pthread_mutex_destroy(&runtime->order);
+  }
   ax_free(runtime);
+}
+
+ax_runtime *ax_runtime_retain(ax_runtime *runtime) {
+  if (runtime == NULL) return NULL;
+  atomic_fetch_add_explicit(&runtime->owners, 1, memory_order_relaxed);
+  return ax_runtime_hold(runtime);
+}
+
+void ax_runtime_release(ax_runtime *runtime) {
+  if (runtime == NULL) return;
+  if (atomic_fetch_sub(&runtime->owners, 1) == 1 && runtime->process == getpid()) ax_pending_wait_for_all(runtime);
+  ax_runtime_drop(runtime);
 }

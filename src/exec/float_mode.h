@@ -1,0 +1,46 @@
+/* The floating-point environment of whatever computes: rounding to nearest, subnormals kept, nothing trapped. A caller may have chosen
+   another; results do not depend on it, nor on which thread does what, and the caller finds its own again afterwards. */
+#ifndef AX_EXEC_FLOAT_MODE_H
+#define AX_EXEC_FLOAT_MODE_H
+
+#if defined(__x86_64__)
+
+typedef struct ax_float_mode {
+  unsigned sse;
+  unsigned short x87;
+} ax_float_mode;
+
+static inline ax_float_mode ax_float_mode_enter(void) {
+  const unsigned sse = 0x1f80, flags = 0x3f;
+  const unsigned short x87 = 0x037f;
+  ax_float_mode caller;
+  caller.sse = __builtin_ia32_stmxcsr();
+  __asm__ volatile("fnstcw %0" : "=m"(caller.x87));
+  if ((caller.sse & ~flags) != sse) __builtin_ia32_ldmxcsr(sse);
+  if (caller.x87 != x87) __asm__ volatile("fldcw %0" : : "m"(x87));
+  return caller;
+}
+
+static inline void ax_float_mode_leave(ax_float_mode caller) {
+  __builtin_ia32_ldmxcsr(caller.sse); /* with the flags it had */
+  if (caller.x87 != 0x037f) __asm__ volatile("fldcw %0" : : "m"(caller.x87));
+}
+
+#else
+
+#include <fenv.h>
+
+typedef fenv_t ax_float_mode;
+
+static inline ax_float_mode ax_float_mode_enter(void) {
+  ax_float_mode caller;
+  fegetenv(&caller);
+  fesetenv(FE_DFL_ENV);
+  return caller;
+}
+
+static inline void ax_float_mode_leave(ax_float_mode caller) { fesetenv(&caller); }
+
+#endif
+
+#endif

@@ -1,0 +1,280 @@
+/* See pending.h. */
+#include "exec/pending.h"
+
+#include <string.h>
+
+#include "exec/call.h"
+#include "exec/exec.h"
+#include "exec/float_mode.h"
+
+typedef struct dependent { /* of a run whose result is an argument */
+  ax_pending *run;
+  struct dependent *next;
+} dependent;
+
+struct ax_pending {
+  ax_task task; /* the first member; queued when nothing is missing */
+  atomic_uint references;
+  ax_runtime *runtime; /* held until it is over */
+  uint64_t number;
+  _Atomic bool over;
+  ax_status status; /* once over, as message: NULL when all went well */
+  char *message;
+  uint32_t missing; /* what it waits for; one more while it is being set up. Guarded by the order lock, as dependents */
+  dependent *dependents;
+  /* until it is over: */
+  ax_executable *executable;
+  ax_array **in, **out; /* retained */
+  dependent *waits;     /* by argument: for where it is listed */
+  void *memory;         /* of the three */
+};
+
+static void lock_order(ax_runtime *runtime) { pthread_mutex_lock(&runtime->order); }
+static void unlock_order(ax_runtime *runtime) { pthread_mutex_unlock(&runtime->order); }
+
+bool ax_pending_over(const ax_pending *run) { return atomic_load_explicit(&run->over, memory_order_acquire); }
+
+static void retain(ax_pending *run) { atomic_fetch_add_explicit(&run->references, 1, memory_order_relaxed); }
+
+void ax_pending_release(ax_pending *run) {
+  if (run == NULL || atomic_fetch_sub(&run->references, 1) != 1) return;
+  ax_free(run->message);
+  ax_free(run->memory);
+  ax_free(run);
+}
+
+/* --- Beginning and ending --- */
+
+/* One thing less; with the order lock held. Queued, it belongs to whoever pulls it. */
+static void found(ax_pending *run) {
+  if (--run->missing == 0) ax_workers_push(run->runtime->workers, &run->task);
+}
+
+/* The status and message of a failure, kept for those who ask later. */
+static void note_failure(ax_pending *run, ax_status status, bool own) {
+  ax_text text = {0};
+  if (own) ax_text_add(&text, "run %llu failed: ", (unsigned long long)run->number);
+  ax_text_add(&text, "%s", ax_message());
+  if (ax_text_finish(&text, &run->message) != AX_OK) run->message = NULL;
+  run->status = status;
+}
+
+static ax_status failure_of(const ax_pending *run) {
+  if (run->status == AX_OK) return AX_OK;
+  return ax_error(run->status, "%s", run->message != NULL ? run->message : "a run failed");
+}
+
+/* What an argument's run failed with. */
+static ax_status check_made(const ax_pending *run) {
+  for (uint32_t i = 0; i < run->executable->plan->in_count; i++)
+    if (run->in[i]->maker != NULL) AX_TRY(failure_of(run->in[i]->maker));
+  return AX_OK;
+}
+
+/* Tells everybody; the run's own references go last, and with them perhaps the runtime. False: it is gone. */
+static bool end(ax_pending *run) {
+  ax_runtime *runtime = run->runtime;
+  ax_executable *e = run->executable;
+  lock_order(runtime);
+  atomic_store_explicit(&run->over, true, memory_order_release);
+  for (dependent *d = run->dependents, *next; d != NULL; d = next) {
+    next = d->next; /* that run may be over before the next is told */
+    found(d->run);
+  }
+  ax_workers_tell(runtime->workers);
+  unlock_order(runtime);
+  for (uint32_t i = 0; i < e->plan->in_count; i++) ax_array_release(run->in[i]);
+  for (uint32_t k = 0; k < e->plan->out_count; k++) ax_array_release(run->out[k]);
+  ax_executable_release(e);
+  ax_pending_release(run);
+  lock_order(runtime);
+  runtime->pending--;
+  bool last = ax_runtime_let_go(runtime); /* under the lock: who waits for the runtime's runs may end it right after */
+  if (!last) ax_workers_tell(runtime->workers);
+  unlock_order(runtime);
+  if (last) ax_runtime_destroy(runtime);
+  return !last;
+}
+
+static bool perform(ax_task *task) {
+  ax_pending *run = (ax_pending *)task;
+  ax_executable *e = run->executable;
+  bool began = false;
+  ax_status status = check_made(run);
+  bool own = status == AX_OK;
+  if (own) status = ax_call_perform(e, run->in, run->out, run, &began);
+  ax_call_let_go(e, run->in, e->plan->in_count, began);
+  if (status != AX_OK) note_failure(run, status, own);
+  return end(run);
+}
+
+/* --- Starting --- */
+
+static ax_status create(ax_executable *e, ax_array *const *in, ax_pending **out) {
+  uint32_t in_count = e->plan->in_count, out_count = e->plan->out_count;
+  ax_pending *run = *out = ax_calloc(1, sizeof *run);
+  if (run == NULL) return ax_out_of_memory(sizeof *run);
+  size_t bytes = in_count * (sizeof run->in[0] + sizeof run->waits[0]) + out_count * sizeof run->out[0];
+  atomic_init(&run->references, 1);
+  run->memory = ax_calloc(1, bytes);
+  if (run->memory == NULL) {
+    ax_pending_release(run);
+    *out = NULL;
+    return ax_out_of_memory(bytes);
+  }
+  run->task.perform = perform;
+  run->runtime = e->runtime;
+  run->executable = e;
+  run->waits = run->memory;
+  run->in = (ax_array **)(void *)(run->waits + in_count);
+  run->out = run->in + in_count;
+  if (in_count > 0) memcpy(run->in, in, in_count * sizeof in[0]);
+  return AX_OK;
+}
+
+/* Argument i is this run's to read, or to have when its users have left. With the order lock held. */
+static ax_status hold(ax_pending *run, uint32_t i) {
+  ax_array *array = run->in[i];
+  const char *type = ax_type_string(&array->layout->type, NULL);
+  if (!run->executable->donate[i]) {
+    if (ax_array_use(array)) return AX_OK;
+    return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is donated by another thread", i, type);
+  }
+  if (ax_array_gone(array)) /* which only changes with the lock held, once the array has users */
+    return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is donated, but another thread has donated it", i, type);
+  array->taker = run;
+  uint32_t users = atomic_fetch_or(&array->users, AX_ARRAY_GIVEN);
+  if ((users & AX_ARRAY_GIVEN) != 0) {
+    array->taker = NULL;
+    return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is donated, but another thread has donated it", i, type);
+  }
+  if (users > 0) run->missing++;
+  else array->taker = NULL;
+  return AX_OK;
+}
+
+/* The first `count` arguments, when a later one could not be held. */
+static void give_up(ax_pending *run, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    ax_array *array = run->in[i];
+    if (!run->executable->donate[i]) ax_array_leave(array);
+    else atomic_fetch_and(&array->users, ~AX_ARRAY_GIVEN);
+    array->taker = NULL;
+  }
+}
+
+/* What is donated must be that argument alone. With the order lock held. */
+static ax_status check_distinct(const ax_pending *run) {
+  const ax_executable *e = run->executable;
+  for (uint32_t i = 0; i < e->plan->in_count; i++) run->in[i]->visitor = 0;
+  for (uint32_t pass = 0; pass < 2; pass++) /* the donated ones first */
+    for (uint32_t i = 0; i < e->plan->in_count; i++) {
+      if (e->donate[i] != (pass == 0)) continue;
+      if (run->in[i]->visitor == run->number) return ax_call_refuse_twice(e, run->in, i);
+      if (e->donate[i]) run->in[i]->visitor = run->number;
+    }
+  return AX_OK;
+}
+
+static ax_status hold_all(ax_pending *run) {
+  AX_TRY(check_distinct(run));
+  for (uint32_t i = 0; i < run->executable->plan->in_count; i++) {
+    ax_status status = hold(run, i);
+    if (status == AX_OK) continue;
+    give_up(run, i);
+    return status;
+  }
+  return AX_OK;
+}
+
+/* From here on it goes its way. With the order lock held. */
+static void set_off(ax_pending *run) {
+  const ax_executable *e = run->executable;
+  ax_runtime_hold(run->runtime);
+  ax_executable_hold(run->executable);
+  retain(run); /* its own reference; the other is the caller's */
+  run->runtime->pending++;
+  for (uint32_t k = 0; k < e->plan->out_count; k++) {
+    ax_array_retain(run->out[k]);
+    run->out[k]->maker = run;
+    retain(run);
+  }
+  for (uint32_t i = 0; i < e->plan->in_count; i++) {
+    ax_pending *maker = ax_array_retain(run->in[i])->maker;
+    if (maker == NULL || ax_pending_over(maker)) continue;
+    run->waits[i] = (dependent){run, maker->dependents};
+    maker->dependents = &run->waits[i];
+    run->missing++;
+  }
+}
+
+ax_status ax_pending_start(ax_executable *e, ax_array *const *in, ax_array **out, ax_pending **handle) {
+  ax_pending *run;
+  *handle = NULL;
+  AX_TRY(create(e, in, &run));
+  ax_status status = ax_call_make_arrays(e, out);
+  if (e->plan->out_count > 0) memcpy(run->out, out, e->plan->out_count * sizeof out[0]);
+  lock_order(e->runtime);
+  run->number = ++e->runtime->runs;
+  run->missing = 1; /* so that nobody begins it before all is counted */
+  if (status == AX_OK) status = hold_all(run);
+  if (status == AX_OK) {
+    set_off(run);
+    found(run);
+    *handle = run;
+  }
+  unlock_order(e->runtime);
+  if (status == AX_OK) return AX_OK;
+  ax_pending_release(run);
+  ax_call_drop_arrays(e, out);
+  return status;
+}
+
+/* --- Waiting --- */
+
+void ax_pending_array_free(ax_array *array) {
+  lock_order(array->runtime);
+  ax_pending *taker = array->taker;
+  array->taker = NULL;
+  if (taker != NULL) found(taker);
+  unlock_order(array->runtime);
+}
+
+/* A queued run to begin here: `run`, or while that one misses something (or is NULL), the oldest. With the order lock held. */
+static ax_task *task_for(ax_runtime *runtime, const ax_pending *run) {
+  return ax_workers_pull(runtime->workers, run != NULL && run->missing == 0 ? &run->task : NULL);
+}
+
+ax_status ax_pending_wait(ax_pending *run) {
+  if (ax_pending_over(run)) return failure_of(run);
+  ax_runtime *runtime = run->runtime; /* stays: the caller holds an array of it, or the executable */
+  ax_workers *workers = runtime->workers;
+  ax_float_mode caller = ax_float_mode_enter();
+  for (;;) {
+    uint32_t seen = ax_workers_news(workers);
+    lock_order(runtime);
+    bool over = ax_pending_over(run);
+    ax_task *task = over ? NULL : task_for(runtime, run);
+    unlock_order(runtime);
+    if (over) break;
+    if (task != NULL) task->perform(task);
+    else if (!ax_workers_help(workers, run)) ax_workers_await(workers, seen);
+  }
+  ax_float_mode_leave(caller);
+  return failure_of(run);
+}
+
+void ax_pending_wait_for_all(ax_runtime *runtime) {
+  ax_float_mode caller = ax_float_mode_enter();
+  for (;;) {
+    uint32_t seen = ax_workers_news(runtime->workers);
+    lock_order(runtime);
+    bool none = runtime->pending == 0;
+    ax_task *task = none ? NULL : task_for(runtime, NULL);
+    unlock_order(runtime);
+    if (none) break;
+    if (task != NULL) task->perform(task);
+    else ax_workers_await(runtime->workers, seen);
+  }
+  ax_float_mode_leave(caller);
+}

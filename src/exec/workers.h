@@ -1,0 +1,60 @@
+/* A team of threads that serves all runs of a runtime at once.
+
+     job    something that a thread does for itself and in which others may help, as long as it lasts: a run that is going on
+     task   something that any thread may do, once: a run that was started and nobody has begun
+
+   Threads with nothing to do take the oldest task, or else help in the job that has the fewest helpers. A helper that finds
+   nothing to do in its job asks whether others have come since that lack threads, and then leaves. The caller of a job stays
+   until its end. A team without threads is sound: jobs are done by their callers, tasks by who waits for them. */
+#ifndef AX_EXEC_WORKERS_H
+#define AX_EXEC_WORKERS_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+
+typedef struct ax_workers ax_workers;
+
+/* A thread that helps in a job it did not start. */
+typedef struct ax_helper {
+  ax_workers *workers;
+  uint32_t seen; /* jobs and tasks that had come when it joined */
+} ax_helper;
+
+typedef struct ax_job {
+  void (*work)(void *context, const ax_helper *helper); /* helper NULL: the caller's own thread, which stays to the end */
+  void (*nudge)(void *context);                         /* helpers that sleep in it should ask whether to leave */
+  void *context;
+  const void *owner; /* see ax_workers_help */
+  uint32_t wanted;   /* helpers it can use */
+  /* the team's */
+  _Atomic uint32_t joined; /* written with its lock held */
+  struct ax_job *next;
+} ax_job;
+
+typedef struct ax_task {
+  bool (*perform)(struct ax_task *task); /* false: the team is gone since, and nothing of it may be touched */
+  struct ax_task *next;
+} ax_task;
+
+/* `count` threads, or as many as the system gives. */
+AX_MUST_USE ax_status ax_workers_create(uint32_t count, ax_workers **out);
+/* From any thread, one of the team's too. In a process forked from the one that made the team there are no threads to end. */
+void ax_workers_destroy(ax_workers *workers);
+bool ax_workers_any(const ax_workers *workers); /* it has threads */
+/* Does the job, with helpers, and returns when all have left it. */
+void ax_workers_call(ax_workers *workers, ax_job *job);
+/* Helps in the job of `owner` until it is over, or others lack threads more. False: no such job, or it wants nobody. */
+bool ax_workers_help(ax_workers *workers, const void *owner);
+/* True when a job or task came since the helper joined its own, and some lack threads. */
+bool ax_helper_leaves(const ax_helper *helper);
+
+void ax_workers_push(ax_workers *workers, ax_task *task);
+/* A number that changes with each job and task that comes, and whenever somebody tells; sleeps while it is still `seen`. */
+uint32_t ax_workers_news(const ax_workers *workers);
+void ax_workers_await(ax_workers *workers, uint32_t seen);
+void ax_workers_tell(ax_workers *workers);
+/* Takes `task` out of those that wait, or the oldest when NULL. NULL: it is not there. */
+ax_task *ax_workers_pull(ax_workers *workers, const ax_task *task);
+
+#endif
