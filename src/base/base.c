@@ -125,10 +125,14 @@ void ax_arena_deinit(ax_arena *arena) {
   }
 }
 
+/* A hostile build moves arrays at every step, up to this length, so that no pointer into one outlives it by luck. */
+enum { hostile_count = 64 };
+
 ax_status ax_grow(void *items, size_t item_bytes, uint32_t count, uint32_t more, uint32_t *capacity) {
   uint64_t needed = (uint64_t)count + more;
-  if (needed <= *capacity) return AX_OK;
-  uint64_t larger = needed < 8 ? 8 : needed + needed / 2;
+  bool moves = AX_HOSTILE && needed > 0 && needed < hostile_count;
+  if (needed <= *capacity && !moves) return AX_OK;
+  uint64_t larger = moves ? needed : needed < 8 ? 8 : needed + needed / 2;
   size_t bytes;
   if (larger > AX_NONE || !ax_mul_size(larger, item_bytes, &bytes)) return ax_out_of_memory(SIZE_MAX);
   void *old, *fresh = ax_alloc(bytes);

@@ -64,13 +64,18 @@ void ax_text_add_bytes(ax_text *text, const char *bytes, size_t count);
 AX_MUST_USE ax_status ax_text_finish(ax_text *text, char **out); /* *out: owned by the caller, ax_free */
 void ax_text_deinit(ax_text *text);
 
-/* One turn of a loop that waits for another thread. Not the pause instruction: hypervisors take a loop of those for a processor with
-   nothing to do and stop it, which cost a factor of three here. */
+/* One turn of a loop that waits for another thread: the processor's pause instruction, where there is one. */
 static inline void ax_relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #endif
 }
+
+/* 1 in builds that are out to break what holds by luck (AXLE_HOSTILE): arrays move whenever they may, memory that is to be written
+   before it is read holds NaN, and frames yield wherever a policy lets them. */
+#ifndef AX_HOSTILE
+#define AX_HOSTILE 0
+#endif
 
 /* A hash of bytes, continued from `seed`. All its bits are good. */
 #define AX_HASH_SEED 1469598103934665603ull

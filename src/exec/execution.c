@@ -111,6 +111,7 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
   }
   for (uint32_t s = 0; s < e->space_count; s++) {
     const ax_space *space = &e->spaces[s];
+    if (AX_HOSTILE && space->kind == AX_SPACE_KEPT && space->total > 0) memset(run->part[space->first], 0xff, space->total);
     if (space->kind != AX_SPACE_INPUT && space->kind != AX_SPACE_OUTPUT) continue;
     const ax_parts *parts = space->kind == AX_SPACE_INPUT ? inputs[space->index] : outputs[space->index];
     memcpy(&run->part[space->first], parts->part, parts->count * sizeof parts->part[0]);

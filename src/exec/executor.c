@@ -345,7 +345,7 @@ static outcome run_frame(ax_execution *run, uint32_t f) {
       case AX_INSTR_END: return FINISHED;
     }
     pc = next;
-    if (run->random != 0 && instr->kind >= AX_INSTR_PUSH && next_random(run) % 4 == 0) {
+    if (run->random != 0 && (AX_HOSTILE || instr->kind >= AX_INSTR_PUSH) && next_random(run) % 4 == 0) {
       frame->pc = pc;
       return YIELDS;
     }
@@ -365,6 +365,7 @@ static ax_status take_scratch(ax_execution *run, ax_frame *frame) { /* with the 
     AX_TRY(ax_pool_alloc(e->runtime, bytes, &frame->scratch));
     run->scratch_made++;
   }
+  if (AX_HOSTILE) memset(frame->scratch, 0xff, bytes);
   run->part[e->spaces[e->scratch_space].first + frame->device] = frame->scratch;
   return AX_OK;
 }

@@ -37,6 +37,7 @@ ax_status ax_pool_alloc(ax_runtime *runtime, size_t bytes, void **out) {
   }
   pthread_mutex_unlock(&runtime->lock);
   *out = block != NULL ? block : ax_alloc(rounded);
+  if (*out != NULL && AX_HOSTILE) memset(*out, 0xff, rounded);
   if (*out != NULL) return AX_OK;
   pthread_mutex_lock(&runtime->lock);
   runtime->bytes_now -= rounded;
