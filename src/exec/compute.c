@@ -86,18 +86,13 @@ ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const a
 /* --- Parts --- */
 
 /* A part is worth handing to another thread from about 50 us on. */
-static const double part_elems = 1 << 16, part_products = 1 << 28, part_batch = 1 << 22;
+static const double part_products = 1 << 28, part_batch = 1 << 22;
 static const int64_t part_rows = 256;
 
 static uint32_t at_most(double parts, int64_t most) {
   if (parts > (double)most) parts = (double)most;
   if (parts > 256) parts = 256;
   return parts > 1 ? (uint32_t)parts : 1;
-}
-
-uint32_t ax_kernel_parts(const ax_kernel *kernel) {
-  if (kernel->rank <= kernel->reduce_rank) return 1; /* dimension 0 is summed over */
-  return at_most((double)ax_dims_elems(kernel->rank, kernel->dims) / part_elems, kernel->dims[0]);
 }
 
 /* Products are always done in these parts, by one thread or by several, so that rounding is the same. */

@@ -77,7 +77,7 @@ typedef struct ax_instr {
   union {
     struct {
       ax_kernel_code code;
-      int64_t extent; /* of dimension 0 */
+      int64_t extent; /* of the dimension it is ranged over */
     } kernel;
     const ax_gemm *gemm;
     struct { /* PUSH, CLEAR */
@@ -204,8 +204,7 @@ AX_MUST_USE ax_status ax_place_memory(ax_assembly *assembly);
 /* --- exec/compute.c --- */
 /* Before the first product: the libraries' own threads are turned off, for the whole process. */
 void ax_compute_start(void);
-/* Into how many parts it may be cut: by its size alone. */
-uint32_t ax_kernel_parts(const ax_kernel *kernel);
+/* Into how many parts it is cut: by its size alone. */
 uint32_t ax_gemm_parts(const ax_gemm *gemm);
 /* --- exec/sets.c: the index in executable->sets of a set of axes, made when first asked for. --- */
 AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uint32_t *out);

@@ -308,8 +308,8 @@ static ax_status encode(placer *p, uint32_t position) {
   switch (instr->kind) {
     case AX_INSTR_KERNEL: {
       const ax_kernel *kernel = op->kernel.kernel;
-      instr->kernel.extent = kernel->rank > 0 ? kernel->dims[0] : 1;
-      instr->parts = ax_kernel_parts(kernel);
+      instr->kernel.extent = ax_kernel_extent(kernel);
+      instr->parts = kernel->parts;
       return set_refs(p, instr, op->kernel.buffers, kernel->slot_count);
     }
     case AX_INSTR_GEMM: {

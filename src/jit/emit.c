@@ -1,4 +1,4 @@
-/* The loops of a kernel. Trip counts are constants except along dimension 0; a loop is entered only when it runs at least once,
+/* The loops of a kernel. Trip counts are constants except along the ranged dimension; a loop is entered only when it runs at least once,
    so each is a single block with its test at the end. */
 #include "jit/nest.h"
 
@@ -447,7 +447,7 @@ static void allocate_tiles(ax_nest *nest) {
   }
 }
 
-/* Ranges are in iterations of the loop that carries dimension 0. */
+/* Ranges are in iterations of the loop that carries the ranged dimension. */
 static void scale_range(ax_nest *nest) {
   for (uint32_t l = 0; l < nest->schedule->loop_count; l++) {
     if (!nest->schedule->loops[l].ranged || nest->schedule->loops[l].scale == 1) continue;
@@ -490,6 +490,7 @@ static bool allocate(ax_arena *arena, ax_nest *nest) {
 static ax_kernel *identities(ax_arena *arena, const ax_kernel *kernel) {
   ax_kernel *fill = ax_kernel_create(arena, kernel->rank - kernel->reduce_rank, 0, kernel->dims);
   if (fill == NULL) return NULL;
+  fill->ranged = kernel->ranged;
   fill->slots = kernel->slots;
   fill->slot_count = fill->slot_capacity = kernel->slot_count;
   fill->exprs = kernel->exprs; /* for dynamic starts; at its capacity, so adding to it copies it first */

@@ -143,6 +143,7 @@ static ax_kernel *make_kernel(ax_arena *arena) {
     dims[1] = 1 + (int64_t)pick(60);
   }
   ax_kernel *k = ax_kernel_create(arena, rank, long_sums ? 1 : chance(2) ? 0 : (uint32_t)pick(rank + 1), dims);
+  if (rank > k->reduce_rank && chance(2)) k->ranged = (uint32_t)pick(rank - k->reduce_rank);
   for (uint64_t stores = 1 + pick(2); stores > 0; stores--) {
     ax_dtype dtype = pick_dtype();
     bool reduces = k->reduce_rank > 0 && !chance(4);
@@ -178,10 +179,10 @@ static void explain(const ax_kernel *kernel, uint32_t width, uint32_t slot, size
   ax_free(words);
 }
 
-/* In pieces when dimension 0 may be split, in whatever order. */
+/* In pieces where it may be split, in whatever order. */
 static void run_pieces(ax_kernel_code code, const ax_kernel *kernel, void *const *slots, const int64_t *coordinates) {
-  int64_t extent = kernel->rank > 0 ? kernel->dims[0] : 1;
-  if (kernel->rank == 0 || kernel->reduce_rank == kernel->rank || chance(2)) {
+  int64_t extent = ax_kernel_extent(kernel);
+  if (kernel->reduce_rank == kernel->rank || chance(2)) {
     code(slots, coordinates, 0, extent);
     return;
   }

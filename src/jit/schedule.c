@@ -84,9 +84,10 @@ static bool range_moves_on(const ax_schedule *s, const ax_loop *first, const ax_
 static void make_loops(ax_schedule *s) {
   const ax_kernel *kernel = s->kernel;
   bool last_has_index = false;
+  uint32_t parallel = kernel->rank - kernel->reduce_rank;
   for (uint32_t d = 0; d < kernel->rank; d++) {
-    bool reduced = s->reduces && d >= kernel->rank - kernel->reduce_rank, has_index = index_used(s, d);
-    ax_loop loop = {.extent = kernel->dims[d], .scale = 1, .reduced = reduced, .ranged = d == 0 && !reduced};
+    bool reduced = s->reduces && d >= parallel, has_index = index_used(s, d);
+    ax_loop loop = {.extent = kernel->dims[d], .scale = 1, .reduced = reduced, .ranged = d == kernel->ranged && d < parallel};
     s->loop_of_dim[d] = -1;
     if (loop.extent == 1 && !loop.ranged) continue;
     ax_loop *last = &s->loops[s->loop_count > 0 ? s->loop_count - 1 : 0];
@@ -96,7 +97,7 @@ static void make_loops(ax_schedule *s) {
       s->loop_count = 0;
       last_has_index = false;
       for (uint32_t i = 0; i < d; i++) s->loop_of_dim[i] = -1;
-    } else if (s->loop_count > 0 && last->reduced == reduced && !has_index && !last_has_index &&
+    } else if (s->loop_count > 0 && last->reduced == reduced && !loop.ranged && !has_index && !last_has_index &&
                linear_across(s, s->loop_count - 1, d, loop.extent)) {
       loop.ranged = last->ranged;
       loop.scale = last->scale * loop.extent;

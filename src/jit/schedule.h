@@ -21,7 +21,7 @@ enum { AX_FEW_ADDITIONS = 8 };
 
 typedef struct ax_loop {
   int64_t extent;
-  int64_t scale; /* ranged: how many of its iterations one step of dimension 0 is */
+  int64_t scale; /* ranged: how many of its iterations one step of the kernel's ranged dimension is */
   bool reduced;
   bool ranged; /* runs from begin * scale to end * scale */
 } ax_loop;

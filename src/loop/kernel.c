@@ -12,8 +12,13 @@ ax_kernel *ax_kernel_create(ax_arena *arena, uint32_t rank, uint32_t reduce_rank
   kernel->arena = arena;
   kernel->rank = rank;
   kernel->reduce_rank = reduce_rank;
+  kernel->parts = 1;
   if (rank > 0) memcpy(kernel->dims, dims, rank * sizeof dims[0]);
   return kernel;
+}
+
+int64_t ax_kernel_extent(const ax_kernel *kernel) {
+  return kernel->rank > kernel->reduce_rank ? kernel->dims[kernel->ranged] : 1;
 }
 
 /* Room for one more item in an arena array, doubling. False when there is no memory. */
@@ -210,6 +215,7 @@ size_t ax_kernel_copy_bytes(const ax_kernel *kernel) {
 uint64_t ax_kernel_hash(const ax_kernel *kernel) {
   uint64_t hash = ax_hash_bytes(AX_HASH_SEED, kernel->dims, kernel->rank * sizeof kernel->dims[0]);
   hash = ax_hash_bytes(hash, &kernel->reduce_rank, sizeof kernel->reduce_rank);
+  hash = ax_hash_bytes(hash, &kernel->ranged, sizeof kernel->ranged);
   for (uint32_t i = 0; i < kernel->expr_count; i++) hash = hash_expr(hash, kernel, &kernel->exprs[i]);
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
@@ -242,7 +248,7 @@ static bool stores_equal(const ax_kernel *a, const ax_kernel *b) {
 }
 
 bool ax_kernel_equal(const ax_kernel *a, const ax_kernel *b) {
-  if (a->rank != b->rank || a->reduce_rank != b->reduce_rank || a->expr_count != b->expr_count ||
+  if (a->rank != b->rank || a->reduce_rank != b->reduce_rank || a->ranged != b->ranged || a->expr_count != b->expr_count ||
       memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0 || !slots_equal(a, b))
     return false;
   for (uint32_t i = 0; i < a->expr_count; i++)

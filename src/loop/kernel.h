@@ -52,6 +52,8 @@ typedef struct ax_kernel {
   ax_arena *arena;
   bool failed;
   uint32_t rank, reduce_rank;
+  uint32_t ranged; /* the dimension of which a call does a range, one that is not reduced over (where there is any); 0 at first */
+  uint32_t parts;  /* into how many ranges it is worth cutting (loop/cut.c); no matter of structure; 1 at first */
   int64_t dims[AX_MAX_RANK + AX_MAX_RANK];
   uint32_t expr_count, slot_count, store_count, expr_capacity, slot_capacity, store_capacity;
   ax_expr *exprs;
@@ -80,6 +82,11 @@ void ax_kernel_store(ax_kernel *kernel, uint32_t slot, const ax_at *at, ax_ex ex
 /* A copy as large as it needs to be, in an arena of its own or another's; to be read, though it may grow like any other. NULL: no memory. */
 ax_kernel *ax_kernel_copy(ax_arena *arena, const ax_kernel *kernel);
 size_t ax_kernel_copy_bytes(const ax_kernel *kernel); /* what the copy takes of the arena */
+
+/* Of the dimension it is ranged over; 1 where all are reduced over. */
+int64_t ax_kernel_extent(const ax_kernel *kernel);
+/* Nanoseconds on one thread, to tell microseconds from milliseconds. */
+double ax_kernel_time(const ax_kernel *kernel); /* loop/cut.c */
 
 /* at[d] = i[d]: the slot's dimensions are the loop's first ones. */
 void ax_at_identity(ax_at *at, uint32_t rank);

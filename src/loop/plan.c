@@ -194,5 +194,6 @@ ax_status ax_plan_optimise(ax_plan *plan) {
   AX_TRY(ax_plan_turn_products(plan));
   AX_TRY(ax_plan_schedule(plan));
   AX_TRY(ax_plan_update_in_place(plan));
-  return ax_plan_fuse(plan);
+  AX_TRY(ax_plan_fuse(plan));
+  return ax_plan_cut(plan);
 }

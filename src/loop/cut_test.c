@@ -1,0 +1,78 @@
+/* Along which dimension kernels are cut, and into how many parts. */
+#include "axle/ops.h"
+#include "loop/passes.h"
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+typedef struct sum_case {
+  int64_t axes[AX_MAX_RANK];
+  uint32_t count;
+} sum_case;
+
+static void sum(const ax_value *in, ax_value *out, void *context) {
+  const sum_case *c = context;
+  out[0] = ax_reduce_sum(in[0], c->axes, c->count);
+}
+
+static void transpose(const ax_value *in, ax_value *out, void *permutation) { out[0] = ax_transpose(in[0], permutation); }
+
+static void add(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[0], in[0]);
+}
+
+/* The plan's kernels: the dimension each is cut along, and its parts. */
+static void expect(ax_function body, void *context, ax_type type, const char *wanted) {
+  ax_program *program = test_trace(body, context, &type, 1, 1);
+  ax_plan *plan;
+  ax_text line = {0};
+  char *got;
+  TEST_OK(ax_plan_create(program, &plan));
+  TEST_OK(ax_plan_optimise(plan));
+  for (uint32_t i = 0; i < plan->block.count; i++) {
+    const ax_kernel *kernel = plan->block.ops[i].kernel.kernel;
+    assert_int_equal(plan->block.ops[i].kind, AX_OP_KERNEL);
+    ax_text_add(&line, "%si%u in %u", i ? "; " : "", kernel->ranged, kernel->parts);
+  }
+  TEST_OK(ax_text_finish(&line, &got));
+  assert_string_equal(got, wanted);
+  ax_free(got);
+  ax_plan_destroy(plan);
+  ax_program_release(program);
+}
+
+static void small_kernels(void **state) {
+  (void)state;
+  expect(add, NULL, TEST_TYPE(AX_F32, 100, 100), "i0 in 1");
+  expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, 200, 200), "i0 in 1");
+}
+
+static void one_long_dimension(void **state) {
+  (void)state;
+  expect(add, NULL, TEST_TYPE(AX_F32, 1 << 22), "i0 in 20");
+  expect(add, NULL, TEST_TYPE(AX_F32, 1, 1 << 22), "i1 in 20");
+  expect(add, NULL, TEST_TYPE(AX_F32, 3, 1 << 22), "i1 in 62");
+  expect(add, NULL, TEST_TYPE(AX_F32, 1 << 18, 16), "i0 in 20");
+}
+
+/* A part goes over 2 KiB at a time of what it reads and of what it writes. */
+static void transposes(void **state) {
+  (void)state;
+  expect(transpose, (int64_t[]){1, 0}, TEST_TYPE(AX_F32, 4096, 4096), "i0 in 8");
+  expect(transpose, (int64_t[]){1, 0}, TEST_TYPE(AX_F32, 1 << 20, 16), "i1 in 55");
+  expect(transpose, (int64_t[]){1, 0}, TEST_TYPE(AX_F32, 16, 1 << 20), "i0 in 55");
+  expect(transpose, (int64_t[]){3, 2, 1, 0}, TEST_TYPE(AX_F32, 64, 64, 64, 64), "i1 in 8");
+}
+
+static void sums(void **state) {
+  (void)state;
+  expect(sum, &(sum_case){{1}, 1}, TEST_TYPE(AX_F32, 4096, 4096), "i0 in 55");
+  expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, 4096, 4096), "i0 in 8");
+  expect(sum, &(sum_case){{0, 2}, 2}, TEST_TYPE(AX_F32, 64, 512, 512), "i0 in 55");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(small_kernels), cmocka_unit_test(one_long_dimension),
+                                     cmocka_unit_test(transposes), cmocka_unit_test(sums)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
