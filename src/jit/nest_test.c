@@ -11,6 +11,7 @@
 #include "jit/guarded_test.h"
 #include "jit/machine.h"
 #include "jit/reference_test.h"
+#include "loop/blocks.h"
 
 enum { width_count = 3, max_slots = 12 };
 static const uint32_t widths[width_count] = {64, 32, 16};
@@ -192,7 +193,51 @@ static void run_pieces(ax_kernel_code code, const ax_kernel *kernel, void *const
   code(slots, coordinates, a, b);
 }
 
-static void try_kernel(const ax_kernel *kernel) {
+/* Its reduction made in blocks. False: it cannot be. */
+static bool run_blocks(const ax_kernel *kernel, void *const *slots, const int64_t *coordinates) {
+  ax_plan plan = {0};
+  ax_op op = {.kind = AX_OP_KERNEL}, made[AX_BLOCKED_OPS];
+  uint32_t buffers[64], count = 0, dim = kernel->rank - kernel->reduce_rank;
+  void *memory[64 + AX_BLOCKED_OPS] = {NULL};
+  if (kernel->reduce_rank > 0) dim += (uint32_t)pick(kernel->reduce_rank);
+  if (kernel->reduce_rank == 0 || kernel->dims[dim] < 2) return false;
+  for (uint32_t s = 0; s < kernel->slot_count; s++) {
+    const ax_slot *slot = &kernel->slots[s];
+    ax_buffer buffer = {.type = ax_array_type(slot->dtype, slot->rank, slot->dims), .root = AX_NONE};
+    assert_int_equal(ax_plan_add_buffer(&plan, &buffer, &buffers[s]), AX_OK);
+    memory[s] = slots[s];
+  }
+  op.kernel.kernel = (ax_kernel *)kernel;
+  op.kernel.buffers = buffers;
+  int64_t blocks = 2 + (int64_t)pick((uint64_t)(kernel->dims[dim] < 6 ? kernel->dims[dim] - 1 : 5));
+  assert_int_equal(ax_blocks_split(&plan, &op, dim, blocks, made, &count), AX_OK);
+  for (uint32_t b = kernel->slot_count; b < plan.buffer_count; b++)
+    memory[b] = calloc((size_t)ax_type_elems(&plan.buffers[b].type), ax_dtype_bytes(plan.buffers[b].type.dtype));
+  for (uint32_t i = 0; i < count; i++) {
+    const ax_kernel *part = made[i].kernel.kernel;
+    void *part_slots[64];
+    ax_kernel_code code;
+    for (uint32_t s = 0; s < part->slot_count; s++) part_slots[s] = memory[made[i].kernel.buffers[s]];
+    if (ax_jit_compile(jits[0], &part, 1, &code) != AX_OK) fail_msg("%s", ax_message());
+    run_pieces(code, part, part_slots, coordinates);
+  }
+  for (uint32_t b = kernel->slot_count; b < plan.buffer_count; b++) free(memory[b]);
+  ax_free(plan.buffers);
+  ax_arena_deinit(&plan.arena);
+  return count > 0;
+}
+
+static void compare(const ax_kernel *kernel, uint32_t width, void *const *got, void *const *wanted, const size_t *bytes) {
+  for (uint32_t s = 0; s < kernel->slot_count; s++)
+    for (size_t i = 0; i < bytes[s]; i++)
+      if (((char *)got[s])[i] != ((char *)wanted[s])[i]) {
+        explain(kernel, width, s, i);
+        fail();
+      }
+}
+
+/* Whether it could also be made in blocks. */
+static bool try_kernel(const ax_kernel *kernel) {
   static const int64_t coordinates[] = {1, 5};
   guarded got[64], wanted[64];
   void *slots[64], *reference_slots[64], *before[64];
@@ -214,30 +259,30 @@ static void try_kernel(const ax_kernel *kernel) {
     if (ax_jit_compile(jits[w], &kernel, 1, &code) != AX_OK) fail_msg("%s", ax_message());
     for (uint32_t s = 0; s < kernel->slot_count; s++) memcpy(slots[s], before[s], bytes[s]);
     run_pieces(code, kernel, slots, coordinates);
-    for (uint32_t s = 0; s < kernel->slot_count; s++)
-      for (size_t i = 0; i < bytes[s]; i++)
-        if (((char *)slots[s])[i] != ((char *)reference_slots[s])[i]) {
-          explain(kernel, w, s, i);
-          fail();
-        }
+    compare(kernel, w, slots, reference_slots, bytes);
   }
+  for (uint32_t s = 0; s < kernel->slot_count; s++) memcpy(slots[s], before[s], bytes[s]);
+  bool blocked = run_blocks(kernel, slots, coordinates);
+  if (blocked) compare(kernel, 0, slots, reference_slots, bytes);
   for (uint32_t s = 0; s < kernel->slot_count; s++) {
     free(before[s]);
     guarded_destroy(&got[s]);
     guarded_destroy(&wanted[s]);
   }
+  return blocked;
 }
 
 static void random_kernels(void **state) {
   const char *seed = getenv("AXLE_JIT_SEED"), *count = getenv("AXLE_JIT_KERNELS");
-  int kernels = count != NULL ? atoi(count) : 150;
+  int kernels = count != NULL ? atoi(count) : 150, blocked = 0;
   (void)state;
   random_state = seed != NULL ? strtoull(seed, NULL, 10) : 1;
   for (int i = 0; i < kernels; i++) {
     ax_arena arena = {0};
-    try_kernel(make_kernel(&arena));
+    blocked += try_kernel(make_kernel(&arena));
     ax_arena_deinit(&arena);
   }
+  if (kernels >= 150 && blocked < kernels / 50) fail_msg("only %d of %d kernels were made in blocks", blocked, kernels);
 }
 
 static int setup(void **state) {

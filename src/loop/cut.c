@@ -1,10 +1,14 @@
 /* Large kernels are cut into parts, which several threads may run at once. Along which dimension, and into how many, follows from the
-   kernel alone: a part should take some tens of microseconds, and walk memory in runs that are long enough to be fetched ahead. */
+   kernel alone: a part should take some tens of microseconds, and walk memory in runs that are long enough to be fetched ahead. A
+   reduction to few results is made in blocks first (loop/blocks.h). */
+#include <string.h>
+
 #include "ir/program.h"
+#include "loop/blocks.h"
 #include "loop/passes.h"
 
 static const double part_time = 30000; /* nanoseconds */
-enum { most_parts = 256, run_bytes = 2048 };
+enum { most_parts = 256, enough_parts = 64, run_bytes = 2048 };
 
 /* --- How long it takes --- */
 
@@ -85,34 +89,107 @@ static lengths least_lengths(const ax_kernel *kernel) {
   return l;
 }
 
-/* The outermost dimension that gives as many parts as are wanted, or the one that gives most. */
+typedef struct cut {
+  double wanted; /* parts */
+  uint32_t dim;
+  int64_t most; /* parts along it */
+} cut;
+
+/* Of dimensions from .. to: the outermost that gives as many parts as are wanted, or the one that gives most. */
+static cut choose(const ax_kernel *kernel, const lengths *l, uint32_t from, uint32_t to, double wanted) {
+  cut best = {wanted, from, 1};
+  for (uint32_t d = from; d < to && (double)best.most < wanted; d++) {
+    int64_t parts = kernel->dims[d] / l->least[d];
+    if (parts > best.most) best = (cut){wanted, d, parts};
+  }
+  if ((double)best.most > wanted) best.most = (int64_t)wanted;
+  return best;
+}
+
+/* --- Reductions in blocks --- */
+
+/* Few enough blocks for their results to be a small part of what is read. */
+static cut choose_blocks(const ax_kernel *kernel, const lengths *l, double wanted) {
+  uint32_t parallel = kernel->rank - kernel->reduce_rank;
+  double rows = (double)ax_dims_elems(kernel->reduce_rank, kernel->dims + parallel);
+  return choose(kernel, l, parallel, kernel->rank, wanted < rows / 32 ? wanted : rows / 32);
+}
+
+/* A number of blocks that leaves nothing over, if there is one nearby. */
+static int64_t even_count(int64_t extent, int64_t count) {
+  for (int64_t c = count; c >= 2 && c > count / 2; c--)
+    if (extent % c == 0) return c;
+  return count;
+}
+
+/* --- Operations --- */
+
+typedef struct cutter {
+  ax_plan *plan;
+  ax_block *block;
+  ax_op *ops; /* the block's new ones; NULL while they are the old ones */
+  uint32_t count, capacity;
+} cutter;
+
 static void cut_kernel(ax_kernel *kernel) {
   double wanted = ax_kernel_time(kernel) / part_time;
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
-  int64_t most = 1;
   kernel->ranged = 0;
   kernel->parts = 1;
   if (wanted < 2 || parallel == 0) return;
-  if (wanted > most_parts) wanted = most_parts;
   lengths l = least_lengths(kernel);
-  for (uint32_t d = 0; d < parallel && (double)most < wanted; d++) {
-    int64_t parts = kernel->dims[d] / l.least[d];
-    if (parts <= most) continue;
-    kernel->ranged = d;
-    most = parts;
-  }
-  kernel->parts = (uint32_t)((double)most < wanted ? (double)most : wanted);
+  cut best = choose(kernel, &l, 0, parallel, wanted < most_parts ? wanted : most_parts);
+  kernel->ranged = best.dim;
+  kernel->parts = (uint32_t)best.most;
 }
 
-static void cut_block(ax_block *block) {
-  for (uint32_t i = 0; i < block->count; i++) {
-    ax_op *op = &block->ops[i];
-    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) cut_block(ax_op_block(op, k));
-    if (op->kind == AX_OP_KERNEL) cut_kernel(op->kernel.kernel);
-  }
+/* Into blocks, when its results are too few to give all threads work. */
+static ax_status split(cutter *c, const ax_op *op, ax_op *out, uint32_t *made) {
+  const ax_kernel *kernel = op->kernel.kernel;
+  double wanted = ax_kernel_time(kernel) / part_time;
+  uint32_t parallel = kernel->rank - kernel->reduce_rank;
+  *made = 0;
+  if (wanted < 2 || kernel->reduce_rank == 0) return AX_OK;
+  if (wanted > enough_parts) wanted = enough_parts;
+  lengths l = least_lengths(kernel);
+  cut plain = choose(kernel, &l, 0, parallel, wanted), blocks = choose_blocks(kernel, &l, wanted);
+  if (plain.most * 2 > blocks.most) return AX_OK;
+  return ax_blocks_split(c->plan, op, blocks.dim, even_count(kernel->dims[blocks.dim], blocks.most), out, made);
 }
 
-ax_status ax_plan_cut(ax_plan *plan) {
-  cut_block(&plan->block);
+static ax_status append(cutter *c, const ax_op *ops, uint32_t count) {
+  AX_TRY(ax_grow(&c->ops, sizeof c->ops[0], c->count, count, &c->capacity));
+  memcpy(c->ops + c->count, ops, count * sizeof ops[0]);
+  c->count += count;
   return AX_OK;
 }
+
+static ax_status cut_block(ax_plan *plan, ax_block *block);
+
+/* The block's operations are written anew once one of them is split. */
+static ax_status cut_op(cutter *c, uint32_t i) {
+  ax_op *op = &c->block->ops[i], out[AX_BLOCKED_OPS];
+  uint32_t made = 0;
+  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(cut_block(c->plan, ax_op_block(op, k)));
+  if (op->kind == AX_OP_KERNEL) AX_TRY(split(c, op, out, &made));
+  if (made > 0 && c->ops == NULL) AX_TRY(append(c, c->block->ops, i));
+  for (uint32_t k = 0; k < made; k++) cut_kernel(out[k].kernel.kernel);
+  if (made == 0 && op->kind == AX_OP_KERNEL) cut_kernel(op->kernel.kernel);
+  if (made > 0) return append(c, out, made);
+  return c->ops != NULL ? append(c, op, 1) : AX_OK;
+}
+
+static ax_status cut_block(ax_plan *plan, ax_block *block) {
+  cutter c = {.plan = plan, .block = block};
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; status == AX_OK && i < block->count; i++) status = cut_op(&c, i);
+  if (status == AX_OK && c.ops != NULL) {
+    ax_op *ops = ax_arena_copy(&plan->arena, c.ops, c.count * sizeof ops[0]);
+    if (ops == NULL) status = ax_out_of_memory(c.count * sizeof ops[0]);
+    else *block = (ax_block){.ops = ops, .count = c.count, .capacity = c.count};
+  }
+  ax_free(c.ops);
+  return status;
+}
+
+ax_status ax_plan_cut(ax_plan *plan) { return cut_block(plan, &plan->block); }

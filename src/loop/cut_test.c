@@ -67,12 +67,24 @@ static void transposes(void **state) {
 static void sums(void **state) {
   (void)state;
   expect(sum, &(sum_case){{1}, 1}, TEST_TYPE(AX_F32, 4096, 4096), "i0 in 55");
-  expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, 4096, 4096), "i0 in 8");
   expect(sum, &(sum_case){{0, 2}, 2}, TEST_TYPE(AX_F32, 64, 512, 512), "i0 in 55");
 }
 
+/* Too few results to cut: blocks, then their combination. */
+static void sums_in_blocks(void **state) {
+  (void)state;
+  expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, 1 << 24), "i0 in 32; i0 in 1");
+  expect(sum, &(sum_case){{0, 1}, 2}, TEST_TYPE(AX_F32, 4096, 4096), "i0 in 32; i0 in 1");
+  expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, 4096, 4096), "i0 in 32; i0 in 1");
+  expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, 1 << 20, 16), "i0 in 32; i0 in 1");
+  expect(sum, &(sum_case){{1}, 1}, TEST_TYPE(AX_F32, 3, 1 << 20), "i0 in 8; i0 in 1");
+  expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, (1 << 20) + 7), "i0 in 3; i0 in 1; i0 in 1"); /* a prime: some are left over */
+  expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, (1 << 20) + 7, 3), "i0 in 10; i0 in 1; i0 in 1");
+  expect(sum, &(sum_case){{1}, 1}, TEST_TYPE(AX_F32, 2, (1 << 20) + 7), "i0 in 2"); /* some would be left over, but not in front */
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(small_kernels), cmocka_unit_test(one_long_dimension),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sums_in_blocks), cmocka_unit_test(small_kernels), cmocka_unit_test(one_long_dimension),
                                      cmocka_unit_test(transposes), cmocka_unit_test(sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 /* --- Buffers --- */
 
-static ax_status add_buffer(ax_plan *plan, const ax_buffer *buffer, uint32_t *out) {
+ax_status ax_plan_add_buffer(ax_plan *plan, const ax_buffer *buffer, uint32_t *out) {
   AX_TRY(ax_grow(&plan->buffers, sizeof plan->buffers[0], plan->buffer_count, 1, &plan->buffer_capacity));
   plan->buffers[plan->buffer_count] = *buffer;
   if (buffer->root == AX_NONE) plan->buffers[plan->buffer_count].root = plan->buffer_count;
@@ -17,7 +17,7 @@ static ax_status add_buffer(ax_plan *plan, const ax_buffer *buffer, uint32_t *ou
 ax_status ax_lower_buffer(ax_lower *lower, const ax_type *type, ax_axis_set axes, uint32_t *out) {
   ax_buffer buffer = {.type = ax_array_type(type->dtype, type->rank, type->dims),
                       .axes = axes | lower->diverging, .root = AX_NONE, .loop = AX_NONE};
-  return add_buffer(lower->plan, &buffer, out);
+  return ax_plan_add_buffer(lower->plan, &buffer, out);
 }
 
 ax_status ax_lower_result(ax_lower *lower, const ax_eqn *eqn, uint32_t k, uint32_t *out) {
@@ -40,7 +40,7 @@ ax_status ax_lower_view(ax_lower *lower, uint32_t buffer, const ax_type *type, i
     view.loop = loop;
     view.step = step;
   }
-  return add_buffer(lower->plan, &view, out);
+  return ax_plan_add_buffer(lower->plan, &view, out);
 }
 
 const ax_buffer *ax_lower_get(const ax_lower *lower, uint32_t buffer) { return &lower->plan->buffers[buffer]; }
@@ -367,7 +367,7 @@ static ax_status add_input(ax_lower *lower, const ax_program *program, uint32_t 
   buffer.axes = ax_spec_set(&buffer.spec) | ax_spread_differs(&program->types[i].spread);
   for (uint32_t d = 0; d < buffer.type.rank; d++)
     for (uint32_t a = 0; a < buffer.spec.count[d]; a++) buffer.type.dims[d] /= plan->mesh.axis[buffer.spec.axis[d][a]].size;
-  return add_buffer(plan, &buffer, &plan->in[i]);
+  return ax_plan_add_buffer(plan, &buffer, &plan->in[i]);
 }
 
 static ax_status build(ax_plan *plan, ax_lower *lower, ax_program *program) {

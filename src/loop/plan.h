@@ -120,6 +120,8 @@ typedef struct ax_plan {
 } ax_plan;
 
 void ax_plan_destroy(ax_plan *plan);
+/* root AX_NONE: one of its own. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_plan_add_buffer(ax_plan *plan, const ax_buffer *buffer, uint32_t *out);
 void ax_plan_text(ax_text *text, const ax_plan *plan);
 /* How often each root is read and written: every load of every operation, loop conditions and branch indices, and results.
    Arrays of plan->buffer_count, added to. */
