@@ -7,7 +7,7 @@
 #include "axle/stablehlo.h"
 #include "axle/transform.h"
 #include "cli.h"
-#include "loop/passes.h"
+#include "mesh/partition.h"
 
 typedef struct show {
   word_list passes, wrt, linear;
@@ -127,7 +127,7 @@ static ax_status lower(show *show, char **out) {
   ax_text text = {0};
   *out = NULL;
   AX_TRY(compiled_form(show, &program));
-  ax_status status = ax_plan_create(program, &plan);
+  ax_status status = ax_program_plan(program, false, &plan);
   ax_program_release(program);
   AX_TRY(status);
   status = ax_plan_optimise(plan);

@@ -18,7 +18,7 @@ static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
   ax_text text = {0};
   uint32_t wrong = 0;
   for (uint32_t i = 0; i < e->plan->in_count; i++) {
-    const ax_type *want = ax_program_in_type(e->plan->program, i);
+    const ax_type *want = ax_program_in_type(e->program, i);
     const ax_type *got = in != NULL && in[i] != NULL ? &in[i]->layout->type : NULL;
     bool gone = got != NULL && ax_array_gone(in[i]), foreign = got != NULL && in[i]->runtime != e->runtime;
     if (got != NULL && !gone && !foreign && got->dtype == want->dtype && ax_same_shape(got, want)) continue;

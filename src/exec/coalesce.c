@@ -153,17 +153,16 @@ static bool in_place(const coalescer *c, uint32_t at, uint32_t source, uint32_t 
 
 /* --- Donations --- */
 
-/* Only when the whole result has the input's layout does one memory do for both: the same type and spec. */
-static bool same_layout(const coalescer *c, uint32_t result, uint32_t input) {
+/* One memory does for both when the blocks have one shape: they are in mesh order in it, whatever dimensions they cut. */
+static bool same_block(const coalescer *c, uint32_t result, uint32_t input) {
   const ax_buffer *out = &c->plan->buffers[c->plan->out[result]], *in = &c->plan->buffers[c->plan->in[input]];
-  return ax_spec_equal(&out->spec, &in->spec) && ax_same_shape(&out->type, &in->type) &&
-         same_storage(c->plan, out->root, c->plan->in[input]);
+  return ax_same_shape(&out->type, &in->type) && same_storage(c->plan, out->root, c->plan->in[input]);
 }
 
 static bool result_fits(const coalescer *c, uint32_t result, uint32_t input) {
   uint32_t source = c->plan->buffers[c->plan->out[result]].root, target = c->plan->in[input];
   uint32_t writer = writer_of(c, source);
-  return writer != AX_NONE && same_layout(c, result, input) && in_place(c, writer, source, target) &&
+  return writer != AX_NONE && same_block(c, result, input) && in_place(c, writer, source, target) &&
          untouched(c, target, writer + 1, c->block->count);
 }
 
@@ -207,7 +206,6 @@ static candidate candidate_of(const coalescer *c, uint32_t buffer, uint32_t posi
   uint64_t layout = ax_hash_bytes(AX_HASH_SEED, b->type.dims, b->type.rank * sizeof b->type.dims[0]);
   layout = ax_hash_bytes(layout, &b->type.dtype, sizeof b->type.dtype);
   layout = ax_hash_bytes(layout, &b->axes, sizeof b->axes);
-  for (uint32_t d = 0; d < b->spec.rank; d++) layout = ax_hash_bytes(layout, b->spec.axis[d], b->spec.count[d]);
   return (candidate){layout, position, index, is_input};
 }
 

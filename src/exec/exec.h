@@ -136,7 +136,8 @@ typedef struct ax_result { /* an output */
 struct ax_executable {
   atomic_uint references;
   ax_runtime *runtime;
-  ax_plan *plan; /* owns the arena everything below is in */
+  ax_program *program; /* as it was given */
+  ax_plan *plan;       /* of what each device runs; owns the arena everything below is in */
   bool *donate;
   uint32_t devices;
   uint32_t instr_count, event_count, space_count, part_count, set_count, region_count, loop_count, counter_count;

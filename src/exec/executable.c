@@ -1,51 +1,21 @@
 /* From a program to an executable: the passes in order, then what instructions need at run time.
 
-     plan (lower rules) -> results made storable -> turn products -> schedule -> fuse -> coalesce -> flatten -> synchronise -> place memory
+     program -> partition -> plan (lower rules) -> turn products -> schedule -> fuse -> coalesce -> flatten -> synchronise -> place memory
           -> machine code for kernels -> tables for exchanges                                                      */
 #include <string.h>
 
 #include "exec/exec.h"
 #include "exec/float_mode.h"
 #include "exec/execution.h"
-#include "loop/lower.h"
+#include "mesh/partition.h"
 
-/* --- Results --- */
-
-static bool storable(const ax_plan *plan, uint32_t k) {
-  const ax_buffer *buffer = &plan->buffers[plan->out[k]], *root = &plan->buffers[buffer->root];
-  if (root->kind != AX_BUFFER_TEMP || buffer->offset != 0 || buffer->loop != AX_NONE || buffer->axes != root->axes ||
-      ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype) !=
-          ax_type_elems(&root->type) * (int64_t)ax_dtype_bytes(root->type.dtype))
-    return false;
-  for (uint32_t i = 0; i < k; i++)
-    if (plan->buffers[plan->out[i]].root == buffer->root) return false;
-  return ax_spec_set(&buffer->spec) == buffer->axes;
-}
-
-/* Results that are inputs, constants, parts of something or the same thing twice are copied, so that each has its memory. */
-static ax_status make_results_storable(ax_plan *plan) {
-  ax_lower lower = {.plan = plan, .block = &plan->block, .program = plan->program};
-  ax_status status = AX_OK;
-  for (uint32_t k = 0; status == AX_OK && k < plan->out_count; k++) {
-    if (storable(plan, k)) continue;
-    const ax_buffer old = plan->buffers[plan->out[k]];
-    uint32_t copy;
-    status = ax_lower_buffer(&lower, &old.type, ax_spec_set(&old.spec), &copy);
-    if (status == AX_OK) status = ax_lower_copy(&lower, copy, plan->out[k]);
-    if (status != AX_OK) break;
-    plan->buffers[copy].spec = old.spec;
-    plan->out[k] = copy;
-  }
-  ax_free(lower.buffers);
-  return status;
-}
-
-static ax_status describe_arguments(ax_executable *e) {
-  const ax_plan *plan = e->plan;
-  for (uint32_t k = 0; k < plan->out_count; k++)
-    AX_TRY(ax_layout_create(ax_program_out_type(plan->program, k), &plan->mesh, &plan->buffers[plan->out[k]].spec, &e->results[k].layout));
-  for (uint32_t i = 0; i < plan->in_count; i++)
-    AX_TRY(ax_layout_create(ax_program_in_type(plan->program, i), &plan->mesh, &plan->buffers[plan->in[i]].spec, &e->wanted[i]));
+/* How inputs and results lie: as the specs of the partitioned program say. */
+static ax_status describe_arguments(ax_executable *e, const ax_partitioned *partitioned) {
+  const ax_spec whole = {0}, *in = partitioned->in_specs, *out = partitioned->out_specs;
+  for (uint32_t k = 0; k < e->plan->out_count; k++)
+    AX_TRY(ax_layout_create(ax_program_out_type(e->program, k), partitioned->mesh, out != NULL ? &out[k] : &whole, &e->results[k].layout));
+  for (uint32_t i = 0; i < e->plan->in_count; i++)
+    AX_TRY(ax_layout_create(ax_program_in_type(e->program, i), partitioned->mesh, in != NULL ? &in[i] : &whole, &e->wanted[i]));
   return AX_OK;
 }
 
@@ -121,24 +91,33 @@ static ax_status assemble(ax_executable *e) {
   return status;
 }
 
-static ax_status build(ax_executable *e, ax_program *program, const ax_compile_options *options) {
-  const int64_t most = e->runtime->options.max_devices;
-  AX_TRY(options->reference ? ax_plan_create_reference(program, &e->plan) : ax_plan_create(program, &e->plan));
+/* The plan of the partitioned program, and the tables by input and result. */
+static ax_status make_plan(ax_executable *e, const ax_partitioned *partitioned, const ax_compile_options *options) {
+  const int64_t devices = ax_mesh_devices(partitioned->mesh), most = e->runtime->options.max_devices;
+  if (devices > most)
+    return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are", (long long)devices,
+                    (long long)most);
+  e->devices = (uint32_t)devices;
+  AX_TRY(ax_partitioned_plan(partitioned, options->reference, &e->plan));
   ax_plan *plan = e->plan;
-  if (ax_mesh_devices(&plan->mesh) > most)
-    return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are",
-                    (long long)ax_mesh_devices(&plan->mesh), (long long)most);
-  e->devices = (uint32_t)ax_mesh_devices(&plan->mesh);
   e->results = ax_arena_alloc(&plan->arena, plan->out_count * sizeof e->results[0]);
   e->donate = ax_arena_alloc(&plan->arena, plan->in_count);
   e->wanted = ax_arena_alloc(&plan->arena, plan->in_count * sizeof e->wanted[0]);
   if (e->results == NULL || e->donate == NULL || e->wanted == NULL) return ax_out_of_memory(0);
   if (options->donate != NULL) memcpy(e->donate, options->donate, plan->in_count);
   plan->donate = e->donate;
-  AX_TRY(make_results_storable(plan));
-  AX_TRY(describe_arguments(e));
-  AX_TRY(ax_plan_optimise(plan));
-  AX_TRY(ax_coalesce(plan));
+  return describe_arguments(e, partitioned);
+}
+
+static ax_status build(ax_executable *e, const ax_compile_options *options) {
+  ax_program *program;
+  AX_TRY(ax_program_partition(e->program, &program));
+  const ax_partitioned partitioned = ax_partitioned_of(program);
+  ax_status status = make_plan(e, &partitioned, options);
+  ax_program_release(program);
+  AX_TRY(status);
+  AX_TRY(ax_plan_optimise(e->plan));
+  AX_TRY(ax_coalesce(e->plan));
   e->threaded = ax_worth_threads(e);
   return assemble(e);
 }
@@ -154,6 +133,7 @@ static void destroy(ax_executable *e) {
   for (uint32_t k = 0; e->results != NULL && k < e->plan->out_count; k++) ax_layout_release(e->results[k].layout);
   for (uint32_t i = 0; e->wanted != NULL && i < e->plan->in_count; i++) ax_layout_release(e->wanted[i]);
   ax_plan_destroy(e->plan);
+  ax_program_release(e->program);
   ax_free(e->constants);
   pthread_mutex_destroy(&e->lock);
   ax_runtime_drop(e->runtime);
@@ -171,7 +151,7 @@ static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program
   ax_executable *found = NULL;
   pthread_mutex_lock(&runtime->lock);
   for (ax_executable *e = runtime->cache; e != NULL && found == NULL; e = e->next_cached)
-    if (ax_program_equal(e->plan->program, program) && same_options(e, options)) {
+    if (ax_program_equal(e->program, program) && same_options(e, options)) {
       found = e;
       atomic_fetch_add(&e->references, 1);
     }
@@ -191,8 +171,9 @@ ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_
   atomic_init(&e->references, 1);
   pthread_mutex_init(&e->lock, NULL);
   e->runtime = ax_runtime_hold(runtime);
+  e->program = ax_program_retain(program);
   ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as runs round */
-  ax_status status = build(e, program, options);
+  ax_status status = build(e, options);
   ax_float_mode_leave(caller);
   if (status != AX_OK) {
     destroy(e);

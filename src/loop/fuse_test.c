@@ -53,10 +53,9 @@ static void add_block(ax_text *line, ax_plan *plan, ax_block *block) {
 
 /* After the passes, the program is `wanted`. Released. */
 static void expect_plan(ax_program *program, const char *wanted) {
-  ax_plan *plan;
+  ax_plan *plan = test_plan(program);
   ax_text line = {0};
   char *got;
-  TEST_OK(ax_plan_create(program, &plan));
   TEST_OK(ax_plan_turn_products(plan));
   TEST_OK(ax_plan_schedule(plan));
   TEST_OK(ax_plan_update_in_place(plan));

@@ -28,7 +28,6 @@ ax_status ax_lower_view(ax_lower *lower, uint32_t buffer, const ax_type *type, i
                         int64_t step, uint32_t *out) {
   ax_buffer view = lower->plan->buffers[buffer];
   view.type = ax_array_type(type->dtype, type->rank, type->dims);
-  view.spec = (ax_spec){0};
   view.offset += offset;
   if (loop != AX_NONE) {
     if (view.loop != AX_NONE) { /* a view of one loop inside another's: copied out, so that one step is enough */
@@ -175,40 +174,6 @@ ax_status ax_lower_done(ax_lower *lower, uint32_t id) {
   return add_op(lower, &(ax_op){.kind = AX_OP_DONE, .axes = lower->plan->buffers[exchange->out].axes, .exchange = exchange});
 }
 
-/* Blocks along one dimension joined: [a, b, c] on each of n members -> [a, n b, c]. */
-static ax_status join_blocks(ax_lower *lower, uint32_t in, uint32_t dim, uint32_t *out) {
-  ax_buffer buffer = lower->plan->buffers[in];
-  ax_exchange exchange = {.peers = AX_PEERS_ONE, .in = in, .rank = 2};
-  ax_axis_set set = 0;
-  for (uint32_t i = 0; i < buffer.spec.count[dim]; i++) {
-    uint32_t axis = buffer.spec.axis[dim][i];
-    set |= (ax_axis_set)1 << axis;
-    memcpy(exchange.names.name[exchange.names.count++], lower->plan->mesh.axis[axis].name, AX_MAX_NAME);
-  }
-  int64_t members = ax_axis_set_size(set, &lower->plan->mesh);
-  int64_t before = ax_dims_elems(dim, buffer.type.dims);
-  int64_t block = ax_dims_elems(buffer.type.rank - dim, buffer.type.dims + dim);
-  buffer.type.dims[dim] *= members;
-  AX_TRY(ax_lower_buffer(lower, &buffer.type, buffer.axes & ~set, out));
-  exchange.out = *out;
-  exchange.dims[0] = before;
-  exchange.dims[1] = exchange.src_stride[0] = exchange.dst_step = block;
-  exchange.dst_stride[0] = block * members;
-  exchange.src_stride[1] = exchange.dst_stride[1] = 1;
-  lower->plan->buffers[*out].spec = buffer.spec;
-  lower->plan->buffers[*out].spec.count[dim] = 0;
-  uint32_t id;
-  AX_TRY(ax_lower_start(lower, &exchange, &id));
-  return ax_lower_done(lower, id);
-}
-
-ax_status ax_lower_whole(ax_lower *lower, uint32_t buffer, uint32_t *out) {
-  *out = buffer;
-  for (uint32_t d = 0; d < AX_MAX_RANK; d++)
-    if (lower->plan->buffers[*out].spec.count[d] > 0) AX_TRY(join_blocks(lower, *out, d, out));
-  return AX_OK;
-}
-
 /* --- Regions --- */
 
 static ax_op *last_op(ax_block *block) { return &block->ops[block->count - 1]; }
@@ -278,18 +243,9 @@ ax_axis_set *ax_differs_program(ax_arena *arena, const ax_program *program, cons
   return differs;
 }
 
-static bool places_shards(const ax_prim *prim) { /* takes and gives values laid over a mesh */
-  for (uint32_t i = 0; i < prim->param_count; i++)
-    if (prim->params[i].kind == AX_PARAM_MESH) return true;
-  return false;
-}
-
 static ax_status lower_eqn(ax_lower *lower, const ax_eqn *eqn, uint32_t *map, uint32_t *in) {
   lower->eqn = eqn;
-  for (uint32_t k = 0; k < eqn->in_count; k++) {
-    in[k] = map[eqn->in[k]];
-    if (!places_shards(eqn->prim)) AX_TRY(ax_lower_whole(lower, in[k], &in[k]));
-  }
+  for (uint32_t k = 0; k < eqn->in_count; k++) in[k] = map[eqn->in[k]];
   if (lower->plan->reference && eqn->prim->kind == AX_LOCAL) return ax_lower_eval(lower, eqn, in, map + eqn->out);
   return eqn->prim->lower(lower, eqn, in, map + eqn->out);
 }
@@ -303,17 +259,13 @@ ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uin
   if (map == NULL || operands == NULL || axes == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->in_count; i++) {
     map[i] = in[i];
-    axes[i] = ax_spec_set(&plan->buffers[in[i]].spec) != 0 ? 0 : plan->buffers[in[i]].axes;
+    axes[i] = plan->buffers[in[i]].axes;
   }
   lower->program = program;
   lower->differs = ax_differs_program(&plan->arena, program, &plan->mesh, axes);
   if (lower->differs == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->eqn_count; i++) AX_TRY(lower_eqn(lower, &program->eqns[i], map, operands));
-  bool root = saved.program == NULL;
-  for (uint32_t i = 0; i < program->out_count; i++) {
-    out[i] = map[program->outs[i]];
-    if (!root) AX_TRY(ax_lower_whole(lower, out[i], &out[i]));
-  }
+  for (uint32_t i = 0; i < program->out_count; i++) out[i] = map[program->outs[i]];
   lower->program = saved.program;
   lower->differs = saved.differs;
   lower->eqn = saved.eqn;
@@ -322,86 +274,70 @@ ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uin
 
 /* --- The plan --- */
 
-/* The mesh of the shard_maps of a program, which must all have the same one; the deepest searched first. */
-static ax_status find_mesh(const ax_program *program, const ax_mesh **mesh) {
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    const ax_eqn *eqn = &program->eqns[i];
-    for (uint32_t p = 0; p < eqn->prim->param_count; p++) {
-      const ax_param *param = &eqn->prim->params[p];
-      const void *field = ax_param_at(eqn, param);
-      if (param->kind == AX_PARAM_MESH) {
-        const ax_mesh *found = field;
-        if (*mesh != NULL && !ax_mesh_equal(found, *mesh, false))
-          return ax_error(AX_ABSENT, "a program over two different meshes cannot be compiled yet");
-        *mesh = found;
-      } else if (param->kind == AX_PARAM_PROGRAM) {
-        AX_TRY(find_mesh(*(ax_program *const *)field, mesh));
-      } else if (param->kind == AX_PARAM_PROGRAMS) {
-        const ax_programs *programs = field;
-        for (uint32_t k = 0; k < programs->count; k++) AX_TRY(find_mesh(programs->v[k], mesh));
-      }
+static ax_status add_input(ax_plan *plan, uint32_t i, ax_axis_set axes) {
+  const ax_type *type = &plan->program->types[i];
+  ax_buffer buffer = {.kind = AX_BUFFER_INPUT, .type = ax_array_type(type->dtype, type->rank, type->dims), .axes = axes, .index = i,
+                      .root = AX_NONE, .loop = AX_NONE};
+  return ax_plan_add_buffer(plan, &buffer, &plan->in[i]);
+}
+
+/* Whether result k is all of a memory of its own that is stored along `axes`. */
+static bool storable(const ax_plan *plan, uint32_t k, ax_axis_set axes, const bool *taken) {
+  const ax_buffer *buffer = &plan->buffers[plan->out[k]], *root = &plan->buffers[buffer->root];
+  return root->kind == AX_BUFFER_TEMP && !taken[buffer->root] && buffer->offset == 0 && buffer->loop == AX_NONE && buffer->axes == axes &&
+         root->axes == axes &&
+         ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype) ==
+             ax_type_elems(&root->type) * (int64_t)ax_dtype_bytes(root->type.dtype);
+}
+
+/* Results that are inputs, constants, parts of something or the same thing twice are copied, so that each has its memory; so are those
+   wanted along other axes. Of one that differs along more, the first device's is taken. */
+static ax_status store_results(ax_lower *lower, const ax_axis_set *axes) {
+  ax_plan *plan = lower->plan;
+  bool *taken = ax_arena_alloc(&plan->arena, plan->buffer_count); /* roots that are an earlier result's; copies are not looked up */
+  if (taken == NULL) return ax_out_of_memory(plan->buffer_count);
+  for (uint32_t k = 0; k < plan->out_count; k++) {
+    ax_axis_set wanted = axes != NULL ? axes[k] : 0;
+    if (!storable(plan, k, wanted, taken)) {
+      uint32_t copy;
+      const ax_type type = plan->buffers[plan->out[k]].type;
+      AX_TRY(ax_lower_buffer(lower, &type, wanted, &copy));
+      AX_TRY(ax_lower_copy(lower, copy, plan->out[k]));
+      plan->out[k] = copy;
+    } else {
+      taken[plan->buffers[plan->out[k]].root] = true;
     }
   }
   return AX_OK;
 }
 
-/* How input `id` is laid out: as its first user among the shard_maps wants it, unless anything else uses it first. */
-static ax_spec input_spec(const ax_program *program, uint32_t id) {
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    const ax_eqn *eqn = &program->eqns[i];
-    for (uint32_t k = 0; k < eqn->in_count; k++) {
-      if (eqn->in[k] != id) continue;
-      for (uint32_t p = 0; places_shards(eqn->prim) && p < eqn->prim->param_count; p++)
-        if (eqn->prim->params[p].kind == AX_PARAM_SPECS)
-          return ((const ax_specs *)ax_param_at(eqn, &eqn->prim->params[p]))->v[k]; /* the first specs are the operands' */
-      return (ax_spec){0};
-    }
-  }
-  return (ax_spec){0};
-}
-
-static ax_status add_input(ax_lower *lower, const ax_program *program, uint32_t i) {
-  ax_plan *plan = lower->plan;
-  ax_buffer buffer = {.kind = AX_BUFFER_INPUT, .type = program->types[i], .index = i, .root = AX_NONE, .loop = AX_NONE};
-  buffer.spec = input_spec(program, i);
-  buffer.axes = ax_spec_set(&buffer.spec) | ax_spread_differs(&program->types[i].spread);
-  for (uint32_t d = 0; d < buffer.type.rank; d++)
-    for (uint32_t a = 0; a < buffer.spec.count[d]; a++) buffer.type.dims[d] /= plan->mesh.axis[buffer.spec.axis[d][a]].size;
-  return ax_plan_add_buffer(plan, &buffer, &plan->in[i]);
-}
-
-static ax_status build(ax_plan *plan, ax_lower *lower, ax_program *program) {
-  const ax_mesh *mesh = NULL;
-  if (program->axes.count > 0)
-    return ax_error(AX_INVALID_ARGUMENT, "a per-device program, over the axes %s, cannot be compiled by itself: put it in a shard_map",
-                    ax_axis_set_string(ax_all_axes(&program->axes), &program->axes));
-  AX_TRY(find_mesh(program, &mesh));
-  if (mesh != NULL) plan->mesh = *mesh;
+static ax_status build(ax_plan *plan, ax_lower *lower, const ax_axis_set *in_axes, const ax_axis_set *out_axes) {
+  ax_program *program = plan->program;
+  plan->mesh = program->axes;
   plan->in_count = program->in_count;
   plan->out_count = program->out_count;
   plan->in = ax_arena_alloc(&plan->arena, program->in_count * sizeof plan->in[0]);
   plan->out = ax_arena_alloc(&plan->arena, program->out_count * sizeof plan->out[0]);
   if (plan->in == NULL || plan->out == NULL) return ax_out_of_memory(0);
-  for (uint32_t i = 0; i < program->in_count; i++) AX_TRY(add_input(lower, program, i));
-  return ax_lower_program(lower, program, plan->in, plan->out);
+  for (uint32_t i = 0; i < program->in_count; i++) AX_TRY(add_input(plan, i, in_axes != NULL ? in_axes[i] : 0));
+  AX_TRY(ax_lower_program(lower, program, plan->in, plan->out));
+  lower->program = program; /* the copies' */
+  return store_results(lower, out_axes);
 }
 
-static ax_status create(ax_program *program, bool reference, ax_plan **out) {
+ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const ax_axis_set *out_axes, bool reference, ax_plan **out) {
   ax_plan *plan = *out = ax_calloc(1, sizeof *plan);
   if (plan == NULL) return ax_out_of_memory(sizeof *plan);
   plan->program = ax_program_retain(program);
   plan->reference = reference;
   ax_lower lower = {.plan = plan, .block = &plan->block};
-  ax_status status = build(plan, &lower, program);
+  ax_status status = build(plan, &lower, in_axes, out_axes);
   ax_free(lower.buffers);
   if (status == AX_OK) return AX_OK;
   ax_plan_destroy(plan);
   *out = NULL;
   return status;
 }
-
-ax_status ax_plan_create(ax_program *program, ax_plan **out) { return create(program, false, out); }
-ax_status ax_plan_create_reference(ax_program *program, ax_plan **out) { return create(program, true, out); }
 
 void ax_plan_destroy(ax_plan *plan) {
   if (plan == NULL) return;

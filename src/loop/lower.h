@@ -33,9 +33,6 @@ ax_ex ax_lower_load(ax_lower *lower, uint32_t buffer, const ax_at *at);
 ax_ex ax_lower_load_scalar(ax_lower *lower, uint32_t buffer); /* of a rank-0 buffer */
 void ax_lower_store(ax_lower *lower, uint32_t buffer, const ax_at *at, ax_ex expr, ax_scalar reduce);
 AX_MUST_USE ax_status ax_lower_kernel_end(ax_lower *lower);
-/* A whole-program value stored in blocks (buffer.spec names axes; buffer.type is the block's) gathered into one array; any other
-   buffer is returned as it is. */
-AX_MUST_USE ax_status ax_lower_whole(ax_lower *lower, uint32_t buffer, uint32_t *out);
 /* dst = src, of the same shape and dtype. */
 AX_MUST_USE ax_status ax_lower_copy(ax_lower *lower, uint32_t dst, uint32_t src);
 

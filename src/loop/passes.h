@@ -4,9 +4,10 @@
 
 #include "loop/plan.h"
 
-AX_MUST_USE ax_status ax_plan_create(ax_program *program, ax_plan **out);
-/* Every LOCAL primitive by its eval rule. */
-AX_MUST_USE ax_status ax_plan_create_reference(ax_program *program, ax_plan **out);
+/* The plan of what each device of the program's axes runs. Input i is stored, and result k wanted, once for each coordinate along
+   in_axes[i] and out_axes[k]; NULL: once. `reference`: every LOCAL primitive by its eval rule. */
+AX_MUST_USE ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const ax_axis_set *out_axes, bool reference,
+                                     ax_plan **out);
 /* The passes below, in this order. */
 AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_turn_products(ax_plan *plan); /* loop/products.c */

@@ -23,7 +23,6 @@ typedef struct ax_buffer {
   int64_t offset;    /* of a view: bytes into the root ... */
   uint32_t loop;     /* ... plus step bytes times the iteration of this loop; AX_NONE for none */
   int64_t step;
-  ax_spec spec;      /* of a whole-program value: how it is laid over the mesh */
   bool updated;      /* of a root: kernels that write a part of it rely on what others wrote into the rest (loop/updates.c) */
 } ax_buffer;
 
@@ -108,14 +107,14 @@ typedef struct ax_op {
 
 typedef struct ax_plan {
   ax_arena arena;
-  ax_program *program; /* retained: equations and constants are borrowed from it */
+  ax_program *program; /* what each device runs; retained: equations and constants are borrowed from it */
   ax_mesh mesh;
   bool reference; /* LOCAL primitives are lowered to their eval rules */
   ax_buffer *buffers;
   uint32_t buffer_count, buffer_capacity, loop_count, exchange_count;
   ax_block block;
   uint32_t in_count, out_count;
-  uint32_t *in, *out; /* buffers; an out may be an input or a view */
+  uint32_t *in, *out; /* buffers; an out is all of a memory of its own */
   const bool *donate; /* by input: its memory may be overwritten; NULL: none */
 } ax_plan;
 

@@ -521,8 +521,9 @@ ax_status ax_program_partition(const ax_program *program, ax_program **out) {
 }
 
 ax_partitioned ax_partitioned_of(ax_program *program) {
+  static const ax_mesh one_device;
   const ax_eqn *eqn = program->eqns;
-  if (program->eqn_count != 1 || eqn->prim != &ax_prim_shard_map) return (ax_partitioned){.body = program};
+  if (program->eqn_count != 1 || eqn->prim != &ax_prim_shard_map) return (ax_partitioned){.body = program, .mesh = &one_device};
   const ax_shard_map_params *params = eqn->params;
-  return (ax_partitioned){params->body, params->body->axes, params->in_specs.v, params->out_specs.v};
+  return (ax_partitioned){params->body, &params->mesh, params->in_specs.v, params->out_specs.v};
 }

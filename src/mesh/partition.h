@@ -4,14 +4,20 @@
 
 #include "axle/transform.h"
 #include "ir/program.h"
+#include "loop/passes.h"
 
 /* The per-device program of a partitioned program, and how its inputs and results are laid over the mesh. All borrowed. */
 typedef struct ax_partitioned {
   ax_program *body;
-  ax_mesh mesh;
+  const ax_mesh *mesh; /* its axes' `unchecked` is false */
   const ax_spec *in_specs, *out_specs; /* by input and result; NULL: a program without shard_maps, on one device */
 } ax_partitioned;
 /* Of what ax_program_partition gave. */
 ax_partitioned ax_partitioned_of(ax_program *program);
+
+/* Its plan (lower.c). */
+AX_MUST_USE ax_status ax_partitioned_plan(const ax_partitioned *partitioned, bool reference, ax_plan **out);
+/* Partitioned, then planned. */
+AX_MUST_USE ax_status ax_program_plan(const ax_program *program, bool reference, ax_plan **out);
 
 #endif

@@ -7,8 +7,8 @@
    Errors: a spec that does not fit or divide; an axis name that is in scope already; a result that varies over an axis its spec
    does not name, which unless `unchecked` is refused, because the devices would disagree on it.
    Varying: inside, a block varies over the axes of its spec (not when unchecked). A value that the body captures has the spec P().
-   jvp, linearize, transpose and batch stand in shard_map_transform.c, lower in lower.c. In StableHLO a module is one device's
-   program: bridge/ puts the body in its place. */
+   jvp, linearize, transpose and batch stand in shard_map_transform.c. Neither plans nor StableHLO modules have shard_maps: they are
+   made of what each device runs, after partition.c. */
 #include <string.h>
 
 #include "mesh/shard_map.h"
@@ -192,7 +192,7 @@ const ax_prim ax_prim_shard_map = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_shard_map_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_shard_map_jvp,
     .linearize = ax_shard_map_linearize, .transpose = ax_shard_map_transpose, .batch = ax_shard_map_batch,
-    .shard = ax_absent_shard, .lower = ax_shard_map_lower, .hlo = ax_absent_hlo,
+    .shard = ax_absent_shard, .lower = ax_lower_eval, .hlo = ax_absent_hlo,
 };
 
 /* --- The function --- */

@@ -25,8 +25,4 @@ void ax_shard_map_linearize(const ax_jvp_args *args);
 void ax_shard_map_transpose(const ax_transpose_args *args);
 void ax_shard_map_batch(const ax_batch_args *args);
 
-/* mesh/lower.c: the record's lower rule. */
-struct ax_lower;
-ax_status ax_shard_map_lower(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
-
 #endif

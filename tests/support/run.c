@@ -7,6 +7,7 @@
 
 #include "axle/collectives.h"
 #include "exec/exec.h"
+#include "mesh/partition.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 
@@ -33,6 +34,12 @@ ax_program *test_trace_map(const test_map *map, const ax_type *in) {
 }
 
 void test_use_threads(ax_executable *executable) { executable->threaded = true; }
+
+ax_plan *test_plan(ax_program *program) {
+  ax_plan *plan;
+  TEST_OK(ax_program_plan(program, false, &plan));
+  return plan;
+}
 
 static void execute(ax_runtime *runtime, ax_program *program, bool donate, ax_tensor *const *in, ax_tensor **out) {
   uint32_t in_count = ax_program_in_count(program), out_count = ax_program_out_count(program);

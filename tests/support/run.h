@@ -3,6 +3,7 @@
 #define AX_TESTS_SUPPORT_RUN_H
 
 #include "axle/exec.h"
+#include "loop/plan.h"
 #include "support/tensor.h"
 
 /* A body on each device of a mesh: a shard_map, as a function to trace. One spec for each operand and result; NULL ends them. */
@@ -18,6 +19,8 @@ ax_program *test_trace_map(const test_map *map, const ax_type *in);
 
 /* Small programs run on one thread; so that the others are tested too: as many as the runtime has. */
 void test_use_threads(ax_executable *executable);
+/* The plan of a program without axes, before the passes. ax_plan_destroy. */
+ax_plan *test_plan(ax_program *program);
 /* Compiles and runs a program without axes; out: new tensors. */
 void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out);
 /* Runs under every policy, several seeds and worker counts, every other time with its arguments donated: all must agree bit by
