@@ -11,15 +11,13 @@ extern "C" {
 
 /* Writes `program` as the text of a module: the program of one device, which every device runs.
 
-   A per-device program (of ax_trace_on) is written as it is. Of a whole program the bodies of its shard_maps are written, and
-   what stands outside them, which must be on values that are the same on all devices; parameters and results are then the
-   device's shards of the program's. Its collectives are between the mhlo.num_partitions devices of the mesh, by global ids.
+   A per-device program (of ax_trace_on) is written as it is. A whole program is partitioned first (ax_program_partition):
+   parameters and results are the device's shards of the program's, laid out as those of the compiled program. Collectives are between the mhlo.num_partitions devices of the mesh, by global ids.
    Each parameter and result is marked as sharded by hand ("{manual}"), so that XLA's partitioner, which has to be on
    (use_spmd_partitioning, without Shardy), leaves the program alone.
 
    `*out` is owned by the caller: ax_string_free. Any thread.
-   AX_ABSENT: a primitive that has no StableHLO; shard_maps over different meshes, or inside one another; an equation outside
-   them on sharded values.
+   AX_ABSENT: a primitive that has no StableHLO; a shard_map inside a per-device program; what ax_program_partition says.
    AX_OUT_OF_MEMORY.
 
    Format: https://openxla.org/stablehlo/spec */

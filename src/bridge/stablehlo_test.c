@@ -132,22 +132,43 @@ static void test_whole(void **state) {
   ax_program_release(program);
 }
 
-static void expect_absent(whole w, const char *part) {
-  ax_program *program = trace_whole(&w);
-  char *text = "";
-  TEST_FAILS(ax_program_stablehlo(program, &text), AX_ABSENT, part);
-  assert_null(text);
-  ax_program_release(program);
+/* What stands outside of shard_maps, and between two that differ in layout or mesh, is part of the device's program. */
+static void test_resharded(void **state) {
+  (void)state;
+  ax_mesh mesh = mesh_of("data=2,model=2"), other = mesh_of("model=4");
+  const struct {
+    whole whole;
+    const char *ops[3]; /* in this order; NULL ends them */
+  } rows[] = {
+      {{.mesh = {mesh}, .in_spec = "data+model", .out_spec = "data", .shifts = true},
+       {"stablehlo.add\"(%0, %0) : (tensor<8xf32>", "dynamic_slice", "all_reduce"}},
+      {{.mesh = {mesh, mesh}, .in_spec = "data+model", .out_spec = "data", .twice = true}, {"all_reduce", "dynamic_slice", "all_reduce"}},
+      {{.mesh = {other, mesh}, .in_spec = "model", .out_spec = "", .twice = true}, {"dense<[[0, 1, 2, 3]]>", "dense<[[0, 1], [2, 3]]>"}},
+  };
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    whole w = rows[i].whole;
+    ax_program *program = trace_whole(&w);
+    char *text;
+    TEST_OK(ax_program_stablehlo(program, &text));
+    const char *at = text;
+    for (int k = 0; k < 3 && rows[i].ops[k] != NULL; k++) {
+      at = strstr(at, rows[i].ops[k]);
+      if (at == NULL) fail_msg("no %s in its place in:\n%s", rows[i].ops[k], text);
+      at++;
+    }
+    ax_string_free(text);
+    ax_program_release(program);
+  }
 }
 
 static void test_refusals(void **state) {
   (void)state;
-  ax_mesh mesh = mesh_of("data=2,model=2"), other = mesh_of("model=4");
-  expect_absent((whole){.mesh = {mesh}, .in_spec = "data+model", .out_spec = "data", .shifts = true},
-                "shard_map: operand 0 is f32[8] on each device, but is used as f32[2]");
-  expect_absent((whole){.mesh = {mesh, mesh}, .in_spec = "data+model", .out_spec = "data", .twice = true},
-                "shard_map: operand 0 is f32[2] on each device");
-  expect_absent((whole){.mesh = {other, mesh}, .in_spec = "model", .out_spec = "", .twice = true}, "different meshes");
+  whole w = {.mesh = {mesh_of("data=2,model=2"), mesh_of("model=3")}, .in_spec = "", .out_spec = "", .twice = true};
+  ax_program *program = trace_whole(&w);
+  char *text = "";
+  TEST_FAILS(ax_program_stablehlo(program, &text), AX_ABSENT, "meshes of 4 and 3 devices");
+  assert_null(text);
+  ax_program_release(program);
 }
 
 static ax_status export_again(void *context) {
@@ -169,7 +190,7 @@ static void test_out_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_local),    cmocka_unit_test(test_per_device), cmocka_unit_test(test_too_many_devices),    cmocka_unit_test(test_whole),
-      cmocka_unit_test(test_refusals), cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_resharded), cmocka_unit_test(test_refusals), cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static bool copies(const updater *u, const ax_op *op, uint32_t *to, uint32_t *fr
   return alike && *to != *from;
 }
 
-/* A result in an argument's memory must be laid out as the argument is. */
+/* A result in an argument's memory has blocks of the argument's shape. */
 static bool may_be_overwritten(const updater *u, uint32_t from, uint32_t to, bool outermost) {
   const ax_plan *plan = u->plan;
   const ax_buffer *source = &plan->buffers[from];
@@ -97,7 +97,7 @@ static bool may_be_overwritten(const updater *u, uint32_t from, uint32_t to, boo
   if (source->kind != AX_BUFFER_INPUT || !outermost || plan->donate == NULL || !plan->donate[source->index]) return false;
   if (u->result[to] == AX_NONE) return true;
   const ax_buffer *out = &plan->buffers[plan->out[u->result[to]]];
-  return ax_spec_equal(&out->spec, &source->spec) && ax_same_shape(&out->type, &source->type);
+  return out->axes == source->axes && ax_same_shape(&out->type, &source->type);
 }
 
 /* Whether the copy at `at` can go; *back: the copy at the end of the body that goes with it, or the same. */

@@ -41,7 +41,7 @@ ax_plan *test_plan(ax_program *program) {
   return plan;
 }
 
-static void execute(ax_runtime *runtime, ax_program *program, bool donate, ax_tensor *const *in, ax_tensor **out) {
+static void execute(ax_runtime *runtime, ax_program *program, bool donate, bool reference, ax_tensor *const *in, ax_tensor **out) {
   uint32_t in_count = ax_program_in_count(program), out_count = ax_program_out_count(program);
   ax_array **arrays = calloc(in_count + out_count + 1, sizeof arrays[0]);
   bool *donated = calloc(in_count + 1, sizeof donated[0]);
@@ -50,7 +50,7 @@ static void execute(ax_runtime *runtime, ax_program *program, bool donate, ax_te
   for (uint32_t i = 0; i < in_count; i++) donated[i] = donate;
   for (uint32_t i = 0; i < in_count; i++)
     TEST_OK(ax_device_put(runtime, NULL, "", ax_program_in_type(program, i), in[i]->data, &arrays[i]));
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = donated}, &executable));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = donated, .reference = reference}, &executable));
   test_use_threads(executable);
   TEST_OK(ax_run(executable, arrays, in_count, arrays + in_count, out_count));
   for (uint32_t i = 0; i < out_count; i++) {
@@ -63,7 +63,11 @@ static void execute(ax_runtime *runtime, ax_program *program, bool donate, ax_te
 }
 
 void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out) {
-  execute(runtime, program, false, in, out);
+  execute(runtime, program, false, false, in, out);
+}
+
+void test_execute_reference(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out) {
+  execute(runtime, program, false, true, in, out);
 }
 
 static const ax_runtime_options ways[] = {
@@ -84,7 +88,7 @@ void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance,
   for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
     ax_runtime *runtime;
     TEST_OK(ax_runtime_create(&ways[w], &runtime));
-    execute(runtime, program, w % 2 != 0, in, w == 0 ? first : again);
+    execute(runtime, program, w % 2 != 0, false, in, w == 0 ? first : again);
     for (uint32_t i = 0; w > 0 && i < count; i++) {
       if (memcmp(first[i]->data, again[i]->data, tensor_bytes(first[i])) == 0) continue;
       print_error("result %u differs between way 0 and way %zu\n", i, w);

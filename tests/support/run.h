@@ -23,6 +23,8 @@ void test_use_threads(ax_executable *executable);
 ax_plan *test_plan(ax_program *program);
 /* Compiles and runs a program without axes; out: new tensors. */
 void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out);
+/* The same in reference code (ax_compile_options). */
+void test_execute_reference(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out);
 /* Runs under every policy, several seeds and worker counts, every other time with its arguments donated: all must agree bit by
    bit, and with reference evaluation within `tolerance`. */
 #define TEST_EVERY_WAY(program, in, tolerance) test_every_way((program), (in), (tolerance), __FILE__, __LINE__)
