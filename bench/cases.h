@@ -6,6 +6,7 @@ typedef void bench_case(char **arguments);
 bench_case add_one, psum, psum_in_scan, collective; /* collectives.c */
 bench_case train, compile, peak_memory, gradients;  /* training.c */
 bench_case sgemm, pointwise;                        /* alone.c */
+bench_case at_once, ahead;                           /* threads.c */
 bench_case scaling;                                 /* scaling.c */
 
 #endif

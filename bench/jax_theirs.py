@@ -3,6 +3,7 @@
 import os
 import resource
 import sys
+import threading
 import time
 
 CASE, ARGUMENTS = sys.argv[1], sys.argv[2:]
@@ -128,6 +129,42 @@ def train(name):
             jax.block_until_ready((loss, weights))
 
     serve(work, in_flight)
+
+
+def at_once(name, threads):
+    """Seconds a run, counting the runs of all threads."""
+    threads = int(threads)
+
+    def small():
+        mesh = Mesh(np.array(jax.devices()), ("d",))
+        f = jax.jit(shard_map(lambda x: x + 1, mesh=mesh, in_specs=P("d"), out_specs=P("d")))
+        x = jax.device_put(np.ones(DEVICES, np.float32), NamedSharding(mesh, P("d")))
+        return lambda: jax.block_until_ready(f(x))
+
+    def training():
+        f, weights, data = make_step(jax_models.MODELS[name]())
+
+        def one():
+            nonlocal weights
+            loss, weights = f(weights, data)
+            jax.block_until_ready((loss, weights))
+
+        return one
+
+    steps = [small() if name == "small" else training() for _ in range(threads)]
+
+    def work(count):
+        def run(step):
+            for _ in range(count):
+                step()
+
+        crew = [threading.Thread(target=run, args=(step,)) for step in steps]
+        for thread in crew:
+            thread.start()
+        for thread in crew:
+            thread.join()
+
+    serve(work, threads)
 
 
 def compile(name):

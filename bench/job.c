@@ -100,9 +100,8 @@ static ax_array *put(ax_runtime *runtime, const char *mesh_text, const char *spe
 
 static size_t bytes_of(const ax_type *type) { return (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype); }
 
-job job_create(const job_function *f, uint32_t workers) {
-  job j = {.in_count = f->in_count, .out_count = f->out_count};
-  check(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &j.runtime));
+job job_create_on(const job_function *f, ax_runtime *runtime) {
+  job j = {.runtime = ax_runtime_retain(runtime), .in_count = f->in_count, .out_count = f->out_count};
   j.arrays = room((f->in_count + f->out_count) * sizeof j.arrays[0]);
   for (uint32_t i = 0; i < f->in_count; i++) {
     float *ones = room(bytes_of(&f->types[i]));
@@ -113,6 +112,14 @@ job job_create(const job_function *f, uint32_t workers) {
   ax_program *program = job_trace(f);
   check(ax_compile(j.runtime, program, NULL, &j.executable));
   ax_program_release(program);
+  return j;
+}
+
+job job_create(const job_function *f, uint32_t workers) {
+  ax_runtime *runtime;
+  check(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &runtime));
+  job j = job_create_on(f, runtime);
+  ax_runtime_release(runtime);
   return j;
 }
 
@@ -141,16 +148,26 @@ void job_release(job *j) {
   free(j->arrays);
 }
 
-void job_run(void *context, int64_t count) {
-  job *j = context;
+/* One run; its results take the places they are to have. */
+static void run_once(job *j, ax_status (*run)(ax_executable *, ax_array *const *, uint32_t, ax_array **, uint32_t)) {
   ax_array **in = j->arrays, **out = in + j->in_count;
   uint32_t dropped = j->out_count - j->carried;
+  check(run(j->executable, in, j->in_count, out, j->out_count));
+  for (uint32_t k = 0; k < dropped; k++) ax_array_release(out[k]);
+  for (uint32_t k = 0; k < j->carried; k++) {
+    ax_array_release(in[k]);
+    in[k] = out[dropped + k];
+  }
+}
+
+void job_run(void *context, int64_t count) {
+  for (int64_t n = 0; n < count; n++) run_once(context, ax_run);
+}
+
+void job_run_ahead(void *context, int64_t count) {
+  job *j = context;
   for (int64_t n = 0; n < count; n++) {
-    check(ax_run(j->executable, in, j->in_count, out, j->out_count));
-    for (uint32_t k = 0; k < dropped; k++) ax_array_release(out[k]);
-    for (uint32_t k = 0; k < j->carried; k++) {
-      ax_array_release(in[k]);
-      in[k] = out[dropped + k];
-    }
+    for (int k = 0; k < job_steps_ahead; k++) run_once(j, ax_run_start);
+    for (uint32_t i = 0; i < j->carried; i++) check(ax_array_wait(j->arrays[i]));
   }
 }

@@ -6,6 +6,8 @@
 #include "model.h"
 
 void check(ax_status status);
+/* "mlp_small", "mlp_middle" or "transformer": training.c */
+model *find_model(const char *name);
 
 typedef struct job {
   ax_runtime *runtime;
@@ -34,7 +36,13 @@ job job_train(const model *m, ax_runtime *runtime);
 ax_executable *job_compile_step(const model *m, ax_runtime *runtime, bool donate);
 void job_release(job *j);
 
-/* A bench_work. */
+/* On a runtime that others use too. */
+job job_create_on(const job_function *f, ax_runtime *runtime);
+
+enum { job_steps_ahead = 30 };
+/* Two of type bench_work. The second starts so many runs at once, each on the results of the one before, and then waits; the job
+   carries some. */
 void job_run(void *job, int64_t count);
+void job_run_ahead(void *job, int64_t count);
 
 #endif

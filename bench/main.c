@@ -15,6 +15,8 @@ static const struct {
     {"psum_in_scan", psum_in_scan, 1, "DEVICES"},
     {"collective", collective, 2, "psum|all_gather|all_to_all|ppermute|psum_scatter MEBIBYTES"},
     {"train", train, 1, "mlp_small|mlp_middle|transformer"},
+    {"at_once", at_once, 2, "small|mlp_small|mlp_middle|transformer THREADS"},
+    {"ahead", ahead, 1, "mlp_small|mlp_middle|transformer"},
     {"compile", compile, 1, "mlp_small|mlp_middle|transformer"},
     {"peak_memory", peak_memory, 1, "DEVICES"},
     {"scaling", scaling, 2, "FAMILY N"},

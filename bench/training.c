@@ -12,7 +12,7 @@
 #include "serve.h"
 #include "transformer.h"
 
-static model *find_model(const char *name) {
+model *find_model(const char *name) {
   static const mlp_sizes small = {256, 64, 512, 10}, middle = {1024, 784, 2048, 10};
   static const transformer_sizes sizes = {4, 256, 8, 1024, 128, 32, 256};
   if (strcmp(name, "mlp_small") == 0) return mlp_model(&small);
