@@ -1,4 +1,27 @@
-/* Running programs: a runtime, arrays laid over meshes, executables. */
+/* Running programs: a runtime, arrays laid over meshes, executables.
+
+   Threads. Every function here may be called from any thread, and any number of them at once, on the same objects: compiling, starting,
+   running, waiting, reading, retaining and releasing need no locks of the caller's. Only a reference must not be used after it was
+   released, as everywhere. A call never needs another thread of the caller's to go on: there is no callback in a run, and a run waits
+   for nothing but its arguments, and for those who still read what is donated to it.
+
+   Order. Runs that do not take each other's results are not ordered: they go on at the same time, on the same workers. A run that takes
+   a result begins after the run that makes it. Results do not depend on threads, workers or order: they are the same bit for bit,
+   also whatever rounding mode or handling of subnormals the calling thread has set (a run computes with the defaults, and the
+   caller finds its own settings again).
+
+   Memory. An array's elements do not change while anybody may read them. Arrays own their memory, or keep what was lent by
+   ax_array_from_parts; memory that nothing needs goes to the runtime's pool, and to the system by ax_runtime_trim or with the runtime.
+   A run holds its arguments and its executable until it is over, so the caller may release its references as soon as the call returns.
+
+   Donation. An argument that an executable was compiled to be given (ax_compile_options.donate) is gone from the moment the run is
+   started, for every reference to it and every thread: reading it or running on it fails. Who had begun to read it before (a run
+   that was started, ax_array_read) reads on, and the run that it was donated to waits for them. Its memory may hold a result
+   afterwards. It comes back only when the run fails before it begins: an argument's run failed, no memory. An address that
+   ax_array_part gave is good only as long as the caller knows that the array is neither donated nor released.
+
+   Forking. A process that is forked from one with a runtime has none of its threads: all it may do with the runtime, its arrays and its
+   executables is release them, once, as if they were its own. */
 #ifndef AXLE_EXEC_H
 #define AXLE_EXEC_H
 
@@ -29,14 +52,13 @@ typedef struct ax_runtime ax_runtime;
    results must not depend on how many there are. AX_INVALID_ARGUMENT: max_devices below 0, a policy that is none. */
 AX_MUST_USE ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out);
 ax_runtime *ax_runtime_retain(ax_runtime *runtime);
-/* The last reference of those that create and retain gave waits for all runs in flight; arrays and executables may outlive it. In a
-   process forked from the one that made the runtime, which has none of its threads, it may be released and nothing else done with it. */
+/* The last reference of those that create and retain gave waits for all runs in flight; arrays and executables may outlive it. */
 void ax_runtime_release(ax_runtime *runtime);
 /* Bytes held now, and the most so far: arrays, temporaries and pooled memory. */
 void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak);
 void ax_runtime_trim(ax_runtime *runtime); /* gives pooled memory back to the system */
 
-/* An immutable array laid over a mesh. Reference-counted; any thread. */
+/* An immutable array laid over a mesh, ready or to be made by a run that is not over. Reference-counted; any thread. */
 typedef struct ax_array ax_array;
 /* Copies dense row-major `data` onto the devices of `mesh` as `spec` says (see ax_spec; "" puts one shared copy). mesh NULL: one
    device. `*out` is owned by the caller. Axis sets of `type` are not looked at. data may be NULL when there are no elements.
@@ -88,11 +110,11 @@ AX_MUST_USE ax_status ax_array_part(const ax_array *array, uint32_t index, const
    `*out`: ax_string_free. */
 AX_MUST_USE ax_status ax_array_picture(const ax_array *array, char **out);
 
-/* A compiled program. Any thread, several at once. It retains its runtime and its program. */
+/* A compiled program. Any thread, several at once. It keeps its runtime and its program. */
 typedef struct ax_executable ax_executable;
 typedef struct ax_compile_options {
-  const bool *donate; /* by input: its memory may be reused for results, and the array is gone after a run, and after one
-                         that failed midway; NULL: none */
+  const bool *donate; /* by input: its memory may be reused for results, and the array is gone once a run is started (see above);
+                         NULL: none */
   bool reference;     /* what each device computes by itself runs in plain reference code instead of machine code: slow, to find
                          out which of the two is wrong */
 } ax_compile_options;
