@@ -177,6 +177,15 @@ typedef struct ax_access { /* of a root buffer by the instruction at `position` 
   bool hoisted; /* a read that is reported done where frames pass that may not have done it */
 } ax_access;
 
+typedef struct ax_lifetime { /* positions, inclusive; first > last: never touched */
+  uint32_t first, last;
+  uint32_t region; /* the innermost that holds all accesses */
+} ax_lifetime;
+
+typedef struct ax_tenants { /* two roots that live in the same memory, one after the other */
+  uint32_t a, b;
+} ax_tenants;
+
 typedef struct ax_assembly {
   ax_executable *executable;
   ax_plan *plan;
@@ -190,6 +199,9 @@ typedef struct ax_assembly {
   ax_event *events;
   uint32_t event_count, event_capacity;
   bool *shared; /* by root: some frame touches another's */
+  int64_t *shared_offset; /* by root that is: where in the memory shared along its axes */
+  ax_tenants *tenants;
+  uint32_t tenant_count, tenant_capacity;
   ax_arena scratch; /* what only the passes need */
 } ax_assembly;
 
@@ -202,6 +214,11 @@ void ax_resolve_counters(ax_assembly *assembly);
 /* Orders ppermutes by the devices that give and take; 0: the same ones. NULL comes first. */
 int ax_compare_pairs(const ax_exchange *a, const ax_exchange *b);
 AX_MUST_USE ax_status ax_place_memory(ax_assembly *assembly);
+/* --- exec/lifetime.c: by root; in the assembly's scratch. --- */
+AX_MUST_USE ax_status ax_find_lifetimes(ax_assembly *assembly, ax_lifetime **out);
+/* --- exec/reuse.c: where shared roots live. group: by root, the axes whose coordinates a group of frames that touch one part has in
+   common; fixed: by root, it is to have memory of its own. --- */
+AX_MUST_USE ax_status ax_reuse_shared(ax_assembly *assembly, const ax_axis_set *group, const bool *fixed);
 /* --- exec/compute.c --- */
 /* Before the first product: the libraries' own threads are turned off, for the whole process. */
 void ax_compute_start(void);

@@ -87,6 +87,7 @@ static ax_status assemble(ax_executable *e) {
   ax_free(a.regions);
   ax_free(a.accesses);
   ax_free(a.events);
+  ax_free(a.tenants);
   ax_arena_deinit(&a.scratch);
   return status;
 }

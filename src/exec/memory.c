@@ -1,7 +1,7 @@
 /* Where each buffer lives.
 
      constants, inputs, outputs   spaces of their own
-     shared                       another frame touches it: memory of its own for the whole run, so no reuse needs a wait
+     shared                       another frame touches it: reused by lifetime too, which may need waits (exec/reuse.c)
      kept                         one frame's own, alive while that frame may be parked: one part a coordinate, reused by lifetime
      scratch                      one frame's own between two parkings: a block that goes with whoever is running, reused by lifetime
 
@@ -11,14 +11,10 @@
 #include "exec/exec.h"
 #include "exec/pack.h"
 
-typedef struct range {
-  uint32_t first, last; /* positions, inclusive; first > last: never touched */
-} range;
-
 typedef struct placer {
   ax_assembly *a;
   ax_executable *e;
-  range *ranges;         /* by root */
+  ax_lifetime *lives;    /* by root */
   uint32_t *space;       /* by root */
   int64_t *offset;       /* by root */
   uint32_t *hard_before; /* hard waits before each position */
@@ -77,83 +73,24 @@ static ax_status new_space(placer *p, ax_space_kind kind, uint32_t index, ax_axi
 
 /* --- Lifetimes --- */
 
-static void cover(range *r, uint32_t first, uint32_t last) {
-  if (first < r->first) r->first = first;
-  if (last > r->last) r->last = last;
-}
-
-static uint32_t depth_of(const ax_assembly *a, uint32_t region) {
-  uint32_t depth = 0;
-  for (; region != 0; region = a->regions[region].parent) depth++;
-  return depth;
-}
-
-/* The innermost region that both lie in. */
-static uint32_t common_region(const ax_assembly *a, uint32_t x, uint32_t y) {
-  if (x == y) return x;
-  uint32_t dx = depth_of(a, x), dy = depth_of(a, y);
-  for (; dx > dy; dx--) x = a->regions[x].parent;
-  for (; dy > dx; dy--) y = a->regions[y].parent;
-  for (; x != y; x = a->regions[x].parent) y = a->regions[y].parent;
-  return x;
-}
-
-/* What is touched in a loop and outside of it lives through the whole loop; of loops in loops, through the outermost that does not
-   hold all its accesses. The test and the body of a while loop are one: from the test's begin to the exit. */
-static ax_status extend_over_loops(placer *p) {
+static ax_status find_lifetimes(placer *p) {
   const ax_assembly *a = p->a;
-  uint32_t *home = ax_arena_alloc(&p->a->scratch, root_count(p) * sizeof home[0]);
-  if (home == NULL) return ax_out_of_memory(root_count(p) * sizeof home[0]);
-  memset(home, 0xff, root_count(p) * sizeof home[0]);
-  for (uint32_t i = 0; i < a->access_count; i++) {
-    uint32_t *region = &home[a->accesses[i].root];
-    *region = *region == AX_NONE ? a->accesses[i].region : common_region(a, *region, a->accesses[i].region);
-  }
-  for (uint32_t i = 0; i < a->access_count; i++) {
-    const ax_access *access = &a->accesses[i];
-    for (uint32_t g = access->region; g != home[access->root]; g = a->regions[g].parent)
-      if (a->regions[g].is_loop) cover(&p->ranges[access->root], a->regions[g].begin, a->regions[g].exit - 1);
-  }
-  return AX_OK;
-}
-
-/* Read before it is written, in a loop: it carries a value from one iteration to the next. */
-static ax_status extend_carried(placer *p) {
-  const ax_assembly *a = p->a;
-  bool *written = ax_arena_alloc(&p->a->scratch, root_count(p) + 1);
-  if (written == NULL) return ax_out_of_memory(root_count(p));
-  for (uint32_t i = 0; i < a->access_count; i++) {
-    const ax_access *access = &a->accesses[i];
-    if (access->writes) written[access->root] = true;
-    for (uint32_t g = access->region; !written[access->root] && g != 0; g = a->regions[g].parent)
-      if (a->regions[g].is_loop) cover(&p->ranges[access->root], a->regions[g].begin, a->regions[g].exit - 1);
-  }
-  return AX_OK;
-}
-
-static ax_status find_ranges(placer *p) {
-  const ax_assembly *a = p->a;
-  p->ranges = ax_arena_alloc(&p->a->scratch, root_count(p) * sizeof p->ranges[0]);
+  AX_TRY(ax_find_lifetimes(p->a, &p->lives));
   p->hard_before = ax_arena_alloc(&p->a->scratch, (a->instr_count + 1) * sizeof p->hard_before[0]);
-  if (p->ranges == NULL || p->hard_before == NULL) return ax_out_of_memory(0);
-  for (uint32_t i = 0; i < root_count(p); i++) p->ranges[i] = (range){UINT32_MAX, 0};
-  for (uint32_t i = 0; i < a->access_count; i++)
-    cover(&p->ranges[a->accesses[i].root], a->accesses[i].position, a->accesses[i].position);
-  AX_TRY(extend_carried(p));
-  AX_TRY(extend_over_loops(p));
+  if (p->hard_before == NULL) return ax_out_of_memory(a->instr_count * sizeof p->hard_before[0]);
   for (uint32_t i = 0; i < a->instr_count; i++)
     p->hard_before[i + 1] = p->hard_before[i] + (a->instrs[i].kind == AX_INSTR_WAIT && a->instrs[i].sync.hard);
   return AX_OK;
 }
 
-static bool crosses_hard_wait(const placer *p, const range *r) {
-  return p->hard_before[r->last + 1] != p->hard_before[r->first];
+static bool crosses_hard_wait(const placer *p, const ax_lifetime *life) {
+  return p->hard_before[life->last + 1] != p->hard_before[life->first];
 }
 
 /* --- Packing --- */
 
 /* Places the roots in a list, which starts at `root` and goes on by `next`; gives the bytes needed: first those of what is not
-   shared, by lifetime, then those of what is. */
+   shared, by lifetime, then those of what is, which were placed before synchronisation (exec/reuse.c). */
 static ax_status pack(placer *p, uint32_t root, const uint32_t *next, int64_t *bytes) {
   const ax_plan *plan = p->a->plan;
   uint32_t count = 0;
@@ -164,13 +101,14 @@ static ax_status pack(placer *p, uint32_t root, const uint32_t *next, int64_t *b
   count = 0;
   for (uint32_t i = root; i != AX_NONE; i = next[i])
     if (!p->a->shared[i])
-      items[count++] = (ax_packed){.first = p->ranges[i].first, .last = p->ranges[i].last, .bytes = round64(buffer_bytes(&plan->buffers[i]))};
+      items[count++] = (ax_packed){.first = p->lives[i].first, .last = p->lives[i].last, .bytes = round64(buffer_bytes(&plan->buffers[i]))};
   AX_TRY(ax_pack(items, count, &mine));
   *bytes = mine;
   count = 0;
   for (uint32_t i = root; i != AX_NONE; i = next[i]) {
-    p->offset[i] = p->a->shared[i] ? *bytes : items[count++].offset;
-    if (p->a->shared[i]) *bytes += round64(buffer_bytes(&plan->buffers[i])); /* no reuse, so no waits for it */
+    p->offset[i] = p->a->shared[i] ? mine + p->a->shared_offset[i] : items[count++].offset;
+    int64_t end = p->offset[i] + round64(buffer_bytes(&plan->buffers[i]));
+    if (end > *bytes) *bytes = end;
   }
   return AX_OK;
 }
@@ -237,9 +175,9 @@ static ax_status choose_spaces(placer *p) {
   AX_TRY(new_space(p, AX_SPACE_SCRATCH, 0, 0, 0, &p->e->scratch_space));
   for (uint32_t i = 0; i < root_count(p); i++) {
     const ax_buffer *buffer = &plan->buffers[i];
-    if (buffer->kind != AX_BUFFER_TEMP || buffer->root != i || p->space[i] != AX_NONE || p->ranges[i].first > p->ranges[i].last)
+    if (buffer->kind != AX_BUFFER_TEMP || buffer->root != i || p->space[i] != AX_NONE || p->lives[i].first > p->lives[i].last)
       continue;
-    if (!p->a->shared[i] && !crosses_hard_wait(p, &p->ranges[i]))
+    if (!p->a->shared[i] && !crosses_hard_wait(p, &p->lives[i]))
       p->space[i] = p->e->scratch_space;
     else
       AX_TRY(kept_space(p, buffer->axes, &p->space[i]));
@@ -337,7 +275,7 @@ static ax_status place(placer *p) {
   if (p->space == NULL || p->offset == NULL) return ax_out_of_memory(0);
   memset(p->space, 0xff, root_count(p) * sizeof p->space[0]);
   AX_TRY(check_sizes(p));
-  AX_TRY(find_ranges(p));
+  AX_TRY(find_lifetimes(p));
   AX_TRY(place_constants(p));
   AX_TRY(place_arguments(p));
   AX_TRY(place_temporaries(p));

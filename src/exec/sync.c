@@ -272,18 +272,20 @@ static ax_status wait_for_class(synchroniser *s, const touch *waiter, ax_inserti
   return add_item(s, &wait);
 }
 
+static ax_status wait_for_all_of(synchroniser *s, const touch_class *waiters, const touch_class *c) {
+  for (uint32_t t = 0; t < waiters->count; t++) {
+    const touch *waiter = &s->touches[waiters->first + t];
+    ax_insertion wait = {.order = AX_WAIT_BEFORE, .position = s->a->accesses[waiter->access].position, .waiter_region = waiter->region};
+    AX_TRY(wait_for_class(s, waiter, wait, c));
+  }
+  return AX_OK;
+}
+
 static ax_status find_waits(synchroniser *s, uint32_t begin, uint32_t end) {
   for (uint32_t i = begin; i < end; i++)
-    for (uint32_t k = begin; k < end; k++) {
-      const touch_class *waiters = &s->classes[i];
-      if (!conflict(s, &s->touches[waiters->first], &s->touches[s->classes[k].first])) continue;
-      for (uint32_t t = 0; t < waiters->count; t++) {
-        const touch *waiter = &s->touches[waiters->first + t];
-        ax_insertion wait = {.order = AX_WAIT_BEFORE, .position = s->a->accesses[waiter->access].position,
-                             .waiter_region = waiter->region};
-        AX_TRY(wait_for_class(s, waiter, wait, &s->classes[k]));
-      }
-    }
+    for (uint32_t k = begin; k < end; k++)
+      if (conflict(s, &s->touches[s->classes[i].first], &s->touches[s->classes[k].first]))
+        AX_TRY(wait_for_all_of(s, &s->classes[i], &s->classes[k]));
   return AX_OK;
 }
 
@@ -303,6 +305,32 @@ static ax_status guard_reports(synchroniser *s, uint32_t begin, uint32_t end, ui
   return AX_OK;
 }
 
+/* Two roots live in the same memory, one after the other: the one's writers wait for whoever touched the other, unless it is their own
+   frame. In a loop that goes both ways, for the next iteration. */
+static bool conflict_as_tenants(const synchroniser *s, const touch *writer, const touch *other) {
+  ax_axis_set stored = s->a->plan->buffers[writer->root].axes;
+  if (!writer->writes) return false;
+  return writer->exchange != 0 || other->exchange != 0 || ((writer->axes | other->axes) & ~stored) != 0;
+}
+
+static ax_status find_waits_of_tenants(synchroniser *s) {
+  const ax_assembly *a = s->a;
+  uint32_t *first = ax_arena_alloc(&s->a->scratch, (a->plan->buffer_count + 1) * sizeof first[0]); /* classes, by root */
+  if (first == NULL) return ax_out_of_memory(a->plan->buffer_count * sizeof first[0]);
+  for (uint32_t root = 0, c = 0; root <= a->plan->buffer_count; root++) {
+    while (c < s->class_count && s->touches[s->classes[c].first].root < root) c++;
+    first[root] = c;
+  }
+  for (uint32_t i = 0; i < 2 * a->tenant_count; i++) {
+    uint32_t later = i % 2 == 0 ? a->tenants[i / 2].b : a->tenants[i / 2].a, earlier = i % 2 == 0 ? a->tenants[i / 2].a : a->tenants[i / 2].b;
+    for (uint32_t w = first[later]; w < first[later + 1]; w++)
+      for (uint32_t c = first[earlier]; c < first[earlier + 1]; c++)
+        if (conflict_as_tenants(s, &s->touches[s->classes[w].first], &s->touches[s->classes[c].first]))
+          AX_TRY(wait_for_all_of(s, &s->classes[w], &s->classes[c]));
+  }
+  return AX_OK;
+}
+
 static ax_status find_all_waits(synchroniser *s) {
   for (uint32_t begin = 0, end; begin < s->class_count; begin = end) {
     uint32_t root = s->touches[s->classes[begin].first].root, first = s->count;
@@ -310,7 +338,7 @@ static ax_status find_all_waits(synchroniser *s) {
     AX_TRY(find_waits(s, begin, end));
     AX_TRY(guard_reports(s, begin, end, first));
   }
-  return AX_OK;
+  return find_waits_of_tenants(s);
 }
 
 /* --- Waits that others imply --- */
@@ -453,6 +481,7 @@ static ax_status synchronise(synchroniser *s) {
   list_exchanges(s);
   describe_roots(s);
   AX_TRY(number_pairs(s));
+  AX_TRY(ax_reuse_shared(a, s->group, s->paired));
   AX_TRY(find_classes(s));
   AX_TRY(find_all_waits(s));
   AX_TRY(drop_implied(s));

@@ -1,0 +1,356 @@
+/* Memory that several frames touch, reused within a run.
+
+   Two shared roots may be tenants of the same memory, one after the other, when the later one's writers wait for whoever touched the
+   earlier one. So memory is decided before synchronisation, which then finds those waits as it finds all others; the pairs of tenants
+   that follow one another somewhere are handed to it. A third tenant need not wait for the first, because the second has.
+
+   That holds where everything happens equally often for all frames and whenever its surroundings do. So roots share memory only with
+   those that
+
+     have the same axes and the same group    a part of one is a part of the other, touched by the same frames
+     have the same home                       the innermost branch or while loop around them; a for loop that runs at least once is no
+                                              obstacle
+     are touched only where control is the same on all devices, are written first and whenever their home runs, and are no results
+
+   In a loop the first tenant of a place follows the last one of the iteration before: they are a pair too.
+
+   A wait for the readers of a psum's result right before the next psum would make of each psum a barrier. Therefore a root lives on,
+   as far as placing is concerned, until all frames have waited for an exchange that starts after its last use: whoever has, knows
+   that all the others are past that use, and the wait for the tenant before is implied. In a chain of psums that is two tenants by turns. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/exec.h"
+#include "exec/pack.h"
+
+typedef struct tenant {
+  ax_axis_set axes, group, touching; /* touching: axes of the accesses */
+  uint32_t home, root, first, last, region;
+  int64_t bytes, offset;
+} tenant;
+
+typedef struct reuser {
+  ax_assembly *a;
+  const ax_axis_set *group;
+  const bool *fixed;
+  ax_lifetime *lives;
+  ax_axis_set *touching; /* by root */
+  bool *apart;           /* by root: it must not share */
+  tenant *tenants;       /* those that may share */
+  uint32_t count;
+  struct meeting *meetings;
+  uint32_t meeting_count;
+} reuser;
+
+static int64_t bytes_of(const reuser *r, uint32_t root) {
+  const ax_type *type = &r->a->plan->buffers[root].type;
+  return (ax_type_elems(type) * (int64_t)ax_dtype_bytes(type->dtype) + 63) & ~(int64_t)63;
+}
+
+/* --- Who may share --- */
+
+/* Entered whenever what is around it is. */
+static bool always_runs(const ax_assembly *a, uint32_t region) {
+  const ax_instr *before = &a->instrs[a->regions[region].begin - 1];
+  return before->kind == AX_INSTR_LOOP && before->trips > 0;
+}
+
+static uint32_t home_of(const ax_assembly *a, uint32_t region) {
+  while (region != 0 && always_runs(a, region)) region = a->regions[region].parent;
+  return region;
+}
+
+static ax_status look_at_accesses(reuser *r) {
+  const ax_assembly *a = r->a;
+  size_t roots = a->plan->buffer_count;
+  bool *known = ax_arena_alloc(&r->a->scratch, roots); /* accessed before */
+  r->touching = ax_arena_alloc(&r->a->scratch, roots * sizeof r->touching[0]);
+  r->apart = ax_arena_alloc(&r->a->scratch, roots);
+  if (known == NULL || r->touching == NULL || r->apart == NULL) return ax_out_of_memory(roots * sizeof r->touching[0]);
+  for (uint32_t i = 0; i < a->access_count; i++) {
+    const ax_access *access = &a->accesses[i];
+    r->touching[access->root] |= access->axes;
+    bool begins = access->writes && home_of(a, access->region) == home_of(a, r->lives[access->root].region);
+    if (a->regions[access->region].axes != 0 || (!known[access->root] && !begins)) r->apart[access->root] = true;
+    known[access->root] = true;
+  }
+  for (uint32_t k = 0; k < a->plan->out_count; k++) r->apart[a->plan->buffers[a->plan->out[k]].root] = true;
+  return AX_OK;
+}
+
+static ax_status list_tenants(reuser *r) {
+  const ax_plan *plan = r->a->plan;
+  r->tenants = ax_arena_alloc(&r->a->scratch, plan->buffer_count * sizeof r->tenants[0]);
+  if (r->tenants == NULL) return ax_out_of_memory(plan->buffer_count * sizeof r->tenants[0]);
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    const ax_buffer *buffer = &plan->buffers[i];
+    const ax_lifetime *life = &r->lives[i];
+    if (!r->a->shared[i] || buffer->kind != AX_BUFFER_TEMP || buffer->root != i || r->apart[i] || r->fixed[i]) continue;
+    r->tenants[r->count++] = (tenant){.axes = buffer->axes, .group = r->group[i], .touching = r->touching[i], .root = i, .first = life->first,
+                                      .last = life->last, .region = life->region, .home = home_of(r->a, life->region), .bytes = bytes_of(r, i)};
+  }
+  return AX_OK;
+}
+
+/* --- Until everybody knows --- */
+
+/* An exchange over `axes`: started at `start`; whoever is at `known`, or at that of a later one, has waited for all of its members. */
+typedef struct meeting {
+  uint32_t region, start, known;
+  ax_axis_set axes;
+} meeting;
+
+static int by_place(const void *x, const void *y) {
+  const meeting *a = x, *b = y;
+  if (a->region != b->region) return a->region < b->region ? -1 : 1;
+  if (a->axes != b->axes) return a->axes < b->axes ? -1 : 1;
+  return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static ax_status list_meetings(reuser *r) {
+  const ax_assembly *a = r->a;
+  uint32_t count = 0, *read = ax_arena_alloc(&r->a->scratch, a->plan->buffer_count * sizeof read[0]); /* by root: the next read */
+  for (uint32_t i = 0; i < a->access_count; i++) count += a->accesses[i].exchange != NULL;
+  r->meetings = ax_arena_alloc(&r->a->scratch, count * sizeof r->meetings[0]);
+  if (read == NULL || r->meetings == NULL) return ax_out_of_memory(a->plan->buffer_count * sizeof read[0]);
+  memset(read, 0xff, a->plan->buffer_count * sizeof read[0]);
+  for (uint32_t i = a->access_count; i-- > 0;) {
+    const ax_access *access = &a->accesses[i];
+    if (!access->writes) read[access->root] = access->position;
+    const ax_exchange *x = access->exchange;
+    if (x == NULL || x->peers == AX_PEERS_PAIRS || read[access->root] == AX_NONE || r->apart[access->root]) continue;
+    r->meetings[r->meeting_count++] = (meeting){access->region, access->position, read[access->root], x->axes};
+  }
+  if (r->meeting_count > 0) qsort(r->meetings, r->meeting_count, sizeof r->meetings[0], by_place);
+  for (uint32_t i = r->meeting_count; i-- > 1;) {
+    meeting *one = &r->meetings[i - 1], *next = &r->meetings[i];
+    if (one->region == next->region && one->axes == next->axes && next->known < one->known) one->known = next->known;
+  }
+  return AX_OK;
+}
+
+/* The first meeting that is not before (region, axes, start). */
+static uint32_t find_meeting(const reuser *r, uint32_t region, ax_axis_set axes, uint32_t start) {
+  const meeting wanted = {.region = region, .axes = axes, .start = start};
+  uint32_t low = 0, high = r->meeting_count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (by_place(&r->meetings[middle], &wanted) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/* Where all who touch it are known to be done; its last use when no exchange says so. */
+static uint32_t known_done(const reuser *r, const tenant *t) {
+  ax_axis_set others = t->touching & ~t->group;
+  uint32_t known = AX_NONE, i = find_meeting(r, t->region, 0, 0);
+  while (i < r->meeting_count && r->meetings[i].region == t->region) {
+    ax_axis_set axes = r->meetings[i].axes;
+    uint32_t next = find_meeting(r, t->region, axes, t->last + 1);
+    if (next < r->meeting_count && r->meetings[next].region == t->region && r->meetings[next].axes == axes &&
+        (others & ~axes) == 0 && r->meetings[next].known < known)
+      known = r->meetings[next].known;
+    i = find_meeting(r, t->region, axes, AX_NONE);
+  }
+  return known != AX_NONE && known > t->last ? known - 1 : t->last;
+}
+
+/* --- Placing --- */
+
+static int by_kind(const tenant *x, const tenant *y) {
+  if (x->axes != y->axes) return x->axes < y->axes ? -1 : 1;
+  if (x->group != y->group) return x->group < y->group ? -1 : 1;
+  return x->home < y->home ? -1 : x->home > y->home;
+}
+
+static int by_time(const void *a, const void *b) {
+  const tenant *x = a, *y = b;
+  int order = by_kind(x, y);
+  if (order != 0) return order;
+  if (x->first != y->first) return x->first < y->first ? -1 : 1;
+  return x->root < y->root ? -1 : x->root > y->root;
+}
+
+/* Gives the tenants begin .. end, which may share, their offsets; *bytes: what they need. */
+static ax_status pack_pool(reuser *r, uint32_t begin, uint32_t end, int64_t *bytes) {
+  ax_packed *items = ax_arena_alloc(&r->a->scratch, (end - begin) * sizeof items[0]);
+  if (items == NULL) return ax_out_of_memory((end - begin) * sizeof items[0]);
+  for (uint32_t i = begin; i < end; i++)
+    items[i - begin] = (ax_packed){.first = r->tenants[i].first, .last = known_done(r, &r->tenants[i]), .bytes = r->tenants[i].bytes};
+  AX_TRY(ax_pack(items, end - begin, bytes));
+  for (uint32_t i = begin; i < end; i++) r->tenants[i].offset = items[i - begin].offset;
+  return AX_OK;
+}
+
+/* --- Who follows whom --- */
+
+/* Who lived where last: a tree over the places between any two offsets at which a tenant begins or ends. A node knows the tenant who
+   lived last in all that is below it, or that there are several. */
+typedef struct houses {
+  reuser *r;
+  int64_t *offsets; /* sorted */
+  uint32_t count;   /* of them */
+  uint32_t *last;   /* by node; AX_NONE: nobody */
+} houses;
+static const uint32_t several = AX_NONE - 1;
+
+static int by_value(const void *x, const void *y) {
+  const int64_t *a = x, *b = y;
+  return *a < *b ? -1 : *a > *b;
+}
+
+static uint32_t find_offset(const houses *h, int64_t offset) {
+  const int64_t *found = bsearch(&offset, h->offsets, h->count, sizeof offset, by_value);
+  assert(found != NULL);
+  return (uint32_t)(found - h->offsets);
+}
+
+static ax_status follow(reuser *r, uint32_t before, uint32_t after) {
+  ax_assembly *a = r->a;
+  if (before == AX_NONE || before == after) return AX_OK;
+  const ax_tenants pair = {r->tenants[before].root, r->tenants[after].root};
+  if (a->tenant_count > 0 && memcmp(&a->tenants[a->tenant_count - 1], &pair, sizeof pair) == 0) return AX_OK;
+  AX_TRY(ax_grow(&a->tenants, sizeof a->tenants[0], a->tenant_count, 1, &a->tenant_capacity));
+  a->tenants[a->tenant_count++] = pair;
+  return AX_OK;
+}
+
+/* Tenant t moves into the places low .. high; the node has begin .. end. */
+static ax_status move_in(houses *h, uint32_t node, uint32_t begin, uint32_t end, uint32_t low, uint32_t high, uint32_t t) {
+  if (high <= begin || end <= low) return AX_OK;
+  uint32_t *last = &h->last[node], *below = &h->last[2 * node + 1], middle = begin + (end - begin) / 2;
+  if (low <= begin && end <= high && *last != several) {
+    uint32_t before = *last;
+    *last = t;
+    return follow(h->r, before, t);
+  }
+  if (*last != several) below[0] = below[1] = *last;
+  AX_TRY(move_in(h, 2 * node + 1, begin, middle, low, high, t));
+  AX_TRY(move_in(h, 2 * node + 2, middle, end, low, high, t));
+  *last = below[0] == below[1] ? below[0] : several;
+  return AX_OK;
+}
+
+static ax_status move_all_in(houses *h, uint32_t begin, uint32_t end) {
+  for (uint32_t i = begin; i < end; i++) {
+    const tenant *t = &h->r->tenants[i];
+    if (t->bytes > 0) AX_TRY(move_in(h, 0, 0, h->count - 1, find_offset(h, t->offset), find_offset(h, t->offset + t->bytes), i));
+  }
+  return AX_OK;
+}
+
+/* --- Loops: once more, for the next iteration --- */
+
+typedef struct open_loop {
+  uint32_t region, begin; /* its tenants begin there */
+} open_loop;
+
+static bool repeats(const ax_assembly *a, uint32_t region, uint32_t home) {
+  if (region != home) return a->regions[region].is_loop;
+  for (; region != 0; region = a->regions[region].parent)
+    if (a->regions[region].is_loop) return true;
+  return false;
+}
+
+static bool is_inside(const ax_assembly *a, uint32_t region, uint32_t around) {
+  while (region != around && region != 0) region = a->regions[region].parent;
+  return region == around;
+}
+
+/* The regions from home to the tenant's that repeat, and are not open yet, the outermost first. */
+static void open_loops(const ax_assembly *a, const tenant *t, uint32_t index, open_loop *loops, uint32_t *count) {
+  uint32_t known = *count > 0 ? loops[*count - 1].region : AX_NONE, first = *count;
+  for (uint32_t g = t->region;; g = a->regions[g].parent) {
+    if (g == known) break;
+    if (repeats(a, g, t->home)) loops[(*count)++] = (open_loop){g, index};
+    if (g == t->home) break;
+  }
+  for (uint32_t i = first, k = *count; i + 1 < k; i++) {
+    open_loop one = loops[i];
+    loops[i] = loops[--k];
+    loops[k] = one;
+  }
+}
+
+/* Tenants begin .. end, in the order of time; at the end of what repeats, those in it move in again. */
+static ax_status walk(houses *h, uint32_t begin, uint32_t end) {
+  const ax_assembly *a = h->r->a;
+  open_loop *loops = ax_arena_alloc(&h->r->a->scratch, (a->region_count + 1) * sizeof loops[0]);
+  uint32_t count = 0;
+  if (loops == NULL) return ax_out_of_memory(a->region_count * sizeof loops[0]);
+  for (uint32_t i = begin; i <= end; i++) {
+    while (count > 0 && (i == end || !is_inside(a, h->r->tenants[i].region, loops[count - 1].region)))
+      AX_TRY(move_all_in(h, loops[--count].begin, i));
+    if (i == end) break;
+    open_loops(a, &h->r->tenants[i], i, loops, &count);
+    AX_TRY(move_all_in(h, i, i + 1));
+  }
+  return AX_OK;
+}
+
+static ax_status pair_up(reuser *r, uint32_t begin, uint32_t end) {
+  houses h = {.r = r};
+  uint32_t count = 0;
+  h.offsets = ax_arena_alloc(&r->a->scratch, 2 * (size_t)(end - begin) * sizeof h.offsets[0]);
+  if (h.offsets == NULL) return ax_out_of_memory(2 * (size_t)(end - begin) * sizeof h.offsets[0]);
+  for (uint32_t i = begin; i < end; i++) {
+    h.offsets[count++] = r->tenants[i].offset;
+    h.offsets[count++] = r->tenants[i].offset + r->tenants[i].bytes;
+  }
+  qsort(h.offsets, count, sizeof h.offsets[0], by_value);
+  for (uint32_t i = 0; i < count; i++)
+    if (h.count == 0 || h.offsets[h.count - 1] != h.offsets[i]) h.offsets[h.count++] = h.offsets[i];
+  if (h.count < 2) return AX_OK;
+  h.last = ax_arena_alloc(&r->a->scratch, 4 * (size_t)h.count * sizeof h.last[0]);
+  if (h.last == NULL) return ax_out_of_memory(4 * (size_t)h.count * sizeof h.last[0]);
+  memset(h.last, 0xff, 4 * (size_t)h.count * sizeof h.last[0]);
+  return walk(&h, begin, end);
+}
+
+/* --- All --- */
+
+typedef struct area { /* of what is shared along the same axes */
+  ax_axis_set axes;
+  int64_t bytes;
+} area;
+
+/* Where the next `bytes` of an area are. Areas are few: one for each set of axes in use. */
+static int64_t take(area *areas, uint32_t *count, ax_axis_set axes, int64_t bytes) {
+  uint32_t i = 0;
+  while (i < *count && areas[i].axes != axes) i++;
+  if (i == *count) areas[(*count)++] = (area){axes, 0};
+  areas[i].bytes += bytes;
+  return areas[i].bytes - bytes;
+}
+
+static ax_status place_all(reuser *r, area *areas) {
+  ax_assembly *a = r->a;
+  uint32_t area_count = 0;
+  for (uint32_t begin = 0, end; begin < r->count; begin = end) {
+    int64_t bytes;
+    for (end = begin; end < r->count && by_kind(&r->tenants[begin], &r->tenants[end]) == 0;) end++;
+    AX_TRY(pack_pool(r, begin, end, &bytes));
+    AX_TRY(pair_up(r, begin, end));
+    int64_t base = take(areas, &area_count, r->tenants[begin].axes, bytes);
+    for (uint32_t i = begin; i < end; i++) a->shared_offset[r->tenants[i].root] = base + r->tenants[i].offset;
+  }
+  for (uint32_t i = 0; i < a->plan->buffer_count; i++)
+    if (a->shared[i] && a->shared_offset[i] < 0) a->shared_offset[i] = take(areas, &area_count, a->plan->buffers[i].axes, bytes_of(r, i));
+  return AX_OK;
+}
+
+ax_status ax_reuse_shared(ax_assembly *a, const ax_axis_set *group, const bool *fixed) {
+  reuser r = {.a = a, .group = group, .fixed = fixed};
+  size_t roots = a->plan->buffer_count;
+  a->shared_offset = ax_arena_alloc(&a->scratch, roots * sizeof a->shared_offset[0]);
+  area *areas = ax_arena_alloc(&a->scratch, (roots + 1) * sizeof areas[0]);
+  if (a->shared_offset == NULL || areas == NULL) return ax_out_of_memory(roots * sizeof areas[0]);
+  memset(a->shared_offset, 0xff, roots * sizeof a->shared_offset[0]); /* -1: not yet */
+  AX_TRY(ax_find_lifetimes(a, &r.lives));
+  AX_TRY(look_at_accesses(&r));
+  AX_TRY(list_tenants(&r));
+  AX_TRY(list_meetings(&r));
+  if (r.count > 0) qsort(r.tenants, r.count, sizeof r.tenants[0], by_time);
+  return place_all(&r, areas);
+}
