@@ -200,10 +200,9 @@ static ax_status run_reference(run *run) {
   return status;
 }
 
-static ax_status run_on(run *run, ax_runtime *runtime, ax_executable *executable, ax_array **in, ax_array **out) {
+static ax_status run_on(run *run, ax_executable *executable, ax_array **in, ax_array **out) {
   const ax_program *program = run->whole;
-  for (uint32_t i = 0; i < program->in_count; i++)
-    AX_TRY(ax_device_put(runtime, NULL, "", &program->types[i], run->inputs[i].data, &in[i]));
+  for (uint32_t i = 0; i < program->in_count; i++) AX_TRY(ax_executable_put(executable, i, run->inputs[i].data, &in[i]));
   AX_TRY(ax_run(executable, in, program->in_count, out, program->out_count));
   for (uint32_t i = 0; i < program->out_count; i++) {
     AX_TRY(make_array(&program->types[program->outs[i]], &run->results[i]));
@@ -221,7 +220,7 @@ static ax_status run_compiled(run *run) {
   ax_status status = ax_runtime_create(&run->options, &runtime);
   if (status == AX_OK) {
     status = ax_compile(runtime, run->whole, NULL, &executable);
-    if (status == AX_OK) status = run_on(run, runtime, executable, arrays, arrays + run->whole->in_count);
+    if (status == AX_OK) status = run_on(run, executable, arrays, arrays + run->whole->in_count);
     for (size_t i = 0; i < count; i++) ax_array_release(arrays[i]);
     ax_executable_release(executable);
     ax_runtime_release(runtime);

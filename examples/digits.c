@@ -182,9 +182,8 @@ static float take_step(training *t, const float *pixels, const int32_t *labels) 
   ax_array *in[6], *out[5];
   float value;
   memcpy(in, t->weights, sizeof t->weights);
-  ax_type x = ax_array_type(AX_F32, 2, (int64_t[]){t->batch, PIXELS}), y = ax_array_type(AX_S32, 1, (int64_t[]){t->batch});
-  check(ax_device_put(t->runtime, &t->mesh, "data", &x, pixels, &in[4]));
-  check(ax_device_put(t->runtime, &t->mesh, "data", &y, labels, &in[5]));
+  check(ax_executable_put(t->step, 4, pixels, &in[4]));
+  check(ax_executable_put(t->step, 5, labels, &in[5]));
   check(ax_run(t->step, in, 6, out, 5));
   check(ax_array_read(out[0], &value, sizeof value));
   ax_array_release(out[0]);
@@ -198,8 +197,7 @@ static double accuracy(const training *t, const table *data) {
   int32_t classes[TEST_ROWS];
   int right = 0, first = data->rows - TEST_ROWS;
   memcpy(in, t->weights, sizeof t->weights);
-  ax_type x = ax_array_type(AX_F32, 2, (int64_t[]){TEST_ROWS, PIXELS});
-  check(ax_device_put(t->runtime, &t->mesh, "", &x, data->pixels + first * PIXELS, &in[4]));
+  check(ax_executable_put(t->predict, 4, data->pixels + first * PIXELS, &in[4]));
   check(ax_run(t->predict, in, 5, &out, 1));
   check(ax_array_read(out, classes, sizeof classes));
   for (int i = 0; i < TEST_ROWS; i++) right += classes[i] == data->labels[first + i];

@@ -118,14 +118,24 @@ typedef struct ax_compile_options {
   bool reference;     /* what each device computes by itself runs in plain reference code instead of machine code: slow, to find
                          out which of the two is wrong */
 } ax_compile_options;
-/* Compiles a program without axes of its own; the mesh is that of its shard_maps. While an executable lives, compiling an equal
+/* Compiles a program without axes of its own, partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives, compiling an equal
    program with equal options gives one more reference to it (two threads at the same time may each get their own). `*out` is
    owned by the caller. Any thread. options may be NULL.
-   AX_INVALID_ARGUMENT: a program with axes; more devices than the runtime allows. AX_ABSENT: shard_maps over different meshes; a
+   AX_INVALID_ARGUMENT: a program with axes; more devices than the runtime allows. AX_ABSENT: what ax_program_partition says; a
    primitive that cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
                                  ax_executable **out);
 void ax_executable_release(ax_executable *executable);
+/* The mesh it runs on, and how input and result `index` lie over it: an input as what uses it first wants it, a result as it is made.
+   An argument that lies so is used as it is. Any other is laid out anew by every run that it is given to: what moves is copied, by one
+   thread, into memory that is held as long as the run needs it. A result can be an argument of the next run without that when it lies
+   as that input. Borrowed, for as long as the executable lives; NULL: there is no such input or result. Any thread. */
+const ax_mesh *ax_executable_get_mesh(const ax_executable *executable);
+const ax_spec *ax_executable_in_spec(const ax_executable *executable, uint32_t index);
+const ax_spec *ax_executable_out_spec(const ax_executable *executable, uint32_t index);
+/* Copies dense row-major `data` onto the devices as input `index` wants to lie, as ax_device_put. `*out` is owned by the caller.
+   AX_INVALID_ARGUMENT: no such input. */
+AX_MUST_USE ax_status ax_executable_put(const ax_executable *executable, uint32_t index, const void *data, ax_array **out);
 /* What it is made of: buffers, instructions, memory, as text. `*out`: ax_string_free. */
 AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char **out);
 

@@ -137,7 +137,7 @@ static ax_status describe(const char *who, ax_runtime *runtime, const ax_mesh *m
   return ax_layout_create(type, mesh, &parsed, out);
 }
 
-static ax_status put(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out) {
+ax_status ax_array_put(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out) {
   int64_t start[AX_MAX_RANK];
   ax_parts *parts;
   if (layout->block_bytes > 0) AX_TRY(ax_require(data, "data"));
@@ -156,7 +156,7 @@ ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *sp
   ax_layout *layout;
   *out = NULL;
   AX_TRY(describe("device_put", runtime, mesh, spec, type, &layout));
-  ax_status status = put(runtime, layout, data, out);
+  ax_status status = ax_array_put(runtime, layout, data, out);
   ax_layout_release(layout);
   return status;
 }

@@ -69,6 +69,8 @@ struct ax_array {
 
 /* Retains the layout; consumes the parts, unless it fails. parts NULL: they come later. */
 AX_MUST_USE ax_status ax_array_create(ax_runtime *runtime, ax_layout *layout, ax_parts *parts, ax_array **out);
+/* Of dense row-major data. Retains the layout. AX_INVALID_ARGUMENT: no data where there are elements. */
+AX_MUST_USE ax_status ax_array_put(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out);
 /* Before its parts are read, and after. False: they were given to a run. */
 bool ax_array_use(ax_array *array);
 void ax_array_leave(ax_array *array);

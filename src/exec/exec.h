@@ -137,6 +137,7 @@ struct ax_executable {
   atomic_uint references;
   ax_runtime *runtime;
   ax_program *program; /* as it was given */
+  ax_mesh mesh;        /* of the arrays that go in and come out */
   ax_plan *plan;       /* of what each device runs; owns the arena everything below is in */
   bool *donate;
   uint32_t devices;

@@ -12,10 +12,11 @@
 /* How inputs and results lie: as the specs of the partitioned program say. */
 static ax_status describe_arguments(ax_executable *e, const ax_partitioned *partitioned) {
   const ax_spec whole = {0}, *in = partitioned->in_specs, *out = partitioned->out_specs;
+  e->mesh = *partitioned->mesh;
   for (uint32_t k = 0; k < e->plan->out_count; k++)
-    AX_TRY(ax_layout_create(ax_program_out_type(e->program, k), partitioned->mesh, out != NULL ? &out[k] : &whole, &e->results[k].layout));
+    AX_TRY(ax_layout_create(ax_program_out_type(e->program, k), &e->mesh, out != NULL ? &out[k] : &whole, &e->results[k].layout));
   for (uint32_t i = 0; i < e->plan->in_count; i++)
-    AX_TRY(ax_layout_create(ax_program_in_type(e->program, i), partitioned->mesh, in != NULL ? &in[i] : &whole, &e->wanted[i]));
+    AX_TRY(ax_layout_create(ax_program_in_type(e->program, i), &e->mesh, in != NULL ? &in[i] : &whole, &e->wanted[i]));
   return AX_OK;
 }
 
@@ -199,6 +200,25 @@ void ax_executable_release(ax_executable *e) {
     }
   pthread_mutex_unlock(&e->runtime->lock);
   if (last) destroy(e);
+}
+
+/* --- Questions --- */
+
+const ax_mesh *ax_executable_get_mesh(const ax_executable *e) { return e != NULL ? &e->mesh : NULL; }
+
+const ax_spec *ax_executable_in_spec(const ax_executable *e, uint32_t index) {
+  return e != NULL && index < e->plan->in_count ? &e->wanted[index]->spec : NULL;
+}
+
+const ax_spec *ax_executable_out_spec(const ax_executable *e, uint32_t index) {
+  return e != NULL && index < e->plan->out_count ? &e->results[index].layout->spec : NULL;
+}
+
+ax_status ax_executable_put(const ax_executable *e, uint32_t index, const void *data, ax_array **out) {
+  *out = NULL;
+  AX_TRY(ax_require(e, "executable"));
+  if (index < e->plan->in_count) return ax_array_put(e->runtime, e->wanted[index], data, out);
+  return ax_error(AX_INVALID_ARGUMENT, "executable_put: there is no input %u; the program takes %u", index, e->plan->in_count);
 }
 
 /* --- Text --- */
