@@ -243,6 +243,7 @@ struct ax_runtime {
   atomic_uint owners;     /* of these, those that users hold */
   pid_t process;          /* that made it */
   ax_runtime_options options;
+  const struct ax_chooser *chooser; /* of runs on one thread, instead of the policy's; NULL. For tests and checkers */
   ax_jit *jit;
   pthread_mutex_t lock;
   struct ax_pool_block *pool[64 * 8]; /* free blocks by size: 8 for each power of two */

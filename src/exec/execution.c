@@ -52,10 +52,12 @@ static ax_status allocate(ax_execution *run) {
   run->counters = ax_calloc(e->counter_count, sizeof run->counters[0]);
   run->arrived = ax_calloc(e->counter_count, sizeof run->arrived[0]);
   run->part = ax_calloc(e->part_count, sizeof run->part[0]);
-  run->ready = ax_calloc(e->devices, sizeof run->ready[0]);
+  run->ready = ax_calloc(2 * (size_t)e->devices, sizeof run->ready[0]);
+  run->seats = ax_calloc(e->runtime->options.workers, sizeof run->seats[0]);
   if (run->frames == NULL || run->parking == NULL || run->words == NULL || run->counters == NULL || run->arrived == NULL ||
-      run->part == NULL || run->ready == NULL)
+      run->part == NULL || run->ready == NULL || run->seats == NULL)
     return ax_out_of_memory(words * sizeof run->words[0]);
+  for (; run->seat_count < e->runtime->options.workers; run->seat_count++) pthread_mutex_init(&run->seats[run->seat_count].lock, NULL);
   lay_out_frames(run);
   return allocate_spaces(run);
 }
@@ -66,6 +68,7 @@ ax_status ax_execution_create(ax_executable *executable, ax_execution **out) {
   run->executable = executable;
   pthread_mutex_init(&run->lock, NULL);
   pthread_cond_init(&run->change, NULL);
+  for (uint32_t i = 0; i < AX_STRIPES; i++) pthread_mutex_init(&run->stripes[i], NULL);
   ax_status status = allocate(run);
   if (status == AX_OK) return AX_OK;
   ax_execution_destroy(executable, run);
@@ -73,17 +76,30 @@ ax_status ax_execution_create(ax_executable *executable, ax_execution **out) {
   return status;
 }
 
+static void free_scratch(ax_executable *e, void *block) {
+  while (block != NULL) {
+    void *next = *(void **)block;
+    ax_pool_free(e->runtime, block, (size_t)e->spaces[e->scratch_space].bytes);
+    block = next;
+  }
+}
+
 void ax_execution_destroy(ax_executable *e, ax_execution *run) {
   for (uint32_t s = 0; run->part != NULL && s < e->space_count; s++)
     if (e->spaces[s].kind == AX_SPACE_KEPT) /* all parts together, so the first is where they begin */
       ax_pool_free(e->runtime, run->part[e->spaces[s].first], e->spaces[s].total);
-  for (uint32_t i = 0; i < run->scratch_count; i++)
-    ax_pool_free(e->runtime, run->scratch[i], (size_t)e->spaces[e->scratch_space].bytes);
+  free_scratch(e, run->scratch);
+  for (uint32_t i = 0; i < run->seat_count; i++) {
+    free_scratch(e, run->seats[i].scratch);
+    pthread_mutex_destroy(&run->seats[i].lock);
+  }
   for (uint32_t f = 0; run->frames != NULL && f < e->devices; f++) /* after a failure, some still hold theirs */
     ax_pool_free(e->runtime, run->frames[f].scratch, (size_t)e->spaces[e->scratch_space].bytes);
+  for (uint32_t i = 0; i < AX_STRIPES; i++) pthread_mutex_destroy(&run->stripes[i]);
   pthread_mutex_destroy(&run->lock);
   pthread_cond_destroy(&run->change);
-  ax_free(run->scratch);
+  ax_free(run->seats);
+  ax_free(run->posts);
   ax_free(run->frames);
   ax_free(run->parking);
   ax_free(run->words);
@@ -95,6 +111,23 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
 }
 
 /* --- For each call --- */
+
+static void reset_schedule(ax_execution *run) {
+  for (uint32_t i = 0; i < run->seat_count; i++) { /* a run that failed leaves frames behind */
+    ax_seat *seat = &run->seats[i];
+    seat->finished = 0;
+    seat->first = seat->last = AX_NONE;
+    atomic_store_explicit(&seat->count, 0, memory_order_relaxed);
+  }
+  run->ready_first = run->ready_count = 0;
+  atomic_store_explicit(&run->in_flight, 0, memory_order_relaxed);
+  atomic_store_explicit(&run->fresh, 0, memory_order_relaxed);
+  atomic_store_explicit(&run->busy, 0, memory_order_relaxed);
+  atomic_store_explicit(&run->running, 0, memory_order_relaxed);
+  atomic_store_explicit(&run->scratch_out, 0, memory_order_relaxed);
+  atomic_store_explicit(&run->post_count, 0, memory_order_relaxed);
+  atomic_store_explicit(&run->over, false, memory_order_relaxed);
+}
 
 void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs) {
   const ax_executable *e = run->executable;
@@ -116,9 +149,10 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
     const ax_parts *parts = space->kind == AX_SPACE_INPUT ? inputs[space->index] : outputs[space->index];
     memcpy(&run->part[space->first], parts->part, parts->count * sizeof parts->part[0]);
   }
-  run->ready_first = run->ready_count = run->fresh = run->running = run->finished = run->idle = 0;
-  atomic_store(&run->ready_hint, 0);
-  run->over = false;
+  uint32_t workers = e->runtime->options.workers;
+  run->threads = e->splits || workers < e->devices ? workers : e->devices;
+  run->threaded = run->threads > 1 && e->threaded && ax_workers_any(e->runtime->workers);
+  reset_schedule(run);
   run->status = AX_OK;
 }
 

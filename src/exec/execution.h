@@ -4,12 +4,14 @@
 
 #include "exec/counter.h"
 #include "exec/exec.h"
+#include "exec/policy.h"
 
 typedef enum frame_state { FRAME_ACTIVE, FRAME_PARKED, FRAME_DONE } frame_state;
 
 typedef struct ax_frame {
   uint32_t pc, device;
   frame_state state;
+  uint32_t home;           /* the seat of the thread that ran it last */
   ax_axis_set nonzero;     /* axes on which its coordinate is not 0 */
   void *scratch;           /* its block while it runs, or is parked where it must keep it */
   unsigned char *const *part; /* the run's */
@@ -18,15 +20,32 @@ typedef struct ax_frame {
   const int64_t *coordinates;
 } ax_frame;
 
-/* An instruction that several threads work on. Guarded by the execution's lock, but for `next`. */
-typedef struct ax_split {
-  const ax_instr *instr;
-  const ax_frame *frame;
-  _Atomic uint32_t next; /* part nobody has taken yet */
+/* Work in parts that several threads do: by the thread whose seat it is, and by whoever is idle. exec/share.c */
+typedef struct ax_share {
+  ax_status (*part)(const void *context, uint32_t part);
+  const void *context;
+  _Atomic uint32_t count;  /* parts */
+  _Atomic bool open;       /* others may join */
+  _Atomic uint32_t next;   /* part nobody has taken yet */
+  _Atomic uint32_t helpers; /* threads that looked at it and have not left */
   _Atomic ax_status status; /* of a part that failed; AX_OK: none has */
-  uint32_t helpers;      /* threads at work on it besides the frame's own */
-} ax_split;
+} ax_share;
 
+/* A thread at work on a run has a seat: frames that are ready and ran there last, its shared work, a free block of scratch memory. */
+typedef struct ax_seat {
+  _Atomic bool taken;
+  uint32_t finished;       /* frames that ended here */
+  pthread_mutex_t lock;    /* of the queue */
+  uint32_t first, last;    /* linked by parking.next */
+  _Atomic uint32_t count;
+  void *scratch;
+  ax_share share;
+  char apart[64];          /* from the next one */
+} ax_seat;
+
+enum { AX_STRIPES = 64 };
+
+/* With one thread, `ready` and `chooser` say who runs next and nothing is locked. With several, each has a queue (scheduler.c). */
 typedef struct ax_execution {
   struct ax_execution *next;
   ax_executable *executable;
@@ -36,28 +55,45 @@ typedef struct ax_execution {
   ax_counter *counters;
   _Atomic uint32_t *arrived; /* by counter: members that came to a late push */
   unsigned char **part; /* by space, first + place: where it is; NULL: nowhere yet, or in another process */
-  void **scratch; /* free blocks */
-  uint32_t scratch_count, scratch_capacity, scratch_made;
 
-  /* Who may go on. Guarded by `lock` when several threads run. */
-  bool threaded;
-  pthread_mutex_t lock;
+  bool threaded;                     /* several threads run it: so many */
+  uint32_t threads;
+  const ax_chooser *chooser;         /* NULL: who is ready first */
+  uint32_t *ready, ready_first, ready_count; /* one thread: an array of twice the frames, so that it seldom has to be moved */
+  ax_seat *seats;
+  uint32_t seat_count;
+  pthread_mutex_t stripes[AX_STRIPES]; /* who is parked on a counter: by its number */
+  _Atomic uint32_t fresh;            /* frames from here on have not started */
+  _Atomic uint32_t busy;             /* threads that run a frame or look for one */
+  _Atomic uint32_t running;          /* frames that run: kept count of when scratch memory is large */
+  _Atomic uint32_t scratch_out;      /* blocks that frames hold: likewise */
+  _Atomic uint32_t shares;           /* that have parts nobody has taken yet */
+  _Atomic uint32_t sleepers;         /* threads that wait for `change` */
+  _Atomic bool over;                 /* written with the lock held */
+  pthread_mutex_t lock;              /* of what follows; and for going to sleep */
   pthread_cond_t change;
-  uint32_t *ready, ready_first, ready_count; /* a ring */
-  _Atomic uint32_t ready_hint;
-  uint32_t fresh; /* frames from here on have not started */
-  uint32_t running, finished, idle;
-  _Atomic bool over; /* written with the lock held */
+  void *scratch;                     /* free blocks: each begins with the address of the next */
+  _Atomic uint32_t in_flight;        /* things under way outside, that will post; written with the lock held */
+  struct ax_post { uint32_t counter, times; } *posts; /* one thread: what came from outside */
+  uint32_t post_capacity;
+  _Atomic uint32_t post_count;
   ax_status status;
   char message[4096];
-  _Atomic(ax_split *) split; /* of the frame that shares its work now; NULL. Written with the lock held */
-  uint64_t random; /* SEEDED: its state; 0 otherwise */
 } ax_execution;
 
 AX_MUST_USE ax_status ax_execution_create(ax_executable *executable, ax_execution **out);
 void ax_execution_destroy(ax_executable *executable, ax_execution *run);
 /* Points the frames at this call's arguments and resets everything. */
 void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs);
+/* Frames run until all are done, or one fails, or none can go on: run->status. On the caller's thread, and others of the runtime's team
+   when run->threaded; owner: see ax_workers_help. */
+void ax_execution_run(ax_execution *run, const void *owner);
+
+/* Counters may be signalled from outside of the run's threads: by a callback, or when a message comes. While something is in flight,
+   frames that wait are no deadlock. Begun by a frame or before the run; posted by any thread, once for each time begun. */
+AX_MUST_USE ax_status ax_execution_begin_flight(ax_execution *run);
+void ax_execution_post(ax_execution *run, uint32_t counter, uint32_t times);
+
 /* The report of a deadlock: every waiting device, where, and who never came. Sets run->status and message. */
 void ax_execution_report_deadlock(ax_execution *run);
 

@@ -1,0 +1,70 @@
+/* Choosers: seeded, recorded, replayed. */
+#include "exec/policy.h"
+
+/* --- Seeded --- */
+
+static uint64_t next_random(ax_seeded *seeded) { /* splitmix64 */
+  uint64_t z = seeded->state += 0x9e3779b97f4a7c15ull;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+  return z ^ z >> 31;
+}
+
+static uint32_t pick_any(void *state, const uint32_t *ready, uint32_t count) {
+  (void)ready;
+  return (uint32_t)(next_random(state) % count);
+}
+
+static bool yields_sometimes(void *state, const ax_instr *instr) {
+  return (AX_HOSTILE || instr->kind >= AX_INSTR_PUSH) && next_random(state) % 4 == 0;
+}
+
+ax_chooser ax_choose_seeded(ax_seeded *seeded) { return (ax_chooser){pick_any, yields_sometimes, seeded}; }
+
+/* --- Recorded --- */
+
+static uint32_t write_down(ax_record *record, uint32_t decision) {
+  if (record->status == AX_OK)
+    record->status = ax_grow(&record->decisions, sizeof record->decisions[0], record->count, 1, &record->capacity);
+  if (record->status == AX_OK) record->decisions[record->count++] = decision;
+  return decision;
+}
+
+static uint32_t pick_and_record(void *state, const uint32_t *ready, uint32_t count) {
+  ax_record *record = state;
+  return write_down(record, record->chooser->pick(record->chooser->state, ready, count));
+}
+
+static bool yields_and_record(void *state, const ax_instr *instr) {
+  ax_record *record = state;
+  return write_down(record, record->chooser->yields(record->chooser->state, instr)) != 0;
+}
+
+ax_chooser ax_choose_recorded(ax_record *record, const ax_chooser *chooser) {
+  record->chooser = chooser;
+  return (ax_chooser){pick_and_record, yields_and_record, record};
+}
+
+void ax_record_deinit(ax_record *record) {
+  ax_free(record->decisions);
+  *record = (ax_record){0};
+}
+
+/* --- Replayed --- */
+
+static uint32_t pick_again(void *state, const uint32_t *ready, uint32_t count) {
+  ax_replay *replay = state;
+  if (replay->next < replay->count) { /* of another program the record may name a place that there is not */
+    uint32_t decision = replay->decisions[replay->next++];
+    return decision < count ? decision : 0;
+  }
+  return replay->chooser != NULL ? replay->chooser->pick(replay->chooser->state, ready, count) : 0;
+}
+
+static bool yields_again(void *state, const ax_instr *instr) {
+  ax_replay *replay = state;
+  if (replay->next < replay->count) return replay->decisions[replay->next++] != 0;
+  return replay->chooser != NULL && replay->chooser->yields(replay->chooser->state, instr);
+}
+
+ax_chooser ax_choose_replayed(ax_replay *replay) { return (ax_chooser){pick_again, yields_again, replay}; }

@@ -1,0 +1,182 @@
+/* Choosers: a recorded run played again is the same run, step by step; a prefix of it begins alike. Counters signalled from outside:
+   waiting for them is no deadlock. */
+#include "exec/policy.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "exec/execution.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+
+/* --- Recorded and replayed --- */
+
+static void step(const ax_value *in, ax_value *out, void *context) {
+  static const int64_t ring[][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 0}};
+  (void)context;
+  ax_value next = ax_ppermute(in[0], "d", ring, 6);
+  out[0] = ax_tanh(ax_add(ax_mul(ax_psum(in[0], "d"), next), in[0]));
+}
+
+static void steps(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(step, NULL, in, 1, 0, 3, false, out, 0);
+}
+
+enum { most_steps = 4096 };
+
+/* Which frames ran, in order, and where they made way: what a chooser's decisions came to. */
+typedef struct log_of_run {
+  const ax_chooser *chooser;
+  uint32_t steps[most_steps], count;
+} log_of_run;
+
+static void add_step(log_of_run *log, uint32_t what) {
+  assert_true(log->count < most_steps);
+  log->steps[log->count++] = what;
+}
+
+static uint32_t pick_and_log(void *state, const uint32_t *ready, uint32_t count) {
+  log_of_run *log = state;
+  uint32_t place = log->chooser->pick(log->chooser->state, ready, count);
+  add_step(log, ready[place]);
+  return place;
+}
+
+static bool yields_and_log(void *state, const ax_instr *instr) {
+  log_of_run *log = state;
+  bool yields = log->chooser->yields(log->chooser->state, instr);
+  add_step(log, 1000 + 2 * (uint32_t)instr->kind + yields);
+  return yields;
+}
+
+static void run_with(ax_runtime *runtime, ax_executable *executable, ax_array *x, const ax_chooser *chooser, log_of_run *log, float *result) {
+  ax_array *y;
+  *log = (log_of_run){.chooser = chooser};
+  runtime->chooser = &(ax_chooser){pick_and_log, yields_and_log, log};
+  TEST_OK(ax_run(executable, &x, 1, &y, 1));
+  runtime->chooser = NULL;
+  TEST_OK(ax_array_read(y, result, 12 * sizeof result[0]));
+  ax_array_release(y);
+}
+
+static void replayed(void **state) {
+  (void)state;
+  static log_of_run first, again, other;
+  const ax_type type = TEST_TYPE(AX_F32, 12);
+  float values[12], results[3][12];
+  ax_runtime *runtime;
+  ax_executable *executable;
+  ax_array *x;
+  for (int i = 0; i < 12; i++) values[i] = (float)i * 0.1f;
+  ax_program *program = test_trace_map(&(test_map){"d=6", {"d"}, {"d"}, .body = steps}, &type);
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.policy = AX_POLICY_FIXED}, &runtime));
+  TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  ax_seeded seed = {11}, other_seed = {12};
+  const ax_chooser seeded = ax_choose_seeded(&seed), other_seeded = ax_choose_seeded(&other_seed);
+  ax_record record = {0};
+  const ax_chooser recorded = ax_choose_recorded(&record, &seeded);
+  run_with(runtime, executable, x, &recorded, &first, results[0]);
+  assert_int_equal(record.status, AX_OK);
+  assert_int_equal(record.count, first.count);
+  ax_replay whole = {record.decisions, record.count, 0, NULL}, half = {record.decisions, record.count / 2, 0, &other_seeded};
+  const ax_chooser replay = ax_choose_replayed(&whole), begins_alike = ax_choose_replayed(&half);
+  run_with(runtime, executable, x, &replay, &again, results[1]);
+  assert_int_equal(again.count, first.count);
+  assert_memory_equal(again.steps, first.steps, first.count * sizeof first.steps[0]);
+  run_with(runtime, executable, x, &begins_alike, &other, results[2]);
+  assert_memory_equal(other.steps, first.steps, record.count / 2 * sizeof first.steps[0]);
+  assert_true(other.count != first.count || memcmp(other.steps, first.steps, first.count * sizeof first.steps[0]) != 0);
+  for (int i = 1; i < 3; i++) assert_memory_equal(results[i], results[0], sizeof results[0]);
+  ax_record_deinit(&record);
+  ax_array_release(x);
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+}
+
+/* --- From outside --- */
+
+static void sum(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_mul(ax_psum(in[0], "d"), ax_full_like(in[0], 0.5));
+}
+
+static void nothing(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_neg(in[0]);
+}
+
+static void all_but_the_last(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value last = ax_eq(ax_axis_index("d"), ax_full(AX_S32, 0, NULL, 3));
+  ax_cond(last, (ax_function[]){sum, nothing}, NULL, 2, in, 1, out, 1);
+}
+
+typedef struct flight {
+  ax_execution *run;
+  uint32_t counter;
+} flight;
+
+static void *post_later(void *context) {
+  const flight *f = context;
+  nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
+  ax_execution_post(f->run, f->counter, 1);
+  return NULL;
+}
+
+static uint32_t counter_of_push(const ax_executable *e) {
+  for (uint32_t i = 0; i < e->instr_count; i++)
+    if (e->instrs[i].kind == AX_INSTR_PUSH) return e->instrs[i].push->first + e->instrs[i].push->counter[0];
+  fail_msg("no push");
+  return 0;
+}
+
+/* The last of four devices stays away from a psum: a deadlock, unless somebody else signals in its place. */
+static void stand_in(bool threads, bool comes) {
+  const ax_type type = TEST_TYPE(AX_F32, 4);
+  float values[4] = {1, 2, 3, 4}, results[4] = {0};
+  ax_runtime *runtime;
+  ax_executable *executable;
+  ax_execution *run;
+  pthread_t thread;
+  ax_program *program = test_trace_map(&(test_map){"d=4", {"d"}, {"d"}, .body = all_but_the_last, .unchecked = true}, &type);
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.policy = AX_POLICY_PARALLEL, .workers = threads ? 3 : 1}, &runtime));
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  if (threads) test_use_threads(executable);
+  ax_array *x, *y;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("d=4", &mesh));
+  TEST_OK(ax_device_put(runtime, &mesh, "d", &type, values, &x));
+  TEST_OK(ax_device_put(runtime, &mesh, "d", &type, results, &y));
+  TEST_OK(ax_execution_create(executable, &run));
+  ax_execution_reset(run, &x->parts, &y->parts);
+  flight f = {run, counter_of_push(executable)};
+  if (comes) TEST_OK(ax_execution_begin_flight(run));
+  if (comes) assert_int_equal(pthread_create(&thread, NULL, post_later, &f), 0);
+  ax_execution_run(run, NULL);
+  if (comes) pthread_join(thread, NULL);
+  assert_int_equal(run->status, comes ? AX_OK : AX_DEADLOCK);
+  TEST_OK(ax_array_read(y, results, sizeof results));
+  for (int i = 0; i < 3 && comes; i++) assert_true(results[i] == 3);
+  ax_execution_destroy(executable, run);
+  ax_array_release(x);
+  ax_array_release(y);
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+}
+
+static void signalled_from_outside(void **state) {
+  (void)state;
+  for (int i = 0; i < 4; i++) stand_in(i % 2 != 0, i / 2 != 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(replayed), cmocka_unit_test(signalled_from_outside)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* Exchanges, as frames carry them out.
+
+   What is copied, each member copies. What is combined is combined in the order of members, so that the result does not depend on who
+   comes first: a member whose turn has not come is parked, with its contribution. The one whose turn it is takes along all members after it
+   that are parked already, and adds all these contributions, a block at a time, so that a block of the sum stays in the cache
+   while they pass; blocks of a large sum are shared with idle threads. Large contributions that are arguments of the run (`late`) nobody
+   passes on: whoever comes last adds them all. Each element is added up in the same order either way. */
+#include "exec/push.h"
+
+#include <string.h>
+
+#include "exec/compute.h"
+#include "exec/scheduler.h"
+#include "exec/share.h"
+
+enum { block_elems = 1 << 14, shared_elems = 1 << 17 };
+
+/* --- One part, from src to dst: rows of contiguous elements, copied or combined --- */
+
+static void put_run(const ax_push *push, const char *src, char *dst, int64_t begin, int64_t end, bool combine) {
+  if (combine) {
+    void *slots[] = {dst, (void *)src};
+    push->combine(slots, NULL, begin, end);
+  } else if (end > begin) { /* empty arrays have no address */
+    memcpy(dst + begin * push->item, src + begin * push->item, (size_t)((end - begin) * push->item));
+  }
+}
+
+static void put_rows(const ax_push *push, const char *src, char *dst, int64_t begin, int64_t end, bool combine) {
+  const ax_exchange *x = push->exchange;
+  int64_t index[AX_MAX_RANK], rest = begin;
+  for (uint32_t k = push->outer_rank; k-- > 0; rest /= x->dims[k]) index[k] = rest % x->dims[k];
+  for (int64_t r = begin; r < end; r++) {
+    int64_t s = 0, d = 0;
+    for (uint32_t k = 0; k < push->outer_rank; k++) {
+      s += index[k] * x->src_stride[k];
+      d += index[k] * x->dst_stride[k];
+    }
+    put_run(push, src + s * push->item, dst + d * push->item, 0, push->run, combine);
+    for (uint32_t k = push->outer_rank; k-- > 0 && ++index[k] == x->dims[k];) index[k] = 0;
+  }
+}
+
+/* A part's length in steps: elements of its one run, or rows. */
+static int64_t step_count(const ax_push *push) {
+  return push->outer_rank == 0 ? push->run : ax_dims_elems(push->outer_rank, push->exchange->dims);
+}
+
+static void put_steps(const ax_push *push, const char *src, char *dst, int64_t begin, int64_t end, bool combine) {
+  if (push->outer_rank == 0) put_run(push, src, dst, begin, end, combine);
+  else if (end > begin) put_rows(push, src, dst, begin, end, combine);
+}
+
+/* Where member j's part of the result is, by the frame of member `number`. */
+static char *member_out(const ax_frame *frame, const ax_instr *instr, uint32_t number, uint32_t j) {
+  const uint32_t *place = instr->push->place;
+  return ax_address_away(frame, &instr->refs[1], (int64_t)place[j] - (int64_t)place[number]);
+}
+
+static void put_parts(const ax_frame *frame, const ax_instr *instr, uint32_t number) {
+  const ax_push *push = instr->push;
+  const ax_exchange *x = push->exchange;
+  const char *src = ax_address(frame, &instr->refs[0]);
+  int64_t item = push->item, step = number * x->dst_step * item, count = step_count(push);
+  bool combine = x->combine != AX_SCALAR_NONE && number > 0;
+  if (x->peers == AX_PEERS_ONE) {
+    put_steps(push, src, (char *)ax_address(frame, &instr->refs[1]) + step, 0, count, combine);
+    return;
+  }
+  if (x->peers == AX_PEERS_PAIRS) {
+    uint32_t target = push->targets[number];
+    if (target != AX_NONE) put_steps(push, src, member_out(frame, instr, number, target), 0, count, false);
+    return;
+  }
+  for (uint32_t j = 0; j < push->members; j++)
+    put_steps(push, src + j * x->src_step * item, member_out(frame, instr, number, j) + step, 0, count, combine);
+}
+
+/* --- Several contributions --- */
+
+typedef struct contributions {
+  const ax_execution *run;
+  const ax_frame *frame; /* whose turn it is */
+  const ax_instr *instr;
+  uint32_t number;       /* of its frame */
+  uint32_t first;        /* of the frames whose contributions come after its own, linked by parking.next; AX_NONE. Late: unused */
+  int64_t steps, block;  /* of a part; of a block */
+  uint32_t blocks;       /* of a part */
+} contributions;
+
+static void put_late(const contributions *c, int64_t offset, char *dst, int64_t begin, int64_t end) {
+  const ax_push *push = c->instr->push;
+  for (uint32_t j = 0; j < push->members; j++) {
+    int64_t away = (int64_t)push->in_place[j] - (int64_t)push->in_place[c->number];
+    const char *src = (const char *)ax_address_away(c->frame, &c->instr->refs[0], away);
+    put_steps(push, src + offset, dst, begin, end, j > 0);
+  }
+}
+
+static void put_in_turn(const contributions *c, int64_t offset, char *dst, int64_t begin, int64_t end) {
+  const ax_ref *in = &c->instr->refs[0];
+  put_steps(c->instr->push, (const char *)ax_address(c->frame, in) + offset, dst, begin, end, c->number > 0);
+  for (uint32_t f = c->first; f != AX_NONE; f = c->run->parking[f].next)
+    put_steps(c->instr->push, (const char *)ax_address(&c->run->frames[f], in) + offset, dst, begin, end, true);
+}
+
+/* One block of what goes to one peer. */
+static ax_status put_block(const void *context, uint32_t part) {
+  const contributions *c = context;
+  const ax_push *push = c->instr->push;
+  uint32_t peer = part / c->blocks;
+  int64_t begin = part % c->blocks * c->block, end = begin + c->block < c->steps ? begin + c->block : c->steps;
+  bool one = push->exchange->peers == AX_PEERS_ONE;
+  char *dst = one ? ax_address(c->frame, &c->instr->refs[1]) : member_out(c->frame, c->instr, c->number, peer);
+  int64_t offset = one ? 0 : peer * push->exchange->src_step * push->item;
+  if (push->late) put_late(c, offset, dst, begin, end);
+  else put_in_turn(c, offset, dst, begin, end);
+  return AX_OK;
+}
+
+static void put_contributions(ax_execution *run, ax_seat *seat, contributions *c, uint32_t count) {
+  const ax_push *push = c->instr->push;
+  int64_t step = push->outer_rank == 0 ? 1 : push->run, peers = push->exchange->peers == AX_PEERS_ONE ? 1 : push->members;
+  c->steps = step_count(push);
+  c->block = step < block_elems ? block_elems / (step > 0 ? step : 1) : 1;
+  while ((c->steps + c->block - 1) / c->block * peers > UINT32_MAX / 2) c->block *= 2;
+  c->blocks = (uint32_t)((c->steps + c->block - 1) / c->block);
+  uint32_t parts = c->blocks * (uint32_t)peers;
+  bool shared = c->steps * step * peers * count >= shared_elems;
+  for (uint32_t i = 0; i < parts && !shared; i++) (void)put_block(c, i);
+  ax_status status = shared ? ax_share_parts(run, seat, put_block, c, parts) : AX_OK;
+  assert(status == AX_OK); /* a block cannot fail */
+  (void)status;
+}
+
+/* --- Pushes --- */
+
+/* A push that nobody need take turns in: all contributions are inputs of the run, which stay. */
+static void push_late(ax_execution *run, ax_seat *seat, contributions *c, uint32_t counter) {
+  uint32_t members = c->instr->push->members;
+  if (atomic_fetch_add(&run->arrived[counter], 1) + 1 == members) put_contributions(run, seat, c, members);
+  ax_schedule_signal(run, counter, 1);
+}
+
+/* The members after me that are parked in front of this push, one after another without a gap, are taken along. */
+static uint32_t take_along(ax_execution *run, contributions *c, uint32_t counter, uint64_t turn) {
+  uint32_t count = 0, last = AX_NONE;
+  while (c->number + count + 1 < c->instr->push->members) {
+    uint32_t f = ax_schedule_unpark(run, counter, turn + count + 1);
+    if (f == AX_NONE) break;
+    assert(run->parking[f].next == AX_NONE && &run->executable->instrs[run->frames[f].pc] == c->instr);
+    if (last == AX_NONE) c->first = f;
+    else run->parking[last].next = f;
+    last = f;
+    count++;
+  }
+  return count;
+}
+
+static bool push_in_turn(ax_execution *run, ax_seat *seat, contributions *c, uint32_t f, uint32_t counter) {
+  const ax_push *push = c->instr->push;
+  uint64_t turn = (uint64_t)(c->frame->entered[c->instr->region] - 1) * push->members + c->number;
+  if (!ax_schedule_await(run, seat, f, counter, turn, false)) return false;
+  uint32_t more = take_along(run, c, counter, turn);
+  if (more == 0 && push->outer_rank == 0 && push->run <= block_elems) put_parts(c->frame, c->instr, c->number);
+  else put_contributions(run, seat, c, 1 + more);
+  ax_schedule_signal(run, counter, 1 + more);
+  for (uint32_t k = c->first; k != AX_NONE; k = run->parking[k].next) run->frames[k].pc++; /* past the push */
+  ax_schedule_resume(run, c->first);
+  return true;
+}
+
+bool ax_push_do(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f) {
+  const ax_push *push = instr->push;
+  uint32_t number = push->number[run->executable->sets[push->set].index[f]], counter = push->counter[f];
+  if (push->exchange->combine == AX_SCALAR_NONE) {
+    put_parts(frame, instr, number);
+    if (counter != AX_NONE) ax_schedule_signal(run, push->first + counter, 1); /* none: a ppermute in which I am no source */
+    return true;
+  }
+  contributions c;
+  c.run = run;
+  c.frame = frame;
+  c.instr = instr;
+  c.number = number;
+  c.first = AX_NONE;
+  if (!push->late) return push_in_turn(run, seat, &c, f, push->first + counter);
+  push_late(run, seat, &c, push->first + counter);
+  return true;
+}
+
+void ax_push_clear(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
+  const ax_push *push = instr->push;
+  uint32_t number = push->number[e->sets[push->set].index[f]];
+  if (push->sources[number] == AX_NONE && instr->bytes > 0) memset(ax_address(frame, &instr->refs[1]), 0, (size_t)instr->bytes);
+}

@@ -1,0 +1,12 @@
+/* PUSH and CLEAR instructions: exchanges between the frames of a group. */
+#ifndef AX_EXEC_PUSH_H
+#define AX_EXEC_PUSH_H
+
+#include "exec/execution.h"
+
+/* My parts of an exchange, put where they go; then its event is signalled. False: I must wait for my turn, and am parked. */
+bool ax_push_do(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f);
+/* My result of a ppermute is zero, when I have no source. */
+void ax_push_clear(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t f);
+
+#endif

@@ -1,0 +1,364 @@
+/* Who runs next.
+
+   A frame that must wait is parked on a counter and holds no thread. Who signals the counter takes out those that may go on and puts them
+   into the queues of the threads that ran them last, where their memory is warm; a thread whose own queue is empty starts a new frame, or takes
+   one from another's queue. What is locked: a queue, which nearly always only its own thread and who wakes its frames use; and for parking and
+   waking a stripe, one of 64, by the counter's number. A wait that succeeds is one atomic read, a signal that lets nobody go one atomic
+   addition and one read.
+
+   The end. A thread that finds nothing, neither a frame nor shared work, is no longer busy; whoever is the last to be so looks once more, and
+   when there is still nothing, and nothing in flight, there never will be: frames are added by busy threads and from outside only. If not
+   all frames have ended it is a deadlock, reported at once. Only threads that change between busy and idle write what all share.
+
+   One thread takes frames from one array, as a chooser says (policy.h), and locks nothing. */
+#include "exec/scheduler.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { idle_spins = 4000, large_scratch = 16 << 20 };
+
+/* --- One thread: the array --- */
+
+static void append(ax_execution *run, uint32_t f) {
+  uint32_t frames = run->executable->devices;
+  if (run->ready_first + run->ready_count == 2 * frames) {
+    memmove(run->ready, run->ready + run->ready_first, run->ready_count * sizeof run->ready[0]);
+    run->ready_first = 0;
+  }
+  run->ready[run->ready_first + run->ready_count++] = f;
+  run->frames[f].state = FRAME_ACTIVE;
+}
+
+static void take_posts(ax_execution *run);
+
+static uint32_t choose(ax_execution *run) {
+  uint32_t frames = run->executable->devices, fresh = atomic_load_explicit(&run->fresh, memory_order_relaxed);
+  if (atomic_load_explicit(&run->post_count, memory_order_relaxed) > 0) take_posts(run);
+  if (run->ready_count == 0 || run->chooser != NULL) { /* depth-first: those that have begun before new ones; a chooser sees all */
+    while (fresh < frames) {
+      append(run, fresh++);
+      if (run->chooser == NULL) break;
+    }
+    atomic_store_explicit(&run->fresh, fresh, memory_order_relaxed);
+  }
+  if (run->ready_count == 0) return AX_NONE;
+  uint32_t *ready = run->ready + run->ready_first;
+  if (run->chooser != NULL) {
+    uint32_t place = run->chooser->pick(run->chooser->state, ready, run->ready_count), chosen = ready[place];
+    ready[place] = ready[0];
+    ready[0] = chosen;
+  }
+  run->ready_first++;
+  run->ready_count--;
+  return ready[0];
+}
+
+/* --- Several threads: queues --- */
+
+static void add_to_queue(ax_execution *run, ax_seat *seat, uint32_t first, uint32_t last, uint32_t count) {
+  pthread_mutex_lock(&seat->lock);
+  if (seat->first == AX_NONE) seat->first = first;
+  else run->parking[seat->last].next = first;
+  seat->last = last;
+  atomic_store(&seat->count, atomic_load_explicit(&seat->count, memory_order_relaxed) + count);
+  pthread_mutex_unlock(&seat->lock);
+}
+
+static uint32_t take_from_queue(ax_execution *run, ax_seat *seat) {
+  if (atomic_load_explicit(&seat->count, memory_order_relaxed) == 0) return AX_NONE;
+  pthread_mutex_lock(&seat->lock);
+  uint32_t f = seat->first;
+  if (f != AX_NONE) {
+    seat->first = run->parking[f].next;
+    if (seat->first == AX_NONE) seat->last = AX_NONE;
+    atomic_store(&seat->count, atomic_load_explicit(&seat->count, memory_order_relaxed) - 1);
+  }
+  pthread_mutex_unlock(&seat->lock);
+  return f;
+}
+
+/* A list of frames linked by parking.next, those with the same home together. */
+static void add_ready(ax_execution *run, uint32_t f) {
+  uint32_t total = 0;
+  while (f != AX_NONE) {
+    uint32_t next = run->parking[f].next;
+    if (!run->threaded) {
+      append(run, f);
+      f = next;
+      continue;
+    }
+    uint32_t first = f, last = f, count = 1, home = run->frames[f].home;
+    run->frames[f].state = FRAME_ACTIVE;
+    for (; next != AX_NONE && run->frames[next].home == home; next = run->parking[next].next, count++) {
+      run->frames[next].state = FRAME_ACTIVE;
+      last = next;
+    }
+    run->parking[last].next = AX_NONE;
+    add_to_queue(run, &run->seats[home], first, last, count);
+    total += count;
+    f = next;
+  }
+  if (total > 0) ax_schedule_wake(run, total > 1);
+}
+
+/* Frames that wait for their turn keep their scratch memory. When that is large, no more of them are started than threads can
+   use, as long as somebody runs who will let them go on. */
+static bool is_large(const ax_executable *e) { return e->spaces[e->scratch_space].bytes >= large_scratch; }
+
+static bool may_start(ax_execution *run) {
+  const ax_executable *e = run->executable;
+  if (atomic_load(&run->fresh) >= e->devices) return false;
+  return !is_large(e) || atomic_load(&run->scratch_out) < run->seat_count || atomic_load(&run->running) == 0;
+}
+
+static uint32_t start_new(ax_execution *run) {
+  if (!may_start(run)) return AX_NONE;
+  uint32_t f = atomic_fetch_add(&run->fresh, 1);
+  return f < run->executable->devices ? f : AX_NONE;
+}
+
+static uint32_t take_from_others(ax_execution *run, const ax_seat *seat) {
+  uint32_t own = (uint32_t)(seat - run->seats);
+  for (uint32_t i = 1; i < run->seat_count; i++) {
+    uint32_t f = take_from_queue(run, &run->seats[(own + i) % run->seat_count]);
+    if (f != AX_NONE) return f;
+  }
+  return AX_NONE;
+}
+
+static bool any_ready(ax_execution *run) {
+  for (uint32_t i = 0; i < run->seat_count; i++)
+    if (atomic_load(&run->seats[i].count) > 0) return true;
+  return may_start(run);
+}
+
+uint32_t ax_schedule_take(ax_execution *run, ax_seat *seat) {
+  if (!run->threaded) return choose(run);
+  uint32_t f = take_from_queue(run, seat);
+  if (f == AX_NONE) f = start_new(run);
+  if (f == AX_NONE) f = take_from_others(run, seat);
+  if (f == AX_NONE) return AX_NONE;
+  run->frames[f].home = (uint32_t)(seat - run->seats);
+  if (is_large(run->executable)) atomic_fetch_add(&run->running, 1);
+  return f;
+}
+
+void ax_schedule_yield(ax_execution *run, uint32_t f) { append(run, f); } /* only choosers make frames yield */
+
+/* --- Scratch memory --- */
+
+ax_status ax_schedule_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame) {
+  const ax_executable *e = run->executable;
+  size_t bytes = (size_t)e->spaces[e->scratch_space].bytes;
+  if (bytes == 0 || frame->scratch != NULL || !e->instrs[frame->pc].scratch) return AX_OK;
+  void *block = seat->scratch;
+  if (block != NULL) {
+    seat->scratch = NULL;
+  } else {
+    if (run->threaded) pthread_mutex_lock(&run->lock);
+    if ((block = run->scratch) != NULL) run->scratch = *(void **)block;
+    if (run->threaded) pthread_mutex_unlock(&run->lock);
+    if (block == NULL) AX_TRY(ax_pool_alloc(e->runtime, bytes, &block));
+  }
+  if (AX_HOSTILE) memset(block, 0xff, bytes);
+  frame->scratch = block;
+  if (run->threaded && is_large(e)) atomic_fetch_add(&run->scratch_out, 1);
+  run->part[e->spaces[e->scratch_space].first + frame->device] = block;
+  return AX_OK;
+}
+
+/* A seat keeps one block, which is warm; more go to all. */
+static void give_back_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame) {
+  void *block = frame->scratch;
+  if (block == NULL) return;
+  frame->scratch = NULL;
+  if (run->threaded && is_large(run->executable)) atomic_fetch_sub(&run->scratch_out, 1);
+  if (seat->scratch == NULL) {
+    *(void **)block = NULL;
+    seat->scratch = block;
+    return;
+  }
+  if (run->threaded) pthread_mutex_lock(&run->lock);
+  *(void **)block = run->scratch;
+  run->scratch = block;
+  if (run->threaded) pthread_mutex_unlock(&run->lock);
+}
+
+void ax_schedule_end(ax_execution *run, ax_seat *seat, uint32_t f) {
+  give_back_scratch(run, seat, &run->frames[f]);
+  run->frames[f].state = FRAME_DONE;
+  seat->finished++;
+  if (run->threaded && is_large(run->executable)) atomic_fetch_sub(&run->running, 1);
+  if (!run->threaded && seat->finished == run->executable->devices) atomic_store_explicit(&run->over, true, memory_order_relaxed);
+}
+
+/* --- Seats, and the end --- */
+
+ax_seat *ax_schedule_enter(ax_execution *run) {
+  if (!run->threaded) {
+    atomic_store_explicit(&run->busy, 1, memory_order_relaxed);
+    return &run->seats[0];
+  }
+  for (uint32_t i = 0; i < run->seat_count; i++) {
+    bool taken = false;
+    if (!atomic_compare_exchange_strong(&run->seats[i].taken, &taken, true)) continue;
+    atomic_fetch_add(&run->busy, 1);
+    return &run->seats[i];
+  }
+  return NULL;
+}
+
+void ax_schedule_leave(ax_execution *run, ax_seat *seat) {
+  if (run->threaded) atomic_store(&seat->taken, false);
+}
+
+static void end_run(ax_execution *run) { /* with the lock held */
+  atomic_store(&run->over, true);
+  pthread_cond_broadcast(&run->change);
+}
+
+/* With the lock held: things begin and end being in flight under it. */
+static void judge(ax_execution *run) {
+  uint32_t finished = 0;
+  if (atomic_load(&run->over) || atomic_load(&run->in_flight) > 0) return;
+  if (run->threaded ? any_ready(run) || atomic_load(&run->busy) > 0 : atomic_load(&run->post_count) > 0) return;
+  for (uint32_t i = 0; i < run->seat_count; i++) finished += run->seats[i].finished;
+  if (finished < run->executable->devices) ax_execution_report_deadlock(run);
+  end_run(run);
+}
+
+bool ax_schedule_exhausted(ax_execution *run) {
+  if (atomic_fetch_sub(&run->busy, 1) == 1) {
+    pthread_mutex_lock(&run->lock);
+    judge(run);
+    pthread_mutex_unlock(&run->lock);
+  }
+  return atomic_load(&run->over);
+}
+
+static bool anything(ax_execution *run) {
+  if (atomic_load(&run->over) || atomic_load(&run->shares) > 0) return true;
+  return run->threaded ? any_ready(run) : atomic_load(&run->post_count) > 0;
+}
+
+void ax_schedule_wait(ax_execution *run) {
+  bool changed = false;
+  for (int i = 0; i < idle_spins && !(changed = anything(run)); i++) ax_relax();
+  if (!changed) {
+    pthread_mutex_lock(&run->lock);
+    atomic_fetch_add(&run->sleepers, 1); /* before looking again: who adds something looks at it after that */
+    if (!anything(run)) pthread_cond_wait(&run->change, &run->lock);
+    atomic_fetch_sub(&run->sleepers, 1);
+    pthread_mutex_unlock(&run->lock);
+  }
+  atomic_fetch_add(&run->busy, 1);
+}
+
+void ax_schedule_stop(ax_execution *run, ax_status status, const char *message) {
+  pthread_mutex_lock(&run->lock);
+  if (run->status == AX_OK) {
+    run->status = status;
+    snprintf(run->message, sizeof run->message, "%s", message);
+  }
+  end_run(run);
+  pthread_mutex_unlock(&run->lock);
+}
+
+void ax_schedule_wake(ax_execution *run, bool all) {
+  if (!run->threaded || atomic_load(&run->sleepers) == 0) return;
+  pthread_mutex_lock(&run->lock);
+  if (all) pthread_cond_broadcast(&run->change);
+  else pthread_cond_signal(&run->change);
+  pthread_mutex_unlock(&run->lock);
+}
+
+/* --- Counters --- */
+
+static void lock_counter(ax_execution *run, uint32_t counter) {
+  if (run->threaded) pthread_mutex_lock(&run->stripes[counter % AX_STRIPES]);
+}
+static void unlock_counter(ax_execution *run, uint32_t counter) {
+  if (run->threaded) pthread_mutex_unlock(&run->stripes[counter % AX_STRIPES]);
+}
+
+void ax_schedule_release(ax_execution *run, uint32_t index) {
+  ax_counter *counter = &run->counters[index];
+  lock_counter(run, index);
+  uint32_t f = ax_counter_release(counter, run->parking, atomic_load(&counter->count));
+  unlock_counter(run, index);
+  add_ready(run, f);
+}
+
+/* The count is read again once whoever signals can see that somebody waits, so that no signal in between is lost. */
+bool ax_schedule_park(ax_execution *run, ax_seat *seat, uint32_t f, uint32_t index, uint64_t target, bool hard) {
+  ax_counter *counter = &run->counters[index];
+  if (run->threaded) {
+    lock_counter(run, index);
+    uint64_t least = atomic_load_explicit(&counter->least, memory_order_relaxed);
+    if (target < least) atomic_store(&counter->least, target);
+    if (atomic_load(&counter->count) >= target) {
+      atomic_store_explicit(&counter->least, least, memory_order_relaxed);
+      unlock_counter(run, index);
+      return true;
+    }
+    if (is_large(run->executable)) atomic_fetch_sub(&run->running, 1);
+  }
+  ax_frame *frame = &run->frames[f];
+  if (hard) give_back_scratch(run, seat, frame);
+  frame->state = FRAME_PARKED;
+  run->parking[f].counter = index;
+  run->parking[f].target = target;
+  ax_counter_park(counter, run->parking, f);
+  unlock_counter(run, index);
+  return false;
+}
+
+uint32_t ax_schedule_take_out(ax_execution *run, uint32_t index, uint64_t target) {
+  ax_counter *counter = &run->counters[index];
+  lock_counter(run, index);
+  uint32_t f = AX_NONE;
+  if (atomic_load_explicit(&counter->least, memory_order_relaxed) == target) f = ax_counter_release(counter, run->parking, target);
+  unlock_counter(run, index);
+  return f;
+}
+
+void ax_schedule_resume(ax_execution *run, uint32_t first) { add_ready(run, first); }
+
+/* --- From outside --- */
+
+ax_status ax_execution_begin_flight(ax_execution *run) {
+  pthread_mutex_lock(&run->lock);
+  ax_status status = ax_grow(&run->posts, sizeof run->posts[0], atomic_load(&run->post_count), atomic_load(&run->in_flight) + 1,
+                             &run->post_capacity);
+  if (status == AX_OK) atomic_fetch_add(&run->in_flight, 1);
+  pthread_mutex_unlock(&run->lock);
+  return status;
+}
+
+void ax_execution_post(ax_execution *run, uint32_t counter, uint32_t times) {
+  if (run->threaded) ax_schedule_signal(run, counter, times);
+  pthread_mutex_lock(&run->lock);
+  if (!run->threaded) { /* its counters are for its own thread */
+    uint32_t count = atomic_load(&run->post_count);
+    run->posts[count] = (struct ax_post){counter, times};
+    atomic_store(&run->post_count, count + 1);
+  }
+  atomic_fetch_sub(&run->in_flight, 1);
+  pthread_cond_broadcast(&run->change);
+  pthread_mutex_unlock(&run->lock);
+}
+
+static void take_posts(ax_execution *run) {
+  pthread_mutex_lock(&run->lock);
+  for (uint32_t i = 0; i < atomic_load(&run->post_count); i++) ax_schedule_signal(run, run->posts[i].counter, run->posts[i].times);
+  atomic_store(&run->post_count, 0);
+  pthread_mutex_unlock(&run->lock);
+}
+
+void ax_schedule_land(ax_execution *run) {
+  if (atomic_load(&run->in_flight) == 0) return;
+  pthread_mutex_lock(&run->lock);
+  while (atomic_load(&run->in_flight) > 0) pthread_cond_wait(&run->change, &run->lock);
+  pthread_mutex_unlock(&run->lock);
+}

@@ -1,0 +1,14 @@
+/* Work in parts that several threads do at once. */
+#ifndef AX_EXEC_SHARE_H
+#define AX_EXEC_SHARE_H
+
+#include "exec/execution.h"
+
+/* part(context, 0 .. count - 1), each once, in any order, some of them on other threads; returns when all are done, with the status of one
+   that failed. */
+AX_MUST_USE ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(const void *context, uint32_t part),
+                                     const void *context, uint32_t count);
+/* Does parts of what others share. False: there are none. */
+bool ax_share_help(ax_execution *run);
+
+#endif
