@@ -20,7 +20,13 @@ typedef struct ax_value {
 } ax_value;
 
 /* A function to trace. Reads `in`, fills `out` (all entries start as poison). `context` is passed through. It may use values
-   of an enclosing trace: they become extra operands of whatever this trace is for. It may be called more than once. */
+   of an enclosing trace: they become extra operands of whatever this trace is for. It may be called more than once.
+   It sets each of the results it was asked for, out[0 .. count), and no other: one that is not set, or out[count .. count + 16) set, is an
+   error ("scan: body: out[2] was set, but there are 2 results"); writing further behind is undefined.
+   It should return. One that leaves by longjmp or a C++ exception gives its trace up: caught outside all traces, the thread is as
+   before, and what the trace held is freed when the next one begins there; caught by a function that is being traced itself, that
+   trace fails if it uses a value made from then on. Memory of the call that was left (ax_cond's, ..) may leak. A function must not
+   begin a trace on another stack than its own (a fiber's). */
 typedef void (*ax_function)(const ax_value *in, ax_value *out, void *context);
 
 /* Traces `function` on values of types `in_types` into a program; `*out` is owned by the caller, NULL on failure.

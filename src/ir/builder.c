@@ -39,6 +39,52 @@ void ax_builder_begin(ax_builder *builder, const ax_mesh *axes) {
   current = builder;
 }
 
+static void deinit(ax_builder *builder);
+
+/* Ends the current trace, whoever's it is. */
+static void give_up(void) {
+  ax_builder *builder = current;
+  current = builder->parent;
+  deinit(builder);
+}
+
+ax_status ax_builder_open(const ax_mesh *axes, ax_builder **out) {
+  const void *frame = __builtin_frame_address(0);
+  /* Stacks grow downwards: a function that runs now was called from frames above this one. */
+  while (current != NULL && current->frame != NULL && (uintptr_t)current->frame <= (uintptr_t)frame) give_up();
+  *out = ax_alloc(sizeof **out);
+  if (*out == NULL) return ax_out_of_memory(sizeof **out);
+  ax_builder_begin(*out, axes);
+  (*out)->frame = frame;
+  return AX_OK;
+}
+
+/* What stands behind the results: no trace has this number. */
+static const ax_value guard = {UINT64_MAX - 1, AX_NONE};
+
+ax_value *ax_builder_call(ax_function function, void *context, const ax_value *in, uint32_t out_count) {
+  if (ax_failed()) return NULL;
+  ax_builder *builder = current;
+  size_t bytes = ((size_t)out_count + AX_GUARDS) * sizeof(ax_value);
+  ax_value *out = ax_arena_alloc(&builder->arena, bytes);
+  if (out == NULL) {
+    ax_fail(ax_out_of_memory(bytes));
+    return NULL;
+  }
+  for (uint32_t k = 0; k < AX_GUARDS; k++) out[out_count + k] = guard;
+  function(in, out, context);
+  while (current != builder) give_up(); /* what it caught had left traces of its own */
+  for (uint32_t k = 0; k < out_count; k++)
+    if (out[k].trace == 0)
+      ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set, but there %s %u result%s", k, out_count == 1 ? "is" : "are",
+                       out_count, out_count == 1 ? "" : "s"));
+  for (uint32_t k = 0; k < AX_GUARDS; k++)
+    if (out[out_count + k].trace != guard.trace)
+      ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was set, but there %s %u result%s", out_count + k,
+                       out_count == 1 ? "is" : "are", out_count, out_count == 1 ? "" : "s"));
+  return ax_failed() ? NULL : out;
+}
+
 static ax_status new_values(ax_builder *builder, const ax_type *types, uint32_t count, uint32_t *first) {
   AX_TRY(ax_grow(&builder->types, sizeof builder->types[0], builder->value_count, count, &builder->value_capacity));
   *first = builder->value_count;
@@ -240,16 +286,13 @@ static void deinit(ax_builder *builder) {
   ax_free(builder->captured);
   ax_free(builder->captured_ids);
   ax_arena_deinit(&builder->arena);
-}
-
-static void pop(ax_builder *builder) {
-  assert(current == builder);
-  current = builder->parent;
+  if (builder->frame != NULL) ax_free(builder);
 }
 
 void ax_builder_cancel(ax_builder *builder) {
-  pop(builder);
-  deinit(builder);
+  assert(current == builder);
+  (void)builder;
+  give_up();
 }
 
 /* New number of each value: captured ones first, then inputs, then results in order. */
@@ -365,13 +408,13 @@ static ax_status finish(ax_builder *builder, const ax_value *outs, uint32_t out_
 ax_status ax_builder_finish(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out,
                             ax_value **captured, uint32_t *captured_count) {
   *out = NULL;
+  assert(current == builder);
   ax_status status = finish(builder, outs, out_count, captured != NULL, out);
-  pop(builder);
   if (captured != NULL) {
     *captured = status == AX_OK ? builder->captured : NULL;
     *captured_count = status == AX_OK ? builder->captured_count : 0;
     if (status == AX_OK) builder->captured = NULL;
   }
-  deinit(builder);
+  give_up();
   return status;
 }

@@ -103,17 +103,14 @@ ax_status ax_trace_on(const ax_mesh *axes, ax_function function, void *context, 
   AX_TRY(ax_require(axes, "mesh"));
   if (in_count > 0) AX_TRY(ax_require(in_types, "type of an input"));
   AX_TRY(ax_mesh_check(axes));
-  size_t count = (size_t)in_count + out_count;
-  if (count >= AX_LITERAL) return ax_error(AX_INVALID_ARGUMENT, "%u inputs and %u results are too many", in_count, out_count);
-  ax_builder builder;
-  ax_value *values = ax_calloc(count, sizeof values[0]);
-  if (values == NULL) return ax_out_of_memory(count * sizeof values[0]);
-  ax_builder_begin(&builder, axes);
-  for (uint32_t i = 0; i < in_count; i++) values[i] = ax_builder_input(&builder, &in_types[i]);
-  if (!ax_failed()) function(values, values + in_count, context);
-  ax_status status = ax_builder_finish(&builder, values + in_count, out_count, out, NULL, NULL);
-  ax_free(values);
-  return status;
+  if ((size_t)in_count + out_count >= AX_LITERAL) return ax_error(AX_INVALID_ARGUMENT, "%u inputs and %u results are too many", in_count, out_count);
+  ax_builder *builder;
+  AX_TRY(ax_builder_open(axes, &builder));
+  ax_value *in = ax_arena_alloc(&builder->arena, in_count * sizeof in[0]);
+  if (in == NULL) ax_fail(ax_out_of_memory(in_count * sizeof in[0]));
+  for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = ax_builder_input(builder, &in_types[i]);
+  ax_value *outs = ax_builder_call(function, context, in, out_count);
+  return ax_builder_finish(builder, outs, out_count, out, NULL, NULL);
 }
 
 ax_status ax_trace(ax_function function, void *context, const ax_type *in_types, uint32_t in_count, uint32_t out_count,

@@ -108,6 +108,7 @@ uint64_t ax_params_hash(uint64_t seed, const ax_prim *prim, const void *params);
 typedef struct ax_builder {
   uint64_t serial; /* what handles carry */
   struct ax_builder *parent;
+  const void *frame; /* of a trace that a user's function runs in, which is on the heap: the stack frame it began in; or NULL */
   ax_mesh axes;
   ax_arena arena;
   ax_type *types;
@@ -124,6 +125,15 @@ typedef struct ax_builder {
 
 /* Makes a fresh builder current. `axes` NULL: the environment of the enclosing trace, or none. */
 void ax_builder_begin(ax_builder *builder, const ax_mesh *axes);
+/* The same for a trace that a user's function will run in: finishing frees it. A function that leaves by longjmp or an exception never
+   comes to finishing: its traces are given up when one around them is finished, or when another begins on this thread in a stack
+   frame that cannot be inside theirs. */
+AX_MUST_USE ax_status ax_builder_open(const ax_mesh *axes, ax_builder **out);
+/* Calls the function in the trace in progress and gives its results; NULL: the trace has failed. A result that was not set, or a
+   place behind them that was, fails the trace: memory for AX_GUARDS more stands there, so that a count that is too small is found
+   out before anything is overwritten. */
+ax_value *ax_builder_call(ax_function function, void *context, const ax_value *in, uint32_t out_count);
+enum { AX_GUARDS = 16 };
 /* Adds an input. All inputs come before the first equation. */
 ax_value ax_builder_input(ax_builder *builder, const ax_type *type);
 /* Captures `outer`, a value of the enclosing trace, before it is used, under `type`: its own, possibly varying over more axes. After

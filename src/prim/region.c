@@ -19,17 +19,16 @@ static void capture_first(ax_builder *builder, const ax_body_options *options) {
 }
 
 ax_status ax_body_trace(const ax_body_options *options, ax_body *out) {
-  ax_builder builder;
+  ax_builder *builder;
   *out = (ax_body){0};
-  ax_builder_begin(&builder, options->axes);
-  uint32_t in_count = options->in_count, out_count = options->out_count;
-  ax_value *in = ax_trace_alloc(((size_t)in_count + out_count) * sizeof in[0]), *outs = in != NULL ? in + in_count : NULL;
-  for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = ax_builder_input(&builder, &options->in[i]);
-  capture_first(&builder, options);
-  if (!ax_failed()) options->function(in, outs, options->context);
-  for (uint32_t k = 0; options->out_varying != NULL && k < out_count && !ax_failed(); k++)
-    if (outs[k].trace != 0) outs[k] = ax_vary_to(outs[k], options->out_varying[k]);
-  return ax_builder_finish(&builder, outs, out_count, &out->program, &out->captured, &out->captured_count);
+  AX_TRY(ax_builder_open(options->axes, &builder));
+  ax_value *in = ax_trace_alloc(options->in_count * sizeof in[0]);
+  for (uint32_t i = 0; in != NULL && i < options->in_count; i++) in[i] = ax_builder_input(builder, &options->in[i]);
+  capture_first(builder, options);
+  ax_value *outs = ax_builder_call(options->function, options->context, in, options->out_count);
+  for (uint32_t k = 0; outs != NULL && options->out_varying != NULL && k < options->out_count; k++)
+    outs[k] = ax_vary_to(outs[k], options->out_varying[k]);
+  return ax_builder_finish(builder, outs, options->out_count, &out->program, &out->captured, &out->captured_count);
 }
 
 ax_value *ax_region_begin(ax_builder *builder, const ax_mesh *axes, const ax_type *in, uint32_t in_count) {

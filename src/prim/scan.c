@@ -412,9 +412,8 @@ static bool check_lengths(const ax_type *types, uint32_t count, int64_t *length)
 
 /* Traces the body with carries as varying as it makes them: types[0 .. carry_count) grow until they are stable. */
 static ax_status trace_body(ax_body_options *options, ax_type *carry, uint32_t carry_count, ax_body *body) {
-  ax_arena arena = {0};
-  ax_axis_set *wanted = ax_arena_alloc(&arena, options->out_count * sizeof wanted[0]);
-  ax_status status = wanted == NULL ? ax_out_of_memory(options->out_count * sizeof wanted[0]) : AX_OK;
+  ax_axis_set *wanted = ax_trace_alloc(options->out_count * sizeof wanted[0]);
+  ax_status status = wanted == NULL ? AX_OUT_OF_MEMORY : AX_OK;
   options->out_varying = wanted;
   for (bool changed = true; status == AX_OK && changed;) {
     changed = false;
@@ -427,7 +426,6 @@ static ax_status trace_body(ax_body_options *options, ax_type *carry, uint32_t c
       carry[k].spread.varying = varying;
     }
   }
-  ax_arena_deinit(&arena);
   return status;
 }
 

@@ -8,32 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "prim/rules.h"
+#include "prim/region.h"
 #include "xform/xform.h"
 
-typedef struct inner {
-  ax_program *program;
-  ax_value *captured;
-  uint32_t captured_count;
-} inner;
-
-static void inner_deinit(inner *f) {
-  ax_program_release(f->program);
-  ax_free(f->captured);
-}
-
 /* Traces f on `types` under `axes`. False: the current trace has failed. */
-static bool trace(inner *f, ax_function function, void *context, const ax_mesh *axes, const ax_type *types,
+static bool trace(const char *what, ax_body *f, ax_function function, void *context, const ax_mesh *axes, const ax_type *types,
                   uint32_t in_count, uint32_t out_count) {
-  ax_value *in = ax_trace_alloc(((size_t)in_count + out_count) * sizeof in[0]);
-  if (in == NULL) return false;
-  ax_builder builder;
-  ax_builder_begin(&builder, axes);
-  for (uint32_t i = 0; i < in_count; i++) in[i] = ax_builder_input(&builder, &types[i]);
-  if (!ax_failed()) function(in, in + in_count, context);
-  ax_status status =
-      ax_builder_finish(&builder, in + in_count, out_count, &f->program, &f->captured, &f->captured_count);
-  if (status != AX_OK) ax_fail(status);
+  ax_body_options options = {.axes = axes, .function = function, .context = context, .in = types, .in_count = in_count,
+                             .out_count = out_count};
+  ax_status status = ax_body_trace(&options, f);
+  if (status != AX_OK) ax_fail(ax_error_context(status, "%s: function: ", what));
   return status == AX_OK;
 }
 
@@ -57,7 +41,7 @@ static bool floats(const char *what, const ax_type *types, uint32_t count) {
 }
 
 /* Calls the transformed program, which it consumes, on (captured.., in..); or fails the trace with `status`. */
-static void call(const inner *f, ax_status status, ax_program *transformed, const ax_value *in, uint32_t in_count,
+static void call(const ax_body *f, ax_status status, ax_program *transformed, const ax_value *in, uint32_t in_count,
                  ax_value *out, uint32_t out_count) {
   if (status != AX_OK) ax_fail(status);
   size_t count = (size_t)f->captured_count + in_count;
@@ -83,8 +67,8 @@ static void grad(const char *what, bool with_value, ax_function function, void *
                      wrt_count, in_count));
     return;
   }
-  inner f = {0};
-  if (floats(what, types, wrt_count) && trace(&f, function, context, axes_here(), types, in_count, 1)) {
+  ax_body f = {0};
+  if (floats(what, types, wrt_count) && trace(what, &f, function, context, axes_here(), types, in_count, 1)) {
     ax_program *transformed = NULL;
     bool *wrt = ax_trace_alloc((size_t)f.captured_count + in_count);
     for (uint32_t i = 0; i < wrt_count && wrt != NULL; i++) wrt[f.captured_count + i] = true;
@@ -94,7 +78,7 @@ static void grad(const char *what, bool with_value, ax_function function, void *
                           : ax_program_grad(f.program, wrt, &transformed);
     call(&f, status, transformed, in, in_count, out, out_count);
   }
-  inner_deinit(&f);
+  ax_body_deinit(&f);
 }
 
 void ax_value_and_grad(ax_function f, void *context, const ax_value *in, uint32_t in_count, uint32_t wrt_count,
@@ -139,8 +123,8 @@ void ax_jvp(ax_function function, void *context, const ax_value *in, uint32_t in
   ax_type *types = types_of(in, in_count);
   if (types == NULL || !floats("jvp", types, in_count)) return;
   ax_value *operands = with_tangents(in, types, in_count);
-  inner f = {0};
-  if (operands != NULL && trace(&f, function, context, axes_here(), types, in_count, out_count)) {
+  ax_body f = {0};
+  if (operands != NULL && trace("jvp", &f, function, context, axes_here(), types, in_count, out_count)) {
     ax_program *transformed = NULL;
     bool *wrt = ax_trace_alloc((size_t)f.captured_count + in_count);
     for (uint32_t i = 0; i < in_count && wrt != NULL; i++) wrt[f.captured_count + i] = true;
@@ -150,7 +134,7 @@ void ax_jvp(ax_function function, void *context, const ax_value *in, uint32_t in
     call(&f, status, transformed, operands, 2 * in_count, made, made_count);
     spread_tangents(f.program, made, out, out_count);
   }
-  inner_deinit(&f);
+  ax_body_deinit(&f);
 }
 
 /* --- vmap --- */
@@ -191,7 +175,7 @@ static ax_status add_axis(ax_mesh *axes, const char *name, int64_t size) {
 }
 
 /* in_axes with the captured values, which are not mapped, in front. */
-static int *all_in_axes(const inner *f, const int *in_axes, uint32_t in_count) {
+static int *all_in_axes(const ax_body *f, const int *in_axes, uint32_t in_count) {
   int *all = ax_trace_alloc(((size_t)f->captured_count + in_count) * sizeof all[0]);
   for (uint32_t i = 0; i < f->captured_count && all != NULL; i++) all[i] = -1;
   for (uint32_t i = 0; i < in_count && all != NULL; i++) all[f->captured_count + i] = in_axes != NULL ? in_axes[i] : 0;
@@ -213,13 +197,13 @@ void ax_vmap(const ax_vmap_options *options, ax_function function, void *context
     ax_fail(status);
     return;
   }
-  inner f = {0};
-  if (trace(&f, function, context, &axes, types, in_count, out_count)) {
+  ax_body f = {0};
+  if (trace("vmap", &f, function, context, &axes, types, in_count, out_count)) {
     ax_program *transformed = NULL;
     int *in_axes = all_in_axes(&f, options->in_axes, in_count);
     if (in_axes != NULL)
       status = ax_program_vmap(f.program, in_axes, options->out_axes, size, options->axis_name, &transformed);
     call(&f, status, transformed, in, in_count, out, out_count);
   }
-  inner_deinit(&f);
+  ax_body_deinit(&f);
 }
