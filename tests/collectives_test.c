@@ -312,7 +312,9 @@ static void exchange(const ax_plan *plan, const ax_exchange *e, ax_tensor **memo
 static void check_lower(const row *row) {
   ax_program *program = trace(row, "a=2,b=2,v=3", false, 7, 1);
   ax_plan plan = {.mesh = program->axes};
-  ax_lower lower = {.plan = &plan, .block = &plan.block};
+  ax_memo memo = {0};
+  ax_flow flow = {.memo = &memo, .question = "differs"};
+  ax_lower lower = {.plan = &plan, .block = &plan.block, .flow = &flow};
   uint32_t in, out;
   TEST_OK(ax_lower_buffer(&lower, &program->types[0], 7, &in));
   TEST_OK(ax_lower_program(&lower, program, &in, &out));
@@ -336,6 +338,7 @@ static void check_lower(const row *row) {
   free(memory);
   ax_free(plan.buffers);
   ax_free(lower.buffers);
+  ax_memo_deinit(&memo);
   ax_arena_deinit(&plan.arena);
   ax_program_release(program);
 }

@@ -9,6 +9,10 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
+/* Programs hold programs (the body of a scan, ..) up to this many inside one another; more are refused wherever they would be made, so
+   that whatever prints can be read back. */
+enum { AX_MAX_NESTING = 256 };
+
 /* An immutable list of equations over typed values. Reference-counted; retain and release from any thread. */
 typedef struct ax_program ax_program;
 

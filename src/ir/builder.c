@@ -32,6 +32,10 @@ bool ax_failed(void) {
 
 void ax_builder_begin(ax_builder *builder, const ax_mesh *axes) {
   *builder = (ax_builder){.serial = atomic_fetch_add(&next_serial, 1), .parent = current};
+  if (current != NULL) {
+    builder->depth = current->depth + 1;
+    builder->memo = current->memo;
+  }
   if (axes != NULL)
     builder->axes = *axes;
   else if (current != NULL)
@@ -48,10 +52,16 @@ static void give_up(void) {
   deinit(builder);
 }
 
+static ax_status nested_too_deep(void) {
+  return ax_error(AX_INVALID_ARGUMENT, "programs more than %d deep inside one another", AX_MAX_NESTING);
+}
+
 ax_status ax_builder_open(const ax_mesh *axes, ax_builder **out) {
   const void *frame = __builtin_frame_address(0);
   /* Stacks grow downwards: a function that runs now was called from frames above this one. */
   while (current != NULL && current->frame != NULL && (uintptr_t)current->frame <= (uintptr_t)frame) give_up();
+  *out = NULL;
+  if (current != NULL && current->depth == AX_MAX_NESTING) return nested_too_deep();
   *out = ax_alloc(sizeof **out);
   if (*out == NULL) return ax_out_of_memory(sizeof **out);
   ax_builder_begin(*out, axes);
@@ -241,7 +251,8 @@ static ax_status emit(ax_builder *builder, const ax_prim *prim, const void *para
   ax_type *types = ax_arena_alloc(&builder->arena, bytes);
   if (types == NULL) return ax_out_of_memory(bytes);
   for (uint32_t i = 0; i < in_count; i++) types[i] = builder->types[in[i]];
-  ax_eqn eqn = {.prim = prim, .in = in, .in_count = in_count, .out_count = out_count, .line = builder->line};
+  ax_eqn eqn = {.prim = prim, .params = params, .in = in, .in_count = in_count, .out_count = out_count, .line = builder->line};
+  if (prim->kind == AX_REGION && ax_eqn_nesting(&eqn) > AX_MAX_NESTING) return nested_too_deep();
   AX_TRY(ax_infer_types(prim, &builder->axes, params, types, in_count, types + in_count, out_count));
   AX_TRY(ax_grow(&builder->eqns, sizeof builder->eqns[0], builder->eqn_count, 1, &builder->eqn_capacity));
   AX_TRY(ax_params_copy(&builder->arena, prim, params, &eqn.params));
@@ -380,7 +391,11 @@ static ax_status make_program(ax_builder *builder, const uint32_t *outs, uint32_
                           .outs = new_outs,
                           .labels = labels};
   label(program, labels, &program->label_count);
-  for (uint32_t i = 0; i < program->eqn_count; i++) program->effects |= ax_eqn_effects(&eqns[i]);
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    uint32_t nesting = ax_eqn_nesting(&eqns[i]);
+    program->effects |= ax_eqn_effects(&eqns[i]);
+    if (nesting > program->nesting) program->nesting = nesting;
+  }
   atomic_init(&program->references, 1);
   program->hash = hash_program(program);
   program->arena = builder->arena; /* the program owns it now, and with it the equations' parameters */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { most_depth = 50, most_word = 127, map_start = 64 };
+enum { most_word = 127, map_start = 64 };
 
 /* --- Lists and maps in the parser's arena --- */
 
@@ -363,7 +363,7 @@ static ax_status parse_program(ax_parser *parser, const ax_mesh *outer, scope *s
 
 ax_status ax_parse_nested(ax_parser *parser, const ax_mesh *outer, ax_program **out) {
   scope scope = {0};
-  if (parser->depth == most_depth) return ax_unexpected(parser, "no deeper nesting");
+  if (parser->depth == AX_MAX_NESTING) return ax_unexpected(parser, "no deeper nesting");
   ax_program **kept = ax_list_add(parser, &parser->programs, sizeof *kept);
   if (kept == NULL) return ax_out_of_memory(sizeof *kept);
   uint32_t index = parser->programs.count - 1; /* the list may move */

@@ -96,14 +96,14 @@ typedef struct ax_eval_args {
 } ax_eval_args;
 
 /* --- differs: the axes along which a result may differ between devices, from those of the operands. What is computed, not what
-   is declared: it drives "what is equal is computed once". --- */
+   is declared: it drives "what is equal is computed once". A region's rule carries any sets through its programs, and is asked other
+   questions too (ir/flow.h); bits that are no axes come through as they are. --- */
 typedef struct ax_differs_args {
+  const ax_program *program; /* that the equation is of; NULL for an equation asked for alone (a REGION) */
   const ax_eqn *eqn;
-  const ax_mesh *axes;
   const ax_axis_set *in;
   ax_axis_set *out;
-  ax_arena *arena; /* scratch, for rules that must try again until nothing changes */
-  bool *failed;    /* set when there is no memory for it */
+  struct ax_flow *flow;
 } ax_differs_args;
 
 /* --- jvp and linearize: fill out and tangent_out. A tangent may be the symbolic zero (ax_is_zero). Rules for linearize add

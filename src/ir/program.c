@@ -73,16 +73,31 @@ bool ax_program_equal(const ax_program *a, const ax_program *b) {
   }
 }
 
-uint32_t ax_eqn_effects(const ax_eqn *eqn) {
-  uint32_t effects = eqn->prim->effects;
+ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index) {
   for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
     const ax_param *param = &eqn->prim->params[i];
-    if (param->kind == AX_PARAM_PROGRAM) effects |= (*(ax_program *const *)ax_param_at(eqn, param))->effects;
+    if (param->kind == AX_PARAM_PROGRAM && index-- == 0) return *(ax_program *const *)ax_param_at(eqn, param);
     if (param->kind != AX_PARAM_PROGRAMS) continue;
     const ax_programs *programs = ax_param_at(eqn, param);
-    for (uint32_t k = 0; k < programs->count; k++) effects |= programs->v[k]->effects;
+    if (index < programs->count) return programs->v[index];
+    index -= programs->count;
   }
+  return NULL;
+}
+
+uint32_t ax_eqn_effects(const ax_eqn *eqn) {
+  uint32_t effects = eqn->prim->effects;
+  const ax_program *program;
+  for (uint32_t i = 0; (program = ax_eqn_program(eqn, i)) != NULL; i++) effects |= program->effects;
   return effects;
+}
+
+uint32_t ax_eqn_nesting(const ax_eqn *eqn) {
+  uint32_t nesting = 0;
+  const ax_program *program;
+  for (uint32_t i = 0; (program = ax_eqn_program(eqn, i)) != NULL; i++)
+    if (program->nesting >= nesting) nesting = program->nesting + 1;
+  return nesting;
 }
 
 ax_status ax_program_uses(const ax_program *program, uint32_t **out) {

@@ -19,6 +19,7 @@ struct ax_program {
   const uint32_t *labels;
   uint32_t label_count;
   uint32_t effects; /* of all its equations */
+  uint32_t nesting; /* how deep the programs in it stand in one another; 0: there are none */
   uint64_t hash; /* of structure, parameters and types; not of lines */
 };
 #define AX_LITERAL 0x80000000u
@@ -42,8 +43,12 @@ static inline const ax_literal *ax_value_literal(const ax_program *program, uint
 static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) {
   return (const char *)eqn->params + param->offset;
 }
+/* The programs that an equation holds, in the order of its parameters; NULL: there are no more. */
+ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index);
 /* AX_EFFECT_*: of its primitive, and of the programs it holds. */
 uint32_t ax_eqn_effects(const ax_eqn *eqn);
+/* How deep the programs that it holds stand in one another; 0: it holds none. */
+uint32_t ax_eqn_nesting(const ax_eqn *eqn);
 
 /* --- Types --- */
 int ax_dtype_find(const char *name, size_t length); /* AX_NO_DTYPE when there is none */
@@ -108,6 +113,7 @@ uint64_t ax_params_hash(uint64_t seed, const ax_prim *prim, const void *params);
 typedef struct ax_builder {
   uint64_t serial; /* what handles carry */
   struct ax_builder *parent;
+  uint32_t depth;    /* traces around it */
   const void *frame; /* of a trace that a user's function runs in, which is on the heap: the stack frame it began in; or NULL */
   ax_mesh axes;
   ax_arena arena;
@@ -119,6 +125,7 @@ typedef struct ax_builder {
   uint32_t captured_count, captured_capacity, captured_ids_capacity;
   bool futures; /* some of its values are */
   bool seals; /* values of enclosing traces may not be used */
+  struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */
   ax_status status;
   char message[1024];
 } ax_builder;

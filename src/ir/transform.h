@@ -1,25 +1,30 @@
 /* Transforms of programs with every choice open: what the rules of primitives that hold programs call. Declared here, below
    `prim`; defined in xform/. Conventions as in axle/transform.h: `*out` is a program owned by the caller, NULL on failure. The
-   programs may have any axis environment: it is kept. */
+   programs may have any axis environment: it is kept. What a rule asks for twice within one transform is made once (ir/memo.h). */
 #ifndef AX_IR_TRANSFORM_H
 #define AX_IR_TRANSFORM_H
 
 #include "axle/transform.h"
 #include "ir/program.h"
 
+/* --- What a region's rule asks before it transforms its programs --- */
+
+/* Which results of the equation get a tangent when the operands in[] have one; a batch dimension. Of a loop: what its carries come
+   to. An upper bound: that a tangent is zero may show only when it is made. False: no memory; the trace has failed. */
+bool ax_eqn_tangents(const ax_eqn *eqn, const bool *in, bool *out);
+bool ax_eqn_batched(const ax_eqn *eqn, const char *axis, const bool *in, bool *out);
+
 /* --- Differentiation --- */
 
-/* What is wanted of a result's tangent. Results that are not floats never have one. */
-typedef enum ax_want { AX_WANT_NEVER, AX_WANT_NONZERO, AX_WANT_ALWAYS } ax_want;
+/* What is wanted of a result's tangent. Results that are not floats never have one. ZERO: it is expected to be the symbolic zero;
+   AX_INTERNAL when it is not. */
+typedef enum ax_want { AX_WANT_NEVER, AX_WANT_ZERO, AX_WANT_ALWAYS } ax_want;
 
-/* (x..) -> (y..)  becomes  (x.., dx[wrt]..) -> (y.., dy[has]..): has[i] tells which dy there are. AX_WANT_NONZERO: when it is not
-   the symbolic zero. A loop finds out which of its carries have tangents by asking until nothing changes. wrt NULL: all float
-   inputs; want NULL: ALWAYS; has may be NULL. */
-AX_MUST_USE ax_status ax_jvp_program(const ax_program *program, const bool *wrt, const ax_want *want, bool *has,
-                                     ax_program **out);
-/* The same split in two: primal (x..) -> (y.., residual..), tangent (residual.., dx[wrt]..) -> (dy[has]..). */
-AX_MUST_USE ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, bool *has,
-                                           ax_program **primal, ax_program **tangent, uint32_t *residual_count);
+/* (x..) -> (y..)  becomes  (x.., dx[wrt]..) -> (y.., dy[want: always]..). wrt NULL: all float inputs; want NULL: ALWAYS. */
+AX_MUST_USE ax_status ax_jvp_program(const ax_program *program, const bool *wrt, const ax_want *want, ax_program **out);
+/* The same split in two: primal (x..) -> (y.., residual..), tangent (residual.., dx[wrt]..) -> (dy[want: always]..). */
+AX_MUST_USE ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, ax_program **primal,
+                                           ax_program **tangent, uint32_t *residual_count);
 /* ax_program_transpose, where cotangents may be the symbolic zero, which costs nothing and makes no 0 * inf:
    (c.., dx..) -> (dy..) becomes (c.., ct of dy[not zero]..) -> (ct of dx..). zero[k]: result k's is; NULL: none is.
    made_zero[i] (may be NULL): linear input i's is; the result is then real zeros. */
@@ -51,5 +56,9 @@ enum { AX_BATCH_ANY = -2 }; /* in front when batched, -1 otherwise */
    it. Errors speak of in_axes and out_axes. */
 AX_MUST_USE ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t size, const char *axis,
                                        const int *want, int *out_dim, ax_program **out);
+
+/* The same, but the equations are bound in the trace in progress, on `in`: a nest of these binds each equation once. */
+void ax_batch_call(const ax_program *program, const ax_value *in, const int *in_dim, int64_t size, const char *axis,
+                   const int *want, ax_value *out);
 
 #endif

@@ -217,13 +217,6 @@ void ax_lower_branch_end(ax_lower *lower, ax_block *outer) { close_region(lower,
 
 /* --- The walk --- */
 
-static bool differs_eqn(ax_arena *arena, const ax_eqn *eqn, const ax_mesh *axes, ax_axis_set *differs, ax_axis_set *in) {
-  bool failed = false;
-  for (uint32_t k = 0; k < eqn->in_count; k++) in[k] = differs[eqn->in[k]];
-  eqn->prim->differs(&(ax_differs_args){eqn, axes, in, differs + eqn->out, arena, &failed});
-  return !failed;
-}
-
 static uint32_t most_operands(const ax_program *program) {
   uint32_t most = program->out_count;
   for (uint32_t i = 0; i < program->eqn_count; i++) {
@@ -231,16 +224,6 @@ static uint32_t most_operands(const ax_program *program) {
     if (eqn->in_count + eqn->out_count > most) most = eqn->in_count + eqn->out_count;
   }
   return most;
-}
-
-ax_axis_set *ax_differs_program(ax_arena *arena, const ax_program *program, const ax_mesh *axes, const ax_axis_set *in) {
-  ax_axis_set *differs = ax_arena_alloc(arena, program->value_count * sizeof differs[0]);
-  ax_axis_set *operands = ax_arena_alloc(arena, most_operands(program) * sizeof operands[0]);
-  if (differs == NULL || operands == NULL) return NULL;
-  for (uint32_t i = 0; i < program->in_count; i++) differs[i] = in[i];
-  for (uint32_t i = 0; i < program->eqn_count; i++)
-    if (!differs_eqn(arena, &program->eqns[i], axes, differs, operands)) return NULL;
-  return differs;
 }
 
 static ax_status lower_eqn(ax_lower *lower, const ax_eqn *eqn, uint32_t *map, uint32_t *in) {
@@ -262,7 +245,7 @@ ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uin
     axes[i] = plan->buffers[in[i]].axes;
   }
   lower->program = program;
-  lower->differs = ax_differs_program(&plan->arena, program, &plan->mesh, axes);
+  lower->differs = ax_flow_program(lower->flow, program, axes);
   if (lower->differs == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->eqn_count; i++) AX_TRY(lower_eqn(lower, &program->eqns[i], map, operands));
   for (uint32_t i = 0; i < program->out_count; i++) out[i] = map[program->outs[i]];
@@ -330,9 +313,12 @@ ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const 
   if (plan == NULL) return ax_out_of_memory(sizeof *plan);
   plan->program = ax_program_retain(program);
   plan->reference = reference;
-  ax_lower lower = {.plan = plan, .block = &plan->block};
+  ax_memo memo = {0};
+  ax_flow flow = {.memo = &memo, .question = "differs"};
+  ax_lower lower = {.plan = plan, .block = &plan->block, .flow = &flow};
   ax_status status = build(plan, &lower, in_axes, out_axes);
   ax_free(lower.buffers);
+  ax_memo_deinit(&memo);
   if (status == AX_OK) return AX_OK;
   ax_plan_destroy(plan);
   *out = NULL;

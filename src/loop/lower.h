@@ -2,6 +2,7 @@
 #ifndef AX_LOOP_LOWER_H
 #define AX_LOOP_LOWER_H
 
+#include "ir/flow.h"
 #include "loop/plan.h"
 
 /* The state of lowering; rules use the functions below. */
@@ -11,6 +12,7 @@ typedef struct ax_lower {
   const ax_program *program;
   const ax_eqn *eqn;
   const ax_axis_set *differs; /* of each value of `program` */
+  ax_flow *flow;              /* that says so */
   ax_axis_set diverging;   /* axes along which devices may be in different places: inside a branch or loop they choose */
   ax_kernel *kernel;       /* being built, and its buffers by slot */
   uint32_t *buffers;
@@ -55,9 +57,5 @@ AX_MUST_USE ax_status ax_lower_branch_begin(ax_lower *lower, uint32_t index, uin
                                             ax_block **outer);
 void ax_lower_branch_case(ax_lower *lower, ax_block *outer, uint32_t k);
 void ax_lower_branch_end(ax_lower *lower, ax_block *outer);
-
-/* The axes along which each value of `program` may differ, from those of its inputs. Owned by `arena`. For rules of regions:
-   iterate to a fixed point over carries. NULL: no memory. */
-ax_axis_set *ax_differs_program(ax_arena *arena, const ax_program *program, const ax_mesh *axes, const ax_axis_set *in);
 
 #endif

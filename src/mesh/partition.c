@@ -23,6 +23,7 @@
 
 #include "mesh/refine.h"
 #include "mesh/reshard.h"
+#include "ir/flow.h"
 #include "mesh/shard_map.h"
 #include "mesh/sharding.h"
 #include "prim/prims.h"
@@ -56,6 +57,7 @@ typedef struct partition {
   bool unchecked;
   ax_mesh mesh;
   ax_arena arena; /* for the time of the work */
+  ax_memo memo;   /* likewise */
   scope *scopes;  /* the different ones */
   met *met; /* a hash table: a program held by many equations is one */
   uint32_t met_count, met_slots;
@@ -351,7 +353,8 @@ static const ax_axis_set *differing(partition *p, const ax_shard_map_params *par
   uint32_t outer = body->axes.count - params->mesh.count;
   ax_axis_set *in = ax_arena_alloc(&p->arena, body->in_count * sizeof in[0]);
   for (uint32_t i = 0; in != NULL && i < body->in_count; i++) in[i] = ax_spec_set(&params->in_specs.v[i]) << outer;
-  const ax_axis_set *all = in != NULL ? ax_differs_program(&p->arena, body, &body->axes, in) : NULL;
+  ax_flow flow = {.memo = &p->memo, .question = "differs"};
+  const ax_axis_set *all = in != NULL ? ax_flow_program(&flow, body, in) : NULL;
   if (all == NULL) ax_fail(ax_out_of_memory(0));
   return all;
 }
@@ -494,6 +497,7 @@ static void deinit(partition *p) {
   ax_free(p->levels);
   for (uint32_t i = 0; i < p->met_slots; i++) ax_program_release(p->met[i].rebuilt);
   ax_free(p->met);
+  ax_memo_deinit(&p->memo);
   ax_arena_deinit(&p->arena);
 }
 

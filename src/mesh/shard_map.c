@@ -11,6 +11,7 @@
    made of what each device runs, after partition.c. */
 #include <string.h>
 
+#include "ir/flow.h"
 #include "mesh/shard_map.h"
 #include "mesh/sharding.h"
 #include "prim/prims.h"
@@ -169,12 +170,12 @@ static ax_status eval(const ax_eval_args *args) {
 static void differs(const ax_differs_args *args) {
   const ax_shard_map_params *params = args->eqn->params;
   const ax_program *body = params->body;
-  uint32_t outer = body->axes.count - params->mesh.count; /* args->axes may have more: those of the whole plan */
+  uint32_t outer = body->axes.count - params->mesh.count;
   ax_axis_set *in = ax_differs_alloc(args, body->in_count);
   for (uint32_t i = 0; in != NULL && i < body->in_count; i++)
     in[i] = args->in[i] | ax_spec_set(&params->in_specs.v[i]) << outer;
-  if (in == NULL || !ax_region_differs(args, body, &body->axes, in, args->out)) return;
-  for (uint32_t k = 0; k < body->out_count; k++) args->out[k] &= ((ax_axis_set)1 << outer) - 1;
+  if (in == NULL || !ax_region_differs(args, body, in, args->out)) return;
+  for (uint32_t k = 0; k < body->out_count; k++) args->out[k] &= ~(ax_all_axes(&params->mesh) << outer);
 }
 
 /* --- The record --- */

@@ -12,7 +12,7 @@
 #include "mesh/shard_map.h"
 #include "mesh/sharding.h"
 #include "prim/prims.h"
-#include "prim/region.h"
+#include "prim/rebuild.h"
 
 /* A shard_map under construction: operands and results with their specs. */
 typedef struct assembly {
@@ -59,32 +59,13 @@ static ax_axes names_of(const ax_mesh *mesh, ax_axis_set set) {
 
 /* --- jvp, linearize --- */
 
-typedef struct tangents {
-  bool *nonzero, *has; /* operands and results with a tangent */
-  ax_want *want;
-} tangents;
-
-static bool tangents_init(tangents *t, const ax_jvp_args *args) {
-  uint32_t in_count = args->eqn->in_count, out_count = args->eqn->out_count;
-  t->nonzero = ax_trace_alloc(in_count);
-  t->has = ax_trace_alloc(out_count);
-  t->want = ax_trace_alloc(out_count * sizeof t->want[0]);
-  if (ax_failed()) return false;
-  ax_region_nonzero(args->tangent_in, in_count, t->nonzero);
-  for (uint32_t k = 0; k < out_count; k++) t->want[k] = AX_WANT_NONZERO;
-  return true;
-}
-
-static void add_tangents(const tangents *t, assembly *a, const ax_jvp_args *args) {
-  const ax_shard_map_params *params = args->eqn->params;
-  for (uint32_t i = 0; i < args->eqn->in_count; i++)
-    if (t->nonzero[i]) add_in(a, args->tangent_in[i], &params->in_specs.v[i]);
-  for (uint32_t k = 0; k < args->eqn->out_count; k++)
-    if (t->has[k]) add_out(a, &params->out_specs.v[k]);
-}
-
-static void spread_tangents(const tangents *t, const ax_value *given, const ax_jvp_args *args) {
-  for (uint32_t k = 0; k < args->eqn->out_count; k++) args->tangent_out[k] = t->has[k] ? *given++ : ax_zero;
+static void add_tangents(const ax_tangents *t, assembly *a) {
+  const ax_eqn *eqn = t->args->eqn;
+  const ax_shard_map_params *params = eqn->params;
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    if (t->in[i]) add_in(a, t->args->tangent_in[i], &params->in_specs.v[i]);
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    if (t->out[k]) add_out(a, &params->out_specs.v[k]);
 }
 
 static void add_primals(assembly *a, const ax_jvp_args *args) {
@@ -96,19 +77,15 @@ static void add_primals(assembly *a, const ax_jvp_args *args) {
 void ax_shard_map_jvp(const ax_jvp_args *args) {
   const ax_eqn *eqn = args->eqn;
   const ax_shard_map_params *params = eqn->params;
-  tangents t;
+  ax_tangents t;
   assembly a;
   ax_program *body;
-  if (!tangents_init(&t, args) || !assembly_init(&a, eqn, 2 * eqn->in_count, 2 * eqn->out_count)) return;
-  ax_status status = ax_jvp_program(params->body, t.nonzero, t.want, t.has, &body);
-  if (status == AX_OK) {
-    add_primals(&a, args);
-    add_tangents(&t, &a, args);
-  }
+  if (!ax_tangents_init(&t, args) || !assembly_init(&a, eqn, 2 * eqn->in_count, 2 * eqn->out_count)) return;
+  add_primals(&a, args);
+  add_tangents(&t, &a);
+  ax_status status = ax_jvp_program(params->body, t.in, t.want, &body);
   ax_value *out = assembly_bind(&a, status, body);
-  if (out == NULL) return;
-  memcpy(args->out, out, eqn->out_count * sizeof out[0]);
-  spread_tangents(&t, out + eqn->out_count, args);
+  if (out != NULL) ax_tangents_give(&t, out, out + eqn->out_count);
 }
 
 /* A body split in two, with residuals that can leave it: a scalar becomes [1], so that there is a dimension to put the blocks along. */
@@ -181,12 +158,12 @@ static ax_status build_tangent(const split *s, ax_program **out) {
   return ax_region_finish(&builder, outs, tangent->out_count, out);
 }
 
-/* The first half. The residuals become operands of the second. */
-static void bind_primal(const split *s, const ax_jvp_args *args, assembly *second) {
+/* The first half. The residuals become operands of the second. Gives the results; NULL: the trace has failed. */
+static ax_value *bind_primal(const split *s, const ax_jvp_args *args, assembly *second) {
   const ax_eqn *eqn = args->eqn;
   assembly a;
   ax_program *body;
-  if (!assembly_init(&a, eqn, eqn->in_count, eqn->out_count + s->residual_count)) return;
+  if (!assembly_init(&a, eqn, eqn->in_count, eqn->out_count + s->residual_count)) return NULL;
   add_primals(&a, args);
   for (uint32_t r = 0; r < s->residual_count; r++) {
     ax_spec spec = carried_spec(s, r, a.outer);
@@ -194,9 +171,7 @@ static void bind_primal(const split *s, const ax_jvp_args *args, assembly *secon
   }
   ax_status status = build_primal(s, &body);
   ax_value *out = assembly_bind(&a, status, body);
-  if (out == NULL) return;
-  memcpy(args->out, out, eqn->out_count * sizeof out[0]);
-  for (uint32_t r = 0, next = s->y_count; r < s->residual_count; r++) {
+  for (uint32_t r = 0, next = s->y_count; out != NULL && r < s->residual_count; r++) {
     uint32_t operand = operand_of(s, r);
     if (operand != AX_NONE) {
       add_in(second, args->in[operand], &s->of->in_specs.v[operand]);
@@ -205,27 +180,28 @@ static void bind_primal(const split *s, const ax_jvp_args *args, assembly *secon
       next++;
     }
   }
+  return out;
 }
 
 void ax_shard_map_linearize(const ax_jvp_args *args) {
   const ax_eqn *eqn = args->eqn;
   split s = {.of = eqn->params, .y_count = eqn->out_count};
-  tangents t;
+  ax_tangents t;
   assembly a;
   ax_program *body;
-  if (!tangents_init(&t, args)) return;
-  ax_status status =
-      ax_linearize_program(s.of->body, t.nonzero, t.want, t.has, &s.primal, &s.tangent, &s.residual_count);
+  if (!ax_tangents_init(&t, args)) return;
+  ax_status status = ax_linearize_program(s.of->body, t.in, t.want, &s.primal, &s.tangent, &s.residual_count);
   if (status != AX_OK) {
     ax_fail(status);
     return;
   }
-  if (assembly_init(&a, eqn, s.residual_count + eqn->in_count, eqn->out_count)) bind_primal(&s, args, &a);
-  if (!ax_failed()) {
-    add_tangents(&t, &a, args);
+  ax_value *results = NULL;
+  if (assembly_init(&a, eqn, s.residual_count + eqn->in_count, eqn->out_count)) results = bind_primal(&s, args, &a);
+  if (results != NULL) {
+    add_tangents(&t, &a);
     status = build_tangent(&s, &body);
-    ax_value *out = assembly_bind(&a, status, body);
-    if (out != NULL) spread_tangents(&t, out, args);
+    ax_value *tangents = assembly_bind(&a, status, body);
+    if (tangents != NULL) ax_tangents_give(&t, results, tangents);
   }
   ax_program_release(s.primal);
   ax_program_release(s.tangent);
@@ -276,12 +252,9 @@ static ax_status build_transposed(const transposition *t, ax_program **out) {
   const ax_program *body = t->params->body;
   ax_program *transposed;
   *out = NULL;
-  bool *zero = ax_calloc(body->out_count, 1);
-  if (zero == NULL) return ax_out_of_memory(body->out_count);
-  for (uint32_t k = 0; k < body->out_count; k++) zero[k] = ax_is_zero(t->args->cotangent[k]);
-  ax_status status = ax_transpose_program(body, t->args->linear, zero, NULL, &transposed);
-  ax_free(zero);
-  AX_TRY(status);
+  const bool *zero = ax_cotangents_zero(t->args);
+  if (zero == NULL) return AX_OUT_OF_MEMORY;
+  AX_TRY(ax_transpose_program(body, t->args->linear, zero, NULL, &transposed));
   ax_type *types = ax_calloc(transposed->in_count, sizeof types[0]);
   ax_builder builder;
   uint32_t count = types != NULL ? block_types(t, types) : 0, next = 0;
@@ -305,7 +278,7 @@ static ax_status build_transposed(const transposition *t, ax_program **out) {
       k++;
     }
   }
-  status = ax_region_finish(&builder, outs, transposed->out_count, out);
+  ax_status status = ax_region_finish(&builder, outs, transposed->out_count, out);
   ax_program_release(transposed);
   ax_free(types);
   return status;

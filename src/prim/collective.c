@@ -83,7 +83,7 @@ ax_number ax_combine_members(ax_scalar op, ax_tensor *const *members, uint32_t c
 
 static ax_axis_set named_axes(const ax_differs_args *args) {
   ax_axis_set set = 0;
-  ax_status status = ax_axes_resolve(args->eqn->params, args->axes, &set);
+  ax_status status = ax_axes_resolve(args->eqn->params, &args->program->axes, &set);
   assert(status == AX_OK); /* infer has resolved them */
   (void)status;
   return set;

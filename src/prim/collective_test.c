@@ -220,7 +220,9 @@ static void lowered(function f, ax_dtype dtype, char *out) {
   ax_program *program;
   assert_int_equal(trace_as(f, x_of(dtype, 3), false, &program), AX_OK);
   ax_plan plan = {.mesh = program->axes};
-  ax_lower lower = {.plan = &plan, .block = &plan.block};
+  ax_memo memo = {0};
+  ax_flow flow = {.memo = &memo, .question = "differs"};
+  ax_lower lower = {.plan = &plan, .block = &plan.block, .flow = &flow};
   uint32_t in, result;
   assert_int_equal(ax_lower_buffer(&lower, &program->types[0], 3, &in), AX_OK);
   assert_int_equal(ax_lower_program(&lower, program, &in, &result), AX_OK);
@@ -229,6 +231,7 @@ static void lowered(function f, ax_dtype dtype, char *out) {
   *out = 0;
   ax_free(plan.buffers);
   ax_free(lower.buffers);
+  ax_memo_deinit(&memo);
   ax_arena_deinit(&plan.arena);
   ax_program_release(program);
 }

@@ -1,6 +1,8 @@
 /* Bodies: traced with what they capture, permuted, checked for communication under divergent control, run lane by lane, lowered. */
 #include "prim/region.h"
 
+#include "ir/flow.h"
+
 /* --- Tracing --- */
 
 void ax_body_deinit(ax_body *body) {
@@ -71,10 +73,6 @@ ax_status ax_region_permute(const ax_program *program, const uint32_t *in_at, co
   return status;
 }
 
-void ax_region_nonzero(const ax_value *tangents, uint32_t count, bool *nonzero) {
-  for (uint32_t i = 0; i < count; i++) nonzero[i] = !ax_is_zero(tangents[i]);
-}
-
 /* --- Checking --- */
 
 ax_status ax_region_check_axes(const ax_program *body, const ax_mesh *axes, const char *what) {
@@ -116,14 +114,9 @@ ax_status ax_region_check_silent(const ax_program *body, ax_axis_set set, const 
           "devices may differ along %s in what they run here, so not all of them would reach the %s over %s "
           "in %s (equation %u)",
           ax_axis_set_string(set, axes), eqn->prim->name, ax_axis_set_string(meets, axes), what, i);
-    for (uint32_t p = 0; p < eqn->prim->param_count; p++) {
-      const ax_param *param = &eqn->prim->params[p];
-      if (param->kind == AX_PARAM_PROGRAM)
-        AX_TRY(ax_region_check_silent(*(ax_program *const *)ax_param_at(eqn, param), set, axes, what));
-      if (param->kind != AX_PARAM_PROGRAMS) continue;
-      const ax_programs *programs = ax_param_at(eqn, param);
-      for (uint32_t j = 0; j < programs->count; j++) AX_TRY(ax_region_check_silent(programs->v[j], set, axes, what));
-    }
+    const ax_program *nested;
+    for (uint32_t p = 0; (nested = ax_eqn_program(eqn, p)) != NULL; p++)
+      AX_TRY(ax_region_check_silent(nested, set, axes, what));
   }
   return AX_OK;
 }
@@ -188,16 +181,14 @@ ax_status ax_region_lower_carries(ax_lower *lower, const uint32_t *carries, uint
 
 /* --- Variation --- */
 
-bool ax_region_differs(const ax_differs_args *args, const ax_program *body, const ax_mesh *axes, const ax_axis_set *in,
-                    ax_axis_set *out) {
-  const ax_axis_set *all = ax_differs_program(args->arena, body, axes, in);
+bool ax_region_differs(const ax_differs_args *args, const ax_program *body, const ax_axis_set *in, ax_axis_set *out) {
+  const ax_axis_set *all = ax_flow_program(args->flow, body, in);
   for (uint32_t k = 0; all != NULL && k < body->out_count; k++) out[k] = all[body->outs[k]];
-  *args->failed = *args->failed || all == NULL;
   return all != NULL;
 }
 
 ax_axis_set *ax_differs_alloc(const ax_differs_args *args, size_t count) {
-  ax_axis_set *sets = ax_arena_alloc(args->arena, count * sizeof sets[0]);
-  *args->failed = *args->failed || sets == NULL;
+  ax_axis_set *sets = ax_arena_alloc(&args->flow->memo->arena, count * sizeof sets[0]);
+  args->flow->failed = args->flow->failed || sets == NULL;
   return sets;
 }

@@ -47,8 +47,6 @@ AX_MUST_USE ax_status ax_region_rearrange(const ax_program *program, const ax_ty
 /* The same where in[in_at[i]] is of the type of the program's input i, and every new input is one of them. */
 AX_MUST_USE ax_status ax_region_permute(const ax_program *program, const uint32_t *in_at, const uint32_t *out_from,
                                         uint32_t out_count, ax_program **out);
-/* Which values have a tangent that is not the symbolic zero. */
-void ax_region_nonzero(const ax_value *tangents, uint32_t count, bool *nonzero);
 
 /* --- Checking --- */
 
@@ -89,10 +87,9 @@ AX_MUST_USE ax_status ax_region_lower_carries(ax_lower *lower, const uint32_t *c
 
 /* --- Variation --- */
 
-/* The variation of a body's results, in the environment `axes`. False, and args->failed, when there is no memory. */
-bool ax_region_differs(const ax_differs_args *args, const ax_program *body, const ax_mesh *axes, const ax_axis_set *in,
-                    ax_axis_set *out);
-/* Scratch for a differs rule; NULL, and args->failed, when there is no memory. */
+/* The sets of a body's results, from those of its inputs. False: no memory. */
+bool ax_region_differs(const ax_differs_args *args, const ax_program *body, const ax_axis_set *in, ax_axis_set *out);
+/* Scratch for a differs rule; NULL: no memory. */
 ax_axis_set *ax_differs_alloc(const ax_differs_args *args, size_t count);
 
 #endif

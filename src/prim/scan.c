@@ -8,6 +8,7 @@
    Linear in what its body is linear in. jvp, linearize, transpose and batch stand in scan_transform.c. */
 #include <string.h>
 
+#include "ir/flow.h"
 #include "prim/prims.h"
 #include "prim/region.h"
 #include "prim/scan.h"
@@ -165,6 +166,13 @@ static ax_status eval(const ax_eval_args *args) {
   return ax_region_eval_end(args, &arena, status);
 }
 
+static bool differs_round(const ax_differs_args *args, const ax_axis_set *in, ax_axis_set *after) {
+  const ax_scan_params *params = args->eqn->params;
+  const ax_axis_set *all = ax_flow_program(args->flow, params->body, in);
+  for (uint32_t k = 0; all != NULL && k < params->num_carry; k++) after[k] = all[params->body->outs[k]];
+  return all != NULL;
+}
+
 /* A carry varies wherever its start or what the body makes of it does. */
 static void differs(const ax_differs_args *args) {
   const ax_scan_params *params = args->eqn->params;
@@ -172,15 +180,9 @@ static void differs(const ax_differs_args *args) {
   ax_axis_set *in = ax_differs_alloc(args, args->eqn->in_count);
   if (in == NULL) return;
   for (uint32_t i = 0; i < args->eqn->in_count; i++) in[i] = args->in[i];
-  for (bool changed = true; changed;) {
-    changed = false;
-    if (!ax_region_differs(args, params->body, args->axes, in, args->out)) return;
-    for (uint32_t k = 0; k < carries; k++) {
-      args->out[k] |= in[consts + k];
-      changed = changed || args->out[k] != in[consts + k];
-      in[consts + k] = args->out[k];
-    }
-  }
+  if (!ax_flow_loop(args, params->body, in, consts, carries, differs_round)) return;
+  if (!ax_region_differs(args, params->body, in, args->out)) return;
+  for (uint32_t k = 0; k < carries; k++) args->out[k] = in[consts + k];
 }
 
 /* --- lower --- */

@@ -6,26 +6,20 @@
      transpose   a scan the other way: (constants; sums of the constants' cotangents, cotangents of carries; xs, cotangents of ys)
      batch       one scan, of the body batched
 
-   Which carries have a tangent, or a batch dimension, is a fixed point: asked of the body until nothing changes. */
+   Which carries have a tangent, or a batch dimension, is known before (ax_tangents, ax_batched_results). */
 #include "prim/prims.h"
-#include "prim/region.h"
+#include "prim/rebuild.h"
 #include "prim/scan.h"
 
-/* --- jvp, linearize --- */
-
-/* An equation being transformed: what its operands and results are. */
+/* An equation being transformed. */
 typedef struct scan {
   ax_scan_params p;
   uint32_t consts, carries, in_count, out_count;
-  bool *nonzero;  /* operands with a tangent */
-  ax_want *want;
-  bool *has;      /* results with a tangent */
 } scan;
 
 static scan scan_of(const ax_eqn *eqn) {
   const ax_scan_params *p = eqn->params;
-  return (scan){.p = *p, .consts = (uint32_t)p->num_consts, .carries = (uint32_t)p->num_carry,
-                .in_count = eqn->in_count, .out_count = eqn->out_count};
+  return (scan){*p, (uint32_t)p->num_consts, (uint32_t)p->num_carry, eqn->in_count, eqn->out_count};
 }
 
 static bool is_carry(const scan *s, uint32_t i) { return i >= s->consts && i < s->consts + s->carries; }
@@ -37,338 +31,301 @@ static role role_of_in(const scan *s, uint32_t i) {
 }
 static role role_of_out(const scan *s, uint32_t k) { return k < s->carries ? ROLE_CARRY : ROLE_SLICE; }
 
-/* A scan under construction: operands and body inputs put in order of their roles. */
-typedef struct assembly {
-  uint32_t count, capacity;
-  ax_value *value; /* operands, in the order of the body given */
-  role *role;
-  uint32_t *in_at; /* of body input i: its place */
-} assembly;
-
-static bool assembly_init(assembly *a, uint32_t capacity) {
-  *a = (assembly){.capacity = capacity};
-  a->value = ax_trace_alloc(capacity * sizeof a->value[0]);
-  a->role = ax_trace_alloc(capacity * sizeof a->role[0]);
-  a->in_at = ax_trace_alloc(capacity * sizeof a->in_at[0]);
-  return !ax_failed();
-}
-
-static void assembly_add(assembly *a, role role, ax_value value) {
-  assert(a->count < a->capacity);
-  a->role[a->count] = role;
-  a->value[a->count++] = value;
-}
-
-/* Binds a scan over `body`, whose inputs are those added and of whose results those of out_from are wanted (carries first). */
-static void assembly_bind(assembly *a, const ax_scan_params *like, const ax_program *body, const uint32_t *out_from,
-                          uint32_t out_count, ax_value *out) {
-  ax_scan_params params = *like;
-  uint32_t next = 0, counts[ROLE_COUNT] = {0};
-  ax_value *in = ax_trace_alloc(a->count * sizeof in[0]);
-  for (uint32_t k = 0; k < out_count; k++) out[k] = ax_poison;
-  if (in == NULL) return;
-  for (role r = ROLE_CONST; r < ROLE_COUNT; r++)
-    for (uint32_t i = 0; i < a->count; i++) {
-      if (a->role[i] != r) continue;
-      in[next] = a->value[i];
-      a->in_at[i] = next++;
-      counts[r]++;
-    }
-  params.num_consts = counts[ROLE_CONST];
-  params.num_carry = counts[ROLE_CARRY];
-  ax_status status = ax_region_permute(body, a->in_at, out_from, out_count, &params.body);
-  if (status != AX_OK) {
-    ax_fail(status);
-    return;
-  }
-  ax_bind(&ax_prim_scan, &params, in, a->count, out, out_count);
+/* Binds a scan over `body`, whose inputs are those added and of whose results those of out_from are wanted (carries first). Gives its
+   results; NULL: the trace has failed. */
+static ax_value *bind_sorted(const scan *s, const ax_sorting *operands, const ax_program *body, const uint32_t *out_from,
+                             uint32_t out_count) {
+  ax_scan_params params = s->p;
+  ax_value *out = ax_trace_alloc(out_count * sizeof out[0]);
+  ax_value *in = out != NULL ? ax_sorting_finish(operands, body, out_from, out_count, &params.body) : NULL;
+  if (in == NULL) return NULL;
+  params.num_consts = operands->of_role[ROLE_CONST];
+  params.num_carry = operands->of_role[ROLE_CARRY];
+  ax_bind(&ax_prim_scan, &params, in, operands->count, out, out_count);
   ax_program_release(params.body);
+  return ax_failed() ? NULL : out;
 }
 
-/* Which carries get tangents: those that start with one, or that the body gives one. */
-static ax_status settle_tangents(scan *s, const ax_value *tangent_in) {
-  for (uint32_t i = 0; i < s->in_count; i++) s->nonzero[i] = !ax_is_zero(tangent_in[i]);
-  for (bool changed = true; changed;) {
-    ax_program *jvp;
-    changed = false;
-    for (uint32_t k = 0; k < s->out_count; k++)
-      s->want[k] = k < s->carries && s->nonzero[s->consts + k] ? AX_WANT_ALWAYS : AX_WANT_NONZERO;
-    AX_TRY(ax_jvp_program(s->p.body, s->nonzero, s->want, s->has, &jvp));
-    ax_program_release(jvp);
-    for (uint32_t k = 0; k < s->carries; k++) {
-      changed = changed || s->has[k] != s->nonzero[s->consts + k];
-      s->nonzero[s->consts + k] = s->has[k];
-    }
+/* --- jvp, linearize --- */
+
+/* `in`: which inputs of the body have a tangent. A carry that comes to one has it from the start; `want`: what is wanted of the body. */
+static bool tangents_init(const scan *s, ax_tangents *t, const ax_jvp_args *args) {
+  if (!ax_tangents_init(t, args)) return false;
+  for (uint32_t k = 0; k < s->carries; k++) {
+    t->in_count += t->out[k] && !t->in[s->consts + k];
+    t->in[s->consts + k] = t->out[k];
   }
-  return AX_OK;
+  return true;
 }
 
-static bool tangents_init(scan *s, const ax_jvp_args *args) {
-  *s = scan_of(args->eqn);
-  s->nonzero = ax_trace_alloc(s->in_count);
-  s->want = ax_trace_alloc(s->out_count * sizeof s->want[0]);
-  s->has = ax_trace_alloc(s->out_count);
-  if (ax_failed()) return false;
-  ax_status status = settle_tangents(s, args->tangent_in);
-  if (status != AX_OK) ax_fail(status);
-  return status == AX_OK;
+static void add_primals(const scan *s, ax_sorting *operands, const ax_value *in) {
+  for (uint32_t i = 0; i < s->in_count; i++) ax_sorting_add(operands, role_of_in(s, i), in[i]);
 }
 
-static void add_tangents(const scan *s, assembly *a, const ax_jvp_args *args) {
+static void add_tangents(const scan *s, ax_sorting *operands, const ax_tangents *t) {
   for (uint32_t i = 0; i < s->in_count; i++)
-    if (s->nonzero[i]) assembly_add(a, role_of_in(s, i), ax_instantiate(args->tangent_in[i], args->in[i]));
+    if (t->in[i]) ax_sorting_add(operands, role_of_in(s, i), ax_tangent_in(t, i));
 }
 
-/* Orders the results of a body (y.., dy[has]..): carries, their tangents, then ys and theirs. Returns how many. */
-static uint32_t order_results(const scan *s, uint32_t *out_from) {
-  uint32_t count = 0;
+/* Orders the results of a body (y.., dy..): carries, their tangents, then ys and theirs. */
+static void order_results(const scan *s, const ax_tangents *t, uint32_t *out_from) {
   for (role r = ROLE_CARRY; r < ROLE_COUNT; r++) {
     for (uint32_t k = 0; k < s->out_count; k++)
-      if (role_of_out(s, k) == r) out_from[count++] = k;
+      if (role_of_out(s, k) == r) *out_from++ = k;
     uint32_t next = s->out_count;
     for (uint32_t k = 0; k < s->out_count; k++) {
-      if (s->has[k] && role_of_out(s, k) == r) out_from[count++] = next;
-      next += s->has[k];
+      if (t->out[k] && role_of_out(s, k) == r) *out_from++ = next;
+      next += t->out[k];
     }
   }
-  return count;
-}
-
-static void spread_tangents(const scan *s, const ax_value *by_result, ax_value *tangent_out) {
-  uint32_t next = 0;
-  for (uint32_t k = 0; k < s->out_count; k++) tangent_out[k] = s->has[k] ? by_result[next++] : ax_zero;
 }
 
 void ax_scan_jvp(const ax_jvp_args *args) {
-  scan s;
-  assembly a;
+  scan s = scan_of(args->eqn);
+  ax_tangents t;
+  ax_sorting operands;
   ax_program *body;
-  if (!tangents_init(&s, args) || !assembly_init(&a, 2 * s.in_count)) return;
-  uint32_t *out_from = ax_trace_alloc(2 * (size_t)s.out_count * sizeof out_from[0]);
-  ax_value *out = ax_trace_alloc(2 * (size_t)s.out_count * sizeof out[0]);
-  ax_value *by_result = ax_trace_alloc(2 * (size_t)s.out_count * sizeof out[0]);
-  if (out_from == NULL || out == NULL || by_result == NULL) return;
-  for (uint32_t i = 0; i < s.in_count; i++) assembly_add(&a, role_of_in(&s, i), args->in[i]);
-  add_tangents(&s, &a, args);
-  ax_status status = ax_jvp_program(s.p.body, s.nonzero, s.want, NULL, &body);
+  if (!tangents_init(&s, &t, args) || !ax_sorting_init(&operands, s.in_count + t.in_count)) return;
+  uint32_t count = s.out_count + t.out_count, *out_from = ax_trace_alloc(count * sizeof out_from[0]);
+  ax_value *by_result = ax_trace_alloc(count * sizeof by_result[0]);
+  if (out_from == NULL || by_result == NULL) return;
+  add_primals(&s, &operands, args->in);
+  add_tangents(&s, &operands, &t);
+  ax_status status = ax_jvp_program(s.p.body, t.in, t.want, &body);
   if (status != AX_OK) {
     ax_fail(status);
     return;
   }
-  uint32_t count = order_results(&s, out_from);
-  assembly_bind(&a, &s.p, body, out_from, count, out);
+  order_results(&s, &t, out_from);
+  ax_value *out = bind_sorted(&s, &operands, body, out_from, count);
   ax_program_release(body);
-  for (uint32_t k = 0; k < count; k++) by_result[out_from[k]] = out[k];
-  for (uint32_t k = 0; k < s.out_count; k++) args->out[k] = by_result[k];
-  spread_tangents(&s, by_result + s.out_count, args->tangent_out);
+  for (uint32_t k = 0; out != NULL && k < count; k++) by_result[out_from[k]] = out[k];
+  if (out != NULL) ax_tangents_give(&t, by_result, by_result + s.out_count);
 }
 
 /* The primal half: results, then the residuals that it must keep of each step, stacked. All residuals are added to the tangent
-   half's operands. */
-static void bind_primal(const scan *s, const ax_jvp_args *args, const ax_program *primal, uint32_t residuals,
-                        assembly *tangent) {
-  assembly a;
-  uint32_t *out_from = ax_trace_alloc(primal->out_count * sizeof out_from[0]), count = s->out_count;
-  ax_value *out = ax_trace_alloc(primal->out_count * sizeof out[0]);
-  if (out_from == NULL || out == NULL || !assembly_init(&a, s->in_count)) return;
-  for (uint32_t i = 0; i < s->in_count; i++) assembly_add(&a, role_of_in(s, i), args->in[i]);
-  for (uint32_t k = 0; k < s->out_count; k++) out_from[k] = k;
+   half's operands. Gives the results; NULL: the trace has failed. */
+static ax_value *bind_primal(const scan *s, const ax_jvp_args *args, const ax_program *primal, uint32_t residuals,
+                             ax_sorting *tangent) {
+  ax_sorting operands;
+  uint32_t *out_from = ax_in_order(primal->out_count), count = s->out_count;
+  if (out_from == NULL || !ax_sorting_init(&operands, s->in_count)) return NULL;
+  add_primals(s, &operands, args->in);
   for (uint32_t r = 0; r < residuals; r++) {
     uint32_t id = primal->outs[s->out_count + r];
     if (id >= s->in_count || is_carry(s, id)) out_from[count++] = s->out_count + r;
   }
-  assembly_bind(&a, &s->p, primal, out_from, count, out);
-  for (uint32_t k = 0; k < s->out_count; k++) args->out[k] = out[k];
-  for (uint32_t r = 0, next = s->out_count; r < residuals; r++) {
+  ax_value *out = bind_sorted(s, &operands, primal, out_from, count);
+  for (uint32_t r = 0, next = s->out_count; out != NULL && r < residuals; r++) {
     uint32_t id = primal->outs[s->out_count + r];
-    if (next < count && out_from[next] == s->out_count + r) assembly_add(tangent, ROLE_SLICE, out[next++]);
-    else assembly_add(tangent, role_of_in(s, id), args->in[id]);
+    if (next < count && out_from[next] == s->out_count + r) ax_sorting_add(tangent, ROLE_SLICE, out[next++]);
+    else ax_sorting_add(tangent, role_of_in(s, id), args->in[id]);
   }
+  return out;
 }
 
 void ax_scan_linearize(const ax_jvp_args *args) {
-  scan s;
-  assembly a;
+  scan s = scan_of(args->eqn);
+  ax_tangents t;
+  ax_sorting operands;
   ax_program *primal, *tangent;
   uint32_t residuals;
-  if (!tangents_init(&s, args)) return;
-  ax_status status = ax_linearize_program(s.p.body, s.nonzero, s.want, NULL, &primal, &tangent, &residuals);
+  if (!tangents_init(&s, &t, args)) return;
+  ax_status status = ax_linearize_program(s.p.body, t.in, t.want, &primal, &tangent, &residuals);
   if (status != AX_OK) {
     ax_fail(status);
     return;
   }
-  uint32_t count = tangent->out_count;
-  uint32_t *out_from = ax_trace_alloc(count * sizeof out_from[0]);
-  ax_value *out = ax_trace_alloc(count * sizeof out[0]);
-  if (out_from != NULL && out != NULL && assembly_init(&a, residuals + s.in_count)) {
-    bind_primal(&s, args, primal, residuals, &a);
-    add_tangents(&s, &a, args);
-    for (uint32_t k = 0; k < count; k++) out_from[k] = k; /* carries' come before ys' already */
-    if (!ax_failed()) assembly_bind(&a, &s.p, tangent, out_from, count, out);
-    spread_tangents(&s, out, args->tangent_out);
+  uint32_t *out_from = ax_in_order(tangent->out_count); /* carries' come before ys' already */
+  ax_value *results = NULL, *tangents = NULL;
+  if (out_from != NULL && ax_sorting_init(&operands, residuals + t.in_count))
+    results = bind_primal(&s, args, primal, residuals, &operands);
+  if (results != NULL) {
+    add_tangents(&s, &operands, &t);
+    tangents = bind_sorted(&s, &operands, tangent, out_from, tangent->out_count);
   }
+  if (tangents != NULL) ax_tangents_give(&t, results, tangents);
   ax_program_release(primal);
   ax_program_release(tangent);
 }
 
 /* --- transpose --- */
 
+/* What the transposed scan takes and its body is given, in order: constants; running sums of constants' cotangents and cotangents of
+   carries, both carried; slices of xs, and of ys' cotangents. */
+typedef enum slot_kind { SLOT_GIVEN, SLOT_SUM, SLOT_COTANGENT } slot_kind;
+typedef struct slot {
+  slot_kind kind;
+  uint32_t index; /* of the operand; of the result that it is a cotangent of */
+} slot;
+
+typedef struct transposition {
+  scan s;
+  const ax_transpose_args *args;
+  bool *linear;    /* operands */
+  bool *zero;      /* results whose cotangent is zero in every step */
+  bool *made_zero; /* linear operands whose cotangent is */
+  ax_program *body; /* the body transposed */
+  slot *slots;
+  uint32_t slot_count, of_role[ROLE_COUNT];
+} transposition;
+
 /* All carries are taken as linear: those that are not themselves (zeros that stand for a tangent) become so in the body, and their
    cotangents are not asked for. */
-static ax_status settle_linear(const scan *s, const bool *given, bool *linear) {
-  for (uint32_t i = 0; i < s->in_count; i++) linear[i] = given[i];
-  for (uint32_t k = 0; k < s->carries; k++) {
-    linear[s->consts + k] = true;
+static ax_status settle_linear(transposition *t) {
+  const scan *s = &t->s;
+  for (uint32_t i = 0; i < s->in_count; i++) t->linear[i] = t->args->linear[i] || is_carry(s, i);
+  for (uint32_t k = 0; k < s->carries; k++)
     if (!ax_is_float(s->p.body->types[s->consts + k].dtype))
       return ax_error(AX_ABSENT, "scan: no transpose for a linear scan that carries %s along",
                       ax_type_string(&s->p.body->types[s->consts + k], &s->p.body->axes));
-  }
   return AX_OK;
 }
 
-/* The body transposed, and which of its results' cotangents are zero in every step: those of ys that nobody uses, and of carries
-   nobody uses and no step turns into one that is used. */
-static ax_status transpose_body(const scan *s, const bool *linear, bool *zero, bool *made_zero, ax_program **out) {
+/* A carry's cotangent is zero in every step when nobody uses the carry and no step turns it into one that is used. */
+static ax_status transpose_body(transposition *t) {
+  const scan *s = &t->s;
   for (bool changed = true; changed;) {
     changed = false;
-    AX_TRY(ax_transpose_program(s->p.body, linear, zero, made_zero, out));
+    ax_program_release(t->body);
+    AX_TRY(ax_transpose_program(s->p.body, t->linear, t->zero, t->made_zero, &t->body));
     for (uint32_t k = 0; k < s->carries; k++) {
-      if (!zero[k] || made_zero[s->consts + k]) continue;
-      zero[k] = false;
+      if (!t->zero[k] || t->made_zero[s->consts + k]) continue;
+      t->zero[k] = false;
       changed = true;
     }
-    if (changed) ax_program_release(*out);
   }
   return AX_OK;
 }
 
-/* The body of the transposed scan. Inputs by role: constants; sums of constants' cotangents, cotangents of carries; xs, cotangents
-   of ys that are not zero. Results: sums, cotangents of carries, cotangents of linear xs. */
-static ax_status build_transposed(const scan *s, const bool *linear, const ax_value *cotangent, ax_program **out) {
-  const ax_program *body = s->p.body;
-  ax_program *transposed;
-  *out = NULL;
-  bool *zero = ax_calloc(s->out_count + s->in_count, 1);
-  if (zero == NULL) return ax_out_of_memory(s->out_count + s->in_count);
-  for (uint32_t k = 0; k < s->out_count; k++) zero[k] = ax_is_zero(cotangent[k]);
-  ax_status status = transpose_body(s, linear, zero, zero + s->out_count, &transposed);
-  if (status != AX_OK) {
-    ax_free(zero);
-    return status;
-  }
+/* Whether the transposed scan gives the cotangent of an operand. */
+static bool is_given(const transposition *t, uint32_t i) {
+  if (!t->linear[i]) return false;
+  return is_carry(&t->s, i) ? !t->zero[i - t->s.consts] : !t->made_zero[i];
+}
+
+static void add_slot(transposition *t, role role, slot_kind kind, uint32_t index) {
+  t->slots[t->slot_count++] = (slot){kind, index};
+  t->of_role[role]++;
+}
+
+static void find_slots(transposition *t) {
+  const scan *s = &t->s;
+  for (uint32_t i = 0; i < s->consts; i++)
+    if (!t->linear[i]) add_slot(t, ROLE_CONST, SLOT_GIVEN, i);
+  for (uint32_t i = 0; i < s->consts; i++)
+    if (is_given(t, i)) add_slot(t, ROLE_CARRY, SLOT_SUM, i);
+  for (uint32_t k = 0; k < s->carries; k++)
+    if (!t->zero[k]) add_slot(t, ROLE_CARRY, SLOT_COTANGENT, k);
+  for (uint32_t i = s->consts + s->carries; i < s->in_count; i++)
+    if (!t->linear[i]) add_slot(t, ROLE_SLICE, SLOT_GIVEN, i);
+  for (uint32_t k = s->carries; k < s->out_count; k++)
+    if (!t->zero[k]) add_slot(t, ROLE_SLICE, SLOT_COTANGENT, k);
+}
+
+static ax_type slot_type(const transposition *t, const slot *slot) {
+  const ax_program *body = t->s.p.body;
+  if (slot->kind == SLOT_GIVEN) return body->types[slot->index];
+  return ax_dual(&body->types[slot->kind == SLOT_SUM ? slot->index : body->outs[slot->index]]);
+}
+
+static ax_value slot_value(const transposition *t, const slot *slot) {
+  if (slot->kind == SLOT_GIVEN) return t->args->in[slot->index];
+  if (slot->kind == SLOT_COTANGENT && !ax_is_zero(t->args->cotangent[slot->index])) return t->args->cotangent[slot->index];
+  ax_type type = slot_type(t, slot);
+  return ax_zeros_of(&type);
+}
+
+/* The operands of the transposed body: the slots of a kind, in order. */
+static uint32_t wire(const transposition *t, slot_kind kind, const ax_value *in, ax_value *operands) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < t->slot_count; i++)
+    if (t->slots[i].kind == kind) operands[count++] = in[i];
+  return count;
+}
+
+/* The body of the transposed scan: slots -> sums, cotangents of carries, cotangents of xs. */
+static ax_status build_transposed(const transposition *t, ax_program **out) {
+  const scan *s = &t->s;
+  ax_type *types = ax_trace_alloc(t->slot_count * sizeof types[0]);
+  if (types == NULL) return AX_OUT_OF_MEMORY;
+  for (uint32_t i = 0; i < t->slot_count; i++) types[i] = slot_type(t, &t->slots[i]);
   ax_builder builder;
-  uint32_t capacity = s->in_count + s->out_count, count = 0, made = 0, next = 0;
-  ax_type *types = ax_calloc(capacity, sizeof types[0]);
-  for (role r = ROLE_CONST; r < ROLE_COUNT && types != NULL; r++) {
-    for (uint32_t i = 0; i < s->in_count; i++)
-      if (!linear[i] && role_of_in(s, i) == r) types[count++] = body->types[i];
-    for (uint32_t i = 0; i < s->consts; i++)
-      if (linear[i] && r == ROLE_CARRY) types[count++] = body->types[i];
-    for (uint32_t k = 0; k < s->out_count; k++)
-      if (role_of_out(s, k) == r && (r == ROLE_CARRY || !ax_is_zero(cotangent[k])))
-        types[count++] = body->types[body->outs[k]];
+  ax_value *in = ax_region_begin(&builder, &s->p.body->axes, types, t->slot_count);
+  ax_value *operands = ax_trace_alloc(t->body->in_count * sizeof operands[0]);
+  ax_value *outs = ax_trace_alloc(t->body->out_count * sizeof outs[0]);
+  uint32_t count = 0;
+  if (in != NULL && operands != NULL && outs != NULL) {
+    uint32_t given = wire(t, SLOT_GIVEN, in, operands);
+    wire(t, SLOT_COTANGENT, in, operands + given);
+    ax_call(t->body, operands, t->body->in_count, outs, t->body->out_count);
+    const ax_value *sums = in + t->of_role[ROLE_CONST];
+    for (uint32_t i = 0, made = 0; i < s->in_count; i++) {
+      if (is_given(t, i)) outs[count++] = i < s->consts ? ax_add(*sums++, outs[made]) : outs[made];
+      made += t->linear[i];
+    }
   }
-  ax_value *in = ax_region_begin(&builder, &body->axes, types, types != NULL ? count : 0);
-  ax_value *operands = ax_trace_alloc(transposed->in_count * sizeof operands[0]);
-  ax_value *outs = ax_trace_alloc(transposed->out_count * sizeof outs[0]);
-  uint32_t sum_count = 0;
-  for (uint32_t i = 0; i < s->consts; i++) sum_count += linear[i];
-  if (types == NULL) ax_fail(ax_out_of_memory(capacity * sizeof types[0]));
-  if (!ax_failed()) {
-    for (uint32_t i = 0; i < s->consts; i++)
-      if (!linear[i]) operands[made++] = in[next++];
-    const ax_value *sums = in + next, *carries = sums + sum_count;
-    next += sum_count + s->carries;
-    for (uint32_t i = s->consts + s->carries; i < s->in_count; i++)
-      if (!linear[i]) operands[made++] = in[next++];
-    for (uint32_t k = 0; k < s->carries; k++)
-      if (!zero[k]) operands[made++] = carries[k];
-    for (uint32_t k = s->carries; k < s->out_count; k++)
-      if (!zero[k]) operands[made++] = in[next++];
-    ax_call(transposed, operands, made, outs, transposed->out_count);
-    for (uint32_t k = 0; k < sum_count; k++) outs[k] = ax_add(sums[k], outs[k]);
-  }
-  status = ax_region_finish(&builder, outs, transposed->out_count, out);
-  ax_free(types);
-  ax_free(zero);
-  ax_program_release(transposed);
-  return status;
+  return ax_region_finish(&builder, outs, count, out);
+}
+
+static ax_status prepare(transposition *t, ax_scan_params *params) {
+  AX_TRY(settle_linear(t));
+  AX_TRY(transpose_body(t));
+  find_slots(t);
+  *params = (ax_scan_params){t->s.p.length, !t->s.p.reverse, t->of_role[ROLE_CONST], t->of_role[ROLE_CARRY], NULL};
+  return build_transposed(t, &params->body);
 }
 
 void ax_scan_transpose(const ax_transpose_args *args) {
-  scan s = scan_of(args->eqn);
-  const ax_program *body = s.p.body;
-  bool *linear = ax_trace_alloc(s.in_count);
-  ax_value *in = ax_trace_alloc((s.in_count + (size_t)s.out_count) * sizeof in[0]);
-  ax_value *out = ax_trace_alloc(s.in_count * sizeof out[0]);
-  if (linear == NULL || in == NULL || out == NULL) return;
-  ax_scan_params params = {s.p.length, !s.p.reverse, 0, s.carries, NULL};
-  ax_status status = settle_linear(&s, args->linear, linear);
-  if (status == AX_OK) status = build_transposed(&s, linear, args->cotangent, &params.body);
+  transposition t = {.s = scan_of(args->eqn), .args = args, .zero = ax_cotangents_zero(args)};
+  uint32_t capacity = t.s.in_count + t.s.out_count;
+  t.linear = ax_trace_alloc(t.s.in_count);
+  t.made_zero = ax_trace_alloc(t.s.in_count);
+  t.slots = ax_trace_alloc(capacity * sizeof t.slots[0]);
+  ax_value *in = ax_trace_alloc(capacity * sizeof in[0]), *out = ax_trace_alloc(t.s.in_count * sizeof out[0]);
+  if (ax_failed()) return;
+  ax_scan_params params = {0};
+  ax_status status = prepare(&t, &params);
+  ax_program_release(t.body);
   if (status != AX_OK) {
     ax_fail(status);
     return;
   }
-  uint32_t count = 0, next = 0;
-  for (uint32_t i = 0; i < s.consts; i++)
-    if (!linear[i]) in[count++] = args->in[i];
-  params.num_consts = count;
-  params.num_carry += s.consts - count;
-  for (uint32_t i = 0; i < s.consts; i++)
-    if (linear[i]) in[count++] = ax_zeros_of(&body->types[i]);
-  for (uint32_t k = 0; k < s.carries; k++)
-    in[count++] = ax_is_zero(args->cotangent[k]) ? ax_zeros_of(&body->types[body->outs[k]]) : args->cotangent[k];
-  for (uint32_t i = s.consts + s.carries; i < s.in_count; i++)
-    if (!linear[i]) in[count++] = args->in[i];
-  for (uint32_t k = s.carries; k < s.out_count; k++)
-    if (!ax_is_zero(args->cotangent[k])) in[count++] = args->cotangent[k];
-  if (!ax_failed()) ax_bind(&ax_prim_scan, &params, in, count, out, params.body->out_count);
+  for (uint32_t i = 0; i < t.slot_count; i++) in[i] = slot_value(&t, &t.slots[i]);
+  ax_bind(&ax_prim_scan, &params, in, t.slot_count, out, params.body->out_count);
   ax_program_release(params.body);
-  for (uint32_t i = 0; i < s.in_count; i++)
-    if (linear[i]) args->out[i] = args->linear[i] ? out[next++] : (next++, ax_zero);
+  for (uint32_t i = 0; i < t.s.in_count; i++) {
+    if (!is_given(&t, i)) continue;
+    if (args->linear[i]) args->out[i] = *out;
+    out++;
+  }
 }
 
 /* --- batch --- */
 
-/* Constants keep their batch dimension; carries and slices have theirs in front, so xs and ys have it second. in_dim, want:
-   of the body; a carry is batched when it starts so or when the body makes it so. */
-static ax_status batch_body(const scan *s, const ax_batch_args *args, int *in_dim, int *want, int *out_dim,
-                            ax_program **out) {
-  *out = NULL;
-  for (uint32_t i = 0; i < s->in_count; i++) in_dim[i] = i < s->consts || args->in_dim[i] < 0 ? args->in_dim[i] : 0;
-  for (uint32_t k = 0; k < s->out_count; k++) want[k] = AX_BATCH_ANY;
-  for (bool changed = true; changed;) {
-    changed = false;
-    ax_program_release(*out);
-    for (uint32_t k = 0; k < s->carries; k++) want[k] = in_dim[s->consts + k] >= 0 ? 0 : AX_BATCH_ANY;
-    AX_TRY(ax_batch_program(s->p.body, in_dim, args->size, args->axis, want, out_dim, out));
-    for (uint32_t k = 0; k < s->carries; k++) {
-      changed = changed || out_dim[k] != in_dim[s->consts + k];
-      in_dim[s->consts + k] = out_dim[k];
-    }
-  }
-  return AX_OK;
-}
-
+/* Constants keep their batch dimension; carries and slices have theirs in front, so xs and ys have it second. A carry is batched when
+   it starts so or when the body makes it so. */
 void ax_scan_batch(const ax_batch_args *args) {
   scan s = scan_of(args->eqn);
-  int *in_dim = ax_trace_alloc(s.in_count * sizeof in_dim[0]);
-  int *want = ax_trace_alloc(s.out_count * sizeof want[0]), *out_dim = ax_trace_alloc(s.out_count * sizeof want[0]);
+  bool *batched = ax_batched_results(args);
+  int *in_dim = ax_trace_alloc(s.in_count * sizeof in_dim[0]), *want = ax_trace_alloc(s.out_count * sizeof want[0]);
   ax_value *in = ax_trace_alloc(s.in_count * sizeof in[0]);
-  if (in_dim == NULL || want == NULL || out_dim == NULL || in == NULL) return;
+  if (batched == NULL || in_dim == NULL || want == NULL || in == NULL) return;
+  for (uint32_t k = 0; k < s.out_count; k++) want[k] = batched[k] ? 0 : -1;
+  for (uint32_t i = 0; i < s.in_count; i++) {
+    int dim = args->in_dim[i];
+    in[i] = args->in[i];
+    in_dim[i] = is_carry(&s, i) ? want[i - s.consts] : i < s.consts || dim < 0 ? dim : 0;
+    if (is_carry(&s, i) && in_dim[i] >= 0) in[i] = ax_batch_front(in[i], dim, args->size);
+    if (role_of_in(&s, i) == ROLE_SLICE && dim >= 0) in[i] = ax_move_dim(in[i], dim, 1);
+  }
   ax_scan_params params = s.p;
-  ax_status status = batch_body(&s, args, in_dim, want, out_dim, &params.body);
+  ax_status status = ax_batch_program(s.p.body, in_dim, args->size, args->axis, want, NULL, &params.body);
   if (status != AX_OK) {
     ax_fail(status);
     return;
   }
-  for (uint32_t i = 0; i < s.in_count; i++) {
-    int dim = args->in_dim[i];
-    in[i] = args->in[i];
-    if (is_carry(&s, i) && in_dim[i] >= 0) in[i] = ax_batch_front(in[i], dim, args->size);
-    if (role_of_in(&s, i) == ROLE_SLICE && dim >= 0) in[i] = ax_move_dim(in[i], dim, 1);
-  }
   ax_bind(&ax_prim_scan, &params, in, s.in_count, args->out, s.out_count);
   ax_program_release(params.body);
-  for (uint32_t k = 0; k < s.out_count; k++) args->out_dim[k] = out_dim[k] < 0 ? -1 : k < s.carries ? 0 : 1;
+  for (uint32_t k = 0; k < s.out_count; k++) args->out_dim[k] = !batched[k] ? -1 : k < s.carries ? 0 : 1;
 }

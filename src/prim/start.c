@@ -14,7 +14,7 @@
    The functions make bodies of one collective, with the reshapes of its untiled forms. */
 #include "prim/collective.h"
 #include "prim/prims.h"
-#include "prim/region.h"
+#include "prim/rebuild.h"
 
 typedef struct start_params {
   ax_program *body;
@@ -60,23 +60,21 @@ static ax_status start_eval(const ax_eval_args *args) {
 }
 
 static void start_differs(const ax_differs_args *args) {
-  ax_region_differs(args, body_of(args->eqn), args->axes, args->in, args->out);
+  (void)ax_region_differs(args, body_of(args->eqn), args->in, args->out);
 }
 
 /* The body's jvp beside the start: (x.., dx..) -> (y.., dy..), of which y is the future's. */
 static void start_jvp(const ax_jvp_args *args) {
   const ax_eqn *eqn = args->eqn;
-  const ax_program *body = body_of(eqn);
-  ax_program *jvp = NULL;
-  ax_bind(eqn->prim, eqn->params, args->in, eqn->in_count, args->out, eqn->out_count);
-  bool *wrt = ax_trace_alloc(eqn->in_count), *has = ax_trace_alloc(eqn->out_count);
-  ax_want *want = ax_trace_alloc(eqn->out_count * sizeof want[0]);
-  ax_value *in = ax_trace_alloc(2 * (size_t)eqn->in_count * sizeof in[0]);
-  ax_value *made = ax_trace_alloc(2 * (size_t)eqn->out_count * sizeof made[0]);
-  if (ax_failed()) return;
-  ax_region_nonzero(args->tangent_in, eqn->in_count, wrt);
-  for (uint32_t k = 0; k < eqn->out_count; k++) want[k] = AX_WANT_NONZERO;
-  ax_status status = ax_jvp_program(body, wrt, want, has, &jvp);
+  ax_program *jvp;
+  ax_tangents t;
+  if (!ax_tangents_init(&t, args)) return;
+  ax_value *in = ax_trace_alloc((eqn->in_count + (size_t)t.in_count) * sizeof in[0]);
+  ax_value *out = ax_trace_alloc(eqn->out_count * sizeof out[0]);
+  ax_value *made = ax_trace_alloc((eqn->out_count + (size_t)t.out_count) * sizeof made[0]);
+  if (in == NULL || out == NULL || made == NULL) return;
+  ax_bind(eqn->prim, eqn->params, args->in, eqn->in_count, out, eqn->out_count);
+  ax_status status = ax_jvp_program(body_of(eqn), t.in, t.want, &jvp);
   if (status != AX_OK) {
     ax_fail(status);
     return;
@@ -84,20 +82,19 @@ static void start_jvp(const ax_jvp_args *args) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < eqn->in_count; i++) in[count++] = args->in[i];
   for (uint32_t i = 0; i < eqn->in_count; i++)
-    if (wrt[i]) in[count++] = args->tangent_in[i];
+    if (t.in[i]) in[count++] = args->tangent_in[i];
   ax_call(jvp, in, count, made, jvp->out_count);
-  for (uint32_t k = 0, next = eqn->out_count; k < eqn->out_count; k++) args->tangent_out[k] = has[k] ? made[next++] : ax_zero;
+  ax_tangents_give(&t, out, made + eqn->out_count);
   ax_program_release(jvp);
 }
 
 static void start_transpose(const ax_transpose_args *args) {
   const ax_eqn *eqn = args->eqn;
   ax_program *transposed = NULL;
-  bool *zero = ax_trace_alloc(eqn->out_count), *made_zero = ax_trace_alloc(eqn->in_count);
+  bool *zero = ax_cotangents_zero(args), *made_zero = ax_trace_alloc(eqn->in_count);
   ax_value *in = ax_trace_alloc(((size_t)eqn->in_count + eqn->out_count) * sizeof in[0]);
   ax_value *made = ax_trace_alloc(eqn->in_count * sizeof made[0]);
   if (ax_failed()) return;
-  for (uint32_t k = 0; k < eqn->out_count; k++) zero[k] = ax_is_zero(args->cotangent[k]);
   ax_status status = ax_transpose_program(body_of(eqn), args->linear, zero, made_zero, &transposed);
   if (status != AX_OK) {
     ax_fail(status);

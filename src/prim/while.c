@@ -4,27 +4,21 @@
    condition varies: devices that have left the loop would never come.
    Varying: carries vary over what the condition varies over, and over what the body makes them vary over.
    Derivatives: forward only. The number of iterations is not known before, so there is nothing of known size to keep for the way
-   back. Batching: where members stop at different times, all go on until the last stops, and those that have stopped keep their
-   carries. */
+   back. jvp, linearize, transpose and batch stand in while_transform.c. */
 #include <string.h>
 
+#include "ir/flow.h"
 #include "ir/number.h"
 #include "prim/prims.h"
 #include "prim/region.h"
+#include "prim/while.h"
 
-typedef struct while_params {
-  ax_program *cond;
-  int64_t cond_nconsts;
-  ax_program *body;
-  int64_t body_nconsts;
-} while_params;
-
-static uint32_t count_outs(const void *params) { return ((const while_params *)params)->body->out_count; }
+static uint32_t count_outs(const void *params) { return ((const ax_while_params *)params)->body->out_count; }
 
 /* --- infer --- */
 
 static ax_status check_counts(const ax_infer_args *args) {
-  const while_params *params = args->params;
+  const ax_while_params *params = args->params;
   int64_t carries = args->out_count, consts = (int64_t)args->in_count - carries;
   if (params->cond_nconsts < 0 || params->body_nconsts < 0 || params->cond_nconsts > consts ||
       params->body_nconsts != consts - params->cond_nconsts)
@@ -41,7 +35,7 @@ static ax_status check_counts(const ax_infer_args *args) {
 }
 
 static ax_status check_predicate(const ax_infer_args *args, ax_axis_set *varying) {
-  const while_params *params = args->params;
+  const ax_while_params *params = args->params;
   const ax_type *predicate = &params->cond->types[params->cond->outs[0]];
   if (predicate->dtype != AX_BOOL || predicate->rank != 0)
     return ax_error(AX_INVALID_ARGUMENT, "the condition gives %s, not bool[]", ax_type_string(predicate, args->axes));
@@ -51,7 +45,7 @@ static ax_status check_predicate(const ax_infer_args *args, ax_axis_set *varying
 }
 
 static ax_status infer(const ax_infer_args *args) {
-  const while_params *params = args->params;
+  const ax_while_params *params = args->params;
   const ax_program *cond = params->cond, *body = params->body;
   ax_axis_set varying = 0;
   AX_TRY(check_counts(args));
@@ -82,7 +76,7 @@ static ax_status infer(const ax_infer_args *args) {
 /* The lanes lane[0 .. *count) for which the condition still holds; the others leave. */
 static ax_status test(const ax_eval_args *args, ax_tensor *const *const *in, uint32_t *lane, uint32_t *count,
                       ax_tensor **predicate) {
-  const while_params *params = args->eqn->params;
+  const ax_while_params *params = args->eqn->params;
   AX_TRY(ax_region_eval(args, params->cond, lane, *count, in, &predicate));
   uint32_t staying = 0;
   for (uint32_t j = 0; j < *count; j++)
@@ -92,7 +86,7 @@ static ax_status test(const ax_eval_args *args, ax_tensor *const *const *in, uin
 }
 
 static ax_status eval(const ax_eval_args *args) {
-  const while_params *params = args->eqn->params;
+  const ax_while_params *params = args->eqn->params;
   uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
   uint32_t carries = args->eqn->out_count, lanes = args->lanes, active = lanes;
   ax_arena arena = {0};
@@ -120,298 +114,54 @@ static ax_status eval(const ax_eval_args *args) {
   return ax_region_eval_end(args, &arena, status);
 }
 
+/* `in`: of the body's inputs. */
+static bool differs_round(const ax_differs_args *args, const ax_axis_set *in, ax_axis_set *after) {
+  const ax_while_params *params = args->eqn->params;
+  uint32_t cond_consts = (uint32_t)params->cond_nconsts, carries = args->eqn->out_count;
+  ax_axis_set *cond_in = ax_calloc(params->cond->in_count, sizeof cond_in[0]), predicate;
+  args->flow->failed = args->flow->failed || cond_in == NULL;
+  if (args->flow->failed) return false;
+  for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = args->in[i];
+  for (uint32_t k = 0; k < carries; k++) cond_in[cond_consts + k] = in[params->body_nconsts + k];
+  bool known = ax_region_differs(args, params->cond, cond_in, &predicate) && ax_region_differs(args, params->body, in, after);
+  for (uint32_t k = 0; k < carries && known; k++) after[k] |= predicate;
+  ax_free(cond_in);
+  return known;
+}
+
 /* Carries vary wherever their start, what the body makes of them, or the number of iterations does. */
 static void differs(const ax_differs_args *args) {
-  const while_params *params = args->eqn->params;
+  const ax_while_params *params = args->eqn->params;
   uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
   uint32_t carries = args->eqn->out_count;
-  ax_axis_set *cond_in = ax_differs_alloc(args, cond_consts + (size_t)carries);
-  ax_axis_set *body_in = ax_differs_alloc(args, body_consts + (size_t)carries), predicate;
-  if (cond_in == NULL || body_in == NULL) return;
-  for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = args->in[i];
-  for (uint32_t i = 0; i < body_consts; i++) body_in[i] = args->in[cond_consts + i];
-  for (uint32_t k = 0; k < carries; k++)
-    cond_in[cond_consts + k] = body_in[body_consts + k] = args->in[cond_consts + body_consts + k];
-  for (bool changed = true; changed;) {
-    changed = false;
-    if (!ax_region_differs(args, params->cond, args->axes, cond_in, &predicate) ||
-        !ax_region_differs(args, params->body, args->axes, body_in, args->out))
-      return;
-    for (uint32_t k = 0; k < carries; k++) {
-      args->out[k] |= body_in[body_consts + k] | predicate;
-      changed = changed || args->out[k] != body_in[body_consts + k];
-      cond_in[cond_consts + k] = body_in[body_consts + k] = args->out[k];
-    }
-  }
-}
-
-/* --- jvp, linearize, transpose --- */
-
-typedef struct loop {
-  while_params p;
-  uint32_t cond_consts, body_consts, carries;
-} loop;
-
-static loop loop_of(const ax_eqn *eqn) {
-  const while_params *p = eqn->params;
-  return (loop){*p, (uint32_t)p->cond_nconsts, (uint32_t)p->body_nconsts, eqn->out_count};
-}
-
-/* Which carries get tangents, and the body's jvp. nonzero: of the body's inputs. */
-static ax_status jvp_body(const loop *l, const ax_value *tangent_in, bool *nonzero, ax_want *want, bool *has,
-                          ax_program **out) {
-  *out = NULL;
-  for (uint32_t i = 0; i < l->body_consts + l->carries; i++) nonzero[i] = !ax_is_zero(tangent_in[l->cond_consts + i]);
-  for (bool changed = true; changed;) {
-    changed = false;
-    ax_program_release(*out);
-    for (uint32_t k = 0; k < l->carries; k++)
-      want[k] = nonzero[l->body_consts + k] ? AX_WANT_ALWAYS : AX_WANT_NONZERO;
-    AX_TRY(ax_jvp_program(l->p.body, nonzero, want, has, out));
-    for (uint32_t k = 0; k < l->carries; k++) {
-      changed = changed || has[k] != nonzero[l->body_consts + k];
-      nonzero[l->body_consts + k] = has[k];
-    }
-  }
-  return AX_OK;
-}
-
-/* (consts.., carry.., dconsts.., dcarry..) -> (consts.., dconsts.., carry.., dcarry..); results are in order already. */
-static ax_status order_body(const loop *l, const bool *nonzero, const ax_program *jvp, ax_program **out) {
-  uint32_t consts = l->body_consts, moved = 0;
-  uint32_t *in_at = ax_trace_alloc(jvp->in_count * sizeof in_at[0]);
-  uint32_t *out_from = ax_trace_alloc(jvp->out_count * sizeof out_from[0]);
-  *out = NULL;
-  if (in_at == NULL || out_from == NULL) return ax_out_of_memory(jvp->in_count * sizeof in_at[0]);
-  for (uint32_t i = 0; i < consts; i++) moved += nonzero[i];
-  for (uint32_t i = 0; i < jvp->in_count; i++) {
-    bool is_carry = i >= consts && i < consts + l->carries,
-         is_dconst = i >= consts + l->carries && i < consts + l->carries + moved;
-    in_at[i] = is_carry ? i + moved : is_dconst ? i - l->carries : i;
-  }
-  for (uint32_t k = 0; k < jvp->out_count; k++) out_from[k] = k;
-  return ax_region_permute(jvp, in_at, out_from, jvp->out_count, out);
-}
-
-/* The condition with the carries' tangents as further, unused inputs. */
-static ax_status widen_condition(const loop *l, const bool *has, ax_program **out) {
-  const ax_program *cond = l->p.cond;
-  uint32_t count = cond->in_count, result = 0;
-  ax_type *types = ax_trace_alloc((count + (size_t)l->carries) * sizeof types[0]);
-  uint32_t *in_at = ax_trace_alloc(count * sizeof in_at[0]);
-  *out = NULL;
-  if (types == NULL || in_at == NULL) return ax_out_of_memory(count * sizeof types[0]);
-  for (uint32_t i = 0; i < cond->in_count; i++) {
-    types[i] = cond->types[i];
-    in_at[i] = i;
-  }
-  for (uint32_t k = 0; k < l->carries; k++)
-    if (has[k]) types[count++] = cond->types[l->cond_consts + k];
-  return ax_region_rearrange(cond, types, count, in_at, &result, 1, out);
-}
-
-static void bind_jvp(const loop *l, const ax_jvp_args *args, const bool *nonzero, const bool *has, ax_program *cond,
-                     ax_program *body) {
-  uint32_t consts = l->cond_consts + l->body_consts, count = 0, next = l->carries;
-  ax_value *in = ax_trace_alloc(2 * (size_t)args->eqn->in_count * sizeof in[0]);
-  ax_value *out = ax_trace_alloc(2 * (size_t)l->carries * sizeof out[0]);
-  if (in == NULL || out == NULL) return;
-  while_params params = {cond, l->p.cond_nconsts, body, l->p.body_nconsts};
-  for (uint32_t i = 0; i < consts; i++) in[count++] = args->in[i];
-  for (uint32_t i = 0; i < l->body_consts; i++)
-    if (nonzero[i]) in[count++] = args->tangent_in[l->cond_consts + i];
-  params.body_nconsts = count - l->cond_consts;
-  for (uint32_t k = 0; k < l->carries; k++) in[count++] = args->in[consts + k];
-  for (uint32_t k = 0; k < l->carries; k++)
-    if (has[k]) in[count++] = ax_instantiate(args->tangent_in[consts + k], args->in[consts + k]);
-  ax_bind(&ax_prim_while, &params, in, count, out, body->out_count);
-  for (uint32_t k = 0; k < l->carries; k++) {
-    args->out[k] = out[k];
-    args->tangent_out[k] = has[k] ? out[next++] : ax_zero;
-  }
-}
-
-static void jvp(const ax_jvp_args *args) {
-  loop l = loop_of(args->eqn);
-  bool *nonzero = ax_trace_alloc(l.body_consts + (size_t)l.carries), *has = ax_trace_alloc(l.carries);
-  ax_want *want = ax_trace_alloc(l.carries * sizeof want[0]);
-  ax_program *made = NULL, *body = NULL, *cond = NULL;
-  if (nonzero == NULL || has == NULL || want == NULL) return;
-  ax_status status = jvp_body(&l, args->tangent_in, nonzero, want, has, &made);
-  if (status == AX_OK) status = order_body(&l, nonzero, made, &body);
-  if (status == AX_OK) status = widen_condition(&l, has, &cond);
-  if (status != AX_OK) ax_fail(status);
-  if (!ax_failed()) bind_jvp(&l, args, nonzero, has, cond, body);
-  ax_program_release(made);
-  ax_program_release(body);
-  ax_program_release(cond);
-}
-
-/* The loop alone, for the results; and once more with tangents, for those. */
-static void linearize(const ax_jvp_args *args) {
-  const ax_eqn *eqn = args->eqn;
-  jvp(args);
-  ax_bind(&ax_prim_while, eqn->params, args->in, eqn->in_count, args->out, eqn->out_count);
-}
-
-static void transpose(const ax_transpose_args *args) {
-  (void)args;
-  ax_fail(ax_error(AX_ABSENT,
-                   "while has no reverse-mode derivative: how many steps there are to go back is known only after it "
-                   "has run; scan has one, and while has the forward mode, jvp"));
-}
-
-/* --- batch --- */
-
-/* A loop being batched. Carries and the predicate have the batch in front, or none. */
-typedef struct batching {
-  loop l;
-  const ax_batch_args *args;
-  int *cond_dim, *body_dim, *want, *out_dim; /* cond_dim, body_dim: of the programs' inputs */
-  ax_program *cond, *body;
-  bool each; /* members stop at different times: the predicate is batched */
-} batching;
-
-static bool batching_init(batching *b, const ax_batch_args *args) {
-  *b = (batching){.l = loop_of(args->eqn), .args = args};
-  const loop *l = &b->l;
-  b->cond_dim = ax_trace_alloc((l->cond_consts + (size_t)l->carries) * sizeof(int));
-  b->body_dim = ax_trace_alloc((l->body_consts + (size_t)l->carries) * sizeof(int));
-  b->want = ax_trace_alloc(l->carries * sizeof(int));
-  b->out_dim = ax_trace_alloc(l->carries * sizeof(int));
-  if (ax_failed()) return false;
-  for (uint32_t i = 0; i < l->cond_consts; i++) b->cond_dim[i] = args->in_dim[i];
-  for (uint32_t i = 0; i < l->body_consts; i++) b->body_dim[i] = args->in_dim[l->cond_consts + i];
-  for (uint32_t k = 0; k < l->carries; k++) {
-    int dim = args->in_dim[l->cond_consts + l->body_consts + k];
-    b->cond_dim[l->cond_consts + k] = b->body_dim[l->body_consts + k] = dim < 0 ? -1 : 0;
-  }
-  return true;
-}
-
-/* A carry is batched when it starts so, when the body makes it so, or when the predicate is batched. */
-static ax_status settle_batched(batching *b) {
-  const loop *l = &b->l;
-  for (bool changed = true; changed;) {
-    int predicate;
-    changed = false;
-    ax_program_release(b->cond);
-    ax_program_release(b->body);
-    b->body = NULL;
-    AX_TRY(ax_batch_program(l->p.cond, b->cond_dim, b->args->size, b->args->axis, NULL, &predicate, &b->cond));
-    b->each = predicate >= 0;
-    for (uint32_t k = 0; k < l->carries; k++)
-      b->want[k] = b->each || b->body_dim[l->body_consts + k] >= 0 ? 0 : AX_BATCH_ANY;
-    AX_TRY(ax_batch_program(l->p.body, b->body_dim, b->args->size, b->args->axis, b->want, b->out_dim, &b->body));
-    for (uint32_t k = 0; k < l->carries; k++) {
-      int *dim = &b->body_dim[l->body_consts + k];
-      changed = changed || *dim != b->out_dim[k];
-      *dim = b->cond_dim[l->cond_consts + k] = b->out_dim[k];
-    }
-  }
-  return AX_OK;
-}
-
-/* A batched predicate -> whether it holds for any member. */
-static ax_status any_holds(ax_program **cond) {
-  ax_builder builder;
-  const ax_program *batched = *cond;
-  ax_program *made;
-  ax_value *in = ax_region_begin(&builder, &batched->axes, batched->types, batched->in_count), holds = ax_poison;
-  if (in != NULL) {
-    ax_call(batched, in, batched->in_count, &holds, 1);
-    ax_value most = ax_reduce_max(ax_convert_element_type(holds, AX_S32), NULL, 0);
-    holds = ax_gt(most, ax_full_like(most, 0));
-  }
-  AX_TRY(ax_region_finish(&builder, &holds, 1, &made));
-  ax_program_release(*cond);
-  *cond = made;
-  return AX_OK;
-}
-
-/* (cond consts.., body consts.., carry..): members for which the condition no longer holds keep their carries. */
-static ax_status step_selected(batching *b, ax_program **out) {
-  const loop *l = &b->l;
-  uint32_t cond_consts = l->cond_consts, body_in = l->body_consts + l->carries, count = cond_consts + body_in;
-  const int64_t front = 0;
-  ax_builder builder;
-  ax_type *types = ax_trace_alloc(count * sizeof types[0]);
-  *out = NULL;
-  if (types == NULL) return ax_out_of_memory(count * sizeof types[0]);
-  for (uint32_t i = 0; i < count; i++) types[i] = i < cond_consts ? b->cond->types[i] : b->body->types[i - cond_consts];
-  ax_value *in = ax_region_begin(&builder, &b->body->axes, types, count), holds;
-  ax_value *cond_in = ax_trace_alloc((cond_consts + (size_t)l->carries) * sizeof in[0]);
-  ax_value *outs = ax_trace_alloc(l->carries * sizeof in[0]);
-  if (in != NULL && cond_in != NULL && outs != NULL) {
-    ax_value *carries = in + cond_consts + l->body_consts;
-    for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = in[i];
-    for (uint32_t k = 0; k < l->carries; k++) cond_in[cond_consts + k] = carries[k];
-    ax_call(b->cond, cond_in, b->cond->in_count, &holds, 1);
-    ax_call(b->body, in + cond_consts, body_in, outs, l->carries);
-    for (uint32_t k = 0; k < l->carries && !ax_failed(); k++) {
-      ax_type type = ax_typeof(outs[k]);
-      outs[k] = ax_select_n(ax_broadcast_in_dim(holds, type.rank, type.dims, &front), carries[k], outs[k]);
-    }
-  }
-  return ax_region_finish(&builder, outs, l->carries, out);
-}
-
-static ax_status select_steps(batching *b) {
-  ax_program *body;
-  AX_TRY(step_selected(b, &body));
-  ax_program_release(b->body);
-  b->body = body;
-  return any_holds(&b->cond);
-}
-
-static void bind_batched(const batching *b) {
-  const loop *l = &b->l;
-  const ax_batch_args *args = b->args;
-  uint32_t consts = l->cond_consts + l->body_consts, count = 0;
-  ax_value *in = ax_trace_alloc(2 * (size_t)args->eqn->in_count * sizeof in[0]);
+  ax_axis_set *in = ax_differs_alloc(args, body_consts + (size_t)carries);
   if (in == NULL) return;
-  for (uint32_t i = 0; i < l->cond_consts; i++) in[count++] = args->in[i];
-  for (uint32_t i = b->each ? 0 : l->cond_consts; i < consts; i++) in[count++] = args->in[i];
-  while_params params = {b->cond, l->cond_consts, b->body, count - l->cond_consts};
-  for (uint32_t k = 0; k < l->carries; k++) {
-    ax_value start = args->in[consts + k];
-    in[count++] = b->out_dim[k] >= 0 ? ax_batch_front(start, args->in_dim[consts + k], args->size) : start;
-    args->out_dim[k] = b->out_dim[k];
-  }
-  ax_bind(&ax_prim_while, &params, in, count, args->out, l->carries);
-}
-
-static void batch(const ax_batch_args *args) {
-  batching b;
-  if (!batching_init(&b, args)) return;
-  ax_status status = settle_batched(&b);
-  if (status == AX_OK && b.each) status = select_steps(&b);
-  if (status != AX_OK) ax_fail(status);
-  if (!ax_failed()) bind_batched(&b);
-  ax_program_release(b.cond);
-  ax_program_release(b.body);
+  for (uint32_t i = 0; i < body_consts + carries; i++) in[i] = args->in[cond_consts + i];
+  if (!ax_flow_loop(args, params->body, in, body_consts, carries, differs_round)) return;
+  for (uint32_t k = 0; k < carries; k++) args->out[k] = in[body_consts + k];
 }
 
 /* --- lower, hlo --- */
 
 /* The axes along which devices may leave the loop at different times. */
-static ax_status test_axes(ax_lower *lower, const while_params *params, const uint32_t *in, const uint32_t *carries,
+static ax_status test_axes(ax_lower *lower, const ax_while_params *params, const uint32_t *in, const uint32_t *carries,
                            ax_axis_set *out) {
   const ax_program *cond = params->cond;
   ax_arena *arena = &lower->plan->arena;
-  ax_axis_set *differs = ax_arena_alloc(arena, cond->in_count * sizeof differs[0]), *all = NULL;
+  ax_axis_set *differs = ax_arena_alloc(arena, cond->in_count * sizeof differs[0]);
+  const ax_axis_set *all = NULL;
   for (uint32_t i = 0; differs != NULL && i < cond->in_count; i++) {
     uint32_t consts = (uint32_t)params->cond_nconsts;
     differs[i] = ax_lower_get(lower, i < consts ? in[i] : carries[i - consts])->axes;
   }
-  if (differs != NULL) all = ax_differs_program(arena, cond, &lower->plan->mesh, differs);
+  if (differs != NULL) all = ax_flow_program(lower->flow, cond, differs);
   if (all == NULL) return ax_out_of_memory(cond->value_count * sizeof differs[0]);
   *out = all[cond->outs[0]];
   return AX_OK;
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const while_params *params = eqn->params;
+  const ax_while_params *params = eqn->params;
   uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
   uint32_t carries = eqn->out_count, holds, loop;
   uint32_t *cond_in = ax_arena_alloc(&lower->plan->arena, (cond_consts + (size_t)carries) * sizeof cond_in[0]);
@@ -440,7 +190,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 /* stablehlo.while over all operands; the constants pass through. `values`: room for as many ids and as many again. */
 static ax_status hlo_loop(ax_hlo *hlo, const ax_eqn *eqn, const ax_type *types, const uint32_t *in, uint32_t *values,
                           uint32_t *out) {
-  const while_params *params = eqn->params;
+  const ax_while_params *params = eqn->params;
   uint32_t cond_consts = (uint32_t)params->cond_nconsts, consts = cond_consts + (uint32_t)params->body_nconsts;
   uint32_t count = eqn->in_count, *results = values + count, holds;
   ax_type flag = ax_array_type(AX_BOOL, 0, NULL);
@@ -474,17 +224,18 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 /* --- The record --- */
 
 static const ax_param params[] = {
-    {"cond", AX_PARAM_PROGRAM, offsetof(while_params, cond)},
-    {"cond_nconsts", AX_PARAM_I64, offsetof(while_params, cond_nconsts)},
-    {"body", AX_PARAM_PROGRAM, offsetof(while_params, body)},
-    {"body_nconsts", AX_PARAM_I64, offsetof(while_params, body_nconsts)},
+    {"cond", AX_PARAM_PROGRAM, offsetof(ax_while_params, cond)},
+    {"cond_nconsts", AX_PARAM_I64, offsetof(ax_while_params, cond_nconsts)},
+    {"body", AX_PARAM_PROGRAM, offsetof(ax_while_params, body)},
+    {"body_nconsts", AX_PARAM_I64, offsetof(ax_while_params, body_nconsts)},
 };
 
 const ax_prim ax_prim_while = {
     .name = "while", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(while_params),
-    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = linearize,
-    .transpose = transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_while_params),
+    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_while_jvp,
+    .linearize = ax_while_linearize, .transpose = ax_while_transpose, .batch = ax_while_batch,
+    .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 /* --- The function --- */
@@ -529,7 +280,7 @@ static void bind_traced(const tracing *t, const ax_value *in, ax_value *out) {
   for (uint32_t i = 0; i < cond_consts; i++) all[i] = t->cond.captured[i];
   for (uint32_t i = 0; i < body_consts; i++) all[cond_consts + i] = t->body.captured[i];
   for (uint32_t k = 0; k < t->count; k++) all[cond_consts + body_consts + k] = ax_vary_to(in[k], t->varying[k]);
-  while_params params = {t->cond.program, cond_consts, t->body.program, body_consts};
+  ax_while_params params = {t->cond.program, cond_consts, t->body.program, body_consts};
   ax_bind(&ax_prim_while, &params, all, count, out, t->count);
 }
 

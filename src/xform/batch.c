@@ -164,16 +164,18 @@ static ax_value *results(batch_walk *w, const int *want, int *out_dim) {
   return outs;
 }
 
-ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t size, const char *axis,
-                           const int *want, int *out_dim, ax_program **out) {
+static ax_status batch(const ax_program *program, const int *in_dim, int64_t size, const char *axis, const int *want,
+                       int *out_dim, ax_program **out) {
   int index;
   *out = NULL;
   AX_TRY(check_axis(program, axis, size, &index));
   ax_mesh axes = index >= 0 ? without_axis(&program->axes, (uint32_t)index) : program->axes;
   ax_builder builder;
+  ax_memo memo = {0};
   batch_walk w = {.axis = index >= 0 ? axis : NULL, .size = size};
   ax_value *outs = NULL;
   ax_builder_begin(&builder, &axes);
+  ax_memo_enter(&builder, &memo);
   if (init(&w, program)) {
     inputs(&w, &builder, in_dim, index);
     for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) step(&w, &program->eqns[i]);
@@ -181,7 +183,48 @@ ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t
   }
   ax_status status = ax_finish_clean(&builder, outs, program->out_count, out);
   ax_walk_deinit(&w.walk);
+  ax_memo_deinit(&memo);
   return status;
+}
+
+void ax_batch_call(const ax_program *program, const ax_value *in, const int *in_dim, int64_t size, const char *axis,
+                   const int *want, ax_value *out) {
+  int index;
+  ax_status status = check_axis(program, axis, size, &index);
+  if (status != AX_OK) ax_fail(status);
+  batch_walk w = {.axis = index >= 0 ? axis : NULL, .size = size};
+  ax_value *outs = NULL;
+  if (status == AX_OK && init(&w, program)) {
+    for (uint32_t i = 0; i < program->in_count; i++) {
+      w.walk.value[i] = in[i];
+      w.dim[i] = in_dim[i];
+    }
+    for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) step(&w, &program->eqns[i]);
+    outs = results(&w, want, NULL);
+  }
+  for (uint32_t k = 0; k < program->out_count; k++) out[k] = outs != NULL && !ax_failed() ? outs[k] : ax_poison;
+  ax_walk_deinit(&w.walk);
+}
+
+ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t size, const char *axis,
+                           const int *want, int *out_dim, ax_program **out) {
+  ax_memo_entry *entry;
+  ax_text key = {0};
+  *out = NULL;
+  ax_text_add(&key, "%lld %s ", (long long)size, axis != NULL ? axis : "");
+  for (uint32_t i = 0; i < program->in_count; i++) ax_text_add(&key, "%d ", in_dim[i]);
+  for (uint32_t k = 0; k < program->out_count; k++) ax_text_add(&key, "%d ", want != NULL ? want[k] : AX_BATCH_ANY);
+  AX_TRY(ax_memo_find("batch", program, &key, &entry));
+  if (entry == NULL) return batch(program, in_dim, size, axis, want, out_dim, out);
+  if (!entry->known) {
+    entry->data = ax_arena_alloc(&ax_builder_current()->memo->arena, program->out_count * sizeof out_dim[0]);
+    if (entry->data == NULL) return ax_out_of_memory(program->out_count * sizeof out_dim[0]);
+    AX_TRY(batch(program, in_dim, size, axis, want, entry->data, &entry->made[0]));
+    entry->known = true;
+  }
+  if (out_dim != NULL && program->out_count > 0) memcpy(out_dim, entry->data, program->out_count * sizeof out_dim[0]);
+  *out = ax_program_retain(entry->made[0]);
+  return AX_OK;
 }
 
 ax_status ax_program_vmap(const ax_program *program, const int *in_axes, const int *out_axes, int64_t size,

@@ -58,7 +58,7 @@ static bool init(jvp_walk *w, ax_builder *builder, const ax_program *program, co
 }
 
 /* The results, then those of their tangents that are wanted. NULL: the trace has failed. */
-static ax_value *results(jvp_walk *w, const ax_want *want, bool *has, uint32_t *count) {
+static ax_value *results(jvp_walk *w, const ax_want *want, uint32_t *count) {
   const ax_program *program = w->walk.program;
   ax_value *outs = ax_walk_alloc(&w->walk, 2 * (size_t)program->out_count * sizeof outs[0]);
   if (outs == NULL) return NULL;
@@ -66,39 +66,56 @@ static ax_value *results(jvp_walk *w, const ax_want *want, bool *has, uint32_t *
   for (uint32_t i = 0; i < program->out_count; i++) {
     uint32_t id = program->outs[i];
     ax_want wanted = want != NULL ? want[i] : AX_WANT_ALWAYS;
-    bool there = ax_is_float(program->types[id].dtype) &&
-                 (wanted == AX_WANT_ALWAYS || (wanted == AX_WANT_NONZERO && !ax_is_zero(w->tangent[id])));
+    bool is_float = ax_is_float(program->types[id].dtype);
     outs[i] = w->walk.value[id];
-    if (there) outs[(*count)++] = ax_instantiate(w->tangent[id], outs[i]);
-    if (has != NULL) has[i] = there;
+    if (is_float && wanted == AX_WANT_ALWAYS) outs[(*count)++] = ax_instantiate(w->tangent[id], outs[i]);
+    if (is_float && wanted == AX_WANT_ZERO && !ax_is_zero(w->tangent[id]))
+      ax_fail(ax_error(AX_INTERNAL, "jvp: result %u has a tangent where none was expected", i));
   }
   return outs;
 }
 
-ax_status ax_differentiate(const ax_program *program, const bool *wrt, const ax_want *want, bool *has, bool linearize,
-                           ax_program **out) {
+ax_status ax_differentiate(const ax_program *program, const bool *wrt, const ax_want *want, bool linearize, ax_program **out) {
   *out = NULL;
   AX_TRY(ax_check_wrt(program, wrt));
   ax_builder builder;
+  ax_memo memo = {0};
   jvp_walk w = {.linearize = linearize};
   ax_value *outs = NULL;
   uint32_t out_count = 0;
   ax_builder_begin(&builder, &program->axes);
+  ax_memo_enter(&builder, &memo);
   if (init(&w, &builder, program, wrt)) {
     for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) step(&w, &program->eqns[i]);
-    outs = results(&w, want, has, &out_count);
+    outs = results(&w, want, &out_count);
   }
   ax_status status = ax_finish_clean(&builder, outs, out_count, out);
   ax_walk_deinit(&w.walk);
+  ax_memo_deinit(&memo);
   return status;
 }
 
-ax_status ax_jvp_program(const ax_program *program, const bool *wrt, const ax_want *want, bool *has, ax_program **out) {
-  return ax_differentiate(program, wrt, want, has, false, out);
+ax_status ax_find_tangents(const char *question, const ax_program *program, const bool *wrt, const ax_want *want,
+                           ax_memo_entry **entry) {
+  ax_text key = {0};
+  for (uint32_t i = 0; i < program->in_count; i++) ax_text_add_bytes(&key, ax_has_tangent(program, wrt, i) ? "1" : "0", 1);
+  for (uint32_t k = 0; k < program->out_count; k++) ax_text_add_bytes(&key, &"012"[want != NULL ? want[k] : AX_WANT_ALWAYS], 1);
+  return ax_memo_find(question, program, &key, entry);
+}
+
+ax_status ax_jvp_program(const ax_program *program, const bool *wrt, const ax_want *want, ax_program **out) {
+  ax_memo_entry *entry;
+  *out = NULL;
+  AX_TRY(ax_find_tangents("jvp", program, wrt, want, &entry));
+  if (entry == NULL) return ax_differentiate(program, wrt, want, false, out);
+  if (!entry->known) AX_TRY(ax_differentiate(program, wrt, want, false, &entry->made[0]));
+  entry->known = true;
+  *out = ax_program_retain(entry->made[0]);
+  return AX_OK;
 }
 
 ax_status ax_program_jvp(const ax_program *program, const bool *wrt, ax_program **out) {
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
-  return ax_jvp_program(program, wrt, NULL, NULL, out);
+  return ax_jvp_program(program, wrt, NULL, out);
 }

@@ -140,13 +140,13 @@ static ax_status build_tangent(const split *s, ax_program **out) {
   return status;
 }
 
-ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, bool *has,
-                               ax_program **primal, ax_program **tangent, uint32_t *residual_count) {
+static ax_status linearize(const ax_program *program, const bool *wrt, const ax_want *want, ax_program **primal,
+                           ax_program **tangent, uint32_t *residual_count) {
   ax_program *joint;
   ax_arena arena = {0};
   *primal = *tangent = NULL;
   *residual_count = 0;
-  AX_TRY(ax_differentiate(program, wrt, want, has, true, &joint));
+  AX_TRY(ax_differentiate(program, wrt, want, true, &joint));
   split s = {.joint = joint, .x_count = program->in_count, .y_count = program->out_count};
   ax_status status = analyse(&s, &arena);
   if (status == AX_OK) status = build_primal(&s, primal);
@@ -162,9 +162,23 @@ ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const
   return status;
 }
 
+ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, ax_program **primal,
+                               ax_program **tangent, uint32_t *residual_count) {
+  ax_memo_entry *entry;
+  *primal = *tangent = NULL;
+  AX_TRY(ax_find_tangents("linearize", program, wrt, want, &entry));
+  if (entry == NULL) return linearize(program, wrt, want, primal, tangent, residual_count);
+  if (!entry->known) AX_TRY(linearize(program, wrt, want, &entry->made[0], &entry->made[1], &entry->count));
+  entry->known = true;
+  *primal = ax_program_retain(entry->made[0]);
+  *tangent = ax_program_retain(entry->made[1]);
+  *residual_count = entry->count;
+  return AX_OK;
+}
+
 ax_status ax_program_linearize(const ax_program *program, const bool *wrt, ax_program **primal, ax_program **tangent,
                                uint32_t *residual_count) {
   *primal = *tangent = NULL;
   AX_TRY(ax_require(program, "program"));
-  return ax_linearize_program(program, wrt, NULL, NULL, primal, tangent, residual_count);
+  return ax_linearize_program(program, wrt, NULL, primal, tangent, residual_count);
 }

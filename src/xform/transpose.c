@@ -5,6 +5,8 @@
    What does not depend on the linear inputs is copied forward first. A value used in several places gets the sum of the
    cotangents from each. Invariant: a cotangent has exactly the dual of its value's type (ax_dual), axes included; a value that is
    invariant while its uses vary has a pvary between, whose transpose is the psum. */
+#include <string.h>
+
 #include "prim/rules.h"
 #include "xform/xform.h"
 
@@ -96,13 +98,14 @@ static ax_value *results(transpose_walk *w, bool *made_zero, uint32_t *count) {
   return outs;
 }
 
-ax_status ax_transpose_program(const ax_program *program, const bool *linear, const bool *zero, bool *made_zero, ax_program **out) {
-  *out = NULL;
+static ax_status transpose(const ax_program *program, const bool *linear, const bool *zero, bool *made_zero, ax_program **out) {
   ax_builder builder;
+  ax_memo memo = {0};
   transpose_walk w = {.linear_in = linear};
   ax_value *outs = NULL;
   uint32_t out_count = 0;
   ax_builder_begin(&builder, &program->axes);
+  ax_memo_enter(&builder, &memo);
   if (init(&w, program)) {
     inputs(&w, &builder, zero);
     forward(&w);
@@ -111,7 +114,27 @@ ax_status ax_transpose_program(const ax_program *program, const bool *linear, co
   }
   ax_status status = ax_finish_clean(&builder, outs, out_count, out);
   ax_walk_deinit(&w.walk);
+  ax_memo_deinit(&memo);
   return status;
+}
+
+ax_status ax_transpose_program(const ax_program *program, const bool *linear, const bool *zero, bool *made_zero, ax_program **out) {
+  ax_memo_entry *entry;
+  ax_text key = {0};
+  *out = NULL;
+  for (uint32_t i = 0; i < program->in_count; i++) ax_text_add_bytes(&key, linear[i] ? "1" : "0", 1);
+  for (uint32_t k = 0; k < program->out_count; k++) ax_text_add_bytes(&key, zero != NULL && zero[k] ? "1" : "0", 1);
+  AX_TRY(ax_memo_find("transpose", program, &key, &entry));
+  if (entry == NULL) return transpose(program, linear, zero, made_zero, out);
+  if (!entry->known) {
+    entry->data = ax_arena_alloc(&ax_builder_current()->memo->arena, program->in_count);
+    if (entry->data == NULL) return ax_out_of_memory(program->in_count);
+    AX_TRY(transpose(program, linear, zero, entry->data, &entry->made[0]));
+    entry->known = true;
+  }
+  if (made_zero != NULL && program->in_count > 0) memcpy(made_zero, entry->data, program->in_count);
+  *out = ax_program_retain(entry->made[0]);
+  return AX_OK;
 }
 
 ax_status ax_program_transpose(const ax_program *program, const bool *linear, ax_program **out) {

@@ -33,6 +33,22 @@ void ax_walk_replay(ax_walk *walk, const ax_eqn *eqn) {
   ax_bind(eqn->prim, eqn->params, in, eqn->in_count, walk->value + eqn->out, eqn->out_count);
 }
 
+void ax_memo_enter(ax_builder *builder, ax_memo *own) {
+  if (builder->memo == NULL) builder->memo = own;
+}
+
+ax_status ax_memo_find(const char *question, const ax_program *program, ax_text *key, ax_memo_entry **entry) {
+  const ax_builder *builder = ax_builder_current();
+  bool failed = key->failed;
+  *entry = NULL;
+  if (builder != NULL && builder->memo != NULL && !failed) {
+    *entry = ax_memo_ask(builder->memo, question, program, key->data, key->length);
+    failed = *entry == NULL;
+  }
+  ax_text_deinit(key);
+  return failed ? ax_out_of_memory(0) : AX_OK;
+}
+
 ax_status ax_finish_clean(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out) {
   ax_program *raw;
   *out = NULL;

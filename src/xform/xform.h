@@ -2,6 +2,7 @@
 #ifndef AX_XFORM_XFORM_H
 #define AX_XFORM_XFORM_H
 
+#include "ir/memo.h"
 #include "ir/transform.h"
 
 /* --- Walking a program, equation by equation, into the builder that is current --- */
@@ -22,6 +23,14 @@ const ax_value *ax_walk_operands(ax_walk *walk, const ax_eqn *eqn);
 /* The equation as it is, on the walk's values. */
 void ax_walk_replay(ax_walk *walk, const ax_eqn *eqn);
 
+/* --- Transforms within transforms: made once --- */
+
+/* A memo for a transform that is not inside another: ax_memo_leave(builder's) ends it. */
+void ax_memo_enter(ax_builder *builder, ax_memo *own);
+/* What has been asked of `program` in the transform in progress: `key` is copied together from the texts added to it and freed. *entry
+   NULL: there is no transform in progress; the answer is not kept. */
+AX_MUST_USE ax_status ax_memo_find(const char *question, const ax_program *program, ax_text *key, ax_memo_entry **entry);
+
 /* Ends the trace as ax_builder_finish does, and removes what nobody uses. */
 AX_MUST_USE ax_status ax_finish_clean(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out);
 /* Same dtype, shape and axis sets; otherwise the trace fails with AX_INTERNAL: `rule` of this equation is wrong. */
@@ -32,7 +41,10 @@ AX_MUST_USE ax_status ax_check_wrt(const ax_program *program, const bool *wrt);
 bool ax_has_tangent(const ax_program *program, const bool *wrt, uint32_t i);
 
 /* jvp.c: ax_jvp_program, by the `linearize` rules or by the `jvp` rules. */
-AX_MUST_USE ax_status ax_differentiate(const ax_program *program, const bool *wrt, const ax_want *want, bool *has,
-                                       bool linearize, ax_program **out);
+AX_MUST_USE ax_status ax_differentiate(const ax_program *program, const bool *wrt, const ax_want *want, bool linearize,
+                                       ax_program **out);
+
+AX_MUST_USE ax_status ax_find_tangents(const char *question, const ax_program *program, const bool *wrt, const ax_want *want,
+                                       ax_memo_entry **entry); /* as ax_memo_find */
 
 #endif

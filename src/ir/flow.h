@@ -1,0 +1,34 @@
+/* Flow: sets carried from a program's inputs to all its values, equation by equation. One analysis answers three questions:
+
+     lowering       a bit an axis: along which axes may a value differ between devices
+     derivatives    one bit: which values have a tangent
+     batching       one bit (of the axis that is batched, where it has a name): which values have a batch dimension
+
+   What is carried is monotone in the inputs, so that a loop's carries are the least sets that going round does not enlarge. Everything is
+   asked once for each program and inputs' sets, and a loop begins with what is known of it: a body is gone through at most once for
+   each of its inputs, however deep it stands. */
+#ifndef AX_IR_FLOW_H
+#define AX_IR_FLOW_H
+
+#include "ir/memo.h"
+
+typedef struct ax_flow {
+  ax_memo *memo;
+  const char *question; /* a name for it in the memo */
+  /* For equations that hold no programs; NULL: their `differs`. */
+  void (*rule)(const ax_differs_args *args);
+  bool failed;         /* there was no memory */
+} ax_flow;
+
+/* The sets of all values of `program`, from those of its inputs; owned by the memo. NULL: no memory. */
+const ax_axis_set *ax_flow_program(ax_flow *flow, const ax_program *program, const ax_axis_set *in);
+/* The sets of one equation's results. False: no memory. */
+bool ax_flow_eqn(ax_flow *flow, const ax_program *program, const ax_eqn *eqn, const ax_axis_set *in, ax_axis_set *out);
+
+/* For loops. `in`: of the inputs of `body`, enlarged to the least sets with in[first + k] >= after[k], where `round` gives `after`, what is
+   carried after one round that began with `in`, of `count` carries. False: no memory. */
+typedef bool (*ax_flow_round)(const ax_differs_args *args, const ax_axis_set *in, ax_axis_set *after);
+bool ax_flow_loop(const ax_differs_args *args, const ax_program *body, ax_axis_set *in, uint32_t first, uint32_t count,
+                  ax_flow_round round);
+
+#endif

@@ -1,0 +1,275 @@
+/* cond: the rules that make conds of conds. Each transform is that of the branches.
+
+     jvp         one cond, of the branches' jvps
+     linearize   a cond of the primal halves, which give what the tangent halves need; then one of those
+     transpose   one cond, of the branches transposed, on the same index
+     batch       one cond, of the branches batched; when the index itself is batched, all branches run on the whole batch and each
+                 member's results are selected
+
+   Which results have a tangent, or a batch dimension, is known before: those that have one in any branch. */
+#include "prim/cond.h"
+#include "prim/prims.h"
+#include "prim/rebuild.h"
+
+/* An equation being transformed, and programs made of its branches. */
+typedef struct branches {
+  const ax_programs *of;
+  uint32_t count, in_count, out_count; /* operands without the index */
+  ax_program **made; /* count programs, owned here */
+} branches;
+
+static bool branches_init(branches *b, const ax_eqn *eqn) {
+  const ax_programs *of = &((const ax_cond_params *)eqn->params)->branches;
+  *b = (branches){.of = of, .count = of->count, .in_count = eqn->in_count - 1, .out_count = eqn->out_count};
+  b->made = ax_trace_alloc(b->count * sizeof b->made[0]);
+  return !ax_failed();
+}
+
+static void release(ax_program **programs, uint32_t count) {
+  for (uint32_t i = 0; programs != NULL && i < count; i++) ax_program_release(programs[i]);
+}
+
+/* Binds the programs made of the branches; on failure, of them or before, the trace has failed. */
+static void bind_made(ax_status status, const branches *b, const ax_value *in, uint32_t in_count, ax_value *out,
+                      uint32_t out_count) {
+  ax_cond_params params = {{b->count, b->made}};
+  if (status != AX_OK) ax_fail(status);
+  if (!ax_failed()) ax_bind(&ax_prim_cond, &params, in, in_count, out, out_count);
+}
+
+/* --- jvp, linearize --- */
+
+static uint32_t add_tangents(const ax_tangents *t, ax_value *to) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < t->args->eqn->in_count; i++)
+    if (t->in[i]) to[count++] = ax_tangent_in(t, i);
+  return count;
+}
+
+void ax_cond_jvp(const ax_jvp_args *args) {
+  branches b;
+  ax_tangents t;
+  if (!branches_init(&b, args->eqn) || !ax_tangents_init(&t, args)) return;
+  uint32_t in_count = args->eqn->in_count, out_count = b.out_count + t.out_count;
+  ax_value *in = ax_trace_alloc((in_count + (size_t)t.in_count) * sizeof in[0]);
+  ax_value *out = ax_trace_alloc(out_count * sizeof out[0]);
+  if (in == NULL || out == NULL) return;
+  for (uint32_t i = 0; i < in_count; i++) in[i] = args->in[i];
+  in_count += add_tangents(&t, in + in_count);
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; i < b.count && status == AX_OK; i++)
+    status = ax_jvp_program(b.of->v[i], t.in + 1, t.want, &b.made[i]);
+  bind_made(status, &b, in, in_count, out, out_count);
+  release(b.made, b.count);
+  ax_tangents_give(&t, out, out + b.out_count);
+}
+
+/* The branches split in two. A residual that is an operand is taken from there; the others leave the primal branches through
+   slots, shared by residuals of equal type of different branches. */
+typedef struct split {
+  const ax_tangents *t;
+  branches *b;
+  ax_program **primal, **tangent; /* by branch; owned here */
+  uint32_t *residual_count, **source; /* by branch, by residual: an operand, or in_count + slot */
+  bool *used;                     /* operands that are residuals of some branch */
+  ax_type *slots;
+  uint32_t slot_count, slot_capacity;
+} split;
+
+static bool split_init(split *s, branches *b, const ax_tangents *t) {
+  *s = (split){.t = t, .b = b};
+  s->primal = ax_trace_alloc(b->count * sizeof s->primal[0]);
+  s->tangent = ax_trace_alloc(b->count * sizeof s->tangent[0]);
+  s->residual_count = ax_trace_alloc(b->count * sizeof s->residual_count[0]);
+  s->source = ax_trace_alloc(b->count * sizeof s->source[0]);
+  s->used = ax_trace_alloc(b->in_count);
+  return !ax_failed();
+}
+
+static void split_deinit(split *s) {
+  release(s->primal, s->b->count);
+  release(s->tangent, s->b->count);
+  ax_free(s->slots);
+}
+
+/* A slot of this type that the branch does not use yet. */
+static ax_status find_slot(split *s, const ax_type *type, bool *taken, uint32_t *out) {
+  for (*out = 0; *out < s->slot_count; ++*out)
+    if (!taken[*out] && ax_type_equal(&s->slots[*out], type)) break;
+  if (*out < s->slot_count) return AX_OK;
+  AX_TRY(ax_grow(&s->slots, sizeof s->slots[0], s->slot_count, 1, &s->slot_capacity));
+  s->slots[s->slot_count++] = *type;
+  return AX_OK;
+}
+
+static ax_status split_branch(split *s, uint32_t i) {
+  branches *b = s->b;
+  AX_TRY(ax_linearize_program(b->of->v[i], s->t->in + 1, s->t->want, &s->primal[i], &s->tangent[i],
+                              &s->residual_count[i]));
+  const ax_program *primal = s->primal[i];
+  uint32_t count = s->residual_count[i];
+  s->source[i] = ax_trace_alloc(count * sizeof(uint32_t));
+  bool *taken = ax_trace_alloc(s->slot_count + count);
+  if (taken == NULL || s->source[i] == NULL) return ax_out_of_memory(count * sizeof(uint32_t));
+  for (uint32_t r = 0; r < count; r++) {
+    uint32_t id = primal->outs[b->out_count + r], slot;
+    if (id < primal->in_count) {
+      s->used[id] = true;
+      s->source[i][r] = id;
+      continue;
+    }
+    AX_TRY(find_slot(s, &primal->types[id], taken, &slot));
+    taken[slot] = true;
+    s->source[i][r] = b->in_count + slot;
+  }
+  return AX_OK;
+}
+
+/* (x..) -> (y.., slot..), zeros in the slots it does not use. */
+static ax_status build_primal(const split *s, uint32_t i, ax_program **out) {
+  const ax_program *primal = s->primal[i];
+  uint32_t y_count = s->b->out_count, out_count = y_count + s->slot_count;
+  ax_builder builder;
+  ax_value *in = ax_region_begin(&builder, &primal->axes, primal->types, primal->in_count);
+  ax_value *results = ax_trace_alloc(primal->out_count * sizeof results[0]);
+  ax_value *outs = ax_trace_alloc(out_count * sizeof outs[0]);
+  if (in != NULL && results != NULL && outs != NULL) {
+    ax_call(primal, in, primal->in_count, results, primal->out_count);
+    for (uint32_t k = 0; k < y_count; k++) outs[k] = results[k];
+    for (uint32_t r = 0; r < s->residual_count[i]; r++)
+      if (s->source[i][r] >= s->b->in_count) outs[y_count + s->source[i][r] - s->b->in_count] = results[y_count + r];
+    for (uint32_t k = y_count; k < out_count; k++)
+      if (outs[k].trace == 0) outs[k] = ax_zeros_of(&s->slots[k - y_count]);
+  }
+  return ax_region_finish(&builder, outs, out_count, out);
+}
+
+/* (used x.., slot.., dx..) -> (dy..) */
+static ax_status build_tangent(const split *s, uint32_t i, ax_program **out) {
+  const ax_program *first = s->b->of->v[0], *tangent = s->tangent[i];
+  uint32_t n = s->b->in_count, count = 0, residuals = s->residual_count[i];
+  ax_type *types = ax_trace_alloc((2 * (size_t)n + s->slot_count) * sizeof types[0]);
+  uint32_t *place = ax_trace_alloc((n + (size_t)s->slot_count) * sizeof place[0]);
+  uint32_t *in_at = ax_trace_alloc(tangent->in_count * sizeof in_at[0]);
+  uint32_t *out_from = ax_in_order(tangent->out_count);
+  if (types == NULL || place == NULL || in_at == NULL || out_from == NULL) return ax_out_of_memory(0);
+  for (uint32_t x = 0; x < n + s->slot_count; x++) {
+    place[x] = count;
+    if (x >= n || s->used[x]) types[count++] = x < n ? first->types[x] : s->slots[x - n];
+  }
+  for (uint32_t r = 0; r < residuals; r++) in_at[r] = place[s->source[i][r]];
+  for (uint32_t r = residuals; r < tangent->in_count; r++) {
+    types[count] = tangent->types[r];
+    in_at[r] = count++;
+  }
+  return ax_region_rearrange(tangent, types, count, in_at, out_from, tangent->out_count, out);
+}
+
+static ax_status build_all(const split *s, ax_status (*build)(const split *, uint32_t, ax_program **)) {
+  release(s->b->made, s->b->count);
+  for (uint32_t i = 0; i < s->b->count; i++) s->b->made[i] = NULL;
+  for (uint32_t i = 0; i < s->b->count; i++) AX_TRY(build(s, i, &s->b->made[i]));
+  return AX_OK;
+}
+
+static void bind_split(const split *s) {
+  branches *b = s->b;
+  const ax_jvp_args *args = s->t->args;
+  uint32_t out_count = b->out_count + s->slot_count, tangents = s->t->out_count, count = 1;
+  ax_value *out = ax_trace_alloc((out_count + (size_t)tangents) * sizeof out[0]);
+  ax_value *in = ax_trace_alloc((1 + (size_t)b->in_count + s->slot_count + s->t->in_count) * sizeof in[0]);
+  if (out == NULL || in == NULL) return;
+  bind_made(build_all(s, build_primal), b, args->in, args->eqn->in_count, out, out_count);
+  in[0] = args->in[0];
+  for (uint32_t i = 0; i < b->in_count; i++)
+    if (s->used[i]) in[count++] = args->in[i + 1];
+  for (uint32_t k = 0; k < s->slot_count; k++) in[count++] = out[b->out_count + k];
+  count += add_tangents(s->t, in + count);
+  bind_made(build_all(s, build_tangent), b, in, count, out + out_count, tangents);
+  ax_tangents_give(s->t, out, out + out_count);
+}
+
+void ax_cond_linearize(const ax_jvp_args *args) {
+  branches b;
+  ax_tangents t;
+  split s;
+  if (!branches_init(&b, args->eqn) || !ax_tangents_init(&t, args) || !split_init(&s, &b, &t)) return;
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; i < b.count && status == AX_OK; i++) status = split_branch(&s, i);
+  if (status != AX_OK) ax_fail(status);
+  if (!ax_failed()) bind_split(&s);
+  release(b.made, b.count);
+  split_deinit(&s);
+}
+
+/* --- transpose --- */
+
+/* (index, c.., ct of y..) -> (ct of x..) */
+void ax_cond_transpose(const ax_transpose_args *args) {
+  branches b;
+  if (!branches_init(&b, args->eqn)) return;
+  const bool *linear = args->linear + 1, *zero = ax_cotangents_zero(args);
+  uint32_t count = 1, wanted = 0;
+  ax_value *in = ax_trace_alloc((1 + (size_t)b.in_count + b.out_count) * sizeof in[0]);
+  ax_value *out = ax_trace_alloc(b.in_count * sizeof out[0]);
+  if (zero == NULL || in == NULL || out == NULL) return;
+  in[0] = args->in[0];
+  for (uint32_t i = 0; i < b.in_count; i++) {
+    if (!linear[i]) in[count++] = args->in[i + 1];
+    wanted += linear[i];
+  }
+  for (uint32_t k = 0; k < b.out_count; k++)
+    if (!zero[k]) in[count++] = args->cotangent[k];
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; i < b.count && status == AX_OK; i++)
+    status = ax_transpose_program(b.of->v[i], linear, zero, NULL, &b.made[i]);
+  bind_made(status, &b, in, count, out, wanted);
+  release(b.made, b.count);
+  wanted = 0;
+  for (uint32_t i = 0; i < b.in_count; i++)
+    if (linear[i]) args->out[i + 1] = out[wanted++];
+}
+
+/* --- batch --- */
+
+/* The branches batched, results as `want` says. */
+static ax_status batch_branches(branches *b, const ax_batch_args *args, const int *want) {
+  for (uint32_t i = 0; i < b->count; i++)
+    AX_TRY(ax_batch_program(b->of->v[i], args->in_dim + 1, args->size, args->axis, want, NULL, &b->made[i]));
+  return AX_OK;
+}
+
+/* index [size], branches' results with the batch in front -> each member's. Results of branch b are at out + b * out_count. */
+static ax_value select_result(const ax_batch_args *args, const branches *b, const ax_value *out, uint32_t k) {
+  ax_value result = out[k];
+  ax_type type = ax_typeof(result);
+  const int64_t front = 0;
+  for (uint32_t i = 1; i < b->count && !ax_failed(); i++) {
+    ax_value chosen = ax_ge(args->in[0], ax_full_like(args->in[0], i));
+    ax_value which = ax_broadcast_in_dim(chosen, type.rank, type.dims, &front);
+    result = ax_select_n(which, result, out[i * b->out_count + k]);
+  }
+  return result;
+}
+
+static void batch_by_select(const ax_batch_args *args, branches *b, const int *want) {
+  ax_value *out = ax_trace_alloc((size_t)b->count * b->out_count * sizeof out[0]);
+  if (out == NULL) return;
+  for (uint32_t i = 0; i < b->count && !ax_failed(); i++)
+    ax_batch_call(b->of->v[i], args->in + 1, args->in_dim + 1, args->size, args->axis, want, out + i * b->out_count);
+  for (uint32_t k = 0; k < b->out_count; k++) args->out[k] = select_result(args, b, out, k);
+}
+
+void ax_cond_batch(const ax_batch_args *args) {
+  branches b;
+  bool *batched = ax_batched_results(args);
+  if (batched == NULL || !branches_init(&b, args->eqn)) return;
+  int *want = ax_trace_alloc(b.out_count * sizeof want[0]);
+  if (want == NULL) return;
+  for (uint32_t k = 0; k < b.out_count; k++) args->out_dim[k] = want[k] = batched[k] ? 0 : -1;
+  if (args->in_dim[0] >= 0)
+    batch_by_select(args, &b, want);
+  else
+    bind_made(batch_branches(&b, args, want), &b, args->in, args->eqn->in_count, args->out, b.out_count);
+  release(b.made, b.count);
+}
