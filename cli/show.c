@@ -93,6 +93,7 @@ static ax_status vmap(show *show, ax_program **out) {
 
 static ax_status dce(show *show, ax_program **out) { return ax_program_dce(show->source.program, out); }
 static ax_status cse(show *show, ax_program **out) { return ax_program_cse(show->source.program, out); }
+static ax_status simplify(show *show, ax_program **out) { return ax_program_simplify(show->source.program, out); }
 
 
 /* What can be compiled: a per-device program as axle run would take it when each device has an input of its own. */
@@ -168,6 +169,7 @@ static const struct {
     {"vmap", vmap, NULL},
     {"dce", dce, NULL},
     {"cse", cse, NULL},
+    {"simplify", simplify, NULL},
     {"partition", partition, NULL},
     {"lower", NULL, lower},
     {"stablehlo", NULL, stablehlo},
@@ -273,7 +275,7 @@ int show_main(int argc, const char **argv) {
           "  linearize       primal (x..) -> (y.., residual..) and tangent (residual.., dx..) -> (dy..);\n"
           "                  a pass after it gets the tangent\n"
           "  transpose       of a linear program: (constant.., dy..) -> (dx..)\n"
-          "  grad, value_and_grad, vmap, dce, cse\n"
+          "  grad, value_and_grad, vmap, dce, cse, simplify\n"
           "  partition       one shard_map over the whole mesh: what each device runs\n"
           "Passes that end in text (per-device programs are shown as axle run runs them):\n"
           "  lower           what runs: buffers, fused kernels, products, exchanges\n"

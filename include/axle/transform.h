@@ -39,6 +39,9 @@ AX_MUST_USE ax_status ax_program_vmap(const ax_program *program, const int *in_a
 AX_MUST_USE ax_status ax_program_dce(const ax_program *program, ax_program **out);
 /* Merges equal equations: one primitive, equal parameters, the same operands. */
 AX_MUST_USE ax_status ax_program_cse(const ax_program *program, ax_program **out);
+/* Both, in nested programs too, and what is simpler is put for what computes the same bits: x for x * 1, x + -0.0, x - 0, -(-x), a
+   choice between equal cases, a transpose there and back, a broadcast or a reshape of another. ax_compile does this first. */
+AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program **out);
 /* The program as one shard_map over its whole mesh: a program for each device, whose collectives and slices are all to be seen. What
    stands outside of shard_maps is computed whole by every device. shard_maps over different meshes of the same devices are over one
    mesh that all are made of: with (a=4, b=2) and (c=8) c is a and b. A shard_map inside another adds its axes. A program that is one

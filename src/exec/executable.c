@@ -1,9 +1,10 @@
 /* From a program to an executable: the passes in order, then what instructions need at run time.
 
-     program -> partition -> plan (lower rules) -> turn products -> schedule -> fuse -> coalesce -> flatten -> synchronise -> place memory
-          -> machine code for kernels -> tables for exchanges                                                      */
+     program -> simplify -> partition -> simplify -> plan (lower rules) -> turn products -> schedule -> fuse -> coalesce -> flatten
+          -> synchronise -> place memory -> machine code for kernels -> tables for exchanges                                                      */
 #include <string.h>
 
+#include "axle/transform.h"
 #include "exec/exec.h"
 #include "exec/float_mode.h"
 #include "exec/execution.h"
@@ -111,13 +112,26 @@ static ax_status make_plan(ax_executable *e, const ax_partitioned *partitioned, 
   return describe_arguments(e, partitioned);
 }
 
-static ax_status build(ax_executable *e, const ax_compile_options *options) {
-  ax_program *program;
-  AX_TRY(ax_program_partition(e->program, &program));
-  const ax_partitioned partitioned = ax_partitioned_of(program);
-  ax_status status = make_plan(e, &partitioned, options);
-  ax_program_release(program);
+/* Simplified twice: as it was written, so that nothing needless decides on meshes and layouts, and as each device runs it. */
+static ax_status partition(ax_executable *e, const ax_compile_options *options) {
+  ax_program *simple, *program, *body;
+  AX_TRY(ax_program_simplify(e->program, &simple));
+  ax_status status = ax_program_partition(simple, &program);
+  ax_program_release(simple);
   AX_TRY(status);
+  ax_partitioned partitioned = ax_partitioned_of(program);
+  status = ax_program_simplify(partitioned.body, &body);
+  if (status == AX_OK) {
+    partitioned.body = body;
+    status = make_plan(e, &partitioned, options);
+    ax_program_release(body);
+  }
+  ax_program_release(program);
+  return status;
+}
+
+static ax_status build(ax_executable *e, const ax_compile_options *options) {
+  AX_TRY(partition(e, options));
   AX_TRY(ax_plan_optimise(e->plan));
   AX_TRY(ax_coalesce(e->plan));
   e->threaded = ax_worth_threads(e);

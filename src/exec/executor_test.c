@@ -1,6 +1,7 @@
 /* Programs on meshes: every policy gives the same bits, and reference evaluation's values. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "axle/collectives.h"
@@ -206,12 +207,40 @@ static void many_devices(void **state) {
   }
 }
 
+static void wasteful_body(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(ax_reduce_sum(in[0], (int64_t[]){0, 1}, 2), "d");
+  ax_matmul(in[0], in[0]);
+}
+
+/* What nobody reads is not computed, inside shard_maps either. */
+static void unread(void **state) {
+  (void)state;
+  test_map m = {"d=2", {"d"}, {""}, .body = wasteful_body};
+  ax_program *program = test_trace_map(&m, (ax_type[]){TEST_TYPE(AX_F32, 256, 128)});
+  ax_runtime *runtime;
+  ax_executable *made, *again;
+  char *text;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_compile(runtime, program, NULL, &made));
+  TEST_OK(ax_compile(runtime, program, NULL, &again));
+  assert_ptr_equal(made, again); /* found as the program it was compiled from */
+  TEST_OK(ax_executable_text(made, &text));
+  assert_null(strstr(text, "gemm"));
+  assert_non_null(strstr(text, "push"));
+  ax_string_free(text);
+  ax_executable_release(made);
+  ax_executable_release(again);
+  ax_runtime_release(runtime);
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_device),  cmocka_unit_test(eight_devices), cmocka_unit_test(psum),
       cmocka_unit_test(psum_in_a_scan), cmocka_unit_test(collectives), cmocka_unit_test(uniform_values_in_loops),
       cmocka_unit_test(large_contributions), cmocka_unit_test(large_made_values),
-      cmocka_unit_test(many_devices),
+      cmocka_unit_test(many_devices), cmocka_unit_test(unread),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,6 +150,18 @@ enum {
   AX_EFFECT_STATE = 4     /* reads or changes what is no operand: never dropped, doubled, or merged with an equal one */
 };
 
+/* --- simplify: values that an equation's results are, bit for bit, without computing them; or the same equation on operands made
+   earlier. Its own operands, and those of the equations that made them, are simplified already. --- */
+typedef struct ax_simplify_args {
+  ax_eqn *eqn;                  /* `in` and `params` may be replaced, by what lives in `arena` */
+  const ax_type *types;         /* by value id */
+  const ax_eqn *const *made_by; /* by value id; NULL: an input */
+  uint32_t *same;               /* of each result: the id of a value of its type that it equals; starts as AX_NONE */
+  ax_arena *arena;
+  bool *changed; /* set when the equation was replaced */
+  bool *failed;  /* set when there was no memory for it */
+} ax_simplify_args;
+
 /* --- shard: the dimensions of operands and results as factors, for the partitioner. --- */
 typedef struct ax_shard_args {
   const ax_eqn *eqn;
@@ -181,6 +193,7 @@ struct ax_prim {
   void (*linearize)(const ax_jvp_args *args);
   void (*transpose)(const ax_transpose_args *args);
   void (*batch)(const ax_batch_args *args);
+  void (*simplify)(const ax_simplify_args *args);
   ax_status (*shard)(const ax_shard_args *args);
   ax_status (*lower)(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
   ax_status (*hlo)(struct ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */

@@ -101,7 +101,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_pa
       .name = #name_, .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,        \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_gather_params),             \
       .infer = infer, .spread = spread_, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,\
-      .transpose = transpose_, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,              \
+      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,\
   }
 GATHER_RECORD(all_gather, ax_spread_keep, gather_transpose);
 GATHER_RECORD(all_gather_invariant, ax_spread_drop, invariant_transpose);

@@ -162,7 +162,8 @@ const ax_prim ax_prim_argmax = {
     .name = "argmax", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(argmax_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
-    .transpose = ax_absent_transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = ax_absent_transpose, .batch = batch,
+    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype) {

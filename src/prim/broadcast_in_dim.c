@@ -55,6 +55,20 @@ static void batch(const ax_batch_args *args) {
   args->out[0] = ax_bind1(prim, &p, &x, 1);
 }
 
+/* What is stretched in two steps is stretched in one; to the shape there is, in none. */
+static void simplify(const ax_simplify_args *args) {
+  const ax_eqn *inner = ax_simplify_operand(args, 0, &ax_prim_broadcast_in_dim);
+  if (inner != NULL) {
+    broadcast_params p = *(const broadcast_params *)args->eqn->params;
+    const ax_dims *first = &((const broadcast_params *)inner->params)->broadcast_dimensions, second = p.broadcast_dimensions;
+    p.broadcast_dimensions = *first;
+    for (uint32_t i = 0; i < first->count; i++) p.broadcast_dimensions.v[i] = second.v[first->v[i]];
+    ax_simplify_replace(args, inner->in[0], &p);
+  }
+  uint32_t x = args->eqn->in[0];
+  if (ax_same_shape(&args->types[x], &args->types[args->eqn->out])) args->same[0] = x;
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const broadcast_params *p = eqn->params;
   const ax_type *x = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
@@ -83,7 +97,7 @@ const ax_prim ax_prim_broadcast_in_dim = {
     .name = "broadcast_in_dim", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(broadcast_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_broadcast_in_dim(ax_value x, uint32_t rank, const int64_t *dims, const int64_t *broadcast_dimensions) {

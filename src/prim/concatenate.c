@@ -91,7 +91,7 @@ const ax_prim ax_prim_concatenate = {
     .name = "concatenate", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(concatenate_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_concatenate(const ax_value *xs, uint32_t count, int64_t dimension) {

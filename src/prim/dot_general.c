@@ -445,7 +445,7 @@ const ax_prim ax_prim_dot_general = {
     .name = "dot_general", .kind = AX_LOCAL, .in_count = 2, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(dot_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_dot_general(ax_value lhs, ax_value rhs, const int64_t *lhs_contract, const int64_t *rhs_contract,

@@ -269,14 +269,16 @@ const ax_prim ax_prim_dynamic_slice = {
     .params = slice_params, .param_count = AX_COUNT(slice_params), .params_bytes = sizeof(dynamic_slice_params),
     .infer = slice_infer, .spread = ax_spread_local, .eval = slice_eval, .differs = ax_differs_union,
     .jvp = slice_jvp, .linearize = slice_jvp,
-    .transpose = slice_transpose, .batch = slice_batch, .shard = ax_absent_shard, .lower = slice_lower, .hlo = slice_hlo,
+    .transpose = slice_transpose, .batch = slice_batch,
+    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = slice_lower, .hlo = slice_hlo,
 };
 
 const ax_prim ax_prim_dynamic_update_slice = {
     .name = "dynamic_update_slice", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
     .infer = update_infer, .spread = ax_spread_local, .eval = update_eval, .differs = ax_differs_union,
     .jvp = update_jvp, .linearize = update_jvp,
-    .transpose = update_transpose, .batch = update_batch, .shard = ax_absent_shard, .lower = update_lower, .hlo = update_hlo,
+    .transpose = update_transpose, .batch = update_batch,
+    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = update_lower, .hlo = update_hlo,
 };
 
 static bool take_starts(const ax_prim *prim, const ax_value *starts, uint32_t count, ax_value *in) {

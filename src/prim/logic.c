@@ -29,7 +29,7 @@ static ax_status compare_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in,
 }
 
 #define COMPARE(direction) \
-  &(const ax_hlo_form) { "stablehlo.compare", "comparison_direction = #stablehlo<comparison_direction " direction ">" }
+  (&(const ax_hlo_form){"stablehlo.compare", "comparison_direction = #stablehlo<comparison_direction " direction ">"})
 AX_POINTWISE_HLO(eq, EQ, COMPARE("EQ"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
 AX_POINTWISE_HLO(ne, NE, COMPARE("NE"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
 AX_POINTWISE_HLO(lt, LT, COMPARE("LT"), 2, ax_infer_compare, ax_jvp_zero, ax_absent_transpose, compare_hlo);
@@ -110,6 +110,13 @@ static void select_batch(const ax_batch_args *args) {
     ax_batch_pointwise(args);
 }
 
+/* Equal cases; a choice that is known. */
+static void select_simplify(const ax_simplify_args *args) {
+  const uint32_t *in = args->eqn->in;
+  if (in[1] == in[2] || ax_simplify_is(args, 0, 0)) args->same[0] = in[1];
+  if (ax_simplify_is(args, 0, 1)) args->same[0] = in[2];
+}
+
 static ax_status select_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *type = &lower->program->types[eqn->out];
   bool scalar = lower->program->types[eqn->in[0]].rank == 0;
@@ -137,7 +144,8 @@ const ax_prim ax_prim_select_n = {
     .name = "select_n", .kind = AX_LOCAL, .in_count = 3, .out_count = 1,
     .infer = select_infer, .spread = ax_spread_local, .eval = select_eval, .differs = ax_differs_union,
     .jvp = select_jvp, .linearize = select_jvp,
-    .transpose = select_transpose, .batch = select_batch, .shard = ax_absent_shard, .lower = select_lower, .hlo = select_hlo,
+    .transpose = select_transpose, .batch = select_batch,
+    .simplify = select_simplify, .shard = ax_absent_shard, .lower = select_lower, .hlo = select_hlo,
 };
 
 /* --- convert_element_type --- */
@@ -176,6 +184,23 @@ static void convert_transpose(const ax_transpose_args *args) {
   args->out[0] = ax_convert_element_type(args->cotangent[0], args->in_types[0].dtype);
 }
 
+/* Whether `to` holds every number that `from` does. */
+static bool widens(ax_dtype from, ax_dtype to) {
+  const ax_dtype_info *a = ax_dtype_get(from), *b = ax_dtype_get(to);
+  if (a->kind == AX_KIND_FLOAT) return b->kind == AX_KIND_FLOAT && (from == to || b->bytes > a->bytes);
+  if (a->kind == AX_KIND_BOOL || b->kind == AX_KIND_FLOAT || b->kind == AX_KIND_BOOL) return false;
+  return b->kind == a->kind ? b->bytes >= a->bytes : a->kind == AX_KIND_UNSIGNED && b->bytes > a->bytes;
+}
+
+/* A conversion of what was only widened is one from what there was before; to the dtype there is, none. */
+static void convert_simplify(const ax_simplify_args *args) {
+  const ax_eqn *inner = ax_simplify_operand(args, 0, &ax_prim_convert_element_type);
+  if (inner != NULL && widens(args->types[inner->in[0]].dtype, args->types[inner->out].dtype))
+    ax_simplify_replace(args, inner->in[0], args->eqn->params);
+  uint32_t x = args->eqn->in[0];
+  if (args->types[x].dtype == args->types[args->eqn->out].dtype) args->same[0] = x;
+}
+
 static ax_status convert_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *type = &lower->program->types[eqn->out];
   ax_at at[AX_MAX_RANK];
@@ -195,7 +220,8 @@ const ax_prim ax_prim_convert_element_type = {
     .params = convert_describes, .param_count = AX_COUNT(convert_describes), .params_bytes = sizeof(convert_params),
     .infer = convert_infer, .spread = ax_spread_local, .eval = convert_eval, .differs = ax_differs_union,
     .jvp = convert_jvp, .linearize = convert_jvp,
-    .transpose = convert_transpose, .batch = ax_batch_pointwise, .shard = ax_absent_shard, .lower = convert_lower, .hlo = ax_hlo_by_form,
+    .transpose = convert_transpose, .batch = ax_batch_pointwise,
+    .simplify = convert_simplify, .shard = ax_absent_shard, .lower = convert_lower, .hlo = ax_hlo_by_form,
 };
 
 /* --- stop_gradient --- */
@@ -226,7 +252,8 @@ const ax_prim ax_prim_stop_gradient = {
     .name = "stop_gradient", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .infer = stop_infer, .spread = ax_spread_local, .eval = stop_eval, .differs = ax_differs_union,
     .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
-    .transpose = ax_absent_transpose, .batch = ax_batch_pointwise, .shard = ax_absent_shard, .lower = stop_lower, .hlo = stop_hlo,
+    .transpose = ax_absent_transpose, .batch = ax_batch_pointwise,
+    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = stop_lower, .hlo = stop_hlo,
 };
 
 /* --- The functions --- */

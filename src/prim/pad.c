@@ -165,7 +165,7 @@ const ax_prim ax_prim_pad = {
     .name = "pad", .kind = AX_LOCAL, .in_count = 2, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pad_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_pad(ax_value x, ax_value value, const int64_t *low, const int64_t *high, const int64_t *interior) {

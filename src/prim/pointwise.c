@@ -289,18 +289,46 @@ static void div_transpose(const ax_transpose_args *a) {
     a->out[0] = ax_div(a->cotangent[0], a->in[1]);
 }
 
+/* --- simplify: what holds for every number, NaN, both zeros and integers that wrap --- */
+
+static bool is_float(const ax_simplify_args *args) { return ax_is_float(args->types[args->eqn->out].dtype); }
+
+/* x + -0 = x; x + +0 is not, when x is -0 */
+static void add_simplify(const ax_simplify_args *args) {
+  for (uint32_t k = 0; k < 2; k++)
+    if (ax_simplify_is(args, 1 - k, is_float(args) ? -0.0 : 0)) args->same[0] = args->eqn->in[k];
+}
+
+static void sub_simplify(const ax_simplify_args *args) {
+  if (ax_simplify_is(args, 1, 0)) args->same[0] = args->eqn->in[0];
+}
+
+static void mul_simplify(const ax_simplify_args *args) {
+  for (uint32_t k = 0; k < 2; k++)
+    if (ax_simplify_is(args, 1 - k, 1)) args->same[0] = args->eqn->in[k];
+}
+
+static void div_simplify(const ax_simplify_args *args) {
+  if (ax_simplify_is(args, 1, 1)) args->same[0] = args->eqn->in[0];
+}
+
+static void neg_simplify(const ax_simplify_args *args) {
+  const ax_eqn *inner = ax_simplify_operand(args, 0, &ax_prim_neg);
+  if (inner != NULL) args->same[0] = inner->in[0];
+}
+
 /* --- The records --- */
 
 static const ax_param integer_pow_params[] = {{"y", AX_PARAM_I64, 0}};
 
-AX_POINTWISE(add, ADD, AX_FORM("add"), 2, ax_infer_numeric, add_jvp, add_transpose);
-AX_POINTWISE(sub, SUB, AX_FORM("subtract"), 2, ax_infer_numeric, sub_jvp, sub_transpose);
-AX_POINTWISE(mul, MUL, AX_FORM("multiply"), 2, ax_infer_numeric, mul_jvp, mul_transpose);
-AX_POINTWISE(div, DIV, AX_FORM("divide"), 2, ax_infer_numeric, div_jvp, div_transpose);
+AX_POINTWISE_RECORD(add, ADD, AX_FORM("add"), 2, ax_infer_numeric, add_jvp, add_transpose, add_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(sub, SUB, AX_FORM("subtract"), 2, ax_infer_numeric, sub_jvp, sub_transpose, sub_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(mul, MUL, AX_FORM("multiply"), 2, ax_infer_numeric, mul_jvp, mul_transpose, mul_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(div, DIV, AX_FORM("divide"), 2, ax_infer_numeric, div_jvp, div_transpose, div_simplify, ax_hlo_by_form);
 AX_POINTWISE(max, MAX, AX_FORM("maximum"), 2, ax_infer_numeric, max_jvp, ax_absent_transpose);
 AX_POINTWISE(min, MIN, AX_FORM("minimum"), 2, ax_infer_numeric, max_jvp, ax_absent_transpose);
 AX_POINTWISE(pow, POW, AX_FORM("power"), 2, ax_infer_float, pow_jvp, ax_absent_transpose);
-AX_POINTWISE(neg, NEG, AX_FORM("negate"), 1, ax_infer_numeric, ax_jvp_linear, neg_transpose);
+AX_POINTWISE_RECORD(neg, NEG, AX_FORM("negate"), 1, ax_infer_numeric, ax_jvp_linear, neg_transpose, neg_simplify, ax_hlo_by_form);
 AX_POINTWISE_HLO(abs, ABS, AX_FORM("abs"), 1, ax_infer_numeric, abs_jvp, ax_absent_transpose, abs_hlo);
 AX_POINTWISE_HLO(sign, SIGN, AX_FORM("sign"), 1, ax_infer_numeric, ax_jvp_zero, ax_absent_transpose, sign_hlo);
 AX_POINTWISE(exp, EXP, AX_FORM("exponential"), 1, ax_infer_float, exp_jvp, ax_absent_transpose);
@@ -318,7 +346,8 @@ const ax_prim ax_prim_integer_pow = {
     .params = integer_pow_params, .param_count = 1, .params_bytes = sizeof(int64_t),
     .infer = infer_integer_pow, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,
     .jvp = integer_pow_jvp, .linearize = integer_pow_jvp, .transpose = ax_absent_transpose,
-    .batch = ax_batch_pointwise, .shard = ax_absent_shard, .lower = ax_lower_pointwise, .hlo = integer_pow_hlo,
+    .batch = ax_batch_pointwise,
+    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = ax_lower_pointwise, .hlo = integer_pow_hlo,
 };
 
 /* --- The functions --- */

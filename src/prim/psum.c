@@ -102,7 +102,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),                      \
       .infer = infer, .spread = ax_spread_drop, .eval = eval, .differs = ax_differs_drop,          \
       .jvp = jvp_, .linearize = jvp_,                                                                              \
-      .transpose = transpose_, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,\
+      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,\
   }
 REDUCE_RECORD(psum, ax_jvp_linear, transpose);
 REDUCE_RECORD(pmax, extreme_jvp, ax_absent_transpose);

@@ -194,7 +194,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_DIMS, offsetof(reduce_params
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(reduce_params),                  \
       .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                        \
       .jvp = jvp_, .linearize = jvp_,                                                                              \
-      .transpose = transpose_, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,                  \
+      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,\
   }
 REDUCE_RECORD(reduce_sum, ax_jvp_linear, sum_transpose);
 REDUCE_RECORD(reduce_max, max_jvp, ax_absent_transpose);

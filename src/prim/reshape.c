@@ -39,6 +39,14 @@ static void batch(const ax_batch_args *args) {
   args->out[0] = ax_reshape(ax_batch_front(args->in[0], args->in_dim[0], args->size), p.new_sizes.count, p.new_sizes.v);
 }
 
+/* A reshape of a reshape is one; to the shape there is, none. */
+static void simplify(const ax_simplify_args *args) {
+  const ax_eqn *inner = ax_simplify_operand(args, 0, &ax_prim_reshape);
+  if (inner != NULL) ax_simplify_replace(args, inner->in[0], args->eqn->params);
+  uint32_t x = args->eqn->in[0];
+  if (ax_same_shape(&args->types[x], &args->types[args->eqn->out])) args->same[0] = x;
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
 }
@@ -53,7 +61,7 @@ const ax_prim ax_prim_reshape = {
     .name = "reshape", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(reshape_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_reshape(ax_value x, uint32_t rank, const int64_t *dims) {

@@ -1,9 +1,11 @@
 /* Binding, and the rules many primitives share. */
 #include "prim/rules.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/number.h"
 #include "prim/prims.h"
 
 /* --- Binding --- */
@@ -262,6 +264,42 @@ void ax_batch_pointwise(const ax_batch_args *args) {
     in[i] = agree ? args->in[i] : ax_batch_front(args->in[i], args->in_dim[i], args->size);
   ax_bind(eqn->prim, eqn->params, in, eqn->in_count, args->out, eqn->out_count);
   for (uint32_t i = 0; i < eqn->out_count; i++) args->out_dim[i] = agree ? common : 0;
+}
+
+/* --- Simplification --- */
+
+void ax_simplify_nothing(const ax_simplify_args *args) { (void)args; }
+
+const ax_eqn *ax_simplify_operand(const ax_simplify_args *args, uint32_t k, const ax_prim *prim) {
+  const ax_eqn *made_by = args->made_by[args->eqn->in[k]];
+  return made_by != NULL && made_by->prim == prim ? made_by : NULL;
+}
+
+/* Through what only repeats elements. A chain of such equations has been folded into one or two. */
+bool ax_simplify_is(const ax_simplify_args *args, uint32_t k, double value) {
+  const ax_eqn *eqn = args->made_by[args->eqn->in[k]];
+  for (int steps = 0; steps < 4 && eqn != NULL; steps++) {
+    const ax_literal *literal = ax_eqn_literal(eqn);
+    if (literal != NULL) {
+      ax_number held = ax_number_load(literal->type.dtype, literal->data, 0), wanted = ax_number_of(literal->type.dtype, value);
+      if (!ax_is_float(literal->type.dtype)) return held.u == wanted.u;
+      return held.f == wanted.f && signbit(held.f) == signbit(wanted.f);
+    }
+    bool repeats = eqn->prim == &ax_prim_broadcast_in_dim || eqn->prim == &ax_prim_pvary || eqn->prim == &ax_prim_reshape;
+    eqn = repeats ? args->made_by[eqn->in[0]] : NULL;
+  }
+  return false;
+}
+
+void ax_simplify_replace(const ax_simplify_args *args, uint32_t x, const void *params) {
+  size_t bytes = args->eqn->prim->params_bytes;
+  uint32_t *in = ax_arena_copy(args->arena, &x, sizeof x);
+  void *copy = bytes > 0 ? ax_arena_copy(args->arena, params, bytes) : NULL;
+  *args->failed = in == NULL || (bytes > 0 && copy == NULL);
+  if (*args->failed) return;
+  args->eqn->in = in;
+  args->eqn->params = copy;
+  *args->changed = true;
 }
 
 /* --- StableHLO --- */

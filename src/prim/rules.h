@@ -48,6 +48,8 @@ void ax_jvp_linear(const ax_jvp_args *args);
 void ax_jvp_zero(const ax_jvp_args *args);
 /* Pointwise primitives: all operands one shape (after infer); batching moves batch dimensions together in front. */
 void ax_batch_pointwise(const ax_batch_args *args);
+/* Nothing simpler is known. */
+void ax_simplify_nothing(const ax_simplify_args *args);
 /* Fail the trace with AX_ABSENT: "no jvp rule for argmax". */
 void ax_absent_jvp(const ax_jvp_args *args);
 void ax_absent_transpose(const ax_transpose_args *args);
@@ -62,6 +64,14 @@ ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint
 ax_value ax_move_dim(ax_value x, int from, int to);
 /* x with its batch dimension in front: moved there, or broadcast there when it has none. */
 ax_value ax_batch_front(ax_value x, int dim, int64_t size);
+
+/* --- Simplification helpers --- */
+/* The equation of `prim` that made the equation's operand k; NULL when something else did. */
+const ax_eqn *ax_simplify_operand(const ax_simplify_args *args, uint32_t k, const ax_prim *prim);
+/* Whether every element of operand k is `value`, zeros told apart by their sign. */
+bool ax_simplify_is(const ax_simplify_args *args, uint32_t k, double value);
+/* The equation takes x and `params`, of the size of its own, from now on. */
+void ax_simplify_replace(const ax_simplify_args *args, uint32_t x, const void *params);
 
 /* --- StableHLO helpers --- */
 /* The rule of primitives with a form: the op it names. */

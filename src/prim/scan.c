@@ -390,7 +390,8 @@ const ax_prim ax_prim_scan = {
     .name = "scan", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_scan_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_scan_jvp, .linearize = ax_scan_linearize,
-    .transpose = ax_scan_transpose, .batch = ax_scan_batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = ax_scan_transpose, .batch = ax_scan_batch,
+    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 /* --- The function --- */

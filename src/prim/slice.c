@@ -46,6 +46,12 @@ static ax_status eval(const ax_eval_args *args) {
   return AX_OK;
 }
 
+/* All of x is x. */
+static void simplify(const ax_simplify_args *args) {
+  uint32_t x = args->eqn->in[0];
+  if (ax_same_shape(&args->types[x], &args->types[args->eqn->out])) args->same[0] = x;
+}
+
 static void transpose(const ax_transpose_args *args) {
   const slice_params *p = args->eqn->params;
   const ax_type *x = &args->in_types[0];
@@ -119,7 +125,7 @@ const ax_prim ax_prim_slice = {
     .name = "slice", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(slice_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_slice(ax_value x, const int64_t *start, const int64_t *limit, const int64_t *strides) {

@@ -181,13 +181,15 @@ const ax_prim ax_prim_start = {
     .name = "start", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(start_params),
     .infer = start_infer, .spread = ax_spread_body, .eval = start_eval, .differs = start_differs, .jvp = start_jvp, .linearize = start_jvp,
-    .transpose = start_transpose, .batch = start_batch, .shard = ax_absent_shard, .lower = start_lower, .hlo = start_hlo,
+    .transpose = start_transpose, .batch = start_batch,
+    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = start_lower, .hlo = start_hlo,
 };
 
 const ax_prim ax_prim_done = {
     .name = "done", .kind = AX_LOCAL, .operands = AX_FUTURE, .in_count = 1, .out_count = 1,
     .infer = done_infer, .spread = ax_spread_local, .eval = done_eval, .differs = ax_differs_union, .jvp = done_jvp, .linearize = done_jvp,
-    .transpose = done_transpose, .batch = done_batch, .shard = ax_absent_shard, .lower = done_lower, .hlo = done_hlo,
+    .transpose = done_transpose, .batch = done_batch,
+    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = done_lower, .hlo = done_hlo,
 };
 
 /* --- The functions --- */

@@ -42,6 +42,20 @@ static void batch(const ax_batch_args *args) {
   args->out[0] = ax_transpose(args->in[0], p.permutation.v);
 }
 
+/* A permutation of a permutation is one; one that moves nothing, none. */
+static void simplify(const ax_simplify_args *args) {
+  const ax_eqn *inner = ax_simplify_operand(args, 0, &ax_prim_transpose);
+  transpose_params p = *(const transpose_params *)args->eqn->params;
+  if (inner != NULL) {
+    const ax_dims *first = &((const transpose_params *)inner->params)->permutation;
+    for (uint32_t i = 0; i < p.permutation.count; i++) p.permutation.v[i] = first->v[p.permutation.v[i]];
+    ax_simplify_replace(args, inner->in[0], &p);
+  }
+  bool moves = *args->failed;
+  for (uint32_t i = 0; i < p.permutation.count; i++) moves = moves || p.permutation.v[i] != i;
+  if (!moves) args->same[0] = args->eqn->in[0];
+}
+
 /* The dimensions other than 1 keep their order. */
 static bool same_memory(const ax_type *x, const ax_dims *permutation) {
   int64_t last = -1;
@@ -78,7 +92,7 @@ const ax_prim ax_prim_transpose = {
     .name = "transpose", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(transpose_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_transpose(ax_value x, const int64_t *permutation) {

@@ -1,47 +1,234 @@
 /* Cleaning: dce drops equations whose results nobody uses; cse drops those equal to an earlier one (same primitive, parameters
-   and operands) and uses the earlier results. Equations with state are left alone. Exchanges are not: the devices of a program run
-   its equations in one order, and drop and merge the same ones. Inputs and results stay as they are. A program with nothing to
-   clean is returned itself. */
+   and operands) and uses the earlier results; simplification drops, by the primitives' rules, those whose results are other values
+   bit for bit. Equations with state are left alone. Exchanges are not: the devices of a program run its equations in one order, and
+   drop and merge the same ones. Inputs and results stay as they are. A program with nothing to clean is returned itself.
+
+   The choice is made on a copy of the equations, forward (rewriting, simplification, cse) and then backward (dce), and the program
+   is built again once. ax_program_simplify does all of it, nested programs first, each once however many equations hold it. */
 #include <string.h>
 
 #include "ir/program.h"
 #include "xform/xform.h"
 
+/* --- Nested programs, cleaned once each --- */
+
+typedef struct cleaned {
+  const ax_program *program;
+  ax_program *clean; /* owned */
+} cleaned;
+
+typedef struct memo {
+  cleaned *slots; /* a hash table by address */
+  uint32_t count, slot_count;
+} memo;
+
+static cleaned *memo_slot(cleaned *slots, uint32_t slot_count, const ax_program *program) {
+  size_t at = ax_hash_bytes(AX_HASH_SEED, &program, sizeof program) & (slot_count - 1);
+  while (slots[at].program != NULL && slots[at].program != program) at = (at + 1) & (slot_count - 1);
+  return &slots[at];
+}
+
+static ax_status memo_add(memo *m, const ax_program *program, ax_program *clean) {
+  if (2 * m->count >= m->slot_count) {
+    uint32_t larger = m->slot_count > 0 ? 2 * m->slot_count : 16;
+    cleaned *slots = ax_calloc(larger, sizeof slots[0]);
+    if (slots == NULL) return ax_out_of_memory(larger * sizeof slots[0]);
+    for (uint32_t i = 0; i < m->slot_count; i++)
+      if (m->slots[i].program != NULL) *memo_slot(slots, larger, m->slots[i].program) = m->slots[i];
+    ax_free(m->slots);
+    m->slots = slots;
+    m->slot_count = larger;
+  }
+  *memo_slot(m->slots, m->slot_count, program) = (cleaned){program, clean};
+  m->count++;
+  return AX_OK;
+}
+
+static void memo_deinit(memo *m) {
+  for (uint32_t i = 0; i < m->slot_count; i++) ax_program_release(m->slots[i].clean);
+  ax_free(m->slots);
+}
+
+/* --- The work --- */
+
+enum { DROP_DEAD = 1, MERGE_EQUAL = 2, SIMPLIFY = 4 };
+
 typedef struct cleaning {
   const ax_program *program;
-  bool *dropped;  /* by equation */
-  uint32_t *same; /* by value: the value to use in its place; NULL: each is its own */
-  uint32_t drop_count;
+  uint32_t how;
+  memo *memo; /* NULL: nested programs stay as they are */
+  ax_arena arena;
+  ax_eqn *eqns;           /* the program's, rewritten */
+  const ax_eqn **made_by; /* by value; NULL: an input */
+  bool *dropped;          /* by equation */
+  uint32_t *same;         /* by value: the value to use in its place */
+  uint32_t *table;        /* a hash table: 1 + an equation, or 0 */
+  size_t slots;
+  bool changed;
 } cleaning;
 
-static uint32_t same(const cleaning *c, uint32_t id) { return c->same != NULL ? c->same[id] : id; }
+static void drop(cleaning *c, uint32_t i) {
+  c->dropped[i] = true;
+  c->changed = true;
+}
+
+/* --- Rewriting: operands that others stand for, nested programs that have been cleaned --- */
+
+static ax_status use_same(cleaning *c, ax_eqn *eqn) {
+  uint32_t k = 0;
+  while (k < eqn->in_count && c->same[eqn->in[k]] == eqn->in[k]) k++;
+  if (k == eqn->in_count) return AX_OK;
+  uint32_t *in = ax_arena_alloc(&c->arena, eqn->in_count * sizeof in[0]);
+  if (in == NULL) return ax_out_of_memory(eqn->in_count * sizeof in[0]);
+  for (k = 0; k < eqn->in_count; k++) in[k] = c->same[eqn->in[k]];
+  eqn->in = in;
+  return AX_OK;
+}
+
+static ax_status clean_all(const ax_program *program, memo *memo, ax_program **out);
+
+static ax_status clean_nested(cleaning *c, ax_program **program, bool *changed) {
+  const cleaned *known = c->memo->slot_count > 0 ? memo_slot(c->memo->slots, c->memo->slot_count, *program) : NULL;
+  ax_program *clean = known != NULL && known->program != NULL ? known->clean : NULL;
+  if (clean == NULL) {
+    AX_TRY(clean_all(*program, c->memo, &clean));
+    ax_status status = memo_add(c->memo, *program, clean);
+    if (status != AX_OK) {
+      ax_program_release(clean);
+      return status;
+    }
+  }
+  *changed = *changed || clean != *program;
+  *program = clean;
+  return AX_OK;
+}
+
+static ax_status clean_params(cleaning *c, ax_eqn *eqn) {
+  char *params = NULL;
+  bool changed = false;
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
+    const ax_param *param = &eqn->prim->params[i];
+    if (param->kind != AX_PARAM_PROGRAM && param->kind != AX_PARAM_PROGRAMS) continue;
+    if (params == NULL) params = ax_arena_copy(&c->arena, eqn->params, eqn->prim->params_bytes);
+    if (params == NULL) return ax_out_of_memory(eqn->prim->params_bytes);
+    if (param->kind == AX_PARAM_PROGRAM) {
+      AX_TRY(clean_nested(c, (ax_program **)(void *)(params + param->offset), &changed));
+      continue;
+    }
+    ax_programs *programs = (ax_programs *)(void *)(params + param->offset);
+    programs->v = ax_arena_copy(&c->arena, programs->v, programs->count * sizeof programs->v[0]);
+    if (programs->v == NULL) return ax_out_of_memory(programs->count * sizeof programs->v[0]);
+    for (uint32_t k = 0; k < programs->count; k++) AX_TRY(clean_nested(c, &programs->v[k], &changed));
+  }
+  if (changed) eqn->params = params;
+  c->changed = c->changed || changed;
+  return AX_OK;
+}
+
+/* --- Simplification --- */
+
+static ax_status simplify(cleaning *c, uint32_t i) {
+  ax_eqn *eqn = &c->eqns[i];
+  uint32_t *same = c->same + eqn->out;
+  bool failed = false, all = eqn->out_count > 0, changed = false;
+  for (uint32_t k = 0; k < eqn->out_count; k++) same[k] = AX_NONE;
+  ax_simplify_args args = {eqn, c->program->types, c->made_by, same, &c->arena, &changed, &failed};
+  eqn->prim->simplify(&args);
+  for (uint32_t k = 0; k < eqn->out_count; k++) {
+    const ax_type *types = c->program->types;
+    if (same[k] != AX_NONE && ax_type_equal(&types[same[k]], &types[eqn->out + k])) continue;
+    same[k] = eqn->out + k;
+    all = false;
+  }
+  c->changed = c->changed || changed;
+  if (all) drop(c, i);
+  return failed ? ax_out_of_memory(eqn->prim->params_bytes) : AX_OK;
+}
+
+/* --- cse --- */
+
+static uint64_t hash_eqn(const ax_eqn *eqn) {
+  uint64_t hash = ax_hash_bytes(AX_HASH_SEED, &eqn->prim, sizeof eqn->prim);
+  hash = ax_hash_bytes(hash, eqn->in, eqn->in_count * sizeof eqn->in[0]);
+  return ax_params_hash(hash, eqn->prim, eqn->params);
+}
+
+static bool equal(const ax_eqn *a, const ax_eqn *b) {
+  if (a->prim != b->prim || a->in_count != b->in_count || a->out_count != b->out_count) return false;
+  for (uint32_t j = 0; j < a->in_count; j++)
+    if (a->in[j] != b->in[j]) return false;
+  return ax_params_equal(a->prim, a->params, b->params);
+}
+
+static void merge(cleaning *c, uint32_t i) {
+  const ax_eqn *eqn = &c->eqns[i];
+  size_t at = hash_eqn(eqn) & (c->slots - 1);
+  while (c->table[at] != 0 && !equal(&c->eqns[c->table[at] - 1], eqn)) at = (at + 1) & (c->slots - 1);
+  if (c->table[at] == 0) {
+    c->table[at] = i + 1;
+    return;
+  }
+  for (uint32_t k = 0; k < eqn->out_count; k++) c->same[eqn->out + k] = c->eqns[c->table[at] - 1].out + k;
+  drop(c, i);
+}
+
+/* --- Forward, backward, and the program that is left --- */
+
+static ax_status forward(cleaning *c) {
+  for (uint32_t i = 0; i < c->program->eqn_count; i++) {
+    ax_eqn *eqn = &c->eqns[i];
+    for (uint32_t k = 0; k < eqn->out_count; k++) c->made_by[eqn->out + k] = eqn;
+    AX_TRY(use_same(c, eqn));
+    if (c->memo != NULL) AX_TRY(clean_params(c, eqn));
+    if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0) continue;
+    if ((c->how & SIMPLIFY) != 0) AX_TRY(simplify(c, i));
+    if ((c->how & MERGE_EQUAL) != 0 && !c->dropped[i]) merge(c, i);
+  }
+  return AX_OK;
+}
+
+static ax_status backward(cleaning *c) {
+  const ax_program *program = c->program;
+  bool *needed = ax_arena_alloc(&c->arena, program->value_count);
+  if (needed == NULL) return ax_out_of_memory(program->value_count);
+  for (uint32_t i = 0; i < program->out_count; i++) needed[c->same[program->outs[i]]] = true;
+  for (uint32_t i = program->eqn_count; i-- > 0;) {
+    const ax_eqn *eqn = &c->eqns[i];
+    if (c->dropped[i]) continue;
+    bool any = (ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0;
+    for (uint32_t k = 0; k < eqn->out_count; k++) any = any || needed[eqn->out + k];
+    if (!any) drop(c, i);
+    for (uint32_t j = 0; j < eqn->in_count && any; j++) needed[eqn->in[j]] = true;
+  }
+  return AX_OK;
+}
 
 /* Emits the equations that are left. `map`: by value id; `in`: room for the operands of any equation. */
 static void rebuild(const cleaning *c, ax_builder *builder, ax_value *map, ax_value *in, ax_value *outs) {
   const ax_program *program = c->program;
   for (uint32_t i = 0; i < program->in_count; i++) map[i] = ax_builder_input(builder, &program->types[i]);
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
-    const ax_eqn *eqn = &program->eqns[i];
+    const ax_eqn *eqn = &c->eqns[i];
     if (c->dropped[i]) continue;
     builder->line = eqn->line;
-    for (uint32_t j = 0; j < eqn->in_count; j++) in[j] = map[same(c, eqn->in[j])];
+    for (uint32_t j = 0; j < eqn->in_count; j++) in[j] = map[eqn->in[j]];
     ax_emit(eqn->prim, eqn->params, in, eqn->in_count, map + eqn->out, eqn->out_count);
   }
-  for (uint32_t i = 0; i < program->out_count; i++) outs[i] = map[same(c, program->outs[i])];
+  for (uint32_t i = 0; i < program->out_count; i++) outs[i] = map[c->same[program->outs[i]]];
 }
 
-static ax_status finish(const cleaning *c, ax_arena *arena, ax_program **out) {
+static ax_status finish(cleaning *c, ax_program **out) {
   const ax_program *program = c->program;
-  if (c->drop_count == 0) {
+  if (!c->changed) {
     *out = ax_program_retain((ax_program *)program);
     return AX_OK;
   }
   uint32_t most = 1;
   for (uint32_t i = 0; i < program->eqn_count; i++)
     if (program->eqns[i].in_count > most) most = program->eqns[i].in_count;
-  ax_value *map = ax_arena_alloc(arena, program->value_count * sizeof map[0]);
-  ax_value *in = ax_arena_alloc(arena, most * sizeof in[0]);
-  ax_value *outs = ax_arena_alloc(arena, program->out_count * sizeof outs[0]);
+  ax_value *map = ax_arena_alloc(&c->arena, program->value_count * sizeof map[0]);
+  ax_value *in = ax_arena_alloc(&c->arena, most * sizeof in[0]);
+  ax_value *outs = ax_arena_alloc(&c->arena, program->out_count * sizeof outs[0]);
   if (map == NULL || in == NULL || outs == NULL) return ax_out_of_memory(program->value_count * sizeof map[0]);
   ax_builder builder;
   ax_builder_begin(&builder, &program->axes);
@@ -49,64 +236,35 @@ static ax_status finish(const cleaning *c, ax_arena *arena, ax_program **out) {
   return ax_builder_finish(&builder, outs, program->out_count, out, NULL, NULL);
 }
 
-/* --- dce --- */
-
-static ax_status find_dead(cleaning *c, ax_arena *arena) {
+static ax_status init(cleaning *c) {
   const ax_program *program = c->program;
-  bool *needed = ax_arena_alloc(arena, program->value_count);
-  if (needed == NULL) return ax_out_of_memory(program->value_count);
-  for (uint32_t i = 0; i < program->out_count; i++) needed[program->outs[i]] = true;
-  for (uint32_t i = program->eqn_count; i-- > 0;) {
-    const ax_eqn *eqn = &program->eqns[i];
-    bool any = (ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0;
-    for (uint32_t k = 0; k < eqn->out_count; k++) any = any || needed[eqn->out + k];
-    c->dropped[i] = !any;
-    c->drop_count += !any;
-    for (uint32_t j = 0; j < eqn->in_count && any; j++) needed[eqn->in[j]] = true;
-  }
-  return AX_OK;
-}
-
-/* --- cse --- */
-
-static uint64_t hash_eqn(const cleaning *c, const ax_eqn *eqn) {
-  uint64_t hash = ax_hash_bytes(AX_HASH_SEED, &eqn->prim, sizeof eqn->prim);
-  for (uint32_t j = 0; j < eqn->in_count; j++) {
-    uint32_t id = same(c, eqn->in[j]);
-    hash = ax_hash_bytes(hash, &id, sizeof id);
-  }
-  return ax_params_hash(hash, eqn->prim, eqn->params);
-}
-
-static bool equal(const cleaning *c, const ax_eqn *a, const ax_eqn *b) {
-  if (a->prim != b->prim || a->in_count != b->in_count || a->out_count != b->out_count) return false;
-  for (uint32_t j = 0; j < a->in_count; j++)
-    if (same(c, a->in[j]) != same(c, b->in[j])) return false;
-  return ax_params_equal(a->prim, a->params, b->params);
-}
-
-static ax_status find_equal(cleaning *c, ax_arena *arena) {
-  const ax_program *program = c->program;
-  size_t slots = 16;
-  while (slots < 2 * (size_t)program->eqn_count) slots *= 2;
-  uint32_t *table = ax_arena_alloc(arena, slots * sizeof table[0]); /* 1 + an equation, or 0 */
-  c->same = ax_arena_alloc(arena, program->value_count * sizeof c->same[0]);
-  if (table == NULL || c->same == NULL) return ax_out_of_memory(slots * sizeof table[0]);
+  c->slots = 16;
+  while (c->slots < 2 * (size_t)program->eqn_count) c->slots *= 2;
+  c->eqns = ax_arena_copy(&c->arena, program->eqns, program->eqn_count * sizeof c->eqns[0]);
+  c->dropped = ax_arena_alloc(&c->arena, program->eqn_count);
+  c->made_by = ax_arena_alloc(&c->arena, program->value_count * sizeof c->made_by[0]);
+  c->same = ax_arena_alloc(&c->arena, program->value_count * sizeof c->same[0]);
+  if ((c->how & MERGE_EQUAL) != 0) c->table = ax_arena_alloc(&c->arena, c->slots * sizeof c->table[0]);
+  if (c->eqns == NULL || c->dropped == NULL || c->made_by == NULL || c->same == NULL ||
+      ((c->how & MERGE_EQUAL) != 0 && c->table == NULL))
+    return ax_out_of_memory(program->value_count * sizeof c->same[0]);
   for (uint32_t id = 0; id < program->value_count; id++) c->same[id] = id;
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    const ax_eqn *eqn = &program->eqns[i];
-    if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0) continue;
-    size_t at = hash_eqn(c, eqn) & (slots - 1);
-    while (table[at] != 0 && !equal(c, &program->eqns[table[at] - 1], eqn)) at = (at + 1) & (slots - 1);
-    if (table[at] == 0) {
-      table[at] = i + 1;
-      continue;
-    }
-    for (uint32_t k = 0; k < eqn->out_count; k++) c->same[eqn->out + k] = program->eqns[table[at] - 1].out + k;
-    c->dropped[i] = true;
-    c->drop_count++;
-  }
   return AX_OK;
+}
+
+static ax_status work(const ax_program *program, uint32_t how, memo *memo, ax_program **out) {
+  cleaning c = {.program = program, .how = how, .memo = memo};
+  *out = NULL;
+  ax_status status = init(&c);
+  if (status == AX_OK && how != DROP_DEAD) status = forward(&c);
+  if (status == AX_OK && (how & DROP_DEAD) != 0) status = backward(&c);
+  if (status == AX_OK) status = finish(&c, out);
+  ax_arena_deinit(&c.arena);
+  return status;
+}
+
+static ax_status clean_all(const ax_program *program, memo *memo, ax_program **out) {
+  return work(program, DROP_DEAD | MERGE_EQUAL | SIMPLIFY, memo, out);
 }
 
 /* Every pass ends here: in debug builds the verifier looks at what it made. */
@@ -123,16 +281,20 @@ static ax_status verify(ax_status status, ax_program **out) {
   return status;
 }
 
-static ax_status clean(const ax_program *program, ax_status (*find)(cleaning *, ax_arena *), ax_program **out) {
+static ax_status alone(const ax_program *program, uint32_t how, ax_program **out) {
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
-  ax_arena arena = {0};
-  cleaning c = {.program = program, .dropped = ax_arena_alloc(&arena, program->eqn_count)};
-  ax_status status = c.dropped != NULL ? find(&c, &arena) : ax_out_of_memory(program->eqn_count);
-  if (status == AX_OK) status = finish(&c, &arena, out);
-  ax_arena_deinit(&arena);
-  return verify(status, out);
+  return verify(work(program, how, NULL, out), out);
 }
 
-ax_status ax_program_dce(const ax_program *program, ax_program **out) { return clean(program, find_dead, out); }
-ax_status ax_program_cse(const ax_program *program, ax_program **out) { return clean(program, find_equal, out); }
+ax_status ax_program_dce(const ax_program *program, ax_program **out) { return alone(program, DROP_DEAD, out); }
+ax_status ax_program_cse(const ax_program *program, ax_program **out) { return alone(program, MERGE_EQUAL, out); }
+
+ax_status ax_program_simplify(const ax_program *program, ax_program **out) {
+  *out = NULL;
+  AX_TRY(ax_require(program, "program"));
+  memo memo = {0};
+  ax_status status = clean_all(program, &memo, out);
+  memo_deinit(&memo);
+  return verify(status, out);
+}

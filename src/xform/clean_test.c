@@ -1,4 +1,8 @@
-/* dce and cse. */
+/* dce, cse and simplification. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "ir/transform.h"
@@ -127,8 +131,173 @@ static void effects_come_from_inside(void **state) {
   ax_program_release(program);
 }
 
+/* --- Simplification --- */
+
+static ax_program *parse(const char *text) {
+  ax_program *program;
+  TEST_OK(ax_program_parse(text, strlen(text), NULL, &program));
+  return program;
+}
+
+static void simplifies_to(const char *text, const char *wanted) {
+  ax_program *program = parse(text), *expected = parse(wanted), *simple, *again;
+  char *got;
+  TEST_OK(ax_program_simplify(program, &simple));
+  TEST_OK(ax_program_print(simple, &got));
+  if (!ax_program_equal(simple, expected)) fail_msg("%s\nbecame\n%s\nnot\n%s", text, got, wanted);
+  TEST_OK(ax_program_simplify(simple, &again));
+  assert_ptr_equal(again, simple);
+  ax_string_free(got);
+  ax_program *all[] = {program, expected, simple, again};
+  for (size_t i = 0; i < AX_COUNT(all); i++) ax_program_release(all[i]);
+}
+
+/* The result is the first operand, f32[3], to the bit, on numbers that are hard to keep. */
+static void gives_its_operand(const char *text) {
+  static const double edges[][3] = {{NAN, -0.0, 0.0}, {INFINITY, -INFINITY, 0x1p-149}, {-0x1p-149, 0x1.fffffep127, 1}};
+  ax_program *program = parse(text);
+  for (size_t e = 0; e < AX_COUNT(edges); e++) {
+    ax_tensor *in[3], *out[1];
+    in[0] = test_tensor(program->types[0], edges[e]);
+    in[1] = test_tensor(program->types[1], (double[]){1, 2, 3});
+    in[2] = test_tensor(program->types[2], (double[]){1, 0, 1});
+    test_run(program, in, out);
+    assert_memory_equal(out[0]->data, in[0]->data, 3 * sizeof(float));
+    test_release(in, 3);
+    test_release(out, 1);
+  }
+  ax_program_release(program);
+}
+
+static void to_an_operand(void **state) {
+  (void)state;
+  static const char *const equations[] = {
+      "y:f32[3] = mul x one", "y:f32[3] = mul one x", "y:f32[3] = div x one", "y:f32[3] = add x minus", "y:f32[3] = add minus x",
+      "y:f32[3] = sub x zero", "n:f32[3] = neg x y:f32[3] = neg n", "y:f32[3] = select_n p x x", "y:f32[3] = select_n true:bool[] q x",
+      "y:f32[3] = select_n false:bool[] x q", "y:f32[3] = convert_element_type[dtype=f32] x",
+      "w:f64[3] = convert_element_type[dtype=f64] x y:f32[3] = convert_element_type[dtype=f32] w",
+      "t:f32[1,3] = reshape[new_sizes=(1, 3)] x y:f32[3] = reshape[new_sizes=(3,)] t",
+      "y:f32[3] = broadcast_in_dim[shape=(3,) broadcast_dimensions=(0,)] x",
+      "y:f32[3] = slice[start_indices=(0,) limit_indices=(3,) strides=(1,)] x",
+  };
+  for (size_t i = 0; i < AX_COUNT(equations); i++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{ lambda x:f32[3] q:f32[3] p:bool[3]. let one:f32[3] = broadcast_in_dim[shape=(3,) broadcast_dimensions=()] 1.0:f32[] "
+             "zero:f32[3] = broadcast_in_dim[shape=(3,) broadcast_dimensions=()] 0.0:f32[] "
+             "minus:f32[3] = broadcast_in_dim[shape=(3,) broadcast_dimensions=()] -0.0:f32[] %s in (y,) }",
+             equations[i]);
+    simplifies_to(text, "{ lambda x:f32[3] q:f32[3] p:bool[3]. let in (x,) }");
+    gives_its_operand(text);
+  }
+  simplifies_to("{ axes d=2 ; lambda x:s32[]{V:d}. let o:s32[]{V:d} = pvary[axes=(d,)] 1:s32[] z:s32[]{V:d} = pvary[axes=(d,)] 0:s32[] "
+                "a:s32[]{V:d} = mul o x b:s32[]{V:d} = add a z in (b,) }",
+                "{ axes d=2 ; lambda x:s32[]{V:d}. let in (x,) }");
+}
+
+/* What would change a bit of some value stays. */
+static void what_stays(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "{ lambda x:f32[]. let y:f32[] = add x 0.0:f32[] in (y,) }",   /* -0 + 0 = 0 */
+      "{ lambda x:f32[]. let y:f32[] = sub x -0.0:f32[] in (y,) }",  /* -0 - -0 = 0 */
+      "{ lambda x:f32[]. let y:f32[] = sub 0.0:f32[] x in (y,) }",
+      "{ lambda x:f32[]. let y:f32[] = mul x 0.0:f32[] in (y,) }",   /* NaN, -0 */
+      "{ lambda x:f32[]. let y:f32[] = div 1.0:f32[] x in (y,) }",
+      "{ lambda x:f32[]. let y:bf16[] = convert_element_type[dtype=bf16] x z:f32[] = convert_element_type[dtype=f32] y in (z,) }",
+      "{ lambda x:s32[]. let y:f32[] = convert_element_type[dtype=f32] x z:s32[] = convert_element_type[dtype=s32] y in (z,) }",
+      "{ lambda x:s32[]. let y:u64[] = convert_element_type[dtype=u64] x z:f32[] = convert_element_type[dtype=f32] y in (z,) }",
+      "{ lambda x:f32[2,3]. let y:f32[3,2] = reshape[new_sizes=(3, 2)] x z:f32[2,3] = transpose[permutation=(1, 0)] y in (z,) }",
+      "{ lambda x:f32[]. let y:f32[] = stop_gradient x in (y,) }",
+  };
+  for (size_t i = 0; i < AX_COUNT(texts); i++) simplifies_to(texts[i], texts[i]);
+}
+
+static void chains(void **state) {
+  (void)state;
+  simplifies_to("{ lambda x:f32[2,3]. let a:f32[6] = reshape[new_sizes=(6,)] x b:f32[3,2] = reshape[new_sizes=(3, 2)] a in (b,) }",
+                "{ lambda x:f32[2,3]. let b:f32[3,2] = reshape[new_sizes=(3, 2)] x in (b,) }");
+  simplifies_to("{ lambda x:f32[2,3,4]. let a:f32[3,4,2] = transpose[permutation=(1, 2, 0)] x b:f32[4,3,2] = transpose[permutation=(1, 0, 2)] a "
+                "in (b,) }",
+                "{ lambda x:f32[2,3,4]. let b:f32[4,3,2] = transpose[permutation=(2, 1, 0)] x in (b,) }");
+  simplifies_to("{ lambda x:f32[3]. let a:f32[3,1] = broadcast_in_dim[shape=(3, 1) broadcast_dimensions=(0,)] x "
+                "b:f32[2,3,4] = broadcast_in_dim[shape=(2, 3, 4) broadcast_dimensions=(1, 2)] a in (b,) }",
+                "{ lambda x:f32[3]. let b:f32[2,3,4] = broadcast_in_dim[shape=(2, 3, 4) broadcast_dimensions=(1,)] x in (b,) }");
+  simplifies_to("{ lambda x:bf16[]. let a:f32[] = convert_element_type[dtype=f32] x b:s8[] = convert_element_type[dtype=s8] a in (b,) }",
+                "{ lambda x:bf16[]. let b:s8[] = convert_element_type[dtype=s8] x in (b,) }");
+}
+
+/* Nested programs are simplified too, and one that several equations hold stays one. */
+static void nested_programs(void **state) {
+  (void)state;
+  simplifies_to("{ lambda i:s32[] x:f32[]. let y:f32[] = cond[branches=({ lambda x:f32[]. let e:f32[] = exp x y:f32[] = mul x 1.0:f32[] in (y,) }, "
+                "{ lambda x:f32[]. let a:f32[] = neg x b:f32[] = neg x c:f32[] = add a b in (c,) })] i x in (y,) }",
+                "{ lambda i:s32[] x:f32[]. let y:f32[] = cond[branches=({ lambda x:f32[]. let in (x,) }, "
+                "{ lambda x:f32[]. let a:f32[] = neg x c:f32[] = add a a in (c,) })] i x in (y,) }");
+  ax_program *body = parse("{ lambda x:f32[]. let y:f32[] = mul x 1.0:f32[] z:f32[] = exp y in (z,) }"), *program, *simple;
+  ax_type type = TEST_SCALAR(AX_F32);
+  ax_builder builder;
+  ax_value x, out;
+  struct {
+    ax_programs branches;
+  } params = {{1, &body}};
+  ax_builder_begin(&builder, NULL);
+  x = ax_builder_input(&builder, &type);
+  ax_value operands[] = {ax_full(AX_S32, 0, NULL, 0), x};
+  for (int i = 0; i < 2; i++) {
+    ax_emit(ax_prim_find("cond", 4), &params, operands, 2, &out, 1);
+    operands[1] = out;
+  }
+  TEST_OK(ax_builder_finish(&builder, &out, 1, &program, NULL, NULL));
+  TEST_OK(ax_program_simplify(program, &simple));
+  const ax_programs *first = simple->eqns[1].params, *second = simple->eqns[2].params;
+  assert_int_equal(first->v[0]->eqn_count, 1);
+  assert_ptr_equal(first->v[0], second->v[0]);
+  ax_program *all[] = {body, program, simple};
+  for (size_t i = 0; i < AX_COUNT(all); i++) ax_program_release(all[i]);
+}
+
+/* A long chain of steps that all fold away: one walk, however long. */
+static void long_chains(void **state) {
+  (void)state;
+  enum { length = 4000 };
+  ax_text text = {0};
+  ax_text_add(&text, "{ lambda v0:f32[2,3]. let\n");
+  for (int i = 0; i < length; i++)
+    ax_text_add(&text, "v%d:f32[%s] = transpose[permutation=(1, 0)] v%d\n", i + 1, i % 2 ? "2,3" : "3,2", i);
+  ax_text_add(&text, "in (v%d,) }", length);
+  simplifies_to(text.data, "{ lambda x:f32[2,3]. let in (x,) }");
+  ax_text_deinit(&text);
+}
+
+static void square_of(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_reduce_sum(ax_mul(in[0], ax_exp(in[0])), (int64_t[]){0}, 1);
+}
+
+/* A gradient does not begin with a product with the 1 that it starts from. */
+static void gradients(void **state) {
+  (void)state;
+  ax_type type = TEST_TYPE(AX_F32, 4);
+  ax_program *program = test_trace(square_of, NULL, &type, 1, 1), *gradient;
+  char *text;
+  TEST_OK(ax_program_grad(program, NULL, &gradient));
+  TEST_OK(ax_program_print(gradient, &text));
+  assert_null(strstr(text, "1.0:f32[]"));
+  assert_int_equal(gradient->eqn_count, 3); /* exp, mul, add */
+  ax_string_free(text);
+  ax_program_release(program);
+  ax_program_release(gradient);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(to_an_operand),
+      cmocka_unit_test(what_stays),
+      cmocka_unit_test(chains),
+      cmocka_unit_test(nested_programs),
+      cmocka_unit_test(long_chains),
+      cmocka_unit_test(gradients),
       cmocka_unit_test(state_stays),
       cmocka_unit_test(effects_come_from_inside),
       cmocka_unit_test(drops_the_dead),

@@ -68,7 +68,7 @@ static ax_status differentiate(const ax_program *program, const bool *wrt, bool 
   ax_program *joined = NULL;
   ax_status status = split(program, wrt, arena, &h);
   if (status == AX_OK) status = join(program, &h, with_values, arena, &joined);
-  if (status == AX_OK) status = ax_program_cse(joined, out);
+  if (status == AX_OK) status = ax_program_simplify(joined, out);
   ax_program_release(joined);
   halves_deinit(&h);
   return status;
