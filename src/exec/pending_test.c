@@ -22,19 +22,16 @@ static const ax_type type = {.dtype = AX_F32, .rank = 1, .dims = {elems}};
 
 /* --- Programs, over d=4 --- */
 
-static void turn(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  out[0] = ax_sub(ax_mul(in[0], ax_full_like(in[0], 0.75)), ax_mul(ax_psum(in[0], "d"), ax_full_like(in[0], 0.125)));
+static void turn(const ax_value *in, ax_value *out, void *factor) {
+  out[0] = ax_sub(ax_mul(in[0], ax_full_like(in[0], *(const double *)factor)), ax_mul(ax_psum(in[0], "d"), ax_full_like(in[0], 0.125)));
 }
 
-static void turns(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_scan(turn, NULL, in, 1, 0, 6, false, out, 0);
+static void turns(const ax_value *in, ax_value *out, void *factor) {
+  ax_scan(turn, factor, in, 1, 0, 6, false, out, 0);
 }
 
-static void mix(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  out[0] = ax_add(ax_mul(in[0], ax_full_like(in[0], 0.5)), ax_psum_scatter(ax_all_gather(in[1], "d", 0, true), "d", 0, true));
+static void mix(const ax_value *in, ax_value *out, void *factor) {
+  out[0] = ax_add(ax_mul(in[0], ax_full_like(in[0], *(const double *)factor)), ax_psum_scatter(ax_all_gather(in[1], "d", 0, true), "d", 0, true));
 }
 
 static void nothing(const ax_value *in, ax_value *out, void *context) {
@@ -53,15 +50,21 @@ static void never(const ax_value *in, ax_value *out, void *context) {
   ax_cond(first, (ax_function[]){sum, nothing}, NULL, 2, in, 1, out, 1);
 }
 
-static ax_executable *compile(ax_runtime *runtime, ax_function body, uint32_t in_count, bool donate) {
+/* Bodies take a factor, so that equal ones are different programs. */
+static ax_executable *compile_with(ax_runtime *runtime, ax_function body, uint32_t in_count, bool donate, double factor) {
   const ax_type types[] = {type, type};
-  const test_map map = {.mesh = "d=4", .in_specs = {"d", in_count > 1 ? "d" : NULL}, .out_specs = {"d"}, .body = body, .unchecked = true};
+  const test_map map = {.mesh = "d=4", .in_specs = {"d", in_count > 1 ? "d" : NULL}, .out_specs = {"d"}, .body = body, .unchecked = true,
+                        .context = &factor};
   ax_program *program = test_trace_map(&map, types);
   ax_executable *executable;
   TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = (const bool[]){donate, false}}, &executable));
   ax_program_release(program);
   test_use_threads(executable);
   return executable;
+}
+
+static ax_executable *compile(ax_runtime *runtime, ax_function body, uint32_t in_count, bool donate) {
+  return compile_with(runtime, body, in_count, donate, 0.5);
 }
 
 static ax_runtime *new_runtime(uint32_t workers) {
@@ -268,8 +271,9 @@ static void play(uint32_t workers, int threads, int steps, uint64_t seed) {
     p[i] = (player){.runtime = runtime, .seed = seed + (uint64_t)i, .steps = steps};
     TEST_OK(ax_runtime_create(&(ax_runtime_options){.policy = AX_POLICY_FIXED}, &p[i].alone));
     for (int k = 0; k < programs; k++) {
-      p[i].executables[k] = compile(runtime, kinds[k].body, kinds[k].in_count, kinds[k].donate);
-      p[i].sequential[k] = compile(p[i].alone, kinds[k].body, kinds[k].in_count, kinds[k].donate);
+      double factor = 0.5 + i / 2 * 0.03125; /* two threads each share their programs */
+      p[i].executables[k] = compile_with(runtime, kinds[k].body, kinds[k].in_count, kinds[k].donate, factor);
+      p[i].sequential[k] = compile_with(p[i].alone, kinds[k].body, kinds[k].in_count, kinds[k].donate, factor);
     }
   }
   for (int i = 0; i < threads; i++) assert_int_equal(pthread_create(&ids[i], NULL, plays, &p[i]), 0);

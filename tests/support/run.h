@@ -25,8 +25,8 @@ ax_plan *test_plan(ax_program *program);
 void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out);
 /* The same in reference code (ax_compile_options). */
 void test_execute_reference(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out);
-/* Runs under every policy, several seeds and worker counts, every other time with its arguments donated: all must agree bit by
-   bit, and with reference evaluation within `tolerance`. */
+/* Runs under every policy, several seeds and worker counts, with arguments put down or lent in parts, donated or kept, alone or
+   several runs at once: all must agree bit by bit, and with reference evaluation within `tolerance`. */
 #define TEST_EVERY_WAY(program, in, tolerance) test_every_way((program), (in), (tolerance), __FILE__, __LINE__)
 void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance, const char *file, int line);
 
