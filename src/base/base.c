@@ -198,20 +198,14 @@ void ax_text_deinit(ax_text *text) {
   *text = (ax_text){0};
 }
 
-/* FNV-1a by words instead of bytes. A product carries upwards only, so the upper half is folded into the lower one each time. */
-static uint64_t hash_word(uint64_t hash, uint64_t word) {
-  hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-  return hash ^ hash >> 32;
-}
-
 uint64_t ax_hash_bytes(uint64_t seed, const void *data, size_t bytes) {
   const unsigned char *cursor = data;
   uint64_t word;
   for (; bytes >= sizeof word; bytes -= sizeof word, cursor += sizeof word) {
     memcpy(&word, cursor, sizeof word);
-    seed = hash_word(seed, word);
+    seed = ax_hash_word(seed, word);
   }
   word = 0;
   if (bytes > 0) memcpy(&word, cursor, bytes);
-  return hash_word(seed, word << 8 | bytes); /* at most 7 bytes are left: their number has room */
+  return ax_hash_word(seed, word << 8 | bytes); /* at most 7 bytes are left: their number has room */
 }

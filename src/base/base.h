@@ -77,7 +77,12 @@ static inline void ax_relax(void) {
 #define AX_HOSTILE 0
 #endif
 
-/* A hash of bytes, continued from `seed`. All its bits are good. */
+/* A hash, continued from `seed`, of a word or of bytes. A product carries upwards only, so its upper half is folded into the lower
+   one: all bits are good. */
+static inline uint64_t ax_hash_word(uint64_t seed, uint64_t word) {
+  seed = (seed ^ word) * 0x9e3779b97f4a7c15ull;
+  return seed ^ seed >> 32;
+}
 #define AX_HASH_SEED 1469598103934665603ull
 uint64_t ax_hash_bytes(uint64_t seed, const void *data, size_t bytes);
 

@@ -67,19 +67,24 @@ static bool expr_equal(const ax_kernel *kernel, const ax_expr *a, const ax_expr 
 
 enum { few_exprs = 16 }; /* are looked through one by one; more are found by their hash */
 
+static uint64_t pair(uint32_t high, uint32_t low) { return (uint64_t)high << 32 | low; }
+
 static uint64_t hash_at(uint64_t hash, const ax_at *at, uint32_t rank) {
   for (uint32_t d = 0; d < rank; d++) {
-    int64_t words[] = {at[d].dim, at[d].dim < 0 ? 0 : at[d].coef, at[d].offset, at[d].dynamic,
-                       at[d].dynamic == AX_NONE ? 0 : at[d].limit};
-    hash = ax_hash_bytes(hash, words, sizeof words);
+    hash = ax_hash_word(hash, pair((uint32_t)at[d].dim, at[d].dynamic));
+    hash = ax_hash_word(hash, (uint64_t)at[d].offset);
+    if (at[d].dim >= 0) hash = ax_hash_word(hash, (uint64_t)at[d].coef);
+    if (at[d].dynamic != AX_NONE) hash = ax_hash_word(hash, (uint64_t)at[d].limit);
   }
   return hash;
 }
 
 static uint64_t hash_expr(uint64_t hash, const ax_kernel *kernel, const ax_expr *expr) {
-  int64_t words[] = {expr->op, expr->dtype, expr->arg[0], expr->arg[1], expr->arg[2], expr->imm, expr->slot};
-  hash = ax_hash_bytes(hash, words, sizeof words);
-  return expr->op == AX_LEAF_LOAD ? hash_at(hash, expr->at, kernel->slots[expr->slot].rank) : hash;
+  hash = ax_hash_word(hash, pair((uint32_t)expr->op << 8 | (uint32_t)expr->dtype, expr->slot));
+  hash = ax_hash_word(hash, (uint64_t)expr->imm);
+  if (expr->op == AX_LEAF_LOAD) return hash_at(hash, expr->at, kernel->slots[expr->slot].rank);
+  hash = ax_hash_word(hash, pair(expr->arg[0], expr->arg[1]));
+  return ax_hash_word(hash, expr->arg[2]);
 }
 
 /* Where the table has an equal node, or room for it. */

@@ -35,31 +35,55 @@ static ax_gemm turned(const ax_gemm *gemm, uint32_t to) {
   return turn;
 }
 
-static void turn_block(ax_plan *plan, ax_block *block, const uint32_t *reads, const uint32_t *writes) {
+typedef struct turner {
+  ax_plan *plan;
+  uint32_t *reads, *writes; /* by root: see ax_plan_count */
+  uint32_t *copied;         /* by buffer: 1 + the position, in the block looked at last, of an operation that copies it; or 0 */
+} turner;
+
+/* The position of the operation of the block that copies `from`; AX_NONE. What another block left in the table is found out. */
+static uint32_t copy_of(const turner *t, const ax_block *block, uint32_t from, uint32_t *to, const ax_at **at) {
+  uint32_t position = t->copied[from], source;
+  if (position == 0 || position > block->count) return AX_NONE;
+  bool copies = ax_op_is_copy(&block->ops[position - 1], to, &source, at) && source == from;
+  return copies ? position - 1 : AX_NONE;
+}
+
+static void turn_product(const turner *t, ax_block *block, ax_op *op) {
+  const ax_plan *plan = t->plan;
+  uint32_t from = op->gemm.c, to;
+  const ax_at *at;
+  if (!is_dense_matrix(plan, &op->gemm) || !is_plain(plan, from, t->reads, t->writes)) return;
+  uint32_t position = copy_of(t, block, from, &to, &at);
+  if (position == AX_NONE || !is_transpose(at)) return;
+  const ax_buffer *target = &plan->buffers[to];
+  if (target->root != to || target->kind != AX_BUFFER_TEMP || t->writes[to] != 1 || target->axes != plan->buffers[from].axes) return;
+  op->gemm = turned(&op->gemm, to);
+  block->ops[position].kind = AX_OP_NONE;
+}
+
+static void turn_block(const turner *t, ax_block *block) {
+  for (uint32_t i = 0; i < block->count; i++)
+    for (uint32_t k = 0; ax_op_block(&block->ops[i], k) != NULL; k++) turn_block(t, ax_op_block(&block->ops[i], k));
   for (uint32_t i = 0; i < block->count; i++) {
-    ax_op *op = &block->ops[i];
-    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) turn_block(plan, ax_op_block(op, k), reads, writes);
-    if (op->kind != AX_OP_GEMM || !is_dense_matrix(plan, &op->gemm) || !is_plain(plan, op->gemm.c, reads, writes)) continue;
-    for (uint32_t j = i + 1; j < block->count; j++) {
-      uint32_t to, from;
-      const ax_at *at;
-      if (!ax_op_is_copy(&block->ops[j], &to, &from, &at) || from != op->gemm.c) continue;
-      const ax_buffer *target = &plan->buffers[to];
-      if (is_transpose(at) && target->root == to && target->kind == AX_BUFFER_TEMP && writes[to] == 1 &&
-          target->axes == plan->buffers[from].axes) {
-        op->gemm = turned(&op->gemm, to);
-        ax_block_remove(block, j);
-      }
-      break;
-    }
+    uint32_t to, from;
+    const ax_at *at;
+    if (ax_op_is_copy(&block->ops[i], &to, &from, &at)) t->copied[from] = i + 1;
   }
+  for (uint32_t i = 0; i < block->count; i++)
+    if (block->ops[i].kind == AX_OP_GEMM) turn_product(t, block, &block->ops[i]);
+  ax_block_sweep(block);
 }
 
 ax_status ax_plan_turn_products(ax_plan *plan) {
-  uint32_t *reads = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof reads[0]);
-  uint32_t *writes = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof writes[0]);
-  if (reads == NULL || writes == NULL) return ax_out_of_memory(plan->buffer_count * sizeof reads[0]);
-  ax_plan_count(plan, reads, writes);
-  turn_block(plan, &plan->block, reads, writes);
-  return AX_OK;
+  ax_arena scratch = {0};
+  size_t bytes = plan->buffer_count * sizeof(uint32_t);
+  turner t = {plan, ax_arena_alloc(&scratch, bytes), ax_arena_alloc(&scratch, bytes), ax_arena_alloc(&scratch, bytes)};
+  bool there = t.reads != NULL && t.writes != NULL && t.copied != NULL;
+  if (there) {
+    ax_plan_count(plan, t.reads, t.writes);
+    turn_block(&t, &plan->block);
+  }
+  ax_arena_deinit(&scratch);
+  return there ? AX_OK : ax_out_of_memory(bytes);
 }

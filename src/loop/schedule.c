@@ -51,25 +51,28 @@ static ax_status sort_inside(scheduler *s, ax_op *op) {
   return AX_OK;
 }
 
-static ax_status by_phase(scheduler *s, ax_block *block, const uint32_t *phases, uint32_t last) {
-  ax_op *sorted = ax_arena_alloc(&s->plan->arena, block->count * sizeof sorted[0]);
-  if (sorted == NULL) return ax_out_of_memory(block->count * sizeof sorted[0]);
-  uint32_t count = 0;
-  for (uint32_t phase = 0; phase <= last; phase++)
-    for (uint32_t i = 0; i < block->count; i++)
-      if (phases[i] == phase) sorted[count++] = block->ops[i];
-  block->ops = sorted;
-  block->capacity = block->count;
+/* A counting sort: stable, and as long as the block. */
+static ax_status by_phase(ax_block *block, const uint32_t *phases, uint32_t last, ax_arena *scratch) {
+  if (last == 0) return AX_OK;
+  ax_op *sorted = ax_arena_alloc(scratch, block->count * sizeof sorted[0]);
+  uint32_t *next = ax_arena_alloc(scratch, (last + 2) * sizeof next[0]); /* by phase: where its next operation goes */
+  if (sorted == NULL || next == NULL) return ax_out_of_memory(block->count * sizeof sorted[0]);
+  for (uint32_t i = 0; i < block->count; i++) next[phases[i] + 1]++;
+  for (uint32_t phase = 0; phase <= last; phase++) next[phase + 1] += next[phase];
+  for (uint32_t i = 0; i < block->count; i++) sorted[next[phases[i]]++] = block->ops[i];
+  memcpy(block->ops, sorted, block->count * sizeof sorted[0]);
   return AX_OK;
 }
 
-static ax_status sort_block(scheduler *s, ax_block *block) {
-  uint32_t *phases = ax_arena_alloc(&s->plan->arena, block->count * sizeof phases[0]), last = 0;
-  uint32_t least = 0; /* the phase of the last operation that stays in order */
-  if (phases == NULL) return ax_out_of_memory(block->count * sizeof phases[0]);
-  for (uint32_t i = 0; i < block->count; i++) AX_TRY(sort_inside(s, &block->ops[i]));
-  memset(s->ready, 0, s->plan->buffer_count * sizeof s->ready[0]);
-  memset(s->used, 0, s->plan->buffer_count * sizeof s->used[0]);
+static void forget(void *context, uint32_t buffer, bool writes) {
+  scheduler *s = context;
+  (void)writes;
+  s->ready[root_of(s, buffer)] = s->used[root_of(s, buffer)] = 0;
+}
+
+/* `ready` and `used` are clear before and after. phases: cleared, one an operation. Gives the last phase. */
+static uint32_t find_phases(scheduler *s, ax_block *block, uint32_t *phases) {
+  uint32_t last = 0, least = 0; /* least: the phase of the last operation that stays in order */
   for (uint32_t i = 0; i < block->count; i++) {
     s->phase = 0;
     s->exchanges = s->ordered = false;
@@ -80,13 +83,27 @@ static ax_status sort_block(scheduler *s, ax_block *block) {
     walk(s, &block->ops[i], note);
     if (phases[i] > last) last = phases[i];
   }
-  return by_phase(s, block, phases, last);
+  for (uint32_t i = 0; i < block->count; i++) walk(s, &block->ops[i], forget);
+  return last;
+}
+
+static ax_status sort_block(scheduler *s, ax_block *block) {
+  ax_arena scratch = {0};
+  for (uint32_t i = 0; i < block->count; i++) AX_TRY(sort_inside(s, &block->ops[i]));
+  uint32_t *phases = ax_arena_alloc(&scratch, block->count * sizeof phases[0]);
+  ax_status status = phases != NULL ? by_phase(block, phases, find_phases(s, block, phases), &scratch)
+                                    : ax_out_of_memory(block->count * sizeof phases[0]);
+  ax_arena_deinit(&scratch);
+  return status;
 }
 
 ax_status ax_plan_schedule(ax_plan *plan) {
+  ax_arena tables = {0};
   scheduler s = {.plan = plan};
-  s.ready = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof s.ready[0]);
-  s.used = ax_arena_alloc(&plan->arena, plan->buffer_count * sizeof s.used[0]);
-  if (s.ready == NULL || s.used == NULL) return ax_out_of_memory(plan->buffer_count * sizeof s.ready[0]);
-  return sort_block(&s, &plan->block);
+  s.ready = ax_arena_alloc(&tables, plan->buffer_count * sizeof s.ready[0]);
+  s.used = ax_arena_alloc(&tables, plan->buffer_count * sizeof s.used[0]);
+  ax_status status = s.ready != NULL && s.used != NULL ? sort_block(&s, &plan->block)
+                                                       : ax_out_of_memory(plan->buffer_count * sizeof s.ready[0]);
+  ax_arena_deinit(&tables);
+  return status;
 }
