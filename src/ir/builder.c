@@ -122,19 +122,42 @@ ax_value ax_builder_input(ax_builder *builder, const ax_type *type) {
 
 /* --- Handles --- */
 
+/* Where the table has the value of the enclosing trace with this id, or room for it. */
+static uint32_t *capture_place(const ax_builder *builder, uint32_t outer) {
+  for (uint64_t at = ax_hash_word(AX_HASH_SEED, outer);; at++) {
+    uint32_t *place = &builder->capture_table[at & (builder->capture_table_size - 1)];
+    if (*place == 0 || builder->captured[*place - 1].id == outer) return place;
+  }
+}
+
+/* Room for one more captured value, in a table at most half full. */
+static ax_status reserve_capture(ax_builder *builder) {
+  uint32_t count = builder->captured_count;
+  AX_TRY(ax_grow(&builder->captured, sizeof builder->captured[0], count, 1, &builder->captured_capacity));
+  AX_TRY(ax_grow(&builder->captured_ids, sizeof builder->captured_ids[0], count, 1, &builder->captured_ids_capacity));
+  if (2 * count < builder->capture_table_size) return AX_OK;
+  uint32_t size = builder->capture_table_size == 0 ? 16 : 2 * builder->capture_table_size;
+  uint32_t *table = ax_calloc(size, sizeof table[0]);
+  if (table == NULL) return ax_out_of_memory(size * sizeof table[0]);
+  ax_free(builder->capture_table);
+  builder->capture_table = table;
+  builder->capture_table_size = size;
+  for (uint32_t i = 0; i < count; i++) *capture_place(builder, builder->captured[i].id) = i + 1;
+  return AX_OK;
+}
+
+/* `outer` is a value of the enclosing trace. */
 static ax_status capture(ax_builder *builder, ax_value outer, const ax_type *type, uint32_t *id) {
-  for (uint32_t i = 0; i < builder->captured_count; i++)
-    if (builder->captured[i].trace == outer.trace && builder->captured[i].id == outer.id) {
-      *id = builder->captured_ids[i];
-      return AX_OK;
-    }
-  AX_TRY(ax_grow(&builder->captured, sizeof builder->captured[0], builder->captured_count, 1,
-                 &builder->captured_capacity));
-  AX_TRY(ax_grow(&builder->captured_ids, sizeof builder->captured_ids[0], builder->captured_count, 1,
-                 &builder->captured_ids_capacity));
+  AX_TRY(reserve_capture(builder));
+  uint32_t *place = capture_place(builder, outer.id);
+  if (*place != 0) {
+    *id = builder->captured_ids[*place - 1];
+    return AX_OK;
+  }
   AX_TRY(new_values(builder, type, 1, id));
   builder->captured[builder->captured_count] = outer;
   builder->captured_ids[builder->captured_count++] = *id;
+  *place = builder->captured_count;
   return AX_OK;
 }
 
@@ -247,9 +270,9 @@ ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *p
 
 static ax_status emit(ax_builder *builder, const ax_prim *prim, const void *params, const uint32_t *in,
                       uint32_t in_count, uint32_t out_count, uint32_t *first) {
-  size_t bytes = ((size_t)in_count + out_count) * sizeof(ax_type);
-  ax_type *types = ax_arena_alloc(&builder->arena, bytes);
-  if (types == NULL) return ax_out_of_memory(bytes);
+  if (in_count > AX_NONE - out_count) return ax_out_of_memory(((size_t)in_count + out_count) * sizeof(ax_type));
+  AX_TRY(ax_grow(&builder->room, sizeof builder->room[0], 0, in_count + out_count, &builder->room_capacity));
+  ax_type *types = builder->room;
   for (uint32_t i = 0; i < in_count; i++) types[i] = builder->types[in[i]];
   ax_eqn eqn = {.prim = prim, .params = params, .in = in, .in_count = in_count, .out_count = out_count, .line = builder->line};
   if (prim->kind == AX_REGION && ax_eqn_nesting(&eqn) > AX_MAX_NESTING) return nested_too_deep();
@@ -296,6 +319,8 @@ static void deinit(ax_builder *builder) {
   ax_free(builder->eqns);
   ax_free(builder->captured);
   ax_free(builder->captured_ids);
+  ax_free(builder->capture_table);
+  ax_free(builder->room);
   ax_arena_deinit(&builder->arena);
   if (builder->frame != NULL) ax_free(builder);
 }

@@ -123,6 +123,9 @@ typedef struct ax_builder {
   ax_value *captured; /* values of enclosing traces used here, and the local ids that stand for them */
   uint32_t *captured_ids;
   uint32_t captured_count, captured_capacity, captured_ids_capacity;
+  uint32_t *capture_table, capture_table_size; /* 1 + a captured value by its outer id, or 0 */
+  ax_type *room; /* for the types of one equation's operands and results */
+  uint32_t room_capacity;
   bool futures; /* some of its values are */
   bool seals; /* values of enclosing traces may not be used */
   struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */

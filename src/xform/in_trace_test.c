@@ -47,6 +47,28 @@ static void captured_values(void **state) {
   TEST_NEAR(y[1], 12 * exp(0.5), 1e-15);
 }
 
+/* More values of the enclosing trace than are looked through one by one, each used twice. */
+enum { many = 100 };
+static void many_captured(const ax_value *in, ax_value *out, void *context) {
+  const ax_value *c = context;
+  out[0] = ax_mul(in[0], in[0]);
+  for (int i = 0; i < many; i++) out[0] = ax_add(out[0], ax_mul(in[0], ax_mul(c[i], c[i])));
+}
+
+static void grad_of_many(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value c[many];
+  for (int i = 0; i < many; i++) c[i] = i % 2 == 0 ? ax_exp(in[1]) : in[1];
+  ax_grad(many_captured, c, in, 1, 1, out);
+}
+
+static void many_captured_values(void **state) {
+  (void)state;
+  double x[] = {3, 0.25}, y;
+  TEST_OK(run(grad_of_many, x, 2, &y, 1));
+  TEST_NEAR(y, 6 + many / 2 * (exp(0.5) + 0.0625), 1e-14);
+}
+
 static void first_order(const ax_value *in, ax_value *out, void *context) { ax_grad(cube, context, in, 1, 1, out); }
 static void second_order(const ax_value *in, ax_value *out, void *context) {
   ax_grad(first_order, context, in, 1, 1, out);
@@ -288,6 +310,7 @@ static void survives_lack_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(captured_values),
+      cmocka_unit_test(many_captured_values),
       cmocka_unit_test(nested_grads),
       cmocka_unit_test(grad_through_captures),
       cmocka_unit_test(forward),
