@@ -1,5 +1,7 @@
 /* Conversions between dtypes, and between registers and memory. Every conversion rounds once: where it would go through a wider
    type first (f64 -> f32 -> bf16), the first step rounds to odd, which leaves the second one its correct answer. */
+#include <math.h>
+
 #include "jit/codegen.h"
 
 static LLVMValueRef cast(const ax_codegen *cg, LLVMOpcode op, LLVMValueRef value, LLVMTypeRef type) {
@@ -102,10 +104,25 @@ static LLVMValueRef int_to_float(const ax_codegen *cg, ax_dtype from, ax_dtype t
   return ax_cg_round(cg, to, to_odd(cg, wide, lanes), lanes);
 }
 
-static LLVMValueRef float_to_int(const ax_codegen *cg, ax_dtype to, LLVMValueRef value, uint32_t lanes) {
+/* Clamped to what both types have, converted, and put right where there was nothing to clamp to: LLVM's own saturating conversion
+   is taken apart into scalars. Not a number becomes the least value on the way, then 0. */
+static LLVMValueRef float_to_int(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes) {
+  LLVMBuilderRef b = cg->builder;
   bool is_signed = ax_dtype_get(to)->kind == AX_KIND_SIGNED;
-  LLVMTypeRef types[] = {ax_cg_register(cg, to, lanes), LLVMTypeOf(value)};
-  return ax_cg_intrinsic(cg, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &value, 1);
+  int bits = 8 * (int)ax_dtype_bytes(to), digits = is_signed ? bits - 1 : bits, held = from == AX_F64 ? 53 : 24;
+  double limit = ldexp(1, digits), last = limit - (digits <= held ? 1 : ldexp(1, digits - held));
+  ax_dtype dtype = from == AX_F64 ? AX_F64 : AX_F32;
+  LLVMValueRef least = ax_cg_number(cg, dtype, lanes, is_signed ? -limit : 0), most = ax_cg_number(cg, dtype, lanes, last);
+  LLVMValueRef inside = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, value, least, ""), value, least, "");
+  inside = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOLT, inside, most, ""), inside, most, "");
+  LLVMValueRef whole = cast(cg, is_signed || bits < 32 ? LLVMFPToSI : LLVMFPToUI, inside, ax_cg_int(cg, bits < 32 ? 32 : (uint32_t)bits, lanes));
+  if (bits < 32) whole = cast(cg, LLVMTrunc, whole, ax_cg_register(cg, to, lanes));
+  LLVMTypeRef type = LLVMTypeOf(whole);
+  if (digits > held) {
+    LLVMValueRef top = constant(cg, (uint32_t)bits, lanes, UINT64_MAX >> (64 - digits));
+    whole = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, value, most, ""), top, whole, "");
+  }
+  return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, value, value, ""), LLVMConstNull(type), whole, "");
 }
 
 static LLVMValueRef int_to_int(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes) {
@@ -135,6 +152,6 @@ LLVMValueRef ax_cg_convert(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLV
   if (to == AX_BOOL) return to_bool(cg, from, value);
   if (ax_is_float(from) && ax_is_float(to)) return float_to_float(cg, from, to, value, lanes);
   if (ax_is_float(to)) return int_to_float(cg, from, to, value, lanes);
-  if (ax_is_float(from)) return float_to_int(cg, to, value, lanes);
+  if (ax_is_float(from)) return float_to_int(cg, from, to, value, lanes);
   return int_to_int(cg, from, to, value, lanes);
 }
