@@ -124,7 +124,40 @@ static void along_dimensions(void **state) {
   }
 }
 
+static void product(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_matmul(in[0], in[1]);
+}
+
+/* Matrices over a long dimension: the libraries add blocks of it in an order of theirs, and the blocks' sums do not get worse. */
+static void of_matrices(void **state) {
+  (void)state;
+  enum { m = 3, n = 2 };
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64};
+  static const int64_t lengths[] = {1 << 16, 200003, 1 << 20};
+  for (size_t c = 0; c < 6; c++) {
+    ax_dtype t = dtypes[c % 2];
+    int64_t k = lengths[c / 2];
+    ax_type types[] = {TEST_TYPE(t, m, k), TEST_TYPE(t, k, n)};
+    ax_program *program = test_trace(product, NULL, types, 2, 1);
+    ax_runtime *runtime;
+    ax_tensor *in[2], *out;
+    TEST_OK(ax_runtime_create(NULL, &runtime));
+    for (uint32_t i = 0; i < 2; i++) {
+      TEST_OK(ax_tensor_create(&types[i], &in[i]));
+      for (int64_t e = 0; e < test_elems(in[i]); e++) test_set(in[i], e, 0.1);
+    }
+    test_execute(runtime, program, in, &out);
+    double x = test_get(in[0], 0), exact = x * x * (double)k;
+    for (int64_t i = 0; i < m * n; i++) TEST_NEAR(test_get(out, i) / exact, 1, (t == AX_F32 ? 64 : 4096) * unit(t));
+    test_release(in, 2);
+    test_release(&out, 1);
+    ax_runtime_release(runtime);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(of_everything), cmocka_unit_test(along_dimensions)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(of_everything), cmocka_unit_test(along_dimensions), cmocka_unit_test(of_matrices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

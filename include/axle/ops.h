@@ -106,7 +106,8 @@ ax_value ax_mean(ax_value x, const int64_t *axes, uint32_t count); /* T float */
 /* Contracts lhs_contract[i] with rhs_contract[i], pairs lhs_batch[i] with rhs_batch[i].
    Result: batch dimensions, then lhs's others, then rhs's others.
    Of bf16 and f16, made in f32 and rounded once. Products with vectors and of tiny matrices are sums as above, of factors rounded to
-   f32 first; the others are made by oneDNN (f32) and OpenBLAS (f64), in an order of theirs. */
+   f32 first; the others are made by oneDNN (f32) and OpenBLAS (f64), which add up to 65,536 products in an order of theirs; longer sums are sums, as
+   above, of those of blocks, and so are shorter ones that would otherwise give few threads work. */
 ax_value ax_dot_general(ax_value lhs, ax_value rhs, const int64_t *lhs_contract, const int64_t *rhs_contract,
                         uint32_t contract_count, const int64_t *lhs_batch, const int64_t *rhs_batch, uint32_t batch_count);
 ax_value ax_matmul(ax_value a, ax_value b); /* as NumPy's, ranks >= 1 */

@@ -21,23 +21,27 @@ static ax_status status_of(dnnl_status_t status) {
   return status == dnnl_success ? AX_OK : status == dnnl_out_of_memory ? AX_OUT_OF_MEMORY : AX_INTERNAL;
 }
 
-/* Rows begin .. end of one product. */
-static ax_status product_rows(const ax_gemm *g, const char *a, const char *b, char *c, int64_t begin, int64_t end) {
-  int64_t item = (int64_t)ax_dtype_bytes(g->dtype), rows = end - begin;
-  a += begin * (g->transpose_a ? 1 : g->lda) * item;
-  c += begin * g->ldc * item;
+typedef struct tile { /* of a product's result */
+  int64_t row, rows, column, columns;
+} tile;
+
+static ax_status product_tile(const ax_gemm *g, const char *a, const char *b, char *c, tile t) {
+  int64_t item = (int64_t)ax_dtype_bytes(g->dtype);
+  a += t.row * (g->transpose_a ? 1 : g->lda) * item;
+  b += t.column * (g->transpose_b ? g->ldb : 1) * item;
+  c += (t.row * g->ldc + t.column) * item;
   if (g->dtype == AX_F32)
-    return status_of(dnnl_sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', rows, g->n, g->k, 1,
+    return status_of(dnnl_sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', t.rows, t.columns, g->k, 1,
                                 (const float *)(const void *)a, g->lda, (const float *)(const void *)b, g->ldb,
                                 (float)g->accumulate, (float *)(void *)c, g->ldc));
   cblas_dgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans,
-              (int)rows, (int)g->n, (int)g->k, 1, (const double *)(const void *)a, (int)g->lda,
+              (int)t.rows, (int)t.columns, (int)g->k, 1, (const double *)(const void *)a, (int)g->lda,
               (const double *)(const void *)b, (int)g->ldb, g->accumulate, (double *)(void *)c, (int)g->ldc);
   return AX_OK;
 }
 
-/* Rows begin .. end of product `i` of the batch. */
-static ax_status product(const ax_frame *frame, const ax_instr *instr, int64_t i, int64_t begin, int64_t end) {
+/* A tile of product `i` of the batch. */
+static ax_status product(const ax_frame *frame, const ax_instr *instr, int64_t i, tile t) {
   const ax_gemm *g = instr->gemm;
   int64_t item = (int64_t)ax_dtype_bytes(g->dtype), at = g->a_offset, bt = g->b_offset, ct = g->c_offset;
   for (uint32_t d = g->batch_rank; d-- > 0; i /= g->batch[d]) {
@@ -47,19 +51,77 @@ static ax_status product(const ax_frame *frame, const ax_instr *instr, int64_t i
     ct += index * g->c_stride[d];
   }
   const char *a = ax_address(frame, &instr->refs[0]), *b = ax_address(frame, &instr->refs[1]);
-  return product_rows(g, a + at * item, b + bt * item, (char *)ax_address(frame, &instr->refs[2]) + ct * item, begin, end);
+  return product_tile(g, a + at * item, b + bt * item, (char *)ax_address(frame, &instr->refs[2]) + ct * item, t);
+}
+
+/* --- The parts of a product --- */
+
+/* Multiply-adds: about 100 us of them. */
+static const double part_work = 1 << 23;
+enum { most_parts = 256, most_tiles = 64, tile_edge = 16 };
+
+typedef struct tiling {
+  int64_t rows, columns; /* tiles in each product ... */
+  int64_t groups;        /* ... or, where that is 1, groups of products of the batch; in both cases rows * columns * groups parts */
+} tiling;
+
+/* What a library does for an element of a tile besides its multiply-adds: it packs the rows and the columns that meet in the tile. */
+static double packing(const ax_gemm *g, int64_t rows, int64_t columns) {
+  return (double)rows / (double)g->m + (double)columns / (double)g->n;
+}
+
+/* Halves the larger side until there are enough tiles, or packing would cost more than a tenth or so of the product. */
+static tiling tile_product(const ax_gemm *g, double wanted) {
+  tiling t = {1, 1, 1};
+  double most = 1.25 * packing(g, 1, 1);
+  if (most < 1.0 / 85) most = 1.0 / 85;
+  while ((double)(t.rows * t.columns) < wanted) {
+    double by_rows = packing(g, 2 * t.rows, t.columns), by_columns = packing(g, t.rows, 2 * t.columns);
+    if ((by_rows < by_columns ? by_rows : by_columns) > most) break;
+    *(by_rows < by_columns ? &t.rows : &t.columns) *= 2;
+  }
+  return t;
+}
+
+/* By the product's shape alone. */
+static tiling tiling_of(const ax_gemm *g) {
+  double count = (double)ax_dims_elems(g->batch_rank, g->batch);
+  double work = (double)g->m * (double)g->n * (double)g->k * (g->dtype == AX_F64 ? 2 : 1), wanted = work * count / part_work;
+  if (wanted < 2) return (tiling){1, 1, 1};
+  if (count >= most_tiles || work < 2 * part_work) {
+    if (wanted > most_parts) wanted = most_parts;
+    return (tiling){1, 1, (int64_t)(wanted < count ? wanted : count)};
+  }
+  tiling t = tile_product(g, (wanted < most_tiles ? wanted : most_tiles) / count);
+  t.groups = (int64_t)count;
+  return t;
+}
+
+uint32_t ax_gemm_parts(const ax_gemm *g) {
+  tiling t = tiling_of(g);
+  return (uint32_t)(t.rows * t.columns * t.groups);
+}
+
+/* Where the index-th of `count` tiles begins. */
+static int64_t tile_begin(int64_t extent, int64_t index, int64_t count) {
+  return index == count ? extent : extent * index / count / tile_edge * tile_edge;
 }
 
 static ax_status gemm_part(const ax_frame *frame, const ax_instr *instr, uint32_t part) {
   const ax_gemm *g = instr->gemm;
-  int64_t count = ax_dims_elems(g->batch_rank, g->batch), parts = instr->parts;
-  if (count == 1) return product(frame, instr, 0, g->m * part / parts, g->m * (part + 1) / parts);
-  for (int64_t i = count * part / parts; i < count * (part + 1) / parts; i++) {
-    ax_status status = product(frame, instr, i, 0, g->m);
-    if (status != AX_OK) return status;
-  }
-  return AX_OK;
+  tiling t = tiling_of(g);
+  int64_t count = ax_dims_elems(g->batch_rank, g->batch), row = part / t.columns % t.rows, column = part % t.columns;
+  int64_t group = part / (t.rows * t.columns);
+  tile it = {.row = tile_begin(g->m, row, t.rows), .column = tile_begin(g->n, column, t.columns)};
+  it.rows = tile_begin(g->m, row + 1, t.rows) - it.row;
+  it.columns = tile_begin(g->n, column + 1, t.columns) - it.column;
+  ax_status status = AX_OK;
+  for (int64_t i = count * group / t.groups; status == AX_OK && i < count * (group + 1) / t.groups; i++)
+    status = product(frame, instr, i, it);
+  return status;
 }
+
+/* --- Instructions --- */
 
 ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
   const ax_eqn *eqn = instr->eqn;
@@ -81,25 +143,6 @@ ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const a
   ax_free(tensors);
   ax_free(pointers);
   return status;
-}
-
-/* --- Parts --- */
-
-/* A part is worth handing to another thread from about 50 us on. */
-static const double part_products = 1 << 28, part_batch = 1 << 22;
-static const int64_t part_rows = 256;
-
-static uint32_t at_most(double parts, int64_t most) {
-  if (parts > (double)most) parts = (double)most;
-  if (parts > 256) parts = 256;
-  return parts > 1 ? (uint32_t)parts : 1;
-}
-
-/* Products are always done in these parts, by one thread or by several, so that rounding is the same. */
-uint32_t ax_gemm_parts(const ax_gemm *g) {
-  double work = (double)g->m * (double)g->n * (double)g->k;
-  int64_t count = ax_dims_elems(g->batch_rank, g->batch);
-  return count > 1 ? at_most(work * (double)count / part_batch, count) : at_most(work / part_products, g->m / part_rows);
 }
 
 ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part) {

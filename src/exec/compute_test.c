@@ -1,4 +1,4 @@
-/* Products: one that the library fails fails the run, whoever computed it. */
+/* Products: in tiles; one that the library fails fails the run, whoever computed it. */
 #include <dnnl.h>
 
 #include "axle/ops.h"
@@ -66,7 +66,45 @@ static void failed_parts(void **state) {
   for (int nth = 1; nth <= 64; nth += 21) check(TEST_TYPE(AX_F32, 64, 64, 64), 2, nth);
 }
 
+typedef struct orientation {
+  int64_t lhs_contract, rhs_contract;
+} orientation;
+
+static void multiply(const ax_value *in, ax_value *out, void *context) {
+  const orientation *o = context;
+  out[0] = ax_dot_general(in[0], in[1], &o->lhs_contract, &o->rhs_contract, 1, NULL, NULL, 0);
+}
+
+/* Cut into tiles, in every orientation; whoever computes them. */
+static void tiles(void **state) {
+  (void)state;
+  enum { m = 300, n = 517, k = 200 };
+  ax_runtime *runtime;
+  test_random random = {1};
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 3}, &runtime));
+  for (int way = 0; way < 8; way++) {
+    orientation o = {way & 1, way >> 1 & 1};
+    ax_dtype dtype = way & 4 ? AX_F64 : AX_F32;
+    ax_type types[] = {o.lhs_contract ? TEST_TYPE(dtype, m, k) : TEST_TYPE(dtype, k, m),
+                       o.rhs_contract ? TEST_TYPE(dtype, n, k) : TEST_TYPE(dtype, k, n)};
+    ax_program *program = test_trace(multiply, &o, types, 2, 1);
+    ax_tensor *in[] = {test_random_tensor(&random, types[0], -1, 1), test_random_tensor(&random, types[1], -1, 1)}, *out;
+    test_execute(runtime, program, in, &out);
+    for (int64_t i = 0; i < m * n; i += 1 + i % 7) {
+      double sum = 0;
+      for (int64_t p = 0; p < k; p++)
+        sum += test_get(in[0], o.lhs_contract ? i / n * k + p : p * m + i / n) *
+               test_get(in[1], o.rhs_contract ? i % n * k + p : p * n + i % n);
+      TEST_NEAR(test_get(out, i), sum, 1e-4);
+    }
+    test_release(in, 2);
+    test_release(&out, 1);
+    ax_program_release(program);
+  }
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(failed_products), cmocka_unit_test(failed_parts)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(failed_products), cmocka_unit_test(failed_parts), cmocka_unit_test(tiles)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -285,6 +285,54 @@ static ax_status lower_matrix(ax_lower *lower, uint32_t buffer, ax_axis_set axes
   return AX_OK;
 }
 
+/* Into how many blocks of k a product is cut: 1, unless k is so long that one sum over it would be inexact, or that the results alone
+   make too few parts for threads. The blocks' products are always a small part of what is read. */
+static int64_t contracted_blocks(const ax_gemm *gemm) {
+  enum { least_size = 2048, long_size = 1 << 15, few_results = 1 << 18, most_blocks = 32 };
+  double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k, least = 16 * m * n / (m + n);
+  if (gemm->batch_rank > 0) return 1;
+  int64_t most = (int64_t)(k / (least < least_size ? least_size : least)), wanted = gemm->k / long_size;
+  if (wanted < most_blocks && m * n < few_results && m * n * k > 1 << 25) wanted = most_blocks;
+  if (wanted > most) wanted = most;
+  for (int64_t count = wanted; count >= 2 && count > wanted / 2; count--)
+    if (gemm->k % count == 0) return count;
+  return wanted;
+}
+
+/* A batch of products, one for each block of k, perhaps one of what is left over, and their sum. */
+static ax_status lower_blocks(ax_lower *lower, ax_gemm gemm, int64_t blocks, uint32_t out) {
+  const ax_buffer *result = ax_lower_get(lower, out);
+  int64_t size = gemm.k / blocks, rest = gemm.k - size * blocks, dims[AX_MAX_RANK + 1] = {blocks + (rest > 0)};
+  uint32_t rank = result->type.rank, parts;
+  ax_type type = result->type;
+  ax_at from[AX_MAX_RANK + 1], to[AX_MAX_RANK];
+  memcpy(dims + 1, type.dims, rank * sizeof dims[0]);
+  type = ax_array_type(gemm.dtype, rank + 1, dims);
+  AX_TRY(ax_lower_buffer(lower, &type, result->axes, &parts));
+  ax_gemm block = gemm, last = gemm;
+  block.c = last.c = parts;
+  block.k = size;
+  block.batch_rank = 1;
+  block.batch[0] = blocks;
+  block.a_stride[0] = size * (gemm.transpose_a ? gemm.lda : 1);
+  block.b_stride[0] = size * (gemm.transpose_b ? 1 : gemm.ldb);
+  block.c_stride[0] = gemm.m * gemm.n;
+  AX_TRY(ax_lower_gemm(lower, &block));
+  last.k = rest;
+  last.a_offset += blocks * block.a_stride[0];
+  last.b_offset += blocks * block.b_stride[0];
+  last.c_offset = blocks * block.c_stride[0];
+  if (rest > 0) AX_TRY(ax_lower_gemm(lower, &last));
+  memmove(dims, dims + 1, rank * sizeof dims[0]);
+  dims[rank] = blocks + (rest > 0);
+  ax_at_identity(to, rank);
+  ax_at_identity(from + 1, rank);
+  from[0] = (ax_at){.dim = (int)rank, .coef = 1, .dynamic = AX_NONE};
+  AX_TRY(ax_lower_kernel_begin(lower, rank + 1, 1, dims));
+  ax_lower_store(lower, out, to, ax_lower_load(lower, parts, from), AX_SCALAR_ADD);
+  return ax_lower_kernel_end(lower);
+}
+
 static ax_status lower_product(ax_lower *lower, const matrix *a, const matrix *b, const ax_dims *batch,
                                const int64_t *lhs_dims, uint32_t out) {
   ax_gemm gemm = {.dtype = ax_lower_get(lower, out)->type.dtype,
@@ -313,6 +361,8 @@ static ax_status lower_product(ax_lower *lower, const matrix *a, const matrix *b
     gemm.b_stride[at] = b->batch_stride[i];
     gemm.c_stride[at] = gemm.c_stride[i]; /* at <= i: not yet read */
   }
+  int64_t blocks = contracted_blocks(&gemm);
+  if (blocks > 1 && ax_lower_get(lower, out)->type.rank < AX_MAX_RANK) return lower_blocks(lower, gemm, blocks, out);
   return ax_lower_gemm(lower, &gemm);
 }
 

@@ -270,6 +270,10 @@ static void lowered_products(void **state) {
        {2, {0, 2}},
        0,
        1},
+      /* long sums: blocks, what is left over, and their sum */
+      {TEST_TYPE(AX_F32, 16, 1 << 18), TEST_TYPE(AX_F32, 1 << 18, 8), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
+      {TEST_TYPE(AX_F64, 100003, 3), TEST_TYPE(AX_F64, 2, 100003), {1, {0}}, {1, {1}}, {0}, {0}, 1, 2},
+      {TEST_TYPE(AX_F32, 256, 8192), TEST_TYPE(AX_F32, 8192, 256), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
       /* vectors, and many tiny ones, are sums like others */
       {TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_F32, 4), {1, {0}}, {1, {0}}, {0}, {0}, 1, 0},
       {TEST_TYPE(AX_F32, 30, 40), TEST_TYPE(AX_F32, 40), {1, {1}}, {1, {0}}, {0}, {0}, 1, 0},
