@@ -313,6 +313,19 @@ static bool conflict_as_tenants(const synchroniser *s, const touch *writer, cons
   return writer->exchange != 0 || other->exchange != 0 || ((writer->axes | other->axes) & ~stored) != 0;
 }
 
+/* Whoever waits for a later read of the same root waits for those who write it too, because the reader has: if there is a reader in
+   every group. `from` to `to`: the root's classes. */
+static bool read_since(const synchroniser *s, uint32_t c, uint32_t from, uint32_t to) {
+  const touch *write = &s->touches[s->classes[c].first + s->classes[c].count - 1];
+  for (uint32_t i = from; i < to && write->writes; i++) {
+    const touch *read = &s->touches[s->classes[i].first + s->classes[i].count - 1];
+    if (!read->writes && read->region == write->region && (s->group[read->root] & ~read->axes) == 0 &&
+        s->a->accesses[read->access].position > s->a->accesses[write->access].position)
+      return true;
+  }
+  return false;
+}
+
 static ax_status find_waits_of_tenants(synchroniser *s) {
   const ax_assembly *a = s->a;
   uint32_t *first = ax_arena_alloc(&s->a->scratch, (a->plan->buffer_count + 1) * sizeof first[0]); /* classes, by root */
@@ -325,7 +338,8 @@ static ax_status find_waits_of_tenants(synchroniser *s) {
     uint32_t later = i % 2 == 0 ? a->tenants[i / 2].b : a->tenants[i / 2].a, earlier = i % 2 == 0 ? a->tenants[i / 2].a : a->tenants[i / 2].b;
     for (uint32_t w = first[later]; w < first[later + 1]; w++)
       for (uint32_t c = first[earlier]; c < first[earlier + 1]; c++)
-        if (conflict_as_tenants(s, &s->touches[s->classes[w].first], &s->touches[s->classes[c].first]))
+        if (conflict_as_tenants(s, &s->touches[s->classes[w].first], &s->touches[s->classes[c].first]) &&
+            !read_since(s, c, first[earlier], first[earlier + 1]))
           AX_TRY(wait_for_all_of(s, &s->classes[w], &s->classes[c]));
   }
   return AX_OK;
