@@ -4,8 +4,9 @@
 
 typedef void bench_case(char **arguments);
 bench_case add_one, psum, psum_in_scan, collective; /* collectives.c */
-bench_case train, compile, peak_memory, gradients;  /* training.c */
+bench_case train, compile, peak_memory, temporaries, gradients; /* training.c */
 bench_case sgemm, pointwise;                        /* alone.c */
+bench_case rows_in_scan, cache_in_scan;             /* updates.c */
 bench_case at_once, ahead;                           /* threads.c */
 bench_case scaling;                                 /* scaling.c */
 

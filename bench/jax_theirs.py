@@ -196,4 +196,55 @@ def peak_memory(_):
     print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, flush=True)
 
 
-{f.__name__: f for f in (add_one, psum, psum_in_scan, collective, train, compile, scaling, peak_memory)}[CASE](*ARGUMENTS)
+def temporaries(what, layers):
+    """Bytes that the compiled program says it holds besides its arguments, on all devices."""
+    wait()
+    model = jax_models.transformer(int(layers))
+    f, weights, data = make_step(model)
+    if what == "loss":
+        mesh = Mesh(np.array(jax.devices()).reshape(model.mesh[0]), model.mesh[1])
+        f = jax.jit(shard_map(model.loss, mesh=mesh, in_specs=(model.weight_specs, model.data_specs), out_specs=P()))
+    print(DEVICES * f.lower(weights, data).compile().memory_analysis().temp_size_in_bytes, flush=True)
+
+
+# --- Parts overwritten ---
+
+
+def serve_jit(f, *arguments):
+    f = jax.jit(f)
+
+    def work(count):
+        for _ in range(count):
+            jax.block_until_ready(f(*arguments))
+
+    serve(work)
+
+
+def rows_in_scan(rows):
+    def renew_row(carry, _):
+        i, table = carry
+        row = lax.dynamic_slice(table, (i, 0), (1, 1024))
+        return (i + 1, lax.dynamic_update_slice(table, row * 0.5 + 1, (i, 0))), None
+
+    serve_jit(lambda x: lax.scan(renew_row, (0, x), None, length=int(rows))[0][1], np.ones((int(rows), 1024), np.float32))
+
+
+def cache_in_scan(steps):
+    steps, heads, key = int(steps), 8, 64
+
+    def decode(carry, _):
+        i, keys, values, x = carry
+        keys = lax.dynamic_update_slice(keys, x[:, None], (0, i, 0))
+        values = lax.dynamic_update_slice(values, 0.5 * x[:, None], (0, i, 0))
+        scores = jnp.einsum("hk,hsk->hs", x, keys)
+        weights = jnp.where(jnp.arange(steps) <= i, jnp.exp(scores * 0.125), 0)
+        weights = weights / jnp.sum(weights, -1, keepdims=True)
+        return (i + 1, keys, values, jnp.tanh(jnp.einsum("hs,hsk->hk", weights, values))), None
+
+    cache = jnp.ones((heads, steps, key), np.float32)
+    serve_jit(lambda k, v, x: lax.scan(decode, (0, k, v, x), None, length=steps)[0][3], cache, cache,
+              jnp.ones((heads, key), np.float32))
+
+
+{f.__name__: f for f in (add_one, psum, psum_in_scan, collective, train, compile, scaling, peak_memory, temporaries, rows_in_scan,
+                         cache_in_scan)}[CASE](*ARGUMENTS)

@@ -65,6 +65,25 @@ void peak_memory(char **arguments) {
   model_release(m);
 }
 
+/* Bytes that a run of a transformer of so many layers holds besides its arguments: of a training step, or of the loss alone. */
+void temporaries(char **arguments) {
+  const transformer_sizes sizes = {atoll(arguments[1]), 256, 8, 1024, 128, 32, 256};
+  model *m = transformer_model(&sizes);
+  ax_runtime *runtime = new_runtime();
+  size_t before, after, peak;
+  bench_wait();
+  const char *replicated = "";
+  job j = strcmp(arguments[0], "step") == 0
+              ? job_train(m, runtime)
+              : job_create_on(&(job_function){m->loss, m, m->mesh, m->input_count, 1, m->types, m->specs, &replicated}, runtime);
+  ax_runtime_memory(runtime, &before, &peak);
+  job_run(&j, 1);
+  ax_runtime_memory(runtime, &after, &peak);
+  printf("%zu\n", peak - before);
+  job_release(&j);
+  model_release(m);
+}
+
 static void loss_and_gradients(const ax_value *in, ax_value *out, void *context) {
   const model *m = context;
   ax_value_and_grad(m->loss, context, in, m->input_count, m->weight_count, out);
