@@ -1,6 +1,6 @@
 /* From a program to an executable: the passes in order, then what instructions need at run time.
 
-     program -> simplify -> partition -> simplify -> plan (lower rules) -> turn products -> schedule -> fuse -> coalesce -> flatten
+     program -> simplify -> partition -> simplify -> plan (lower rules) -> turn products -> schedule -> update in place -> fuse -> coalesce -> flatten
           -> synchronise -> place memory -> machine code for kernels -> tables for exchanges                                                      */
 #include <string.h>
 
