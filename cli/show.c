@@ -131,7 +131,7 @@ static ax_status lower(show *show, char **out) {
   ax_status status = ax_program_plan(program, false, &plan);
   ax_program_release(program);
   AX_TRY(status);
-  status = ax_plan_optimise(plan);
+  status = ax_plan_optimise(plan, NULL);
   if (status == AX_OK) ax_plan_text(&text, plan);
   ax_plan_destroy(plan);
   if (status == AX_OK) return ax_text_finish(&text, out);

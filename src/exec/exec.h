@@ -206,7 +206,6 @@ typedef struct ax_assembly {
   ax_arena scratch; /* what only the passes need */
 } ax_assembly;
 
-AX_MUST_USE ax_status ax_coalesce(ax_plan *plan);
 AX_MUST_USE ax_status ax_flatten(ax_assembly *assembly);
 AX_MUST_USE ax_status ax_synchronise(ax_assembly *assembly);
 /* --- exec/peers.c: events' counters are numbered and their tables made; waits, signals and pushes get theirs. --- */

@@ -132,8 +132,8 @@ static ax_status partition(ax_executable *e, const ax_compile_options *options) 
 
 static ax_status build(ax_executable *e, const ax_compile_options *options) {
   AX_TRY(partition(e, options));
-  AX_TRY(ax_plan_optimise(e->plan));
-  AX_TRY(ax_coalesce(e->plan));
+  AX_TRY(ax_plan_check(e->plan, "lower"));
+  AX_TRY(ax_plan_optimise(e->plan, NULL));
   e->threaded = ax_worth_threads(e);
   return assemble(e);
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "ir/program.h"
+#include "ir/text.h"
 
 ax_kernel *ax_kernel_create(ax_arena *arena, uint32_t rank, uint32_t reduce_rank, const int64_t *dims) {
   ax_kernel *kernel = ax_arena_alloc(arena, sizeof *kernel);
@@ -289,6 +289,9 @@ static void add_expr(ax_text *text, const ax_kernel *kernel, ax_ex id) {
   if (expr->op == AX_LEAF_LOAD) {
     ax_text_add(text, " s%u", expr->slot);
     add_at(text, expr->at, kernel->slots[expr->slot].rank);
+  } else if (expr->op == AX_LEAF_CONST) {
+    ax_text_add(text, " ");
+    ax_element_text(text, expr->dtype, &expr->imm, 0);
   } else if (expr->op > AX_SCALAR_COUNT - 1 || expr->op == AX_SCALAR_INTEGER_POW) {
     ax_text_add(text, " %lld", (long long)expr->imm);
   }

@@ -124,13 +124,13 @@ static void not_every_position_composes(void **state) {
 static void inlining_prunes(void **state) {
   (void)state;
   ax_bound producer = kernel_of(2, 0, (uint32_t[]){11}, 1), consumer = kernel_of(2, 0, (uint32_t[]){11, 12}, 2), out;
-  store(producer, 0, ax_kernel_const(producer.kernel, AX_F32, 7));
+  store(producer, 0, ax_kernel_const(producer.kernel, AX_F32, 0x40e00000));
   ax_at at[] = {along(0, 1, 0), along(1, 1, 0)};
   at[1].dynamic = ax_kernel_axis(consumer.kernel, 0);
   store(consumer, 1, ax_kernel_load(consumer.kernel, 0, at));
   TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, &out));
   expect(&out, "b12 for i0<4 i1<6\n"
-               "  e0:f32 = const 7\n"
+               "  e0:f32 = const 7.0\n"
                "  s0[i0, i1] = e0\n");
 }
 

@@ -8,12 +8,26 @@
    in_axes[i] and out_axes[k]; NULL: once. `reference`: every LOCAL primitive by its eval rule. */
 AX_MUST_USE ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const ax_axis_set *out_axes, bool reference,
                                      ax_plan **out);
-/* The passes below, in this order. */
-AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan);
-AX_MUST_USE ax_status ax_plan_turn_products(ax_plan *plan); /* loop/products.c */
-AX_MUST_USE ax_status ax_plan_schedule(ax_plan *plan);      /* loop/schedule.c */
+/* The passes, in their order. Each changes the plan it is given; that of a program is made for one executable. */
+typedef struct ax_plan_pass {
+  const char *name;
+  ax_status (*run)(ax_plan *plan);
+} ax_plan_pass;
+extern const ax_plan_pass ax_plan_passes[];
+extern const uint32_t ax_plan_pass_count;
+/* All of them, or up to the one named `last`; in debug builds the verifier follows each. */
+AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan, const char *last);
+
+AX_MUST_USE ax_status ax_plan_turn_products(ax_plan *plan);   /* loop/products.c */
+AX_MUST_USE ax_status ax_plan_schedule(ax_plan *plan);        /* loop/schedule.c */
 AX_MUST_USE ax_status ax_plan_update_in_place(ax_plan *plan); /* loop/updates.c */
-AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan);          /* loop/fuse.c */
-AX_MUST_USE ax_status ax_plan_cut(ax_plan *plan);           /* loop/cut.c */
+AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan);            /* loop/fuse.c */
+AX_MUST_USE ax_status ax_plan_cut(ax_plan *plan);             /* loop/cut.c */
+AX_MUST_USE ax_status ax_plan_coalesce(ax_plan *plan);        /* loop/coalesce.c */
+
+/* AX_INTERNAL: an invariant of plans does not hold, which says that a pass is wrong (loop/verify.c). */
+AX_MUST_USE ax_status ax_plan_verify(const ax_plan *plan);
+/* In debug builds the verifier, in the name of the pass that has run; otherwise nothing. */
+AX_MUST_USE ax_status ax_plan_check(const ax_plan *plan, const char *pass);
 
 #endif

@@ -189,11 +189,3 @@ void ax_plan_text(ax_text *text, const ax_plan *plan) {
   add_list(text, "out:", plan->out, plan->out_count);
   ax_text_add(text, "\n");
 }
-
-ax_status ax_plan_optimise(ax_plan *plan) {
-  AX_TRY(ax_plan_turn_products(plan));
-  AX_TRY(ax_plan_schedule(plan));
-  AX_TRY(ax_plan_update_in_place(plan));
-  AX_TRY(ax_plan_fuse(plan));
-  return ax_plan_cut(plan);
-}

@@ -128,6 +128,25 @@ void test_execute_reference(ax_runtime *runtime, ax_program *program, ax_tensor 
   execute(runtime, program, &(manner){.reference = true}, in, out);
 }
 
+/* The plan verifier after each pass, whatever the build; with and without donations. */
+static void verify_passes(ax_program *program) {
+  bool *donate = calloc(ax_program_in_count(program) + 1, sizeof donate[0]);
+  assert_non_null(donate);
+  for (int given = 0; given < 2; given++) {
+    ax_plan *plan = test_plan(program);
+    for (uint32_t i = 0; i < ax_program_in_count(program); i++) donate[i] = true;
+    if (given) plan->donate = donate;
+    TEST_OK(ax_plan_verify(plan));
+    for (uint32_t i = 0; i < ax_plan_pass_count; i++) {
+      TEST_OK(ax_plan_passes[i].run(plan));
+      ax_status status = ax_plan_verify(plan);
+      if (status != AX_OK) fail_msg("after %s: %s", ax_plan_passes[i].name, ax_message());
+    }
+    ax_plan_destroy(plan);
+  }
+  free(donate);
+}
+
 static const manner ways[] = {
     {{.policy = AX_POLICY_FIXED}, .donate = false},
     {{.policy = AX_POLICY_SEEDED, .seed = 1}, .donate = true},
@@ -143,6 +162,7 @@ void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance,
   ax_tensor **again = calloc(count + 1, sizeof again[0]);
   assert_true(reference != NULL && first != NULL && again != NULL);
   test_run(program, in, reference);
+  verify_passes(program);
   for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
     ax_runtime *runtime;
     TEST_OK(ax_runtime_create(&ways[w].options, &runtime));

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/exec.h"
+#include "loop/passes.h"
 
 typedef struct touch { /* of a root by an operation of the block, or inside one */
   uint32_t op, next;
@@ -21,7 +21,7 @@ typedef struct touch { /* of a root by an operation of the block, or inside one 
 
 typedef struct coalescer {
   ax_plan *plan;
-  const bool *donate;
+  const bool *donate; /* the plan's */
   ax_arena scratch;
   uint32_t *writes;            /* by root: see ax_plan_count */
   uint32_t *view, *next_view;  /* by root, its first buffer; by buffer, the root's next one; AX_NONE */
@@ -327,10 +327,10 @@ static ax_status list_views(coalescer *c) {
 static ax_status coalesce(coalescer *c) {
   AX_TRY(list_views(c));
   AX_TRY(place_carries(c, &c->plan->block, false));
-  return place_donations(c);
+  return c->donate != NULL ? place_donations(c) : AX_OK;
 }
 
-ax_status ax_coalesce(ax_plan *plan) {
+ax_status ax_plan_coalesce(ax_plan *plan) {
   coalescer c = {.plan = plan, .donate = plan->donate};
   ax_status status = coalesce(&c);
   ax_arena_deinit(&c.scratch);

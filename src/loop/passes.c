@@ -1,0 +1,33 @@
+/* The passes over plans, as a contents page. */
+#include "loop/passes.h"
+
+#include <string.h>
+
+const ax_plan_pass ax_plan_passes[] = {
+    {"products", ax_plan_turn_products},  /* (A B)' becomes B' A' */
+    {"schedule", ax_plan_schedule},       /* what needs no collective's result first */
+    {"update", ax_plan_update_in_place},  /* parts of values overwritten where they are */
+    {"fuse", ax_plan_fuse},               /* fewer passes over memory */
+    {"cut", ax_plan_cut},                 /* parts for threads; long reductions in blocks */
+    {"coalesce", ax_plan_coalesce},       /* results into donated memory, carries in place */
+};
+const uint32_t ax_plan_pass_count = AX_COUNT(ax_plan_passes);
+
+ax_status ax_plan_check(const ax_plan *plan, const char *pass) {
+#ifndef NDEBUG
+  ax_status status = ax_plan_verify(plan);
+  return status == AX_INTERNAL ? ax_error_context(status, "after %s: ", pass) : status;
+#else
+  (void)plan, (void)pass;
+  return AX_OK;
+#endif
+}
+
+ax_status ax_plan_optimise(ax_plan *plan, const char *last) {
+  for (uint32_t i = 0; i < ax_plan_pass_count; i++) {
+    AX_TRY(ax_plan_passes[i].run(plan));
+    AX_TRY(ax_plan_check(plan, ax_plan_passes[i].name));
+    if (last != NULL && strcmp(ax_plan_passes[i].name, last) == 0) break;
+  }
+  return AX_OK;
+}

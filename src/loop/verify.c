@@ -1,0 +1,298 @@
+/* The verifier of plans: what plan.h and kernel.h promise, checked again from nothing.
+
+     buffers    a root is its own; a view begins and ends inside its root, in every iteration of its loop; axes are of the mesh
+     kernels    slots are like the buffers they stand for; operands come before their users; every place loaded or stored is inside
+     products   what is read and written lies inside the buffers
+     exchanges  the same, on both sides; started once, done once, in that order
+     loops      each has an id of its own, and its views are used inside it alone; conditions and indices are scalars
+     order      what is made during the run is written before it is read
+
+   Only a defect of Axle's own breaks one, so the status is AX_INTERNAL. It costs a walk over the plan. */
+#include "loop/passes.h"
+
+#include <string.h>
+
+typedef struct verifier {
+  const ax_plan *plan;
+  ax_arena arena;
+  bool *written;      /* by root */
+  bool *open;         /* by loop: being walked */
+  int64_t *trips;     /* by loop: -1 for while loops, -2 for loops that are not in the plan */
+  uint8_t *exchanges; /* by exchange: 1 started, 2 done */
+  ax_status status;   /* of a visit */
+} verifier;
+
+static int64_t bytes_of(const ax_buffer *buffer) { return ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype); }
+
+/* --- Buffers --- */
+
+static ax_status check_view(const verifier *v, uint32_t id) {
+  const ax_buffer *view = &v->plan->buffers[id], *root = &v->plan->buffers[view->root];
+  int64_t last = view->offset;
+  if (view->loop != AX_NONE) {
+    if (view->loop >= v->plan->loop_count) return ax_error(AX_INTERNAL, "is a view of loop %u, of %u", view->loop, v->plan->loop_count);
+    int64_t trips = v->trips[view->loop];
+    last += view->step * (trips > 0 ? trips - 1 : 0);
+  }
+  int64_t low = last < view->offset ? last : view->offset, high = last < view->offset ? view->offset : last;
+  if (low >= 0 && high + bytes_of(view) <= bytes_of(root)) return AX_OK;
+  return ax_error(AX_INTERNAL, "is at %lld to %lld of b%u, of %lld bytes", (long long)low, (long long)(high + bytes_of(view)), view->root,
+                  (long long)bytes_of(root));
+}
+
+static ax_status check_buffer(const verifier *v, uint32_t id) {
+  const ax_plan *plan = v->plan;
+  const ax_buffer *buffer = &plan->buffers[id];
+  if (ax_dtype_bytes(buffer->type.dtype) == 0) return ax_error(AX_INTERNAL, "has no dtype");
+  if ((buffer->axes & ~ax_all_axes(&plan->mesh)) != 0) return ax_error(AX_INTERNAL, "is stored along axes that the mesh has not");
+  if (buffer->root >= plan->buffer_count || plan->buffers[buffer->root].root != buffer->root)
+    return ax_error(AX_INTERNAL, "is in b%u, which is no root", buffer->root);
+  if (buffer->kind == AX_BUFFER_INPUT && buffer->index >= plan->in_count) return ax_error(AX_INTERNAL, "is input %u", buffer->index);
+  if (buffer->kind == AX_BUFFER_CONST && buffer->data == NULL && bytes_of(buffer) > 0) return ax_error(AX_INTERNAL, "has no data");
+  return check_view(v, id);
+}
+
+static ax_status check_buffers(const verifier *v) {
+  for (uint32_t i = 0; i < v->plan->buffer_count; i++) {
+    ax_status status = check_buffer(v, i);
+    if (status != AX_OK) return ax_error_context(status, "b%u ", i);
+  }
+  return AX_OK;
+}
+
+/* --- Kernels --- */
+
+/* The places that the static part of a position takes. */
+static void range_of(const ax_kernel *kernel, const ax_at *at, int64_t *low, int64_t *high) {
+  int64_t reach = at->dim < 0 || kernel->dims[at->dim] == 0 ? 0 : at->coef * (kernel->dims[at->dim] - 1);
+  *low = at->offset + (reach < 0 ? reach : 0);
+  *high = at->offset + (reach > 0 ? reach : 0);
+}
+
+/* `before`: nodes that a dynamic position may be. */
+static ax_status check_position(const ax_kernel *kernel, uint32_t slot, const ax_at *at, ax_ex before) {
+  if (slot >= kernel->slot_count) return ax_error(AX_INTERNAL, "slot %u of %u", slot, kernel->slot_count);
+  for (uint32_t d = 0; d < kernel->slots[slot].rank; d++) {
+    int64_t low, high;
+    if (at == NULL || at[d].dim >= (int)kernel->rank) return ax_error(AX_INTERNAL, "slot %u: position %u is missing", slot, d);
+    if (at[d].dynamic != AX_NONE && (at[d].dynamic >= before || at[d].limit < 0))
+      return ax_error(AX_INTERNAL, "slot %u: position %u is moved by e%u up to %lld", slot, d, at[d].dynamic, (long long)at[d].limit);
+    range_of(kernel, &at[d], &low, &high);
+    if (at[d].dynamic != AX_NONE) high += at[d].limit;
+    if (low < 0 || high >= kernel->slots[slot].dims[d])
+      return ax_error(AX_INTERNAL, "slot %u: position %u goes from %lld to %lld of %lld", slot, d, (long long)low, (long long)high,
+                      (long long)kernel->slots[slot].dims[d]);
+  }
+  return AX_OK;
+}
+
+static bool is_empty(const ax_kernel *kernel) { return ax_dims_elems(kernel->rank, kernel->dims) == 0; }
+
+static ax_status check_nest(const ax_kernel *kernel) {
+  for (ax_ex e = 0; e < kernel->expr_count; e++) {
+    const ax_expr *expr = &kernel->exprs[e];
+    for (int i = 0; i < ax_scalar_arity(expr->op); i++)
+      if (expr->arg[i] >= e) return ax_error(AX_INTERNAL, "e%u uses e%u", e, expr->arg[i]);
+    if (expr->op == AX_LEAF_LOAD && !is_empty(kernel)) AX_TRY(check_position(kernel, expr->slot, expr->at, e));
+  }
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    const ax_store *store = &kernel->stores[i];
+    if (store->expr >= kernel->expr_count) return ax_error(AX_INTERNAL, "stores e%u", store->expr);
+    if (!is_empty(kernel)) AX_TRY(check_position(kernel, store->slot, store->at, kernel->expr_count));
+    if (kernel->exprs[store->expr].dtype != kernel->slots[store->slot].dtype) return ax_error(AX_INTERNAL, "e%u is not of its slot's dtype", store->expr);
+  }
+  return kernel->store_count > 0 ? AX_OK : ax_error(AX_INTERNAL, "nothing is stored");
+}
+
+static ax_status check_kernel(const verifier *v, const ax_op *op) {
+  const ax_kernel *kernel = op->kernel.kernel;
+  for (uint32_t i = 0; i < kernel->slot_count; i++) {
+    const ax_slot *slot = &kernel->slots[i];
+    if (op->kernel.buffers[i] >= v->plan->buffer_count) return ax_error(AX_INTERNAL, "slot %u is b%u", i, op->kernel.buffers[i]);
+    const ax_type *type = &v->plan->buffers[op->kernel.buffers[i]].type;
+    if (slot->dtype != type->dtype || slot->rank != type->rank || memcmp(slot->dims, type->dims, slot->rank * sizeof slot->dims[0]) != 0)
+      return ax_error(AX_INTERNAL, "slot %u is not like b%u", i, op->kernel.buffers[i]);
+  }
+  return check_nest(kernel);
+}
+
+/* --- Products and exchanges --- */
+
+/* A strided box of elements inside a buffer. */
+static ax_status check_box(const verifier *v, uint32_t buffer, int64_t offset, uint32_t rank, const int64_t *dims, const int64_t *strides) {
+  if (buffer >= v->plan->buffer_count) return ax_error(AX_INTERNAL, "there is no b%u", buffer);
+  int64_t low = offset, high = offset;
+  for (uint32_t d = 0; d < rank; d++) {
+    if (dims[d] == 0) return AX_OK;
+    (strides[d] < 0 ? (low += strides[d] * (dims[d] - 1)) : (high += strides[d] * (dims[d] - 1)));
+  }
+  if (low >= 0 && high < ax_type_elems(&v->plan->buffers[buffer].type)) return AX_OK;
+  return ax_error(AX_INTERNAL, "elements %lld to %lld of b%u", (long long)low, (long long)high, buffer);
+}
+
+static ax_status check_matrix(const verifier *v, const ax_gemm *g, uint32_t buffer, int64_t offset, int64_t rows, int64_t columns, int64_t ld,
+                              const int64_t *batch) {
+  int64_t dims[AX_MAX_RANK + 2], strides[AX_MAX_RANK + 2];
+  memcpy(dims, g->batch, g->batch_rank * sizeof dims[0]);
+  memcpy(strides, batch, g->batch_rank * sizeof strides[0]);
+  dims[g->batch_rank] = rows, strides[g->batch_rank] = ld;
+  dims[g->batch_rank + 1] = columns, strides[g->batch_rank + 1] = 1;
+  AX_TRY(check_box(v, buffer, offset, g->batch_rank + 2, dims, strides));
+  return v->plan->buffers[buffer].type.dtype == g->dtype ? AX_OK : ax_error(AX_INTERNAL, "b%u is of another dtype", buffer);
+}
+
+static ax_status check_gemm(const verifier *v, const ax_gemm *g) {
+  AX_TRY(check_matrix(v, g, g->a, g->a_offset, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, g->lda, g->a_stride));
+  AX_TRY(check_matrix(v, g, g->b, g->b_offset, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, g->ldb, g->b_stride));
+  return check_matrix(v, g, g->c, g->c_offset, g->m, g->n, g->ldc, g->c_stride);
+}
+
+static ax_status check_start(const verifier *v, const ax_exchange *x) {
+  int64_t members = ax_axis_set_size(x->axes, &v->plan->mesh);
+  if (x->id >= v->plan->exchange_count || v->exchanges[x->id] != 0) return ax_error(AX_INTERNAL, "exchange %u is started again", x->id);
+  AX_TRY(check_box(v, x->in, 0, x->rank, x->dims, x->src_stride));
+  AX_TRY(check_box(v, x->in, (members - 1) * x->src_step, x->rank, x->dims, x->src_stride));
+  AX_TRY(check_box(v, x->out, 0, x->rank, x->dims, x->dst_stride));
+  AX_TRY(check_box(v, x->out, (members - 1) * x->dst_step, x->rank, x->dims, x->dst_stride));
+  v->exchanges[x->id] = 1;
+  return AX_OK;
+}
+
+static ax_status check_done(const verifier *v, const ax_exchange *x) {
+  if (x->id >= v->plan->exchange_count || v->exchanges[x->id] != 1)
+    return ax_error(AX_INTERNAL, "exchange %u is %s", x->id, x->id < v->plan->exchange_count && v->exchanges[x->id] == 2 ? "done again" : "not started");
+  v->exchanges[x->id] = 2;
+  return AX_OK;
+}
+
+/* --- Operations --- */
+
+static void visit(void *context, uint32_t buffer, bool writes) {
+  verifier *v = context;
+  if (v->status != AX_OK) return;
+  if (buffer >= v->plan->buffer_count) {
+    v->status = ax_error(AX_INTERNAL, "there is no b%u", buffer);
+    return;
+  }
+  const ax_buffer *b = &v->plan->buffers[buffer];
+  if (b->loop != AX_NONE && !v->open[b->loop]) v->status = ax_error(AX_INTERNAL, "b%u is used outside of loop %u", buffer, b->loop);
+  if (writes) v->written[b->root] = true;
+  else if (!v->written[b->root]) v->status = ax_error(AX_INTERNAL, "b%u is read before it is written", buffer);
+}
+
+/* What of the operation's structure must hold before its buffers can be visited. */
+static ax_status check_shape(const verifier *v, const ax_op *op) {
+  ax_axis_set all = ax_all_axes(&v->plan->mesh);
+  if (((op->axes | op->diverging) & ~all) != 0) return ax_error(AX_INTERNAL, "runs along axes that the mesh has not");
+  switch (op->kind) {
+    case AX_OP_NONE: return ax_error(AX_INTERNAL, "was taken out");
+    case AX_OP_KERNEL: return check_kernel(v, op);
+    case AX_OP_GEMM: return check_gemm(v, &op->gemm);
+    case AX_OP_START: return check_start(v, op->exchange);
+    case AX_OP_DONE: return check_done(v, op->exchange);
+    case AX_OP_EVAL: return op->eqn != NULL && op->program != NULL ? AX_OK : ax_error(AX_INTERNAL, "has no equation");
+    case AX_OP_LOOP: return op->loop.trips == v->trips[op->loop.id] ? AX_OK : ax_error(AX_INTERNAL, "loop %u is there twice", op->loop.id);
+    case AX_OP_BRANCH: return op->branch.count > 0 ? AX_OK : ax_error(AX_INTERNAL, "there are no cases");
+  }
+  return ax_error(AX_INTERNAL, "is no operation");
+}
+
+/* Run along what it writes is stored along; more, where a device's own part of a group's result is written. */
+static ax_status check_axes(const verifier *v, const ax_op *op) {
+  uint32_t to = op->kind == AX_OP_KERNEL ? op->kernel.buffers[op->kernel.kernel->stores[0].slot]
+                : op->kind == AX_OP_GEMM ? op->gemm.c
+                                         : AX_NONE;
+  if (to == AX_NONE || v->plan->buffers[to].axes == op->axes) return AX_OK;
+  return ax_error(AX_INTERNAL, "runs along %s, but b%u is stored along %s", ax_axis_set_string(op->axes, &v->plan->mesh), to,
+                  ax_axis_set_string(v->plan->buffers[to].axes, &v->plan->mesh));
+}
+
+static ax_status is_scalar(const verifier *v, uint32_t buffer, ax_dtype dtype) {
+  const ax_type *type = &v->plan->buffers[buffer].type;
+  return type->rank == 0 && type->dtype == dtype ? AX_OK : ax_error(AX_INTERNAL, "b%u is no %s scalar", buffer, ax_dtype_name(dtype));
+}
+
+static ax_status check_block(verifier *v, const ax_block *block);
+
+/* The test's results are read after each test; so are those of the body by the next. */
+static ax_status check_loop(verifier *v, const ax_op *op) {
+  v->open[op->loop.id] = true;
+  AX_TRY(check_block(v, &op->loop.test));
+  if (op->loop.trips < 0) {
+    visit(v, op->loop.condition, false);
+    AX_TRY(v->status);
+    AX_TRY(is_scalar(v, op->loop.condition, AX_BOOL));
+  }
+  AX_TRY(check_block(v, &op->loop.body));
+  v->open[op->loop.id] = false;
+  return AX_OK;
+}
+
+static ax_status check_op(verifier *v, ax_op *op) {
+  AX_TRY(check_shape(v, op));
+  AX_TRY(check_axes(v, op));
+  if (op->kind == AX_OP_LOOP) return check_loop(v, op);
+  ax_op_visit(op, visit, v);
+  AX_TRY(v->status);
+  if (op->kind == AX_OP_BRANCH) AX_TRY(is_scalar(v, op->branch.index, AX_S32));
+  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(check_block(v, ax_op_block(op, k)));
+  return AX_OK;
+}
+
+static ax_status check_block(verifier *v, const ax_block *block) {
+  for (uint32_t i = 0; i < block->count; i++) {
+    ax_op *op = &block->ops[i];
+    ax_status status = check_op(v, op);
+    if (status == AX_OK) continue;
+    return ax_error_context(status, "operation %u%s%s: ", i, op->eqn != NULL ? ", of " : "", op->eqn != NULL ? op->eqn->prim->name : "");
+  }
+  return AX_OK;
+}
+
+/* --- The plan --- */
+
+/* An id that two loops have gets trips that neither has. */
+static ax_status find_loops(verifier *v, const ax_block *block) {
+  for (uint32_t i = 0; i < block->count; i++) {
+    ax_op *op = &block->ops[i];
+    if (op->kind == AX_OP_LOOP) {
+      if (op->loop.id >= v->plan->loop_count) return ax_error(AX_INTERNAL, "loop %u of %u", op->loop.id, v->plan->loop_count);
+      v->trips[op->loop.id] = v->trips[op->loop.id] == -2 ? op->loop.trips : -3;
+    }
+    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(find_loops(v, ax_op_block(op, k)));
+  }
+  return AX_OK;
+}
+
+static ax_status check_results(const verifier *v) {
+  const ax_plan *plan = v->plan;
+  for (uint32_t i = 0; i < plan->in_count; i++)
+    if (plan->in[i] >= plan->buffer_count || plan->buffers[plan->in[i]].kind != AX_BUFFER_INPUT)
+      return ax_error(AX_INTERNAL, "input %u is no input", i);
+  for (uint32_t k = 0; k < plan->out_count; k++)
+    if (plan->out[k] >= plan->buffer_count || !v->written[plan->buffers[plan->out[k]].root])
+      return ax_error(AX_INTERNAL, "result %u is not written", k);
+  return AX_OK;
+}
+
+static ax_status verify(verifier *v) {
+  const ax_plan *plan = v->plan;
+  v->written = ax_arena_alloc(&v->arena, plan->buffer_count);
+  v->open = ax_arena_alloc(&v->arena, plan->loop_count);
+  v->trips = ax_arena_alloc(&v->arena, plan->loop_count * sizeof v->trips[0]);
+  v->exchanges = ax_arena_alloc(&v->arena, plan->exchange_count);
+  if (v->written == NULL || v->open == NULL || v->trips == NULL || v->exchanges == NULL) return ax_out_of_memory(0);
+  for (uint32_t i = 0; i < plan->loop_count; i++) v->trips[i] = -2;
+  for (uint32_t i = 0; i < plan->buffer_count; i++) v->written[i] = plan->buffers[i].kind != AX_BUFFER_TEMP;
+  AX_TRY(find_loops(v, &plan->block));
+  AX_TRY(check_buffers(v));
+  AX_TRY(check_block(v, &plan->block));
+  return check_results(v);
+}
+
+ax_status ax_plan_verify(const ax_plan *plan) {
+  verifier v = {.plan = plan};
+  ax_status status = verify(&v);
+  ax_arena_deinit(&v.arena);
+  return status == AX_OK || status == AX_OUT_OF_MEMORY ? status : ax_error_context(status, "verify: ");
+}
