@@ -1,6 +1,7 @@
 /* How exact sums are: long and odd ones, along rows, columns and everything, and products, against the same in f64 with the error of
    each addition carried along. The bounds are those of include/axle/ops.h. */
 #include <math.h>
+#include <stdio.h>
 
 #include "axle/ops.h"
 #include "support/cmocka.h"
@@ -157,7 +158,39 @@ static void of_matrices(void **state) {
   }
 }
 
+static void sum_over_devices(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(in[0], "d");
+}
+
+static void over_devices(void **state) {
+  (void)state;
+  static const int64_t counts[] = {100, 1000, 1 << 16};
+  static const ax_dtype dtypes[] = {AX_F32, AX_BF16, AX_F64};
+  for (size_t c = 0; c < 9; c++) {
+    char mesh[32];
+    ax_dtype t = dtypes[c % 3];
+    int64_t count = counts[c / 3];
+    snprintf(mesh, sizeof mesh, "d=%lld", (long long)count);
+    ax_type type = TEST_TYPE(t, count);
+    ax_program *program = test_trace_map(&(test_map){mesh, {"d"}, {""}, .body = sum_over_devices}, &type);
+    ax_runtime *runtime;
+    ax_tensor *in, *out;
+    TEST_OK(ax_runtime_create(NULL, &runtime));
+    TEST_OK(ax_tensor_create(&type, &in));
+    for (int64_t e = 0; e < count; e++) test_set(in, e, 0.1);
+    test_execute(runtime, program, &in, &out);
+    double exact = test_get(in, 0) * (double)count, most = t == AX_F64 ? (double)count * unit(t) : unit(t) + 100 * unit(AX_F32);
+    if (t == AX_F32 && count > 128) most = 2 * unit(t);
+    TEST_NEAR(test_get(out, 0) / exact, 1, most);
+    test_release(&in, 1);
+    test_release(&out, 1);
+    ax_runtime_release(runtime);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(of_everything), cmocka_unit_test(along_dimensions), cmocka_unit_test(of_matrices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(of_everything), cmocka_unit_test(along_dimensions), cmocka_unit_test(of_matrices), cmocka_unit_test(over_devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,8 @@ extern "C" {
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* T[d..] -> T[d..]: the sum over the members, combined in member order; the same on all, and typed invariant over axes. T
-   numeric. */
+   numeric. Floats over more than 128 members are added in f64 and rounded once, over up to 128 in f32 (f64: in f64): n members are
+   off by at most min(n, 128) 2^-24 times the sum of absolute values. psum_scatter likewise. */
 ax_value ax_psum(ax_value x, const char *axes);
 ax_value ax_pmean(ax_value x, const char *axes); /* psum / n; T float */
 ax_value ax_pmax(ax_value x, const char *axes);  /* T numeric; NaN if any is */

@@ -66,11 +66,16 @@ ax_strided ax_tensor_part(const ax_tensor *tensor, int64_t dim, int64_t start) {
   return part;
 }
 
-/* bf16 and f16 are combined in f32 and rounded once. */
-static ax_dtype combined_in(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16 ? AX_F32 : dtype; }
+/* bf16 and f16 are combined in f32 and rounded once; so are sums over many members, in f64: one after the other they would get worse
+   with every member. */
+static ax_dtype combined_in(ax_scalar op, ax_dtype dtype, int64_t members) {
+  enum { many_members = 128 };
+  if (op == AX_SCALAR_ADD && ax_is_float(dtype) && members > many_members) return AX_F64;
+  return dtype == AX_BF16 || dtype == AX_F16 ? AX_F32 : dtype;
+}
 
 ax_number ax_combine_members(ax_scalar op, ax_tensor *const *members, uint32_t count, int64_t i) {
-  ax_dtype dtype = members[0]->dtype, wide = combined_in(dtype);
+  ax_dtype dtype = members[0]->dtype, wide = combined_in(op, dtype, count);
   ax_number total = ax_number_load(dtype, members[0]->data, i);
   for (uint32_t m = 1; m < count; m++) {
     ax_number pair[] = {total, ax_number_load(dtype, members[m]->data, i)};
@@ -280,10 +285,13 @@ static ax_status convert(ax_lower *lower, uint32_t dst, uint32_t src) {
 
 ax_status ax_lower_combine(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type, ax_axis_set axes, uint32_t *out) {
   ax_type in_type = ax_lower_get(lower, in)->type, out_type = *type;
-  bool widens = combined_in(type->dtype) != type->dtype;
+  ax_axis_set group;
+  AX_TRY(ax_axes_resolve(&exchange->names, &lower->plan->mesh, &group));
+  ax_dtype wide = combined_in(exchange->combine, type->dtype, ax_axis_set_size(group, &lower->plan->mesh));
+  bool widens = wide != type->dtype;
   exchange->in = in;
   if (widens) {
-    in_type.dtype = out_type.dtype = combined_in(type->dtype);
+    in_type.dtype = out_type.dtype = wide;
     AX_TRY(ax_lower_buffer(lower, &in_type, ax_lower_get(lower, in)->axes, &exchange->in));
     AX_TRY(convert(lower, exchange->in, in));
   }

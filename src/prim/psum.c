@@ -2,7 +2,8 @@
    pmax, pmin: the same with the largest and the smallest.
    Parameters: axes.
    Errors: an unknown axis or one named twice; an operand that does not vary over a checked axis; bool.
-   Numerics: members are combined in index order, so the result does not depend on who comes first; bf16/f16 in f32.
+   Numerics: members are combined in index order, so the result does not depend on who comes first; bf16/f16 in f32, and
+   sums of floats over more than 128 members in f64, rounded once.
    psum is linear. Transpose: on a checked axis the result is one value for all, whose cotangent reaches each member's x: pvary.
    On an unchecked axis every device holds its own copy of the result, with its own cotangent: psum again.
    The derivative of pmax is shared equally by the members that hold the largest value, as reduce_max's is (jax.lax has none).
