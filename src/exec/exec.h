@@ -1,15 +1,23 @@
 /* The executor's inside: instructions, executables, runs.
 
-   An executable is one instruction list for all devices. A device is a frame: a program counter, loop counters, and the base
-   address of each memory space. It runs the instructions it owns and steps over the rest. The one way to synchronise is a WAIT
-   until an event of my group has been signalled often enough:
+   An executable has codes: instruction lists, each with its frames. Those of the first code are the devices of the mesh. A frame is a
+   program counter, loop counters, and how often it has entered each region of the list. It runs the instructions that are for it and
+   steps over the rest. The one way to synchronise is a WAIT until a counter of an event has been signalled often enough:
 
      instruction k:   skip unless my coordinate is 0 on every axis in `skip`
-     event e, group g (coordinates along e's axes):  a counter;   SIGNAL adds 1;   WAIT until >= (region count + delta) * times
+     event e:         counters; by device, which it signals and which it awaits;   SIGNAL adds 1;
+                      WAIT until >= (how often I have entered the signal's region + delta) * how many signal it each time round
 
-   Events exist only where one frame reads what another wrote (read after write) or writes what others may still read. Counts are
-   relative to how often the frame itself has entered the region (loop body, branch case) where the event is signalled, so the
-   same instruction means the right iteration in every loop. */
+   Events exist only where one frame reads what another wrote (read after write) or writes what others may still read: see sync.c.
+
+   Who fills what of an instruction, in the order of the passes:
+
+     flatten.c      kind, region, loop, trips, target (as positions), branch
+     weave.c        WAIT and SIGNAL instructions with skip, event, region, delta, hard, away; targets are moved along
+     memory.c       skip, eqn and program, refs; extent, gemm, parts
+     peers.c        sync.counter of waits, and the events' tables; at the end sync.first, times, counter of the rest, and the pushes'
+     exchange.c     push and bytes
+     executable.c   machine code (kernel.code, push->combine), scratch */
 #ifndef AX_EXEC_EXEC_H
 #define AX_EXEC_EXEC_H
 
@@ -106,7 +114,7 @@ typedef struct ax_event {
   const ax_exchange *away; /* ... that a frame's part of this exchange goes to; NULL: of its own */
   ax_axis_set by;          /* the frames that signal: coordinate 0 on all other axes */
   uint32_t first, count;
-  uint32_t signalled_at;   /* the instruction that does */
+  uint32_t signalled_at;   /* the instruction of the first code that does */
   const uint32_t *signal;  /* by device: the counter it signals; AX_NONE */
   const uint32_t *times;   /* by counter: how many signal it each time round */
 } ax_event;
@@ -133,6 +141,14 @@ typedef struct ax_result { /* an output */
   uint32_t space, donated; /* donated: it lives in this input's memory; AX_NONE */
 } ax_result;
 
+/* Instructions and the frames that run them: frame first_frame + d is device d of the code's mesh. Tables by device are by this. */
+typedef struct ax_code {
+  const ax_mesh *mesh;
+  uint32_t first_frame, frame_count;
+  uint32_t entry, instr_count;
+  const ax_instr *instrs;
+} ax_code;
+
 struct ax_executable {
   atomic_uint references;
   ax_runtime *runtime;
@@ -141,9 +157,11 @@ struct ax_executable {
   ax_plan *plan;       /* of what each device runs; owns the arena everything below is in */
   bool *donate;
   uint32_t devices;
-  uint32_t instr_count, event_count, space_count, part_count, set_count, region_count, loop_count, counter_count;
-  ax_instr *instrs;
+  uint32_t code_count, frame_count; /* of all codes; the first is that of the devices */
+  ax_code *codes;
+  uint32_t event_count, access_count, space_count, part_count, set_count, region_count, loop_count, counter_count;
   ax_event *events;
+  struct ax_access *accesses; /* that waits were derived from, of the first code: which instructions may be exchanged for which */
   ax_space *spaces;
   ax_set *sets;
   ax_result *results;
@@ -191,7 +209,7 @@ typedef struct ax_assembly {
   ax_executable *executable;
   ax_plan *plan;
   ax_instr *instrs;
-  ax_op const **ops; /* by instruction; NULL for control flow */
+  ax_op const **ops; /* by instruction: what it was made of; NULL for WAIT, SIGNAL, ENTER, NEXT, JUMP and END */
   uint32_t instr_count, instr_capacity, ops_capacity;
   ax_region *regions;
   uint32_t region_count, region_capacity;

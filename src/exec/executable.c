@@ -74,8 +74,13 @@ static ax_status assemble_into(ax_assembly *a) {
   ax_resolve_counters(a);
   mark_scratch(a);
   for (uint32_t i = 0; i < a->instr_count; i++) e->splits = e->splits || a->instrs[i].parts > 1;
-  e->instrs = a->instrs;
-  e->instr_count = a->instr_count;
+  e->accesses = ax_arena_copy(&a->plan->arena, a->accesses, a->access_count * sizeof a->accesses[0]);
+  e->codes = ax_arena_alloc(&a->plan->arena, sizeof e->codes[0]);
+  if (e->accesses == NULL || e->codes == NULL) return ax_out_of_memory(a->access_count * sizeof a->accesses[0]);
+  e->access_count = a->access_count;
+  e->codes[0] = (ax_code){.mesh = &e->plan->mesh, .frame_count = e->devices, .instr_count = a->instr_count, .instrs = a->instrs};
+  e->code_count = 1;
+  e->frame_count = e->devices;
   e->region_count = a->region_count;
   e->loop_count = a->plan->loop_count;
   return AX_OK;
@@ -250,7 +255,7 @@ static uint32_t most_times(const ax_event *event) {
 }
 
 static void instr_text(ax_text *text, const ax_executable *e, uint32_t i) {
-  const ax_instr *instr = &e->instrs[i];
+  const ax_instr *instr = &e->codes[0].instrs[i];
   ax_text_add(text, "%4u %-7s", i, instr_names[instr->kind]);
   ax_axis_set on = ax_all_axes(&e->plan->mesh) & ~instr->skip;
   ax_text_add(text, " on %s", ax_axis_set_string(on, &e->plan->mesh));
@@ -275,6 +280,6 @@ ax_status ax_executable_text(const ax_executable *e, char **out) {
   for (uint32_t s = 0; s < e->space_count; s++)
     ax_text_add(&text, "s%u: %s %u, %lld bytes per %s\n", s, kinds[e->spaces[s].kind], e->spaces[s].index,
                 (long long)e->spaces[s].bytes, ax_axis_set_string(e->sets[e->spaces[s].set].axes, &e->plan->mesh));
-  for (uint32_t i = 0; i < e->instr_count; i++) instr_text(&text, e, i);
+  for (uint32_t i = 0; i < e->codes[0].instr_count; i++) instr_text(&text, e, i);
   return ax_text_finish(&text, out);
 }

@@ -7,26 +7,33 @@
 /* --- Making one --- */
 
 static uint32_t words_per_frame(const ax_executable *e) {
-  return e->region_count + e->loop_count + e->plan->mesh.count + 1;
+  uint32_t axes = 0;
+  for (uint32_t i = 0; i < e->code_count; i++) axes = e->codes[i].mesh->count > axes ? e->codes[i].mesh->count : axes;
+  return e->region_count + e->loop_count + axes + 1;
+}
+
+static void lay_out_frame(ax_execution *run, const ax_code *code, uint32_t device) {
+  const ax_executable *e = run->executable;
+  const ax_mesh *mesh = code->mesh;
+  uint32_t f = code->first_frame + device;
+  ax_frame *frame = &run->frames[f];
+  frame->code = code;
+  frame->device = device;
+  frame->part = run->part;
+  frame->entered = run->words + (size_t)f * words_per_frame(e);
+  frame->iteration = frame->entered + e->region_count;
+  int64_t *coordinates = frame->iteration + e->loop_count + 1;
+  frame->coordinates = coordinates;
+  for (uint32_t axis = 0; axis < mesh->count; axis++) {
+    coordinates[axis] = ax_mesh_coordinate(mesh, device, axis);
+    if (coordinates[axis] != 0) frame->nonzero |= (ax_axis_set)1 << axis;
+  }
 }
 
 static void lay_out_frames(ax_execution *run) {
   const ax_executable *e = run->executable;
-  const ax_mesh *mesh = &e->plan->mesh;
-  for (uint32_t f = 0; f < e->devices; f++) {
-    int64_t *words = run->words + (size_t)f * words_per_frame(e);
-    ax_frame *frame = &run->frames[f];
-    frame->device = f;
-    frame->part = run->part;
-    frame->entered = words;
-    frame->iteration = frame->entered + e->region_count;
-    int64_t *coordinates = frame->iteration + e->loop_count + 1;
-    frame->coordinates = coordinates;
-    for (uint32_t axis = 0; axis < mesh->count; axis++) {
-      coordinates[axis] = ax_mesh_coordinate(mesh, f, axis);
-      if (coordinates[axis] != 0) frame->nonzero |= (ax_axis_set)1 << axis;
-    }
-  }
+  for (uint32_t i = 0; i < e->code_count; i++)
+    for (uint32_t d = 0; d < e->codes[i].frame_count; d++) lay_out_frame(run, &e->codes[i], d);
 }
 
 /* What does not change from call to call: constants, and kept memory. */
@@ -45,14 +52,14 @@ static ax_status allocate_spaces(ax_execution *run) {
 
 static ax_status allocate(ax_execution *run) {
   const ax_executable *e = run->executable;
-  size_t words = (size_t)words_per_frame(e) * e->devices;
-  run->frames = ax_calloc(e->devices, sizeof run->frames[0]);
-  run->parking = ax_calloc(e->devices, sizeof run->parking[0]);
+  size_t words = (size_t)words_per_frame(e) * e->frame_count;
+  run->frames = ax_calloc(e->frame_count, sizeof run->frames[0]);
+  run->parking = ax_calloc(e->frame_count, sizeof run->parking[0]);
   run->words = ax_calloc(words, sizeof run->words[0]);
   run->counters = ax_calloc(e->counter_count, sizeof run->counters[0]);
   run->arrived = ax_calloc(e->counter_count, sizeof run->arrived[0]);
   run->part = ax_calloc(e->part_count, sizeof run->part[0]);
-  run->ready = ax_calloc(2 * (size_t)e->devices, sizeof run->ready[0]);
+  run->ready = ax_calloc(2 * (size_t)e->frame_count, sizeof run->ready[0]);
   run->seats = ax_calloc(e->runtime->options.workers, sizeof run->seats[0]);
   if (run->frames == NULL || run->parking == NULL || run->words == NULL || run->counters == NULL || run->arrived == NULL ||
       run->part == NULL || run->ready == NULL || run->seats == NULL)
@@ -93,7 +100,7 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
     free_scratch(e, run->seats[i].scratch);
     pthread_mutex_destroy(&run->seats[i].lock);
   }
-  for (uint32_t f = 0; run->frames != NULL && f < e->devices; f++) /* after a failure, some still hold theirs */
+  for (uint32_t f = 0; run->frames != NULL && f < e->frame_count; f++) /* after a failure, some still hold theirs */
     ax_pool_free(e->runtime, run->frames[f].scratch, (size_t)e->spaces[e->scratch_space].bytes);
   for (uint32_t i = 0; i < AX_STRIPES; i++) pthread_mutex_destroy(&run->stripes[i]);
   pthread_mutex_destroy(&run->lock);
@@ -135,9 +142,9 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
     ax_counter_reset(&run->counters[i]);
     atomic_store_explicit(&run->arrived[i], 0, memory_order_relaxed);
   }
-  for (uint32_t f = 0; f < e->devices; f++) {
+  for (uint32_t f = 0; f < e->frame_count; f++) {
     ax_frame *frame = &run->frames[f];
-    frame->pc = 0;
+    frame->pc = frame->code->entry;
     frame->state = FRAME_ACTIVE;
     memset(frame->entered, 0, e->region_count * sizeof frame->entered[0]);
     frame->entered[0] = 1;
@@ -150,7 +157,7 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
     memcpy(&run->part[space->first], parts->part, parts->count * sizeof parts->part[0]);
   }
   uint32_t workers = e->runtime->options.workers;
-  run->threads = e->splits || workers < e->devices ? workers : e->devices;
+  run->threads = e->splits || workers < e->frame_count ? workers : e->frame_count;
   run->threaded = run->threads > 1 && e->threaded && ax_workers_any(e->runtime->workers);
   reset_schedule(run);
   run->status = AX_OK;
@@ -161,8 +168,10 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
 enum { most_listed = 16, most_groups = 8, enough_bytes = 3500 };
 
 static void add_device(ax_text *text, const ax_execution *run, uint32_t f) {
-  const ax_mesh *mesh = &run->executable->plan->mesh;
-  ax_text_add(text, "device %u", f);
+  const ax_frame *frame = &run->frames[f];
+  const ax_mesh *mesh = frame->code->mesh;
+  if (frame->code->first_frame > 0) ax_text_add(text, "code %u ", (unsigned)(frame->code - run->executable->codes));
+  ax_text_add(text, "device %u", frame->device);
   for (uint32_t axis = 0; axis < mesh->count; axis++)
     ax_text_add(text, "%s%s=%lld", axis == 0 ? " (" : ",", mesh->axis[axis].name, (long long)run->frames[f].coordinates[axis]);
   if (mesh->count > 0) ax_text_add(text, ")");
@@ -202,7 +211,7 @@ static const ax_event *event_at(const ax_executable *e, uint32_t counter) {
   return &e->events[low];
 }
 
-static const ax_instr *signal_of(const ax_executable *e, const ax_event *event) { return &e->instrs[event->signalled_at]; }
+static const ax_instr *signal_of(const ax_executable *e, const ax_event *event) { return &e->codes[0].instrs[event->signalled_at]; }
 
 /* What a frame waits for: an event's signal, and how often it must have come from each who gives it. */
 typedef struct awaited {
@@ -213,15 +222,15 @@ typedef struct awaited {
 } awaited;
 
 static uint32_t region_begin(const ax_executable *e, uint32_t region) {
-  for (uint32_t i = 0; i < e->instr_count; i++)
-    if (e->instrs[i].kind == AX_INSTR_ENTER && e->instrs[i].region == region) return i;
+  for (uint32_t i = 0; i < e->codes[0].instr_count; i++)
+    if (e->codes[0].instrs[i].kind == AX_INSTR_ENTER && e->codes[0].instrs[i].region == region) return i;
   return 0; /* the whole program */
 }
 
 static awaited awaited_by(const ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
   const ax_frame *frame = &run->frames[f];
-  const ax_instr *at = &e->instrs[frame->pc];
+  const ax_instr *at = &frame->code->instrs[frame->pc];
   awaited a = {.event = event_at(e, run->parking[f].counter)};
   a.signal = signal_of(e, a.event);
   a.region = a.signal->kind == AX_INSTR_PUSH ? a.signal->region : a.signal->sync.region;
@@ -233,12 +242,13 @@ static awaited awaited_by(const ax_execution *run, uint32_t f) {
 /* How often frame f has signalled; one that stands in the region before the signal has yet to for this time. */
 static int64_t signalled(const ax_execution *run, const awaited *a, uint32_t f) {
   const ax_frame *frame = &run->frames[f];
-  uint32_t place = (uint32_t)(a->signal - run->executable->instrs);
+  uint32_t place = (uint32_t)(a->signal - run->executable->codes[0].instrs);
   bool yet = frame->state != FRAME_DONE && a->begin <= frame->pc && frame->pc <= place;
   return frame->entered[a->region] - yet;
 }
 
 static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, uint32_t f) {
+  if (run->frames[f].code != &run->executable->codes[0]) return false;
   uint32_t signalled_counter = a->event->signal[f];
   if (signalled_counter == AX_NONE || a->event->first + signalled_counter != counter) return false;
   return (a->signal->skip & run->frames[f].nonzero) == 0 && signalled(run, a, f) < a->times;
@@ -248,7 +258,7 @@ static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, ui
 static const ax_instr *named_place(const ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
   const ax_instr *signal = signal_of(e, event_at(e, run->parking[f].counter));
-  return signal->kind == AX_INSTR_PUSH ? signal : &e->instrs[run->frames[f].pc];
+  return signal->kind == AX_INSTR_PUSH ? signal : &run->frames[f].code->instrs[run->frames[f].pc];
 }
 
 static bool wait_together(const ax_execution *run, uint32_t f, uint32_t g) {
@@ -269,17 +279,17 @@ static void list_end(ax_text *text, uint32_t count) {
 /* Those who wait where frame `first` does, and those who never come, where they are instead. A member that waits here too owes
    nothing that others do not owe it. */
 static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first) {
-  const uint32_t devices = run->executable->devices;
+  const uint32_t frames = run->executable->frame_count;
   uint32_t waiting = 0, missing = 0;
   ax_text_add(text, "\n  at ");
   add_equation(text, named_place(run, first));
   ax_text_add(text, ":");
-  for (uint32_t f = first; f < devices; f++)
+  for (uint32_t f = first; f < frames; f++)
     if (wait_together(run, first, f)) list(text, run, f, waiting++);
   list_end(text, waiting);
   awaited a = awaited_by(run, first);
   ax_text_add(text, "\n    never come:");
-  for (uint32_t f = 0; f < devices; f++) {
+  for (uint32_t f = 0; f < frames; f++) {
     if (!owes(run, &a, run->parking[first].counter, f) || wait_together(run, first, f)) continue;
     list(text, run, f, missing++);
     if (missing > most_listed) continue;
@@ -291,12 +301,12 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
 }
 
 void ax_execution_report_deadlock(ax_execution *run) {
-  const uint32_t devices = run->executable->devices;
+  const uint32_t frames = run->executable->frame_count;
   ax_text text = {0};
   uint32_t waiting = 0, listed = 0, groups = 0, first[most_groups];
-  for (uint32_t f = 0; f < devices; f++) waiting += run->frames[f].state == FRAME_PARKED;
-  ax_text_add(&text, "deadlock: %u of %u devices wait for what never comes", waiting, devices);
-  for (uint32_t f = 0; f < devices && groups < most_groups && text.length < enough_bytes; f++) {
+  for (uint32_t f = 0; f < frames; f++) waiting += run->frames[f].state == FRAME_PARKED;
+  ax_text_add(&text, "deadlock: %u of %u devices wait for what never comes", waiting, frames);
+  for (uint32_t f = 0; f < frames && groups < most_groups && text.length < enough_bytes; f++) {
     bool known = run->frames[f].state != FRAME_PARKED;
     for (uint32_t g = 0; g < groups && !known; g++) known = wait_together(run, first[g], f);
     if (known) continue;

@@ -9,6 +9,7 @@
 typedef enum frame_state { FRAME_ACTIVE, FRAME_PARKED, FRAME_DONE } frame_state;
 
 typedef struct ax_frame {
+  const ax_code *code;
   uint32_t pc, device;
   frame_state state;
   uint32_t home;           /* the seat of the thread that ran it last */

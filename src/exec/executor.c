@@ -33,7 +33,7 @@ static ax_status compute(ax_execution *run, ax_seat *seat, const ax_frame *frame
 }
 
 static bool do_wait(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
-  uint32_t counter = instr->sync.counter[f];
+  uint32_t counter = instr->sync.counter[frame->device];
   if (counter == AX_NONE) return true;
   int64_t target = (frame->entered[instr->sync.region] + instr->sync.delta) * instr->sync.times[counter];
   return target <= 0 || ax_schedule_await(run, seat, f, instr->sync.first + counter, (uint64_t)target, instr->sync.hard);
@@ -54,9 +54,10 @@ static outcome fail(ax_execution *run, ax_status status) {
 static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
   const ax_executable *e = run->executable;
   ax_frame *frame = &run->frames[f];
+  const ax_instr *instrs = frame->code->instrs;
   uint32_t pc = frame->pc;
   for (;;) {
-    const ax_instr *instr = &e->instrs[pc];
+    const ax_instr *instr = &instrs[pc];
     uint32_t next = pc + 1;
     if ((instr->skip & frame->nonzero) != 0) {
       pc = next;
@@ -70,7 +71,7 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
         break;
       }
       case AX_INSTR_EVAL: {
-        ax_status status = ax_compute_eval(e, frame, instr, f);
+        ax_status status = ax_compute_eval(e, frame, instr, frame->device);
         if (status != AX_OK) return fail(run, status);
         break;
       }
@@ -78,12 +79,12 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
         frame->pc = pc;
         if (!ax_push_do(run, seat, frame, instr, f)) return PARKED;
         break;
-      case AX_INSTR_CLEAR: ax_push_clear(e, frame, instr, f); break;
+      case AX_INSTR_CLEAR: ax_push_clear(e, frame, instr); break;
       case AX_INSTR_WAIT:
         frame->pc = pc;
         if (!do_wait(run, seat, frame, instr, f)) return PARKED;
         break;
-      case AX_INSTR_SIGNAL: ax_schedule_signal(run, instr->sync.first + instr->sync.counter[f], 1); break;
+      case AX_INSTR_SIGNAL: ax_schedule_signal(run, instr->sync.first + instr->sync.counter[frame->device], 1); break;
       case AX_INSTR_LOOP:
         frame->iteration[instr->loop] = 0;
         if (instr->trips == 0) next = instr->target;

@@ -1,5 +1,5 @@
-/* Choosers: a recorded run played again is the same run, step by step; a prefix of it begins alike. Counters signalled from outside:
-   waiting for them is no deadlock. */
+/* Choosers: a recorded run played again is the same run, step by step; a prefix of it begins alike. Counters that others than the devices
+   signal, from outside or by another code: waiting for them is no deadlock. */
 #include "exec/policy.h"
 
 #include <pthread.h>
@@ -130,40 +130,64 @@ static void *post_later(void *context) {
 }
 
 static uint32_t counter_of_push(const ax_executable *e) {
-  for (uint32_t i = 0; i < e->instr_count; i++)
-    if (e->instrs[i].kind == AX_INSTR_PUSH) return e->instrs[i].push->first + e->instrs[i].push->counter[0];
+  const ax_instr *instrs = e->codes[0].instrs;
+  for (uint32_t i = 0; i < e->codes[0].instr_count; i++)
+    if (instrs[i].kind == AX_INSTR_PUSH) return instrs[i].push->first + instrs[i].push->counter[0];
   fail_msg("no push");
   return 0;
 }
 
+typedef enum helper { NOBODY, SOMEBODY_OUTSIDE, ANOTHER_CODE } helper;
+
+/* A frame of a code of its own, which signals a counter of the devices'. */
+static void add_code(ax_executable *e, uint32_t counter) {
+  static const ax_mesh mesh = {0};
+  static const uint32_t own = 0;
+  static ax_instr instrs[2] = {{.kind = AX_INSTR_SIGNAL, .sync = {.counter = &own}}, {.kind = AX_INSTR_END}};
+  static ax_code codes[2];
+  instrs[0].sync.first = counter;
+  codes[0] = e->codes[0];
+  codes[1] = (ax_code){.mesh = &mesh, .first_frame = e->frame_count, .frame_count = 1, .instr_count = 2, .instrs = instrs};
+  e->codes = codes;
+  e->code_count = 2;
+  e->frame_count++;
+}
+
+static void let_run(ax_executable *executable, ax_array *x, ax_array *y, helper who) {
+  ax_execution *run;
+  pthread_t thread;
+  bool outside = who == SOMEBODY_OUTSIDE;
+  uint32_t counter = counter_of_push(executable);
+  if (who == ANOTHER_CODE) add_code(executable, counter);
+  TEST_OK(ax_execution_create(executable, &run));
+  ax_execution_reset(run, &x->parts, &y->parts);
+  flight f = {run, counter};
+  if (outside) TEST_OK(ax_execution_begin_flight(run));
+  if (outside) assert_int_equal(pthread_create(&thread, NULL, post_later, &f), 0);
+  ax_execution_run(run, NULL);
+  if (outside) pthread_join(thread, NULL);
+  assert_int_equal(run->status, who == NOBODY ? AX_DEADLOCK : AX_OK);
+  ax_execution_destroy(executable, run);
+}
+
 /* The last of four devices stays away from a psum: a deadlock, unless somebody else signals in its place. */
-static void stand_in(bool threads, bool comes) {
+static void stand_in(uint32_t workers, helper who) {
   const ax_type type = TEST_TYPE(AX_F32, 4);
   float values[4] = {1, 2, 3, 4}, results[4] = {0};
   ax_runtime *runtime;
   ax_executable *executable;
-  ax_execution *run;
-  pthread_t thread;
-  ax_program *program = test_trace_map(&(test_map){"d=4", {"d"}, {"d"}, .body = all_but_the_last, .unchecked = true}, &type);
-  TEST_OK(ax_runtime_create(&(ax_runtime_options){.policy = AX_POLICY_PARALLEL, .workers = threads ? 3 : 1}, &runtime));
-  TEST_OK(ax_compile(runtime, program, NULL, &executable));
-  if (threads) test_use_threads(executable);
   ax_array *x, *y;
   ax_mesh mesh;
+  ax_program *program = test_trace_map(&(test_map){"d=4", {"d"}, {"d"}, .body = all_but_the_last, .unchecked = true}, &type);
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.policy = AX_POLICY_PARALLEL, .workers = workers}, &runtime));
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  test_use_threads(executable);
   TEST_OK(ax_mesh_parse("d=4", &mesh));
   TEST_OK(ax_device_put(runtime, &mesh, "d", &type, values, &x));
   TEST_OK(ax_device_put(runtime, &mesh, "d", &type, results, &y));
-  TEST_OK(ax_execution_create(executable, &run));
-  ax_execution_reset(run, &x->parts, &y->parts);
-  flight f = {run, counter_of_push(executable)};
-  if (comes) TEST_OK(ax_execution_begin_flight(run));
-  if (comes) assert_int_equal(pthread_create(&thread, NULL, post_later, &f), 0);
-  ax_execution_run(run, NULL);
-  if (comes) pthread_join(thread, NULL);
-  assert_int_equal(run->status, comes ? AX_OK : AX_DEADLOCK);
+  let_run(executable, x, y, who);
   TEST_OK(ax_array_read(y, results, sizeof results));
-  for (int i = 0; i < 3 && comes; i++) assert_true(results[i] == 3);
-  ax_execution_destroy(executable, run);
+  for (int i = 0; i < 3 && who != NOBODY; i++) assert_true(results[i] == 3);
   ax_array_release(x);
   ax_array_release(y);
   ax_executable_release(executable);
@@ -171,12 +195,14 @@ static void stand_in(bool threads, bool comes) {
   ax_runtime_release(runtime);
 }
 
-static void signalled_from_outside(void **state) {
+static void signalled_by_others(void **state) {
   (void)state;
-  for (int i = 0; i < 4; i++) stand_in(i % 2 != 0, i / 2 != 0);
+  static const helper helpers[] = {NOBODY, SOMEBODY_OUTSIDE, ANOTHER_CODE};
+  for (size_t i = 0; i < AX_COUNT(helpers); i++)
+    for (uint32_t workers = 1; workers <= 3; workers += 2) stand_in(workers, helpers[i]);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(replayed), cmocka_unit_test(signalled_from_outside)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(replayed), cmocka_unit_test(signalled_by_others)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,7 +148,7 @@ static uint32_t take_along(ax_execution *run, contributions *c, uint32_t counter
   while (c->number + count + 1 < c->instr->push->members) {
     uint32_t f = ax_schedule_unpark(run, counter, turn + count + 1);
     if (f == AX_NONE) break;
-    assert(run->parking[f].next == AX_NONE && &run->executable->instrs[run->frames[f].pc] == c->instr);
+    assert(run->parking[f].next == AX_NONE && &run->frames[f].code->instrs[run->frames[f].pc] == c->instr);
     if (last == AX_NONE) c->first = f;
     else run->parking[last].next = f;
     last = f;
@@ -189,8 +189,8 @@ bool ax_push_do(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_inst
   return true;
 }
 
-void ax_push_clear(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
+void ax_push_clear(const ax_executable *e, const ax_frame *frame, const ax_instr *instr) {
   const ax_push *push = instr->push;
-  uint32_t number = push->number[e->sets[push->set].index[f]];
+  uint32_t number = push->number[e->sets[push->set].index[frame->device]];
   if (push->sources[number] == AX_NONE && instr->bytes > 0) memset(ax_address(frame, &instr->refs[1]), 0, (size_t)instr->bytes);
 }

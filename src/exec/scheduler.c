@@ -21,7 +21,7 @@ enum { idle_spins = 4000, large_scratch = 16 << 20 };
 /* --- One thread: the array --- */
 
 static void append(ax_execution *run, uint32_t f) {
-  uint32_t frames = run->executable->devices;
+  uint32_t frames = run->executable->frame_count;
   if (run->ready_first + run->ready_count == 2 * frames) {
     memmove(run->ready, run->ready + run->ready_first, run->ready_count * sizeof run->ready[0]);
     run->ready_first = 0;
@@ -33,7 +33,7 @@ static void append(ax_execution *run, uint32_t f) {
 static void take_posts(ax_execution *run);
 
 static uint32_t choose(ax_execution *run) {
-  uint32_t frames = run->executable->devices, fresh = atomic_load_explicit(&run->fresh, memory_order_relaxed);
+  uint32_t frames = run->executable->frame_count, fresh = atomic_load_explicit(&run->fresh, memory_order_relaxed);
   if (atomic_load_explicit(&run->post_count, memory_order_relaxed) > 0) take_posts(run);
   if (run->ready_count == 0 || run->chooser != NULL) { /* depth-first: those that have begun before new ones; a chooser sees all */
     while (fresh < frames) {
@@ -108,14 +108,14 @@ static bool is_large(const ax_executable *e) { return e->spaces[e->scratch_space
 
 static bool may_start(ax_execution *run) {
   const ax_executable *e = run->executable;
-  if (atomic_load(&run->fresh) >= e->devices) return false;
+  if (atomic_load(&run->fresh) >= e->frame_count) return false;
   return !is_large(e) || atomic_load(&run->scratch_out) < run->seat_count || atomic_load(&run->running) == 0;
 }
 
 static uint32_t start_new(ax_execution *run) {
   if (!may_start(run)) return AX_NONE;
   uint32_t f = atomic_fetch_add(&run->fresh, 1);
-  return f < run->executable->devices ? f : AX_NONE;
+  return f < run->executable->frame_count ? f : AX_NONE;
 }
 
 static uint32_t take_from_others(ax_execution *run, const ax_seat *seat) {
@@ -151,7 +151,7 @@ void ax_schedule_yield(ax_execution *run, uint32_t f) { append(run, f); } /* onl
 ax_status ax_schedule_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame) {
   const ax_executable *e = run->executable;
   size_t bytes = (size_t)e->spaces[e->scratch_space].bytes;
-  if (bytes == 0 || frame->scratch != NULL || !e->instrs[frame->pc].scratch) return AX_OK;
+  if (bytes == 0 || frame->scratch != NULL || !frame->code->instrs[frame->pc].scratch) return AX_OK;
   void *block = seat->scratch;
   if (block != NULL) {
     seat->scratch = NULL;
@@ -164,7 +164,7 @@ ax_status ax_schedule_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame)
   if (AX_HOSTILE) memset(block, 0xff, bytes);
   frame->scratch = block;
   if (run->threaded && is_large(e)) atomic_fetch_add(&run->scratch_out, 1);
-  run->part[e->spaces[e->scratch_space].first + frame->device] = block;
+  run->part[e->spaces[e->scratch_space].first + frame->code->first_frame + frame->device] = block;
   return AX_OK;
 }
 
@@ -190,7 +190,7 @@ void ax_schedule_end(ax_execution *run, ax_seat *seat, uint32_t f) {
   run->frames[f].state = FRAME_DONE;
   seat->finished++;
   if (run->threaded && is_large(run->executable)) atomic_fetch_sub(&run->running, 1);
-  if (!run->threaded && seat->finished == run->executable->devices) atomic_store_explicit(&run->over, true, memory_order_relaxed);
+  if (!run->threaded && seat->finished == run->executable->frame_count) atomic_store_explicit(&run->over, true, memory_order_relaxed);
 }
 
 /* --- Seats, and the end --- */
@@ -224,7 +224,7 @@ static void judge(ax_execution *run) {
   if (atomic_load(&run->over) || atomic_load(&run->in_flight) > 0) return;
   if (run->threaded ? any_ready(run) || atomic_load(&run->busy) > 0 : atomic_load(&run->post_count) > 0) return;
   for (uint32_t i = 0; i < run->seat_count; i++) finished += run->seats[i].finished;
-  if (finished < run->executable->devices) ax_execution_report_deadlock(run);
+  if (finished < run->executable->frame_count) ax_execution_report_deadlock(run);
   end_run(run);
 }
 
