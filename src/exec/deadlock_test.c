@@ -1,5 +1,6 @@
 /* Devices that wait for what never comes: found at once under every policy, with a report that says who waits, where, and who never
    comes; and what the runtime can do afterwards. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -289,6 +290,44 @@ static void many_devices(void **state) {
   ax_runtime_release(runtime);
 }
 
+/* Equal programs of two texts: each is reported at its own line. */
+static void lines(void **state) {
+  (void)state;
+  static const char *const head = "# a comment\n\n";
+  ax_type type = TEST_TYPE(AX_F32, 8);
+  float values[8] = {0};
+  char *text, longer[4096];
+  ax_runtime *runtime;
+  ax_array *x, *y;
+  ax_program *traced = test_trace_map(&(test_map){"d=4", {"d"}, {"d"}, .body = all_but_the_third, .unchecked = true}, &type);
+  TEST_OK(ax_program_print(traced, &text));
+  snprintf(longer, sizeof longer, "%s%s", head, text);
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
+  ax_executable *executables[2];
+  ax_program *programs[2];
+  unsigned reported[2] = {0, 0};
+  for (int i = 0; i < 2; i++) {
+    TEST_OK(ax_program_parse(i == 0 ? text : longer, strlen(i == 0 ? text : longer), "text", &programs[i]));
+    TEST_OK(ax_compile(runtime, programs[i], NULL, &executables[i]));
+  }
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(ax_run(executables[i], &x, 1, &y, 1), AX_DEADLOCK);
+    const char *line = strstr(ax_message(), ", line ");
+    assert_non_null(line);
+    reported[i] = (unsigned)atoi(line + strlen(", line "));
+  }
+  assert_int_equal(reported[1], reported[0] + 2);
+  for (int i = 0; i < 2; i++) {
+    ax_executable_release(executables[i]);
+    ax_program_release(programs[i]);
+  }
+  ax_string_free(text);
+  ax_array_release(x);
+  ax_program_release(traced);
+  ax_runtime_release(runtime);
+}
+
 /* An array donated to a run that failed midway may have been overwritten: it is gone, and its memory is not lost. */
 static void donated(void **state) {
   (void)state;
@@ -323,6 +362,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(branches), cmocka_unit_test(elsewhere),    cmocka_unit_test(loops),
       cmocka_unit_test(refused_when_checked), cmocka_unit_test(many_devices), cmocka_unit_test(donated),
+      cmocka_unit_test(lines),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
