@@ -35,8 +35,8 @@ static void no_rule_is_missing(void **state) {
   (void)state;
   for (uint32_t i = 0; i < ax_prim_count; i++) {
     const ax_prim *p = ax_prims[i];
-    bool all = p->infer && p->spread && p->eval && p->differs && p->jvp && p->linearize && p->transpose && p->batch && p->shard &&
-               p->lower && p->hlo && (p->out_count >= 0 || p->count_outs);
+    bool all = p->infer && p->spread && p->eval && p->differs && p->jvp && p->linearize && p->transpose && p->batch && p->simplify &&
+               p->shard && p->lower && p->hlo && (p->out_count >= 0 || p->count_outs);
     if (!all) fail_msg("%s: a rule is NULL", p->name);
     const ax_eqn eqn = {.prim = p};
     const ax_shard_args args = {.eqn = &eqn};

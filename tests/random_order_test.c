@@ -50,21 +50,29 @@ static ax_value communicated(maker *m, ax_value x, int over, bool varies) {
   int64_t n = ax_axis_size(axes), first = 0, ring[9][2];
   x = varied(m, x, over);
   for (int64_t i = 0; i < n; i++) ring[i][0] = i, ring[i][1] = (i + 1) % n;
-  switch (below(m, varies ? 7 : 4)) {
+  int which = (int)below(m, varies ? 7 : 4);
+  bool begun = below(m, 2) != 0;
+  uint32_t pairs = (uint32_t)(1 + below(m, n));
+  switch (which) {
     case 0:
       return scaled(ax_psum(x, axes), 0.4);
     case 1:
-      return ax_pmax(x, axes);
+      return begun ? ax_done(ax_pmax_start(x, axes)) : ax_pmax(x, axes);
     case 2:
-      return ax_reduce_max(ax_all_gather_invariant(x, axes, 0, false), &first, 1);
+      x = begun ? ax_done(ax_all_gather_invariant_start(x, axes, 0, false)) : ax_all_gather_invariant(x, axes, 0, false);
+      return ax_reduce_max(x, &first, 1);
     case 3:
       return ax_psum_done(ax_psum_start(scaled(x, 0.3), axes));
     case 4:
-      return ax_ppermute(x, axes, (const int64_t(*)[2])ring, (uint32_t)(1 + below(m, n)));
+      return begun ? ax_done(ax_ppermute_start(x, axes, (const int64_t(*)[2])ring, pairs))
+                   : ax_ppermute(x, axes, (const int64_t(*)[2])ring, pairs);
     case 5:
-      return ax_reduce_sum(scaled(ax_all_to_all(parts(x, n), axes, 0, 0, false), 0.3), &first, 1);
+      x = parts(x, n);
+      x = begun ? ax_done(ax_all_to_all_start(x, axes, 0, 0, false)) : ax_all_to_all(x, axes, 0, 0, false);
+      return ax_reduce_sum(scaled(x, 0.3), &first, 1);
     default:
-      return scaled(ax_psum_scatter(parts(x, n), axes, 0, false), 0.4);
+      x = parts(x, n);
+      return scaled(begun ? ax_done(ax_psum_scatter_start(x, axes, 0, false)) : ax_psum_scatter(x, axes, 0, false), 0.4);
   }
 }
 

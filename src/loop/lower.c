@@ -280,7 +280,7 @@ static ax_status store_results(ax_lower *lower, const ax_axis_set *axes) {
   bool *taken = ax_arena_alloc(&plan->arena, plan->buffer_count); /* roots that are an earlier result's; copies are not looked up */
   if (taken == NULL) return ax_out_of_memory(plan->buffer_count);
   for (uint32_t k = 0; k < plan->out_count; k++) {
-    ax_axis_set wanted = axes != NULL ? axes[k] : 0;
+    ax_axis_set wanted = axes != NULL ? axes[k] : ax_spread_differs(&ax_program_out_type(plan->program, k)->spread);
     if (!storable(plan, k, wanted, taken)) {
       uint32_t copy;
       const ax_type type = plan->buffers[plan->out[k]].type;
@@ -302,7 +302,8 @@ static ax_status build(ax_plan *plan, ax_lower *lower, const ax_axis_set *in_axe
   plan->in = ax_arena_alloc(&plan->arena, program->in_count * sizeof plan->in[0]);
   plan->out = ax_arena_alloc(&plan->arena, program->out_count * sizeof plan->out[0]);
   if (plan->in == NULL || plan->out == NULL) return ax_out_of_memory(0);
-  for (uint32_t i = 0; i < program->in_count; i++) AX_TRY(add_input(plan, i, in_axes != NULL ? in_axes[i] : 0));
+  for (uint32_t i = 0; i < program->in_count; i++)
+    AX_TRY(add_input(plan, i, in_axes != NULL ? in_axes[i] : ax_spread_differs(&program->types[i].spread)));
   AX_TRY(ax_lower_program(lower, program, plan->in, plan->out));
   lower->program = program; /* the copies' */
   return store_results(lower, out_axes);

@@ -241,7 +241,7 @@ static uint32_t block_types(const transposition *t, ax_type *types) {
     if (!t->args->linear[i]) types[count++] = body->types[i];
   for (uint32_t k = 0; k < body->out_count; k++) {
     if (ax_is_zero(t->args->cotangent[k])) continue;
-    types[count] = body->types[body->outs[k]];
+    types[count] = ax_dual(&body->types[body->outs[k]]);
     if (!t->params->unchecked) types[count].spread.varying |= ax_spec_set(&t->params->out_specs.v[k]) << t->outer;
     count++;
   }

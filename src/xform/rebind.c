@@ -65,6 +65,7 @@ static ax_type mapped_type(const scheme *s, const ax_type *type) {
   made.spread.varying = mapped_set(s, type->spread.varying);
   made.spread.reduced = mapped_set(s, type->spread.reduced);
   made.spread.unreduced = mapped_set(s, type->spread.unreduced);
+  if (made.spread.unreduced == 0) made.spread.kind = AX_UNREDUCED_SUM; /* on unchecked axes nothing is unreduced */
   return made;
 }
 
