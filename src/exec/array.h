@@ -22,6 +22,7 @@ typedef struct ax_layout {
   ax_type type, block; /* of the whole; of a part */
   ax_mesh mesh;
   ax_spec spec;
+  ax_axis_set named; /* by the spec */
   uint32_t blocks;
   size_t block_bytes;   /* of a part's elements */
   size_t stride, bytes; /* between parts that are allocated together, a multiple of 64; of all of them */

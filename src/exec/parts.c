@@ -24,6 +24,7 @@ ax_status ax_layout_create(const ax_type *type, const ax_mesh *mesh, const ax_sp
   layout->type = ax_array_type(type->dtype, type->rank, type->dims);
   layout->mesh = *mesh;
   layout->spec = *spec;
+  layout->named = ax_spec_set(spec);
   ax_status status = ax_shard_type(&layout->type, spec, mesh, &layout->block);
   if (status == AX_OK && !measure(layout)) status = ax_out_of_memory(SIZE_MAX);
   if (status == AX_OK) return AX_OK;
@@ -43,7 +44,7 @@ void ax_layout_release(ax_layout *layout) {
 
 static bool same_layout(const ax_layout *a, const ax_layout *b) {
   if (a == b) return true;
-  if (ax_spec_set(&a->spec) == 0 && ax_spec_set(&b->spec) == 0) return true; /* one block, whatever the mesh */
+  if (a->named == 0 && b->named == 0) return true; /* one block, whatever the mesh */
   return ax_mesh_equal(&a->mesh, &b->mesh, false) && ax_spec_equal(&a->spec, &b->spec);
 }
 

@@ -132,25 +132,24 @@ static ax_status create(ax_executable *e, ax_array *const *in, ax_pending **out)
   return AX_OK;
 }
 
+static ax_status refuse(const ax_pending *run, uint32_t i) {
+  return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is %s", i, ax_type_string(&run->in[i]->layout->type, NULL),
+                  run->executable->donate[i] ? "donated, but another thread has donated it" : "donated by another thread");
+}
+
 /* Argument i is this run's to read, or to have when its users have left. With the order lock held. */
 static ax_status hold(ax_pending *run, uint32_t i) {
   ax_array *array = run->in[i];
-  const char *type = ax_type_string(&array->layout->type, NULL);
-  if (!run->executable->donate[i]) {
-    if (ax_array_use(array)) return AX_OK;
-    return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is donated by another thread", i, type);
-  }
-  if (ax_array_gone(array)) /* which only changes with the lock held, once the array has users */
-    return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is donated, but another thread has donated it", i, type);
-  array->taker = run;
+  if (!run->executable->donate[i]) return ax_array_use(array) ? AX_OK : refuse(run, i);
+  if (ax_array_gone(array)) return refuse(run, i); /* whose taker it is not */
+  array->taker = run;                              /* before its last user can leave */
   uint32_t users = atomic_fetch_or(&array->users, AX_ARRAY_GIVEN);
-  if ((users & AX_ARRAY_GIVEN) != 0) {
-    array->taker = NULL;
-    return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is donated, but another thread has donated it", i, type);
+  if ((users & AX_ARRAY_GIVEN) == 0 && users > 0) {
+    run->missing++;
+    return AX_OK;
   }
-  if (users > 0) run->missing++;
-  else array->taker = NULL;
-  return AX_OK;
+  array->taker = NULL;
+  return users == 0 ? AX_OK : refuse(run, i); /* somebody took it, who needed no lock: it had no users */
 }
 
 /* The first `count` arguments, when a later one could not be held. */

@@ -13,6 +13,7 @@
 #include "exec/exec.h"
 #include "exec/pending.h"
 #include "support/cmocka.h"
+#include "support/oom.h"
 #include "support/random.h"
 #include "support/run.h"
 
@@ -184,6 +185,52 @@ static void twice(void **state) {
   ax_array_release(y);
   ax_executable_release(executable);
   ax_runtime_release(runtime);
+}
+
+/* --- Each allocation failed in turn: what was held is let go, what was lent comes back --- */
+
+typedef struct attempt {
+  ax_runtime *runtime;
+  ax_program *program;
+} attempt;
+
+static ax_status started_late(void *context) {
+  const attempt *a = context;
+  _Atomic int released = 0;
+  float data[elems], got[elems];
+  memcpy(data, known, sizeof data);
+  ax_part part = {.data = data, .bytes = sizeof data, .release = note_release, .context = &released};
+  ax_executable *executable = NULL;
+  ax_array *x = NULL, *y = NULL, *z = NULL;
+  ax_status status = ax_compile(a->runtime, a->program, &(ax_compile_options){.donate = (const bool[]){true}}, &executable);
+  if (status == AX_OK) status = ax_array_from_parts(a->runtime, NULL, "", &type, &part, 1, &x);
+  if (x != NULL) {
+    assert_true(ax_array_use(x)); /* so that the run waits */
+    status = ax_run_start(executable, &x, 1, &y, 1);
+    assert_true((status == AX_OK) == ax_array_gone(x));
+    if (status == AX_OK) status = ax_run_start(executable, &y, 1, &z, 1);
+    ax_array_leave(x);
+  }
+  if (z != NULL) status = ax_array_read(z, got, sizeof got);
+  bool lent = x != NULL;
+  ax_array_release(x);
+  ax_array_release(y);
+  ax_array_release(z);
+  ax_executable_release(executable);
+  ax_pending_wait_for_all(a->runtime);
+  ax_runtime_trim(a->runtime);
+  assert_int_equal(released, lent);
+  return status;
+}
+
+static void out_of_memory(void **state) {
+  (void)state;
+  const test_map map = {.mesh = "d=4", .in_specs = {"d"}, .out_specs = {"d"}, .body = turns, .unchecked = true, .context = &(double){0.5}};
+  attempt a = {new_runtime(1), test_trace_map(&map, &type)};
+  TEST_OK(started_late(&a)); /* machine code stays in the runtime */
+  assert_true(test_each_allocation(started_late, &a) > 20);
+  ax_program_release(a.program);
+  ax_runtime_release(a.runtime);
 }
 
 /* --- Threads --- */
@@ -379,6 +426,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(chain), cmocka_unit_test(failures),          cmocka_unit_test(given_up), cmocka_unit_test(twice),
       cmocka_unit_test(mixes), cmocka_unit_test(float_environment), cmocka_unit_test(forked),
+      cmocka_unit_test(out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

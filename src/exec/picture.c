@@ -15,7 +15,7 @@ enum { most_rows = 16, most_columns = 8, least_width = 16, most_listed = 64, cel
 /* The i-th of the devices that hold a block, given the first: coordinates along the axes that the spec does not name, in mesh order. */
 static int64_t holder(const ax_layout *layout, int64_t first, int64_t i) {
   const ax_mesh *mesh = &layout->mesh;
-  ax_axis_set named = ax_spec_set(&layout->spec);
+  ax_axis_set named = layout->named;
   int64_t device = first, stride = 1; /* of the axis: how far apart neighbours along it are */
   for (uint32_t axis = mesh->count; axis-- > 0; stride *= mesh->axis[axis].size) {
     if (named >> axis & 1) continue;

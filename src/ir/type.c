@@ -380,8 +380,10 @@ ax_axis_set ax_spec_set(const ax_spec *spec) {
 }
 
 bool ax_spec_equal(const ax_spec *a, const ax_spec *b) {
-  for (uint32_t d = 0; d < AX_MAX_RANK; d++)
-    if (a->count[d] != b->count[d] || memcmp(a->axis[d], b->axis[d], a->count[d]) != 0) return false;
+  if (memcmp(a->count, b->count, sizeof a->count) != 0) return false;
+  for (uint32_t d = 0; d < a->rank; d++)
+    for (uint32_t i = 0; i < a->count[d]; i++)
+      if (a->axis[d][i] != b->axis[d][i]) return false;
   return true;
 }
 

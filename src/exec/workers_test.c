@@ -1,0 +1,201 @@
+/* The team: helpers come to every job and leave it when another lacks them more; tasks are done in order, by threads or by who pulls them;
+   a team without threads; one that is ended by a thread of its own. */
+#include "exec/workers.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+static ax_workers *team_of(uint32_t count) {
+  ax_workers *workers;
+  TEST_OK(ax_workers_create(count, &workers));
+  return workers;
+}
+
+/* --- Jobs --- */
+
+/* Its own thread stays until `over`; helpers sleep until then, or until they are nudged and wanted elsewhere. */
+typedef struct work_place {
+  ax_workers *workers;
+  uint32_t wanted;
+  pthread_mutex_t lock;
+  pthread_cond_t change;
+  _Atomic int helpers, left_early;
+  _Atomic bool over;
+} work_place;
+
+static void work(void *context, const ax_helper *helper) {
+  work_place *w = context;
+  if (helper != NULL) atomic_fetch_add(&w->helpers, 1);
+  pthread_mutex_lock(&w->lock);
+  while (!w->over && !(helper != NULL && ax_helper_leaves(helper))) pthread_cond_wait(&w->change, &w->lock);
+  if (helper != NULL && !w->over) w->left_early++;
+  pthread_mutex_unlock(&w->lock);
+  if (helper != NULL) atomic_fetch_sub(&w->helpers, 1);
+}
+
+static void nudge(void *context) {
+  work_place *w = context;
+  pthread_mutex_lock(&w->lock);
+  pthread_cond_broadcast(&w->change);
+  pthread_mutex_unlock(&w->lock);
+}
+
+static void *call(void *context) {
+  work_place *w = context;
+  ax_workers_call(w->workers, &(ax_job){.work = work, .nudge = nudge, .context = w, .owner = w, .wanted = w->wanted});
+  return NULL;
+}
+
+static pthread_t begin(work_place *w, ax_workers *workers, uint32_t wanted) {
+  pthread_t thread;
+  *w = (work_place){.workers = workers, .wanted = wanted};
+  pthread_mutex_init(&w->lock, NULL);
+  pthread_cond_init(&w->change, NULL);
+  assert_int_equal(pthread_create(&thread, NULL, call, w), 0);
+  return thread;
+}
+
+static void finish(work_place *w, pthread_t thread) {
+  w->over = true;
+  nudge(w);
+  pthread_join(thread, NULL);
+  assert_int_equal(w->helpers, 0); /* the call returns when all have left */
+  pthread_mutex_destroy(&w->lock);
+  pthread_cond_destroy(&w->change);
+}
+
+static void await_count(const _Atomic int *count, int wanted) {
+  for (int i = 0; *count < wanted && i < 200000; i++) usleep(50);
+  assert_true(*count >= wanted);
+}
+
+static void helpers_go_where_they_lack(void **state) {
+  (void)state;
+  ax_workers *workers = team_of(3);
+  work_place first, second;
+  pthread_t one = begin(&first, workers, 3);
+  await_count(&first.helpers, 3);
+  pthread_t two = begin(&second, workers, 2); /* everybody helps in the first, and sleeps */
+  await_count(&second.helpers, 1);
+  await_count(&first.left_early, 1);
+  finish(&first, one);
+  await_count(&second.helpers, 2);
+  finish(&second, two);
+  ax_workers_destroy(workers);
+}
+
+/* A thread of the caller's may help in a job it knows the owner of. */
+static void *helps(void *context) {
+  work_place *w = context;
+  assert_true(ax_workers_help(w->workers, w));
+  return NULL;
+}
+
+static void help_from_outside(void **state) {
+  (void)state;
+  ax_workers *workers = team_of(1);
+  work_place w;
+  pthread_t thread = begin(&w, workers, 2), helper;
+  await_count(&w.helpers, 1);
+  assert_false(ax_workers_help(workers, workers));
+  assert_int_equal(pthread_create(&helper, NULL, helps, &w), 0);
+  await_count(&w.helpers, 2);
+  assert_false(ax_workers_help(workers, &w)); /* it wants no more */
+  w.over = true;
+  nudge(&w);
+  pthread_join(helper, NULL);
+  finish(&w, thread);
+  ax_workers_destroy(workers);
+}
+
+/* --- Tasks --- */
+
+typedef struct errand {
+  ax_task task; /* the first member */
+  ax_workers *workers, *ends;
+  _Atomic int *done;
+  int order;
+} errand;
+
+static bool run_errand(ax_task *task) {
+  errand *e = (errand *)task;
+  ax_workers *ends = e->ends;
+  e->order = atomic_fetch_add(e->done, 1);
+  ax_workers_destroy(ends);
+  return ends == NULL;
+}
+
+static void tasks_in_order(void **state) {
+  (void)state;
+  enum { count = 20 };
+  _Atomic int done = 0;
+  errand errands[count];
+  ax_workers *workers = team_of(1);
+  for (int i = 0; i < count; i++) {
+    errands[i] = (errand){.task = {.perform = run_errand}, .done = &done};
+    ax_workers_push(workers, &errands[i].task);
+  }
+  await_count(&done, count);
+  for (int i = 0; i < count; i++) assert_int_equal(errands[i].order, i);
+  ax_workers_destroy(workers);
+}
+
+/* A sleeping helper leaves its job for a task. */
+static void a_task_beside_a_job(void **state) {
+  (void)state;
+  _Atomic int done = 0;
+  ax_workers *workers = team_of(1);
+  work_place w;
+  pthread_t thread = begin(&w, workers, 1);
+  await_count(&w.helpers, 1);
+  errand e = {.task = {.perform = run_errand}, .done = &done};
+  ax_workers_push(workers, &e.task);
+  await_count(&done, 1);
+  finish(&w, thread);
+  ax_workers_destroy(workers);
+}
+
+static void no_threads(void **state) {
+  (void)state;
+  _Atomic int done = 0;
+  ax_workers *workers = team_of(0);
+  assert_false(ax_workers_any(workers));
+  work_place w;
+  finish(&w, begin(&w, workers, 4));
+  errand first = {.task = {.perform = run_errand}, .done = &done}, second = first;
+  uint32_t seen = ax_workers_news(workers);
+  ax_workers_push(workers, &first.task);
+  ax_workers_push(workers, &second.task);
+  ax_workers_await(workers, seen); /* there are news, so it does not wait */
+  assert_int_equal(done, 0);
+  assert_ptr_equal(ax_workers_pull(workers, &second.task), &second.task);
+  assert_null(ax_workers_pull(workers, &second.task));
+  ax_workers_push(workers, &second.task);
+  assert_ptr_equal(ax_workers_pull(workers, NULL), &first.task);
+  assert_ptr_equal(ax_workers_pull(workers, NULL), &second.task);
+  assert_null(ax_workers_pull(workers, NULL));
+  ax_workers_destroy(workers);
+}
+
+static void ended_from_inside(void **state) {
+  (void)state;
+  for (int i = 0; i < 20; i++) {
+    _Atomic int done = 0;
+    ax_workers *workers = team_of(3);
+    errand e = {.task = {.perform = run_errand}, .ends = workers, .done = &done};
+    ax_workers_push(workers, &e.task);
+    await_count(&done, 1);
+  }
+  usleep(1000);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(helpers_go_where_they_lack), cmocka_unit_test(help_from_outside), cmocka_unit_test(tasks_in_order),
+      cmocka_unit_test(a_task_beside_a_job),        cmocka_unit_test(no_threads),        cmocka_unit_test(ended_from_inside),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
