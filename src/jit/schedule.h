@@ -17,7 +17,7 @@
 #include "loop/kernel.h"
 
 enum { AX_MAX_LOOPS = 2 * AX_MAX_RANK + 1 };
-enum { AX_FEW_ADDITIONS = 8 };
+enum { AX_FEW_ADDITIONS = 16 };
 
 typedef struct ax_loop {
   int64_t extent;
