@@ -12,8 +12,8 @@ static double own_time(const ax_plan *plan, const ax_op *op) {
   switch (op->kind) {
     case AX_OP_KERNEL: return 20 + ax_kernel_time(op->kernel.kernel);
     case AX_OP_GEMM:
-      return 200 + 0.02 * (double)op->gemm.m * (double)op->gemm.n * (double)op->gemm.k *
-                       (double)ax_dims_elems(op->gemm.batch_rank, op->gemm.batch);
+      return 200 + 0.02 * (double)op->gemm->m * (double)op->gemm->n * (double)op->gemm->k *
+                       (double)ax_dims_elems(op->gemm->batch_rank, op->gemm->batch);
     case AX_OP_EVAL: return 1000;
     case AX_OP_START: return 30 + 0.2 * (double)ax_type_elems(&plan->buffers[op->exchange->in].type);
     default: return 0;

@@ -251,9 +251,9 @@ static ax_status encode(placer *p, uint32_t position) {
       return set_refs(p, instr, op->kernel.buffers, kernel->slot_count);
     }
     case AX_INSTR_GEMM: {
-      uint32_t buffers[] = {op->gemm.a, op->gemm.b, op->gemm.c};
-      instr->gemm = &op->gemm;
-      instr->parts = ax_gemm_parts(&op->gemm);
+      uint32_t buffers[] = {op->gemm->a, op->gemm->b, op->gemm->c};
+      instr->gemm = op->gemm;
+      instr->parts = ax_gemm_parts(op->gemm);
       return set_refs(p, instr, buffers, 3);
     }
     case AX_INSTR_EVAL: return eval_refs(p, instr, op);

@@ -400,15 +400,21 @@ static ax_status fuse_op(fuser *f, uint32_t i) {
   return note(f, i);
 }
 
-/* The kernels that were made here move to the plan's memory. */
+/* What is left moves to the plan's memory: kernels made here or lowered, and the list itself. */
 static ax_status settle(fuser *f) {
-  for (uint32_t i = 0; i < f->block->count; i++) {
-    ax_op *op = &f->block->ops[i];
-    if (f->own[i].chunks == NULL) continue;
+  ax_block *block = f->block;
+  ax_block_sweep(block);
+  for (uint32_t i = 0; i < block->count; i++) {
+    ax_op *op = &block->ops[i];
     ax_bound kept;
+    if (op->kind != AX_OP_KERNEL) continue;
     AX_TRY(copy_bound(&f->plan->arena, &op->kernel, &kept));
     op->kernel = kept;
   }
+  ax_op *ops = ax_arena_copy(&f->plan->arena, block->ops, block->count * sizeof ops[0]);
+  if (ops == NULL) return ax_out_of_memory(block->count * sizeof ops[0]);
+  block->ops = ops;
+  block->capacity = block->count;
   return AX_OK;
 }
 
@@ -417,15 +423,15 @@ static ax_status fuse_block(fuser *f, ax_block *block) {
   for (uint32_t i = 0; i < block->count; i++)
     for (uint32_t k = 0; ax_op_block(&block->ops[i], k) != NULL; k++) AX_TRY(fuse_block(f, ax_op_block(&block->ops[i], k)));
   f->block = block;
-  f->own = ax_calloc(block->count, sizeof f->own[0]);
-  if (f->own == NULL) return ax_out_of_memory(block->count * sizeof f->own[0]);
-  for (uint32_t i = 0; i < block->count && status == AX_OK; i++) status = fuse_op(f, i);
+  uint32_t count = block->count;
+  f->own = ax_calloc(count, sizeof f->own[0]);
+  if (f->own == NULL) return ax_out_of_memory(count * sizeof f->own[0]);
+  for (uint32_t i = 0; i < count && status == AX_OK; i++) status = fuse_op(f, i);
   if (status == AX_OK) status = settle(f);
-  for (uint32_t i = 0; i < block->count; i++) ax_arena_deinit(&f->own[i]);
+  for (uint32_t i = 0; i < count; i++) ax_arena_deinit(&f->own[i]);
   ax_free(f->own);
   ax_arena_deinit(&f->scratch);
   forget_touches(f);
-  ax_block_sweep(block);
   return status;
 }
 
@@ -453,5 +459,6 @@ ax_status ax_plan_fuse(ax_plan *plan) {
   ax_free(f.touches);
   ax_free(f.suspects);
   ax_arena_deinit(&tables);
+  if (status == AX_OK) ax_arena_deinit(&plan->drafts);
   return status;
 }

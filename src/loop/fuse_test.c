@@ -26,8 +26,8 @@ static void add_op(ax_text *line, ax_plan *plan, ax_op *op) {
     case AX_OP_NONE: fail(); break;
     case AX_OP_KERNEL: add_kernel(line, op->kernel.kernel); break;
     case AX_OP_GEMM:
-      ax_text_add(line, "gemm%s[%lld,%lld]%s[%lld,%lld]", op->gemm.transpose_a ? "'" : "", (long long)op->gemm.m,
-                  (long long)op->gemm.k, op->gemm.transpose_b ? "'" : "", (long long)op->gemm.k, (long long)op->gemm.n);
+      ax_text_add(line, "gemm%s[%lld,%lld]%s[%lld,%lld]", op->gemm->transpose_a ? "'" : "", (long long)op->gemm->m,
+                  (long long)op->gemm->k, op->gemm->transpose_b ? "'" : "", (long long)op->gemm->k, (long long)op->gemm->n);
       break;
     case AX_OP_EVAL: ax_text_add(line, "eval %s", op->eqn->prim->name); break;
     case AX_OP_START: ax_text_add(line, "start %u", op->exchange->id); break;

@@ -50,7 +50,7 @@ static ax_status add_op(ax_lower *lower, const ax_op *op) {
   ax_block *block = lower->block;
   if (block->count == block->capacity) {
     uint32_t capacity = block->capacity < 4 ? 4 : block->capacity * 2;
-    ax_op *ops = ax_arena_alloc(&lower->plan->arena, capacity * sizeof ops[0]);
+    ax_op *ops = ax_arena_alloc(&lower->plan->drafts, capacity * sizeof ops[0]);
     if (ops == NULL) return ax_out_of_memory(capacity * sizeof ops[0]);
     if (block->count > 0) memcpy(ops, block->ops, block->count * sizeof ops[0]);
     block->ops = ops;
@@ -64,7 +64,7 @@ static ax_status add_op(ax_lower *lower, const ax_op *op) {
 }
 
 ax_status ax_lower_kernel_begin(ax_lower *lower, uint32_t rank, uint32_t reduce_rank, const int64_t *dims) {
-  lower->kernel = ax_kernel_create(&lower->plan->arena, rank, reduce_rank, dims);
+  lower->kernel = ax_kernel_create(&lower->plan->drafts, rank, reduce_rank, dims);
   return lower->kernel != NULL ? AX_OK : ax_out_of_memory(sizeof *lower->kernel);
 }
 
@@ -110,7 +110,7 @@ ax_status ax_lower_kernel_end(ax_lower *lower) {
   ax_kernel *kernel = lower->kernel;
   lower->kernel = NULL;
   uint32_t bytes = kernel->slot_count * (uint32_t)sizeof(uint32_t);
-  ax_op op = {.kind = AX_OP_KERNEL, .kernel = {kernel, ax_arena_copy(&lower->plan->arena, lower->buffers, bytes)}};
+  ax_op op = {.kind = AX_OP_KERNEL, .kernel = {kernel, ax_arena_copy(&lower->plan->drafts, lower->buffers, bytes)}};
   if (kernel->failed && kernel->slot_count == AX_MAX_SLOTS)
     return ax_error(AX_ABSENT, "%s: more than %d arrays in one kernel", lower->eqn->prim->name, AX_MAX_SLOTS);
   if (kernel->failed || op.kernel.buffers == NULL) return ax_out_of_memory(bytes);
@@ -132,7 +132,9 @@ ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm) {
   const int64_t sizes[] = {gemm->m, gemm->n, gemm->k, gemm->lda, gemm->ldb, gemm->ldc};
   for (size_t i = 0; gemm->dtype == AX_F64 && i < AX_COUNT(sizes); i++) /* the library's sizes are ints */
     if (sizes[i] > INT32_MAX) return ax_error(AX_ABSENT, "a product in f64 with a dimension of %lld", (long long)sizes[i]);
-  return add_op(lower, &(ax_op){.kind = AX_OP_GEMM, .axes = lower->plan->buffers[gemm->c].axes, .gemm = *gemm});
+  ax_gemm *copy = ax_arena_copy(&lower->plan->arena, gemm, sizeof *gemm);
+  if (copy == NULL) return ax_out_of_memory(sizeof *gemm);
+  return add_op(lower, &(ax_op){.kind = AX_OP_GEMM, .axes = lower->plan->buffers[gemm->c].axes, .gemm = copy});
 }
 
 ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -148,12 +150,12 @@ ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
 
 /* --- Exchanges --- */
 
-ax_status ax_lower_start(ax_lower *lower, const ax_exchange *exchange, uint32_t *id) {
+ax_status ax_lower_start(ax_lower *lower, const ax_exchange *exchange, ax_exchange **started) {
   ax_plan *plan = lower->plan;
-  ax_exchange *copy = ax_arena_copy(&plan->arena, exchange, sizeof *exchange);
+  ax_exchange *copy = *started = ax_arena_copy(&plan->arena, exchange, sizeof *exchange);
   if (copy == NULL) return ax_out_of_memory(sizeof *exchange);
   AX_TRY(ax_axes_resolve(&exchange->names, &plan->mesh, &copy->axes));
-  copy->id = *id = plan->exchange_count++;
+  copy->id = plan->exchange_count++;
   ax_buffer *out = &plan->buffers[exchange->out];
   if (exchange->peers == AX_PEERS_ONE) out->axes &= ~copy->axes; /* one result for the group, wherever its members are */
   else out->axes |= copy->axes;
@@ -161,17 +163,8 @@ ax_status ax_lower_start(ax_lower *lower, const ax_exchange *exchange, uint32_t 
   return add_op(lower, &(ax_op){.kind = AX_OP_START, .axes = in_axes | copy->axes | out->axes, .exchange = copy});
 }
 
-/* The start of an exchange stands earlier in the same block. */
-static ax_exchange *find_exchange(const ax_block *block, uint32_t id) {
-  for (uint32_t i = 0; i < block->count; i++)
-    if (block->ops[i].kind == AX_OP_START && block->ops[i].exchange->id == id) return block->ops[i].exchange;
-  return NULL;
-}
-
-ax_status ax_lower_done(ax_lower *lower, uint32_t id) {
-  ax_exchange *exchange = find_exchange(lower->block, id);
-  if (exchange == NULL) return ax_error(AX_INVALID_ARGUMENT, "a collective is finished in another body than it was started in");
-  return add_op(lower, &(ax_op){.kind = AX_OP_DONE, .axes = lower->plan->buffers[exchange->out].axes, .exchange = exchange});
+ax_status ax_lower_done(ax_lower *lower, ax_exchange *started) {
+  return add_op(lower, &(ax_op){.kind = AX_OP_DONE, .axes = lower->plan->buffers[started->out].axes, .exchange = started});
 }
 
 /* --- Regions --- */
@@ -236,9 +229,9 @@ static ax_status lower_eqn(ax_lower *lower, const ax_eqn *eqn, uint32_t *map, ui
 ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uint32_t *in, uint32_t *out) {
   ax_plan *plan = lower->plan;
   ax_lower saved = *lower;
-  uint32_t *map = ax_arena_alloc(&plan->arena, program->value_count * sizeof map[0]);
-  uint32_t *operands = ax_arena_alloc(&plan->arena, most_operands(program) * sizeof operands[0]);
-  ax_axis_set *axes = ax_arena_alloc(&plan->arena, program->in_count * sizeof axes[0]);
+  uint32_t *map = ax_arena_alloc(&plan->drafts, program->value_count * sizeof map[0]);
+  uint32_t *operands = ax_arena_alloc(&plan->drafts, most_operands(program) * sizeof operands[0]);
+  ax_axis_set *axes = ax_arena_alloc(&plan->drafts, program->in_count * sizeof axes[0]);
   if (map == NULL || operands == NULL || axes == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->in_count; i++) {
     map[i] = in[i];
@@ -277,7 +270,7 @@ static bool storable(const ax_plan *plan, uint32_t k, ax_axis_set axes, const bo
    wanted along other axes. Of one that differs along more, the first device's is taken. */
 static ax_status store_results(ax_lower *lower, const ax_axis_set *axes) {
   ax_plan *plan = lower->plan;
-  bool *taken = ax_arena_alloc(&plan->arena, plan->buffer_count); /* roots that are an earlier result's; copies are not looked up */
+  bool *taken = ax_arena_alloc(&plan->drafts, plan->buffer_count); /* roots that are an earlier result's; copies are not looked up */
   if (taken == NULL) return ax_out_of_memory(plan->buffer_count);
   for (uint32_t k = 0; k < plan->out_count; k++) {
     ax_axis_set wanted = axes != NULL ? axes[k] : ax_spread_differs(&ax_program_out_type(plan->program, k)->spread);
@@ -331,5 +324,6 @@ void ax_plan_destroy(ax_plan *plan) {
   ax_program_release(plan->program);
   ax_free(plan->buffers);
   ax_arena_deinit(&plan->arena);
+  ax_arena_deinit(&plan->drafts);
   ax_free(plan);
 }

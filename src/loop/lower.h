@@ -39,8 +39,9 @@ AX_MUST_USE ax_status ax_lower_kernel_end(ax_lower *lower);
 AX_MUST_USE ax_status ax_lower_copy(ax_lower *lower, uint32_t dst, uint32_t src);
 
 AX_MUST_USE ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm);
-AX_MUST_USE ax_status ax_lower_start(ax_lower *lower, const ax_exchange *exchange, uint32_t *id); /* copied; id assigned */
-AX_MUST_USE ax_status ax_lower_done(ax_lower *lower, uint32_t id);
+/* *started is a copy, the plan's; it is done once, in the block where it was started. */
+AX_MUST_USE ax_status ax_lower_start(ax_lower *lower, const ax_exchange *exchange, ax_exchange **started);
+AX_MUST_USE ax_status ax_lower_done(ax_lower *lower, ax_exchange *started);
 /* Runs the equation by its eval rule; allocates the results. The shared rule for LOCAL primitives without a better one;
    AX_ABSENT for others. */
 AX_MUST_USE ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);

@@ -13,10 +13,10 @@ void ax_op_visit(const ax_op *op, void (*visit)(void *context, uint32_t buffer, 
     case AX_OP_NONE: break;
     case AX_OP_KERNEL: visit_kernel(op, visit, context); break;
     case AX_OP_GEMM:
-      visit(context, op->gemm.a, false);
-      visit(context, op->gemm.b, false);
-      if (op->gemm.accumulate) visit(context, op->gemm.c, false);
-      visit(context, op->gemm.c, true);
+      visit(context, op->gemm->a, false);
+      visit(context, op->gemm->b, false);
+      if (op->gemm->accumulate) visit(context, op->gemm->c, false);
+      visit(context, op->gemm->c, true);
       break;
     case AX_OP_EVAL:
       for (uint32_t k = 0; k < op->eqn->in_count; k++) visit(context, op->eval.in[k], false);
@@ -143,7 +143,7 @@ static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
       ax_text_add(text, ", ");
       ax_kernel_text(text, op->kernel.kernel);
       break;
-    case AX_OP_GEMM: gemm_text(text, &op->gemm); break;
+    case AX_OP_GEMM: gemm_text(text, op->gemm); break;
     case AX_OP_EVAL:
       ax_text_add(text, "eval %s", op->eqn->prim->name);
       add_list(text, " of", op->eval.in, op->eqn->in_count);

@@ -86,7 +86,7 @@ typedef struct ax_op {
   ax_axis_set diverging;     /* axes along which control differs around it */
   union {
     ax_bound kernel;
-    ax_gemm gemm;
+    ax_gemm *gemm;
     struct {
       uint32_t *in, *out;
     } eval;
@@ -107,6 +107,7 @@ typedef struct ax_op {
 
 typedef struct ax_plan {
   ax_arena arena;
+  ax_arena drafts; /* kernels and lists of operations as they were lowered, and tables of lowering: gone after fusion */
   ax_program *program; /* what each device runs; retained: equations and constants are borrowed from it */
   ax_mesh mesh;
   bool reference; /* LOCAL primitives are lowered to their eval rules */

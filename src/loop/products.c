@@ -51,14 +51,14 @@ static uint32_t copy_of(const turner *t, const ax_block *block, uint32_t from, u
 
 static void turn_product(const turner *t, ax_block *block, ax_op *op) {
   const ax_plan *plan = t->plan;
-  uint32_t from = op->gemm.c, to;
+  uint32_t from = op->gemm->c, to;
   const ax_at *at;
-  if (!is_dense_matrix(plan, &op->gemm) || !is_plain(plan, from, t->reads, t->writes)) return;
+  if (!is_dense_matrix(plan, op->gemm) || !is_plain(plan, from, t->reads, t->writes)) return;
   uint32_t position = copy_of(t, block, from, &to, &at);
   if (position == AX_NONE || !is_transpose(at)) return;
   const ax_buffer *target = &plan->buffers[to];
   if (target->root != to || target->kind != AX_BUFFER_TEMP || t->writes[to] != 1 || target->axes != plan->buffers[from].axes) return;
-  op->gemm = turned(&op->gemm, to);
+  *op->gemm = turned(op->gemm, to);
   block->ops[position].kind = AX_OP_NONE;
 }
 

@@ -187,7 +187,7 @@ static ax_status check_shape(const verifier *v, const ax_op *op) {
   switch (op->kind) {
     case AX_OP_NONE: return ax_error(AX_INTERNAL, "was taken out");
     case AX_OP_KERNEL: return check_kernel(v, op);
-    case AX_OP_GEMM: return check_gemm(v, &op->gemm);
+    case AX_OP_GEMM: return check_gemm(v, op->gemm);
     case AX_OP_START: return check_start(v, op->exchange);
     case AX_OP_DONE: return check_done(v, op->exchange);
     case AX_OP_EVAL: return op->eqn != NULL && op->program != NULL ? AX_OK : ax_error(AX_INTERNAL, "has no equation");
@@ -200,7 +200,7 @@ static ax_status check_shape(const verifier *v, const ax_op *op) {
 /* Run along what it writes is stored along; more, where a device's own part of a group's result is written. */
 static ax_status check_axes(const verifier *v, const ax_op *op) {
   uint32_t to = op->kind == AX_OP_KERNEL ? op->kernel.buffers[op->kernel.kernel->stores[0].slot]
-                : op->kind == AX_OP_GEMM ? op->gemm.c
+                : op->kind == AX_OP_GEMM ? op->gemm->c
                                          : AX_NONE;
   if (to == AX_NONE || v->plan->buffers[to].axes == op->axes) return AX_OK;
   return ax_error(AX_INTERNAL, "runs along %s, but b%u is stored along %s", ax_axis_set_string(op->axes, &v->plan->mesh), to,

@@ -92,7 +92,7 @@ static void early_use(ax_plan *plan) {
 }
 static void place_outside(ax_plan *plan) { ((ax_at *)kernel(plan)->stores[0].at)->offset = 1; }
 static void nothing_stored(ax_plan *plan) { kernel(plan)->store_count = 0; }
-static void wide_product(ax_plan *plan) { need(plan, AX_OP_GEMM)->gemm.lda++; }
+static void wide_product(ax_plan *plan) { need(plan, AX_OP_GEMM)->gemm->lda++; }
 static void product_elsewhere(ax_plan *plan) { need(plan, AX_OP_GEMM)->axes = 0; }
 static void long_part(ax_plan *plan) { need(plan, AX_OP_START)->exchange->dims[0]++; }
 static void done_first(ax_plan *plan) { need(plan, AX_OP_DONE)->exchange->id++; }

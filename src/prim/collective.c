@@ -271,9 +271,9 @@ void ax_exchange_parts(ax_exchange *exchange, uint32_t rank, const int64_t *part
 }
 
 ax_status ax_lower_exchange(ax_lower *lower, const ax_exchange *exchange) {
-  uint32_t id;
-  AX_TRY(ax_lower_start(lower, exchange, &id));
-  return ax_lower_done(lower, id);
+  ax_exchange *started;
+  AX_TRY(ax_lower_start(lower, exchange, &started));
+  return ax_lower_done(lower, started);
 }
 
 static ax_status convert(ax_lower *lower, uint32_t dst, uint32_t src) {

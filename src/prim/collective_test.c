@@ -233,6 +233,7 @@ static void lowered(function f, ax_dtype dtype, char *out) {
   ax_free(lower.buffers);
   ax_memo_deinit(&memo);
   ax_arena_deinit(&plan.arena);
+  ax_arena_deinit(&plan.drafts);
   ax_program_release(program);
 }
 
