@@ -231,29 +231,12 @@ static ax_status stop_infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
-static ax_status stop_eval(const ax_eval_args *args) {
-  ax_tensor_assign(args->out[0], args->in[0]);
-  return AX_OK;
-}
-
-static ax_status stop_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  (void)lower, (void)eqn;
-  out[0] = in[0];
-  return AX_OK;
-}
-
-static ax_status stop_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  (void)hlo, (void)eqn;
-  out[0] = in[0];
-  return AX_OK;
-}
-
 const ax_prim ax_prim_stop_gradient = {
     .name = "stop_gradient", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
-    .infer = stop_infer, .spread = ax_spread_local, .eval = stop_eval, .differs = ax_differs_union,
+    .infer = stop_infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = ax_batch_pointwise,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = stop_lower, .hlo = stop_hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = ax_lower_same, .hlo = ax_hlo_same,
 };
 
 /* --- The functions --- */

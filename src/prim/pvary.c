@@ -29,11 +29,6 @@ static ax_status spread(const ax_infer_args *args) {
   return AX_OK;
 }
 
-static ax_status eval(const ax_eval_args *args) {
-  for (uint32_t lane = 0; lane < args->lanes; lane++) ax_tensor_assign(args->out[lane], args->in[lane]);
-  return AX_OK;
-}
-
 /* psum over the checked axes only: on the others the cotangent is each device's own before and after. */
 static void transpose(const ax_transpose_args *args) {
   pvary_params checked, unchecked;
@@ -49,25 +44,14 @@ static void batch(const ax_batch_args *args) {
   args->out_dim[0] = args->in_dim[0];
 }
 
-static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  (void)lower, (void)eqn;
-  out[0] = in[0];
-  return AX_OK;
-}
-
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  (void)hlo, (void)eqn;
-  out[0] = in[0];
-  return AX_OK;
-}
-
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(pvary_params, axes)}};
 
 const ax_prim ax_prim_pvary = {
     .name = "pvary", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pvary_params),
-    .infer = infer, .spread = spread, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .infer = infer, .spread = spread, .eval = ax_eval_same, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard,
+    .lower = ax_lower_same, .hlo = ax_hlo_same,
 };
 
 ax_value ax_pvary(ax_value x, const char *axes) {

@@ -24,11 +24,6 @@ static ax_status infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
-static ax_status eval(const ax_eval_args *args) {
-  ax_tensor_assign(args->out[0], args->in[0]);
-  return AX_OK;
-}
-
 static void transpose(const ax_transpose_args *args) {
   args->out[0] = ax_reshape(args->cotangent[0], args->in_types[0].rank, args->in_types[0].dims);
 }
@@ -60,7 +55,8 @@ static const ax_param params[] = {{"new_sizes", AX_PARAM_DIMS, offsetof(reshape_
 const ax_prim ax_prim_reshape = {
     .name = "reshape", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(reshape_params),
-    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .infer = infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
+    .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 

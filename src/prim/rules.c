@@ -170,6 +170,23 @@ ax_status ax_spread_body(const ax_infer_args *args) {
   return refuse_reductions(args->out, args->out_count, "results", args->axes);
 }
 
+ax_status ax_eval_same(const ax_eval_args *args) {
+  for (uint32_t lane = 0; lane < args->lanes; lane++) ax_tensor_assign(args->out[lane], args->in[lane]);
+  return AX_OK;
+}
+
+ax_status ax_lower_same(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  (void)lower, (void)eqn;
+  out[0] = in[0];
+  return AX_OK;
+}
+
+ax_status ax_hlo_same(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  (void)hlo, (void)eqn;
+  out[0] = in[0];
+  return AX_OK;
+}
+
 void ax_differs_union(const ax_differs_args *args) {
   ax_axis_set all = 0;
   for (uint32_t i = 0; i < args->eqn->in_count; i++) all |= args->in[i];

@@ -40,6 +40,10 @@ AX_MUST_USE ax_status ax_refuse_reductions(const ax_infer_args *args);
 ax_status ax_spread_local(const ax_infer_args *args);
 /* Regions: the results as infer has them from the bodies. */
 ax_status ax_spread_body(const ax_infer_args *args);
+/* The result is the operand, whatever its type: copied by reference, the same memory when lowered, the same value in StableHLO. */
+ax_status ax_eval_same(const ax_eval_args *args);
+ax_status ax_lower_same(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+ax_status ax_hlo_same(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 /* The results vary wherever an operand does. */
 void ax_differs_union(const ax_differs_args *args);
 /* f(x) is linear in all operands together: bind the same on tangents. */

@@ -144,11 +144,6 @@ static ax_status done_infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
-static ax_status done_eval(const ax_eval_args *args) {
-  ax_tensor_assign(args->out[0], args->in[0]);
-  return AX_OK;
-}
-
 static void done_jvp(const ax_jvp_args *args) {
   ax_bind(args->eqn->prim, NULL, args->in, 1, args->out, 1);
   args->tangent_out[0] = args->tangent_in[0];
@@ -159,18 +154,6 @@ static void done_transpose(const ax_transpose_args *args) { args->out[0] = args-
 static void done_batch(const ax_batch_args *args) {
   ax_bind(args->eqn->prim, NULL, args->in, 1, args->out, 1);
   args->out_dim[0] = args->in_dim[0];
-}
-
-static ax_status done_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  (void)lower, (void)eqn;
-  out[0] = in[0];
-  return AX_OK;
-}
-
-static ax_status done_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  (void)hlo, (void)eqn;
-  out[0] = in[0];
-  return AX_OK;
 }
 
 /* --- The records --- */
@@ -187,9 +170,10 @@ const ax_prim ax_prim_start = {
 
 const ax_prim ax_prim_done = {
     .name = "done", .kind = AX_LOCAL, .operands = AX_FUTURE, .in_count = 1, .out_count = 1,
-    .infer = done_infer, .spread = ax_spread_local, .eval = done_eval, .differs = ax_differs_union, .jvp = done_jvp, .linearize = done_jvp,
+    .infer = done_infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
+    .jvp = done_jvp, .linearize = done_jvp,
     .transpose = done_transpose, .batch = done_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = done_lower, .hlo = done_hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = ax_lower_same, .hlo = ax_hlo_same,
 };
 
 /* --- The functions --- */
