@@ -35,6 +35,7 @@ foreach(source ${unit_tests} ${whole_tests})
   add_executable(${target} ${source} ${parts})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
   target_compile_options(${target} PRIVATE -UNDEBUG)
+  target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:AXLE_VERIFIES>) # the library verifies after every pass
   target_include_directories(${target} PRIVATE tests)
   target_link_libraries(${target} PRIVATE $<TARGET_NAME_IF_EXISTS:test_support> inside PkgConfig::cmocka)
   axle_test(${name} $<TARGET_FILE:${target}>)

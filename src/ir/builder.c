@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/memo.h"
 #include "ir/program.h"
 
 static _Thread_local ax_builder *current;
@@ -118,6 +119,19 @@ ax_value ax_builder_input(ax_builder *builder, const ax_type *type) {
   }
   builder->in_count++;
   return (ax_value){builder->serial, id};
+}
+
+ax_program *ax_share_program(ax_program *program) {
+  ax_builder *root = current;
+  while (root != NULL && root->parent != NULL) root = root->parent;
+  if (root == NULL) return program;
+  if (root->shared == NULL) root->shared = ax_calloc(1, sizeof *root->shared);
+  ax_memo_entry *entry = root->shared != NULL ? ax_memo_ask(root->shared, "share", NULL, &program->hash, sizeof program->hash) : NULL;
+  if (entry == NULL) return program; /* no memory: it is its own */
+  if (entry->made[0] == NULL) entry->made[0] = ax_program_retain(program);
+  if (!ax_program_equal(entry->made[0], program)) return program;
+  ax_program_release(program);
+  return ax_program_retain(entry->made[0]);
 }
 
 /* --- Handles --- */
@@ -321,6 +335,8 @@ static void deinit(ax_builder *builder) {
   ax_free(builder->captured_ids);
   ax_free(builder->capture_table);
   ax_free(builder->room);
+  if (builder->shared != NULL) ax_memo_deinit(builder->shared);
+  ax_free(builder->shared);
   ax_arena_deinit(&builder->arena);
   if (builder->frame != NULL) ax_free(builder);
 }

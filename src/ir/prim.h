@@ -135,6 +135,16 @@ typedef struct ax_batch_args {
   int *out_dim; /* starts as 0 */
 } ax_batch_args;
 
+/* --- prune: a REGION without what nobody needs. First the question alone: which operands, and which further results, it cannot do
+   without; then the equation that is left. --- */
+typedef struct ax_prune_args {
+  const ax_eqn *eqn;
+  bool *out;    /* results that are needed; the rule adds those they need (carries) */
+  bool *in;     /* to fill: operands that are */
+  void *params; /* NULL: only the question. Otherwise to fill: those of the equation left; the programs in them are then the caller's */
+  struct ax_memo *memo;
+} ax_prune_args;
+
 typedef enum ax_prim_kind {
   AX_LOCAL,      /* each device for itself; binding makes operands vary over the same axes by pvary */
   AX_COLLECTIVE, /* between the devices of the axes in its parameter "axes" */
@@ -194,6 +204,7 @@ struct ax_prim {
   void (*transpose)(const ax_transpose_args *args);
   void (*batch)(const ax_batch_args *args);
   void (*simplify)(const ax_simplify_args *args);
+  ax_status (*prune)(const ax_prune_args *args); /* of a REGION; NULL for others, which are needed whole or not at all */
   ax_status (*shard)(const ax_shard_args *args);
   ax_status (*lower)(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
   ax_status (*hlo)(struct ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */

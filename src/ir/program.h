@@ -128,6 +128,7 @@ typedef struct ax_builder {
   uint32_t room_capacity;
   bool futures; /* some of its values are */
   bool seals; /* values of enclosing traces may not be used */
+  struct ax_memo *shared; /* of an outermost trace: the programs given to ax_share_program; NULL: none */
   struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */
   ax_status status;
   char message[1024];
@@ -155,6 +156,9 @@ AX_MUST_USE ax_status ax_builder_finish(ax_builder *builder, const ax_value *out
                                         ax_value **captured, uint32_t *captured_count);
 /* Ends the trace and throws it away. */
 void ax_builder_cancel(ax_builder *builder);
+
+/* Of equal programs in the outermost trace in progress the first, for the reference given: so that bodies traced alike are one. */
+ax_program *ax_share_program(ax_program *program);
 
 ax_builder *ax_builder_current(void); /* NULL when no trace is in progress */
 /* Keeps the first error in the current trace, from this thread's message. */

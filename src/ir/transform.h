@@ -31,6 +31,18 @@ AX_MUST_USE ax_status ax_linearize_program(const ax_program *program, const bool
 AX_MUST_USE ax_status ax_transpose_program(const ax_program *program, const bool *linear, const bool *zero, bool *made_zero,
                                            ax_program **out);
 
+/* --- Pruning: what `prune` rules ask of their programs --- */
+
+/* in[i]: whether input i is needed for the results marked in out[]. */
+AX_MUST_USE ax_status ax_needs_program(struct ax_memo *memo, const ax_program *program, const bool *out, bool *in);
+/* For loops, whose result k of `body` is carried to input first + k, of `count` carries: adds to args->out the carries that those in it
+   need, and fills `in` as above. */
+AX_MUST_USE ax_status ax_needs_loop(const ax_prune_args *args, const ax_program *body, uint32_t first, uint32_t count, bool *in);
+/* The program with the inputs and results marked alone, of which `in` has at least what is needed, and without equations that nobody
+   needs; itself, retained, when it is all needed. */
+AX_MUST_USE ax_status ax_prune_program(struct ax_memo *memo, const ax_program *program, const bool *out, const bool *in,
+                                       ax_program **pruned);
+
 /* --- Axis environments --- */
 
 /* Where a program goes. */

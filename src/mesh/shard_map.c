@@ -193,7 +193,7 @@ const ax_prim ax_prim_shard_map = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_shard_map_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_shard_map_jvp,
     .linearize = ax_shard_map_linearize, .transpose = ax_shard_map_transpose, .batch = ax_shard_map_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = ax_lower_eval, .hlo = ax_absent_hlo,
+    .simplify = ax_simplify_nothing, .prune = ax_shard_map_prune, .shard = ax_absent_shard, .lower = ax_lower_eval, .hlo = ax_absent_hlo,
 };
 
 /* --- The function --- */

@@ -24,5 +24,6 @@ void ax_shard_map_jvp(const ax_jvp_args *args);
 void ax_shard_map_linearize(const ax_jvp_args *args);
 void ax_shard_map_transpose(const ax_transpose_args *args);
 void ax_shard_map_batch(const ax_batch_args *args);
+ax_status ax_shard_map_prune(const ax_prune_args *args);
 
 #endif

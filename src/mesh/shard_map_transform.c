@@ -338,3 +338,25 @@ void ax_shard_map_batch(const ax_batch_args *args) {
   ax_value *out = assembly_bind(&a, status, body);
   if (out != NULL) memcpy(args->out, out, eqn->out_count * sizeof out[0]);
 }
+
+/* --- prune --- */
+
+static ax_specs marked_specs(ax_arena *arena, const ax_specs *specs, const bool *marks) {
+  ax_specs made = {0, ax_arena_alloc(arena, specs->count * sizeof made.v[0])};
+  for (uint32_t i = 0; made.v != NULL && i < specs->count; i++)
+    if (marks[i]) made.v[made.count++] = specs->v[i];
+  return made;
+}
+
+ax_status ax_shard_map_prune(const ax_prune_args *args) {
+  const ax_shard_map_params *of = args->eqn->params;
+  AX_TRY(ax_needs_program(args->memo, of->body, args->out, args->in));
+  if (args->params == NULL) return AX_OK;
+  ax_shard_map_params params = *of;
+  params.in_specs = marked_specs(&args->memo->arena, &of->in_specs, args->in);
+  params.out_specs = marked_specs(&args->memo->arena, &of->out_specs, args->out);
+  if (params.in_specs.v == NULL || params.out_specs.v == NULL) return ax_out_of_memory(0);
+  AX_TRY(ax_prune_program(args->memo, of->body, args->out, args->in, &params.body));
+  memcpy(args->params, &params, sizeof params);
+  return AX_OK;
+}

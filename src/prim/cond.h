@@ -12,5 +12,6 @@ void ax_cond_jvp(const ax_jvp_args *args);
 void ax_cond_linearize(const ax_jvp_args *args);
 void ax_cond_transpose(const ax_transpose_args *args);
 void ax_cond_batch(const ax_batch_args *args);
+ax_status ax_cond_prune(const ax_prune_args *args);
 
 #endif

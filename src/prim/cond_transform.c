@@ -5,6 +5,7 @@
      transpose   one cond, of the branches transposed, on the same index
      batch       one cond, of the branches batched; when the index itself is batched, all branches run on the whole batch and each
                  member's results are selected
+     prune       one cond; an operand is needed when a branch needs it
 
    Which results have a tangent, or a batch dimension, is known before: those that have one in any branch. */
 #include "prim/cond.h"
@@ -272,4 +273,28 @@ void ax_cond_batch(const ax_batch_args *args) {
   else
     bind_made(batch_branches(&b, args, want), &b, args->in, args->eqn->in_count, args->out, b.out_count);
   release(b.made, b.count);
+}
+
+/* --- prune --- */
+
+ax_status ax_cond_prune(const ax_prune_args *args) {
+  const ax_programs *of = &((const ax_cond_params *)args->eqn->params)->branches;
+  uint32_t in_count = args->eqn->in_count - 1;
+  ax_arena *arena = &args->memo->arena;
+  bool *in = ax_arena_alloc(arena, in_count);
+  if (in == NULL) return ax_out_of_memory(in_count);
+  args->in[0] = true;
+  for (uint32_t i = 0; i < in_count; i++) args->in[i + 1] = false;
+  for (uint32_t b = 0; b < of->count; b++) {
+    AX_TRY(ax_needs_program(args->memo, of->v[b], args->out, in));
+    for (uint32_t i = 0; i < in_count; i++) args->in[i + 1] = args->in[i + 1] || in[i];
+  }
+  if (args->params == NULL) return AX_OK;
+  ax_programs made = {of->count, ax_arena_alloc(arena, of->count * sizeof made.v[0])};
+  ax_status status = made.v != NULL ? AX_OK : ax_out_of_memory(of->count * sizeof made.v[0]);
+  for (uint32_t b = 0; b < of->count && status == AX_OK; b++)
+    status = ax_prune_program(args->memo, of->v[b], args->out, args->in + 1, &made.v[b]);
+  if (status == AX_OK) *(ax_cond_params *)args->params = (ax_cond_params){made};
+  else release(made.v, of->count);
+  return status;
 }

@@ -80,3 +80,18 @@ uint32_t *ax_in_order(uint32_t count) {
   for (uint32_t i = 0; numbers != NULL && i < count; i++) numbers[i] = i;
   return numbers;
 }
+
+/* --- Pruning --- */
+
+uint32_t ax_marked(const bool *marks, uint32_t count) {
+  uint32_t marked = 0;
+  for (uint32_t i = 0; i < count; i++) marked += marks[i];
+  return marked;
+}
+
+ax_status ax_prune_body(const ax_prune_args *args) {
+  const ax_program *body = ax_eqn_program(args->eqn, 0);
+  assert(args->eqn->prim->param_count == 1);
+  AX_TRY(ax_needs_program(args->memo, body, args->out, args->in));
+  return args->params == NULL ? AX_OK : ax_prune_program(args->memo, body, args->out, args->in, args->params);
+}

@@ -3,6 +3,7 @@
 #ifndef AX_PRIM_REBUILD_H
 #define AX_PRIM_REBUILD_H
 
+#include "ir/memo.h"
 #include "prim/region.h"
 
 /* --- Tangents: which operands and results have one that is not the symbolic zero --- */
@@ -46,6 +47,10 @@ void ax_sorting_add(ax_sorting *s, uint32_t role, ax_value value);
    trace has failed. */
 ax_value *ax_sorting_finish(const ax_sorting *s, const ax_program *body, const uint32_t *from, uint32_t out_count, ax_program **out);
 
+/* How many of `count` are marked. */
+uint32_t ax_marked(const bool *marks, uint32_t count);
+/* prune of an equation whose body's inputs and results are its own, and whose parameters are the body alone. */
+ax_status ax_prune_body(const ax_prune_args *args);
 /* 0, 1, .. count; NULL: the trace has failed. */
 uint32_t *ax_in_order(uint32_t count);
 

@@ -15,5 +15,6 @@ void ax_scan_jvp(const ax_jvp_args *args);
 void ax_scan_linearize(const ax_jvp_args *args);
 void ax_scan_transpose(const ax_transpose_args *args);
 void ax_scan_batch(const ax_batch_args *args);
+ax_status ax_scan_prune(const ax_prune_args *args);
 
 #endif

@@ -5,8 +5,11 @@
                  them as xs. Residuals that are constants or slices of xs are passed as they are.
      transpose   a scan the other way: (constants; sums of the constants' cotangents, cotangents of carries; xs, cotangents of ys)
      batch       one scan, of the body batched
+     prune       a carry is needed when its result is, or another carry or y that is uses it
 
    Which carries have a tangent, or a batch dimension, is known before (ax_tangents, ax_batched_results). */
+#include <string.h>
+
 #include "prim/prims.h"
 #include "prim/rebuild.h"
 #include "prim/scan.h"
@@ -328,4 +331,19 @@ void ax_scan_batch(const ax_batch_args *args) {
   ax_bind(&ax_prim_scan, &params, in, s.in_count, args->out, s.out_count);
   ax_program_release(params.body);
   for (uint32_t k = 0; k < s.out_count; k++) args->out_dim[k] = !batched[k] ? -1 : k < s.carries ? 0 : 1;
+}
+
+/* --- prune --- */
+
+ax_status ax_scan_prune(const ax_prune_args *args) {
+  scan s = scan_of(args->eqn);
+  AX_TRY(ax_needs_loop(args, s.p.body, s.consts, s.carries, args->in));
+  for (uint32_t k = 0; k < s.carries; k++) args->in[s.consts + k] = args->out[k];
+  if (args->params == NULL) return AX_OK;
+  ax_scan_params params = s.p;
+  params.num_consts = ax_marked(args->in, s.consts);
+  params.num_carry = ax_marked(args->out, s.carries);
+  AX_TRY(ax_prune_program(args->memo, s.p.body, args->out, args->in, &params.body));
+  memcpy(args->params, &params, sizeof params);
+  return AX_OK;
 }

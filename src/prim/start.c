@@ -165,7 +165,7 @@ const ax_prim ax_prim_start = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(start_params),
     .infer = start_infer, .spread = ax_spread_body, .eval = start_eval, .differs = start_differs, .jvp = start_jvp, .linearize = start_jvp,
     .transpose = start_transpose, .batch = start_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = start_lower, .hlo = start_hlo,
+    .simplify = ax_simplify_nothing, .prune = ax_prune_body, .shard = ax_absent_shard, .lower = start_lower, .hlo = start_hlo,
 };
 
 const ax_prim ax_prim_done = {

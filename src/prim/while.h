@@ -15,5 +15,6 @@ void ax_while_jvp(const ax_jvp_args *args);
 void ax_while_linearize(const ax_jvp_args *args);
 void ax_while_transpose(const ax_transpose_args *args);
 void ax_while_batch(const ax_batch_args *args);
+ax_status ax_while_prune(const ax_prune_args *args);
 
 #endif

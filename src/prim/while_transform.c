@@ -4,6 +4,7 @@
      linearize   the loop alone, for the results; and once more with tangents, for those
      batch       one while. Where members stop at different times, all go on until the last stops, and those that have stopped keep
                  their carries
+     prune       a carry is needed when its result is, or the condition or another carry that is uses it
 
    Which carries have a tangent, or a batch dimension, is known before (ax_tangents, ax_batched_results). */
 #include "prim/prims.h"
@@ -217,4 +218,33 @@ void ax_while_batch(const ax_batch_args *args) {
   if (!ax_failed()) bind_batched(&b);
   ax_program_release(b.cond);
   ax_program_release(b.body);
+}
+
+/* --- prune --- */
+
+static ax_status prune_both(const ax_prune_args *args, const loop *l, const bool *cond_in, ax_while_params *params) {
+  const bool *body_in = args->in + l->cond_consts;
+  params->cond_nconsts = ax_marked(cond_in, l->cond_consts);
+  params->body_nconsts = ax_marked(body_in, l->body_consts);
+  AX_TRY(ax_prune_program(args->memo, l->p.cond, &(bool){true}, cond_in, &params->cond));
+  ax_status status = ax_prune_program(args->memo, l->p.body, args->out, body_in, &params->body);
+  if (status != AX_OK) ax_program_release(params->cond);
+  return status;
+}
+
+ax_status ax_while_prune(const ax_prune_args *args) {
+  loop l = loop_of(args->eqn);
+  bool *cond_in = ax_arena_alloc(&args->memo->arena, l.cond_consts + (size_t)l.carries);
+  if (cond_in == NULL) return ax_out_of_memory(l.cond_consts + (size_t)l.carries);
+  AX_TRY(ax_needs_program(args->memo, l.p.cond, &(bool){true}, cond_in));
+  for (uint32_t k = 0; k < l.carries; k++) args->out[k] = args->out[k] || cond_in[l.cond_consts + k];
+  AX_TRY(ax_needs_loop(args, l.p.body, l.body_consts, l.carries, args->in + l.cond_consts));
+  for (uint32_t i = 0; i < l.cond_consts; i++) args->in[i] = cond_in[i];
+  for (uint32_t k = 0; k < l.carries; k++)
+    args->in[l.cond_consts + l.body_consts + k] = cond_in[l.cond_consts + k] = args->out[k];
+  if (args->params == NULL) return AX_OK;
+  ax_while_params params;
+  AX_TRY(prune_both(args, &l, cond_in, &params));
+  *(ax_while_params *)args->params = params;
+  return AX_OK;
 }

@@ -1,62 +1,21 @@
-/* Cleaning: dce drops equations whose results nobody uses; cse drops those equal to an earlier one (same primitive, parameters
-   and operands) and uses the earlier results; simplification drops, by the primitives' rules, those whose results are other values
-   bit for bit. Equations with state are left alone. Exchanges are not: the devices of a program run its equations in one order, and
-   drop and merge the same ones. Inputs and results stay as they are. A program with nothing to clean is returned itself.
+/* Cleaning: cse drops equations equal to an earlier one (same primitive, parameters and operands) and uses the earlier results;
+   simplification drops, by the primitives' rules, those whose results are other values bit for bit. Equations with state are left
+   alone. Exchanges are not: the devices of a program run its equations in one order, and drop and merge the same ones. Inputs and
+   results stay as they are. A program with nothing to clean is returned itself.
 
-   The choice is made on a copy of the equations, forward (rewriting, simplification, cse) and then backward (dce), and the program
-   is built again once. ax_program_simplify does all of it, nested programs first, each once however many equations hold it. */
-#include <string.h>
-
+   The choice is made on a copy of the equations, in one walk forward, and the program is built again once. ax_program_simplify does
+   both, nested programs first, each once however many equations hold it, and then drops what nobody needs (dce.c). */
 #include "ir/program.h"
 #include "xform/xform.h"
 
-/* --- Nested programs, cleaned once each --- */
-
-typedef struct cleaned {
-  const ax_program *program;
-  ax_program *clean; /* owned */
-} cleaned;
-
-typedef struct memo {
-  cleaned *slots; /* a hash table by address */
-  uint32_t count, slot_count;
-} memo;
-
-static cleaned *memo_slot(cleaned *slots, uint32_t slot_count, const ax_program *program) {
-  size_t at = ax_hash_bytes(AX_HASH_SEED, &program, sizeof program) & (slot_count - 1);
-  while (slots[at].program != NULL && slots[at].program != program) at = (at + 1) & (slot_count - 1);
-  return &slots[at];
-}
-
-static ax_status memo_add(memo *m, const ax_program *program, ax_program *clean) {
-  if (2 * m->count >= m->slot_count) {
-    uint32_t larger = m->slot_count > 0 ? 2 * m->slot_count : 16;
-    cleaned *slots = ax_calloc(larger, sizeof slots[0]);
-    if (slots == NULL) return ax_out_of_memory(larger * sizeof slots[0]);
-    for (uint32_t i = 0; i < m->slot_count; i++)
-      if (m->slots[i].program != NULL) *memo_slot(slots, larger, m->slots[i].program) = m->slots[i];
-    ax_free(m->slots);
-    m->slots = slots;
-    m->slot_count = larger;
-  }
-  *memo_slot(m->slots, m->slot_count, program) = (cleaned){program, clean};
-  m->count++;
-  return AX_OK;
-}
-
-static void memo_deinit(memo *m) {
-  for (uint32_t i = 0; i < m->slot_count; i++) ax_program_release(m->slots[i].clean);
-  ax_free(m->slots);
-}
-
 /* --- The work --- */
 
-enum { DROP_DEAD = 1, MERGE_EQUAL = 2, SIMPLIFY = 4 };
+enum { MERGE_EQUAL = 1, SIMPLIFY = 2 };
 
 typedef struct cleaning {
   const ax_program *program;
   uint32_t how;
-  memo *memo; /* NULL: nested programs stay as they are */
+  ax_memo *memo; /* of nested programs that have been cleaned; NULL: they stay as they are */
   ax_arena arena;
   ax_eqn *eqns;           /* the program's, rewritten */
   const ax_eqn **made_by; /* by value; NULL: an input */
@@ -85,21 +44,15 @@ static ax_status use_same(cleaning *c, ax_eqn *eqn) {
   return AX_OK;
 }
 
-static ax_status clean_all(const ax_program *program, memo *memo, ax_program **out);
+static ax_status work(const ax_program *program, uint32_t how, ax_memo *memo, ax_program **out);
 
 static ax_status clean_nested(cleaning *c, ax_program **program, bool *changed) {
-  const cleaned *known = c->memo->slot_count > 0 ? memo_slot(c->memo->slots, c->memo->slot_count, *program) : NULL;
-  ax_program *clean = known != NULL && known->program != NULL ? known->clean : NULL;
-  if (clean == NULL) {
-    AX_TRY(clean_all(*program, c->memo, &clean));
-    ax_status status = memo_add(c->memo, *program, clean);
-    if (status != AX_OK) {
-      ax_program_release(clean);
-      return status;
-    }
-  }
-  *changed = *changed || clean != *program;
-  *program = clean;
+  ax_memo_entry *entry = ax_memo_ask(c->memo, "simplified", *program, NULL, 0);
+  if (entry == NULL) return ax_out_of_memory(sizeof *entry);
+  if (!entry->known) AX_TRY(work(*program, c->how, c->memo, &entry->made[0]));
+  entry->known = true;
+  *changed = *changed || entry->made[0] != *program;
+  *program = entry->made[0];
   return AX_OK;
 }
 
@@ -172,7 +125,7 @@ static void merge(cleaning *c, uint32_t i) {
   drop(c, i);
 }
 
-/* --- Forward, backward, and the program that is left --- */
+/* --- The walk, and the program that is left --- */
 
 static ax_status forward(cleaning *c) {
   for (uint32_t i = 0; i < c->program->eqn_count; i++) {
@@ -183,22 +136,6 @@ static ax_status forward(cleaning *c) {
     if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0) continue;
     if ((c->how & SIMPLIFY) != 0) AX_TRY(simplify(c, i));
     if ((c->how & MERGE_EQUAL) != 0 && !c->dropped[i]) merge(c, i);
-  }
-  return AX_OK;
-}
-
-static ax_status backward(cleaning *c) {
-  const ax_program *program = c->program;
-  bool *needed = ax_arena_alloc(&c->arena, program->value_count);
-  if (needed == NULL) return ax_out_of_memory(program->value_count);
-  for (uint32_t i = 0; i < program->out_count; i++) needed[c->same[program->outs[i]]] = true;
-  for (uint32_t i = program->eqn_count; i-- > 0;) {
-    const ax_eqn *eqn = &c->eqns[i];
-    if (c->dropped[i]) continue;
-    bool any = (ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0;
-    for (uint32_t k = 0; k < eqn->out_count; k++) any = any || needed[eqn->out + k];
-    if (!any) drop(c, i);
-    for (uint32_t j = 0; j < eqn->in_count && any; j++) needed[eqn->in[j]] = true;
   }
   return AX_OK;
 }
@@ -252,49 +189,30 @@ static ax_status init(cleaning *c) {
   return AX_OK;
 }
 
-static ax_status work(const ax_program *program, uint32_t how, memo *memo, ax_program **out) {
+static ax_status work(const ax_program *program, uint32_t how, ax_memo *memo, ax_program **out) {
   cleaning c = {.program = program, .how = how, .memo = memo};
   *out = NULL;
   ax_status status = init(&c);
-  if (status == AX_OK && how != DROP_DEAD) status = forward(&c);
-  if (status == AX_OK && (how & DROP_DEAD) != 0) status = backward(&c);
+  if (status == AX_OK) status = forward(&c);
   if (status == AX_OK) status = finish(&c, out);
   ax_arena_deinit(&c.arena);
   return status;
 }
 
-static ax_status clean_all(const ax_program *program, memo *memo, ax_program **out) {
-  return work(program, DROP_DEAD | MERGE_EQUAL | SIMPLIFY, memo, out);
-}
-
-/* Every pass ends here: in debug builds the verifier looks at what it made. */
-static ax_status verify(ax_status status, ax_program **out) {
-#ifndef NDEBUG
-  if (status == AX_OK) status = ax_program_verify(*out);
-  if (status != AX_OK) {
-    ax_program_release(*out);
-    *out = NULL;
-  }
-#else
-  (void)out;
-#endif
-  return status;
-}
-
-static ax_status alone(const ax_program *program, uint32_t how, ax_program **out) {
+ax_status ax_program_cse(const ax_program *program, ax_program **out) {
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
-  return verify(work(program, how, NULL, out), out);
+  return ax_verified(work(program, MERGE_EQUAL, NULL, out), out);
 }
-
-ax_status ax_program_dce(const ax_program *program, ax_program **out) { return alone(program, DROP_DEAD, out); }
-ax_status ax_program_cse(const ax_program *program, ax_program **out) { return alone(program, MERGE_EQUAL, out); }
 
 ax_status ax_program_simplify(const ax_program *program, ax_program **out) {
+  ax_program *simple;
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
-  memo memo = {0};
-  ax_status status = clean_all(program, &memo, out);
-  memo_deinit(&memo);
-  return verify(status, out);
+  ax_memo memo = {0};
+  ax_status status = work(program, MERGE_EQUAL | SIMPLIFY, &memo, &simple);
+  if (status == AX_OK) status = ax_program_dce(simple, out);
+  ax_program_release(simple);
+  ax_memo_deinit(&memo);
+  return status;
 }

@@ -290,6 +290,90 @@ static void gradients(void **state) {
   ax_program_release(gradient);
 }
 
+/* --- Regions --- */
+
+/* What is left of `before`. */
+static void check_left(const char *before, const char *after) {
+  ax_program *program = parse(before), *wanted = parse(after), *clean, *again;
+  TEST_OK(ax_program_dce(program, &clean));
+  TEST_OK(ax_program_verify(clean));
+  if (!ax_program_equal(clean, wanted)) {
+    char *text;
+    TEST_OK(ax_program_print(clean, &text));
+    print_error("%s", text);
+    ax_string_free(text);
+  }
+  assert_true(ax_program_equal(clean, wanted));
+  TEST_OK(ax_program_dce(clean, &again));
+  assert_ptr_equal(clean, again);
+  ax_program *all[] = {program, wanted, clean, again};
+  for (size_t i = 0; i < AX_COUNT(all); i++) ax_program_release(all[i]);
+}
+
+#define SCAN(counts) "scan[length=3 reverse=false " counts " body="
+
+static void scans_keep_what_is_needed(void **state) {
+  (void)state;
+  /* of carries a, b, c and ys p, q: p needs c, c needs a; neither needs b, nor the constant that b alone uses */
+  check_left("{ lambda k:f64[] l:f64[] a:f64[] b:f64[] c:f64[] x:f64[3]. let\n"
+             "  d:f64[] e:f64[] f:f64[] p:f64[3] q:f64[3] = " SCAN("num_consts=2 num_carry=3")
+             "{ lambda k:f64[] l:f64[] a:f64[] b:f64[] c:f64[] x:f64[]. let\n"
+             "    d:f64[] = mul a k  e:f64[] = mul b l  f:f64[] = add c a  q:f64[] = mul b x in (d, e, f, f, q) }] k l a b c x\n"
+             "in (p,) }",
+             "{ lambda k:f64[] l:f64[] a:f64[] b:f64[] c:f64[] x:f64[3]. let\n"
+             "  d:f64[] f:f64[] p:f64[3] = " SCAN("num_consts=1 num_carry=2")
+             "{ lambda k:f64[] a:f64[] c:f64[]. let d:f64[] = mul a k  f:f64[] = add c a in (d, f, f) }] k a c\n"
+             "in (p,) }");
+  /* what a scan inside does not need, the one around does not either */
+  check_left("{ lambda a:f64[] b:f64[]. let\n"
+             "  c:f64[] d:f64[] = " SCAN("num_consts=0 num_carry=2") "{ lambda a:f64[] b:f64[]. let\n"
+             "    c:f64[] d:f64[] = " SCAN("num_consts=0 num_carry=2") "{ lambda a:f64[] b:f64[]. let\n"
+             "      c:f64[] = exp a  d:f64[] = mul a b  e:f64[] = tanh d in (c, e) }] a b in (c, d) }] a b\n"
+             "in (c,) }",
+             "{ lambda a:f64[] b:f64[]. let\n"
+             "  c:f64[] = " SCAN("num_consts=0 num_carry=1") "{ lambda a:f64[]. let\n"
+             "    c:f64[] = " SCAN("num_consts=0 num_carry=1") "{ lambda a:f64[]. let c:f64[] = exp a in (c,) }] a in (c,) }] a\n"
+             "in (c,) }");
+}
+
+static void conds_and_whiles_keep_what_is_needed(void **state) {
+  (void)state;
+  check_left("{ lambda i:s32[] x:f64[] y:f64[] z:f64[]. let\n"
+             "  r:f64[] s:f64[] = cond[branches=({ lambda x:f64[] y:f64[] z:f64[]. let a:f64[] = exp z in (x, a) },\n"
+             "    { lambda x:f64[] y:f64[] z:f64[]. let a:f64[] = neg y in (a, z) })] i x y z\n"
+             "in (r,) }",
+             "{ lambda i:s32[] x:f64[] y:f64[] z:f64[]. let\n"
+             "  r:f64[] = cond[branches=({ lambda x:f64[] y:f64[]. let in (x,) },\n"
+             "    { lambda x:f64[] y:f64[]. let a:f64[] = neg y in (a,) })] i x y\n"
+             "in (r,) }");
+  check_left("{ lambda l:f64[] k:f64[] m:f64[] a:f64[] b:f64[] c:f64[]. let\n"
+             "  d:f64[] e:f64[] f:f64[] = while[cond={ lambda l:f64[] a:f64[] b:f64[] c:f64[]. let p:bool[] = lt a l in (p,) } cond_nconsts=1\n"
+             "    body={ lambda k:f64[] m:f64[] a:f64[] b:f64[] c:f64[]. let d:f64[] = add a 1.0:f64[]  e:f64[] = mul b k  f:f64[] = mul c m\n"
+             "      in (d, e, f) } body_nconsts=2] l k m a b c\n"
+             "in (e,) }",
+             "{ lambda l:f64[] k:f64[] m:f64[] a:f64[] b:f64[] c:f64[]. let\n"
+             "  d:f64[] e:f64[] = while[cond={ lambda l:f64[] a:f64[] b:f64[]. let p:bool[] = lt a l in (p,) } cond_nconsts=1\n"
+             "    body={ lambda k:f64[] a:f64[] b:f64[]. let d:f64[] = add a 1.0:f64[]  e:f64[] = mul b k in (d, e) } body_nconsts=1] l k a b\n"
+             "in (e,) }");
+}
+
+static void shard_maps_and_calls_keep_what_is_needed(void **state) {
+  (void)state;
+  check_left("{ lambda x:f64[4] y:f64[4] z:f64[2]. let\n"
+             "  r:f64[4] s:f64[] = shard_map[mesh=(d=2,) unchecked=false in_specs=(P(d), P(), P(d)) out_specs=(P(d), P())\n"
+             "    body={ axes d=2 ; lambda x:f64[2]{V:d} y:f64[4] z:f64[1]{V:d}. let\n"
+             "      t:f64[] = reduce_sum[axes=(0,)] y  a:f64[2]{V:d} = exp x in (a, t) }] x y z\n"
+             "in (s,) }",
+             "{ lambda x:f64[4] y:f64[4] z:f64[2]. let\n"
+             "  s:f64[] = shard_map[mesh=(d=2,) unchecked=false in_specs=(P(),) out_specs=(P(),)\n"
+             "    body={ axes d=2 ; lambda y:f64[4]. let t:f64[] = reduce_sum[axes=(0,)] y in (t,) }] y\n"
+             "in (s,) }");
+  check_left("{ lambda x:f64[] y:f64[]. let\n"
+             "  r:f64[] s:f64[] = closed_call[body={ lambda x:f64[] y:f64[]. let a:f64[] = exp x  b:f64[] = exp y in (a, b) }] x y in (s,) }",
+             "{ lambda x:f64[] y:f64[]. let\n"
+             "  s:f64[] = closed_call[body={ lambda y:f64[]. let b:f64[] = exp y in (b,) }] y in (s,) }");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(to_an_operand),
@@ -298,6 +382,9 @@ int main(void) {
       cmocka_unit_test(nested_programs),
       cmocka_unit_test(long_chains),
       cmocka_unit_test(gradients),
+      cmocka_unit_test(scans_keep_what_is_needed),
+      cmocka_unit_test(conds_and_whiles_keep_what_is_needed),
+      cmocka_unit_test(shard_maps_and_calls_keep_what_is_needed),
       cmocka_unit_test(state_stays),
       cmocka_unit_test(effects_come_from_inside),
       cmocka_unit_test(drops_the_dead),

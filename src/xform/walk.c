@@ -49,6 +49,19 @@ ax_status ax_memo_find(const char *question, const ax_program *program, ax_text 
   return failed ? ax_out_of_memory(0) : AX_OK;
 }
 
+ax_status ax_verified(ax_status status, ax_program **made) {
+#ifndef NDEBUG
+  if (status == AX_OK) status = ax_program_verify(*made);
+  if (status != AX_OK) {
+    ax_program_release(*made);
+    *made = NULL;
+  }
+#else
+  (void)made;
+#endif
+  return status;
+}
+
 ax_status ax_finish_clean(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out) {
   ax_program *raw;
   *out = NULL;

@@ -31,6 +31,8 @@ void ax_memo_enter(ax_builder *builder, ax_memo *own);
    NULL: there is no transform in progress; the answer is not kept. */
 AX_MUST_USE ax_status ax_memo_find(const char *question, const ax_program *program, ax_text *key, ax_memo_entry **entry);
 
+/* What every pass ends with: in debug builds the verifier looks at what it made. */
+AX_MUST_USE ax_status ax_verified(ax_status status, ax_program **made);
 /* Ends the trace as ax_builder_finish does, and removes what nobody uses. */
 AX_MUST_USE ax_status ax_finish_clean(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out);
 /* Same dtype, shape and axis sets; otherwise the trace fails with AX_INTERNAL: `rule` of this equation is wrong. */

@@ -218,6 +218,13 @@ const test_sample test_samples[] = {
            "  { lambda a:T[3]{V:d}. let in (a,) },"
            "  { lambda a:T[3]{V:d}. let b:T[3]{V:d} = neg a in (b,) })] i x in (y,) }",
            .axes = "d=4; d=2 e=2", .linear = "x"),
+    SAMPLE("closed_call",
+           "{ lambda x:T[3] y:T[3]. let a:T[3] b:T[3] = closed_call[body={ lambda x:T[3] y:T[3]. let z:T[3] = mul x y w:T[3] = add z x"
+           "  in (w, y) }] x y in (a, b) }"),
+    SAMPLE("closed_call",
+           "{ lambda x:T[3]{V:d} y:T[3]. let z:T[3]{V:d} = pvary[axes=(d,)] y a:T[3] = closed_call[body={ lambda x:T[3]{V:d} y:T[3]{V:d}."
+           "  let z:T[3]{V:d} = add x y w:T[3] = psum[axes=(d,)] z in (w,) }] x z in (a,) }",
+           .axes = "d=2; d=3", .linear = "xy", .sums = true),
     SAMPLE("scan",
            "{ lambda c:T[2] x:T[5,2]. let h:T[2] y:T[5,2] = scan[length=5 reverse=false num_consts=0 num_carry=1"
            "  body={ lambda c:T[2] x:T[2]. let n:T[2] = mul c x m:T[2] = add n x in (m, n) }] c x in (h, y) }"),

@@ -1,0 +1,171 @@
+/* closed_call: T0.., -> R0..         body on the operands: a function kept as one
+   Parameters: body, a program in the environment of the equation.
+   Errors: operands that are not what the body takes.
+   Linear in what its body is linear in; each transform is that of the body. Equations that share a body, as equal layers do, share what
+   is made of it: it is transformed once for each set of operands that take part. Lowering puts the body in its place. */
+#include "prim/prims.h"
+#include "prim/rebuild.h"
+
+typedef struct closed_call_params {
+  ax_program *body;
+} closed_call_params;
+
+static ax_program *body_of(const ax_eqn *eqn) { return ((const closed_call_params *)eqn->params)->body; }
+
+static uint32_t count_outs(const void *params) { return ((const closed_call_params *)params)->body->out_count; }
+
+/* --- infer, eval, differs --- */
+
+static ax_status infer(const ax_infer_args *args) {
+  const ax_program *body = ((const closed_call_params *)args->params)->body;
+  AX_TRY(ax_region_check_axes(body, args->axes, "the body"));
+  if (body->in_count != args->in_count || body->out_count != args->out_count)
+    return ax_error(AX_INVALID_ARGUMENT, "the body takes %u values and gives %u, not %u and %u", body->in_count, body->out_count,
+                    args->in_count, args->out_count);
+  for (uint32_t i = 0; i < args->in_count; i++)
+    AX_TRY(ax_region_check_type(&args->in[i], &body->types[i], args->axes, "operand", i, "is", "the body takes"));
+  for (uint32_t k = 0; k < args->out_count; k++) args->out[k] = body->types[body->outs[k]];
+  return AX_OK;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  return ax_evaluate_lanes(args->driver, body_of(args->eqn), args->lanes, args->device, args->in, args->out);
+}
+
+static void differs(const ax_differs_args *args) { (void)ax_region_differs(args, body_of(args->eqn), args->in, args->out); }
+
+/* --- jvp, linearize --- */
+
+/* Binds a call of `body`, which is consumed. Gives its results; NULL: the trace has failed. */
+static ax_value *bind(ax_status status, ax_program *body, const ax_value *in, uint32_t in_count) {
+  if (status != AX_OK) ax_fail(status);
+  ax_value *out = status == AX_OK ? ax_trace_alloc(body->out_count * sizeof out[0]) : NULL;
+  if (out != NULL) ax_bind(&ax_prim_closed_call, &(closed_call_params){body}, in, in_count, out, body->out_count);
+  ax_program_release(body);
+  return ax_failed() ? NULL : out;
+}
+
+static uint32_t add_tangents(const ax_tangents *t, ax_value *to) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < t->args->eqn->in_count; i++)
+    if (t->in[i]) to[count++] = ax_tangent_in(t, i);
+  return count;
+}
+
+static void jvp(const ax_jvp_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  ax_program *body;
+  ax_tangents t;
+  if (!ax_tangents_init(&t, args)) return;
+  ax_value *in = ax_trace_alloc((eqn->in_count + (size_t)t.in_count) * sizeof in[0]);
+  if (in == NULL) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = args->in[i];
+  add_tangents(&t, in + eqn->in_count);
+  ax_status status = ax_jvp_program(body_of(eqn), t.in, t.want, &body);
+  ax_value *out = bind(status, body, in, eqn->in_count + t.in_count);
+  if (out != NULL) ax_tangents_give(&t, out, out + eqn->out_count);
+}
+
+/* The halves as they are, so that all calls of the body share them: residuals that are operands leave the first one too, where pruning
+   finds that nobody uses them. */
+static void linearize(const ax_jvp_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  ax_program *primal, *tangent;
+  uint32_t residuals;
+  ax_tangents t;
+  if (!ax_tangents_init(&t, args)) return;
+  ax_status status = ax_linearize_program(body_of(eqn), t.in, t.want, &primal, &tangent, &residuals);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  ax_value *in = ax_trace_alloc((residuals + (size_t)t.in_count) * sizeof in[0]), *tangents = NULL;
+  ax_value *out = bind(AX_OK, ax_program_retain(primal), args->in, eqn->in_count);
+  if (in != NULL && out != NULL) {
+    for (uint32_t r = 0; r < residuals; r++) {
+      uint32_t id = primal->outs[eqn->out_count + r];
+      in[r] = id < eqn->in_count ? args->in[id] : out[eqn->out_count + r];
+    }
+    add_tangents(&t, in + residuals);
+    tangents = bind(AX_OK, ax_program_retain(tangent), in, residuals + t.in_count);
+  }
+  if (tangents != NULL) ax_tangents_give(&t, out, tangents);
+  ax_program_release(primal);
+  ax_program_release(tangent);
+}
+
+/* --- transpose, batch --- */
+
+/* (c.., ct of y..) -> (ct of x..) */
+static void transpose(const ax_transpose_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  bool *zero = ax_cotangents_zero(args), *made_zero = ax_trace_alloc(eqn->in_count);
+  ax_value *in = ax_trace_alloc((eqn->in_count + (size_t)eqn->out_count) * sizeof in[0]);
+  ax_program *body;
+  uint32_t count = 0;
+  if (zero == NULL || made_zero == NULL || in == NULL) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    if (!args->linear[i]) in[count++] = args->in[i];
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    if (!zero[k]) in[count++] = args->cotangent[k];
+  ax_status status = ax_transpose_program(body_of(eqn), args->linear, zero, made_zero, &body);
+  ax_value *out = bind(status, body, in, count);
+  for (uint32_t i = 0; out != NULL && i < eqn->in_count; i++) {
+    if (!args->linear[i]) continue;
+    if (!made_zero[i]) args->out[i] = *out;
+    out++;
+  }
+}
+
+static void batch(const ax_batch_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  ax_program *body;
+  ax_status status = ax_batch_program(body_of(eqn), args->in_dim, args->size, args->axis, NULL, args->out_dim, &body);
+  const ax_value *out = bind(status, body, args->in, eqn->in_count);
+  for (uint32_t k = 0; out != NULL && k < eqn->out_count; k++) args->out[k] = out[k];
+}
+
+/* --- lower, hlo --- */
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_program(lower, body_of(eqn), in, out);
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return hlo->inline_program(hlo, body_of(eqn), in, out);
+}
+
+/* --- The record --- */
+
+static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(closed_call_params, body)}};
+
+const ax_prim ax_prim_closed_call = {
+    .name = "closed_call", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(closed_call_params),
+    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = linearize,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing,
+    .prune = ax_prune_body, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+};
+
+/* --- The function --- */
+
+void ax_closed_call(ax_function function, void *context, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
+  in = ax_take(in, in_count, out, out_count);
+  ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
+  if (types == NULL) return;
+  for (uint32_t i = 0; i < in_count; i++) types[i] = ax_typeof(in[i]);
+  if (ax_failed()) return;
+  ax_body_options options = {.function = function, .context = context, .in = types, .in_count = in_count, .out_count = out_count};
+  ax_body body;
+  ax_status status = ax_body_trace(&options, &body);
+  if (status != AX_OK) {
+    ax_fail(ax_error_context(status, "closed_call: function: "));
+    return;
+  }
+  uint32_t count = body.captured_count + in_count;
+  ax_value *all = ax_trace_alloc(count * sizeof all[0]);
+  for (uint32_t i = 0; all != NULL && i < count; i++) all[i] = i < body.captured_count ? body.captured[i] : in[i - body.captured_count];
+  body.program = ax_share_program(body.program);
+  if (all != NULL) ax_bind(&ax_prim_closed_call, &(closed_call_params){body.program}, all, count, out, out_count);
+  ax_body_deinit(&body);
+}

@@ -1,0 +1,232 @@
+/* dce: equations whose results nobody uses go, and from those that hold programs the operands, results and equations inside that nobody
+   needs. Equations with state stay. The program's own inputs and results stay as they are; one of which everything is needed is
+   returned itself.
+
+   One walk backward over each program: what is needed of a region is asked of its `prune` rule, which asks the same of its programs
+   (ax_needs_program, once for each set of results), and is then told to leave the rest out (ax_prune_program, likewise). */
+#include <string.h>
+
+#include "ir/program.h"
+#include "xform/xform.h"
+
+/* What is left of an equation that holds programs. */
+typedef struct remnant {
+  void *params; /* NULL: it is left as it is */
+  bool *in, *out;
+} remnant;
+
+typedef struct sweep {
+  const ax_program *program;
+  const bool *keep_in, *keep_out; /* inputs and results to keep; NULL: all */
+  bool *dropped;     /* by equation */
+  remnant *remnants; /* likewise */
+  bool changed;
+  ax_memo *memo;
+} sweep;
+
+/* Emits what is left of an equation. `in`, `out`: room for the operands and results of any. */
+static void emit_left(const ax_eqn *eqn, const remnant *left, ax_value *map, ax_value *in, ax_value *out) {
+  uint32_t in_count = 0, out_count = 0;
+  bool whole = left->params == NULL;
+  for (uint32_t j = 0; j < eqn->in_count; j++)
+    if (whole || left->in[j]) in[in_count++] = map[eqn->in[j]];
+  if (whole) {
+    ax_emit(eqn->prim, eqn->params, in, in_count, map + eqn->out, eqn->out_count);
+    return;
+  }
+  for (uint32_t k = 0; k < eqn->out_count; k++) out_count += left->out[k];
+  ax_emit(eqn->prim, left->params, in, in_count, out, out_count);
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    if (left->out[k]) map[eqn->out + k] = *out++;
+}
+
+/* Emits the equations that are left. `map`: by value id. */
+static uint32_t rebuild(const sweep *c, ax_builder *builder, ax_value *map, ax_value *in, ax_value *out, ax_value *outs) {
+  const ax_program *program = c->program;
+  uint32_t out_count = 0;
+  for (uint32_t i = 0; i < program->in_count; i++)
+    if (c->keep_in == NULL || c->keep_in[i]) map[i] = ax_builder_input(builder, &program->types[i]);
+  for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    if (c->dropped[i]) continue;
+    builder->line = eqn->line;
+    emit_left(eqn, &c->remnants[i], map, in, out);
+  }
+  for (uint32_t i = 0; i < program->out_count; i++)
+    if (c->keep_out == NULL || c->keep_out[i]) outs[out_count++] = map[program->outs[i]];
+  return out_count;
+}
+
+static ax_status finish(const sweep *c, ax_arena *arena, ax_program **out) {
+  const ax_program *program = c->program;
+  if (!c->changed) {
+    *out = ax_program_retain((ax_program *)program);
+    return AX_OK;
+  }
+  uint32_t most = 1;
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    if (program->eqns[i].in_count > most) most = program->eqns[i].in_count;
+    if (program->eqns[i].out_count > most) most = program->eqns[i].out_count;
+  }
+  ax_value *map = ax_arena_alloc(arena, program->value_count * sizeof map[0]);
+  ax_value *in = ax_arena_alloc(arena, 2 * (size_t)most * sizeof in[0]);
+  ax_value *outs = ax_arena_alloc(arena, program->out_count * sizeof outs[0]);
+  if (map == NULL || in == NULL || outs == NULL) return ax_out_of_memory(program->value_count * sizeof map[0]);
+  ax_builder builder;
+  ax_builder_begin(&builder, &program->axes);
+  uint32_t out_count = rebuild(c, &builder, map, in, in + most, outs);
+  return ax_builder_finish(&builder, outs, out_count, out, NULL, NULL);
+}
+
+/* --- What is needed --- */
+
+/* Whether an equation is needed for the values that are; then so are its operands. `in`, `out`: room for those of a region. */
+static ax_status need_eqn(ax_memo *memo, const ax_eqn *eqn, bool *needed, remnant *left, bool *any) {
+  *any = (ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0;
+  for (uint32_t k = 0; k < eqn->out_count; k++) *any = *any || needed[eqn->out + k];
+  if (!*any) return AX_OK;
+  if (eqn->prim->kind == AX_REGION) {
+    for (uint32_t k = 0; k < eqn->out_count; k++) left->out[k] = needed[eqn->out + k];
+    AX_TRY(eqn->prim->prune(&(ax_prune_args){eqn, left->out, left->in, left->params, memo}));
+  }
+  for (uint32_t j = 0; j < eqn->in_count; j++)
+    if (eqn->prim->kind != AX_REGION || left->in[j]) needed[eqn->in[j]] = true;
+  return AX_OK;
+}
+
+static bool is_changed(const ax_eqn *eqn, const remnant *left) {
+  const ax_eqn made = {.prim = eqn->prim, .params = left->params};
+  for (uint32_t j = 0; j < eqn->in_count; j++)
+    if (!left->in[j]) return true;
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    if (!left->out[k]) return true;
+  for (uint32_t i = 0; ax_eqn_program(eqn, i) != NULL; i++)
+    if (ax_eqn_program(eqn, i) != ax_eqn_program(&made, i)) return true;
+  return false;
+}
+
+static ax_status remnant_init(remnant *left, const ax_eqn *eqn, bool with_params, ax_arena *arena) {
+  left->in = ax_arena_alloc(arena, eqn->in_count);
+  left->out = ax_arena_alloc(arena, eqn->out_count);
+  if (with_params) left->params = ax_arena_alloc(arena, eqn->prim->params_bytes);
+  bool made = left->in != NULL && left->out != NULL && (!with_params || left->params != NULL);
+  return made ? AX_OK : ax_out_of_memory(eqn->in_count + (size_t)eqn->out_count);
+}
+
+static ax_status find_dead_eqn(sweep *c, ax_arena *arena, uint32_t i, bool *needed) {
+  const ax_eqn *eqn = &c->program->eqns[i];
+  remnant left = {0};
+  bool any;
+  if (eqn->prim->kind == AX_REGION) AX_TRY(remnant_init(&left, eqn, true, arena));
+  void *params = left.params;
+  AX_TRY(need_eqn(c->memo, eqn, needed, &left, &any));
+  c->dropped[i] = !any;
+  c->changed = c->changed || !any;
+  if (!any || params == NULL) return AX_OK;
+  if (is_changed(eqn, &left)) {
+    c->remnants[i] = left;
+    c->changed = true;
+  } else {
+    ax_params_release(eqn->prim, params);
+  }
+  return AX_OK;
+}
+
+static ax_status find_dead(sweep *c, ax_arena *arena) {
+  const ax_program *program = c->program;
+  bool *needed = ax_arena_alloc(arena, program->value_count);
+  c->remnants = ax_arena_alloc(arena, program->eqn_count * sizeof c->remnants[0]);
+  if (needed == NULL || c->remnants == NULL) return ax_out_of_memory(program->value_count);
+  for (uint32_t k = 0; k < program->out_count; k++)
+    if (c->keep_out == NULL || c->keep_out[k]) needed[program->outs[k]] = true;
+    else c->changed = true;
+  for (uint32_t i = 0; i < program->in_count; i++) c->changed = c->changed || (c->keep_in != NULL && !c->keep_in[i]);
+  for (uint32_t i = program->eqn_count; i-- > 0;) AX_TRY(find_dead_eqn(c, arena, i, needed));
+  return AX_OK;
+}
+
+ax_status ax_needs_program(ax_memo *memo, const ax_program *program, const bool *out, bool *in) {
+  ax_memo_entry *entry = ax_memo_ask(memo, "needs", program, out, program->out_count);
+  bool *needed = entry != NULL ? entry->data : NULL;
+  if (entry == NULL) return ax_out_of_memory(0);
+  if (!entry->known) {
+    entry->data = needed = ax_arena_alloc(&memo->arena, program->value_count);
+    if (needed == NULL) return ax_out_of_memory(program->value_count);
+    for (uint32_t k = 0; k < program->out_count; k++) needed[program->outs[k]] = needed[program->outs[k]] || out[k];
+    for (uint32_t i = program->eqn_count; i-- > 0;) {
+      remnant left = {0};
+      bool any;
+      if (program->eqns[i].prim->kind == AX_REGION) AX_TRY(remnant_init(&left, &program->eqns[i], false, &memo->arena));
+      AX_TRY(need_eqn(memo, &program->eqns[i], needed, &left, &any));
+    }
+    entry->known = true;
+  }
+  if (program->in_count > 0) memcpy(in, needed, program->in_count);
+  return AX_OK;
+}
+
+/* As ax_flow_loop: from results that hold those of an earlier question, what was needed then is needed as well. */
+ax_status ax_needs_loop(const ax_prune_args *args, const ax_program *body, uint32_t first, uint32_t count, bool *in) {
+  uint32_t out_count = body->out_count;
+  ax_memo_entry *entry = ax_memo_ask(args->memo, "needs of a loop", body, args->eqn->params, args->eqn->prim->params_bytes);
+  bool *start = ax_arena_copy(&args->memo->arena, args->out, out_count);
+  if (entry == NULL || start == NULL) return ax_out_of_memory(out_count);
+  bool *known = entry->data, holds = entry->known; /* where it began, and what that came to */
+  for (uint32_t k = 0; k < out_count && holds; k++) holds = !known[k] || args->out[k];
+  for (uint32_t k = 0; k < out_count && holds; k++) args->out[k] = args->out[k] || known[out_count + k];
+  for (bool changed = true; changed;) {
+    changed = false;
+    AX_TRY(ax_needs_program(args->memo, body, args->out, in));
+    for (uint32_t k = 0; k < count; k++) {
+      changed = changed || (in[first + k] && !args->out[k]);
+      args->out[k] = args->out[k] || in[first + k];
+    }
+  }
+  if (known == NULL) entry->data = known = ax_arena_alloc(&args->memo->arena, 2 * (size_t)out_count);
+  if (known == NULL) return ax_out_of_memory(out_count);
+  if (out_count > 0) {
+    memcpy(known, start, out_count);
+    memcpy(known + out_count, args->out, out_count);
+  }
+  entry->known = true;
+  return AX_OK;
+}
+
+static ax_status sweep_program(sweep *c, ax_program **out) {
+  const ax_program *program = c->program;
+  ax_arena arena = {0};
+  *out = NULL;
+  c->dropped = ax_arena_alloc(&arena, program->eqn_count);
+  ax_status status = c->dropped != NULL ? find_dead(c, &arena) : ax_out_of_memory(program->eqn_count);
+  if (status == AX_OK) status = finish(c, &arena, out);
+  for (uint32_t i = 0; c->remnants != NULL && i < program->eqn_count; i++)
+    if (c->remnants[i].params != NULL) ax_params_release(program->eqns[i].prim, c->remnants[i].params);
+  ax_arena_deinit(&arena);
+  return ax_verified(status, out);
+}
+
+ax_status ax_prune_program(ax_memo *memo, const ax_program *program, const bool *out, const bool *in, ax_program **pruned) {
+  ax_text key = {0};
+  *pruned = NULL;
+  ax_text_add_bytes(&key, (const char *)out, program->out_count);
+  ax_text_add_bytes(&key, (const char *)in, program->in_count);
+  ax_memo_entry *entry = key.failed ? NULL : ax_memo_ask(memo, "prune", program, key.data, key.length);
+  ax_text_deinit(&key);
+  if (entry == NULL) return ax_out_of_memory(0);
+  sweep c = {.program = program, .keep_in = in, .keep_out = out, .memo = memo};
+  if (!entry->known) AX_TRY(sweep_program(&c, &entry->made[0]));
+  entry->known = true;
+  *pruned = ax_program_retain(entry->made[0]);
+  return AX_OK;
+}
+
+ax_status ax_program_dce(const ax_program *program, ax_program **out) {
+  *out = NULL;
+  AX_TRY(ax_require(program, "program"));
+  ax_memo own = {0};
+  const ax_builder *builder = ax_builder_current();
+  sweep c = {.program = program, .memo = builder != NULL && builder->memo != NULL ? builder->memo : &own};
+  ax_status status = sweep_program(&c, out);
+  ax_memo_deinit(&own);
+  return status;
+}

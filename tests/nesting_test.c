@@ -1,0 +1,164 @@
+/* Programs inside one another: transforms whose cost follows the depth, the limit on it, and texts that read back at that limit. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/ops.h"
+#include "ir/program.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+
+/* --- Nests of scans, conds and whiles: (x, y) -> (x', y') --- */
+
+typedef enum kind { SCAN, COND, WHILE, MIXED, FRESH, KIND_COUNT } kind; /* FRESH: a scan whose carry starts as a constant */
+typedef struct nest {
+  kind kind;
+  int depth;
+} nest;
+
+static void nested(const ax_value *in, ax_value *out, void *context);
+
+static void leaf(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_tanh(ax_mul(in[0], in[1]));
+  out[1] = in[1];
+}
+
+static void small(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_lt(in[0], ax_full_like(in[0], 0.05));
+}
+
+static void level(const nest *n, const ax_value *in, ax_value *out) {
+  nest inner = {n->kind, n->depth - 1};
+  kind kind = n->kind == MIXED ? (enum kind)(n->depth % 3) : n->kind;
+  ax_value pair[] = {ax_mul(in[0], in[1]), in[1]}, fresh[] = {ax_full_like(in[0], 0.5), in[1]}, made[2];
+  ax_function branches[] = {leaf, nested};
+  void *contexts[] = {NULL, &inner};
+  switch (kind) {
+    case SCAN: ax_scan(nested, &inner, pair, 2, 0, 2, false, out, 0); break;
+    case COND: ax_cond(ax_gt(in[0], ax_full_like(in[0], 0)), branches, contexts, 2, pair, 2, out, 2); break;
+    case WHILE: ax_while(small, nested, &inner, pair, 2, out); break;
+    default:
+      ax_scan(nested, &inner, fresh, 2, 0, 2, false, made, 0);
+      out[0] = ax_add(made[0], in[0]);
+      out[1] = made[1];
+  }
+}
+
+static void nested(const ax_value *in, ax_value *out, void *context) {
+  const nest *n = context;
+  if (n->depth == 0) leaf(in, out, NULL);
+  else level(n, in, out);
+}
+
+static ax_status trace(kind kind, int depth, ax_program **out) {
+  ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
+  nest n = {kind, depth};
+  return ax_trace(nested, &n, types, 2, 2, out);
+}
+
+/* --- Cost: allocations, which follow the work --- */
+
+typedef ax_status (*transform)(const ax_program *program, ax_program **out);
+
+static ax_status forward(const ax_program *program, ax_program **out) { return ax_program_jvp(program, NULL, out); }
+static ax_status batched(const ax_program *program, ax_program **out) {
+  return ax_program_vmap(program, NULL, NULL, 3, NULL, out);
+}
+static ax_status batched_by_one(const ax_program *program, ax_program **out) {
+  return ax_program_vmap(program, (int[]){-1, 0}, (int[]){0, 0}, 3, NULL, out);
+}
+/* The tangents of the second input alone, of which the second result's is then dropped. */
+static ax_status forward_without_tangents(const ax_program *program, ax_program **out) {
+  ax_program *jvp;
+  AX_TRY(ax_program_jvp(program, (bool[]){true, false}, &jvp));
+  ax_status status = ax_program_dce(jvp, out);
+  ax_program_release(jvp);
+  return status;
+}
+static ax_status linearized(const ax_program *program, ax_program **out) {
+  ax_program *tangent;
+  uint32_t residuals;
+  AX_TRY(ax_program_linearize(program, NULL, out, &tangent, &residuals));
+  ax_program_release(tangent);
+  return AX_OK;
+}
+
+static void *counted(void *total, size_t bytes, size_t align) {
+  *(size_t *)total += bytes;
+  return aligned_alloc(align, (bytes + align - 1) / align * align);
+}
+static void release(void *total, void *memory) {
+  (void)total;
+  free(memory);
+}
+
+/* Bytes asked for. */
+static double cost(transform transform, kind kind, int depth) {
+  ax_program *program, *made;
+  size_t total = 0, chunk = ax_arena_chunk_bytes;
+  ax_arena_chunk_bytes = 64;
+  ax_set_allocator(&(ax_allocator){counted, release, &total});
+  TEST_OK(trace(kind, depth, &program));
+  total = 0;
+  TEST_OK(transform(program, &made));
+  size_t asked = total;
+  ax_program_release(made), ax_program_release(program);
+  ax_set_allocator(NULL);
+  ax_arena_chunk_bytes = chunk;
+  return (double)asked;
+}
+
+/* Debug builds verify each program made, down to the bottom, so that theirs follows the square. */
+static void cost_follows_depth(void **state) {
+  (void)state;
+#ifdef AXLE_VERIFIES
+  skip();
+#endif
+  const transform transforms[] = {forward, batched, batched_by_one, ax_program_dce, forward_without_tangents};
+  for (size_t t = 0; t < AX_COUNT(transforms); t++)
+    for (kind kind = 0; kind < KIND_COUNT; kind++)
+      assert_true(cost(transforms[t], kind, 64) < 2.3 * cost(transforms[t], kind, 32));
+  /* a cond's residuals are as many as there are conds in it, so this is quadratic as the program made is */
+  assert_true(cost(linearized, COND, 64) < 6 * cost(linearized, COND, 32));
+  assert_true(cost(linearized, SCAN, 14) < 6 * cost(linearized, SCAN, 7)); /* the rank of what is kept ends it at 16 */
+}
+
+/* --- The limit, and texts --- */
+
+static void reads_back(void **state) {
+  (void)state;
+  for (kind kind = 0; kind < KIND_COUNT; kind++) {
+    ax_program *program, *again, *jvp;
+    char *text;
+    TEST_FAILS(trace(kind, AX_MAX_NESTING + 1, &program), AX_INVALID_ARGUMENT, ""); /* the message is cut to its beginning */
+    TEST_OK(trace(kind, AX_MAX_NESTING, &program));
+    TEST_OK(ax_program_verify(program));
+    TEST_OK(ax_program_print(program, &text));
+    TEST_OK(ax_program_parse(text, strlen(text), "nest", &again));
+    assert_true(ax_program_equal(program, again));
+    TEST_OK(ax_program_jvp(again, NULL, &jvp));
+    ax_string_free(text);
+    ax_program_release(program), ax_program_release(again), ax_program_release(jvp);
+  }
+}
+
+static void deeper_texts_are_refused(void **state) {
+  (void)state;
+  enum { levels = 100000 };
+  static const char head[] = "{ lambda x:f64[]. let y:f64[] = scan[length=1 reverse=false num_consts=0 num_carry=1 body=";
+  char *text = malloc(levels * sizeof head), *at = text;
+  for (int i = 0; i < levels; i++, at += sizeof head - 1) memcpy(at, head, sizeof head);
+  ax_program *program;
+  TEST_FAILS(ax_program_parse(text, (size_t)(at - text), "deep", &program), AX_PARSE_ERROR, "no deeper nesting");
+  free(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(cost_follows_depth),
+      cmocka_unit_test(reads_back),
+      cmocka_unit_test(deeper_texts_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
