@@ -229,6 +229,31 @@ static void gradient(const ax_value *in, ax_value *out, void *context) {
   ax_grad(looked_up, NULL, in, 1, 1, out);
 }
 
+static void look_up(const ax_value *in, ax_value *out, void *context) {
+  (void)in;
+  out[0] = row_of(*(const ax_value *)context, in[0]);
+}
+
+static void loss_of_many(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const int32_t at[] = {1, 4, 1, 2, 0, 1};
+  const ax_type type = TEST_TYPE(AX_S32, 6);
+  ax_value whole = in[0], rows, places = ax_constant(&type, at);
+  ax_vmap(NULL, look_up, &whole, &places, 1, &rows, 1);
+  out[0] = ax_reduce_sum(ax_mul(rows, ax_tanh(rows)), NULL, 0);
+}
+
+static void gradient_of_many(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_grad(loss_of_many, NULL, in, 1, 1, out);
+}
+
+static void gradients_of_devices(const ax_value *in, ax_value *out, void *context) { /* the table is the same on all */
+  ax_value mine = ax_pvary(in[0], "d");
+  gradient_of_many(&mine, out, context);
+  out[0] = ax_psum(ax_mul(out[0], ax_convert_element_type(next(ax_axis_index("d")), AX_F32)), "d");
+}
+
 static void loss_of_loop(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value start[] = {integer(0), in[0]}, end[2];
@@ -244,6 +269,8 @@ static void gradient_of_loop(const ax_value *in, ax_value *out, void *context) {
 static void test_derivatives(void **state) {
   (void)state;
   check(gradient, NULL, &table, 1, 1);
+  check(gradient_of_many, NULL, &table, 1, 1);
+  check(test_map_body, &(test_map){"d=3", {""}, {""}, .body = gradients_of_devices}, &table, 1, 1);
   check(gradient_of_loop, NULL, &table, 1, 1);
 }
 

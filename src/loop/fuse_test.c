@@ -58,6 +58,7 @@ static void expect_plan(ax_program *program, const char *wanted) {
   char *got;
   TEST_OK(ax_plan_turn_products(plan));
   TEST_OK(ax_plan_schedule(plan));
+  TEST_OK(ax_plan_scatter(plan));
   TEST_OK(ax_plan_update_in_place(plan));
   TEST_OK(ax_plan_fuse(plan));
   add_block(&line, plan, &plan->block);
@@ -243,11 +244,31 @@ static void rows_of_sum(const ax_value *in, ax_value *out, void *context) {
   rows(&sum, out, context);
 }
 
+/* Parts are added to what began as zeros; to another start, -0.0 among it perhaps, tables of zeros with a part in them are. */
+static void part_step(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value at[] = {in[0], ax_full(AX_S32, 0, NULL, 0)}, row = ax_dynamic_slice(in[2], at, (int64_t[]){1, 6});
+  out[0] = ax_add(in[0], ax_full(AX_S32, 0, NULL, 1));
+  out[1] = ax_add(in[1], ax_dynamic_update_slice(ax_full(AX_F32, 2, (int64_t[]){4, 6}, 0), row, at));
+  out[2] = in[2];
+}
+
+static void parts_added(const ax_value *in, ax_value *out, void *context) {
+  const bool *zero = context;
+  ax_value start[] = {ax_full(AX_S32, 0, NULL, 0), *zero ? ax_full(AX_F32, 2, (int64_t[]){4, 6}, 0) : in[1], in[0]}, end[3];
+  ax_scan(part_step, NULL, start, 3, 0, 4, false, end, 0);
+  out[0] = end[1];
+}
+
 static void loops(void **state) {
   (void)state;
   const ax_type in[] = {matrix, matrix};
   expect(swapped, in, 2, 2, "kernel[4,6]; kernel[4,6]; loop (kernel[4,6]; kernel[4,6]; kernel[4,6])");
   expect(rows, in, 1, 1, "kernel[]; kernel[4,6]; loop (kernel[1,6]; kernel[1,6]; kernel[])");
+  bool zero = true;
+  expect_plan(test_trace(parts_added, &zero, in, 2, 1), "kernel[]; kernel[4,6]; kernel[4,6]; loop (kernel[1,6]; kernel[])");
+  zero = false;
+  expect_plan(test_trace(parts_added, &zero, in, 2, 1), "kernel[]; kernel[4,6]; kernel[4,6]; loop (kernel[4,6]; kernel[1,6]; kernel[]; kernel[4,6])");
   expect(rows_of_sum, in, 2, 1, "kernel[]; kernel[4,6]; loop (kernel[1,6]; kernel[1,6]; kernel[])");
 }
 
