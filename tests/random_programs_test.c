@@ -24,8 +24,23 @@ static const char *some_axes(maker *m) {
   return m->mesh->count == 1 ? "a" : two[below(m, 4)];
 }
 
-static ax_value pointwise(maker *m, ax_value x, ax_value y) {
+/* What comes to x again, or to something simpler. */
+static ax_value needless(maker *m, ax_value x, ax_value y) {
+  const int64_t turn[] = {1, 0}, flat[] = {ROWS * COLUMNS}, narrow[] = {COLUMNS, ROWS}, dims[] = {ROWS, COLUMNS};
   switch (below(m, 7)) {
+    case 0: return ax_mul(ax_full_like(x, 1), x);
+    case 1: return ax_add(x, ax_full_like(x, -0.0));
+    case 2: return ax_neg(ax_neg(ax_div(x, ax_full_like(x, 1))));
+    case 3: return ax_where(ax_lt(x, y), ax_sub(x, ax_full_like(x, 0)), x);
+    case 4: return ax_convert_element_type(ax_convert_element_type(x, AX_F64), AX_F32);
+    case 5: return ax_transpose(ax_transpose(x, turn), turn);
+    default: return ax_reshape(ax_reshape(ax_reshape(x, 1, flat), 2, narrow), 2, dims);
+  }
+}
+
+static ax_value pointwise(maker *m, ax_value x, ax_value y) {
+  switch (below(m, 8)) {
+    case 7: return needless(m, x, y);
     case 0: return ax_add(x, y);
     case 1: return ax_sub(x, y);
     case 2: return ax_tanh(ax_mul(x, y));

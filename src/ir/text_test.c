@@ -392,6 +392,15 @@ static void test_verify(void **state) {
   types[0].dims[0] = 3;
   assert_int_equal(ax_program_verify(program), AX_OK);
   ax_program_release(program);
+  program = parse_ok("{ axes d=2 ; lambda a:f32[]{V:d}. let\n"
+                     "f:future<f32[]> = start[body={ lambda a:f32[]{V:d}. let b:f32[] = psum[axes=(d,)] a in (b,) }] a\n"
+                     "b:f32[] = done f in (b,) }");
+  ((uint32_t *)program->outs)[0] = 1;
+  check_broken(program, "verify: the future<f32[]> of psum, start in line 2, is a result of its program");
+  ((uint32_t *)program->outs)[0] = 2;
+  ((ax_type *)program->types)[0].form = AX_FUTURE;
+  check_broken(program, "verify: equation 0 (line 2), start: ");
+  ax_program_release(program);
 }
 
 /* --- No memory --- */
