@@ -76,6 +76,52 @@ static ax_value pick(test_random *random, const ax_value *values, uint32_t count
   return fitting[a > b ? a : b];
 }
 
+/* A sample's program inside regions: two bits a level say which; 0: in place. */
+typedef struct wrapped {
+  const ax_program *program;
+  uint32_t kinds;
+  ax_value index;     /* s32[], for conds */
+  const ax_value *in; /* for scans, which capture their operands */
+} wrapped;
+
+static void wrap(const ax_value *in, ax_value *out, void *context);
+static void wrap_captured(const ax_value *in, ax_value *out, void *context) {
+  const wrapped *w = context;
+  (void)in;
+  wrap(w->in, out, context);
+}
+
+/* The last of the stacked results of two steps. */
+static void wrap_scan(const wrapped *inner, ax_value *out) {
+  ax_value stacked[4];
+  uint32_t count = inner->program->out_count;
+  ax_scan(wrap_captured, (void *)inner, NULL, 0, 0, 2, false, stacked, count);
+  for (uint32_t k = 0; k < count; k++) {
+    ax_type type = ax_typeof(stacked[k]);
+    int64_t start[AX_MAX_RANK] = {1};
+    out[k] = ax_reshape(ax_slice(stacked[k], start, type.dims, NULL), type.rank - 1, type.dims + 1);
+  }
+}
+
+static void wrap(const ax_value *in, ax_value *out, void *context) {
+  const wrapped *w = context;
+  wrapped inner = {w->program, w->kinds >> 2, w->index, in}, plain = {w->program, 0, w->index, in};
+  uint32_t in_count = w->program->in_count, out_count = w->program->out_count;
+  bool communicates = (w->program->effects & AX_EFFECT_EXCHANGE) != 0; /* devices may not choose whether they do */
+  switch (w->kinds & 3) {
+    case 0: ax_call(w->program, in, in_count, out, out_count); break;
+    case 1: ax_closed_call(wrap, &inner, in, in_count, out, out_count); break;
+    case 2: {
+      const ax_function branches[] = {wrap, wrap};
+      void *contexts[] = {&plain, &inner};
+      if (communicates) wrap(in, out, &inner);
+      else ax_cond(w->index, branches, contexts, 2, in, in_count, out, out_count);
+      break;
+    }
+    default: wrap_scan(&inner, out);
+  }
+}
+
 static bool add_step(test_random *random, const test_instance *instance, ax_value *values, uint32_t *count) {
   const ax_program *program = instance->program;
   ax_value in[8], out[4];
@@ -84,7 +130,9 @@ static bool add_step(test_random *random, const test_instance *instance, ax_valu
     in[i] = pick(random, values, *count, &program->types[i]);
     if (in[i].trace == 0) return false;
   }
-  ax_call(program, in, program->in_count, out, program->out_count);
+  const ax_type index = {.dtype = AX_S32};
+  uint32_t kinds = test_random_below(random, 4) == 0 ? (uint32_t)test_random_below(random, 256) : 0; /* up to four levels */
+  wrap(in, out, &(wrapped){program, kinds, pick(random, values, *count, &index), NULL});
   for (uint32_t k = 0; k < program->out_count; k++) values[(*count)++] = out[k];
   return true;
 }
