@@ -14,6 +14,40 @@ static LLVMValueRef divide_as_float(const ax_codegen *cg, ax_dtype dtype, LLVMVa
   return LLVMBuildCast(builder, narrow, LLVMBuildFDiv(builder, x, y, ""), integer, "");
 }
 
+static LLVMValueRef any_set(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes) {
+  LLVMTypeRef type = LLVMTypeOf(value);
+  if (lanes > 1) value = ax_cg_intrinsic(cg, "llvm.vector.reduce.or", &type, 1, &value, 1);
+  return LLVMBuildICmp(cg->builder, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "");
+}
+
+/* Of 64 bits: by each lane's own instruction, unless all lanes are below 2^51. There floats are exact once more: a and b together stay
+   below 2^53, so that the next integer is further than half a unit of the quotient's last place. */
+static LLVMValueRef divide_long(const ax_codegen *cg, bool with_sign, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
+  LLVMBuilderRef builder = cg->builder;
+  LLVMTypeRef type = LLVMTypeOf(a);
+  LLVMValueRef half = ax_cg_splat(LLVMConstInt(ax_cg_int(cg, 64, 1), 1ull << 51, false), lanes);
+  LLVMValueRef high = ax_cg_splat(LLVMConstInt(ax_cg_int(cg, 64, 1), with_sign ? ~0ull << 52 : ~0ull << 51, false), lanes);
+  LLVMValueRef x = with_sign ? LLVMBuildAdd(builder, a, half, "") : a, y = with_sign ? LLVMBuildAdd(builder, b, half, "") : b;
+  LLVMValueRef large = any_set(cg, LLVMBuildAnd(builder, LLVMBuildOr(builder, x, y, ""), high, ""), lanes);
+  LLVMBasicBlockRef blocks[] = {LLVMAppendBasicBlockInContext(cg->context, cg->function, "short"),
+                                LLVMAppendBasicBlockInContext(cg->context, cg->function, "long")};
+  LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(cg->context, cg->function, "divided");
+  LLVMBuildCondBr(builder, large, blocks[1], blocks[0]);
+  LLVMPositionBuilderAtEnd(builder, blocks[0]);
+  LLVMTypeRef f64 = ax_cg_register(cg, AX_F64, lanes);
+  LLVMValueRef dividend = LLVMBuildCast(builder, LLVMSIToFP, a, f64, ""), divisor = LLVMBuildCast(builder, LLVMSIToFP, b, f64, "");
+  LLVMValueRef ratio = LLVMBuildFDiv(builder, dividend, divisor, "");
+  LLVMValueRef quotients[] = {LLVMBuildCast(builder, LLVMFPToSI, ratio, type, ""), NULL};
+  LLVMBuildBr(builder, done);
+  LLVMPositionBuilderAtEnd(builder, blocks[1]);
+  quotients[1] = with_sign ? LLVMBuildSDiv(builder, a, b, "") : LLVMBuildUDiv(builder, a, b, "");
+  LLVMBuildBr(builder, done);
+  LLVMPositionBuilderAtEnd(builder, done);
+  LLVMValueRef quotient = LLVMBuildPhi(builder, type, "");
+  LLVMAddIncoming(quotient, quotients, blocks, 2);
+  return quotient;
+}
+
 /* Truncates; x/0 has all bits set; the most negative number by -1 is itself. */
 LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
   LLVMBuilderRef builder = cg->builder;
@@ -28,17 +62,13 @@ LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRe
   LLVMValueRef safe = LLVMBuildSelect(builder, unsafe, ax_cg_integer(cg, dtype, lanes, 1), b, "");
   if (lanes > 1 && bits < 64 && !LLVMIsConstant(safe))
     quotient = divide_as_float(cg, dtype, a, safe, lanes);
+  else if (lanes > 1 && bits == 64 && !LLVMIsConstant(safe))
+    quotient = divide_long(cg, is_signed(dtype), a, safe, lanes);
   else if (is_signed(dtype))
     quotient = LLVMBuildSDiv(builder, a, safe, "");
   else
     quotient = LLVMBuildUDiv(builder, a, safe, "");
   return LLVMBuildSelect(builder, by_zero, ones, quotient, "");
-}
-
-static LLVMValueRef any_set(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes) {
-  LLVMTypeRef type = LLVMTypeOf(value);
-  if (lanes > 1) value = ax_cg_intrinsic(cg, "llvm.vector.reduce.or", &type, 1, &value, 1);
-  return LLVMBuildICmp(cg->builder, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "");
 }
 
 static LLVMValueRef bit_set(const ax_codegen *cg, LLVMValueRef value, LLVMValueRef one) {

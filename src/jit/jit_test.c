@@ -32,6 +32,40 @@ static float *noisy(int64_t count) {
   return data;
 }
 
+/* --- Integers --- */
+
+enum { quotients = 4096 };
+
+static void check_quotients(int64_t *a, int64_t *b) {
+  static int64_t got[quotients];
+  const int64_t dims[] = {quotients};
+  ax_arena arena = {0};
+  ax_kernel *k = ax_kernel_create(&arena, 1, 0, dims);
+  uint32_t x = ax_kernel_slot(k, AX_S64, 1, dims), y = ax_kernel_slot(k, AX_S64, 1, dims);
+  ax_ex ratio = ax_kernel_op(k, AX_SCALAR_DIV, AX_S64, ax_kernel_load(k, x, identity), ax_kernel_load(k, y, identity), AX_NONE);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_S64, 1, dims), identity, ratio, AX_SCALAR_NONE);
+  compile(k)((void *[]){a, b, got}, NULL, 0, quotients);
+  for (int64_t i = 0; i < quotients; i++) assert_int_equal(got[i], a[i] / b[i]);
+  ax_arena_deinit(&arena);
+}
+
+/* Of 64 bits, next to whole numbers: up to where floats would round, and beyond. */
+static void long_quotients(void **state) {
+  (void)state;
+  static int64_t a[quotients], b[quotients];
+  static const int64_t most[] = {((int64_t)1 << 51) - 1, INT64_MAX};
+  for (int large = 0; large < 2; large++) {
+    for (int64_t i = 0; i < quotients; i++) {
+      int64_t divisor = (int64_t)((uint64_t)i * 0x9e3779b97f4a7c15u >> (13 + i % 48)) + 2;
+      if (divisor > most[large]) divisor = most[large];
+      a[i] = most[large] / divisor * divisor - i % 3; /* a multiple, and one and two less */
+      b[i] = i & 8 ? -divisor : divisor;
+      if (i & 16) a[i] = -a[i];
+    }
+    check_quotients(a, b);
+  }
+}
+
 /* --- Sizes --- */
 
 /* c = a * b + a: a contraction to fma would show. */
@@ -339,6 +373,7 @@ static int teardown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(remainders),
+      cmocka_unit_test(long_quotients),
       cmocka_unit_test(ranges_of_merged_dimensions),
       cmocka_unit_test(in_place),
       cmocka_unit_test(sums_do_not_depend_on_ranges),

@@ -158,6 +158,7 @@ static ax_status split(cutter *c, const ax_op *op, ax_op *out, uint32_t *made) {
 }
 
 static ax_status append(cutter *c, const ax_op *ops, uint32_t count) {
+  if (count == 0) return AX_OK; /* ops may be NULL */
   AX_TRY(ax_grow(&c->ops, sizeof c->ops[0], c->count, count, &c->capacity));
   memcpy(c->ops + c->count, ops, count * sizeof ops[0]);
   c->count += count;
