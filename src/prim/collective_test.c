@@ -297,6 +297,41 @@ static void test_pairs(void **state) {
   }
 }
 
+/* A start of several futures, of which each program that a transform makes needs some: none is left open. */
+static void test_several_futures(void **state) {
+  (void)state;
+  static const char text[] =
+      "{ axes d=2 ; lambda x:f32[]{V:d} w:f32[]{V:d}. let\n"
+      "  c:f32[]{V:d} = pvary[axes=(d,)] 2.0:f32[]\n"
+      "  s:future<f32[]> t:future<f32[]> = start[body={ lambda a:f32[]{V:d}. let b:f32[] = psum[axes=(d,)] a e:f32[]{V:d} = exp a\n"
+      "    f:f32[] = pmax[axes=(d,)] e in (b, f) }] c\n"
+      "  p:future<f32[]> q:future<f32[]> = start[body={ lambda a:f32[]{V:d} b:f32[]{V:d}. let e:f32[] = psum[axes=(d,)] a\n"
+      "    f:f32[] = pmax[axes=(d,)] b in (e, f) }] x w\n"
+      "  u:f32[] = done s v:f32[] = done t g:f32[] = done p h:f32[] = done q\n"
+      "  k:f32[]{V:d} = pvary[axes=(d,)] u y:f32[]{V:d} = mul x k z:f32[] = mul h v l:f32[] = psum[axes=(d,)] y\n"
+      "  n:f32[] = add l g m:f32[] = add n z\n"
+      "  in (m, h) }";
+  const bool wrt[] = {true, false};
+  ax_program *program, *primal, *tangent, *made[5];
+  uint32_t residuals;
+  assert_int_equal(ax_program_parse(text, sizeof text - 1, NULL, &program), AX_OK);
+  assert_int_equal(ax_program_linearize(program, wrt, &primal, &tangent, &residuals), AX_OK);
+  assert_int_equal(ax_program_jvp(program, NULL, &made[0]), AX_OK);
+  assert_int_equal(ax_program_value_and_grad(program, wrt, &made[1]), AX_OK);
+  assert_int_equal(ax_program_grad(program, NULL, &made[2]), AX_OK); /* h is not needed */
+  assert_int_equal(ax_program_vmap(program, NULL, NULL, 3, NULL, &made[3]), AX_OK);
+  assert_int_equal(ax_program_simplify(program, &made[4]), AX_OK);
+  for (size_t i = 0; i < AX_COUNT(made); i++) {
+    assert_int_equal(ax_program_verify(made[i]), AX_OK);
+    ax_program_release(made[i]);
+  }
+  ax_program *rest[] = {program, primal, tangent};
+  for (size_t i = 0; i < AX_COUNT(rest); i++) {
+    assert_int_equal(ax_program_verify(rest[i]), AX_OK);
+    ax_program_release(rest[i]);
+  }
+}
+
 /* --- Memory --- */
 
 static ax_value everything(ax_value x) {
@@ -331,7 +366,7 @@ static void test_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_types), cmocka_unit_test(test_errors), cmocka_unit_test(test_parts),
-      cmocka_unit_test(test_async), cmocka_unit_test(test_pairs), cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_async), cmocka_unit_test(test_pairs), cmocka_unit_test(test_several_futures), cmocka_unit_test(test_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,13 @@ static bool spreads(const split *s, const ax_eqn *eqn) {
          (eqn->prim->kind == AX_COLLECTIVE && ax_same_shape(&s->joint->types[eqn->out], &s->joint->types[eqn->in[0]]));
 }
 
+/* Whether an equation may stand in both programs: not with state, and not half of a start and its done, which stay together. */
+static bool repeatable(const split *s, const ax_eqn *eqn) {
+  const ax_type *types = s->joint->types;
+  if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0 || types[eqn->out].form != AX_ARRAY) return false;
+  return eqn->in_count == 0 || types[eqn->in[0]].form == AX_ARRAY;
+}
+
 static void forward(split *s) {
   const ax_program *joint = s->joint;
   for (uint32_t i = s->x_count; i < joint->in_count; i++) s->tangent[i] = true;
@@ -64,8 +71,7 @@ static void backward(split *s) {
   for (uint32_t i = joint->eqn_count; i-- > 0;) {
     const ax_eqn *eqn = &joint->eqns[i];
     if (!any_needed(s, eqn)) continue;
-    bool state = (ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0;
-    s->again[i] = !is_tangent(s, eqn) && !state && (s->fixed[eqn->out] || spreads(s, eqn));
+    s->again[i] = !is_tangent(s, eqn) && repeatable(s, eqn) && (s->fixed[eqn->out] || spreads(s, eqn));
     if (is_tangent(s, eqn) || s->again[i])
       for (uint32_t j = 0; j < eqn->in_count; j++) s->needed[eqn->in[j]] = true;
   }
