@@ -7,10 +7,11 @@
 #include "axle/stablehlo.h"
 #include "axle/transform.h"
 #include "cli.h"
-#include "mesh/partition.h"
+#include "exec/exec.h"
 
 typedef struct show {
   word_list passes, wrt, linear;
+  char *after; /* the pass whose result is wanted; NULL */
   int64_t size;
   char *axis_name;
   source source;      /* the program so far */
@@ -18,7 +19,7 @@ typedef struct show {
   ax_program *primal; /* likewise; printed when linearize is the last */
 } show;
 
-enum { option_pass = 1, option_wrt, option_linear, option_size, option_axis };
+enum { option_pass = 1, option_after, option_wrt, option_linear, option_size, option_axis };
 
 static ax_status split(word_list *list, const char *words) {
   for (const char *word = words;;) {
@@ -122,22 +123,20 @@ static ax_status partition(show *show, ax_program **out) {
 
 /* --- What is text at once --- */
 
-static ax_status lower(show *show, char **out) {
-  ax_program *program;
-  ax_plan *plan;
-  ax_text text = {0};
+/* The result of a pass on the way to an executable. */
+static ax_status after(const show *show, const char *pass, char **out) {
+  ax_program *program = NULL;
+  ax_runtime *runtime = NULL;
   *out = NULL;
-  AX_TRY(compiled_form(show, &program));
-  ax_status status = ax_program_plan(program, false, &plan);
+  ax_status status = compiled_form(show, &program);
+  if (status == AX_OK) status = ax_runtime_create(NULL, &runtime);
+  if (status == AX_OK) status = ax_text_after(runtime, program, pass, out);
+  ax_runtime_release(runtime);
   ax_program_release(program);
-  AX_TRY(status);
-  status = ax_plan_optimise(plan, NULL);
-  if (status == AX_OK) ax_plan_text(&text, plan);
-  ax_plan_destroy(plan);
-  if (status == AX_OK) return ax_text_finish(&text, out);
-  ax_text_deinit(&text);
   return status;
 }
+
+static ax_status lower(show *show, char **out) { return after(show, "coalesce", out); }
 
 static ax_status stablehlo(show *show, char **out) { return ax_program_stablehlo(show->source.program, out); }
 
@@ -203,6 +202,14 @@ static ax_status transform(show *show, size_t pass) {
   return AX_OK;
 }
 
+static ax_status print_after(show *show) {
+  char *text;
+  AX_TRY(after(show, show->after, &text));
+  fputs(text, stdout);
+  ax_string_free(text);
+  return AX_OK;
+}
+
 static ax_status show_program(show *show, const char *path) {
   AX_TRY(source_read(path, &show->source));
   for (uint32_t i = 0; i < show->passes.count; i++) {
@@ -217,6 +224,7 @@ static ax_status show_program(show *show, const char *path) {
     ax_string_free(text);
     return AX_OK;
   }
+  if (show->after != NULL) return print_after(show);
   if (show->primal != NULL) AX_TRY(print_program("# primal\n", show->primal));
   return print_program(show->primal != NULL ? "# tangent\n" : "", show->source.program);
 }
@@ -234,25 +242,30 @@ static ax_status add_passes(show *show, const char *names) {
   return AX_OK;
 }
 
+static ax_status keep_text(char **kept, const char *text) {
+  free(*kept);
+  *kept = strdup(text);
+  return *kept != NULL ? AX_OK : ax_out_of_memory(0);
+}
+
 static ax_status take_option(void *context, int value, const char *argument) {
   show *show = context;
   switch (value) {
     case option_pass: return add_passes(show, argument);
+    case option_after: return keep_text(&show->after, argument);
     case option_wrt: return split(&show->wrt, argument);
     case option_linear: return split(&show->linear, argument);
     case option_size:
       if (ax_integer_parse(argument, &show->size) && show->size > 0) return AX_OK;
       return ax_error(AX_INVALID_ARGUMENT, "--size: not a positive number: %s", argument);
-    default:
-      free(show->axis_name);
-      show->axis_name = strdup(argument);
-      return show->axis_name != NULL ? AX_OK : ax_out_of_memory(0);
+    default: return keep_text(&show->axis_name, argument);
   }
 }
 
 int show_main(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"pass", 'p', POPT_ARG_STRING, NULL, option_pass, "Passes, in order; may be given several times", "PASS,.."},
+      {"after", '\0', POPT_ARG_STRING, NULL, option_after, "Shows what there is after a pass on the way to an executable", "PASS"},
       {"wrt", '\0', POPT_ARG_STRING, NULL, option_wrt, "Inputs to differentiate by (all floats; grad: the first)",
        "NAME,.."},
       {"linear", '\0', POPT_ARG_STRING, NULL, option_linear, "Inputs that transpose takes as linear", "NAME,.."},
@@ -280,7 +293,10 @@ int show_main(int argc, const char **argv) {
           "Passes that end in text (per-device programs are shown as axle run runs them):\n"
           "  lower           what runs: buffers, fused kernels, products, exchanges\n"
           "  stablehlo       the StableHLO module of one device\n"
-          "  executable      instructions and memory\n\n"
+          "  executable      instructions and memory\n"
+          "Passes on the way to an executable, for --after (a name that is none lists all of them): simplify,\n"
+          "partition, body (the program of each device), lower (buffers and operations), .. coalesce, flatten\n"
+          "(instructions), synchronise, memory, .. finish\n\n"
           "NAME is what the text calls an input, its number from 0, or its letter in the printed form.\n\n"
           "  axle show f.axle --pass linearize,transpose\n"};
   char *file = NULL;
@@ -293,6 +309,7 @@ int show_main(int argc, const char **argv) {
   word_list_deinit(&show.wrt);
   word_list_deinit(&show.linear);
   free(show.axis_name);
+  free(show.after);
   free(file);
   return code;
 }

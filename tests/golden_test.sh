@@ -4,6 +4,7 @@
 #   >>> print                         axle show FILE
 #   >>> jvp --wrt x                   axle show FILE --pass jvp --wrt x
 #   >>> linearize,transpose           axle show FILE --pass linearize,transpose
+#   >>> after fuse                    axle show FILE --after fuse
 #   >>> run --in x=1.0:f32[2]         axle run FILE --in x=1.0:f32[2]
 #
 # What goes to stderr is part of it, and so is the exit code when it is not 0. AXLE_GOLDEN_UPDATE=1 writes the files anew.
@@ -24,6 +25,7 @@ section() {
   case $name in
     print) set -- show program.axle "$@" ;;
     run) set -- run program.axle "$@" ;;
+    after) set -- show program.axle --after "$@" ;;
     *) set -- show program.axle --pass "$name" "$@" ;;
   esac
   code=0

@@ -224,6 +224,13 @@ typedef struct ax_assembly {
   ax_arena scratch; /* what only the passes need */
 } ax_assembly;
 
+/* Makes a fresh executable what its program says (exec/pipeline.c). */
+AX_MUST_USE ax_status ax_executable_build(ax_executable *executable, const ax_compile_options *options);
+/* The same up to the pass of this name, of a fresh executable that is good for nothing afterwards; its result as text. AX_INVALID_ARGUMENT:
+   there is no such pass. */
+AX_MUST_USE ax_status ax_executable_text_after(ax_executable *executable, const char *pass, char **out);
+AX_MUST_USE ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, char **out); /* exec/executable.c */
+void ax_instrs_text(ax_text *text, const ax_executable *executable, const ax_instr *instrs, uint32_t count);
 AX_MUST_USE ax_status ax_flatten(ax_assembly *assembly);
 AX_MUST_USE ax_status ax_synchronise(ax_assembly *assembly);
 /* --- exec/peers.c: events' counters are numbered and their tables made; waits, signals and pushes get theirs. --- */

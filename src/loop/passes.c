@@ -24,11 +24,13 @@ ax_status ax_plan_check(const ax_plan *plan, const char *pass) {
 #endif
 }
 
-ax_status ax_plan_optimise(ax_plan *plan, const char *last) {
-  for (uint32_t i = 0; i < ax_plan_pass_count; i++) {
+ax_status ax_plan_optimise(ax_plan *plan, const char *last, bool *found) {
+  bool here = false;
+  for (uint32_t i = 0; i < ax_plan_pass_count && !here; i++) {
     AX_TRY(ax_plan_passes[i].run(plan));
     AX_TRY(ax_plan_check(plan, ax_plan_passes[i].name));
-    if (last != NULL && strcmp(ax_plan_passes[i].name, last) == 0) break;
+    here = last != NULL && strcmp(ax_plan_passes[i].name, last) == 0;
   }
+  if (found != NULL) *found = here;
   return AX_OK;
 }

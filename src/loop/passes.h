@@ -16,8 +16,8 @@ typedef struct ax_plan_pass {
 } ax_plan_pass;
 extern const ax_plan_pass ax_plan_passes[];
 extern const uint32_t ax_plan_pass_count;
-/* All of them, or up to the one named `last`; in debug builds the verifier follows each. */
-AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan, const char *last);
+/* All of them, or up to the one named `last` when there is one; in debug builds the verifier follows each. found: there was; NULL. */
+AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan, const char *last, bool *found);
 
 AX_MUST_USE ax_status ax_plan_turn_products(ax_plan *plan);   /* loop/products.c */
 AX_MUST_USE ax_status ax_plan_schedule(ax_plan *plan);        /* loop/schedule.c */

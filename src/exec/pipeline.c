@@ -1,0 +1,244 @@
+/* From a program to instructions: the passes, as a contents page.
+
+     program  --simplify, partition-->  per-device program  --lower-->  plan  --passes of loop/-->  plan  --flatten ..-->  instructions
+
+   Any stage can be looked at: `axle show --after PASS FILE`. In debug builds each stage is verified as soon as it is made. */
+#include <string.h>
+
+#include "exec/exec.h"
+#include "exec/execution.h"
+#include "mesh/partition.h"
+
+/* What there is so far. */
+typedef struct build {
+  const ax_compile_options *options;
+  ax_program *program; /* the latest; owned */
+  ax_program *whole;   /* partitioned, of which `program` is the body; owned */
+  ax_assembly a;       /* with the executable, and the plan once there is one */
+} build;
+
+/* --- What each device runs --- */
+
+/* Simplified again: what the partitioner made is needless in part. */
+static ax_status take_body(build *b) {
+  b->whole = b->program;
+  b->program = NULL;
+  return ax_program_simplify(ax_partitioned_of(b->whole).body, &b->program);
+}
+
+/* --- The plan --- */
+
+/* How inputs and results lie: as the specs of the partitioned program say. */
+static ax_status describe_arguments(ax_executable *e, const ax_partitioned *partitioned) {
+  const ax_spec whole = {0}, *in = partitioned->in_specs, *out = partitioned->out_specs;
+  e->mesh = *partitioned->mesh;
+  for (uint32_t k = 0; k < e->plan->out_count; k++)
+    AX_TRY(ax_layout_create(ax_program_out_type(e->program, k), &e->mesh, out != NULL ? &out[k] : &whole, &e->results[k].layout));
+  for (uint32_t i = 0; i < e->plan->in_count; i++)
+    AX_TRY(ax_layout_create(ax_program_in_type(e->program, i), &e->mesh, in != NULL ? &in[i] : &whole, &e->wanted[i]));
+  return AX_OK;
+}
+
+/* The plan of the partitioned program, and the tables by input and result. */
+static ax_status make_plan(ax_executable *e, const ax_partitioned *partitioned, const ax_compile_options *options) {
+  const int64_t devices = ax_mesh_devices(partitioned->mesh), most = e->runtime->options.max_devices;
+  if (devices > most)
+    return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are", (long long)devices,
+                    (long long)most);
+  e->devices = (uint32_t)devices;
+  AX_TRY(ax_partitioned_plan(partitioned, options->reference, &e->plan));
+  ax_plan *plan = e->plan;
+  e->results = ax_arena_alloc(&plan->arena, plan->out_count * sizeof e->results[0]);
+  e->donate = ax_arena_alloc(&plan->arena, plan->in_count);
+  e->wanted = ax_arena_alloc(&plan->arena, plan->in_count * sizeof e->wanted[0]);
+  if (e->results == NULL || e->donate == NULL || e->wanted == NULL) return ax_out_of_memory(0);
+  if (options->donate != NULL) memcpy(e->donate, options->donate, plan->in_count);
+  plan->donate = e->donate;
+  return describe_arguments(e, partitioned);
+}
+
+static ax_status lower(build *b) {
+  ax_partitioned partitioned = ax_partitioned_of(b->whole);
+  partitioned.body = b->program;
+  AX_TRY(make_plan(b->a.executable, &partitioned, b->options));
+  b->a.plan = b->a.executable->plan;
+  return AX_OK;
+}
+
+/* --- Machine code --- */
+
+static ax_status compile_kernels(ax_assembly *a) {
+  uint32_t count = 0;
+  const ax_kernel **kernels = ax_arena_alloc(&a->scratch, a->instr_count * sizeof kernels[0]);
+  ax_kernel_code *code = ax_arena_alloc(&a->scratch, a->instr_count * sizeof code[0]);
+  if (kernels == NULL || code == NULL) return ax_out_of_memory(a->instr_count * sizeof code[0]);
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    const ax_instr *instr = &a->instrs[i];
+    if (instr->kind == AX_INSTR_KERNEL) kernels[count++] = a->ops[i]->kernel.kernel;
+    if (instr->kind != AX_INSTR_PUSH || instr->push->exchange->combine == AX_SCALAR_NONE) continue;
+    if ((kernels[count++] = ax_combine_kernel(a, instr->push)) == NULL) return ax_out_of_memory(0);
+  }
+  if (count == 0) return AX_OK;
+  AX_TRY(ax_jit_compile(a->executable->runtime->jit, kernels, count, code));
+  count = 0;
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    ax_instr *instr = &a->instrs[i];
+    if (instr->kind == AX_INSTR_KERNEL) instr->kernel.code = code[count++];
+    if (instr->kind == AX_INSTR_PUSH && instr->push->exchange->combine != AX_SCALAR_NONE) instr->push->combine = code[count++];
+  }
+  return AX_OK;
+}
+
+/* --- The end --- */
+
+static bool is_jump(const ax_instr *instr) {
+  return instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_NEXT || instr->kind == AX_INSTR_TEST ||
+         instr->kind == AX_INSTR_BRANCH || instr->kind == AX_INSTR_JUMP;
+}
+
+/* From the end backwards; what comes after a jump may come before it. */
+static void mark_scratch(ax_assembly *a) {
+  bool ahead = false;
+  for (uint32_t i = a->instr_count; i-- > 0;) {
+    ax_instr *instr = &a->instrs[i];
+    bool mine = is_jump(instr);
+    for (uint32_t k = 0; k < instr->ref_count; k++) mine = mine || instr->refs[k].space == a->executable->scratch_space;
+    instr->scratch = ahead = ahead || mine;
+  }
+}
+
+static ax_status finish(ax_assembly *a) {
+  ax_executable *e = a->executable;
+  ax_resolve_counters(a);
+  mark_scratch(a);
+  for (uint32_t i = 0; i < a->instr_count; i++) e->splits = e->splits || a->instrs[i].parts > 1;
+  e->threaded = ax_worth_threads(e);
+  e->accesses = ax_arena_copy(&a->plan->arena, a->accesses, a->access_count * sizeof a->accesses[0]);
+  e->codes = ax_arena_alloc(&a->plan->arena, sizeof e->codes[0]);
+  if (e->accesses == NULL || e->codes == NULL) return ax_out_of_memory(a->access_count * sizeof a->accesses[0]);
+  e->access_count = a->access_count;
+  e->codes[0] = (ax_code){.mesh = &e->plan->mesh, .frame_count = e->devices, .instr_count = a->instr_count, .instrs = a->instrs};
+  e->code_count = 1;
+  e->frame_count = e->devices;
+  e->region_count = a->region_count;
+  e->loop_count = a->plan->loop_count;
+  return AX_OK;
+}
+
+/* --- The contents page --- */
+
+/* One of the functions; none: the passes over plans (loop/passes.c) stand here. */
+typedef struct pass {
+  const char *name;
+  ax_status (*program)(const ax_program *program, ax_program **out); /* verified by ax_program_verify */
+  ax_status (*change)(build *b);                                     /* verified by what verifies its result */
+  ax_status (*instrs)(ax_assembly *a);
+} pass;
+
+static const pass passes[] = {
+    {"simplify", .program = ax_program_simplify},   /* nothing needless decides on meshes and layouts */
+    {"partition", .program = ax_program_partition}, /* one shard_map over the whole mesh */
+    {"body", .change = take_body},                  /* what each device runs, simplified */
+    {"lower", .change = lower},                     /* operations on buffers */
+    {.name = NULL},                                 /* products .. coalesce */
+    {"flatten", .instrs = ax_flatten},              /* one list with jumps */
+    {"synchronise", .instrs = ax_synchronise},      /* signals and waits where frames touch each other's memory */
+    {"memory", .instrs = ax_place_memory},          /* where each buffer lives */
+    {"events", .instrs = ax_number_events},         /* counters */
+    {"exchanges", .instrs = ax_make_pushes},        /* who puts what where */
+    {"kernels", .instrs = compile_kernels},         /* machine code */
+    {"finish", .instrs = finish},                   /* what the executor wants at hand */
+};
+
+static ax_status verify(const build *b, const char *name) {
+#ifndef NDEBUG
+  if (b->a.plan == NULL) AX_TRY(ax_program_verify(b->program));
+#endif
+  return b->a.plan != NULL && b->a.instr_count == 0 ? ax_plan_check(b->a.plan, name) : AX_OK;
+}
+
+static ax_status run_one(build *b, const pass *pass) {
+  if (pass->change != NULL) return pass->change(b);
+  if (pass->instrs != NULL) return pass->instrs(&b->a);
+  ax_program *next;
+  AX_TRY(pass->program(b->program, &next));
+  ax_program_release(b->program);
+  b->program = next;
+  return AX_OK;
+}
+
+static bool is_last(const char *name, const char *last) { return last != NULL && strcmp(name, last) == 0; }
+
+/* *found: the pass named `last` has run. */
+static ax_status run_passes(build *b, const char *last, bool *found) {
+  *found = false;
+  for (size_t i = 0; i < AX_COUNT(passes); i++) {
+    if (passes[i].name == NULL) {
+      AX_TRY(ax_plan_optimise(b->a.plan, last, found));
+    } else {
+      AX_TRY(run_one(b, &passes[i]));
+      AX_TRY(verify(b, passes[i].name));
+      *found = is_last(passes[i].name, last);
+    }
+    if (*found) break;
+  }
+  return AX_OK;
+}
+
+static build begin(ax_executable *e, const ax_compile_options *options) {
+  return (build){.options = options, .program = ax_program_retain(e->program), .a = {.executable = e}};
+}
+
+static void end(build *b) {
+  if (b->a.instr_capacity > 0) ax_free(b->a.instrs); /* else in the arena */
+  ax_free(b->a.ops);
+  ax_free(b->a.regions);
+  ax_free(b->a.accesses);
+  ax_free(b->a.events);
+  ax_free(b->a.tenants);
+  ax_arena_deinit(&b->a.scratch);
+  ax_program_release(b->program);
+  ax_program_release(b->whole);
+}
+
+ax_status ax_executable_build(ax_executable *e, const ax_compile_options *options) {
+  build b = begin(e, options);
+  bool found;
+  ax_status status = run_passes(&b, NULL, &found);
+  end(&b);
+  return status;
+}
+
+/* --- Text --- */
+
+static ax_status refuse_name(const char *name) {
+  ax_text text = {0};
+  for (size_t i = 0; i < AX_COUNT(passes); i++) {
+    if (passes[i].name != NULL) ax_text_add(&text, "%s%s", i > 0 ? ", " : "", passes[i].name);
+    for (uint32_t k = 0; passes[i].name == NULL && k < ax_plan_pass_count; k++) ax_text_add(&text, ", %s", ax_plan_passes[k].name);
+  }
+  ax_status status = ax_error(AX_INVALID_ARGUMENT, "there is no pass '%s'; in their order they are %s", name,
+                              text.data != NULL ? text.data : "");
+  ax_text_deinit(&text);
+  return status;
+}
+
+static ax_status stage_text(const build *b, char **out) {
+  ax_text text = {0};
+  if (b->a.plan == NULL) return ax_program_print(b->program, out);
+  if (b->a.instr_count == 0) ax_plan_text(&text, b->a.plan);
+  else ax_instrs_text(&text, b->a.executable, b->a.instrs, b->a.instr_count);
+  return ax_text_finish(&text, out);
+}
+
+ax_status ax_executable_text_after(ax_executable *e, const char *name, char **out) {
+  const ax_compile_options options = {0};
+  build b = begin(e, &options);
+  bool found;
+  *out = NULL;
+  ax_status status = run_passes(&b, name, &found);
+  if (status == AX_OK && !found) status = refuse_name(name);
+  if (status == AX_OK) status = stage_text(&b, out);
+  end(&b);
+  return status;
+}
