@@ -86,6 +86,8 @@ static bool end(ax_pending *run) {
   for (uint32_t i = 0; i < e->plan->in_count; i++) ax_array_release(run->in[i]);
   for (uint32_t k = 0; k < e->plan->out_count; k++) ax_array_release(run->out[k]);
   ax_executable_release(e);
+  ax_free(run->memory); /* results keep the rest, for its status */
+  run->memory = NULL;
   ax_pending_release(run);
   lock_order(runtime);
   runtime->pending--;
@@ -240,7 +242,7 @@ void ax_pending_array_free(ax_array *array) {
 }
 
 /* A queued run to begin here: `run`, or while that one misses something (or is NULL), the oldest. With the order lock held. */
-static ax_task *task_for(ax_runtime *runtime, const ax_pending *run) {
+static ax_task *task_for(ax_runtime *runtime, ax_pending *run) {
   return ax_workers_pull(runtime->workers, run != NULL && run->missing == 0 ? &run->task : NULL);
 }
 

@@ -112,6 +112,28 @@ static void chain(void **state) {
   }
 }
 
+/* Thousands that wait for one another and for their turn; waited for from the last to the first. */
+static void thousands(void **state) {
+  (void)state;
+  enum { count = 2000 };
+  static ax_array *results[count];
+  ax_runtime *runtime = new_runtime(2);
+  ax_executable *executable = compile(runtime, mix, 2, false);
+  ax_array *x = put(runtime, known);
+  for (int i = 0; i < count; i++)
+    TEST_OK(ax_run_start(executable, (ax_array *[]){x, i % 4 == 0 ? x : results[i - 1]}, 2, &results[i], 1));
+  for (int i = count; i-- > 0;) TEST_OK(ax_array_wait(results[i]));
+  float first[elems], got[elems];
+  for (int i = 0; i < count; i++) {
+    TEST_OK(ax_array_read(results[i], i < 4 ? first : got, sizeof got));
+    if (i >= 4 && i % 4 == 3) assert_memory_equal(got, first, sizeof got);
+    ax_array_release(results[i]);
+  }
+  ax_array_release(x);
+  ax_executable_release(executable);
+  ax_runtime_release(runtime);
+}
+
 static void failures(void **state) {
   (void)state;
   static const char wanted[] = "run 1 failed: deadlock: 3 of 4 devices wait for what never comes";
@@ -146,7 +168,7 @@ static void note_release(void *context) { *(_Atomic int *)context += 1; }
 /* Whoever gives up the runtime's last reference waits for what is in flight; and when only runs in flight hold it, the last one ends it. */
 static void given_up(void **state) {
   (void)state;
-  for (int round = 0; round < 20; round++) {
+  for (int round = 0; round < 12; round++) {
     ax_runtime *runtime = new_runtime(3);
     ax_executable *executable = compile(runtime, turns, 1, round % 3 == 0);
     _Atomic int released = 0;
@@ -424,9 +446,9 @@ static void forked(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(chain), cmocka_unit_test(failures),          cmocka_unit_test(given_up), cmocka_unit_test(twice),
-      cmocka_unit_test(mixes), cmocka_unit_test(float_environment), cmocka_unit_test(forked),
-      cmocka_unit_test(out_of_memory),
+      cmocka_unit_test(chain), cmocka_unit_test(thousands), cmocka_unit_test(failures),
+      cmocka_unit_test(given_up), cmocka_unit_test(twice), cmocka_unit_test(mixes),
+      cmocka_unit_test(float_environment), cmocka_unit_test(forked), cmocka_unit_test(out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

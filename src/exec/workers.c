@@ -54,16 +54,13 @@ static void join(ax_workers *workers, ax_job *job) {
   if (job->joined == 0) pthread_cond_broadcast(&workers->left);
 }
 
-static ax_task *pull(ax_workers *workers, const ax_task *wanted) {
-  ax_task *before = NULL, *task = workers->first_task;
-  while (task != NULL && wanted != NULL && task != wanted) {
-    before = task;
-    task = task->next;
-  }
-  if (task == NULL) return NULL;
-  if (before == NULL) workers->first_task = task->next;
-  else before->next = task->next;
-  if (workers->last_task == task) workers->last_task = before;
+/* `task`, or the oldest when NULL. NULL: it is not there. */
+static ax_task *pull(ax_workers *workers, ax_task *task) {
+  if (task == NULL) task = workers->first_task;
+  if (task == NULL || !task->queued) return NULL;
+  *(task->before != NULL ? &task->before->next : &workers->first_task) = task->next;
+  *(task->next != NULL ? &task->next->before : &workers->last_task) = task->before;
+  task->queued = false;
   atomic_fetch_sub(&workers->lacking, 1);
   return task;
 }
@@ -217,8 +214,9 @@ void ax_workers_tell(ax_workers *workers) {
 void ax_workers_push(ax_workers *workers, ax_task *task) {
   pthread_mutex_lock(&workers->lock);
   task->next = NULL;
-  if (workers->last_task != NULL) workers->last_task->next = task;
-  else workers->first_task = task;
+  task->before = workers->last_task;
+  task->queued = true;
+  *(task->before != NULL ? &task->before->next : &workers->first_task) = task;
   workers->last_task = task;
   atomic_fetch_add(&workers->came, 1);
   atomic_fetch_add(&workers->lacking, 1);
@@ -226,7 +224,7 @@ void ax_workers_push(ax_workers *workers, ax_task *task) {
   pthread_mutex_unlock(&workers->lock);
 }
 
-ax_task *ax_workers_pull(ax_workers *workers, const ax_task *task) {
+ax_task *ax_workers_pull(ax_workers *workers, ax_task *task) {
   pthread_mutex_lock(&workers->lock);
   ax_task *pulled = pull(workers, task);
   pthread_mutex_unlock(&workers->lock);

@@ -34,7 +34,9 @@ typedef struct ax_job {
 
 typedef struct ax_task {
   bool (*perform)(struct ax_task *task); /* false: the team is gone since, and nothing of it may be touched */
-  struct ax_task *next;
+  /* the team's */
+  struct ax_task *next, *before;
+  bool queued;
 } ax_task;
 
 /* `count` threads, or as many as the system gives. */
@@ -55,6 +57,6 @@ uint32_t ax_workers_news(const ax_workers *workers);
 void ax_workers_await(ax_workers *workers, uint32_t seen);
 void ax_workers_tell(ax_workers *workers);
 /* Takes `task` out of those that wait, or the oldest when NULL. NULL: it is not there. */
-ax_task *ax_workers_pull(ax_workers *workers, const ax_task *task);
+ax_task *ax_workers_pull(ax_workers *workers, ax_task *task);
 
 #endif
