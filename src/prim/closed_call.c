@@ -45,13 +45,6 @@ static ax_value *bind(ax_status status, ax_program *body, const ax_value *in, ui
   return ax_failed() ? NULL : out;
 }
 
-static uint32_t add_tangents(const ax_tangents *t, ax_value *to) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < t->args->eqn->in_count; i++)
-    if (t->in[i]) to[count++] = ax_tangent_in(t, i);
-  return count;
-}
-
 static void jvp(const ax_jvp_args *args) {
   const ax_eqn *eqn = args->eqn;
   ax_program *body;
@@ -60,7 +53,7 @@ static void jvp(const ax_jvp_args *args) {
   ax_value *in = ax_trace_alloc((eqn->in_count + (size_t)t.in_count) * sizeof in[0]);
   if (in == NULL) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = args->in[i];
-  add_tangents(&t, in + eqn->in_count);
+  ax_tangents_take(&t, in + eqn->in_count);
   ax_status status = ax_jvp_program(body_of(eqn), t.in, t.want, &body);
   ax_value *out = bind(status, body, in, eqn->in_count + t.in_count);
   if (out != NULL) ax_tangents_give(&t, out, out + eqn->out_count);
@@ -86,7 +79,7 @@ static void linearize(const ax_jvp_args *args) {
       uint32_t id = primal->outs[eqn->out_count + r];
       in[r] = id < eqn->in_count ? args->in[id] : out[eqn->out_count + r];
     }
-    add_tangents(&t, in + residuals);
+    ax_tangents_take(&t, in + residuals);
     tangents = bind(AX_OK, ax_program_retain(tangent), in, residuals + t.in_count);
   }
   if (tangents != NULL) ax_tangents_give(&t, out, tangents);

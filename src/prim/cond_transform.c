@@ -40,13 +40,6 @@ static void bind_made(ax_status status, const branches *b, const ax_value *in, u
 
 /* --- jvp, linearize --- */
 
-static uint32_t add_tangents(const ax_tangents *t, ax_value *to) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < t->args->eqn->in_count; i++)
-    if (t->in[i]) to[count++] = ax_tangent_in(t, i);
-  return count;
-}
-
 void ax_cond_jvp(const ax_jvp_args *args) {
   branches b;
   ax_tangents t;
@@ -56,7 +49,7 @@ void ax_cond_jvp(const ax_jvp_args *args) {
   ax_value *out = ax_trace_alloc(out_count * sizeof out[0]);
   if (in == NULL || out == NULL) return;
   for (uint32_t i = 0; i < in_count; i++) in[i] = args->in[i];
-  in_count += add_tangents(&t, in + in_count);
+  in_count += ax_tangents_take(&t, in + in_count);
   ax_status status = AX_OK;
   for (uint32_t i = 0; i < b.count && status == AX_OK; i++)
     status = ax_jvp_program(b.of->v[i], t.in + 1, t.want, &b.made[i]);
@@ -185,7 +178,7 @@ static void bind_split(const split *s) {
   for (uint32_t i = 0; i < b->in_count; i++)
     if (s->used[i]) in[count++] = args->in[i + 1];
   for (uint32_t k = 0; k < s->slot_count; k++) in[count++] = out[b->out_count + k];
-  count += add_tangents(s->t, in + count);
+  count += ax_tangents_take(s->t, in + count);
   bind_made(build_all(s, build_tangent), b, in, count, out + out_count, tangents);
   ax_tangents_give(s->t, out, out + out_count);
 }

@@ -21,6 +21,13 @@ bool ax_tangents_init(ax_tangents *t, const ax_jvp_args *args) {
 
 ax_value ax_tangent_in(const ax_tangents *t, uint32_t i) { return ax_instantiate(t->args->tangent_in[i], t->args->in[i]); }
 
+uint32_t ax_tangents_take(const ax_tangents *t, ax_value *to) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < t->args->eqn->in_count; i++)
+    if (t->in[i]) to[count++] = ax_tangent_in(t, i);
+  return count;
+}
+
 void ax_tangents_give(const ax_tangents *t, const ax_value *results, const ax_value *tangents) {
   for (uint32_t k = 0; k < t->args->eqn->out_count; k++) {
     t->args->out[k] = results[k];

@@ -18,6 +18,8 @@ typedef struct ax_tangents {
 bool ax_tangents_init(ax_tangents *t, const ax_jvp_args *args);
 /* The tangent of operand i, real zeros where it starts as the symbolic one. */
 ax_value ax_tangent_in(const ax_tangents *t, uint32_t i);
+/* The operands' tangents there are, one after the other; returns how many. */
+uint32_t ax_tangents_take(const ax_tangents *t, ax_value *to);
 /* The results, and the tangents there are, one after the other, to where the rule gives them. */
 void ax_tangents_give(const ax_tangents *t, const ax_value *results, const ax_value *tangents);
 

@@ -79,11 +79,9 @@ static void start_jvp(const ax_jvp_args *args) {
     ax_fail(status);
     return;
   }
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < eqn->in_count; i++) in[count++] = args->in[i];
-  for (uint32_t i = 0; i < eqn->in_count; i++)
-    if (t.in[i]) in[count++] = args->tangent_in[i];
-  ax_call(jvp, in, count, made, jvp->out_count);
+  for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = args->in[i];
+  ax_tangents_take(&t, in + eqn->in_count);
+  ax_call(jvp, in, jvp->in_count, made, jvp->out_count);
   ax_tangents_give(&t, out, made + eqn->out_count);
   ax_program_release(jvp);
 }
