@@ -367,15 +367,32 @@ static ax_status merge(fuser *f, uint32_t first, uint32_t second, uint32_t into,
   return AX_OK;
 }
 
+/* Its readers compute what it stores themselves, for no more than a load. */
+static bool left_to_readers(const fuser *f, const ax_op *op) {
+  const ax_kernel *kernel = op->kernel.kernel;
+  return is_cheap(kernel) && is_plain(f, op->kernel.buffers[kernel->stores[0].slot]);
+}
+
+/* Kernel b loads what kernel a stores. */
+static bool feeds(const ax_bound *a, const ax_bound *b) {
+  for (uint32_t i = 0; i < a->kernel->store_count; i++)
+    for (uint32_t j = 0; j < b->kernel->expr_count; j++)
+      if (b->kernel->exprs[j].op == AX_LEAF_LOAD && b->buffers[b->kernel->exprs[j].slot] == a->buffers[a->kernel->stores[i].slot]) return true;
+  return false;
+}
+
+/* A copy to where nobody else can put the value, a row of what a loop stacks, say, joins the kernel that computes it and no other:
+   copies of carries stay by themselves, since coalescing does away with them. */
 static ax_status merge_back(fuser *f, uint32_t at) {
   ax_op *ops = f->block->ops, *b = &ops[at];
-  if (is_cheap(b->kernel.kernel)) return AX_OK; /* its readers compute it themselves */
+  if (left_to_readers(f, b)) return AX_OK;
+  bool cheap = is_cheap(b->kernel.kernel);
   uint32_t lowest = at > window ? at - window : 0;
   for (uint32_t i = at; i-- > lowest;) {
     ax_op *a = &ops[i];
     bool done = false;
     if (a->kind == AX_OP_START || a->kind == AX_OP_DONE) return AX_OK; /* what comes before must not wait for what comes after */
-    if (!mergeable(f, a, b)) continue;
+    if (!mergeable(f, a, b) || (cheap && !feeds(&a->kernel, &b->kernel))) continue;
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
     bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);
     if (!down && !up) continue;

@@ -224,6 +224,18 @@ static void swapped(const ax_value *in, ax_value *out, void *context) {
   ax_scan(swap_step, NULL, in, 2, 0, 3, false, out, 0);
 }
 
+/* The sum so far is carried and stacked by the kernel that adds it up; the copy to the carry is coalescing's. */
+static void add_row(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = out[1] = ax_add(in[0], in[1]);
+}
+
+static void running_sums(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value operands[] = {ax_full(AX_F32, 1, (int64_t[]){6}, 0), in[0]};
+  ax_scan(add_row, NULL, operands, 1, 1, -1, false, out, 1);
+}
+
 /* A row is written where it belongs: neither the carry nor its start is copied, except an argument, which stays. */
 static void row_step(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -263,6 +275,7 @@ static void parts_added(const ax_value *in, ax_value *out, void *context) {
 static void loops(void **state) {
   (void)state;
   const ax_type in[] = {matrix, matrix};
+  expect(running_sums, in, 1, 2, "kernel[6]; loop (kernel[6]; kernel[6])");
   expect(swapped, in, 2, 2, "kernel[4,6]; kernel[4,6]; loop (kernel[4,6]; kernel[4,6]; kernel[4,6])");
   expect(rows, in, 1, 1, "kernel[]; kernel[4,6]; loop (kernel[1,6]; kernel[1,6]; kernel[])");
   bool zero = true;
