@@ -3,6 +3,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
+#include "exec/exec.h"
 #include "ir/program.h"
 #include "support/cmocka.h"
 #include "support/run.h"
@@ -78,7 +79,93 @@ static void test_layouts(void **state) {
   ax_runtime_release(runtime);
 }
 
+/* --- Donations --- */
+
+enum { PARAMETERS = 100 };
+
+static void one_more_each(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  for (int i = 0; i < PARAMETERS; i++) out[PARAMETERS - 1 - i] = ax_add(in[i], ax_full_like(in[i], 1));
+}
+
+static void product(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_matmul(in[0], in[1]);
+}
+
+static void row_renewed(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value zero = ax_full(AX_S32, 0, NULL, 0), row = ax_slice(in[1], (int64_t[]){0, 0}, (int64_t[]){1, 4}, NULL);
+  out[0] = ax_dynamic_update_slice(in[0], row, (ax_value[]){zero, zero});
+}
+
+/* The arguments in whose memory results live: where[k] of result k; AX_NONE. where NULL: each in one of its own. */
+static void expect_donated(ax_function function, uint32_t in_count, uint32_t out_count, const bool *donate, const uint32_t *where) {
+  ax_type types[PARAMETERS];
+  for (uint32_t i = 0; i < in_count; i++) types[i] = TEST_TYPE(AX_F32, 4, 4);
+  ax_runtime *runtime;
+  ax_executable *executable;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  ax_program *program = test_trace(function, NULL, types, in_count, out_count);
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = donate}, &executable));
+  bool taken[PARAMETERS] = {false};
+  for (uint32_t k = 0; k < out_count; k++) {
+    uint32_t donated = executable->results[k].donated;
+    if (where != NULL) assert_int_equal(donated, where[k]);
+    assert_true(where != NULL || (donated < in_count && !taken[donated]));
+    if (donated != AX_NONE) taken[donated] = true;
+  }
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+}
+
+static void test_donations(void **state) {
+  (void)state;
+  bool all[PARAMETERS];
+  for (uint32_t i = 0; i < PARAMETERS; i++) all[i] = true;
+  expect_donated(one_more_each, PARAMETERS, PARAMETERS, all, NULL);
+  expect_donated(product, 3, 1, all, (const uint32_t[]){2}); /* which nobody reads */
+  expect_donated(product, 2, 1, all, (const uint32_t[]){AX_NONE});
+  expect_donated(row_renewed, 2, 1, all, (const uint32_t[]){0});
+  expect_donated(row_renewed, 2, 1, (const bool[]){false, true}, (const uint32_t[]){AX_NONE});
+}
+
+/* --- Memory --- */
+
+static void layers(const ax_value *in, ax_value *out, void *context) {
+  const int *count = context;
+  ax_value x = in[0];
+  for (int i = 0; i < *count; i++) x = ax_tanh(ax_add(x, ax_psum(ax_matmul(ax_matmul(x, in[1]), in[2]), "m")));
+  out[0] = x;
+}
+
+static int64_t temporaries_of(int count) {
+  const test_map map = {.mesh = "m=2", .in_specs = {"", "_,m", "m"}, .out_specs = {""}, .body = layers, .context = &count};
+  const ax_type types[] = {TEST_TYPE(AX_F32, 8, 16), TEST_TYPE(AX_F32, 16, 64), TEST_TYPE(AX_F32, 64, 16)};
+  ax_runtime *runtime;
+  ax_executable *executable;
+  int64_t bytes = 0;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  ax_program *program = test_trace_map(&map, types);
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  for (uint32_t s = 0; s < executable->space_count; s++)
+    if (executable->spaces[s].kind == AX_SPACE_KEPT || executable->spaces[s].kind == AX_SPACE_SCRATCH) bytes += executable->spaces[s].bytes;
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+  return bytes;
+}
+
+/* What all devices write together is reused: a deep program needs what a few of its layers do. */
+static void test_layers(void **state) {
+  (void)state;
+  assert_int_equal(temporaries_of(64), temporaries_of(8));
+  assert_true(temporaries_of(64) < 3 * temporaries_of(1));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_too_many_counters), cmocka_unit_test(test_layouts)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_too_many_counters), cmocka_unit_test(test_layouts),
+                                     cmocka_unit_test(test_donations), cmocka_unit_test(test_layers)};
   return cmocka_run_group_tests_name("executable", tests, NULL, NULL);
 }
