@@ -168,7 +168,8 @@ ax_status ax_needs_program(ax_memo *memo, const ax_program *program, const bool 
 /* As ax_flow_loop: from results that hold those of an earlier question, what was needed then is needed as well. */
 ax_status ax_needs_loop(const ax_prune_args *args, const ax_program *body, uint32_t first, uint32_t count, bool *in) {
   uint32_t out_count = body->out_count;
-  ax_memo_entry *entry = ax_memo_ask(args->memo, "needs of a loop", body, args->eqn->params, args->eqn->prim->params_bytes);
+  const uint32_t carries[] = {first, count}; /* what goes round follows from them; parameters as bytes have some that mean nothing */
+  ax_memo_entry *entry = ax_memo_ask(args->memo, "needs of a loop", body, carries, sizeof carries);
   bool *start = ax_arena_copy(&args->memo->arena, args->out, out_count);
   if (entry == NULL || start == NULL) return ax_out_of_memory(out_count);
   bool *known = entry->data, holds = entry->known; /* where it began, and what that came to */
