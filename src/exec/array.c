@@ -93,10 +93,6 @@ ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data
   return AX_OK;
 }
 
-static void block_offset(const ax_layout *layout, uint32_t b, int64_t *offset) {
-  ax_shard_offset(&layout->block, &layout->spec, &layout->mesh, ax_shard_device(&layout->spec, &layout->mesh, b), offset);
-}
-
 ax_status ax_array_read(const ax_array *array, void *data, size_t bytes) {
   int64_t start[AX_MAX_RANK];
   AX_TRY(ax_require(array, "array"));
@@ -107,7 +103,7 @@ ax_status ax_array_read(const ax_array *array, void *data, size_t bytes) {
                     bytes, data == NULL ? " at no address" : "");
   AX_TRY(open_for_reading(array));
   for (uint32_t b = 0; b < layout->blocks; b++) {
-    block_offset(layout, b, start);
+    ax_layout_offset(layout, b, start);
     ax_shard_write(&layout->block, array->parts->part[b], start, &layout->type, data);
   }
   ax_array_leave((ax_array *)array);
@@ -143,7 +139,7 @@ ax_status ax_array_put(ax_runtime *runtime, ax_layout *layout, const void *data,
   if (layout->block_bytes > 0) AX_TRY(ax_require(data, "data"));
   AX_TRY(ax_parts_create(runtime, layout, &parts));
   for (uint32_t b = 0; b < layout->blocks; b++) {
-    block_offset(layout, b, start);
+    ax_layout_offset(layout, b, start);
     ax_shard_read(&layout->type, data, start, &layout->block, parts->part[b]);
   }
   ax_status status = ax_array_create(runtime, layout, parts, out);

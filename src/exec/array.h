@@ -32,6 +32,8 @@ typedef struct ax_layout {
 AX_MUST_USE ax_status ax_layout_create(const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, ax_layout **out);
 ax_layout *ax_layout_retain(ax_layout *layout);
 void ax_layout_release(ax_layout *layout);
+/* Where block b begins in the whole. */
+void ax_layout_offset(const ax_layout *layout, uint32_t b, int64_t *offset);
 
 typedef struct ax_parts {
   atomic_uint references;

@@ -42,6 +42,10 @@ void ax_layout_release(ax_layout *layout) {
   if (layout != NULL && atomic_fetch_sub(&layout->references, 1) == 1) ax_free(layout);
 }
 
+void ax_layout_offset(const ax_layout *layout, uint32_t b, int64_t *offset) {
+  ax_shard_offset(&layout->block, &layout->spec, &layout->mesh, ax_shard_device(&layout->spec, &layout->mesh, b), offset);
+}
+
 static bool same_layout(const ax_layout *a, const ax_layout *b) {
   if (a == b) return true;
   if (a->named == 0 && b->named == 0) return true; /* one block, whatever the mesh */
@@ -125,16 +129,12 @@ typedef struct move {
   const ax_layout *old, *to;
 } move;
 
-static void block_offset(const ax_layout *layout, uint32_t b, int64_t *offset) {
-  ax_shard_offset(&layout->block, &layout->spec, &layout->mesh, ax_shard_device(&layout->spec, &layout->mesh, b), offset);
-}
-
 /* Where new block b lies already: inside one old block, with nothing between its elements; NULL. */
 static unsigned char *in_place(const move *m, uint32_t b) {
   const ax_type *whole = &m->old->block, *piece = &m->to->block;
   int64_t offset[AX_MAX_RANK], part[AX_MAX_RANK], at = 0;
   if (m->to->block_bytes == 0) return NULL;
-  block_offset(m->to, b, offset);
+  ax_layout_offset(m->to, b, offset);
   bool cut = false; /* some dimension before has more than one element here */
   for (uint32_t d = 0; d < whole->rank; d++) {
     int64_t inside = offset[d] % whole->dims[d];
@@ -152,7 +152,7 @@ static void fill(const move *m, uint32_t b, void *data) {
   const uint32_t rank = old->rank;
   int64_t offset[AX_MAX_RANK], first[AX_MAX_RANK], last[AX_MAX_RANK], part[AX_MAX_RANK] = {0}, begin[AX_MAX_RANK];
   if (m->to->block_bytes == 0) return;
-  block_offset(m->to, b, offset);
+  ax_layout_offset(m->to, b, offset);
   for (uint32_t d = 0; d < rank; d++) {
     first[d] = part[d] = offset[d] / old->dims[d];
     last[d] = (offset[d] + to->dims[d] - 1) / old->dims[d];

@@ -101,7 +101,7 @@ static void add_list(ax_text *text, const ax_layout *layout) {
   for (uint32_t b = 0; b < layout->blocks && b < most_listed; b++) {
     char cell[cell_bytes];
     int64_t start[AX_MAX_RANK];
-    ax_shard_offset(&layout->block, &layout->spec, &layout->mesh, ax_shard_device(&layout->spec, &layout->mesh, b), start);
+    ax_layout_offset(layout, b, start);
     add_holders(layout, b, cell);
     ax_text_add(text, "from [");
     for (uint32_t d = 0; d < layout->type.rank; d++) ax_text_add(text, "%s%lld", d ? "," : "", (long long)start[d]);

@@ -62,7 +62,7 @@ static ax_array *lend(ax_runtime *runtime, const ax_layout *layout, const void *
     char *memory = malloc(layout->block_bytes + 64 + 3 * item);
     assert_non_null(memory);
     parts[b] = (ax_part){.data = memory + item * (1 + b % 3), .bytes = layout->block_bytes, .release = free, .context = memory};
-    ax_shard_offset(&layout->block, &layout->spec, &layout->mesh, ax_shard_device(&layout->spec, &layout->mesh, b), start);
+    ax_layout_offset(layout, b, start);
     ax_shard_read(&layout->type, data, start, &layout->block, parts[b].data);
   }
   for (uint32_t d = 0; d < layout->spec.rank; d++) { /* "_,a+b" */
