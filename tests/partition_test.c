@@ -358,8 +358,39 @@ static void layouts(void **state) {
   }
 }
 
+static void step(const ax_value *in, ax_value *out, void *context) {
+  const char *specs[] = {"a"};
+  ax_shard_map(&(ax_shard_map_options){.mesh = context, .in_specs = specs, .out_specs = specs}, twice, NULL, in, 1, out, 1);
+}
+
+static void steps(const ax_value *in, ax_value *out, void *context) { ax_scan(step, context, in, 1, 0, 3, false, out, 0); }
+
+static void nested_steps(const ax_value *in, ax_value *out, void *context) { ax_scan(steps, context, in, 1, 0, 2, false, out, 0); }
+
+/* A carry that each iteration takes and gives in one layout is never gathered; neither are the input and the result. */
+static void carries(void **state) {
+  (void)state;
+  ax_mesh mesh;
+  const ax_type type = TEST_TYPE(AX_F32, 8);
+  TEST_OK(ax_mesh_parse("a=4", &mesh));
+  for (int nested = 0; nested < 2; nested++) {
+    ax_program *program = test_trace(nested ? nested_steps : steps, &mesh, &type, 1, 1), *partitioned = partition(program);
+    const ax_partitioned parts = ax_partitioned_of(partitioned);
+    char *text;
+    assert_int_equal(ax_spec_set(&parts.in_specs[0]), 1);
+    assert_int_equal(ax_spec_set(&parts.out_specs[0]), 1);
+    TEST_OK(ax_program_print(partitioned, &text));
+    assert_null(strstr(text, "all_gather"));
+    assert_null(strstr(text, "dynamic_slice"));
+    ax_string_free(text);
+    test_random_run(program, 1, false, 1e-6);
+    ax_program_release(partitioned);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(programs), cmocka_unit_test(nothing_to_do), cmocka_unit_test(refused),
-                                     cmocka_unit_test(layouts)};
+                                     cmocka_unit_test(layouts), cmocka_unit_test(carries)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
    What stands outside shard_maps is computed by every device, on whole arrays. The result of a shard_map stays in blocks until
    something needs it in another layout; then it is laid out anew by collectives and slices that show in the program (reshard.h).
    Inputs are laid out as their first user wants them, results as they are made. Programs in control flow are rebuilt the same way;
-   what goes in and out of them is whole.
+   what goes in and out of them is whole, but for carries of scans that a shard_map takes and gives in one layout.
 
    The mesh has a level for each depth of shard_maps inside one another; those at one depth must be over the same devices, and their
    meshes are refined into one (refine.h). Along the axes of deeper levels, values of outer bodies are the same everywhere.
@@ -28,6 +28,7 @@
 #include "mesh/sharding.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
+#include "prim/scan.h"
 
 /* Of all shard_maps at one depth. */
 typedef struct level {
@@ -283,8 +284,28 @@ static const scope *body_scope(partition *p, const scope *outer, const ax_shard_
 
 static void walk(partition *p, const scope *s, const ax_program *program, ax_held *held);
 
-/* A program held by an equation: the same on the whole mesh; what goes in and out is whole. */
-static ax_status rebuild_body(partition *p, const scope *s, const ax_program *program, ax_program **out) {
+/* A type of which each device holds the block that `spec` says; NULL: the whole. */
+static ax_type block_here(const partition *p, const scope *s, const ax_type *type, const ax_spec *spec) {
+  ax_type here = type_here(p, s, type);
+  if (spec == NULL) return here;
+  ax_status status = ax_shard_type(&here, spec, &p->mesh, &here);
+  if (status != AX_OK) ax_fail(status);
+  here.spread.varying |= ax_spec_set(spec) & ax_checked_axes(&p->mesh);
+  return here;
+}
+
+/* The block, varying as its type does; of spec NULL: the whole. */
+static ax_value held_here(const partition *p, ax_held *held, const ax_spec *spec) {
+  if (spec == NULL) return ax_held_whole(held);
+  ax_value value = ax_held_as(held, spec);
+  if (ax_failed()) return value;
+  return ax_vary_to(value, ax_typeof(value).spread.varying | (ax_spec_set(spec) & ax_checked_axes(&p->mesh)));
+}
+
+/* A program held by an equation: the same on the whole mesh. How what goes in and out is laid out, by input and result; NULL, or NULL
+   of one: whole. */
+static ax_status rebuild_body(partition *p, const scope *s, const ax_program *program, const ax_spec *const *in_specs,
+                              const ax_spec *const *out_specs, ax_program **out) {
   ax_builder builder;
   ax_builder_begin(&builder, &p->mesh);
   builder.seals = true;
@@ -292,12 +313,14 @@ static ax_status rebuild_body(partition *p, const scope *s, const ax_program *pr
   ax_value *outs = ax_trace_alloc(program->out_count * sizeof outs[0]);
   if (held == NULL) ax_fail(ax_out_of_memory(program->value_count * sizeof held[0]));
   for (uint32_t i = 0; held != NULL && i < program->in_count; i++) {
-    ax_type type = type_here(p, s, &program->types[i]);
+    held[i].spec = in_specs != NULL ? in_specs[i] : NULL;
+    ax_type type = block_here(p, s, &program->types[i], held[i].spec);
     held[i].value = ax_builder_input(&builder, &type);
   }
   if (outs != NULL && !ax_failed()) {
     walk(p, s, program, held);
-    for (uint32_t k = 0; k < program->out_count; k++) outs[k] = ax_held_whole(&held[program->outs[k]]);
+    for (uint32_t k = 0; k < program->out_count; k++)
+      outs[k] = held_here(p, &held[program->outs[k]], out_specs != NULL ? out_specs[k] : NULL);
   }
   return ax_builder_finish(&builder, outs, outs != NULL ? program->out_count : 0, out, NULL, NULL);
 }
@@ -310,7 +333,7 @@ static ax_program *rebuilt(partition *p, const scope *s, const ax_program *progr
   ax_program *made = NULL;
   ax_status status = meet(p, &wanted, &entry, &is_new);
   if (status == AX_OK && !is_new) return entry->rebuilt;
-  if (status == AX_OK) status = rebuild_body(p, s, program, &made);
+  if (status == AX_OK) status = rebuild_body(p, s, program, NULL, NULL, &made);
   if (status == AX_OK) met_slot(p->met, p->met_slots, &wanted)->rebuilt = made; /* the table may have moved */
   else ax_fail(status);
   return made;
@@ -345,6 +368,87 @@ static void copy_eqn(partition *p, const scope *s, const ax_eqn *eqn, ax_held *h
   ax_bind(eqn->prim, params, in, eqn->in_count, out, eqn->out_count);
   for (uint32_t k = 0; k < eqn->out_count; k++) held[eqn->out + k].value = out[k];
 }
+
+/* --- Carries --- */
+
+/* The layouts that equations take operands and give results in. Arrays of the counts, NULL entries at first: whole. False: no memory. */
+static bool shard_map_specs(partition *p, const scope *s, const ax_eqn *eqn, const ax_spec **in, const ax_spec **out) {
+  const ax_shard_map_params *params = eqn->params;
+  const scope *inner = body_scope(p, s, params);
+  for (uint32_t i = 0; inner != NULL && i < eqn->in_count; i++)
+    if ((in[i] = spec_here(p, inner, s->axes.count, &params->in_specs.v[i])) == NULL) return false;
+  for (uint32_t k = 0; inner != NULL && k < eqn->out_count; k++)
+    if ((out[k] = spec_here(p, inner, s->axes.count, &params->out_specs.v[k])) == NULL) return false;
+  return inner != NULL;
+}
+
+static bool program_specs(partition *p, const scope *s, const ax_program *program, const ax_spec **in, const ax_spec **out);
+
+/* A carry that the body takes and gives in one layout stays in it from one iteration to the next. */
+static bool scan_specs(partition *p, const scope *s, const ax_eqn *eqn, const ax_spec **in, const ax_spec **out) {
+  const ax_scan_params *params = eqn->params;
+  if (!program_specs(p, s, params->body, in, out)) return false;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    int64_t carry = (int64_t)i - params->num_consts;
+    bool is_carry = carry >= 0 && carry < params->num_carry;
+    bool stays = is_carry && in[i] != NULL && out[carry] != NULL && ax_spec_set(in[i]) != 0 && ax_spec_equal(in[i], out[carry]);
+    if (!stays) in[i] = NULL;
+    if (!stays && is_carry) out[carry] = NULL;
+  }
+  for (uint32_t k = (uint32_t)params->num_carry; k < eqn->out_count; k++) out[k] = NULL;
+  return true;
+}
+
+static bool eqn_specs(partition *p, const scope *s, const ax_eqn *eqn, const ax_spec ***in, const ax_spec ***out) {
+  *in = ax_arena_alloc(&p->arena, eqn->in_count * sizeof **in);
+  *out = ax_arena_alloc(&p->arena, eqn->out_count * sizeof **out);
+  if (*in == NULL || *out == NULL) return false;
+  if (eqn->prim == &ax_prim_shard_map) return shard_map_specs(p, s, eqn, *in, *out);
+  return eqn->prim != &ax_prim_scan || scan_specs(p, s, eqn, *in, *out);
+}
+
+/* Of a program: its inputs as their first user takes them, its results as they are made. */
+static bool program_specs(partition *p, const scope *s, const ax_program *program, const ax_spec **in, const ax_spec **out) {
+  bool *used = ax_arena_alloc(&p->arena, program->in_count);
+  const ax_spec **made = ax_arena_alloc(&p->arena, program->value_count * sizeof made[0]), **takes, **gives;
+  if (used == NULL || made == NULL) return false;
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    if (!eqn_specs(p, s, eqn, &takes, &gives)) return false;
+    for (uint32_t k = 0; k < eqn->in_count; k++) {
+      uint32_t id = eqn->in[k];
+      if (id >= program->in_count || used[id]) continue;
+      used[id] = true;
+      in[id] = takes[k];
+    }
+    for (uint32_t k = 0; k < eqn->out_count; k++) made[eqn->out + k] = gives[k];
+  }
+  for (uint32_t k = 0; k < program->out_count; k++) out[k] = made[program->outs[k]];
+  return true;
+}
+
+static void copy_scan(partition *p, const scope *s, const ax_eqn *eqn, ax_held *held) {
+  ax_scan_params params = *(const ax_scan_params *)eqn->params;
+  const ax_spec **in_specs, **out_specs;
+  bool any = false;
+  if (!eqn_specs(p, s, eqn, &in_specs, &out_specs)) ax_fail(ax_out_of_memory(0));
+  for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) any = any || in_specs[i] != NULL;
+  if (ax_failed()) return;
+  if (!any) {
+    copy_eqn(p, s, eqn, held);
+    return;
+  }
+  ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]), *out = ax_trace_alloc(eqn->out_count * sizeof out[0]);
+  for (uint32_t i = 0; in != NULL && i < eqn->in_count; i++) in[i] = held_here(p, &held[eqn->in[i]], in_specs[i]);
+  ax_status status = ax_failed() ? AX_OK : rebuild_body(p, s, params.body, in_specs, out_specs, &params.body);
+  if (status != AX_OK) ax_fail(status);
+  if (ax_failed()) return;
+  ax_bind(&ax_prim_scan, &params, in, eqn->in_count, out, eqn->out_count);
+  ax_program_release(params.body);
+  for (uint32_t k = 0; k < eqn->out_count; k++) held[eqn->out + k] = (ax_held){.value = out[k], .spec = out_specs[k]};
+}
+
+/* --- shard_maps --- */
 
 /* The axes of its own mesh along which the results of an unchecked body differ: of the body's environment. NULL: the trace has
    failed. */
@@ -399,29 +503,12 @@ static void walk(partition *p, const scope *s, const ax_program *program, ax_hel
     const ax_eqn *eqn = &program->eqns[i];
     ax_builder_current()->line = eqn->line;
     if (eqn->prim == &ax_prim_shard_map) enter(p, s, eqn, held);
+    else if (eqn->prim == &ax_prim_scan) copy_scan(p, s, eqn, held);
     else copy_eqn(p, s, eqn, held);
   }
 }
 
 /* --- The whole --- */
-
-/* Each input as its first user wants it: a shard_map as its spec says, everything else whole. False: no memory. */
-static bool choose_input_specs(partition *p, const scope *s, const ax_program *program, ax_held *held, bool *chosen) {
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    const ax_eqn *eqn = &program->eqns[i];
-    const ax_shard_map_params *params = eqn->prim == &ax_prim_shard_map ? eqn->params : NULL;
-    const scope *inner = params != NULL ? body_scope(p, s, params) : NULL;
-    if (params != NULL && inner == NULL) return false;
-    for (uint32_t k = 0; k < eqn->in_count; k++) {
-      uint32_t id = eqn->in[k];
-      if (id >= program->in_count || chosen[id]) continue;
-      chosen[id] = true;
-      if (params == NULL) continue;
-      if ((held[id].spec = spec_here(p, inner, 0, &params->in_specs.v[k])) == NULL) return false;
-    }
-  }
-  return true;
-}
 
 static ax_value input(const partition *p, ax_builder *builder, const ax_type *whole, const ax_spec *spec) {
   ax_type block;
@@ -437,11 +524,13 @@ static ax_status make_body(partition *p, const ax_program *program, ax_spec *in_
   ax_builder builder;
   ax_builder_begin(&builder, &p->mesh);
   ax_held *held = ax_arena_alloc(&p->arena, program->value_count * sizeof held[0]);
-  bool *chosen = ax_arena_alloc(&p->arena, program->in_count);
+  const ax_spec **wanted = ax_arena_alloc(&p->arena, program->in_count * sizeof wanted[0]);
+  const ax_spec **given = ax_arena_alloc(&p->arena, program->out_count * sizeof given[0]);
   ax_value *outs = ax_trace_alloc(program->out_count * sizeof outs[0]);
-  if (held == NULL || chosen == NULL || !choose_input_specs(p, &outside, program, held, chosen)) ax_fail(ax_out_of_memory(0));
+  if (held == NULL || wanted == NULL || given == NULL || !program_specs(p, &outside, program, wanted, given)) ax_fail(ax_out_of_memory(0));
   for (uint32_t i = 0; i < program->in_count && !ax_failed(); i++) {
-    if (held[i].spec != NULL) in_specs[i] = *held[i].spec;
+    held[i].spec = wanted[i];
+    if (wanted[i] != NULL) in_specs[i] = *wanted[i];
     held[i].value = input(p, &builder, &program->types[i], &in_specs[i]);
   }
   if (!ax_failed()) walk(p, &outside, program, held);
