@@ -106,6 +106,7 @@ static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **
   if (push == NULL) return ax_out_of_memory(sizeof *push);
   push->exchange = exchange;
   push->item = (int64_t)ax_dtype_bytes(plan->buffers[exchange->in].type.dtype);
+  push->out_item = (int64_t)ax_dtype_bytes(plan->buffers[exchange->out].type.dtype);
   push->members = (uint32_t)ax_axis_set_size(exchange->axes, &plan->mesh);
   push->event = x->event[exchange->id];
   AX_TRY(ax_set_of(e, exchange->axes, &push->set));
@@ -159,17 +160,19 @@ ax_status ax_make_pushes(ax_assembly *a) {
   return status;
 }
 
-/* dst = dst op src, over the contiguous elements of a part: how contributions are combined. NULL: no memory. */
-ax_kernel *ax_combine_kernel(ax_assembly *a, const ax_push *push) {
-  int64_t dims[] = {push->run};
-  ax_dtype dtype = a->plan->buffers[push->exchange->out].type.dtype;
+/* dst = dst op src over the contiguous elements of a part, or dst = src when `first`, in dst's dtype: how contributions are combined.
+   NULL: no memory. */
+ax_kernel *ax_combine_kernel(ax_assembly *a, const ax_exchange *exchange, int64_t run, bool first) {
+  int64_t dims[] = {run};
+  ax_dtype wide = a->plan->buffers[exchange->out].type.dtype, dtype = a->plan->buffers[exchange->in].type.dtype;
   ax_kernel *kernel = ax_kernel_create(&a->scratch, 1, 0, dims);
   ax_at at;
   if (kernel == NULL) return NULL;
   ax_at_identity(&at, 1);
-  uint32_t dst = ax_kernel_slot(kernel, dtype, 1, dims), src = ax_kernel_slot(kernel, dtype, 1, dims);
-  ax_ex sum = ax_kernel_op(kernel, push->exchange->combine, dtype, ax_kernel_load(kernel, dst, &at),
-                           ax_kernel_load(kernel, src, &at), AX_NONE);
-  ax_kernel_store(kernel, dst, &at, sum, AX_SCALAR_NONE);
+  uint32_t dst = ax_kernel_slot(kernel, wide, 1, dims), src = ax_kernel_slot(kernel, dtype, 1, dims);
+  ax_ex value = ax_kernel_load(kernel, src, &at);
+  if (dtype != wide) value = ax_kernel_op(kernel, AX_SCALAR_CONVERT, wide, value, AX_NONE, AX_NONE);
+  if (!first) value = ax_kernel_op(kernel, exchange->combine, wide, ax_kernel_load(kernel, dst, &at), value, AX_NONE);
+  ax_kernel_store(kernel, dst, &at, value, AX_SCALAR_NONE);
   return kernel->failed ? NULL : kernel;
 }

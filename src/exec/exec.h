@@ -59,7 +59,7 @@ typedef struct ax_push {
   uint32_t event, set, in_set, out_set; /* the group's members; the coordinates `in` and `out` are stored along */
   uint32_t first;               /* the event's counters, as in sync */
   const uint32_t *counter;
-  int64_t item;                 /* bytes of an element */
+  int64_t item, out_item;       /* bytes of an element of `in`, and of `out`: sums may be of a wider dtype */
   uint32_t members;
   uint32_t *number; /* member number by mesh-order index within the group */
   uint32_t *place;  /* by member number: where its part of `out` comes after that of member 0; peers ONE: unused */
@@ -67,6 +67,7 @@ typedef struct ax_push {
   bool late;                   /* combined by whoever comes last, block by block, out of everybody's input */
   uint32_t *in_place;          /* late: by member number, as place, in in's set */
   ax_kernel_code combine;      /* dst[i] = dst[i] op src[i] over `run` elements */
+  ax_kernel_code widen;        /* dst[i] = src[i], when out's dtype is another; NULL: bytes are copied */
   int64_t run;                 /* contiguous elements of the part */
   uint32_t outer_rank;         /* dimensions around the run */
 } ax_push;
@@ -253,7 +254,7 @@ uint32_t ax_gemm_parts(const ax_gemm *gemm);
 AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uint32_t *out);
 /* --- exec/exchange.c: what PUSH and CLEAR need at run time, once memory is placed; the kernel by which a push combines. --- */
 AX_MUST_USE ax_status ax_make_pushes(ax_assembly *assembly);
-ax_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_push *push);
+ax_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_exchange *exchange, int64_t run, bool first);
 /* --- exec/cost.c: whether more than the calling thread are worth waking. --- */
 bool ax_worth_threads(const ax_executable *executable);
 

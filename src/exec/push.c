@@ -18,9 +18,10 @@ enum { block_elems = 1 << 14, shared_elems = 1 << 17 };
 /* --- One part, from src to dst: rows of contiguous elements, copied or combined --- */
 
 static void put_run(const ax_push *push, const char *src, char *dst, int64_t begin, int64_t end, bool combine) {
-  if (combine) {
+  ax_kernel_code code = combine ? push->combine : push->widen;
+  if (code != NULL) {
     void *slots[] = {dst, (void *)src};
-    push->combine(slots, NULL, begin, end);
+    code(slots, NULL, begin, end);
   } else if (end > begin) { /* empty arrays have no address */
     memcpy(dst + begin * push->item, src + begin * push->item, (size_t)((end - begin) * push->item));
   }
@@ -36,7 +37,7 @@ static void put_rows(const ax_push *push, const char *src, char *dst, int64_t be
       s += index[k] * x->src_stride[k];
       d += index[k] * x->dst_stride[k];
     }
-    put_run(push, src + s * push->item, dst + d * push->item, 0, push->run, combine);
+    put_run(push, src + s * push->item, dst + d * push->out_item, 0, push->run, combine);
     for (uint32_t k = push->outer_rank; k-- > 0 && ++index[k] == x->dims[k];) index[k] = 0;
   }
 }
@@ -61,7 +62,7 @@ static void put_parts(const ax_frame *frame, const ax_instr *instr, uint32_t num
   const ax_push *push = instr->push;
   const ax_exchange *x = push->exchange;
   const char *src = ax_address(frame, &instr->refs[0]);
-  int64_t item = push->item, step = number * x->dst_step * item, count = step_count(push);
+  int64_t item = push->item, step = number * x->dst_step * push->out_item, count = step_count(push);
   bool combine = x->combine != AX_SCALAR_NONE && number > 0;
   if (x->peers == AX_PEERS_ONE) {
     put_steps(push, src, (char *)ax_address(frame, &instr->refs[1]) + step, 0, count, combine);

@@ -284,17 +284,13 @@ static ax_status convert(ax_lower *lower, uint32_t dst, uint32_t src) {
 }
 
 ax_status ax_lower_combine(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type, ax_axis_set axes, uint32_t *out) {
-  ax_type in_type = ax_lower_get(lower, in)->type, out_type = *type;
+  ax_type out_type = *type;
   ax_axis_set group;
   AX_TRY(ax_axes_resolve(&exchange->names, &lower->plan->mesh, &group));
   ax_dtype wide = combined_in(exchange->combine, type->dtype, ax_axis_set_size(group, &lower->plan->mesh));
   bool widens = wide != type->dtype;
   exchange->in = in;
-  if (widens) {
-    in_type.dtype = out_type.dtype = wide;
-    AX_TRY(ax_lower_buffer(lower, &in_type, ax_lower_get(lower, in)->axes, &exchange->in));
-    AX_TRY(convert(lower, exchange->in, in));
-  }
+  out_type.dtype = wide;
   AX_TRY(ax_lower_buffer(lower, &out_type, axes, &exchange->out));
   AX_TRY(ax_lower_exchange(lower, exchange));
   *out = exchange->out;

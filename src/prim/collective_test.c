@@ -242,10 +242,10 @@ static void test_async(void **state) {
   char ops[16];
   lowered(overlapped, AX_F32, ops);
   assert_string_equal(ops, "SDKK");
-  lowered(overlapped, AX_BF16, ops); /* converted to f32 before, and back after */
-  assert_string_equal(ops, "KSDKKK");
+  lowered(overlapped, AX_BF16, ops); /* combined in f32 as it is delivered, and converted back after */
+  assert_string_equal(ops, "SDKKK");
   lowered(psum_a, AX_BF16, ops);
-  assert_string_equal(ops, "KSDK");
+  assert_string_equal(ops, "SDK");
 }
 
 /* Each collective in two parts is typed as in one, and what is started says so. */
