@@ -1,7 +1,8 @@
 /* A per-device program run on whole arrays: it becomes the body of a shard_map.
 
-   Where an input varies over axes of n devices in all, the array given for it is laid over them in one of three ways, told
-   apart by its shape. Results that vary are stacked. n = 4, the program's type is f32[8,3]{V:data}:
+   Where an input varies over axes of n devices in all, or is unreduced over them (each has its part), the array given for it is laid
+   over them in one of three ways, told apart by its shape. Results that vary are stacked. n = 4, the program's type is
+   f32[8,3]{V:data}:
 
      given f32[8,3]     the same on each device
      given f32[4,8,3]   one for each device
@@ -25,7 +26,7 @@ typedef struct wrapping {
 
 /* The axes over which a value of this type may differ. */
 static ax_axis_set spread(const wrapping *w, const ax_type *type) {
-  return w->unchecked ? ax_all_axes(w->mesh) : type->spread.varying;
+  return w->unchecked ? ax_all_axes(w->mesh) : ax_spread_differs(&type->spread);
 }
 
 /* "data+model", with `dim` entries "_," before it; "" for no axes. NULL: no memory. */
@@ -71,8 +72,9 @@ static ax_status lay_input(wrapping *w, uint32_t index, const ax_type *given) {
   w->stacked[index] = set != 0 && is_stack(given, block, devices);
   if (ax_same_shape(given, block)) {
     w->in_specs[index] = "";
-    w->pvary[index] = block->spread.varying != 0 ? join_axes(w, block->spread.varying, ",", 0) : NULL;
-    return block->spread.varying == 0 || w->pvary[index] != NULL ? AX_OK : ax_out_of_memory(0);
+    ax_axis_set checked = ax_spread_differs(&block->spread);
+    w->pvary[index] = checked != 0 ? join_axes(w, checked, ",", 0) : NULL;
+    return checked == 0 || w->pvary[index] != NULL ? AX_OK : ax_out_of_memory(0);
   }
   if (set != 0 && (w->stacked[index] || cut >= 0))
     w->in_specs[index] = join_axes(w, set, "+", cut >= 0 ? (uint32_t)cut : 0);
@@ -147,8 +149,8 @@ static ax_status lay_out(wrapping *w, const ax_type *given) {
 
 ax_type whole_stacked(const ax_program *program, const ax_type *type) {
   ax_axis_set unchecked = ax_all_axes(&program->axes) & ~ax_checked_axes(&program->axes);
-  int64_t dims[AX_MAX_RANK + 1] = {ax_axis_set_size(type->spread.varying | unchecked, &program->axes)};
-  bool stacks = (type->spread.varying | unchecked) != 0 && type->rank < AX_MAX_RANK;
+  int64_t dims[AX_MAX_RANK + 1] = {ax_axis_set_size(ax_spread_differs(&type->spread) | unchecked, &program->axes)};
+  bool stacks = (ax_spread_differs(&type->spread) | unchecked) != 0 && type->rank < AX_MAX_RANK;
   memcpy(dims + 1, type->dims, type->rank * sizeof dims[0]);
   return stacks ? ax_array_type(type->dtype, type->rank + 1, dims) : ax_array_type(type->dtype, type->rank, type->dims);
 }
