@@ -123,7 +123,8 @@ typedef struct errand {
 static bool run_errand(ax_task *task) {
   errand *e = (errand *)task;
   ax_workers *ends = e->ends;
-  e->order = atomic_fetch_add(e->done, 1);
+  e->order = *e->done;
+  atomic_fetch_add(e->done, 1); /* from here on the errand may be gone */
   ax_workers_destroy(ends);
   return ends == NULL;
 }
