@@ -127,7 +127,10 @@ ax_program *ax_share_program(ax_program *program) {
   if (root == NULL) return program;
   if (root->shared == NULL) root->shared = ax_calloc(1, sizeof *root->shared);
   ax_memo_entry *entry = root->shared != NULL ? ax_memo_ask(root->shared, "share", NULL, &program->hash, sizeof program->hash) : NULL;
-  if (entry == NULL) return program; /* no memory: it is its own */
+  if (entry == NULL) {
+    ax_fail(ax_out_of_memory(sizeof *entry));
+    return program;
+  }
   if (entry->made[0] == NULL) entry->made[0] = ax_program_retain(program);
   if (!ax_program_equal(entry->made[0], program)) return program;
   ax_program_release(program);

@@ -157,7 +157,8 @@ AX_MUST_USE ax_status ax_builder_finish(ax_builder *builder, const ax_value *out
 /* Ends the trace and throws it away. */
 void ax_builder_cancel(ax_builder *builder);
 
-/* Of equal programs in the outermost trace in progress the first, for the reference given: so that bodies traced alike are one. */
+/* Of equal programs in the outermost trace in progress the first, for the reference given: so that bodies traced alike are one.
+   Without memory the trace fails. */
 ax_program *ax_share_program(ax_program *program);
 
 ax_builder *ax_builder_current(void); /* NULL when no trace is in progress */

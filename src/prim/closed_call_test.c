@@ -4,6 +4,7 @@
 #include "axle/ops.h"
 #include "ir/transform.h"
 #include "support/cmocka.h"
+#include "support/oom.h"
 #include "support/tensor.h"
 
 enum { layers = 5 };
@@ -15,12 +16,13 @@ static void layer(const ax_value *in, ax_value *out, void *context) {
 
 typedef struct model {
   bool kept; /* by closed_call; otherwise its equations in place */
+  int layers;
 } model;
 
 static void chain(const ax_value *in, ax_value *out, void *context) {
   const model *m = context;
   ax_value pair[] = {in[0], in[1]}, shift = in[2], made[2];
-  for (int i = 0; i < layers; i++) {
+  for (int i = 0; i < m->layers; i++) {
     if (m->kept) ax_closed_call(layer, &shift, pair, 2, made, 2);
     else layer(pair, made, &shift);
     pair[0] = made[0];
@@ -31,7 +33,7 @@ static void chain(const ax_value *in, ax_value *out, void *context) {
 
 static ax_program *trace(bool kept) {
   ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
-  return test_trace(chain, &(model){kept}, types, 3, 1);
+  return test_trace(chain, &(model){kept, layers}, types, 3, 1);
 }
 
 /* How many calls there are, and of how many bodies. */
@@ -121,8 +123,26 @@ static void refuses(void **state) {
   TEST_FAILS(ax_program_parse(text, strlen(text), "text", &program), AX_PARSE_ERROR, "operand 0 is f64[2], but the body takes f64[]");
 }
 
+/* Trace and gradient, which share bodies, remember what they made, and prune. */
+static ax_status traced_and_differentiated(void *context) {
+  ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
+  ax_program *program, *made;
+  AX_TRY(ax_trace(chain, &(model){true, 2}, types, 3, 1, &program));
+  ax_status status = backward(program, &made);
+  ax_program_release(program);
+  if (status == AX_OK) ax_program_release(made);
+  (void)context;
+  return status;
+}
+
+static void each_allocation_may_fail(void **state) {
+  (void)state;
+  assert_true(test_each_allocation(traced_and_differentiated, NULL) > 40);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_allocation_may_fail),
       cmocka_unit_test(equal_functions_are_one),
       cmocka_unit_test(transforms_are_shared),
       cmocka_unit_test(refuses),
