@@ -358,26 +358,48 @@ static void layouts(void **state) {
   }
 }
 
+typedef struct looping {
+  ax_mesh mesh;
+  ax_value weights; /* of an enclosing trace: a constant of the loops */
+} looping;
+
+static void weighted(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_tanh(ax_mul(in[0], in[1]));
+}
+
 static void step(const ax_value *in, ax_value *out, void *context) {
-  const char *specs[] = {"a"};
-  ax_shard_map(&(ax_shard_map_options){.mesh = context, .in_specs = specs, .out_specs = specs}, twice, NULL, in, 1, out, 1);
+  looping *l = context;
+  const char *specs[] = {"a", "a"};
+  ax_value operands[] = {in[0], l->weights};
+  ax_shard_map(&(ax_shard_map_options){.mesh = &l->mesh, .in_specs = specs, .out_specs = specs}, weighted, NULL, operands, 2, out, 1);
 }
 
 static void steps(const ax_value *in, ax_value *out, void *context) { ax_scan(step, context, in, 1, 0, 3, false, out, 0); }
-
 static void nested_steps(const ax_value *in, ax_value *out, void *context) { ax_scan(steps, context, in, 1, 0, 2, false, out, 0); }
 
-/* A carry that each iteration takes and gives in one layout is never gathered; neither are the input and the result. */
+static void once(const ax_value *in, ax_value *out, void *context) {
+  ((looping *)context)->weights = in[1];
+  steps(in, out, context);
+}
+
+static void nested(const ax_value *in, ax_value *out, void *context) {
+  ((looping *)context)->weights = in[1];
+  nested_steps(in, out, context);
+}
+
+/* What each iteration takes and gives in one layout is never gathered; neither are the inputs and the result. */
 static void carries(void **state) {
   (void)state;
-  ax_mesh mesh;
-  const ax_type type = TEST_TYPE(AX_F32, 8);
-  TEST_OK(ax_mesh_parse("a=4", &mesh));
-  for (int nested = 0; nested < 2; nested++) {
-    ax_program *program = test_trace(nested ? nested_steps : steps, &mesh, &type, 1, 1), *partitioned = partition(program);
+  static const ax_function functions[] = {once, nested};
+  looping l;
+  const ax_type types[] = {TEST_TYPE(AX_F32, 8), TEST_TYPE(AX_F32, 8)};
+  TEST_OK(ax_mesh_parse("a=4", &l.mesh));
+  for (size_t i = 0; i < AX_COUNT(functions); i++) {
+    ax_program *program = test_trace(functions[i], &l, types, 2, 1), *partitioned = partition(program);
     const ax_partitioned parts = ax_partitioned_of(partitioned);
     char *text;
-    assert_int_equal(ax_spec_set(&parts.in_specs[0]), 1);
+    for (int k = 0; k < 2; k++) assert_int_equal(ax_spec_set(&parts.in_specs[k]), 1);
     assert_int_equal(ax_spec_set(&parts.out_specs[0]), 1);
     TEST_OK(ax_program_print(partitioned, &text));
     assert_null(strstr(text, "all_gather"));

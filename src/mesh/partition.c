@@ -9,7 +9,7 @@
    What stands outside shard_maps is computed by every device, on whole arrays. The result of a shard_map stays in blocks until
    something needs it in another layout; then it is laid out anew by collectives and slices that show in the program (reshard.h).
    Inputs are laid out as their first user wants them, results as they are made. Programs in control flow are rebuilt the same way;
-   what goes in and out of them is whole, but for carries of scans that a shard_map takes and gives in one layout.
+   what goes in and out of them is whole, but for constants and carries of scans that are taken and given in one layout.
 
    The mesh has a level for each depth of shard_maps inside one another; those at one depth must be over the same devices, and their
    meshes are refined into one (refine.h). Along the axes of deeper levels, values of outer bodies are the same everywhere.
@@ -382,18 +382,20 @@ static bool shard_map_specs(partition *p, const scope *s, const ax_eqn *eqn, con
   return inner != NULL;
 }
 
-static bool program_specs(partition *p, const scope *s, const ax_program *program, const ax_spec **in, const ax_spec **out);
+static bool program_specs(partition *p, const scope *s, const ax_program *program, const ax_spec **in, const ax_spec **out, bool *uniform);
 
-/* A carry that the body takes and gives in one layout stays in it from one iteration to the next. */
+/* A carry that the body takes and gives in one layout stays in it from one iteration to the next; so does a constant of which every use
+   is in one layout. */
 static bool scan_specs(partition *p, const scope *s, const ax_eqn *eqn, const ax_spec **in, const ax_spec **out) {
   const ax_scan_params *params = eqn->params;
-  if (!program_specs(p, s, params->body, in, out)) return false;
+  bool *uniform = ax_arena_alloc(&p->arena, eqn->in_count);
+  if (uniform == NULL || !program_specs(p, s, params->body, in, out, uniform)) return false;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     int64_t carry = (int64_t)i - params->num_consts;
     bool is_carry = carry >= 0 && carry < params->num_carry;
-    bool stays = is_carry && in[i] != NULL && out[carry] != NULL && ax_spec_set(in[i]) != 0 && ax_spec_equal(in[i], out[carry]);
-    if (!stays) in[i] = NULL;
-    if (!stays && is_carry) out[carry] = NULL;
+    bool stays = is_carry ? in[i] != NULL && out[carry] != NULL && ax_spec_equal(in[i], out[carry]) : carry < 0 && uniform[i];
+    if (!stays || ax_spec_set(in[i]) == 0) in[i] = NULL;
+    if (in[i] == NULL && is_carry) out[carry] = NULL;
   }
   for (uint32_t k = (uint32_t)params->num_carry; k < eqn->out_count; k++) out[k] = NULL;
   return true;
@@ -407,8 +409,9 @@ static bool eqn_specs(partition *p, const scope *s, const ax_eqn *eqn, const ax_
   return eqn->prim != &ax_prim_scan || scan_specs(p, s, eqn, *in, *out);
 }
 
-/* Of a program: its inputs as their first user takes them, its results as they are made. */
-static bool program_specs(partition *p, const scope *s, const ax_program *program, const ax_spec **in, const ax_spec **out) {
+/* Of a program: its inputs as their first user takes them, its results as they are made. uniform: by input, whether all its users take it
+   so. */
+static bool program_specs(partition *p, const scope *s, const ax_program *program, const ax_spec **in, const ax_spec **out, bool *uniform) {
   bool *used = ax_arena_alloc(&p->arena, program->in_count);
   const ax_spec **made = ax_arena_alloc(&p->arena, program->value_count * sizeof made[0]), **takes, **gives;
   if (used == NULL || made == NULL) return false;
@@ -417,13 +420,17 @@ static bool program_specs(partition *p, const scope *s, const ax_program *progra
     if (!eqn_specs(p, s, eqn, &takes, &gives)) return false;
     for (uint32_t k = 0; k < eqn->in_count; k++) {
       uint32_t id = eqn->in[k];
-      if (id >= program->in_count || used[id]) continue;
+      if (id >= program->in_count) continue;
+      if (!used[id]) in[id] = takes[k];
+      uniform[id] = takes[k] != NULL && (!used[id] || (uniform[id] && ax_spec_equal(in[id], takes[k])));
       used[id] = true;
-      in[id] = takes[k];
     }
     for (uint32_t k = 0; k < eqn->out_count; k++) made[eqn->out + k] = gives[k];
   }
-  for (uint32_t k = 0; k < program->out_count; k++) out[k] = made[program->outs[k]];
+  for (uint32_t k = 0; k < program->out_count; k++) {
+    out[k] = made[program->outs[k]];
+    if (program->outs[k] < program->in_count) uniform[program->outs[k]] = false;
+  }
   return true;
 }
 
@@ -526,8 +533,10 @@ static ax_status make_body(partition *p, const ax_program *program, ax_spec *in_
   ax_held *held = ax_arena_alloc(&p->arena, program->value_count * sizeof held[0]);
   const ax_spec **wanted = ax_arena_alloc(&p->arena, program->in_count * sizeof wanted[0]);
   const ax_spec **given = ax_arena_alloc(&p->arena, program->out_count * sizeof given[0]);
+  bool *uniform = ax_arena_alloc(&p->arena, program->in_count);
   ax_value *outs = ax_trace_alloc(program->out_count * sizeof outs[0]);
-  if (held == NULL || wanted == NULL || given == NULL || !program_specs(p, &outside, program, wanted, given)) ax_fail(ax_out_of_memory(0));
+  if (held == NULL || wanted == NULL || given == NULL || uniform == NULL || !program_specs(p, &outside, program, wanted, given, uniform))
+    ax_fail(ax_out_of_memory(0));
   for (uint32_t i = 0; i < program->in_count && !ax_failed(); i++) {
     held[i].spec = wanted[i];
     if (wanted[i] != NULL) in_specs[i] = *wanted[i];
