@@ -8,16 +8,8 @@
      event e:         counters; by device, which it signals and which it awaits;   SIGNAL adds 1;
                       WAIT until >= (how often I have entered the signal's region + delta) * how many signal it each time round
 
-   Events exist only where one frame reads what another wrote (read after write) or writes what others may still read: see sync.c.
-
-   Who fills what of an instruction, in the order of the passes:
-
-     flatten.c      kind, region, loop, trips, target (as positions), branch
-     weave.c        WAIT and SIGNAL instructions with skip, event, region, delta, hard, away; targets are moved along
-     memory.c       skip, eqn and program, refs; extent, gemm, parts
-     peers.c        sync.counter of waits, and the events' tables; at the end sync.first, times, counter of the rest, and the pushes'
-     exchange.c     push and bytes
-     executable.c   machine code (kernel.code, push->combine), scratch */
+   Events exist only where one frame reads what another wrote (read after write) or writes what others may still read: see sync.c. README.md has a table of which
+   pass fills what of an instruction. */
 #ifndef AX_EXEC_EXEC_H
 #define AX_EXEC_EXEC_H
 

@@ -145,6 +145,7 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
   for (uint32_t f = 0; f < e->frame_count; f++) {
     ax_frame *frame = &run->frames[f];
     frame->pc = frame->code->entry;
+    frame->counted = false;
     frame->state = FRAME_ACTIVE;
     memset(frame->entered, 0, e->region_count * sizeof frame->entered[0]);
     frame->entered[0] = 1;

@@ -12,6 +12,7 @@ typedef struct ax_frame {
   const ax_code *code;
   uint32_t pc, device;
   frame_state state;
+  bool counted;            /* among those that hold a block of large scratch memory, or are about to */
   uint32_t home;           /* the seat of the thread that ran it last */
   ax_axis_set nonzero;     /* axes on which its coordinate is not 0 */
   void *scratch;           /* its block while it runs, or is parked where it must keep it */

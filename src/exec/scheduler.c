@@ -56,6 +56,8 @@ static uint32_t choose(ax_execution *run) {
 
 /* --- Several threads: queues --- */
 
+static bool is_large(const ax_executable *e) { return e->spaces[e->scratch_space].bytes >= large_scratch; }
+
 static void add_to_queue(ax_execution *run, ax_seat *seat, uint32_t first, uint32_t last, uint32_t count) {
   pthread_mutex_lock(&seat->lock);
   if (seat->first == AX_NONE) seat->first = first;
@@ -72,6 +74,7 @@ static uint32_t take_from_queue(ax_execution *run, ax_seat *seat) {
   if (f != AX_NONE) {
     seat->first = run->parking[f].next;
     if (seat->first == AX_NONE) seat->last = AX_NONE;
+    if (is_large(run->executable)) atomic_fetch_add(&run->running, 1); /* before nobody is ready any more: see start_new */
     atomic_store(&seat->count, atomic_load_explicit(&seat->count, memory_order_relaxed) - 1);
   }
   pthread_mutex_unlock(&seat->lock);
@@ -102,18 +105,37 @@ static void add_ready(ax_execution *run, uint32_t f) {
   if (total > 0) ax_schedule_wake(run, total > 1);
 }
 
+static bool any_queued(ax_execution *run) {
+  for (uint32_t i = 0; i < run->seat_count; i++)
+    if (atomic_load(&run->seats[i].count) > 0) return true;
+  return false;
+}
+
 /* Frames that wait for their turn keep their scratch memory. When that is large, no more of them are started than threads can
    use, as long as somebody runs who will let them go on. */
-static bool is_large(const ax_executable *e) { return e->spaces[e->scratch_space].bytes >= large_scratch; }
-
 static bool may_start(ax_execution *run) {
   const ax_executable *e = run->executable;
   if (atomic_load(&run->fresh) >= e->frame_count) return false;
   return !is_large(e) || atomic_load(&run->scratch_out) < run->seat_count || atomic_load(&run->running) == 0;
 }
 
+/* When scratch memory is large, one at a time, with its block counted at once, and only when nobody else is ready. */
+static uint32_t start_large(ax_execution *run) {
+  uint32_t f = AX_NONE;
+  pthread_mutex_lock(&run->lock);
+  if (!any_queued(run) && may_start(run)) {
+    f = atomic_fetch_add(&run->fresh, 1);
+    atomic_fetch_add(&run->running, 1);
+    atomic_fetch_add(&run->scratch_out, 1);
+    run->frames[f].counted = true;
+  }
+  pthread_mutex_unlock(&run->lock);
+  return f;
+}
+
 static uint32_t start_new(ax_execution *run) {
   if (!may_start(run)) return AX_NONE;
+  if (is_large(run->executable)) return start_large(run);
   uint32_t f = atomic_fetch_add(&run->fresh, 1);
   return f < run->executable->frame_count ? f : AX_NONE;
 }
@@ -127,20 +149,14 @@ static uint32_t take_from_others(ax_execution *run, const ax_seat *seat) {
   return AX_NONE;
 }
 
-static bool any_ready(ax_execution *run) {
-  for (uint32_t i = 0; i < run->seat_count; i++)
-    if (atomic_load(&run->seats[i].count) > 0) return true;
-  return may_start(run);
-}
+static bool any_ready(ax_execution *run) { return any_queued(run) || may_start(run); }
 
 uint32_t ax_schedule_take(ax_execution *run, ax_seat *seat) {
   if (!run->threaded) return choose(run);
   uint32_t f = take_from_queue(run, seat);
-  if (f == AX_NONE) f = start_new(run);
   if (f == AX_NONE) f = take_from_others(run, seat);
-  if (f == AX_NONE) return AX_NONE;
-  run->frames[f].home = (uint32_t)(seat - run->seats);
-  if (is_large(run->executable)) atomic_fetch_add(&run->running, 1);
+  if (f == AX_NONE) f = start_new(run);
+  if (f != AX_NONE) run->frames[f].home = (uint32_t)(seat - run->seats);
   return f;
 }
 
@@ -163,18 +179,22 @@ ax_status ax_schedule_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame)
   }
   if (AX_HOSTILE) memset(block, 0xff, bytes);
   frame->scratch = block;
-  if (run->threaded && is_large(e)) atomic_fetch_add(&run->scratch_out, 1);
+  if (run->threaded && is_large(e) && !frame->counted) {
+    atomic_fetch_add(&run->scratch_out, 1);
+    frame->counted = true;
+  }
   run->part[e->spaces[e->scratch_space].first + frame->code->first_frame + frame->device] = block;
   return AX_OK;
 }
 
-/* A seat keeps one block, which is warm; more go to all. */
+/* A seat keeps one block, which is warm, unless it is large; more go to all. */
 static void give_back_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame) {
   void *block = frame->scratch;
+  if (frame->counted) atomic_fetch_sub(&run->scratch_out, 1);
+  frame->counted = false;
   if (block == NULL) return;
   frame->scratch = NULL;
-  if (run->threaded && is_large(run->executable)) atomic_fetch_sub(&run->scratch_out, 1);
-  if (seat->scratch == NULL) {
+  if (seat->scratch == NULL && !is_large(run->executable)) {
     *(void **)block = NULL;
     seat->scratch = block;
     return;
