@@ -198,7 +198,7 @@ static bool run_blocks(const ax_kernel *kernel, void *const *slots, const int64_
   ax_plan plan = {0};
   ax_op op = {.kind = AX_OP_KERNEL}, made[AX_BLOCKED_OPS];
   uint32_t buffers[64], count = 0, dim = kernel->rank - kernel->reduce_rank;
-  void *memory[64 + AX_BLOCKED_OPS] = {NULL};
+  void *memory[2 * 64 + AX_BLOCKED_OPS] = {NULL};
   if (kernel->reduce_rank > 0) dim += (uint32_t)pick(kernel->reduce_rank);
   if (kernel->reduce_rank == 0 || kernel->dims[dim] < 2) return false;
   for (uint32_t s = 0; s < kernel->slot_count; s++) {
@@ -211,8 +211,8 @@ static bool run_blocks(const ax_kernel *kernel, void *const *slots, const int64_
   op.kernel.buffers = buffers;
   int64_t blocks = 2 + (int64_t)pick((uint64_t)(kernel->dims[dim] < 6 ? kernel->dims[dim] - 1 : 5));
   assert_int_equal(ax_blocks_split(&plan, &op, dim, blocks, made, &count), AX_OK);
-  for (uint32_t b = kernel->slot_count; b < plan.buffer_count; b++)
-    memory[b] = calloc((size_t)ax_type_elems(&plan.buffers[b].type), ax_dtype_bytes(plan.buffers[b].type.dtype));
+  for (uint32_t b = kernel->slot_count; b < plan.buffer_count; b++) /* parts, and views of slots */
+    memory[b] = plan.buffers[b].root != b ? memory[plan.buffers[b].root] : calloc((size_t)ax_type_elems(&plan.buffers[b].type), ax_dtype_bytes(plan.buffers[b].type.dtype));
   for (uint32_t i = 0; i < count; i++) {
     const ax_kernel *part = made[i].kernel.kernel;
     void *part_slots[64];
@@ -221,7 +221,8 @@ static bool run_blocks(const ax_kernel *kernel, void *const *slots, const int64_
     if (ax_jit_compile(jits[0], &part, 1, &code) != AX_OK) fail_msg("%s", ax_message());
     run_pieces(code, part, part_slots, coordinates);
   }
-  for (uint32_t b = kernel->slot_count; b < plan.buffer_count; b++) free(memory[b]);
+  for (uint32_t b = kernel->slot_count; b < plan.buffer_count; b++)
+    if (plan.buffers[b].root == b) free(memory[b]);
   ax_free(plan.buffers);
   ax_arena_deinit(&plan.arena);
   return count > 0;

@@ -75,6 +75,14 @@ static ax_status maker_init(maker *m, const splitter *s, bool leftover) {
   return m->kernel != NULL && m->buffers != NULL && m->moved != NULL ? AX_OK : ax_out_of_memory(sizeof *m->kernel);
 }
 
+/* The same memory, with other dimensions. */
+static uint32_t view_of(maker *m, uint32_t buffer, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
+  ax_buffer view = m->s->plan->buffers[buffer];
+  view.type = ax_array_type(dtype, rank, dims);
+  if (ax_plan_add_buffer(m->s->plan, &view, &buffer) != AX_OK) m->kernel->failed = true;
+  return buffer;
+}
+
 static uint32_t add_slot(maker *m, ax_dtype dtype, uint32_t rank, const int64_t *dims, uint32_t buffer) {
   uint32_t slot = ax_kernel_slot(m->kernel, dtype, rank, dims);
   m->buffers[slot] = buffer;
@@ -102,7 +110,9 @@ static ax_ex load(maker *m, const ax_expr *expr) {
     }
     rank++;
   }
-  return ax_kernel_load(m->kernel, add_slot(m, from->dtype, rank, dims, s->op->kernel.buffers[expr->slot]), at);
+  uint32_t buffer = s->op->kernel.buffers[expr->slot];
+  if (rank != from->rank) buffer = view_of(m, buffer, from->dtype, rank, dims);
+  return ax_kernel_load(m->kernel, add_slot(m, from->dtype, rank, dims, buffer), at);
 }
 
 static ax_ex index_of(maker *m, uint32_t dim) {

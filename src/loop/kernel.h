@@ -43,7 +43,8 @@ typedef struct ax_slot {
 
 typedef struct ax_store {
   uint32_t slot;
-  ax_ex expr;       /* of the slot's dtype; for a bf16/f16 ADD reduction too: it accumulates in f32 and rounds once */
+  ax_ex expr;       /* of the slot's dtype; bf16 and f16 are reduced in f32 or wider and rounded once, so a reduction may also go from one
+                       to another of bf16, f16 and f32 */
   ax_scalar reduce; /* NONE, ADD, MUL, MAX, MIN, AND or OR */
   const ax_at *at;  /* one a dimension of the slot */
 } ax_store;

@@ -89,6 +89,12 @@ static ax_status check_position(const ax_kernel *kernel, uint32_t slot, const ax
 
 static bool is_empty(const ax_kernel *kernel) { return ax_dims_elems(kernel->rank, kernel->dims) == 0; }
 
+static bool is_short_float(ax_dtype dtype) { return dtype == AX_F32 || dtype == AX_BF16 || dtype == AX_F16; }
+
+static bool suits_slot(const ax_store *store, ax_dtype value, ax_dtype slot) {
+  return value == slot || (store->reduce != AX_SCALAR_NONE && is_short_float(value) && is_short_float(slot));
+}
+
 static ax_status check_nest(const ax_kernel *kernel) {
   for (ax_ex e = 0; e < kernel->expr_count; e++) {
     const ax_expr *expr = &kernel->exprs[e];
@@ -100,7 +106,7 @@ static ax_status check_nest(const ax_kernel *kernel) {
     const ax_store *store = &kernel->stores[i];
     if (store->expr >= kernel->expr_count) return ax_error(AX_INTERNAL, "stores e%u", store->expr);
     if (!is_empty(kernel)) AX_TRY(check_position(kernel, store->slot, store->at, kernel->expr_count));
-    if (kernel->exprs[store->expr].dtype != kernel->slots[store->slot].dtype) return ax_error(AX_INTERNAL, "e%u is not of its slot's dtype", store->expr);
+    if (!suits_slot(store, kernel->exprs[store->expr].dtype, kernel->slots[store->slot].dtype)) return ax_error(AX_INTERNAL, "e%u is not of its slot's dtype", store->expr);
   }
   return kernel->store_count > 0 ? AX_OK : ax_error(AX_INTERNAL, "nothing is stored");
 }
