@@ -32,26 +32,34 @@ static void append(ax_execution *run, uint32_t f) {
 
 static void take_posts(ax_execution *run);
 
+/* A chooser sees all frames that may go on. */
 static uint32_t choose(ax_execution *run) {
-  uint32_t frames = run->executable->frame_count, fresh = atomic_load_explicit(&run->fresh, memory_order_relaxed);
-  if (atomic_load_explicit(&run->post_count, memory_order_relaxed) > 0) take_posts(run);
-  if (run->ready_count == 0 || run->chooser != NULL) { /* depth-first: those that have begun before new ones; a chooser sees all */
-    while (fresh < frames) {
-      append(run, fresh++);
-      if (run->chooser == NULL) break;
-    }
-    atomic_store_explicit(&run->fresh, fresh, memory_order_relaxed);
-  }
+  uint32_t fresh = atomic_load_explicit(&run->fresh, memory_order_relaxed);
+  while (fresh < run->executable->frame_count) append(run, fresh++);
+  atomic_store_explicit(&run->fresh, fresh, memory_order_relaxed);
   if (run->ready_count == 0) return AX_NONE;
   uint32_t *ready = run->ready + run->ready_first;
-  if (run->chooser != NULL) {
-    uint32_t place = run->chooser->pick(run->chooser->state, ready, run->ready_count), chosen = ready[place];
-    ready[place] = ready[0];
-    ready[0] = chosen;
-  }
+  uint32_t place = run->chooser->pick(run->chooser->state, ready, run->ready_count), chosen = ready[place];
+  ready[place] = ready[0];
+  ready[0] = chosen;
   run->ready_first++;
   run->ready_count--;
-  return ready[0];
+  return chosen;
+}
+
+/* Depth-first: those that have begun before new ones. */
+static uint32_t take_alone(ax_execution *run) {
+  if (atomic_load_explicit(&run->post_count, memory_order_relaxed) > 0) take_posts(run);
+  if (run->chooser != NULL) return choose(run);
+  if (run->ready_count > 0) {
+    run->ready_count--;
+    return run->ready[run->ready_first++];
+  }
+  uint32_t fresh = atomic_load_explicit(&run->fresh, memory_order_relaxed);
+  if (fresh == run->executable->frame_count) return AX_NONE;
+  atomic_store_explicit(&run->fresh, fresh + 1, memory_order_relaxed);
+  run->frames[fresh].state = FRAME_ACTIVE;
+  return fresh;
 }
 
 /* --- Several threads: queues --- */
@@ -152,7 +160,7 @@ static uint32_t take_from_others(ax_execution *run, const ax_seat *seat) {
 static bool any_ready(ax_execution *run) { return any_queued(run) || may_start(run); }
 
 uint32_t ax_schedule_take(ax_execution *run, ax_seat *seat) {
-  if (!run->threaded) return choose(run);
+  if (!run->threaded) return take_alone(run);
   uint32_t f = take_from_queue(run, seat);
   if (f == AX_NONE) f = take_from_others(run, seat);
   if (f == AX_NONE) f = start_new(run);
@@ -164,10 +172,10 @@ void ax_schedule_yield(ax_execution *run, uint32_t f) { append(run, f); } /* onl
 
 /* --- Scratch memory --- */
 
-ax_status ax_schedule_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame) {
+ax_status ax_schedule_give_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame) {
   const ax_executable *e = run->executable;
   size_t bytes = (size_t)e->spaces[e->scratch_space].bytes;
-  if (bytes == 0 || frame->scratch != NULL || !frame->code->instrs[frame->pc].scratch) return AX_OK;
+  if (bytes == 0) return AX_OK;
   void *block = seat->scratch;
   if (block != NULL) {
     seat->scratch = NULL;

@@ -15,7 +15,11 @@ void ax_schedule_yield(ax_execution *run, uint32_t f);
 void ax_schedule_end(ax_execution *run, ax_seat *seat, uint32_t f);
 
 /* Gives a frame that is about to run, and needs it, a block of scratch memory. */
-AX_MUST_USE ax_status ax_schedule_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame);
+AX_MUST_USE ax_status ax_schedule_give_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame);
+AX_MUST_USE static inline ax_status ax_schedule_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame) {
+  bool needed = frame->scratch == NULL && frame->code->instrs[frame->pc].scratch;
+  return needed ? ax_schedule_give_scratch(run, seat, frame) : AX_OK;
+}
 
 /* There is nothing to take: true when there never will be, and run->over is set then. Else this thread is not busy any more until
    ax_schedule_wait is over: something has changed, or somebody wants this thread elsewhere. */
