@@ -87,15 +87,15 @@ static ax_status pair_members(ax_executable *e, ax_push *push) {
 
 /* --- Pushes --- */
 
-enum { least_late = 1 << 20 }; /* bytes of a group's contributions */
+enum { least_by_last = 1 << 20 }; /* bytes of a group's contributions */
 
 /* Large contributions that lie in arguments of the run, which nothing overwrites, need not be passed on one after another. */
-static bool may_be_late(const exchanger *x, const ax_push *push) {
+static bool may_be_by_last(const exchanger *x, const ax_push *push) {
   const ax_exchange *exchange = push->exchange;
   const ax_plan *plan = x->a->plan;
   uint32_t root = plan->buffers[exchange->in].root;
   int64_t bytes = ax_type_elems(&plan->buffers[exchange->in].type) * push->item;
-  if (exchange->combine == AX_SCALAR_NONE || push->outer_rank > 0 || bytes * push->members < least_late) return false;
+  if (exchange->combine == AX_SCALAR_NONE || push->outer_rank > 0 || bytes * push->members < least_by_last) return false;
   return plan->buffers[root].kind == AX_BUFFER_INPUT && !x->written[root] && !x->nested[exchange->id];
 }
 
@@ -113,7 +113,7 @@ static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **
   AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[exchange->out].root].axes, &push->out_set));
   AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[exchange->in].root].axes, &push->in_set));
   find_run(push);
-  push->late = may_be_late(x, push);
+  push->by_last = may_be_by_last(x, push);
   AX_TRY(take_members(x, push));
   return exchange->peers == AX_PEERS_PAIRS ? pair_members(e, push) : AX_OK;
 }

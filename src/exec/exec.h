@@ -56,8 +56,8 @@ typedef struct ax_push {
   uint32_t *number; /* member number by mesh-order index within the group */
   uint32_t *place;  /* by member number: where its part of `out` comes after that of member 0; peers ONE: unused */
   uint32_t *targets, *sources; /* PAIRS: by member number, or AX_NONE */
-  bool late;                   /* combined by whoever comes last, block by block, out of everybody's input */
-  uint32_t *in_place;          /* late: by member number, as place, in in's set */
+  bool by_last;                  /* combined by whoever comes last, block by block, out of everybody's input */
+  uint32_t *in_place;          /* by_last: by member number, as place, in in's set */
   ax_kernel_code combine;      /* dst[i] = dst[i] op src[i] over `run` elements */
   ax_kernel_code widen;        /* dst[i] = src[i], when out's dtype is another; NULL: bytes are copied */
   int64_t run;                 /* contiguous elements of the part */
@@ -88,7 +88,7 @@ typedef struct ax_instr {
     struct {
       uint32_t event, region; /* WAIT until count >= (entered[region] + delta) * times */
       int64_t delta;
-      bool hard;               /* a frame parked here gives its scratch memory back */
+      bool parks;              /* a frame parked here gives its scratch memory back */
       const ax_exchange *away; /* the counter of the part that mine of this exchange goes to, not of my own; NULL */
       uint32_t first;          /* as the event's */
       const uint32_t *counter; /* by device: which of the event's it awaits or signals; AX_NONE: it need not */

@@ -144,7 +144,7 @@ static void instr_text(ax_text *text, const ax_executable *e, const ax_instr *in
   ax_text_add(text, " on %s", ax_axis_set_string(on, &e->plan->mesh));
   if (instr->kind == AX_INSTR_WAIT || instr->kind == AX_INSTR_SIGNAL)
     ax_text_add(text, " event %u region %u%+lld times %u%s%s", instr->sync.event, instr->sync.region, (long long)instr->sync.delta,
-                e->events != NULL ? most_times(&e->events[instr->sync.event]) : 0, instr->sync.away != NULL ? " away" : "", instr->sync.hard ? " hard" : "");
+                e->events != NULL ? most_times(&e->events[instr->sync.event]) : 0, instr->sync.away != NULL ? " away" : "", instr->sync.parks ? " parks" : "");
   if (instr->kind == AX_INSTR_PUSH && instr->push != NULL) ax_text_add(text, " event %u", instr->push->event);
   if (instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_NEXT || instr->kind == AX_INSTR_TEST || instr->kind == AX_INSTR_JUMP)
     ax_text_add(text, " to %u", instr->target);

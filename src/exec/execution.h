@@ -55,7 +55,7 @@ typedef struct ax_execution {
   ax_parking *parking; /* by frame */
   int64_t *words; /* the frames' arrays */
   ax_counter *counters;
-  _Atomic uint32_t *arrived; /* by counter: members that came to a late push */
+  _Atomic uint32_t *arrived; /* by counter: members that came to a push `by_last` */
   unsigned char **part; /* by space, first + place: where it is; NULL: nowhere yet, or in another process */
 
   bool threaded;                     /* several threads run it: so many */

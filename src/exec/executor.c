@@ -36,7 +36,7 @@ static bool do_wait(ax_execution *run, ax_seat *seat, const ax_frame *frame, con
   uint32_t counter = instr->sync.counter[frame->device];
   if (counter == AX_NONE) return true;
   int64_t target = (frame->entered[instr->sync.region] + instr->sync.delta) * instr->sync.times[counter];
-  return target <= 0 || ax_schedule_await(run, seat, f, instr->sync.first + counter, (uint64_t)target, instr->sync.hard);
+  return target <= 0 || ax_schedule_await(run, seat, f, instr->sync.first + counter, (uint64_t)target, instr->sync.parks);
 }
 
 static uint32_t branch_target(const ax_frame *frame, const ax_instr *instr) {

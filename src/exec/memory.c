@@ -17,7 +17,7 @@ typedef struct placer {
   ax_lifetime *lives;    /* by root */
   uint32_t *space;       /* by root */
   int64_t *offset;       /* by root */
-  uint32_t *hard_before; /* hard waits before each position */
+  uint32_t *parking_before; /* waits that park before each position */
   const uint32_t *devices; /* each device's own number */
   uint32_t space_capacity;
   uint32_t *kept;        /* the kept spaces there are */
@@ -76,15 +76,15 @@ static ax_status new_space(placer *p, ax_space_kind kind, uint32_t index, ax_axi
 static ax_status find_lifetimes(placer *p) {
   const ax_assembly *a = p->a;
   AX_TRY(ax_find_lifetimes(p->a, &p->lives));
-  p->hard_before = ax_arena_alloc(&p->a->scratch, (a->instr_count + 1) * sizeof p->hard_before[0]);
-  if (p->hard_before == NULL) return ax_out_of_memory(a->instr_count * sizeof p->hard_before[0]);
+  p->parking_before = ax_arena_alloc(&p->a->scratch, (a->instr_count + 1) * sizeof p->parking_before[0]);
+  if (p->parking_before == NULL) return ax_out_of_memory(a->instr_count * sizeof p->parking_before[0]);
   for (uint32_t i = 0; i < a->instr_count; i++)
-    p->hard_before[i + 1] = p->hard_before[i] + (a->instrs[i].kind == AX_INSTR_WAIT && a->instrs[i].sync.hard);
+    p->parking_before[i + 1] = p->parking_before[i] + (a->instrs[i].kind == AX_INSTR_WAIT && a->instrs[i].sync.parks);
   return AX_OK;
 }
 
-static bool crosses_hard_wait(const placer *p, const ax_lifetime *life) {
-  return p->hard_before[life->last + 1] != p->hard_before[life->first];
+static bool crosses_parking_wait(const placer *p, const ax_lifetime *life) {
+  return p->parking_before[life->last + 1] != p->parking_before[life->first];
 }
 
 /* --- Packing --- */
@@ -177,7 +177,7 @@ static ax_status choose_spaces(placer *p) {
     const ax_buffer *buffer = &plan->buffers[i];
     if (buffer->kind != AX_BUFFER_TEMP || buffer->root != i || p->space[i] != AX_NONE || p->lives[i].first > p->lives[i].last)
       continue;
-    if (!p->a->shared[i] && !crosses_hard_wait(p, &p->lives[i]))
+    if (!p->a->shared[i] && !crosses_parking_wait(p, &p->lives[i]))
       p->space[i] = p->e->scratch_space;
     else
       AX_TRY(kept_space(p, buffer->axes, &p->space[i]));

@@ -3,7 +3,7 @@
    What is copied, each member copies. What is combined is combined in the order of members, so that the result does not depend on who
    comes first: a member whose turn has not come is parked, with its contribution. The one whose turn it is takes along all members after it
    that are parked already, and adds all these contributions, a block at a time, so that a block of the sum stays in the cache
-   while they pass; blocks of a large sum are shared with idle threads. Large contributions that are arguments of the run (`late`) nobody
+   while they pass; blocks of a large sum are shared with idle threads. Large contributions that are arguments of the run (`by_last`) nobody
    passes on: whoever comes last adds them all. Each element is added up in the same order either way. */
 #include "exec/push.h"
 
@@ -84,12 +84,12 @@ typedef struct contributions {
   const ax_frame *frame; /* whose turn it is */
   const ax_instr *instr;
   uint32_t number;       /* of its frame */
-  uint32_t first;        /* of the frames whose contributions come after its own, linked by parking.next; AX_NONE. Late: unused */
+  uint32_t first;        /* of the frames whose contributions come after its own, linked by parking.next; AX_NONE. by_last: unused */
   int64_t steps, block;  /* of a part; of a block */
   uint32_t blocks;       /* of a part */
 } contributions;
 
-static void put_late(const contributions *c, int64_t offset, char *dst, int64_t begin, int64_t end) {
+static void put_by_last(const contributions *c, int64_t offset, char *dst, int64_t begin, int64_t end) {
   const ax_push *push = c->instr->push;
   for (uint32_t j = 0; j < push->members; j++) {
     int64_t away = (int64_t)push->in_place[j] - (int64_t)push->in_place[c->number];
@@ -114,7 +114,7 @@ static ax_status put_block(const void *context, uint32_t part) {
   bool one = push->exchange->peers == AX_PEERS_ONE;
   char *dst = one ? ax_address(c->frame, &c->instr->refs[1]) : member_out(c->frame, c->instr, c->number, peer);
   int64_t offset = one ? 0 : peer * push->exchange->src_step * push->item;
-  if (push->late) put_late(c, offset, dst, begin, end);
+  if (push->by_last) put_by_last(c, offset, dst, begin, end);
   else put_in_turn(c, offset, dst, begin, end);
   return AX_OK;
 }
@@ -137,7 +137,7 @@ static void put_contributions(ax_execution *run, ax_seat *seat, contributions *c
 /* --- Pushes --- */
 
 /* A push that nobody need take turns in: all contributions are inputs of the run, which stay. */
-static void push_late(ax_execution *run, ax_seat *seat, contributions *c, uint32_t counter) {
+static void push_by_last(ax_execution *run, ax_seat *seat, contributions *c, uint32_t counter) {
   uint32_t members = c->instr->push->members;
   if (atomic_fetch_add(&run->arrived[counter], 1) + 1 == members) put_contributions(run, seat, c, members);
   ax_schedule_signal(run, counter, 1);
@@ -185,8 +185,8 @@ bool ax_push_do(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_inst
   c.instr = instr;
   c.number = number;
   c.first = AX_NONE;
-  if (!push->late) return push_in_turn(run, seat, &c, f, push->first + counter);
-  push_late(run, seat, &c, push->first + counter);
+  if (!push->by_last) return push_in_turn(run, seat, &c, f, push->first + counter);
+  push_by_last(run, seat, &c, push->first + counter);
   return true;
 }
 

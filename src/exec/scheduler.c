@@ -319,7 +319,7 @@ void ax_schedule_release(ax_execution *run, uint32_t index) {
 }
 
 /* The count is read again once whoever signals can see that somebody waits, so that no signal in between is lost. */
-bool ax_schedule_park(ax_execution *run, ax_seat *seat, uint32_t f, uint32_t index, uint64_t target, bool hard) {
+bool ax_schedule_park(ax_execution *run, ax_seat *seat, uint32_t f, uint32_t index, uint64_t target, bool parks) {
   ax_counter *counter = &run->counters[index];
   if (run->threaded) {
     lock_counter(run, index);
@@ -333,7 +333,7 @@ bool ax_schedule_park(ax_execution *run, ax_seat *seat, uint32_t f, uint32_t ind
     if (is_large(run->executable)) atomic_fetch_sub(&run->running, 1);
   }
   ax_frame *frame = &run->frames[f];
-  if (hard) give_back_scratch(run, seat, frame);
+  if (parks) give_back_scratch(run, seat, frame);
   frame->state = FRAME_PARKED;
   run->parking[f].counter = index;
   run->parking[f].target = target;

@@ -34,7 +34,7 @@ void ax_schedule_wake(ax_execution *run, bool all);
 
 /* What follows a signal that somebody waits for, and a wait that must be parked. */
 void ax_schedule_release(ax_execution *run, uint32_t counter);
-bool ax_schedule_park(ax_execution *run, ax_seat *seat, uint32_t f, uint32_t counter, uint64_t target, bool hard);
+bool ax_schedule_park(ax_execution *run, ax_seat *seat, uint32_t f, uint32_t counter, uint64_t target, bool parks);
 uint32_t ax_schedule_take_out(ax_execution *run, uint32_t counter, uint64_t target);
 
 /* Adds `times` to a counter; who waited for that is ready. */
@@ -50,11 +50,11 @@ static inline void ax_schedule_signal(ax_execution *run, uint32_t index, uint32_
   if (atomic_load(&counter->least) <= count) ax_schedule_release(run, index);
 }
 
-/* True when the count is reached; otherwise f is parked there, and belongs to whoever lets it go on. A frame that is parked `hard`
+/* True when the count is reached; otherwise f is parked there, and belongs to whoever lets it go on. A frame that is parked where it `parks`
    gives its scratch memory back. */
-static inline bool ax_schedule_await(ax_execution *run, ax_seat *seat, uint32_t f, uint32_t counter, uint64_t target, bool hard) {
+static inline bool ax_schedule_await(ax_execution *run, ax_seat *seat, uint32_t f, uint32_t counter, uint64_t target, bool parks) {
   return atomic_load_explicit(&run->counters[counter].count, memory_order_acquire) >= target ||
-         ax_schedule_park(run, seat, f, counter, target, hard);
+         ax_schedule_park(run, seat, f, counter, target, parks);
 }
 
 /* The frame parked on a counter with just that target, when it is the least: it is taken out, and goes on when it is resumed. AX_NONE. */

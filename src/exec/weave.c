@@ -24,7 +24,7 @@ static ax_instr made_of(const ax_assembly *a, const ax_insertion *item) {
   instr.sync.event = access->event;
   instr.sync.region = item->region;
   instr.sync.delta = item->delta;
-  instr.sync.hard = parks(a, item);
+  instr.sync.parks = parks(a, item);
   instr.sync.away = item->away;
   if (item->position < a->instr_count && a->ops[item->position] != NULL) {
     instr.eqn = a->ops[item->position]->eqn;

@@ -259,7 +259,7 @@ static void finish_one(ax_nest *nest, uint32_t store) {
     case AX_NEST_TILE:
       ax_nest_store_sum(nest, store, load_tile(nest, store), 0, lanes);
       break;
-    case AX_NEST_TURN:
+    case AX_NEST_TRANSPOSE:
       break; /* it has no reductions */
     case AX_NEST_BLOCK:
       for (uint32_t i = 0; i < nest->instances; i++)

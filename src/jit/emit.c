@@ -340,7 +340,7 @@ static void emit_tile(ax_nest *nest) {
   ax_nest_close_loop(nest, &l, all.hi, elems);
 }
 
-static void turned_square(ax_nest *nest, LLVMValueRef index) {
+static void transposed_square(ax_nest *nest, LLVMValueRef index) {
   uint32_t innermost = nest->schedule->loop_count - 1;
   ax_nest_enter(nest, nest->schedule->vector, index);
   ax_nest_fill_squares(nest);
@@ -363,7 +363,7 @@ static void emit_turn(ax_nest *nest) {
   nest->tile_start = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, starts, 2);
   nest->block_lo = block.lo;
   nest->block_hi = block.hi;
-  walk(nest, &across, turned_square);
+  walk(nest, &across, transposed_square);
   ax_nest_close_loop(nest, &l, all.hi, lanes);
 }
 
@@ -376,7 +376,7 @@ static void parallel_loops(ax_nest *nest, uint32_t loop_id) {
       case AX_NEST_TILE:
         emit_tile(nest);
         break;
-      case AX_NEST_TURN:
+      case AX_NEST_TRANSPOSE:
         emit_turn(nest);
         break;
       case AX_NEST_BLOCK:
@@ -466,7 +466,7 @@ static bool is_ranged(const ax_schedule *schedule) {
 static void emit_body(ax_nest *nest) {
   LLVMBasicBlockRef skip = NULL;
   if (nest->schedule->shape == AX_NEST_TILE) allocate_tiles(nest);
-  if (nest->schedule->shape == AX_NEST_TURN) ax_nest_allocate_squares(nest);
+  if (nest->schedule->shape == AX_NEST_TRANSPOSE) ax_nest_allocate_squares(nest);
   if (is_ranged(nest->schedule)) open_guard(nest, nest->begin, nest->end, &skip);
   scale_range(nest);
   load_slot_bases(nest);

@@ -181,7 +181,7 @@ void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
 
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
   int64_t stride = nest->schedule->accesses[access].stride[nest->schedule->vector];
-  if (nest->schedule->accesses[access].turned) return ax_nest_load_turned(nest, access, dtype);
+  if (nest->schedule->accesses[access].transposed) return ax_nest_load_transposed(nest, access, dtype);
   LLVMTypeRef element = ax_nest_element(nest, access);
   LLVMValueRef pointer = instance_pointer(nest, access, instance), value;
   uint32_t lanes = stride == 0 ? 1 : nest->schedule->lanes;

@@ -23,9 +23,9 @@ typedef struct ax_nest {
   LLVMValueRef *pointers;           /* [level][access]: with the loops open at that level added in */
   LLVMValueRef *values;             /* [instance][node] */
   LLVMValueRef *accumulators;       /* [store][instance] */
-  LLVMValueRef *tiles;              /* on the stack: TILE's sums, by store; TURN's squares, by access */
-  LLVMValueRef tile_start;         /* where the tiles begin: along the vector loop (TILE) or the innermost one (TURN) */
-  LLVMValueRef block_lo, block_hi; /* TURN: the innermost loop's range in this block */
+  LLVMValueRef *tiles;              /* on the stack: TILE's sums, by store; TRANSPOSE's squares, by access */
+  LLVMValueRef tile_start;         /* where the tiles begin: along the vector loop (TILE) or the innermost one (TRANSPOSE) */
+  LLVMValueRef block_lo, block_hi; /* TRANSPOSE: the innermost loop's range in this block */
   bool accumulating;               /* the accumulators are live: loops carry them around */
 } ax_nest;
 
@@ -75,10 +75,10 @@ LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef
 void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
                          LLVMValueRef value);
 
-/* --- turn.c --- */
+/* --- transposed.c --- */
 void ax_nest_allocate_squares(ax_nest *nest);
 /* At the vector loop's level: reads each square at tile_start, turns it and leaves it in its tile. */
 void ax_nest_fill_squares(ax_nest *nest);
-LLVMValueRef ax_nest_load_turned(ax_nest *nest, uint32_t access, ax_dtype dtype);
+LLVMValueRef ax_nest_load_transposed(ax_nest *nest, uint32_t access, ax_dtype dtype);
 
 #endif

@@ -118,9 +118,9 @@ static void make_store(ax_kernel *k, ax_dtype dtype, ax_scalar reduce) {
   ax_at at[AX_MAX_RANK];
   int64_t dims[AX_MAX_RANK];
   uint32_t rank = reduce == AX_SCALAR_NONE ? k->rank : k->rank - k->reduce_rank;
-  bool turned = chance(4), plain = !chance(4);
+  bool transposed = chance(4), plain = !chance(4);
   ax_ex value = make_expr(k, dtype);
-  for (uint32_t d = 0; d < rank; d++) dims[d] = make_at(k, &at[d], (int)(turned ? rank - 1 - d : d), plain);
+  for (uint32_t d = 0; d < rank; d++) dims[d] = make_at(k, &at[d], (int)(transposed ? rank - 1 - d : d), plain);
   ax_kernel_store(k, ax_kernel_slot(k, dtype, rank, dims), at, value, reduce);
 }
 

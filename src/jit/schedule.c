@@ -154,14 +154,14 @@ static uint32_t choose_lanes(const ax_schedule *s, uint32_t vector_bytes) {
 }
 
 /* Squares of more than this many lanes would take too many shuffles. */
-static uint32_t turned_lanes(const ax_schedule *s) { return s->lanes > 16 ? 16 : s->lanes; }
+static uint32_t transposed_lanes(const ax_schedule *s) { return s->lanes > 16 ? 16 : s->lanes; }
 
 /* The loop along which an access that strides over `vector` lies in memory; -1: none that is long enough. */
 static int along(const ax_schedule *s, const ax_access *access, uint32_t vector) {
   int64_t stride = access->stride[vector];
   if ((stride >= -1 && stride <= 1) || ax_stride_picks(stride, s->lanes)) return -1;
   for (uint32_t l = 0; l < s->loop_count; l++)
-    if (access->stride[l] == 1 && s->loops[l].extent >= turned_lanes(s)) return (int)l;
+    if (access->stride[l] == 1 && s->loops[l].extent >= transposed_lanes(s)) return (int)l;
   return -1;
 }
 
@@ -218,17 +218,17 @@ static int64_t reduced_elems(const ax_schedule *s) {
   return elems;
 }
 
-/* Picks the loop w for TURN by the first load that wants one, and marks all that lie along it. -1: none does. */
-static int choose_turned(ax_schedule *s) {
-  int turned = -1;
+/* Picks the loop w for TRANSPOSE by the first load that wants one, and marks all that lie along it. -1: none does. */
+static int choose_transposed(ax_schedule *s) {
+  int transposed = -1;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     ax_access *access = &s->accesses[id];
     if (!access->live || !can_turn(s, access, s->vector)) continue;
     int loop = along(s, access, s->vector);
-    if (turned < 0) turned = loop;
-    access->turned = loop == turned;
+    if (transposed < 0) transposed = loop;
+    access->transposed = loop == transposed;
   }
-  return turned;
+  return transposed;
 }
 
 /* Nor are there gathers for them; element by element, the fewer the better. */
@@ -336,12 +336,12 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_kernel *kernel, uint32_t 
   s->vector = choose_vector(s);
   if (gathers_short_elements(s) && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;
   s->shape = choose_shape(s);
-  int turned = choose_turned(s);
-  if (turned >= 0) s->shape = AX_NEST_TURN;
-  if (turned >= 0) s->lanes = turned_lanes(s);
+  int transposed = choose_transposed(s);
+  if (transposed >= 0) s->shape = AX_NEST_TRANSPOSE;
+  if (transposed >= 0) s->lanes = transposed_lanes(s);
   s->unroll = choose_unroll(s);
   s->wide = s->reduces && chain(s) > AX_FEW_ADDITIONS;
-  order_loops(s, turned);
+  order_loops(s, transposed);
   s->work = 1;
   for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;
   s->unrolled = s->shape == AX_NEST_STRIP  ? s->loop_count - 1

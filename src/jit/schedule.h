@@ -8,7 +8,7 @@
      STRIP   par.. V red.. r      one vector of results (V is short); `unroll` partial sums along r, added up at the end.
      TILE    par.. tile red.. r V many results (V is long) over many rows: sums live in a tile on the stack, so that memory is
                                   walked row by row; `unroll` rows at a time.
-     TURN    par.. block V w      no reductions; loads that lie along w are read as squares, lanes by lanes, and turned.
+     TRANSPOSE    par.. block V w      no reductions; loads that lie along w are read as squares, lanes by lanes, and transposed.
 
    Which one it is depends on the kernel's static sizes only, never on the range it is called with: so neither do the results. */
 #ifndef AX_JIT_SCHEDULE_H
@@ -29,14 +29,14 @@ typedef struct ax_loop {
 /* A load or store as a linear function of the loop indices, in elements of its slot; dynamic starts are added to it. */
 typedef struct ax_access {
   bool live;
-  bool turned; /* TURN: read through a turned square */
+  bool transposed; /* TRANSPOSE: read through a transposed square */
   uint32_t slot;
   const ax_at *at; /* for the dynamic starts */
   int64_t offset;
   int64_t stride[AX_MAX_LOOPS];
 } ax_access;
 
-typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE, AX_NEST_TURN } ax_nest_shape;
+typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE, AX_NEST_TRANSPOSE } ax_nest_shape;
 
 typedef struct ax_schedule {
   const ax_kernel *kernel;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 const ax_plan_pass ax_plan_passes[] = {
-    {"products", ax_plan_turn_products},  /* (A B)' becomes B' A' */
+    {"products", ax_plan_transpose_products},  /* (A B)' becomes B' A' */
     {"schedule", ax_plan_schedule},       /* what needs no collective's result first */
     {"scatter", ax_plan_scatter},         /* parts added to sums, instead of tables of zeros with a part in them */
     {"update", ax_plan_update_in_place},  /* parts of values overwritten where they are */

@@ -19,7 +19,7 @@ extern const uint32_t ax_plan_pass_count;
 /* All of them, or up to the one named `last` when there is one; in debug builds the verifier follows each. found: there was; NULL. */
 AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan, const char *last, bool *found);
 
-AX_MUST_USE ax_status ax_plan_turn_products(ax_plan *plan);   /* loop/products.c */
+AX_MUST_USE ax_status ax_plan_transpose_products(ax_plan *plan);   /* loop/products.c */
 AX_MUST_USE ax_status ax_plan_schedule(ax_plan *plan);        /* loop/schedule.c */
 AX_MUST_USE ax_status ax_plan_scatter(ax_plan *plan);         /* loop/scatter.c */
 AX_MUST_USE ax_status ax_plan_update_in_place(ax_plan *plan); /* loop/updates.c */

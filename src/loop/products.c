@@ -18,38 +18,38 @@ static bool is_transpose(const ax_at *at) {
          at[0].dynamic == AX_NONE && at[1].dynamic == AX_NONE;
 }
 
-static ax_gemm turned(const ax_gemm *gemm, uint32_t to) {
-  ax_gemm turn = *gemm;
-  turn.transpose_a = !gemm->transpose_b;
-  turn.transpose_b = !gemm->transpose_a;
-  turn.m = gemm->n;
-  turn.n = gemm->m;
-  turn.lda = gemm->ldb;
-  turn.ldb = gemm->lda;
-  turn.ldc = gemm->m;
-  turn.a = gemm->b;
-  turn.b = gemm->a;
-  turn.a_offset = gemm->b_offset;
-  turn.b_offset = gemm->a_offset;
-  turn.c = to;
-  return turn;
+static ax_gemm transposed(const ax_gemm *gemm, uint32_t to) {
+  ax_gemm made = *gemm;
+  made.transpose_a = !gemm->transpose_b;
+  made.transpose_b = !gemm->transpose_a;
+  made.m = gemm->n;
+  made.n = gemm->m;
+  made.lda = gemm->ldb;
+  made.ldb = gemm->lda;
+  made.ldc = gemm->m;
+  made.a = gemm->b;
+  made.b = gemm->a;
+  made.a_offset = gemm->b_offset;
+  made.b_offset = gemm->a_offset;
+  made.c = to;
+  return made;
 }
 
-typedef struct turner {
+typedef struct transposer {
   ax_plan *plan;
   uint32_t *reads, *writes; /* by root: see ax_plan_count */
   uint32_t *copied;         /* by buffer: 1 + the position, in the block looked at last, of an operation that copies it; or 0 */
-} turner;
+} transposer;
 
 /* The position of the operation of the block that copies `from`; AX_NONE. What another block left in the table is found out. */
-static uint32_t copy_of(const turner *t, const ax_block *block, uint32_t from, uint32_t *to, const ax_at **at) {
+static uint32_t copy_of(const transposer *t, const ax_block *block, uint32_t from, uint32_t *to, const ax_at **at) {
   uint32_t position = t->copied[from], source;
   if (position == 0 || position > block->count) return AX_NONE;
   bool copies = ax_op_is_copy(&block->ops[position - 1], to, &source, at) && source == from;
   return copies ? position - 1 : AX_NONE;
 }
 
-static void turn_product(const turner *t, ax_block *block, ax_op *op) {
+static void transpose_product(const transposer *t, ax_block *block, ax_op *op) {
   const ax_plan *plan = t->plan;
   uint32_t from = op->gemm->c, to;
   const ax_at *at;
@@ -58,31 +58,31 @@ static void turn_product(const turner *t, ax_block *block, ax_op *op) {
   if (position == AX_NONE || !is_transpose(at)) return;
   const ax_buffer *target = &plan->buffers[to];
   if (target->root != to || target->kind != AX_BUFFER_TEMP || t->writes[to] != 1 || target->axes != plan->buffers[from].axes) return;
-  *op->gemm = turned(op->gemm, to);
+  *op->gemm = transposed(op->gemm, to);
   block->ops[position].kind = AX_OP_NONE;
 }
 
-static void turn_block(const turner *t, ax_block *block) {
+static void transpose_block(const transposer *t, ax_block *block) {
   for (uint32_t i = 0; i < block->count; i++)
-    for (uint32_t k = 0; ax_op_block(&block->ops[i], k) != NULL; k++) turn_block(t, ax_op_block(&block->ops[i], k));
+    for (uint32_t k = 0; ax_op_block(&block->ops[i], k) != NULL; k++) transpose_block(t, ax_op_block(&block->ops[i], k));
   for (uint32_t i = 0; i < block->count; i++) {
     uint32_t to, from;
     const ax_at *at;
     if (ax_op_is_copy(&block->ops[i], &to, &from, &at)) t->copied[from] = i + 1;
   }
   for (uint32_t i = 0; i < block->count; i++)
-    if (block->ops[i].kind == AX_OP_GEMM) turn_product(t, block, &block->ops[i]);
+    if (block->ops[i].kind == AX_OP_GEMM) transpose_product(t, block, &block->ops[i]);
   ax_block_sweep(block);
 }
 
-ax_status ax_plan_turn_products(ax_plan *plan) {
+ax_status ax_plan_transpose_products(ax_plan *plan) {
   ax_arena scratch = {0};
   size_t bytes = plan->buffer_count * sizeof(uint32_t);
-  turner t = {plan, ax_arena_alloc(&scratch, bytes), ax_arena_alloc(&scratch, bytes), ax_arena_alloc(&scratch, bytes)};
+  transposer t = {plan, ax_arena_alloc(&scratch, bytes), ax_arena_alloc(&scratch, bytes), ax_arena_alloc(&scratch, bytes)};
   bool there = t.reads != NULL && t.writes != NULL && t.copied != NULL;
   if (there) {
     ax_plan_count(plan, t.reads, t.writes);
-    turn_block(&t, &plan->block);
+    transpose_block(&t, &plan->block);
   }
   ax_arena_deinit(&scratch);
   return there ? AX_OK : ax_out_of_memory(bytes);

@@ -1,7 +1,7 @@
-/* Transposed reads. A square of lanes by lanes elements is read along the loop it lies along, turned in registers and left on the
+/* Transposed reads. A square of lanes by lanes elements is read along the loop it lies along, transposed in registers and left on the
    stack, from where the body reads it the other way. So memory is touched in whole vectors in both directions.
 
-   Registers consist of lines of 16 bytes, and what stays inside lines, or moves lines whole, is cheap. So first each line is turned:
+   Registers consist of lines of 16 bytes, and what stays inside lines, or moves lines whole, is cheap. So first each line is transposed:
    interleaving rows by 1, 2, 4 .. elements,
 
      a0 a1 a2 a3       a0 b0 a1 b1       a0 b0 c0 d0
@@ -16,7 +16,7 @@
 void ax_nest_allocate_squares(ax_nest *nest) {
   const ax_schedule *schedule = nest->schedule;
   for (uint32_t a = 0; a < schedule->kernel->expr_count; a++) {
-    if (!schedule->accesses[a].turned) continue;
+    if (!schedule->accesses[a].transposed) continue;
     LLVMTypeRef square = LLVMArrayType2(ax_nest_element(nest, a), (uint64_t)schedule->lanes * schedule->lanes);
     nest->tiles[a] = LLVMBuildAlloca(nest->cg.builder, square, "");
     LLVMSetAlignment(nest->tiles[a], 64);
@@ -72,14 +72,14 @@ static LLVMValueRef interleave(const square *s, LLVMValueRef a, LLVMValueRef b, 
 }
 
 /* `line` rows, to columns: row k then has, in its line j, column j * line + k. */
-static void turn_lines(const square *s, LLVMValueRef *rows) {
+static void transpose_lines(const square *s, LLVMValueRef *rows) {
   for (uint32_t block = 1; block < s->line; block *= 2) {
-    LLVMValueRef turned[64];
+    LLVMValueRef transposed[64];
     for (uint32_t r = 0; r < s->line; r++) {
       uint32_t group = r / (2 * block) * 2 * block, which = r % (2 * block) / 2;
-      turned[r] = interleave(s, rows[group + which], rows[group + block + which], block, r % 2);
+      transposed[r] = interleave(s, rows[group + which], rows[group + block + which], block, r % 2);
     }
-    for (uint32_t r = 0; r < s->line; r++) rows[r] = turned[r];
+    for (uint32_t r = 0; r < s->line; r++) rows[r] = transposed[r];
   }
 }
 
@@ -94,7 +94,7 @@ static void read_lines(const square *s) {
     LLVMValueRef offset = scaled(s, row, schedule->accesses[s->access].stride[schedule->vector]);
     rows[r] = load_row(s, ax_nest_advance(s->nest, s->element, corner, offset));
   }
-  turn_lines(s, rows);
+  transpose_lines(s, rows);
   for (uint32_t r = 0; r < s->line; r++) store_row(s, plus(s, l.index, r), rows[r]);
   ax_nest_close_loop(s->nest, &l, ax_cg_i64(&s->nest->cg, s->lanes), s->line);
 }
@@ -148,14 +148,14 @@ static square make_square(ax_nest *nest, uint32_t access) {
 
 void ax_nest_fill_squares(ax_nest *nest) {
   for (uint32_t a = 0; a < nest->schedule->kernel->expr_count; a++) {
-    if (!nest->schedule->accesses[a].turned) continue;
+    if (!nest->schedule->accesses[a].transposed) continue;
     square s = make_square(nest, a);
     read_lines(&s);
     sort_lines(&s);
   }
 }
 
-LLVMValueRef ax_nest_load_turned(ax_nest *nest, uint32_t access, ax_dtype dtype) {
+LLVMValueRef ax_nest_load_transposed(ax_nest *nest, uint32_t access, ax_dtype dtype) {
   square s = make_square(nest, access);
   LLVMValueRef row = LLVMBuildSub(nest->cg.builder, nest->index[nest->schedule->loop_count - 1], nest->tile_start, "");
   return ax_cg_to_register(&nest->cg, dtype, load_row(&s, tile_row(&s, row)), s.lanes);
