@@ -340,6 +340,7 @@ static void check_lower(const row *row) {
   ax_free(lower.buffers);
   ax_memo_deinit(&memo);
   ax_arena_deinit(&plan.arena);
+  ax_arena_deinit(&plan.drafts);
   ax_program_release(program);
 }
 
