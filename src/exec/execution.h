@@ -75,6 +75,7 @@ typedef struct ax_execution {
   pthread_mutex_t lock;              /* of what follows; and for going to sleep */
   pthread_cond_t change;
   void *scratch;                     /* free blocks: each begins with the address of the next */
+  _Atomic bool flown;                /* something has been in flight in this run */
   _Atomic uint32_t in_flight;        /* things under way outside, that will post; written with the lock held */
   struct ax_post { uint32_t counter, times; } *posts; /* one thread: what came from outside */
   uint32_t post_capacity;

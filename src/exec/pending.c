@@ -235,9 +235,13 @@ ax_status ax_pending_start(ax_executable *e, ax_array *const *in, ax_array **out
 
 void ax_pending_array_free(ax_array *array) {
   lock_order(array->runtime);
-  ax_pending *taker = array->taker;
-  array->taker = NULL;
-  if (taker != NULL) found(taker);
+  /* Who left saw no other user, but a run that gives the array up, and a reader after it, may have come before the lock was had. */
+  bool unused = atomic_load(&array->users) == AX_ARRAY_GIVEN;
+  ax_pending *taker = unused ? array->taker : NULL;
+  if (taker != NULL) {
+    array->taker = NULL;
+    found(taker);
+  }
   unlock_order(array->runtime);
 }
 

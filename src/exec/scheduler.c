@@ -359,6 +359,7 @@ ax_status ax_execution_begin_flight(ax_execution *run) {
   pthread_mutex_lock(&run->lock);
   ax_status status = ax_grow(&run->posts, sizeof run->posts[0], atomic_load(&run->post_count), atomic_load(&run->in_flight) + 1,
                              &run->post_capacity);
+  atomic_store(&run->flown, true);
   if (status == AX_OK) atomic_fetch_add(&run->in_flight, 1);
   pthread_mutex_unlock(&run->lock);
   return status;
@@ -385,8 +386,8 @@ static void take_posts(ax_execution *run) {
 }
 
 void ax_schedule_land(ax_execution *run) {
-  if (atomic_load(&run->in_flight) == 0) return;
-  pthread_mutex_lock(&run->lock);
+  if (!atomic_load_explicit(&run->flown, memory_order_relaxed)) return;
+  pthread_mutex_lock(&run->lock); /* also when nothing is left in flight: who posted last may hold it still */
   while (atomic_load(&run->in_flight) > 0) pthread_cond_wait(&run->change, &run->lock);
   pthread_mutex_unlock(&run->lock);
 }

@@ -274,8 +274,33 @@ static void test_derivatives(void **state) {
   check(gradient_of_loop, NULL, &table, 1, 1);
 }
 
+/* --- A sum whose other operand another loop made, further down in its body than this one's has operations --- */
+
+static void much_work(const ax_value *in, ax_value *out, void *context) {
+  out[0] = ax_add(in[0], *(const ax_value *)context);
+  for (int i = 0; i < 40; i++) out[0] = ax_mul(out[0], *(const ax_value *)context);
+}
+
+static void row_and_sum(const ax_value *in, ax_value *out, void *context) {
+  const ax_value *of = context; /* the sum, zeros, a row */
+  (void)in;
+  out[0] = ax_add(of[0], with_row(of[1], of[2], integer(2)));
+}
+
+static void sum_of_another_loop(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value of[] = {in[0], ax_full_like(in[0], 0), row_of(in[0], integer(1))}, x = in[0];
+  ax_scan(much_work, &x, &of[1], 1, 0, 4, false, of, 0);
+  ax_scan(row_and_sum, of, in, 1, 0, 3, false, out, 0);
+}
+
+static void test_other_loops(void **state) {
+  (void)state;
+  check(sum_of_another_loop, NULL, &table, 1, 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_straight), cmocka_unit_test(test_carries), cmocka_unit_test(test_while),
-                                     cmocka_unit_test(test_shared), cmocka_unit_test(test_derivatives)};
+                                     cmocka_unit_test(test_shared), cmocka_unit_test(test_derivatives), cmocka_unit_test(test_other_loops)};
   return cmocka_run_group_tests_name("update", tests, NULL, NULL);
 }

@@ -5,8 +5,7 @@
 static uint64_t hash_question(const char *question, const ax_program *program, const void *key, size_t key_bytes) {
   uint64_t hash = ax_hash_bytes(AX_HASH_SEED, question, strlen(question));
   hash = ax_hash_bytes(hash, &program, sizeof program);
-  hash = ax_hash_bytes(hash, key, key_bytes);
-  return hash ^ hash >> 32;
+  return ax_hash_bytes(hash, key, key_bytes);
 }
 
 static bool is_it(const ax_memo_entry *entry, const ax_memo_entry *question) {

@@ -37,7 +37,7 @@ typedef struct map {
 /* The entry of `key`, or the free one where it would be. */
 static entry *map_find(const map *map, const char *key, size_t length) {
   uint64_t slot = ax_hash_bytes(AX_HASH_SEED, key, length);
-  for (slot ^= slot >> 32;; slot++) {
+  for (;; slot++) {
     entry *entry = &map->entries[slot & (map->capacity - 1)];
     if (entry->key == NULL || (entry->length == length && memcmp(entry->key, key, length) == 0)) return entry;
   }

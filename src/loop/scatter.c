@@ -111,7 +111,8 @@ static void note_writes(scatterer *s, ax_op *op) {
 static bool replaced_by_sum(const scatterer *s, uint32_t carry) {
   uint32_t root = s->again[carry], x, y;
   for (int i = 0; i < long_chain && root != carry && !s->sums[root]; i++) {
-    if (s->writes[root] != 1 || s->last_write[root] == AX_NONE) return false;
+    if (s->writes[root] != 1 || s->first_write[root] == AX_NONE) return false; /* not written in this body */
+    assert(s->last_write[root] < s->block->count);
     const ax_op *op = &s->block->ops[s->last_write[root]];
     if (op->kind != AX_OP_KERNEL) return false;
     if (adds(op, &x, &y) && root_of(s, stored(op)) == root) root = root_of(s, y) == carry ? carry : root_of(s, x);
