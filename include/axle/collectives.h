@@ -49,7 +49,7 @@ ax_value ax_pcast(ax_value x, const char *axes, const char *to);
    batches are the collective's too.
    ax_typeof says what the result will be, with the form AX_FUTURE. A future is good for nothing but ax_done, once, in the trace that
    started it: used as an array, used in a body or returned is an error where that happens; done twice or never, when the trace
-   finishes. ax_psum_done is ax_done. */
+   finishes. ax_psum_done is ax_done by an older name. */
 ax_value ax_psum_start(ax_value x, const char *axes);
 ax_value ax_pmean_start(ax_value x, const char *axes);
 ax_value ax_pmax_start(ax_value x, const char *axes);

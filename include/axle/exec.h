@@ -42,8 +42,8 @@ typedef enum ax_policy {
 typedef struct ax_runtime_options {
   uint32_t workers;    /* threads, the caller's included; 0: one a core. As many as the system gives: fewer do the work too */
   int64_t max_devices; /* devices a mesh may have; 0: 2^20 */
-  ax_policy policy;
-  uint64_t seed;
+  ax_policy policy;    /* FIXED and SEEDED run on one thread, whatever `workers` says */
+  uint64_t seed;       /* SEEDED: decides the order */
 } ax_runtime_options;
 
 /* Worker threads, memory, compiled code and executables. Reference-counted; arrays and executables retain it. Any thread. */
@@ -93,7 +93,7 @@ typedef struct ax_part {
    names no axes there is one; with P(d) on d=4, part i is what device i holds. Until its release is called, each part's memory
    belongs to the array and must not be written by anybody else; runs write into it only when the array is donated, and then a
    result may live there. Each release is called once, when nothing lies in its part any more, on whatever thread that turns out (a
-   worker too); it must not wait for a run. mesh, spec and type as in ax_device_put; `parts` itself is copied. `*out` is owned by the
+   worker too); it must not wait for a run, as ax_run, ax_array_wait, ax_array_read, ax_array_part and the runtime's last release may. mesh, spec and type as in ax_device_put; `parts` itself is copied. `*out` is owned by the
    caller. Copies are made, at the cost of a copy in each run, only where a program wants another layout.
    AX_INVALID_ARGUMENT: as ax_device_put; a wrong number of parts, one that is too small, at no address or not aligned. On failure
    no release is called. */
@@ -107,7 +107,7 @@ AX_MUST_USE ax_status ax_array_part(const ax_array *array, uint32_t index, const
 
 /* The layout as text: the type, the spec and a block's type, then the blocks with the devices that hold each. Up to rank 2 they
    are boxes as wide as the longest text, at most 16 rows of 8; beyond, a line each, at most 64. More than 4 devices show as the first two and the last.
-   `*out`: ax_string_free. */
+   `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_array_picture(const ax_array *array, char **out);
 
 /* A compiled program. Any thread, several at once. It keeps its runtime and its program. */
@@ -126,7 +126,7 @@ typedef struct ax_compile_options {
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
                                  ax_executable **out);
 void ax_executable_release(ax_executable *executable);
-/* The mesh it runs on, and how input and result `index` lie over it: an input as what uses it first wants it, a result as it is made.
+/* The mesh it runs on (of a program over several meshes one that all are made of, with axes of its own), and how input and result `index` lie over it: an input as what uses it first wants it, a result as it is made.
    An argument that lies so is used as it is. Any other is laid out anew by every run that it is given to: what moves is copied, by one
    thread, into memory that is held as long as the run needs it. A result can be an argument of the next run without that when it lies
    as that input. Borrowed, for as long as the executable lives; NULL: there is no such input or result. Any thread. */
@@ -136,7 +136,7 @@ const ax_spec *ax_executable_out_spec(const ax_executable *executable, uint32_t 
 /* Copies dense row-major `data` onto the devices as input `index` wants to lie, as ax_device_put. `*out` is owned by the caller.
    AX_INVALID_ARGUMENT: no such input. */
 AX_MUST_USE ax_status ax_executable_put(const ax_executable *executable, uint32_t index, const void *data, ax_array **out);
-/* What it is made of: buffers, instructions, memory, as text. `*out`: ax_string_free. */
+/* What it is made of: buffers, instructions, memory, as text. `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char **out);
 
 /* Runs and waits: ax_run_start, then until the results are ready. The thread works on this run until it is over, beside the runtime's

@@ -35,7 +35,8 @@ AX_MUST_USE ax_status ax_program_value_and_grad(const ax_program *program, const
    result with -1 that depends on a mapped input. */
 AX_MUST_USE ax_status ax_program_vmap(const ax_program *program, const int *in_axes, const int *out_axes, int64_t size,
                                       const char *axis_name, ax_program **out);
-/* Removes equations whose results nobody uses. Inputs stay. */
+/* Removes equations whose results nobody uses, collectives among them, in nested programs too, with the operands and results these no
+   longer need. What has other effects stays, and so do inputs. */
 AX_MUST_USE ax_status ax_program_dce(const ax_program *program, ax_program **out);
 /* Merges equal equations: one primitive, equal parameters, the same operands. */
 AX_MUST_USE ax_status ax_program_cse(const ax_program *program, ax_program **out);
@@ -43,7 +44,7 @@ AX_MUST_USE ax_status ax_program_cse(const ax_program *program, ax_program **out
    choice between equal cases, a transpose there and back, a broadcast or a reshape of another. ax_compile does this first. */
 AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program **out);
 /* The program as one shard_map over its whole mesh: a program for each device, whose collectives and slices are all to be seen. What
-   stands outside of shard_maps is computed whole by every device. shard_maps over different meshes of the same devices are over one
+   stands outside of shard_maps is computed whole by every device, as is what goes into a cond, a while or a closed_call. shard_maps over different meshes of the same devices are over one
    mesh that all are made of: with (a=4, b=2) and (c=8) c is a and b. A shard_map inside another adds its axes. A program that is one
    shard_map already, or has none, is returned itself.
    AX_INVALID_ARGUMENT: a per-device program. AX_ABSENT: meshes of different numbers of devices; meshes that no mesh of AX_MAX_AXES

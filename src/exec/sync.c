@@ -43,8 +43,8 @@
 
    Which waits are dropped. Signals of one frame come in the order of the list, so a wait for an access implies waiting for all
    that the same frames have done before it. First, of all accesses of a root that are alike (a class: the same region, frames and kind) only
-   the last before the waiter counts; then waits that another one implies are dropped. Both cost n log n in the number of accesses
-   times the number of classes of a root, of which there are few. sync_test.c holds all this against brute force. */
+   the last before the waiter counts; then waits that another one implies are dropped. Both cost n log n in the number of accesses,
+   and the square of the number of classes of a root, of which there are few: a class is a region, an exchange and a kind, not an access. sync_test.c holds all this against brute force. */
 #include <stdlib.h>
 #include <string.h>
 

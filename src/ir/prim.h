@@ -148,7 +148,7 @@ typedef struct ax_prune_args {
 typedef enum ax_prim_kind {
   AX_LOCAL,      /* each device for itself; binding makes operands vary over the same axes by pvary */
   AX_COLLECTIVE, /* between the devices of the axes in its parameter "axes" */
-  AX_REGION      /* holds programs: cond, scan, while, shard_map */
+  AX_REGION      /* holds programs: cond, scan, while, shard_map, closed_call, start */
 } ax_prim_kind;
 
 /* What an equation does beside computing its results from its operands: what those who drop, merge or move equations respect. An
@@ -182,7 +182,7 @@ struct ax_lower;    /* loop/lower.h */
 struct ax_hlo;      /* hlo/hlo.h */
 struct ax_hlo_form; /* hlo/hlo.h */
 
-/* No rule is NULL: a shared one (prim/rules.h) or the matching `ax_absent_*`. */
+/* No rule but `prune` is NULL: a shared one (prim/rules.h) or the matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
   ax_prim_kind kind;
