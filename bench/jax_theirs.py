@@ -246,5 +246,5 @@ def cache_in_scan(steps):
               jnp.ones((heads, key), np.float32))
 
 
-{f.__name__: f for f in (add_one, psum, psum_in_scan, collective, train, compile, scaling, peak_memory, temporaries, rows_in_scan,
-                         cache_in_scan)}[CASE](*ARGUMENTS)
+{f.__name__: f for f in (add_one, psum, psum_in_scan, collective, train, at_once, compile, scaling, peak_memory, temporaries,
+                         rows_in_scan, cache_in_scan)}[CASE](*ARGUMENTS)

@@ -86,7 +86,8 @@ static ax_status make_tables(ax_executable *e, requests *r) {
 
 static int by_times(const void *a, const void *b) {
   const request *x = a, *y = b;
-  if (x->counters != y->counters) return x->counters < y->counters ? -1 : 1;
+  uintptr_t mine = (uintptr_t)x->counters, other = (uintptr_t)y->counters; /* any order does, as long as it is one */
+  if (mine != other) return mine < other ? -1 : 1;
   return x->by < y->by ? -1 : x->by > y->by;
 }
 
