@@ -29,15 +29,11 @@ static int64_t round64(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
 /* More than any machine has; sums of what is below stay far from overflowing. */
 static const int64_t most_bytes = (int64_t)1 << 46;
 
-static int64_t buffer_bytes(const ax_buffer *buffer) {
-  return ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype);
-}
-
 static uint32_t root_count(const placer *p) { return p->a->plan->buffer_count; }
 
 static ax_status check_sizes(const placer *p) {
   for (uint32_t i = 0; i < root_count(p); i++)
-    if (buffer_bytes(&p->a->plan->buffers[i]) > most_bytes) return ax_out_of_memory((size_t)buffer_bytes(&p->a->plan->buffers[i]));
+    if (ax_buffer_bytes(&p->a->plan->buffers[i]) > most_bytes) return ax_out_of_memory((size_t)ax_buffer_bytes(&p->a->plan->buffers[i]));
   return AX_OK;
 }
 
@@ -101,13 +97,13 @@ static ax_status pack(placer *p, uint32_t root, const uint32_t *next, int64_t *b
   count = 0;
   for (uint32_t i = root; i != AX_NONE; i = next[i])
     if (!p->a->shared[i])
-      items[count++] = (ax_packed){.first = p->lives[i].first, .last = p->lives[i].last, .bytes = round64(buffer_bytes(&plan->buffers[i]))};
+      items[count++] = (ax_packed){.first = p->lives[i].first, .last = p->lives[i].last, .bytes = round64(ax_buffer_bytes(&plan->buffers[i]))};
   AX_TRY(ax_pack(items, count, &mine));
   *bytes = mine;
   count = 0;
   for (uint32_t i = root; i != AX_NONE; i = next[i]) {
     p->offset[i] = p->a->shared[i] ? mine + p->a->shared_offset[i] : items[count++].offset;
-    int64_t end = p->offset[i] + round64(buffer_bytes(&plan->buffers[i]));
+    int64_t end = p->offset[i] + round64(ax_buffer_bytes(&plan->buffers[i]));
     if (end > *bytes) *bytes = end;
   }
   return AX_OK;
@@ -121,7 +117,7 @@ static ax_status place_constants(placer *p) {
   for (uint32_t i = 0; i < root_count(p); i++) {
     if (plan->buffers[i].kind != AX_BUFFER_CONST || plan->buffers[i].root != i) continue;
     p->offset[i] = bytes;
-    bytes += round64(buffer_bytes(&plan->buffers[i]));
+    bytes += round64(ax_buffer_bytes(&plan->buffers[i]));
   }
   AX_TRY(new_space(p, AX_SPACE_CONST, 0, 0, bytes, &p->e->const_space));
   p->e->constants = ax_calloc(1, (size_t)bytes + 64);
@@ -130,7 +126,7 @@ static ax_status place_constants(placer *p) {
     const ax_buffer *buffer = &plan->buffers[i];
     if (buffer->kind != AX_BUFFER_CONST || buffer->root != i) continue;
     p->space[i] = p->e->const_space;
-    if (buffer_bytes(buffer) > 0) memcpy(p->e->constants + p->offset[i], buffer->data, (size_t)buffer_bytes(buffer));
+    if (ax_buffer_bytes(buffer) > 0) memcpy(p->e->constants + p->offset[i], buffer->data, (size_t)ax_buffer_bytes(buffer));
   }
   return AX_OK;
 }
@@ -139,7 +135,7 @@ static ax_status place_arguments(placer *p) {
   ax_plan *plan = p->a->plan;
   for (uint32_t i = 0; i < plan->in_count; i++) {
     const ax_buffer *buffer = &plan->buffers[plan->in[i]];
-    AX_TRY(new_space(p, AX_SPACE_INPUT, i, buffer->axes, buffer_bytes(buffer), &p->space[plan->in[i]]));
+    AX_TRY(new_space(p, AX_SPACE_INPUT, i, buffer->axes, ax_buffer_bytes(buffer), &p->space[plan->in[i]]));
   }
   for (uint32_t i = 0; i < plan->out_count; i++) {
     uint32_t root = plan->buffers[plan->out[i]].root;
@@ -151,7 +147,7 @@ static ax_status place_arguments(placer *p) {
       result->space = p->space[root];
       continue;
     }
-    AX_TRY(new_space(p, AX_SPACE_OUTPUT, i, buffer->axes, buffer_bytes(buffer), &p->space[root]));
+    AX_TRY(new_space(p, AX_SPACE_OUTPUT, i, buffer->axes, ax_buffer_bytes(buffer), &p->space[root]));
     result->space = p->space[root];
   }
   return AX_OK;

@@ -43,8 +43,7 @@ typedef struct reuser {
 } reuser;
 
 static int64_t bytes_of(const reuser *r, uint32_t root) {
-  const ax_type *type = &r->a->plan->buffers[root].type;
-  return (ax_type_elems(type) * (int64_t)ax_dtype_bytes(type->dtype) + 63) & ~(int64_t)63;
+  return (ax_buffer_bytes(&r->a->plan->buffers[root]) + 63) & ~(int64_t)63;
 }
 
 /* --- Who may share --- */

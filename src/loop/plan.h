@@ -26,6 +26,10 @@ typedef struct ax_buffer {
   bool updated;      /* of a root: kernels that write a part of it rely on what others wrote into the rest (loop/updates.c) */
 } ax_buffer;
 
+static inline int64_t ax_buffer_bytes(const ax_buffer *buffer) {
+  return ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype);
+}
+
 /* C[b] (+)= A[b] B[b], each matrix row-major with the given leading dimension; b runs over `batch_rank` dimensions. */
 typedef struct ax_gemm {
   ax_dtype dtype; /* f32 or f64 */

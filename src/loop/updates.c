@@ -67,14 +67,10 @@ static void forget(updater *u) {
 
 /* --- Copies --- */
 
-static int64_t bytes_of(const ax_buffer *buffer) {
-  return ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype);
-}
-
 /* All of its root's memory. */
 static bool is_whole(const updater *u, uint32_t buffer) {
   const ax_buffer *b = &u->plan->buffers[buffer], *root = &u->plan->buffers[root_of(u, buffer)];
-  return b->offset == 0 && b->loop == AX_NONE && b->axes == root->axes && bytes_of(b) == bytes_of(root);
+  return b->offset == 0 && b->loop == AX_NONE && b->axes == root->axes && ax_buffer_bytes(b) == ax_buffer_bytes(root);
 }
 
 /* An operation that does nothing but copy all of one root to another. */

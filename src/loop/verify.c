@@ -22,8 +22,6 @@ typedef struct verifier {
   ax_status status;   /* of a visit */
 } verifier;
 
-static int64_t bytes_of(const ax_buffer *buffer) { return ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype); }
-
 /* --- Buffers --- */
 
 static ax_status check_view(const verifier *v, uint32_t id) {
@@ -36,9 +34,9 @@ static ax_status check_view(const verifier *v, uint32_t id) {
     last += view->step * (trips > 0 ? trips - 1 : 0);
   }
   int64_t low = last < view->offset ? last : view->offset, high = last < view->offset ? view->offset : last;
-  if (low >= 0 && high + bytes_of(view) <= bytes_of(root)) return AX_OK;
-  return ax_error(AX_INTERNAL, "is at %lld to %lld of b%u, of %lld bytes", (long long)low, (long long)(high + bytes_of(view)), view->root,
-                  (long long)bytes_of(root));
+  if (low >= 0 && high + ax_buffer_bytes(view) <= ax_buffer_bytes(root)) return AX_OK;
+  return ax_error(AX_INTERNAL, "is at %lld to %lld of b%u, of %lld bytes", (long long)low, (long long)(high + ax_buffer_bytes(view)), view->root,
+                  (long long)ax_buffer_bytes(root));
 }
 
 static ax_status check_buffer(const verifier *v, uint32_t id) {
@@ -49,7 +47,7 @@ static ax_status check_buffer(const verifier *v, uint32_t id) {
   if (buffer->root >= plan->buffer_count || plan->buffers[buffer->root].root != buffer->root)
     return ax_error(AX_INTERNAL, "is in b%u, which is no root", buffer->root);
   if (buffer->kind == AX_BUFFER_INPUT && buffer->index >= plan->in_count) return ax_error(AX_INTERNAL, "is input %u", buffer->index);
-  if (buffer->kind == AX_BUFFER_CONST && buffer->data == NULL && bytes_of(buffer) > 0) return ax_error(AX_INTERNAL, "has no data");
+  if (buffer->kind == AX_BUFFER_CONST && buffer->data == NULL && ax_buffer_bytes(buffer) > 0) return ax_error(AX_INTERNAL, "has no data");
   return check_view(v, id);
 }
 
