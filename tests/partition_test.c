@@ -315,8 +315,8 @@ static void refused(void **state) {
     const char *message;
   } rows[] = {
       {{{"a=3,b=2", "c=2,d=3"}, {"a", "c"}, {"a", "c"}},
-       "shard_maps over the meshes a=3,b=2 and c=2,d=3 in one program: there is no mesh"},
-      {{{"a=4", "b=8"}, {"a", "b"}, {"a", "b"}}, "shard_maps over meshes of 4 and 8 devices in one program: a=4 and b=8"},
+       "shard_maps over the meshes (a=3, b=2) and (c=2, d=3) in one program: there is no mesh"},
+      {{{"a=4", "b=8"}, {"a", "b"}, {"a", "b"}}, "shard_maps over meshes of 4 and 8 devices in one program: (a=4,) and (b=8,)"},
   };
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
     ax_program *program = chained(&rows[i].chain), *partitioned;

@@ -8,15 +8,8 @@ bool ax_flow_eqn(ax_flow *flow, const ax_program *program, const ax_eqn *eqn, co
   return !flow->failed;
 }
 
-static uint32_t most_operands(const ax_program *program) {
-  uint32_t most = 0;
-  for (uint32_t i = 0; i < program->eqn_count; i++)
-    if (program->eqns[i].in_count > most) most = program->eqns[i].in_count;
-  return most;
-}
-
 static bool walk(ax_flow *flow, const ax_program *program, ax_axis_set *sets) {
-  ax_axis_set *in = ax_calloc(most_operands(program), sizeof in[0]);
+  ax_axis_set *in = ax_calloc(ax_most_operands(program), sizeof in[0]);
   flow->failed = flow->failed || in == NULL;
   for (uint32_t i = 0; i < program->eqn_count && !flow->failed; i++) {
     const ax_eqn *eqn = &program->eqns[i];

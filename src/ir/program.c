@@ -92,6 +92,20 @@ uint32_t ax_eqn_effects(const ax_eqn *eqn) {
   return effects;
 }
 
+uint32_t ax_most_operands(const ax_program *program) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < program->eqn_count; i++)
+    if (program->eqns[i].in_count > most) most = program->eqns[i].in_count;
+  return most;
+}
+
+uint32_t ax_most_results(const ax_program *program) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < program->eqn_count; i++)
+    if (program->eqns[i].out_count > most) most = program->eqns[i].out_count;
+  return most;
+}
+
 uint32_t ax_eqn_nesting(const ax_eqn *eqn) {
   uint32_t nesting = 0;
   const ax_program *program;

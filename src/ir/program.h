@@ -47,6 +47,9 @@ static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) 
 ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index);
 /* AX_EFFECT_*: of its primitive, and of the programs it holds. */
 uint32_t ax_eqn_effects(const ax_eqn *eqn);
+/* The largest numbers of operands, and of results, that one of its equations has. */
+uint32_t ax_most_operands(const ax_program *program);
+uint32_t ax_most_results(const ax_program *program);
 /* How deep the programs that it holds stand in one another; 0: it holds none. */
 uint32_t ax_eqn_nesting(const ax_eqn *eqn);
 
@@ -101,6 +104,7 @@ int64_t ax_axes_index(const ax_axes *names, const ax_mesh *axes, int64_t device)
 int64_t ax_axes_device(const ax_axes *names, const ax_mesh *axes, int64_t device, int64_t index);
 ax_axis_set ax_spec_set(const ax_spec *spec);
 bool ax_spec_equal(const ax_spec *a, const ax_spec *b); /* missing trailing entries are open */
+void ax_mesh_text(ax_text *text, const ax_mesh *mesh); /* (data=4, model=2) */
 void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh);
 
 /* --- Parameters --- */

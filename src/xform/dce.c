@@ -63,18 +63,14 @@ static ax_status finish(const sweep *c, ax_arena *arena, ax_program **out) {
     *out = ax_program_retain((ax_program *)program);
     return AX_OK;
   }
-  uint32_t most = 1;
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    if (program->eqns[i].in_count > most) most = program->eqns[i].in_count;
-    if (program->eqns[i].out_count > most) most = program->eqns[i].out_count;
-  }
   ax_value *map = ax_arena_alloc(arena, program->value_count * sizeof map[0]);
-  ax_value *in = ax_arena_alloc(arena, 2 * (size_t)most * sizeof in[0]);
+  ax_value *in = ax_arena_alloc(arena, ax_most_operands(program) * sizeof in[0]);
+  ax_value *results = ax_arena_alloc(arena, ax_most_results(program) * sizeof results[0]);
   ax_value *outs = ax_arena_alloc(arena, program->out_count * sizeof outs[0]);
-  if (map == NULL || in == NULL || outs == NULL) return ax_out_of_memory(program->value_count * sizeof map[0]);
+  if (map == NULL || in == NULL || results == NULL || outs == NULL) return ax_out_of_memory(program->value_count * sizeof map[0]);
   ax_builder builder;
   ax_builder_begin(&builder, &program->axes);
-  uint32_t out_count = rebuild(c, &builder, map, in, in + most, outs);
+  uint32_t out_count = rebuild(c, &builder, map, in, results, outs);
   return ax_builder_finish(&builder, outs, out_count, out, NULL, NULL);
 }
 
