@@ -178,7 +178,7 @@ static void one_program(uint64_t seed, bool show) {
 
 static void programs(void **state) {
   (void)state;
-  test_each_seed(one_program);
+  test_each_seed(24, one_program);
 }
 
 int main(void) {
