@@ -31,6 +31,17 @@ void ax_memo_enter(ax_builder *builder, ax_memo *own);
    NULL: there is no transform in progress; the answer is not kept. */
 AX_MUST_USE ax_status ax_memo_find(const char *question, const ax_program *program, ax_text *key, ax_memo_entry **entry);
 
+/* --- What is needed: needs.c --- */
+
+/* Of an equation that holds programs: operands and results that are needed, and if params is not NULL, what is left of its own. */
+typedef struct ax_needed {
+  void *params;
+  bool *in, *out;
+} ax_needed;
+/* *any: an equation is needed for the values marked in needed[]; then what it needs is marked there too, and *of filled in, whose `in` and
+   `out` are room for those of a region. */
+AX_MUST_USE ax_status ax_need_eqn(ax_memo *memo, const ax_eqn *eqn, bool *needed, ax_needed *of, bool *any);
+
 /* What every pass ends with: in debug builds the verifier looks at what it made. */
 AX_MUST_USE ax_status ax_verified(ax_status status, ax_program **made);
 /* Ends the trace as ax_builder_finish does, and removes what nobody uses. */
