@@ -48,18 +48,19 @@ typedef enum ax_instr_kind {
 
 typedef struct ax_push {
   const ax_exchange *exchange;
-  uint32_t event, set, in_set, out_set; /* the group's members; the coordinates `in` and `out` are stored along */
+  uint32_t event, in_set, out_set; /* the coordinates `in` and `out` are stored along */
   uint32_t first;               /* the event's counters, as in sync */
   const uint32_t *counter;
   int64_t item, out_item;       /* bytes of an element of `in`, and of `out`: sums may be of a wider dtype */
   uint32_t members;
-  uint32_t *number; /* member number by mesh-order index within the group */
+  const uint32_t *number; /* by device: which member of its group it is */
   uint32_t *place;  /* by member number: where its part of `out` comes after that of member 0; peers ONE: unused */
   uint32_t *targets, *sources; /* PAIRS: by member number, or AX_NONE */
   bool by_last;                  /* combined by whoever comes last, block by block, out of everybody's input */
   uint32_t *in_place;          /* by_last: by member number, as place, in in's set */
   ax_kernel_code combine;      /* dst[i] = dst[i] op src[i] over `run` elements */
   ax_kernel_code widen;        /* dst[i] = src[i], when out's dtype is another; NULL: bytes are copied */
+  bool small;                  /* each member combines one short run of elements into one result: nothing to share */
   int64_t run;                 /* contiguous elements of the part */
   uint32_t outer_rank;         /* dimensions around the run */
 } ax_push;

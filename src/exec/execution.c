@@ -143,14 +143,6 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
     ax_counter_reset(&run->counters[i]);
     atomic_store_explicit(&run->arrived[i], 0, memory_order_relaxed);
   }
-  for (uint32_t f = 0; f < e->frame_count; f++) {
-    ax_frame *frame = &run->frames[f];
-    frame->pc = frame->code->entry;
-    frame->counted = false;
-    frame->state = FRAME_ACTIVE;
-    memset(frame->entered, 0, e->region_count * sizeof frame->entered[0]);
-    frame->entered[0] = 1;
-  }
   for (uint32_t s = 0; s < e->space_count; s++) {
     const ax_space *space = &e->spaces[s];
     if (AX_HOSTILE && space->kind == AX_SPACE_KEPT && space->total > 0) memset(run->part[space->first], 0xff, space->total);

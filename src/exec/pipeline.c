@@ -110,6 +110,7 @@ static bool is_jump(const ax_instr *instr) {
 /* From the end backwards; what comes after a jump may come before it. */
 static void mark_scratch(ax_assembly *a) {
   bool ahead = false;
+  if (a->executable->spaces[a->executable->scratch_space].bytes == 0) return;
   for (uint32_t i = a->instr_count; i-- > 0;) {
     ax_instr *instr = &a->instrs[i];
     bool mine = is_jump(instr);
