@@ -1,7 +1,6 @@
 /* Whole programs made at random: several shard_maps over one mesh or several of the same devices, checked and not, over new axes inside
    one another, in loops and branches, with operations on whole arrays between. Partitioned they are one shard_map, whose text reads back
-   as the same program, and give bit for bit what they gave before, evaluated or executed in reference code. AXLE_RANDOM_PROGRAMS,
-   AXLE_RANDOM_SEED: as in support/run.h. */
+   as the same program, and give bit for bit what they gave before, evaluated or executed in reference code. */
 #include <stdio.h>
 #include <string.h>
 
