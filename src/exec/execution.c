@@ -189,9 +189,7 @@ static void add_equation(ax_text *text, const ax_instr *instr) {
     const ax_axes *names = ax_param_at(eqn, &eqn->prim->params[i]);
     for (uint32_t j = 0; j < names->count; j++) ax_text_add(text, "%s%s", j == 0 ? " over " : ",", names->name[j]);
   }
-  ax_text_add(text, " (equation %u", (unsigned)(eqn - instr->program->eqns));
-  if (eqn->line > 0) ax_text_add(text, ", line %u", eqn->line);
-  ax_text_add(text, ")");
+  ax_eqn_place_text(text, eqn);
 }
 
 /* The event that a counter belongs to: the last that begins there or before. */

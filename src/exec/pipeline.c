@@ -197,6 +197,17 @@ static ax_status run_passes(build *b, const char *last, bool *found) {
   return AX_OK;
 }
 
+/* In a trace of nothing around the programs that the passes make, so that equations keep the numbers that messages name. */
+static ax_status run_passes_inside(build *b, const char *last, bool *found) {
+  static const ax_mesh none;
+  ax_builder around;
+  ax_builder_begin(&around, &none);
+  around.keeps_numbers = true;
+  ax_status status = run_passes(b, last, found);
+  ax_builder_cancel(&around);
+  return status;
+}
+
 static build begin(ax_executable *e, const ax_compile_options *options) {
   return (build){.options = options, .program = ax_program_retain(e->program), .a = {.executable = e}};
 }
@@ -216,7 +227,7 @@ static void end(build *b) {
 ax_status ax_executable_build(ax_executable *e, const ax_compile_options *options) {
   build b = begin(e, options);
   bool found;
-  ax_status status = run_passes(&b, NULL, &found);
+  ax_status status = run_passes_inside(&b, NULL, &found);
   end(&b);
   return status;
 }
@@ -248,7 +259,7 @@ ax_status ax_executable_text_after(ax_executable *e, const char *name, char **ou
   build b = begin(e, &options);
   bool found;
   *out = NULL;
-  ax_status status = run_passes(&b, name, &found);
+  ax_status status = run_passes_inside(&b, name, &found);
   if (status == AX_OK && !found) status = refuse_name(name);
   if (status == AX_OK) status = stage_text(&b, out);
   end(&b);

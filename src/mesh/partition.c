@@ -502,7 +502,7 @@ static void enter(partition *p, const scope *s, const ax_eqn *eqn, ax_held *held
 static void walk(partition *p, const scope *s, const ax_program *program, ax_held *held) {
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
     const ax_eqn *eqn = &program->eqns[i];
-    ax_builder_current()->line = eqn->line;
+    ax_builder_stem(ax_builder_current(), eqn);
     if (eqn->prim == &ax_prim_shard_map) enter(p, s, eqn, held);
     else if (eqn->prim == &ax_prim_scan) copy_scan(p, s, eqn, held);
     else copy_eqn(p, s, eqn, held);

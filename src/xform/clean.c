@@ -147,7 +147,7 @@ static void rebuild(const cleaning *c, ax_builder *builder, ax_value *map, ax_va
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
     const ax_eqn *eqn = &c->eqns[i];
     if (c->dropped[i]) continue;
-    builder->line = eqn->line;
+    ax_builder_stem(builder, eqn);
     for (uint32_t j = 0; j < eqn->in_count; j++) in[j] = map[eqn->in[j]];
     ax_emit(eqn->prim, eqn->params, in, eqn->in_count, map + eqn->out, eqn->out_count);
   }

@@ -46,7 +46,7 @@ static uint32_t rebuild(const sweep *c, ax_builder *builder, ax_value *map, ax_v
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
     const ax_eqn *eqn = &program->eqns[i];
     if (c->dropped[i]) continue;
-    builder->line = eqn->line;
+    ax_builder_stem(builder, eqn);
     emit_left(eqn, &c->remnants[i], map, in, out);
   }
   for (uint32_t i = 0; i < program->out_count; i++)

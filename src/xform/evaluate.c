@@ -180,9 +180,7 @@ static void name_equation(const evaluation *e, ax_text *text, const ax_eqn *eqn)
     ax_text_add(text, " ");
     ax_type_text(text, &e->program->types[eqn->in[i]], &e->program->axes);
   }
-  ax_text_add(text, " (equation %u", (unsigned)(eqn - e->program->eqns));
-  if (eqn->line > 0) ax_text_add(text, ", line %u", eqn->line);
-  ax_text_add(text, ")");
+  ax_eqn_place_text(text, eqn);
   for (const ax_evaluator *at = e->driver; at != NULL; at = at->outer) ax_text_add(text, " in %s", at->eqn->prim->name);
 }
 

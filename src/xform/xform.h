@@ -18,7 +18,7 @@ typedef struct ax_walk {
 bool ax_walk_init(ax_walk *walk, const ax_program *program);
 void ax_walk_deinit(ax_walk *walk);
 void *ax_walk_alloc(ax_walk *walk, size_t bytes); /* cleared; NULL: the trace has failed */
-/* The handles of an equation's operands, until the next call; what is built next stems from its line. */
+/* The handles of an equation's operands, until the next call; what is built next stems from it. */
 const ax_value *ax_walk_operands(ax_walk *walk, const ax_eqn *eqn);
 /* The equation as it is, on the walk's values. */
 void ax_walk_replay(ax_walk *walk, const ax_eqn *eqn);
