@@ -218,6 +218,13 @@ typedef struct ax_assembly {
   ax_arena scratch; /* what only the passes need */
 } ax_assembly;
 
+/* --- exec/verify.c --- */
+/* How far the passes have come: README.md says what each fills in. */
+typedef enum ax_stage {
+  AX_STAGE_FLAT = 1, AX_STAGE_SYNCHRONISED, AX_STAGE_PLACED, AX_STAGE_NUMBERED, AX_STAGE_EXCHANGED, AX_STAGE_FINISHED
+} ax_stage;
+/* AX_INTERNAL: an invariant of the list does not hold, which says that a pass is wrong. */
+AX_MUST_USE ax_status ax_instrs_verify(const ax_assembly *assembly, ax_stage stage);
 /* Makes a fresh executable what its program says (exec/pipeline.c). */
 AX_MUST_USE ax_status ax_executable_build(ax_executable *executable, const ax_compile_options *options);
 /* The same up to the pass of this name, of a fresh executable that is good for nothing afterwards; its result as text. AX_INVALID_ARGUMENT:

@@ -399,6 +399,7 @@ static void assemble(maker *m, ax_assembly *a) {
   TEST_OK(ax_flatten(a));
   assert_true(a->region_count < most_regions && m->plan->loop_count < most_regions);
   TEST_OK(ax_synchronise(a));
+  TEST_OK(ax_instrs_verify(a, AX_STAGE_SYNCHRONISED));
   uint32_t *event = calloc(m->plan->exchange_count + 1, sizeof event[0]);
   for (uint32_t k = 0; k < a->access_count; k++)
     if (a->accesses[k].exchange != NULL) event[a->accesses[k].exchange->id] = a->accesses[k].event;
