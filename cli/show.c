@@ -296,7 +296,7 @@ int show_main(int argc, const char **argv) {
           "  executable      instructions and memory\n"
           "Passes on the way to an executable, for --after (a name that is none lists all of them): simplify,\n"
           "partition, body (the program of each device), lower (buffers and operations), .. coalesce, flatten\n"
-          "(instructions), synchronise, memory, .. finish\n\n"
+          "(instructions), synchronise, memory (and what is alive where most is held), .. finish\n\n"
           "NAME is what the text calls an input, its number from 0, or its letter in the printed form.\n\n"
           "  axle show f.axle --pass linearize,transpose\n"};
   char *file = NULL;

@@ -76,6 +76,7 @@ expect 2 'error: --in: expected NAME=' run double.axle --in x
 expect 2 'error: mesh "data": expected name=size' run double.axle --mesh data
 expect 2 'error: --policy: expected parallel' run double.axle --policy random
 expect 2 'error: --workers: expected a number' run double.axle --workers -3
+expect 0 'the most is alive' show double.axle --after memory
 expect 2 "error: there is no pass 'jump'" show double.axle --pass jump
 expect 2 'error: nothing can follow the pass lower' show double.axle --pass lower,dce
 expect 2 "error: unexpected argument 'all'" devices all

@@ -140,14 +140,13 @@ static void layers(const ax_value *in, ax_value *out, void *context) {
   out[0] = x;
 }
 
-static int64_t temporaries_of(int count) {
-  const test_map map = {.mesh = "m=2", .in_specs = {"", "_,m", "m"}, .out_specs = {""}, .body = layers, .context = &count};
-  const ax_type types[] = {TEST_TYPE(AX_F32, 8, 16), TEST_TYPE(AX_F32, 16, 64), TEST_TYPE(AX_F32, 64, 16)};
+/* The bytes of a frame's part of each. */
+static int64_t temporaries_of(const test_map *map, const ax_type *types) {
   ax_runtime *runtime;
   ax_executable *executable;
   int64_t bytes = 0;
   TEST_OK(ax_runtime_create(NULL, &runtime));
-  ax_program *program = test_trace_map(&map, types);
+  ax_program *program = test_trace_map(map, types);
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   for (uint32_t s = 0; s < executable->space_count; s++)
     if (executable->spaces[s].kind == AX_SPACE_KEPT || executable->spaces[s].kind == AX_SPACE_SCRATCH) bytes += executable->spaces[s].bytes;
@@ -157,15 +156,44 @@ static int64_t temporaries_of(int count) {
   return bytes;
 }
 
+static int64_t of_layers(int count) {
+  const test_map map = {.mesh = "m=2", .in_specs = {"", "_,m", "m"}, .out_specs = {""}, .body = layers, .context = &count};
+  const ax_type types[] = {TEST_TYPE(AX_F32, 8, 16), TEST_TYPE(AX_F32, 16, 64), TEST_TYPE(AX_F32, 64, 16)};
+  return temporaries_of(&map, types);
+}
+
 /* What all devices write together is reused: a deep program needs what a few of its layers do. */
 static void test_layers(void **state) {
   (void)state;
-  assert_int_equal(temporaries_of(64), temporaries_of(8));
-  assert_true(temporaries_of(64) < 3 * temporaries_of(1));
+  assert_int_equal(of_layers(64), of_layers(8));
+  assert_true(of_layers(64) < 3 * of_layers(1));
+}
+
+static void loss(const ax_value *in, ax_value *out, void *context) {
+  const int *count = context;
+  ax_value x = in[0];
+  for (int i = 0; i < *count; i++) x = ax_psum(ax_matmul(ax_gelu(ax_matmul(x, in[1])), in[2]), "m");
+  out[0] = ax_reduce_sum(ax_mul(x, x), NULL, 0);
+}
+
+static void gradient(const ax_value *in, ax_value *out, void *context) { ax_grad(loss, context, in, 3, 3, out); }
+
+static int64_t of_training(int count) {
+  const test_map map = {.mesh = "m=2", .in_specs = {"", "_,m", "m"}, .out_specs = {"", "_,m", "m"}, .body = gradient, .context = &count};
+  const ax_type types[] = {TEST_TYPE(AX_F32, 256, 64), TEST_TYPE(AX_F32, 64, 512), TEST_TYPE(AX_F32, 256 * 2, 64)};
+  return temporaries_of(&map, types);
+}
+
+/* Of each layer its input [256, 64] is held, and one value of five between the products [256, 256]. */
+static void test_training(void **state) {
+  (void)state;
+  int64_t layer = (of_training(24) - of_training(16)) / 8;
+  assert_in_range(layer, 4 * 256 * (64 + 256), 4 * 256 * (64 + 256) * 11 / 10);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_too_many_counters), cmocka_unit_test(test_layouts),
-                                     cmocka_unit_test(test_donations), cmocka_unit_test(test_layers)};
+                                     cmocka_unit_test(test_donations), cmocka_unit_test(test_layers),
+                                     cmocka_unit_test(test_training)};
   return cmocka_run_group_tests_name("executable", tests, NULL, NULL);
 }

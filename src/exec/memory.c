@@ -264,6 +264,15 @@ static ax_status encode(placer *p, uint32_t position) {
   }
 }
 
+/* What the assembly says of each root. */
+static ax_status note_residents(placer *p) {
+  ax_assembly *a = p->a;
+  a->residents = ax_arena_alloc(&a->scratch, root_count(p) * sizeof a->residents[0]);
+  if (a->residents == NULL) return ax_out_of_memory(root_count(p) * sizeof a->residents[0]);
+  for (uint32_t i = 0; i < root_count(p); i++) a->residents[i] = (ax_resident){p->space[i], p->offset[i], p->lives[i]};
+  return AX_OK;
+}
+
 static ax_status place(placer *p) {
   ax_assembly *a = p->a;
   p->space = ax_arena_alloc(&a->scratch, root_count(p) * sizeof p->space[0]);
@@ -280,7 +289,7 @@ static ax_status place(placer *p) {
   AX_TRY(ax_set_of(p->e, ax_all_axes(&a->plan->mesh), &all));
   p->devices = p->e->sets[all].index;
   for (uint32_t i = 0; i < a->instr_count; i++) AX_TRY(encode(p, i));
-  return AX_OK;
+  return note_residents(p);
 }
 
 ax_status ax_place_memory(ax_assembly *a) {

@@ -1,4 +1,4 @@
-/* Random numbers, and the edges of each dtype. */
+/* splitmix64, and the edges of each dtype. */
 #include "support/random.h"
 
 #include <math.h>
@@ -7,7 +7,10 @@
 #include "ir/number.h"
 
 uint64_t test_random_bits(test_random *random) {
-  return ax_next_random(&random->state);
+  uint64_t z = random->state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
 }
 
 double test_random_uniform(test_random *random, double low, double high) {
