@@ -112,13 +112,13 @@ static void take_donations(const ax_executable *e, ax_array *const *in) {
   }
 }
 
-static ax_status run(call *c, ax_array *const *in, const void *owner, bool *began) {
+static ax_status run(call *c, ax_array *const *in, uint64_t number, bool *began) {
   AX_TRY(lay_out_inputs(c, in));
   AX_TRY(make_outputs(c));
-  return ax_execute(c->e, c->inputs, c->outputs, owner, began);
+  return ax_execute(c->e, c->inputs, c->outputs, number, began);
 }
 
-ax_status ax_call_perform(ax_executable *e, ax_array *const *in, ax_array *const *out, const void *owner, bool *began) {
+ax_status ax_call_perform(ax_executable *e, ax_array *const *in, ax_array *const *out, uint64_t number, bool *began) {
   ax_parts *few[64];
   uint32_t in_count = e->plan->in_count, out_count = e->plan->out_count;
   size_t count = (size_t)in_count + out_count;
@@ -127,7 +127,7 @@ ax_status ax_call_perform(ax_executable *e, ax_array *const *in, ax_array *const
   if (parts == NULL) return ax_out_of_memory(count * sizeof parts[0]);
   memset(parts, 0, count * sizeof parts[0]);
   call c = {e, parts, parts + in_count};
-  ax_status status = run(&c, in, owner, began);
+  ax_status status = run(&c, in, number, began);
   if (*began) take_donations(e, in);
   for (uint32_t k = 0; k < out_count; k++) {
     if (status == AX_OK) out[k]->parts = c.outputs[k];
@@ -143,7 +143,7 @@ static ax_status run_now(ax_executable *e, ax_array *const *in, ax_array **out) 
   bool began = false;
   ax_float_mode caller = ax_float_mode_enter();
   ax_status status = ax_call_make_arrays(e, out);
-  if (status == AX_OK) status = ax_call_perform(e, in, out, NULL, &began);
+  if (status == AX_OK) status = ax_call_perform(e, in, out, 0, &began);
   ax_call_let_go(e, in, e->plan->in_count, began);
   ax_float_mode_leave(caller);
   return status;

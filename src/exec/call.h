@@ -7,9 +7,9 @@
 /* The results' arrays, without parts yet. Drop: releases them, and sets all to NULL. */
 AX_MUST_USE ax_status ax_call_make_arrays(ax_executable *executable, ax_array **out);
 void ax_call_drop_arrays(const ax_executable *executable, ax_array **out);
-/* Arguments that are held and made: lays them out, runs, and gives the results their parts. owner: as a job's. *began: donated arguments
+/* Arguments that are held and made: lays them out, runs, and gives the results their parts. number: as a job's. *began: donated arguments
    are gone, whatever the status. */
-AX_MUST_USE ax_status ax_call_perform(ax_executable *executable, ax_array *const *in, ax_array *const *out, const void *owner, bool *began);
+AX_MUST_USE ax_status ax_call_perform(ax_executable *executable, ax_array *const *in, ax_array *const *out, uint64_t number, bool *began);
 /* Ends the use of the first `count` arguments; donated ones are given back unless the run began. */
 void ax_call_let_go(const ax_executable *executable, ax_array *const *in, uint32_t count, bool began);
 /* The error: argument i is the same array as an earlier one or a later, and one of the two is donated. */

@@ -291,6 +291,6 @@ static inline void ax_executable_hold(ax_executable *executable) { atomic_fetch_
 
 /* --- exec/executor.c --- */
 /* *began: some device may have written memory, whatever the status. */
-AX_MUST_USE ax_status ax_execute(ax_executable *executable, ax_parts *const *inputs, ax_parts *const *outputs, const void *owner,
+AX_MUST_USE ax_status ax_execute(ax_executable *executable, ax_parts *const *inputs, ax_parts *const *outputs, uint64_t number,
                                  bool *began);
 #endif

@@ -89,8 +89,8 @@ void ax_execution_destroy(ax_executable *executable, ax_execution *run);
 /* Points the frames at this call's arguments and resets everything. */
 void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs);
 /* Frames run until all are done, or one fails, or none can go on: run->status. On the caller's thread, and others of the runtime's team
-   when run->threaded; owner: see ax_workers_help. */
-void ax_execution_run(ax_execution *run, const void *owner);
+   when run->threaded; number: as a job's. */
+void ax_execution_run(ax_execution *run, uint64_t number);
 
 /* Counters may be signalled from outside of the run's threads: by a callback, or when a message comes. While something is in flight,
    frames that wait are no deadlock. Begun by a frame or before the run; posted by any thread, once for each time begun. */

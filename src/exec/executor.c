@@ -142,9 +142,9 @@ static void work(void *context, const ax_helper *helper) {
   if (threads != 1) omp_set_num_threads(threads);
 }
 
-void ax_execution_run(ax_execution *run, const void *owner) {
+void ax_execution_run(ax_execution *run, uint64_t number) {
   if (run->threaded)
-    ax_workers_call(run->executable->runtime->workers, &(ax_job){work, nudge, run, owner, .wanted = run->threads - 1});
+    ax_workers_call(run->executable->runtime->workers, &(ax_job){work, nudge, run, number, .wanted = run->threads - 1});
   else
     work(run, NULL);
   ax_schedule_land(run);
@@ -167,7 +167,7 @@ static void keep_run(ax_executable *e, ax_execution *run) {
   pthread_mutex_unlock(&e->lock);
 }
 
-ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const *outputs, const void *owner, bool *began) {
+ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const *outputs, uint64_t number, bool *began) {
   const ax_runtime_options *options = &e->runtime->options;
   ax_execution *run = idle_run(e);
   *began = false;
@@ -177,7 +177,7 @@ ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const 
   ax_seeded seeded = {options->seed | 1ull << 63};
   const ax_chooser by_seed = ax_choose_seeded(&seeded);
   run->chooser = e->runtime->chooser != NULL ? e->runtime->chooser : options->policy == AX_POLICY_SEEDED ? &by_seed : NULL;
-  ax_execution_run(run, owner);
+  ax_execution_run(run, number);
   ax_status status = run->status != AX_OK ? ax_error(run->status, "%s", run->message) : AX_OK;
   if (status == AX_OK)
     keep_run(e, run);

@@ -104,7 +104,7 @@ static bool perform(ax_task *task) {
   bool began = false;
   ax_status status = check_made(run);
   bool own = status == AX_OK;
-  if (own) status = ax_call_perform(e, run->in, run->out, run, &began);
+  if (own) status = ax_call_perform(e, run->in, run->out, run->number, &began);
   ax_call_let_go(e, run->in, e->plan->in_count, began);
   if (status != AX_OK) note_failure(run, status, own);
   return end(run);
@@ -250,6 +250,7 @@ static ax_task *task_for(ax_runtime *runtime, ax_pending *run) {
   return ax_workers_pull(runtime->workers, run != NULL && run->missing == 0 ? &run->task : NULL);
 }
 
+/* Helps in what was started before, which it may depend on, as threads of the team do. */
 ax_status ax_pending_wait(ax_pending *run) {
   if (ax_pending_over(run)) return failure_of(run);
   ax_runtime *runtime = run->runtime; /* stays: the caller holds an array of it, or the executable */
@@ -263,7 +264,7 @@ ax_status ax_pending_wait(ax_pending *run) {
     unlock_order(runtime);
     if (over) break;
     if (task != NULL) task->perform(task);
-    else if (!ax_workers_help(workers, run)) ax_workers_await(workers, seen);
+    else if (!ax_workers_help(workers, run->number, &run->over)) ax_workers_await(workers, seen);
   }
   ax_float_mode_leave(caller);
   return failure_of(run);

@@ -164,7 +164,7 @@ static void let_run(ax_executable *executable, ax_array *x, ax_array *y, helper 
   flight f = {run, counter};
   if (outside) TEST_OK(ax_execution_begin_flight(run));
   if (outside) assert_int_equal(pthread_create(&thread, NULL, post_later, &f), 0);
-  ax_execution_run(run, NULL);
+  ax_execution_run(run, 0);
   if (outside) pthread_join(thread, NULL);
   assert_int_equal(run->status, who == NOBODY ? AX_DEADLOCK : AX_OK);
   ax_execution_destroy(executable, run);

@@ -1,30 +1,45 @@
 /* The team: see workers.h. Threads with nothing to do spin for a moment, since the next step of a training loop comes soon, then sleep;
-   so does a caller until its helpers have left. */
+   so does a caller until its helpers have left.
+
+   When callers leave no room for helpers, one of the free threads looks every now and then whether there is some again: callers that run
+   one small job after another leave it for an instant only, and to wake somebody at the end of each would cost more than the help is worth. */
 #include "exec/workers.h"
 
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "exec/float_mode.h"
 
-enum { spins = 20000 };
+enum { spins = 20000, watch_nanoseconds = 1000000 };
 
 struct ax_workers {
   pid_t process;  /* that has the threads: a forked child has none */
   uint32_t count; /* of them */
   pthread_t *threads;
   pthread_mutex_t lock;
-  pthread_cond_t wake, left;
-  _Atomic uint32_t news; /* changes when there is a job or a task more */
+  pthread_cond_t wake; /* for threads of the team */
+  pthread_cond_t told; /* for those who wait for news */
+  pthread_cond_t left; /* for callers whose helpers have not left */
+  _Atomic uint32_t news;    /* see ax_workers_news */
   _Atomic uint32_t came;    /* jobs and tasks so far */
   _Atomic uint32_t lacking; /* tasks that wait, and jobs that could use more helpers than they have */
-  uint32_t free;         /* threads with nothing to do */
+  _Atomic uint32_t active;  /* callers of jobs, and their helpers */
+  uint32_t free;            /* threads of the team with nothing to do */
+  uint32_t visitors;        /* helpers that wait for something besides */
+  bool watched;             /* a thread of the team looks for room */
   ax_job *jobs;
   ax_task *first_task, *last_task;
   bool stop;
 };
 
 /* --- Jobs and tasks, with the lock held --- */
+
+/* One more may work on a job: the callers' threads count, so that there are as many as processors. */
+static bool room(const ax_workers *workers) { return atomic_load(&workers->active) <= workers->count; }
+
+/* Some lack threads, but there is no room for them. */
+static bool crowded(const ax_workers *workers) { return atomic_load(&workers->lacking) > 0 && !room(workers); }
 
 static bool lacks(const ax_job *job) { return job->joined < job->wanted; }
 
@@ -38,20 +53,40 @@ static void set_helpers(ax_workers *workers, ax_job *job, uint32_t wanted, uint3
 
 static ax_job *job_to_help(const ax_workers *workers) {
   ax_job *best = NULL;
+  if (!room(workers)) return NULL;
   for (ax_job *job = workers->jobs; job != NULL; job = job->next)
     if (lacks(job) && (best == NULL || job->joined < best->joined)) best = job;
   return best;
 }
 
+/* There is something for so many threads. */
+static void tell(ax_workers *workers, uint32_t wanted) {
+  atomic_fetch_add_explicit(&workers->news, 1, memory_order_release);
+  if (wanted > 1) pthread_cond_broadcast(&workers->wake);
+  if (wanted == 1) pthread_cond_signal(&workers->wake);
+  pthread_cond_broadcast(&workers->told);
+}
+
+/* Who has seen to itself wakes the next, so that no more are woken than there is room for. */
+static void tell_next(ax_workers *workers) {
+  if (workers->free > 0 && atomic_load(&workers->lacking) > 0 && room(workers)) tell(workers, 1);
+}
+
 /* Lets go of the lock in between. */
-static void join(ax_workers *workers, ax_job *job) {
-  const ax_helper helper = {workers, atomic_load(&workers->came)};
+static void join(ax_workers *workers, ax_job *job, const _Atomic bool *until) {
+  const ax_helper helper = {workers, atomic_load(&workers->came), until};
   set_helpers(workers, job, job->wanted, job->joined + 1);
+  atomic_fetch_add(&workers->active, 1);
+  workers->visitors += until != NULL;
+  tell_next(workers);
   pthread_mutex_unlock(&workers->lock);
   job->work(job->context, &helper);
   pthread_mutex_lock(&workers->lock);
+  workers->visitors -= until != NULL;
+  atomic_fetch_sub(&workers->active, 1);
   set_helpers(workers, job, job->wanted, job->joined - 1);
   if (job->joined == 0) pthread_cond_broadcast(&workers->left);
+  if (until != NULL) tell_next(workers); /* a visitor does not look for other jobs */
 }
 
 /* `task`, or the oldest when NULL. NULL: it is not there. */
@@ -67,13 +102,35 @@ static ax_task *pull(ax_workers *workers, ax_task *task) {
 
 /* --- Threads --- */
 
+static void spin_for_news(const ax_workers *workers, uint32_t seen) {
+  for (uint32_t i = 0; i < spins && atomic_load_explicit(&workers->news, memory_order_relaxed) == seen && room(workers); i++) ax_relax();
+}
+
+static void watch(ax_workers *workers) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += watch_nanoseconds;
+  until.tv_sec += until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  workers->watched = true;
+  pthread_cond_timedwait(&workers->wake, &workers->lock, &until);
+  workers->watched = false;
+}
+
 static void spin_and_sleep(ax_workers *workers) { /* with the lock held; it is let go in between */
   uint32_t seen = atomic_load(&workers->news);
   workers->free++;
   pthread_mutex_unlock(&workers->lock);
-  for (uint32_t i = 0; i < spins && atomic_load_explicit(&workers->news, memory_order_relaxed) == seen; i++) ax_relax();
+  spin_for_news(workers, seen);
   pthread_mutex_lock(&workers->lock);
-  while (atomic_load(&workers->news) == seen && !workers->stop) pthread_cond_wait(&workers->wake, &workers->lock);
+  while (atomic_load(&workers->news) == seen && !workers->stop) {
+    if (!crowded(workers) || workers->watched) {
+      pthread_cond_wait(&workers->wake, &workers->lock);
+    } else {
+      watch(workers);
+      break;
+    }
+  }
   workers->free--;
 }
 
@@ -89,7 +146,7 @@ static void *thread_main(void *argument) {
       if (!task->perform(task)) return NULL;
       pthread_mutex_lock(&workers->lock);
     } else if (job != NULL) {
-      join(workers, job);
+      join(workers, job, NULL);
     } else {
       spin_and_sleep(workers);
     }
@@ -103,7 +160,12 @@ ax_status ax_workers_create(uint32_t count, ax_workers **out) {
   if (workers == NULL) return ax_out_of_memory(sizeof *workers);
   workers->process = getpid();
   pthread_mutex_init(&workers->lock, NULL);
-  pthread_cond_init(&workers->wake, NULL);
+  pthread_condattr_t by_clock;
+  pthread_condattr_init(&by_clock);
+  pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
+  pthread_cond_init(&workers->wake, &by_clock);
+  pthread_condattr_destroy(&by_clock);
+  pthread_cond_init(&workers->told, NULL);
   pthread_cond_init(&workers->left, NULL);
   workers->threads = ax_calloc(count, sizeof workers->threads[0]);
   if (workers->threads == NULL) {
@@ -129,6 +191,7 @@ static void end_threads(ax_workers *workers) {
     else pthread_join(workers->threads[i], NULL);
   }
   pthread_cond_destroy(&workers->wake);
+  pthread_cond_destroy(&workers->told);
   pthread_cond_destroy(&workers->left);
   pthread_mutex_destroy(&workers->lock);
 }
@@ -146,16 +209,29 @@ bool ax_workers_any(const ax_workers *workers) { return workers->count > 0 && wo
 
 bool ax_helper_leaves(const ax_helper *helper) {
   const ax_workers *workers = helper->workers;
+  if (helper->until != NULL && atomic_load(helper->until)) return true;
   return atomic_load(&workers->came) != helper->seen && atomic_load(&workers->lacking) > 0;
 }
 
-/* Something has come: wakes the free, and when they are too few, the helpers that sleep in other jobs. With the lock held. */
-static void tell(ax_workers *workers, uint32_t wanted) {
-  atomic_fetch_add_explicit(&workers->news, 1, memory_order_release);
-  pthread_cond_broadcast(&workers->wake);
-  if (wanted <= workers->free) return;
+/* --- News, with the lock held --- */
+
+static void nudge_helpers(ax_workers *workers) {
   for (ax_job *job = workers->jobs; job != NULL; job = job->next)
     if (job->joined > 0) job->nudge(job->context);
+}
+
+static void begin(ax_workers *workers, ax_job *job) {
+  pthread_mutex_lock(&workers->lock);
+  job->joined = 0;
+  atomic_fetch_add(&workers->came, 1);
+  atomic_fetch_add(&workers->active, 1);
+  atomic_fetch_add(&workers->lacking, lacks(job) ? 1 : 0);
+  if (room(workers)) tell(workers, job->wanted);
+  else if (!workers->watched) tell(workers, 1);
+  if (job->wanted > workers->free) nudge_helpers(workers); /* they are too few: some are to come from other jobs */
+  job->next = workers->jobs;
+  workers->jobs = job;
+  pthread_mutex_unlock(&workers->lock);
 }
 
 void ax_workers_call(ax_workers *workers, ax_job *job) {
@@ -163,14 +239,7 @@ void ax_workers_call(ax_workers *workers, ax_job *job) {
     job->work(job->context, NULL);
     return;
   }
-  pthread_mutex_lock(&workers->lock);
-  job->joined = 0;
-  atomic_fetch_add(&workers->came, 1);
-  atomic_fetch_add(&workers->lacking, lacks(job) ? 1 : 0);
-  tell(workers, job->wanted);
-  job->next = workers->jobs;
-  workers->jobs = job;
-  pthread_mutex_unlock(&workers->lock);
+  begin(workers, job);
   job->work(job->context, NULL);
   pthread_mutex_lock(&workers->lock);
   set_helpers(workers, job, 0, job->joined); /* who has not come yet need not */
@@ -181,14 +250,15 @@ void ax_workers_call(ax_workers *workers, ax_job *job) {
   ax_job **link = &workers->jobs;
   while (*link != job) link = &(*link)->next;
   *link = job->next;
+  atomic_fetch_sub(&workers->active, 1);
   pthread_mutex_unlock(&workers->lock);
 }
 
-bool ax_workers_help(ax_workers *workers, const void *owner) {
+bool ax_workers_help(ax_workers *workers, uint64_t number, const _Atomic bool *until) {
   pthread_mutex_lock(&workers->lock);
-  ax_job *job = workers->jobs;
-  while (job != NULL && (job->owner != owner || !lacks(job))) job = job->next;
-  if (job != NULL) join(workers, job);
+  ax_job *job = room(workers) ? workers->jobs : NULL;
+  while (job != NULL && (job->number == 0 || job->number > number || !lacks(job))) job = job->next;
+  if (job != NULL) join(workers, job, until);
   pthread_mutex_unlock(&workers->lock);
   return job != NULL;
 }
@@ -198,14 +268,16 @@ bool ax_workers_help(ax_workers *workers, const void *owner) {
 uint32_t ax_workers_news(const ax_workers *workers) { return atomic_load(&workers->news); }
 
 void ax_workers_await(ax_workers *workers, uint32_t seen) {
+  spin_for_news(workers, seen);
   pthread_mutex_lock(&workers->lock);
-  while (atomic_load(&workers->news) == seen) pthread_cond_wait(&workers->wake, &workers->lock);
+  while (atomic_load(&workers->news) == seen) pthread_cond_wait(&workers->told, &workers->lock);
   pthread_mutex_unlock(&workers->lock);
 }
 
 void ax_workers_tell(ax_workers *workers) {
   pthread_mutex_lock(&workers->lock);
   tell(workers, 0);
+  if (workers->visitors > 0) nudge_helpers(workers);
   pthread_mutex_unlock(&workers->lock);
 }
 
@@ -221,6 +293,7 @@ void ax_workers_push(ax_workers *workers, ax_task *task) {
   atomic_fetch_add(&workers->came, 1);
   atomic_fetch_add(&workers->lacking, 1);
   tell(workers, 1);
+  if (workers->free == 0) nudge_helpers(workers);
   pthread_mutex_unlock(&workers->lock);
 }
 

@@ -5,7 +5,9 @@
 
    Threads with nothing to do take the oldest task, or else help in the job that has the fewest helpers. A helper that finds
    nothing to do in its job asks whether others have come since that lack threads, and then leaves. The caller of a job stays
-   until its end. A team without threads is sound: jobs are done by their callers, tasks by who waits for them. */
+   until its end. No more threads work on jobs than the team has and one caller: when there are as many callers, nobody helps, and nobody
+   spins, since each would take a processor from somebody with work of his own. A team without threads is sound: jobs are done by their
+   callers, tasks by who waits for them. */
 #ifndef AX_EXEC_WORKERS_H
 #define AX_EXEC_WORKERS_H
 
@@ -19,14 +21,15 @@ typedef struct ax_workers ax_workers;
 typedef struct ax_helper {
   ax_workers *workers;
   uint32_t seen; /* jobs and tasks that had come when it joined */
+  const _Atomic bool *until; /* what it waits for besides is true; NULL: nothing */
 } ax_helper;
 
 typedef struct ax_job {
   void (*work)(void *context, const ax_helper *helper); /* helper NULL: the caller's own thread, which stays to the end */
   void (*nudge)(void *context);                         /* helpers that sleep in it should ask whether to leave */
   void *context;
-  const void *owner; /* see ax_workers_help */
-  uint32_t wanted;   /* helpers it can use */
+  uint64_t number; /* see ax_workers_help; 0: its caller waits for it, nobody else */
+  uint32_t wanted; /* helpers it can use */
   /* the team's */
   _Atomic uint32_t joined; /* written with its lock held */
   struct ax_job *next;
@@ -46,13 +49,15 @@ void ax_workers_destroy(ax_workers *workers);
 bool ax_workers_any(const ax_workers *workers); /* it has threads */
 /* Does the job, with helpers, and returns when all have left it. */
 void ax_workers_call(ax_workers *workers, ax_job *job);
-/* Helps in the job of `owner` until it is over, or others lack threads more. False: no such job, or it wants nobody. */
-bool ax_workers_help(ax_workers *workers, const void *owner);
-/* True when a job or task came since the helper joined its own, and some lack threads. */
+/* Helps in a job whose number is not greater than this, until it is over, or others lack threads more, or `until`, of which ax_workers_tell
+   tells. False: no such job, or none wants anybody. */
+bool ax_workers_help(ax_workers *workers, uint64_t number, const _Atomic bool *until);
+/* True when a job or task came since the helper joined its own, and some lack threads; or when it is to stay no longer. */
 bool ax_helper_leaves(const ax_helper *helper);
 
 void ax_workers_push(ax_workers *workers, ax_task *task);
-/* A number that changes with each job and task that comes, and whenever somebody tells; sleeps while it is still `seen`. */
+/* A number that changes with each task that comes and each job that may be helped in, and whenever somebody tells; sleeps while it is still
+   `seen`. */
 uint32_t ax_workers_news(const ax_workers *workers);
 void ax_workers_await(ax_workers *workers, uint32_t seen);
 void ax_workers_tell(ax_workers *workers);

@@ -1,4 +1,4 @@
-/* The team: helpers come to every job and leave it when another lacks them more; tasks are done in order, by threads or by who pulls them;
+/* The team: helpers come to every job, as long as there are not more callers than threads, and leave it when another lacks them more; tasks are done in order, by threads or by who pulls them;
    a team without threads; one that is ended by a thread of its own. */
 #include "exec/workers.h"
 
@@ -20,15 +20,17 @@ static ax_workers *team_of(uint32_t count) {
 typedef struct work_place {
   ax_workers *workers;
   uint32_t wanted;
+  uint64_t number;
   pthread_mutex_t lock;
   pthread_cond_t change;
   _Atomic int helpers, left_early;
-  _Atomic bool over;
+  _Atomic bool called, over;
 } work_place;
 
 static void work(void *context, const ax_helper *helper) {
   work_place *w = context;
   if (helper != NULL) atomic_fetch_add(&w->helpers, 1);
+  else w->called = true;
   pthread_mutex_lock(&w->lock);
   while (!w->over && !(helper != NULL && ax_helper_leaves(helper))) pthread_cond_wait(&w->change, &w->lock);
   if (helper != NULL && !w->over) w->left_early++;
@@ -45,15 +47,19 @@ static void nudge(void *context) {
 
 static void *call(void *context) {
   work_place *w = context;
-  ax_workers_call(w->workers, &(ax_job){.work = work, .nudge = nudge, .context = w, .owner = w, .wanted = w->wanted});
+  ax_workers_call(w->workers, &(ax_job){.work = work, .nudge = nudge, .context = w, .number = w->number, .wanted = w->wanted});
   return NULL;
+}
+
+static void prepare(work_place *w, ax_workers *workers, uint32_t wanted, uint64_t number) {
+  *w = (work_place){.workers = workers, .wanted = wanted, .number = number};
+  pthread_mutex_init(&w->lock, NULL);
+  pthread_cond_init(&w->change, NULL);
 }
 
 static pthread_t begin(work_place *w, ax_workers *workers, uint32_t wanted) {
   pthread_t thread;
-  *w = (work_place){.workers = workers, .wanted = wanted};
-  pthread_mutex_init(&w->lock, NULL);
-  pthread_cond_init(&w->change, NULL);
+  prepare(w, workers, wanted, 0);
   assert_int_equal(pthread_create(&thread, NULL, call, w), 0);
   return thread;
 }
@@ -87,27 +93,71 @@ static void helpers_go_where_they_lack(void **state) {
   ax_workers_destroy(workers);
 }
 
-/* A thread of the caller's may help in a job it knows the owner of. */
+/* The callers' threads count: a second caller makes the first one's helper superfluous, until it has left. */
+static void no_more_than_processors(void **state) {
+  (void)state;
+  ax_workers *workers = team_of(1);
+  work_place first, second;
+  pthread_t one = begin(&first, workers, 1);
+  await_count(&first.helpers, 1);
+  pthread_t two = begin(&second, workers, 1);
+  await_count(&first.left_early, 1);
+  usleep(20000);
+  assert_int_equal(first.helpers + second.helpers, 0);
+  finish(&first, one);
+  await_count(&second.helpers, 1);
+  finish(&second, two);
+  ax_workers_destroy(workers);
+}
+
+/* Who waits for job 7 may help in it, and in earlier ones, until what it waits for is there. */
+typedef struct guest {
+  work_place *place;
+  uint64_t number;
+  _Atomic bool until, helped;
+} guest;
+
 static void *helps(void *context) {
-  work_place *w = context;
-  assert_true(ax_workers_help(w->workers, w));
+  guest *g = context;
+  g->helped = ax_workers_help(g->place->workers, g->number, &g->until);
   return NULL;
+}
+
+typedef struct job_task { /* as a run that was started is: a task that calls a job */
+  ax_task task; /* the first member */
+  work_place *place;
+  _Atomic bool done;
+} job_task;
+
+static bool call_job(ax_task *task) {
+  job_task *t = (job_task *)task;
+  call(t->place);
+  t->done = true;
+  return true;
 }
 
 static void help_from_outside(void **state) {
   (void)state;
   ax_workers *workers = team_of(1);
   work_place w;
-  pthread_t thread = begin(&w, workers, 2), helper;
+  job_task t = {.task = {.perform = call_job}, .place = &w};
+  prepare(&w, workers, 1, 7);
+  ax_workers_push(workers, &t.task);
+  while (!w.called) usleep(50);
+  assert_false(ax_workers_help(workers, 6, NULL)); /* nothing so early */
+  guest g = {.place = &w, .number = 9};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, helps, &g), 0);
   await_count(&w.helpers, 1);
-  assert_false(ax_workers_help(workers, workers));
-  assert_int_equal(pthread_create(&helper, NULL, helps, &w), 0);
-  await_count(&w.helpers, 2);
-  assert_false(ax_workers_help(workers, &w)); /* it wants no more */
+  assert_false(ax_workers_help(workers, 7, NULL)); /* it wants no more */
+  g.until = true;
+  ax_workers_tell(workers);
+  pthread_join(thread, NULL);
+  assert_true(g.helped);
+  assert_int_equal(w.left_early, 1);
   w.over = true;
   nudge(&w);
-  pthread_join(helper, NULL);
-  finish(&w, thread);
+  while (!t.done) usleep(50);
   ax_workers_destroy(workers);
 }
 
@@ -195,8 +245,9 @@ static void ended_from_inside(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(helpers_go_where_they_lack), cmocka_unit_test(help_from_outside), cmocka_unit_test(tasks_in_order),
-      cmocka_unit_test(a_task_beside_a_job),        cmocka_unit_test(no_threads),        cmocka_unit_test(ended_from_inside),
+      cmocka_unit_test(helpers_go_where_they_lack), cmocka_unit_test(no_more_than_processors), cmocka_unit_test(help_from_outside),
+      cmocka_unit_test(tasks_in_order),             cmocka_unit_test(a_task_beside_a_job),     cmocka_unit_test(no_threads),
+      cmocka_unit_test(ended_from_inside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
