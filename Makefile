@@ -3,6 +3,7 @@
 #   make             build the library, the command, the examples and the tests
 #   make run         train the digit classifier; make run ARGS="--mesh data=256"
 #   make test        all checks, under the sanitizers too
+#   make soak        the tests that make programs at random, for an hour; make soak SECONDS=60
 #   make bench       ours and theirs in one run -> build/bench.csv; AXLE_JAX_PYTHON names an interpreter that has JAX
 #   make oracle      compare with JAX, live; needs AXLE_JAX_PYTHON
 #   make install     PREFIX=/usr/local
@@ -13,8 +14,9 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 ARGS ?=
+SECONDS ?= 3600
 
-.PHONY: all setup run test bench oracle install clean
+.PHONY: all setup run test soak bench oracle install clean
 
 all: setup
 	@cmake/build $(BUILD) all
@@ -27,6 +29,9 @@ run: all
 
 test: setup
 	@cmake/run-tests $(BUILD)
+
+soak: all
+	@cmake/run-soak $(BUILD) $(SECONDS)
 
 bench: all
 	@cmake/setup cmake/packages-bench.txt

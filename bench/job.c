@@ -100,8 +100,8 @@ static ax_array *put(ax_runtime *runtime, const char *mesh_text, const char *spe
 
 static size_t bytes_of(const ax_type *type) { return (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype); }
 
-job job_create_on(const job_function *f, ax_runtime *runtime) {
-  job j = {.runtime = ax_runtime_retain(runtime), .in_count = f->in_count, .out_count = f->out_count};
+job job_arrays(const job_function *f, ax_runtime *runtime, ax_executable *executable) {
+  job j = {.runtime = ax_runtime_retain(runtime), .executable = executable, .in_count = f->in_count, .out_count = f->out_count};
   j.arrays = room((f->in_count + f->out_count) * sizeof j.arrays[0]);
   for (uint32_t i = 0; i < f->in_count; i++) {
     float *ones = room(bytes_of(&f->types[i]));
@@ -109,6 +109,11 @@ job job_create_on(const job_function *f, ax_runtime *runtime) {
     j.arrays[i] = put(j.runtime, f->mesh, f->mesh != NULL ? f->in_specs[i] : "", &f->types[i], ones);
     free(ones);
   }
+  return j;
+}
+
+job job_create_on(const job_function *f, ax_runtime *runtime) {
+  job j = job_arrays(f, runtime, NULL);
   ax_program *program = job_trace(f);
   check(ax_compile(j.runtime, program, NULL, &j.executable));
   ax_program_release(program);

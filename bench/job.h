@@ -36,6 +36,8 @@ job job_train(const model *m, ax_runtime *runtime);
 ax_executable *job_compile_step(const model *m, ax_runtime *runtime, bool donate);
 void job_release(job *j);
 
+/* The arrays for an executable made already, which it takes over. */
+job job_arrays(const job_function *f, ax_runtime *runtime, ax_executable *executable);
 /* On a runtime that others use too. */
 job job_create_on(const job_function *f, ax_runtime *runtime);
 

@@ -1,6 +1,5 @@
 /* Programs put together at random from the samples of primitives whose results are exact: compiled, fused, their memory planned, on one
    device and on a mesh with collectives, they give bit by bit what reference evaluation gives, under every policy. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,23 +150,9 @@ static void compose(const ax_value *in, ax_value *out, void *context) {
 
 /* --- Checked --- */
 
-static bool same(const ax_tensor *a, const ax_tensor *b) {
-  size_t bytes = ax_dtype_bytes(a->dtype);
-  for (int64_t i = 0; i < test_elems(a); i++) {
-    bool equal = memcmp((char *)a->data + (size_t)i * bytes, (char *)b->data + (size_t)i * bytes, bytes) == 0;
-    if (!equal && !(isnan(test_get(a, i)) && isnan(test_get(b, i)))) return false;
-  }
-  return true;
-}
+static parts local, spread;
 
-static const ax_runtime_options ways[] = {{.policy = AX_POLICY_FIXED},
-                                          {.policy = AX_POLICY_SEEDED, .seed = 1},
-                                          {.policy = AX_POLICY_SEEDED, .seed = 2},
-                                          {.policy = AX_POLICY_PARALLEL, .workers = 3}};
-enum { way_count = AX_COUNT(ways) };
-static ax_runtime *runtimes[way_count];
-
-static void check(const parts *parts, const char *axes, uint64_t seed) {
+static void check(const parts *parts, const char *axes, uint64_t seed, bool show) {
   ax_mesh mesh = {0};
   ax_program *program, *whole;
   composition c = {parts, seed};
@@ -175,42 +160,48 @@ static void check(const parts *parts, const char *axes, uint64_t seed) {
   for (uint32_t a = 0; a < mesh.count; a++) mesh.axis[a].unchecked = true;
   TEST_OK(ax_trace_on(&mesh, compose, &c, types, inputs, outputs, &program));
   TEST_OK(test_on_mesh(program, &whole));
-  test_instance blame = {.sample = &(test_sample){.prim = "composition"}, .program = program};
+  if (show) test_show_program(whole);
   test_random random = {seed};
-  ax_tensor *in[inputs], *wanted[outputs], *got[outputs];
+  ax_tensor *in[inputs];
   for (uint32_t i = 0; i < inputs; i++)
     in[i] = seed % 3 != 0 ? test_random_tensor(&random, whole->types[i], -4, 4)
                           : test_edge_tensor(&random, whole->types[i]);
-  test_run(whole, in, wanted);
-  for (int w = 0; w < way_count; w++) {
-    test_execute(runtimes[w], whole, in, got);
-    for (uint32_t k = 0; k < outputs; k++)
-      if (!same(got[k], wanted[k]))
-        test_blame(&blame, "seed %llu, way %d: result %u differs", (unsigned long long)seed, w, k);
-    test_release(got, outputs);
-  }
+  test_every_way(whole, in, 0, seed, __FILE__, __LINE__);
   test_release(in, inputs);
-  test_release(wanted, outputs);
   ax_program_release(whole);
   ax_program_release(program);
 }
 
-static void check_many(const char *axes, const char *mesh, uint64_t first, int count) {
-  parts all = parts_of(axes);
-  for (int i = 0; i < count; i++) check(&all, mesh, first + (uint64_t)i);
-  for (uint32_t i = 0; i < all.count; i++) test_instance_release(&all.v[i]);
-  free(all.v);
-  test_blameless();
+static void one_program(uint64_t seed, bool show) {
+  check(&local, NULL, seed, show);
+  check(&spread, "d=3", seed, show);
 }
 
-static void one_device(void **state) { (void)state, check_many(NULL, NULL, 1, 40); }
-static void three_devices(void **state) { (void)state, check_many("d=3?", "d=3", 1000, 40); }
+static void programs(void **state) {
+  (void)state;
+  test_each_seed(24, one_program);
+}
+
+static int make_parts(void **state) {
+  (void)state;
+  local = parts_of(NULL);
+  spread = parts_of("d=3?");
+  return 0;
+}
+
+static void free_parts_of(parts *all) {
+  for (uint32_t i = 0; i < all->count; i++) test_instance_release(&all->v[i]);
+  free(all->v);
+}
+
+static int free_parts(void **state) {
+  (void)state;
+  free_parts_of(&local);
+  free_parts_of(&spread);
+  return 0;
+}
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_device), cmocka_unit_test(three_devices)};
-  for (int w = 0; w < way_count; w++)
-    if (ax_runtime_create(&ways[w], &runtimes[w]) != AX_OK) return 1;
-  int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  for (int w = 0; w < way_count; w++) ax_runtime_release(runtimes[w]);
-  return failed;
+  const struct CMUnitTest tests[] = {cmocka_unit_test(programs)};
+  return cmocka_run_group_tests(tests, make_parts, free_parts);
 }

@@ -1,7 +1,7 @@
 /* Programs made at random to be hard to put in order: two values for each set of axes they vary over, written again and again from
-   one another, by collectives too, in loops and branches in loops and branches, which devices may leave apart. A value that is the
-   same on several devices is written by one of them while the others may still read it. Every policy must give the same bits, and
-   reference evaluation's values. AXLE_RANDOM_PROGRAMS=n makes more; AXLE_RANDOM_SEED=n runs one and prints it. */
+   one another, by collectives too, in loops, branches, calls and shard_maps over one more axis inside one another; devices may be apart
+   in loops and branches. A value that is the same on several devices is written by one of them while the others may still read it. Every
+   policy must give the same bits, and reference evaluation's values. */
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
@@ -15,7 +15,7 @@ enum { N = 4, SETS = 4, VALUES = 2 * SETS, STEPS = 3, A = 1, B = 2 };
 typedef struct maker {
   test_random random;
   const ax_mesh *mesh;
-  bool unchecked;
+  bool unchecked, inside; /* a shard_map over c */
   int depth, apart; /* of nesting still allowed; the axes along which devices may be in different places */
   ax_value values[VALUES];
 } maker;
@@ -76,11 +76,29 @@ static ax_value communicated(maker *m, ax_value x, int over, bool varies) {
   }
 }
 
+/* What differs along c, and then does not. */
+static ax_value communicated_inside(maker *m, ax_value x, int over) {
+  static const char *const c_first[] = {"c", "c,a", "c,b", "c,a,b"}, *const c_last[] = {"c", "a,c", "b,c", "a,b,c"};
+  const char *axes = below(m, 2) != 0 ? c_first[over] : c_last[over];
+  const int64_t first = 0;
+  x = ax_mul(varied(m, x, over), ax_add(number(0.5), scaled(ax_convert_element_type(ax_axis_index("c"), AX_F32), 0.3)));
+  switch (below(m, 4)) {
+    case 0:
+      return scaled(ax_psum(x, axes), 0.3);
+    case 1:
+      return ax_done(ax_pmax_start(x, axes));
+    case 2:
+      return ax_reduce_max(ax_all_gather_invariant(x, axes, 0, false), &first, 1);
+    default:
+      return ax_pmin(ax_ppermute(x, "c", (const int64_t[][2]){{0, 1}, {1, 0}}, (uint32_t)(1 + below(m, 2))), axes);
+  }
+}
+
 static ax_value computed(maker *m, int set) {
   ax_value x = some(m, set), y = some(m, set);
   const int64_t turn[] = {1, 0}, row = below(m, 2);
   int over = below(m, SETS) & ~m->apart;
-  switch (below(m, 9)) {
+  switch (below(m, m->inside ? 11 : 9)) {
     case 0:
       return ax_tanh(ax_matmul(x, y));
     case 1:
@@ -94,6 +112,9 @@ static ax_value computed(maker *m, int set) {
     case 5:
       return ax_dynamic_update_slice(x, ax_slice(y, (int64_t[]){0, 1}, (int64_t[]){2, 3}, NULL),
                                      (ax_value[]){integer(below(m, 3)), integer(1)});
+    case 9:
+    case 10:
+      return communicated_inside(m, some(m, set | over), over);
     default:
       return over != 0 ? communicated(m, some(m, set | over), over, (set & over) == over) : ax_max(scaled(x, 0.7), y);
   }
@@ -155,8 +176,17 @@ static ax_value counter(maker *m, int set) {
   return seems ? ax_mul(ax_axis_index("a"), integer(0)) : varied(m, integer(0), set);
 }
 
+/* All values are whole on every device of the axis that comes to them. */
+static void run_inside(body *b, const ax_value *in, uint32_t count, ax_value *out) {
+  static const char *const specs[VALUES] = {"", "", "", "", "", "", "", ""};
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("c=2", &mesh));
+  b->maker.inside = true;
+  ax_shard_map(&(ax_shard_map_options){&mesh, specs, specs, b->maker.unchecked}, run_body, b, in, count, out, count);
+}
+
 static void nested(maker *m) {
-  int what = below(m, 3), axis = what == 0 ? 0 : below(m, 3);
+  int what = below(m, m->inside ? 4 : 5), axis = what == 1 || what == 2 ? below(m, 3) : 0;
   body b = made(m, axis), other = made(m, axis);
   ax_value in[1 + VALUES], out[1 + VALUES];
   uint32_t count = list(&b, m->values, in + 1);
@@ -165,6 +195,10 @@ static void nested(maker *m) {
   } else if (what == 1) {
     in[0] = counter(m, b.maker.apart);
     ax_while(still_to_go, run_counted, &b, in, count + 1, out);
+  } else if (what == 3) {
+    ax_closed_call(run_body, &b, in + 1, count, out + 1, count);
+  } else if (what == 4) {
+    run_inside(&b, in + 1, count, out + 1);
   } else {
     ax_value least = ax_reduce_max(m->values[0], NULL, 0);
     ax_value index = axis != 0 ? ax_axis_index(names(axis)) : ax_convert_element_type(ax_lt(least, number(0.6)), AX_S32);
@@ -209,7 +243,7 @@ static void one_program(uint64_t seed, bool show) {
   TEST_OK(ax_mesh_parse(seed % 3 == 0 ? "a=2,b=2" : seed % 3 == 1 ? "a=3,b=2" : "a=2,b=3", &mesh));
   int64_t a = N * mesh.axis[0].size, b = N * mesh.axis[1].size;
   ax_type types[] = {TEST_TYPE(AX_F32, N, N), TEST_TYPE(AX_F32, a, N), TEST_TYPE(AX_F32, b, N), TEST_TYPE(AX_F32, a, b)};
-  maker m = {{seed}, &mesh, seed / 3 % 3 == 0, 3, 0, {{0}}};
+  maker m = {.random = {seed}, .mesh = &mesh, .unchecked = seed / 3 % 3 == 0, .depth = 3};
   ax_program *program = test_trace(on_mesh, &m, types, SETS, SETS);
   test_random_run(program, seed + 1, show, 2e-3);
   ax_program_release(program);
@@ -217,7 +251,7 @@ static void one_program(uint64_t seed, bool show) {
 
 static void programs(void **state) {
   (void)state;
-  test_each_seed(one_program);
+  test_each_seed(24, one_program);
 }
 
 int main(void) {

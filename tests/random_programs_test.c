@@ -1,6 +1,5 @@
-/* Programs made at random: values that differ along some axes and are the same along others, fused and not, in loops and branches,
-   with collectives between. Every policy must give the same bits, and reference evaluation's values. AXLE_RANDOM_PROGRAMS=n makes
-   more; AXLE_RANDOM_SEED=n runs one and prints it. */
+/* Programs made at random: values that differ along some axes and are the same along others, fused and not, in loops, branches and calls,
+   with collectives between. Every policy must give the same bits, and reference evaluation's values; so must gradients, but for the values. */
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
@@ -132,6 +131,17 @@ static ax_value branched(maker *m, ax_value x, ax_value y) {
   return out;
 }
 
+/* The same body twice, so that it may be compiled once. */
+static ax_value called(maker *m, ax_value x, ax_value y) {
+  maker inner = {m->random, m->mesh, m->depth - 1, m->collectives};
+  test_random_bits(&m->random);
+  ax_value in[] = {x, y}, out;
+  ax_closed_call(branch_body, &inner, in, 2, &out, 1);
+  in[below(m, 2)] = out;
+  ax_closed_call(branch_body, &inner, in, 2, &out, 1);
+  return out;
+}
+
 static ax_value next(maker *m, ax_value x, ax_value y) {
   int64_t choice = below(m, 12);
   if (choice < 5) return pointwise(m, x, y);
@@ -139,7 +149,8 @@ static ax_value next(maker *m, ax_value x, ax_value y) {
   if (choice < 9) return product(m, x, y);
   if (choice < 11 && m->collectives) return communicated(m, x);
   if (m->depth == 0) return pointwise(m, x, y);
-  return below(m, 2) != 0 ? looped(m, x, y) : branched(m, x, y);
+  int64_t which = below(m, 5);
+  return which < 2 ? looped(m, x, y) : which < 4 ? branched(m, x, y) : called(m, x, y);
 }
 
 static void fill(maker *m, ax_value *pool, int count, int steps) {
@@ -165,6 +176,22 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
                OUT);
 }
 
+static void loss(const ax_value *in, ax_value *out, void *context) {
+  ax_value results[OUT];
+  on_mesh(in, results, context);
+  out[0] = ax_full(AX_F32, 0, NULL, 0);
+  for (int i = 0; i < OUT; i++) out[0] = ax_add(out[0], ax_reduce_sum(results[i], NULL, 0));
+}
+
+/* A derivative jumps where two numbers are nearly equal, so evaluation may be on the other side. */
+static void gradient(maker *m, const ax_type *types, uint64_t seed, bool show) {
+  ax_program *program = test_trace(loss, m, types, IN, 1), *grad;
+  TEST_OK(ax_program_value_and_grad(program, (bool[IN]){true, true, true}, &grad));
+  test_random_run(grad, seed, show, 1e30);
+  ax_program_release(grad);
+  ax_program_release(program);
+}
+
 static void one_program(uint64_t seed, bool show) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse(seed % 3 == 0 ? "a=3" : seed % 3 == 1 ? "a=2,b=2" : "a=4,b=2", &mesh));
@@ -173,12 +200,13 @@ static void one_program(uint64_t seed, bool show) {
   maker m = {{seed}, &mesh, 2, true};
   ax_program *program = test_trace(on_mesh, &m, types, IN, OUT);
   test_random_run(program, seed + 1, show, 2e-4);
+  if (seed % 4 == 0) gradient(&m, types, seed + 2, show);
   ax_program_release(program);
 }
 
 static void programs(void **state) {
   (void)state;
-  test_each_seed(one_program);
+  test_each_seed(24, one_program);
 }
 
 int main(void) {

@@ -118,7 +118,8 @@ typedef struct ax_compile_options {
   bool reference;     /* what each device computes by itself runs in plain reference code instead of machine code: slow, to find
                          out which of the two is wrong */
 } ax_compile_options;
-/* Compiles a program without axes of its own, partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives, compiling an equal
+/* Compiles a program without axes of its own, simplified (ax_program_simplify: a collective whose results nobody uses is not run, and so
+   deadlocks nobody) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives, compiling an equal
    program with equal options gives one more reference to it (two threads at the same time may each get their own). `*out` is
    owned by the caller. Any thread. options may be NULL.
    AX_INVALID_ARGUMENT: a program with axes; more devices than the runtime allows. AX_ABSENT: what ax_program_partition says; a

@@ -83,6 +83,13 @@ static inline uint64_t ax_hash_word(uint64_t seed, uint64_t word) {
   seed = (seed ^ word) * 0x9e3779b97f4a7c15ull;
   return seed ^ seed >> 32;
 }
+/* The next number of splitmix64, from a state that may start anywhere (Steele, Lea and Flood, 2014). */
+static inline uint64_t ax_next_random(uint64_t *state) {
+  uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+  return z ^ z >> 31;
+}
 #define AX_HASH_SEED 1469598103934665603ull
 uint64_t ax_hash_bytes(uint64_t seed, const void *data, size_t bytes);
 

@@ -15,13 +15,6 @@
 
 /* --- The walk --- */
 
-static uint32_t most_operands(const ax_program *program) {
-  uint32_t most = 0;
-  for (uint32_t i = 0; i < program->eqn_count; i++)
-    if (program->eqns[i].in_count > most) most = program->eqns[i].in_count;
-  return most;
-}
-
 /* value: room for the SSA ids of the program's values; operand: for those of any one equation's operands. */
 static ax_status write_eqns(ax_hlo *hlo, const ax_program *program, uint32_t *value, uint32_t *operand) {
   for (uint32_t i = 0; i < program->eqn_count; i++) {
@@ -35,7 +28,7 @@ static ax_status write_eqns(ax_hlo *hlo, const ax_program *program, uint32_t *va
 /* ax_hlo.inline_program. */
 static ax_status write_program(ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out) {
   const ax_program *outer = hlo->program;
-  size_t bytes = ((size_t)program->value_count + most_operands(program)) * sizeof(uint32_t);
+  size_t bytes = ((size_t)program->value_count + ax_most_operands(program)) * sizeof(uint32_t);
   uint32_t *value = ax_alloc(bytes);
   if (value == NULL) return ax_out_of_memory(bytes);
   if (program->in_count > 0) memcpy(value, in, program->in_count * sizeof in[0]);

@@ -11,12 +11,6 @@
    machines, and threads that fight with ours. Serial builds ignore this. */
 void ax_compute_start(void) { openblas_set_num_threads(1); }
 
-static void kernel_range(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end) {
-  void *slots[AX_MAX_SLOTS];
-  for (uint32_t i = 0; i < instr->ref_count; i++) slots[i] = ax_address(frame, &instr->refs[i]);
-  instr->kernel.code(slots, frame->coordinates, begin, end);
-}
-
 static ax_status status_of(dnnl_status_t status) {
   return status == dnnl_success ? AX_OK : status == dnnl_out_of_memory ? AX_OUT_OF_MEMORY : AX_INTERNAL;
 }
@@ -148,14 +142,14 @@ ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const a
 ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part) {
   if (instr->kind == AX_INSTR_GEMM) return gemm_part(frame, instr, part);
   int64_t extent = instr->kernel.extent, parts = instr->parts;
-  kernel_range(frame, instr, extent * part / parts, extent * (part + 1) / parts);
+  ax_compute_range(frame, instr, extent * part / parts, extent * (part + 1) / parts);
   return AX_OK;
 }
 
 ax_status ax_compute(const ax_frame *frame, const ax_instr *instr) {
   ax_status status = AX_OK;
   if (instr->kind == AX_INSTR_KERNEL)
-    kernel_range(frame, instr, 0, instr->kernel.extent);
+    ax_compute_range(frame, instr, 0, instr->kernel.extent);
   else
     for (uint32_t part = 0; status == AX_OK && part < instr->parts; part++) status = gemm_part(frame, instr, part);
   return status;

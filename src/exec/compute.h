@@ -10,6 +10,13 @@ static inline void *ax_address_away(const ax_frame *frame, const ax_ref *ref, in
 }
 static inline void *ax_address(const ax_frame *frame, const ax_ref *ref) { return ax_address_away(frame, ref, 0); }
 
+/* A KERNEL instruction, over part of what it is ranged over. */
+static inline void ax_compute_range(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end) {
+  void *slots[AX_MAX_SLOTS];
+  for (uint32_t i = 0; i < instr->ref_count; i++) slots[i] = ax_address(frame, &instr->refs[i]);
+  instr->kernel.code(slots, frame->coordinates, begin, end);
+}
+
 /* A KERNEL or GEMM instruction, whole; or part `part` of its `parts`, which may run at once. Their status has no message yet, since
    a part may fail on another thread than the one that reports it: ax_compute_failed gives the message to any but AX_OK. */
 AX_MUST_USE ax_status ax_compute(const ax_frame *frame, const ax_instr *instr);

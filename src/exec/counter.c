@@ -52,8 +52,14 @@ static uint32_t meld_all(ax_parking *parking, uint32_t first) {
 }
 
 void ax_counter_park(ax_counter *counter, ax_parking *parking, uint32_t f) {
-  ax_parking *mine = &parking[f];
-  mine->next = mine->child = mine->sibling = AX_NONE;
+  ax_parking *mine = &parking[f], *head = counter->parked != AX_NONE ? &parking[counter->parked] : NULL;
+  mine->next = AX_NONE;
+  if (head != NULL && head->target == mine->target) { /* as most are: at the end of that list */
+    parking[head->last].next = f;
+    head->last = f;
+    return;
+  }
+  mine->child = mine->sibling = AX_NONE;
   mine->last = f;
   counter->parked = meld(parking, counter->parked, f);
   atomic_store_explicit(&counter->least, parking[counter->parked].target, memory_order_relaxed);
@@ -67,6 +73,7 @@ uint32_t ax_counter_release(ax_counter *counter, ax_parking *parking, uint64_t c
     last = parking[head].last;
     head = meld_all(parking, parking[head].child);
   }
+  if (first != AX_NONE) parking[first].last = last;
   counter->parked = head;
   atomic_store_explicit(&counter->least, head != AX_NONE ? parking[head].target : AX_NO_TARGET, memory_order_relaxed);
   return first;

@@ -26,14 +26,14 @@ typedef struct ax_parking {
   uint64_t target;
   uint32_t counter;        /* which it is parked on */
   uint32_t next;           /* after it in its list */
-  uint32_t last;           /* of a list's head: the last in the list */
+  uint32_t last;           /* of a list's head: the last in the list. This and what follows is not set in the others */
   uint32_t child, sibling; /* of a list's head: lists with greater targets */
 } ax_parking;
 
 void ax_counter_reset(ax_counter *counter);
 /* Adds frame f, whose target is set. `parking` is by frame. */
 void ax_counter_park(ax_counter *counter, ax_parking *parking, uint32_t f);
-/* Takes out all whose target is at most `count`: the first of a list linked by `next`; AX_NONE when there are none. */
+/* Takes out all whose target is at most `count`: the head of one list, which knows its last; AX_NONE when there are none. */
 uint32_t ax_counter_release(ax_counter *counter, ax_parking *parking, uint64_t count);
 
 #endif

@@ -20,7 +20,8 @@ static uint64_t least_of(const parked *p) {
 
 static void check_released(parked *p, const ax_parking *parking, uint32_t f, uint64_t count) {
   uint64_t last = 0;
-  for (; f != AX_NONE; f = parking[f].next) {
+  for (uint32_t head = f; f != AX_NONE; f = parking[f].next) {
+    assert_true((parking[head].last == f) == (parking[f].next == AX_NONE));
     assert_true(p->targets[f] != 0 && p->targets[f] <= count && p->targets[f] >= last);
     last = p->targets[f];
     p->targets[f] = 0;

@@ -113,6 +113,16 @@ static void in_a_scan(const ax_value *in, ax_value *out, void *context) {
   out[0] = results[1];
 }
 
+/* Much of it is gone before devices run it: what is not used, equal or needless. */
+static void after_much_else(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_tanh(in[0]), y = ax_tanh(in[0]), unused = ax_exp(ax_exp(ax_exp(in[0])));
+  for (int i = 0; i < 4; i++) x = ax_mul(x, ax_full_like(x, 1));
+  (void)ax_psum(unused, "d");
+  branch((ax_value[]){ax_add(x, y)}, out, is_device(2), sum, nothing);
+  out[0] = ax_psum(ax_neg(ax_neg(out[0])), "d");
+}
+
 static void over_one_of_two(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value mine = ax_eq(ax_axis_index("d,e"), ax_full(AX_S32, 0, NULL, 3));
@@ -205,10 +215,10 @@ static void branches(void **state) {
   (void)state;
   static const expected cases[] = {
       {{"d=4", {"d"}, {"d"}, .body = all_but_the_third, .unchecked = true},
-       {"3 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
+       {"3 of 4 devices", "at psum f32[2] over d (equation 1): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
         "never come: device 2 (d=2), which has finished"}},
       {{"d=4", {"d"}, {"d"}, .body = only_the_second_and_fourth, .unchecked = true},
-       {"2 of 4 devices", "at psum f32[2] over d (equation 2): device 1 (d=1), device 3 (d=3)",
+       {"2 of 4 devices", "at psum f32[2] over d (equation 1): device 1 (d=1), device 3 (d=3)",
         "never come: device 0 (d=0), which has finished, device 2 (d=2), which has finished"}},
       {{"d=4", {"d"}, {"d"}, .body = some_permute, .unchecked = true},
        {"1 of 4 devices", "at ppermute f32[2] over d", "device 1 (d=1)\n", "never come: device 0 (d=0), which has finished"}},
@@ -223,16 +233,19 @@ static void elsewhere(void **state) {
   (void)state;
   static const expected cases[] = {
       {{"d=4", {"d"}, {"d"}, .body = sum_or_gather, .unchecked = true},
-       {"4 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 2 (d=2), device 3 (d=3)",
+       {"4 of 4 devices", "at psum f32[2] over d (equation 1): device 0 (d=0), device 2 (d=2), device 3 (d=3)",
         "never come: device 1 (d=1), which waits at all_gather f32[1,2] over d",
         "at all_gather f32[1,2] over d (equation 1): device 1 (d=1)", "never come: device 0 (d=0), which waits at psum f32[2] over d",
         "device 3 (d=3), which waits at psum"}},
       {{"d=4", {"d"}, {"d"}, .body = then_another_sum, .unchecked = true},
-       {"4 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
+       {"4 of 4 devices", "at psum f32[2] over d (equation 1): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
         "never come: device 2 (d=2), which waits at psum f32[2] over d (equation", "device 2 (d=2)\n",
-        "never come: device 0 (d=0), which waits at psum f32[2] over d (equation 2), device 1"}},
+        "never come: device 0 (d=0), which waits at psum f32[2] over d (equation 1), device 1"}},
+      {{"d=4", {"d"}, {"d"}, .body = after_much_else, .unchecked = true}, /* numbered as the program that was compiled is printed */
+       {"4 of 4 devices", "at psum f32[2] over d (equation 1): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
+        "never come: device 2 (d=2), which waits at psum f32[2] over d (equation 21)"}},
       {{"d=2,e=2", {"d"}, {"d"}, .body = over_one_of_two, .unchecked = true},
-       {"1 of 4 devices", "at psum f32[4] over d (equation 2): device 1 (d=0,e=1)",
+       {"1 of 4 devices", "at psum f32[4] over d (equation 1): device 1 (d=0,e=1)",
         "never come: device 3 (d=1,e=1), which has finished"}},
   };
   every_way(cases, sizeof cases / sizeof cases[0]);
@@ -245,7 +258,7 @@ static void loops(void **state) {
        {"3 of 4 devices", "at psum f32[2] over d (equation", "device 1 (d=1), device 2 (d=2), device 3 (d=3)",
         "never come: device 0 (d=0), which has finished"}},
       {{"d=4", {"d"}, {"d"}, .body = in_a_scan, .unchecked = true},
-       {"4 of 4 devices", "at psum f32[2] over d (equation 2): device 0 (d=0), device 1 (d=1), device 2 (d=2)",
+       {"4 of 4 devices", "at psum f32[2] over d (equation 1): device 0 (d=0), device 1 (d=1), device 2 (d=2)",
         "never come: device 3 (d=3), which waits at ", "device 3 (d=3)\n", "never come: device 0 (d=0), which waits at psum"}},
   };
   every_way(cases, sizeof cases / sizeof cases[0]);

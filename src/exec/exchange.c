@@ -5,11 +5,11 @@
    else touches its memory is a look-up by the exchange's id or the buffer's root, so the cost grows with the number of exchanges. */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/push.h"
 
 typedef struct members { /* of a group; see ax_push */
   const ax_axes *names;
-  uint32_t set, in_set, out_set;
+  uint32_t in_set, out_set;
   uint32_t *number, *place, *in_place;
 } members;
 
@@ -39,13 +39,13 @@ static void find_run(ax_push *push) {
 /* --- Members --- */
 
 static ax_status number_members(ax_executable *e, members *m, uint32_t n) {
-  m->number = ax_arena_alloc(&e->plan->arena, n * sizeof m->number[0]);
+  m->number = ax_arena_alloc(&e->plan->arena, e->devices * sizeof m->number[0]);
   m->place = ax_arena_alloc(&e->plan->arena, n * sizeof m->place[0]);
   m->in_place = ax_arena_alloc(&e->plan->arena, n * sizeof m->in_place[0]);
-  if (m->number == NULL || m->place == NULL || m->in_place == NULL) return ax_out_of_memory(n * sizeof m->number[0]);
+  if (m->number == NULL || m->place == NULL || m->in_place == NULL) return ax_out_of_memory(e->devices * sizeof m->number[0]);
+  for (uint32_t d = 0; d < e->devices; d++) m->number[d] = (uint32_t)ax_axes_index(m->names, &e->plan->mesh, d);
   for (uint32_t member = 0; member < n; member++) {
     int64_t device = ax_axes_device(m->names, &e->plan->mesh, 0, member);
-    m->number[e->sets[m->set].index[device]] = member;
     m->place[member] = e->sets[m->out_set].index[device];
     m->in_place[member] = e->sets[m->in_set].index[device];
   }
@@ -54,9 +54,9 @@ static ax_status number_members(ax_executable *e, members *m, uint32_t n) {
 
 /* Who each member of a group is, in the order of its mesh and for the memory on both sides; made when first asked for. */
 static ax_status take_members(exchanger *x, ax_push *push) {
-  members m = {.names = &push->exchange->names, .set = push->set, .in_set = push->in_set, .out_set = push->out_set};
+  members m = {.names = &push->exchange->names, .in_set = push->in_set, .out_set = push->out_set};
   uint32_t i = 0;
-  while (i < x->table_count && (x->tables[i].set != m.set || x->tables[i].in_set != m.in_set || x->tables[i].out_set != m.out_set ||
+  while (i < x->table_count && (x->tables[i].in_set != m.in_set || x->tables[i].out_set != m.out_set ||
                                 !ax_axes_equal(x->tables[i].names, m.names)))
     i++;
   if (i == x->table_count) {
@@ -109,11 +109,12 @@ static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **
   push->out_item = (int64_t)ax_dtype_bytes(plan->buffers[exchange->out].type.dtype);
   push->members = (uint32_t)ax_axis_set_size(exchange->axes, &plan->mesh);
   push->event = x->event[exchange->id];
-  AX_TRY(ax_set_of(e, exchange->axes, &push->set));
   AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[exchange->out].root].axes, &push->out_set));
   AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[exchange->in].root].axes, &push->in_set));
   find_run(push);
   push->by_last = may_be_by_last(x, push);
+  push->small = exchange->combine != AX_SCALAR_NONE && exchange->peers == AX_PEERS_ONE && push->outer_rank == 0 &&
+                push->run <= AX_PUSH_BLOCK && !push->by_last;
   AX_TRY(take_members(x, push));
   return exchange->peers == AX_PEERS_PAIRS ? pair_members(e, push) : AX_OK;
 }

@@ -48,18 +48,19 @@ typedef enum ax_instr_kind {
 
 typedef struct ax_push {
   const ax_exchange *exchange;
-  uint32_t event, set, in_set, out_set; /* the group's members; the coordinates `in` and `out` are stored along */
+  uint32_t event, in_set, out_set; /* the coordinates `in` and `out` are stored along */
   uint32_t first;               /* the event's counters, as in sync */
   const uint32_t *counter;
   int64_t item, out_item;       /* bytes of an element of `in`, and of `out`: sums may be of a wider dtype */
   uint32_t members;
-  uint32_t *number; /* member number by mesh-order index within the group */
+  const uint32_t *number; /* by device: which member of its group it is */
   uint32_t *place;  /* by member number: where its part of `out` comes after that of member 0; peers ONE: unused */
   uint32_t *targets, *sources; /* PAIRS: by member number, or AX_NONE */
   bool by_last;                  /* combined by whoever comes last, block by block, out of everybody's input */
   uint32_t *in_place;          /* by_last: by member number, as place, in in's set */
   ax_kernel_code combine;      /* dst[i] = dst[i] op src[i] over `run` elements */
   ax_kernel_code widen;        /* dst[i] = src[i], when out's dtype is another; NULL: bytes are copied */
+  bool small;                  /* each member combines one short run of elements into one result: nothing to share */
   int64_t run;                 /* contiguous elements of the part */
   uint32_t outer_rank;         /* dimensions around the run */
 } ax_push;
@@ -224,6 +225,13 @@ typedef struct ax_assembly {
   ax_arena scratch; /* what only the passes need */
 } ax_assembly;
 
+/* --- exec/verify.c --- */
+/* How far the passes have come: README.md says what each fills in. */
+typedef enum ax_stage {
+  AX_STAGE_FLAT = 1, AX_STAGE_SYNCHRONISED, AX_STAGE_PLACED, AX_STAGE_NUMBERED, AX_STAGE_EXCHANGED, AX_STAGE_FINISHED
+} ax_stage;
+/* AX_INTERNAL: an invariant of the list does not hold, which says that a pass is wrong. */
+AX_MUST_USE ax_status ax_instrs_verify(const ax_assembly *assembly, ax_stage stage);
 /* Makes a fresh executable what its program says (exec/pipeline.c). */
 AX_MUST_USE ax_status ax_executable_build(ax_executable *executable, const ax_compile_options *options);
 /* The same up to the pass of this name, of a fresh executable that is good for nothing afterwards; its result as text. AX_INVALID_ARGUMENT:

@@ -143,14 +143,6 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
     ax_counter_reset(&run->counters[i]);
     atomic_store_explicit(&run->arrived[i], 0, memory_order_relaxed);
   }
-  for (uint32_t f = 0; f < e->frame_count; f++) {
-    ax_frame *frame = &run->frames[f];
-    frame->pc = frame->code->entry;
-    frame->counted = false;
-    frame->state = FRAME_ACTIVE;
-    memset(frame->entered, 0, e->region_count * sizeof frame->entered[0]);
-    frame->entered[0] = 1;
-  }
   for (uint32_t s = 0; s < e->space_count; s++) {
     const ax_space *space = &e->spaces[s];
     if (AX_HOSTILE && space->kind == AX_SPACE_KEPT && space->total > 0) memset(run->part[space->first], 0xff, space->total);
@@ -197,9 +189,7 @@ static void add_equation(ax_text *text, const ax_instr *instr) {
     const ax_axes *names = ax_param_at(eqn, &eqn->prim->params[i]);
     for (uint32_t j = 0; j < names->count; j++) ax_text_add(text, "%s%s", j == 0 ? " over " : ",", names->name[j]);
   }
-  ax_text_add(text, " (equation %u", (unsigned)(eqn - instr->program->eqns));
-  if (eqn->line > 0) ax_text_add(text, ", line %u", eqn->line);
-  ax_text_add(text, ")");
+  ax_eqn_place_text(text, eqn);
 }
 
 /* The event that a counter belongs to: the last that begins there or before. */

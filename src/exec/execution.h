@@ -47,7 +47,7 @@ typedef struct ax_seat {
 
 enum { AX_STRIPES = 64 };
 
-/* With one thread, `ready` and `chooser` say who runs next and nothing is locked. With several, each has a queue (scheduler.c). */
+/* Each thread has a queue; where there is only one, nothing is locked, and a chooser may say who runs next (scheduler.c). */
 typedef struct ax_execution {
   struct ax_execution *next;
   ax_executable *executable;
@@ -61,7 +61,7 @@ typedef struct ax_execution {
   bool threaded;                     /* several threads run it: so many */
   uint32_t threads;
   const ax_chooser *chooser;         /* NULL: who is ready first */
-  uint32_t *ready, ready_first, ready_count; /* one thread: an array of twice the frames, so that it seldom has to be moved */
+  uint32_t *ready, ready_first, ready_count; /* what it chooses of: an array of twice the frames, so that it seldom has to be moved */
   ax_seat *seats;
   uint32_t seat_count;
   pthread_mutex_t stripes[AX_STRIPES]; /* who is parked on a counter: by its number */
@@ -86,7 +86,7 @@ typedef struct ax_execution {
 
 AX_MUST_USE ax_status ax_execution_create(ax_executable *executable, ax_execution **out);
 void ax_execution_destroy(ax_executable *executable, ax_execution *run);
-/* Points the frames at this call's arguments and resets everything. */
+/* Points the frames at this call's arguments and resets everything but the frames, each of which is when it starts. */
 void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs);
 /* Frames run until all are done, or one fails, or none can go on: run->status. On the caller's thread, and others of the runtime's team
    when run->threaded; number: as a job's. */

@@ -55,6 +55,7 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
   const ax_executable *e = run->executable;
   ax_frame *frame = &run->frames[f];
   const ax_instr *instrs = frame->code->instrs;
+  const ax_chooser *chooser = run->chooser;
   uint32_t pc = frame->pc;
   for (;;) {
     const ax_instr *instr = &instrs[pc];
@@ -65,6 +66,11 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
     }
     switch (instr->kind) {
       case AX_INSTR_KERNEL:
+        if (instr->parts <= 1) { /* most are small */
+          ax_compute_range(frame, instr, 0, instr->kernel.extent);
+          break;
+        }
+        /* fall through */
       case AX_INSTR_GEMM: {
         ax_status status = compute(run, seat, frame, instr);
         if (status != AX_OK) return fail(run, ax_compute_failed(instr, status));
@@ -79,7 +85,7 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
         frame->pc = pc;
         if (!ax_push_do(run, seat, frame, instr, f)) return PARKED;
         break;
-      case AX_INSTR_CLEAR: ax_push_clear(e, frame, instr); break;
+      case AX_INSTR_CLEAR: ax_push_clear(frame, instr); break;
       case AX_INSTR_WAIT:
         frame->pc = pc;
         if (!do_wait(run, seat, frame, instr, f)) return PARKED;
@@ -101,7 +107,7 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
       case AX_INSTR_END: return FINISHED;
     }
     pc = next;
-    if (run->chooser != NULL && run->chooser->yields(run->chooser->state, instr)) {
+    if (chooser != NULL && chooser->yields(chooser->state, instr)) {
       frame->pc = pc;
       return YIELDS;
     }

@@ -16,7 +16,7 @@ typedef struct gap {
 typedef struct packer {
   gap *gaps;
   uint32_t root, unused;
-  uint64_t made; /* nodes so far: priorities come from it */
+  uint64_t random; /* for priorities */
 } packer;
 
 enum { no_end = 62 }; /* the last gap ends at 2 to this power */
@@ -60,10 +60,8 @@ static uint32_t join(packer *p, uint32_t low, uint32_t high) {
 
 static uint32_t new_gap(packer *p, int64_t offset, int64_t bytes) {
   uint32_t node = p->unused;
-  uint64_t z = ++p->made * 0x9e3779b97f4a7c15ull;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
   p->unused = p->gaps[node].left;
-  p->gaps[node] = (gap){offset, bytes, bytes, z ^ z >> 31, AX_NONE, AX_NONE};
+  p->gaps[node] = (gap){offset, bytes, bytes, ax_next_random(&p->random), AX_NONE, AX_NONE};
   return node;
 }
 

@@ -110,6 +110,7 @@ static bool is_jump(const ax_instr *instr) {
 /* From the end backwards; what comes after a jump may come before it. */
 static void mark_scratch(ax_assembly *a) {
   bool ahead = false;
+  if (a->executable->spaces[a->executable->scratch_space].bytes == 0) return;
   for (uint32_t i = a->instr_count; i-- > 0;) {
     ax_instr *instr = &a->instrs[i];
     bool mine = is_jump(instr);
@@ -144,6 +145,7 @@ typedef struct pass {
   ax_status (*program)(const ax_program *program, ax_program **out); /* verified by ax_program_verify */
   ax_status (*change)(build *b);                                     /* verified by what verifies its result */
   ax_status (*instrs)(ax_assembly *a);
+  ax_stage stage;                                                    /* verified as far as this by ax_instrs_verify */
 } pass;
 
 static const pass passes[] = {
@@ -152,20 +154,25 @@ static const pass passes[] = {
     {"body", .change = take_body},                  /* what each device runs, simplified */
     {"lower", .change = lower},                     /* operations on buffers */
     {.name = NULL},                                 /* products .. coalesce */
-    {"flatten", .instrs = ax_flatten},              /* one list with jumps */
-    {"synchronise", .instrs = ax_synchronise},      /* signals and waits where frames touch each other's memory */
-    {"memory", .instrs = ax_place_memory},          /* where each buffer lives */
-    {"events", .instrs = ax_number_events},         /* counters */
-    {"exchanges", .instrs = ax_make_pushes},        /* who puts what where */
-    {"kernels", .instrs = compile_kernels},         /* machine code */
-    {"finish", .instrs = finish},                   /* what the executor wants at hand */
+    {"flatten", .instrs = ax_flatten, AX_STAGE_FLAT},                   /* one list with jumps */
+    {"synchronise", .instrs = ax_synchronise, AX_STAGE_SYNCHRONISED}, /* signals and waits where frames touch each other's memory */
+    {"memory", .instrs = ax_place_memory, AX_STAGE_PLACED},           /* where each buffer lives */
+    {"events", .instrs = ax_number_events, AX_STAGE_NUMBERED},        /* counters */
+    {"exchanges", .instrs = ax_make_pushes, AX_STAGE_EXCHANGED},      /* who puts what where */
+    {"kernels", .instrs = compile_kernels, AX_STAGE_EXCHANGED},       /* machine code */
+    {"finish", .instrs = finish, AX_STAGE_FINISHED},                  /* what the executor wants at hand */
 };
 
-static ax_status verify(const build *b, const char *name) {
+static ax_status verify(const build *b, const pass *pass) {
 #ifndef NDEBUG
-  if (b->a.plan == NULL) AX_TRY(ax_program_verify(b->program));
+  if (b->a.plan == NULL) return ax_program_verify(b->program);
+  if (pass->instrs == NULL) return ax_plan_check(b->a.plan, pass->name);
+  ax_status status = ax_instrs_verify(&b->a, pass->stage);
+  return status == AX_INTERNAL ? ax_error_context(status, "after %s: ", pass->name) : status;
+#else
+  (void)b, (void)pass;
+  return AX_OK;
 #endif
-  return b->a.plan != NULL && b->a.instr_count == 0 ? ax_plan_check(b->a.plan, name) : AX_OK;
 }
 
 static ax_status run_one(build *b, const pass *pass) {
@@ -188,12 +195,23 @@ static ax_status run_passes(build *b, const char *last, bool *found) {
       AX_TRY(ax_plan_optimise(b->a.plan, last, found));
     } else {
       AX_TRY(run_one(b, &passes[i]));
-      AX_TRY(verify(b, passes[i].name));
+      AX_TRY(verify(b, &passes[i]));
       *found = is_last(passes[i].name, last);
     }
     if (*found) break;
   }
   return AX_OK;
+}
+
+/* In a trace of nothing around the programs that the passes make, so that equations keep the numbers that messages name. */
+static ax_status run_passes_inside(build *b, const char *last, bool *found) {
+  static const ax_mesh none;
+  ax_builder around;
+  ax_builder_begin(&around, &none);
+  around.keeps_numbers = true;
+  ax_status status = run_passes(b, last, found);
+  ax_builder_cancel(&around);
+  return status;
 }
 
 static build begin(ax_executable *e, const ax_compile_options *options) {
@@ -215,7 +233,7 @@ static void end(build *b) {
 ax_status ax_executable_build(ax_executable *e, const ax_compile_options *options) {
   build b = begin(e, options);
   bool found;
-  ax_status status = run_passes(&b, NULL, &found);
+  ax_status status = run_passes_inside(&b, NULL, &found);
   end(&b);
   return status;
 }
@@ -250,7 +268,7 @@ ax_status ax_executable_text_after(ax_executable *e, const char *name, char **ou
   build b = begin(e, &options);
   bool found;
   *out = NULL;
-  ax_status status = run_passes(&b, name, &found);
+  ax_status status = run_passes_inside(&b, name, &found);
   if (status == AX_OK && !found) status = refuse_name(name);
   if (status == AX_OK) status = stage_text(&b, out);
   end(&b);

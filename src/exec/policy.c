@@ -3,20 +3,13 @@
 
 /* --- Seeded --- */
 
-static uint64_t next_random(ax_seeded *seeded) { /* splitmix64 */
-  uint64_t z = seeded->state += 0x9e3779b97f4a7c15ull;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-  return z ^ z >> 31;
-}
-
 static uint32_t pick_any(void *state, const uint32_t *ready, uint32_t count) {
   (void)ready;
-  return (uint32_t)(next_random(state) % count);
+  return (uint32_t)(ax_next_random(&((ax_seeded *)state)->state) % count);
 }
 
 static bool yields_sometimes(void *state, const ax_instr *instr) {
-  return (AX_HOSTILE || instr->kind >= AX_INSTR_PUSH) && next_random(state) % 4 == 0;
+  return (AX_HOSTILE || instr->kind >= AX_INSTR_PUSH) && ax_next_random(&((ax_seeded *)state)->state) % 4 == 0;
 }
 
 ax_chooser ax_choose_seeded(ax_seeded *seeded) { return (ax_chooser){pick_any, yields_sometimes, seeded}; }

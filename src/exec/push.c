@@ -13,11 +13,11 @@
 #include "exec/scheduler.h"
 #include "exec/share.h"
 
-enum { block_elems = 1 << 14, shared_elems = 1 << 17 };
+enum { shared_elems = 1 << 17 };
 
 /* --- One part, from src to dst: rows of contiguous elements, copied or combined --- */
 
-static void put_run(const ax_push *push, const char *src, char *dst, int64_t begin, int64_t end, bool combine) {
+static inline void put_run(const ax_push *push, const char *src, char *dst, int64_t begin, int64_t end, bool combine) {
   ax_kernel_code code = combine ? push->combine : push->widen;
   if (code != NULL) {
     void *slots[] = {dst, (void *)src};
@@ -58,14 +58,14 @@ static char *member_out(const ax_frame *frame, const ax_instr *instr, uint32_t n
   return ax_address_away(frame, &instr->refs[1], (int64_t)place[j] - (int64_t)place[number]);
 }
 
+/* Copies. */
 static void put_parts(const ax_frame *frame, const ax_instr *instr, uint32_t number) {
   const ax_push *push = instr->push;
   const ax_exchange *x = push->exchange;
   const char *src = ax_address(frame, &instr->refs[0]);
   int64_t item = push->item, step = number * x->dst_step * push->out_item, count = step_count(push);
-  bool combine = x->combine != AX_SCALAR_NONE && number > 0;
   if (x->peers == AX_PEERS_ONE) {
-    put_steps(push, src, (char *)ax_address(frame, &instr->refs[1]) + step, 0, count, combine);
+    put_steps(push, src, (char *)ax_address(frame, &instr->refs[1]) + step, 0, count, false);
     return;
   }
   if (x->peers == AX_PEERS_PAIRS) {
@@ -74,7 +74,7 @@ static void put_parts(const ax_frame *frame, const ax_instr *instr, uint32_t num
     return;
   }
   for (uint32_t j = 0; j < push->members; j++)
-    put_steps(push, src + j * x->src_step * item, member_out(frame, instr, number, j) + step, 0, count, combine);
+    put_steps(push, src + j * x->src_step * item, member_out(frame, instr, number, j) + step, 0, count, false);
 }
 
 /* --- Several contributions --- */
@@ -123,7 +123,7 @@ static void put_contributions(ax_execution *run, ax_seat *seat, contributions *c
   const ax_push *push = c->instr->push;
   int64_t step = push->outer_rank == 0 ? 1 : push->run, peers = push->exchange->peers == AX_PEERS_ONE ? 1 : push->members;
   c->steps = step_count(push);
-  c->block = step < block_elems ? block_elems / (step > 0 ? step : 1) : 1;
+  c->block = step < AX_PUSH_BLOCK ? AX_PUSH_BLOCK / (step > 0 ? step : 1) : 1;
   while ((c->steps + c->block - 1) / c->block * peers > UINT32_MAX / 2) c->block *= 2;
   c->blocks = (uint32_t)((c->steps + c->block - 1) / c->block);
   uint32_t parts = c->blocks * (uint32_t)peers;
@@ -137,9 +137,10 @@ static void put_contributions(ax_execution *run, ax_seat *seat, contributions *c
 /* --- Pushes --- */
 
 /* A push that nobody need take turns in: all contributions are inputs of the run, which stay. */
-static void push_by_last(ax_execution *run, ax_seat *seat, contributions *c, uint32_t counter) {
-  uint32_t members = c->instr->push->members;
-  if (atomic_fetch_add(&run->arrived[counter], 1) + 1 == members) put_contributions(run, seat, c, members);
+static void push_by_last(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t counter) {
+  const ax_push *push = instr->push;
+  contributions c = {.run = run, .frame = frame, .instr = instr, .number = push->number[frame->device], .first = AX_NONE};
+  if (atomic_fetch_add(&run->arrived[counter], 1) + 1 == push->members) put_contributions(run, seat, &c, push->members);
   ax_schedule_signal(run, counter, 1);
 }
 
@@ -155,43 +156,46 @@ static uint32_t take_along(ax_execution *run, contributions *c, uint32_t counter
     last = f;
     count++;
   }
+  if (last != AX_NONE) run->parking[c->first].last = last;
   return count;
 }
 
-static bool push_in_turn(ax_execution *run, ax_seat *seat, contributions *c, uint32_t f, uint32_t counter) {
-  const ax_push *push = c->instr->push;
-  uint64_t turn = (uint64_t)(c->frame->entered[c->instr->region] - 1) * push->members + c->number;
-  if (!ax_schedule_await(run, seat, f, counter, turn, false)) return false;
-  uint32_t more = take_along(run, c, counter, turn);
-  if (more == 0 && push->outer_rank == 0 && push->run <= block_elems) put_parts(c->frame, c->instr, c->number);
-  else put_contributions(run, seat, c, 1 + more);
+/* My turn has come, and perhaps that of others. */
+static void push_together(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t counter, uint64_t turn) {
+  contributions c = {.run = run, .frame = frame, .instr = instr, .number = instr->push->number[frame->device], .first = AX_NONE};
+  uint32_t more = take_along(run, &c, counter, turn);
+  put_contributions(run, seat, &c, 1 + more);
   ax_schedule_signal(run, counter, 1 + more);
-  for (uint32_t k = c->first; k != AX_NONE; k = run->parking[k].next) run->frames[k].pc++; /* past the push */
-  ax_schedule_resume(run, c->first);
-  return true;
+  for (uint32_t k = c.first; k != AX_NONE; k = run->parking[k].next) run->frames[k].pc++; /* past the push */
+  ax_schedule_resume(run, c.first);
 }
 
-bool ax_push_do(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f) {
+bool ax_push_do(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
   const ax_push *push = instr->push;
-  uint32_t number = push->number[run->executable->sets[push->set].index[f]], counter = push->counter[f];
+  uint32_t number = push->number[frame->device], counter = push->first + push->counter[frame->device];
   if (push->exchange->combine == AX_SCALAR_NONE) {
     put_parts(frame, instr, number);
-    if (counter != AX_NONE) ax_schedule_signal(run, push->first + counter, 1); /* none: a ppermute in which I am no source */
+    if (push->counter[frame->device] != AX_NONE) ax_schedule_signal(run, counter, 1); /* none: a ppermute in which I am no source */
     return true;
   }
-  contributions c;
-  c.run = run;
-  c.frame = frame;
-  c.instr = instr;
-  c.number = number;
-  c.first = AX_NONE;
-  if (!push->by_last) return push_in_turn(run, seat, &c, f, push->first + counter);
-  push_by_last(run, seat, &c, push->first + counter);
+  if (push->by_last) {
+    push_by_last(run, seat, frame, instr, counter);
+    return true;
+  }
+  uint64_t turn = (uint64_t)(frame->entered[instr->region] - 1) * push->members + number;
+  if (!ax_schedule_await(run, seat, f, counter, turn, false)) return false;
+  bool followed = number + 1 < push->members && ax_schedule_is_next(run, counter, turn + 1);
+  if (push->small && !followed) {
+    put_run(push, ax_address(frame, &instr->refs[0]), ax_address(frame, &instr->refs[1]), 0, push->run, number > 0);
+    ax_schedule_signal(run, counter, 1);
+  } else {
+    push_together(run, seat, frame, instr, counter, turn);
+  }
   return true;
 }
 
-void ax_push_clear(const ax_executable *e, const ax_frame *frame, const ax_instr *instr) {
+void ax_push_clear(const ax_frame *frame, const ax_instr *instr) {
   const ax_push *push = instr->push;
-  uint32_t number = push->number[e->sets[push->set].index[frame->device]];
-  if (push->sources[number] == AX_NONE && instr->bytes > 0) memset(ax_address(frame, &instr->refs[1]), 0, (size_t)instr->bytes);
+  bool awaited = push->sources[push->number[frame->device]] != AX_NONE;
+  if (!awaited && instr->bytes > 0) memset(ax_address(frame, &instr->refs[1]), 0, (size_t)instr->bytes);
 }

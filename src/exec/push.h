@@ -4,9 +4,11 @@
 
 #include "exec/execution.h"
 
+enum { AX_PUSH_BLOCK = 1 << 14 }; /* elements: several contributions are combined in blocks of so many */
+
 /* My parts of an exchange, put where they go; then its event is signalled. False: I must wait for my turn, and am parked. */
-bool ax_push_do(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f);
+bool ax_push_do(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t f);
 /* My result of a ppermute is zero, when I have no source. */
-void ax_push_clear(const ax_executable *e, const ax_frame *frame, const ax_instr *instr);
+void ax_push_clear(const ax_frame *frame, const ax_instr *instr);
 
 #endif

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "exec/exec.h"
+#include "exec/occupancy.h"
 #include "exec/pack.h"
 
 typedef struct tenant {
@@ -40,6 +41,7 @@ typedef struct reuser {
   uint32_t count;
   struct meeting *meetings;
   uint32_t meeting_count;
+  ax_occupancy houses; /* by tenant */
 } reuser;
 
 static int64_t bytes_of(const reuser *r, uint32_t root) {
@@ -184,28 +186,8 @@ static ax_status pack_pool(reuser *r, uint32_t begin, uint32_t end, int64_t *byt
 
 /* --- Who follows whom --- */
 
-/* Who lived where last: a tree over the places between any two offsets at which a tenant begins or ends. A node knows the tenant who
-   lived last in all that is below it, or that there are several. */
-typedef struct houses {
-  reuser *r;
-  int64_t *offsets; /* sorted */
-  uint32_t count;   /* of them */
-  uint32_t *last;   /* by node; AX_NONE: nobody */
-} houses;
-static const uint32_t several = AX_NONE - 1;
-
-static int by_value(const void *x, const void *y) {
-  const int64_t *a = x, *b = y;
-  return *a < *b ? -1 : *a > *b;
-}
-
-static uint32_t find_offset(const houses *h, int64_t offset) {
-  const int64_t *found = bsearch(&offset, h->offsets, h->count, sizeof offset, by_value);
-  assert(found != NULL);
-  return (uint32_t)(found - h->offsets);
-}
-
-static ax_status follow(reuser *r, uint32_t before, uint32_t after) {
+static ax_status follow(void *context, uint32_t before, uint32_t after) {
+  reuser *r = context;
   ax_assembly *a = r->a;
   if (before == AX_NONE || before == after) return AX_OK;
   const ax_tenants pair = {r->tenants[before].root, r->tenants[after].root};
@@ -215,26 +197,10 @@ static ax_status follow(reuser *r, uint32_t before, uint32_t after) {
   return AX_OK;
 }
 
-/* Tenant t moves into the places low .. high; the node has begin .. end. */
-static ax_status move_in(houses *h, uint32_t node, uint32_t begin, uint32_t end, uint32_t low, uint32_t high, uint32_t t) {
-  if (high <= begin || end <= low) return AX_OK;
-  uint32_t *last = &h->last[node], *below = &h->last[2 * node + 1], middle = begin + (end - begin) / 2;
-  if (low <= begin && end <= high && *last != several) {
-    uint32_t before = *last;
-    *last = t;
-    return follow(h->r, before, t);
-  }
-  if (*last != several) below[0] = below[1] = *last;
-  AX_TRY(move_in(h, 2 * node + 1, begin, middle, low, high, t));
-  AX_TRY(move_in(h, 2 * node + 2, middle, end, low, high, t));
-  *last = below[0] == below[1] ? below[0] : several;
-  return AX_OK;
-}
-
-static ax_status move_all_in(houses *h, uint32_t begin, uint32_t end) {
+static ax_status move_all_in(reuser *r, uint32_t begin, uint32_t end) {
   for (uint32_t i = begin; i < end; i++) {
-    const tenant *t = &h->r->tenants[i];
-    if (t->bytes > 0) AX_TRY(move_in(h, 0, 0, h->count - 1, find_offset(h, t->offset), find_offset(h, t->offset + t->bytes), i));
+    const tenant *t = &r->tenants[i];
+    AX_TRY(ax_occupancy_move_in(&r->houses, t->offset, t->offset + t->bytes, i, follow, r));
   }
   return AX_OK;
 }
@@ -273,38 +239,31 @@ static void open_loops(const ax_assembly *a, const tenant *t, uint32_t index, op
 }
 
 /* Tenants begin .. end, in the order of time; at the end of what repeats, those in it move in again. */
-static ax_status walk(houses *h, uint32_t begin, uint32_t end) {
-  const ax_assembly *a = h->r->a;
-  open_loop *loops = ax_arena_alloc(&h->r->a->scratch, (a->region_count + 1) * sizeof loops[0]);
+static ax_status walk(reuser *r, uint32_t begin, uint32_t end) {
+  const ax_assembly *a = r->a;
+  open_loop *loops = ax_arena_alloc(&r->a->scratch, (a->region_count + 1) * sizeof loops[0]);
   uint32_t count = 0;
   if (loops == NULL) return ax_out_of_memory(a->region_count * sizeof loops[0]);
   for (uint32_t i = begin; i <= end; i++) {
-    while (count > 0 && (i == end || !is_inside(a, h->r->tenants[i].region, loops[count - 1].region)))
-      AX_TRY(move_all_in(h, loops[--count].begin, i));
+    while (count > 0 && (i == end || !is_inside(a, r->tenants[i].region, loops[count - 1].region)))
+      AX_TRY(move_all_in(r, loops[--count].begin, i));
     if (i == end) break;
-    open_loops(a, &h->r->tenants[i], i, loops, &count);
-    AX_TRY(move_all_in(h, i, i + 1));
+    open_loops(a, &r->tenants[i], i, loops, &count);
+    AX_TRY(move_all_in(r, i, i + 1));
   }
   return AX_OK;
 }
 
 static ax_status pair_up(reuser *r, uint32_t begin, uint32_t end) {
-  houses h = {.r = r};
   uint32_t count = 0;
-  h.offsets = ax_arena_alloc(&r->a->scratch, 2 * (size_t)(end - begin) * sizeof h.offsets[0]);
-  if (h.offsets == NULL) return ax_out_of_memory(2 * (size_t)(end - begin) * sizeof h.offsets[0]);
+  int64_t *offsets = ax_arena_alloc(&r->a->scratch, 2 * (size_t)(end - begin) * sizeof offsets[0]);
+  if (offsets == NULL) return ax_out_of_memory(2 * (size_t)(end - begin) * sizeof offsets[0]);
   for (uint32_t i = begin; i < end; i++) {
-    h.offsets[count++] = r->tenants[i].offset;
-    h.offsets[count++] = r->tenants[i].offset + r->tenants[i].bytes;
+    offsets[count++] = r->tenants[i].offset;
+    offsets[count++] = r->tenants[i].offset + r->tenants[i].bytes;
   }
-  qsort(h.offsets, count, sizeof h.offsets[0], by_value);
-  for (uint32_t i = 0; i < count; i++)
-    if (h.count == 0 || h.offsets[h.count - 1] != h.offsets[i]) h.offsets[h.count++] = h.offsets[i];
-  if (h.count < 2) return AX_OK;
-  h.last = ax_arena_alloc(&r->a->scratch, 4 * (size_t)h.count * sizeof h.last[0]);
-  if (h.last == NULL) return ax_out_of_memory(4 * (size_t)h.count * sizeof h.last[0]);
-  memset(h.last, 0xff, 4 * (size_t)h.count * sizeof h.last[0]);
-  return walk(&h, begin, end);
+  AX_TRY(ax_occupancy_init(&r->houses, &r->a->scratch, offsets, count));
+  return walk(r, begin, end);
 }
 
 /* --- All --- */

@@ -10,7 +10,7 @@
    when there is still nothing, and nothing in flight, there never will be: frames are added by busy threads and from outside only. If not
    all frames have ended it is a deadlock, reported at once. Only threads that change between busy and idle write what all share.
 
-   One thread takes frames from one array, as a chooser says (policy.h), and locks nothing. */
+   One thread has one queue, and locks nothing. A chooser (policy.h) sees all frames that may go on, in an array. */
 #include "exec/scheduler.h"
 
 #include <stdio.h>
@@ -18,7 +18,18 @@
 
 enum { idle_spins = 4000, large_scratch = 16 << 20 };
 
-/* --- One thread: the array --- */
+/* A frame that has not run yet is reset where it starts, not before all run, so that its memory is gone through once. */
+static uint32_t begin(ax_execution *run, uint32_t f) {
+  const ax_executable *e = run->executable;
+  ax_frame *frame = &run->frames[f];
+  frame->pc = frame->code->entry;
+  frame->counted = false;
+  frame->entered[0] = 1;
+  for (uint32_t region = 1; region < e->region_count; region++) frame->entered[region] = 0;
+  return f;
+}
+
+/* --- One thread --- */
 
 static void append(ax_execution *run, uint32_t f) {
   uint32_t frames = run->executable->frame_count;
@@ -27,16 +38,21 @@ static void append(ax_execution *run, uint32_t f) {
     run->ready_first = 0;
   }
   run->ready[run->ready_first + run->ready_count++] = f;
-  run->frames[f].state = FRAME_ACTIVE;
+}
+
+static uint32_t take_first(ax_execution *run, ax_seat *seat) {
+  uint32_t f = seat->first;
+  if (f != AX_NONE) seat->first = run->parking[f].next;
+  return f;
 }
 
 static void take_posts(ax_execution *run);
 
-/* A chooser sees all frames that may go on. */
-static uint32_t choose(ax_execution *run) {
+static uint32_t choose(ax_execution *run, ax_seat *seat) {
   uint32_t fresh = atomic_load_explicit(&run->fresh, memory_order_relaxed);
-  while (fresh < run->executable->frame_count) append(run, fresh++);
+  while (fresh < run->executable->frame_count) append(run, begin(run, fresh++));
   atomic_store_explicit(&run->fresh, fresh, memory_order_relaxed);
+  for (uint32_t f; (f = take_first(run, seat)) != AX_NONE;) append(run, f);
   if (run->ready_count == 0) return AX_NONE;
   uint32_t *ready = run->ready + run->ready_first;
   uint32_t place = run->chooser->pick(run->chooser->state, ready, run->ready_count), chosen = ready[place];
@@ -48,29 +64,29 @@ static uint32_t choose(ax_execution *run) {
 }
 
 /* Depth-first: those that have begun before new ones. */
-static uint32_t take_alone(ax_execution *run) {
+static uint32_t take_alone(ax_execution *run, ax_seat *seat) {
   if (atomic_load_explicit(&run->post_count, memory_order_relaxed) > 0) take_posts(run);
-  if (run->chooser != NULL) return choose(run);
-  if (run->ready_count > 0) {
-    run->ready_count--;
-    return run->ready[run->ready_first++];
-  }
+  if (run->chooser != NULL) return choose(run, seat);
+  if (seat->first != AX_NONE) return take_first(run, seat);
   uint32_t fresh = atomic_load_explicit(&run->fresh, memory_order_relaxed);
   if (fresh == run->executable->frame_count) return AX_NONE;
   atomic_store_explicit(&run->fresh, fresh + 1, memory_order_relaxed);
-  run->frames[fresh].state = FRAME_ACTIVE;
-  return fresh;
+  return begin(run, fresh);
 }
 
 /* --- Several threads: queues --- */
 
 static bool is_large(const ax_executable *e) { return e->spaces[e->scratch_space].bytes >= large_scratch; }
 
-static void add_to_queue(ax_execution *run, ax_seat *seat, uint32_t first, uint32_t last, uint32_t count) {
-  pthread_mutex_lock(&seat->lock);
+static void link_in(ax_execution *run, ax_seat *seat, uint32_t first, uint32_t last) {
   if (seat->first == AX_NONE) seat->first = first;
   else run->parking[seat->last].next = first;
   seat->last = last;
+}
+
+static void add_to_queue(ax_execution *run, ax_seat *seat, uint32_t first, uint32_t last, uint32_t count) {
+  pthread_mutex_lock(&seat->lock);
+  link_in(run, seat, first, last);
   atomic_store(&seat->count, atomic_load_explicit(&seat->count, memory_order_relaxed) + count);
   pthread_mutex_unlock(&seat->lock);
 }
@@ -78,10 +94,8 @@ static void add_to_queue(ax_execution *run, ax_seat *seat, uint32_t first, uint3
 static uint32_t take_from_queue(ax_execution *run, ax_seat *seat) {
   if (atomic_load_explicit(&seat->count, memory_order_relaxed) == 0) return AX_NONE;
   pthread_mutex_lock(&seat->lock);
-  uint32_t f = seat->first;
+  uint32_t f = take_first(run, seat);
   if (f != AX_NONE) {
-    seat->first = run->parking[f].next;
-    if (seat->first == AX_NONE) seat->last = AX_NONE;
     if (is_large(run->executable)) atomic_fetch_add(&run->running, 1); /* before nobody is ready any more: see start_new */
     atomic_store(&seat->count, atomic_load_explicit(&seat->count, memory_order_relaxed) - 1);
   }
@@ -89,28 +103,25 @@ static uint32_t take_from_queue(ax_execution *run, ax_seat *seat) {
   return f;
 }
 
-/* A list of frames linked by parking.next, those with the same home together. */
-static void add_ready(ax_execution *run, uint32_t f) {
+/* Those with the same home go together. */
+static void send_home(ax_execution *run, uint32_t f) {
   uint32_t total = 0;
   while (f != AX_NONE) {
-    uint32_t next = run->parking[f].next;
-    if (!run->threaded) {
-      append(run, f);
-      f = next;
-      continue;
-    }
-    uint32_t first = f, last = f, count = 1, home = run->frames[f].home;
-    run->frames[f].state = FRAME_ACTIVE;
-    for (; next != AX_NONE && run->frames[next].home == home; next = run->parking[next].next, count++) {
-      run->frames[next].state = FRAME_ACTIVE;
-      last = next;
-    }
+    uint32_t first = f, last = f, next = run->parking[f].next, count = 1, home = run->frames[f].home;
+    for (; next != AX_NONE && run->frames[next].home == home; next = run->parking[next].next, count++) last = next;
     run->parking[last].next = AX_NONE;
     add_to_queue(run, &run->seats[home], first, last, count);
     total += count;
     f = next;
   }
-  if (total > 0) ax_schedule_wake(run, total > 1);
+  ax_schedule_wake(run, total > 1);
+}
+
+/* A list of frames linked by parking.next, whose head knows its last. */
+static void add_ready(ax_execution *run, uint32_t first) {
+  if (first == AX_NONE) return;
+  if (run->threaded) send_home(run, first);
+  else link_in(run, &run->seats[0], first, run->parking[first].last);
 }
 
 static bool any_queued(ax_execution *run) {
@@ -132,7 +143,7 @@ static uint32_t start_large(ax_execution *run) {
   uint32_t f = AX_NONE;
   pthread_mutex_lock(&run->lock);
   if (!any_queued(run) && may_start(run)) {
-    f = atomic_fetch_add(&run->fresh, 1);
+    f = begin(run, atomic_fetch_add(&run->fresh, 1));
     atomic_fetch_add(&run->running, 1);
     atomic_fetch_add(&run->scratch_out, 1);
     run->frames[f].counted = true;
@@ -145,7 +156,7 @@ static uint32_t start_new(ax_execution *run) {
   if (!may_start(run)) return AX_NONE;
   if (is_large(run->executable)) return start_large(run);
   uint32_t f = atomic_fetch_add(&run->fresh, 1);
-  return f < run->executable->frame_count ? f : AX_NONE;
+  return f < run->executable->frame_count ? begin(run, f) : AX_NONE;
 }
 
 static uint32_t take_from_others(ax_execution *run, const ax_seat *seat) {
@@ -160,22 +171,30 @@ static uint32_t take_from_others(ax_execution *run, const ax_seat *seat) {
 static bool any_ready(ax_execution *run) { return any_queued(run) || may_start(run); }
 
 uint32_t ax_schedule_take(ax_execution *run, ax_seat *seat) {
-  if (!run->threaded) return take_alone(run);
-  uint32_t f = take_from_queue(run, seat);
-  if (f == AX_NONE) f = take_from_others(run, seat);
-  if (f == AX_NONE) f = start_new(run);
-  if (f != AX_NONE) run->frames[f].home = (uint32_t)(seat - run->seats);
+  uint32_t f;
+  if (!run->threaded) {
+    f = take_alone(run, seat);
+  } else {
+    f = take_from_queue(run, seat);
+    if (f == AX_NONE) f = take_from_others(run, seat);
+    if (f == AX_NONE) f = start_new(run);
+    if (f != AX_NONE) run->frames[f].home = (uint32_t)(seat - run->seats);
+  }
+  if (f != AX_NONE) run->frames[f].state = FRAME_ACTIVE;
   return f;
 }
 
-void ax_schedule_yield(ax_execution *run, uint32_t f) { append(run, f); } /* only choosers make frames yield */
+/* Only choosers make frames yield, so there is one thread. */
+void ax_schedule_yield(ax_execution *run, uint32_t f) {
+  run->parking[f].next = AX_NONE;
+  link_in(run, &run->seats[0], f, f);
+}
 
 /* --- Scratch memory --- */
 
 ax_status ax_schedule_give_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame) {
   const ax_executable *e = run->executable;
   size_t bytes = (size_t)e->spaces[e->scratch_space].bytes;
-  if (bytes == 0) return AX_OK;
   void *block = seat->scratch;
   if (block != NULL) {
     seat->scratch = NULL;
@@ -214,8 +233,9 @@ static void give_back_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame)
 }
 
 void ax_schedule_end(ax_execution *run, ax_seat *seat, uint32_t f) {
-  give_back_scratch(run, seat, &run->frames[f]);
-  run->frames[f].state = FRAME_DONE;
+  ax_frame *frame = &run->frames[f];
+  if (frame->scratch != NULL || frame->counted) give_back_scratch(run, seat, frame);
+  frame->state = FRAME_DONE;
   seat->finished++;
   if (run->threaded && is_large(run->executable)) atomic_fetch_sub(&run->running, 1);
   if (!run->threaded && seat->finished == run->executable->frame_count) atomic_store_explicit(&run->over, true, memory_order_relaxed);

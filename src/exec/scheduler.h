@@ -17,7 +17,7 @@ void ax_schedule_end(ax_execution *run, ax_seat *seat, uint32_t f);
 /* Gives a frame that is about to run, and needs it, a block of scratch memory. */
 AX_MUST_USE ax_status ax_schedule_give_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame);
 AX_MUST_USE static inline ax_status ax_schedule_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame) {
-  bool needed = frame->scratch == NULL && frame->code->instrs[frame->pc].scratch;
+  bool needed = frame->code->instrs[frame->pc].scratch && frame->scratch == NULL;
   return needed ? ax_schedule_give_scratch(run, seat, frame) : AX_OK;
 }
 
@@ -57,10 +57,13 @@ static inline bool ax_schedule_await(ax_execution *run, ax_seat *seat, uint32_t 
          ax_schedule_park(run, seat, f, counter, target, parks);
 }
 
-/* The frame parked on a counter with just that target, when it is the least: it is taken out, and goes on when it is resumed. AX_NONE. */
+/* The least target of the frames parked on a counter is this one. */
+static inline bool ax_schedule_is_next(ax_execution *run, uint32_t counter, uint64_t target) {
+  return atomic_load_explicit(&run->counters[counter].least, memory_order_acquire) == target;
+}
+/* The frame parked there with just that target, when it is the least: it is taken out, and goes on when it is resumed. AX_NONE. */
 static inline uint32_t ax_schedule_unpark(ax_execution *run, uint32_t counter, uint64_t target) {
-  if (atomic_load_explicit(&run->counters[counter].least, memory_order_acquire) != target) return AX_NONE;
-  return ax_schedule_take_out(run, counter, target);
+  return ax_schedule_is_next(run, counter, target) ? ax_schedule_take_out(run, counter, target) : AX_NONE;
 }
 /* Frames linked by parking.next. */
 void ax_schedule_resume(ax_execution *run, uint32_t first);

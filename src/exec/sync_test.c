@@ -11,6 +11,7 @@
 #include "exec/sync.h"
 #include "support/cmocka.h"
 #include "support/random.h"
+#include "support/run.h"
 
 enum { few_exchanges = 4000, most_frames = 8, most_regions = 64, most_depth = 3, key_words = 2 * most_depth + 2, programs = 800 };
 
@@ -398,6 +399,7 @@ static void assemble(maker *m, ax_assembly *a) {
   TEST_OK(ax_flatten(a));
   assert_true(a->region_count < most_regions && m->plan->loop_count < most_regions);
   TEST_OK(ax_synchronise(a));
+  TEST_OK(ax_instrs_verify(a, AX_STAGE_SYNCHRONISED));
   uint32_t *event = calloc(m->plan->exchange_count + 1, sizeof event[0]);
   for (uint32_t k = 0; k < a->access_count; k++)
     if (a->accesses[k].exchange != NULL) event[a->accesses[k].exchange->id] = a->accesses[k].event;
@@ -465,11 +467,8 @@ static void one_program(uint64_t seed, bool shown) {
 
 static void at_random(void **state) {
   (void)state;
-  const char *many = getenv("AXLE_RANDOM_PROGRAMS"), *single = getenv("AXLE_RANDOM_SEED");
-  uint64_t count = many != NULL ? strtoull(many, NULL, 10) : programs;
   static const uint64_t known[] = {3827, 6001, 13458}; /* what went wrong once: reports that ran ahead; at the exit of a branch; the next iteration's tenant */
-  if (single != NULL) one_program(strtoull(single, NULL, 10), true);
-  for (uint64_t seed = 1; single == NULL && seed <= count; seed++) one_program(seed, false);
+  test_each_seed(programs, one_program);
   for (size_t i = 0; i < AX_COUNT(known); i++) one_program(known[i], false);
 }
 

@@ -36,6 +36,7 @@ void ax_builder_begin(ax_builder *builder, const ax_mesh *axes) {
   if (current != NULL) {
     builder->depth = current->depth + 1;
     builder->memo = current->memo;
+    builder->keeps_numbers = current->keeps_numbers;
   }
   if (axes != NULL)
     builder->axes = *axes;
@@ -291,7 +292,8 @@ static ax_status emit(ax_builder *builder, const ax_prim *prim, const void *para
   AX_TRY(ax_grow(&builder->room, sizeof builder->room[0], 0, in_count + out_count, &builder->room_capacity));
   ax_type *types = builder->room;
   for (uint32_t i = 0; i < in_count; i++) types[i] = builder->types[in[i]];
-  ax_eqn eqn = {.prim = prim, .params = params, .in = in, .in_count = in_count, .out_count = out_count, .line = builder->line};
+  ax_eqn eqn = {.prim = prim, .params = params, .in = in, .in_count = in_count, .out_count = out_count,
+                .line = builder->line, .number = builder->number};
   if (prim->kind == AX_REGION && ax_eqn_nesting(&eqn) > AX_MAX_NESTING) return nested_too_deep();
   AX_TRY(ax_infer_types(prim, &builder->axes, params, types, in_count, types + in_count, out_count));
   AX_TRY(ax_grow(&builder->eqns, sizeof builder->eqns[0], builder->eqn_count, 1, &builder->eqn_capacity));
@@ -360,6 +362,11 @@ static uint32_t *renumber(ax_builder *builder) {
   for (uint32_t i = 0; i < builder->value_count; i++)
     if (map[i] == AX_NONE) map[i] = next++;
   return map;
+}
+
+static void number_equations(ax_eqn *eqns, uint32_t count) {
+  uint32_t number = 0;
+  for (uint32_t i = 0; i < count; i++) eqns[i].number = ax_eqn_literal(&eqns[i]) != NULL ? 0 : ++number;
 }
 
 /* See ax_program's labels. */
@@ -434,6 +441,7 @@ static ax_status make_program(ax_builder *builder, const uint32_t *outs, uint32_
                           .eqns = eqns,
                           .outs = new_outs,
                           .labels = labels};
+  if (!builder->keeps_numbers) number_equations(eqns, builder->eqn_count);
   label(program, labels, &program->label_count);
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     uint32_t nesting = ax_eqn_nesting(&eqns[i]);

@@ -25,10 +25,10 @@ const ax_axis_set *ax_flow_program(ax_flow *flow, const ax_program *program, con
 /* The sets of one equation's results. False: no memory. */
 bool ax_flow_eqn(ax_flow *flow, const ax_program *program, const ax_eqn *eqn, const ax_axis_set *in, ax_axis_set *out);
 
-/* For loops. `in`: of the inputs of `body`, enlarged to the least sets with in[first + k] >= after[k], where `round` gives `after`, what is
-   carried after one round that began with `in`, of `count` carries. False: no memory. */
-typedef bool (*ax_flow_round)(const ax_differs_args *args, const ax_axis_set *in, ax_axis_set *after);
-bool ax_flow_loop(const ax_differs_args *args, const ax_program *body, ax_axis_set *in, uint32_t first, uint32_t count,
-                  ax_flow_round round);
+/* For loops, whose result k of `body` is carried to input first + k, of `count` carries: the sets of all values of `body`, where `in` are
+   those of its inputs before, enlarged to the least sets that going round does not enlarge. Owned by the memo, until it is asked of
+   this loop again. NULL: no memory. */
+const ax_axis_set *ax_flow_loop(const ax_differs_args *args, const ax_program *body, const ax_axis_set *in, uint32_t first,
+                                uint32_t count);
 
 #endif

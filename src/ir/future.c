@@ -16,12 +16,12 @@ static const char *collective_of(const ax_eqn *eqn) {
 
 ax_status ax_future_error(const ax_type *types, const ax_eqn *eqns, uint32_t eqn_count, uint32_t id, const ax_mesh *axes,
                           const char *what) {
-  uint32_t i = 0;
-  while (i < eqn_count && !(id >= eqns[i].out && id - eqns[i].out < eqns[i].out_count)) i++;
+  uint32_t i = 0, number = 0; /* as printed */
+  for (; i < eqn_count && !(id >= eqns[i].out && id - eqns[i].out < eqns[i].out_count); i++) number += ax_eqn_literal(&eqns[i]) == NULL;
   if (i == eqn_count) return ax_error(AX_INVALID_ARGUMENT, "%s %s", ax_type_string(&types[id], axes), what);
   const ax_eqn *eqn = &eqns[i];
   return ax_error(AX_INVALID_ARGUMENT, "the %s of %s, %s in %s %u, %s", ax_type_string(&types[id], axes), collective_of(eqn),
-                  eqn->prim->name, eqn->line != 0 ? "line" : "equation", eqn->line != 0 ? eqn->line : i, what);
+                  eqn->prim->name, eqn->line != 0 ? "line" : "equation", eqn->line != 0 ? eqn->line : number, what);
 }
 
 ax_status ax_futures_check(const ax_type *types, uint32_t value_count, const ax_eqn *eqns, uint32_t eqn_count, const uint32_t *outs,

@@ -47,7 +47,7 @@ static void axis_text(ax_text *text, const ax_axis *axis) {
   ax_text_add(text, "%s=%" PRId64 "%s", axis->name, axis->size, axis->unchecked ? "?" : "");
 }
 
-static void mesh_text(ax_text *text, const ax_mesh *mesh) {
+void ax_mesh_text(ax_text *text, const ax_mesh *mesh) {
   for (uint32_t i = 0; i < mesh->count; i++) {
     ax_text_add(text, "%s", i ? ", " : "(");
     axis_text(text, &mesh->axis[i]);
@@ -135,7 +135,7 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
     case AX_PARAM_PROGRAM: program_text(text, *(ax_program *const *)field, &program->axes, indent); break;
     case AX_PARAM_PROGRAMS: programs_text(text, field, &program->axes, indent); break;
     case AX_PARAM_LITERAL: ax_literal_text(text, field); break;
-    case AX_PARAM_MESH: mesh_text(text, field); break;
+    case AX_PARAM_MESH: ax_mesh_text(text, field); break;
     case AX_PARAM_SPECS: specs_text(text, field, mesh_of(eqn)); break;
   }
 }

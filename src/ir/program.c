@@ -85,11 +85,34 @@ ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index) {
   return NULL;
 }
 
+void ax_eqn_place_text(ax_text *text, const ax_eqn *eqn) {
+  const char *comma = eqn->number > 0 && eqn->line > 0 ? ", " : "";
+  if (eqn->number == 0 && eqn->line == 0) return;
+  ax_text_add(text, " (");
+  if (eqn->number > 0) ax_text_add(text, "equation %u%s", eqn->number - 1, comma);
+  if (eqn->line > 0) ax_text_add(text, "line %u", eqn->line);
+  ax_text_add(text, ")");
+}
+
 uint32_t ax_eqn_effects(const ax_eqn *eqn) {
   uint32_t effects = eqn->prim->effects;
   const ax_program *program;
   for (uint32_t i = 0; (program = ax_eqn_program(eqn, i)) != NULL; i++) effects |= program->effects;
   return effects;
+}
+
+uint32_t ax_most_operands(const ax_program *program) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < program->eqn_count; i++)
+    if (program->eqns[i].in_count > most) most = program->eqns[i].in_count;
+  return most;
+}
+
+uint32_t ax_most_results(const ax_program *program) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < program->eqn_count; i++)
+    if (program->eqns[i].out_count > most) most = program->eqns[i].out_count;
+  return most;
 }
 
 uint32_t ax_eqn_nesting(const ax_eqn *eqn) {

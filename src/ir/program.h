@@ -47,6 +47,9 @@ static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) 
 ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index);
 /* AX_EFFECT_*: of its primitive, and of the programs it holds. */
 uint32_t ax_eqn_effects(const ax_eqn *eqn);
+/* The largest numbers of operands, and of results, that one of its equations has. */
+uint32_t ax_most_operands(const ax_program *program);
+uint32_t ax_most_results(const ax_program *program);
 /* How deep the programs that it holds stand in one another; 0: it holds none. */
 uint32_t ax_eqn_nesting(const ax_eqn *eqn);
 
@@ -101,7 +104,11 @@ int64_t ax_axes_index(const ax_axes *names, const ax_mesh *axes, int64_t device)
 int64_t ax_axes_device(const ax_axes *names, const ax_mesh *axes, int64_t device, int64_t index);
 ax_axis_set ax_spec_set(const ax_spec *spec);
 bool ax_spec_equal(const ax_spec *a, const ax_spec *b); /* missing trailing entries are open */
+void ax_mesh_text(ax_text *text, const ax_mesh *mesh); /* (data=4, model=2) */
 void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh);
+
+/* " (equation 3, line 7)": where the program that was given to be run has it. */
+void ax_eqn_place_text(ax_text *text, const ax_eqn *eqn);
 
 /* --- Parameters --- */
 ax_status ax_params_copy(ax_arena *arena, const ax_prim *prim, const void *params, const void **out); /* deep; retains programs */
@@ -119,7 +126,8 @@ typedef struct ax_builder {
   ax_arena arena;
   ax_type *types;
   ax_eqn *eqns;
-  uint32_t value_count, value_capacity, eqn_count, eqn_capacity, in_count, line;
+  uint32_t value_count, value_capacity, eqn_count, eqn_capacity, in_count;
+  uint32_t line, number; /* of the equation that is built next, or that it stems from */
   ax_value *captured; /* values of enclosing traces used here, and the local ids that stand for them */
   uint32_t *captured_ids;
   uint32_t captured_count, captured_capacity, captured_ids_capacity;
@@ -127,6 +135,7 @@ typedef struct ax_builder {
   ax_type *room; /* for the types of one equation's operands and results */
   uint32_t room_capacity;
   bool futures; /* some of its values are */
+  bool keeps_numbers; /* equations keep those of what they stem from; inherited */
   bool seals; /* values of enclosing traces may not be used */
   struct ax_memo *shared; /* of an outermost trace: the programs given to ax_share_program; NULL: none */
   struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */
@@ -166,6 +175,11 @@ ax_builder *ax_builder_current(void); /* NULL when no trace is in progress */
 void ax_fail(ax_status status);
 bool ax_failed(void); /* the current trace has an error (or there is none) */
 
+/* What is built next stems from this equation: messages name its place. */
+static inline void ax_builder_stem(ax_builder *builder, const ax_eqn *eqn) {
+  builder->line = eqn->line;
+  builder->number = eqn->number;
+}
 /* Adds an equation to the current trace, exactly as given, after checking it. Fills `out` (out_count handles), with poison on
    failure. `params` is copied. */
 void ax_emit(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,

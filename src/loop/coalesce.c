@@ -48,28 +48,16 @@ static void list_touch(void *context, uint32_t buffer, bool writes) {
   else c->touches[*first].reads = true;
 }
 
-static void list_op(coalescer *c, ax_op *op) {
-  ax_op_visit(op, list_touch, c);
-  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
-    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) list_op(c, &ax_op_block(op, k)->ops[i]);
-}
-
 static void clear_touch(void *context, uint32_t buffer, bool writes) {
   coalescer *c = context;
   (void)writes;
   c->first[c->plan->buffers[buffer].root] = AX_NONE;
 }
 
-static void clear_op(coalescer *c, ax_op *op) {
-  ax_op_visit(op, clear_touch, c);
-  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
-    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) clear_op(c, &ax_op_block(op, k)->ops[i]);
-}
-
 static ax_status list_block(coalescer *c, const ax_block *block) {
   c->block = block;
   c->touch_count = 0;
-  for (c->op = 0; c->op < block->count; c->op++) list_op(c, &block->ops[c->op]);
+  for (c->op = 0; c->op < block->count; c->op++) ax_op_visit_all(&block->ops[c->op], list_touch, c);
   return c->status;
 }
 
@@ -256,10 +244,8 @@ static ax_status place_donations(coalescer *c) {
 /* --- Carries --- */
 
 static bool copies_carry(const coalescer *c, uint32_t at, uint32_t *source, uint32_t *target) {
-  const ax_at *position;
   uint32_t end = c->block->count;
-  if (!ax_op_is_copy(&c->block->ops[at], target, source, &position)) return false;
-  if (!ax_at_is_identity(position, c->plan->buffers[*source].type.rank) || !same_storage(c->plan, *source, *target)) return false;
+  if (!ax_op_copies_all(&c->block->ops[at], target, source) || !same_storage(c->plan, *source, *target)) return false;
   if (c->plan->buffers[*target].root != *target || *source == *target) return false;
   if (!untouched(c, *source, at + 1, end) && touched(c, *target, at + 1, end).writes)
     return false; /* from here on they differ: the start of an inner loop's carry, say */
@@ -275,32 +261,20 @@ static void forget_copy(coalescer *c, uint32_t root, uint32_t at) {
   }
 }
 
-static void place_body(coalescer *c, ax_block *body) {
-  uint32_t kept = 0;
+static ax_status place_body(void *context, ax_block *body, bool is_body) {
+  coalescer *c = context;
+  if (!is_body) return AX_OK;
+  AX_TRY(list_block(c, body));
   for (uint32_t i = 0; i < body->count; i++) {
     uint32_t source, target;
-    if (copies_carry(c, i, &source, &target)) {
-      forget_copy(c, source, i);
-      forget_copy(c, target, i);
-      unite(c, source, target);
-      body->ops[i].kernel.kernel = NULL; /* to go */
-    }
+    if (!copies_carry(c, i, &source, &target)) continue;
+    forget_copy(c, source, i);
+    forget_copy(c, target, i);
+    unite(c, source, target);
+    body->ops[i].kind = AX_OP_NONE;
   }
-  for (uint32_t i = 0; i < body->count; i++)
-    if (body->ops[i].kind != AX_OP_KERNEL || body->ops[i].kernel.kernel != NULL) body->ops[kept++] = body->ops[i];
-  body->count = kept;
-}
-
-/* Inner loops first. */
-static ax_status place_carries(coalescer *c, ax_block *block, bool is_body) {
-  for (uint32_t i = 0; i < block->count; i++) {
-    ax_op *op = &block->ops[i];
-    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(place_carries(c, ax_op_block(op, k), op->kind == AX_OP_LOOP && k == 1));
-  }
-  if (!is_body) return AX_OK;
-  AX_TRY(list_block(c, block));
-  place_body(c, block);
-  for (uint32_t i = 0; i < block->count; i++) clear_op(c, &block->ops[i]);
+  ax_block_sweep(body);
+  for (uint32_t i = 0; i < body->count; i++) ax_op_visit_all(&body->ops[i], clear_touch, c);
   return AX_OK;
 }
 
@@ -326,7 +300,7 @@ static ax_status list_views(coalescer *c) {
 
 static ax_status coalesce(coalescer *c) {
   AX_TRY(list_views(c));
-  AX_TRY(place_carries(c, &c->plan->block, false));
+  AX_TRY(ax_blocks_visit(&c->plan->block, place_body, c));
   return c->donate != NULL ? place_donations(c) : AX_OK;
 }
 

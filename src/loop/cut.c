@@ -165,13 +165,10 @@ static ax_status append(cutter *c, const ax_op *ops, uint32_t count) {
   return AX_OK;
 }
 
-static ax_status cut_block(ax_plan *plan, ax_block *block);
-
 /* The block's operations are written anew once one of them is split. */
 static ax_status cut_op(cutter *c, uint32_t i) {
   ax_op *op = &c->block->ops[i], out[AX_BLOCKED_OPS];
   uint32_t made = 0;
-  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(cut_block(c->plan, ax_op_block(op, k)));
   if (op->kind == AX_OP_KERNEL) AX_TRY(split(c, op, out, &made));
   if (made > 0 && c->ops == NULL) AX_TRY(append(c, c->block->ops, i));
   for (uint32_t k = 0; k < made; k++) cut_kernel(out[k].kernel.kernel);
@@ -180,7 +177,9 @@ static ax_status cut_op(cutter *c, uint32_t i) {
   return c->ops != NULL ? append(c, op, 1) : AX_OK;
 }
 
-static ax_status cut_block(ax_plan *plan, ax_block *block) {
+static ax_status cut_block(void *context, ax_block *block, bool is_body) {
+  ax_plan *plan = context;
+  (void)is_body;
   cutter c = {.plan = plan, .block = block};
   ax_status status = AX_OK;
   for (uint32_t i = 0; status == AX_OK && i < block->count; i++) status = cut_op(&c, i);
@@ -193,4 +192,4 @@ static ax_status cut_block(ax_plan *plan, ax_block *block) {
   return status;
 }
 
-ax_status ax_plan_cut(ax_plan *plan) { return cut_block(plan, &plan->block); }
+ax_status ax_plan_cut(ax_plan *plan) { return ax_blocks_visit(&plan->block, cut_block, plan); }

@@ -61,15 +61,9 @@ static void note_one(void *context, uint32_t buffer, bool writes) {
   *link = f->touch_count++;
 }
 
-static void note_op(fuser *f, ax_op *op) {
-  ax_op_visit(op, note_one, f);
-  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
-    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) note_op(f, &ax_op_block(op, k)->ops[i]);
-}
-
 static ax_status note(fuser *f, uint32_t position) {
   f->noting = position;
-  note_op(f, &f->block->ops[position]);
+  ax_op_visit_all(&f->block->ops[position], note_one, f);
   return f->no_memory ? ax_out_of_memory(0) : AX_OK;
 }
 
@@ -216,15 +210,12 @@ static ax_status drop_dead(fuser *f, uint32_t position) {
 /* --- Inlining --- */
 
 /* The store by which kernel `op` computes all of `buffer`, element by element; NULL when it does not. */
-static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t buffer) {
+static const ax_store *whole_store(const ax_op *op, uint32_t buffer) {
   if (op->kind != AX_OP_KERNEL) return NULL;
   const ax_kernel *kernel = op->kernel.kernel;
-  const ax_type *type = &f->plan->buffers[buffer].type;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
-    if (op->kernel.buffers[store->slot] != buffer || store->reduce != AX_SCALAR_NONE || kernel->reduce_rank != 0) continue;
-    bool whole = kernel->rank == type->rank && memcmp(kernel->dims, type->dims, type->rank * sizeof type->dims[0]) == 0;
-    return whole && ax_at_is_identity(store->at, type->rank) ? store : NULL;
+    if (op->kernel.buffers[store->slot] == buffer) return ax_kernel_covers(kernel, store->slot, store->at) ? store : NULL;
   }
   return NULL;
 }
@@ -283,7 +274,7 @@ static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
   uint32_t position = last_touch(f, buffer, true);
   if (position == AX_NONE) return AX_OK; /* computed outside of this block, or by the consumer */
   ax_op *producer = &f->block->ops[position];
-  const ax_store *store = whole_store(f, producer, buffer);
+  const ax_store *store = whole_store(producer, buffer);
   if (store == NULL || !worth_inlining(f, producer, consumer, slot) || overwrites(f, producer, consumer) ||
       !inputs_unwritten(f, producer, position))
     return AX_OK;
@@ -435,10 +426,10 @@ static ax_status settle(fuser *f) {
   return AX_OK;
 }
 
-static ax_status fuse_block(fuser *f, ax_block *block) {
+static ax_status fuse_block(void *context, ax_block *block, bool is_body) {
+  fuser *f = context;
   ax_status status = AX_OK;
-  for (uint32_t i = 0; i < block->count; i++)
-    for (uint32_t k = 0; ax_op_block(&block->ops[i], k) != NULL; k++) AX_TRY(fuse_block(f, ax_op_block(&block->ops[i], k)));
+  (void)is_body;
   f->block = block;
   uint32_t count = block->count;
   f->own = ax_calloc(count, sizeof f->own[0]);
@@ -472,7 +463,7 @@ ax_status ax_plan_fuse(ax_plan *plan) {
   ax_arena tables = {0};
   fuser f = {.plan = plan};
   ax_status status = make_tables(&f, &tables);
-  if (status == AX_OK) status = fuse_block(&f, &plan->block);
+  if (status == AX_OK) status = ax_blocks_visit(&plan->block, fuse_block, &f);
   ax_free(f.touches);
   ax_free(f.suspects);
   ax_arena_deinit(&tables);

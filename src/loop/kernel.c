@@ -173,6 +173,12 @@ bool ax_at_is_identity(const ax_at *at, uint32_t rank) {
   return true;
 }
 
+bool ax_kernel_covers(const ax_kernel *kernel, uint32_t slot, const ax_at *at) {
+  const ax_slot *array = &kernel->slots[slot];
+  return kernel->reduce_rank == 0 && array->rank == kernel->rank && ax_at_is_identity(at, array->rank) &&
+         memcmp(array->dims, kernel->dims, array->rank * sizeof array->dims[0]) == 0;
+}
+
 /* --- Copies --- */
 
 static bool copy_at(ax_arena *arena, const ax_at **at, uint32_t rank) {

@@ -210,15 +210,6 @@ void ax_lower_branch_end(ax_lower *lower, ax_block *outer) { close_region(lower,
 
 /* --- The walk --- */
 
-static uint32_t most_operands(const ax_program *program) {
-  uint32_t most = program->out_count;
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    const ax_eqn *eqn = &program->eqns[i];
-    if (eqn->in_count + eqn->out_count > most) most = eqn->in_count + eqn->out_count;
-  }
-  return most;
-}
-
 static ax_status lower_eqn(ax_lower *lower, const ax_eqn *eqn, uint32_t *map, uint32_t *in) {
   lower->eqn = eqn;
   for (uint32_t k = 0; k < eqn->in_count; k++) in[k] = map[eqn->in[k]];
@@ -230,7 +221,7 @@ ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uin
   ax_plan *plan = lower->plan;
   ax_lower saved = *lower;
   uint32_t *map = ax_arena_alloc(&plan->drafts, program->value_count * sizeof map[0]);
-  uint32_t *operands = ax_arena_alloc(&plan->drafts, most_operands(program) * sizeof operands[0]);
+  uint32_t *operands = ax_arena_alloc(&plan->drafts, ax_most_operands(program) * sizeof operands[0]);
   ax_axis_set *axes = ax_arena_alloc(&plan->drafts, program->in_count * sizeof axes[0]);
   if (map == NULL || operands == NULL || axes == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->in_count; i++) {

@@ -1,14 +1,14 @@
 /* Questions about plans that every pass asks, and their text. */
 #include "loop/passes.h"
 
-static void visit_kernel(const ax_op *op, void (*visit)(void *, uint32_t, bool), void *context) {
+static void visit_kernel(const ax_op *op, ax_visit visit, void *context) {
   const ax_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->expr_count; i++)
     if (kernel->exprs[i].op == AX_LEAF_LOAD) visit(context, op->kernel.buffers[kernel->exprs[i].slot], false);
   for (uint32_t i = 0; i < kernel->store_count; i++) visit(context, op->kernel.buffers[kernel->stores[i].slot], true);
 }
 
-void ax_op_visit(const ax_op *op, void (*visit)(void *context, uint32_t buffer, bool writes), void *context) {
+void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
   switch (op->kind) {
     case AX_OP_NONE: break;
     case AX_OP_KERNEL: visit_kernel(op, visit, context); break;
@@ -41,43 +41,43 @@ ax_block *ax_op_block(ax_op *op, uint32_t index) {
   return op->kind == AX_OP_BRANCH && index < op->branch.count ? &op->branch.blocks[index] : NULL;
 }
 
-typedef struct touching {
-  const ax_plan *plan;
-  const bool *roots;
-  ax_touch touch;
-} touching;
-
-static void touch_one(void *context, uint32_t buffer, bool writes) {
-  touching *t = context;
-  if (!t->roots[t->plan->buffers[buffer].root]) return;
-  if (writes) t->touch.writes = true;
-  else t->touch.reads = true;
+void ax_op_walk(ax_op *op, ax_visit_op visit, void *context) {
+  visit(context, op);
+  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) ax_block_walk(ax_op_block(op, k), visit, context);
 }
 
-static void touch_ops(touching *t, const ax_block *block, uint32_t from, uint32_t to) {
-  for (uint32_t i = from; i < to; i++) {
+void ax_block_walk(const ax_block *block, ax_visit_op visit, void *context) {
+  for (uint32_t i = 0; i < block->count; i++) ax_op_walk(&block->ops[i], visit, context);
+}
+
+typedef struct visitor {
+  ax_visit visit;
+  void *context;
+} visitor;
+
+static void visit_op(void *context, ax_op *op) {
+  const visitor *v = context;
+  ax_op_visit(op, v->visit, v->context);
+}
+
+void ax_op_visit_all(ax_op *op, ax_visit visit, void *context) { ax_op_walk(op, visit_op, &(visitor){visit, context}); }
+
+static ax_status visit_blocks(ax_block *block, bool is_body, ax_visit_block visit, void *context) {
+  for (uint32_t i = 0; i < block->count; i++) {
     ax_op *op = &block->ops[i];
-    ax_op_visit(op, touch_one, t);
-    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) touch_ops(t, ax_op_block(op, k), 0, ax_op_block(op, k)->count);
+    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
+      AX_TRY(visit_blocks(ax_op_block(op, k), op->kind == AX_OP_LOOP && k == 1, visit, context));
   }
+  return visit(context, block, is_body);
 }
 
-ax_touch ax_block_touch(const ax_plan *plan, const ax_block *block, uint32_t from, uint32_t to, const bool *roots) {
-  touching t = {plan, roots, {false, false}};
-  touch_ops(&t, block, from, to);
-  return t.touch;
-}
+ax_status ax_blocks_visit(ax_block *block, ax_visit_block visit, void *context) { return visit_blocks(block, false, visit, context); }
 
 void ax_block_sweep(ax_block *block) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < block->count; i++)
     if (block->ops[i].kind != AX_OP_NONE) block->ops[kept++] = block->ops[i];
   block->count = kept;
-}
-
-void ax_block_remove(ax_block *block, uint32_t at) {
-  for (uint32_t i = at; i + 1 < block->count; i++) block->ops[i] = block->ops[i + 1];
-  block->count--;
 }
 
 typedef struct counts {
@@ -90,33 +90,30 @@ static void count_one(void *context, uint32_t buffer, bool writes) {
   (writes ? c->writes : c->reads)[c->plan->buffers[buffer].root]++;
 }
 
-static void count_block(counts *c, const ax_block *block) {
-  for (uint32_t i = 0; i < block->count; i++) {
-    ax_op_visit(&block->ops[i], count_one, c);
-    for (uint32_t k = 0; ax_op_block(&block->ops[i], k) != NULL; k++) count_block(c, ax_op_block(&block->ops[i], k));
-  }
-}
+static void count_op(void *context, ax_op *op) { ax_op_visit(op, count_one, context); }
 
 void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes) {
   counts c = {plan, reads, writes};
-  count_block(&c, &plan->block);
+  ax_block_walk(&plan->block, count_op, &c);
   for (uint32_t i = 0; i < plan->out_count; i++) reads[plan->buffers[plan->out[i]].root]++;
 }
 
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_at **at) {
   if (op->kind != AX_OP_KERNEL) return false;
   const ax_kernel *kernel = op->kernel.kernel;
-  if (kernel->store_count != 1 || kernel->expr_count != 1 || kernel->reduce_rank != 0) return false;
+  if (kernel->store_count != 1 || kernel->expr_count != 1) return false;
   const ax_store *store = &kernel->stores[0];
   const ax_expr *load = &kernel->exprs[0];
-  const ax_slot *slot = &kernel->slots[store->slot];
-  if (load->op != AX_LEAF_LOAD || slot->rank != kernel->rank || !ax_at_is_identity(store->at, slot->rank)) return false;
-  for (uint32_t d = 0; d < slot->rank; d++)
-    if (slot->dims[d] != kernel->dims[d]) return false;
+  if (load->op != AX_LEAF_LOAD || !ax_kernel_covers(kernel, store->slot, store->at)) return false;
   *to = op->kernel.buffers[store->slot];
   *from = op->kernel.buffers[load->slot];
   *at = load->at;
   return true;
+}
+
+bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from) {
+  const ax_at *at;
+  return ax_op_is_copy(op, to, from, &at) && ax_kernel_covers(op->kernel.kernel, op->kernel.kernel->exprs[0].slot, at);
 }
 
 static void block_text(ax_text *text, const ax_plan *plan, const ax_block *block, int indent);

@@ -130,19 +130,27 @@ void ax_plan_text(ax_text *text, const ax_plan *plan);
 /* How often each root is read and written: every load of every operation, loop conditions and branch indices, and results.
    Arrays of plan->buffer_count, added to. */
 void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes);
-/* Whether operations from .. to of a block, and the blocks inside them, read or write one of the roots marked in `roots`. */
-typedef struct ax_touch {
-  bool reads, writes;
-} ax_touch;
-ax_touch ax_block_touch(const ax_plan *plan, const ax_block *block, uint32_t from, uint32_t to, const bool *roots);
 /* Drops the operations that are AX_OP_NONE. */
 void ax_block_sweep(ax_block *block);
-void ax_block_remove(ax_block *block, uint32_t at); /* one alone: as long as the block */
-/* The blocks inside an operation: NULL beyond the last. */
-ax_block *ax_op_block(ax_op *op, uint32_t index);
 /* The only thing a kernel operation does is to write `*to` element by element from `*from` (at `at` of from's dimensions). */
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_at **at);
-/* Calls visit(context, buffer, writes) for each buffer an operation itself touches (not the blocks inside it). */
-void ax_op_visit(const ax_op *op, void (*visit)(void *context, uint32_t buffer, bool writes), void *context);
+/* The same, and it takes all of `*from` as it lies. */
+bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from);
+
+/* The blocks inside an operation: NULL beyond the last. */
+ax_block *ax_op_block(ax_op *op, uint32_t index);
+/* Calls visit(context, buffer, writes) for each buffer an operation itself touches (not the blocks inside it) ... */
+typedef void (*ax_visit)(void *context, uint32_t buffer, bool writes);
+void ax_op_visit(const ax_op *op, ax_visit visit, void *context);
+/* ... or that it and those inside it touch. */
+void ax_op_visit_all(ax_op *op, ax_visit visit, void *context);
+/* Calls visit(context, op) for each operation: itself, or the block's, in order, and right after it those inside it. */
+typedef void (*ax_visit_op)(void *context, ax_op *op);
+void ax_op_walk(ax_op *op, ax_visit_op visit, void *context);
+void ax_block_walk(const ax_block *block, ax_visit_op visit, void *context);
+/* Calls visit(context, block, is_body) for each block inside `block`, inner ones first, and for itself; a loop's body is one that is
+   gone through again and again. Ends with the first that fails. */
+typedef ax_status (*ax_visit_block)(void *context, ax_block *block, bool is_body);
+AX_MUST_USE ax_status ax_blocks_visit(ax_block *block, ax_visit_block visit, void *context);
 
 #endif

@@ -62,9 +62,9 @@ static void transpose_product(const transposer *t, ax_block *block, ax_op *op) {
   block->ops[position].kind = AX_OP_NONE;
 }
 
-static void transpose_block(const transposer *t, ax_block *block) {
-  for (uint32_t i = 0; i < block->count; i++)
-    for (uint32_t k = 0; ax_op_block(&block->ops[i], k) != NULL; k++) transpose_block(t, ax_op_block(&block->ops[i], k));
+static ax_status transpose_block(void *context, ax_block *block, bool is_body) {
+  const transposer *t = context;
+  (void)is_body;
   for (uint32_t i = 0; i < block->count; i++) {
     uint32_t to, from;
     const ax_at *at;
@@ -73,6 +73,7 @@ static void transpose_block(const transposer *t, ax_block *block) {
   for (uint32_t i = 0; i < block->count; i++)
     if (block->ops[i].kind == AX_OP_GEMM) transpose_product(t, block, &block->ops[i]);
   ax_block_sweep(block);
+  return AX_OK;
 }
 
 ax_status ax_plan_transpose_products(ax_plan *plan) {
@@ -80,10 +81,8 @@ ax_status ax_plan_transpose_products(ax_plan *plan) {
   size_t bytes = plan->buffer_count * sizeof(uint32_t);
   transposer t = {plan, ax_arena_alloc(&scratch, bytes), ax_arena_alloc(&scratch, bytes), ax_arena_alloc(&scratch, bytes)};
   bool there = t.reads != NULL && t.writes != NULL && t.copied != NULL;
-  if (there) {
-    ax_plan_count(plan, t.reads, t.writes);
-    transpose_block(&t, &plan->block);
-  }
+  if (there) ax_plan_count(plan, t.reads, t.writes);
+  ax_status status = there ? ax_blocks_visit(&plan->block, transpose_block, &t) : ax_out_of_memory(bytes);
   ax_arena_deinit(&scratch);
-  return there ? AX_OK : ax_out_of_memory(bytes);
+  return status;
 }

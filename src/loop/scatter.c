@@ -33,32 +33,18 @@ static bool is_own(const scatterer *s, uint32_t buffer) {
 
 /* --- What operations are --- */
 
-/* A kernel that computes all of a slot's array, one element a step. */
-static bool covers(const ax_kernel *kernel, uint32_t slot, const ax_at *at) {
-  const ax_slot *array = &kernel->slots[slot];
-  if (kernel->reduce_rank != 0 || array->rank != kernel->rank || !ax_at_is_identity(at, array->rank)) return false;
-  return memcmp(array->dims, kernel->dims, array->rank * sizeof array->dims[0]) == 0;
-}
-
+/* A kernel that computes all of an array, one element a step, by so many nodes. */
 static bool stores_all(const ax_op *op, uint32_t exprs) {
-  if (op->kind != AX_OP_KERNEL || op->kernel.kernel == NULL) return false;
+  if (op->kind != AX_OP_KERNEL) return false;
   const ax_kernel *kernel = op->kernel.kernel;
   return kernel->store_count == 1 && kernel->expr_count == exprs && kernel->stores[0].reduce == AX_SCALAR_NONE &&
-         covers(kernel, kernel->stores[0].slot, kernel->stores[0].at);
+         ax_kernel_covers(kernel, kernel->stores[0].slot, kernel->stores[0].at);
 }
 
 static uint32_t stored(const ax_op *op) { return op->kernel.buffers[op->kernel.kernel->stores[0].slot]; }
 
 static bool is_zeros(const ax_op *op) {
   return stores_all(op, 1) && op->kernel.kernel->exprs[0].op == AX_LEAF_CONST && op->kernel.kernel->exprs[0].imm == 0;
-}
-
-static bool copies(const ax_op *op, uint32_t *to, uint32_t *from) {
-  if (!stores_all(op, 1) || op->kernel.kernel->exprs[0].op != AX_LEAF_LOAD) return false;
-  const ax_expr *load = &op->kernel.kernel->exprs[0];
-  *to = stored(op);
-  *from = op->kernel.buffers[load->slot];
-  return covers(op->kernel.kernel, load->slot, load->at);
 }
 
 /* out = x + y, element by element. */
@@ -69,7 +55,7 @@ static bool adds(const ax_op *op, uint32_t *x, uint32_t *y) {
   if (sum->op != AX_SCALAR_ADD) return false;
   for (int k = 0; k < 2; k++) {
     const ax_expr *load = &kernel->exprs[sum->arg[k]];
-    if (load->op != AX_LEAF_LOAD || !covers(kernel, load->slot, load->at)) return false;
+    if (load->op != AX_LEAF_LOAD || !ax_kernel_covers(kernel, load->slot, load->at)) return false;
     *(k == 0 ? x : y) = op->kernel.buffers[load->slot];
   }
   return true;
@@ -77,17 +63,13 @@ static bool adds(const ax_op *op, uint32_t *x, uint32_t *y) {
 
 /* --- What is known of roots --- */
 
-static void look_at(scatterer *s, ax_block *block) {
+static void look_at(void *context, ax_op *op) {
+  scatterer *s = context;
   uint32_t to, from;
-  for (uint32_t i = 0; i < block->count; i++) {
-    ax_op *op = &block->ops[i];
-    if (is_zeros(op) && is_own(s, stored(op)) && s->writes[stored(op)] == 1) s->zeros[stored(op)] = true;
-    if (copies(op, &to, &from) && is_own(s, to)) {
-      if (s->from[to] == AX_NONE) s->from[to] = root_of(s, from);
-      s->again[to] = root_of(s, from);
-    }
-    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) look_at(s, ax_op_block(op, k));
-  }
+  if (is_zeros(op) && is_own(s, stored(op)) && s->writes[stored(op)] == 1) s->zeros[stored(op)] = true;
+  if (!ax_op_copies_all(op, &to, &from) || !is_own(s, to)) return;
+  if (s->from[to] == AX_NONE) s->from[to] = root_of(s, from);
+  s->again[to] = root_of(s, from);
 }
 
 static void note_write(void *context, uint32_t buffer, bool writes) {
@@ -99,12 +81,6 @@ static void note_write(void *context, uint32_t buffer, bool writes) {
     s->listed[s->listed_count++] = root;
   }
   s->last_write[root] = s->op;
-}
-
-static void note_writes(scatterer *s, ax_op *op) {
-  ax_op_visit(op, note_write, s);
-  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
-    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) note_writes(s, &ax_op_block(op, k)->ops[i]);
 }
 
 /* Sums lead from the carry back to it. */
@@ -151,7 +127,6 @@ static bool may_move(const scatterer *s, uint32_t update, uint32_t sum, uint32_t
   watch w = {.s = s, .reader = &s->block->ops[update], .base = root_of(s, base)};
   for (uint32_t i = update + 1; i < sum && !w.written; i++) {
     ax_op *op = &s->block->ops[i];
-    if (op->kind == AX_OP_KERNEL && op->kernel.kernel == NULL) continue;
     if (ax_op_block(op, 0) != NULL) return false;
     ax_op_visit(op, watch_one, &w);
   }
@@ -165,9 +140,9 @@ static bool is_part_in_zeros(const scatterer *s, uint32_t table, uint32_t at, ui
   *made = s->first_write[table];
   *updated = s->last_write[table];
   if (*made >= *updated || *updated >= at || at - *updated > near) return false;
-  if (!copies(&s->block->ops[*made], &to, &from) || to != table || !s->zeros[root_of(s, from)]) return false;
+  if (!ax_op_copies_all(&s->block->ops[*made], &to, &from) || to != table || !s->zeros[root_of(s, from)]) return false;
   const ax_op *update = &s->block->ops[*updated];
-  if (update->kind != AX_OP_KERNEL || update->kernel.kernel == NULL || update->kernel.kernel->store_count != 1) return false;
+  if (update->kind != AX_OP_KERNEL || update->kernel.kernel->store_count != 1) return false;
   const ax_kernel *kernel = update->kernel.kernel;
   return kernel->reduce_rank == 0 && kernel->stores[0].reduce == AX_SCALAR_NONE && stored(update) == table;
 }
@@ -200,11 +175,11 @@ static ax_status rewrite(scatterer *s, uint32_t made, uint32_t updated, uint32_t
   store->expr = ax_kernel_op(kernel, AX_SCALAR_ADD, kernel->slots[store->slot].dtype, old, store->expr, AX_NONE);
   if (kernel->failed) return ax_out_of_memory(sizeof *kernel);
   ops[at] = part;
-  ops[made].kernel.kernel = NULL; /* to go */
+  ops[made].kind = AX_OP_NONE;
   s->sums[sum] = true;
   s->writes[sum] = 2;
   uint32_t filled = s->first_write[zeros];
-  if (--s->reads[zeros] == 0 && filled != AX_NONE && is_zeros(&ops[filled])) ops[filled].kernel.kernel = NULL;
+  if (--s->reads[zeros] == 0 && filled != AX_NONE && is_zeros(&ops[filled])) ops[filled].kind = AX_OP_NONE;
   return AX_OK;
 }
 
@@ -221,24 +196,15 @@ static ax_status look_at_sum(scatterer *s, uint32_t at) {
   return AX_OK;
 }
 
-static ax_status scatter_body(scatterer *s, ax_block *body) {
-  uint32_t kept = 0;
+static ax_status scatter_body(void *context, ax_block *body, bool is_body) {
+  scatterer *s = context;
+  if (!is_body) return AX_OK;
   s->block = body;
-  for (s->op = 0; s->op < body->count; s->op++) note_writes(s, &body->ops[s->op]);
+  for (s->op = 0; s->op < body->count; s->op++) ax_op_visit_all(&body->ops[s->op], note_write, s);
   for (uint32_t i = 0; i < body->count; i++) AX_TRY(look_at_sum(s, i));
   while (s->listed_count > 0) s->first_write[s->listed[--s->listed_count]] = AX_NONE;
-  for (uint32_t i = 0; i < body->count; i++)
-    if (body->ops[i].kind != AX_OP_KERNEL || body->ops[i].kernel.kernel != NULL) body->ops[kept++] = body->ops[i];
-  body->count = kept;
+  ax_block_sweep(body);
   return AX_OK;
-}
-
-static ax_status scatter_block(scatterer *s, ax_block *block, bool is_body) {
-  for (uint32_t i = 0; i < block->count; i++) {
-    ax_op *op = &block->ops[i];
-    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(scatter_block(s, ax_op_block(op, k), op->kind == AX_OP_LOOP && k == 1));
-  }
-  return is_body ? scatter_body(s, block) : AX_OK;
 }
 
 static ax_status scatter(scatterer *s) {
@@ -254,8 +220,8 @@ static ax_status scatter(scatterer *s) {
   memset(s->again, 0xff, count * sizeof s->again[0]);
   memset(s->first_write, 0xff, count * sizeof s->first_write[0]);
   ax_plan_count(plan, s->reads, s->writes);
-  look_at(s, &plan->block);
-  return scatter_block(s, &plan->block, false);
+  ax_block_walk(&plan->block, look_at, s);
+  return ax_blocks_visit(&plan->block, scatter_body, s);
 }
 
 ax_status ax_plan_scatter(ax_plan *plan) {

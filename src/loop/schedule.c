@@ -35,20 +35,21 @@ static void note(void *context, uint32_t buffer, bool writes) {
   if (s->phase > s->used[root]) s->used[root] = s->phase;
 }
 
-static void walk(scheduler *s, ax_op *op, void (*visit)(void *, uint32_t, bool)) {
-  ax_op_visit(op, visit, s);
-  if (op->kind == AX_OP_START) s->exchanges = true;
-  if (op->eqn != NULL && (op->eqn->prim->effects & (AX_EFFECT_ORDER | AX_EFFECT_STATE)) != 0) s->ordered = true;
-  if (op->kind == AX_OP_DONE) visit(s, op->exchange->out, false);
-  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
-    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) walk(s, &ax_op_block(op, k)->ops[i], visit);
+static void need_op(void *context, ax_op *op) {
+  ax_op_visit(op, need, context);
+  if (op->kind == AX_OP_DONE) need(context, op->exchange->out, false);
 }
 
-static ax_status sort_block(scheduler *s, ax_block *block);
+/* What it does, whether it exchanges, and whether it is ordered are known before the blocks inside are noted. */
+static void describe_op(void *context, ax_op *op) {
+  scheduler *s = context;
+  if (op->kind == AX_OP_START) s->exchanges = true;
+  if (op->eqn != NULL && (op->eqn->prim->effects & (AX_EFFECT_ORDER | AX_EFFECT_STATE)) != 0) s->ordered = true;
+}
 
-static ax_status sort_inside(scheduler *s, ax_op *op) {
-  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(sort_block(s, ax_op_block(op, k)));
-  return AX_OK;
+static void note_op(void *context, ax_op *op) {
+  ax_op_visit(op, note, context);
+  if (op->kind == AX_OP_DONE) note(context, op->exchange->out, false);
 }
 
 /* A counting sort: stable, and as long as the block. */
@@ -76,22 +77,23 @@ static uint32_t find_phases(scheduler *s, ax_block *block, uint32_t *phases) {
   for (uint32_t i = 0; i < block->count; i++) {
     s->phase = 0;
     s->exchanges = s->ordered = false;
-    walk(s, &block->ops[i], need);
+    ax_op_walk(&block->ops[i], describe_op, s);
+    ax_op_walk(&block->ops[i], need_op, s);
     if (s->ordered && s->phase < least) s->phase = least;
     if (s->ordered) least = s->phase;
     phases[i] = s->phase;
-    walk(s, &block->ops[i], note);
+    ax_op_walk(&block->ops[i], note_op, s);
     if (phases[i] > last) last = phases[i];
   }
-  for (uint32_t i = 0; i < block->count; i++) walk(s, &block->ops[i], forget);
+  for (uint32_t i = 0; i < block->count; i++) ax_op_visit_all(&block->ops[i], forget, s);
   return last;
 }
 
-static ax_status sort_block(scheduler *s, ax_block *block) {
+static ax_status sort_block(void *context, ax_block *block, bool is_body) {
   ax_arena scratch = {0};
-  for (uint32_t i = 0; i < block->count; i++) AX_TRY(sort_inside(s, &block->ops[i]));
+  (void)is_body;
   uint32_t *phases = ax_arena_alloc(&scratch, block->count * sizeof phases[0]);
-  ax_status status = phases != NULL ? by_phase(block, phases, find_phases(s, block, phases), &scratch)
+  ax_status status = phases != NULL ? by_phase(block, phases, find_phases(context, block, phases), &scratch)
                                     : ax_out_of_memory(block->count * sizeof phases[0]);
   ax_arena_deinit(&scratch);
   return status;
@@ -102,7 +104,7 @@ ax_status ax_plan_schedule(ax_plan *plan) {
   scheduler s = {.plan = plan};
   s.ready = ax_arena_alloc(&tables, plan->buffer_count * sizeof s.ready[0]);
   s.used = ax_arena_alloc(&tables, plan->buffer_count * sizeof s.used[0]);
-  ax_status status = s.ready != NULL && s.used != NULL ? sort_block(&s, &plan->block)
+  ax_status status = s.ready != NULL && s.used != NULL ? ax_blocks_visit(&plan->block, sort_block, &s)
                                                        : ax_out_of_memory(plan->buffer_count * sizeof s.ready[0]);
   ax_arena_deinit(&tables);
   return status;

@@ -42,7 +42,7 @@ static uint32_t root_of(const updater *u, uint32_t buffer) {
 
 /* --- Touches --- */
 
-static void summarise_one(void *context, uint32_t buffer, bool writes) {
+static void summarise(void *context, uint32_t buffer, bool writes) {
   updater *u = context;
   uint32_t root = root_of(u, buffer);
   summary *s = &u->summaries[root];
@@ -53,12 +53,6 @@ static void summarise_one(void *context, uint32_t buffer, bool writes) {
   if (s->last != u->op) s->before_last = s->last;
   s->last = u->op;
   if (writes) s->last_write = u->op;
-}
-
-static void summarise(updater *u, ax_op *op) {
-  ax_op_visit(op, summarise_one, u);
-  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
-    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) summarise(u, &ax_op_block(op, k)->ops[i]);
 }
 
 static void forget(updater *u) {
@@ -75,10 +69,7 @@ static bool is_whole(const updater *u, uint32_t buffer) {
 
 /* An operation that does nothing but copy all of one root to another. */
 static bool copies(const updater *u, const ax_op *op, uint32_t *to, uint32_t *from) {
-  const ax_at *at;
-  if ((op->kind == AX_OP_KERNEL && op->kernel.kernel == NULL) || !ax_op_is_copy(op, to, from, &at)) return false;
-  const ax_type *x = &u->plan->buffers[*to].type, *y = &u->plan->buffers[*from].type;
-  if (!ax_same_shape(x, y) || !ax_at_is_identity(at, y->rank) || !is_whole(u, *to) || !is_whole(u, *from)) return false;
+  if (!ax_op_copies_all(op, to, from) || !is_whole(u, *to) || !is_whole(u, *from)) return false;
   bool alike = u->plan->buffers[*to].axes == u->plan->buffers[*from].axes && op->axes == u->plan->buffers[*to].axes;
   *to = root_of(u, *to);
   *from = root_of(u, *from);
@@ -125,30 +116,21 @@ static void unite(updater *u, uint32_t to, uint32_t from, bool twice) {
   source->last_write = target->last_write;
 }
 
-static void sweep(ax_block *block) {
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < block->count; i++)
-    if (block->ops[i].kind != AX_OP_KERNEL || block->ops[i].kernel.kernel != NULL) block->ops[kept++] = block->ops[i];
-  block->count = kept;
-}
-
-static void place_block(updater *u, ax_block *block, bool is_body) {
+static ax_status place_block(void *context, ax_block *block, bool is_body) {
+  updater *u = context;
   bool any = false;
   uint32_t to, from, back;
-  for (uint32_t i = 0; i < block->count; i++) {
-    ax_op *op = &block->ops[i];
-    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) place_block(u, ax_op_block(op, k), op->kind == AX_OP_LOOP && k == 1);
-    any = any || (copies(u, op, &to, &from) && u->updated[to]);
-  }
-  if (!any) return;
-  for (u->op = 0; u->op < block->count; u->op++) summarise(u, &block->ops[u->op]);
+  for (uint32_t i = 0; i < block->count && !any; i++) any = copies(u, &block->ops[i], &to, &from) && u->updated[to];
+  if (!any) return AX_OK;
+  for (u->op = 0; u->op < block->count; u->op++) ax_op_visit_all(&block->ops[u->op], summarise, u);
   for (uint32_t i = block->count; i-- > 0;) {
     if (!copies(u, &block->ops[i], &to, &from) || !may_unite(u, block, i, from, to, is_body, &back)) continue;
     unite(u, to, from, back != i);
-    block->ops[i].kernel.kernel = block->ops[back].kernel.kernel = NULL;
+    block->ops[i].kind = block->ops[back].kind = AX_OP_NONE;
   }
   forget(u);
-  sweep(block);
+  ax_block_sweep(block);
+  return AX_OK;
 }
 
 /* --- The plan --- */
@@ -167,13 +149,9 @@ static void note_updates(updater *u, const ax_op *op) {
       if (kernel->stores[i].at[d].dynamic != AX_NONE) u->updated[root_of(u, op->kernel.buffers[kernel->stores[i].slot])] = true;
 }
 
-static void look_at(updater *u, ax_block *block) {
-  for (uint32_t i = 0; i < block->count; i++) {
-    ax_op *op = &block->ops[i];
-    ax_op_visit(op, count_one, u);
-    if (op->kind == AX_OP_KERNEL) note_updates(u, op);
-    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) look_at(u, ax_op_block(op, k));
-  }
+static void look_at(void *context, ax_op *op) {
+  ax_op_visit(op, count_one, context);
+  if (op->kind == AX_OP_KERNEL) note_updates(context, op);
 }
 
 static ax_status place(updater *u) {
@@ -190,8 +168,8 @@ static ax_status place(updater *u) {
   for (uint32_t i = 0; i < count; i++) u->parent[i] = i;
   memset(u->result, 0xff, count * sizeof u->result[0]);
   for (uint32_t k = 0; k < plan->out_count; k++) u->result[plan->buffers[plan->out[k]].root] = k;
-  look_at(u, &plan->block);
-  place_block(u, &plan->block, false);
+  ax_block_walk(&plan->block, look_at, u);
+  AX_TRY(ax_blocks_visit(&plan->block, place_block, u));
   for (uint32_t i = 0; i < count; i++) plan->buffers[i].root = root_of(u, i);
   return AX_OK;
 }

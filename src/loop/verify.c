@@ -257,16 +257,11 @@ static ax_status check_block(verifier *v, const ax_block *block) {
 /* --- The plan --- */
 
 /* An id that two loops have gets trips that neither has. */
-static ax_status find_loops(verifier *v, const ax_block *block) {
-  for (uint32_t i = 0; i < block->count; i++) {
-    ax_op *op = &block->ops[i];
-    if (op->kind == AX_OP_LOOP) {
-      if (op->loop.id >= v->plan->loop_count) return ax_error(AX_INTERNAL, "loop %u of %u", op->loop.id, v->plan->loop_count);
-      v->trips[op->loop.id] = v->trips[op->loop.id] == -2 ? op->loop.trips : -3;
-    }
-    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(find_loops(v, ax_op_block(op, k)));
-  }
-  return AX_OK;
+static void find_loop(void *context, ax_op *op) {
+  verifier *v = context;
+  if (op->kind != AX_OP_LOOP || v->status != AX_OK) return;
+  if (op->loop.id >= v->plan->loop_count) v->status = ax_error(AX_INTERNAL, "loop %u of %u", op->loop.id, v->plan->loop_count);
+  else v->trips[op->loop.id] = v->trips[op->loop.id] == -2 ? op->loop.trips : -3;
 }
 
 static ax_status check_results(const verifier *v) {
@@ -289,7 +284,8 @@ static ax_status verify(verifier *v) {
   if (v->written == NULL || v->open == NULL || v->trips == NULL || v->exchanges == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < plan->loop_count; i++) v->trips[i] = -2;
   for (uint32_t i = 0; i < plan->buffer_count; i++) v->written[i] = plan->buffers[i].kind != AX_BUFFER_TEMP;
-  AX_TRY(find_loops(v, &plan->block));
+  ax_block_walk(&plan->block, find_loop, v);
+  AX_TRY(v->status);
   AX_TRY(check_buffers(v));
   AX_TRY(check_block(v, &plan->block));
   return check_results(v);

@@ -96,7 +96,10 @@ static void wide_product(ax_plan *plan) { need(plan, AX_OP_GEMM)->gemm->lda++; }
 static void product_elsewhere(ax_plan *plan) { need(plan, AX_OP_GEMM)->axes = 0; }
 static void long_part(ax_plan *plan) { need(plan, AX_OP_START)->exchange->dims[0]++; }
 static void done_first(ax_plan *plan) { need(plan, AX_OP_DONE)->exchange->id++; }
-static void no_writer(ax_plan *plan) { ax_block_remove(&plan->block, 0); }
+static void no_writer(ax_plan *plan) {
+  plan->block.ops[0].kind = AX_OP_NONE;
+  ax_block_sweep(&plan->block);
+}
 static void loop_twice(ax_plan *plan) { plan->block.ops[0] = *need(plan, AX_OP_LOOP); }
 static void view_escapes(ax_plan *plan) {
   view(plan)->loop = plan->loop_count++;

@@ -145,18 +145,12 @@ static ax_status find_meshes(partition *p, const ax_program *program, uint32_t d
   return AX_OK;
 }
 
-/* "data=4, model=2" */
-static void mesh_text(ax_text *text, const ax_mesh *mesh) {
-  for (uint32_t i = 0; i < mesh->count; i++)
-    ax_text_add(text, "%s%s=%lld", i > 0 ? "," : "", mesh->axis[i].name, (long long)mesh->axis[i].size);
-}
-
 static ax_status refuse(const ax_mesh *a, const ax_mesh *b) {
   int64_t devices[] = {ax_mesh_devices(a), ax_mesh_devices(b)};
   ax_text first = {0}, second = {0};
-  mesh_text(&first, a);
-  mesh_text(&second, b);
-  const char *one = first.data != NULL ? first.data : "one device", *two = second.data != NULL ? second.data : "one device";
+  ax_mesh_text(&first, a);
+  ax_mesh_text(&second, b);
+  const char *one = first.data != NULL ? first.data : "", *two = second.data != NULL ? second.data : "";
   ax_status status =
       devices[0] != devices[1]
           ? ax_error(AX_ABSENT, "shard_maps over meshes of %lld and %lld devices in one program: %s and %s",
@@ -508,7 +502,7 @@ static void enter(partition *p, const scope *s, const ax_eqn *eqn, ax_held *held
 static void walk(partition *p, const scope *s, const ax_program *program, ax_held *held) {
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
     const ax_eqn *eqn = &program->eqns[i];
-    ax_builder_current()->line = eqn->line;
+    ax_builder_stem(ax_builder_current(), eqn);
     if (eqn->prim == &ax_prim_shard_map) enter(p, s, eqn, held);
     else if (eqn->prim == &ax_prim_scan) copy_scan(p, s, eqn, held);
     else copy_eqn(p, s, eqn, held);

@@ -231,6 +231,7 @@ typedef struct transposition {
   const ax_transpose_args *args;
   const ax_shard_map_params *params;
   uint32_t outer;
+  bool *made_zero; /* linear operands whose cotangent is zero */
 } transposition;
 
 /* The types of the inputs of the transposed body: constants, blocks of cotangents that are not zero. */
@@ -254,7 +255,7 @@ static ax_status build_transposed(const transposition *t, ax_program **out) {
   *out = NULL;
   const bool *zero = ax_cotangents_zero(t->args);
   if (zero == NULL) return AX_OUT_OF_MEMORY;
-  AX_TRY(ax_transpose_program(body, t->args->linear, zero, NULL, &transposed));
+  AX_TRY(ax_transpose_program(body, t->args->linear, zero, t->made_zero, &transposed));
   ax_type *types = ax_calloc(transposed->in_count, sizeof types[0]);
   ax_builder builder;
   uint32_t count = types != NULL ? block_types(t, types) : 0, next = 0;
@@ -291,6 +292,8 @@ void ax_shard_map_transpose(const ax_transpose_args *args) {
   ax_program *body;
   if (!assembly_init(&a, eqn, eqn->in_count + eqn->out_count, eqn->in_count)) return;
   t.outer = a.outer;
+  t.made_zero = ax_trace_alloc(eqn->in_count);
+  if (t.made_zero == NULL) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     if (args->linear[i])
       add_out(&a, &t.params->in_specs.v[i]);
@@ -301,8 +304,11 @@ void ax_shard_map_transpose(const ax_transpose_args *args) {
     if (!ax_is_zero(args->cotangent[k])) add_in(&a, args->cotangent[k], &t.params->out_specs.v[k]);
   ax_status status = build_transposed(&t, &body);
   ax_value *out = assembly_bind(&a, status, body);
-  for (uint32_t i = 0; out != NULL && i < eqn->in_count; i++)
-    if (args->linear[i]) args->out[i] = *out++;
+  for (uint32_t i = 0; out != NULL && i < eqn->in_count; i++) {
+    if (!args->linear[i]) continue;
+    if (!t.made_zero[i]) args->out[i] = *out;
+    out++;
+  }
 }
 
 /* --- batch --- */

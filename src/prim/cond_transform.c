@@ -198,6 +198,18 @@ void ax_cond_linearize(const ax_jvp_args *args) {
 
 /* --- transpose --- */
 
+/* The branches transposed. zero[i]: operand i's cotangent is zero in all of them. */
+static ax_status transpose_branches(branches *b, const bool *linear, const bool *cotangent_zero, bool *zero) {
+  bool *made_zero = ax_trace_alloc(b->in_count);
+  if (made_zero == NULL) return AX_OUT_OF_MEMORY;
+  for (uint32_t i = 0; i < b->in_count; i++) zero[i] = true;
+  for (uint32_t k = 0; k < b->count; k++) {
+    AX_TRY(ax_transpose_program(b->of->v[k], linear, cotangent_zero, made_zero, &b->made[k]));
+    for (uint32_t i = 0; i < b->in_count; i++) zero[i] = zero[i] && made_zero[i];
+  }
+  return AX_OK;
+}
+
 /* (index, c.., ct of y..) -> (ct of x..) */
 void ax_cond_transpose(const ax_transpose_args *args) {
   branches b;
@@ -206,7 +218,8 @@ void ax_cond_transpose(const ax_transpose_args *args) {
   uint32_t count = 1, wanted = 0;
   ax_value *in = ax_trace_alloc((1 + (size_t)b.in_count + b.out_count) * sizeof in[0]);
   ax_value *out = ax_trace_alloc(b.in_count * sizeof out[0]);
-  if (zero == NULL || in == NULL || out == NULL) return;
+  bool *made_zero = ax_trace_alloc(b.in_count);
+  if (zero == NULL || in == NULL || out == NULL || made_zero == NULL) return;
   in[0] = args->in[0];
   for (uint32_t i = 0; i < b.in_count; i++) {
     if (!linear[i]) in[count++] = args->in[i + 1];
@@ -214,14 +227,14 @@ void ax_cond_transpose(const ax_transpose_args *args) {
   }
   for (uint32_t k = 0; k < b.out_count; k++)
     if (!zero[k]) in[count++] = args->cotangent[k];
-  ax_status status = AX_OK;
-  for (uint32_t i = 0; i < b.count && status == AX_OK; i++)
-    status = ax_transpose_program(b.of->v[i], linear, zero, NULL, &b.made[i]);
-  bind_made(status, &b, in, count, out, wanted);
+  bind_made(transpose_branches(&b, linear, zero, made_zero), &b, in, count, out, wanted);
   release(b.made, b.count);
   wanted = 0;
-  for (uint32_t i = 0; i < b.in_count; i++)
-    if (linear[i]) args->out[i + 1] = out[wanted++];
+  for (uint32_t i = 0; i < b.in_count; i++) {
+    if (!linear[i]) continue;
+    if (!made_zero[i]) args->out[i + 1] = out[wanted];
+    wanted++;
+  }
 }
 
 /* --- batch --- */

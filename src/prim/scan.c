@@ -166,23 +166,12 @@ static ax_status eval(const ax_eval_args *args) {
   return ax_region_eval_end(args, &arena, status);
 }
 
-static bool differs_round(const ax_differs_args *args, const ax_axis_set *in, ax_axis_set *after) {
-  const ax_scan_params *params = args->eqn->params;
-  const ax_axis_set *all = ax_flow_program(args->flow, params->body, in);
-  for (uint32_t k = 0; all != NULL && k < params->num_carry; k++) after[k] = all[params->body->outs[k]];
-  return all != NULL;
-}
-
 /* A carry varies wherever its start or what the body makes of it does. */
 static void differs(const ax_differs_args *args) {
   const ax_scan_params *params = args->eqn->params;
   uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
-  ax_axis_set *in = ax_differs_alloc(args, args->eqn->in_count);
-  if (in == NULL) return;
-  for (uint32_t i = 0; i < args->eqn->in_count; i++) in[i] = args->in[i];
-  if (!ax_flow_loop(args, params->body, in, consts, carries, differs_round)) return;
-  if (!ax_region_differs(args, params->body, in, args->out)) return;
-  for (uint32_t k = 0; k < carries; k++) args->out[k] = in[consts + k];
+  const ax_axis_set *all = ax_flow_loop(args, params->body, args->in, consts, carries);
+  for (uint32_t k = 0; all != NULL && k < args->eqn->out_count; k++) args->out[k] = all[k < carries ? consts + k : params->body->outs[k]];
 }
 
 /* --- lower --- */

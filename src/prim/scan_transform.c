@@ -7,7 +7,7 @@
      batch       one scan, of the body batched
      prune       a carry is needed when its result is, or another carry or y that is uses it
 
-   Which carries have a tangent, or a batch dimension, is known before (ax_tangents, ax_batched_results). */
+   Which carries have a tangent, a cotangent or a batch dimension is known before (ax_tangents, find_zeros, ax_batched_results). */
 #include <string.h>
 
 #include "prim/prims.h"
@@ -185,19 +185,25 @@ static ax_status settle_linear(transposition *t) {
   return AX_OK;
 }
 
-/* A carry's cotangent is zero in every step when nobody uses the carry and no step turns it into one that is used. */
+/* A carry's cotangent is zero in every step when no result that has one needs the carry, in this step or a later one. What depends on a
+   linear operand is used linearly, so what is needed and what gets a cotangent are the same. */
+static ax_status find_zeros(transposition *t) {
+  const scan *s = &t->s;
+  bool *used = ax_trace_alloc(s->out_count), *needed = ax_trace_alloc(s->in_count);
+  if (used == NULL || needed == NULL) return AX_OUT_OF_MEMORY;
+  for (uint32_t k = 0; k < s->out_count; k++) used[k] = !t->zero[k];
+  AX_TRY(ax_scan_prune(&(ax_prune_args){t->args->eqn, used, needed, NULL, ax_builder_current()->memo}));
+  for (uint32_t k = 0; k < s->carries; k++) t->zero[k] = !used[k];
+  return AX_OK;
+}
+
 static ax_status transpose_body(transposition *t) {
   const scan *s = &t->s;
-  for (bool changed = true; changed;) {
-    changed = false;
-    ax_program_release(t->body);
-    AX_TRY(ax_transpose_program(s->p.body, t->linear, t->zero, t->made_zero, &t->body));
-    for (uint32_t k = 0; k < s->carries; k++) {
-      if (!t->zero[k] || t->made_zero[s->consts + k]) continue;
-      t->zero[k] = false;
-      changed = true;
-    }
-  }
+  AX_TRY(find_zeros(t));
+  AX_TRY(ax_transpose_program(s->p.body, t->linear, t->zero, t->made_zero, &t->body));
+  for (uint32_t k = 0; k < s->carries; k++)
+    if (t->zero[k] && !t->made_zero[s->consts + k])
+      return ax_error(AX_INTERNAL, "scan: carry %u has a cotangent where none was expected", k);
   return AX_OK;
 }
 

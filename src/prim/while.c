@@ -114,31 +114,27 @@ static ax_status eval(const ax_eval_args *args) {
   return ax_region_eval_end(args, &arena, status);
 }
 
-/* `in`: of the body's inputs. */
-static bool differs_round(const ax_differs_args *args, const ax_axis_set *in, ax_axis_set *after) {
-  const ax_while_params *params = args->eqn->params;
-  uint32_t cond_consts = (uint32_t)params->cond_nconsts, carries = args->eqn->out_count;
-  ax_axis_set *cond_in = ax_calloc(params->cond->in_count, sizeof cond_in[0]), predicate;
-  args->flow->failed = args->flow->failed || cond_in == NULL;
-  if (args->flow->failed) return false;
-  for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = args->in[i];
-  for (uint32_t k = 0; k < carries; k++) cond_in[cond_consts + k] = in[params->body_nconsts + k];
-  bool known = ax_region_differs(args, params->cond, cond_in, &predicate) && ax_region_differs(args, params->body, in, after);
-  for (uint32_t k = 0; k < carries && known; k++) after[k] |= predicate;
-  ax_free(cond_in);
-  return known;
-}
-
 /* Carries vary wherever their start, what the body makes of them, or the number of iterations does. */
 static void differs(const ax_differs_args *args) {
   const ax_while_params *params = args->eqn->params;
   uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
   uint32_t carries = args->eqn->out_count;
   ax_axis_set *in = ax_differs_alloc(args, body_consts + (size_t)carries);
-  if (in == NULL) return;
+  ax_axis_set *cond_in = ax_differs_alloc(args, params->cond->in_count), predicate = 0;
+  if (in == NULL || cond_in == NULL) return;
   for (uint32_t i = 0; i < body_consts + carries; i++) in[i] = args->in[cond_consts + i];
-  if (!ax_flow_loop(args, params->body, in, body_consts, carries, differs_round)) return;
-  for (uint32_t k = 0; k < carries; k++) args->out[k] = in[body_consts + k];
+  for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = args->in[i];
+  for (bool changed = true; changed;) { /* at most once for each axis there is */
+    changed = false;
+    const ax_axis_set *all = ax_flow_loop(args, params->body, in, body_consts, carries);
+    if (all == NULL) return;
+    for (uint32_t k = 0; k < carries; k++) args->out[k] = cond_in[cond_consts + k] = all[body_consts + k];
+    if (!ax_region_differs(args, params->cond, cond_in, &predicate)) return;
+    for (uint32_t k = 0; k < carries; k++) {
+      changed = changed || (predicate & ~args->out[k]) != 0;
+      in[body_consts + k] |= predicate;
+    }
+  }
 }
 
 /* --- lower, hlo --- */

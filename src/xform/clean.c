@@ -147,7 +147,7 @@ static void rebuild(const cleaning *c, ax_builder *builder, ax_value *map, ax_va
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
     const ax_eqn *eqn = &c->eqns[i];
     if (c->dropped[i]) continue;
-    builder->line = eqn->line;
+    ax_builder_stem(builder, eqn);
     for (uint32_t j = 0; j < eqn->in_count; j++) in[j] = map[eqn->in[j]];
     ax_emit(eqn->prim, eqn->params, in, eqn->in_count, map + eqn->out, eqn->out_count);
   }
@@ -160,11 +160,8 @@ static ax_status finish(cleaning *c, ax_program **out) {
     *out = ax_program_retain((ax_program *)program);
     return AX_OK;
   }
-  uint32_t most = 1;
-  for (uint32_t i = 0; i < program->eqn_count; i++)
-    if (program->eqns[i].in_count > most) most = program->eqns[i].in_count;
   ax_value *map = ax_arena_alloc(&c->arena, program->value_count * sizeof map[0]);
-  ax_value *in = ax_arena_alloc(&c->arena, most * sizeof in[0]);
+  ax_value *in = ax_arena_alloc(&c->arena, ax_most_operands(program) * sizeof in[0]);
   ax_value *outs = ax_arena_alloc(&c->arena, program->out_count * sizeof outs[0]);
   if (map == NULL || in == NULL || outs == NULL) return ax_out_of_memory(program->value_count * sizeof map[0]);
   ax_builder builder;

@@ -3,17 +3,14 @@
    returned itself.
 
    One walk backward over each program: what is needed of a region is asked of its `prune` rule, which asks the same of its programs
-   (ax_needs_program, once for each set of results), and is then told to leave the rest out (ax_prune_program, likewise). */
+   (needs.c), and is then told to leave the rest out (ax_prune_program, once for each set of operands and results). */
 #include <string.h>
 
 #include "ir/program.h"
 #include "xform/xform.h"
 
-/* What is left of an equation that holds programs. */
-typedef struct remnant {
-  void *params; /* NULL: it is left as it is */
-  bool *in, *out;
-} remnant;
+/* What is left of an equation that holds programs; params NULL: it is left as it is. */
+typedef ax_needed remnant;
 
 typedef struct sweep {
   const ax_program *program;
@@ -49,7 +46,7 @@ static uint32_t rebuild(const sweep *c, ax_builder *builder, ax_value *map, ax_v
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
     const ax_eqn *eqn = &program->eqns[i];
     if (c->dropped[i]) continue;
-    builder->line = eqn->line;
+    ax_builder_stem(builder, eqn);
     emit_left(eqn, &c->remnants[i], map, in, out);
   }
   for (uint32_t i = 0; i < program->out_count; i++)
@@ -63,36 +60,18 @@ static ax_status finish(const sweep *c, ax_arena *arena, ax_program **out) {
     *out = ax_program_retain((ax_program *)program);
     return AX_OK;
   }
-  uint32_t most = 1;
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    if (program->eqns[i].in_count > most) most = program->eqns[i].in_count;
-    if (program->eqns[i].out_count > most) most = program->eqns[i].out_count;
-  }
   ax_value *map = ax_arena_alloc(arena, program->value_count * sizeof map[0]);
-  ax_value *in = ax_arena_alloc(arena, 2 * (size_t)most * sizeof in[0]);
+  ax_value *in = ax_arena_alloc(arena, ax_most_operands(program) * sizeof in[0]);
+  ax_value *results = ax_arena_alloc(arena, ax_most_results(program) * sizeof results[0]);
   ax_value *outs = ax_arena_alloc(arena, program->out_count * sizeof outs[0]);
-  if (map == NULL || in == NULL || outs == NULL) return ax_out_of_memory(program->value_count * sizeof map[0]);
+  if (map == NULL || in == NULL || results == NULL || outs == NULL) return ax_out_of_memory(program->value_count * sizeof map[0]);
   ax_builder builder;
   ax_builder_begin(&builder, &program->axes);
-  uint32_t out_count = rebuild(c, &builder, map, in, in + most, outs);
+  uint32_t out_count = rebuild(c, &builder, map, in, results, outs);
   return ax_builder_finish(&builder, outs, out_count, out, NULL, NULL);
 }
 
-/* --- What is needed --- */
-
-/* Whether an equation is needed for the values that are; then so are its operands. `in`, `out`: room for those of a region. */
-static ax_status need_eqn(ax_memo *memo, const ax_eqn *eqn, bool *needed, remnant *left, bool *any) {
-  *any = (ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0;
-  for (uint32_t k = 0; k < eqn->out_count; k++) *any = *any || needed[eqn->out + k];
-  if (!*any) return AX_OK;
-  if (eqn->prim->kind == AX_REGION) {
-    for (uint32_t k = 0; k < eqn->out_count; k++) left->out[k] = needed[eqn->out + k];
-    AX_TRY(eqn->prim->prune(&(ax_prune_args){eqn, left->out, left->in, left->params, memo}));
-  }
-  for (uint32_t j = 0; j < eqn->in_count; j++)
-    if (eqn->prim->kind != AX_REGION || left->in[j]) needed[eqn->in[j]] = true;
-  return AX_OK;
-}
+/* --- What is left --- */
 
 static bool is_changed(const ax_eqn *eqn, const remnant *left) {
   const ax_eqn made = {.prim = eqn->prim, .params = left->params};
@@ -105,11 +84,11 @@ static bool is_changed(const ax_eqn *eqn, const remnant *left) {
   return false;
 }
 
-static ax_status remnant_init(remnant *left, const ax_eqn *eqn, bool with_params, ax_arena *arena) {
+static ax_status remnant_init(remnant *left, const ax_eqn *eqn, ax_arena *arena) {
   left->in = ax_arena_alloc(arena, eqn->in_count);
   left->out = ax_arena_alloc(arena, eqn->out_count);
-  if (with_params) left->params = ax_arena_alloc(arena, eqn->prim->params_bytes);
-  bool made = left->in != NULL && left->out != NULL && (!with_params || left->params != NULL);
+  left->params = ax_arena_alloc(arena, eqn->prim->params_bytes);
+  bool made = left->in != NULL && left->out != NULL && left->params != NULL;
   return made ? AX_OK : ax_out_of_memory(eqn->in_count + (size_t)eqn->out_count);
 }
 
@@ -117,9 +96,9 @@ static ax_status find_dead_eqn(sweep *c, ax_arena *arena, uint32_t i, bool *need
   const ax_eqn *eqn = &c->program->eqns[i];
   remnant left = {0};
   bool any;
-  if (eqn->prim->kind == AX_REGION) AX_TRY(remnant_init(&left, eqn, true, arena));
+  if (eqn->prim->kind == AX_REGION) AX_TRY(remnant_init(&left, eqn, arena));
   void *params = left.params;
-  AX_TRY(need_eqn(c->memo, eqn, needed, &left, &any));
+  AX_TRY(ax_need_eqn(c->memo, eqn, needed, &left, &any));
   c->dropped[i] = !any;
   c->changed = c->changed || !any;
   if (!any || params == NULL) return AX_OK;
@@ -142,54 +121,6 @@ static ax_status find_dead(sweep *c, ax_arena *arena) {
     else c->changed = true;
   for (uint32_t i = 0; i < program->in_count; i++) c->changed = c->changed || (c->keep_in != NULL && !c->keep_in[i]);
   for (uint32_t i = program->eqn_count; i-- > 0;) AX_TRY(find_dead_eqn(c, arena, i, needed));
-  return AX_OK;
-}
-
-ax_status ax_needs_program(ax_memo *memo, const ax_program *program, const bool *out, bool *in) {
-  ax_memo_entry *entry = ax_memo_ask(memo, "needs", program, out, program->out_count);
-  bool *needed = entry != NULL ? entry->data : NULL;
-  if (entry == NULL) return ax_out_of_memory(0);
-  if (!entry->known) {
-    entry->data = needed = ax_arena_alloc(&memo->arena, program->value_count);
-    if (needed == NULL) return ax_out_of_memory(program->value_count);
-    for (uint32_t k = 0; k < program->out_count; k++) needed[program->outs[k]] = needed[program->outs[k]] || out[k];
-    for (uint32_t i = program->eqn_count; i-- > 0;) {
-      remnant left = {0};
-      bool any;
-      if (program->eqns[i].prim->kind == AX_REGION) AX_TRY(remnant_init(&left, &program->eqns[i], false, &memo->arena));
-      AX_TRY(need_eqn(memo, &program->eqns[i], needed, &left, &any));
-    }
-    entry->known = true;
-  }
-  if (program->in_count > 0) memcpy(in, needed, program->in_count);
-  return AX_OK;
-}
-
-/* As ax_flow_loop: from results that hold those of an earlier question, what was needed then is needed as well. */
-ax_status ax_needs_loop(const ax_prune_args *args, const ax_program *body, uint32_t first, uint32_t count, bool *in) {
-  uint32_t out_count = body->out_count;
-  const uint32_t carries[] = {first, count}; /* what goes round follows from them; parameters as bytes have some that mean nothing */
-  ax_memo_entry *entry = ax_memo_ask(args->memo, "needs of a loop", body, carries, sizeof carries);
-  bool *start = ax_arena_copy(&args->memo->arena, args->out, out_count);
-  if (entry == NULL || start == NULL) return ax_out_of_memory(out_count);
-  bool *known = entry->data, holds = entry->known; /* where it began, and what that came to */
-  for (uint32_t k = 0; k < out_count && holds; k++) holds = !known[k] || args->out[k];
-  for (uint32_t k = 0; k < out_count && holds; k++) args->out[k] = args->out[k] || known[out_count + k];
-  for (bool changed = true; changed;) {
-    changed = false;
-    AX_TRY(ax_needs_program(args->memo, body, args->out, in));
-    for (uint32_t k = 0; k < count; k++) {
-      changed = changed || (in[first + k] && !args->out[k]);
-      args->out[k] = args->out[k] || in[first + k];
-    }
-  }
-  if (known == NULL) entry->data = known = ax_arena_alloc(&args->memo->arena, 2 * (size_t)out_count);
-  if (known == NULL) return ax_out_of_memory(out_count);
-  if (out_count > 0) {
-    memcpy(known, start, out_count);
-    memcpy(known + out_count, args->out, out_count);
-  }
-  entry->known = true;
   return AX_OK;
 }
 

@@ -180,9 +180,7 @@ static void name_equation(const evaluation *e, ax_text *text, const ax_eqn *eqn)
     ax_text_add(text, " ");
     ax_type_text(text, &e->program->types[eqn->in[i]], &e->program->axes);
   }
-  ax_text_add(text, " (equation %u", (unsigned)(eqn - e->program->eqns));
-  if (eqn->line > 0) ax_text_add(text, ", line %u", eqn->line);
-  ax_text_add(text, ")");
+  ax_eqn_place_text(text, eqn);
   for (const ax_evaluator *at = e->driver; at != NULL; at = at->outer) ax_text_add(text, " in %s", at->eqn->prim->name);
 }
 
@@ -273,12 +271,8 @@ static ax_status eval_eqn(evaluation *e, const ax_eqn *eqn) {
 
 static ax_status init(evaluation *e, ax_tensor *const *in) {
   const ax_program *program = e->program;
-  uint32_t most_in = 1, most_out = 1;
+  size_t most_in = ax_most_operands(program), most_out = ax_most_results(program);
   size_t lanes = e->lanes, values = program->value_count * lanes * sizeof e->value[0];
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    if (program->eqns[i].in_count > most_in) most_in = program->eqns[i].in_count;
-    if (program->eqns[i].out_count > most_out) most_out = program->eqns[i].out_count;
-  }
   e->value = ax_arena_alloc(&e->arena, values);
   if (e->value == NULL) return ax_out_of_memory(values);
   if (program->in_count > 0) memcpy(e->value, in, program->in_count * lanes * sizeof in[0]);

@@ -23,7 +23,7 @@ void *ax_walk_alloc(ax_walk *walk, size_t bytes) {
 }
 
 const ax_value *ax_walk_operands(ax_walk *walk, const ax_eqn *eqn) {
-  ax_builder_current()->line = eqn->line;
+  ax_builder_stem(ax_builder_current(), eqn);
   for (uint32_t i = 0; i < eqn->in_count; i++) walk->in[i] = walk->value[eqn->in[i]];
   return walk->in;
 }

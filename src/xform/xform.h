@@ -18,7 +18,7 @@ typedef struct ax_walk {
 bool ax_walk_init(ax_walk *walk, const ax_program *program);
 void ax_walk_deinit(ax_walk *walk);
 void *ax_walk_alloc(ax_walk *walk, size_t bytes); /* cleared; NULL: the trace has failed */
-/* The handles of an equation's operands, until the next call; what is built next stems from its line. */
+/* The handles of an equation's operands, until the next call; what is built next stems from it. */
 const ax_value *ax_walk_operands(ax_walk *walk, const ax_eqn *eqn);
 /* The equation as it is, on the walk's values. */
 void ax_walk_replay(ax_walk *walk, const ax_eqn *eqn);
@@ -30,6 +30,17 @@ void ax_memo_enter(ax_builder *builder, ax_memo *own);
 /* What has been asked of `program` in the transform in progress: `key` is copied together from the texts added to it and freed. *entry
    NULL: there is no transform in progress; the answer is not kept. */
 AX_MUST_USE ax_status ax_memo_find(const char *question, const ax_program *program, ax_text *key, ax_memo_entry **entry);
+
+/* --- What is needed: needs.c --- */
+
+/* Of an equation that holds programs: operands and results that are needed, and if params is not NULL, what is left of its own. */
+typedef struct ax_needed {
+  void *params;
+  bool *in, *out;
+} ax_needed;
+/* *any: an equation is needed for the values marked in needed[]; then what it needs is marked there too, and *of filled in, whose `in` and
+   `out` are room for those of a region. */
+AX_MUST_USE ax_status ax_need_eqn(ax_memo *memo, const ax_eqn *eqn, bool *needed, ax_needed *of, bool *any);
 
 /* What every pass ends with: in debug builds the verifier looks at what it made. */
 AX_MUST_USE ax_status ax_verified(ax_status status, ax_program **made);

@@ -1,4 +1,4 @@
-/* splitmix64, and the edges of each dtype. */
+/* Random numbers, and the edges of each dtype. */
 #include "support/random.h"
 
 #include <math.h>
@@ -7,10 +7,7 @@
 #include "ir/number.h"
 
 uint64_t test_random_bits(test_random *random) {
-  uint64_t z = random->state += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
+  return ax_next_random(&random->state);
 }
 
 double test_random_uniform(test_random *random, double low, double high) {

@@ -25,16 +25,25 @@ ax_plan *test_plan(ax_program *program);
 void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out);
 /* The same in reference code (ax_compile_options). */
 void test_execute_reference(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out);
-/* Runs under every policy, several seeds and worker counts, with arguments put down or lent in parts, donated or kept, alone or
-   several runs at once: all must agree bit by bit, and with reference evaluation within `tolerance`. */
-#define TEST_EVERY_WAY(program, in, tolerance) test_every_way((program), (in), (tolerance), __FILE__, __LINE__)
-void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance, const char *file, int line);
+/* Runs under every policy, with 1 to 8 workers, with arguments put down or lent in parts, donated or kept; alone, several runs started at
+   once, several threads that run it at once, and runs started one on the other's results where these fit: all must agree bit by
+   bit (any NaN is any NaN), and with reference evaluation within `tolerance`; 0: bit by bit too. How many workers, and the orders
+   of the seeded policy, follow from `seed`; TEST_EVERY_WAY takes the next number of workers each time. */
+#define TEST_EVERY_WAY(program, in, tolerance) test_every_way((program), (in), (tolerance), 0, __FILE__, __LINE__)
+void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance, uint64_t seed, const char *file, int line);
+/* Prints how many runs there were under which policy, with how many workers. */
+void test_tell_ways(void);
 
-/* TEST_EVERY_WAY on inputs drawn from -1 to 1; prints the program first when it is to be shown. */
+void test_show_program(const ax_program *program);
+/* test_every_way on inputs drawn from -1 to 1; prints the program first when it is to be shown. */
 void test_random_run(ax_program *program, uint64_t seed, bool show, double tolerance);
 
-/* Calls one(seed, false) for seeds 1 to 24, or as many as $AXLE_RANDOM_PROGRAMS says, named as they come; or only
-   one(seed, true), which shows its program, for $AXLE_RANDOM_SEED. */
-void test_each_seed(void (*one)(uint64_t seed, bool show));
+/* Calls one(seed, false) for `count` seeds, from 1 on. The environment may say otherwise:
+     AXLE_RANDOM_PROGRAMS=n    for n seeds, each printed before
+     AXLE_RANDOM_SECONDS=s     for as many as begin within s seconds, likewise, from the clock's own seed on
+     AXLE_RANDOM_FROM=n        from seed n on
+     AXLE_RANDOM_SEED=n        one(n, true) alone, which shows its program
+   The first two print how many programs there were, and which runs, at the end. */
+void test_each_seed(uint64_t count, void (*one)(uint64_t seed, bool show));
 
 #endif

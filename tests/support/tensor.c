@@ -52,6 +52,19 @@ void test_assert_near(double a, double b, double tolerance, const char *file, in
   _fail(file, line);
 }
 
+size_t test_tensor_bytes(const ax_tensor *tensor) { return (size_t)test_elems(tensor) * ax_dtype_bytes(tensor->dtype); }
+
+bool test_same_tensors(const ax_tensor *a, const ax_tensor *b) {
+  if (a->dtype != b->dtype || a->rank != b->rank || memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0) return false;
+  size_t bytes = ax_dtype_bytes(a->dtype), all = test_tensor_bytes(a);
+  if (all == 0 || memcmp(a->data, b->data, all) == 0) return true;
+  for (int64_t i = 0; i < test_elems(a); i++) {
+    bool equal = memcmp((char *)a->data + (size_t)i * bytes, (char *)b->data + (size_t)i * bytes, bytes) == 0;
+    if (!equal && !(isnan(test_get(a, i)) && isnan(test_get(b, i)))) return false;
+  }
+  return true;
+}
+
 void test_assert_tensors_near(const ax_tensor *a, const ax_tensor *b, double tolerance, const char *file, int line) {
   if (a->dtype != b->dtype || a->rank != b->rank || memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0) {
     print_error("tensors of different types\n");

@@ -31,6 +31,9 @@ bool test_near(double a, double b, double tolerance);
 void test_assert_near(double a, double b, double tolerance, const char *file, int line);
 #define TEST_TENSORS_NEAR(a, b, tolerance) test_assert_tensors_near((a), (b), (tolerance), __FILE__, __LINE__)
 void test_assert_tensors_near(const ax_tensor *a, const ax_tensor *b, double tolerance, const char *file, int line);
+/* Of one type, and bit by bit the same; any NaN is any NaN. */
+bool test_same_tensors(const ax_tensor *a, const ax_tensor *b);
+size_t test_tensor_bytes(const ax_tensor *tensor);
 /* Sum of products, over all elements of all tensors. */
 double test_inner(ax_tensor *const *a, ax_tensor *const *b, uint32_t count);
 

@@ -1,0 +1,20 @@
+/* Families of programs of any size: families.c. */
+#ifndef AXLE_BENCH_FAMILIES_H
+#define AXLE_BENCH_FAMILIES_H
+
+#include "job.h"
+
+/* One program under measurement. */
+typedef struct subject {
+  int64_t n;
+  job_function job;
+  ax_function loss;  /* NULL: the job's body is all there is; otherwise it is the loss and its gradients by the first wrt_count */
+  void *loss_context;
+  uint32_t wrt_count;
+  double inner, whole; /* seconds in the loss, and in ax_value_and_grad */
+} subject;
+
+/* Makes the job of a family, of size s->n. False: there is no such family. */
+bool family_make(const char *name, subject *s);
+
+#endif

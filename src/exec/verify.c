@@ -1,0 +1,421 @@
+/* The verifier of instruction lists: what exec.h promises, checked again from nothing, as far as the passes have come.
+
+     flat           one END, at the end; jumps stay inside their region, or leave it for what comes right after it; regions are entered
+                    where they begin; loops and branches are nested
+     synchronised   what is awaited is signalled, in the region that the wait counts, before the wait or in the iteration before
+     placed         operands lie inside their spaces; a root lies in one place; whoever reads memory finds what was last written
+                    there, and what is in scratch memory is gone once a frame may have parked
+     numbered       counters and tables of counters are those of their events
+     exchanged      pushes are of their operations' exchanges, between members that there are
+     finished       what needs scratch memory, now or later, says so
+
+   What memory holds is found by going through the list once as a frame would that takes every case of a branch and goes round every loop,
+   and through each loop's body a second time, for what one iteration leaves to the next. A loop in a loop is not gone through twice
+   again, so the cost is the length of the list times how deep its loops are nested.
+
+   Only a defect of Axle's own breaks any of this, so the status is AX_INTERNAL. */
+#include <string.h>
+
+#include "exec/exec.h"
+#include "exec/occupancy.h"
+
+typedef struct verifier {
+  const ax_assembly *a;
+  ax_stage stage;
+  ax_arena arena;
+  uint32_t *region;    /* by position: the innermost it is in */
+  uint32_t *end;       /* by position of a LOOP: of its NEXT */
+  uint32_t *signalled; /* by event: where; AX_NONE */
+  int64_t *home;       /* by root: where it lies, counted through all spaces; -1: nowhere */
+  int64_t *begin;      /* by space: where it begins, likewise */
+  ax_occupancy memory; /* by root */
+  const uint32_t *known[8]; /* tables of counters that have been gone through, by how many counters there are, and which was first */
+  uint32_t known_count[8], known_next;
+} verifier;
+
+static const ax_instr *at(const verifier *v, uint32_t i) { return &v->a->instrs[i]; }
+
+static bool is_sync(const ax_instr *instr) { return instr->kind == AX_INSTR_WAIT || instr->kind == AX_INSTR_SIGNAL; }
+
+/* --- Structure --- */
+
+static ax_status walk_region(verifier *v, uint32_t *i, uint32_t region);
+
+/* `target` is the first of the list after `from`, less waits and signals, or one of those. */
+static bool comes_next(const verifier *v, uint32_t from, uint32_t target) {
+  if (target <= from || target >= v->a->instr_count) return false;
+  for (uint32_t k = from + 1; k < target; k++)
+    if (!is_sync(at(v, k))) return false;
+  return true;
+}
+
+static ax_status wrong_target(const ax_instr *instr, uint32_t target) {
+  return ax_error(AX_INTERNAL, "jumps to %u, out of its place (%d)", target, (int)instr->kind);
+}
+
+/* A region's own code: what is before its ENTER is of the one around it. *i: the instruction before it; then the one that ends it. */
+static ax_status walk_inside(verifier *v, uint32_t *i, uint32_t parent, ax_instr_kind end) {
+  uint32_t entry = *i + 1;
+  const ax_assembly *a = v->a;
+  while (entry < a->instr_count && is_sync(at(v, entry))) v->region[entry++] = parent;
+  if (entry >= a->instr_count || at(v, entry)->kind != AX_INSTR_ENTER) return ax_error(AX_INTERNAL, "no region is entered");
+  uint32_t region = at(v, entry)->region;
+  if (region == 0 || region >= a->region_count) return ax_error(AX_INTERNAL, "enters region %u of %u", region, a->region_count);
+  if (a->regions[region].begin != entry || a->regions[region].parent != parent)
+    return ax_error(AX_INTERNAL, "enters region %u, which begins at %u in %u", region, a->regions[region].begin, a->regions[region].parent);
+  v->region[entry] = region;
+  *i = entry + 1;
+  AX_TRY(walk_region(v, i, region));
+  return at(v, *i)->kind == end ? AX_OK : ax_error(AX_INTERNAL, "region %u ends with %d", region, (int)at(v, *i)->kind);
+}
+
+static ax_status walk_loop(verifier *v, uint32_t *i, uint32_t region) {
+  uint32_t begin = *i, test = AX_NONE;
+  const ax_instr *loop = at(v, begin);
+  if (loop->loop >= v->a->plan->loop_count) return ax_error(AX_INTERNAL, "loop %u of %u", loop->loop, v->a->plan->loop_count);
+  if (loop->trips < 0) {
+    AX_TRY(walk_inside(v, i, region, AX_INSTR_TEST));
+    test = *i;
+  }
+  AX_TRY(walk_inside(v, i, region, AX_INSTR_NEXT));
+  const ax_instr *next = at(v, *i);
+  if (next->loop != loop->loop || next->trips != loop->trips) return ax_error(AX_INTERNAL, "loop %u ends as loop %u", loop->loop, next->loop);
+  if (!comes_next(v, begin, next->target)) return wrong_target(next, next->target);
+  if (!comes_next(v, *i, loop->target)) return wrong_target(loop, loop->target);
+  if (test != AX_NONE && at(v, test)->target != loop->target) return wrong_target(at(v, test), at(v, test)->target);
+  v->end[begin] = *i;
+  return AX_OK;
+}
+
+static ax_status walk_branch(verifier *v, uint32_t *i, uint32_t region) {
+  const ax_instr *branch = at(v, *i);
+  uint32_t begin = *i, first = AX_NONE;
+  if (branch->branch.count == 0) return ax_error(AX_INTERNAL, "a branch without cases");
+  for (uint32_t k = 0; k < branch->branch.count; k++) {
+    uint32_t before = *i;
+    AX_TRY(walk_inside(v, i, region, AX_INSTR_JUMP));
+    if (!comes_next(v, before, branch->branch.targets[k])) return wrong_target(branch, branch->branch.targets[k]);
+    if (first == AX_NONE) first = at(v, *i)->target;
+    if (at(v, *i)->target != first) return wrong_target(at(v, *i), at(v, *i)->target);
+  }
+  v->end[begin] = *i;
+  return comes_next(v, *i, first) ? AX_OK : wrong_target(at(v, *i), first);
+}
+
+/* From *i on; then *i is what ends the region: TEST, NEXT, JUMP or END. */
+static ax_status walk_region(verifier *v, uint32_t *i, uint32_t region) {
+  for (; *i < v->a->instr_count; ++*i) {
+    v->region[*i] = region;
+    switch (at(v, *i)->kind) {
+      case AX_INSTR_LOOP: AX_TRY(walk_loop(v, i, region)); break;
+      case AX_INSTR_BRANCH: AX_TRY(walk_branch(v, i, region)); break;
+      case AX_INSTR_ENTER: return ax_error(AX_INTERNAL, "instruction %u enters region %u", *i, at(v, *i)->region);
+      case AX_INSTR_TEST:
+      case AX_INSTR_NEXT:
+      case AX_INSTR_JUMP:
+      case AX_INSTR_END: return AX_OK;
+      default: break;
+    }
+    v->region[*i] = region; /* of what ends a loop or branch as of what begins it */
+  }
+  return ax_error(AX_INTERNAL, "the list has no end");
+}
+
+static ax_status check_structure(verifier *v) {
+  uint32_t i = 0, last = v->a->instr_count - 1;
+  AX_TRY(walk_region(v, &i, 0));
+  if (i != last || at(v, i)->kind != AX_INSTR_END) return ax_error(AX_INTERNAL, "ends at %u of %u", i, last);
+  for (i = 0; i <= last; i++)
+    if ((at(v, i)->skip & ~ax_all_axes(&v->a->plan->mesh)) != 0) return ax_error(AX_INTERNAL, "instruction %u: skipped along axes that the mesh has not", i);
+  for (i = 0; i < v->a->access_count; i++)
+    if (v->a->accesses[i].position > last || v->a->ops[v->a->accesses[i].position] == NULL)
+      return ax_error(AX_INTERNAL, "access %u is of instruction %u, which touches nothing", i, v->a->accesses[i].position);
+  return AX_OK;
+}
+
+/* --- Waits --- */
+
+static ax_status add_signal(verifier *v, uint32_t event, uint32_t position) {
+  if (event >= v->a->event_count) return ax_error(AX_INTERNAL, "event %u of %u", event, v->a->event_count);
+  if (v->signalled[event] != AX_NONE) return ax_error(AX_INTERNAL, "event %u is signalled at %u already", event, v->signalled[event]);
+  v->signalled[event] = position;
+  return AX_OK;
+}
+
+static ax_status find_signals(verifier *v) {
+  const ax_assembly *a = v->a;
+  v->signalled = ax_arena_alloc(&v->arena, a->event_count * sizeof v->signalled[0]);
+  if (v->signalled == NULL) return ax_out_of_memory(a->event_count * sizeof v->signalled[0]);
+  if (a->event_count > 0) memset(v->signalled, 0xff, a->event_count * sizeof v->signalled[0]);
+  for (uint32_t i = 0; i < a->instr_count; i++)
+    if (at(v, i)->kind == AX_INSTR_SIGNAL) AX_TRY(add_signal(v, at(v, i)->sync.event, i));
+  for (uint32_t i = 0; i < a->access_count; i++)
+    if (a->accesses[i].exchange != NULL) AX_TRY(add_signal(v, a->accesses[i].event, a->accesses[i].position));
+  return AX_OK;
+}
+
+static bool is_inside(const verifier *v, uint32_t region, uint32_t around) {
+  while (region != around && region != 0) region = v->a->regions[region].parent;
+  return region == around;
+}
+
+/* Where the wait is in the region that it counts, the signal of this time round comes before it, or it means that of the last. */
+static ax_status check_wait(const verifier *v, uint32_t i) {
+  const ax_instr *wait = at(v, i);
+  if (wait->sync.event >= v->a->event_count) return ax_error(AX_INTERNAL, "awaits event %u of %u", wait->sync.event, v->a->event_count);
+  uint32_t signal = v->signalled[wait->sync.event];
+  if (signal == AX_NONE) return ax_error(AX_INTERNAL, "awaits event %u, which nobody signals", wait->sync.event);
+  if (wait->sync.region != v->region[signal])
+    return ax_error(AX_INTERNAL, "counts region %u, but event %u is signalled in %u", wait->sync.region, wait->sync.event, v->region[signal]);
+  int64_t delta = is_inside(v, v->region[i], wait->sync.region) && signal > i ? -1 : 0;
+  if (wait->sync.delta == delta) return AX_OK;
+  return ax_error(AX_INTERNAL, "awaits event %u, signalled at %u, with delta %d", wait->sync.event, signal, (int)wait->sync.delta);
+}
+
+/* --- Memory --- */
+
+/* An operand of an instruction. */
+typedef struct operand {
+  uint32_t buffer;
+  bool reads, writes;
+} operand;
+
+static operand operand_of(const ax_instr *instr, const ax_op *op, uint32_t k) {
+  switch (instr->kind) {
+    case AX_INSTR_KERNEL: {
+      const ax_kernel *kernel = op->kernel.kernel;
+      operand o = {.buffer = op->kernel.buffers[k]};
+      for (uint32_t i = 0; i < kernel->expr_count; i++) o.reads = o.reads || (kernel->exprs[i].op == AX_LEAF_LOAD && kernel->exprs[i].slot == k);
+      for (uint32_t i = 0; i < kernel->store_count; i++) o.writes = o.writes || kernel->stores[i].slot == k;
+      return o;
+    }
+    case AX_INSTR_GEMM:
+      return k < 2 ? (operand){k == 0 ? op->gemm->a : op->gemm->b, true, false} : (operand){op->gemm->c, op->gemm->accumulate, true};
+    case AX_INSTR_EVAL:
+      return k < op->eqn->in_count ? (operand){op->eval.in[k], true, false} : (operand){op->eval.out[k - op->eqn->in_count], false, true};
+    case AX_INSTR_PUSH: return k == 0 ? (operand){op->exchange->in, true, false} : (operand){op->exchange->out, false, true};
+    case AX_INSTR_CLEAR: return k == 0 ? (operand){op->exchange->in, false, false} : (operand){op->exchange->out, false, true};
+    case AX_INSTR_TEST: return (operand){op->loop.condition, true, false};
+    default: return (operand){op->branch.index, true, false};
+  }
+}
+
+static uint32_t operand_count(const ax_instr *instr, const ax_op *op) {
+  switch (instr->kind) {
+    case AX_INSTR_KERNEL: return op->kernel.kernel->slot_count;
+    case AX_INSTR_GEMM: return 3;
+    case AX_INSTR_EVAL: return op->eqn->in_count + op->eqn->out_count;
+    case AX_INSTR_PUSH:
+    case AX_INSTR_CLEAR: return 2;
+    case AX_INSTR_TEST:
+    case AX_INSTR_BRANCH: return 1;
+    default: return 0;
+  }
+}
+
+static ax_status check_ref(verifier *v, const ax_ref *ref, uint32_t buffer) {
+  const ax_executable *e = v->a->executable;
+  const ax_buffer *b = &v->a->plan->buffers[buffer], *root = &v->a->plan->buffers[b->root];
+  if (ref->space >= e->space_count) return ax_error(AX_INTERNAL, "b%u is in space %u of %u", buffer, ref->space, e->space_count);
+  const ax_space *space = &e->spaces[ref->space];
+  int64_t home = ref->offset - b->offset;
+  if (ref->first != space->first || ref->place == NULL || ref->step != (b->loop != AX_NONE ? b->step : 0) || (ref->step != 0 && ref->loop != b->loop))
+    return ax_error(AX_INTERNAL, "b%u is not found as its space says", buffer);
+  if (space->kind != AX_SPACE_SCRATCH && space->kind != AX_SPACE_CONST && e->sets[space->set].axes != root->axes)
+    return ax_error(AX_INTERNAL, "b%u is in space %u, of other axes", buffer, ref->space);
+  if (home < 0 || home + ax_buffer_bytes(root) > space->bytes)
+    return ax_error(AX_INTERNAL, "b%u is at %lld of the %lld bytes of space %u", buffer, (long long)home, (long long)space->bytes, ref->space);
+  home += v->begin[ref->space];
+  if (v->home[b->root] >= 0 && v->home[b->root] != home) return ax_error(AX_INTERNAL, "b%u is in two places", b->root);
+  v->home[b->root] = home;
+  return AX_OK;
+}
+
+static ax_status check_refs(verifier *v, uint32_t i) {
+  const ax_instr *instr = at(v, i);
+  const ax_op *op = v->a->ops[i];
+  uint32_t count = op != NULL ? operand_count(instr, op) : 0;
+  if (instr->ref_count != count) return ax_error(AX_INTERNAL, "has %u operands, not %u", instr->ref_count, count);
+  for (uint32_t k = 0; k < count; k++) AX_TRY(check_ref(v, &instr->refs[k], operand_of(instr, op, k).buffer));
+  return AX_OK;
+}
+
+static ax_status same_tenant(void *context, uint32_t before, uint32_t who) {
+  (void)context;
+  if (before == who) return AX_OK;
+  if (before == AX_NONE) return ax_error(AX_INTERNAL, "reads b%u where nothing was written, or nothing is any more", who);
+  return ax_error(AX_INTERNAL, "reads b%u where b%u is by now", who, before);
+}
+
+static ax_status any_tenant(void *context, uint32_t before, uint32_t who) {
+  (void)context, (void)before, (void)who;
+  return AX_OK;
+}
+
+static ax_status move_in(verifier *v, uint32_t root, ax_leaves leaves) {
+  int64_t bytes = ax_buffer_bytes(&v->a->plan->buffers[root]);
+  return ax_occupancy_move_in(&v->memory, v->home[root], v->home[root] + bytes, root, leaves, NULL);
+}
+
+/* Whoever goes on from a place where it may have parked has other scratch memory. */
+static ax_status forget_scratch(verifier *v) {
+  const ax_executable *e = v->a->executable;
+  int64_t begin = v->begin[e->scratch_space];
+  return ax_occupancy_move_in(&v->memory, begin, begin + e->spaces[e->scratch_space].bytes, AX_NONE, any_tenant, NULL);
+}
+
+static ax_status touch(verifier *v, uint32_t i) {
+  const ax_instr *instr = at(v, i);
+  if (instr->kind == AX_INSTR_WAIT && instr->sync.parks) return forget_scratch(v);
+  for (int writing = 0; writing <= 1; writing++)
+    for (uint32_t k = 0; k < instr->ref_count; k++) {
+      operand o = operand_of(instr, v->a->ops[i], k);
+      if (writing ? o.writes : o.reads) AX_TRY(move_in(v, v->a->plan->buffers[o.buffer].root, writing ? any_tenant : same_tenant));
+    }
+  return AX_OK;
+}
+
+/* Instructions from .. to; the bodies of loops a second time when `again`. */
+static ax_status go_through(verifier *v, uint32_t from, uint32_t to, bool again) {
+  for (uint32_t i = from; i < to; i++) {
+    const ax_instr *instr = at(v, i);
+    ax_status status = AX_OK;
+    if (instr->kind == AX_INSTR_LOOP) {
+      uint32_t end = v->end[i];
+      if (instr->trips != 0) AX_TRY(go_through(v, i + 1, end, again));
+      if (instr->trips != 0 && instr->trips != 1 && again) AX_TRY(go_through(v, i + 1, end, false));
+      i = end;
+    } else {
+      status = touch(v, i);
+    }
+    if (status != AX_OK) return ax_error_context(status, "instruction %u%s%s ", i, instr->eqn != NULL ? ", of " : "", instr->eqn != NULL ? instr->eqn->prim->name : "");
+  }
+  return AX_OK;
+}
+
+/* Where anybody's memory begins or ends. */
+static ax_status draw_map(verifier *v) {
+  const ax_executable *e = v->a->executable;
+  uint32_t count = 0, roots = v->a->plan->buffer_count;
+  int64_t *offsets = ax_arena_alloc(&v->arena, (2 * (size_t)roots + 2) * sizeof offsets[0]);
+  if (offsets == NULL) return ax_out_of_memory(2 * (size_t)roots * sizeof offsets[0]);
+  offsets[count++] = v->begin[e->scratch_space];
+  offsets[count++] = v->begin[e->scratch_space] + e->spaces[e->scratch_space].bytes;
+  for (uint32_t i = 0; i < roots; i++) {
+    if (v->home[i] < 0) continue;
+    offsets[count++] = v->home[i];
+    offsets[count++] = v->home[i] + ax_buffer_bytes(&v->a->plan->buffers[i]);
+  }
+  return ax_occupancy_init(&v->memory, &v->arena, offsets, count);
+}
+
+static ax_status check_memory(verifier *v) {
+  const ax_assembly *a = v->a;
+  const ax_executable *e = a->executable;
+  size_t roots = a->plan->buffer_count;
+  int64_t all = 0;
+  v->home = ax_arena_alloc(&v->arena, roots * sizeof v->home[0]);
+  v->begin = ax_arena_alloc(&v->arena, e->space_count * sizeof v->begin[0]);
+  if (v->home == NULL || v->begin == NULL) return ax_out_of_memory(roots * sizeof v->home[0]);
+  if (roots > 0) memset(v->home, 0xff, roots * sizeof v->home[0]);
+  for (uint32_t s = 0; s < e->space_count; s++) {
+    v->begin[s] = all;
+    all += e->spaces[s].bytes;
+  }
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    ax_status status = check_refs(v, i);
+    if (status != AX_OK) return ax_error_context(status, "instruction %u: ", i);
+  }
+  AX_TRY(draw_map(v));
+  for (uint32_t i = 0; i < roots; i++)
+    if (a->plan->buffers[i].kind != AX_BUFFER_TEMP && a->plan->buffers[i].root == i && v->home[i] >= 0) AX_TRY(move_in(v, i, any_tenant));
+  AX_TRY(go_through(v, 0, a->instr_count, true));
+  for (uint32_t k = 0; k < a->plan->out_count; k++)
+    if (v->home[a->plan->buffers[a->plan->out[k]].root] >= 0) AX_TRY(move_in(v, a->plan->buffers[a->plan->out[k]].root, same_tenant));
+  return AX_OK;
+}
+
+/* --- Counters and exchanges --- */
+
+/* By device: a counter of `count`, or none. */
+static ax_status check_table(verifier *v, const uint32_t *table, uint32_t count) {
+  if (table == NULL) return ax_error(AX_INTERNAL, "there is no table of counters");
+  for (uint32_t i = 0; i < AX_COUNT(v->known); i++)
+    if (v->known[i] == table && v->known_count[i] == count) return AX_OK;
+  for (uint32_t d = 0; d < v->a->executable->devices; d++)
+    if (table[d] >= count && table[d] != AX_NONE) return ax_error(AX_INTERNAL, "device %u has counter %u of %u", d, table[d], count);
+  v->known[v->known_next] = table;
+  v->known_count[v->known_next] = count;
+  v->known_next = (v->known_next + 1) % AX_COUNT(v->known);
+  return AX_OK;
+}
+
+static ax_status check_events(verifier *v) {
+  const ax_executable *e = v->a->executable;
+  for (uint32_t i = 0; i < e->event_count; i++) {
+    const ax_event *event = &e->events[i];
+    if (event->first > e->counter_count || event->count > e->counter_count - event->first || event->times == NULL)
+      return ax_error(AX_INTERNAL, "event %u has counters %u to %u of %u", i, event->first, event->first + event->count, e->counter_count);
+    AX_TRY(check_table(v, event->signal, event->count));
+  }
+  return AX_OK;
+}
+
+static ax_status check_counters(verifier *v, const ax_instr *instr) {
+  const ax_event *event = &v->a->executable->events[instr->sync.event];
+  if (instr->kind == AX_INSTR_WAIT || v->stage >= AX_STAGE_FINISHED) AX_TRY(check_table(v, instr->sync.counter, event->count));
+  if (v->stage < AX_STAGE_FINISHED || (instr->sync.first == event->first && instr->sync.times == event->times)) return AX_OK;
+  return ax_error(AX_INTERNAL, "its counters are not those of event %u", instr->sync.event);
+}
+
+static ax_status check_push(verifier *v, const ax_instr *instr, const ax_exchange *exchange) {
+  const ax_executable *e = v->a->executable;
+  const ax_push *push = instr->push;
+  if (push == NULL || push->exchange != exchange) return ax_error(AX_INTERNAL, "pushes for another exchange");
+  if (push->event >= e->event_count || push->in_set >= e->set_count || push->out_set >= e->set_count)
+    return ax_error(AX_INTERNAL, "has event %u and sets %u, %u", push->event, push->in_set, push->out_set);
+  if (push->members != ax_axis_set_size(exchange->axes, &v->a->plan->mesh)) return ax_error(AX_INTERNAL, "has %u members", push->members);
+  for (uint32_t i = 0; i < push->members; i++)
+    if (push->place[i] >= e->sets[push->out_set].size || push->in_place[i] >= e->sets[push->in_set].size)
+      return ax_error(AX_INTERNAL, "member %u is nowhere", i);
+  return check_table(v, push->number, push->members);
+}
+
+/* --- One instruction --- */
+
+static ax_status check_instr(verifier *v, uint32_t i) {
+  const ax_instr *instr = at(v, i);
+  if (instr->kind == AX_INSTR_WAIT) AX_TRY(check_wait(v, i));
+  if (is_sync(instr) && v->stage >= AX_STAGE_NUMBERED) AX_TRY(check_counters(v, instr));
+  bool exchanges = instr->kind == AX_INSTR_PUSH || instr->kind == AX_INSTR_CLEAR;
+  if (exchanges && v->stage >= AX_STAGE_EXCHANGED) AX_TRY(check_push(v, instr, v->a->ops[i]->exchange));
+  if (v->stage < AX_STAGE_FINISHED) return AX_OK;
+  bool scratch = i + 1 < v->a->instr_count && at(v, i + 1)->scratch;
+  for (uint32_t k = 0; k < instr->ref_count; k++) scratch = scratch || instr->refs[k].space == v->a->executable->scratch_space;
+  if (scratch && !instr->scratch) return ax_error(AX_INTERNAL, "does not say that scratch memory is needed");
+  if (instr->kind == AX_INSTR_KERNEL && instr->kernel.code == NULL) return ax_error(AX_INTERNAL, "has no code");
+  return AX_OK;
+}
+
+static ax_status verify(verifier *v) {
+  uint32_t count = v->a->instr_count;
+  if (count == 0) return ax_error(AX_INTERNAL, "there are no instructions");
+  v->region = ax_arena_alloc(&v->arena, count * sizeof v->region[0]);
+  v->end = ax_arena_alloc(&v->arena, count * sizeof v->end[0]);
+  if (v->region == NULL || v->end == NULL) return ax_out_of_memory(count * sizeof v->region[0]);
+  AX_TRY(check_structure(v));
+  if (v->stage >= AX_STAGE_SYNCHRONISED) AX_TRY(find_signals(v));
+  if (v->stage >= AX_STAGE_NUMBERED) AX_TRY(check_events(v));
+  for (uint32_t i = 0; i < count && v->stage >= AX_STAGE_SYNCHRONISED; i++) {
+    ax_status status = check_instr(v, i);
+    if (status != AX_OK) return ax_error_context(status, "instruction %u ", i);
+  }
+  return v->stage >= AX_STAGE_PLACED ? check_memory(v) : AX_OK;
+}
+
+ax_status ax_instrs_verify(const ax_assembly *a, ax_stage stage) {
+  verifier v = {.a = a, .stage = stage};
+  ax_status status = verify(&v);
+  ax_arena_deinit(&v.arena);
+  return status;
+}

@@ -1,0 +1,331 @@
+/* One program run in every manner there is: the policies, 1 to 8 workers, whose memory arguments lie in, who else runs at the same time.
+
+   All ways of a program share one runtime, and so its machine code: the policy is set between runs, when nothing is in flight. What is
+   kept of runtimes goes after some programs, since they keep the machine code of all. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/exec.h"
+#include "mesh/sharding.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+
+enum { most_workers = 8, most_at_once = 3, programs_a_runtime = 100 };
+
+typedef struct manner {
+  ax_policy policy;
+  uint64_t seed; /* SEEDED */
+  bool donate;   /* all arguments */
+  bool lent;     /* each part of an argument in memory of its own, at no address that is more than an element's */
+  int at_once;   /* so many runs started, none waiting for another; 0: one, by ax_run */
+  bool threads;  /* each of them by ax_run, on a thread of its own, of the same arrays unless these are donated */
+  bool chained;  /* each takes the results of the one before, which need not be ready */
+} manner;
+
+/* --- Runtimes, and how often they were used --- */
+
+static struct {
+  ax_runtime *runtime;
+  uint32_t programs;
+} teams[most_workers + 1];
+
+static struct {
+  uint64_t fixed, seeded, parallel[most_workers + 1], donated, lent, started, by_threads, chained;
+} tally;
+
+static void release_teams(void) {
+  for (size_t w = 0; w < AX_COUNT(teams); w++) {
+    ax_runtime_release(teams[w].runtime);
+    teams[w].runtime = NULL;
+  }
+}
+
+static ax_runtime *team_of(uint32_t workers) {
+  static bool registered;
+  if (!registered) atexit(release_teams);
+  registered = true;
+  if (teams[workers].programs++ % programs_a_runtime == 0) {
+    ax_runtime_release(teams[workers].runtime);
+    TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &teams[workers].runtime));
+  }
+  return teams[workers].runtime;
+}
+
+static void count_runs(const manner *how, uint32_t workers, uint64_t runs) {
+  if (how->policy == AX_POLICY_FIXED) tally.fixed += runs;
+  else if (how->policy == AX_POLICY_SEEDED) tally.seeded += runs;
+  else tally.parallel[workers] += runs;
+  if (how->donate) tally.donated += runs;
+  if (how->lent) tally.lent += runs;
+  if (how->at_once > 0) *(how->threads ? &tally.by_threads : &tally.started) += runs;
+  if (how->chained) tally.chained += runs;
+}
+
+void test_tell_ways(void) {
+  if (tally.fixed == 0) return;
+  print_message("runs: fixed %llu, seeded %llu, parallel with 1 to %d workers", (unsigned long long)tally.fixed,
+                (unsigned long long)tally.seeded, most_workers);
+  for (int w = 1; w <= most_workers; w++) print_message(" %llu", (unsigned long long)tally.parallel[w]);
+  print_message("; of these donated %llu, lent %llu, started %llu, by threads %llu, on results to come %llu\n",
+                (unsigned long long)tally.donated, (unsigned long long)tally.lent, (unsigned long long)tally.started,
+                (unsigned long long)tally.by_threads, (unsigned long long)tally.chained);
+}
+
+/* --- Arguments and results --- */
+
+/* Laid out as the executable wants it, lent part by part. */
+static ax_array *lend(ax_runtime *runtime, const ax_layout *layout, const void *data) {
+  size_t item = ax_dtype_bytes(layout->type.dtype);
+  ax_part *parts = calloc(layout->blocks, sizeof parts[0]);
+  ax_array *array;
+  ax_text spec = {0};
+  assert_non_null(parts);
+  for (uint32_t b = 0; b < layout->blocks; b++) {
+    int64_t start[AX_MAX_RANK];
+    char *memory = malloc(layout->block_bytes + 64 + 3 * item);
+    assert_non_null(memory);
+    parts[b] = (ax_part){.data = memory + item * (1 + b % 3), .bytes = layout->block_bytes, .release = free, .context = memory};
+    ax_layout_offset(layout, b, start);
+    ax_shard_read(&layout->type, data, start, &layout->block, parts[b].data);
+  }
+  for (uint32_t d = 0; d < layout->spec.rank; d++) { /* "_,a+b" */
+    if (layout->spec.count[d] == 0) ax_text_add(&spec, "_");
+    for (uint32_t i = 0; i < layout->spec.count[d]; i++)
+      ax_text_add(&spec, "%s%s", i > 0 ? "+" : "", layout->mesh.axis[layout->spec.axis[d][i]].name);
+    if (d + 1 < layout->spec.rank) ax_text_add(&spec, ",");
+  }
+  TEST_OK(ax_array_from_parts(runtime, &layout->mesh, spec.data != NULL ? spec.data : "", &layout->type, parts, layout->blocks, &array));
+  ax_text_deinit(&spec);
+  free(parts);
+  return array;
+}
+
+static ax_array *argument(const ax_executable *executable, const manner *how, uint32_t i, const ax_tensor *data) {
+  ax_array *array;
+  if (how->lent) return lend(executable->runtime, executable->wanted[i], data->data);
+  TEST_OK(ax_device_put(executable->runtime, NULL, "", ax_program_in_type(executable->program, i), data->data, &array));
+  return array;
+}
+
+static ax_tensor *result(const ax_executable *executable, uint32_t k, const ax_array *array) {
+  ax_tensor *tensor;
+  TEST_OK(ax_tensor_create(ax_program_out_type(executable->program, k), &tensor));
+  TEST_OK(ax_array_read(array, tensor->data, test_tensor_bytes(tensor)));
+  return tensor;
+}
+
+/* Result i of a run can be argument i of the next. */
+static bool fits(const ax_program *program, uint32_t i) {
+  const ax_type *in = ax_program_in_type(program, i), *out = ax_program_out_type(program, i);
+  return in != NULL && out != NULL && in->dtype == out->dtype && ax_same_shape(in, out);
+}
+
+/* --- Runs --- */
+
+typedef struct one_run {
+  ax_executable *executable;
+  uint32_t in_count, out_count;
+  ax_array **in, **out;
+  ax_status status;
+  pthread_t thread;
+} one_run;
+
+static void *run_alone(void *context) {
+  one_run *run = context;
+  run->status = ax_run(run->executable, run->in, run->in_count, run->out, run->out_count);
+  return NULL;
+}
+
+static void start(one_run *run, const manner *how) {
+  if (how->threads) assert_int_equal(pthread_create(&run->thread, NULL, run_alone, run), 0);
+  else if (how->at_once > 0) run->status = ax_run_start(run->executable, run->in, run->in_count, run->out, run->out_count);
+  else run_alone(run);
+}
+
+/* The arguments of run r: fresh, the first run's, or the results of the run before. */
+static void choose_arguments(one_run *runs, int r, const manner *how, ax_tensor *const *in) {
+  for (uint32_t i = 0; i < runs[r].in_count; i++) {
+    if (how->chained && r > 0 && fits(runs[r].executable->program, i)) runs[r].in[i] = ax_array_retain(runs[r - 1].out[i]);
+    else if (how->threads && r > 0 && !how->donate) runs[r].in[i] = ax_array_retain(runs[0].in[i]);
+    else runs[r].in[i] = argument(runs[r].executable, how, i, in[i]);
+  }
+}
+
+/* out: the last run's results; `same`: all runs gave the same. */
+static void run_all(ax_executable *executable, const manner *how, ax_tensor *const *in, ax_tensor **out, bool *same) {
+  uint32_t in_count = ax_program_in_count(executable->program), out_count = ax_program_out_count(executable->program);
+  int count = how->at_once > 0 ? how->at_once : 1;
+  ax_array **arrays = calloc((size_t)most_at_once * (in_count + out_count) + 1, sizeof arrays[0]);
+  one_run runs[most_at_once];
+  assert_non_null(arrays);
+  for (int r = 0; r < count; r++) {
+    ax_array **own = arrays + (size_t)r * (in_count + out_count);
+    runs[r] = (one_run){.executable = executable, .in_count = in_count, .out_count = out_count, .in = own, .out = own + in_count};
+    choose_arguments(runs, r, how, in);
+    if (!how->threads) start(&runs[r], how);
+  }
+  for (int r = 0; how->threads && r < count; r++) start(&runs[r], how);
+  for (int r = 0; how->threads && r < count; r++) pthread_join(runs[r].thread, NULL);
+  for (int r = count - 1; r >= 0; r--) {
+    TEST_OK(runs[r].status);
+    for (uint32_t k = 0; k < out_count && !(how->chained && r < count - 1); k++) {
+      ax_tensor *got = result(executable, k, runs[r].out[k]);
+      if (r == count - 1) {
+        out[k] = got;
+        continue;
+      }
+      *same = *same && test_same_tensors(got, out[k]);
+      ax_tensor_release(got);
+    }
+  }
+  for (size_t i = 0; i < (size_t)most_at_once * (in_count + out_count); i++) ax_array_release(arrays[i]);
+  free(arrays);
+}
+
+static ax_executable *compile(ax_runtime *runtime, ax_program *program, bool donate, bool reference) {
+  bool *donated = calloc(ax_program_in_count(program) + 1, sizeof donated[0]);
+  ax_executable *executable;
+  assert_non_null(donated);
+  for (uint32_t i = 0; i < ax_program_in_count(program); i++) donated[i] = donate;
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = donated, .reference = reference}, &executable));
+  free(donated);
+  return executable;
+}
+
+static void execute_once(ax_runtime *runtime, ax_program *program, bool reference, ax_tensor *const *in, ax_tensor **out) {
+  ax_executable *executable = compile(runtime, program, false, reference);
+  bool same = true;
+  test_use_threads(executable);
+  run_all(executable, &(manner){0}, in, out, &same);
+  ax_executable_release(executable);
+}
+
+void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out) {
+  execute_once(runtime, program, false, in, out);
+}
+
+void test_execute_reference(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out) {
+  execute_once(runtime, program, true, in, out);
+}
+
+/* --- Every way --- */
+
+typedef struct trial {
+  ax_program *program;
+  ax_tensor *const *in;
+  uint32_t count, workers; /* count: of results */
+  ax_executable *executables[2]; /* donate */
+  ax_tensor **got;
+  uint64_t seed;
+  const char *file;
+  int line;
+} trial;
+
+/* The plan verifier after each pass, whatever the build; with and without donations. */
+static void verify_passes(ax_program *program) {
+  bool *donate = calloc(ax_program_in_count(program) + 1, sizeof donate[0]);
+  assert_non_null(donate);
+  for (int given = 0; given < 2; given++) {
+    ax_plan *plan = test_plan(program);
+    for (uint32_t i = 0; i < ax_program_in_count(program); i++) donate[i] = true;
+    if (given) plan->donate = donate;
+    TEST_OK(ax_plan_verify(plan));
+    for (uint32_t i = 0; i < ax_plan_pass_count; i++) {
+      TEST_OK(ax_plan_passes[i].run(plan));
+      ax_status status = ax_plan_verify(plan);
+      if (status != AX_OK) fail_msg("after %s: %s", ax_plan_passes[i].name, ax_message());
+    }
+    ax_plan_destroy(plan);
+  }
+  free(donate);
+}
+
+/* Nothing is in flight when this is called. */
+static void run_in_manner(const trial *t, const manner *how, ax_tensor *const *in, ax_tensor **out, bool *same) {
+  ax_executable *executable = t->executables[how->donate];
+  executable->runtime->options.policy = how->policy;
+  executable->runtime->options.seed = how->seed;
+  executable->threaded = how->policy == AX_POLICY_PARALLEL;
+  count_runs(how, t->workers, how->at_once > 0 ? (uint64_t)how->at_once : 1);
+  run_all(executable, how, in, out, same);
+}
+
+static void blame(const trial *t, const manner *how, uint32_t k) {
+  static const char *const policies[] = {"parallel", "fixed", "seeded"};
+  print_error("seed %llu: result %u differs: %s, %u workers, %s%s%s%s%d at once\n", (unsigned long long)t->seed, k, policies[how->policy],
+              t->workers, how->donate ? "donated, " : "", how->lent ? "lent, " : "", how->threads ? "by threads, " : "",
+              how->chained ? "on results to come, " : "", how->at_once);
+  _fail(t->file, t->line);
+}
+
+static void check(const trial *t, const manner *how, ax_tensor *const *wanted) {
+  bool same = true;
+  run_in_manner(t, how, t->in, t->got, &same);
+  if (!same) blame(t, how, AX_NONE);
+  for (uint32_t k = 0; k < t->count; k++)
+    if (!test_same_tensors(wanted[k], t->got[k])) blame(t, how, k);
+  test_release(t->got, t->count);
+}
+
+/* Runs on the results of runs, one waiting for the other; then all started at once. */
+static void check_chains(trial *t) {
+  static const manner alone = {.policy = AX_POLICY_FIXED};
+  uint32_t in_count = ax_program_in_count(t->program);
+  ax_tensor **in = calloc(in_count + 1, sizeof in[0]), **before = calloc(t->count + 1, sizeof before[0]), **after = calloc(t->count + 1, sizeof after[0]);
+  bool any = false, same = true;
+  assert_true(in != NULL && before != NULL && after != NULL);
+  for (uint32_t i = 0; i < in_count; i++) any = any || fits(t->program, i);
+  for (int r = 0; any && r < most_at_once; r++) {
+    for (uint32_t i = 0; i < in_count; i++) in[i] = r > 0 && fits(t->program, i) ? before[i] : t->in[i];
+    run_in_manner(t, &alone, in, after, &same);
+    if (r > 0) test_release(before, t->count);
+    memcpy(before, after, t->count * sizeof before[0]);
+  }
+  for (int way = 0; any && way < 2; way++)
+    check(t, &(manner){.policy = AX_POLICY_PARALLEL, .donate = way == 1, .lent = way == 1, .at_once = most_at_once, .chained = true}, before);
+  if (any) test_release(before, t->count);
+  free(in), free(before), free(after);
+}
+
+static const manner ways[] = {
+    {.policy = AX_POLICY_SEEDED, .donate = true},
+    {.policy = AX_POLICY_SEEDED, .lent = true},
+    {.policy = AX_POLICY_SEEDED, .donate = true, .lent = true},
+    {.policy = AX_POLICY_PARALLEL, .at_once = 2},
+    {.policy = AX_POLICY_PARALLEL, .donate = true, .lent = true, .at_once = 2},
+    {.policy = AX_POLICY_PARALLEL, .at_once = 3, .threads = true},
+    {.policy = AX_POLICY_PARALLEL, .donate = true, .at_once = 2, .threads = true},
+};
+
+void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance, uint64_t seed, const char *file, int line) {
+  static uint64_t turn;
+  test_random random = {seed != 0 ? seed : ++turn};
+  uint32_t count = ax_program_out_count(program);
+  uint32_t workers = 1 + (uint32_t)(seed != 0 ? test_random_below(&random, most_workers) : (int64_t)(turn % most_workers));
+  ax_tensor **reference = calloc(count + 1, sizeof reference[0]), **first = calloc(count + 1, sizeof first[0]);
+  ax_runtime *runtime = team_of(workers);
+  bool same = true;
+  trial t = {.program = program, .in = in, .count = count, .workers = workers, .seed = seed, .file = file, .line = line};
+  t.got = calloc(count + 1, sizeof t.got[0]);
+  assert_true(reference != NULL && first != NULL && t.got != NULL);
+  test_run(program, in, reference);
+  verify_passes(program);
+  for (int donate = 0; donate < 2; donate++) t.executables[donate] = compile(runtime, program, donate == 1, false);
+  run_in_manner(&t, &(manner){.policy = AX_POLICY_FIXED}, in, first, &same);
+  for (size_t w = 0; w < AX_COUNT(ways); w++) {
+    manner how = ways[w];
+    how.seed = test_random_bits(&random);
+    check(&t, &how, first);
+  }
+  check_chains(&t);
+  for (uint32_t i = 0; i < count; i++) {
+    if (tolerance > 0) test_assert_tensors_near(first[i], reference[i], tolerance, file, line);
+    else if (!test_same_tensors(first[i], reference[i])) fail_msg("seed %llu: result %u is not what evaluation gives", (unsigned long long)seed, i);
+  }
+  test_release(first, count);
+  test_release(reference, count);
+  for (int donate = 0; donate < 2; donate++) ax_executable_release(t.executables[donate]);
+  free(reference), free(first), free(t.got);
+}
