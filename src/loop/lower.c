@@ -46,7 +46,7 @@ const ax_buffer *ax_lower_get(const ax_lower *lower, uint32_t buffer) { return &
 
 /* --- Operations --- */
 
-static ax_status add_op(ax_lower *lower, const ax_op *op) {
+ax_status ax_lower_append(ax_lower *lower, const ax_op *op) {
   ax_block *block = lower->block;
   if (block->count == block->capacity) {
     uint32_t capacity = block->capacity < 4 ? 4 : block->capacity * 2;
@@ -56,11 +56,17 @@ static ax_status add_op(ax_lower *lower, const ax_op *op) {
     block->ops = ops;
     block->capacity = capacity;
   }
-  block->ops[block->count] = *op;
-  block->ops[block->count].eqn = lower->eqn;
-  block->ops[block->count].diverging = lower->diverging;
-  block->ops[block->count++].program = lower->program;
+  block->ops[block->count++] = *op;
   return AX_OK;
+}
+
+/* Of the equation being lowered. */
+static ax_status add_op(ax_lower *lower, const ax_op *op) {
+  ax_op made = *op;
+  made.eqn = lower->eqn;
+  made.program = lower->program;
+  made.diverging = lower->diverging;
+  return ax_lower_append(lower, &made);
 }
 
 ax_status ax_lower_kernel_begin(ax_lower *lower, uint32_t rank, uint32_t reduce_rank, const int64_t *dims) {
@@ -83,8 +89,8 @@ static uint32_t slot_of(ax_lower *lower, uint32_t buffer) {
   return slot;
 }
 
-/* A constant of one element is part of the code, not a load: what is made of constants alone depends on nothing. */
-static bool constant_bits(const ax_buffer *buffer, int64_t *bits) {
+/* Such a one is part of the code, not a load: what is made of constants alone depends on nothing. */
+bool ax_lower_constant(const ax_buffer *buffer, int64_t *bits) {
   if (buffer->kind != AX_BUFFER_CONST || buffer->loop != AX_NONE || ax_type_elems(&buffer->type) != 1) return false;
   *bits = 0;
   memcpy(bits, (const char *)buffer->data + buffer->offset, ax_dtype_bytes(buffer->type.dtype));
@@ -94,7 +100,7 @@ static bool constant_bits(const ax_buffer *buffer, int64_t *bits) {
 ax_ex ax_lower_load(ax_lower *lower, uint32_t buffer, const ax_at *at) {
   int64_t bits;
   const ax_buffer *source = &lower->plan->buffers[buffer];
-  if (constant_bits(source, &bits)) return ax_kernel_const(lower->kernel, source->type.dtype, bits);
+  if (ax_lower_constant(source, &bits)) return ax_kernel_const(lower->kernel, source->type.dtype, bits);
   uint32_t slot = slot_of(lower, buffer);
   return ax_kernel_load(lower->kernel, slot, at);
 }
@@ -303,6 +309,7 @@ ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const 
   ax_lower lower = {.plan = plan, .block = &plan->block, .flow = &flow};
   ax_status status = build(plan, &lower, in_axes, out_axes);
   ax_free(lower.buffers);
+  ax_free(lower.operand);
   ax_memo_deinit(&memo);
   if (status == AX_OK) return AX_OK;
   ax_plan_destroy(plan);

@@ -17,6 +17,7 @@ typedef struct ax_lower {
   ax_kernel *kernel;       /* being built, and its buffers by slot */
   uint32_t *buffers;
   uint32_t buffers_capacity;
+  uint32_t *operand, operand_capacity; /* by buffer, of a call being lowered: the first operand that it is; not set for others */
 } ax_lower;
 
 /* --- For rules --- */
@@ -48,6 +49,8 @@ AX_MUST_USE ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const ui
 
 /* A body, inlined here: in and out are buffers. */
 AX_MUST_USE ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uint32_t *in, uint32_t *out);
+/* The same of a body that other equations may call too: lowered once, and copied here (fragment.c). */
+AX_MUST_USE ax_status ax_lower_call(ax_lower *lower, const ax_program *body, const uint32_t *in, uint32_t *out);
 /* Opens a loop (trips -1: while); operations go to its body until ax_lower_loop_end. Of a while loop, operations before
    ax_lower_loop_test are the test. `*id` is for views; `axes`: along which the trip count may differ. */
 AX_MUST_USE ax_status ax_lower_loop_begin(ax_lower *lower, int64_t trips, ax_axis_set axes, ax_block **outer, uint32_t *id);
@@ -58,5 +61,12 @@ AX_MUST_USE ax_status ax_lower_branch_begin(ax_lower *lower, uint32_t index, uin
                                             ax_block **outer);
 void ax_lower_branch_case(ax_lower *lower, ax_block *outer, uint32_t k);
 void ax_lower_branch_end(ax_lower *lower, ax_block *outer);
+
+/* --- For fragment.c --- */
+
+/* A constant of one element: its bits. */
+bool ax_lower_constant(const ax_buffer *buffer, int64_t *bits);
+/* An operation, as it is, at the end of the block at work. */
+AX_MUST_USE ax_status ax_lower_append(ax_lower *lower, const ax_op *op);
 
 #endif

@@ -173,6 +173,8 @@ static void block_text(ax_text *text, const ax_plan *plan, const ax_block *block
 }
 
 void ax_plan_text(ax_text *text, const ax_plan *plan) {
+  for (const ax_called *c = plan->called; c != NULL; c = c->next)
+    ax_text_add(text, "body of %u operations, lowered once for %u calls\n", c->op_count, c->call_count);
   for (uint32_t i = 0; i < plan->buffer_count; i++) {
     const ax_buffer *buffer = &plan->buffers[i];
     static const char *const kinds[] = {"temp", "input", "const"};

@@ -109,6 +109,12 @@ typedef struct ax_op {
   };
 } ax_op;
 
+/* A body that was lowered once and called so many times (loop/fragment.c). */
+typedef struct ax_called {
+  uint32_t op_count, call_count;
+  const struct ax_called *next;
+} ax_called;
+
 typedef struct ax_plan {
   ax_arena arena;
   ax_arena drafts; /* kernels and lists of operations as they were lowered, and tables of lowering: gone after fusion */
@@ -118,6 +124,7 @@ typedef struct ax_plan {
   ax_buffer *buffers;
   uint32_t buffer_count, buffer_capacity, loop_count, exchange_count;
   ax_block block;
+  const ax_called *called; /* the latest first */
   uint32_t in_count, out_count;
   uint32_t *in, *out; /* buffers; an out is all of a memory of its own */
   const bool *donate; /* by input: its memory may be overwritten; NULL: none */

@@ -168,7 +168,9 @@ static ax_status rewrite(scatterer *s, uint32_t made, uint32_t updated, uint32_t
   uint32_t sum = stored(&ops[at]), zeros = root_of(s, ops[made].kernel.buffers[copy->exprs[0].slot]);
   ops[updated] = ops[at];
   AX_TRY(make_copy(s, &ops[updated], sum, base));
-  ax_kernel *kernel = part.kernel.kernel;
+  ax_kernel *kernel = ax_kernel_copy(&s->plan->drafts, part.kernel.kernel); /* the other may be at work elsewhere too */
+  if (kernel == NULL) return ax_out_of_memory(sizeof *kernel);
+  part.kernel.kernel = kernel;
   ax_store *store = &kernel->stores[0];
   part.kernel.buffers[store->slot] = sum;
   ax_ex old = ax_kernel_load(kernel, store->slot, store->at);

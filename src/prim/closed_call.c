@@ -2,7 +2,7 @@
    Parameters: body, a program in the environment of the equation.
    Errors: operands that are not what the body takes.
    Linear in what its body is linear in; each transform is that of the body. Equations that share a body, as equal layers do, share what
-   is made of it: it is transformed once for each set of operands that take part. Lowering puts the body in its place. */
+   is made of it: it is transformed once for each set of operands that take part, and lowered once (loop/fragment.c). */
 #include "prim/prims.h"
 #include "prim/rebuild.h"
 
@@ -121,7 +121,7 @@ static void batch(const ax_batch_args *args) {
 /* --- lower, hlo --- */
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return ax_lower_program(lower, body_of(eqn), in, out);
+  return ax_lower_call(lower, body_of(eqn), in, out);
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
