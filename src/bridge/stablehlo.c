@@ -4,14 +4,24 @@
      whole program                          module: one device
      x f32[8,4], w f32[4]                   @main(x: tensor<2x4xf32>, w: tensor<4xf32>)
      s = mul w w                              s = multiply w, w            the same everywhere
-     y = shard_map[data=4] x s { .. }         ..                           the body                                       */
+     y = shard_map[data=4] x s { .. }         ..                           the body
+     z = closed_call y y { .. }               func.call @body_0            a function of the module, once for all its calls */
 #include "axle/stablehlo.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "hlo/hlo.h"
+#include "ir/memo.h"
 #include "mesh/partition.h"
+
+typedef struct module {
+  ax_hlo hlo;   /* first: rules hand it back */
+  ax_memo memo; /* of bodies that are called: `count` is 1 + the number of the function */
+  const ax_program **bodies;
+  uint32_t body_count, body_capacity;
+} module;
 
 /* --- The walk --- */
 
@@ -40,60 +50,106 @@ static ax_status write_program(ax_hlo *hlo, const ax_program *program, const uin
   return status;
 }
 
+/* The function's number; it is written when what is under way has been. */
+static ax_status function_of(module *m, const ax_program *body, uint32_t *number) {
+  ax_memo_entry *entry = ax_memo_ask(&m->memo, "function", body, NULL, 0);
+  if (entry == NULL) return ax_out_of_memory(0);
+  if (entry->count == 0) {
+    AX_TRY(ax_grow(&m->bodies, sizeof m->bodies[0], m->body_count, 1, &m->body_capacity));
+    m->bodies[m->body_count++] = body;
+    entry->count = m->body_count;
+  }
+  *number = entry->count - 1;
+  return AX_OK;
+}
+
+static ax_type *result_types(const ax_program *program) {
+  ax_type *types = ax_alloc(program->out_count * sizeof types[0]);
+  for (uint32_t k = 0; types != NULL && k < program->out_count; k++) types[k] = program->types[program->outs[k]];
+  return types;
+}
+
+/* ax_hlo.call_program. */
+static ax_status write_call(ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out) {
+  char callee[32];
+  uint32_t number = 0;
+  AX_TRY(function_of((module *)hlo, program, &number));
+  ax_type *types = result_types(program);
+  if (types == NULL) return ax_out_of_memory(program->out_count * sizeof types[0]);
+  snprintf(callee, sizeof callee, "callee = @body_%" PRIu32, number);
+  uint32_t first = ax_hlo_op(hlo, "func.call", in, program->types, program->in_count, callee, types, program->out_count);
+  for (uint32_t k = 0; k < program->out_count; k++) out[k] = first + k;
+  ax_free(types);
+  return AX_OK;
+}
+
 /* --- The module --- */
 
-/* "%0: type {mark}" each, or without a name; `values` NULL: the first `count`. */
-static void add_declared(ax_hlo *hlo, const ax_type *types, const uint32_t *values, uint32_t count, bool named) {
-  bool marked = ax_mesh_devices(&hlo->axes) > 1;
+/* "%0: type" each, or without a name; `values` NULL: the first `count`. mark: behind each. */
+static void add_declared(ax_hlo *hlo, const ax_type *types, const uint32_t *values, uint32_t count, bool named, const char *mark) {
   for (uint32_t i = 0; i < count; i++) {
     ax_text_add(&hlo->text, "%s", i > 0 ? ", " : "");
     if (named) ax_text_add(&hlo->text, "%%%u: ", hlo->next++);
     ax_hlo_type(&hlo->text, &types[values != NULL ? values[i] : i]);
-    if (marked) ax_text_add(&hlo->text, " {mhlo.sharding = \"{manual}\"}");
+    ax_text_add(&hlo->text, "%s", mark);
   }
 }
 
-static void begin_main(ax_hlo *hlo, const ax_program *program) {
-  ax_text_add(&hlo->text,
-              "module @axle attributes {mhlo.num_partitions = %" PRId64
-              " : i32, mhlo.num_replicas = 1 : i32} {\n"
-              "  func.func public @main(",
-              ax_mesh_devices(&hlo->axes));
-  add_declared(hlo, program->types, NULL, program->in_count, true);
-  ax_text_add(&hlo->text, ") -> (");
-  add_declared(hlo, program->types, program->outs, program->out_count, false);
-  ax_text_add(&hlo->text, ") {\n");
+/* heading: "public @main"; ids: room for those of parameters and results. */
+static ax_status write_function_with(ax_hlo *hlo, const ax_program *program, const char *heading, const char *mark, uint32_t *ids,
+                                     const ax_type *out_types) {
+  uint32_t *in = ids, *out = ids + program->in_count;
+  hlo->next = 0;
   hlo->indent = 2;
-}
-
-/* in, out, out_types: room for the ids of parameters and results, and the results' types. */
-static ax_status write_main(ax_hlo *hlo, const ax_program *program, uint32_t *in, uint32_t *out, ax_type *out_types) {
-  begin_main(hlo, program);
+  ax_text_add(&hlo->text, "  func.func %s(", heading);
+  add_declared(hlo, program->types, NULL, program->in_count, true, mark);
+  ax_text_add(&hlo->text, ") -> (");
+  add_declared(hlo, program->types, program->outs, program->out_count, false, mark);
+  ax_text_add(&hlo->text, ") {\n");
   for (uint32_t i = 0; i < program->in_count; i++) in[i] = i;
   AX_TRY(write_program(hlo, program, in, out));
-  for (uint32_t i = 0; i < program->out_count; i++) out_types[i] = program->types[program->outs[i]];
   ax_hlo_op(hlo, "func.return", out, out_types, program->out_count, NULL, NULL, 0);
-  ax_text_add(&hlo->text, "  }\n}\n");
+  ax_text_add(&hlo->text, "  }\n");
   return AX_OK;
+}
+
+static ax_status write_function(ax_hlo *hlo, const ax_program *program, const char *heading, const char *mark) {
+  ax_type *out_types = result_types(program);
+  uint32_t *ids = ax_alloc(((size_t)program->in_count + program->out_count) * sizeof ids[0]);
+  ax_status status = out_types != NULL && ids != NULL ? AX_OK : ax_out_of_memory(0);
+  if (status == AX_OK) status = write_function_with(hlo, program, heading, mark, ids, out_types);
+  ax_free(out_types);
+  ax_free(ids);
+  return status;
 }
 
 enum { most_devices = 1 << 20 };
 
+static ax_status write_functions(module *m, const ax_program *program) {
+  ax_hlo *hlo = &m->hlo;
+  const int64_t devices = ax_mesh_devices(&hlo->axes);
+  ax_text_add(&hlo->text, "module @axle attributes {mhlo.num_partitions = %" PRId64 " : i32, mhlo.num_replicas = 1 : i32} {\n", devices);
+  AX_TRY(write_function(hlo, program, "public @main", devices > 1 ? " {mhlo.sharding = \"{manual}\"}" : ""));
+  for (uint32_t i = 0; i < m->body_count; i++) { /* there may be more of them after each */
+    char heading[32];
+    snprintf(heading, sizeof heading, "private @body_%" PRIu32, i);
+    AX_TRY(write_function(hlo, m->bodies[i], heading, ""));
+  }
+  ax_text_add(&hlo->text, "}\n");
+  return AX_OK;
+}
+
 /* Of what each device runs. */
 static ax_status write_module(const ax_program *program, char **out) {
-  ax_hlo hlo = {.inline_program = write_program, .axes = program->axes};
-  if (ax_mesh_devices(&hlo.axes) > most_devices)
+  module m = {.hlo = {.inline_program = write_program, .call_program = write_call, .axes = program->axes}};
+  if (ax_mesh_devices(&m.hlo.axes) > most_devices)
     return ax_error(AX_ABSENT, "StableHLO lists every device at each collective: %" PRId64 " of them are more than the %d it is written for",
-                    ax_mesh_devices(&hlo.axes), (int)most_devices);
-  uint32_t in_count = program->in_count, out_count = program->out_count;
-  ax_type *out_types = ax_alloc(out_count * sizeof out_types[0]);
-  uint32_t *ids = ax_alloc(((size_t)in_count + out_count) * sizeof ids[0]);
-  ax_status status = out_types != NULL && ids != NULL ? AX_OK : ax_out_of_memory(0);
-  if (status == AX_OK) status = write_main(&hlo, program, ids, ids + in_count, out_types);
-  if (status == AX_OK) status = ax_text_finish(&hlo.text, out);
-  ax_text_deinit(&hlo.text);
-  ax_free(out_types);
-  ax_free(ids);
+                    ax_mesh_devices(&m.hlo.axes), (int)most_devices);
+  ax_status status = write_functions(&m, program);
+  if (status == AX_OK) status = ax_text_finish(&m.hlo.text, out);
+  ax_text_deinit(&m.hlo.text);
+  ax_memo_deinit(&m.memo);
+  ax_free(m.bodies);
   return status;
 }
 

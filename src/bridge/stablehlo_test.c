@@ -171,6 +171,46 @@ static void test_refusals(void **state) {
   ax_program_release(program);
 }
 
+/* --- Calls --- */
+
+static void layer_body(const ax_value *in, ax_value *out, void *context) {
+  ax_value inner[] = {in[1], in[0]};
+  if (context != NULL) ax_closed_call(layer_body, NULL, inner, 2, inner, 1);
+  out[0] = ax_tanh(ax_mul(inner[0], in[1]));
+}
+
+static void calls_body(const ax_value *in, ax_value *out, void *context) {
+  ax_value x[] = {in[0], in[1]};
+  for (int i = 0; i < 9; i++) ax_closed_call(layer_body, i % 3 == 0 ? x : context, x, 2, x, 1);
+  out[0] = x[0];
+}
+
+static uint32_t count_in(const char *text, const char *part) {
+  uint32_t count = 0;
+  for (const char *at = text; (at = strstr(at, part)) != NULL; at++) count++;
+  return count;
+}
+
+/* One function for each different body, those called by functions among them. */
+static void test_calls(void **state) {
+  (void)state;
+  ax_type types[] = {TEST_TYPE(AX_F32, 2), TEST_TYPE(AX_F32, 2)};
+  ax_program *program = test_trace(calls_body, NULL, types, 2, 1);
+  char *text;
+  TEST_OK(ax_program_stablehlo(program, &text));
+  assert_int_equal(count_in(text, "func.func private @body_"), 2);
+  assert_int_equal(count_in(text, "\"func.call\""), 10);
+  assert_int_equal(count_in(text, "stablehlo.tanh"), 2);
+  assert_non_null(strstr(text,
+                         "  func.func private @body_1(%0: tensor<2xf32>, %1: tensor<2xf32>) -> (tensor<2xf32>) {\n"
+                         "    %2 = \"stablehlo.multiply\"(%1, %1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n"
+                         "    %3 = \"stablehlo.tanh\"(%2) : (tensor<2xf32>) -> tensor<2xf32>\n"
+                         "    \"func.return\"(%3) : (tensor<2xf32>) -> ()\n"
+                         "  }\n"));
+  ax_string_free(text);
+  ax_program_release(program);
+}
+
 static ax_status export_again(void *context) {
   char *text;
   ax_status status = ax_program_stablehlo(context, &text);
@@ -190,7 +230,7 @@ static void test_out_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_local),    cmocka_unit_test(test_per_device), cmocka_unit_test(test_too_many_devices),    cmocka_unit_test(test_whole),
-      cmocka_unit_test(test_resharded), cmocka_unit_test(test_refusals), cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_resharded), cmocka_unit_test(test_refusals), cmocka_unit_test(test_calls), cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

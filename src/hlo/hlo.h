@@ -20,6 +20,8 @@ typedef struct ax_hlo {
   const ax_program *program; /* whose equations are being written: operand types are program->types[eqn->in[i]] */
   /* Writes `program`'s equations here by their rules; set by the driver (bridge/), used by rules of regions. */
   ax_status (*inline_program)(struct ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out);
+  /* Calls `program` here, which becomes a function of the module, once however often it is called. Likewise. */
+  ax_status (*call_program)(struct ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out);
 } ax_hlo;
 
 /* tensor<4x8xf32> */

@@ -125,7 +125,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return hlo->inline_program(hlo, body_of(eqn), in, out);
+  return hlo->call_program(hlo, body_of(eqn), in, out);
 }
 
 /* --- The record --- */
@@ -133,7 +133,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(closed_call_params, body)}};
 
 const ax_prim ax_prim_closed_call = {
-    .name = "closed_call", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "closed_call", .kind = AX_REGION, .shares = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(closed_call_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = linearize,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing,

@@ -81,6 +81,7 @@ static void equal_functions_are_one(void **state) {
   TEST_OK(ax_program_print(kept, &text));
   TEST_OK(ax_program_parse(text, strlen(text), "text", &again));
   assert_true(ax_program_equal(kept, again));
+  check_count(again, layers, 1);
   ax_string_free(text);
   ax_program *all[] = {kept, plain, again};
   for (size_t i = 0; i < AX_COUNT(all); i++) ax_program_release(all[i]);

@@ -1,4 +1,4 @@
-/* cond, scan and while: control.py says the same in JAX. */
+/* cond, scan, while and calls: control.py says the same in JAX. */
 #include <stdio.h>
 
 #include "vectors/vectors.h"
@@ -210,6 +210,45 @@ BODY(gather_and_scatter) {
 }
 BODY(mesh_gathered) { ax_scan(gather_and_scatter, context, in, 1, 0, 3, false, out, 0); }
 
+/* --- Calls --- */
+
+static ax_value nth(ax_value xs, int64_t i) { /* the i-th matrix of f[n,3,3] */
+  const int64_t start[] = {i, 0, 0}, limit[] = {i + 1, 3, 3}, dims[] = {3, 3};
+  return ax_reshape(ax_slice(xs, start, limit, NULL), 2, dims);
+}
+
+BODY(layer) {
+  (void)context;
+  out[0] = ax_tanh(ax_matmul(in[0], in[1]));
+  out[1] = ax_mul(out[0], out[0]);
+}
+BODY(calls) {
+  ax_value made[2] = {in[0]};
+  out[1] = ax_full_like(in[0], 0);
+  for (int64_t i = 0; i < 4; i++) {
+    const ax_value operands[] = {made[0], nth(in[1], i)};
+    ax_closed_call(layer, context, operands, 2, made, 2);
+    out[1] = ax_add(out[1], made[1]);
+  }
+  out[0] = made[0];
+}
+BODY(squares) {
+  ax_value made[2];
+  calls(in, made, context);
+  out[0] = total(made[1]);
+}
+BODY(calls_grad) { ax_grad(squares, context, in, 2, 2, out); }
+
+BODY(mesh_layer) { out[0] = ax_add(ax_tanh(ax_matmul(in[0], in[1])), ax_pmean(in[0], axes(context))); }
+BODY(mesh_calls) {
+  ax_value x = in[0];
+  for (int64_t i = 0; i < 4; i++) {
+    const ax_value operands[] = {x, nth(in[1], i)};
+    ax_closed_call(mesh_layer, context, operands, 2, &x, 1);
+  }
+  out[0] = x;
+}
+
 BODY(first_to_last) {
   const int64_t pairs[][2] = {{0, variant(context)->members - 1}};
   out[0] = ax_ppermute(ax_tanh(in[0]), axes(context), pairs, 1);
@@ -272,6 +311,9 @@ static const vector_case control_cases[] = {
     {"while_jvp", FLOAT, .body = bounded, .in = 2, .modes = "vj", .scaled = true},
     {"while_vmap", "f32", .body = while_vmap, .in = 2, .modes = "vj", .scaled = true},
     {"while_vmap_each", "f32", .body = while_vmap_each, .in = 2, .modes = "vj", .scaled = true},
+    {"calls", FLOAT, .body = calls, .in = 2, .out = 2, .scaled = true},
+    {"calls_grad", "f32", .body = calls_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
+    {"mesh_calls", "d=4 " GRID, "A . > A", .body = mesh_calls, .in = 2, .scaled = true},
     {"mesh_scan", LINES " " GRID, "A > A N", .body = mesh_scan, .out = 2, .scaled = true},
     {"mesh_ring", LINES " " GRID, "A . > A N", .body = mesh_ring, .in = 2, .out = 2, .scaled = true},
     {"mesh_invariant_carry", "d=4 " GRID, "A . > . .", .body = mesh_invariant_carry, .in = 2, .out = 2, .ulps = 256,

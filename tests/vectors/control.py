@@ -1,4 +1,4 @@
-"""cond, scan and while: alone, under transforms, and on meshes with collectives inside."""
+"""cond, scan, while and calls: alone, under transforms, and on meshes with collectives inside."""
 
 import jax
 import jax.numpy as jnp
@@ -132,6 +132,28 @@ def own_trips(v, x):
     return lax.while_loop(lambda c: c[0] < bound, lambda c: (c[0] + 1, jnp.tanh(c[1])), (start, x))[1]
 
 
+@jax.jit
+def layer(h, w):
+    h = jnp.tanh(jnp.matmul(h, w))
+    return h, h * h
+
+
+def calls(h, ws):
+    """One function, called for each weight."""
+    total = jnp.zeros_like(h)
+    for w in ws:
+        h, square = layer(h, w)
+        total += square
+    return h, total
+
+
+def mesh_calls(v, x, ws):
+    step = jax.jit(lambda x, w: jnp.tanh(jnp.matmul(x, w)) + lax.pmean(x, v.axes))
+    for w in ws:
+        x = step(x, w)
+    return x
+
+
 def vmap_of_scan_inside(v, x):
     return jax.vmap(lambda x: lax.scan(lambda c, _: (jnp.tanh(c) + lax.pmean(c, v.axes), None), x, length=2)[0])(x)
 
@@ -160,6 +182,9 @@ CASES = [
     Case("while_jvp", FLOAT, named_loop, [real(3), index(5)], modes="vj"),
     Case("while_vmap", "f32", lambda x, b: jax.vmap(named_loop, (0, None))(x, b), [real(4, 3), index(5)], modes="vj"),
     Case("while_vmap_each", "f32", lambda x, b: jax.vmap(named_loop)(x, b), [real(4, 3), index(5, 4)], modes="vj"),
+    Case("calls", FLOAT, calls, [real(3), real(4, 3, 3, scale=0.5)]),
+    Case("calls_grad", "f32", jax.grad(lambda h, ws: jnp.sum(calls(h, ws)[1]), (0, 1)), [real(3), real(4, 3, 3, scale=0.5)]),
+    Case("mesh_calls", f"d=4 {GRID}", mesh_calls, [shards(2, 3), real(4, 3, 3, scale=0.6)], "A . > A"),
     Case("mesh_scan", f"{LINES} {GRID}", mixing, [shards(2)], "A > A N"),
     Case("mesh_ring", f"{LINES} {GRID}", passing, [shards(2, 3), real(4, 3, 3, scale=0.6)], "A . > A N"),
     Case("mesh_invariant_carry", f"d=4 {GRID}", invariant_carry, [shards(2, 3), real(3, 2)], "A . > . ."),
