@@ -6,7 +6,8 @@
               first stays in a register.
 
    Both move work along the block, so the operations in between must not touch what it reads or writes. Views alias their root;
-   hazards are decided on roots. Values computed once for all devices are not pulled into kernels that run on each.
+   hazards are decided on roots. Values computed once for all devices are not pulled into kernels that run on each. Kernels of equations
+   with order or state stay what and where they are; what they load may be computed by them.
 
    Which rewrites are done is decided here; how they are done, in kernel_rewrite.c. Whether the operations in between touch something
    is answered by who touched a root last, which is noted as the walk goes along the block, so no question takes a walk of its own.
@@ -180,7 +181,7 @@ static ax_status drop_dead_stores(fuser *f, uint32_t position) {
   ax_op *op = &f->block->ops[position];
   bool dropped[AX_MAX_SLOTS] = {false};
   uint32_t buffers[AX_MAX_SLOTS], count = 0, slots;
-  if (op->kind != AX_OP_KERNEL || op->kernel.kernel->store_count > AX_MAX_SLOTS) return AX_OK;
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || op->kernel.kernel->store_count > AX_MAX_SLOTS) return AX_OK;
   for (uint32_t i = 0; i < op->kernel.kernel->store_count; i++) {
     uint32_t buffer = op->kernel.buffers[op->kernel.kernel->stores[i].slot];
     dropped[i] = is_plain(f, buffer) && f->reads[buffer] == 0;
@@ -211,7 +212,7 @@ static ax_status drop_dead(fuser *f, uint32_t position) {
 
 /* The store by which kernel `op` computes all of `buffer`, element by element; NULL when it does not. */
 static const ax_store *whole_store(const ax_op *op, uint32_t buffer) {
-  if (op->kind != AX_OP_KERNEL) return NULL;
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return NULL;
   const ax_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
@@ -338,7 +339,7 @@ static bool fits(const ax_bound *a, const ax_bound *b) {
 }
 
 static bool mergeable(const fuser *f, const ax_op *a, const ax_op *b) {
-  if (a->kind != AX_OP_KERNEL || a->axes != b->axes) return false;
+  if (a->kind != AX_OP_KERNEL || a->axes != b->axes || ax_op_is_ordered(a) || ax_op_is_ordered(b)) return false;
   const ax_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
   if (ka->rank != kb->rank || memcmp(ka->dims, kb->dims, ka->rank * sizeof ka->dims[0]) != 0) return false;
   if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return false;

@@ -302,6 +302,68 @@ static void dead(void **state) {
   expect(unread, in, 2, 1, "kernel[4,6]");
 }
 
+/* --- Effects --- */
+
+/* exp, then twice an equation with effects, of which nobody reads the second, then exp. */
+static void expect_with_effects(uint32_t effects, const char *wanted) {
+  ax_prim marked = *ax_prim_find("neg", 3);
+  const ax_prim *plain = ax_prim_find("exp", 3);
+  marked.effects = effects;
+  const ax_mesh none = {0};
+  ax_builder builder;
+  ax_value x, first, second, unread, last;
+  ax_program *program;
+  ax_builder_begin(&builder, &none);
+  x = ax_builder_input(&builder, &matrix);
+  ax_emit(plain, NULL, &x, 1, &first, 1);
+  ax_emit(&marked, NULL, &first, 1, &second, 1);
+  ax_emit(&marked, NULL, &second, 1, &unread, 1);
+  ax_emit(plain, NULL, &second, 1, &last, 1);
+  TEST_OK(ax_builder_finish(&builder, &last, 1, &program, NULL, NULL));
+  expect_plan(program, wanted);
+}
+
+static void step_of_three(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_tanh(in[0]);
+}
+
+static void three_steps(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(step_of_three, NULL, in, 1, 0, 3, false, out, 0);
+}
+
+/* How many operations a loop's body has once carries are in place, when its copies have effects. */
+static uint32_t body_with_effects(uint32_t effects) {
+  ax_program *program = test_trace(three_steps, NULL, &matrix, 1, 1);
+  ax_plan *plan = test_plan(program);
+  ax_prim marked = *ax_prim_find("exp", 3);
+  const ax_eqn eqn = {.prim = &marked};
+  uint32_t count = 0, to, from;
+  marked.effects = effects;
+  for (uint32_t i = 0; i < plan->block.count; i++) {
+    if (plan->block.ops[i].kind != AX_OP_LOOP) continue;
+    ax_block *body = &plan->block.ops[i].loop.body;
+    for (uint32_t k = 0; k < body->count; k++)
+      if (ax_op_copies_all(&body->ops[k], &to, &from)) body->ops[k].eqn = &eqn;
+    TEST_OK(ax_plan_coalesce(plan));
+    count += body->count;
+  }
+  ax_plan_destroy(plan);
+  ax_program_release(program);
+  return count;
+}
+
+static void effects(void **state) {
+  (void)state;
+  expect_with_effects(0, "kernel[4,6]");
+  expect_with_effects(AX_EFFECT_EXCHANGE, "kernel[4,6]");
+  expect_with_effects(AX_EFFECT_ORDER, "kernel[4,6]; kernel[4,6]; kernel[4,6]");
+  expect_with_effects(AX_EFFECT_STATE, "kernel[4,6]; kernel[4,6]; kernel[4,6]");
+  assert_int_equal(body_with_effects(0), 1);
+  assert_int_equal(body_with_effects(AX_EFFECT_STATE), 2);
+}
+
 /* --- Devices --- */
 
 /* The report of the loss waits for all; the gradient's exchange is started first. */
@@ -351,7 +413,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pointwise), cmocka_unit_test(reductions), cmocka_unit_test(products),
       cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
-      cmocka_unit_test(dead),
+      cmocka_unit_test(dead),      cmocka_unit_test(effects),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,8 +98,12 @@ void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes) {
   for (uint32_t i = 0; i < plan->out_count; i++) reads[plan->buffers[plan->out[i]].root]++;
 }
 
+bool ax_op_is_ordered(const ax_op *op) {
+  return op->eqn != NULL && (op->eqn->prim->effects & (AX_EFFECT_ORDER | AX_EFFECT_STATE)) != 0;
+}
+
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_at **at) {
-  if (op->kind != AX_OP_KERNEL) return false;
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
   const ax_kernel *kernel = op->kernel.kernel;
   if (kernel->store_count != 1 || kernel->expr_count != 1) return false;
   const ax_store *store = &kernel->stores[0];

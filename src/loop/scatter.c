@@ -35,7 +35,7 @@ static bool is_own(const scatterer *s, uint32_t buffer) {
 
 /* A kernel that computes all of an array, one element a step, by so many nodes. */
 static bool stores_all(const ax_op *op, uint32_t exprs) {
-  if (op->kind != AX_OP_KERNEL) return false;
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
   const ax_kernel *kernel = op->kernel.kernel;
   return kernel->store_count == 1 && kernel->expr_count == exprs && kernel->stores[0].reduce == AX_SCALAR_NONE &&
          ax_kernel_covers(kernel, kernel->stores[0].slot, kernel->stores[0].at);
@@ -142,7 +142,7 @@ static bool is_part_in_zeros(const scatterer *s, uint32_t table, uint32_t at, ui
   if (*made >= *updated || *updated >= at || at - *updated > near) return false;
   if (!ax_op_copies_all(&s->block->ops[*made], &to, &from) || to != table || !s->zeros[root_of(s, from)]) return false;
   const ax_op *update = &s->block->ops[*updated];
-  if (update->kind != AX_OP_KERNEL || update->kernel.kernel->store_count != 1) return false;
+  if (update->kind != AX_OP_KERNEL || ax_op_is_ordered(update) || update->kernel.kernel->store_count != 1) return false;
   const ax_kernel *kernel = update->kernel.kernel;
   return kernel->reduce_rank == 0 && kernel->stores[0].reduce == AX_SCALAR_NONE && stored(update) == table;
 }

@@ -44,7 +44,7 @@ static void need_op(void *context, ax_op *op) {
 static void describe_op(void *context, ax_op *op) {
   scheduler *s = context;
   if (op->kind == AX_OP_START) s->exchanges = true;
-  if (op->eqn != NULL && (op->eqn->prim->effects & (AX_EFFECT_ORDER | AX_EFFECT_STATE)) != 0) s->ordered = true;
+  if (ax_op_is_ordered(op)) s->ordered = true;
 }
 
 static void note_op(void *context, ax_op *op) {
