@@ -17,7 +17,7 @@ struct ax_workers {
   pid_t process;  /* that has the threads: a forked child has none */
   uint32_t count; /* of them */
   pthread_t *threads;
-  pthread_mutex_t lock;
+  _Alignas(64) pthread_mutex_t lock; /* what is above nobody writes once threads run */
   pthread_cond_t wake; /* for threads of the team */
   pthread_cond_t told; /* for those who wait for news */
   pthread_cond_t left; /* for callers whose helpers have not left */
@@ -173,10 +173,12 @@ ax_status ax_workers_create(uint32_t count, ax_workers **out) {
     *out = NULL;
     return ax_out_of_memory(count * sizeof workers->threads[0]);
   }
-  while (workers->count < count) { /* fewer threads than asked for still do the work */
+  pthread_mutex_lock(&workers->lock); /* threads begin when their count is known */
+  while (workers->count < count) {    /* fewer than asked for still do the work */
     if (pthread_create(&workers->threads[workers->count], NULL, thread_main, workers) != 0) break;
     workers->count++;
   }
+  pthread_mutex_unlock(&workers->lock);
   return AX_OK;
 }
 
