@@ -5,12 +5,11 @@
 #include "exec/pending.h"
 #include "mesh/sharding.h"
 
-ax_status ax_array_create(ax_runtime *runtime, ax_layout *layout, ax_parts *parts, ax_array **out) {
-  ax_array *array = *out = ax_alloc(sizeof *array);
+ax_status ax_array_create(ax_layout *layout, ax_parts *parts, ax_array **out) {
+  ax_array *array = *out = ax_alloc_object(sizeof *array);
   if (array == NULL) return ax_out_of_memory(sizeof *array);
   *array = (ax_array){.parts = parts};
   atomic_init(&array->references, 1);
-  array->runtime = ax_runtime_hold(runtime);
   array->layout = ax_layout_retain(layout);
   return AX_OK;
 }
@@ -23,9 +22,8 @@ ax_array *ax_array_retain(ax_array *array) {
 void ax_array_release(ax_array *array) {
   if (array == NULL || atomic_fetch_sub(&array->references, 1) != 1) return;
   ax_parts_release(array->parts);
-  ax_layout_release(array->layout);
   ax_pending_release(array->maker);
-  ax_runtime_drop(array->runtime);
+  ax_layout_release(array->layout); /* and with it perhaps the runtime */
   ax_free(array);
 }
 
@@ -130,7 +128,7 @@ static ax_status describe(const char *who, ax_runtime *runtime, const ax_mesh *m
     return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are",
                     (long long)ax_mesh_devices(mesh), (long long)runtime->options.max_devices);
   AX_TRY(ax_spec_parse(spec, mesh, &parsed));
-  return ax_layout_create(type, mesh, &parsed, out);
+  return ax_layout_create(runtime, type, mesh, &parsed, out);
 }
 
 ax_status ax_array_put(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out) {
@@ -142,7 +140,7 @@ ax_status ax_array_put(ax_runtime *runtime, ax_layout *layout, const void *data,
     ax_layout_offset(layout, b, start);
     ax_shard_read(&layout->type, data, start, &layout->block, parts->part[b]);
   }
-  ax_status status = ax_array_create(runtime, layout, parts, out);
+  ax_status status = ax_array_create(layout, parts, out);
   if (status != AX_OK) ax_parts_release(parts);
   return status;
 }
@@ -179,7 +177,7 @@ static ax_status lend(ax_runtime *runtime, ax_layout *layout, const ax_part *par
   ax_parts *lent;
   AX_TRY(check_parts(layout, parts, count));
   AX_TRY(ax_parts_lend(runtime, layout, parts, &lent));
-  ax_status status = ax_array_create(runtime, layout, lent, out);
+  ax_status status = ax_array_create(layout, lent, out);
   if (status != AX_OK) ax_parts_return(lent);
   return status;
 }

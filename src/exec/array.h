@@ -18,7 +18,8 @@
 #include "ir/program.h"
 
 typedef struct ax_layout {
-  atomic_uint references;
+  atomic_uint references; /* of arrays and executables */
+  ax_runtime *runtime;    /* retained */
   ax_type type, block; /* of the whole; of a part */
   ax_mesh mesh;
   ax_spec spec;
@@ -29,7 +30,7 @@ typedef struct ax_layout {
 } ax_layout;
 
 /* Axis sets of `type` are not looked at. AX_INVALID_ARGUMENT: see ax_shard_type. AX_OUT_OF_MEMORY: also more bytes than there can be. */
-AX_MUST_USE ax_status ax_layout_create(const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, ax_layout **out);
+AX_MUST_USE ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, ax_layout **out);
 ax_layout *ax_layout_retain(ax_layout *layout);
 void ax_layout_release(ax_layout *layout);
 /* Where block b begins in the whole. */
@@ -37,7 +38,7 @@ void ax_layout_offset(const ax_layout *layout, uint32_t b, int64_t *offset);
 
 typedef struct ax_parts {
   atomic_uint references;
-  ax_runtime *runtime;     /* retained: `memory` is from its pool */
+  ax_runtime *runtime;     /* `memory` is from its pool; arrays and runs that hold the parts hold it */
   void *memory;            /* of those that were allocated together; NULL: there are none */
   size_t bytes;            /* of `memory` */
   struct ax_parts *source; /* retained: other parts lie in its memory; NULL */
@@ -62,8 +63,7 @@ void ax_parts_release(ax_parts *parts);
 struct ax_array {
   atomic_uint references;
   atomic_uint users; /* who read the parts now; AX_ARRAY_GIVEN with that: to a run, for good or until that run is over */
-  ax_runtime *runtime;
-  ax_layout *layout;
+  ax_layout *layout;        /* retained, and with it the runtime */
   ax_parts *parts;          /* for users and the run they were given to; NULL once donated, and until the run that makes them is over */
   struct ax_pending *maker; /* retained: that run, if it was not over when it was started; NULL */
   struct ax_pending *taker; /* waits for the users to leave. These two are guarded by the runtime's order lock */
@@ -71,7 +71,7 @@ struct ax_array {
 };
 
 /* Retains the layout; consumes the parts, unless it fails. parts NULL: they come later. */
-AX_MUST_USE ax_status ax_array_create(ax_runtime *runtime, ax_layout *layout, ax_parts *parts, ax_array **out);
+AX_MUST_USE ax_status ax_array_create(ax_layout *layout, ax_parts *parts, ax_array **out);
 /* Of dense row-major data. Retains the layout. AX_INVALID_ARGUMENT: no data where there are elements. */
 AX_MUST_USE ax_status ax_array_put(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out);
 /* Before its parts are read, and after. False: they were given to a run. */

@@ -20,7 +20,7 @@ static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
   for (uint32_t i = 0; i < e->plan->in_count; i++) {
     const ax_type *want = ax_program_in_type(e->program, i);
     const ax_type *got = in != NULL && in[i] != NULL ? &in[i]->layout->type : NULL;
-    bool gone = got != NULL && ax_array_gone(in[i]), foreign = got != NULL && in[i]->runtime != e->runtime;
+    bool gone = got != NULL && ax_array_gone(in[i]), foreign = got != NULL && in[i]->layout->runtime != e->runtime;
     if (got != NULL && !gone && !foreign && got->dtype == want->dtype && ax_same_shape(got, want)) continue;
     if (wrong++ < most_named)
       ax_text_add(&text, "\n  argument %u: the program takes %s, got %s%s", i, ax_type_string(want, NULL),
@@ -70,7 +70,7 @@ static holding hold(const ax_executable *e, ax_array *const *in, ax_status *stat
 /* --- One run --- */
 
 ax_status ax_call_make_arrays(ax_executable *e, ax_array **out) {
-  for (uint32_t k = 0; k < e->plan->out_count; k++) AX_TRY(ax_array_create(e->runtime, e->results[k].layout, NULL, &out[k]));
+  for (uint32_t k = 0; k < e->plan->out_count; k++) AX_TRY(ax_array_create(e->results[k].layout, NULL, &out[k]));
   return AX_OK;
 }
 

@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 #include "exec/array.h"
+#include "exec/pool.h"
 #include "exec/workers.h"
 #include "jit/jit.h"
 #include "loop/passes.h"
@@ -143,6 +144,11 @@ typedef struct ax_code {
   const ax_instr *instrs;
 } ax_code;
 
+enum { AX_IDLE_PLACES = 8 };
+typedef struct ax_idle {
+  _Alignas(64) _Atomic(struct ax_execution *) run; /* NULL: none */
+} ax_idle;
+
 struct ax_executable {
   atomic_uint references;
   ax_runtime *runtime;
@@ -164,9 +170,10 @@ struct ax_executable {
   uint32_t const_space, scratch_space;
   bool threaded; /* big enough for more than the calling thread */
   bool splits;   /* some instruction may be cut in parts */
-  pthread_mutex_t lock;
-  struct ax_execution *idle; /* runs kept for the next call */
   struct ax_executable *next_cached;
+  ax_idle idle[AX_IDLE_PLACES]; /* runs kept for the next calls; each thread looks at a place of its own first */
+  pthread_mutex_t lock;         /* of what follows */
+  struct ax_execution *more_idle;
 };
 
 /* --- exec/flatten.c, sync.c, memory.c: the passes from plan to instructions. --- */
@@ -267,10 +274,6 @@ ax_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_exchange *exchange,
 /* --- exec/cost.c: whether more than the calling thread are worth waking. --- */
 bool ax_worth_threads(const ax_executable *executable);
 
-/* --- exec/runtime.c: pooled memory --- */
-AX_MUST_USE ax_status ax_pool_alloc(ax_runtime *runtime, size_t bytes, void **out); /* 64-byte aligned */
-void ax_pool_free(ax_runtime *runtime, void *memory, size_t bytes);
-
 /* --- exec/runtime.c --- */
 struct ax_runtime {
   atomic_uint references; /* of all; */
@@ -279,16 +282,15 @@ struct ax_runtime {
   ax_runtime_options options;
   const struct ax_chooser *chooser; /* of runs on one thread, instead of the policy's; NULL. For tests and checkers */
   ax_jit *jit;
-  pthread_mutex_t lock;
-  struct ax_pool_block *pool[64 * 8]; /* free blocks by size: 8 for each power of two */
-  size_t bytes_now, bytes_peak;
-  ax_executable *cache; /* holds no reference */
   ax_workers *workers;
+  ax_pool pool; /* what is above no run writes; what is below small ones do not */
+  pthread_mutex_t cache_lock;
+  ax_executable *cache;  /* holds no reference */
   pthread_mutex_t order; /* who waits for whom: exec/pending.c */
   uint32_t pending;      /* runs that are not over, of those that were not at once */
   uint64_t runs;         /* started so far, of these */
 };
-/* References that are not users': those of arrays, executables, pending runs. Let go: true for the last, whose holder destroys. */
+/* References that are not users': those of layouts (which arrays hold), executables, pending runs. Let go: true for the last, whose holder destroys. */
 ax_runtime *ax_runtime_hold(ax_runtime *runtime);
 bool ax_runtime_let_go(ax_runtime *runtime);
 void ax_runtime_destroy(ax_runtime *runtime);

@@ -10,11 +10,7 @@
 /* --- The object and its cache --- */
 
 static void destroy(ax_executable *e) {
-  while (e->idle != NULL) {
-    ax_execution *run = e->idle;
-    e->idle = run->next;
-    ax_execution_destroy(e, run);
-  }
+  for (ax_execution *run; (run = ax_execution_take_idle(e)) != NULL;) ax_execution_destroy(e, run);
   for (uint32_t k = 0; e->results != NULL && k < e->plan->out_count; k++) ax_layout_release(e->results[k].layout);
   for (uint32_t i = 0; e->wanted != NULL && i < e->plan->in_count; i++) ax_layout_release(e->wanted[i]);
   ax_plan_destroy(e->plan);
@@ -46,13 +42,13 @@ static bool same_places(const ax_program *a, const ax_program *b) {
 
 static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options) {
   ax_executable *found = NULL;
-  pthread_mutex_lock(&runtime->lock);
+  pthread_mutex_lock(&runtime->cache_lock);
   for (ax_executable *e = runtime->cache; e != NULL && found == NULL; e = e->next_cached)
     if (ax_program_equal(e->program, program) && same_places(e->program, program) && same_options(e, options)) {
       found = e;
       atomic_fetch_add(&e->references, 1);
     }
-  pthread_mutex_unlock(&runtime->lock);
+  pthread_mutex_unlock(&runtime->cache_lock);
   return found;
 }
 
@@ -83,24 +79,24 @@ ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_
     destroy(e);
     return status;
   }
-  pthread_mutex_lock(&runtime->lock);
+  pthread_mutex_lock(&runtime->cache_lock);
   e->next_cached = runtime->cache;
   runtime->cache = e;
-  pthread_mutex_unlock(&runtime->lock);
+  pthread_mutex_unlock(&runtime->cache_lock);
   *out = e;
   return AX_OK;
 }
 
 void ax_executable_release(ax_executable *e) {
   if (e == NULL) return;
-  pthread_mutex_lock(&e->runtime->lock); /* the cache must not hand out what is going */
+  pthread_mutex_lock(&e->runtime->cache_lock); /* the cache must not hand out what is going */
   bool last = atomic_fetch_sub(&e->references, 1) == 1;
   for (ax_executable **link = &e->runtime->cache; last && *link != NULL; link = &(*link)->next_cached)
     if (*link == e) {
       *link = e->next_cached;
       break;
     }
-  pthread_mutex_unlock(&e->runtime->lock);
+  pthread_mutex_unlock(&e->runtime->cache_lock);
   if (last) destroy(e);
 }
 

@@ -44,7 +44,7 @@ static ax_status allocate_spaces(ax_execution *run) {
     if (space->kind == AX_SPACE_CONST) run->part[space->first] = e->constants;
     if (space->kind != AX_SPACE_KEPT) continue;
     void *memory;
-    AX_TRY(ax_pool_alloc(e->runtime, space->total, &memory));
+    AX_TRY(ax_pool_alloc(&e->runtime->pool, space->total, &memory));
     for (uint32_t i = 0; i < e->sets[space->set].size; i++) run->part[space->first + i] = (unsigned char *)memory + i * (size_t)space->bytes;
   }
   return AX_OK;
@@ -86,7 +86,7 @@ ax_status ax_execution_create(ax_executable *executable, ax_execution **out) {
 static void free_scratch(ax_executable *e, void *block) {
   while (block != NULL) {
     void *next = *(void **)block;
-    ax_pool_free(e->runtime, block, (size_t)e->spaces[e->scratch_space].bytes);
+    ax_pool_free(&e->runtime->pool, block, (size_t)e->spaces[e->scratch_space].bytes);
     block = next;
   }
 }
@@ -94,14 +94,14 @@ static void free_scratch(ax_executable *e, void *block) {
 void ax_execution_destroy(ax_executable *e, ax_execution *run) {
   for (uint32_t s = 0; run->part != NULL && s < e->space_count; s++)
     if (e->spaces[s].kind == AX_SPACE_KEPT) /* all parts together, so the first is where they begin */
-      ax_pool_free(e->runtime, run->part[e->spaces[s].first], e->spaces[s].total);
+      ax_pool_free(&e->runtime->pool, run->part[e->spaces[s].first], e->spaces[s].total);
   free_scratch(e, run->scratch);
   for (uint32_t i = 0; i < run->seat_count; i++) {
     free_scratch(e, run->seats[i].scratch);
     pthread_mutex_destroy(&run->seats[i].lock);
   }
   for (uint32_t f = 0; run->frames != NULL && f < e->frame_count; f++) /* after a failure, some still hold theirs */
-    ax_pool_free(e->runtime, run->frames[f].scratch, (size_t)e->spaces[e->scratch_space].bytes);
+    ax_pool_free(&e->runtime->pool, run->frames[f].scratch, (size_t)e->spaces[e->scratch_space].bytes);
   for (uint32_t i = 0; i < AX_STRIPES; i++) pthread_mutex_destroy(&run->stripes[i]);
   pthread_mutex_destroy(&run->lock);
   pthread_cond_destroy(&run->change);
@@ -115,6 +115,37 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
   ax_free(run->part);
   ax_free(run->ready);
   ax_free(run);
+}
+
+/* --- Kept for the next call --- */
+
+ax_execution *ax_execution_take_idle(ax_executable *e) {
+  uint32_t own = ax_thread_place(AX_IDLE_PLACES);
+  for (uint32_t i = 0; i < AX_IDLE_PLACES; i++) {
+    ax_idle *place = &e->idle[(own + i) % AX_IDLE_PLACES];
+    if (atomic_load_explicit(&place->run, memory_order_relaxed) == NULL) continue;
+    ax_execution *run = atomic_exchange_explicit(&place->run, NULL, memory_order_acquire);
+    if (run != NULL) return run;
+  }
+  pthread_mutex_lock(&e->lock);
+  ax_execution *run = e->more_idle;
+  if (run != NULL) e->more_idle = run->next;
+  pthread_mutex_unlock(&e->lock);
+  return run;
+}
+
+void ax_execution_keep(ax_executable *e, ax_execution *run) {
+  uint32_t own = ax_thread_place(AX_IDLE_PLACES);
+  for (uint32_t i = 0; i < AX_IDLE_PLACES; i++) {
+    ax_execution *none = NULL;
+    ax_idle *place = &e->idle[(own + i) % AX_IDLE_PLACES];
+    if (atomic_load_explicit(&place->run, memory_order_relaxed) != NULL) continue;
+    if (atomic_compare_exchange_strong_explicit(&place->run, &none, run, memory_order_release, memory_order_relaxed)) return;
+  }
+  pthread_mutex_lock(&e->lock);
+  run->next = e->more_idle;
+  e->more_idle = run;
+  pthread_mutex_unlock(&e->lock);
 }
 
 /* --- For each call --- */

@@ -86,6 +86,9 @@ typedef struct ax_execution {
 
 AX_MUST_USE ax_status ax_execution_create(ax_executable *executable, ax_execution **out);
 void ax_execution_destroy(ax_executable *executable, ax_execution *run);
+/* One that was kept, by this thread if there is one; NULL: none. */
+ax_execution *ax_execution_take_idle(ax_executable *executable);
+void ax_execution_keep(ax_executable *executable, ax_execution *run);
 /* Points the frames at this call's arguments and resets everything but the frames, each of which is when it starts. */
 void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs);
 /* Frames run until all are done, or one fails, or none can go on: run->status. On the caller's thread, and others of the runtime's team

@@ -158,24 +158,9 @@ void ax_execution_run(ax_execution *run, uint64_t number) {
 
 /* --- Calls --- */
 
-static ax_execution *idle_run(ax_executable *e) {
-  pthread_mutex_lock(&e->lock);
-  ax_execution *run = e->idle;
-  if (run != NULL) e->idle = run->next;
-  pthread_mutex_unlock(&e->lock);
-  return run;
-}
-
-static void keep_run(ax_executable *e, ax_execution *run) {
-  pthread_mutex_lock(&e->lock);
-  run->next = e->idle;
-  e->idle = run;
-  pthread_mutex_unlock(&e->lock);
-}
-
 ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const *outputs, uint64_t number, bool *began) {
   const ax_runtime_options *options = &e->runtime->options;
-  ax_execution *run = idle_run(e);
+  ax_execution *run = ax_execution_take_idle(e);
   *began = false;
   if (run == NULL) AX_TRY(ax_execution_create(e, &run));
   *began = true;
@@ -186,7 +171,7 @@ ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const 
   ax_execution_run(run, number);
   ax_status status = run->status != AX_OK ? ax_error(run->status, "%s", run->message) : AX_OK;
   if (status == AX_OK)
-    keep_run(e, run);
+    ax_execution_keep(e, run);
   else
     ax_execution_destroy(e, run);
   return status;

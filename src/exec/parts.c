@@ -17,7 +17,7 @@ static bool measure(ax_layout *layout) {
   return ax_mul_size(layout->stride, layout->blocks, &layout->bytes);
 }
 
-ax_status ax_layout_create(const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, ax_layout **out) {
+ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, ax_layout **out) {
   ax_layout *layout = *out = ax_calloc(1, sizeof *layout);
   if (layout == NULL) return ax_out_of_memory(sizeof *layout);
   atomic_init(&layout->references, 1);
@@ -27,7 +27,10 @@ ax_status ax_layout_create(const ax_type *type, const ax_mesh *mesh, const ax_sp
   layout->named = ax_spec_set(spec);
   ax_status status = ax_shard_type(&layout->type, spec, mesh, &layout->block);
   if (status == AX_OK && !measure(layout)) status = ax_out_of_memory(SIZE_MAX);
-  if (status == AX_OK) return AX_OK;
+  if (status == AX_OK) {
+    layout->runtime = ax_runtime_hold(runtime);
+    return AX_OK;
+  }
   ax_free(layout);
   *out = NULL;
   return status;
@@ -39,7 +42,9 @@ ax_layout *ax_layout_retain(ax_layout *layout) {
 }
 
 void ax_layout_release(ax_layout *layout) {
-  if (layout != NULL && atomic_fetch_sub(&layout->references, 1) == 1) ax_free(layout);
+  if (layout == NULL || atomic_fetch_sub(&layout->references, 1) != 1) return;
+  ax_runtime_drop(layout->runtime);
+  ax_free(layout);
 }
 
 void ax_layout_offset(const ax_layout *layout, uint32_t b, int64_t *offset) {
@@ -57,17 +62,17 @@ static bool same_layout(const ax_layout *a, const ax_layout *b) {
 /* Without memory yet. */
 static ax_status start(ax_runtime *runtime, const ax_layout *layout, ax_parts **out) {
   size_t bytes = sizeof **out + layout->blocks * sizeof (*out)->part[0];
-  ax_parts *parts = *out = ax_alloc(bytes);
+  ax_parts *parts = *out = ax_alloc_object(bytes);
   if (parts == NULL) return ax_out_of_memory(bytes);
   *parts = (ax_parts){.count = layout->blocks};
   atomic_init(&parts->references, 1);
-  parts->runtime = ax_runtime_hold(runtime);
+  parts->runtime = runtime;
   return AX_OK;
 }
 
 static ax_status allocate(ax_parts *parts, size_t bytes) {
   parts->bytes = bytes;
-  return ax_pool_alloc(parts->runtime, bytes, &parts->memory);
+  return ax_pool_alloc(&parts->runtime->pool, bytes, &parts->memory);
 }
 
 /* What was started, and could not be finished. */
@@ -115,9 +120,8 @@ void ax_parts_release(ax_parts *parts) {
   if (parts == NULL || atomic_fetch_sub(&parts->references, 1) != 1) return;
   for (uint32_t b = 0; parts->lent != NULL && b < parts->count; b++)
     if (parts->lent[b].release != NULL) parts->lent[b].release(parts->lent[b].context);
-  ax_pool_free(parts->runtime, parts->memory, parts->bytes);
+  ax_pool_free(&parts->runtime->pool, parts->memory, parts->bytes);
   ax_parts_release(parts->source);
-  ax_runtime_drop(parts->runtime);
   ax_free(parts->lent);
   ax_free(parts);
 }

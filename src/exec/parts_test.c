@@ -19,13 +19,13 @@ static ax_runtime *new_runtime(void) {
 
 /* --- Layouts --- */
 
-static ax_layout *layout_of(const char *mesh_text, const char *spec_text, const ax_type *type) {
+static ax_layout *layout_of(ax_runtime *runtime, const char *mesh_text, const char *spec_text, const ax_type *type) {
   ax_mesh mesh;
   ax_spec spec;
   ax_layout *layout;
   TEST_OK(ax_mesh_parse(mesh_text, &mesh));
   TEST_OK(ax_spec_parse(spec_text, &mesh, &spec));
-  TEST_OK(ax_layout_create(type, &mesh, &spec, &layout));
+  TEST_OK(ax_layout_create(runtime, type, &mesh, &spec, &layout));
   return layout;
 }
 
@@ -54,10 +54,10 @@ static void every_layout(void **state) {
   for (size_t l = 0; l < AX_COUNT(layouts) * AX_COUNT(layouts) * 2; l++) {
     size_t first = l % AX_COUNT(layouts), second = l / 2 / AX_COUNT(layouts);
     ax_array *array = put(runtime, layouts[first].mesh, layouts[first].spec, &type, data), *again;
-    ax_layout *to = layout_of(layouts[second].mesh, layouts[second].spec, &type);
+    ax_layout *to = layout_of(runtime, layouts[second].mesh, layouts[second].spec, &type);
     ax_parts *parts;
     TEST_OK(ax_parts_lay_out(array->parts, array->layout, to, l % 2 == 0, &parts));
-    TEST_OK(ax_array_create(runtime, to, parts, &again));
+    TEST_OK(ax_array_create(to, parts, &again));
     ax_array_release(array); /* what the new one still needs of it stays */
     memset(got, 0, sizeof got);
     TEST_OK(ax_array_read(again, got, sizeof got));
@@ -73,7 +73,7 @@ static int kept(ax_runtime *runtime, const char *mesh, const char *spec, const c
   static const float data[48];
   const ax_type type = TEST_TYPE(AX_F32, 4, 12);
   ax_array *array = put(runtime, mesh, spec, &type, data);
-  ax_layout *to = layout_of(new_mesh, new_spec, &type);
+  ax_layout *to = layout_of(runtime, new_mesh, new_spec, &type);
   ax_parts *parts;
   TEST_OK(ax_parts_lay_out(array->parts, array->layout, to, written, &parts));
   const unsigned char *begin = array->parts->memory, *end = begin + array->parts->bytes;

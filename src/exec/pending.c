@@ -234,7 +234,7 @@ ax_status ax_pending_start(ax_executable *e, ax_array *const *in, ax_array **out
 /* --- Waiting --- */
 
 void ax_pending_array_free(ax_array *array) {
-  lock_order(array->runtime);
+  lock_order(array->layout->runtime);
   /* Who left saw no other user, but a run that gives the array up, and a reader after it, may have come before the lock was had. */
   bool unused = atomic_load(&array->users) == AX_ARRAY_GIVEN;
   ax_pending *taker = unused ? array->taker : NULL;
@@ -242,7 +242,7 @@ void ax_pending_array_free(ax_array *array) {
     array->taker = NULL;
     found(taker);
   }
-  unlock_order(array->runtime);
+  unlock_order(array->layout->runtime);
 }
 
 /* A queued run to begin here: `run`, or while that one misses something (or is NULL), the oldest. With the order lock held. */

@@ -33,9 +33,9 @@ static ax_status describe_arguments(ax_executable *e, const ax_partitioned *part
   const ax_spec whole = {0}, *in = partitioned->in_specs, *out = partitioned->out_specs;
   e->mesh = *partitioned->mesh;
   for (uint32_t k = 0; k < e->plan->out_count; k++)
-    AX_TRY(ax_layout_create(ax_program_out_type(e->program, k), &e->mesh, out != NULL ? &out[k] : &whole, &e->results[k].layout));
+    AX_TRY(ax_layout_create(e->runtime, ax_program_out_type(e->program, k), &e->mesh, out != NULL ? &out[k] : &whole, &e->results[k].layout));
   for (uint32_t i = 0; i < e->plan->in_count; i++)
-    AX_TRY(ax_layout_create(ax_program_in_type(e->program, i), &e->mesh, in != NULL ? &in[i] : &whole, &e->wanted[i]));
+    AX_TRY(ax_layout_create(e->runtime, ax_program_in_type(e->program, i), &e->mesh, in != NULL ? &in[i] : &whole, &e->wanted[i]));
   return AX_OK;
 }
 

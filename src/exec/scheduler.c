@@ -202,7 +202,7 @@ ax_status ax_schedule_give_scratch(ax_execution *run, ax_seat *seat, ax_frame *f
     if (run->threaded) pthread_mutex_lock(&run->lock);
     if ((block = run->scratch) != NULL) run->scratch = *(void **)block;
     if (run->threaded) pthread_mutex_unlock(&run->lock);
-    if (block == NULL) AX_TRY(ax_pool_alloc(e->runtime, bytes, &block));
+    if (block == NULL) AX_TRY(ax_pool_alloc(&e->runtime->pool, bytes, &block));
   }
   if (AX_HOSTILE) memset(block, 0xff, bytes);
   frame->scratch = block;
