@@ -30,6 +30,8 @@ AX_MUST_USE ax_status ax_lexer_init(ax_lexer *lexer, const char *text, size_t by
 /* Reads the next token. Blanks, line ends and comments (# to the end of the line) are passed over. */
 AX_MUST_USE ax_status ax_lexer_next(ax_lexer *lexer);
 bool ax_token_is(const ax_token *token, const char *word);
+/* How much of it a message shows, as a precision for %.*s: names may be longer than any message. */
+static inline int ax_token_shown(const ax_token *token) { return token->length < 127 ? (int)token->length : 127; }
 
 /* AX_PARSE_ERROR, "source:line:column: message", the line itself and a caret under `token`. */
 AX_MUST_USE ax_status ax_lexer_error(const ax_lexer *lexer, const ax_token *token, const char *format, ...)

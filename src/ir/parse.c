@@ -68,7 +68,7 @@ ax_status ax_unexpected(const ax_parser *parser, const char *what) {
   if (token->kind == AX_TOKEN_END)
     return ax_lexer_error(&parser->lexer, token, "expected %s, got the end of the text", what);
   return ax_lexer_error(&parser->lexer, token, "expected %s, got '%.*s'", what,
-                        (int)(token->length < most_word ? token->length : most_word), token->start);
+                        ax_token_shown(token), token->start);
 }
 
 ax_status ax_expect(ax_parser *parser, const char *word) {
@@ -137,7 +137,7 @@ static ax_status parse_binder(scope *scope, ax_list *list) {
   AX_TRY(ax_expect_name(parser, "a name", &binder->name));
   if (ax_is_reserved(binder->name.start, binder->name.length))
     return ax_lexer_error(&parser->lexer, &binder->name, "'%.*s' is a word of the language and cannot name a value",
-                          (int)binder->name.length, binder->name.start);
+                          ax_token_shown(&binder->name), binder->name.start);
   AX_TRY(ax_expect(parser, ":"));
   binder->type_at = parser->lexer.token;
   return ax_parse_type(parser, &scope->builder->axes, &binder->type);
@@ -151,7 +151,7 @@ static ax_status define(scope *scope, const binder *binder, ax_value value) {
   entry *entry = map_find(&scope->names, name->start, name->length);
   if (entry->key != NULL)
     return ax_lexer_error(&scope->parser->lexer, name, "'%.*s' is defined twice",
-                          (int)(name->length < most_word ? name->length : most_word), name->start);
+                          ax_token_shown(name), name->start);
   *entry = (struct entry){name->start, name->length, value};
   scope->names.count++;
   return AX_OK;
@@ -206,7 +206,7 @@ static ax_status parse_operand(scope *scope, ax_value *out) {
   const entry *entry = scope->names.capacity > 0 ? map_find(&scope->names, at.start, at.length) : NULL;
   if (entry == NULL || entry->key == NULL)
     return ax_lexer_error(&parser->lexer, &at, "'%.*s' is not defined here",
-                          (int)(at.length < most_word ? at.length : most_word), at.start);
+                          ax_token_shown(&at), at.start);
   *out = entry->value;
   return ax_lexer_next(&parser->lexer);
 }
@@ -270,7 +270,7 @@ static ax_status parse_eqn(scope *scope) {
   const ax_prim *prim = ax_prim_find(at.start, at.length);
   if (prim == NULL)
     return ax_lexer_error(&parser->lexer, &at, "there is no primitive \"%.*s\"",
-                          (int)(at.length < most_word ? at.length : most_word), at.start);
+                          ax_token_shown(&at), at.start);
   void *params = ax_arena_alloc(&parser->arena, prim->params_bytes);
   if (params == NULL) return ax_out_of_memory(prim->params_bytes);
   AX_TRY(ax_parse_params(parser, prim, &scope->builder->axes, params));

@@ -16,13 +16,13 @@ static ax_status parse_axis_set(ax_parser *parser, const ax_mesh *axes, ax_axis_
     for (uint32_t i = 0; i < axes->count; i++)
       if (ax_token_is(&name, axes->axis[i].name)) bit = (ax_axis_set)1 << i;
     if (bit == 0)
-      return ax_lexer_error(&parser->lexer, &name, "unknown axis name \"%.*s\"; the axes here are %s", (int)name.length,
+      return ax_lexer_error(&parser->lexer, &name, "unknown axis name \"%.*s\"; the axes here are %s", ax_token_shown(&name),
                             name.start, ax_axis_set_string(ax_all_axes(axes), axes));
     if ((bit & ax_checked_axes(axes)) == 0)
-      return ax_lexer_error(&parser->lexer, &name, "axis \"%.*s\" is unchecked: types do not name it", (int)name.length,
+      return ax_lexer_error(&parser->lexer, &name, "axis \"%.*s\" is unchecked: types do not name it", ax_token_shown(&name),
                             name.start);
     if (((*out | used) & bit) != 0)
-      return ax_lexer_error(&parser->lexer, &name, "axis \"%.*s\" is named twice", (int)name.length, name.start);
+      return ax_lexer_error(&parser->lexer, &name, "axis \"%.*s\" is named twice", ax_token_shown(&name), name.start);
     *out |= bit;
     AX_TRY(ax_accept(parser, ",", &more));
   }
@@ -74,7 +74,7 @@ static ax_status parse_array_type(ax_parser *parser, const ax_mesh *axes, ax_typ
   if (name.kind != AX_TOKEN_NAME) return ax_unexpected(parser, "a type, as f32[8,4]");
   out->dtype = (ax_dtype)ax_dtype_find(name.start, name.length);
   if (out->dtype == AX_NO_DTYPE)
-    return ax_lexer_error(&parser->lexer, &name, "unknown dtype \"%.*s\"", (int)name.length, name.start);
+    return ax_lexer_error(&parser->lexer, &name, "unknown dtype \"%.*s\"", ax_token_shown(&name), name.start);
   AX_TRY(ax_lexer_next(&parser->lexer));
   AX_TRY(ax_expect(parser, "["));
   AX_TRY(parse_dims(parser, out));
@@ -183,7 +183,7 @@ static ax_status parse_element(ax_parser *parser, ax_literal *literal, int64_t i
   if (!ax_is_literal(&at)) return ax_unexpected(parser, "a number");
   if (!ax_token_word(&at, word) || !ax_element_parse(word, literal->type.dtype, literal->data, index))
     return ax_lexer_error(&parser->lexer, &at, "\"%.*s\" is not a number of dtype %s",
-                          (int)(at.length < 200 ? at.length : 200), at.start, ax_dtype_name(literal->type.dtype));
+                          ax_token_shown(&at), at.start, ax_dtype_name(literal->type.dtype));
   return ax_lexer_next(&parser->lexer);
 }
 
@@ -260,7 +260,7 @@ static ax_status parse_dtype(ax_parser *parser, ax_dtype *out) {
   AX_TRY(ax_expect_name(parser, "a dtype", &name));
   *out = (ax_dtype)ax_dtype_find(name.start, name.length);
   if (*out != AX_NO_DTYPE) return AX_OK;
-  return ax_lexer_error(&parser->lexer, &name, "unknown dtype \"%.*s\"", (int)name.length, name.start);
+  return ax_lexer_error(&parser->lexer, &name, "unknown dtype \"%.*s\"", ax_token_shown(&name), name.start);
 }
 
 static ax_status parse_pair(ax_parser *parser, int64_t *pair) {
@@ -341,7 +341,7 @@ static ax_status find_param(ax_parser *parser, const ax_prim *prim, uint64_t giv
   for (*out = 0; *out < prim->param_count; ++*out)
     if (ax_token_is(&name, prim->params[*out].name)) break;
   if (*out == prim->param_count)
-    return ax_lexer_error(&parser->lexer, &name, "%s has no parameter \"%.*s\"", prim->name, (int)name.length,
+    return ax_lexer_error(&parser->lexer, &name, "%s has no parameter \"%.*s\"", prim->name, ax_token_shown(&name),
                           name.start);
   if (given >> *out & 1) return ax_lexer_error(&parser->lexer, &name, "\"%s\" is given twice", prim->params[*out].name);
   return ax_expect(parser, "=");

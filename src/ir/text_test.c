@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -365,6 +366,31 @@ static void test_named(void **state) {
 
 /* --- The verifier --- */
 
+/* However long a name is, a message says all else. */
+static void long_names(void **state) {
+  (void)state;
+  static const struct {
+    const char *before, *after, *message;
+  } rows[] = {
+      {"{ axes d=2 ; lambda a:f32[]{V:", "}. let in (a) }", "; the axes here are {d}"},
+      {"{ lambda a:", "[]. let in (a) }", "unknown dtype \"nnn"},
+      {"{ lambda a:f32[]. let b:f32[] = neg[", "=1] a in (b) }", "neg has no parameter \"nnn"},
+      {"{ lambda a:f32[]. let in (", ") }", "' is not defined here"},
+      {"{ lambda a:f32[]. let b:f32[] = ", " a in (b) }", "there is no primitive \"nnn"},
+  };
+  enum { most = 200000 };
+  char *text = malloc(most + 200), *name = malloc(most + 1);
+  memset(name, 'n', most);
+  name[most] = '\0';
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    ax_program *program;
+    int bytes = snprintf(text, most + 200, "%s%s%s", rows[i].before, name, rows[i].after);
+    TEST_FAILS(ax_program_parse(text, (size_t)bytes, "t", &program), AX_PARSE_ERROR, rows[i].message);
+    assert_true(strlen(ax_message()) < 600);
+  }
+  free(text), free(name);
+}
+
 static void check_broken(const ax_program *program, const char *message) {
   assert_int_equal(ax_program_verify(program), AX_INTERNAL);
   if (strstr(ax_message(), message) == NULL) fail_msg("%s\nnot %s", ax_message(), message);
@@ -501,7 +527,7 @@ static void test_random_bytes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_canonical), cmocka_unit_test(test_free_form),     cmocka_unit_test(test_traced),
+      cmocka_unit_test(long_names), cmocka_unit_test(test_canonical), cmocka_unit_test(test_free_form),     cmocka_unit_test(test_traced),
       cmocka_unit_test(test_names),     cmocka_unit_test(test_numbers),       cmocka_unit_test(test_spellings),
       cmocka_unit_test(test_errors),    cmocka_unit_test(test_nesting_limit), cmocka_unit_test(test_lines),
       cmocka_unit_test(test_named),     cmocka_unit_test(test_verify),        cmocka_unit_test(test_out_of_memory),
