@@ -2,8 +2,12 @@
    back. Each failure is AX_OUT_OF_MEMORY and leaves nothing allocated, and the next attempt, in the same runtime, goes further.
 
    Machine code is compiled beforehand: the runtime keeps it by structure, so that attempts take microseconds. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "axle/axle.h"
 #include "support/cmocka.h"
@@ -227,10 +231,71 @@ static void fresh_runtimes(void **state) {
   assert_true(test_each_allocation(whole_way, &j) > 40);
 }
 
+/* --- Address space: of libraries too --- */
+
+/* Layers of products and more kernels than one. */
+static void layers(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = in[0];
+  for (int i = 0; i < 6; i++) x = ax_reduce_max(ax_expand_dims(ax_tanh(ax_matmul(x, ax_transpose(x, (int64_t[]){1, 0}))), 0), (int64_t[]){0}, 1);
+  out[0] = ax_softmax(x, 0);
+}
+
+static size_t address_space(void) {
+  unsigned long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (file == NULL || fscanf(file, "%lu", &pages) != 1) pages = 0;
+  if (file != NULL) fclose(file);
+  return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* In a child with so many bytes more than it has: 0 when all went well, 1 for AX_OUT_OF_MEMORY, 2 for another failure. */
+static int run_within(size_t bytes, ax_program *program) {
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    size_t limit = address_space() + bytes;
+    const ax_type *type = ax_program_in_type(program, 0);
+    static float data[200 * 200];
+    ax_runtime *runtime = NULL;
+    ax_executable *executable = NULL;
+    ax_array *x = NULL, *y = NULL;
+    if (setrlimit(RLIMIT_AS, &(struct rlimit){limit, limit}) != 0) _exit(2);
+    ax_status status = ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime);
+    if (status == AX_OK) status = ax_compile(runtime, program, NULL, &executable);
+    if (status == AX_OK) status = ax_device_put(runtime, NULL, "", type, data, &x);
+    if (status == AX_OK) status = ax_run(executable, &x, 1, &y, 1);
+    _exit(status == AX_OK ? 0 : status == AX_OUT_OF_MEMORY ? 1 : 2);
+  }
+  int ended;
+  assert_int_equal(waitpid(child, &ended, 0), child);
+  if (!WIFEXITED(ended)) fail_msg("%zu bytes more: signal %d", bytes, WTERMSIG(ended));
+  return WEXITSTATUS(ended);
+}
+
+static void little_address_space(void **state) {
+  (void)state;
+#ifdef __SANITIZE_ADDRESS__
+  skip(); /* it takes all there is */
+#endif
+  job j = {.function = halve, .in = {TEST_TYPE(AX_F32, 4)}, .in_count = 1, .out_count = 1, .mesh = "data=2", .in_specs = {"data"},
+           .out_specs = {"data"}};
+  const ax_type type = TEST_TYPE(AX_F32, 200, 200);
+  ax_program *program = test_trace(layers, NULL, &type, 1, 1);
+  TEST_OK(whole_way(&j)); /* loads LLVM */
+  int found = 1;
+  for (size_t megabytes = 0; megabytes < 256 && found != 0; megabytes += 4) {
+    found = run_within(megabytes << 20, program);
+    assert_true(found != 2);
+  }
+  assert_int_equal(found, 0);
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(training), cmocka_unit_test(scan),           cmocka_unit_test(exchanges),
-      cmocka_unit_test(bf16),     cmocka_unit_test(fresh_runtimes),
+      cmocka_unit_test(bf16),     cmocka_unit_test(fresh_runtimes), cmocka_unit_test(little_address_space),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { message_bytes = 8192, alignment = 64 };
 
@@ -78,6 +79,13 @@ void *ax_calloc(size_t count, size_t bytes) {
 
 void ax_free(void *memory) {
   if (memory != NULL) allocator.release(allocator.user, memory);
+}
+
+ax_status ax_memory_for_library(size_t bytes) {
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return ax_out_of_memory(bytes);
+  munmap(memory, bytes);
+  return AX_OK;
 }
 
 bool ax_mul_size(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }

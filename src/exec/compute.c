@@ -2,6 +2,7 @@
 #include "exec/compute.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include <cblas.h>
@@ -19,15 +20,25 @@ typedef struct tile { /* of a product's result */
   int64_t row, rows, column, columns;
 } tile;
 
+/* oneDNN makes its code at the first product of a process, and does not look whether there is memory for it. */
+static ax_status library_product(const ax_gemm *g, const char *a, const char *b, char *c, tile t) {
+  static atomic_bool started;
+  enum { to_start = 48 << 20 };
+  bool first = !atomic_load_explicit(&started, memory_order_relaxed);
+  if (first) AX_TRY(ax_memory_for_library(to_start));
+  AX_TRY(status_of(dnnl_sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', t.rows, t.columns, g->k, 1,
+                              (const float *)(const void *)a, g->lda, (const float *)(const void *)b, g->ldb,
+                              (float)g->accumulate, (float *)(void *)c, g->ldc)));
+  if (first) atomic_store_explicit(&started, true, memory_order_relaxed);
+  return AX_OK;
+}
+
 static ax_status product_tile(const ax_gemm *g, const char *a, const char *b, char *c, tile t) {
   int64_t item = (int64_t)ax_dtype_bytes(g->dtype);
   a += t.row * (g->transpose_a ? 1 : g->lda) * item;
   b += t.column * (g->transpose_b ? g->ldb : 1) * item;
   c += (t.row * g->ldc + t.column) * item;
-  if (g->dtype == AX_F32)
-    return status_of(dnnl_sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', t.rows, t.columns, g->k, 1,
-                                (const float *)(const void *)a, g->lda, (const float *)(const void *)b, g->ldb,
-                                (float)g->accumulate, (float *)(void *)c, g->ldc));
+  if (g->dtype == AX_F32) return library_product(g, a, b, c, t);
   cblas_dgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans,
               (int)t.rows, (int)t.columns, (int)g->k, 1, (const double *)(const void *)a, (int)g->lda,
               (const double *)(const void *)b, (int)g->ldb, g->accumulate, (double *)(void *)c, (int)g->ldc);

@@ -1,4 +1,5 @@
 /* What compiling promises whatever the size. */
+#include <malloc.h>
 #include <string.h>
 
 #include "axle/collectives.h"
@@ -191,9 +192,49 @@ static void test_training(void **state) {
   assert_in_range(layer, 4 * 256 * (64 + 256), 4 * 256 * (64 + 256) * 11 / 10);
 }
 
+/* --- Many arguments --- */
+
+enum { most_arguments = 2400 };
+
+static void sums_of_all(const ax_value *in, ax_value *out, void *context) {
+  for (uint32_t i = 0; i < *(const uint32_t *)context; i++) out[i] = ax_add(ax_psum(in[i], "d"), in[i]);
+}
+
+static void map_of_all(const ax_value *in, ax_value *out, void *context) {
+  uint32_t count = *(const uint32_t *)context;
+  static const char *specs[most_arguments];
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("d=4", &mesh));
+  for (uint32_t i = 0; i < count; i++) specs[i] = "d";
+  ax_shard_map(&(ax_shard_map_options){&mesh, specs, specs, false}, sums_of_all, &count, in, count, out, count);
+}
+
+/* Bytes that an executable with so many arguments and results keeps. */
+static size_t bytes_kept(uint32_t count) {
+  static ax_type types[most_arguments];
+  ax_runtime *runtime;
+  ax_executable *executable;
+  for (uint32_t i = 0; i < count; i++) types[i] = TEST_TYPE(AX_F32, 8);
+  ax_program *program = test_trace(map_of_all, &count, types, count, count);
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime));
+  struct mallinfo2 before = mallinfo2();
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  struct mallinfo2 after = mallinfo2();
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+  return after.uordblks + after.hblkhd - before.uordblks - before.hblkhd;
+}
+
+/* What is kept grows with the arguments. (A sanitizer's malloc tells nothing.) */
+static void many_arguments(void **state) {
+  (void)state;
+  size_t few = bytes_kept(most_arguments / 8), all = bytes_kept(most_arguments);
+  if (all > few * 8 * 2) fail_msg("%d arguments take %zu bytes, eight times as many %zu", most_arguments / 8, few, all);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_too_many_counters), cmocka_unit_test(test_layouts),
-                                     cmocka_unit_test(test_donations), cmocka_unit_test(test_layers),
-                                     cmocka_unit_test(test_training)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_too_many_counters), cmocka_unit_test(many_arguments), cmocka_unit_test(test_layouts),
+                                     cmocka_unit_test(test_donations), cmocka_unit_test(test_layers), cmocka_unit_test(test_training)};
   return cmocka_run_group_tests_name("executable", tests, NULL, NULL);
 }
