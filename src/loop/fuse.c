@@ -17,7 +17,7 @@
 #include "loop/kernel_rewrite.h"
 #include "loop/passes.h"
 
-enum { window = 24, small_elems = 4096 };
+enum { window = 24, small_elems = 4096, small_bytes = 1 << 14 };
 
 /* The operation at `position` of the block touches `root`. Those of a root are linked, the latest first. */
 typedef struct touch {
@@ -30,6 +30,7 @@ typedef struct fuser {
   uint32_t *writes;
   uint32_t change; /* what counting adds */
   bool *viewed;    /* by root: some buffer is a view of it */
+  uint32_t *last_read; /* by root: the last operation of the block that read it to begin with */
   ax_arena scratch; /* of one rewrite */
   /* Of the block at work: */
   ax_block *block;
@@ -241,9 +242,24 @@ static bool is_loaded_once(const ax_kernel *consumer, uint32_t slot) {
   return loads == 1;
 }
 
-static bool worth_inlining(const fuser *f, const ax_op *producer, const ax_op *consumer, uint32_t slot) {
+/* What the producer reads would be held in place of what it makes, for a long way, and is more. In a sum of many values that come one by
+   one all of them would be. */
+static bool holds_more(const fuser *f, const ax_bound *producer, uint32_t position, uint32_t at, uint32_t buffer) {
+  int64_t bytes = 0;
+  if (at - position <= window) return false;
+  for (uint32_t i = 0; i < producer->kernel->slot_count; i++) {
+    uint32_t root = root_of(f, producer->buffers[i]);
+    if (root != buffer && f->plan->buffers[root].kind == AX_BUFFER_TEMP && f->last_read[root] < at)
+      bytes += ax_buffer_bytes(&f->plan->buffers[root]);
+  }
+  return bytes > small_bytes && bytes > ax_buffer_bytes(&f->plan->buffers[buffer]);
+}
+
+static bool worth_inlining(const fuser *f, uint32_t position, uint32_t at, uint32_t slot) {
+  const ax_op *producer = &f->block->ops[position], *consumer = &f->block->ops[at];
   uint32_t buffer = consumer->kernel.buffers[slot];
   if (is_cheap(producer->kernel.kernel)) return true;
+  if (holds_more(f, &producer->kernel, position, at, buffer)) return false;
   if (producer->axes != consumer->axes || f->reads[buffer] != 1 || producer->kernel.kernel->store_count != 1) return false;
   const ax_kernel *kernel = consumer->kernel.kernel;
   return is_loaded_once(kernel, slot) &&
@@ -276,7 +292,7 @@ static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
   if (position == AX_NONE) return AX_OK; /* computed outside of this block, or by the consumer */
   ax_op *producer = &f->block->ops[position];
   const ax_store *store = whole_store(producer, buffer);
-  if (store == NULL || !worth_inlining(f, producer, consumer, slot) || overwrites(f, producer, consumer) ||
+  if (store == NULL || !worth_inlining(f, position, at, slot) || overwrites(f, producer, consumer) ||
       !inputs_unwritten(f, producer, position))
     return AX_OK;
   ax_bound made;
@@ -427,6 +443,11 @@ static ax_status settle(fuser *f) {
   return AX_OK;
 }
 
+static void note_read(void *context, uint32_t buffer, bool writes) {
+  fuser *f = context;
+  if (!writes) f->last_read[root_of(f, buffer)] = f->noting;
+}
+
 static ax_status fuse_block(void *context, ax_block *block, bool is_body) {
   fuser *f = context;
   ax_status status = AX_OK;
@@ -435,6 +456,7 @@ static ax_status fuse_block(void *context, ax_block *block, bool is_body) {
   uint32_t count = block->count;
   f->own = ax_calloc(count, sizeof f->own[0]);
   if (f->own == NULL) return ax_out_of_memory(count * sizeof f->own[0]);
+  for (f->noting = 0; f->noting < count; f->noting++) ax_op_visit_all(&block->ops[f->noting], note_read, f);
   for (uint32_t i = 0; i < count && status == AX_OK; i++) status = fuse_op(f, i);
   if (status == AX_OK) status = settle(f);
   for (uint32_t i = 0; i < count; i++) ax_arena_deinit(&f->own[i]);
@@ -450,8 +472,9 @@ static ax_status make_tables(fuser *f, ax_arena *tables) {
   f->reads = ax_arena_alloc(tables, count * sizeof f->reads[0]);
   f->writes = ax_arena_alloc(tables, count * sizeof f->writes[0]);
   f->viewed = ax_arena_alloc(tables, count);
+  f->last_read = ax_arena_alloc(tables, count * sizeof f->last_read[0]);
   for (int k = 0; k < 2; k++) f->latest[k] = ax_arena_alloc(tables, count * sizeof f->latest[k][0]);
-  if (f->reads == NULL || f->writes == NULL || f->viewed == NULL || f->latest[0] == NULL || f->latest[1] == NULL)
+  if (f->reads == NULL || f->writes == NULL || f->viewed == NULL || f->last_read == NULL || f->latest[0] == NULL || f->latest[1] == NULL)
     return ax_out_of_memory(count * sizeof f->reads[0]);
   for (int k = 0; k < 2 && count > 0; k++) memset(f->latest[k], 0xff, count * sizeof f->latest[k][0]);
   for (uint32_t i = 0; i < count; i++)

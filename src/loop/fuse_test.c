@@ -409,11 +409,35 @@ static void devices(void **state) {
   expect_on_mesh(&(test_map){"d=4", {"", "d"}, {"d"}, .body = the_same_everywhere}, vectors, "kernel[8] once; kernel[8]");
 }
 
+/* Each step's value comes a long way after the one before it. */
+static void one_by_one(const ax_value *in, ax_value *out, void *context) {
+  const ax_value x = in[0];
+  ax_value y = x, sum = x;
+  (void)context;
+  for (int i = 0; i < 3; i++) {
+    for (int k = 0; k < 15; k++) y = ax_tanh(ax_neg(y));
+    sum = ax_add(sum, ax_matmul(y, in[1]));
+  }
+  out[0] = sum;
+}
+
+/* All at the end would hold all of them; of small ones that is no matter. */
+static void sums(void **state) {
+  (void)state;
+  const ax_type large[] = {TEST_TYPE(AX_F32, 128, 64), TEST_TYPE(AX_F32, 64, 64)};
+  const ax_type small[] = {TEST_TYPE(AX_F32, 8, 64), TEST_TYPE(AX_F32, 64, 64)};
+  expect(one_by_one, large, 2, 1,
+         "kernel[128,64]; gemm[128,64][64,64]; kernel[128,64]; gemm[128,64][64,64]; kernel[128,64]; kernel[128,64]; gemm[128,64][64,64]; "
+         "kernel[128,64]");
+  expect(one_by_one, small, 2, 1,
+         "kernel[8,64]; gemm[8,64][64,64]; kernel[8,64]; gemm[8,64][64,64]; kernel[8,64]; gemm[8,64][64,64]; kernel[8,64]");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pointwise), cmocka_unit_test(reductions), cmocka_unit_test(products),
       cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
-      cmocka_unit_test(dead),      cmocka_unit_test(effects),
+      cmocka_unit_test(dead),      cmocka_unit_test(sums),       cmocka_unit_test(effects),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

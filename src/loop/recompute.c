@@ -61,7 +61,6 @@ typedef struct recomputer {
   touch *touches;
   uint32_t touch_count, touch_capacity;
   uint32_t op;         /* being listed */
-  bool nested;         /* it stands inside that operation */
   double *level, peak; /* by operation: bytes alive */
   uint32_t *highest, leaves; /* a tree over the operations: which of those below a node has the highest level */
   ax_op *made;         /* the new list */
@@ -88,6 +87,8 @@ static bool is_local(const recomputer *r, const value *v) {
 
 /* --- Touches --- */
 
+static bool holds_blocks(const ax_op *op) { return op->kind == AX_OP_LOOP || op->kind == AX_OP_BRANCH; }
+
 static void list_touch(void *context, uint32_t buffer, bool writes) {
   recomputer *r = context;
   value *v = value_of(r, buffer);
@@ -102,26 +103,13 @@ static void list_touch(void *context, uint32_t buffer, bool writes) {
   if (!writes) return;
   v->writes++;
   v->last_write = r->op;
-  v->writer = r->nested ? AX_NONE : r->op;
-}
-
-static void list_op(recomputer *r, ax_op *op, bool nested) {
-  r->nested = nested;
-  ax_op_visit(op, list_touch, r);
-  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
-    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) list_op(r, &ax_op_block(op, k)->ops[i], true);
+  v->writer = holds_blocks(&r->block->ops[r->op]) ? AX_NONE : r->op;
 }
 
 static void forget_touch(void *context, uint32_t buffer, bool writes) {
   value *v = value_of(context, buffer);
   (void)writes;
   if (v != NULL) *v = (value){.total = v->total, .copy = AX_NONE};
-}
-
-static void forget_op(recomputer *r, ax_op *op) {
-  ax_op_visit(op, forget_touch, r);
-  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
-    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) forget_op(r, &ax_op_block(op, k)->ops[i]);
 }
 
 /* --- How much is alive --- */
@@ -134,12 +122,6 @@ static void begin_and_end(void *context, uint32_t buffer, bool writes) {
   v->used = 0; /* counted */
   r->level[r->touches[v->first].op] += weight(r, v);
   r->level[r->touches[v->tail].op + 1] -= weight(r, v);
-}
-
-static void visit_all(recomputer *r, ax_op *op, void (*visit)(void *, uint32_t, bool)) {
-  ax_op_visit(op, visit, r);
-  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++)
-    for (uint32_t i = 0; i < ax_op_block(op, k)->count; i++) visit_all(r, &ax_op_block(op, k)->ops[i], visit);
 }
 
 static void uncount(void *context, uint32_t buffer, bool writes) {
@@ -159,8 +141,8 @@ static ax_status find_levels(recomputer *r) {
   r->level = ax_arena_alloc(&r->scratch, ((size_t)count + 1) * sizeof r->level[0]);
   r->highest = ax_arena_alloc(&r->scratch, 2 * (size_t)r->leaves * sizeof r->highest[0]);
   if (r->level == NULL || r->highest == NULL) return ax_out_of_memory(count * sizeof r->level[0]);
-  for (uint32_t i = 0; i < count; i++) visit_all(r, &r->block->ops[i], uncount);
-  for (uint32_t i = 0; i < count; i++) visit_all(r, &r->block->ops[i], begin_and_end);
+  for (uint32_t i = 0; i < count; i++) ax_op_visit_all(&r->block->ops[i], uncount, r);
+  for (uint32_t i = 0; i < count; i++) ax_op_visit_all(&r->block->ops[i], begin_and_end, r);
   for (uint32_t i = 1; i < count; i++) r->level[i] += r->level[i - 1];
   for (uint32_t i = 0; i < r->leaves; i++) r->highest[r->leaves + i] = i < count ? i : AX_NONE;
   for (uint32_t i = r->leaves; i-- > 1;) r->highest[i] = higher(r, r->highest[2 * i], r->highest[2 * i + 1]);
@@ -180,7 +162,7 @@ static uint32_t turn_between(const recomputer *r, uint32_t from, uint32_t to) {
 
 static bool is_late(const recomputer *r, uint32_t before, uint32_t read, uint32_t *turn) {
   if (read - before <= window) return false;
-  *turn = turn_between(r, before, read);
+  *turn = turn_between(r, before + 1, read - 1); /* what either of the two needs for itself is no matter */
   return r->level[*turn] >= r->peak / 2;
 }
 
@@ -194,13 +176,12 @@ static uint32_t work_of(const ax_kernel *kernel) {
 
 /* A kernel that computes all of one root, element by element. */
 static bool computes_whole(const recomputer *r, const ax_op *op) {
-  if (op->kind != AX_OP_KERNEL || (op->eqn != NULL && op->eqn->prim->effects != 0)) return false;
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
   const ax_kernel *kernel = op->kernel.kernel;
-  if (kernel->store_count != 1 || kernel->stores[0].reduce != AX_SCALAR_NONE || kernel->reduce_rank != 0) return false;
-  uint32_t buffer = op->kernel.buffers[kernel->stores[0].slot];
-  const ax_buffer *root = &r->plan->buffers[buffer];
-  return root->root == buffer && kernel->rank == root->type.rank && ax_at_is_identity(kernel->stores[0].at, kernel->rank) &&
-         memcmp(kernel->dims, root->type.dims, kernel->rank * sizeof kernel->dims[0]) == 0;
+  const ax_store *store = &kernel->stores[0];
+  uint32_t buffer = op->kernel.buffers[store->slot];
+  return kernel->store_count == 1 && store->reduce == AX_SCALAR_NONE && ax_kernel_covers(kernel, store->slot, store->at) &&
+         r->plan->buffers[buffer].root == buffer;
 }
 
 static bool is_loaded(const ax_kernel *kernel, uint32_t slot) {
@@ -224,7 +205,7 @@ static void find_late_reads(recomputer *r, value *v) {
     uint32_t read = r->touches[t].op;
     const ax_op *op = &r->block->ops[read];
     if (is_late(r, before, read, &turn)) {
-      fits = fits && fits_reader(r, buffer->axes, op) && op->kind != AX_OP_LOOP && op->kind != AX_OP_BRANCH && op->kind != AX_OP_DONE;
+      fits = fits && fits_reader(r, buffer->axes, op) && !holds_blocks(op) && op->kind != AX_OP_DONE;
       if (!late) v->turn = turn;
       late = true;
     }
@@ -444,7 +425,7 @@ static void uncount_read(void *context, uint32_t buffer, bool writes) {
 
 static void drop_unread(recomputer *r) {
   ax_block made = {r->made, r->made_count, r->made_capacity};
-  for (uint32_t i = 0; i < made.count; i++) visit_all(r, &made.ops[i], count_read);
+  for (uint32_t i = 0; i < made.count; i++) ax_op_visit_all(&made.ops[i], count_read, r);
   for (uint32_t i = made.count; i-- > 0;) {
     ax_op *op = &made.ops[i];
     if (!computes_whole(r, op)) continue;
@@ -459,14 +440,6 @@ static void drop_unread(recomputer *r) {
 
 /* --- Blocks --- */
 
-static ax_status recompute_block(recomputer *r, ax_block *block);
-
-static ax_status recompute_inside(recomputer *r, ax_block *block) {
-  for (uint32_t i = 0; i < block->count; i++)
-    for (uint32_t k = 0; ax_op_block(&block->ops[i], k) != NULL; k++) AX_TRY(recompute_block(r, ax_op_block(&block->ops[i], k)));
-  return AX_OK;
-}
-
 static void begin_use(recomputer *r) {
   for (uint32_t i = 0; i < r->block->count; i++) {
     const ax_op *op = &r->block->ops[i];
@@ -477,7 +450,7 @@ static void begin_use(recomputer *r) {
 
 
 static ax_status work_on(recomputer *r) {
-  for (r->op = 0; r->op < r->block->count; r->op++) list_op(r, &r->block->ops[r->op], false);
+  for (r->op = 0; r->op < r->block->count; r->op++) ax_op_visit_all(&r->block->ops[r->op], list_touch, r);
   AX_TRY(r->status);
   AX_TRY(find_levels(r));
   if (r->peak < least_peak) return AX_OK;
@@ -490,13 +463,14 @@ static ax_status work_on(recomputer *r) {
   return AX_OK;
 }
 
-static ax_status recompute_block(recomputer *r, ax_block *block) {
-  AX_TRY(recompute_inside(r, block));
+static ax_status recompute_block(void *context, ax_block *block, bool is_body) {
+  recomputer *r = context;
+  (void)is_body;
   if (block->count <= window) return AX_OK;
   r->block = block;
   r->made_count = r->touch_count = 0;
   ax_status status = work_on(r);
-  for (uint32_t i = 0; i < block->count; i++) forget_op(r, &block->ops[i]);
+  for (uint32_t i = 0; i < block->count; i++) ax_op_visit_all(&block->ops[i], forget_touch, r);
   ax_arena_deinit(&r->scratch);
   if (status != AX_OK || r->made_count == 0) return status;
   ax_op *ops = ax_arena_copy(&r->plan->drafts, r->made, r->made_count * sizeof ops[0]);
@@ -516,10 +490,10 @@ static ax_status recompute(recomputer *r) {
   r->values = ax_arena_alloc(&r->tables, plan->buffer_count * sizeof r->values[0]);
   if (r->values == NULL) return ax_out_of_memory(plan->buffer_count * sizeof r->values[0]);
   r->value_count = plan->buffer_count;
-  for (uint32_t i = 0; i < plan->block.count; i++) visit_all(r, &plan->block.ops[i], count_touch);
+  for (uint32_t i = 0; i < plan->block.count; i++) ax_op_visit_all(&plan->block.ops[i], count_touch, r);
   for (uint32_t i = 0; i < plan->out_count; i++) r->values[plan->buffers[plan->out[i]].root].total++; /* no block has it to itself */
   for (uint32_t i = 0; i < r->value_count; i++) r->values[i].copy = AX_NONE;
-  return recompute_block(r, &plan->block);
+  return ax_blocks_visit(&plan->block, recompute_block, r);
 }
 
 ax_status ax_plan_recompute(ax_plan *plan) {
