@@ -69,7 +69,9 @@ typedef struct synchroniser {
   ax_axis_set *group;                      /* by root */
   bool *paired;                            /* by root: written by ppermutes alone, so that each part has its own counter */
   uint32_t *first_exchange, *next_exchange; /* writes by exchanges, by root and by access */
-  uint32_t *pairs;                         /* by exchange: ppermutes of the same devices have the same number */
+  uint32_t *pairs;                         /* by exchange: ppermutes of the same devices have the same number, from 1 */
+  uint32_t pairs_count;                    /* how many of these numbers there are */
+  uint32_t *first_known;                   /* by kin, in the knowledge under way; AX_NONE */
   touch *touches;
   uint32_t touch_count;
   touch_class *classes;
@@ -123,9 +125,9 @@ static ax_status number_pairs(synchroniser *s) {
     if (exchange != NULL && exchange->peers == AX_PEERS_PAIRS) sorted[count++] = exchange;
   }
   if (count > 0) qsort(sorted, count, sizeof sorted[0], by_pairs);
-  for (uint32_t i = 0, number = 0; i < count; i++) {
-    if (i > 0 && ax_compare_pairs(sorted[i - 1], sorted[i]) != 0) number++;
-    s->pairs[sorted[i]->id] = number;
+  for (uint32_t i = 0; i < count; i++) {
+    if (i == 0 || ax_compare_pairs(sorted[i - 1], sorted[i]) != 0) s->pairs_count++;
+    s->pairs[sorted[i]->id] = s->pairs_count;
   }
   ax_free(sorted);
   return AX_OK;
@@ -362,11 +364,11 @@ typedef struct knowledge {
   const ax_insertion *from;
   int64_t delta;
   uint64_t done;
+  uint32_t kin, next; /* and the next of that kin */
 } knowledge;
 
-static bool same_pairs(const synchroniser *s, const ax_exchange *a, const ax_exchange *b) {
-  return a == b || (a != NULL && b != NULL && s->pairs[a->id] == s->pairs[b->id]);
-}
+static uint32_t pairs_of(const synchroniser *s, const ax_exchange *exchange) { return exchange != NULL ? s->pairs[exchange->id] : 0; }
+static bool same_pairs(const synchroniser *s, const ax_exchange *a, const ax_exchange *b) { return pairs_of(s, a) == pairs_of(s, b); }
 
 /* Whoever waits as `item` says waits for all frames that `wait` waits for, on all frames that do. */
 static bool includes(const synchroniser *s, const ax_insertion *item, const ax_insertion *wait) {
@@ -375,6 +377,14 @@ static bool includes(const synchroniser *s, const ax_insertion *item, const ax_i
   if (!s->paired[known->root]) return (s->group[known->root] & ~s->group[access->root]) == 0;
   return s->paired[access->root] && same_pairs(s, item->away, wait->away) && same_pairs(s, known->exchange, access->exchange) &&
          s->a->plan->buffers[known->root].axes == s->a->plan->buffers[access->root].axes;
+}
+
+/* What includes a wait is of its kin, or of kin 0: a wait for a root that is not paired. Those for paired roots have kin by their pairs,
+   of which there may be as many as there are ppermutes. */
+static uint32_t kin_of(const synchroniser *s, const ax_insertion *wait) {
+  const ax_access *access = &s->a->accesses[wait->access];
+  if (!s->paired[access->root]) return 0;
+  return 1 + (pairs_of(s, access->exchange) + 7 * pairs_of(s, wait->away)) % (s->pairs_count + 1);
 }
 
 static bool at_least(int64_t delta, uint64_t done, int64_t other_delta, uint64_t other_done) {
@@ -395,18 +405,32 @@ static bool outdated(const synchroniser *s, const knowledge *k, const ax_inserti
   return wait->region != wait->waiter_region && k->from->position <= begin && begin < wait->position;
 }
 
-/* Notes what is known once `wait` is over; true when it was known before. */
-static bool learn(const synchroniser *s, bucket *b, const ax_insertion *wait) {
+/* Whether knowledge of this kin says that `wait` is over. *own: the one that is about the same, if there is one. */
+static bool knows(const synchroniser *s, const bucket *b, uint32_t kin, const ax_insertion *wait, knowledge **own) {
   uint64_t done = ax_done_point(&s->a->accesses[wait->access]);
-  knowledge *own = NULL;
-  for (uint32_t i = 0; i < b->known_count; i++) {
+  for (uint32_t i = s->first_known[kin]; i != AX_NONE; i = b->known[i].next) {
     knowledge *k = &b->known[i];
     if (!includes(s, k->from, wait)) continue;
     if (!outdated(s, k, wait) && at_least(k->delta, k->done, wait->delta, done)) return true;
-    if (includes(s, wait, k->from)) own = k;
+    if (includes(s, wait, k->from)) *own = k;
   }
-  if (own == NULL) own = &b->known[b->known_count++];
-  *own = (knowledge){wait, wait->delta, done};
+  return false;
+}
+
+/* Notes what is known once `wait` is over; true when it was known before. */
+static bool learn(const synchroniser *s, bucket *b, const ax_insertion *wait) {
+  uint32_t kin = kin_of(s, wait);
+  knowledge *own = NULL;
+  if (knows(s, b, 0, wait, &own) || (kin != 0 && knows(s, b, kin, wait, &own))) return true;
+  if (own == NULL) {
+    own = &b->known[b->known_count];
+    own->kin = kin;
+    own->next = s->first_known[kin];
+    s->first_known[kin] = b->known_count++;
+  }
+  own->from = wait;
+  own->delta = wait->delta;
+  own->done = ax_done_point(&s->a->accesses[wait->access]);
   return false;
 }
 
@@ -420,6 +444,7 @@ static void mark_implied(const synchroniser *s, bucket *b) {
     for (uint32_t i = 0; i < b->known_count; i++) b->known[i].delta--;
   }
   for (uint32_t i = 0; i < b->count; i++) b->items[i].implied = learn(s, b, &b->items[i]);
+  for (uint32_t i = 0; i < b->known_count; i++) s->first_known[b->known[i].kin] = AX_NONE;
 }
 
 static int by_bucket(const void *x, const void *y) {
@@ -434,7 +459,12 @@ static int by_bucket(const void *x, const void *y) {
 static ax_status drop_implied(synchroniser *s) {
   knowledge *known = ax_calloc(s->count, sizeof known[0]);
   uint32_t kept = 0;
-  if (known == NULL) return ax_out_of_memory(s->count * sizeof known[0]);
+  s->first_known = ax_alloc(((size_t)s->pairs_count + 2) * sizeof s->first_known[0]);
+  if (known == NULL || s->first_known == NULL) {
+    ax_free(known);
+    return ax_out_of_memory(s->count * sizeof known[0]);
+  }
+  memset(s->first_known, 0xff, ((size_t)s->pairs_count + 2) * sizeof s->first_known[0]);
   if (s->count > 0) qsort(s->items, s->count, sizeof s->items[0], by_bucket);
   for (uint32_t begin = 0, end; begin < s->count; begin = end) {
     for (end = begin; end < s->count && s->items[end].region == s->items[begin].region &&
@@ -512,6 +542,7 @@ ax_status ax_synchronise(ax_assembly *a) {
   ax_free(s.first_exchange);
   ax_free(s.next_exchange);
   ax_free(s.pairs);
+  ax_free(s.first_known);
   ax_free(s.touches);
   ax_free(s.classes);
   return status;
