@@ -1,6 +1,8 @@
 /* Bodies: traced with what they capture, permuted, checked for communication under divergent control, run lane by lane, lowered. */
 #include "prim/region.h"
 
+#include <stdlib.h>
+
 #include "ir/flow.h"
 
 /* --- Tracing --- */
@@ -158,22 +160,32 @@ ax_status ax_region_eval_end(const ax_eval_args *args, ax_arena *scratch, ax_sta
 
 /* --- Lowering --- */
 
-static bool is_carry(const ax_lower *lower, uint32_t buffer, const uint32_t *carries, uint32_t count) {
-  uint32_t root = ax_lower_get(lower, buffer)->root;
-  for (uint32_t k = 0; k < count; k++)
-    if (ax_lower_get(lower, carries[k])->root == root) return true;
-  return false;
+static int by_number(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* The carries' roots, sorted; NULL: no memory. */
+static uint32_t *roots_of(const ax_lower *lower, const uint32_t *carries, uint32_t count) {
+  uint32_t *roots = ax_calloc(count, sizeof roots[0]);
+  for (uint32_t k = 0; roots != NULL && k < count; k++) roots[k] = ax_lower_get(lower, carries[k])->root;
+  if (roots != NULL && count > 0) qsort(roots, count, sizeof roots[0], by_number);
+  return roots;
 }
 
 ax_status ax_region_lower_carries(ax_lower *lower, const uint32_t *carries, uint32_t *results, uint32_t count) {
-  for (uint32_t k = 0; k < count; k++) {
-    if (results[k] == carries[k] || !is_carry(lower, results[k], carries, count)) continue;
+  uint32_t *roots = roots_of(lower, carries, count);
+  ax_status status = roots != NULL ? AX_OK : ax_out_of_memory(count * sizeof roots[0]);
+  for (uint32_t k = 0; k < count && status == AX_OK; k++) {
     ax_buffer from = *ax_lower_get(lower, results[k]);
     uint32_t copy;
-    AX_TRY(ax_lower_buffer(lower, &from.type, from.axes, &copy));
-    AX_TRY(ax_lower_copy(lower, copy, results[k]));
+    if (results[k] == carries[k] || bsearch(&from.root, roots, count, sizeof roots[0], by_number) == NULL) continue;
+    status = ax_lower_buffer(lower, &from.type, from.axes, &copy);
+    if (status == AX_OK) status = ax_lower_copy(lower, copy, results[k]);
     results[k] = copy;
   }
+  ax_free(roots);
+  AX_TRY(status);
   for (uint32_t k = 0; k < count; k++)
     if (results[k] != carries[k]) AX_TRY(ax_lower_copy(lower, carries[k], results[k]));
   return AX_OK;
