@@ -96,6 +96,85 @@ static void cost_follows_carries(void **state) {
       assert_true(cost(transforms[t], 512, inside) < 2.4 * cost(transforms[t], 256, inside));
 }
 
+/* --- Which carries come to vary --- */
+
+/* Carry k takes the value of the next one, the last that of x, which varies; the first that follow `still` of them stay as they are. */
+typedef struct varying {
+  uint32_t carries, still;
+  ax_value x;
+  int calls;
+  bool while_loop, other; /* other: traced again, its body has another loop first */
+} varying;
+
+static void hands_on(const ax_value *in, ax_value *out, void *context) {
+  varying *v = context;
+  v->calls++;
+  for (uint32_t k = 0; k < v->carries; k++) out[k] = k < v->still ? ax_neg(in[k]) : k + 1 < v->carries ? ax_neg(in[k + 1]) : v->x;
+}
+static void never(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_lt(in[0], in[0]);
+}
+static void starts_constant(const ax_value *in, ax_value *out, void *context) {
+  varying *v = context;
+  ax_value *start = calloc(2 * v->carries, sizeof start[0]), *made = start + v->carries;
+  for (uint32_t k = 0; k < v->carries; k++) start[k] = ax_full(AX_F64, 0, NULL, 1);
+  v->x = in[0];
+  if (v->while_loop) ax_while(never, hands_on, v, start, v->carries, made);
+  else ax_scan(hands_on, v, start, v->carries, 0, 3, false, made, 0);
+  for (uint32_t k = 0; k < v->carries; k++) out[k] = made[k];
+  free(start);
+}
+
+static ax_program *trace_varying(varying *v, ax_function function, uint32_t out_count) {
+  ax_mesh mesh;
+  ax_program *program;
+  ax_type x = TEST_SCALAR(AX_F64);
+  TEST_OK(ax_mesh_parse("d=2", &mesh));
+  x.spread.varying = 1;
+  TEST_OK(ax_trace_on(&mesh, function, v, &x, 1, out_count, &program));
+  TEST_OK(ax_program_verify(program));
+  return program;
+}
+
+static void types_are_found_at_once(void **state) {
+  (void)state;
+  for (int while_loop = 0; while_loop < 2; while_loop++) {
+    varying v = {.carries = 50, .still = 7, .while_loop = while_loop};
+    ax_program *program = trace_varying(&v, starts_constant, v.carries);
+    assert_int_equal(v.calls, 2);
+    for (uint32_t k = 0; k < v.carries; k++)
+      assert_int_equal(ax_program_out_type(program, k)->spread.varying, k >= v.still);
+    ax_program_release(program);
+  }
+}
+
+/* A body that has another loop when its carry varies: what its first loop came to says nothing of that one. */
+static void negates(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_neg(in[0]);
+}
+static void adds_x(const ax_value *in, ax_value *out, void *context) { out[0] = ax_add(in[0], ((const varying *)context)->x); }
+static void differs_when_varying(const ax_value *in, ax_value *out, void *context) {
+  varying *v = context;
+  bool again = ax_typeof(in[0]).spread.varying != 0;
+  ax_value start = ax_full(AX_F64, 0, NULL, 1), made;
+  ax_scan(again ? negates : adds_x, v, &start, 1, 0, 2, false, &made, 0);
+  out[0] = ax_mul(in[0], made);
+  if (again) v->other = ax_typeof(made).spread.varying == 0;
+}
+static void outer_scan(const ax_value *in, ax_value *out, void *context) {
+  ((varying *)context)->x = in[0];
+  ax_value start = ax_full(AX_F64, 0, NULL, 1);
+  ax_scan(differs_when_varying, context, &start, 1, 0, 2, false, out, 0);
+}
+static void another_loop_is_no_known_one(void **state) {
+  (void)state;
+  varying v = {0};
+  ax_program_release(trace_varying(&v, outer_scan, 1));
+  assert_true(v.other);
+}
+
 /* --- Which carries take part --- */
 
 /* The last of n inputs reaches the first result in n - 1 steps of four. */
@@ -171,6 +250,8 @@ static void zero_cotangents_are_not_carried(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cost_follows_carries),
+      cmocka_unit_test(types_are_found_at_once),
+      cmocka_unit_test(another_loop_is_no_known_one),
       cmocka_unit_test(reaches_as_far_as_steps),
       cmocka_unit_test(zero_cotangents_are_not_carried),
   };

@@ -124,6 +124,75 @@ static void cost_follows_depth(void **state) {
   assert_true(cost(linearized, SCAN, 14) < 6 * cost(linearized, SCAN, 7)); /* the rank of what is kept ends it at 16 */
 }
 
+/* --- Tracing: how often a user's functions are called --- */
+
+/* Loops that each start from a constant, which only the innermost body makes vary; conds whose branches use what is around them. */
+typedef struct tracing {
+  kind kind;
+  int depth;
+  ax_value x; /* varies */
+  int *calls;
+} tracing;
+
+static void stops(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_gt(ax_full_like(in[0], 0), ax_full_like(in[0], 1));
+}
+
+static void uses_x(const ax_value *in, ax_value *out, void *context) {
+  const tracing *t = context;
+  ++*t->calls;
+  out[0] = ax_add(in[0], t->x);
+}
+
+static void come_to_vary(const ax_value *in, ax_value *out, void *context) {
+  const tracing *t = context;
+  tracing inner = {t->kind, t->depth - 1, t->x, t->calls};
+  ax_value start = ax_full(AX_F64, 0, NULL, 0.5), made;
+  if (t->depth == 0) {
+    uses_x(in, out, context);
+    return;
+  }
+  ++*t->calls;
+  switch (t->kind == MIXED ? (kind)(t->depth % 3) : t->kind) {
+    case SCAN: ax_scan(come_to_vary, &inner, &start, 1, 0, 2, false, &made, 0); break;
+    case WHILE: ax_while(stops, come_to_vary, &inner, &start, 1, &made); break;
+    default:
+      ax_cond(ax_full(AX_BOOL, 0, NULL, 1), (ax_function[]){come_to_vary, uses_x}, (void *[]){&inner, &inner}, 2, in, 1, &made, 1);
+  }
+  out[0] = ax_mul(made, in[0]);
+}
+
+static void begins(const ax_value *in, ax_value *out, void *context) {
+  tracing *t = context;
+  t->x = in[0];
+  ax_value start = ax_full(AX_F64, 0, NULL, 1);
+  come_to_vary(&start, out, t);
+}
+
+static int calls_of(kind kind, int depth) {
+  ax_mesh mesh;
+  ax_program *program;
+  int calls = 0;
+  ax_type x = TEST_SCALAR(AX_F64);
+  TEST_OK(ax_mesh_parse("d=2", &mesh));
+  x.spread.varying = 1;
+  TEST_OK(ax_trace_on(&mesh, begins, &(tracing){kind, depth, .calls = &calls}, &x, 1, 1, &program));
+  assert_int_equal(program->types[program->outs[0]].spread.varying, 1);
+  TEST_OK(ax_program_verify(program));
+  ax_program_release(program);
+  return calls;
+}
+
+/* Each loop's body is traced again once, and all loops in it then, but these not a second time for each of theirs. */
+static void tracing_follows_depth(void **state) {
+  (void)state;
+  assert_int_equal(calls_of(COND, 40), 2 * 40 + 1);
+  assert_true(calls_of(SCAN, 40) <= 41 * 42 / 2);
+  assert_true(calls_of(WHILE, 40) <= 41 * 42 / 2);
+  assert_true(calls_of(MIXED, 40) <= 2 * 41 * 42 / 2);
+}
+
 /* --- The limit, and texts --- */
 
 static void reads_back(void **state) {
@@ -157,6 +226,7 @@ static void deeper_texts_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cost_follows_depth),
+      cmocka_unit_test(tracing_follows_depth),
       cmocka_unit_test(reads_back),
       cmocka_unit_test(deeper_texts_are_refused),
   };

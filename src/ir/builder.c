@@ -37,6 +37,7 @@ void ax_builder_begin(ax_builder *builder, const ax_mesh *axes) {
     builder->depth = current->depth + 1;
     builder->memo = current->memo;
     builder->keeps_numbers = current->keeps_numbers;
+    builder->notes = current->notes;
   }
   if (axes != NULL)
     builder->axes = *axes;
@@ -165,14 +166,16 @@ static ax_status reserve_capture(ax_builder *builder) {
 }
 
 /* `outer` is a value of the enclosing trace. */
-static ax_status capture(ax_builder *builder, ax_value outer, const ax_type *type, uint32_t *id) {
+static ax_status capture(ax_builder *builder, ax_value outer, uint32_t *id) {
   AX_TRY(reserve_capture(builder));
   uint32_t *place = capture_place(builder, outer.id);
   if (*place != 0) {
     *id = builder->captured_ids[*place - 1];
     return AX_OK;
   }
-  AX_TRY(new_values(builder, type, 1, id));
+  ax_type type = builder->parent->types[outer.id];
+  type.spread.varying |= builder->capture_varying;
+  AX_TRY(new_values(builder, &type, 1, id));
   builder->captured[builder->captured_count] = outer;
   builder->captured_ids[builder->captured_count++] = *id;
   *place = builder->captured_count;
@@ -193,7 +196,7 @@ static ax_status resolve(ax_builder *builder, ax_value value, uint32_t *id) {
   AX_TRY(resolve(builder->parent, value, &outer));
   if (from->types[outer].form != AX_ARRAY)
     return ax_future_error(from->types, from->eqns, from->eqn_count, outer, &from->axes, "is used in a body; done must end it before");
-  return capture(builder, (ax_value){builder->parent->serial, outer}, &builder->parent->types[outer], id);
+  return capture(builder, (ax_value){builder->parent->serial, outer}, id);
 }
 
 uint32_t ax_value_id(ax_value value) {
@@ -206,15 +209,6 @@ uint32_t ax_value_id(ax_value value) {
     return AX_NONE;
   }
   return id;
-}
-
-void ax_builder_capture(ax_builder *builder, ax_value outer, const ax_type *type) {
-  uint32_t parent_id, id;
-  if (builder->status != AX_OK) return;
-  ax_status status = builder->parent == NULL ? ax_error(AX_INTERNAL, "nothing to capture from")
-                                             : resolve(builder->parent, outer, &parent_id);
-  if (status == AX_OK) status = capture(builder, (ax_value){builder->parent->serial, parent_id}, type, &id);
-  if (status != AX_OK) ax_fail(status);
 }
 
 ax_type ax_typeof(ax_value value) {
@@ -342,6 +336,7 @@ static void deinit(ax_builder *builder) {
   ax_free(builder->room);
   if (builder->shared != NULL) ax_memo_deinit(builder->shared);
   ax_free(builder->shared);
+  ax_arena_deinit(&builder->notes_arena);
   ax_arena_deinit(&builder->arena);
   if (builder->frame != NULL) ax_free(builder);
 }

@@ -134,10 +134,13 @@ typedef struct ax_builder {
   uint32_t *capture_table, capture_table_size; /* 1 + a captured value by its outer id, or 0 */
   ax_type *room; /* for the types of one equation's operands and results */
   uint32_t room_capacity;
+  ax_axis_set capture_varying; /* what it captures varies over these too */
   bool futures; /* some of its values are */
   bool keeps_numbers; /* equations keep those of what they stem from; inherited */
   bool seals; /* values of enclosing traces may not be used */
   struct ax_memo *shared; /* of an outermost trace: the programs given to ax_share_program; NULL: none */
+  struct ax_loop_notes *notes; /* of the loop's body that is being traced, inherited likewise; NULL: none (prim/settle.h) */
+  ax_arena notes_arena;        /* what the loops begun in this trace that are in no other loop's body note */
   struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */
   ax_status status;
   char message[1024];
@@ -156,9 +159,6 @@ ax_value *ax_builder_call(ax_function function, void *context, const ax_value *i
 enum { AX_GUARDS = 16 };
 /* Adds an input. All inputs come before the first equation. */
 ax_value ax_builder_input(ax_builder *builder, const ax_type *type);
-/* Captures `outer`, a value of the enclosing trace, before it is used, under `type`: its own, possibly varying over more axes. After
-   all inputs, before the first equation. */
-void ax_builder_capture(ax_builder *builder, ax_value outer, const ax_type *type);
 /* Ends the trace whatever happens. The program's inputs are the captured values first, then the declared inputs. When
    `captured` is NULL captures are an error; otherwise it receives the enclosing trace's handles: ax_free. */
 AX_MUST_USE ax_status ax_builder_finish(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out,

@@ -162,7 +162,7 @@ const ax_prim ax_prim_cond = {
 
 /* --- The function --- */
 
-/* Tracing all branches until they capture the same values and their results vary alike. */
+/* Each branch is traced once. Then all are given what any of them captures, and the results of all vary over what those of any do. */
 typedef struct tracing {
   const ax_function *branches;
   void *const *contexts;
@@ -170,10 +170,9 @@ typedef struct tracing {
   const ax_type *in_types;
   ax_axis_set index_varying, *out_varying;
   ax_body *bodies;
-  uint32_t *given;           /* of each branch: how many captures it was given in the last round */
-  const ax_value *captures;  /* of the branch traced last */
+  ax_value *captures; /* of all branches, in the order they were first met */
   uint32_t capture_count;
-  bool changed;
+  uint32_t **place; /* by branch and capture of its own: which of these it is */
 } tracing;
 
 static ax_status trace_branch(tracing *t, uint32_t b) {
@@ -182,41 +181,90 @@ static ax_status trace_branch(tracing *t, uint32_t b) {
                              .in = t->in_types,
                              .in_count = t->in_count,
                              .out_count = t->out_count,
-                             .out_varying = t->out_varying,
-                             .captures = t->captures,
-                             .capture_count = t->capture_count,
                              .capture_varying = t->index_varying};
-  ax_body body;
-  AX_TRY(ax_body_trace(&options, &body));
-  ax_body_deinit(&t->bodies[b]);
-  t->bodies[b] = body;
-  t->given[b] = t->capture_count;
-  t->captures = body.captured;
-  t->capture_count = body.captured_count;
-  for (uint32_t k = 0; k < t->out_count; k++)
-    t->out_varying[k] |= body.program->types[body.program->outs[k]].spread.varying;
+  AX_TRY(ax_body_trace(&options, &t->bodies[b]));
+  const ax_program *program = t->bodies[b].program;
+  for (uint32_t k = 0; k < t->out_count; k++) t->out_varying[k] |= program->types[program->outs[k]].spread.varying;
   return AX_OK;
 }
 
-static bool is_settled(const tracing *t, uint32_t b) {
-  const ax_program *program = t->bodies[b].program;
-  uint32_t captured = t->index_varying != 0 ? t->given[b] : t->bodies[b].captured_count;
-  bool settled = program != NULL && captured == t->capture_count;
-  for (uint32_t k = 0; settled && k < t->out_count; k++)
-    settled = program->types[program->outs[k]].spread.varying == t->out_varying[k];
-  return settled;
+static ax_status trace_branches(tracing *t) {
+  for (uint32_t b = 0; b < t->branch_count; b++) {
+    ax_status status = trace_branch(t, b);
+    if (status != AX_OK) return ax_error_context(status, "cond: branch %u: ", b);
+  }
+  return AX_OK;
 }
 
-static ax_status trace_branches(tracing *t) {
-  do {
-    t->changed = false;
-    for (uint32_t b = 0; b < t->branch_count; b++) {
-      if (is_settled(t, b)) continue;
-      ax_status status = trace_branch(t, b);
-      if (status != AX_OK) return ax_error_context(status, "cond: branch %u: ", b);
-      t->changed = true;
+/* Captures are values of the trace in progress: a table of them by id finds those met before. */
+static ax_status join_captures(tracing *t) {
+  size_t all = 0, size = 16;
+  for (uint32_t b = 0; b < t->branch_count; b++) all += t->bodies[b].captured_count;
+  while (size < 2 * all) size *= 2;
+  uint32_t *table = ax_calloc(size, sizeof table[0]); /* 1 + the number of a capture */
+  t->captures = ax_trace_alloc(all * sizeof t->captures[0]);
+  t->place = ax_trace_alloc(t->branch_count * sizeof t->place[0]);
+  for (uint32_t b = 0; b < t->branch_count && !ax_failed() && table != NULL; b++) {
+    const ax_body *body = &t->bodies[b];
+    t->place[b] = ax_trace_alloc(body->captured_count * sizeof t->place[b][0]);
+    for (uint32_t i = 0; i < body->captured_count && t->place[b] != NULL; i++) {
+      size_t at = ax_hash_word(AX_HASH_SEED, body->captured[i].id) & (size - 1);
+      while (table[at] != 0 && t->captures[table[at] - 1].id != body->captured[i].id) at = (at + 1) & (size - 1);
+      if (table[at] == 0) {
+        t->captures[t->capture_count++] = body->captured[i];
+        table[at] = t->capture_count;
+      }
+      t->place[b][i] = table[at] - 1;
     }
-  } while (t->changed);
+  }
+  ax_free(table);
+  if (table == NULL) return ax_out_of_memory(size * sizeof table[0]);
+  return ax_failed() ? AX_OUT_OF_MEMORY : AX_OK;
+}
+
+/* Whether it takes all captures, in order, and its results vary enough. */
+static bool is_alike(const tracing *t, uint32_t b) {
+  const ax_program *program = t->bodies[b].program;
+  bool alike = t->bodies[b].captured_count == t->capture_count;
+  for (uint32_t i = 0; alike && i < t->capture_count; i++) alike = t->place[b][i] == i;
+  for (uint32_t k = 0; alike && k < t->out_count; k++)
+    alike = program->types[program->outs[k]].spread.varying == t->out_varying[k];
+  return alike;
+}
+
+/* (captures of all.., in..) -> (out..) */
+static ax_status make_alike(const tracing *t, uint32_t b) {
+  ax_body *body = &t->bodies[b];
+  uint32_t own = body->captured_count, count = t->capture_count + t->in_count;
+  ax_type *types = ax_trace_alloc(count * sizeof types[0]);
+  for (uint32_t i = 0; types != NULL && i < t->capture_count; i++) {
+    types[i] = ax_typeof(t->captures[i]);
+    types[i].spread.varying |= t->index_varying;
+  }
+  for (uint32_t i = 0; types != NULL && i < t->in_count; i++) types[t->capture_count + i] = t->in_types[i];
+  if (types == NULL) return AX_OUT_OF_MEMORY;
+  ax_builder builder;
+  ax_program *made;
+  ax_value *in = ax_region_begin(&builder, &body->program->axes, types, count);
+  ax_value *operands = ax_trace_alloc(body->program->in_count * sizeof operands[0]);
+  ax_value *outs = ax_trace_alloc(t->out_count * sizeof outs[0]);
+  if (in != NULL && operands != NULL && outs != NULL) {
+    for (uint32_t i = 0; i < own; i++) operands[i] = in[t->place[b][i]];
+    for (uint32_t i = 0; i < t->in_count; i++) operands[own + i] = in[t->capture_count + i];
+    ax_call(body->program, operands, body->program->in_count, outs, t->out_count);
+    for (uint32_t k = 0; k < t->out_count; k++) outs[k] = ax_vary_to(outs[k], t->out_varying[k]);
+  }
+  AX_TRY(ax_region_finish(&builder, outs, t->out_count, &made));
+  ax_program_release(body->program);
+  body->program = made;
+  return AX_OK;
+}
+
+static ax_status trace_all(tracing *t) {
+  AX_TRY(trace_branches(t));
+  AX_TRY(join_captures(t));
+  for (uint32_t b = 0; b < t->branch_count; b++)
+    if (!is_alike(t, b)) AX_TRY(make_alike(t, b));
   return AX_OK;
 }
 
@@ -243,14 +291,13 @@ void ax_cond(ax_value index, const ax_function *branches, void *const *contexts,
                .out_count = out_count, .in_types = types, .index_varying = ax_typeof(index).spread.varying};
   t.out_varying = ax_trace_alloc(out_count * sizeof t.out_varying[0]);
   t.bodies = ax_trace_alloc(branch_count * sizeof t.bodies[0]);
-  t.given = ax_trace_alloc(branch_count * sizeof t.given[0]);
-  if (types == NULL || t.out_varying == NULL || t.bodies == NULL || t.given == NULL) return;
+  if (types == NULL || t.out_varying == NULL || t.bodies == NULL) return;
   for (uint32_t i = 0; i < in_count; i++) {
     types[i] = ax_typeof(in[i]);
     types[i].spread.varying |= t.index_varying;
   }
   for (uint32_t k = 0; k < out_count; k++) t.out_varying[k] = t.index_varying;
-  ax_status status = ax_failed() ? AX_OK : trace_branches(&t);
+  ax_status status = ax_failed() ? AX_OK : trace_all(&t);
   if (status != AX_OK) ax_fail(status);
   if (!ax_failed()) bind_traced(&t, index, in, out);
   for (uint32_t b = 0; b < branch_count; b++) ax_body_deinit(&t.bodies[b]);

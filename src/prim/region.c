@@ -13,22 +13,14 @@ void ax_body_deinit(ax_body *body) {
   *body = (ax_body){0};
 }
 
-static void capture_first(ax_builder *builder, const ax_body_options *options) {
-  for (uint32_t i = 0; i < options->capture_count; i++) {
-    uint32_t id = options->captures[i].id; /* a handle of the enclosing trace */
-    ax_type type = builder->parent->types[id];
-    type.spread.varying |= options->capture_varying;
-    ax_builder_capture(builder, options->captures[i], &type);
-  }
-}
-
 ax_status ax_body_trace(const ax_body_options *options, ax_body *out) {
   ax_builder *builder;
   *out = (ax_body){0};
   AX_TRY(ax_builder_open(options->axes, &builder));
+  builder->capture_varying = options->capture_varying;
+  if (options->notes != NULL) builder->notes = options->notes;
   ax_value *in = ax_trace_alloc(options->in_count * sizeof in[0]);
   for (uint32_t i = 0; in != NULL && i < options->in_count; i++) in[i] = ax_builder_input(builder, &options->in[i]);
-  capture_first(builder, options);
   ax_value *outs = ax_builder_call(options->function, options->context, in, options->out_count);
   for (uint32_t k = 0; outs != NULL && options->out_varying != NULL && k < options->out_count; k++)
     outs[k] = ax_vary_to(outs[k], options->out_varying[k]);

@@ -25,10 +25,8 @@ typedef struct ax_body_options {
   const ax_type *in;
   uint32_t in_count, out_count;
   const ax_axis_set *out_varying; /* results are made to vary over these too; NULL: as they come */
-  /* Captured first, in this order, varying over these too; what the function captures beyond them comes after. */
-  const ax_value *captures;
-  uint32_t capture_count;
-  ax_axis_set capture_varying;
+  ax_axis_set capture_varying; /* what the function captures varies over these too */
+  struct ax_loop_notes *notes; /* NULL: those of the enclosing trace (prim/settle.h) */
 } ax_body_options;
 AX_MUST_USE ax_status ax_body_trace(const ax_body_options *options, ax_body *out);
 

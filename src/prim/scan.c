@@ -12,6 +12,7 @@
 #include "prim/prims.h"
 #include "prim/region.h"
 #include "prim/scan.h"
+#include "prim/settle.h"
 
 static uint32_t count_outs(const void *params) { return ((const ax_scan_params *)params)->body->out_count; }
 
@@ -402,35 +403,45 @@ static bool check_lengths(const ax_type *types, uint32_t count, int64_t *length)
   return !ax_failed();
 }
 
-/* Traces the body with carries as varying as it makes them: types[0 .. carry_count) grow until they are stable. */
-static ax_status trace_body(ax_body_options *options, ax_type *carry, uint32_t carry_count, ax_body *body) {
-  ax_axis_set *wanted = ax_trace_alloc(options->out_count * sizeof wanted[0]);
-  ax_status status = wanted == NULL ? AX_OUT_OF_MEMORY : AX_OK;
-  options->out_varying = wanted;
-  for (bool changed = true; status == AX_OK && changed;) {
-    changed = false;
-    for (uint32_t k = 0; k < carry_count; k++) wanted[k] = carry[k].spread.varying;
-    ax_body_deinit(body);
-    status = ax_body_trace(options, body);
-    for (uint32_t k = 0; status == AX_OK && k < carry_count; k++) {
-      ax_axis_set varying = body->program->types[body->program->outs[k]].spread.varying;
-      changed = changed || varying != carry[k].spread.varying;
-      carry[k].spread.varying = varying;
-    }
-  }
-  return status;
+/* What the carries come to, as traced once. */
+static ax_status settle_once(ax_settling *s, ax_scan_params *params, const ax_body *body) {
+  const ax_program *program = params->body = body->program;
+  ax_axis_set *in = ax_trace_alloc(program->in_count * sizeof in[0]), *made = ax_trace_alloc(s->count * sizeof made[0]);
+  if (in == NULL || made == NULL) return AX_OUT_OF_MEMORY;
+  params->num_consts = body->captured_count;
+  for (uint32_t i = 0; i < program->in_count; i++) in[i] = program->types[i].spread.varying;
+  for (uint32_t k = 0; k < s->count; k++) made[k] = program->types[program->outs[k]].spread.varying;
+  const ax_eqn eqn = {.prim = &ax_prim_scan, .params = params, .in_count = program->in_count, .out_count = program->out_count};
+  return ax_settle(s, &eqn, in, body->captured_count, made);
 }
 
-static void bind_traced(const ax_body *body, const ax_type *types, uint32_t carry_count, int64_t length, bool reverse,
-                        const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
+/* Traces the body with carries as varying as it makes them: carries[] grow until they are stable. */
+static ax_status trace_body(ax_body_options *options, ax_scan_params *params, ax_type *carries, ax_body *body) {
+  ax_settling s;
+  ax_axis_set *wanted = ax_trace_alloc(options->out_count * sizeof wanted[0]);
+  if (wanted == NULL || !ax_settle_begin(&s, options->function, carries, (uint32_t)params->num_carry)) return AX_OUT_OF_MEMORY;
+  options->out_varying = wanted;
+  options->notes = &s.notes;
+  while (s.changed) {
+    for (uint32_t k = 0; k < s.count; k++) wanted[k] = s.varying[k];
+    ax_body_deinit(body);
+    ax_settle_round(&s);
+    AX_TRY(ax_body_trace(options, body));
+    AX_TRY(settle_once(&s, params, body));
+  }
+  ax_settle_end(&s);
+  return AX_OK;
+}
+
+static void bind_traced(const ax_scan_params *params, const ax_body *body, const ax_type *types, const ax_value *in, uint32_t in_count,
+                        ax_value *out, uint32_t out_count) {
   uint32_t count = body->captured_count + in_count;
   ax_value *all = ax_trace_alloc(count * sizeof all[0]);
   if (all == NULL) return;
   for (uint32_t i = 0; i < body->captured_count; i++) all[i] = body->captured[i];
   for (uint32_t i = 0; i < in_count; i++)
-    all[body->captured_count + i] = i < carry_count ? ax_vary_to(in[i], types[i].spread.varying) : in[i];
-  ax_scan_params params = {length, reverse, body->captured_count, carry_count, body->program};
-  ax_bind(&ax_prim_scan, &params, all, count, out, out_count);
+    all[body->captured_count + i] = i < params->num_carry ? ax_vary_to(in[i], types[i].spread.varying) : in[i];
+  ax_bind(&ax_prim_scan, params, all, count, out, out_count);
 }
 
 void ax_scan(ax_function function, void *context, const ax_value *in, uint32_t carry_count, uint32_t xs_count,
@@ -444,9 +455,10 @@ void ax_scan(ax_function function, void *context, const ax_value *in, uint32_t c
   for (uint32_t i = carry_count; i < in_count; i++) types[i] = unstacked(&types[i]);
   ax_body_options options = {.function = function, .context = context, .in = types, .in_count = in_count,
                              .out_count = out_count};
+  ax_scan_params params = {.length = length, .reverse = reverse, .num_carry = carry_count};
   ax_body body = {0};
-  ax_status status = trace_body(&options, types, carry_count, &body);
+  ax_status status = trace_body(&options, &params, types, &body);
   if (status != AX_OK) ax_fail(ax_error_context(status, "scan: body: "));
-  if (!ax_failed()) bind_traced(&body, types, carry_count, length, reverse, in, in_count, out, out_count);
+  if (!ax_failed()) bind_traced(&params, &body, types, in, in_count, out, out_count);
   ax_body_deinit(&body);
 }

@@ -11,6 +11,7 @@
 #include "ir/number.h"
 #include "prim/prims.h"
 #include "prim/region.h"
+#include "prim/settle.h"
 #include "prim/while.h"
 
 static uint32_t count_outs(const void *params) { return ((const ax_while_params *)params)->body->out_count; }
@@ -239,32 +240,52 @@ const ax_prim ax_prim_while = {
 typedef struct tracing {
   ax_function condition, function;
   void *context;
-  ax_type *types;       /* of the carries; their varying sets grow until all is stable */
-  ax_axis_set *varying; /* the same sets */
+  ax_type *types; /* of the carries; their varying sets grow until all is stable */
   uint32_t count;
   ax_body cond, body;
+  ax_settling settling;
 } tracing;
 
-static ax_status trace_once(tracing *t, bool *changed) {
-  ax_body_options options = {.context = t->context, .in = t->types, .in_count = t->count};
+static ax_while_params params_of(const tracing *t) {
+  return (ax_while_params){t->cond.program, t->cond.captured_count, t->body.program, t->body.captured_count};
+}
+
+/* What the carries come to, as traced once. */
+static ax_status settle_once(tracing *t) {
+  const ax_program *cond = t->cond.program, *body = t->body.program;
+  const ax_while_params params = params_of(t);
+  uint32_t cond_consts = t->cond.captured_count, first = cond_consts + t->body.captured_count;
+  ax_axis_set *in = ax_trace_alloc((first + (size_t)t->count) * sizeof in[0]), *made = ax_trace_alloc(t->count * sizeof made[0]);
+  if (in == NULL || made == NULL) return AX_OUT_OF_MEMORY;
+  for (uint32_t i = 0; i < first; i++)
+    in[i] = i < cond_consts ? cond->types[i].spread.varying : body->types[i - cond_consts].spread.varying;
+  for (uint32_t k = 0; k < t->count; k++)
+    made[k] = body->types[body->outs[k]].spread.varying | cond->types[cond->outs[0]].spread.varying;
+  const ax_eqn eqn = {.prim = &ax_prim_while, .params = &params, .in_count = first + t->count, .out_count = t->count};
+  return ax_settle(&t->settling, &eqn, in, first, made);
+}
+
+static ax_status trace_once(tracing *t) {
+  ax_body_options options = {.context = t->context, .in = t->types, .in_count = t->count, .notes = &t->settling.notes};
   ax_body_deinit(&t->cond);
   ax_body_deinit(&t->body);
+  ax_settle_round(&t->settling);
   options.function = t->condition;
   options.out_count = 1;
   ax_status status = ax_body_trace(&options, &t->cond);
   if (status != AX_OK) return ax_error_context(status, "while: condition: ");
   options.function = t->function;
   options.out_count = t->count;
-  options.out_varying = t->varying;
+  options.out_varying = t->settling.varying;
   status = ax_body_trace(&options, &t->body);
   if (status != AX_OK) return ax_error_context(status, "while: body: ");
-  const ax_program *cond = t->cond.program, *body = t->body.program;
-  *changed = false;
-  for (uint32_t k = 0; k < t->count; k++) {
-    ax_axis_set varying = body->types[body->outs[k]].spread.varying | cond->types[cond->outs[0]].spread.varying;
-    *changed = *changed || varying != t->varying[k];
-    t->varying[k] = t->types[k].spread.varying = varying;
-  }
+  return settle_once(t);
+}
+
+static ax_status trace_all(tracing *t) {
+  if (!ax_settle_begin(&t->settling, t->function, t->types, t->count)) return AX_OUT_OF_MEMORY;
+  while (t->settling.changed) AX_TRY(trace_once(t));
+  ax_settle_end(&t->settling);
   return AX_OK;
 }
 
@@ -275,8 +296,8 @@ static void bind_traced(const tracing *t, const ax_value *in, ax_value *out) {
   if (all == NULL) return;
   for (uint32_t i = 0; i < cond_consts; i++) all[i] = t->cond.captured[i];
   for (uint32_t i = 0; i < body_consts; i++) all[cond_consts + i] = t->body.captured[i];
-  for (uint32_t k = 0; k < t->count; k++) all[cond_consts + body_consts + k] = ax_vary_to(in[k], t->varying[k]);
-  ax_while_params params = {t->cond.program, cond_consts, t->body.program, body_consts};
+  for (uint32_t k = 0; k < t->count; k++) all[cond_consts + body_consts + k] = ax_vary_to(in[k], t->settling.varying[k]);
+  const ax_while_params params = params_of(t);
   ax_bind(&ax_prim_while, &params, all, count, out, t->count);
 }
 
@@ -285,16 +306,10 @@ void ax_while(ax_function condition, ax_function body, void *context, const ax_v
   in = ax_take(in, count, out, count);
   tracing t = {.condition = condition, .function = body, .context = context, .count = count};
   t.types = ax_trace_alloc(count * sizeof t.types[0]);
-  t.varying = ax_trace_alloc(count * sizeof t.varying[0]);
-  if (t.types == NULL || t.varying == NULL) return;
-  for (uint32_t k = 0; k < count; k++) {
-    t.types[k] = ax_typeof(in[k]);
-    t.varying[k] = t.types[k].spread.varying;
-  }
+  if (t.types == NULL) return;
+  for (uint32_t k = 0; k < count; k++) t.types[k] = ax_typeof(in[k]);
   if (ax_failed()) return;
-  bool changed = true;
-  ax_status status = AX_OK;
-  while (status == AX_OK && changed) status = trace_once(&t, &changed);
+  ax_status status = trace_all(&t);
   if (status != AX_OK) ax_fail(status);
   if (!ax_failed()) bind_traced(&t, in, out);
   ax_body_deinit(&t.cond);
