@@ -9,7 +9,8 @@
 
 /* --- Nests of scans, conds and whiles: (x, y) -> (x', y') --- */
 
-typedef enum kind { SCAN, COND, WHILE, MIXED, FRESH, KIND_COUNT } kind; /* FRESH: a scan whose carry starts as a constant */
+/* FRESH: a scan whose carry starts as a constant. The last have a shard_map at each level, before a program inside. */
+typedef enum kind { SCAN, COND, WHILE, MIXED, FRESH, KIND_COUNT, MAPPED_SCAN = KIND_COUNT, MAPPED_CALL } kind;
 typedef struct nest {
   kind kind;
   int depth;
@@ -28,6 +29,16 @@ static void small(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_lt(in[0], ax_full_like(in[0], 0.05));
 }
 
+static ax_value mapped(ax_value x) {
+  ax_mesh mesh;
+  const char *specs[] = {"a", "a"};
+  TEST_OK(ax_mesh_parse("a=4", &mesh));
+  const ax_value in[] = {x, x};
+  ax_value made[2];
+  ax_shard_map(&(ax_shard_map_options){.mesh = &mesh, .in_specs = specs, .out_specs = specs}, leaf, NULL, in, 2, made, 2);
+  return made[0];
+}
+
 static void level(const nest *n, const ax_value *in, ax_value *out) {
   nest inner = {n->kind, n->depth - 1};
   kind kind = n->kind == MIXED ? (enum kind)(n->depth % 3) : n->kind;
@@ -37,6 +48,12 @@ static void level(const nest *n, const ax_value *in, ax_value *out) {
   switch (kind) {
     case SCAN: ax_scan(nested, &inner, pair, 2, 0, 2, false, out, 0); break;
     case COND: ax_cond(ax_gt(in[0], ax_full_like(in[0], 0)), branches, contexts, 2, pair, 2, out, 2); break;
+    case MAPPED_SCAN:
+    case MAPPED_CALL:
+      pair[0] = mapped(in[0]);
+      if (kind == MAPPED_SCAN) ax_scan(nested, &inner, pair, 2, 0, 2, false, out, 0);
+      else ax_closed_call(nested, &inner, pair, 2, out, 2);
+      break;
     case WHILE: ax_while(small, nested, &inner, pair, 2, out); break;
     default:
       ax_scan(nested, &inner, fresh, 2, 0, 2, false, made, 0);
@@ -52,7 +69,7 @@ static void nested(const ax_value *in, ax_value *out, void *context) {
 }
 
 static ax_status trace(kind kind, int depth, ax_program **out) {
-  ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
+  ax_type type = kind < KIND_COUNT ? TEST_SCALAR(AX_F64) : TEST_TYPE(AX_F64, 8), types[] = {type, type};
   nest n = {kind, depth};
   return ax_trace(nested, &n, types, 2, 2, out);
 }
@@ -119,6 +136,8 @@ static void cost_follows_depth(void **state) {
   for (size_t t = 0; t < AX_COUNT(transforms); t++)
     for (kind kind = 0; kind < KIND_COUNT; kind++)
       assert_true(cost(transforms[t], kind, 64) < 2.3 * cost(transforms[t], kind, 32));
+  for (kind kind = MAPPED_SCAN; kind <= MAPPED_CALL; kind++)
+    assert_true(cost(ax_program_partition, kind, 64) < 2.3 * cost(ax_program_partition, kind, 32));
   /* a cond's residuals are as many as there are conds in it, so this is quadratic as the program made is */
   assert_true(cost(linearized, COND, 64) < 6 * cost(linearized, COND, 32));
   assert_true(cost(linearized, SCAN, 14) < 6 * cost(linearized, SCAN, 7)); /* the rank of what is kept ends it at 16 */

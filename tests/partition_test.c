@@ -146,6 +146,13 @@ static void loop_body(const ax_value *in, ax_value *out, void *context) {
   out[2] = mapped_once(&m, out[0], out[1], false);
 }
 
+/* The second result is an operand or what is made of it. */
+static void shared_body(const ax_value *in, ax_value *out, void *context) {
+  maker m = *(maker *)context;
+  out[0] = next(&m, in[0], in[1]);
+  out[1] = below(&m, 2) == 0 ? in[0] : mapped_once(&m, in[1], in[0], false);
+}
+
 static void branch_body(const ax_value *in, ax_value *out, void *context) {
   maker m = *(maker *)context;
   out[0] = mapped_once(&m, in[0], next(&m, in[1], in[0]), false);
@@ -169,7 +176,13 @@ static ax_value controlled(maker *m, ax_value x, ax_value y) {
   test_random_bits(&m->random);
   test_random_bits(&m->random);
   ax_value out[3];
-  switch (below(m, 3)) {
+  switch (below(m, 4)) {
+    case 3: { /* twice, on what may be laid out in another way */
+      ax_value in[] = {x, y};
+      ax_closed_call(shared_body, &first, in, 2, out, 2);
+      ax_closed_call(shared_body, &first, out, 2, in, 2);
+      return ax_add(in[0], in[1]);
+    }
     case 0: {
       ax_value in[] = {x, y, ax_broadcast_in_dim(y, 3, (int64_t[]){2, dims[0], dims[1]}, where)};
       ax_scan(loop_body, &first, in, 2, 1, 2, below(m, 2) != 0, out, 1);
@@ -410,8 +423,145 @@ static void carries(void **state) {
   }
 }
 
+/* --- Layouts through control flow --- */
+
+/* tanh(x w) on devices of which each has some elements. */
+static ax_value blockwise(const looping *l, ax_value x, ax_value w, const char *spec) {
+  const char *specs[] = {spec, spec};
+  const ax_value in[] = {x, w};
+  ax_value out;
+  ax_shard_map(&(ax_shard_map_options){.mesh = &l->mesh, .in_specs = specs, .out_specs = specs}, weighted, NULL, in, 2, &out, 1);
+  return out;
+}
+
+static void layer(const ax_value *in, ax_value *out, void *context) {
+  out[0] = blockwise(context, in[0], in[1], "a");
+  out[1] = in[1]; /* as it came */
+}
+static void many_calls(const ax_value *in, ax_value *out, void *context) {
+  ax_value pair[] = {in[0], in[1]};
+  for (int i = 0; i < 100; i++) ax_closed_call(layer, context, pair, 2, pair, 2);
+  out[0] = pair[0];
+}
+
+static void calls_in_calls(const ax_value *in, ax_value *out, void *context) { many_calls(in, out, context); }
+static void nested_calls(const ax_value *in, ax_value *out, void *context) {
+  ax_value pair[] = {in[0], in[1]};
+  for (int i = 0; i < 3; i++) ax_closed_call(calls_in_calls, context, pair, 2, pair, 1);
+  out[0] = pair[0];
+}
+
+static void given_on(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[0];
+}
+static void nothing(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_full_like(in[0], 0);
+}
+static void changed(const ax_value *in, ax_value *out, void *context) { out[0] = blockwise(context, in[0], in[1], "a"); }
+static void choice(const ax_value *in, ax_value *out, void *context) {
+  static const ax_function branches[] = {given_on, changed, nothing};
+  void *const contexts[] = {context, context, context};
+  ax_value x = blockwise(context, in[0], in[1], "a"), operands[] = {x, in[1]}, made;
+  ax_cond(ax_full(AX_S32, 0, NULL, 1), branches, contexts, 3, operands, 2, &made, 1);
+  out[0] = blockwise(context, made, in[1], "a");
+}
+
+static void three_times(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_lt(in[2], ax_full(AX_S32, 0, NULL, 3));
+}
+static void another_time(const ax_value *in, ax_value *out, void *context) {
+  ax_value pair[2];
+  ax_closed_call(layer, context, in, 2, pair, 2);
+  out[0] = pair[0];
+  out[1] = in[1];
+  out[2] = ax_add(in[2], ax_full(AX_S32, 0, NULL, 1));
+}
+static void loop(const ax_value *in, ax_value *out, void *context) {
+  ax_value all[] = {in[0], in[1], ax_full(AX_S32, 0, NULL, 0)};
+  ax_while(three_times, another_time, context, all, 3, all);
+  out[0] = all[0];
+}
+
+/* Stacked: what is gone over, and what comes out. */
+static void over_rows(const ax_value *in, ax_value *out, void *context) {
+  out[0] = blockwise(context, in[0], in[1], "a");
+  out[1] = out[0];
+}
+static void stack(const ax_value *in, ax_value *out, void *context) {
+  ax_value rows = in[1], all[2] = {in[0], rows};
+  const char *specs[] = {"_,a", "_,a"};
+  ax_scan(over_rows, context, all, 1, 1, -1, false, all, 1);
+  const ax_value in_all[] = {all[1], rows};
+  ax_value made;
+  const looping *l = context;
+  ax_shard_map(&(ax_shard_map_options){.mesh = &l->mesh, .in_specs = specs, .out_specs = specs}, weighted, NULL, in_all, 2, &made, 1);
+  out[0] = made;
+}
+
+/* A body that wants all of an operand: it is gathered where it is, once for all calls. */
+static void wants_all(const ax_value *in, ax_value *out, void *context) {
+  out[0] = blockwise(context, in[0], ax_add(in[1], in[1]), "a");
+}
+static void gathers_once(const ax_value *in, ax_value *out, void *context) {
+  ax_value w = blockwise(context, in[1], in[1], "a"), pair[] = {in[0], w};
+  for (int i = 0; i < 10; i++) ax_closed_call(wants_all, context, pair, 2, pair, 1);
+  out[0] = pair[0];
+}
+
+/* How many different programs the equations named so hold. */
+static int bodies(const ax_program *program, const char *prim) {
+  const ax_program *seen[16];
+  int count = 0;
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    if (strcmp(program->eqns[i].prim->name, prim) != 0) continue;
+    const ax_program *body = ax_eqn_program(&program->eqns[i], 0);
+    int k = 0;
+    while (k < count && seen[k] != body) k++;
+    if (k == count && count < 16) seen[count++] = body;
+  }
+  return count;
+}
+
+static int count_in(const char *text, const char *part) {
+  int count = 0;
+  for (const char *at = text; (at = strstr(at, part)) != NULL; at++) count++;
+  return count;
+}
+
+static void through_control_flow(void **state) {
+  (void)state;
+  static const struct {
+    ax_function function;
+    int64_t second; /* the first dimension of the second input, of two; 0: it has one */
+    int gathers, bodies;
+  } rows[] = {{many_calls, 0, 0, 1}, {nested_calls, 0, 0, 1}, {choice, 0, 0, 0}, {loop, 0, 0, 0}, {stack, 5, 0, 0}, {gathers_once, 0, 1, 1}};
+  looping l;
+  TEST_OK(ax_mesh_parse("a=4", &l.mesh));
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    ax_type types[] = {TEST_TYPE(AX_F32, 8), TEST_TYPE(AX_F32, 8)};
+    if (rows[i].second > 0) types[1] = TEST_TYPE(AX_F32, 5, 8);
+    ax_program *program = test_trace(rows[i].function, &l, types, 2, 1), *partitioned = partition(program);
+    const ax_partitioned parts = ax_partitioned_of(partitioned);
+    char *text;
+    TEST_OK(ax_program_print(partitioned, &text));
+    assert_int_equal(count_in(text, "all_gather"), rows[i].gathers);
+    assert_int_equal(count_in(text, "all_to_all"), 0);
+    assert_int_equal(bodies(parts.body, "closed_call"), rows[i].bodies);
+    for (int k = 0; k < 2; k++) assert_int_equal(ax_spec_set(&parts.in_specs[k]), 1);
+    assert_int_equal(ax_spec_set(&parts.out_specs[0]), 1);
+    ax_string_free(text);
+    test_random_run(program, 1, false, 1e-6);
+    ax_program_release(partitioned);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(programs), cmocka_unit_test(nothing_to_do), cmocka_unit_test(refused),
-                                     cmocka_unit_test(layouts), cmocka_unit_test(carries)};
+                                     cmocka_unit_test(layouts), cmocka_unit_test(carries),
+                                     cmocka_unit_test(through_control_flow)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

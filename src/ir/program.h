@@ -93,6 +93,7 @@ bool ax_mesh_equal(const ax_mesh *a, const ax_mesh *b, bool checked_too);
 bool ax_axes_equal(const ax_axes *a, const ax_axes *b);
 /* The set of the named axes. AX_INVALID_ARGUMENT: an axis unknown in `axes` (the message lists those it has) or named twice. */
 AX_MUST_USE ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set *out);
+ax_axes ax_axis_set_names(ax_axis_set set, const ax_mesh *axes); /* in the order of `axes` */
 AX_MUST_USE ax_status ax_axes_parse(const char *names, ax_axes *out); /* "data" or "data,model" */
 int64_t ax_axis_set_size(ax_axis_set set, const ax_mesh *axes); /* product of the sizes */
 ax_axis_set ax_checked_axes(const ax_mesh *axes);

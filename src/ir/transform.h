@@ -43,23 +43,6 @@ AX_MUST_USE ax_status ax_needs_loop(const ax_prune_args *args, const ax_program 
 AX_MUST_USE ax_status ax_prune_program(struct ax_memo *memo, const ax_program *program, const bool *out, const bool *in,
                                        ax_program **pruned);
 
-/* --- Axis environments --- */
-
-/* Where a program goes. */
-typedef struct ax_rebinding {
-  const ax_mesh *axes;  /* its environment there */
-  const ax_axes *names; /* names[i]: the axes there that axis i of its own is made of, major first; NULL: each that has its name */
-  /* May be NULL. Asked of each equation first, nested programs' too: true when it has bound `eqn` itself (or failed the trace), on
-     `in`, values of the trace in progress. `at`: axes and names where the equation stands (those that nested programs have added
-     included); it lives as long as the call. */
-  bool (*equation)(const struct ax_rebinding *at, const ax_eqn *eqn, const ax_value *in, ax_value *out);
-  void *context; /* for `equation` */
-} ax_rebinding;
-/* The same program in another environment: axis sets and names mapped, in nested programs too, whose own further axes follow
-   to->axes. On unchecked axes nothing varies. AX_INVALID_ARGUMENT: axes that do not have the size of what they stand for, or stand for
-   two; checked ones that stand for an unchecked one; a nested program's axis whose name to->axes has; more than AX_MAX_AXES. */
-AX_MUST_USE ax_status ax_program_rebind(const ax_program *program, const ax_rebinding *to, ax_program **out);
-
 /* --- Batching --- */
 
 enum { AX_BATCH_ANY = -2 }; /* in front when batched, -1 otherwise */

@@ -296,6 +296,13 @@ ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set
   return AX_OK;
 }
 
+ax_axes ax_axis_set_names(ax_axis_set set, const ax_mesh *axes) {
+  ax_axes names = {0};
+  for (uint32_t i = 0; i < axes->count; i++)
+    if (set >> i & 1) memcpy(names.name[names.count++], axes->axis[i].name, AX_MAX_NAME);
+  return names;
+}
+
 int64_t ax_axis_set_size(ax_axis_set set, const ax_mesh *axes) {
   int64_t size = 1;
   for (uint32_t i = 0; i < axes->count; i++)

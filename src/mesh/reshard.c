@@ -15,14 +15,6 @@ static ax_axes names_of(const ax_spec *spec, uint32_t dim, uint32_t from) {
   return names;
 }
 
-static ax_axes names_in(ax_axis_set set) {
-  const ax_mesh *mesh = &ax_builder_current()->axes;
-  ax_axes names = {0};
-  for (uint32_t i = 0; i < mesh->count; i++)
-    if (set >> i & 1) memcpy(names.name[names.count++], mesh->axis[i].name, AX_MAX_NAME);
-  return names;
-}
-
 /* "data,model": what the public functions take. */
 typedef struct list {
   char text[AX_MAX_AXES * AX_MAX_NAME];
@@ -51,7 +43,7 @@ static void settle(ax_held *held) {
   ax_type type = ax_typeof(held->value);
   if (held->uneven == 0 || ax_failed()) return;
   const int64_t elems = ax_type_elems(&type), first = 0;
-  ax_axes names = names_in(held->uneven);
+  ax_axes names = ax_axis_set_names(held->uneven, &ax_builder_current()->axes);
   ax_value all = gather(ax_reshape(held->value, 1, &elems), &names, 0);
   held->value = ax_reshape(ax_slice(all, &first, &elems, NULL), type.rank, type.dims);
   held->uneven = 0;

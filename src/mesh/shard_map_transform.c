@@ -49,14 +49,6 @@ static ax_value *assembly_bind(assembly *a, ax_status status, ax_program *body) 
   return ax_failed() ? NULL : out;
 }
 
-/* The names of the mesh's axes in a set of the mesh's own. */
-static ax_axes names_of(const ax_mesh *mesh, ax_axis_set set) {
-  ax_axes names = {0};
-  for (uint32_t i = 0; i < mesh->count; i++)
-    if (set >> i & 1) memcpy(names.name[names.count++], mesh->axis[i].name, AX_MAX_NAME);
-  return names;
-}
-
 /* --- jvp, linearize --- */
 
 static void add_tangents(const ax_tangents *t, assembly *a) {
@@ -217,13 +209,13 @@ static ax_value entering(const ax_shard_map_params *params, uint32_t outer, ax_v
     int64_t holders = ax_axis_set_size(all & ~named, &params->mesh);
     return holders == 1 ? cotangent : ax_div(cotangent, ax_full_like(cotangent, (double)holders));
   }
-  ax_axes spread = names_of(&params->mesh, named & ~(type->spread.varying >> outer));
+  ax_axes spread = ax_axis_set_names(named & ~(type->spread.varying >> outer), &params->mesh);
   return spread.count == 0 ? cotangent : ax_bind1(&ax_prim_psum, &spread, &cotangent, 1);
 }
 
 static ax_value leaving(const ax_shard_map_params *params, ax_value cotangent, const ax_spec *spec) {
   if (!params->unchecked) return cotangent;
-  ax_axes holders = names_of(&params->mesh, ax_all_axes(&params->mesh) & ~ax_spec_set(spec));
+  ax_axes holders = ax_axis_set_names(ax_all_axes(&params->mesh) & ~ax_spec_set(spec), &params->mesh);
   return holders.count == 0 ? cotangent : ax_bind1(&ax_prim_psum, &holders, &cotangent, 1);
 }
 

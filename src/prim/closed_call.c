@@ -89,26 +89,10 @@ static void linearize(const ax_jvp_args *args) {
 
 /* --- transpose, batch --- */
 
-/* (c.., ct of y..) -> (ct of x..) */
-static void transpose(const ax_transpose_args *args) {
-  const ax_eqn *eqn = args->eqn;
-  bool *zero = ax_cotangents_zero(args), *made_zero = ax_trace_alloc(eqn->in_count);
-  ax_value *in = ax_trace_alloc((eqn->in_count + (size_t)eqn->out_count) * sizeof in[0]);
-  ax_program *body;
-  uint32_t count = 0;
-  if (zero == NULL || made_zero == NULL || in == NULL) return;
-  for (uint32_t i = 0; i < eqn->in_count; i++)
-    if (!args->linear[i]) in[count++] = args->in[i];
-  for (uint32_t k = 0; k < eqn->out_count; k++)
-    if (!zero[k]) in[count++] = args->cotangent[k];
-  ax_status status = ax_transpose_program(body_of(eqn), args->linear, zero, made_zero, &body);
-  ax_value *out = bind(status, body, in, count);
-  for (uint32_t i = 0; out != NULL && i < eqn->in_count; i++) {
-    if (!args->linear[i]) continue;
-    if (!made_zero[i]) args->out[i] = *out;
-    out++;
-  }
+static void bind_called(ax_program *transposed, const ax_value *in, ax_value *out) {
+  ax_bind(&ax_prim_closed_call, &(closed_call_params){transposed}, in, transposed->in_count, out, transposed->out_count);
 }
+static void transpose(const ax_transpose_args *args) { ax_transpose_by_body(args, body_of(args->eqn), bind_called); }
 
 static void batch(const ax_batch_args *args) {
   const ax_eqn *eqn = args->eqn;

@@ -43,6 +43,32 @@ bool *ax_cotangents_zero(const ax_transpose_args *args) {
   return zero;
 }
 
+void ax_transpose_by_body(const ax_transpose_args *args, const ax_program *body, ax_bind_body bind) {
+  const ax_eqn *eqn = args->eqn;
+  bool *zero = ax_cotangents_zero(args), *made_zero = ax_trace_alloc(eqn->in_count);
+  ax_value *in = ax_trace_alloc((eqn->in_count + (size_t)eqn->out_count) * sizeof in[0]);
+  ax_program *transposed = NULL;
+  uint32_t count = 0;
+  if (ax_failed()) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    if (!args->linear[i]) in[count++] = args->in[i];
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    if (!zero[k]) in[count++] = args->cotangent[k];
+  ax_status status = ax_transpose_program(body, args->linear, zero, made_zero, &transposed);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  ax_value *made = ax_trace_alloc(transposed->out_count * sizeof made[0]);
+  if (made != NULL) bind(transposed, in, made);
+  ax_program_release(transposed);
+  for (uint32_t i = 0; !ax_failed() && i < eqn->in_count; i++) {
+    if (!args->linear[i]) continue;
+    if (!made_zero[i]) args->out[i] = *made;
+    made++;
+  }
+}
+
 bool *ax_batched_results(const ax_batch_args *args) {
   bool *in = ax_trace_alloc(args->eqn->in_count), *out = ax_trace_alloc(args->eqn->out_count);
   if (in == NULL || out == NULL) return NULL;

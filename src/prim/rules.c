@@ -67,9 +67,7 @@ ax_value ax_vary_to(ax_value x, ax_axis_set varying) {
   const ax_mesh *axes = &ax_builder_current()->axes;
   ax_axis_set missing = varying & ax_checked_axes(axes) & ~ax_typeof(x).spread.varying;
   if (missing == 0) return x;
-  ax_axes names = {0};
-  for (uint32_t i = 0; i < axes->count; i++)
-    if (missing >> i & 1) memcpy(names.name[names.count++], axes->axis[i].name, AX_MAX_NAME);
+  const ax_axes names = ax_axis_set_names(missing, axes);
   return ax_bind1(&ax_prim_pvary, &names, &x, 1);
 }
 

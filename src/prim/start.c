@@ -86,31 +86,11 @@ static void start_jvp(const ax_jvp_args *args) {
   ax_program_release(jvp);
 }
 
-static void start_transpose(const ax_transpose_args *args) {
-  const ax_eqn *eqn = args->eqn;
-  ax_program *transposed = NULL;
-  bool *zero = ax_cotangents_zero(args), *made_zero = ax_trace_alloc(eqn->in_count);
-  ax_value *in = ax_trace_alloc(((size_t)eqn->in_count + eqn->out_count) * sizeof in[0]);
-  ax_value *made = ax_trace_alloc(eqn->in_count * sizeof made[0]);
-  if (ax_failed()) return;
-  ax_status status = ax_transpose_program(body_of(eqn), args->linear, zero, made_zero, &transposed);
-  if (status != AX_OK) {
-    ax_fail(status);
-    return;
-  }
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < eqn->in_count; i++)
-    if (!args->linear[i]) in[count++] = args->in[i];
-  for (uint32_t k = 0; k < eqn->out_count; k++)
-    if (!zero[k]) in[count++] = args->cotangent[k];
-  ax_call(transposed, in, count, made, transposed->out_count);
-  for (uint32_t i = 0, next = 0; i < eqn->in_count; i++) {
-    if (!args->linear[i]) continue;
-    if (!made_zero[i]) args->out[i] = made[next];
-    next++;
-  }
-  ax_program_release(transposed);
+/* The body's transpose, in place. */
+static void bind_here(ax_program *transposed, const ax_value *in, ax_value *out) {
+  ax_call(transposed, in, transposed->in_count, out, transposed->out_count);
 }
+static void start_transpose(const ax_transpose_args *args) { ax_transpose_by_body(args, body_of(args->eqn), bind_here); }
 
 static void start_batch(const ax_batch_args *args) {
   const ax_eqn *eqn = args->eqn;

@@ -1,0 +1,90 @@
+/* The parts of the partitioner (partition.c), which only they include.
+
+     whole_mesh.c   the mesh of all shard_maps in the program
+     scope.c        from the axes of one of its programs to those of that mesh
+     layouts.c      in which layouts programs take their inputs and give their results
+     rebuild.c      the walk that makes the per-device program
+
+   Layouts are pointers: equal ones are the same, and NULL is whole. Whoever finds that there is no memory fails the trace. */
+#ifndef AX_MESH_PARTITIONER_H
+#define AX_MESH_PARTITIONER_H
+
+#include "ir/memo.h"
+#include "mesh/refine.h"
+#include "mesh/reshard.h"
+#include "mesh/shard_map.h"
+
+/* Of all shard_maps at one depth. */
+typedef struct ax_level {
+  const ax_mesh **meshes; /* the different ones; borrowed */
+  uint32_t mesh_count, mesh_capacity, first, count; /* its axes of the whole mesh */
+} ax_level;
+
+/* What the axes of a program's environment are made of in the whole mesh. */
+typedef struct ax_scope {
+  struct ax_scope *next;
+  uint32_t depth; /* shard_maps around it */
+  ax_mesh axes;
+  ax_axis_list runs[AX_MAX_AXES];
+} ax_scope;
+
+typedef struct ax_partitioner {
+  ax_level *levels;
+  uint32_t level_count, level_capacity;
+  bool unchecked; /* one of the shard_maps is */
+  ax_mesh mesh;
+  ax_arena arena;   /* for the time of the work */
+  ax_memo memo;     /* likewise: a program held by many equations is looked at once */
+  ax_scope *scopes; /* the different ones */
+} ax_partitioner;
+
+/* Finds all shard_maps, and the mesh for them. AX_ABSENT: there is none. */
+AX_MUST_USE ax_status ax_whole_mesh_find(ax_partitioner *p, const ax_program *program);
+AX_MUST_USE ax_status ax_whole_mesh_make(ax_partitioner *p);
+
+/* --- Scopes --- */
+
+ax_axis_set ax_scope_set(const ax_scope *s, ax_axis_set set);
+ax_axes ax_scope_names(const ax_partitioner *p, const ax_scope *s, const ax_axes *names);
+ax_type ax_scope_type(const ax_partitioner *p, const ax_scope *s, const ax_type *type);
+/* The type of the block that `spec` says. */
+ax_type ax_scope_block(const ax_partitioner *p, const ax_scope *s, const ax_type *type, const ax_spec *spec);
+/* `outer`: how many axes of the scope come before those of the mesh that the spec is of. */
+const ax_spec *ax_scope_spec(ax_partitioner *p, const ax_scope *s, uint32_t outer, const ax_spec *spec);
+/* Of the body of a shard_map. NULL: the trace has failed. */
+const ax_scope *ax_scope_body(ax_partitioner *p, const ax_scope *outer, const ax_shard_map_params *params);
+/* A layout of slices as one of what they are stacked to, and back. A layout of too many dimensions is whole. */
+const ax_spec *ax_spec_stacked(ax_partitioner *p, const ax_spec *spec);
+const ax_spec *ax_spec_unstacked(ax_partitioner *p, const ax_spec *spec);
+
+/* --- Layouts --- */
+
+/* How one of a program's inputs, or of an equation's operands, is used. */
+typedef struct ax_use {
+  bool used;    /* otherwise it is at most given on as a result */
+  bool whole;   /* some use takes it whole */
+  bool uniform; /* all uses take it as the first does */
+  const ax_spec *first;
+} ax_use;
+/* How a result is made. */
+typedef struct ax_made {
+  const ax_spec *spec;
+  uint32_t from; /* AX_NONE; otherwise it is as this operand is, which is not used */
+} ax_made;
+typedef struct ax_layouts {
+  ax_use *in;
+  ax_made *out;
+} ax_layouts;
+
+/* NULL, and arrays that are NULL: the trace has failed. */
+const ax_layouts *ax_layouts_of_program(ax_partitioner *p, const ax_scope *s, const ax_program *program);
+ax_layouts ax_layouts_of_eqn(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn);
+/* How what is held as `held` is handed to where it is used so. */
+const ax_spec *ax_use_layout(const ax_use *use, const ax_spec *held);
+
+/* --- The walk --- */
+
+/* The equations of `program`, bound in the trace in progress. held: by value; those of the inputs are set. */
+void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program, ax_held *held);
+
+#endif

@@ -1,0 +1,270 @@
+/* The walk that makes the per-device program. What stands outside shard_maps is bound as it is, on whole values; a shard_map's body is
+   bound in its place, on blocks; a program in control flow is rebuilt for the layouts that its inputs come in and its results are to have
+   (layouts.c), once for each of them, so that a hundred calls of one body on blocks laid out alike are calls of one body again. */
+#include <string.h>
+
+#include "ir/flow.h"
+#include "mesh/partitioner.h"
+#include "prim/prims.h"
+#include "prim/rules.h"
+#include "prim/scan.h"
+#include "prim/while.h"
+
+/* A program held by equations, on the whole mesh. */
+typedef struct rebuilt {
+  ax_program *program; /* borrowed */
+  const ax_spec **out; /* how its results are laid out */
+  ax_axis_set *uneven; /* ax_held.uneven of each */
+} rebuilt;
+
+/* The block, varying as its type does. */
+static ax_value held_here(const ax_partitioner *p, ax_held *held, const ax_spec *spec) {
+  if (spec == NULL) return ax_held_whole(held);
+  ax_value value = ax_held_as(held, spec);
+  if (ax_failed()) return value;
+  return ax_vary_to(value, ax_typeof(value).spread.varying | (ax_spec_set(spec) & ax_checked_axes(&p->mesh)));
+}
+
+/* --- Programs held by equations --- */
+
+/* What is asked: the program in this scope with inputs laid out as `in` says, and results as `out` says; out NULL: as they are made. */
+typedef struct question {
+  const ax_scope *s;
+  const ax_program *program;
+  const ax_spec *const *in, *const *out;
+} question;
+
+static ax_value *walk_program(ax_partitioner *p, const question *q, ax_builder *builder, rebuilt *made) {
+  const ax_program *program = q->program;
+  ax_held *held = ax_arena_alloc(&p->arena, program->value_count * sizeof held[0]);
+  ax_value *outs = ax_trace_alloc(program->out_count * sizeof outs[0]);
+  if (held == NULL) ax_fail(ax_out_of_memory(program->value_count * sizeof held[0]));
+  if (held == NULL || outs == NULL) return NULL;
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    held[i].spec = q->in[i];
+    ax_type type = ax_scope_block(p, q->s, &program->types[i], q->in[i]);
+    held[i].value = ax_builder_input(builder, &type);
+  }
+  ax_rebuild(p, q->s, program, held);
+  for (uint32_t k = 0; k < program->out_count && !ax_failed(); k++) {
+    ax_held *result = &held[program->outs[k]];
+    made->out[k] = q->out != NULL ? q->out[k] : result->spec;
+    made->uneven[k] = q->out != NULL ? 0 : result->uneven;
+    outs[k] = q->out != NULL ? held_here(p, result, q->out[k]) : result->value;
+  }
+  return outs;
+}
+
+static rebuilt *build(ax_partitioner *p, const question *q) {
+  rebuilt *made = ax_arena_alloc(&p->arena, sizeof *made);
+  const ax_spec **out = ax_arena_alloc(&p->arena, q->program->out_count * sizeof out[0]);
+  ax_axis_set *uneven = ax_arena_alloc(&p->arena, q->program->out_count * sizeof uneven[0]);
+  if (made == NULL || out == NULL || uneven == NULL) {
+    ax_fail(ax_out_of_memory(0));
+    return NULL;
+  }
+  *made = (rebuilt){.out = out, .uneven = uneven};
+  ax_builder builder;
+  ax_builder_begin(&builder, &p->mesh);
+  builder.seals = true;
+  ax_value *outs = walk_program(p, q, &builder, made);
+  ax_status status = ax_builder_finish(&builder, outs, outs != NULL ? q->program->out_count : 0, &made->program, NULL, NULL);
+  if (status == AX_OK) return made;
+  ax_fail(status);
+  return NULL;
+}
+
+/* The scope, the layouts of the inputs, and of the results or AX_NONE for each. */
+static const void **key_of(const question *q, size_t *bytes) {
+  static const char as_made;
+  const uint32_t in_count = q->program->in_count, count = 1 + in_count + q->program->out_count;
+  const void **key = ax_trace_alloc(count * sizeof key[0]);
+  *bytes = count * sizeof key[0];
+  if (key == NULL) return NULL;
+  key[0] = q->s;
+  for (uint32_t i = 0; i < in_count; i++) key[1 + i] = q->in[i];
+  for (uint32_t k = 1 + in_count; k < count; k++) key[k] = q->out != NULL ? q->out[k - 1 - in_count] : (const void *)&as_made;
+  return key;
+}
+
+/* NULL: the trace has failed. */
+static const rebuilt *rebuild(ax_partitioner *p, const question *q) {
+  size_t bytes;
+  const void **key = key_of(q, &bytes);
+  if (key == NULL) return NULL;
+  ax_memo_entry *entry = ax_memo_ask(&p->memo, "rebuilt", q->program, key, bytes);
+  if (entry == NULL) ax_fail(ax_out_of_memory(bytes));
+  if (entry == NULL || entry->known) return entry != NULL ? entry->data : NULL;
+  rebuilt *made = build(p, q);
+  if (made == NULL) return NULL;
+  entry->made[0] = made->program;
+  entry->data = made;
+  entry->known = true;
+  return made;
+}
+
+/* --- Equations --- */
+
+/* An equation that is bound anew: how its operands are handed over and its results come back. */
+typedef struct binding {
+  const ax_eqn *eqn;
+  const ax_spec **in, **out;
+  ax_axis_set *uneven;
+} binding;
+
+static bool binding_init(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, const ax_held *held, binding *b) {
+  const ax_layouts l = ax_layouts_of_eqn(p, s, eqn);
+  *b = (binding){eqn, ax_trace_alloc(eqn->in_count * sizeof b->in[0]), ax_trace_alloc(eqn->out_count * sizeof b->out[0]),
+                 ax_trace_alloc(eqn->out_count * sizeof b->uneven[0])};
+  if (ax_failed()) return false;
+  for (uint32_t i = 0; i < eqn->in_count; i++) b->in[i] = ax_use_layout(&l.in[i], held[eqn->in[i]].spec);
+  for (uint32_t k = 0; k < eqn->out_count; k++) b->out[k] = l.out[k].from != AX_NONE ? b->in[l.out[k].from] : l.out[k].spec;
+  return true;
+}
+
+/* From operand `first` on, as slices where they are stacked. */
+static const ax_spec **parts_of(ax_partitioner *p, const ax_spec *const *specs, uint32_t count, uint32_t stacked_from) {
+  const ax_spec **made = ax_trace_alloc(count * sizeof made[0]);
+  for (uint32_t i = 0; made != NULL && i < count; i++) made[i] = i < stacked_from ? specs[i] : ax_spec_unstacked(p, specs[i]);
+  return made;
+}
+
+static ax_program *scan_body(ax_partitioner *p, const ax_scope *s, const binding *b) {
+  const ax_scan_params *params = b->eqn->params;
+  const uint32_t carries = (uint32_t)params->num_carry;
+  const ax_spec **in = parts_of(p, b->in, b->eqn->in_count, (uint32_t)params->num_consts + carries);
+  const ax_spec **out = parts_of(p, b->out, b->eqn->out_count, carries);
+  const rebuilt *made = ax_failed() ? NULL : rebuild(p, &(question){s, params->body, in, out});
+  return made != NULL ? made->program : NULL;
+}
+
+/* The condition (its first program) or the body of a while: its constants, then the carries. */
+static ax_program *while_program(ax_partitioner *p, const ax_scope *s, const binding *b, const ax_program *program, bool is_cond) {
+  const ax_while_params *params = b->eqn->params;
+  const uint32_t carries = b->eqn->out_count, consts = program->in_count - carries;
+  const ax_spec **in = ax_trace_alloc(program->in_count * sizeof in[0]);
+  const ax_spec *whole[] = {NULL};
+  for (uint32_t i = 0; in != NULL && i < program->in_count; i++)
+    in[i] = i < consts ? b->in[i + (is_cond ? 0 : (uint32_t)params->cond_nconsts)] : b->out[i - consts];
+  const rebuilt *made = ax_failed() ? NULL : rebuild(p, &(question){s, program, in, is_cond ? whole : b->out});
+  return made != NULL ? made->program : NULL;
+}
+
+/* A call's results come as the body makes them. */
+static ax_program *called_body(ax_partitioner *p, const ax_scope *s, binding *b, const ax_program *body) {
+  const rebuilt *made = rebuild(p, &(question){s, body, b->in, NULL});
+  if (made == NULL) return NULL;
+  b->out = made->out;
+  b->uneven = made->uneven;
+  return made->program;
+}
+
+static ax_program *program_here(ax_partitioner *p, const ax_scope *s, binding *b, const ax_program *program) {
+  const ax_prim *prim = b->eqn->prim;
+  if (prim == &ax_prim_closed_call) return called_body(p, s, b, program);
+  if (prim == &ax_prim_scan) return scan_body(p, s, b);
+  if (prim == &ax_prim_while) return while_program(p, s, b, program, program == ((const ax_while_params *)b->eqn->params)->cond);
+  const ax_spec *const *in = prim == &ax_prim_cond ? b->in + 1 : b->in;
+  const rebuilt *made = rebuild(p, &(question){s, program, in, b->out});
+  return made != NULL ? made->program : NULL;
+}
+
+/* The equation's parameters, in the names of the whole mesh. NULL: there are none, or the trace has failed. */
+static void *params_here(ax_partitioner *p, const ax_scope *s, binding *b) {
+  const ax_prim *prim = b->eqn->prim;
+  char *made = prim->params_bytes > 0 ? ax_trace_alloc(prim->params_bytes) : NULL;
+  if (made == NULL) return NULL;
+  memcpy(made, b->eqn->params, prim->params_bytes);
+  for (uint32_t i = 0; i < prim->param_count && !ax_failed(); i++) {
+    const void *old = ax_param_at(b->eqn, &prim->params[i]);
+    void *field = made + prim->params[i].offset;
+    if (prim->params[i].kind == AX_PARAM_AXES) *(ax_axes *)field = ax_scope_names(p, s, old);
+    if (prim->params[i].kind == AX_PARAM_PROGRAM) *(ax_program **)field = program_here(p, s, b, *(ax_program *const *)old);
+    if (prim->params[i].kind != AX_PARAM_PROGRAMS) continue;
+    ax_programs *programs = field;
+    ax_program **v = ax_trace_alloc(programs->count * sizeof v[0]);
+    for (uint32_t k = 0; v != NULL && k < programs->count && !ax_failed(); k++) v[k] = program_here(p, s, b, programs->v[k]);
+    programs->v = v;
+  }
+  return made;
+}
+
+static void bind_region(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held) {
+  binding b;
+  ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]), *out = ax_trace_alloc(eqn->out_count * sizeof out[0]);
+  if (ax_failed() || !binding_init(p, s, eqn, held, &b)) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = held_here(p, &held[eqn->in[i]], b.in[i]);
+  void *params = params_here(p, s, &b);
+  if (ax_failed()) return;
+  ax_bind(eqn->prim, params, in, eqn->in_count, out, eqn->out_count);
+  for (uint32_t k = 0; k < eqn->out_count; k++) held[eqn->out + k] = (ax_held){.value = out[k], .spec = b.out[k], .uneven = b.uneven[k]};
+}
+
+/* On whole values. */
+static void bind_whole(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held) {
+  binding b = {.eqn = eqn};
+  ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]), *out = ax_trace_alloc(eqn->out_count * sizeof out[0]);
+  for (uint32_t i = 0; in != NULL && i < eqn->in_count; i++) in[i] = ax_held_whole(&held[eqn->in[i]]);
+  void *params = params_here(p, s, &b);
+  if (ax_failed()) return;
+  ax_bind(eqn->prim, params, in, eqn->in_count, out, eqn->out_count);
+  for (uint32_t k = 0; k < eqn->out_count; k++) held[eqn->out + k].value = out[k];
+}
+
+/* --- shard_maps --- */
+
+/* The axes of its own mesh along which the results of an unchecked body differ: of the body's environment. NULL: the trace has
+   failed. */
+static const ax_axis_set *differing(ax_partitioner *p, const ax_shard_map_params *params) {
+  const ax_program *body = params->body;
+  uint32_t outer = body->axes.count - params->mesh.count;
+  ax_axis_set *in = ax_arena_alloc(&p->arena, body->in_count * sizeof in[0]);
+  for (uint32_t i = 0; in != NULL && i < body->in_count; i++) in[i] = ax_spec_set(&params->in_specs.v[i]) << outer;
+  ax_flow flow = {.memo = &p->memo, .question = "differs"};
+  const ax_axis_set *all = in != NULL ? ax_flow_program(&flow, body, in) : NULL;
+  if (all == NULL) ax_fail(ax_out_of_memory(0));
+  return all;
+}
+
+/* The body in the place of the equation: its inputs are blocks, its results are held as blocks. */
+static void enter_body(ax_partitioner *p, const ax_scope *s, const ax_scope *inner, const ax_eqn *eqn, ax_held *held, ax_held *inside) {
+  const ax_shard_map_params *params = eqn->params;
+  const ax_program *body = params->body;
+  for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) {
+    ax_held *operand = &held[eqn->in[i]];
+    const ax_spec *spec = ax_scope_spec(p, inner, s->axes.count, &params->in_specs.v[i]);
+    ax_type type = ax_scope_type(p, inner, &body->types[i]);
+    inside[i].value = ax_vary_to(spec != NULL ? ax_held_as(operand, spec) : ax_held_whole(operand), type.spread.varying);
+  }
+  ax_rebuild(p, inner, body, inside);
+  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++)
+    held[eqn->out + k] = (ax_held){.value = ax_held_whole(&inside[body->outs[k]]),
+                                   .spec = ax_scope_spec(p, inner, s->axes.count, &params->out_specs.v[k])};
+}
+
+static void enter(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held) {
+  const ax_shard_map_params *params = eqn->params;
+  const ax_program *body = params->body;
+  uint32_t outer = s->axes.count;
+  const ax_scope *inner = ax_scope_body(p, s, params);
+  ax_held *inside = ax_arena_alloc(&p->arena, body->value_count * sizeof inside[0]);
+  const ax_axis_set *differs = params->unchecked ? differing(p, params) : NULL;
+  if (inside == NULL) ax_fail(ax_out_of_memory(body->value_count * sizeof inside[0]));
+  if (ax_failed()) return;
+  enter_body(p, s, inner, eqn, held, inside);
+  for (uint32_t k = 0; k < eqn->out_count && differs != NULL && !ax_failed(); k++) {
+    ax_held *result = &held[eqn->out + k];
+    ax_axis_set own = differs[body->outs[k]] >> outer << outer;
+    result->uneven = ax_scope_set(inner, own) & ~(result->spec != NULL ? ax_spec_set(result->spec) : 0);
+  }
+}
+
+void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program, ax_held *held) {
+  for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    ax_builder_stem(ax_builder_current(), eqn);
+    if (eqn->prim == &ax_prim_shard_map) enter(p, s, eqn, held);
+    else if (eqn->prim->kind == AX_REGION) bind_region(p, s, eqn, held);
+    else bind_whole(p, s, eqn, held);
+  }
+}

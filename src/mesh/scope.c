@@ -1,0 +1,100 @@
+/* From the axes of one program to those of the whole mesh, of which each is a run. */
+#include <string.h>
+
+#include "mesh/partitioner.h"
+#include "mesh/sharding.h"
+#include "prim/rules.h"
+
+ax_axis_set ax_scope_set(const ax_scope *s, ax_axis_set set) {
+  ax_axis_set here = 0;
+  for (uint32_t i = 0; i < s->axes.count; i++)
+    for (uint32_t k = 0; (set >> i & 1) != 0 && k < s->runs[i].count; k++) here |= (ax_axis_set)1 << s->runs[i].axis[k];
+  return here;
+}
+
+ax_type ax_scope_type(const ax_partitioner *p, const ax_scope *s, const ax_type *type) {
+  ax_type here = *type;
+  ax_axis_set checked = ax_checked_axes(&p->mesh);
+  here.spread.varying = ax_scope_set(s, type->spread.varying) & checked;
+  here.spread.reduced = ax_scope_set(s, type->spread.reduced) & checked;
+  here.spread.unreduced = ax_scope_set(s, type->spread.unreduced) & checked;
+  if (here.spread.unreduced == 0) here.spread.kind = AX_UNREDUCED_SUM;
+  return here;
+}
+
+ax_type ax_scope_block(const ax_partitioner *p, const ax_scope *s, const ax_type *type, const ax_spec *spec) {
+  ax_type here = ax_scope_type(p, s, type);
+  if (spec == NULL) return here;
+  ax_status status = ax_shard_type(&here, spec, &p->mesh, &here);
+  if (status != AX_OK) ax_fail(status);
+  here.spread.varying |= ax_spec_set(spec) & ax_checked_axes(&p->mesh);
+  return here;
+}
+
+ax_axes ax_scope_names(const ax_partitioner *p, const ax_scope *s, const ax_axes *names) {
+  ax_axes here = {0};
+  for (uint32_t i = 0; i < names->count; i++) {
+    int axis = ax_mesh_find(&s->axes, names->name[i]);
+    for (uint32_t k = 0; axis >= 0 && k < s->runs[axis].count; k++)
+      memcpy(here.name[here.count++], p->mesh.axis[s->runs[axis].axis[k]].name, AX_MAX_NAME);
+  }
+  return here;
+}
+
+const ax_scope *ax_scope_body(ax_partitioner *p, const ax_scope *outer, const ax_shard_map_params *params) {
+  ax_scope s = *outer;
+  s.depth++;
+  s.axes = params->body->axes;
+  ax_mesh_runs(&p->mesh, p->levels[outer->depth].first, &params->mesh, s.runs + outer->axes.count);
+  for (const ax_scope *known = p->scopes; known != NULL; known = known->next)
+    if (known->depth == s.depth && ax_mesh_equal(&known->axes, &s.axes, true) && memcmp(known->runs, s.runs, sizeof s.runs) == 0)
+      return known;
+  ax_scope *made = ax_arena_copy(&p->arena, &s, sizeof s);
+  if (made == NULL) {
+    ax_fail(ax_out_of_memory(sizeof s));
+    return NULL;
+  }
+  made->next = p->scopes;
+  return p->scopes = made;
+}
+
+/* --- Layouts --- */
+
+/* The one that equals it; `spec` has nothing but zeros where it says nothing. */
+static const ax_spec *the_one(ax_partitioner *p, const ax_spec *spec) {
+  if (ax_spec_set(spec) == 0) return NULL;
+  ax_memo_entry *entry = ax_memo_ask(&p->memo, "layout", NULL, spec, sizeof *spec);
+  if (entry == NULL) ax_fail(ax_out_of_memory(sizeof *spec));
+  return entry != NULL ? entry->key : NULL;
+}
+
+const ax_spec *ax_scope_spec(ax_partitioner *p, const ax_scope *s, uint32_t outer, const ax_spec *spec) {
+  ax_spec here;
+  memset(&here, 0, sizeof here);
+  for (uint32_t d = 0; d < spec->rank; d++) {
+    for (uint32_t i = 0; i < spec->count[d]; i++) {
+      const ax_axis_list *run = &s->runs[outer + spec->axis[d][i]];
+      for (uint32_t k = 0; k < run->count; k++) here.axis[d][here.count[d]++] = run->axis[k];
+    }
+    if (here.count[d] > 0) here.rank = d + 1; /* trailing entries that name nothing say nothing */
+  }
+  return the_one(p, &here);
+}
+
+/* Dimension d becomes d + by. */
+static const ax_spec *moved(ax_partitioner *p, const ax_spec *spec, int by) {
+  ax_spec here;
+  if (spec == NULL || (by > 0 && spec->rank == AX_MAX_RANK)) return NULL;
+  memset(&here, 0, sizeof here);
+  here.rank = (uint32_t)((int)spec->rank + by);
+  for (uint32_t d = 0; d < spec->rank; d++) {
+    if (by < 0 && d == 0) continue;
+    uint32_t to = (uint32_t)((int)d + by);
+    here.count[to] = spec->count[d];
+    memcpy(here.axis[to], spec->axis[d], sizeof here.axis[to]);
+  }
+  return the_one(p, &here);
+}
+
+const ax_spec *ax_spec_stacked(ax_partitioner *p, const ax_spec *spec) { return moved(p, spec, 1); }
+const ax_spec *ax_spec_unstacked(ax_partitioner *p, const ax_spec *spec) { return moved(p, spec, -1); }

@@ -1,0 +1,114 @@
+/* The mesh of all shard_maps in a program: a level for each depth of shard_maps inside one another. Those at one depth must be over the
+   same devices, and their meshes are refined into one (refine.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "mesh/partitioner.h"
+#include "prim/prims.h"
+
+static ax_status add_mesh(ax_partitioner *p, uint32_t depth, const ax_mesh *mesh) {
+  while (p->level_count <= depth) {
+    AX_TRY(ax_grow(&p->levels, sizeof p->levels[0], p->level_count, 1, &p->level_capacity));
+    p->levels[p->level_count++] = (ax_level){0};
+  }
+  ax_level *l = &p->levels[depth];
+  for (uint32_t i = 0; i < l->mesh_count; i++)
+    if (ax_mesh_equal(l->meshes[i], mesh, false)) return AX_OK;
+  AX_TRY(ax_grow(&l->meshes, sizeof l->meshes[0], l->mesh_count, 1, &l->mesh_capacity));
+  l->meshes[l->mesh_count++] = mesh;
+  return AX_OK;
+}
+
+static ax_status find_meshes(ax_partitioner *p, const ax_program *program, uint32_t depth) {
+  ax_memo_entry *entry = ax_memo_ask(&p->memo, "meshes", program, &depth, sizeof depth);
+  if (entry == NULL) return ax_out_of_memory(sizeof *entry);
+  if (entry->known) return AX_OK;
+  entry->known = true;
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    const ax_program *held;
+    if (eqn->prim == &ax_prim_shard_map) {
+      const ax_shard_map_params *params = eqn->params;
+      p->unchecked = p->unchecked || params->unchecked;
+      AX_TRY(add_mesh(p, depth, &params->mesh));
+      AX_TRY(find_meshes(p, params->body, depth + 1));
+      continue;
+    }
+    for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(find_meshes(p, held, depth));
+  }
+  return AX_OK;
+}
+
+ax_status ax_whole_mesh_find(ax_partitioner *p, const ax_program *program) { return find_meshes(p, program, 0); }
+
+static ax_status refuse(const ax_mesh *a, const ax_mesh *b) {
+  int64_t devices[] = {ax_mesh_devices(a), ax_mesh_devices(b)};
+  ax_text first = {0}, second = {0};
+  ax_mesh_text(&first, a);
+  ax_mesh_text(&second, b);
+  const char *one = first.data != NULL ? first.data : "", *two = second.data != NULL ? second.data : "";
+  ax_status status =
+      devices[0] != devices[1]
+          ? ax_error(AX_ABSENT, "shard_maps over meshes of %lld and %lld devices in one program: %s and %s",
+                     (long long)devices[0], (long long)devices[1], one, two)
+          : ax_error(AX_ABSENT, "shard_maps over the meshes %s and %s in one program: there is no mesh of %d axes or fewer that both "
+                                "are made of", one, two, AX_MAX_AXES);
+  ax_text_deinit(&first);
+  ax_text_deinit(&second);
+  return status;
+}
+
+/* Which two of a level's meshes have no common refinement; the last two in doubt (all may need too many axes together). */
+static ax_status refuse_level(const ax_level *l, uint32_t last) {
+  ax_mesh refined;
+  for (uint32_t i = 0; i < last; i++)
+    if (!ax_mesh_refine(l->meshes[i], l->meshes[last], &refined)) return refuse(l->meshes[i], l->meshes[last]);
+  return refuse(l->meshes[last - 1], l->meshes[last]);
+}
+
+static ax_status refine_level(ax_partitioner *p, ax_level *l) {
+  ax_mesh refined = l->mesh_count > 0 ? *l->meshes[0] : (ax_mesh){0};
+  for (uint32_t i = 1; i < l->mesh_count; i++) {
+    ax_mesh next;
+    if (!ax_mesh_refine(&refined, l->meshes[i], &next)) return refuse_level(l, i);
+    refined = next;
+  }
+  l->first = p->mesh.count;
+  l->count = refined.count;
+  if (refined.count > AX_MAX_AXES - p->mesh.count)
+    return ax_error(AX_ABSENT, "the meshes of shard_maps inside one another have more than %d axes together", AX_MAX_AXES);
+  for (uint32_t i = 0; i < refined.count; i++)
+    p->mesh.axis[p->mesh.count++] = (ax_axis){.size = refined.axis[i].size, .unchecked = p->unchecked};
+  return AX_OK;
+}
+
+/* Names axis `axis` as wanted, or part `part` of it (-1: it is all of it), or as like that as a name that no other has can be. */
+static void name_axis(ax_mesh *mesh, uint32_t axis, const char *wanted, int part) {
+  enum { most = AX_MAX_NAME - 4 }; /* bytes that "_15" and the NUL leave */
+  char name[AX_MAX_NAME];
+  snprintf(name, sizeof name, "%s", wanted);
+  if (part >= 0) snprintf(name, sizeof name, "%.*s_%u", most, wanted, (unsigned)part % AX_MAX_AXES);
+  for (unsigned i = 0; ax_mesh_find(mesh, name) >= 0; i++)
+    snprintf(name, sizeof name, "%.*s_%u", most, wanted, i % (2 * AX_MAX_AXES));
+  memcpy(mesh->axis[axis].name, name, sizeof name);
+}
+
+/* An axis that is one of a mesh's has its name; one that is only a part of others is named after the first of them. */
+static void name_level(ax_partitioner *p, const ax_level *l, bool parts) {
+  for (uint32_t m = 0; m < l->mesh_count; m++) {
+    ax_axis_list runs[AX_MAX_AXES];
+    ax_mesh_runs(&p->mesh, l->first, l->meshes[m], runs);
+    for (uint32_t i = 0; i < l->meshes[m]->count; i++) {
+      const char *name = l->meshes[m]->axis[i].name;
+      for (uint32_t k = 0; k < runs[i].count && parts == (runs[i].count > 1); k++)
+        if (p->mesh.axis[runs[i].axis[k]].name[0] == '\0') name_axis(&p->mesh, runs[i].axis[k], name, parts ? (int)k : -1);
+    }
+  }
+}
+
+ax_status ax_whole_mesh_make(ax_partitioner *p) {
+  for (uint32_t i = 0; i < p->level_count; i++) AX_TRY(refine_level(p, &p->levels[i]));
+  for (uint32_t i = 0; i < p->level_count; i++) name_level(p, &p->levels[i], false);
+  for (uint32_t i = 0; i < p->level_count; i++) name_level(p, &p->levels[i], true);
+  return ax_mesh_check(&p->mesh);
+}
