@@ -50,10 +50,69 @@ static ax_value pointwise(maker *m, ax_value x, ax_value y) {
   }
 }
 
+/* --- Views: the same elements under other dimensions, in other orders, with pointwise work between --- */
+
+static ax_value reshaped(maker *m, ax_value x) {
+  static const struct {
+    uint32_t rank;
+    int64_t dims[4];
+  } shapes[] = {{1, {24}}, {2, {6, 4}}, {2, {3, 8}}, {3, {4, 2, 3}}, {3, {2, 2, 6}}, {3, {4, 1, 6}}, {4, {2, 2, 3, 2}}, {2, {4, 6}}};
+  int64_t i = below(m, AX_COUNT(shapes));
+  return ax_reshape(x, shapes[i].rank, shapes[i].dims);
+}
+
+static ax_value turned(maker *m, ax_value x) {
+  uint32_t rank = ax_typeof(x).rank;
+  int64_t order[4] = {0, 1, 2, 3};
+  for (uint32_t d = rank; d > 1; d--) {
+    int64_t other = below(m, d), kept = order[d - 1];
+    order[d - 1] = order[other], order[other] = kept;
+  }
+  return ax_transpose(x, order);
+}
+
+/* Slices along one dimension, put beside each other, or in the place of what was cut off. */
+static ax_value shifted(maker *m, ax_value x) {
+  ax_type type = ax_typeof(x);
+  int64_t axis = below(m, type.rank), at, low[4] = {0}, high[4], before[4] = {0}, after[4] = {0}, none[4] = {0};
+  if (type.dims[axis] == 1) return x;
+  at = 1 + below(m, type.dims[axis] - 1);
+  for (uint32_t d = 0; d < type.rank; d++) high[d] = type.dims[d];
+  low[axis] = at;
+  ax_value end = ax_slice(x, low, high, NULL);
+  low[axis] = 0, high[axis] = at;
+  ax_value begin = ax_slice(x, low, high, NULL);
+  if (below(m, 2) == 0) return ax_concatenate((ax_value[]){end, below(m, 2) == 0 ? ax_neg(begin) : begin}, 2, (uint32_t)axis);
+  before[axis] = at;
+  if (below(m, 2) == 0) return ax_pad(end, ax_full(AX_F32, 0, NULL, 0.25), before, after, none);
+  after[axis] = at;
+  return ax_pad(end, ax_full(AX_F32, 0, NULL, -0.5), none, after, none);
+}
+
+static ax_value viewed(maker *m, ax_value x, ax_value y) {
+  const int64_t dims[] = {ROWS, COLUMNS};
+  ax_value first = x;
+  for (int64_t i = 2 + below(m, 4); i > 0; i--) {
+    x = below(m, 3) == 0 ? turned(m, x) : below(m, 3) == 0 ? shifted(m, x) : reshaped(m, x);
+    ax_type type = ax_typeof(x);
+    switch (below(m, 4)) {
+      case 0: x = ax_tanh(x); break;
+      case 1: x = ax_add(x, ax_reshape(below(m, 2) == 0 ? first : y, type.rank, type.dims)); break;
+      case 2: x = ax_mul(x, ax_full_like(x, 0.5)); break;
+      default: break;
+    }
+  }
+  x = ax_reshape(x, 2, dims);
+  return below(m, 2) == 0 ? x : ax_sub(x, first);
+}
+
 static ax_value moved(maker *m, ax_value x, ax_value y) {
   const int64_t turn[] = {1, 0}, dims[] = {ROWS, COLUMNS}, flat[] = {ROWS * COLUMNS}, starts[] = {1, 2}, limits[] = {4, 5};
   const int64_t low[] = {1, 2}, high[] = {0, 1}, none[] = {0, 0}, axis = below(m, 2);
-  switch (below(m, 6)) {
+  switch (below(m, 9)) {
+    case 6:
+    case 7:
+    case 8: return viewed(m, x, y);
     case 0: return ax_transpose(ax_tanh(ax_transpose(x, turn)), turn);
     case 1: return ax_reshape(ax_add(ax_reshape(x, 1, flat), ax_reshape(y, 1, flat)), 2, dims);
     case 2: return ax_pad(ax_slice(x, starts, limits, NULL), ax_full(AX_F32, 0, NULL, 0.25), low, high, none);

@@ -121,20 +121,16 @@ static bool in_place(const coalescer *c, uint32_t at, uint32_t source, uint32_t 
   const ax_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
-    if (c->plan->buffers[op->kernel.buffers[store->slot]].root != source) continue;
-    if (store->reduce != AX_SCALAR_NONE || op->kernel.buffers[store->slot] != source || kernel->slots[store->slot].rank != kernel->rank ||
-        !ax_at_is_identity(store->at, kernel->rank))
-      return false;
+    const ax_buffer *to = &c->plan->buffers[op->kernel.buffers[store->slot]];
+    if (to->root != source) continue;
+    if (to->offset != 0 || to->loop != AX_NONE || !ax_kernel_covers(kernel, store->slot, store->at)) return false;
   }
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *load = &kernel->exprs[i];
-    if (load->op != AX_LEAF_LOAD || c->plan->buffers[op->kernel.buffers[load->slot]].root != target) continue;
-    const ax_slot *slot = &kernel->slots[load->slot];
-    if (c->plan->buffers[op->kernel.buffers[load->slot]].offset != 0 || slot->rank != kernel->rank ||
-        !ax_at_is_identity(load->at, slot->rank))
-      return false;
-    for (uint32_t d = 0; d < slot->rank; d++) /* the same element, not the same indices of another shape */
-      if (slot->dims[d] != kernel->dims[d]) return false;
+    if (load->op != AX_LEAF_LOAD) continue;
+    const ax_buffer *from = &c->plan->buffers[op->kernel.buffers[load->slot]];
+    if (from->root != target) continue;
+    if (from->offset != 0 || from->loop != AX_NONE || !ax_kernel_covers(kernel, load->slot, load->at)) return false;
   }
   return true;
 }

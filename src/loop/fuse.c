@@ -5,6 +5,11 @@
      merge    two kernels over one index space become one, so that what both read is read once, and what the second reads of the
               first stays in a register.
 
+   Both see through views: other dimensions over the same memory, which reshapes and contiguous slices are. A kernel that loads such a view
+   computes the elements that lie there, and two kernels that go through as many steps in the same order are brought under the same
+   dimensions. Transposes, strided slices, reversals and broadcasts are kernels that only load, and are taken in as such. What takes a
+   division stays a pass: a load by one index of what was computed under two, unless all that was loaded for it lies in that order too.
+
    Both move work along the block, so the operations in between must not touch what it reads or writes. Views alias their root;
    hazards are decided on roots. Values computed once for all devices are not pulled into kernels that run on each. Kernels of equations
    with order or state stay what and where they are; what they load may be computed by them.
@@ -29,7 +34,7 @@ typedef struct fuser {
   uint32_t *reads; /* by root: see ax_plan_count */
   uint32_t *writes;
   uint32_t change; /* what counting adds */
-  bool *viewed;    /* by root: some buffer is a view of it */
+  uint32_t *view, *next_view, next_capacity; /* by root, the latest of its buffers; by buffer, the next; AX_NONE */
   uint32_t *last_read; /* by root: the last operation of the block that read it to begin with */
   ax_arena scratch; /* of one rewrite */
   /* Of the block at work: */
@@ -156,9 +161,9 @@ static void take_out(fuser *f, uint32_t position) {
   ax_arena_deinit(&f->own[position]);
 }
 
-static bool is_plain(const fuser *f, uint32_t buffer) {
-  return f->plan->buffers[buffer].kind == AX_BUFFER_TEMP && root_of(f, buffer) == buffer && !f->viewed[buffer] &&
-         f->writes[buffer] == 1;
+/* Memory of its own that is written once. */
+static bool is_plain(const fuser *f, uint32_t root) {
+  return f->plan->buffers[root].kind == AX_BUFFER_TEMP && f->writes[root] == 1;
 }
 
 static ax_status suspect(fuser *f, uint32_t position) {
@@ -170,8 +175,9 @@ static ax_status suspect(fuser *f, uint32_t position) {
 /* The writers, in this block, of what is not read any more. */
 static ax_status suspect_writers(fuser *f, const uint32_t *buffers, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    if (!is_plain(f, buffers[i]) || f->reads[buffers[i]] > 0) continue;
-    uint32_t writer = last_touch(f, buffers[i], true);
+    uint32_t root = root_of(f, buffers[i]);
+    if (!is_plain(f, root) || f->reads[root] > 0) continue;
+    uint32_t writer = last_touch(f, root, true);
     if (writer != AX_NONE) AX_TRY(suspect(f, writer));
   }
   return AX_OK;
@@ -184,8 +190,8 @@ static ax_status drop_dead_stores(fuser *f, uint32_t position) {
   uint32_t buffers[AX_MAX_SLOTS], count = 0, slots;
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || op->kernel.kernel->store_count > AX_MAX_SLOTS) return AX_OK;
   for (uint32_t i = 0; i < op->kernel.kernel->store_count; i++) {
-    uint32_t buffer = op->kernel.buffers[op->kernel.kernel->stores[i].slot];
-    dropped[i] = is_plain(f, buffer) && f->reads[buffer] == 0;
+    uint32_t root = root_of(f, op->kernel.buffers[op->kernel.kernel->stores[i].slot]);
+    dropped[i] = is_plain(f, root) && f->reads[root] == 0;
     count += dropped[i];
   }
   if (count == 0) return AX_OK;
@@ -211,13 +217,21 @@ static ax_status drop_dead(fuser *f, uint32_t position) {
 
 /* --- Inlining --- */
 
-/* The store by which kernel `op` computes all of `buffer`, element by element; NULL when it does not. */
-static const ax_store *whole_store(const ax_op *op, uint32_t buffer) {
+/* All of its root's memory, perhaps under other dimensions. */
+static bool is_whole(const fuser *f, uint32_t buffer) {
+  const ax_buffer *b = &f->plan->buffers[buffer];
+  return b->offset == 0 && b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(&f->plan->buffers[b->root]);
+}
+
+/* The store by which kernel `op` computes all of `root`, element by element; NULL when it does not. */
+static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t root) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return NULL;
   const ax_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
-    if (op->kernel.buffers[store->slot] == buffer) return ax_kernel_covers(kernel, store->slot, store->at) ? store : NULL;
+    uint32_t buffer = op->kernel.buffers[store->slot];
+    if (root_of(f, buffer) != root) continue;
+    return kernel->reduce_rank == 0 && is_whole(f, buffer) && ax_kernel_covers(kernel, store->slot, store->at) ? store : NULL;
   }
   return NULL;
 }
@@ -244,35 +258,35 @@ static bool is_loaded_once(const ax_kernel *consumer, uint32_t slot) {
 
 /* What the producer reads would be held in place of what it makes, for a long way, and is more. In a sum of many values that come one by
    one all of them would be. */
-static bool holds_more(const fuser *f, const ax_bound *producer, uint32_t position, uint32_t at, uint32_t buffer) {
+static bool holds_more(const fuser *f, const ax_bound *producer, uint32_t position, uint32_t at, uint32_t made) {
   int64_t bytes = 0;
   if (at - position <= window) return false;
   for (uint32_t i = 0; i < producer->kernel->slot_count; i++) {
     uint32_t root = root_of(f, producer->buffers[i]);
-    if (root != buffer && f->plan->buffers[root].kind == AX_BUFFER_TEMP && f->last_read[root] < at)
+    if (root != made && f->plan->buffers[root].kind == AX_BUFFER_TEMP && f->last_read[root] < at)
       bytes += ax_buffer_bytes(&f->plan->buffers[root]);
   }
-  return bytes > small_bytes && bytes > ax_buffer_bytes(&f->plan->buffers[buffer]);
+  return bytes > small_bytes && bytes > ax_buffer_bytes(&f->plan->buffers[made]);
 }
 
 static bool worth_inlining(const fuser *f, uint32_t position, uint32_t at, uint32_t slot) {
   const ax_op *producer = &f->block->ops[position], *consumer = &f->block->ops[at];
-  uint32_t buffer = consumer->kernel.buffers[slot];
+  uint32_t root = root_of(f, consumer->kernel.buffers[slot]);
   if (is_cheap(producer->kernel.kernel)) return true;
-  if (holds_more(f, &producer->kernel, position, at, buffer)) return false;
-  if (producer->axes != consumer->axes || f->reads[buffer] != 1 || producer->kernel.kernel->store_count != 1) return false;
+  if (holds_more(f, &producer->kernel, position, at, root)) return false;
+  if (producer->axes != consumer->axes || f->reads[root] != 1 || producer->kernel.kernel->store_count != 1) return false;
   const ax_kernel *kernel = consumer->kernel.kernel;
   return is_loaded_once(kernel, slot) &&
-         ax_dims_elems(kernel->rank, kernel->dims) <= ax_type_elems(&f->plan->buffers[buffer].type);
+         ax_dims_elems(kernel->rank, kernel->dims) <= ax_type_elems(&f->plan->buffers[root].type);
 }
 
 /* The consumer writes what the producer reads: computed at once, an element might be read after it is written. Not so when the
-   consumer copies, each element to where the producer reads it. */
-static bool overwrites(const fuser *f, const ax_op *producer, const ax_op *consumer) {
+   consumer copies, each element to where the producer reads it; `seen`: under the dimensions that the producer has. */
+static bool overwrites(const fuser *f, const ax_op *producer, const ax_op *consumer, bool seen) {
   const ax_kernel *from = producer->kernel.kernel, *into = consumer->kernel.kernel;
   uint32_t to, source;
   const ax_at *at;
-  bool copies = ax_op_is_copy(consumer, &to, &source, &at) && f->plan->buffers[source].type.rank == into->rank &&
+  bool copies = seen && ax_op_is_copy(consumer, &to, &source, &at) && f->plan->buffers[source].type.rank == into->rank &&
                 ax_at_is_identity(at, into->rank);
   for (uint32_t i = 0; i < from->expr_count; i++)
     for (uint32_t k = 0; from->exprs[i].op == AX_LEAF_LOAD && k < into->store_count; k++) {
@@ -283,20 +297,47 @@ static bool overwrites(const fuser *f, const ax_op *producer, const ax_op *consu
   return false;
 }
 
-/* Tries to inline what slot `slot` of the operation at `at` loads. */
+static ax_status list_view(fuser *f, uint32_t buffer) {
+  uint32_t *first = &f->view[root_of(f, buffer)];
+  AX_TRY(ax_grow(&f->next_view, sizeof f->next_view[0], buffer, 1, &f->next_capacity));
+  f->next_view[buffer] = *first;
+  *first = buffer;
+  return AX_OK;
+}
+
+/* A view like `buffer` but of other dimensions: one that there is, or a new one. */
+static uint32_t make_view(void *context, uint32_t buffer, uint32_t rank, const int64_t *dims) {
+  fuser *f = context;
+  ax_plan *plan = f->plan;
+  ax_buffer view = plan->buffers[buffer];
+  view.type = ax_array_type(view.type.dtype, rank, dims);
+  for (uint32_t i = f->view[view.root], tried = 0; i != AX_NONE && tried < window; i = f->next_view[i], tried++) {
+    const ax_buffer *b = &plan->buffers[i];
+    if (b->offset == view.offset && b->loop == view.loop && b->step == view.step && b->axes == view.axes &&
+        b->type.dtype == view.type.dtype && ax_same_shape(&b->type, &view.type))
+      return i;
+  }
+  if (ax_plan_add_buffer(plan, &view, &buffer) != AX_OK || list_view(f, buffer) != AX_OK) return AX_NONE;
+  return buffer;
+}
+
+/* Tries to inline what slot `slot` of the operation at `at` loads: a value, or a view of it. */
 static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
   ax_op *consumer = &f->block->ops[at];
-  uint32_t buffer = consumer->kernel.buffers[slot];
-  if (!is_plain(f, buffer)) return AX_OK;
-  uint32_t position = last_touch(f, buffer, true);
+  const ax_buffer view = f->plan->buffers[consumer->kernel.buffers[slot]];
+  const ax_buffer *value = &f->plan->buffers[view.root];
+  if (!is_plain(f, view.root) || view.loop != AX_NONE || view.type.dtype != value->type.dtype) return AX_OK;
+  uint32_t position = last_touch(f, view.root, true);
   if (position == AX_NONE) return AX_OK; /* computed outside of this block, or by the consumer */
   ax_op *producer = &f->block->ops[position];
-  const ax_store *store = whole_store(producer, buffer);
-  if (store == NULL || !worth_inlining(f, position, at, slot) || overwrites(f, producer, consumer) ||
-      !inputs_unwritten(f, producer, position))
+  const ax_store *store = whole_store(f, producer, view.root);
+  if (store == NULL || !worth_inlining(f, position, at, slot) || !inputs_unwritten(f, producer, position) ||
+      overwrites(f, producer, consumer, consumer->kernel.buffers[slot] == producer->kernel.buffers[store->slot]))
     return AX_OK;
+  const ax_views views = {make_view, f};
+  int64_t offset = view.offset / (int64_t)ax_dtype_bytes(view.type.dtype);
   ax_bound made;
-  AX_TRY(ax_kernel_inline(&f->scratch, &producer->kernel, store, &consumer->kernel, slot, &made));
+  AX_TRY(ax_kernel_inline(&f->scratch, &producer->kernel, store, &consumer->kernel, slot, offset, &views, &made));
   if (made.kernel == NULL) return AX_OK;
   AX_TRY(replace(f, at, &made));
   *done = true;
@@ -314,22 +355,22 @@ static ax_status inline_into(fuser *f, uint32_t at) {
 
 /* --- Merging --- */
 
-static bool share_data(const fuser *f, const ax_op *a, const ax_op *b) {
-  for (uint32_t i = 0; i < a->kernel.kernel->slot_count; i++)
-    for (uint32_t j = 0; j < b->kernel.kernel->slot_count; j++)
-      if (root_of(f, a->kernel.buffers[i]) == root_of(f, b->kernel.buffers[j])) return true;
+static bool share_data(const fuser *f, const ax_bound *a, const ax_bound *b) {
+  for (uint32_t i = 0; i < a->kernel->slot_count; i++)
+    for (uint32_t j = 0; j < b->kernel->slot_count; j++)
+      if (root_of(f, a->buffers[i]) == root_of(f, b->buffers[j])) return true;
   return false;
 }
 
 /* b may read what a writes only at the very element, and may write nothing that a reads or writes. */
-static bool pointwise_related(const fuser *f, const ax_op *a, const ax_op *b) {
-  const ax_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
+static bool pointwise_related(const fuser *f, const ax_bound *a, const ax_bound *b) {
+  const ax_kernel *ka = a->kernel, *kb = b->kernel;
   for (uint32_t i = 0; i < ka->store_count; i++) {
-    uint32_t buffer = a->kernel.buffers[ka->stores[i].slot];
+    uint32_t buffer = a->buffers[ka->stores[i].slot];
     for (uint32_t j = 0; j < kb->expr_count; j++) {
       const ax_expr *expr = &kb->exprs[j];
       if (expr->op != AX_LEAF_LOAD) continue;
-      uint32_t other = b->kernel.buffers[expr->slot];
+      uint32_t other = b->buffers[expr->slot];
       if (root_of(f, other) != root_of(f, buffer)) continue;
       uint32_t rank = kb->slots[expr->slot].rank;
       if (other != buffer || ka->stores[i].reduce != AX_SCALAR_NONE || !ax_at_is_identity(expr->at, rank) ||
@@ -339,7 +380,7 @@ static bool pointwise_related(const fuser *f, const ax_op *a, const ax_op *b) {
   }
   for (uint32_t i = 0; i < kb->store_count; i++)
     for (uint32_t j = 0; j < ka->slot_count; j++)
-      if (root_of(f, b->kernel.buffers[kb->stores[i].slot]) == root_of(f, a->kernel.buffers[j])) return false;
+      if (root_of(f, b->buffers[kb->stores[i].slot]) == root_of(f, a->buffers[j])) return false;
   return true;
 }
 
@@ -354,20 +395,47 @@ static bool fits(const ax_bound *a, const ax_bound *b) {
   return slots <= AX_MOST_SLOTS;
 }
 
-static bool mergeable(const fuser *f, const ax_op *a, const ax_op *b) {
-  if (a->kind != AX_OP_KERNEL || a->axes != b->axes || ax_op_is_ordered(a) || ax_op_is_ordered(b)) return false;
-  const ax_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
-  if (ka->rank != kb->rank || memcmp(ka->dims, kb->dims, ka->rank * sizeof ka->dims[0]) != 0) return false;
-  if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return false;
-  bool small = ax_dims_elems(ka->rank, ka->dims) <= small_elems;
-  return (small || share_data(f, a, b)) && fits(&a->kernel, &b->kernel) && pointwise_related(f, a, b);
+static bool same_space(const ax_kernel *a, const ax_kernel *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
 }
 
-/* The operations at `first` and `second` become one, which stands at `into`, one of the two. */
-static ax_status merge(fuser *f, uint32_t first, uint32_t second, uint32_t into, bool *done) {
-  ax_op *ops = f->block->ops;
+/* Two kernels that go through as many steps in the same order are made to do so under the same dimensions: those of the one with fewer, if
+   the other can be had so, or of the one with more. */
+static ax_status bring_together(fuser *f, ax_bound *a, ax_bound *b) {
+  const ax_views views = {make_view, f};
+  for (int k = 0; k < 2; k++) {
+    ax_bound *one = (a->kernel->rank > b->kernel->rank) == (k == 0) ? a : b, made;
+    const ax_kernel *like = (one == a ? b : a)->kernel;
+    if (one->kernel->reduce_rank != 0 || like->rank > AX_MAX_RANK) continue;
+    AX_TRY(ax_kernel_redimension(&f->scratch, one, like->rank, like->dims, &views, &made));
+    if (made.kernel == NULL) continue;
+    *one = made;
+    return AX_OK;
+  }
+  return AX_OK;
+}
+
+/* As they are to be merged, a first: *x and *y; without kernels when they are not. */
+static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_bound *x, ax_bound *y) {
+  *x = *y = (ax_bound){NULL, NULL};
+  if (a->kind != AX_OP_KERNEL || a->axes != b->axes || ax_op_is_ordered(a) || ax_op_is_ordered(b)) return AX_OK;
+  const ax_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
+  int64_t elems = ax_dims_elems(ka->rank, ka->dims);
+  bool shared = share_data(f, &a->kernel, &b->kernel), same = same_space(ka, kb);
+  if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return AX_OK;
+  if (same ? elems > small_elems && !shared : !shared || elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims)) return AX_OK;
+  ax_bound first = a->kernel, second = b->kernel;
+  if (!same) AX_TRY(bring_together(f, &first, &second));
+  if (!same_space(first.kernel, second.kernel) || !fits(&first, &second) || !pointwise_related(f, &first, &second)) return AX_OK;
+  *x = first;
+  *y = second;
+  return AX_OK;
+}
+
+/* The operations at `first` and `second`, which are x and y, become one, which stands at `into`, one of the two. */
+static ax_status merge(fuser *f, uint32_t first, uint32_t second, const ax_bound *x, const ax_bound *y, uint32_t into, bool *done) {
   ax_bound made;
-  AX_TRY(ax_kernel_merge(&f->scratch, &ops[first].kernel, &ops[second].kernel, &made));
+  AX_TRY(ax_kernel_merge(&f->scratch, x, y, &made));
   if (made.kernel == NULL) return AX_OK;
   AX_TRY(replace(f, into, &made));
   take_out(f, into == first ? second : first);
@@ -378,7 +446,8 @@ static ax_status merge(fuser *f, uint32_t first, uint32_t second, uint32_t into,
 /* Its readers compute what it stores themselves, for no more than a load. */
 static bool left_to_readers(const fuser *f, const ax_op *op) {
   const ax_kernel *kernel = op->kernel.kernel;
-  return is_cheap(kernel) && is_plain(f, op->kernel.buffers[kernel->stores[0].slot]);
+  uint32_t buffer = op->kernel.buffers[kernel->stores[0].slot];
+  return is_cheap(kernel) && is_plain(f, root_of(f, buffer)) && is_whole(f, buffer);
 }
 
 /* Kernel b loads what kernel a stores. */
@@ -400,11 +469,14 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     ax_op *a = &ops[i];
     bool done = false;
     if (a->kind == AX_OP_START || a->kind == AX_OP_DONE) return AX_OK; /* what comes before must not wait for what comes after */
-    if (!mergeable(f, a, b) || (cheap && !feeds(&a->kernel, &b->kernel))) continue;
+    if (a->kind != AX_OP_KERNEL || (cheap && !feeds(&a->kernel, &b->kernel))) continue;
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
     bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);
     if (!down && !up) continue;
-    AX_TRY(merge(f, i, at, down ? at : i, &done));
+    ax_bound x, y;
+    AX_TRY(prepare_merge(f, a, b, &x, &y));
+    if (x.kernel == NULL) continue;
+    AX_TRY(merge(f, i, at, &x, &y, down ? at : i, &done));
     if (!done) continue;
     AX_TRY(drop_dead(f, down ? at : i));
     if (up) return note(f, i); /* b is gone */
@@ -471,14 +543,14 @@ static ax_status make_tables(fuser *f, ax_arena *tables) {
   uint32_t count = f->plan->buffer_count;
   f->reads = ax_arena_alloc(tables, count * sizeof f->reads[0]);
   f->writes = ax_arena_alloc(tables, count * sizeof f->writes[0]);
-  f->viewed = ax_arena_alloc(tables, count);
+  f->view = ax_arena_alloc(tables, count * sizeof f->view[0]);
   f->last_read = ax_arena_alloc(tables, count * sizeof f->last_read[0]);
   for (int k = 0; k < 2; k++) f->latest[k] = ax_arena_alloc(tables, count * sizeof f->latest[k][0]);
-  if (f->reads == NULL || f->writes == NULL || f->viewed == NULL || f->last_read == NULL || f->latest[0] == NULL || f->latest[1] == NULL)
+  if (f->reads == NULL || f->writes == NULL || f->view == NULL || f->last_read == NULL || f->latest[0] == NULL || f->latest[1] == NULL)
     return ax_out_of_memory(count * sizeof f->reads[0]);
   for (int k = 0; k < 2 && count > 0; k++) memset(f->latest[k], 0xff, count * sizeof f->latest[k][0]);
-  for (uint32_t i = 0; i < count; i++)
-    if (f->plan->buffers[i].root != i) f->viewed[f->plan->buffers[i].root] = true;
+  if (count > 0) memset(f->view, 0xff, count * sizeof f->view[0]);
+  for (uint32_t i = 0; i < count; i++) AX_TRY(list_view(f, i));
   ax_plan_count(f->plan, f->reads, f->writes);
   return AX_OK;
 }
@@ -490,6 +562,7 @@ ax_status ax_plan_fuse(ax_plan *plan) {
   if (status == AX_OK) status = ax_blocks_visit(&plan->block, fuse_block, &f);
   ax_free(f.touches);
   ax_free(f.suspects);
+  ax_free(f.next_view);
   ax_arena_deinit(&tables);
   if (status == AX_OK) ax_arena_deinit(&plan->drafts);
   return status;

@@ -175,7 +175,7 @@ bool ax_at_is_identity(const ax_at *at, uint32_t rank) {
 
 bool ax_kernel_covers(const ax_kernel *kernel, uint32_t slot, const ax_at *at) {
   const ax_slot *array = &kernel->slots[slot];
-  return kernel->reduce_rank == 0 && array->rank == kernel->rank && ax_at_is_identity(at, array->rank) &&
+  return array->rank == kernel->rank && ax_at_is_identity(at, array->rank) &&
          memcmp(array->dims, kernel->dims, array->rank * sizeof array->dims[0]) == 0;
 }
 

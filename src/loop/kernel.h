@@ -92,7 +92,7 @@ double ax_kernel_time(const ax_kernel *kernel); /* loop/cut.c */
 /* at[d] = i[d]: the slot's dimensions are the loop's first ones. */
 void ax_at_identity(ax_at *at, uint32_t rank);
 bool ax_at_is_identity(const ax_at *at, uint32_t rank);
-/* Going through its steps, a kernel that does not reduce comes to every element of a slot's array at these positions, as it lies. */
+/* Going through its steps, a kernel comes to every element of a slot's array at these positions, as it lies. */
 bool ax_kernel_covers(const ax_kernel *kernel, uint32_t slot, const ax_at *at);
 
 /* Structure only: equal kernels give the same machine code. */

@@ -3,6 +3,9 @@
    merge is two copies into one; pruning is a copy of what the stores need. */
 #include "loop/kernel_rewrite.h"
 
+#include "ir/program.h"
+#include "loop/index_map.h"
+
 #include <string.h>
 
 typedef struct copier {
@@ -10,7 +13,10 @@ typedef struct copier {
   const ax_bound *from;
   ax_bound *to;
   ax_ex *map;      /* of from's nodes; AX_NONE: not copied yet */
-  const ax_at *at; /* from's loop index d is at[d] in terms of `to`; NULL: the same */
+  const ax_at *at; /* from's loop index d is at[d] in terms of `to`; NULL: the same, or: */
+  const ax_digits *digits; /* from's loop indices are the digits of a place, in terms of `to`; NULL */
+  uint32_t digit_count;
+  const ax_views *views;
   bool failed;     /* a composition that one ax_at cannot express, or too large */
 } copier;
 
@@ -29,20 +35,24 @@ static ax_status start_copier(copier *c, ax_arena *arena, const ax_bound *from, 
   return AX_OK;
 }
 
-/* The slot of `to` for the buffer of from's slot. */
-static uint32_t slot_for(copier *c, uint32_t from_slot) {
+/* The slot of `to` for a buffer. */
+static uint32_t slot_of(copier *c, uint32_t buffer, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
   ax_kernel *to = c->to->kernel;
-  uint32_t buffer = c->from->buffers[from_slot];
   for (uint32_t i = 0; i < to->slot_count; i++)
     if (c->to->buffers[i] == buffer) return i;
   if (to->slot_count == AX_MOST_SLOTS) {
     c->failed = true;
     return 0;
   }
-  const ax_slot *like = &c->from->kernel->slots[from_slot];
-  uint32_t slot = ax_kernel_slot(to, like->dtype, like->rank, like->dims);
+  uint32_t slot = ax_kernel_slot(to, dtype, rank, dims);
   if (!to->failed) c->to->buffers[slot] = buffer;
   return slot;
+}
+
+/* The slot of `to` for the buffer of from's slot. */
+static uint32_t slot_for(copier *c, uint32_t from_slot) {
+  const ax_slot *like = &c->from->kernel->slots[from_slot];
+  return slot_of(c, c->from->buffers[from_slot], like->dtype, like->rank, like->dims);
 }
 
 /* inner: in terms of from's loop -> in terms of to's. */
@@ -72,18 +82,78 @@ static ax_ex index_expr(copier *c, uint32_t d) {
   return at->offset != 0 ? ax_kernel_op(to, AX_SCALAR_ADD, AX_S64, index, offset, AX_NONE) : index;
 }
 
+/* --- Loop indices that are digits --- */
+
+/* A place in terms of from's loop indices, in terms of to's; false when it takes a digit that is not told apart from others. */
+static bool place_by_digits(const copier *c, const ax_place *place, ax_place *out) {
+  const int64_t *dims = c->from->kernel->dims;
+  *out = (ax_place){.offset = place->offset};
+  for (uint32_t g = 0; g < c->digit_count; g++) {
+    const ax_digits *one = &c->digits[g];
+    uint32_t last = one->last;
+    while (last > one->first && dims[last] == 1) last--;
+    int64_t coef = place->coef[last], next = coef * dims[last];
+    for (uint32_t d = last; d-- > one->first;) {
+      if (dims[d] > 1 && place->coef[d] != next) return false;
+      next *= dims[d];
+    }
+    out->offset += coef * one->number.offset;
+    for (uint32_t k = 0; k < c->to->kernel->rank; k++) out->coef[k] += coef * one->number.coef[k];
+  }
+  return true;
+}
+
+/* The slot for an array of from's, or for a view of it that has a dimension for each loop index, and the positions `from` in it. */
+static uint32_t slot_by_digits(copier *c, uint32_t from_slot, const ax_at *from, ax_at *at) {
+  ax_kernel *to = c->to->kernel;
+  const ax_slot *array = &c->from->kernel->slots[from_slot];
+  ax_place here, there;
+  int64_t dims[AX_MAX_RANK];
+  uint32_t rank, buffer = c->from->buffers[from_slot];
+  c->failed = !ax_place_of(array->rank, array->dims, from, &here) || !place_by_digits(c, &here, &there);
+  if (c->failed) return 0;
+  if (ax_place_at(&there, to->rank, to->dims, array->rank, array->dims, at)) return slot_for(c, from_slot);
+  c->failed = !ax_place_array(&there, to->rank, to->dims, ax_dims_elems(array->rank, array->dims), &rank, dims, at);
+  if (c->failed) return 0;
+  buffer = c->views->make(c->views->context, buffer, rank, dims);
+  to->failed = to->failed || buffer == AX_NONE;
+  return to->failed ? 0 : slot_of(c, buffer, array->dtype, rank, dims);
+}
+
+static ax_ex index_by_digits(copier *c, uint32_t d) {
+  ax_kernel *to = c->to->kernel;
+  const ax_digits *one = c->digits;
+  while (one->last < d) one++;
+  c->failed = c->failed || one->first != one->last;
+  ax_ex sum = ax_kernel_const(to, AX_S64, one->number.offset);
+  for (uint32_t k = 0; k < to->rank && !c->failed; k++) {
+    if (one->number.coef[k] == 0) continue;
+    ax_ex coef = ax_kernel_const(to, AX_S64, one->number.coef[k]);
+    sum = ax_kernel_op(to, AX_SCALAR_ADD, AX_S64, sum, ax_kernel_op(to, AX_SCALAR_MUL, AX_S64, ax_kernel_index(to, k), coef, AX_NONE), AX_NONE);
+  }
+  return sum;
+}
+
+/* --- Nodes --- */
+
+/* The slot of `to` for one of from's, and positions in it. */
+static uint32_t place_slot(copier *c, uint32_t from_slot, const ax_at *from, ax_at *at) {
+  if (c->digits != NULL) return slot_by_digits(c, from_slot, from, at);
+  uint32_t slot = slot_for(c, from_slot);
+  for (uint32_t d = 0; d < c->from->kernel->slots[from_slot].rank && !c->failed; d++) at[d] = compose(c, from[d]);
+  return slot;
+}
+
 static ax_ex copy_one(copier *c, const ax_expr *expr) {
   ax_kernel *to = c->to->kernel;
   ax_at at[AX_MAX_RANK];
   ax_ex arg[3];
   switch (expr->op) {
     case AX_LEAF_LOAD: {
-      uint32_t slot = slot_for(c, expr->slot);
-      if (c->failed || to->failed) return 0;
-      for (uint32_t d = 0; d < to->slots[slot].rank; d++) at[d] = compose(c, expr->at[d]);
-      return ax_kernel_load(to, slot, at);
+      uint32_t slot = place_slot(c, expr->slot, expr->at, at);
+      return c->failed || to->failed ? 0 : ax_kernel_load(to, slot, at);
     }
-    case AX_LEAF_INDEX: return index_expr(c, (uint32_t)expr->imm);
+    case AX_LEAF_INDEX: return c->digits != NULL ? index_by_digits(c, (uint32_t)expr->imm) : index_expr(c, (uint32_t)expr->imm);
     case AX_LEAF_CONST:
     case AX_LEAF_AXIS: return ax_kernel_op_imm(to, expr->op, expr->dtype, AX_NONE, expr->imm);
     default:
@@ -107,9 +177,8 @@ static void copy_stores(copier *c, const bool *dropped) {
     const ax_store *store = &from->stores[i];
     ax_at at[AX_MAX_RANK];
     if (dropped != NULL && dropped[i]) continue;
-    uint32_t slot = slot_for(c, store->slot);
+    uint32_t slot = place_slot(c, store->slot, store->at, at);
     if (c->failed || c->to->kernel->failed) return;
-    for (uint32_t d = 0; d < c->to->kernel->slots[slot].rank; d++) at[d] = compose(c, store->at[d]);
     ax_kernel_store(c->to->kernel, slot, at, c->map[store->expr], store->reduce);
   }
 }
@@ -124,32 +193,51 @@ static ax_status made(const ax_bound *made, bool failed, ax_bound *out) {
 
 /* --- Inlining --- */
 
+static bool same_array(const ax_slot *a, const ax_slot *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
+}
+
 /* What the producer stores at the position of a load of the consumer, as a node of the kernel under construction. */
-static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_store *store, const ax_expr *load, ax_ex *out) {
+static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_store *store, const ax_expr *load, int64_t offset, ax_ex *out) {
+  const ax_slot *loaded = &c->from->kernel->slots[load->slot], *stored = &producer->kernel->slots[store->slot];
   ax_at at[AX_MAX_RANK];
+  ax_digits digits[AX_MAX_RANK];
+  ax_place place;
   copier inner;
   *out = 0;
-  for (uint32_t d = 0; d < c->from->kernel->slots[load->slot].rank; d++) at[d] = compose(c, load->at[d]);
   AX_TRY(start_copier(&inner, c->arena, producer, c->to));
-  inner.at = at;
   inner.failed = c->failed;
+  inner.views = c->views;
+  if (same_array(loaded, stored) && offset == 0) {
+    for (uint32_t d = 0; d < loaded->rank; d++) at[d] = compose(c, load->at[d]);
+    inner.at = at;
+    inner.failed = c->failed;
+  } else if (ax_place_of(loaded->rank, loaded->dims, load->at, &place)) {
+    const ax_kernel *to = c->to->kernel;
+    place.offset += offset;
+    inner.digits = digits;
+    inner.failed = !ax_place_digits(&place, to->rank, to->dims, stored->rank, stored->dims, digits, &inner.digit_count);
+  } else {
+    inner.failed = true;
+  }
   copy_all(&inner);
   c->failed = inner.failed;
   if (!c->failed) *out = inner.map[store->expr];
   return AX_OK;
 }
 
-ax_status ax_kernel_inline(ax_arena *arena, const ax_bound *producer, const ax_store *store, const ax_bound *consumer,
-                           uint32_t slot, ax_bound *out) {
+ax_status ax_kernel_inline(ax_arena *arena, const ax_bound *producer, const ax_store *store, const ax_bound *consumer, uint32_t slot,
+                           int64_t offset, const ax_views *views, ax_bound *out) {
   const ax_kernel *old = consumer->kernel;
   ax_bound fresh;
   copier c;
   AX_TRY(start(arena, old, old->reduce_rank, &fresh));
   AX_TRY(start_copier(&c, arena, consumer, &fresh));
+  c.views = views;
   for (uint32_t i = 0; i < old->expr_count && !c.failed; i++) {
     const ax_expr *expr = &old->exprs[i];
     if (expr->op == AX_LEAF_LOAD && expr->slot == slot)
-      AX_TRY(copy_producer(&c, producer, store, expr, &c.map[i]));
+      AX_TRY(copy_producer(&c, producer, store, expr, offset, &c.map[i]));
     else
       c.map[i] = copy_one(&c, expr);
   }
@@ -184,6 +272,30 @@ ax_status ax_kernel_merge(ax_arena *arena, const ax_bound *first, const ax_bound
   copy_stores(&from_first, NULL);
   copy_stores(&from_second, NULL);
   return made(&fresh, from_first.failed || from_second.failed, out);
+}
+
+/* --- Other dimensions --- */
+
+ax_status ax_kernel_redimension(ax_arena *arena, const ax_bound *kernel, uint32_t rank, const int64_t *dims, const ax_views *views, ax_bound *out) {
+  const ax_kernel *old = kernel->kernel;
+  const ax_kernel like = {.rank = rank};
+  ax_digits digits[AX_MAX_RANK];
+  ax_place step = {0};
+  ax_bound fresh;
+  copier c;
+  *out = (ax_bound){NULL, NULL};
+  assert(old->reduce_rank == 0);
+  if (old->rank > AX_MAX_RANK) return AX_OK;
+  AX_TRY(start(arena, &like, 0, &fresh));
+  AX_TRY(start_copier(&c, arena, kernel, &fresh));
+  memcpy(fresh.kernel->dims, dims, rank * sizeof dims[0]);
+  for (int64_t d = (int64_t)rank - 1, pitch = 1; d >= 0; pitch *= dims[d--]) step.coef[d] = pitch;
+  c.digits = digits;
+  c.views = views;
+  c.failed = !ax_place_digits(&step, rank, dims, old->rank, old->dims, digits, &c.digit_count);
+  copy_all(&c);
+  copy_stores(&c, NULL);
+  return made(&fresh, c.failed, out);
 }
 
 /* --- Pruning --- */

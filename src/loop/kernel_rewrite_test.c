@@ -74,7 +74,7 @@ static void expect(const ax_bound *b, const char *wanted) {
 static void inlining(void **state) {
   (void)state;
   ax_bound producer = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11), consumer = pointwise(AX_SCALAR_ADD, 11, 10, 12), out;
-  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, &out));
+  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
   expect(&out, "b10 b12 for i0<4 i1<6\n"
                "  e0:f32 = load s0[i0, i1]\n"
                "  e1:f32 = exp e0\n"
@@ -96,7 +96,7 @@ static void positions_are_composed(void **state) {
   ax_ex row = ax_kernel_index(producer.kernel, 0);
   store(producer, 1, ax_kernel_op(producer.kernel, AX_SCALAR_ADD, AX_S64, element, row, AX_NONE));
   store(consumer, 1, ax_kernel_load(consumer.kernel, 0, at));
-  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, &out));
+  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
   expect(&out, "b10 b12 for i0<4 i1<6\n"
                "  e0:f32 = load s0[i0+3, 10*i1+5]\n"
                "  e1:s64 = const 1\n"
@@ -116,7 +116,7 @@ static void not_every_position_composes(void **state) {
   ax_at at[] = {along(0, 1, 0), along(1, 1, 0)};
   at[1].dynamic = ax_kernel_axis(consumer.kernel, 0);
   store(consumer, 1, ax_kernel_load(consumer.kernel, 0, at));
-  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, &out));
+  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
   expect(&out, NULL);
 }
 
@@ -128,7 +128,7 @@ static void inlining_prunes(void **state) {
   ax_at at[] = {along(0, 1, 0), along(1, 1, 0)};
   at[1].dynamic = ax_kernel_axis(consumer.kernel, 0);
   store(consumer, 1, ax_kernel_load(consumer.kernel, 0, at));
-  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, &out));
+  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
   expect(&out, "b12 for i0<4 i1<6\n"
                "  e0:f32 = const 7.0\n"
                "  s0[i0, i1] = e0\n");
@@ -146,9 +146,9 @@ static ax_bound long_chain(uint32_t from, uint32_t to, uint32_t length) {
 static void too_large(void **state) {
   (void)state;
   ax_bound producer = long_chain(10, 11, 100), consumer = long_chain(11, 12, 58), longer = long_chain(11, 12, 60), out;
-  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, &out));
+  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
   assert_int_equal(out.kernel->expr_count, 159);
-  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &longer, 0, &out));
+  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &longer, 0, 0, NULL, &out));
   expect(&out, NULL);
 }
 

@@ -105,7 +105,7 @@ bool ax_op_is_ordered(const ax_op *op) {
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_at **at) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
   const ax_kernel *kernel = op->kernel.kernel;
-  if (kernel->store_count != 1 || kernel->expr_count != 1) return false;
+  if (kernel->store_count != 1 || kernel->expr_count != 1 || kernel->reduce_rank != 0) return false;
   const ax_store *store = &kernel->stores[0];
   const ax_expr *load = &kernel->exprs[0];
   if (load->op != AX_LEAF_LOAD || !ax_kernel_covers(kernel, store->slot, store->at)) return false;

@@ -37,7 +37,7 @@ static bool is_own(const scatterer *s, uint32_t buffer) {
 static bool stores_all(const ax_op *op, uint32_t exprs) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
   const ax_kernel *kernel = op->kernel.kernel;
-  return kernel->store_count == 1 && kernel->expr_count == exprs && kernel->stores[0].reduce == AX_SCALAR_NONE &&
+  return kernel->store_count == 1 && kernel->expr_count == exprs && kernel->reduce_rank == 0 && kernel->stores[0].reduce == AX_SCALAR_NONE &&
          ax_kernel_covers(kernel, kernel->stores[0].slot, kernel->stores[0].at);
 }
 
