@@ -22,9 +22,11 @@ typedef enum ax_want { AX_WANT_NEVER, AX_WANT_ZERO, AX_WANT_ALWAYS } ax_want;
 
 /* (x..) -> (y..)  becomes  (x.., dx[wrt]..) -> (y.., dy[want: always]..). wrt NULL: all float inputs; want NULL: ALWAYS. */
 AX_MUST_USE ax_status ax_jvp_program(const ax_program *program, const bool *wrt, const ax_want *want, ax_program **out);
-/* The same split in two: primal (x..) -> (y.., residual..), tangent (residual.., dx[wrt]..) -> (dy[want: always]..). */
-AX_MUST_USE ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, ax_program **primal,
-                                           ax_program **tangent, uint32_t *residual_count);
+/* The same split in two: primal (x..) -> (y.., residual..), tangent (residual.., dx[wrt]..) -> (dy[want: always]..). held (may be
+   NULL): every residual is kept by itself, but for the inputs that are marked, which are there anyway; so the tangent half makes again
+   what is cheaper to make than to keep. */
+AX_MUST_USE ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, const bool *held,
+                                           ax_program **primal, ax_program **tangent, uint32_t *residual_count);
 /* ax_program_transpose, where cotangents may be the symbolic zero, which costs nothing and makes no 0 * inf:
    (c.., dx..) -> (dy..) becomes (c.., ct of dy[not zero]..) -> (ct of dx..). zero[k]: result k's is; NULL: none is.
    made_zero[i] (may be NULL): linear input i's is; the result is then real zeros. */

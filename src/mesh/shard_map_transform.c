@@ -182,7 +182,7 @@ void ax_shard_map_linearize(const ax_jvp_args *args) {
   assembly a;
   ax_program *body;
   if (!ax_tangents_init(&t, args)) return;
-  ax_status status = ax_linearize_program(s.of->body, t.in, t.want, &s.primal, &s.tangent, &s.residual_count);
+  ax_status status = ax_linearize_program(s.of->body, t.in, t.want, NULL, &s.primal, &s.tangent, &s.residual_count);
   if (status != AX_OK) {
     ax_fail(status);
     return;

@@ -67,7 +67,7 @@ static void linearize(const ax_jvp_args *args) {
   uint32_t residuals;
   ax_tangents t;
   if (!ax_tangents_init(&t, args)) return;
-  ax_status status = ax_linearize_program(body_of(eqn), t.in, t.want, &primal, &tangent, &residuals);
+  ax_status status = ax_linearize_program(body_of(eqn), t.in, t.want, NULL, &primal, &tangent, &residuals);
   if (status != AX_OK) {
     ax_fail(status);
     return;

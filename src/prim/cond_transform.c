@@ -98,7 +98,7 @@ static ax_status find_slot(split *s, const ax_type *type, bool *taken, uint32_t 
 
 static ax_status split_branch(split *s, uint32_t i) {
   branches *b = s->b;
-  AX_TRY(ax_linearize_program(b->of->v[i], s->t->in + 1, s->t->want, &s->primal[i], &s->tangent[i],
+  AX_TRY(ax_linearize_program(b->of->v[i], s->t->in + 1, s->t->want, NULL, &s->primal[i], &s->tangent[i],
                               &s->residual_count[i]));
   const ax_program *primal = s->primal[i];
   uint32_t count = s->residual_count[i];

@@ -65,7 +65,7 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_iota = {
-    .name = "iota", .kind = AX_LOCAL, .in_count = 0, .out_count = 1,
+    .name = "iota", .kind = AX_LOCAL, .cheap = true, .in_count = 0, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(iota_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = batch,

@@ -141,7 +141,7 @@ static ax_status select_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, 
 }
 
 const ax_prim ax_prim_select_n = {
-    .name = "select_n", .kind = AX_LOCAL, .in_count = 3, .out_count = 1,
+    .name = "select_n", .kind = AX_LOCAL, .cheap = true, .in_count = 3, .out_count = 1,
     .infer = select_infer, .spread = ax_spread_local, .eval = select_eval, .differs = ax_differs_union,
     .jvp = select_jvp, .linearize = select_jvp,
     .transpose = select_transpose, .batch = select_batch,
@@ -216,7 +216,7 @@ static ax_status convert_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_
 static const ax_param convert_describes[] = {{"dtype", AX_PARAM_DTYPE, offsetof(convert_params, dtype)}};
 
 const ax_prim ax_prim_convert_element_type = {
-    .name = "convert_element_type", .kind = AX_LOCAL, .form = AX_FORM("convert"), .in_count = 1, .out_count = 1,
+    .name = "convert_element_type", .kind = AX_LOCAL, .cheap = true, .form = AX_FORM("convert"), .in_count = 1, .out_count = 1,
     .params = convert_describes, .param_count = AX_COUNT(convert_describes), .params_bytes = sizeof(convert_params),
     .infer = convert_infer, .spread = ax_spread_local, .eval = convert_eval, .differs = ax_differs_union,
     .jvp = convert_jvp, .linearize = convert_jvp,
@@ -232,7 +232,7 @@ static ax_status stop_infer(const ax_infer_args *args) {
 }
 
 const ax_prim ax_prim_stop_gradient = {
-    .name = "stop_gradient", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
+    .name = "stop_gradient", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
     .infer = stop_infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = ax_batch_pointwise,

@@ -342,7 +342,7 @@ AX_POINTWISE(rsqrt, RSQRT, AX_FORM("rsqrt"), 1, ax_infer_float, rsqrt_jvp, ax_ab
 AX_POINTWISE_HLO(erf, ERF, NULL, 1, ax_infer_float, erf_jvp, ax_absent_transpose, erf_hlo);
 
 const ax_prim ax_prim_integer_pow = {
-    .name = "integer_pow", .kind = AX_LOCAL, .scalar = AX_SCALAR_INTEGER_POW, .in_count = 1, .out_count = 1,
+    .name = "integer_pow", .kind = AX_LOCAL, .cheap = true, .scalar = AX_SCALAR_INTEGER_POW, .in_count = 1, .out_count = 1,
     .params = integer_pow_params, .param_count = 1, .params_bytes = sizeof(int64_t),
     .infer = infer_integer_pow, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,
     .jvp = integer_pow_jvp, .linearize = integer_pow_jvp, .transpose = ax_absent_transpose,

@@ -47,7 +47,7 @@ static void batch(const ax_batch_args *args) {
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(pvary_params, axes)}};
 
 const ax_prim ax_prim_pvary = {
-    .name = "pvary", .kind = AX_COLLECTIVE, .in_count = 1, .out_count = 1,
+    .name = "pvary", .kind = AX_COLLECTIVE, .cheap = true, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pvary_params),
     .infer = infer, .spread = spread, .eval = ax_eval_same, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard,

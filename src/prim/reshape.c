@@ -53,7 +53,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"new_sizes", AX_PARAM_DIMS, offsetof(reshape_params, new_sizes)}};
 
 const ax_prim ax_prim_reshape = {
-    .name = "reshape", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
+    .name = "reshape", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(reshape_params),
     .infer = infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,

@@ -133,8 +133,10 @@ void ax_scan_linearize(const ax_jvp_args *args) {
   ax_sorting operands;
   ax_program *primal, *tangent;
   uint32_t residuals;
-  if (!tangents_init(&s, &t, args)) return;
-  ax_status status = ax_linearize_program(s.p.body, t.in, t.want, &primal, &tangent, &residuals);
+  bool *held = ax_trace_alloc(s.in_count);
+  if (held == NULL || !tangents_init(&s, &t, args)) return;
+  for (uint32_t i = 0; i < s.in_count; i++) held[i] = !is_carry(&s, i);
+  ax_status status = ax_linearize_program(s.p.body, t.in, t.want, held, &primal, &tangent, &residuals);
   if (status != AX_OK) {
     ax_fail(status);
     return;

@@ -122,7 +122,7 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_slice = {
-    .name = "slice", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
+    .name = "slice", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(slice_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,

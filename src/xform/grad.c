@@ -33,7 +33,7 @@ static ax_status split(const ax_program *program, const bool *wrt, ax_arena *are
   ax_want *want = ax_arena_alloc(arena, program->out_count * sizeof want[0]);
   if (want == NULL) return ax_out_of_memory(program->out_count * sizeof want[0]);
   want[0] = AX_WANT_ALWAYS;
-  AX_TRY(ax_linearize_program(program, wrt, want, &h->primal, &tangent, &h->residual_count));
+  AX_TRY(ax_linearize_program(program, wrt, want, NULL, &h->primal, &tangent, &h->residual_count));
   bool *linear = ax_arena_alloc(arena, tangent->in_count);
   for (uint32_t i = h->residual_count; i < tangent->in_count && linear != NULL; i++) linear[i] = true;
   ax_status status =

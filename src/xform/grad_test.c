@@ -186,6 +186,62 @@ static ax_status transform_all(void *program) {
   return status;
 }
 
+/* --- What a scan keeps of each step --- */
+
+enum { STEPS = 5, SIDE = 6 };
+
+/* A product and what gelu makes of it, which takes five values of its size. */
+static void gelu_step(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_gelu(ax_matmul(in[0], in[1]));
+}
+
+static void scanned(const ax_value *in, ax_value *out, void *context) {
+  ax_value x;
+  (void)context;
+  ax_scan(gelu_step, NULL, in, 1, 1, -1, false, &x, 0);
+  out[0] = ax_reduce_sum(ax_mul(x, x), NULL, 0);
+}
+
+static void unrolled(const ax_value *in, ax_value *out, void *context) {
+  ax_value x[2] = {in[0]};
+  for (int64_t i = 0; i < STEPS; i++) {
+    x[1] = ax_reshape(ax_slice(in[1], (int64_t[]){i, 0, 0}, (int64_t[]){i + 1, SIDE, SIDE}, NULL), 2, (int64_t[]){SIDE, SIDE});
+    gelu_step(x, x, context);
+  }
+  out[0] = ax_reduce_sum(ax_mul(x[0], x[0]), NULL, 0);
+}
+
+/* How many values of each step the scans of a program give. */
+static uint32_t stacked(const ax_program *program) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    for (uint32_t k = 0; k < eqn->out_count && strcmp(eqn->prim->name, "scan") == 0; k++) count += program->types[eqn->out + k].rank == 3;
+  }
+  return count;
+}
+
+static void scans_keep_little(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F64, SIDE, SIDE), TEST_TYPE(AX_F64, STEPS, SIDE, SIDE)};
+  test_random data = {1};
+  ax_program *one = test_trace(scanned, NULL, types, 2, 1), *other = test_trace(unrolled, NULL, types, 2, 1), *grads[2];
+  TEST_OK(ax_program_grad(one, (bool[]){true, true}, &grads[0]));
+  TEST_OK(ax_program_grad(other, (bool[]){true, true}, &grads[1]));
+  assert_int_equal(stacked(grads[0]), 3); /* the carry and the product, going forward; the weights' gradients, going back */
+  ax_tensor *in[] = {test_random_tensor(&data, types[0], -1, 1), test_random_tensor(&data, types[1], -1, 1)}, *out[2][2];
+  for (int k = 0; k < 2; k++) test_run(grads[k], in, out[k]);
+  for (int i = 0; i < 2; i++) TEST_TENSORS_NEAR(out[0][i], out[1][i], 0);
+  for (int k = 0; k < 2; k++) {
+    test_release(out[k], 2);
+    ax_program_release(grads[k]);
+  }
+  test_release(in, 2);
+  ax_program_release(one);
+  ax_program_release(other);
+}
+
 static void survives_lack_of_memory(void **state) {
   (void)state;
   ax_program *program = trace_smooth();
@@ -201,6 +257,7 @@ int main(void) {
       cmocka_unit_test(refusals),
       cmocka_unit_test(devices),
       cmocka_unit_test(deep_programs),
+      cmocka_unit_test(scans_keep_little),
       cmocka_unit_test(survives_lack_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,11 @@
      tangent:  (residual.., dx..) -> (dy..)           the rest: linear in dx
 
    A residual is a known value that the tangent program uses, unless it is made again there: it depends on no input at all, or it
-   only spreads a smaller value out (a broadcast, a widening conversion, a pvary), which is the better thing to keep. */
+   only spreads a smaller value out (a broadcast, a widening conversion, a pvary), which is the better thing to keep. Where residuals are
+   kept one by one (a scan stacks them), more is made again: residuals.c. Elsewhere both halves end up in one program, where equal
+   equations are merged and loop/recompute.c decides. */
+#include <string.h>
+
 #include "prim/rules.h"
 #include "xform/xform.h"
 
@@ -15,22 +19,17 @@ typedef struct split {
   bool *tangent; /* by value: depends on some dx */
   bool *fixed;   /* by value: depends on no input */
   bool *needed;  /* by value: the tangent program uses it */
+  bool *known;   /* by equation: it may stand in both programs */
   bool *again;   /* by equation: made again in the tangent program */
+  bool *more;    /* by equation: to be made again if its result is needed, as residuals.c says */
   uint32_t *residuals;
   uint32_t residual_count;
 } split;
 
 static bool is_tangent(const split *s, const ax_eqn *eqn) { return eqn->out_count > 0 && s->tangent[eqn->out]; }
 
-/* Bytes over all the devices that hold a value of their own. */
-static double weight(const split *s, uint32_t id) {
-  const ax_type *type = &s->joint->types[id];
-  return (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype) *
-         (double)ax_axis_set_size(type->spread.varying, &s->joint->axes);
-}
-
 static bool spreads(const split *s, const ax_eqn *eqn) {
-  if (eqn->in_count != 1 || eqn->out_count != 1 || weight(s, eqn->out) <= weight(s, eqn->in[0])) return false;
+  if (eqn->in_count != 1 || eqn->out_count != 1 || ax_value_weight(s->joint, eqn->out) <= ax_value_weight(s->joint, eqn->in[0])) return false;
   return eqn->prim->kind == AX_LOCAL ||
          (eqn->prim->kind == AX_COLLECTIVE && ax_same_shape(&s->joint->types[eqn->out], &s->joint->types[eqn->in[0]]));
 }
@@ -56,6 +55,7 @@ static void forward(split *s) {
       s->tangent[eqn->out + k] = tangent;
       s->fixed[eqn->out + k] = fixed;
     }
+    s->known[i] = !is_tangent(s, eqn) && repeatable(s, eqn);
   }
 }
 
@@ -71,7 +71,7 @@ static void backward(split *s) {
   for (uint32_t i = joint->eqn_count; i-- > 0;) {
     const ax_eqn *eqn = &joint->eqns[i];
     if (!any_needed(s, eqn)) continue;
-    s->again[i] = !is_tangent(s, eqn) && repeatable(s, eqn) && (s->fixed[eqn->out] || spreads(s, eqn));
+    s->again[i] = s->known[i] && (s->fixed[eqn->out] || spreads(s, eqn) || s->more[i]);
     if (is_tangent(s, eqn) || s->again[i])
       for (uint32_t j = 0; j < eqn->in_count; j++) s->needed[eqn->in[j]] = true;
   }
@@ -88,19 +88,33 @@ static void collect(split *s) {
   }
 }
 
-static ax_status analyse(split *s, ax_arena *arena) {
+/* Goes backward again with what residuals.c has chosen. */
+static ax_status choose(split *s, const bool *held) {
+  ax_residuals residuals = {s->joint, held, s->known, s->again, s->fixed, s->needed, s->more};
+  AX_TRY(ax_choose_residuals(&residuals));
+  memset(s->needed, 0, s->joint->value_count);
+  memset(s->again, 0, s->joint->eqn_count);
+  backward(s);
+  return AX_OK;
+}
+
+static ax_status analyse(split *s, const bool *held, ax_arena *arena) {
   size_t values = s->joint->value_count, eqns = s->joint->eqn_count;
   s->tangent = ax_arena_alloc(arena, values);
   s->fixed = ax_arena_alloc(arena, values);
   s->needed = ax_arena_alloc(arena, values);
+  s->known = ax_arena_alloc(arena, eqns);
   s->again = ax_arena_alloc(arena, eqns);
+  s->more = ax_arena_alloc(arena, eqns);
   s->residuals = ax_arena_alloc(arena, values * sizeof s->residuals[0]);
-  if (s->tangent == NULL || s->fixed == NULL || s->needed == NULL || s->again == NULL || s->residuals == NULL)
+  if (s->tangent == NULL || s->fixed == NULL || s->needed == NULL || s->known == NULL || s->again == NULL || s->more == NULL ||
+      s->residuals == NULL)
     return ax_out_of_memory(values * sizeof s->residuals[0]);
   forward(s);
   for (uint32_t i = 0; i < s->y_count; i++)
     if (s->tangent[s->joint->outs[i]]) return ax_error(AX_INTERNAL, "linearize: result %u depends on the tangents", i);
   backward(s);
+  if (held != NULL) AX_TRY(choose(s, held));
   collect(s);
   return AX_OK;
 }
@@ -146,7 +160,7 @@ static ax_status build_tangent(const split *s, ax_program **out) {
   return status;
 }
 
-static ax_status linearize(const ax_program *program, const bool *wrt, const ax_want *want, ax_program **primal,
+static ax_status linearize(const ax_program *program, const bool *wrt, const ax_want *want, const bool *held, ax_program **primal,
                            ax_program **tangent, uint32_t *residual_count) {
   ax_program *joint;
   ax_arena arena = {0};
@@ -154,7 +168,7 @@ static ax_status linearize(const ax_program *program, const bool *wrt, const ax_
   *residual_count = 0;
   AX_TRY(ax_differentiate(program, wrt, want, true, &joint));
   split s = {.joint = joint, .x_count = program->in_count, .y_count = program->out_count};
-  ax_status status = analyse(&s, &arena);
+  ax_status status = analyse(&s, held, &arena);
   if (status == AX_OK) status = build_primal(&s, primal);
   if (status == AX_OK) status = build_tangent(&s, tangent);
   if (status == AX_OK) {
@@ -168,13 +182,13 @@ static ax_status linearize(const ax_program *program, const bool *wrt, const ax_
   return status;
 }
 
-ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, ax_program **primal,
+ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, const bool *held, ax_program **primal,
                                ax_program **tangent, uint32_t *residual_count) {
   ax_memo_entry *entry;
   *primal = *tangent = NULL;
-  AX_TRY(ax_find_tangents("linearize", program, wrt, want, &entry));
-  if (entry == NULL) return linearize(program, wrt, want, primal, tangent, residual_count);
-  if (!entry->known) AX_TRY(linearize(program, wrt, want, &entry->made[0], &entry->made[1], &entry->count));
+  AX_TRY(ax_find_tangents("linearize", program, wrt, want, held, &entry));
+  if (entry == NULL) return linearize(program, wrt, want, held, primal, tangent, residual_count);
+  if (!entry->known) AX_TRY(linearize(program, wrt, want, held, &entry->made[0], &entry->made[1], &entry->count));
   entry->known = true;
   *primal = ax_program_retain(entry->made[0]);
   *tangent = ax_program_retain(entry->made[1]);
@@ -186,5 +200,5 @@ ax_status ax_program_linearize(const ax_program *program, const bool *wrt, ax_pr
                                uint32_t *residual_count) {
   *primal = *tangent = NULL;
   AX_TRY(ax_require(program, "program"));
-  return ax_linearize_program(program, wrt, NULL, primal, tangent, residual_count);
+  return ax_linearize_program(program, wrt, NULL, NULL, primal, tangent, residual_count);
 }

@@ -58,6 +58,21 @@ AX_MUST_USE ax_status ax_differentiate(const ax_program *program, const bool *wr
                                        ax_program **out);
 
 AX_MUST_USE ax_status ax_find_tangents(const char *question, const ax_program *program, const bool *wrt, const ax_want *want,
-                                       ax_memo_entry **entry); /* as ax_memo_find */
+                                       const bool *held, ax_memo_entry **entry); /* as ax_memo_find */
+
+/* --- residuals.c: what a linearized program had better make again than keep. --- */
+
+typedef struct ax_residuals {
+  const ax_program *joint;
+  const bool *held;    /* by input: it is there anyway */
+  const bool *known;   /* by equation: it may stand in both halves */
+  const bool *again;   /* by equation: it stands in the tangent half in any case */
+  const bool *fixed;   /* by value: it depends on no input */
+  bool *needed;        /* by value: the tangent half uses it; changed */
+  bool *more;          /* by equation: to be made again too if its result is needed; filled in */
+} ax_residuals;
+AX_MUST_USE ax_status ax_choose_residuals(ax_residuals *residuals);
+/* Bytes over all the devices that hold a value of their own. */
+double ax_value_weight(const ax_program *program, uint32_t id);
 
 #endif
