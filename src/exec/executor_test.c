@@ -137,6 +137,44 @@ static void large_made_values(void **state) {
   check(m, (ax_type[]){TEST_TYPE(AX_F32, 8 * 64, 1024)});
 }
 
+/* Each device's product is large, and is added to a sum when its turn comes: what runs at once are as many as there are threads, and each
+   has one block of scratch memory. */
+enum { edge = 2048 };
+
+static void sum_products(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(ax_matmul(in[0], ax_transpose(in[0], (const int64_t[]){1, 0})), "d");
+}
+
+static void a_block_a_thread(void **state) {
+  (void)state;
+  const test_map map = {"d=12", {"d"}, {""}, .body = sum_products};
+  const ax_type type = TEST_TYPE(AX_F32, 12 * edge, 4);
+  const size_t whole = (size_t)edge * edge * sizeof(float);
+  ax_program *program = test_trace_map(&map, &type);
+  float *data = calloc((size_t)ax_type_elems(&type), sizeof data[0]);
+  for (uint32_t workers = 1; workers <= 3; workers++) {
+    ax_runtime *runtime;
+    ax_executable *executable;
+    ax_array *x, *y;
+    size_t before, now, peak;
+    TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &runtime));
+    TEST_OK(ax_compile(runtime, program, NULL, &executable));
+    TEST_OK(ax_executable_put(executable, 0, data, &x));
+    ax_runtime_memory(runtime, &before, &peak);
+    TEST_OK(ax_run(executable, &x, 1, &y, 1));
+    ax_runtime_memory(runtime, &now, &peak);
+    assert_true(peak - before >= 2 * whole); /* the sum, and one product */
+    assert_true(peak - before <= (1 + workers) * (whole + whole / 32));
+    ax_array_release(x);
+    ax_array_release(y);
+    ax_executable_release(executable);
+    ax_runtime_release(runtime);
+  }
+  ax_program_release(program);
+  free(data);
+}
+
 /* --- Many devices --- */
 
 static void sum_and_own(const ax_value *in, ax_value *out, void *context) {
@@ -239,7 +277,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_device),  cmocka_unit_test(eight_devices), cmocka_unit_test(psum),
       cmocka_unit_test(psum_in_a_scan), cmocka_unit_test(collectives), cmocka_unit_test(uniform_values_in_loops),
-      cmocka_unit_test(large_contributions), cmocka_unit_test(large_made_values),
+      cmocka_unit_test(large_contributions), cmocka_unit_test(large_made_values), cmocka_unit_test(a_block_a_thread),
       cmocka_unit_test(many_devices), cmocka_unit_test(unread),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

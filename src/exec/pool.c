@@ -7,14 +7,14 @@ enum { least_power = 6, most_power_of_two = 16 };
 
 /* --- Sizes --- */
 
-/* Up to 64 KiB the powers of two, then eight between each and the next, so that little is wasted. Gives the number of the size, and
-   rounds *bytes up to it. */
+/* Up to 64 KiB the powers of two, then so many between each and the next that at most a sixty-fourth is wasted. Gives the number of the size,
+   and rounds *bytes up to it. */
 static uint32_t round_to_size(size_t *bytes) {
   uint32_t power = *bytes <= (size_t)1 << least_power ? least_power : 64 - (uint32_t)__builtin_clzll(*bytes - 1);
-  size_t top = (size_t)1 << power, step = top / 16; /* more than half of `top` is wanted */
-  uint32_t steps = power <= most_power_of_two ? 16 : (uint32_t)((*bytes + step - 1) / step);
+  size_t top = (size_t)1 << power, step = top / (2 * AX_POOL_STEPS); /* more than half of `top` is wanted */
+  uint32_t steps = power <= most_power_of_two ? 2 * AX_POOL_STEPS : (uint32_t)((*bytes + step - 1) / step);
   *bytes = power <= most_power_of_two ? top : steps * step;
-  return power * 8 + (steps - 1) % 8;
+  return power * AX_POOL_STEPS + (steps - 1) % AX_POOL_STEPS;
 }
 
 /* --- Pockets --- */
@@ -26,7 +26,7 @@ uint32_t ax_thread_place(uint32_t count) {
 
 /* Where this thread keeps blocks of a size; NULL: they are too large. */
 static _Atomic(ax_pool_block *) *pocket_of(ax_pool *pool, uint32_t size) {
-  uint32_t index = size / 8 - least_power;
+  uint32_t index = size / AX_POOL_STEPS - least_power;
   return index < AX_POCKET_SIZES ? pool->pockets[ax_thread_place(AX_POCKETS)].block[index] : NULL;
 }
 

@@ -18,7 +18,8 @@ enum {
   AX_POCKETS = 16,
   AX_POCKET_SIZES = 11,  /* 64 bytes to 64 KiB, by powers of two */
   AX_POCKET_BLOCKS = 4,  /* of a size */
-  AX_POOL_SIZES = 64 * 8 /* 8 for each power of two */
+  AX_POOL_STEPS = 64,    /* sizes for each power of two, where that is more than 64 KiB */
+  AX_POOL_SIZES = 64 * AX_POOL_STEPS
 };
 
 typedef struct ax_pool_block { /* at the beginning of free memory */

@@ -48,6 +48,18 @@ static bool among(void *block, void **blocks) {
   return false;
 }
 
+static void little_is_wasted(void **state) {
+  (void)state;
+  for (size_t bytes = 1; bytes < 50 << 20; bytes += bytes / 5 + 1) {
+    ax_pool *pool = new_pool();
+    void *block;
+    TEST_OK(ax_pool_alloc(pool, bytes, &block));
+    assert_true(taken(pool) >= bytes && taken(pool) <= (bytes <= 65536 ? 2 * bytes + 64 : bytes + bytes / 64));
+    ax_pool_free(pool, block, bytes);
+    end_pool(pool);
+  }
+}
+
 /* After the first round nothing new is touched. */
 static void warm(void **state) {
   (void)state;
@@ -113,6 +125,6 @@ static void at_once(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(warm), cmocka_unit_test(freed_by_others), cmocka_unit_test(at_once)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(little_is_wasted), cmocka_unit_test(warm), cmocka_unit_test(freed_by_others), cmocka_unit_test(at_once)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
