@@ -215,12 +215,7 @@ ax_status ax_schedule_give_scratch(ax_execution *run, ax_seat *seat, ax_frame *f
 }
 
 /* A seat keeps one block, which is warm, unless it is large; more go to all. */
-static void give_back_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame) {
-  void *block = frame->scratch;
-  if (frame->counted) atomic_fetch_sub(&run->scratch_out, 1);
-  frame->counted = false;
-  if (block == NULL) return;
-  frame->scratch = NULL;
+static void put_back(ax_execution *run, ax_seat *seat, void *block) {
   if (seat->scratch == NULL && !is_large(run->executable)) {
     *(void **)block = NULL;
     seat->scratch = block;
@@ -230,6 +225,14 @@ static void give_back_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame)
   *(void **)block = run->scratch;
   run->scratch = block;
   if (run->threaded) pthread_mutex_unlock(&run->lock);
+}
+
+/* A block is there before it is not counted any more, so that who may start a frame then finds it. */
+static void give_back_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame) {
+  if (frame->scratch != NULL) put_back(run, seat, frame->scratch);
+  frame->scratch = NULL;
+  if (frame->counted) atomic_fetch_sub(&run->scratch_out, 1);
+  frame->counted = false;
 }
 
 void ax_schedule_end(ax_execution *run, ax_seat *seat, uint32_t f) {
