@@ -18,12 +18,12 @@ static struct {
   atomic_size_t now, peak;
 } held;
 
-/* The size stands before the memory. */
+enum { lead = 64 }; /* the size stands before the memory; Axle asks for lines at most */
+
 static void *counted_allocate(void *user, size_t bytes, size_t align) {
   char *memory;
-  size_t lead = align > sizeof bytes ? align : sizeof bytes;
   (void)user;
-  if (posix_memalign((void **)&memory, lead, lead + bytes) != 0) return NULL;
+  if (align > lead || posix_memalign((void **)&memory, lead, lead + bytes) != 0) return NULL;
   memcpy(memory + lead - sizeof bytes, &bytes, sizeof bytes);
   size_t now = atomic_fetch_add(&held.now, bytes) + bytes, peak = held.peak;
   while (now > peak && !atomic_compare_exchange_weak(&held.peak, &peak, now)) continue;
@@ -31,7 +31,7 @@ static void *counted_allocate(void *user, size_t bytes, size_t align) {
 }
 
 static void counted_release(void *user, void *memory) {
-  size_t bytes, lead = 64; /* Axle asks for nothing but lines */
+  size_t bytes;
   (void)user;
   memcpy(&bytes, (char *)memory - sizeof bytes, sizeof bytes);
   atomic_fetch_sub(&held.now, bytes);
