@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "jit/jit.h"
+#include "jit/linked.h"
 
 ax_llvm_functions ax_llvm;
 
@@ -33,7 +34,18 @@ static void start_code_generator(void *library) {
   }
 }
 
+/* All that is called, in a library of its own. False: it is not there, or of another build. */
+static bool load_linked(void) {
+  void *library = AX_LLVM_LINKED[0] != '\0' ? dlopen(AX_LLVM_LINKED, RTLD_LAZY | RTLD_LOCAL) : NULL;
+  const ax_llvm_linked *linked = library != NULL ? dlsym(library, "axle_llvm") : NULL;
+  if (linked == NULL || strcmp(linked->names, AX_LLVM_NAMES) != 0) return false;
+  ax_llvm = linked->functions;
+  linked->start();
+  return true;
+}
+
 static void load(void) {
+  if (load_linked()) return;
   void *library = dlopen(AX_LLVM_SONAME, RTLD_LAZY | RTLD_LOCAL);
   if (library == NULL) library = dlopen(AX_LLVM_FILE, RTLD_LAZY | RTLD_LOCAL);
   if (library == NULL) {
@@ -52,4 +64,4 @@ ax_status ax_llvm_load(void) {
   return failure[0] == '\0' ? AX_OK : ax_error(AX_INTERNAL, "LLVM cannot be loaded: %s", failure);
 }
 
-const char *ax_jit_library(void) { return AX_LLVM_SONAME; }
+const char *ax_jit_library(void) { return AX_LLVM_LINKED[0] != '\0' ? AX_LLVM_LINKED : AX_LLVM_SONAME; }
