@@ -28,7 +28,7 @@ ax_value ax_full(ax_dtype dtype, uint32_t rank, const int64_t *dims, double valu
 ax_value ax_full_i64(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t value);
 /* Like `x`: its dtype and shape, every element `value`. */
 ax_value ax_full_like(ax_value x, double value);
-/* A dense row-major array; `data` is copied. */
+/* A dense row-major array; `data` is copied, and may be NULL when there are no elements. */
 ax_value ax_constant(const ax_type *type, const void *data);
 
 /* --- Pointwise --- */

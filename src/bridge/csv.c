@@ -175,6 +175,7 @@ static ax_status open_file(const char *path, gzFile *out) {
 ax_status ax_csv_read(const char *path, ax_host_array *out) {
   *out = (ax_host_array){0};
   gzFile file = NULL;
+  AX_TRY(ax_require(path, "path"));
   AX_TRY(open_file(path, &file));
   gzbuffer(file, inflate_bytes);
   csv_parser parser;

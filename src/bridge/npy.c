@@ -392,6 +392,7 @@ ax_status ax_npy_decode(const void *bytes, size_t count, const char *name, ax_ho
 
 ax_status ax_npy_read(const char *path, ax_host_array *out) {
   *out = (ax_host_array){0};
+  AX_TRY(ax_require(path, "path"));
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not wait for its writer */
   if (file < 0) return ax_error(AX_IO_ERROR, "%s: cannot open: %s", path, strerror(errno));
   struct stat info;
@@ -523,6 +524,8 @@ ax_status ax_file_write(const char *path, const ax_byte_span *parts, uint32_t co
 ax_status ax_npy_write(const char *path, const ax_host_array *array) {
   char header[AX_NPY_HEADER_BYTES];
   size_t bytes = 0;
+  AX_TRY(ax_require(path, "path"));
+  AX_TRY(ax_require(array, "array"));
   AX_TRY(ax_host_array_check(array, path, &bytes));
   ax_byte_span parts[] = {{header, ax_npy_header(array, header)}, {array->data, bytes}};
   return ax_file_write(path, parts, AX_COUNT(parts));

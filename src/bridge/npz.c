@@ -176,6 +176,7 @@ ax_status ax_npz_decode(const void *bytes, size_t count, const char *name, ax_np
 
 ax_status ax_npz_read(const char *path, ax_npz **out) {
   *out = NULL;
+  AX_TRY(ax_require(path, "path"));
   zip_error_t error;
   struct stat info;
   if (stat(path, &info) != 0) {
@@ -248,7 +249,10 @@ static ax_status write_empty(const char *path) {
 }
 
 ax_status ax_npz_write(const char *path, const char *const *names, const ax_host_array *arrays, uint32_t count) {
+  AX_TRY(ax_require(path, "path"));
   if (count == 0) return write_empty(path);
+  AX_TRY(ax_require(names, "list of names"));
+  AX_TRY(ax_require(arrays, "list of arrays"));
   char target[PATH_MAX];
   AX_TRY(ax_file_target(path, target));
   char(*headers)[AX_NPY_HEADER_BYTES] = ax_calloc(count, sizeof *headers);

@@ -121,14 +121,16 @@ static ax_status describe(const char *who, ax_runtime *runtime, const ax_mesh *m
   AX_TRY(ax_require(type, "type"));
   ax_status status = ax_mesh_check(mesh);
   ax_type sound = *type; /* axis sets are not looked at */
-  sound.spread.varying = sound.spread.reduced = sound.spread.unreduced = 0;
+  sound.spread = (ax_spread){0};
   if (status == AX_OK) status = ax_type_check(&sound, mesh);
+  if (status == AX_OK && sound.form != AX_ARRAY)
+    status = ax_error(AX_INVALID_ARGUMENT, "%s is no array", ax_type_string(&sound, mesh));
   if (status != AX_OK) return ax_error_context(status, "%s: ", who);
   if (ax_mesh_devices(mesh) > runtime->options.max_devices)
     return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are",
                     (long long)ax_mesh_devices(mesh), (long long)runtime->options.max_devices);
   AX_TRY(ax_spec_parse(spec, mesh, &parsed));
-  return ax_layout_create(runtime, type, mesh, &parsed, out);
+  return ax_layout_create(runtime, &sound, mesh, &parsed, out);
 }
 
 ax_status ax_array_put(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out) {
@@ -186,7 +188,7 @@ ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const ch
                               const ax_part *parts, uint32_t count, ax_array **out) {
   ax_layout *layout;
   *out = NULL;
-  AX_TRY(ax_require(parts, "parts"));
+  AX_TRY(ax_require(parts, "list of parts"));
   AX_TRY(describe("array_from_parts", runtime, mesh, spec, type, &layout));
   ax_status status = lend(runtime, layout, parts, count, out);
   ax_layout_release(layout);

@@ -255,7 +255,7 @@ static void refused(void **state) {
   TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, l.part, 4, &array), AX_INVALID_ARGUMENT,
              "is not aligned to an element's 4 bytes");
   TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d,_,_", &type, l.part, 4, &array), AX_INVALID_ARGUMENT, "more entries");
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, NULL, 4, &array), AX_INVALID_ARGUMENT, "no parts");
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, NULL, 4, &array), AX_INVALID_ARGUMENT, "no list of parts");
   assert_null(array);
   l.part[2] = part;
   check_not_released(&l);

@@ -77,6 +77,10 @@ static const ax_value guard = {UINT64_MAX - 1, AX_NONE};
 
 ax_value *ax_builder_call(ax_function function, void *context, const ax_value *in, uint32_t out_count) {
   if (ax_failed()) return NULL;
+  if (function == NULL) {
+    ax_fail(ax_error(AX_INVALID_ARGUMENT, "there is no function"));
+    return NULL;
+  }
   ax_builder *builder = current;
   size_t bytes = ((size_t)out_count + AX_GUARDS) * sizeof(ax_value);
   ax_value *out = ax_arena_alloc(&builder->arena, bytes);
@@ -185,7 +189,7 @@ static ax_status capture(ax_builder *builder, ax_value outer, uint32_t *id) {
 /* The id that stands for `value` in `builder`, capturing level by level from the trace that owns it. */
 static ax_status resolve(ax_builder *builder, ax_value value, uint32_t *id) {
   if (value.trace == builder->serial) {
-    if (value.id >= builder->value_count) return ax_error(AX_INTERNAL, "a handle beyond its trace's values");
+    if (value.id >= builder->value_count) return ax_error(AX_INVALID_ARGUMENT, "a handle that no step of its trace gave");
     *id = value.id;
     return AX_OK;
   }

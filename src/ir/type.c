@@ -200,6 +200,8 @@ ax_status ax_mesh_parse(const char *text, ax_mesh *out) {
   while (next_item(&cursor, ',', &item, &length)) {
     const char *equals = memchr(item, '=', length);
     size_t name_length = equals != NULL ? (size_t)(equals - item) : 0;
+    if (name_length >= AX_MAX_NAME)
+      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": the name \"%.*s\" has more than %d bytes", text, shown(name_length), item, AX_MAX_NAME - 1);
     if (!ax_is_name(item, name_length))
       return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": expected name=size, got \"%.*s\"", text, shown(length), item);
     if (mesh.count == AX_MAX_AXES)
@@ -208,8 +210,10 @@ ax_status ax_mesh_parse(const char *text, ax_mesh *out) {
     memcpy(axis->name, item, name_length);
     char *end;
     axis->size = strtoll(equals + 1, &end, 10);
-    if (end != item + length || end == equals + 1)
-      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": axis \"%s\" needs a size of at least 1", text, axis->name);
+    if (end == equals + 1) return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": axis \"%s\" needs a size of at least 1", text, axis->name);
+    if (end != item + length)
+      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": expected ',' after \"%.*s\", got \"%.*s\"", text, shown((size_t)(end - item)), item,
+                      shown((size_t)(item + length - end)), end);
     mesh.count++;
   }
   ax_status status = ax_mesh_check(&mesh);

@@ -252,7 +252,7 @@ void ax_shard_map(const ax_shard_map_options *options, ax_function function, voi
   ax_spec *out_specs = ax_trace_alloc(out_count * sizeof out_specs[0]);
   ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
   if (in_specs == NULL || out_specs == NULL || types == NULL) return;
-  if (options->mesh == NULL) {
+  if (options == NULL || options->mesh == NULL) {
     ax_reject(&ax_prim_shard_map, "there is no mesh");
     return;
   }

@@ -286,6 +286,8 @@ void ax_cond(ax_value index, const ax_function *branches, void *const *contexts,
   in = ax_take(in, in_count, out, out_count);
   if (ax_failed()) return;
   if (ax_typeof(index).dtype == AX_BOOL) index = ax_convert_element_type(index, AX_S32);
+  for (uint32_t b = 0; b < branch_count && !ax_failed(); b++)
+    if (branches == NULL || branches[b] == NULL) (void)ax_reject(&ax_prim_cond, "there is no branch %u", b);
   ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
   tracing t = {.branches = branches, .contexts = contexts, .branch_count = branch_count, .in_count = in_count,
                .out_count = out_count, .in_types = types, .index_varying = ax_typeof(index).spread.varying};

@@ -53,9 +53,10 @@ const ax_prim ax_prim_constant = {
 };
 
 ax_value ax_constant(const ax_type *type, const void *data) {
-  if (type == NULL || data == NULL) return ax_reject(&ax_prim_constant, "there is no %s", type == NULL ? "type" : "data");
+  if (type == NULL) return ax_reject(&ax_prim_constant, "there is no type");
   ax_literal value = {.type = ax_array_type(type->dtype, type->rank, type->dims), .data = (void *)data};
   if (value.type.dtype == AX_NO_DTYPE) return ax_reject(&ax_prim_constant, "not a type");
+  if (data == NULL && ax_type_elems(type) > 0) return ax_reject(&ax_prim_constant, "there is no data");
   return ax_bind1(&ax_prim_constant, &value, NULL, 0);
 }
 

@@ -447,6 +447,10 @@ static void bind_traced(const ax_scan_params *params, const ax_body *body, const
 void ax_scan(ax_function function, void *context, const ax_value *in, uint32_t carry_count, uint32_t xs_count,
              int64_t length, bool reverse, ax_value *out, uint32_t ys_count) {
   uint32_t in_count = carry_count + xs_count, out_count = carry_count + ys_count;
+  if (in_count < carry_count || out_count < carry_count) {
+    (void)ax_reject(&ax_prim_scan, "%u carries, %u xs and %u ys are too many", carry_count, xs_count, ys_count);
+    return;
+  }
   in = ax_take(in, in_count, out, out_count);
   ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
   if (types == NULL) return;

@@ -140,6 +140,6 @@ ax_status ax_transpose_program(const ax_program *program, const bool *linear, co
 ax_status ax_program_transpose(const ax_program *program, const bool *linear, ax_program **out) {
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
-  AX_TRY(ax_require(linear, "linear"));
+  AX_TRY(ax_require(linear, "list of which inputs are linear"));
   return ax_transpose_program(program, linear, NULL, NULL, out);
 }
