@@ -49,7 +49,6 @@ ax_status ax_require(const void *given, const char *what) {
 static void *default_allocate(void *user, size_t bytes, size_t align) {
   (void)user;
   void *memory = NULL;
-  if (align <= _Alignof(max_align_t)) return malloc(bytes); /* several times as fast */
   return posix_memalign(&memory, align, bytes) == 0 ? memory : NULL;
 }
 
@@ -66,8 +65,6 @@ void ax_set_allocator(const ax_allocator *replacement) {
 }
 
 void *ax_alloc(size_t bytes) { return allocator.allocate(allocator.user, bytes > 0 ? bytes : 1, alignment); }
-
-void *ax_alloc_object(size_t bytes) { return allocator.allocate(allocator.user, bytes, _Alignof(max_align_t)); }
 
 void *ax_calloc(size_t count, size_t bytes) {
   size_t total;

@@ -31,8 +31,6 @@ AX_MUST_USE ax_status ax_require(const void *given, const char *what);
 /* Aligned to 64 bytes, not cleared; NULL on failure (or for 0 bytes: a unique pointer). Through the allocation hooks. */
 void *ax_alloc(size_t bytes);
 void *ax_calloc(size_t count, size_t bytes);
-/* The same for an object that need not begin a cache line: aligned as any type wants it. For those that each call makes. */
-void *ax_alloc_object(size_t bytes);
 void ax_free(void *memory);
 
 /* AX_OUT_OF_MEMORY when the system would not give so many bytes now. For libraries that end the process when they find none. */

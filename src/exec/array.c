@@ -6,8 +6,10 @@
 #include "mesh/sharding.h"
 
 ax_status ax_array_create(ax_layout *layout, ax_parts *parts, ax_array **out) {
-  ax_array *array = *out = ax_alloc_object(sizeof *array);
-  if (array == NULL) return ax_out_of_memory(sizeof *array);
+  void *memory;
+  *out = NULL;
+  AX_TRY(ax_pool_alloc(&layout->runtime->pool, sizeof(ax_array), &memory)); /* on cache lines of its own: users are counted in it */
+  ax_array *array = *out = memory;
   *array = (ax_array){.parts = parts};
   atomic_init(&array->references, 1);
   array->layout = ax_layout_retain(layout);
@@ -23,8 +25,9 @@ void ax_array_release(ax_array *array) {
   if (array == NULL || atomic_fetch_sub(&array->references, 1) != 1) return;
   ax_parts_release(array->parts);
   ax_pending_release(array->maker);
-  ax_layout_release(array->layout); /* and with it perhaps the runtime */
-  ax_free(array);
+  ax_layout *layout = array->layout;
+  ax_pool_free(&layout->runtime->pool, array, sizeof *array);
+  ax_layout_release(layout); /* and with it perhaps the runtime */
 }
 
 const ax_type *ax_array_get_type(const ax_array *array) { return array != NULL ? &array->layout->type : NULL; }

@@ -18,8 +18,7 @@
 #include "ir/program.h"
 
 typedef struct ax_layout {
-  atomic_uint references; /* of arrays and executables */
-  ax_runtime *runtime;    /* retained */
+  ax_runtime *runtime; /* retained */
   ax_type type, block; /* of the whole; of a part */
   ax_mesh mesh;
   ax_spec spec;
@@ -27,6 +26,7 @@ typedef struct ax_layout {
   uint32_t blocks;
   size_t block_bytes;   /* of a part's elements */
   size_t stride, bytes; /* between parts that are allocated together, a multiple of 64; of all of them */
+  _Alignas(64) atomic_uint references; /* of arrays and executables: apart from what every run reads */
 } ax_layout;
 
 /* Axis sets of `type` are not looked at. AX_INVALID_ARGUMENT: see ax_shard_type. AX_OUT_OF_MEMORY: also more bytes than there can be. */

@@ -59,11 +59,14 @@ static bool same_layout(const ax_layout *a, const ax_layout *b) {
 
 /* --- Lifetime --- */
 
+static size_t bytes_for(uint32_t count) { return sizeof(ax_parts) + count * sizeof(unsigned char *); }
+
 /* Without memory yet. */
 static ax_status start(ax_runtime *runtime, const ax_layout *layout, ax_parts **out) {
-  size_t bytes = sizeof **out + layout->blocks * sizeof (*out)->part[0];
-  ax_parts *parts = *out = ax_alloc_object(bytes);
-  if (parts == NULL) return ax_out_of_memory(bytes);
+  void *memory;
+  *out = NULL;
+  AX_TRY(ax_pool_alloc(&runtime->pool, bytes_for(layout->blocks), &memory));
+  ax_parts *parts = *out = memory;
   *parts = (ax_parts){.count = layout->blocks};
   atomic_init(&parts->references, 1);
   parts->runtime = runtime;
@@ -123,7 +126,7 @@ void ax_parts_release(ax_parts *parts) {
   ax_pool_free(&parts->runtime->pool, parts->memory, parts->bytes);
   ax_parts_release(parts->source);
   ax_free(parts->lent);
-  ax_free(parts);
+  ax_pool_free(&parts->runtime->pool, parts, bytes_for(parts->count));
 }
 
 /* --- Another layout --- */
