@@ -98,5 +98,30 @@ def transformer(n):
     return jax.jit(f), [shape_of(part) for part in model.make(np.random.default_rng(1))]
 
 
+def equal_layers(n, kept):
+    """One function for all layers, which is traced and lowered once; or its equations again and again."""
+
+    def layer(h, gain, w1, w2):
+        normed = h * lax.rsqrt(jnp.mean(h * h, -1, keepdims=True) + 1e-5) * gain
+        return h + jnp.tanh(normed @ w1) @ w2
+
+    one = jax.jit(layer) if kept else layer
+
+    def loss(gains, w1s, w2s, h):
+        for weights in zip(gains, w1s, w2s):
+            h = one(h, *weights)
+        return jnp.mean(h * h)
+
+    return jax.jit(jax.value_and_grad(loss, (0, 1, 2))), [shapes(n, 64), shapes(n, 64, 256), shapes(n, 256, 64), shapes(1, 32, 64)[0]]
+
+
+def layers_called(n):
+    return equal_layers(n, True)
+
+
+def layers_written_out(n):
+    return equal_layers(n, False)
+
+
 FAMILIES = {f.__name__: f for f in (chain, chain_grad, products_grad, layernorm, sgd, adam, training, psums_in_sequence,
-                                    psums_side_by_side, transformer)}
+                                    psums_side_by_side, transformer, layers_called, layers_written_out)}
