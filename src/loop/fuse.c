@@ -16,11 +16,12 @@
 
    Which rewrites are done is decided here; how they are done, in kernel_rewrite.c. Whether the operations in between touch something
    is answered by who touched a root last, which is noted as the walk goes along the block, so no question takes a walk of its own.
-   A kernel made here has memory of its own, which goes when it is superseded: what is left is copied to the plan's at the end. */
+   What came of rewriting kernels is remembered (rewrites.c), and each is there once. What is left is copied to the plan's memory at the
+   end. */
 #include <string.h>
 
-#include "loop/kernel_rewrite.h"
 #include "loop/passes.h"
+#include "loop/rewrites.h"
 
 enum { window = 24, small_elems = 4096, small_bytes = 1 << 14 };
 
@@ -36,10 +37,10 @@ typedef struct fuser {
   uint32_t change; /* what counting adds */
   uint32_t *view, *next_view, next_capacity; /* by root, the latest of its buffers; by buffer, the next; AX_NONE */
   uint32_t *last_read; /* by root: the last operation of the block that read it to begin with */
-  ax_arena scratch; /* of one rewrite */
+  ax_kernel_pool pool;
   /* Of the block at work: */
   ax_block *block;
-  ax_arena *own; /* by position: the memory of a kernel that was made here */
+  ax_shared_kernel **shared; /* by position: the kernel's */
   touch *touches;
   uint32_t touch_count, touch_capacity;
   uint32_t *latest[2]; /* [writes][root]: the latest touch, or AX_NONE */
@@ -128,29 +129,16 @@ static void uncount_op(fuser *f, const ax_op *op) {
 
 /* --- Operations replaced and taken out --- */
 
-static ax_status copy_bound(ax_arena *arena, const ax_bound *from, ax_bound *out) {
-  out->kernel = ax_kernel_copy(arena, from->kernel);
-  out->buffers = ax_arena_copy(arena, from->buffers, from->kernel->slot_count * sizeof from->buffers[0]);
-  return out->kernel != NULL && out->buffers != NULL ? AX_OK : ax_out_of_memory(ax_kernel_copy_bytes(from->kernel));
-}
-
-/* The kernel operation at `position` becomes `made`, of the scratch memory, which is empty afterwards. */
-static ax_status replace(fuser *f, uint32_t position, const ax_bound *made) {
-  ax_arena own = {0};
+/* The kernel operation at `position` becomes `made`, whose use is the operation's now. */
+static ax_status replace(fuser *f, uint32_t position, const ax_rewritten *made) {
   ax_op *op = &f->block->ops[position];
-  ax_bound kept = {NULL, NULL};
-  size_t bytes = ax_kernel_copy_bytes(made->kernel) + ax_arena_bytes(made->kernel->slot_count * sizeof made->buffers[0]);
-  ax_status status = ax_arena_reserve(&own, bytes) ? copy_bound(&own, made, &kept) : ax_out_of_memory(bytes);
-  if (status != AX_OK) {
-    ax_arena_deinit(&own);
-    return status;
-  }
+  uint32_t *buffers = ax_arena_copy(&f->plan->drafts, made->buffers, made->shared->kernel->slot_count * sizeof buffers[0]);
+  if (buffers == NULL) return ax_out_of_memory(sizeof made->buffers);
   uncount_op(f, op);
-  op->kernel = kept;
+  op->kernel = (ax_bound){made->shared->kernel, buffers};
   count_op(f, op);
-  ax_arena_deinit(&f->own[position]);
-  f->own[position] = own;
-  ax_arena_deinit(&f->scratch);
+  ax_kernel_pool_release(f->shared[position]);
+  f->shared[position] = made->shared;
   return AX_OK;
 }
 
@@ -158,7 +146,8 @@ static void take_out(fuser *f, uint32_t position) {
   ax_op *op = &f->block->ops[position];
   uncount_op(f, op);
   op->kind = AX_OP_NONE;
-  ax_arena_deinit(&f->own[position]);
+  ax_kernel_pool_release(f->shared[position]);
+  f->shared[position] = NULL;
 }
 
 /* Memory of its own that is written once. */
@@ -200,9 +189,9 @@ static ax_status drop_dead_stores(fuser *f, uint32_t position) {
   if (count == op->kernel.kernel->store_count) {
     take_out(f, position);
   } else {
-    ax_bound left;
-    AX_TRY(ax_kernel_prune(&f->scratch, &op->kernel, dropped, &left));
-    if (left.kernel == NULL) return AX_OK;
+    ax_rewritten left;
+    AX_TRY(ax_pool_prune(&f->pool, &op->kernel, dropped, &left));
+    if (left.shared == NULL) return AX_OK;
     AX_TRY(replace(f, position, &left));
   }
   return suspect_writers(f, buffers, slots);
@@ -336,9 +325,10 @@ static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
     return AX_OK;
   const ax_views views = {make_view, f};
   int64_t offset = view.offset / (int64_t)ax_dtype_bytes(view.type.dtype);
-  ax_bound made;
-  AX_TRY(ax_kernel_inline(&f->scratch, &producer->kernel, store, &consumer->kernel, slot, offset, &views, &made));
-  if (made.kernel == NULL) return AX_OK;
+  uint32_t number = (uint32_t)(store - producer->kernel.kernel->stores);
+  ax_rewritten made;
+  AX_TRY(ax_pool_inline(&f->pool, &producer->kernel, number, &consumer->kernel, slot, offset, &views, &made));
+  if (made.shared == NULL) return AX_OK;
   AX_TRY(replace(f, at, &made));
   *done = true;
   return drop_dead(f, position);
@@ -401,22 +391,23 @@ static bool same_space(const ax_kernel *a, const ax_kernel *b) {
 
 /* Two kernels that go through as many steps in the same order are made to do so under the same dimensions: those of the one with fewer, if
    the other can be had so, or of the one with more. */
-static ax_status bring_together(fuser *f, ax_bound *a, ax_bound *b) {
+static ax_status bring_together(fuser *f, ax_bound *a, ax_bound *b, ax_rewritten *made) {
   const ax_views views = {make_view, f};
   for (int k = 0; k < 2; k++) {
-    ax_bound *one = (a->kernel->rank > b->kernel->rank) == (k == 0) ? a : b, made;
+    ax_bound *one = (a->kernel->rank > b->kernel->rank) == (k == 0) ? a : b;
     const ax_kernel *like = (one == a ? b : a)->kernel;
     if (one->kernel->reduce_rank != 0 || like->rank > AX_MAX_RANK) continue;
-    AX_TRY(ax_kernel_redimension(&f->scratch, one, like->rank, like->dims, &views, &made));
-    if (made.kernel == NULL) continue;
-    *one = made;
+    AX_TRY(ax_pool_redimension(&f->pool, one, like->rank, like->dims, &views, made));
+    if (made->shared == NULL) continue;
+    *one = (ax_bound){made->shared->kernel, made->buffers};
     return AX_OK;
   }
   return AX_OK;
 }
 
-/* As they are to be merged, a first: *x and *y; without kernels when they are not. */
-static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_bound *x, ax_bound *y) {
+/* As they are to be merged, a first: *x and *y; without kernels when they are not. One of them may be `brought`, which is to be released. */
+static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_bound *x, ax_bound *y, ax_rewritten *brought) {
+  brought->shared = NULL;
   *x = *y = (ax_bound){NULL, NULL};
   if (a->kind != AX_OP_KERNEL || a->axes != b->axes || ax_op_is_ordered(a) || ax_op_is_ordered(b)) return AX_OK;
   const ax_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
@@ -425,7 +416,7 @@ static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_boun
   if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return AX_OK;
   if (same ? elems > small_elems && !shared : !shared || elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims)) return AX_OK;
   ax_bound first = a->kernel, second = b->kernel;
-  if (!same) AX_TRY(bring_together(f, &first, &second));
+  if (!same) AX_TRY(bring_together(f, &first, &second, brought));
   if (!same_space(first.kernel, second.kernel) || !fits(&first, &second) || !pointwise_related(f, &first, &second)) return AX_OK;
   *x = first;
   *y = second;
@@ -434,9 +425,9 @@ static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_boun
 
 /* The operations at `first` and `second`, which are x and y, become one, which stands at `into`, one of the two. */
 static ax_status merge(fuser *f, uint32_t first, uint32_t second, const ax_bound *x, const ax_bound *y, uint32_t into, bool *done) {
-  ax_bound made;
-  AX_TRY(ax_kernel_merge(&f->scratch, x, y, &made));
-  if (made.kernel == NULL) return AX_OK;
+  ax_rewritten made;
+  AX_TRY(ax_pool_merge(&f->pool, x, y, &made));
+  if (made.shared == NULL) return AX_OK;
   AX_TRY(replace(f, into, &made));
   take_out(f, into == first ? second : first);
   *done = true;
@@ -474,9 +465,10 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);
     if (!down && !up) continue;
     ax_bound x, y;
-    AX_TRY(prepare_merge(f, a, b, &x, &y));
-    if (x.kernel == NULL) continue;
-    AX_TRY(merge(f, i, at, &x, &y, down ? at : i, &done));
+    ax_rewritten brought;
+    AX_TRY(prepare_merge(f, a, b, &x, &y, &brought));
+    if (x.kernel != NULL) AX_TRY(merge(f, i, at, &x, &y, down ? at : i, &done));
+    ax_kernel_pool_release(brought.shared);
     if (!done) continue;
     AX_TRY(drop_dead(f, down ? at : i));
     if (up) return note(f, i); /* b is gone */
@@ -492,23 +484,37 @@ static ax_status fuse_op(fuser *f, uint32_t i) {
   if (f->block->ops[i].kind == AX_OP_KERNEL) {
     AX_TRY(inline_into(f, i));
     AX_TRY(merge_back(f, i));
-    ax_arena_deinit(&f->scratch);
   }
   return note(f, i);
 }
 
-/* What is left moves to the plan's memory: kernels made here or lowered, and the list itself. */
+/* Each kernel operation does the kernel of the pool that equals its own. */
+static ax_status share_kernels(fuser *f) {
+  for (uint32_t i = 0; i < f->block->count; i++) {
+    ax_op *op = &f->block->ops[i];
+    if (op->kind != AX_OP_KERNEL) continue;
+    f->shared[i] = ax_kernel_pool_share(&f->pool, op->kernel.kernel);
+    if (f->shared[i] == NULL) return ax_out_of_memory(0);
+    op->kernel.kernel = f->shared[i]->kernel;
+  }
+  return AX_OK;
+}
+
+/* What is left moves to the plan's memory: kernels, each once, and the list itself. */
 static ax_status settle(fuser *f) {
   ax_block *block = f->block;
-  ax_block_sweep(block);
+  ax_arena *arena = &f->plan->arena;
   for (uint32_t i = 0; i < block->count; i++) {
     ax_op *op = &block->ops[i];
-    ax_bound kept;
+    ax_shared_kernel *shared = f->shared[i];
     if (op->kind != AX_OP_KERNEL) continue;
-    AX_TRY(copy_bound(&f->plan->arena, &op->kernel, &kept));
-    op->kernel = kept;
+    if (shared->kept == NULL) shared->kept = ax_kernel_copy(arena, shared->kernel);
+    op->kernel.kernel = shared->kept;
+    op->kernel.buffers = ax_arena_copy(arena, op->kernel.buffers, shared->kernel->slot_count * sizeof op->kernel.buffers[0]);
+    if (op->kernel.kernel == NULL || op->kernel.buffers == NULL) return ax_out_of_memory(0);
   }
-  ax_op *ops = ax_arena_copy(&f->plan->arena, block->ops, block->count * sizeof ops[0]);
+  ax_block_sweep(block);
+  ax_op *ops = ax_arena_copy(arena, block->ops, block->count * sizeof ops[0]);
   if (ops == NULL) return ax_out_of_memory(block->count * sizeof ops[0]);
   block->ops = ops;
   block->capacity = block->count;
@@ -526,14 +532,14 @@ static ax_status fuse_block(void *context, ax_block *block, bool is_body) {
   (void)is_body;
   f->block = block;
   uint32_t count = block->count;
-  f->own = ax_calloc(count, sizeof f->own[0]);
-  if (f->own == NULL) return ax_out_of_memory(count * sizeof f->own[0]);
+  f->shared = ax_calloc(count, sizeof f->shared[0]);
+  if (f->shared == NULL) return ax_out_of_memory(count * sizeof f->shared[0]);
+  status = share_kernels(f);
   for (f->noting = 0; f->noting < count; f->noting++) ax_op_visit_all(&block->ops[f->noting], note_read, f);
   for (uint32_t i = 0; i < count && status == AX_OK; i++) status = fuse_op(f, i);
   if (status == AX_OK) status = settle(f);
-  for (uint32_t i = 0; i < count; i++) ax_arena_deinit(&f->own[i]);
-  ax_free(f->own);
-  ax_arena_deinit(&f->scratch);
+  for (uint32_t i = 0; i < count; i++) ax_kernel_pool_release(f->shared[i]);
+  ax_free(f->shared);
   forget_touches(f);
   return status;
 }
@@ -563,6 +569,7 @@ ax_status ax_plan_fuse(ax_plan *plan) {
   ax_free(f.touches);
   ax_free(f.suspects);
   ax_free(f.next_view);
+  ax_kernel_pool_deinit(&f.pool);
   ax_arena_deinit(&tables);
   if (status == AX_OK) ax_arena_deinit(&plan->drafts);
   return status;
