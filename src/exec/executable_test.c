@@ -233,8 +233,37 @@ static void many_arguments(void **state) {
   if (all > few * 8 * 2) fail_msg("%d arguments take %zu bytes, eight times as many %zu", most_arguments / 8, few, all);
 }
 
+static void columns(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_matmul(ax_tanh(ax_matmul(in[0], in[1])), in[2]);
+}
+
+/* Who waits for what one device makes for all, with nothing in scratch memory, gives its scratch memory back. */
+static void test_parking(void **state) {
+  (void)state;
+  const test_map map = {.mesh = "m=4", .in_specs = {"", "", "_,m"}, .out_specs = {"_,m"}, .body = columns};
+  const ax_type types[] = {TEST_TYPE(AX_F32, 8, 8), TEST_TYPE(AX_F32, 8, 8), TEST_TYPE(AX_F32, 8, 16)};
+  ax_runtime *runtime;
+  ax_executable *executable;
+  uint32_t waits = 0;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  ax_program *program = test_trace_map(&map, types);
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  assert_true(executable->spaces[executable->scratch_space].bytes > 0);
+  for (uint32_t i = 0; i < executable->codes[0].instr_count; i++) {
+    const ax_instr *instr = &executable->codes[0].instrs[i];
+    if (instr->kind != AX_INSTR_WAIT) continue;
+    assert_true(instr->sync.parks);
+    waits++;
+  }
+  assert_int_equal(waits, 1);
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_too_many_counters), cmocka_unit_test(many_arguments), cmocka_unit_test(test_layouts),
-                                     cmocka_unit_test(test_donations), cmocka_unit_test(test_layers), cmocka_unit_test(test_training)};
+                                     cmocka_unit_test(test_donations), cmocka_unit_test(test_layers), cmocka_unit_test(test_training), cmocka_unit_test(test_parking)};
   return cmocka_run_group_tests_name("executable", tests, NULL, NULL);
 }

@@ -181,9 +181,27 @@ static ax_status choose_spaces(placer *p) {
   return AX_OK;
 }
 
+/* Where nothing in scratch memory is needed later, a frame that must wait may as well give its block to another. */
+static ax_status park_where_free(placer *p) {
+  ax_assembly *a = p->a;
+  int64_t alive = 0, *change = ax_arena_alloc(&a->scratch, (a->instr_count + (size_t)1) * sizeof change[0]);
+  if (change == NULL) return ax_out_of_memory(a->instr_count * sizeof change[0]);
+  for (uint32_t i = 0; i < root_count(p); i++) {
+    if (p->space[i] != p->e->scratch_space) continue;
+    change[p->lives[i].first]++;
+    change[p->lives[i].last]--;
+  }
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    if (a->instrs[i].kind == AX_INSTR_WAIT && alive == 0) a->instrs[i].sync.parks = true;
+    alive += change[i]; /* a wait touches nothing: what began before it and has not ended is alive across it */
+  }
+  return AX_OK;
+}
+
 static ax_status place_temporaries(placer *p) {
   ax_executable *e = p->e;
   AX_TRY(choose_spaces(p));
+  AX_TRY(park_where_free(p));
   uint32_t *first = ax_arena_alloc(&p->a->scratch, e->space_count * sizeof first[0]); /* roots, by space */
   uint32_t *next = ax_arena_alloc(&p->a->scratch, root_count(p) * sizeof next[0]);
   if (first == NULL || next == NULL) return ax_out_of_memory(root_count(p) * sizeof next[0]);
