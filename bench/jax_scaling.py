@@ -123,5 +123,65 @@ def layers_written_out(n):
     return equal_layers(n, False)
 
 
+def scan_carries(n):
+    def loss(carries):
+        carries, _ = lax.scan(lambda c, _: ([jnp.tanh(x) for x in c], None), carries, None, length=4)
+        return jnp.sum(sum(carries))
+
+    return jax.jit(jax.value_and_grad(loss)), [shapes(n, 4)]
+
+
+def is_large(x):
+    return jnp.sum(x) > 1e9
+
+
+def step(pair):
+    return jnp.tanh(pair[0]) * pair[1], pair[1]
+
+
+def nested_scans(n):
+    def level(pair, depth):
+        if depth == 0:
+            return step(pair)
+        pair = pair[0] * pair[1], pair[1]
+        return lax.scan(lambda c, _: (level(c, depth - 1), None), pair, None, length=2)[0]
+
+    return jax.jit(lambda x, y: level((x, y), n)[0]), shapes(2, 4)
+
+
+def conds(n):
+    def longer(pair):
+        made = step(pair)
+        return made[0] + pair[0], made[1]
+
+    def loss(x, y):
+        pair = x, y
+        for _ in range(n):
+            pair = lax.cond(is_large(pair[0]), longer, step, pair)
+        return jnp.sum(pair[0])
+
+    return jax.jit(jax.value_and_grad(loss, (0, 1))), shapes(2, 4)
+
+
+def fan(n):
+    def loss(x):
+        y = jnp.tanh(x)
+        return jnp.sum(sum(jnp.tanh(float(i) * y) for i in range(n)))
+
+    return jax.jit(jax.value_and_grad(loss)), shapes(1, 4)
+
+
+def ppermutes(n):
+    random = np.random.default_rng(1)
+
+    def body(x, y):
+        for _ in range(n):
+            x = lax.ppermute(x, "d", list(enumerate(random.permutation(8).tolist()))) * y
+        return x
+
+    return on_mesh(body, (P("d"), P("d")), P("d")), shapes(2, 64)
+
+
 FAMILIES = {f.__name__: f for f in (chain, chain_grad, products_grad, layernorm, sgd, adam, training, psums_in_sequence,
-                                    psums_side_by_side, transformer, layers_called, layers_written_out)}
+                                    psums_side_by_side, transformer, layers_called, layers_written_out, scan_carries, nested_scans,
+                                    conds, fan, ppermutes)}

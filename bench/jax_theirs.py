@@ -187,6 +187,19 @@ def scaling(family, n):
     print(end - start, after_trace - start, after_lower - after_trace, end - after_lower, flush=True)
 
 
+def reading(family, n):
+    """Seconds to read the text of a lowered program, and to write it."""
+    f, arguments = jax_scaling.FAMILIES[family](int(n))
+    module = f.lower(*arguments).compiler_ir()
+    wait()
+    start = time.perf_counter()
+    text = str(module)
+    written = time.perf_counter()
+    with module.context:
+        type(module).parse(text)
+    print(time.perf_counter() - written, written - start, flush=True)
+
+
 def peak_memory(_):
     wait()
     f, weights, data = make_step(jax_models.linear(DEVICES, 8, 4096, 4096))
@@ -246,5 +259,5 @@ def cache_in_scan(steps):
               jnp.ones((heads, key), np.float32))
 
 
-{f.__name__: f for f in (add_one, psum, psum_in_scan, collective, train, at_once, compile, scaling, peak_memory, temporaries,
-                         rows_in_scan, cache_in_scan)}[CASE](*ARGUMENTS)
+{f.__name__: f for f in (add_one, psum, psum_in_scan, collective, train, at_once, compile, scaling, reading, peak_memory,
+                         temporaries, rows_in_scan, cache_in_scan)}[CASE](*ARGUMENTS)

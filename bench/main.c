@@ -23,6 +23,7 @@ static const struct {
     {"rows_in_scan", rows_in_scan, 1, "ROWS"},
     {"cache_in_scan", cache_in_scan, 1, "STEPS"},
     {"scaling", scaling, 2, "FAMILY N"},
+    {"reading", reading, 2, "FAMILY N"},
     {"stages", every_stage, 2, "FAMILY N"},
     {"sgemm", sgemm, 1, "WORKERS"},
     {"pointwise", pointwise, 1, "WORKERS"},

@@ -79,6 +79,25 @@ void scaling(char **arguments) {
   ax_runtime_release(runtime);
 }
 
+/* --- reading FAMILY N: seconds to read the text of a program, and to write it --- */
+
+void reading(char **arguments) {
+  subject s;
+  char *text;
+  find_family(arguments, &s);
+  ax_program *program = job_trace(&s.job), *again;
+  bench_wait();
+  double start = bench_seconds();
+  check(ax_program_print(program, &text));
+  double written = bench_seconds();
+  check(ax_program_parse(text, strlen(text), "text", &again));
+  printf("%.6g %.6g\n", bench_seconds() - written, written - start);
+  fflush(stdout);
+  ax_string_free(text);
+  ax_program_release(program);
+  ax_program_release(again);
+}
+
 /* --- stages FAMILY N: every stage by itself, a line each: its name, seconds, and MiB that Axle held more at its peak than before --- */
 
 typedef struct under_way {
