@@ -1,0 +1,72 @@
+/* Nothing that compiling does grows faster than the program. Processor time is compared, not allocations, since what was once quadratic here
+   took no memory for it. A program four times as large takes four times as long, somewhat more when caches are too small for it; the bound
+   is half way, by exponent, to the sixteen times that something quadratic takes. The least of a few tries counts. */
+#include <stdlib.h>
+#include <time.h>
+
+#include "axle/collectives.h"
+#include "axle/exec.h"
+#include "axle/ops.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+
+static double processor_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* *context: how many. Each ppermute has other pairs than those before it. */
+static void different_ppermutes(const ax_value *in, ax_value *out, void *context) {
+  uint64_t state = 1;
+  out[0] = in[0];
+  for (int i = 0; i < *(const int *)context; i++) {
+    int64_t pairs[8][2];
+    for (int64_t k = 0; k < 8; k++) pairs[k][0] = pairs[k][1] = k;
+    for (uint64_t k = 7; k > 0; k--) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      uint64_t other = (state >> 33) % (k + 1);
+      int64_t swapped = pairs[k][1];
+      pairs[k][1] = pairs[other][1];
+      pairs[other][1] = swapped;
+    }
+    out[0] = ax_neg(ax_ppermute(out[0], "d", (const int64_t(*)[2])pairs, 8));
+  }
+}
+
+static double seconds_to_compile(ax_runtime *runtime, ax_function body, int count) {
+  ax_executable *executable;
+  const ax_type type = TEST_TYPE(AX_F32, 8);
+  const test_map map = {.mesh = "d=8", .in_specs = {"d"}, .out_specs = {"d"}, .body = body, .context = &count};
+  ax_program *program = test_trace_map(&map, &type);
+  double start = processor_seconds();
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  double took = processor_seconds() - start;
+  ax_executable_release(executable);
+  ax_program_release(program);
+  return took;
+}
+
+static void compiling_follows_size(void **state) {
+  (void)state;
+#ifdef AXLE_VERIFIES
+  skip(); /* verifiers cost more than what they look at */
+#endif
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime));
+  double ratio = 16;
+  (void)seconds_to_compile(runtime, different_ppermutes, 2); /* LLVM starts */
+  for (int tries = 0; tries < 5 && ratio >= 8; tries++) {
+    double small = seconds_to_compile(runtime, different_ppermutes, 3000), large = seconds_to_compile(runtime, different_ppermutes, 12000);
+    if (large / small < ratio) ratio = large / small;
+  }
+  assert_true(ratio < 8);
+  ax_runtime_release(runtime);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(compiling_follows_size),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
