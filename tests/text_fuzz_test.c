@@ -1,6 +1,6 @@
 /* Texts that are nearly programs: each golden file's, changed at random in ways that the grammar still takes, so that what a
-   changed parameter or shape meets is the primitives' own checks. Whatever parses must verify, print and parse again, and each
-   transform of it must verify or be refused. */
+   changed parameter or shape meets is the primitives' own checks. Whatever parses must verify, print and parse again, each transform of
+   it must verify or be refused, and where it is small enough it must give, compiled, what evaluation gives. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,9 @@
 #include "axle/transform.h"
 #include "ir/text.h"
 #include "support/cmocka.h"
+#include "support/lanes.h"
 #include "support/random.h"
+#include "support/run.h"
 
 enum { most_texts = 256, most_bytes = 2500, room = 1 << 14 };
 
@@ -174,30 +176,86 @@ static void check_transforms(const ax_program *program, const char *text) {
   free(linear);
 }
 
+/* --- Running --- */
+
+enum { most_elems = 4096, most_devices = 32, most_trips = 50, most_steps = 4000 };
+
+/* Elements and loops are few, and no loop has to find its own end. */
+static bool is_small(const ax_program *program, int64_t times) {
+  if (ax_mesh_devices(&program->axes) > most_devices || times * program->eqn_count > most_steps) return false;
+  for (uint32_t v = 0; v < program->value_count; v++)
+    if (ax_type_elems(&program->types[v]) > most_elems || program->types[v].rank > 8) return false;
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    int64_t trips = 1;
+    if (strcmp(eqn->prim->name, "while") == 0) return false;
+    for (uint32_t k = 0; k < eqn->prim->param_count; k++)
+      if (strcmp(eqn->prim->params[k].name, "length") == 0) trips = *(const int64_t *)ax_param_at(eqn, &eqn->prim->params[k]);
+    if (trips > most_trips) return false;
+    for (uint32_t k = 0; ax_eqn_program(eqn, k) != NULL; k++)
+      if (!is_small(ax_eqn_program(eqn, k), times * (trips > 0 ? trips : 1))) return false;
+  }
+  return true;
+}
+
+static bool all_near(ax_tensor *const *a, ax_tensor *const *b, uint32_t count) {
+  for (uint32_t k = 0; k < count; k++)
+    for (int64_t i = 0; i < test_elems(a[k]); i++)
+      if (!test_near(test_get(a[k], i), test_get(b[k], i), a[k]->dtype == AX_BF16 || a[k]->dtype == AX_F16 ? 0.1 : 1e-3)) return false;
+  return true;
+}
+
+/* Compiled it gives what evaluation of what compiling leaves gives, or fails as that. */
+static void check_runs(ax_program *program, uint64_t seed, const char *text) {
+  ax_program *whole, *simple;
+  if (!is_small(program, 1) || test_on_mesh(program, &whole) != AX_OK) return;
+  uint32_t in_count = ax_program_in_count(whole), out_count = ax_program_out_count(whole);
+  ax_tensor **in = calloc(in_count + 1, sizeof in[0]), **wanted = calloc(out_count + 1, sizeof wanted[0]), **got = calloc(out_count + 1, sizeof got[0]);
+  test_random data = {seed};
+  for (uint32_t i = 0; i < in_count; i++) in[i] = test_random_tensor(&data, *ax_program_in_type(whole, i), -2, 3);
+  assert_int_equal(ax_program_simplify(whole, &simple), AX_OK);
+  ax_status evaluated = ax_evaluate(simple, in, wanted), ran = test_try(whole, in, got);
+  if (evaluated != ran && ran != AX_ABSENT) fail_msg("evaluated: %s, ran: %s: %s\n%s", ax_status_name(evaluated), ax_status_name(ran), ax_message(), text);
+  if (evaluated == AX_OK && ran == AX_OK && !all_near(wanted, got, out_count)) fail_msg("seed %llu: other results than by evaluation\n%s", (unsigned long long)seed, text);
+  test_release(in, in_count);
+  if (evaluated == AX_OK) test_release(wanted, out_count);
+  if (ran == AX_OK) test_release(got, out_count);
+  free(in), free(wanted), free(got);
+  ax_program_release(simple);
+  ax_program_release(whole);
+}
+
+/* --- The walk --- */
+
+static int parsed, changed;
+
+static void one_text(uint64_t seed, bool show) {
+  static char text[room];
+  test_random random = {seed};
+  strcpy(text, texts[test_random_below(&random, text_count)]);
+  for (int64_t n = test_random_below(&random, 3); n >= 0; n--) change(text, &random);
+  ax_program *program;
+  ax_status status = ax_program_parse(text, strlen(text), "t", &program);
+  for (int tries = 0; status == AX_PARSE_ERROR && tries < 40 && repair(text); tries++)
+    status = ax_program_parse(text, strlen(text), "t", &program);
+  if (show) print_message("%s\n", text);
+  changed++;
+  if (status == AX_OK) {
+    check_parsed(program, text);
+    check_transforms(program, text);
+    if (seed % 4 == 0 || show) check_runs(program, seed, text);
+    parsed++;
+  } else if (status != AX_PARSE_ERROR) {
+    assert_int_equal(status, AX_OUT_OF_MEMORY);
+  }
+  ax_program_release(program);
+}
+
 static void test_changed_words(void **state) {
   (void)state;
-  static char text[room];
-  const char *rounds = getenv("AXLE_FUZZ_ROUNDS"); /* more, of another seed */
-  int parsed = 0, changed = rounds != NULL ? atoi(rounds) : 1500;
-  test_random random = {(uint64_t)changed};
-  for (int i = 0; i < changed; i++) {
-    strcpy(text, texts[test_random_below(&random, text_count)]);
-    for (int64_t n = test_random_below(&random, 3); n >= 0; n--) change(text, &random);
-    ax_program *program;
-    ax_status status = ax_program_parse(text, strlen(text), "t", &program);
-    for (int tries = 0; status == AX_PARSE_ERROR && tries < 40 && repair(text); tries++)
-      status = ax_program_parse(text, strlen(text), "t", &program);
-    if (status == AX_OK) {
-      check_parsed(program, text);
-      check_transforms(program, text);
-      parsed++;
-    } else if (status != AX_PARSE_ERROR) {
-      assert_int_equal(status, AX_OUT_OF_MEMORY);
-    }
-    ax_program_release(program);
-  }
+  test_each_seed(1500, one_text);
   print_message("%d of %d parsed\n", parsed, changed);
-  assert_true(parsed > changed / 10); /* or the changes are too wild to test anything */
+  if (changed > 100) assert_true(parsed > changed / 10); /* or the changes are too wild to test anything */
 }
 
 int main(void) {

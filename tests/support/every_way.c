@@ -210,6 +210,27 @@ void test_execute_reference(ax_runtime *runtime, ax_program *program, ax_tensor 
   execute_once(runtime, program, true, in, out);
 }
 
+/* Compiled and run with arrays of the first tensors; what fails first. */
+static ax_status try_on(ax_executable *executable, ax_tensor *const *in, ax_array **arrays) {
+  uint32_t in_count = ax_program_in_count(executable->program), out_count = ax_program_out_count(executable->program);
+  for (uint32_t i = 0; i < in_count; i++) arrays[i] = argument(executable, &(manner){0}, i, in[i]);
+  return ax_run(executable, arrays, in_count, arrays + in_count, out_count);
+}
+
+ax_status test_try(ax_program *program, ax_tensor *const *in, ax_tensor **out) {
+  uint32_t in_count = ax_program_in_count(program), out_count = ax_program_out_count(program);
+  ax_array **arrays = calloc((size_t)in_count + out_count + 1, sizeof arrays[0]);
+  ax_executable *executable;
+  assert_non_null(arrays);
+  ax_status status = ax_compile(team_of(2), program, NULL, &executable);
+  if (status == AX_OK) status = try_on(executable, in, arrays);
+  for (uint32_t k = 0; status == AX_OK && k < out_count; k++) out[k] = result(executable, k, arrays[in_count + k]);
+  for (uint32_t i = 0; i < in_count + out_count; i++) ax_array_release(arrays[i]);
+  ax_executable_release(executable);
+  free(arrays);
+  return status;
+}
+
 /* --- Every way --- */
 
 typedef struct trial {

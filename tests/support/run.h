@@ -25,6 +25,8 @@ ax_plan *test_plan(ax_program *program);
 void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out);
 /* The same in reference code (ax_compile_options). */
 void test_execute_reference(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out);
+/* Likewise, on a runtime of the tests' own; the status of what fails first. */
+ax_status test_try(ax_program *program, ax_tensor *const *in, ax_tensor **out);
 /* Runs under every policy, with 1 to 8 workers, with arguments put down or lent in parts, donated or kept; alone, several runs started at
    once, several threads that run it at once, and runs started one on the other's results where these fit: all must agree bit by
    bit (any NaN is any NaN), and with reference evaluation within `tolerance`; 0: bit by bit too. How many workers, and the orders
