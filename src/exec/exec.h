@@ -66,17 +66,15 @@ typedef struct ax_push {
   uint32_t outer_rank;         /* dimensions around the run */
 } ax_push;
 
+/* What every frame reads as it steps through the list comes first, what few kinds or only reports need last. */
 typedef struct ax_instr {
   ax_instr_kind kind;
   ax_axis_set skip;
-  const ax_eqn *eqn;
-  const ax_program *program;
-  uint32_t target, loop, region; /* control flow */
-  int64_t trips;
-  uint32_t parts; /* KERNEL, GEMM: into which it may be cut */
-  bool scratch;   /* a frame that goes on from here may still need scratch memory */
   ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL: in then out; PUSH, CLEAR: in, out; TEST, BRANCH: the scalar */
   uint32_t ref_count;
+  uint32_t parts;  /* KERNEL, GEMM: into which it may be cut */
+  uint32_t region; /* ENTER: which; PUSH: that it stands in */
+  bool scratch;    /* a frame that goes on from here may still need scratch memory */
   union {
     struct {
       ax_kernel_code code;
@@ -87,20 +85,27 @@ typedef struct ax_instr {
       ax_push *push;
       int64_t bytes; /* CLEAR: of my result */
     };
-    struct {
-      uint32_t event, region; /* WAIT until count >= (entered[region] + delta) * times */
-      int64_t delta;
-      bool parks;              /* a frame parked here gives its scratch memory back */
-      const ax_exchange *away; /* the counter of the part that mine of this exchange goes to, not of my own; NULL */
-      uint32_t first;          /* as the event's */
-      const uint32_t *counter; /* by device: which of the event's it awaits or signals; AX_NONE: it need not */
-      const uint32_t *times;   /* by counter, as the event's */
-    } sync;
+    struct { /* LOOP, NEXT, TEST, JUMP */
+      int64_t trips;
+      uint32_t target, loop;
+    };
     struct {
       uint32_t *targets, count;
     } branch;
+    struct { /* WAIT until count >= (entered[region] + delta) * times */
+      int64_t delta;
+      const uint32_t *counter; /* by device: which of the event's it awaits or signals; AX_NONE: it need not */
+      const uint32_t *times;   /* by counter, as the event's */
+      uint32_t first, region;  /* first: as the event's */
+      uint32_t event;
+      bool parks;              /* a frame parked here gives its scratch memory back */
+      const ax_exchange *away; /* the counter of the part that mine of this exchange goes to, not of my own; NULL */
+    } sync;
   };
+  const ax_eqn *eqn;
+  const ax_program *program;
 } ax_instr;
+_Static_assert(sizeof(ax_instr) <= 104, "a frame steps over many instructions that are not for it");
 
 /* Its counters are numbered from `first` on; who signals and who awaits which is looked up in tables by device, made once for all
    events and waits of the same kind (exec/peers.c). */
