@@ -233,6 +233,36 @@ static void many_arguments(void **state) {
   if (all > few * 8 * 2) fail_msg("%d arguments take %zu bytes, eight times as many %zu", most_arguments / 8, few, all);
 }
 
+enum { table_elems = 1000 };
+
+static void add_table(const ax_value *in, ax_value *out, void *context) {
+  const ax_type type = TEST_TYPE(AX_F32, table_elems);
+  out[0] = ax_mul(ax_add(in[0], ax_constant(&type, context)), ax_constant(&type, (const float *)context + 1));
+}
+
+static void add_tables(const ax_value *in, ax_value *out, void *context) {
+  out[0] = in[0];
+  for (int i = 0; i < 10; i++) ax_closed_call(add_table, context, out, 1, out, 1);
+}
+
+/* Ten calls of a body have its constants once. */
+static void constants_of_calls(void **state) {
+  (void)state;
+  float table[table_elems + 1];
+  const ax_type type = TEST_TYPE(AX_F32, table_elems);
+  ax_runtime *runtime;
+  ax_executable *executable;
+  for (int i = 0; i <= table_elems; i++) table[i] = (float)i / table_elems;
+  ax_program *program = test_trace(add_tables, table, &type, 1, 1);
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_compile(runtime, program, NULL, &executable));
+  assert_in_range(executable->spaces[executable->const_space].bytes, 2 * sizeof(float) * table_elems, 3 * sizeof(float) * table_elems - 1);
+  ax_executable_release(executable);
+  ax_runtime_release(runtime);
+  test_random_run(program, 1, false, 1e-5);
+  ax_program_release(program);
+}
+
 static void columns(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_matmul(ax_tanh(ax_matmul(in[0], in[1])), in[2]);
@@ -263,7 +293,7 @@ static void test_parking(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_too_many_counters), cmocka_unit_test(many_arguments), cmocka_unit_test(test_layouts),
-                                     cmocka_unit_test(test_donations), cmocka_unit_test(test_layers), cmocka_unit_test(test_training), cmocka_unit_test(test_parking)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_too_many_counters), cmocka_unit_test(many_arguments), cmocka_unit_test(constants_of_calls),
+                                     cmocka_unit_test(test_layouts), cmocka_unit_test(test_donations), cmocka_unit_test(test_layers), cmocka_unit_test(test_training), cmocka_unit_test(test_parking)};
   return cmocka_run_group_tests_name("executable", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* Where each buffer lives.
 
-     constants, inputs, outputs   spaces of their own
+     constants, inputs, outputs   spaces of their own; constants that are one data are one
      shared                       another frame touches it: reused by lifetime too, which may need waits (exec/reuse.c)
      kept                         one frame's own, alive while that frame may be parked: one part a coordinate, reused by lifetime
      scratch                      one frame's own between two parkings: a block that goes with whoever is running, reused by lifetime
@@ -111,22 +111,51 @@ static ax_status pack(placer *p, uint32_t root, const uint32_t *next, int64_t *b
 
 /* --- Spaces --- */
 
+static bool is_constant(const ax_plan *plan, uint32_t i) { return plan->buffers[i].kind == AX_BUFFER_CONST && plan->buffers[i].root == i; }
+
+/* Of the constants that are the same data, as those of all calls of a body are, the first. seen: a table with room for more than there
+   are, of 1 + a root. */
+static uint32_t first_alike(const ax_plan *plan, uint32_t *seen, size_t size, uint32_t root) {
+  const ax_buffer *buffer = &plan->buffers[root];
+  size_t at = ax_hash_word(AX_HASH_SEED, (uintptr_t)buffer->data) & (size - 1);
+  for (; seen[at] != 0; at = (at + 1) & (size - 1)) {
+    const ax_buffer *other = &plan->buffers[seen[at] - 1];
+    if (other->data == buffer->data && ax_buffer_bytes(other) == ax_buffer_bytes(buffer)) return seen[at] - 1;
+  }
+  seen[at] = root + 1;
+  return root;
+}
+
+static ax_status find_constants(placer *p, int64_t *bytes) {
+  const ax_plan *plan = p->a->plan;
+  size_t count = 0, size = 16;
+  for (uint32_t i = 0; i < root_count(p); i++) count += is_constant(plan, i);
+  while (size < 2 * count) size *= 2;
+  uint32_t *seen = ax_arena_alloc(&p->a->scratch, size * sizeof seen[0]);
+  if (seen == NULL) return ax_out_of_memory(size * sizeof seen[0]);
+  for (uint32_t i = 0; i < root_count(p); i++) {
+    if (!is_constant(plan, i)) continue;
+    uint32_t first = first_alike(plan, seen, size, i);
+    p->offset[i] = first == i ? *bytes : p->offset[first];
+    if (first == i) *bytes += round64(ax_buffer_bytes(&plan->buffers[i]));
+  }
+  return AX_OK;
+}
+
 static ax_status place_constants(placer *p) {
   ax_plan *plan = p->a->plan;
-  int64_t bytes = 0;
-  for (uint32_t i = 0; i < root_count(p); i++) {
-    if (plan->buffers[i].kind != AX_BUFFER_CONST || plan->buffers[i].root != i) continue;
-    p->offset[i] = bytes;
-    bytes += round64(ax_buffer_bytes(&plan->buffers[i]));
-  }
+  int64_t bytes = 0, copied = 0; /* those that come first lie in order */
+  AX_TRY(find_constants(p, &bytes));
   AX_TRY(new_space(p, AX_SPACE_CONST, 0, 0, bytes, &p->e->const_space));
   p->e->constants = ax_calloc(1, (size_t)bytes + 64);
   if (p->e->constants == NULL) return ax_out_of_memory((size_t)bytes);
   for (uint32_t i = 0; i < root_count(p); i++) {
     const ax_buffer *buffer = &plan->buffers[i];
-    if (buffer->kind != AX_BUFFER_CONST || buffer->root != i) continue;
+    if (!is_constant(plan, i)) continue;
     p->space[i] = p->e->const_space;
-    if (ax_buffer_bytes(buffer) > 0) memcpy(p->e->constants + p->offset[i], buffer->data, (size_t)ax_buffer_bytes(buffer));
+    if (ax_buffer_bytes(buffer) == 0 || p->offset[i] < copied) continue;
+    memcpy(p->e->constants + p->offset[i], buffer->data, (size_t)ax_buffer_bytes(buffer));
+    copied = p->offset[i] + ax_buffer_bytes(buffer);
   }
   return AX_OK;
 }
