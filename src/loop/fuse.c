@@ -23,7 +23,7 @@
 #include "loop/passes.h"
 #include "loop/rewrites.h"
 
-enum { window = 24, small_elems = 4096, small_bytes = 1 << 14 };
+enum { window = 24, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4 };
 
 /* The operation at `position` of the block touches `root`. Those of a root are linked, the latest first. */
 typedef struct touch {
@@ -225,18 +225,26 @@ static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t roo
   return NULL;
 }
 
-/* An element of it costs no more than a load: one load and nothing else, a little work on indices, anything on constants
+/* An element of what is stored costs no more than a load: one load and nothing else, a little work on indices, anything on constants
    (which the compiler does). */
-static bool is_cheap(const ax_kernel *kernel) {
+static bool is_cheap(const ax_kernel *kernel, const ax_store *store) {
+  bool needed[AX_MOST_EXPRS] = {false};
   uint32_t loads = 0, indices = 0, work = 0;
+  if (kernel->expr_count > AX_MOST_EXPRS) return false;
+  needed[store->expr] = true;
+  ax_kernel_needs(kernel, needed);
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    if (!needed[i]) continue;
     loads += kernel->exprs[i].op == AX_LEAF_LOAD;
     indices += kernel->exprs[i].op == AX_LEAF_INDEX || kernel->exprs[i].op == AX_LEAF_AXIS;
     work += kernel->exprs[i].op < AX_SCALAR_COUNT;
   }
-  if (kernel->store_count != 1 || loads > 1) return false;
+  if (loads > 1) return false;
   return loads == 1 ? work == 0 : indices == 0 || work <= 2;
 }
+
+/* All that a kernel does. */
+static bool is_all_cheap(const ax_kernel *kernel) { return kernel->store_count == 1 && is_cheap(kernel, &kernel->stores[0]); }
 
 static bool is_loaded_once(const ax_kernel *consumer, uint32_t slot) {
   uint32_t loads = 0;
@@ -258,15 +266,15 @@ static bool holds_more(const fuser *f, const ax_bound *producer, uint32_t positi
   return bytes > small_bytes && bytes > ax_buffer_bytes(&f->plan->buffers[made]);
 }
 
-static bool worth_inlining(const fuser *f, uint32_t position, uint32_t at, uint32_t slot) {
+static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
   const ax_op *producer = &f->block->ops[position], *consumer = &f->block->ops[at];
   uint32_t root = root_of(f, consumer->kernel.buffers[slot]);
-  if (is_cheap(producer->kernel.kernel)) return true;
+  if (is_cheap(producer->kernel.kernel, store)) return true;
   if (holds_more(f, &producer->kernel, position, at, root)) return false;
-  if (producer->axes != consumer->axes || f->reads[root] != 1 || producer->kernel.kernel->store_count != 1) return false;
-  const ax_kernel *kernel = consumer->kernel.kernel;
+  if (producer->axes != consumer->axes || f->reads[root] > most_shares || producer->kernel.kernel->store_count != 1) return false;
+  const ax_kernel *kernel = consumer->kernel.kernel; /* several readers: each may compute its share */
   return is_loaded_once(kernel, slot) &&
-         ax_dims_elems(kernel->rank, kernel->dims) <= ax_type_elems(&f->plan->buffers[root].type);
+         ax_dims_elems(kernel->rank, kernel->dims) * f->reads[root] <= ax_type_elems(&f->plan->buffers[root].type);
 }
 
 /* The consumer writes what the producer reads: computed at once, an element might be read after it is written. Not so when the
@@ -320,7 +328,7 @@ static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
   if (position == AX_NONE) return AX_OK; /* computed outside of this block, or by the consumer */
   ax_op *producer = &f->block->ops[position];
   const ax_store *store = whole_store(f, producer, view.root);
-  if (store == NULL || !worth_inlining(f, position, at, slot) || !inputs_unwritten(f, producer, position) ||
+  if (store == NULL || !worth_inlining(f, position, store, at, slot) || !inputs_unwritten(f, producer, position) ||
       overwrites(f, producer, consumer, consumer->kernel.buffers[slot] == producer->kernel.buffers[store->slot]))
     return AX_OK;
   const ax_views views = {make_view, f};
@@ -438,7 +446,18 @@ static ax_status merge(fuser *f, uint32_t first, uint32_t second, const ax_bound
 static bool left_to_readers(const fuser *f, const ax_op *op) {
   const ax_kernel *kernel = op->kernel.kernel;
   uint32_t buffer = op->kernel.buffers[kernel->stores[0].slot];
-  return is_cheap(kernel) && is_plain(f, root_of(f, buffer)) && is_whole(f, buffer);
+  return is_all_cheap(kernel) && is_plain(f, root_of(f, buffer)) && is_whole(f, buffer);
+}
+
+/* One kernel alone, beyond `at`, reads what it stores, and will take it in. */
+static bool waits_for_reader(const fuser *f, const ax_op *op, uint32_t at) {
+  if (op->kind != AX_OP_KERNEL || op->kernel.kernel->store_count != 1) return false;
+  const ax_kernel *kernel = op->kernel.kernel;
+  uint32_t root = root_of(f, op->kernel.buffers[kernel->stores[0].slot]);
+  if (!is_plain(f, root) || f->reads[root] != 1 || f->last_read[root] <= at || f->last_read[root] >= f->block->count) return false;
+  const ax_op *reader = &f->block->ops[f->last_read[root]];
+  return whole_store(f, op, root) != NULL && reader->kind == AX_OP_KERNEL && reader->axes == op->axes && !ax_op_is_ordered(reader) &&
+         ax_dims_elems(reader->kernel.kernel->rank, reader->kernel.kernel->dims) <= ax_type_elems(&f->plan->buffers[root].type);
 }
 
 /* Kernel b loads what kernel a stores. */
@@ -454,11 +473,12 @@ static bool feeds(const ax_bound *a, const ax_bound *b) {
 static ax_status merge_back(fuser *f, uint32_t at) {
   ax_op *ops = f->block->ops, *b = &ops[at];
   if (left_to_readers(f, b)) return AX_OK;
-  bool cheap = is_cheap(b->kernel.kernel);
+  bool cheap = is_all_cheap(b->kernel.kernel);
   uint32_t lowest = at > window ? at - window : 0;
   for (uint32_t i = at; i-- > lowest;) {
     ax_op *a = &ops[i];
     bool done = false;
+    if (waits_for_reader(f, a, at)) continue;
     if (a->kind == AX_OP_START || a->kind == AX_OP_DONE) return AX_OK; /* what comes before must not wait for what comes after */
     if (a->kind != AX_OP_KERNEL || (cheap && !feeds(&a->kernel, &b->kernel))) continue;
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);

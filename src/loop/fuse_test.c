@@ -60,6 +60,7 @@ static void expect_plan(ax_program *program, const char *wanted) {
   TEST_OK(ax_plan_schedule(plan));
   TEST_OK(ax_plan_scatter(plan));
   TEST_OK(ax_plan_update_in_place(plan));
+  TEST_OK(ax_plan_take_apart(plan));
   TEST_OK(ax_plan_fuse(plan));
   add_block(&line, plan, &plan->block);
   TEST_OK(ax_text_finish(&line, &got));
@@ -207,7 +208,7 @@ static void parts(void **state) {
   (void)state;
   const ax_type in[] = {matrix, matrix};
   expect(padded, in, 1, 1, "kernel[5,9]; kernel[4,6]");
-  expect(joined, in, 2, 1, "kernel[4,6]; kernel[4,6]; kernel[8,6]");
+  expect(joined, in, 2, 1, "kernel[4,6]; kernel[4,6]");
   expect(updated, in, 2, 1, "kernel[4,6]; kernel[1,6]; kernel[1,6]");
 }
 
@@ -355,6 +356,53 @@ static void views(void **state) {
   expect(other_rows, in, 2, 1, "kernel[4,6]");
 }
 
+/* --- Values put together from parts --- */
+
+static const ax_type wide = {.dtype = AX_F32, .rank = 2, .dims = {32, 64}};
+
+static ax_value half(ax_value x, int64_t k) { return ax_slice(x, (int64_t[]){0, 32 * k}, (int64_t[]){32, 32 * k + 32}, NULL); }
+
+/* A rotary embedding: x * c + (-right, left) * s. */
+static void rotated(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value turned = ax_concatenate((ax_value[]){ax_neg(half(in[0], 1)), half(in[0], 0)}, 2, 1);
+  out[0] = ax_add(ax_mul(in[0], in[1]), ax_mul(turned, in[2]));
+}
+
+/* Its gradient pads. */
+static void halves_padded(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const int64_t none[] = {0, 0}, before[] = {0, 32};
+  ax_value zero = number(0);
+  out[0] = ax_mul(ax_add(ax_pad(half(in[0], 0), zero, before, none, none), ax_pad(half(in[1], 1), zero, none, before, none)), in[2]);
+}
+
+/* A product wants it whole; so does the sum along what is put together. */
+static void wanted_whole(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_concatenate((ax_value[]){ax_tanh(half(in[0], 1)), half(in[1], 0)}, 2, 1);
+  out[0] = ax_matmul(x, ax_reshape(in[2], 2, (int64_t[]){64, 32}));
+  ax_value y = ax_concatenate((ax_value[]){half(in[0], 1), half(in[1], 0)}, 2, 1);
+  out[1] = ax_sum(y, 1);
+}
+
+/* Columns of one element are no runs for vectors. */
+static void columns(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value first = ax_slice(in[0], (int64_t[]){0, 0}, (int64_t[]){32, 1}, NULL);
+  ax_value rest = ax_slice(in[1], (int64_t[]){0, 1}, (int64_t[]){32, 64}, NULL);
+  out[0] = ax_exp(ax_concatenate((ax_value[]){first, rest}, 2, 1));
+}
+
+static void put_together(void **state) {
+  (void)state;
+  const ax_type in[] = {wide, wide, wide};
+  expect(rotated, in, 3, 1, "kernel[32,32]; kernel[32,32]");
+  expect(halves_padded, in, 3, 1, "kernel[32,32]; kernel[32,32]");
+  expect(wanted_whole, in, 3, 2, "kernel[32,32]; kernel[32,32]; gemm[32,64][64,32]; kernel[32,32]; kernel[32,32]; reduce[32,64]");
+  expect(columns, in, 2, 1, "kernel[32,1]; kernel[32,63]; kernel[32,64]");
+}
+
 /* --- Effects --- */
 
 /* exp, then twice an equation with effects, of which nobody reads the second, then exp. */
@@ -491,7 +539,7 @@ int main(void) {
       cmocka_unit_test(pointwise), cmocka_unit_test(reductions), cmocka_unit_test(products),
       cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
       cmocka_unit_test(dead),      cmocka_unit_test(sums),       cmocka_unit_test(effects),
-      cmocka_unit_test(views),
+      cmocka_unit_test(views),     cmocka_unit_test(put_together),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -298,6 +298,23 @@ ax_status ax_kernel_redimension(ax_arena *arena, const ax_bound *kernel, uint32_
   return made(&fresh, c.failed, out);
 }
 
+ax_status ax_kernel_piece(ax_arena *arena, const ax_bound *kernel, uint32_t dim, int64_t begin, int64_t extent, ax_bound *out) {
+  const ax_kernel *old = kernel->kernel;
+  ax_at at[AX_MAX_RANK];
+  ax_bound fresh;
+  copier c;
+  assert(old->reduce_rank == 0 && old->rank <= AX_MAX_RANK);
+  AX_TRY(start(arena, old, 0, &fresh));
+  AX_TRY(start_copier(&c, arena, kernel, &fresh));
+  fresh.kernel->dims[dim] = extent;
+  ax_at_identity(at, old->rank);
+  at[dim].offset = begin;
+  c.at = at;
+  copy_all(&c);
+  copy_stores(&c, NULL);
+  return made(&fresh, c.failed, out);
+}
+
 /* --- Pruning --- */
 
 static void need_position(const ax_at *at, uint32_t rank, bool *needed) {
@@ -313,6 +330,10 @@ static void find_needed(const ax_kernel *kernel, const bool *dropped, bool *need
     needed[store->expr] = true;
     need_position(store->at, kernel->slots[store->slot].rank, needed);
   }
+  ax_kernel_needs(kernel, needed);
+}
+
+void ax_kernel_needs(const ax_kernel *kernel, bool *needed) {
   for (uint32_t i = kernel->expr_count; i-- > 0;) {
     const ax_expr *expr = &kernel->exprs[i];
     if (!needed[i]) continue;

@@ -28,8 +28,12 @@ AX_MUST_USE ax_status ax_kernel_merge(ax_arena *arena, const ax_bound *first, co
 /* A kernel that does not reduce, over other dimensions with as many steps in the same order. */
 AX_MUST_USE ax_status ax_kernel_redimension(ax_arena *arena, const ax_bound *kernel, uint32_t rank, const int64_t *dims, const ax_views *views,
                                             ax_bound *out);
+/* The steps of a kernel that does not reduce in which loop index `dim` is `begin` or one of the `extent` from there on. */
+AX_MUST_USE ax_status ax_kernel_piece(ax_arena *arena, const ax_bound *kernel, uint32_t dim, int64_t begin, int64_t extent, ax_bound *out);
 /* Without the stores for which dropped[i] (NULL: none), the nodes nobody uses then, and the slots nobody touches. */
 AX_MUST_USE ax_status ax_kernel_prune(ax_arena *arena, const ax_bound *kernel, const bool *dropped, ax_bound *out);
+/* needed: by node; marks what those that are marked are made of. */
+void ax_kernel_needs(const ax_kernel *kernel, bool *needed);
 /* Whether pruning would change nothing. */
 bool ax_kernel_is_pruned(const ax_kernel *kernel);
 

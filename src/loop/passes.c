@@ -9,6 +9,7 @@ const ax_plan_pass ax_plan_passes[] = {
     {"scatter", ax_plan_scatter},         /* parts added to sums, instead of tables of zeros with a part in them */
     {"recompute", ax_plan_recompute},     /* what is cheaper to compute again than to hold */
     {"update", ax_plan_update_in_place},  /* parts of values overwritten where they are */
+    {"pieces", ax_plan_take_apart},       /* readers of what is put together read its parts */
     {"fuse", ax_plan_fuse},               /* fewer passes over memory */
     {"cut", ax_plan_cut},                 /* parts for threads; long reductions in blocks */
     {"coalesce", ax_plan_coalesce},       /* results into donated memory, carries in place */

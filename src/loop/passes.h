@@ -24,6 +24,7 @@ AX_MUST_USE ax_status ax_plan_schedule(ax_plan *plan);        /* loop/schedule.c
 AX_MUST_USE ax_status ax_plan_scatter(ax_plan *plan);         /* loop/scatter.c */
 AX_MUST_USE ax_status ax_plan_update_in_place(ax_plan *plan); /* loop/updates.c */
 AX_MUST_USE ax_status ax_plan_recompute(ax_plan *plan);       /* loop/recompute.c */
+AX_MUST_USE ax_status ax_plan_take_apart(ax_plan *plan);      /* loop/pieces.c */
 AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan);            /* loop/fuse.c */
 AX_MUST_USE ax_status ax_plan_cut(ax_plan *plan);             /* loop/cut.c */
 AX_MUST_USE ax_status ax_plan_coalesce(ax_plan *plan);        /* loop/coalesce.c */

@@ -123,13 +123,38 @@ static void batch(const ax_batch_args *args) {
     args->out[0] = ax_bind1(prim, &p, args->in, 2);
 }
 
-static ax_status lower_value(ax_lower *lower, uint32_t out, uint32_t value) {
+/* Of the result, or of `extent` of it along one dimension from `begin` on. */
+static ax_status lower_value(ax_lower *lower, uint32_t out, uint32_t value, uint32_t dim, int64_t begin, int64_t extent) {
   ax_type type = ax_lower_get(lower, out)->type;
   ax_at at[AX_MAX_RANK];
   ax_at_identity(at, type.rank);
+  if (type.rank > 0) {
+    type.dims[dim] = extent;
+    at[dim].offset = begin;
+  }
   AX_TRY(ax_lower_kernel_begin(lower, type.rank, 0, type.dims));
   ax_lower_store(lower, out, at, ax_lower_load_scalar(lower, value), AX_SCALAR_NONE);
   return ax_lower_kernel_end(lower);
+}
+
+/* The one dimension along which there is padding, in front and behind; AX_NONE: several, or between elements. */
+static uint32_t padded_dim(const window *w, const ax_type *type) {
+  uint32_t dim = AX_NONE;
+  for (uint32_t d = 0; d < type->rank; d++) {
+    if (w->place[d] == 0 && w->step[d] == 1 && w->count[d] == type->dims[d]) continue;
+    if (dim != AX_NONE || w->step[d] != 1) return AX_NONE;
+    dim = d;
+  }
+  return dim;
+}
+
+/* Along one dimension what is padded is put together from parts (loop/pieces.c); otherwise it is written over. */
+static ax_status lower_values(ax_lower *lower, uint32_t out, uint32_t value, const window *w, const ax_type *type, int64_t moved) {
+  uint32_t dim = moved > 0 ? padded_dim(w, type) : AX_NONE;
+  if (dim == AX_NONE) return lower_value(lower, out, value, 0, 0, type->rank > 0 ? type->dims[0] : 1);
+  int64_t end = w->place[dim] + w->count[dim];
+  if (w->place[dim] > 0) AX_TRY(lower_value(lower, out, value, dim, 0, w->place[dim]));
+  return end < type->dims[dim] ? lower_value(lower, out, value, dim, end, type->dims[dim] - end) : AX_OK;
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -142,7 +167,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
     to[d] = (ax_at){.dim = (int)d, .coef = w.step[d], .offset = w.place[d], .dynamic = AX_NONE};
   }
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
-  if (moved < ax_type_elems(type) || moved == 0) AX_TRY(lower_value(lower, out[0], in[1]));
+  if (moved < ax_type_elems(type) || moved == 0) AX_TRY(lower_values(lower, out[0], in[1], &w, type, moved));
   return moved > 0 ? ax_lower_move(lower, x->rank, w.count, out[0], to, in[0], from) : AX_OK;
 }
 
