@@ -511,6 +511,13 @@ static void gathers_once(const ax_value *in, ax_value *out, void *context) {
   out[0] = pair[0];
 }
 
+/* The gradient of all calls: what they keep for it, and the cotangents, stay in blocks. */
+static void summed_calls(const ax_value *in, ax_value *out, void *context) {
+  many_calls(in, out, context);
+  out[0] = ax_reduce_sum(out[0], NULL, 0);
+}
+static void gradient(const ax_value *in, ax_value *out, void *context) { ax_grad(summed_calls, context, in, 2, 1, out); }
+
 /* How many different programs the equations named so hold. */
 static int bodies(const ax_program *program, const char *prim) {
   const ax_program *seen[16];
@@ -537,7 +544,7 @@ static void through_control_flow(void **state) {
     ax_function function;
     int64_t second; /* the first dimension of the second input, of two; 0: it has one */
     int gathers, bodies;
-  } rows[] = {{many_calls, 0, 0, 1}, {nested_calls, 0, 0, 1}, {choice, 0, 0, 0}, {loop, 0, 0, 0}, {stack, 5, 0, 0}, {gathers_once, 0, 1, 1}};
+  } rows[] = {{many_calls, 0, 0, 1}, {nested_calls, 0, 0, 1}, {choice, 0, 0, 0}, {loop, 0, 0, 0}, {stack, 5, 0, 0}, {gathers_once, 0, 1, 1}, {gradient, 0, 0, 3}};
   looping l;
   TEST_OK(ax_mesh_parse("a=4", &l.mesh));
   for (size_t i = 0; i < AX_COUNT(rows); i++) {

@@ -121,8 +121,8 @@ ax_value ax_relu(ax_value x); /* or T an integer */
 ax_value ax_gelu(ax_value x); /* the tanh approximation, jax.nn.gelu's default */
 
 /* --- Control flow. Functions may use values of the enclosing trace; their collectives are real ones. --- */
-/* function: in -> out, kept as one equation: as jax.jit inside a trace. What is transformed of functions that come to equal programs,
-   as equal layers of a model do, is transformed once for all of them. */
+/* function: in -> out, kept as one equation: as jax.jit inside a trace. Functions that come to equal programs, as equal layers of a model
+   do, are transformed, lowered and exported once for all of them; what runs is as fast as the equations written out. */
 void ax_closed_call(ax_function function, void *context, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
 /* index: bool or s32 scalar, clamped. All branches take `in` and return `out_count` values of the same types. contexts: one a
    branch; NULL: all NULL. An error besides: a branch that communicates along checked axes over which the index varies. */

@@ -38,7 +38,7 @@ typedef struct ax_partitioner {
   ax_scope *scopes; /* the different ones */
 } ax_partitioner;
 
-/* Finds all shard_maps, and the mesh for them. AX_ABSENT: there is none. */
+/* Finds all shard_maps; then makes the mesh for them. AX_ABSENT: there is none for all. */
 AX_MUST_USE ax_status ax_whole_mesh_find(ax_partitioner *p, const ax_program *program);
 AX_MUST_USE ax_status ax_whole_mesh_make(ax_partitioner *p);
 

@@ -74,7 +74,7 @@ static rebuilt *build(ax_partitioner *p, const question *q) {
   return NULL;
 }
 
-/* The scope, the layouts of the inputs, and of the results or AX_NONE for each. */
+/* The scope, the layouts of the inputs, and of the results, or for each of them that it is as it is made. */
 static const void **key_of(const question *q, size_t *bytes) {
   static const char as_made;
   const uint32_t in_count = q->program->in_count, count = 1 + in_count + q->program->out_count;
