@@ -158,8 +158,9 @@ static ax_status look_up(ax_jit *jit, uint32_t first) {
 
 /* The entries from `first` on, as one module. On failure the module's code is taken out again, so its names are free. */
 static ax_status compile_entries(ax_jit *jit, uint32_t first) {
-  enum { to_start = 16 << 20, a_kernel = 256 << 10 }; /* bytes; more than was ever seen to be needed */
-  AX_TRY(ax_memory_for_library(to_start + (size_t)(jit->cache.count - first) * a_kernel));
+  enum { to_start = 16 << 20, a_kernel = 64 << 10, most_kernels = 4096 }; /* bytes. A look, no reservation: more than this is never asked for */
+  uint32_t fresh = jit->cache.count - first;
+  AX_TRY(ax_memory_for_library(to_start + (size_t)(fresh < most_kernels ? fresh : most_kernels) * a_kernel));
   AX_TRY(start(jit));
   LLVMModuleRef module = LLVMModuleCreateWithNameInContext("axle", LLVMOrcThreadSafeContextGetContext(jit->context));
   ax_status status = emit_all(jit, module, first);
