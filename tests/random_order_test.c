@@ -3,6 +3,8 @@
    in loops and branches. A value that is the same on several devices is written by one of them while the others may still read it. Every
    policy must give the same bits, and reference evaluation's values. */
 
+#include <string.h>
+
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "support/cmocka.h"
@@ -195,8 +197,11 @@ static void nested(maker *m) {
   } else if (what == 1) {
     in[0] = counter(m, b.maker.apart);
     ax_while(still_to_go, run_counted, &b, in, count + 1, out);
-  } else if (what == 3) {
-    ax_closed_call(run_body, &b, in + 1, count, out + 1, count);
+  } else if (what == 3) { /* up to three calls of one body */
+    for (int i = below(m, 3); i >= 0; i--) {
+      ax_closed_call(run_body, &b, in + 1, count, out + 1, count);
+      memcpy(in + 1, out + 1, count * sizeof in[0]);
+    }
   } else if (what == 4) {
     run_inside(&b, in + 1, count, out + 1);
   } else {

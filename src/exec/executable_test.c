@@ -293,7 +293,10 @@ static void test_parking(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_too_many_counters), cmocka_unit_test(many_arguments), cmocka_unit_test(constants_of_calls),
-                                     cmocka_unit_test(test_layouts), cmocka_unit_test(test_donations), cmocka_unit_test(test_layers), cmocka_unit_test(test_training), cmocka_unit_test(test_parking)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_too_many_counters), cmocka_unit_test(many_arguments), cmocka_unit_test(constants_of_calls),
+      cmocka_unit_test(test_layouts),           cmocka_unit_test(test_donations), cmocka_unit_test(test_layers),
+      cmocka_unit_test(test_training),          cmocka_unit_test(test_parking),
+  };
   return cmocka_run_group_tests_name("executable", tests, NULL, NULL);
 }

@@ -5,7 +5,6 @@
 
 #include "ir/program.h"
 
-
 bool ax_place_of(uint32_t rank, const int64_t *dims, const ax_at *at, ax_place *out) {
   int64_t pitch = 1;
   *out = (ax_place){0};

@@ -448,7 +448,6 @@ static void begin_use(recomputer *r) {
   }
 }
 
-
 static ax_status work_on(recomputer *r) {
   for (r->op = 0; r->op < r->block->count; r->op++) ax_op_visit_all(&r->block->ops[r->op], list_touch, r);
   AX_TRY(r->status);
