@@ -279,6 +279,44 @@ static void branches_loss(const ax_value *in, ax_value *out, void *context) {
 }
 static void branches(subject *s) { differentiated(s, branches_loss, 1, DIMS(4)); }
 
+/* A cond of two long branches: n residuals of one, of the other none. */
+static void long_branch(const ax_value *in, ax_value *out, void *context) {
+  out[0] = in[0];
+  for (int64_t i = 0; i < ((const subject *)context)->n; i++) out[0] = ax_tanh(ax_mul(out[0], in[1]));
+}
+static void short_branch(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[1];
+}
+static void long_cond_loss(const ax_value *in, ax_value *out, void *context) {
+  ax_value large, made;
+  is_large(in, &large, NULL);
+  ax_cond(large, (ax_function[]){short_branch, long_branch}, (void *[]){NULL, context}, 2, in, 2, &made, 1);
+  out[0] = ax_reduce_sum(made, NULL, 0);
+}
+static void long_cond(subject *s) { differentiated(s, long_cond_loss, 2, DIMS(4)); }
+
+/* A scan over n arrays, which gives n. */
+static void each_slice(const ax_value *in, ax_value *out, void *context) {
+  int64_t n = ((const subject *)context)->n;
+  out[0] = in[0];
+  for (int64_t i = 0; i < n; i++) {
+    out[0] = ax_add(out[0], in[1 + i]);
+    out[1 + i] = ax_tanh(in[1 + i]);
+  }
+}
+static void scan_slices_loss(const ax_value *in, ax_value *out, void *context) {
+  int64_t n = ((const subject *)context)->n;
+  ax_value *all = room(2 * (n + 1), sizeof all[0]), *made = all + n + 1;
+  all[0] = ax_full(AX_F32, 1, (int64_t[]){2}, 0);
+  for (int64_t i = 0; i < n; i++) all[1 + i] = in[i];
+  ax_scan(each_slice, context, all, 1, (uint32_t)n, -1, false, made, (uint32_t)n);
+  for (int64_t i = 0; i < n; i++) made[0] = ax_add(made[0], ax_reduce_sum(made[1 + i], (int64_t[]){0}, 1));
+  out[0] = ax_reduce_sum(made[0], NULL, 0);
+  free(all);
+}
+static void scan_slices(subject *s) { differentiated(s, scan_slices_loss, (uint32_t)s->n, DIMS(4, 2)); }
+
 static void calls_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value now[2] = {in[0], in[1]};
   for (int64_t i = 0; i < ((const subject *)context)->n; i++) ax_closed_call(short_step, NULL, now, 2, now, 2);
@@ -559,6 +597,8 @@ static const struct {
     {"whiles", whiles},
     {"conds", conds},
     {"branches", branches},
+    {"long_cond", long_cond},
+    {"scan_slices", scan_slices},
     {"calls", calls},
     {"nested_scans", nested_scans},
     {"nested_conds", nested_conds},

@@ -67,8 +67,15 @@ typedef struct split {
   uint32_t *residual_count, **source; /* by branch, by residual: an operand, or in_count + slot */
   bool *used;                     /* operands that are residuals of some branch */
   ax_type *slots;
-  uint32_t slot_count, slot_capacity;
+  uint32_t *next_alike; /* by slot: the next of its type, or AX_NONE */
+  uint32_t slot_count, slot_capacity, next_capacity;
+  ax_memo by_type; /* slot_list by type */
 } split;
+
+/* The slots of one type, and the first of them that the branch being split (number and 1) does not use yet. */
+typedef struct slot_list {
+  uint32_t first, last, branch, next;
+} slot_list;
 
 static bool split_init(split *s, branches *b, const ax_tangents *t) {
   *s = (split){.t = t, .b = b};
@@ -84,15 +91,43 @@ static void split_deinit(split *s) {
   release(s->primal, s->b->count);
   release(s->tangent, s->b->count);
   ax_free(s->slots);
+  ax_free(s->next_alike);
+  ax_memo_deinit(&s->by_type);
 }
 
-/* A slot of this type that the branch does not use yet. */
-static ax_status find_slot(split *s, const ax_type *type, bool *taken, uint32_t *out) {
-  for (*out = 0; *out < s->slot_count; ++*out)
-    if (!taken[*out] && ax_type_equal(&s->slots[*out], type)) break;
-  if (*out < s->slot_count) return AX_OK;
+static slot_list *list_of(split *s, const ax_type *type) {
+  const ax_spread *spread = &type->spread;
+  uint64_t key[7 + AX_MAX_RANK] = {type->form, type->dtype, type->rank, spread->kind, spread->varying, spread->reduced, spread->unreduced};
+  for (uint32_t d = 0; d < type->rank; d++) key[7 + d] = (uint64_t)type->dims[d];
+  ax_memo_entry *entry = ax_memo_ask(&s->by_type, "slots", NULL, key, sizeof key);
+  if (entry == NULL || entry->data != NULL) return entry != NULL ? entry->data : NULL;
+  slot_list *list = entry->data = ax_arena_alloc(&s->by_type.arena, sizeof *list);
+  if (list != NULL) *list = (slot_list){AX_NONE, AX_NONE, 0, AX_NONE};
+  return list;
+}
+
+static ax_status add_slot(split *s, slot_list *list, const ax_type *type) {
   AX_TRY(ax_grow(&s->slots, sizeof s->slots[0], s->slot_count, 1, &s->slot_capacity));
-  s->slots[s->slot_count++] = *type;
+  AX_TRY(ax_grow(&s->next_alike, sizeof s->next_alike[0], s->slot_count, 1, &s->next_capacity));
+  s->slots[s->slot_count] = *type;
+  s->next_alike[s->slot_count] = AX_NONE;
+  if (list->last == AX_NONE) list->first = s->slot_count;
+  else s->next_alike[list->last] = s->slot_count;
+  list->last = list->next = s->slot_count++;
+  return AX_OK;
+}
+
+/* A slot of this type that branch i does not use yet. */
+static ax_status take_slot(split *s, uint32_t i, const ax_type *type, uint32_t *out) {
+  slot_list *list = list_of(s, type);
+  if (list == NULL) return ax_out_of_memory(sizeof *list);
+  if (list->branch != i + 1) {
+    list->branch = i + 1;
+    list->next = list->first;
+  }
+  if (list->next == AX_NONE) AX_TRY(add_slot(s, list, type));
+  *out = list->next;
+  list->next = s->next_alike[*out];
   return AX_OK;
 }
 
@@ -103,17 +138,15 @@ static ax_status split_branch(split *s, uint32_t i) {
   const ax_program *primal = s->primal[i];
   uint32_t count = s->residual_count[i];
   s->source[i] = ax_trace_alloc(count * sizeof(uint32_t));
-  bool *taken = ax_trace_alloc(s->slot_count + count);
-  if (taken == NULL || s->source[i] == NULL) return ax_out_of_memory(count * sizeof(uint32_t));
+  if (s->source[i] == NULL) return ax_out_of_memory(count * sizeof(uint32_t));
   for (uint32_t r = 0; r < count; r++) {
-    uint32_t id = primal->outs[b->out_count + r], slot;
+    uint32_t id = primal->outs[b->out_count + r], slot = 0;
     if (id < primal->in_count) {
       s->used[id] = true;
       s->source[i][r] = id;
       continue;
     }
-    AX_TRY(find_slot(s, &primal->types[id], taken, &slot));
-    taken[slot] = true;
+    AX_TRY(take_slot(s, i, &primal->types[id], &slot));
     s->source[i][r] = b->in_count + slot;
   }
   return AX_OK;
