@@ -126,7 +126,8 @@ static ax_status check_structure(verifier *v) {
   AX_TRY(walk_region(v, &i, 0));
   if (i != last || at(v, i)->kind != AX_INSTR_END) return ax_error(AX_INTERNAL, "ends at %u of %u", i, last);
   for (i = 0; i <= last; i++)
-    if ((at(v, i)->skip & ~ax_all_axes(&v->a->plan->mesh)) != 0) return ax_error(AX_INTERNAL, "instruction %u: skipped along axes that the mesh has not", i);
+    if ((at(v, i)->skip & ~ax_all_axes(&v->a->plan->mesh)) != 0)
+      return ax_error(AX_INTERNAL, "instruction %u: skipped along axes that the mesh has not", i);
   for (i = 0; i < v->a->access_count; i++)
     if (v->a->accesses[i].position > last || v->a->ops[v->a->accesses[i].position] == NULL)
       return ax_error(AX_INTERNAL, "access %u is of instruction %u, which touches nothing", i, v->a->accesses[i].position);
@@ -219,7 +220,8 @@ static ax_status check_ref(verifier *v, const ax_ref *ref, uint32_t buffer) {
   if (ref->space >= e->space_count) return ax_error(AX_INTERNAL, "b%u is in space %u of %u", buffer, ref->space, e->space_count);
   const ax_space *space = &e->spaces[ref->space];
   int64_t home = ref->offset - b->offset;
-  if (ref->first != space->first || ref->place == NULL || ref->step != (b->loop != AX_NONE ? b->step : 0) || (ref->step != 0 && ref->loop != b->loop))
+  if (ref->first != space->first || ref->place == NULL || ref->step != (b->loop != AX_NONE ? b->step : 0) ||
+      (ref->step != 0 && ref->loop != b->loop))
     return ax_error(AX_INTERNAL, "b%u is not found as its space says", buffer);
   if (space->kind != AX_SPACE_SCRATCH && space->kind != AX_SPACE_CONST && e->sets[space->set].axes != root->axes)
     return ax_error(AX_INTERNAL, "b%u is in space %u, of other axes", buffer, ref->space);
@@ -288,7 +290,8 @@ static ax_status go_through(verifier *v, uint32_t from, uint32_t to, bool again)
     } else {
       status = touch(v, i);
     }
-    if (status != AX_OK) return ax_error_context(status, "instruction %u%s%s ", i, instr->eqn != NULL ? ", of " : "", instr->eqn != NULL ? instr->eqn->prim->name : "");
+    if (status == AX_OK) continue;
+    return ax_error_context(status, "instruction %u%s%s ", i, instr->eqn != NULL ? ", of " : "", instr->eqn != NULL ? instr->eqn->prim->name : "");
   }
   return AX_OK;
 }

@@ -276,7 +276,8 @@ ax_status ax_kernel_merge(ax_arena *arena, const ax_bound *first, const ax_bound
 
 /* --- Other dimensions --- */
 
-ax_status ax_kernel_redimension(ax_arena *arena, const ax_bound *kernel, uint32_t rank, const int64_t *dims, const ax_views *views, ax_bound *out) {
+ax_status ax_kernel_redimension(ax_arena *arena, const ax_bound *kernel, uint32_t rank, const int64_t *dims, const ax_views *views,
+                                ax_bound *out) {
   const ax_kernel *old = kernel->kernel;
   const ax_kernel like = {.rank = rank};
   ax_digits digits[AX_MAX_RANK];

@@ -1,7 +1,7 @@
 /* Values that are put together from parts, taken apart again. Where an array is written part by part (a concatenation; what is padded along
    one dimension) and read by kernels alone, each reader becomes a kernel for each part, and the array goes:
 
-     c[.., 0 .. 32] = f(i);  c[.., 32 .. 64] = g(i);  y = h(c)       becomes       c0 = f;  c1 = g;  y[.., 0 .. 32] = h(c0);  y[.., 32 .. 64] = h(c1)
+     c[0 .. 32] = f(i);  c[32 .. 64] = g(i);  y = h(c)       becomes       c0 = f;  c1 = g;  y[0 .. 32] = h(c0);  y[32 .. 64] = h(c1)
 
    which costs fewer passes once they are fused: a part is computed where it is read, as nothing has to be chosen element by element. What is
    written in pieces so is an array of parts itself, and so on down to what needs it whole: products, collectives, reductions, results, carries.
@@ -252,7 +252,8 @@ static ax_status replace_reader(cutter *c, uint32_t at, const parts *p, const ax
 }
 
 /* The readers' pieces, before anything is changed. *possible: all could be made. */
-static ax_status make_pieces(cutter *c, const uint32_t *readers, const stride *strides, uint32_t count, const parts *p, ax_bound *made, bool *possible) {
+static ax_status make_pieces(cutter *c, const uint32_t *readers, const stride *strides, uint32_t count, const parts *p, ax_bound *made,
+                             bool *possible) {
   *possible = true;
   for (uint32_t r = 0; r < count; r++)
     for (uint32_t i = 0; i < p->count && *possible; i++) {
@@ -273,7 +274,8 @@ static ax_status take_apart(cutter *c, uint32_t root) {
   ax_bound made[most_readers * most_parts] = {{NULL, NULL}};
   bool possible;
   const ax_buffer *buffer = &c->plan->buffers[root];
-  if (c->writes[root] < 2 || c->writes[root] > most_parts || c->kept[root] || buffer->kind != AX_BUFFER_TEMP || !find_parts(c, root, &p)) return AX_OK;
+  if (c->writes[root] < 2 || c->writes[root] > most_parts || c->kept[root] || buffer->kind != AX_BUFFER_TEMP) return AX_OK;
+  if (!find_parts(c, root, &p)) return AX_OK;
   for (uint32_t t = c->first[0][root]; t != AX_NONE; t = c->touches[t].next) {
     uint32_t at = c->touches[t].node;
     if (c->nodes[at].op.kind == AX_OP_NONE) continue;
