@@ -208,7 +208,6 @@ static ax_status make_part_buffers(cutter *c, parts *p) {
     buffer.type.dims[p->dim] = p->part[i].extent;
     buffer.root = AX_NONE;
     AX_TRY(ax_plan_add_buffer(c->plan, &buffer, &p->part[i].buffer));
-    assert(p->part[i].buffer < c->root_capacity);
   }
   return AX_OK;
 }
@@ -284,6 +283,7 @@ static ax_status take_apart(cutter *c, uint32_t root) {
   }
   if (count == 0 || loads != c->reads[root]) return AX_OK; /* others read it, outside of this block */
   if (p.count * count > p.count + count && ax_type_elems(&buffer->type) < small_elems) return AX_OK;
+  if (p.count > c->root_capacity - c->plan->buffer_count) return AX_OK; /* parts of parts of parts */
   AX_TRY(make_pieces(c, readers, strides, count, &p, made, &possible));
   if (!possible) return AX_OK;
   AX_TRY(make_part_buffers(c, &p));
