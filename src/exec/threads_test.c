@@ -3,9 +3,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
+#include "exec/exec.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"
@@ -194,11 +196,72 @@ static void large_work(void **state) {
   ax_program_release(program);
 }
 
+/* --- Small runs, once warm, wait for nobody: they go on while every lock there is is held by another thread --- */
+
+typedef struct small_runs {
+  ax_executable *executable;
+  ax_array *x;
+  _Atomic int done; /* rounds */
+  _Atomic bool held;
+  _Atomic bool failed;
+} small_runs;
+
+enum { warm_rounds = 3, small_rounds = 100 };
+
+static void *run_small(void *context) {
+  small_runs *s = context;
+  for (int i = 0; i < warm_rounds + small_rounds; i++) {
+    ax_array *y[2];
+    while (i == warm_rounds && !s->held) usleep(100);
+    if (ax_run(s->executable, &s->x, 1, y, 2) != AX_OK) s->failed = true;
+    ax_array_release(y[0]);
+    ax_array_release(y[1]);
+    s->done++;
+  }
+  return NULL;
+}
+
+static void two_of_it(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(in[0], "d");
+  out[1] = ax_add(in[0], out[0]);
+}
+
+static void small_runs_lock_nothing(void **state) {
+  (void)state;
+  const test_map map = {"d=8", {"d"}, {"", "d"}, .body = two_of_it};
+  const ax_type type = TEST_TYPE(AX_F32, 8);
+  const float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  ax_runtime *runtime;
+  small_runs s = {0};
+  pthread_t thread;
+  ax_program *program = test_trace_map(&map, &type);
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 2}, &runtime));
+  TEST_OK(ax_compile(runtime, program, NULL, &s.executable));
+  TEST_OK(ax_executable_put(s.executable, 0, data, &s.x));
+  assert_int_equal(pthread_create(&thread, NULL, run_small, &s), 0);
+  while (s.done < warm_rounds) usleep(100);
+  pthread_mutex_t *locks[] = {&runtime->pool.lock, &runtime->cache_lock, &runtime->order, &s.executable->lock};
+  for (size_t i = 0; i < AX_COUNT(locks); i++) pthread_mutex_lock(locks[i]);
+  s.held = true;
+  for (int i = 0; s.done < warm_rounds + small_rounds && i < 100000; i++) usleep(100);
+  int done = s.done;
+  for (size_t i = 0; i < AX_COUNT(locks); i++) pthread_mutex_unlock(locks[i]);
+  pthread_join(thread, NULL);
+  assert_int_equal(done, warm_rounds + small_rounds);
+  assert_false(s.failed);
+  ax_array_release(s.x);
+  ax_executable_release(s.executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_executable),
       cmocka_unit_test(everything),
       cmocka_unit_test(large_work),
+      cmocka_unit_test(small_runs_lock_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
