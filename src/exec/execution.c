@@ -202,8 +202,30 @@ static void add_device(ax_text *text, const ax_execution *run, uint32_t f) {
   if (mesh->count > 0) ax_text_add(text, ")");
 }
 
-/* "psum f32[2]{V:d} over d (equation 3, line 7)" */
-static void add_equation(ax_text *text, const ax_instr *instr) {
+enum { most_searched = 256 }; /* programs: bodies may be shared, so a walk must not come to one twice */
+typedef struct search {
+  const ax_program *wanted, *seen[most_searched];
+  uint32_t count;
+} search;
+
+/* " in cond in scan", from the inside out: the regions by which `program` holds what is wanted. */
+static bool add_regions(ax_text *text, search *s, const ax_program *program) {
+  if (program == s->wanted) return true;
+  for (uint32_t i = 0; i < s->count; i++)
+    if (s->seen[i] == program) return false;
+  if (s->count == most_searched) return false;
+  s->seen[s->count++] = program;
+  for (uint32_t i = 0; i < program->eqn_count; i++)
+    for (uint32_t k = 0; ax_eqn_program(&program->eqns[i], k) != NULL; k++) {
+      if (!add_regions(text, s, ax_eqn_program(&program->eqns[i], k))) continue;
+      ax_text_add(text, " in %s", program->eqns[i].prim->name);
+      return true;
+    }
+  return false;
+}
+
+/* "psum f32[2]{V:d} over d (equation 3, line 7) in cond" */
+static void add_equation(ax_text *text, const ax_execution *run, const ax_instr *instr) {
   const ax_eqn *eqn = instr->eqn;
   if (eqn == NULL) {
     ax_text_add(text, "the end of a loop or branch");
@@ -221,6 +243,7 @@ static void add_equation(ax_text *text, const ax_instr *instr) {
     for (uint32_t j = 0; j < names->count; j++) ax_text_add(text, "%s%s", j == 0 ? " over " : ",", names->name[j]);
   }
   ax_eqn_place_text(text, eqn);
+  (void)add_regions(text, &(search){.wanted = instr->program}, run->executable->plan->program);
 }
 
 /* The event that a counter belongs to: the last that begins there or before. */
@@ -305,7 +328,7 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
   const uint32_t frames = run->executable->frame_count;
   uint32_t waiting = 0, missing = 0;
   ax_text_add(text, "\n  at ");
-  add_equation(text, named_place(run, first));
+  add_equation(text, run, named_place(run, first));
   ax_text_add(text, ":");
   for (uint32_t f = first; f < frames; f++)
     if (wait_together(run, first, f)) list(text, run, f, waiting++);
@@ -317,7 +340,7 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
     list(text, run, f, missing++);
     if (missing > most_listed) continue;
     ax_text_add(text, run->frames[f].state == FRAME_DONE ? ", which has finished" : ", which waits at ");
-    if (run->frames[f].state != FRAME_DONE) add_equation(text, named_place(run, f));
+    if (run->frames[f].state != FRAME_DONE) add_equation(text, run, named_place(run, f));
   }
   list_end(text, missing);
   return waiting;
