@@ -272,7 +272,9 @@ static ax_status touch(verifier *v, uint32_t i) {
   for (int writing = 0; writing <= 1; writing++)
     for (uint32_t k = 0; k < instr->ref_count; k++) {
       operand o = operand_of(instr, v->a->ops[i], k);
-      if (writing ? o.writes : o.reads) AX_TRY(move_in(v, v->a->plan->buffers[o.buffer].root, writing ? any_tenant : same_tenant));
+      uint32_t root = v->a->plan->buffers[o.buffer].root;
+      if (!writing && v->a->plan->buffers[root].kind == AX_BUFFER_CONST) continue; /* equal ones are in one place, and stay */
+      if (writing ? o.writes : o.reads) AX_TRY(move_in(v, root, writing ? any_tenant : same_tenant));
     }
   return AX_OK;
 }
