@@ -211,19 +211,6 @@ void ax_hlo_i64_array(ax_text *text, const int64_t *v, uint32_t count) {
   ax_text_add(text, ">");
 }
 
-/* The device whose coordinates along `set` are those of `member`, the index along the named axes, and otherwise `base`'s. */
-static int64_t device_at(const ax_axes *names, const ax_mesh *axes, int64_t base, int64_t member) {
-  int64_t device = base;
-  for (uint32_t i = names->count; i-- > 0;) {
-    int axis = ax_mesh_find(axes, names->name[i]);
-    int64_t stride = 1, size = axes->axis[axis].size;
-    for (uint32_t k = (uint32_t)axis + 1; k < axes->count; k++) stride *= axes->axis[k].size;
-    device += (member % size - device / stride % size) * stride;
-    member /= size;
-  }
-  return device;
-}
-
 void ax_hlo_replica_groups(ax_text *text, const ax_axes *names, const ax_mesh *axes) {
   int64_t devices = ax_mesh_devices(axes), size = 1;
   for (uint32_t i = 0; i < names->count; i++) size *= axes->axis[ax_mesh_find(axes, names->name[i])].size;
@@ -232,7 +219,7 @@ void ax_hlo_replica_groups(ax_text *text, const ax_axes *names, const ax_mesh *a
     if (ax_axes_index(names, axes, device) != 0) continue; /* not the first of its group */
     ax_text_add(text, device > 0 ? ", [" : "[");
     for (int64_t k = 0; k < size; k++)
-      ax_text_add(text, "%s%" PRId64, k > 0 ? ", " : "", device_at(names, axes, device, k));
+      ax_text_add(text, "%s%" PRId64, k > 0 ? ", " : "", ax_axes_device(names, axes, device, k));
     ax_text_add(text, "]");
   }
   ax_text_add(text, "]> : tensor<%" PRId64 "x%" PRId64 "xi64>", devices / size, size);

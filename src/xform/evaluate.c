@@ -146,18 +146,6 @@ static int by_group(const void *a, const void *b) {
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* The device of a group's member `index`, given any device of the group. */
-static int64_t device_of(const ax_mesh *mesh, const ax_axes *names, int64_t device, int64_t index) {
-  for (uint32_t i = names->count; i-- > 0;) {
-    uint32_t axis = (uint32_t)ax_mesh_find(mesh, names->name[i]);
-    int64_t stride = 1;
-    for (uint32_t a = axis + 1; a < mesh->count; a++) stride *= mesh->axis[a].size;
-    device += (index % mesh->axis[axis].size - ax_mesh_coordinate(mesh, device, axis)) * stride;
-    index /= mesh->axis[axis].size;
-  }
-  return device;
-}
-
 enum { listed_devices = 8 };
 
 static void list_device(ax_text *text, const ax_mesh *mesh, int64_t device, int64_t nth) {
@@ -196,7 +184,7 @@ static int64_t list_side(const evaluation *e, ax_text *text, const ax_axes *name
       bool here = next < end && e->members[next].index == index;
       if (here) next++;
       if (here != waiting) continue;
-      list_device(text, mesh, device_of(mesh, names, e->device[e->members[first].lane], index), count++);
+      list_device(text, mesh, ax_axes_device(names, mesh, e->device[e->members[first].lane], index), count++);
     }
   }
   list_more(text, count);
