@@ -211,19 +211,18 @@ void ax_jvp_zero(const ax_jvp_args *args) {
   for (uint32_t i = 0; i < eqn->out_count; i++) args->tangent_out[i] = ax_zero;
 }
 
-static void absent(const ax_eqn *eqn, const char *rule) {
-  ax_fail(ax_error(AX_ABSENT, "%s has no %s rule", eqn->prim->name, rule));
+void ax_absent_transpose(const ax_transpose_args *args) {
+  ax_fail(ax_error(AX_ABSENT, "%s has no transpose rule", args->eqn->prim->name));
 }
-void ax_absent_jvp(const ax_jvp_args *args) { absent(args->eqn, "jvp"); }
-void ax_absent_transpose(const ax_transpose_args *args) { absent(args->eqn, "transpose"); }
+
 bool ax_linear_in_one(const ax_transpose_args *args) {
   if (!args->linear[0] || !args->linear[1]) return true;
   if (!ax_failed()) ax_fail(ax_error(AX_ABSENT, "%s of two values that both depend on the linear inputs is not linear", args->eqn->prim->name));
   return false;
 }
-void ax_absent_batch(const ax_batch_args *args) { absent(args->eqn, "batch"); }
+
 ax_status ax_absent_shard(const ax_shard_args *args) {
-  return ax_error(AX_ABSENT, "%s has no shard rule: nothing is partitioned yet", args->eqn->prim->name);
+  return ax_error(AX_ABSENT, "%s has no shard rule: layouts are not propagated through operations yet", args->eqn->prim->name);
 }
 ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   (void)hlo, (void)in, (void)out;

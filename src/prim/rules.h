@@ -54,14 +54,12 @@ void ax_jvp_zero(const ax_jvp_args *args);
 void ax_batch_pointwise(const ax_batch_args *args);
 /* Nothing simpler is known. */
 void ax_simplify_nothing(const ax_simplify_args *args);
-/* Fail the trace with AX_ABSENT: "no jvp rule for argmax". */
-void ax_absent_jvp(const ax_jvp_args *args);
+/* There is no such rule: AX_ABSENT, "argmax has no transpose rule". */
 void ax_absent_transpose(const ax_transpose_args *args);
+ax_status ax_absent_shard(const ax_shard_args *args);
+ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 /* For a product, linear in either operand but not in both: false, and the trace has failed, when both are asked for. */
 bool ax_linear_in_one(const ax_transpose_args *args);
-void ax_absent_batch(const ax_batch_args *args);
-ax_status ax_absent_shard(const ax_shard_args *args); /* returns AX_ABSENT */
-ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
 /* --- Batching helpers --- */
 /* Moves dimension `from` to `to`. */
