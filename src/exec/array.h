@@ -67,7 +67,7 @@ struct ax_array {
   ax_parts *parts;          /* for users and the run they were given to; NULL once donated, and until the run that makes them is over */
   struct ax_pending *maker; /* retained: that run, if it was not over when it was started; NULL */
   struct ax_pending *taker; /* waits for the users to leave. These two are guarded by the runtime's order lock */
-  uint64_t visitor;         /* the run that had it last as an argument, by number */
+  uint64_t donated_to;      /* by number, the pending run that it is donated to, while that run looks whether it takes it twice */
 };
 
 /* Retains the layout; consumes the parts, unless it fails. parts NULL: they come later. */

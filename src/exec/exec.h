@@ -174,7 +174,7 @@ struct ax_executable {
   unsigned char *constants; /* of the CONST space: aligned, on the heap */
   uint32_t const_space, scratch_space;
   bool threaded; /* big enough for more than the calling thread */
-  bool splits;   /* some instruction may be cut in parts */
+  bool in_parts; /* some instruction may be done in parts by several threads */
   struct ax_executable *next_cached;
   ax_idle idle[AX_IDLE_PLACES]; /* runs kept for the next calls; each thread looks at a place of its own first */
   pthread_mutex_t lock;         /* of what follows */
@@ -288,14 +288,15 @@ struct ax_runtime {
   const struct ax_chooser *chooser; /* of runs on one thread, instead of the policy's; NULL. For tests and checkers */
   ax_jit *jit;
   ax_workers *workers;
-  ax_pool pool; /* what is above no run writes; what is below small ones do not */
+  ax_pool pool; /* no run writes the fields above; those below are not written by runs that are done inline */
   pthread_mutex_t cache_lock;
   ax_executable *cache;  /* holds no reference */
   pthread_mutex_t order; /* who waits for whom: exec/pending.c */
   uint32_t pending;      /* runs that are not over, of those that were not at once */
   uint64_t runs;         /* started so far, of these */
 };
-/* References that are not users': those of layouts (which arrays hold), executables, pending runs. Let go: true for the last, whose holder destroys. */
+/* References that are not users': those of layouts (which arrays hold), executables and pending runs. ax_runtime_let_go is true for the
+   last of all, whose holder then destroys the runtime. */
 ax_runtime *ax_runtime_hold(ax_runtime *runtime);
 bool ax_runtime_let_go(ax_runtime *runtime);
 void ax_runtime_destroy(ax_runtime *runtime);

@@ -182,7 +182,7 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
     memcpy(&run->part[space->first], parts->part, parts->count * sizeof parts->part[0]);
   }
   uint32_t workers = e->runtime->options.workers;
-  run->threads = e->splits || workers < e->frame_count ? workers : e->frame_count;
+  run->threads = e->in_parts || workers < e->frame_count ? workers : e->frame_count;
   run->threaded = run->threads > 1 && e->threaded && ax_workers_any(e->runtime->workers);
   reset_schedule(run);
   run->status = AX_OK;

@@ -45,7 +45,8 @@ void ax_pending_release(ax_pending *run) {
 
 /* --- Beginning and ending --- */
 
-/* One thing less; with the order lock held. Queued, it belongs to whoever pulls it. */
+/* The run misses one thing less. When that was the last it is queued, and then belongs to the thread that takes it. With the order lock
+   held. */
 static void found(ax_pending *run) {
   if (--run->missing == 0) ax_workers_push(run->runtime->workers, &run->task);
 }
@@ -167,12 +168,12 @@ static void give_up(ax_pending *run, uint32_t count) {
 /* What is donated must be that argument alone. With the order lock held. */
 static ax_status check_distinct(const ax_pending *run) {
   const ax_executable *e = run->executable;
-  for (uint32_t i = 0; i < e->plan->in_count; i++) run->in[i]->visitor = 0;
+  for (uint32_t i = 0; i < e->plan->in_count; i++) run->in[i]->donated_to = 0;
   for (uint32_t pass = 0; pass < 2; pass++) /* the donated ones first */
     for (uint32_t i = 0; i < e->plan->in_count; i++) {
       if (e->donate[i] != (pass == 0)) continue;
-      if (run->in[i]->visitor == run->number) return ax_call_refuse_twice(e, run->in, i);
-      if (e->donate[i]) run->in[i]->visitor = run->number;
+      if (run->in[i]->donated_to == run->number) return ax_call_refuse_twice(e, run->in, i);
+      if (e->donate[i]) run->in[i]->donated_to = run->number;
     }
   return AX_OK;
 }

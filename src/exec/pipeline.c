@@ -19,7 +19,7 @@ typedef struct build {
 
 /* --- What each device runs --- */
 
-/* Simplified again: what the partitioner made is needless in part. */
+/* Simplified once more: the partitioner makes equations that nothing needs, and equal ones. */
 static ax_status take_body(build *b) {
   b->whole = b->program;
   b->program = NULL;
@@ -107,7 +107,8 @@ static bool is_jump(const ax_instr *instr) {
          instr->kind == AX_INSTR_BRANCH || instr->kind == AX_INSTR_JUMP;
 }
 
-/* From the end backwards; what comes after a jump may come before it. */
+/* instr->scratch: whether this instruction or a later one touches scratch memory. Found from the end backwards. A jump may lead back to
+   any instruction before it, so one always counts as touching it. */
 static void mark_scratch(ax_assembly *a) {
   bool ahead = false;
   if (a->executable->spaces[a->executable->scratch_space].bytes == 0) return;
@@ -123,7 +124,7 @@ static ax_status finish(ax_assembly *a) {
   ax_executable *e = a->executable;
   ax_resolve_counters(a);
   mark_scratch(a);
-  for (uint32_t i = 0; i < a->instr_count; i++) e->splits = e->splits || a->instrs[i].parts > 1;
+  for (uint32_t i = 0; i < a->instr_count; i++) e->in_parts = e->in_parts || a->instrs[i].parts > 1;
   e->threaded = ax_worth_threads(e);
   e->accesses = ax_arena_copy(&a->plan->arena, a->accesses, a->access_count * sizeof a->accesses[0]);
   e->codes = ax_arena_alloc(&a->plan->arena, sizeof e->codes[0]);

@@ -210,7 +210,7 @@ static bool run_blocks(const ax_kernel *kernel, void *const *slots, const int64_
   op.kernel.kernel = (ax_kernel *)kernel;
   op.kernel.buffers = buffers;
   int64_t blocks = 2 + (int64_t)pick((uint64_t)(kernel->dims[dim] < 6 ? kernel->dims[dim] - 1 : 5));
-  assert_int_equal(ax_blocks_split(&plan, &op, dim, blocks, made, &count), AX_OK);
+  assert_int_equal(ax_reduce_in_blocks(&plan, &op, dim, blocks, made, &count), AX_OK);
   for (uint32_t b = kernel->slot_count; b < plan.buffer_count; b++) /* parts, and views of slots */
     memory[b] = plan.buffers[b].root != b ? memory[plan.buffers[b].root] : calloc((size_t)ax_type_elems(&plan.buffers[b].type), ax_dtype_bytes(plan.buffers[b].type.dtype));
   for (uint32_t i = 0; i < count; i++) {

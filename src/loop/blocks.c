@@ -14,18 +14,18 @@
 
 #include "ir/program.h"
 
-typedef struct splitter {
+typedef struct blocking {
   ax_plan *plan;
   const ax_op *op;
   const ax_kernel *from;
   uint32_t dim;             /* of `from`: it is reduced over in blocks */
   int64_t count, size, rest; /* blocks, indices in each, indices left over */
   uint32_t *parts;           /* by store of `from`: the buffer of its parts */
-} splitter;
+} blocking;
 
 /* --- Whether it can be --- */
 
-static bool splits(const splitter *s, uint32_t slot, const ax_at *at) {
+static bool fits_blocks(const blocking *s, uint32_t slot, const ax_at *at) {
   const ax_slot *x = &s->from->slots[slot];
   uint32_t uses = 0;
   for (uint32_t d = 0; d < x->rank; d++) {
@@ -37,12 +37,12 @@ static bool splits(const splitter *s, uint32_t slot, const ax_at *at) {
   return uses == 0 || (uses == 1 && x->rank < AX_MAX_RANK);
 }
 
-static bool can_split(const splitter *s) {
+static bool can_be_had(const blocking *s) {
   const ax_kernel *k = s->from;
   uint32_t kept = k->rank - k->reduce_rank, stores = 0;
   if (k->rank >= 2 * AX_MAX_RANK || kept >= AX_MAX_RANK || k->expr_count + k->store_count > AX_MAX_SLOTS) return false;
   for (uint32_t i = 0; i < k->expr_count; i++)
-    if (k->exprs[i].op == AX_LEAF_LOAD && !splits(s, k->exprs[i].slot, k->exprs[i].at)) return false;
+    if (k->exprs[i].op == AX_LEAF_LOAD && !fits_blocks(s, k->exprs[i].slot, k->exprs[i].at)) return false;
   for (uint32_t i = 0; i < k->store_count; i++) {
     const ax_store *store = &k->stores[i];
     const ax_slot *slot = &k->slots[store->slot];
@@ -56,14 +56,14 @@ static bool can_split(const splitter *s) {
 /* --- The kernels --- */
 
 typedef struct maker {
-  const splitter *s;
+  const blocking *s;
   ax_kernel *kernel;
   uint32_t *buffers; /* by slot */
   bool leftover;     /* the kernel of what is left over: no dimension of blocks */
   ax_ex *moved;      /* by node of `from` */
 } maker;
 
-static ax_status maker_init(maker *m, const splitter *s, bool leftover) {
+static ax_status maker_init(maker *m, const blocking *s, bool leftover) {
   const ax_kernel *from = s->from;
   int64_t dims[2 * AX_MAX_RANK + 1] = {s->count};
   memcpy(dims + !leftover, from->dims, from->rank * sizeof dims[0]);
@@ -90,7 +90,7 @@ static uint32_t add_slot(maker *m, ax_dtype dtype, uint32_t rank, const int64_t 
 }
 
 static ax_ex load(maker *m, const ax_expr *expr) {
-  const splitter *s = m->s;
+  const blocking *s = m->s;
   const ax_slot *from = &s->from->slots[expr->slot];
   int64_t dims[AX_MAX_RANK + 1];
   ax_at at[AX_MAX_RANK + 1];
@@ -116,7 +116,7 @@ static ax_ex load(maker *m, const ax_expr *expr) {
 }
 
 static ax_ex index_of(maker *m, uint32_t dim) {
-  const splitter *s = m->s;
+  const blocking *s = m->s;
   ax_ex index = ax_kernel_index(m->kernel, dim + !m->leftover);
   if (dim != s->dim) return index;
   ax_ex first = ax_kernel_const(m->kernel, AX_S64, m->leftover ? s->count * s->size : s->size);
@@ -137,7 +137,7 @@ static ax_ex move_node(maker *m, const ax_expr *expr) {
 
 /* Of the parts: one more dimension in front. */
 static void add_parts(maker *m, uint32_t store) {
-  const splitter *s = m->s;
+  const blocking *s = m->s;
   const ax_type *type = &s->plan->buffers[s->parts[store]].type;
   ax_at at[AX_MAX_RANK];
   for (uint32_t d = 1; d < type->rank; d++) at[d] = (ax_at){.dim = (int)d - m->leftover, .coef = 1, .dynamic = AX_NONE};
@@ -153,7 +153,7 @@ static ax_status finish(const maker *m, ax_op *out) {
   return m->kernel->failed ? ax_out_of_memory(sizeof *m->kernel) : AX_OK;
 }
 
-static ax_status make_partial(const splitter *s, bool leftover, ax_op *out) {
+static ax_status make_partial(const blocking *s, bool leftover, ax_op *out) {
   maker m;
   AX_TRY(maker_init(&m, s, leftover));
   for (uint32_t i = 0; i < s->from->expr_count && !m.kernel->failed; i++) m.moved[i] = move_node(&m, &s->from->exprs[i]);
@@ -161,7 +161,7 @@ static ax_status make_partial(const splitter *s, bool leftover, ax_op *out) {
   return finish(&m, out);
 }
 
-static ax_status make_combination(const splitter *s, ax_op *out) {
+static ax_status make_combination(const blocking *s, ax_op *out) {
   const ax_kernel *from = s->from;
   uint32_t kept = from->rank - from->reduce_rank;
   int64_t dims[AX_MAX_RANK + 1];
@@ -188,7 +188,7 @@ static ax_status make_combination(const splitter *s, ax_op *out) {
 /* --- Together --- */
 
 /* Sums of narrow floats stay in f32 until the last. */
-static ax_status add_part_buffers(splitter *s) {
+static ax_status add_part_buffers(blocking *s) {
   const ax_kernel *from = s->from;
   uint32_t kept = from->rank - from->reduce_rank;
   s->parts = ax_arena_alloc(&s->plan->arena, from->store_count * sizeof s->parts[0]);
@@ -205,14 +205,14 @@ static ax_status add_part_buffers(splitter *s) {
   return AX_OK;
 }
 
-ax_status ax_blocks_split(ax_plan *plan, const ax_op *op, uint32_t dim, int64_t count, ax_op *out, uint32_t *made) {
+ax_status ax_reduce_in_blocks(ax_plan *plan, const ax_op *op, uint32_t dim, int64_t count, ax_op *out, uint32_t *made) {
   const ax_kernel *from = op->kernel.kernel;
   int64_t extent = from->dims[dim];
-  splitter s = {.plan = plan, .op = op, .from = from, .dim = dim, .count = count, .size = extent / count};
+  blocking s = {.plan = plan, .op = op, .from = from, .dim = dim, .count = count, .size = extent / count};
   s.count = extent / s.size;
   s.rest = extent - s.count * s.size;
   *made = 0;
-  if (!can_split(&s)) return AX_OK;
+  if (!can_be_had(&s)) return AX_OK;
   AX_TRY(add_part_buffers(&s));
   AX_TRY(make_partial(&s, false, &out[(*made)++]));
   if (s.rest > 0) AX_TRY(make_partial(&s, true, &out[(*made)++]));

@@ -144,7 +144,7 @@ static void cut_kernel(ax_kernel *kernel) {
 }
 
 /* Into blocks, when its results are too few to give all threads work. */
-static ax_status split(cutter *c, const ax_op *op, ax_op *out, uint32_t *made) {
+static ax_status in_blocks(cutter *c, const ax_op *op, ax_op *out, uint32_t *made) {
   const ax_kernel *kernel = op->kernel.kernel;
   double wanted = ax_kernel_time(kernel) / part_time;
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
@@ -154,7 +154,7 @@ static ax_status split(cutter *c, const ax_op *op, ax_op *out, uint32_t *made) {
   lengths l = least_lengths(kernel);
   cut plain = choose(kernel, &l, 0, parallel, wanted), blocks = choose_blocks(kernel, &l, wanted);
   if (plain.most * 2 > blocks.most) return AX_OK;
-  return ax_blocks_split(c->plan, op, blocks.dim, even_count(kernel->dims[blocks.dim], blocks.most), out, made);
+  return ax_reduce_in_blocks(c->plan, op, blocks.dim, even_count(kernel->dims[blocks.dim], blocks.most), out, made);
 }
 
 static ax_status append(cutter *c, const ax_op *ops, uint32_t count) {
@@ -165,11 +165,11 @@ static ax_status append(cutter *c, const ax_op *ops, uint32_t count) {
   return AX_OK;
 }
 
-/* The block's operations are written anew once one of them is split. */
+/* The block's operations are written anew once one of them is made in blocks. */
 static ax_status cut_op(cutter *c, uint32_t i) {
   ax_op *op = &c->block->ops[i], out[AX_BLOCKED_OPS];
   uint32_t made = 0;
-  if (op->kind == AX_OP_KERNEL) AX_TRY(split(c, op, out, &made));
+  if (op->kind == AX_OP_KERNEL) AX_TRY(in_blocks(c, op, out, &made));
   if (made > 0 && c->ops == NULL) AX_TRY(append(c, c->block->ops, i));
   for (uint32_t k = 0; k < made; k++) cut_kernel(out[k].kernel.kernel);
   if (made == 0 && op->kind == AX_OP_KERNEL) cut_kernel(op->kernel.kernel);

@@ -7,12 +7,12 @@
      t = tanh(x);  u = t * x;  y = u W;  ...;  a = u' dy;  b = t * dz      holds x, t and u across the dots
      becomes  ...;  t' = tanh(x);  u' = t' * x;  a = u'' dy;  b = t' * dz   which holds x
 
-   A read is *late* when it comes long after the touch before it and memory is much in use in between: at the turn, where most is
-   alive, at least half of the most there is anywhere. A value may be made again when one kernel computes each of its elements by
-   itself, by little work, of values that do not change. What it comes down to are its *bases*: through values that are used
-   shortly, or are made again themselves, to such as are kept. Going forward, a late value is made again when its bases are alive at its turn
-   anyway, or are much smaller than it is; or when the base it lacks would serve for more than it weighs. All others are kept, and
-   become bases.
+   A read is *late* when it comes long after the touch before it and memory is much in use in between: at the *crest*, the place in
+   between where most is alive, at least half of the most there is anywhere. A value may be made again when one kernel computes each
+   of its elements by itself, by little work, of values that do not change. Its *bases* are the values that it is made of in the end:
+   through values that are used shortly, or are made again themselves, to such as are kept. The pass goes forward. It makes a late
+   value again when the value's bases are alive at its crest anyway, or are much smaller than it is; or when one base is missing, and
+   keeping that one would serve for more values than it weighs. All other late values are kept, and become bases.
 
    The bits are the same, since the same operations are done on the same values. Values of one device are made again where they are
    read; not when they were the same for more than a few of the readers. What is filled in long before the rest of it is written (a
@@ -42,7 +42,7 @@ typedef struct value { /* a root, in the block at hand */
   uint32_t first, tail;        /* touches */
   uint32_t writes, writer, last_write; /* writer: of the last write; AX_NONE when that stands inside an operation */
   uint32_t until;              /* the last operation that reads it, as it will be */
-  uint32_t turn;               /* of a late value: where most is alive before its first late read */
+  uint32_t crest;              /* of a late value: where most is alive before its first late read */
   bool makeable, late, again, opaque; /* opaque: whoever needs it takes it as it is */
   uint32_t work, base_count, bases[most_bases];
   double gain;                 /* of what could be made of it, if it were kept */
@@ -151,7 +151,7 @@ static ax_status find_levels(recomputer *r) {
 }
 
 /* Where between two operations, both included, most is alive. */
-static uint32_t turn_between(const recomputer *r, uint32_t from, uint32_t to) {
+static uint32_t crest_between(const recomputer *r, uint32_t from, uint32_t to) {
   uint32_t best = AX_NONE;
   for (uint32_t low = from + r->leaves, high = to + r->leaves + 1; low < high; low /= 2, high /= 2) {
     if ((low & 1) != 0) best = higher(r, best, r->highest[low++]);
@@ -160,10 +160,10 @@ static uint32_t turn_between(const recomputer *r, uint32_t from, uint32_t to) {
   return best;
 }
 
-static bool is_late(const recomputer *r, uint32_t before, uint32_t read, uint32_t *turn) {
+static bool is_late(const recomputer *r, uint32_t before, uint32_t read, uint32_t *crest) {
   if (read - before <= window) return false;
-  *turn = turn_between(r, before + 1, read - 1); /* what either of the two needs for itself is no matter */
-  return r->level[*turn] >= r->peak / 2;
+  *crest = crest_between(r, before + 1, read - 1); /* not at the two themselves: what they need for their own work does not count */
+  return r->level[*crest] >= r->peak / 2;
 }
 
 /* --- What may be made again --- */
@@ -199,14 +199,14 @@ static bool fits_reader(const recomputer *r, ax_axis_set axes, const ax_op *op) 
 /* Values that operations inside other operations read late are kept: those would have to make them every time. */
 static void find_late_reads(recomputer *r, value *v) {
   const ax_buffer *buffer = &r->plan->buffers[number_of(r, v)];
-  uint32_t before = v->writer, turn;
+  uint32_t before = v->writer, crest;
   bool late = false, fits = ax_buffer_bytes(buffer) >= least_bytes;
   for (uint32_t t = r->touches[v->first].next; t != AX_NONE; t = r->touches[t].next) {
     uint32_t read = r->touches[t].op;
     const ax_op *op = &r->block->ops[read];
-    if (is_late(r, before, read, &turn)) {
+    if (is_late(r, before, read, &crest)) {
       fits = fits && fits_reader(r, buffer->axes, op) && !holds_blocks(op) && op->kind != AX_OP_DONE;
-      if (!late) v->turn = turn;
+      if (!late) v->crest = crest;
       late = true;
     }
     before = read;
@@ -266,7 +266,7 @@ static void find_bases(const recomputer *r, value *v, bool decided) {
 }
 
 static bool is_alive(const recomputer *r, const value *base, const value *v) {
-  return base->until >= v->turn || !is_local(r, base);
+  return base->until >= v->crest || !is_local(r, base);
 }
 
 /* The bytes that are to be held for v to be made again. lacks: one base that is not there without; count: how many. */
@@ -349,10 +349,10 @@ static ax_status use(recomputer *r, uint32_t at, uint32_t *buffer) {
   value *v = value_of(r, *buffer);
   const ax_op *op = &r->block->ops[at];
   ax_buffer view = r->plan->buffers[*buffer];
-  uint32_t turn;
+  uint32_t crest;
   if (v == NULL || !is_transparent(v, true) || !fits_reader(r, r->plan->buffers[number_of(r, v)].axes, op)) return AX_OK;
   bool near = at - v->used <= window, same = v->copy != AX_NONE && (op->axes & ~r->plan->buffers[v->copy].axes) == 0;
-  if (v->copy == AX_NONE ? is_late(r, v->used, at, &turn) : !near || !same) AX_TRY(make_again(r, v, at));
+  if (v->copy == AX_NONE ? is_late(r, v->used, at, &crest) : !near || !same) AX_TRY(make_again(r, v, at));
   v->used = at;
   if (v->copy == AX_NONE) return AX_OK;
   if (*buffer == view.root) {
@@ -381,14 +381,14 @@ static ax_status use_operands(recomputer *r, uint32_t at, ax_op *op) {
 /* An operation that fills in something for others, of which the next comes late; that one's number, or AX_NONE. */
 static uint32_t filled_for(const recomputer *r, uint32_t at) {
   const ax_op *op = &r->block->ops[at];
-  uint32_t turn;
+  uint32_t crest;
   if (!computes_whole(r, op)) return AX_NONE;
   for (uint32_t k = 0; k < op->kernel.kernel->slot_count; k++)
     if (is_loaded(op->kernel.kernel, k) && r->plan->buffers[r->plan->buffers[op->kernel.buffers[k]].root].kind != AX_BUFFER_CONST) return AX_NONE;
   const value *v = value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]);
   if (v == NULL || !is_local(r, v) || v->writes < 2 || r->touches[v->first].op != at) return AX_NONE;
   const touch *second = &r->touches[r->touches[v->first].next];
-  return is_late(r, at, second->op, &turn) ? second->op : AX_NONE;
+  return is_late(r, at, second->op, &crest) ? second->op : AX_NONE;
 }
 
 static ax_status rewrite(recomputer *r) {

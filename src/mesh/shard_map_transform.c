@@ -15,15 +15,15 @@
 #include "prim/rebuild.h"
 
 /* A shard_map under construction: operands and results with their specs. */
-typedef struct assembly {
+typedef struct new_map {
   ax_shard_map_params params; /* the counts of its specs: so far */
   uint32_t outer;             /* axes around it */
   ax_value *in;
-} assembly;
+} new_map;
 
-static bool assembly_init(assembly *a, const ax_eqn *eqn, uint32_t in_capacity, uint32_t out_capacity) {
+static bool new_map_init(new_map *a, const ax_eqn *eqn, uint32_t in_capacity, uint32_t out_capacity) {
   const ax_shard_map_params *params = eqn->params;
-  *a = (assembly){.params = {.mesh = params->mesh, .unchecked = params->unchecked}};
+  *a = (new_map){.params = {.mesh = params->mesh, .unchecked = params->unchecked}};
   a->outer = ax_failed() ? 0 : ax_builder_current()->axes.count;
   a->in = ax_trace_alloc(in_capacity * sizeof a->in[0]);
   a->params.in_specs.v = ax_trace_alloc(in_capacity * sizeof(ax_spec));
@@ -31,15 +31,15 @@ static bool assembly_init(assembly *a, const ax_eqn *eqn, uint32_t in_capacity, 
   return !ax_failed();
 }
 
-static void add_in(assembly *a, ax_value value, const ax_spec *spec) {
+static void add_in(new_map *a, ax_value value, const ax_spec *spec) {
   a->in[a->params.in_specs.count] = value;
   a->params.in_specs.v[a->params.in_specs.count++] = *spec;
 }
 
-static void add_out(assembly *a, const ax_spec *spec) { a->params.out_specs.v[a->params.out_specs.count++] = *spec; }
+static void add_out(new_map *a, const ax_spec *spec) { a->params.out_specs.v[a->params.out_specs.count++] = *spec; }
 
 /* Binds it; `body` is consumed. NULL: the trace has failed. */
-static ax_value *assembly_bind(assembly *a, ax_status status, ax_program *body) {
+static ax_value *new_map_bind(new_map *a, ax_status status, ax_program *body) {
   uint32_t count = a->params.out_specs.count;
   if (status != AX_OK) ax_fail(status);
   ax_value *out = ax_trace_alloc(count * sizeof out[0]);
@@ -51,7 +51,7 @@ static ax_value *assembly_bind(assembly *a, ax_status status, ax_program *body) 
 
 /* --- jvp, linearize --- */
 
-static void add_tangents(const ax_tangents *t, assembly *a) {
+static void add_tangents(const ax_tangents *t, new_map *a) {
   const ax_eqn *eqn = t->args->eqn;
   const ax_shard_map_params *params = eqn->params;
   for (uint32_t i = 0; i < eqn->in_count; i++)
@@ -60,7 +60,7 @@ static void add_tangents(const ax_tangents *t, assembly *a) {
     if (t->out[k]) add_out(a, &params->out_specs.v[k]);
 }
 
-static void add_primals(assembly *a, const ax_jvp_args *args) {
+static void add_primals(new_map *a, const ax_jvp_args *args) {
   const ax_shard_map_params *params = args->eqn->params;
   for (uint32_t i = 0; i < args->eqn->in_count; i++) add_in(a, args->in[i], &params->in_specs.v[i]);
   for (uint32_t k = 0; k < args->eqn->out_count; k++) add_out(a, &params->out_specs.v[k]);
@@ -70,13 +70,13 @@ void ax_shard_map_jvp(const ax_jvp_args *args) {
   const ax_eqn *eqn = args->eqn;
   const ax_shard_map_params *params = eqn->params;
   ax_tangents t;
-  assembly a;
+  new_map a;
   ax_program *body;
-  if (!ax_tangents_init(&t, args) || !assembly_init(&a, eqn, 2 * eqn->in_count, 2 * eqn->out_count)) return;
+  if (!ax_tangents_init(&t, args) || !new_map_init(&a, eqn, 2 * eqn->in_count, 2 * eqn->out_count)) return;
   add_primals(&a, args);
   add_tangents(&t, &a);
   ax_status status = ax_jvp_program(params->body, t.in, t.want, &body);
-  ax_value *out = assembly_bind(&a, status, body);
+  ax_value *out = new_map_bind(&a, status, body);
   if (out != NULL) ax_tangents_give(&t, out, out + eqn->out_count);
 }
 
@@ -151,18 +151,18 @@ static ax_status build_tangent(const split *s, ax_program **out) {
 }
 
 /* The first half. The residuals become operands of the second. Gives the results; NULL: the trace has failed. */
-static ax_value *bind_primal(const split *s, const ax_jvp_args *args, assembly *second) {
+static ax_value *bind_primal(const split *s, const ax_jvp_args *args, new_map *second) {
   const ax_eqn *eqn = args->eqn;
-  assembly a;
+  new_map a;
   ax_program *body;
-  if (!assembly_init(&a, eqn, eqn->in_count, eqn->out_count + s->residual_count)) return NULL;
+  if (!new_map_init(&a, eqn, eqn->in_count, eqn->out_count + s->residual_count)) return NULL;
   add_primals(&a, args);
   for (uint32_t r = 0; r < s->residual_count; r++) {
     ax_spec spec = carried_spec(s, r, a.outer);
     if (operand_of(s, r) == AX_NONE) add_out(&a, &spec);
   }
   ax_status status = build_primal(s, &body);
-  ax_value *out = assembly_bind(&a, status, body);
+  ax_value *out = new_map_bind(&a, status, body);
   for (uint32_t r = 0, next = s->y_count; out != NULL && r < s->residual_count; r++) {
     uint32_t operand = operand_of(s, r);
     if (operand != AX_NONE) {
@@ -179,7 +179,7 @@ void ax_shard_map_linearize(const ax_jvp_args *args) {
   const ax_eqn *eqn = args->eqn;
   split s = {.of = eqn->params, .y_count = eqn->out_count};
   ax_tangents t;
-  assembly a;
+  new_map a;
   ax_program *body;
   if (!ax_tangents_init(&t, args)) return;
   ax_status status = ax_linearize_program(s.of->body, t.in, t.want, NULL, &s.primal, &s.tangent, &s.residual_count);
@@ -188,11 +188,11 @@ void ax_shard_map_linearize(const ax_jvp_args *args) {
     return;
   }
   ax_value *results = NULL;
-  if (assembly_init(&a, eqn, s.residual_count + eqn->in_count, eqn->out_count)) results = bind_primal(&s, args, &a);
+  if (new_map_init(&a, eqn, s.residual_count + eqn->in_count, eqn->out_count)) results = bind_primal(&s, args, &a);
   if (results != NULL) {
     add_tangents(&t, &a);
     status = build_tangent(&s, &body);
-    ax_value *tangents = assembly_bind(&a, status, body);
+    ax_value *tangents = new_map_bind(&a, status, body);
     if (tangents != NULL) ax_tangents_give(&t, results, tangents);
   }
   ax_program_release(s.primal);
@@ -280,9 +280,9 @@ static ax_status build_transposed(const transposition *t, ax_program **out) {
 void ax_shard_map_transpose(const ax_transpose_args *args) {
   const ax_eqn *eqn = args->eqn;
   transposition t = {.args = args, .params = eqn->params};
-  assembly a;
+  new_map a;
   ax_program *body;
-  if (!assembly_init(&a, eqn, eqn->in_count + eqn->out_count, eqn->in_count)) return;
+  if (!new_map_init(&a, eqn, eqn->in_count + eqn->out_count, eqn->in_count)) return;
   t.outer = a.outer;
   t.made_zero = ax_trace_alloc(eqn->in_count);
   if (t.made_zero == NULL) return;
@@ -295,7 +295,7 @@ void ax_shard_map_transpose(const ax_transpose_args *args) {
   for (uint32_t k = 0; k < eqn->out_count; k++)
     if (!ax_is_zero(args->cotangent[k])) add_in(&a, args->cotangent[k], &t.params->out_specs.v[k]);
   ax_status status = build_transposed(&t, &body);
-  ax_value *out = assembly_bind(&a, status, body);
+  ax_value *out = new_map_bind(&a, status, body);
   for (uint32_t i = 0; out != NULL && i < eqn->in_count; i++) {
     if (!args->linear[i]) continue;
     if (!t.made_zero[i]) args->out[i] = *out;
@@ -321,9 +321,9 @@ static ax_spec with_batch(const ax_spec *spec, int dim) {
 void ax_shard_map_batch(const ax_batch_args *args) {
   const ax_eqn *eqn = args->eqn;
   const ax_shard_map_params *params = eqn->params;
-  assembly a;
+  new_map a;
   ax_program *body;
-  if (!assembly_init(&a, eqn, eqn->in_count, eqn->out_count)) return;
+  if (!new_map_init(&a, eqn, eqn->in_count, eqn->out_count)) return;
   ax_status status = ax_batch_program(params->body, args->in_dim, args->size, args->axis, NULL, args->out_dim, &body);
   for (uint32_t i = 0; status == AX_OK && i < eqn->in_count; i++) {
     ax_spec spec = with_batch(&params->in_specs.v[i], args->in_dim[i]);
@@ -333,7 +333,7 @@ void ax_shard_map_batch(const ax_batch_args *args) {
     ax_spec spec = with_batch(&params->out_specs.v[k], args->out_dim[k]);
     add_out(&a, &spec);
   }
-  ax_value *out = assembly_bind(&a, status, body);
+  ax_value *out = new_map_bind(&a, status, body);
   if (out != NULL) memcpy(args->out, out, eqn->out_count * sizeof out[0]);
 }
 
