@@ -89,25 +89,26 @@ typedef struct ax_part {
   void *context;
   bool read_only; /* memory that must not be written: a donated array is copied then */
 } ax_part;
-/* An array of parts that lie where they are: nothing is copied. Parts are numbered as the first devices that hold each: with a spec that
-   names no axes there is one; with P(d) on d=4, part i is what device i holds. Until its release is called, each part's memory
+/* An array of parts that lie where they are: nothing is copied. Parts are numbered as the first devices that hold each: with a spec
+   that names no axes there is one; with P(d) on d=4, part i is what device i holds. Until its release is called, each part's memory
    belongs to the array and must not be written by anybody else; runs write into it only when the array is donated, and then a
    result may live there. Each release is called once, when nothing lies in its part any more, on whatever thread that turns out (a
-   worker too); it must not wait for a run, as ax_run, ax_array_wait, ax_array_read, ax_array_part and the runtime's last release may. mesh, spec and type as in ax_device_put; `parts` itself is copied. `*out` is owned by the
-   caller. Copies are made, at the cost of a copy in each run, only where a program wants another layout.
-   AX_INVALID_ARGUMENT: as ax_device_put; a wrong number of parts, one that is too small, at no address or not aligned. On failure
-   no release is called. */
+   worker too); it must not wait for a run, as ax_run, ax_array_wait, ax_array_read, ax_array_part and the runtime's last release
+   may. mesh, spec and type as in ax_device_put; `parts` itself is copied. `*out` is owned by the caller. Copies are made, at the
+   cost of a copy in each run, only where a program wants another layout.
+   AX_INVALID_ARGUMENT: as ax_device_put; a wrong number of parts, one that is too small, at no address or not aligned. On
+   failure no release is called. */
 AX_MUST_USE ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
                                           const ax_part *parts, uint32_t count, ax_array **out);
 uint32_t ax_array_part_count(const ax_array *array);
-/* Part `index` in place, once the array is ready: `*data` is valid until the array is donated or its last reference released, and only to be read. *device
-   (may be NULL): the first device that holds it, for ax_array_shard.
+/* Part `index` in place, once the array is ready: `*data` is valid until the array is donated or its last reference released, and
+   only to be read. *device (may be NULL): the first device that holds it, for ax_array_shard.
    AX_INVALID_ARGUMENT: no such part; a donated array. */
 AX_MUST_USE ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data, size_t *bytes, int64_t *device);
 
 /* The layout as text: the type, the spec and a block's type, then the blocks with the devices that hold each. Up to rank 2 they
-   are boxes as wide as the longest text, at most 16 rows of 8; beyond, a line each, at most 64. More than 4 devices show as the first two and the last.
-   `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
+   are boxes as wide as the longest text, at most 16 rows of 8; beyond, a line each, at most 64. More than 4 devices show as the
+   first two and the last. `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_array_picture(const ax_array *array, char **out);
 
 /* A compiled program. Any thread, several at once. It keeps its runtime and its program. */
@@ -118,19 +119,20 @@ typedef struct ax_compile_options {
   bool reference;     /* what each device computes by itself runs in plain reference code instead of machine code: slow, to find
                          out which of the two is wrong */
 } ax_compile_options;
-/* Compiles a program without axes of its own, simplified (ax_program_simplify: a collective whose results nobody uses is not run, and so
-   deadlocks nobody) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives, compiling an equal
-   program with equal options gives one more reference to it (two threads at the same time may each get their own). `*out` is
-   owned by the caller. Any thread. options may be NULL.
+/* Compiles a program without axes of its own, simplified (ax_program_simplify: a collective whose results nobody uses is not run,
+   and so deadlocks nobody) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives,
+   compiling an equal program with equal options gives one more reference to it (two threads at the same time may each get their
+   own). `*out` is owned by the caller. Any thread. options may be NULL.
    AX_INVALID_ARGUMENT: a program with axes; more devices than the runtime allows. AX_ABSENT: what ax_program_partition says; a
    primitive that cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
                                  ax_executable **out);
 void ax_executable_release(ax_executable *executable);
-/* The mesh it runs on (of a program over several meshes one that all are made of, with axes of its own), and how input and result `index` lie over it: an input as what uses it first wants it, a result as it is made.
-   An argument that lies so is used as it is. Any other is laid out anew by every run that it is given to: what moves is copied, by one
-   thread, into memory that is held as long as the run needs it. A result can be an argument of the next run without that when it lies
-   as that input. Borrowed, for as long as the executable lives; NULL: there is no such input or result. Any thread. */
+/* The mesh it runs on (of a program over several meshes one that all are made of, with axes of its own), and how input and
+   result `index` lie over it: an input as what uses it first wants it, a result as it is made. An argument that lies so is used
+   as it is. Any other is laid out anew by every run that it is given to: what moves is copied, by one thread, into memory that
+   is held as long as the run needs it. A result can be an argument of the next run without that when it lies as that input.
+   Borrowed, for as long as the executable lives; NULL: there is no such input or result. Any thread. */
 const ax_mesh *ax_executable_get_mesh(const ax_executable *executable);
 const ax_spec *ax_executable_in_spec(const ax_executable *executable, uint32_t index);
 const ax_spec *ax_executable_out_spec(const ax_executable *executable, uint32_t index);

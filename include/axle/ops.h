@@ -99,22 +99,22 @@ ax_value ax_reduce_max(ax_value x, const int64_t *axes, uint32_t count);
 ax_value ax_reduce_min(ax_value x, const int64_t *axes, uint32_t count);
 /* Any T. index_dtype: an integer that counts to the axis's size, which is not 0. The first of equals; NaN counts as largest. */
 ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype);
-ax_value ax_sum(ax_value x, int64_t axis);
+ax_value ax_sum(ax_value x, int64_t axis); /* ax_reduce_sum over one axis */
 ax_value ax_mean(ax_value x, const int64_t *axes, uint32_t count); /* T float */
 
 /* --- Products; T numeric --- */
-/* Contracts lhs_contract[i] with rhs_contract[i], pairs lhs_batch[i] with rhs_batch[i].
-   Result: batch dimensions, then lhs's others, then rhs's others.
-   Of bf16 and f16, made in f32 and rounded once. Products with vectors and of tiny matrices are sums as above, of factors rounded to
-   f32 first; the others are made by oneDNN (f32) and OpenBLAS (f64), which add up to 65,536 products in an order of theirs; longer sums are sums, as
-   above, of those of blocks, and so are shorter ones that would otherwise give few threads work. */
+/* Contracts lhs_contract[i] with rhs_contract[i], pairs lhs_batch[i] with rhs_batch[i]. Result: batch dimensions, then lhs's
+   others, then rhs's others. Of bf16 and f16, made in f32 and rounded once. Products with vectors and of tiny matrices are sums
+   as above, of factors rounded to f32 first; the others are made by oneDNN (f32) and OpenBLAS (f64), which add up to 65,536
+   products in an order of theirs; longer sums are sums, as above, of those of blocks, and so are shorter ones that would
+   otherwise give few threads work. */
 ax_value ax_dot_general(ax_value lhs, ax_value rhs, const int64_t *lhs_contract, const int64_t *rhs_contract,
                         uint32_t contract_count, const int64_t *lhs_batch, const int64_t *rhs_batch, uint32_t batch_count);
 ax_value ax_matmul(ax_value a, ax_value b); /* as NumPy's, ranks >= 1 */
 
-/* --- Composites; T float --- */
-ax_value ax_softmax(ax_value x, int64_t axis);
-ax_value ax_log_softmax(ax_value x, int64_t axis);
+/* --- Composites; T float. As those of jax.nn --- */
+ax_value ax_softmax(ax_value x, int64_t axis); /* T[d..] -> T[d..]: along the axis, exp(x) over the sum of exp(x) */
+ax_value ax_log_softmax(ax_value x, int64_t axis); /* its logarithm, without overflow */
 /* Integers [d..] -> dtype[d.., classes]: 1 at the index, 0 elsewhere; all 0 for an index outside. */
 ax_value ax_one_hot(ax_value indices, int64_t classes, ax_dtype dtype);
 ax_value ax_relu(ax_value x); /* or T an integer */
