@@ -1,3 +1,4 @@
+/* Who lives where (occupancy.h): a tree over pieces of memory, in which a newcomer who takes all of a node's pieces is noted there once. */
 #include "exec/occupancy.h"
 
 #include <stdlib.h>

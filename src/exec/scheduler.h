@@ -10,7 +10,7 @@ void ax_schedule_leave(ax_execution *run, ax_seat *seat);
 
 /* A frame that is ready, to be run now; AX_NONE when there is none. */
 uint32_t ax_schedule_take(ax_execution *run, ax_seat *seat);
-/* It has run: it makes way for others, or has ended. Of one that was parked nothing is said. */
+/* It has run: it makes way for others, or has ended. One that was parked is not reported: somebody else may be running it already. */
 void ax_schedule_yield(ax_execution *run, uint32_t f);
 void ax_schedule_end(ax_execution *run, ax_seat *seat, uint32_t f);
 

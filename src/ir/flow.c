@@ -1,3 +1,5 @@
+/* Sets carried through programs (flow.h): straight through by one walk, and round loops by looking again at what reads a value that has
+   grown, until nothing grows. */
 #include "ir/flow.h"
 
 #include <string.h>

@@ -16,7 +16,8 @@ typedef struct ax_plan_pass {
 } ax_plan_pass;
 extern const ax_plan_pass ax_plan_passes[];
 extern const uint32_t ax_plan_pass_count;
-/* All of them, or up to the one named `last` when there is one; in debug builds the verifier follows each. found: there was; NULL. */
+/* All of them, or up to the one named `last` when there is one; in debug builds the verifier follows each. *found says
+   whether there was one of that name; found may be NULL. */
 AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan, const char *last, bool *found);
 
 AX_MUST_USE ax_status ax_plan_transpose_products(ax_plan *plan);   /* loop/products.c */

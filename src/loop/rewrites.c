@@ -19,7 +19,7 @@ void ax_kernel_pool_deinit(ax_kernel_pool *pool) {
   ax_arena_deinit(&pool->scratch);
 }
 
-/* Everything is forgotten, and what nobody uses goes. */
+/* Forgets what was remembered, and frees the kernels that nobody uses. */
 static void shrink(ax_kernel_pool *pool) {
   uint32_t kept = 0;
   ax_memo_deinit(&pool->memo);
@@ -44,7 +44,8 @@ static ax_shared_kernel *add(ax_kernel_pool *pool) {
   return shared;
 }
 
-/* copied: `kernel` is about to go. */
+/* The pool's kernel that equals `kernel`. When there is none yet, `kernel` itself becomes it, or a copy if `copied`: the caller's is about
+   to go. */
 static ax_shared_kernel *share(ax_kernel_pool *pool, ax_kernel *kernel, bool copied) {
   const uint64_t hash = ax_kernel_hash(kernel);
   ax_memo_entry *entry = ax_memo_ask(&pool->memo, "kernel", NULL, &hash, sizeof hash);
@@ -107,7 +108,7 @@ static void add_kernel(rewrite *r, question *q, uint32_t which, const ax_bound *
   }
 }
 
-/* *known: `out` has the answer. */
+/* Looks the rewrite up. *known says whether it was made before; then `out` has what came of it. */
 static ax_status ask(rewrite *r, ax_kernel_pool *pool, const char *what, const ax_bound *a, const ax_bound *b, const uint64_t detail[2],
                      bool *known, ax_rewritten *out) {
   question q;

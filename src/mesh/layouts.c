@@ -39,7 +39,7 @@ static void add_use(ax_use *use, const ax_use *more) {
   use->uniform = use->uniform && more->uniform && use->first == more->first;
 }
 
-/* As an operand that a program in control flow takes: nothing else than what it hands on decides. */
+/* How an equation that holds a program uses an operand, when the program uses the input it becomes so. */
 static ax_use handed(const ax_use *use) {
   ax_use made = *use;
   if (made.whole) made = whole_use;

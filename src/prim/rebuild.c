@@ -1,3 +1,5 @@
+/* What transforms of equations with programs share (rebuild.h). Everything here is in the memory of the trace in progress, and a failure
+   is the trace's. */
 #include "prim/rebuild.h"
 
 /* --- Tangents --- */

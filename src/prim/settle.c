@@ -1,3 +1,4 @@
+/* Loops whose carries' types are being found (settle.h): what a trace of the body shows is carried round the loop before the next trace. */
 #include "prim/settle.h"
 
 #include "ir/flow.h"

@@ -33,13 +33,14 @@ AX_MUST_USE ax_status ax_memo_find(const char *question, const ax_program *progr
 
 /* --- What is needed: needs.c --- */
 
-/* Of an equation that holds programs: operands and results that are needed, and if params is not NULL, what is left of its own. */
+/* Of an equation that holds programs: which operands and results are needed; and, when params is not NULL, the parameters of the equation
+   that is left. */
 typedef struct ax_needed {
   void *params;
   bool *in, *out;
 } ax_needed;
-/* *any: an equation is needed for the values marked in needed[]; then what it needs is marked there too, and *of filled in, whose `in` and
-   `out` are room for those of a region. */
+/* *any says whether the equation is needed for the values marked in needed[]. If so, the values that it needs are marked there too; and if
+   it holds programs, *of is filled in, whose `in` and `out` have room for its operands and results. */
 AX_MUST_USE ax_status ax_need_eqn(ax_memo *memo, const ax_eqn *eqn, bool *needed, ax_needed *of, bool *any);
 
 /* What every pass ends with: in debug builds the verifier looks at what it made. */
