@@ -1,9 +1,9 @@
 /* Programs as text that reads like a jaxpr; parse.c reads it back. README.md has the grammar.
 
-     { axes data=4 ; lambda a:f32[8,4]{V:data} b:f32[4]. let
-         c:f32[8,4]{V:data} = add a d
-         e:f32[8] = psum[axes=(data,)] c
-       in (e,) }
+     { axes data=4 ; lambda a:f32[8,4]{V:data} b:f32[8,4]{V:data}. let
+         c:f32[8,4]{V:data} = add a b
+         d:f32[8,4] = psum[axes=(data,)] c
+       in (d,) }
 
    Scalar constants stand where they are used, so they are no lines of their own. Everything else is written out in full: two
    programs have the same text exactly when ax_program_equal holds. */
