@@ -25,10 +25,11 @@ void ax_walk_replay(ax_walk *walk, const ax_eqn *eqn);
 
 /* --- Transforms within transforms: made once --- */
 
-/* A memo for a transform that is not inside another: ax_memo_leave(builder's) ends it. */
+/* The transform in progress has a memo from here on: that of the transform around it, or `own` (zero to start), which its owner ends with
+   ax_memo_deinit once the builder is finished. */
 void ax_memo_enter(ax_builder *builder, ax_memo *own);
-/* What has been asked of `program` in the transform in progress: `key` is copied together from the texts added to it and freed. *entry
-   NULL: there is no transform in progress; the answer is not kept. */
+/* The transform's entry for a question about `program`; `key` says the rest of it (ir/memo.h) and is freed. *entry NULL: there is no
+   transform in progress, and the answer is not kept. */
 AX_MUST_USE ax_status ax_memo_find(const char *question, const ax_program *program, ax_text *key, ax_memo_entry **entry);
 
 /* --- What is needed: needs.c --- */
