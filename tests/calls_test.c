@@ -8,6 +8,7 @@
 #include "mesh/partition.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
+#include "support/run.h"
 #include "support/tensor.h"
 
 typedef struct model {
@@ -145,7 +146,7 @@ static ax_plan *plan_of(const model *m) {
   const ax_type types[] = {TEST_TYPE(AX_F32, 8, 6), TEST_TYPE(AX_F32, 8, 6)};
   ax_program *program = test_trace(sharded, (void *)m, types, 2, 2);
   ax_plan *plan;
-  TEST_OK(ax_program_plan(program, false, &plan));
+  TEST_OK(test_make_plan(program, &plan));
   TEST_OK(ax_plan_verify(plan));
   ax_program_release(program);
   return plan;
@@ -206,7 +207,7 @@ static void a_body_is_lowered_once(void **state) {
   int layers = 50;
   ax_program *program = test_trace(chain, &layers, types, 2, 1);
   ax_plan *plan;
-  TEST_OK(ax_program_plan(program, false, &plan));
+  TEST_OK(test_make_plan(program, &plan));
   char *text = text_of(plan);
   static const char wanted[] = "body of 4 operations, lowered once for 1 calls\nbody of 4 operations, lowered once for 50 calls\n";
   assert_memory_equal(text, wanted, sizeof wanted - 1);
@@ -219,7 +220,7 @@ static void a_body_is_lowered_once(void **state) {
 
 static ax_status planned(void *context) {
   ax_plan *plan;
-  AX_TRY(ax_program_plan(context, false, &plan));
+  AX_TRY(test_make_plan(context, &plan));
   ax_plan_destroy(plan);
   return AX_OK;
 }

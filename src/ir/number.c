@@ -33,10 +33,10 @@ static uint16_t narrow(double value, int fraction, int exponent) {
   return (uint16_t)(sign | (coded > infinity ? infinity : coded));
 }
 
-uint16_t ax_f64_to_bf16(double value) { return narrow(value, 7, 8); }
-uint16_t ax_f64_to_f16(double value) { return narrow(value, 10, 5); }
-double ax_bf16_to_f64(uint16_t bits) { return widen(bits, 7, 8); }
-double ax_f16_to_f64(uint16_t bits) { return widen(bits, 10, 5); }
+static uint16_t f64_to_bf16(double value) { return narrow(value, 7, 8); }
+static uint16_t f64_to_f16(double value) { return narrow(value, 10, 5); }
+static double bf16_to_f64(uint16_t bits) { return widen(bits, 7, 8); }
+static double f16_to_f64(uint16_t bits) { return widen(bits, 10, 5); }
 
 ax_number ax_number_load(ax_dtype dtype, const void *data, int64_t index) {
   switch (dtype) {
@@ -49,8 +49,8 @@ ax_number ax_number_load(ax_dtype dtype, const void *data, int64_t index) {
     case AX_U16: return (ax_number){.u = ((const uint16_t *)data)[index]};
     case AX_U32: return (ax_number){.u = ((const uint32_t *)data)[index]};
     case AX_U64: return (ax_number){.u = ((const uint64_t *)data)[index]};
-    case AX_BF16: return (ax_number){.f = ax_bf16_to_f64(((const uint16_t *)data)[index])};
-    case AX_F16: return (ax_number){.f = ax_f16_to_f64(((const uint16_t *)data)[index])};
+    case AX_BF16: return (ax_number){.f = bf16_to_f64(((const uint16_t *)data)[index])};
+    case AX_F16: return (ax_number){.f = f16_to_f64(((const uint16_t *)data)[index])};
     case AX_F32: return (ax_number){.f = ((const float *)data)[index]};
     case AX_F64: return (ax_number){.f = ((const double *)data)[index]};
     default: return (ax_number){.u = 0};
@@ -68,8 +68,8 @@ void ax_number_store(ax_dtype dtype, void *data, int64_t index, ax_number number
     case AX_U32: ((uint32_t *)data)[index] = (uint32_t)number.u; break;
     case AX_S64:
     case AX_U64: ((uint64_t *)data)[index] = number.u; break;
-    case AX_BF16: ((uint16_t *)data)[index] = ax_f64_to_bf16(number.f); break;
-    case AX_F16: ((uint16_t *)data)[index] = ax_f64_to_f16(number.f); break;
+    case AX_BF16: ((uint16_t *)data)[index] = f64_to_bf16(number.f); break;
+    case AX_F16: ((uint16_t *)data)[index] = f64_to_f16(number.f); break;
     case AX_F32: ((float *)data)[index] = (float)number.f; break;
     case AX_F64: ((double *)data)[index] = number.f; break;
     default: break;

@@ -20,9 +20,4 @@ ax_number ax_number_convert(ax_dtype from, ax_dtype to, ax_number number);
 ax_number ax_number_round(ax_dtype dtype, ax_number number);
 ax_number ax_number_of(ax_dtype dtype, double value);
 
-uint16_t ax_f64_to_bf16(double value);
-uint16_t ax_f64_to_f16(double value);
-double ax_bf16_to_f64(uint16_t bits);
-double ax_f16_to_f64(uint16_t bits);
-
 #endif

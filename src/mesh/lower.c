@@ -16,13 +16,3 @@ ax_status ax_partitioned_plan(const ax_partitioned *partitioned, bool reference,
   ax_free(sets);
   return status;
 }
-
-ax_status ax_program_plan(const ax_program *program, bool reference, ax_plan **out) {
-  ax_program *partitioned;
-  *out = NULL;
-  AX_TRY(ax_program_partition(program, &partitioned));
-  const ax_partitioned p = ax_partitioned_of(partitioned);
-  ax_status status = ax_partitioned_plan(&p, reference, out);
-  ax_program_release(partitioned);
-  return status;
-}

@@ -17,7 +17,5 @@ ax_partitioned ax_partitioned_of(ax_program *program);
 
 /* Its plan (lower.c). */
 AX_MUST_USE ax_status ax_partitioned_plan(const ax_partitioned *partitioned, bool reference, ax_plan **out);
-/* Partitioned, then planned. */
-AX_MUST_USE ax_status ax_program_plan(const ax_program *program, bool reference, ax_plan **out);
 
 #endif

@@ -19,7 +19,8 @@
 
 static uint32_t count_outs(const void *params) { return ((const ax_shard_map_params *)params)->body->out_count; }
 
-ax_status ax_shard_map_axes(const ax_shard_map_params *params, const ax_mesh *outer, ax_mesh *out) {
+/* The axis environment of the body: `outer`, then the mesh's axes. AX_INVALID_ARGUMENT: a name that is in `outer` already; too many. */
+static ax_status body_axes(const ax_shard_map_params *params, const ax_mesh *outer, ax_mesh *out) {
   *out = *outer;
   AX_TRY(ax_mesh_check(&params->mesh));
   for (uint32_t i = 0; i < params->mesh.count; i++) {
@@ -35,14 +36,16 @@ ax_status ax_shard_map_axes(const ax_shard_map_params *params, const ax_mesh *ou
 
 /* --- infer --- */
 
-ax_axis_set ax_shard_map_varying(const ax_shard_map_params *params, const ax_mesh *outer, const ax_spec *spec) {
+/* The axes over which a block cut by `spec` is typed varying, of those of the body. */
+static ax_axis_set block_varying(const ax_shard_map_params *params, const ax_mesh *outer, const ax_spec *spec) {
   return params->unchecked ? 0 : ax_spec_set(spec) << outer->count;
 }
 
-ax_status ax_shard_map_block(const ax_shard_map_params *params, const ax_mesh *outer, const ax_type *whole,
+/* The type in the body of an operand of type `whole` cut by `spec`. */
+static ax_status block_type(const ax_shard_map_params *params, const ax_mesh *outer, const ax_type *whole,
                              const ax_spec *spec, ax_type *out) {
   AX_TRY(ax_shard_type(whole, spec, &params->mesh, out));
-  out->spread.varying |= ax_shard_map_varying(params, outer, spec);
+  out->spread.varying |= block_varying(params, outer, spec);
   return AX_OK;
 }
 
@@ -80,13 +83,13 @@ static ax_status infer(const ax_infer_args *args) {
   const ax_program *body = params->body;
   ax_mesh inner;
   AX_TRY(check_counts(args));
-  AX_TRY(ax_shard_map_axes(params, args->axes, &inner));
+  AX_TRY(body_axes(params, args->axes, &inner));
   if (body->axes.count != inner.count)
     return ax_error(AX_INVALID_ARGUMENT, "the body has %u axes, not %u", body->axes.count, inner.count);
   AX_TRY(ax_region_check_axes(body, &inner, "the body"));
   for (uint32_t i = 0; i < args->in_count; i++) {
     ax_type block;
-    ax_status status = ax_shard_map_block(params, args->axes, &args->in[i], &params->in_specs.v[i], &block);
+    ax_status status = block_type(params, args->axes, &args->in[i], &params->in_specs.v[i], &block);
     if (status != AX_OK) return ax_error_context(status, "operand %u: ", i);
     AX_TRY(ax_region_check_type(&block, &body->types[i], &inner, "operand", i, "has blocks", "the body takes"));
   }
@@ -220,7 +223,7 @@ static bool cut_types(const ax_shard_map_params *params, const ax_value *in, uin
   for (uint32_t i = 0; i < in_count; i++) {
     ax_type whole = ax_typeof(in[i]);
     if (ax_failed()) return false;
-    ax_status status = ax_shard_map_block(params, outer, &whole, &specs[i], &types[i]);
+    ax_status status = block_type(params, outer, &whole, &specs[i], &types[i]);
     if (status == AX_OK) continue;
     ax_fail(ax_error_context(status, "shard_map: operand %u: ", i));
     return false;
@@ -260,7 +263,7 @@ void ax_shard_map(const ax_shard_map_options *options, ax_function function, voi
                              .out_specs = {out_count, out_specs}};
   for (uint32_t i = 0; i < AX_MAX_AXES; i++) params.mesh.axis[i].unchecked = false;
   ax_mesh inner;
-  ax_status status = ax_shard_map_axes(&params, &ax_builder_current()->axes, &inner);
+  ax_status status = body_axes(&params, &ax_builder_current()->axes, &inner);
   if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: "));
   if (ax_failed() || !parse_specs("in_specs", options->in_specs, in_count, &params.mesh, in_specs) ||
       !parse_specs("out_specs", options->out_specs, out_count, &params.mesh, out_specs) ||

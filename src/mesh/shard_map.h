@@ -11,14 +11,6 @@ typedef struct ax_shard_map_params {
   ax_program *body;
 } ax_shard_map_params;
 
-/* The axis environment of the body: `outer`, then the mesh's axes. AX_INVALID_ARGUMENT: a name that is in `outer` already; too many. */
-AX_MUST_USE ax_status ax_shard_map_axes(const ax_shard_map_params *params, const ax_mesh *outer, ax_mesh *out);
-/* The axes over which a block cut by `spec` is typed varying, of those of the body. */
-ax_axis_set ax_shard_map_varying(const ax_shard_map_params *params, const ax_mesh *outer, const ax_spec *spec);
-/* The type in the body of an operand of type `whole` cut by `spec`. */
-AX_MUST_USE ax_status ax_shard_map_block(const ax_shard_map_params *params, const ax_mesh *outer, const ax_type *whole,
-                                         const ax_spec *spec, ax_type *out);
-
 /* shard_map_transform.c: the record's rules that make shard_maps of shard_maps. */
 void ax_shard_map_jvp(const ax_jvp_args *args);
 void ax_shard_map_linearize(const ax_jvp_args *args);

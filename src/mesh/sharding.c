@@ -10,7 +10,8 @@ int64_t ax_shard_parts(const ax_spec *spec, const ax_mesh *mesh, uint32_t dim) {
   return parts;
 }
 
-int64_t ax_shard_part(const ax_spec *spec, const ax_mesh *mesh, uint32_t dim, int64_t device) {
+/* The part of dimension `dim` that `device` holds. */
+static int64_t part_of(const ax_spec *spec, const ax_mesh *mesh, uint32_t dim, int64_t device) {
   int64_t part = 0;
   for (uint32_t i = 0; i < spec->count[dim]; i++) {
     uint32_t axis = spec->axis[dim][i];
@@ -54,7 +55,7 @@ ax_status ax_unshard_type(const ax_type *block, const ax_spec *spec, const ax_me
 }
 
 void ax_shard_offset(const ax_type *block, const ax_spec *spec, const ax_mesh *mesh, int64_t device, int64_t *offset) {
-  for (uint32_t d = 0; d < block->rank; d++) offset[d] = block->dims[d] * ax_shard_part(spec, mesh, d, device);
+  for (uint32_t d = 0; d < block->rank; d++) offset[d] = block->dims[d] * part_of(spec, mesh, d, device);
 }
 
 int64_t ax_shard_count(const ax_spec *spec, const ax_mesh *mesh) { return ax_axis_set_size(ax_spec_set(spec), mesh); }

@@ -11,8 +11,6 @@
 
 /* Into how many parts dimension `dim` is cut. */
 int64_t ax_shard_parts(const ax_spec *spec, const ax_mesh *mesh, uint32_t dim);
-/* The part of dimension `dim` that `device` holds. */
-int64_t ax_shard_part(const ax_spec *spec, const ax_mesh *mesh, uint32_t dim, int64_t device);
 
 /* The type of a block; axis sets as in `whole`. AX_INVALID_ARGUMENT: the spec has more entries than there are dimensions; a dimension
    that its axes do not divide. */
@@ -28,7 +26,7 @@ void ax_shard_offset(const ax_type *block, const ax_spec *spec, const ax_mesh *m
 int64_t ax_shard_count(const ax_spec *spec, const ax_mesh *mesh);
 /* The first device that holds block `number`. */
 int64_t ax_shard_device(const ax_spec *spec, const ax_mesh *mesh, int64_t number);
-/* The number of the block that is part[d] along each dimension d < rank: ax_shard_part backwards. */
+/* The number of the block that is part[d] along each dimension d < rank. */
 int64_t ax_shard_number(const ax_spec *spec, const ax_mesh *mesh, const int64_t *part);
 
 /* Copies the block that begins at `offset` out of, or into, an array; both dense and row-major. */

@@ -26,12 +26,12 @@ static ax_status infer_same(const ax_infer_args *args) {
   return AX_OK;
 }
 
-ax_status ax_infer_numeric(const ax_infer_args *args) {
+static ax_status infer_numeric(const ax_infer_args *args) {
   if (args->in[0].dtype == AX_BOOL) return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
   return infer_same(args);
 }
 
-ax_status ax_infer_float(const ax_infer_args *args) {
+static ax_status infer_float(const ax_infer_args *args) {
   if (!ax_is_float(args->in[0].dtype))
     return ax_error(AX_INVALID_ARGUMENT, "needs a float dtype, got %s", ax_dtype_name(args->in[0].dtype));
   return infer_same(args);
@@ -43,7 +43,7 @@ static ax_status infer_integer_pow(const ax_infer_args *args) {
   if (exponent < 0 && !ax_is_float(args->in[0].dtype))
     return ax_error(AX_INVALID_ARGUMENT, "%s has no negative powers: exponent %lld", ax_dtype_name(args->in[0].dtype),
                     (long long)exponent);
-  return ax_infer_numeric(args);
+  return infer_numeric(args);
 }
 
 ax_status ax_infer_bits(const ax_infer_args *args) {
@@ -321,25 +321,25 @@ static void neg_simplify(const ax_simplify_args *args) {
 
 static const ax_param integer_pow_params[] = {{"y", AX_PARAM_I64, 0}};
 
-AX_POINTWISE_RECORD(add, ADD, AX_FORM("add"), 2, ax_infer_numeric, add_jvp, add_transpose, add_simplify, ax_hlo_by_form);
-AX_POINTWISE_RECORD(sub, SUB, AX_FORM("subtract"), 2, ax_infer_numeric, sub_jvp, sub_transpose, sub_simplify, ax_hlo_by_form);
-AX_POINTWISE_RECORD(mul, MUL, AX_FORM("multiply"), 2, ax_infer_numeric, mul_jvp, mul_transpose, mul_simplify, ax_hlo_by_form);
-AX_POINTWISE_RECORD(div, DIV, AX_FORM("divide"), 2, ax_infer_numeric, div_jvp, div_transpose, div_simplify, ax_hlo_by_form);
-AX_POINTWISE(max, MAX, AX_FORM("maximum"), 2, ax_infer_numeric, max_jvp, ax_absent_transpose);
-AX_POINTWISE(min, MIN, AX_FORM("minimum"), 2, ax_infer_numeric, max_jvp, ax_absent_transpose);
-AX_POINTWISE(pow, POW, AX_FORM("power"), 2, ax_infer_float, pow_jvp, ax_absent_transpose);
-AX_POINTWISE_RECORD(neg, NEG, AX_FORM("negate"), 1, ax_infer_numeric, ax_jvp_linear, neg_transpose, neg_simplify, ax_hlo_by_form);
-AX_POINTWISE_HLO(abs, ABS, AX_FORM("abs"), 1, ax_infer_numeric, abs_jvp, ax_absent_transpose, abs_hlo);
-AX_POINTWISE_HLO(sign, SIGN, AX_FORM("sign"), 1, ax_infer_numeric, ax_jvp_zero, ax_absent_transpose, sign_hlo);
-AX_POINTWISE(exp, EXP, AX_FORM("exponential"), 1, ax_infer_float, exp_jvp, ax_absent_transpose);
-AX_POINTWISE(log, LOG, AX_FORM("log"), 1, ax_infer_float, log_jvp, ax_absent_transpose);
-AX_POINTWISE(log1p, LOG1P, AX_FORM("log_plus_one"), 1, ax_infer_float, log1p_jvp, ax_absent_transpose);
-AX_POINTWISE(expm1, EXPM1, AX_FORM("exponential_minus_one"), 1, ax_infer_float, expm1_jvp, ax_absent_transpose);
-AX_POINTWISE(tanh, TANH, AX_FORM("tanh"), 1, ax_infer_float, tanh_jvp, ax_absent_transpose);
-AX_POINTWISE(logistic, LOGISTIC, AX_FORM("logistic"), 1, ax_infer_float, logistic_jvp, ax_absent_transpose);
-AX_POINTWISE(sqrt, SQRT, AX_FORM("sqrt"), 1, ax_infer_float, sqrt_jvp, ax_absent_transpose);
-AX_POINTWISE(rsqrt, RSQRT, AX_FORM("rsqrt"), 1, ax_infer_float, rsqrt_jvp, ax_absent_transpose);
-AX_POINTWISE_HLO(erf, ERF, NULL, 1, ax_infer_float, erf_jvp, ax_absent_transpose, erf_hlo);
+AX_POINTWISE_RECORD(add, ADD, AX_FORM("add"), 2, infer_numeric, add_jvp, add_transpose, add_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(sub, SUB, AX_FORM("subtract"), 2, infer_numeric, sub_jvp, sub_transpose, sub_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(mul, MUL, AX_FORM("multiply"), 2, infer_numeric, mul_jvp, mul_transpose, mul_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(div, DIV, AX_FORM("divide"), 2, infer_numeric, div_jvp, div_transpose, div_simplify, ax_hlo_by_form);
+AX_POINTWISE(max, MAX, AX_FORM("maximum"), 2, infer_numeric, max_jvp, ax_absent_transpose);
+AX_POINTWISE(min, MIN, AX_FORM("minimum"), 2, infer_numeric, max_jvp, ax_absent_transpose);
+AX_POINTWISE(pow, POW, AX_FORM("power"), 2, infer_float, pow_jvp, ax_absent_transpose);
+AX_POINTWISE_RECORD(neg, NEG, AX_FORM("negate"), 1, infer_numeric, ax_jvp_linear, neg_transpose, neg_simplify, ax_hlo_by_form);
+AX_POINTWISE_HLO(abs, ABS, AX_FORM("abs"), 1, infer_numeric, abs_jvp, ax_absent_transpose, abs_hlo);
+AX_POINTWISE_HLO(sign, SIGN, AX_FORM("sign"), 1, infer_numeric, ax_jvp_zero, ax_absent_transpose, sign_hlo);
+AX_POINTWISE(exp, EXP, AX_FORM("exponential"), 1, infer_float, exp_jvp, ax_absent_transpose);
+AX_POINTWISE(log, LOG, AX_FORM("log"), 1, infer_float, log_jvp, ax_absent_transpose);
+AX_POINTWISE(log1p, LOG1P, AX_FORM("log_plus_one"), 1, infer_float, log1p_jvp, ax_absent_transpose);
+AX_POINTWISE(expm1, EXPM1, AX_FORM("exponential_minus_one"), 1, infer_float, expm1_jvp, ax_absent_transpose);
+AX_POINTWISE(tanh, TANH, AX_FORM("tanh"), 1, infer_float, tanh_jvp, ax_absent_transpose);
+AX_POINTWISE(logistic, LOGISTIC, AX_FORM("logistic"), 1, infer_float, logistic_jvp, ax_absent_transpose);
+AX_POINTWISE(sqrt, SQRT, AX_FORM("sqrt"), 1, infer_float, sqrt_jvp, ax_absent_transpose);
+AX_POINTWISE(rsqrt, RSQRT, AX_FORM("rsqrt"), 1, infer_float, rsqrt_jvp, ax_absent_transpose);
+AX_POINTWISE_HLO(erf, ERF, NULL, 1, infer_float, erf_jvp, ax_absent_transpose, erf_hlo);
 
 const ax_prim ax_prim_integer_pow = {
     .name = "integer_pow", .kind = AX_LOCAL, .cheap = true, .scalar = AX_SCALAR_INTEGER_POW, .in_count = 1, .out_count = 1,

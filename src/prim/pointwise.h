@@ -5,8 +5,6 @@
 #include "ir/number.h"
 #include "prim/rules.h"
 
-ax_status ax_infer_numeric(const ax_infer_args *args); /* operands alike; not bool */
-ax_status ax_infer_float(const ax_infer_args *args);
 ax_status ax_infer_bits(const ax_infer_args *args);    /* bool or integers */
 ax_status ax_infer_compare(const ax_infer_args *args); /* operands alike, result bool */
 ax_status ax_eval_pointwise(const ax_eval_args *args);

@@ -31,9 +31,19 @@ ax_program *test_trace_map(const test_map *map, const ax_type *in) {
 
 void test_use_threads(ax_executable *executable) { executable->threaded = true; }
 
-ax_plan *test_plan(ax_program *program) {
+ax_status test_make_plan(const ax_program *program, ax_plan **out) {
+  ax_program *partitioned;
+  *out = NULL;
+  AX_TRY(ax_program_partition(program, &partitioned));
+  const ax_partitioned p = ax_partitioned_of(partitioned);
+  ax_status status = ax_partitioned_plan(&p, false, out);
+  ax_program_release(partitioned);
+  return status;
+}
+
+ax_plan *test_plan(const ax_program *program) {
   ax_plan *plan;
-  TEST_OK(ax_program_plan(program, false, &plan));
+  TEST_OK(test_make_plan(program, &plan));
   return plan;
 }
 

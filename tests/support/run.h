@@ -20,7 +20,8 @@ ax_program *test_trace_map(const test_map *map, const ax_type *in);
 /* Small programs run on one thread; so that the others are tested too: as many as the runtime has. */
 void test_use_threads(ax_executable *executable);
 /* The plan of a program without axes, before the passes. ax_plan_destroy. */
-ax_plan *test_plan(ax_program *program);
+ax_plan *test_plan(const ax_program *program);
+AX_MUST_USE ax_status test_make_plan(const ax_program *program, ax_plan **out);
 /* Compiles and runs a program without axes; out: new tensors. */
 void test_execute(ax_runtime *runtime, ax_program *program, ax_tensor *const *in, ax_tensor **out);
 /* The same in reference code (ax_compile_options). */
