@@ -140,11 +140,11 @@ static ax_status refuse(const ax_pending *run, uint32_t i) {
                   run->executable->donate[i] ? "donated, but another thread has donated it" : "donated by another thread");
 }
 
-/* Argument i is this run's to read, or to have when its users have left. With the order lock held. */
+/* Makes argument i this run's to read; or, when it is donated, its own as soon as the array's users have left. With the order lock held. */
 static ax_status hold(ax_pending *run, uint32_t i) {
   ax_array *array = run->in[i];
   if (!run->executable->donate[i]) return ax_array_use(array) ? AX_OK : refuse(run, i);
-  if (ax_array_gone(array)) return refuse(run, i); /* whose taker it is not */
+  if (ax_array_gone(array)) return refuse(run, i); /* given to another run: `taker` is that run, and must stay */
   array->taker = run;                              /* before its last user can leave */
   uint32_t users = atomic_fetch_or(&array->users, AX_ARRAY_GIVEN);
   if ((users & AX_ARRAY_GIVEN) == 0 && users > 0) {
@@ -152,10 +152,10 @@ static ax_status hold(ax_pending *run, uint32_t i) {
     return AX_OK;
   }
   array->taker = NULL;
-  return users == 0 ? AX_OK : refuse(run, i); /* somebody took it, who needed no lock: it had no users */
+  return users == 0 ? AX_OK : refuse(run, i); /* an array without users can be taken without the lock, and somebody just has */
 }
 
-/* The first `count` arguments, when a later one could not be held. */
+/* Gives the first `count` arguments back, when a later one could not be held. */
 static void give_up(ax_pending *run, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     ax_array *array = run->in[i];
@@ -189,7 +189,7 @@ static ax_status hold_all(ax_pending *run) {
   return AX_OK;
 }
 
-/* From here on it goes its way. With the order lock held. */
+/* Nothing can fail any more: the run takes its references, and is listed with the runs that it waits for. With the order lock held. */
 static void set_off(ax_pending *run) {
   const ax_executable *e = run->executable;
   ax_runtime_hold(run->runtime);
@@ -236,7 +236,7 @@ ax_status ax_pending_start(ax_executable *e, ax_array *const *in, ax_array **out
 
 void ax_pending_array_free(ax_array *array) {
   lock_order(array->layout->runtime);
-  /* Who left saw no other user, but a run that gives the array up, and a reader after it, may have come before the lock was had. */
+  /* The user that left was the last. But before the lock was taken the array may have been given back, and have a new reader. */
   bool unused = atomic_load(&array->users) == AX_ARRAY_GIVEN;
   ax_pending *taker = unused ? array->taker : NULL;
   if (taker != NULL) {

@@ -35,10 +35,10 @@ struct ax_workers {
 
 /* --- Jobs and tasks, with the lock held --- */
 
-/* One more may work on a job: the callers' threads count, so that there are as many as processors. */
+/* Whether one more thread may work on a job. Callers' threads count as well, so that no more work than there are processors. */
 static bool room(const ax_workers *workers) { return atomic_load(&workers->active) <= workers->count; }
 
-/* Some lack threads, but there is no room for them. */
+/* Whether jobs or tasks lack threads that may not come, as there is no room for them. */
 static bool crowded(const ax_workers *workers) { return atomic_load(&workers->lacking) > 0 && !room(workers); }
 
 static bool lacks(const ax_job *job) { return job->joined < job->wanted; }
@@ -59,7 +59,7 @@ static ax_job *job_to_help(const ax_workers *workers) {
   return best;
 }
 
-/* There is something for so many threads. */
+/* Wakes threads of the team: one, or all when more are wanted; and everybody who waits for news. */
 static void tell(ax_workers *workers, uint32_t wanted) {
   atomic_fetch_add_explicit(&workers->news, 1, memory_order_release);
   if (wanted > 1) pthread_cond_broadcast(&workers->wake);
@@ -67,12 +67,12 @@ static void tell(ax_workers *workers, uint32_t wanted) {
   pthread_cond_broadcast(&workers->told);
 }
 
-/* Who has seen to itself wakes the next, so that no more are woken than there is room for. */
+/* A thread that has found work wakes the next one, so that no more are woken than there is room for. */
 static void tell_next(ax_workers *workers) {
   if (workers->free > 0 && atomic_load(&workers->lacking) > 0 && room(workers)) tell(workers, 1);
 }
 
-/* Lets go of the lock in between. */
+/* Helps in the job until there is nothing to do or the helper is to leave. The lock is let go meanwhile. */
 static void join(ax_workers *workers, ax_job *job, const _Atomic bool *until) {
   const ax_helper helper = {workers, atomic_load(&workers->came), until};
   set_helpers(workers, job, job->wanted, job->joined + 1);
@@ -89,7 +89,7 @@ static void join(ax_workers *workers, ax_job *job, const _Atomic bool *until) {
   if (until != NULL) tell_next(workers); /* a visitor does not look for other jobs */
 }
 
-/* `task`, or the oldest when NULL. NULL: it is not there. */
+/* Takes `task`, or the oldest one when `task` is NULL, out of the queue. NULL: it is not queued, or none is. */
 static ax_task *pull(ax_workers *workers, ax_task *task) {
   if (task == NULL) task = workers->first_task;
   if (task == NULL || !task->queued) return NULL;

@@ -133,7 +133,7 @@ typedef struct stride {
   int64_t coef, offset, begin[most_parts + 1]; /* begin: the reader's first step in each part */
 } stride;
 
-/* Whole, a result may be given a donated argument's memory. */
+/* A result that is computed whole may be given a donated argument's memory; in parts it could not. */
 static bool writes_result(const cutter *c, const ax_op *op) {
   for (uint32_t i = 0; i < op->kernel.kernel->store_count && c->donates; i++)
     if (c->kept[root_of(c, op->kernel.buffers[op->kernel.kernel->stores[i].slot])]) return true;
@@ -283,7 +283,7 @@ static ax_status take_apart(cutter *c, uint32_t root) {
   }
   if (count == 0 || loads != c->reads[root]) return AX_OK; /* others read it, outside of this block */
   if (p.count * count > p.count + count && ax_type_elems(&buffer->type) < small_elems) return AX_OK;
-  if (p.count > c->root_capacity - c->plan->buffer_count) return AX_OK; /* parts of parts of parts */
+  if (p.count > c->root_capacity - c->plan->buffer_count) return AX_OK; /* the tables have room for the parts of arrays and not for parts of those */
   AX_TRY(make_pieces(c, readers, strides, count, &p, made, &possible));
   if (!possible) return AX_OK;
   AX_TRY(make_part_buffers(c, &p));
@@ -294,7 +294,7 @@ static ax_status take_apart(cutter *c, uint32_t root) {
 
 /* --- The pass --- */
 
-/* As much of the list as there is when it is come to. */
+/* Takes apart what each operation stores. Operations that are added on the way stand later in the list, so it comes to them too. */
 static ax_status go_through(cutter *c) {
   for (uint32_t at = c->node_count > 0 ? 0 : AX_NONE; at != AX_NONE; at = c->nodes[at].next)
     for (uint32_t i = 0; c->nodes[at].op.kind == AX_OP_KERNEL && i < c->nodes[at].op.kernel.kernel->store_count; i++) {
@@ -325,7 +325,7 @@ static ax_status cut_block(void *context, ax_block *block, bool is_body) {
   }
   AX_TRY(go_through(c));
   for (uint32_t i = 0; i < c->node_count; i++) ax_op_visit_all(&c->nodes[i].op, forget, c);
-  for (uint32_t i = 0; i < count; i++) ax_op_visit_all(&block->ops[i], forget, c); /* what was taken out, as it was */
+  for (uint32_t i = 0; i < count; i++) ax_op_visit_all(&block->ops[i], forget, c); /* the operations that were replaced, too */
   return c->node_count > count ? write_back(c, block) : AX_OK;
 }
 
@@ -346,7 +346,7 @@ static ax_status make_tables(cutter *c, ax_arena *tables) {
   return AX_OK;
 }
 
-/* Something may be put together from parts: most plans are done with here. */
+/* Whether anything may be put together from parts. In most plans there is nothing, and the pass ends here. */
 static ax_status find_any(const ax_plan *plan, ax_arena *scratch, bool *any) {
   size_t bytes = plan->buffer_count * sizeof(uint32_t);
   uint32_t *reads = ax_arena_alloc(scratch, bytes), *writes = ax_arena_alloc(scratch, bytes);
