@@ -5,9 +5,9 @@
 
 enum { many = 20000 };
 
-static int64_t value(const ax_place *place, uint32_t rank, const int64_t *i) {
-  int64_t sum = place->offset;
-  for (uint32_t d = 0; d < rank; d++) sum += place->coef[d] * i[d];
+static int64_t value(const ax_affine *address, uint32_t rank, const int64_t *i) {
+  int64_t sum = address->offset;
+  for (uint32_t d = 0; d < rank; d++) sum += address->coef[d] * i[d];
   return sum;
 }
 
@@ -24,8 +24,8 @@ static uint32_t some_dims(test_random *random, int64_t *dims) {
 }
 
 /* A view of an array read in some order: digits of a reshape, reversed, shifted, with dimensions that are not there. */
-static ax_place some_place(test_random *random, uint32_t rank, const int64_t *loop) {
-  ax_place place = {0};
+static ax_affine some_address(test_random *random, uint32_t rank, const int64_t *loop) {
+  ax_affine address = {0};
   int64_t pitch = 1 + (test_random_below(random, 3) == 0 ? test_random_below(random, 3) : 0);
   uint32_t order[8];
   for (uint32_t d = 0; d < rank; d++) order[d] = d;
@@ -36,15 +36,15 @@ static ax_place some_place(test_random *random, uint32_t rank, const int64_t *lo
   for (uint32_t k = rank; k-- > 0;) {
     uint32_t d = order[k];
     if (test_random_below(random, 6) == 0) continue;
-    place.coef[d] = pitch;
-    if (test_random_below(random, 4) == 0) place.offset += pitch * (loop[d] - 1), place.coef[d] = -pitch;
+    address.coef[d] = pitch;
+    if (test_random_below(random, 4) == 0) address.offset += pitch * (loop[d] - 1), address.coef[d] = -pitch;
     pitch *= loop[d] + (test_random_below(random, 5) == 0);
   }
-  if (test_random_below(random, 3) == 0) place.offset += test_random_below(random, 7);
-  return place;
+  if (test_random_below(random, 3) == 0) address.offset += test_random_below(random, 7);
+  return address;
 }
 
-static void check_digits(const ax_place *place, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims,
+static void check_digits(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims,
                          const ax_digits *found, uint32_t count) {
   int64_t i[8] = {0};
   for (uint32_t g = 0, d = 0; g < count; g++) {
@@ -61,11 +61,11 @@ static void check_digits(const ax_place *place, uint32_t loop_rank, const int64_
       assert_true(number >= 0 && number < size);
       sum += number * weight;
     }
-    assert_int_equal(sum, value(place, loop_rank, i));
+    assert_int_equal(sum, value(address, loop_rank, i));
   } while (next_step(loop_rank, loop, i));
 }
 
-static void check_array(const ax_place *place, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims, const ax_at *at) {
+static void check_array(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims, const ax_at *at) {
   int64_t i[8] = {0};
   do {
     int64_t sum = 0;
@@ -74,14 +74,14 @@ static void check_array(const ax_place *place, uint32_t loop_rank, const int64_t
       assert_true(position >= 0 && position < dims[d]);
       sum = sum * dims[d] + position;
     }
-    assert_int_equal(sum, value(place, loop_rank, i));
+    assert_int_equal(sum, value(address, loop_rank, i));
   } while (next_step(loop_rank, loop, i));
 }
 
-static int64_t last_of(const ax_place *place, uint32_t rank, const int64_t *loop) {
-  int64_t last = place->offset;
+static int64_t last_of(const ax_affine *address, uint32_t rank, const int64_t *loop) {
+  int64_t last = address->offset;
   for (uint32_t d = 0; d < rank; d++)
-    if (place->coef[d] > 0) last += place->coef[d] * (loop[d] - 1);
+    if (address->coef[d] > 0) last += address->coef[d] * (loop[d] - 1);
   return last;
 }
 
@@ -92,19 +92,19 @@ static void at_random(void **state) {
   for (int n = 0; n < many; n++) {
     int64_t loop[8], dims[8], made[AX_MAX_RANK];
     uint32_t loop_rank = some_dims(&random, loop), rank = some_dims(&random, dims), count, made_rank;
-    ax_place place = some_place(&random, loop_rank, loop), again;
+    ax_affine address = some_address(&random, loop_rank, loop), again;
     ax_digits found[AX_MAX_RANK];
     ax_at at[AX_MAX_RANK];
-    bool inside = last_of(&place, loop_rank, loop) < ax_dims_elems(rank, dims);
-    assert_int_equal(ax_place_digits(&place, loop_rank, loop, rank, dims, found, &count), inside);
+    bool inside = last_of(&address, loop_rank, loop) < ax_dims_elems(rank, dims);
+    assert_int_equal(ax_affine_digits(&address, loop_rank, loop, rank, dims, found, &count), inside);
     if (inside) {
-      check_digits(&place, loop_rank, loop, rank, dims, found, count);
+      check_digits(&address, loop_rank, loop, rank, dims, found, count);
       told++;
       apart += count == rank && rank > 1;
     }
-    if (ax_place_array(&place, loop_rank, loop, 1 + last_of(&place, loop_rank, loop) + test_random_below(&random, 20), &made_rank, made, at)) {
-      check_array(&place, loop_rank, loop, made_rank, made, at);
-      assert_true(ax_place_of(made_rank, made, at, &again));
+    if (ax_affine_array(&address, loop_rank, loop, 1 + last_of(&address, loop_rank, loop) + test_random_below(&random, 20), &made_rank, made, at)) {
+      check_array(&address, loop_rank, loop, made_rank, made, at);
+      assert_true(ax_affine_of(made_rank, made, at, &again));
       arrays++;
     }
   }
@@ -117,13 +117,13 @@ static void apart(void **state) {
   const int64_t rows[] = {6, 4}, halves[] = {3, 2, 4}, all[] = {24}, turned[] = {4, 6};
   ax_digits found[AX_MAX_RANK];
   uint32_t count;
-  const ax_place matrix = {.coef = {4, 1}}, split = {.coef = {8, 4, 1}}, line = {.coef = {1}}, other = {.coef = {6, 1}};
-  assert_true(ax_place_digits(&matrix, 2, rows, 2, rows, found, &count) && count == 2);
-  assert_true(ax_place_digits(&split, 3, halves, 2, rows, found, &count) && count == 2); /* 6 in 3 and 2 */
+  const ax_affine matrix = {.coef = {4, 1}}, split = {.coef = {8, 4, 1}}, line = {.coef = {1}}, other = {.coef = {6, 1}};
+  assert_true(ax_affine_digits(&matrix, 2, rows, 2, rows, found, &count) && count == 2);
+  assert_true(ax_affine_digits(&split, 3, halves, 2, rows, found, &count) && count == 2); /* 6 in 3 and 2 */
   assert_int_equal(found[0].number.coef[0], 2);
-  assert_true(ax_place_digits(&matrix, 2, rows, 3, halves, found, &count) && count == 2); /* 3 and 2 as 6 */
-  assert_true(ax_place_digits(&line, 1, all, 2, rows, found, &count) && count == 1);
-  assert_true(ax_place_digits(&other, 2, turned, 2, rows, found, &count) && count == 1); /* 4 by 6 as 6 by 4 */
+  assert_true(ax_affine_digits(&matrix, 2, rows, 3, halves, found, &count) && count == 2); /* 3 and 2 as 6 */
+  assert_true(ax_affine_digits(&line, 1, all, 2, rows, found, &count) && count == 1);
+  assert_true(ax_affine_digits(&other, 2, turned, 2, rows, found, &count) && count == 1); /* 4 by 6 as 6 by 4 */
 }
 
 int main(void) {

@@ -14,7 +14,7 @@ typedef struct copier {
   ax_bound *to;
   ax_ex *map;      /* of from's nodes; AX_NONE: not copied yet */
   const ax_at *at; /* from's loop index d is at[d] in terms of `to`; NULL: the same, or: */
-  const ax_digits *digits; /* from's loop indices are the digits of a place, in terms of `to`; NULL */
+  const ax_digits *digits; /* from's loop indices are the digits of an address, in terms of `to`; NULL */
   uint32_t digit_count;
   const ax_views *views;
   bool failed;     /* a composition that one ax_at cannot express, or too large */
@@ -84,17 +84,17 @@ static ax_ex index_expr(copier *c, uint32_t d) {
 
 /* --- Loop indices that are digits --- */
 
-/* A place in terms of from's loop indices, in terms of to's; false when it takes a digit that is not told apart from others. */
-static bool place_by_digits(const copier *c, const ax_place *place, ax_place *out) {
+/* An address in terms of from's loop indices, in terms of to's; false when it takes a digit that is not told apart from others. */
+static bool address_by_digits(const copier *c, const ax_affine *address, ax_affine *out) {
   const int64_t *dims = c->from->kernel->dims;
-  *out = (ax_place){.offset = place->offset};
+  *out = (ax_affine){.offset = address->offset};
   for (uint32_t g = 0; g < c->digit_count; g++) {
     const ax_digits *one = &c->digits[g];
     uint32_t last = one->last;
     while (last > one->first && dims[last] == 1) last--;
-    int64_t coef = place->coef[last], next = coef * dims[last];
+    int64_t coef = address->coef[last], next = coef * dims[last];
     for (uint32_t d = last; d-- > one->first;) {
-      if (dims[d] > 1 && place->coef[d] != next) return false;
+      if (dims[d] > 1 && address->coef[d] != next) return false;
       next *= dims[d];
     }
     out->offset += coef * one->number.offset;
@@ -107,13 +107,13 @@ static bool place_by_digits(const copier *c, const ax_place *place, ax_place *ou
 static uint32_t slot_by_digits(copier *c, uint32_t from_slot, const ax_at *from, ax_at *at) {
   ax_kernel *to = c->to->kernel;
   const ax_slot *array = &c->from->kernel->slots[from_slot];
-  ax_place here, there;
+  ax_affine here, there;
   int64_t dims[AX_MAX_RANK];
   uint32_t rank, buffer = c->from->buffers[from_slot];
-  c->failed = !ax_place_of(array->rank, array->dims, from, &here) || !place_by_digits(c, &here, &there);
+  c->failed = !ax_affine_of(array->rank, array->dims, from, &here) || !address_by_digits(c, &here, &there);
   if (c->failed) return 0;
-  if (ax_place_at(&there, to->rank, to->dims, array->rank, array->dims, at)) return slot_for(c, from_slot);
-  c->failed = !ax_place_array(&there, to->rank, to->dims, ax_dims_elems(array->rank, array->dims), &rank, dims, at);
+  if (ax_affine_at(&there, to->rank, to->dims, array->rank, array->dims, at)) return slot_for(c, from_slot);
+  c->failed = !ax_affine_array(&there, to->rank, to->dims, ax_dims_elems(array->rank, array->dims), &rank, dims, at);
   if (c->failed) return 0;
   buffer = c->views->make(c->views->context, buffer, rank, dims);
   to->failed = to->failed || buffer == AX_NONE;
@@ -137,7 +137,7 @@ static ax_ex index_by_digits(copier *c, uint32_t d) {
 /* --- Nodes --- */
 
 /* The slot of `to` for one of from's, and positions in it. */
-static uint32_t place_slot(copier *c, uint32_t from_slot, const ax_at *from, ax_at *at) {
+static uint32_t slot_and_at(copier *c, uint32_t from_slot, const ax_at *from, ax_at *at) {
   if (c->digits != NULL) return slot_by_digits(c, from_slot, from, at);
   uint32_t slot = slot_for(c, from_slot);
   for (uint32_t d = 0; d < c->from->kernel->slots[from_slot].rank && !c->failed; d++) at[d] = compose(c, from[d]);
@@ -150,7 +150,7 @@ static ax_ex copy_one(copier *c, const ax_expr *expr) {
   ax_ex arg[3];
   switch (expr->op) {
     case AX_LEAF_LOAD: {
-      uint32_t slot = place_slot(c, expr->slot, expr->at, at);
+      uint32_t slot = slot_and_at(c, expr->slot, expr->at, at);
       return c->failed || to->failed ? 0 : ax_kernel_load(to, slot, at);
     }
     case AX_LEAF_INDEX: return c->digits != NULL ? index_by_digits(c, (uint32_t)expr->imm) : index_expr(c, (uint32_t)expr->imm);
@@ -177,7 +177,7 @@ static void copy_stores(copier *c, const bool *dropped) {
     const ax_store *store = &from->stores[i];
     ax_at at[AX_MAX_RANK];
     if (dropped != NULL && dropped[i]) continue;
-    uint32_t slot = place_slot(c, store->slot, store->at, at);
+    uint32_t slot = slot_and_at(c, store->slot, store->at, at);
     if (c->failed || c->to->kernel->failed) return;
     ax_kernel_store(c->to->kernel, slot, at, c->map[store->expr], store->reduce);
   }
@@ -202,7 +202,7 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
   const ax_slot *loaded = &c->from->kernel->slots[load->slot], *stored = &producer->kernel->slots[store->slot];
   ax_at at[AX_MAX_RANK];
   ax_digits digits[AX_MAX_RANK];
-  ax_place place;
+  ax_affine address;
   copier inner;
   *out = 0;
   AX_TRY(start_copier(&inner, c->arena, producer, c->to));
@@ -212,11 +212,11 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
     for (uint32_t d = 0; d < loaded->rank; d++) at[d] = compose(c, load->at[d]);
     inner.at = at;
     inner.failed = c->failed;
-  } else if (ax_place_of(loaded->rank, loaded->dims, load->at, &place)) {
+  } else if (ax_affine_of(loaded->rank, loaded->dims, load->at, &address)) {
     const ax_kernel *to = c->to->kernel;
-    place.offset += offset;
+    address.offset += offset;
     inner.digits = digits;
-    inner.failed = !ax_place_digits(&place, to->rank, to->dims, stored->rank, stored->dims, digits, &inner.digit_count);
+    inner.failed = !ax_affine_digits(&address, to->rank, to->dims, stored->rank, stored->dims, digits, &inner.digit_count);
   } else {
     inner.failed = true;
   }
@@ -281,7 +281,7 @@ ax_status ax_kernel_redimension(ax_arena *arena, const ax_bound *kernel, uint32_
   const ax_kernel *old = kernel->kernel;
   const ax_kernel like = {.rank = rank};
   ax_digits digits[AX_MAX_RANK];
-  ax_place step = {0};
+  ax_affine step = {0};
   ax_bound fresh;
   copier c;
   *out = (ax_bound){NULL, NULL};
@@ -293,7 +293,7 @@ ax_status ax_kernel_redimension(ax_arena *arena, const ax_bound *kernel, uint32_
   for (int64_t d = (int64_t)rank - 1, pitch = 1; d >= 0; pitch *= dims[d--]) step.coef[d] = pitch;
   c.digits = digits;
   c.views = views;
-  c.failed = !ax_place_digits(&step, rank, dims, old->rank, old->dims, digits, &c.digit_count);
+  c.failed = !ax_affine_digits(&step, rank, dims, old->rank, old->dims, digits, &c.digit_count);
   copy_all(&c);
   copy_stores(&c, NULL);
   return made(&fresh, c.failed, out);
