@@ -91,8 +91,10 @@ ax_value ax_expand_dims(ax_value x, int64_t dimension); /* adds a dimension of 1
 /* Sums of floats (mean, products and everything made of them as well) do not get worse with their length. With u = 2^-24 for f32, bf16
    and f16, each result is off by at most 25 u times the sum of absolute values, before it is rounded to bf16 or f16: up to 16 numbers in
    a row, and the few sums of those, are added in f32; where more than that meet, they are added in f64 and rounded once. In f64 the
-   bound is n 2^-53 times the sum of absolute values of n numbers. The order of additions follows from the shapes and from the width of
-   the machine's registers alone: it is the same under every policy, with any number of workers. ax_evaluate adds in f64, in index
+   bound is n 2^-53 times the sum of absolute values of n numbers. The order of additions is decided when a program is compiled, by shapes, by
+   what else is computed in the same pass and by the width of the machine's registers: an executable adds in the same order in every run,
+   under every policy, with any number of workers. Another program, or the same with other arguments donated, may add in another, within
+   these bounds. ax_evaluate adds in f64, in index
    order, and rounds once. */
 ax_value ax_reduce_sum(ax_value x, const int64_t *axes, uint32_t count); /* T numeric, as those below; over nothing: 0 */
 ax_value ax_reduce_max(ax_value x, const int64_t *axes, uint32_t count);
