@@ -395,9 +395,10 @@ static ax_status check_instr(verifier *v, uint32_t i) {
   bool exchanges = instr->kind == AX_INSTR_PUSH || instr->kind == AX_INSTR_CLEAR;
   if (exchanges && v->stage >= AX_STAGE_EXCHANGED) AX_TRY(check_push(v, instr, v->a->ops[i]->exchange));
   if (v->stage < AX_STAGE_FINISHED) return AX_OK;
+  uint32_t space = v->a->executable->scratch_space;
   bool scratch = i + 1 < v->a->instr_count && at(v, i + 1)->scratch;
-  for (uint32_t k = 0; k < instr->ref_count; k++) scratch = scratch || instr->refs[k].space == v->a->executable->scratch_space;
-  if (scratch && !instr->scratch) return ax_error(AX_INTERNAL, "does not say that scratch memory is needed");
+  for (uint32_t k = 0; k < instr->ref_count; k++) scratch = scratch || instr->refs[k].space == space;
+  if (scratch && v->a->executable->spaces[space].bytes > 0 && !instr->scratch) return ax_error(AX_INTERNAL, "does not say that scratch memory is needed");
   if (instr->kind == AX_INSTR_KERNEL && instr->kernel.code == NULL) return ax_error(AX_INTERNAL, "has no code");
   return AX_OK;
 }
