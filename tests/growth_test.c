@@ -1,6 +1,7 @@
-/* Nothing that compiling does grows faster than the program. Processor time is compared, not allocations, since what was once quadratic here
-   took no memory for it. A program four times as large takes four times as long, somewhat more when caches are too small for it; the bound
-   is half way, by exponent, to the sixteen times that something quadratic takes. The least of a few tries counts. */
+/* Nothing that compiling does grows faster than the program. Processor time is compared, not allocations, since what was once
+   quadratic here took no memory for it. A program four times as large takes four times as long, somewhat more when caches are
+   too small for it; the bound is half way, by exponent, to the sixteen times that something quadratic takes. The least of a few
+   tries counts. */
 #include <stdlib.h>
 #include <time.h>
 

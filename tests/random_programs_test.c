@@ -1,6 +1,6 @@
-/* Programs made at random: values that differ along some axes and are the same along others, fused and not, in loops, branches and calls,
-   with collectives between. Every policy must give the same bits, and reference evaluation's values. Gradients must too, of programs in which
-   nothing jumps. Some have values as large as it takes for passes that leave small ones alone. */
+/* Programs made at random: values that differ along some axes and are the same along others, fused and not, in loops, branches
+   and calls, with collectives between. Every policy must give the same bits, and reference evaluation's values. Gradients must
+   too, of programs in which nothing jumps. Some have values as large as it takes for passes that leave small ones alone. */
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
@@ -279,8 +279,8 @@ static void gradient(maker m, uint64_t seed, bool show) {
   ax_program_release(program);
 }
 
-/* Now and then values are as large as those that are made again, cut into parts, and added by the last; in others runs are long enough for parts
-   of a value to be kernels of their own. */
+/* Now and then values are as large as those that are made again, cut into parts, and added by the last; in others runs are long
+   enough for parts of a value to be kernels of their own. */
 static void one_program(uint64_t seed, bool show) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse(seed % 3 == 0 ? "a=3" : seed % 3 == 1 ? "a=2,b=2" : "a=4,b=2", &mesh));

@@ -1,7 +1,7 @@
-/* Programs made at random in which arrays are overwritten in part: rows, columns and blocks put into a few values that are copied to one
-   another's names, read in part before and after, added to, at places known and found out, in loops, branches and calls inside one another, on
-   one device or on several that hold the same or their own. Overwriting in place must never be seen, under any policy, whoever
-   owns the arguments; nor in gradients, where rows are added to sums of what began as zeros. */
+/* Programs made at random in which arrays are overwritten in part: rows, columns and blocks put into a few values that are
+   copied to one another's names, read in part before and after, added to, at places known and found out, in loops, branches and
+   calls inside one another, on one device or on several that hold the same or their own. Overwriting in place must never be
+   seen, under any policy, whoever owns the arguments; nor in gradients, where rows are added to sums of what began as zeros. */
 
 #include "axle/collectives.h"
 #include "axle/ops.h"

@@ -1,4 +1,5 @@
-/* One call of an executable: what ax_run does at once and a pending run when its time has come. `in` and `out` are as long as the program's. */
+/* One call of an executable: what ax_run does at once and a pending run when its time has come. `in` and `out` are as long as
+   the program's. */
 #ifndef AX_EXEC_CALL_H
 #define AX_EXEC_CALL_H
 

@@ -8,8 +8,8 @@
      event e:         counters; by device, which it signals and which it awaits;   SIGNAL adds 1;
                       WAIT until >= (how often I have entered the signal's region + delta) * how many signal it each time round
 
-   Events exist only where one frame reads what another wrote (read after write) or writes what others may still read: see sync.c. README.md has a table of which
-   pass fills what of an instruction. */
+   Events exist only where one frame reads what another wrote (read after write) or writes what others may still read: see
+   sync.c. README.md has a table of which pass fills what of an instruction. */
 #ifndef AX_EXEC_EXEC_H
 #define AX_EXEC_EXEC_H
 
@@ -21,7 +21,8 @@
 #include "jit/jit.h"
 #include "loop/passes.h"
 
-/* Address = part[first + place[device]] + offset + iteration[loop] * step: where a part lies is looked up, never computed from another's. */
+/* Address = part[first + place[device]] + offset + iteration[loop] * step: where a part lies is looked up, never computed from
+   another's. */
 typedef struct ax_ref {
   uint32_t space, loop;
   int64_t offset, step;

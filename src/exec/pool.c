@@ -7,8 +7,8 @@ enum { least_power = 6, most_power_of_two = 16 };
 
 /* --- Sizes --- */
 
-/* Up to 64 KiB the powers of two, then so many between each and the next that at most a sixty-fourth is wasted. Gives the number of the size,
-   and rounds *bytes up to it. */
+/* Up to 64 KiB the powers of two, then so many between each and the next that at most a sixty-fourth is wasted. Gives the number
+   of the size, and rounds *bytes up to it. */
 static uint32_t round_to_size(size_t *bytes) {
   uint32_t power = *bytes <= (size_t)1 << least_power ? least_power : 64 - (uint32_t)__builtin_clzll(*bytes - 1);
   size_t top = (size_t)1 << power, step = top / (2 * AX_POOL_STEPS); /* more than half of `top` is wanted */

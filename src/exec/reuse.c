@@ -14,9 +14,10 @@
 
    In a loop the first tenant of a place follows the last one of the iteration before: they are a pair too.
 
-   A wait for the readers of a psum's result right before the next psum would make of each psum a barrier. Therefore a root lives on,
-   as far as placing is concerned, until all frames have waited for an exchange that starts after its last use: whoever has, knows
-   that all the others are past that use, and the wait for the tenant before is implied. In a chain of psums that is two tenants by turns. */
+   A wait for the readers of a psum's result right before the next psum would make of each psum a barrier. Therefore a root lives
+   on, as far as placing is concerned, until all frames have waited for an exchange that starts after its last use: whoever has,
+   knows that all the others are past that use, and the wait for the tenant before is implied. In a chain of psums that is two
+   tenants by turns. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,14 +1,15 @@
 /* Who runs next.
 
-   A frame that must wait is parked on a counter and holds no thread. Who signals the counter takes out those that may go on and puts them
-   into the queues of the threads that ran them last, where their memory is warm; a thread whose own queue is empty starts a new frame, or takes
-   one from another's queue. What is locked: a queue, which nearly always only its own thread and who wakes its frames use; and for parking and
-   waking a stripe, one of 64, by the counter's number. A wait that succeeds is one atomic read, a signal that lets nobody go one atomic
-   addition and one read.
+   A frame that must wait is parked on a counter and holds no thread. Who signals the counter takes out those that may go on and
+   puts them into the queues of the threads that ran them last, where their memory is warm; a thread whose own queue is empty starts
+   a new frame, or takes one from another's queue. What is locked: a queue, which nearly always only its own thread and who wakes
+   its frames use; and for parking and waking a stripe, one of 64, by the counter's number. A wait that succeeds is one atomic read,
+   a signal that lets nobody go one atomic addition and one read.
 
-   The end. A thread that finds nothing, neither a frame nor shared work, is no longer busy; whoever is the last to be so looks once more, and
-   when there is still nothing, and nothing in flight, there never will be: frames are added by busy threads and from outside only. If not
-   all frames have ended it is a deadlock, reported at once. Only threads that change between busy and idle write what all share.
+   The end. A thread that finds nothing, neither a frame nor shared work, is no longer busy; whoever is the last to be so looks once
+   more, and when there is still nothing, and nothing in flight, there never will be: frames are added by busy threads and from
+   outside only. If not all frames have ended it is a deadlock, reported at once. Only threads that change between busy and idle
+   write what all share.
 
    One thread has one queue, and locks nothing. A chooser (policy.h) sees all frames that may go on, in an array. */
 #include "exec/scheduler.h"

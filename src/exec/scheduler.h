@@ -50,8 +50,8 @@ static inline void ax_schedule_signal(ax_execution *run, uint32_t index, uint32_
   if (atomic_load(&counter->least) <= count) ax_schedule_release(run, index);
 }
 
-/* True when the count is reached; otherwise f is parked there, and belongs to whoever lets it go on. A frame that is parked where it `parks`
-   gives its scratch memory back. */
+/* True when the count is reached; otherwise f is parked there, and belongs to whoever lets it go on. A frame that is parked
+   where it `parks` gives its scratch memory back. */
 static inline bool ax_schedule_await(ax_execution *run, ax_seat *seat, uint32_t f, uint32_t counter, uint64_t target, bool parks) {
   return atomic_load_explicit(&run->counters[counter].count, memory_order_acquire) >= target ||
          ax_schedule_park(run, seat, f, counter, target, parks);

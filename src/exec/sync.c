@@ -2,8 +2,9 @@
 
    What must be ordered. All frames go through one list, each at its own pace. An access is an instruction that reads or writes the
    memory of a root: the part that the frame's own coordinates name, or, when an exchange writes, its peers' parts. If two frames
-   touch the same part and one of them writes it, the access that stands earlier in the list comes first; in a loop that holds both, the
-   earlier one's nth time comes before the later one's nth, and that before the earlier one's time n + 1. So there are two kinds of waits:
+   touch the same part and one of them writes it, the access that stands earlier in the list comes first; in a loop that holds both,
+   the earlier one's nth time comes before the later one's nth, and that before the earlier one's time n + 1. So there are two kinds
+   of waits:
 
      read after write    a read of what another frame wrote waits for the write
      write after read    a write waits until the frames that read the old value are done; in a loop, those of the iteration before
@@ -36,15 +37,16 @@
    enter differently often, would be counted differently by each: it is reported done at the region's exit, which all pass. Frames that
    may not have read report it as well, so they wait for what they would have read before they do: else they could run ahead.
 
-   Which frames. The counters of an event belong to groups of frames: a group shares the root's coordinates, less those along which an
-   exchange writes into other members' parts. A root that only pairs of devices exchange (ppermute) has a counter for each part
-   instead: a source signals the part of its target, and before it writes there again waits for those who read that part, so that nobody
-   waits for anybody but its own source and target.
+   Which frames. The counters of an event belong to groups of frames: a group shares the root's coordinates, less those along which
+   an exchange writes into other members' parts. A root that only pairs of devices exchange (ppermute) has a counter for each part
+   instead: a source signals the part of its target, and before it writes there again waits for those who read that part, so that
+   nobody waits for anybody but its own source and target.
 
    Which waits are dropped. Signals of one frame come in the order of the list, so a wait for an access implies waiting for all
-   that the same frames have done before it. First, of all accesses of a root that are alike (a class: the same region, frames and kind) only
-   the last before the waiter counts; then waits that another one implies are dropped. Both cost n log n in the number of accesses,
-   and the square of the number of classes of a root, of which there are few: a class is a region, an exchange and a kind, not an access. sync_test.c holds all this against brute force. */
+   that the same frames have done before it. First, of all accesses of a root that are alike (a class: the same region, frames
+   and kind) only the last before the waiter counts; then waits that another one implies are dropped. Both cost n log n in the
+   number of accesses, and the square of the number of classes of a root, of which there are few: a class is a region, an
+   exchange and a kind, not an access. sync_test.c holds all this against brute force. */
 #include <stdlib.h>
 #include <string.h>
 

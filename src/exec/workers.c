@@ -1,8 +1,9 @@
-/* The team: see workers.h. Threads with nothing to do spin for a moment, since the next step of a training loop comes soon, then sleep;
-   so does a caller until its helpers have left.
+/* The team: see workers.h. Threads with nothing to do spin for a moment, since the next step of a training loop comes soon, then
+   sleep; so does a caller until its helpers have left.
 
-   When callers leave no room for helpers, one of the free threads looks every now and then whether there is some again: callers that run
-   one small job after another leave it for an instant only, and to wake somebody at the end of each would cost more than the help is worth. */
+   When callers leave no room for helpers, one of the free threads looks every now and then whether there is some again: callers
+   that run one small job after another leave it for an instant only, and to wake somebody at the end of each would cost more
+   than the help is worth. */
 #include "exec/workers.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
-/* The team: helpers come to every job, as long as there are not more callers than threads, and leave it when another lacks them more; tasks are done in order, by threads or by who pulls them;
-   a team without threads; one that is ended by a thread of its own. */
+/* The team: helpers come to every job, as long as there are not more callers than threads, and leave it when another lacks them
+   more; tasks are done in order, by threads or by who pulls them; a team without threads; one that is ended by a thread of its
+   own. */
 #include "exec/workers.h"
 
 #include <pthread.h>

@@ -6,10 +6,10 @@
 
 typedef struct ax_jit ax_jit;
 
-/* slots[k]: the base address of kernel slot k (aligned to its element). coordinates[a]: this device's coordinate along mesh
-   axis a (for AX_LEAF_AXIS). Runs the range [begin, end) of kernel->ranged, which ends at ax_kernel_extent at the
-   latest; ranges may run at once on different threads. Where all dimensions are reduced over there is only 0, 1. A slot that is stored may be the same memory as one that is
-   loaded only when every load of it is at the very position stored by the same iteration. */
+/* slots[k]: the base address of kernel slot k (aligned to its element). coordinates[a]: this device's coordinate along mesh axis
+   a (for AX_LEAF_AXIS). Runs the range [begin, end) of kernel->ranged, which ends at ax_kernel_extent at the latest; ranges may
+   run at once on different threads. Where all dimensions are reduced over there is only 0, 1. A slot that is stored may be the
+   same memory as one that is loaded only when every load of it is at the very position stored by the same iteration. */
 typedef void (*ax_kernel_code)(void *const *slots, const int64_t *coordinates, int64_t begin, int64_t end);
 
 /* The file name of LLVM's library, which is loaded with the first compile. */

@@ -413,7 +413,8 @@ static ax_status bring_together(fuser *f, ax_bound *a, ax_bound *b, ax_rewritten
   return AX_OK;
 }
 
-/* As they are to be merged, a first: *x and *y; without kernels when they are not. One of them may be `brought`, which is to be released. */
+/* As they are to be merged, a first: *x and *y; without kernels when they are not. One of them may be `brought`, which is to be
+   released. */
 static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_bound *x, ax_bound *y, ax_rewritten *brought) {
   brought->shared = NULL;
   *x = *y = (ax_bound){NULL, NULL};

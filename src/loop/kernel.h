@@ -80,7 +80,8 @@ ax_ex ax_kernel_op(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_
 ax_ex ax_kernel_op_imm(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, int64_t imm);
 void ax_kernel_store(ax_kernel *kernel, uint32_t slot, const ax_at *at, ax_ex expr, ax_scalar reduce);
 
-/* A copy as large as it needs to be, in an arena of its own or another's; to be read, though it may grow like any other. NULL: no memory. */
+/* A copy as large as it needs to be, in an arena of its own or another's; to be read, though it may grow like any other. NULL:
+   no memory. */
 ax_kernel *ax_kernel_copy(ax_arena *arena, const ax_kernel *kernel);
 size_t ax_kernel_copy_bytes(const ax_kernel *kernel); /* what the copy takes of the arena */
 

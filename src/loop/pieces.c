@@ -1,13 +1,14 @@
-/* Values that are put together from parts, taken apart again. Where an array is written part by part (a concatenation; what is padded along
-   one dimension) and read by kernels alone, each reader becomes a kernel for each part, and the array goes:
+/* Values that are put together from parts, taken apart again. Where an array is written part by part (a concatenation; what is
+   padded along one dimension) and read by kernels alone, each reader becomes a kernel for each part, and the array goes:
 
      c[0 .. 32] = f(i);  c[32 .. 64] = g(i);  y = h(c)       becomes       c0 = f;  c1 = g;  y[0 .. 32] = h(c0);  y[32 .. 64] = h(c1)
 
-   which costs fewer passes once they are fused: a part is computed where it is read, as nothing has to be chosen element by element. What is
-   written in pieces so is an array of parts itself, and so on down to what needs it whole: products, collectives, reductions, results, carries.
+   which costs fewer passes once they are fused: a part is computed where it is read, as nothing has to be chosen element by
+   element. What is written in pieces so is an array of parts itself, and so on down to what needs it whole: products, collectives,
+   reductions, results, carries.
 
-   Readers must step along the parts one element or a few at a time. A piece's innermost runs must not get short, as kernels work on vectors, and
-   small arrays are left alone when that would make more kernels. */
+   Readers must step along the parts one element or a few at a time. A piece's innermost runs must not get short, as kernels work
+   on vectors, and small arrays are left alone when that would make more kernels. */
 #include <string.h>
 
 #include "loop/kernel_rewrite.h"

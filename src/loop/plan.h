@@ -139,8 +139,8 @@ void ax_plan_text(ax_text *text, const ax_plan *plan);
 void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes);
 /* Drops the operations that are AX_OP_NONE. */
 void ax_block_sweep(ax_block *block);
-/* Of an equation with order or state (ir/prim.h): it stays where it is among others like it, and is neither dropped nor done twice, whatever
-   its buffers say. Not for the operations inside it. */
+/* Of an equation with order or state (ir/prim.h): it stays where it is among others like it, and is neither dropped nor done
+   twice, whatever its buffers say. Not for the operations inside it. */
 bool ax_op_is_ordered(const ax_op *op);
 /* The only thing a kernel operation does is to write `*to` element by element from `*from` (at `at` of from's dimensions). */
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_at **at);

@@ -37,7 +37,8 @@ typedef struct ax_rewritten {
   ax_shared_kernel *shared;
   uint32_t buffers[AX_MOST_SLOTS];
 } ax_rewritten;
-/* As those of kernel_rewrite.h. Kernels are of the pool; `store` is the producer's by number; `dropped` has AX_MAX_SLOTS entries at most. */
+/* As those of kernel_rewrite.h. Kernels are of the pool; `store` is the producer's by number; `dropped` has AX_MAX_SLOTS entries
+   at most. */
 AX_MUST_USE ax_status ax_pool_inline(ax_kernel_pool *pool, const ax_bound *producer, uint32_t store, const ax_bound *consumer, uint32_t slot,
                                      int64_t offset, const ax_views *views, ax_rewritten *out);
 AX_MUST_USE ax_status ax_pool_merge(ax_kernel_pool *pool, const ax_bound *first, const ax_bound *second, ax_rewritten *out);
