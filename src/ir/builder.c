@@ -127,12 +127,12 @@ ax_value ax_builder_input(ax_builder *builder, const ax_type *type) {
   return (ax_value){builder->serial, id};
 }
 
-ax_program *ax_share_program(ax_program *program) {
+ax_program *ax_unify_program(ax_program *program) {
   ax_builder *root = current;
   while (root != NULL && root->parent != NULL) root = root->parent;
   if (root == NULL) return program;
-  if (root->shared == NULL) root->shared = ax_calloc(1, sizeof *root->shared);
-  ax_memo_entry *entry = root->shared != NULL ? ax_memo_ask(root->shared, "share", NULL, &program->hash, sizeof program->hash) : NULL;
+  if (root->unified == NULL) root->unified = ax_calloc(1, sizeof *root->unified);
+  ax_memo_entry *entry = root->unified != NULL ? ax_memo_ask(root->unified, "unify", NULL, &program->hash, sizeof program->hash) : NULL;
   if (entry == NULL) {
     ax_fail(ax_out_of_memory(sizeof *entry));
     return program;
@@ -338,8 +338,8 @@ static void deinit(ax_builder *builder) {
   ax_free(builder->captured_ids);
   ax_free(builder->capture_table);
   ax_free(builder->room);
-  if (builder->shared != NULL) ax_memo_deinit(builder->shared);
-  ax_free(builder->shared);
+  if (builder->unified != NULL) ax_memo_deinit(builder->unified);
+  ax_free(builder->unified);
   ax_arena_deinit(&builder->notes_arena);
   ax_arena_deinit(&builder->arena);
   if (builder->frame != NULL) ax_free(builder);

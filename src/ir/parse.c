@@ -361,7 +361,7 @@ static ax_status parse_program(ax_parser *parser, const ax_mesh *outer, scope *s
   return status == AX_OK ? AX_OK : ax_lexer_place(&parser->lexer, &at, status);
 }
 
-ax_status ax_parse_nested(ax_parser *parser, const ax_mesh *outer, bool shared, ax_program **out) {
+ax_status ax_parse_nested(ax_parser *parser, const ax_mesh *outer, bool unify, ax_program **out) {
   scope scope = {0};
   if (parser->depth == AX_MAX_NESTING) return ax_unexpected(parser, "no deeper nesting");
   ax_program **kept = ax_list_add(parser, &parser->programs, sizeof *kept);
@@ -370,7 +370,7 @@ ax_status ax_parse_nested(ax_parser *parser, const ax_mesh *outer, bool shared, 
   parser->depth++;
   AX_TRY(parse_program(parser, outer, &scope, out));
   parser->depth--;
-  if (shared) *out = ax_share_program(*out); /* its equations' positions are those of the first */
+  if (unify) *out = ax_unify_program(*out); /* its equations' positions are those of the first */
   ((ax_program **)parser->programs.items)[index] = *out;
   return ax_lexer_next(&parser->lexer);
 }

@@ -48,6 +48,6 @@ AX_MUST_USE ax_status ax_parse_params(ax_parser *parser, const ax_prim *prim, co
 
 /* --- parse.c --- */
 /* A program in the environment `outer`. The caller's reference is in parser->programs. */
-AX_MUST_USE ax_status ax_parse_nested(ax_parser *parser, const ax_mesh *outer, bool shared, ax_program **out);
+AX_MUST_USE ax_status ax_parse_nested(ax_parser *parser, const ax_mesh *outer, bool unify, ax_program **out);
 
 #endif

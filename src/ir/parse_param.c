@@ -276,7 +276,7 @@ static ax_status parse_pair(ax_parser *parser, int64_t *pair) {
 typedef struct place { /* of a parameter being read */
   const ax_mesh *axes; /* the environment */
   const ax_mesh *mesh; /* the mesh parameter, once read */
-  bool shares;         /* ax_prim.shares */
+  bool unify;         /* ax_prim.unify */
 } place;
 
 /* One item of the tuple `field`. */
@@ -298,7 +298,7 @@ static ax_status parse_item(ax_parser *parser, const place *place, ax_param_kind
   if (item == NULL) return ax_out_of_memory(bytes);
   if (kind == AX_PARAM_PAIRS) return parse_pair(parser, item);
   if (kind == AX_PARAM_SPECS) return parse_spec(parser, place->mesh, item);
-  return ax_parse_nested(parser, place->axes, place->shares, item);
+  return ax_parse_nested(parser, place->axes, place->unify, item);
 }
 
 static ax_status parse_tuple(ax_parser *parser, const place *place, ax_param_kind kind, void *field) {
@@ -322,7 +322,7 @@ static ax_status parse_value(ax_parser *parser, place *place, ax_param_kind kind
     case AX_PARAM_I64: return ax_expect_integer(parser, field);
     case AX_PARAM_BOOL: return parse_bool(parser, field);
     case AX_PARAM_DTYPE: return parse_dtype(parser, field);
-    case AX_PARAM_PROGRAM: return ax_parse_nested(parser, place->axes, place->shares, field);
+    case AX_PARAM_PROGRAM: return ax_parse_nested(parser, place->axes, place->unify, field);
     case AX_PARAM_LITERAL: return ax_parse_literal(parser, field);
     case AX_PARAM_MESH:
       place->mesh = field;
@@ -349,7 +349,7 @@ static ax_status find_param(ax_parser *parser, const ax_prim *prim, uint64_t giv
 
 ax_status ax_parse_params(ax_parser *parser, const ax_prim *prim, const ax_mesh *axes, void *params) {
   ax_token at = parser->lexer.token;
-  place place = {axes, NULL, prim->shares};
+  place place = {axes, NULL, prim->unify};
   uint64_t given = 0;
   bool end = false, open;
   AX_TRY(ax_accept(parser, "[", &open));

@@ -193,7 +193,7 @@ struct ax_prim {
   const struct ax_hlo_form *form; /* the one StableHLO op that it is; NULL when there is none or it takes more to say */
   ax_form operands; /* the form that all of them have */
   bool cheap;       /* an element of the result takes little work on an element of each operand at most */
-  bool shares;      /* what it holds is a function that other equations call too: equal ones are one program */
+  bool unify;       /* what it holds is a function that other equations call too: equal ones are one program */
   int in_count, out_count; /* -1: any; then infer is called with out_count from count_outs */
   uint32_t (*count_outs)(const void *params);
   const ax_param *params;

@@ -139,7 +139,7 @@ typedef struct ax_builder {
   bool futures; /* some of its values are */
   bool keeps_numbers; /* equations keep those of what they stem from; inherited */
   bool seals; /* values of enclosing traces may not be used */
-  struct ax_memo *shared; /* of an outermost trace: the programs given to ax_share_program; NULL: none */
+  struct ax_memo *unified; /* of an outermost trace: the programs given to ax_unify_program; NULL: none */
   struct ax_loop_notes *notes; /* of the loop's body that is being traced, inherited likewise; NULL: none (prim/settle.h) */
   ax_arena notes_arena;        /* what the loops begun in this trace that are in no other loop's body note */
   struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */
@@ -169,7 +169,7 @@ void ax_builder_cancel(ax_builder *builder);
 
 /* Of equal programs in the outermost trace in progress the first, for the reference given: so that bodies traced alike are one.
    Without memory the trace fails. */
-ax_program *ax_share_program(ax_program *program);
+ax_program *ax_unify_program(ax_program *program);
 
 ax_builder *ax_builder_current(void); /* NULL when no trace is in progress */
 /* Keeps the first error in the current trace, from this thread's message. */

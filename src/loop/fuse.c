@@ -40,7 +40,7 @@ typedef struct fuser {
   ax_kernel_pool pool;
   /* Of the block at work: */
   ax_block *block;
-  ax_shared_kernel **shared; /* by position: the kernel's */
+  ax_pooled_kernel **pooled; /* by position: the kernel's */
   touch *touches;
   uint32_t touch_count, touch_capacity;
   uint32_t *latest[2]; /* [writes][root]: the latest touch, or AX_NONE */
@@ -132,13 +132,13 @@ static void uncount_op(fuser *f, const ax_op *op) {
 /* The kernel operation at `position` becomes `made`, whose use is the operation's now. */
 static ax_status replace(fuser *f, uint32_t position, const ax_rewritten *made) {
   ax_op *op = &f->block->ops[position];
-  uint32_t *buffers = ax_arena_copy(&f->plan->drafts, made->buffers, made->shared->kernel->slot_count * sizeof buffers[0]);
+  uint32_t *buffers = ax_arena_copy(&f->plan->drafts, made->buffers, made->pooled->kernel->slot_count * sizeof buffers[0]);
   if (buffers == NULL) return ax_out_of_memory(sizeof made->buffers);
   uncount_op(f, op);
-  op->kernel = (ax_bound){made->shared->kernel, buffers};
+  op->kernel = (ax_bound){made->pooled->kernel, buffers};
   count_op(f, op);
-  ax_kernel_pool_release(f->shared[position]);
-  f->shared[position] = made->shared;
+  ax_kernel_pool_release(f->pooled[position]);
+  f->pooled[position] = made->pooled;
   return AX_OK;
 }
 
@@ -146,8 +146,8 @@ static void take_out(fuser *f, uint32_t position) {
   ax_op *op = &f->block->ops[position];
   uncount_op(f, op);
   op->kind = AX_OP_NONE;
-  ax_kernel_pool_release(f->shared[position]);
-  f->shared[position] = NULL;
+  ax_kernel_pool_release(f->pooled[position]);
+  f->pooled[position] = NULL;
 }
 
 /* Memory of its own that is written once. */
@@ -191,7 +191,7 @@ static ax_status drop_dead_stores(fuser *f, uint32_t position) {
   } else {
     ax_rewritten left;
     AX_TRY(ax_pool_prune(&f->pool, &op->kernel, dropped, &left));
-    if (left.shared == NULL) return AX_OK;
+    if (left.pooled == NULL) return AX_OK;
     AX_TRY(replace(f, position, &left));
   }
   return suspect_writers(f, buffers, slots);
@@ -336,7 +336,7 @@ static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
   uint32_t number = (uint32_t)(store - producer->kernel.kernel->stores);
   ax_rewritten made;
   AX_TRY(ax_pool_inline(&f->pool, &producer->kernel, number, &consumer->kernel, slot, offset, &views, &made));
-  if (made.shared == NULL) return AX_OK;
+  if (made.pooled == NULL) return AX_OK;
   AX_TRY(replace(f, at, &made));
   *done = true;
   return drop_dead(f, position);
@@ -406,8 +406,8 @@ static ax_status bring_together(fuser *f, ax_bound *a, ax_bound *b, ax_rewritten
     const ax_kernel *like = (one == a ? b : a)->kernel;
     if (one->kernel->reduce_rank != 0 || like->rank > AX_MAX_RANK) continue;
     AX_TRY(ax_pool_redimension(&f->pool, one, like->rank, like->dims, &views, made));
-    if (made->shared == NULL) continue;
-    *one = (ax_bound){made->shared->kernel, made->buffers};
+    if (made->pooled == NULL) continue;
+    *one = (ax_bound){made->pooled->kernel, made->buffers};
     return AX_OK;
   }
   return AX_OK;
@@ -416,14 +416,14 @@ static ax_status bring_together(fuser *f, ax_bound *a, ax_bound *b, ax_rewritten
 /* As they are to be merged, a first: *x and *y; without kernels when they are not. One of them may be `brought`, which is to be
    released. */
 static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_bound *x, ax_bound *y, ax_rewritten *brought) {
-  brought->shared = NULL;
+  brought->pooled = NULL;
   *x = *y = (ax_bound){NULL, NULL};
   if (a->kind != AX_OP_KERNEL || a->axes != b->axes || ax_op_is_ordered(a) || ax_op_is_ordered(b)) return AX_OK;
   const ax_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
   int64_t elems = ax_dims_elems(ka->rank, ka->dims);
-  bool shared = share_data(f, &a->kernel, &b->kernel), same = same_space(ka, kb);
+  bool common = share_data(f, &a->kernel, &b->kernel), same = same_space(ka, kb);
   if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return AX_OK;
-  if (same ? elems > small_elems && !shared : !shared || elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims)) return AX_OK;
+  if (same ? elems > small_elems && !common : !common || elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims)) return AX_OK;
   ax_bound first = a->kernel, second = b->kernel;
   if (!same) AX_TRY(bring_together(f, &first, &second, brought));
   if (!same_space(first.kernel, second.kernel) || !fits(&first, &second) || !pointwise_related(f, &first, &second)) return AX_OK;
@@ -436,7 +436,7 @@ static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_boun
 static ax_status merge(fuser *f, uint32_t first, uint32_t second, const ax_bound *x, const ax_bound *y, uint32_t into, bool *done) {
   ax_rewritten made;
   AX_TRY(ax_pool_merge(&f->pool, x, y, &made));
-  if (made.shared == NULL) return AX_OK;
+  if (made.pooled == NULL) return AX_OK;
   AX_TRY(replace(f, into, &made));
   take_out(f, into == first ? second : first);
   *done = true;
@@ -489,7 +489,7 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     ax_rewritten brought;
     AX_TRY(prepare_merge(f, a, b, &x, &y, &brought));
     if (x.kernel != NULL) AX_TRY(merge(f, i, at, &x, &y, down ? at : i, &done));
-    ax_kernel_pool_release(brought.shared);
+    ax_kernel_pool_release(brought.pooled);
     if (!done) continue;
     AX_TRY(drop_dead(f, down ? at : i));
     if (up) return note(f, i); /* b is gone */
@@ -510,13 +510,13 @@ static ax_status fuse_op(fuser *f, uint32_t i) {
 }
 
 /* Each kernel operation does the kernel of the pool that equals its own. */
-static ax_status share_kernels(fuser *f) {
+static ax_status pool_kernels(fuser *f) {
   for (uint32_t i = 0; i < f->block->count; i++) {
     ax_op *op = &f->block->ops[i];
     if (op->kind != AX_OP_KERNEL) continue;
-    f->shared[i] = ax_kernel_pool_share(&f->pool, op->kernel.kernel);
-    if (f->shared[i] == NULL) return ax_out_of_memory(0);
-    op->kernel.kernel = f->shared[i]->kernel;
+    f->pooled[i] = ax_kernel_pool_find(&f->pool, op->kernel.kernel);
+    if (f->pooled[i] == NULL) return ax_out_of_memory(0);
+    op->kernel.kernel = f->pooled[i]->kernel;
   }
   return AX_OK;
 }
@@ -527,11 +527,11 @@ static ax_status settle(fuser *f) {
   ax_arena *arena = &f->plan->arena;
   for (uint32_t i = 0; i < block->count; i++) {
     ax_op *op = &block->ops[i];
-    ax_shared_kernel *shared = f->shared[i];
+    ax_pooled_kernel *pooled = f->pooled[i];
     if (op->kind != AX_OP_KERNEL) continue;
-    if (shared->kept == NULL) shared->kept = ax_kernel_copy(arena, shared->kernel);
-    op->kernel.kernel = shared->kept;
-    op->kernel.buffers = ax_arena_copy(arena, op->kernel.buffers, shared->kernel->slot_count * sizeof op->kernel.buffers[0]);
+    if (pooled->kept == NULL) pooled->kept = ax_kernel_copy(arena, pooled->kernel);
+    op->kernel.kernel = pooled->kept;
+    op->kernel.buffers = ax_arena_copy(arena, op->kernel.buffers, pooled->kernel->slot_count * sizeof op->kernel.buffers[0]);
     if (op->kernel.kernel == NULL || op->kernel.buffers == NULL) return ax_out_of_memory(0);
   }
   ax_block_sweep(block);
@@ -553,14 +553,14 @@ static ax_status fuse_block(void *context, ax_block *block, bool is_body) {
   (void)is_body;
   f->block = block;
   uint32_t count = block->count;
-  f->shared = ax_calloc(count, sizeof f->shared[0]);
-  if (f->shared == NULL) return ax_out_of_memory(count * sizeof f->shared[0]);
-  status = share_kernels(f);
+  f->pooled = ax_calloc(count, sizeof f->pooled[0]);
+  if (f->pooled == NULL) return ax_out_of_memory(count * sizeof f->pooled[0]);
+  status = pool_kernels(f);
   for (f->noting = 0; f->noting < count; f->noting++) ax_op_visit_all(&block->ops[f->noting], note_read, f);
   for (uint32_t i = 0; i < count && status == AX_OK; i++) status = fuse_op(f, i);
   if (status == AX_OK) status = settle(f);
-  for (uint32_t i = 0; i < count; i++) ax_kernel_pool_release(f->shared[i]);
-  ax_free(f->shared);
+  for (uint32_t i = 0; i < count; i++) ax_kernel_pool_release(f->pooled[i]);
+  ax_free(f->pooled);
   forget_touches(f);
   return status;
 }

@@ -7,9 +7,9 @@ static const size_t least_limit = (size_t)32 << 20;
 
 /* --- Kernels --- */
 
-static void destroy(ax_shared_kernel *shared) {
-  ax_arena_deinit(&shared->own);
-  ax_free(shared);
+static void destroy(ax_pooled_kernel *pooled) {
+  ax_arena_deinit(&pooled->own);
+  ax_free(pooled);
 }
 
 void ax_kernel_pool_deinit(ax_kernel_pool *pool) {
@@ -25,48 +25,48 @@ static void shrink(ax_kernel_pool *pool) {
   ax_memo_deinit(&pool->memo);
   pool->bytes = 0;
   for (uint32_t i = 0; i < pool->count; i++) {
-    ax_shared_kernel *shared = pool->all[i];
-    if (shared->uses == 0) {
-      destroy(shared);
+    ax_pooled_kernel *pooled = pool->all[i];
+    if (pooled->uses == 0) {
+      destroy(pooled);
       continue;
     }
-    pool->all[kept++] = shared;
-    pool->bytes += shared->bytes;
+    pool->all[kept++] = pooled;
+    pool->bytes += pooled->bytes;
   }
   pool->count = kept;
   pool->most_bytes = 2 * pool->bytes > least_limit ? 2 * pool->bytes : least_limit;
 }
 
-static ax_shared_kernel *add(ax_kernel_pool *pool) {
+static ax_pooled_kernel *add(ax_kernel_pool *pool) {
   if (ax_grow(&pool->all, sizeof pool->all[0], pool->count, 1, &pool->capacity) != AX_OK) return NULL;
-  ax_shared_kernel *shared = ax_calloc(1, sizeof *shared);
-  if (shared != NULL) pool->all[pool->count++] = shared;
-  return shared;
+  ax_pooled_kernel *pooled = ax_calloc(1, sizeof *pooled);
+  if (pooled != NULL) pool->all[pool->count++] = pooled;
+  return pooled;
 }
 
 /* The pool's kernel that equals `kernel`. When there is none yet, `kernel` itself becomes it, or a copy if `copied`: the caller's is about
    to go. */
-static ax_shared_kernel *share(ax_kernel_pool *pool, ax_kernel *kernel, bool copied) {
+static ax_pooled_kernel *pooled_kernel(ax_kernel_pool *pool, ax_kernel *kernel, bool copied) {
   const uint64_t hash = ax_kernel_hash(kernel);
   ax_memo_entry *entry = ax_memo_ask(&pool->memo, "kernel", NULL, &hash, sizeof hash);
   if (entry == NULL) return NULL;
-  ax_shared_kernel *shared = entry->data;
-  if (shared == NULL || !ax_kernel_equal(shared->kernel, kernel)) {
+  ax_pooled_kernel *pooled = entry->data;
+  if (pooled == NULL || !ax_kernel_equal(pooled->kernel, kernel)) {
     size_t bytes = copied ? ax_kernel_copy_bytes(kernel) : 0;
-    if ((shared = add(pool)) == NULL || (copied && !ax_arena_reserve(&shared->own, bytes))) return NULL;
-    shared->kernel = copied ? ax_kernel_copy(&shared->own, kernel) : kernel;
-    if (shared->kernel == NULL) return NULL;
-    pool->bytes += shared->bytes = bytes;
-    entry->data = shared;
+    if ((pooled = add(pool)) == NULL || (copied && !ax_arena_reserve(&pooled->own, bytes))) return NULL;
+    pooled->kernel = copied ? ax_kernel_copy(&pooled->own, kernel) : kernel;
+    if (pooled->kernel == NULL) return NULL;
+    pool->bytes += pooled->bytes = bytes;
+    entry->data = pooled;
   }
-  shared->uses++;
-  return shared;
+  pooled->uses++;
+  return pooled;
 }
 
-ax_shared_kernel *ax_kernel_pool_share(ax_kernel_pool *pool, ax_kernel *kernel) { return share(pool, kernel, false); }
+ax_pooled_kernel *ax_kernel_pool_find(ax_kernel_pool *pool, ax_kernel *kernel) { return pooled_kernel(pool, kernel, false); }
 
-void ax_kernel_pool_release(ax_shared_kernel *shared) {
-  if (shared != NULL) shared->uses--;
+void ax_kernel_pool_release(ax_pooled_kernel *pooled) {
+  if (pooled != NULL) pooled->uses--;
 }
 
 /* --- Rewrites --- */
@@ -80,7 +80,7 @@ typedef struct question {
 
 /* What came of it. */
 typedef struct answer {
-  ax_shared_kernel *shared; /* NULL: it cannot be done */
+  ax_pooled_kernel *pooled; /* NULL: it cannot be done */
   uint8_t from[AX_MOST_SLOTS]; /* by slot: whose buffer it has */
 } answer;
 
@@ -125,21 +125,21 @@ static ax_status ask(rewrite *r, ax_kernel_pool *pool, const char *what, const a
   r->entry = ax_memo_ask(&pool->memo, what, NULL, &q, offsetof(question, same) + r->count);
   if (r->entry == NULL) return ax_out_of_memory(sizeof q);
   *known = r->entry->known;
-  out->shared = NULL;
+  out->pooled = NULL;
   const answer *answer = r->entry->data;
-  if (!*known || answer->shared == NULL) return AX_OK;
-  out->shared = answer->shared;
-  out->shared->uses++;
-  for (uint32_t i = 0; i < answer->shared->kernel->slot_count; i++) out->buffers[i] = r->buffers[answer->from[i]];
+  if (!*known || answer->pooled == NULL) return AX_OK;
+  out->pooled = answer->pooled;
+  out->pooled->uses++;
+  for (uint32_t i = 0; i < answer->pooled->kernel->slot_count; i++) out->buffers[i] = r->buffers[answer->from[i]];
   return AX_OK;
 }
 
 /* The kernel that was made, with a use for who asked. */
 static ax_status take(ax_kernel_pool *pool, const ax_bound *made, ax_rewritten *out) {
-  out->shared = NULL;
+  out->pooled = NULL;
   if (made->kernel == NULL) return AX_OK;
-  out->shared = share(pool, made->kernel, true);
-  if (out->shared == NULL) return ax_out_of_memory(0);
+  out->pooled = pooled_kernel(pool, made->kernel, true);
+  if (out->pooled == NULL) return ax_out_of_memory(0);
   memcpy(out->buffers, made->buffers, made->kernel->slot_count * sizeof out->buffers[0]);
   return AX_OK;
 }
@@ -147,8 +147,8 @@ static ax_status take(ax_kernel_pool *pool, const ax_bound *made, ax_rewritten *
 static ax_status remember(rewrite *r, const ax_rewritten *made) {
   answer *answer = ax_arena_alloc(&r->pool->memo.arena, sizeof *answer);
   if (answer == NULL) return ax_out_of_memory(sizeof *answer);
-  answer->shared = made->shared;
-  for (uint32_t i = 0; made->shared != NULL && i < made->shared->kernel->slot_count; i++) {
+  answer->pooled = made->pooled;
+  for (uint32_t i = 0; made->pooled != NULL && i < made->pooled->kernel->slot_count; i++) {
     uint32_t k = 0;
     while (r->buffers[k] != made->buffers[i]) k++;
     answer->from[i] = (uint8_t)k;

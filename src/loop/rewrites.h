@@ -11,30 +11,30 @@
 #include "ir/memo.h"
 #include "loop/kernel_rewrite.h"
 
-typedef struct ax_shared_kernel {
+typedef struct ax_pooled_kernel {
   ax_kernel *kernel;
   ax_arena own;      /* of a kernel made here */
   size_t bytes;      /* of it */
   uint32_t uses;
   ax_kernel *kept;   /* its copy for good, once there is one */
-} ax_shared_kernel;
+} ax_pooled_kernel;
 
 typedef struct ax_kernel_pool { /* zero to start */
   ax_memo memo;
   ax_arena scratch; /* of one rewrite */
-  ax_shared_kernel **all;
+  ax_pooled_kernel **all;
   uint32_t count, capacity;
   size_t bytes, most_bytes;
 } ax_kernel_pool;
 
 void ax_kernel_pool_deinit(ax_kernel_pool *pool);
 /* The one that equals `kernel`, which outlives the pool: one use more. NULL: no memory. */
-ax_shared_kernel *ax_kernel_pool_share(ax_kernel_pool *pool, ax_kernel *kernel);
-void ax_kernel_pool_release(ax_shared_kernel *shared); /* one use less; NULL is allowed */
+ax_pooled_kernel *ax_kernel_pool_find(ax_kernel_pool *pool, ax_kernel *kernel);
+void ax_kernel_pool_release(ax_pooled_kernel *pooled); /* one use less; NULL is allowed */
 
-/* What was made, with one use, and the buffers of its slots; `shared` NULL: there is none. */
+/* What was made, with one use, and the buffers of its slots; `pooled` NULL: there is none. */
 typedef struct ax_rewritten {
-  ax_shared_kernel *shared;
+  ax_pooled_kernel *pooled;
   uint32_t buffers[AX_MOST_SLOTS];
 } ax_rewritten;
 /* As those of kernel_rewrite.h. Kernels are of the pool; `store` is the producer's by number; `dropped` has AX_MAX_SLOTS entries

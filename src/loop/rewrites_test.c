@@ -11,7 +11,7 @@ static const int64_t dims[] = {4, 6};
 /* to = op(from, other), or op(from), and its pool's use of it. */
 typedef struct made {
   ax_bound bound;
-  ax_shared_kernel *shared;
+  ax_pooled_kernel *pooled;
 } made;
 
 static made pointwise(ax_arena *arena, ax_kernel_pool *pool, ax_scalar op, uint32_t from, uint32_t other, uint32_t to) {
@@ -33,8 +33,8 @@ static made pointwise(ax_arena *arena, ax_kernel_pool *pool, ax_scalar op, uint3
   ax_ex y = other != AX_NONE ? ax_kernel_load(m.bound.kernel, slots[1], at) : AX_NONE;
   ax_kernel_store(m.bound.kernel, slots[2], at, ax_kernel_op(m.bound.kernel, op, AX_F32, x, y, AX_NONE), AX_SCALAR_NONE);
   m.bound.buffers = ax_arena_copy(arena, buffers, sizeof buffers);
-  m.shared = m.bound.buffers != NULL && !m.bound.kernel->failed ? ax_kernel_pool_share(pool, m.bound.kernel) : NULL;
-  if (m.shared != NULL) m.bound.kernel = m.shared->kernel;
+  m.pooled = m.bound.buffers != NULL && !m.bound.kernel->failed ? ax_kernel_pool_find(pool, m.bound.kernel) : NULL;
+  if (m.pooled != NULL) m.bound.kernel = m.pooled->kernel;
   return m;
 }
 
@@ -52,21 +52,21 @@ static void equal_kernels_are_one(void **state) {
   ax_kernel_pool pool = {0};
   made a = pointwise(&arena, &pool, AX_SCALAR_ADD, 1, 2, 3), b = pointwise(&arena, &pool, AX_SCALAR_ADD, 7, 9, 8);
   made c = pointwise(&arena, &pool, AX_SCALAR_ADD, 1, 1, 3), d = pointwise(&arena, &pool, AX_SCALAR_MUL, 1, 2, 3);
-  assert_ptr_equal(a.shared, b.shared);
-  assert_int_equal(a.shared->uses, 2);
-  assert_ptr_not_equal(a.shared, c.shared);
-  assert_ptr_not_equal(a.shared, d.shared);
+  assert_ptr_equal(a.pooled, b.pooled);
+  assert_int_equal(a.pooled->uses, 2);
+  assert_ptr_not_equal(a.pooled, c.pooled);
+  assert_ptr_not_equal(a.pooled, d.pooled);
   ax_kernel_pool_deinit(&pool);
   ax_arena_deinit(&arena);
 }
 
 static void check(const ax_rewritten *got, const ax_bound *wanted) {
   if (wanted->kernel == NULL) {
-    assert_null(got->shared);
+    assert_null(got->pooled);
     return;
   }
-  assert_non_null(got->shared);
-  assert_true(ax_kernel_equal(got->shared->kernel, wanted->kernel));
+  assert_non_null(got->pooled);
+  assert_true(ax_kernel_equal(got->pooled->kernel, wanted->kernel));
   for (uint32_t i = 0; i < wanted->kernel->slot_count; i++) assert_int_equal(got->buffers[i], wanted->buffers[i]);
 }
 
@@ -94,12 +94,12 @@ static void as_made_anew(void **state) {
       TEST_OK(ax_pool_inline(&pool, &a->bound, 0, &b->bound, slot, 0, &no_views, &got));
     }
     check(&got, &wanted);
-    ax_kernel_pool_release(b->shared);
-    if (got.shared != NULL && got.shared->kernel->store_count < 4 && got.shared->kernel->expr_count < 30) {
-      *b = (made){{got.shared->kernel, ax_arena_copy(&arena, got.buffers, sizeof got.buffers)}, got.shared};
+    ax_kernel_pool_release(b->pooled);
+    if (got.pooled != NULL && got.pooled->kernel->store_count < 4 && got.pooled->kernel->expr_count < 30) {
+      *b = (made){{got.pooled->kernel, ax_arena_copy(&arena, got.buffers, sizeof got.buffers)}, got.pooled};
       continue;
     }
-    ax_kernel_pool_release(got.shared);
+    ax_kernel_pool_release(got.pooled);
     *b = pointwise(&arena, &pool, (ax_scalar)(AX_SCALAR_ADD + test_random_below(&random, 3)), (uint32_t)test_random_below(&random, 5), 1,
                    5 + (uint32_t)test_random_below(&random, 3));
   }
@@ -115,13 +115,13 @@ static void pruned(void **state) {
   made a = pointwise(&arena, &pool, AX_SCALAR_ADD, 1, 2, 3), b = pointwise(&arena, &pool, AX_SCALAR_MUL, 1, 4, 5);
   ax_rewritten both, one, other, again;
   TEST_OK(ax_pool_merge(&pool, &a.bound, &b.bound, &both));
-  const ax_bound merged = {both.shared->kernel, both.buffers};
+  const ax_bound merged = {both.pooled->kernel, both.buffers};
   TEST_OK(ax_pool_prune(&pool, &merged, (bool[]){false, true}, &one));
   TEST_OK(ax_pool_prune(&pool, &merged, (bool[]){true, false}, &other));
   TEST_OK(ax_pool_prune(&pool, &merged, (bool[]){false, true}, &again));
-  assert_ptr_equal(one.shared, a.shared); /* what is left is what there was */
-  assert_ptr_equal(other.shared, b.shared);
-  assert_ptr_equal(again.shared, one.shared);
+  assert_ptr_equal(one.pooled, a.pooled); /* what is left is what there was */
+  assert_ptr_equal(other.pooled, b.pooled);
+  assert_ptr_equal(again.pooled, one.pooled);
   assert_int_equal(other.buffers[1], 4);
   ax_kernel_pool_deinit(&pool);
   ax_arena_deinit(&arena);
@@ -133,7 +133,7 @@ static ax_status rewrites(void *context) {
   ax_rewritten out;
   (void)context;
   made a = pointwise(&arena, &pool, AX_SCALAR_ADD, 1, 2, 3), b = pointwise(&arena, &pool, AX_SCALAR_MUL, 3, 2, 5);
-  ax_status status = a.shared != NULL && b.shared != NULL ? AX_OK : ax_out_of_memory(0);
+  ax_status status = a.pooled != NULL && b.pooled != NULL ? AX_OK : ax_out_of_memory(0);
   if (status == AX_OK) status = ax_pool_merge(&pool, &a.bound, &b.bound, &out);
   if (status == AX_OK) status = ax_pool_inline(&pool, &a.bound, 0, &b.bound, 0, 0, &no_views, &out);
   ax_kernel_pool_deinit(&pool);

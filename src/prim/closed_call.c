@@ -117,7 +117,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(closed_call_params, body)}};
 
 const ax_prim ax_prim_closed_call = {
-    .name = "closed_call", .kind = AX_REGION, .shares = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "closed_call", .kind = AX_REGION, .unify = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(closed_call_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = linearize,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing,
@@ -142,7 +142,7 @@ void ax_closed_call(ax_function function, void *context, const ax_value *in, uin
   uint32_t count = body.captured_count + in_count;
   ax_value *all = ax_trace_alloc(count * sizeof all[0]);
   for (uint32_t i = 0; all != NULL && i < count; i++) all[i] = i < body.captured_count ? body.captured[i] : in[i - body.captured_count];
-  body.program = ax_share_program(body.program);
+  body.program = ax_unify_program(body.program);
   if (all != NULL) ax_bind(&ax_prim_closed_call, &(closed_call_params){body.program}, all, count, out, out_count);
   ax_body_deinit(&body);
 }
