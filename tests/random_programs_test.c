@@ -54,8 +54,7 @@ static ax_value pointwise(maker *m, ax_value x, ax_value y) {
     case 1: return ax_sub(x, y);
     case 2: return ax_tanh(ax_mul(x, y));
     case 3: return greater(m, x, y);
-    case 4: /* many values: some pair of them is equal but for rounding, where nothing may jump */
-      return m->smooth ? ax_neg(ax_logistic(y)) : ax_where(ax_lt(x, y), x, m->wide > 1 ? y : ax_neg(y));
+    case 4: return m->smooth ? ax_neg(ax_logistic(y)) : ax_where(ax_lt(x, y), x, y); /* does not jump where they are equal but for rounding */
     case 5: return ax_logistic(x);
     default: return ax_mul(x, ax_full_like(x, 0.5));
   }
