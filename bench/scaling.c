@@ -124,26 +124,15 @@ static ax_status stage_parse(under_way *w) {
   return drop(status, made);
 }
 static ax_status stage_verify(under_way *w) { return ax_program_verify(w->program); }
-static ax_status stage_dce(under_way *w) {
+static ax_status transformed(const under_way *w, ax_status (*transform)(const ax_program *, ax_program **)) {
   ax_program *made;
-  ax_status status = ax_program_dce(w->program, &made);
+  ax_status status = transform(w->program, &made);
   return drop(status, made);
 }
-static ax_status stage_cse(under_way *w) {
-  ax_program *made;
-  ax_status status = ax_program_cse(w->program, &made);
-  return drop(status, made);
-}
-static ax_status stage_simplify(under_way *w) {
-  ax_program *made;
-  ax_status status = ax_program_simplify(w->program, &made);
-  return drop(status, made);
-}
-static ax_status stage_partition(under_way *w) {
-  ax_program *made;
-  ax_status status = ax_program_partition(w->program, &made);
-  return drop(status, made);
-}
+static ax_status stage_dce(under_way *w) { return transformed(w, ax_program_dce); }
+static ax_status stage_cse(under_way *w) { return transformed(w, ax_program_cse); }
+static ax_status stage_simplify(under_way *w) { return transformed(w, ax_program_simplify); }
+static ax_status stage_partition(under_way *w) { return transformed(w, ax_program_partition); }
 static ax_status stage_jvp(under_way *w) {
   ax_program *made;
   ax_status status = ax_program_jvp(w->program, NULL, &made);

@@ -6,6 +6,7 @@
 #include "axle/ops.h"
 #include "ir/transform.h"
 #include "support/cmocka.h"
+#include "support/oom.h"
 #include "support/run.h"
 
 /* --- Cost: allocations, which follow the work --- */
@@ -33,10 +34,11 @@ static void shifted(const ax_value *in, ax_value *out, void *context) {
   free(made);
 }
 
-static ax_program *trace_shift(uint32_t carries, bool inside) {
-  ax_type *types = calloc(carries, sizeof types[0]);
-  for (uint32_t i = 0; i < carries; i++) types[i] = TEST_SCALAR(AX_F64);
-  ax_program *program = test_trace(shifted, &(shift){carries, inside}, types, carries, 1);
+static ax_program *trace_shift(const void *context) {
+  shift s = *(const shift *)context;
+  ax_type *types = calloc(s.carries, sizeof types[0]);
+  for (uint32_t i = 0; i < s.carries; i++) types[i] = TEST_SCALAR(AX_F64);
+  ax_program *program = test_trace(shifted, &s, types, s.carries, 1);
   free(types);
   return program;
 }
@@ -64,28 +66,8 @@ static ax_status batched(const ax_program *program, ax_program **out) {
   return status;
 }
 
-static void *counted(void *total, size_t bytes, size_t align) {
-  *(size_t *)total += bytes;
-  return aligned_alloc(align, (bytes + align - 1) / align * align);
-}
-static void release(void *total, void *memory) {
-  (void)total;
-  free(memory);
-}
-
 static double cost(ax_status (*transform)(const ax_program *, ax_program **), uint32_t carries, bool inside) {
-  ax_program *program, *made;
-  size_t total = 0, chunk = ax_arena_chunk_bytes;
-  ax_arena_chunk_bytes = 64;
-  ax_set_allocator(&(ax_allocator){counted, release, &total});
-  program = trace_shift(carries, inside);
-  total = 0;
-  TEST_OK(transform(program, &made));
-  size_t asked = total;
-  ax_program_release(made), ax_program_release(program);
-  ax_set_allocator(NULL);
-  ax_arena_chunk_bytes = chunk;
-  return (double)asked;
+  return test_bytes_asked(trace_shift, &(shift){carries, inside}, transform);
 }
 
 static void cost_follows_carries(void **state) {
@@ -182,7 +164,7 @@ static void reaches_as_far_as_steps(void **state) {
   (void)state;
   for (int inside = 0; inside < 2; inside++)
     for (uint32_t carries = 1; carries < 8; carries++) {
-      ax_program *program = trace_shift(carries, inside), *grad;
+      ax_program *program = trace_shift(&(shift){carries, inside}), *grad;
       double in[8] = {0}, out[8];
       TEST_OK(backward(program, &grad));
       test_run_scalars(grad, in, out);

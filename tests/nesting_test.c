@@ -5,6 +5,7 @@
 #include "axle/ops.h"
 #include "ir/program.h"
 #include "support/cmocka.h"
+#include "support/oom.h"
 #include "support/run.h"
 
 /* --- Nests of scans, conds and whiles: (x, y) -> (x', y') --- */
@@ -101,29 +102,15 @@ static ax_status linearized(const ax_program *program, ax_program **out) {
   return AX_OK;
 }
 
-static void *counted(void *total, size_t bytes, size_t align) {
-  *(size_t *)total += bytes;
-  return aligned_alloc(align, (bytes + align - 1) / align * align);
-}
-static void release(void *total, void *memory) {
-  (void)total;
-  free(memory);
+static ax_program *trace_nest(const void *context) {
+  const nest *n = context;
+  ax_program *program;
+  TEST_OK(trace(n->kind, n->depth, &program));
+  return program;
 }
 
-/* Bytes asked for. */
 static double cost(transform transform, kind kind, int depth) {
-  ax_program *program, *made;
-  size_t total = 0, chunk = ax_arena_chunk_bytes;
-  ax_arena_chunk_bytes = 64;
-  ax_set_allocator(&(ax_allocator){counted, release, &total});
-  TEST_OK(trace(kind, depth, &program));
-  total = 0;
-  TEST_OK(transform(program, &made));
-  size_t asked = total;
-  ax_program_release(made), ax_program_release(program);
-  ax_set_allocator(NULL);
-  ax_arena_chunk_bytes = chunk;
-  return (double)asked;
+  return test_bytes_asked(trace_nest, &(nest){kind, depth}, transform);
 }
 
 /* Debug builds verify each program made, down to the bottom, so that theirs follows the square. */

@@ -335,11 +335,10 @@ static ax_tensor *moved(const ax_tensor *x, const ax_type *type, test_random *ra
   ax_tensor *copy;
   TEST_OK(ax_tensor_create(type, &copy));
   memcpy(copy->data, x->data, test_tensor_bytes(x));
-  for (int64_t i = 0; i < ax_type_elems(type); i++) {
-    double by = (double)(test_random_below(random, 33) - 16) * 0x1p-23;
-    if (type->dtype == AX_F32) ((float *)copy->data)[i] *= (float)(1 + by);
-    if (type->dtype == AX_F64) ((double *)copy->data)[i] *= 1 + by * 0x1p-29;
-  }
+  if (type->dtype != AX_F32 && type->dtype != AX_F64) return copy;
+  double unit = type->dtype == AX_F32 ? 0x1p-23 : 0x1p-52;
+  for (int64_t i = 0; i < ax_type_elems(type); i++)
+    test_set(copy, i, test_get(x, i) * (1 + (double)(test_random_below(random, 33) - 16) * unit));
   return copy;
 }
 

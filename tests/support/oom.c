@@ -1,10 +1,11 @@
-/* An allocator that fails the nth time, and counts what is left. */
+/* An allocator that fails the nth time and counts what is left; another that counts what is asked for. */
 #include "support/oom.h"
 
 #include <stdlib.h>
 
 #include "base/base.h"
 #include "support/cmocka.h"
+#include "support/tensor.h"
 
 /* 0: each allocation from an arena is one that can fail. Not under sanitizers, where attempts are slow. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -50,4 +51,31 @@ int test_each_allocation(ax_status (*work)(void *context), void *context) {
   }
   if (status != AX_OK) fail_msg("%s: %s", ax_status_name(status), ax_message());
   return m.count;
+}
+
+/* --- Counted --- */
+
+static void *counted(void *total, size_t bytes, size_t align) {
+  *(size_t *)total += bytes;
+  return aligned_alloc(align, (bytes + align - 1) / align * align);
+}
+static void release_counted(void *total, void *memory) {
+  (void)total;
+  free(memory);
+}
+
+double test_bytes_asked(ax_program *(*trace)(const void *context), const void *context,
+                        ax_status (*transform)(const ax_program *program, ax_program **out)) {
+  ax_program *made;
+  size_t total = 0, chunk = ax_arena_chunk_bytes;
+  ax_arena_chunk_bytes = 64;
+  ax_set_allocator(&(ax_allocator){counted, release_counted, &total});
+  ax_program *program = trace(context);
+  total = 0;
+  TEST_OK(transform(program, &made));
+  size_t asked = total;
+  ax_program_release(made), ax_program_release(program);
+  ax_set_allocator(NULL);
+  ax_arena_chunk_bytes = chunk;
+  return (double)asked;
 }
