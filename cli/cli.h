@@ -12,12 +12,18 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 int run_main(int argc, const char **argv);
 int show_main(int argc, const char **argv);
 int devices_main(int argc, const char **argv);
+int help_main(int argc, const char **argv);
 
 /* --- main.c --- */
 /* "axle: error: " and this thread's message. */
 int report_error(void);
 /* "axle: error: ...", and where help is. */
 int usage_error(const char *command, const char *format, ...) AX_PRINTF(2, 3);
+
+/* The commands, a line each. */
+void print_overview(void);
+/* What `axle NAME --help` prints; false: there is no such command. */
+bool print_command_help(const char *name);
 
 typedef struct word_list {
   char **words; /* owned */

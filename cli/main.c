@@ -12,6 +12,7 @@ static const struct {
     {"run", "run a program on arrays", run_main},
     {"show", "print a program, transformed or lowered", show_main},
     {"devices", "what this machine offers", devices_main},
+    {"help", "what a primitive does, or a command", help_main},
 };
 
 int report_error(void) {
@@ -102,11 +103,17 @@ int read_options(const option_set *set, int argc, const char **argv, char **file
 
 /* --- The command --- */
 
-static int print_overview(void) {
+void print_overview(void) {
   puts("Usage: axle COMMAND [OPTION...]\nParallel array programs over meshes of devices.\n\nCommands:");
   for (size_t i = 0; i < AX_COUNT(commands); i++) printf("  %-10s %s\n", commands[i].name, commands[i].summary);
   puts("\n'axle COMMAND --help' tells more. Exit codes: 0, 1 (failed), 2 (wrong usage).");
-  return EXIT_OK;
+}
+
+bool print_command_help(const char *name) {
+  const char *argv[] = {name, "--help", NULL};
+  for (size_t i = 0; i < AX_COUNT(commands); i++)
+    if (strcmp(name, commands[i].name) == 0) return commands[i].main(2, argv) == EXIT_OK;
+  return false;
 }
 
 static int print_version(void) {
@@ -117,7 +124,10 @@ static int print_version(void) {
 static int run_command(int argc, char **argv) {
   const char *word = argc > 1 ? argv[1] : "";
   if (strcmp(word, "--version") == 0) return print_version();
-  if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) return print_overview();
+  if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+    print_overview();
+    return EXIT_OK;
+  }
   for (size_t i = 0; i < AX_COUNT(commands); i++)
     if (strcmp(word, commands[i].name) == 0) return commands[i].main(argc - 1, (const char **)argv + 1);
   return argc > 1 ? usage_error("", "there is no command '%s'", word) : usage_error("", "which command?");

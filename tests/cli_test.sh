@@ -5,6 +5,7 @@ set -u
 
 : "${AXLE:?the axle command}"
 case $AXLE in /*) ;; *) AXLE=$PWD/$AXLE ;; esac
+primitives=$(sed -n 's/^AX_PRIM(\(.*\))$/\1/p' src/prim/prims.def)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -86,6 +87,17 @@ expect 0 'show ' --help
 expect 0 '--mesh' run --help
 expect 0 'linearize' show --help
 expect 0 '^cores' devices
+
+# Every primitive has a spec, and every command its help.
+for name in $primitives; do
+  expect 0 " $name\$\\| $name " help
+  expect 0 "\\(^\\|[^a-z0-9_]\\)$name\\([^a-z0-9_]\\|\$\\)" help "$name"
+done
+[ "$(echo "$primitives" | wc -l)" -gt 60 ] || { echo "src/prim/prims.def was not read"; failed=$((failed + 1)); }
+expect 0 '^psum: ' help psum
+expect 0 '--mesh' help run
+expect 2 "error: there is no primitive and no command 'walk'" help walk
+expect 2 "error: one NAME, not also 'pmax'" help psum pmax
 expect 1 'error: /dev/zero: is longer than 256 MiB' show /dev/zero
 "$AXLE" --help >/dev/full 2>out && { echo "a full disk was not noticed"; failed=$((failed + 1)); }
 "$AXLE" show double.axle >/dev/full 2>out && { echo "a full disk was not noticed"; failed=$((failed + 1)); }

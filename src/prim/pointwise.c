@@ -2,6 +2,25 @@
 
      op: T[d..] .. -> T[d..]        operands of one dtype and one shape (broadcasting is done before, by broadcast_in_dim)
 
+     op             T         result                                                   its tangent, for tangents dx and dy
+     add            numeric   x + y                                                    dx + dy
+     sub            numeric   x - y                                                    dx - dy
+     mul            numeric   x * y                                                    y dx + x dy
+     div            numeric   x / y; integers truncate, x/0 has all bits set           dx / y - (x/y) / y dy
+     max, min       numeric   the larger, the smaller; NaN if either is                the winner's, half of each on ties
+     pow            float     x to the power y                                         y x^(y-1) dx + log(x) x^y dy, log(0) as 0
+     integer_pow    numeric   x to the power of the parameter y; below 0: T float      y x^(y-1) dx
+     neg            numeric   -x                                                       -dx
+     abs            numeric   |x|                                                      dx where x >= 0, -dx elsewhere
+     sign           numeric   -1, 0 or 1; keeps NaN and both zeros                     none
+     exp, log       float     e^x, the natural logarithm                               e^x dx, dx / x
+     log1p, expm1   float     log(1 + x), e^x - 1, exact near 0                        dx / (1 + x), e^x dx
+     tanh           float     the hyperbolic tangent                                   (1 - tanh(x)^2) dx
+     logistic       float     1 / (1 + e^-x)                                           y (1 - y) dx, with y the result
+     sqrt, rsqrt    float     x^(1/2), x^(-1/2)                                        dx / (2 sqrt(x)), -rsqrt(x) / (2 x) dx
+     erf            float     the error function                                       2 / sqrt(pi) e^(-x^2) dx
+
+   add, sub and neg are linear, mul in either operand, div in the first.
    Errors: shapes or dtypes that differ; a dtype the operation has no meaning for. Sharding: every dimension goes through.
    A member of the family is a scalar operation (ir/scalar.def), which dtypes it takes, and its derivative; evaluation, batching,
    lowering and export are the family's. Derivatives are those of jax.lax, at the kinks too (max shares equally on ties). */

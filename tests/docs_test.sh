@@ -1,0 +1,102 @@
+#!/bin/sh
+# What the pages of docs/ say is so.
+#
+#   reference.md, primitives.md    are what cmake/docs makes of the sources
+#   a transcript (```console)      has what its commands print now (cmake/page.awk)
+#   C (```c)                       stands in a file of examples/ or tests/docs/, which are compiled and run
+#   a program's text (```axle)     parses
+#   a link                         leads to a file that is there
+#   text.md                        has a text for each production of its grammar
+#   axle.1                         names the commands and options that `axle --help` does, and no others
+#
+# AXLE_GOLDEN_UPDATE=1 makes the first two so.
+#   AXLE=build/axle AXLE_BUILD=build sh tests/docs_test.sh
+set -u
+
+: "${AXLE:?the axle command}" "${AXLE_BUILD:?the build folder}"
+case $AXLE_BUILD in /*) ;; *) AXLE_BUILD=$PWD/$AXLE_BUILD ;; esac
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/made" "$work/here" "$work/blocks"
+ln -s "$AXLE_BUILD" "$work/here/build"
+ln -s "$PWD/examples" "$PWD/tests" "$PWD/data" "$work/here"
+PATH=$AXLE_BUILD:$PATH
+failed=0
+
+wrong() {
+  echo "docs: $*"
+  failed=$((failed + 1))
+}
+
+# same PAGE FRESH: the page is what it should be, or is made so.
+same() {
+  cmp -s "$1" "$2" && return
+  if [ "${AXLE_GOLDEN_UPDATE:-}" = 1 ]; then
+    cp "$2" "$1"
+    echo "updated $1"
+  else
+    diff -u "$1" "$2" | head -40
+    wrong "$1 is not up to date; AXLE_GOLDEN_UPDATE=1 AXLE=$AXLE AXLE_BUILD=$AXLE_BUILD sh tests/docs_test.sh mends it"
+  fi
+}
+
+# A block of C, its indentation left out, stands somewhere in the C that is compiled.
+stands() {
+  cat examples/*.c examples/*/*.c tests/docs/*.c 2>/dev/null | awk -v block="$1" '
+    function bare(line) { gsub(/^[ \t]+|[ \t]+$/, "", line); return line }
+    BEGIN { while ((getline line < block) > 0) wanted[++count] = bare(line) }
+    { have[NR] = bare($0) }
+    END {
+      for (i = 1; i <= NR - count + 1; i++) {
+        for (k = 1; k <= count && have[i + k - 1] == wanted[k]; k++) continue
+        if (k > count) exit 0
+      }
+      exit 1
+    }'
+}
+
+check_page() {
+  rm -f "$work"/blocks/*
+  awk -v work="$work/here" -v blocks="$work/blocks" -f cmake/page.awk "$1" >"$work/fresh"
+  same "$1" "$work/fresh"
+  for block in "$work"/blocks/*.c; do
+    [ ! -f "$block" ] || stands "$block" || { cat "$block"; wrong "$1: this C is in no file that is compiled"; }
+  done
+  for block in "$work"/blocks/*.axle; do
+    [ ! -f "$block" ] || "$AXLE" show "$block" >/dev/null || wrong "$1: a program's text does not parse"
+  done
+  grep -o '](\([^)#:]*\)[)#]' "$1" | sed 's/](\(.*\)[)#]/\1/' | while read -r link; do
+    [ -z "$link" ] || [ -e "docs/$link" ] || [ -e "$work/made/$link" ] || echo "$link"
+  done >"$work/dead"
+  [ ! -s "$work/dead" ] || wrong "$1: no such file: $(cat "$work/dead")"
+}
+
+# The manual has a section for each command, and in it the options of the command's help, each at the beginning of a paragraph.
+check_manual() {
+  sed 's/\\-/-/g' docs/axle.1 >"$work/manual"
+  sed -n 's/^\.SS axle \([a-z]*\).*/\1/p' "$work/manual" | sort >"$work/described"
+  "$AXLE" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]\{1,\}\) .*/\1/p' | sort >"$work/commands"
+  diff "$work/commands" "$work/described" || wrong "axle.1 has other sections than 'axle --help' has commands"
+  while read -r command; do
+    "$AXLE" "$command" --help | sed -n 's/^  \(-[a-z],\|   \) \(--[a-z-]*\).*/\2/p' | sort >"$work/options"
+    awk -v command="$command" '/^\.S[SH] / { inside = $0 ~ "^.SS axle " command "( |$)" } inside' "$work/manual" |
+      sed -n '/^\.TP/{n;s/^[^-]*\(-[a-z], \)\{0,1\}\(--[a-z-]*\).*/\2/p}' | sort >"$work/described"
+    diff "$work/options" "$work/described" || wrong "axle.1 has other options of axle $command than its help"
+  done <"$work/commands"
+}
+
+# Each production is named, as **name**, in a paragraph that a program's text follows.
+check_grammar() {
+  sed -n 's/^\([a-z-]*\)  *= .*/\1/p' docs/text.md | sort >"$work/productions"
+  awk '/^\*\*/ { named = $0 } /^```axle/ { print named }' docs/text.md | grep -o '\*\*[a-z-]*\*\*' | tr -d '*' | sort -u >"$work/shown"
+  diff "$work/productions" "$work/shown" || wrong "text.md: not every production has a text, or one has that is none"
+}
+
+cmake/docs "$work/made" || wrong "cmake/docs fails"
+for page in docs/*.md; do
+  name=${page#docs/}
+  if [ -f "$work/made/$name" ]; then same "$page" "$work/made/$name"; else check_page "$page"; fi
+done
+check_grammar
+[ ! -f docs/axle.1 ] || check_manual
+[ $failed -eq 0 ] && echo "docs: all as they say"
