@@ -167,7 +167,7 @@ ax_kernel *ax_combine_kernel(ax_assembly *a, const ax_exchange *exchange, int64_
   int64_t dims[] = {run};
   ax_dtype wide = a->plan->buffers[exchange->out].type.dtype, dtype = a->plan->buffers[exchange->in].type.dtype;
   ax_kernel *kernel = ax_kernel_create(&a->scratch, 1, 0, dims);
-  ax_at at;
+  ax_position at;
   if (kernel == NULL) return NULL;
   ax_at_identity(&at, 1);
   uint32_t dst = ax_kernel_slot(kernel, wide, 1, dims), src = ax_kernel_slot(kernel, dtype, 1, dims);

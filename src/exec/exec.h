@@ -287,7 +287,7 @@ struct ax_runtime {
   pid_t process;          /* that made it */
   ax_runtime_options options;
   const struct ax_chooser *chooser; /* of runs on one thread, instead of the policy's; NULL. For tests and checkers */
-  ax_jit *jit;
+  ax_compiler *jit;
   ax_workers *workers;
   ax_pool pool; /* no run writes the fields above; those below are not written by runs that are done inline */
   pthread_mutex_t cache_lock;

@@ -56,10 +56,10 @@ static ax_status map_reserve(ax_parser *parser, map *map) {
 
 /* --- Tokens --- */
 
-bool ax_at(const ax_parser *parser, const char *word) { return ax_token_is(&parser->lexer.token, word); }
+bool ax_next_is(const ax_parser *parser, const char *word) { return ax_token_is(&parser->lexer.token, word); }
 
 ax_status ax_accept(ax_parser *parser, const char *word, bool *found) {
-  *found = ax_at(parser, word);
+  *found = ax_next_is(parser, word);
   return *found ? ax_lexer_next(&parser->lexer) : AX_OK;
 }
 
@@ -73,7 +73,7 @@ ax_status ax_unexpected(const ax_parser *parser, const char *what) {
 
 ax_status ax_expect(ax_parser *parser, const char *word) {
   char quoted[32] = "'";
-  if (ax_at(parser, word)) return ax_lexer_next(&parser->lexer);
+  if (ax_next_is(parser, word)) return ax_lexer_next(&parser->lexer);
   strncat(quoted, word, sizeof quoted - 3);
   return ax_unexpected(parser, strcat(quoted, "'"));
 }
@@ -218,10 +218,10 @@ static ax_status at_operand(scope *scope, bool *out) {
   ax_parser *parser = scope->parser;
   const ax_token *token = &parser->lexer.token;
   *out = ax_is_literal(token);
-  if (*out || token->kind != AX_TOKEN_NAME || ax_at(parser, "in")) return AX_OK;
+  if (*out || token->kind != AX_TOKEN_NAME || ax_next_is(parser, "in")) return AX_OK;
   ax_lexer here = parser->lexer;
   AX_TRY(ax_lexer_next(&parser->lexer));
-  *out = !ax_at(parser, ":");
+  *out = !ax_next_is(parser, ":");
   parser->lexer = here;
   return AX_OK;
 }
@@ -264,7 +264,7 @@ static ax_status parse_eqn(scope *scope) {
   ax_parser *parser = scope->parser;
   ax_list binders = {0}, in = {0};
   ax_token at;
-  while (!ax_at(parser, "=")) AX_TRY(parse_binder(scope, &binders));
+  while (!ax_next_is(parser, "=")) AX_TRY(parse_binder(scope, &binders));
   AX_TRY(ax_lexer_next(&parser->lexer));
   AX_TRY(ax_expect_name(parser, "the name of a primitive", &at));
   const ax_prim *prim = ax_prim_find(at.start, at.length);
@@ -293,7 +293,7 @@ static ax_status keep_name(ax_parser *parser, ax_list *list, const ax_token *tok
 static ax_status parse_inputs(scope *scope) {
   ax_parser *parser = scope->parser;
   ax_list binders = {0};
-  while (!ax_at(parser, ".")) {
+  while (!ax_next_is(parser, ".")) {
     AX_TRY(parse_binder(scope, &binders));
     const binder *last = (const binder *)binders.items + binders.count - 1;
     ax_value value = ax_builder_input(scope->builder, &last->type);
@@ -324,10 +324,10 @@ static ax_status parse_body(scope *scope, ax_list *outs) {
   AX_TRY(ax_expect(parser, "lambda"));
   AX_TRY(parse_inputs(scope));
   AX_TRY(ax_expect(parser, "let"));
-  while (!ax_at(parser, "in")) AX_TRY(parse_eqn(scope));
+  while (!ax_next_is(parser, "in")) AX_TRY(parse_eqn(scope));
   AX_TRY(ax_lexer_next(&parser->lexer));
   AX_TRY(parse_outputs(scope, outs));
-  if (!ax_at(parser, "}")) return ax_unexpected(parser, "'}'"); /* passed over later, when the trace has ended */
+  if (!ax_next_is(parser, "}")) return ax_unexpected(parser, "'}'"); /* passed over later, when the trace has ended */
   return AX_OK;
 }
 

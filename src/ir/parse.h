@@ -22,7 +22,7 @@ typedef struct ax_parser {
 void *ax_list_add(ax_parser *parser, ax_list *list, size_t item_bytes);
 
 /* --- Tokens --- */
-bool ax_at(const ax_parser *parser, const char *word);
+bool ax_next_is(const ax_parser *parser, const char *word);
 /* Passes over `word` if it is next. */
 AX_MUST_USE ax_status ax_accept(ax_parser *parser, const char *word, bool *found);
 AX_MUST_USE ax_status ax_expect(ax_parser *parser, const char *word);

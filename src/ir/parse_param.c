@@ -34,10 +34,10 @@ static ax_status parse_axis_sets(ax_parser *parser, const ax_mesh *axes, ax_type
   bool end = false;
   while (!end) {
     ax_axis_set used = type->spread.varying | type->spread.reduced | type->spread.unreduced, *set = NULL;
-    if (ax_at(parser, "V")) set = &type->spread.varying;
-    if (ax_at(parser, "R")) set = &type->spread.reduced;
+    if (ax_next_is(parser, "V")) set = &type->spread.varying;
+    if (ax_next_is(parser, "R")) set = &type->spread.reduced;
     for (ax_unreduced_kind kind = AX_UNREDUCED_SUM; kind <= AX_UNREDUCED_MIN; kind++)
-      if (ax_at(parser, ax_unreduced_names[kind])) {
+      if (ax_next_is(parser, ax_unreduced_names[kind])) {
         set = &type->spread.unreduced;
         if (*set == 0) type->spread.kind = kind;
       }
@@ -83,7 +83,7 @@ static ax_status parse_array_type(ax_parser *parser, const ax_mesh *axes, ax_typ
 }
 
 ax_status ax_parse_type(ax_parser *parser, const ax_mesh *axes, ax_type *out) {
-  if (!ax_at(parser, "future")) return parse_array_type(parser, axes, out);
+  if (!ax_next_is(parser, "future")) return parse_array_type(parser, axes, out);
   ax_token at = parser->lexer.token;
   *out = (ax_type){0};
   if (axes == NULL) return ax_lexer_error(&parser->lexer, &at, "a literal is an array");
@@ -161,7 +161,7 @@ static ax_status parse_spec(ax_parser *parser, const ax_mesh *mesh, ax_spec *spe
   for (more = !more; more;) {
     bool plus = true;
     if (spec->rank == AX_MAX_RANK) return ax_unexpected(parser, "a spec of no more entries");
-    if (ax_at(parser, "_")) {
+    if (ax_next_is(parser, "_")) {
       AX_TRY(ax_lexer_next(&parser->lexer));
       plus = false;
     }
@@ -201,9 +201,9 @@ static ax_status parse_elements(ax_parser *parser, ax_literal *literal, uint32_t
 /* Passes over the elements to the type after them; `count`: how many there are, so that no more memory is taken than text was
    given. */
 static ax_status skip_elements(ax_parser *parser, int64_t *count) {
-  for (*count = 0; !ax_at(parser, ":");) {
+  for (*count = 0; !ax_next_is(parser, ":");) {
     const ax_token *token = &parser->lexer.token;
-    bool mark = ax_at(parser, "[") || ax_at(parser, "]") || ax_at(parser, ",");
+    bool mark = ax_next_is(parser, "[") || ax_next_is(parser, "]") || ax_next_is(parser, ",");
     if (!mark && !ax_is_literal(token)) return ax_unexpected(parser, "a number, or : and the type after the numbers");
     *count += !mark;
     AX_TRY(ax_lexer_next(&parser->lexer));
@@ -226,7 +226,7 @@ static ax_status fill_literal(ax_parser *parser, ax_literal *literal, bool array
 
 ax_status ax_parse_literal(ax_parser *parser, ax_literal *out) {
   ax_lexer start = parser->lexer, after;
-  bool array = ax_at(parser, "[");
+  bool array = ax_next_is(parser, "[");
   int64_t given;
   AX_TRY(skip_elements(parser, &given));
   ax_token type_at = parser->lexer.token;
@@ -250,8 +250,8 @@ ax_status ax_parse_literal(ax_parser *parser, ax_literal *out) {
 /* --- Parameters --- */
 
 static ax_status parse_bool(ax_parser *parser, bool *out) {
-  *out = ax_at(parser, "true");
-  if (!*out && !ax_at(parser, "false")) return ax_unexpected(parser, "true or false");
+  *out = ax_next_is(parser, "true");
+  if (!*out && !ax_next_is(parser, "false")) return ax_unexpected(parser, "true or false");
   return ax_lexer_next(&parser->lexer);
 }
 

@@ -1,4 +1,4 @@
-/* Compiled kernels by structure. Not locked: ax_jit does that. */
+/* Compiled kernels by structure. Not locked: ax_compiler does that. */
 #ifndef AX_JIT_CACHE_H
 #define AX_JIT_CACHE_H
 

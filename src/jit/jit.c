@@ -12,7 +12,7 @@
 #include "jit/machine.h"
 #include "jit/nest.h"
 
-struct ax_jit {
+struct ax_compiler {
   pthread_mutex_t lock;
   ax_cache cache;
   uint32_t most_vector_bytes, vector_bytes;
@@ -43,7 +43,7 @@ static uint32_t widest_vector(const char *features) {
 
 /* Kernels refer to nothing outside their own module (math.c writes addresses out), so the small code model does.
    The host as it is, or an older one of its family when vectors are to be shorter. */
-static LLVMTargetMachineRef make_machine(ax_jit *jit) {
+static LLVMTargetMachineRef make_machine(ax_compiler *jit) {
   char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures(),
        *error = NULL;
   LLVMTargetRef target;
@@ -68,7 +68,7 @@ static void say_nothing(void *unused, LLVMErrorRef error) {
   LLVMConsumeError(error);
 }
 
-static ax_status start(ax_jit *jit) {
+static ax_status start(ax_compiler *jit) {
   if (jit->lljit != NULL) return AX_OK;
   AX_TRY(ax_llvm_load());
   LLVMTargetMachineRef machine = make_machine(jit);
@@ -86,17 +86,17 @@ static ax_status start(ax_jit *jit) {
   return AX_OK;
 }
 
-ax_status ax_jit_create_narrow(ax_jit **out, uint32_t most_vector_bytes) {
-  ax_jit *jit = *out = ax_calloc(1, sizeof *jit);
+ax_status ax_jit_create_narrow(ax_compiler **out, uint32_t most_vector_bytes) {
+  ax_compiler *jit = *out = ax_calloc(1, sizeof *jit);
   if (jit == NULL) return ax_out_of_memory(sizeof *jit);
   jit->most_vector_bytes = most_vector_bytes;
   pthread_mutex_init(&jit->lock, NULL);
   return AX_OK;
 }
 
-ax_status ax_jit_create(ax_jit **out) { return ax_jit_create_narrow(out, UINT32_MAX); }
+ax_status ax_jit_create(ax_compiler **out) { return ax_jit_create_narrow(out, UINT32_MAX); }
 
-void ax_jit_destroy(ax_jit *jit) {
+void ax_jit_destroy(ax_compiler *jit) {
   if (jit == NULL) return;
   if (jit->lljit != NULL) {
     LLVMConsumeError(LLVMOrcDisposeLLJIT(jit->lljit));
@@ -123,7 +123,7 @@ static ax_status verify(LLVMModuleRef module) {
   return status;
 }
 
-static ax_status emit_all(ax_jit *jit, LLVMModuleRef module, uint32_t first) {
+static ax_status emit_all(ax_compiler *jit, LLVMModuleRef module, uint32_t first) {
   ax_codegen cg = {.vector_bytes = jit->vector_bytes, .module = module};
   ax_status status = AX_OK;
   cg.context = LLVMOrcThreadSafeContextGetContext(jit->context);
@@ -144,7 +144,7 @@ static ax_status emit_all(ax_jit *jit, LLVMModuleRef module, uint32_t first) {
   return status;
 }
 
-static ax_status look_up(ax_jit *jit, uint32_t first) {
+static ax_status look_up(ax_compiler *jit, uint32_t first) {
   for (uint32_t i = first; i < jit->cache.count; i++) {
     char name[32];
     LLVMOrcExecutorAddress address;
@@ -157,7 +157,7 @@ static ax_status look_up(ax_jit *jit, uint32_t first) {
 }
 
 /* The entries from `first` on, as one module. On failure the module's code is taken out again, so its names are free. */
-static ax_status compile_entries(ax_jit *jit, uint32_t first) {
+static ax_status compile_entries(ax_compiler *jit, uint32_t first) {
   enum { to_start = 16 << 20, a_kernel = 64 << 10, most_kernels = 4096 }; /* bytes. A look, no reservation: more than this is never asked for */
   uint32_t fresh = jit->cache.count - first;
   AX_TRY(ax_memory_for_library(to_start + (size_t)(fresh < most_kernels ? fresh : most_kernels) * a_kernel));
@@ -178,7 +178,7 @@ static ax_status compile_entries(ax_jit *jit, uint32_t first) {
   return status;
 }
 
-static ax_status compile_locked(ax_jit *jit, const ax_kernel *const *kernels, uint32_t count, uint32_t *entries) {
+static ax_status compile_locked(ax_compiler *jit, const ax_kernel *const *kernels, uint32_t count, uint32_t *entries) {
   uint32_t before = jit->cache.count;
   ax_status status = AX_OK;
   for (uint32_t i = 0; i < count && status == AX_OK; i++) {
@@ -192,7 +192,7 @@ static ax_status compile_locked(ax_jit *jit, const ax_kernel *const *kernels, ui
   return status;
 }
 
-ax_status ax_jit_compile(ax_jit *jit, const ax_kernel *const *kernels, uint32_t count, ax_kernel_code *out) {
+ax_status ax_jit_compile(ax_compiler *jit, const ax_kernel *const *kernels, uint32_t count, ax_kernel_code *out) {
   uint32_t *entries = ax_alloc(count * sizeof entries[0]);
   if (entries == NULL) return ax_out_of_memory(count * sizeof entries[0]);
   pthread_mutex_lock(&jit->lock);

@@ -4,7 +4,7 @@
 
 #include "loop/kernel.h"
 
-typedef struct ax_jit ax_jit;
+typedef struct ax_compiler ax_compiler;
 
 /* slots[k]: the base address of kernel slot k (aligned to its element). coordinates[a]: this device's coordinate along mesh axis
    a (for AX_LEAF_AXIS). Runs the range [begin, end) of kernel->ranged, which ends at ax_kernel_extent at the latest; ranges may
@@ -16,10 +16,10 @@ typedef void (*ax_kernel_code)(void *const *slots, const int64_t *coordinates, i
 const char *ax_jit_library(void);
 
 /* Cheap: LLVM starts with the first compile. Used from any thread; one compile at a time. */
-AX_MUST_USE ax_status ax_jit_create(ax_jit **out);
-void ax_jit_destroy(ax_jit *jit); /* the code it made goes with it; NULL is allowed */
+AX_MUST_USE ax_status ax_jit_create(ax_compiler **out);
+void ax_jit_destroy(ax_compiler *jit); /* the code it made goes with it; NULL is allowed */
 
 /* Machine code for each kernel. Equal kernels (now or in an earlier call) are compiled once; the others go into one module. */
-AX_MUST_USE ax_status ax_jit_compile(ax_jit *jit, const ax_kernel *const *kernels, uint32_t count, ax_kernel_code *out);
+AX_MUST_USE ax_status ax_jit_compile(ax_compiler *jit, const ax_kernel *const *kernels, uint32_t count, ax_kernel_code *out);
 
 #endif

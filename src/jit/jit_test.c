@@ -13,8 +13,8 @@
 #include "jit/guarded_test.h"
 #include "jit/jit.h"
 
-static ax_jit *jit;
-static const ax_at identity[2] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE}, {.dim = 1, .coef = 1, .dynamic = AX_NONE}};
+static ax_compiler *jit;
+static const ax_position identity[2] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE}, {.dim = 1, .coef = 1, .dynamic = AX_NONE}};
 
 static ax_kernel_code compile(const ax_kernel *kernel) {
   ax_kernel_code code;
@@ -143,8 +143,8 @@ static void in_place(void **state) {
 static ax_kernel *sums(ax_arena *arena, ax_dtype dtype, int64_t rows, int64_t columns, bool down, bool also) {
   int64_t array[] = {rows, columns}, dims[] = {down ? columns : rows, down ? rows : columns};
   ax_kernel *k = ax_kernel_create(arena, 2, 1, dims);
-  ax_at across[] = {{.dim = 1, .coef = 1, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .dynamic = AX_NONE}};
-  const ax_at *at = down ? across : identity;
+  ax_position across[] = {{.dim = 1, .coef = 1, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .dynamic = AX_NONE}};
+  const ax_position *at = down ? across : identity;
   uint32_t in = ax_kernel_slot(k, dtype, 2, array), out = ax_kernel_slot(k, dtype, 1, dims);
   ax_ex x = ax_kernel_load(k, in, at);
   ax_kernel_store(k, out, identity, x, AX_SCALAR_ADD);
@@ -339,7 +339,7 @@ static void failing_memory(void **state) {
   (void)state;
   ax_set_allocator(&allocator);
   for (long calls = 0;; calls++) {
-    ax_jit *fresh = NULL;
+    ax_compiler *fresh = NULL;
     ax_kernel_code codes[2];
     allocations_left = calls;
     ax_status status = ax_jit_create(&fresh);

@@ -15,7 +15,7 @@
 
 enum { width_count = 3, max_slots = 12 };
 static const uint32_t widths[width_count] = {64, 32, 16};
-static ax_jit *jits[width_count];
+static ax_compiler *jits[width_count];
 
 static uint64_t random_state;
 static uint64_t pick(uint64_t below) {
@@ -47,16 +47,16 @@ static ax_ex make_start(ax_kernel *k) {
       return ax_kernel_axis(k, (uint32_t)pick(2));
     default: {
       int64_t one = 1;
-      return ax_kernel_load(k, ax_kernel_slot(k, AX_S64, 1, &one), (ax_at[]){{.dim = -1, .dynamic = AX_NONE}});
+      return ax_kernel_load(k, ax_kernel_slot(k, AX_S64, 1, &one), (ax_position[]){{.dim = -1, .dynamic = AX_NONE}});
     }
   }
 }
 
 /* Fills one dimension of a slot so that `at` stays inside; returns its size. */
-static int64_t make_at(ax_kernel *k, ax_at *at, int dim, bool plain) {
+static int64_t make_at(ax_kernel *k, ax_position *at, int dim, bool plain) {
   static const int64_t coefs[] = {1, 1, 1, 1, 1, 2, 3, 5, 9, -1, -1, -2};
   int64_t last = dim >= 0 ? k->dims[dim] - 1 : 0, reach;
-  *at = (ax_at){.dim = dim, .coef = plain ? 1 : coefs[pick(AX_COUNT(coefs))], .dynamic = AX_NONE};
+  *at = (ax_position){.dim = dim, .coef = plain ? 1 : coefs[pick(AX_COUNT(coefs))], .dynamic = AX_NONE};
   reach = (at->coef < 0 ? -at->coef : at->coef) * (last > 0 ? last : 0);
   at->offset = (at->coef < 0 ? reach : 0) + (plain ? 0 : (int64_t)pick(3));
   int64_t size = (at->coef < 0 ? at->offset : at->offset + reach) + 1 + (plain ? 0 : (int64_t)pick(2));
@@ -67,7 +67,7 @@ static int64_t make_at(ax_kernel *k, ax_at *at, int dim, bool plain) {
 }
 
 static ax_ex make_load(ax_kernel *k, ax_dtype dtype) {
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   int64_t dims[AX_MAX_RANK], elems = 1;
   uint32_t rank = k->rank, order = (uint32_t)pick(4);
   bool plain = !chance(3);
@@ -115,7 +115,7 @@ static ax_ex make_expr(ax_kernel *k, ax_dtype dtype) {
 
 /* Every dimension the store uses, once, in some order. */
 static void make_store(ax_kernel *k, ax_dtype dtype, ax_scalar reduce) {
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   int64_t dims[AX_MAX_RANK];
   uint32_t rank = reduce == AX_SCALAR_NONE ? k->rank : k->rank - k->reduce_rank;
   bool transposed = chance(4), plain = !chance(4);

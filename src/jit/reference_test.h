@@ -266,7 +266,7 @@ typedef struct reference {
   number *values; /* by node */
 } reference;
 
-static inline int64_t position(const reference *r, uint32_t slot, const ax_at *at) {
+static inline int64_t position(const reference *r, uint32_t slot, const ax_position *at) {
   const ax_slot *s = &r->kernel->slots[slot];
   int64_t position = 0;
   for (uint32_t d = 0; d < s->rank; d++) {

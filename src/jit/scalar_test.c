@@ -12,7 +12,7 @@
 
 enum { width_count = 3 };
 static const uint32_t widths[width_count] = {64, 32, 16};
-static ax_jit *jits[width_count];
+static ax_compiler *jits[width_count];
 
 /* Among them ties of bf16 and f16, exact and off by what f32 cannot hold: to catch rounding twice. */
 static const double float_edges[] = {
@@ -86,7 +86,7 @@ static void check(const ax_expr *expr, ax_dtype operand, const void *got, const 
 static ax_kernel *make(ax_arena *arena, const ax_expr *op, ax_dtype operand, int64_t count, bool uniform) {
   int64_t dims[] = {count};
   ax_kernel *k = ax_kernel_create(arena, 1, 0, dims);
-  ax_at at[1], one[1] = {{.dim = -1, .offset = 0, .dynamic = AX_NONE}};
+  ax_position at[1], one[1] = {{.dim = -1, .offset = 0, .dynamic = AX_NONE}};
   ax_at_identity(at, 1);
   uint32_t a = ax_kernel_slot(k, operand, 1, dims), b = ax_kernel_slot(k, operand, 1, dims);
   uint32_t c = ax_kernel_slot(k, AX_BOOL, 1, dims), out = ax_kernel_slot(k, op->dtype, 1, dims);
@@ -99,7 +99,7 @@ static ax_kernel *make(ax_arena *arena, const ax_expr *op, ax_dtype operand, int
   return k;
 }
 
-static ax_kernel_code compile(ax_jit *jit, const ax_kernel *kernel) {
+static ax_kernel_code compile(ax_compiler *jit, const ax_kernel *kernel) {
   ax_kernel_code code;
   if (ax_jit_compile(jit, &kernel, 1, &code) != AX_OK) fail_msg("%s", ax_message());
   return code;

@@ -6,7 +6,7 @@
 
 /* --- What is needed --- */
 
-static void mark_starts(ax_schedule *s, const ax_at *at, uint32_t rank) {
+static void mark_starts(ax_schedule *s, const ax_position *at, uint32_t rank) {
   for (uint32_t d = 0; d < rank; d++)
     if (at[d].dynamic != AX_NONE) s->live[at[d].dynamic] = true;
 }
@@ -26,7 +26,7 @@ static void mark_live(ax_schedule *s) {
 }
 
 /* Strides by kernel dimension, until loops are made. */
-static ax_access make_access(const ax_kernel *kernel, uint32_t slot, const ax_at *at) {
+static ax_access make_access(const ax_kernel *kernel, uint32_t slot, const ax_position *at) {
   ax_access access = {.live = true, .slot = slot, .at = at};
   int64_t pitch = 1;
   for (uint32_t d = kernel->slots[slot].rank; d-- > 0; pitch *= kernel->slots[slot].dims[d]) {

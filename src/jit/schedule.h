@@ -31,7 +31,7 @@ typedef struct ax_access {
   bool live;
   bool transposed; /* TRANSPOSE: read through a transposed square */
   uint32_t slot;
-  const ax_at *at; /* for the dynamic starts */
+  const ax_position *at; /* for the dynamic starts */
   int64_t offset;
   int64_t stride[AX_MAX_LOOPS];
 } ax_access;

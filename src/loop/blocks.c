@@ -25,7 +25,7 @@ typedef struct blocking {
 
 /* --- Whether it can be --- */
 
-static bool fits_blocks(const blocking *s, uint32_t slot, const ax_at *at) {
+static bool fits_blocks(const blocking *s, uint32_t slot, const ax_position *at) {
   const ax_slot *x = &s->from->slots[slot];
   uint32_t uses = 0;
   for (uint32_t d = 0; d < x->rank; d++) {
@@ -93,7 +93,7 @@ static ax_ex load(maker *m, const ax_expr *expr) {
   const blocking *s = m->s;
   const ax_slot *from = &s->from->slots[expr->slot];
   int64_t dims[AX_MAX_RANK + 1];
-  ax_at at[AX_MAX_RANK + 1];
+  ax_position at[AX_MAX_RANK + 1];
   uint32_t rank = 0;
   for (uint32_t d = 0; d < from->rank; d++) {
     bool blocked = expr->at[d].dim == (int)s->dim;
@@ -106,7 +106,7 @@ static ax_ex load(maker *m, const ax_expr *expr) {
       dims[rank] = s->count;
       dims[rank + 1] = s->size;
       at[rank + 1] = at[rank];
-      at[rank++] = (ax_at){.dim = 0, .coef = 1, .dynamic = AX_NONE};
+      at[rank++] = (ax_position){.dim = 0, .coef = 1, .dynamic = AX_NONE};
     }
     rank++;
   }
@@ -139,9 +139,9 @@ static ax_ex move_node(maker *m, const ax_expr *expr) {
 static void add_parts(maker *m, uint32_t store) {
   const blocking *s = m->s;
   const ax_type *type = &s->plan->buffers[s->parts[store]].type;
-  ax_at at[AX_MAX_RANK];
-  for (uint32_t d = 1; d < type->rank; d++) at[d] = (ax_at){.dim = (int)d - m->leftover, .coef = 1, .dynamic = AX_NONE};
-  at[0] = (ax_at){.dim = m->leftover ? -1 : 0, .coef = 1, .offset = m->leftover ? s->count : 0, .dynamic = AX_NONE};
+  ax_position at[AX_MAX_RANK];
+  for (uint32_t d = 1; d < type->rank; d++) at[d] = (ax_position){.dim = (int)d - m->leftover, .coef = 1, .dynamic = AX_NONE};
+  at[0] = (ax_position){.dim = m->leftover ? -1 : 0, .coef = 1, .offset = m->leftover ? s->count : 0, .dynamic = AX_NONE};
   uint32_t slot = add_slot(m, type->dtype, type->rank, type->dims, s->parts[store]);
   ax_kernel_store(m->kernel, slot, at, m->moved[s->from->stores[store].expr], s->from->stores[store].reduce);
 }
@@ -165,7 +165,7 @@ static ax_status make_combination(const blocking *s, ax_op *out) {
   const ax_kernel *from = s->from;
   uint32_t kept = from->rank - from->reduce_rank;
   int64_t dims[AX_MAX_RANK + 1];
-  ax_at at[AX_MAX_RANK + 1], to[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK + 1], to[AX_MAX_RANK];
   maker m = {.s = s};
   memcpy(dims, from->dims, kept * sizeof dims[0]);
   dims[kept] = s->count + (s->rest > 0);
@@ -174,7 +174,7 @@ static ax_status make_combination(const blocking *s, ax_op *out) {
   if (m.kernel == NULL || m.buffers == NULL) return ax_out_of_memory(sizeof *m.kernel);
   ax_at_identity(at + 1, kept);
   ax_at_identity(to, kept);
-  at[0] = (ax_at){.dim = (int)kept, .coef = 1, .dynamic = AX_NONE};
+  at[0] = (ax_position){.dim = (int)kept, .coef = 1, .dynamic = AX_NONE};
   for (uint32_t i = 0; i < from->store_count && !m.kernel->failed; i++) {
     const ax_type *type = &s->plan->buffers[s->parts[i]].type;
     const ax_slot *slot = &from->slots[from->stores[i].slot];

@@ -47,7 +47,7 @@ typedef struct access { /* a load or store: how far apart its elements are along
   double elems; /* how many there are */
 } access;
 
-static access access_of(const ax_kernel *kernel, uint32_t slot, const ax_at *at) {
+static access access_of(const ax_kernel *kernel, uint32_t slot, const ax_position *at) {
   const ax_slot *s = &kernel->slots[slot];
   access a = {.bytes = (int64_t)ax_dtype_bytes(s->dtype), .elems = 1};
   int64_t pitch = 1;

@@ -282,7 +282,7 @@ static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *st
 static bool overwrites(const fuser *f, const ax_op *producer, const ax_op *consumer, bool seen) {
   const ax_kernel *from = producer->kernel.kernel, *into = consumer->kernel.kernel;
   uint32_t to, source;
-  const ax_at *at;
+  const ax_position *at;
   bool copies = seen && ax_op_is_copy(consumer, &to, &source, &at) && f->plan->buffers[source].type.rank == into->rank &&
                 ax_at_is_identity(at, into->rank);
   for (uint32_t i = 0; i < from->expr_count; i++)

@@ -5,7 +5,7 @@
 
 #include "ir/program.h"
 
-bool ax_affine_of(uint32_t rank, const int64_t *dims, const ax_at *at, ax_affine *out) {
+bool ax_affine_of(uint32_t rank, const int64_t *dims, const ax_position *at, ax_affine *out) {
   int64_t pitch = 1;
   *out = (ax_affine){0};
   for (uint32_t d = rank; d-- > 0; pitch *= dims[d]) {
@@ -105,12 +105,12 @@ bool ax_affine_digits(const ax_affine *address, uint32_t loop_rank, const int64_
 
 /* --- Arrays --- */
 
-bool ax_affine_at(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims, ax_at *at) {
+bool ax_affine_at(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims, ax_position *at) {
   ax_digits found[AX_MAX_RANK];
   uint32_t count;
   if (!ax_affine_digits(address, loop_rank, loop, rank, dims, found, &count) || count != rank) return false;
   for (uint32_t d = 0; d < rank; d++) {
-    at[d] = (ax_at){.dim = -1, .offset = found[d].number.offset, .dynamic = AX_NONE};
+    at[d] = (ax_position){.dim = -1, .offset = found[d].number.offset, .dynamic = AX_NONE};
     for (uint32_t k = 0; k < loop_rank; k++) {
       if (found[d].number.coef[k] == 0) continue;
       if (at[d].dim >= 0) return false;
@@ -121,7 +121,7 @@ bool ax_affine_at(const ax_affine *address, uint32_t loop_rank, const int64_t *l
   return true;
 }
 
-bool ax_affine_array(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, int64_t elems, uint32_t *rank, int64_t *dims, ax_at *at) {
+bool ax_affine_array(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, int64_t elems, uint32_t *rank, int64_t *dims, ax_position *at) {
   uint32_t order[2 * AX_MAX_RANK], count = 0;
   for (uint32_t k = 0; k < loop_rank; k++) { /* by what they add, the most first */
     if (!moves(address, loop, k)) continue;

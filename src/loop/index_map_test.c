@@ -65,7 +65,7 @@ static void check_digits(const ax_affine *address, uint32_t loop_rank, const int
   } while (next_step(loop_rank, loop, i));
 }
 
-static void check_array(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims, const ax_at *at) {
+static void check_array(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims, const ax_position *at) {
   int64_t i[8] = {0};
   do {
     int64_t sum = 0;
@@ -94,7 +94,7 @@ static void at_random(void **state) {
     uint32_t loop_rank = some_dims(&random, loop), rank = some_dims(&random, dims), count, made_rank;
     ax_affine address = some_address(&random, loop_rank, loop), again;
     ax_digits found[AX_MAX_RANK];
-    ax_at at[AX_MAX_RANK];
+    ax_position at[AX_MAX_RANK];
     bool inside = last_of(&address, loop_rank, loop) < ax_dims_elems(rank, dims);
     assert_int_equal(ax_affine_digits(&address, loop_rank, loop, rank, dims, found, &count), inside);
     if (inside) {

@@ -47,12 +47,12 @@ uint32_t ax_kernel_slot(ax_kernel *kernel, ax_dtype dtype, uint32_t rank, const 
   return kernel->slot_count++;
 }
 
-static bool at_equal(const ax_at *a, const ax_at *b) {
+static bool at_equal(const ax_position *a, const ax_position *b) {
   return a->dim == b->dim && (a->dim < 0 || a->coef == b->coef) && a->offset == b->offset && a->dynamic == b->dynamic &&
          (a->dynamic == AX_NONE || a->limit == b->limit);
 }
 
-static bool ats_equal(const ax_at *a, const ax_at *b, uint32_t rank) {
+static bool ats_equal(const ax_position *a, const ax_position *b, uint32_t rank) {
   for (uint32_t d = 0; d < rank; d++)
     if (!at_equal(&a[d], &b[d])) return false;
   return true;
@@ -69,7 +69,7 @@ enum { few_exprs = 16 }; /* are looked through one by one; more are found by the
 
 static uint64_t pair(uint32_t high, uint32_t low) { return (uint64_t)high << 32 | low; }
 
-static uint64_t hash_at(uint64_t hash, const ax_at *at, uint32_t rank) {
+static uint64_t hash_at(uint64_t hash, const ax_position *at, uint32_t rank) {
   for (uint32_t d = 0; d < rank; d++) {
     hash = ax_hash_word(hash, pair((uint32_t)at[d].dim, at[d].dynamic));
     hash = ax_hash_word(hash, (uint64_t)at[d].offset);
@@ -142,7 +142,7 @@ ax_ex ax_kernel_const(ax_kernel *kernel, ax_dtype dtype, int64_t bits) {
 ax_ex ax_kernel_index(ax_kernel *kernel, uint32_t dim) { return leaf(kernel, AX_LEAF_INDEX, AX_S64, dim); }
 ax_ex ax_kernel_axis(ax_kernel *kernel, uint32_t axis) { return leaf(kernel, AX_LEAF_AXIS, AX_S64, axis); }
 
-ax_ex ax_kernel_load(ax_kernel *kernel, uint32_t slot, const ax_at *at) {
+ax_ex ax_kernel_load(ax_kernel *kernel, uint32_t slot, const ax_position *at) {
   if (kernel->failed) return 0;
   return add(kernel, &(ax_expr){.op = AX_LEAF_LOAD, .dtype = kernel->slots[slot].dtype, .arg = {AX_NONE, AX_NONE, AX_NONE},
                                 .slot = slot, .at = at});
@@ -156,24 +156,24 @@ ax_ex ax_kernel_op_imm(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a,
   return add(kernel, &(ax_expr){.op = op, .dtype = dtype, .arg = {a, AX_NONE, AX_NONE}, .imm = imm});
 }
 
-void ax_kernel_store(ax_kernel *kernel, uint32_t slot, const ax_at *at, ax_ex expr, ax_scalar reduce) {
+void ax_kernel_store(ax_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex expr, ax_scalar reduce) {
   if (!reserve(kernel, &kernel->stores, sizeof kernel->stores[0], kernel->store_count, &kernel->store_capacity)) return;
-  const ax_at *copy = ax_arena_copy(kernel->arena, at, kernel->slots[slot].rank * sizeof at[0]);
+  const ax_position *copy = ax_arena_copy(kernel->arena, at, kernel->slots[slot].rank * sizeof at[0]);
   kernel->failed = copy == NULL;
   if (copy != NULL) kernel->stores[kernel->store_count++] = (ax_store){slot, expr, reduce, copy};
 }
 
-void ax_at_identity(ax_at *at, uint32_t rank) {
-  for (uint32_t d = 0; d < rank; d++) at[d] = (ax_at){.dim = (int)d, .coef = 1, .dynamic = AX_NONE};
+void ax_at_identity(ax_position *at, uint32_t rank) {
+  for (uint32_t d = 0; d < rank; d++) at[d] = (ax_position){.dim = (int)d, .coef = 1, .dynamic = AX_NONE};
 }
 
-bool ax_at_is_identity(const ax_at *at, uint32_t rank) {
+bool ax_at_is_identity(const ax_position *at, uint32_t rank) {
   for (uint32_t d = 0; d < rank; d++)
     if (at[d].dim != (int)d || at[d].coef != 1 || at[d].offset != 0 || at[d].dynamic != AX_NONE) return false;
   return true;
 }
 
-bool ax_kernel_covers(const ax_kernel *kernel, uint32_t slot, const ax_at *at) {
+bool ax_kernel_covers(const ax_kernel *kernel, uint32_t slot, const ax_position *at) {
   const ax_slot *array = &kernel->slots[slot];
   return array->rank == kernel->rank && ax_at_is_identity(at, array->rank) &&
          memcmp(array->dims, kernel->dims, array->rank * sizeof array->dims[0]) == 0;
@@ -181,7 +181,7 @@ bool ax_kernel_covers(const ax_kernel *kernel, uint32_t slot, const ax_at *at) {
 
 /* --- Copies --- */
 
-static bool copy_at(ax_arena *arena, const ax_at **at, uint32_t rank) {
+static bool copy_at(ax_arena *arena, const ax_position **at, uint32_t rank) {
   *at = ax_arena_copy(arena, *at, rank * sizeof **at);
   return *at != NULL;
 }
@@ -215,9 +215,9 @@ size_t ax_kernel_copy_bytes(const ax_kernel *kernel) {
                  ax_arena_bytes(kernel->store_count * sizeof kernel->stores[0]);
   for (uint32_t i = 0; i < kernel->expr_count; i++)
     if (kernel->exprs[i].op == AX_LEAF_LOAD)
-      bytes += ax_arena_bytes(kernel->slots[kernel->exprs[i].slot].rank * sizeof(ax_at));
+      bytes += ax_arena_bytes(kernel->slots[kernel->exprs[i].slot].rank * sizeof(ax_position));
   for (uint32_t i = 0; i < kernel->store_count; i++)
-    bytes += ax_arena_bytes(kernel->slots[kernel->stores[i].slot].rank * sizeof(ax_at));
+    bytes += ax_arena_bytes(kernel->slots[kernel->stores[i].slot].rank * sizeof(ax_position));
   return bytes;
 }
 
@@ -269,7 +269,7 @@ bool ax_kernel_equal(const ax_kernel *a, const ax_kernel *b) {
 
 /* --- Text --- */
 
-static void add_at(ax_text *text, const ax_at *at, uint32_t rank) {
+static void add_at(ax_text *text, const ax_position *at, uint32_t rank) {
   ax_text_add(text, "[");
   for (uint32_t d = 0; d < rank; d++) {
     const char *plus = "";

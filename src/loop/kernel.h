@@ -19,11 +19,11 @@ typedef uint32_t ax_ex;
 
 /* Position along one dimension of a slot:  coef * i[dim] + offset + clamp(dynamic, 0, limit).
    dim is -1 for none; dynamic is AX_NONE or an s64 node that does not depend on any loop index. */
-typedef struct ax_at {
+typedef struct ax_position {
   int dim;
   int64_t coef, offset, limit;
   ax_ex dynamic;
-} ax_at;
+} ax_position;
 
 typedef struct ax_expr {
   ax_scalar op;
@@ -31,7 +31,7 @@ typedef struct ax_expr {
   ax_ex arg[3];
   int64_t imm;
   uint32_t slot;   /* LOAD */
-  const ax_at *at; /* LOAD: one a dimension of the slot */
+  const ax_position *at; /* LOAD: one a dimension of the slot */
 } ax_expr;
 
 enum { AX_MAX_SLOTS = 64 }; /* of one kernel */
@@ -46,7 +46,7 @@ typedef struct ax_store {
   ax_ex expr;       /* of the slot's dtype; bf16 and f16 are reduced in f32 or wider and rounded once, so a reduction may also go from one
                        to another of bf16, f16 and f32 */
   ax_scalar reduce; /* NONE, ADD, MUL, MAX, MIN, AND or OR */
-  const ax_at *at;  /* one a dimension of the slot */
+  const ax_position *at;  /* one a dimension of the slot */
 } ax_store;
 
 typedef struct ax_kernel {
@@ -74,11 +74,11 @@ uint32_t ax_kernel_slot(ax_kernel *kernel, ax_dtype dtype, uint32_t rank, const 
 ax_ex ax_kernel_const(ax_kernel *kernel, ax_dtype dtype, int64_t bits);
 ax_ex ax_kernel_index(ax_kernel *kernel, uint32_t dim);
 ax_ex ax_kernel_axis(ax_kernel *kernel, uint32_t axis);
-ax_ex ax_kernel_load(ax_kernel *kernel, uint32_t slot, const ax_at *at);
+ax_ex ax_kernel_load(ax_kernel *kernel, uint32_t slot, const ax_position *at);
 /* Equal nodes are shared. Unused operands are AX_NONE. */
 ax_ex ax_kernel_op(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c);
 ax_ex ax_kernel_op_imm(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, int64_t imm);
-void ax_kernel_store(ax_kernel *kernel, uint32_t slot, const ax_at *at, ax_ex expr, ax_scalar reduce);
+void ax_kernel_store(ax_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex expr, ax_scalar reduce);
 
 /* A copy as large as it needs to be, in an arena of its own or another's; to be read, though it may grow like any other. NULL:
    no memory. */
@@ -91,10 +91,10 @@ int64_t ax_kernel_extent(const ax_kernel *kernel);
 double ax_kernel_time(const ax_kernel *kernel); /* loop/cut.c */
 
 /* at[d] = i[d]: the slot's dimensions are the loop's first ones. */
-void ax_at_identity(ax_at *at, uint32_t rank);
-bool ax_at_is_identity(const ax_at *at, uint32_t rank);
+void ax_at_identity(ax_position *at, uint32_t rank);
+bool ax_at_is_identity(const ax_position *at, uint32_t rank);
 /* Going through its steps, a kernel comes to every element of a slot's array at these positions, as it lies. */
-bool ax_kernel_covers(const ax_kernel *kernel, uint32_t slot, const ax_at *at);
+bool ax_kernel_covers(const ax_kernel *kernel, uint32_t slot, const ax_position *at);
 
 /* Structure only: equal kernels give the same machine code. */
 uint64_t ax_kernel_hash(const ax_kernel *kernel);

@@ -13,11 +13,11 @@ typedef struct copier {
   const ax_bound *from;
   ax_bound *to;
   ax_ex *map;      /* of from's nodes; AX_NONE: not copied yet */
-  const ax_at *at; /* from's loop index d is at[d] in terms of `to`; NULL: the same, or: */
+  const ax_position *at; /* from's loop index d is at[d] in terms of `to`; NULL: the same, or: */
   const ax_digits *digits; /* from's loop indices are the digits of an address, in terms of `to`; NULL */
   uint32_t digit_count;
   const ax_views *views;
-  bool failed;     /* a composition that one ax_at cannot express, or too large */
+  bool failed;     /* a composition that one ax_position cannot express, or too large */
 } copier;
 
 /* A kernel without nodes over the index space of `like`, with room for the buffers of its slots. */
@@ -56,12 +56,12 @@ static uint32_t slot_for(copier *c, uint32_t from_slot) {
 }
 
 /* inner: in terms of from's loop -> in terms of to's. */
-static ax_at compose(copier *c, ax_at inner) {
+static ax_position compose(copier *c, ax_position inner) {
   if (inner.dynamic != AX_NONE) inner.dynamic = c->map[inner.dynamic];
   if (c->at == NULL || inner.dim < 0) return inner;
-  ax_at outer = c->at[inner.dim];
+  ax_position outer = c->at[inner.dim];
   if (outer.dynamic != AX_NONE && (inner.dynamic != AX_NONE || inner.coef != 1)) c->failed = true;
-  return (ax_at){.dim = outer.dim, .coef = inner.coef * outer.coef, .offset = inner.offset + inner.coef * outer.offset,
+  return (ax_position){.dim = outer.dim, .coef = inner.coef * outer.coef, .offset = inner.offset + inner.coef * outer.offset,
                  .dynamic = outer.dynamic != AX_NONE ? outer.dynamic : inner.dynamic,
                  .limit = outer.dynamic != AX_NONE ? outer.limit : inner.limit};
 }
@@ -70,7 +70,7 @@ static ax_at compose(copier *c, ax_at inner) {
 static ax_ex index_expr(copier *c, uint32_t d) {
   ax_kernel *to = c->to->kernel;
   if (c->at == NULL) return ax_kernel_index(to, d);
-  const ax_at *at = &c->at[d];
+  const ax_position *at = &c->at[d];
   if (at->dynamic != AX_NONE) {
     c->failed = true;
     return 0;
@@ -104,7 +104,7 @@ static bool address_by_digits(const copier *c, const ax_affine *address, ax_affi
 }
 
 /* The slot for an array of from's, or for a view of it that has a dimension for each loop index, and the positions `from` in it. */
-static uint32_t slot_by_digits(copier *c, uint32_t from_slot, const ax_at *from, ax_at *at) {
+static uint32_t slot_by_digits(copier *c, uint32_t from_slot, const ax_position *from, ax_position *at) {
   ax_kernel *to = c->to->kernel;
   const ax_slot *array = &c->from->kernel->slots[from_slot];
   ax_affine here, there;
@@ -137,7 +137,7 @@ static ax_ex index_by_digits(copier *c, uint32_t d) {
 /* --- Nodes --- */
 
 /* The slot of `to` for one of from's, and positions in it. */
-static uint32_t slot_and_at(copier *c, uint32_t from_slot, const ax_at *from, ax_at *at) {
+static uint32_t slot_and_at(copier *c, uint32_t from_slot, const ax_position *from, ax_position *at) {
   if (c->digits != NULL) return slot_by_digits(c, from_slot, from, at);
   uint32_t slot = slot_for(c, from_slot);
   for (uint32_t d = 0; d < c->from->kernel->slots[from_slot].rank && !c->failed; d++) at[d] = compose(c, from[d]);
@@ -146,7 +146,7 @@ static uint32_t slot_and_at(copier *c, uint32_t from_slot, const ax_at *from, ax
 
 static ax_ex copy_one(copier *c, const ax_expr *expr) {
   ax_kernel *to = c->to->kernel;
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   ax_ex arg[3];
   switch (expr->op) {
     case AX_LEAF_LOAD: {
@@ -175,7 +175,7 @@ static void copy_stores(copier *c, const bool *dropped) {
   const ax_kernel *from = c->from->kernel;
   for (uint32_t i = 0; i < from->store_count && !c->failed; i++) {
     const ax_store *store = &from->stores[i];
-    ax_at at[AX_MAX_RANK];
+    ax_position at[AX_MAX_RANK];
     if (dropped != NULL && dropped[i]) continue;
     uint32_t slot = slot_and_at(c, store->slot, store->at, at);
     if (c->failed || c->to->kernel->failed) return;
@@ -200,7 +200,7 @@ static bool same_array(const ax_slot *a, const ax_slot *b) {
 /* What the producer stores at the position of a load of the consumer, as a node of the kernel under construction. */
 static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_store *store, const ax_expr *load, int64_t offset, ax_ex *out) {
   const ax_slot *loaded = &c->from->kernel->slots[load->slot], *stored = &producer->kernel->slots[store->slot];
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   ax_digits digits[AX_MAX_RANK];
   ax_affine address;
   copier inner;
@@ -301,7 +301,7 @@ ax_status ax_kernel_redimension(ax_arena *arena, const ax_bound *kernel, uint32_
 
 ax_status ax_kernel_piece(ax_arena *arena, const ax_bound *kernel, uint32_t dim, int64_t begin, int64_t extent, ax_bound *out) {
   const ax_kernel *old = kernel->kernel;
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   ax_bound fresh;
   copier c;
   assert(old->reduce_rank == 0 && old->rank <= AX_MAX_RANK);
@@ -318,7 +318,7 @@ ax_status ax_kernel_piece(ax_arena *arena, const ax_bound *kernel, uint32_t dim,
 
 /* --- Pruning --- */
 
-static void need_position(const ax_at *at, uint32_t rank, bool *needed) {
+static void need_position(const ax_position *at, uint32_t rank, bool *needed) {
   for (uint32_t d = 0; d < rank; d++)
     if (at[d].dynamic != AX_NONE) needed[at[d].dynamic] = true;
 }

@@ -2,7 +2,7 @@
 
    Nothing here looks at a plan. A kernel comes with the buffer that each slot stands for, and buffers are only told apart, or seen under
    other dimensions. What comes in is left as it is; what comes out is a new kernel in `arena`. `out->kernel` is NULL when there is none:
-   a position that one ax_at cannot express, more slots than AX_MOST_SLOTS or more nodes than AX_MOST_EXPRS. The status is
+   a position that one ax_position cannot express, more slots than AX_MOST_SLOTS or more nodes than AX_MOST_EXPRS. The status is
    AX_OUT_OF_MEMORY or AX_OK. */
 #ifndef AX_LOOP_KERNEL_REWRITE_H
 #define AX_LOOP_KERNEL_REWRITE_H

@@ -23,7 +23,7 @@ static int end(void **state) {
 
 static const int64_t dims[] = {4, 6};
 
-static ax_at along(int dim, int64_t coef, int64_t offset) { return (ax_at){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE}; }
+static ax_position along(int dim, int64_t coef, int64_t offset) { return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE}; }
 
 static ax_bound kernel_of(uint32_t rank, uint32_t reduce_rank, const uint32_t *buffers, uint32_t count) {
   ax_bound b = {ax_kernel_create(&arena, rank, reduce_rank, dims), ax_arena_copy(&arena, buffers, count * sizeof buffers[0])};
@@ -33,13 +33,13 @@ static ax_bound kernel_of(uint32_t rank, uint32_t reduce_rank, const uint32_t *b
 }
 
 static ax_ex load(ax_bound b, uint32_t slot) {
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   ax_at_identity(at, b.kernel->rank);
   return ax_kernel_load(b.kernel, slot, at);
 }
 
 static void store(ax_bound b, uint32_t slot, ax_ex expr) {
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   ax_at_identity(at, b.kernel->rank);
   ax_kernel_store(b.kernel, slot, at, expr, AX_SCALAR_NONE);
 }
@@ -91,7 +91,7 @@ static void inlining(void **state) {
 static void positions_are_composed(void **state) {
   (void)state;
   ax_bound producer = kernel_of(2, 0, (uint32_t[]){10, 11}, 2), consumer = kernel_of(2, 0, (uint32_t[]){11, 12}, 2), out;
-  ax_at from[] = {along(1, 1, 3), along(0, 5, 0)}, at[] = {along(1, 2, 1), along(0, 1, 0)};
+  ax_position from[] = {along(1, 1, 3), along(0, 5, 0)}, at[] = {along(1, 2, 1), along(0, 1, 0)};
   ax_ex element = ax_kernel_load(producer.kernel, 0, from);
   ax_ex row = ax_kernel_index(producer.kernel, 0);
   store(producer, 1, ax_kernel_op(producer.kernel, AX_SCALAR_ADD, AX_S64, element, row, AX_NONE));
@@ -113,7 +113,7 @@ static void not_every_position_composes(void **state) {
   (void)state;
   ax_bound producer = kernel_of(2, 0, (uint32_t[]){11}, 1), consumer = kernel_of(2, 0, (uint32_t[]){11, 12}, 2), out;
   store(producer, 0, ax_kernel_index(producer.kernel, 1));
-  ax_at at[] = {along(0, 1, 0), along(1, 1, 0)};
+  ax_position at[] = {along(0, 1, 0), along(1, 1, 0)};
   at[1].dynamic = ax_kernel_axis(consumer.kernel, 0);
   store(consumer, 1, ax_kernel_load(consumer.kernel, 0, at));
   TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
@@ -125,7 +125,7 @@ static void inlining_prunes(void **state) {
   (void)state;
   ax_bound producer = kernel_of(2, 0, (uint32_t[]){11}, 1), consumer = kernel_of(2, 0, (uint32_t[]){11, 12}, 2), out;
   store(producer, 0, ax_kernel_const(producer.kernel, AX_F32, 0x40e00000));
-  ax_at at[] = {along(0, 1, 0), along(1, 1, 0)};
+  ax_position at[] = {along(0, 1, 0), along(1, 1, 0)};
   at[1].dynamic = ax_kernel_axis(consumer.kernel, 0);
   store(consumer, 1, ax_kernel_load(consumer.kernel, 0, at));
   TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));

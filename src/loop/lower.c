@@ -97,7 +97,7 @@ bool ax_lower_constant(const ax_buffer *buffer, int64_t *bits) {
   return true;
 }
 
-ax_ex ax_lower_load(ax_lower *lower, uint32_t buffer, const ax_at *at) {
+ax_ex ax_lower_load(ax_lower *lower, uint32_t buffer, const ax_position *at) {
   int64_t bits;
   const ax_buffer *source = &lower->plan->buffers[buffer];
   if (ax_lower_constant(source, &bits)) return ax_kernel_const(lower->kernel, source->type.dtype, bits);
@@ -107,7 +107,7 @@ ax_ex ax_lower_load(ax_lower *lower, uint32_t buffer, const ax_at *at) {
 
 ax_ex ax_lower_load_scalar(ax_lower *lower, uint32_t buffer) { return ax_lower_load(lower, buffer, NULL); }
 
-void ax_lower_store(ax_lower *lower, uint32_t buffer, const ax_at *at, ax_ex expr, ax_scalar reduce) {
+void ax_lower_store(ax_lower *lower, uint32_t buffer, const ax_position *at, ax_ex expr, ax_scalar reduce) {
   uint32_t slot = slot_of(lower, buffer);
   ax_kernel_store(lower->kernel, slot, at, expr, reduce);
 }
@@ -126,7 +126,7 @@ ax_status ax_lower_kernel_end(ax_lower *lower) {
 
 ax_status ax_lower_copy(ax_lower *lower, uint32_t dst, uint32_t src) {
   ax_type type = lower->plan->buffers[dst].type;
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   ax_at_identity(at, type.rank);
   AX_TRY(ax_lower_kernel_begin(lower, type.rank, 0, type.dims));
   ax_ex x = ax_lower_load(lower, src, at);

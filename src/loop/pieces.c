@@ -93,7 +93,7 @@ static bool find_part(const cutter *c, uint32_t at, uint32_t root, uint32_t *dim
   while (store < kernel->store_count && op->kernel.buffers[kernel->stores[store].slot] != root) store++;
   if (store == kernel->store_count) return false;
   const ax_slot *slot = &kernel->slots[kernel->stores[store].slot];
-  const ax_at *to = kernel->stores[store].at;
+  const ax_position *to = kernel->stores[store].at;
   if (slot->rank != kernel->rank) return false;
   for (uint32_t d = 0; d < slot->rank; d++) {
     if (to[d].dim != (int)d || to[d].coef != 1 || to[d].dynamic != AX_NONE) return false;
@@ -147,7 +147,7 @@ static bool find_stride(const cutter *c, const ax_op *op, const parts *p, stride
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *load = &kernel->exprs[i];
     if (load->op != AX_LEAF_LOAD || root_of(c, op->kernel.buffers[load->slot]) != p->root) continue;
-    const ax_at *at = &load->at[p->dim];
+    const ax_position *at = &load->at[p->dim];
     ++*loads;
     if (op->kernel.buffers[load->slot] != p->root || at->dim < 0 || at->coef < 1 || at->dynamic != AX_NONE) return false;
     if (any && ((uint32_t)at->dim != out->dim || at->coef != out->coef || at->offset != out->offset)) return false;
@@ -193,8 +193,8 @@ static ax_status use_part(cutter *c, ax_bound *kernel, const parts *p, const par
     for (uint32_t i = 0; i < k->expr_count + k->store_count; i++) {
       bool is_store = i >= k->expr_count;
       if (is_store ? k->stores[i - k->expr_count].slot != s : k->exprs[i].op != AX_LEAF_LOAD || k->exprs[i].slot != s) continue;
-      const ax_at **at = is_store ? &k->stores[i - k->expr_count].at : &k->exprs[i].at;
-      ax_at *moved = ax_arena_copy(&c->plan->drafts, *at, k->slots[s].rank * sizeof moved[0]);
+      const ax_position **at = is_store ? &k->stores[i - k->expr_count].at : &k->exprs[i].at;
+      ax_position *moved = ax_arena_copy(&c->plan->drafts, *at, k->slots[s].rank * sizeof moved[0]);
       if (moved == NULL) return ax_out_of_memory(k->slots[s].rank * sizeof moved[0]);
       moved[p->dim].offset -= one->begin;
       *at = moved;

@@ -102,7 +102,7 @@ bool ax_op_is_ordered(const ax_op *op) {
   return op->eqn != NULL && (op->eqn->prim->effects & (AX_EFFECT_ORDER | AX_EFFECT_STATE)) != 0;
 }
 
-bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_at **at) {
+bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_position **at) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
   const ax_kernel *kernel = op->kernel.kernel;
   if (kernel->store_count != 1 || kernel->expr_count != 1 || kernel->reduce_rank != 0) return false;
@@ -116,7 +116,7 @@ bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_at **
 }
 
 bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from) {
-  const ax_at *at;
+  const ax_position *at;
   return ax_op_is_copy(op, to, from, &at) && ax_kernel_covers(op->kernel.kernel, op->kernel.kernel->exprs[0].slot, at);
 }
 

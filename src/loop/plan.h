@@ -143,7 +143,7 @@ void ax_block_sweep(ax_block *block);
    twice, whatever its buffers say. Not for the operations inside it. */
 bool ax_op_is_ordered(const ax_op *op);
 /* The only thing a kernel operation does is to write `*to` element by element from `*from` (at `at` of from's dimensions). */
-bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_at **at);
+bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_position **at);
 /* The same, and it takes all of `*from` as it lies. */
 bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from);
 

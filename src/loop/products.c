@@ -13,7 +13,7 @@ static bool is_dense_matrix(const ax_plan *plan, const ax_gemm *gemm) {
 }
 
 /* to[i, j] = from[j, i] */
-static bool is_transpose(const ax_at *at) {
+static bool is_transpose(const ax_position *at) {
   return at[0].dim == 1 && at[1].dim == 0 && at[0].coef == 1 && at[1].coef == 1 && at[0].offset == 0 && at[1].offset == 0 &&
          at[0].dynamic == AX_NONE && at[1].dynamic == AX_NONE;
 }
@@ -42,7 +42,7 @@ typedef struct transposer {
 } transposer;
 
 /* The position of the operation of the block that copies `from`; AX_NONE. What another block left in the table is found out. */
-static uint32_t copy_of(const transposer *t, const ax_block *block, uint32_t from, uint32_t *to, const ax_at **at) {
+static uint32_t copy_of(const transposer *t, const ax_block *block, uint32_t from, uint32_t *to, const ax_position **at) {
   uint32_t position = t->copied[from], source;
   if (position == 0 || position > block->count) return AX_NONE;
   bool copies = ax_op_is_copy(&block->ops[position - 1], to, &source, at) && source == from;
@@ -52,7 +52,7 @@ static uint32_t copy_of(const transposer *t, const ax_block *block, uint32_t fro
 static void transpose_product(const transposer *t, ax_block *block, ax_op *op) {
   const ax_plan *plan = t->plan;
   uint32_t from = op->gemm->c, to;
-  const ax_at *at;
+  const ax_position *at;
   if (!is_dense_matrix(plan, op->gemm) || !is_plain(plan, from, t->reads, t->writes)) return;
   uint32_t position = copy_of(t, block, from, &to, &at);
   if (position == AX_NONE || !is_transpose(at)) return;
@@ -67,7 +67,7 @@ static ax_status transpose_block(void *context, ax_block *block, bool is_body) {
   (void)is_body;
   for (uint32_t i = 0; i < block->count; i++) {
     uint32_t to, from;
-    const ax_at *at;
+    const ax_position *at;
     if (ax_op_is_copy(&block->ops[i], &to, &from, &at)) t->copied[from] = i + 1;
   }
   for (uint32_t i = 0; i < block->count; i++)

@@ -18,7 +18,7 @@ static made pointwise(ax_arena *arena, ax_kernel_pool *pool, ax_scalar op, uint3
   const uint32_t all[] = {from, other, to};
   uint32_t slots[3], buffers[3], count = 0;
   made m = {.bound = {ax_kernel_create(arena, 2, 0, dims), NULL}};
-  ax_at at[2];
+  ax_position at[2];
   if (m.bound.kernel == NULL) return m;
   ax_at_identity(at, 2);
   for (int i = 0; i < 3; i++) {

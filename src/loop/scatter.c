@@ -154,7 +154,7 @@ static ax_status make_copy(scatterer *s, ax_op *op, uint32_t to, uint32_t from) 
   op->kernel.kernel = kernel;
   op->kernel.buffers = ax_arena_copy(&s->plan->arena, buffers, sizeof buffers);
   if (kernel == NULL || op->kernel.buffers == NULL) return ax_out_of_memory(sizeof *kernel);
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   ax_at_identity(at, type->rank);
   uint32_t source = ax_kernel_slot(kernel, type->dtype, type->rank, type->dims), target = ax_kernel_slot(kernel, type->dtype, type->rank, type->dims);
   ax_kernel_store(kernel, target, at, ax_kernel_load(kernel, source, at), AX_SCALAR_NONE);

@@ -62,14 +62,14 @@ static ax_status check_buffers(const verifier *v) {
 /* --- Kernels --- */
 
 /* The places that the static part of a position takes. */
-static void range_of(const ax_kernel *kernel, const ax_at *at, int64_t *low, int64_t *high) {
+static void range_of(const ax_kernel *kernel, const ax_position *at, int64_t *low, int64_t *high) {
   int64_t reach = at->dim < 0 || kernel->dims[at->dim] == 0 ? 0 : at->coef * (kernel->dims[at->dim] - 1);
   *low = at->offset + (reach < 0 ? reach : 0);
   *high = at->offset + (reach > 0 ? reach : 0);
 }
 
 /* `before`: nodes that a dynamic position may be. */
-static ax_status check_position(const ax_kernel *kernel, uint32_t slot, const ax_at *at, ax_ex before) {
+static ax_status check_position(const ax_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex before) {
   if (slot >= kernel->slot_count) return ax_error(AX_INTERNAL, "slot %u of %u", slot, kernel->slot_count);
   for (uint32_t d = 0; d < kernel->slots[slot].rank; d++) {
     int64_t low, high;

@@ -90,7 +90,7 @@ static void early_use(ax_plan *plan) {
   for (ax_ex e = 0; e < kernel(plan)->expr_count; e++)
     if (ax_scalar_arity(kernel(plan)->exprs[e].op) > 0) kernel(plan)->exprs[e].arg[0] = e;
 }
-static void place_outside(ax_plan *plan) { ((ax_at *)kernel(plan)->stores[0].at)->offset = 1; }
+static void place_outside(ax_plan *plan) { ((ax_position *)kernel(plan)->stores[0].at)->offset = 1; }
 static void nothing_stored(ax_plan *plan) { kernel(plan)->store_count = 0; }
 static void wide_product(ax_plan *plan) { need(plan, AX_OP_GEMM)->gemm->lda++; }
 static void product_elsewhere(ax_plan *plan) { need(plan, AX_OP_GEMM)->axes = 0; }

@@ -71,7 +71,7 @@ static void batch(const ax_batch_args *args) {
 
 static ax_status lower_maximum(ax_lower *lower, uint32_t x, const ax_reduction *r, uint32_t out) {
   ax_dtype dtype = ax_lower_get(lower, x)->type.dtype;
-  ax_at to[AX_MAX_RANK];
+  ax_position to[AX_MAX_RANK];
   ax_at_identity(to, r->kept.count);
   AX_TRY(ax_lower_kernel_begin(lower, r->rank, 1, r->dims));
   ax_lower_store(lower, out, to, ax_lower_load(lower, x, r->at), dtype == AX_BOOL ? AX_SCALAR_OR : AX_SCALAR_MAX);
@@ -80,7 +80,7 @@ static ax_status lower_maximum(ax_lower *lower, uint32_t x, const ax_reduction *
 
 static ax_status lower_index(ax_lower *lower, uint32_t x, uint32_t maximum, const ax_reduction *r, uint32_t out) {
   ax_dtype index_dtype = ax_lower_get(lower, out)->type.dtype;
-  ax_at to[AX_MAX_RANK];
+  ax_position to[AX_MAX_RANK];
   ax_at_identity(to, r->kept.count);
   AX_TRY(ax_lower_kernel_begin(lower, r->rank, 1, r->dims));
   ax_kernel *kernel = lower->kernel;

@@ -72,11 +72,11 @@ static void simplify(const ax_simplify_args *args) {
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const broadcast_params *p = eqn->params;
   const ax_type *x = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
-  ax_at from[AX_MAX_RANK], to[AX_MAX_RANK];
+  ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
   if (ax_type_elems(x) == ax_type_elems(type)) return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
   ax_at_identity(to, type->rank);
   for (uint32_t i = 0; i < x->rank; i++)
-    from[i] = x->dims[i] == 1 ? (ax_at){.dim = -1, .dynamic = AX_NONE} : to[p->broadcast_dimensions.v[i]];
+    from[i] = x->dims[i] == 1 ? (ax_position){.dim = -1, .dynamic = AX_NONE} : to[p->broadcast_dimensions.v[i]];
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   return ax_lower_move(lower, type->rank, type->dims, out[0], to, in[0], from);
 }

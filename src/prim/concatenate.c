@@ -65,7 +65,7 @@ static void batch(const ax_batch_args *args) {
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   int64_t dimension = ((const concatenate_params *)eqn->params)->dimension;
-  ax_at from[AX_MAX_RANK], to[AX_MAX_RANK];
+  ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
   uint32_t rank = lower->program->types[eqn->out].rank;
   if (eqn->in_count == 1) return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
   ax_at_identity(from, rank);

@@ -243,7 +243,7 @@ static bool as_matrix(const ax_type *type, const ax_dims *batch, const ax_dims *
 static ax_status lower_permuted(ax_lower *lower, uint32_t src, ax_axis_set axes, const ax_dims *order, ax_dtype dtype,
                                 uint32_t *out) {
   ax_type from = ax_lower_get(lower, src)->type, to = from;
-  ax_at src_at[AX_MAX_RANK], dst_at[AX_MAX_RANK];
+  ax_position src_at[AX_MAX_RANK], dst_at[AX_MAX_RANK];
   ax_at_identity(dst_at, from.rank);
   to.dtype = dtype;
   for (uint32_t i = 0; i < order->count; i++) {
@@ -305,7 +305,7 @@ static ax_status lower_blocks(ax_lower *lower, ax_gemm gemm, int64_t blocks, uin
   int64_t size = gemm.k / blocks, rest = gemm.k - size * blocks, dims[AX_MAX_RANK + 1] = {blocks + (rest > 0)};
   uint32_t rank = result->type.rank, parts;
   ax_type type = result->type;
-  ax_at from[AX_MAX_RANK + 1], to[AX_MAX_RANK];
+  ax_position from[AX_MAX_RANK + 1], to[AX_MAX_RANK];
   memcpy(dims + 1, type.dims, rank * sizeof dims[0]);
   type = ax_array_type(gemm.dtype, rank + 1, dims);
   AX_TRY(ax_lower_buffer(lower, &type, result->axes, &parts));
@@ -327,7 +327,7 @@ static ax_status lower_blocks(ax_lower *lower, ax_gemm gemm, int64_t blocks, uin
   dims[rank] = blocks + (rest > 0);
   ax_at_identity(to, rank);
   ax_at_identity(from + 1, rank);
-  from[0] = (ax_at){.dim = (int)rank, .coef = 1, .dynamic = AX_NONE};
+  from[0] = (ax_position){.dim = (int)rank, .coef = 1, .dynamic = AX_NONE};
   AX_TRY(ax_lower_kernel_begin(lower, rank + 1, 1, dims));
   ax_lower_store(lower, out, to, ax_lower_load(lower, parts, from), AX_SCALAR_ADD);
   return ax_lower_kernel_end(lower);
@@ -384,7 +384,7 @@ static ax_status product_buffer(ax_lower *lower, const ax_eqn *eqn, ax_type *typ
 }
 
 static ax_status narrow_product(ax_lower *lower, const ax_type *type, uint32_t product, uint32_t out) {
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   if (product == out) return AX_OK;
   ax_at_identity(at, type->rank);
   return ax_lower_move(lower, type->rank, type->dims, out, at, product, at);
@@ -405,8 +405,8 @@ static ax_status lower_float(ax_lower *lower, const ax_eqn *eqn, side left, side
 }
 
 /* Where an operand's dimensions are in the loop nest: the result's dimensions, then the contracted ones. */
-static void loop_places(const side *s, uint32_t free_at, uint32_t contract_at, ax_at *at) {
-  const ax_at here = {.coef = 1, .dynamic = AX_NONE};
+static void loop_places(const side *s, uint32_t free_at, uint32_t contract_at, ax_position *at) {
+  const ax_position here = {.coef = 1, .dynamic = AX_NONE};
   for (uint32_t i = 0; i < s->batch.count; i++) at[s->batch.v[i]] = here, at[s->batch.v[i]].dim = (int)i;
   for (uint32_t i = 0; i < s->free.count; i++) at[s->free.v[i]] = here, at[s->free.v[i]].dim = (int)(free_at + i);
   for (uint32_t i = 0; i < s->contract.count; i++)
@@ -414,7 +414,7 @@ static void loop_places(const side *s, uint32_t free_at, uint32_t contract_at, a
 }
 
 /* Converted to what it is multiplied in. */
-static ax_ex load_factor(ax_lower *lower, uint32_t buffer, const ax_at *at, ax_dtype dtype) {
+static ax_ex load_factor(ax_lower *lower, uint32_t buffer, const ax_position *at, ax_dtype dtype) {
   ax_ex x = ax_lower_load(lower, buffer, at);
   if (ax_lower_get(lower, buffer)->type.dtype == dtype) return x;
   return ax_kernel_op(lower->kernel, AX_SCALAR_CONVERT, dtype, x, AX_NONE, AX_NONE);
@@ -424,7 +424,7 @@ static ax_ex load_factor(ax_lower *lower, uint32_t buffer, const ax_at *at, ax_d
 static ax_status lower_loops(ax_lower *lower, const ax_eqn *eqn, const side *left, const side *right, const uint32_t *in,
                              uint32_t out) {
   const ax_type *lhs = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
-  ax_at left_at[AX_MAX_RANK], right_at[AX_MAX_RANK], to[AX_MAX_RANK];
+  ax_position left_at[AX_MAX_RANK], right_at[AX_MAX_RANK], to[AX_MAX_RANK];
   int64_t dims[2 * AX_MAX_RANK];
   uint32_t summed = left->contract.count, product = out;
   ax_type wide = *type;

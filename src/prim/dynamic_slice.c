@@ -210,7 +210,7 @@ static void update_batch(const ax_batch_args *args) {
 /* --- lower --- */
 
 /* In the kernel being built: positions of x that begin at the starts. An s64 is needed; a u64 above it is clamped first. */
-static void at_starts(ax_lower *lower, const ax_type *x, const int64_t *sizes, const uint32_t *starts, ax_at *at) {
+static void at_starts(ax_lower *lower, const ax_type *x, const int64_t *sizes, const uint32_t *starts, ax_position *at) {
   ax_at_identity(at, x->rank);
   for (uint32_t d = 0; d < x->rank; d++) {
     ax_dtype dtype = ax_lower_get(lower, starts[d])->type.dtype;
@@ -226,7 +226,7 @@ static void at_starts(ax_lower *lower, const ax_type *x, const int64_t *sizes, c
 
 static ax_status slice_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *x = &lower->program->types[eqn->in[0]], *y = &lower->program->types[eqn->out];
-  ax_at from[AX_MAX_RANK], to[AX_MAX_RANK];
+  ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_kernel_begin(lower, y->rank, 0, y->dims));
   at_starts(lower, x, y->dims, in + 1, from);
@@ -237,7 +237,7 @@ static ax_status slice_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t 
 
 static ax_status update_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *x = &lower->program->types[eqn->in[0]], *update = &lower->program->types[eqn->in[1]];
-  ax_at from[AX_MAX_RANK], to[AX_MAX_RANK];
+  ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_copy(lower, out[0], in[0]));
   AX_TRY(ax_lower_kernel_begin(lower, update->rank, 0, update->dims));

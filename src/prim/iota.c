@@ -41,7 +41,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   (void)in;
   const iota_params *p = eqn->params;
   const ax_type *type = &lower->program->types[eqn->out];
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   ax_at_identity(at, type->rank);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_kernel_begin(lower, type->rank, 0, type->dims));

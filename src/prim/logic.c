@@ -120,7 +120,7 @@ static void select_simplify(const ax_simplify_args *args) {
 static ax_status select_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *type = &lower->program->types[eqn->out];
   bool scalar = lower->program->types[eqn->in[0]].rank == 0;
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   ax_at_identity(at, type->rank);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_kernel_begin(lower, type->rank, 0, type->dims));
@@ -203,7 +203,7 @@ static void convert_simplify(const ax_simplify_args *args) {
 
 static ax_status convert_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *type = &lower->program->types[eqn->out];
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   ax_at_identity(at, type->rank);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_kernel_begin(lower, type->rank, 0, type->dims));

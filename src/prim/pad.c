@@ -126,7 +126,7 @@ static void batch(const ax_batch_args *args) {
 /* Of the result, or of `extent` of it along one dimension from `begin` on. */
 static ax_status lower_value(ax_lower *lower, uint32_t out, uint32_t value, uint32_t dim, int64_t begin, int64_t extent) {
   ax_type type = ax_lower_get(lower, out)->type;
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   ax_at_identity(at, type.rank);
   if (type.rank > 0) {
     type.dims[dim] = extent;
@@ -161,10 +161,10 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   const ax_type *x = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
   window w = window_of(eqn->params, x->rank, x->dims, type->dims);
   int64_t moved = ax_dims_elems(x->rank, w.count);
-  ax_at from[AX_MAX_RANK], to[AX_MAX_RANK];
+  ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
   for (uint32_t d = 0; d < x->rank; d++) {
-    from[d] = (ax_at){.dim = (int)d, .coef = 1, .offset = w.first[d], .dynamic = AX_NONE};
-    to[d] = (ax_at){.dim = (int)d, .coef = w.step[d], .offset = w.place[d], .dynamic = AX_NONE};
+    from[d] = (ax_position){.dim = (int)d, .coef = 1, .offset = w.first[d], .dynamic = AX_NONE};
+    to[d] = (ax_position){.dim = (int)d, .coef = w.step[d], .offset = w.place[d], .dynamic = AX_NONE};
   }
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   if (moved < ax_type_elems(type) || moved == 0) AX_TRY(lower_values(lower, out[0], in[1], &w, type, moved));

@@ -95,7 +95,7 @@ ax_status ax_eval_pointwise(const ax_eval_args *args) {
 
 ax_status ax_lower_pointwise(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *type = &lower->program->types[eqn->out];
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   ax_ex arg[3] = {AX_NONE, AX_NONE, AX_NONE};
   ax_at_identity(at, type->rank);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));

@@ -128,7 +128,7 @@ ax_reduction ax_reduction_of(uint32_t rank, const int64_t *dims, const ax_dims *
   for (uint32_t i = 0; i < rank; i++) {
     int64_t d = i < r.kept.count ? r.kept.v[i] : r.reduced.v[i - r.kept.count];
     r.dims[i] = dims[d];
-    r.at[d] = (ax_at){.dim = (int)i, .coef = 1, .dynamic = AX_NONE};
+    r.at[d] = (ax_position){.dim = (int)i, .coef = 1, .dynamic = AX_NONE};
   }
   return r;
 }
@@ -137,7 +137,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   const ax_type *x = &lower->program->types[eqn->in[0]];
   ax_scalar op = combination(eqn->prim);
   ax_reduction r = ax_reduction_of(x->rank, x->dims, &((const reduce_params *)eqn->params)->axes);
-  ax_at to[AX_MAX_RANK];
+  ax_position to[AX_MAX_RANK];
   ax_at_identity(to, r.kept.count);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   if (ax_type_elems(x) == 0) return ax_lower_fill(lower, out[0], ax_reduce_identity(op, x->dtype));

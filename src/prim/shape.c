@@ -115,8 +115,8 @@ void ax_strided_copy(uint32_t rank, const int64_t *dims, size_t element_bytes, c
 
 /* --- For lower --- */
 
-ax_status ax_lower_move(ax_lower *lower, uint32_t rank, const int64_t *dims, uint32_t dst, const ax_at *dst_at,
-                        uint32_t src, const ax_at *src_at) {
+ax_status ax_lower_move(ax_lower *lower, uint32_t rank, const int64_t *dims, uint32_t dst, const ax_position *dst_at,
+                        uint32_t src, const ax_position *src_at) {
   ax_dtype from = ax_lower_get(lower, src)->type.dtype, to = ax_lower_get(lower, dst)->type.dtype;
   AX_TRY(ax_lower_kernel_begin(lower, rank, 0, dims));
   ax_ex x = ax_lower_load(lower, src, src_at);
@@ -127,7 +127,7 @@ ax_status ax_lower_move(ax_lower *lower, uint32_t rank, const int64_t *dims, uin
 
 ax_status ax_lower_fill(ax_lower *lower, uint32_t dst, ax_number value) {
   ax_type type = ax_lower_get(lower, dst)->type;
-  ax_at at[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK];
   int64_t bits = 0;
   ax_number_store(type.dtype, &bits, 0, value);
   ax_at_identity(at, type.rank);

@@ -42,7 +42,7 @@ void ax_strided_copy(uint32_t rank, const int64_t *dims, size_t element_bytes, c
 /* --- For lower --- */
 /* for i in dims: dst[dst_at(i)] = src[src_at(i)], converted when the dtypes differ. */
 AX_MUST_USE ax_status ax_lower_move(ax_lower *lower, uint32_t rank, const int64_t *dims, uint32_t dst,
-                                    const ax_at *dst_at, uint32_t src, const ax_at *src_at);
+                                    const ax_position *dst_at, uint32_t src, const ax_position *src_at);
 AX_MUST_USE ax_status ax_lower_fill(ax_lower *lower, uint32_t dst, ax_number value);
 /* The result is the operand's memory under the result's type, `offset` elements in. */
 AX_MUST_USE ax_status ax_lower_as_view(ax_lower *lower, const ax_eqn *eqn, uint32_t in, int64_t offset, uint32_t *out);
@@ -64,7 +64,7 @@ typedef struct ax_reduction {
   ax_dims kept, reduced;     /* numbers of dimensions, in order */
   uint32_t rank;             /* of the loop nest: x's */
   int64_t dims[AX_MAX_RANK]; /* kept, then reduced */
-  ax_at at[AX_MAX_RANK];     /* of x: where its dimensions went */
+  ax_position at[AX_MAX_RANK];     /* of x: where its dimensions went */
 } ax_reduction;
 ax_reduction ax_reduction_of(uint32_t rank, const int64_t *dims, const ax_dims *axes);
 /* stablehlo.reduce of `x` over `axes` by ADD, MAX or MIN. */

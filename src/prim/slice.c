@@ -95,11 +95,11 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
     for (uint32_t d = 0; d < x->rank; d++) offset += p->start_indices.v[d] * strides[d];
     return ax_lower_as_view(lower, eqn, in[0], ax_type_elems(y) > 0 ? offset : 0, &out[0]);
   }
-  ax_at from[AX_MAX_RANK], to[AX_MAX_RANK];
+  ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
   ax_at_identity(to, y->rank);
   for (uint32_t d = 0; d < y->rank; d++)
     from[d] =
-        (ax_at){.dim = (int)d, .coef = step_of(p, d, x->dims), .offset = p->start_indices.v[d], .dynamic = AX_NONE};
+        (ax_position){.dim = (int)d, .coef = step_of(p, d, x->dims), .offset = p->start_indices.v[d], .dynamic = AX_NONE};
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   return ax_lower_move(lower, y->rank, y->dims, out[0], to, in[0], from);
 }

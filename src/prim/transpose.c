@@ -70,7 +70,7 @@ static bool same_memory(const ax_type *x, const ax_dims *permutation) {
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_dims *permutation = &((const transpose_params *)eqn->params)->permutation;
   const ax_type *type = &lower->program->types[eqn->out];
-  ax_at from[AX_MAX_RANK], to[AX_MAX_RANK];
+  ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
   if (same_memory(&lower->program->types[eqn->in[0]], permutation))
     return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
   ax_at_identity(to, type->rank);
