@@ -67,6 +67,9 @@ ax_value ax_where(ax_value condition, ax_value x, ax_value y); /* broadcasts; x 
 /* Any dtype to any. Floats become integers towards zero, clamped to what there is; what is not 0 becomes true. */
 ax_value ax_convert_element_type(ax_value x, ax_dtype dtype);
 ax_value ax_stop_gradient(ax_value x); /* x, whose derivative is zero */
+ax_value ax_square(ax_value x);        /* T numeric */
+/* T numeric; the operands broadcast. min(max(x, low), high), as jax.lax.clamp: where x equals a bound nobody has a derivative. */
+ax_value ax_clamp(ax_value low, ax_value x, ax_value high);
 
 /* --- Shape; any T --- */
 /* The same number of elements, in row-major order. */
@@ -86,6 +89,31 @@ ax_value ax_iota(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dim
 ax_value ax_dynamic_slice(ax_value x, const ax_value *starts, const int64_t *sizes);
 ax_value ax_dynamic_update_slice(ax_value x, ax_value update, const ax_value *starts); /* x with update put at starts */
 ax_value ax_expand_dims(ax_value x, int64_t dimension); /* adds a dimension of 1; it is then number `dimension` of the result */
+
+/* Dimensions of 1 dropped: those named, each once; dimensions NULL: all there are. As jnp.squeeze. */
+ax_value ax_squeeze(ax_value x, uint32_t count, const int64_t *dimensions);
+ax_value ax_moveaxis(ax_value x, int64_t source, int64_t destination); /* dimension `source` comes to be `destination`; as jnp.moveaxis */
+ax_value ax_swapaxes(ax_value x, int64_t a, int64_t b);                /* as jnp.swapaxes */
+/* At least one operand, all of one shape, beside one another along a new dimension, number `dimension` of the result. As jnp.stack. */
+ax_value ax_stack(uint32_t count, const ax_value *xs, int64_t dimension);
+/* x cut along the dimension in parts of these sizes, which make up all of it: out[i] is part i. As jax.lax.split. */
+void ax_split(ax_value x, uint32_t count, const int64_t *sizes, int64_t dimension, ax_value *out);
+
+/* --- Parts along one dimension; any T --- */
+/* start to limit, each counted from the end when negative, every stride-th element (stride >= 1). As jax.lax.slice_in_dim. */
+#define AX_END INT64_MAX /* a limit: to the end */
+ax_value ax_slice_in_dim(ax_value x, int64_t start, int64_t limit, int64_t stride, int64_t dimension);
+/* T[.., n, ..] -> T[.., ..]: the part at `index`, from the end when negative, without the dimension. As jax.lax.index_in_dim without
+   keepdims. */
+ax_value ax_at(ax_value x, int64_t index, int64_t dimension);
+/* At an index that is computed: an integer scalar, clamped so that the part lies inside: a negative one is 0 and does not count from the
+   end, as ax_dynamic_slice's and unlike those of jax.lax. at: T[.., n, ..] -> T[.., ..], as jax.lax.dynamic_index_in_dim without
+   keepdims. put: x with row: T[.., ..] there, as jax.lax.dynamic_update_index_in_dim. Errors besides: a dimension of 0. */
+ax_value ax_dynamic_at(ax_value x, ax_value index, int64_t dimension);
+ax_value ax_dynamic_put(ax_value x, ax_value row, ax_value index, int64_t dimension);
+/* A part of `size` from `start` on; x with `update` from `start` on, whose shape is x's but for the dimension, where it is no longer. */
+ax_value ax_dynamic_slice_in_dim(ax_value x, ax_value start, int64_t size, int64_t dimension);
+ax_value ax_dynamic_update_slice_in_dim(ax_value x, ax_value update, ax_value start, int64_t dimension);
 
 /* --- Reductions; count 0 with axes NULL means all --- */
 /* Sums of floats (mean, products and everything made of them as well) do not get worse with their length. With u = 2^-24 for f32, bf16

@@ -1,0 +1,158 @@
+/* Parts and arrangements that are refused, each with the function's own name; and shapes at the edge of what there is. */
+#include "axle/ops.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+#include "support/tensor.h"
+
+typedef struct slip {
+  const char *message;
+  ax_value (*step)(const ax_value *in); /* in: f32[8,4], s32[], bool[8], f32[0,4], f32[4], s32[8,4] and f32 of rank 16 */
+} slip;
+
+static ax_value no_dimension(const ax_value *in) { return ax_slice_in_dim(in[0], 0, 1, 1, 2); }
+static ax_value no_range(const ax_value *in) { return ax_slice_in_dim(in[0], -9, AX_END, 1, 0); }
+static ax_value reversed(const ax_value *in) { return ax_slice_in_dim(in[0], -1, 5, 1, 0); }
+static ax_value no_stride(const ax_value *in) { return ax_slice_in_dim(in[0], 0, 5, 0, 0); }
+static ax_value far_at(const ax_value *in) { return ax_at(in[0], 4, -1); }
+static ax_value at_nothing(const ax_value *in) { return ax_at(in[3], 0, 0); }
+static ax_value at_scalar(const ax_value *in) { return ax_at(in[1], 0, 0); }
+static ax_value bool_index(const ax_value *in) { return ax_dynamic_at(in[0], in[2], 0); }
+static ax_value float_index(const ax_value *in) { return ax_dynamic_put(in[0], in[4], ax_at(in[4], 0, 0), 0); }
+static ax_value dynamic_nothing(const ax_value *in) { return ax_dynamic_at(in[3], in[1], 0); }
+static ax_value wrong_row(const ax_value *in) { return ax_dynamic_put(in[0], in[4], in[1], 1); }
+static ax_value wrong_dtype(const ax_value *in) { return ax_dynamic_put(in[5], in[4], in[1], 0); }
+static ax_value put_nothing(const ax_value *in) { return ax_dynamic_put(in[3], in[4], in[1], 0); }
+static ax_value long_part(const ax_value *in) { return ax_dynamic_slice_in_dim(in[0], in[1], 9, 0); }
+static ax_value long_update(const ax_value *in) { return ax_dynamic_update_slice_in_dim(in[3], in[0], in[1], 0); }
+static ax_value uneven_split(const ax_value *in) {
+  ax_value out[2];
+  ax_split(in[0], 2, (int64_t[]){3, 4}, 0, out);
+  return out[0];
+}
+static ax_value long_split(const ax_value *in) {
+  ax_value out[2];
+  ax_split(in[0], 2, (int64_t[]){3, INT64_MAX}, 0, out);
+  return out[1];
+}
+static ax_value squeeze_more(const ax_value *in) { return ax_squeeze(in[0], 1, (int64_t[]){-1}); }
+static ax_value squeeze_twice(const ax_value *in) { return ax_squeeze(ax_expand_dims(in[0], 0), 2, (int64_t[]){0, -3}); }
+static ax_value no_source(const ax_value *in) { return ax_moveaxis(in[0], -3, 0); }
+static ax_value no_destination(const ax_value *in) { return ax_moveaxis(in[0], 0, 2); }
+static ax_value no_second(const ax_value *in) { return ax_swapaxes(in[0], 0, 9); }
+static ax_value stack_nothing(const ax_value *in) { return ax_stack(0, in, 0); }
+static ax_value stack_dtypes(const ax_value *in) { return ax_stack(2, (ax_value[]){in[0], in[5]}, 0); }
+static ax_value stack_shapes(const ax_value *in) { return ax_stack(2, (ax_value[]){in[0], in[3]}, 0); }
+static ax_value stack_far(const ax_value *in) { return ax_stack(1, in, 3); }
+static ax_value stack_deep(const ax_value *in) { return ax_stack(1, in + 6, 0); }
+static ax_value clamp_bools(const ax_value *in) { return ax_clamp(in[2], in[2], in[2]); }
+static ax_value clamp_shapes(const ax_value *in) { return ax_clamp(in[0], in[3], in[4]); }
+static ax_value clamp_dtypes(const ax_value *in) { return ax_clamp(in[1], in[0], in[1]); }
+static ax_value square_bools(const ax_value *in) { return ax_square(in[2]); }
+
+static const slip slips[] = {
+    {"slice_in_dim: the dimension is 2, but there are 2 dimensions", no_dimension},
+    {"slice_in_dim: -9 to 8 is not a range of dimension 0 of f32[8,4]", no_range},
+    {"slice_in_dim: -1 to 5 is not a range of dimension 0 of f32[8,4]", reversed},
+    {"slice_in_dim: the stride is 0; it must be at least 1", no_stride},
+    {"at: the index is 4, but dimension 1 of f32[8,4] has 4", far_at},
+    {"at: the index is 0, but dimension 0 of f32[0,4] has 0", at_nothing},
+    {"at: the dimension is 0, but there are 0 dimensions", at_scalar},
+    {"dynamic_at: the index is bool[8]; it must be an integer scalar", bool_index},
+    {"dynamic_put: the index is f32[]; it must be an integer scalar", float_index},
+    {"dynamic_at: dimension 0 of f32[0,4] has nothing in it", dynamic_nothing},
+    {"dynamic_put: what is put is f32[4]; along dimension 1, f32[8,4] consists of f32[8]", wrong_row},
+    {"dynamic_put: operands 0 and 1 are s32[8,4] and f32[4]; they need one dtype", wrong_dtype},
+    {"dynamic_put: dimension 0 of f32[0,4] has nothing in it", put_nothing},
+    {"dynamic_slice_in_dim: a part of 9 does not fit dimension 0 of f32[8,4]", long_part},
+    {"dynamic_update_slice_in_dim: the update is f32[8,4]; it must be as f32[0,4], and not longer along dimension 0", long_update},
+    {"split: the parts have 7 in all, but dimension 0 of f32[8,4] has 8", uneven_split},
+    {"split: part 1, of 9223372036854775807, is not inside dimension 0 of f32[8,4]: the parts before it have 3", long_split},
+    {"squeeze: dimension 1 of f32[8,4] is not 1", squeeze_more},
+    {"squeeze: dimension 0 is named twice", squeeze_twice},
+    {"moveaxis: the source is -3, but there are 2 dimensions", no_source},
+    {"moveaxis: the destination is 2, but there are 2 dimensions", no_destination},
+    {"swapaxes: the second dimension is 9, but there are 2 dimensions", no_second},
+    {"stack: there is nothing to stack", stack_nothing},
+    {"stack: operands 0 and 1 are f32[8,4] and s32[8,4]; they need one dtype", stack_dtypes},
+    {"stack: operands 0 and 1 are f32[8,4] and f32[0,4]; they need one shape", stack_shapes},
+    {"stack: the dimension is 3, but there are 3 dimensions", stack_far},
+    {"stack: the rank would exceed 16", stack_deep},
+    {"clamp: operand 0 is bool[8]; it must be numeric", clamp_bools},
+    {"clamp: f32[8,4], f32[0,4] and f32[4] do not broadcast to one shape", clamp_shapes},
+    {"clamp: operands 0 and 1 are s32[] and f32[8,4]; they need one dtype", clamp_dtypes},
+    {"square: operand 0 is bool[8]; it must be numeric", square_bools},
+};
+
+static void make_slip(const ax_value *in, ax_value *out, void *context) { out[0] = ((const slip *)context)->step(in); }
+
+static void refused(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F32, 8, 4), TEST_SCALAR(AX_S32), TEST_TYPE(AX_BOOL, 8), TEST_TYPE(AX_F32, 0, 4),
+                           TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_S32, 8, 4), TEST_TYPE(AX_F32, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)};
+  for (size_t i = 0; i < AX_COUNT(slips); i++) {
+    ax_program *program;
+    TEST_FAILS(ax_trace(make_slip, (void *)&slips[i], types, AX_COUNT(types), 1, &program), AX_INVALID_ARGUMENT, slips[i].message);
+    assert_null(program);
+  }
+}
+
+/* --- Edges --- */
+
+/* A part of a part of nothing; one dimension of sixteen; parts of no size. */
+static void edges_of(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_slice_in_dim(in[0], 0, AX_END, 5, 0);
+  out[1] = ax_dynamic_slice_in_dim(in[0], in[2], 0, 0);
+  out[2] = ax_at(ax_moveaxis(in[1], 0, -1), -1, -1);
+  out[3] = ax_squeeze(in[1], 0, NULL);
+  out[4] = ax_dynamic_at(in[1], in[2], 3);
+  out[5] = ax_squeeze(in[2], 0, NULL);
+  ax_split(in[1], 2, (int64_t[]){0, 2}, 3, out + 6);
+  out[8] = ax_stack(2, (ax_value[]){in[2], in[2]}, -1);
+}
+
+static void edges(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_BF16, 0, 4), TEST_TYPE(AX_S8, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1), TEST_SCALAR(AX_U8)};
+  const char *wanted[] = {"bf16[0,4]", "bf16[0,4]", "s8[1,1,2,1,1,1,1,1,1,1,1,1,1,1,1]", "s8[2,2]", "s8[2,1,1,1,1,1,1,1,1,1,1,1,1,1,1]",
+                          "u8[]", "s8[2,1,1,0,1,1,1,1,1,1,1,1,1,1,1,1]", "s8[2,1,1,2,1,1,1,1,1,1,1,1,1,1,1,1]", "u8[2]"};
+  ax_program *program = test_trace(edges_of, NULL, types, AX_COUNT(types), AX_COUNT(wanted));
+  for (uint32_t k = 0; k < AX_COUNT(wanted); k++) assert_string_equal(ax_type_string(ax_program_out_type(program, k), NULL), wanted[k]);
+  ax_tensor *in[] = {test_tensor(types[0], NULL), test_tensor(types[1], (double[]){1, 2, 3, 4}), test_tensor(types[2], (double[]){200})};
+  TEST_EVERY_WAY(program, in, 0);
+  test_release(in, AX_COUNT(in));
+  ax_program_release(program);
+}
+
+/* --- Rows read and written in a loop --- */
+
+static void one_row(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value row = ax_add(ax_dynamic_at(in[0], in[1], 0), in[2]);
+  out[0] = ax_dynamic_put(in[0], row, in[1], 0);
+}
+
+static void rows_in_turn(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const int64_t eight = 8;
+  out[0] = ax_mul(in[0], in[0]);
+  ax_value all[] = {out[0], ax_iota(AX_S32, 1, &eight, 0), ax_mul(in[0], in[0])};
+  ax_scan(one_row, NULL, all, 1, 2, -1, false, out, 0);
+}
+
+static void rows_in_place(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F32, 8, 4)};
+  ax_program *program = test_trace(rows_in_turn, NULL, types, 1, 1);
+  double data[32];
+  for (int i = 0; i < 32; i++) data[i] = i - 16;
+  ax_tensor *in[] = {test_tensor(types[0], data)};
+  TEST_EVERY_WAY(program, in, 1e-6);
+  test_release(in, 1);
+  ax_program_release(program);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(edges), cmocka_unit_test(rows_in_place)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+/* Parts along one dimension, dimensions put elsewhere, arrays beside one another, bounds: parts.py says the same in JAX. */
+#include "vectors/vectors.h"
+
+#define MOVE "f32 bf16 s32 bool"
+#define FLOAT "f32 f64 bf16"
+
+BODY(slice_in_dim) {
+  out[0] = ax_slice_in_dim(in[0], 1, 4, 1, 0);
+  out[1] = ax_slice_in_dim(in[0], -5, AX_END, 2, -1);
+  out[2] = ax_slice_in_dim(in[0], 0, -1, 3, 1);
+  out[3] = ax_slice_in_dim(in[0], 2, 2, 1, 0);
+}
+
+BODY(at) {
+  out[0] = ax_at(in[0], 1, 0);
+  out[1] = ax_at(in[0], -2, 1);
+  out[2] = ax_at(in[0], 0, -1);
+}
+
+static ax_value at_vector(ax_value x) { return ax_at(x, -1, 0); }
+
+BODY(dynamic_at) {
+  out[0] = ax_dynamic_at(in[0], in[1], 0);
+  out[1] = ax_dynamic_at(in[0], in[2], -1);
+}
+
+static ax_value dynamic_at_u8(ax_value x, ax_value index) { return ax_dynamic_at(x, index, 0); }
+
+BODY(dynamic_put) { out[0] = ax_dynamic_put(in[0], in[1], in[2], 1); }
+
+BODY(dynamic_parts) {
+  out[0] = ax_dynamic_slice_in_dim(in[0], in[2], 3, 1);
+  out[1] = ax_dynamic_update_slice_in_dim(in[0], in[1], in[2], -1);
+}
+
+BODY(row) { out[0] = ax_dynamic_at(in[0], in[1], 0); }
+
+BODY(rows) { ax_vmap(NULL, row, NULL, in, 2, out, 1); }
+
+BODY(split) { ax_split(in[0], DIMS(2, 0, 3, 1), 1, out); }
+
+BODY(squeeze) {
+  out[0] = ax_squeeze(in[0], 0, NULL);
+  out[1] = ax_squeeze(in[0], DIMS(0));
+  out[2] = ax_squeeze(in[0], DIMS(-1, 2));
+}
+
+BODY(moveaxis) {
+  out[0] = ax_moveaxis(in[0], 0, -1);
+  out[1] = ax_moveaxis(in[0], 3, 1);
+}
+
+BODY(swapaxes) {
+  out[0] = ax_swapaxes(in[0], 0, -1);
+  out[1] = ax_swapaxes(in[0], 1, 1);
+}
+
+BODY(stack) {
+  out[0] = ax_stack(3, in, 0);
+  out[1] = ax_stack(2, in, -1);
+  out[2] = ax_stack(1, in + 2, 1);
+}
+
+BODY(clamp) {
+  out[0] = ax_clamp(in[1], in[0], in[2]);
+  out[1] = ax_clamp(in[2], in[0], in[1]);
+}
+
+static ax_value clamp_scalar(ax_value x, ax_value low) { return ax_clamp(low, x, ax_full_like(low, 0.5)); }
+
+static const vector_case parts_cases[] = {
+    {"slice_in_dim", MOVE, .body = slice_in_dim, .out = 4},
+    {"at", MOVE, .body = at, .out = 3},
+    {"at_vector", "f32", .unary = at_vector},
+    {"dynamic_at", MOVE, .body = dynamic_at, .in = 3, .out = 2},
+    {"dynamic_at_u8", "f32", .binary = dynamic_at_u8},
+    {"dynamic_put", MOVE, .body = dynamic_put, .in = 3},
+    {"dynamic_parts", MOVE, .body = dynamic_parts, .in = 3, .out = 2},
+    {"rows", "f32", .body = rows, .in = 2},
+    {"split", MOVE, .body = split, .out = 4},
+    {"squeeze", MOVE, .body = squeeze, .out = 3},
+    {"moveaxis", MOVE, .body = moveaxis, .out = 2},
+    {"swapaxes", MOVE, .body = swapaxes, .out = 2},
+    {"stack", MOVE, .body = stack, .in = 3, .out = 3},
+    {"square", "f32 f64 bf16 s32", .unary = ax_square},
+    {"clamp", "f32 bf16 s32", .body = clamp, .in = 3, .out = 2},
+    {"clamp_scalar", FLOAT, .binary = clamp_scalar, .scaled = true},
+};
+
+const VECTOR_GROUP(parts);

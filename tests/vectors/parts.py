@@ -1,0 +1,50 @@
+"""Parts along one dimension, dimensions put elsewhere, arrays beside one another, bounds."""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from case import Case, index, real, ties
+
+MOVE = "f32 bf16 s32 bool"
+FLOAT = "f32 f64 bf16"
+
+
+def dynamic_at(x, i, j):
+    n, m = x.shape[0], x.shape[2]
+    i, j = jnp.clip(i, 0, n - 1), jnp.clip(j, 0, m - 1)
+    return lax.dynamic_index_in_dim(x, i, 0, keepdims=False), lax.dynamic_index_in_dim(x, j, -1, keepdims=False)
+
+
+def dynamic_put(x, row, i):
+    return lax.dynamic_update_index_in_dim(x, row, jnp.clip(i, 0, x.shape[1] - 1), 1)
+
+
+def dynamic_parts(x, u, i):
+    i = jnp.clip(i, 0, 2)
+    return lax.dynamic_slice_in_dim(x, i, 3, 1), lax.dynamic_update_slice_in_dim(x, u, i, -1)
+
+
+def rows(x, i):
+    return jax.vmap(lambda row, at: lax.dynamic_index_in_dim(row, at, 0, keepdims=False))(x, i)
+
+
+CASES = [
+    Case("slice_in_dim", MOVE, lambda x: (lax.slice_in_dim(x, 1, 4, 1, 0), lax.slice_in_dim(x, -5, None, 2, -1), lax.slice_in_dim(x, 0, -1, 3, 1),
+                                          lax.slice_in_dim(x, 2, 2, 1, 0)), [real(5, 6)]),
+    Case("at", MOVE, lambda x: (x[1], x[:, -2], lax.index_in_dim(x, 0, 2, keepdims=False)), [real(3, 4, 2)]),
+    Case("at_vector", "f32", lambda x: x[-1], [real(4)]),
+    Case("dynamic_at", MOVE, dynamic_at, [real(3, 4, 2), index(4, above=-2), index(3)]),
+    Case("dynamic_at_u8", "f32", lambda x, i: lax.dynamic_index_in_dim(x, i, 0, keepdims=False), [real(300, 2), index(255, dtype=jnp.uint8)]),
+    Case("dynamic_put", MOVE, dynamic_put, [real(3, 4, 2), real(3, 2), index(6, above=-2)]),
+    Case("dynamic_parts", MOVE, dynamic_parts, [real(3, 5), real(3, 3), index(4, above=-1)]),
+    Case("rows", "f32", rows, [real(4, 5), index(5, 4)]),
+    Case("split", MOVE, lambda x: lax.split(x, (2, 0, 3, 1), 1), [real(2, 6)]),
+    Case("squeeze", MOVE, lambda x: (jnp.squeeze(x), jnp.squeeze(x, 0), jnp.squeeze(x, (-1, 2))), [real(1, 3, 1, 2, 1)]),
+    Case("moveaxis", MOVE, lambda x: (jnp.moveaxis(x, 0, -1), jnp.moveaxis(x, 3, 1)), [real(2, 3, 4, 5)]),
+    Case("swapaxes", MOVE, lambda x: (jnp.swapaxes(x, 0, -1), jnp.swapaxes(x, 1, 1)), [real(2, 3, 4)]),
+    Case("stack", MOVE, lambda x, y, z: (jnp.stack((x, y, z)), jnp.stack((x, y), -1), jnp.stack((z,), 1)), [real(2, 3), real(2, 3), real(2, 3)]),
+    Case("square", "f32 f64 bf16 s32", lax.square, [real(6)]),
+    Case("clamp", "f32 bf16 s32", lambda x, a, b: (lax.clamp(a, x, b), lax.clamp(b, x, a)), [ties(24), ties(24), ties(24)]),
+    Case("clamp_scalar", FLOAT, lambda x, a: lax.clamp(jnp.broadcast_to(a, x.shape), x, jnp.full_like(x, 0.5)), [real(4, 6), real()]),
+]  # fmt: skip
