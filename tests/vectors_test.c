@@ -136,7 +136,7 @@ static bool cut(subject *s, const ax_array *array, const ax_tensor *whole, int64
     ax_type part;
     if (!check(s, ax_array_shard(array, laid_out ? d : 0, &part, start), "shard")) return false;
     if (d == 0) {
-      *out = (ax_host_array){part.dtype, part.rank + 1, {devices}, NULL};
+      *out = (ax_host_array){.dtype = part.dtype, .rank = part.rank + 1, .dims = {devices}};
       memcpy(out->dims + 1, part.dims, part.rank * sizeof part.dims[0]);
       out->data = calloc((size_t)(devices * ax_type_elems(&part)) + 1, size);
       for (int64_t k = (int64_t)part.rank - 1, step = 1; k >= 0; k--) stride[k] = step, step *= whole->dims[k];

@@ -25,6 +25,7 @@
 #ifndef AXLE_EXEC_H
 #define AXLE_EXEC_H
 
+#include "axle/host.h"
 #include "axle/program.h"
 
 #ifdef __cplusplus
@@ -66,6 +67,8 @@ typedef struct ax_array ax_array;
    its axes do not divide; more devices than the runtime allows. */
 AX_MUST_USE ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
                                     const void *data, ax_array **out);
+/* The same of a host array, which is borrowed for the call. */
+AX_MUST_USE ax_status ax_put_host(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_array **out);
 ax_array *ax_array_retain(ax_array *array);
 void ax_array_release(ax_array *array);
 /* Borrowed, all three. The type is that of the whole array. */
@@ -75,6 +78,9 @@ const ax_spec *ax_array_get_spec(const ax_array *array);
 /* Waits until the array is ready, then copies the whole, dense row-major, to `data` of `bytes` bytes. AX_INVALID_ARGUMENT: wrong size; a
    donated array. Or what its run failed with. */
 AX_MUST_USE ax_status ax_array_read(const ax_array *array, void *data, size_t bytes);
+/* The same into a host array with memory of its own: ax_host_array_release; empty on failure. What `*out` held is not released.
+   AX_INVALID_ARGUMENT: a donated array. AX_OUT_OF_MEMORY. Or what its run failed with. */
+AX_MUST_USE ax_status ax_array_to_host(const ax_array *array, ax_host_array *out);
 /* The part on one device: its shape, and where it begins in the whole array (rank entries). AX_INVALID_ARGUMENT: a device the
    mesh has not. */
 AX_MUST_USE ax_status ax_array_shard(const ax_array *array, int64_t device, ax_type *type, int64_t *start);
@@ -149,6 +155,12 @@ AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char *
    AX_DEADLOCK: devices wait for a collective that others never reach; the message names them. Also what an argument's run failed with. */
 AX_MUST_USE ax_status ax_run(ax_executable *executable, ax_array *const *in, uint32_t in_count, ax_array **out,
                              uint32_t out_count);
+/* The same from host arrays to host arrays: puts each argument down as the executable wants it, runs, and reads the results. `in` is
+   borrowed, and only read, also where the executable was compiled to be given an argument; `out` gets arrays with memory of their own
+   (ax_host_array_release), all empty on failure. What `out` held is not released, and it shares no array with `in`. Threads and errors
+   as ax_run. */
+AX_MUST_USE ax_status ax_run_host(ax_executable *executable, const ax_host_array *in, uint32_t in_count, ax_host_array *out,
+                                  uint32_t out_count);
 /* Starts a run. Its results, in `out`, are arrays that need not be ready yet, and its arguments may be such: it begins when they are
    ready, and when nobody else reads those that are donated to it any more (they are gone for everybody else from now on). No thread
    waits meanwhile. A small run, and any run where the runtime has no worker threads, is over when this returns, if its arguments are

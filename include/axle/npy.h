@@ -1,6 +1,6 @@
 /* Arrays in files: NumPy's .npy and .npz, and tables of numbers as CSV.
 
-   A host array is dense, row-major and owns its data. Every function may be called from any thread; two threads may read or
+   Arrays are host arrays (axle/host.h). Every function may be called from any thread; two threads may read or
    write different files, or write the same one (the last rename wins). Reading trusts nothing in a file: sizes are checked
    against the bytes that are there before memory is taken for them. Writing goes to a temporary name in the same folder, which
    is then renamed: a failed write leaves the old file, and no new one. On failure outputs are empty (NULL, or all zero).
@@ -9,23 +9,12 @@
 #ifndef AXLE_NPY_H
 #define AXLE_NPY_H
 
-#include "axle/type.h"
+#include "axle/host.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
-
-/* Owned by its holder; zero-initialise to start, ax_host_array_release to end. */
-typedef struct ax_host_array {
-  ax_dtype dtype;
-  uint32_t rank;
-  int64_t dims[AX_MAX_RANK];
-  void *data; /* product(dims) elements, the last dimension contiguous; from Axle's allocator when Axle filled it */
-} ax_host_array;
-
-/* Frees the data and clears the array. NULL and a cleared array are allowed. */
-void ax_host_array_release(ax_host_array *array);
 
 /* Reads one array. Versions 1 to 3; either byte order; Fortran order is transposed to row-major. NumPy has no bf16: '<V2', as
    ml_dtypes writes it, is read as bf16. In bools any byte but 0 becomes 1. `*out` is owned by the caller.

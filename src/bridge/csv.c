@@ -126,7 +126,7 @@ static ax_status feed(csv_parser *parser, const char *bytes, size_t count) {
 static ax_status finish(csv_parser *parser, ax_host_array *out) {
   if (!line_is_blank(parser)) AX_TRY(end_row(parser));
   if (parser->rows == 0) return ax_error(AX_IO_ERROR, "%s: has no rows", parser->name);
-  *out = (ax_host_array){AX_F64, 2, {parser->rows, parser->columns}, parser->data};
+  *out = (ax_host_array){.dtype = AX_F64, .rank = 2, .dims = {parser->rows, parser->columns}, .data = parser->data};
   parser->data = NULL;
   return AX_OK;
 }

@@ -23,12 +23,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are written 
 /* Version 1's own limit; a longer one can only be a structured dtype, which has no Axle dtype, or garbage. */
 enum { header_limit = 65535, alignment = 64 };
 
-void ax_host_array_release(ax_host_array *array) {
-  if (array == NULL) return;
-  ax_free(array->data);
-  *array = (ax_host_array){0};
-}
-
 /* Elements and bytes; false on overflow. Zeros are left out of the check of the rest, so that a product taken in any order
    fits too. */
 static bool array_size(const ax_host_array *array, int64_t *elems, size_t *bytes) {

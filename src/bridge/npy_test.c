@@ -67,7 +67,7 @@ static void test_highest_rank(void **state) {
 static void test_bytes_are_numpys(void **state) {
   (void)state;
   float values[] = {0, 1, 2, 3, 4, 5};
-  ax_host_array array = {AX_F32, 2, {2, 3}, values};
+  ax_host_array array = {AX_F32, 2, {2, 3}, values, false};
   assert_int_equal(ax_npy_write(in_folder("a.npy"), &array), AX_OK);
   size_t count;
   unsigned char *bytes = file_get(in_folder("a.npy"), &count);
@@ -93,7 +93,7 @@ static void test_versions_and_spellings(void **state) {
     for (size_t i = 0; i < AX_COUNT(dicts); i++) {
       ax_host_array array;
       assert_int_equal(decode(major, dicts[i], values, sizeof values, &array), AX_OK);
-      assert_array_equal(&(ax_host_array){AX_S16, 1, {2}, values}, &array);
+      assert_array_equal(&(ax_host_array){AX_S16, 1, {2}, values, false}, &array);
       ax_host_array_release(&array);
     }
 }
@@ -103,15 +103,15 @@ static void test_big_endian(void **state) {
   ax_host_array array;
   assert_int_equal(decode(1, "{'descr': '>i2', 'fortran_order': False, 'shape': (2,), }",
                           "\x01\x02\xff\xfe", 4, &array), AX_OK);
-  assert_array_equal(&(ax_host_array){AX_S16, 1, {2}, (int16_t[]){258, -2}}, &array);
+  assert_array_equal(&(ax_host_array){AX_S16, 1, {2}, (int16_t[]){258, -2}, false}, &array);
   ax_host_array_release(&array);
   assert_int_equal(decode(1, "{'descr': '>f4', 'fortran_order': False, 'shape': (), }",
                           "\x3f\x80\0\0", 4, &array), AX_OK);
-  assert_array_equal(&(ax_host_array){AX_F32, 0, {0}, (float[]){1}}, &array);
+  assert_array_equal(&(ax_host_array){AX_F32, 0, {0}, (float[]){1}, false}, &array);
   ax_host_array_release(&array);
   assert_int_equal(decode(1, "{'descr': '>f8', 'fortran_order': False, 'shape': (1,), }",
                           "\xc0\x04\0\0\0\0\0\0", 8, &array), AX_OK);
-  assert_array_equal(&(ax_host_array){AX_F64, 1, {1}, (double[]){-2.5}}, &array);
+  assert_array_equal(&(ax_host_array){AX_F64, 1, {1}, (double[]){-2.5}, false}, &array);
   ax_host_array_release(&array);
 }
 
@@ -120,7 +120,7 @@ static void test_bools_become_0_or_1(void **state) {
   ax_host_array array;
   assert_int_equal(decode(1, "{'descr': '|b1', 'fortran_order': False, 'shape': (4,), }",
                           "\0\1\2\xff", 4, &array), AX_OK);
-  assert_array_equal(&(ax_host_array){AX_BOOL, 1, {4}, "\0\1\1\1"}, &array);
+  assert_array_equal(&(ax_host_array){AX_BOOL, 1, {4}, "\0\1\1\1", false}, &array);
   ax_host_array_release(&array);
 }
 
@@ -132,7 +132,7 @@ static void test_bf16(void **state) {
                                       "{'descr': '|V2', 'fortran_order': False, 'shape': (1,), }"};
   for (int i = 0; i < 2; i++) {
     assert_int_equal(decode(1, dicts[i], &one, 2, &array), AX_OK);
-    assert_array_equal(&(ax_host_array){AX_BF16, 1, {1}, (void *)&one}, &array);
+    assert_array_equal(&(ax_host_array){AX_BF16, 1, {1}, (void *)&one, false}, &array);
     ax_host_array_release(&array);
   }
 }
@@ -327,27 +327,27 @@ static void test_bad_arrays_are_not_written(void **state) {
   (void)state;
   const char *path = in_folder("a.npy");
   const ax_host_array bad[] = {
-      {AX_NO_DTYPE, 0, {0}, "x"},
-      {AX_DTYPE_COUNT, 0, {0}, "x"},
-      {AX_F32, AX_MAX_RANK + 1, {0}, "x"},
-      {AX_F32, 1, {-1}, "x"},
-      {AX_F32, 1, {1}, NULL},
-      {AX_F32, 2, {INT64_MAX, 2}, "x"},
-      {AX_F64, 1, {INT64_MAX / 4}, "x"},
+      {AX_NO_DTYPE, 0, {0}, "x", false},
+      {AX_DTYPE_COUNT, 0, {0}, "x", false},
+      {AX_F32, AX_MAX_RANK + 1, {0}, "x", false},
+      {AX_F32, 1, {-1}, "x", false},
+      {AX_F32, 1, {1}, NULL, false},
+      {AX_F32, 2, {INT64_MAX, 2}, "x", false},
+      {AX_F64, 1, {INT64_MAX / 4}, "x", false},
   };
   for (size_t i = 0; i < AX_COUNT(bad); i++) {
     assert_int_equal(ax_npy_write(path, &bad[i]), AX_INVALID_ARGUMENT);
     assert_message(path);
   }
   assert_int_equal(folder_entries(), 0);
-  assert_int_equal(ax_npy_write(path, &(ax_host_array){AX_F32, 1, {0}, NULL}), AX_OK);
+  assert_int_equal(ax_npy_write(path, &(ax_host_array){AX_F32, 1, {0}, NULL, false}), AX_OK);
 }
 
 static void test_failed_writes_leave_the_old_file(void **state) {
   (void)state;
   const char *path = in_folder("a.npy");
   float one = 1;
-  ax_host_array old = {AX_F32, 0, {0}, &one}, back, big = patterned(AX_U8, 1, (int64_t[]){8 << 20});
+  ax_host_array old = {AX_F32, 0, {0}, &one, false}, back, big = patterned(AX_U8, 1, (int64_t[]){8 << 20});
   assert_int_equal(ax_npy_write(path, &old), AX_OK);
   limit_file_size(4 << 20);
   ax_status status = ax_npy_write(path, &big);
@@ -364,7 +364,7 @@ static void test_failed_writes_leave_the_old_file(void **state) {
 static void test_places_that_are_not_files(void **state) {
   (void)state;
   float one = 1;
-  ax_host_array array = {AX_F32, 0, {0}, &one}, back;
+  ax_host_array array = {AX_F32, 0, {0}, &one, false}, back;
   assert_int_equal(ax_npy_write(folder, &array), AX_IO_ERROR);
   assert_int_equal(ax_npy_write("/dev/null", &array), AX_IO_ERROR);
   assert_message("not a file");
@@ -381,7 +381,7 @@ static void test_places_that_are_not_files(void **state) {
 static void test_links_stay_links(void **state) {
   (void)state;
   float one = 1;
-  ax_host_array array = {AX_F32, 0, {0}, &one}, back;
+  ax_host_array array = {AX_F32, 0, {0}, &one, false}, back;
   file_put(in_folder("real.npy"), "old", 3);
   assert_int_equal(symlink("real.npy", in_folder("link.npy")), 0);
   assert_int_equal(ax_npy_write(in_folder("link.npy"), &array), AX_OK);
@@ -396,7 +396,7 @@ static void test_links_stay_links(void **state) {
 static void test_dangling_links(void **state) {
   (void)state;
   float one = 1;
-  ax_host_array array = {AX_F32, 0, {0}, &one}, back;
+  ax_host_array array = {AX_F32, 0, {0}, &one, false}, back;
   struct stat info;
   assert_int_equal(symlink("second.npy", in_folder("first.npy")), 0);
   assert_int_equal(symlink(in_folder("made.npy"), in_folder("second.npy")), 0);
@@ -416,7 +416,7 @@ static void test_dangling_links(void **state) {
 static void test_permissions_stay(void **state) {
   (void)state;
   float one = 1;
-  ax_host_array array = {AX_F32, 0, {0}, &one};
+  ax_host_array array = {AX_F32, 0, {0}, &one, false};
   const char *const names[] = {"one"};
   struct stat info;
   file_put(in_folder("mine.npy"), "old", 3);

@@ -113,9 +113,8 @@ ax_status ax_array_read(const ax_array *array, void *data, size_t bytes) {
 
 /* --- Making arrays --- */
 
-/* What a caller says of an array, checked, as a layout. */
-static ax_status describe(const char *who, ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
-                          ax_layout **out) {
+ax_status ax_layout_describe(const char *who, ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
+                             ax_layout **out) {
   const ax_mesh one = {0};
   ax_spec parsed;
   *out = NULL;
@@ -154,7 +153,7 @@ ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *sp
                         ax_array **out) {
   ax_layout *layout;
   *out = NULL;
-  AX_TRY(describe("device_put", runtime, mesh, spec, type, &layout));
+  AX_TRY(ax_layout_describe("device_put", runtime, mesh, spec, type, &layout));
   ax_status status = ax_array_put(runtime, layout, data, out);
   ax_layout_release(layout);
   return status;
@@ -192,7 +191,7 @@ ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const ch
   ax_layout *layout;
   *out = NULL;
   AX_TRY(ax_require(parts, "list of parts"));
-  AX_TRY(describe("array_from_parts", runtime, mesh, spec, type, &layout));
+  AX_TRY(ax_layout_describe("array_from_parts", runtime, mesh, spec, type, &layout));
   ax_status status = lend(runtime, layout, parts, count, out);
   ax_layout_release(layout);
   return status;

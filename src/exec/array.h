@@ -31,6 +31,9 @@ typedef struct ax_layout {
 
 /* Axis sets of `type` are not looked at. AX_INVALID_ARGUMENT: see ax_shard_type. AX_OUT_OF_MEMORY: also more bytes than there can be. */
 AX_MUST_USE ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, ax_layout **out);
+/* What a caller says of an array, checked. mesh NULL: one device. `who` begins messages. AX_INVALID_ARGUMENT: see ax_device_put. */
+AX_MUST_USE ax_status ax_layout_describe(const char *who, ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
+                                         ax_layout **out);
 ax_layout *ax_layout_retain(ax_layout *layout);
 void ax_layout_release(ax_layout *layout);
 /* Where block b begins in the whole. */

@@ -10,29 +10,41 @@
 #include "exec/float_mode.h"
 #include "exec/pending.h"
 
-enum { most_named = 5 };
-
 /* --- Arguments --- */
 
+enum { most_named = 5 };
+
+void ax_mismatch(ax_mismatches *all, uint32_t index, const ax_type *want, const ax_type *got, const char *but) {
+  if (all->count++ < most_named)
+    ax_text_add(&all->text, "\n  argument %u: the program takes %s, got %s%s", index, ax_type_string(want, NULL),
+                got != NULL ? ax_type_string(got, NULL) : "nothing", but);
+}
+
+ax_status ax_mismatches_report(ax_mismatches *all, const char *who, uint32_t arguments) {
+  if (all->count == 0) return AX_OK;
+  if (all->count > most_named) ax_text_add(&all->text, "\n  ... and %u more", all->count - most_named);
+  ax_status status = ax_error(AX_INVALID_ARGUMENT, "%s: %u of %u arguments do not match:%s", who, all->count, arguments,
+                              all->text.data != NULL ? all->text.data : "");
+  ax_text_deinit(&all->text);
+  return status;
+}
+
 static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
-  ax_text text = {0};
-  uint32_t wrong = 0;
+  ax_mismatches wrong = {0};
   for (uint32_t i = 0; i < e->plan->in_count; i++) {
     const ax_type *want = ax_program_in_type(e->program, i);
     const ax_type *got = in != NULL && in[i] != NULL ? &in[i]->layout->type : NULL;
     bool gone = got != NULL && ax_array_gone(in[i]), foreign = got != NULL && in[i]->layout->runtime != e->runtime;
     if (got != NULL && !gone && !foreign && got->dtype == want->dtype && ax_same_shape(got, want)) continue;
-    if (wrong++ < most_named)
-      ax_text_add(&text, "\n  argument %u: the program takes %s, got %s%s", i, ax_type_string(want, NULL),
-                  got != NULL ? ax_type_string(got, NULL) : "nothing",
-                  gone ? ", which was donated to an earlier run" : foreign ? " of another runtime" : "");
+    ax_mismatch(&wrong, i, want, got, gone ? ", which was donated to an earlier run" : foreign ? " of another runtime" : "");
   }
-  if (wrong == 0) return AX_OK;
-  if (wrong > most_named) ax_text_add(&text, "\n  ... and %u more", wrong - most_named);
-  ax_status status = ax_error(AX_INVALID_ARGUMENT, "run: %u of %u arguments do not match:%s", wrong, e->plan->in_count,
-                              text.data != NULL ? text.data : "");
-  ax_text_deinit(&text);
-  return status;
+  return ax_mismatches_report(&wrong, "run", e->plan->in_count);
+}
+
+ax_status ax_call_check_counts(const ax_executable *e, const char *who, uint32_t in_count, uint32_t out_count) {
+  if (in_count == e->plan->in_count && out_count == e->plan->out_count) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: the program takes %u arguments and gives %u results, not %u and %u", who, e->plan->in_count,
+                  e->plan->out_count, in_count, out_count);
 }
 
 void ax_call_let_go(const ax_executable *e, ax_array *const *in, uint32_t count, bool began) {
@@ -163,9 +175,7 @@ static ax_status start(ax_executable *e, ax_array *const *in, ax_array **out, bo
 static ax_status check_call(const ax_executable *e, ax_array *const *in, uint32_t in_count, ax_array **out, uint32_t out_count) {
   for (uint32_t k = 0; k < out_count; k++) out[k] = NULL;
   AX_TRY(ax_require(e, "executable"));
-  if (in_count != e->plan->in_count || out_count != e->plan->out_count)
-    return ax_error(AX_INVALID_ARGUMENT, "run: the program takes %u arguments and gives %u results, not %u and %u",
-                    e->plan->in_count, e->plan->out_count, in_count, out_count);
+  AX_TRY(ax_call_check_counts(e, "run", in_count, out_count));
   return check_arguments(e, in);
 }
 

@@ -1,0 +1,35 @@
+/* Host arrays: dense, row-major arrays in the program's own memory. Files are read into them and written from them (axle/npy.h); they
+   are put on devices, read back and handed to a run (axle/exec.h).
+
+   A host array owns its data, or is a view of memory that is somebody else's, which must live as long as the view is used. Plain
+   values: no function here takes a lock; one array is one thread's at a time. */
+#ifndef AXLE_HOST_H
+#define AXLE_HOST_H
+
+#include "axle/type.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
+
+/* Zero-initialise to start, ax_host_array_release to end. */
+typedef struct ax_host_array {
+  ax_dtype dtype;
+  uint32_t rank;
+  int64_t dims[AX_MAX_RANK];
+  void *data; /* product(dims) elements, the last dimension contiguous; from Axle's allocator when Axle filled it */
+  bool view;  /* `data` is somebody else's, and stays when the array is released */
+} ax_host_array;
+
+/* A view of a C array: ax_host_view(AX_F32, 2, (int64_t[]){64, 10}, x). `data` is only read by what takes a const ax_host_array. Where the
+   dtype or the dimensions are none the view has no dtype, which every function refuses. */
+ax_host_array ax_host_view(ax_dtype dtype, uint32_t rank, const int64_t *dims, const void *data);
+/* Frees the data, unless the array is a view, and clears the array. NULL and a cleared array are allowed. */
+void ax_host_array_release(ax_host_array *array);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif
