@@ -181,6 +181,8 @@ typedef struct call { /* of a collective; each uses some of it */
   bool tiled;
   const int64_t (*pairs)[2];
   uint32_t pair_count;
+  int64_t by;
+  bool wrap;
 } call;
 
 static void reduce(const ax_value *in, ax_value *out, void *context) {
@@ -198,6 +200,11 @@ static void trade(const ax_value *in, ax_value *out, void *context) {
 static void permute(const ax_value *in, ax_value *out, void *context) {
   const call *c = context;
   out[0] = ax_ppermute(in[0], c->axes, c->pairs, c->pair_count);
+}
+
+static void shift(const ax_value *in, ax_value *out, void *context) {
+  const call *c = context;
+  out[0] = ax_pshift(in[0], c->axes, c->by, c->wrap);
 }
 
 static ax_value start_reduce(ax_value (*function)(ax_value, const char *), ax_value x, const char *axes) {
@@ -226,6 +233,10 @@ ax_value ax_all_to_all_start(ax_value x, const char *axes, int64_t split_axis, i
 }
 ax_value ax_ppermute_start(ax_value x, const char *axes, const int64_t (*pairs)[2], uint32_t pair_count) {
   return start(permute, &(call){.axes = axes, .pairs = pairs, .pair_count = pair_count}, x);
+}
+
+ax_value ax_pshift_start(ax_value x, const char *axes, int64_t by, bool wrap) {
+  return start(shift, &(call){.axes = axes, .by = by, .wrap = wrap}, x);
 }
 
 ax_value ax_done(ax_value future) { return ax_bind1(&ax_prim_done, NULL, &future, 1); }

@@ -50,6 +50,16 @@ BODY(ppermute_pairs) {
   out[0] = ax_ppermute(in[0], axes(context), pairs, n > 3 ? 3 : n > 2 ? 2 : 1);
 }
 
+BODY(pshift_ring) {
+  const int64_t by[] = {1, -1, 5, -12};
+  for (int i = 0; i < 4; i++) out[i] = ax_pshift(in[0], axes(context), by[i], true);
+}
+
+BODY(pshift_line) {
+  const int64_t by[] = {1, -1, 2, 0, -99};
+  for (int i = 0; i < 5; i++) out[i] = ax_done(ax_pshift_start(in[0], axes(context), by[i], false));
+}
+
 BODY(axis_index) { out[0] = ax_mul(in[0], plain_float(ax_axis_index(axes(context)))); }
 BODY(axis_index_s32) { out[0] = ax_add(ax_expand_dims(ax_axis_index(axes(context)), 0), in[0]); }
 BODY(axis_size) { out[0] = ax_mul(in[0], ax_full_like(in[0], (double)ax_axis_size(axes(context)))); }
@@ -93,6 +103,8 @@ static const vector_case collectives_cases[] = {
     {"all_to_all_tiled_0_1", MORE, "A > A", .body = all_to_all_tiled_0_1},
     {"ppermute_ring", ORDERED, "A > A", .body = ppermute_ring},
     {"ppermute_pairs", ORDERED, "A > A", .body = ppermute_pairs},
+    {"pshift_ring", ORDERED, "A > A A A A", .body = pshift_ring, .out = 4, .scaled = true},
+    {"pshift_line", ORDERED, "A > A A A A A", .body = pshift_line, .out = 5, .scaled = true},
     {"axis_index", MESHES, "A > A", .body = axis_index},
     {"axis_index_s32", MESHES, "A > A", .body = axis_index_s32},
     {"axis_size", MESHES, "A > A", .body = axis_size},

@@ -22,6 +22,11 @@ def pairs(v):
     return [(n - 1, 0)] + ([(0, n - 1)] if n > 2 else []) + ([(1, 1)] if n > 3 else [])
 
 
+def shift(v, by, wrap):
+    n = v.members
+    return [(i, (i + by) % n) for i in range(n) if wrap or 0 <= i + by < n]
+
+
 def over(function, options="A > A", name=None, variants=MESHES, inputs=None, **more):
     return Case(name, variants, function, inputs or [shards(2, 3)], specs=options, **more)
 
@@ -57,6 +62,8 @@ CASES = [
     # Over several axes only in the order of the mesh: in another, jax.lax numbers the members in mesh order, Axle as named.
     over(lambda v, x: lax.ppermute(x, v.axes, ring(v)), "A > A", "ppermute_ring", f"{LINE} {GRID}"),
     over(lambda v, x: lax.ppermute(x, v.axes, pairs(v)), "A > A", "ppermute_pairs", f"{LINE} {GRID}"),
+    over(lambda v, x: [lax.ppermute(x, v.axes, shift(v, by, True)) for by in (1, -1, 5, -12)], "A > A A A A", "pshift_ring", f"{LINE} {GRID}"),
+    over(lambda v, x: [lax.ppermute(x, v.axes, shift(v, by, False)) for by in (1, -1, 2, 0, -99)], "A > A A A A A", "pshift_line", f"{LINE} {GRID}"),
     over(lambda v, x: x * jnp.float32(lax.axis_index(v.axes)), "A > A", "axis_index"),
     over(lambda v, x: lax.axis_index(v.axes)[None] + x, "A > A", "axis_index_s32", inputs=[shards(1, dtype=np.int32)]),
     over(lambda v, x: x * lax.axis_size(v.axes), "A > A", "axis_size"),
