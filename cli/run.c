@@ -16,7 +16,7 @@ typedef struct run {
   word_list in, out; /* NAME=VALUE */
   ax_mesh mesh;
   bool has_mesh;
-  int reference, convert;
+  int reference, convert, check_nan, check_inf;
   ax_runtime_options options;
   source source;
   ax_host_array *inputs, *results;
@@ -239,7 +239,8 @@ static ax_status run_compiled(run *run) {
   if (arrays == NULL) return ax_out_of_memory(count * sizeof arrays[0]);
   ax_status status = ax_runtime_create(&run->options, &runtime);
   if (status == AX_OK) {
-    status = ax_compile(runtime, run->whole, NULL, &executable);
+    const ax_compile_options options = {.check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u)};
+    status = ax_compile(runtime, run->whole, &options, &executable);
     if (status == AX_OK) status = run_on(run, executable, arrays, arrays + run->whole->in_count);
     for (size_t i = 0; i < count; i++) ax_array_release(arrays[i]);
     ax_executable_release(executable);
@@ -288,6 +289,8 @@ static ax_status give_results(const run *run) {
 }
 
 static ax_status run_program(run *run, const char *path) {
+  if (run->reference && (run->check_nan || run->check_inf))
+    return ax_error(AX_INVALID_ARGUMENT, "--reference does not go with --check-numerics and --check-infinities");
   AX_TRY(source_read(path, &run->source));
   AX_TRY(check_outputs(run));
   AX_TRY(read_inputs(run));
@@ -374,6 +377,8 @@ int run_main(int argc, const char **argv) {
       {"mesh", 'm', POPT_ARG_STRING, NULL, option_mesh, "The devices, as data=4,model=2", "AXIS=N,.."},
       {"convert", '\0', POPT_ARG_NONE, &run.convert, 0, "Convert inputs to the program's dtypes", NULL},
       {"reference", '\0', POPT_ARG_NONE, &run.reference, 0, "Run by the plain reference code, not compiled", NULL},
+      {"check-numerics", '\0', POPT_ARG_NONE, &run.check_nan, 0, "Fail, and say where, when an equation makes a NaN", NULL},
+      {"check-infinities", '\0', POPT_ARG_NONE, &run.check_inf, 0, "The same for an infinity", NULL},
       {"policy", '\0', POPT_ARG_STRING, NULL, option_policy, "Order of the devices: parallel, fixed, seeded", "POLICY"},
       {"seed", '\0', POPT_ARG_STRING, NULL, option_seed, "For --policy seeded", "N"},
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: one a core)", "N"},

@@ -117,6 +117,12 @@ AX_MUST_USE ax_status ax_array_part(const ax_array *array, uint32_t index, const
    first two and the last. `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_array_picture(const ax_array *array, char **out);
 
+/* What equations are looked at for, one or both. */
+enum {
+  AX_CHECK_NAN = 1,
+  AX_CHECK_INF = 2
+};
+
 /* A compiled program. Any thread, several at once. It keeps its runtime and its program. */
 typedef struct ax_executable ax_executable;
 typedef struct ax_compile_options {
@@ -124,12 +130,22 @@ typedef struct ax_compile_options {
                          NULL: none */
   bool reference;     /* what each device computes by itself runs in plain reference code instead of machine code: slow, to find
                          out which of the two is wrong */
+  uint32_t check_numerics; /* AX_CHECK_*: a run fails with AX_NOT_FINITE when an equation makes such a number: its result has one and none
+                         of its floating-point operands has. What an argument or a constant brings is carried on: -inf in a mask or as the
+                         first value of a maximum is no finding, log's NaN is one, even if a select after it leaves it out (as
+                         jax_debug_nans and jax_debug_infs). The message names the equation, its place, the iteration of the loops around
+                         it, the device, how many there are and where the first is: of all that is found, the earliest in the order
+                         in which a device goes through the simplified program, and of that the lowest device's, whatever the policy
+                         and the workers. A device goes no further once it has found something; the others end, or wait for it. Only
+                         what runs is found: not what nobody needs. Each equation's results are then in memory at some time, and
+                         fewer of them live in the memory of its operands: slower, and it takes more memory. Kernels are others than
+                         without, so that a sum over elements may be added in another order; all else is the same to the bit */
 } ax_compile_options;
 /* Compiles a program without axes of its own, simplified (ax_program_simplify: a collective whose results nobody uses is not run,
    and so deadlocks nobody) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives,
    compiling an equal program with equal options gives one more reference to it (two threads at the same time may each get their
    own). `*out` is owned by the caller. Any thread. options may be NULL.
-   AX_INVALID_ARGUMENT: a program with axes; more devices than the runtime allows. AX_ABSENT: what ax_program_partition says; a
+   AX_INVALID_ARGUMENT: a program with axes; more devices than the runtime allows; a check_numerics that is none. AX_ABSENT: what ax_program_partition says; a
    primitive that cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
                                  ax_executable **out);
@@ -152,7 +168,8 @@ AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char *
    workers. `out` receives arrays owned by the caller, all NULL on failure. Any thread, several at once; the workers serve all runs.
    AX_INVALID_ARGUMENT: wrong number of arguments; shapes or dtypes that do not match, arrays of another runtime, arrays donated
    to an earlier run (the first five are named); an array that is donated and an argument twice, or donated by another thread meanwhile.
-   AX_DEADLOCK: devices wait for a collective that others never reach; the message names them. Also what an argument's run failed with. */
+   AX_DEADLOCK: devices wait for a collective that others never reach; the message names them. AX_NOT_FINITE:
+   see ax_compile_options.check_numerics. Also what an argument's run failed with. */
 AX_MUST_USE ax_status ax_run(ax_executable *executable, ax_array *const *in, uint32_t in_count, ax_array **out,
                              uint32_t out_count);
 /* The same from host arrays to host arrays: puts each argument down as the executable wants it, runs, and reads the results. `in` is

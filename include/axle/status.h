@@ -30,6 +30,7 @@ typedef enum ax_status {
   AX_PARSE_ERROR,      /* text that is not a program; the message has file, line, column and a caret */
   AX_IO_ERROR,         /* a file could not be opened, read or written, or is malformed */
   AX_DEADLOCK,         /* devices wait for a collective that others never reach; the message names them */
+  AX_NOT_FINITE,       /* a run that was to look found an equation that makes a NaN or an infinity: ax_compile_options.check_numerics */
   AX_INTERNAL          /* a defect of Axle's own */
 } ax_status;
 

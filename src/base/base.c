@@ -14,7 +14,7 @@ const char *ax_message(void) { return message; }
 
 const char *ax_status_name(ax_status status) {
   static const char *const names[] = {"AX_OK",          "AX_INVALID_ARGUMENT", "AX_OUT_OF_MEMORY", "AX_ABSENT",
-                                      "AX_PARSE_ERROR", "AX_IO_ERROR",         "AX_DEADLOCK",      "AX_INTERNAL"};
+                                      "AX_PARSE_ERROR", "AX_IO_ERROR",         "AX_DEADLOCK",      "AX_NOT_FINITE", "AX_INTERNAL"};
   return (size_t)status < AX_COUNT(names) ? names[status] : "AX_UNKNOWN";
 }
 

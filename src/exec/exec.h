@@ -34,6 +34,7 @@ typedef enum ax_instr_kind {
   AX_INSTR_KERNEL,
   AX_INSTR_GEMM,
   AX_INSTR_EVAL,
+  AX_INSTR_CHECK,
   /* from here on they order frames or move about in the list; those before only compute */
   AX_INSTR_PUSH,   /* my parts of an exchange; then signals its event */
   AX_INSTR_CLEAR,  /* my result of a ppermute, when I have no source */
@@ -67,11 +68,21 @@ typedef struct ax_push {
   uint32_t outer_rank;         /* dimensions around the run */
 } ax_push;
 
+/* What a CHECK looks at: the first operand is the equation's result, the others what that is made of. */
+typedef struct ax_check {
+  uint32_t kinds;      /* AX_CHECK_* */
+  uint32_t result;     /* of the equation, which one */
+  ax_type type;        /* its */
+  const ax_dtype *dtype; /* by operand */
+  const int64_t *elems;  /* likewise */
+  uint32_t loop_count, *loops; /* that it stands in, the outermost first */
+} ax_check;
+
 /* What every frame reads as it steps through the list comes first, what few kinds or only reports need last. */
 typedef struct ax_instr {
   ax_instr_kind kind;
   ax_axis_set skip;
-  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL: in then out; PUSH, CLEAR: in, out; TEST, BRANCH: the scalar */
+  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL: in then out; CHECK: result, then what it is made of; PUSH, CLEAR: in, out; TEST, BRANCH: the scalar */
   uint32_t ref_count;
   uint32_t parts;  /* KERNEL, GEMM: into which it may be cut */
   uint32_t region; /* ENTER: which; PUSH: that it stands in */
@@ -82,6 +93,7 @@ typedef struct ax_instr {
       int64_t extent; /* of the dimension it is ranged over */
     } kernel;
     const ax_gemm *gemm;
+    const ax_check *check;
     struct { /* PUSH, CLEAR */
       ax_push *push;
       int64_t bytes; /* CLEAR: of my result */
@@ -188,7 +200,8 @@ typedef struct ax_region { /* region 0 is the whole program */
   uint32_t parent, begin, end; /* positions in the list before sync; end: the first after it */
   uint32_t exit;               /* the first position after the whole loop or branch it belongs to */
   ax_axis_set axes;            /* along which control differs here or around it */
-  bool is_loop;                /* a body or test that repeats */
+  bool is_loop;                /* a body or test that repeats ... */
+  uint32_t loop;               /* ... of this loop */
 } ax_region;
 
 typedef struct ax_access { /* of a root buffer by the instruction at `position` */

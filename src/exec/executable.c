@@ -22,7 +22,7 @@ static void destroy(ax_executable *e) {
 }
 
 static bool same_options(const ax_executable *e, const ax_compile_options *options) {
-  if (e->plan->reference != options->reference) return false;
+  if (e->plan->options.reference != options->reference || e->plan->options.check != options->check_numerics) return false;
   for (uint32_t i = 0; i < e->plan->in_count; i++)
     if (e->donate[i] != (options->donate != NULL && options->donate[i])) return false;
   return true;
@@ -69,6 +69,8 @@ ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_
   *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
   AX_TRY(ax_require(program, "program"));
+  if ((options->check_numerics & ~(uint32_t)(AX_CHECK_NAN | AX_CHECK_INF)) != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "compile: check_numerics is %u; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0", options->check_numerics);
   if ((*out = find_cached(runtime, program, options)) != NULL) return AX_OK;
   ax_executable *e = create(runtime, program);
   if (e == NULL) return ax_out_of_memory(sizeof *e);
@@ -122,7 +124,8 @@ ax_status ax_executable_put(const ax_executable *e, uint32_t index, const void *
 /* --- Text --- */
 
 static const char *const instr_names[] = {
-    [AX_INSTR_KERNEL] = "kernel", [AX_INSTR_GEMM] = "gemm",   [AX_INSTR_EVAL] = "eval",     [AX_INSTR_PUSH] = "push",
+    [AX_INSTR_KERNEL] = "kernel", [AX_INSTR_GEMM] = "gemm",   [AX_INSTR_EVAL] = "eval",     [AX_INSTR_CHECK] = "check",
+    [AX_INSTR_PUSH] = "push",
     [AX_INSTR_CLEAR] = "clear",   [AX_INSTR_WAIT] = "wait",   [AX_INSTR_SIGNAL] = "signal", [AX_INSTR_LOOP] = "loop",
     [AX_INSTR_ENTER] = "enter",   [AX_INSTR_NEXT] = "next",   [AX_INSTR_TEST] = "test",     [AX_INSTR_BRANCH] = "branch",
     [AX_INSTR_JUMP] = "jump",     [AX_INSTR_END] = "end"};

@@ -186,13 +186,14 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
   run->threaded = run->threads > 1 && e->threaded && ax_workers_any(e->runtime->workers);
   reset_schedule(run);
   run->status = AX_OK;
+  run->found = false;
 }
 
 /* --- Deadlocks. A frame's place and its counts of regions entered tell how often it has signalled each event, and so who owes. --- */
 
 enum { most_listed = 16, most_groups = 8, enough_bytes = 3500 };
 
-static void add_device(ax_text *text, const ax_execution *run, uint32_t f) {
+void ax_execution_device_text(ax_text *text, const ax_execution *run, uint32_t f) {
   const ax_frame *frame = &run->frames[f];
   const ax_mesh *mesh = frame->code->mesh;
   if (frame->code->first_frame > 0) ax_text_add(text, "code %u ", (unsigned)(frame->code - run->executable->codes));
@@ -225,7 +226,7 @@ static bool add_regions(ax_text *text, search *s, const ax_program *program) {
 }
 
 /* "psum f32[2]{V:d} over d (equation 3, line 7) in cond" */
-static void add_equation(ax_text *text, const ax_execution *run, const ax_instr *instr) {
+void ax_execution_equation_text(ax_text *text, const ax_execution *run, const ax_instr *instr) {
   const ax_eqn *eqn = instr->eqn;
   if (eqn == NULL) {
     ax_text_add(text, "the end of a loop or branch");
@@ -315,7 +316,7 @@ static bool wait_together(const ax_execution *run, uint32_t f, uint32_t g) {
 static void list(ax_text *text, const ax_execution *run, uint32_t f, uint32_t count) {
   if (count >= most_listed) return;
   ax_text_add(text, count == 0 ? " " : ", ");
-  add_device(text, run, f);
+  ax_execution_device_text(text, run, f);
 }
 
 static void list_end(ax_text *text, uint32_t count) {
@@ -328,7 +329,7 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
   const uint32_t frames = run->executable->frame_count;
   uint32_t waiting = 0, missing = 0;
   ax_text_add(text, "\n  at ");
-  add_equation(text, run, named_place(run, first));
+  ax_execution_equation_text(text, run, named_place(run, first));
   ax_text_add(text, ":");
   for (uint32_t f = first; f < frames; f++)
     if (wait_together(run, first, f)) list(text, run, f, waiting++);
@@ -340,7 +341,7 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
     list(text, run, f, missing++);
     if (missing > most_listed) continue;
     ax_text_add(text, run->frames[f].state == FRAME_DONE ? ", which has finished" : ", which waits at ");
-    if (run->frames[f].state != FRAME_DONE) add_equation(text, run, named_place(run, f));
+    if (run->frames[f].state != FRAME_DONE) ax_execution_equation_text(text, run, named_place(run, f));
   }
   list_end(text, missing);
   return waiting;

@@ -12,6 +12,7 @@ typedef struct ax_frame {
   const ax_code *code;
   uint32_t pc, device;
   frame_state state;
+  bool found;              /* it has ended at a CHECK that did not pass */
   bool counted;            /* among those that hold a block of large scratch memory, or are about to */
   uint32_t home;           /* the seat of the thread that ran it last */
   ax_axis_set nonzero;     /* axes on which its coordinate is not 0 */
@@ -44,6 +45,12 @@ typedef struct ax_seat {
   ax_share share;
   char apart[64];          /* from the next one */
 } ax_seat;
+
+/* What a CHECK that did not pass found, where the frame stands. */
+typedef struct ax_finding {
+  uint32_t frame;
+  int64_t nans, infinities, first; /* first: element of the result */
+} ax_finding;
 
 enum { AX_STRIPES = 64 };
 
@@ -80,6 +87,8 @@ typedef struct ax_execution {
   struct ax_post { uint32_t counter, times; } *posts; /* one thread: what came from outside */
   uint32_t post_capacity;
   _Atomic uint32_t post_count;
+  bool found;                        /* by frames that have ended at a CHECK; */
+  ax_finding finding;                /* the earliest */
   ax_status status;
   char message[4096];
 } ax_execution;
@@ -100,6 +109,10 @@ void ax_execution_run(ax_execution *run, uint64_t number);
 AX_MUST_USE ax_status ax_execution_begin_flight(ax_execution *run);
 void ax_execution_post(ax_execution *run, uint32_t counter, uint32_t times);
 
+/* "device 3 (data=1,model=1)" */
+void ax_execution_device_text(ax_text *text, const ax_execution *run, uint32_t f);
+/* The equation of an instruction: its primitive, operands and place. */
+void ax_execution_equation_text(ax_text *text, const ax_execution *run, const ax_instr *instr);
 /* The report of a deadlock: every waiting device, where, and who never came. Sets run->status and message. */
 void ax_execution_report_deadlock(ax_execution *run);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "exec/check.h"
 #include "exec/compute.h"
 #include "exec/push.h"
 #include "exec/scheduler.h"
@@ -81,6 +82,10 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
         if (status != AX_OK) return fail(run, status);
         break;
       }
+      case AX_INSTR_CHECK:
+        frame->pc = pc;
+        if (!ax_check_passes(run, frame, instr)) return FINISHED;
+        break;
       case AX_INSTR_PUSH:
         frame->pc = pc;
         if (!ax_push_do(run, seat, frame, instr, f)) return PARKED;
@@ -169,6 +174,7 @@ ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const 
   const ax_chooser by_seed = ax_choose_seeded(&seeded);
   run->chooser = e->runtime->chooser != NULL ? e->runtime->chooser : options->policy == AX_POLICY_SEEDED ? &by_seed : NULL;
   ax_execution_run(run, number);
+  if (run->found && run->status == AX_OK) ax_check_report(run);
   ax_status status = run->status != AX_OK ? ax_error(run->status, "%s", run->message) : AX_OK;
   if (status == AX_OK)
     ax_execution_keep(e, run);

@@ -16,11 +16,11 @@ static ax_status emit(ax_assembly *a, const ax_instr *instr, const ax_op *op, ui
   return AX_OK;
 }
 
-static ax_status open_region(ax_assembly *a, uint32_t parent, ax_axis_set axes, bool is_loop, uint32_t *out) {
+static ax_status open_region(ax_assembly *a, uint32_t parent, ax_axis_set axes, uint32_t loop, uint32_t *out) {
   AX_TRY(ax_grow(&a->regions, sizeof a->regions[0], a->region_count, 1, &a->region_capacity));
   *out = a->region_count++;
   axes |= a->regions[parent].axes;
-  a->regions[*out] = (ax_region){.parent = parent, .begin = a->instr_count, .axes = axes, .is_loop = is_loop};
+  a->regions[*out] = (ax_region){.parent = parent, .begin = a->instr_count, .axes = axes, .is_loop = loop != AX_NONE, .loop = loop};
   uint32_t position;
   return emit(a, &(ax_instr){.kind = AX_INSTR_ENTER, .region = *out}, NULL, &position);
 }
@@ -54,13 +54,37 @@ static void visit(void *context, uint32_t buffer, bool writes) {
   if (v->status == AX_OK) v->status = add_access(v->assembly, &access);
 }
 
+/* What a check looks at, and in which loops it stands. */
+static ax_status describe_check(ax_assembly *a, const ax_op *op, uint32_t region, const ax_check **out) {
+  ax_arena *arena = &a->plan->arena;
+  const ax_buffer *buffers = a->plan->buffers;
+  uint32_t count = op->check.count, depth = 0;
+  for (uint32_t r = region; r != 0; r = a->regions[r].parent) depth += a->regions[r].is_loop;
+  ax_check *check = ax_arena_alloc(arena, sizeof *check);
+  ax_dtype *dtype = ax_arena_alloc(arena, count * sizeof dtype[0]);
+  int64_t *elems = ax_arena_alloc(arena, count * sizeof elems[0]);
+  uint32_t *loops = ax_arena_alloc(arena, depth * sizeof loops[0]);
+  if (check == NULL || dtype == NULL || elems == NULL || loops == NULL) return ax_out_of_memory(count * sizeof elems[0]);
+  for (uint32_t k = 0; k < count; k++) {
+    dtype[k] = buffers[op->check.buffers[k]].type.dtype;
+    elems[k] = ax_type_elems(&buffers[op->check.buffers[k]].type);
+  }
+  *check = (ax_check){.kinds = a->plan->options.check, .result = op->check.result, .type = buffers[op->check.buffers[0]].type,
+                      .dtype = dtype, .elems = elems, .loop_count = depth, .loops = loops};
+  for (uint32_t r = region; r != 0; r = a->regions[r].parent)
+    if (a->regions[r].is_loop) loops[--depth] = a->regions[r].loop;
+  *out = check;
+  return AX_OK;
+}
+
 static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
   static const ax_instr_kind kinds[] = {[AX_OP_KERNEL] = AX_INSTR_KERNEL, [AX_OP_GEMM] = AX_INSTR_GEMM,
                                         [AX_OP_EVAL] = AX_INSTR_EVAL, [AX_OP_START] = AX_INSTR_PUSH,
-                                        [AX_OP_DONE] = AX_INSTR_CLEAR};
+                                        [AX_OP_DONE] = AX_INSTR_CLEAR,       [AX_OP_CHECK] = AX_INSTR_CHECK};
   if (op->kind == AX_OP_DONE && op->exchange->peers != AX_PEERS_PAIRS) return AX_OK; /* its readers wait */
   visit_state v = {.assembly = a, .op = op, .region = region};
   AX_TRY(emit(a, &(ax_instr){.kind = kinds[op->kind], .region = region}, op, &v.position));
+  if (op->kind == AX_OP_CHECK) AX_TRY(describe_check(a, op, region, &a->instrs[v.position].check));
   ax_op_visit(op, visit, &v);
   return v.status;
 }
@@ -80,12 +104,12 @@ static ax_status flatten_loop(ax_assembly *a, const ax_op *op, uint32_t outer) {
   AX_TRY(emit(a, &(ax_instr){.kind = AX_INSTR_LOOP, .loop = op->loop.id, .trips = op->loop.trips}, op, &loop));
   first = a->instr_count;
   if (op->loop.trips < 0) {
-    AX_TRY(open_region(a, outer, op->axes, true, &test_region));
+    AX_TRY(open_region(a, outer, op->axes, op->loop.id, &test_region));
     AX_TRY(flatten_block(a, &op->loop.test, test_region));
     AX_TRY(emit(a, &(ax_instr){.kind = AX_INSTR_TEST}, op, &test));
     a->regions[test_region].end = a->instr_count;
   }
-  AX_TRY(open_region(a, outer, op->axes, true, &body));
+  AX_TRY(open_region(a, outer, op->axes, op->loop.id, &body));
   AX_TRY(flatten_block(a, &op->loop.body, body));
   AX_TRY(emit(a, &(ax_instr){.kind = AX_INSTR_NEXT, .loop = op->loop.id, .trips = op->loop.trips, .target = first}, NULL, &next));
   uint32_t exit = a->instr_count;
@@ -108,7 +132,7 @@ static ax_status flatten_branch(ax_assembly *a, const ax_op *op, uint32_t outer)
   AX_TRY(emit(a, &instr, op, &branch));
   for (uint32_t k = 0; k < op->branch.count; k++) {
     targets[k] = a->instr_count;
-    AX_TRY(open_region(a, outer, op->axes, false, &regions[k]));
+    AX_TRY(open_region(a, outer, op->axes, AX_NONE, &regions[k]));
     AX_TRY(flatten_block(a, &op->branch.blocks[k], regions[k]));
     AX_TRY(emit(a, &(ax_instr){.kind = AX_INSTR_JUMP}, NULL, &jumps[k]));
     a->regions[regions[k]].end = a->instr_count;
@@ -137,7 +161,7 @@ static ax_status flatten_block(ax_assembly *a, const ax_block *block, uint32_t r
 ax_status ax_flatten(ax_assembly *a) {
   uint32_t end;
   AX_TRY(ax_grow(&a->regions, sizeof a->regions[0], 0, 1, &a->region_capacity));
-  a->regions[0] = (ax_region){.parent = AX_NONE};
+  a->regions[0] = (ax_region){.parent = AX_NONE, .loop = AX_NONE};
   a->region_count = 1;
   AX_TRY(flatten_block(a, &a->plan->block, 0));
   AX_TRY(emit(a, &(ax_instr){.kind = AX_INSTR_END}, NULL, &end));

@@ -46,7 +46,7 @@ static ax_status make_plan(ax_executable *e, const ax_partitioned *partitioned, 
     return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are", (long long)devices,
                     (long long)most);
   e->devices = (uint32_t)devices;
-  AX_TRY(ax_partitioned_plan(partitioned, options->reference, &e->plan));
+  AX_TRY(ax_partitioned_plan(partitioned, &(ax_plan_options){options->reference, options->check_numerics}, &e->plan));
   ax_plan *plan = e->plan;
   e->results = ax_arena_alloc(&plan->arena, plan->out_count * sizeof e->results[0]);
   e->donate = ax_arena_alloc(&plan->arena, plan->in_count);

@@ -24,7 +24,7 @@ static uint32_t begin(ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
   ax_frame *frame = &run->frames[f];
   frame->pc = frame->code->entry;
-  frame->counted = false;
+  frame->counted = frame->found = false;
   frame->entered[0] = 1;
   for (uint32_t region = 1; region < e->region_count; region++) frame->entered[region] = 0;
   return f;
@@ -276,7 +276,7 @@ static void judge(ax_execution *run) {
   if (atomic_load(&run->over) || atomic_load(&run->in_flight) > 0) return;
   if (run->threaded ? any_ready(run) || atomic_load(&run->busy) > 0 : atomic_load(&run->post_count) > 0) return;
   for (uint32_t i = 0; i < run->seat_count; i++) finished += run->seats[i].finished;
-  if (finished < run->executable->frame_count) ax_execution_report_deadlock(run);
+  if (finished < run->executable->frame_count && !run->found) ax_execution_report_deadlock(run);
   end_run(run);
 }
 

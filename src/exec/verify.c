@@ -194,6 +194,7 @@ static operand operand_of(const ax_instr *instr, const ax_op *op, uint32_t k) {
       return k < 2 ? (operand){k == 0 ? op->gemm->a : op->gemm->b, true, false} : (operand){op->gemm->c, op->gemm->accumulate, true};
     case AX_INSTR_EVAL:
       return k < op->eqn->in_count ? (operand){op->eval.in[k], true, false} : (operand){op->eval.out[k - op->eqn->in_count], false, true};
+    case AX_INSTR_CHECK: return (operand){op->check.buffers[k], true, false};
     case AX_INSTR_PUSH: return k == 0 ? (operand){op->exchange->in, true, false} : (operand){op->exchange->out, false, true};
     case AX_INSTR_CLEAR: return k == 0 ? (operand){op->exchange->in, false, false} : (operand){op->exchange->out, false, true};
     case AX_INSTR_TEST: return (operand){op->loop.condition, true, false};
@@ -206,6 +207,7 @@ static uint32_t operand_count(const ax_instr *instr, const ax_op *op) {
     case AX_INSTR_KERNEL: return op->kernel.kernel->slot_count;
     case AX_INSTR_GEMM: return 3;
     case AX_INSTR_EVAL: return op->eqn->in_count + op->eqn->out_count;
+    case AX_INSTR_CHECK: return op->check.count;
     case AX_INSTR_PUSH:
     case AX_INSTR_CLEAR: return 2;
     case AX_INSTR_TEST:

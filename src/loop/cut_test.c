@@ -27,7 +27,7 @@ static void expect(ax_function body, void *context, ax_type type, const char *wa
   ax_plan *plan;
   ax_text line = {0};
   char *got;
-  TEST_OK(ax_plan_create(program, NULL, NULL, false, &plan));
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
   TEST_OK(ax_plan_optimise(plan, NULL, NULL));
   for (uint32_t i = 0; i < plan->block.count; i++) {
     const ax_kernel *kernel = plan->block.ops[i].kernel.kernel;

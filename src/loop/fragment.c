@@ -214,6 +214,7 @@ static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
       break;
     case AX_OP_START: made = (to->exchange = start_here(c, from->exchange)) != NULL; break;
     case AX_OP_DONE: to->exchange = c->exchange[from->exchange->id - c->fragment->first_exchange]; break;
+    case AX_OP_CHECK: made = (to->check.buffers = list_here(c, &plan->arena, from->check.buffers, from->check.count)) != NULL; break;
     case AX_OP_LOOP:
       to->loop.id = loop_here(c, from->loop.id);
       if (from->loop.trips < 0) to->loop.condition = here(c, from->loop.condition);

@@ -217,10 +217,12 @@ void ax_lower_branch_end(ax_lower *lower, ax_block *outer) { close_region(lower,
 /* --- The walk --- */
 
 static ax_status lower_eqn(ax_lower *lower, const ax_eqn *eqn, uint32_t *map, uint32_t *in) {
+  const ax_plan_options *options = &lower->plan->options;
+  uint32_t first = lower->block->count, *out = map + eqn->out;
   lower->eqn = eqn;
   for (uint32_t k = 0; k < eqn->in_count; k++) in[k] = map[eqn->in[k]];
-  if (lower->plan->reference && eqn->prim->kind == AX_LOCAL) return ax_lower_eval(lower, eqn, in, map + eqn->out);
-  return eqn->prim->lower(lower, eqn, in, map + eqn->out);
+  AX_TRY(options->reference && eqn->prim->kind == AX_LOCAL ? ax_lower_eval(lower, eqn, in, out) : eqn->prim->lower(lower, eqn, in, out));
+  return options->check != 0 ? ax_lower_checks(lower, eqn, first, in, out) : AX_OK;
 }
 
 ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uint32_t *in, uint32_t *out) {
@@ -299,11 +301,12 @@ static ax_status build(ax_plan *plan, ax_lower *lower, const ax_axis_set *in_axe
   return store_results(lower, out_axes);
 }
 
-ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const ax_axis_set *out_axes, bool reference, ax_plan **out) {
+ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const ax_axis_set *out_axes, const ax_plan_options *options,
+                         ax_plan **out) {
   ax_plan *plan = *out = ax_calloc(1, sizeof *plan);
   if (plan == NULL) return ax_out_of_memory(sizeof *plan);
   plan->program = ax_program_retain(program);
-  plan->reference = reference;
+  if (options != NULL) plan->options = *options;
   ax_memo memo = {0};
   ax_flow flow = {.memo = &memo, .question = "differs"};
   ax_lower lower = {.plan = plan, .block = &plan->block, .flow = &flow};

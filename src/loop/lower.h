@@ -62,6 +62,11 @@ AX_MUST_USE ax_status ax_lower_branch_begin(ax_lower *lower, uint32_t index, uin
 void ax_lower_branch_case(ax_lower *lower, ax_block *outer, uint32_t k);
 void ax_lower_branch_end(ax_lower *lower, ax_block *outer);
 
+/* --- For lower.c --- */
+
+/* The checks of an equation that was lowered to the operations of the block from `first` on (check.c). */
+AX_MUST_USE ax_status ax_lower_checks(ax_lower *lower, const ax_eqn *eqn, uint32_t first, const uint32_t *in, const uint32_t *out);
+
 /* --- For fragment.c --- */
 
 /* A constant of one element: its bits. */

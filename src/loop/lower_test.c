@@ -14,7 +14,7 @@ static void stored_as_typed(void **state) {
   ax_program *program;
   ax_plan *plan;
   TEST_OK(ax_program_parse(text, strlen(text), NULL, &program));
-  TEST_OK(ax_plan_create(program, NULL, NULL, false, &plan));
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
   for (uint32_t k = 0; k < 4; k++) {
     assert_int_equal(plan->buffers[plan->in[k]].axes, wanted[k]);
     assert_int_equal(plan->buffers[plan->out[k]].axes, wanted[k]);
@@ -42,7 +42,7 @@ static void check_order(uint32_t effects, const char *wanted) {
   ax_emit(&late, NULL, &sum, 1, &out[0], 1);
   ax_emit(&early, NULL, &x, 1, &out[1], 1);
   TEST_OK(ax_builder_finish(&builder, out, 2, &program, NULL, NULL));
-  TEST_OK(ax_plan_create(program, NULL, NULL, false, &plan));
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
   TEST_OK(ax_plan_schedule(plan));
   ax_text order = {0};
   char *got;

@@ -5,10 +5,9 @@
 #include "loop/plan.h"
 
 /* The plan of what each device of the program's axes runs. Input i is stored, and result k wanted, once for each coordinate along
-   in_axes[i] and out_axes[k]; NULL: along the axes over which they vary or are unreduced. `reference`: every LOCAL primitive by its eval
-   rule. */
-AX_MUST_USE ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const ax_axis_set *out_axes, bool reference,
-                                     ax_plan **out);
+   in_axes[i] and out_axes[k]; NULL: along the axes over which they vary or are unreduced. options NULL: all 0. */
+AX_MUST_USE ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const ax_axis_set *out_axes,
+                                     const ax_plan_options *options, ax_plan **out);
 /* The passes, in their order. Each changes the plan it is given; that of a program is made for one executable. */
 typedef struct ax_plan_pass {
   const char *name;

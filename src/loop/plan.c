@@ -29,6 +29,9 @@ void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
     case AX_OP_DONE:
       if (op->exchange->peers == AX_PEERS_PAIRS) visit(context, op->exchange->out, true);
       break;
+    case AX_OP_CHECK:
+      for (uint32_t k = 0; k < op->check.count; k++) visit(context, op->check.buffers[k], false);
+      break;
     case AX_OP_LOOP:
       if (op->loop.trips < 0) visit(context, op->loop.condition, false);
       break;
@@ -99,6 +102,7 @@ void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes) {
 }
 
 bool ax_op_is_ordered(const ax_op *op) {
+  if (op->kind == AX_OP_CHECK) return true;
   return op->eqn != NULL && (op->eqn->prim->effects & (AX_EFFECT_ORDER | AX_EFFECT_STATE)) != 0;
 }
 
@@ -156,6 +160,11 @@ static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
                   ax_axis_set_string(op->exchange->axes, &plan->mesh), op->exchange->in, op->exchange->out);
       break;
     case AX_OP_DONE: ax_text_add(text, "done %u\n", op->exchange->id); break;
+    case AX_OP_CHECK:
+      ax_text_add(text, "check %s b%u", op->eqn->prim->name, op->check.buffers[0]);
+      add_list(text, " of", op->check.buffers + 1, op->check.count - 1);
+      ax_text_add(text, "\n");
+      break;
     case AX_OP_LOOP:
       ax_text_add(text, "loop %u, %lld times\n", op->loop.id, (long long)op->loop.trips);
       block_text(text, plan, &op->loop.test, indent + 4);

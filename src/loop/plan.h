@@ -78,6 +78,7 @@ typedef enum ax_op_kind {
   AX_OP_EVAL,  /* the primitive's reference code */
   AX_OP_START, /* of an exchange: put my parts */
   AX_OP_DONE,  /* of an exchange: from here on, out may be read */
+  AX_OP_CHECK, /* that the equation made no NaN or infinity (loop/check.c) */
   AX_OP_LOOP,
   AX_OP_BRANCH
 } ax_op_kind;
@@ -95,6 +96,11 @@ typedef struct ax_op {
       uint32_t *in, *out;
     } eval;
     ax_exchange *exchange;
+    struct {
+      uint32_t result;   /* of the equation, which one */
+      uint32_t count;    /* buffers: that result, then floats it is made of; what is in one of those already was not made here */
+      uint32_t *buffers;
+    } check;
     struct {
       uint32_t id;        /* of the loop, for views */
       int64_t trips;      /* -1: while `condition` (a bool scalar that `test` computes) holds */
@@ -115,12 +121,17 @@ typedef struct ax_called {
   const struct ax_called *next;
 } ax_called;
 
+typedef struct ax_plan_options {
+  bool reference; /* LOCAL primitives are lowered to their eval rules */
+  uint32_t check; /* AX_CHECK_*: equations that make such a number are found */
+} ax_plan_options;
+
 typedef struct ax_plan {
   ax_arena arena;
   ax_arena drafts; /* kernels and lists of operations as they were lowered, and tables of lowering: gone after fusion */
   ax_program *program; /* what each device runs; retained: equations and constants are borrowed from it */
   ax_mesh mesh;
-  bool reference; /* LOCAL primitives are lowered to their eval rules */
+  ax_plan_options options;
   ax_buffer *buffers;
   uint32_t buffer_count, buffer_capacity, loop_count, exchange_count;
   ax_block block;
@@ -139,7 +150,7 @@ void ax_plan_text(ax_text *text, const ax_plan *plan);
 void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes);
 /* Drops the operations that are AX_OP_NONE. */
 void ax_block_sweep(ax_block *block);
-/* Of an equation with order or state (ir/prim.h): it stays where it is among others like it, and is neither dropped nor done
+/* Of an equation with order or state (ir/prim.h), or a check: it stays where it is among others like it, and is neither dropped nor done
    twice, whatever its buffers say. Not for the operations inside it. */
 bool ax_op_is_ordered(const ax_op *op);
 /* The only thing a kernel operation does is to write `*to` element by element from `*from` (at `at` of from's dimensions). */

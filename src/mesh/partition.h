@@ -16,6 +16,6 @@ typedef struct ax_partitioned {
 ax_partitioned ax_partitioned_of(ax_program *program);
 
 /* Its plan (lower.c). */
-AX_MUST_USE ax_status ax_partitioned_plan(const ax_partitioned *partitioned, bool reference, ax_plan **out);
+AX_MUST_USE ax_status ax_partitioned_plan(const ax_partitioned *partitioned, const ax_plan_options *options, ax_plan **out);
 
 #endif

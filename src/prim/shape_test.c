@@ -292,7 +292,7 @@ static void lowered_products(void **state) {
     ax_plan *plan;
     uint32_t kernels = 0, gemms = 0;
     assert_int_equal(ax_trace(trace_product, (void *)&products[i], &products[i].lhs, 2, 1, &program), AX_OK);
-    assert_int_equal(ax_plan_create(program, NULL, NULL, false, &plan), AX_OK);
+    assert_int_equal(ax_plan_create(program, NULL, NULL, NULL, &plan), AX_OK);
     for (uint32_t k = 0; k < plan->block.count; k++) {
       kernels += plan->block.ops[k].kind == AX_OP_KERNEL;
       gemms += plan->block.ops[k].kind == AX_OP_GEMM;
@@ -310,7 +310,7 @@ static ax_status trace_and_plan(void *context) {
   ax_program *program;
   ax_plan *plan;
   AX_TRY(trace(context, &program));
-  ax_status status = ax_plan_create(program, NULL, NULL, false, &plan);
+  ax_status status = ax_plan_create(program, NULL, NULL, NULL, &plan);
   if (status == AX_OK) ax_plan_destroy(plan);
   ax_program_release(program);
   return status;

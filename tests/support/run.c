@@ -36,7 +36,7 @@ ax_status test_make_plan(const ax_program *program, ax_plan **out) {
   *out = NULL;
   AX_TRY(ax_program_partition(program, &partitioned));
   const ax_partitioned p = ax_partitioned_of(partitioned);
-  ax_status status = ax_partitioned_plan(&p, false, out);
+  ax_status status = ax_partitioned_plan(&p, NULL, out);
   ax_program_release(partitioned);
   return status;
 }

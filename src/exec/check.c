@@ -1,0 +1,190 @@
+/* CHECK instructions (check.h). A number is looked at as its bits: without the sign those of a float stand in the order of the numbers,
+   the infinity after all finite ones and NaNs after it, so that a kind of number is a range of integers. */
+#include "exec/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/exec.h"
+#include "exec/compute.h"
+
+/* --- Looking --- */
+
+typedef struct range { /* of the bits without the sign: low .. low + span */
+  uint64_t mask, low, span;
+} range;
+
+static range range_of(ax_dtype dtype, uint32_t kinds) {
+  uint64_t infinity = dtype == AX_F64   ? 0x7ff0000000000000
+                      : dtype == AX_F32 ? 0x7f800000
+                      : dtype == AX_F16 ? 0x7c00
+                                        : 0x7f80; /* bf16 */
+  uint64_t sign = (uint64_t)1 << (8 * ax_dtype_bytes(dtype) - 1);
+  uint64_t low = (kinds & AX_CHECK_INF) != 0 ? infinity : infinity + 1, high = (kinds & AX_CHECK_NAN) != 0 ? sign - 1 : infinity;
+  return (range){sign - 1, low, high - low};
+}
+
+enum { run_elems = 512 };
+
+static bool any16(const uint16_t *data, int64_t count, range r) {
+  uint16_t mask = (uint16_t)r.mask, low = (uint16_t)r.low, span = (uint16_t)r.span;
+  unsigned found = 0;
+  for (int64_t i = 0; i < count; i++) found |= (uint16_t)((data[i] & mask) - low) <= span;
+  return found != 0;
+}
+
+static bool any32(const uint32_t *data, int64_t count, range r) {
+  uint32_t mask = (uint32_t)r.mask, low = (uint32_t)r.low, span = (uint32_t)r.span, found = 0;
+  for (int64_t i = 0; i < count; i++) found |= (data[i] & mask) - low <= span;
+  return found != 0;
+}
+
+static bool any64(const uint64_t *data, int64_t count, range r) {
+  uint64_t found = 0;
+  for (int64_t i = 0; i < count; i++) found |= (data[i] & r.mask) - r.low <= r.span;
+  return found != 0;
+}
+
+/* The first element of a run of so many in which there is one; -1: there is none. */
+static int64_t first_run(ax_dtype dtype, const void *data, int64_t elems, uint32_t kinds) {
+  range r = range_of(dtype, kinds);
+  size_t bytes = ax_dtype_bytes(dtype);
+  for (int64_t i = 0; i < elems; i += run_elems) {
+    const void *at = (const char *)data + (size_t)i * bytes;
+    int64_t count = elems - i < run_elems ? elems - i : run_elems;
+    if (bytes == 8 ? any64(at, count, r) : bytes == 4 ? any32(at, count, r) : any16(at, count, r)) return i;
+  }
+  return -1;
+}
+
+static bool has(const ax_frame *frame, const ax_instr *instr, uint32_t k, uint32_t kinds) {
+  return first_run(instr->check->dtype[k], ax_address(frame, &instr->refs[k]), instr->check->elems[k], kinds) >= 0;
+}
+
+/* The kinds that the result has and nothing it is made of. */
+static uint32_t made(const ax_frame *frame, const ax_instr *instr) {
+  uint32_t kinds = 0;
+  if (!has(frame, instr, 0, instr->check->kinds)) return 0;
+  for (uint32_t kind = AX_CHECK_NAN; kind <= AX_CHECK_INF; kind *= 2) {
+    bool here = (instr->check->kinds & kind) != 0 && has(frame, instr, 0, kind);
+    for (uint32_t k = 1; here && k < instr->ref_count; k++) here = !has(frame, instr, k, kind);
+    if (here) kinds |= kind;
+  }
+  return kinds;
+}
+
+/* --- Findings --- */
+
+static bool is_one(range r, size_t bytes, const char *data, int64_t i) {
+  uint64_t bits = 0;
+  memcpy(&bits, data + (size_t)i * bytes, bytes); /* little-endian */
+  return (bits & r.mask) - r.low <= r.span;
+}
+
+static int64_t count_of(const ax_frame *frame, const ax_instr *instr, uint32_t kind, int64_t *first) {
+  const ax_check *check = instr->check;
+  const char *data = ax_address(frame, &instr->refs[0]);
+  range r = range_of(check->dtype[0], kind);
+  int64_t count = 0;
+  for (int64_t i = 0; i < check->elems[0]; i++) {
+    if (!is_one(r, ax_dtype_bytes(check->dtype[0]), data, i)) continue;
+    if (*first < 0 || i < *first) *first = i;
+    count++;
+  }
+  return count;
+}
+
+/* Where frame f stands, against frame g: which comes first as one device goes through the program. Iterations of the loops that hold both
+   places count before places do. */
+static int compare_places(const ax_execution *run, uint32_t f, uint32_t g) {
+  const ax_frame *a = &run->frames[f], *b = &run->frames[g];
+  const ax_check *x = a->code->instrs[a->pc].check, *y = b->code->instrs[b->pc].check;
+  for (uint32_t i = 0; i < x->loop_count && i < y->loop_count && x->loops[i] == y->loops[i]; i++) {
+    int64_t s = a->iteration[x->loops[i]], t = b->iteration[y->loops[i]];
+    if (s != t) return s < t ? -1 : 1;
+  }
+  return a->pc < b->pc ? -1 : a->pc > b->pc;
+}
+
+bool ax_check_passes(ax_execution *run, ax_frame *frame, const ax_instr *instr) {
+  uint32_t kinds = made(frame, instr), f = (uint32_t)(frame - run->frames);
+  if (kinds == 0) return true;
+  ax_finding finding = {.first = -1};
+  frame->found = true;
+  if ((kinds & AX_CHECK_NAN) != 0) finding.nans = count_of(frame, instr, AX_CHECK_NAN, &finding.first);
+  if ((kinds & AX_CHECK_INF) != 0) finding.infinities = count_of(frame, instr, AX_CHECK_INF, &finding.first);
+  pthread_mutex_lock(&run->lock);
+  int order = run->found ? compare_places(run, f, run->finding.frame) : -1;
+  finding.frame = f;
+  if (order < 0 || (order == 0 && f < run->finding.frame)) run->finding = finding;
+  run->found = true;
+  pthread_mutex_unlock(&run->lock);
+  return false;
+}
+
+/* --- The report --- */
+
+enum { most_listed = 16 };
+
+static void add_count(ax_text *text, int64_t count, const char *one, const char *many, const char *before) {
+  if (count > 0) ax_text_add(text, "%s%lld %s", before, (long long)count, count == 1 ? one : many);
+}
+
+/* "[2,0]"; of a scalar "[]" */
+static void add_index(ax_text *text, const ax_type *type, int64_t index) {
+  int64_t at[AX_MAX_RANK];
+  for (uint32_t d = type->rank; d-- > 0; index /= type->dims[d]) at[d] = index % type->dims[d];
+  ax_text_add(text, "[");
+  for (uint32_t d = 0; d < type->rank; d++) ax_text_add(text, "%s%lld", d > 0 ? "," : "", (long long)at[d]);
+  ax_text_add(text, "]");
+}
+
+static const char *loop_name(const ax_code *code, uint32_t loop) {
+  for (uint32_t i = 0; i < code->instr_count; i++)
+    if (code->instrs[i].kind == AX_INSTR_LOOP && code->instrs[i].loop == loop && code->instrs[i].eqn != NULL)
+      return code->instrs[i].eqn->prim->name;
+  return "a loop";
+}
+
+/* " in iteration 3 of scan, in iteration 0 of while", from the inside out */
+static void add_iterations(ax_text *text, const ax_frame *frame, const ax_check *check) {
+  for (uint32_t i = check->loop_count; i-- > 0;)
+    ax_text_add(text, "%s in iteration %lld of %s", i + 1 < check->loop_count ? "," : "", (long long)frame->iteration[check->loops[i]],
+                loop_name(frame->code, check->loops[i]));
+}
+
+static void add_others(ax_text *text, const ax_execution *run) {
+  uint32_t count = 0, f = run->finding.frame;
+  for (uint32_t g = f + 1; g < run->executable->frame_count; g++) {
+    if (!run->frames[g].found || compare_places(run, f, g) != 0) continue;
+    if (count < most_listed) ax_text_add(text, count == 0 ? "\n  likewise on " : ", ");
+    if (count++ < most_listed) ax_execution_device_text(text, run, g);
+  }
+  if (count > most_listed) ax_text_add(text, " and %u more", count - most_listed);
+}
+
+void ax_check_report(ax_execution *run) {
+  const ax_finding *finding = &run->finding;
+  const ax_frame *frame = &run->frames[finding->frame];
+  const ax_instr *instr = &frame->code->instrs[frame->pc];
+  const ax_check *check = instr->check;
+  ax_text text = {0};
+  ax_execution_equation_text(&text, run, instr);
+  ax_text_add(&text, " makes ");
+  add_count(&text, finding->nans, "NaN", "NaNs", "");
+  add_count(&text, finding->infinities, "infinity", "infinities", finding->nans > 0 ? " and " : "");
+  ax_text_add(&text, " in ");
+  if (instr->eqn->out_count > 1) ax_text_add(&text, "result %u, ", check->result);
+  ax_type_text(&text, &instr->program->types[instr->eqn->out + check->result], &instr->program->axes);
+  ax_text_add(&text, ", the first at ");
+  add_index(&text, &check->type, finding->first);
+  ax_text_add(&text, ",");
+  add_iterations(&text, frame, check);
+  ax_text_add(&text, " on ");
+  ax_execution_device_text(&text, run, finding->frame);
+  if (instr->skip != 0) ax_text_add(&text, ", for all along %s", ax_axis_set_string(instr->skip, &run->executable->plan->mesh));
+  add_others(&text, run);
+  snprintf(run->message, sizeof run->message, "%s", text.data != NULL && !text.failed ? text.data : "an equation makes a NaN or an infinity");
+  ax_text_deinit(&text);
+  run->status = AX_NOT_FINITE;
+}
