@@ -35,6 +35,9 @@ cat >whole.axle <<'END'
     y:f32[2] = psum[axes=(data)] x
   in (y) }
 END
+cat >log.axle <<'END'
+{ lambda x:f32[2]. let y:f32[2] = log x in (y) }
+END
 : >input
 
 # Files, in each direction; inputs and results by name, number and letter.
@@ -62,6 +65,10 @@ expect 1 'the dtype is s32, but .* f32 (--convert converts)' run double.axle -i 
 expect 1 'error: input x is f32\[2,3\], but f32\[6\] is given' run double.axle -i x=0:f32[6] -i k=0:s32[]
 expect 1 'error: double.axle: ' run double.axle -i x=double.axle
 expect 1 'error: .*no/such/folder' run double.axle -i x=y.npy -i k=n.npy -o y=no/such/folder/y.npy
+expect 1 'error: log f32\[2\] (equation 0, line 1) makes 1 NaN in f32\[2\], the first at \[1\], on device 0$' run log.axle -i x='[0,-1]:f32[2]' --check-numerics
+expect 1 'makes 1 NaN and 1 infinity in' run log.axle -i x='[0,-1]:f32[2]' --check-numerics --check-infinities
+expect 0 '^y = ' run log.axle -i x='[0,1]:f32[2]' --check-numerics
+expect 1 'error: --reference does not go with --check' run log.axle -i x='[0,1]:f32[2]' --check-numerics --reference
 expect 1 'error: the program uses no mesh' run double.axle -i x=y.npy -i k=n.npy --mesh data=2
 expect 1 'error: the mesh has the axes {model}, but the program {data}' run whole.axle --mesh model=2 -i x=1:f32[2]
 expect 1 'error: the program has no input "q"' show double.axle --pass jvp --wrt q
