@@ -11,6 +11,7 @@
 #include "axle/stablehlo.h"
 #include "axle/status.h"
 #include "axle/transform.h"
+#include "axle/tree.h"
 #include "axle/type.h"
 
 #endif

@@ -33,6 +33,12 @@ typedef struct ax_value {
    begin a trace on another stack than its own (a fiber's). */
 typedef void (*ax_function)(const ax_value *in, ax_value *out, void *context);
 
+/* A set of arguments, by number: the list's, or with list NULL the range first .. first + count. {0}: none. */
+typedef struct ax_args {
+  const uint32_t *list;
+  uint32_t first, count;
+} ax_args;
+
 /* Traces `function` on values of types `in_types` into a program; `*out` is owned by the caller, NULL on failure.
    AX_INVALID_ARGUMENT: an unsound type; the first bad step, with its shapes, dtypes and axis names. AX_OUT_OF_MEMORY, AX_ABSENT
    (a rule that does not exist): a step's too. */

@@ -1,0 +1,51 @@
+/* A treedef's inside, and how one is made: begin, add each leaf, finish. */
+#ifndef AX_TREE_TREEDEF_H
+#define AX_TREE_TREEDEF_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "axle/tree.h"
+#include "base/base.h"
+
+/* What a name means, found by its hash: a leaf, or a node with leaves below it. */
+typedef struct ax_tree_name {
+  const char *start; /* NULL: an empty place */
+  uint32_t length, leaf; /* AX_NONE: a node */
+} ax_tree_name;
+
+/* A list of leaves' numbers that was asked for, kept for the next who asks. */
+typedef struct ax_selection {
+  struct ax_selection *next;
+  const char *patterns;
+  ax_args args;
+} ax_selection;
+
+struct ax_treedef {
+  atomic_uint references;
+  uint32_t count;
+  ax_arena arena; /* owns all text */
+  const char **names, **specs;
+  ax_type *types;
+  uint32_t name_capacity, spec_capacity, type_capacity;
+  ax_tree_name *table; /* open addressing; its size is a power of 2 */
+  uint32_t table_size, table_count;
+  char *all_specs;
+  pthread_mutex_t lock; /* guards all below */
+  ax_arena selected;
+  ax_selection *selections;
+};
+
+AX_MUST_USE ax_status ax_treedef_begin(ax_treedef **out);
+/* Adds a leaf: the text is copied. AX_INVALID_ARGUMENT: what ax_treedef_parse says of a leaf. */
+AX_MUST_USE ax_status ax_treedef_add(ax_treedef *def, const char *name, size_t name_length, const ax_type *type, const char *spec,
+                                     size_t spec_length);
+/* Ends it with the status that adding came to: on failure the treedef is released and *out NULL. */
+AX_MUST_USE ax_status ax_treedef_finish(ax_treedef *def, ax_status status, ax_treedef **out);
+
+/* The number of the leaf of that name; AX_NONE. */
+uint32_t ax_treedef_leaf(const ax_treedef *def, const char *name, size_t length);
+/* "there is no leaf "layers/0/W"; the nearest are "layers/0/w", .." behind what the text has. */
+void ax_treedef_near_text(ax_text *text, const ax_treedef *def, const char *name);
+
+#endif

@@ -1,0 +1,148 @@
+/* What a treedef is asked: its leaves, by number, name and pattern; its text. */
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/program.h"
+#include "tree/pattern.h"
+#include "tree/treedef.h"
+
+uint32_t ax_treedef_count(const ax_treedef *def) { return def != NULL ? def->count : 0; }
+const char *ax_treedef_name(const ax_treedef *def, uint32_t i) { return i < ax_treedef_count(def) ? def->names[i] : NULL; }
+const ax_type *ax_treedef_type(const ax_treedef *def, uint32_t i) { return i < ax_treedef_count(def) ? &def->types[i] : NULL; }
+const char *ax_treedef_spec(const ax_treedef *def, uint32_t i) { return i < ax_treedef_count(def) ? def->specs[i] : NULL; }
+const ax_type *ax_treedef_types(const ax_treedef *def) { return def != NULL ? def->types : NULL; }
+const char *ax_treedef_specs(const ax_treedef *def) { return def != NULL ? def->all_specs : ""; }
+
+int64_t ax_treedef_find(const ax_treedef *def, const char *name, ...) {
+  char written[AX_MAX_LEAF_NAME];
+  va_list arguments;
+  if (def == NULL || name == NULL) return -1;
+  va_start(arguments, name);
+  int length = vsnprintf(written, sizeof written, name, arguments);
+  va_end(arguments);
+  if (length < 0 || (size_t)length >= sizeof written) return -1;
+  uint32_t leaf = ax_treedef_leaf(def, written, (size_t)length);
+  return leaf != AX_NONE ? (int64_t)leaf : -1;
+}
+
+/* --- Selections --- */
+
+static bool kept(const ax_treedef *def, const char *patterns, ax_args *out) {
+  for (const ax_selection *s = def->selections; s != NULL; s = s->next)
+    if (strcmp(s->patterns, patterns) == 0) {
+      *out = s->args;
+      return true;
+    }
+  return false;
+}
+
+/* Keeps the numbers of the leaves picked[i], of which there are out->count. */
+static ax_status keep_list(ax_treedef *def, const char *patterns, const bool *picked, ax_args *out) {
+  uint32_t *list = ax_arena_alloc(&def->selected, out->count * sizeof list[0]), count = 0;
+  const char *copy = ax_arena_copy(&def->selected, patterns, strlen(patterns) + 1);
+  ax_selection *selection = ax_arena_alloc(&def->selected, sizeof *selection);
+  if (list == NULL || copy == NULL || selection == NULL) return ax_out_of_memory(out->count * sizeof list[0]);
+  for (uint32_t i = 0; i < def->count; i++)
+    if (picked[i]) list[count++] = i;
+  out->list = list;
+  *selection = (ax_selection){def->selections, copy, *out};
+  def->selections = selection;
+  return AX_OK;
+}
+
+/* A run of leaves needs no list. */
+static ax_status select_new(ax_treedef *def, const char *patterns, ax_args *out) {
+  ax_rules rules = {0};
+  bool *picked = ax_calloc(def->count + 1, sizeof picked[0]);
+  uint32_t first = AX_NONE, last = 0, count = 0;
+  ax_status status = picked == NULL ? ax_out_of_memory(def->count) : ax_rules_parse(patterns, "select", false, &rules);
+  for (uint32_t i = 0; i < def->count && status == AX_OK; i++) {
+    if (!(picked[i] = ax_rules_pick(&rules, def->names[i]))) continue;
+    if (count++ == 0) first = i;
+    last = i;
+  }
+  if (status == AX_OK && count == 0)
+    status = ax_error(AX_INVALID_ARGUMENT, "select: no leaf is meant by \"%s\"; the first of %u is \"%s\"", patterns, def->count,
+                      def->count > 0 ? def->names[0] : "");
+  if (status == AX_OK) {
+    *out = (ax_args){NULL, last - first + 1 == count ? first : 0, count};
+    if (last - first + 1 != count) status = keep_list(def, patterns, picked, out);
+  }
+  ax_rules_deinit(&rules);
+  ax_free(picked);
+  return status;
+}
+
+ax_args ax_treedef_select(const ax_treedef *def, const char *patterns) {
+  ax_args args = {0};
+  ax_treedef *own = (ax_treedef *)def; /* what is kept does not show */
+  ax_status status = ax_require(def, "treedef");
+  if (status == AX_OK) status = ax_require(patterns, "list of patterns");
+  if (status == AX_OK) {
+    pthread_mutex_lock(&own->lock);
+    if (!kept(def, patterns, &args)) status = select_new(own, patterns, &args);
+    pthread_mutex_unlock(&own->lock);
+  }
+  if (status == AX_OK) return args;
+  if (ax_builder_current() != NULL) ax_fail(status);
+  return (ax_args){NULL, UINT32_MAX, 1};
+}
+
+/* --- Names that are not there --- */
+
+enum { most_near = 3 };
+
+/* How many characters are to be changed, added or left out, to make `b` of `a`: Levenshtein's distance. */
+static uint32_t distance(const char *a, const char *b) {
+  uint32_t row[AX_MAX_LEAF_NAME], length = (uint32_t)strlen(b);
+  for (uint32_t k = 0; k <= length; k++) row[k] = k;
+  for (uint32_t i = 0; a[i] != '\0'; i++) {
+    uint32_t diagonal = row[0];
+    row[0] = i + 1;
+    for (uint32_t k = 0; k < length; k++) {
+      uint32_t changed = diagonal + (a[i] != b[k]), shorter = (row[k] < row[k + 1] ? row[k] : row[k + 1]) + 1;
+      diagonal = row[k + 1];
+      row[k + 1] = changed < shorter ? changed : shorter;
+    }
+  }
+  return row[length];
+}
+
+void ax_treedef_near_text(ax_text *text, const ax_treedef *def, const char *name) {
+  uint32_t near[most_near], away[most_near], count = 0;
+  for (uint32_t i = 0; i < def->count; i++) {
+    uint32_t d = distance(name, def->names[i]), place = count;
+    while (place > 0 && away[place - 1] > d) place--;
+    if (place == most_near) continue;
+    if (count < most_near) count++;
+    for (uint32_t k = count - 1; k > place; k--) near[k] = near[k - 1], away[k] = away[k - 1];
+    near[place] = i, away[place] = d;
+  }
+  ax_text_add(text, "there is no leaf \"%s\"", name);
+  for (uint32_t k = 0; k < count; k++) ax_text_add(text, "%s\"%s\"", k > 0 ? ", " : "; the nearest: ", def->names[near[k]]);
+}
+
+/* --- Text --- */
+
+static void leaf_text(ax_text *text, const ax_treedef *def, uint32_t i, int widest) {
+  ax_text_add(text, "%s:%*s", def->names[i], widest + 1 - (int)strlen(def->names[i]), "");
+  ax_type_text(text, &def->types[i], NULL);
+  ax_text_add(text, "%s%s\n", def->specs[i][0] != '\0' ? " @ " : "", def->specs[i]);
+}
+
+ax_status ax_treedef_text(const ax_treedef *def, char **out) {
+  ax_text text = {0};
+  size_t widest = 0;
+  double elems = 0, bytes = 0;
+  *out = NULL;
+  AX_TRY(ax_require(def, "treedef"));
+  for (uint32_t i = 0; i < def->count; i++) {
+    double here = (double)ax_type_elems(&def->types[i]);
+    if (strlen(def->names[i]) > widest) widest = strlen(def->names[i]);
+    elems += here;
+    bytes += here * (double)ax_dtype_bytes(def->types[i].dtype);
+  }
+  for (uint32_t i = 0; i < def->count; i++) leaf_text(&text, def, i, (int)widest);
+  ax_text_add(&text, "# %u leaves, %.0f elements, %.0f bytes\n", def->count, elems, bytes);
+  return ax_text_finish(&text, out);
+}
