@@ -7,11 +7,12 @@
 
 #include "axle/exec.h"
 #include "exec/compute.h"
+#include "exec/share.h"
 
 /* --- Looking --- */
 
-typedef struct range { /* of the bits without the sign: low .. low + span */
-  uint64_t mask, low, span;
+typedef struct range { /* of the bits without the sign: first to last */
+  uint64_t mask, first, last;
 } range;
 
 static range range_of(ax_dtype dtype, uint32_t kinds) {
@@ -19,52 +20,63 @@ static range range_of(ax_dtype dtype, uint32_t kinds) {
                       : dtype == AX_F32 ? 0x7f800000
                       : dtype == AX_F16 ? 0x7c00
                                         : 0x7f80; /* bf16 */
-  uint64_t sign = (uint64_t)1 << (8 * ax_dtype_bytes(dtype) - 1);
-  uint64_t low = (kinds & AX_CHECK_INF) != 0 ? infinity : infinity + 1, high = (kinds & AX_CHECK_NAN) != 0 ? sign - 1 : infinity;
-  return (range){sign - 1, low, high - low};
+  uint64_t mask = ((uint64_t)1 << (8 * ax_dtype_bytes(dtype) - 1)) - 1;
+  return (range){mask, (kinds & AX_CHECK_INF) != 0 ? infinity : infinity + 1, (kinds & AX_CHECK_NAN) != 0 ? mask : infinity};
 }
 
-enum { run_elems = 512 };
-
-static bool any16(const uint16_t *data, int64_t count, range r) {
-  uint16_t mask = (uint16_t)r.mask, low = (uint16_t)r.low, span = (uint16_t)r.span;
-  unsigned found = 0;
-  for (int64_t i = 0; i < count; i++) found |= (uint16_t)((data[i] & mask) - low) <= span;
+/* Whether one of so many is beyond `limit`. Written so that compilers take several at once: signed, and to no early end. */
+static inline bool any16(const int16_t *data, int64_t count, range r) {
+  int16_t limit = (int16_t)(r.first - 1), found = 0;
+  for (int64_t i = 0; i < count; i++) found |= (int16_t)((int16_t)(data[i] & INT16_MAX) > limit ? -1 : 0);
   return found != 0;
 }
 
-static bool any32(const uint32_t *data, int64_t count, range r) {
-  uint32_t mask = (uint32_t)r.mask, low = (uint32_t)r.low, span = (uint32_t)r.span, found = 0;
-  for (int64_t i = 0; i < count; i++) found |= (data[i] & mask) - low <= span;
+static inline bool any32(const int32_t *data, int64_t count, range r) {
+  int32_t limit = (int32_t)(r.first - 1), found = 0;
+  for (int64_t i = 0; i < count; i++) found |= (data[i] & INT32_MAX) > limit ? -1 : 0;
   return found != 0;
 }
 
-static bool any64(const uint64_t *data, int64_t count, range r) {
-  uint64_t found = 0;
-  for (int64_t i = 0; i < count; i++) found |= (data[i] & r.mask) - r.low <= r.span;
+static inline bool any64(const int64_t *data, int64_t count, range r) {
+  int64_t limit = (int64_t)(r.first - 1), found = 0;
+  for (int64_t i = 0; i < count; i++) found |= (data[i] & INT64_MAX) > limit ? -1 : 0;
   return found != 0;
 }
 
-/* The first element of a run of so many in which there is one; -1: there is none. */
-static int64_t first_run(ax_dtype dtype, const void *data, int64_t elems, uint32_t kinds) {
-  range r = range_of(dtype, kinds);
-  size_t bytes = ax_dtype_bytes(dtype);
-  for (int64_t i = 0; i < elems; i += run_elems) {
-    const void *at = (const char *)data + (size_t)i * bytes;
-    int64_t count = elems - i < run_elems ? elems - i : run_elems;
-    if (bytes == 8 ? any64(at, count, r) : bytes == 4 ? any32(at, count, r) : any16(at, count, r)) return i;
-  }
-  return -1;
+static inline bool any(size_t bytes, const void *data, int64_t count, range r) {
+  return bytes == 8 ? any64(data, count, r) : bytes == 4 ? any32(data, count, r) : any16(data, count, r);
 }
 
-static bool has(const ax_frame *frame, const ax_instr *instr, uint32_t k, uint32_t kinds) {
-  return first_run(instr->check->dtype[k], ax_address(frame, &instr->refs[k]), instr->check->elems[k], kinds) >= 0;
+enum { run_elems = 512, part_bytes = 256 << 10, most_parts = 64 };
+
+/* An element in the range or beyond it: of infinities alone, perhaps a NaN. */
+static bool looks_suspect(size_t bytes, const char *data, int64_t elems, range r) {
+  int64_t i = 0;
+  for (; i + run_elems <= elems; i += run_elems)
+    if (any(bytes, data + (size_t)i * bytes, run_elems, r)) return true;
+  return any(bytes, data + (size_t)i * bytes, elems - i, r);
+}
+
+static bool is_one(range r, size_t bytes, const char *data, int64_t i) {
+  uint64_t bits = 0;
+  memcpy(&bits, data + (size_t)i * bytes, bytes); /* little-endian */
+  return (bits & r.mask) >= r.first && (bits & r.mask) <= r.last;
+}
+
+static bool has(const ax_frame *frame, const ax_instr *instr, uint32_t k, uint32_t kind) {
+  const ax_check *check = instr->check;
+  const char *data = ax_address(frame, &instr->refs[k]);
+  size_t bytes = ax_dtype_bytes(check->dtype[k]);
+  range r = range_of(check->dtype[k], kind);
+  if (!looks_suspect(bytes, data, check->elems[k], r)) return false;
+  for (int64_t i = 0; i < check->elems[k]; i++)
+    if (is_one(r, bytes, data, i)) return true;
+  return false;
 }
 
 /* The kinds that the result has and nothing it is made of. */
 static uint32_t made(const ax_frame *frame, const ax_instr *instr) {
   uint32_t kinds = 0;
-  if (!has(frame, instr, 0, instr->check->kinds)) return 0;
   for (uint32_t kind = AX_CHECK_NAN; kind <= AX_CHECK_INF; kind *= 2) {
     bool here = (instr->check->kinds & kind) != 0 && has(frame, instr, 0, kind);
     for (uint32_t k = 1; here && k < instr->ref_count; k++) here = !has(frame, instr, k, kind);
@@ -73,13 +85,29 @@ static uint32_t made(const ax_frame *frame, const ax_instr *instr) {
   return kinds;
 }
 
-/* --- Findings --- */
+/* --- In parts --- */
 
-static bool is_one(range r, size_t bytes, const char *data, int64_t i) {
-  uint64_t bits = 0;
-  memcpy(&bits, data + (size_t)i * bytes, bytes); /* little-endian */
-  return (bits & r.mask) - r.low <= r.span;
+uint32_t ax_check_parts(const ax_check *check) {
+  int64_t parts = check->elems[0] * (int64_t)ax_dtype_bytes(check->dtype[0]) / part_bytes;
+  return parts < 2 ? 1 : parts > most_parts ? most_parts : (uint32_t)parts;
 }
+
+typedef struct look {
+  const ax_frame *frame;
+  const ax_instr *instr;
+} look;
+
+/* AX_NOT_FINITE, without a message: something is suspect. */
+static ax_status look_at_part(const void *context, uint32_t part) {
+  const look *l = context;
+  const ax_check *check = l->instr->check;
+  size_t bytes = ax_dtype_bytes(check->dtype[0]);
+  int64_t elems = check->elems[0], parts = l->instr->parts, begin = elems * part / parts, end = elems * (part + 1) / parts;
+  const char *data = (const char *)ax_address(l->frame, &l->instr->refs[0]) + (size_t)begin * bytes;
+  return looks_suspect(bytes, data, end - begin, range_of(check->dtype[0], check->kinds)) ? AX_NOT_FINITE : AX_OK;
+}
+
+/* --- Findings --- */
 
 static int64_t count_of(const ax_frame *frame, const ax_instr *instr, uint32_t kind, int64_t *first) {
   const ax_check *check = instr->check;
@@ -106,7 +134,8 @@ static int compare_places(const ax_execution *run, uint32_t f, uint32_t g) {
   return a->pc < b->pc ? -1 : a->pc > b->pc;
 }
 
-bool ax_check_passes(ax_execution *run, ax_frame *frame, const ax_instr *instr) {
+bool ax_check_passes(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr) {
+  if (ax_share_parts(run, seat, look_at_part, &(look){frame, instr}, instr->parts) == AX_OK) return true;
   uint32_t kinds = made(frame, instr), f = (uint32_t)(frame - run->frames);
   if (kinds == 0) return true;
   ax_finding finding = {.first = -1};

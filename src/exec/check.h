@@ -9,7 +9,7 @@
 #include "exec/execution.h"
 
 /* False: a finding, which the run remembers if it is the earliest so far. The frame's pc is that of the instruction. */
-bool ax_check_passes(ax_execution *run, ax_frame *frame, const ax_instr *instr);
+bool ax_check_passes(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr);
 /* Sets run->status and message, when all frames have ended or wait and something was found. */
 void ax_check_report(ax_execution *run);
 

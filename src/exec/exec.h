@@ -84,7 +84,7 @@ typedef struct ax_instr {
   ax_axis_set skip;
   ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL: in then out; CHECK: result, then what it is made of; PUSH, CLEAR: in, out; TEST, BRANCH: the scalar */
   uint32_t ref_count;
-  uint32_t parts;  /* KERNEL, GEMM: into which it may be cut */
+  uint32_t parts;  /* KERNEL, GEMM, CHECK: into which it may be cut */
   uint32_t region; /* ENTER: which; PUSH: that it stands in */
   bool scratch;    /* a frame that goes on from here may still need scratch memory */
   union {
@@ -285,6 +285,7 @@ AX_MUST_USE ax_status ax_reuse_shared(ax_assembly *assembly, const ax_axis_set *
 void ax_compute_start(void);
 /* Into how many parts it is cut: by its size alone. */
 uint32_t ax_gemm_parts(const ax_gemm *gemm);
+uint32_t ax_check_parts(const ax_check *check); /* exec/check.c */
 /* --- exec/sets.c: the index in executable->sets of a set of axes, made when first asked for. --- */
 AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uint32_t *out);
 /* --- exec/exchange.c: what PUSH and CLEAR need at run time, once memory is placed; the kernel by which a push combines. --- */

@@ -84,7 +84,7 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
       }
       case AX_INSTR_CHECK:
         frame->pc = pc;
-        if (!ax_check_passes(run, frame, instr)) return FINISHED;
+        if (!ax_check_passes(run, seat, frame, instr)) return FINISHED;
         break;
       case AX_INSTR_PUSH:
         frame->pc = pc;

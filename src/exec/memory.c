@@ -300,7 +300,9 @@ static ax_status encode(placer *p, uint32_t position) {
       return set_refs(p, instr, buffers, 3);
     }
     case AX_INSTR_EVAL: return eval_refs(p, instr, op);
-    case AX_INSTR_CHECK: return set_refs(p, instr, op->check.buffers, op->check.count);
+    case AX_INSTR_CHECK:
+      instr->parts = ax_check_parts(instr->check);
+      return set_refs(p, instr, op->check.buffers, op->check.count);
     case AX_INSTR_PUSH:
     case AX_INSTR_CLEAR: {
       uint32_t buffers[] = {op->exchange->in, op->exchange->out};
