@@ -42,7 +42,7 @@ static void mean_body(const ax_value *in, ax_value *out, void *context) {
 
 static void means(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(mean_body, NULL, in, 1, 0, scan_length, false, out, 0);
+  ax_scan(AX_FN(mean_body, 1, 1), 1, scan_length, false, in, out);
 }
 
 void psum_in_scan(char **arguments) { serve(means, NULL, atoll(arguments[0]), 1, "d", scan_length); }

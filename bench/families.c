@@ -31,7 +31,7 @@ static void timed_loss(const ax_value *in, ax_value *out, void *context) {
 
 static void value_and_grad(subject *s, const ax_value *in, uint32_t in_count, ax_value *out) {
   double start = bench_seconds();
-  ax_value_and_grad(timed_loss, s, in, in_count, s->wrt_count, out);
+  ax_value_and_grad(AX_CLOSURE(timed_loss, in_count, 1, s), AX_FIRST(s->wrt_count), in, out);
   s->whole += bench_seconds() - start;
 }
 
@@ -75,7 +75,7 @@ static void chain_body(const ax_value *in, ax_value *out, void *context) { out[0
 static void chain(subject *s) { shape(s, chain_body, 2, 1, DIMS(1024), ""); }
 
 static void chain_loss(const ax_value *in, ax_value *out, void *context) {
-  out[0] = ax_reduce_sum(chained(context, in[0], in[1]), NULL, 0);
+  out[0] = ax_reduce_sum(chained(context, in[0], in[1]), AX_ALL_DIMS, false);
 }
 static void chain_grad(subject *s) { differentiated(s, chain_loss, 2, DIMS(1024)); }
 
@@ -83,7 +83,7 @@ static void products_loss(const ax_value *in, ax_value *out, void *context) {
   const subject *s = context;
   ax_value x = in[0];
   for (int64_t i = 0; i < s->n; i++) x = ax_matmul(x, in[1]);
-  out[0] = ax_reduce_sum(x, NULL, 0);
+  out[0] = ax_reduce_sum(x, AX_ALL_DIMS, false);
 }
 static void products_grad(subject *s) { differentiated(s, products_loss, 2, DIMS(64, 64)); }
 
@@ -92,8 +92,8 @@ static void layernorm_body(const ax_value *in, ax_value *out, void *context) {
   const int64_t last = -1;
   ax_value x = in[0];
   for (int64_t i = 0; i < s->n; i++) {
-    ax_value centred = ax_sub(x, ax_expand_dims(ax_mean(x, &last, 1), -1));
-    ax_value variance = ax_expand_dims(ax_mean(ax_mul(centred, centred), &last, 1), -1);
+    ax_value centred = ax_sub(x, ax_expand_dims(ax_reduce_mean(x, 1, &last, false), -1));
+    ax_value variance = ax_expand_dims(ax_reduce_mean(ax_mul(centred, centred), 1, &last, false), -1);
     x = ax_mul(ax_mul(centred, ax_rsqrt(ax_add(variance, ax_full_like(variance, 1e-5)))), in[1]);
   }
   out[0] = x;
@@ -127,7 +127,7 @@ static void adam(subject *s) { shape(s, adam_body, 4 * s->n, 3 * s->n, DIMS(16, 
 static void training_loss(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value error = ax_sub(ax_matmul(ax_tanh(ax_matmul(in[2], in[0])), in[1]), in[3]);
-  out[0] = ax_mean(ax_mul(error, error), NULL, 0);
+  out[0] = ax_reduce_mean(ax_mul(error, error), AX_ALL_DIMS, false);
 }
 
 /* n steps, one after the other: (w1, w2, x, y) -> w1, w2 */
@@ -202,8 +202,8 @@ static void next_carry(const ax_value *in, ax_value *out, void *context) {
 
 static ax_value scanned(const subject *s, ax_function body, const ax_value *in, bool all) {
   ax_value *made = room(s->n, sizeof made[0]);
-  ax_scan(body, (void *)s, in, (uint32_t)s->n, 0, steps_of_scan, false, made, 0);
-  ax_value sum = ax_reduce_sum(total(made, all ? s->n : 1), NULL, 0);
+  ax_scan(AX_CLOSURE(body, (uint32_t)s->n, (uint32_t)s->n, (void *)s), (uint32_t)s->n, steps_of_scan, false, in, made);
+  ax_value sum = ax_reduce_sum(total(made, all ? s->n : 1), AX_ALL_DIMS, false);
   free(made);
   return sum;
 }
@@ -219,8 +219,8 @@ static void long_step(const ax_value *in, ax_value *out, void *context) {
 }
 static void scan_chain_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value made[2];
-  ax_scan(long_step, context, in, 2, 0, steps_of_scan, false, made, 0);
-  out[0] = ax_reduce_sum(made[0], NULL, 0);
+  ax_scan(AX_CLOSURE(long_step, 2, 2, context), 2, steps_of_scan, false, in, made);
+  out[0] = ax_reduce_sum(made[0], AX_ALL_DIMS, false);
 }
 static void scan_chain(subject *s) { differentiated(s, scan_chain_loss, 2, DIMS(4)); }
 
@@ -236,17 +236,17 @@ static void longer_step(const ax_value *in, ax_value *out, void *context) {
 }
 static void is_large(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_gt(ax_reduce_sum(in[0], NULL, 0), ax_full(AX_F32, 0, NULL, 1e9));
+  out[0] = ax_gt(ax_reduce_sum(in[0], AX_ALL_DIMS, false), ax_full(AX_F32, 0, NULL, 1e9));
 }
 static void scans_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value now[2] = {in[0], in[1]};
-  for (int64_t i = 0; i < ((const subject *)context)->n; i++) ax_scan(short_step, NULL, now, 2, 0, steps_of_scan, false, now, 0);
-  out[0] = ax_reduce_sum(now[0], NULL, 0);
+  for (int64_t i = 0; i < ((const subject *)context)->n; i++) ax_scan(AX_FN(short_step, 2, 2), 2, steps_of_scan, false, now, now);
+  out[0] = ax_reduce_sum(now[0], AX_ALL_DIMS, false);
 }
 static void scans(subject *s) { differentiated(s, scans_loss, 2, DIMS(4)); }
 static void whiles_body(const ax_value *in, ax_value *out, void *context) {
   ax_value now[2] = {in[0], in[1]};
-  for (int64_t i = 0; i < ((const subject *)context)->n; i++) ax_while(is_large, short_step, NULL, now, 2, now);
+  for (int64_t i = 0; i < ((const subject *)context)->n; i++) ax_while(AX_FN(is_large, 2, 1), AX_FN(short_step, 2, 2), now, now);
   out[0] = now[0];
 }
 static void whiles(subject *s) { shape(s, whiles_body, 2, 1, DIMS(4), ""); }
@@ -254,9 +254,9 @@ static void conds_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value now[2] = {in[0], in[1]}, large;
   for (int64_t i = 0; i < ((const subject *)context)->n; i++) {
     is_large(now, &large, NULL);
-    ax_cond(large, (ax_function[]){short_step, longer_step}, NULL, 2, now, 2, now, 2);
+    ax_switch(large, 2, (const ax_fn[]){AX_FN(short_step, 2, 2), AX_FN(longer_step, 2, 2)}, now, now);
   }
-  out[0] = ax_reduce_sum(now[0], NULL, 0);
+  out[0] = ax_reduce_sum(now[0], AX_ALL_DIMS, false);
 }
 static void conds(subject *s) { differentiated(s, conds_loss, 2, DIMS(4)); }
 
@@ -264,18 +264,16 @@ static void conds(subject *s) { differentiated(s, conds_loss, 2, DIMS(4)); }
 static void nth_branch(const ax_value *in, ax_value *out, void *context) { out[0] = times(*(const double *)context, ax_tanh(in[0])); }
 static void branches_loss(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
-  ax_function *of = room(n, sizeof of[0]);
-  void **contexts = room(n, sizeof contexts[0]);
+  ax_fn *of = room(n, sizeof of[0]);
   double *factors = room(n, sizeof factors[0]);
   for (int64_t i = 0; i < n; i++) {
     factors[i] = 1 + (double)i;
-    of[i] = nth_branch;
-    contexts[i] = &factors[i];
+    of[i] = AX_CLOSURE(nth_branch, 1, 1, &factors[i]);
   }
-  ax_value index = ax_convert_element_type(ax_reduce_sum(in[0], NULL, 0), AX_S32), made;
-  ax_cond(index, of, contexts, (uint32_t)n, in, 1, &made, 1);
-  out[0] = ax_reduce_sum(made, NULL, 0);
-  free(of), free(contexts), free(factors);
+  ax_value index = ax_convert_element_type(ax_reduce_sum(in[0], AX_ALL_DIMS, false), AX_S32), made;
+  ax_switch(index, (uint32_t)n, of, in, &made);
+  out[0] = ax_reduce_sum(made, AX_ALL_DIMS, false);
+  free(of), free(factors);
 }
 static void branches(subject *s) { differentiated(s, branches_loss, 1, DIMS(4)); }
 
@@ -291,8 +289,8 @@ static void short_branch(const ax_value *in, ax_value *out, void *context) {
 static void long_cond_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value large, made;
   is_large(in, &large, NULL);
-  ax_cond(large, (ax_function[]){short_branch, long_branch}, (void *[]){NULL, context}, 2, in, 2, &made, 1);
-  out[0] = ax_reduce_sum(made, NULL, 0);
+  ax_switch(large, 2, (const ax_fn[]){AX_FN(short_branch, 2, 1), AX_CLOSURE(long_branch, 2, 1, context)}, in, &made);
+  out[0] = ax_reduce_sum(made, AX_ALL_DIMS, false);
 }
 static void long_cond(subject *s) { differentiated(s, long_cond_loss, 2, DIMS(4)); }
 
@@ -310,17 +308,17 @@ static void scan_slices_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value *all = room(2 * (n + 1), sizeof all[0]), *made = all + n + 1;
   all[0] = ax_full(AX_F32, 1, (int64_t[]){2}, 0);
   for (int64_t i = 0; i < n; i++) all[1 + i] = in[i];
-  ax_scan(each_slice, context, all, 1, (uint32_t)n, -1, false, made, (uint32_t)n);
-  for (int64_t i = 0; i < n; i++) made[0] = ax_add(made[0], ax_reduce_sum(made[1 + i], (int64_t[]){0}, 1));
-  out[0] = ax_reduce_sum(made[0], NULL, 0);
+  ax_scan(AX_CLOSURE(each_slice, 1 + (uint32_t)n, 1 + (uint32_t)n, context), 1, -1, false, all, made);
+  for (int64_t i = 0; i < n; i++) made[0] = ax_add(made[0], ax_reduce_sum(made[1 + i], AX_DIMS(0), false));
+  out[0] = ax_reduce_sum(made[0], AX_ALL_DIMS, false);
   free(all);
 }
 static void scan_slices(subject *s) { differentiated(s, scan_slices_loss, (uint32_t)s->n, DIMS(4, 2)); }
 
 static void calls_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value now[2] = {in[0], in[1]};
-  for (int64_t i = 0; i < ((const subject *)context)->n; i++) ax_closed_call(short_step, NULL, now, 2, now, 2);
-  out[0] = ax_reduce_sum(now[0], NULL, 0);
+  for (int64_t i = 0; i < ((const subject *)context)->n; i++) ax_closed_call(AX_FN(short_step, 2, 2), now, now);
+  out[0] = ax_reduce_sum(now[0], AX_ALL_DIMS, false);
 }
 static void calls(subject *s) { differentiated(s, calls_loss, 2, DIMS(4)); }
 
@@ -336,12 +334,12 @@ static void nested_level(const ax_value *in, ax_value *out, void *context) {
   short_step(in, out, NULL);
   if (outer->depth == 0) return;
   switch (outer->kind == 3 ? (int)(outer->depth % 3) : outer->kind) {
-    case 0: ax_scan(nested_level, &inner, pair, 2, 0, 2, false, out, 0); break;
+    case 0: ax_scan(AX_CLOSURE(nested_level, 2, 2, &inner), 2, 2, false, pair, out); break;
     case 1:
       is_large(in, &large, NULL);
-      ax_cond(large, (ax_function[]){short_step, nested_level}, (void *[]){NULL, &inner}, 2, pair, 2, out, 2);
+      ax_switch(large, 2, (const ax_fn[]){AX_FN(short_step, 2, 2), AX_CLOSURE(nested_level, 2, 2, &inner)}, pair, out);
       break;
-    default: ax_while(is_large, nested_level, &inner, pair, 2, out);
+    default: ax_while(AX_CLOSURE(is_large, 2, 1, &inner), AX_CLOSURE(nested_level, 2, 2, &inner), pair, out);
   }
 }
 static void nested_body(const ax_value *in, ax_value *out, void *context) {
@@ -363,7 +361,7 @@ static void nested_loss(const ax_value *in, ax_value *out, void *context) {
   subject s = *(const subject *)context;
   s.loss_context = (void *)(intptr_t)(s.wrt_count == 1 ? 0 : 1);
   nested_body(in, out, &s);
-  out[0] = ax_reduce_sum(out[0], NULL, 0);
+  out[0] = ax_reduce_sum(out[0], AX_ALL_DIMS, false);
 }
 static void nested_scans_grad(subject *s) {
   differentiated(s, nested_loss, 2, DIMS(4));
@@ -383,7 +381,7 @@ static void fresh_level(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_mul(in[0], outer->x);
   if (outer->depth == 0) return;
   ax_value start = ax_full(AX_F32, 1, (int64_t[]){4}, 0.5), made;
-  ax_scan(fresh_level, &inner, &start, 1, 0, 2, false, &made, 0);
+  ax_scan(AX_CLOSURE(fresh_level, 1, 1, &inner), 1, 2, false, &start, &made);
   out[0] = ax_add(made, in[0]);
 }
 static void fresh_body(const ax_value *in, ax_value *out, void *context) {
@@ -411,7 +409,7 @@ static void same_body(const ax_value *in, ax_value *out, void *context) {
 static void same_outputs(subject *s) { shape(s, same_body, s->n, s->n, DIMS(4), ""); }
 
 static void arguments_loss(const ax_value *in, ax_value *out, void *context) {
-  out[0] = ax_reduce_sum(total(in, ((const subject *)context)->n), NULL, 0);
+  out[0] = ax_reduce_sum(total(in, ((const subject *)context)->n), AX_ALL_DIMS, false);
 }
 static void arguments(subject *s) { differentiated(s, arguments_loss, (uint32_t)s->n, DIMS(4)); }
 
@@ -419,7 +417,7 @@ static void fan_loss(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
   ax_value *read = room(n, sizeof read[0]), y = ax_tanh(in[0]);
   for (int64_t i = 0; i < n; i++) read[i] = ax_tanh(times((double)i, y));
-  out[0] = ax_reduce_sum(total(read, n), NULL, 0);
+  out[0] = ax_reduce_sum(total(read, n), AX_ALL_DIMS, false);
   free(read);
 }
 static void fan(subject *s) { differentiated(s, fan_loss, 1, DIMS(4)); }
@@ -429,14 +427,14 @@ static void products_fan_loss(const ax_value *in, ax_value *out, void *context) 
   int64_t n = ((const subject *)context)->n;
   ax_value *made = room(n, sizeof made[0]);
   for (int64_t i = 0; i < n; i++) made[i] = ax_matmul(times((double)i, in[0]), in[1]);
-  out[0] = ax_reduce_sum(total(made, n), NULL, 0);
+  out[0] = ax_reduce_sum(total(made, n), AX_ALL_DIMS, false);
   free(made);
 }
 static void products_fan(subject *s) { differentiated(s, products_fan_loss, 2, DIMS(16, 16)); }
 
 static void concatenation_loss(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
-  out[0] = ax_reduce_sum(ax_tanh(ax_concatenate(in, (uint32_t)n, 0)), NULL, 0);
+  out[0] = ax_reduce_sum(ax_tanh(ax_concatenate((uint32_t)n, in, 0)), AX_ALL_DIMS, false);
 }
 static void concatenation(subject *s) { differentiated(s, concatenation_loss, (uint32_t)s->n, DIMS(4)); }
 
@@ -460,10 +458,10 @@ static void rows_loss(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
   ax_value *made = room(n, sizeof made[0]);
   for (int64_t i = 0; i < n; i++) {
-    ax_value start = ax_convert_element_type(ax_reduce_sum(i > 0 ? made[i - 1] : in[0], NULL, 0), AX_S32);
+    ax_value start = ax_convert_element_type(ax_reduce_sum(i > 0 ? made[i - 1] : in[0], AX_ALL_DIMS, false), AX_S32);
     made[i] = ax_dynamic_slice(in[0], &start, (int64_t[]){4});
   }
-  out[0] = ax_reduce_sum(total(made, n), NULL, 0);
+  out[0] = ax_reduce_sum(total(made, n), AX_ALL_DIMS, false);
   free(made);
 }
 static void rows(subject *s) { differentiated(s, rows_loss, 1, DIMS(64)); }
@@ -517,8 +515,8 @@ static void maps_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value x = in[0];
   check(ax_mesh_parse("d=8", &mesh));
   for (int64_t i = 0; i < ((const subject *)context)->n; i++)
-    ax_shard_map(&(ax_shard_map_options){&mesh, (const char *[]){"d"}, (const char *[]){"d"}, false}, one_map, NULL, &x, 1, &x, 1);
-  out[0] = ax_reduce_sum(x, NULL, 0);
+    ax_shard_map(&mesh, "d -> d", AX_FN(one_map, 1, 1), &x, &x);
+  out[0] = ax_reduce_sum(x, AX_ALL_DIMS, false);
 }
 static void shard_maps(subject *s) { differentiated(s, maps_loss, 1, DIMS(64)); }
 
@@ -533,7 +531,7 @@ typedef struct layers {
 static void layer(const ax_value *in, ax_value *out, void *context) {
   const layers *l = context;
   const int64_t last = -1;
-  ax_value size = ax_expand_dims(ax_mean(ax_mul(in[0], in[0]), &last, 1), -1);
+  ax_value size = ax_expand_dims(ax_reduce_mean(ax_mul(in[0], in[0]), 1, &last, false), -1);
   ax_value normed = ax_mul(ax_mul(in[0], ax_rsqrt(ax_add(size, ax_full_like(size, 1e-5)))), in[1]);
   ax_value made = ax_matmul(ax_tanh(ax_matmul(normed, in[2])), in[3]);
   out[0] = ax_add(in[0], l->spread ? ax_psum(made, "d") : made);
@@ -545,10 +543,10 @@ static void layers_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value h = in[3 * l->count];
   for (int64_t i = 0; i < l->count; i++) {
     const ax_value all[] = {h, in[i], in[l->count + i], in[2 * l->count + i]};
-    if (l->kept) ax_closed_call(layer, context, all, 4, &h, 1);
+    if (l->kept) ax_closed_call(AX_CLOSURE(layer, 4, 1, context), all, &h);
     else layer(all, &h, context);
   }
-  out[0] = ax_mean(ax_mul(h, h), NULL, 0);
+  out[0] = ax_reduce_mean(ax_mul(h, h), AX_ALL_DIMS, false);
 }
 
 static void equal_layers(subject *s, bool kept, bool spread) {

@@ -26,25 +26,37 @@ static void *room(size_t bytes) {
 
 /* --- Programs --- */
 
+/* "d; d -> d": free(). */
+static char *specs_text(const job_function *f) {
+  size_t length = 8, used = 0;
+  for (uint32_t i = 0; i < f->in_count; i++) length += strlen(f->in_specs[i]) + 2;
+  for (uint32_t i = 0; i < f->out_count; i++) length += strlen(f->out_specs[i]) + 2;
+  char *text = room(length);
+  for (uint32_t i = 0; i < f->in_count; i++) used += (size_t)sprintf(text + used, "%s%s", i > 0 ? "; " : "", f->in_specs[i]);
+  used += (size_t)sprintf(text + used, " -> ");
+  for (uint32_t i = 0; i < f->out_count; i++) used += (size_t)sprintf(text + used, "%s%s", i > 0 ? "; " : "", f->out_specs[i]);
+  return text;
+}
+
 static void on_mesh(const ax_value *in, ax_value *out, void *context) {
   const job_function *f = context;
   ax_mesh mesh;
   check(ax_mesh_parse(f->mesh, &mesh));
-  ax_shard_map(&(ax_shard_map_options){&mesh, f->in_specs, f->out_specs, false}, f->body, f->context, in, f->in_count,
-               out, f->out_count);
+  char *specs = specs_text(f);
+  ax_shard_map(&mesh, specs, AX_CLOSURE(f->body, f->in_count, f->out_count, f->context), in, out);
+  free(specs);
 }
 
 ax_program *job_trace(const job_function *f) {
   ax_program *program;
   bool alone = f->mesh == NULL;
-  check(ax_trace(alone ? f->body : on_mesh, alone ? f->context : (void *)f, f->types, f->in_count, f->out_count,
-                 &program));
+  check(ax_trace(AX_CLOSURE(alone ? f->body : on_mesh, f->in_count, f->out_count, alone ? f->context : (void *)f), f->types, &program));
   return program;
 }
 
 static void step(const ax_value *in, ax_value *out, void *context) {
   const model *m = context;
-  ax_value_and_grad(m->loss, context, in, m->input_count, m->weight_count, out);
+  ax_value_and_grad(AX_CLOSURE(m->loss, m->input_count, 1, context), AX_FIRST(m->weight_count), in, out);
   for (uint32_t i = 0; i < m->weight_count; i++) {
     ax_value slope = out[1 + i];
     out[1 + i] = ax_sub(in[i], ax_mul(ax_full_like(slope, 0.1), slope));
@@ -53,19 +65,14 @@ static void step(const ax_value *in, ax_value *out, void *context) {
 
 ax_executable *job_compile_step(const model *m, ax_runtime *runtime, bool donate) {
   const char **out_specs = room((1 + m->weight_count) * sizeof out_specs[0]);
-  bool *donated = room(m->input_count * sizeof donated[0]);
   out_specs[0] = "";
-  for (uint32_t i = 0; i < m->weight_count; i++) {
-    out_specs[1 + i] = m->specs[i];
-    donated[i] = donate;
-  }
+  for (uint32_t i = 0; i < m->weight_count; i++) out_specs[1 + i] = m->specs[i];
   ax_program *program = job_trace(
       &(job_function){step, (void *)m, m->mesh, m->input_count, 1 + m->weight_count, m->types, m->specs, out_specs});
   ax_executable *executable;
-  check(ax_compile(runtime, program, &(ax_compile_options){.donate = donated}, &executable));
+  check(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_FIRST(donate ? m->weight_count : 0)}, &executable));
   ax_program_release(program);
   free(out_specs);
-  free(donated);
   return executable;
 }
 

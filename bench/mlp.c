@@ -13,8 +13,8 @@ static void mlp_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value w1 = in[0], w2 = in[1], x = in[2], y = in[3];
   ax_value hidden = ax_relu(ax_matmul(x, w1));
   ax_value logits = ax_psum(ax_matmul(hidden, w2), "model");
-  ax_value likelihood = ax_sum(ax_mul(ax_log_softmax(logits, -1), y), -1);
-  out[0] = ax_pmean(ax_neg(ax_mean(likelihood, NULL, 0)), "data");
+  ax_value likelihood = ax_reduce_sum(ax_mul(ax_log_softmax(logits, -1), y), AX_DIMS(-1), false);
+  out[0] = ax_pmean(ax_neg(ax_reduce_mean(likelihood, AX_ALL_DIMS, false)), "data");
 }
 
 model *mlp_model(const mlp_sizes *s) {
@@ -29,7 +29,7 @@ model *mlp_model(const mlp_sizes *s) {
 static void linear_loss(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value error = ax_sub(ax_matmul(in[1], in[0]), in[2]);
-  out[0] = ax_pmean(ax_mean(ax_mul(error, error), NULL, 0), "data");
+  out[0] = ax_pmean(ax_reduce_mean(ax_mul(error, error), AX_ALL_DIMS, false), "data");
 }
 
 model *linear_model(const char *mesh, int64_t devices, int64_t batch, int64_t in, int64_t out) {

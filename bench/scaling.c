@@ -135,7 +135,7 @@ static ax_status stage_simplify(under_way *w) { return transformed(w, ax_program
 static ax_status stage_partition(under_way *w) { return transformed(w, ax_program_partition); }
 static ax_status stage_jvp(under_way *w) {
   ax_program *made;
-  ax_status status = ax_program_jvp(w->program, NULL, &made);
+  ax_status status = ax_program_jvp(w->program, AX_ALL_ARGS, &made);
   return drop(status, made);
 }
 static ax_status stage_vmap(under_way *w) {

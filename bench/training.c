@@ -86,7 +86,7 @@ void temporaries(char **arguments) {
 
 static void loss_and_gradients(const ax_value *in, ax_value *out, void *context) {
   const model *m = context;
-  ax_value_and_grad(m->loss, context, in, m->input_count, m->weight_count, out);
+  ax_value_and_grad(AX_CLOSURE(m->loss, m->input_count, 1, context), AX_FIRST(m->weight_count), in, out);
 }
 
 static ax_host_array run_to_host(ax_array *array) {

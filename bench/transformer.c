@@ -22,7 +22,7 @@ static layer layer_of(const ax_value *in, int64_t index) {
 }
 
 static ax_value rms_norm(ax_value x, ax_value gain) {
-  ax_value square = ax_expand_dims(ax_mean(ax_mul(x, x), AXES(-1), 1), -1);
+  ax_value square = ax_expand_dims(ax_reduce_mean(ax_mul(x, x), 1, AXES(-1), false), -1);
   ax_value scale = ax_rsqrt(ax_add(square, ax_full_like(square, 1e-5)));
   return ax_mul(ax_mul(x, scale), gain);
 }
@@ -87,8 +87,8 @@ static void loss(const ax_value *in, ax_value *out, void *context) {
   ax_value one_hot = ax_one_hot(tokens, s->vocabulary, AX_F32);
   ax_value logits = forward(s, in, embedding, one_hot);
   ax_value guess = ax_log_softmax(positions(logits, 0, s->length - 1), -1);
-  ax_value likelihood = ax_sum(ax_mul(guess, positions(one_hot, 1, s->length)), -1);
-  out[0] = ax_pmean(ax_neg(ax_mean(likelihood, NULL, 0)), "data");
+  ax_value likelihood = ax_reduce_sum(ax_mul(guess, positions(one_hot, 1, s->length)), AX_DIMS(-1), false);
+  out[0] = ax_pmean(ax_neg(ax_reduce_mean(likelihood, AX_ALL_DIMS, false)), "data");
 }
 
 model *transformer_model(const transformer_sizes *s) {

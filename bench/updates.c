@@ -23,7 +23,7 @@ static void renew_row(const ax_value *in, ax_value *out, void *context) {
 static void renew_rows(const ax_value *in, ax_value *out, void *context) {
   const int64_t *rows = context;
   ax_value start[] = {integer(0), in[0]}, end[2];
-  ax_scan(renew_row, NULL, start, 2, 0, *rows, false, end, 0);
+  ax_scan(AX_FN(renew_row, 2, 2), 2, *rows, false, start, end);
   out[0] = end[1];
 }
 
@@ -45,7 +45,7 @@ static void decode(const ax_value *in, ax_value *out, void *context) {
   ax_value places = ax_iota(AX_S32, 2, (int64_t[]){heads, steps}, 1);
   ax_value seen = ax_le(places, ax_broadcast_in_dim(in[0], 2, (int64_t[]){heads, steps}, NULL));
   ax_value weights = ax_where(seen, ax_exp(scaled(scores, 0.125)), ax_full_like(scores, 0));
-  weights = ax_div(weights, ax_broadcast_in_dim(ax_reduce_sum(weights, &last, 1), 2, (int64_t[]){heads, steps}, (int64_t[]){0}));
+  weights = ax_div(weights, ax_broadcast_in_dim(ax_reduce_sum(weights, 1, &last, false), 2, (int64_t[]){heads, steps}, (int64_t[]){0}));
   out[0] = ax_add(in[0], integer(1));
   out[1] = keys;
   out[2] = values;
@@ -55,7 +55,7 @@ static void decode(const ax_value *in, ax_value *out, void *context) {
 static void decode_all(const ax_value *in, ax_value *out, void *context) {
   const int64_t *steps = context;
   ax_value start[] = {integer(0), in[0], in[1], in[2]}, end[4];
-  ax_scan(decode, context, start, 4, 0, *steps, false, end, 0);
+  ax_scan(AX_CLOSURE(decode, 4, 4, context), 4, *steps, false, start, end);
   out[0] = end[3];
 }
 

@@ -32,30 +32,34 @@ static ax_status split(word_list *list, const char *words) {
 
 /* --- Transforms --- */
 
-/* Flags by input; *out is NULL when no names were given. Owned by the caller: ax_free. */
-static ax_status choose(const show *show, const word_list *names, bool **out) {
-  *out = NULL;
+/* The inputs of these names; the list is the caller's: ax_free. `otherwise` when no names were given. */
+static ax_status choose(const show *show, const word_list *names, ax_args otherwise, ax_args *out, uint32_t **list) {
+  const uint32_t count = show->source.program->in_count;
+  *list = NULL;
+  *out = otherwise;
   if (names->count == 0) return AX_OK;
-  bool *chosen = ax_calloc(show->source.program->in_count + 1, sizeof chosen[0]);
-  if (chosen == NULL) return ax_out_of_memory(show->source.program->in_count);
-  for (uint32_t i = 0; i < names->count; i++) {
+  bool *chosen = ax_calloc(count + 1, sizeof chosen[0]);
+  *list = ax_calloc(count + 1, sizeof **list);
+  ax_status status = chosen != NULL && *list != NULL ? AX_OK : ax_out_of_memory(count);
+  for (uint32_t i = 0; i < names->count && status == AX_OK; i++) {
     int64_t index = source_find_input(&show->source, names->words[i], strlen(names->words[i]));
-    if (index < 0) {
-      ax_free(chosen);
-      return ax_error(AX_INVALID_ARGUMENT, "the program has no input \"%s\"", names->words[i]);
-    }
-    chosen[index] = true;
+    if (index < 0) status = ax_error(AX_INVALID_ARGUMENT, "the program has no input \"%s\"", names->words[i]);
+    else chosen[index] = true;
   }
-  *out = chosen;
-  return AX_OK;
+  *out = (ax_args){.list = *list};
+  for (uint32_t i = 0; i < count && status == AX_OK; i++)
+    if (chosen[i]) (*list)[out->count++] = i;
+  ax_free(chosen);
+  return status;
 }
 
-/* By what --wrt names. */
-static ax_status differentiate(show *show, ax_status (*how)(const ax_program *, const bool *, ax_program **), ax_program **out) {
-  bool *wrt;
-  AX_TRY(choose(show, &show->wrt, &wrt));
-  ax_status status = how(show->source.program, wrt, out);
-  ax_free(wrt);
+/* By what --wrt names; else by the first input for a gradient, by all floats for a jvp. */
+static ax_status differentiate(show *show, ax_status (*how)(const ax_program *, ax_args, ax_program **), ax_program **out) {
+  ax_args wrt;
+  uint32_t *list;
+  ax_status status = choose(show, &show->wrt, how == ax_program_jvp ? AX_ALL_ARGS : AX_FIRST(1), &wrt, &list);
+  if (status == AX_OK) status = how(show->source.program, wrt, out);
+  ax_free(list);
   return status;
 }
 
@@ -64,27 +68,24 @@ static ax_status grad(show *show, ax_program **out) { return differentiate(show,
 static ax_status value_and_grad(show *show, ax_program **out) { return differentiate(show, ax_program_value_and_grad, out); }
 
 static ax_status linearize(show *show, ax_program **out) {
-  bool *wrt;
-  AX_TRY(choose(show, &show->wrt, &wrt));
+  ax_args wrt;
+  uint32_t *list;
   ax_program_release(show->primal);
   show->primal = NULL;
-  ax_status status = ax_program_linearize(show->source.program, wrt, &show->primal, out, &show->residuals);
-  ax_free(wrt);
+  ax_status status = choose(show, &show->wrt, AX_ALL_ARGS, &wrt, &list);
+  if (status == AX_OK) status = ax_program_linearize(show->source.program, wrt, &show->primal, out, &show->residuals);
+  ax_free(list);
   return status;
 }
 
 /* Linear in what --linear names; else in what linearize says; else in every float input. */
 static ax_status transpose(show *show, ax_program **out) {
   const ax_program *program = show->source.program;
-  bool *linear;
-  AX_TRY(choose(show, &show->linear, &linear));
-  if (linear == NULL) {
-    linear = ax_calloc(program->in_count + 1, sizeof linear[0]);
-    if (linear == NULL) return ax_out_of_memory(program->in_count);
-    for (uint32_t i = show->residuals; i < program->in_count; i++) linear[i] = ax_is_float(program->types[i].dtype);
-  }
-  ax_status status = ax_program_transpose(program, linear, out);
-  ax_free(linear);
+  ax_args linear, otherwise = show->residuals > 0 ? AX_RANGE(show->residuals, program->in_count - show->residuals) : AX_ALL_ARGS;
+  uint32_t *list;
+  ax_status status = choose(show, &show->linear, otherwise, &linear, &list);
+  if (status == AX_OK) status = ax_program_transpose(program, linear, out);
+  ax_free(list);
   return status;
 }
 

@@ -19,6 +19,7 @@ typedef struct wrapping {
   bool unchecked;
   ax_arena arena;
   const char **in_specs, **out_specs;
+  ax_text specs; /* all of them, as ax_shard_map takes them */
   bool *stacked;      /* by input */
   const char **pvary; /* by input: the axes that a value given once is to vary over; NULL for none */
   ax_value *values;
@@ -109,8 +110,9 @@ static void body(const ax_value *in, ax_value *out, void *context) {
 static void whole(const ax_value *in, ax_value *out, void *context) {
   wrapping *w = context;
   const ax_program *program = w->source->program;
-  const ax_shard_map_options options = {w->mesh, w->in_specs, w->out_specs, w->unchecked};
-  ax_shard_map(&options, body, w, in, program->in_count, out, program->out_count);
+  const ax_fn each = AX_CLOSURE(body, program->in_count, program->out_count, w);
+  if (w->unchecked) ax_shard_map_unchecked(w->mesh, w->specs.data, each, in, out);
+  else ax_shard_map(w->mesh, w->specs.data, each, in, out);
 }
 
 static ax_status check_mesh(const ax_program *program, const ax_mesh *mesh, bool *unchecked) {
@@ -144,7 +146,10 @@ static ax_status lay_out(wrapping *w, const ax_type *given) {
     w->out_specs[i] = join_axes(w, spread(w, &program->types[program->outs[i]]), "+", 0);
     if (w->out_specs[i] == NULL) return ax_out_of_memory(0);
   }
-  return AX_OK;
+  for (uint32_t i = 0; i < program->in_count; i++) ax_text_add(&w->specs, "%s%s", i > 0 ? "; " : "", w->in_specs[i]);
+  ax_text_add(&w->specs, " -> ");
+  for (uint32_t i = 0; i < program->out_count; i++) ax_text_add(&w->specs, "%s%s", i > 0 ? "; " : "", w->out_specs[i]);
+  return w->specs.failed ? ax_out_of_memory(0) : AX_OK;
 }
 
 ax_type whole_stacked(const ax_program *program, const ax_type *type) {
@@ -160,7 +165,8 @@ ax_status whole_program(const source *source, const ax_mesh *mesh, const ax_type
   *out = NULL;
   ax_status status = check_mesh(source->program, mesh, &w.unchecked);
   if (status == AX_OK) status = lay_out(&w, given);
-  if (status == AX_OK) status = ax_trace(whole, &w, given, source->program->in_count, source->program->out_count, out);
+  if (status == AX_OK) status = ax_trace(AX_CLOSURE(whole, source->program->in_count, source->program->out_count, &w), given, out);
+  ax_text_deinit(&w.specs);
   ax_arena_deinit(&w.arena);
   return status;
 }

@@ -70,6 +70,8 @@ if(NOT AXLE_SANITIZE)
   file(GLOB public_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include include/axle/*.h)
   axle_test(house/headers sh cmake/check-headers ${CMAKE_C_COMPILER} ${public_headers})
 
+  axle_test(house/lines sh cmake/check-lines ${public_headers})
+
   axle_test(house/symbols sh cmake/check-symbols $<TARGET_FILE:axle> ${public_headers})
 
   axle_test(house/outside sh examples/outside/test.sh ${PROJECT_BINARY_DIR})

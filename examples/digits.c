@@ -26,15 +26,15 @@ static ax_value logits(ax_value w1, ax_value b1, ax_value w2, ax_value b2, ax_va
 static void loss(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value log_probabilities = ax_log_softmax(logits(in[0], in[1], in[2], in[3], in[4]), -1);
-  ax_value picked = ax_sum(ax_mul(log_probabilities, ax_one_hot(in[5], CLASSES, AX_F32)), -1);
-  out[0] = ax_pmean(ax_neg(ax_mean(picked, NULL, 0)), "data");
+  ax_value picked = ax_reduce_sum(ax_mul(log_probabilities, ax_one_hot(in[5], CLASSES, AX_F32)), AX_DIMS(-1), false);
+  out[0] = ax_pmean(ax_neg(ax_reduce_mean(picked, AX_ALL_DIMS, false)), "data");
 }
 
 /* -> loss, new w1, b1, w2, b2 */
 static void step(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value result[1 + WEIGHTS];
-  ax_value_and_grad(loss, NULL, in, 6, WEIGHTS, result);
+  ax_value_and_grad(AX_FN(loss, 6, 1), AX_FIRST(WEIGHTS), in, result);
   out[0] = result[0];
   for (int i = 0; i < WEIGHTS; i++) {
     ax_value change = ax_mul(result[1 + i], ax_full_like(result[1 + i], learning_rate));
@@ -53,15 +53,12 @@ static const char *const weight_specs[WEIGHTS] = {"_, model", "model", "model, _
 static const int64_t weight_dims[WEIGHTS][2] = {{PIXELS, HIDDEN}, {HIDDEN}, {HIDDEN, CLASSES}, {CLASSES}};
 static const uint32_t weight_ranks[WEIGHTS] = {2, 1, 2, 1};
 
-static void on_mesh(const ax_value *in, ax_value *out, void *mesh, ax_function body, uint32_t in_count, uint32_t out_count,
-                    const char *x_spec, const char *first_out) {
-  const char *in_specs[6] = {weight_specs[0], weight_specs[1], weight_specs[2], weight_specs[3], x_spec, x_spec};
-  const char *out_specs[5] = {first_out, weight_specs[0], weight_specs[1], weight_specs[2], weight_specs[3]};
-  ax_shard_map_options options = {.mesh = mesh, .in_specs = in_specs, .out_specs = out_specs};
-  ax_shard_map(&options, body, NULL, in, in_count, out, out_count);
+static void step_on_mesh(const ax_value *in, ax_value *out, void *mesh) {
+  ax_shard_map(mesh, "_,model; model; model; ; data; data -> ; _,model; model; model; ", AX_FN(step, 6, 5), in, out);
 }
-static void step_on_mesh(const ax_value *in, ax_value *out, void *mesh) { on_mesh(in, out, mesh, step, 6, 5, "data", ""); }
-static void predict_on_mesh(const ax_value *in, ax_value *out, void *mesh) { on_mesh(in, out, mesh, predict, 5, 1, "", ""); }
+static void predict_on_mesh(const ax_value *in, ax_value *out, void *mesh) {
+  ax_shard_map(mesh, "_,model; model; model; ;  -> ", AX_FN(predict, 5, 1), in, out);
+}
 
 /* --- The data --- */
 
@@ -128,10 +125,11 @@ typedef struct training {
   int64_t batch;
 } training;
 
-static ax_executable *compile(training *t, ax_function f, const ax_type *types, uint32_t in, uint32_t out, const bool *donate) {
+static ax_executable *compile(training *t, ax_fn f, const ax_type *types, ax_args donate) {
   ax_program *program;
   ax_executable *executable;
-  check(ax_trace(f, &t->mesh, types, in, out, &program));
+  f.context = &t->mesh;
+  check(ax_trace(f, types, &program));
   check(ax_compile(t->runtime, program, &(ax_compile_options){.donate = donate}, &executable));
   ax_program_release(program);
   return executable;
@@ -165,9 +163,9 @@ static training start(const char *mesh, int64_t batch) {
   for (int w = 0; w < WEIGHTS; w++) types[w] = ax_array_type(AX_F32, weight_ranks[w], weight_dims[w]);
   types[4] = ax_array_type(AX_F32, 2, (int64_t[]){batch, PIXELS});
   types[5] = ax_array_type(AX_S32, 1, (int64_t[]){batch});
-  t.step = compile(&t, step_on_mesh, types, 6, 5, (bool[]){true, true, true, true, false, false});
+  t.step = compile(&t, AX_FN(step_on_mesh, 6, 5), types, AX_FIRST(WEIGHTS));
   types[4] = ax_array_type(AX_F32, 2, (int64_t[]){TEST_ROWS, PIXELS});
-  t.predict = compile(&t, predict_on_mesh, types, 5, 1, NULL);
+  t.predict = compile(&t, AX_FN(predict_on_mesh, 5, 1), types, AX_FIRST(0));
   return t;
 }
 

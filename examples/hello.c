@@ -12,13 +12,13 @@ static void center(const ax_value *x, ax_value *y, void *context) {
 }
 
 static void on_mesh(const ax_value *x, ax_value *y, void *context) {
-  const char *specs[] = {"data"};
-  ax_shard_map(&(ax_shard_map_options){.mesh = &mesh, .in_specs = specs, .out_specs = specs}, center, context, x, 1, y, 1);
+  (void)context;
+  ax_shard_map(&mesh, "data -> data", AX_FN(center, 1, 1), x, y);
 }
 
 int main(void) {
   float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8];
-  ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){8});
+  ax_type type = AX_TYPE(AX_F32, 8);
   ax_program *program = NULL;
   ax_runtime *runtime = NULL;
   ax_executable *executable = NULL;
@@ -27,7 +27,7 @@ int main(void) {
   ax_status status;
 
   if ((status = ax_mesh_parse("data=8", &mesh))) goto cleanup;
-  if ((status = ax_trace(on_mesh, NULL, &type, 1, 1, &program))) goto cleanup;
+  if ((status = ax_trace(AX_FN(on_mesh, 1, 1), &type, &program))) goto cleanup;
   if ((status = ax_program_print(program, &text))) goto cleanup;
   printf("%s", text);
 

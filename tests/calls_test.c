@@ -20,7 +20,7 @@ typedef struct model {
 
 static void call(const model *m, ax_function body, ax_value x, ax_value y, ax_value *out) {
   const ax_value in[] = {x, y};
-  if (m->kept) ax_closed_call(body, (void *)m, in, 2, out, 2);
+  if (m->kept) ax_closed_call(AX_CLOSURE(body, 2, 2, (void *)m), in, out);
   else body(in, out, (void *)m);
 }
 
@@ -56,14 +56,14 @@ static void row(const ax_value *in, ax_value *out, void *context) {
 static void loops(const ax_value *in, ax_value *out, void *context) {
   ax_value first = ax_slice(in[1], (int64_t[]){0, 0}, (int64_t[]){1, 6}, NULL), made[2];
   const ax_value all[] = {ax_reshape(first, 1, (int64_t[]){6}), in[0]};
-  ax_scan(row, context, all, 1, 1, -1, false, made, 1);
+  ax_scan(AX_CLOSURE(row, 2, 2, context), 1, -1, false, all, made);
   out[0] = ax_add(made[1], in[1]);
   out[1] = in[0];
 }
 
 static void below_nine(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_lt(ax_reduce_max(in[0], NULL, 0), ax_full(AX_F32, 0, NULL, 9));
+  out[0] = ax_lt(ax_reduce_max(in[0], AX_ALL_DIMS, false), ax_full(AX_F32, 0, NULL, 9));
 }
 static void doubled(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -74,11 +74,10 @@ static void negated(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_neg(in[0]);
 }
 static void choices(const ax_value *in, ax_value *out, void *context) {
-  static const ax_function branches[] = {doubled, negated};
   ax_value holds;
   below_nine(in, &holds, context);
-  ax_cond(holds, branches, NULL, 2, in, 1, &out[0], 1);
-  ax_while(below_nine, doubled, NULL, in + 1, 1, &out[1]);
+  ax_if(holds, AX_FN(negated, 1, 1), AX_FN(doubled, 1, 1), in, &out[0]);
+  ax_while(AX_FN(below_nine, 1, 1), AX_FN(doubled, 1, 1), in + 1, &out[1]);
 }
 
 static void nested(const ax_value *in, ax_value *out, void *context) {
@@ -111,7 +110,7 @@ static void calls(const ax_value *in, ax_value *out, void *context) {
   call(m, m->body, in[0], in[1], a);
   call(m, m->body, a[1], a[0], b);
   call(m, m->body, b[0], b[0], a);
-  m->scalar = ax_reduce_sum(in[0], NULL, 0);
+  m->scalar = ax_reduce_sum(in[0], AX_ALL_DIMS, false);
   call(m, m->body, a[0], half, b);
   m->scalar = ax_full(AX_F32, 0, NULL, 4);
   call(m, m->body, ax_reshape(b[1], 2, (int64_t[]){4, 6}), a[1], a);
@@ -131,7 +130,7 @@ static void calls_in_scan(const ax_value *in, ax_value *out, void *context) {
 static void per_device(const ax_value *in, ax_value *out, void *context) {
   const model *m = context;
   ax_value all[] = {in[0], in[1], ax_broadcast_in_dim(in[0], 3, (int64_t[]){3, 4, 6}, (int64_t[]){1, 2})};
-  if (m->in_scan) ax_scan(calls_in_scan, context, all, 2, 1, -1, false, out, 0);
+  if (m->in_scan) ax_scan(AX_CLOSURE(calls_in_scan, 3, 2, context), 2, -1, false, all, out);
   else calls(in, out, context);
 }
 
@@ -139,7 +138,7 @@ static void sharded(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
   const char *const specs[] = {"d", "d"};
   if (ax_mesh_parse("d=2", &mesh) != AX_OK) return;
-  ax_shard_map(&(ax_shard_map_options){.mesh = &mesh, .in_specs = specs, .out_specs = specs}, per_device, context, in, 2, out, 2);
+  test_shard_map(&mesh, specs, specs, false, AX_CLOSURE(per_device, 2, 2, context), in, out);
 }
 
 static ax_plan *plan_of(const model *m) {

@@ -24,12 +24,12 @@ static void next_carry(const ax_value *in, ax_value *out, void *context) {
   out[s->carries - 1] = ax_tanh(in[s->carries - 1]);
 }
 static void in_a_scan(const ax_value *in, ax_value *out, void *context) {
-  ax_scan(next_carry, context, in, ((const shift *)context)->carries, 0, 1, false, out, 0);
+  ax_scan(AX_CLOSURE(next_carry, ((const shift *)context)->carries, ((const shift *)context)->carries, context), ((const shift *)context)->carries, 1, false, in, out);
 }
 static void shifted(const ax_value *in, ax_value *out, void *context) {
   const shift *s = context;
   ax_value *made = calloc(s->carries, sizeof made[0]);
-  ax_scan(s->inside ? in_a_scan : next_carry, context, in, s->carries, 0, 4, false, made, 0);
+  ax_scan(AX_CLOSURE(s->inside ? in_a_scan : next_carry, s->carries, s->carries, context), s->carries, 4, false, in, made);
   out[0] = made[0];
   free(made);
 }
@@ -45,18 +45,10 @@ static ax_program *trace_shift(const void *context) {
 
 /* By the last input alone. */
 static ax_status forward(const ax_program *program, ax_program **out) {
-  bool *wrt = calloc(program->in_count, sizeof wrt[0]);
-  wrt[program->in_count - 1] = true;
-  ax_status status = ax_program_jvp(program, wrt, out);
-  free(wrt);
-  return status;
+  return ax_program_jvp(program, AX_RANGE(program->in_count - 1, 1), out);
 }
 static ax_status backward(const ax_program *program, ax_program **out) {
-  bool *wrt = calloc(program->in_count, sizeof wrt[0]);
-  memset(wrt, true, program->in_count);
-  ax_status status = ax_program_grad(program, wrt, out);
-  free(wrt);
-  return status;
+  return ax_program_grad(program, AX_FIRST(program->in_count), out);
 }
 static ax_status batched(const ax_program *program, ax_program **out) {
   int *in_axes = calloc(program->in_count, sizeof in_axes[0]);
@@ -102,8 +94,8 @@ static void starts_constant(const ax_value *in, ax_value *out, void *context) {
   ax_value *start = calloc(2 * v->carries, sizeof start[0]), *made = start + v->carries;
   for (uint32_t k = 0; k < v->carries; k++) start[k] = ax_full(AX_F64, 0, NULL, 1);
   v->x = in[0];
-  if (v->while_loop) ax_while(never, hands_on, v, start, v->carries, made);
-  else ax_scan(hands_on, v, start, v->carries, 0, 3, false, made, 0);
+  if (v->while_loop) ax_while(AX_CLOSURE(never, v->carries, 1, v), AX_CLOSURE(hands_on, v->carries, v->carries, v), start, made);
+  else ax_scan(AX_CLOSURE(hands_on, v->carries, v->carries, v), v->carries, 3, false, start, made);
   for (uint32_t k = 0; k < v->carries; k++) out[k] = made[k];
   free(start);
 }
@@ -114,7 +106,7 @@ static ax_program *trace_varying(varying *v, ax_function function, uint32_t out_
   ax_type x = TEST_SCALAR(AX_F64);
   TEST_OK(ax_mesh_parse("d=2", &mesh));
   x.spread.varying = 1;
-  TEST_OK(ax_trace_on(&mesh, function, v, &x, 1, out_count, &program));
+  TEST_OK(ax_trace_on(&mesh, AX_CLOSURE(function, 1, out_count, v), &x, &program));
   TEST_OK(ax_program_verify(program));
   return program;
 }
@@ -141,14 +133,14 @@ static void differs_when_varying(const ax_value *in, ax_value *out, void *contex
   varying *v = context;
   bool again = ax_typeof(in[0]).spread.varying != 0;
   ax_value start = ax_full(AX_F64, 0, NULL, 1), made;
-  ax_scan(again ? negates : adds_x, v, &start, 1, 0, 2, false, &made, 0);
+  ax_scan(AX_CLOSURE(again ? negates : adds_x, 1, 1, v), 1, 2, false, &start, &made);
   out[0] = ax_mul(in[0], made);
   if (again) v->other = ax_typeof(made).spread.varying == 0;
 }
 static void outer_scan(const ax_value *in, ax_value *out, void *context) {
   ((varying *)context)->x = in[0];
   ax_value start = ax_full(AX_F64, 0, NULL, 1);
-  ax_scan(differs_when_varying, context, &start, 1, 0, 2, false, out, 0);
+  ax_scan(AX_CLOSURE(differs_when_varying, 1, 1, context), 1, 2, false, &start, out);
 }
 static void another_loop_is_no_known_one(void **state) {
   (void)state;
@@ -186,16 +178,15 @@ static void first_alone(const ax_value *in, ax_value *out, void *context) {
 }
 static void through_cond(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_cond(ax_gt(in[0], ax_full_like(in[0], 0)), (ax_function[]){second_unused, first_alone}, NULL, 2, in, 2, out, 2);
+  ax_if(ax_gt(in[0], ax_full_like(in[0], 0)), AX_FN(first_alone, 2, 2), AX_FN(second_unused, 2, 2), in, out);
 }
-static void through_call(const ax_value *in, ax_value *out, void *context) { ax_closed_call(second_unused, context, in, 2, out, 2); }
+static void through_call(const ax_value *in, ax_value *out, void *context) { ax_closed_call(AX_CLOSURE(second_unused, 2, 2, context), in, out); }
 static void through_map(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("d=2", &mesh));
-  ax_shard_map(&(ax_shard_map_options){&mesh, (const char *[]){"", ""}, (const char *[]){"", ""}, context != NULL}, second_unused, NULL, in,
-               2, out, 2);
+  test_shard_map(&mesh, (const char *[]){"", ""}, (const char *[]){"", ""}, context != NULL, AX_FN(second_unused, 2, 2), in, out);
 }
-static void through_scan(const ax_value *in, ax_value *out, void *context) { ax_scan(second_unused, context, in, 2, 0, 2, false, out, 0); }
+static void through_scan(const ax_value *in, ax_value *out, void *context) { ax_scan(AX_CLOSURE(second_unused, 2, 2, context), 2, 2, false, in, out); }
 
 typedef struct passing {
   ax_function body;
@@ -204,7 +195,7 @@ typedef struct passing {
 static void passed(const ax_value *in, ax_value *out, void *context) {
   const passing *p = context;
   ax_value made[2];
-  ax_scan(p->body, p->context, in, 2, 0, 3, false, made, 0);
+  ax_scan(AX_CLOSURE(p->body, 2, 2, p->context), 2, 3, false, in, made);
   out[0] = made[0];
 }
 
@@ -216,10 +207,10 @@ static void zero_cotangents_are_not_carried(void **state) {
     const ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
     ax_program *program = test_trace(passed, (void *)&each[i], types, 2, 1), *primal, *tangent, *transposed;
     uint32_t residuals;
-    TEST_OK(ax_program_linearize(program, NULL, &primal, &tangent, &residuals));
+    TEST_OK(ax_program_linearize(program, AX_ALL_ARGS, &primal, &tangent, &residuals));
     bool linear[8] = {0};
     for (uint32_t k = residuals; k < tangent->in_count; k++) linear[k] = true;
-    TEST_OK(ax_program_transpose(tangent, linear, &transposed));
+    TEST_OK(ax_program_transpose(tangent, test_args(linear, ax_program_in_count(tangent)), &transposed));
     bool made_zero[8], zero = false;
     ax_program_release(transposed);
     TEST_OK(ax_transpose_program(tangent, linear, &zero, made_zero, &transposed));

@@ -104,7 +104,7 @@ static void apply(const ax_value *in, ax_value *out, void *context) {
     case ALL_TO_ALL: out[0] = ax_all_to_all(x, r->axes, r->a, r->b, r->tiled); break;
     case PERMUTE: out[0] = permute(x, r); break;
     case INDEX: out[0] = ax_mul(x, ax_convert_element_type(ax_axis_index(r->axes), AX_F64)); break;
-    case ASYNC: out[0] = ax_psum_done(ax_psum_start(x, r->axes)); break;
+    case ASYNC: out[0] = ax_done(ax_psum_start(x, r->axes)); break;
   }
 }
 
@@ -115,7 +115,7 @@ static ax_program *trace(const row *row, const char *mesh_text, bool unchecked, 
   for (uint32_t i = 0; i < mesh.count; i++) mesh.axis[i].unchecked = unchecked;
   ax_type types[] = {ax_array_type(AX_F64, 3, row->dims), TEST_SCALAR(AX_F64)};
   types[0].spread.varying = unchecked ? 0 : varying;
-  TEST_OK(ax_trace_on(&mesh, apply, (void *)row, types, inputs, 1, &program));
+  TEST_OK(ax_trace_on(&mesh, AX_CLOSURE(apply, inputs, 1, (void *)row), types, &program));
   TEST_OK(ax_program_verify(program));
   return program;
 }
@@ -199,7 +199,7 @@ static double inner(ax_tensor *const *a, ax_tensor *const *b, const ax_mesh *mes
 
 static void check_transpose(const row *row, bool unchecked, ax_axis_set varying) {
   ax_program *forward = trace(row, "a=2,b=2,v=3", unchecked, varying, 1), *backward;
-  TEST_OK(ax_program_transpose(forward, (bool[]){true}, &backward));
+  TEST_OK(ax_program_transpose(forward, AX_FIRST(1), &backward));
   const ax_type *result = ax_program_out_type(forward, 0);
   ax_axis_set result_varying = unchecked ? 7 : result->spread.varying;
   ax_tensor *x[devices], *ax[devices], *y[devices], *aty[devices];
@@ -238,8 +238,8 @@ static void test_pmax_jvp(void **state) {
   type.spread.varying = 1;
   row row = {PMAX, "v", 0, 0, false, {0}};
   TEST_OK(ax_mesh_parse("v=3", &mesh));
-  TEST_OK(ax_trace_on(&mesh, apply, &row, &type, 1, 1, &program));
-  TEST_OK(ax_program_jvp(program, NULL, &jvp));
+  TEST_OK(ax_trace_on(&mesh, AX_CLOSURE(apply, 1, 1, &row), &type, &program));
+  TEST_OK(ax_program_jvp(program, AX_ALL_ARGS, &jvp));
   const double x[3][2] = {{1, 5}, {3, 5}, {2, 4}}, dx[3][2] = {{10, 20}, {30, 40}, {50, 60}};
   ax_tensor *in[6], *out[6];
   for (int d = 0; d < 3; d++) {

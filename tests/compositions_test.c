@@ -94,7 +94,7 @@ static void wrap_captured(const ax_value *in, ax_value *out, void *context) {
 static void wrap_scan(const wrapped *inner, ax_value *out) {
   ax_value stacked[4];
   uint32_t count = inner->program->out_count;
-  ax_scan(wrap_captured, (void *)inner, NULL, 0, 0, 2, false, stacked, count);
+  ax_scan(AX_CLOSURE(wrap_captured, 0, count, (void *)inner), 0, 2, false, NULL, stacked);
   for (uint32_t k = 0; k < count; k++) {
     ax_type type = ax_typeof(stacked[k]);
     int64_t start[AX_MAX_RANK] = {1};
@@ -109,12 +109,11 @@ static void wrap(const ax_value *in, ax_value *out, void *context) {
   bool communicates = (w->program->effects & AX_EFFECT_EXCHANGE) != 0; /* devices may not choose whether they do */
   switch (w->kinds & 3) {
     case 0: ax_call(w->program, in, in_count, out, out_count); break;
-    case 1: ax_closed_call(wrap, &inner, in, in_count, out, out_count); break;
+    case 1: ax_closed_call(AX_CLOSURE(wrap, in_count, out_count, &inner), in, out); break;
     case 2: {
-      const ax_function branches[] = {wrap, wrap};
-      void *contexts[] = {&plain, &inner};
+      const ax_fn branches[] = {AX_CLOSURE(wrap, in_count, out_count, &plain), AX_CLOSURE(wrap, in_count, out_count, &inner)};
       if (communicates) wrap(in, out, &inner);
-      else ax_cond(w->index, branches, contexts, 2, in, in_count, out, out_count);
+      else ax_switch(w->index, 2, branches, in, out);
       break;
     }
     default: wrap_scan(&inner, out);
@@ -158,7 +157,7 @@ static void check(const parts *parts, const char *axes, uint64_t seed, bool show
   composition c = {parts, seed};
   if (axes != NULL) TEST_OK(ax_mesh_parse(axes, &mesh));
   for (uint32_t a = 0; a < mesh.count; a++) mesh.axis[a].unchecked = true;
-  TEST_OK(ax_trace_on(&mesh, compose, &c, types, inputs, outputs, &program));
+  TEST_OK(ax_trace_on(&mesh, AX_CLOSURE(compose, inputs, outputs, &c), types, &program));
   TEST_OK(test_on_mesh(program, &whole));
   if (show) test_show_program(whole);
   test_random random = {seed};

@@ -6,6 +6,7 @@
 
 #include "axle/axle.h"
 #include "support/cmocka.h"
+#include "support/run.h"
 #include "support/tensor.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -28,7 +29,7 @@ static void refuse(const refusal *refusals, size_t count) {
   for (size_t i = 0; i < count; i++) {
     int which = refusals[i].which;
     ax_program *program = (ax_program *)(void *)&which;
-    ax_status status = ax_trace(refusals[i].function, &which, in_types, COUNT(in_types), 1, &program);
+    ax_status status = ax_trace(AX_CLOSURE(refusals[i].function, COUNT(in_types), 1, &which), in_types, &program);
     if (status != AX_INVALID_ARGUMENT || strstr(ax_message(), refusals[i].message) == NULL)
       fail_msg("%zu: %s, \"%s\" instead of \"%s\"", i, ax_status_name(status), ax_message(), refusals[i].message);
     assert_null(program);
@@ -45,8 +46,8 @@ static void mismatched(const ax_value *in, ax_value *out, void *context) {
     case 3: out[0] = ax_matmul(m, odd); break;
     case 4: out[0] = ax_dot_general(m, odd, one, zero, 1, NULL, NULL, 0); break;
     case 5: out[0] = ax_dot_general(m, ints, zero, zero, 1, NULL, NULL, 0); break;
-    case 6: out[0] = ax_concatenate((ax_value[]){m, odd}, 2, 0); break;
-    case 7: out[0] = ax_concatenate((ax_value[]){v, ints}, 2, 0); break;
+    case 6: out[0] = ax_concatenate(AX_VALUES(m, odd), 0); break;
+    case 7: out[0] = ax_concatenate(AX_VALUES(v, ints), 0); break;
     case 8: out[0] = ax_select_n(v, v, v); break;
     case 9: out[0] = ax_select_n(bools, v, ints); break;
     case 10: out[0] = ax_reshape(m, 1, (int64_t[]){31}); break;
@@ -54,7 +55,7 @@ static void mismatched(const ax_value *in, ax_value *out, void *context) {
     case 12: out[0] = ax_broadcast_in_dim(v, 2, (int64_t[]){7, 4}, zero); break;
     case 13: out[0] = ax_slice(m, both, high, NULL); break;
     case 14: out[0] = ax_slice(v, zero, one, strides); break;
-    case 15: out[0] = ax_reduce_sum(m, (int64_t[]){2}, 1); break;
+    case 15: out[0] = ax_reduce_sum(m, AX_DIMS(2), false); break;
     case 16: out[0] = ax_argmax(v, 3, AX_S32); break;
     case 17: out[0] = ax_dynamic_slice(m, (ax_value[]){v, v}, (int64_t[]){1, 1}); break;
     case 18: out[0] = ax_and(v, v); break;
@@ -119,17 +120,17 @@ static void adds_odd_ones(const ax_value *in, ax_value *out, void *context) {
 
 static void controlled(const ax_value *in, ax_value *out, void *context) {
   ax_value index = ax_full(AX_S32, 0, NULL, 0), odd = in[3], results[2];
-  void *contexts[] = {&odd, &odd};
+  const ax_fn uneven[] = {AX_FN(same, 1, 1), AX_CLOSURE(adds_odd_ones, 1, 1, &odd)};
   switch (*(const int *)context) {
-    case 0: ax_scan(to_f16, NULL, in, 1, 0, 3, false, out, 0); break;
-    case 1: ax_scan(adds_odd_ones, &odd, in, 1, 0, 3, false, out, 0); break;
-    case 2: ax_scan(same, NULL, (ax_value[]){in[0], in[1], in[3]}, 1, 2, -1, false, results, 0); break;
-    case 3: ax_cond(index, (ax_function[]){same, to_f16}, NULL, 2, in, 1, out, 1); break;
-    case 4: ax_cond(in[0], (ax_function[]){same, same}, NULL, 2, in, 1, out, 1); break;
-    case 5: ax_while(same, same, NULL, in, 1, out); break;
-    case 6: ax_cond(index, (ax_function[]){same, adds_odd_ones}, contexts, 2, in, 1, out, 1); break;
-    case 7: ax_scan(sets_nothing, NULL, in, 1, 0, 3, false, out, 0); break;
-    default: ax_scan(same, NULL, in, 1, 0, -7, false, out, 0); break;
+    case 0: ax_scan(AX_FN(to_f16, 1, 1), 1, 3, false, in, out); break;
+    case 1: ax_scan(AX_CLOSURE(adds_odd_ones, 1, 1, &odd), 1, 3, false, in, out); break;
+    case 2: ax_scan(AX_FN(same, 3, 1), 1, -1, false, (ax_value[]){in[0], in[1], in[3]}, results); break;
+    case 3: ax_switch(index, 2, (const ax_fn[]){AX_FN(same, 1, 1), AX_FN(to_f16, 1, 1)}, in, out); break;
+    case 4: ax_switch(in[0], 2, (const ax_fn[]){AX_FN(same, 1, 1), AX_FN(same, 1, 1)}, in, out); break;
+    case 5: ax_while(AX_FN(same, 1, 1), AX_FN(same, 1, 1), in, out); break;
+    case 6: ax_switch(index, 2, uneven, in, out); break;
+    case 7: ax_scan(AX_FN(sets_nothing, 1, 1), 1, 3, false, in, out); break;
+    default: ax_scan(AX_FN(same, 1, 1), 1, -7, false, in, out); break;
   }
 }
 
@@ -163,7 +164,7 @@ static void map_body(const ax_value *in, ax_value *out, void *context) {
   int which = m->which;
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse(m->mesh, &mesh));
-  ax_shard_map(&(ax_shard_map_options){&mesh, &m->in_spec, &m->out_spec, false}, m->body, &which, in, 1, out, 1);
+  test_shard_map(&mesh, &m->in_spec, &m->out_spec, false, AX_CLOSURE(m->body, 1, 1, &which), in, out);
 }
 
 static void collected(const ax_value *in, ax_value *out, void *context) {
@@ -183,14 +184,14 @@ static void collected(const ax_value *in, ax_value *out, void *context) {
     case 11: out[0] = ax_pcast(in[0], "model", "sideways"); break;
     case 12: out[0] = ax_psum(ax_gt(in[0], in[0]), "data"); break;
     case 13: out[0] = ax_psum(in[0], NULL); break;
-    case 14: out[0] = ax_psum_done(in[0]); break;
+    case 14: out[0] = ax_done(in[0]); break;
     default: out[0] = ax_psum(in[0], "a name that is much longer than the names of axes may be"); break;
   }
 }
 
 static void scalar_loss(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_reduce_sum(in[0], (int64_t[]){0}, 1);
+  out[0] = ax_reduce_sum(in[0], AX_DIMS(0), false);
 }
 
 static void nested(const ax_value *in, ax_value *out, void *context) {
@@ -202,7 +203,7 @@ static void nested(const ax_value *in, ax_value *out, void *context) {
 static void refuse_on_mesh(const on_mesh *cases, size_t count) {
   for (size_t i = 0; i < count; i++) {
     ax_program *program = (ax_program *)(void *)&program;
-    ax_status status = ax_trace(map_body, (void *)&cases[i], in_types, 1, 1, &program);
+    ax_status status = ax_trace(AX_CLOSURE(map_body, 1, 1, (void *)&cases[i]), in_types, &program);
     if (status != AX_INVALID_ARGUMENT || strstr(ax_message(), cases[i].message) == NULL)
       fail_msg("%zu: %s, \"%s\" instead of \"%s\"", i, ax_status_name(status), ax_message(), cases[i].message);
     assert_null(program);
@@ -240,12 +241,12 @@ static void specs(void **state) {
       {"data=2,model=2", "data+model", "", same, 0, "varies over \"data\", \"model\", but its spec P() promises it does not"},
       {"data=3", "data", "data", same, 0, "f32[8]"},
       {"data=3,model=3", "data+model", "data", same, 0, "f32[8]"},
-      {"data=4", "rows", "data", same, 0, "in_specs[0]"},
-      {"data=4", "data", "columns", same, 0, "out_specs[0]"},
+      {"data=4", "rows", "data", same, 0, "operand 0: "},
+      {"data=4", "data", "columns", same, 0, "result 0: "},
       {"data=4", "data,_", "data", same, 0, "f32[8]"},
-      {"data=4", "data+data", "data", same, 0, "in_specs[0]"},
-      {"data=4", NULL, "data", same, 0, "in_specs[0] is missing"},
-      {"data=4", "data", NULL, same, 0, "out_specs[0] is missing"},
+      {"data=4", "data+data", "data", same, 0, "operand 0: "},
+      {"data=4", "data; data", "data", same, 0, "there are more operand specs than operands, of which there is 1"},
+      {"data=4", "data", "data;", same, 0, "there are more result specs than results, of which there is 1"},
       {"data=4", "data", "_,data", same, 0, "f32[2]"},
       {"data=4", "data", "data", nested, 0, "the axis \"data\" is in use by a shard_map around this one"},
       {"data=4", "data", "data", sets_nothing, 0, "out[0] was never set"},
@@ -285,7 +286,7 @@ static const struct {
 
 static void maps_over(const ax_value *in, ax_value *out, void *context) {
   const char *spec[] = {""};
-  ax_shard_map(&(ax_shard_map_options){context, spec, spec, false}, same, NULL, in, 1, out, 1);
+  test_shard_map(context, spec, spec, false, AX_FN(same, 1, 1), in, out);
 }
 
 static void meshes_filled_by_hand(void **state) {
@@ -300,8 +301,8 @@ static void meshes_filled_by_hand(void **state) {
     ax_spec spec;
     float data[8] = {0};
     TEST_FAILS(ax_device_put(runtime, &mesh, "d", &in_types[0], data, &x), AX_INVALID_ARGUMENT, message);
-    TEST_FAILS(ax_trace_on(&mesh, same, NULL, in_types, 1, 1, &program), AX_INVALID_ARGUMENT, message);
-    TEST_FAILS(ax_trace(maps_over, &mesh, in_types, 1, 1, &program), AX_INVALID_ARGUMENT, message);
+    TEST_FAILS(ax_trace_on(&mesh, AX_FN(same, 1, 1), in_types, &program), AX_INVALID_ARGUMENT, message);
+    TEST_FAILS(ax_trace(AX_CLOSURE(maps_over, 1, 1, &mesh), in_types, &program), AX_INVALID_ARGUMENT, message);
     TEST_FAILS(ax_spec_parse("d", &mesh, &spec), AX_INVALID_ARGUMENT, message);
     assert_true(x == NULL && program == NULL);
   }
@@ -341,7 +342,7 @@ static void uses_unset(const ax_value *in, ax_value *out, void *context) {
 /* From the body of a region that is over. */
 static void escapes(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(keeps, NULL, in, 1, 0, 2, false, out, 0);
+  ax_scan(AX_FN(keeps, 1, 1), 1, 2, false, in, out);
   out[0] = ax_add(out[0], kept);
 }
 
@@ -349,7 +350,7 @@ static void traces_another(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_program *inner;
   kept = in[0];
-  assert_int_equal(ax_trace(uses_kept, NULL, in_types, 1, 1, &inner), AX_INVALID_ARGUMENT);
+  assert_int_equal(ax_trace(AX_FN(uses_kept, 1, 1), in_types, &inner), AX_INVALID_ARGUMENT);
   assert_non_null(strstr(ax_message(), "of another program"));
   out[0] = ax_neg(in[0]);
 }
@@ -365,10 +366,10 @@ static void handles(void **state) {
       {uses_unset, 0, "a value that was never set is used here"},
       {sets_nothing, 0, "out[0] was never set"},
   };
-  TEST_OK(ax_trace(keeps, NULL, in_types, 1, 1, &program));
+  TEST_OK(ax_trace(AX_FN(keeps, 1, 1), in_types, &program));
   ax_program_release(program);
   refuse(refusals, COUNT(refusals));
-  TEST_OK(ax_trace(traces_another, NULL, in_types, 1, 1, &program)); /* its own trace goes on */
+  TEST_OK(ax_trace(AX_FN(traces_another, 1, 1), in_types, &program)); /* its own trace goes on */
   ax_program_release(program);
 }
 
@@ -377,9 +378,9 @@ static void fails_often(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value first = ax_add(in[0], in[3]), results[2];
   ax_value second = ax_matmul(first, in[2]), third = ax_reshape(in[0], 1, (int64_t[]){5});
-  ax_scan(adds_odd_ones, &third, &second, 1, 0, 3, false, results, 0);
-  ax_grad(same, NULL, in, 1, 1, results);
-  out[0] = ax_psum(ax_concatenate((ax_value[]){first, second, results[0]}, 3, 0), "nowhere");
+  ax_scan(AX_CLOSURE(adds_odd_ones, 1, 1, &third), 1, 3, false, &second, results);
+  ax_grad(AX_FN(same, 1, 1), AX_FIRST(1), in, results);
+  out[0] = ax_psum(ax_concatenate(AX_VALUES(first, second, results[0]), 0), "nowhere");
   assert_int_equal(ax_typeof(out[0]).dtype, AX_NO_DTYPE);
   assert_int_equal(ax_typeof(in[0]).dtype, AX_NO_DTYPE); /* a failed trace tells nothing more */
 }
@@ -395,15 +396,15 @@ static void the_first_error(void **state) {
   refuse(refusals, 1);
   static const ax_type bad = {.dtype = AX_NO_DTYPE};
   ax_program *program;
-  TEST_FAILS(ax_trace(same, NULL, &bad, 1, 1, &program), AX_INVALID_ARGUMENT, "input 0: not a type");
+  TEST_FAILS(ax_trace(AX_FN(same, 1, 1), &bad, &program), AX_INVALID_ARGUMENT, "input 0: not a type");
   ax_type rank = ax_array_type(AX_F32, 40, NULL), negative = TEST_TYPE(AX_F32, -1);
-  TEST_FAILS(ax_trace(same, NULL, &rank, 1, 1, &program), AX_INVALID_ARGUMENT, "input 0: not a type");
-  TEST_FAILS(ax_trace(same, NULL, &negative, 1, 1, &program), AX_INVALID_ARGUMENT, "input 0: not a type");
+  TEST_FAILS(ax_trace(AX_FN(same, 1, 1), &rank, &program), AX_INVALID_ARGUMENT, "input 0: not a type");
+  TEST_FAILS(ax_trace(AX_FN(same, 1, 1), &negative, &program), AX_INVALID_ARGUMENT, "input 0: not a type");
   for (size_t i = 0; i < COUNT(unsound); i++)
-    TEST_FAILS(ax_trace(same, NULL, &unsound[i], 1, 1, &program), AX_INVALID_ARGUMENT, "input 0: ");
+    TEST_FAILS(ax_trace(AX_FN(same, 1, 1), &unsound[i], &program), AX_INVALID_ARGUMENT, "input 0: ");
   ax_type varying = {.dtype = AX_F32, .spread.varying = 4};
-  TEST_FAILS(ax_trace(same, NULL, &varying, 1, 1, &program), AX_INVALID_ARGUMENT, "axis sets");
-  TEST_FAILS(ax_trace(NULL, NULL, &varying, 1, 1, &program), AX_INVALID_ARGUMENT, "no function");
+  TEST_FAILS(ax_trace(AX_FN(same, 1, 1), &varying, &program), AX_INVALID_ARGUMENT, "axis sets");
+  TEST_FAILS(ax_trace(AX_FN(NULL, 1, 1), &varying, &program), AX_INVALID_ARGUMENT, "no function");
 }
 
 /* --- Outside any trace --- */
@@ -420,26 +421,26 @@ static void outside_a_trace(void **state) {
   ax_value made[] = {
       ax_full(AX_F32, 1, dims, 1), ax_full_like(x, 1), ax_constant(&type, data), ax_add(x, x), ax_neg(x), ax_integer_pow(x, 2),
       ax_where(x, x, x), ax_convert_element_type(x, AX_F32), ax_reshape(x, 1, dims), ax_transpose(x, zero),
-      ax_broadcast_in_dim(x, 1, dims, zero), ax_slice(x, zero, dims, NULL), ax_concatenate(in, 2, 0),
+      ax_broadcast_in_dim(x, 1, dims, zero), ax_slice(x, zero, dims, NULL), ax_concatenate(2, in, 0),
       ax_iota(AX_S32, 1, dims, 0), ax_dynamic_slice(x, in, dims), ax_dynamic_update_slice(x, x, in),
-      ax_reduce_sum(x, zero, 1), ax_argmax(x, 0, AX_S32), ax_sum(x, 0), ax_mean(x, zero, 1), ax_matmul(x, x),
+      ax_reduce_sum(x, 1, zero, false), ax_argmax(x, 0, AX_S32), ax_reduce_sum(x, AX_DIMS(0), false), ax_reduce_mean(x, 1, zero, false), ax_matmul(x, x),
       ax_dot_general(x, x, zero, zero, 1, NULL, NULL, 0), ax_softmax(x, 0), ax_log_softmax(x, -1), ax_one_hot(x, 3, AX_F32),
       ax_relu(x), ax_gelu(x), ax_psum(x, "d"), ax_pmean(x, "d"), ax_all_gather(x, "d", 0, true),
       ax_psum_scatter(x, "d", 0, false), ax_all_to_all(x, "d", 0, 0, true), ax_ppermute(x, "d", pairs, 1), ax_axis_index("d"),
-      ax_pvary(x, "d"), ax_pcast(x, "d", "varying"), ax_psum_start(x, "d"), ax_psum_done(x),
+      ax_pvary(x, "d"), ax_pcast(x, "d", "varying"), ax_psum_start(x, "d"), ax_done(x),
   };
   for (size_t i = 0; i < COUNT(made); i++) assert_int_equal(made[i].trace, 0);
   assert_int_equal(ax_axis_size("d"), 0);
   assert_int_equal(ax_typeof(x).dtype, AX_NO_DTYPE);
   assert_non_null(strstr(ax_message(), "no trace is in progress"));
-  ax_cond(x, (ax_function[]){same, same}, NULL, 2, in, 1, out, 1);
-  ax_scan(same, NULL, in, 1, 0, 3, false, out, 0);
-  ax_while(same, same, NULL, in, 1, out);
-  ax_grad(same, NULL, in, 1, 1, out);
-  ax_value_and_grad(same, NULL, in, 1, 1, out);
-  ax_jvp(same, NULL, in, 1, out, 1);
-  ax_vmap(&(ax_vmap_options){0}, same, NULL, in, 1, out, 1);
-  ax_shard_map(&(ax_shard_map_options){&mesh, spec, spec, false}, same, NULL, in, 1, out, 1);
+  ax_switch(x, 2, (const ax_fn[]){AX_FN(same, 1, 1), AX_FN(same, 1, 1)}, in, out);
+  ax_scan(AX_FN(same, 1, 1), 1, 3, false, in, out);
+  ax_while(AX_FN(same, 1, 1), AX_FN(same, 1, 1), in, out);
+  ax_grad(AX_FN(same, 1, 1), AX_FIRST(1), in, out);
+  ax_value_and_grad(AX_FN(same, 1, 1), AX_FIRST(1), in, out);
+  ax_jvp(AX_FN(same, 1, 1), AX_FIRST(1), in, in + 1, out, out + 1);
+  ax_vmap(&(ax_vmap_options){0}, AX_FN(same, 1, 1), in, out);
+  test_shard_map(&mesh, spec, spec, false, AX_FN(same, 1, 1), in, out);
   assert_int_equal(out[0].trace, 0);
 }
 
@@ -457,24 +458,24 @@ static void transforms(void **state) {
   const bool ints[] = {false, true};
   const int far[] = {4, 0}, negative[] = {-2, 0}, unmapped[] = {-1, -1};
   ax_type types[] = {TEST_TYPE(AX_F32, 8), TEST_TYPE(AX_S32, 8)};
-  TEST_OK(ax_trace(two_results, NULL, types, 2, 2, &program));
-  TEST_FAILS(ax_program_grad(program, NULL, &out), AX_INVALID_ARGUMENT, "f32[8]");
+  TEST_OK(ax_trace(AX_FN(two_results, 2, 2), types, &program));
+  TEST_FAILS(ax_program_grad(program, AX_FIRST(1), &out), AX_INVALID_ARGUMENT, "f32[8]");
   assert_null(out);
-  TEST_FAILS(ax_program_value_and_grad(program, NULL, &out), AX_INVALID_ARGUMENT, "f32[8]");
-  TEST_FAILS(ax_program_jvp(program, ints, &out), AX_INVALID_ARGUMENT, "s32[8]");
+  TEST_FAILS(ax_program_value_and_grad(program, AX_FIRST(1), &out), AX_INVALID_ARGUMENT, "f32[8]");
+  TEST_FAILS(ax_program_jvp(program, test_args(ints, ax_program_in_count(program)), &out), AX_INVALID_ARGUMENT, "s32[8]");
   TEST_FAILS(ax_program_vmap(program, far, NULL, 3, NULL, &out), AX_INVALID_ARGUMENT, "4");
   TEST_FAILS(ax_program_vmap(program, negative, NULL, 3, NULL, &out), AX_INVALID_ARGUMENT, "-2");
   TEST_FAILS(ax_program_vmap(program, NULL, NULL, -3, NULL, &out), AX_INVALID_ARGUMENT, "-3");
   TEST_FAILS(ax_program_vmap(program, NULL, unmapped, 3, NULL, &out), AX_INVALID_ARGUMENT, "out");
   assert_null(out);
   TEST_FAILS(ax_program_vmap(NULL, NULL, NULL, 3, NULL, &out), AX_INVALID_ARGUMENT, "no program");
-  TEST_FAILS(ax_program_grad(NULL, NULL, &out), AX_INVALID_ARGUMENT, "no program");
-  TEST_FAILS(ax_program_jvp(NULL, NULL, &out), AX_INVALID_ARGUMENT, "no program");
-  TEST_FAILS(ax_program_transpose(NULL, NULL, &out), AX_INVALID_ARGUMENT, "no program");
+  TEST_FAILS(ax_program_grad(NULL, AX_FIRST(1), &out), AX_INVALID_ARGUMENT, "no program");
+  TEST_FAILS(ax_program_jvp(NULL, AX_ALL_ARGS, &out), AX_INVALID_ARGUMENT, "no program");
+  TEST_FAILS(ax_program_transpose(NULL, AX_ALL_ARGS, &out), AX_INVALID_ARGUMENT, "no program");
   TEST_FAILS(ax_program_dce(NULL, &out), AX_INVALID_ARGUMENT, "no program");
   TEST_FAILS(ax_program_cse(NULL, &out), AX_INVALID_ARGUMENT, "no program");
   uint32_t residuals;
-  TEST_FAILS(ax_program_linearize(NULL, NULL, &out, &other, &residuals), AX_INVALID_ARGUMENT, "no program");
+  TEST_FAILS(ax_program_linearize(NULL, AX_ALL_ARGS, &out, &other, &residuals), AX_INVALID_ARGUMENT, "no program");
   char *text = NULL;
   TEST_FAILS(ax_program_print(NULL, &text), AX_INVALID_ARGUMENT, "no program");
   TEST_FAILS(ax_program_verify(NULL), AX_INVALID_ARGUMENT, "no program");
@@ -575,8 +576,8 @@ static machine machine_create(int count, const bool *donate) {
   ax_program *program;
   for (int i = 0; i < 8; i++) types[i] = TEST_TYPE(AX_F32, 4);
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &m.runtime));
-  TEST_OK(ax_trace(add_all, &count, types, (uint32_t)count, 1, &program));
-  TEST_OK(ax_compile(m.runtime, program, &(ax_compile_options){.donate = donate}, &m.executable));
+  TEST_OK(ax_trace(AX_CLOSURE(add_all, (uint32_t)count, 1, &count), types, &program));
+  TEST_OK(ax_compile(m.runtime, program, &(ax_compile_options){.donate = test_args(donate, ax_program_in_count(program))}, &m.executable));
   ax_program_release(program);
   for (int i = 0; i < count; i++) TEST_OK(ax_device_put(m.runtime, NULL, "", &types[0], data, &m.x[i]));
   TEST_OK(ax_device_put(m.runtime, NULL, "", &wrong, other, &m.wrong));
@@ -653,7 +654,7 @@ static void whole_mesh(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
   const char *spec = "data";
   TEST_OK(ax_mesh_parse("data=8", &mesh));
-  ax_shard_map(&(ax_shard_map_options){&mesh, &spec, &spec, false}, same, NULL, in, 1, out, 1);
+  test_shard_map(&mesh, &spec, &spec, false, AX_FN(same, 1, 1), in, out);
 }
 
 static void compiling(void **state) {
@@ -663,13 +664,13 @@ static void compiling(void **state) {
   ax_executable *executable = NULL;
   ax_mesh mesh;
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1, .max_devices = 4}, &runtime));
-  TEST_OK(ax_trace(whole_mesh, NULL, in_types, 1, 1, &program));
+  TEST_OK(ax_trace(AX_FN(whole_mesh, 1, 1), in_types, &program));
   TEST_FAILS(ax_compile(runtime, program, NULL, &executable), AX_INVALID_ARGUMENT, "the mesh has 8 devices, more than the 4 there are");
   assert_null(executable);
   ax_program_release(program);
   TEST_FAILS(ax_compile(runtime, NULL, NULL, &executable), AX_INVALID_ARGUMENT, "no program");
   TEST_OK(ax_mesh_parse("data=2", &mesh));
-  TEST_OK(ax_trace_on(&mesh, same, NULL, in_types, 1, 1, &program));
+  TEST_OK(ax_trace_on(&mesh, AX_FN(same, 1, 1), in_types, &program));
   TEST_FAILS(ax_compile(runtime, program, NULL, &executable), AX_INVALID_ARGUMENT, "data");
   TEST_FAILS(ax_compile(NULL, program, NULL, &executable), AX_INVALID_ARGUMENT, "no runtime");
   assert_null(executable);
@@ -707,10 +708,10 @@ static void no_objects(void **state) {
   TEST_FAILS(ax_array_picture(NULL, &text), AX_INVALID_ARGUMENT, "no array");
   TEST_FAILS(ax_array_shard(NULL, 0, &type, start), AX_INVALID_ARGUMENT, "no array");
   TEST_FAILS(ax_spec_parse("", NULL, &spec), AX_INVALID_ARGUMENT, "no mesh");
-  TEST_FAILS(ax_trace_on(NULL, same, NULL, in_types, 1, 1, &program), AX_INVALID_ARGUMENT, "no mesh");
-  TEST_FAILS(ax_trace(same, NULL, NULL, 1, 1, &program), AX_INVALID_ARGUMENT, "no type of an input");
+  TEST_FAILS(ax_trace_on(NULL, AX_FN(same, 1, 1), in_types, &program), AX_INVALID_ARGUMENT, "no mesh");
+  TEST_FAILS(ax_trace(AX_FN(same, 1, 1), NULL, &program), AX_INVALID_ARGUMENT, "no type of an input");
   assert_true(text == NULL && program == NULL);
-  TEST_OK(ax_trace(same, NULL, in_types, 1, 1, &program));
+  TEST_OK(ax_trace(AX_FN(same, 1, 1), in_types, &program));
   assert_false(ax_program_equal(program, NULL) || ax_program_equal(NULL, program));
   ax_program_release(program);
 }
@@ -719,7 +720,7 @@ static void no_objects(void **state) {
 
 static void from_the_end(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_concatenate((ax_value[]){in[1], in[1]}, 2, -1);
+  out[0] = ax_concatenate(AX_VALUES(in[1], in[1]), -1);
   out[1] = ax_iota(AX_S32, 2, (int64_t[]){2, 3}, -2);
 }
 
@@ -730,7 +731,7 @@ static void negative_dimensions(void **state) {
                              "    h:s32[2,3] = iota[dtype=s32 shape=(2, 3) dimension=0]\n"
                              "  in (g, h) }\n";
   ax_program *program, *wanted;
-  TEST_OK(ax_trace(from_the_end, NULL, in_types, COUNT(in_types), 2, &program));
+  TEST_OK(ax_trace(AX_FN(from_the_end, COUNT(in_types), 2), in_types, &program));
   TEST_OK(ax_program_parse(text, strlen(text), "text", &wanted));
   assert_true(ax_program_equal(program, wanted));
   ax_program_release(program);

@@ -83,7 +83,7 @@ static void step_around(const ax_value *in, ax_value *out, void *context) {
 }
 
 static void around_in_a_loop(const ax_value *in, ax_value *out, void *context) {
-  ax_scan(step_around, context, in, 1, 0, 4, false, out, 0);
+  ax_scan(AX_CLOSURE(step_around, 1, 1, context), 1, 4, false, in, out);
 }
 
 /* What each device reads itself of a collective: on a mesh of so many. The least of a few runs. */

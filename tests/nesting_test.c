@@ -36,7 +36,7 @@ static ax_value mapped(ax_value x) {
   TEST_OK(ax_mesh_parse("a=4", &mesh));
   const ax_value in[] = {x, x};
   ax_value made[2];
-  ax_shard_map(&(ax_shard_map_options){.mesh = &mesh, .in_specs = specs, .out_specs = specs}, leaf, NULL, in, 2, made, 2);
+  test_shard_map(&mesh, specs, specs, false, AX_FN(leaf, 2, 2), in, made);
   return made[0];
 }
 
@@ -44,20 +44,18 @@ static void level(const nest *n, const ax_value *in, ax_value *out) {
   nest inner = {n->kind, n->depth - 1};
   kind kind = n->kind == MIXED ? (enum kind)(n->depth % 3) : n->kind;
   ax_value pair[] = {ax_mul(in[0], in[1]), in[1]}, fresh[] = {ax_full_like(in[0], 0.5), in[1]}, made[2];
-  ax_function branches[] = {leaf, nested};
-  void *contexts[] = {NULL, &inner};
   switch (kind) {
-    case SCAN: ax_scan(nested, &inner, pair, 2, 0, 2, false, out, 0); break;
-    case COND: ax_cond(ax_gt(in[0], ax_full_like(in[0], 0)), branches, contexts, 2, pair, 2, out, 2); break;
+    case SCAN: ax_scan(AX_CLOSURE(nested, 2, 2, &inner), 2, 2, false, pair, out); break;
+    case COND: ax_if(ax_gt(in[0], ax_full_like(in[0], 0)), AX_CLOSURE(nested, 2, 2, &inner), AX_FN(leaf, 2, 2), pair, out); break;
     case MAPPED_SCAN:
     case MAPPED_CALL:
       pair[0] = mapped(in[0]);
-      if (kind == MAPPED_SCAN) ax_scan(nested, &inner, pair, 2, 0, 2, false, out, 0);
-      else ax_closed_call(nested, &inner, pair, 2, out, 2);
+      if (kind == MAPPED_SCAN) ax_scan(AX_CLOSURE(nested, 2, 2, &inner), 2, 2, false, pair, out);
+      else ax_closed_call(AX_CLOSURE(nested, 2, 2, &inner), pair, out);
       break;
-    case WHILE: ax_while(small, nested, &inner, pair, 2, out); break;
+    case WHILE: ax_while(AX_CLOSURE(small, 2, 1, &inner), AX_CLOSURE(nested, 2, 2, &inner), pair, out); break;
     default:
-      ax_scan(nested, &inner, fresh, 2, 0, 2, false, made, 0);
+      ax_scan(AX_CLOSURE(nested, 2, 2, &inner), 2, 2, false, fresh, made);
       out[0] = ax_add(made[0], in[0]);
       out[1] = made[1];
   }
@@ -72,14 +70,14 @@ static void nested(const ax_value *in, ax_value *out, void *context) {
 static ax_status trace(kind kind, int depth, ax_program **out) {
   ax_type type = kind < KIND_COUNT ? TEST_SCALAR(AX_F64) : TEST_TYPE(AX_F64, 8), types[] = {type, type};
   nest n = {kind, depth};
-  return ax_trace(nested, &n, types, 2, 2, out);
+  return ax_trace(AX_CLOSURE(nested, 2, 2, &n), types, out);
 }
 
 /* --- Cost: allocations, which follow the work --- */
 
 typedef ax_status (*transform)(const ax_program *program, ax_program **out);
 
-static ax_status forward(const ax_program *program, ax_program **out) { return ax_program_jvp(program, NULL, out); }
+static ax_status forward(const ax_program *program, ax_program **out) { return ax_program_jvp(program, AX_ALL_ARGS, out); }
 static ax_status batched(const ax_program *program, ax_program **out) {
   return ax_program_vmap(program, NULL, NULL, 3, NULL, out);
 }
@@ -89,7 +87,7 @@ static ax_status batched_by_one(const ax_program *program, ax_program **out) {
 /* The tangents of the second input alone, of which the second result's is then dropped. */
 static ax_status forward_without_tangents(const ax_program *program, ax_program **out) {
   ax_program *jvp;
-  AX_TRY(ax_program_jvp(program, (bool[]){true, false}, &jvp));
+  AX_TRY(ax_program_jvp(program, AX_FIRST(1), &jvp));
   ax_status status = ax_program_dce(jvp, out);
   ax_program_release(jvp);
   return status;
@@ -97,7 +95,7 @@ static ax_status forward_without_tangents(const ax_program *program, ax_program 
 static ax_status linearized(const ax_program *program, ax_program **out) {
   ax_program *tangent;
   uint32_t residuals;
-  AX_TRY(ax_program_linearize(program, NULL, out, &tangent, &residuals));
+  AX_TRY(ax_program_linearize(program, AX_ALL_ARGS, out, &tangent, &residuals));
   ax_program_release(tangent);
   return AX_OK;
 }
@@ -161,10 +159,10 @@ static void come_to_vary(const ax_value *in, ax_value *out, void *context) {
   }
   ++*t->calls;
   switch (t->kind == MIXED ? (kind)(t->depth % 3) : t->kind) {
-    case SCAN: ax_scan(come_to_vary, &inner, &start, 1, 0, 2, false, &made, 0); break;
-    case WHILE: ax_while(stops, come_to_vary, &inner, &start, 1, &made); break;
+    case SCAN: ax_scan(AX_CLOSURE(come_to_vary, 1, 1, &inner), 1, 2, false, &start, &made); break;
+    case WHILE: ax_while(AX_CLOSURE(stops, 1, 1, &inner), AX_CLOSURE(come_to_vary, 1, 1, &inner), &start, &made); break;
     default:
-      ax_cond(ax_full(AX_BOOL, 0, NULL, 1), (ax_function[]){come_to_vary, uses_x}, (void *[]){&inner, &inner}, 2, in, 1, &made, 1);
+      ax_if(ax_full(AX_BOOL, 0, NULL, 1), AX_CLOSURE(uses_x, 1, 1, &inner), AX_CLOSURE(come_to_vary, 1, 1, &inner), in, &made);
   }
   out[0] = ax_mul(made, in[0]);
 }
@@ -183,7 +181,7 @@ static int calls_of(kind kind, int depth) {
   ax_type x = TEST_SCALAR(AX_F64);
   TEST_OK(ax_mesh_parse("d=2", &mesh));
   x.spread.varying = 1;
-  TEST_OK(ax_trace_on(&mesh, begins, &(tracing){kind, depth, .calls = &calls}, &x, 1, 1, &program));
+  TEST_OK(ax_trace_on(&mesh, AX_CLOSURE(begins, 1, 1, &(tracing){kind, depth, .calls = &calls}), &x, &program));
   assert_int_equal(program->types[program->outs[0]].spread.varying, 1);
   TEST_OK(ax_program_verify(program));
   ax_program_release(program);
@@ -212,7 +210,7 @@ static void reads_back(void **state) {
     TEST_OK(ax_program_print(program, &text));
     TEST_OK(ax_program_parse(text, strlen(text), "nest", &again));
     assert_true(ax_program_equal(program, again));
-    TEST_OK(ax_program_jvp(again, NULL, &jvp));
+    TEST_OK(ax_program_jvp(again, AX_ALL_ARGS, &jvp));
     ax_string_free(text);
     ax_program_release(program), ax_program_release(again), ax_program_release(jvp);
   }

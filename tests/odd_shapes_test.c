@@ -49,19 +49,18 @@ static void collectives(const ax_value *in, ax_value *out, void *context) {
   if (o->rank > 0) {
     ax_value copies[64];
     for (int64_t i = 0; i < n && i < 64; i++) copies[i] = ax_mul(x, ax_full_like(x, (double)(i + 1)));
-    ax_value many = n <= 64 ? ax_concatenate(copies, (uint32_t)n, 0) : x;
+    ax_value many = n <= 64 ? ax_concatenate((uint32_t)n, copies, 0) : x;
     if (n <= 64) made[count++] = ax_psum_scatter(many, o->axes, 0, true);
     if (n <= 64) made[count++] = ax_all_to_all(many, o->axes, 0, o->rank - 1, true);
-    made[count++] = ax_argmax(ax_concatenate((ax_value[]){ax_reshape(ax_reduce_sum(x, NULL, 0), 1, (int64_t[]){1}),
-                                                          ax_full(AX_F32, 1, (int64_t[]){1}, 0)}, 2, 0), 0, AX_S32);
+    made[count++] = ax_argmax(ax_concatenate(AX_VALUES(ax_reshape(ax_reduce_sum(x, AX_ALL_DIMS, false), 1, (int64_t[]){1}), ax_full(AX_F32, 1, (int64_t[]){1}, 0)), 0), 0, AX_S32);
   }
-  ax_scan(step, context, &x, 1, 0, 2, false, &made[count++], 0);
-  ax_scan(step, context, &x, 1, 0, 0, false, &made[count++], 0); /* no steps */
+  ax_scan(AX_CLOSURE(step, 1, 1, context), 1, 2, false, &x, &made[count++]);
+  ax_scan(AX_CLOSURE(step, 1, 1, context), 1, 0, false, &x, &made[count++]); /* no steps */
   out[0] = x;
   out[1] = ax_full(AX_F32, 0, NULL, 0);
   for (uint32_t i = 0; i < count; i++) {
     ax_value y = ax_convert_element_type(made[i], AX_F32);
-    out[1] = ax_add(out[1], ax_mul(ax_reduce_sum(y, NULL, 0), ax_full(AX_F32, 0, NULL, 0.01 * (double)(i + 1))));
+    out[1] = ax_add(out[1], ax_mul(ax_reduce_sum(y, AX_ALL_DIMS, false), ax_full(AX_F32, 0, NULL, 0.01 * (double)(i + 1))));
   }
   out[1] = ax_psum(out[1], o->axes);
   out[2] = ax_psum(ax_add(x, x), o->axes);
@@ -74,7 +73,7 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
   char all[AX_MAX_AXES * (AX_MAX_NAME + 1)] = "";
   for (uint32_t a = 0; a < mesh.count; a++) sprintf(all + strlen(all), "%s%s", a > 0 ? "+" : "", mesh.axis[a].name);
   const char *cut = o->rank > 0 ? all : "", *in_specs[] = {cut}, *out_specs[] = {cut, "", ""};
-  ax_shard_map(&(ax_shard_map_options){&mesh, in_specs, out_specs, true}, collectives, context, in, 1, out, 3);
+  test_shard_map(&mesh, in_specs, out_specs, true, AX_CLOSURE(collectives, 1, 3, context), in, out);
 }
 
 static void run_odd(odd *o) {
@@ -132,10 +131,10 @@ static void handed_on(const ax_value *in, ax_value *out, void *context) {
 static void no_steps(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value stacked = ax_broadcast_in_dim(in[0], 2, (int64_t[]){0, 4}, (int64_t[]){1}), results[3];
-  ax_scan(handed_on, NULL, (ax_value[]){in[0], in[1], stacked}, 2, 1, 0, true, results, 1);
+  ax_scan(AX_FN(handed_on, 3, 3), 2, 0, true, (ax_value[]){in[0], in[1], stacked}, results);
   out[0] = results[0];
   out[1] = results[1];
-  out[2] = ax_reduce_sum(results[2], NULL, 0); /* of [0, 4] */
+  out[2] = ax_reduce_sum(results[2], AX_ALL_DIMS, false); /* of [0, 4] */
 }
 
 static void little(void **state) {

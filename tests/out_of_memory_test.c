@@ -32,14 +32,14 @@ typedef struct job {
 static void loss(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value hidden = ax_relu(ax_matmul(in[2], in[0])), y = ax_psum(ax_matmul(hidden, in[1]), "model");
-  out[0] = ax_pmean(ax_mean(ax_mul(y, y), NULL, 0), "data");
+  out[0] = ax_pmean(ax_reduce_mean(ax_mul(y, y), AX_ALL_DIMS, false), "data");
 }
 
 /* w1, w2, x -> loss, new w1, new w2 */
 static void train(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value result[3];
-  ax_value_and_grad(loss, NULL, in, 3, 2, result);
+  ax_value_and_grad(AX_FN(loss, 3, 1), AX_FIRST(2), in, result);
   out[0] = result[0];
   for (int i = 0; i < 2; i++) out[1 + i] = ax_sub(in[i], ax_mul(result[1 + i], ax_full_like(result[1 + i], 0.1)));
 }
@@ -53,8 +53,8 @@ static void step(const ax_value *in, ax_value *out, void *context) {
 static void sums_in_a_scan(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value scale = in[1], results[2];
-  ax_scan(step, &scale, (ax_value[]){ax_psum(ax_sum(in[0], 0), "data"), in[0]}, 1, 1, -1, false, results, 1);
-  out[0] = ax_psum(ax_add(results[0], ax_sum(results[1], 0)), "data");
+  ax_scan(AX_CLOSURE(step, 2, 2, &scale), 1, -1, false, (ax_value[]){ax_psum(ax_reduce_sum(in[0], AX_DIMS(0), false), "data"), in[0]}, results);
+  out[0] = ax_psum(ax_add(results[0], ax_reduce_sum(results[1], AX_DIMS(0), false)), "data");
 }
 
 static void halve(const ax_value *in, ax_value *out, void *context) {
@@ -64,15 +64,15 @@ static void halve(const ax_value *in, ax_value *out, void *context) {
 
 static void is_large(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_gt(ax_reduce_max(in[0], (int64_t[]){0}, 1), ax_full(AX_F32, 0, NULL, 1));
+  out[0] = ax_gt(ax_reduce_max(in[0], AX_DIMS(0), false), ax_full(AX_F32, 0, NULL, 1));
 }
 
 static void moves(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   static const int64_t ring[][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}};
   ax_value moved = ax_ppermute(in[0], "data", ring, 4), all = ax_all_gather(moved, "data", 0, true), chosen;
-  ax_cond(ax_eq(ax_axis_index("data"), ax_full(AX_S32, 0, NULL, 1)), (ax_function[]){halve, halve}, NULL, 2, &moved, 1, &chosen, 1);
-  ax_while(is_large, halve, NULL, &chosen, 1, &out[0]);
+  ax_if(ax_eq(ax_axis_index("data"), ax_full(AX_S32, 0, NULL, 1)), AX_FN(halve, 1, 1), AX_FN(halve, 1, 1), &moved, &chosen);
+  ax_while(AX_FN(is_large, 1, 1), AX_FN(halve, 1, 1), &chosen, &out[0]);
   out[1] = ax_psum_scatter(all, "data", 0, true);
 }
 
@@ -88,11 +88,11 @@ static void map(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
   ax_status status = ax_mesh_parse(j->mesh, &mesh);
   assert_int_equal(status, AX_OK);
-  ax_shard_map(&(ax_shard_map_options){&mesh, j->in_specs, j->out_specs, false}, j->function, NULL, in, j->in_count, out, j->out_count);
+  test_shard_map(&mesh, j->in_specs, j->out_specs, false, AX_FN(j->function, j->in_count, j->out_count), in, out);
 }
 
 static ax_status transformed(const job *j, ax_program **out) {
-  AX_TRY(ax_trace(map, (void *)j, j->in, j->in_count, j->out_count, out));
+  AX_TRY(ax_trace(AX_CLOSURE(map, j->in_count, j->out_count, (void *)j), j->in, out));
   if (j->transform == NULL) return AX_OK;
   ax_program *plain = *out;
   ax_status status = j->transform(plain, out);
@@ -129,7 +129,7 @@ static ax_status run(job *j, ax_runtime *runtime, ax_program *program) {
   uint32_t in_count = ax_program_in_count(program), out_count = ax_program_out_count(program);
   double sum = 0;
   for (int i = 0; i < most_elems; i++) values[i] = (float)(i % 13) * 0.25f - 1;
-  ax_status status = ax_compile(runtime, program, &(ax_compile_options){.donate = j->donate}, &executable);
+  ax_status status = ax_compile(runtime, program, &(ax_compile_options){.donate = test_args(j->donate, ax_program_in_count(program))}, &executable);
   for (uint32_t i = 0; i < in_count && status == AX_OK; i++)
     status = ax_device_put(runtime, NULL, "", ax_program_in_type(program, i), values, &arrays[i]);
   if (status == AX_OK) status = ax_run(executable, arrays, in_count, arrays + in_count, out_count);
@@ -165,13 +165,13 @@ static void fail_each(job j) {
   ax_runtime_release(j.runtime);
 }
 
-static ax_status grad_of(const ax_program *program, ax_program **out) { return ax_program_grad(program, NULL, out); }
+static ax_status grad_of(const ax_program *program, ax_program **out) { return ax_program_grad(program, AX_FIRST(1), out); }
 
 static ax_status vmap_of_grad_of(const ax_program *program, ax_program **out) {
   const int in_axes[] = {0, -1};
   ax_program *grad;
   *out = NULL;
-  AX_TRY(ax_program_value_and_grad(program, NULL, &grad));
+  AX_TRY(ax_program_value_and_grad(program, AX_FIRST(1), &grad));
   ax_status status = ax_program_vmap(grad, in_axes, NULL, 3, NULL, out);
   ax_program_release(grad);
   return status;
@@ -180,7 +180,7 @@ static ax_status vmap_of_grad_of(const ax_program *program, ax_program **out) {
 static ax_status cse_of_jvp_of(const ax_program *program, ax_program **out) {
   ax_program *jvp;
   *out = NULL;
-  AX_TRY(ax_program_jvp(program, NULL, &jvp));
+  AX_TRY(ax_program_jvp(program, AX_ALL_ARGS, &jvp));
   ax_status status = ax_program_cse(jvp, out);
   ax_program_release(jvp);
   return status;
@@ -237,7 +237,7 @@ static void fresh_runtimes(void **state) {
 static void layers(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = in[0];
-  for (int i = 0; i < 6; i++) x = ax_reduce_max(ax_expand_dims(ax_tanh(ax_matmul(x, ax_transpose(x, (int64_t[]){1, 0}))), 0), (int64_t[]){0}, 1);
+  for (int i = 0; i < 6; i++) x = ax_reduce_max(ax_expand_dims(ax_tanh(ax_matmul(x, ax_transpose(x, (int64_t[]){1, 0}))), 0), AX_DIMS(0), false);
   out[0] = ax_softmax(x, 0);
 }
 

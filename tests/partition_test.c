@@ -87,7 +87,7 @@ static ax_value communicated(maker *m, ax_value x, const char *axis) {
   switch (below(m, 4)) {
     case 0: return ax_mul(ax_psum(x, axis), ax_full_like(x, 0.5));
     case 1: return ax_axis_size(axis) > 1 ? ax_ppermute(x, axis, swap, 2) : x;
-    case 2: return ax_reduce_max(ax_all_gather(x, axis, 0, false), &dimension, 1);
+    case 2: return ax_reduce_max(ax_all_gather(x, axis, 0, false), 1, &dimension, false);
     default: return ax_add(x, ax_convert_element_type(ax_axis_index(axis), AX_F32));
   }
 }
@@ -99,7 +99,7 @@ static void map_body(const ax_value *in, ax_value *out, void *context) {
   maker m = s->m;
   char names[AX_MAX_AXES * AX_MAX_NAME];
   ax_axis_set all = ((ax_axis_set)1 << s->mesh.count) - 1;
-  ax_value x = mixed(&m, in[0], ax_tanh(ax_reduce_sum(in[1], NULL, 0)));
+  ax_value x = mixed(&m, in[0], ax_tanh(ax_reduce_sum(in[1], AX_ALL_DIMS, false)));
   for (int i = 0; i < 2; i++) x = mixed(&m, communicated(&m, x, s->mesh.axis[below(&m, s->mesh.count)].name), x);
   if (!s->inner && below(&m, 3) == 0) x = mapped_once(&m, x, mixed(&m, x, x), true);
   if (!m.checked && below(&m, 3) == 0) /* so that the result differs along an axis that its spec may not name */
@@ -131,7 +131,7 @@ static ax_value mapped_once(maker *m, ax_value x, ax_value y, bool inner) {
   const char *in_specs[] = {s.specs[0], s.specs[1]}, *out_specs[] = {s.specs[0]};
   ax_value in[] = {x, y}, out;
   s.m.checked = m->checked || below(&s.m, 3) == 0;
-  ax_shard_map(&(ax_shard_map_options){&s.mesh, in_specs, out_specs, !s.m.checked}, map_body, &s, in, 2, &out, 1);
+  test_shard_map(&s.mesh, in_specs, out_specs, !s.m.checked, AX_CLOSURE(map_body, 2, 1, &s), in, &out);
   return out;
 }
 
@@ -179,24 +179,23 @@ static ax_value controlled(maker *m, ax_value x, ax_value y) {
   switch (below(m, 4)) {
     case 3: { /* twice, on what may be laid out in another way */
       ax_value in[] = {x, y};
-      ax_closed_call(shared_body, &first, in, 2, out, 2);
-      ax_closed_call(shared_body, &first, out, 2, in, 2);
+      ax_closed_call(AX_CLOSURE(shared_body, 2, 2, &first), in, out);
+      ax_closed_call(AX_CLOSURE(shared_body, 2, 2, &first), out, in);
       return ax_add(in[0], in[1]);
     }
     case 0: {
       ax_value in[] = {x, y, ax_broadcast_in_dim(y, 3, (int64_t[]){2, dims[0], dims[1]}, where)};
-      ax_scan(loop_body, &first, in, 2, 1, 2, below(m, 2) != 0, out, 1);
-      return ax_sub(out[0], ax_reduce_max(out[2], (int64_t[]){0}, 1));
+      ax_scan(AX_CLOSURE(loop_body, 3, 3, &first), 2, 2, below(m, 2) != 0, in, out);
+      return ax_sub(out[0], ax_reduce_max(out[2], AX_DIMS(0), false));
     }
     case 1: {
       ax_value in[] = {x, y};
-      ax_cond(ax_full(AX_S32, 0, NULL, (double)below(m, 2)), (ax_function[]){branch_body, branch_body}, (void *[]){&first, &second}, 2,
-              in, 2, out, 1);
+      ax_switch(ax_full(AX_S32, 0, NULL, (double)below(m, 2)), 2, (const ax_fn[]){AX_CLOSURE(branch_body, 2, 1, &first), AX_CLOSURE(branch_body, 2, 1, &second)}, in, out);
       return out[0];
     }
     default: {
       ax_value in[] = {x, ax_full(AX_S32, 0, NULL, 0)};
-      ax_while(less, count, &first, in, 2, out);
+      ax_while(AX_CLOSURE(less, 2, 1, &first), AX_CLOSURE(count, 2, 2, &first), in, out);
       return ax_add(out[0], y);
     }
   }
@@ -296,8 +295,7 @@ static void one_then_other(const ax_value *in, ax_value *out, void *context) {
   for (int i = 0; i < 2 && c->mesh[i] != NULL; i++) {
     ax_mesh mesh;
     TEST_OK(ax_mesh_parse(c->mesh[i], &mesh));
-    const ax_shard_map_options options = {.mesh = &mesh, .in_specs = &c->in_spec[i], .out_specs = &c->out_spec[i]};
-    ax_shard_map(&options, twice, NULL, &x, 1, &x, 1);
+    test_shard_map(&mesh, &c->in_spec[i], &c->out_spec[i], false, AX_FN(twice, 1, 1), &x, &x);
   }
   out[0] = x;
 }
@@ -384,11 +382,11 @@ static void step(const ax_value *in, ax_value *out, void *context) {
   looping *l = context;
   const char *specs[] = {"a", "a"};
   ax_value operands[] = {in[0], l->weights};
-  ax_shard_map(&(ax_shard_map_options){.mesh = &l->mesh, .in_specs = specs, .out_specs = specs}, weighted, NULL, operands, 2, out, 1);
+  test_shard_map(&l->mesh, specs, specs, false, AX_FN(weighted, 2, 1), operands, out);
 }
 
-static void steps(const ax_value *in, ax_value *out, void *context) { ax_scan(step, context, in, 1, 0, 3, false, out, 0); }
-static void nested_steps(const ax_value *in, ax_value *out, void *context) { ax_scan(steps, context, in, 1, 0, 2, false, out, 0); }
+static void steps(const ax_value *in, ax_value *out, void *context) { ax_scan(AX_CLOSURE(step, 1, 1, context), 1, 3, false, in, out); }
+static void nested_steps(const ax_value *in, ax_value *out, void *context) { ax_scan(AX_CLOSURE(steps, 1, 1, context), 1, 2, false, in, out); }
 
 static void once(const ax_value *in, ax_value *out, void *context) {
   ((looping *)context)->weights = in[1];
@@ -430,7 +428,7 @@ static ax_value blockwise(const looping *l, ax_value x, ax_value w, const char *
   const char *specs[] = {spec, spec};
   const ax_value in[] = {x, w};
   ax_value out;
-  ax_shard_map(&(ax_shard_map_options){.mesh = &l->mesh, .in_specs = specs, .out_specs = specs}, weighted, NULL, in, 2, &out, 1);
+  test_shard_map(&l->mesh, specs, specs, false, AX_FN(weighted, 2, 1), in, &out);
   return out;
 }
 
@@ -440,14 +438,14 @@ static void layer(const ax_value *in, ax_value *out, void *context) {
 }
 static void many_calls(const ax_value *in, ax_value *out, void *context) {
   ax_value pair[] = {in[0], in[1]};
-  for (int i = 0; i < 100; i++) ax_closed_call(layer, context, pair, 2, pair, 2);
+  for (int i = 0; i < 100; i++) ax_closed_call(AX_CLOSURE(layer, 2, 2, context), pair, pair);
   out[0] = pair[0];
 }
 
 static void calls_in_calls(const ax_value *in, ax_value *out, void *context) { many_calls(in, out, context); }
 static void nested_calls(const ax_value *in, ax_value *out, void *context) {
   ax_value pair[] = {in[0], in[1]};
-  for (int i = 0; i < 3; i++) ax_closed_call(calls_in_calls, context, pair, 2, pair, 1);
+  for (int i = 0; i < 3; i++) ax_closed_call(AX_CLOSURE(calls_in_calls, 2, 1, context), pair, pair);
   out[0] = pair[0];
 }
 
@@ -461,10 +459,9 @@ static void nothing(const ax_value *in, ax_value *out, void *context) {
 }
 static void changed(const ax_value *in, ax_value *out, void *context) { out[0] = blockwise(context, in[0], in[1], "a"); }
 static void choice(const ax_value *in, ax_value *out, void *context) {
-  static const ax_function branches[] = {given_on, changed, nothing};
-  void *const contexts[] = {context, context, context};
+  const ax_fn branches[] = {AX_CLOSURE(given_on, 2, 1, context), AX_CLOSURE(changed, 2, 1, context), AX_CLOSURE(nothing, 2, 1, context)};
   ax_value x = blockwise(context, in[0], in[1], "a"), operands[] = {x, in[1]}, made;
-  ax_cond(ax_full(AX_S32, 0, NULL, 1), branches, contexts, 3, operands, 2, &made, 1);
+  ax_switch(ax_full(AX_S32, 0, NULL, 1), 3, branches, operands, &made);
   out[0] = blockwise(context, made, in[1], "a");
 }
 
@@ -474,14 +471,14 @@ static void three_times(const ax_value *in, ax_value *out, void *context) {
 }
 static void another_time(const ax_value *in, ax_value *out, void *context) {
   ax_value pair[2];
-  ax_closed_call(layer, context, in, 2, pair, 2);
+  ax_closed_call(AX_CLOSURE(layer, 2, 2, context), in, pair);
   out[0] = pair[0];
   out[1] = in[1];
   out[2] = ax_add(in[2], ax_full(AX_S32, 0, NULL, 1));
 }
 static void loop(const ax_value *in, ax_value *out, void *context) {
   ax_value all[] = {in[0], in[1], ax_full(AX_S32, 0, NULL, 0)};
-  ax_while(three_times, another_time, context, all, 3, all);
+  ax_while(AX_CLOSURE(three_times, 3, 1, context), AX_CLOSURE(another_time, 3, 3, context), all, all);
   out[0] = all[0];
 }
 
@@ -493,11 +490,11 @@ static void over_rows(const ax_value *in, ax_value *out, void *context) {
 static void stack(const ax_value *in, ax_value *out, void *context) {
   ax_value rows = in[1], all[2] = {in[0], rows};
   const char *specs[] = {"_,a", "_,a"};
-  ax_scan(over_rows, context, all, 1, 1, -1, false, all, 1);
+  ax_scan(AX_CLOSURE(over_rows, 2, 2, context), 1, -1, false, all, all);
   const ax_value in_all[] = {all[1], rows};
   ax_value made;
   const looping *l = context;
-  ax_shard_map(&(ax_shard_map_options){.mesh = &l->mesh, .in_specs = specs, .out_specs = specs}, weighted, NULL, in_all, 2, &made, 1);
+  test_shard_map(&l->mesh, specs, specs, false, AX_FN(weighted, 2, 1), in_all, &made);
   out[0] = made;
 }
 
@@ -507,16 +504,16 @@ static void wants_all(const ax_value *in, ax_value *out, void *context) {
 }
 static void gathers_once(const ax_value *in, ax_value *out, void *context) {
   ax_value w = blockwise(context, in[1], in[1], "a"), pair[] = {in[0], w};
-  for (int i = 0; i < 10; i++) ax_closed_call(wants_all, context, pair, 2, pair, 1);
+  for (int i = 0; i < 10; i++) ax_closed_call(AX_CLOSURE(wants_all, 2, 1, context), pair, pair);
   out[0] = pair[0];
 }
 
 /* The gradient of all calls: what they keep for it, and the cotangents, stay in blocks. */
 static void summed_calls(const ax_value *in, ax_value *out, void *context) {
   many_calls(in, out, context);
-  out[0] = ax_reduce_sum(out[0], NULL, 0);
+  out[0] = ax_reduce_sum(out[0], AX_ALL_DIMS, false);
 }
-static void gradient(const ax_value *in, ax_value *out, void *context) { ax_grad(summed_calls, context, in, 2, 1, out); }
+static void gradient(const ax_value *in, ax_value *out, void *context) { ax_grad(AX_CLOSURE(summed_calls, 2, 1, context), AX_FIRST(1), in, out); }
 
 /* How many different programs the equations named so hold. */
 static int bodies(const ax_program *program, const char *prim) {

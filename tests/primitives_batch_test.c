@@ -284,7 +284,7 @@ static ax_status on_device(const ax_program *program, const ax_mesh *mesh, uint3
     types[i] = program->types[i];
     types[i].spread.varying = mapped >> i & 1 ? ax_checked_axes(&axes) : 0;
   }
-  ax_status status = ax_trace_on(&axes, bind_again, (void *)program, types, program->in_count, program->out_count, out);
+  ax_status status = ax_trace_on(&axes, AX_CLOSURE(bind_again, program->in_count, program->out_count, (void *)program), types, out);
   free(types);
   return status;
 }
@@ -308,8 +308,8 @@ static void spread_whole(const ax_value *in, ax_value *out, void *context) {
   char **specs = calloc(ins + outs, sizeof specs[0]);
   for (uint32_t i = 0; i < ins; i++) specs[i] = spec_of(s->way.in_axes[i], s->axes);
   for (uint32_t k = 0; k < outs; k++) specs[ins + k] = spec_of(s->way.out_axes[k], s->axes);
-  ax_shard_map_options options = {s->mesh, (const char *const *)specs, (const char *const *)specs + ins, s->unchecked};
-  ax_shard_map(&options, spread_body, context, in, ins, out, outs);
+  test_shard_map(s->mesh, (const char *const *)specs, (const char *const *)specs + ins, s->unchecked,
+                 AX_CLOSURE(spread_body, ins, outs, context), in, out);
   for (uint32_t i = 0; i < ins + outs; i++) free(specs[i]);
   free(specs);
 }
@@ -335,8 +335,7 @@ static void add_instance(on_mesh *m, const test_instance *instance, uint32_t map
   if (test_passes(instance, "vmap on a mesh",
                   ax_program_vmap(device, w.in_axes, w.out_axes, local_size, NULL, &local)) &&
       test_passes(instance, m->axes,
-                  ax_trace(spread_whole, &(spread){local, &m->mesh, m->axes, unchecked, w}, whole->types,
-                           whole->in_count, whole->out_count, &spread_over))) {
+                  ax_trace(AX_CLOSURE(spread_whole, whole->in_count, whole->out_count, &(spread){local, &m->mesh, m->axes, unchecked, w}), whole->types, &spread_over))) {
     m->instances = realloc(m->instances, (m->count + 1) * sizeof m->instances[0]);
     m->wanted = realloc(m->wanted, (m->count + 1) * sizeof m->wanted[0]);
     m->spread = realloc(m->spread, (m->count + 1) * sizeof m->spread[0]);

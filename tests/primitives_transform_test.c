@@ -55,14 +55,14 @@ static void add_derivatives(const test_instance *instance) {
   uint32_t residuals, floats = 0;
   for (uint32_t i = 0; i < instance->program->in_count; i++) floats += is_float(&instance->program->types[i]);
   if (floats == 0) return;
-  TEST_OK(ax_program_jvp(instance->program, NULL, &jvp));
+  TEST_OK(ax_program_jvp(instance->program, AX_ALL_ARGS, &jvp));
   add(instance, jvp);
-  TEST_OK(ax_program_linearize(instance->program, NULL, &primal, &tangent, &residuals));
+  TEST_OK(ax_program_linearize(instance->program, AX_ALL_ARGS, &primal, &tangent, &residuals));
   add(instance, primal);
   bool *linear = calloc(tangent->in_count + 1, sizeof linear[0]);
   for (uint32_t i = residuals; i < tangent->in_count; i++) linear[i] = true;
   if (!instance->sample->forward_only) {
-    TEST_OK(ax_program_transpose(tangent, linear, &transposed));
+    TEST_OK(ax_program_transpose(tangent, test_args(linear, ax_program_in_count(tangent)), &transposed));
     add(instance, transposed);
   }
   free(linear);

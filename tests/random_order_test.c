@@ -44,7 +44,7 @@ static ax_value some(maker *m, int set) { /* of those that vary over no other ax
 static ax_value parts(ax_value x, int64_t n) {
   ax_value part[9];
   for (int64_t i = 0; i < n; i++) part[i] = scaled(ax_expand_dims(x, 0), 1 - 0.1 * (double)i);
-  return ax_concatenate(part, (uint32_t)n, 0);
+  return ax_concatenate((uint32_t)n, part, 0);
 }
 
 static ax_value communicated(maker *m, ax_value x, int over, bool varies) {
@@ -62,16 +62,16 @@ static ax_value communicated(maker *m, ax_value x, int over, bool varies) {
       return begun ? ax_done(ax_pmax_start(x, axes)) : ax_pmax(x, axes);
     case 2:
       x = begun ? ax_done(ax_all_gather_invariant_start(x, axes, 0, false)) : ax_all_gather_invariant(x, axes, 0, false);
-      return ax_reduce_max(x, &first, 1);
+      return ax_reduce_max(x, 1, &first, false);
     case 3:
-      return ax_psum_done(ax_psum_start(scaled(x, 0.3), axes));
+      return ax_done(ax_psum_start(scaled(x, 0.3), axes));
     case 4:
       return begun ? ax_done(ax_ppermute_start(x, axes, (const int64_t(*)[2])ring, pairs))
                    : ax_ppermute(x, axes, (const int64_t(*)[2])ring, pairs);
     case 5:
       x = parts(x, n);
       x = begun ? ax_done(ax_all_to_all_start(x, axes, 0, 0, false)) : ax_all_to_all(x, axes, 0, 0, false);
-      return ax_reduce_sum(scaled(x, 0.3), &first, 1);
+      return ax_reduce_sum(scaled(x, 0.3), 1, &first, false);
     default:
       x = parts(x, n);
       return scaled(begun ? ax_done(ax_psum_scatter_start(x, axes, 0, false)) : ax_psum_scatter(x, axes, 0, false), 0.4);
@@ -90,7 +90,7 @@ static ax_value communicated_inside(maker *m, ax_value x, int over) {
     case 1:
       return ax_done(ax_pmax_start(x, axes));
     case 2:
-      return ax_reduce_max(ax_all_gather_invariant(x, axes, 0, false), &first, 1);
+      return ax_reduce_max(ax_all_gather_invariant(x, axes, 0, false), 1, &first, false);
     default:
       return ax_pmin(ax_ppermute(x, "c", (const int64_t[][2]){{0, 1}, {1, 0}}, (uint32_t)(1 + below(m, 2))), axes);
   }
@@ -106,7 +106,7 @@ static ax_value computed(maker *m, int set) {
     case 1:
       return scaled(ax_add(x, y), 0.6);
     case 2:
-      return ax_sub(x, ax_expand_dims(ax_mean(y, &row, 1), row));
+      return ax_sub(x, ax_expand_dims(ax_reduce_mean(y, 1, &row, false), row));
     case 3:
       return ax_transpose(ax_tanh(x), turn);
     case 4:
@@ -184,7 +184,7 @@ static void run_inside(body *b, const ax_value *in, uint32_t count, ax_value *ou
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("c=2", &mesh));
   b->maker.inside = true;
-  ax_shard_map(&(ax_shard_map_options){&mesh, specs, specs, b->maker.unchecked}, run_body, b, in, count, out, count);
+  test_shard_map(&mesh, specs, specs, b->maker.unchecked, AX_CLOSURE(run_body, count, count, b), in, out);
 }
 
 static void nested(maker *m) {
@@ -193,22 +193,21 @@ static void nested(maker *m) {
   ax_value in[1 + VALUES], out[1 + VALUES];
   uint32_t count = list(&b, m->values, in + 1);
   if (what == 0) {
-    ax_scan(run_body, &b, in + 1, count, 0, b.trips, below(m, 2) != 0, out + 1, 0);
+    ax_scan(AX_CLOSURE(run_body, count, count, &b), count, b.trips, below(m, 2) != 0, in + 1, out + 1);
   } else if (what == 1) {
     in[0] = counter(m, b.maker.apart);
-    ax_while(still_to_go, run_counted, &b, in, count + 1, out);
+    ax_while(AX_CLOSURE(still_to_go, count + 1, 1, &b), AX_CLOSURE(run_counted, count + 1, count + 1, &b), in, out);
   } else if (what == 3) { /* up to three calls of one body */
     for (int i = below(m, 3); i >= 0; i--) {
-      ax_closed_call(run_body, &b, in + 1, count, out + 1, count);
+      ax_closed_call(AX_CLOSURE(run_body, count, count, &b), in + 1, out + 1);
       memcpy(in + 1, out + 1, count * sizeof in[0]);
     }
   } else if (what == 4) {
     run_inside(&b, in + 1, count, out + 1);
   } else {
-    ax_value least = ax_reduce_max(m->values[0], NULL, 0);
+    ax_value least = ax_reduce_max(m->values[0], AX_ALL_DIMS, false);
     ax_value index = axis != 0 ? ax_axis_index(names(axis)) : ax_convert_element_type(ax_lt(least, number(0.6)), AX_S32);
-    ax_cond(ax_add(index, counter(m, 0)), (ax_function[]){run_body, run_body}, (void *[]){&b, &other}, 2, in + 1, count, out + 1,
-            count);
+    ax_switch(ax_add(index, counter(m, 0)), 2, (const ax_fn[]){AX_CLOSURE(run_body, count, count, &b), AX_CLOSURE(run_body, count, count, &other)}, in + 1, out + 1);
   }
   put_back(&b, m->values, out + 1);
 }
@@ -240,7 +239,7 @@ static void device(const ax_value *in, ax_value *out, void *context) {
 static void on_mesh(const ax_value *in, ax_value *out, void *context) {
   const maker *m = context;
   const char *specs[] = {"", "a", "b", "a,b"};
-  ax_shard_map(&(ax_shard_map_options){m->mesh, specs, specs, m->unchecked}, device, context, in, SETS, out, SETS);
+  test_shard_map(m->mesh, specs, specs, m->unchecked, AX_CLOSURE(device, SETS, SETS, context), in, out);
 }
 
 static void one_program(uint64_t seed, bool show) {

@@ -25,7 +25,7 @@ static int64_t columns(const maker *m) { return NARROW * m->wide; }
 static ax_value number(const maker *m, double value) { return ax_full(m->dtype, 0, NULL, value); }
 static ax_value greater(const maker *m, ax_value x, ax_value y) { return m->smooth ? ax_tanh(ax_add(x, y)) : ax_max(x, y); }
 static ax_value greatest(const maker *m, ax_value x, const int64_t *axes, uint32_t count) {
-  return m->smooth ? ax_tanh(ax_reduce_sum(x, axes, count)) : ax_reduce_max(x, axes, count);
+  return m->smooth ? ax_tanh(ax_reduce_sum(x, count, axes, false)) : ax_reduce_max(x, count, axes, false);
 }
 
 static const char *some_axes(maker *m) {
@@ -93,7 +93,7 @@ static ax_value shifted(maker *m, ax_value x) {
   ax_value end = ax_slice(x, low, high, NULL);
   low[axis] = 0, high[axis] = at;
   ax_value begin = ax_slice(x, low, high, NULL);
-  if (below(m, 2) == 0) return ax_concatenate((ax_value[]){end, below(m, 2) == 0 ? ax_neg(begin) : begin}, 2, (uint32_t)axis);
+  if (below(m, 2) == 0) return ax_concatenate(AX_VALUES(end, below(m, 2) == 0 ? ax_neg(begin) : begin), (uint32_t)axis);
   before[axis] = at;
   if (below(m, 2) == 0) return ax_pad(end, number(m, 0.25), before, after, none);
   after[axis] = at;
@@ -127,11 +127,11 @@ static ax_value moved(maker *m, ax_value x, ax_value y) {
     case 0: return ax_transpose(ax_tanh(ax_transpose(x, turn)), turn);
     case 1: return ax_reshape(ax_add(ax_reshape(x, 1, flat), ax_reshape(y, 1, flat)), 2, dims);
     case 2: return ax_pad(ax_slice(x, starts, limits, NULL), number(m, 0.25), low, high, none);
-    case 3: return ax_sub(x, ax_expand_dims(ax_mean(x, &axis, 1), axis));
+    case 3: return ax_sub(x, ax_expand_dims(ax_reduce_mean(x, 1, &axis, false), axis));
     case 4: return ax_softmax(x, axis);
     default: {
       ax_value both[] = {ax_slice(x, none, (int64_t[]){2, columns(m)}, NULL), ax_slice(y, (int64_t[]){2, 0}, dims, NULL)};
-      return ax_concatenate(both, 2, 0);
+      return ax_concatenate(2, both, 0);
     }
   }
 }
@@ -188,7 +188,7 @@ static ax_value looped(maker *m, ax_value x, ax_value y) {
   test_random_bits(&m->random);
   const int64_t dims[] = {3, ROWS, columns(m)}, where[] = {1, 2};
   ax_value in[] = {x, y, ax_mul(ax_broadcast_in_dim(x, 3, dims, where), number(m, 0.5))}, out[3];
-  ax_scan(loop_body, &inner, in, 2, 1, 3, below(m, 2) != 0, out, 1);
+  ax_scan(AX_CLOSURE(loop_body, 3, 3, &inner), 2, 3, below(m, 2) != 0, in, out);
   return ax_sub(ax_add(out[0], out[1]), greatest(m, out[2], NULL, 0));
 }
 
@@ -202,9 +202,8 @@ static ax_value branched(maker *m, ax_value x, ax_value y) {
   test_random_bits(&m->random);
   ax_value index = varying ? ax_axis_index("a") : ax_full(AX_S32, 0, NULL, (double)below(m, 2)), out;
   ax_value in[] = {x, y};
-  ax_function bodies[] = {branch_body, branch_body};
-  void *contexts[] = {&first, &second};
-  ax_cond(index, bodies, contexts, 2, in, 2, &out, 1);
+  const ax_fn bodies[] = {AX_CLOSURE(branch_body, 2, 1, &first), AX_CLOSURE(branch_body, 2, 1, &second)};
+  ax_switch(index, 2, bodies, in, &out);
   return out;
 }
 
@@ -213,9 +212,9 @@ static ax_value called(maker *m, ax_value x, ax_value y) {
   maker inner = deeper(m);
   test_random_bits(&m->random);
   ax_value in[] = {x, y}, out;
-  ax_closed_call(branch_body, &inner, in, 2, &out, 1);
+  ax_closed_call(AX_CLOSURE(branch_body, 2, 1, &inner), in, &out);
   in[below(m, 2)] = out;
-  ax_closed_call(branch_body, &inner, in, 2, &out, 1);
+  ax_closed_call(AX_CLOSURE(branch_body, 2, 1, &inner), in, &out);
   return out;
 }
 
@@ -249,15 +248,14 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
   bool one = m->mesh->count == 1;
   const char *in_specs[] = {"a", one ? "" : "_, b", ""}, *whole = one ? "a" : "a, b";
   const char *out_specs[] = {whole, whole, whole};
-  ax_shard_map(&(ax_shard_map_options){.mesh = m->mesh, .in_specs = in_specs, .out_specs = out_specs}, device, context, in, IN, out,
-               OUT);
+  test_shard_map(m->mesh, in_specs, out_specs, false, AX_CLOSURE(device, IN, OUT, context), in, out);
 }
 
 static void loss(const ax_value *in, ax_value *out, void *context) {
   ax_value results[OUT];
   on_mesh(in, results, context);
   out[0] = number(context, 0);
-  for (int i = 0; i < OUT; i++) out[0] = ax_add(out[0], ax_reduce_sum(results[i], NULL, 0));
+  for (int i = 0; i < OUT; i++) out[0] = ax_add(out[0], ax_reduce_sum(results[i], AX_ALL_DIMS, false));
 }
 
 static ax_program *made(ax_function function, maker *m, uint32_t out_count) {
@@ -273,7 +271,7 @@ static void gradient(maker m, uint64_t seed, bool show) {
   m.smooth = true;
   m.dtype = AX_F64;
   program = made(loss, &m, 1);
-  TEST_OK(ax_program_value_and_grad(program, (bool[IN]){true, true, true}, &grad));
+  TEST_OK(ax_program_value_and_grad(program, test_args((bool[IN]){true, true, true}, ax_program_in_count(program)), &grad));
   test_random_run(grad, seed, show, 1e-6);
   ax_program_release(grad);
   ax_program_release(program);

@@ -117,18 +117,18 @@ static void nested(maker *m) {
     const int64_t dims[] = {TRIPS, COLUMNS};
     b.rows = true;
     in[1 + VALUES] = ax_slice(m->x[1], (int64_t[]){1, 0}, (int64_t[]){1 + TRIPS, COLUMNS}, NULL);
-    ax_scan(run_body, &b, in, 1 + VALUES, 1, TRIPS, below(m, 2) != 0, out, 1);
+    ax_scan(AX_CLOSURE(run_body, 1 + VALUES + 1, 1 + VALUES + 1, &b), 1 + VALUES, TRIPS, below(m, 2) != 0, in, out);
     ax_value back = ax_pad(out[1 + VALUES], ax_full(AX_F32, 0, NULL, 0), (int64_t[]){1, 0}, (int64_t[]){ROWS - 1 - dims[0], 1}, (int64_t[]){0, 0});
     out[2] = ax_add(out[2], scaled(back, 0.5));
   } else if (what == 1) {
     in[0] = m->counter;
-    ax_closed_call(run_body, &b, in, 1 + VALUES, out, 1 + VALUES);
+    ax_closed_call(AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &b), in, out);
   } else if (what == 2) {
-    ax_value index = below(m, 2) != 0 ? m->counter : ax_convert_element_type(ax_lt(ax_reduce_max(m->x[0], NULL, 0), ax_full(AX_F32, 0, NULL, 0.7)), AX_S32);
+    ax_value index = below(m, 2) != 0 ? m->counter : ax_convert_element_type(ax_lt(ax_reduce_max(m->x[0], AX_ALL_DIMS, false), ax_full(AX_F32, 0, NULL, 0.7)), AX_S32);
     in[0] = m->counter;
-    ax_cond(index, (ax_function[]){run_body, run_body}, (void *[]){&b, &other}, 2, in, 1 + VALUES, out, 1 + VALUES);
+    ax_switch(index, 2, (const ax_fn[]){AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &b), AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &other)}, in, out);
   } else {
-    ax_while(still_to_go, run_body, &b, in, 1 + VALUES, out);
+    ax_while(AX_CLOSURE(still_to_go, 1 + VALUES, 1, &b), AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &b), in, out);
   }
   for (int v = 0; v < VALUES; v++) m->x[v] = out[1 + v];
 }
@@ -156,7 +156,7 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
   const char *specs[] = {"", "", "a", "a"};
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("a=3", &mesh));
-  if (m->spread) ax_shard_map(&(ax_shard_map_options){&mesh, specs, specs, false}, device, context, in, VALUES, out, VALUES);
+  if (m->spread) test_shard_map(&mesh, specs, specs, false, AX_CLOSURE(device, VALUES, VALUES, context), in, out);
   else device(in, out, context);
 }
 
@@ -164,14 +164,14 @@ static void loss(const ax_value *in, ax_value *out, void *context) {
   ax_value results[OUT];
   on_mesh(in, results, context);
   out[0] = ax_full(AX_F32, 0, NULL, 0);
-  for (int i = 0; i < OUT; i++) out[0] = ax_add(out[0], ax_reduce_sum(results[i], NULL, 0));
+  for (int i = 0; i < OUT; i++) out[0] = ax_add(out[0], ax_reduce_sum(results[i], AX_ALL_DIMS, false));
 }
 
 /* A derivative jumps where numbers are nearly equal, so evaluation may be on the other side. */
 static void gradient(maker *m, const ax_type *types, uint64_t seed, bool show) {
   m->gradient = true;
   ax_program *program = test_trace(loss, m, types, VALUES, 1), *grad;
-  TEST_OK(ax_program_value_and_grad(program, (bool[VALUES]){true, true, true, true}, &grad));
+  TEST_OK(ax_program_value_and_grad(program, test_args((bool[VALUES]){true, true, true, true}, ax_program_in_count(program)), &grad));
   test_random_run(grad, seed, show, 1e30);
   ax_program_release(grad);
   ax_program_release(program);

@@ -22,7 +22,7 @@ static void random_inputs(const ax_program *program, uint32_t seed, ax_tensor **
 static void check_jvp(const ax_program *program, ax_tensor **in, uint32_t seed) {
   ax_program *jvp;
   const double step = 1e-6;
-  TEST_OK(ax_program_jvp(program, NULL, &jvp));
+  TEST_OK(ax_program_jvp(program, AX_ALL_ARGS, &jvp));
   TEST_OK(ax_program_verify(jvp));
   uint32_t n = program->in_count, m = program->out_count, tangents = jvp->in_count - n;
   ax_tensor **all = calloc(n + tangents, sizeof all[0]), **moved = calloc(n, sizeof moved[0]);
@@ -61,14 +61,14 @@ static void check_jvp(const ax_program *program, ax_tensor **in, uint32_t seed) 
 static void check_transpose(const ax_program *program, ax_tensor **in, uint32_t seed) {
   ax_program *primal, *tangent, *transposed, *jvp;
   uint32_t residuals, n = program->in_count, m = program->out_count;
-  TEST_OK(ax_program_linearize(program, NULL, &primal, &tangent, &residuals));
+  TEST_OK(ax_program_linearize(program, AX_ALL_ARGS, &primal, &tangent, &residuals));
   TEST_OK(ax_program_verify(primal));
   TEST_OK(ax_program_verify(tangent));
   bool *linear = calloc(tangent->in_count, 1);
   for (uint32_t i = residuals; i < tangent->in_count; i++) linear[i] = true;
-  TEST_OK(ax_program_transpose(tangent, linear, &transposed));
+  TEST_OK(ax_program_transpose(tangent, test_args(linear, ax_program_in_count(tangent)), &transposed));
   TEST_OK(ax_program_verify(transposed));
-  TEST_OK(ax_program_jvp(program, NULL, &jvp));
+  TEST_OK(ax_program_jvp(program, AX_ALL_ARGS, &jvp));
   uint32_t dxs = tangent->in_count - residuals, dys = tangent->out_count;
   ax_tensor **results = calloc(primal->out_count, sizeof in[0]), **a = calloc(tangent->in_count, sizeof in[0]);
   ax_tensor **b = calloc(transposed->in_count, sizeof in[0]), **dy = calloc(dys, sizeof in[0]),
@@ -154,7 +154,7 @@ static void check_all(ax_function function, void *context, const ax_type *types,
     test_release(in, in_count);
     for (uint32_t mapped = 1; mapped < 1u << in_count; mapped++) check_vmap(program, mapped, seed + 30);
   }
-  TEST_OK(ax_program_jvp(program, NULL, &jvp)); /* second derivatives, and vmap of the derivative */
+  TEST_OK(ax_program_jvp(program, AX_ALL_ARGS, &jvp)); /* second derivatives, and vmap of the derivative */
   uint32_t jvp_in = jvp->in_count;
   ax_tensor **more = calloc(jvp_in, sizeof in[0]);
   random_inputs(jvp, 5, more);
@@ -185,16 +185,15 @@ static void branch(const ax_value *in, ax_value *out, void *context) {
     case 1: out[0] = ax_exp(ax_mul(in[0], in[0])); break;
     default: out[0] = ax_full_like(in[0], 3); break;
   }
-  out[1] = c->which == 1 ? ax_mul(in[1], ax_sum(in[0], 0)) : in[1];
+  out[1] = c->which == 1 ? ax_mul(in[1], ax_reduce_sum(in[0], AX_DIMS(0), false)) : in[1];
 }
 
 static void conditional(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   captured c[] = {{ax_mul(in[3], in[3]), 0}, {in[3], 1}, {in[3], 2}};
-  const ax_function branches[] = {branch, branch, branch};
-  void *const contexts[] = {&c[0], &c[1], &c[2]};
+  const ax_fn branches[] = {AX_CLOSURE(branch, 2, 2, &c[0]), AX_CLOSURE(branch, 2, 2, &c[1]), AX_CLOSURE(branch, 2, 2, &c[2])};
   ax_value index = ax_convert_element_type(ax_mul(in[0], constant(4)), AX_S32);
-  ax_cond(index, branches, contexts, 3, in + 1, 2, out, 2);
+  ax_switch(index, 3, branches, in + 1, out);
 }
 
 static void test_cond(void **state) {
@@ -205,11 +204,10 @@ static void test_cond(void **state) {
 
 static void choose(const ax_value *in, ax_value *out, void *context) {
   captured c[] = {{in[1], 0}, {in[1], 1}, {in[1], 2}};
-  const ax_function branches[] = {branch, branch, branch};
-  void *const contexts[] = {&c[0], &c[1], &c[2]};
+  const ax_fn branches[] = {AX_CLOSURE(branch, 2, 2, &c[0]), AX_CLOSURE(branch, 2, 2, &c[1]), AX_CLOSURE(branch, 2, 2, &c[2])};
   ax_value pair[2], xs[] = {ax_reshape(in[1], 1, (int64_t[]){1}), in[1]};
-  ax_value index = context != NULL ? ax_gt(in[0], constant(0)) : ax_convert_element_type(in[0], AX_S32);
-  ax_cond(index, branches, contexts, context != NULL ? 2 : 3, xs, 2, pair, 2);
+  if (context != NULL) ax_if(ax_gt(in[0], constant(0)), branches[1], branches[0], xs, pair);
+  else ax_switch(ax_convert_element_type(in[0], AX_S32), 3, branches, xs, pair);
   out[0] = ax_reshape(pair[0], 0, NULL);
 }
 
@@ -245,11 +243,11 @@ static void cell(const ax_value *in, ax_value *out, void *context) {
   const weights *w = context;
   ax_value h = ax_tanh(ax_add(ax_matmul(w->w, in[0]), ax_add(in[3], w->b)));
   out[0] = h;
-  out[1] = ax_add(in[1], ax_sum(ax_mul(h, h), 0));
+  out[1] = ax_add(in[1], ax_reduce_sum(ax_mul(h, h), AX_DIMS(0), false));
   out[2] = ax_add(in[2], ax_full(AX_S32, 0, NULL, 1));
   if (w->permute) {
     out[0] = ax_mul(ax_broadcast_in_dim(in[1], 1, (int64_t[]){2}, NULL), ax_full_like(in[0], 0.5));
-    out[1] = ax_sum(in[0], 0);
+    out[1] = ax_reduce_sum(in[0], AX_DIMS(0), false);
   }
   out[3] = ax_mul(h, in[4]);
   out[4] = ax_mul(ax_convert_element_type(in[2], AX_F64), in[4]);
@@ -259,7 +257,7 @@ static void recur(const ax_value *in, ax_value *out, void *context) {
   const int *mode = context;
   weights w = {in[0], ax_exp(in[1]), (*mode & 2) != 0};
   ax_value operands[] = {in[2], constant(0), ax_full(AX_S32, 0, NULL, 0), in[3], ax_mul(in[4], in[4])}, results[5];
-  ax_scan(cell, &w, operands, 3, 2, -1, (*mode & 1) != 0, results, 2);
+  ax_scan(AX_CLOSURE(cell, 5, 5, &w), 3, -1, (*mode & 1) != 0, operands, results);
   out[0] = results[0], out[1] = results[1], out[2] = results[3], out[3] = results[4];
 }
 
@@ -279,7 +277,7 @@ static void inner_step(const ax_value *in, ax_value *out, void *context) {
 static void outer_step(const ax_value *in, ax_value *out, void *context) {
   const ax_value *xs = context;
   ax_value results[2], start[] = {in[0], *xs}, factor = ax_mul(in[1], in[1]);
-  ax_scan(inner_step, &factor, start, 1, 1, -1, true, results, 1);
+  ax_scan(AX_CLOSURE(inner_step, 2, 2, &factor), 1, -1, true, start, results);
   out[0] = ax_tanh(results[0]);
   out[1] = results[1];
 }
@@ -287,7 +285,7 @@ static void outer_step(const ax_value *in, ax_value *out, void *context) {
 static void nested(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value xs = in[1];
-  ax_scan(outer_step, &xs, (ax_value[]){in[0], in[2]}, 1, 1, 2, false, out, 1);
+  ax_scan(AX_CLOSURE(outer_step, 2, 2, &xs), 1, 2, false, (ax_value[]){in[0], in[2]}, out);
 }
 
 static void test_scan_nested(void **state) {
@@ -302,7 +300,7 @@ static void no_steps(const ax_value *in, ax_value *out, void *context) {
   ax_value operands[] = {in[2], constant(7), ax_full(AX_S32, 0, NULL, 0), ax_full(AX_F64, 2, (int64_t[]){0, 2}, 0),
                          ax_full(AX_F64, 1, (int64_t[]){0}, 0)};
   ax_value results[5];
-  ax_scan(cell, &w, operands, 3, 2, 0, *mode != 0, results, 2);
+  ax_scan(AX_CLOSURE(cell, 5, 5, &w), 3, 0, *mode != 0, operands, results);
   for (int k = 0; k < 2; k++) out[k] = results[k];
   out[2] = results[3];
 }
@@ -341,7 +339,7 @@ static void grow(const ax_value *in, ax_value *out, void *context) {
 static void repeat(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value limit = in[1], carries[3];
-  ax_while(below, grow, &limit, (ax_value[]){in[0], in[2], in[1]}, 3, carries);
+  ax_while(AX_CLOSURE(below, 3, 1, &limit), AX_CLOSURE(grow, 3, 3, &limit), (ax_value[]){in[0], in[2], in[1]}, carries);
   for (int k = 0; k < 3; k++) out[k] = carries[k];
 }
 
@@ -351,10 +349,10 @@ static void test_while(void **state) {
   check_all(repeat, NULL, types, 3, 3, no_reverse);
   ax_program *program = test_trace(repeat, NULL, types, 3, 3), *primal, *tangent, *transposed;
   uint32_t residuals;
-  TEST_OK(ax_program_linearize(program, NULL, &primal, &tangent, &residuals));
+  TEST_OK(ax_program_linearize(program, AX_ALL_ARGS, &primal, &tangent, &residuals));
   bool *linear = calloc(tangent->in_count, 1);
   for (uint32_t i = residuals; i < tangent->in_count; i++) linear[i] = true;
-  TEST_FAILS(ax_program_transpose(tangent, linear, &transposed), AX_ABSENT, "while has no reverse-mode derivative");
+  TEST_FAILS(ax_program_transpose(tangent, test_args(linear, ax_program_in_count(tangent)), &transposed), AX_ABSENT, "while has no reverse-mode derivative");
   ax_program_release(program), ax_program_release(primal), ax_program_release(tangent);
   free(linear);
 }
@@ -366,10 +364,10 @@ static void layer(const ax_value *in, ax_value *out, void *context) {
   const ax_value *outer = context;
   ax_value h = ax_tanh(ax_psum(ax_matmul(in[0], in[1]), "model"));
   ax_value scaled = ax_mul(h, ax_broadcast_in_dim(in[2], 2, (int64_t[]){2, 2}, (int64_t[]){1}));
-  out[0] = ax_pmean(ax_mean(ax_mul(scaled, scaled), NULL, 0), "data");
+  out[0] = ax_pmean(ax_reduce_mean(ax_mul(scaled, scaled), AX_ALL_DIMS, false), "data");
   out[1] = scaled;
   out[2] = ax_mul(ax_exp(in[1]), ax_full_like(in[1], 2));
-  ax_value captured = ax_sum(ax_mul(*outer, *outer), 0);
+  ax_value captured = ax_reduce_sum(ax_mul(*outer, *outer), AX_DIMS(0), false);
   out[3] = ax_mul(captured, ax_full_like(captured, 3));
 }
 
@@ -381,7 +379,7 @@ static void map_layer(const ax_value *in, ax_value *out, void *context) {
   test_map_body(in, out, &m);
 }
 
-static void test_shard_map(void **state) {
+static void maps_over_meshes(void **state) {
   (void)state;
   ax_type types[] = {TEST_TYPE(AX_F64, 4, 6), TEST_TYPE(AX_F64, 6, 2), TEST_TYPE(AX_F64, 2)};
   test_map m = {"data=2,model=3", {"data,model", "model", ""}, {"", "data", "model", ""}, .body = layer};
@@ -414,12 +412,12 @@ static void other(const ax_value *in, ax_value *out, void *context) {
 static void loops(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value results[2], w = in[1], chosen;
-  ax_scan(step, &w, (ax_value[]){ax_full(AX_F64, 0, NULL, 0.5), in[0]}, 1, 1, -1, true, results, 1);
+  ax_scan(AX_CLOSURE(step, 2, 2, &w), 1, -1, true, (ax_value[]){ax_full(AX_F64, 0, NULL, 0.5), in[0]}, results);
   out[0] = ax_psum(results[0], "data");
   out[1] = results[1];
-  ax_cond(ax_gt(in[1], constant(0)), (ax_function[]){same, other}, (void *[]){&w, &w}, 2, results, 1, &chosen, 1);
+  ax_if(ax_gt(in[1], constant(0)), AX_CLOSURE(other, 1, 1, &w), AX_CLOSURE(same, 1, 1, &w), results, &chosen);
   out[2] = ax_reshape(chosen, 1, (int64_t[]){1});
-  ax_cond(ax_gt(results[0], constant(0)), (ax_function[]){same, same}, (void *[]){&w, &w}, 2, &w, 1, &chosen, 1);
+  ax_if(ax_gt(results[0], constant(0)), AX_CLOSURE(same, 1, 1, &w), AX_CLOSURE(same, 1, 1, &w), &w, &chosen);
   out[3] = ax_reshape(chosen, 1, (int64_t[]){1});
   out[4] = ax_reshape(ax_mul(w, w), 1, (int64_t[]){1});
 }
@@ -438,7 +436,7 @@ static void test_loops_on_mesh(void **state) {
 static void gradient_step(const ax_value *in, ax_value *out, void *context) {
   const ax_value *w = context;
   ax_value error = ax_sub(ax_mul(in[0], *w), in[1]);
-  out[0] = ax_pmean(ax_mean(ax_mul(error, error), NULL, 0), "data");
+  out[0] = ax_pmean(ax_reduce_mean(ax_mul(error, error), AX_ALL_DIMS, false), "data");
 }
 
 static void sharded_loss(const ax_value *in, ax_value *out, void *context) {
@@ -447,12 +445,12 @@ static void sharded_loss(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
   ax_value w = in[0];
   TEST_OK(ax_mesh_parse("data=2", &mesh));
-  ax_shard_map(&(ax_shard_map_options){&mesh, in_specs, out_specs, false}, gradient_step, &w, data, 2, out, 1);
+  test_shard_map(&mesh, in_specs, out_specs, false, AX_CLOSURE(gradient_step, 2, 1, &w), data, out);
 }
 
 static void update(const ax_value *in, ax_value *out, void *context) {
   ax_value pair[2];
-  ax_value_and_grad(sharded_loss, context, in, 1, 1, pair);
+  ax_value_and_grad(AX_CLOSURE(sharded_loss, 1, 1, context), AX_FIRST(1), in, pair);
   out[0] = ax_sub(in[0], ax_mul(pair[1], constant(0.1)));
   out[1] = pair[0];
 }
@@ -465,8 +463,8 @@ static void keep(const ax_value *in, ax_value *out, void *context) {
 static void train(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value data[] = {in[1], in[2]};
-  ax_scan(update, data, in, 1, 0, 3, false, out, 1);
-  ax_cond(ax_lt(in[0], constant(0)), (ax_function[]){sharded_loss, keep}, (void *[]){data, NULL}, 2, in, 1, &out[2], 1);
+  ax_scan(AX_CLOSURE(update, 1, 2, data), 1, 3, false, in, out);
+  ax_if(ax_lt(in[0], constant(0)), AX_FN(keep, 1, 1), AX_CLOSURE(sharded_loss, 1, 1, data), in, &out[2]);
 }
 
 static void test_training_loop(void **state) {
@@ -485,13 +483,13 @@ typedef struct bad {
 
 static void whole_sum(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_sum(in[0], 0);
+  out[0] = ax_reduce_sum(in[0], AX_DIMS(0), false);
 }
 
 static void by_index(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value start = ax_sum(in[0], 0), w = start;
-  ax_cond(ax_axis_index("data"), (ax_function[]){same, other}, (void *[]){&w, &w}, 2, &start, 1, out, 1);
+  ax_value start = ax_reduce_sum(in[0], AX_DIMS(0), false), w = start;
+  ax_switch(ax_axis_index("data"), 2, (const ax_fn[]){AX_CLOSURE(same, 1, 1, &w), AX_CLOSURE(other, 1, 1, &w)}, &start, out);
 }
 
 static void not_done(const ax_value *in, ax_value *out, void *context) {
@@ -506,8 +504,8 @@ static void sum_up(const ax_value *in, ax_value *out, void *context) {
 
 static void until(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value start = ax_sum(in[0], 0);
-  ax_while(not_done, sum_up, NULL, &start, 1, out);
+  ax_value start = ax_reduce_sum(in[0], AX_DIMS(0), false);
+  ax_while(AX_FN(not_done, 1, 1), AX_FN(sum_up, 1, 1), &start, out);
 }
 
 static void nest(const ax_value *in, ax_value *out, void *context) {
@@ -515,7 +513,7 @@ static void nest(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("data=2", &mesh));
   const char *specs[] = {""};
-  ax_shard_map(&(ax_shard_map_options){&mesh, specs, specs, false}, whole_sum, NULL, in, 1, out, 1);
+  test_shard_map(&mesh, specs, specs, false, AX_FN(whole_sum, 1, 1), in, out);
 }
 
 static void map_bad(const ax_value *in, ax_value *out, void *context) {
@@ -535,7 +533,7 @@ static void test_refused(void **state) {
       {whole_sum, "data=2", "_,data", "", "the spec P(_, data) has more entries than there are dimensions in f64[6]",
        false},
       {whole_sum, "data=2", "data", "data", "result 0: the spec P(data) has more entries", false},
-      {whole_sum, "data=2", "batch", "", "in_specs[0]: spec \"batch\": unknown axis \"batch\"", false},
+      {whole_sum, "data=2", "batch", "", "operand 0: spec \"batch\": unknown axis \"batch\"", false},
       {by_index, "data=2", "data", "", "not all of them would reach the psum over {data} in branch 1", false},
       {until, "data=2", "data", "", "not all of them would reach the psum over {data} in the body", false},
       {nest, "data=2", "data", "", "the axis \"data\" is in use", false},
@@ -543,7 +541,7 @@ static void test_refused(void **state) {
   ax_type type = TEST_TYPE(AX_F64, 6);
   for (size_t i = 0; i < AX_COUNT(cases); i++) {
     ax_program *program;
-    TEST_FAILS(ax_trace(map_bad, (void *)&cases[i], &type, 1, 1, &program), AX_INVALID_ARGUMENT, cases[i].part);
+    TEST_FAILS(ax_trace(AX_CLOSURE(map_bad, 1, 1, (void *)&cases[i]), &type, &program), AX_INVALID_ARGUMENT, cases[i].part);
     assert_null(program);
   }
 }
@@ -591,14 +589,14 @@ static void identity(const ax_value *in, ax_value *out, void *context) {
 
 static void mismatched(const ax_value *in, ax_value *out, void *context) {
   switch (*(const int *)context) {
-    case 0: ax_scan(wrong_carry, NULL, in, 1, 0, 3, false, out, 0); break;
-    case 1: ax_while(not_done, wrong_carry, NULL, in, 1, out); break;
-    case 2: ax_while(wrong_carry, identity, NULL, in, 1, out); break;
-    case 3: ax_cond(in[0], (ax_function[]){identity, shorter}, NULL, 2, in, 1, out, 1); break;
-    case 4: ax_cond(ax_gt(in[0], constant(0)), (ax_function[]){identity, shorter}, NULL, 2, in, 1, out, 1); break;
-    case 5: ax_scan(identity, NULL, in, 1, 0, -1, false, out, 0); break;
-    case 6: ax_scan(identity, NULL, in, 0, 1, -1, false, out, 1); break;
-    default: ax_cond(ax_gt(in[0], constant(0)), NULL, NULL, 0, in, 1, out, 1); break;
+    case 0: ax_scan(AX_FN(wrong_carry, 1, 1), 1, 3, false, in, out); break;
+    case 1: ax_while(AX_FN(not_done, 1, 1), AX_FN(wrong_carry, 1, 1), in, out); break;
+    case 2: ax_while(AX_FN(wrong_carry, 1, 1), AX_FN(identity, 1, 1), in, out); break;
+    case 3: ax_switch(in[0], 2, (const ax_fn[]){AX_FN(identity, 1, 1), AX_FN(shorter, 1, 1)}, in, out); break;
+    case 4: ax_if(ax_gt(in[0], constant(0)), AX_FN(shorter, 1, 1), AX_FN(identity, 1, 1), in, out); break;
+    case 5: ax_scan(AX_FN(identity, 1, 1), 1, -1, false, in, out); break;
+    case 6: ax_scan(AX_FN(identity, 1, 1), 0, -1, false, in, out); break;
+    default: ax_switch(ax_axis_index(""), 0, NULL, in, out); break;
   }
 }
 
@@ -608,16 +606,16 @@ static void test_mismatched(void **state) {
       "scan f64[]: carry 0 is f64[], but the body returns f32[]",
       "while f64[]: carry 0 is f64[], but the body returns f32[]",
       "the condition gives f32[], not bool[]",
-      "the index is f64[], not s32[]",
+      "the index is f64[]; it must be an s32 scalar",
       "the branches disagree: result 0 is f64[2], but of branch 0 it is f64[]",
       "there is neither a length nor xs",
       "xs 0 is a scalar",
-      "needs an index and at least one branch",
+      "switch: there is no branch",
   };
   ax_type type = TEST_SCALAR(AX_F64);
   for (int i = 0; i < (int)AX_COUNT(parts); i++) {
     ax_program *program;
-    TEST_FAILS(ax_trace(mismatched, &i, &type, 1, 1, &program), AX_INVALID_ARGUMENT, parts[i]);
+    TEST_FAILS(ax_trace(AX_CLOSURE(mismatched, 1, 1, &i), &type, &program), AX_INVALID_ARGUMENT, parts[i]);
   }
 }
 
@@ -626,12 +624,12 @@ static void test_mismatched(void **state) {
 static void all_regions(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value results[2], w = in[1], chosen, start = ax_psum(in[1], "data");
-  ax_scan(step, &w, (ax_value[]){ax_full(AX_F64, 0, NULL, 0.5), in[0]}, 1, 1, -1, false, results, 1);
-  ax_cond(ax_gt(start, constant(0)), (ax_function[]){same, other}, (void *[]){&w, &w}, 2, results, 1, &chosen, 1);
+  ax_scan(AX_CLOSURE(step, 2, 2, &w), 1, -1, false, (ax_value[]){ax_full(AX_F64, 0, NULL, 0.5), in[0]}, results);
+  ax_if(ax_gt(start, constant(0)), AX_CLOSURE(other, 1, 1, &w), AX_CLOSURE(same, 1, 1, &w), results, &chosen);
   out[0] = ax_add(results[0], chosen);
   out[1] = results[1];
-  ax_while(not_done, sum_up, NULL, &start, 1, &out[2]);
-  ax_cond(ax_axis_index("data"), (ax_function[]){same, same}, (void *[]){&w, &start}, 2, &w, 1, &out[3], 1);
+  ax_while(AX_FN(not_done, 1, 1), AX_FN(sum_up, 1, 1), &start, &out[2]);
+  ax_switch(ax_axis_index("data"), 2, (const ax_fn[]){AX_CLOSURE(same, 1, 1, &w), AX_CLOSURE(same, 1, 1, &start)}, &w, &out[3]);
 }
 
 static void as_devices(const ax_value *in, ax_value *out, void *context) {
@@ -653,7 +651,7 @@ static void test_named_axis(void **state) {
   ax_mesh axes;
   TEST_OK(ax_mesh_parse("data=3", &axes));
   ax_program *on_devices = test_trace(test_map_body, &m, types, 2, 4), *member, *vmapped;
-  TEST_OK(ax_trace_on(&axes, all_regions, NULL, one, 2, 4, &member));
+  TEST_OK(ax_trace_on(&axes, AX_FN(all_regions, 2, 4), one, &member));
   TEST_OK(ax_program_vmap(member, NULL, (int[]){0, -1, -1, 0}, 3, "data", &vmapped));
   TEST_OK(ax_program_verify(vmapped));
   for (uint32_t seed = 1; seed < 4; seed++) {
@@ -683,7 +681,7 @@ static void test_shard_map_in_named_axis(void **state) {
   ax_mesh axes;
   TEST_OK(ax_mesh_parse("batch=3", &axes));
   ax_program *member, *vmapped, *plain;
-  TEST_OK(ax_trace_on(&axes, inside_vmap, &m, types, 2, 2, &member));
+  TEST_OK(ax_trace_on(&axes, AX_CLOSURE(inside_vmap, 2, 2, &m), types, &member));
   check_text(member);
   TEST_OK(ax_program_vmap(member, NULL, NULL, 3, "batch", &vmapped));
   TEST_OK(ax_program_verify(vmapped));
@@ -725,12 +723,12 @@ typedef struct job {
 static ax_status transformed(ax_program *program) {
   ax_program *jvp = NULL, *primal = NULL, *tangent = NULL, *transposed = NULL, *vmapped = NULL;
   uint32_t residuals = 0;
-  ax_status status = ax_program_jvp(program, NULL, &jvp);
-  if (status == AX_OK) status = ax_program_linearize(program, NULL, &primal, &tangent, &residuals);
+  ax_status status = ax_program_jvp(program, AX_ALL_ARGS, &jvp);
+  if (status == AX_OK) status = ax_program_linearize(program, AX_ALL_ARGS, &primal, &tangent, &residuals);
   if (status == AX_OK) status = ax_program_vmap(program, NULL, NULL, 2, NULL, &vmapped);
   bool linear[64] = {0};
   for (uint32_t i = residuals; status == AX_OK && i < tangent->in_count; i++) linear[i] = true;
-  if (status == AX_OK) status = ax_program_transpose(tangent, linear, &transposed);
+  if (status == AX_OK) status = ax_program_transpose(tangent, test_args(linear, ax_program_in_count(tangent)), &transposed);
   ax_program_release(jvp), ax_program_release(primal), ax_program_release(tangent);
   ax_program_release(transposed), ax_program_release(vmapped);
   return status;
@@ -740,7 +738,7 @@ static ax_status do_job(void *context) {
   const job *j = context;
   ax_program *program;
   ax_tensor *in[8] = {0}, *out[8] = {0};
-  ax_status status = ax_trace(j->function, j->context, j->types, j->in_count, j->out_count, &program);
+  ax_status status = ax_trace(AX_CLOSURE(j->function, j->in_count, j->out_count, j->context), j->types, &program);
   for (uint32_t i = 0; status == AX_OK && i < j->in_count; i++) status = ax_tensor_create(&j->types[i], &in[i]);
   if (status == AX_OK) status = ax_evaluate(program, in, out);
   ax_plan *plan = NULL;
@@ -768,7 +766,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cond),       cmocka_unit_test(test_cond_index), cmocka_unit_test(test_scan),
       cmocka_unit_test(test_scan_nested), cmocka_unit_test(test_scan_empty), cmocka_unit_test(test_while),
-      cmocka_unit_test(test_shard_map),  cmocka_unit_test(test_loops_on_mesh), cmocka_unit_test(test_refused),
+      cmocka_unit_test(maps_over_meshes),  cmocka_unit_test(test_loops_on_mesh), cmocka_unit_test(test_refused),
       cmocka_unit_test(test_deadlock),   cmocka_unit_test(test_mismatched),
       cmocka_unit_test(test_named_axis), cmocka_unit_test(test_shard_map_in_named_axis),
       cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_training_loop),

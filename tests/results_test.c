@@ -5,6 +5,7 @@
 #include "axle/ops.h"
 #include "axle/transform.h"
 #include "support/cmocka.h"
+#include "support/run.h"
 #include "support/tensor.h"
 
 /* At 0 the derivative of the second is infinite: with a cotangent of real zeros it would be NaN. */
@@ -17,16 +18,15 @@ static void square_and_log(const ax_value *in, ax_value *out, void *context) {
 static void by_shard_map(const ax_value *in, ax_value *out, void *context) {
   const char *in_specs[] = {"d"}, *out_specs[] = {"d", "d"};
   ax_value both[2];
-  ax_shard_map(&(ax_shard_map_options){.mesh = context, .in_specs = in_specs, .out_specs = out_specs}, square_and_log, NULL, in, 1,
-               both, 2);
-  out[0] = ax_reduce_sum(both[0], NULL, 0);
+  test_shard_map(context, in_specs, out_specs, false, AX_FN(square_and_log, 1, 2), in, both);
+  out[0] = ax_reduce_sum(both[0], AX_ALL_DIMS, false);
 }
 
 static void by_cond(const ax_value *in, ax_value *out, void *context) {
-  ax_value both[2], index = ax_gt(ax_reduce_sum(in[0], NULL, 0), ax_full(AX_F64, 0, NULL, 0));
-  ax_cond(index, (ax_function[]){square_and_log, square_and_log}, (void *[]){NULL, NULL}, 2, in, 1, both, 2);
+  ax_value both[2], index = ax_gt(ax_reduce_sum(in[0], AX_ALL_DIMS, false), ax_full(AX_F64, 0, NULL, 0));
+  ax_if(index, AX_FN(square_and_log, 1, 2), AX_FN(square_and_log, 1, 2), in, both);
   (void)context;
-  out[0] = ax_reduce_sum(both[0], NULL, 0);
+  out[0] = ax_reduce_sum(both[0], AX_ALL_DIMS, false);
 }
 
 static void sliced(const ax_value *in, ax_value *out, void *context) { /* carry a, carry b, x -> a + x x, log of b too, log x */
@@ -39,7 +39,7 @@ static void sliced(const ax_value *in, ax_value *out, void *context) { /* carry 
 static void by_scan(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value zero = ax_full(AX_F64, 0, NULL, 0), results[3];
-  ax_scan(sliced, NULL, (ax_value[]){zero, zero, in[0]}, 2, 1, -1, false, results, 1);
+  ax_scan(AX_FN(sliced, 3, 3), 2, -1, false, (ax_value[]){zero, zero, in[0]}, results);
   out[0] = results[0];
 }
 
@@ -49,7 +49,7 @@ static void gradients(ax_function function) {
   ax_type type = TEST_TYPE(AX_F64, 4);
   TEST_OK(ax_mesh_parse("d=2", &mesh));
   ax_program *program = test_trace(function, &mesh, &type, 1, 1), *grad;
-  TEST_OK(ax_program_grad(program, NULL, &grad));
+  TEST_OK(ax_program_grad(program, AX_FIRST(1), &grad));
   ax_tensor *in = test_tensor(type, x), *out;
   test_run(grad, &in, &out);
   for (int i = 0; i < 4; i++) TEST_NEAR(test_get(out, i), 2 * x[i], 0);
@@ -83,12 +83,12 @@ static void squared(const ax_value *in, ax_value *out, void *context) {
 
 static void in_place(const ax_value *in, ax_value *out, void *context) {
   ax_value x = in[0];
-  ax_while(below_nine, doubled, NULL, &x, 1, &x);
-  ax_cond(ax_full(AX_S32, 0, NULL, 1), (ax_function[]){squared, doubled}, (void *[]){NULL, NULL}, 2, &x, 1, &x, 1);
-  ax_scan(doubled, NULL, &x, 1, 0, 2, false, &x, 0);
-  ax_grad(squared, NULL, &x, 1, 1, &x);
+  ax_while(AX_FN(below_nine, 1, 1), AX_FN(doubled, 1, 1), &x, &x);
+  ax_switch(ax_full(AX_S32, 0, NULL, 1), 2, (const ax_fn[]){AX_FN(squared, 1, 1), AX_FN(doubled, 1, 1)}, &x, &x);
+  ax_scan(AX_FN(doubled, 1, 1), 1, 2, false, &x, &x);
+  ax_grad(AX_FN(squared, 1, 1), AX_FIRST(1), &x, &x);
   const char *specs[] = {""};
-  ax_shard_map(&(ax_shard_map_options){.mesh = context, .in_specs = specs, .out_specs = specs}, doubled, NULL, &x, 1, &x, 1);
+  test_shard_map(context, specs, specs, false, AX_FN(doubled, 1, 1), &x, &x);
   out[0] = x;
 }
 

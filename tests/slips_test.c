@@ -19,15 +19,34 @@ typedef struct slip {
   void (*step)(const ax_value *in, ax_value *out); /* in: f32[4,3], s32[]; out: one result, which is in[0] */
 } slip;
 
-static void no_branches(const ax_value *in, ax_value *out) { ax_cond(in[1], NULL, NULL, 2, in, 1, out, 1); }
-static void no_branch(const ax_value *in, ax_value *out) { ax_cond(in[1], (ax_function[]){same, NULL}, NULL, 2, in, 1, out, 1); }
-static void no_condition(const ax_value *in, ax_value *out) { ax_while(NULL, same, NULL, in, 1, out); }
-static void no_body(const ax_value *in, ax_value *out) { ax_scan(NULL, NULL, in, 1, 0, 3, false, out, 0); }
-static void no_function(const ax_value *in, ax_value *out) { ax_closed_call(NULL, NULL, in, 1, out, 1); }
-static void no_loss(const ax_value *in, ax_value *out) { ax_grad(NULL, NULL, in, 1, 1, out); }
-static void no_mapped(const ax_value *in, ax_value *out) { ax_vmap(NULL, NULL, NULL, in, 1, out, 1); }
-static void no_map(const ax_value *in, ax_value *out) { ax_shard_map(NULL, same, NULL, in, 1, out, 1); }
-static void too_many_xs(const ax_value *in, ax_value *out) { ax_scan(same, NULL, in, 1, UINT32_MAX, 3, false, out, 0); }
+static void no_branches(const ax_value *in, ax_value *out) { ax_switch(in[1], 2, NULL, in, out); }
+static void no_branch(const ax_value *in, ax_value *out) { ax_switch(in[1], 2, (const ax_fn[]){AX_FN(same, 1, 1), AX_FN(NULL, 1, 1)}, in, out); }
+static void no_condition(const ax_value *in, ax_value *out) { ax_while(AX_FN(NULL, 1, 1), AX_FN(same, 1, 1), in, out); }
+static void no_body(const ax_value *in, ax_value *out) { ax_scan(AX_FN(NULL, 1, 1), 1, 3, false, in, out); }
+static void no_function(const ax_value *in, ax_value *out) { ax_closed_call(AX_FN(NULL, 1, 1), in, out); }
+static void no_loss(const ax_value *in, ax_value *out) { ax_grad(AX_FN(NULL, 1, 1), AX_FIRST(1), in, out); }
+static void no_mapped(const ax_value *in, ax_value *out) { ax_vmap(NULL, AX_FN(NULL, 1, 1), in, out); }
+static void no_map(const ax_value *in, ax_value *out) { ax_shard_map(NULL, "->", AX_FN(same, 1, 1), in, out); }
+static void too_many_carries(const ax_value *in, ax_value *out) { ax_scan(AX_FN(same, 1, 1), 2, 3, false, in, out); }
+static void too_few_carries(const ax_value *in, ax_value *out) { ax_while(AX_FN(same, 2, 1), AX_FN(same, 2, 1), in, out); }
+static void uneven_branches(const ax_value *in, ax_value *out) {
+  ax_switch(in[1], 2, (const ax_fn[]){AX_FN(same, 1, 1), AX_FN(same, 1, 2)}, in, out);
+}
+static void no_index(const ax_value *in, ax_value *out) { ax_switch(in[0], 1, &AX_FN(same, 1, 1), in, out); }
+static void no_predicate(const ax_value *in, ax_value *out) { ax_if(in[1], AX_FN(same, 1, 1), AX_FN(same, 1, 1), in, out); }
+static void only_numbers(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_add(ax_integer(1), ax_real(2)); }
+static void a_half(const ax_value *in, ax_value *out) { out[0] = ax_add(in[1], ax_real(0.5)); }
+static void too_large(const ax_value *in, ax_value *out) { out[0] = ax_mul(ax_integer(3000000000), in[1]); }
+static void number_alone(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_neg(ax_integer(-1)); }
+static void number_returned(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_integer(0); }
+static void no_arrow(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d", AX_FN(same, 1, 1), in, out); }
+static void few_specs(const ax_value *in, ax_value *out) {
+  ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d; d -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
+}
+static void by_integer(const ax_value *in, ax_value *out) { ax_jvp(AX_FN(same, 2, 1), AX_ARGS(0, 1), in, in, out, out); }
+static void by_nothing_there(const ax_value *in, ax_value *out) { ax_grad(AX_FN(same, 2, 1), AX_ARGS(0, 3), in, out); }
+static void descending(const ax_value *in, ax_value *out) { ax_grad(AX_FN(same, 2, 1), AX_ARGS(1, 0), (ax_value[]){in[0], in[0]}, out); }
+static void by_nothing(const ax_value *in, ax_value *out) { ax_grad(AX_FN(same, 2, 1), (ax_args){0}, in, out); }
 static void no_pairs(const ax_value *in, ax_value *out) { out[0] = ax_ppermute(in[0], "", NULL, 1); }
 static void no_such_dimension(const ax_value *in, ax_value *out) { out[0] = ax_all_gather(in[0], "", 9, true); }
 static void no_such_handle(const ax_value *in, ax_value *out) { out[0] = ax_neg((ax_value){in[0].trace, 600}); }
@@ -38,15 +57,30 @@ static void no_elements(const ax_value *in, ax_value *out) {
 }
 
 static const slip slips[] = {
-    {"cond: there is no branch 0", no_branches},
-    {"cond: there is no branch 1", no_branch},
+    {"switch: there is no branch", no_branches},
+    {"switch: branch 1: there is no function", no_branch},
     {"while: condition: there is no function", no_condition},
     {"scan: body: there is no function", no_body},
     {"closed_call: function: there is no function", no_function},
     {"grad: function: there is no function", no_loss},
     {"vmap: function: there is no function", no_mapped},
     {"shard_map: there is no mesh", no_map},
-    {"scan: 1 carries, 4294967295 xs and 0 ys are too many", too_many_xs},
+    {"scan: 2 carries, but its body takes 1 operands and gives 1 results", too_many_carries},
+    {"while: its body takes 2 operands and gives 1 results", too_few_carries},
+    {"switch: branch 1: takes 1 operands and gives 2 results, but others take 1 and give 1", uneven_branches},
+    {"switch: the index is f32[4,3]; it must be an s32 scalar", no_index},
+    {"if: the predicate is s32[]; it must be a bool scalar", no_predicate},
+    {"add: all operands are numbers, so there is no dtype", only_numbers},
+    {"add: s32 cannot hold 0.5", a_half},
+    {"mul: s32 cannot hold 3000000000", too_large},
+    {"a number has no dtype here", number_alone},
+    {"a number has no dtype here", number_returned},
+    {"shard_map: specs \"d\": operands' specs, \"->\", results' specs are expected", no_arrow},
+    {"there are 2 operand specs for 3 operands", few_specs},
+    {"jvp: operand 1 is s32[]: only floats have derivatives", by_integer},
+    {"grad: there is no operand 3: there are 2", by_nothing_there},
+    {"grad: operand 0 is named after 1: sets of them ascend", descending},
+    {"grad: there is nothing to take derivatives by", by_nothing},
     {"ppermute: there are no pairs", no_pairs},
     {"all_gather: dimension is 9, but there are 2 dimensions", no_such_dimension},
     {"a handle that no step of its trace gave", no_such_handle},
@@ -60,7 +94,7 @@ static void steps(void **state) {
   const ax_type types[] = {TEST_TYPE(AX_F32, 4, 3), TEST_SCALAR(AX_S32)};
   for (size_t i = 0; i < sizeof slips / sizeof slips[0]; i++) {
     ax_program *program = NULL;
-    ax_status status = ax_trace(make_slip, (void *)&slips[i], types, 2, 1, &program);
+    ax_status status = ax_trace(AX_CLOSURE(make_slip, 2, 1, (void *)&slips[i]), types, &program);
     if (slips[i].message != NULL) TEST_FAILS(status, AX_INVALID_ARGUMENT, slips[i].message);
     else TEST_OK(status);
     ax_program_release(program);

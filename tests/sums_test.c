@@ -19,7 +19,7 @@ typedef struct sum_case {
 
 static void body(const ax_value *in, ax_value *out, void *context) {
   const sum_case *c = context;
-  out[0] = c->product ? ax_matmul(in[0], in[0]) : ax_reduce_sum(in[0], c->axes, c->axis_count);
+  out[0] = c->product ? ax_matmul(in[0], in[0]) : ax_reduce_sum(in[0], c->axis_count, c->axes, false);
 }
 
 /* Half the distance from 1 to the next number. */

@@ -23,6 +23,7 @@
 #include "axle/npy.h"
 #include "axle/stablehlo.h"
 #include "support/cmocka.h"
+#include "support/run.h"
 #include "support/tensor.h"
 #include "vectors/vectors.h"
 
@@ -270,7 +271,7 @@ static void jvp_mode(subject *s, ax_program *program, ax_tensor **tensors, signa
   for (uint32_t i = 0, t = 0; i < s->out; i++)
     if (ax_is_float(ax_program_out_type(program, i)->dtype)) add(&out, "jvp", t++, NULL);
   s->used -= s->out; /* the results are compared a second time */
-  if (check(s, ax_program_jvp(program, NULL, &jvp), "jvp")) {
+  if (check(s, ax_program_jvp(program, AX_ALL_ARGS, &jvp), "jvp")) {
     run_both(s, "jvp", jvp, tensors, &in, &out);
     ax_program_release(jvp);
   }
@@ -296,12 +297,12 @@ BODY(pull_back) {
 static ax_status make_pullback(const ax_program *program, const ax_type *types, pullback *p, ax_program **out) {
   ax_program *tangent;
   *out = NULL;
-  ax_status status = ax_program_linearize(program, NULL, &p->primal, &tangent, &p->residuals);
+  ax_status status = ax_program_linearize(program, AX_ALL_ARGS, &p->primal, &tangent, &p->residuals);
   if (status != AX_OK) return status;
   bool *linear = calloc(ax_program_in_count(tangent) + 1, sizeof linear[0]);
   for (uint32_t i = p->residuals; i < ax_program_in_count(tangent); i++) linear[i] = true;
-  status = ax_program_transpose(tangent, linear, &p->transposed);
-  if (status == AX_OK) status = ax_trace(pull_back, p, types, p->in + p->cotangents, p->grads, out);
+  status = ax_program_transpose(tangent, test_args(linear, ax_program_in_count(tangent)), &p->transposed);
+  if (status == AX_OK) status = ax_trace(AX_CLOSURE(pull_back, p->in + p->cotangents, p->grads, p), types, out);
   ax_program_release(tangent), ax_program_release(p->primal), ax_program_release(p->transposed);
   free(linear);
   return status;
@@ -357,8 +358,7 @@ BODY(map_case) {
   const subject *s = context;
   const char *specs[2 * MOST];
   for (uint32_t i = 0; i < s->in + s->out; i++) specs[i] = s->spec[i];
-  const ax_shard_map_options options = {&s->variant.mesh, specs, specs + s->in, s->c->unchecked};
-  ax_shard_map(&options, call_case, (void *)s, in, s->in, out, s->out);
+  test_shard_map(&s->variant.mesh, specs, specs + s->in, s->c->unchecked, AX_CLOSURE(call_case, s->in, s->out, (void *)s), in, out);
 }
 
 static bool names_axis(const vector_variant *v, const char *axis) {
@@ -437,7 +437,7 @@ static void run_case(subject *s) {
     add(&in, "in", i, in_spec(s, i));
   }
   for (uint32_t i = 0; i < s->out; i++) add(&out, "out", i, NULL);
-  if (check(s, ax_trace(s->c->specs != NULL ? map_case : call_case, s, types, s->in, s->out, &program), "trace")) {
+  if (check(s, ax_trace(AX_CLOSURE(s->c->specs != NULL ? map_case : call_case, s->in, s->out, s), types, &program), "trace")) {
     run_both(s, "values", program, tensors, &in, &out);
     if (differentiable(program) && has_mode(s, 'j')) jvp_mode(s, program, tensors, in);
     if (differentiable(program) && has_mode(s, 'g')) gradient_mode(s, program, tensors, in);

@@ -5,6 +5,7 @@
 #include "axle/collectives.h"
 #include "axle/exec.h"
 #include "axle/host.h"
+#include "axle/line.h"
 #include "axle/npy.h"
 #include "axle/ops.h"
 #include "axle/program.h"

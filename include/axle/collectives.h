@@ -52,7 +52,7 @@ ax_value ax_pcast(ax_value x, const char *axes, const char *to);
    batches are the collective's too.
    ax_typeof says what the result will be, with the form AX_FUTURE. A future is good for nothing but ax_done, once, in the trace that
    started it: used as an array, used in a body or returned is an error where that happens; done twice or never, when the trace
-   finishes. ax_psum_done is ax_done by an older name. */
+   finishes. */
 ax_value ax_psum_start(ax_value x, const char *axes);
 ax_value ax_pmean_start(ax_value x, const char *axes);
 ax_value ax_pmax_start(ax_value x, const char *axes);
@@ -64,24 +64,49 @@ ax_value ax_all_to_all_start(ax_value x, const char *axes, int64_t split_axis, i
 ax_value ax_ppermute_start(ax_value x, const char *axes, const int64_t (*pairs)[2], uint32_t pair_count);
 ax_value ax_pshift_start(ax_value x, const char *axes, int64_t by, bool wrap);
 ax_value ax_done(ax_value future);
-ax_value ax_psum_done(ax_value started);
 
-/* Runs `body` on each device of `mesh`: operand i is cut by in_specs[i] (see ax_spec), the results are put together by
-   out_specs. A result that varies over an axis its spec does not name is refused, unless `unchecked`, which turns the
-   varying/invariant types off: then such a result is taken from the first device along that axis. in_specs and out_specs have an
-   entry for each operand and result.
-   Errors (kept by the trace): an unsound mesh; an axis that a shard_map around this one has; a spec that is missing, has more
-   entries than there are dimensions, or does not divide; the body's own. */
-typedef struct ax_shard_map_options {
-  const ax_mesh *mesh;
-  const char *const *in_specs;
-  const char *const *out_specs;
-  bool unchecked;
-} ax_shard_map_options;
-void ax_shard_map(const ax_shard_map_options *options, ax_function body, void *context, const ax_value *in,
-                  uint32_t in_count, ax_value *out, uint32_t out_count);
+/* Runs `body` on each device of `mesh`. `specs` says how operands are cut and results put together (see ax_spec):
+     "data; _,model -> data; "     two operands and two results
+   a spec for each operand, separated by semicolons, an arrow, a spec for each result. One spec alone on a side stands for all there.
+   A result that varies over an axis its spec does not name is refused; not by ax_shard_map_unchecked, which turns the
+   varying/invariant types off: then such a result is taken from the first device along that axis.
+   Errors (kept by the trace): an unsound mesh; an axis that a shard_map around this one has; specs of another number than there are
+   operands or results; one that has more entries than there are dimensions, or does not divide; the body's own. */
+void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
+void ax_shard_map_unchecked(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
 
 #pragma GCC visibility pop
+
+#ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_psum(...) AX_LINED(psum, __VA_ARGS__)
+#define ax_pmean(...) AX_LINED(pmean, __VA_ARGS__)
+#define ax_pmax(...) AX_LINED(pmax, __VA_ARGS__)
+#define ax_pmin(...) AX_LINED(pmin, __VA_ARGS__)
+#define ax_all_gather(...) AX_LINED(all_gather, __VA_ARGS__)
+#define ax_all_gather_invariant(...) AX_LINED(all_gather_invariant, __VA_ARGS__)
+#define ax_psum_scatter(...) AX_LINED(psum_scatter, __VA_ARGS__)
+#define ax_all_to_all(...) AX_LINED(all_to_all, __VA_ARGS__)
+#define ax_ppermute(...) AX_LINED(ppermute, __VA_ARGS__)
+#define ax_axis_index(...) AX_LINED(axis_index, __VA_ARGS__)
+#define ax_axis_size(...) AX_LINED_ANY(axis_size, __VA_ARGS__)
+#define ax_pvary(...) AX_LINED(pvary, __VA_ARGS__)
+#define ax_pcast(...) AX_LINED(pcast, __VA_ARGS__)
+#define ax_psum_start(...) AX_LINED(psum_start, __VA_ARGS__)
+#define ax_pmean_start(...) AX_LINED(pmean_start, __VA_ARGS__)
+#define ax_pmax_start(...) AX_LINED(pmax_start, __VA_ARGS__)
+#define ax_pmin_start(...) AX_LINED(pmin_start, __VA_ARGS__)
+#define ax_all_gather_start(...) AX_LINED(all_gather_start, __VA_ARGS__)
+#define ax_all_gather_invariant_start(...) AX_LINED(all_gather_invariant_start, __VA_ARGS__)
+#define ax_psum_scatter_start(...) AX_LINED(psum_scatter_start, __VA_ARGS__)
+#define ax_all_to_all_start(...) AX_LINED(all_to_all_start, __VA_ARGS__)
+#define ax_ppermute_start(...) AX_LINED(ppermute_start, __VA_ARGS__)
+#define ax_done(...) AX_LINED(done, __VA_ARGS__)
+#define ax_shard_map(...) AX_LINED_VOID(shard_map, __VA_ARGS__)
+#define ax_shard_map_unchecked(...) AX_LINED_VOID(shard_map_unchecked, __VA_ARGS__)
+#define ax_pshift(...) AX_LINED(pshift, __VA_ARGS__)
+#define ax_pshift_start(...) AX_LINED(pshift_start, __VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

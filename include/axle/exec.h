@@ -126,8 +126,7 @@ enum {
 /* A compiled program. Any thread, several at once. It keeps its runtime and its program. */
 typedef struct ax_executable ax_executable;
 typedef struct ax_compile_options {
-  const bool *donate; /* by input: its memory may be reused for results, and the array is gone once a run is started (see above);
-                         NULL: none */
+  ax_args donate;     /* the inputs whose memory may be reused for results, and that are gone once a run is started (see above) */
   bool reference;     /* what each device computes by itself runs in plain reference code instead of machine code: slow, to find
                          out which of the two is wrong */
   uint32_t check_numerics; /* AX_CHECK_*: a run fails with AX_NOT_FINITE when an equation makes such a number: its result has one and none
@@ -145,7 +144,8 @@ typedef struct ax_compile_options {
    and so deadlocks nobody) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives,
    compiling an equal program with equal options gives one more reference to it (two threads at the same time may each get their
    own). `*out` is owned by the caller. Any thread. options may be NULL.
-   AX_INVALID_ARGUMENT: a program with axes; more devices than the runtime allows; a check_numerics that is none. AX_ABSENT: what ax_program_partition says; a
+   AX_INVALID_ARGUMENT: a program with axes; more devices than the runtime allows; an input donated that there is not; a check_numerics
+   that is none. AX_ABSENT: what ax_program_partition says; a
    primitive that cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
                                  ax_executable **out);
@@ -193,6 +193,26 @@ AX_MUST_USE ax_status ax_array_wait(const ax_array *array);
 bool ax_array_is_ready(const ax_array *array);
 
 #pragma GCC visibility pop
+
+#ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_runtime_create(...) AX_LINED_STATUS(runtime_create, __VA_ARGS__)
+#define ax_device_put(...) AX_LINED_STATUS(device_put, __VA_ARGS__)
+#define ax_array_read(...) AX_LINED_STATUS(array_read, __VA_ARGS__)
+#define ax_array_shard(...) AX_LINED_STATUS(array_shard, __VA_ARGS__)
+#define ax_array_from_parts(...) AX_LINED_STATUS(array_from_parts, __VA_ARGS__)
+#define ax_array_part(...) AX_LINED_STATUS(array_part, __VA_ARGS__)
+#define ax_array_picture(...) AX_LINED_STATUS(array_picture, __VA_ARGS__)
+#define ax_compile(...) AX_LINED_STATUS(compile, __VA_ARGS__)
+#define ax_executable_put(...) AX_LINED_STATUS(executable_put, __VA_ARGS__)
+#define ax_executable_text(...) AX_LINED_STATUS(executable_text, __VA_ARGS__)
+#define ax_run(...) AX_LINED_STATUS(run, __VA_ARGS__)
+#define ax_run_start(...) AX_LINED_STATUS(run_start, __VA_ARGS__)
+#define ax_array_wait(...) AX_LINED_STATUS(array_wait, __VA_ARGS__)
+#define ax_put_host(...) AX_LINED_STATUS(put_host, __VA_ARGS__)
+#define ax_array_to_host(...) AX_LINED_STATUS(array_to_host, __VA_ARGS__)
+#define ax_run_host(...) AX_LINED_STATUS(run_host, __VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -57,6 +57,15 @@ AX_MUST_USE ax_status ax_npz_write(const char *path, const char *const *names, c
 AX_MUST_USE ax_status ax_csv_read(const char *path, ax_host_array *out);
 
 #pragma GCC visibility pop
+
+#ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_npy_read(...) AX_LINED_STATUS(npy_read, __VA_ARGS__)
+#define ax_npy_write(...) AX_LINED_STATUS(npy_write, __VA_ARGS__)
+#define ax_npz_read(...) AX_LINED_STATUS(npz_read, __VA_ARGS__)
+#define ax_npz_write(...) AX_LINED_STATUS(npz_write, __VA_ARGS__)
+#define ax_csv_read(...) AX_LINED_STATUS(csv_read, __VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -82,7 +82,7 @@ ax_value ax_slice(ax_value x, const int64_t *start, const int64_t *limit, const 
 /* low, high may be negative (cut); interior >= 0. `value`: T[]. */
 ax_value ax_pad(ax_value x, ax_value value, const int64_t *low, const int64_t *high, const int64_t *interior);
 /* At least one operand, of one shape but for `dimension`. */
-ax_value ax_concatenate(const ax_value *xs, uint32_t count, int64_t dimension);
+ax_value ax_concatenate(uint32_t count, const ax_value *xs, int64_t dimension); /* ax_concatenate(AX_VALUES(a, b), 0) */
 /* T[dims], T numeric: each element its index along `dimension`. */
 ax_value ax_iota(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension);
 /* starts: one integer scalar a dimension, clamped so that the slice lies inside. */
@@ -115,7 +115,8 @@ ax_value ax_dynamic_put(ax_value x, ax_value row, ax_value index, int64_t dimens
 ax_value ax_dynamic_slice_in_dim(ax_value x, ax_value start, int64_t size, int64_t dimension);
 ax_value ax_dynamic_update_slice_in_dim(ax_value x, ax_value update, ax_value start, int64_t dimension);
 
-/* --- Reductions; count 0 with axes NULL means all --- */
+/* --- Reductions: over the dimensions AX_DIMS(..), or AX_ALL_DIMS; keepdims: those stay, with size 1. Any other operand than
+   ax_reduce_mean's is T numeric --- */
 /* Sums of floats (mean, products and everything made of them as well) do not get worse with their length. With u = 2^-24 for f32, bf16
    and f16, each result is off by at most 25 u times the sum of absolute values, before it is rounded to bf16 or f16: up to 16 numbers in
    a row, and the few sums of those, are added in f32; where more than that meet, they are added in f64 and rounded once. In f64 the
@@ -124,13 +125,12 @@ ax_value ax_dynamic_update_slice_in_dim(ax_value x, ax_value update, ax_value st
    under every policy, with any number of workers. Another program, or the same with other arguments donated, may add in another, within
    these bounds. ax_evaluate adds in f64, in index
    order, and rounds once. */
-ax_value ax_reduce_sum(ax_value x, const int64_t *axes, uint32_t count); /* T numeric, as those below; over nothing: 0 */
-ax_value ax_reduce_max(ax_value x, const int64_t *axes, uint32_t count);
-ax_value ax_reduce_min(ax_value x, const int64_t *axes, uint32_t count);
+ax_value ax_reduce_sum(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: 0 */
+ax_value ax_reduce_mean(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T float */
+ax_value ax_reduce_max(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: the least T */
+ax_value ax_reduce_min(ax_value x, uint32_t count, const int64_t *axes, bool keepdims);
 /* Any T. index_dtype: an integer that counts to the axis's size, which is not 0. The first of equals; NaN counts as largest. */
 ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype);
-ax_value ax_sum(ax_value x, int64_t axis); /* ax_reduce_sum over one axis */
-ax_value ax_mean(ax_value x, const int64_t *axes, uint32_t count); /* T float */
 
 /* --- Products; T numeric --- */
 /* Contracts lhs_contract[i] with rhs_contract[i], pairs lhs_batch[i] with rhs_batch[i]. Result: batch dimensions, then lhs's
@@ -150,23 +150,105 @@ ax_value ax_one_hot(ax_value indices, int64_t classes, ax_dtype dtype);
 ax_value ax_relu(ax_value x); /* or T an integer */
 ax_value ax_gelu(ax_value x); /* the tanh approximation, jax.nn.gelu's default */
 
-/* --- Control flow. Functions may use values of the enclosing trace; their collectives are real ones. --- */
-/* function: in -> out, kept as one equation: as jax.jit inside a trace. Functions that come to equal programs, as equal layers of a model
+/* --- Control flow. Functions may use values of the enclosing trace; their collectives are real ones. `in` has an entry for each
+   operand of the function, `out` one for each result; they may be one array. --- */
+/* Kept as one equation: as jax.jit inside a trace. Functions that come to equal programs, as equal layers of a model
    do, are transformed, lowered and exported once for all of them; what runs is as fast as the equations written out. */
-void ax_closed_call(ax_function function, void *context, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
-/* index: bool or s32 scalar, clamped. All branches take `in` and return `out_count` values of the same types. contexts: one a
-   branch; NULL: all NULL. An error besides: a branch that communicates along checked axes over which the index varies. */
-void ax_cond(ax_value index, const ax_function *branches, void *const *contexts, uint32_t branch_count, const ax_value *in,
-             uint32_t in_count, ax_value *out, uint32_t out_count);
-/* body: (carry.., x..) -> (carry.., y..): xs are sliced along dimension 0, ys stacked along a new dimension 0.
-   in: carry_count initial carries, then xs; out: final carries, then ys. `length` may be -1 when there are xs. */
-void ax_scan(ax_function body, void *context, const ax_value *in, uint32_t carry_count, uint32_t xs_count, int64_t length,
-             bool reverse, ax_value *out, uint32_t ys_count);
-/* condition: carry -> bool scalar; body: carry -> carry. Forward derivatives only. An error besides: communication along checked
-   axes over which the condition varies. */
-void ax_while(ax_function condition, ax_function body, void *context, const ax_value *in, uint32_t count, ax_value *out);
+void ax_closed_call(ax_fn function, const ax_value *in, ax_value *out);
+/* As jax.lax.cond. predicate: a bool scalar. Both functions take `in` and return values of the same types. An error besides: a function
+   that communicates along checked axes over which the predicate varies. */
+void ax_if(ax_value predicate, ax_fn then, ax_fn otherwise, const ax_value *in, ax_value *out);
+/* As jax.lax.switch. index: an s32 scalar, clamped; branches: count of them, one at least, otherwise as ax_if. */
+void ax_switch(ax_value index, uint32_t count, const ax_fn *branches, const ax_value *in, ax_value *out);
+/* As jax.lax.scan. body: (carry.., x..) -> (carry.., y..): the first carry_count of each are carries, xs are sliced along dimension 0,
+   ys stacked along a new dimension 0. in: initial carries, then xs; out: final carries, then ys. `length` may be -1 when there are xs. */
+void ax_scan(ax_fn body, uint32_t carry_count, int64_t length, bool reverse, const ax_value *in, ax_value *out);
+/* As jax.lax.while_loop. condition: carry.. -> bool scalar; body: carry.. -> carry... Forward derivatives only. An error besides:
+   communication along checked axes over which the condition varies. */
+void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out);
 
 #pragma GCC visibility pop
+
+#ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_full(...) AX_LINED(full, __VA_ARGS__)
+#define ax_full_i64(...) AX_LINED(full_i64, __VA_ARGS__)
+#define ax_full_like(...) AX_LINED(full_like, __VA_ARGS__)
+#define ax_constant(...) AX_LINED(constant, __VA_ARGS__)
+#define ax_add(a, b) AX_LINED(add, AX_X(a), AX_X(b))
+#define ax_sub(a, b) AX_LINED(sub, AX_X(a), AX_X(b))
+#define ax_mul(a, b) AX_LINED(mul, AX_X(a), AX_X(b))
+#define ax_div(a, b) AX_LINED(div, AX_X(a), AX_X(b))
+#define ax_max(a, b) AX_LINED(max, AX_X(a), AX_X(b))
+#define ax_min(a, b) AX_LINED(min, AX_X(a), AX_X(b))
+#define ax_pow(a, b) AX_LINED(pow, AX_X(a), AX_X(b))
+#define ax_neg(...) AX_LINED(neg, __VA_ARGS__)
+#define ax_abs(...) AX_LINED(abs, __VA_ARGS__)
+#define ax_sign(...) AX_LINED(sign, __VA_ARGS__)
+#define ax_exp(...) AX_LINED(exp, __VA_ARGS__)
+#define ax_log(...) AX_LINED(log, __VA_ARGS__)
+#define ax_log1p(...) AX_LINED(log1p, __VA_ARGS__)
+#define ax_expm1(...) AX_LINED(expm1, __VA_ARGS__)
+#define ax_tanh(...) AX_LINED(tanh, __VA_ARGS__)
+#define ax_logistic(...) AX_LINED(logistic, __VA_ARGS__)
+#define ax_sqrt(...) AX_LINED(sqrt, __VA_ARGS__)
+#define ax_rsqrt(...) AX_LINED(rsqrt, __VA_ARGS__)
+#define ax_erf(...) AX_LINED(erf, __VA_ARGS__)
+#define ax_integer_pow(...) AX_LINED(integer_pow, __VA_ARGS__)
+#define ax_eq(a, b) AX_LINED(eq, AX_X(a), AX_X(b))
+#define ax_ne(a, b) AX_LINED(ne, AX_X(a), AX_X(b))
+#define ax_lt(a, b) AX_LINED(lt, AX_X(a), AX_X(b))
+#define ax_le(a, b) AX_LINED(le, AX_X(a), AX_X(b))
+#define ax_gt(a, b) AX_LINED(gt, AX_X(a), AX_X(b))
+#define ax_ge(a, b) AX_LINED(ge, AX_X(a), AX_X(b))
+#define ax_and(a, b) AX_LINED(and, AX_X(a), AX_X(b))
+#define ax_or(a, b) AX_LINED(or, AX_X(a), AX_X(b))
+#define ax_not(...) AX_LINED(not, __VA_ARGS__)
+#define ax_select_n(...) AX_LINED(select_n, __VA_ARGS__)
+#define ax_where(condition, x, y) AX_LINED(where, condition, AX_X(x), AX_X(y))
+#define ax_convert_element_type(...) AX_LINED(convert_element_type, __VA_ARGS__)
+#define ax_stop_gradient(...) AX_LINED(stop_gradient, __VA_ARGS__)
+#define ax_reshape(...) AX_LINED(reshape, __VA_ARGS__)
+#define ax_transpose(...) AX_LINED(transpose, __VA_ARGS__)
+#define ax_broadcast_in_dim(...) AX_LINED(broadcast_in_dim, __VA_ARGS__)
+#define ax_slice(...) AX_LINED(slice, __VA_ARGS__)
+#define ax_pad(x, value, ...) AX_LINED(pad, x, AX_X(value), __VA_ARGS__)
+#define ax_concatenate(...) AX_LINED(concatenate, __VA_ARGS__)
+#define ax_iota(...) AX_LINED(iota, __VA_ARGS__)
+#define ax_dynamic_slice(...) AX_LINED(dynamic_slice, __VA_ARGS__)
+#define ax_dynamic_update_slice(...) AX_LINED(dynamic_update_slice, __VA_ARGS__)
+#define ax_expand_dims(...) AX_LINED(expand_dims, __VA_ARGS__)
+#define ax_reduce_sum(...) AX_LINED(reduce_sum, __VA_ARGS__)
+#define ax_reduce_mean(...) AX_LINED(reduce_mean, __VA_ARGS__)
+#define ax_reduce_max(...) AX_LINED(reduce_max, __VA_ARGS__)
+#define ax_reduce_min(...) AX_LINED(reduce_min, __VA_ARGS__)
+#define ax_argmax(...) AX_LINED(argmax, __VA_ARGS__)
+#define ax_dot_general(...) AX_LINED(dot_general, __VA_ARGS__)
+#define ax_matmul(...) AX_LINED(matmul, __VA_ARGS__)
+#define ax_softmax(...) AX_LINED(softmax, __VA_ARGS__)
+#define ax_log_softmax(...) AX_LINED(log_softmax, __VA_ARGS__)
+#define ax_one_hot(...) AX_LINED(one_hot, __VA_ARGS__)
+#define ax_relu(...) AX_LINED(relu, __VA_ARGS__)
+#define ax_gelu(...) AX_LINED(gelu, __VA_ARGS__)
+#define ax_closed_call(...) AX_LINED_VOID(closed_call, __VA_ARGS__)
+#define ax_if(...) AX_LINED_VOID(if, __VA_ARGS__)
+#define ax_switch(...) AX_LINED_VOID(switch, __VA_ARGS__)
+#define ax_scan(...) AX_LINED_VOID(scan, __VA_ARGS__)
+#define ax_while(...) AX_LINED_VOID(while, __VA_ARGS__)
+#define ax_square(...) AX_LINED(square, __VA_ARGS__)
+#define ax_clamp(...) AX_LINED(clamp, __VA_ARGS__)
+#define ax_squeeze(...) AX_LINED(squeeze, __VA_ARGS__)
+#define ax_moveaxis(...) AX_LINED(moveaxis, __VA_ARGS__)
+#define ax_swapaxes(...) AX_LINED(swapaxes, __VA_ARGS__)
+#define ax_stack(...) AX_LINED(stack, __VA_ARGS__)
+#define ax_split(...) AX_LINED_VOID(split, __VA_ARGS__)
+#define ax_slice_in_dim(...) AX_LINED(slice_in_dim, __VA_ARGS__)
+#define ax_at(...) AX_LINED(at, __VA_ARGS__)
+#define ax_dynamic_at(...) AX_LINED(dynamic_at, __VA_ARGS__)
+#define ax_dynamic_put(...) AX_LINED(dynamic_put, __VA_ARGS__)
+#define ax_dynamic_slice_in_dim(...) AX_LINED(dynamic_slice_in_dim, __VA_ARGS__)
+#define ax_dynamic_update_slice_in_dim(...) AX_LINED(dynamic_update_slice_in_dim, __VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

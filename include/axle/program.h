@@ -25,7 +25,7 @@ typedef struct ax_value {
 
 /* A function to trace. Reads `in`, fills `out` (all entries start as poison). `context` is passed through. It may use values
    of an enclosing trace: they become extra operands of whatever this trace is for. It may be called more than once.
-   It sets each of the results it was asked for, out[0 .. count), and no other: one that is not set, or out[count .. count + 16) set, is an
+   It sets each of the results it was asked for, out[0 .. out_count), and no other: one that is not set, or out[out_count .. out_count + 16) set, is an
    error ("scan: body: out[2] was set, but there are 2 results"); writing further behind is undefined.
    It should return. One that leaves by longjmp or a C++ exception gives its trace up: caught outside all traces, the thread is as
    before, and what the trace held is freed when the next one begins there; caught by a function that is being traced itself, that
@@ -33,21 +33,47 @@ typedef struct ax_value {
    begin a trace on another stack than its own (a fiber's). */
 typedef void (*ax_function)(const ax_value *in, ax_value *out, void *context);
 
-/* A set of arguments, by number: the list's, or with list NULL the range first .. first + count. {0}: none. */
+/* A function with its counts and its context: what is given wherever something takes a function. Arrays of operands have
+   function.in_count entries then, arrays of results function.out_count. A plain value; it owns nothing. */
+typedef struct ax_fn {
+  ax_function function;
+  uint32_t in_count, out_count;
+  void *context;
+} ax_fn;
+#define AX_FN(function_, in_count_, out_count_) \
+  ((ax_fn){.function = (function_), .in_count = (in_count_), .out_count = (out_count_), .context = NULL})
+#define AX_CLOSURE(function_, in_count_, out_count_, ...) \
+  ((ax_fn){.function = (function_), .in_count = (in_count_), .out_count = (out_count_), .context = (__VA_ARGS__)})
+
+/* A set of operands, inputs or arguments by number: those that derivatives are taken by, those that are donated, .. A plain value that
+   borrows `list`: `count` numbers, ascending; or, where list is NULL, all from `first` on, `count` of them. {0} is the empty set. */
 typedef struct ax_args {
   const uint32_t *list;
   uint32_t first, count;
 } ax_args;
+#define AX_ARGS(...) \
+  ((ax_args){.list = (const uint32_t[]){__VA_ARGS__}, .count = (uint32_t)(sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))})
+#define AX_RANGE(first_, count_) ((ax_args){.first = (first_), .count = (count_)})
+#define AX_FIRST(count_) AX_RANGE(0, count_)
+#define AX_ALL_ARGS AX_RANGE(0, UINT32_MAX) /* however many there are; of derivatives: all floats */
 
-/* Traces `function` on values of types `in_types` into a program; `*out` is owned by the caller, NULL on failure.
-   AX_INVALID_ARGUMENT: an unsound type; the first bad step, with its shapes, dtypes and axis names. AX_OUT_OF_MEMORY, AX_ABSENT
-   (a rule that does not exist): a step's too. */
-AX_MUST_USE ax_status ax_trace(ax_function function, void *context, const ax_type *in_types, uint32_t in_count,
-                               uint32_t out_count, ax_program **out);
+/* Values as a count and a list: AX_VALUES(a, b) is `2, (ax_value[]){a, b}`. */
+#define AX_VALUES(...) (uint32_t)(sizeof((ax_value[]){__VA_ARGS__}) / sizeof(ax_value)), (ax_value[]){__VA_ARGS__}
+
+/* A number as a handle: it belongs to no trace and has no dtype, and becomes a scalar of the dtype of the other operand where it
+   meets one. What that dtype cannot hold exactly is an error for integers and bool; floats round. Functions whose operands may be
+   numbers say so, and their macros make them: ax_mul(x, 2), ax_sub(1, x). */
+ax_value ax_real(double number);
+ax_value ax_integer(int64_t number);
+ax_value ax_unsigned(uint64_t number);
+
+/* Traces `function` on values of types `in_types` (function.in_count of them) into a program; `*out` is owned by the caller, NULL on
+   failure. AX_INVALID_ARGUMENT: an unsound type; the first bad step, with its shapes, dtypes and axis names. AX_OUT_OF_MEMORY,
+   AX_ABSENT (a rule that does not exist): a step's too. */
+AX_MUST_USE ax_status ax_trace(ax_fn function, const ax_type *in_types, ax_program **out);
 /* The same inside an axis environment: collectives over the axes of `axes` are allowed (a per-device program).
    AX_INVALID_ARGUMENT: also an unsound mesh. */
-AX_MUST_USE ax_status ax_trace_on(const ax_mesh *axes, ax_function function, void *context, const ax_type *in_types,
-                                  uint32_t in_count, uint32_t out_count, ax_program **out);
+AX_MUST_USE ax_status ax_trace_on(const ax_mesh *axes, ax_fn function, const ax_type *in_types, ax_program **out);
 
 ax_program *ax_program_retain(ax_program *program);
 void ax_program_release(ax_program *program);
@@ -62,6 +88,8 @@ const ax_mesh *ax_program_axes(const ax_program *program);
 
 /* Prints as text that ax_program_parse reads back to an equal program. `*out` is owned by the caller: ax_string_free. */
 AX_MUST_USE ax_status ax_program_print(const ax_program *program, char **out);
+/* The same, with the place of the C call that each equation comes from, where it is known: `... @"prog.c:12"`. */
+AX_MUST_USE ax_status ax_program_print_places(const ax_program *program, char **out);
 void ax_string_free(char *text);
 /* `source` names the text in messages. AX_PARSE_ERROR: with source, line, column and a caret. */
 AX_MUST_USE ax_status ax_program_parse(const char *text, size_t bytes, const char *source, ax_program **out);
@@ -78,6 +106,23 @@ ax_type ax_typeof(ax_value value);
 void ax_call(const ax_program *program, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
 
 #pragma GCC visibility pop
+
+#ifndef AXLE_NO_LINES /* axle/line.h */
+static inline ax_value ax_itself(ax_value value) { return value; }
+static inline ax_value ax_lined_value(ax_value value, const char *call) {
+  ax_stamp(call);
+  return value;
+}
+#define ax_trace(...) AX_LINED_STATUS(trace, __VA_ARGS__)
+#define ax_trace_on(...) AX_LINED_STATUS(trace_on, __VA_ARGS__)
+#define ax_program_print(...) AX_LINED_STATUS(program_print, __VA_ARGS__)
+#define ax_program_print_places(...) AX_LINED_STATUS(program_print_places, __VA_ARGS__)
+#define ax_program_parse(...) AX_LINED_STATUS(program_parse, __VA_ARGS__)
+#define ax_program_verify(...) AX_LINED_STATUS(program_verify, __VA_ARGS__)
+#define ax_typeof(...) AX_LINED_ANY(typeof, __VA_ARGS__)
+#define ax_call(...) AX_LINED_VOID(call, __VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -26,6 +26,11 @@ extern "C" {
 AX_MUST_USE ax_status ax_program_stablehlo(const ax_program *program, char **out);
 
 #pragma GCC visibility pop
+
+#ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_program_stablehlo(...) AX_LINED_STATUS(program_stablehlo, __VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

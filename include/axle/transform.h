@@ -13,21 +13,21 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
-/* (x..) -> (y..)  becomes  (x.., dx..) -> (y.., dy..) where the dx are tangents of the inputs with wrt[i] (all float inputs when
-   wrt is NULL), and dy those of float results. AX_INVALID_ARGUMENT: wrt names an input that is not float. */
-AX_MUST_USE ax_status ax_program_jvp(const ax_program *program, const bool *wrt, ax_program **out);
+/* (x..) -> (y..)  becomes  (x.., dx..) -> (y.., dy..) where the dx are tangents of the inputs in wrt, and dy those of float
+   results. AX_INVALID_ARGUMENT: wrt names an input that is not float (AX_ALL_ARGS means the floats), or one that there is not. */
+AX_MUST_USE ax_status ax_program_jvp(const ax_program *program, ax_args wrt, ax_program **out);
 /* Splits the jvp in two: *primal: (x..) -> (y.., residual..);  *tangent: (residual.., dx..) -> (dy..), linear in dx.
    *residual_count: how many. Both outputs are NULL on failure. AX_INVALID_ARGUMENT: as jvp. */
-AX_MUST_USE ax_status ax_program_linearize(const ax_program *program, const bool *wrt, ax_program **primal,
+AX_MUST_USE ax_status ax_program_linearize(const ax_program *program, ax_args wrt, ax_program **primal,
                                            ax_program **tangent, uint32_t *residual_count);
-/* A program linear in its inputs with linear[i]: (constants.., dx..) -> (dy..) becomes (constants.., ct of dy..) -> (ct of dx..).
+/* A program linear in the inputs `linear`: (constants.., dx..) -> (dy..) becomes (constants.., ct of dy..) -> (ct of dx..).
    AX_ABSENT: an equation that is not linear in what depends on them. */
-AX_MUST_USE ax_status ax_program_transpose(const ax_program *program, const bool *linear, ax_program **out);
+AX_MUST_USE ax_status ax_program_transpose(const ax_program *program, ax_args linear, ax_program **out);
 /* f: (x..) -> scalar float (first result; further results are carried along by value_and_grad).
-   grad: (x..) -> (df/dx for wrt[i]..); value_and_grad: (x..) -> (f's results.., df/dx..). wrt NULL: the first input only.
-   AX_INVALID_ARGUMENT: the first result is no float scalar; wrt names an input that is not float, or there is no input. */
-AX_MUST_USE ax_status ax_program_grad(const ax_program *program, const bool *wrt, ax_program **out);
-AX_MUST_USE ax_status ax_program_value_and_grad(const ax_program *program, const bool *wrt, ax_program **out);
+   grad: (x..) -> (df/dx for those in wrt..); value_and_grad: (x..) -> (f's results.., df/dx..).
+   AX_INVALID_ARGUMENT: the first result is no float scalar; wrt is empty, or as jvp. */
+AX_MUST_USE ax_status ax_program_grad(const ax_program *program, ax_args wrt, ax_program **out);
+AX_MUST_USE ax_status ax_program_value_and_grad(const ax_program *program, ax_args wrt, ax_program **out);
 /* Adds a dimension of `size` to inputs with in_axes[i] >= 0, there, and to results at out_axes[i] (-1: the result must not depend
    on the mapped inputs). NULL means all 0. axis_name (may be NULL) names the mapped axis: the program may use collectives over it
    when it was traced in an environment that has it.
@@ -52,21 +52,40 @@ AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program 
    axes or fewer is a refinement of, as 3x2 and 2x3. */
 AX_MUST_USE ax_status ax_program_partition(const ax_program *program, ax_program **out);
 
-/* --- The same inside a trace, on functions. Errors, as above, are kept by the trace, and `out` is poison. --- */
-/* out: f's value (a float scalar), then its gradients with respect to the first wrt_count operands. */
-void ax_value_and_grad(ax_function f, void *context, const ax_value *in, uint32_t in_count, uint32_t wrt_count, ax_value *out);
-void ax_grad(ax_function f, void *context, const ax_value *in, uint32_t in_count, uint32_t wrt_count, ax_value *out);
-/* in: in_count primals, then as many tangents; out: out_count results, then as many tangents. Float operands only. */
-void ax_jvp(ax_function f, void *context, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
+/* --- The same inside a trace, on functions. Errors, as above, are kept by the trace, and `out` is poison. `in` has f.in_count entries;
+   wrt names those that derivatives are taken by, floats all (AX_ALL_ARGS: those that are), in ascending order. --- */
+/* As jax.value_and_grad. f's first result is a float scalar; further ones are auxiliary. out: f's results, then the gradients of the
+   first with respect to each of wrt. */
+void ax_value_and_grad(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
+void ax_grad(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out); /* the gradients alone */
+/* As jax.jvp. tangents: one for each of wrt; out: f's results; out_tangents: as many, zeros for those that are no floats. */
+void ax_jvp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *tangents, ax_value *out, ax_value *out_tangents);
 typedef struct ax_vmap_options {
   const int *in_axes;    /* NULL: all 0; -1: not mapped */
   const int *out_axes;   /* NULL: all 0 */
   const char *axis_name; /* NULL: none */
 } ax_vmap_options; /* NULL: all of these */
-void ax_vmap(const ax_vmap_options *options, ax_function f, void *context, const ax_value *in, uint32_t in_count,
-             ax_value *out, uint32_t out_count);
+void ax_vmap(const ax_vmap_options *options, ax_fn f, const ax_value *in, ax_value *out);
 
 #pragma GCC visibility pop
+
+#ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_program_jvp(...) AX_LINED_STATUS(program_jvp, __VA_ARGS__)
+#define ax_program_linearize(...) AX_LINED_STATUS(program_linearize, __VA_ARGS__)
+#define ax_program_transpose(...) AX_LINED_STATUS(program_transpose, __VA_ARGS__)
+#define ax_program_grad(...) AX_LINED_STATUS(program_grad, __VA_ARGS__)
+#define ax_program_value_and_grad(...) AX_LINED_STATUS(program_value_and_grad, __VA_ARGS__)
+#define ax_program_vmap(...) AX_LINED_STATUS(program_vmap, __VA_ARGS__)
+#define ax_program_dce(...) AX_LINED_STATUS(program_dce, __VA_ARGS__)
+#define ax_program_cse(...) AX_LINED_STATUS(program_cse, __VA_ARGS__)
+#define ax_program_simplify(...) AX_LINED_STATUS(program_simplify, __VA_ARGS__)
+#define ax_program_partition(...) AX_LINED_STATUS(program_partition, __VA_ARGS__)
+#define ax_value_and_grad(...) AX_LINED_VOID(value_and_grad, __VA_ARGS__)
+#define ax_grad(...) AX_LINED_VOID(grad, __VA_ARGS__)
+#define ax_jvp(...) AX_LINED_VOID(jvp, __VA_ARGS__)
+#define ax_vmap(...) AX_LINED_VOID(vmap, __VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

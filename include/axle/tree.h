@@ -75,6 +75,15 @@ ax_args ax_treedef_select(const ax_treedef *def, const char *patterns);
 AX_MUST_USE ax_status ax_treedef_text(const ax_treedef *def, char **out);
 
 #pragma GCC visibility pop
+
+#ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_treedef_parse(...) AX_LINED_STATUS(treedef_parse, __VA_ARGS__)
+#define ax_treedef_create(...) AX_LINED_STATUS(treedef_create, __VA_ARGS__)
+#define ax_treedef_join(...) AX_LINED_STATUS(treedef_join, __VA_ARGS__)
+#define ax_treedef_with_specs(...) AX_LINED_STATUS(treedef_with_specs, __VA_ARGS__)
+#define ax_treedef_text(...) AX_LINED_STATUS(treedef_text, __VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

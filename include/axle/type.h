@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "axle/line.h"
 #include "axle/status.h"
 
 #ifdef __cplusplus
@@ -92,6 +93,17 @@ typedef struct ax_type {
 /* An invariant array type; `dims` has `rank` entries and may be NULL when rank is 0. An unknown dtype, a rank above AX_MAX_RANK
    or a negative dimension makes a type with AX_NO_DTYPE, which every function refuses. */
 ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
+/* Lists of integers, wherever a count and a list are taken (count first): AX_DIMS(2, 3) is `2, (int64_t[]){2, 3}`, AX_DIMS() a list of
+   none, AX_ALL_DIMS what stands for all dimensions. AX_INTS(..) is the list alone, where its length is the rank. They live as long as
+   the block they stand in. In C++ lists are std::initializer_list (axle/axle.hpp). */
+#define AX_DIMS(...) (uint32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1), ((int64_t[]){0, __VA_ARGS__} + 1)
+#define AX_ALL_DIMS 0, NULL
+#define AX_INTS(...) ((int64_t[]){__VA_ARGS__})
+/* AX_TYPE(AX_F32, 8, 4) is f32[8,4], AX_TYPE(AX_F32) a scalar. */
+#define AX_TYPE(...) ax_listed_type((uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+static inline ax_type ax_listed_type(uint32_t count, const int64_t *dtype_and_dims) {
+  return ax_array_type((ax_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
+}
 /* Number of elements (1 for a scalar). */
 int64_t ax_type_elems(const ax_type *type);
 bool ax_type_equal(const ax_type *a, const ax_type *b);
@@ -110,6 +122,12 @@ typedef struct ax_spec {
 AX_MUST_USE ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_spec *out);
 
 #pragma GCC visibility pop
+
+#ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_mesh_parse(...) AX_LINED_STATUS(mesh_parse, __VA_ARGS__)
+#define ax_spec_parse(...) AX_LINED_STATUS(spec_parse, __VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #include "axle/ops.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
+#include "support/run.h"
 #include "support/tensor.h"
 
 static void expect_module(const ax_program *program, const char *expected) {
@@ -82,7 +83,7 @@ static void test_per_device(void **state) {
   ax_type type = TEST_TYPE(AX_F32, 2);
   type.spread.varying = 2; /* over model */
   ax_program *program;
-  TEST_OK(ax_trace_on(&mesh, sum_body, NULL, &type, 1, 1, &program));
+  TEST_OK(ax_trace_on(&mesh, AX_FN(sum_body, 1, 1), &type, &program));
   expect_module(program, sum_module);
   ax_program_release(program);
 }
@@ -95,7 +96,7 @@ static void test_too_many_devices(void **state) {
   type.spread.varying = 2;
   ax_program *program;
   char *text;
-  TEST_OK(ax_trace_on(&mesh, sum_body, NULL, &type, 1, 1, &program));
+  TEST_OK(ax_trace_on(&mesh, AX_FN(sum_body, 1, 1), &type, &program));
   TEST_FAILS(ax_program_stablehlo(program, &text), AX_ABSENT, "4194304 of them are more than the 1048576");
   ax_program_release(program);
 }
@@ -109,13 +110,10 @@ typedef struct whole {
 
 static void whole_body(const ax_value *in, ax_value *out, void *context) {
   whole *w = context;
-  ax_shard_map_options options = {&w->mesh[0], &w->in_spec, &w->out_spec, false};
   ax_value x = w->shifts ? ax_add(in[0], in[0]) : in[0];
-  ax_shard_map(&options, sum_body, NULL, &x, 1, out, 1);
+  test_shard_map(&w->mesh[0], &w->in_spec, &w->out_spec, false, AX_FN(sum_body, 1, 1), &x, out);
   if (!w->twice) return;
-  options.mesh = &w->mesh[1];
-  x = out[0];
-  ax_shard_map(&options, sum_body, NULL, &x, 1, out, 1);
+  test_shard_map(&w->mesh[1], &w->in_spec, &w->out_spec, false, AX_FN(sum_body, 1, 1), out, out);
 }
 
 static ax_program *trace_whole(whole *w) {
@@ -175,13 +173,13 @@ static void test_refusals(void **state) {
 
 static void layer_body(const ax_value *in, ax_value *out, void *context) {
   ax_value inner[] = {in[1], in[0]};
-  if (context != NULL) ax_closed_call(layer_body, NULL, inner, 2, inner, 1);
+  if (context != NULL) ax_closed_call(AX_FN(layer_body, 2, 1), inner, inner);
   out[0] = ax_tanh(ax_mul(inner[0], in[1]));
 }
 
 static void calls_body(const ax_value *in, ax_value *out, void *context) {
   ax_value x[] = {in[0], in[1]};
-  for (int i = 0; i < 9; i++) ax_closed_call(layer_body, i % 3 == 0 ? x : context, x, 2, x, 1);
+  for (int i = 0; i < 9; i++) ax_closed_call(AX_CLOSURE(layer_body, 2, 1, i % 3 == 0 ? x : context), x, x);
   out[0] = x[0];
 }
 

@@ -161,8 +161,8 @@ static void doubled(const ax_value *in, ax_value *out, void *context) {
 static ax_executable *donating(ax_runtime *runtime, ax_type type) {
   ax_program *program;
   ax_executable *executable;
-  TEST_OK(ax_trace(doubled, NULL, &type, 1, 1, &program));
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = (const bool[]){true}}, &executable));
+  TEST_OK(ax_trace(AX_FN(doubled, 1, 1), &type, &program));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable));
   ax_program_release(program);
   return executable;
 }

@@ -208,7 +208,7 @@ static void started_and_donated(void **state) {
   float got[elems];
   size_t bytes, peak;
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 3}, &runtime));
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = (const bool[]){true}, .check_numerics = AX_CHECK_NAN}, &executable));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_FIRST(1), .check_numerics = AX_CHECK_NAN}, &executable));
   test_use_threads(executable);
   ax_array *in, *out[2];
   TEST_OK(ax_device_put(runtime, NULL, "", &type, x, &in));

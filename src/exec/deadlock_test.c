@@ -27,7 +27,7 @@ static void sum(const ax_value *in, ax_value *out, void *context) {
 
 static void gather(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_reduce_sum(ax_all_gather(in[0], "d", 0, false), (int64_t[]){0}, 1);
+  out[0] = ax_reduce_sum(ax_all_gather(in[0], "d", 0, false), AX_DIMS(0), false);
 }
 
 static void rotate(const ax_value *in, ax_value *out, void *context) {
@@ -42,7 +42,7 @@ static void nothing(const ax_value *in, ax_value *out, void *context) {
 }
 
 static void branch(const ax_value *in, ax_value *out, ax_value index, ax_function zero, ax_function more) {
-  ax_cond(index, (ax_function[]){zero, more}, NULL, 2, in, 1, out, 1);
+  ax_if(index, AX_FN(more, 1, 1), AX_FN(zero, 1, 1), in, out);
 }
 
 static ax_value is_device(int64_t d) { return ax_eq(ax_axis_index("d"), ax_full(AX_S32, 0, NULL, (double)d)); }
@@ -94,7 +94,7 @@ static void count_and_sum(const ax_value *in, ax_value *out, void *context) {
 static void different_trips(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value results[2];
-  ax_while(below, count_and_sum, NULL, (ax_value[]){ax_full(AX_S32, 0, NULL, 0), in[0]}, 2, results);
+  ax_while(AX_FN(below, 2, 1), AX_FN(count_and_sum, 2, 2), (ax_value[]){ax_full(AX_S32, 0, NULL, 0), in[0]}, results);
   out[0] = results[1];
 }
 
@@ -109,7 +109,7 @@ static void step(const ax_value *in, ax_value *out, void *context) {
 static void in_a_scan(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value results[2];
-  ax_scan(step, NULL, (ax_value[]){ax_full(AX_S32, 0, NULL, 0), in[0]}, 2, 0, 5, false, results, 0);
+  ax_scan(AX_FN(step, 2, 2), 2, 5, false, (ax_value[]){ax_full(AX_S32, 0, NULL, 0), in[0]}, results);
   out[0] = results[1];
 }
 
@@ -273,7 +273,7 @@ static void refused_when_checked(void **state) {
   for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
     test_map m = {"d=4", {"d"}, {"d"}, .body = bodies[i]};
     ax_program *program;
-    TEST_FAILS(ax_trace(test_map_body, &m, &type, 1, 1, &program), AX_INVALID_ARGUMENT,
+    TEST_FAILS(ax_trace(AX_CLOSURE(test_map_body, 1, 1, &m), &type, &program), AX_INVALID_ARGUMENT,
                "devices may differ along {d} in what they run here, so not all of them would reach the ");
     assert_null(program);
   }
@@ -355,7 +355,7 @@ static void donated(void **state) {
   TEST_OK(ax_mesh_parse(m.mesh, &mesh));
   ax_program *program = test_trace_map(&m, &type);
   TEST_OK(ax_runtime_create(NULL, &runtime));
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = (const bool[]){true}}, &executable));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable));
   for (int other_layout = 0; other_layout < 2; other_layout++) {
     TEST_OK(ax_device_put(runtime, &mesh, other_layout ? "" : "d", &type, values, &x));
     TEST_FAILS(ax_run(executable, &x, 1, &y, 1), AX_DEADLOCK, "3 of 4 devices");

@@ -21,11 +21,9 @@ static void destroy(ax_executable *e) {
   ax_free(e);
 }
 
-static bool same_options(const ax_executable *e, const ax_compile_options *options) {
+static bool same_options(const ax_executable *e, const ax_compile_options *options, const bool *donate) {
   if (e->plan->options.reference != options->reference || e->plan->options.check != options->check_numerics) return false;
-  for (uint32_t i = 0; i < e->plan->in_count; i++)
-    if (e->donate[i] != (options->donate != NULL && options->donate[i])) return false;
-  return true;
+  return memcmp(e->donate, donate, e->plan->in_count) == 0;
 }
 
 /* Of equal programs: their equations stand in the same places, so that messages that name those fit both. */
@@ -33,18 +31,20 @@ static bool same_places(const ax_program *a, const ax_program *b) {
   if (a == b) return true;
   if (a->eqn_count != b->eqn_count) return false;
   for (uint32_t i = 0; i < a->eqn_count; i++) {
+    const char *here = a->eqns[i].place, *there = b->eqns[i].place;
     if (a->eqns[i].line != b->eqns[i].line || a->eqns[i].prim != b->eqns[i].prim) return false;
+    if (here != there && (here == NULL || there == NULL || strcmp(here, there) != 0)) return false;
     for (uint32_t k = 0; ax_eqn_program(&a->eqns[i], k) != NULL; k++)
       if (!same_places(ax_eqn_program(&a->eqns[i], k), ax_eqn_program(&b->eqns[i], k))) return false;
   }
   return true;
 }
 
-static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options) {
+static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options, const bool *donate) {
   ax_executable *found = NULL;
   pthread_mutex_lock(&runtime->cache_lock);
   for (ax_executable *e = runtime->cache; e != NULL && found == NULL; e = e->next_cached)
-    if (ax_program_equal(e->program, program) && same_places(e->program, program) && same_options(e, options)) {
+    if (ax_program_equal(e->program, program) && same_places(e->program, program) && same_options(e, options, donate)) {
       found = e;
       atomic_fetch_add(&e->references, 1);
     }
@@ -71,11 +71,17 @@ ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_
   AX_TRY(ax_require(program, "program"));
   if ((options->check_numerics & ~(uint32_t)(AX_CHECK_NAN | AX_CHECK_INF)) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "compile: check_numerics is %u; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0", options->check_numerics);
-  if ((*out = find_cached(runtime, program, options)) != NULL) return AX_OK;
+  bool *donate = ax_calloc((size_t)program->in_count + 1, sizeof donate[0]);
+  if (donate == NULL) return ax_out_of_memory(program->in_count);
+  ax_status status = ax_args_mask(options->donate, "input", program->in_count, donate);
+  if (status == AX_OK) *out = find_cached(runtime, program, options, donate);
+  ax_free(donate);
+  if (status != AX_OK) return ax_error_context(status, "donate: ");
+  if (*out != NULL) return AX_OK;
   ax_executable *e = create(runtime, program);
   if (e == NULL) return ax_out_of_memory(sizeof *e);
   ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as runs round */
-  ax_status status = ax_executable_build(e, options);
+  status = ax_executable_build(e, options);
   ax_float_mode_leave(caller);
   if (status != AX_OK) {
     destroy(e);

@@ -108,7 +108,7 @@ static void expect_donated(ax_function function, uint32_t in_count, uint32_t out
   ax_executable *executable;
   TEST_OK(ax_runtime_create(NULL, &runtime));
   ax_program *program = test_trace(function, NULL, types, in_count, out_count);
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = donate}, &executable));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = test_args(donate, ax_program_in_count(program))}, &executable));
   bool taken[PARAMETERS] = {false};
   for (uint32_t k = 0; k < out_count; k++) {
     uint32_t donated = executable->results[k].donated;
@@ -174,10 +174,10 @@ static void loss(const ax_value *in, ax_value *out, void *context) {
   const int *count = context;
   ax_value x = in[0];
   for (int i = 0; i < *count; i++) x = ax_psum(ax_matmul(ax_gelu(ax_matmul(x, in[1])), in[2]), "m");
-  out[0] = ax_reduce_sum(ax_mul(x, x), NULL, 0);
+  out[0] = ax_reduce_sum(ax_mul(x, x), AX_ALL_DIMS, false);
 }
 
-static void gradient(const ax_value *in, ax_value *out, void *context) { ax_grad(loss, context, in, 3, 3, out); }
+static void gradient(const ax_value *in, ax_value *out, void *context) { ax_grad(AX_CLOSURE(loss, 3, 1, context), AX_FIRST(3), in, out); }
 
 static int64_t of_training(int count) {
   const test_map map = {.mesh = "m=2", .in_specs = {"", "_,m", "m"}, .out_specs = {"", "_,m", "m"}, .body = gradient, .context = &count};
@@ -206,7 +206,7 @@ static void map_of_all(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("d=4", &mesh));
   for (uint32_t i = 0; i < count; i++) specs[i] = "d";
-  ax_shard_map(&(ax_shard_map_options){&mesh, specs, specs, false}, sums_of_all, &count, in, count, out, count);
+  test_shard_map(&mesh, specs, specs, false, AX_CLOSURE(sums_of_all, count, count, &count), in, out);
 }
 
 /* Bytes that an executable with so many arguments and results keeps. */
@@ -242,7 +242,7 @@ static void add_table(const ax_value *in, ax_value *out, void *context) {
 
 static void add_tables(const ax_value *in, ax_value *out, void *context) {
   out[0] = in[0];
-  for (int i = 0; i < 10; i++) ax_closed_call(add_table, context, out, 1, out, 1);
+  for (int i = 0; i < 10; i++) ax_closed_call(AX_CLOSURE(add_table, 1, 1, context), out, out);
 }
 
 /* Ten calls of a body have its constants once. */

@@ -61,7 +61,7 @@ static void sum_body(const ax_value *in, ax_value *out, void *context) {
 
 static void sums_in_a_scan(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(sum_body, NULL, in, 1, 0, 20, false, out, 0);
+  ax_scan(AX_FN(sum_body, 1, 1), 1, 20, false, in, out);
 }
 
 static void psum_in_a_scan(void **state) {
@@ -99,7 +99,7 @@ static void mix_body(const ax_value *in, ax_value *out, void *context) {
 
 static void mixed_loop(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(mix_body, NULL, in, 2, 0, 9, false, out, 0);
+  ax_scan(AX_FN(mix_body, 2, 2), 2, 9, false, in, out);
 }
 
 static void uniform_values_in_loops(void **state) {
@@ -184,7 +184,7 @@ static void sum_and_own(const ax_value *in, ax_value *out, void *context) {
 
 static void sums_in_a_loop(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(sum_and_own, NULL, in, 1, 0, 3, false, out, 0);
+  ax_scan(AX_FN(sum_and_own, 1, 1), 1, 3, false, in, out);
 }
 
 static void pass_on(const ax_value *in, ax_value *out, void *context) {
@@ -197,7 +197,7 @@ static void pass_on(const ax_value *in, ax_value *out, void *context) {
 
 static void ring_in_a_loop(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(pass_on, NULL, in, 1, 0, 8, false, out, 0);
+  ax_scan(AX_FN(pass_on, 1, 1), 1, 8, false, in, out);
 }
 
 static double seconds(void) { /* this thread's own: a busy machine does not count */
@@ -247,7 +247,7 @@ static void many_devices(void **state) {
 
 static void wasteful_body(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_psum(ax_reduce_sum(in[0], (int64_t[]){0, 1}, 2), "d");
+  out[0] = ax_psum(ax_reduce_sum(in[0], AX_DIMS(0, 1), false), "d");
   ax_matmul(in[0], in[0]);
 }
 

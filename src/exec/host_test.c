@@ -90,7 +90,7 @@ static ax_executable *compiled(const bool *donate) {
   const ax_type types[] = {TEST_TYPE(AX_F32, 3), TEST_TYPE(AX_F32, 6)};
   ax_executable *executable;
   ax_program *program = test_trace_map(&map, types);
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = donate}, &executable));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = test_args(donate, 2)}, &executable));
   ax_program_release(program);
   return executable;
 }

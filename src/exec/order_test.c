@@ -30,7 +30,7 @@ static void over_constants(const ax_value *in, ax_value *out, void *context) {
   const float steps[] = {1, 2, 3};
   const ax_type type = TEST_TYPE(AX_F32, 3);
   (void)context;
-  ax_scan(add_product, NULL, (ax_value[]){in[0], ax_constant(&type, steps)}, 1, 1, 3, false, out, 0);
+  ax_scan(AX_FN(add_product, 2, 1), 1, 3, false, (ax_value[]){in[0], ax_constant(&type, steps)}, out);
 }
 
 static void turned(const ax_value *in, ax_value *out, void *context) {
@@ -50,7 +50,7 @@ typedef struct repeated {
 } repeated;
 
 static void three_times(const ax_value *in, ax_value *out, void *context) {
-  ax_scan(((repeated *)context)->body, NULL, in, 1, 0, 3, false, out, 0);
+  ax_scan(AX_FN(((repeated *)context)->body, 1, 1), 1, 3, false, in, out);
 }
 
 static void constants_step_by_step(void **state) {
@@ -77,13 +77,13 @@ static ax_value renewed(ax_value x) { return ax_add(ax_mul(x, number(0.5)), numb
 static void loop_within(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value same[] = {in[0], ax_matmul(in[0], in[0])};
-  ax_scan(use_both, same, in + 1, 1, 0, 3, false, out + 1, 0);
+  ax_scan(AX_CLOSURE(use_both, 1, 1, same), 1, 3, false, in + 1, out + 1);
   out[0] = renewed(in[0]);
 }
 
 static void read_in_inner_loop(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(loop_within, NULL, in, 2, 0, 4, false, out, 0);
+  ax_scan(AX_FN(loop_within, 2, 2), 2, 4, false, in, out);
 }
 
 static void up_to_my_index(const ax_value *in, ax_value *out, void *context) {
@@ -93,20 +93,20 @@ static void up_to_my_index(const ax_value *in, ax_value *out, void *context) {
 
 static void twice_more(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_add(in[0], integer(1));
-  ax_scan(use_both, context, in + 1, 1, 0, 2, false, out + 1, 0);
+  ax_scan(AX_CLOSURE(use_both, 1, 1, context), 1, 2, false, in + 1, out + 1);
 }
 
 static void different_trips_within(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value same[] = {in[0], in[0]}, start[] = {ax_pvary(integer(0), "a"), in[1]}, end[2];
-  ax_while(up_to_my_index, twice_more, same, start, 2, end);
+  ax_while(AX_CLOSURE(up_to_my_index, 2, 1, same), AX_CLOSURE(twice_more, 2, 2, same), start, end);
   out[0] = renewed(in[0]);
   out[1] = end[1];
 }
 
 static void read_in_loops_of_their_own(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(different_trips_within, NULL, in, 2, 0, 4, false, out, 0);
+  ax_scan(AX_FN(different_trips_within, 2, 2), 2, 4, false, in, out);
 }
 
 static void written_by_the_owner(void **state) {
@@ -134,7 +134,7 @@ static void summed(const ax_value *in, ax_value *out, void *context) {
 static void gathered(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_add(in[0], integer(1));
-  out[1] = ax_tanh(ax_mul(ax_reduce_max(ax_all_gather(in[1], "a", 0, false), (int64_t[]){0}, 1), in[1]));
+  out[1] = ax_tanh(ax_mul(ax_reduce_max(ax_all_gather(in[1], "a", 0, false), AX_DIMS(0), false), in[1]));
 }
 
 static void swapped(const ax_value *in, ax_value *out, void *context) {
@@ -145,7 +145,7 @@ static void swapped(const ax_value *in, ax_value *out, void *context) {
 
 static void repeat(ax_function body, const ax_value *in, ax_value *out) {
   ax_value start[] = {ax_mul(ax_axis_index("a"), integer(0)), in[0]}, end[2];
-  ax_while(four_times, body, NULL, start, 2, end);
+  ax_while(AX_FN(four_times, 2, 1), AX_FN(body, 2, 2), start, end);
   out[0] = end[1];
 }
 
@@ -179,14 +179,14 @@ static void map_in_loop(const ax_value *in, ax_value *out, void *context) {
   TEST_OK(ax_mesh_parse("a=2,b=2", &mesh));
   const char *in_specs[] = {"a,b", "a,b"}, *out_specs[] = {"a", "a,b"};
   ax_value result[2];
-  ax_shard_map(&(ax_shard_map_options){&mesh, in_specs, out_specs, true}, keep_swapped, NULL, in, 2, result, 2);
-  out[0] = ax_concatenate((ax_value[]){result[0], result[0]}, 2, 1);
+  test_shard_map(&mesh, in_specs, out_specs, true, AX_FN(keep_swapped, 2, 2), in, result);
+  out[0] = ax_concatenate(AX_VALUES(result[0], result[0]), 1);
   out[1] = result[1];
 }
 
 static void maps_in_loop(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(map_in_loop, NULL, in, 2, 0, 4, false, out, 0);
+  ax_scan(AX_FN(map_in_loop, 2, 2), 2, 4, false, in, out);
 }
 
 static void read_by_the_first(void **state) {

@@ -155,14 +155,14 @@ static void map(const ax_value *in, ax_value *out, void *context) {
   static const char *const in_specs[] = {"d"}, *const out_specs[] = {"d", "d"};
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("d=4", &mesh));
-  ax_shard_map(&(ax_shard_map_options){&mesh, in_specs, out_specs, false}, body, context, in, 1, out, 2);
+  test_shard_map(&mesh, in_specs, out_specs, false, AX_CLOSURE(body, 1, 2, context), in, out);
 }
 
 static ax_executable *compile(ax_runtime *runtime, bool donate) {
   const ax_type type = TEST_TYPE(AX_F32, rows, columns);
   ax_program *program = test_trace(map, NULL, &type, 1, 2);
   ax_executable *executable;
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = &donate}, &executable));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = test_args(&donate, ax_program_in_count(program))}, &executable));
   ax_program_release(program);
   return executable;
 }

@@ -28,7 +28,7 @@ static void turn(const ax_value *in, ax_value *out, void *factor) {
 }
 
 static void turns(const ax_value *in, ax_value *out, void *factor) {
-  ax_scan(turn, factor, in, 1, 0, 6, false, out, 0);
+  ax_scan(AX_CLOSURE(turn, 1, 1, factor), 1, 6, false, in, out);
 }
 
 static void mix(const ax_value *in, ax_value *out, void *factor) {
@@ -48,7 +48,7 @@ static void sum(const ax_value *in, ax_value *out, void *context) {
 static void never(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value first = ax_eq(ax_axis_index("d"), ax_full(AX_S32, 0, NULL, 0));
-  ax_cond(first, (ax_function[]){sum, nothing}, NULL, 2, in, 1, out, 1);
+  ax_if(first, AX_FN(nothing, 1, 1), AX_FN(sum, 1, 1), in, out);
 }
 
 /* Bodies take a factor, so that equal ones are different programs. */
@@ -58,7 +58,7 @@ static ax_executable *compile_with(ax_runtime *runtime, ax_function body, uint32
                         .context = &factor};
   ax_program *program = test_trace_map(&map, types);
   ax_executable *executable;
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = (const bool[]){donate, false}}, &executable));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = test_args((const bool[]){donate, false}, ax_program_in_count(program))}, &executable));
   ax_program_release(program);
   test_use_threads(executable);
   return executable;
@@ -224,7 +224,7 @@ static ax_status started_late(void *context) {
   ax_part part = {.data = data, .bytes = sizeof data, .release = note_release, .context = &released};
   ax_executable *executable = NULL;
   ax_array *x = NULL, *y = NULL, *z = NULL;
-  ax_status status = ax_compile(a->runtime, a->program, &(ax_compile_options){.donate = (const bool[]){true}}, &executable);
+  ax_status status = ax_compile(a->runtime, a->program, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable);
   if (status == AX_OK) status = ax_array_from_parts(a->runtime, NULL, "", &type, &part, 1, &x);
   if (x != NULL) {
     assert_true(ax_array_use(x)); /* so that the run waits */

@@ -52,7 +52,7 @@ static ax_status make_plan(ax_executable *e, const ax_partitioned *partitioned, 
   e->donate = ax_arena_alloc(&plan->arena, plan->in_count);
   e->wanted = ax_arena_alloc(&plan->arena, plan->in_count * sizeof e->wanted[0]);
   if (e->results == NULL || e->donate == NULL || e->wanted == NULL) return ax_out_of_memory(0);
-  if (options->donate != NULL) memcpy(e->donate, options->donate, plan->in_count);
+  AX_TRY(ax_args_mask(options->donate, "input", plan->in_count, e->donate));
   plan->donate = e->donate;
   return describe_arguments(e, partitioned);
 }

@@ -23,7 +23,7 @@ static void step(const ax_value *in, ax_value *out, void *context) {
 
 static void steps(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(step, NULL, in, 1, 0, 3, false, out, 0);
+  ax_scan(AX_FN(step, 1, 1), 1, 3, false, in, out);
 }
 
 enum { most_steps = 4096 };
@@ -114,7 +114,7 @@ static void nothing(const ax_value *in, ax_value *out, void *context) {
 static void all_but_the_last(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value last = ax_eq(ax_axis_index("d"), ax_full(AX_S32, 0, NULL, 3));
-  ax_cond(last, (ax_function[]){sum, nothing}, NULL, 2, in, 1, out, 1);
+  ax_if(last, AX_FN(nothing, 1, 1), AX_FN(sum, 1, 1), in, out);
 }
 
 typedef struct flight {

@@ -12,12 +12,12 @@ static void body(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = ax_softmax(ax_matmul(in[0], in[1]), -1);
   out[0] = ax_tanh(ax_psum(x, "d"));
-  out[1] = ax_add(ax_concatenate((ax_value[]){x, ax_neg(x)}, 2, 0), ax_convert_element_type(ax_axis_index("d"), AX_F32));
+  out[1] = ax_add(ax_concatenate(AX_VALUES(x, ax_neg(x)), 0), ax_convert_element_type(ax_axis_index("d"), AX_F32));
 }
 
 static void on_mesh(const ax_value *in, ax_value *out, void *context) {
   const char *in_specs[] = {"d", ""}, *out_specs[] = {"", "d"};
-  ax_shard_map(&(ax_shard_map_options){.mesh = context, .in_specs = in_specs, .out_specs = out_specs}, body, NULL, in, 2, out, 2);
+  test_shard_map(context, in_specs, out_specs, false, AX_FN(body, 2, 2), in, out);
 }
 
 static ax_array *put(ax_runtime *runtime, const ax_tensor *tensor) {

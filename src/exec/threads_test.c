@@ -35,7 +35,7 @@ static void step(const ax_value *in, ax_value *out, void *context) {
 
 static void body(const ax_value *in, ax_value *out, void *context) {
   ax_value results[2];
-  ax_scan(step, context, in, 2, 0, 5, false, results, 0);
+  ax_scan(AX_CLOSURE(step, 2, 2, context), 2, 5, false, in, results);
   out[0] = ax_add(results[0], ax_psum(results[1], "d"));
 }
 
@@ -43,7 +43,7 @@ static void map(const ax_value *in, ax_value *out, void *factor) {
   static const char *const in_specs[] = {"", "d"}, *const out_specs[] = {""};
   ax_mesh mesh;
   if (ax_mesh_parse("d=6", &mesh) == AX_OK)
-    ax_shard_map(&(ax_shard_map_options){&mesh, in_specs, out_specs, false}, body, factor, in, 2, out, 1);
+    test_shard_map(&mesh, in_specs, out_specs, false, AX_CLOSURE(body, 2, 1, factor), in, out);
 }
 
 static void fails(shared *s) {
@@ -79,7 +79,7 @@ static void *compiles(void *context) {
     ax_executable *executable = NULL;
     float got = 0;
     double factor = i % 2 == 0 ? known_factor : i * 0.01;
-    ax_status status = ax_trace(map, &factor, types, 2, 1, &program);
+    ax_status status = ax_trace(AX_CLOSURE(map, 2, 1, &factor), types, &program);
     if (status == AX_OK) status = ax_compile(s->runtime, program, NULL, &executable);
     ax_program_release(program);
     if (status == AX_OK) status = first_result(s, executable, &got);
@@ -158,9 +158,9 @@ enum { rows = 512, inner = 1024, columns = 1024 };
 
 static void large_body(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value product = ax_matmul(in[0], in[1]), row_sums = ax_sum(ax_mul(product, product), 1);
+  ax_value product = ax_matmul(in[0], in[1]), row_sums = ax_reduce_sum(ax_mul(product, product), AX_DIMS(1), false);
   out[0] = ax_tanh(ax_mul(product, ax_full_like(product, 0.01)));
-  out[1] = ax_add(ax_mul(row_sums, row_sums), ax_psum(ax_sum(in[2], 0), "d"));
+  out[1] = ax_add(ax_mul(row_sums, row_sums), ax_psum(ax_reduce_sum(in[2], AX_DIMS(0), false), "d"));
   out[2] = ax_transpose(ax_exp(ax_neg(out[0])), (int64_t[]){1, 0});
 }
 
@@ -168,7 +168,7 @@ static void map_large(const ax_value *in, ax_value *out, void *context) {
   static const char *const in_specs[] = {"", "", "d"}, *const out_specs[] = {"", "", ""};
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("d=3", &mesh));
-  ax_shard_map(&(ax_shard_map_options){&mesh, in_specs, out_specs, false}, large_body, context, in, 3, out, 3);
+  test_shard_map(&mesh, in_specs, out_specs, false, AX_CLOSURE(large_body, 3, 3, context), in, out);
 }
 
 static void large_work(void **state) {

@@ -67,9 +67,9 @@ static void in_no_branch(const ax_value *in, ax_value *out, void *context) {
 
 static void branches(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_tanh(in[0]), sum = ax_reduce_sum(x, (int64_t[]){0, 1}, 2);
+  ax_value x = ax_tanh(in[0]), sum = ax_reduce_sum(x, AX_DIMS(0, 1), false);
   ax_value index = ax_convert_element_type(ax_gt(sum, number(0)), AX_S32);
-  ax_cond(index, (ax_function[]){in_a_branch, in_no_branch}, NULL, 2, &x, 1, out, 1);
+  ax_switch(index, 2, (const ax_fn[]){AX_FN(in_a_branch, 1, 1), AX_FN(in_no_branch, 1, 1)}, &x, out);
   out[1] = ax_add(out[0], x);
 }
 
@@ -119,7 +119,7 @@ static void step_same_to_both(const ax_value *in, ax_value *out, void *context) 
 static void step_inner(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value start[] = {integer(0), in[1]}, end[2];
-  ax_scan(step_row, NULL, start, 2, 0, 3, false, end, 0);
+  ax_scan(AX_FN(step_row, 2, 2), 2, 3, false, start, end);
   out[0] = next(in[0]);
   out[1] = with_row(end[1], row_of(in[1], in[0]), integer(5));
 }
@@ -134,7 +134,7 @@ static void repeat(const ax_value *in, ax_value *out, void *context) {
   const repeated *r = context;
   ax_value start[3] = {integer(0), in[0], in[1]}, end[4];
   if (r->keeps) start[1] = ax_tanh(start[1]);
-  ax_scan(r->step, NULL, start, 1 + r->carries, 0, ROWS - 1, false, end, r->ys);
+  ax_scan(AX_FN(r->step, 1 + r->carries, 1 + r->carries + r->ys), 1 + r->carries, ROWS - 1, false, start, end);
   for (uint32_t k = 0; k < r->carries + r->ys; k++) out[k] = end[1 + k];
   if (r->keeps) out[0] = ax_sub(out[0], start[1]);
 }
@@ -152,13 +152,13 @@ static void test_carries(void **state) {
 
 static void more(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_and(ax_lt(in[0], integer(ROWS - 1)), ax_lt(ax_reduce_max(in[1], (int64_t[]){0, 1}, 2), number(100)));
+  out[0] = ax_and(ax_lt(in[0], integer(ROWS - 1)), ax_lt(ax_reduce_max(in[1], AX_DIMS(0, 1), false), number(100)));
 }
 
 static void while_more(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value start[] = {integer(0), in[0]}, end[2];
-  ax_while(more, step_row, NULL, start, 2, end);
+  ax_while(AX_FN(more, 2, 1), AX_FN(step_row, 2, 2), start, end);
   out[0] = end[1];
 }
 
@@ -180,7 +180,7 @@ static void step_shared(const ax_value *in, ax_value *out, void *context) { /* i
 static void shared_carry(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value start[] = {integer(0), in[0], in[1]}, end[3];
-  ax_scan(step_shared, NULL, start, 3, 0, 4, false, end, 0);
+  ax_scan(AX_FN(step_shared, 3, 3), 3, 4, false, start, end);
   out[0] = end[1];
   out[1] = end[2];
 }
@@ -200,7 +200,7 @@ static void step_sum_updated(const ax_value *in, ax_value *out, void *context) {
 
 static void sums_updated(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(step_sum_updated, NULL, in, 2, 0, 3, false, out, 0);
+  ax_scan(AX_FN(step_sum_updated, 2, 2), 2, 3, false, in, out);
 }
 
 static void test_shared(void **state) {
@@ -219,14 +219,14 @@ static void looked_up(const ax_value *in, ax_value *out, void *context) { /* row
   const int at[] = {1, 4, 1, 2};
   for (int i = 0; i < 4; i++) {
     ax_value row = row_of(in[0], integer(at[i]));
-    sum = ax_add(sum, ax_reduce_sum(ax_mul(row, ax_add(row, number(i))), (int64_t[]){0, 1}, 2));
+    sum = ax_add(sum, ax_reduce_sum(ax_mul(row, ax_add(row, number(i))), AX_DIMS(0, 1), false));
   }
   out[0] = sum;
 }
 
 static void gradient(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_grad(looked_up, NULL, in, 1, 1, out);
+  ax_grad(AX_FN(looked_up, 1, 1), AX_FIRST(1), in, out);
 }
 
 static void look_up(const ax_value *in, ax_value *out, void *context) {
@@ -239,13 +239,13 @@ static void loss_of_many(const ax_value *in, ax_value *out, void *context) {
   const int32_t at[] = {1, 4, 1, 2, 0, 1};
   const ax_type type = TEST_TYPE(AX_S32, 6);
   ax_value whole = in[0], rows, places = ax_constant(&type, at);
-  ax_vmap(NULL, look_up, &whole, &places, 1, &rows, 1);
-  out[0] = ax_reduce_sum(ax_mul(rows, ax_tanh(rows)), NULL, 0);
+  ax_vmap(NULL, AX_CLOSURE(look_up, 1, 1, &whole), &places, &rows);
+  out[0] = ax_reduce_sum(ax_mul(rows, ax_tanh(rows)), AX_ALL_DIMS, false);
 }
 
 static void gradient_of_many(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_grad(loss_of_many, NULL, in, 1, 1, out);
+  ax_grad(AX_FN(loss_of_many, 1, 1), AX_FIRST(1), in, out);
 }
 
 static void gradients_of_devices(const ax_value *in, ax_value *out, void *context) { /* the table is the same on all */
@@ -257,13 +257,13 @@ static void gradients_of_devices(const ax_value *in, ax_value *out, void *contex
 static void loss_of_loop(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value start[] = {integer(0), in[0]}, end[2];
-  ax_scan(step_row, NULL, start, 2, 0, ROWS - 1, false, end, 0);
-  out[0] = ax_reduce_sum(ax_mul(end[1], ax_tanh(end[1])), (int64_t[]){0, 1}, 2);
+  ax_scan(AX_FN(step_row, 2, 2), 2, ROWS - 1, false, start, end);
+  out[0] = ax_reduce_sum(ax_mul(end[1], ax_tanh(end[1])), AX_DIMS(0, 1), false);
 }
 
 static void gradient_of_loop(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_grad(loss_of_loop, NULL, in, 1, 1, out);
+  ax_grad(AX_FN(loss_of_loop, 1, 1), AX_FIRST(1), in, out);
 }
 
 static void test_derivatives(void **state) {
@@ -290,8 +290,8 @@ static void row_and_sum(const ax_value *in, ax_value *out, void *context) {
 static void sum_of_another_loop(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value of[] = {in[0], ax_full_like(in[0], 0), row_of(in[0], integer(1))}, x = in[0];
-  ax_scan(much_work, &x, &of[1], 1, 0, 4, false, of, 0);
-  ax_scan(row_and_sum, of, in, 1, 0, 3, false, out, 0);
+  ax_scan(AX_CLOSURE(much_work, 1, 1, &x), 1, 4, false, &of[1], of);
+  ax_scan(AX_CLOSURE(row_and_sum, 1, 1, of), 1, 3, false, in, out);
 }
 
 static void test_other_loops(void **state) {

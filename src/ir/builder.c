@@ -75,9 +75,10 @@ ax_status ax_builder_open(const ax_mesh *axes, ax_builder **out) {
 /* What stands behind the results: no trace has this number. */
 static const ax_value guard = {UINT64_MAX - 1, AX_NONE};
 
-ax_value *ax_builder_call(ax_function function, void *context, const ax_value *in, uint32_t out_count) {
+ax_value *ax_builder_call(ax_fn function, const ax_value *in) {
+  uint32_t out_count = function.out_count;
   if (ax_failed()) return NULL;
-  if (function == NULL) {
+  if (function.function == NULL) {
     ax_fail(ax_error(AX_INVALID_ARGUMENT, "there is no function"));
     return NULL;
   }
@@ -89,10 +90,10 @@ ax_value *ax_builder_call(ax_function function, void *context, const ax_value *i
     return NULL;
   }
   for (uint32_t k = 0; k < AX_GUARDS; k++) out[out_count + k] = guard;
-  function(in, out, context);
+  function.function(in, out, function.context);
   while (current != builder) give_up(); /* what it caught had left traces of its own */
   for (uint32_t k = 0; k < out_count; k++)
-    if (out[k].trace == 0)
+    if (out[k].trace == 0 && !ax_is_number(out[k]))
       ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set, but there %s %u result%s", k, out_count == 1 ? "is" : "are",
                        out_count, out_count == 1 ? "" : "s"));
   for (uint32_t k = 0; k < AX_GUARDS; k++)
@@ -206,7 +207,8 @@ static ax_status resolve(ax_builder *builder, ax_value value, uint32_t *id) {
 uint32_t ax_value_id(ax_value value) {
   uint32_t id = AX_NONE;
   if (ax_failed()) return AX_NONE;
-  ax_status status = value.trace == 0 ? ax_error(AX_INVALID_ARGUMENT, "a value that was never set is used here")
+  ax_status status = ax_is_number(value) ? ax_error(AX_INVALID_ARGUMENT, "a number has no dtype here; ax_full gives it one")
+                     : value.trace == 0 ? ax_error(AX_INVALID_ARGUMENT, "a value that was never set is used here")
                                       : resolve(current, value, &id);
   if (status != AX_OK) {
     ax_fail(status);
@@ -284,6 +286,42 @@ ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *p
   return status == AX_OK || status == AX_OUT_OF_MEMORY ? status : name_equation(status, &args);
 }
 
+/* --- Places: "prog.c:12" of the C call that an equation comes from --- */
+
+/* A copy in the trace's memory, of which there are few: what was met lately is found again. NULL: no memory. */
+static const char *keep_place(ax_builder *builder, const char *place, size_t length) {
+  const char **kept = &builder->places[ax_hash_bytes(AX_HASH_SEED, place, length) % AX_COUNT(builder->places)];
+  if (*kept != NULL && strncmp(*kept, place, length) == 0 && (*kept)[length] == '\0') return *kept;
+  char *copy = ax_arena_alloc(&builder->arena, length + 1); /* zeroed */
+  if (copy == NULL) return NULL;
+  memcpy(copy, place, length);
+  return *kept = copy;
+}
+
+/* `call` is "prog.c:12: matmul": where its last word begins. */
+static size_t function_at(const char *call) { return (size_t)(strrchr(call, ' ') - call) + 1; }
+
+void ax_blame(ax_status status, const char *call) {
+  const char *function = call + function_at(call), *message = ax_message();
+  size_t length = strlen(function);
+  bool named = strncmp(message, function, length) == 0 && (message[length] == ':' || message[length] == ' ');
+  status = named ? ax_error_context(status, "%.*s", (int)(function - call), call) : ax_error_context(status, "%s: ", call);
+  (void)status;
+}
+
+void ax_stamp(const char *call) {
+  ax_builder *builder = current;
+  if (builder == NULL) return;
+  for (uint32_t i = builder->stamped; i < builder->eqn_count; i++)
+    if (builder->eqns[i].place == NULL) builder->eqns[i].place = keep_place(builder, call, function_at(call) - 2);
+  builder->stamped = builder->eqn_count;
+  builder->place = NULL;
+  if (builder->status == AX_OK || builder->blamed) return;
+  builder->blamed = true;
+  ax_blame(ax_error(builder->status, "%s", builder->message), call);
+  snprintf(builder->message, sizeof builder->message, "%s", ax_message());
+}
+
 static ax_status emit(ax_builder *builder, const ax_prim *prim, const void *params, const uint32_t *in,
                       uint32_t in_count, uint32_t out_count, uint32_t *first) {
   if (in_count > AX_NONE - out_count) return ax_out_of_memory(((size_t)in_count + out_count) * sizeof(ax_type));
@@ -292,6 +330,7 @@ static ax_status emit(ax_builder *builder, const ax_prim *prim, const void *para
   for (uint32_t i = 0; i < in_count; i++) types[i] = builder->types[in[i]];
   ax_eqn eqn = {.prim = prim, .params = params, .in = in, .in_count = in_count, .out_count = out_count,
                 .line = builder->line, .number = builder->number};
+  if (builder->place != NULL) eqn.place = keep_place(builder, builder->place, strlen(builder->place));
   if (prim->kind == AX_REGION && ax_eqn_nesting(&eqn) > AX_MAX_NESTING) return nested_too_deep();
   AX_TRY(ax_infer_types(prim, &builder->axes, params, types, in_count, types + in_count, out_count));
   AX_TRY(ax_grow(&builder->eqns, sizeof builder->eqns[0], builder->eqn_count, 1, &builder->eqn_capacity));
@@ -460,7 +499,7 @@ static ax_status finish(ax_builder *builder, const ax_value *outs, uint32_t out_
   uint32_t *ids = ax_arena_alloc(&builder->arena, out_count * sizeof ids[0]);
   if (ids == NULL) return ax_out_of_memory(out_count * sizeof ids[0]);
   for (uint32_t i = 0; i < out_count && builder->status == AX_OK; i++) {
-    if (outs[i].trace == 0) ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set", i));
+    if (outs[i].trace == 0 && !ax_is_number(outs[i])) ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set", i));
     ids[i] = ax_value_id(outs[i]);
   }
   if (builder->status != AX_OK) return ax_error(builder->status, "%s", builder->message);

@@ -35,25 +35,22 @@ typedef struct call {
 
 static void called(const ax_value *in, ax_value *out, void *context) {
   call *c = context;
-  ax_function branches[] = {badly};
-  void *contexts[] = {&c->body};
   ax_value made[8], pair[] = {in[0], in[0]};
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("d=2", &mesh));
-  const char *specs[] = {"", "", "", ""};
-  ax_shard_map_options map = {.mesh = &mesh, .in_specs = specs, .out_specs = specs};
+  const ax_fn branch = AX_CLOSURE(badly, 1, c->count, &c->body);
   switch (c->way) {
     case PLAIN: badly(in, out, &c->body); return;
-    case SCAN: ax_scan(badly, &c->body, pair, c->count, 0, 3, false, made, 0); break;
-    case WHILE: ax_while(positive, badly, &c->body, pair, c->count, made); break;
-    case BRANCH: ax_cond(ax_full(AX_S32, 0, NULL, 0), branches, contexts, 1, in, 1, made, c->count); break;
-    case SHARD_MAP: ax_shard_map(&map, badly, &c->body, in, 1, made, c->count); break;
-    case GRAD: ax_grad(badly, &c->body, in, 1, 1, made); break;
-    case VALUE_AND_GRAD: ax_value_and_grad(badly, &c->body, in, 1, 1, made); break;
-    case JVP: ax_jvp(badly, &c->body, pair, 1, made, c->count); break;
+    case SCAN: ax_scan(AX_CLOSURE(badly, c->count, c->count, &c->body), c->count, 3, false, pair, made); break;
+    case WHILE: ax_while(AX_CLOSURE(positive, c->count, 1, &c->body), AX_CLOSURE(badly, c->count, c->count, &c->body), pair, made); break;
+    case BRANCH: ax_switch(ax_full(AX_S32, 0, NULL, 0), 1, &branch, in, made); break;
+    case SHARD_MAP: ax_shard_map(&mesh, " -> ", AX_CLOSURE(badly, 1, c->count, &c->body), in, made); break;
+    case GRAD: ax_grad(AX_CLOSURE(badly, 1, 1, &c->body), AX_FIRST(1), in, made); break;
+    case VALUE_AND_GRAD: ax_value_and_grad(AX_CLOSURE(badly, 1, 1, &c->body), AX_FIRST(1), in, made); break;
+    case JVP: ax_jvp(AX_CLOSURE(badly, 1, c->count, &c->body), AX_FIRST(1), pair, pair + 1, made, made + c->count); break;
     case VMAP: {
       ax_value spread = ax_broadcast_in_dim(in[0], 1, (const int64_t[]){3}, NULL);
-      ax_vmap(NULL, badly, &c->body, &spread, 1, made, c->count);
+      ax_vmap(NULL, AX_CLOSURE(badly, 1, c->count, &c->body), &spread, made);
     }
   }
   out[0] = in[0];
@@ -63,7 +60,7 @@ static void check(way way, uint32_t count, uint32_t sets, const char *message) {
   ax_type type = TEST_SCALAR(AX_F64);
   ax_program *program;
   call c = {way, {sets}, count};
-  ax_status status = ax_trace(called, &c, &type, 1, way == PLAIN ? count : 1, &program);
+  ax_status status = ax_trace(AX_CLOSURE(called, 1, way == PLAIN ? count : 1, &c), &type, &program);
   if (message != NULL)
     TEST_FAILS(status, AX_INVALID_ARGUMENT, message);
   else
@@ -79,7 +76,7 @@ static void places_behind_the_results(void **state) {
   check(PLAIN, 0, 1, "out[0] was set, but there are 0 results");
   check(SCAN, 2, 7, "scan: body: out[2] was set, but there are 2 results");
   check(WHILE, 1, 3, "while: body: out[1] was set, but there is 1 result");
-  check(BRANCH, 1, 5, "cond: branch 0: out[2] was set, but there is 1 result");
+  check(BRANCH, 1, 5, "switch: branch 0: out[2] was set, but there is 1 result");
   check(SHARD_MAP, 2, 11, "shard_map: body: out[3] was set, but there are 2 results");
   check(GRAD, 1, 3, "grad: function: out[1] was set, but there is 1 result");
   check(VALUE_AND_GRAD, 1, 3, "value_and_grad: function: out[1] was set");
@@ -91,7 +88,7 @@ static void results_not_set(void **state) {
   (void)state;
   check(PLAIN, 2, 2, "out[0] was never set, but there are 2 results");
   check(SCAN, 2, 1, "scan: body: out[1] was never set, but there are 2 results");
-  check(BRANCH, 2, 1, "cond: branch 0: out[1] was never set");
+  check(BRANCH, 2, 1, "switch: branch 0: out[1] was never set");
   check(SHARD_MAP, 1, 0, "shard_map: body: out[0] was never set");
   check(GRAD, 1, 0, "grad: function: out[0] was never set, but there is 1 result");
   check(VMAP, 3, 3, "vmap: function: out[2] was never set");
@@ -108,7 +105,7 @@ static void leaves(const ax_value *in, ax_value *out, void *context) {
   leaving *l = context;
   out[0] = ax_exp(in[0]);
   if (l->depth-- == 0) longjmp(l->back, 1);
-  ax_scan(leaves, l, in, 1, 0, 2, false, out, 0);
+  ax_scan(AX_CLOSURE(leaves, 1, 1, l), 1, 2, false, in, out);
 }
 
 static void doubles(const ax_value *in, ax_value *out, void *context) {
@@ -120,7 +117,7 @@ static void check_doubles(void) {
   ax_type type = TEST_SCALAR(AX_F64);
   ax_program *program;
   double x = 4, y;
-  TEST_OK(ax_trace(doubles, NULL, &type, 1, 1, &program));
+  TEST_OK(ax_trace(AX_FN(doubles, 1, 1), &type, &program));
   test_run_scalars(program, &x, &y);
   assert_true(y == 8);
   ax_program_release(program);
@@ -131,7 +128,7 @@ static void leave(int depth) {
   ax_type type = TEST_SCALAR(AX_F64);
   ax_program *program;
   if (setjmp(l.back) != 0) return;
-  assert_true(ax_trace(leaves, &l, &type, 1, 1, &program) == AX_INTERNAL); /* not reached */
+  assert_true(ax_trace(AX_CLOSURE(leaves, 1, 1, &l), &type, &program) == AX_INTERNAL); /* not reached */
 }
 
 static void the_next_trace_is_as_ever(void **state) {
@@ -150,7 +147,7 @@ static void the_next_trace_is_as_ever(void **state) {
 static void catches(const ax_value *in, ax_value *out, void *context) {
   leaving l = {.depth = *(int *)context};
   ax_value lost;
-  if (setjmp(l.back) == 0) ax_scan(leaves, &l, in, 1, 0, 2, false, &lost, 0);
+  if (setjmp(l.back) == 0) ax_scan(AX_CLOSURE(leaves, 1, 1, &l), 1, 2, false, in, &lost);
   out[0] = in[0];
 }
 
@@ -165,10 +162,10 @@ static void caught_in_a_trace(void **state) {
   ax_type type = TEST_SCALAR(AX_F64);
   for (int depth = 0; depth < 3; depth++) {
     ax_program *program;
-    TEST_OK(ax_trace(catches, &depth, &type, 1, 1, &program));
+    TEST_OK(ax_trace(AX_CLOSURE(catches, 1, 1, &depth), &type, &program));
     assert_int_equal(program->eqn_count, 0);
     ax_program_release(program);
-    TEST_FAILS(ax_trace(uses_what_is_lost, &depth, &type, 1, 1, &program), AX_INVALID_ARGUMENT, "a trace that has finished");
+    TEST_FAILS(ax_trace(AX_CLOSURE(uses_what_is_lost, 1, 1, &depth), &type, &program), AX_INVALID_ARGUMENT, "a trace that has finished");
     check_doubles();
   }
 }

@@ -56,7 +56,13 @@ ax_status ax_lexer_next(ax_lexer *lexer) {
   } else if (is_digit(c) || c == '-') {
     token->kind = AX_TOKEN_NUMBER;
     token->length = number_length(lexer->cursor, lexer->end);
-  } else if (c != '\0' && strchr("{}[]():;,.=?+<>", c) != NULL) {
+  } else if (c == '"') {
+    token->kind = AX_TOKEN_STRING;
+    const char *end = lexer->cursor + 1;
+    while (end < lexer->end && *end != '"' && (unsigned char)*end >= ' ') end++;
+    if (end == lexer->end || *end != '"') return ax_lexer_error(lexer, token, "the string has no end on its line");
+    token->length = (size_t)(end - lexer->cursor) + 1;
+  } else if (c != '\0' && strchr("{}[]():;,.=?+<>@", c) != NULL) {
     token->kind = AX_TOKEN_MARK;
   } else if (c > ' ' && c <= '~') {
     return ax_lexer_error(lexer, token, "'%c' has no meaning here", c);

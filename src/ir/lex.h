@@ -8,7 +8,8 @@ typedef enum ax_token_kind {
   AX_TOKEN_END,
   AX_TOKEN_NAME,   /* letters, digits, _; not a digit first */
   AX_TOKEN_NUMBER, /* a digit first, or a minus; whether it is a number is for its reader to say */
-  AX_TOKEN_MARK    /* one of { } [ ] ( ) : ; , . = ? + < > */
+  AX_TOKEN_STRING, /* "..", on one line, with its quotes; nothing is escaped in it */
+  AX_TOKEN_MARK    /* one of { } [ ] ( ) : ; , . = ? + < > @ */
 } ax_token_kind;
 
 typedef struct ax_token {

@@ -237,6 +237,21 @@ static ax_status parse_operands(scope *scope, ax_list *list) {
   }
 }
 
+/* @"prog.c:12", if it stands here: the place of the equation. */
+static ax_status parse_place(scope *scope) {
+  ax_parser *parser = scope->parser;
+  scope->builder->place = NULL;
+  if (!ax_next_is(parser, "@")) return AX_OK;
+  AX_TRY(ax_lexer_next(&parser->lexer));
+  const ax_token *token = &parser->lexer.token;
+  if (token->kind != AX_TOKEN_STRING || token->length < 3) return ax_lexer_error(&parser->lexer, token, "expected a place, as @\"file.c:12\"");
+  char *place = ax_arena_alloc(&parser->arena, token->length);
+  if (place == NULL) return ax_out_of_memory(token->length);
+  memcpy(place, token->start + 1, token->length - 2);
+  scope->builder->place = place;
+  return ax_lexer_next(&parser->lexer);
+}
+
 static ax_status add_eqn(scope *scope, const ax_token *at, const ax_prim *prim, const void *params, const ax_list *in,
                          const ax_list *binders) {
   ax_parser *parser = scope->parser;
@@ -276,6 +291,7 @@ static ax_status parse_eqn(scope *scope) {
   AX_TRY(ax_parse_params(parser, prim, &scope->builder->axes, params));
   scope->builder->line = at.line;
   AX_TRY(parse_operands(scope, &in));
+  AX_TRY(parse_place(scope));
   return add_eqn(scope, &at, prim, params, &in, &binders);
 }
 

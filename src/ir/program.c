@@ -86,12 +86,11 @@ ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index) {
 }
 
 void ax_eqn_place_text(ax_text *text, const ax_eqn *eqn) {
-  const char *comma = eqn->number > 0 && eqn->line > 0 ? ", " : "";
-  if (eqn->number == 0 && eqn->line == 0) return;
-  ax_text_add(text, " (");
-  if (eqn->number > 0) ax_text_add(text, "equation %u%s", eqn->number - 1, comma);
-  if (eqn->line > 0) ax_text_add(text, "line %u", eqn->line);
-  ax_text_add(text, ")");
+  const char *lead = " (";
+  if (eqn->number > 0) ax_text_add(text, "%sequation %u", lead, eqn->number - 1), lead = ", ";
+  if (eqn->line > 0) ax_text_add(text, "%sline %u", lead, eqn->line), lead = ", ";
+  if (eqn->place != NULL) ax_text_add(text, "%s%s", lead, eqn->place), lead = ", ";
+  if (lead[0] == ',') ax_text_add(text, ")");
 }
 
 uint32_t ax_eqn_effects(const ax_eqn *eqn) {
@@ -134,25 +133,39 @@ ax_status ax_program_uses(const ax_program *program, uint32_t **out) {
 
 /* --- Tracing --- */
 
-ax_status ax_trace_on(const ax_mesh *axes, ax_function function, void *context, const ax_type *in_types,
-                      uint32_t in_count, uint32_t out_count, ax_program **out) {
+ax_status ax_trace_on(const ax_mesh *axes, ax_fn function, const ax_type *in_types, ax_program **out) {
   *out = NULL;
-  if (function == NULL) return ax_error(AX_INVALID_ARGUMENT, "there is no function");
+  if (function.function == NULL) return ax_error(AX_INVALID_ARGUMENT, "there is no function");
   AX_TRY(ax_require(axes, "mesh"));
-  if (in_count > 0) AX_TRY(ax_require(in_types, "type of an input"));
+  if (function.in_count > 0) AX_TRY(ax_require(in_types, "type of an input"));
   AX_TRY(ax_mesh_check(axes));
-  if ((size_t)in_count + out_count >= AX_LITERAL) return ax_error(AX_INVALID_ARGUMENT, "%u inputs and %u results are too many", in_count, out_count);
+  if ((size_t)function.in_count + function.out_count >= AX_LITERAL)
+    return ax_error(AX_INVALID_ARGUMENT, "%u inputs and %u results are too many", function.in_count, function.out_count);
   ax_builder *builder;
   AX_TRY(ax_builder_open(axes, &builder));
-  ax_value *in = ax_arena_alloc(&builder->arena, in_count * sizeof in[0]);
-  if (in == NULL) ax_fail(ax_out_of_memory(in_count * sizeof in[0]));
-  for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = ax_builder_input(builder, &in_types[i]);
-  ax_value *outs = ax_builder_call(function, context, in, out_count);
-  return ax_builder_finish(builder, outs, out_count, out, NULL, NULL);
+  ax_value *in = ax_arena_alloc(&builder->arena, function.in_count * sizeof in[0]);
+  if (in == NULL) ax_fail(ax_out_of_memory(function.in_count * sizeof in[0]));
+  for (uint32_t i = 0; in != NULL && i < function.in_count; i++) in[i] = ax_builder_input(builder, &in_types[i]);
+  ax_value *outs = ax_builder_call(function, in);
+  return ax_builder_finish(builder, outs, function.out_count, out, NULL, NULL);
 }
 
-ax_status ax_trace(ax_function function, void *context, const ax_type *in_types, uint32_t in_count, uint32_t out_count,
-                   ax_program **out) {
+ax_status ax_trace(ax_fn function, const ax_type *in_types, ax_program **out) {
   const ax_mesh none = {0};
-  return ax_trace_on(&none, function, context, in_types, in_count, out_count, out);
+  return ax_trace_on(&none, function, in_types, out);
+}
+
+/* --- Sets of operands --- */
+
+ax_status ax_args_mask(ax_args args, const char *what, uint32_t count, bool *mask) {
+  if (ax_args_all(args)) args.count = count;
+  for (uint32_t k = 0; k < args.count; k++) {
+    uint64_t i = args.list != NULL ? args.list[k] : (uint64_t)args.first + k;
+    if (i >= count)
+      return ax_error(AX_INVALID_ARGUMENT, "there is no %s %llu: there %s %u", what, (unsigned long long)i, count == 1 ? "is" : "are", count);
+    if (args.list != NULL && k > 0 && args.list[k - 1] >= args.list[k])
+      return ax_error(AX_INVALID_ARGUMENT, "%s %u is named after %u: sets of them ascend", what, args.list[k], args.list[k - 1]);
+    mask[i] = true;
+  }
+  return AX_OK;
 }

@@ -82,6 +82,12 @@ extern const char *const ax_unreduced_names[]; /* "U", "Umax", "Umin", by ax_unr
 bool ax_same_shape(const ax_type *a, const ax_type *b);
 int64_t ax_dims_elems(uint32_t rank, const int64_t *dims);
 
+/* Sets mask[i] for each of args, of which there are `count`. AX_INVALID_ARGUMENT: numbers that there are not, or that do not ascend;
+   `what` is said of them: "input", "argument". */
+AX_MUST_USE ax_status ax_args_mask(ax_args args, const char *what, uint32_t count, bool *mask);
+/* AX_ALL_ARGS. */
+static inline bool ax_args_all(ax_args args) { return args.list == NULL && args.first == 0 && args.count == UINT32_MAX; }
+
 /* --- Axes --- */
 /* Whether it can be an axis's name: see AX_MAX_NAME. */
 bool ax_is_name(const char *text, size_t length);
@@ -129,6 +135,10 @@ typedef struct ax_builder {
   ax_eqn *eqns;
   uint32_t value_count, value_capacity, eqn_count, eqn_capacity, in_count;
   uint32_t line, number; /* of the equation that is built next, or that it stems from */
+  const char *place;     /* likewise; copied when one is built */
+  uint32_t stamped;      /* equations before this one have been given their places */
+  bool blamed;           /* the message says which call failed */
+  const char *places[16]; /* those met last, by hash */
   ax_value *captured; /* values of enclosing traces used here, and the local ids that stand for them */
   uint32_t *captured_ids;
   uint32_t captured_count, captured_capacity, captured_ids_capacity;
@@ -156,7 +166,7 @@ AX_MUST_USE ax_status ax_builder_open(const ax_mesh *axes, ax_builder **out);
 /* Calls the function in the trace in progress and gives its results; NULL: the trace has failed. A result that was not set, or a
    place behind them that was, fails the trace: memory for AX_GUARDS more stands there, so that a count that is too small is found
    out before anything is overwritten. */
-ax_value *ax_builder_call(ax_function function, void *context, const ax_value *in, uint32_t out_count);
+ax_value *ax_builder_call(ax_fn function, const ax_value *in);
 enum { AX_GUARDS = 16 };
 /* Adds an input. All inputs come before the first equation. */
 ax_value ax_builder_input(ax_builder *builder, const ax_type *type);
@@ -180,6 +190,7 @@ bool ax_failed(void); /* the current trace has an error (or there is none) */
 static inline void ax_builder_stem(ax_builder *builder, const ax_eqn *eqn) {
   builder->line = eqn->line;
   builder->number = eqn->number;
+  builder->place = eqn->place;
 }
 /* Adds an equation to the current trace, exactly as given, after checking it. Fills `out` (out_count handles), with poison on
    failure. `params` is copied. */
@@ -202,7 +213,9 @@ AX_MUST_USE ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, c
 const ax_value *ax_take(const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
 extern const ax_value ax_poison; /* trace 0 */
 extern const ax_value ax_zero;   /* the symbolic zero of transforms; never an operand */
-static inline bool ax_is_zero(ax_value value) { return value.trace == UINT64_MAX; }
+static inline bool ax_is_zero(ax_value value) { return value.trace == UINT64_MAX && value.id == 0; }
+/* Made by ax_real, ax_integer or ax_unsigned (prim/constant.c). */
+bool ax_is_number(ax_value value);
 /* The id of a value in the current trace: captures it when it belongs to an enclosing one. AX_NONE for poison. */
 uint32_t ax_value_id(ax_value value);
 

@@ -153,7 +153,7 @@ static void test_traced(void **state) {
   (void)state;
   ax_program *program;
   ax_type scalar = ax_array_type(AX_F32, 0, NULL);
-  assert_int_equal(ax_trace(traced, NULL, &scalar, 1, 4, &program), AX_OK);
+  assert_int_equal(ax_trace(AX_FN(traced, 1, 4), &scalar, &program), AX_OK);
   char *text = print_ok(program);
   assert_string_equal(text,
                       "{ lambda a:f32[]. let\n"
@@ -179,7 +179,7 @@ static void test_names(void **state) {
   ax_program *program;
   int length = 9000;
   ax_type scalar = ax_array_type(AX_F32, 0, NULL);
-  assert_int_equal(ax_trace(long_chain, &length, &scalar, 1, 1, &program), AX_OK);
+  assert_int_equal(ax_trace(AX_CLOSURE(long_chain, 1, 1, &length), &scalar, &program), AX_OK);
   check_round_trip(program);
   ax_program_release(program);
   static const struct {

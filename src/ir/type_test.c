@@ -30,7 +30,7 @@ static void nothing_is_forgotten(void **state) {
   ax_mesh mesh;
   ax_program *programs[AX_COUNT(types)];
   TEST_OK(ax_mesh_parse("a=2,b=2", &mesh));
-  for (size_t i = 0; i < AX_COUNT(types); i++) TEST_OK(ax_trace_on(&mesh, identity, NULL, &types[i], 1, 1, &programs[i]));
+  for (size_t i = 0; i < AX_COUNT(types); i++) TEST_OK(ax_trace_on(&mesh, AX_FN(identity, 1, 1), &types[i], &programs[i]));
   for (size_t i = 0; i < AX_COUNT(types); i++)
     for (size_t j = 0; j < AX_COUNT(types); j++) {
       assert_int_equal(ax_type_equal(&types[i], &types[j]), i == j);

@@ -107,7 +107,7 @@ static void rearranged(const ax_value *in, ax_value *out, void *context) {
 static void sum_of_squares(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value difference = ax_sub(in[0], in[1]);
-  out[0] = ax_sum(ax_mul(difference, difference), 1);
+  out[0] = ax_reduce_sum(ax_mul(difference, difference), AX_DIMS(1), false);
 }
 
 static void only_constants(const ax_value *in, ax_value *out, void *context) {
@@ -135,16 +135,16 @@ static void softmax(const ax_value *in, ax_value *out, void *context) {
 static void costly_and_read_twice(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = ax_tanh(in[0]);
-  out[0] = ax_sum(x, 0);
-  out[1] = ax_sum(x, 1);
+  out[0] = ax_reduce_sum(x, AX_DIMS(0), false);
+  out[1] = ax_reduce_sum(x, AX_DIMS(1), false);
 }
 
 /* What costs no more is computed by each reader. */
 static void moved_and_read_twice(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = ax_transpose(in[0], (int64_t[]){1, 0});
-  out[0] = ax_sum(x, 0);
-  out[1] = ax_sum(x, 1);
+  out[0] = ax_reduce_sum(x, AX_DIMS(0), false);
+  out[1] = ax_reduce_sum(x, AX_DIMS(1), false);
 }
 
 static void reductions(void **state) {
@@ -195,7 +195,7 @@ static void padded(const ax_value *in, ax_value *out, void *context) {
 
 static void joined(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_neg(ax_concatenate((ax_value[]){ax_exp(in[0]), in[1]}, 2, 0));
+  out[0] = ax_neg(ax_concatenate(AX_VALUES(ax_exp(in[0]), in[1]), 0));
 }
 
 static void updated(const ax_value *in, ax_value *out, void *context) {
@@ -223,7 +223,7 @@ static void swap_step(const ax_value *in, ax_value *out, void *context) {
 
 static void swapped(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(swap_step, NULL, in, 2, 0, 3, false, out, 0);
+  ax_scan(AX_FN(swap_step, 2, 2), 2, 3, false, in, out);
 }
 
 /* The sum so far is carried and stacked by the kernel that adds it up; the copy to the carry is coalescing's. */
@@ -235,7 +235,7 @@ static void add_row(const ax_value *in, ax_value *out, void *context) {
 static void running_sums(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value operands[] = {ax_full(AX_F32, 1, (int64_t[]){6}, 0), in[0]};
-  ax_scan(add_row, NULL, operands, 1, 1, -1, false, out, 1);
+  ax_scan(AX_FN(add_row, 2, 2), 1, -1, false, operands, out);
 }
 
 /* A row is written where it belongs: neither the carry nor its start is copied, except an argument, which stays. */
@@ -249,7 +249,7 @@ static void row_step(const ax_value *in, ax_value *out, void *context) {
 static void rows(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value start[] = {ax_full(AX_S32, 0, NULL, 0), in[0]}, end[2];
-  ax_scan(row_step, NULL, start, 2, 0, 4, false, end, 0);
+  ax_scan(AX_FN(row_step, 2, 2), 2, 4, false, start, end);
   out[0] = end[1];
 }
 
@@ -270,7 +270,7 @@ static void part_step(const ax_value *in, ax_value *out, void *context) {
 static void parts_added(const ax_value *in, ax_value *out, void *context) {
   const bool *zero = context;
   ax_value start[] = {ax_full(AX_S32, 0, NULL, 0), *zero ? ax_full(AX_F32, 2, (int64_t[]){4, 6}, 0) : in[1], in[0]}, end[3];
-  ax_scan(part_step, NULL, start, 3, 0, 4, false, end, 0);
+  ax_scan(AX_FN(part_step, 3, 3), 3, 4, false, start, end);
   out[0] = end[1];
 }
 
@@ -292,8 +292,8 @@ static void loops(void **state) {
 /* Each is found out at its end, when what it is made of has been passed already. */
 static void unread(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value one = ax_exp(in[0]), sum = ax_sum(one, 0);
-  ax_sum(ax_mul(one, ax_broadcast_in_dim(sum, 2, matrix.dims, (int64_t[]){1})), 1);
+  ax_value one = ax_exp(in[0]), sum = ax_reduce_sum(one, AX_DIMS(0), false);
+  ax_reduce_sum(ax_mul(one, ax_broadcast_in_dim(sum, 2, matrix.dims, (int64_t[]){1})), AX_DIMS(1), false);
   ax_neg(in[1]);
   out[0] = ax_add(in[0], in[1]);
 }
@@ -337,7 +337,7 @@ static void rows_turned(const ax_value *in, ax_value *out, void *context) {
 static void divided(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = ax_mul(in[0], ax_broadcast_in_dim(ax_reshape(in[1], 1, (int64_t[]){6}), 2, matrix.dims, (int64_t[]){1}));
-  out[0] = ax_sum(ax_reshape(ax_transpose(ax_tanh(x), (int64_t[]){1, 0}), 1, flat), 0);
+  out[0] = ax_reduce_sum(ax_reshape(ax_transpose(ax_tanh(x), (int64_t[]){1, 0}), 1, flat), AX_DIMS(0), false);
 }
 
 /* Six by four is not four by six in other words: no step of the one is a row of the other. */
@@ -366,7 +366,7 @@ static ax_value half(ax_value x, int64_t k) { return ax_slice(x, (int64_t[]){0, 
 /* A rotary embedding: x * c + (-right, left) * s. */
 static void rotated(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value turned = ax_concatenate((ax_value[]){ax_neg(half(in[0], 1)), half(in[0], 0)}, 2, 1);
+  ax_value turned = ax_concatenate(AX_VALUES(ax_neg(half(in[0], 1)), half(in[0], 0)), 1);
   out[0] = ax_add(ax_mul(in[0], in[1]), ax_mul(turned, in[2]));
 }
 
@@ -381,10 +381,10 @@ static void halves_padded(const ax_value *in, ax_value *out, void *context) {
 /* A product wants it whole; so does the sum along what is put together. */
 static void wanted_whole(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_concatenate((ax_value[]){ax_tanh(half(in[0], 1)), half(in[1], 0)}, 2, 1);
+  ax_value x = ax_concatenate(AX_VALUES(ax_tanh(half(in[0], 1)), half(in[1], 0)), 1);
   out[0] = ax_matmul(x, ax_reshape(in[2], 2, (int64_t[]){64, 32}));
-  ax_value y = ax_concatenate((ax_value[]){half(in[0], 1), half(in[1], 0)}, 2, 1);
-  out[1] = ax_sum(y, 1);
+  ax_value y = ax_concatenate(AX_VALUES(half(in[0], 1), half(in[1], 0)), 1);
+  out[1] = ax_reduce_sum(y, AX_DIMS(1), false);
 }
 
 /* Columns of one element are no runs for vectors. */
@@ -392,7 +392,7 @@ static void columns(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value first = ax_slice(in[0], (int64_t[]){0, 0}, (int64_t[]){32, 1}, NULL);
   ax_value rest = ax_slice(in[1], (int64_t[]){0, 1}, (int64_t[]){32, 64}, NULL);
-  out[0] = ax_exp(ax_concatenate((ax_value[]){first, rest}, 2, 1));
+  out[0] = ax_exp(ax_concatenate(AX_VALUES(first, rest), 1));
 }
 
 static void put_together(void **state) {
@@ -432,7 +432,7 @@ static void step_of_three(const ax_value *in, ax_value *out, void *context) {
 
 static void three_steps(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(step_of_three, NULL, in, 1, 0, 3, false, out, 0);
+  ax_scan(AX_FN(step_of_three, 1, 1), 1, 3, false, in, out);
 }
 
 /* How many operations a loop's body has once carries are in place, when its copies have effects. */
@@ -472,7 +472,7 @@ static void effects(void **state) {
 static void train(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value hidden = ax_tanh(ax_matmul(in[1], in[0]));
-  out[0] = ax_mul(ax_psum(ax_sum(ax_reshape(hidden, 1, (int64_t[]){4}), 0), "d"), number(0.25));
+  out[0] = ax_mul(ax_psum(ax_reduce_sum(ax_reshape(hidden, 1, (int64_t[]){4}), AX_DIMS(0), false), "d"), number(0.25));
   ax_value gradient = ax_dot_general(ax_mul(hidden, hidden), in[1], (int64_t[]){0}, (int64_t[]){0}, 1, NULL, NULL, 0);
   out[1] = ax_sub(in[0], ax_psum(ax_transpose(gradient, (int64_t[]){1, 0}), "d"));
 }
@@ -480,7 +480,7 @@ static void train(const ax_value *in, ax_value *out, void *context) {
 static void in_two_parts(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value started = ax_psum_start(in[0], "d"), product = ax_matmul(in[1], in[1]);
-  out[0] = ax_matmul(product, ax_psum_done(started));
+  out[0] = ax_matmul(product, ax_done(started));
 }
 
 /* A chain of collectives, and work that needs none of them. */

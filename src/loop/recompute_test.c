@@ -18,7 +18,7 @@ static ax_value number(double x) { return ax_full(AX_F32, 0, NULL, x); }
 /* Each step needs all of the one before it, so that they stay apart. */
 static ax_value long_way(ax_value x) {
   for (int i = 0; i < STEPS; i++) {
-    ax_value row = ax_reduce_sum(ax_mul(x, x), (const int64_t[]){0}, 1);
+    ax_value row = ax_reduce_sum(ax_mul(x, x), AX_DIMS(0), false);
     x = ax_add(x, ax_mul(number(1e-9), ax_broadcast_in_dim(row, 2, (const int64_t[]){ROWS, COLUMNS}, (const int64_t[]){1})));
   }
   return x;
@@ -80,9 +80,9 @@ static void products(const ax_value *in, ax_value *made) {
 }
 
 static void softmax(const ax_value *in, ax_value *made) {
-  ax_value x = ax_matmul(in[0], in[1]), most = ax_expand_dims(ax_reduce_max(x, (const int64_t[]){1}, 1), 1);
+  ax_value x = ax_matmul(in[0], in[1]), most = ax_expand_dims(ax_reduce_max(x, AX_DIMS(1), false), 1);
   made[0] = ax_exp(ax_sub(x, most));
-  ax_value sum = ax_expand_dims(ax_sum(made[0], 1), 1);
+  ax_value sum = ax_expand_dims(ax_reduce_sum(made[0], AX_DIMS(1), false), 1);
   made[1] = ax_div(made[0], sum);
   made[2] = ax_neg(ax_mul(made[1], made[1]));
 }

@@ -23,13 +23,13 @@ static void second(const ax_value *in, ax_value *out, void *context) {
 static void step(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = ax_add(ax_matmul(in[0], in[0]), ax_pvary(ax_psum(ax_mul(in[0], in[0]), "d"), "d"));
-  ax_cond(ax_axis_index("d"), (ax_function[]){first, second}, (void *[]){NULL, NULL}, 2, &x, 1, &out[0], 1);
+  ax_switch(ax_axis_index("d"), 2, (const ax_fn[]){AX_FN(first, 1, 1), AX_FN(second, 1, 1)}, &x, &out[0]);
   out[1] = ax_tanh(in[1]);
 }
 
 static void device(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(step, NULL, in, 1, 1, 3, false, out, 1);
+  ax_scan(AX_FN(step, 2, 2), 1, 3, false, in, out);
 }
 
 static void until(const ax_value *in, ax_value *out, void *context) {
@@ -44,7 +44,7 @@ static void twice(const ax_value *in, ax_value *out, void *context) {
 
 static void repeat(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_while(until, twice, NULL, in, 1, out);
+  ax_while(AX_FN(until, 1, 1), AX_FN(twice, 1, 1), in, out);
 }
 
 /* --- Looking for what is to be broken --- */

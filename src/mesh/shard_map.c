@@ -9,6 +9,7 @@
    Varying: inside, a block varies over the axes of its spec (not when unchecked). A value that the body captures has the spec P().
    jvp, linearize, transpose and batch stand in shard_map_transform.c. Neither plans nor StableHLO modules have shard_maps: they are
    made of what each device runs, after partition.c. */
+#include <ctype.h>
 #include <string.h>
 
 #include "ir/flow.h"
@@ -201,19 +202,38 @@ const ax_prim ax_prim_shard_map = {
 
 /* --- The function --- */
 
-static bool parse_specs(const char *which, const char *const *texts, uint32_t count, const ax_mesh *mesh,
-                        ax_spec *out) {
-  for (uint32_t i = 0; i < count; i++) {
-    if (texts == NULL || texts[i] == NULL) {
-      ax_reject(&ax_prim_shard_map, "%s[%u] is missing", which, i);
-      return false;
-    }
-    ax_status status = ax_spec_parse(texts[i], mesh, &out[i]);
-    if (status == AX_OK) continue;
-    ax_fail(ax_error_context(status, "shard_map: %s[%u]: ", which, i));
-    return false;
+/* The specs of one side, begin .. end; one alone stands for all. */
+static ax_status parse_side(const char *which, const char *begin, const char *end, uint32_t count, const ax_mesh *mesh, ax_spec *out) {
+  char text[(AX_MAX_NAME + 1) * (AX_MAX_AXES + AX_MAX_RANK) + 64];
+  uint32_t given = 0;
+  for (const char *at = begin; at != NULL; given++) {
+    const char *semicolon = memchr(at, ';', (size_t)(end - at)), *stop = semicolon != NULL ? semicolon : end;
+    ax_spec spec;
+    if (given == count && count > 0) return ax_error(AX_INVALID_ARGUMENT, "there are more %s specs than %ss, of which there %s %u", which, which,
+                                                     count == 1 ? "is" : "are", count);
+    while (at < stop && isspace((unsigned char)*at)) at++;
+    while (stop > at && isspace((unsigned char)stop[-1])) stop--;
+    if ((size_t)(stop - at) >= sizeof text) return ax_error(AX_INVALID_ARGUMENT, "%s %u: a spec of %zu bytes", which, given, (size_t)(stop - at));
+    memcpy(text, at, (size_t)(stop - at));
+    text[stop - at] = '\0';
+    ax_status status = ax_spec_parse(text, mesh, &spec);
+    if (status != AX_OK) return ax_error_context(status, "%s %u: ", which, given);
+    if (given < count) out[given] = spec;
+    at = semicolon != NULL ? semicolon + 1 : NULL;
   }
-  return true;
+  for (uint32_t i = 1; given == 1 && i < count; i++) out[i] = out[0];
+  if (given == count || given == 1) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "there are %u %s specs for %u %ss", given, which, count, which);
+}
+
+static ax_status parse_specs(const char *specs, ax_fn body, const ax_mesh *mesh, ax_spec *in, ax_spec *out) {
+  if (specs == NULL) return ax_error(AX_INVALID_ARGUMENT, "there are no specs");
+  const char *arrow = strstr(specs, "->");
+  ax_status status = AX_OK;
+  if (arrow == NULL) status = ax_error(AX_INVALID_ARGUMENT, "operands' specs, \"->\", results' specs are expected");
+  if (status == AX_OK) status = parse_side("operand", specs, arrow, body.in_count, mesh, in);
+  if (status == AX_OK) status = parse_side("result", arrow + 2, arrow + strlen(arrow), body.out_count, mesh, out);
+  return status == AX_OK ? AX_OK : ax_error_context(status, "specs \"%.200s\": ", specs);
 }
 
 /* The types of the blocks of the operands. */
@@ -248,32 +268,35 @@ static void bind_traced(ax_shard_map_params *params, const ax_body *body, const 
   ax_bind(&ax_prim_shard_map, params, all, count, out, out_count);
 }
 
-void ax_shard_map(const ax_shard_map_options *options, ax_function function, void *context, const ax_value *in,
-                  uint32_t in_count, ax_value *out, uint32_t out_count) {
+static void shard_map(const ax_mesh *mesh, const char *specs, bool unchecked, ax_fn function, const ax_value *in, ax_value *out) {
+  uint32_t in_count = function.in_count, out_count = function.out_count;
   in = ax_take(in, in_count, out, out_count);
   ax_spec *in_specs = ax_trace_alloc(in_count * sizeof in_specs[0]);
   ax_spec *out_specs = ax_trace_alloc(out_count * sizeof out_specs[0]);
   ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
   if (in_specs == NULL || out_specs == NULL || types == NULL) return;
-  if (options == NULL || options->mesh == NULL) {
+  if (mesh == NULL) {
     ax_reject(&ax_prim_shard_map, "there is no mesh");
     return;
   }
-  ax_shard_map_params params = {.mesh = *options->mesh, .unchecked = options->unchecked,
-                             .out_specs = {out_count, out_specs}};
+  ax_shard_map_params params = {.mesh = *mesh, .unchecked = unchecked, .out_specs = {out_count, out_specs}};
   for (uint32_t i = 0; i < AX_MAX_AXES; i++) params.mesh.axis[i].unchecked = false;
   ax_mesh inner;
   ax_status status = body_axes(&params, &ax_builder_current()->axes, &inner);
+  if (status == AX_OK) status = parse_specs(specs, function, &params.mesh, in_specs, out_specs);
   if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: "));
-  if (ax_failed() || !parse_specs("in_specs", options->in_specs, in_count, &params.mesh, in_specs) ||
-      !parse_specs("out_specs", options->out_specs, out_count, &params.mesh, out_specs) ||
-      !cut_types(&params, in, in_count, in_specs, types))
-    return;
-  ax_body_options trace = {.axes = &inner, .function = function, .context = context, .in = types, .in_count = in_count,
-                           .out_count = out_count};
+  if (ax_failed() || !cut_types(&params, in, in_count, in_specs, types)) return;
   ax_body body;
-  status = ax_body_trace(&trace, &body);
+  status = ax_body_trace(&(ax_body_options){.axes = &inner, .function = function, .in = types}, &body);
   if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: body: "));
   if (!ax_failed()) bind_traced(&params, &body, in, in_specs, in_count, out, out_count);
   ax_body_deinit(&body);
+}
+
+void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out) {
+  shard_map(mesh, specs, false, body, in, out);
+}
+
+void ax_shard_map_unchecked(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out) {
+  shard_map(mesh, specs, true, body, in, out);
 }

@@ -43,7 +43,7 @@ static void transpose(const ax_transpose_args *args) {
   for (uint32_t i = 0; i < x->rank; i++)
     if (x->dims[i] != p->shape.v[p->broadcast_dimensions.v[i]])
       repeated.v[repeated.count++] = p->broadcast_dimensions.v[i];
-  args->out[0] = ax_reshape(ax_reduce_sum(args->cotangent[0], repeated.v, repeated.count), x->rank, x->dims);
+  args->out[0] = ax_reshape(ax_reduce_sum(args->cotangent[0], repeated.count, repeated.v, false), x->rank, x->dims);
 }
 
 static void batch(const ax_batch_args *args) {

@@ -10,16 +10,20 @@ static ax_status check_call(const ax_program *program, uint32_t in_count, uint32
 
 /* map: program value id -> handle in the current trace. */
 static void replay(const ax_program *program, ax_value *map) {
+  ax_builder *builder = ax_builder_current();
+  const char *here = builder->place;
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
     const ax_eqn *eqn = &program->eqns[i];
-    ax_value *in = ax_arena_alloc(&ax_builder_current()->arena, eqn->in_count * sizeof in[0]);
+    ax_value *in = ax_arena_alloc(&builder->arena, eqn->in_count * sizeof in[0]);
     if (in == NULL) {
       ax_fail(ax_out_of_memory(eqn->in_count * sizeof in[0]));
       return;
     }
     for (uint32_t j = 0; j < eqn->in_count; j++) in[j] = map[eqn->in[j]];
+    builder->place = eqn->place != NULL ? eqn->place : here;
     ax_bind(eqn->prim, eqn->params, in, eqn->in_count, map + eqn->out, eqn->out_count);
   }
+  builder->place = here;
 }
 
 static void check_argument(const ax_program *program, uint32_t index, ax_value value) {

@@ -19,7 +19,7 @@ static void operands_are_made_to_agree(void **state) {
   TEST_OK(ax_mesh_parse("a=2,b=3", &axes));
   types[0].spread.varying = 1;
   types[1].spread.varying = 2;
-  TEST_OK(ax_trace_on(&axes, call_it, plain, types, 2, 1, &called));
+  TEST_OK(ax_trace_on(&axes, AX_CLOSURE(call_it, 2, 1, plain), types, &called));
   assert_int_equal(ax_program_out_type(called, 0)->spread.varying, 3);
   TEST_OK(ax_program_verify(called));
   ax_program_release(called);
@@ -30,7 +30,7 @@ static void operands_of_other_types_are_refused(void **state) {
   (void)state;
   ax_type types[] = {TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_F32, 4)}, other[] = {TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_F32, 5)};
   ax_program *plain = test_trace(scaled_sum, NULL, types, 2, 1), *called;
-  TEST_FAILS(ax_trace(call_it, plain, other, 2, 1, &called), AX_INVALID_ARGUMENT, "operand 1 is f32[5]");
+  TEST_FAILS(ax_trace(AX_CLOSURE(call_it, 2, 1, plain), other, &called), AX_INVALID_ARGUMENT, "operand 1 is f32[5]");
   assert_null(called);
   ax_program_release(plain);
 }

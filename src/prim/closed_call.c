@@ -126,15 +126,13 @@ const ax_prim ax_prim_closed_call = {
 
 /* --- The function --- */
 
-void ax_closed_call(ax_function function, void *context, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
-  in = ax_take(in, in_count, out, out_count);
-  ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
+void ax_closed_call(ax_fn function, const ax_value *in, ax_value *out) {
+  uint32_t in_count = function.in_count;
+  in = ax_take(in, in_count, out, function.out_count);
+  const ax_type *types = ax_types_of(in, in_count);
   if (types == NULL) return;
-  for (uint32_t i = 0; i < in_count; i++) types[i] = ax_typeof(in[i]);
-  if (ax_failed()) return;
-  ax_body_options options = {.function = function, .context = context, .in = types, .in_count = in_count, .out_count = out_count};
   ax_body body;
-  ax_status status = ax_body_trace(&options, &body);
+  ax_status status = ax_body_trace(&(ax_body_options){.function = function, .in = types}, &body);
   if (status != AX_OK) {
     ax_fail(ax_error_context(status, "closed_call: function: "));
     return;
@@ -143,6 +141,6 @@ void ax_closed_call(ax_function function, void *context, const ax_value *in, uin
   ax_value *all = ax_trace_alloc(count * sizeof all[0]);
   for (uint32_t i = 0; all != NULL && i < count; i++) all[i] = i < body.captured_count ? body.captured[i] : in[i - body.captured_count];
   body.program = ax_unify_program(body.program);
-  if (all != NULL) ax_bind(&ax_prim_closed_call, &(closed_call_params){body.program}, all, count, out, out_count);
+  if (all != NULL) ax_bind(&ax_prim_closed_call, &(closed_call_params){body.program}, all, count, out, function.out_count);
   ax_body_deinit(&body);
 }

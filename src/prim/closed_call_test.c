@@ -23,7 +23,7 @@ static void chain(const ax_value *in, ax_value *out, void *context) {
   const model *m = context;
   ax_value pair[] = {in[0], in[1]}, shift = in[2], made[2];
   for (int i = 0; i < m->layers; i++) {
-    if (m->kept) ax_closed_call(layer, &shift, pair, 2, made, 2);
+    if (m->kept) ax_closed_call(AX_CLOSURE(layer, 2, 2, &shift), pair, made);
     else layer(pair, made, &shift);
     pair[0] = made[0];
     pair[1] = ax_mul(made[1], in[1]);
@@ -87,9 +87,9 @@ static void equal_functions_are_one(void **state) {
   for (size_t i = 0; i < AX_COUNT(all); i++) ax_program_release(all[i]);
 }
 
-static ax_status forward(const ax_program *program, ax_program **out) { return ax_program_jvp(program, NULL, out); }
+static ax_status forward(const ax_program *program, ax_program **out) { return ax_program_jvp(program, AX_ALL_ARGS, out); }
 static ax_status backward(const ax_program *program, ax_program **out) {
-  return ax_program_value_and_grad(program, (bool[]){true, true, true}, out);
+  return ax_program_value_and_grad(program, AX_FIRST(3), out);
 }
 static ax_status members(const ax_program *program, ax_program **out) {
   return ax_program_vmap(program, (int[]){0, -1, 0}, NULL, 4, NULL, out);
@@ -128,7 +128,7 @@ static void refuses(void **state) {
 static ax_status traced_and_differentiated(void *context) {
   ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
   ax_program *program, *made;
-  AX_TRY(ax_trace(chain, &(model){true, 2}, types, 3, 1, &program));
+  AX_TRY(ax_trace(AX_CLOSURE(chain, 3, 1, &(model){true, 2}), types, &program));
   ax_status status = backward(program, &made);
   ax_program_release(program);
   if (status == AX_OK) ax_program_release(made);

@@ -213,8 +213,8 @@ static ax_value times(ax_value x, int64_t size) {
 
 ax_value ax_combine_batch(ax_scalar op, ax_value x, int64_t dim, int64_t size) {
   if (dim < 0) return op == AX_SCALAR_ADD ? times(x, size) : x;
-  if (op == AX_SCALAR_ADD) return ax_reduce_sum(x, &dim, 1);
-  return op == AX_SCALAR_MAX ? ax_reduce_max(x, &dim, 1) : ax_reduce_min(x, &dim, 1);
+  if (op == AX_SCALAR_ADD) return ax_reduce_sum(x, 1, &dim, false);
+  return op == AX_SCALAR_MAX ? ax_reduce_max(x, 1, &dim, false) : ax_reduce_min(x, 1, &dim, false);
 }
 
 int64_t ax_axis_size(const char *axes) {

@@ -17,7 +17,7 @@ static ax_status trace_as(function f, ax_type x, bool unchecked, ax_program **ou
   ax_mesh mesh;
   assert_int_equal(ax_mesh_parse("a=2,b=3", &mesh), AX_OK);
   for (uint32_t i = 0; i < mesh.count; i++) mesh.axis[i].unchecked = unchecked;
-  return ax_trace_on(&mesh, call, &f, &x, 1, 1, out);
+  return ax_trace_on(&mesh, AX_CLOSURE(call, 1, 1, &f), &x, out);
 }
 
 static ax_type x_of(ax_dtype dtype, ax_axis_set varying) {
@@ -43,7 +43,7 @@ static ax_value permute_b(ax_value x) { return ax_ppermute(x, "b", shift, 2); }
 static ax_value index_ba(ax_value x) { return (void)x, ax_axis_index("b,a"); }
 static ax_value pvary_b(ax_value x) { return ax_pvary(x, "b"); }
 static ax_value pcast_b(ax_value x) { return ax_pcast(x, "b", "varying"); }
-static ax_value done_b(ax_value x) { return ax_psum_done(ax_psum_start(x, "b")); }
+static ax_value done_b(ax_value x) { return ax_done(ax_psum_start(x, "b")); }
 static ax_value size_ab(ax_value x) { return ax_full_like(x, (double)ax_axis_size("a,b")); }
 
 static void test_types(void **state) {
@@ -104,11 +104,11 @@ static ax_value target_twice(ax_value x) { return ax_ppermute(x, "b", (const int
 static ax_value pcast_invariant(ax_value x) { return ax_pcast(x, "a", "invariant"); }
 static ax_value pcast_unreduced(ax_value x) { return ax_pcast(x, "a", "unreduced"); }
 static ax_value pcast_nothing(ax_value x) { return ax_pcast(x, "a", ""); }
-static ax_value done_alone(ax_value x) { return ax_psum_done(x); }
-static ax_value done_late(ax_value x) { return ax_psum_done(ax_neg(ax_psum_start(x, "a"))); }
+static ax_value done_alone(ax_value x) { return ax_done(x); }
+static ax_value done_late(ax_value x) { return ax_done(ax_neg(ax_psum_start(x, "a"))); }
 static ax_value done_twice(ax_value x) {
   ax_value started = ax_psum_start(x, "b");
-  return ax_add(ax_psum_done(started), ax_done(started));
+  return ax_add(ax_done(started), ax_done(started));
 }
 static ax_value never_done(ax_value x) {
   ax_all_to_all_start(x, "b", 0, 0, true);
@@ -121,8 +121,7 @@ static void ends_outer(const ax_value *in, ax_value *out, void *context) {
 }
 static ax_value captured(ax_value x) {
   ax_value started = ax_psum_start(x, "b"), out;
-  void *contexts[] = {&started};
-  ax_cond(ax_full(AX_S32, 0, NULL, 0), (ax_function[]){ends_outer}, contexts, 1, NULL, 0, &out, 1);
+  ax_switch(ax_full(AX_S32, 0, NULL, 0), 1, &AX_CLOSURE(ends_outer, 0, 1, &started), NULL, &out);
   return out;
 }
 static ax_value start_nowhere(ax_value x) { return ax_done(ax_psum_start(x, "c")); }
@@ -211,7 +210,7 @@ static void test_parts(void **state) {
 /* --- In two parts --- */
 
 static ax_value overlapped(ax_value x) {
-  ax_value started = ax_psum_start(x, "b"), other = ax_exp(x), sum = ax_psum_done(started);
+  ax_value started = ax_psum_start(x, "b"), other = ax_exp(x), sum = ax_done(started);
   return ax_mul(ax_pvary(sum, "b"), other);
 }
 
@@ -291,7 +290,7 @@ static void test_pairs(void **state) {
   ax_type type = x_of(AX_F32, 3);
   for (size_t i = 0; i < AX_COUNT(pairs); i++) {
     ax_program *program;
-    assert_int_equal(ax_trace_on(&mesh, both, (void *)&pairs[i], &type, 1, 2, &program), AX_OK);
+    assert_int_equal(ax_trace_on(&mesh, AX_CLOSURE(both, 1, 2, (void *)&pairs[i]), &type, &program), AX_OK);
     assert_int_equal(ax_program_verify(program), AX_OK);
     ax_program_release(program);
   }
@@ -311,14 +310,13 @@ static void test_several_futures(void **state) {
       "  k:f32[]{V:d} = pvary[axes=(d,)] u y:f32[]{V:d} = mul x k z:f32[] = mul h v l:f32[] = psum[axes=(d,)] y\n"
       "  n:f32[] = add l g m:f32[] = add n z\n"
       "  in (m, h) }";
-  const bool wrt[] = {true, false};
   ax_program *program, *primal, *tangent, *made[5];
   uint32_t residuals;
   assert_int_equal(ax_program_parse(text, sizeof text - 1, NULL, &program), AX_OK);
-  assert_int_equal(ax_program_linearize(program, wrt, &primal, &tangent, &residuals), AX_OK);
-  assert_int_equal(ax_program_jvp(program, NULL, &made[0]), AX_OK);
-  assert_int_equal(ax_program_value_and_grad(program, wrt, &made[1]), AX_OK);
-  assert_int_equal(ax_program_grad(program, NULL, &made[2]), AX_OK); /* h is not needed */
+  assert_int_equal(ax_program_linearize(program, AX_FIRST(1), &primal, &tangent, &residuals), AX_OK);
+  assert_int_equal(ax_program_jvp(program, AX_ALL_ARGS, &made[0]), AX_OK);
+  assert_int_equal(ax_program_value_and_grad(program, AX_FIRST(1), &made[1]), AX_OK);
+  assert_int_equal(ax_program_grad(program, AX_FIRST(1), &made[2]), AX_OK); /* h is not needed */
   assert_int_equal(ax_program_vmap(program, NULL, NULL, 3, NULL, &made[3]), AX_OK);
   assert_int_equal(ax_program_simplify(program, &made[4]), AX_OK);
   for (size_t i = 0; i < AX_COUNT(made); i++) {
@@ -338,19 +336,19 @@ static ax_value everything(ax_value x) {
   ax_value y = ax_psum_scatter(ax_all_gather(x, "b,a", 0, true), "a,b", 0, true);
   y = ax_ppermute(ax_all_to_all(y, "a,b", 0, 1, false), "b,a", shift, 2);
   y = ax_add(ax_reshape(y, 2, (int64_t[]){6, 4}), ax_pmean(x, "b,a"));
-  return ax_add(ax_psum_done(ax_psum_start(y, "a")), ax_convert_element_type(ax_axis_index("a,b"), AX_F32));
+  return ax_add(ax_done(ax_psum_start(y, "a")), ax_convert_element_type(ax_axis_index("a,b"), AX_F32));
 }
 
 static ax_status transform(void *context) {
   (void)context;
   ax_program *program, *jvp = NULL, *transposed = NULL, *batched = NULL;
   AX_TRY(trace_as(everything, x_of(AX_F32, 3), false, &program));
-  ax_status status = ax_program_jvp(program, NULL, &jvp);
+  ax_status status = ax_program_jvp(program, AX_ALL_ARGS, &jvp);
   if (status == AX_OK) status = ax_program_vmap(program, NULL, NULL, 3, "b", &batched);
   ax_program_release(program);
   program = NULL;
   if (status == AX_OK) status = trace_as(gather_ba, x_of(AX_F32, 3), false, &program);
-  if (status == AX_OK) status = ax_program_transpose(program, (bool[]){true}, &transposed);
+  if (status == AX_OK) status = ax_program_transpose(program, AX_FIRST(1), &transposed);
   ax_program_release(program);
   ax_program_release(jvp);
   ax_program_release(transposed);

@@ -7,6 +7,7 @@
 
 ax_value ax_where(ax_value condition, ax_value x, ax_value y) {
   ax_value all[] = {condition, x, y};
+  ax_give_dtype("where", all + 1, 2);
   ax_broadcast_together(all, 3);
   return ax_select_n(all[0], all[2], all[1]);
 }
@@ -35,24 +36,7 @@ ax_value ax_expand_dims(ax_value x, int64_t dimension) {
   return ax_reshape(x, dims.count, dims.v);
 }
 
-/* --- Reductions --- */
-
-ax_value ax_sum(ax_value x, int64_t axis) { return ax_reduce_sum(x, &axis, 1); }
-
-/* bf16 and f16 are added and divided in f32. */
-ax_value ax_mean(ax_value x, const int64_t *axes, uint32_t count) {
-  ax_type type = ax_typeof(x);
-  if (ax_failed()) return ax_poison;
-  if (!ax_is_float(type.dtype))
-    return ax_reject(&ax_prim_reduce_sum, "a mean needs a float dtype, got %s", ax_dtype_name(type.dtype));
-  bool narrow = type.dtype == AX_BF16 || type.dtype == AX_F16;
-  ax_value sum = ax_reduce_sum(narrow ? ax_convert_element_type(x, AX_F32) : x, axes, count);
-  if (ax_failed()) return ax_poison;
-  double summed = axes == NULL ? (double)ax_type_elems(&type) : 1; /* how many elements go into one */
-  for (uint32_t i = 0; i < count; i++) summed *= (double)type.dims[axes[i] < 0 ? axes[i] + type.rank : axes[i]];
-  ax_value mean = ax_div(sum, ax_full_like(sum, summed));
-  return narrow ? ax_convert_element_type(mean, type.dtype) : mean;
-}
+/* --- Softmax --- */
 
 /* x less its maximum along the axis, so that no exponential overflows; the axis, counted from 0. No tangent goes through the
    maximum: it cancels out. */
@@ -60,7 +44,7 @@ static bool shifted(ax_value x, int64_t axis, ax_dims *axes, ax_value *out) {
   ax_type type = ax_typeof(x);
   *axes = (ax_dims){1, {axis}};
   if (!ax_wrap_dimension(&ax_prim_reduce_max, "axis", &axes->v[0], type.rank)) return false;
-  *out = ax_sub(x, ax_repeat(ax_reduce_max(ax_stop_gradient(x), axes->v, 1), &type, axes));
+  *out = ax_sub(x, ax_repeat(ax_reduce_max(ax_stop_gradient(x), 1, axes->v, false), &type, axes));
   return !ax_failed();
 }
 
@@ -70,7 +54,7 @@ ax_value ax_softmax(ax_value x, int64_t axis) {
   if (!shifted(x, axis, &axes, &y)) return ax_poison;
   ax_type type = ax_typeof(y);
   ax_value e = ax_exp(y);
-  return ax_div(e, ax_repeat(ax_reduce_sum(e, axes.v, 1), &type, &axes));
+  return ax_div(e, ax_repeat(ax_reduce_sum(e, 1, axes.v, false), &type, &axes));
 }
 
 ax_value ax_log_softmax(ax_value x, int64_t axis) {
@@ -78,7 +62,7 @@ ax_value ax_log_softmax(ax_value x, int64_t axis) {
   ax_dims axes;
   if (!shifted(x, axis, &axes, &y)) return ax_poison;
   ax_type type = ax_typeof(y);
-  return ax_sub(y, ax_repeat(ax_log(ax_reduce_sum(ax_exp(y), axes.v, 1)), &type, &axes));
+  return ax_sub(y, ax_repeat(ax_log(ax_reduce_sum(ax_exp(y), 1, axes.v, false)), &type, &axes));
 }
 
 /* Indices outside 0 .. classes give zeros. An index dtype that does not count to `classes` is widened. */
@@ -87,7 +71,7 @@ ax_value ax_one_hot(ax_value indices, int64_t classes, ax_dtype dtype) {
   ax_dtype_kind kind = ax_dtype_get(type.dtype)->kind;
   if (ax_failed()) return ax_poison;
   if (kind != AX_KIND_SIGNED && kind != AX_KIND_UNSIGNED)
-    return ax_reject(&ax_prim_iota, "one_hot needs integer indices, got %s", ax_dtype_name(type.dtype));
+    return ax_reject_as("one_hot", "needs integer indices, got %s", ax_dtype_name(type.dtype));
   if (classes > 0 && ax_reduce_identity(AX_SCALAR_MIN, type.dtype).u < (uint64_t)classes) type.dtype = AX_S64;
   ax_dims dims, last = {1, {type.rank}};
   if (!ax_dims_take(&ax_prim_iota, type.rank, type.dims, &dims) ||
@@ -140,7 +124,7 @@ ax_value ax_matmul(ax_value a, ax_value b) {
   pairing p;
   if (ax_failed()) return ax_poison;
   if (lhs.rank == 0 || rhs.rank == 0 || !pair_up(&lhs, &rhs, &p))
-    return ax_reject(&ax_prim_dot_general, "matmul takes no %s and %s: %s", ax_type_string(&lhs, axes),
+    return ax_reject_as("matmul", "takes no %s and %s: %s", ax_type_string(&lhs, axes),
                      ax_type_string(&rhs, axes),
                      lhs.rank == 0 || rhs.rank == 0 ? "scalars" : "leading dimensions differ");
   int64_t lhs_contract = p.lhs_kept.count - 1, rhs_contract = (int64_t)p.rhs_kept.count - (rhs.rank > 1 ? 2 : 1);

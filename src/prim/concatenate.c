@@ -60,7 +60,7 @@ static void batch(const ax_batch_args *args) {
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
   if (in == NULL) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = ax_batch_front(args->in[i], args->in_dim[i], args->size);
-  args->out[0] = ax_concatenate(in, eqn->in_count, dimension + 1);
+  args->out[0] = ax_concatenate(eqn->in_count, in, dimension + 1);
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -94,7 +94,7 @@ const ax_prim ax_prim_concatenate = {
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
-ax_value ax_concatenate(const ax_value *xs, uint32_t count, int64_t dimension) {
+ax_value ax_concatenate(uint32_t count, const ax_value *xs, int64_t dimension) {
   concatenate_params p = {dimension};
   if (count > 0 && !ax_wrap_dimension(&ax_prim_concatenate, "dimension", &p.dimension, ax_typeof(xs[0]).rank)) return ax_poison;
   return ax_bind1(&ax_prim_concatenate, &p, xs, count);

@@ -164,8 +164,8 @@ const ax_prim ax_prim_cond = {
 
 /* Each branch is traced once. Then all are given what any of them captures, and the results of all vary over what those of any do. */
 typedef struct tracing {
-  const ax_function *branches;
-  void *const *contexts;
+  const char *const *names; /* of the branches in messages; NULL: by number */
+  const ax_fn *branches;
   uint32_t branch_count, in_count, out_count;
   const ax_type *in_types;
   ax_axis_set index_varying, *out_varying;
@@ -176,12 +176,10 @@ typedef struct tracing {
 } tracing;
 
 static ax_status trace_branch(tracing *t, uint32_t b) {
-  ax_body_options options = {.function = t->branches[b],
-                             .context = t->contexts != NULL ? t->contexts[b] : NULL,
-                             .in = t->in_types,
-                             .in_count = t->in_count,
-                             .out_count = t->out_count,
-                             .capture_varying = t->index_varying};
+  ax_body_options options = {.function = t->branches[b], .in = t->in_types, .capture_varying = t->index_varying};
+  if (options.function.in_count != t->in_count || options.function.out_count != t->out_count)
+    return ax_error(AX_INVALID_ARGUMENT, "takes %u operands and gives %u results, but others take %u and give %u",
+                    options.function.in_count, options.function.out_count, t->in_count, t->out_count);
   AX_TRY(ax_body_trace(&options, &t->bodies[b]));
   const ax_program *program = t->bodies[b].program;
   for (uint32_t k = 0; k < t->out_count; k++) t->out_varying[k] |= program->types[program->outs[k]].spread.varying;
@@ -191,7 +189,8 @@ static ax_status trace_branch(tracing *t, uint32_t b) {
 static ax_status trace_branches(tracing *t) {
   for (uint32_t b = 0; b < t->branch_count; b++) {
     ax_status status = trace_branch(t, b);
-    if (status != AX_OK) return ax_error_context(status, "cond: branch %u: ", b);
+    if (status == AX_OK) continue;
+    return t->names != NULL ? ax_error_context(status, "if: %s: ", t->names[b]) : ax_error_context(status, "switch: branch %u: ", b);
   }
   return AX_OK;
 }
@@ -281,26 +280,46 @@ static void bind_traced(tracing *t, ax_value index, const ax_value *in, ax_value
   ax_bind(&ax_prim_cond, &params, all, count, out, t->out_count);
 }
 
-void ax_cond(ax_value index, const ax_function *branches, void *const *contexts, uint32_t branch_count,
-             const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
-  in = ax_take(in, in_count, out, out_count);
-  if (ax_failed()) return;
-  if (ax_typeof(index).dtype == AX_BOOL) index = ax_convert_element_type(index, AX_S32);
-  for (uint32_t b = 0; b < branch_count && !ax_failed(); b++)
-    if (branches == NULL || branches[b] == NULL) (void)ax_reject(&ax_prim_cond, "there is no branch %u", b);
-  ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
-  tracing t = {.branches = branches, .contexts = contexts, .branch_count = branch_count, .in_count = in_count,
-               .out_count = out_count, .in_types = types, .index_varying = ax_typeof(index).spread.varying};
-  t.out_varying = ax_trace_alloc(out_count * sizeof t.out_varying[0]);
-  t.bodies = ax_trace_alloc(branch_count * sizeof t.bodies[0]);
-  if (types == NULL || t.out_varying == NULL || t.bodies == NULL) return;
-  for (uint32_t i = 0; i < in_count; i++) {
-    types[i] = ax_typeof(in[i]);
-    types[i].spread.varying |= t.index_varying;
-  }
-  for (uint32_t k = 0; k < out_count; k++) t.out_varying[k] = t.index_varying;
-  ax_status status = ax_failed() ? AX_OK : trace_all(&t);
+/* t: names, branches and counts; operands were taken. */
+static void choose(tracing *t, ax_value index, const ax_value *in, ax_value *out) {
+  ax_type *types = ax_types_of(in, t->in_count);
+  t->index_varying = ax_typeof(index).spread.varying;
+  t->out_varying = ax_trace_alloc(t->out_count * sizeof t->out_varying[0]);
+  t->bodies = ax_trace_alloc(t->branch_count * sizeof t->bodies[0]);
+  if (types == NULL || t->out_varying == NULL || t->bodies == NULL) return;
+  t->in_types = types;
+  for (uint32_t i = 0; i < t->in_count; i++) types[i].spread.varying |= t->index_varying;
+  for (uint32_t k = 0; k < t->out_count; k++) t->out_varying[k] = t->index_varying;
+  ax_status status = trace_all(t);
   if (status != AX_OK) ax_fail(status);
-  if (!ax_failed()) bind_traced(&t, index, in, out);
-  for (uint32_t b = 0; b < branch_count; b++) ax_body_deinit(&t.bodies[b]);
+  if (!ax_failed()) bind_traced(t, index, in, out);
+  for (uint32_t b = 0; b < t->branch_count; b++) ax_body_deinit(&t->bodies[b]);
+}
+
+/* A scalar of this dtype; or the trace has failed. */
+static bool is_scalar(ax_value x, ax_dtype dtype, const char *format) {
+  ax_type type = ax_typeof(x);
+  if (ax_failed()) return false;
+  if (type.dtype == dtype && type.rank == 0) return true;
+  ax_fail(ax_error(AX_INVALID_ARGUMENT, format, ax_type_string(&type, &ax_builder_current()->axes)));
+  return false;
+}
+
+void ax_switch(ax_value index, uint32_t count, const ax_fn *branches, const ax_value *in, ax_value *out) {
+  if (count == 0 || branches == NULL) {
+    if (!ax_failed()) ax_fail(ax_error(AX_INVALID_ARGUMENT, "switch: there is no branch"));
+    return;
+  }
+  tracing t = {.branches = branches, .branch_count = count, .in_count = branches[0].in_count, .out_count = branches[0].out_count};
+  in = ax_take(in, t.in_count, out, t.out_count);
+  if (is_scalar(index, AX_S32, "switch: the index is %s; it must be an s32 scalar (ax_if takes a bool)")) choose(&t, index, in, out);
+}
+
+void ax_if(ax_value predicate, ax_fn then, ax_fn otherwise, const ax_value *in, ax_value *out) {
+  static const char *const names[] = {"otherwise", "then"};
+  const ax_fn branches[] = {otherwise, then};
+  tracing t = {.names = names, .branches = branches, .branch_count = 2, .in_count = then.in_count, .out_count = then.out_count};
+  in = ax_take(in, t.in_count, out, t.out_count);
+  if (is_scalar(predicate, AX_BOOL, "if: the predicate is %s; it must be a bool scalar (ax_switch takes an s32)"))
+    choose(&t, ax_convert_element_type(predicate, AX_S32), in, out);
 }

@@ -69,38 +69,74 @@ static ax_value repeated(ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_
   return rank > 0 ? ax_broadcast_in_dim(made, rank, dims, NULL) : made;
 }
 
-/* Floats hold what they can round; of integers the value must be one, and one that a double tells from its neighbours. */
-static bool holds(ax_dtype dtype, double value) {
-  const ax_dtype_info *info = ax_dtype_get(dtype);
-  if (info->kind == AX_KIND_FLOAT) return !isfinite(value) || isfinite(ax_number_round(dtype, (ax_number){.f = value}).f);
-  if (info->kind == AX_KIND_BOOL) return value == 0 || value == 1;
-  bool is_signed = info->kind == AX_KIND_SIGNED;
-  double limit = ldexp(1, (int)info->bytes * 8 - is_signed);
-  return trunc(value) == value && fabs(value) < 0x1p53 && value < limit && value >= (is_signed ? -limit : 0);
+/* --- Numbers, and arrays filled with them --- */
+
+/* The bits stand in place of a trace, the kind in place of an id, which no value has. */
+enum { REAL = UINT32_MAX - 3, INTEGER, UNSIGNED };
+
+bool ax_is_number(ax_value value) { return value.id >= REAL && value.id <= UNSIGNED; }
+
+ax_value ax_real(double number) {
+  ax_value value = {.id = REAL};
+  memcpy(&value.trace, &number, sizeof number);
+  return value;
 }
 
-ax_value ax_full(ax_dtype dtype, uint32_t rank, const int64_t *dims, double value) {
-  if (ax_dtype_bytes(dtype) == 0 || holds(dtype, value)) return repeated(dtype, rank, dims, ax_number_of(dtype, value));
-  if (!ax_is_float(dtype) && isfinite(value) && trunc(value) == value && fabs(value) >= 0x1p53)
-    return ax_reject(&ax_prim_constant, "%.17g as %s: from 2^53 on a double is not every integer; ax_full_i64 takes them", value,
-                     ax_dtype_name(dtype));
-  return ax_reject(&ax_prim_constant, "%s cannot hold %.17g", ax_dtype_name(dtype), value);
+ax_value ax_integer(int64_t number) { return (ax_value){(uint64_t)number, INTEGER}; }
+
+ax_value ax_unsigned(uint64_t number) {
+  return number <= INT64_MAX ? ax_integer((int64_t)number) : (ax_value){number, UNSIGNED};
 }
+
+static double real_of(ax_value number) {
+  double real;
+  memcpy(&real, &number.trace, sizeof real);
+  return number.id == REAL ? real : number.id == INTEGER ? (double)(int64_t)number.trace : (double)number.trace;
+}
+
+/* Floats hold what they can round; of integers the value must be one, and one that a double tells from its neighbours. */
+static bool holds(ax_dtype dtype, ax_value number) {
+  const ax_dtype_info *info = ax_dtype_get(dtype);
+  double real = real_of(number);
+  if (info->kind == AX_KIND_FLOAT) return !isfinite(real) || isfinite(ax_number_round(dtype, (ax_number){.f = real}).f);
+  if (info->kind == AX_KIND_BOOL) return real == 0 || real == 1;
+  bool is_signed = info->kind == AX_KIND_SIGNED;
+  if (number.id == UNSIGNED) return dtype == AX_U64;
+  double limit = ldexp(1, (int)info->bytes * 8 - is_signed);
+  if (number.id == REAL) return trunc(real) == real && fabs(real) < 0x1p53 && real < limit && real >= (is_signed ? -limit : 0);
+  int64_t integer = (int64_t)number.trace;
+  if (info->bytes == 8) return is_signed || integer >= 0;
+  return integer < (int64_t)limit && integer >= (is_signed ? -(int64_t)limit : 0);
+}
+
+static ax_number element_of(ax_dtype dtype, ax_value number) {
+  if (number.id == REAL) return ax_number_of(dtype, real_of(number));
+  return ax_number_convert(number.id == INTEGER ? AX_S64 : AX_U64, dtype,
+                           number.id == INTEGER ? (ax_number){.i = (int64_t)number.trace} : (ax_number){.u = number.trace});
+}
+
+static ax_value filled(const char *function, ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_value number) {
+  double real = real_of(number);
+  if (ax_dtype_bytes(dtype) == 0) return repeated(dtype, rank, dims, (ax_number){0});
+  if (holds(dtype, number)) return repeated(dtype, rank, dims, element_of(dtype, number));
+  if (number.id == REAL && !ax_is_float(dtype) && isfinite(real) && trunc(real) == real && fabs(real) >= 0x1p53)
+    return ax_reject_as(function, "%.17g as %s: from 2^53 on a double is not every integer; ax_full_i64 takes them", real, ax_dtype_name(dtype));
+  if (number.id == INTEGER) return ax_reject_as(function, "%s cannot hold %lld", ax_dtype_name(dtype), (long long)number.trace);
+  if (number.id == UNSIGNED) return ax_reject_as(function, "%s cannot hold %llu", ax_dtype_name(dtype), (unsigned long long)number.trace);
+  return ax_reject_as(function, "%s cannot hold %.17g", ax_dtype_name(dtype), real);
+}
+
+ax_value ax_as(const char *function, ax_value value, ax_dtype dtype) {
+  return ax_is_number(value) ? filled(function, dtype, 0, NULL, value) : value;
+}
+
+ax_value ax_full(ax_dtype dtype, uint32_t rank, const int64_t *dims, double value) { return filled("full", dtype, rank, dims, ax_real(value)); }
 
 ax_value ax_full_i64(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t value) {
-  const ax_dtype_info *info = ax_dtype_get(dtype);
-  int bits = (int)info->bytes * 8;
-  bool fits = true;
-  if (info->kind == AX_KIND_SIGNED) fits = bits == 64 || (value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1));
-  if (info->kind == AX_KIND_UNSIGNED) fits = value >= 0 && (bits == 64 || value < (int64_t)1 << bits);
-  if (info->kind == AX_KIND_BOOL) fits = value == 0 || value == 1;
-  ax_number number = ax_number_convert(AX_S64, dtype, (ax_number){.i = value});
-  if (info->kind == AX_KIND_FLOAT) fits = isfinite(ax_number_round(dtype, number).f);
-  if (info->bytes == 0 || fits) return repeated(dtype, rank, dims, number);
-  return ax_reject(&ax_prim_constant, "%s cannot hold %lld", ax_dtype_name(dtype), (long long)value);
+  return filled("full_i64", dtype, rank, dims, ax_integer(value));
 }
 
 ax_value ax_full_like(ax_value x, double value) {
   ax_type type = ax_typeof(x);
-  return type.dtype != AX_NO_DTYPE ? ax_full(type.dtype, type.rank, type.dims, value) : ax_poison;
+  return type.dtype != AX_NO_DTYPE ? filled("full_like", type.dtype, type.rank, type.dims, ax_real(value)) : ax_poison;
 }

@@ -24,7 +24,7 @@ static void make(const ax_value *in, ax_value *out, void *context) {
 
 static void check(const constant *c) {
   ax_program *program;
-  ax_status status = ax_trace(make, (void *)c, NULL, 0, 1, &program);
+  ax_status status = ax_trace(AX_CLOSURE(make, 0, 1, (void *)c), NULL, &program);
   if (c->error != NULL) {
     TEST_FAILS(status, AX_INVALID_ARGUMENT, c->error);
     return;
@@ -87,8 +87,8 @@ static void counts(void **state) {
   (void)state;
   ax_type type = TEST_SCALAR(AX_F32);
   ax_program *program;
-  TEST_FAILS(ax_trace(too_much, NULL, &type, 1, UINT32_MAX, &program), AX_INVALID_ARGUMENT, "1 inputs and 4294967295 results are too many");
-  TEST_FAILS(ax_trace(too_much, NULL, &type, 0, UINT32_C(1) << 31, &program), AX_INVALID_ARGUMENT, "too many");
+  TEST_FAILS(ax_trace(AX_FN(too_much, 1, UINT32_MAX), &type, &program), AX_INVALID_ARGUMENT, "1 inputs and 4294967295 results are too many");
+  TEST_FAILS(ax_trace(AX_FN(too_much, 0, UINT32_C(1) << 31), &type, &program), AX_INVALID_ARGUMENT, "too many");
 }
 
 int main(void) {

@@ -140,7 +140,7 @@ static ax_value batch_by_scan(const ax_batch_args *args) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < args->eqn->in_count; i++)
     if (args->in_dim[i] >= 0) xs[count++] = ax_move_dim(args->in[i], args->in_dim[i], 0);
-  ax_scan(element, (void *)args, xs, 0, count, args->size, false, &out, 1);
+  ax_scan(AX_CLOSURE(element, count, 1, (void *)args), 0, args->size, false, xs, &out);
   return out;
 }
 
@@ -187,7 +187,7 @@ static ax_value update_by_scan(const ax_batch_args *args) {
   in[1] = ax_iota(ax_typeof(wide_start(args->in[2])).dtype, 1, &args->size, 0);
   for (uint32_t i = 1; i < args->eqn->in_count; i++)
     if (args->in_dim[i] >= 0) in[count++] = ax_move_dim(args->in[i], args->in_dim[i], 0);
-  ax_scan(update_element, (void *)args, in, 1, count - 1, args->size, false, &out, 0);
+  ax_scan(AX_CLOSURE(update_element, 1 + count - 1, 1, (void *)args), 1, args->size, false, in, &out);
   return out;
 }
 
@@ -286,8 +286,11 @@ static bool take_starts(const ax_prim *prim, const ax_value *starts, uint32_t co
     ax_reject(prim, "no starts are given for rank %u", count);
     return false;
   }
-  for (uint32_t d = 0; d < count; d++) in[d] = starts[d];
-  return true;
+  ax_dtype dtype = AX_S32; /* of starts that are numbers */
+  for (uint32_t d = 0; d < count; d++)
+    if (!ax_is_number(starts[d])) dtype = ax_typeof(starts[d]).dtype;
+  for (uint32_t d = 0; d < count; d++) in[d] = ax_as(prim->name, starts[d], dtype);
+  return !ax_failed();
 }
 
 ax_value ax_dynamic_slice(ax_value x, const ax_value *starts, const int64_t *sizes) {

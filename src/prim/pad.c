@@ -77,7 +77,7 @@ static ax_status eval(const ax_eval_args *args) {
   return AX_OK;
 }
 
-static ax_value sum_all(ax_value x) { return ax_reduce_sum(x, NULL, 0); }
+static ax_value sum_all(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
 
 static void transpose(const ax_transpose_args *args) {
   const pad_params *p = args->eqn->params;
@@ -197,6 +197,7 @@ ax_value ax_pad(ax_value x, ax_value value, const int64_t *low, const int64_t *h
   pad_params p;
   uint32_t rank = ax_typeof(x).rank;
   ax_value in[] = {x, value};
+  ax_give_dtype("pad", in, 2);
   if (!ax_dims_take(&ax_prim_pad, rank, low, &p.low) || !ax_dims_take(&ax_prim_pad, rank, high, &p.high) ||
       !ax_dims_take(&ax_prim_pad, rank, interior, &p.interior))
     return ax_poison;

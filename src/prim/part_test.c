@@ -91,7 +91,7 @@ static void refused(void **state) {
                            TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_S32, 8, 4), TEST_TYPE(AX_F32, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)};
   for (size_t i = 0; i < AX_COUNT(slips); i++) {
     ax_program *program;
-    TEST_FAILS(ax_trace(make_slip, (void *)&slips[i], types, AX_COUNT(types), 1, &program), AX_INVALID_ARGUMENT, slips[i].message);
+    TEST_FAILS(ax_trace(AX_CLOSURE(make_slip, AX_COUNT(types), 1, (void *)&slips[i]), types, &program), AX_INVALID_ARGUMENT, slips[i].message);
     assert_null(program);
   }
 }
@@ -137,7 +137,7 @@ static void rows_in_turn(const ax_value *in, ax_value *out, void *context) {
   const int64_t eight = 8;
   out[0] = ax_mul(in[0], in[0]);
   ax_value all[] = {out[0], ax_iota(AX_S32, 1, &eight, 0), ax_mul(in[0], in[0])};
-  ax_scan(one_row, NULL, all, 1, 2, -1, false, out, 0);
+  ax_scan(AX_FN(one_row, 3, 1), 1, -1, false, all, out);
 }
 
 static void rows_in_place(void **state) {

@@ -375,6 +375,7 @@ static ax_value unary(const ax_prim *prim, ax_value x) { return ax_bind1(prim, N
 
 ax_value ax_bind_binary(const ax_prim *prim, ax_value a, ax_value b) {
   ax_value in[] = {a, b};
+  ax_give_dtype(prim->name, in, 2);
   ax_broadcast_together(in, 2);
   return ax_bind1(prim, NULL, in, 2);
 }

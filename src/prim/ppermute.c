@@ -141,7 +141,7 @@ static ax_value permute_batch(const permutation *p) {
     for (end = t + 1; end < p->size && source[end] == (none ? -1 : source[end - 1] + 1);) end++;
     pieces[count++] = none ? batch_zeros(p, end - t) : batch_slice(p->x, source[t], source[t] + end - t);
   }
-  return count == 1 ? pieces[0] : ax_concatenate(pieces, count, 0);
+  return count == 1 ? pieces[0] : ax_concatenate(count, pieces, 0);
 }
 
 /* Is this member, along the rest of the axes, a target of the pairs? A bool scalar. */
@@ -180,7 +180,7 @@ static ax_value permute_all(permutation *p) {
   p->pairs = ax_trace_alloc(p->params->pairs.count * sizeof p->pairs[0]);
   if (pieces == NULL || p->pairs == NULL) return ax_poison;
   for (int64_t t = 0; t < p->size; t++) pieces[t] = permute_to(p, t);
-  return p->size == 1 ? pieces[0] : ax_concatenate(pieces, (uint32_t)p->size, 0);
+  return p->size == 1 ? pieces[0] : ax_concatenate((uint32_t)p->size, pieces, 0);
 }
 
 static void batch(const ax_batch_args *args) {

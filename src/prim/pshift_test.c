@@ -21,15 +21,13 @@ static void shifts(const ax_value *in, ax_value *out, void *context) {
 static void over_devices(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_mesh mesh;
-  const char *specs[2 * count];
-  for (int i = 0; i < 2 * count; i++) specs[i] = "d";
   TEST_OK(ax_mesh_parse("d=5", &mesh));
-  ax_shard_map(&(ax_shard_map_options){&mesh, specs, specs, false}, shifts, NULL, in, 1, out, 2 * count);
+  ax_shard_map(&mesh, "d -> d", AX_FN(shifts, 1, 2 * count), in, out);
 }
 
 static void over_a_batch(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_vmap(&(ax_vmap_options){.axis_name = "d"}, shifts, NULL, in, 1, out, 2 * count);
+  ax_vmap(&(ax_vmap_options){.axis_name = "d"}, AX_FN(shifts, 1, 2 * count), in, out);
 }
 
 static double wanted(int64_t offset, bool wrap, int64_t member) {
@@ -73,10 +71,10 @@ static void refused(void **state) {
   ax_program *program;
   const ax_type type = TEST_TYPE(AX_S32, members);
   TEST_OK(ax_mesh_parse("d=5", &mesh));
-  TEST_FAILS(ax_trace_on(&mesh, unknown, "e", &type, 1, 1, &program), AX_INVALID_ARGUMENT, "pshift: unknown axis name \"e\"");
-  TEST_FAILS(ax_trace_on(&mesh, unknown, "d,d", &type, 1, 1, &program), AX_INVALID_ARGUMENT, "pshift: ");
-  TEST_FAILS(ax_trace_on(&mesh, unknown, NULL, &type, 1, 1, &program), AX_INVALID_ARGUMENT, "pshift: ");
-  TEST_FAILS(ax_trace_on(&mesh, future, NULL, &type, 1, 1, &program), AX_INVALID_ARGUMENT, "pshift: operand 0 is future<s32[5]");
+  TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(unknown, 1, 1, "e"), &type, &program), AX_INVALID_ARGUMENT, "pshift: unknown axis name \"e\"");
+  TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(unknown, 1, 1, "d,d"), &type, &program), AX_INVALID_ARGUMENT, "pshift: ");
+  TEST_FAILS(ax_trace_on(&mesh, AX_FN(unknown, 1, 1), &type, &program), AX_INVALID_ARGUMENT, "pshift: ");
+  TEST_FAILS(ax_trace_on(&mesh, AX_FN(future, 1, 1), &type, &program), AX_INVALID_ARGUMENT, "pshift: operand 0 is future<s32[5]");
 }
 
 int main(void) {

@@ -98,7 +98,7 @@ static void max_jvp(const ax_jvp_args *args) {
   ax_value holds = ax_eq(x, ax_repeat(args->out[0], &type, axes));
   ax_value share = ax_convert_element_type(holds, type.dtype);
   args->tangent_out[0] =
-      ax_div(ax_reduce_sum(ax_mul(dx, share), axes->v, axes->count), ax_reduce_sum(share, axes->v, axes->count));
+      ax_div(ax_reduce_sum(ax_mul(dx, share), axes->count, axes->v, false), ax_reduce_sum(share, axes->count, axes->v, false));
 }
 
 /* --- transpose --- */
@@ -200,25 +200,50 @@ REDUCE_RECORD(reduce_sum, ax_jvp_linear, sum_transpose);
 REDUCE_RECORD(reduce_max, max_jvp, ax_absent_transpose);
 REDUCE_RECORD(reduce_min, max_jvp, ax_absent_transpose);
 
-static ax_value reduce(const ax_prim *prim, ax_value x, const int64_t *axes, uint32_t count) {
-  reduce_params p = {0};
-  uint32_t rank = ax_typeof(x).rank;
+/* The axes, counted from 0. */
+static bool take_axes(const ax_prim *prim, uint32_t rank, uint32_t count, const int64_t *axes, ax_dims *out) {
+  *out = (ax_dims){0};
   if (axes == NULL && count == 0) {
-    for (; p.axes.count < rank; p.axes.count++) p.axes.v[p.axes.count] = p.axes.count;
-  } else {
-    if (!ax_dims_take(prim, count, axes, &p.axes)) return ax_poison;
-    for (uint32_t i = 0; i < count; i++)
-      if (!ax_wrap_dimension(prim, "axis", &p.axes.v[i], rank)) return ax_poison;
+    for (; out->count < rank; out->count++) out->v[out->count] = out->count;
+    return true;
   }
-  return p.axes.count > 0 ? ax_bind1(prim, &p, &x, 1) : x;
+  if (!ax_dims_take(prim, count, axes, out)) return false;
+  for (uint32_t i = 0; i < count; i++)
+    if (!ax_wrap_dimension(prim, "axis", &out->v[i], rank)) return false;
+  return true;
 }
 
-ax_value ax_reduce_sum(ax_value x, const int64_t *axes, uint32_t count) {
-  return reduce(&ax_prim_reduce_sum, x, axes, count);
+static ax_value reduce(const ax_prim *prim, ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
+  reduce_params p;
+  ax_type type = ax_typeof(x);
+  if (ax_failed() || !take_axes(prim, type.rank, count, axes, &p.axes)) return ax_poison;
+  if (p.axes.count == 0) return x;
+  ax_value made = ax_bind1(prim, &p, &x, 1);
+  for (uint32_t i = 0; i < p.axes.count; i++) type.dims[p.axes.v[i]] = 1;
+  return keepdims && !ax_failed() ? ax_reshape(made, type.rank, type.dims) : made;
 }
-ax_value ax_reduce_max(ax_value x, const int64_t *axes, uint32_t count) {
-  return reduce(&ax_prim_reduce_max, x, axes, count);
+
+ax_value ax_reduce_sum(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
+  return reduce(&ax_prim_reduce_sum, x, count, axes, keepdims);
 }
-ax_value ax_reduce_min(ax_value x, const int64_t *axes, uint32_t count) {
-  return reduce(&ax_prim_reduce_min, x, axes, count);
+ax_value ax_reduce_max(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
+  return reduce(&ax_prim_reduce_max, x, count, axes, keepdims);
+}
+ax_value ax_reduce_min(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
+  return reduce(&ax_prim_reduce_min, x, count, axes, keepdims);
+}
+
+/* bf16 and f16 are added and divided in f32. */
+ax_value ax_reduce_mean(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
+  ax_type type = ax_typeof(x);
+  ax_dims all;
+  if (ax_failed()) return ax_poison;
+  if (!ax_is_float(type.dtype)) return ax_reject_as("reduce_mean", "needs a float dtype, got %s", ax_dtype_name(type.dtype));
+  if (!take_axes(&ax_prim_reduce_sum, type.rank, count, axes, &all)) return ax_poison;
+  bool narrow = type.dtype == AX_BF16 || type.dtype == AX_F16;
+  ax_value sum = ax_reduce_sum(narrow ? ax_convert_element_type(x, AX_F32) : x, count, axes, keepdims);
+  double summed = 1; /* how many elements go into one */
+  for (uint32_t i = 0; i < all.count; i++) summed *= (double)type.dims[all.v[i]];
+  ax_value mean = ax_div(sum, ax_full_like(sum, summed));
+  return narrow ? ax_convert_element_type(mean, type.dtype) : mean;
 }

@@ -19,12 +19,18 @@ ax_status ax_body_trace(const ax_body_options *options, ax_body *out) {
   AX_TRY(ax_builder_open(options->axes, &builder));
   builder->capture_varying = options->capture_varying;
   if (options->notes != NULL) builder->notes = options->notes;
-  ax_value *in = ax_trace_alloc(options->in_count * sizeof in[0]);
-  for (uint32_t i = 0; in != NULL && i < options->in_count; i++) in[i] = ax_builder_input(builder, &options->in[i]);
-  ax_value *outs = ax_builder_call(options->function, options->context, in, options->out_count);
-  for (uint32_t k = 0; outs != NULL && options->out_varying != NULL && k < options->out_count; k++)
+  ax_value *in = ax_trace_alloc(options->function.in_count * sizeof in[0]);
+  for (uint32_t i = 0; in != NULL && i < options->function.in_count; i++) in[i] = ax_builder_input(builder, &options->in[i]);
+  ax_value *outs = ax_builder_call(options->function, in);
+  for (uint32_t k = 0; outs != NULL && options->out_varying != NULL && k < options->function.out_count; k++)
     outs[k] = ax_vary_to(outs[k], options->out_varying[k]);
-  return ax_builder_finish(builder, outs, options->out_count, &out->program, &out->captured, &out->captured_count);
+  return ax_builder_finish(builder, outs, options->function.out_count, &out->program, &out->captured, &out->captured_count);
+}
+
+ax_type *ax_types_of(const ax_value *in, uint32_t count) {
+  ax_type *types = ax_trace_alloc(count * sizeof types[0]);
+  for (uint32_t i = 0; i < count && types != NULL; i++) types[i] = ax_typeof(in[i]);
+  return ax_failed() ? NULL : types;
 }
 
 ax_value *ax_region_begin(ax_builder *builder, const ax_mesh *axes, const ax_type *in, uint32_t in_count) {

@@ -20,15 +20,15 @@ void ax_body_deinit(ax_body *body);
 
 typedef struct ax_body_options {
   const ax_mesh *axes; /* NULL: those of the enclosing trace */
-  ax_function function;
-  void *context;
-  const ax_type *in;
-  uint32_t in_count, out_count;
+  ax_fn function;
+  const ax_type *in; /* of its operands */
   const ax_axis_set *out_varying; /* results are made to vary over these too; NULL: as they come */
   ax_axis_set capture_varying; /* what the function captures varies over these too */
   struct ax_loop_notes *notes; /* NULL: those of the enclosing trace (prim/settle.h) */
 } ax_body_options;
 AX_MUST_USE ax_status ax_body_trace(const ax_body_options *options, ax_body *out);
+/* The types of values, in the trace's memory; NULL: the trace has failed. */
+ax_type *ax_types_of(const ax_value *in, uint32_t count);
 
 /* A program made of others: begin (values of enclosing traces may not be used), inputs, operations, finish. The array of handles
    lives as long as the trace; NULL on failure (finish reports it). */

@@ -44,13 +44,26 @@ ax_value ax_bind1(const ax_prim *prim, const void *params, const ax_value *in, u
   return out;
 }
 
-ax_value ax_reject(const ax_prim *prim, const char *format, ...) {
+static ax_value reject(const char *name, const char *format, va_list arguments) {
   char text[512];
+  vsnprintf(text, sizeof text, format, arguments);
+  if (!ax_failed()) ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s: %s", name, text));
+  return ax_poison;
+}
+
+ax_value ax_reject(const ax_prim *prim, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  reject(prim->name, format, arguments);
   va_end(arguments);
-  if (!ax_failed()) ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s: %s", prim->name, text));
+  return ax_poison;
+}
+
+ax_value ax_reject_as(const char *function, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  reject(function, format, arguments);
+  va_end(arguments);
   return ax_poison;
 }
 
@@ -102,6 +115,22 @@ void ax_broadcast_together(ax_value *values, uint32_t count) {
     values[i] = ax_vary_to(values[i], varying); /* while it is small: its gradient's psum is then as small */
     for (uint32_t d = 0; d < types[i].rank; d++) where[d] = shape.rank - types[i].rank + d;
     values[i] = ax_broadcast_in_dim(values[i], shape.rank, shape.dims, where);
+  }
+}
+
+void ax_give_dtype(const char *function, ax_value *values, uint32_t count) {
+  uint32_t typed = 0;
+  while (typed < count && ax_is_number(values[typed])) typed++;
+  if (typed == count) {
+    ax_reject_as(function, "all operands are numbers, so there is no dtype; ax_full gives one");
+    return;
+  }
+  ax_dtype dtype = AX_NO_DTYPE;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!ax_is_number(values[i])) continue;
+    if (dtype == AX_NO_DTYPE) dtype = ax_typeof(values[typed]).dtype;
+    if (ax_failed()) return;
+    values[i] = ax_as(function, values[i], dtype);
   }
 }
 

@@ -14,12 +14,18 @@ void ax_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32
 ax_value ax_bind1(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count); /* one result */
 /* Fails the trace with a message that names the primitive; returns poison. */
 ax_value ax_reject(const ax_prim *prim, const char *format, ...) AX_PRINTF(2, 3);
+/* The same of a function that is no primitive: messages name what the user called. */
+ax_value ax_reject_as(const char *function, const char *format, ...) AX_PRINTF(2, 3);
 /* Counts a negative dimension from the end; false and the trace failed when 0 <= dimension < rank does not hold then. */
 bool ax_wrap_dimension(const ax_prim *prim, const char *what, int64_t *dimension, uint32_t rank);
 /* Makes x vary over all of `varying` (adds pvary over those axes it lacks; none when there is nothing to add). */
 ax_value ax_vary_to(ax_value x, ax_axis_set varying);
 /* NumPy broadcasting of n values to one shape, by broadcast_in_dim where needed. */
 void ax_broadcast_together(ax_value *values, uint32_t count);
+/* Numbers become scalars of the dtype of the first value that is none. */
+void ax_give_dtype(const char *function, ax_value *values, uint32_t count);
+/* A number as a scalar of this dtype, any other value as it is; in `function`'s name. */
+ax_value ax_as(const char *function, ax_value value, ax_dtype dtype);
 /* A scratch array of the current trace's arena; fails the trace and returns NULL when there is no memory. */
 void *ax_trace_alloc(size_t bytes);
 

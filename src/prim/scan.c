@@ -418,8 +418,8 @@ static ax_status settle_once(ax_settling *s, ax_scan_params *params, const ax_bo
 /* Traces the body with carries as varying as it makes them: carries[] grow until they are stable. */
 static ax_status trace_body(ax_body_options *options, ax_scan_params *params, ax_type *carries, ax_body *body) {
   ax_settling s;
-  ax_axis_set *wanted = ax_trace_alloc(options->out_count * sizeof wanted[0]);
-  if (wanted == NULL || !ax_settle_begin(&s, options->function, carries, (uint32_t)params->num_carry)) return AX_OUT_OF_MEMORY;
+  ax_axis_set *wanted = ax_trace_alloc(options->function.out_count * sizeof wanted[0]);
+  if (wanted == NULL || !ax_settle_begin(&s, options->function.function, carries, (uint32_t)params->num_carry)) return AX_OUT_OF_MEMORY;
   options->out_varying = wanted;
   options->notes = &s.notes;
   while (s.changed) {
@@ -444,21 +444,17 @@ static void bind_traced(const ax_scan_params *params, const ax_body *body, const
   ax_bind(&ax_prim_scan, params, all, count, out, out_count);
 }
 
-void ax_scan(ax_function function, void *context, const ax_value *in, uint32_t carry_count, uint32_t xs_count,
-             int64_t length, bool reverse, ax_value *out, uint32_t ys_count) {
-  uint32_t in_count = carry_count + xs_count, out_count = carry_count + ys_count;
-  if (in_count < carry_count || out_count < carry_count) {
-    (void)ax_reject(&ax_prim_scan, "%u carries, %u xs and %u ys are too many", carry_count, xs_count, ys_count);
+void ax_scan(ax_fn function, uint32_t carry_count, int64_t length, bool reverse, const ax_value *in, ax_value *out) {
+  uint32_t in_count = function.in_count, out_count = function.out_count;
+  in = ax_take(in, in_count, out, out_count);
+  if (carry_count > in_count || carry_count > out_count) {
+    (void)ax_reject(&ax_prim_scan, "%u carries, but its body takes %u operands and gives %u results", carry_count, in_count, out_count);
     return;
   }
-  in = ax_take(in, in_count, out, out_count);
-  ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
-  if (types == NULL) return;
-  for (uint32_t i = 0; i < in_count; i++) types[i] = ax_typeof(in[i]);
-  if (ax_failed() || !check_lengths(types + carry_count, xs_count, &length)) return;
+  ax_type *types = ax_types_of(in, in_count);
+  if (types == NULL || !check_lengths(types + carry_count, in_count - carry_count, &length)) return;
   for (uint32_t i = carry_count; i < in_count; i++) types[i] = unstacked(&types[i]);
-  ax_body_options options = {.function = function, .context = context, .in = types, .in_count = in_count,
-                             .out_count = out_count};
+  ax_body_options options = {.function = function, .in = types};
   ax_scan_params params = {.length = length, .reverse = reverse, .num_carry = carry_count};
   ax_body body = {0};
   ax_status status = trace_body(&options, &params, types, &body);

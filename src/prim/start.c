@@ -161,7 +161,7 @@ static ax_value start(ax_function collective, void *context, ax_value x) {
   ax_type type = ax_typeof(x);
   ax_body body;
   if (ax_failed()) return ax_poison;
-  const ax_body_options options = {.function = collective, .context = context, .in = &type, .in_count = 1, .out_count = 1};
+  const ax_body_options options = {.function = AX_CLOSURE(collective, 1, 1, context), .in = &type};
   ax_status status = ax_body_trace(&options, &body);
   if (status != AX_OK) {
     ax_fail(ax_error_context(status, "start: "));
@@ -240,4 +240,3 @@ ax_value ax_pshift_start(ax_value x, const char *axes, int64_t by, bool wrap) {
 }
 
 ax_value ax_done(ax_value future) { return ax_bind1(&ax_prim_done, NULL, &future, 1); }
-ax_value ax_psum_done(ax_value started) { return ax_done(started); }

@@ -238,8 +238,7 @@ const ax_prim ax_prim_while = {
 /* --- The function --- */
 
 typedef struct tracing {
-  ax_function condition, function;
-  void *context;
+  ax_fn condition, function;
   ax_type *types; /* of the carries; their varying sets grow until all is stable */
   uint32_t count;
   ax_body cond, body;
@@ -266,16 +265,13 @@ static ax_status settle_once(tracing *t) {
 }
 
 static ax_status trace_once(tracing *t) {
-  ax_body_options options = {.context = t->context, .in = t->types, .in_count = t->count, .notes = &t->settling.notes};
+  ax_body_options options = {.function = t->condition, .in = t->types, .notes = &t->settling.notes};
   ax_body_deinit(&t->cond);
   ax_body_deinit(&t->body);
   ax_settle_round(&t->settling);
-  options.function = t->condition;
-  options.out_count = 1;
   ax_status status = ax_body_trace(&options, &t->cond);
   if (status != AX_OK) return ax_error_context(status, "while: condition: ");
   options.function = t->function;
-  options.out_count = t->count;
   options.out_varying = t->settling.varying;
   status = ax_body_trace(&options, &t->body);
   if (status != AX_OK) return ax_error_context(status, "while: body: ");
@@ -283,7 +279,7 @@ static ax_status trace_once(tracing *t) {
 }
 
 static ax_status trace_all(tracing *t) {
-  if (!ax_settle_begin(&t->settling, t->function, t->types, t->count)) return AX_OUT_OF_MEMORY;
+  if (!ax_settle_begin(&t->settling, t->function.function, t->types, t->count)) return AX_OUT_OF_MEMORY;
   while (t->settling.changed) AX_TRY(trace_once(t));
   ax_settle_end(&t->settling);
   return AX_OK;
@@ -301,14 +297,16 @@ static void bind_traced(const tracing *t, const ax_value *in, ax_value *out) {
   ax_bind(&ax_prim_while, &params, all, count, out, t->count);
 }
 
-void ax_while(ax_function condition, ax_function body, void *context, const ax_value *in, uint32_t count,
-              ax_value *out) {
-  in = ax_take(in, count, out, count);
-  tracing t = {.condition = condition, .function = body, .context = context, .count = count};
-  t.types = ax_trace_alloc(count * sizeof t.types[0]);
+void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out) {
+  uint32_t count = body.out_count;
+  in = ax_take(in, body.in_count, out, count);
+  if (body.in_count != count || condition.in_count != count || condition.out_count != 1) {
+    (void)ax_reject(&ax_prim_while, "its body takes %u operands and gives %u results, its condition takes %u and gives %u: with n carries it "
+                    "is n, n, n and 1", body.in_count, count, condition.in_count, condition.out_count);
+    return;
+  }
+  tracing t = {.condition = condition, .function = body, .count = count, .types = ax_types_of(in, count)};
   if (t.types == NULL) return;
-  for (uint32_t k = 0; k < count; k++) t.types[k] = ax_typeof(in[k]);
-  if (ax_failed()) return;
   ax_status status = trace_all(&t);
   if (status != AX_OK) ax_fail(status);
   if (!ax_failed()) bind_traced(&t, in, out);

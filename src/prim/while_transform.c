@@ -148,7 +148,7 @@ static ax_status any_holds(ax_program **cond) {
   ax_value *in = ax_region_begin(&builder, &batched->axes, batched->types, batched->in_count), holds = ax_poison;
   if (in != NULL) {
     ax_call(batched, in, batched->in_count, &holds, 1);
-    ax_value most = ax_reduce_max(ax_convert_element_type(holds, AX_S32), NULL, 0);
+    ax_value most = ax_reduce_max(ax_convert_element_type(holds, AX_S32), AX_ALL_DIMS, false);
     holds = ax_gt(most, ax_full_like(most, 0));
   }
   AX_TRY(ax_region_finish(&builder, &holds, 1, &made));

@@ -67,7 +67,7 @@ static void affine(const ax_value *in, ax_value *out, void *context) {
   const int64_t permutation[] = {1, 0};
   ax_value y = ax_tanh(ax_add(ax_mul(in[0], in[1]), in[2]));
   out[0] = ax_transpose(y, permutation);
-  out[1] = ax_sum(y, 0);
+  out[1] = ax_reduce_sum(y, AX_DIMS(0), false);
   out[2] = ax_exp(in[2]);
 }
 
@@ -119,7 +119,7 @@ static void named_axis(void **state) {
   type.spread.varying = 4; /* data */
   ax_program *program, *vmap;
   const int out_axes[] = {-1, -1, -1, 0};
-  TEST_OK(ax_trace_on(&mesh, collective, NULL, &type, 1, 4, &program));
+  TEST_OK(ax_trace_on(&mesh, AX_FN(collective, 1, 4), &type, &program));
   TEST_OK(ax_program_vmap(program, NULL, out_axes, size, "i", &vmap));
   const ax_mesh *left = ax_program_axes(vmap);
   assert_true(left->count == 2 && ax_mesh_find(left, "data") == 1);

@@ -75,7 +75,7 @@ static void parameters_count(void **state) {
   ax_type type = TEST_SCALAR(AX_F64);
   type.spread.varying = 3;
   ax_program *program, *merged;
-  TEST_OK(ax_trace_on(&mesh, different, NULL, &type, 1, 6, &program));
+  TEST_OK(ax_trace_on(&mesh, AX_FN(different, 1, 6), &type, &program));
   TEST_OK(ax_program_cse(program, &merged));
   assert_int_equal(merged->eqn_count, program->eqn_count - 1);
   assert_int_equal(merged->outs[3], merged->outs[5]);
@@ -114,9 +114,7 @@ static void sums(const ax_value *in, ax_value *out, void *context) {
 }
 
 static void maps(const ax_value *in, ax_value *out, void *context) {
-  const char *specs[] = {"data"}, *none[] = {""};
-  ax_shard_map_options options = {.mesh = context, .in_specs = specs, .out_specs = none};
-  ax_shard_map(&options, sums, NULL, in, 1, out, 1);
+  ax_shard_map(context, "data -> ", AX_FN(sums, 1, 1), in, out);
 }
 
 static void effects_come_from_inside(void **state) {
@@ -272,7 +270,7 @@ static void long_chains(void **state) {
 
 static void square_of(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_reduce_sum(ax_mul(in[0], ax_exp(in[0])), (int64_t[]){0}, 1);
+  out[0] = ax_reduce_sum(ax_mul(in[0], ax_exp(in[0])), AX_DIMS(0), false);
 }
 
 /* A gradient does not begin with a product with the 1 that it starts from. */
@@ -281,7 +279,7 @@ static void gradients(void **state) {
   ax_type type = TEST_TYPE(AX_F32, 4);
   ax_program *program = test_trace(square_of, NULL, &type, 1, 1), *gradient;
   char *text;
-  TEST_OK(ax_program_grad(program, NULL, &gradient));
+  TEST_OK(ax_program_grad(program, AX_FIRST(1), &gradient));
   TEST_OK(ax_program_print(gradient, &text));
   assert_null(strstr(text, "1.0:f32[]"));
   assert_int_equal(gradient->eqn_count, 3); /* exp, mul, add */

@@ -65,7 +65,7 @@ static ax_program *trace_on(ax_function function, const char *axes, void *contex
   TEST_OK(ax_mesh_parse("data=3,model=2", &mesh));
   ax_type type = TEST_SCALAR(AX_F64);
   type.spread.varying = 3;
-  TEST_OK(ax_trace_on(&mesh, function, context != NULL ? context : (void *)axes, &type, 1, 1, &program));
+  TEST_OK(ax_trace_on(&mesh, AX_CLOSURE(function, 1, 1, context != NULL ? context : (void *)axes), &type, &program));
   return program;
 }
 
@@ -129,8 +129,8 @@ static void branch_sum(const ax_value *in, ax_value *out, void *axes) { out[0] =
 static void branch_neg(const ax_value *in, ax_value *out, void *axes) { (void)axes, out[0] = ax_neg(in[0]); }
 
 static void diverging(const ax_value *in, ax_value *out, void *axes) {
-  const ax_function branches[] = {branch_sum, branch_neg};
-  ax_cond(ax_axis_index("data"), branches, (void *[]){axes, axes}, 2, in, 1, out, 1);
+  const ax_fn branches[] = {AX_CLOSURE(branch_sum, 1, 1, axes), AX_CLOSURE(branch_neg, 1, 1, axes)};
+  ax_switch(ax_axis_index("data"), 2, branches, in, out);
 }
 
 static ax_program *trace_diverging(const char *axes) {
@@ -139,7 +139,7 @@ static ax_program *trace_diverging(const char *axes) {
   ax_type type = TEST_SCALAR(AX_F64);
   TEST_OK(ax_mesh_parse("data=3,model=2", &mesh));
   mesh.axis[0].unchecked = mesh.axis[1].unchecked = true;
-  TEST_OK(ax_trace_on(&mesh, diverging, (void *)axes, &type, 1, 1, &program));
+  TEST_OK(ax_trace_on(&mesh, AX_CLOSURE(diverging, 1, 1, (void *)axes), &type, &program));
   return program;
 }
 

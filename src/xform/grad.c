@@ -34,10 +34,8 @@ static ax_status split(const ax_program *program, const bool *wrt, ax_arena *are
   if (want == NULL) return ax_out_of_memory(program->out_count * sizeof want[0]);
   want[0] = AX_WANT_ALWAYS;
   AX_TRY(ax_linearize_program(program, wrt, want, NULL, &h->primal, &tangent, &h->residual_count));
-  bool *linear = ax_arena_alloc(arena, tangent->in_count);
-  for (uint32_t i = h->residual_count; i < tangent->in_count && linear != NULL; i++) linear[i] = true;
-  ax_status status =
-      linear != NULL ? ax_program_transpose(tangent, linear, &h->transposed) : ax_out_of_memory(tangent->in_count);
+  ax_args linear = AX_RANGE(h->residual_count, tangent->in_count - h->residual_count);
+  ax_status status = ax_program_transpose(tangent, linear, &h->transposed);
   ax_program_release(tangent);
   return status;
 }
@@ -61,7 +59,6 @@ static ax_status join(const ax_program *program, const halves *h, bool with_valu
   return ax_finish_clean(&builder, outs, kept + grad_count, out);
 }
 
-/* value_and_grad of a program that has inputs, with `wrt` written out. */
 static ax_status differentiate(const ax_program *program, const bool *wrt, bool with_values, ax_arena *arena,
                                ax_program **out) {
   halves h = {0};
@@ -74,24 +71,20 @@ static ax_status differentiate(const ax_program *program, const bool *wrt, bool 
   return status;
 }
 
-static ax_status grad(const ax_program *program, const bool *wrt, bool with_values, ax_program **out) {
+static ax_status grad(const ax_program *program, ax_args wrt, bool with_values, ax_program **out) {
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
   AX_TRY(check_scalar(program));
-  if (wrt == NULL && program->in_count == 0) return ax_error(AX_INVALID_ARGUMENT, "grad: there is no input");
+  if (wrt.count == 0) return ax_error(AX_INVALID_ARGUMENT, "grad: there is nothing to take derivatives by");
+  bool *mask;
+  AX_TRY(ax_wrt_mask(program, wrt, &mask));
   ax_arena arena = {0};
-  bool *mask = ax_arena_alloc(&arena, program->in_count);
-  ax_status status = mask != NULL ? AX_OK : ax_out_of_memory(program->in_count);
-  for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++) mask[i] = wrt != NULL ? wrt[i] : i == 0;
-  if (status == AX_OK) status = differentiate(program, mask, with_values, &arena, out);
+  ax_status status = differentiate(program, mask, with_values, &arena, out);
   ax_arena_deinit(&arena);
+  ax_free(mask);
   return status;
 }
 
-ax_status ax_program_grad(const ax_program *program, const bool *wrt, ax_program **out) {
-  return grad(program, wrt, false, out);
-}
+ax_status ax_program_grad(const ax_program *program, ax_args wrt, ax_program **out) { return grad(program, wrt, false, out); }
 
-ax_status ax_program_value_and_grad(const ax_program *program, const bool *wrt, ax_program **out) {
-  return grad(program, wrt, true, out);
-}
+ax_status ax_program_value_and_grad(const ax_program *program, ax_args wrt, ax_program **out) { return grad(program, wrt, true, out); }

@@ -24,10 +24,10 @@ static ax_program *trace_smooth(void) {
 static void closed_forms(void **state) {
   (void)state;
   ax_program *program = trace_smooth(), *grad, *second;
-  TEST_OK(ax_program_value_and_grad(program, (bool[]){true, true}, &grad));
-  TEST_OK(ax_program_grad(program, NULL, &second));
+  TEST_OK(ax_program_value_and_grad(program, AX_FIRST(2), &grad));
+  TEST_OK(ax_program_grad(program, AX_FIRST(1), &second));
   ax_program *first = second;
-  TEST_OK(ax_program_grad(first, NULL, &second));
+  TEST_OK(ax_program_grad(first, AX_FIRST(1), &second));
   for (double x = -1; x <= 1; x += 0.5)
     for (double y = 0.5; y <= 2; y += 0.5) {
       double in[] = {x, y}, out[3], e = exp(x * y), t = tanh(x), s = 1 - t * t;
@@ -51,7 +51,7 @@ static uint32_t count_prim(const ax_program *program, const char *name) {
 static void forward_stands_once(void **state) {
   (void)state;
   ax_program *program = trace_smooth(), *grad;
-  TEST_OK(ax_program_value_and_grad(program, (bool[]){true, true}, &grad));
+  TEST_OK(ax_program_value_and_grad(program, AX_FIRST(2), &grad));
   assert_int_equal(count_prim(grad, "exp"), 1);
   assert_int_equal(count_prim(grad, "tanh"), 1);
   ax_program_release(grad);
@@ -62,7 +62,7 @@ static void forward_stands_once(void **state) {
 static void quadratic(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value ax = ax_mul(in[0], in[1]), half = ax_full_like(ax, 0.5);
-  out[0] = ax_reduce_sum(ax_mul(half, ax_mul(ax, ax)), NULL, 0);
+  out[0] = ax_reduce_sum(ax_mul(half, ax_mul(ax, ax)), AX_ALL_DIMS, false);
   out[1] = ax_exp(ax);
 }
 
@@ -71,7 +71,7 @@ static void vectors(void **state) {
   double a[] = {1, 2, 3}, x[] = {4, -5, 6}, want[] = {4, -20, 54};
   ax_type type = TEST_TYPE(AX_F64, 3), types[] = {type, type};
   ax_program *program = test_trace(quadratic, NULL, types, 2, 2), *grad;
-  TEST_OK(ax_program_value_and_grad(program, (bool[]){false, true}, &grad));
+  TEST_OK(ax_program_value_and_grad(program, AX_ARGS(1), &grad));
   ax_tensor *in[] = {test_tensor(type, a), test_tensor(type, x)}, *out[3], *expected = test_tensor(type, want);
   test_run(grad, in, out);
   TEST_NEAR(test_get(out[0], 0), (16 + 100 + 324) / 2.0, 1e-15);
@@ -94,11 +94,11 @@ static void refusals(void **state) {
   ax_program *vector = test_trace(not_scalar, NULL, &type, 1, 1),
              *number = test_trace(not_scalar, NULL, &integer, 1, 1);
   ax_program *none = test_trace(nothing, NULL, &type, 1, 0), *grad;
-  TEST_FAILS(ax_program_grad(vector, NULL, &grad), AX_INVALID_ARGUMENT, "grad needs a scalar; the result is f32[3]");
-  TEST_FAILS(ax_program_grad(number, NULL, &grad), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_program_grad(vector, AX_FIRST(1), &grad), AX_INVALID_ARGUMENT, "grad needs a scalar; the result is f32[3]");
+  TEST_FAILS(ax_program_grad(number, AX_FIRST(1), &grad), AX_INVALID_ARGUMENT,
              "grad needs a float result; the result is s32[]");
-  TEST_FAILS(ax_program_grad(none, NULL, &grad), AX_INVALID_ARGUMENT, "grad needs a scalar");
-  TEST_FAILS(ax_program_grad(number, (bool[]){true}, &grad), AX_INVALID_ARGUMENT, "the result is s32[]");
+  TEST_FAILS(ax_program_grad(none, AX_FIRST(1), &grad), AX_INVALID_ARGUMENT, "grad needs a scalar");
+  TEST_FAILS(ax_program_grad(number, AX_FIRST(1), &grad), AX_INVALID_ARGUMENT, "the result is s32[]");
   assert_null(grad);
   ax_program_release(vector), ax_program_release(number), ax_program_release(none);
 }
@@ -125,8 +125,8 @@ static void check_devices(ax_function f, const char *axes, bool w_varies, const 
   types[0].spread.varying = w_varies;
   types[1].spread.varying = 1;
   ax_program *program, *grad;
-  TEST_OK(ax_trace_on(&mesh, f, NULL, types, 2, 1, &program));
-  TEST_OK(ax_program_value_and_grad(program, NULL, &grad));
+  TEST_OK(ax_trace_on(&mesh, AX_FN(f, 2, 1), types, &program));
+  TEST_OK(ax_program_value_and_grad(program, AX_FIRST(1), &grad));
   assert_int_equal(ax_program_out_type(grad, 1)->spread.varying, w_varies);
   double w = 3, x[] = {1, 2};
   const int64_t device[] = {0, 1};
@@ -168,7 +168,7 @@ static void deep_programs(void **state) {
   ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
   ax_program *program = test_trace(long_chain, NULL, types, 2, 1), *grad;
   double in[] = {2, 1}, out[3];
-  TEST_OK(ax_program_value_and_grad(program, (bool[]){true, true}, &grad));
+  TEST_OK(ax_program_value_and_grad(program, AX_FIRST(2), &grad));
   test_run_scalars(grad, in, out);
   assert_true(out[0] == 2 && out[1] == 1 && out[2] == 40000);
   ax_program_release(grad);
@@ -177,8 +177,8 @@ static void deep_programs(void **state) {
 
 static ax_status transform_all(void *program) {
   ax_program *grad = NULL, *jvp = NULL, *vmap = NULL;
-  ax_status status = ax_program_value_and_grad(program, (bool[]){true, true}, &grad);
-  if (status == AX_OK) status = ax_program_jvp(grad, NULL, &jvp);
+  ax_status status = ax_program_value_and_grad(program, AX_FIRST(2), &grad);
+  if (status == AX_OK) status = ax_program_jvp(grad, AX_ALL_ARGS, &jvp);
   if (status == AX_OK) status = ax_program_vmap(jvp, NULL, NULL, 5, NULL, &vmap);
   ax_program_release(grad);
   ax_program_release(jvp);
@@ -199,8 +199,8 @@ static void gelu_step(const ax_value *in, ax_value *out, void *context) {
 static void scanned(const ax_value *in, ax_value *out, void *context) {
   ax_value x;
   (void)context;
-  ax_scan(gelu_step, NULL, in, 1, 1, -1, false, &x, 0);
-  out[0] = ax_reduce_sum(ax_mul(x, x), NULL, 0);
+  ax_scan(AX_FN(gelu_step, 2, 1), 1, -1, false, in, &x);
+  out[0] = ax_reduce_sum(ax_mul(x, x), AX_ALL_DIMS, false);
 }
 
 static void unrolled(const ax_value *in, ax_value *out, void *context) {
@@ -209,7 +209,7 @@ static void unrolled(const ax_value *in, ax_value *out, void *context) {
     x[1] = ax_reshape(ax_slice(in[1], (int64_t[]){i, 0, 0}, (int64_t[]){i + 1, SIDE, SIDE}, NULL), 2, (int64_t[]){SIDE, SIDE});
     gelu_step(x, x, context);
   }
-  out[0] = ax_reduce_sum(ax_mul(x[0], x[0]), NULL, 0);
+  out[0] = ax_reduce_sum(ax_mul(x[0], x[0]), AX_ALL_DIMS, false);
 }
 
 /* How many values of each step the scans of a program give. */
@@ -227,8 +227,8 @@ static void scans_keep_little(void **state) {
   const ax_type types[] = {TEST_TYPE(AX_F64, SIDE, SIDE), TEST_TYPE(AX_F64, STEPS, SIDE, SIDE)};
   test_random data = {1};
   ax_program *one = test_trace(scanned, NULL, types, 2, 1), *other = test_trace(unrolled, NULL, types, 2, 1), *grads[2];
-  TEST_OK(ax_program_grad(one, (bool[]){true, true}, &grads[0]));
-  TEST_OK(ax_program_grad(other, (bool[]){true, true}, &grads[1]));
+  TEST_OK(ax_program_grad(one, AX_FIRST(2), &grads[0]));
+  TEST_OK(ax_program_grad(other, AX_FIRST(2), &grads[1]));
   assert_int_equal(stacked(grads[0]), 3); /* the carry and the product, going forward; the weights' gradients, going back */
   ax_tensor *in[] = {test_random_tensor(&data, types[0], -1, 1), test_random_tensor(&data, types[1], -1, 1)}, *out[2][2];
   for (int k = 0; k < 2; k++) test_run(grads[k], in, out[k]);

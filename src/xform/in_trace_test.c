@@ -12,7 +12,7 @@ static ax_status run(ax_function f, const double *x, uint32_t in_count, double *
   ax_type types[8];
   ax_program *program;
   for (uint32_t i = 0; i < in_count; i++) types[i] = TEST_SCALAR(AX_F64);
-  ax_status status = ax_trace(f, NULL, types, in_count, out_count, &program);
+  ax_status status = ax_trace(AX_FN(f, in_count, out_count), types, &program);
   if (status != AX_OK) return status;
   TEST_OK(ax_program_verify(program));
   test_run_scalars(program, x, y);
@@ -36,7 +36,7 @@ static void scaled_cube(const ax_value *in, ax_value *out, void *context) {
 static void grads(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value c = ax_exp(in[1]);
-  ax_value_and_grad(scaled_cube, &c, in, 1, 1, out);
+  ax_value_and_grad(AX_CLOSURE(scaled_cube, 1, 1, &c), AX_FIRST(1), in, out);
 }
 
 static void captured_values(void **state) {
@@ -59,7 +59,7 @@ static void grad_of_many(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value c[many];
   for (int i = 0; i < many; i++) c[i] = i % 2 == 0 ? ax_exp(in[1]) : in[1];
-  ax_grad(many_captured, c, in, 1, 1, out);
+  ax_grad(AX_CLOSURE(many_captured, 1, 1, c), AX_FIRST(1), in, out);
 }
 
 static void many_captured_values(void **state) {
@@ -69,12 +69,12 @@ static void many_captured_values(void **state) {
   TEST_NEAR(y, 6 + many / 2 * (exp(0.5) + 0.0625), 1e-14);
 }
 
-static void first_order(const ax_value *in, ax_value *out, void *context) { ax_grad(cube, context, in, 1, 1, out); }
+static void first_order(const ax_value *in, ax_value *out, void *context) { ax_grad(AX_CLOSURE(cube, 1, 1, context), AX_FIRST(1), in, out); }
 static void second_order(const ax_value *in, ax_value *out, void *context) {
-  ax_grad(first_order, context, in, 1, 1, out);
+  ax_grad(AX_CLOSURE(first_order, 1, 1, context), AX_FIRST(1), in, out);
 }
 static void third_order(const ax_value *in, ax_value *out, void *context) {
-  ax_grad(second_order, context, in, 1, 1, out);
+  ax_grad(AX_CLOSURE(second_order, 1, 1, context), AX_FIRST(1), in, out);
 }
 
 static void nested_grads(void **state) {
@@ -89,12 +89,12 @@ static void nested_grads(void **state) {
 /* d/dc of d/dx x^3 c: by a value that the inner grad captures. */
 static void inner_grad(const ax_value *in, ax_value *out, void *context) {
   ax_value c = in[0];
-  ax_grad(scaled_cube, &c, context, 1, 1, out);
+  ax_grad(AX_CLOSURE(scaled_cube, 1, 1, &c), AX_FIRST(1), context, out);
 }
 static void through_capture(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = in[0];
-  ax_grad(inner_grad, &x, &in[1], 1, 1, out);
+  ax_grad(AX_CLOSURE(inner_grad, 1, 1, &x), AX_FIRST(1), &in[1], out);
 }
 
 static void grad_through_captures(void **state) {
@@ -115,7 +115,7 @@ static void product(const ax_value *in, ax_value *out, void *context) {
 static void jvp_product(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value made[6];
-  ax_jvp(product, NULL, in, 2, made, 3);
+  ax_jvp(AX_FN(product, 2, 3), AX_FIRST(2), in, in + 2, made, made + 3);
   out[0] = made[0];
   out[1] = made[3];
   out[2] = made[5];
@@ -125,7 +125,7 @@ static void jvp_product(const ax_value *in, ax_value *out, void *context) {
 static void hessian_vector(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value made[2];
-  ax_jvp(first_order, NULL, in, 1, made, 1);
+  ax_jvp(AX_FN(first_order, 1, 1), AX_FIRST(1), in, in + 1, made, made + 1);
   out[0] = made[1];
 }
 
@@ -143,26 +143,26 @@ static void forward(void **state) {
 enum { size = 4 };
 
 static ax_value row(void) { return ax_iota(AX_F64, 1, (const int64_t[]){size}, 0); }
-static ax_value total(ax_value x) { return ax_reduce_sum(x, NULL, 0); }
+static ax_value total(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
 
 /* The sum over i of (i + x)^3: its derivative by grad of vmap. */
 static void vmapped(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const ax_vmap_options options = {0};
   ax_value shifted = ax_add(row(), in[0]), cubes;
-  ax_vmap(&options, cube, NULL, &shifted, 1, &cubes, 1);
+  ax_vmap(&options, AX_FN(cube, 1, 1), &shifted, &cubes);
   out[0] = total(cubes);
 }
 static void grad_of_vmap(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value_and_grad(vmapped, NULL, in, 1, 1, out);
+  ax_value_and_grad(AX_FN(vmapped, 1, 1), AX_FIRST(1), in, out);
 }
 /* The same by vmap of grad. */
 static void vmap_of_grad(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const ax_vmap_options options = {0};
   ax_value shifted = ax_add(row(), in[0]), slopes;
-  ax_vmap(&options, first_order, NULL, &shifted, 1, &slopes, 1);
+  ax_vmap(&options, AX_FN(first_order, 1, 1), &shifted, &slopes);
   out[0] = total(slopes);
 }
 
@@ -190,7 +190,7 @@ static void vmap_captures(const ax_value *in, ax_value *out, void *context) {
   const int in_axes[] = {0, -1}, out_axes[] = {0, -1};
   const ax_vmap_options options = {.in_axes = in_axes, .out_axes = out_axes};
   ax_value operands[] = {row(), in[0]}, c = in[1], made[2];
-  ax_vmap(&options, plus_captured, &c, operands, 2, made, 2);
+  ax_vmap(&options, AX_CLOSURE(plus_captured, 2, 2, &c), operands, made);
   out[0] = total(made[0]);
   out[1] = made[1];
 }
@@ -202,13 +202,13 @@ static void centred(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_mul(off, off);
 }
 static void grad_centred(const ax_value *in, ax_value *out, void *context) {
-  ax_value_and_grad(centred, context, in, 1, 1, out);
+  ax_value_and_grad(AX_CLOSURE(centred, 1, 1, context), AX_FIRST(1), in, out);
 }
 static void vmap_named(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const ax_vmap_options options = {.axis_name = "i"};
   ax_value x = ax_mul(row(), in[0]), made[2];
-  ax_vmap(&options, grad_centred, NULL, &x, 1, made, 2);
+  ax_vmap(&options, AX_FN(grad_centred, 1, 2), &x, made);
   out[0] = total(made[0]);
   out[1] = total(ax_mul(made[1], row()));
 }
@@ -229,23 +229,23 @@ static void vmap_forms(void **state) {
 static void grad_of_vector(const ax_value *in, ax_value *out, void *context) {
   (void)in, (void)context;
   ax_value x = row();
-  ax_grad(cube, NULL, &x, 1, 1, out);
+  ax_grad(AX_FN(cube, 1, 1), AX_FIRST(1), &x, out);
 }
 static void grad_by_integer(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value operands[] = {ax_convert_element_type(in[0], AX_S32), in[0]};
-  ax_grad(cube, NULL, operands, 2, 1, out);
+  ax_grad(AX_FN(cube, 2, 1), AX_FIRST(1), operands, out);
 }
 static void grad_by_too_many(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value made[2];
-  ax_grad(cube, NULL, in, 1, 2, made);
+  ax_grad(AX_FN(cube, 1, 1), AX_FIRST(2), in, made);
   out[0] = made[0];
 }
 static void jvp_wrong_tangent(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value operands[] = {in[0], row()}, made[2];
-  ax_jvp(cube, NULL, operands, 1, made, 1);
+  ax_jvp(AX_FN(cube, 1, 1), AX_FIRST(1), operands, operands + 1, made, made + 1);
   out[0] = made[0];
 }
 static void vmap_sizes(const ax_value *in, ax_value *out, void *context) {
@@ -253,16 +253,16 @@ static void vmap_sizes(const ax_value *in, ax_value *out, void *context) {
   const int64_t three[] = {3, 4};
   ax_value operands[] = {row(), ax_full(AX_F64, 2, three, 1)}, made[3];
   const ax_vmap_options options = {0};
-  ax_vmap(&options, product, context, operands, 2, made, 3);
+  ax_vmap(&options, AX_CLOSURE(product, 2, 3, context), operands, made);
   out[0] = made[0];
 }
 static void vmap_scalar(const ax_value *in, ax_value *out, void *context) {
   const ax_vmap_options options = {0};
-  ax_vmap(&options, cube, context, in, 1, out, 1);
+  ax_vmap(&options, AX_CLOSURE(cube, 1, 1, context), in, out);
 }
 static void vmap_nothing(const ax_value *in, ax_value *out, void *context) {
   const ax_vmap_options options = {.in_axes = (const int[]){-1}};
-  ax_vmap(&options, cube, context, in, 1, out, 1);
+  ax_vmap(&options, AX_CLOSURE(cube, 1, 1, context), in, out);
 }
 static void bad_body(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -270,12 +270,12 @@ static void bad_body(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_add(out[0], ax_full(AX_F64, 1, (const int64_t[]){3}, 0));
 }
 static void grad_of_bad_body(const ax_value *in, ax_value *out, void *context) {
-  ax_grad(bad_body, context, in, 1, 1, out);
+  ax_grad(AX_CLOSURE(bad_body, 1, 1, context), AX_FIRST(1), in, out);
 }
 static void name_in_use(const ax_value *in, ax_value *out, void *context) {
   const ax_vmap_options options = {.axis_name = "i"};
   ax_value x = ax_add(in[0], row());
-  ax_vmap(&options, vmap_named, context, &x, 1, out, 1);
+  ax_vmap(&options, AX_CLOSURE(vmap_named, 1, 1, context), &x, out);
 }
 
 static void refusals(void **state) {
@@ -283,7 +283,7 @@ static void refusals(void **state) {
   double x[] = {1, 1}, y[2];
   TEST_FAILS(run(grad_of_vector, x, 1, y, 1), AX_INVALID_ARGUMENT, "grad needs a scalar; the result is f64[4]");
   TEST_FAILS(run(grad_by_integer, x, 1, y, 1), AX_INVALID_ARGUMENT, "grad: operand 0 is s32[]");
-  TEST_FAILS(run(grad_by_too_many, x, 1, y, 1), AX_INVALID_ARGUMENT, "by 2 operands are wanted, but there are 1");
+  TEST_FAILS(run(grad_by_too_many, x, 1, y, 1), AX_INVALID_ARGUMENT, "grad: there is no operand 1: there is 1");
   TEST_FAILS(run(jvp_wrong_tangent, x, 1, y, 1), AX_INVALID_ARGUMENT, "operand 0 is f64[], but its tangent is f64[4]");
   TEST_FAILS(run(vmap_sizes, x, 1, y, 1), AX_INVALID_ARGUMENT,
              "in_axes[1]=0 of f64[3,4] has size 3, but the size is 4");
@@ -297,7 +297,7 @@ static ax_status trace_nested(void *context) {
   (void)context;
   ax_type type = TEST_SCALAR(AX_F64);
   ax_program *program;
-  ax_status status = ax_trace(vmap_named, NULL, &type, 1, 2, &program);
+  ax_status status = ax_trace(AX_FN(vmap_named, 1, 2), &type, &program);
   ax_program_release(program);
   return status;
 }

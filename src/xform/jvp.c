@@ -115,8 +115,12 @@ ax_status ax_jvp_program(const ax_program *program, const bool *wrt, const ax_wa
   return AX_OK;
 }
 
-ax_status ax_program_jvp(const ax_program *program, const bool *wrt, ax_program **out) {
+ax_status ax_program_jvp(const ax_program *program, ax_args wrt, ax_program **out) {
+  bool *mask;
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
-  return ax_jvp_program(program, wrt, NULL, out);
+  AX_TRY(ax_wrt_mask(program, wrt, &mask));
+  ax_status status = ax_jvp_program(program, mask, NULL, out);
+  ax_free(mask);
+  return status;
 }

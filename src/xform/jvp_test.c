@@ -45,8 +45,8 @@ static const example examples[] = {{f_tanh, d_tanh},   {f_logistic, d_logistic},
 static void check_example(const example *e) {
   ax_type type = TEST_SCALAR(AX_F64);
   ax_program *f = test_trace(e->f, NULL, &type, 1, 1), *first, *second;
-  TEST_OK(ax_program_jvp(f, NULL, &first));
-  TEST_OK(ax_program_jvp(first, (bool[]){true, false}, &second));
+  TEST_OK(ax_program_jvp(f, AX_ALL_ARGS, &first));
+  TEST_OK(ax_program_jvp(first, AX_FIRST(1), &second));
   assert_int_equal(ax_program_in_count(second), 3);
   for (double x = -1.5; x <= 1.5; x += 0.5) {
     double y, once[2], twice[4], h = 1e-5;
@@ -82,11 +82,11 @@ static void what_has_tangents(void **state) {
   (void)state;
   ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_S32), TEST_SCALAR(AX_F64)};
   ax_program *program = test_trace(mixed, NULL, types, 3, 4), *jvp;
-  TEST_OK(ax_program_jvp(program, NULL, &jvp));
+  TEST_OK(ax_program_jvp(program, AX_ALL_ARGS, &jvp));
   assert_int_equal(ax_program_in_count(jvp), 5);
   assert_int_equal(ax_program_out_count(jvp), 6);
   ax_program_release(jvp);
-  TEST_FAILS(ax_program_jvp(program, (bool[]){false, true, false}, &jvp), AX_INVALID_ARGUMENT, "input 1 is s32[]");
+  TEST_FAILS(ax_program_jvp(program, AX_ARGS(1), &jvp), AX_INVALID_ARGUMENT, "input 1 is s32[]");
   assert_null(jvp);
 
   const ax_want want[] = {AX_WANT_ZERO, AX_WANT_ALWAYS, AX_WANT_ALWAYS, AX_WANT_ALWAYS};
@@ -112,8 +112,8 @@ static void tangents_vary_as_values(void **state) {
   ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
   types[1].spread.varying = 1;
   ax_program *program, *jvp;
-  TEST_OK(ax_trace_on(&mesh, widening, NULL, types, 2, 1, &program));
-  TEST_OK(ax_program_jvp(program, (bool[]){true, false}, &jvp));
+  TEST_OK(ax_trace_on(&mesh, AX_FN(widening, 2, 1), types, &program));
+  TEST_OK(ax_program_jvp(program, AX_FIRST(1), &jvp));
   assert_int_equal(ax_program_in_type(jvp, 2)->spread.varying, 0);
   assert_int_equal(ax_program_out_type(jvp, 1)->spread.varying, 1);
   ax_program_release(jvp);
@@ -135,8 +135,8 @@ static void linearize_is_jvp(void **state) {
   ax_program *program = test_trace(deep, NULL, types, 2, 2), *jvp, *primal, *tangent;
   uint32_t residuals;
   double x[] = {0.3, -0.7, 1.25, 0.5}, want[4], made[16], dy[2];
-  TEST_OK(ax_program_jvp(program, NULL, &jvp));
-  TEST_OK(ax_program_linearize(program, NULL, &primal, &tangent, &residuals));
+  TEST_OK(ax_program_jvp(program, AX_ALL_ARGS, &jvp));
+  TEST_OK(ax_program_linearize(program, AX_ALL_ARGS, &primal, &tangent, &residuals));
   assert_int_equal(ax_program_out_count(primal), 2 + residuals);
   assert_int_equal(ax_program_in_count(tangent), residuals + 2);
   test_run_scalars(jvp, x, want);
@@ -165,7 +165,7 @@ static void residuals_are_small(void **state) {
   ax_type types[] = {TEST_SCALAR(AX_F64), TEST_TYPE(AX_F64, 1000)};
   ax_program *program = test_trace(spread, NULL, types, 2, 1), *primal, *tangent;
   uint32_t residuals;
-  TEST_OK(ax_program_linearize(program, (bool[]){true, false}, &primal, &tangent, &residuals));
+  TEST_OK(ax_program_linearize(program, AX_FIRST(1), &primal, &tangent, &residuals));
   assert_int_equal(residuals, 1); /* in[1] */
   ax_program_release(primal);
   ax_program_release(tangent);

@@ -196,9 +196,13 @@ ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const
   return AX_OK;
 }
 
-ax_status ax_program_linearize(const ax_program *program, const bool *wrt, ax_program **primal, ax_program **tangent,
+ax_status ax_program_linearize(const ax_program *program, ax_args wrt, ax_program **primal, ax_program **tangent,
                                uint32_t *residual_count) {
+  bool *mask;
   *primal = *tangent = NULL;
   AX_TRY(ax_require(program, "program"));
-  return ax_linearize_program(program, wrt, NULL, NULL, primal, tangent, residual_count);
+  AX_TRY(ax_wrt_mask(program, wrt, &mask));
+  ax_status status = ax_linearize_program(program, mask, NULL, NULL, primal, tangent, residual_count);
+  ax_free(mask);
+  return status;
 }

@@ -137,9 +137,12 @@ ax_status ax_transpose_program(const ax_program *program, const bool *linear, co
   return AX_OK;
 }
 
-ax_status ax_program_transpose(const ax_program *program, const bool *linear, ax_program **out) {
+ax_status ax_program_transpose(const ax_program *program, ax_args linear, ax_program **out) {
+  bool *mask;
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
-  AX_TRY(ax_require(linear, "list of which inputs are linear"));
-  return ax_transpose_program(program, linear, NULL, NULL, out);
+  AX_TRY(ax_wrt_mask(program, linear, &mask));
+  ax_status status = ax_transpose_program(program, mask, NULL, NULL, out);
+  ax_free(mask);
+  return status;
 }

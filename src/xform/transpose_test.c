@@ -20,7 +20,7 @@ static void shapes(const ax_value *in, ax_value *out, void *context) {
   ax_value product = ax_mul(ax_transpose(in[0], permutation), ax_reshape(in[1], 2, swapped));
   out[0] = ax_reshape(product, 1, flat);
   out[1] = ax_slice(ax_mul(in[0], in[0]), start, limit, NULL);
-  out[2] = ax_add(ax_sum(in[1], 0), ax_sum(in[0], 0));
+  out[2] = ax_add(ax_reduce_sum(in[1], AX_DIMS(0), false), ax_reduce_sum(in[0], AX_DIMS(0), false));
 }
 
 static void choices(const ax_value *in, ax_value *out, void *context) {
@@ -58,10 +58,10 @@ static void check_adjoint(ax_function f, uint32_t out_count) {
   ax_type types[] = {TEST_TYPE(AX_F64, 3, 4), TEST_TYPE(AX_F64, 3, 4)};
   ax_program *program = test_trace(f, NULL, types, 2, out_count), *primal, *tangent, *transposed;
   uint32_t n;
-  TEST_OK(ax_program_linearize(program, NULL, &primal, &tangent, &n));
+  TEST_OK(ax_program_linearize(program, AX_ALL_ARGS, &primal, &tangent, &n));
   bool linear[2 * most] = {0};
   linear[n] = linear[n + 1] = true;
-  TEST_OK(ax_program_transpose(tangent, linear, &transposed));
+  TEST_OK(ax_program_transpose(tangent, test_args(linear, ax_program_in_count(tangent)), &transposed));
   assert_int_equal(ax_program_in_count(transposed), n + out_count);
   assert_int_equal(ax_program_out_count(transposed), 2);
   ax_tensor *x[2], *dx[2], *made[2 * most], *dy[most], *ct[most], *ctx[2];
@@ -96,8 +96,8 @@ static void invariant_operands_get_psum(void **state) {
   ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
   types[1].spread.varying = 1;
   ax_program *program, *transposed;
-  TEST_OK(ax_trace_on(&mesh, scaled, NULL, types, 2, 1, &program));
-  TEST_OK(ax_program_transpose(program, (bool[]){true, false}, &transposed));
+  TEST_OK(ax_trace_on(&mesh, AX_FN(scaled, 2, 1), types, &program));
+  TEST_OK(ax_program_transpose(program, AX_FIRST(1), &transposed));
   assert_int_equal(ax_program_out_type(transposed, 0)->spread.varying, 0);
   const int64_t device[] = {0, 1};
   double x[] = {3, 5}, ct[] = {1, 10};
@@ -122,11 +122,11 @@ static void refuses_what_is_not_linear(void **state) {
   (void)state;
   ax_type type = TEST_SCALAR(AX_F64);
   ax_program *product = test_trace(square, NULL, &type, 1, 1), *none;
-  TEST_FAILS(ax_program_transpose(product, (bool[]){true}, &none), AX_ABSENT, "is not linear");
-  TEST_FAILS(ax_program_transpose(product, NULL, &none), AX_INVALID_ARGUMENT, "linear");
+  TEST_FAILS(ax_program_transpose(product, AX_FIRST(1), &none), AX_ABSENT, "is not linear");
+  TEST_FAILS(ax_program_transpose(product, AX_ARGS(1), &none), AX_INVALID_ARGUMENT, "there is no input 1: there is 1");
   ax_program_release(product);
   ax_program *program = test_trace(not_linear, NULL, &type, 1, 1), *transposed;
-  TEST_FAILS(ax_program_transpose(program, (bool[]){true}, &transposed), AX_ABSENT, "exp has no transpose rule");
+  TEST_FAILS(ax_program_transpose(program, AX_FIRST(1), &transposed), AX_ABSENT, "exp has no transpose rule");
   assert_null(transposed);
   ax_program_release(program);
 }
@@ -138,11 +138,11 @@ static void cotangents_are_dual(void **state) {
   const bool linear[] = {true};
   ax_program *program, *transposed, *back;
   TEST_OK(ax_program_parse(text, sizeof text - 1, NULL, &program));
-  TEST_OK(ax_program_transpose(program, linear, &transposed));
+  TEST_OK(ax_program_transpose(program, test_args(linear, ax_program_in_count(program)), &transposed));
   const ax_type *type = ax_program_in_type(transposed, 0);
   assert_true(type->spread.varying == 1 && type->spread.reduced == 4 && type->spread.unreduced == 2);
   assert_true(ax_type_equal(type, ax_program_out_type(transposed, 0)));
-  TEST_OK(ax_program_transpose(transposed, linear, &back));
+  TEST_OK(ax_program_transpose(transposed, test_args(linear, ax_program_in_count(transposed)), &back));
   assert_true(ax_program_equal(program, back));
   ax_program_release(program);
   ax_program_release(transposed);

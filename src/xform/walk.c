@@ -92,3 +92,14 @@ ax_status ax_check_wrt(const ax_program *program, const bool *wrt) {
                       ax_type_string(&program->types[i], &program->axes));
   return AX_OK;
 }
+
+ax_status ax_wrt_mask(const ax_program *program, ax_args wrt, bool **out) {
+  bool *mask = *out = ax_calloc((size_t)program->in_count + 1, sizeof mask[0]);
+  if (mask == NULL) return ax_out_of_memory(program->in_count);
+  for (uint32_t i = 0; i < program->in_count && ax_args_all(wrt); i++) mask[i] = ax_is_float(program->types[i].dtype);
+  ax_status status = ax_args_all(wrt) ? AX_OK : ax_args_mask(wrt, "input", program->in_count, mask);
+  if (status == AX_OK) return AX_OK;
+  ax_free(mask);
+  *out = NULL;
+  return status;
+}

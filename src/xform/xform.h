@@ -52,6 +52,8 @@ AX_MUST_USE ax_status ax_finish_clean(ax_builder *builder, const ax_value *outs,
 bool ax_check_rule(const ax_eqn *eqn, const char *rule, ax_value made, const ax_type *wanted);
 /* AX_INVALID_ARGUMENT: an input that is to have a tangent is no float. wrt NULL: all float inputs. */
 AX_MUST_USE ax_status ax_check_wrt(const ax_program *program, const bool *wrt);
+/* By input, whether it is one of wrt, of which AX_ALL_ARGS are the floats. Owned by the caller: ax_free. AX_INVALID_ARGUMENT: as ax_args_mask. */
+AX_MUST_USE ax_status ax_wrt_mask(const ax_program *program, ax_args wrt, bool **out);
 /* Whether input i has a tangent. */
 bool ax_has_tangent(const ax_program *program, const bool *wrt, uint32_t i);
 

@@ -190,7 +190,7 @@ static ax_executable *compile(ax_runtime *runtime, ax_program *program, bool don
   ax_executable *executable;
   assert_non_null(donated);
   for (uint32_t i = 0; i < ax_program_in_count(program); i++) donated[i] = donate;
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = donated, .reference = reference}, &executable));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = test_args(donated, ax_program_in_count(program)), .reference = reference}, &executable));
   free(donated);
   return executable;
 }

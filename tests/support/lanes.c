@@ -9,6 +9,7 @@
 #include "axle/ops.h"
 #include "ir/program.h"
 #include "support/cmocka.h"
+#include "support/run.h"
 
 uint32_t test_lanes(const ax_program *program) { return (uint32_t)ax_mesh_devices(&program->axes); }
 
@@ -105,8 +106,8 @@ static void mesh_body(const ax_value *in, ax_value *out, void *context) {
     in_front(program, &program->types[program->outs[k]], true, text[most + k]);
   for (uint32_t i = 0; i < 2 * most; i++) specs[i] = text[i];
   ax_mesh mesh = program->axes;
-  ax_shard_map_options options = {&mesh, specs, specs + most, mesh.axis[0].unchecked};
-  ax_shard_map(&options, block_body, program, in, program->in_count, out, program->out_count);
+  test_shard_map(&mesh, specs, specs + most, mesh.axis[0].unchecked, AX_CLOSURE(block_body, program->in_count, program->out_count, program),
+                 in, out);
 }
 
 ax_status test_on_mesh(ax_program *program, ax_program **out) {
@@ -116,7 +117,7 @@ ax_status test_on_mesh(ax_program *program, ax_program **out) {
   }
   ax_type *types = calloc(program->in_count + 1, sizeof types[0]);
   for (uint32_t i = 0; i < program->in_count; i++) types[i] = in_front(program, &program->types[i], true, NULL);
-  ax_status status = ax_trace(mesh_body, program, types, program->in_count, program->out_count, out);
+  ax_status status = ax_trace(AX_CLOSURE(mesh_body, program->in_count, program->out_count, program), types, out);
   free(types);
   return status;
 }
@@ -142,7 +143,7 @@ ax_status test_together(ax_program *const *programs, uint32_t count, ax_program 
   ax_type *types = calloc(in_count + 1, sizeof types[0]);
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t k = 0; k < programs[i]->in_count; k++) types[at++] = programs[i]->types[k];
-  ax_status status = ax_trace(together_body, &(together){programs, count}, types, in_count, out_count, out);
+  ax_status status = ax_trace(AX_CLOSURE(together_body, in_count, out_count, &(together){programs, count}), types, out);
   free(types);
   return status;
 }

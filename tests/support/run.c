@@ -17,12 +17,27 @@ static uint32_t count_specs(const char *const *specs) {
   return count;
 }
 
+static void add_specs(ax_text *text, const char *const *specs, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) ax_text_add(text, "%s%s", i > 0 ? "; " : "", specs[i]);
+}
+
+void test_shard_map(const ax_mesh *mesh, const char *const *in_specs, const char *const *out_specs, bool unchecked, ax_fn body,
+                    const ax_value *in, ax_value *out) {
+  ax_text text = {0};
+  add_specs(&text, in_specs, body.in_count);
+  ax_text_add(&text, " -> ");
+  add_specs(&text, out_specs, body.out_count);
+  if (text.failed) ax_fail(AX_OUT_OF_MEMORY);
+  else if (unchecked) ax_shard_map_unchecked(mesh, text.data, body, in, out);
+  else ax_shard_map(mesh, text.data, body, in, out);
+  ax_text_deinit(&text);
+}
+
 void test_map_body(const ax_value *in, ax_value *out, void *map) {
   const test_map *m = map;
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse(m->mesh, &mesh));
-  ax_shard_map(&(ax_shard_map_options){&mesh, m->in_specs, m->out_specs, m->unchecked}, m->body, m->context, in,
-               count_specs(m->in_specs), out, count_specs(m->out_specs));
+  test_shard_map(&mesh, m->in_specs, m->out_specs, m->unchecked, AX_CLOSURE(m->body, count_specs(m->in_specs), count_specs(m->out_specs), m->context), in, out);
 }
 
 ax_program *test_trace_map(const test_map *map, const ax_type *in) {

@@ -14,6 +14,9 @@ typedef struct test_map {
   void *context; /* the body's */
 } test_map;
 void test_map_body(const ax_value *in, ax_value *out, void *map);
+/* ax_shard_map of specs in arrays. */
+void test_shard_map(const ax_mesh *mesh, const char *const *in_specs, const char *const *out_specs, bool unchecked, ax_fn body,
+                    const ax_value *in, ax_value *out);
 /* Traced; released by the caller. */
 ax_program *test_trace_map(const test_map *map, const ax_type *in);
 

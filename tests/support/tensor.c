@@ -86,7 +86,7 @@ double test_inner(ax_tensor *const *a, ax_tensor *const *b, uint32_t count) {
 
 ax_program *test_trace(ax_function function, void *context, const ax_type *in, uint32_t in_count, uint32_t out_count) {
   ax_program *program;
-  TEST_OK(ax_trace(function, context, in, in_count, out_count, &program));
+  TEST_OK(ax_trace(AX_CLOSURE(function, in_count, out_count, context), in, &program));
   return program;
 }
 
@@ -102,4 +102,14 @@ void test_run_scalars(const ax_program *program, const double *x, double *out) {
   for (uint32_t i = 0; i < out_count; i++) out[i] = test_get(tensors[in_count + i], 0);
   test_release(tensors, in_count + out_count);
   free(tensors);
+}
+
+ax_args test_args(const bool *mask, uint32_t count) {
+  static _Thread_local struct { uint32_t list[4096]; } ring[4];
+  static _Thread_local uint32_t next;
+  uint32_t *list = ring[next++ % AX_COUNT(ring)].list, chosen = 0;
+  assert_true(count <= AX_COUNT(ring[0].list));
+  for (uint32_t i = 0; mask != NULL && i < count; i++)
+    if (mask[i]) list[chosen++] = i;
+  return (ax_args){.list = list, .count = chosen};
 }

@@ -6,6 +6,8 @@
 #include "xform/evaluate.h"
 
 /* Fails the test with the message of a status that is not AX_OK. */
+/* The set of those with mask[i], i < count; good for the next few calls. */
+ax_args test_args(const bool *mask, uint32_t count);
 #define TEST_OK(call) test_ok((call), __FILE__, __LINE__)
 void test_ok(ax_status status, const char *file, int line);
 /* A failure of this kind, with `part` in its message. */

@@ -4,14 +4,14 @@
 #define FLOAT "f32 f64 bf16"
 
 BODY(mean) {
-  out[0] = ax_mean(in[0], NULL, 0);
-  out[1] = ax_mean(in[0], LIST(0), 1);
-  out[2] = ax_mean(in[0], LIST(0, 2), 2);
+  out[0] = ax_reduce_mean(in[0], AX_ALL_DIMS, false);
+  out[1] = ax_reduce_mean(in[0], 1, LIST(0), false);
+  out[2] = ax_reduce_mean(in[0], 2, LIST(0, 2), false);
 }
 
 BODY(sum) {
-  out[0] = ax_sum(in[0], 1);
-  out[1] = ax_sum(in[0], -1);
+  out[0] = ax_reduce_sum(in[0], AX_DIMS(1), false);
+  out[1] = ax_reduce_sum(in[0], AX_DIMS(-1), false);
 }
 
 BODY(softmax) {
@@ -35,12 +35,12 @@ static ax_value one_hot_u8(ax_value x, ax_value i) {
 
 static ax_value cross_entropy(ax_value logits, ax_value labels) {
   ax_value hot = ax_one_hot(labels, 5, ax_typeof(logits).dtype);
-  return ax_neg(ax_mean(ax_sum(ax_mul(ax_log_softmax(logits, -1), hot), -1), NULL, 0));
+  return ax_neg(ax_reduce_mean(ax_reduce_sum(ax_mul(ax_log_softmax(logits, -1), hot), AX_DIMS(-1), false), AX_ALL_DIMS, false));
 }
 
 static ax_value layer_norm(ax_value x, ax_value gain) {
-  ax_value centred = ax_sub(x, ax_expand_dims(ax_mean(x, LIST(-1), 1), 1));
-  ax_value square = ax_expand_dims(ax_mean(ax_mul(x, x), LIST(-1), 1), 1);
+  ax_value centred = ax_sub(x, ax_expand_dims(ax_reduce_mean(x, 1, LIST(-1), false), 1));
+  ax_value square = ax_expand_dims(ax_reduce_mean(ax_mul(x, x), 1, LIST(-1), false), 1);
   return ax_mul(ax_mul(centred, ax_rsqrt(ax_add(square, ax_full_like(square, 1e-5)))), gain);
 }
 

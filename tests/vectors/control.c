@@ -9,7 +9,7 @@
 
 static const vector_variant *variant(void *context) { return context; }
 static const char *axes(void *context) { return variant(context)->axes; }
-static ax_value total(ax_value x) { return ax_reduce_sum(x, NULL, 0); }
+static ax_value total(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
 static ax_value times(ax_value x, double factor) { return ax_mul(x, ax_full_like(x, factor)); }
 static ax_value number(double value) { return ax_full(AX_S32, 0, NULL, value); }
 
@@ -22,18 +22,18 @@ BODY(cell) { /* context: w */
 }
 BODY(rnn) {
   ax_value w = in[2];
-  ax_scan(cell, &w, in, 1, 1, -1, false, out, 1);
+  ax_scan(AX_CLOSURE(cell, 2, 2, &w), 1, -1, false, in, out);
 }
 BODY(scan_reverse) {
   ax_value w = in[2];
-  ax_scan(cell, &w, in, 1, 1, -1, true, out, 1);
+  ax_scan(AX_CLOSURE(cell, 2, 2, &w), 1, -1, true, in, out);
 }
 BODY(loss) {
   ax_value made[2];
   rnn(in, made, context);
   out[0] = ax_add(total(ax_mul(made[0], made[0])), total(made[1]));
 }
-BODY(scan_grad) { ax_grad(loss, context, in, 3, 3, out); }
+BODY(scan_grad) { ax_grad(AX_CLOSURE(loss, 3, 1, context), AX_FIRST(3), in, out); }
 
 BODY(tanh_times) { /* context: w */
   const ax_value *w = context;
@@ -41,7 +41,7 @@ BODY(tanh_times) { /* context: w */
 }
 BODY(scan_length) {
   ax_value w = in[1];
-  ax_scan(tanh_times, &w, in, 1, 0, 4, false, out, 0);
+  ax_scan(AX_CLOSURE(tanh_times, 1, 1, &w), 1, 4, false, in, out);
 }
 
 BODY(count) {
@@ -51,7 +51,7 @@ BODY(count) {
 }
 BODY(scan_count) {
   ax_value operands[] = {number(0), ax_full(ax_typeof(in[0]).dtype, DIMS(2), 0), in[0]};
-  ax_scan(count, NULL, operands, 2, 1, -1, false, out, 1);
+  ax_scan(AX_FN(count, 3, 3), 2, -1, false, operands, out);
 }
 
 BODY(inner_step) {
@@ -61,17 +61,17 @@ BODY(inner_step) {
 }
 BODY(outer_step) {
   ax_value made[2];
-  ax_scan(inner_step, context, in, 1, 1, -1, false, made, 1);
+  ax_scan(AX_CLOSURE(inner_step, 2, 2, context), 1, -1, false, in, made);
   out[0] = made[0];
   out[1] = total(made[1]);
 }
 BODY(scan_of_scan) {
   ax_value w = in[1], operands[] = {in[1], in[0]};
-  ax_scan(outer_step, &w, operands, 1, 1, -1, false, out, 1);
+  ax_scan(AX_CLOSURE(outer_step, 2, 2, &w), 1, -1, false, operands, out);
 }
 
 static void map(ax_function f, const int *in_axes, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
-  ax_vmap(&(ax_vmap_options){.in_axes = in_axes}, f, NULL, in, in_count, out, out_count);
+  ax_vmap(&(ax_vmap_options){.in_axes = in_axes}, AX_FN(f, in_count, out_count), in, out);
 }
 #define AXES(...) ((const int[]){__VA_ARGS__})
 
@@ -79,7 +79,7 @@ BODY(scan_vmap) { map(rnn, AXES(0, 1, -1), in, 3, out, 2); }
 BODY(scan_vmap_weights) { map(rnn, AXES(-1, -1, 0), in, 3, out, 2); }
 BODY(grad_of_start_and_weights) {
   ax_value made[3];
-  ax_grad(loss, context, in, 3, 3, made);
+  ax_grad(AX_CLOSURE(loss, 3, 1, context), AX_FIRST(3), in, made);
   out[0] = made[0];
   out[1] = made[2];
 }
@@ -90,20 +90,20 @@ BODY(scan_vmap_of_grad) { map(grad_of_start_and_weights, AXES(0, -1, -1), in, 3,
 BODY(product) { out[0] = ax_mul(in[0], in[1]); }
 BODY(tanh_plus) { out[0] = ax_add(ax_tanh(in[0]), in[1]); }
 BODY(exp_of_minus) { out[0] = ax_exp(ax_neg(in[0])); }
-static const ax_function branches[] = {product, tanh_plus, exp_of_minus};
+static const ax_fn branches[] = {{product, 2, 1, NULL}, {tanh_plus, 2, 1, NULL}, {exp_of_minus, 2, 1, NULL}};
 
-BODY(cond) { ax_cond(in[0], branches, NULL, 2, in + 1, 2, out, 1); }
-BODY(switch_three) { ax_cond(in[0], branches, NULL, 3, in + 1, 2, out, 1); }
+BODY(cond) { ax_if(in[0], branches[1], branches[0], in + 1, out); }
+BODY(switch_three) { ax_switch(in[0], 3, branches, in + 1, out); }
 
 BODY(total_of_chosen) { /* context: the index */
   const ax_value *index = context;
   ax_value made;
-  ax_cond(*index, branches, NULL, 2, in, 2, &made, 1);
+  ax_if(*index, branches[1], branches[0], in, &made);
   out[0] = total(made);
 }
 BODY(cond_grad) {
   ax_value index = in[0];
-  ax_grad(total_of_chosen, &index, in + 1, 2, 2, out);
+  ax_grad(AX_CLOSURE(total_of_chosen, 2, 1, &index), AX_FIRST(2), in + 1, out);
 }
 BODY(cond_vmap) { map(cond, AXES(0, 0, -1), in, 3, out, 1); }
 BODY(switch_vmap) { map(switch_three, AXES(0, 0, -1), in, 3, out, 1); }
@@ -123,13 +123,12 @@ BODY(tanh_step) {
 }
 BODY(choose_step) {
   step_values s = {*(const ax_value *)context, in[1]};
-  void *contexts[] = {&s, &s};
-  ax_cond(ax_gt(in[1], ax_full_like(in[1], 0)), (const ax_function[]){add_step, tanh_step}, contexts, 2, in, 1, out, 1);
+  ax_if(ax_gt(in[1], ax_full_like(in[1], 0)), AX_CLOSURE(tanh_step, 1, 1, &s), AX_CLOSURE(add_step, 1, 1, &s), in, out);
   out[1] = in[0];
 }
 BODY(cond_in_scan) {
   ax_value w = in[1], operands[] = {in[1], in[0]};
-  ax_scan(choose_step, &w, operands, 1, 1, -1, false, out, 1);
+  ax_scan(AX_CLOSURE(choose_step, 2, 2, &w), 1, -1, false, operands, out);
 }
 
 /* --- while --- */
@@ -142,7 +141,7 @@ BODY(halve) {
 }
 BODY(halvings) {
   ax_value limit = in[1], start[] = {in[0], number(0), ax_full_like(in[0], 1)};
-  ax_while(above_limit, halve, &limit, start, 3, out);
+  ax_while(AX_CLOSURE(above_limit, 3, 1, &limit), AX_CLOSURE(halve, 3, 3, &limit), start, out);
 }
 
 BODY(below_bound) { out[0] = ax_lt(in[0], *(const ax_value *)context); }
@@ -152,7 +151,7 @@ BODY(tanh_and_count) {
 }
 BODY(bounded) {
   ax_value bound = in[1], start[] = {number(0), in[0]}, made[2];
-  ax_while(below_bound, tanh_and_count, &bound, start, 2, made);
+  ax_while(AX_CLOSURE(below_bound, 2, 1, &bound), AX_CLOSURE(tanh_and_count, 2, 2, &bound), start, made);
   out[0] = made[1];
 }
 BODY(while_vmap) { map(bounded, AXES(0, -1), in, 2, out, 1); }
@@ -171,7 +170,7 @@ BODY(mix) {
   out[0] = ax_add(times(ax_tanh(in[0]), 0.5), mean);
   out[1] = mean;
 }
-BODY(mesh_scan) { ax_scan(mix, context, in, 1, 0, 4, false, out, 1); }
+BODY(mesh_scan) { ax_scan(AX_CLOSURE(mix, 1, 2, context), 1, 4, false, in, out); }
 
 BODY(pass_on) {
   int64_t pairs[64][2], n = variant(context)->members;
@@ -180,7 +179,7 @@ BODY(pass_on) {
   out[0] = ax_tanh(ax_matmul(arrived, in[1]));
   out[1] = ax_psum(arrived, axes(context));
 }
-BODY(mesh_ring) { ax_scan(pass_on, context, in, 1, 1, -1, false, out, 1); }
+BODY(mesh_ring) { ax_scan(AX_CLOSURE(pass_on, 2, 2, context), 1, -1, false, in, out); }
 
 typedef struct fit {
   ax_value x;
@@ -190,25 +189,25 @@ typedef struct fit {
 BODY(misfit) {
   const fit *f = context;
   ax_value y = ax_tanh(ax_matmul(f->x, in[0]));
-  out[0] = ax_pmean(ax_mean(ax_integer_pow(ax_sub(y, ax_full_like(y, 0.5)), 2), NULL, 0), f->axes);
+  out[0] = ax_pmean(ax_reduce_mean(ax_integer_pow(ax_sub(y, ax_full_like(y, 0.5)), 2), AX_ALL_DIMS, false), f->axes);
 }
 BODY(descend) {
   ax_value made[2];
-  ax_value_and_grad(misfit, context, in, 1, 1, made);
+  ax_value_and_grad(AX_CLOSURE(misfit, 1, 1, context), AX_FIRST(1), in, made);
   out[0] = ax_sub(in[0], times(made[1], 0.1));
   out[1] = made[0];
 }
 BODY(mesh_invariant_carry) {
   fit f = {.x = in[0]};
   every_axis(context, f.axes);
-  ax_scan(descend, &f, in + 1, 1, 0, 3, false, out, 1);
+  ax_scan(AX_CLOSURE(descend, 1, 2, &f), 1, 3, false, in + 1, out);
 }
 
 BODY(gather_and_scatter) {
   ax_value everything = ax_all_gather(in[0], axes(context), 0, true);
   out[0] = times(ax_psum_scatter(ax_tanh(everything), axes(context), 0, true), 0.3);
 }
-BODY(mesh_gathered) { ax_scan(gather_and_scatter, context, in, 1, 0, 3, false, out, 0); }
+BODY(mesh_gathered) { ax_scan(AX_CLOSURE(gather_and_scatter, 1, 1, context), 1, 3, false, in, out); }
 
 /* --- Calls --- */
 
@@ -227,7 +226,7 @@ BODY(calls) {
   out[1] = ax_full_like(in[0], 0);
   for (int64_t i = 0; i < 4; i++) {
     const ax_value operands[] = {made[0], nth(in[1], i)};
-    ax_closed_call(layer, context, operands, 2, made, 2);
+    ax_closed_call(AX_CLOSURE(layer, 2, 2, context), operands, made);
     out[1] = ax_add(out[1], made[1]);
   }
   out[0] = made[0];
@@ -237,14 +236,14 @@ BODY(squares) {
   calls(in, made, context);
   out[0] = total(made[1]);
 }
-BODY(calls_grad) { ax_grad(squares, context, in, 2, 2, out); }
+BODY(calls_grad) { ax_grad(AX_CLOSURE(squares, 2, 1, context), AX_FIRST(2), in, out); }
 
 BODY(mesh_layer) { out[0] = ax_add(ax_tanh(ax_matmul(in[0], in[1])), ax_pmean(in[0], axes(context))); }
 BODY(mesh_calls) {
   ax_value x = in[0];
   for (int64_t i = 0; i < 4; i++) {
     const ax_value operands[] = {x, nth(in[1], i)};
-    ax_closed_call(mesh_layer, context, operands, 2, &x, 1);
+    ax_closed_call(AX_CLOSURE(mesh_layer, 2, 1, context), operands, &x);
   }
   out[0] = x;
 }
@@ -255,8 +254,7 @@ BODY(first_to_last) {
 }
 BODY(sum_times) { out[0] = ax_mul(ax_psum(in[0], axes(context)), in[0]); }
 BODY(mesh_uniform_choice) {
-  void *contexts[] = {context, context};
-  ax_cond(in[0], (const ax_function[]){first_to_last, sum_times}, contexts, 2, in + 1, 1, out, 1);
+  ax_if(in[0], AX_CLOSURE(sum_times, 1, 1, context), AX_CLOSURE(first_to_last, 1, 1, context), in + 1, out);
 }
 
 BODY(twice) { out[0] = times(in[0], 2); }
@@ -264,7 +262,7 @@ BODY(exponential) { out[0] = ax_exp(in[0]); }
 BODY(mesh_own_choice) {
   ax_value number_here = ax_axis_index(axes(context));
   ax_value even = ax_mul(ax_div(number_here, number(2)), number(2));
-  ax_cond(ax_ne(number_here, even), (const ax_function[]){twice, exponential}, NULL, 2, in, 1, out, 1);
+  ax_if(ax_ne(number_here, even), AX_FN(exponential, 1, 1), AX_FN(twice, 1, 1), in, out);
 }
 
 BODY(still_large) {
@@ -273,7 +271,7 @@ BODY(still_large) {
   out[0] = ax_gt(ax_psum(total(ax_mul(in[0], in[0])), all), ax_full(AX_F32, 0, NULL, 1));
 }
 BODY(shrink) { out[0] = ax_add(times(in[0], 0.5), times(ax_pmean(in[0], axes(context)), 0.01)); }
-BODY(mesh_until_small) { ax_while(still_large, shrink, context, in, 1, out); }
+BODY(mesh_until_small) { ax_while(AX_CLOSURE(still_large, 1, 1, context), AX_CLOSURE(shrink, 1, 1, context), in, out); }
 
 BODY(tanh_and_count_once) {
   out[0] = ax_add(in[0], number(1));
@@ -281,12 +279,12 @@ BODY(tanh_and_count_once) {
 }
 BODY(mesh_own_trips) {
   ax_value bound = ax_axis_index(axes(context)), start[] = {number(0), in[0]}, made[2];
-  ax_while(below_bound, tanh_and_count_once, &bound, start, 2, made);
+  ax_while(AX_CLOSURE(below_bound, 2, 1, &bound), AX_CLOSURE(tanh_and_count_once, 2, 2, &bound), start, made);
   out[0] = made[1];
 }
 
 BODY(tanh_plus_mean) { out[0] = ax_add(ax_tanh(in[0]), ax_pmean(in[0], "d")); }
-BODY(two_steps) { ax_scan(tanh_plus_mean, context, in, 1, 0, 2, false, out, 0); }
+BODY(two_steps) { ax_scan(AX_CLOSURE(tanh_plus_mean, 1, 1, context), 1, 2, false, in, out); }
 BODY(mesh_vmap_scan) { map(two_steps, NULL, in, 1, out, 1); }
 
 static const vector_case control_cases[] = {

@@ -6,7 +6,7 @@
 
 static const vector_variant *variant(void *context) { return context; }
 static const char *axes(void *context) { return variant(context)->axes; }
-static ax_value total(ax_value x) { return ax_reduce_sum(x, NULL, 0); }
+static ax_value total(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
 static ax_value square(ax_value x) { return ax_integer_pow(x, 2); }
 static ax_value layer(ax_value x, ax_value w) { return ax_tanh(ax_matmul(x, w)); }
 
@@ -14,12 +14,12 @@ static ax_value layer(ax_value x, ax_value w) { return ax_tanh(ax_matmul(x, w));
 
 BODY(mean_loss) {
   ax_value error = ax_sub(layer(in[1], in[0]), in[2]);
-  out[0] = ax_pmean(ax_mean(ax_mul(error, error), NULL, 0), axes(context));
+  out[0] = ax_pmean(ax_reduce_mean(ax_mul(error, error), AX_ALL_DIMS, false), axes(context));
 }
-BODY(grad_inside) { ax_value_and_grad(mean_loss, context, in, 3, 1, out); }
+BODY(grad_inside) { ax_value_and_grad(AX_CLOSURE(mean_loss, 3, 1, context), AX_FIRST(1), in, out); }
 
 BODY(total_layer) { out[0] = total(layer(in[1], in[0])); }
-BODY(grad_without_mean) { ax_grad(total_layer, context, in, 2, 1, out); }
+BODY(grad_without_mean) { ax_grad(AX_CLOSURE(total_layer, 2, 1, context), AX_FIRST(1), in, out); }
 
 BODY(summed_tanh) { out[0] = ax_psum(ax_tanh(in[0]), "d"); }
 BODY(total_of_squares) {
@@ -29,11 +29,11 @@ BODY(total_of_squares) {
 }
 BODY(squares_of_slopes) {
   ax_value slope;
-  ax_grad(total_of_squares, context, in, 1, 1, &slope);
+  ax_grad(AX_CLOSURE(total_of_squares, 1, 1, context), AX_FIRST(1), in, &slope);
   out[0] = total(square(slope));
 }
-BODY(second_inside) { ax_grad(squares_of_slopes, context, in, 1, 1, out); }
-BODY(jvp_inside) { ax_jvp(summed_tanh, context, in, 1, out, 1); }
+BODY(second_inside) { ax_grad(AX_CLOSURE(squares_of_slopes, 1, 1, context), AX_FIRST(1), in, out); }
+BODY(jvp_inside) { ax_jvp(AX_CLOSURE(summed_tanh, 1, 1, context), AX_FIRST(1), in, in + 1, out, out + 1); }
 
 typedef struct closure {
   ax_value w;
@@ -46,16 +46,16 @@ BODY(summed_product) {
 }
 BODY(vmap_inside) {
   closure c = {in[1], axes(context)};
-  ax_vmap(&(ax_vmap_options){0}, summed_product, &c, in, 1, out, 1);
+  ax_vmap(&(ax_vmap_options){0}, AX_CLOSURE(summed_product, 1, 1, &c), in, out);
 }
 
 BODY(vmap_of_grad_inside) {
   const int mapped[] = {-1, 0};
-  ax_vmap(&(ax_vmap_options){.in_axes = mapped}, grad_without_mean, context, in, 2, out, 1);
+  ax_vmap(&(ax_vmap_options){.in_axes = mapped}, AX_CLOSURE(grad_without_mean, 2, 1, context), in, out);
 }
 
 BODY(named_sums) { out[0] = ax_add(ax_psum(ax_psum(in[0], "i"), "d"), ax_mul(ax_pmean(in[0], "i"), in[0])); }
-BODY(vmap_named_inside) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, named_sums, context, in, 1, out, 1); }
+BODY(vmap_named_inside) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, AX_CLOSURE(named_sums, 1, 1, context), in, out); }
 
 BODY(two_layers) { out[0] = ax_psum(ax_matmul(layer(in[2], in[0]), in[1]), "b"); }
 BODY(two_layers_over_both) { out[0] = ax_psum(ax_matmul(layer(in[2], in[0]), in[1]), "a,b"); }
@@ -67,42 +67,40 @@ BODY(layout_both_on_one) { out[0] = ax_add(in[0], ax_full_like(in[0], 1)); }
 
 BODY(summed_tanh_times) { out[0] = ax_psum(ax_mul(ax_tanh(in[0]), in[1]), "d"); }
 BODY(scaled_sum) {
-  static const char *const in_specs[] = {"d", ""}, *const out_specs[] = {""};
-  const ax_shard_map_options options = {&variant(context)->mesh, in_specs, out_specs, false};
-  ax_shard_map(&options, summed_tanh_times, NULL, in, 2, out, 1);
+  ax_shard_map(&variant(context)->mesh, "d;  -> ", AX_FN(summed_tanh_times, 2, 1), in, out);
 }
 
 BODY(shard_map_around) {
-  ax_value operands[] = {ax_mul(in[0], ax_full_like(in[0], 2)), ax_sum(in[1], 0)}, sum;
+  ax_value operands[] = {ax_mul(in[0], ax_full_like(in[0], 2)), ax_reduce_sum(in[1], AX_DIMS(0), false)}, sum;
   scaled_sum(operands, &sum, context);
   out[0] = ax_add(ax_exp(ax_neg(sum)), ax_full_like(sum, 1));
 }
 
 static const int columns[] = {1, -1};
-BODY(shard_map_vmap) { ax_vmap(&(ax_vmap_options){.in_axes = columns}, scaled_sum, context, in, 2, out, 1); }
+BODY(shard_map_vmap) { ax_vmap(&(ax_vmap_options){.in_axes = columns}, AX_CLOSURE(scaled_sum, 2, 1, context), in, out); }
 
 BODY(squares_of_columns) {
   ax_value sums;
   shard_map_vmap(in, &sums, context);
   out[0] = total(square(sums));
 }
-BODY(shard_map_grad_of_vmap) { ax_grad(squares_of_columns, context, in, 2, 2, out); }
+BODY(shard_map_grad_of_vmap) { ax_grad(AX_CLOSURE(squares_of_columns, 2, 1, context), AX_FIRST(2), in, out); }
 
 BODY(squares_of_sums) {
   ax_value sums;
   scaled_sum(in, &sums, context);
   out[0] = total(square(sums));
 }
-BODY(grad_of_squares) { ax_grad(squares_of_sums, context, in, 2, 2, out); }
-BODY(shard_map_vmap_of_grad) { ax_vmap(&(ax_vmap_options){.in_axes = columns}, grad_of_squares, context, in, 2, out, 2); }
+BODY(grad_of_squares) { ax_grad(AX_CLOSURE(squares_of_sums, 2, 1, context), AX_FIRST(2), in, out); }
+BODY(shard_map_vmap_of_grad) { ax_vmap(&(ax_vmap_options){.in_axes = columns}, AX_CLOSURE(grad_of_squares, 2, 2, context), in, out); }
 
 BODY(squares_of_sum_slopes) {
   ax_value slope;
-  ax_grad(squares_of_sums, context, in, 2, 1, &slope);
+  ax_grad(AX_CLOSURE(squares_of_sums, 2, 1, context), AX_FIRST(1), in, &slope);
   out[0] = total(square(slope));
 }
-BODY(shard_map_second) { ax_grad(squares_of_sum_slopes, context, in, 2, 1, out); }
-BODY(shard_map_jvp) { ax_jvp(scaled_sum, context, in, 2, out, 1); }
+BODY(shard_map_second) { ax_grad(AX_CLOSURE(squares_of_sum_slopes, 2, 1, context), AX_FIRST(1), in, out); }
+BODY(shard_map_jvp) { ax_jvp(AX_CLOSURE(scaled_sum, 2, 1, context), AX_FIRST(2), in, in + 2, out, out + 1); }
 
 #define OUTSIDE "operations stand outside the shard_map, on sharded values, or the case lays its operands out itself"
 

@@ -8,8 +8,8 @@ BODY(loss) {
   const ax_value *data = context;
   ax_value product = ax_matmul(data[0], in[0]), hidden = ax_max(product, ax_full_like(product, 0));
   ax_value logits = ax_psum(ax_matmul(hidden, in[1]), "model");
-  ax_value each = ax_sum(ax_mul(ax_log_softmax(logits, -1), data[1]), -1);
-  out[0] = ax_pmean(ax_neg(ax_mean(each, NULL, 0)), "data");
+  ax_value each = ax_reduce_sum(ax_mul(ax_log_softmax(logits, -1), data[1]), AX_DIMS(-1), false);
+  out[0] = ax_pmean(ax_neg(ax_reduce_mean(each, AX_ALL_DIMS, false)), "data");
 }
 
 /* in: w1, w2, x, labels; out: the loss before each step, then the weights. */
@@ -17,7 +17,7 @@ BODY(train) {
   ax_value w[] = {in[0], in[1]}, data[] = {in[2], ax_one_hot(in[3], CLASSES, AX_F32)};
   for (int step = 0; step < STEPS; step++) {
     ax_value made[3];
-    ax_value_and_grad(loss, data, w, 2, 2, made);
+    ax_value_and_grad(AX_CLOSURE(loss, 2, 1, data), AX_FIRST(2), w, made);
     out[step] = made[0];
     for (int i = 0; i < 2; i++) w[i] = ax_sub(w[i], ax_mul(ax_full_like(w[i], 0.1), made[1 + i]));
   }

@@ -35,7 +35,7 @@ BODY(dynamic_parts) {
 
 BODY(row) { out[0] = ax_dynamic_at(in[0], in[1], 0); }
 
-BODY(rows) { ax_vmap(NULL, row, NULL, in, 2, out, 1); }
+BODY(rows) { ax_vmap(NULL, AX_FN(row, 2, 1), in, out); }
 
 BODY(split) { ax_split(in[0], DIMS(2, 0, 3, 1), 1, out); }
 

@@ -1,8 +1,8 @@
 /* Transforms, nested: transforms.py says the same in JAX. */
 #include "vectors/vectors.h"
 
-static ax_value total(ax_value x) { return ax_reduce_sum(x, NULL, 0); }
-static ax_value mean(ax_value x) { return ax_mean(x, NULL, 0); }
+static ax_value total(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
+static ax_value mean(ax_value x) { return ax_reduce_mean(x, AX_ALL_DIMS, false); }
 static ax_value square(ax_value x) { return ax_integer_pow(x, 2); }
 
 /* --- Derivatives --- */
@@ -12,9 +12,9 @@ BODY(mlp_loss) {
   out[0] = mean(ax_mul(error, error));
 }
 
-BODY(grad) { ax_grad(mlp_loss, context, in, 4, 2, out); }
-BODY(value_and_grad) { ax_value_and_grad(mlp_loss, context, in, 4, 2, out); }
-BODY(jvp) { ax_jvp(mlp_loss, context, in, 4, out, 1); }
+BODY(grad) { ax_grad(AX_CLOSURE(mlp_loss, 4, 1, context), AX_FIRST(2), in, out); }
+BODY(value_and_grad) { ax_value_and_grad(AX_CLOSURE(mlp_loss, 4, 1, context), AX_FIRST(2), in, out); }
+BODY(jvp) { ax_jvp(AX_CLOSURE(mlp_loss, 4, 1, context), AX_FIRST(4), in, in + 4, out, out + 1); }
 
 /* Of a pointwise function: the sum of its values; the sum of its derivatives; its second derivatives. */
 typedef struct pointwise {
@@ -30,7 +30,7 @@ BODY(sum_of_values) {
 
 BODY(sum_of_derivatives) {
   ax_value slope;
-  ax_grad(sum_of_values, context, in, ((const pointwise *)context)->count, 1, &slope);
+  ax_grad(AX_CLOSURE(sum_of_values, ((const pointwise *)context)->count, 1, context), AX_FIRST(1), in, &slope);
   out[0] = total(slope);
 }
 
@@ -42,13 +42,13 @@ BODY(second_pointwise) {
                                                     ax_sqrt, ax_rsqrt, ax_erf,   power_4,  power_m2, ax_gelu};
   for (int i = 0; i < 12; i++) {
     pointwise f = {.unary = functions[i], .count = 1};
-    ax_grad(sum_of_derivatives, &f, in, 1, 1, &out[i]);
+    ax_grad(AX_CLOSURE(sum_of_derivatives, 1, 1, &f), AX_FIRST(1), in, &out[i]);
   }
 }
 
 BODY(second_pow) {
   pointwise f = {.binary = ax_pow, .count = 2};
-  ax_grad(sum_of_derivatives, &f, in, 2, 2, out);
+  ax_grad(AX_CLOSURE(sum_of_derivatives, 2, 1, &f), AX_FIRST(2), in, out);
 }
 
 static ax_value over_times(ax_value y, ax_value x) { return ax_mul(ax_div(x, y), x); }
@@ -56,7 +56,7 @@ static ax_value over_times(ax_value y, ax_value x) { return ax_mul(ax_div(x, y),
 BODY(second_div) { /* of the derivative by the second operand */
   pointwise f = {.binary = over_times, .count = 2};
   ax_value swapped[] = {in[1], in[0]}, made[2];
-  ax_grad(sum_of_derivatives, &f, swapped, 2, 2, made);
+  ax_grad(AX_CLOSURE(sum_of_derivatives, 2, 1, &f), AX_FIRST(2), swapped, made);
   out[0] = made[1];
   out[1] = made[0];
 }
@@ -65,13 +65,13 @@ static ax_value tanh_times(ax_value x) { return ax_mul(ax_tanh(x), x); }
 
 BODY(sum_of_second) {
   ax_value curve;
-  ax_grad(sum_of_derivatives, context, in, 1, 1, &curve);
+  ax_grad(AX_CLOSURE(sum_of_derivatives, 1, 1, context), AX_FIRST(1), in, &curve);
   out[0] = total(curve);
 }
 
 BODY(third) {
   pointwise f = {.unary = tanh_times, .count = 1};
-  ax_grad(sum_of_second, &f, in, 1, 1, out);
+  ax_grad(AX_CLOSURE(sum_of_second, 1, 1, &f), AX_FIRST(1), in, out);
 }
 
 /* f(x) = sum(tanh(w x) x), with w of the enclosing trace. */
@@ -79,7 +79,7 @@ BODY(bowl) {
   const ax_value *w = context;
   out[0] = total(ax_mul(ax_tanh(ax_matmul(*w, in[0])), in[0]));
 }
-BODY(bowl_slope) { ax_grad(bowl, context, in, 1, 1, out); }
+BODY(bowl_slope) { ax_grad(AX_CLOSURE(bowl, 1, 1, context), AX_FIRST(1), in, out); }
 
 typedef struct at_point {
   ax_value x, w;
@@ -88,7 +88,7 @@ typedef struct at_point {
 BODY(hessian_row) {
   at_point *p = context;
   ax_value operands[] = {p->x, in[0]}, both[2];
-  ax_jvp(bowl_slope, &p->w, operands, 1, both, 1);
+  ax_jvp(AX_CLOSURE(bowl_slope, 1, 1, &p->w), AX_FIRST(1), operands, operands + 1, both, both + 1);
   out[0] = both[1];
 }
 
@@ -96,7 +96,7 @@ BODY(hessian) {
   ax_type x = ax_typeof(in[0]);
   at_point p = {in[0], in[1]};
   ax_value unit = ax_convert_element_type(ax_eq(ax_iota(AX_S32, DIMS(4, 4), 0), ax_iota(AX_S32, DIMS(4, 4), 1)), x.dtype);
-  ax_vmap(&(ax_vmap_options){0}, hessian_row, &p, &unit, 1, out, 1);
+  ax_vmap(&(ax_vmap_options){0}, AX_CLOSURE(hessian_row, 1, 1, &p), &unit, out);
 }
 
 static ax_value cross_entropy(ax_value logits, ax_value label) {
@@ -106,25 +106,25 @@ static ax_value cross_entropy(ax_value logits, ax_value label) {
 BODY(cross_entropy_at_2) { out[0] = cross_entropy(in[0], ax_full(AX_S32, 0, NULL, 2)); }
 BODY(squares_of_slopes) {
   ax_value slope;
-  ax_grad(cross_entropy_at_2, NULL, in, 1, 1, &slope);
+  ax_grad(AX_FN(cross_entropy_at_2, 1, 1), AX_FIRST(1), in, &slope);
   out[0] = total(square(slope));
 }
-BODY(second_softmax) { ax_grad(squares_of_slopes, context, in, 1, 1, out); }
+BODY(second_softmax) { ax_grad(AX_CLOSURE(squares_of_slopes, 1, 1, context), AX_FIRST(1), in, out); }
 
-BODY(sum_of_largest) { out[0] = total(ax_reduce_max(ax_mul(in[0], in[0]), LIST(1), 1)); }
+BODY(sum_of_largest) { out[0] = total(ax_reduce_max(ax_mul(in[0], in[0]), 1, LIST(1), false)); }
 BODY(squares_of_max_slopes) {
   ax_value slope;
-  ax_grad(sum_of_largest, NULL, in, 1, 1, &slope);
+  ax_grad(AX_FN(sum_of_largest, 1, 1), AX_FIRST(1), in, &slope);
   out[0] = total(square(slope));
 }
-BODY(second_max) { ax_grad(squares_of_max_slopes, context, in, 1, 1, out); }
+BODY(second_max) { ax_grad(AX_CLOSURE(squares_of_max_slopes, 1, 1, context), AX_FIRST(1), in, out); }
 
 /* --- vmap --- */
 
 /* Over `f`, with its axes given in the call. */
 static void map(ax_function f, void *context, const int *in_axes, const int *out_axes, const ax_value *in, uint32_t in_count,
                 ax_value *out, uint32_t out_count) {
-  ax_vmap(&(ax_vmap_options){.in_axes = in_axes, .out_axes = out_axes}, f, context, in, in_count, out, out_count);
+  ax_vmap(&(ax_vmap_options){.in_axes = in_axes, .out_axes = out_axes}, AX_CLOSURE(f, in_count, out_count, context), in, out);
 }
 #define AXES(...) ((const int[]){__VA_ARGS__})
 
@@ -137,8 +137,8 @@ BODY(vmap_axes) { map(matmul, context, AXES(1, 2), AXES(1), in, 2, out, 1); }
 BODY(vmap_twice) { map(multiply_each, context, AXES(0, -1), NULL, in, 2, out, 1); }
 
 BODY(reductions) {
-  out[0] = ax_sum(in[0], 0);
-  out[1] = ax_reduce_max(in[0], LIST(1), 1);
+  out[0] = ax_reduce_sum(in[0], AX_DIMS(0), false);
+  out[1] = ax_reduce_max(in[0], 1, LIST(1), false);
   out[2] = ax_argmax(in[0], 0, AX_S32);
   out[3] = mean(in[0]);
 }
@@ -150,7 +150,7 @@ BODY(shapes) {
   out[1] = ax_transpose(x, LIST(1, 0));
   out[2] = ax_slice(x, LIST(0, 1), LIST(2, 3), NULL);
   out[3] = ax_pad(x, y, LIST(1, 0), LIST(0, 1), LIST(0, 1));
-  out[4] = ax_concatenate(twice, 2, 0);
+  out[4] = ax_concatenate(2, twice, 0);
   out[5] = ax_broadcast_in_dim(y, DIMS(2, 2), NULL);
   out[6] = ax_where(ax_gt(x, y), ax_neg(x), x);
 }
@@ -170,7 +170,7 @@ BODY(one_example) {
   ax_value operands[] = {in[0], in[1], ax_expand_dims(in[2], 0), ax_expand_dims(in[3], 0)};
   mlp_loss(operands, out, context);
 }
-BODY(grad_of_one) { ax_grad(one_example, context, in, 4, 2, out); }
+BODY(grad_of_one) { ax_grad(AX_CLOSURE(one_example, 4, 1, context), AX_FIRST(2), in, out); }
 BODY(vmap_of_grad) { map(grad_of_one, context, AXES(-1, -1, 0, 0), NULL, in, 4, out, 2); }
 
 BODY(distance) {
@@ -182,19 +182,19 @@ BODY(mean_distance) {
   map(distance, &w, AXES(0, 0), NULL, in + 1, 2, &each, 1);
   out[0] = mean(each);
 }
-BODY(grad_of_vmap) { ax_grad(mean_distance, context, in, 3, 1, out); }
+BODY(grad_of_vmap) { ax_grad(AX_CLOSURE(mean_distance, 3, 1, context), AX_FIRST(1), in, out); }
 
 BODY(sum_of_cubes) { out[0] = total(ax_integer_pow(ax_tanh(in[0]), 3)); }
-BODY(slope_of_cubes) { ax_grad(sum_of_cubes, context, in, 1, 1, out); }
+BODY(slope_of_cubes) { ax_grad(AX_CLOSURE(sum_of_cubes, 1, 1, context), AX_FIRST(1), in, out); }
 BODY(sum_of_slopes) {
   ax_value slopes;
   map(slope_of_cubes, context, NULL, NULL, in, 1, &slopes, 1);
   out[0] = total(slopes);
 }
-BODY(grad_of_vmap_of_grad) { ax_grad(sum_of_slopes, context, in, 1, 1, out); }
+BODY(grad_of_vmap_of_grad) { ax_grad(AX_CLOSURE(sum_of_slopes, 1, 1, context), AX_FIRST(1), in, out); }
 
 BODY(exp_tanh) { out[0] = ax_exp(ax_tanh(in[0])); }
-BODY(jvp_exp_tanh) { ax_jvp(exp_tanh, context, in, 1, out, 1); }
+BODY(jvp_exp_tanh) { ax_jvp(AX_CLOSURE(exp_tanh, 1, 1, context), AX_FIRST(1), in, in + 1, out, out + 1); }
 BODY(vmap_of_jvp) { map(jvp_exp_tanh, context, NULL, NULL, in, 2, out, 2); }
 
 BODY(labelled) { out[0] = cross_entropy(in[0], in[1]); }
@@ -216,13 +216,13 @@ BODY(collectives) {
   out[8] = ax_ppermute(x, "i", ring, 4);
   out[9] = ax_mul(ax_convert_element_type(ax_axis_index("i"), ax_typeof(x).dtype), x);
 }
-BODY(vmap_named) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, collectives, context, in, 1, out, 10); }
+BODY(vmap_named) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, AX_CLOSURE(collectives, 1, 10, context), in, out); }
 
 BODY(extremes) {
   out[0] = ax_sub(ax_pmax(in[0], "i"), in[0]);
   out[1] = ax_sub(ax_pmin(in[0], "i"), in[0]);
 }
-BODY(vmap_named_max) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, extremes, context, in, 1, out, 2); }
+BODY(vmap_named_max) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, AX_CLOSURE(extremes, 1, 2, context), in, out); }
 
 BODY(mean_output) {
   const ax_value *w = context;
@@ -230,10 +230,10 @@ BODY(mean_output) {
 }
 BODY(sum_of_means) {
   ax_value w = in[0], means;
-  ax_vmap(&(ax_vmap_options){.axis_name = "i"}, mean_output, &w, in + 1, 1, &means, 1);
+  ax_vmap(&(ax_vmap_options){.axis_name = "i"}, AX_CLOSURE(mean_output, 1, 1, &w), in + 1, &means);
   out[0] = total(means);
 }
-BODY(vmap_named_mean_loss) { ax_grad(sum_of_means, context, in, 2, 1, out); }
+BODY(vmap_named_mean_loss) { ax_grad(AX_CLOSURE(sum_of_means, 2, 1, context), AX_FIRST(1), in, out); }
 
 static const vector_case transforms_cases[] = {
     {"grad", "f32 f64", .body = grad, .in = 4, .out = 2, .ulps = 256, .scaled = true},

@@ -1,0 +1,61 @@
+/* Where a call stands: the public functions that can fail are macros over themselves, which give the equations that a call makes, and the
+   error that it leaves, the C file and line of the call.
+
+     ax_matmul(x, w)      ->   "prog.c:12: matmul f32[2,3] f32[4,5]: ..."
+
+   A bare name is the function itself, as a pointer to it is wanted. A file compiled with AXLE_NO_LINES has no macros. C only:
+   in C++ axle/axle.hpp does the same. Each header says at its end which of its functions are such macros. */
+#ifndef AXLE_LINE_H
+#define AXLE_LINE_H
+
+#include <stdint.h>
+
+#include "axle/status.h"
+
+#if defined(__cplusplus) && !defined(AXLE_NO_LINES)
+#define AXLE_NO_LINES
+#endif
+
+#ifndef AXLE_NO_LINES
+#define AX_TEXT_OF_(x) #x
+#define AX_TEXT_OF(x) AX_TEXT_OF_(x)
+#define AX_CALL(name) __FILE__ ":" AX_TEXT_OF(__LINE__) ": " #name
+/* Of functions that give a value, a status, nothing, anything else. */
+#define AX_LINED(name, ...) ax_lined_value((ax_##name)(__VA_ARGS__), AX_CALL(name))
+#define AX_LINED_STATUS(name, ...) ax_lined_status((ax_##name)(__VA_ARGS__), AX_CALL(name))
+#define AX_LINED_VOID(name, ...) ((ax_##name)(__VA_ARGS__), ax_stamp(AX_CALL(name)))
+#define AX_LINED_ANY(name, ...) \
+  __extension__({ __auto_type ax_given = (ax_##name)(__VA_ARGS__); ax_stamp(AX_CALL(name)); ax_given; })
+/* An operand that may be a number of C: a value as it is, a number as a handle. Evaluated once, and written once. */
+#define AX_JOIN_(a, b) a##b
+#define AX_JOIN(a, b) AX_JOIN_(a, b)
+#define AX_X(x) AX_X_(x, AX_JOIN(ax_operand_, __COUNTER__))
+#define AX_X_(x, name)                                                                                                       \
+  __extension__({                                                                                                            \
+    __auto_type name = (x);                                                                                                  \
+    _Generic(name, ax_value: ax_itself, float: ax_real, double: ax_real, unsigned long: ax_unsigned, unsigned long long: ax_unsigned, \
+             default: ax_integer)(name);                                                                                     \
+  })
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
+
+/* What the macros call. `call` is "file:line: function", kept only during the call. ax_stamp: equations of the trace in progress that
+   have no place yet come from there, and so does its error. ax_blame: this thread's message is of a call that stands there. */
+void ax_stamp(const char *call);
+void ax_blame(ax_status status, const char *call);
+
+#pragma GCC visibility pop
+
+static inline AX_MUST_USE ax_status ax_lined_status(ax_status status, const char *call) {
+  if (status != AX_OK) ax_blame(status, call);
+  return status;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

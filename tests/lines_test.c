@@ -1,0 +1,133 @@
+/* Calls say where they stand: in errors, in equations through transforms, in text; numbers are operands. */
+#undef AXLE_NO_LINES
+#include "axle/axle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+/* The text with the lines counted from `base`: "lines_test.c:+2". */
+static void expect_line(const char *text, int base, int line, const char *rest) {
+  char wanted[300];
+  snprintf(wanted, sizeof wanted, "lines_test.c:%d%s", base + line, rest);
+  if (strstr(text, wanted) == NULL) fail_msg("%s is not in: %s", wanted, text);
+}
+
+static const int of_uneven = __LINE__;
+static void uneven(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value y = ax_mul(in[0], 2);
+  out[0] = ax_add(y, ax_matmul(ax_exp(in[0]), in[0]));
+}
+static void looped(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(AX_FN(uneven, 1, 1), 1, 3, false, in, out);
+}
+
+static void errors_say_where(void **state) {
+  (void)state;
+  ax_program *program;
+  const ax_type type = AX_TYPE(AX_F32, 2, 3);
+  assert_int_equal(ax_trace(AX_FN(looped, 1, 1), &type, &program), AX_INVALID_ARGUMENT);
+  expect_line(ax_message(), __LINE__, -1, ": trace: ");
+  expect_line(ax_message(), of_uneven, 8, ": scan: body: ");
+  expect_line(ax_message(), of_uneven, 4, ": matmul: dot_general f32[2,3] f32[2,3]: ");
+  ax_mesh mesh;
+  assert_int_equal(ax_mesh_parse("d=0", &mesh), AX_INVALID_ARGUMENT);
+  expect_line(ax_message(), __LINE__, -1, ": mesh_parse: ");
+}
+
+static const int of_loss = __LINE__;
+static void loss(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value hidden = ax_tanh(ax_matmul(in[0], in[1]));
+  out[0] = ax_reduce_sum(ax_mul(hidden, 0.5),
+                         AX_ALL_DIMS, false);
+}
+static const int of_step = __LINE__;
+static void step(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_grad(AX_FN(loss, 2, 1), AX_FIRST(1), in, out);
+  out[0] = ax_sub(1, out[0]);
+}
+
+static void equations_keep_their_places(void **state) {
+  (void)state;
+  ax_program *program, *again;
+  char *text, *plain, *copy;
+  const ax_type types[] = {AX_TYPE(AX_F32, 2, 3), AX_TYPE(AX_F32, 3, 2)};
+  TEST_OK(ax_trace(AX_FN(step, 2, 1), types, &program));
+  TEST_OK(ax_program_print_places(program, &text));
+  const char *product = strstr(text, "dot_general"), *cotangent = strstr(product + 1, "dot_general");
+  expect_line(product, of_loss, 3, "\"\n");
+  expect_line(cotangent, of_loss, 3, "\"\n"); /* of the transposed equation */
+  expect_line(strstr(text, "= sub 1.0") != NULL ? strstr(text, "= sub") : text, of_loss, 3, "\"\n");
+  expect_line(text, of_step, 4, "\"\n");
+  TEST_OK(ax_program_parse(text, strlen(text), NULL, &again));
+  assert_true(ax_program_equal(program, again));
+  TEST_OK(ax_program_print_places(again, &copy));
+  assert_string_equal(copy, text);
+  TEST_OK(ax_program_print(program, &plain));
+  assert_null(strchr(plain, '@'));
+  ax_program_release(program);
+  ax_program_release(again);
+  ax_string_free(text), ax_string_free(plain), ax_string_free(copy);
+}
+
+/* Every kind of number, on either side. */
+static void numbers(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  float f = 0.5f;
+  unsigned u = 3;
+  long l = -2;
+  bool b = true;
+  ax_value x = in[0];
+  out[0] = ax_add(ax_mul(ax_sub(f, x), u), ax_div(l, ax_max(x, 0x1p-20)));
+  out[1] = ax_where(ax_gt(x, 0), ax_pow(x, 2), b);
+  out[2] = ax_mul(ax_add(in[1], 18446744073709551615u), 1);
+  out[3] = ax_dynamic_slice(x, (ax_value[]){ax_integer(1)}, AX_INTS(2));
+}
+
+static void numbers_are_operands(void **state) {
+  (void)state;
+  ax_program *program;
+  char *text;
+  const ax_type types[] = {AX_TYPE(AX_F32, 4), AX_TYPE(AX_U64)};
+  TEST_OK(ax_trace(AX_FN(numbers, 2, 4), types, &program));
+  TEST_OK(ax_program_print(program, &text));
+  static const char *const parts[] = {"0.5:f32[]", "3.0:f32[]", "-2.0:f32[]", "9.536743e-07:f32[]", "2.0:f32[]", "1.0:f32[]",
+                                      "add b 18446744073709551615:u64[]", "dynamic_slice[slice_sizes=(2,)] a 1:s32[]"};
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    if (strstr(text, parts[i]) == NULL) fail_msg("%s is not in\n%s", parts[i], text);
+  ax_string_free(text);
+  ax_program_release(program);
+}
+
+/* What nests does not grow with 2^depth when it is compiled. */
+static void nested(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = in[0];
+  out[0] = ax_add(1, ax_mul(x, ax_add(2, ax_mul(x, ax_add(3, ax_mul(x, ax_add(4, ax_mul(x, ax_add(5, ax_mul(x, ax_add(6, ax_mul(x, ax_add(7,
+           ax_mul(x, ax_add(8, ax_mul(x, ax_add(9, ax_mul(x, ax_add(10, ax_mul(x, ax_add(11, ax_mul(x, ax_add(12, x)))))))))))))))))))))));
+}
+
+static void numbers_nest(void **state) {
+  (void)state;
+  ax_program *program;
+  const ax_type type = AX_TYPE(AX_F32);
+  TEST_OK(ax_trace(AX_FN(nested, 1, 1), &type, &program));
+  assert_int_equal(ax_program_out_type(program, 0)->rank, 0);
+  ax_program_release(program);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(errors_say_where),
+      cmocka_unit_test(equations_keep_their_places),
+      cmocka_unit_test(numbers_are_operands),
+      cmocka_unit_test(numbers_nest),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
