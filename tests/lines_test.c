@@ -105,6 +105,35 @@ static void numbers_are_operands(void **state) {
   ax_program_release(program);
 }
 
+/* Of functions of three operands, and indices. */
+static const int of_parts = __LINE__;
+static void parts(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = in[0];
+  out[0] = ax_clamp(0, ax_dynamic_at(x, 3, 0), 1);
+  out[1] = ax_dynamic_put(ax_dynamic_put(x, 0, in[1], 0), 7, 1, 1);
+  out[2] = ax_dynamic_update_slice_in_dim(x, ax_dynamic_slice_in_dim(x, 2, 1, -1), 0u, 1);
+  if (ax_typeof(x).dims[0] == 5) out[0] = ax_dynamic_at(x, -1, 0);
+}
+
+static void numbers_are_indices(void **state) {
+  (void)state;
+  ax_type types[] = {AX_TYPE(AX_F32, 4, 3), AX_TYPE(AX_U8)};
+  ax_program *program;
+  TEST_OK(ax_trace(AX_FN(parts, 2, 3), types, &program));
+  ax_tensor *in[] = {test_tensor(types[0], (double[]){1, 2, 3, 4, 5, 6, 7, 8, 9, -1, 0.5, 2}), test_tensor(types[1], (double[]){2})}, *out[3];
+  test_run(program, in, out);
+  static const double wanted[3][12] = {{0, 0.5, 1}, {1, 7, 3, 4, 7, 6, 0, 7, 0, -1, 7, 2}, {3, 2, 3, 6, 5, 6, 9, 8, 9, 2, 0.5, 2}};
+  for (int k = 0; k < 3; k++)
+    for (int64_t i = 0; i < test_elems(out[k]); i++) assert_true(test_get(out[k], i) == wanted[k][i]);
+  test_release(in, 2);
+  test_release(out, 3);
+  ax_program_release(program);
+  types[0] = AX_TYPE(AX_F32, 5, 3);
+  assert_int_equal(ax_trace(AX_FN(parts, 2, 3), types, &program), AX_INVALID_ARGUMENT);
+  expect_line(ax_message(), of_parts, 7, ": dynamic_at: the index is -1; it does not count from the end");
+}
+
 /* What nests does not grow with 2^depth when it is compiled. */
 static void nested(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -127,6 +156,7 @@ int main(void) {
       cmocka_unit_test(errors_say_where),
       cmocka_unit_test(equations_keep_their_places),
       cmocka_unit_test(numbers_are_operands),
+      cmocka_unit_test(numbers_are_indices),
       cmocka_unit_test(numbers_nest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,8 @@ ax_value ax_where(ax_value condition, ax_value x, ax_value y); /* broadcasts; x 
 ax_value ax_convert_element_type(ax_value x, ax_dtype dtype);
 ax_value ax_stop_gradient(ax_value x); /* x, whose derivative is zero */
 ax_value ax_square(ax_value x);        /* T numeric */
-/* T numeric; the operands broadcast. min(max(x, low), high), as jax.lax.clamp: where x equals a bound nobody has a derivative. */
+/* T numeric; the operands broadcast, and some may be numbers. min(max(x, low), high), as jax.lax.clamp: where x equals a bound nobody has a
+   derivative. */
 ax_value ax_clamp(ax_value low, ax_value x, ax_value high);
 
 /* --- Shape; any T --- */
@@ -108,7 +109,8 @@ ax_value ax_slice_in_dim(ax_value x, int64_t start, int64_t limit, int64_t strid
 ax_value ax_at(ax_value x, int64_t index, int64_t dimension);
 /* At an index that is computed: an integer scalar, clamped so that the part lies inside: a negative one is 0 and does not count from the
    end, as ax_dynamic_slice's and unlike those of jax.lax. at: T[.., n, ..] -> T[.., ..], as jax.lax.dynamic_index_in_dim without
-   keepdims. put: x with row: T[.., ..] there, as jax.lax.dynamic_update_index_in_dim. Errors besides: a dimension of 0. */
+   keepdims. put: x with row: T[.., ..] there, or a number all over it, as jax.lax.dynamic_update_index_in_dim. The index may be a number,
+   not a negative one. Errors besides: a dimension of 0. */
 ax_value ax_dynamic_at(ax_value x, ax_value index, int64_t dimension);
 ax_value ax_dynamic_put(ax_value x, ax_value row, ax_value index, int64_t dimension);
 /* A part of `size` from `start` on; x with `update` from `start` on, whose shape is x's but for the dimension, where it is no longer. */
@@ -141,6 +143,13 @@ ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype);
 ax_value ax_dot_general(ax_value lhs, ax_value rhs, const int64_t *lhs_contract, const int64_t *rhs_contract,
                         uint32_t contract_count, const int64_t *lhs_batch, const int64_t *rhs_batch, uint32_t batch_count);
 ax_value ax_matmul(ax_value a, ax_value b); /* as NumPy's, ranks >= 1 */
+/* "ij,jk->ik": a letter names a dimension of each operand that has it; the products of all operands' elements, summed over the letters that
+   the result has not. As jnp.einsum: without "->" the result has the letters that are seen once, sorted, after the ellipsis; "..." stands
+   for the dimensions that have no letter, aligned at their last; a letter twice in one operand is its diagonal; a dimension of 1
+   stretches. Blanks do not count. Any number of operands (at least one) of one dtype; they are multiplied two at a time, in the order
+   that takes the fewest multiplications for up to eight, and in a good one for more. Errors besides: letters that do not fit an operand,
+   sizes of a letter that differ, more than 64 different dimensions, in each order a product of more than AX_MAX_RANK dimensions. */
+ax_value ax_einsum(const char *subscripts, uint32_t count, const ax_value *xs);
 
 /* --- Composites; T float. As those of jax.nn --- */
 ax_value ax_softmax(ax_value x, int64_t axis); /* T[d..] -> T[d..]: along the axis, exp(x) over the sum of exp(x) */
@@ -224,6 +233,7 @@ void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out);
 #define ax_argmax(...) AX_LINED(argmax, __VA_ARGS__)
 #define ax_dot_general(...) AX_LINED(dot_general, __VA_ARGS__)
 #define ax_matmul(...) AX_LINED(matmul, __VA_ARGS__)
+#define ax_einsum(...) AX_LINED(einsum, __VA_ARGS__)
 #define ax_softmax(...) AX_LINED(softmax, __VA_ARGS__)
 #define ax_log_softmax(...) AX_LINED(log_softmax, __VA_ARGS__)
 #define ax_one_hot(...) AX_LINED(one_hot, __VA_ARGS__)
@@ -235,7 +245,7 @@ void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out);
 #define ax_scan(...) AX_LINED_VOID(scan, __VA_ARGS__)
 #define ax_while(...) AX_LINED_VOID(while, __VA_ARGS__)
 #define ax_square(...) AX_LINED(square, __VA_ARGS__)
-#define ax_clamp(...) AX_LINED(clamp, __VA_ARGS__)
+#define ax_clamp(low, x, high) AX_LINED(clamp, AX_X(low), AX_X(x), AX_X(high))
 #define ax_squeeze(...) AX_LINED(squeeze, __VA_ARGS__)
 #define ax_moveaxis(...) AX_LINED(moveaxis, __VA_ARGS__)
 #define ax_swapaxes(...) AX_LINED(swapaxes, __VA_ARGS__)
@@ -243,10 +253,10 @@ void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out);
 #define ax_split(...) AX_LINED_VOID(split, __VA_ARGS__)
 #define ax_slice_in_dim(...) AX_LINED(slice_in_dim, __VA_ARGS__)
 #define ax_at(...) AX_LINED(at, __VA_ARGS__)
-#define ax_dynamic_at(...) AX_LINED(dynamic_at, __VA_ARGS__)
-#define ax_dynamic_put(...) AX_LINED(dynamic_put, __VA_ARGS__)
-#define ax_dynamic_slice_in_dim(...) AX_LINED(dynamic_slice_in_dim, __VA_ARGS__)
-#define ax_dynamic_update_slice_in_dim(...) AX_LINED(dynamic_update_slice_in_dim, __VA_ARGS__)
+#define ax_dynamic_at(x, index, dimension) AX_LINED(dynamic_at, x, AX_X(index), dimension)
+#define ax_dynamic_put(x, row, index, dimension) AX_LINED(dynamic_put, x, AX_X(row), AX_X(index), dimension)
+#define ax_dynamic_slice_in_dim(x, start, ...) AX_LINED(dynamic_slice_in_dim, x, AX_X(start), __VA_ARGS__)
+#define ax_dynamic_update_slice_in_dim(x, update, start, ...) AX_LINED(dynamic_update_slice_in_dim, x, update, AX_X(start), __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

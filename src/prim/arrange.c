@@ -29,15 +29,15 @@ ax_value ax_squeeze(ax_value x, uint32_t count, const int64_t *dimensions) {
   ax_dims gone = {0};
   ax_type type;
   if (!ax_operand(name, x, &type)) return ax_poison;
-  if (count > 0 && dimensions == NULL) return ax_refuse(name, "there are no dimensions");
+  if (count > 0 && dimensions == NULL) return ax_reject_as(name, "there are no dimensions");
   for (uint32_t d = 0; d < type.rank && dimensions == NULL; d++)
     if (type.dims[d] == 1) gone.v[gone.count++] = d;
   for (uint32_t i = 0; i < count; i++) {
     int64_t dimension = dimensions[i];
     if (!ax_dimension(name, "a dimension", &dimension, type.rank)) return ax_poison;
     if (type.dims[dimension] != 1)
-      return ax_refuse(name, "dimension %lld of %s is not 1", (long long)dimension, ax_operand_string(&type));
-    if (ax_dims_has(&gone, dimension)) return ax_refuse(name, "dimension %lld is named twice", (long long)dimension);
+      return ax_reject_as(name, "dimension %lld of %s is not 1", (long long)dimension, ax_operand_string(&type));
+    if (ax_dims_has(&gone, dimension)) return ax_reject_as(name, "dimension %lld is named twice", (long long)dimension);
     gone.v[gone.count++] = dimension;
   }
   ax_dims left = ax_dims_left(&type, &gone);
@@ -47,15 +47,15 @@ ax_value ax_squeeze(ax_value x, uint32_t count, const int64_t *dimensions) {
 ax_value ax_stack(uint32_t count, const ax_value *xs, int64_t dimension) {
   static const char name[] = "stack";
   if (ax_failed()) return ax_poison;
-  if (count == 0) return ax_refuse(name, "there is nothing to stack");
+  if (count == 0) return ax_reject_as(name, "there is nothing to stack");
   ax_type *types = ax_trace_alloc(count * sizeof types[0]);
   ax_value *rows = ax_trace_alloc(count * sizeof rows[0]);
   if (types == NULL || rows == NULL || !ax_operands(name, count, xs, types)) return ax_poison;
-  if (types[0].rank == AX_MAX_RANK) return ax_refuse(name, "the rank would exceed %d", AX_MAX_RANK);
+  if (types[0].rank == AX_MAX_RANK) return ax_reject_as(name, "the rank would exceed %d", AX_MAX_RANK);
   if (!ax_dimension(name, "the dimension", &dimension, types[0].rank + 1)) return ax_poison;
   for (uint32_t i = 1; i < count; i++)
     if (!ax_same_shape(&types[0], &types[i]))
-      return ax_refuse(name, "operands 0 and %u are %s and %s; they need one shape", i, ax_operand_string(&types[0]), ax_operand_string(&types[i]));
+      return ax_reject_as(name, "operands 0 and %u are %s and %s; they need one shape", i, ax_operand_string(&types[0]), ax_operand_string(&types[i]));
   for (uint32_t i = 0; i < count; i++) rows[i] = ax_expand_dims(xs[i], dimension);
   return ax_concatenate(count, rows, dimension);
 }

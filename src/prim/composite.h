@@ -5,8 +5,6 @@
 
 #include "prim/rules.h"
 
-/* "at: the index is 9, ..": poison. */
-ax_value ax_refuse(const char *function, const char *format, ...) AX_PRINTF(2, 3);
 /* The type of an operand: an array of any dtype. False: the trace has failed; a future is refused. */
 bool ax_operand(const char *function, ax_value x, ax_type *out);
 /* The same of several; `types` has room for them. No two dtypes. */

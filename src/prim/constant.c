@@ -88,7 +88,7 @@ ax_value ax_unsigned(uint64_t number) {
   return number <= INT64_MAX ? ax_integer((int64_t)number) : (ax_value){number, UNSIGNED};
 }
 
-static double real_of(ax_value number) {
+double ax_number_real(ax_value number) {
   double real;
   memcpy(&real, &number.trace, sizeof real);
   return number.id == REAL ? real : number.id == INTEGER ? (double)(int64_t)number.trace : (double)number.trace;
@@ -97,7 +97,7 @@ static double real_of(ax_value number) {
 /* Floats hold what they can round; of integers the value must be one, and one that a double tells from its neighbours. */
 static bool holds(ax_dtype dtype, ax_value number) {
   const ax_dtype_info *info = ax_dtype_get(dtype);
-  double real = real_of(number);
+  double real = ax_number_real(number);
   if (info->kind == AX_KIND_FLOAT) return !isfinite(real) || isfinite(ax_number_round(dtype, (ax_number){.f = real}).f);
   if (info->kind == AX_KIND_BOOL) return real == 0 || real == 1;
   bool is_signed = info->kind == AX_KIND_SIGNED;
@@ -110,13 +110,13 @@ static bool holds(ax_dtype dtype, ax_value number) {
 }
 
 static ax_number element_of(ax_dtype dtype, ax_value number) {
-  if (number.id == REAL) return ax_number_of(dtype, real_of(number));
+  if (number.id == REAL) return ax_number_of(dtype, ax_number_real(number));
   return ax_number_convert(number.id == INTEGER ? AX_S64 : AX_U64, dtype,
                            number.id == INTEGER ? (ax_number){.i = (int64_t)number.trace} : (ax_number){.u = number.trace});
 }
 
 static ax_value filled(const char *function, ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_value number) {
-  double real = real_of(number);
+  double real = ax_number_real(number);
   if (ax_dtype_bytes(dtype) == 0) return repeated(dtype, rank, dims, (ax_number){0});
   if (holds(dtype, number)) return repeated(dtype, rank, dims, element_of(dtype, number));
   if (number.id == REAL && !ax_is_float(dtype) && isfinite(real) && trunc(real) == real && fabs(real) >= 0x1p53)

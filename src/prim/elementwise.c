@@ -4,7 +4,7 @@
 
 static bool is_numeric(const char *name, const ax_type *type) {
   if (type->dtype != AX_BOOL) return true;
-  ax_refuse(name, "operand 0 is %s; it must be numeric", ax_operand_string(type));
+  ax_reject_as(name, "operand 0 is %s; it must be numeric", ax_operand_string(type));
   return false;
 }
 
@@ -20,12 +20,13 @@ ax_value ax_clamp(ax_value low, ax_value x, ax_value high) {
   static const char name[] = "clamp";
   ax_value v[] = {low, x, high};
   ax_type types[3];
+  ax_give_dtype(name, v, 3);
   if (!ax_operands(name, 3, v, types) || !is_numeric(name, types)) return ax_poison;
   ax_broadcast_together(v, 3);
   for (int i = 0; i < 3; i++) {
     ax_type type = ax_typeof(v[i]), x_type = ax_typeof(v[1]);
     if (!ax_failed() && !ax_same_shape(&type, &x_type))
-      return ax_refuse(name, "%s, %s and %s do not broadcast to one shape", ax_operand_string(&types[0]), ax_operand_string(&types[1]),
+      return ax_reject_as(name, "%s, %s and %s do not broadcast to one shape", ax_operand_string(&types[0]), ax_operand_string(&types[1]),
                        ax_operand_string(&types[2]));
   }
   ax_value inside = ax_and(ax_lt(v[0], v[1]), ax_lt(v[1], v[2])), under = ax_and(ax_lt(v[1], v[0]), ax_lt(v[0], v[2]));

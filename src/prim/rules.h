@@ -26,6 +26,7 @@ void ax_broadcast_together(ax_value *values, uint32_t count);
 void ax_give_dtype(const char *function, ax_value *values, uint32_t count);
 /* A number as a scalar of this dtype, any other value as it is; in `function`'s name. */
 ax_value ax_as(const char *function, ax_value value, ax_dtype dtype);
+double ax_number_real(ax_value number); /* rounded to a double */
 /* A scratch array of the current trace's arena; fails the trace and returns NULL when there is no memory. */
 void *ax_trace_alloc(size_t bytes);
 

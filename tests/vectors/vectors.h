@@ -36,7 +36,7 @@ typedef struct vector_group {
   size_t count;
 } vector_group;
 
-extern const vector_group vectors_pointwise, vectors_arrays, vectors_parts, vectors_composites, vectors_transforms,
+extern const vector_group vectors_pointwise, vectors_arrays, vectors_parts, vectors_einsum, vectors_composites, vectors_transforms,
     vectors_collectives, vectors_mesh, vectors_control, vectors_mlp;
 
 #define VECTOR_GROUP(name) \
