@@ -184,7 +184,7 @@ static size_t find_pass(const char *name) {
 
 static ax_status print_program(const char *title, const ax_program *program) {
   char *text;
-  AX_TRY(ax_program_print(program, &text));
+  AX_TRY(ax_program_print_locations(program, &text));
   printf("%s%s", title, text);
   ax_string_free(text);
   return AX_OK;

@@ -53,13 +53,13 @@ static void step(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_sub(1, out[0]);
 }
 
-static void equations_keep_their_places(void **state) {
+static void equations_keep_their_locations(void **state) {
   (void)state;
   ax_program *program, *again;
   char *text, *plain, *copy;
   const ax_type types[] = {AX_TYPE(AX_F32, 2, 3), AX_TYPE(AX_F32, 3, 2)};
   TEST_OK(ax_trace(AX_FN(step, 2, 1), types, &program));
-  TEST_OK(ax_program_print_places(program, &text));
+  TEST_OK(ax_program_print_locations(program, &text));
   const char *product = strstr(text, "dot_general"), *cotangent = strstr(product + 1, "dot_general");
   expect_line(product, of_loss, 3, "\"\n");
   expect_line(cotangent, of_loss, 3, "\"\n"); /* of the transposed equation */
@@ -67,7 +67,7 @@ static void equations_keep_their_places(void **state) {
   expect_line(text, of_step, 4, "\"\n");
   TEST_OK(ax_program_parse(text, strlen(text), NULL, &again));
   assert_true(ax_program_equal(program, again));
-  TEST_OK(ax_program_print_places(again, &copy));
+  TEST_OK(ax_program_print_locations(again, &copy));
   assert_string_equal(copy, text);
   TEST_OK(ax_program_print(program, &plain));
   assert_null(strchr(plain, '@'));
@@ -154,7 +154,7 @@ static void numbers_nest(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(errors_say_where),
-      cmocka_unit_test(equations_keep_their_places),
+      cmocka_unit_test(equations_keep_their_locations),
       cmocka_unit_test(numbers_are_operands),
       cmocka_unit_test(numbers_are_indices),
       cmocka_unit_test(numbers_nest),

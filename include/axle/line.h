@@ -44,7 +44,7 @@ extern "C" {
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* What the macros call. `call` is "file:line: function", kept only during the call. ax_stamp: equations of the trace in progress that
-   have no place yet come from there, and so does its error. ax_blame: this thread's message is of a call that stands there. */
+   have no location yet come from there, and so does its error. ax_blame: this thread's message is of a call that stands there. */
 void ax_stamp(const char *call);
 void ax_blame(ax_status status, const char *call);
 

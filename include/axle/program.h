@@ -88,8 +88,8 @@ const ax_mesh *ax_program_axes(const ax_program *program);
 
 /* Prints as text that ax_program_parse reads back to an equal program. `*out` is owned by the caller: ax_string_free. */
 AX_MUST_USE ax_status ax_program_print(const ax_program *program, char **out);
-/* The same, with the place of the C call that each equation comes from, where it is known: `... @"prog.c:12"`. */
-AX_MUST_USE ax_status ax_program_print_places(const ax_program *program, char **out);
+/* The same, with the location of the C call that each equation comes from, where it is known: `... @"prog.c:12"`. */
+AX_MUST_USE ax_status ax_program_print_locations(const ax_program *program, char **out);
 void ax_string_free(char *text);
 /* `source` names the text in messages. AX_PARSE_ERROR: with source, line, column and a caret. */
 AX_MUST_USE ax_status ax_program_parse(const char *text, size_t bytes, const char *source, ax_program **out);
@@ -116,7 +116,7 @@ static inline ax_value ax_lined_value(ax_value value, const char *call) {
 #define ax_trace(...) AX_LINED_STATUS(trace, __VA_ARGS__)
 #define ax_trace_on(...) AX_LINED_STATUS(trace_on, __VA_ARGS__)
 #define ax_program_print(...) AX_LINED_STATUS(program_print, __VA_ARGS__)
-#define ax_program_print_places(...) AX_LINED_STATUS(program_print_places, __VA_ARGS__)
+#define ax_program_print_locations(...) AX_LINED_STATUS(program_print_locations, __VA_ARGS__)
 #define ax_program_parse(...) AX_LINED_STATUS(program_parse, __VA_ARGS__)
 #define ax_program_verify(...) AX_LINED_STATUS(program_verify, __VA_ARGS__)
 #define ax_typeof(...) AX_LINED_ANY(typeof, __VA_ARGS__)

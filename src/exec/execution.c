@@ -243,7 +243,7 @@ void ax_execution_equation_text(ax_text *text, const ax_execution *run, const ax
     const ax_axes *names = ax_param_at(eqn, &eqn->prim->params[i]);
     for (uint32_t j = 0; j < names->count; j++) ax_text_add(text, "%s%s", j == 0 ? " over " : ",", names->name[j]);
   }
-  ax_eqn_place_text(text, eqn);
+  ax_eqn_location_text(text, eqn);
   (void)add_regions(text, &(search){.wanted = instr->program}, run->executable->plan->program);
 }
 

@@ -255,7 +255,7 @@ static ax_status refuse_name(const char *name) {
 
 static ax_status stage_text(build *b, char **out) {
   ax_text text = {0};
-  if (b->a.plan == NULL) return ax_program_print(b->program, out);
+  if (b->a.plan == NULL) return ax_program_print_locations(b->program, out);
   if (b->a.instr_count == 0) ax_plan_text(&text, b->a.plan);
   else ax_instrs_text(&text, b->a.executable, b->a.instrs, b->a.instr_count);
   ax_status status = b->a.residents != NULL ? ax_holding_text(&text, &b->a) : AX_OK;

@@ -286,15 +286,15 @@ ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *p
   return status == AX_OK || status == AX_OUT_OF_MEMORY ? status : name_equation(status, &args);
 }
 
-/* --- Places: "prog.c:12" of the C call that an equation comes from --- */
+/* --- Locations: "prog.c:12" of the C call that an equation comes from --- */
 
 /* A copy in the trace's memory, of which there are few: what was met lately is found again. NULL: no memory. */
-static const char *keep_place(ax_builder *builder, const char *place, size_t length) {
-  const char **kept = &builder->places[ax_hash_bytes(AX_HASH_SEED, place, length) % AX_COUNT(builder->places)];
-  if (*kept != NULL && strncmp(*kept, place, length) == 0 && (*kept)[length] == '\0') return *kept;
+static const char *keep_location(ax_builder *builder, const char *location, size_t length) {
+  const char **kept = &builder->locations[ax_hash_bytes(AX_HASH_SEED, location, length) % AX_COUNT(builder->locations)];
+  if (*kept != NULL && strncmp(*kept, location, length) == 0 && (*kept)[length] == '\0') return *kept;
   char *copy = ax_arena_alloc(&builder->arena, length + 1); /* zeroed */
   if (copy == NULL) return NULL;
-  memcpy(copy, place, length);
+  memcpy(copy, location, length);
   return *kept = copy;
 }
 
@@ -313,9 +313,9 @@ void ax_stamp(const char *call) {
   ax_builder *builder = current;
   if (builder == NULL) return;
   for (uint32_t i = builder->stamped; i < builder->eqn_count; i++)
-    if (builder->eqns[i].place == NULL) builder->eqns[i].place = keep_place(builder, call, function_at(call) - 2);
+    if (builder->eqns[i].location == NULL) builder->eqns[i].location = keep_location(builder, call, function_at(call) - 2);
   builder->stamped = builder->eqn_count;
-  builder->place = NULL;
+  builder->location = NULL;
   if (builder->status == AX_OK || builder->blamed) return;
   builder->blamed = true;
   ax_blame(ax_error(builder->status, "%s", builder->message), call);
@@ -330,7 +330,7 @@ static ax_status emit(ax_builder *builder, const ax_prim *prim, const void *para
   for (uint32_t i = 0; i < in_count; i++) types[i] = builder->types[in[i]];
   ax_eqn eqn = {.prim = prim, .params = params, .in = in, .in_count = in_count, .out_count = out_count,
                 .line = builder->line, .number = builder->number};
-  if (builder->place != NULL) eqn.place = keep_place(builder, builder->place, strlen(builder->place));
+  if (builder->location != NULL) eqn.location = keep_location(builder, builder->location, strlen(builder->location));
   if (prim->kind == AX_REGION && ax_eqn_nesting(&eqn) > AX_MAX_NESTING) return nested_too_deep();
   AX_TRY(ax_infer_types(prim, &builder->axes, params, types, in_count, types + in_count, out_count));
   AX_TRY(ax_grow(&builder->eqns, sizeof builder->eqns[0], builder->eqn_count, 1, &builder->eqn_capacity));

@@ -237,18 +237,18 @@ static ax_status parse_operands(scope *scope, ax_list *list) {
   }
 }
 
-/* @"prog.c:12", if it stands here: the place of the equation. */
-static ax_status parse_place(scope *scope) {
+/* @"prog.c:12", if it stands here: where the equation comes from. */
+static ax_status parse_location(scope *scope) {
   ax_parser *parser = scope->parser;
-  scope->builder->place = NULL;
+  scope->builder->location = NULL;
   if (!ax_next_is(parser, "@")) return AX_OK;
   AX_TRY(ax_lexer_next(&parser->lexer));
   const ax_token *token = &parser->lexer.token;
-  if (token->kind != AX_TOKEN_STRING || token->length < 3) return ax_lexer_error(&parser->lexer, token, "expected a place, as @\"file.c:12\"");
-  char *place = ax_arena_alloc(&parser->arena, token->length);
-  if (place == NULL) return ax_out_of_memory(token->length);
-  memcpy(place, token->start + 1, token->length - 2);
-  scope->builder->place = place;
+  if (token->kind != AX_TOKEN_STRING || token->length < 3) return ax_lexer_error(&parser->lexer, token, "expected a location, as @\"file.c:12\"");
+  char *location = ax_arena_alloc(&parser->arena, token->length);
+  if (location == NULL) return ax_out_of_memory(token->length);
+  memcpy(location, token->start + 1, token->length - 2);
+  scope->builder->location = location;
   return ax_lexer_next(&parser->lexer);
 }
 
@@ -291,7 +291,7 @@ static ax_status parse_eqn(scope *scope) {
   AX_TRY(ax_parse_params(parser, prim, &scope->builder->axes, params));
   scope->builder->line = at.line;
   AX_TRY(parse_operands(scope, &in));
-  AX_TRY(parse_place(scope));
+  AX_TRY(parse_location(scope));
   return add_eqn(scope, &at, prim, params, &in, &binders);
 }
 

@@ -63,7 +63,7 @@ typedef struct ax_eqn {
   const uint32_t *in; /* value ids */
   uint32_t in_count, out, out_count; /* results are the consecutive ids out .. out + out_count */
   uint32_t line;      /* in the text it was parsed from; 0 when traced */
-  const char *place;  /* of the C call that made it, or an equation it stems from, "prog.c:12"; NULL: not known. In the program's arena */
+  const char *location; /* of the C call that made it, or an equation it stems from, "prog.c:12"; NULL: not known. In the program's arena */
   uint32_t number;    /* 1 + its number in the program, as printed: scalar constants are not counted. While a program is compiled:
                          that of the equation it stems from, or 0 */
 } ax_eqn;

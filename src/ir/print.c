@@ -14,7 +14,7 @@
 
 enum { line_columns = 100 };
 
-static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent, bool places);
+static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent, bool locations);
 
 static void new_line(ax_text *text, int indent) { ax_text_add(text, "\n%*s", indent, ""); }
 
@@ -105,11 +105,11 @@ void ax_literal_text(ax_text *text, const ax_literal *literal) {
   ax_type_text(text, type, NULL);
 }
 
-static void programs_text(ax_text *text, const ax_programs *programs, const ax_mesh *axes, int indent, bool places) {
+static void programs_text(ax_text *text, const ax_programs *programs, const ax_mesh *axes, int indent, bool locations) {
   ax_text_add(text, "(");
   for (uint32_t i = 0; i < programs->count; i++) {
     new_line(text, indent + 2);
-    program_text(text, programs->v[i], axes, indent + 2, places);
+    program_text(text, programs->v[i], axes, indent + 2, locations);
     ax_text_add(text, ",");
   }
   if (programs->count > 0) new_line(text, indent);
@@ -123,7 +123,7 @@ static const ax_mesh *mesh_of(const ax_eqn *eqn) {
   return &none;
 }
 
-static void param_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_param *param, int indent, bool places) {
+static void param_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_param *param, int indent, bool locations) {
   const void *field = ax_param_at(eqn, param);
   switch (param->kind) {
     case AX_PARAM_I64: ax_text_add(text, "%" PRId64, *(const int64_t *)field); break;
@@ -132,8 +132,8 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
     case AX_PARAM_DIMS: dims_text(text, field); break;
     case AX_PARAM_AXES: axes_text(text, field); break;
     case AX_PARAM_PAIRS: pairs_text(text, field); break;
-    case AX_PARAM_PROGRAM: program_text(text, *(ax_program *const *)field, &program->axes, indent, places); break;
-    case AX_PARAM_PROGRAMS: programs_text(text, field, &program->axes, indent, places); break;
+    case AX_PARAM_PROGRAM: program_text(text, *(ax_program *const *)field, &program->axes, indent, locations); break;
+    case AX_PARAM_PROGRAMS: programs_text(text, field, &program->axes, indent, locations); break;
     case AX_PARAM_LITERAL: ax_literal_text(text, field); break;
     case AX_PARAM_MESH: ax_mesh_text(text, field); break;
     case AX_PARAM_SPECS: specs_text(text, field, mesh_of(eqn)); break;
@@ -141,7 +141,7 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
 }
 
 /* On one line, or a line each when there is a program among them. */
-static void params_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, int indent, bool places) {
+static void params_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, int indent, bool locations) {
   bool lines = false;
   for (uint32_t i = 0; i < eqn->prim->param_count; i++)
     lines |= eqn->prim->params[i].kind == AX_PARAM_PROGRAM || eqn->prim->params[i].kind == AX_PARAM_PROGRAMS;
@@ -153,7 +153,7 @@ static void params_text(ax_text *text, const ax_program *program, const ax_eqn *
     else if (i > 0)
       ax_text_add(text, " ");
     ax_text_add(text, "%s=", param->name);
-    param_text(text, program, eqn, param, indent + 2, places);
+    param_text(text, program, eqn, param, indent + 2, locations);
   }
   if (lines) new_line(text, indent);
   ax_text_add(text, "]");
@@ -179,20 +179,20 @@ static void binder_text(ax_text *text, const ax_program *program, uint32_t id) {
   ax_type_text(text, &program->types[id], &program->axes);
 }
 
-static void eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, int indent, bool places) {
+static void eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, int indent, bool locations) {
   for (uint32_t i = 0; i < eqn->out_count; i++) {
     binder_text(text, program, eqn->out + i);
     ax_text_add(text, " ");
   }
   ax_text_add(text, "= %s", eqn->prim->name);
-  if (eqn->prim->param_count > 0) params_text(text, program, eqn, indent, places);
+  if (eqn->prim->param_count > 0) params_text(text, program, eqn, indent, locations);
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     ax_text_add(text, " ");
     ax_operand_text(text, program, eqn->in[i]);
   }
-  if (!places || eqn->place == NULL) return;
+  if (!locations || eqn->location == NULL) return;
   ax_text_add(text, " @\"");
-  for (const char *c = eqn->place; *c != '\0'; c++) ax_text_add(text, "%c", *c == '"' || (unsigned char)*c < ' ' ? '?' : *c);
+  for (const char *c = eqn->location; *c != '\0'; c++) ax_text_add(text, "%c", *c == '"' || (unsigned char)*c < ' ' ? '?' : *c);
   ax_text_add(text, "\"");
 }
 
@@ -216,7 +216,7 @@ static void head_text(ax_text *text, const ax_program *program, const ax_mesh *o
 }
 
 /* `outer`: the environment around; axes are written where they differ from it. */
-static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent, bool places) {
+static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent, bool locations) {
   ax_text item = {0};
   bool any = false;
   head_text(text, program, outer, indent);
@@ -224,7 +224,7 @@ static void program_text(ax_text *text, const ax_program *program, const ax_mesh
     if (ax_eqn_literal(&program->eqns[i]) != NULL) continue;
     any = true;
     new_line(text, indent + 4);
-    eqn_text(text, program, &program->eqns[i], indent + 4, places);
+    eqn_text(text, program, &program->eqns[i], indent + 4, locations);
   }
   if (any)
     new_line(text, indent + 2);
@@ -240,14 +240,14 @@ static void program_text(ax_text *text, const ax_program *program, const ax_mesh
   ax_text_add(text, program->out_count > 0 ? " }" : " () }");
 }
 
-static ax_status print(const ax_program *program, bool places, char **out) {
+static ax_status print(const ax_program *program, bool locations, char **out) {
   const ax_mesh none = {0};
   ax_text text = {0};
   locale_t saved;
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
   AX_TRY(ax_text_locale_enter(&saved));
-  program_text(&text, program, &none, 0, places);
+  program_text(&text, program, &none, 0, locations);
   ax_text_add(&text, "\n");
   ax_text_locale_leave(saved);
   return ax_text_finish(&text, out);
@@ -255,4 +255,4 @@ static ax_status print(const ax_program *program, bool places, char **out) {
 
 ax_status ax_program_print(const ax_program *program, char **out) { return print(program, false, out); }
 
-ax_status ax_program_print_places(const ax_program *program, char **out) { return print(program, true, out); }
+ax_status ax_program_print_locations(const ax_program *program, char **out) { return print(program, true, out); }

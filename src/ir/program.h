@@ -115,7 +115,7 @@ void ax_mesh_text(ax_text *text, const ax_mesh *mesh); /* (data=4, model=2) */
 void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh);
 
 /* " (equation 3, line 7)": where the program that was given to be run has it. */
-void ax_eqn_place_text(ax_text *text, const ax_eqn *eqn);
+void ax_eqn_location_text(ax_text *text, const ax_eqn *eqn);
 
 /* --- Parameters --- */
 ax_status ax_params_copy(ax_arena *arena, const ax_prim *prim, const void *params, const void **out); /* deep; retains programs */
@@ -135,10 +135,10 @@ typedef struct ax_builder {
   ax_eqn *eqns;
   uint32_t value_count, value_capacity, eqn_count, eqn_capacity, in_count;
   uint32_t line, number; /* of the equation that is built next, or that it stems from */
-  const char *place;     /* likewise; copied when one is built */
-  uint32_t stamped;      /* equations before this one have been given their places */
+  const char *location;  /* likewise; copied when one is built */
+  uint32_t stamped;      /* equations before this one have been given their locations */
   bool blamed;           /* the message says which call failed */
-  const char *places[16]; /* those met last, by hash */
+  const char *locations[16]; /* those met last, by hash */
   ax_value *captured; /* values of enclosing traces used here, and the local ids that stand for them */
   uint32_t *captured_ids;
   uint32_t captured_count, captured_capacity, captured_ids_capacity;
@@ -186,11 +186,11 @@ ax_builder *ax_builder_current(void); /* NULL when no trace is in progress */
 void ax_fail(ax_status status);
 bool ax_failed(void); /* the current trace has an error (or there is none) */
 
-/* What is built next stems from this equation: messages name its place. */
+/* What is built next stems from this equation: messages name its location. */
 static inline void ax_builder_stem(ax_builder *builder, const ax_eqn *eqn) {
   builder->line = eqn->line;
   builder->number = eqn->number;
-  builder->place = eqn->place;
+  builder->location = eqn->location;
 }
 /* Adds an equation to the current trace, exactly as given, after checking it. Fills `out` (out_count handles), with poison on
    failure. `params` is copied. */

@@ -11,7 +11,7 @@ static ax_status check_call(const ax_program *program, uint32_t in_count, uint32
 /* map: program value id -> handle in the current trace. */
 static void replay(const ax_program *program, ax_value *map) {
   ax_builder *builder = ax_builder_current();
-  const char *here = builder->place;
+  const char *here = builder->location;
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
     const ax_eqn *eqn = &program->eqns[i];
     ax_value *in = ax_arena_alloc(&builder->arena, eqn->in_count * sizeof in[0]);
@@ -20,10 +20,10 @@ static void replay(const ax_program *program, ax_value *map) {
       return;
     }
     for (uint32_t j = 0; j < eqn->in_count; j++) in[j] = map[eqn->in[j]];
-    builder->place = eqn->place != NULL ? eqn->place : here;
+    builder->location = eqn->location != NULL ? eqn->location : here;
     ax_bind(eqn->prim, eqn->params, in, eqn->in_count, map + eqn->out, eqn->out_count);
   }
-  builder->place = here;
+  builder->location = here;
 }
 
 static void check_argument(const ax_program *program, uint32_t index, ax_value value) {

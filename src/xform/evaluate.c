@@ -168,7 +168,7 @@ static void name_equation(const evaluation *e, ax_text *text, const ax_eqn *eqn)
     ax_text_add(text, " ");
     ax_type_text(text, &e->program->types[eqn->in[i]], &e->program->axes);
   }
-  ax_eqn_place_text(text, eqn);
+  ax_eqn_location_text(text, eqn);
   for (const ax_evaluator *at = e->driver; at != NULL; at = at->outer) ax_text_add(text, " in %s", at->eqn->prim->name);
 }
 
