@@ -74,7 +74,87 @@ ax_args ax_treedef_select(const ax_treedef *def, const char *patterns);
 /* As ax_treedef_parse reads it, a line a leaf. `*out`: ax_string_free. */
 AX_MUST_USE ax_status ax_treedef_text(const ax_treedef *def, char **out);
 
+/* --- Trees --- */
+
+/* Leaves of a treedef as arrays over one mesh. A leaf holds an array or, before something is put into it, nothing; arrays that a tree
+   holds are its own references. It changes: one thread at a time, and others that only read it not meanwhile. Names are formats, as
+   printf's. Errors name the leaf. NULL in place of a tree is AX_INVALID_ARGUMENT. */
+typedef struct ax_tree ax_tree;
+
+/* With leaves that hold nothing, and the runtime and treedef retained. mesh NULL: one device. `*out` is owned by the caller, NULL on failure.
+   AX_INVALID_ARGUMENT: an unsound mesh, one with too many devices; a leaf's spec with an axis that the mesh has not, or that does not divide. */
+AX_MUST_USE ax_status ax_tree_create(ax_runtime *runtime, const ax_mesh *mesh, ax_treedef *def, ax_tree **out);
+void ax_tree_release(ax_tree *tree); /* NULL is allowed */
+const ax_treedef *ax_tree_get_def(const ax_tree *tree); /* borrowed */
+
+/* Fills all leaves. rules: "PATTERN: INITIALISER; PATTERN: INITIALISER"; the first whose pattern matches a leaf says what it is filled with:
+
+     zeros, ones, constant(c)
+     uniform(s)            from 0 to s; without (s): 0.01
+     normal(d), truncated_normal(d)      of deviation d; without (d): 0.01. Truncated: cut off at twice that
+     lecun_normal, lecun_uniform, glorot_normal, glorot_uniform, he_normal, he_uniform    for weights [.., in, out]
+
+   Leaf i is jax.nn.initializers' function of that name with jax.random.fold_in(jax.random.key(seed), i), to a few units in the last place (f64: as
+   exact as JAX's inverse of erf); seeds from 2^31 on as with jax_enable_x64. On failure nothing has changed.
+   AX_PARSE_ERROR: bad syntax. AX_INVALID_ARGUMENT: a leaf that no pattern matches; no initialiser; random numbers for an integer; a
+   weight of fewer than two dimensions; a number that the dtype does not hold. */
+AX_MUST_USE ax_status ax_tree_init(ax_tree *tree, const char *rules, uint64_t seed);
+
+/* Copies dense row-major `data` of the leaf's type into it; the second from a host array, whose dtype and shape must be the leaf's. */
+AX_MUST_USE ax_status ax_tree_put(ax_tree *tree, const void *data, const char *name, ...) AX_PRINTF(3, 4);
+AX_MUST_USE ax_status ax_tree_put_host(ax_tree *tree, const ax_host_array *host, const char *name, ...) AX_PRINTF(3, 4);
+/* As ax_array_read and ax_array_to_host. AX_INVALID_ARGUMENT: also no such leaf, and one that holds nothing. */
+AX_MUST_USE ax_status ax_tree_read(const ax_tree *tree, void *data, size_t bytes, const char *name, ...) AX_PRINTF(4, 5);
+AX_MUST_USE ax_status ax_tree_to_host(const ax_tree *tree, ax_host_array *out, const char *name, ...) AX_PRINTF(3, 4);
+/* The leaf's array, borrowed until the leaf changes; NULL: no such leaf, or it holds nothing. */
+ax_array *ax_tree_get(const ax_tree *tree, const char *name, ...) AX_PRINTF(2, 3);
+/* Puts an array into a leaf, which retains it. AX_INVALID_ARGUMENT: another type; no such leaf. */
+AX_MUST_USE ax_status ax_tree_set(ax_tree *tree, ax_array *array, const char *name, ...) AX_PRINTF(3, 4);
+/* Copies all leaves' elements into a tree with the same names and types, in whatever order, and any specs, mesh and runtime.
+   AX_INVALID_ARGUMENT: a leaf that one of them has not, or of another type; one that holds nothing. On failure nothing has changed. */
+AX_MUST_USE ax_status ax_tree_copy(const ax_tree *from, ax_tree *to);
+
+/* All leaves from the .npz file, or into it: a member a leaf, by name ("layers/0/w"). NumPy reads and writes the same.
+   AX_INVALID_ARGUMENT: leaves that the file has not, members that are no leaf, others of another type: the first five of each are named; writing:
+   a leaf that holds nothing. AX_IO_ERROR: as ax_npz_read and ax_npz_write. On failure nothing has changed. */
+AX_MUST_USE ax_status ax_tree_read_npz(ax_tree *tree, const char *path);
+AX_MUST_USE ax_status ax_tree_write_npz(const ax_tree *tree, const char *path);
+
+/* Runs the executable on all leaves of the trees `in`, one tree after the other, as arguments; its results become the leaves of the
+   trees `out`, which may be among `in`, and what they held is released. A training step is one line, whatever is donated:
+
+     ax_tree_run(step, (ax_tree *[]){params, state, batch}, 3, (ax_tree *[]){metrics, params, state}, 3)
+
+   Waits as ax_run does; the second only starts, as ax_run_start. AX_INVALID_ARGUMENT: other numbers of leaves than the executable takes and
+   gives; leaves of other types, that hold nothing, whose arrays were donated or are of another runtime: the first five are named; an
+   array that is donated and also in another leaf. Otherwise as ax_run. On failure no leaf has changed; what a run that had begun was
+   donated is gone, though: reading such a leaf, or running on it, says so, until something is put into it. */
+AX_MUST_USE ax_status ax_tree_run(ax_executable *executable, ax_tree *const *in, uint32_t in_count, ax_tree *const *out, uint32_t out_count);
+AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, ax_tree *const *in, uint32_t in_count, ax_tree *const *out,
+                                        uint32_t out_count);
+
 #pragma GCC visibility pop
+
+#ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_treedef_parse(...) AX_LINED_STATUS(treedef_parse, __VA_ARGS__)
+#define ax_treedef_create(...) AX_LINED_STATUS(treedef_create, __VA_ARGS__)
+#define ax_treedef_join(...) AX_LINED_STATUS(treedef_join, __VA_ARGS__)
+#define ax_treedef_with_specs(...) AX_LINED_STATUS(treedef_with_specs, __VA_ARGS__)
+#define ax_treedef_select(...) AX_LINED_ANY(treedef_select, __VA_ARGS__)
+#define ax_treedef_text(...) AX_LINED_STATUS(treedef_text, __VA_ARGS__)
+#define ax_tree_create(...) AX_LINED_STATUS(tree_create, __VA_ARGS__)
+#define ax_tree_init(...) AX_LINED_STATUS(tree_init, __VA_ARGS__)
+#define ax_tree_put(...) AX_LINED_STATUS(tree_put, __VA_ARGS__)
+#define ax_tree_put_host(...) AX_LINED_STATUS(tree_put_host, __VA_ARGS__)
+#define ax_tree_read(...) AX_LINED_STATUS(tree_read, __VA_ARGS__)
+#define ax_tree_to_host(...) AX_LINED_STATUS(tree_to_host, __VA_ARGS__)
+#define ax_tree_set(...) AX_LINED_STATUS(tree_set, __VA_ARGS__)
+#define ax_tree_copy(...) AX_LINED_STATUS(tree_copy, __VA_ARGS__)
+#define ax_tree_read_npz(...) AX_LINED_STATUS(tree_read_npz, __VA_ARGS__)
+#define ax_tree_write_npz(...) AX_LINED_STATUS(tree_write_npz, __VA_ARGS__)
+#define ax_tree_run(...) AX_LINED_STATUS(tree_run, __VA_ARGS__)
+#define ax_tree_run_start(...) AX_LINED_STATUS(tree_run_start, __VA_ARGS__)
+#endif
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_treedef_parse(...) AX_LINED_STATUS(treedef_parse, __VA_ARGS__)

@@ -1,0 +1,264 @@
+/* Trees: filled, read, copied, in files, run whole; everything that is refused. */
+#include "tree/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "axle/axle.h"
+#include "support/cmocka.h"
+#include "support/oom.h"
+#include "support/tensor.h"
+
+static ax_runtime *runtime;
+static ax_mesh mesh;
+
+static int setup(void **state) {
+  (void)state;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_mesh_parse("data=2,model=2", &mesh));
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  ax_runtime_release(runtime);
+  return 0;
+}
+
+static ax_tree *tree_of(const char *text) {
+  ax_treedef *def;
+  ax_tree *tree;
+  TEST_OK(ax_treedef_parse(text, &def));
+  TEST_OK(ax_tree_create(runtime, &mesh, def, &tree));
+  ax_treedef_release(def);
+  return tree;
+}
+
+static void assert_holds(const ax_tree *tree, const char *name, uint32_t count, const float *want) {
+  float got[64];
+  TEST_OK(ax_tree_read(tree, got, count * sizeof got[0], "%s", name));
+  for (uint32_t i = 0; i < count; i++)
+    if (got[i] != want[i]) fail_msg("%s[%u] is %g, not %g", name, i, (double)got[i], (double)want[i]);
+}
+#define ASSERT_HOLDS(tree, name, ...) \
+  assert_holds((tree), (name), sizeof((float[]){__VA_ARGS__}) / sizeof(float), (float[]){__VA_ARGS__})
+
+static void leaves(void **state) {
+  (void)state;
+  ax_tree *tree = tree_of("l/0/w: f32[2,2] @ data,model; l/1/w: f32[2,2] @ _,model; n: s32[]");
+  ax_host_array host, view = ax_host_view(AX_S32, 0, NULL, (int32_t[]){7});
+  assert_null(ax_tree_get(tree, "l/0/w"));
+  for (int i = 0; i < 2; i++) TEST_OK(ax_tree_put(tree, (float[]){1, 2, 3, 4}, "l/%d/w", i));
+  ASSERT_HOLDS(tree, "l/1/w", 1, 2, 3, 4);
+  assert_int_equal(ax_array_part_count(ax_tree_get(tree, "l/0/w")), 4);
+  TEST_OK(ax_tree_put_host(tree, &view, "n"));
+  TEST_OK(ax_tree_to_host(tree, &host, "n"));
+  assert_int_equal(*(int32_t *)host.data, 7);
+  ax_host_array_release(&host);
+  TEST_OK(ax_tree_set(tree, ax_tree_get(tree, "l/0/w"), "l/%d/w", 1));
+  assert_ptr_equal(ax_tree_get(tree, "l/0/w"), ax_tree_get(tree, "l/1/w"));
+  TEST_FAILS(ax_tree_set(tree, ax_tree_get(tree, "n"), "l/0/w"), AX_INVALID_ARGUMENT, "set: l/0/w is f32[2,2], not s32[]");
+  TEST_FAILS(ax_tree_set(tree, NULL, "n"), AX_INVALID_ARGUMENT, "there is no array");
+  TEST_FAILS(ax_tree_put_host(tree, &view, "l/0/w"), AX_INVALID_ARGUMENT, "put: l/0/w is f32[2,2], not s32[]");
+  TEST_FAILS(ax_tree_put_host(tree, NULL, "n"), AX_INVALID_ARGUMENT, "there is no host array");
+  TEST_FAILS(ax_tree_put(tree, NULL, "n"), AX_INVALID_ARGUMENT, "put: n: there is no data");
+  TEST_FAILS(ax_tree_put(tree, &view, "l/%d/w", 2), AX_INVALID_ARGUMENT, "put: there is no leaf \"l/2/w\"; the nearest: \"l/0/w\", \"l/1/w\"");
+  TEST_FAILS(ax_tree_put(tree, &view, NULL), AX_INVALID_ARGUMENT, "there is no name of a leaf");
+  TEST_FAILS(ax_tree_read(tree, &view, 8, "n"), AX_INVALID_ARGUMENT, "read: n: reading s32[] takes 4 bytes, not 8");
+  assert_null(ax_tree_get(tree, "m"));
+  assert_int_equal(ax_treedef_count(ax_tree_get_def(tree)), 3);
+  ax_tree_release(tree);
+  tree = tree_of("w: f32[2]");
+  TEST_FAILS(ax_tree_read(tree, &view, 8, "w"), AX_INVALID_ARGUMENT, "read: w: w holds nothing yet");
+  TEST_FAILS(ax_tree_to_host(tree, &host, "w"), AX_INVALID_ARGUMENT, "read: w: w holds nothing yet");
+  ax_tree_release(tree);
+}
+
+static void made_badly(void **state) {
+  (void)state;
+  ax_treedef *def;
+  ax_tree *tree;
+  TEST_OK(ax_treedef_parse("a: f32[4]; b/w: f32[3,4] @ data", &def));
+  TEST_FAILS(ax_tree_create(runtime, &mesh, def, &tree), AX_INVALID_ARGUMENT, "tree: b/w: ");
+  TEST_FAILS(ax_tree_create(runtime, NULL, def, &tree), AX_INVALID_ARGUMENT, "tree: b/w: spec \"data\": unknown axis \"data\"");
+  TEST_FAILS(ax_tree_create(NULL, &mesh, def, &tree), AX_INVALID_ARGUMENT, "there is no runtime");
+  TEST_FAILS(ax_tree_create(runtime, &mesh, NULL, &tree), AX_INVALID_ARGUMENT, "there is no treedef");
+  assert_null(tree);
+  ax_treedef_release(def);
+  ax_tree_release(NULL);
+  assert_null(ax_tree_get_def(NULL));
+  assert_null(ax_tree_get(NULL, "w"));
+  TEST_FAILS(ax_tree_init(NULL, "*: zeros", 0), AX_INVALID_ARGUMENT, "there is no tree");
+  TEST_FAILS(ax_tree_put(NULL, &def, "w"), AX_INVALID_ARGUMENT, "there is no tree");
+  TEST_FAILS(ax_tree_read_npz(NULL, "x"), AX_INVALID_ARGUMENT, "there is no tree");
+  TEST_FAILS(ax_tree_copy(NULL, NULL), AX_INVALID_ARGUMENT, "there is no tree");
+}
+
+/* What a leaf is filled with depends on its number and the seed, not on the mesh. */
+static void init(void **state) {
+  (void)state;
+  float a[16], b[16], c[16];
+  ax_tree *tree = tree_of("w: f32[4,4] @ data,model; v: f32[4,4]; b: f32[2] @ model; n: s32[]"), *other = tree_of("u: f32[4,4]; v: f32[4,4] @ model");
+  TEST_OK(ax_tree_init(tree, "n: constant(-3); b: ones; *: glorot_uniform", 5));
+  TEST_OK(ax_tree_init(other, "*: glorot_uniform", 5));
+  ASSERT_HOLDS(tree, "b", 1, 1);
+  TEST_OK(ax_tree_read(tree, a, sizeof a, "w"));
+  TEST_OK(ax_tree_read(tree, b, sizeof b, "v"));
+  TEST_OK(ax_tree_read(other, c, sizeof c, "v"));
+  assert_memory_equal(b, c, sizeof b);
+  assert_memory_not_equal(a, b, sizeof a);
+  TEST_FAILS(ax_tree_init(tree, "w: zeros", 5), AX_INVALID_ARGUMENT, "init: v: no pattern matches it");
+  TEST_FAILS(ax_tree_init(tree, "*: he_normal", 5), AX_INVALID_ARGUMENT, "init: b: he_normal counts what goes in and out");
+  TEST_FAILS(ax_tree_init(tree, "*: he", 5), AX_INVALID_ARGUMENT, "init: w: \"he\" is no initializer");
+  TEST_FAILS(ax_tree_init(tree, "*; zeros", 5), AX_PARSE_ERROR, "init:1:2: expected ':' and a value");
+  TEST_OK(ax_tree_read(tree, b, sizeof b, "w"));
+  assert_memory_equal(a, b, sizeof a);
+  ax_tree_release(tree), ax_tree_release(other);
+}
+
+static void copy(void **state) {
+  (void)state;
+  ax_tree *from = tree_of("a: f32[4] @ data; b: f32[2]"), *to = tree_of("b: f32[2] @ model; a: f32[4]"), *more = tree_of("a: f32[4]; b: f32[2]; c: f32[2]"),
+          *other = tree_of("a: f32[4]; b: f32[3]");
+  TEST_FAILS(ax_tree_copy(from, to), AX_INVALID_ARGUMENT, "holds nothing yet");
+  TEST_OK(ax_tree_put(from, (float[]){1, 2, 3, 4}, "a"));
+  TEST_OK(ax_tree_put(from, (float[]){5, 6}, "b"));
+  TEST_OK(ax_tree_copy(from, to));
+  ASSERT_HOLDS(to, "a", 1, 2, 3, 4);
+  ASSERT_HOLDS(to, "b", 5, 6);
+  TEST_FAILS(ax_tree_copy(from, more), AX_INVALID_ARGUMENT, "copy: the tree that is copied has no leaf \"c\"");
+  TEST_FAILS(ax_tree_copy(more, from), AX_INVALID_ARGUMENT, "copy: there is no leaf \"c\" to copy into");
+  TEST_FAILS(ax_tree_copy(from, other), AX_INVALID_ARGUMENT, "copy: b is f32[2], but f32[3] in the tree it is copied into");
+  assert_null(ax_tree_get(other, "a"));
+  ax_tree_release(from), ax_tree_release(to), ax_tree_release(more), ax_tree_release(other);
+}
+
+static void npz(void **state) {
+  (void)state;
+  char path[64];
+  snprintf(path, sizeof path, "/tmp/axle-tree-%d.npz", (int)getpid());
+  ax_tree *tree = tree_of("l/{0,1}/w: f32[2] @ model; n: bf16[]"), *again = tree_of("n: bf16[]; l/{0,1}/w: f32[2]"),
+          *other = tree_of("l/{0,1}/w: f32[3]; l/2/w: f32[2]; m: bf16[]");
+  TEST_FAILS(ax_tree_write_npz(tree, path), AX_INVALID_ARGUMENT, "read: l/0/w: l/0/w holds nothing yet");
+  TEST_OK(ax_tree_init(tree, "n: constant(2); *: normal", 1));
+  TEST_OK(ax_tree_write_npz(tree, path));
+  TEST_OK(ax_tree_read_npz(again, path));
+  for (int i = 0; i < 2; i++) {
+    float values[2];
+    TEST_OK(ax_tree_read(tree, values, sizeof values, "l/%d/w", i));
+    assert_holds(again, i == 0 ? "l/0/w" : "l/1/w", 2, values);
+  }
+  TEST_FAILS(ax_tree_read_npz(other, path), AX_INVALID_ARGUMENT,
+             "does not fit the tree:\n  l/0/w is f32[3], but f32[2] in the file\n  l/1/w is f32[3], but f32[2] in the file\n  \"n\" is no leaf\n"
+             "  the leaf \"l/2/w\" is missing\n  the leaf \"m\" is missing");
+  assert_null(ax_tree_get(other, "l/0/w"));
+  remove(path);
+  TEST_FAILS(ax_tree_read_npz(again, path), AX_IO_ERROR, path);
+  ax_tree_release(tree), ax_tree_release(again), ax_tree_release(other);
+}
+
+/* --- Runs --- */
+
+/* a, b, x -> a + x, b * x, a * b */
+static void step(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[0], in[2]);
+  out[1] = ax_mul(in[1], in[2]);
+  out[2] = ax_mul(in[0], in[1]);
+}
+
+static ax_executable *compiled(ax_args donate) {
+  const ax_type types[] = {TEST_TYPE(AX_F32, 2), TEST_TYPE(AX_F32, 2), TEST_TYPE(AX_F32, 2)};
+  ax_executable *executable;
+  ax_program *program = test_trace(step, NULL, types, 3, 3);
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = donate}, &executable));
+  ax_program_release(program);
+  return executable;
+}
+
+static void run(void **state) {
+  (void)state;
+  for (int donate = 0; donate < 2; donate++) {
+    ax_executable *executable = compiled(AX_FIRST(donate ? 2 : 0));
+    ax_tree *params = tree_of("a: f32[2] @ data; b: f32[2]"), *batch = tree_of("x: f32[2]"), *metrics = tree_of("product: f32[2]");
+    TEST_OK(ax_tree_put(params, (float[]){1, 2}, "a"));
+    TEST_OK(ax_tree_put(params, (float[]){3, 4}, "b"));
+    for (int i = 0; i < 3; i++) {
+      TEST_OK(ax_tree_put(batch, (float[]){2, 3}, "x"));
+      ax_tree *in[] = {params, batch}, *out[] = {params, metrics};
+      if (i % 2 == 0) TEST_OK(ax_tree_run(executable, in, 2, out, 2));
+      else TEST_OK(ax_tree_run_start(executable, in, 2, out, 2));
+    }
+    ASSERT_HOLDS(params, "a", 7, 11);
+    ASSERT_HOLDS(params, "b", 24, 108);
+    ASSERT_HOLDS(metrics, "product", 60, 288);
+    ax_tree_release(params), ax_tree_release(batch), ax_tree_release(metrics);
+    ax_executable_release(executable);
+  }
+}
+
+static void runs_refused(void **state) {
+  (void)state;
+  ax_executable *executable = compiled(AX_FIRST(1));
+  ax_tree *params = tree_of("p/a: f32[2]; p/b: f32[2]"), *batch = tree_of("x: f32[2]"), *bad = tree_of("x: s32[2]"), *wide = tree_of("x: f32[3]");
+  TEST_OK(ax_tree_init(params, "*: ones", 1));
+  TEST_FAILS(ax_tree_run(executable, (ax_tree *[]){params, batch}, 2, (ax_tree *[]){params, batch}, 2), AX_INVALID_ARGUMENT,
+             "tree_run: 1 of 3 arguments do not match:\n  x of tree 1 (argument 2) holds nothing yet");
+  TEST_OK(ax_tree_init(batch, "*: ones", 1));
+  TEST_FAILS(ax_tree_run(executable, (ax_tree *[]){params}, 1, (ax_tree *[]){params, batch}, 2), AX_INVALID_ARGUMENT,
+             "the program takes 3 arguments and gives 3 results; the trees have 2 and 3 (2 + 1) leaves");
+  TEST_FAILS(ax_tree_run(executable, (ax_tree *[]){params, bad}, 2, (ax_tree *[]){params, batch}, 2), AX_INVALID_ARGUMENT,
+             "x of tree 1 is s32[2], but argument 2 is f32[2]");
+  TEST_FAILS(ax_tree_run(executable, (ax_tree *[]){params, batch}, 2, (ax_tree *[]){wide, params}, 2), AX_INVALID_ARGUMENT,
+             "x of tree 0 is f32[3], but result 0 is f32[2]");
+  TEST_FAILS(ax_tree_run(executable, (ax_tree *[]){params, NULL}, 2, (ax_tree *[]){params, batch}, 2), AX_INVALID_ARGUMENT, "there is no tree");
+  TEST_FAILS(ax_tree_run(NULL, (ax_tree *[]){params, batch}, 2, (ax_tree *[]){params, batch}, 2), AX_INVALID_ARGUMENT, "there is no executable");
+  TEST_FAILS(ax_tree_run(executable, NULL, 2, (ax_tree *[]){params, batch}, 2), AX_INVALID_ARGUMENT, "there is no list of trees");
+  TEST_OK(ax_tree_set(batch, ax_tree_get(params, "p/a"), "x"));
+  TEST_FAILS(ax_tree_run(executable, (ax_tree *[]){params, batch}, 2, (ax_tree *[]){params, batch}, 2), AX_INVALID_ARGUMENT,
+             "tree_run: p/a of tree 0 is donated, but x of tree 1 holds the same array: f32[2]");
+  ASSERT_HOLDS(params, "p/a", 1, 1); /* nothing has changed */
+  TEST_OK(ax_tree_init(batch, "*: ones", 1));
+  ax_tree *others = tree_of("a: f32[2]; b: f32[2]; c: f32[2]");
+  TEST_OK(ax_tree_run(executable, (ax_tree *[]){params, batch}, 2, &others, 1));
+  TEST_FAILS(ax_tree_run(executable, (ax_tree *[]){params, batch}, 2, &others, 1), AX_INVALID_ARGUMENT,
+             "p/a of tree 0 (argument 0) held what was donated to an earlier run");
+  ax_tree_release(params), ax_tree_release(batch), ax_tree_release(bad), ax_tree_release(wide), ax_tree_release(others);
+  ax_executable_release(executable);
+}
+
+/* --- Without memory --- */
+
+static ax_status everything(void *executable) {
+  static const char *const text = "a: f32[2] @ data; b: f32[2]; c: f32[2]";
+  ax_treedef *def = NULL;
+  ax_tree *tree = NULL, *other = NULL;
+  ax_status status = ax_treedef_parse(text, &def);
+  if (status == AX_OK) status = ax_tree_create(runtime, &mesh, def, &tree);
+  if (status == AX_OK) status = ax_tree_create(runtime, NULL, NULL, &other) == AX_INVALID_ARGUMENT ? AX_OK : AX_INTERNAL;
+  if (status == AX_OK) status = ax_tree_create(runtime, &mesh, def, &other);
+  if (status == AX_OK) status = ax_tree_init(tree, "*: normal(0.5)", 3);
+  if (status == AX_OK) status = ax_tree_copy(tree, other);
+  if (status == AX_OK) status = ax_tree_run(executable, &tree, 1, &other, 1);
+  ax_tree_release(tree), ax_tree_release(other);
+  ax_treedef_release(def);
+  ax_runtime_trim(runtime);
+  return status;
+}
+
+static void no_memory(void **state) {
+  (void)state;
+  ax_executable *executable = compiled(AX_FIRST(0));
+  TEST_OK(everything(executable));
+  assert_true(test_each_allocation(everything, executable) > 30);
+  ax_executable_release(executable);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(leaves), cmocka_unit_test(made_badly), cmocka_unit_test(init),         cmocka_unit_test(copy),
+      cmocka_unit_test(npz),    cmocka_unit_test(run),        cmocka_unit_test(runs_refused), cmocka_unit_test(no_memory),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
