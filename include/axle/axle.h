@@ -6,6 +6,7 @@
 #include "axle/exec.h"
 #include "axle/host.h"
 #include "axle/line.h"
+#include "axle/must.h"
 #include "axle/npy.h"
 #include "axle/ops.h"
 #include "axle/program.h"

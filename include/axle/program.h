@@ -33,6 +33,10 @@ typedef struct ax_value {
    begin a trace on another stack than its own (a fiber's). */
 typedef void (*ax_function)(const ax_value *in, ax_value *out, void *context);
 
+/* The head of such a function, whose parameters are called in, out and context, and need not be used:
+     static AX_BODY(center) { out[0] = ax_sub(in[0], ax_pmean(in[0], "data")); } */
+#define AX_BODY(name) void name(AX_UNUSED const ax_value *in, AX_UNUSED ax_value *out, AX_UNUSED void *context)
+
 /* A function with its counts and its context: what is given wherever something takes a function. Arrays of operands have
    function.in_count entries then, arrays of results function.out_count. A plain value; it owns nothing. */
 typedef struct ax_fn {

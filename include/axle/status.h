@@ -16,9 +16,11 @@ extern "C" {
 #if defined(__GNUC__)
 #define AX_MUST_USE __attribute__((warn_unused_result))
 #define AX_PRINTF(format_index, first_argument) __attribute__((format(printf, format_index, first_argument)))
+#define AX_UNUSED __attribute__((unused))
 #else
 #define AX_MUST_USE
 #define AX_PRINTF(format_index, first_argument)
+#define AX_UNUSED
 #endif
 
 typedef enum ax_status {
