@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/path.h"
+
 /* --- Making one --- */
 
 static uint32_t words_per_frame(const ax_executable *e) {
@@ -203,29 +205,7 @@ void ax_execution_device_text(ax_text *text, const ax_execution *run, uint32_t f
   if (mesh->count > 0) ax_text_add(text, ")");
 }
 
-enum { most_searched = 256 }; /* programs: bodies may be shared, so a walk must not come to one twice */
-typedef struct search {
-  const ax_program *wanted, *seen[most_searched];
-  uint32_t count;
-} search;
-
-/* " in cond in scan", from the inside out: the regions by which `program` holds what is wanted. */
-static bool add_regions(ax_text *text, search *s, const ax_program *program) {
-  if (program == s->wanted) return true;
-  for (uint32_t i = 0; i < s->count; i++)
-    if (s->seen[i] == program) return false;
-  if (s->count == most_searched) return false;
-  s->seen[s->count++] = program;
-  for (uint32_t i = 0; i < program->eqn_count; i++)
-    for (uint32_t k = 0; ax_eqn_program(&program->eqns[i], k) != NULL; k++) {
-      if (!add_regions(text, s, ax_eqn_program(&program->eqns[i], k))) continue;
-      ax_text_add(text, " in %s", program->eqns[i].prim->name);
-      return true;
-    }
-  return false;
-}
-
-/* "psum f32[2]{V:d} over d (equation 3, line 7) in cond" */
+/* "psum f32[2]{V:d} over d (equation 0 of branch 1 of cond, equation 3, line 7)" */
 void ax_execution_equation_text(ax_text *text, const ax_execution *run, const ax_instr *instr) {
   const ax_eqn *eqn = instr->eqn;
   if (eqn == NULL) {
@@ -243,8 +223,9 @@ void ax_execution_equation_text(ax_text *text, const ax_execution *run, const ax
     const ax_axes *names = ax_param_at(eqn, &eqn->prim->params[i]);
     for (uint32_t j = 0; j < names->count; j++) ax_text_add(text, "%s%s", j == 0 ? " over " : ",", names->name[j]);
   }
-  ax_eqn_location_text(text, eqn);
-  (void)add_regions(text, &(search){.wanted = instr->program}, run->executable->plan->program);
+  ax_path path;
+  ax_path_find(run->executable->plan->program, instr->program, eqn, &path);
+  ax_path_text(text, &path);
 }
 
 /* The event that a counter belongs to: the last that begins there or before. */

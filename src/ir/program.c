@@ -85,14 +85,6 @@ ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index) {
   return NULL;
 }
 
-void ax_eqn_location_text(ax_text *text, const ax_eqn *eqn) {
-  const char *lead = " (";
-  if (eqn->number > 0) ax_text_add(text, "%sequation %u", lead, eqn->number - 1), lead = ", ";
-  if (eqn->line > 0) ax_text_add(text, "%sline %u", lead, eqn->line), lead = ", ";
-  if (eqn->location != NULL) ax_text_add(text, "%s%s", lead, eqn->location), lead = ", ";
-  if (lead[0] == ',') ax_text_add(text, ")");
-}
-
 uint32_t ax_eqn_effects(const ax_eqn *eqn) {
   uint32_t effects = eqn->prim->effects;
   const ax_program *program;

@@ -114,9 +114,6 @@ bool ax_spec_equal(const ax_spec *a, const ax_spec *b); /* missing trailing entr
 void ax_mesh_text(ax_text *text, const ax_mesh *mesh); /* (data=4, model=2) */
 void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh);
 
-/* " (equation 3, line 7)": where the program that was given to be run has it. */
-void ax_eqn_location_text(ax_text *text, const ax_eqn *eqn);
-
 /* --- Parameters --- */
 ax_status ax_params_copy(ax_arena *arena, const ax_prim *prim, const void *params, const void **out); /* deep; retains programs */
 void ax_params_release(const ax_prim *prim, const void *params);                                       /* the programs in it */

@@ -12,10 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/path.h"
+
 /* The regions around the programs being evaluated, for messages. */
 struct ax_evaluator {
   const ax_evaluator *outer;
   const ax_eqn *eqn;
+  const ax_program *program; /* that it is in */
 };
 
 /* --- Tensors --- */
@@ -161,15 +164,24 @@ static void list_more(ax_text *text, int64_t count) {
   if (count > listed_devices) ax_text_add(text, " and %lld more", (long long)(count - listed_devices));
 }
 
-/* "psum f32[4]{V:data} (equation 3, line 7) in cond" */
+static ax_path path_of(const evaluation *e, const ax_eqn *eqn) {
+  ax_path path = {.count = 1};
+  for (const ax_evaluator *at = e->driver; at != NULL; at = at->outer) path.count++;
+  uint32_t level = path.count - 1;
+  path.step[level] = (struct ax_path_step){eqn, e->program};
+  for (const ax_evaluator *at = e->driver; at != NULL; at = at->outer) path.step[--level] = (struct ax_path_step){at->eqn, at->program};
+  return path;
+}
+
+/* "psum f32[4]{V:data} (equation 0 of branch 1 of cond, equation 3, line 7)" */
 static void name_equation(const evaluation *e, ax_text *text, const ax_eqn *eqn) {
   ax_text_add(text, "%s", eqn->prim->name);
   for (uint32_t i = 0; i < eqn->in_count && i < 8; i++) {
     ax_text_add(text, " ");
     ax_type_text(text, &e->program->types[eqn->in[i]], &e->program->axes);
   }
-  ax_eqn_location_text(text, eqn);
-  for (const ax_evaluator *at = e->driver; at != NULL; at = at->outer) ax_text_add(text, " in %s", at->eqn->prim->name);
+  const ax_path path = path_of(e, eqn);
+  ax_path_text(text, &path);
 }
 
 /* Appends those of the incomplete groups that are here, or those that are not. Returns how many there are. */
@@ -224,7 +236,7 @@ static ax_status eval_collective(evaluation *e, const ax_eqn *eqn) {
 }
 
 static ax_status eval_region(evaluation *e, const ax_eqn *eqn) {
-  ax_evaluator inner = {.outer = e->driver, .eqn = eqn};
+  ax_evaluator inner = {.outer = e->driver, .eqn = eqn, .program = e->program};
   for (uint32_t i = 0; i < eqn->in_count; i++)
     memcpy(e->in + (size_t)i * e->lanes, e->value + (size_t)eqn->in[i] * e->lanes, e->lanes * sizeof e->in[0]);
   ax_eval_args args = {.eqn = eqn,

@@ -154,7 +154,7 @@ static void regions(void **state) {
   ax_program_release(program);
   program = trace_diverging("data");
   TEST_FAILS(run_on(program, all, devices, result), AX_DEADLOCK,
-             "deadlock: psum f64[] (equation 0) in cond: devices wait: ");
+             "deadlock: psum f64[] (equation 0 of branch 0 of cond, equation 1): devices wait: ");
   TEST_FAILS(run_on(program, all, devices, result), AX_DEADLOCK, "devices never come: 2 (data=1,model=0), ");
   ax_program_release(program);
 }

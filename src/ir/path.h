@@ -1,0 +1,21 @@
+/* Where an equation stands in a nest of programs, for messages: "(equation 0 of branch 1 of cond, equation 3, prog.c:41)". */
+#ifndef AX_IR_PATH_H
+#define AX_IR_PATH_H
+
+#include "ir/program.h"
+
+typedef struct ax_path { /* from the outermost equation to the one that is meant */
+  uint32_t count;
+  struct ax_path_step {
+    const ax_eqn *eqn;
+    const ax_program *program; /* that it is in */
+  } step[AX_MAX_NESTING + 1];
+} ax_path;
+
+/* The way to an equation of `program`, which `whole` is or holds, perhaps in several places: the first. Where it is not found the path is
+   of the equation alone. */
+void ax_path_find(const ax_program *whole, const ax_program *program, const ax_eqn *eqn, ax_path *out);
+/* With a blank in front; nothing when nothing is known. Numbers and lines are those of the program that was given to be run. */
+void ax_path_text(ax_text *text, const ax_path *path);
+
+#endif
