@@ -5,6 +5,7 @@
 #include "exec/exec.h"
 #include "exec/float_mode.h"
 #include "exec/execution.h"
+#include "ir/path.h"
 #include "mesh/partition.h"
 
 /* --- The object and its cache --- */
@@ -155,7 +156,10 @@ static void instr_text(ax_text *text, const ax_executable *e, const ax_instr *in
     ax_text_add(text, " to %u", instr->target);
   for (uint32_t k = 0; k < instr->ref_count; k++)
     ax_text_add(text, " s%u+%lld", instr->refs[k].space, (long long)instr->refs[k].offset);
-  if (instr->eqn != NULL) ax_text_add(text, "   ; %s", instr->eqn->prim->name);
+  if (instr->eqn != NULL) {
+    ax_text_add(text, "   ; ");
+    ax_origin_text(text, instr->eqn);
+  }
   ax_text_add(text, "\n");
 }
 

@@ -44,6 +44,12 @@ static void add_body(ax_text *text, const ax_eqn *eqn, const ax_program *program
   ax_text_add(text, "%s", eqn->prim->name);
 }
 
+bool ax_source_text(ax_text *text, const char *lead, const ax_eqn *eqn) {
+  if (eqn->line > 0) ax_text_add(text, "%sline %u", lead, eqn->line), lead = ", ";
+  if (eqn->location != NULL) ax_text_add(text, "%s%s", lead, eqn->location);
+  return eqn->line > 0 || eqn->location != NULL;
+}
+
 void ax_path_text(ax_text *text, const ax_path *path) {
   const char *lead = " (";
   const ax_eqn *last = path->step[path->count - 1].eqn;
@@ -54,7 +60,11 @@ void ax_path_text(ax_text *text, const ax_path *path) {
     if (number > 0 || i > 0) lead = ", ";
     if (i > 0) add_body(text, path->step[i - 1].eqn, path->step[i].program);
   }
-  if (last->line > 0) ax_text_add(text, "%sline %u", lead, last->line), lead = ", ";
-  if (last->location != NULL) ax_text_add(text, "%s%s", lead, last->location), lead = ", ";
+  if (ax_source_text(text, lead, last)) lead = ", ";
   if (lead[0] == ',') ax_text_add(text, ")");
+}
+
+void ax_origin_text(ax_text *text, const ax_eqn *eqn) {
+  ax_text_add(text, "%s", eqn->prim->name);
+  (void)ax_source_text(text, ", ", eqn);
 }

@@ -17,5 +17,9 @@ typedef struct ax_path { /* from the outermost equation to the one that is meant
 void ax_path_find(const ax_program *whole, const ax_program *program, const ax_eqn *eqn, ax_path *out);
 /* With a blank in front; nothing when nothing is known. Numbers and lines are those of the program that was given to be run. */
 void ax_path_text(ax_text *text, const ax_path *path);
+/* `lead` and "line 7", "prog.c:41": the line of the text, the C call. False: neither is known, and nothing is added. */
+bool ax_source_text(ax_text *text, const char *lead, const ax_eqn *eqn);
+/* "log, prog.c:41": the primitive, and where it comes from as far as that is known; for listings. */
+void ax_origin_text(ax_text *text, const ax_eqn *eqn);
 
 #endif

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "ir/path.h"
+
 /* --- Buffers --- */
 
 ax_status ax_plan_add_buffer(ax_plan *plan, const ax_buffer *buffer, uint32_t *out) {
@@ -118,7 +120,7 @@ ax_status ax_lower_kernel_end(ax_lower *lower) {
   uint32_t bytes = kernel->slot_count * (uint32_t)sizeof(uint32_t);
   ax_op op = {.kind = AX_OP_KERNEL, .kernel = {kernel, ax_arena_copy(&lower->plan->drafts, lower->buffers, bytes)}};
   if (kernel->failed && kernel->slot_count == AX_MAX_SLOTS)
-    return ax_error(AX_ABSENT, "%s: more than %d arrays in one kernel", lower->eqn->prim->name, AX_MAX_SLOTS);
+    return ax_error(AX_ABSENT, "more than %d arrays in one kernel", AX_MAX_SLOTS);
   if (kernel->failed || op.kernel.buffers == NULL) return ax_out_of_memory(bytes);
   op.axes = lower->plan->buffers[op.kernel.buffers[kernel->stores[0].slot]].axes;
   return add_op(lower, &op);
@@ -145,7 +147,7 @@ ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm) {
 
 ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_op op = {.kind = AX_OP_EVAL};
-  if (eqn->prim->kind != AX_LOCAL) return ax_error(AX_ABSENT, "%s has no lower rule", eqn->prim->name);
+  if (eqn->prim->kind != AX_LOCAL) return ax_error(AX_ABSENT, "it has no lower rule");
   for (uint32_t k = 0; k < eqn->out_count; k++) AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
   op.axes = eqn->out_count > 0 ? lower->plan->buffers[out[0]].axes : 0;
   op.eval.in = ax_arena_copy(&lower->plan->arena, in, eqn->in_count * sizeof in[0]);
@@ -216,12 +218,26 @@ void ax_lower_branch_end(ax_lower *lower, ax_block *outer) { close_region(lower,
 
 /* --- The walk --- */
 
+/* What cannot be compiled is named; of a region that holds it, it has been. */
+static ax_status refuse(const ax_lower *lower, const ax_eqn *eqn, ax_status status) {
+  ax_text text = {0};
+  ax_path path;
+  if (status != AX_ABSENT || eqn->prim->kind == AX_REGION) return status;
+  ax_path_find(lower->plan->program, lower->program, eqn, &path);
+  ax_path_text(&text, &path);
+  status = ax_error_context(status, "%s%s: ", eqn->prim->name, text.data != NULL && !text.failed ? text.data : "");
+  ax_text_deinit(&text);
+  return status;
+}
+
 static ax_status lower_eqn(ax_lower *lower, const ax_eqn *eqn, uint32_t *map, uint32_t *in) {
   const ax_plan_options *options = &lower->plan->options;
   uint32_t first = lower->block->count, *out = map + eqn->out;
   lower->eqn = eqn;
   for (uint32_t k = 0; k < eqn->in_count; k++) in[k] = map[eqn->in[k]];
-  AX_TRY(options->reference && eqn->prim->kind == AX_LOCAL ? ax_lower_eval(lower, eqn, in, out) : eqn->prim->lower(lower, eqn, in, out));
+  bool by_eval = options->reference && eqn->prim->kind == AX_LOCAL;
+  ax_status status = by_eval ? ax_lower_eval(lower, eqn, in, out) : eqn->prim->lower(lower, eqn, in, out);
+  if (status != AX_OK) return refuse(lower, eqn, status);
   return options->check != 0 ? ax_lower_checks(lower, eqn, first, in, out) : AX_OK;
 }
 

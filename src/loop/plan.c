@@ -1,4 +1,5 @@
 /* Questions about plans that every pass asks, and their text. */
+#include "ir/path.h"
 #include "loop/passes.h"
 
 static void visit_kernel(const ax_op *op, ax_visit visit, void *context) {
@@ -140,7 +141,12 @@ static void gemm_text(ax_text *text, const ax_gemm *gemm) {
 }
 
 static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
-  ax_text_add(text, "%*son %s: ", indent, "", ax_axis_set_string(op->axes, &plan->mesh));
+  ax_text_add(text, "%*son %s", indent, "", ax_axis_set_string(op->axes, &plan->mesh));
+  if (op->eqn != NULL) {
+    ax_text_add(text, ", ");
+    ax_origin_text(text, op->eqn);
+  }
+  ax_text_add(text, ": ");
   switch (op->kind) {
     case AX_OP_NONE: break;
     case AX_OP_KERNEL:

@@ -94,7 +94,7 @@ static bool is_one_shard_map(const ax_program *program) {
 }
 
 static void deinit(ax_partitioner *p) {
-  for (uint32_t i = 0; i < p->level_count; i++) ax_free(p->levels[i].meshes);
+  for (uint32_t i = 0; i < p->level_count; i++) ax_free(p->levels[i].maps);
   ax_free(p->levels);
   ax_memo_deinit(&p->memo);
   ax_arena_deinit(&p->arena);

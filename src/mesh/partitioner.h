@@ -16,7 +16,7 @@
 
 /* Of all shard_maps at one depth. */
 typedef struct ax_level {
-  const ax_mesh **meshes; /* the different ones; borrowed */
+  const ax_eqn **maps; /* the first shard_map over each of the different meshes; borrowed */
   uint32_t mesh_count, mesh_capacity, first, count; /* its axes of the whole mesh */
 } ax_level;
 

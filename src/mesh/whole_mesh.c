@@ -3,19 +3,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/path.h"
 #include "mesh/partitioner.h"
 #include "prim/prims.h"
 
-static ax_status add_mesh(ax_partitioner *p, uint32_t depth, const ax_mesh *mesh) {
+static const ax_mesh *mesh_of(const ax_eqn *map) { return &((const ax_shard_map_params *)map->params)->mesh; }
+
+static ax_status add_mesh(ax_partitioner *p, uint32_t depth, const ax_eqn *map) {
   while (p->level_count <= depth) {
     AX_TRY(ax_grow(&p->levels, sizeof p->levels[0], p->level_count, 1, &p->level_capacity));
     p->levels[p->level_count++] = (ax_level){0};
   }
   ax_level *l = &p->levels[depth];
   for (uint32_t i = 0; i < l->mesh_count; i++)
-    if (ax_mesh_equal(l->meshes[i], mesh, false)) return AX_OK;
-  AX_TRY(ax_grow(&l->meshes, sizeof l->meshes[0], l->mesh_count, 1, &l->mesh_capacity));
-  l->meshes[l->mesh_count++] = mesh;
+    if (ax_mesh_equal(mesh_of(l->maps[i]), mesh_of(map), false)) return AX_OK;
+  AX_TRY(ax_grow(&l->maps, sizeof l->maps[0], l->mesh_count, 1, &l->mesh_capacity));
+  l->maps[l->mesh_count++] = map;
   return AX_OK;
 }
 
@@ -30,7 +33,7 @@ static ax_status find_meshes(ax_partitioner *p, const ax_program *program, uint3
     if (eqn->prim == &ax_prim_shard_map) {
       const ax_shard_map_params *params = eqn->params;
       p->unchecked = p->unchecked || params->unchecked;
-      AX_TRY(add_mesh(p, depth, &params->mesh));
+      AX_TRY(add_mesh(p, depth, eqn));
       AX_TRY(find_meshes(p, params->body, depth + 1));
       continue;
     }
@@ -41,11 +44,17 @@ static ax_status find_meshes(ax_partitioner *p, const ax_program *program, uint3
 
 ax_status ax_whole_mesh_find(ax_partitioner *p, const ax_program *program) { return find_meshes(p, program, 0); }
 
-static ax_status refuse(const ax_mesh *a, const ax_mesh *b) {
-  int64_t devices[] = {ax_mesh_devices(a), ax_mesh_devices(b)};
+/* "(a=4,) (prog.c:12)" */
+static void map_text(ax_text *text, const ax_eqn *map) {
+  ax_mesh_text(text, mesh_of(map));
+  if (ax_source_text(text, " (", map)) ax_text_add(text, ")");
+}
+
+static ax_status refuse(const ax_eqn *a, const ax_eqn *b) {
+  int64_t devices[] = {ax_mesh_devices(mesh_of(a)), ax_mesh_devices(mesh_of(b))};
   ax_text first = {0}, second = {0};
-  ax_mesh_text(&first, a);
-  ax_mesh_text(&second, b);
+  map_text(&first, a);
+  map_text(&second, b);
   const char *one = first.data != NULL ? first.data : "", *two = second.data != NULL ? second.data : "";
   ax_status status =
       devices[0] != devices[1]
@@ -62,15 +71,15 @@ static ax_status refuse(const ax_mesh *a, const ax_mesh *b) {
 static ax_status refuse_level(const ax_level *l, uint32_t last) {
   ax_mesh refined;
   for (uint32_t i = 0; i < last; i++)
-    if (!ax_mesh_refine(l->meshes[i], l->meshes[last], &refined)) return refuse(l->meshes[i], l->meshes[last]);
-  return refuse(l->meshes[last - 1], l->meshes[last]);
+    if (!ax_mesh_refine(mesh_of(l->maps[i]), mesh_of(l->maps[last]), &refined)) return refuse(l->maps[i], l->maps[last]);
+  return refuse(l->maps[last - 1], l->maps[last]);
 }
 
 static ax_status refine_level(ax_partitioner *p, ax_level *l) {
-  ax_mesh refined = l->mesh_count > 0 ? *l->meshes[0] : (ax_mesh){0};
+  ax_mesh refined = l->mesh_count > 0 ? *mesh_of(l->maps[0]) : (ax_mesh){0};
   for (uint32_t i = 1; i < l->mesh_count; i++) {
     ax_mesh next;
-    if (!ax_mesh_refine(&refined, l->meshes[i], &next)) return refuse_level(l, i);
+    if (!ax_mesh_refine(&refined, mesh_of(l->maps[i]), &next)) return refuse_level(l, i);
     refined = next;
   }
   l->first = p->mesh.count;
@@ -97,9 +106,9 @@ static void name_axis(ax_mesh *mesh, uint32_t axis, const char *wanted, int part
 static void name_level(ax_partitioner *p, const ax_level *l, bool parts) {
   for (uint32_t m = 0; m < l->mesh_count; m++) {
     ax_axis_list runs[AX_MAX_AXES];
-    ax_mesh_runs(&p->mesh, l->first, l->meshes[m], runs);
-    for (uint32_t i = 0; i < l->meshes[m]->count; i++) {
-      const char *name = l->meshes[m]->axis[i].name;
+    ax_mesh_runs(&p->mesh, l->first, mesh_of(l->maps[m]), runs);
+    for (uint32_t i = 0; i < mesh_of(l->maps[m])->count; i++) {
+      const char *name = mesh_of(l->maps[m])->axis[i].name;
       for (uint32_t k = 0; k < runs[i].count && parts == (runs[i].count > 1); k++)
         if (p->mesh.axis[runs[i].axis[k]].name[0] == '\0') name_axis(&p->mesh, runs[i].axis[k], name, parts ? (int)k : -1);
     }

@@ -12,6 +12,7 @@ static ax_status check_call(const ax_program *program, uint32_t in_count, uint32
 static void replay(const ax_program *program, ax_value *map) {
   ax_builder *builder = ax_builder_current();
   const char *here = builder->location;
+  uint32_t line = builder->line;
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
     const ax_eqn *eqn = &program->eqns[i];
     ax_value *in = ax_arena_alloc(&builder->arena, eqn->in_count * sizeof in[0]);
@@ -21,9 +22,11 @@ static void replay(const ax_program *program, ax_value *map) {
     }
     for (uint32_t j = 0; j < eqn->in_count; j++) in[j] = map[eqn->in[j]];
     builder->location = eqn->location != NULL ? eqn->location : here;
+    builder->line = eqn->line;
     ax_bind(eqn->prim, eqn->params, in, eqn->in_count, map + eqn->out, eqn->out_count);
   }
   builder->location = here;
+  builder->line = line;
 }
 
 static void check_argument(const ax_program *program, uint32_t index, ax_value value) {

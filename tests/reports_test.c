@@ -1,0 +1,136 @@
+/* Reports of C programs say the C line, through derivatives, batching and partitioning: of NaNs, of deadlocks, of what cannot be compiled,
+   and in listings of plans and instructions. */
+#undef AXLE_NO_LINES
+#include "axle/axle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+/* The text with the lines counted from `base`: "reports_test.c:+2". */
+static void expect_line(const char *text, int base, int line, const char *rest) {
+  char wanted[300];
+  snprintf(wanted, sizeof wanted, "reports_test.c:%d%s", base + line, rest);
+  if (text == NULL || strstr(text, wanted) == NULL) fail_msg("%s is not in: %s", wanted, text != NULL ? text : "nothing");
+}
+
+static const int of_root = __LINE__;
+static void root(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_sqrt(ax_sub(in[0], 1));
+}
+static void loss(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value root_of;
+  ax_scan(AX_FN(root, 1, 1), 1, 4, false, in, &root_of);
+  out[0] = ax_psum(ax_reduce_sum(root_of, AX_ALL_DIMS, false), "d");
+}
+static void on_two(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_mesh mesh;
+  if (ax_mesh_parse("d=2", &mesh) == AX_OK) ax_shard_map(&mesh, "d -> ", AX_FN(loss, 1, 1), in, out);
+}
+static void gradient(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_grad(AX_FN(on_two, 1, 1), AX_FIRST(1), in, out);
+}
+static void gradients(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_vmap(NULL, AX_FN(gradient, 1, 1), in, out);
+}
+
+/* Runs it; the message is then of `status`. */
+static void fails(ax_fn fn, const ax_type *type, const float *data, const ax_compile_options *options, ax_status status, char **listing) {
+  ax_runtime *runtime;
+  ax_program *program;
+  ax_executable *executable;
+  ax_array *in, *out;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_trace(fn, type, &program));
+  TEST_OK(ax_compile(runtime, program, options, &executable));
+  if (listing != NULL) TEST_OK(ax_executable_text(executable, listing));
+  TEST_OK(ax_device_put(runtime, NULL, "", type, data, &in));
+  assert_int_equal(ax_run(executable, &in, 1, &out, 1), status);
+  ax_array_release(in);
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+}
+
+static void nans(void **state) {
+  (void)state;
+  const float data[] = {30, 40, 3, 40, 50, 60, 70, 80};
+  const ax_fn fns[] = {AX_FN(on_two, 1, 1), AX_FN(gradient, 1, 1), AX_FN(gradients, 1, 1)};
+  for (int k = 0; k < 3; k++) {
+    const ax_type type = k < 2 ? AX_TYPE(AX_F32, 4) : AX_TYPE(AX_F32, 2, 4);
+    char *listing;
+    fails(fns[k], &type, data, &(ax_compile_options){.check_numerics = AX_CHECK_NAN}, AX_NOT_FINITE, &listing);
+    assert_non_null(strstr(ax_message(), "sqrt f32["));
+    expect_line(ax_message(), of_root, 3, ") makes 1 NaN in f32[");
+    assert_non_null(strstr(ax_message(), "in iteration 2 of scan on device 1 (d=1)"));
+    expect_line(strstr(listing, ", sqrt, "), of_root, 3, ": ");
+    expect_line(strstr(listing, "   ; sqrt, "), of_root, 3, "\n");
+    ax_string_free(listing);
+  }
+}
+
+static const int of_sum = __LINE__;
+static void sum(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(in[0], "d");
+}
+static void itself(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_mul(in[0], 2);
+}
+static void some_sum(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_tanh(in[0]);
+  ax_if(ax_eq(ax_axis_index("d"), 1), AX_FN(itself, 1, 1), AX_FN(sum, 1, 1), &x, out);
+}
+static void some_sum_on_two(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_mesh mesh;
+  if (ax_mesh_parse("d=2", &mesh) == AX_OK) ax_shard_map_unchecked(&mesh, "d -> d", AX_FN(some_sum, 1, 1), in, out);
+}
+
+static void deadlocks(void **state) {
+  (void)state;
+  const float data[4] = {1, 2, 3, 4};
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  fails(AX_FN(some_sum_on_two, 1, 1), &type, data, NULL, AX_DEADLOCK, NULL);
+  expect_line(ax_message(), of_sum, 3, "): device 0 (d=0)");
+  assert_non_null(strstr(ax_message(), "of branch 0 of cond, equation "));
+}
+
+static const int of_maps = __LINE__;
+static void two_meshes(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_mesh two, four;
+  if (ax_mesh_parse("a=2", &two) != AX_OK || ax_mesh_parse("b=4", &four) != AX_OK) return;
+  ax_shard_map(&two, "a -> a", AX_FN(itself, 1, 1), in, out);
+  ax_shard_map(&four, "b -> b", AX_FN(itself, 1, 1), out, out);
+}
+
+static void compiling(void **state) {
+  (void)state;
+  ax_runtime *runtime;
+  ax_program *program;
+  ax_executable *executable;
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_trace(AX_FN(two_meshes, 1, 1), &type, &program));
+  assert_int_equal(ax_compile(runtime, program, NULL, &executable), AX_ABSENT);
+  expect_line(strstr(ax_message(), "(a=2,) ("), of_maps, 5, ") and (b=4,) (");
+  expect_line(strstr(ax_message(), "(b=4,) ("), of_maps, 6, ")");
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(nans), cmocka_unit_test(deadlocks), cmocka_unit_test(compiling)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
