@@ -2,8 +2,8 @@
 #
 # A header is its head comment, then groups: a comment and the declarations under it, up to an empty line or the next comment. A group
 # becomes a heading of its names, its declarations as they stand and its comment as prose; "/* --- x --- */" becomes a heading. What
-# compilers alone need is left out: guards, visibility, AX_MUST_USE, and the macros that stamp a call's line (`#define ax_...`, which are
-# called as the functions of their names, and what these are made of).
+# compilers alone need is left out: guards, visibility, AX_MUST_USE, and what stands between #ifndef AXLE_NO_LINES and #endif: the
+# macros that stamp a call's line, which are called as the functions of their names.
 #
 # state: head (of the file), between, comment, declaration. A declaration ends with the line where its brackets are closed and a ; stands
 # at the end; a macro with the first line that does not end in \.
@@ -71,11 +71,12 @@ function add_last(text,    name) { # typedef ... name;
   add_name(name)
 }
 
-function hidden(text) { return text ~ /^#define (ax_|AX_LINE|AX_X\(|AX_MUST_USE|AX_PRINTF|AXLE_)/ }
+function hidden(text) { return text ~ /^static inline .*ax_lined_|^#define (AX_MUST_USE|AX_PRINTF|AXLE_)/ }
 
 function end_declaration() {
   if (!hidden(declaration)) {
     sub(/^AX_MUST_USE /, "", declaration)
+    if (sub(/^static inline /, "", declaration)) sub(/ \{\n.*$/, ";", declaration)
     code = code declaration "\n"
     add_names(declaration)
   }
@@ -97,13 +98,22 @@ function end_group(    i) {
 
 function keep(text) { body = body text "\n" }
 
-function keep_prose(text,    lines, count, i) { # what is indented further than the rest is an example
+function keep_prose(text,    lines, count, i, example, gap) { # lines that are indented further than the rest are an example
   count = split(prose(text), lines, "\n")
   for (i = 1; i <= count; i++) {
     sub(/^   /, "", lines[i])
-    keep(lines[i] ~ /^    / ? lines[i] : escaped(lines[i]))
+    if (lines[i] == "") {
+      gap = 1
+      continue
+    }
+    if (example && lines[i] !~ /^  /) keep("```\n")
+    else if (!example && lines[i] ~ /^  /) keep("\n```text")
+    else if (gap) keep("")
+    example = lines[i] ~ /^  /
+    gap = 0
+    keep(example ? lines[i] : escaped(lines[i]))
   }
-  keep("")
+  keep(example ? "```\n" : "")
 }
 
 function end_comment(    title) {
@@ -131,6 +141,20 @@ FNR == 1 {
   depth = 0
 }
 
+state == "between" && /^#ifndef AXLE_NO_LINES/ { hidden_lines = 1 }
+hidden_lines {
+  if (/^#endif/) hidden_lines = 0
+  next
+}
+/^\/\// && state == "between" { # a comment of // lines, because */ stands in it
+  sub(/^\/\/ ?/, "   ")
+  current = current (current == "" ? "" : "\n") $0
+  next
+}
+state == "between" && current != "" {
+  sub(/^   /, "", current)
+  end_comment()
+}
 state == "between" && /^\/\*/ { state = "comment" }
 state == "comment" {
   current = current (current == "" ? "" : "\n") $0
@@ -152,7 +176,7 @@ state == "declaration" {
   gsub(/\/\*([^*]|\*[^\/])*\*\//, "", bare)
   opened = gsub(/[({]/, "&", bare)
   closed = gsub(/[)}]/, "&", bare)
-  if (opened == closed && bare ~ /; *$/ && bare !~ /\/\*/) end_declaration()
+  if (opened == closed && bare ~ (bare ~ /^static inline/ ? "} *$" : "; *$") && bare !~ /\/\*/) end_declaration()
 }
 
 END {

@@ -3,7 +3,7 @@
 #   src/ROOM/noun_test.c    ROOM/noun         cmocka, linked with the library's inside
 #   tests/noun_test.c       tests/noun        the same, with tests/noun/*.c; tests/support/*.c are linked into both
 #   tests/noun_test.sh      tests/noun        sh; $AXLE is the command, $AXLE_BUILD the build folder
-#   examples/noun.c         examples/noun     succeeds
+#   examples/noun.c         examples/noun     succeeds; likewise examples/tutorial/noun.c
 #   the house's own checks  house/...         once, not under sanitizers
 
 set(sanitizer_settings
@@ -54,11 +54,27 @@ foreach(source ${script_tests})
                "AXLE=${PROJECT_BINARY_DIR}/axle" "AXLE_BUILD=${PROJECT_BINARY_DIR}")
 endforeach()
 
+# Programs that pages of docs/ show; tests/docs_test.sh runs them.
+file(GLOB page_programs CONFIGURE_DEPENDS tests/docs/*.c)
+foreach(source ${page_programs})
+  cmake_path(GET source STEM name)
+  add_executable(page_${name} ${source})
+  set_target_properties(page_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY tests/docs)
+  target_link_libraries(page_${name} PRIVATE axle m)
+endforeach()
+
 # --- Examples ---
 set(arguments_digits --out ${CMAKE_BINARY_DIR}/digits.npz data/digits.csv.gz)
+set(arguments_checkpoint ${CMAKE_BINARY_DIR}/examples)
+set(arguments_stablehlo ${CMAKE_BINARY_DIR}/examples)
 foreach(source ${example_sources})
   cmake_path(GET source STEM name)
   axle_test(examples/${name} $<TARGET_FILE:example_${name}> ${arguments_${name}})
+endforeach()
+
+foreach(source ${tutorial_sources})
+  cmake_path(GET source STEM name)
+  axle_test(examples/tutorial/${name} $<TARGET_FILE:tutorial_${name}>)
 endforeach()
 
 # --- The house ---

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the pages of docs/ say is so.
 #
-#   reference.md, primitives.md    are what cmake/docs makes of the sources
+#   reference.md, primitives.md    are what cmake/docs makes of the sources; every exported function is in the first
 #   a transcript (```console)      has what its commands print now (cmake/page.awk)
 #   C (```c)                       stands in a file of examples/ or tests/docs/, which are compiled and run
 #   a program's text (```axle)     parses
@@ -85,6 +85,25 @@ check_manual() {
   done <"$work/commands"
 }
 
+# Each function that the library exports has its place in the reference.
+check_reference() {
+  nm -D --defined-only "$AXLE_BUILD/libaxle.so" | awk '$3 ~ /^ax_/ { print $3 }' | sort >"$work/exported"
+  grep -o '<a id="ax_[a-z0-9_]*"' "$work/made/reference.md" | sed 's/.*"\(.*\)"/\1/' | sort >"$work/described"
+  [ -s "$work/exported" ] || wrong "nm finds no functions in $AXLE_BUILD/libaxle.so"
+  comm -23 "$work/exported" "$work/described" >"$work/missing"
+  [ ! -s "$work/missing" ] || wrong "cmake/reference.awk passes over" $(cat "$work/missing")
+}
+
+# What pages for users call ax_.. or AX_.. is in the reference; `ax_name_` and `AX_NAME_` stand for several.
+check_names() {
+  grep -o '<a id="[A-Za-z0-9_]*"' "$work/made/reference.md" | sed 's/.*"\(.*\)"/\1/' | sort -u >"$work/described"
+  for page in docs/*.md docs/axle.1; do
+    case $page in docs/design.md | docs/performance.md | docs/reference.md | docs/primitives.md) continue ;; esac
+    grep -o '\b\(ax\|AX\)_[A-Za-z0-9_]*[A-Za-z0-9]\b' "$page" | sort -u | comm -23 - "$work/described" >"$work/unknown"
+    [ ! -s "$work/unknown" ] || wrong "$page: in no public header:" $(cat "$work/unknown")
+  done
+}
+
 # Each production is named, as **name**, in a paragraph that a program's text follows.
 check_grammar() {
   sed -n 's/^\([a-z-]*\)  *= .*/\1/p' docs/text.md | sort >"$work/productions"
@@ -97,6 +116,8 @@ for page in docs/*.md; do
   name=${page#docs/}
   if [ -f "$work/made/$name" ]; then same "$page" "$work/made/$name"; else check_page "$page"; fi
 done
+check_reference
+check_names
 check_grammar
 [ ! -f docs/axle.1 ] || check_manual
 [ $failed -eq 0 ] && echo "docs: all as they say"
