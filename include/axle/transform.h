@@ -53,13 +53,46 @@ AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program 
 AX_MUST_USE ax_status ax_program_partition(const ax_program *program, ax_program **out);
 
 /* --- The same inside a trace, on functions. Errors, as above, are kept by the trace, and `out` is poison. `in` has f.in_count entries;
-   wrt names those that derivatives are taken by, floats all (AX_ALL_ARGS: those that are), in ascending order. --- */
+   wrt names those that derivatives are taken by, floats all (AX_ALL_ARGS: those that are), in ascending order. Tangents, cotangents and
+   vectors are of the type of what they belong to; one that varies over fewer axes is made to agree, and a number (ax_real, ax_integer)
+   stands for an array of it. --- */
 /* As jax.value_and_grad. f's first result is a float scalar; further ones are auxiliary. out: f's results, then the gradients of the
    first with respect to each of wrt. */
 void ax_value_and_grad(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
 void ax_grad(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out); /* the gradients alone */
 /* As jax.jvp. tangents: one for each of wrt; out: f's results; out_tangents: as many, zeros for those that are no floats. */
 void ax_jvp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *tangents, ax_value *out, ax_value *out_tangents);
+/* As jax.vjp, and the function it gives called once. cotangents: one for each result of f, where those of results that are no floats are
+   not looked at; out: f's results; gradients: one for each of wrt, of its operand's type. */
+void ax_vjp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *cotangents, ax_value *out, ax_value *gradients);
+
+/* A function linearized at a point: what ax_linearize gives. A plain value that belongs to the trace it was made in: good there, and in
+   what is traced inside, which captures what it needs; anywhere else it is an error. */
+typedef struct ax_linear {
+  uint64_t trace;
+  uint32_t number, in_count, out_count; /* counts of tangents and of results */
+} ax_linear;
+/* As jax.linearize and jax.vjp: out: f's results. What depends on `in` alone is computed here, once, however often the map is used. */
+ax_linear ax_linearize(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
+/* tangents: one for each of wrt; out_tangents: one for each result, zeros for those that are no floats. */
+void ax_pushforward(ax_linear linear, const ax_value *tangents, ax_value *out_tangents);
+/* cotangents and gradients: as ax_vjp's. */
+void ax_pullback(ax_linear linear, const ax_value *cotangents, ax_value *gradients);
+
+/* As jax.jacfwd and jax.jacrev: out[r * n + k], n being the number of wrt, is the derivative of result r by the k-th of wrt, [result's
+   dimensions.., operand's dimensions..], in the dtype of the result (jacfwd) or of the operand (jacrev). jacfwd costs as much as f for
+   each element of the operands, jacrev for each element of the results; f is gone through once, on all of them together.
+   Also an error: a result that is no float; more than AX_MAX_RANK dimensions. */
+void ax_jacfwd(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
+void ax_jacrev(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
+/* As jax.hessian, forward over reverse: out[(r * n + k) * n + l] is the derivative of result r by the k-th and the l-th of wrt, [result's
+   dimensions.., the k-th's.., the l-th's..]. Errors as above. */
+void ax_hessian(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
+/* The Hessian of f's first result, a float scalar, by vectors, one for each of wrt, forward over reverse, at a few times the cost of f.
+   products: one for each of wrt; gradients (may be NULL): those of ax_grad, which come with them. For many products at one point:
+   ax_linearize a function that calls ax_grad. */
+void ax_hvp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *vectors, ax_value *gradients, ax_value *products);
+
 typedef struct ax_vmap_options {
   const int *in_axes;    /* NULL: all 0; -1: not mapped */
   const int *out_axes;   /* NULL: all 0 */
@@ -84,6 +117,14 @@ void ax_vmap(const ax_vmap_options *options, ax_fn f, const ax_value *in, ax_val
 #define ax_grad(...) AX_LINED_VOID(grad, __VA_ARGS__)
 #define ax_jvp(...) AX_LINED_VOID(jvp, __VA_ARGS__)
 #define ax_vmap(...) AX_LINED_VOID(vmap, __VA_ARGS__)
+#define ax_vjp(...) AX_LINED_VOID(vjp, __VA_ARGS__)
+#define ax_linearize(...) AX_LINED_ANY(linearize, __VA_ARGS__)
+#define ax_pushforward(...) AX_LINED_VOID(pushforward, __VA_ARGS__)
+#define ax_pullback(...) AX_LINED_VOID(pullback, __VA_ARGS__)
+#define ax_jacfwd(...) AX_LINED_VOID(jacfwd, __VA_ARGS__)
+#define ax_jacrev(...) AX_LINED_VOID(jacrev, __VA_ARGS__)
+#define ax_hessian(...) AX_LINED_VOID(hessian, __VA_ARGS__)
+#define ax_hvp(...) AX_LINED_VOID(hvp, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

@@ -371,6 +371,11 @@ void ax_emit(const ax_prim *prim, const void *params, const ax_value *in, uint32
 static void deinit(ax_builder *builder) {
   for (uint32_t i = 0; i < builder->eqn_count; i++)
     if (builder->eqns[i].params != NULL) ax_params_release(builder->eqns[i].prim, builder->eqns[i].params);
+  for (uint32_t i = 0; i < builder->linearized_count; i++) {
+    ax_program_release(builder->linearized[i].tangent);
+    ax_program_release(builder->linearized[i].transposed);
+  }
+  ax_free(builder->linearized);
   ax_free(builder->types);
   ax_free(builder->eqns);
   ax_free(builder->captured);

@@ -121,6 +121,18 @@ bool ax_params_equal(const ax_prim *prim, const void *a, const void *b);
 uint64_t ax_params_hash(uint64_t seed, const ax_prim *prim, const void *params);
 
 /* --- Builder: one trace in progress. Builders of a thread form a stack; the innermost is current. --- */
+
+/* A function linearized in a trace, which keeps it (xform/linear.c): what its results' tangents are, of the tangents of some operands, at the
+   point that it was given. */
+typedef struct ax_linearized {
+  ax_program *tangent;    /* (residual.., dx..) -> (dy.. of floats) */
+  ax_program *transposed; /* (residual.., ct of dy..) -> (ct of dx..); NULL before anybody asks for it */
+  const ax_value *residuals;
+  uint32_t residual_count, operand_count, result_count;
+  const uint32_t *operands; /* by number, those that have tangents */
+  const ax_type *results;   /* of all results of the function */
+} ax_linearized;
+
 typedef struct ax_builder {
   uint64_t serial; /* what handles carry */
   struct ax_builder *parent;
@@ -150,6 +162,8 @@ typedef struct ax_builder {
   struct ax_loop_notes *notes; /* of the loop's body that is being traced, inherited likewise; NULL: none (prim/settle.h) */
   ax_arena notes_arena;        /* what the loops begun in this trace that are in no other loop's body note */
   struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */
+  ax_linearized *linearized;
+  uint32_t linearized_count, linearized_capacity;
   ax_status status;
   char message[1024];
 } ax_builder;

@@ -16,15 +16,11 @@ static void halves_deinit(halves *h) {
   ax_program_release(h->transposed);
 }
 
-static ax_status check_scalar(const ax_program *program) {
-  if (program->out_count == 0) return ax_error(AX_INVALID_ARGUMENT, "grad needs a scalar; there is no result");
+ax_status ax_check_loss(const ax_program *program) {
+  if (program->out_count == 0) return ax_error(AX_INVALID_ARGUMENT, "the first result must be a float scalar; there is no result");
   const ax_type *type = ax_program_out_type(program, 0);
-  if (type->rank != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "grad needs a scalar; the result is %s", ax_type_string(type, &program->axes));
-  if (!ax_is_float(type->dtype))
-    return ax_error(AX_INVALID_ARGUMENT, "grad needs a float result; the result is %s",
-                    ax_type_string(type, &program->axes));
-  return AX_OK;
+  if (type->rank == 0 && ax_is_float(type->dtype)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "the first result must be a float scalar; it is %s", ax_type_string(type, &program->axes));
 }
 
 /* The tangent program of the first result alone, transposed. */
@@ -74,7 +70,8 @@ static ax_status differentiate(const ax_program *program, const bool *wrt, bool 
 static ax_status grad(const ax_program *program, ax_args wrt, bool with_values, ax_program **out) {
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
-  AX_TRY(check_scalar(program));
+  ax_status scalar = ax_check_loss(program);
+  if (scalar != AX_OK) return ax_error_context(scalar, "%s: ", with_values ? "value_and_grad" : "grad");
   if (wrt.count == 0) return ax_error(AX_INVALID_ARGUMENT, "grad: there is nothing to take derivatives by");
   bool *mask;
   AX_TRY(ax_wrt_mask(program, wrt, &mask));

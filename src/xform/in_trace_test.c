@@ -281,7 +281,7 @@ static void name_in_use(const ax_value *in, ax_value *out, void *context) {
 static void refusals(void **state) {
   (void)state;
   double x[] = {1, 1}, y[2];
-  TEST_FAILS(run(grad_of_vector, x, 1, y, 1), AX_INVALID_ARGUMENT, "grad needs a scalar; the result is f64[4]");
+  TEST_FAILS(run(grad_of_vector, x, 1, y, 1), AX_INVALID_ARGUMENT, "grad: the first result must be a float scalar; it is f64[4]");
   TEST_FAILS(run(grad_by_integer, x, 1, y, 1), AX_INVALID_ARGUMENT, "grad: operand 0 is s32[]");
   TEST_FAILS(run(grad_by_too_many, x, 1, y, 1), AX_INVALID_ARGUMENT, "grad: there is no operand 1: there is 1");
   TEST_FAILS(run(jvp_wrong_tangent, x, 1, y, 1), AX_INVALID_ARGUMENT, "operand 0 is f64[], but its tangent is f64[4]");

@@ -57,6 +57,9 @@ AX_MUST_USE ax_status ax_wrt_mask(const ax_program *program, ax_args wrt, bool *
 /* Whether input i has a tangent. */
 bool ax_has_tangent(const ax_program *program, const bool *wrt, uint32_t i);
 
+/* AX_INVALID_ARGUMENT: its first result is no float scalar, as gradients want it. */
+AX_MUST_USE ax_status ax_check_loss(const ax_program *program);
+
 /* jvp.c: ax_jvp_program, by the `linearize` rules or by the `jvp` rules. */
 AX_MUST_USE ax_status ax_differentiate(const ax_program *program, const bool *wrt, const ax_want *want, bool linearize,
                                        ax_program **out);

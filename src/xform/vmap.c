@@ -1,0 +1,66 @@
+/* vmap of a function inside a trace: traced without its mapped dimensions, batched, and called. */
+#include <stdio.h>
+#include <string.h>
+
+#include "xform/in_trace.h"
+
+/* The size of the mapped dimensions, which it removes from the types. */
+static ax_status unbatch(ax_type *types, uint32_t count, const int *in_axes, int64_t *size) {
+  *size = -1;
+  for (uint32_t i = 0; i < count; i++) {
+    ax_type *type = &types[i];
+    int axis = in_axes != NULL ? in_axes[i] : 0;
+    if (axis == -1) continue;
+    if (axis < -1 || axis >= (int)type->rank)
+      return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s is out of range", i, axis, ax_type_string(type, ax_axes_here()));
+    if (*size < 0) *size = type->dims[axis];
+    if (type->dims[axis] != *size)
+      return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s has size %lld, but the size is %lld", i, axis,
+                      ax_type_string(type, ax_axes_here()), (long long)type->dims[axis], (long long)*size);
+    type->rank--;
+    memmove(type->dims + axis, type->dims + axis + 1, (type->rank - (uint32_t)axis) * sizeof type->dims[0]);
+  }
+  if (*size >= 0) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "vmap: at least one of in_axes must map an operand; none does");
+}
+
+static ax_status add_axis(ax_mesh *axes, const char *name, int64_t size) {
+  if (name == NULL) return AX_OK;
+  if (name[0] == '\0' || strlen(name) >= AX_MAX_NAME)
+    return ax_error(AX_INVALID_ARGUMENT, "vmap: an axis name has 1 to %d bytes, not \"%s\"", AX_MAX_NAME - 1, name);
+  if (ax_mesh_find(axes, name) >= 0) return ax_error(AX_INVALID_ARGUMENT, "vmap: there is an axis \"%s\" already", name);
+  if (axes->count == AX_MAX_AXES) return ax_error(AX_INVALID_ARGUMENT, "vmap: more than %d axes", AX_MAX_AXES);
+  if (size == 0) return ax_error(AX_INVALID_ARGUMENT, "vmap: axis \"%s\" would have size 0", name);
+  ax_axis *axis = &axes->axis[axes->count++];
+  *axis = (ax_axis){.size = size, .unchecked = true};
+  snprintf(axis->name, sizeof axis->name, "%s", name);
+  return AX_OK;
+}
+
+/* in_axes with the captured values, which are not mapped, in front. */
+static int *all_in_axes(const ax_body *f, const int *in_axes, uint32_t in_count) {
+  int *all = ax_trace_alloc(((size_t)f->captured_count + in_count) * sizeof all[0]);
+  for (uint32_t i = 0; i < f->captured_count && all != NULL; i++) all[i] = -1;
+  for (uint32_t i = 0; i < in_count && all != NULL; i++) all[f->captured_count + i] = in_axes != NULL ? in_axes[i] : 0;
+  return all;
+}
+
+void ax_vmap(const ax_vmap_options *options, ax_fn function, const ax_value *in, ax_value *out) {
+  const ax_vmap_options none = {0};
+  ax_traced f;
+  if (options == NULL) options = &none;
+  if (ax_traced_init(&f, "vmap", function, in, out, function.out_count)) {
+    ax_mesh axes = *ax_axes_here();
+    int64_t size;
+    ax_status status = unbatch(f.types, function.in_count, options->in_axes, &size);
+    if (status == AX_OK) status = add_axis(&axes, options->axis_name, size);
+    if (status != AX_OK) ax_fail(status);
+    if (ax_traced_trace(&f, &axes)) {
+      ax_program *transformed = NULL;
+      int *in_axes = all_in_axes(&f.body, options->in_axes, function.in_count);
+      if (in_axes != NULL) status = ax_program_vmap(f.body.program, in_axes, options->out_axes, size, options->axis_name, &transformed);
+      ax_traced_call(&f, status, transformed, NULL, 0, out, function.out_count);
+    }
+  }
+  ax_traced_deinit(&f);
+}
