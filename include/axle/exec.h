@@ -149,6 +149,9 @@ typedef struct ax_compile_options {
    primitive that cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
                                  ax_executable **out);
+/* ax_trace and ax_compile in one: the executable of a function of operands of these types. Statuses: theirs. */
+AX_MUST_USE ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, const ax_compile_options *options,
+                             ax_executable **out);
 void ax_executable_release(ax_executable *executable);
 /* The mesh it runs on (of a program over several meshes one that all are made of, with axes of its own), and how input and
    result `index` lie over it: an input as what uses it first wants it, a result as it is made. An argument that lies so is used
@@ -203,6 +206,7 @@ bool ax_array_is_ready(const ax_array *array);
 #define ax_array_part(...) AX_LINED_STATUS(array_part, __VA_ARGS__)
 #define ax_array_picture(...) AX_LINED_STATUS(array_picture, __VA_ARGS__)
 #define ax_compile(...) AX_LINED_STATUS(compile, __VA_ARGS__)
+#define ax_jit(...) AX_LINED_STATUS(jit, __VA_ARGS__)
 #define ax_executable_put(...) AX_LINED_STATUS(executable_put, __VA_ARGS__)
 #define ax_executable_text(...) AX_LINED_STATUS(executable_text, __VA_ARGS__)
 #define ax_run(...) AX_LINED_STATUS(run, __VA_ARGS__)

@@ -175,6 +175,10 @@ void ax_scan(ax_fn body, uint32_t carry_count, int64_t length, bool reverse, con
 /* As jax.lax.while_loop. condition: carry.. -> bool scalar; body: carry.. -> carry... Forward derivatives only. An error besides:
    communication along checked axes over which the condition varies. */
 void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out);
+/* As jax.lax.fori_loop. body: (index, carry..) -> (carry..), for each index from lower to below upper. Both bounds numbers: a scan, with
+   all derivatives; the index is an s32, or an s64 if need be. Otherwise the bounds are integer scalars of one dtype, which is the index's, or
+   one of them a number: a while. */
+void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in, ax_value *out);
 
 #pragma GCC visibility pop
 
@@ -244,6 +248,7 @@ void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out);
 #define ax_switch(...) AX_LINED_VOID(switch, __VA_ARGS__)
 #define ax_scan(...) AX_LINED_VOID(scan, __VA_ARGS__)
 #define ax_while(...) AX_LINED_VOID(while, __VA_ARGS__)
+#define ax_fori_loop(lower, upper, ...) AX_LINED_VOID(fori_loop, AX_X(lower), AX_X(upper), __VA_ARGS__)
 #define ax_square(...) AX_LINED(square, __VA_ARGS__)
 #define ax_clamp(low, x, high) AX_LINED(clamp, AX_X(low), AX_X(x), AX_X(high))
 #define ax_squeeze(...) AX_LINED(squeeze, __VA_ARGS__)

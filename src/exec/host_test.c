@@ -113,6 +113,33 @@ static void runs(void **state) {
   }
 }
 
+/* --- A function, compiled at once --- */
+
+static void scaled(const ax_value *in, ax_value *out, void *context) {
+  out[0] = ax_mul(in[0], ax_real(*(const double *)context));
+}
+
+static void jitted(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F32, 3)};
+  double scale = 3;
+  ax_executable *executable = NULL, *again;
+  ax_host_array out;
+  TEST_OK(ax_jit(runtime, AX_CLOSURE(scaled, 1, 1, &scale), types, NULL, &executable));
+  TEST_OK(ax_jit(runtime, AX_CLOSURE(scaled, 1, 1, &scale), types, NULL, &again));
+  assert_ptr_equal(executable, again); /* equal programs share one */
+  const ax_host_array in = ax_host_view(AX_F32, 1, (int64_t[]){3}, (float[]){1, 2, 3});
+  TEST_OK(ax_run_host(executable, &in, 1, &out, 1));
+  assert_memory_equal(out.data, ((float[]){3, 6, 9}), 3 * sizeof(float));
+  ax_host_array_release(&out);
+  ax_executable_release(executable);
+  ax_executable_release(again);
+  scale = 1e39;
+  TEST_FAILS(ax_jit(runtime, AX_CLOSURE(scaled, 1, 1, &scale), types, NULL, &executable), AX_INVALID_ARGUMENT, "f32 cannot hold");
+  assert_null(executable);
+  TEST_FAILS(ax_jit(NULL, AX_CLOSURE(scaled, 1, 1, &scale), types, NULL, &executable), AX_INVALID_ARGUMENT, "no runtime");
+}
+
 static void runs_refused(void **state) {
   (void)state;
   const float data[6] = {0};
@@ -152,6 +179,7 @@ static void without_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(views), cmocka_unit_test(put_and_read), cmocka_unit_test(refused),
-                                     cmocka_unit_test(runs),  cmocka_unit_test(runs_refused), cmocka_unit_test(without_memory)};
+                                     cmocka_unit_test(runs),  cmocka_unit_test(runs_refused), cmocka_unit_test(without_memory),
+                                     cmocka_unit_test(jitted)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -287,7 +287,34 @@ BODY(tanh_plus_mean) { out[0] = ax_add(ax_tanh(in[0]), ax_pmean(in[0], "d")); }
 BODY(two_steps) { ax_scan(AX_CLOSURE(tanh_plus_mean, 1, 1, context), 1, 2, false, in, out); }
 BODY(mesh_vmap_scan) { map(two_steps, NULL, in, 1, out, 1); }
 
+BODY(powers_step) {
+  ax_value w = *(const ax_value *)context, three = ax_full(AX_S32, 0, NULL, 3);
+  ax_value up = ax_add(in[0], ax_full(AX_S32, 0, NULL, 6)), turn = ax_sub(up, ax_mul(ax_div(up, three), three)); /* i mod 3 */
+  out[0] = ax_tanh(ax_add(ax_mul(in[1], ax_dynamic_at(w, turn, 0)), ax_convert_element_type(in[0], ax_typeof(in[1]).dtype)));
+  out[1] = ax_add(in[2], out[0]);
+}
+
+BODY(fori_loop) {
+  ax_value w = in[1];
+  ax_fori_loop(ax_integer(-2), ax_real(4), AX_CLOSURE(powers_step, 3, 2, &w), (ax_value[]){in[0], ax_full_like(in[0], 0)}, out);
+}
+
+BODY(fori_loop_vmap) {
+  const int in_axes[] = {0, -1};
+  ax_vmap(&(ax_vmap_options){.in_axes = in_axes}, AX_FN(fori_loop, 2, 2), in, out);
+}
+
+BODY(doubled) { out[0] = ax_add(in[1], in[1]); }
+BODY(fori_loop_none) { ax_fori_loop(ax_integer(3), ax_integer(3), AX_FN(doubled, 2, 1), in, out); }
+
+BODY(add_index) { out[0] = ax_tanh(ax_add(in[1], ax_convert_element_type(in[0], ax_typeof(in[1]).dtype))); }
+BODY(fori_loop_values) { ax_fori_loop(in[1], in[2], AX_FN(add_index, 2, 1), in, out); }
+
 static const vector_case control_cases[] = {
+    {"fori_loop", FLOAT, .body = fori_loop, .in = 2, .out = 2, .scaled = true},
+    {"fori_loop_vmap", "f32", .body = fori_loop_vmap, .in = 2, .out = 2, .scaled = true},
+    {"fori_loop_none", "f32", .body = fori_loop_none},
+    {"fori_loop_values", FLOAT, .body = fori_loop_values, .in = 3, .modes = "vj", .scaled = true},
     {"scan", FLOAT " bf16", .body = rnn, .in = 3, .out = 2, .scaled = true},
     {"scan_reverse", "f32", .body = scan_reverse, .in = 3, .out = 2, .scaled = true},
     {"scan_length", "f32", .body = scan_length, .in = 2, .scaled = true},

@@ -158,7 +158,26 @@ def vmap_of_scan_inside(v, x):
     return jax.vmap(lambda x: lax.scan(lambda c, _: (jnp.tanh(c) + lax.pmean(c, v.axes), None), x, length=2)[0])(x)
 
 
+def powers(x, w):
+    """x_{i+1} = tanh(w[i mod 3] x + i), and the sum of all."""
+
+    def body(i, carry):
+        h, total = carry
+        h = jnp.tanh(h * jnp.asarray(w)[i % 3] + lax.convert_element_type(i, h.dtype))
+        return h, total + h
+
+    return lax.fori_loop(-2, 4, body, (x, jnp.zeros_like(x)))
+
+
+def fori_between(x, lower, upper):
+    return lax.fori_loop(lower, upper, lambda i, h: jnp.tanh(h + lax.convert_element_type(i, h.dtype)), x)
+
+
 CASES = [
+    Case("fori_loop", FLOAT, powers, [real(4), real(3)]),
+    Case("fori_loop_vmap", "f32", lambda x, w: jax.vmap(powers, (0, None))(x, w), [real(2, 4), real(3)]),
+    Case("fori_loop_none", "f32", lambda x: lax.fori_loop(3, 3, lambda i, h: h * 2, x), [real(4)]),
+    Case("fori_loop_values", FLOAT, fori_between, [real(4), index(3, above=-2), index(6)], modes="vj"),
     Case("scan", FLOAT + " bf16", rnn, [real(3), real(5, 3), real(3, 3, scale=0.5)]),
     Case("scan_reverse", "f32", lambda h, xs, w: lax.scan(cell(w), h, xs, reverse=True), [real(3), real(5, 3), real(3, 3, scale=0.5)]),
     Case("scan_length", "f32", lambda h, w: lax.scan(lambda h, _: (jnp.tanh(h * w), None), h, length=4)[0], [real(3), real(3)]),

@@ -1,0 +1,91 @@
+/* fori_loop: a scan where both bounds are numbers, so that it has all derivatives; else a while. The index is a carry, after the user's, so
+   that messages count those as the user does. */
+#include <math.h>
+
+#include "prim/composite.h"
+
+/* As in scan and while: carry.., index, and of a while the upper bound. */
+static void step(const ax_value *in, ax_value *out, void *context) {
+  const ax_fn *body = context;
+  uint32_t count = body->out_count;
+  ax_value *given = ax_trace_alloc(((size_t)count + 1) * sizeof given[0]);
+  if (given == NULL) return;
+  given[0] = in[count];
+  for (uint32_t k = 0; k < count; k++) given[k + 1] = in[k];
+  const ax_value *made = ax_builder_call(*body, given);
+  for (uint32_t k = 0; k < count && made != NULL; k++) out[k] = made[k];
+  out[count] = ax_add(in[count], ax_as("fori_loop", ax_integer(1), ax_typeof(in[count]).dtype));
+}
+
+static void step_to(const ax_value *in, ax_value *out, void *context) {
+  uint32_t count = ((const ax_fn *)context)->out_count;
+  step(in, out, context);
+  out[count + 1] = in[count + 1];
+}
+
+static void is_below(const ax_value *in, ax_value *out, void *context) {
+  uint32_t count = ((const ax_fn *)context)->out_count;
+  out[0] = ax_lt(in[count], in[count + 1]);
+}
+
+/* The dtype of an index from one number to another: s32 where that holds both. */
+static bool number_dtype(double lower, double upper, ax_dtype *out) {
+  for (int i = 0; i < 2; i++) {
+    double bound = i == 0 ? lower : upper;
+    if (!(fabs(bound) < 0x1p53) || bound != trunc(bound)) {
+      ax_reject_as("fori_loop", "the %s bound is %.17g; it must be an integer below 2^53 in size", i == 0 ? "lower" : "upper", bound);
+      return false;
+    }
+  }
+  *out = fmin(lower, upper) >= INT32_MIN && fmax(lower, upper) <= INT32_MAX ? AX_S32 : AX_S64;
+  return true;
+}
+
+static void count_numbers(double lower, double upper, ax_fn body, ax_value *carries, ax_value *out) {
+  uint32_t count = body.out_count;
+  ax_dtype dtype;
+  if (!number_dtype(lower, upper, &dtype)) return;
+  carries[count] = ax_as("fori_loop", ax_integer((int64_t)lower), dtype);
+  ax_scan(AX_CLOSURE(step, count + 1, count + 1, &body), count + 1, upper > lower ? (int64_t)upper - (int64_t)lower : 0, false, carries, out);
+}
+
+static bool is_integer_scalar(ax_value bound, const char *which) {
+  if (ax_is_number(bound)) return true;
+  ax_type type = ax_typeof(bound);
+  ax_dtype_kind kind = ax_dtype_get(type.dtype)->kind;
+  if (!ax_failed() && (type.form != AX_ARRAY || type.rank != 0 || (kind != AX_KIND_SIGNED && kind != AX_KIND_UNSIGNED)))
+    ax_reject_as("fori_loop", "the %s bound is %s; it must be an integer scalar", which, ax_operand_string(&type));
+  return !ax_failed();
+}
+
+static void count_values(ax_value lower, ax_value upper, ax_fn body, ax_value *carries, ax_value *out) {
+  uint32_t count = body.out_count;
+  ax_value bounds[] = {lower, upper};
+  ax_type types[2];
+  if (!is_integer_scalar(lower, "lower") || !is_integer_scalar(upper, "upper")) return;
+  ax_give_dtype("fori_loop", bounds, 2);
+  for (int i = 0; i < 2; i++) types[i] = ax_typeof(carries[count + i] = bounds[i]);
+  if (types[0].dtype != types[1].dtype)
+    ax_reject_as("fori_loop", "the bounds are %s and %s; they need one dtype", ax_operand_string(&types[0]), ax_operand_string(&types[1]));
+  if (!ax_failed())
+    ax_while(AX_CLOSURE(is_below, count + 2, 1, &body), AX_CLOSURE(step_to, count + 2, count + 2, &body), carries, out);
+}
+
+void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in, ax_value *out) {
+  uint32_t count = body.out_count;
+  ax_value *carries = ax_trace_alloc(((size_t)count + 2) * sizeof carries[0]);
+  ax_value *made = ax_trace_alloc(((size_t)count + 2) * sizeof made[0]);
+  for (uint32_t k = 0; k < count && carries != NULL; k++) carries[k] = in[k];
+  for (uint32_t k = 0; k < count; k++) out[k] = ax_poison;
+  if (carries == NULL || made == NULL) return;
+  if (body.in_count != count + 1) {
+    ax_reject_as("fori_loop", "the body takes %u operands and gives %u results; it takes an index, and as many carries as it gives", body.in_count,
+                 count);
+    return;
+  }
+  if (ax_is_number(lower) && ax_is_number(upper))
+    count_numbers(ax_number_real(lower), ax_number_real(upper), body, carries, made);
+  else
+    count_values(lower, upper, body, carries, made);
+  for (uint32_t k = 0; k < count && !ax_failed(); k++) out[k] = made[k];
+}

@@ -1,0 +1,135 @@
+/* fori_loop: how it is made, what its index is, and what it refuses. */
+#include <string.h>
+
+#include "axle/ops.h"
+#include "axle/transform.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+#include "support/tensor.h"
+
+static void add_index(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[1], in[0]);
+}
+
+/* The sum of the indices, as bounds[0] and [1] say, which may be numbers. */
+typedef struct loop {
+  ax_value lower, upper;
+  ax_dtype dtype; /* of the carry; AX_NO_DTYPE: that of a value at in[0] */
+} loop;
+
+static void sum_indices(const ax_value *in, ax_value *out, void *context) {
+  const loop *l = context;
+  ax_value zero = ax_full(l->dtype, 0, NULL, 0);
+  (void)in;
+  ax_fori_loop(l->lower, l->upper, AX_FN(add_index, 2, 1), &zero, out);
+}
+
+static void numbers(void **state) {
+  (void)state;
+  const struct {
+    loop loop;
+    double sum;
+  } rows[] = {
+      {{ax_integer(0), ax_integer(5), AX_S32}, 10},
+      {{ax_real(-3), ax_integer(2), AX_S32}, -5},
+      {{ax_integer(7), ax_integer(7), AX_S32}, 0},
+      {{ax_integer(7), ax_integer(-7), AX_S32}, 0},
+      {{ax_integer(INT32_MAX - 2), ax_integer(INT32_MAX), AX_S32}, 2.0 * INT32_MAX - 3},
+      {{ax_integer(INT32_MAX - 1), ax_integer((int64_t)INT32_MAX + 2), AX_S64}, 3.0 * INT32_MAX},
+      {{ax_unsigned(3000000000), ax_unsigned(3000000002), AX_S64}, 6000000001.0},
+  };
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    ax_tensor *out;
+    bool wraps = rows[i].loop.dtype == AX_S32 && rows[i].sum > INT32_MAX;
+    ax_program *program = test_trace(sum_indices, (void *)&rows[i].loop, NULL, 0, 1);
+    test_run(program, NULL, &out);
+    assert_true(test_get(out, 0) == (wraps ? rows[i].sum - 0x1p32 : rows[i].sum));
+    TEST_EVERY_WAY(program, NULL, 0);
+    test_release(&out, 1);
+    ax_program_release(program);
+  }
+}
+
+/* One bound is a number, and takes the other's dtype; an index comes to the largest number and stops. */
+static void value_bounds(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value zero = ax_full(AX_U8, 0, NULL, 0);
+  ax_fori_loop(ax_integer(250), in[0], AX_FN(add_index, 2, 1), &zero, out);
+  ax_fori_loop(in[0], ax_integer(3), AX_FN(add_index, 2, 1), &zero, out + 1);
+}
+
+static void values(void **state) {
+  (void)state;
+  const ax_type type = TEST_SCALAR(AX_U8);
+  ax_tensor *in = test_tensor(type, (double[]){255}), *out[2];
+  ax_program *program = test_trace(value_bounds, NULL, &type, 1, 2);
+  test_run(program, &in, out);
+  assert_true(test_get(out[0], 0) == (250 + 251 + 252 + 253 + 254) % 256 && test_get(out[1], 0) == 0);
+  TEST_EVERY_WAY(program, &in, 0);
+  test_release(&in, 1);
+  test_release(out, 2);
+  ax_program_release(program);
+}
+
+/* --- What is refused --- */
+
+static void sets_nothing(const ax_value *in, ax_value *out, void *context) { (void)in, (void)out, (void)context; }
+
+static void sets_more(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[1];
+  out[1] = in[0];
+}
+
+static void other_shape(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_stack(2, (ax_value[]){in[1], in[1]}, 0);
+}
+
+static void refused_loop(const ax_value *in, ax_value *out, void *context) { /* in: s32[], f32[], s32[2], u8[] */
+  const ax_fn sum = AX_FN(add_index, 2, 1);
+  switch (*(const int *)context) {
+    case 0: ax_fori_loop(ax_real(0.5), ax_integer(2), sum, in, out); break;
+    case 1: ax_fori_loop(ax_integer(0), ax_real(0x1p60), sum, in, out); break;
+    case 2: ax_fori_loop(ax_real(0.0 / 0.0), ax_integer(2), sum, in, out); break;
+    case 3: ax_fori_loop(ax_integer(0), in[1], sum, in, out); break;
+    case 4: ax_fori_loop(in[2], in[0], sum, in, out); break;
+    case 5: ax_fori_loop(in[0], in[3], sum, in, out); break;
+    case 6: ax_fori_loop(ax_integer(0), ax_integer(2), AX_FN(add_index, 1, 1), in, out); break;
+    case 7: ax_fori_loop(ax_integer(0), ax_integer(2), AX_FN(sets_nothing, 2, 1), in, out); break;
+    case 8: ax_fori_loop(ax_integer(0), ax_integer(2), AX_FN(sets_more, 2, 1), in, out); break;
+    case 9: ax_fori_loop(ax_integer(0), ax_integer(2), AX_FN(NULL, 2, 1), in, out); break;
+    case 10: ax_fori_loop(ax_integer(0), ax_integer(2), AX_FN(other_shape, 2, 1), in, out); break;
+    default: ax_fori_loop(ax_integer(-1), in[3], sum, in, out); break;
+  }
+}
+
+static void refused(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_SCALAR(AX_S32), TEST_SCALAR(AX_F32), TEST_TYPE(AX_S32, 2), TEST_SCALAR(AX_U8)};
+  static const char *const messages[] = {
+      "fori_loop: the lower bound is 0.5; it must be an integer below 2^53 in size",
+      "fori_loop: the upper bound is 1.152921504606847e+18; it must be an integer",
+      "fori_loop: the lower bound is ",
+      "fori_loop: the upper bound is f32[]; it must be an integer scalar",
+      "fori_loop: the lower bound is s32[2]; it must be an integer scalar",
+      "fori_loop: the bounds are s32[] and u8[]; they need one dtype",
+      "fori_loop: the body takes 1 operands and gives 1 results; it takes an index, and as many carries as it gives",
+      "body: out[0] was never set, but there is 1 result",
+      "body: out[1] was set, but there is 1 result",
+      "body: there is no function",
+      "carry 0 is s32[], but the body returns s32[2]",
+      "fori_loop: u8 cannot hold -1",
+  };
+  for (int i = 0; i < (int)AX_COUNT(messages); i++) {
+    ax_program *program;
+    TEST_FAILS(ax_trace(AX_CLOSURE(refused_loop, 4, 1, &i), types, &program), AX_INVALID_ARGUMENT, messages[i]);
+    assert_null(program);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(numbers), cmocka_unit_test(values), cmocka_unit_test(refused)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
