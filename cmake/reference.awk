@@ -116,17 +116,25 @@ function keep_prose(text,    lines, count, i, example, gap) { # lines that are i
   keep(example ? "```\n" : "")
 }
 
-function end_comment(    title) {
-  if (current ~ /^\/\* --- .* --- \*\/$/) {
-    end_group()
-    title = current
-    gsub(/^\/\* --- | --- \*\/$/, "", title)
-    sub(/\.$/, "", title)
-    keep("### " escaped(title) "\n")
-  } else {
-    end_group()
-    comment = current
+# "/* --- Shape; any T --- */": what is longer than a heading goes below it.
+function keep_section(text,    at) {
+  gsub(/^\/\* --- | --- \*\/$/, "", text)
+  gsub(/\n */, " ", text)
+  sub(/\.$/, "", text)
+  at = length(text) > 60 ? match(text, /[.:;] /) : 0
+  if (at == 0) {
+    keep("### " escaped(text) "\n")
+    return
   }
+  keep("### " escaped(substr(text, 1, at - 1)) "\n")
+  text = substr(text, at + 2)
+  keep(escaped(toupper(substr(text, 1, 1)) substr(text, 2)) ".\n")
+}
+
+function end_comment() {
+  end_group()
+  if (current ~ /^\/\* --- .* --- \*\/$/) keep_section(current)
+  else comment = current
   current = ""
   state = "between"
 }
