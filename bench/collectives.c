@@ -70,7 +70,7 @@ static void pass_on(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   int64_t ring[many][2];
   for (int i = 0; i < many; i++) ring[i][0] = i, ring[i][1] = (i + 1) % many;
-  out[0] = ax_ppermute(in[0], "d", (const int64_t(*)[2])ring, many);
+  out[0] = ax_ppermute(in[0], "d", many, (const int64_t(*)[2])ring);
 }
 
 /* all_gather's result has the size that the operands of the others have. */

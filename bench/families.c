@@ -481,7 +481,7 @@ static void ppermutes_body(const ax_value *in, ax_value *out, void *context) {
       pairs[k][1] = pairs[other][1];
       pairs[other][1] = swapped;
     }
-    x = ax_mul(ax_ppermute(x, "d", (const int64_t(*)[2])pairs, 8), in[1]);
+    x = ax_mul(ax_ppermute(x, "d", 8, (const int64_t(*)[2])pairs), in[1]);
   }
   out[0] = x;
 }

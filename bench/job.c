@@ -161,10 +161,10 @@ void job_release(job *j) {
 }
 
 /* One run; its results take the places they are to have. */
-static void run_once(job *j, ax_status (*run)(ax_executable *, ax_array *const *, uint32_t, ax_array **, uint32_t)) {
+static void run_once(job *j, ax_status (*run)(ax_executable *, uint32_t, ax_array *const *, uint32_t, ax_array **)) {
   ax_array **in = j->arrays, **out = in + j->in_count;
   uint32_t dropped = j->out_count - j->carried;
-  check(run(j->executable, in, j->in_count, out, j->out_count));
+  check(run(j->executable, j->in_count, in, j->out_count, out));
   for (uint32_t k = 0; k < dropped; k++) ax_array_release(out[k]);
   for (uint32_t k = 0; k < j->carried; k++) {
     ax_array_release(in[k]);

@@ -130,10 +130,10 @@ void gradients(char **arguments) {
     check(ax_device_put(runtime, &mesh, m->specs[i], &type, host->data, &arrays[i]));
   }
   ax_executable *executable = compile_gradients(m, runtime);
-  check(ax_run(executable, arrays, m->input_count, out, 1 + m->weight_count));
+  check(ax_run(executable, m->input_count, arrays, 1 + m->weight_count, out));
   for (uint32_t k = 0; k <= m->weight_count; k++) {
     results[k] = run_to_host(out[k]);
     if (k > 0) names[k] = m->names[k - 1];
   }
-  check(ax_npz_write(arguments[2], names, results, 1 + m->weight_count));
+  check(ax_npz_write(arguments[2], 1 + m->weight_count, names, results));
 }

@@ -30,7 +30,7 @@ static ax_value rms_norm(ax_value x, ax_value gain) {
 /* a[.., n] b[n, ..] */
 static ax_value contract(ax_value a, ax_value b, uint32_t count) {
   int64_t last = ax_typeof(a).rank, from[2] = {0, 1}, of[2] = {last - count, last - 1};
-  return ax_dot_general(a, b, of, from, count, NULL, NULL, 0);
+  return ax_dot_general(a, b, count, of, from, 0, NULL, NULL);
 }
 
 /* Part `index` of queries, keys and values: [batch, length, 3, heads, key] -> [batch, length, heads, key] */
@@ -51,11 +51,11 @@ static ax_value attention(ax_value x, layer w, ax_value mask) {
   ax_value query = part(qkv, 0), key = part(qkv, 1), value = part(qkv, 2);
   double root = sqrt((double)ax_typeof(w.wqkv).dims[3]);
   /* batch, heads, length, length */
-  ax_value scores = ax_dot_general(query, key, AXES(3), AXES(3), 1, AXES(0, 2), AXES(0, 2), 2);
+  ax_value scores = ax_dot_general(query, key, 1, AXES(3), AXES(3), 2, AXES(0, 2), AXES(0, 2));
   scores = ax_div(scores, ax_full_like(scores, root));
   scores = ax_where(mask, scores, ax_full(AX_F32, 0, NULL, -1e9));
   /* batch, heads, length, key */
-  ax_value seen = ax_dot_general(ax_softmax(scores, -1), value, AXES(3), AXES(1), 1, AXES(0, 1), AXES(0, 2), 2);
+  ax_value seen = ax_dot_general(ax_softmax(scores, -1), value, 1, AXES(3), AXES(1), 2, AXES(0, 1), AXES(0, 2));
   seen = ax_transpose(seen, AXES(0, 2, 1, 3));
   return ax_psum(contract(seen, w.wo, 2), "model");
 }

@@ -41,7 +41,7 @@ static void decode(const ax_value *in, ax_value *out, void *context) {
   const ax_value at[] = {integer(0), in[0], integer(0)};
   ax_value entry = ax_reshape(in[3], 3, (int64_t[]){heads, 1, key});
   ax_value keys = ax_dynamic_update_slice(in[1], entry, at), values = ax_dynamic_update_slice(in[2], scaled(entry, 0.5), at);
-  ax_value scores = ax_dot_general(in[3], keys, (int64_t[]){1}, (int64_t[]){2}, 1, (int64_t[]){0}, (int64_t[]){0}, 1);
+  ax_value scores = ax_dot_general(in[3], keys, 1, (int64_t[]){1}, (int64_t[]){2}, 1, (int64_t[]){0}, (int64_t[]){0});
   ax_value places = ax_iota(AX_S32, 2, (int64_t[]){heads, steps}, 1);
   ax_value seen = ax_le(places, ax_broadcast_in_dim(in[0], 2, (int64_t[]){heads, steps}, NULL));
   ax_value weights = ax_where(seen, ax_exp(scaled(scores, 0.125)), ax_full_like(scores, 0));
@@ -49,7 +49,7 @@ static void decode(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_add(in[0], integer(1));
   out[1] = keys;
   out[2] = values;
-  out[3] = ax_tanh(ax_dot_general(weights, values, (int64_t[]){1}, (int64_t[]){1}, 1, (int64_t[]){0}, (int64_t[]){0}, 1));
+  out[3] = ax_tanh(ax_dot_general(weights, values, 1, (int64_t[]){1}, (int64_t[]){1}, 1, (int64_t[]){0}, (int64_t[]){0}));
 }
 
 static void decode_all(const ax_value *in, ax_value *out, void *context) {

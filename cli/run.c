@@ -223,7 +223,7 @@ static ax_status run_reference(run *run) {
 static ax_status run_on(run *run, ax_executable *executable, ax_array **in, ax_array **out) {
   const ax_program *program = run->whole;
   for (uint32_t i = 0; i < program->in_count; i++) AX_TRY(ax_executable_put(executable, i, run->inputs[i].data, &in[i]));
-  AX_TRY(ax_run(executable, in, program->in_count, out, program->out_count));
+  AX_TRY(ax_run(executable, program->in_count, in, program->out_count, out));
   for (uint32_t i = 0; i < program->out_count; i++) {
     AX_TRY(make_array(&program->types[program->outs[i]], &run->results[i]));
     AX_TRY(ax_array_read(out[i], run->results[i].data, bytes_of(&run->results[i])));

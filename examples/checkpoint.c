@@ -54,7 +54,7 @@ static void train(const char *from, const char *to, int count) {
   if (from == NULL) ax_must(ax_tree_init(state, "*: zeros", 0));
   else ax_must(ax_tree_read_npz(state, from));
   put_data(batch);
-  for (int n = 0; n < count; n++) ax_must(ax_tree_run(executable, (ax_tree *[]){state, batch}, 2, &state, 1));
+  for (int n = 0; n < count; n++) ax_must(ax_tree_run(executable, 2, (ax_tree *[]){state, batch}, 1, &state));
   ax_must(ax_tree_write_npz(state, to));
 
   ax_tree_release(state);

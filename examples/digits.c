@@ -182,7 +182,7 @@ static float take_step(training *t, const float *pixels, const int32_t *labels) 
   memcpy(in, t->weights, sizeof t->weights);
   check(ax_executable_put(t->step, 4, pixels, &in[4]));
   check(ax_executable_put(t->step, 5, labels, &in[5]));
-  check(ax_run(t->step, in, 6, out, 5));
+  check(ax_run(t->step, 6, in, 5, out));
   check(ax_array_read(out[0], &value, sizeof value));
   ax_array_release(out[0]);
   for (int i = 0; i < 6; i++) ax_array_release(in[i]);
@@ -196,7 +196,7 @@ static double accuracy(const training *t, const table *data) {
   int right = 0, first = data->rows - TEST_ROWS;
   memcpy(in, t->weights, sizeof t->weights);
   check(ax_executable_put(t->predict, 4, data->pixels + first * PIXELS, &in[4]));
-  check(ax_run(t->predict, in, 5, &out, 1));
+  check(ax_run(t->predict, 5, in, 1, &out));
   check(ax_array_read(out, classes, sizeof classes));
   for (int i = 0; i < TEST_ROWS; i++) right += classes[i] == data->labels[first + i];
   ax_array_release(in[4]);
@@ -298,7 +298,7 @@ static void save_weights(const training *t, const char *path) {
     memcpy(arrays[w].dims, type->dims, sizeof type->dims);
     check(ax_array_read(t->weights[w], arrays[w].data, bytes));
   }
-  check(ax_npz_write(path, weight_names, arrays, WEIGHTS));
+  check(ax_npz_write(path, WEIGHTS, weight_names, arrays));
   for (int w = 0; w < WEIGHTS; w++) free(arrays[w].data);
   printf("saved %s\n", path);
 }

@@ -34,7 +34,7 @@ int main(void) {
   if ((status = ax_runtime_create(NULL, &runtime))) goto cleanup;
   if ((status = ax_compile(runtime, program, NULL, &executable))) goto cleanup;
   if ((status = ax_device_put(runtime, &mesh, "data", &type, x, &in))) goto cleanup;
-  if ((status = ax_run(executable, &in, 1, &out, 1))) goto cleanup;
+  if ((status = ax_run(executable, 1, &in, 1, &out))) goto cleanup;
   if ((status = ax_array_read(out, y, sizeof y))) goto cleanup;
   for (int i = 0; i < 8; i++) printf("%g ", (double)y[i]);
   printf("\n");

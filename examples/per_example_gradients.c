@@ -50,7 +50,7 @@ int main(void) {
   ax_must(ax_trace(AX_FN(gradients, 3, 4), types, &program));
   ax_must(ax_runtime_create(NULL, &runtime));
   ax_must(ax_compile(runtime, program, NULL, &executable));
-  ax_must(ax_run_host(executable, in, 3, out, 4));
+  ax_must(ax_run_host(executable, 3, in, 4, out));
   const float *norms = out[0].data, *cut = out[1].data, *mean = out[2].data, *batch = out[3].data;
 
   float difference = 0;

@@ -56,7 +56,7 @@ static void run(ax_runtime *runtime, ax_fn loss, const float *w, const float *x,
   ax_host_array out[2];
   ax_must(ax_trace(AX_CLOSURE(value_and_grad, 2, 2, &loss), types, &program));
   ax_must(ax_compile(runtime, program, NULL, &executable));
-  ax_must(ax_run_host(executable, in, 2, out, 2));
+  ax_must(ax_run_host(executable, 2, in, 2, out));
   memcpy(value, out[0].data, sizeof *value);
   memcpy(gradient, out[1].data, WEIGHTS * sizeof gradient[0]);
   for (int i = 0; i < 2; i++) ax_host_array_release(&out[i]);

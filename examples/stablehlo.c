@@ -33,7 +33,7 @@ static void write_text(const char *path, const char *text) {
 /* As run_stablehlo.py reads arrays: the devices in front. */
 static void write_array(const char *path, const float *data) {
   ax_host_array array = ax_host_view(AX_F32, AX_DIMS(DEVICES, ROWS, COLUMNS), data);
-  ax_must(ax_npz_write(path, (const char *const[]){"0"}, &array, 1));
+  ax_must(ax_npz_write(path, 1, (const char *const[]){"0"}, &array));
 }
 
 int main(int argc, char **argv) {
@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
   ax_must(ax_program_stablehlo(program, &text));
   ax_must(ax_runtime_create(NULL, &runtime));
   ax_must(ax_compile(runtime, program, NULL, &executable));
-  ax_must(ax_run_host(executable, &in, 1, &out, 1));
+  ax_must(ax_run_host(executable, 1, &in, 1, &out));
 
   snprintf(path, sizeof path, "%s/softmax.mlir", folder);
   write_text(path, text);

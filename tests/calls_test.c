@@ -97,7 +97,7 @@ static void scaled(const ax_value *in, ax_value *out, void *context) {
 static void summed(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_mul(ax_psum(in[0], "d"), in[1]);
-  out[1] = ax_ppermute(ax_add(in[0], in[1]), "d", (const int64_t[][2]){{0, 1}, {1, 0}}, 2);
+  out[1] = ax_ppermute(ax_add(in[0], in[1]), "d", AX_PAIRS({0, 1}, {1, 0}));
 }
 
 /* --- Models --- */

@@ -87,7 +87,7 @@ static ax_value permute(ax_value x, const row *row) {
     pairs[count][0] = i;
     pairs[count++][1] = targets[i];
   }
-  return ax_ppermute(x, row->axes, (const int64_t(*)[2])pairs, count);
+  return ax_ppermute(x, row->axes, count, (const int64_t(*)[2])pairs);
 }
 
 static void apply(const ax_value *in, ax_value *out, void *context) {

@@ -108,7 +108,7 @@ static void wrap(const ax_value *in, ax_value *out, void *context) {
   uint32_t in_count = w->program->in_count, out_count = w->program->out_count;
   bool communicates = (w->program->effects & AX_EFFECT_EXCHANGE) != 0; /* devices may not choose whether they do */
   switch (w->kinds & 3) {
-    case 0: ax_call(w->program, in, in_count, out, out_count); break;
+    case 0: ax_call(w->program, in_count, in, out_count, out); break;
     case 1: ax_closed_call(AX_CLOSURE(wrap, in_count, out_count, &inner), in, out); break;
     case 2: {
       const ax_fn branches[] = {AX_CLOSURE(wrap, in_count, out_count, &plain), AX_CLOSURE(wrap, in_count, out_count, &inner)};

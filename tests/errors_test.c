@@ -44,8 +44,8 @@ static void mismatched(const ax_value *in, ax_value *out, void *context) {
     case 1: out[0] = ax_mul(v, ints); break;
     case 2: out[0] = ax_exp(ints); break;
     case 3: out[0] = ax_matmul(m, odd); break;
-    case 4: out[0] = ax_dot_general(m, odd, one, zero, 1, NULL, NULL, 0); break;
-    case 5: out[0] = ax_dot_general(m, ints, zero, zero, 1, NULL, NULL, 0); break;
+    case 4: out[0] = ax_dot_general(m, odd, 1, one, zero, 0, NULL, NULL); break;
+    case 5: out[0] = ax_dot_general(m, ints, 1, zero, zero, 0, NULL, NULL); break;
     case 6: out[0] = ax_concatenate(AX_VALUES(m, odd), 0); break;
     case 7: out[0] = ax_concatenate(AX_VALUES(v, ints), 0); break;
     case 8: out[0] = ax_select_n(v, v, v); break;
@@ -172,9 +172,9 @@ static void collected(const ax_value *in, ax_value *out, void *context) {
   switch (*(const int *)context) {
     case 0: out[0] = ax_psum(in[0], "rows"); break;
     case 1: out[0] = ax_psum(in[0], "data,data"); break;
-    case 2: out[0] = ax_ppermute(in[0], "data", twice_from, 2); break;
-    case 3: out[0] = ax_ppermute(in[0], "data", twice_to, 2); break;
-    case 4: out[0] = ax_ppermute(in[0], "data", outside, 1); break;
+    case 2: out[0] = ax_ppermute(in[0], "data", 2, twice_from); break;
+    case 3: out[0] = ax_ppermute(in[0], "data", 2, twice_to); break;
+    case 4: out[0] = ax_ppermute(in[0], "data", 1, outside); break;
     case 5: out[0] = ax_psum_scatter(ax_reshape(in[0], 1, (int64_t[]){2}), "data", 0, true); break;
     case 6: out[0] = ax_all_to_all(in[0], "data", 0, 5, true); break;
     case 7: out[0] = ax_all_gather(in[0], "data", 7, true); break;
@@ -424,9 +424,9 @@ static void outside_a_trace(void **state) {
       ax_broadcast_in_dim(x, 1, dims, zero), ax_slice(x, zero, dims, NULL), ax_concatenate(2, in, 0),
       ax_iota(AX_S32, 1, dims, 0), ax_dynamic_slice(x, in, dims), ax_dynamic_update_slice(x, x, in),
       ax_reduce_sum(x, 1, zero, false), ax_argmax(x, 0, AX_S32), ax_reduce_sum(x, AX_DIMS(0), false), ax_reduce_mean(x, 1, zero, false), ax_matmul(x, x),
-      ax_dot_general(x, x, zero, zero, 1, NULL, NULL, 0), ax_softmax(x, 0), ax_log_softmax(x, -1), ax_one_hot(x, 3, AX_F32),
+      ax_dot_general(x, x, 1, zero, zero, 0, NULL, NULL), ax_softmax(x, 0), ax_log_softmax(x, -1), ax_one_hot(x, 3, AX_F32),
       ax_relu(x), ax_gelu(x), ax_psum(x, "d"), ax_pmean(x, "d"), ax_all_gather(x, "d", 0, true),
-      ax_psum_scatter(x, "d", 0, false), ax_all_to_all(x, "d", 0, 0, true), ax_ppermute(x, "d", pairs, 1), ax_axis_index("d"),
+      ax_psum_scatter(x, "d", 0, false), ax_all_to_all(x, "d", 0, 0, true), ax_ppermute(x, "d", 1, pairs), ax_axis_index("d"),
       ax_pvary(x, "d"), ax_pcast(x, "d", "varying"), ax_psum_start(x, "d"), ax_done(x),
   };
   for (size_t i = 0; i < COUNT(made); i++) assert_int_equal(made[i].trace, 0);
@@ -593,14 +593,14 @@ static void machine_release(machine *m) {
 
 static void run_fails(const machine *m, ax_array *const *in, const char *message) {
   ax_array *y = m->wrong;
-  TEST_FAILS(ax_run(m->executable, in, (uint32_t)m->count, &y, 1), AX_INVALID_ARGUMENT, message);
+  TEST_FAILS(ax_run(m->executable, (uint32_t)m->count, in, 1, &y), AX_INVALID_ARGUMENT, message);
   assert_null(y);
 }
 
 static void run_gives(const machine *m, ax_array *const *in, float last) {
   ax_array *y;
   float got[4];
-  TEST_OK(ax_run(m->executable, in, (uint32_t)m->count, &y, 1));
+  TEST_OK(ax_run(m->executable, (uint32_t)m->count, in, 1, &y));
   TEST_OK(ax_array_read(y, got, sizeof got));
   assert_true(got[3] == last);
   ax_array_release(y);
@@ -617,13 +617,13 @@ static void arguments(void **state) {
   memcpy(in, m.x, sizeof in);
   in[3] = NULL;
   run_fails(&m, in, "run: 1 of 7 arguments do not match:\n  argument 3: the program takes f32[4], got nothing");
-  TEST_FAILS(ax_run(m.executable, m.x, 6, out, 1), AX_INVALID_ARGUMENT, "the program takes 7 arguments and gives 1 results, not 6 and 1");
+  TEST_FAILS(ax_run(m.executable, 6, m.x, 1, out), AX_INVALID_ARGUMENT, "the program takes 7 arguments and gives 1 results, not 6 and 1");
   assert_null(out[0]);
   out[0] = m.x[0];
-  TEST_FAILS(ax_run(m.executable, m.x, 7, out, 2), AX_INVALID_ARGUMENT, "not 7 and 2");
+  TEST_FAILS(ax_run(m.executable, 7, m.x, 2, out), AX_INVALID_ARGUMENT, "not 7 and 2");
   assert_true(out[0] == NULL && out[1] == NULL);
-  TEST_FAILS(ax_run(m.executable, NULL, 7, out, 1), AX_INVALID_ARGUMENT, "got nothing");
-  TEST_FAILS(ax_run(NULL, m.x, 7, out, 1), AX_INVALID_ARGUMENT, "no executable");
+  TEST_FAILS(ax_run(m.executable, 7, NULL, 1, out), AX_INVALID_ARGUMENT, "got nothing");
+  TEST_FAILS(ax_run(NULL, 7, m.x, 1, out), AX_INVALID_ARGUMENT, "no executable");
   for (int i = 0; i < 7; i++) in[i] = m.x[0]; /* the same one several times is fine when nothing is donated */
   run_gives(&m, in, 28);
   run_gives(&m, m.x, 28);

@@ -32,7 +32,7 @@ static void different_ppermutes(const ax_value *in, ax_value *out, void *context
       pairs[k][1] = pairs[other][1];
       pairs[other][1] = swapped;
     }
-    out[0] = ax_neg(ax_ppermute(out[0], "d", (const int64_t(*)[2])pairs, 8));
+    out[0] = ax_neg(ax_ppermute(out[0], "d", 8, (const int64_t(*)[2])pairs));
   }
 }
 
@@ -78,7 +78,7 @@ static void step_around(const ax_value *in, ax_value *out, void *context) {
   int64_t(*pairs)[2] = malloc((size_t)devices * sizeof pairs[0]);
   assert_non_null(pairs);
   for (int d = 0; d < devices; d++) pairs[d][0] = d, pairs[d][1] = (d + 1) % devices;
-  out[0] = ax_add(ax_ppermute(in[0], "d", (const int64_t(*)[2])pairs, (uint32_t)devices), in[0]);
+  out[0] = ax_add(ax_ppermute(in[0], "d", (uint32_t)devices, (const int64_t(*)[2])pairs), in[0]);
   free(pairs);
 }
 
@@ -102,7 +102,7 @@ static double seconds_to_run(ax_runtime *runtime, ax_function body, int devices)
   double least = 0;
   for (int time = 0; time < 4; time++) {
     double start = processor_seconds();
-    TEST_OK(ax_run(executable, &in, 1, &out, 1));
+    TEST_OK(ax_run(executable, 1, &in, 1, &out));
     double took = processor_seconds() - start;
     if (time == 0 || took < least) least = took;
     ax_array_release(out);

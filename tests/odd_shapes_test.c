@@ -22,7 +22,7 @@ typedef struct odd {
 static ax_value shifted(ax_value x, const char *axes) {
   int64_t n = ax_axis_size(axes), (*pairs)[2] = calloc((size_t)n, sizeof pairs[0]);
   for (int64_t i = 0; i < n; i++) pairs[i][0] = i, pairs[i][1] = (i + 1) % n;
-  ax_value shifted = ax_ppermute(x, axes, (const int64_t(*)[2])pairs, (uint32_t)(n > 1 ? n - 1 : n));
+  ax_value shifted = ax_ppermute(x, axes, (uint32_t)(n > 1 ? n - 1 : n), (const int64_t(*)[2])pairs);
   free(pairs);
   return shifted;
 }

@@ -70,7 +70,7 @@ static void is_large(const ax_value *in, ax_value *out, void *context) {
 static void moves(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   static const int64_t ring[][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}};
-  ax_value moved = ax_ppermute(in[0], "data", ring, 4), all = ax_all_gather(moved, "data", 0, true), chosen;
+  ax_value moved = ax_ppermute(in[0], "data", 4, ring), all = ax_all_gather(moved, "data", 0, true), chosen;
   ax_if(ax_eq(ax_axis_index("data"), ax_full(AX_S32, 0, NULL, 1)), AX_FN(halve, 1, 1), AX_FN(halve, 1, 1), &moved, &chosen);
   ax_while(AX_FN(is_large, 1, 1), AX_FN(halve, 1, 1), &chosen, &out[0]);
   out[1] = ax_psum_scatter(all, "data", 0, true);
@@ -132,7 +132,7 @@ static ax_status run(job *j, ax_runtime *runtime, ax_program *program) {
   ax_status status = ax_compile(runtime, program, &(ax_compile_options){.donate = test_args(j->donate, ax_program_in_count(program))}, &executable);
   for (uint32_t i = 0; i < in_count && status == AX_OK; i++)
     status = ax_device_put(runtime, NULL, "", ax_program_in_type(program, i), values, &arrays[i]);
-  if (status == AX_OK) status = ax_run(executable, arrays, in_count, arrays + in_count, out_count);
+  if (status == AX_OK) status = ax_run(executable, in_count, arrays, out_count, arrays + in_count);
   if (status == AX_OK) status = read_all(arrays + in_count, out_count, &sum);
   if (status == AX_OK && j->checksum == 0) j->checksum = sum;
   if (status == AX_OK) assert_true(sum == j->checksum);
@@ -264,7 +264,7 @@ static int run_within(size_t bytes, ax_program *program) {
     ax_status status = ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime);
     if (status == AX_OK) status = ax_compile(runtime, program, NULL, &executable);
     if (status == AX_OK) status = ax_device_put(runtime, NULL, "", type, data, &x);
-    if (status == AX_OK) status = ax_run(executable, &x, 1, &y, 1);
+    if (status == AX_OK) status = ax_run(executable, 1, &x, 1, &y);
     _exit(status == AX_OK ? 0 : status == AX_OUT_OF_MEMORY ? 1 : 2);
   }
   int ended;

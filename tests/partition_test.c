@@ -86,7 +86,7 @@ static ax_value communicated(maker *m, ax_value x, const char *axis) {
   int64_t dimension = 0;
   switch (below(m, 4)) {
     case 0: return ax_mul(ax_psum(x, axis), ax_full_like(x, 0.5));
-    case 1: return ax_axis_size(axis) > 1 ? ax_ppermute(x, axis, swap, 2) : x;
+    case 1: return ax_axis_size(axis) > 1 ? ax_ppermute(x, axis, 2, swap) : x;
     case 2: return ax_reduce_max(ax_all_gather(x, axis, 0, false), 1, &dimension, false);
     default: return ax_add(x, ax_convert_element_type(ax_axis_index(axis), AX_F32));
   }

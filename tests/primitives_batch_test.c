@@ -291,7 +291,7 @@ static ax_status on_device(const ax_program *program, const ax_mesh *mesh, uint3
 
 static void spread_body(const ax_value *in, ax_value *out, void *context) {
   const spread *s = context;
-  ax_call(s->local, in, s->local->in_count, out, s->local->out_count);
+  ax_call(s->local, s->local->in_count, in, s->local->out_count, out);
 }
 
 /* The dimension `dim` over the axes; all of it on each device when it is -1. */

@@ -66,8 +66,8 @@ static ax_value communicated(maker *m, ax_value x, int over, bool varies) {
     case 3:
       return ax_done(ax_psum_start(scaled(x, 0.3), axes));
     case 4:
-      return begun ? ax_done(ax_ppermute_start(x, axes, (const int64_t(*)[2])ring, pairs))
-                   : ax_ppermute(x, axes, (const int64_t(*)[2])ring, pairs);
+      return begun ? ax_done(ax_ppermute_start(x, axes, pairs, (const int64_t(*)[2])ring))
+                   : ax_ppermute(x, axes, pairs, (const int64_t(*)[2])ring);
     case 5:
       x = parts(x, n);
       x = begun ? ax_done(ax_all_to_all_start(x, axes, 0, 0, false)) : ax_all_to_all(x, axes, 0, 0, false);
@@ -92,7 +92,7 @@ static ax_value communicated_inside(maker *m, ax_value x, int over) {
     case 2:
       return ax_reduce_max(ax_all_gather_invariant(x, axes, 0, false), 1, &first, false);
     default:
-      return ax_pmin(ax_ppermute(x, "c", (const int64_t[][2]){{0, 1}, {1, 0}}, (uint32_t)(1 + below(m, 2))), axes);
+      return ax_pmin(ax_ppermute(x, "c", (uint32_t)(1 + below(m, 2)), (const int64_t[][2]){{0, 1}, {1, 0}}), axes);
   }
 }
 

@@ -149,7 +149,7 @@ static ax_value communicated(maker *m, ax_value x) {
     case 0: return ax_mul(ax_psum(x, axes), ax_full_like(x, 0.5));
     case 1: return ax_pmean(x, axes);
     case 2: return m->smooth ? ax_psum(ax_tanh(x), axes) : ax_pmax(x, axes);
-    case 3: return ax_ppermute(x, "a", swap, (uint32_t)(1 + below(m, 2)));
+    case 3: return ax_ppermute(x, "a", (uint32_t)(1 + below(m, 2)), swap);
     case 4: return greatest(m, ax_all_gather(x, axes, 0, false), &axis, 1);
     default: {
       ax_value many = ax_reshape(x, 1, (int64_t[]){ROWS * columns(m)});

@@ -563,7 +563,7 @@ static void test_deadlock(void **state) {
     ax_program *program = test_trace(map_bad, (void *)&cases[i], &type, 1, 1);
     TEST_FAILS(ax_evaluate(program, &in, &out), AX_DEADLOCK, cases[i].part);
     TEST_OK(ax_compile(runtime, program, NULL, &executable));
-    TEST_FAILS(ax_run(executable, &array, 1, &result, 1), AX_DEADLOCK, "psum");
+    TEST_FAILS(ax_run(executable, 1, &array, 1, &result), AX_DEADLOCK, "psum");
     ax_executable_release(executable);
     ax_program_release(program);
   }

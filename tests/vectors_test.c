@@ -166,7 +166,7 @@ static void write_parts(subject *s, const char *kind, ax_array *const *arrays, a
     if (!cut(s, arrays[i], wholes[i], devices, &parts[i])) goto cleanup;
   }
   snprintf(path, sizeof path, "%s/%u.%s.npz", run.exports, run.exported, kind);
-  check(s, ax_npz_write(path, labels, parts, count), path);
+  check(s, ax_npz_write(path, count, labels, parts), path);
 cleanup:
   for (uint32_t i = 0; i < count; i++) free(parts[i].data);
 }
@@ -201,7 +201,7 @@ static bool execute(subject *s, const char *mode, ax_program *program, const cha
                              &arrays[i]),
                "device_put");
   }
-  ok = ok && check(s, ax_run(executable, arrays, in, arrays + in, out), "run");
+  ok = ok && check(s, ax_run(executable, in, arrays, out, arrays + in), "run");
   for (uint32_t i = in; i < in + out && ok; i++) {
     ok = check(s, ax_tensor_create(ax_program_out_type(program, i - in), &tensors[i]), "create") &&
          check(s, ax_array_read(arrays[i], tensors[i]->data, (size_t)test_elems(tensors[i]) * ax_dtype_bytes(tensors[i]->dtype)),
@@ -288,10 +288,10 @@ BODY(pull_back) {
   const pullback *p = context;
   ax_value values[4096], operands[4096];
   if (p->out + p->residuals + p->cotangents > 4096) return;
-  ax_call(p->primal, in, p->in, values, p->out + p->residuals);
+  ax_call(p->primal, p->in, in, p->out + p->residuals, values);
   memcpy(operands, values + p->out, p->residuals * sizeof values[0]);
   memcpy(operands + p->residuals, in + p->in, p->cotangents * sizeof values[0]);
-  ax_call(p->transposed, operands, p->residuals + p->cotangents, out, p->grads);
+  ax_call(p->transposed, p->residuals + p->cotangents, operands, p->grads, out);
 }
 
 static ax_status make_pullback(const ax_program *program, const ax_type *types, pullback *p, ax_program **out) {

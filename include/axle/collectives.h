@@ -36,7 +36,7 @@ ax_value ax_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool t
 ax_value ax_all_to_all(ax_value x, const char *axes, int64_t split_axis, int64_t concat_axis, bool tiled);
 /* T[d..] -> T[d..]: x of member `source` on member `target`, for each of the pairs (source, target); a member that is no target
    gets zeros. Any T. Two pairs with one source, or with one target, are an error. */
-ax_value ax_ppermute(ax_value x, const char *axes, const int64_t (*pairs)[2], uint32_t pair_count);
+ax_value ax_ppermute(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]);
 /* ppermute by an offset of any size and sign: x of member i on member i + by. wrap: modulo n, a ring; otherwise members that nobody is
    `by` before get zeros. */
 ax_value ax_pshift(ax_value x, const char *axes, int64_t by, bool wrap);
@@ -61,7 +61,7 @@ ax_value ax_all_gather_start(ax_value x, const char *axes, int64_t dimension, bo
 ax_value ax_all_gather_invariant_start(ax_value x, const char *axes, int64_t dimension, bool tiled);
 ax_value ax_psum_scatter_start(ax_value x, const char *axes, int64_t dimension, bool tiled);
 ax_value ax_all_to_all_start(ax_value x, const char *axes, int64_t split_axis, int64_t concat_axis, bool tiled);
-ax_value ax_ppermute_start(ax_value x, const char *axes, const int64_t (*pairs)[2], uint32_t pair_count);
+ax_value ax_ppermute_start(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]);
 ax_value ax_pshift_start(ax_value x, const char *axes, int64_t by, bool wrap);
 ax_value ax_done(ax_value future);
 

@@ -105,7 +105,7 @@ typedef struct ax_part {
    AX_INVALID_ARGUMENT: as ax_device_put; a wrong number of parts, one that is too small, at no address or not aligned. On
    failure no release is called. */
 AX_MUST_USE ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
-                                          const ax_part *parts, uint32_t count, ax_array **out);
+                                          uint32_t count, const ax_part *parts, ax_array **out);
 uint32_t ax_array_part_count(const ax_array *array);
 /* Part `index` in place, once the array is ready: `*data` is valid until the array is donated or its last reference released, and
    only to be read. *device (may be NULL): the first device that holds it, for ax_array_shard.
@@ -173,14 +173,13 @@ AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char *
    to an earlier run (the first five are named); an array that is donated and an argument twice, or donated by another thread meanwhile.
    AX_DEADLOCK: devices wait for a collective that others never reach; the message names them. AX_NOT_FINITE:
    see ax_compile_options.check_numerics. Also what an argument's run failed with. */
-AX_MUST_USE ax_status ax_run(ax_executable *executable, ax_array *const *in, uint32_t in_count, ax_array **out,
-                             uint32_t out_count);
+#define AX_ARRAYS(...) (uint32_t)(sizeof((ax_array *[]){__VA_ARGS__}) / sizeof(ax_array *)), ((ax_array *[]){__VA_ARGS__}) /* for `in` */
+AX_MUST_USE ax_status ax_run(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out);
 /* The same from host arrays to host arrays: puts each argument down as the executable wants it, runs, and reads the results. `in` is
    borrowed, and only read, also where the executable was compiled to be given an argument; `out` gets arrays with memory of their own
    (ax_host_array_release), all empty on failure. What `out` held is not released, and it shares no array with `in`. Threads and errors
    as ax_run. */
-AX_MUST_USE ax_status ax_run_host(ax_executable *executable, const ax_host_array *in, uint32_t in_count, ax_host_array *out,
-                                  uint32_t out_count);
+AX_MUST_USE ax_status ax_run_host(ax_executable *executable, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_host_array *out);
 /* Starts a run. Its results, in `out`, are arrays that need not be ready yet, and its arguments may be such: it begins when they are
    ready, and when nobody else reads those that are donated to it any more (they are gone for everybody else from now on). No thread
    waits meanwhile. A small run, and any run where the runtime has no worker threads, is over when this returns, if its arguments are
@@ -188,8 +187,7 @@ AX_MUST_USE ax_status ax_run_host(ax_executable *executable, const ax_host_array
    A failure before the run begins to wait is this function's, as ax_run's, with `out` all NULL. One that comes later is that of the
    results: waiting for one of them, reading it or running on it gives the status and the message, which names the run ("run 3
    failed: ..."; runs that are pending are numbered from 1 in each runtime). Threads: as ax_run. */
-AX_MUST_USE ax_status ax_run_start(ax_executable *executable, ax_array *const *in, uint32_t in_count, ax_array **out,
-                                   uint32_t out_count);
+AX_MUST_USE ax_status ax_run_start(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out);
 /* Waits until the array is ready, and lends a hand. The status and message of the run that makes it. Any thread, several at once. */
 AX_MUST_USE ax_status ax_array_wait(const ax_array *array);
 /* True when ax_array_wait would not wait: the run that makes it is over, well or not. */

@@ -46,8 +46,7 @@ void ax_npz_release(ax_npz *npz); /* NULL is allowed */
 /* Writes `count` arrays (borrowed) as members `names[i]`.npy, stored, replacing a file at `path`. Equal arguments make equal
    bytes. AX_INVALID_ARGUMENT: as ax_npy_write; an empty name, a name twice, one that is not UTF-8 or too long.
    AX_IO_ERROR: as ax_npy_write. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_npz_write(const char *path, const char *const *names, const ax_host_array *arrays,
-                                   uint32_t count);
+AX_MUST_USE ax_status ax_npz_write(const char *path, uint32_t count, const char *const *names, const ax_host_array *arrays);
 
 /* Reads a table of numbers separated by commas, plain or gzipped, as f64[rows, columns]. Numbers are decimal, or nan or inf,
    whatever the locale; blanks around them, CRLF, a byte order mark and empty lines at the end are allowed; quotes are not.

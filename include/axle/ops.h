@@ -140,8 +140,8 @@ ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype);
    as above, of factors rounded to f32 first; the others are made by oneDNN (f32) and OpenBLAS (f64), which add up to 65,536
    products in an order of theirs; longer sums are sums, as above, of those of blocks, and so are shorter ones that would
    otherwise give few threads work. */
-ax_value ax_dot_general(ax_value lhs, ax_value rhs, const int64_t *lhs_contract, const int64_t *rhs_contract,
-                        uint32_t contract_count, const int64_t *lhs_batch, const int64_t *rhs_batch, uint32_t batch_count);
+ax_value ax_dot_general(ax_value lhs, ax_value rhs, uint32_t contract_count, const int64_t *lhs_contract,
+                        const int64_t *rhs_contract, uint32_t batch_count, const int64_t *lhs_batch, const int64_t *rhs_batch);
 ax_value ax_matmul(ax_value a, ax_value b); /* as NumPy's, ranks >= 1 */
 /* "ij,jk->ik": a letter names a dimension of each operand that has it; the products of all operands' elements, summed over the letters that
    the result has not. As jnp.einsum: without "->" the result has the letters that are seen once, sorted, after the ellipsis; "..." stands

@@ -107,7 +107,7 @@ ax_type ax_typeof(ax_value value);
 /* Inside a trace: runs `program` here, its equations copied into the trace. Operands that vary over fewer axes than an input are
    made to agree. Errors (kept by the trace): counts, shapes or dtypes that do not match; a program over axes that are not in
    scope. */
-void ax_call(const ax_program *program, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
+void ax_call(const ax_program *program, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 
 #pragma GCC visibility pop
 

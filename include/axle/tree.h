@@ -123,15 +123,15 @@ AX_MUST_USE ax_status ax_tree_write_npz(const ax_tree *tree, const char *path);
 /* Runs the executable on all leaves of the trees `in`, one tree after the other, as arguments; its results become the leaves of the
    trees `out`, which may be among `in`, and what they held is released. A training step is one line, whatever is donated:
 
-     ax_tree_run(step, (ax_tree *[]){params, state, batch}, 3, (ax_tree *[]){metrics, params, state}, 3)
+     ax_tree_run(step, AX_TREES(params, state, batch), AX_TREES(metrics, params, state))
 
    Waits as ax_run does; the second only starts, as ax_run_start. AX_INVALID_ARGUMENT: other numbers of leaves than the executable takes and
    gives; leaves of other types, that hold nothing, whose arrays were donated or are of another runtime: the first five are named; an
    array that is donated and also in another leaf. Otherwise as ax_run. On failure no leaf has changed; what a run that had begun was
    donated is gone, though: reading such a leaf, or running on it, says so, until something is put into it. */
-AX_MUST_USE ax_status ax_tree_run(ax_executable *executable, ax_tree *const *in, uint32_t in_count, ax_tree *const *out, uint32_t out_count);
-AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, ax_tree *const *in, uint32_t in_count, ax_tree *const *out,
-                                        uint32_t out_count);
+#define AX_TREES(...) (uint32_t)(sizeof((ax_tree *[]){__VA_ARGS__}) / sizeof(ax_tree *)), ((ax_tree *[]){__VA_ARGS__})
+AX_MUST_USE ax_status ax_tree_run(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count, ax_tree *const *out);
+AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count, ax_tree *const *out);
 
 #pragma GCC visibility pop
 
@@ -154,14 +154,6 @@ AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, ax_tree *cons
 #define ax_tree_write_npz(...) AX_LINED_STATUS(tree_write_npz, __VA_ARGS__)
 #define ax_tree_run(...) AX_LINED_STATUS(tree_run, __VA_ARGS__)
 #define ax_tree_run_start(...) AX_LINED_STATUS(tree_run_start, __VA_ARGS__)
-#endif
-
-#ifndef AXLE_NO_LINES /* axle/line.h */
-#define ax_treedef_parse(...) AX_LINED_STATUS(treedef_parse, __VA_ARGS__)
-#define ax_treedef_create(...) AX_LINED_STATUS(treedef_create, __VA_ARGS__)
-#define ax_treedef_join(...) AX_LINED_STATUS(treedef_join, __VA_ARGS__)
-#define ax_treedef_with_specs(...) AX_LINED_STATUS(treedef_with_specs, __VA_ARGS__)
-#define ax_treedef_text(...) AX_LINED_STATUS(treedef_text, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

@@ -98,6 +98,7 @@ ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
    the block they stand in. In C++ lists are std::initializer_list (axle/axle.hpp). */
 #define AX_DIMS(...) (uint32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1), ((int64_t[]){0, __VA_ARGS__} + 1)
 #define AX_ALL_DIMS 0, NULL
+#define AX_PAIRS(...) (uint32_t)(sizeof((int64_t[][2]){__VA_ARGS__}) / sizeof(int64_t[2])), ((const int64_t[][2]){__VA_ARGS__})
 #define AX_INTS(...) ((int64_t[]){__VA_ARGS__})
 /* AX_TYPE(AX_F32, 8, 4) is f32[8,4], AX_TYPE(AX_F32) a scalar. */
 #define AX_TYPE(...) ax_listed_type((uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})

@@ -248,7 +248,7 @@ static ax_status write_empty(const char *path) {
   return ax_file_write(path, &(ax_byte_span){end, sizeof end}, 1);
 }
 
-ax_status ax_npz_write(const char *path, const char *const *names, const ax_host_array *arrays, uint32_t count) {
+ax_status ax_npz_write(const char *path, uint32_t count, const char *const *names, const ax_host_array *arrays) {
   AX_TRY(ax_require(path, "path"));
   if (count == 0) return write_empty(path);
   AX_TRY(ax_require(names, "list of names"));

@@ -187,7 +187,7 @@ static ax_status lend(ax_runtime *runtime, ax_layout *layout, const ax_part *par
 }
 
 ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
-                              const ax_part *parts, uint32_t count, ax_array **out) {
+                              uint32_t count, const ax_part *parts, ax_array **out) {
   ax_layout *layout;
   *out = NULL;
   AX_TRY(ax_require(parts, "list of parts"));

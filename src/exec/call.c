@@ -179,7 +179,7 @@ static ax_status check_call(const ax_executable *e, ax_array *const *in, uint32_
   return check_arguments(e, in);
 }
 
-ax_status ax_run(ax_executable *e, ax_array *const *in, uint32_t in_count, ax_array **out, uint32_t out_count) {
+ax_status ax_run(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
   ax_pending *pending;
   AX_TRY(check_call(e, in, in_count, out, out_count));
   ax_status status = start(e, in, out, true, &pending);
@@ -189,7 +189,7 @@ ax_status ax_run(ax_executable *e, ax_array *const *in, uint32_t in_count, ax_ar
   return status;
 }
 
-ax_status ax_run_start(ax_executable *e, ax_array *const *in, uint32_t in_count, ax_array **out, uint32_t out_count) {
+ax_status ax_run_start(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
   ax_pending *pending;
   AX_TRY(check_call(e, in, in_count, out, out_count));
   ax_status status = start(e, in, out, false, &pending);

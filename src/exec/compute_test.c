@@ -43,9 +43,9 @@ static void check(ax_type type, uint32_t workers, int nth) {
   test_use_threads(executable);
   TEST_OK(ax_device_put(runtime, NULL, "", &type, data->data, &x));
   atomic_store(&fails_in, nth);
-  TEST_FAILS(ax_run(executable, &x, 1, &y, 1), AX_OUT_OF_MEMORY, "a product f32[");
+  TEST_FAILS(ax_run(executable, 1, &x, 1, &y), AX_OUT_OF_MEMORY, "a product f32[");
   assert_null(y);
-  TEST_OK(ax_run(executable, &x, 1, &y, 1));
+  TEST_OK(ax_run(executable, 1, &x, 1, &y));
   ax_array_release(y);
   ax_array_release(x);
   ax_executable_release(executable);
@@ -72,7 +72,7 @@ typedef struct orientation {
 
 static void multiply(const ax_value *in, ax_value *out, void *context) {
   const orientation *o = context;
-  out[0] = ax_dot_general(in[0], in[1], &o->lhs_contract, &o->rhs_contract, 1, NULL, NULL, 0);
+  out[0] = ax_dot_general(in[0], in[1], 1, &o->lhs_contract, &o->rhs_contract, 0, NULL, NULL);
 }
 
 /* Cut into tiles, in every orientation; whoever computes them. */

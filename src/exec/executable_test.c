@@ -70,7 +70,7 @@ static void test_layouts(void **state) {
   assert_int_equal(ax_executable_put(executable, 2, y, &none), AX_INVALID_ARGUMENT);
   assert_null(none);
   assert_true(ax_spec_equal(ax_array_get_spec(in[0]), ax_executable_in_spec(executable, 0)));
-  assert_int_equal(ax_run(executable, in, 2, out, 2), AX_OK);
+  assert_int_equal(ax_run(executable, 2, in, 2, out), AX_OK);
   assert_int_equal(ax_array_read(out[0], halved, sizeof halved), AX_OK);
   assert_int_equal(ax_array_read(out[1], sum, sizeof sum), AX_OK);
   for (int i = 0; i < 4; i++) assert_true(halved[i] == (float)(i + 1));

@@ -77,7 +77,7 @@ static void all_kinds(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_all_gather(x, "a", 0, true);
   out[1] = ax_psum_scatter(x, "a", 0, true);
   out[2] = ax_all_to_all(x, "a", 0, 1, true);
-  out[3] = ax_ppermute(x, "a", ring, 3);
+  out[3] = ax_ppermute(x, "a", 3, ring);
   out[4] = ax_add(ax_pmax(x, "a"), ax_pmin(x, "b"));
   out[5] = ax_psum(ax_convert_element_type(ax_axis_index("b,a"), AX_F32), "a");
   out[6] = ax_psum(x, "b,a");
@@ -162,7 +162,7 @@ static void a_block_a_thread(void **state) {
     TEST_OK(ax_compile(runtime, program, NULL, &executable));
     TEST_OK(ax_executable_put(executable, 0, data, &x));
     ax_runtime_memory(runtime, &before, &peak);
-    TEST_OK(ax_run(executable, &x, 1, &y, 1));
+    TEST_OK(ax_run(executable, 1, &x, 1, &y));
     ax_runtime_memory(runtime, &now, &peak);
     assert_true(peak - before >= 2 * whole); /* the sum, and one product */
     assert_true(peak - before <= (1 + workers) * (whole + whole / 32));
@@ -191,7 +191,7 @@ static void pass_on(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   int64_t size = ax_axis_size("d"), (*ring)[2] = calloc((size_t)size, sizeof ring[0]);
   for (int64_t i = 0; i < size; i++) ring[i][0] = i, ring[i][1] = (i + 1) % size;
-  out[0] = ax_add(ax_mul(ax_ppermute(in[0], "d", (const int64_t(*)[2])ring, (uint32_t)size), ax_full_like(in[0], 0.5)), in[0]);
+  out[0] = ax_add(ax_mul(ax_ppermute(in[0], "d", (uint32_t)size, (const int64_t(*)[2])ring), ax_full_like(in[0], 0.5)), in[0]);
   free(ring);
 }
 
@@ -222,7 +222,7 @@ static double run_time(ax_function body, int64_t devices, int times) {
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   for (int i = 0; i < times; i++) {
     double begin = seconds();
-    TEST_OK(ax_run(executable, &x, 1, &y, 1));
+    TEST_OK(ax_run(executable, 1, &x, 1, &y));
     double took = seconds() - begin;
     if (took < least) least = took;
     ax_array_release(y);

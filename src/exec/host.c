@@ -75,11 +75,11 @@ static ax_status read_all(ax_array *const *arrays, uint32_t count, ax_host_array
 static ax_status run(ax_executable *e, const ax_host_array *in, ax_host_array *out, ax_array **arrays) {
   uint32_t in_count = e->plan->in_count, out_count = e->plan->out_count;
   AX_TRY(put_all(e, in, arrays));
-  AX_TRY(ax_run(e, arrays, in_count, arrays + in_count, out_count));
+  AX_TRY(ax_run(e, in_count, arrays, out_count, arrays + in_count));
   return read_all(arrays + in_count, out_count, out);
 }
 
-ax_status ax_run_host(ax_executable *e, const ax_host_array *in, uint32_t in_count, ax_host_array *out, uint32_t out_count) {
+ax_status ax_run_host(ax_executable *e, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_host_array *out) {
   for (uint32_t k = 0; k < out_count; k++) out[k] = (ax_host_array){0};
   AX_TRY(ax_require(e, "executable"));
   AX_TRY(ax_call_check_counts(e, "run_host", in_count, out_count));

@@ -140,7 +140,7 @@ static void gathered(const ax_value *in, ax_value *out, void *context) {
 static void swapped(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_add(in[0], integer(1));
-  out[1] = ax_tanh(ax_add(ax_mul(ax_ppermute(in[1], "a", swap, 2), in[1]), in[1]));
+  out[1] = ax_tanh(ax_add(ax_mul(ax_ppermute(in[1], "a", 2, swap), in[1]), in[1]));
 }
 
 static void repeat(ax_function body, const ax_value *in, ax_value *out) {
@@ -169,7 +169,7 @@ static void exchanged_where_trips_might_differ(void **state) {
 
 static void keep_swapped(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_ppermute(in[0], "a", swap, 2);
+  out[0] = ax_ppermute(in[0], "a", 2, swap);
   out[1] = ax_add(in[1], out[0]);
 }
 

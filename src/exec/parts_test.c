@@ -141,7 +141,7 @@ static ax_array *from_parts(ax_runtime *runtime, const lent *l) {
   ax_mesh mesh;
   ax_array *array;
   TEST_OK(ax_mesh_parse("d=4", &mesh));
-  TEST_OK(ax_array_from_parts(runtime, &mesh, "d", &type, l->part, devices, &array));
+  TEST_OK(ax_array_from_parts(runtime, &mesh, "d", &type, devices, l->part, &array));
   return array;
 }
 
@@ -196,7 +196,7 @@ static void lent_parts(void **state) {
     assert_true(data == l.part[i].data && bytes == piece * sizeof(float) && device == i);
   }
   for (int time = 0; time < 2; time++) {
-    TEST_OK(ax_run(executable, &x, 1, results, 2));
+    TEST_OK(ax_run(executable, 1, &x, 2, results));
     check_results(results);
     ax_array_release(results[0]);
     ax_array_release(results[1]);
@@ -217,7 +217,7 @@ static void donated(void **state) {
     lent l;
     lend(&l, read_only != 0);
     ax_array *x = from_parts(runtime, &l), *results[2];
-    TEST_OK(ax_run(executable, &x, 1, results, 2));
+    TEST_OK(ax_run(executable, 1, &x, 2, results));
     check_results(results);
     const void *data;
     size_t bytes;
@@ -244,18 +244,18 @@ static void refused(void **state) {
   lent l;
   lend(&l, false);
   TEST_OK(ax_mesh_parse("d=4", &mesh));
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, l.part, 3, &array), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, 3, l.part, &array), AX_INVALID_ARGUMENT,
              "array_from_parts: f32[8,3] has 4 parts of f32[2,3], not 3");
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "", &type, l.part, 1, &array), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "", &type, 1, l.part, &array), AX_INVALID_ARGUMENT,
              "part 0 has 24 bytes, but f32[8,3] takes 96");
   ax_part part = l.part[2];
   l.part[2].data = NULL;
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, l.part, 4, &array), AX_INVALID_ARGUMENT, "part 2 is at no address");
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, 4, l.part, &array), AX_INVALID_ARGUMENT, "part 2 is at no address");
   l.part[2].data = (char *)part.data + 1;
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, l.part, 4, &array), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, 4, l.part, &array), AX_INVALID_ARGUMENT,
              "is not aligned to an element's 4 bytes");
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d,_,_", &type, l.part, 4, &array), AX_INVALID_ARGUMENT, "more entries");
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, NULL, 4, &array), AX_INVALID_ARGUMENT, "no list of parts");
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d,_,_", &type, 4, l.part, &array), AX_INVALID_ARGUMENT, "more entries");
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, 4, NULL, &array), AX_INVALID_ARGUMENT, "no list of parts");
   assert_null(array);
   l.part[2] = part;
   check_not_released(&l);

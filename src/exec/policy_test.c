@@ -17,7 +17,7 @@
 static void step(const ax_value *in, ax_value *out, void *context) {
   static const int64_t ring[][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 0}};
   (void)context;
-  ax_value next = ax_ppermute(in[0], "d", ring, 6);
+  ax_value next = ax_ppermute(in[0], "d", 6, ring);
   out[0] = ax_tanh(ax_add(ax_mul(ax_psum(in[0], "d"), next), in[0]));
 }
 
@@ -57,7 +57,7 @@ static void run_with(ax_runtime *runtime, ax_executable *executable, ax_array *x
   ax_array *y;
   *log = (log_of_run){.chooser = chooser};
   runtime->chooser = &(ax_chooser){pick_and_log, yields_and_log, log};
-  TEST_OK(ax_run(executable, &x, 1, &y, 1));
+  TEST_OK(ax_run(executable, 1, &x, 1, &y));
   runtime->chooser = NULL;
   TEST_OK(ax_array_read(y, result, 12 * sizeof result[0]));
   ax_array_release(y);

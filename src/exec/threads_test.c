@@ -55,7 +55,7 @@ static void fails(shared *s) {
 static ax_status first_result(const shared *s, ax_executable *executable, float *first) {
   ax_array *y, *in[] = {s->uniform, s->x};
   float got[elems / 6];
-  AX_TRY(ax_run(executable, in, 2, &y, 1));
+  AX_TRY(ax_run(executable, 2, in, 1, &y));
   ax_status status = ax_array_read(y, got, sizeof got);
   ax_array_release(y);
   *first = got[0];
@@ -213,7 +213,7 @@ static void *run_small(void *context) {
   for (int i = 0; i < warm_rounds + small_rounds; i++) {
     ax_array *y[2];
     while (i == warm_rounds && !s->held) usleep(100);
-    if (ax_run(s->executable, &s->x, 1, y, 2) != AX_OK) s->failed = true;
+    if (ax_run(s->executable, 1, &s->x, 2, y) != AX_OK) s->failed = true;
     ax_array_release(y[0]);
     ax_array_release(y[1]);
     s->done++;

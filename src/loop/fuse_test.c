@@ -157,7 +157,7 @@ static void reductions(void **state) {
 /* --- Products --- */
 
 static ax_value transposed_product(const ax_value *in) {
-  return ax_dot_general(in[0], in[1], (int64_t[]){0}, (int64_t[]){0}, 1, NULL, NULL, 0);
+  return ax_dot_general(in[0], in[1], 1, (int64_t[]){0}, (int64_t[]){0}, 0, NULL, NULL);
 }
 
 static void turned_product(const ax_value *in, ax_value *out, void *context) {
@@ -473,7 +473,7 @@ static void train(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value hidden = ax_tanh(ax_matmul(in[1], in[0]));
   out[0] = ax_mul(ax_psum(ax_reduce_sum(ax_reshape(hidden, 1, (int64_t[]){4}), AX_DIMS(0), false), "d"), number(0.25));
-  ax_value gradient = ax_dot_general(ax_mul(hidden, hidden), in[1], (int64_t[]){0}, (int64_t[]){0}, 1, NULL, NULL, 0);
+  ax_value gradient = ax_dot_general(ax_mul(hidden, hidden), in[1], 1, (int64_t[]){0}, (int64_t[]){0}, 0, NULL, NULL);
   out[1] = ax_sub(in[0], ax_psum(ax_transpose(gradient, (int64_t[]){1, 0}), "d"));
 }
 

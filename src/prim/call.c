@@ -37,7 +37,7 @@ static void check_argument(const ax_program *program, uint32_t index, ax_value v
                    ax_type_string(&type, axes), ax_type_string(&program->types[index], axes)));
 }
 
-void ax_call(const ax_program *program, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
+void ax_call(const ax_program *program, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
   in = ax_take(in, in_count, out, out_count);
   if (ax_failed()) return;
   ax_status status = ax_require(program, "program");

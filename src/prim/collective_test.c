@@ -39,7 +39,7 @@ static ax_value scatter_b(ax_value x) { return ax_psum_scatter(x, "b", 0, true);
 static ax_value scatter_all(ax_value x) { return ax_psum_scatter(x, "b,a", 0, false); }
 static ax_value exchange_b(ax_value x) { return ax_all_to_all(x, "b", 0, 1, true); }
 static ax_value exchange_new(ax_value x) { return ax_all_to_all(x, "a,b", 0, 1, false); }
-static ax_value permute_b(ax_value x) { return ax_ppermute(x, "b", shift, 2); }
+static ax_value permute_b(ax_value x) { return ax_ppermute(x, "b", 2, shift); }
 static ax_value index_ba(ax_value x) { return (void)x, ax_axis_index("b,a"); }
 static ax_value pvary_b(ax_value x) { return ax_pvary(x, "b"); }
 static ax_value pcast_b(ax_value x) { return ax_pcast(x, "b", "varying"); }
@@ -87,7 +87,7 @@ static void test_types(void **state) {
 
 static ax_value unknown_axis(ax_value x) { return ax_psum(x, "c"); }
 static ax_value axis_twice(ax_value x) { return ax_all_gather(x, "a,a", 0, true); }
-static ax_value bad_name(ax_value x) { return ax_ppermute(x, "a,,b", shift, 1); }
+static ax_value bad_name(ax_value x) { return ax_ppermute(x, "a,,b", 1, shift); }
 static ax_value unknown_index(ax_value x) { return (void)x, ax_axis_index("data"); }
 static ax_value unknown_size(ax_value x) { return ax_full_like(x, (double)ax_axis_size("data")); }
 static ax_value gather_far(ax_value x) { return ax_all_gather(x, "a", 2, true); }
@@ -97,10 +97,10 @@ static ax_value scatter_untiled(ax_value x) { return ax_psum_scatter(x, "b", 1, 
 static ax_value exchange_odd(ax_value x) { return ax_all_to_all(x, "b", 1, 0, true); }
 static ax_value exchange_untiled(ax_value x) { return ax_all_to_all(x, "b", 0, 1, false); }
 static ax_value exchange_far(ax_value x) { return ax_all_to_all(x, "b", 0, 7, true); }
-static ax_value permute_outside(ax_value x) { return ax_ppermute(x, "a", shift, 2); }
-static ax_value permute_negative(ax_value x) { return ax_ppermute(x, "a", (const int64_t[][2]){{-1, 0}}, 1); }
-static ax_value source_twice(ax_value x) { return ax_ppermute(x, "b", (const int64_t[][2]){{0, 1}, {2, 0}, {0, 2}}, 3); }
-static ax_value target_twice(ax_value x) { return ax_ppermute(x, "b", (const int64_t[][2]){{0, 1}, {2, 1}}, 2); }
+static ax_value permute_outside(ax_value x) { return ax_ppermute(x, "a", 2, shift); }
+static ax_value permute_negative(ax_value x) { return ax_ppermute(x, "a", AX_PAIRS({-1, 0})); }
+static ax_value source_twice(ax_value x) { return ax_ppermute(x, "b", AX_PAIRS({0, 1}, {2, 0}, {0, 2})); }
+static ax_value target_twice(ax_value x) { return ax_ppermute(x, "b", AX_PAIRS({0, 1}, {2, 1})); }
 static ax_value pcast_invariant(ax_value x) { return ax_pcast(x, "a", "invariant"); }
 static ax_value pcast_unreduced(ax_value x) { return ax_pcast(x, "a", "unreduced"); }
 static ax_value pcast_nothing(ax_value x) { return ax_pcast(x, "a", ""); }
@@ -258,7 +258,7 @@ static ax_value whole_gather(ax_value x) { return ax_all_gather(x, "b,a", 1, fal
 static ax_value whole_same(ax_value x) { return ax_all_gather_invariant(x, "b", 0, true); }
 static ax_value whole_scatter(ax_value x) { return ax_psum_scatter(x, "a", 0, true); }
 static ax_value whole_trade(ax_value x) { return ax_all_to_all(x, "a", 0, 1, true); }
-static ax_value whole_shift(ax_value x) { return ax_ppermute(x, "b", shift, 2); }
+static ax_value whole_shift(ax_value x) { return ax_ppermute(x, "b", 2, shift); }
 static ax_value begun_mean(ax_value x) { return ax_pmean_start(x, "b"); }
 static ax_value begun_max(ax_value x) { return ax_pmax_start(x, "a,b"); }
 static ax_value begun_min(ax_value x) { return ax_pmin_start(x, "b"); }
@@ -266,7 +266,7 @@ static ax_value begun_gather(ax_value x) { return ax_all_gather_start(x, "b,a", 
 static ax_value begun_same(ax_value x) { return ax_all_gather_invariant_start(x, "b", 0, true); }
 static ax_value begun_scatter(ax_value x) { return ax_psum_scatter_start(x, "a", 0, true); }
 static ax_value begun_trade(ax_value x) { return ax_all_to_all_start(x, "a", 0, 1, true); }
-static ax_value begun_shift(ax_value x) { return ax_ppermute_start(x, "b", shift, 2); }
+static ax_value begun_shift(ax_value x) { return ax_ppermute_start(x, "b", 2, shift); }
 
 static void both(const ax_value *in, ax_value *out, void *context) {
   const pair *p = context;
@@ -334,7 +334,7 @@ static void test_several_futures(void **state) {
 
 static ax_value everything(ax_value x) {
   ax_value y = ax_psum_scatter(ax_all_gather(x, "b,a", 0, true), "a,b", 0, true);
-  y = ax_ppermute(ax_all_to_all(y, "a,b", 0, 1, false), "b,a", shift, 2);
+  y = ax_ppermute(ax_all_to_all(y, "a,b", 0, 1, false), "b,a", 2, shift);
   y = ax_add(ax_reshape(y, 2, (int64_t[]){6, 4}), ax_pmean(x, "b,a"));
   return ax_add(ax_done(ax_psum_start(y, "a")), ax_convert_element_type(ax_axis_index("a,b"), AX_F32));
 }

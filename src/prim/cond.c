@@ -250,7 +250,7 @@ static ax_status make_alike(const tracing *t, uint32_t b) {
   if (in != NULL && operands != NULL && outs != NULL) {
     for (uint32_t i = 0; i < own; i++) operands[i] = in[t->place[b][i]];
     for (uint32_t i = 0; i < t->in_count; i++) operands[own + i] = in[t->capture_count + i];
-    ax_call(body->program, operands, body->program->in_count, outs, t->out_count);
+    ax_call(body->program, body->program->in_count, operands, t->out_count, outs);
     for (uint32_t k = 0; k < t->out_count; k++) outs[k] = ax_vary_to(outs[k], t->out_varying[k]);
   }
   AX_TRY(ax_region_finish(&builder, outs, t->out_count, &made));

@@ -161,7 +161,7 @@ static ax_status build_primal(const split *s, uint32_t i, ax_program **out) {
   ax_value *results = ax_trace_alloc(primal->out_count * sizeof results[0]);
   ax_value *outs = ax_trace_alloc(out_count * sizeof outs[0]);
   if (in != NULL && results != NULL && outs != NULL) {
-    ax_call(primal, in, primal->in_count, results, primal->out_count);
+    ax_call(primal, primal->in_count, in, primal->out_count, results);
     for (uint32_t k = 0; k < y_count; k++) outs[k] = results[k];
     for (uint32_t r = 0; r < s->residual_count[i]; r++)
       if (s->source[i][r] >= s->b->in_count) outs[y_count + s->source[i][r] - s->b->in_count] = results[y_count + r];

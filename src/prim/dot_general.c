@@ -498,9 +498,8 @@ const ax_prim ax_prim_dot_general = {
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
-ax_value ax_dot_general(ax_value lhs, ax_value rhs, const int64_t *lhs_contract, const int64_t *rhs_contract,
-                        uint32_t contract_count, const int64_t *lhs_batch, const int64_t *rhs_batch,
-                        uint32_t batch_count) {
+ax_value ax_dot_general(ax_value lhs, ax_value rhs, uint32_t contract_count, const int64_t *lhs_contract,
+                        const int64_t *rhs_contract, uint32_t batch_count, const int64_t *lhs_batch, const int64_t *rhs_batch) {
   const ax_prim *prim = &ax_prim_dot_general;
   dot_params p;
   if (!ax_dims_take(prim, contract_count, lhs_contract, &p.lhs_contract) ||

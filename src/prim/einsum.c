@@ -323,8 +323,7 @@ static term multiply_and_sum(const term *a, const term *b, ax_labels kept, const
       p = swapped, a = b, b = first;
     }
   }
-  p.out.x = ax_dot_general(a->x, b->x, p.left_contract.v, p.right_contract.v, p.left_contract.count, p.left_batch.v, p.right_batch.v,
-                           p.left_batch.count);
+  p.out.x = ax_dot_general(a->x, b->x, p.left_contract.count, p.left_contract.v, p.right_contract.v, p.left_batch.count, p.left_batch.v, p.right_batch.v);
   return p.out;
 }
 

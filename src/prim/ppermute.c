@@ -243,9 +243,9 @@ const ax_prim ax_prim_ppermute = {
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
-ax_value ax_ppermute(ax_value x, const char *axes, const int64_t (*pairs)[2], uint32_t pair_count) {
-  ppermute_params params = {.pairs = {pair_count, (int64_t(*)[2])pairs}};
+ax_value ax_ppermute(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]) {
+  ppermute_params params = {.pairs = {count, (int64_t(*)[2])pairs}};
   if (!ax_collective_operand(&ax_prim_ppermute, &x, axes, &params.axes)) return ax_poison;
-  if (pairs == NULL && pair_count > 0) return ax_reject(&ax_prim_ppermute, "there are no pairs");
+  if (pairs == NULL && count > 0) return ax_reject(&ax_prim_ppermute, "there are no pairs");
   return ax_bind1(&ax_prim_ppermute, &params, &x, 1);
 }

@@ -18,5 +18,5 @@ ax_value ax_pshift(ax_value x, const char *axes, int64_t by, bool wrap) {
     pairs[i - first][0] = i;
     pairs[i - first][1] = wrap ? (i + by + members) % members : i + by;
   }
-  return ax_ppermute(x, axes, (const int64_t(*)[2])pairs, (uint32_t)(last - first));
+  return ax_ppermute(x, axes, (uint32_t)(last - first), (const int64_t(*)[2])pairs);
 }

@@ -162,7 +162,7 @@ static ax_value ones9(const ax_value *in) {
   return ax_broadcast_in_dim(in[S], 9, DIMS(1, 1, 1, 1, 1, 1, 1, 1, 1), NULL);
 }
 static ax_value dot_rank(const ax_value *in) {
-  return ax_dot_general(ones9(in), ones9(in), NULL, NULL, 0, NULL, NULL, 0);
+  return ax_dot_general(ones9(in), ones9(in), 0, NULL, NULL, 0, NULL, NULL);
 }
 static ax_value matmul(const ax_value *in) { return ax_matmul(in[B], in[W]); }
 static ax_value matmul_vectors(const ax_value *in) {
@@ -246,8 +246,7 @@ typedef struct product {
 
 static void trace_product(const ax_value *in, ax_value *out, void *context) {
   const product *p = context;
-  out[0] = ax_dot_general(in[0], in[1], p->lhs_contract.v, p->rhs_contract.v, p->lhs_contract.count, p->lhs_batch.v,
-                          p->rhs_batch.v, p->lhs_batch.count);
+  out[0] = ax_dot_general(in[0], in[1], p->lhs_contract.count, p->lhs_contract.v, p->rhs_contract.v, p->lhs_batch.count, p->lhs_batch.v, p->rhs_batch.v);
 }
 
 static void lowered_products(void **state) {

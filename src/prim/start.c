@@ -81,14 +81,14 @@ static void start_jvp(const ax_jvp_args *args) {
   }
   for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = args->in[i];
   ax_tangents_take(&t, in + eqn->in_count);
-  ax_call(jvp, in, jvp->in_count, made, jvp->out_count);
+  ax_call(jvp, jvp->in_count, in, jvp->out_count, made);
   ax_tangents_give(&t, out, made + eqn->out_count);
   ax_program_release(jvp);
 }
 
 /* The body's transpose, in place. */
 static void bind_here(ax_program *transposed, const ax_value *in, ax_value *out) {
-  ax_call(transposed, in, transposed->in_count, out, transposed->out_count);
+  ax_call(transposed, transposed->in_count, in, transposed->out_count, out);
 }
 static void start_transpose(const ax_transpose_args *args) { ax_transpose_by_body(args, body_of(args->eqn), bind_here); }
 
@@ -199,7 +199,7 @@ static void trade(const ax_value *in, ax_value *out, void *context) {
 }
 static void permute(const ax_value *in, ax_value *out, void *context) {
   const call *c = context;
-  out[0] = ax_ppermute(in[0], c->axes, c->pairs, c->pair_count);
+  out[0] = ax_ppermute(in[0], c->axes, c->pair_count, c->pairs);
 }
 
 static void shift(const ax_value *in, ax_value *out, void *context) {
@@ -231,8 +231,8 @@ ax_value ax_psum_scatter_start(ax_value x, const char *axes, int64_t dimension, 
 ax_value ax_all_to_all_start(ax_value x, const char *axes, int64_t split_axis, int64_t concat_axis, bool tiled) {
   return start(trade, &(call){.axes = axes, .dimension = split_axis, .concat_axis = concat_axis, .tiled = tiled}, x);
 }
-ax_value ax_ppermute_start(ax_value x, const char *axes, const int64_t (*pairs)[2], uint32_t pair_count) {
-  return start(permute, &(call){.axes = axes, .pairs = pairs, .pair_count = pair_count}, x);
+ax_value ax_ppermute_start(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]) {
+  return start(permute, &(call){.axes = axes, .pairs = pairs, .pair_count = count}, x);
 }
 
 ax_value ax_pshift_start(ax_value x, const char *axes, int64_t by, bool wrap) {

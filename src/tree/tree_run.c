@@ -137,7 +137,7 @@ static ax_status explain(const ax_executable *e, const leaves *in, ax_array *con
 
 /* --- Running --- */
 
-typedef ax_status run_function(ax_executable *executable, ax_array *const *in, uint32_t in_count, ax_array **out, uint32_t out_count);
+typedef ax_status run_function(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out);
 
 static ax_status run(run_function *function, ax_executable *e, ax_tree *const *in_trees, uint32_t in_count, ax_tree *const *out_trees,
                      uint32_t out_count) {
@@ -151,17 +151,17 @@ static ax_status run(run_function *function, ax_executable *e, ax_tree *const *i
   ax_array **arrays = ax_calloc((size_t)in.count + out.count + 1, sizeof arrays[0]);
   if (arrays == NULL) return ax_out_of_memory(((size_t)in.count + out.count) * sizeof arrays[0]);
   gather(&in, arrays);
-  ax_status status = function(e, arrays, in.count, arrays + in.count, out.count);
+  ax_status status = function(e, in.count, arrays, out.count, arrays + in.count);
   if (status == AX_OK) scatter(&out, arrays + in.count);
   if (status == AX_INVALID_ARGUMENT) status = explain(e, &in, arrays, status);
   ax_free(arrays);
   return status;
 }
 
-ax_status ax_tree_run(ax_executable *executable, ax_tree *const *in, uint32_t in_count, ax_tree *const *out, uint32_t out_count) {
+ax_status ax_tree_run(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count, ax_tree *const *out) {
   return run(ax_run, executable, in, in_count, out, out_count);
 }
 
-ax_status ax_tree_run_start(ax_executable *executable, ax_tree *const *in, uint32_t in_count, ax_tree *const *out, uint32_t out_count) {
+ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count, ax_tree *const *out) {
   return run(ax_run_start, executable, in, in_count, out, out_count);
 }

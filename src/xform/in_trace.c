@@ -71,7 +71,7 @@ void ax_traced_call(const ax_traced *f, ax_status status, ax_program *transforme
     if (captured > 0) memcpy(operands, f->body.captured, captured * sizeof operands[0]);
     if (in_count > 0) memcpy(operands + captured, f->in, in_count * sizeof operands[0]);
     if (more_count > 0) memcpy(operands + captured + in_count, more, more_count * sizeof operands[0]);
-    ax_call(transformed, operands, (uint32_t)count, out, out_count);
+    ax_call(transformed, (uint32_t)count, operands, out_count, out);
   }
   ax_program_release(transformed);
 }

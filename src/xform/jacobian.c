@@ -113,7 +113,7 @@ static ax_value *forward(jacobian *j, const ax_value *in) {
   }
   if (program->in_count > 0) memcpy(operands, in, program->in_count * sizeof in[0]);
   for (uint32_t k = 0; k < x_count; k++) operands[program->in_count + k] = basis(&j->x, k);
-  ax_call(batched, operands, batched->in_count, made, batched->out_count);
+  ax_call(batched, batched->in_count, operands, batched->out_count, made);
   ax_program_release(batched);
   for (uint32_t r = 0; r < y_count; r++)
     for (uint32_t k = 0; k < x_count; k++)
@@ -127,9 +127,9 @@ static void call_halves(const jacobian *j, const ax_value *in, ax_program *prima
   uint32_t y_count = j->y.count;
   ax_value *kept = ax_trace_alloc((primal->out_count + (size_t)y_count) * sizeof kept[0]);
   if (kept != NULL) {
-    ax_call(primal, in, primal->in_count, kept, primal->out_count);
+    ax_call(primal, primal->in_count, in, primal->out_count, kept);
     for (uint32_t r = 0; r < y_count; r++) kept[primal->out_count + r] = basis(&j->y, r);
-    ax_call(batched, kept + y_count, residuals + y_count, made, batched->out_count);
+    ax_call(batched, residuals + y_count, kept + y_count, batched->out_count, made);
   }
   ax_program_release(primal);
   ax_program_release(batched);

@@ -50,7 +50,7 @@ static void push_forward(const char *what, const ax_linearized *map, const ax_va
       return;
   }
   if (ax_failed()) return;
-  ax_call(program, operands, program->in_count, made, program->out_count);
+  ax_call(program, program->in_count, operands, program->out_count, made);
   for (uint32_t k = 0; k < map->result_count && !ax_failed(); k++)
     out_tangents[k] = ax_is_float(map->results[k].dtype) ? *made++ : ax_zeros_of(&map->results[k]);
 }
@@ -72,7 +72,7 @@ static void pull_back(const char *what, ax_linearized *map, const ax_value *cota
     if (!ax_fit_tangent(what, "result", "cotangent", k, &type, ax_all_axes(&map->tangent->axes), &operands[next++])) return;
   }
   if (ax_failed() || !transpose(what, map)) return;
-  ax_call(map->transposed, operands, map->transposed->in_count, made, map->operand_count);
+  ax_call(map->transposed, map->transposed->in_count, operands, map->operand_count, made);
   for (uint32_t k = 0; k < map->operand_count && !ax_failed(); k++) gradients[k] = made[k];
 }
 

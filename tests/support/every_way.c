@@ -97,7 +97,7 @@ static ax_array *lend(ax_runtime *runtime, const ax_layout *layout, const void *
       ax_text_add(&spec, "%s%s", i > 0 ? "+" : "", layout->mesh.axis[layout->spec.axis[d][i]].name);
     if (d + 1 < layout->spec.rank) ax_text_add(&spec, ",");
   }
-  TEST_OK(ax_array_from_parts(runtime, &layout->mesh, spec.data != NULL ? spec.data : "", &layout->type, parts, layout->blocks, &array));
+  TEST_OK(ax_array_from_parts(runtime, &layout->mesh, spec.data != NULL ? spec.data : "", &layout->type, layout->blocks, parts, &array));
   ax_text_deinit(&spec);
   free(parts);
   return array;
@@ -135,13 +135,13 @@ typedef struct one_run {
 
 static void *run_alone(void *context) {
   one_run *run = context;
-  run->status = ax_run(run->executable, run->in, run->in_count, run->out, run->out_count);
+  run->status = ax_run(run->executable, run->in_count, run->in, run->out_count, run->out);
   return NULL;
 }
 
 static void start(one_run *run, const manner *how) {
   if (how->threads) assert_int_equal(pthread_create(&run->thread, NULL, run_alone, run), 0);
-  else if (how->at_once > 0) run->status = ax_run_start(run->executable, run->in, run->in_count, run->out, run->out_count);
+  else if (how->at_once > 0) run->status = ax_run_start(run->executable, run->in_count, run->in, run->out_count, run->out);
   else run_alone(run);
 }
 
@@ -215,7 +215,7 @@ void test_execute_reference(ax_runtime *runtime, ax_program *program, ax_tensor 
 static ax_status try_on(ax_executable *executable, ax_tensor *const *in, ax_array **arrays) {
   uint32_t in_count = ax_program_in_count(executable->program), out_count = ax_program_out_count(executable->program);
   for (uint32_t i = 0; i < in_count; i++) arrays[i] = argument(executable, &(manner){0}, i, in[i]);
-  return ax_run(executable, arrays, in_count, arrays + in_count, out_count);
+  return ax_run(executable, in_count, arrays, out_count, arrays + in_count);
 }
 
 ax_status test_try(ax_program *program, ax_tensor *const *in, ax_tensor **out) {

@@ -39,7 +39,7 @@ BODY(all_to_all_tiled_0_1) { out[0] = ax_all_to_all(in[0], axes(context), 0, 1, 
 static ax_value around(ax_value x, void *context) {
   int64_t pairs[64][2], n = variant(context)->members;
   for (int64_t i = 0; i < n; i++) pairs[i][0] = i, pairs[i][1] = (i + 1) % n;
-  return ax_ppermute(x, axes(context), (const int64_t(*)[2])pairs, (uint32_t)n);
+  return ax_ppermute(x, axes(context), (uint32_t)n, (const int64_t(*)[2])pairs);
 }
 BODY(ppermute_ring) { out[0] = around(in[0], context); }
 
@@ -47,7 +47,7 @@ BODY(ppermute_ring) { out[0] = around(in[0], context); }
 BODY(ppermute_pairs) {
   int64_t n = variant(context)->members;
   const int64_t pairs[][2] = {{n - 1, 0}, {0, n - 1}, {1, 1}};
-  out[0] = ax_ppermute(in[0], axes(context), pairs, n > 3 ? 3 : n > 2 ? 2 : 1);
+  out[0] = ax_ppermute(in[0], axes(context), n > 3 ? 3 : n > 2 ? 2 : 1, pairs);
 }
 
 BODY(pshift_ring) {

@@ -175,7 +175,7 @@ BODY(mesh_scan) { ax_scan(AX_CLOSURE(mix, 1, 2, context), 1, 4, false, in, out);
 BODY(pass_on) {
   int64_t pairs[64][2], n = variant(context)->members;
   for (int64_t i = 0; i < n; i++) pairs[i][0] = i, pairs[i][1] = (i + 1) % n;
-  ax_value arrived = ax_ppermute(in[0], axes(context), (const int64_t(*)[2])pairs, (uint32_t)n);
+  ax_value arrived = ax_ppermute(in[0], axes(context), (uint32_t)n, (const int64_t(*)[2])pairs);
   out[0] = ax_tanh(ax_matmul(arrived, in[1]));
   out[1] = ax_psum(arrived, axes(context));
 }
@@ -250,7 +250,7 @@ BODY(mesh_calls) {
 
 BODY(first_to_last) {
   const int64_t pairs[][2] = {{0, variant(context)->members - 1}};
-  out[0] = ax_ppermute(ax_tanh(in[0]), axes(context), pairs, 1);
+  out[0] = ax_ppermute(ax_tanh(in[0]), axes(context), 1, pairs);
 }
 BODY(sum_times) { out[0] = ax_mul(ax_psum(in[0], axes(context)), in[0]); }
 BODY(mesh_uniform_choice) {

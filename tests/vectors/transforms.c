@@ -213,7 +213,7 @@ BODY(collectives) {
   out[5] = ax_psum_scatter(x, "i", 0, true);
   out[6] = ax_all_to_all(x, "i", 0, 1, false);
   out[7] = ax_all_to_all(x, "i", 0, 1, true);
-  out[8] = ax_ppermute(x, "i", ring, 4);
+  out[8] = ax_ppermute(x, "i", 4, ring);
   out[9] = ax_mul(ax_convert_element_type(ax_axis_index("i"), ax_typeof(x).dtype), x);
 }
 BODY(vmap_named) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, AX_CLOSURE(collectives, 1, 10, context), in, out); }
