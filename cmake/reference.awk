@@ -191,8 +191,8 @@ END {
   end_group()
   print "<!-- Made of include/axle/*.h by cmake/reference.awk; tests/docs_test.sh says how. -->"
   print "# Reference\n"
-  print "Everything that `#include <axle/axle.h>` declares, by header, in the headers' own words. Functions that return an `ax_status` must have it"
-  print "looked at. What is said at the head of a header holds for all that it declares.\n"
+  print "Everything that `#include <axle/axle.h>` declares, by header, in the headers' own words. An `ax_status` that a function returns has"
+  print "to be looked at. What is said at the head of a header holds for all that it declares.\n"
   for (i = 1; i <= header_count; i++) {
     anchor = headers[i]
     gsub(/[\/.]/, "", anchor)

@@ -76,10 +76,10 @@ function print_c() {
 function print_page() {
   print "<!-- Made of the comments in src/prim and src/mesh by cmake/specs.awk; tests/docs_test.sh says how. -->"
   print "# Primitives\n"
-  print "What programs are made of: each primitive's operands and results, parameters, errors, mathematics and derivatives. The functions of"
-  print "the [reference](reference.md) make equations of these, one or several a call; printed programs name them. `axle help NAME` prints the"
-  print "same.\n"
-  print "`T[d..]` is an array of any dtype and shape, `{V: axes}` what it varies over; a primitive that is linear in an operand has a transpose,"
-  print "from which reverse derivatives are made.\n"
+  print "What programs are made of: each primitive's operands and results, parameters, errors, mathematics and derivatives. The functions"
+  print "of the [reference](reference.md) make equations of these, one or several a call; printed programs name them. `axle help NAME`"
+  print "prints the same.\n"
+  print "`T[d..]` is an array of any dtype and shape, `{V: axes}` what it varies over; a primitive that is linear in an operand has a"
+  print "transpose, from which reverse derivatives are made.\n"
   for (i = 1; i <= homes; i++) print "## " members[order[i]] "\n\n```text\n" spec[order[i]] "\n```\n"
 }

@@ -39,22 +39,21 @@ static void put_data(ax_tree *batch) {
 static void train(const char *from, const char *to, int count) {
   ax_treedef *defs[2], *all;
   ax_tree *state, *batch;
-  ax_program *program;
   ax_runtime *runtime;
   ax_executable *executable;
   ax_must(ax_treedef_parse("{w,momentum}: f32[5]", &defs[0]));
   ax_must(ax_treedef_parse("x: f32[16,5] @ data; y: f32[16] @ data", &defs[1]));
   ax_must(ax_treedef_join(2, (const char *const[]){"state", "batch"}, defs, &all));
-  ax_must(ax_trace(AX_FN(step, 4, 2), ax_treedef_types(all), &program));
   ax_must(ax_runtime_create(NULL, &runtime));
-  ax_must(ax_compile(runtime, program, &(ax_compile_options){.donate = ax_treedef_select(all, "state")}, &executable));
+  ax_compile_options options = {.donate = ax_treedef_select(all, "state")};
+  ax_must(ax_jit(runtime, AX_FN(step, 4, 2), ax_treedef_types(all), &options, &executable));
   ax_must(ax_tree_create(runtime, &mesh, defs[0], &state));
   ax_must(ax_tree_create(runtime, &mesh, defs[1], &batch));
 
   if (from == NULL) ax_must(ax_tree_init(state, "*: zeros", 0));
   else ax_must(ax_tree_read_npz(state, from));
   put_data(batch);
-  for (int n = 0; n < count; n++) ax_must(ax_tree_run(executable, 2, (ax_tree *[]){state, batch}, 1, &state));
+  for (int n = 0; n < count; n++) ax_must(ax_tree_run(executable, AX_TREES(state, batch), AX_TREES(state)));
   ax_must(ax_tree_write_npz(state, to));
 
   ax_tree_release(state);
@@ -63,7 +62,6 @@ static void train(const char *from, const char *to, int count) {
   ax_treedef_release(all);
   ax_executable_release(executable);
   ax_runtime_release(runtime);
-  ax_program_release(program);
 }
 
 static bool equal(const char *a, const char *b, const char *name) {

@@ -44,12 +44,10 @@ int main(void) {
   ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(WIDTH), w), ax_host_view(AX_F32, AX_DIMS(BATCH, WIDTH), x),
                         ax_host_view(AX_F32, AX_DIMS(BATCH), y)};
   ax_host_array out[4];
-  ax_program *program;
   ax_runtime *runtime;
   ax_executable *executable;
-  ax_must(ax_trace(AX_FN(gradients, 3, 4), types, &program));
   ax_must(ax_runtime_create(NULL, &runtime));
-  ax_must(ax_compile(runtime, program, NULL, &executable));
+  ax_must(ax_jit(runtime, AX_FN(gradients, 3, 4), types, NULL, &executable));
   ax_must(ax_run_host(executable, 3, in, 4, out));
   const float *norms = out[0].data, *cut = out[1].data, *mean = out[2].data, *batch = out[3].data;
 
@@ -64,6 +62,5 @@ int main(void) {
   for (int i = 0; i < 4; i++) ax_host_array_release(&out[i]);
   ax_executable_release(executable);
   ax_runtime_release(runtime);
-  ax_program_release(program);
   return difference < 1e-6f ? 0 : 1;
 }

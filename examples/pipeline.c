@@ -50,18 +50,15 @@ static AX_BODY(value_and_grad) {
 
 static void run(ax_runtime *runtime, ax_fn loss, const float *w, const float *x, float *value, float *gradient) {
   ax_type types[] = {AX_TYPE(AX_F32, STAGES, WIDTH, WIDTH), AX_TYPE(AX_F32, BATCHES, ROWS, WIDTH)};
-  ax_program *program;
   ax_executable *executable;
   ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(STAGES, WIDTH, WIDTH), w), ax_host_view(AX_F32, AX_DIMS(BATCHES, ROWS, WIDTH), x)};
   ax_host_array out[2];
-  ax_must(ax_trace(AX_CLOSURE(value_and_grad, 2, 2, &loss), types, &program));
-  ax_must(ax_compile(runtime, program, NULL, &executable));
+  ax_must(ax_jit(runtime, AX_CLOSURE(value_and_grad, 2, 2, &loss), types, NULL, &executable));
   ax_must(ax_run_host(executable, 2, in, 2, out));
   memcpy(value, out[0].data, sizeof *value);
   memcpy(gradient, out[1].data, WEIGHTS * sizeof gradient[0]);
   for (int i = 0; i < 2; i++) ax_host_array_release(&out[i]);
   ax_executable_release(executable);
-  ax_program_release(program);
 }
 
 int main(void) {

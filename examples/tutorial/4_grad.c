@@ -32,13 +32,11 @@ static double loss_at(ax_executable *executable, const float *w, const void *x, 
 
 int main(void) {
   ax_type types[] = {AX_TYPE(AX_F32, 3), AX_TYPE(AX_F32, 8, 3), AX_TYPE(AX_F32, 8)};
-  ax_program *program;
   ax_runtime *runtime;
   ax_executable *executable;
   ax_must(ax_mesh_parse("data=4", &mesh));
   ax_must(ax_runtime_create(NULL, &runtime));
-  ax_must(ax_trace(AX_FN(value_and_grad, 3, 2), types, &program));
-  ax_must(ax_compile(runtime, program, NULL, &executable));
+  ax_must(ax_jit(runtime, AX_FN(value_and_grad, 3, 2), types, NULL, &executable));
 
   float w[3] = {1, -2, 0.5f}, x[8][3] = {{0}}, y[8] = {0}, gradient[3];
   for (int i = 0; i < 8; i++) x[i][i % 3] = 1;
@@ -52,6 +50,5 @@ int main(void) {
 
   ax_executable_release(executable);
   ax_runtime_release(runtime);
-  ax_program_release(program);
   return 0;
 }

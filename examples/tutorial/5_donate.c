@@ -26,13 +26,11 @@ static AX_BODY(step) {
 int main(void) {
   double rate = 0.5;
   ax_type types[] = {AX_TYPE(AX_F32, 3), AX_TYPE(AX_F32, 8, 3), AX_TYPE(AX_F32, 8)};
-  ax_program *program;
   ax_runtime *runtime;
   ax_executable *executable;
   ax_must(ax_mesh_parse("data=4", &mesh));
   ax_must(ax_runtime_create(NULL, &runtime));
-  ax_must(ax_trace(AX_CLOSURE(step, 3, 2, &rate), types, &program));
-  ax_must(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable));
+  ax_must(ax_jit(runtime, AX_CLOSURE(step, 3, 2, &rate), types, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable));
 
   /* y = x w for w = 1, -2, 0.5, which the loop does not know */
   float w[3] = {0}, x[8][3] = {{0}}, y[8] = {0}, value;
@@ -63,6 +61,5 @@ int main(void) {
   for (int i = 0; i < 2; i++) ax_array_release(out[i]);
   ax_executable_release(executable);
   ax_runtime_release(runtime);
-  ax_program_release(program);
   return 0;
 }
