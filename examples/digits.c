@@ -2,7 +2,7 @@
 
      digits [--mesh data=4,model=2] [--steps 600] [--out digits.npz] data/digits.csv.gz
 
-   The same training then runs on one device, and every loss is compared. Data: 8x8 handwritten digits, UCI (CC BY 4.0). */
+   Each step is also taken on one device, from the same weights, and compared. Data: 8x8 handwritten digits, UCI (CC BY 4.0). */
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,53 +12,35 @@
 
 #include <axle/axle.h>
 
-enum { PIXELS = 64, HIDDEN = 512, CLASSES = 10, TEST_ROWS = 360, WEIGHTS = 4, REPORT_EVERY = 100 };
+enum { PIXELS = 64, CLASSES = 10, TEST_ROWS = 360, REPORT_EVERY = 100 };
 static const double learning_rate = 0.4;
 
 /* --- The model: what one device does with its part of the batch and its part of the hidden layer --- */
 
-static ax_value logits(ax_value w1, ax_value b1, ax_value w2, ax_value b2, ax_value x) {
-  ax_value hidden = ax_relu(ax_add(ax_matmul(x, w1), b1));
-  return ax_add(ax_psum(ax_matmul(hidden, w2), "model"), b2);
+static const char weights_text[] =
+    "w1: f32[64,512] @ _,model; b1: f32[512] @ model; w2: f32[512,10] @ model,_; b2: f32[10]";
+enum { W1, B1, W2, B2, WEIGHTS };
+
+static ax_value logits(const ax_value *w, ax_value x) {
+  ax_value hidden = ax_relu(ax_add(ax_matmul(x, w[W1]), w[B1]));
+  return ax_add(ax_psum(ax_matmul(hidden, w[W2]), "model"), w[B2]);
 }
 
-/* w1, b1, w2, b2, x: f32[rows,64], labels: s32[rows] -> f32[], the mean over the whole batch */
-static void loss(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_value log_probabilities = ax_log_softmax(logits(in[0], in[1], in[2], in[3], in[4]), -1);
-  ax_value picked = ax_reduce_sum(ax_mul(log_probabilities, ax_one_hot(in[5], CLASSES, AX_F32)), AX_DIMS(-1), false);
-  out[0] = ax_pmean(ax_neg(ax_reduce_mean(picked, AX_ALL_DIMS, false)), "data");
+/* weights.., x: f32[rows,64], labels: s32[rows] -> f32[], the mean over the whole batch */
+static AX_BODY(loss) {
+  ax_value picked = ax_mul(ax_log_softmax(logits(in, in[WEIGHTS]), -1), ax_one_hot(in[WEIGHTS + 1], CLASSES, AX_F32));
+  ax_value mean = ax_reduce_mean(ax_reduce_sum(picked, AX_DIMS(-1), false), AX_ALL_DIMS, false);
+  out[0] = ax_pmean(ax_neg(mean), "data");
 }
 
-/* -> loss, new w1, b1, w2, b2 */
-static void step(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_value result[1 + WEIGHTS];
-  ax_value_and_grad(AX_FN(loss, 6, 1), AX_FIRST(WEIGHTS), in, result);
-  out[0] = result[0];
-  for (int i = 0; i < WEIGHTS; i++) {
-    ax_value change = ax_mul(result[1 + i], ax_full_like(result[1 + i], learning_rate));
-    out[1 + i] = ax_sub(in[i], change);
-  }
+/* -> loss, new weights.. */
+static AX_BODY(step) {
+  ax_value_and_grad(AX_FN(loss, WEIGHTS + 2, 1), AX_FIRST(WEIGHTS), in, out);
+  for (int w = 0; w < WEIGHTS; w++) out[1 + w] = ax_sub(in[w], ax_mul(out[1 + w], learning_rate));
 }
 
-/* -> the class of each row */
-static void predict(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  out[0] = ax_argmax(logits(in[0], in[1], in[2], in[3], in[4]), -1, AX_S32);
-}
-
-static const char *const weight_names[WEIGHTS] = {"w1", "b1", "w2", "b2"};
-static const char *const weight_specs[WEIGHTS] = {"_, model", "model", "model, _", ""};
-static const int64_t weight_dims[WEIGHTS][2] = {{PIXELS, HIDDEN}, {HIDDEN}, {HIDDEN, CLASSES}, {CLASSES}};
-static const uint32_t weight_ranks[WEIGHTS] = {2, 1, 2, 1};
-
-static void step_on_mesh(const ax_value *in, ax_value *out, void *mesh) {
-  ax_shard_map(mesh, "_,model; model; model; ; data; data -> ; _,model; model; model; ", AX_FN(step, 6, 5), in, out);
-}
-static void predict_on_mesh(const ax_value *in, ax_value *out, void *mesh) {
-  ax_shard_map(mesh, "_,model; model; model; ;  -> ", AX_FN(predict, 5, 1), in, out);
-}
+/* weights.., x -> the class of each row */
+static AX_BODY(predict) { out[0] = ax_argmax(logits(in, in[WEIGHTS]), -1, AX_S32); }
 
 /* --- The data --- */
 
@@ -74,28 +56,21 @@ static uint64_t random_bits(void) {
   return random_state >> 33;
 }
 
-static void check(ax_status status) {
-  if (status == AX_OK) return;
-  fprintf(stderr, "digits: %s\n", ax_message());
+static void fail(const char *what) {
+  fprintf(stderr, "digits: %s\n", what);
   exit(1);
 }
 
 static void *allocate(size_t bytes) {
   void *memory = malloc(bytes);
-  if (memory == NULL) {
-    fprintf(stderr, "digits: out of memory\n");
-    exit(1);
-  }
+  if (memory == NULL) fail("out of memory");
   return memory;
 }
 
 static table read_digits(const char *path) {
   ax_host_array csv;
-  check(ax_csv_read(path, &csv));
-  if (csv.dims[1] != PIXELS + 1 || csv.dims[0] <= TEST_ROWS) {
-    fprintf(stderr, "digits: %s: expected more than %d rows of %d numbers\n", path, TEST_ROWS, PIXELS + 1);
-    exit(1);
-  }
+  ax_must(ax_csv_read(path, &csv));
+  if (csv.dims[1] != PIXELS + 1 || csv.dims[0] <= TEST_ROWS) fail("expected rows of 64 pixels and a label, more than 360 of them");
   table t = {.rows = (int)csv.dims[0]};
   t.pixels = allocate((size_t)t.rows * PIXELS * sizeof t.pixels[0]);
   t.labels = allocate((size_t)t.rows * sizeof t.labels[0]);
@@ -115,101 +90,6 @@ static table read_digits(const char *path) {
   return t;
 }
 
-/* --- Training --- */
-
-typedef struct training {
-  ax_runtime *runtime;
-  ax_mesh mesh;
-  ax_executable *step, *predict;
-  ax_array *weights[WEIGHTS];
-  int64_t batch;
-} training;
-
-static ax_executable *compile(training *t, ax_fn f, const ax_type *types, ax_args donate) {
-  ax_program *program;
-  ax_executable *executable;
-  f.context = &t->mesh;
-  check(ax_trace(f, types, &program));
-  check(ax_compile(t->runtime, program, &(ax_compile_options){.donate = donate}, &executable));
-  ax_program_release(program);
-  return executable;
-}
-
-static void put_weights(training *t) {
-  uint64_t kept = random_state;
-  random_state = 7; /* the same weights on every mesh */
-  for (int w = 0; w < WEIGHTS; w++) {
-    ax_type type = ax_array_type(AX_F32, weight_ranks[w], weight_dims[w]);
-    int64_t elems = ax_type_elems(&type);
-    float *values = allocate((size_t)elems * sizeof values[0]);
-    double scale = weight_ranks[w] == 2 ? sqrt(2.0 / (double)weight_dims[w][0]) : 0;
-    for (int64_t i = 0; i < elems; i++) {
-      double sum = 0; /* nearly normal */
-      for (int k = 0; k < 12; k++) sum += (double)random_bits() / 2147483648.0;
-      values[i] = (float)((sum - 6) * scale);
-    }
-    check(ax_device_put(t->runtime, &t->mesh, weight_specs[w], &type, values, &t->weights[w]));
-    free(values);
-  }
-  random_state = kept;
-}
-
-static training start(const char *mesh, int64_t batch) {
-  training t = {.batch = batch};
-  check(ax_runtime_create(NULL, &t.runtime));
-  check(ax_mesh_parse(mesh, &t.mesh));
-  put_weights(&t);
-  ax_type types[6];
-  for (int w = 0; w < WEIGHTS; w++) types[w] = ax_array_type(AX_F32, weight_ranks[w], weight_dims[w]);
-  types[4] = ax_array_type(AX_F32, 2, (int64_t[]){batch, PIXELS});
-  types[5] = ax_array_type(AX_S32, 1, (int64_t[]){batch});
-  t.step = compile(&t, AX_FN(step_on_mesh, 6, 5), types, AX_FIRST(WEIGHTS));
-  types[4] = ax_array_type(AX_F32, 2, (int64_t[]){TEST_ROWS, PIXELS});
-  t.predict = compile(&t, AX_FN(predict_on_mesh, 5, 1), types, AX_FIRST(0));
-  return t;
-}
-
-static void finish(training *t) {
-  for (int w = 0; w < WEIGHTS; w++) ax_array_release(t->weights[w]);
-  ax_executable_release(t->step);
-  ax_executable_release(t->predict);
-  ax_runtime_release(t->runtime);
-}
-
-static float take_step(training *t, const float *pixels, const int32_t *labels) {
-  ax_array *in[6], *out[5];
-  float value;
-  memcpy(in, t->weights, sizeof t->weights);
-  check(ax_executable_put(t->step, 4, pixels, &in[4]));
-  check(ax_executable_put(t->step, 5, labels, &in[5]));
-  check(ax_run(t->step, 6, in, 5, out));
-  check(ax_array_read(out[0], &value, sizeof value));
-  ax_array_release(out[0]);
-  for (int i = 0; i < 6; i++) ax_array_release(in[i]);
-  memcpy(t->weights, out + 1, sizeof t->weights);
-  return value;
-}
-
-static double accuracy(const training *t, const table *data) {
-  ax_array *in[5], *out;
-  int32_t classes[TEST_ROWS];
-  int right = 0, first = data->rows - TEST_ROWS;
-  memcpy(in, t->weights, sizeof t->weights);
-  check(ax_executable_put(t->predict, 4, data->pixels + first * PIXELS, &in[4]));
-  check(ax_run(t->predict, 5, in, 1, &out));
-  check(ax_array_read(out, classes, sizeof classes));
-  for (int i = 0; i < TEST_ROWS; i++) right += classes[i] == data->labels[first + i];
-  ax_array_release(in[4]);
-  ax_array_release(out);
-  return 100.0 * right / TEST_ROWS;
-}
-
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* `batch` random training rows a step, the same on every mesh. */
 static void pick_batch(const table *data, int64_t batch, float *pixels, int32_t *labels) {
   for (int64_t i = 0; i < batch; i++) {
@@ -219,61 +99,139 @@ static void pick_batch(const table *data, int64_t batch, float *pixels, int32_t 
   }
 }
 
-static float *read_weights(const training *t, int w, int64_t *count) {
-  *count = ax_type_elems(ax_array_get_type(t->weights[w]));
-  float *values = allocate((size_t)*count * sizeof values[0]);
-  check(ax_array_read(t->weights[w], values, (size_t)*count * sizeof values[0]));
-  return values;
+/* --- Training --- */
+
+typedef struct training {
+  ax_runtime *runtime;
+  ax_mesh mesh;
+  ax_treedef *weights_def, *batch_def, *loss_def;
+  ax_tree *weights, *batch, *loss;
+  ax_executable *step, *predict;
+} training;
+
+/* A function on each device: weights.., then what `more` names, to `results`. */
+typedef struct on_mesh {
+  const training *t;
+  ax_fn body;
+  const char *more, *results;
+} on_mesh;
+static AX_BODY(call_on_mesh) {
+  const on_mesh *f = context;
+  char specs[256];
+  snprintf(specs, sizeof specs, "%s; %s -> %s", ax_treedef_specs(f->t->weights_def), f->more, f->results);
+  ax_shard_map(&f->t->mesh, specs, f->body, in, out);
 }
 
-/* t's weights as they are, for another training. */
-static void copy_weights(const training *t, training *other) {
-  for (int w = 0; w < WEIGHTS; w++) {
-    int64_t count;
-    float *values = read_weights(t, w, &count);
-    ax_array_release(other->weights[w]);
-    check(ax_device_put(other->runtime, &other->mesh, weight_specs[w], ax_array_get_type(t->weights[w]), values, &other->weights[w]));
-    free(values);
-  }
+static ax_executable *compile(on_mesh f, const ax_type *more, ax_args donate) {
+  ax_type types[WEIGHTS + 2];
+  ax_executable *executable;
+  memcpy(types, ax_treedef_types(f.t->weights_def), WEIGHTS * sizeof types[0]);
+  memcpy(types + WEIGHTS, more, (f.body.in_count - WEIGHTS) * sizeof types[0]);
+  ax_must(ax_jit(f.t->runtime, AX_CLOSURE(call_on_mesh, f.body.in_count, f.body.out_count, &f), types,
+                 &(ax_compile_options){.donate = donate}, &executable));
+  return executable;
+}
+
+static ax_tree *tree(const training *t, ax_treedef *def) {
+  ax_tree *made;
+  ax_must(ax_tree_create(t->runtime, &t->mesh, def, &made));
+  return made;
+}
+
+static training start(const char *mesh, int64_t batch) {
+  training t = {0};
+  char text[100], results[200];
+  ax_must(ax_runtime_create(NULL, &t.runtime));
+  ax_must(ax_mesh_parse(mesh, &t.mesh));
+  snprintf(text, sizeof text, "x: f32[%lld,%d] @ data; labels: s32[%lld] @ data", (long long)batch, PIXELS, (long long)batch);
+  ax_must(ax_treedef_parse(weights_text, &t.weights_def));
+  ax_must(ax_treedef_parse(text, &t.batch_def));
+  ax_must(ax_treedef_parse("loss: f32[]", &t.loss_def));
+  t.weights = tree(&t, t.weights_def);
+  t.batch = tree(&t, t.batch_def);
+  t.loss = tree(&t, t.loss_def);
+  ax_must(ax_tree_init(t.weights, "w*: he_normal; b*: zeros", 7)); /* the same weights on every mesh */
+  snprintf(results, sizeof results, "; %s", ax_treedef_specs(t.weights_def));
+  t.step = compile((on_mesh){&t, AX_FN(step, WEIGHTS + 2, 1 + WEIGHTS), "data; data", results}, ax_treedef_types(t.batch_def),
+                   AX_FIRST(WEIGHTS));
+  t.predict = compile((on_mesh){&t, AX_FN(predict, WEIGHTS + 1, 1), "", ""}, AX_TYPES(AX_TYPE(AX_F32, TEST_ROWS, PIXELS)), AX_FIRST(0));
+  return t;
+}
+
+static void finish(training *t) {
+  ax_tree *trees[] = {t->weights, t->batch, t->loss};
+  ax_treedef *defs[] = {t->weights_def, t->batch_def, t->loss_def};
+  for (int i = 0; i < 3; i++) ax_tree_release(trees[i]), ax_treedef_release(defs[i]);
+  ax_executable_release(t->step);
+  ax_executable_release(t->predict);
+  ax_runtime_release(t->runtime);
+}
+
+static double take_step(training *t, const float *pixels, const int32_t *labels) {
+  float value;
+  ax_must(ax_tree_put(t->batch, pixels, "x"));
+  ax_must(ax_tree_put(t->batch, labels, "labels"));
+  ax_must(ax_tree_run(t->step, AX_TREES(t->weights, t->batch), AX_TREES(t->loss, t->weights)));
+  ax_must(ax_tree_read(t->loss, &value, sizeof value, "loss"));
+  return (double)value;
+}
+
+static double accuracy(const training *t, const table *data) {
+  ax_array *in[WEIGHTS + 1], *out;
+  int32_t classes[TEST_ROWS];
+  int right = 0, first = data->rows - TEST_ROWS;
+  for (uint32_t w = 0; w < WEIGHTS; w++) in[w] = ax_tree_get(t->weights, "%s", ax_treedef_name(t->weights_def, w));
+  ax_must(ax_executable_put(t->predict, WEIGHTS, data->pixels + first * PIXELS, &in[WEIGHTS]));
+  ax_must(ax_run(t->predict, WEIGHTS + 1, in, 1, &out));
+  ax_must(ax_array_read(out, classes, sizeof classes));
+  for (int i = 0; i < TEST_ROWS; i++) right += classes[i] == data->labels[first + i];
+  ax_array_release(in[WEIGHTS]);
+  ax_array_release(out);
+  return 100.0 * right / TEST_ROWS;
 }
 
 /* The largest difference of two trainings' weights, relative to the largest weight of its array. */
 static double weights_apart(const training *t, const training *other) {
   double most = 0;
-  for (int w = 0; w < WEIGHTS; w++) {
-    int64_t count;
-    float *a = read_weights(t, w, &count), *b = read_weights(other, w, &count);
+  for (uint32_t w = 0; w < WEIGHTS; w++) {
+    ax_host_array a, b;
     double apart = 0, size = 0;
-    for (int64_t i = 0; i < count; i++) {
-      apart = fmax(apart, fabs((double)a[i] - (double)b[i]));
-      size = fmax(size, fabs((double)b[i]));
+    ax_must(ax_tree_to_host(t->weights, &a, "%s", ax_treedef_name(t->weights_def, w)));
+    ax_must(ax_tree_to_host(other->weights, &b, "%s", ax_treedef_name(t->weights_def, w)));
+    for (int64_t i = 0; i < ax_type_elems(ax_treedef_type(t->weights_def, w)); i++) {
+      double x = (double)((float *)a.data)[i], y = (double)((float *)b.data)[i];
+      apart = fmax(apart, fabs(x - y));
+      size = fmax(size, fabs(y));
     }
     if (size > 0 && !(apart / size <= most)) most = apart / size;
-    free(a);
-    free(b);
+    ax_host_array_release(&a);
+    ax_host_array_release(&b);
   }
   return most;
 }
 
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 /* Trains, each step beside the same step on one device: from the same weights, on the same rows. *difference: the largest there is,
    relative, between the two losses or the weights they make. Gives the accuracy on the held-out rows. */
-static double train(training *t, training *one, const table *data, int steps, double *difference) {
-  float *pixels = allocate((size_t)t->batch * PIXELS * sizeof pixels[0]);
-  int32_t *labels = allocate((size_t)t->batch * sizeof labels[0]);
+static double train(training *t, training *one, const table *data, int64_t batch, int steps, double *difference) {
+  float *pixels = allocate((size_t)batch * PIXELS * sizeof pixels[0]);
+  int32_t *labels = allocate((size_t)batch * sizeof labels[0]);
   double spent = 0;
-  random_state = 42;
   for (int i = 0; i < steps; i++) {
-    pick_batch(data, t->batch, pixels, labels);
-    copy_weights(t, one);
-    double begin = seconds();
-    double loss = (double)take_step(t, pixels, labels);
+    pick_batch(data, batch, pixels, labels);
+    ax_must(ax_tree_copy(t->weights, one->weights));
+    double begin = seconds(), value = take_step(t, pixels, labels);
     spent += seconds() - begin;
-    double alone = (double)take_step(one, pixels, labels);
-    double apart[] = {fabs(loss - alone) / fabs(alone), weights_apart(t, one)};
+    double alone = take_step(one, pixels, labels), apart[] = {fabs(value - alone) / fabs(alone), weights_apart(t, one)};
     for (int k = 0; k < 2; k++)
       if (!(apart[k] <= *difference)) *difference = apart[k];
     if ((i + 1) % REPORT_EVERY == 0 || i + 1 == steps)
-      printf("step %4d  loss %.4f  accuracy %5.2f %%  %6.0f steps/s\n", i + 1, loss, accuracy(t, data), (i + 1) / spent);
+      printf("step %4d  loss %.4f  accuracy %5.2f %%  %6.0f steps/s\n", i + 1, value, accuracy(t, data), (i + 1) / spent);
   }
   free(pixels);
   free(labels);
@@ -281,58 +239,41 @@ static double train(training *t, training *one, const table *data, int steps, do
 }
 
 static void show_weights(const training *t) {
-  for (int w = 0; w < WEIGHTS; w++) {
+  for (uint32_t w = 0; w < WEIGHTS; w++) {
     char *picture;
-    check(ax_array_picture(t->weights[w], &picture));
-    printf("%s: %s\n", weight_names[w], picture);
+    ax_must(ax_array_picture(ax_tree_get(t->weights, "%s", ax_treedef_name(t->weights_def, w)), &picture));
+    printf("%s: %s\n", ax_treedef_name(t->weights_def, w), picture);
     ax_string_free(picture);
   }
 }
 
-static void save_weights(const training *t, const char *path) {
-  ax_host_array arrays[WEIGHTS] = {0};
-  for (int w = 0; w < WEIGHTS; w++) {
-    const ax_type *type = ax_array_get_type(t->weights[w]);
-    size_t bytes = (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype);
-    arrays[w] = (ax_host_array){.dtype = type->dtype, .rank = type->rank, .data = allocate(bytes)};
-    memcpy(arrays[w].dims, type->dims, sizeof type->dims);
-    check(ax_array_read(t->weights[w], arrays[w].data, bytes));
-  }
-  check(ax_npz_write(path, WEIGHTS, weight_names, arrays));
-  for (int w = 0; w < WEIGHTS; w++) free(arrays[w].data);
-  printf("saved %s\n", path);
-}
-
-/* "data=256" -> "data=256,model=1": the model names both axes. free(). */
-static char *complete_mesh(const char *given) {
+/* "data=256" -> "data=256,model=1": the model names both axes. */
+static void complete_mesh(char *mesh, size_t bytes) {
   static const char *const axes[] = {"data", "model"};
-  size_t bytes = strlen(given) + sizeof ",data=1,model=1";
-  char *mesh = allocate(bytes);
-  snprintf(mesh, bytes, "%s", given);
   for (int i = 0; i < 2; i++) {
     ax_mesh parsed;
-    check(ax_mesh_parse(mesh, &parsed));
+    ax_must(ax_mesh_parse(mesh, &parsed));
     size_t length = strlen(mesh);
     if (ax_mesh_find(&parsed, axes[i]) < 0) snprintf(mesh + length, bytes - length, "%s%s=1", length ? "," : "", axes[i]);
   }
-  return mesh;
 }
 
 static int64_t batch_for(const char *mesh) { /* at least 256, and what the data axis divides */
   ax_mesh parsed;
-  check(ax_mesh_parse(mesh, &parsed));
+  ax_must(ax_mesh_parse(mesh, &parsed));
   int64_t parts = parsed.axis[ax_mesh_find(&parsed, "data")].size;
   return (256 + parts - 1) / parts * parts;
 }
 
 int main(int argc, char **argv) {
-  const char *given = "data=4,model=2", *out = "digits.npz";
+  char mesh[400] = "data=4,model=2";
+  const char *out = "digits.npz";
   int steps = 600, option;
   static const struct option options[] = {
       {"mesh", required_argument, NULL, 'm'}, {"steps", required_argument, NULL, 's'},
       {"out", required_argument, NULL, 'o'}, {NULL, 0, NULL, 0}};
   while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-    if (option == 'm') given = optarg;
+    if (option == 'm') snprintf(mesh, sizeof mesh - 20, "%s", optarg);
     if (option == 's') steps = atoi(optarg);
     if (option == 'o') out = optarg;
     if (option == '?') return 2;
@@ -341,21 +282,22 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: digits [--mesh data=4,model=2] [--steps 600] [--out digits.npz] data/digits.csv.gz\n");
     return 2;
   }
-  char *mesh = complete_mesh(given);
+  complete_mesh(mesh, sizeof mesh);
   table data = read_digits(argv[optind]);
 
-  training t = start(mesh, batch_for(mesh)), one = start("data=1,model=1", t.batch);
-  printf("MLP %d-%d-%d on a mesh %s, batch %lld of %d rows\n\n", PIXELS, HIDDEN, CLASSES, mesh, (long long)t.batch, data.rows - TEST_ROWS);
+  int64_t batch = batch_for(mesh);
+  training t = start(mesh, batch), one = start("data=1,model=1", batch);
+  printf("MLP 64-512-10 on a mesh %s, batch %lld of %d rows\n\n", mesh, (long long)batch, data.rows - TEST_ROWS);
   show_weights(&t);
-  double difference = 0, right = train(&t, &one, &data, steps, &difference);
-  save_weights(&t, out);
+  double difference = 0, right = train(&t, &one, &data, batch, steps, &difference);
+  ax_must(ax_tree_write_npz(t.weights, out));
+  printf("saved %s\n", out);
   printf("held-out accuracy %.2f %% of %d digits; no step differs from one device's by more than %.1e (relative)\n",
          right, TEST_ROWS, difference);
   bool good = right >= 97 && difference <= 1e-5;
   if (!good) fprintf(stderr, "digits: expected at least 97 %% and at most 1e-5\n");
   finish(&t);
   finish(&one);
-  free(mesh);
   free(data.pixels);
   free(data.labels);
   return good ? 0 : 1;

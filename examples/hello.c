@@ -5,47 +5,30 @@
 
 static ax_mesh mesh;
 
-/* On each device: x is its part. The mean is the same everywhere. */
-static void center(const ax_value *x, ax_value *y, void *context) {
-  (void)context;
-  y[0] = ax_sub(x[0], ax_pmean(x[0], "data"));
-}
+/* On each device: in[0] is its part. The mean is the same everywhere. */
+static AX_BODY(center) { out[0] = ax_sub(in[0], ax_pmean(in[0], "data")); }
 
-static void on_mesh(const ax_value *x, ax_value *y, void *context) {
-  (void)context;
-  ax_shard_map(&mesh, "data -> data", AX_FN(center, 1, 1), x, y);
-}
+static AX_BODY(on_mesh) { ax_shard_map(&mesh, "data -> data", AX_FN(center, 1, 1), in, out); }
 
 int main(void) {
-  float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8];
-  ax_type type = AX_TYPE(AX_F32, 8);
-  ax_program *program = NULL;
-  ax_runtime *runtime = NULL;
-  ax_executable *executable = NULL;
-  ax_array *in = NULL, *out = NULL;
-  char *text = NULL;
-  ax_status status;
-
-  if ((status = ax_mesh_parse("data=8", &mesh))) goto cleanup;
-  if ((status = ax_trace(AX_FN(on_mesh, 1, 1), &type, &program))) goto cleanup;
-  if ((status = ax_program_print(program, &text))) goto cleanup;
+  ax_host_array x = ax_host_view(AX_F32, AX_DIMS(8), (float[]){1, 2, 3, 4, 5, 6, 7, 8}), y;
+  ax_runtime *runtime;
+  ax_program *program;
+  ax_executable *executable;
+  char *text;
+  ax_must(ax_runtime_create(NULL, &runtime));
+  ax_must(ax_mesh_parse("data=8", &mesh));
+  ax_must(ax_trace(AX_FN(on_mesh, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 8)), &program));
+  ax_must(ax_program_print(program, &text));
+  ax_must(ax_compile(runtime, program, NULL, &executable));
+  ax_must(ax_run_host(executable, 1, &x, 1, &y));
   printf("%s", text);
-
-  if ((status = ax_runtime_create(NULL, &runtime))) goto cleanup;
-  if ((status = ax_compile(runtime, program, NULL, &executable))) goto cleanup;
-  if ((status = ax_device_put(runtime, &mesh, "data", &type, x, &in))) goto cleanup;
-  if ((status = ax_run(executable, 1, &in, 1, &out))) goto cleanup;
-  if ((status = ax_array_read(out, y, sizeof y))) goto cleanup;
-  for (int i = 0; i < 8; i++) printf("%g ", (double)y[i]);
+  for (int i = 0; i < 8; i++) printf("%g ", (double)((float *)y.data)[i]);
   printf("\n");
-
-cleanup:
-  if (status != AX_OK) fprintf(stderr, "hello: %s\n", ax_message());
   ax_string_free(text);
-  ax_array_release(in);
-  ax_array_release(out);
+  ax_host_array_release(&y);
   ax_executable_release(executable);
   ax_program_release(program);
   ax_runtime_release(runtime);
-  return status != AX_OK;
+  return 0;
 }

@@ -102,6 +102,7 @@ ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
 #define AX_INTS(...) ((int64_t[]){__VA_ARGS__})
 /* AX_TYPE(AX_F32, 8, 4) is f32[8,4], AX_TYPE(AX_F32) a scalar. */
 #define AX_TYPE(...) ax_listed_type((uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+#define AX_TYPES(...) ((const ax_type[]){__VA_ARGS__}) /* AX_TYPES(AX_TYPE(AX_F32, 8), AX_TYPE(AX_S32)): types of operands */
 static inline ax_type ax_listed_type(uint32_t count, const int64_t *dtype_and_dims) {
   return ax_array_type((ax_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
 }
