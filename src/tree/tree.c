@@ -31,7 +31,7 @@ static ax_status describe_leaves(ax_tree *tree, const ax_mesh *mesh) {
   if (tree->layouts == NULL || tree->arrays == NULL) return ax_out_of_memory(def->count * sizeof tree->layouts[0]);
   for (uint32_t i = 0; i < def->count; i++) {
     ax_status status = ax_layout_describe("tree", tree->runtime, mesh, def->specs[i], &def->types[i], &tree->layouts[i]);
-    if (status != AX_OK) return ax_error_context(status, "tree: %s: ", def->names[i]);
+    if (status != AX_OK) return ax_error_context(status, "tree_create: %s: ", def->names[i]);
   }
   return AX_OK;
 }
@@ -83,12 +83,12 @@ static ax_status init_leaf(const ax_tree *tree, const ax_rules *rules, uint64_t 
 ax_status ax_tree_init(ax_tree *tree, const char *rules, uint64_t seed) {
   ax_rules parsed;
   AX_TRY(ax_require(tree, "tree"));
-  ax_status status = ax_rules_parse(rules, "init", true, &parsed);
+  ax_status status = ax_rules_parse(rules, "tree_init", true, &parsed);
   ax_array **arrays = ax_tree_make_room(tree);
   if (status == AX_OK && arrays == NULL) status = ax_out_of_memory(0);
   for (uint32_t i = 0; i < tree->def->count && status == AX_OK; i++) {
     status = init_leaf(tree, &parsed, seed, i, &arrays[i]);
-    if (status != AX_OK) status = ax_error_context(status, "init: %s: ", tree->def->names[i]);
+    if (status != AX_OK) status = ax_error_context(status, "tree_init: %s: ", tree->def->names[i]);
   }
   ax_rules_deinit(&parsed);
   return ax_tree_replace(tree, arrays, status);
@@ -99,11 +99,11 @@ static ax_status copy_leaf(const ax_tree *from, const ax_tree *to, uint32_t i, a
   const ax_type *type = &to->def->types[i];
   uint32_t leaf = ax_treedef_leaf(from->def, name, strlen(name));
   ax_host_array host;
-  if (leaf == AX_NONE) return ax_error(AX_INVALID_ARGUMENT, "copy: the tree that is copied has no leaf \"%s\"", name);
+  if (leaf == AX_NONE) return ax_error(AX_INVALID_ARGUMENT, "tree_copy: the tree that is copied has no leaf \"%s\"", name);
   if (!ax_type_equal(&from->def->types[leaf], type))
-    return ax_error(AX_INVALID_ARGUMENT, "copy: %s is %s, but %s in the tree it is copied into", name,
+    return ax_error(AX_INVALID_ARGUMENT, "tree_copy: %s is %s, but %s in the tree it is copied into", name,
                     ax_type_string(&from->def->types[leaf], NULL), ax_type_string(type, NULL));
-  AX_TRY(ax_tree_leaf_to_host(from, leaf, &host));
+  AX_TRY(ax_tree_leaf_to_host(from, "tree_copy", leaf, &host));
   ax_status status = ax_array_put(to->runtime, to->layouts[i], host.data, out);
   ax_host_array_release(&host);
   return status;
@@ -114,7 +114,7 @@ ax_status ax_tree_copy(const ax_tree *from, ax_tree *to) {
   AX_TRY(ax_require(to, "tree"));
   for (uint32_t i = 0; i < from->def->count; i++)
     if (ax_treedef_leaf(to->def, from->def->names[i], strlen(from->def->names[i])) == AX_NONE)
-      return ax_error(AX_INVALID_ARGUMENT, "copy: there is no leaf \"%s\" to copy into", from->def->names[i]);
+      return ax_error(AX_INVALID_ARGUMENT, "tree_copy: there is no leaf \"%s\" to copy into", from->def->names[i]);
   ax_array **arrays = ax_tree_make_room(to);
   ax_status status = arrays == NULL ? ax_out_of_memory(0) : AX_OK;
   for (uint32_t i = 0; i < to->def->count && status == AX_OK; i++) status = copy_leaf(from, to, i, &arrays[i]);
@@ -123,19 +123,18 @@ ax_status ax_tree_copy(const ax_tree *from, ax_tree *to) {
 
 /* --- One leaf --- */
 
-/* The leaf that a format and its arguments name, or AX_NONE and this thread's message. */
-static uint32_t named(const ax_tree *tree, const char *who, const char *format, va_list arguments) {
-  char name[AX_MAX_LEAF_NAME];
-  if (ax_require(tree, "tree") != AX_OK || ax_require(format, "name of a leaf") != AX_OK) return AX_NONE;
+/* The leaf that a format and its arguments name. */
+static ax_status find(const ax_tree *tree, const char *who, const char *format, va_list arguments, uint32_t *leaf) {
+  char name[AX_MAX_LEAF_NAME] = "";
+  AX_TRY(ax_require(tree, "tree"));
+  AX_TRY(ax_require(format, "name of a leaf"));
   int length = vsnprintf(name, sizeof name, format, arguments);
-  uint32_t leaf = length >= 0 && (size_t)length < sizeof name ? ax_treedef_leaf(tree->def, name, (size_t)length) : AX_NONE;
-  if (leaf != AX_NONE) return leaf;
-  ax_text text = {0};
-  ax_treedef_near_text(&text, tree->def, name);
-  ax_status status = ax_error(AX_INVALID_ARGUMENT, "%s: %s", who, text.data != NULL && !text.failed ? text.data : "there is no such leaf");
-  ax_text_deinit(&text);
-  (void)status;
-  return AX_NONE;
+  *leaf = length >= 0 && (size_t)length < sizeof name ? ax_treedef_leaf(tree->def, name, (size_t)length) : AX_NONE;
+  return *leaf != AX_NONE ? AX_OK : ax_treedef_no_leaf(tree->def, who, name);
+}
+
+static ax_status blame(const ax_tree *tree, uint32_t leaf, const char *who, ax_status status) {
+  return status != AX_OK && status != AX_OUT_OF_MEMORY ? ax_error_context(status, "%s: %s: ", who, tree->def->names[leaf]) : status;
 }
 
 static void hold(ax_tree *tree, uint32_t leaf, ax_array *array) {
@@ -143,21 +142,20 @@ static void hold(ax_tree *tree, uint32_t leaf, ax_array *array) {
   tree->arrays[leaf] = array;
 }
 
-static ax_status put(ax_tree *tree, uint32_t leaf, const void *data) {
+static ax_status put(ax_tree *tree, const char *who, uint32_t leaf, const void *data) {
   ax_array *array;
-  if (leaf == AX_NONE) return AX_INVALID_ARGUMENT;
   ax_status status = ax_array_put(tree->runtime, tree->layouts[leaf], data, &array);
-  if (status != AX_OK) return ax_error_context(status, "put: %s: ", tree->def->names[leaf]);
-  hold(tree, leaf, array);
-  return AX_OK;
+  if (status == AX_OK) hold(tree, leaf, array);
+  return blame(tree, leaf, who, status);
 }
 
 ax_status ax_tree_put(ax_tree *tree, const void *data, const char *name, ...) {
+  uint32_t leaf;
   va_list arguments;
   va_start(arguments, name);
-  uint32_t leaf = named(tree, "put", name, arguments);
+  ax_status status = find(tree, "tree_put", name, arguments, &leaf);
   va_end(arguments);
-  return put(tree, leaf, data);
+  return status == AX_OK ? put(tree, "tree_put", leaf, data) : status;
 }
 
 static ax_status differs(const char *who, const ax_tree *tree, uint32_t leaf, const ax_type *got) {
@@ -166,65 +164,70 @@ static ax_status differs(const char *who, const ax_tree *tree, uint32_t leaf, co
 }
 
 ax_status ax_tree_put_host(ax_tree *tree, const ax_host_array *host, const char *name, ...) {
+  uint32_t leaf;
   va_list arguments;
   va_start(arguments, name);
-  uint32_t leaf = named(tree, "put", name, arguments);
+  ax_status status = find(tree, "tree_put_host", name, arguments, &leaf);
   va_end(arguments);
-  if (leaf == AX_NONE) return AX_INVALID_ARGUMENT;
+  if (status != AX_OK) return status;
   AX_TRY(ax_require(host, "host array"));
   ax_type type = ax_array_type(host->dtype, host->rank, host->dims);
-  return ax_type_equal(&type, &tree->def->types[leaf]) ? put(tree, leaf, host->data) : differs("put", tree, leaf, &type);
+  if (!ax_type_equal(&type, &tree->def->types[leaf])) return differs("tree_put_host", tree, leaf, &type);
+  return put(tree, "tree_put_host", leaf, host->data);
 }
 
 static ax_status require_array(const ax_tree *tree, uint32_t leaf) {
-  if (tree->arrays[leaf] != NULL) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s holds nothing yet", tree->def->names[leaf]);
+  return tree->arrays[leaf] != NULL ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "the leaf holds nothing yet");
 }
 
-ax_status ax_tree_leaf_to_host(const ax_tree *tree, uint32_t leaf, ax_host_array *out) {
+ax_status ax_tree_leaf_to_host(const ax_tree *tree, const char *who, uint32_t leaf, ax_host_array *out) {
   *out = (ax_host_array){0};
   ax_status status = require_array(tree, leaf);
   if (status == AX_OK) status = ax_array_to_host(tree->arrays[leaf], out);
-  return status == AX_INVALID_ARGUMENT ? ax_error_context(status, "read: %s: ", tree->def->names[leaf]) : status;
+  return blame(tree, leaf, who, status);
 }
 
 ax_status ax_tree_read(const ax_tree *tree, void *data, size_t bytes, const char *name, ...) {
+  uint32_t leaf;
   va_list arguments;
   va_start(arguments, name);
-  uint32_t leaf = named(tree, "read", name, arguments);
+  ax_status status = find(tree, "tree_read", name, arguments, &leaf);
   va_end(arguments);
-  if (leaf == AX_NONE) return AX_INVALID_ARGUMENT;
-  ax_status status = require_array(tree, leaf);
+  if (status != AX_OK) return status;
+  status = require_array(tree, leaf);
   if (status == AX_OK) status = ax_array_read(tree->arrays[leaf], data, bytes);
-  return status == AX_INVALID_ARGUMENT ? ax_error_context(status, "read: %s: ", tree->def->names[leaf]) : status;
+  return blame(tree, leaf, "tree_read", status);
 }
 
 ax_status ax_tree_to_host(const ax_tree *tree, ax_host_array *out, const char *name, ...) {
+  uint32_t leaf;
   va_list arguments;
   *out = (ax_host_array){0};
   va_start(arguments, name);
-  uint32_t leaf = named(tree, "read", name, arguments);
+  ax_status status = find(tree, "tree_to_host", name, arguments, &leaf);
   va_end(arguments);
-  return leaf != AX_NONE ? ax_tree_leaf_to_host(tree, leaf, out) : AX_INVALID_ARGUMENT;
+  return status == AX_OK ? ax_tree_leaf_to_host(tree, "tree_to_host", leaf, out) : status;
 }
 
 ax_array *ax_tree_get(const ax_tree *tree, const char *name, ...) {
+  uint32_t leaf;
   va_list arguments;
   va_start(arguments, name);
-  uint32_t leaf = named(tree, "get", name, arguments);
+  ax_status status = find(tree, "tree_get", name, arguments, &leaf);
   va_end(arguments);
-  return leaf != AX_NONE ? tree->arrays[leaf] : NULL;
+  return status == AX_OK ? tree->arrays[leaf] : NULL;
 }
 
 ax_status ax_tree_set(ax_tree *tree, ax_array *array, const char *name, ...) {
+  uint32_t leaf;
   va_list arguments;
   va_start(arguments, name);
-  uint32_t leaf = named(tree, "set", name, arguments);
+  ax_status status = find(tree, "tree_set", name, arguments, &leaf);
   va_end(arguments);
-  if (leaf == AX_NONE) return AX_INVALID_ARGUMENT;
+  if (status != AX_OK) return status;
   AX_TRY(ax_require(array, "array"));
   const ax_type *type = ax_array_get_type(array);
-  if (!ax_type_equal(type, &tree->def->types[leaf])) return differs("set", tree, leaf, type);
+  if (!ax_type_equal(type, &tree->def->types[leaf])) return differs("tree_set", tree, leaf, type);
   hold(tree, leaf, ax_array_retain(array));
   return AX_OK;
 }

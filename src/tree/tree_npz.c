@@ -71,7 +71,7 @@ ax_status ax_tree_write_npz(const ax_tree *tree, const char *path) {
   uint32_t count = tree->def->count;
   ax_host_array *hosts = ax_calloc(count + 1, sizeof hosts[0]);
   ax_status status = hosts == NULL ? ax_out_of_memory(count * sizeof hosts[0]) : AX_OK;
-  for (uint32_t i = 0; i < count && status == AX_OK; i++) status = ax_tree_leaf_to_host(tree, i, &hosts[i]);
+  for (uint32_t i = 0; i < count && status == AX_OK; i++) status = ax_tree_leaf_to_host(tree, "tree_write_npz", i, &hosts[i]);
   if (status == AX_OK) status = ax_npz_write(path, count, tree->def->names, hosts);
   for (uint32_t i = 0; i < count && hosts != NULL; i++) ax_host_array_release(&hosts[i]);
   ax_free(hosts);

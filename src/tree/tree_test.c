@@ -58,20 +58,20 @@ static void leaves(void **state) {
   ax_host_array_release(&host);
   TEST_OK(ax_tree_set(tree, ax_tree_get(tree, "l/0/w"), "l/%d/w", 1));
   assert_ptr_equal(ax_tree_get(tree, "l/0/w"), ax_tree_get(tree, "l/1/w"));
-  TEST_FAILS(ax_tree_set(tree, ax_tree_get(tree, "n"), "l/0/w"), AX_INVALID_ARGUMENT, "set: l/0/w is f32[2,2], not s32[]");
+  TEST_FAILS(ax_tree_set(tree, ax_tree_get(tree, "n"), "l/0/w"), AX_INVALID_ARGUMENT, "tree_set: l/0/w is f32[2,2], not s32[]");
   TEST_FAILS(ax_tree_set(tree, NULL, "n"), AX_INVALID_ARGUMENT, "there is no array");
-  TEST_FAILS(ax_tree_put_host(tree, &view, "l/0/w"), AX_INVALID_ARGUMENT, "put: l/0/w is f32[2,2], not s32[]");
+  TEST_FAILS(ax_tree_put_host(tree, &view, "l/0/w"), AX_INVALID_ARGUMENT, "tree_put_host: l/0/w is f32[2,2], not s32[]");
   TEST_FAILS(ax_tree_put_host(tree, NULL, "n"), AX_INVALID_ARGUMENT, "there is no host array");
-  TEST_FAILS(ax_tree_put(tree, NULL, "n"), AX_INVALID_ARGUMENT, "put: n: there is no data");
-  TEST_FAILS(ax_tree_put(tree, &view, "l/%d/w", 2), AX_INVALID_ARGUMENT, "put: there is no leaf \"l/2/w\"; the nearest: \"l/0/w\", \"l/1/w\"");
+  TEST_FAILS(ax_tree_put(tree, NULL, "n"), AX_INVALID_ARGUMENT, "tree_put: n: there is no data");
+  TEST_FAILS(ax_tree_put(tree, &view, "l/%d/w", 2), AX_INVALID_ARGUMENT, "tree_put: there is no leaf \"l/2/w\"; the nearest: \"l/0/w\", \"l/1/w\"");
   TEST_FAILS(ax_tree_put(tree, &view, NULL), AX_INVALID_ARGUMENT, "there is no name of a leaf");
-  TEST_FAILS(ax_tree_read(tree, &view, 8, "n"), AX_INVALID_ARGUMENT, "read: n: reading s32[] takes 4 bytes, not 8");
+  TEST_FAILS(ax_tree_read(tree, &view, 8, "n"), AX_INVALID_ARGUMENT, "tree_read: n: reading s32[] takes 4 bytes, not 8");
   assert_null(ax_tree_get(tree, "m"));
   assert_int_equal(ax_treedef_count(ax_tree_get_def(tree)), 3);
   ax_tree_release(tree);
   tree = tree_of("w: f32[2]");
-  TEST_FAILS(ax_tree_read(tree, &view, 8, "w"), AX_INVALID_ARGUMENT, "read: w: w holds nothing yet");
-  TEST_FAILS(ax_tree_to_host(tree, &host, "w"), AX_INVALID_ARGUMENT, "read: w: w holds nothing yet");
+  TEST_FAILS(ax_tree_read(tree, &view, 8, "w"), AX_INVALID_ARGUMENT, ": w: the leaf holds nothing yet");
+  TEST_FAILS(ax_tree_to_host(tree, &host, "w"), AX_INVALID_ARGUMENT, ": w: the leaf holds nothing yet");
   ax_tree_release(tree);
 }
 
@@ -80,8 +80,8 @@ static void made_badly(void **state) {
   ax_treedef *def;
   ax_tree *tree;
   TEST_OK(ax_treedef_parse("a: f32[4]; b/w: f32[3,4] @ data", &def));
-  TEST_FAILS(ax_tree_create(runtime, &mesh, def, &tree), AX_INVALID_ARGUMENT, "tree: b/w: ");
-  TEST_FAILS(ax_tree_create(runtime, NULL, def, &tree), AX_INVALID_ARGUMENT, "tree: b/w: spec \"data\": unknown axis \"data\"");
+  TEST_FAILS(ax_tree_create(runtime, &mesh, def, &tree), AX_INVALID_ARGUMENT, "tree_create: b/w: ");
+  TEST_FAILS(ax_tree_create(runtime, NULL, def, &tree), AX_INVALID_ARGUMENT, "tree_create: b/w: spec \"data\": unknown axis \"data\"");
   TEST_FAILS(ax_tree_create(NULL, &mesh, def, &tree), AX_INVALID_ARGUMENT, "there is no runtime");
   TEST_FAILS(ax_tree_create(runtime, &mesh, NULL, &tree), AX_INVALID_ARGUMENT, "there is no treedef");
   assert_null(tree);
@@ -108,10 +108,10 @@ static void init(void **state) {
   TEST_OK(ax_tree_read(other, c, sizeof c, "v"));
   assert_memory_equal(b, c, sizeof b);
   assert_memory_not_equal(a, b, sizeof a);
-  TEST_FAILS(ax_tree_init(tree, "w: zeros", 5), AX_INVALID_ARGUMENT, "init: v: no pattern matches it");
-  TEST_FAILS(ax_tree_init(tree, "*: he_normal", 5), AX_INVALID_ARGUMENT, "init: b: he_normal counts what goes in and out");
-  TEST_FAILS(ax_tree_init(tree, "*: he", 5), AX_INVALID_ARGUMENT, "init: w: \"he\" is no initializer");
-  TEST_FAILS(ax_tree_init(tree, "*; zeros", 5), AX_PARSE_ERROR, "init:1:2: expected ':' and a value");
+  TEST_FAILS(ax_tree_init(tree, "w: zeros", 5), AX_INVALID_ARGUMENT, "tree_init: v: no pattern matches it");
+  TEST_FAILS(ax_tree_init(tree, "*: he_normal", 5), AX_INVALID_ARGUMENT, "tree_init: b: he_normal counts what goes in and out");
+  TEST_FAILS(ax_tree_init(tree, "*: he", 5), AX_INVALID_ARGUMENT, "tree_init: w: \"he\" is no initializer");
+  TEST_FAILS(ax_tree_init(tree, "*; zeros", 5), AX_PARSE_ERROR, "tree_init:1:2: expected ':' and a value");
   TEST_OK(ax_tree_read(tree, b, sizeof b, "w"));
   assert_memory_equal(a, b, sizeof a);
   ax_tree_release(tree), ax_tree_release(other);
@@ -121,15 +121,15 @@ static void copy(void **state) {
   (void)state;
   ax_tree *from = tree_of("a: f32[4] @ data; b: f32[2]"), *to = tree_of("b: f32[2] @ model; a: f32[4]"), *more = tree_of("a: f32[4]; b: f32[2]; c: f32[2]"),
           *other = tree_of("a: f32[4]; b: f32[3]");
-  TEST_FAILS(ax_tree_copy(from, to), AX_INVALID_ARGUMENT, "holds nothing yet");
+  TEST_FAILS(ax_tree_copy(from, to), AX_INVALID_ARGUMENT, "the leaf holds nothing yet");
   TEST_OK(ax_tree_put(from, (float[]){1, 2, 3, 4}, "a"));
   TEST_OK(ax_tree_put(from, (float[]){5, 6}, "b"));
   TEST_OK(ax_tree_copy(from, to));
   ASSERT_HOLDS(to, "a", 1, 2, 3, 4);
   ASSERT_HOLDS(to, "b", 5, 6);
-  TEST_FAILS(ax_tree_copy(from, more), AX_INVALID_ARGUMENT, "copy: the tree that is copied has no leaf \"c\"");
-  TEST_FAILS(ax_tree_copy(more, from), AX_INVALID_ARGUMENT, "copy: there is no leaf \"c\" to copy into");
-  TEST_FAILS(ax_tree_copy(from, other), AX_INVALID_ARGUMENT, "copy: b is f32[2], but f32[3] in the tree it is copied into");
+  TEST_FAILS(ax_tree_copy(from, more), AX_INVALID_ARGUMENT, "tree_copy: the tree that is copied has no leaf \"c\"");
+  TEST_FAILS(ax_tree_copy(more, from), AX_INVALID_ARGUMENT, "tree_copy: there is no leaf \"c\" to copy into");
+  TEST_FAILS(ax_tree_copy(from, other), AX_INVALID_ARGUMENT, "tree_copy: b is f32[2], but f32[3] in the tree it is copied into");
   assert_null(ax_tree_get(other, "a"));
   ax_tree_release(from), ax_tree_release(to), ax_tree_release(more), ax_tree_release(other);
 }
@@ -140,7 +140,7 @@ static void npz(void **state) {
   snprintf(path, sizeof path, "/tmp/axle-tree-%d.npz", (int)getpid());
   ax_tree *tree = tree_of("l/{0,1}/w: f32[2] @ model; n: bf16[]"), *again = tree_of("n: bf16[]; l/{0,1}/w: f32[2]"),
           *other = tree_of("l/{0,1}/w: f32[3]; l/2/w: f32[2]; m: bf16[]");
-  TEST_FAILS(ax_tree_write_npz(tree, path), AX_INVALID_ARGUMENT, "read: l/0/w: l/0/w holds nothing yet");
+  TEST_FAILS(ax_tree_write_npz(tree, path), AX_INVALID_ARGUMENT, "tree_write_npz: l/0/w: the leaf holds nothing yet");
   TEST_OK(ax_tree_init(tree, "n: constant(2); *: normal", 1));
   TEST_OK(ax_tree_write_npz(tree, path));
   TEST_OK(ax_tree_read_npz(again, path));

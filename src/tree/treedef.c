@@ -208,7 +208,7 @@ ax_status ax_treedef_create(uint32_t count, const char *const *names, const ax_t
   *out = NULL;
   AX_TRY(ax_treedef_begin(out));
   ax_status status = ax_treedef_finish(*out, add_all(*out, count, names, types, specs), out);
-  return status == AX_INVALID_ARGUMENT ? ax_error_context(status, "treedef: ") : status;
+  return status == AX_INVALID_ARGUMENT ? ax_error_context(status, "treedef_create: ") : status;
 }
 
 static ax_status add_part(ax_treedef *def, const char *prefix, const ax_treedef *part) {
@@ -237,7 +237,7 @@ ax_status ax_treedef_join(uint32_t count, const char *const *prefixes, ax_treede
     else status = add_part(*out, prefixes[i], parts[i]);
   }
   status = ax_treedef_finish(*out, status, out);
-  return status == AX_INVALID_ARGUMENT ? ax_error_context(status, "join: ") : status;
+  return status == AX_INVALID_ARGUMENT ? ax_error_context(status, "treedef_join: ") : status;
 }
 
 static ax_status add_with_specs(ax_treedef *def, const ax_treedef *from, const ax_rules *rules) {
@@ -254,9 +254,9 @@ ax_status ax_treedef_with_specs(const ax_treedef *def, const char *rules, ax_tre
   ax_rules parsed = {0};
   *out = NULL;
   AX_TRY(ax_require(def, "treedef"));
-  ax_status status = ax_rules_parse(rules, "specs", true, &parsed);
+  ax_status status = ax_rules_parse(rules, "treedef_with_specs", true, &parsed);
   if (status == AX_OK) status = ax_treedef_begin(out);
   if (status == AX_OK) status = ax_treedef_finish(*out, add_with_specs(*out, def, &parsed), out);
   ax_rules_deinit(&parsed);
-  return status == AX_INVALID_ARGUMENT ? ax_error_context(status, "specs: ") : status;
+  return status == AX_INVALID_ARGUMENT ? ax_error_context(status, "treedef_with_specs: ") : status;
 }

@@ -45,7 +45,7 @@ AX_MUST_USE ax_status ax_treedef_finish(ax_treedef *def, ax_status status, ax_tr
 
 /* The number of the leaf of that name; AX_NONE. */
 uint32_t ax_treedef_leaf(const ax_treedef *def, const char *name, size_t length);
-/* "there is no leaf "layers/0/W"; the nearest are "layers/0/w", .." behind what the text has. */
-void ax_treedef_near_text(ax_text *text, const ax_treedef *def, const char *name);
+/* The error: "who: there is no leaf "layers/0/W"; the nearest: "layers/0/w", .." */
+AX_MUST_USE ax_status ax_treedef_no_leaf(const ax_treedef *def, const char *who, const char *name);
 
 #endif

@@ -55,14 +55,14 @@ static ax_status select_new(ax_treedef *def, const char *patterns, ax_args *out)
   ax_rules rules = {0};
   bool *picked = ax_calloc(def->count + 1, sizeof picked[0]);
   uint32_t first = AX_NONE, last = 0, count = 0;
-  ax_status status = picked == NULL ? ax_out_of_memory(def->count) : ax_rules_parse(patterns, "select", false, &rules);
+  ax_status status = picked == NULL ? ax_out_of_memory(def->count) : ax_rules_parse(patterns, "treedef_select", false, &rules);
   for (uint32_t i = 0; i < def->count && status == AX_OK; i++) {
     if (!(picked[i] = ax_rules_pick(&rules, def->names[i]))) continue;
     if (count++ == 0) first = i;
     last = i;
   }
   if (status == AX_OK && count == 0)
-    status = ax_error(AX_INVALID_ARGUMENT, "select: no leaf is meant by \"%s\"; the first of %u is \"%s\"", patterns, def->count,
+    status = ax_error(AX_INVALID_ARGUMENT, "treedef_select: no leaf is meant by \"%s\"; the first of %u is \"%s\"", patterns, def->count,
                       def->count > 0 ? def->names[0] : "");
   if (status == AX_OK) {
     *out = (ax_args){NULL, last - first + 1 == count ? first : 0, count};
@@ -108,8 +108,9 @@ static uint32_t distance(const char *a, const char *b) {
   return row[length];
 }
 
-void ax_treedef_near_text(ax_text *text, const ax_treedef *def, const char *name) {
+ax_status ax_treedef_no_leaf(const ax_treedef *def, const char *who, const char *name) {
   uint32_t near[most_near], away[most_near], count = 0;
+  ax_text text = {0};
   for (uint32_t i = 0; i < def->count; i++) {
     uint32_t d = distance(name, def->names[i]), place = count;
     while (place > 0 && away[place - 1] > d) place--;
@@ -118,8 +119,11 @@ void ax_treedef_near_text(ax_text *text, const ax_treedef *def, const char *name
     for (uint32_t k = count - 1; k > place; k--) near[k] = near[k - 1], away[k] = away[k - 1];
     near[place] = i, away[place] = d;
   }
-  ax_text_add(text, "there is no leaf \"%s\"", name);
-  for (uint32_t k = 0; k < count; k++) ax_text_add(text, "%s\"%s\"", k > 0 ? ", " : "; the nearest: ", def->names[near[k]]);
+  ax_text_add(&text, "%s: there is no leaf \"%s\"", who, name);
+  for (uint32_t k = 0; k < count; k++) ax_text_add(&text, "%s\"%s\"", k > 0 ? ", " : "; the nearest: ", def->names[near[k]]);
+  ax_status status = text.failed ? ax_out_of_memory(0) : ax_error(AX_INVALID_ARGUMENT, "%s", text.data);
+  ax_text_deinit(&text);
+  return status;
 }
 
 /* --- Text --- */

@@ -116,7 +116,7 @@ static ax_status parse_entry(ax_treedef *def, const ax_lexer *lexer, const char 
 }
 
 static ax_status parse_text(ax_treedef *def, const char *text) {
-  const ax_lexer lexer = {.source = "tree", .text = text, .end = text + strlen(text)};
+  const ax_lexer lexer = {.source = "treedef_parse", .text = text, .end = text + strlen(text)};
   uint32_t line = 1;
   for (const char *from = text; *from != '\0';) {
     const char *to = from + strcspn(from, ";\n#"), *first = from + strspn(from, " \t\r");

@@ -62,28 +62,28 @@ static void text_reads_back(void **state) {
 static void refused_texts(void **state) {
   (void)state;
   static const char *const cases[][2] = {
-      {"w f32[3]", "tree:1:9: expected ':' and a type after the name"},
-      {"w: f32[3]\nb: g32[3]", "tree:2:4: "},
+      {"w f32[3]", "treedef_parse:1:9: expected ':' and a type after the name"},
+      {"w: f32[3]\nb: g32[3]", "treedef_parse:2:4: "},
       {"w: f32[3] f32", "expected '@', ';' or the line's end"},
-      {"w: f32", "tree:1:7: expected '[', got the end"},
-      {"w: f32[-1]", "tree:1:8: "},
+      {"w: f32", "treedef_parse:1:7: expected '[', got the end"},
+      {"w: f32[-1]", "treedef_parse:1:8: "},
       {": f32[3]", "a leaf needs a name"},
       {"a b: f32[3]", "\"a b\" is not a name"},
       {"a*: f32[3]", "\"a*\" is not a name"},
       {"/a: f32[3]", "\"/a\" has an empty word"},
       {"a/: f32[3]", "\"a/\" has an empty word"},
       {"a//b: f32[3]", "\"a//b\" has an empty word"},
-      {"a: f32[3]; b: f32[3]; a: f32[3]", "tree:1:23: there is a leaf \"a\" already"},
+      {"a: f32[3]; b: f32[3]; a: f32[3]", "treedef_parse:1:23: there is a leaf \"a\" already"},
       {"a/{0..2}: f32[3]; a/1: f32[3]", "there is a leaf \"a/1\" already"},
-      {"a: f32[3]; a/b: f32[3]", "tree:1:12: \"a/b\" cannot be below \"a\", which is a leaf"},
+      {"a: f32[3]; a/b: f32[3]", "treedef_parse:1:12: \"a/b\" cannot be below \"a\", which is a leaf"},
       {"a/b/c: f32[3]; a/b: f32[3]", "\"a/b\" cannot be a leaf: there are leaves below it"},
       {"a: f32[3] @ x,y", "a: spec \"x,y\" has 2 entries for 1 dimensions"},
       {"a: f32[3,3] @ x,x", "a: spec \"x,x\": axis \"x\" is used twice"},
       {"a: f32[3,3] @ x+_", "expected an axis or _, got \"_\""},
       {"a: f32[3,3] @ x,", "expected an axis or _, got \"\""},
       {"a: f32[3,3] @ 4", "expected an axis or _, got \"4\""},
-      {"a{: f32[3]", "tree:1:2: this brace is not closed"},
-      {"a{0..x}: f32[3]", "tree:1:3: expected {first..last}, two numbers in order"},
+      {"a{: f32[3]", "treedef_parse:1:2: this brace is not closed"},
+      {"a{0..x}: f32[3]", "treedef_parse:1:3: expected {first..last}, two numbers in order"},
       {"a{3..1}: f32[3]", "two numbers in order"},
       {"a{x,{y}}: f32[3]", "braces cannot stand in braces"},
       {"a{b,}/c: f32[3]; a/c: f32[3]", "there is a leaf \"a/c\" already"},
@@ -111,10 +111,10 @@ static void create(void **state) {
   assert_leaf(def, 0, "a/b", types[0], "");
   assert_leaf(def, 1, "c", types[1], "");
   ax_treedef_release(def);
-  TEST_FAILS(ax_treedef_create(2, (const char *const[]){"a", NULL}, types, NULL, &def), AX_INVALID_ARGUMENT, "treedef: leaf 1 has no name");
-  TEST_FAILS(ax_treedef_create(3, (const char *const[]){"a", "b", "c"}, types, NULL, &def), AX_INVALID_ARGUMENT, "treedef: c: not a type");
+  TEST_FAILS(ax_treedef_create(2, (const char *const[]){"a", NULL}, types, NULL, &def), AX_INVALID_ARGUMENT, "treedef_create: leaf 1 has no name");
+  TEST_FAILS(ax_treedef_create(3, (const char *const[]){"a", "b", "c"}, types, NULL, &def), AX_INVALID_ARGUMENT, "treedef_create: c: not a type");
   TEST_FAILS(ax_treedef_create(1, (const char *const[]){"a"}, types, (const char *const[]){"x,y"}, &def), AX_INVALID_ARGUMENT,
-             "treedef: a: spec \"x,y\" has 2 entries");
+             "treedef_create: a: spec \"x,y\" has 2 entries");
   TEST_FAILS(ax_treedef_create(1, NULL, types, NULL, &def), AX_INVALID_ARGUMENT, "there is no list of names");
   assert_null(def);
 }
@@ -129,10 +129,10 @@ static void join(void **state) {
   assert_leaf(def, 3, "w", TEST_TYPE(AX_F32, 3), "x");
   ax_treedef_release(def);
   TEST_FAILS(ax_treedef_join(2, (const char *const[]){"a", "a"}, (ax_treedef *const[]){a, a}, &def), AX_INVALID_ARGUMENT,
-             "join: there is a leaf \"a/w\" already");
+             "treedef_join: there is a leaf \"a/w\" already");
   TEST_FAILS(ax_treedef_join(2, (const char *const[]){"", "w"}, (ax_treedef *const[]){a, a}, &def), AX_INVALID_ARGUMENT,
-             "join: \"w/w\" cannot be below \"w\", which is a leaf");
-  TEST_FAILS(ax_treedef_join(2, (const char *const[]){"a", "b"}, (ax_treedef *const[]){a, NULL}, &def), AX_INVALID_ARGUMENT, "join: part 1 has no treedef");
+             "treedef_join: \"w/w\" cannot be below \"w\", which is a leaf");
+  TEST_FAILS(ax_treedef_join(2, (const char *const[]){"a", "b"}, (ax_treedef *const[]){a, NULL}, &def), AX_INVALID_ARGUMENT, "treedef_join: part 1 has no treedef");
   TEST_FAILS(ax_treedef_join(1, (const char *const[]){"a b"}, (ax_treedef *const[]){a}, &def), AX_INVALID_ARGUMENT, "\"a b/w\" is not a name");
   assert_null(def);
   ax_treedef_release(a), ax_treedef_release(b);
@@ -145,10 +145,10 @@ static void specs_by_pattern(void **state) {
   assert_string_equal(ax_treedef_specs(def), "_,model; _,model; data; ; ");
   assert_string_equal(ax_treedef_specs(plain), "; ; ; ; ");
   ax_treedef_release(def);
-  TEST_FAILS(ax_treedef_with_specs(plain, "*/w: _,model", &def), AX_INVALID_ARGUMENT, "specs: no pattern matches the leaf \"layers/0/b\"");
-  TEST_FAILS(ax_treedef_with_specs(plain, "*: _,model", &def), AX_INVALID_ARGUMENT, "specs: layers/0/b: spec \"_,model\" has 2 entries for 1");
-  TEST_FAILS(ax_treedef_with_specs(plain, "*/w", &def), AX_PARSE_ERROR, "specs:1:4: expected ':' and a value");
-  TEST_FAILS(ax_treedef_with_specs(plain, "*:;\n [a]: ", &def), AX_PARSE_ERROR, "specs:2:2: a pattern has letters");
+  TEST_FAILS(ax_treedef_with_specs(plain, "*/w: _,model", &def), AX_INVALID_ARGUMENT, "treedef_with_specs: no pattern matches the leaf \"layers/0/b\"");
+  TEST_FAILS(ax_treedef_with_specs(plain, "*: _,model", &def), AX_INVALID_ARGUMENT, "treedef_with_specs: layers/0/b: spec \"_,model\" has 2 entries for 1");
+  TEST_FAILS(ax_treedef_with_specs(plain, "*/w", &def), AX_PARSE_ERROR, "treedef_with_specs:1:4: expected ':' and a value");
+  TEST_FAILS(ax_treedef_with_specs(plain, "*:;\n [a]: ", &def), AX_PARSE_ERROR, "treedef_with_specs:2:2: a pattern has letters");
   TEST_FAILS(ax_treedef_with_specs(plain, ": x", &def), AX_PARSE_ERROR, "expected a pattern");
   TEST_FAILS(ax_treedef_with_specs(NULL, "*: ", &def), AX_INVALID_ARGUMENT, "there is no treedef");
   TEST_FAILS(ax_treedef_with_specs(plain, NULL, &def), AX_INVALID_ARGUMENT, "there is no list of patterns");
@@ -177,9 +177,9 @@ static void select_leaves(void **state) {
   assert_selects(def, "*a*w", "0 1 2 ");
   assert_selects(def, "?*/?/w", "0 1 2 3 ");
   assert_int_equal(ax_treedef_select(def, "para").first, UINT32_MAX);
-  assert_non_null(strstr(ax_message(), "select: no leaf is meant by \"para\"; the first of 6 is \"params/a/w\""));
+  assert_non_null(strstr(ax_message(), "treedef_select: no leaf is meant by \"para\"; the first of 6 is \"params/a/w\""));
   assert_int_equal(ax_treedef_select(def, "a b").first, UINT32_MAX);
-  assert_non_null(strstr(ax_message(), "select:1:2: a pattern has letters"));
+  assert_non_null(strstr(ax_message(), "treedef_select:1:2: a pattern has letters"));
   assert_int_equal(ax_treedef_select(NULL, "x").first, UINT32_MAX);
   assert_int_equal(ax_treedef_select(def, NULL).first, UINT32_MAX);
   ax_treedef_release(def);
@@ -188,10 +188,8 @@ static void select_leaves(void **state) {
 static void nearest_names(void **state) {
   (void)state;
   ax_treedef *def = parsed("layers/{0..3}/{w,b}: f32[3]; embed: f32[3]");
-  ax_text text = {0};
-  ax_treedef_near_text(&text, def, "layer/2/w");
-  assert_string_equal(text.data, "there is no leaf \"layer/2/w\"; the nearest: \"layers/2/w\", \"layers/0/w\", \"layers/1/w\"");
-  ax_text_deinit(&text);
+  TEST_FAILS(ax_treedef_no_leaf(def, "who", "layer/2/w"), AX_INVALID_ARGUMENT,
+             "who: there is no leaf \"layer/2/w\"; the nearest: \"layers/2/w\", \"layers/0/w\", \"layers/1/w\"");
   ax_treedef_release(def);
 }
 
