@@ -9,6 +9,7 @@
 #include "axle/must.h"
 #include "axle/npy.h"
 #include "axle/ops.h"
+#include "axle/optimizer.h"
 #include "axle/program.h"
 #include "axle/stablehlo.h"
 #include "axle/status.h"

@@ -15,7 +15,7 @@
 #define AXLE_TREE_H
 
 #include "axle/exec.h"
-#include "axle/npy.h"
+#include "axle/host.h"
 #include "axle/program.h"
 
 #ifdef __cplusplus
@@ -73,6 +73,27 @@ int64_t ax_treedef_find(const ax_treedef *def, const char *name, ...) AX_PRINTF(
 ax_args ax_treedef_select(const ax_treedef *def, const char *patterns);
 /* As ax_treedef_parse reads it, a line a leaf. `*out`: ax_string_free. */
 AX_MUST_USE ax_status ax_treedef_text(const ax_treedef *def, char **out);
+
+/* --- Leaves, in a trace: arrays of values in a treedef's order. Errors are kept by the trace. --- */
+
+/* A leaf by name: ax_leaf(def, leaves, "layers/%d/w", i). An error: no such leaf, with the nearest names. */
+ax_value ax_leaf(const ax_treedef *def, const ax_value *leaves, const char *name, ...) AX_PRINTF(3, 4);
+/* The first of the leaves below a node, which stand together in a treedef that ax_treedef_join made: ax_leaves(def, in, "params") are leaves
+   of what was joined under that name. A leaf's name gives that leaf's place. An error: no leaf is there. Never NULL. */
+const ax_value *ax_leaves(const ax_treedef *def, const ax_value *leaves, const char *node);
+/* out[i] = f(x[i]); out[i] = f(a[i], b[i]); f(f(x[0], x[1]), x[2]).. Public functions can be given by name: ax_neg, ax_add. `out` may be an
+   array of operands. An error: ax_tree_reduce of none. */
+void ax_tree_map(ax_value (*f)(ax_value x), uint32_t count, const ax_value *x, ax_value *out);
+void ax_tree_zip(ax_value (*f)(ax_value a, ax_value b), uint32_t count, const ax_value *a, const ax_value *b, ax_value *out);
+ax_value ax_tree_reduce(ax_value (*f)(ax_value a, ax_value b), uint32_t count, const ax_value *x);
+/* out[i] = x[i] * factor, a scalar of any float dtype or a number, rounded to each leaf's. */
+void ax_tree_scale(ax_value factor, uint32_t count, const ax_value *x, ax_value *out);
+/* The root of the sum of squares of all elements of all leaves, as optax.tree.norm: f32[], or f64[] where a leaf is f64. In a shard_map the
+   parts of a leaf that devices hold along the axes over which it varies are all counted, and the result varies over none; in
+   ax_shard_map_unchecked leaves must be whole. Errors: a leaf that is not float; no leaf. */
+ax_value ax_global_norm(uint32_t count, const ax_value *leaves);
+/* ax_shard_map with the specs of the leaves: operands are the leaves of `in`, results those of `out`. The body's counts must be theirs. */
+void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body, const ax_value *in, ax_value *out);
 
 /* --- Trees --- */
 
@@ -142,6 +163,14 @@ AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_c
 #define ax_treedef_with_specs(...) AX_LINED_STATUS(treedef_with_specs, __VA_ARGS__)
 #define ax_treedef_select(...) AX_LINED_ANY(treedef_select, __VA_ARGS__)
 #define ax_treedef_text(...) AX_LINED_STATUS(treedef_text, __VA_ARGS__)
+#define ax_leaf(...) AX_LINED(leaf, __VA_ARGS__)
+#define ax_leaves(...) AX_LINED_ANY(leaves, __VA_ARGS__)
+#define ax_tree_map(...) AX_LINED_VOID(tree_map, __VA_ARGS__)
+#define ax_tree_zip(...) AX_LINED_VOID(tree_zip, __VA_ARGS__)
+#define ax_tree_reduce(...) AX_LINED(tree_reduce, __VA_ARGS__)
+#define ax_tree_scale(factor, ...) AX_LINED_VOID(tree_scale, AX_X(factor), __VA_ARGS__)
+#define ax_global_norm(...) AX_LINED(global_norm, __VA_ARGS__)
+#define ax_tree_shard_map(...) AX_LINED_VOID(tree_shard_map, __VA_ARGS__)
 #define ax_tree_create(...) AX_LINED_STATUS(tree_create, __VA_ARGS__)
 #define ax_tree_init(...) AX_LINED_STATUS(tree_init, __VA_ARGS__)
 #define ax_tree_put(...) AX_LINED_STATUS(tree_put, __VA_ARGS__)

@@ -1,6 +1,7 @@
 /* Trees in .npz files: a member a leaf, by name. */
 #include <string.h>
 
+#include "axle/npy.h"
 #include "ir/program.h"
 #include "tree/tree.h"
 

@@ -72,6 +72,12 @@ uint32_t ax_treedef_leaf(const ax_treedef *def, const char *name, size_t length)
   return place->start != NULL ? place->leaf : AX_NONE;
 }
 
+uint32_t ax_treedef_first(const ax_treedef *def, const char *name) {
+  if (def->table_size == 0) return AX_NONE;
+  const ax_tree_name *place = place_of(def, name, strlen(name));
+  return place->start != NULL ? place->first : AX_NONE;
+}
+
 /* Room for `more` names, with half of the places left empty. */
 static ax_status make_room(ax_treedef *def, uint32_t more) {
   uint32_t size = def->table_size > 0 ? def->table_size : 16;
@@ -114,14 +120,15 @@ static ax_status enter_name(ax_treedef *def, const char *name, size_t length) {
     place = place_of(def, name, i);
     if (place->start != NULL && place->leaf != AX_NONE)
       return ax_error(AX_INVALID_ARGUMENT, "\"%s\" cannot be below \"%.*s\", which is a leaf", name, (int)i, name);
-    def->table_count += place->start == NULL;
-    *place = (ax_tree_name){name, (uint32_t)i, AX_NONE};
+    if (place->start != NULL) continue;
+    def->table_count++;
+    *place = (ax_tree_name){name, (uint32_t)i, AX_NONE, def->count};
   }
   place = place_of(def, name, length);
   if (place->start != NULL && place->leaf != AX_NONE) return ax_error(AX_INVALID_ARGUMENT, "there is a leaf \"%s\" already", name);
   if (place->start != NULL) return ax_error(AX_INVALID_ARGUMENT, "\"%s\" cannot be a leaf: there are leaves below it", name);
   def->table_count++;
-  *place = (ax_tree_name){name, (uint32_t)length, def->count};
+  *place = (ax_tree_name){name, (uint32_t)length, def->count, def->count};
   return AX_OK;
 }
 

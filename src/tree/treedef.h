@@ -12,6 +12,7 @@
 typedef struct ax_tree_name {
   const char *start; /* NULL: an empty place */
   uint32_t length, leaf; /* AX_NONE: a node */
+  uint32_t first;        /* of the leaves that the name means */
 } ax_tree_name;
 
 /* A list of leaves' numbers that was asked for, kept for the next who asks. */
@@ -45,6 +46,8 @@ AX_MUST_USE ax_status ax_treedef_finish(ax_treedef *def, ax_status status, ax_tr
 
 /* The number of the leaf of that name; AX_NONE. */
 uint32_t ax_treedef_leaf(const ax_treedef *def, const char *name, size_t length);
+/* The first leaf of that name or below the node of that name; AX_NONE. */
+uint32_t ax_treedef_first(const ax_treedef *def, const char *name);
 /* The error: "who: there is no leaf "layers/0/W"; the nearest: "layers/0/w", .." */
 AX_MUST_USE ax_status ax_treedef_no_leaf(const ax_treedef *def, const char *who, const char *name);
 

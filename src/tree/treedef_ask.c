@@ -84,7 +84,7 @@ ax_args ax_treedef_select(const ax_treedef *def, const char *patterns) {
     pthread_mutex_unlock(&own->lock);
   }
   if (status == AX_OK) return args;
-  if (ax_builder_current() != NULL) ax_fail(status);
+  ax_fail(status);
   return (ax_args){NULL, UINT32_MAX, 1};
 }
 

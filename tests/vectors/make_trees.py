@@ -1,6 +1,11 @@
 """Computes what the tests of trees compare with: initialisers by JAX, optimisers and schedules by optax.
 
-  make_trees.py [--seed N] FOLDER        writes FOLDER/trees.npz; tests/vectors holds those of seed 0. JAX 0.10, optax 0.2.8
+  make_trees.py [--seed N] [--only KIND] FOLDER        writes FOLDER/trees.npz; tests/vectors holds those of seed 0. JAX 0.10, optax 0.2.8
+
+schedule.NAME: the values at steps 0 .. COUNTS. optimizer.NAME.DTYPE.KIND.LEAF: `in`, the parameters before; `gradient`, one for each of STEPS steps;
+`out`, the parameters after each.
+
+train.KIND.LEAF: an MLP's, trained with a batch (x, y) and a loss for each step.
 
 init.RULE.DTYPE: jax.nn.initializers' RULE with fold_in(key(SEED), leaf), where leaf is the rule's place in INITIALIZERS.
 bf16 is stored as '<V2'.
@@ -18,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
+import optax  # noqa: E402
 
 from case import DTYPES  # noqa: E402
 
@@ -27,6 +33,34 @@ INITIALIZERS = {
     "zeros": init.zeros, "ones": init.ones, "constant(1.1)": init.constant(1.1), "uniform": init.uniform(), "normal(2.5)": init.normal(2.5),
     "truncated_normal(0.3)": init.truncated_normal(0.3), "lecun_uniform": init.lecun_uniform(), "lecun_normal": init.lecun_normal(),
     "glorot_uniform": init.glorot_uniform(), "glorot_normal": init.glorot_normal(), "he_uniform": init.he_uniform(), "he_normal": init.he_normal(),
+}  # fmt: skip
+
+
+COUNTS, STEPS = 40, 25
+SCHEDULES = {
+    "constant": lambda: optax.constant_schedule(0.3),
+    "linear": lambda: optax.linear_schedule(0.1, 0.7, 17, 5),
+    "polynomial": lambda: optax.polynomial_schedule(0.9, 0.05, 3, 20, 2),
+    "polynomial_fraction": lambda: optax.polynomial_schedule(0.9, 0.05, 0.7, 20, 2),
+    "cosine": lambda: optax.cosine_decay_schedule(0.7, 31, 0.1),
+    "cosine_exponent": lambda: optax.cosine_decay_schedule(0.7, 31, 0.0, 2.5),
+    "exponential": lambda: optax.exponential_decay(0.8, 7, 0.6),
+    "exponential_staircase": lambda: optax.exponential_decay(0.8, 7, 0.6, 3, True, 0.2),
+    "warmup_cosine": lambda: optax.warmup_cosine_decay_schedule(0.01, 0.6, 8, 33, 0.02),
+    "piecewise": lambda: optax.piecewise_constant_schedule(0.5, {6: 0.3, 19: 2.0, 30: 0.1}),
+    "join": lambda: optax.join_schedules([optax.linear_schedule(0, 0.4, 9), optax.constant_schedule(0.4), optax.exponential_decay(0.4, 5, 0.5)], [9, 21]),
+}  # fmt: skip
+SHAPES = {"bias": (7,), "scale": (), "w": (5, 3)}  # by name, as optax takes them
+not_bias = {name: name != "bias" for name in SHAPES}
+OPTIMIZERS = {
+    "sgd": lambda: optax.sgd(0.1),
+    "sgd_momentum": lambda: optax.sgd(0.03, momentum=0.9),
+    "sgd_nesterov": lambda: optax.chain(optax.clip_by_block_rms(0.8), optax.sgd(0.03, momentum=0.85, nesterov=True)),
+    "sgd_clipped": lambda: optax.chain(optax.clip_by_global_norm(1.5), optax.sgd(0.1)),
+    "adam": lambda: optax.adam(0.02),
+    "adam_root": lambda: optax.chain(optax.clip(0.6), optax.adam(SCHEDULES["exponential"](), b1=0.8, b2=0.99, eps=1e-5, eps_root=1e-7)),
+    "adamw": lambda: optax.adamw(0.02),
+    "adamw_all": lambda: optax.chain(optax.clip_by_global_norm(2.0), optax.adamw(SCHEDULES["warmup_cosine"](), weight_decay=0.1, mask=not_bias)),
 }  # fmt: skip
 
 
@@ -45,12 +79,75 @@ def initial_values():
     return arrays
 
 
+def schedules():
+    return {f"schedule.{name}": np.array([make()(jax.numpy.int32(count)) for count in range(COUNTS)], np.float32) for name, make in SCHEDULES.items()}
+
+
+def optimizers(seed):
+    arrays = {}
+    for number, (name, make) in enumerate(OPTIMIZERS.items()):
+        for dtype in ("f32", "f64") if name == "adamw" else ("f32",):
+            random = np.random.default_rng([seed, number])
+            with jax.enable_x64(dtype == "f64"):
+                draw = lambda: {leaf: np.asarray(random.normal(size=shape), DTYPES[dtype]) for leaf, shape in SHAPES.items()}
+                optimizer = make()
+                params = draw()
+                gradients, after = [draw() for _ in range(STEPS)], []
+                state = optimizer.init(params)
+                for leaf in SHAPES:
+                    arrays[f"optimizer.{name}.{dtype}.in.{leaf}"] = params[leaf]
+                for gradient in gradients:
+                    updates, state = optimizer.update(gradient, state, params)
+                    params = optax.apply_updates(params, updates)
+                    after.append(params)
+                for leaf in SHAPES:
+                    arrays[f"optimizer.{name}.{dtype}.gradient.{leaf}"] = np.stack([each[leaf] for each in gradients])
+                    arrays[f"optimizer.{name}.{dtype}.out.{leaf}"] = np.stack([np.asarray(each[leaf]) for each in after])
+    return arrays
+
+
+def train(seed):
+    """Mean squared error of a layer of tanh and a linear one; adamw with a schedule, weight decay of weights alone and clipping."""
+    random = np.random.default_rng([seed, 99])
+    draw = lambda *shape: np.asarray(random.normal(size=shape), np.float32)
+    params = {"b1": draw(8), "b2": draw(3), "w1": draw(6, 8), "w2": draw(8, 3)}
+    x, y = draw(STEPS, 8, 6), draw(STEPS, 8, 3)
+    schedule = optax.warmup_cosine_decay_schedule(0.002, 0.05, 5, STEPS, 0.001)
+    mask = {name: name.startswith("w") for name in params}
+    optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=0.01, mask=mask))
+
+    def loss(params, x, y):
+        hidden = jax.numpy.tanh(x @ params["w1"] + params["b1"])
+        return jax.numpy.mean((hidden @ params["w2"] + params["b2"] - y) ** 2)
+
+    arrays = {f"train.in.{leaf}": value for leaf, value in params.items()} | {"train.x": x, "train.y": y}
+    state, losses, after = optimizer.init(params), [], []
+    for step in range(STEPS):
+        value, gradient = jax.value_and_grad(loss)(params, x[step], y[step])
+        updates, state = optimizer.update(gradient, state, params)
+        params = optax.apply_updates(params, updates)
+        losses.append(value)
+        after.append(params)
+    arrays["train.loss"] = np.array(losses, np.float32)
+    return arrays | {f"train.out.{leaf}": np.stack([np.asarray(each[leaf]) for each in after]) for leaf in params}
+
+
+KINDS = {"init": lambda seed: initial_values(), "schedule": lambda seed: schedules(), "optimizer": optimizers, "train": train}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=KINDS, help="leaves the others as they are")
     parser.add_argument("folder", type=Path)
     options = parser.parse_args()
-    arrays = initial_values()
+    jax.config.update("jax_default_matmul_precision", "highest")
+    arrays = {}
+    if options.only:
+        with np.load(options.folder / "trees.npz") as old:
+            arrays = {name: old[name] for name in old.files if name.split(".")[0] != options.only}
+    for kind in [options.only] if options.only else KINDS:
+        arrays |= KINDS[kind](options.seed)
     np.savez_compressed(options.folder / "trees.npz", **arrays)
     print(f"trees: {len(arrays)} arrays")
 

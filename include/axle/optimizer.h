@@ -1,0 +1,100 @@
+/* Optimisers over leaves of trees, and schedules of learning rates: optax's, with the same numbers.
+
+     ax_optimizer adam = ax_adamw(ax_warmup_cosine_decay_schedule(0, 1e-3, 100, 10000, 1e-5));
+     adam.clip_norm = 1;                             // gradients first
+     adam.decay = "!*bias; *";                       // weights that decay, by pattern: all but the biases
+     ax_optimizer_state(&adam, params, &state);      // a treedef: "count", "mu/w", .., "nu/w", ..; filled with zeros to begin
+     ax_optimizer_update(&adam, params, gradients, state_in, params_in, state_out, params_out);      // in a trace
+
+   Optimisers and schedules are plain values, to be copied and changed freely; they borrow what they point to. */
+#ifndef AXLE_OPTIMIZER_H
+#define AXLE_OPTIMIZER_H
+
+#include "axle/tree.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
+
+/* --- Schedules: a number for each step. Errors are kept by the trace: steps below 0 or beyond 2^31, numbers that are not finite, and
+   what each says. --- */
+
+/* What optax's function of the same name computes. A schedule of your own: `function` gives f32[] for count, s32[], the steps done so far, and
+   may read `context`. The others' functions read the fields that their makers set, which may be changed. */
+typedef struct ax_schedule ax_schedule;
+struct ax_schedule {
+  ax_value (*function)(const ax_schedule *schedule, ax_value count); /* NULL: 0 at every step */
+  double from, to;      /* the value at first, and in the end; a cosine's peak is `from` */
+  double power;         /* a polynomial's power, a cosine's exponent, an exponential's rate of decay */
+  int64_t begin, steps; /* steps before it changes, and steps that the change takes */
+  bool staircase;       /* an exponential goes down at whole multiples of `steps` */
+  uint32_t count;       /* how many boundaries there are */
+  const int64_t *boundaries;
+  const double *scales;
+  const ax_schedule *parts; /* count + 1 */
+  const void *context;
+};
+ax_schedule ax_constant_schedule(double value);
+/* From `from` to `to` in `steps` steps after the first `begin`; steps <= 0: `from` for ever. */
+ax_schedule ax_linear_schedule(double from, double to, int64_t steps, int64_t begin);
+ax_schedule ax_polynomial_schedule(double from, double to, double power, int64_t steps, int64_t begin);
+/* From `from` to alpha * from along half a cosine wave, raised to the exponent, in `steps` steps. An error: steps <= 0. */
+ax_schedule ax_cosine_decay_schedule(double from, int64_t steps, double alpha, double exponent);
+/* from * rate^(t / steps), but never beyond `to`, which NAN leaves out. As optax.exponential_decay; steps <= 0 or rate 0: `from` for ever. */
+ax_schedule ax_exponential_decay_schedule(double from, int64_t steps, double rate, int64_t begin, bool staircase, double to);
+/* Straight from `from` to `peak` in `warmup` steps, then along a cosine to `to` at step `steps`. An error: steps <= warmup. */
+ax_schedule ax_warmup_cosine_decay_schedule(double from, double peak, int64_t warmup, int64_t steps, double to);
+/* `from`, multiplied by scales[i] from step boundaries[i] on; `count` of both. An error: a scale below 0. */
+ax_schedule ax_piecewise_constant_schedule(double from, uint32_t count, const int64_t *boundaries, const double *scales);
+/* parts[0], and from step boundaries[i] on parts[i + 1], which counts from there; `count` boundaries. */
+ax_schedule ax_join_schedules(uint32_t count, const ax_schedule *parts, const int64_t *boundaries);
+/* In a trace: the value at step `count`, s32[]: f32[]. What a training step may return beside its loss. */
+ax_value ax_schedule_at(const ax_schedule *schedule, ax_value count);
+
+/* --- Optimisers --- */
+
+typedef enum ax_optimizer_kind { AX_SGD, AX_ADAM, AX_ADAMW } ax_optimizer_kind;
+
+typedef struct ax_optimizer {
+  ax_optimizer_kind kind;
+  ax_schedule learning_rate;
+  double momentum;              /* sgd; 0: none, and no state for it */
+  bool nesterov;                /* sgd */
+  double b1, b2, eps, eps_root; /* adam, adamw */
+  double weight_decay;          /* adamw */
+  const char *decay;            /* adamw: patterns of the leaves that decay, as ax_treedef_select; NULL: all */
+  /* What is done with gradients first, in this order; 0: nothing. */
+  double clip_value;     /* each element into -clip_value .. clip_value: optax.clip */
+  double clip_block_rms; /* each leaf's root of the mean square to at most this: optax.clip_by_block_rms */
+  double clip_norm;      /* the norm of all together to at most this: optax.clip_by_global_norm */
+} ax_optimizer;
+/* With optax's defaults: b1 0.9, b2 0.999, eps 1e-8; weight_decay 1e-4. */
+ax_optimizer ax_sgd(ax_schedule learning_rate);
+ax_optimizer ax_adam(ax_schedule learning_rate);
+ax_optimizer ax_adamw(ax_schedule learning_rate);
+
+/* The treedef of its state for these parameters: count: s32[], the steps done; trace/NAME (sgd with momentum), or mu/NAME and nu/NAME (adam) of
+   each parameter's type and spec. All begin as zeros: ax_tree_init(state, "*: zeros", 0). `*out` is owned by the caller, NULL on failure.
+   AX_INVALID_ARGUMENT: a parameter that is not float; numbers that make no sense (a decay rate outside 0 .. 1, ..). */
+AX_MUST_USE ax_status ax_optimizer_state(const ax_optimizer *optimizer, const ax_treedef *params_def, ax_treedef **out);
+/* In a trace: one step. gradients, params and new_params are leaves of params_def, state and new_state those of its state; new ones may be
+   the same arrays as old ones. In a shard_map all may be parts, as the specs have them: norms are those of whole leaves. Gradients are
+   what ax_value_and_grad gives: summed over the devices that hold the same parameter. Schedules are computed in f32, but
+   for constants; bias corrections in f32, or f64 for f64 leaves; all else in each leaf's dtype.
+   Errors (kept by the trace): as ax_optimizer_state; a gradient or a state of another shape or dtype than its parameter; bad patterns. */
+void ax_optimizer_update(const ax_optimizer *optimizer, const ax_treedef *params_def, const ax_value *gradients, const ax_value *state,
+                         const ax_value *params, ax_value *new_state, ax_value *new_params);
+
+#pragma GCC visibility pop
+
+#ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_schedule_at(...) AX_LINED(schedule_at, __VA_ARGS__)
+#define ax_optimizer_state(...) AX_LINED_STATUS(optimizer_state, __VA_ARGS__)
+#define ax_optimizer_update(...) AX_LINED_VOID(optimizer_update, __VA_ARGS__)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

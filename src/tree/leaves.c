@@ -1,0 +1,147 @@
+/* Leaves in a trace: found by name, mapped, summed. */
+#include "tree/leaves.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "ir/program.h"
+#include "prim/rules.h"
+#include "tree/treedef.h"
+
+/* --- By name --- */
+
+ax_value ax_leaf(const ax_treedef *def, const ax_value *leaves, const char *name, ...) {
+  char written[AX_MAX_LEAF_NAME] = "";
+  va_list arguments;
+  ax_status status = ax_require(def, "treedef");
+  if (status == AX_OK) status = ax_require(leaves, "list of leaves");
+  if (status == AX_OK) status = ax_require(name, "name of a leaf");
+  if (status == AX_OK) {
+    va_start(arguments, name);
+    int length = vsnprintf(written, sizeof written, name, arguments);
+    va_end(arguments);
+    uint32_t leaf = length >= 0 && (size_t)length < sizeof written ? ax_treedef_leaf(def, written, (size_t)length) : AX_NONE;
+    if (leaf != AX_NONE) return leaves[leaf];
+    status = ax_treedef_no_leaf(def, "leaf", written);
+  }
+  ax_fail(status);
+  return ax_poison;
+}
+
+const ax_value *ax_leaves(const ax_treedef *def, const ax_value *leaves, const char *node) {
+  ax_status status = ax_require(def, "treedef");
+  if (status == AX_OK) status = ax_require(leaves, "list of leaves");
+  if (status == AX_OK) status = ax_require(node, "name of a node");
+  uint32_t leaf = status == AX_OK ? ax_treedef_first(def, node) : AX_NONE;
+  if (leaf != AX_NONE) return leaves + leaf;
+  if (status == AX_OK) status = ax_error(AX_INVALID_ARGUMENT, "leaves: no leaf is below \"%.*s\"", AX_MAX_LEAF_NAME, node);
+  ax_fail(status);
+  return leaves != NULL ? leaves : &ax_poison;
+}
+
+/* --- All of them --- */
+
+void ax_tree_map(ax_value (*f)(ax_value), uint32_t count, const ax_value *x, ax_value *out) {
+  for (uint32_t i = 0; i < count; i++) out[i] = f(x[i]);
+}
+
+void ax_tree_zip(ax_value (*f)(ax_value, ax_value), uint32_t count, const ax_value *a, const ax_value *b, ax_value *out) {
+  for (uint32_t i = 0; i < count; i++) out[i] = f(a[i], b[i]);
+}
+
+ax_value ax_tree_reduce(ax_value (*f)(ax_value, ax_value), uint32_t count, const ax_value *x) {
+  if (count == 0) return ax_reject_as("tree_reduce", "there is no leaf");
+  ax_value all = x[0];
+  for (uint32_t i = 1; i < count; i++) all = f(all, x[i]);
+  return all;
+}
+
+void ax_tree_scale(ax_value factor, uint32_t count, const ax_value *x, ax_value *out) {
+  ax_value by_dtype[AX_DTYPE_COUNT] = {0}; /* the factor in each leaf's dtype, made once */
+  for (uint32_t i = 0; i < count; i++) {
+    ax_dtype dtype = ax_typeof(x[i]).dtype;
+    if (ax_failed()) {
+      out[i] = ax_poison;
+      continue;
+    }
+    if (by_dtype[dtype].trace == 0)
+      by_dtype[dtype] = ax_is_number(factor) ? ax_as("tree_scale", factor, dtype) : ax_convert_element_type(factor, dtype);
+    out[i] = ax_mul(x[i], by_dtype[dtype]);
+  }
+}
+
+/* --- Norms --- */
+
+ax_value ax_sum_of_parts(ax_value x, ax_value like) {
+  ax_axis_set varying = ax_typeof(like).spread.varying;
+  char names[AX_MAX_AXES * (AX_MAX_NAME + 1)];
+  size_t length = 0;
+  if (ax_failed() || varying == 0) return x;
+  ax_axes axes = ax_axis_set_names(varying, &ax_builder_current()->axes);
+  for (uint32_t i = 0; i < axes.count; i++)
+    length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", i > 0 ? "," : "", axes.name[i]);
+  return ax_psum(x, names);
+}
+
+ax_value ax_sum_of_squares(ax_value x) {
+  ax_dtype dtype = ax_typeof(x).dtype;
+  if (dtype == AX_BF16 || dtype == AX_F16) x = ax_convert_element_type(x, AX_F32);
+  return ax_reduce_sum(ax_mul(x, x), 0, NULL, false);
+}
+
+/* The sum over leaves that vary over the same axes. */
+typedef struct group {
+  ax_value sum, like;
+  ax_axis_set varying;
+} group;
+
+/* Leaves that vary over the same axes are added before devices add what they have: one psum for each set of axes there is, few. */
+static ax_value sum_all(ax_dtype dtype, uint32_t count, const ax_value *leaves, group *groups) {
+  uint32_t group_count = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    ax_axis_set varying = ax_typeof(leaves[i]).spread.varying;
+    ax_value squares = ax_convert_element_type(ax_sum_of_squares(leaves[i]), dtype);
+    uint32_t g = 0;
+    while (g < group_count && groups[g].varying != varying) g++;
+    if (g == group_count) groups[group_count++] = (group){squares, leaves[i], varying};
+    else groups[g].sum = ax_add(groups[g].sum, squares);
+  }
+  ax_value sum = ax_sum_of_parts(groups[0].sum, groups[0].like);
+  for (uint32_t g = 1; g < group_count; g++) sum = ax_add(sum, ax_sum_of_parts(groups[g].sum, groups[g].like));
+  return sum;
+}
+
+ax_value ax_global_norm(uint32_t count, const ax_value *leaves) {
+  ax_dtype dtype = AX_F32;
+  if (ax_failed()) return ax_poison;
+  if (count == 0) return ax_reject_as("global_norm", "there is no leaf");
+  for (uint32_t i = 0; i < count; i++) {
+    ax_type type = ax_typeof(leaves[i]);
+    if (ax_failed()) return ax_poison;
+    if (!ax_is_float(type.dtype)) return ax_reject_as("global_norm", "leaf %u is %s: only floats have a norm", i, ax_type_string(&type, NULL));
+    if (type.dtype == AX_F64) dtype = AX_F64;
+  }
+  group *groups = ax_trace_alloc((size_t)count * sizeof groups[0]);
+  return groups != NULL ? ax_sqrt(sum_all(dtype, count, leaves, groups)) : ax_poison;
+}
+
+/* --- shard_map --- */
+
+void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body, const ax_value *in, ax_value *out) {
+  char *specs = NULL;
+  ax_text text = {0};
+  ax_status status = ax_require(in_def, "treedef of the operands");
+  if (status == AX_OK) status = ax_require(out_def, "treedef of the results");
+  if (status == AX_OK && (body.in_count != in_def->count || body.out_count != out_def->count))
+    status = ax_error(AX_INVALID_ARGUMENT, "tree_shard_map: the body takes %u operands and gives %u results, the treedefs have %u and %u leaves",
+                      body.in_count, body.out_count, in_def->count, out_def->count);
+  if (status == AX_OK) {
+    ax_text_add(&text, "%s -> %s", in_def->all_specs, out_def->all_specs);
+    status = ax_text_finish(&text, &specs);
+  }
+  if (status == AX_OK) ax_shard_map(mesh, specs, body, in, out);
+  else ax_fail(status);
+  ax_free(specs);
+}

@@ -1,0 +1,360 @@
+/* Schedules and optimisers against optax's numbers (tests/vectors/make_trees.py), and everything that is refused. */
+#include "axle/optimizer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/axle.h"
+#include "ir/program.h"
+#include "support/cmocka.h"
+#include "support/oom.h"
+#include "support/tensor.h"
+
+static ax_runtime *runtime;
+static ax_npz *vectors;
+
+static int setup(void **state) {
+  (void)state;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_npz_read("tests/vectors/trees.npz", &vectors));
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  ax_npz_release(vectors);
+  ax_runtime_release(runtime);
+  return 0;
+}
+
+/* --- Schedules --- */
+
+static const int64_t jumps[] = {6, 19, 30}, joints[] = {9, 21};
+static const double scales[] = {0.3, 2.0, 0.1};
+
+static ax_schedule schedule_of(const char *name, ax_schedule parts[3]) {
+  parts[0] = ax_linear_schedule(0, 0.4, 9, 0);
+  parts[1] = ax_constant_schedule(0.4);
+  parts[2] = ax_exponential_decay_schedule(0.4, 5, 0.5, 0, false, NAN);
+  if (strcmp(name, "constant") == 0) return ax_constant_schedule(0.3);
+  if (strcmp(name, "linear") == 0) return ax_linear_schedule(0.1, 0.7, 17, 5);
+  if (strcmp(name, "polynomial") == 0) return ax_polynomial_schedule(0.9, 0.05, 3, 20, 2);
+  if (strcmp(name, "polynomial_fraction") == 0) return ax_polynomial_schedule(0.9, 0.05, 0.7, 20, 2);
+  if (strcmp(name, "cosine") == 0) return ax_cosine_decay_schedule(0.7, 31, 0.1, 1);
+  if (strcmp(name, "cosine_exponent") == 0) return ax_cosine_decay_schedule(0.7, 31, 0, 2.5);
+  if (strcmp(name, "exponential") == 0) return ax_exponential_decay_schedule(0.8, 7, 0.6, 0, false, NAN);
+  if (strcmp(name, "exponential_staircase") == 0) return ax_exponential_decay_schedule(0.8, 7, 0.6, 3, true, 0.2);
+  if (strcmp(name, "warmup_cosine") == 0) return ax_warmup_cosine_decay_schedule(0.01, 0.6, 8, 33, 0.02);
+  if (strcmp(name, "piecewise") == 0) return ax_piecewise_constant_schedule(0.5, 3, jumps, scales);
+  assert_string_equal(name, "join");
+  return ax_join_schedules(2, parts, joints);
+}
+
+static void value_at(const ax_value *in, ax_value *out, void *schedule) { out[0] = ax_schedule_at(schedule, in[0]); }
+
+static void schedules(void **state) {
+  (void)state;
+  const ax_type type = TEST_SCALAR(AX_S32);
+  uint32_t met = 0;
+  for (uint32_t k = 0; k < ax_npz_count(vectors); k++) {
+    const char *name = ax_npz_name(vectors, k);
+    ax_schedule parts[3], schedule;
+    if (strncmp(name, "schedule.", 9) != 0) continue;
+    schedule = schedule_of(name + 9, parts);
+    ax_program *program = test_trace(value_at, &schedule, &type, 1, 1);
+    const ax_host_array *want = ax_npz_array(vectors, k);
+    for (int32_t count = 0; count < want->dims[0]; count++, met++) {
+      ax_tensor *in = test_tensor(type, (double[]){count}), *out;
+      test_run(program, &in, &out);
+      double ours = test_get(out, 0), theirs = (double)((const float *)want->data)[count];
+      if (!(fabs(ours - theirs) <= 0x1p-22 * fmax(fabs(theirs), 0.25)))
+        fail_msg("%s at step %d is %.9g, in optax %.9g", name, count, ours, theirs);
+      test_release(&in, 1), test_release(&out, 1);
+    }
+    ax_program_release(program);
+  }
+  assert_int_equal(met, 11 * 40);
+}
+
+static void of_ones_own(void **state) {
+  (void)state;
+  const ax_type type = TEST_SCALAR(AX_S32);
+  ax_schedule nothing = {0};
+  ax_program *program = test_trace(value_at, &nothing, &type, 1, 1);
+  ax_tensor *in = test_tensor(type, (double[]){3}), *out;
+  test_run(program, &in, &out);
+  assert_true(test_get(out, 0) == 0);
+  test_release(&in, 1), test_release(&out, 1);
+  ax_program_release(program);
+}
+
+static ax_value as_it_is(const ax_schedule *schedule, ax_value count) {
+  (void)schedule;
+  return count;
+}
+
+static void refused_schedules(void **state) {
+  (void)state;
+  const double negative[] = {-1};
+  const struct {
+    ax_schedule schedule;
+    const char *part;
+  } cases[] = {
+      {ax_cosine_decay_schedule(1, 0, 0, 1), "cosine_decay_schedule: steps is 0; there must be some"},
+      {ax_warmup_cosine_decay_schedule(0, 1, 10, 10, 0), "warmup_cosine_decay_schedule: the 10 steps are to include the 10 of warming up"},
+      {ax_constant_schedule(INFINITY), "constant_schedule: the value is inf, which is not finite"},
+      {ax_linear_schedule(NAN, 1, 10, 0), "polynomial_schedule: from is nan"},
+      {ax_linear_schedule(0, 1, INT64_MAX, 0), "polynomial_schedule: steps is 9223372036854775807, beyond what is counted"},
+      {ax_exponential_decay_schedule(1, 5, 0.5, 0, false, INFINITY), "exponential_decay_schedule: to is inf; NAN is for none"},
+      {ax_piecewise_constant_schedule(1, 1, jumps, negative), "piecewise_constant_schedule: scale 0 is -1, below 0"},
+      {ax_piecewise_constant_schedule(1, 1, jumps, NULL), "there are no boundaries, or no scales"},
+      {ax_join_schedules(1, NULL, jumps), "join_schedules: there are no parts"},
+      {{.function = as_it_is}, "schedule_at: the schedule gives s32[], not f32[]"},
+  };
+  ax_type type = TEST_SCALAR(AX_S32);
+  ax_program *program;
+  for (size_t i = 0; i < AX_COUNT(cases); i++)
+    TEST_FAILS(ax_trace(AX_CLOSURE(value_at, 1, 1, (void *)&cases[i].schedule), &type, &program), AX_INVALID_ARGUMENT, cases[i].part);
+  TEST_FAILS(ax_trace(AX_FN(value_at, 1, 1), &type, &program), AX_INVALID_ARGUMENT, "there is no schedule");
+  ax_schedule constant = ax_constant_schedule(1);
+  type = TEST_TYPE(AX_F32, 2);
+  TEST_FAILS(ax_trace(AX_CLOSURE(value_at, 1, 1, &constant), &type, &program), AX_INVALID_ARGUMENT, "schedule_at: the count is f32[2], not s32[]");
+}
+
+/* --- Optimisers --- */
+
+static ax_optimizer optimizer_of(const char *name) {
+  ax_optimizer o;
+  if (strncmp(name, "sgd", 3) == 0) {
+    o = ax_sgd(ax_constant_schedule(strcmp(name, "sgd") == 0 || strcmp(name, "sgd_clipped") == 0 ? 0.1 : 0.03));
+    if (strcmp(name, "sgd_momentum") == 0) o.momentum = 0.9;
+    if (strcmp(name, "sgd_nesterov") == 0) o.momentum = 0.85, o.nesterov = true, o.clip_block_rms = 0.8;
+    if (strcmp(name, "sgd_clipped") == 0) o.clip_norm = 1.5;
+    return o;
+  }
+  if (strcmp(name, "adam") == 0) return ax_adam(ax_constant_schedule(0.02));
+  if (strcmp(name, "adamw") == 0) return ax_adamw(ax_constant_schedule(0.02));
+  if (strcmp(name, "adam_root") == 0) {
+    o = ax_adam(ax_exponential_decay_schedule(0.8, 7, 0.6, 0, false, NAN));
+    o.b1 = 0.8, o.b2 = 0.99, o.eps = 1e-5, o.eps_root = 1e-7, o.clip_value = 0.6;
+    return o;
+  }
+  assert_string_equal(name, "adamw_all");
+  o = ax_adamw(ax_warmup_cosine_decay_schedule(0.01, 0.6, 8, 33, 0.02));
+  o.weight_decay = 0.1, o.decay = "!bias; *", o.clip_norm = 2;
+  return o;
+}
+
+typedef struct job {
+  ax_optimizer optimizer;
+  ax_treedef *params, *state, *all, *results;
+  const ax_mesh *mesh; /* NULL: none */
+} job;
+
+static void update_body(const ax_value *in, ax_value *out, void *context) {
+  job *j = context;
+  uint32_t n = ax_treedef_count(j->params);
+  const ax_value *state = ax_leaves(j->all, in, "state"), *gradients = ax_leaves(j->all, in, "gradients");
+  ax_optimizer_update(&j->optimizer, j->params, gradients, state, in, out + n, out);
+}
+
+static void update(const ax_value *in, ax_value *out, void *context) {
+  job *j = context;
+  ax_fn body = AX_CLOSURE(update_body, ax_treedef_count(j->all), ax_treedef_count(j->results), j);
+  if (j->mesh != NULL) ax_tree_shard_map(j->mesh, j->all, j->results, body, in, out);
+  else update_body(in, out, j);
+}
+
+static ax_status job_begin(job *j, const char *params) {
+  AX_TRY(ax_treedef_parse(params, &j->params));
+  AX_TRY(ax_optimizer_state(&j->optimizer, j->params, &j->state));
+  AX_TRY(ax_treedef_join(3, (const char *const[]){"params", "state", "gradients"}, (ax_treedef *const[]){j->params, j->state, j->params}, &j->all));
+  return ax_treedef_join(2, (const char *const[]){"params", "state"}, (ax_treedef *const[]){j->params, j->state}, &j->results);
+}
+
+static void job_end(job *j) {
+  ax_treedef_release(j->params), ax_treedef_release(j->state), ax_treedef_release(j->all), ax_treedef_release(j->results);
+}
+
+static ax_executable *compiled(job *j) {
+  ax_program *program;
+  ax_executable *executable;
+  TEST_OK(ax_trace(AX_CLOSURE(update, ax_treedef_count(j->all), ax_treedef_count(j->results), j), ax_treedef_types(j->all), &program));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = ax_treedef_select(j->all, "params; state")}, &executable));
+  ax_program_release(program);
+  return executable;
+}
+
+static const char *const leaves[] = {"bias", "scale", "w"};
+
+static const ax_host_array *vector(const char *name, const char *dtype, const char *kind, const char *leaf) {
+  char member[96];
+  snprintf(member, sizeof member, "optimizer.%s.%s.%s.%s", name, dtype, kind, leaf);
+  const ax_host_array *array = ax_npz_find(vectors, member);
+  if (array == NULL) fail_msg("no vector %s", member);
+  return array;
+}
+
+/* The elements of step `step` of a vector whose first dimension is steps. */
+static const char *row(const ax_host_array *array, int64_t step) {
+  size_t bytes = ax_dtype_bytes(array->dtype);
+  for (uint32_t d = 1; d < array->rank; d++) bytes *= (size_t)array->dims[d];
+  return (const char *)array->data + (size_t)step * bytes;
+}
+
+static void compare(const ax_tree *params, const char *name, const char *dtype, int64_t step) {
+  double unit = strcmp(dtype, "f64") == 0 ? 0x1p-52 : 0x1p-23;
+  for (size_t l = 0; l < AX_COUNT(leaves); l++) {
+    ax_host_array ours;
+    const char *theirs = row(vector(name, dtype, "out", leaves[l]), step);
+    TEST_OK(ax_tree_to_host(params, &ours, "%s", leaves[l]));
+    ax_type type = ax_array_type(ours.dtype, ours.rank, ours.dims);
+    for (int64_t i = 0; i < ax_type_elems(&type); i++) {
+      double a = ours.dtype == AX_F64 ? ((double *)ours.data)[i] : (double)((float *)ours.data)[i];
+      double b = ours.dtype == AX_F64 ? ((const double *)theirs)[i] : (double)((const float *)theirs)[i];
+      if (!(fabs(a - b) <= 8 * unit * fmax(fabs(b), 1)))
+        fail_msg("%s.%s: %s[%lld] after step %lld is %.9g, in optax %.9g", name, dtype, leaves[l], (long long)i, (long long)step, a, b);
+    }
+    ax_host_array_release(&ours);
+  }
+}
+
+static void run_optimizer(const char *name, const char *dtype, const char *mesh_text, const char *specs) {
+  char text[160];
+  ax_mesh mesh;
+  ax_tree *params, *state, *gradients;
+  job j = {.optimizer = optimizer_of(name)};
+  TEST_OK(ax_mesh_parse(mesh_text, &mesh));
+  if (mesh.count > 0) j.mesh = &mesh;
+  snprintf(text, sizeof text, specs, dtype, dtype, dtype);
+  TEST_OK(job_begin(&j, text));
+  TEST_OK(ax_tree_create(runtime, &mesh, j.params, &params));
+  TEST_OK(ax_tree_create(runtime, &mesh, j.params, &gradients));
+  TEST_OK(ax_tree_create(runtime, &mesh, j.state, &state));
+  TEST_OK(ax_tree_init(state, "*: zeros", 0));
+  for (size_t l = 0; l < AX_COUNT(leaves); l++) TEST_OK(ax_tree_put_host(params, vector(name, dtype, "in", leaves[l]), "%s", leaves[l]));
+  ax_executable *executable = compiled(&j);
+  int64_t steps = vector(name, dtype, "out", "w")->dims[0];
+  assert_true(steps >= 20);
+  for (int64_t step = 0; step < steps; step++) {
+    for (size_t l = 0; l < AX_COUNT(leaves); l++)
+      TEST_OK(ax_tree_put(gradients, row(vector(name, dtype, "gradient", leaves[l]), step), "%s", leaves[l]));
+    TEST_OK(ax_tree_run(executable, AX_TREES(params, state, gradients), AX_TREES(params, state)));
+    compare(params, name, dtype, step);
+  }
+  int32_t count;
+  TEST_OK(ax_tree_read(state, &count, sizeof count, "count"));
+  assert_int_equal(count, steps);
+  ax_tree_release(params), ax_tree_release(state), ax_tree_release(gradients);
+  ax_executable_release(executable);
+  job_end(&j);
+}
+
+static const char *const names[] = {"sgd", "sgd_momentum", "sgd_nesterov", "sgd_clipped", "adam", "adam_root", "adamw", "adamw_all"};
+
+static void optimizers(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(names); i++) run_optimizer(names[i], "f32", "", "bias: %s[7]; scale: %s[]; w: %s[5,3]");
+  run_optimizer("adamw", "f64", "", "bias: %s[7]; scale: %s[]; w: %s[5,3]");
+}
+
+/* Parts of leaves on a mesh: norms are those of whole leaves. */
+static void sharded(void **state) {
+  (void)state;
+  static const char *const some[] = {"adamw_all", "sgd_nesterov", "sgd_clipped"};
+  for (size_t i = 0; i < AX_COUNT(some); i++) run_optimizer(some[i], "f32", "a=5,b=7,c=3", "bias: %s[7] @ b; scale: %s[]; w: %s[5,3] @ a,c");
+  run_optimizer("adamw_all", "f32", "a=5,b=3", "bias: %s[7]; scale: %s[]; w: %s[5,3] @ _,b");
+}
+
+static ax_optimizer plain(void) { return ax_adam(ax_constant_schedule(0.1)); }
+
+static void refused(void **state) {
+  (void)state;
+  ax_treedef *params, *integers, *out;
+  ax_optimizer o = plain();
+  TEST_OK(ax_treedef_parse("w: f32[3]", &params));
+  TEST_OK(ax_treedef_parse("w: f32[3]; n: s32[]", &integers));
+  TEST_FAILS(ax_optimizer_state(&o, integers, &out), AX_INVALID_ARGUMENT, "optimizer_state: n is s32[]: only floats are optimised");
+  TEST_FAILS(ax_optimizer_state(NULL, params, &out), AX_INVALID_ARGUMENT, "there is no optimizer");
+  TEST_FAILS(ax_optimizer_state(&o, NULL, &out), AX_INVALID_ARGUMENT, "there is no treedef of the parameters");
+  o.b1 = 1;
+  TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "b1 is 1; it must be at least 0 and less than 1");
+  o = plain(), o.clip_norm = NAN;
+  TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "clip_norm is nan");
+  o = plain(), o.kind = 7;
+  TEST_FAILS(ax_optimizer_state(&o, params, &out), AX_INVALID_ARGUMENT, "there is no optimizer 7");
+  assert_null(out);
+  ax_treedef_release(params), ax_treedef_release(integers);
+}
+
+/* in: count, mu, nu, w, gradient */
+static void bad_update(const ax_value *in, ax_value *out, void *context) {
+  job *j = context;
+  ax_optimizer_update(&j->optimizer, j->params, &in[4], in, &in[3], out, out + 3);
+}
+
+static void refused_updates(void **state) {
+  (void)state;
+  ax_program *program;
+  job j = {.optimizer = plain()};
+  TEST_OK(ax_treedef_parse("l/w: f32[3]", &j.params));
+  ax_type types[] = {TEST_SCALAR(AX_S32), TEST_TYPE(AX_F32, 3), TEST_TYPE(AX_F32, 3), TEST_TYPE(AX_F32, 3), TEST_TYPE(AX_F32, 4)};
+  TEST_FAILS(ax_trace(AX_CLOSURE(bad_update, 5, 4, &j), types, &program), AX_INVALID_ARGUMENT,
+             "optimizer_update: l/w: its gradient is f32[4], the parameter f32[3]");
+  types[4] = types[3], types[2] = TEST_TYPE(AX_F64, 3);
+  TEST_FAILS(ax_trace(AX_CLOSURE(bad_update, 5, 4, &j), types, &program), AX_INVALID_ARGUMENT,
+             "optimizer_update: l/w: its state is f64[3], the parameter f32[3]");
+  types[2] = types[3], types[0] = TEST_SCALAR(AX_F32);
+  TEST_FAILS(ax_trace(AX_CLOSURE(bad_update, 5, 4, &j), types, &program), AX_INVALID_ARGUMENT, "the count is f32[], not s32[]");
+  types[0] = TEST_SCALAR(AX_S32);
+  j.optimizer.decay = "a b";
+  TEST_FAILS(ax_trace(AX_CLOSURE(bad_update, 5, 4, &j), types, &program), AX_PARSE_ERROR, "optimizer_update: decay:1:2: a pattern has letters");
+  job_end(&j);
+}
+
+/* The equations of a step are so many for each leaf. */
+static void many_leaves(void **state) {
+  (void)state;
+  double equations[2];
+  for (int i = 0; i < 2; i++) {
+    char text[64];
+    ax_program *program;
+    job j = {.optimizer = ax_adamw(ax_cosine_decay_schedule(1, 100, 0, 1))};
+    j.optimizer.clip_norm = 1;
+    snprintf(text, sizeof text, "l/{1..%d}/w: f32[3]", i == 0 ? 1000 : 4000);
+    TEST_OK(job_begin(&j, text));
+    TEST_OK(ax_trace(AX_CLOSURE(update, ax_treedef_count(j.all), ax_treedef_count(j.results), &j), ax_treedef_types(j.all), &program));
+    equations[i] = program->eqn_count;
+    ax_program_release(program);
+    job_end(&j);
+  }
+  assert_true(equations[1] < 4 * equations[0] && equations[1] < 4000 * 60);
+}
+
+static ax_status everything(void *context) {
+  (void)context;
+  ax_program *program = NULL;
+  job j = {.optimizer = ax_adamw(ax_warmup_cosine_decay_schedule(0, 1, 5, 100, 0))};
+  j.optimizer.clip_norm = 1, j.optimizer.decay = "w";
+  ax_status status = job_begin(&j, "w: f32[3]; b: f32[]");
+  if (status == AX_OK)
+    status = ax_trace(AX_CLOSURE(update, ax_treedef_count(j.all), ax_treedef_count(j.results), &j), ax_treedef_types(j.all), &program);
+  ax_program_release(program);
+  job_end(&j);
+  return status;
+}
+
+static void no_memory(void **state) {
+  (void)state;
+  assert_true(test_each_allocation(everything, NULL) > 50);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(schedules), cmocka_unit_test(of_ones_own), cmocka_unit_test(refused_schedules), cmocka_unit_test(optimizers),
+      cmocka_unit_test(sharded),   cmocka_unit_test(refused),     cmocka_unit_test(refused_updates),   cmocka_unit_test(many_leaves),
+      cmocka_unit_test(no_memory),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
