@@ -33,7 +33,7 @@ static void errors_say_where(void **state) {
   assert_int_equal(ax_trace(AX_FN(looped, 1, 1), &type, &program), AX_INVALID_ARGUMENT);
   expect_line(ax_message(), __LINE__, -1, ": trace: ");
   expect_line(ax_message(), of_uneven, 8, ": scan: body: ");
-  expect_line(ax_message(), of_uneven, 4, ": matmul: dot_general f32[2,3] f32[2,3]: ");
+  expect_line(ax_message(), of_uneven, 4, ": matmul: f32[2,3] and f32[2,3]: the last dimension of the first is 3, but the last but one of the second 2");
   ax_mesh mesh;
   assert_int_equal(ax_mesh_parse("d=0", &mesh), AX_INVALID_ARGUMENT);
   expect_line(ax_message(), __LINE__, -1, ": mesh_parse: ");

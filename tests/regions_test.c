@@ -607,7 +607,7 @@ static void test_mismatched(void **state) {
       "while f64[]: carry 0 is f64[], but the body returns f32[]",
       "the condition gives f32[], not bool[]",
       "the index is f64[]; it must be an s32 scalar",
-      "the branches disagree: result 0 is f64[2], but of branch 0 it is f64[]",
+      "if: then: result 0 is f64[2], but of otherwise it is f64[]",
       "there is neither a length nor xs",
       "xs 0 is a scalar",
       "switch: there is no branch",

@@ -56,7 +56,80 @@ static void no_elements(const ax_value *in, ax_value *out) {
   out[0] = ax_constant(&none, NULL);
 }
 
+static ax_value kept;
+static void keep(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  kept = out[0] = ax_exp(in[0]);
+}
+static void of_a_body(const ax_value *in, ax_value *out) {
+  ax_scan(AX_FN(keep, 1, 1), 1, 2, false, in, out);
+  out[0] = ax_mul(kept, in[0]);
+}
+static void of_a_condition(const ax_value *in, ax_value *out) {
+  ax_if(ax_gt(in[1], ax_integer(0)), AX_FN(keep, 1, 1), AX_FN(keep, 1, 1), in, out);
+  out[0] = ax_concatenate(AX_VALUES(in[0], kept), 0);
+}
+static void of_a_transform(const ax_value *in, ax_value *out) {
+  ax_vmap(NULL, AX_FN(keep, 1, 1), in, out);
+  out[0] = ax_tanh(kept);
+}
+static void of_a_function(const ax_value *in, ax_value *out) {
+  ax_closed_call(AX_FN(keep, 1, 1), in, out);
+  out[0] = kept;
+}
+static void gather(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_mul(ax_all_gather(in[0], "d", 0, true), ax_integer(2));
+}
+static void gathered(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d -> ", AX_FN(gather, 1, 1), in, out); }
+static void varying(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d -> ", AX_FN(same, 1, 1), in, out); }
+static void sum_of_nowhere(const ax_value *in, ax_value *out) { out[0] = ax_psum(in[0], "d"); }
+static void whole_softmax(const ax_value *in, ax_value *out) { out[0] = ax_softmax(in[1], 0); }
+static void no_axis(const ax_value *in, ax_value *out) { out[0] = ax_log_softmax(in[0], 2); }
+static void whole_gelu(const ax_value *in, ax_value *out) { out[0] = ax_gelu(in[1]); }
+static void whole_mean(const ax_value *in, ax_value *out) { out[0] = ax_reduce_mean(in[0], AX_DIMS(2), false); }
+static void fewer_classes(const ax_value *in, ax_value *out) { out[0] = ax_one_hot(in[1], -1, AX_F32); }
+static void half_hot(const ax_value *in, ax_value *out) { out[0] = ax_one_hot(in[0], 3, AX_F32); }
+static void uneven_product(const ax_value *in, ax_value *out) { out[0] = ax_matmul(in[0], in[0]); }
+static void mixed_product(const ax_value *in, ax_value *out) { out[0] = ax_matmul(in[0], in[1]); }
+static void uneven_sum(const ax_value *in, ax_value *out) { out[0] = ax_add(in[0], ax_reshape(in[0], AX_DIMS(3, 4))); }
+static void chosen_by_number(const ax_value *in, ax_value *out) { out[0] = ax_where(in[1], in[0], in[0]); }
+static void uneven_choice(const ax_value *in, ax_value *out) {
+  out[0] = ax_where(ax_gt(in[1], ax_integer(0)), in[0], ax_reshape(in[0], AX_DIMS(3, 4)));
+}
+static void made_invariant(const ax_value *in, ax_value *out) { out[0] = ax_pcast(in[0], "", "invariant"); }
+static void no_new_dimension(const ax_value *in, ax_value *out) { out[0] = ax_expand_dims(in[0], 4); }
+static void twice_as_long(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_concatenate(AX_VALUES(in[0], in[0]), 0);
+}
+static void uneven_results(const ax_value *in, ax_value *out) {
+  ax_if(ax_gt(in[1], ax_integer(0)), AX_FN(same, 1, 1), AX_FN(twice_as_long, 1, 1), in, out);
+}
+
 static const slip slips[] = {
+    {"mul: operand 0 is a value of scan's body, which has finished", of_a_body},
+    {"concatenate: operand 1 is a value of if's then, which has finished", of_a_condition},
+    {"tanh: the operand is a value of vmap's function, which has finished", of_a_transform},
+    {"out[0] is a value of closed_call's function, which has finished", of_a_function},
+    {"varies over \"d\", but its spec P() promises it does not (it comes from all_gather, whose result is typed varying; that of "
+     "all_gather_invariant is not)", gathered},
+    {"promises it does not; the results of psum, pmax and all_gather_invariant do not", varying},
+    {"psum: unknown axis name \"d\"; there are no axes here: a shard_map has its mesh's, a vmap its axis_name", sum_of_nowhere},
+    {"softmax: the operand is s32[]; it must be a float", whole_softmax},
+    {"log_softmax: axis is 2, but there are 2 dimensions", no_axis},
+    {"gelu: the operand is s32[]; it must be a float", whole_gelu},
+    {"reduce_mean: axis is 2, but there are 2 dimensions", whole_mean},
+    {"one_hot: there cannot be -1 classes", fewer_classes},
+    {"one_hot: needs integer indices, got f32[4,3]", half_hot},
+    {"matmul: f32[4,3] and f32[4,3]: the last dimension of the first is 3, but the last but one of the second 4", uneven_product},
+    {"matmul: operands 0 and 1 are f32[4,3] and s32[]; they need one dtype", mixed_product},
+    {"add f32[4,3] f32[3,4]: the shapes do not broadcast to one", uneven_sum},
+    {"where: the condition is s32[]; it must be bool", chosen_by_number},
+    {"where: bool[], f32[4,3] and f32[3,4] do not broadcast to one shape", uneven_choice},
+    {"pcast: it cannot make a value invariant; psum, pmax, pmin and all_gather_invariant do", made_invariant},
+    {"expand_dims: dimension is 4, but there are 3 dimensions", no_new_dimension},
+    {"if: then: result 0 is f32[4,3], but of otherwise it is f32[8,3]", uneven_results},
     {"switch: there is no branch", no_branches},
     {"switch: branch 1: there is no function", no_branch},
     {"while: condition: there is no function", no_condition},

@@ -48,9 +48,17 @@ void ax_builder_begin(ax_builder *builder, const ax_mesh *axes) {
 
 static void deinit(ax_builder *builder);
 
+/* The traces of users' functions that ended last on this thread, so that who uses a value of one is told whose it is. */
+static _Thread_local struct ended {
+  uint64_t serial;
+  const char *owner, *part; /* NULL: there is none */
+} ended[16];
+static _Thread_local uint32_t ended_next;
+
 /* Ends the current trace, whoever's it is. */
 static void give_up(void) {
   ax_builder *builder = current;
+  if (builder->owner != NULL) ended[ended_next++ % AX_COUNT(ended)] = (struct ended){builder->serial, builder->owner, builder->part};
   current = builder->parent;
   deinit(builder);
 }
@@ -187,15 +195,40 @@ static ax_status capture(ax_builder *builder, ax_value outer, uint32_t *id) {
   return AX_OK;
 }
 
-/* The id that stands for `value` in `builder`, capturing level by level from the trace that owns it. */
+enum { foreign_text = 128 };
+
+/* What a handle is that cannot be used in the current trace: "a value of scan's body, which has finished"; false: it can. */
+static bool is_foreign(ax_value value, char *text) {
+  const ax_builder *builder = current;
+  while (builder->serial != value.trace && builder->parent != NULL && !builder->seals) builder = builder->parent;
+  if (builder->serial == value.trace && value.id < builder->value_count) return false;
+  snprintf(text, foreign_text, "%s", value.trace == 0                 ? "a value that was never set"
+                                     : builder->serial == value.trace ? "a handle that no step of its trace gave"
+                                                                      : "a value of another program, or of a trace that has finished");
+  for (size_t i = 0; i < AX_COUNT(ended); i++)
+    if (ended[i].owner != NULL && ended[i].serial == value.trace)
+      snprintf(text, foreign_text, "a value of %.48s's %.24s, which has finished", ended[i].owner, ended[i].part);
+  return true;
+}
+
+bool ax_check_operands(const char *function, const ax_value *values, uint32_t count) {
+  char text[foreign_text], which[32] = "the operand";
+  if (ax_failed()) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    if (ax_is_number(values[i]) || !is_foreign(values[i], text)) continue;
+    if (count > 1) snprintf(which, sizeof which, "operand %u", i);
+    ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s: %s is %s", function, which, text));
+    return false;
+  }
+  return true;
+}
+
+/* The id that stands for `value` in `builder`, capturing level by level from the trace that owns it, which is one of those around. */
 static ax_status resolve(ax_builder *builder, ax_value value, uint32_t *id) {
   if (value.trace == builder->serial) {
-    if (value.id >= builder->value_count) return ax_error(AX_INVALID_ARGUMENT, "a handle that no step of its trace gave");
     *id = value.id;
     return AX_OK;
   }
-  if (builder->parent == NULL || builder->seals)
-    return ax_error(AX_INVALID_ARGUMENT, "a value of another program, or of a trace that has finished, is used here");
   uint32_t outer;
   const ax_builder *from = builder->parent;
   AX_TRY(resolve(builder->parent, value, &outer));
@@ -207,9 +240,10 @@ static ax_status resolve(ax_builder *builder, ax_value value, uint32_t *id) {
 uint32_t ax_value_id(ax_value value) {
   uint32_t id = AX_NONE;
   if (ax_failed()) return AX_NONE;
-  ax_status status = ax_is_number(value) ? ax_error(AX_INVALID_ARGUMENT, "a number has no dtype here; ax_full gives it one")
-                     : value.trace == 0 ? ax_error(AX_INVALID_ARGUMENT, "a value that was never set is used here")
-                                      : resolve(current, value, &id);
+  char text[foreign_text];
+  ax_status status = ax_is_number(value)       ? ax_error(AX_INVALID_ARGUMENT, "a number has no dtype here; ax_full gives it one")
+                     : is_foreign(value, text) ? ax_error(AX_INVALID_ARGUMENT, "%s%s is used here", text, strchr(text, ',') != NULL ? "," : "")
+                                               : resolve(current, value, &id);
   if (status != AX_OK) {
     ax_fail(status);
     return AX_NONE;
@@ -504,12 +538,14 @@ static ax_status finish(ax_builder *builder, const ax_value *outs, uint32_t out_
   uint32_t *ids = ax_arena_alloc(&builder->arena, out_count * sizeof ids[0]);
   if (ids == NULL) return ax_out_of_memory(out_count * sizeof ids[0]);
   for (uint32_t i = 0; i < out_count && builder->status == AX_OK; i++) {
+    char text[foreign_text];
     if (outs[i].trace == 0 && !ax_is_number(outs[i])) ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set", i));
+    else if (!ax_is_number(outs[i]) && is_foreign(outs[i], text)) ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] is %s", i, text));
     ids[i] = ax_value_id(outs[i]);
   }
   if (builder->status != AX_OK) return ax_error(builder->status, "%s", builder->message);
   if (!captures && builder->captured_count > 0)
-    return ax_error(AX_INVALID_ARGUMENT, "a value of another program, or of a trace that has finished, is used here");
+    return ax_error(AX_INVALID_ARGUMENT, "a value of the trace around is used in a program of its own, which it cannot be an operand of");
   if (builder->futures)
     AX_TRY(ax_futures_check(builder->types, builder->value_count, builder->eqns, builder->eqn_count, ids, out_count, &builder->axes));
   return make_program(builder, ids, out_count, out);

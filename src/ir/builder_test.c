@@ -165,7 +165,7 @@ static void caught_in_a_trace(void **state) {
     TEST_OK(ax_trace(AX_CLOSURE(catches, 1, 1, &depth), &type, &program));
     assert_int_equal(program->eqn_count, 0);
     ax_program_release(program);
-    TEST_FAILS(ax_trace(AX_CLOSURE(uses_what_is_lost, 1, 1, &depth), &type, &program), AX_INVALID_ARGUMENT, "a trace that has finished");
+    TEST_FAILS(ax_trace(AX_CLOSURE(uses_what_is_lost, 1, 1, &depth), &type, &program), AX_INVALID_ARGUMENT, "out[0] is a value of scan's body, which has finished");
     check_doubles();
   }
 }

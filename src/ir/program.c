@@ -135,6 +135,7 @@ ax_status ax_trace_on(const ax_mesh *axes, ax_fn function, const ax_type *in_typ
     return ax_error(AX_INVALID_ARGUMENT, "%u inputs and %u results are too many", function.in_count, function.out_count);
   ax_builder *builder;
   AX_TRY(ax_builder_open(axes, &builder));
+  builder->owner = "trace", builder->part = "function";
   ax_value *in = ax_arena_alloc(&builder->arena, function.in_count * sizeof in[0]);
   if (in == NULL) ax_fail(ax_out_of_memory(function.in_count * sizeof in[0]));
   for (uint32_t i = 0; in != NULL && i < function.in_count; i++) in[i] = ax_builder_input(builder, &in_types[i]);

@@ -164,6 +164,7 @@ typedef struct ax_builder {
   struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */
   ax_linearized *linearized;
   uint32_t linearized_count, linearized_capacity;
+  const char *owner, *part; /* of a user's function, for messages: "scan", "body"; static. NULL: not known */
   ax_status status;
   char message[1024];
 } ax_builder;
@@ -222,6 +223,9 @@ AX_MUST_USE ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, c
 /* Poisons `out` and gives the operands, copied into the trace first: users may pass one array for both. `in` itself when the trace
    has failed. */
 const ax_value *ax_take(const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
+/* Each is a value of the trace in progress, or of one around it, or a number; or the trace has failed: "add: operand 1 is a value of
+   scan's body, which has finished". */
+bool ax_check_operands(const char *function, const ax_value *values, uint32_t count);
 extern const ax_value ax_poison; /* trace 0 */
 extern const ax_value ax_zero;   /* the symbolic zero of transforms; never an operand */
 static inline bool ax_is_zero(ax_value value) { return value.trace == UINT64_MAX && value.id == 0; }

@@ -291,6 +291,8 @@ ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set
   *out = 0;
   for (uint32_t i = 0; i < names->count; i++) {
     int axis = ax_mesh_find(axes, names->name[i]);
+    if (axis < 0 && axes->count == 0)
+      return ax_error(AX_INVALID_ARGUMENT, "unknown axis name \"%s\"; there are no axes here: a shard_map has its mesh's, a vmap its axis_name", names->name[i]);
     if (axis < 0)
       return ax_error(AX_INVALID_ARGUMENT, "unknown axis name \"%s\"; the axes here are %s", names->name[i],
                       ax_axis_set_string(ax_all_axes(axes), axes));

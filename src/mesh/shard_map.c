@@ -61,9 +61,32 @@ static ax_status check_counts(const ax_infer_args *args) {
   return AX_OK;
 }
 
+/* All that makes the value vary over `axes` are all_gathers, whose results are typed varying although they are the same on all devices. What
+   was cast for their sake counts as they do. */
+static bool only_gathered(const ax_program *body, uint32_t value, ax_axis_set axes) {
+  bool *asked = ax_calloc(body->value_count, sizeof asked[0]), gathered = false, elsewhere = asked == NULL;
+  if (asked != NULL) asked[value] = true;
+  for (uint32_t i = body->eqn_count; i-- > 0 && !elsewhere;) {
+    const ax_eqn *eqn = &body->eqns[i];
+    bool wanted = false, from_operands = false;
+    for (uint32_t k = 0; k < eqn->out_count; k++) wanted = wanted || asked[eqn->out + k];
+    if (!wanted) continue;
+    for (uint32_t k = 0; k < eqn->in_count && eqn->prim != &ax_prim_all_gather; k++) {
+      if ((body->types[eqn->in[k]].spread.varying & axes) == 0) continue;
+      asked[eqn->in[k]] = from_operands = true;
+    }
+    if (eqn->prim == &ax_prim_all_gather) gathered = true;
+    else if (!from_operands && eqn->prim != &ax_prim_pvary) elsewhere = true;
+  }
+  for (uint32_t i = 0; i < body->in_count && !elsewhere; i++) elsewhere = asked[i];
+  ax_free(asked);
+  return gathered && !elsewhere;
+}
+
 /* out[0]: f32[]{V:data} varies over "data", but its spec P() promises it does not */
-static ax_status check_promise(const ax_shard_map_params *params, const ax_mesh *inner, uint32_t outer_count,
-                               const ax_type *type, const ax_spec *spec, uint32_t k) {
+static ax_status check_promise(const ax_shard_map_params *params, const ax_mesh *inner, uint32_t outer_count, const ax_spec *spec, uint32_t k) {
+  uint32_t value = params->body->outs[k];
+  const ax_type *type = &params->body->types[value];
   ax_axis_set own = ax_all_axes(inner) >> outer_count << outer_count;
   ax_axis_set broken = type->spread.varying & own & ~(ax_spec_set(spec) << outer_count);
   if (broken == 0 || params->unchecked) return AX_OK;
@@ -72,8 +95,11 @@ static ax_status check_promise(const ax_shard_map_params *params, const ax_mesh 
     if (broken >> i & 1) ax_text_add(&axes, "%s\"%s\"", axes.length > 0 ? ", " : "", inner->axis[i].name);
   ax_spec_text(&text, spec, &params->mesh);
   ax_status status =
-      ax_error(AX_INVALID_ARGUMENT, "out[%u]: %s varies over %s, but its spec %s promises it does not", k,
-               ax_type_string(type, inner), axes.data != NULL ? axes.data : "?", text.data != NULL ? text.data : "?");
+      ax_error(AX_INVALID_ARGUMENT, "out[%u]: %s varies over %s, but its spec %s promises it does not%s", k,
+               ax_type_string(type, inner), axes.data != NULL ? axes.data : "?", text.data != NULL ? text.data : "?",
+               only_gathered(params->body, value, broken)
+                   ? " (it comes from all_gather, whose result is typed varying; that of all_gather_invariant is not)"
+                   : "; the results of psum, pmax and all_gather_invariant do not");
   ax_text_deinit(&axes);
   ax_text_deinit(&text);
   return status;
@@ -96,7 +122,7 @@ static ax_status infer(const ax_infer_args *args) {
   }
   for (uint32_t k = 0; k < args->out_count; k++) {
     const ax_type *block = &body->types[body->outs[k]];
-    AX_TRY(check_promise(params, &inner, args->axes->count, block, &params->out_specs.v[k], k));
+    AX_TRY(check_promise(params, &inner, args->axes->count, &params->out_specs.v[k], k));
     ax_status status = ax_unshard_type(block, &params->out_specs.v[k], &params->mesh, &args->out[k]);
     if (status != AX_OK) return ax_error_context(status, "result %u: ", k);
     args->out[k].spread.varying &= ax_all_axes(args->axes);
@@ -287,7 +313,7 @@ static void shard_map(const ax_mesh *mesh, const char *specs, bool unchecked, ax
   if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: "));
   if (ax_failed() || !cut_types(&params, in, in_count, in_specs, types)) return;
   ax_body body;
-  status = ax_body_trace(&(ax_body_options){.axes = &inner, .function = function, .in = types}, &body);
+  status = ax_body_trace(&(ax_body_options){.owner = "shard_map", .part = "body", .axes = &inner, .function = function, .in = types}, &body);
   if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: body: "));
   if (!ax_failed()) bind_traced(&params, &body, in, in_specs, in_count, out, out_count);
   ax_body_deinit(&body);

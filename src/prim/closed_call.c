@@ -132,7 +132,7 @@ void ax_closed_call(ax_fn function, const ax_value *in, ax_value *out) {
   const ax_type *types = ax_types_of(in, in_count);
   if (types == NULL) return;
   ax_body body;
-  ax_status status = ax_body_trace(&(ax_body_options){.function = function, .in = types}, &body);
+  ax_status status = ax_body_trace(&(ax_body_options){.owner = "closed_call", .part = "function", .function = function, .in = types}, &body);
   if (status != AX_OK) {
     ax_fail(ax_error_context(status, "closed_call: function: "));
     return;

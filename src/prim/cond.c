@@ -176,7 +176,9 @@ typedef struct tracing {
 } tracing;
 
 static ax_status trace_branch(tracing *t, uint32_t b) {
-  ax_body_options options = {.function = t->branches[b], .in = t->in_types, .capture_varying = t->index_varying};
+  bool is_if = t->names != NULL;
+  ax_body_options options = {.owner = is_if ? "if" : "switch", .part = is_if ? t->names[b] : "branch", .function = t->branches[b],
+                             .in = t->in_types, .capture_varying = t->index_varying};
   if (options.function.in_count != t->in_count || options.function.out_count != t->out_count)
     return ax_error(AX_INVALID_ARGUMENT, "takes %u operands and gives %u results, but others take %u and give %u",
                     options.function.in_count, options.function.out_count, t->in_count, t->out_count);
@@ -186,9 +188,23 @@ static ax_status trace_branch(tracing *t, uint32_t b) {
   return AX_OK;
 }
 
+/* Results of one form, dtype and shape as those of the first branch: along which axes they vary is made to agree. */
+static ax_status check_results(const tracing *t, uint32_t b) {
+  const ax_mesh *axes = &ax_builder_current()->axes;
+  for (uint32_t k = 0; k < t->out_count; k++) {
+    const ax_type *type = ax_program_out_type(t->bodies[b].program, k), *first = ax_program_out_type(t->bodies[0].program, k);
+    if (type->form == first->form && type->dtype == first->dtype && ax_same_shape(type, first)) continue;
+    char other[32] = "branch 0";
+    if (t->names != NULL) snprintf(other, sizeof other, "%s", t->names[0]);
+    return ax_error(AX_INVALID_ARGUMENT, "result %u is %s, but of %s it is %s", k, ax_type_string(type, axes), other, ax_type_string(first, axes));
+  }
+  return AX_OK;
+}
+
 static ax_status trace_branches(tracing *t) {
   for (uint32_t b = 0; b < t->branch_count; b++) {
     ax_status status = trace_branch(t, b);
+    if (status == AX_OK) status = check_results(t, b);
     if (status == AX_OK) continue;
     return t->names != NULL ? ax_error_context(status, "if: %s: ", t->names[b]) : ax_error_context(status, "switch: branch %u: ", b);
   }

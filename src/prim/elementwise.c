@@ -22,13 +22,9 @@ ax_value ax_clamp(ax_value low, ax_value x, ax_value high) {
   ax_type types[3];
   ax_give_dtype(name, v, 3);
   if (!ax_operands(name, 3, v, types) || !is_numeric(name, types)) return ax_poison;
-  ax_broadcast_together(v, 3);
-  for (int i = 0; i < 3; i++) {
-    ax_type type = ax_typeof(v[i]), x_type = ax_typeof(v[1]);
-    if (!ax_failed() && !ax_same_shape(&type, &x_type))
-      return ax_reject_as(name, "%s, %s and %s do not broadcast to one shape", ax_operand_string(&types[0]), ax_operand_string(&types[1]),
-                       ax_operand_string(&types[2]));
-  }
+  if (!ax_broadcast_together(v, 3))
+    return ax_reject_as(name, "%s, %s and %s do not broadcast to one shape", ax_operand_string(&types[0]), ax_operand_string(&types[1]),
+                        ax_operand_string(&types[2]));
   ax_value inside = ax_and(ax_lt(v[0], v[1]), ax_lt(v[1], v[2])), under = ax_and(ax_lt(v[1], v[0]), ax_lt(v[0], v[2]));
   ax_value y = ax_stop_gradient(ax_min(ax_max(v[1], v[0]), v[2]));
   y = ax_select_n(ax_lt(v[2], v[1]), y, v[2]);

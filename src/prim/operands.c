@@ -11,6 +11,7 @@ bool ax_operand(const char *function, ax_value x, ax_type *out) { return ax_oper
 bool ax_operands(const char *function, uint32_t count, const ax_value *xs, ax_type *types) {
   if (ax_failed()) return false;
   if (count > 0 && xs == NULL) ax_reject_as(function, "there are no operands");
+  if (ax_failed() || !ax_check_operands(function, xs, count)) return false;
   for (uint32_t i = 0; i < count && !ax_failed(); i++) {
     types[i] = ax_typeof(xs[i]);
     if (ax_failed()) break;

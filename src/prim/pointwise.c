@@ -27,6 +27,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "prim/composite.h"
 #include "prim/pointwise.h"
 #include "prim/prims.h"
 
@@ -376,7 +377,12 @@ static ax_value unary(const ax_prim *prim, ax_value x) { return ax_bind1(prim, N
 ax_value ax_bind_binary(const ax_prim *prim, ax_value a, ax_value b) {
   ax_value in[] = {a, b};
   ax_give_dtype(prim->name, in, 2);
-  ax_broadcast_together(in, 2);
+  if (!ax_broadcast_together(in, 2)) {
+    ax_type types[] = {ax_typeof(in[0]), ax_typeof(in[1])};
+    ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s %s %s: the shapes do not broadcast to one", prim->name, ax_operand_string(&types[0]),
+                     ax_operand_string(&types[1])));
+    return ax_poison;
+  }
   return ax_bind1(prim, NULL, in, 2);
 }
 

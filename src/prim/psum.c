@@ -9,6 +9,7 @@
    The derivative of pmax is shared equally by the members that hold the largest value, as reduce_max's is (jax.lax has none).
    Batching: over a named axis that is among the axes, psum is a sum over the batch dimension. */
 #include "prim/collective.h"
+#include "prim/composite.h"
 #include "prim/prims.h"
 
 typedef struct psum_params {
@@ -120,11 +121,11 @@ ax_value ax_pmax(ax_value x, const char *axes) { return reduce(&ax_prim_pmax, x,
 ax_value ax_pmin(ax_value x, const char *axes) { return reduce(&ax_prim_pmin, x, axes); }
 
 ax_value ax_pmean(ax_value x, const char *axes) {
-  ax_dtype dtype = ax_typeof(x).dtype;
-  if (ax_failed()) return ax_poison;
-  if (!ax_is_float(dtype))
-    return ax_reject(&ax_prim_psum, "pmean needs a float dtype, got %s; convert_element_type gives one",
-                     ax_dtype_name(dtype));
+  ax_type type;
+  ax_axes names;
+  if (!ax_operand("pmean", x, &type) || !ax_collective_names("pmean", axes, &names)) return ax_poison;
+  if (!ax_is_float(type.dtype))
+    return ax_reject_as("pmean", "the operand is %s; it must be a float: convert_element_type gives one", ax_operand_string(&type));
   ax_value sum = ax_psum(x, axes);
   return ax_div(sum, ax_full_like(sum, (double)ax_axis_size(axes)));
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "prim/collective.h"
+#include "prim/composite.h"
 #include "prim/prims.h"
 
 typedef struct pvary_params {
@@ -61,13 +62,15 @@ ax_value ax_pvary(ax_value x, const char *axes) {
 }
 
 ax_value ax_pcast(ax_value x, const char *axes, const char *to) {
-  if (to == NULL) return ax_reject(&ax_prim_pvary, "pcast to what is not said");
-  if (ax_failed() || strcmp(to, "varying") == 0) return ax_pvary(x, axes);
+  if (to == NULL) return ax_reject_as("pcast", "it is not said to what");
+  ax_axes names;
+  if (!ax_collective_names("pcast", axes, &names)) return ax_poison;
+  if (strcmp(to, "varying") == 0) return ax_pvary(x, axes);
   if (strcmp(to, "reduced") == 0 || strcmp(to, "unreduced") == 0)
     ax_fail(ax_error(AX_ABSENT, "pcast: no cast to \"%s\" yet", to));
   else if (strcmp(to, "invariant") == 0)
-    ax_reject(&ax_prim_pvary, "pcast cannot make a value invariant; psum, pmax, pmin and all_gather_invariant do");
+    ax_reject_as("pcast", "it cannot make a value invariant; psum, pmax, pmin and all_gather_invariant do");
   else
-    ax_reject(&ax_prim_pvary, "pcast to \"%s\": expected \"varying\"", to);
+    ax_reject_as("pcast", "to \"%s\": expected \"varying\"", to);
   return ax_poison;
 }

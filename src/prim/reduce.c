@@ -7,6 +7,7 @@
    hold it. */
 #include <math.h>
 
+#include "prim/composite.h"
 #include "prim/pointwise.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -235,10 +236,15 @@ ax_value ax_reduce_min(ax_value x, uint32_t count, const int64_t *axes, bool kee
 
 /* bf16 and f16 are added and divided in f32. */
 ax_value ax_reduce_mean(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
-  ax_type type = ax_typeof(x);
+  static const char name[] = "reduce_mean";
+  ax_type type;
   ax_dims all;
-  if (ax_failed()) return ax_poison;
-  if (!ax_is_float(type.dtype)) return ax_reject_as("reduce_mean", "needs a float dtype, got %s", ax_dtype_name(type.dtype));
+  if (!ax_operand(name, x, &type)) return ax_poison;
+  if (!ax_is_float(type.dtype)) return ax_reject_as(name, "the operand is %s; it must be a float", ax_operand_string(&type));
+  for (uint32_t i = 0; i < count && axes != NULL; i++) {
+    int64_t axis = axes[i];
+    if (!ax_dimension(name, "axis", &axis, type.rank)) return ax_poison;
+  }
   if (!take_axes(&ax_prim_reduce_sum, type.rank, count, axes, &all)) return ax_poison;
   bool narrow = type.dtype == AX_BF16 || type.dtype == AX_F16;
   ax_value sum = ax_reduce_sum(narrow ? ax_convert_element_type(x, AX_F32) : x, count, axes, keepdims);

@@ -17,6 +17,8 @@ ax_status ax_body_trace(const ax_body_options *options, ax_body *out) {
   ax_builder *builder;
   *out = (ax_body){0};
   AX_TRY(ax_builder_open(options->axes, &builder));
+  builder->owner = options->owner;
+  builder->part = options->part;
   builder->capture_varying = options->capture_varying;
   if (options->notes != NULL) builder->notes = options->notes;
   ax_value *in = ax_trace_alloc(options->function.in_count * sizeof in[0]);

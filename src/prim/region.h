@@ -20,6 +20,7 @@ void ax_body_deinit(ax_body *body);
 
 typedef struct ax_body_options {
   const ax_mesh *axes; /* NULL: those of the enclosing trace */
+  const char *owner, *part; /* whose it is, for messages: "scan", "body" */
   ax_fn function;
   const ax_type *in; /* of its operands */
   const ax_axis_set *out_varying; /* results are made to vary over these too; NULL: as they come */

@@ -34,6 +34,7 @@ static const ax_value *agree(const ax_value *in, uint32_t count) {
 void ax_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,
              uint32_t out_count) {
   const ax_value *operands = in;
+  if (prim->kind != AX_REGION) (void)ax_check_operands(prim->name, in, in_count);
   if (prim->kind == AX_LOCAL && !ax_failed()) operands = agree(in, in_count);
   ax_emit(prim, params, operands, operands != NULL ? in_count : 0, out, out_count);
 }
@@ -101,12 +102,12 @@ static bool broadcast_shape(const ax_type *types, uint32_t count, ax_type *out) 
   return true;
 }
 
-void ax_broadcast_together(ax_value *values, uint32_t count) {
+bool ax_broadcast_together(ax_value *values, uint32_t count) {
   ax_type types[4], shape;
   assert(count <= AX_COUNT(types));
   for (uint32_t i = 0; i < count; i++) types[i] = ax_typeof(values[i]);
-  if (ax_failed()) return;
-  if (!broadcast_shape(types, count, &shape)) return; /* infer reports it, with the types */
+  if (ax_failed()) return true;
+  if (!broadcast_shape(types, count, &shape)) return false;
   ax_axis_set varying = 0;
   for (uint32_t i = 0; i < count; i++) varying |= types[i].spread.varying;
   for (uint32_t i = 0; i < count; i++) {
@@ -116,10 +117,12 @@ void ax_broadcast_together(ax_value *values, uint32_t count) {
     for (uint32_t d = 0; d < types[i].rank; d++) where[d] = shape.rank - types[i].rank + d;
     values[i] = ax_broadcast_in_dim(values[i], shape.rank, shape.dims, where);
   }
+  return true;
 }
 
 void ax_give_dtype(const char *function, ax_value *values, uint32_t count) {
   uint32_t typed = 0;
+  if (!ax_check_operands(function, values, count)) return;
   while (typed < count && ax_is_number(values[typed])) typed++;
   if (typed == count) {
     ax_reject_as(function, "all operands are numbers, so there is no dtype; ax_full gives one");

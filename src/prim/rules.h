@@ -20,8 +20,8 @@ ax_value ax_reject_as(const char *function, const char *format, ...) AX_PRINTF(2
 bool ax_wrap_dimension(const ax_prim *prim, const char *what, int64_t *dimension, uint32_t rank);
 /* Makes x vary over all of `varying` (adds pvary over those axes it lacks; none when there is nothing to add). */
 ax_value ax_vary_to(ax_value x, ax_axis_set varying);
-/* NumPy broadcasting of n values to one shape, by broadcast_in_dim where needed. */
-void ax_broadcast_together(ax_value *values, uint32_t count);
+/* NumPy broadcasting of n values to one shape, by broadcast_in_dim where needed. False: there is none, and nothing was done. */
+bool ax_broadcast_together(ax_value *values, uint32_t count);
 /* Numbers become scalars of the dtype of the first value that is none. */
 void ax_give_dtype(const char *function, ax_value *values, uint32_t count);
 /* A number as a scalar of this dtype, any other value as it is; in `function`'s name. */

@@ -454,7 +454,7 @@ void ax_scan(ax_fn function, uint32_t carry_count, int64_t length, bool reverse,
   ax_type *types = ax_types_of(in, in_count);
   if (types == NULL || !check_lengths(types + carry_count, in_count - carry_count, &length)) return;
   for (uint32_t i = carry_count; i < in_count; i++) types[i] = unstacked(&types[i]);
-  ax_body_options options = {.function = function, .in = types};
+  ax_body_options options = {.owner = "scan", .part = "body", .function = function, .in = types};
   ax_scan_params params = {.length = length, .reverse = reverse, .num_carry = carry_count};
   ax_body body = {0};
   ax_status status = trace_body(&options, &params, types, &body);

@@ -161,7 +161,7 @@ static ax_value start(ax_function collective, void *context, ax_value x) {
   ax_type type = ax_typeof(x);
   ax_body body;
   if (ax_failed()) return ax_poison;
-  const ax_body_options options = {.function = AX_CLOSURE(collective, 1, 1, context), .in = &type};
+  const ax_body_options options = {.owner = "start", .part = "collective", .function = AX_CLOSURE(collective, 1, 1, context), .in = &type};
   ax_status status = ax_body_trace(&options, &body);
   if (status != AX_OK) {
     ax_fail(ax_error_context(status, "start: "));

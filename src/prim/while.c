@@ -265,13 +265,14 @@ static ax_status settle_once(tracing *t) {
 }
 
 static ax_status trace_once(tracing *t) {
-  ax_body_options options = {.function = t->condition, .in = t->types, .notes = &t->settling.notes};
+  ax_body_options options = {.owner = "while", .part = "condition", .function = t->condition, .in = t->types, .notes = &t->settling.notes};
   ax_body_deinit(&t->cond);
   ax_body_deinit(&t->body);
   ax_settle_round(&t->settling);
   ax_status status = ax_body_trace(&options, &t->cond);
   if (status != AX_OK) return ax_error_context(status, "while: condition: ");
   options.function = t->function;
+  options.part = "body";
   options.out_varying = t->settling.varying;
   status = ax_body_trace(&options, &t->body);
   if (status != AX_OK) return ax_error_context(status, "while: body: ");

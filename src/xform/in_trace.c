@@ -47,7 +47,7 @@ bool ax_traced_choose(ax_traced *f, ax_args wrt) {
 
 bool ax_traced_trace(ax_traced *f, const ax_mesh *axes) {
   if (ax_failed()) return false;
-  ax_body_options options = {.axes = axes, .function = f->function, .in = f->types};
+  ax_body_options options = {.owner = f->what, .part = "function", .axes = axes, .function = f->function, .in = f->types};
   ax_status status = ax_body_trace(&options, &f->body);
   if (status != AX_OK) ax_fail(ax_error_context(status, "%s: function: ", f->what));
   return status == AX_OK;
