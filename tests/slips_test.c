@@ -34,6 +34,9 @@ static void uneven_branches(const ax_value *in, ax_value *out) {
 }
 static void no_index(const ax_value *in, ax_value *out) { ax_switch(in[0], 1, &AX_FN(same, 1, 1), in, out); }
 static void no_predicate(const ax_value *in, ax_value *out) { ax_if(in[1], AX_FN(same, 1, 1), AX_FN(same, 1, 1), in, out); }
+static void one_operand_more(const ax_value *in, ax_value *out) { out[0] = ax_neg(in[2]); }
+static void give_second(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = in[1]; }
+static void one_carry_more(const ax_value *in, ax_value *out) { ax_scan(AX_FN(give_second, 1, 1), 1, 3, false, in, out); }
 static void only_numbers(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_add(ax_integer(1), ax_real(2)); }
 static void a_half(const ax_value *in, ax_value *out) { out[0] = ax_add(in[1], ax_real(0.5)); }
 static void too_large(const ax_value *in, ax_value *out) { out[0] = ax_mul(ax_integer(3000000000), in[1]); }
@@ -143,6 +146,8 @@ static const slip slips[] = {
     {"switch: branch 1: takes 1 operands and gives 2 results, but others take 1 and give 1", uneven_branches},
     {"switch: the index is f32[4,3]; it must be an s32 scalar", no_index},
     {"if: the predicate is s32[]; it must be a bool scalar", no_predicate},
+    {"neg: the operand is in[2], which stands behind its function's last operand", one_operand_more},
+    {"scan: body: in[1], which stands behind its function's last operand, is used here", one_carry_more},
     {"add: all operands are numbers, so there is no dtype", only_numbers},
     {"add: s32 cannot hold 0.5", a_half},
     {"mul: s32 cannot hold 3000000000", too_large},

@@ -26,7 +26,7 @@ typedef struct ax_value {
 /* A function to trace. Reads `in`, fills `out` (all entries start as poison). `context` is passed through. It may use values
    of an enclosing trace: they become extra operands of whatever this trace is for. It may be called more than once.
    It sets each of the results it was asked for, out[0 .. out_count), and no other: one that is not set, or out[out_count .. out_count + 16) set, is an
-   error ("scan: body: out[2] was set, but there are 2 results"); writing further behind is undefined.
+   error ("scan: body: out[2] was set, but there are 2 results"), and so is using in[in_count .. in_count + 16); further behind it is undefined.
    It should return. One that leaves by longjmp or a C++ exception gives its trace up: caught outside all traces, the thread is as
    before, and what the trace held is freed when the next one begins there; caught by a function that is being traced itself, that
    trace fails if it uses a value made from then on. Memory of the call that was left (ax_cond's, ..) may leak. A function must not

@@ -80,34 +80,41 @@ ax_status ax_builder_open(const ax_mesh *axes, ax_builder **out) {
   return AX_OK;
 }
 
-/* What stands behind the results: no trace has this number. */
-static const ax_value guard = {UINT64_MAX - 1, AX_NONE};
+/* What stands behind operands and results: no trace has this number. The id is the place. */
+static const uint64_t guard = UINT64_MAX - 1;
 
-ax_value *ax_builder_call(ax_fn function, const ax_value *in) {
-  uint32_t out_count = function.out_count;
+/* The values, and guards behind them. NULL: no memory. */
+static ax_value *guarded(ax_builder *builder, uint32_t count) {
+  size_t bytes = ((size_t)count + AX_GUARDS) * sizeof(ax_value);
+  ax_value *values = ax_arena_alloc(&builder->arena, bytes);
+  if (values == NULL) ax_fail(ax_out_of_memory(bytes));
+  for (uint32_t k = 0; values != NULL && k < AX_GUARDS; k++) values[count + k] = (ax_value){guard, count + k};
+  return values;
+}
+
+static void check_results(const ax_value *out, uint32_t count) {
+  const char *are = count == 1 ? "is" : "are", *s = count == 1 ? "" : "s";
+  for (uint32_t k = 0; k < count; k++)
+    if (out[k].trace == 0 && !ax_is_number(out[k]))
+      ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set, but there %s %u result%s", k, are, count, s));
+  for (uint32_t k = count; k < count + AX_GUARDS; k++)
+    if (out[k].trace != guard || out[k].id != k)
+      ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was set, but there %s %u result%s", k, are, count, s));
+}
+
+ax_value *ax_builder_call(ax_fn function, const ax_value *operands) {
   if (ax_failed()) return NULL;
   if (function.function == NULL) {
     ax_fail(ax_error(AX_INVALID_ARGUMENT, "there is no function"));
     return NULL;
   }
   ax_builder *builder = current;
-  size_t bytes = ((size_t)out_count + AX_GUARDS) * sizeof(ax_value);
-  ax_value *out = ax_arena_alloc(&builder->arena, bytes);
-  if (out == NULL) {
-    ax_fail(ax_out_of_memory(bytes));
-    return NULL;
-  }
-  for (uint32_t k = 0; k < AX_GUARDS; k++) out[out_count + k] = guard;
+  ax_value *in = guarded(builder, function.in_count), *out = guarded(builder, function.out_count);
+  if (in == NULL || out == NULL) return NULL;
+  for (uint32_t i = 0; i < function.in_count; i++) in[i] = operands[i];
   function.function(in, out, function.context);
   while (current != builder) give_up(); /* what it caught had left traces of its own */
-  for (uint32_t k = 0; k < out_count; k++)
-    if (out[k].trace == 0 && !ax_is_number(out[k]))
-      ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set, but there %s %u result%s", k, out_count == 1 ? "is" : "are",
-                       out_count, out_count == 1 ? "" : "s"));
-  for (uint32_t k = 0; k < AX_GUARDS; k++)
-    if (out[out_count + k].trace != guard.trace)
-      ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was set, but there %s %u result%s", out_count + k,
-                       out_count == 1 ? "is" : "are", out_count, out_count == 1 ? "" : "s"));
+  check_results(out, function.out_count);
   return ax_failed() ? NULL : out;
 }
 
@@ -205,6 +212,7 @@ static bool is_foreign(ax_value value, char *text) {
   snprintf(text, foreign_text, "%s", value.trace == 0                 ? "a value that was never set"
                                      : builder->serial == value.trace ? "a handle that no step of its trace gave"
                                                                       : "a value of another program, or of a trace that has finished");
+  if (value.trace == guard) snprintf(text, foreign_text, "in[%u], which stands behind its function's last operand", value.id);
   for (size_t i = 0; i < AX_COUNT(ended); i++)
     if (ended[i].owner != NULL && ended[i].serial == value.trace)
       snprintf(text, foreign_text, "a value of %.48s's %.24s, which has finished", ended[i].owner, ended[i].part);

@@ -175,10 +175,10 @@ void ax_builder_begin(ax_builder *builder, const ax_mesh *axes);
    comes to finishing: its traces are given up when one around them is finished, or when another begins on this thread in a stack
    frame that cannot be inside theirs. */
 AX_MUST_USE ax_status ax_builder_open(const ax_mesh *axes, ax_builder **out);
-/* Calls the function in the trace in progress and gives its results; NULL: the trace has failed. A result that was not set, or a
-   place behind them that was, fails the trace: memory for AX_GUARDS more stands there, so that a count that is too small is found
-   out before anything is overwritten. */
-ax_value *ax_builder_call(ax_fn function, const ax_value *in);
+/* Calls the function on copies of the operands in the trace in progress and gives its results; NULL: the trace has failed. A
+   result that was not set, or a place behind them that was, fails the trace, and so does an operand behind the last: AX_GUARDS more
+   stand there, so that a count that is too small is found out before anything else is read or overwritten. */
+ax_value *ax_builder_call(ax_fn function, const ax_value *operands);
 enum { AX_GUARDS = 16 };
 /* Adds an input. All inputs come before the first equation. */
 ax_value ax_builder_input(ax_builder *builder, const ax_type *type);
