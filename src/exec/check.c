@@ -143,10 +143,10 @@ bool ax_check_passes(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax
   if ((kinds & AX_CHECK_NAN) != 0) finding.nans = count_of(frame, instr, AX_CHECK_NAN, &finding.first);
   if ((kinds & AX_CHECK_INF) != 0) finding.infinities = count_of(frame, instr, AX_CHECK_INF, &finding.first);
   pthread_mutex_lock(&run->lock);
-  int order = run->found ? compare_places(run, f, run->finding.frame) : -1;
+  int order = run->status == AX_NOT_FINITE ? compare_places(run, f, run->finding.frame) : -1;
   finding.frame = f;
   if (order < 0 || (order == 0 && f < run->finding.frame)) run->finding = finding;
-  run->found = true;
+  run->status = AX_NOT_FINITE;
   pthread_mutex_unlock(&run->lock);
   return false;
 }
@@ -215,5 +215,4 @@ void ax_check_report(ax_execution *run) {
   add_others(&text, run);
   snprintf(run->message, sizeof run->message, "%s", text.data != NULL && !text.failed ? text.data : "an equation makes a NaN or an infinity");
   ax_text_deinit(&text);
-  run->status = AX_NOT_FINITE;
 }

@@ -10,7 +10,7 @@
 
 /* False: a finding, which the run remembers if it is the earliest so far. The frame's pc is that of the instruction. */
 bool ax_check_passes(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr);
-/* Sets run->status and message, when all frames have ended or wait and something was found. */
+/* Of a run that has ended with AX_NOT_FINITE: its message. */
 void ax_check_report(ax_execution *run);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "support/cmocka.h"
+#include "support/oom.h"
 #include "support/run.h"
 
 static const ax_runtime_options ways[] = {
@@ -263,10 +264,37 @@ static void options(void **state) {
   ax_runtime_release(runtime);
 }
 
+/* Each allocation of compiling and running failing in turn; nothing is found where nothing is. */
+static ax_status compile_and_run(void *context) {
+  const ax_type type = TEST_TYPE(AX_F32, elems);
+  const float x[elems] = {1, 2, 3, 4, 5, 6, 7, 8};
+  ax_runtime *runtime;
+  ax_executable *executable = NULL;
+  ax_array *in = NULL, *out = NULL;
+  ax_status status = ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime);
+  if (status != AX_OK) return status;
+  status = ax_compile(runtime, context, &(ax_compile_options){.check_numerics = AX_CHECK_NAN | AX_CHECK_INF}, &executable);
+  if (status == AX_OK) status = ax_device_put(runtime, NULL, "", &type, x, &in);
+  if (status == AX_OK) status = ax_run(executable, 1, &in, 1, &out);
+  ax_array_release(in);
+  ax_array_release(out);
+  ax_executable_release(executable);
+  ax_runtime_release(runtime);
+  return status;
+}
+
+static void allocations(void **state) {
+  (void)state;
+  ax_program *program = parse(ON_FOUR("lambda x:f32[2]. let l:f32[2] = log x s:f32[2] = psum[axes=(d)] l y:f32[2] = add s x in (y) "));
+  test_each_allocation(compile_and_run, program);
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_device), cmocka_unit_test(nothing),          cmocka_unit_test(devices),
       cmocka_unit_test(regions),    cmocka_unit_test(started_and_donated), cmocka_unit_test(options),
+      cmocka_unit_test(allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ typedef struct ax_frame {
   const ax_code *code;
   uint32_t pc, device;
   frame_state state;
-  bool found;              /* it has ended at a CHECK that did not pass */
+  bool found;              /* it has ended at a CHECK that did not pass, and the run with it */
   bool counted;            /* among those that hold a block of large scratch memory, or are about to */
   uint32_t home;           /* the seat of the thread that ran it last */
   ax_axis_set nonzero;     /* axes on which its coordinate is not 0 */
@@ -87,9 +87,8 @@ typedef struct ax_execution {
   struct ax_post { uint32_t counter, times; } *posts; /* one thread: what came from outside */
   uint32_t post_capacity;
   _Atomic uint32_t post_count;
-  bool found;                        /* by frames that have ended at a CHECK; */
-  ax_finding finding;                /* the earliest */
-  ax_status status;
+  ax_finding finding;                /* AX_NOT_FINITE: the earliest, of frames that have ended at a CHECK */
+  ax_status status;                  /* AX_NOT_FINITE from the first finding on, while other frames go on */
   char message[4096];
 } ax_execution;
 

@@ -163,6 +163,11 @@ void ax_execution_run(ax_execution *run, uint64_t number) {
 
 /* --- Calls --- */
 
+static ax_status failure(ax_execution *run) {
+  if (run->status == AX_NOT_FINITE) ax_check_report(run);
+  return ax_error(run->status, "%s", run->message);
+}
+
 ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const *outputs, uint64_t number, bool *began) {
   const ax_runtime_options *options = &e->runtime->options;
   ax_execution *run = ax_execution_take_idle(e);
@@ -174,8 +179,7 @@ ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const 
   const ax_chooser by_seed = ax_choose_seeded(&seeded);
   run->chooser = e->runtime->chooser != NULL ? e->runtime->chooser : options->policy == AX_POLICY_SEEDED ? &by_seed : NULL;
   ax_execution_run(run, number);
-  if (run->found && run->status == AX_OK) ax_check_report(run);
-  ax_status status = run->status != AX_OK ? ax_error(run->status, "%s", run->message) : AX_OK;
+  ax_status status = run->status != AX_OK ? failure(run) : AX_OK;
   if (status == AX_OK)
     ax_execution_keep(e, run);
   else

@@ -24,7 +24,7 @@ static uint32_t begin(ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
   ax_frame *frame = &run->frames[f];
   frame->pc = frame->code->entry;
-  frame->counted = frame->found = false;
+  frame->counted = false;
   frame->entered[0] = 1;
   for (uint32_t region = 1; region < e->region_count; region++) frame->entered[region] = 0;
   return f;
@@ -276,7 +276,7 @@ static void judge(ax_execution *run) {
   if (atomic_load(&run->over) || atomic_load(&run->in_flight) > 0) return;
   if (run->threaded ? any_ready(run) || atomic_load(&run->busy) > 0 : atomic_load(&run->post_count) > 0) return;
   for (uint32_t i = 0; i < run->seat_count; i++) finished += run->seats[i].finished;
-  if (finished < run->executable->frame_count && !run->found) ax_execution_report_deadlock(run);
+  if (finished < run->executable->frame_count && run->status == AX_OK) ax_execution_report_deadlock(run);
   end_run(run);
 }
 
@@ -309,7 +309,7 @@ void ax_schedule_wait(ax_execution *run) {
 
 void ax_schedule_stop(ax_execution *run, ax_status status, const char *message) {
   pthread_mutex_lock(&run->lock);
-  if (run->status == AX_OK) {
+  if (run->status == AX_OK || run->status == AX_NOT_FINITE) { /* what is found is not all there is */
     run->status = status;
     snprintf(run->message, sizeof run->message, "%s", message);
   }

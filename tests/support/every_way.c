@@ -4,6 +4,7 @@
    kept of runtimes goes after some programs, since they keep the machine code of all. */
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -322,10 +323,11 @@ static const manner ways[] = {
     {.policy = AX_POLICY_PARALLEL, .donate = true, .at_once = 2, .threads = true},
 };
 
+static const double most_apart = 1e-3;
+
 /* Two executables of a program may add in another order, where memory that is given away lets other kernels become one. */
 static void check_donating(ax_tensor *const *kept, ax_tensor *const *donated, uint32_t count, double tolerance, const char *file, int line) {
-  const double most = 1e-3;
-  for (uint32_t i = 0; i < count; i++) test_assert_tensors_near(donated[i], kept[i], tolerance < most ? tolerance : most, file, line);
+  for (uint32_t i = 0; i < count; i++) test_assert_tensors_near(donated[i], kept[i], tolerance < most_apart ? tolerance : most_apart, file, line);
 }
 
 /* --- Evaluation --- */
@@ -383,6 +385,48 @@ static void check_far(const trial *t, ax_tensor *const *got, ax_tensor *const *r
   free(far);
 }
 
+/* --- Runs that look for NaNs and infinities: what is found, or the results, is the same under every policy --- */
+
+enum { most_message = 4096, one_in = 4 };
+
+static ax_status look(const trial *t, ax_executable *executable, ax_policy policy, uint64_t seed, ax_tensor **out) {
+  uint32_t in_count = ax_program_in_count(t->program);
+  ax_array **arrays = calloc((size_t)in_count + t->count + 1, sizeof arrays[0]), **results = arrays + in_count;
+  assert_non_null(arrays);
+  executable->runtime->options.policy = policy;
+  executable->runtime->options.seed = seed;
+  executable->threaded = policy == AX_POLICY_PARALLEL;
+  for (uint32_t i = 0; i < in_count; i++) arrays[i] = argument(executable, &(manner){0}, i, t->in[i]);
+  ax_status status = ax_run(executable, in_count, arrays, t->count, results);
+  if (status != AX_OK && status != AX_NOT_FINITE) fail_msg("seed %llu: looking: %s", (unsigned long long)t->seed, ax_message());
+  for (uint32_t k = 0; k < t->count && status == AX_OK; k++) out[k] = result(executable, k, results[k]);
+  for (uint32_t i = 0; i < in_count + t->count; i++) ax_array_release(arrays[i]);
+  free(arrays);
+  return status;
+}
+
+static void check_looking(const trial *t, ax_tensor *const *kept, uint64_t seed, double tolerance) {
+  static const ax_policy policies[] = {AX_POLICY_FIXED, AX_POLICY_SEEDED, AX_POLICY_PARALLEL};
+  ax_tensor **first = calloc(t->count + 1, sizeof first[0]);
+  ax_executable *executable;
+  char message[most_message] = "";
+  assert_non_null(first);
+  TEST_OK(ax_compile(t->executables[0]->runtime, t->program, &(ax_compile_options){.check_numerics = AX_CHECK_NAN | AX_CHECK_INF}, &executable));
+  for (size_t p = 0; p < AX_COUNT(policies); p++) {
+    ax_status status = look(t, executable, policies[p], seed, p == 0 ? first : t->got);
+    if (p == 0 && status != AX_OK) snprintf(message, sizeof message, "%s", ax_message());
+    if ((status == AX_OK) != (message[0] == '\0') || (status != AX_OK && strcmp(message, ax_message()) != 0))
+      fail_msg("seed %llu: found \"%s\", then \"%s\"", (unsigned long long)t->seed, message, status != AX_OK ? ax_message() : "");
+    for (uint32_t k = 0; status == AX_OK && p > 0 && k < t->count; k++) assert_true(test_same_tensors(first[k], t->got[k]));
+    if (status == AX_OK && p > 0) test_release(t->got, t->count);
+  }
+  for (uint32_t k = 0; message[0] == '\0' && k < t->count; k++)
+    test_assert_tensors_near(first[k], kept[k], tolerance < most_apart ? tolerance : most_apart, t->file, t->line);
+  if (message[0] == '\0') test_release(first, t->count);
+  free(first);
+  ax_executable_release(executable);
+}
+
 static bool all_near(ax_tensor *const *a, ax_tensor *const *b, const trial *t, double tolerance) {
   for (uint32_t k = 0; k < t->count; k++)
     for (int64_t i = 0; i < ax_type_elems(ax_program_out_type(t->program, k)); i++)
@@ -421,6 +465,7 @@ void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance,
   }
   check_donating(first[0], first[1], count, tolerance, file, line);
   for (int donate = 0; donate < 2; donate++) check_chain(&t, donate == 1);
+  if (test_random_below(&random, one_in) == 0) check_looking(&t, first[0], seed, tolerance);
   check_evaluation(&t, first[0], reference, tolerance);
   test_release(reference, count);
   for (int donate = 0; donate < 2; donate++) {
