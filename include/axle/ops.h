@@ -91,6 +91,7 @@ ax_value ax_dynamic_slice(ax_value x, const ax_value *starts, const int64_t *siz
 ax_value ax_dynamic_update_slice(ax_value x, ax_value update, const ax_value *starts); /* x with update put at starts */
 ax_value ax_expand_dims(ax_value x, int64_t dimension); /* adds a dimension of 1; it is then number `dimension` of the result */
 
+ax_value ax_broadcast_to(ax_value x, uint32_t rank, const int64_t *dims); /* repeated, as NumPy broadcasts, to T[dims]; as jnp.broadcast_to */
 /* Dimensions of 1 dropped: those named, each once; dimensions NULL: all there are. As jnp.squeeze. */
 ax_value ax_squeeze(ax_value x, uint32_t count, const int64_t *dimensions);
 ax_value ax_moveaxis(ax_value x, int64_t source, int64_t destination); /* dimension `source` comes to be `destination`; as jnp.moveaxis */
@@ -117,6 +118,10 @@ ax_value ax_dynamic_put(ax_value x, ax_value row, ax_value index, int64_t dimens
 ax_value ax_dynamic_slice_in_dim(ax_value x, ax_value start, int64_t size, int64_t dimension);
 ax_value ax_dynamic_update_slice_in_dim(ax_value x, ax_value update, ax_value start, int64_t dimension);
 
+/* The parts at these indices: integers I[i..], clamped as above; [b.., n, a..] -> [b.., i.., a..] along dimension `axis`. Each costs what
+   it moves. As jnp.take(mode="clip"). An error besides: a dimension of 0. */
+ax_value ax_take(ax_value x, ax_value indices, int64_t axis);
+
 /* --- Reductions: over the dimensions AX_DIMS(..), or AX_ALL_DIMS; keepdims: those stay, with size 1. Any other operand than
    ax_reduce_mean's is T numeric --- */
 /* Sums of floats (mean, products and everything made of them as well) do not get worse with their length. With u = 2^-24 for f32, bf16
@@ -131,6 +136,12 @@ ax_value ax_reduce_sum(ax_value x, uint32_t count, const int64_t *axes, bool kee
 ax_value ax_reduce_mean(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T float */
 ax_value ax_reduce_max(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: the least T */
 ax_value ax_reduce_min(ax_value x, uint32_t count, const int64_t *axes, bool keepdims);
+ax_value ax_reduce_or(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T bool: true where any is; over nothing: false */
+ax_value ax_reduce_and(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T bool: true where all are */
+/* log(sum(exp(x))) without overflow; -inf over nothing and where all are -inf. T float. As jax.nn.logsumexp. */
+ax_value ax_logsumexp(ax_value x, uint32_t count, const int64_t *axes, bool keepdims);
+/* Each element the sum of those up to it along the axis; reverse: of those from it on. As jax.lax.cumsum. */
+ax_value ax_cumsum(ax_value x, int64_t axis, bool reverse);
 /* Any T. index_dtype: an integer that counts to the axis's size, which is not 0. The first of equals; NaN counts as largest. */
 ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype);
 
@@ -248,6 +259,12 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_switch(...) AX_LINED_VOID(switch, __VA_ARGS__)
 #define ax_scan(...) AX_LINED_VOID(scan, __VA_ARGS__)
 #define ax_while(...) AX_LINED_VOID(while, __VA_ARGS__)
+#define ax_broadcast_to(...) AX_LINED(broadcast_to, __VA_ARGS__)
+#define ax_take(...) AX_LINED(take, __VA_ARGS__)
+#define ax_reduce_or(...) AX_LINED(reduce_or, __VA_ARGS__)
+#define ax_reduce_and(...) AX_LINED(reduce_and, __VA_ARGS__)
+#define ax_logsumexp(...) AX_LINED(logsumexp, __VA_ARGS__)
+#define ax_cumsum(...) AX_LINED(cumsum, __VA_ARGS__)
 #define ax_fori_loop(lower, upper, ...) AX_LINED_VOID(fori_loop, AX_X(lower), AX_X(upper), __VA_ARGS__)
 #define ax_square(...) AX_LINED(square, __VA_ARGS__)
 #define ax_clamp(low, x, high) AX_LINED(clamp, AX_X(low), AX_X(x), AX_X(high))

@@ -264,7 +264,7 @@ ax_type ax_typeof(ax_value value) {
   return id != AX_NONE ? current->types[id] : (ax_type){0};
 }
 
-const ax_value *ax_take(const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
+const ax_value *ax_take_operands(const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
   ax_value *copy = ax_failed() || in == NULL ? NULL : ax_arena_copy(&current->arena, in, in_count * sizeof in[0]);
   if (copy == NULL && in != NULL && !ax_failed()) ax_fail(ax_out_of_memory(in_count * sizeof in[0]));
   for (uint32_t k = 0; k < out_count; k++) out[k] = ax_poison;

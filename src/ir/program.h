@@ -222,7 +222,7 @@ AX_MUST_USE ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, c
 
 /* Poisons `out` and gives the operands, copied into the trace first: users may pass one array for both. `in` itself when the trace
    has failed. */
-const ax_value *ax_take(const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
+const ax_value *ax_take_operands(const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
 /* Each is a value of the trace in progress, or of one around it, or a number; or the trace has failed: "add: operand 1 is a value of
    scan's body, which has finished". */
 bool ax_check_operands(const char *function, const ax_value *values, uint32_t count);

@@ -296,7 +296,7 @@ static void bind_traced(ax_shard_map_params *params, const ax_body *body, const 
 
 static void shard_map(const ax_mesh *mesh, const char *specs, bool unchecked, ax_fn function, const ax_value *in, ax_value *out) {
   uint32_t in_count = function.in_count, out_count = function.out_count;
-  in = ax_take(in, in_count, out, out_count);
+  in = ax_take_operands(in, in_count, out, out_count);
   ax_spec *in_specs = ax_trace_alloc(in_count * sizeof in_specs[0]);
   ax_spec *out_specs = ax_trace_alloc(out_count * sizeof out_specs[0]);
   ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);

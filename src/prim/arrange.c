@@ -1,5 +1,6 @@
 /* Dimensions put elsewhere, added and dropped; arrays put beside one another. */
 #include "prim/composite.h"
+#include "prim/prims.h"
 #include "prim/shape.h"
 
 ax_value ax_moveaxis(ax_value x, int64_t source, int64_t destination) {
@@ -58,4 +59,20 @@ ax_value ax_stack(uint32_t count, const ax_value *xs, int64_t dimension) {
       return ax_reject_as(name, "operands 0 and %u are %s and %s; they need one shape", i, ax_operand_string(&types[0]), ax_operand_string(&types[i]));
   for (uint32_t i = 0; i < count; i++) rows[i] = ax_expand_dims(xs[i], dimension);
   return ax_concatenate(count, rows, dimension);
+}
+
+ax_value ax_broadcast_to(ax_value x, uint32_t rank, const int64_t *dims) {
+  static const char name[] = "broadcast_to";
+  int64_t where[AX_MAX_RANK];
+  ax_dims to;
+  ax_type type;
+  if (!ax_operand(name, x, &type) || !ax_dims_take(&ax_prim_broadcast_in_dim, rank, dims, &to)) return ax_poison;
+  ax_type wanted = ax_array_type(type.dtype, rank, dims);
+  bool fits = type.rank <= rank && wanted.dtype != AX_NO_DTYPE;
+  for (uint32_t d = 0; d < type.rank && fits; d++) {
+    where[d] = rank - type.rank + d;
+    fits = type.dims[d] == 1 || type.dims[d] == dims[where[d]];
+  }
+  if (!fits) return ax_reject_as(name, "%s does not broadcast to %s", ax_operand_string(&type), ax_operand_string(&wanted));
+  return ax_same_shape(&type, &wanted) ? x : ax_broadcast_in_dim(x, rank, dims, where);
 }

@@ -38,7 +38,7 @@ static void check_argument(const ax_program *program, uint32_t index, ax_value v
 }
 
 void ax_call(const ax_program *program, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
-  in = ax_take(in, in_count, out, out_count);
+  in = ax_take_operands(in, in_count, out, out_count);
   if (ax_failed()) return;
   ax_status status = ax_require(program, "program");
   if (status == AX_OK) status = check_call(program, in_count, out_count);

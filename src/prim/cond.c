@@ -327,7 +327,7 @@ void ax_switch(ax_value index, uint32_t count, const ax_fn *branches, const ax_v
     return;
   }
   tracing t = {.branches = branches, .branch_count = count, .in_count = branches[0].in_count, .out_count = branches[0].out_count};
-  in = ax_take(in, t.in_count, out, t.out_count);
+  in = ax_take_operands(in, t.in_count, out, t.out_count);
   if (is_scalar(index, AX_S32, "switch: the index is %s; it must be an s32 scalar (ax_if takes a bool)")) choose(&t, index, in, out);
 }
 
@@ -335,7 +335,7 @@ void ax_if(ax_value predicate, ax_fn then, ax_fn otherwise, const ax_value *in, 
   static const char *const names[] = {"otherwise", "then"};
   const ax_fn branches[] = {otherwise, then};
   tracing t = {.names = names, .branches = branches, .branch_count = 2, .in_count = then.in_count, .out_count = then.out_count};
-  in = ax_take(in, t.in_count, out, t.out_count);
+  in = ax_take_operands(in, t.in_count, out, t.out_count);
   if (is_scalar(predicate, AX_BOOL, "if: the predicate is %s; it must be a bool scalar (ax_switch takes an s32)"))
     choose(&t, ax_convert_element_type(predicate, AX_S32), in, out);
 }

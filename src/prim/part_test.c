@@ -49,7 +49,30 @@ static ax_value clamp_shapes(const ax_value *in) { return ax_clamp(in[0], in[3],
 static ax_value clamp_dtypes(const ax_value *in) { return ax_clamp(in[1], in[0], in[1]); }
 static ax_value square_bools(const ax_value *in) { return ax_square(in[2]); }
 
+static ax_value take_float(const ax_value *in) { return ax_take(in[0], in[4], 0); }
+static ax_value take_nothing(const ax_value *in) { return ax_take(in[3], in[1], 0); }
+static ax_value take_far(const ax_value *in) { return ax_take(in[0], in[1], 2); }
+static ax_value take_deep(const ax_value *in) { return ax_take(in[6], in[5], 3); }
+static ax_value cumsum_bools(const ax_value *in) { return ax_cumsum(in[2], 0, false); }
+static ax_value cumsum_scalar(const ax_value *in) { return ax_cumsum(in[1], -1, false); }
+static ax_value logsumexp_ints(const ax_value *in) { return ax_logsumexp(in[1], AX_ALL_DIMS, false); }
+static ax_value or_floats(const ax_value *in) { return ax_reduce_or(in[0], AX_ALL_DIMS, false); }
+static ax_value and_floats(const ax_value *in) { return ax_reduce_and(in[0], AX_ALL_DIMS, false); }
+static ax_value narrower(const ax_value *in) { return ax_broadcast_to(in[0], AX_DIMS(4)); }
+static ax_value misfit(const ax_value *in) { return ax_broadcast_to(in[4], AX_DIMS(4, 8)); }
+
 static const slip slips[] = {
+    {"take: the indices are f32[4]; they must be integers", take_float},
+    {"take: dimension 0 of f32[0,4] has nothing in it", take_nothing},
+    {"take: the axis is 2, but there are 2 dimensions", take_far},
+    {"take: the rank would exceed 16", take_deep},
+    {"cumsum: the operand is bool[8]; it must be numeric", cumsum_bools},
+    {"cumsum: the axis is -1, but there are 0 dimensions", cumsum_scalar},
+    {"logsumexp: the operand is s32[]; it must be of floats", logsumexp_ints},
+    {"reduce_or: the operand is f32[8,4]; it must be of bools", or_floats},
+    {"reduce_and: the operand is f32[8,4]; it must be of bools", and_floats},
+    {"broadcast_to: f32[8,4] does not broadcast to f32[4]", narrower},
+    {"broadcast_to: f32[4] does not broadcast to f32[4,8]", misfit},
     {"slice_in_dim: the dimension is 2, but there are 2 dimensions", no_dimension},
     {"slice_in_dim: -9 to 8 is not a range of dimension 0 of f32[8,4]", no_range},
     {"slice_in_dim: -1 to 5 is not a range of dimension 0 of f32[8,4]", reversed},
@@ -109,13 +132,18 @@ static void edges_of(const ax_value *in, ax_value *out, void *context) {
   out[5] = ax_squeeze(in[2], 0, NULL);
   ax_split(in[1], 2, (int64_t[]){0, 2}, 3, out + 6);
   out[8] = ax_stack(2, (ax_value[]){in[2], in[2]}, -1);
+  out[9] = ax_cumsum(in[0], 0, true);
+  out[10] = ax_take(in[1], ax_full(AX_U8, AX_DIMS(0), 0), 3);
+  out[11] = ax_reduce_and(ax_full(AX_BOOL, AX_DIMS(0, 2), 0), AX_DIMS(0), false);
+  out[12] = ax_logsumexp(in[0], AX_DIMS(0), false);
 }
 
 static void edges(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_BF16, 0, 4), TEST_TYPE(AX_S8, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1), TEST_SCALAR(AX_U8)};
   const char *wanted[] = {"bf16[0,4]", "bf16[0,4]", "s8[1,1,2,1,1,1,1,1,1,1,1,1,1,1,1]", "s8[2,2]", "s8[2,1,1,1,1,1,1,1,1,1,1,1,1,1,1]",
-                          "u8[]", "s8[2,1,1,0,1,1,1,1,1,1,1,1,1,1,1,1]", "s8[2,1,1,2,1,1,1,1,1,1,1,1,1,1,1,1]", "u8[2]"};
+                          "u8[]", "s8[2,1,1,0,1,1,1,1,1,1,1,1,1,1,1,1]", "s8[2,1,1,2,1,1,1,1,1,1,1,1,1,1,1,1]", "u8[2]", "bf16[0,4]",
+                          "s8[2,1,1,0,1,1,1,1,1,1,1,1,1,1,1,1]", "bool[2]", "bf16[4]"};
   ax_program *program = test_trace(edges_of, NULL, types, AX_COUNT(types), AX_COUNT(wanted));
   for (uint32_t k = 0; k < AX_COUNT(wanted); k++) assert_string_equal(ax_type_string(ax_program_out_type(program, k), NULL), wanted[k]);
   ax_tensor *in[] = {test_tensor(types[0], NULL), test_tensor(types[1], (double[]){1, 2, 3, 4}), test_tensor(types[2], (double[]){200})};

@@ -446,7 +446,7 @@ static void bind_traced(const ax_scan_params *params, const ax_body *body, const
 
 void ax_scan(ax_fn function, uint32_t carry_count, int64_t length, bool reverse, const ax_value *in, ax_value *out) {
   uint32_t in_count = function.in_count, out_count = function.out_count;
-  in = ax_take(in, in_count, out, out_count);
+  in = ax_take_operands(in, in_count, out, out_count);
   if (carry_count > in_count || carry_count > out_count) {
     (void)ax_reject(&ax_prim_scan, "%u carries, but its body takes %u operands and gives %u results", carry_count, in_count, out_count);
     return;

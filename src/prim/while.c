@@ -300,7 +300,7 @@ static void bind_traced(const tracing *t, const ax_value *in, ax_value *out) {
 
 void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out) {
   uint32_t count = body.out_count;
-  in = ax_take(in, body.in_count, out, count);
+  in = ax_take_operands(in, body.in_count, out, count);
   if (body.in_count != count || condition.in_count != count || condition.out_count != 1) {
     (void)ax_reject(&ax_prim_while, "its body takes %u operands and gives %u results, its condition takes %u and gives %u: with n carries it "
                     "is n, n, n and 1", body.in_count, count, condition.in_count, condition.out_count);

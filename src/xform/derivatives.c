@@ -9,7 +9,7 @@ static void grad(const char *what, bool with_value, ax_fn function, ax_args wrt,
   bool ready = ax_traced_init(&f, what, function, in, NULL, 0);
   ready = ax_traced_choose(&f, wrt) && ready;
   uint32_t out_count = f.by_count + (with_value ? function.out_count : 0);
-  (void)ax_take(NULL, 0, out, out_count);
+  (void)ax_take_operands(NULL, 0, out, out_count);
   if (ready && ax_traced_trace(&f, NULL)) {
     ax_args inputs = ax_traced_inputs(&f);
     ax_status status = ax_check_loss(f.body.program);
@@ -63,8 +63,8 @@ void ax_jvp(ax_fn function, ax_args wrt, const ax_value *in, const ax_value *tan
   ax_traced f;
   bool ready = ax_traced_init(&f, "jvp", function, in, NULL, 0) && ax_traced_choose(&f, wrt);
   const ax_value *fit = ready ? fit_tangents(&f, "tangent", tangents) : NULL;
-  (void)ax_take(NULL, 0, out, function.out_count);
-  (void)ax_take(NULL, 0, out_tangents, function.out_count);
+  (void)ax_take_operands(NULL, 0, out, function.out_count);
+  (void)ax_take_operands(NULL, 0, out_tangents, function.out_count);
   if (fit != NULL && ax_traced_trace(&f, NULL)) {
     const ax_value *made = call_jvp(&f, AX_OK, f.body.program, fit);
     if (made != NULL) spread_tangents(f.body.program, made, out, out_tangents);
@@ -78,8 +78,8 @@ void ax_hvp(ax_fn function, ax_args wrt, const ax_value *in, const ax_value *vec
   bool ready = ax_traced_init(&f, "hvp", function, in, NULL, 0);
   ready = ax_traced_choose(&f, wrt) && ready;
   const ax_value *fit = ready ? fit_tangents(&f, "vector", vectors) : NULL;
-  if (gradients != NULL) (void)ax_take(NULL, 0, gradients, f.by_count);
-  (void)ax_take(NULL, 0, products, f.by_count);
+  if (gradients != NULL) (void)ax_take_operands(NULL, 0, gradients, f.by_count);
+  (void)ax_take_operands(NULL, 0, products, f.by_count);
   if (fit != NULL && ax_traced_trace(&f, NULL)) {
     ax_program *slope = NULL;
     ax_args inputs = ax_traced_inputs(&f);

@@ -182,7 +182,7 @@ static void derive(const char *what, direction *first, direction *second, ax_fn 
   bool ready = ax_traced_init(&f, what, function, in, NULL, 0);
   ready = ax_traced_choose(&f, wrt) && ready;
   uint32_t count = function.out_count * f.by_count * (second != NULL ? f.by_count : 1);
-  (void)ax_take(NULL, 0, out, count);
+  (void)ax_take_operands(NULL, 0, out, count);
   if (ready && ax_traced_trace(&f, NULL)) {
     ax_args inputs = ax_traced_inputs(&f);
     ax_status status = ax_failed() ? AX_OK : make(f.body.program, inputs, first, &once);

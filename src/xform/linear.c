@@ -83,8 +83,8 @@ void ax_vjp(ax_fn function, ax_args wrt, const ax_value *in, const ax_value *cot
   ax_linearized map = {0};
   bool ready = ax_traced_init(&f, "vjp", function, in, NULL, 0);
   ready = ax_traced_choose(&f, wrt) && ready;
-  cotangents = ax_take(cotangents, function.out_count, out, function.out_count);
-  (void)ax_take(NULL, 0, gradients, f.by_count);
+  cotangents = ax_take_operands(cotangents, function.out_count, out, function.out_count);
+  (void)ax_take_operands(NULL, 0, gradients, f.by_count);
   if (ready && ax_traced_trace(&f, NULL)) {
     const ax_value *made = ax_linearized_init(&map, &f);
     if (made != NULL) pull_back("vjp", &map, cotangents, gradients);
@@ -116,7 +116,7 @@ ax_linear ax_linearize(ax_fn function, ax_args wrt, const ax_value *in, ax_value
   bool ready = ax_traced_init(&f, "linearize", function, in, NULL, 0);
   ready = ax_traced_choose(&f, wrt) && ready;
   linear.in_count = f.by_count;
-  (void)ax_take(NULL, 0, out, function.out_count);
+  (void)ax_take_operands(NULL, 0, out, function.out_count);
   if (ready && ax_traced_trace(&f, NULL)) {
     const ax_value *made = ax_linearized_init(&map, &f);
     if (made != NULL) linear.number = keep(&map);
@@ -142,12 +142,12 @@ static ax_linearized *find(const char *what, ax_linear linear) {
 
 void ax_pushforward(ax_linear linear, const ax_value *tangents, ax_value *out_tangents) {
   const ax_linearized *map = find("pushforward", linear);
-  tangents = ax_take(tangents, linear.in_count, out_tangents, linear.out_count);
+  tangents = ax_take_operands(tangents, linear.in_count, out_tangents, linear.out_count);
   if (map != NULL) push_forward("pushforward", map, tangents, out_tangents);
 }
 
 void ax_pullback(ax_linear linear, const ax_value *cotangents, ax_value *gradients) {
   ax_linearized *map = find("pullback", linear);
-  cotangents = ax_take(cotangents, linear.out_count, gradients, linear.in_count);
+  cotangents = ax_take_operands(cotangents, linear.out_count, gradients, linear.in_count);
   if (map != NULL) pull_back("pullback", map, cotangents, gradients);
 }

@@ -1,4 +1,6 @@
 /* Parts along one dimension, dimensions put elsewhere, arrays beside one another, bounds: parts.py says the same in JAX. */
+#include <math.h>
+
 #include "vectors/vectors.h"
 
 #define MOVE "f32 bf16 s32 bool"
@@ -68,7 +70,51 @@ BODY(clamp) {
 
 static ax_value clamp_scalar(ax_value x, ax_value low) { return ax_clamp(low, x, ax_full_like(low, 0.5)); }
 
+BODY(broadcast_to) {
+  out[0] = ax_broadcast_to(in[0], AX_DIMS(4, 3, 2));
+  out[1] = ax_broadcast_to(in[0], AX_DIMS(3, 1));
+}
+
+BODY(take) {
+  for (int axis = 0; axis < 3; axis++) out[axis] = ax_take(in[0], in[1], axis < 2 ? axis : -1);
+}
+
+static ax_value take_u8(ax_value x, ax_value indices) { return ax_take(x, indices, 0); }
+
+BODY(cumsum) {
+  for (int axis = 0; axis < 3; axis++) out[axis] = ax_cumsum(in[0], axis < 2 ? axis : -1, axis == 1);
+}
+
+BODY(cumsum_long) {
+  for (int reverse = 0; reverse < 2; reverse++) out[reverse] = ax_cumsum(in[0], 0, reverse);
+}
+
+BODY(logsumexp) {
+  out[0] = ax_logsumexp(in[0], AX_ALL_DIMS, false);
+  out[1] = ax_logsumexp(in[0], AX_DIMS(0), false);
+  out[2] = ax_logsumexp(in[0], AX_DIMS(-1, 0), true);
+}
+
+static ax_value logsumexp_edges(ax_value x) { return ax_logsumexp(ax_reshape(x, AX_DIMS(12, 2)), AX_DIMS(1), false); }
+static ax_value logsumexp_none(ax_value x) { return ax_logsumexp(ax_sub(x, ax_real(INFINITY)), AX_DIMS(1), false); }
+
+BODY(reduce_bools) {
+  out[0] = ax_reduce_or(in[0], AX_DIMS(1), false);
+  out[1] = ax_reduce_and(in[0], AX_DIMS(1), false);
+  out[2] = ax_reduce_or(in[0], AX_ALL_DIMS, false);
+  out[3] = ax_reduce_and(in[0], AX_DIMS(0, 1), true);
+}
+
 static const vector_case parts_cases[] = {
+    {"broadcast_to", MOVE, .body = broadcast_to, .out = 2, .scaled = true},
+    {"take", MOVE, .body = take, .in = 2, .out = 3, .scaled = true},
+    {"take_u8", "f32", .binary = take_u8},
+    {"cumsum", "f32 f64 bf16 s32 u8", .body = cumsum, .out = 3, .scaled = true},
+    {"cumsum_long", FLOAT, .body = cumsum_long, .out = 2, .scaled = true},
+    {"logsumexp", FLOAT, .body = logsumexp, .out = 3, .scaled = true},
+    {"logsumexp_edges", "f32 f64", .unary = logsumexp_edges, .modes = "v"},
+    {"logsumexp_none", "f32", .unary = logsumexp_none, .modes = "v"},
+    {"reduce_bools", "bool", .body = reduce_bools, .out = 4},
     {"slice_in_dim", MOVE, .body = slice_in_dim, .out = 4},
     {"at", MOVE, .body = at, .out = 3},
     {"at_vector", "f32", .unary = at_vector},

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from case import Case, index, real, ties
+from case import Case, edge, index, real, ties
 
 MOVE = "f32 bf16 s32 bool"
 FLOAT = "f32 f64 bf16"
@@ -47,4 +47,14 @@ CASES = [
     Case("square", "f32 f64 bf16 s32", lax.square, [real(6)]),
     Case("clamp", "f32 bf16 s32", lambda x, a, b: (lax.clamp(a, x, b), lax.clamp(b, x, a)), [ties(24), ties(24), ties(24)]),
     Case("clamp_scalar", FLOAT, lambda x, a: lax.clamp(jnp.broadcast_to(a, x.shape), x, jnp.full_like(x, 0.5)), [real(4, 6), real()]),
+    Case("broadcast_to", MOVE, lambda x: (jnp.broadcast_to(x, (4, 3, 2)), jnp.broadcast_to(x, (3, 1))), [real(3, 1)]),
+    Case("take", MOVE, lambda x, i: (jnp.take(x, i, 0, mode="clip"), jnp.take(x, i, 1, mode="clip"), jnp.take(x, i, -1, mode="clip")),
+         [real(3, 4, 2), index(5, 2, 3, above=-2)]),
+    Case("take_u8", "f32", lambda x, i: jnp.take(x, i, 0, mode="clip"), [real(200), index(255, 5, dtype=jnp.uint8)]),
+    Case("cumsum", "f32 f64 bf16 s32 u8", lambda x: (lax.cumsum(x, 0), lax.cumsum(x, 1, reverse=True), lax.cumsum(x, 2)), [real(1, 7, 8)]),
+    Case("cumsum_long", FLOAT, lambda x: (lax.cumsum(x, 0), lax.cumsum(x, 0, reverse=True)), [real(1000)]),
+    Case("logsumexp", FLOAT, lambda x: (jax.nn.logsumexp(x), jax.nn.logsumexp(x, 0), jax.nn.logsumexp(x, (-1, 0), keepdims=True)), [real(3, 4, 2, scale=30)]),
+    Case("logsumexp_edges", "f32 f64", lambda x: jax.nn.logsumexp(x.reshape(12, 2), 1), [edge(24)], modes="v"),
+    Case("logsumexp_none", "f32", lambda x: jax.nn.logsumexp(x - jnp.inf, 1), [real(2, 3)], modes="v"),
+    Case("reduce_bools", "bool", lambda x: (jnp.any(x, 1), jnp.all(x, 1), jnp.any(x), jnp.all(x, (0, 1), keepdims=True)), [real(6, 2)]),
 ]  # fmt: skip
