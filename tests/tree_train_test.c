@@ -1,5 +1,5 @@
-/* A training loop written with trees alone, on a mesh, against optax step by step (tests/vectors/make_trees.py): an MLP, its batch split over
-   "data" and its hidden layer over "model"; adamw with a schedule, weight decay of the weights alone and clipping. */
+/* A training loop written with trees alone, on a mesh, against optax step by step (tests/vectors/make_trees.py): an MLP, its batch
+   split over "data" and its hidden layer over "model"; adamw with a schedule, weight decay of the weights alone and clipping. */
 #include <math.h>
 #include <stdio.h>
 
@@ -31,7 +31,8 @@ static void step(const ax_value *in, ax_value *out, void *context) {
   ax_value_and_grad(AX_CLOSURE(loss, ax_treedef_count(m->in), 1, m), ax_treedef_select(m->in, "params"), in, gradients);
   out[0] = gradients[0];
   out[1] = ax_schedule_at(&m->optimizer.learning_rate, ax_leaf(m->in, in, "state/count"));
-  ax_optimizer_update(&m->optimizer, m->params, gradients + 1, ax_leaves(m->in, in, "state"), ax_leaves(m->in, in, "params"), results + n, results);
+  ax_optimizer_update(&m->optimizer, m->params, gradients + 1, ax_leaves(m->in, in, "state"), ax_leaves(m->in, in, "params"), results + n,
+                      results);
 }
 
 static void step_on_mesh(const ax_value *in, ax_value *out, void *context) {
@@ -47,8 +48,10 @@ static void model_begin(model *m, const char *mesh) {
   TEST_OK(ax_treedef_parse("x: f32[8,6] @ data; y: f32[8,3] @ data", &m->batch));
   TEST_OK(ax_treedef_parse("loss: f32[]; rate: f32[]", &m->metrics));
   TEST_OK(ax_optimizer_state(&m->optimizer, m->params, &m->state));
-  TEST_OK(ax_treedef_join(3, (const char *const[]){"params", "state", "batch"}, (ax_treedef *const[]){m->params, m->state, m->batch}, &m->in));
-  TEST_OK(ax_treedef_join(3, (const char *const[]){"metrics", "params", "state"}, (ax_treedef *const[]){m->metrics, m->params, m->state}, &m->out));
+  TEST_OK(ax_treedef_join(3, (const char *const[]){"params", "state", "batch"}, (ax_treedef *const[]){m->params, m->state, m->batch},
+                          &m->in));
+  TEST_OK(ax_treedef_join(3, (const char *const[]){"metrics", "params", "state"}, (ax_treedef *const[]){m->metrics, m->params, m->state},
+                          &m->out));
 }
 
 static void model_end(model *m) {
@@ -67,13 +70,14 @@ static ax_executable *compiled(ax_runtime *runtime, model *m) {
 
 /* --- Beside optax --- */
 
+static const char *vectors_path = "tests/vectors/trees.npz";
 static ax_npz *vectors;
 static ax_runtime *runtime;
 
 static int setup(void **state) {
   (void)state;
   TEST_OK(ax_runtime_create(NULL, &runtime));
-  TEST_OK(ax_npz_read("tests/vectors/trees.npz", &vectors));
+  TEST_OK(ax_npz_read(vectors_path, &vectors));
   return 0;
 }
 
@@ -101,7 +105,8 @@ static void compare(const ax_tree *tree, const char *leaf, const float *theirs, 
   for (int64_t i = 0; i < elems; i++) size = fmax(size, fabs((double)theirs[at * elems + i]));
   for (int64_t i = 0; i < elems; i++)
     if (!(fabs((double)ours[i] - (double)theirs[at * elems + i]) <= 1e-5 * size))
-      fail_msg("%s[%lld] after step %lld is %.9g, in optax %.9g", leaf, (long long)i, (long long)at, (double)ours[i], (double)theirs[at * elems + i]);
+      fail_msg("%s[%lld] after step %lld is %.9g, in optax %.9g", leaf, (long long)i, (long long)at, (double)ours[i],
+               (double)theirs[at * elems + i]);
 }
 
 static void train(const char *mesh) {
@@ -144,7 +149,8 @@ static void on_one_device(void **state) {
   train("data=1,model=1");
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) vectors_path = argv[1]; /* tests/oracle/run gives fresh ones */
   const struct CMUnitTest tests[] = {cmocka_unit_test(on_eight_devices), cmocka_unit_test(on_one_device)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -60,7 +60,8 @@ uint32_t ax_treedef_count(const ax_treedef *def);
 const char *ax_treedef_name(const ax_treedef *def, uint32_t index);
 const ax_type *ax_treedef_type(const ax_treedef *def, uint32_t index);
 const char *ax_treedef_spec(const ax_treedef *def, uint32_t index);
-/* All types, as ax_trace takes them; all specs in one text with "; " between, as ax_shard_map takes them for operands or results. Borrowed. */
+/* All types, as ax_trace takes them; all specs in one text with "; " between, as ax_shard_map takes them for operands or results.
+   Borrowed. */
 const ax_type *ax_treedef_types(const ax_treedef *def);
 const char *ax_treedef_specs(const ax_treedef *def);
 /* The leaf of that name, or -1. The name is a format, as printf's: ax_treedef_find(def, "layers/%d/w", i). */
@@ -78,8 +79,8 @@ AX_MUST_USE ax_status ax_treedef_text(const ax_treedef *def, char **out);
 
 /* A leaf by name: ax_leaf(def, leaves, "layers/%d/w", i). An error: no such leaf, with the nearest names. */
 ax_value ax_leaf(const ax_treedef *def, const ax_value *leaves, const char *name, ...) AX_PRINTF(3, 4);
-/* The first of the leaves below a node, which stand together in a treedef that ax_treedef_join made: ax_leaves(def, in, "params") are leaves
-   of what was joined under that name. A leaf's name gives that leaf's place. An error: no leaf is there. Never NULL. */
+/* The first of the leaves below a node, which stand together in a treedef that ax_treedef_join made: ax_leaves(def, in, "params") are
+   leaves of what was joined under that name. A leaf's name gives that leaf's place. An error: no leaf is there. Never NULL. */
 const ax_value *ax_leaves(const ax_treedef *def, const ax_value *leaves, const char *node);
 /* out[i] = f(x[i]); out[i] = f(a[i], b[i]); f(f(x[0], x[1]), x[2]).. Public functions can be given by name: ax_neg, ax_add. `out` may be an
    array of operands. An error: ax_tree_reduce of none. */
@@ -93,7 +94,8 @@ void ax_tree_scale(ax_value factor, uint32_t count, const ax_value *x, ax_value 
    ax_shard_map_unchecked leaves must be whole. Errors: a leaf that is not float; no leaf. */
 ax_value ax_global_norm(uint32_t count, const ax_value *leaves);
 /* ax_shard_map with the specs of the leaves: operands are the leaves of `in`, results those of `out`. The body's counts must be theirs. */
-void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body, const ax_value *in, ax_value *out);
+void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body, const ax_value *in,
+                       ax_value *out);
 
 /* --- Trees --- */
 
@@ -102,21 +104,23 @@ void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_t
    printf's. Errors name the leaf. NULL in place of a tree is AX_INVALID_ARGUMENT. */
 typedef struct ax_tree ax_tree;
 
-/* With leaves that hold nothing, and the runtime and treedef retained. mesh NULL: one device. `*out` is owned by the caller, NULL on failure.
-   AX_INVALID_ARGUMENT: an unsound mesh, one with too many devices; a leaf's spec with an axis that the mesh has not, or that does not divide. */
+/* With leaves that hold nothing, and the runtime and treedef retained. mesh NULL: one device. `*out` is owned by the caller, NULL on
+   failure. AX_INVALID_ARGUMENT: an unsound mesh, one with too many devices; a leaf's spec with an axis that the mesh has not, or that
+   does not divide. */
 AX_MUST_USE ax_status ax_tree_create(ax_runtime *runtime, const ax_mesh *mesh, ax_treedef *def, ax_tree **out);
 void ax_tree_release(ax_tree *tree); /* NULL is allowed */
 const ax_treedef *ax_tree_get_def(const ax_tree *tree); /* borrowed */
 
-/* Fills all leaves. rules: "PATTERN: INITIALISER; PATTERN: INITIALISER"; the first whose pattern matches a leaf says what it is filled with:
+/* Fills all leaves. rules: "PATTERN: INITIALISER; PATTERN: INITIALISER"; the first whose pattern matches a leaf says what it is filled
+   with:
 
      zeros, ones, constant(c)
      uniform(s)            from 0 to s; without (s): 0.01
      normal(d), truncated_normal(d)      of deviation d; without (d): 0.01. Truncated: cut off at twice that
      lecun_normal, lecun_uniform, glorot_normal, glorot_uniform, he_normal, he_uniform    for weights [.., in, out]
 
-   Leaf i is jax.nn.initializers' function of that name with jax.random.fold_in(jax.random.key(seed), i), to a few units in the last place (f64: as
-   exact as JAX's inverse of erf); seeds from 2^31 on as with jax_enable_x64. On failure nothing has changed.
+   Leaf i is jax.nn.initializers' function of that name with jax.random.fold_in(jax.random.key(seed), i), to a few units in the last
+   place (f64: as exact as JAX's inverse of erf); seeds from 2^31 on as with jax_enable_x64. On failure nothing has changed.
    AX_PARSE_ERROR: bad syntax. AX_INVALID_ARGUMENT: a leaf that no pattern matches; no initialiser; random numbers for an integer; a
    weight of fewer than two dimensions; a number that the dtype does not hold. */
 AX_MUST_USE ax_status ax_tree_init(ax_tree *tree, const char *rules, uint64_t seed);
@@ -136,8 +140,8 @@ AX_MUST_USE ax_status ax_tree_set(ax_tree *tree, ax_array *array, const char *na
 AX_MUST_USE ax_status ax_tree_copy(const ax_tree *from, ax_tree *to);
 
 /* All leaves from the .npz file, or into it: a member a leaf, by name ("layers/0/w"). NumPy reads and writes the same.
-   AX_INVALID_ARGUMENT: leaves that the file has not, members that are no leaf, others of another type: the first five of each are named; writing:
-   a leaf that holds nothing. AX_IO_ERROR: as ax_npz_read and ax_npz_write. On failure nothing has changed. */
+   AX_INVALID_ARGUMENT: leaves that the file has not, members that are no leaf, others of another type: the first five of each are
+   named; writing: a leaf that holds nothing. AX_IO_ERROR: as ax_npz_read and ax_npz_write. On failure nothing has changed. */
 AX_MUST_USE ax_status ax_tree_read_npz(ax_tree *tree, const char *path);
 AX_MUST_USE ax_status ax_tree_write_npz(const ax_tree *tree, const char *path);
 
@@ -151,8 +155,10 @@ AX_MUST_USE ax_status ax_tree_write_npz(const ax_tree *tree, const char *path);
    array that is donated and also in another leaf. Otherwise as ax_run. On failure no leaf has changed; what a run that had begun was
    donated is gone, though: reading such a leaf, or running on it, says so, until something is put into it. */
 #define AX_TREES(...) (uint32_t)(sizeof((ax_tree *[]){__VA_ARGS__}) / sizeof(ax_tree *)), ((ax_tree *[]){__VA_ARGS__})
-AX_MUST_USE ax_status ax_tree_run(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count, ax_tree *const *out);
-AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count, ax_tree *const *out);
+AX_MUST_USE ax_status ax_tree_run(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count,
+                                  ax_tree *const *out);
+AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count,
+                                        ax_tree *const *out);
 
 #pragma GCC visibility pop
 

@@ -152,6 +152,7 @@ ax_status ax_trace(ax_fn function, const ax_type *in_types, ax_program **out) {
 
 ax_status ax_args_mask(ax_args args, const char *what, uint32_t count, bool *mask) {
   if (ax_args_all(args)) args.count = count;
+  if (ax_args_refused(args)) return ax_error_context(AX_INVALID_ARGUMENT, "%ss are to be those of a selection that failed: ", what);
   for (uint32_t k = 0; k < args.count; k++) {
     uint64_t i = args.list != NULL ? args.list[k] : (uint64_t)args.first + k;
     if (i >= count)

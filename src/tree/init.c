@@ -1,6 +1,6 @@
-/* A table: what each initialiser draws, and what it is multiplied by. Those called after Lecun, Glorot and He keep the variance of what goes
-   through a layer: scale / n, with n what goes into an element of the result (fan in) or the mean of that and what comes out. A weight is
-   [.., in, out]; all dimensions before are a window, of which each place counts. */
+/* A table: what each initialiser draws, and what it is multiplied by. Those called after Lecun, Glorot and He keep the variance of
+   what goes through a layer: scale / n, with n what goes into an element of the result (fan in) or the mean of that and what comes
+   out. A weight is [.., in, out]; all dimensions before are a window, of which each place counts. */
 #include "tree/init.h"
 
 #include <math.h>
@@ -93,7 +93,8 @@ static ax_status fill_constant(const char *name, const ax_type *type, double val
 
 static ax_status variance_of(const initializer *init, const ax_type *type, double *out) {
   if (type->rank < 2)
-    return ax_error(AX_INVALID_ARGUMENT, "%s counts what goes in and out: it needs 2 dimensions, not %s", init->name, ax_type_string(type, NULL));
+    return ax_error(AX_INVALID_ARGUMENT, "%s counts what goes in and out: it needs 2 dimensions, not %s", init->name,
+                    ax_type_string(type, NULL));
   double in = (double)type->dims[type->rank - 2], result = (double)type->dims[type->rank - 1];
   double window = (double)ax_type_elems(type) / in / result;
   double n = init->fan == FAN_IN ? in * window : (in * window + result * window) / 2;

@@ -120,7 +120,8 @@ ax_value ax_global_norm(uint32_t count, const ax_value *leaves) {
   for (uint32_t i = 0; i < count; i++) {
     ax_type type = ax_typeof(leaves[i]);
     if (ax_failed()) return ax_poison;
-    if (!ax_is_float(type.dtype)) return ax_reject_as("global_norm", "leaf %u is %s: only floats have a norm", i, ax_type_string(&type, NULL));
+    if (!ax_is_float(type.dtype))
+      return ax_reject_as("global_norm", "leaf %u is %s: only floats have a norm", i, ax_type_string(&type, NULL));
     if (type.dtype == AX_F64) dtype = AX_F64;
   }
   group *groups = ax_trace_alloc((size_t)count * sizeof groups[0]);
@@ -129,13 +130,15 @@ ax_value ax_global_norm(uint32_t count, const ax_value *leaves) {
 
 /* --- shard_map --- */
 
-void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body, const ax_value *in, ax_value *out) {
+void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body, const ax_value *in,
+                       ax_value *out) {
   char *specs = NULL;
   ax_text text = {0};
   ax_status status = ax_require(in_def, "treedef of the operands");
   if (status == AX_OK) status = ax_require(out_def, "treedef of the results");
   if (status == AX_OK && (body.in_count != in_def->count || body.out_count != out_def->count))
-    status = ax_error(AX_INVALID_ARGUMENT, "tree_shard_map: the body takes %u operands and gives %u results, the treedefs have %u and %u leaves",
+    status = ax_error(AX_INVALID_ARGUMENT,
+                      "tree_shard_map: the body takes %u operands and gives %u results, the treedefs have %u and %u leaves",
                       body.in_count, body.out_count, in_def->count, out_def->count);
   if (status == AX_OK) {
     ax_text_add(&text, "%s -> %s", in_def->all_specs, out_def->all_specs);

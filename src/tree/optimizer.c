@@ -38,16 +38,24 @@ typedef struct limits {
 static ax_status check(const ax_optimizer *o, const ax_treedef *params) {
   AX_TRY(ax_require(o, "optimizer"));
   AX_TRY(ax_require(params, "treedef of the parameters"));
-  if (o->kind != AX_SGD && o->kind != AX_ADAM && o->kind != AX_ADAMW) return ax_error(AX_INVALID_ARGUMENT, "there is no optimizer %d", (int)o->kind);
-  const limits all[] = {{"momentum", o->momentum, HUGE_VAL}, {"b1", o->b1, 1}, {"b2", o->b2, 1}, {"eps", o->eps, HUGE_VAL},
-                        {"eps_root", o->eps_root, HUGE_VAL}, {"weight_decay", o->weight_decay, HUGE_VAL}, {"clip_value", o->clip_value, HUGE_VAL},
-                        {"clip_block_rms", o->clip_block_rms, HUGE_VAL}, {"clip_norm", o->clip_norm, HUGE_VAL}};
+  if (o->kind != AX_SGD && o->kind != AX_ADAM && o->kind != AX_ADAMW)
+    return ax_error(AX_INVALID_ARGUMENT, "there is no optimizer %d", (int)o->kind);
+  const limits all[] = {{"momentum", o->momentum, HUGE_VAL},
+                        {"b1", o->b1, 1},
+                        {"b2", o->b2, 1},
+                        {"eps", o->eps, HUGE_VAL},
+                        {"eps_root", o->eps_root, HUGE_VAL},
+                        {"weight_decay", o->weight_decay, HUGE_VAL},
+                        {"clip_value", o->clip_value, HUGE_VAL},
+                        {"clip_block_rms", o->clip_block_rms, HUGE_VAL},
+                        {"clip_norm", o->clip_norm, HUGE_VAL}};
   for (size_t i = 0; i < AX_COUNT(all); i++)
     if (!(all[i].number >= 0 && all[i].number < all[i].below))
       return ax_error(AX_INVALID_ARGUMENT, "%s is %g; it must be at least 0 and less than %g", all[i].name, all[i].number, all[i].below);
   for (uint32_t i = 0; i < params->count; i++)
     if (!ax_is_float(params->types[i].dtype))
-      return ax_error(AX_INVALID_ARGUMENT, "%s is %s: only floats are optimised", params->names[i], ax_type_string(&params->types[i], NULL));
+      return ax_error(AX_INVALID_ARGUMENT, "%s is %s: only floats are optimised", params->names[i],
+                      ax_type_string(&params->types[i], NULL));
   return AX_OK;
 }
 
@@ -190,7 +198,8 @@ static void prepare(step *s, ax_value *gradients, ax_value count) {
   for (uint32_t i = 0; i < n; i++) gradients[i] = within_norm(s, gradients[i], ax_typeof(gradients[i]).dtype);
 }
 
-static void update(step *s, const ax_value *gradients, const ax_value *state, const ax_value *params, ax_value *new_state, ax_value *new_params) {
+static void update(step *s, const ax_value *gradients, const ax_value *state, const ax_value *params, ax_value *new_state,
+                   ax_value *new_params) {
   uint32_t n = s->params->count, moments = moments_of(s->o);
   ax_value *clipped_gradients = ax_trace_alloc((n + 1) * sizeof gradients[0]);
   if (clipped_gradients == NULL || !all_alike(s, gradients, state, params)) return;
@@ -212,7 +221,10 @@ void ax_optimizer_update(const ax_optimizer *o, const ax_treedef *params_def, co
   step s = {.o = o, .params = params_def};
   ax_status status = check(o, params_def);
   if (status == AX_OK && (gradients == NULL || state == NULL || params == NULL))
-    status = ax_error(AX_INVALID_ARGUMENT, "there are no %s", gradients == NULL ? "gradients" : state == NULL ? "leaves of state" : "parameters");
+    status = ax_error(AX_INVALID_ARGUMENT, "there are no %s",
+                      gradients == NULL ? "gradients"
+                      : state == NULL   ? "leaves of state"
+                                        : "parameters");
   if (status == AX_OK && o->decay != NULL) status = ax_rules_parse(o->decay, "decay", false, &s.decay);
   if (status != AX_OK) ax_fail(ax_error_context(status, "optimizer_update: "));
   else if (!ax_failed()) update(&s, gradients, state, params, new_state, new_params);

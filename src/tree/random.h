@@ -1,5 +1,5 @@
-/* Random numbers as jax.random makes them with its default generator (threefry2x32, partitionable): a key gives the same numbers. Element i of
-   an array depends on the key and i alone. */
+/* Random numbers as jax.random makes them with its default generator (threefry2x32, partitionable): a key gives the same numbers.
+   Element i of an array depends on the key and i alone. */
 #ifndef AX_TREE_RANDOM_H
 #define AX_TREE_RANDOM_H
 

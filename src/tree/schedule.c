@@ -62,7 +62,9 @@ ax_schedule ax_polynomial_schedule(double from, double to, double power, int64_t
   return (ax_schedule){.function = polynomial_at, .from = from, .to = to, .power = power, .steps = steps, .begin = begin};
 }
 
-ax_schedule ax_linear_schedule(double from, double to, int64_t steps, int64_t begin) { return ax_polynomial_schedule(from, to, 1, steps, begin); }
+ax_schedule ax_linear_schedule(double from, double to, int64_t steps, int64_t begin) {
+  return ax_polynomial_schedule(from, to, 1, steps, begin);
+}
 
 /* --- Cosines --- */
 
@@ -79,7 +81,8 @@ static ax_value cosine_of(ax_value angle) {
 /* `to` is alpha, the share of `from` that is left in the end. */
 static ax_value cosine_at(const ax_schedule *s, ax_value count) {
   const char *who = "cosine_decay_schedule";
-  if (!sound_number(who, "from", s->from) || !sound_number(who, "alpha", s->to) || !sound_number(who, "exponent", s->power)) return ax_poison;
+  if (!sound_number(who, "from", s->from) || !sound_number(who, "alpha", s->to) || !sound_number(who, "exponent", s->power))
+    return ax_poison;
   if (!sound_steps(who, "steps", s->steps)) return ax_poison;
   if (s->steps <= 0) return ax_reject_as(who, "steps is %lld; there must be some", (long long)s->steps);
   ax_value done = ax_min(as_real(count), real32((double)s->steps));
@@ -111,13 +114,15 @@ static ax_value exponential_at(const ax_schedule *s, ax_value count) {
 }
 
 ax_schedule ax_exponential_decay_schedule(double from, int64_t steps, double rate, int64_t begin, bool staircase, double to) {
-  return (ax_schedule){.function = exponential_at, .from = from, .to = to, .power = rate, .begin = begin, .steps = steps, .staircase = staircase};
+  return (ax_schedule){
+      .function = exponential_at, .from = from, .to = to, .power = rate, .begin = begin, .steps = steps, .staircase = staircase};
 }
 
 /* --- Of several parts --- */
 
 static ax_value join_at(const ax_schedule *s, ax_value count) {
-  if (s->parts == NULL || (s->count > 0 && s->boundaries == NULL)) return ax_reject_as("join_schedules", "there are no parts, or no boundaries");
+  if (s->parts == NULL || (s->count > 0 && s->boundaries == NULL))
+    return ax_reject_as("join_schedules", "there are no parts, or no boundaries");
   ax_value value = ax_schedule_at(&s->parts[0], count);
   for (uint32_t i = 0; i < s->count; i++) {
     if (!sound_steps("join_schedules", "a boundary", s->boundaries[i])) return ax_poison;
@@ -135,8 +140,8 @@ ax_schedule ax_join_schedules(uint32_t count, const ax_schedule *parts, const in
 static ax_value warmup_cosine_at(const ax_schedule *s, ax_value count) {
   double peak = s->power;
   if (s->steps <= s->begin)
-    return ax_reject_as("warmup_cosine_decay_schedule", "the %lld steps are to include the %lld of warming up, and more", (long long)s->steps,
-                        (long long)s->begin);
+    return ax_reject_as("warmup_cosine_decay_schedule", "the %lld steps are to include the %lld of warming up, and more",
+                        (long long)s->steps, (long long)s->begin);
   const ax_schedule parts[] = {ax_linear_schedule(s->from, peak, s->begin, 0),
                                ax_cosine_decay_schedule(peak, s->steps - s->begin, peak == 0 ? 0 : s->to / peak, 1)};
   ax_schedule both = ax_join_schedules(1, parts, &s->begin);
@@ -177,6 +182,7 @@ ax_value ax_schedule_at(const ax_schedule *schedule, ax_value count) {
   ax_value at = schedule->function(schedule, count);
   value = ax_typeof(at);
   if (ax_failed()) return ax_poison;
-  if (value.dtype != AX_F32 || value.rank != 0) return ax_reject_as("schedule_at", "the schedule gives %s, not f32[]", ax_type_string(&value, NULL));
+  if (value.dtype != AX_F32 || value.rank != 0)
+    return ax_reject_as("schedule_at", "the schedule gives %s, not f32[]", ax_type_string(&value, NULL));
   return at;
 }

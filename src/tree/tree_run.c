@@ -26,7 +26,8 @@ static ax_status take_leaves(ax_tree *const *trees, uint32_t tree_count, leaves 
 
 static void count_text(ax_text *text, const leaves *l) {
   ax_text_add(text, "%u", l->count);
-  for (uint32_t t = 0; t < l->tree_count && l->tree_count > 1; t++) ax_text_add(text, "%s%u", t == 0 ? " (" : " + ", l->trees[t]->def->count);
+  for (uint32_t t = 0; t < l->tree_count && l->tree_count > 1; t++)
+    ax_text_add(text, "%s%u", t == 0 ? " (" : " + ", l->trees[t]->def->count);
   if (l->tree_count > 1) ax_text_add(text, ")");
 }
 
@@ -37,7 +38,8 @@ static ax_status check_counts(const ax_executable *e, const leaves *in, const le
   ax_text_add(&text, " and ");
   count_text(&text, out);
   ax_status status = text.failed ? ax_out_of_memory(0)
-                                 : ax_error(AX_INVALID_ARGUMENT, "tree_run: the program takes %u arguments and gives %u results; the trees have %s leaves",
+                                 : ax_error(AX_INVALID_ARGUMENT,
+                                            "tree_run: the program takes %u arguments and gives %u results; the trees have %s leaves",
                                             e->plan->in_count, e->plan->out_count, text.data);
   ax_text_deinit(&text);
   return status;
@@ -51,7 +53,8 @@ static const char *fault_of(const ax_executable *e, ax_array *array) {
 }
 
 /* True: leaf i of tree t fits as argument or result `number`. Otherwise says how not, unless enough has been said. */
-static bool fits(const ax_executable *e, const leaves *l, uint32_t t, uint32_t i, bool arguments, uint32_t number, ax_text *text, uint32_t wrong) {
+static bool fits(const ax_executable *e, const leaves *l, uint32_t t, uint32_t i, bool arguments, uint32_t number, ax_text *text,
+                 uint32_t wrong) {
   const ax_type *is = &l->trees[t]->def->types[i];
   const ax_type *want = arguments ? ax_program_in_type(e->program, number) : ax_program_out_type(e->program, number);
   const char *what = arguments ? "argument" : "result", *name = l->trees[t]->def->names[i];
@@ -60,7 +63,8 @@ static bool fits(const ax_executable *e, const leaves *l, uint32_t t, uint32_t i
   if (alike && fault == NULL) return true;
   if (wrong >= most_named) return false;
   if (!alike)
-    ax_text_add(text, "\n  %s of tree %u is %s, but %s %u is %s", name, t, ax_type_string(is, NULL), what, number, ax_type_string(want, NULL));
+    ax_text_add(text, "\n  %s of tree %u is %s, but %s %u is %s", name, t, ax_type_string(is, NULL), what, number,
+                ax_type_string(want, NULL));
   else ax_text_add(text, "\n  %s of tree %u (%s %u) %s", name, t, what, number, fault);
   return false;
 }
@@ -127,8 +131,8 @@ static ax_status explain(const ax_executable *e, const leaves *in, ax_array *con
     uint32_t a = holders[i - 1].number, b = holders[i].number, tree_a, tree_b;
     if (holders[i].array != holders[i - 1].array || !(e->donate[a] || e->donate[b])) continue;
     const char *first = leaf_of(in, e->donate[a] ? a : b, &tree_a), *second = leaf_of(in, e->donate[a] ? b : a, &tree_b);
-    status = ax_error(status, "tree_run: %s of tree %u is donated, but %s of tree %u holds the same array: %s", first, tree_a, second, tree_b,
-                      ax_type_string(ax_array_get_type(holders[i].array), NULL));
+    status = ax_error(status, "tree_run: %s of tree %u is donated, but %s of tree %u holds the same array: %s", first, tree_a, second,
+                      tree_b, ax_type_string(ax_array_get_type(holders[i].array), NULL));
     break;
   }
   ax_free(holders);

@@ -63,7 +63,8 @@ static void leaves(void **state) {
   TEST_FAILS(ax_tree_put_host(tree, &view, "l/0/w"), AX_INVALID_ARGUMENT, "tree_put_host: l/0/w is f32[2,2], not s32[]");
   TEST_FAILS(ax_tree_put_host(tree, NULL, "n"), AX_INVALID_ARGUMENT, "there is no host array");
   TEST_FAILS(ax_tree_put(tree, NULL, "n"), AX_INVALID_ARGUMENT, "tree_put: n: there is no data");
-  TEST_FAILS(ax_tree_put(tree, &view, "l/%d/w", 2), AX_INVALID_ARGUMENT, "tree_put: there is no leaf \"l/2/w\"; the nearest: \"l/0/w\", \"l/1/w\"");
+  TEST_FAILS(ax_tree_put(tree, &view, "l/%d/w", 2), AX_INVALID_ARGUMENT,
+             "tree_put: there is no leaf \"l/2/w\"; the nearest: \"l/0/w\", \"l/1/w\"");
   TEST_FAILS(ax_tree_put(tree, &view, NULL), AX_INVALID_ARGUMENT, "there is no name of a leaf");
   TEST_FAILS(ax_tree_read(tree, &view, 8, "n"), AX_INVALID_ARGUMENT, "tree_read: n: reading s32[] takes 4 bytes, not 8");
   assert_null(ax_tree_get(tree, "m"));
@@ -99,7 +100,8 @@ static void made_badly(void **state) {
 static void init(void **state) {
   (void)state;
   float a[16], b[16], c[16];
-  ax_tree *tree = tree_of("w: f32[4,4] @ data,model; v: f32[4,4]; b: f32[2] @ model; n: s32[]"), *other = tree_of("u: f32[4,4]; v: f32[4,4] @ model");
+  ax_tree *tree = tree_of("w: f32[4,4] @ data,model; v: f32[4,4]; b: f32[2] @ model; n: s32[]"),
+          *other = tree_of("u: f32[4,4]; v: f32[4,4] @ model");
   TEST_OK(ax_tree_init(tree, "n: constant(-3); b: ones; *: glorot_uniform", 5));
   TEST_OK(ax_tree_init(other, "*: glorot_uniform", 5));
   ASSERT_HOLDS(tree, "b", 1, 1);
@@ -119,8 +121,8 @@ static void init(void **state) {
 
 static void copy(void **state) {
   (void)state;
-  ax_tree *from = tree_of("a: f32[4] @ data; b: f32[2]"), *to = tree_of("b: f32[2] @ model; a: f32[4]"), *more = tree_of("a: f32[4]; b: f32[2]; c: f32[2]"),
-          *other = tree_of("a: f32[4]; b: f32[3]");
+  ax_tree *from = tree_of("a: f32[4] @ data; b: f32[2]"), *to = tree_of("b: f32[2] @ model; a: f32[4]"),
+          *more = tree_of("a: f32[4]; b: f32[2]; c: f32[2]"), *other = tree_of("a: f32[4]; b: f32[3]");
   TEST_FAILS(ax_tree_copy(from, to), AX_INVALID_ARGUMENT, "the leaf holds nothing yet");
   TEST_OK(ax_tree_put(from, (float[]){1, 2, 3, 4}, "a"));
   TEST_OK(ax_tree_put(from, (float[]){5, 6}, "b"));
@@ -149,9 +151,10 @@ static void npz(void **state) {
     TEST_OK(ax_tree_read(tree, values, sizeof values, "l/%d/w", i));
     assert_holds(again, i == 0 ? "l/0/w" : "l/1/w", 2, values);
   }
-  TEST_FAILS(ax_tree_read_npz(other, path), AX_INVALID_ARGUMENT,
-             "does not fit the tree:\n  l/0/w is f32[3], but f32[2] in the file\n  l/1/w is f32[3], but f32[2] in the file\n  \"n\" is no leaf\n"
-             "  the leaf \"l/2/w\" is missing\n  the leaf \"m\" is missing");
+  TEST_FAILS(
+      ax_tree_read_npz(other, path), AX_INVALID_ARGUMENT,
+      "does not fit the tree:\n  l/0/w is f32[3], but f32[2] in the file\n  l/1/w is f32[3], but f32[2] in the file\n  \"n\" is no leaf\n"
+      "  the leaf \"l/2/w\" is missing\n  the leaf \"m\" is missing");
   assert_null(ax_tree_get(other, "l/0/w"));
   remove(path);
   TEST_FAILS(ax_tree_read_npz(again, path), AX_IO_ERROR, path);
@@ -201,7 +204,8 @@ static void run(void **state) {
 static void runs_refused(void **state) {
   (void)state;
   ax_executable *executable = compiled(AX_FIRST(1));
-  ax_tree *params = tree_of("p/a: f32[2]; p/b: f32[2]"), *batch = tree_of("x: f32[2]"), *bad = tree_of("x: s32[2]"), *wide = tree_of("x: f32[3]");
+  ax_tree *params = tree_of("p/a: f32[2]; p/b: f32[2]"), *batch = tree_of("x: f32[2]"), *bad = tree_of("x: s32[2]"),
+          *wide = tree_of("x: f32[3]");
   TEST_OK(ax_tree_init(params, "*: ones", 1));
   TEST_FAILS(ax_tree_run(executable, 2, (ax_tree *[]){params, batch}, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT,
              "tree_run: 1 of 3 arguments do not match:\n  x of tree 1 (argument 2) holds nothing yet");
@@ -212,8 +216,10 @@ static void runs_refused(void **state) {
              "x of tree 1 is s32[2], but argument 2 is f32[2]");
   TEST_FAILS(ax_tree_run(executable, 2, (ax_tree *[]){params, batch}, 2, (ax_tree *[]){wide, params}), AX_INVALID_ARGUMENT,
              "x of tree 0 is f32[3], but result 0 is f32[2]");
-  TEST_FAILS(ax_tree_run(executable, 2, (ax_tree *[]){params, NULL}, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT, "there is no tree");
-  TEST_FAILS(ax_tree_run(NULL, 2, (ax_tree *[]){params, batch}, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT, "there is no executable");
+  TEST_FAILS(ax_tree_run(executable, 2, (ax_tree *[]){params, NULL}, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT,
+             "there is no tree");
+  TEST_FAILS(ax_tree_run(NULL, 2, (ax_tree *[]){params, batch}, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT,
+             "there is no executable");
   TEST_FAILS(ax_tree_run(executable, 2, NULL, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT, "there is no list of trees");
   TEST_OK(ax_tree_set(batch, ax_tree_get(params, "p/a"), "x"));
   TEST_FAILS(ax_tree_run(executable, 2, (ax_tree *[]){params, batch}, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT,
@@ -228,7 +234,63 @@ static void runs_refused(void **state) {
   ax_executable_release(executable);
 }
 
+/* A selection that failed says why where it is used. */
+static void failed_selection(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F32, 2), TEST_TYPE(AX_F32, 2), TEST_TYPE(AX_F32, 2)};
+  ax_executable *executable;
+  ax_treedef *def;
+  TEST_OK(ax_treedef_parse("a: f32[2]; b: f32[2]; c: f32[2]", &def));
+  ax_program *program = test_trace(step, NULL, types, 3, 3);
+  TEST_FAILS(ax_compile(runtime, program, &(ax_compile_options){.donate = ax_treedef_select(def, "d")}, &executable), AX_INVALID_ARGUMENT,
+             "of a selection that failed: treedef_select: no leaf is meant by \"d\"");
+  ax_program_release(program);
+  ax_treedef_release(def);
+}
+
+/* Device 0 waits for a sum that device 1 never adds to. */
+static void waits(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(in[0], "data");
+}
+static void goes_on(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[0];
+}
+static void stuck(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_if(ax_eq(ax_axis_index("data"), ax_integer(0)), AX_FN(waits, 1, 1), AX_FN(goes_on, 1, 1), in, out);
+}
+static void stuck_on_mesh(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_shard_map_unchecked(&mesh, " -> ", AX_FN(stuck, 1, 1), in, out);
+}
+
+/* What was donated to a run that began and failed is gone; all else is as it was. */
+static void failed_run(void **state) {
+  (void)state;
+  const ax_type type = TEST_TYPE(AX_F32, 2);
+  ax_executable *executable;
+  ax_program *program = test_trace(stuck_on_mesh, NULL, &type, 1, 1);
+  ax_tree *in = tree_of("a: f32[2]"), *out = tree_of("b: f32[2]");
+  float values[2];
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable));
+  TEST_OK(ax_tree_init(in, "*: ones", 0));
+  TEST_OK(ax_tree_put(out, (float[]){3, 4}, "b"));
+  TEST_FAILS(ax_tree_run(executable, AX_TREES(in), AX_TREES(out)), AX_DEADLOCK, "");
+  ASSERT_HOLDS(out, "b", 3, 4);
+  TEST_FAILS(ax_tree_read(in, values, sizeof values, "a"), AX_INVALID_ARGUMENT, "tree_read: a: ");
+  TEST_FAILS(ax_tree_run(executable, AX_TREES(in), AX_TREES(out)), AX_INVALID_ARGUMENT, "a of tree 0 (argument 0) held what was donated");
+  TEST_OK(ax_tree_put(in, (float[]){1, 2}, "a"));
+  ASSERT_HOLDS(in, "a", 1, 2);
+  ax_tree_release(in), ax_tree_release(out);
+  ax_program_release(program);
+  ax_executable_release(executable);
+}
+
 /* --- Without memory --- */
+
+static char oom_path[64];
 
 static ax_status everything(void *executable) {
   static const char *const text = "a: f32[2] @ data; b: f32[2]; c: f32[2]";
@@ -240,6 +302,8 @@ static ax_status everything(void *executable) {
   if (status == AX_OK) status = ax_tree_create(runtime, &mesh, def, &other);
   if (status == AX_OK) status = ax_tree_init(tree, "*: normal(0.5)", 3);
   if (status == AX_OK) status = ax_tree_copy(tree, other);
+  if (status == AX_OK) status = ax_tree_write_npz(tree, oom_path);
+  if (status == AX_OK) status = ax_tree_read_npz(other, oom_path);
   if (status == AX_OK) status = ax_tree_run(executable, 1, &tree, 1, &other);
   ax_tree_release(tree), ax_tree_release(other);
   ax_treedef_release(def);
@@ -250,15 +314,18 @@ static ax_status everything(void *executable) {
 static void no_memory(void **state) {
   (void)state;
   ax_executable *executable = compiled(AX_FIRST(0));
+  snprintf(oom_path, sizeof oom_path, "/tmp/axle-tree-oom-%d.npz", (int)getpid());
   TEST_OK(everything(executable));
   assert_true(test_each_allocation(everything, executable) > 30);
+  remove(oom_path);
   ax_executable_release(executable);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(leaves), cmocka_unit_test(made_badly), cmocka_unit_test(init),         cmocka_unit_test(copy),
-      cmocka_unit_test(npz),    cmocka_unit_test(run),        cmocka_unit_test(runs_refused), cmocka_unit_test(no_memory),
+      cmocka_unit_test(npz),    cmocka_unit_test(run),        cmocka_unit_test(runs_refused), cmocka_unit_test(failed_selection),
+      cmocka_unit_test(failed_run), cmocka_unit_test(no_memory),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -150,7 +150,8 @@ static ax_status check_spec(const char *name, const char *spec, uint32_t rank) {
       if (used.count == AX_MAX_AXES) return ax_error(AX_INVALID_ARGUMENT, "%s: spec \"%s\": more than %d axes", name, spec, AX_MAX_AXES);
       char *axis = used.axis[used.count].name;
       memcpy(axis, word, bytes);
-      if (ax_mesh_find(&used, axis) >= 0) return ax_error(AX_INVALID_ARGUMENT, "%s: spec \"%s\": axis \"%s\" is used twice", name, spec, axis);
+      if (ax_mesh_find(&used, axis) >= 0)
+        return ax_error(AX_INVALID_ARGUMENT, "%s: spec \"%s\": axis \"%s\" is used twice", name, spec, axis);
       used.count++;
     }
     entries += word[bytes] == ',';

@@ -85,7 +85,7 @@ ax_args ax_treedef_select(const ax_treedef *def, const char *patterns) {
   }
   if (status == AX_OK) return args;
   ax_fail(status);
-  return (ax_args){NULL, UINT32_MAX, 1};
+  return AX_REFUSED_ARGS;
 }
 
 /* --- Names that are not there --- */

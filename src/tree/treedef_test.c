@@ -111,8 +111,10 @@ static void create(void **state) {
   assert_leaf(def, 0, "a/b", types[0], "");
   assert_leaf(def, 1, "c", types[1], "");
   ax_treedef_release(def);
-  TEST_FAILS(ax_treedef_create(2, (const char *const[]){"a", NULL}, types, NULL, &def), AX_INVALID_ARGUMENT, "treedef_create: leaf 1 has no name");
-  TEST_FAILS(ax_treedef_create(3, (const char *const[]){"a", "b", "c"}, types, NULL, &def), AX_INVALID_ARGUMENT, "treedef_create: c: not a type");
+  TEST_FAILS(ax_treedef_create(2, (const char *const[]){"a", NULL}, types, NULL, &def), AX_INVALID_ARGUMENT,
+             "treedef_create: leaf 1 has no name");
+  TEST_FAILS(ax_treedef_create(3, (const char *const[]){"a", "b", "c"}, types, NULL, &def), AX_INVALID_ARGUMENT,
+             "treedef_create: c: not a type");
   TEST_FAILS(ax_treedef_create(1, (const char *const[]){"a"}, types, (const char *const[]){"x,y"}, &def), AX_INVALID_ARGUMENT,
              "treedef_create: a: spec \"x,y\" has 2 entries");
   TEST_FAILS(ax_treedef_create(1, NULL, types, NULL, &def), AX_INVALID_ARGUMENT, "there is no list of names");
@@ -132,8 +134,10 @@ static void join(void **state) {
              "treedef_join: there is a leaf \"a/w\" already");
   TEST_FAILS(ax_treedef_join(2, (const char *const[]){"", "w"}, (ax_treedef *const[]){a, a}, &def), AX_INVALID_ARGUMENT,
              "treedef_join: \"w/w\" cannot be below \"w\", which is a leaf");
-  TEST_FAILS(ax_treedef_join(2, (const char *const[]){"a", "b"}, (ax_treedef *const[]){a, NULL}, &def), AX_INVALID_ARGUMENT, "treedef_join: part 1 has no treedef");
-  TEST_FAILS(ax_treedef_join(1, (const char *const[]){"a b"}, (ax_treedef *const[]){a}, &def), AX_INVALID_ARGUMENT, "\"a b/w\" is not a name");
+  TEST_FAILS(ax_treedef_join(2, (const char *const[]){"a", "b"}, (ax_treedef *const[]){a, NULL}, &def), AX_INVALID_ARGUMENT,
+             "treedef_join: part 1 has no treedef");
+  TEST_FAILS(ax_treedef_join(1, (const char *const[]){"a b"}, (ax_treedef *const[]){a}, &def), AX_INVALID_ARGUMENT,
+             "\"a b/w\" is not a name");
   assert_null(def);
   ax_treedef_release(a), ax_treedef_release(b);
 }
@@ -145,8 +149,10 @@ static void specs_by_pattern(void **state) {
   assert_string_equal(ax_treedef_specs(def), "_,model; _,model; data; ; ");
   assert_string_equal(ax_treedef_specs(plain), "; ; ; ; ");
   ax_treedef_release(def);
-  TEST_FAILS(ax_treedef_with_specs(plain, "*/w: _,model", &def), AX_INVALID_ARGUMENT, "treedef_with_specs: no pattern matches the leaf \"layers/0/b\"");
-  TEST_FAILS(ax_treedef_with_specs(plain, "*: _,model", &def), AX_INVALID_ARGUMENT, "treedef_with_specs: layers/0/b: spec \"_,model\" has 2 entries for 1");
+  TEST_FAILS(ax_treedef_with_specs(plain, "*/w: _,model", &def), AX_INVALID_ARGUMENT,
+             "treedef_with_specs: no pattern matches the leaf \"layers/0/b\"");
+  TEST_FAILS(ax_treedef_with_specs(plain, "*: _,model", &def), AX_INVALID_ARGUMENT,
+             "treedef_with_specs: layers/0/b: spec \"_,model\" has 2 entries for 1");
   TEST_FAILS(ax_treedef_with_specs(plain, "*/w", &def), AX_PARSE_ERROR, "treedef_with_specs:1:4: expected ':' and a value");
   TEST_FAILS(ax_treedef_with_specs(plain, "*:;\n [a]: ", &def), AX_PARSE_ERROR, "treedef_with_specs:2:2: a pattern has letters");
   TEST_FAILS(ax_treedef_with_specs(plain, ": x", &def), AX_PARSE_ERROR, "expected a pattern");
@@ -236,9 +242,9 @@ static void no_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(parse),         cmocka_unit_test(text_reads_back), cmocka_unit_test(refused_texts),    cmocka_unit_test(create),
-      cmocka_unit_test(join),          cmocka_unit_test(select_leaves),   cmocka_unit_test(specs_by_pattern), cmocka_unit_test(nearest_names),
-      cmocka_unit_test(nothing),       cmocka_unit_test(many_leaves),     cmocka_unit_test(no_memory),
+      cmocka_unit_test(parse),   cmocka_unit_test(text_reads_back), cmocka_unit_test(refused_texts),    cmocka_unit_test(create),
+      cmocka_unit_test(join),    cmocka_unit_test(select_leaves),   cmocka_unit_test(specs_by_pattern), cmocka_unit_test(nearest_names),
+      cmocka_unit_test(nothing), cmocka_unit_test(many_leaves),     cmocka_unit_test(no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

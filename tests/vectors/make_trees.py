@@ -86,7 +86,7 @@ def schedules():
 def optimizers(seed):
     arrays = {}
     for number, (name, make) in enumerate(OPTIMIZERS.items()):
-        for dtype in ("f32", "f64") if name == "adamw" else ("f32",):
+        for dtype in ("f32", "f64", "bf16") if name == "adamw" else ("f32",):
             random = np.random.default_rng([seed, number])
             with jax.enable_x64(dtype == "f64"):
                 draw = lambda: {leaf: np.asarray(random.normal(size=shape), DTYPES[dtype]) for leaf, shape in SHAPES.items()}
@@ -95,14 +95,14 @@ def optimizers(seed):
                 gradients, after = [draw() for _ in range(STEPS)], []
                 state = optimizer.init(params)
                 for leaf in SHAPES:
-                    arrays[f"optimizer.{name}.{dtype}.in.{leaf}"] = params[leaf]
+                    arrays[f"optimizer.{name}.{dtype}.in.{leaf}"] = storable(params[leaf])
                 for gradient in gradients:
                     updates, state = optimizer.update(gradient, state, params)
                     params = optax.apply_updates(params, updates)
                     after.append(params)
                 for leaf in SHAPES:
-                    arrays[f"optimizer.{name}.{dtype}.gradient.{leaf}"] = np.stack([each[leaf] for each in gradients])
-                    arrays[f"optimizer.{name}.{dtype}.out.{leaf}"] = np.stack([np.asarray(each[leaf]) for each in after])
+                    arrays[f"optimizer.{name}.{dtype}.gradient.{leaf}"] = storable(np.stack([each[leaf] for each in gradients]))
+                    arrays[f"optimizer.{name}.{dtype}.out.{leaf}"] = storable(np.stack([np.asarray(each[leaf]) for each in after]))
     return arrays
 
 
