@@ -24,8 +24,8 @@ static void describe(model *m) {
   ax_must(ax_treedef_parse("x: f32[32,3] @ data; y: f32[32] @ data", &m->batch));
   ax_must(ax_treedef_parse("loss: f32[]", &m->report));
   ax_must(ax_optimizer_state(&m->optimizer, m->params, &m->state));
-  ax_must(ax_treedef_join(3, (const char *const[]){"params", "state", "batch"}, (ax_treedef *const[]){m->params, m->state, m->batch}, &m->in));
-  ax_must(ax_treedef_join(3, (const char *const[]){"report", "params", "state"}, (ax_treedef *const[]){m->report, m->params, m->state}, &m->out));
+  ax_must(ax_treedef_join("params; state; batch", AX_TREEDEFS(m->params, m->state, m->batch), &m->in));
+  ax_must(ax_treedef_join("report; params; state", AX_TREEDEFS(m->report, m->params, m->state), &m->out));
 }
 
 /* leaves of m->in -> f32[], on each device with its parts */
@@ -48,11 +48,6 @@ static AX_BODY(step) {
                       out + 1 + n, out + 1);
 }
 
-static AX_BODY(step_on_mesh) {
-  model *m = context;
-  ax_tree_shard_map(&m->mesh, m->in, m->out, AX_CLOSURE(step, ax_treedef_count(m->in), ax_treedef_count(m->out), m), in, out);
-}
-
 static void put_batch(ax_tree *batch) {
   float x[ROWS][3], y[ROWS];
   for (int i = 0; i < ROWS; i++) {
@@ -70,8 +65,8 @@ int main(int argc, char **argv) {
   ax_tree *params, *state, *batch, *report;
   describe(&m);
   ax_must(ax_runtime_create(NULL, &runtime));
-  ax_must(ax_jit(runtime, AX_CLOSURE(step_on_mesh, ax_treedef_count(m.in), ax_treedef_count(m.out), &m), ax_treedef_types(m.in),
-                 &(ax_compile_options){.donate = ax_treedef_select(m.in, "params; state")}, &executable));
+  ax_compile_options options = {.donate = ax_treedef_select(m.in, "params; state")};
+  ax_must(ax_tree_jit(runtime, &m.mesh, m.in, m.out, AX_CLOSURE(step, 0, 0, &m), &options, &executable));
 
   ax_must(ax_tree_create(runtime, &m.mesh, m.params, &params));
   ax_must(ax_tree_create(runtime, &m.mesh, m.state, &state));

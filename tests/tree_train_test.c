@@ -35,11 +35,6 @@ static void step(const ax_value *in, ax_value *out, void *context) {
                       results);
 }
 
-static void step_on_mesh(const ax_value *in, ax_value *out, void *context) {
-  model *m = context;
-  ax_tree_shard_map(&m->mesh, m->in, m->out, AX_CLOSURE(step, ax_treedef_count(m->in), ax_treedef_count(m->out), m), in, out);
-}
-
 static void model_begin(model *m, const char *mesh) {
   TEST_OK(ax_mesh_parse(mesh, &m->mesh));
   m->optimizer = ax_adamw(ax_warmup_cosine_decay_schedule(0.002, 0.05, 5, 25, 0.001));
@@ -48,10 +43,8 @@ static void model_begin(model *m, const char *mesh) {
   TEST_OK(ax_treedef_parse("x: f32[8,6] @ data; y: f32[8,3] @ data", &m->batch));
   TEST_OK(ax_treedef_parse("loss: f32[]; rate: f32[]", &m->metrics));
   TEST_OK(ax_optimizer_state(&m->optimizer, m->params, &m->state));
-  TEST_OK(ax_treedef_join(3, (const char *const[]){"params", "state", "batch"}, (ax_treedef *const[]){m->params, m->state, m->batch},
-                          &m->in));
-  TEST_OK(ax_treedef_join(3, (const char *const[]){"metrics", "params", "state"}, (ax_treedef *const[]){m->metrics, m->params, m->state},
-                          &m->out));
+  TEST_OK(ax_treedef_join("params; state; batch", AX_TREEDEFS(m->params, m->state, m->batch), &m->in));
+  TEST_OK(ax_treedef_join("metrics; params; state", AX_TREEDEFS(m->metrics, m->params, m->state), &m->out));
 }
 
 static void model_end(model *m) {
@@ -60,11 +53,9 @@ static void model_end(model *m) {
 }
 
 static ax_executable *compiled(ax_runtime *runtime, model *m) {
-  ax_program *program;
   ax_executable *executable;
-  TEST_OK(ax_trace(AX_CLOSURE(step_on_mesh, ax_treedef_count(m->in), ax_treedef_count(m->out), m), ax_treedef_types(m->in), &program));
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = ax_treedef_select(m->in, "params; state")}, &executable));
-  ax_program_release(program);
+  ax_compile_options options = {.donate = ax_treedef_select(m->in, "params; state")};
+  TEST_OK(ax_tree_jit(runtime, &m->mesh, m->in, m->out, AX_CLOSURE(step, 0, 0, m), &options, &executable));
   return executable;
 }
 

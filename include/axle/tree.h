@@ -46,9 +46,11 @@ AX_MUST_USE ax_status ax_treedef_parse(const char *text, ax_treedef **out);
 /* Of lists with `count` entries each; specs NULL: all "". AX_INVALID_ARGUMENT: as ax_treedef_parse, and an unsound type. */
 AX_MUST_USE ax_status ax_treedef_create(uint32_t count, const char *const *names, const ax_type *types, const char *const *specs,
                                         ax_treedef **out);
-/* The parts' leaves one after the other, each below the node prefixes[i]: {"params", "opt", "batch"}. An empty prefix adds nothing.
-   AX_INVALID_ARGUMENT: a name twice, or that of a leaf and a node; a name that gets too long. */
-AX_MUST_USE ax_status ax_treedef_join(uint32_t count, const char *const *prefixes, ax_treedef *const *parts, ax_treedef **out);
+/* The parts' leaves one after the other, each part's below a node. prefixes: the nodes' names with ";" between; an empty one adds nothing:
+   ax_treedef_join("params; state; batch", AX_TREEDEFS(params, state, batch), &all).
+   AX_INVALID_ARGUMENT: other numbers of names than of parts; a name twice, or that of a leaf and a node; a name that gets too long. */
+#define AX_TREEDEFS(...) (uint32_t)(sizeof((ax_treedef *[]){__VA_ARGS__}) / sizeof(ax_treedef *)), ((ax_treedef *[]){__VA_ARGS__})
+AX_MUST_USE ax_status ax_treedef_join(const char *prefixes, uint32_t count, ax_treedef *const *parts, ax_treedef **out);
 /* The same leaves with other specs. rules: "PATTERN: SPEC; PATTERN: SPEC"; the first whose pattern matches a leaf gives its spec.
    AX_PARSE_ERROR: bad syntax. AX_INVALID_ARGUMENT: a leaf that no pattern matches; a spec that does not suit its leaf. */
 AX_MUST_USE ax_status ax_treedef_with_specs(const ax_treedef *def, const char *rules, ax_treedef **out);
@@ -93,7 +95,8 @@ void ax_tree_scale(ax_value factor, uint32_t count, const ax_value *x, ax_value 
    parts of a leaf that devices hold along the axes over which it varies are all counted, and the result varies over none; in
    ax_shard_map_unchecked leaves must be whole. Errors: a leaf that is not float; no leaf. */
 ax_value ax_global_norm(uint32_t count, const ax_value *leaves);
-/* ax_shard_map with the specs of the leaves: operands are the leaves of `in`, results those of `out`. The body's counts must be theirs. */
+/* ax_shard_map with the specs of the leaves: operands are the leaves of `in_def`, results those of `out_def`. The body's counts must be
+   theirs, or both 0, which stands for them. */
 void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body, const ax_value *in,
                        ax_value *out);
 
@@ -145,6 +148,12 @@ AX_MUST_USE ax_status ax_tree_copy(const ax_tree *from, ax_tree *to);
 AX_MUST_USE ax_status ax_tree_read_npz(ax_tree *tree, const char *path);
 AX_MUST_USE ax_status ax_tree_write_npz(const ax_tree *tree, const char *path);
 
+/* ax_jit of a body that takes the leaves of `in_def` and gives those of `out_def`, on the mesh as ax_tree_shard_map says; mesh NULL:
+   as it is. What is donated is a selection: &(ax_compile_options){.donate = ax_treedef_select(in_def, "params; state")}. `*out` is
+   owned by the caller, NULL on failure. AX_INVALID_ARGUMENT, AX_ABSENT: as ax_trace, ax_tree_shard_map and ax_compile. */
+AX_MUST_USE ax_status ax_tree_jit(ax_runtime *runtime, const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body,
+                                  const ax_compile_options *options, ax_executable **out);
+
 /* Runs the executable on all leaves of the trees `in`, one tree after the other, as arguments; its results become the leaves of the
    trees `out`, which may be among `in`, and what they held is released. A training step is one line, whatever is donated:
 
@@ -187,6 +196,7 @@ AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_c
 #define ax_tree_copy(...) AX_LINED_STATUS(tree_copy, __VA_ARGS__)
 #define ax_tree_read_npz(...) AX_LINED_STATUS(tree_read_npz, __VA_ARGS__)
 #define ax_tree_write_npz(...) AX_LINED_STATUS(tree_write_npz, __VA_ARGS__)
+#define ax_tree_jit(...) AX_LINED_STATUS(tree_jit, __VA_ARGS__)
 #define ax_tree_run(...) AX_LINED_STATUS(tree_run, __VA_ARGS__)
 #define ax_tree_run_start(...) AX_LINED_STATUS(tree_run_start, __VA_ARGS__)
 #endif

@@ -82,7 +82,7 @@ static void norm_on_mesh(const ax_value *in, ax_value *out, void *context) {
   ax_treedef *result;
   TEST_OK(ax_mesh_parse("d=2,e=3", &mesh));
   TEST_OK(ax_treedef_parse("norm: f32[]", &result));
-  ax_tree_shard_map(&mesh, def, result, AX_FN(norm_body, 4, 1), in, out);
+  ax_tree_shard_map(&mesh, def, result, AX_FN(norm_body, 0, 0), in, out);
   ax_treedef_release(result);
 }
 

@@ -71,8 +71,8 @@ ax_status ax_optimizer_state(const ax_optimizer *o, const ax_treedef *params, ax
   const ax_type count_type = ax_array_type(AX_S32, 0, NULL);
   ax_treedef *count, *own = (ax_treedef *)params; /* joining does not change it */
   AX_TRY(ax_treedef_create(1, (const char *const[]){"count"}, &count_type, NULL, &count));
-  const char *first = o->kind == AX_SGD ? "trace" : "mu";
-  status = ax_treedef_join(1 + moments_of(o), (const char *const[]){"", first, "nu"}, (ax_treedef *const[]){count, own, own}, out);
+  const char *prefixes = moments_of(o) == 2 ? "; mu; nu" : moments_of(o) == 1 ? "; trace" : "";
+  status = ax_treedef_join(prefixes, 1 + moments_of(o), (ax_treedef *const[]){count, own, own}, out);
   ax_treedef_release(count);
   return status;
 }

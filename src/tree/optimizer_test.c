@@ -171,9 +171,8 @@ static void update(const ax_value *in, ax_value *out, void *context) {
 static ax_status job_begin(job *j, const char *params) {
   AX_TRY(ax_treedef_parse(params, &j->params));
   AX_TRY(ax_optimizer_state(&j->optimizer, j->params, &j->state));
-  AX_TRY(ax_treedef_join(3, (const char *const[]){"params", "state", "gradients"}, (ax_treedef *const[]){j->params, j->state, j->params},
-                         &j->all));
-  return ax_treedef_join(2, (const char *const[]){"params", "state"}, (ax_treedef *const[]){j->params, j->state}, &j->results);
+  AX_TRY(ax_treedef_join("params; state; gradients", AX_TREEDEFS(j->params, j->state, j->params), &j->all));
+  return ax_treedef_join("params; state", AX_TREEDEFS(j->params, j->state), &j->results);
 }
 
 static void job_end(job *j) {

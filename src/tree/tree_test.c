@@ -266,6 +266,33 @@ static void stuck_on_mesh(const ax_value *in, ax_value *out, void *context) {
   ax_shard_map_unchecked(&mesh, " -> ", AX_FN(stuck, 1, 1), in, out);
 }
 
+/* With a mesh and without: a body of leaves to leaves. */
+static void jit(void **state) {
+  (void)state;
+  ax_treedef *def, *two;
+  ax_executable *executable;
+  ax_tree *tree = tree_of("a: f32[2]; b: f32[2] @ data; c: f32[2]");
+  TEST_OK(ax_treedef_parse("a: f32[2]; b: f32[2] @ data; c: f32[2]", &def));
+  TEST_OK(ax_treedef_parse("a: f32[2]; b: f32[2]", &two));
+  TEST_OK(ax_tree_init(tree, "a: ones; *: constant(3)", 0));
+  TEST_OK(ax_tree_jit(runtime, NULL, def, def, AX_FN(step, 0, 0), NULL, &executable));
+  TEST_OK(ax_tree_run(executable, AX_TREES(tree), AX_TREES(tree)));
+  ASSERT_HOLDS(tree, "a", 4, 4);
+  ASSERT_HOLDS(tree, "b", 9, 9);
+  ASSERT_HOLDS(tree, "c", 3, 3);
+  ax_executable_release(executable);
+  TEST_FAILS(ax_tree_jit(runtime, NULL, def, two, AX_FN(step, 3, 3), NULL, &executable), AX_INVALID_ARGUMENT,
+             "tree_jit: the body takes 3 operands and gives 3 results, the treedefs have 3 and 2 leaves");
+  TEST_FAILS(ax_tree_jit(runtime, &mesh, def, def, AX_FN(step, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT,
+             "varies over \"data\", but its spec P() promises it does not");
+  TEST_FAILS(ax_tree_jit(runtime, &mesh, NULL, def, AX_FN(step, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT,
+             "there is no treedef of the operands");
+  TEST_FAILS(ax_tree_jit(NULL, NULL, def, def, AX_FN(step, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT, "there is no runtime");
+  assert_null(executable);
+  ax_tree_release(tree);
+  ax_treedef_release(def), ax_treedef_release(two);
+}
+
 /* What was donated to a run that began and failed is gone; all else is as it was. */
 static void failed_run(void **state) {
   (void)state;
@@ -325,7 +352,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(leaves), cmocka_unit_test(made_badly), cmocka_unit_test(init),         cmocka_unit_test(copy),
       cmocka_unit_test(npz),    cmocka_unit_test(run),        cmocka_unit_test(runs_refused), cmocka_unit_test(failed_selection),
-      cmocka_unit_test(failed_run), cmocka_unit_test(no_memory),
+      cmocka_unit_test(jit),    cmocka_unit_test(failed_run), cmocka_unit_test(no_memory),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -219,32 +219,44 @@ ax_status ax_treedef_create(uint32_t count, const char *const *names, const ax_t
   return status == AX_INVALID_ARGUMENT ? ax_error_context(status, "treedef_create: ") : status;
 }
 
-static ax_status add_part(ax_treedef *def, const char *prefix, const ax_treedef *part) {
+static ax_status add_part(ax_treedef *def, const char *prefix, size_t length, const ax_treedef *part) {
   char name[2 * AX_MAX_LEAF_NAME];
-  size_t length = strlen(prefix);
   if (length >= AX_MAX_LEAF_NAME)
     return ax_error(AX_INVALID_ARGUMENT, "the prefix \"%.*s..\" has more than %d bytes", 64, prefix, AX_MAX_LEAF_NAME - 1);
   for (uint32_t i = 0; i < part->count; i++) {
-    int bytes = snprintf(name, sizeof name, "%s%s%s", prefix, length > 0 ? "/" : "", part->names[i]);
+    int bytes = snprintf(name, sizeof name, "%.*s%s%s", (int)length, prefix, length > 0 ? "/" : "", part->names[i]);
     AX_TRY(ax_treedef_add(def, name, (size_t)bytes, &part->types[i], part->specs[i], strlen(part->specs[i])));
   }
   return AX_OK;
 }
 
-ax_status ax_treedef_join(uint32_t count, const char *const *prefixes, ax_treedef *const *parts, ax_treedef **out) {
-  ax_status status = AX_OK;
+static uint32_t pieces_of(const char *text) {
+  uint32_t count = 1;
+  for (const char *c = text; *c != '\0'; c++) count += *c == ';';
+  return count;
+}
+
+static ax_status add_parts(ax_treedef *def, const char *prefixes, uint32_t count, ax_treedef *const *parts) {
+  const char *from = prefixes;
+  if (pieces_of(prefixes) != count && (count > 0 || *prefixes != '\0'))
+    return ax_error(AX_INVALID_ARGUMENT, "\"%.200s\" has %u names for %u parts", prefixes, pieces_of(prefixes), count);
+  for (uint32_t i = 0; i < count; i++) {
+    size_t length = strcspn(from, ";"), lead = strspn(from, " ");
+    const char *prefix = from + (lead < length ? lead : length), *end = from + length;
+    while (end > prefix && end[-1] == ' ') end--;
+    if (parts[i] == NULL) return ax_error(AX_INVALID_ARGUMENT, "part %u has no treedef", i);
+    AX_TRY(add_part(def, prefix, (size_t)(end - prefix), parts[i]));
+    from += length + 1;
+  }
+  return AX_OK;
+}
+
+ax_status ax_treedef_join(const char *prefixes, uint32_t count, ax_treedef *const *parts, ax_treedef **out) {
   *out = NULL;
-  if (count > 0) {
-    AX_TRY(ax_require(prefixes, "list of prefixes"));
-    AX_TRY(ax_require(parts, "list of treedefs"));
-  }
+  AX_TRY(ax_require(prefixes, "list of prefixes"));
+  if (count > 0) AX_TRY(ax_require(parts, "list of treedefs"));
   AX_TRY(ax_treedef_begin(out));
-  for (uint32_t i = 0; i < count && status == AX_OK; i++) {
-    if (parts[i] == NULL || prefixes[i] == NULL)
-      status = ax_error(AX_INVALID_ARGUMENT, "part %u has no %s", i, parts[i] == NULL ? "treedef" : "prefix");
-    else status = add_part(*out, prefixes[i], parts[i]);
-  }
-  status = ax_treedef_finish(*out, status, out);
+  ax_status status = ax_treedef_finish(*out, add_parts(*out, prefixes, count, parts), out);
   return status == AX_INVALID_ARGUMENT ? ax_error_context(status, "treedef_join: ") : status;
 }
 
