@@ -140,7 +140,7 @@ static ax_status stage_jvp(under_way *w) {
 }
 static ax_status stage_vmap(under_way *w) {
   ax_program *made;
-  ax_status status = ax_program_vmap(w->program, NULL, NULL, 3, NULL, &made);
+  ax_status status = ax_program_vmap(w->program, &(ax_vmap_options){.size = 3}, &made);
   return drop(status, made);
 }
 static ax_status stage_stablehlo(under_way *w) {

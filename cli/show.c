@@ -90,7 +90,7 @@ static ax_status transpose(show *show, ax_program **out) {
 }
 
 static ax_status vmap(show *show, ax_program **out) {
-  return ax_program_vmap(show->source.program, NULL, NULL, show->size, show->axis_name, out);
+  return ax_program_vmap(show->source.program, &(ax_vmap_options){.size = show->size, .axis_name = show->axis_name}, out);
 }
 
 static ax_status dce(show *show, ax_program **out) { return ax_program_dce(show->source.program, out); }

@@ -463,12 +463,12 @@ static void transforms(void **state) {
   assert_null(out);
   TEST_FAILS(ax_program_value_and_grad(program, AX_FIRST(1), &out), AX_INVALID_ARGUMENT, "f32[8]");
   TEST_FAILS(ax_program_jvp(program, test_args(ints, ax_program_in_count(program)), &out), AX_INVALID_ARGUMENT, "s32[8]");
-  TEST_FAILS(ax_program_vmap(program, far, NULL, 3, NULL, &out), AX_INVALID_ARGUMENT, "4");
-  TEST_FAILS(ax_program_vmap(program, negative, NULL, 3, NULL, &out), AX_INVALID_ARGUMENT, "-2");
-  TEST_FAILS(ax_program_vmap(program, NULL, NULL, -3, NULL, &out), AX_INVALID_ARGUMENT, "-3");
-  TEST_FAILS(ax_program_vmap(program, NULL, unmapped, 3, NULL, &out), AX_INVALID_ARGUMENT, "out");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = far, .size = 3}, &out), AX_INVALID_ARGUMENT, "4");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = negative, .size = 3}, &out), AX_INVALID_ARGUMENT, "-2");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.size = -3}, &out), AX_INVALID_ARGUMENT, "-3");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = unmapped, .size = 3}, &out), AX_INVALID_ARGUMENT, "out");
   assert_null(out);
-  TEST_FAILS(ax_program_vmap(NULL, NULL, NULL, 3, NULL, &out), AX_INVALID_ARGUMENT, "no program");
+  TEST_FAILS(ax_program_vmap(NULL, &(ax_vmap_options){.size = 3}, &out), AX_INVALID_ARGUMENT, "no program");
   TEST_FAILS(ax_program_grad(NULL, AX_FIRST(1), &out), AX_INVALID_ARGUMENT, "no program");
   TEST_FAILS(ax_program_jvp(NULL, AX_ALL_ARGS, &out), AX_INVALID_ARGUMENT, "no program");
   TEST_FAILS(ax_program_transpose(NULL, AX_ALL_ARGS, &out), AX_INVALID_ARGUMENT, "no program");

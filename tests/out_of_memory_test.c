@@ -172,7 +172,7 @@ static ax_status vmap_of_grad_of(const ax_program *program, ax_program **out) {
   ax_program *grad;
   *out = NULL;
   AX_TRY(ax_program_value_and_grad(program, AX_FIRST(1), &grad));
-  ax_status status = ax_program_vmap(grad, in_axes, NULL, 3, NULL, out);
+  ax_status status = ax_program_vmap(grad, &(ax_vmap_options){.in_axes = in_axes, .size = 3}, out);
   ax_program_release(grad);
   return status;
 }

@@ -128,8 +128,8 @@ static void check_member(const test_instance *instance, const way *w, int64_t me
 
 static void check_way(const test_instance *instance, way w) {
   ax_program *batched;
-  if (test_passes(instance, "vmap",
-                  ax_program_vmap(instance->program, w.in_axes, w.out_axes, w.size, NULL, &batched))) {
+  const ax_vmap_options options = {.in_axes = w.in_axes, .out_axes = w.out_axes, .size = w.size};
+  if (test_passes(instance, "vmap", ax_program_vmap(instance->program, &options, &batched))) {
     ax_tensor **in = test_lane_array(batched, batched->in_count), **out = test_lane_array(batched, batched->out_count);
     fill_inputs(instance, batched, in);
     if (test_passes(instance, "vmap", ax_program_verify(batched)) &&
@@ -200,7 +200,8 @@ static void check_axis(const test_instance *instance, uint32_t axis, way w) {
   const ax_program *program = instance->program;
   ax_program *batched;
   const char *name = program->axes.axis[axis].name;
-  if (test_passes(instance, name, ax_program_vmap(program, w.in_axes, w.out_axes, w.size, name, &batched))) {
+  const ax_vmap_options options = {.in_axes = w.in_axes, .out_axes = w.out_axes, .size = w.size, .axis_name = name};
+  if (test_passes(instance, name, ax_program_vmap(program, &options, &batched))) {
     uint32_t lanes = test_lanes(program), rest = test_lanes(batched);
     ax_tensor **in = test_lane_array(program, program->in_count),
               **stacked = test_lane_array(batched, program->in_count);
@@ -330,10 +331,10 @@ static void add_instance(on_mesh *m, const test_instance *instance, uint32_t map
   int64_t local_size = batch_size / ax_mesh_devices(&m->mesh);
   way w = way_of(instance->program, mapped, turn, batch_size);
   ax_program *whole, *device, *local = NULL, *spread_over;
-  TEST_OK(ax_program_vmap(instance->program, w.in_axes, w.out_axes, batch_size, NULL, &whole));
+  TEST_OK(ax_program_vmap(instance->program, &(ax_vmap_options){.in_axes = w.in_axes, .out_axes = w.out_axes, .size = batch_size}, &whole));
   TEST_OK(on_device(instance->program, &m->mesh, mapped, unchecked, &device));
   if (test_passes(instance, "vmap on a mesh",
-                  ax_program_vmap(device, w.in_axes, w.out_axes, local_size, NULL, &local)) &&
+                  ax_program_vmap(device, &(ax_vmap_options){.in_axes = w.in_axes, .out_axes = w.out_axes, .size = local_size}, &local)) &&
       test_passes(instance, m->axes,
                   ax_trace(AX_CLOSURE(spread_whole, whole->in_count, whole->out_count, &(spread){local, &m->mesh, m->axes, unchecked, w}), whole->types, &spread_over))) {
     m->instances = realloc(m->instances, (m->count + 1) * sizeof m->instances[0]);

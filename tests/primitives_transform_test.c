@@ -74,7 +74,7 @@ static void add_batch(const test_instance *instance) {
   ax_program *batched;
   int *axes = calloc(program->in_count + program->out_count + 1, sizeof axes[0]);
   for (uint32_t i = 0; i < program->in_count; i++) axes[i] = i % 2 == 0 ? (int)program->types[i].rank : 0;
-  TEST_OK(ax_program_vmap(program, axes, axes + program->in_count, 3, NULL, &batched));
+  TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.in_axes = axes, .out_axes = axes + program->in_count, .size = 3}, &batched));
   add(instance, batched);
   free(axes);
 }

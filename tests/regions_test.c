@@ -106,7 +106,7 @@ static void check_vmap(const ax_program *program, uint32_t mapped, uint32_t seed
   ax_tensor **in = calloc(n, sizeof in[0]), **one = calloc(n, sizeof in[0]), **out = calloc(m, sizeof in[0]),
             **each = calloc(m, sizeof in[0]);
   for (uint32_t i = 0; i < n; i++) axes[i] = mapped >> i & 1 ? 0 : -1;
-  TEST_OK(ax_program_vmap(program, axes, NULL, size, NULL, &vmapped));
+  TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.in_axes = axes, .size = size}, &vmapped));
   TEST_OK(ax_program_verify(vmapped));
   random_inputs(vmapped, seed, in);
   test_run(vmapped, in, out);
@@ -652,7 +652,7 @@ static void test_named_axis(void **state) {
   TEST_OK(ax_mesh_parse("data=3", &axes));
   ax_program *on_devices = test_trace(test_map_body, &m, types, 2, 4), *member, *vmapped;
   TEST_OK(ax_trace_on(&axes, AX_FN(all_regions, 2, 4), one, &member));
-  TEST_OK(ax_program_vmap(member, NULL, (int[]){0, -1, -1, 0}, 3, "data", &vmapped));
+  TEST_OK(ax_program_vmap(member, &(ax_vmap_options){.out_axes = (int[]){0, -1, -1, 0}, .size = 3, .axis_name = "data"}, &vmapped));
   TEST_OK(ax_program_verify(vmapped));
   for (uint32_t seed = 1; seed < 4; seed++) {
     ax_tensor *in[2], *a[4], *b[4];
@@ -683,7 +683,7 @@ static void test_shard_map_in_named_axis(void **state) {
   ax_program *member, *vmapped, *plain;
   TEST_OK(ax_trace_on(&axes, AX_CLOSURE(inside_vmap, 2, 2, &m), types, &member));
   check_text(member);
-  TEST_OK(ax_program_vmap(member, NULL, NULL, 3, "batch", &vmapped));
+  TEST_OK(ax_program_vmap(member, &(ax_vmap_options){.size = 3, .axis_name = "batch"}, &vmapped));
   TEST_OK(ax_program_verify(vmapped));
   types[0].spread.varying = types[1].spread.varying = 0;
   plain = test_trace(test_map_body, &m, types, 2, 5);
@@ -725,7 +725,7 @@ static ax_status transformed(ax_program *program) {
   uint32_t residuals = 0;
   ax_status status = ax_program_jvp(program, AX_ALL_ARGS, &jvp);
   if (status == AX_OK) status = ax_program_linearize(program, AX_ALL_ARGS, &primal, &tangent, &residuals);
-  if (status == AX_OK) status = ax_program_vmap(program, NULL, NULL, 2, NULL, &vmapped);
+  if (status == AX_OK) status = ax_program_vmap(program, &(ax_vmap_options){.size = 2}, &vmapped);
   bool linear[64] = {0};
   for (uint32_t i = residuals; status == AX_OK && i < tangent->in_count; i++) linear[i] = true;
   if (status == AX_OK) status = ax_program_transpose(tangent, test_args(linear, ax_program_in_count(tangent)), &transposed);

@@ -163,7 +163,7 @@ static void check_transforms(const ax_program *program, const char *text) {
   check_made(status, made, "cse", text);
   status = ax_program_jvp(program, AX_ALL_ARGS, &made);
   check_made(status, made, "jvp", text);
-  status = ax_program_vmap(program, NULL, NULL, 3, NULL, &made);
+  status = ax_program_vmap(program, &(ax_vmap_options){.size = 3}, &made);
   check_made(status, made, "vmap", text);
   status = ax_program_linearize(program, AX_ALL_ARGS, &made, &tangent, &residuals);
   check_made(status, made, "linearize", text);

@@ -38,6 +38,8 @@ void ax_builder_begin(ax_builder *builder, const ax_mesh *axes) {
     builder->memo = current->memo;
     builder->keeps_numbers = current->keeps_numbers;
     builder->notes = current->notes;
+    builder->batch_split = current->batch_split;
+    builder->batch_varying = current->batch_varying;
   }
   if (axes != NULL)
     builder->axes = *axes;

@@ -164,6 +164,8 @@ typedef struct ax_builder {
   struct ax_memo *unified; /* of an outermost trace: the programs given to ax_unify_program; NULL: none */
   struct ax_loop_notes *notes; /* of the loop's body that is being traced, inherited likewise; NULL: none (prim/settle.h) */
   ax_arena notes_arena;        /* what the loops begun in this trace that are in no other loop's body note */
+  const ax_axes *batch_split; /* of the batching in progress, inherited: the axes that shard_maps split the batch over; NULL: none */
+  ax_axis_set batch_varying;  /* those of them that are in scope, checked: what has a batch dimension varies over them */
   struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */
   ax_linearized *linearized;
   uint32_t linearized_count, linearized_capacity;

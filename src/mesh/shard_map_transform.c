@@ -6,7 +6,8 @@
      transpose   a cotangent has the spec of its value. What is invariant in the body but put together from blocks was spread out:
                  its cotangent is the psum of theirs. Unchecked, types tell nothing: a result's cotangent is shared out among
                  the devices that hold the result, and an operand's is summed over those that hold the operand, as in JAX.
-     batch       the batch dimension is not split */
+     batch       the batch dimension is not split, unless vmap's spmd_axis_name says so: then its entry in the specs names these axes, and
+                 the body is batched by a device's part of the size */
 #include <string.h>
 
 #include "mesh/shard_map.h"
@@ -305,16 +306,51 @@ void ax_shard_map_transpose(const ax_transpose_args *args) {
 
 /* --- batch --- */
 
-/* The spec with an open entry put in at `dim`; as it is for -1. Inside the rank limit because the body's types are. */
-static ax_spec with_batch(const ax_spec *spec, int dim) {
+/* How the batch is laid over the mesh: the axes that it is split over, by number, in order. */
+typedef struct batch_layout {
+  uint8_t count, axis[AX_MAX_AXES];
+  int64_t size; /* of a device's part */
+} batch_layout;
+
+static ax_status check_unused(const ax_specs *specs, const ax_axis_set set, const ax_mesh *mesh, const char *which) {
+  for (uint32_t i = 0; i < specs->count; i++)
+    if ((ax_spec_set(&specs->v[i]) & set) != 0)
+      return ax_error(AX_INVALID_ARGUMENT, "vmap: spmd_axis_name: %s is in use in the spec of shard_map's %s %u",
+                      ax_axis_set_string(ax_spec_set(&specs->v[i]) & set, mesh), which, i);
+  return AX_OK;
+}
+
+static ax_status lay_batch(const ax_batch_args *args, batch_layout *out) {
+  const ax_shard_map_params *params = args->eqn->params;
+  const ax_builder *builder = ax_builder_current();
+  const ax_axes *split = builder->batch_split;
+  ax_axis_set set;
+  *out = (batch_layout){.size = args->size};
+  if (split == NULL || ax_mesh_find(&builder->axes, split->name[0]) >= 0) return AX_OK; /* none, or it is split already */
+  ax_status status = ax_axes_resolve(split, &params->mesh, &set);
+  if (status != AX_OK) return ax_error_context(status, "vmap: spmd_axis_name: shard_map's mesh: ");
+  AX_TRY(check_unused(&params->in_specs, set, &params->mesh, "operand"));
+  AX_TRY(check_unused(&params->out_specs, set, &params->mesh, "result"));
+  int64_t parts = ax_axis_set_size(set, &params->mesh);
+  if (args->size % parts != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "vmap: spmd_axis_name: the size %lld cannot be split over the %lld devices along %s",
+                    (long long)args->size, (long long)parts, ax_axis_set_string(set, &params->mesh));
+  out->size /= parts;
+  for (uint32_t k = 0; k < split->count; k++) out->axis[out->count++] = (uint8_t)ax_mesh_find(&params->mesh, split->name[k]);
+  return AX_OK;
+}
+
+/* The spec with an entry for the batch put in at `dim`; as it is for -1. Inside the rank limit because the body's types are. */
+static ax_spec with_batch(const ax_spec *spec, int dim, const batch_layout *layout) {
   ax_spec made = *spec;
-  if (dim < 0 || (uint32_t)dim >= spec->rank || spec->rank == AX_MAX_RANK) return made;
-  uint32_t at = (uint32_t)dim, after = spec->rank - at;
+  if (dim < 0 || ((uint32_t)dim >= spec->rank && layout->count == 0) || spec->rank == AX_MAX_RANK) return made;
+  uint32_t at = (uint32_t)dim, after = spec->rank > at ? spec->rank - at : 0;
   memmove(made.count + at + 1, made.count + at, after * sizeof made.count[0]);
   memmove(made.axis + at + 1, made.axis + at, after * sizeof made.axis[0]);
-  made.count[at] = 0;
-  memset(made.axis[at], 0, sizeof made.axis[at]);
-  made.rank++;
+  for (uint32_t d = spec->rank; d < at; d++) made.count[d] = 0;
+  made.count[at] = layout->count;
+  memcpy(made.axis[at], layout->axis, sizeof made.axis[at]);
+  made.rank = at + 1 + after;
   return made;
 }
 
@@ -322,15 +358,17 @@ void ax_shard_map_batch(const ax_batch_args *args) {
   const ax_eqn *eqn = args->eqn;
   const ax_shard_map_params *params = eqn->params;
   new_map a;
-  ax_program *body;
+  batch_layout layout;
+  ax_program *body = NULL;
   if (!new_map_init(&a, eqn, eqn->in_count, eqn->out_count)) return;
-  ax_status status = ax_batch_program(params->body, args->in_dim, args->size, args->axis, NULL, args->out_dim, &body);
+  ax_status status = lay_batch(args, &layout);
+  if (status == AX_OK) status = ax_batch_program(params->body, args->in_dim, layout.size, args->axis, NULL, args->out_dim, &body);
   for (uint32_t i = 0; status == AX_OK && i < eqn->in_count; i++) {
-    ax_spec spec = with_batch(&params->in_specs.v[i], args->in_dim[i]);
+    ax_spec spec = with_batch(&params->in_specs.v[i], args->in_dim[i], &layout);
     add_in(&a, args->in[i], &spec);
   }
   for (uint32_t k = 0; status == AX_OK && k < eqn->out_count; k++) {
-    ax_spec spec = with_batch(&params->out_specs.v[k], args->out_dim[k]);
+    ax_spec spec = with_batch(&params->out_specs.v[k], args->out_dim[k], &layout);
     add_out(&a, &spec);
   }
   ax_value *out = new_map_bind(&a, status, body);

@@ -317,7 +317,7 @@ static void test_several_futures(void **state) {
   assert_int_equal(ax_program_jvp(program, AX_ALL_ARGS, &made[0]), AX_OK);
   assert_int_equal(ax_program_value_and_grad(program, AX_FIRST(1), &made[1]), AX_OK);
   assert_int_equal(ax_program_grad(program, AX_FIRST(1), &made[2]), AX_OK); /* h is not needed */
-  assert_int_equal(ax_program_vmap(program, NULL, NULL, 3, NULL, &made[3]), AX_OK);
+  assert_int_equal(ax_program_vmap(program, &(ax_vmap_options){.size = 3}, &made[3]), AX_OK);
   assert_int_equal(ax_program_simplify(program, &made[4]), AX_OK);
   for (size_t i = 0; i < AX_COUNT(made); i++) {
     assert_int_equal(ax_program_verify(made[i]), AX_OK);
@@ -344,7 +344,7 @@ static ax_status transform(void *context) {
   ax_program *program, *jvp = NULL, *transposed = NULL, *batched = NULL;
   AX_TRY(trace_as(everything, x_of(AX_F32, 3), false, &program));
   ax_status status = ax_program_jvp(program, AX_ALL_ARGS, &jvp);
-  if (status == AX_OK) status = ax_program_vmap(program, NULL, NULL, 3, "b", &batched);
+  if (status == AX_OK) status = ax_program_vmap(program, &(ax_vmap_options){.size = 3, .axis_name = "b"}, &batched);
   ax_program_release(program);
   program = NULL;
   if (status == AX_OK) status = trace_as(gather_ba, x_of(AX_F32, 3), false, &program);

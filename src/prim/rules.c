@@ -293,6 +293,7 @@ ax_value ax_batch_front(ax_value x, int dim, int64_t size) {
     dims[d + 1] = type.dims[d];
     where[d] = d + 1;
   }
+  x = ax_vary_to(x, ax_builder_current()->batch_varying);
   return ax_broadcast_in_dim(x, type.rank + 1, dims, where);
 }
 

@@ -71,7 +71,8 @@ bool ax_linear_in_one(const ax_transpose_args *args);
 /* --- Batching helpers --- */
 /* Moves dimension `from` to `to`. */
 ax_value ax_move_dim(ax_value x, int from, int to);
-/* x with its batch dimension in front: moved there, or broadcast there when it has none. */
+/* x with its batch dimension in front: moved there, or broadcast there when it has none. (It then varies over the axes that the batch is
+   split over.) */
 ax_value ax_batch_front(ax_value x, int dim, int64_t size);
 
 /* --- Simplification helpers --- */

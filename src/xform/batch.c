@@ -5,7 +5,11 @@
 
    When the batch has an axis name, equations that may speak of that axis always go by their rule: a psum over it of a value
    without batch dimension is that value times the size. The axis leaves the environment, and the axis sets of types close the
-   gap: for the axes after it the bit is one less. */
+   gap: for the axes after it the bit is one less.
+
+   spmd_axis_name: a shard_map splits its batch dimensions over these axes, as if its specs had named them, so that in its body each device has
+   a part of the batch, and what has a batch dimension varies over them (ax_builder.batch_varying; inherited as the memo is, so that
+   rules need not pass it on). */
 #include <string.h>
 
 #include "prim/rules.h"
@@ -14,6 +18,7 @@
 typedef struct batch_walk {
   ax_walk walk;
   const char *axis; /* NULL: none, or not in the environment */
+  const ax_axes *split; /* the axes in the environment that the batch is split over; NULL: it is whole */
   int64_t size;
   int *dim;    /* by value: of the batch dimension, or -1 */
   int *in_dim; /* room for one equation's */
@@ -42,17 +47,35 @@ static ax_type outside(const ax_type *type, int axis) {
   return result;
 }
 
-/* Whether an equation may speak of the axis: in its names, or in a program it holds. */
-static bool mentions(const ax_eqn *eqn, const char *axis) {
+/* Whether the equation itself names the axis. */
+static bool names(const ax_eqn *eqn, const char *axis) {
   for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
-    const ax_param *param = &eqn->prim->params[i];
-    if (param->kind == AX_PARAM_PROGRAM || param->kind == AX_PARAM_PROGRAMS) return true;
-    if (param->kind != AX_PARAM_AXES) continue;
-    const ax_axes *names = ax_param_at(eqn, param);
-    for (uint32_t k = 0; k < names->count; k++)
-      if (strcmp(names->name[k], axis) == 0) return true;
+    if (eqn->prim->params[i].kind != AX_PARAM_AXES) continue;
+    const ax_axes *named = ax_param_at(eqn, &eqn->prim->params[i]);
+    for (uint32_t k = 0; k < named->count; k++)
+      if (strcmp(named->name[k], axis) == 0) return true;
   }
   return false;
+}
+
+/* Whether an equation may speak of the axis: in its names, or in a program it holds. */
+static bool mentions(const ax_eqn *eqn, const char *axis) {
+  return eqn->prim->kind == AX_REGION || names(eqn, axis);
+}
+
+/* Of a batch of which each device has a part: nothing goes over the whole of it, or over the devices that have the parts. */
+static ax_status check_split(const batch_walk *w, const ax_eqn *eqn) {
+  bool named = w->axis != NULL && names(eqn, w->axis);
+  for (uint32_t k = 0; k < w->split->count; k++) named = named || names(eqn, w->split->name[k]);
+  if (!named) return AX_OK;
+  return ax_error(AX_ABSENT, "vmap: no %s over an axis that is mapped, or in spmd_axis_name, in a shard_map that splits what is mapped",
+                  eqn->prim->name);
+}
+
+/* The axes that the batch is split over here; NULL: none, or not in this environment. */
+static const ax_axes *split_here(const ax_mesh *axes) {
+  const ax_axes *split = ax_builder_current() != NULL ? ax_builder_current()->batch_split : NULL;
+  return split != NULL && ax_mesh_find(axes, split->name[0]) >= 0 ? split : NULL;
 }
 
 static ax_status check_axis(const ax_program *program, const char *axis, int64_t size, int *index) {
@@ -60,7 +83,7 @@ static ax_status check_axis(const ax_program *program, const char *axis, int64_t
   if (axis != NULL && !ax_is_name(axis, strlen(axis)))
     return ax_error(AX_INVALID_ARGUMENT, "vmap: \"%.64s\" is not a name", axis);
   if (size < 0) return ax_error(AX_INVALID_ARGUMENT, "vmap: the size is %lld", (long long)size);
-  if (*index < 0 || program->axes.axis[*index].size == size) return AX_OK;
+  if (*index < 0 || program->axes.axis[*index].size == size || split_here(&program->axes) != NULL) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "vmap: axis \"%s\" has size %lld, but the size is %lld", axis,
                   (long long)program->axes.axis[*index].size, (long long)size);
 }
@@ -83,6 +106,7 @@ static void check_made(const batch_walk *w, const ax_eqn *eqn, uint32_t k) {
 
 static void step(batch_walk *w, const ax_eqn *eqn) {
   bool any = w->axis != NULL && mentions(eqn, w->axis);
+  ax_axis_set varying = ax_builder_current()->batch_varying;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     w->in_dim[i] = w->dim[eqn->in[i]];
     any = any || w->in_dim[i] >= 0;
@@ -90,6 +114,11 @@ static void step(batch_walk *w, const ax_eqn *eqn) {
   if (!any) {
     ax_walk_replay(&w->walk, eqn);
     for (uint32_t k = 0; k < eqn->out_count; k++) w->dim[eqn->out + k] = -1;
+    return;
+  }
+  ax_status status = w->split != NULL ? check_split(w, eqn) : AX_OK;
+  if (status != AX_OK) {
+    ax_fail(status);
     return;
   }
   ax_batch_args args = {.eqn = eqn,
@@ -100,7 +129,10 @@ static void step(batch_walk *w, const ax_eqn *eqn) {
                         .out = w->walk.value + eqn->out,
                         .out_dim = w->dim + eqn->out};
   eqn->prim->batch(&args);
-  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) check_made(w, eqn, k);
+  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) {
+    if (args.out_dim[k] >= 0 && varying != 0) args.out[k] = ax_vary_to(args.out[k], varying);
+    check_made(w, eqn, k);
+  }
 }
 
 static bool init(batch_walk *w, const ax_program *program) {
@@ -128,6 +160,7 @@ static void inputs(batch_walk *w, ax_builder *builder, const int *in_dim, int ax
     w->dim[i] = in_dim[i];
     ax_status status = batched_type(&type, i, in_dim[i], w->size);
     if (status != AX_OK) ax_fail(status);
+    if (in_dim[i] >= 0) type.spread.varying |= builder->batch_varying;
     w->walk.value[i] = ax_builder_input(builder, &type);
   }
 }
@@ -164,7 +197,8 @@ static ax_value *results(batch_walk *w, const int *want, int *out_dim) {
   return outs;
 }
 
-static ax_status batch(const ax_program *program, const int *in_dim, int64_t size, const char *axis, const int *want,
+/* `split` NULL: what the batching around says. */
+static ax_status batch(const ax_program *program, const int *in_dim, int64_t size, const char *axis, const ax_axes *split, const int *want,
                        int *out_dim, ax_program **out) {
   int index;
   *out = NULL;
@@ -176,12 +210,18 @@ static ax_status batch(const ax_program *program, const int *in_dim, int64_t siz
   ax_value *outs = NULL;
   ax_builder_begin(&builder, &axes);
   ax_memo_enter(&builder, &memo);
+  if (split != NULL) builder.batch_split = split;
+  w.split = split_here(&axes);
+  ax_axis_set parts = 0;
+  ax_status status = w.split != NULL ? ax_axes_resolve(w.split, &axes, &parts) : AX_OK;
+  if (status != AX_OK) ax_fail(status);
+  builder.batch_varying = parts & ax_checked_axes(&axes);
   if (init(&w, program)) {
     inputs(&w, &builder, in_dim, index);
     for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) step(&w, &program->eqns[i]);
     outs = results(&w, want, out_dim);
   }
-  ax_status status = ax_finish_clean(&builder, outs, program->out_count, out);
+  status = ax_finish_clean(&builder, outs, program->out_count, out);
   ax_walk_deinit(&w.walk);
   ax_memo_deinit(&memo);
   return status;
@@ -192,7 +232,7 @@ void ax_batch_call(const ax_program *program, const ax_value *in, const int *in_
   int index;
   ax_status status = check_axis(program, axis, size, &index);
   if (status != AX_OK) ax_fail(status);
-  batch_walk w = {.axis = index >= 0 ? axis : NULL, .size = size};
+  batch_walk w = {.axis = index >= 0 ? axis : NULL, .size = size, .split = split_here(&ax_builder_current()->axes)};
   ax_value *outs = NULL;
   if (status == AX_OK && init(&w, program)) {
     for (uint32_t i = 0; i < program->in_count; i++) {
@@ -215,11 +255,11 @@ ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t
   for (uint32_t i = 0; i < program->in_count; i++) ax_text_add(&key, "%d ", in_dim[i]);
   for (uint32_t k = 0; k < program->out_count; k++) ax_text_add(&key, "%d ", want != NULL ? want[k] : AX_BATCH_ANY);
   AX_TRY(ax_memo_find("batch", program, &key, &entry));
-  if (entry == NULL) return batch(program, in_dim, size, axis, want, out_dim, out);
+  if (entry == NULL) return batch(program, in_dim, size, axis, NULL, want, out_dim, out);
   if (!entry->known) {
     entry->data = ax_arena_alloc(&ax_builder_current()->memo->arena, program->out_count * sizeof out_dim[0]);
     if (entry->data == NULL) return ax_out_of_memory(program->out_count * sizeof out_dim[0]);
-    AX_TRY(batch(program, in_dim, size, axis, want, entry->data, &entry->made[0]));
+    AX_TRY(batch(program, in_dim, size, axis, NULL, want, entry->data, &entry->made[0]));
     entry->known = true;
   }
   if (out_dim != NULL && program->out_count > 0) memcpy(out_dim, entry->data, program->out_count * sizeof out_dim[0]);
@@ -227,24 +267,36 @@ ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t
   return AX_OK;
 }
 
-ax_status ax_program_vmap(const ax_program *program, const int *in_axes, const int *out_axes, int64_t size,
-                          const char *axis_name, ax_program **out) {
+/* The axes that options->spmd_axis_name names, in `room`; *split NULL: none, or in scope around the program already, where all that
+   it could split is whole. */
+static ax_status find_split(const ax_program *program, const ax_vmap_options *options, ax_axes *room, const ax_axes **split) {
+  *split = NULL;
+  if (options->spmd_axis_name == NULL) return AX_OK;
+  ax_status status = ax_axes_parse(options->spmd_axis_name, room);
+  if (status == AX_OK && room->count == 0) status = ax_error(AX_INVALID_ARGUMENT, "there is no name");
+  if (status != AX_OK) return ax_error_context(status, "vmap: spmd_axis_name \"%.200s\": ", options->spmd_axis_name);
+  for (uint32_t k = 0; k < room->count; k++)
+    if (ax_mesh_find(&program->axes, room->name[k]) >= 0) return AX_OK;
+  *split = room;
+  return AX_OK;
+}
+
+ax_status ax_program_vmap(const ax_program *program, const ax_vmap_options *options, ax_program **out) {
+  ax_axes room;
+  const ax_axes *split;
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
+  AX_TRY(ax_require(options, "options"));
+  AX_TRY(find_split(program, options, &room, &split));
   int *axes = ax_calloc((size_t)program->in_count + program->out_count, sizeof axes[0]);
   if (axes == NULL) return ax_out_of_memory(((size_t)program->in_count + program->out_count) * sizeof axes[0]);
   int *want = axes + program->in_count;
-  bool any = false;
-  for (uint32_t i = 0; i < program->in_count; i++) {
-    axes[i] = in_axes != NULL ? in_axes[i] : 0;
-    any = any || axes[i] != -1;
-  }
-  for (uint32_t i = 0; i < program->out_count; i++) want[i] = out_axes != NULL ? out_axes[i] : 0;
+  for (uint32_t i = 0; i < program->in_count; i++) axes[i] = options->in_axes != NULL ? options->in_axes[i] : 0;
+  for (uint32_t i = 0; i < program->out_count; i++) want[i] = options->out_axes != NULL ? options->out_axes[i] : 0;
   ax_status status = AX_OK;
-  if (!any) status = ax_error(AX_INVALID_ARGUMENT, "vmap: at least one of in_axes must map an input; none does");
   for (uint32_t i = 0; i < program->out_count && status == AX_OK; i++)
     if (want[i] < -1) status = ax_error(AX_INVALID_ARGUMENT, "vmap: out_axes[%u]=%d is out of range", i, want[i]);
-  if (status == AX_OK) status = ax_batch_program(program, axes, size, axis_name, want, NULL, out);
+  if (status == AX_OK) status = batch(program, axes, options->size, options->axis_name, split, want, NULL, out);
   ax_free(axes);
   return status;
 }

@@ -41,7 +41,7 @@ static void check_loop(ax_function f, const ax_type *types, uint32_t in_count, c
   test_random random = {11};
   ax_tensor *in[4], *out[4], *one_in[4], *one_out[4];
   ax_program *program = test_trace(f, NULL, types, in_count, out_count), *vmap;
-  TEST_OK(ax_program_vmap(program, in_axes, out_axes, size, NULL, &vmap));
+  TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.in_axes = in_axes, .out_axes = out_axes, .size = size}, &vmap));
   TEST_OK(ax_program_verify(vmap));
   for (uint32_t i = 0; i < in_count; i++) in[i] = test_random_tensor(&random, batched(types[i], in_axes[i]), -2, 2);
   test_run(vmap, in, out);
@@ -83,19 +83,19 @@ static void refusals(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_F64, 2, 3), TEST_TYPE(AX_F64, 3), TEST_SCALAR(AX_F64)};
   ax_program *program = test_trace(affine, NULL, types, 3, 3), *vmap;
-  const int none[] = {-1, -1, -1}, bad[] = {0, 2, 0}, low[] = {0, -2, 0}, kept[] = {0, -1, 0}, far[] = {0, 0, 1};
-  TEST_FAILS(ax_program_vmap(program, none, NULL, size, NULL, &vmap), AX_INVALID_ARGUMENT, "at least one of in_axes");
-  TEST_FAILS(ax_program_vmap(program, bad, NULL, size, NULL, &vmap), AX_INVALID_ARGUMENT,
+  const int bad[] = {0, 2, 0}, low[] = {0, -2, 0}, kept[] = {0, -1, 0}, far[] = {0, 0, 1};
+  TEST_FAILS(ax_program_vmap(program, NULL, &vmap), AX_INVALID_ARGUMENT, "options");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = bad, .size = size}, &vmap), AX_INVALID_ARGUMENT,
              "in_axes[1]=2 of f64[3] is out of range");
-  TEST_FAILS(ax_program_vmap(program, low, NULL, size, NULL, &vmap), AX_INVALID_ARGUMENT, "in_axes[1]=-2");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = low, .size = size}, &vmap), AX_INVALID_ARGUMENT, "in_axes[1]=-2");
   static const char *const names[] = {"", "a,b", "9a", "_", "a b"};
   for (size_t i = 0; i < AX_COUNT(names); i++)
-    TEST_FAILS(ax_program_vmap(program, NULL, NULL, size, names[i], &vmap), AX_INVALID_ARGUMENT, "is not a name");
-  TEST_FAILS(ax_program_vmap(program, NULL, low, size, NULL, &vmap), AX_INVALID_ARGUMENT, "out_axes[1]=-2");
-  TEST_FAILS(ax_program_vmap(program, NULL, far, size, NULL, &vmap), AX_INVALID_ARGUMENT, "out_axes[2]=1 of f64[]");
-  TEST_FAILS(ax_program_vmap(program, NULL, kept, size, NULL, &vmap), AX_INVALID_ARGUMENT,
+    TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.size = size, .axis_name = names[i]}, &vmap), AX_INVALID_ARGUMENT, "is not a name");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = low, .size = size}, &vmap), AX_INVALID_ARGUMENT, "out_axes[1]=-2");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = far, .size = size}, &vmap), AX_INVALID_ARGUMENT, "out_axes[2]=1 of f64[]");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = kept, .size = size}, &vmap), AX_INVALID_ARGUMENT,
              "out_axes[1] is -1, but result 1, f64[3], depends on a mapped input");
-  TEST_FAILS(ax_program_vmap(program, NULL, NULL, -1, NULL, &vmap), AX_INVALID_ARGUMENT, "the size is -1");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.size = -1}, &vmap), AX_INVALID_ARGUMENT, "the size is -1");
   assert_null(vmap);
   ax_program_release(program);
 }
@@ -120,7 +120,7 @@ static void named_axis(void **state) {
   ax_program *program, *vmap;
   const int out_axes[] = {-1, -1, -1, 0};
   TEST_OK(ax_trace_on(&mesh, AX_FN(collective, 1, 4), &type, &program));
-  TEST_OK(ax_program_vmap(program, NULL, out_axes, size, "i", &vmap));
+  TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.out_axes = out_axes, .size = size, .axis_name = "i"}, &vmap));
   const ax_mesh *left = ax_program_axes(vmap);
   assert_true(left->count == 2 && ax_mesh_find(left, "data") == 1);
   assert_int_equal(ax_program_in_type(vmap, 0)->spread.varying, 2);
@@ -137,7 +137,7 @@ static void named_axis(void **state) {
   test_release(in, 2);
   test_release(out, 8);
   ax_program_release(vmap);
-  TEST_FAILS(ax_program_vmap(program, NULL, NULL, 4, "i", &vmap), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.size = 4, .axis_name = "i"}, &vmap), AX_INVALID_ARGUMENT,
              "axis \"i\" has size 5, but the size is 4");
   ax_program_release(program);
 }

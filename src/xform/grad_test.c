@@ -178,7 +178,7 @@ static ax_status transform_all(void *program) {
   ax_program *grad = NULL, *jvp = NULL, *vmap = NULL;
   ax_status status = ax_program_value_and_grad(program, AX_FIRST(2), &grad);
   if (status == AX_OK) status = ax_program_jvp(grad, AX_ALL_ARGS, &jvp);
-  if (status == AX_OK) status = ax_program_vmap(jvp, NULL, NULL, 5, NULL, &vmap);
+  if (status == AX_OK) status = ax_program_vmap(jvp, &(ax_vmap_options){.size = 5}, &vmap);
   ax_program_release(grad);
   ax_program_release(jvp);
   ax_program_release(vmap);

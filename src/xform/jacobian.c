@@ -83,7 +83,8 @@ static ax_status jacobian_init(jacobian *j, const ax_program *program, ax_args w
   return ends_init(&j->y, &j->arena, y, program->out_count);
 }
 
-/* `linear`, whose inputs from `first` on are those of the basis, on all of it at once: result k, from `made` on, has its batch dimension at at[k]. */
+/* `linear`, whose inputs from `first` on are those of the basis, on all of it at once. Its results from `made` on are wanted, with
+   their batch dimensions at at[0], .. */
 static ax_status batch(jacobian *j, const ax_program *linear, uint32_t first, uint32_t made, const int *at, int64_t total,
                        ax_program **out) {
   int *dims = ax_arena_alloc(&j->arena, ((size_t)linear->in_count + linear->out_count) * sizeof dims[0]);

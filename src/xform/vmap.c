@@ -5,8 +5,9 @@
 #include "xform/in_trace.h"
 
 /* The size of the mapped dimensions, which it removes from the types. */
-static ax_status unbatch(ax_type *types, uint32_t count, const int *in_axes, int64_t *size) {
-  *size = -1;
+static ax_status unbatch(ax_type *types, uint32_t count, const int *in_axes, int64_t given, int64_t *size) {
+  *size = given != 0 ? given : -1;
+  if (given < 0) return ax_error(AX_INVALID_ARGUMENT, "vmap: the size is %lld", (long long)given);
   for (uint32_t i = 0; i < count; i++) {
     ax_type *type = &types[i];
     int axis = in_axes != NULL ? in_axes[i] : 0;
@@ -21,7 +22,7 @@ static ax_status unbatch(ax_type *types, uint32_t count, const int *in_axes, int
     memmove(type->dims + axis, type->dims + axis + 1, (type->rank - (uint32_t)axis) * sizeof type->dims[0]);
   }
   if (*size >= 0) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "vmap: at least one of in_axes must map an operand; none does");
+  return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes maps no operand, and options.size does not say how many there are");
 }
 
 static ax_status add_axis(ax_mesh *axes, const char *name, int64_t size) {
@@ -52,13 +53,15 @@ void ax_vmap(const ax_vmap_options *options, ax_fn function, const ax_value *in,
   if (ax_traced_init(&f, "vmap", function, in, out, function.out_count)) {
     ax_mesh axes = *ax_axes_here();
     int64_t size;
-    ax_status status = unbatch(f.types, function.in_count, options->in_axes, &size);
+    ax_status status = unbatch(f.types, function.in_count, options->in_axes, options->size, &size);
     if (status == AX_OK) status = add_axis(&axes, options->axis_name, size);
     if (status != AX_OK) ax_fail(status);
     if (ax_traced_trace(&f, &axes)) {
       ax_program *transformed = NULL;
-      int *in_axes = all_in_axes(&f.body, options->in_axes, function.in_count);
-      if (in_axes != NULL) status = ax_program_vmap(f.body.program, in_axes, options->out_axes, size, options->axis_name, &transformed);
+      ax_vmap_options all = *options;
+      all.in_axes = all_in_axes(&f.body, options->in_axes, function.in_count);
+      all.size = size;
+      if (all.in_axes != NULL) status = ax_program_vmap(f.body.program, &all, &transformed);
       ax_traced_call(&f, status, transformed, NULL, 0, out, function.out_count);
     }
   }
