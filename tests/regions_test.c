@@ -534,7 +534,7 @@ static void test_refused(void **state) {
        false},
       {whole_sum, "data=2", "data", "data", "result 0: the spec P(data) has more entries", false},
       {whole_sum, "data=2", "batch", "", "operand 0: spec \"batch\": unknown axis \"batch\"", false},
-      {by_index, "data=2", "data", "", "not all of them would reach the psum over {data} in branch 1", false},
+      {by_index, "data=2", "data", "", "not all of them would reach the psum over {data} in it (equation ", false},
       {until, "data=2", "data", "", "not all of them would reach the psum over {data} in the body", false},
       {nest, "data=2", "data", "", "the axis \"data\" is in use", false},
   };

@@ -130,7 +130,22 @@ static void compiling(void **state) {
   ax_runtime_release(runtime);
 }
 
+static const int of_two_sums = __LINE__;
+static void twice_done(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value future = ax_psum_start(in[0], "");
+  out[0] = ax_add(ax_done(future), ax_done(future));
+}
+
+static void futures(void **state) {
+  (void)state;
+  ax_program *program;
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  assert_int_equal(ax_trace(AX_FN(twice_done, 1, 1), &type, &program), AX_INVALID_ARGUMENT);
+  expect_line(strstr(ax_message(), "start at "), of_two_sums, 3, ", is done twice");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(nans), cmocka_unit_test(deadlocks), cmocka_unit_test(compiling)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(nans), cmocka_unit_test(deadlocks), cmocka_unit_test(compiling), cmocka_unit_test(futures)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

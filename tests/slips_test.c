@@ -86,6 +86,19 @@ static void gather(const ax_value *in, ax_value *out, void *context) {
 }
 static void gathered(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d -> ", AX_FN(gather, 1, 1), in, out); }
 static void varying(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d -> ", AX_FN(same, 1, 1), in, out); }
+static void sum_on_d(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(in[0], "d");
+}
+static void sum_of_some(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_if(ax_gt(ax_reduce_sum(in[0], AX_ALL_DIMS, false), ax_integer(0)), AX_FN(sum_on_d, 1, 1), AX_FN(same, 1, 1), in, out);
+}
+static void some_sum(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d -> d", AX_FN(sum_of_some, 1, 1), in, out); }
+static void empty_spec(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d,,d -> d", AX_FN(same, 1, 1), in, out); }
+static void jax_spec(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "P(d) -> d", AX_FN(same, 1, 1), in, out); }
+static void no_length(const ax_value *in, ax_value *out) { ax_scan(AX_FN(same, 1, 1), 1, -1, false, in, out); }
+static void negative_length(const ax_value *in, ax_value *out) { ax_scan(AX_FN(same, 1, 1), 1, -5, false, in, out); }
 static void sum_of_nowhere(const ax_value *in, ax_value *out) { out[0] = ax_psum(in[0], "d"); }
 static void whole_softmax(const ax_value *in, ax_value *out) { out[0] = ax_softmax(in[1], 0); }
 static void no_axis(const ax_value *in, ax_value *out) { out[0] = ax_log_softmax(in[0], 2); }
@@ -118,6 +131,11 @@ static const slip slips[] = {
     {"varies over \"d\", but its spec P() promises it does not (it comes from all_gather, whose result is typed varying; that of "
      "all_gather_invariant is not)", gathered},
     {"promises it does not; the results of psum, pmax and all_gather_invariant do not", varying},
+    {"if: then: devices may differ along {d} in what they run here, so not all of them would reach the psum over {d} in it (equation 0)", some_sum},
+    {"spec \"d,,d\": an entry is empty; \"_\" leaves a dimension whole", empty_spec},
+    {"unknown axis \"P(d)\"; the mesh has {d}; a spec is axes for each dimension, as \"data,_,model+pipe\"", jax_spec},
+    {"scan: there is neither a length nor xs", no_length},
+    {"scan: the length is -5", negative_length},
     {"psum: unknown axis name \"d\"; there are no axes here: a shard_map has its mesh's, a vmap its axis_name", sum_of_nowhere},
     {"softmax: the operand is s32[]; it must be a float", whole_softmax},
     {"log_softmax: axis is 2, but there are 2 dimensions", no_axis},

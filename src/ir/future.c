@@ -20,6 +20,9 @@ ax_status ax_future_error(const ax_type *types, const ax_eqn *eqns, uint32_t eqn
   for (; i < eqn_count && !(id >= eqns[i].out && id - eqns[i].out < eqns[i].out_count); i++) number += ax_eqn_literal(&eqns[i]) == NULL;
   if (i == eqn_count) return ax_error(AX_INVALID_ARGUMENT, "%s %s", ax_type_string(&types[id], axes), what);
   const ax_eqn *eqn = &eqns[i];
+  if (eqn->location != NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "the %s of %s, %s at %s, %s", ax_type_string(&types[id], axes), collective_of(eqn), eqn->prim->name,
+                    eqn->location, what);
   return ax_error(AX_INVALID_ARGUMENT, "the %s of %s, %s in %s %u, %s", ax_type_string(&types[id], axes), collective_of(eqn),
                   eqn->prim->name, eqn->line != 0 ? "line" : "equation", eqn->line != 0 ? eqn->line : number, what);
 }

@@ -352,9 +352,11 @@ static ax_status add_spec_axis(ax_spec *spec, const ax_mesh *mesh, const char *t
   char copy[AX_MAX_NAME] = {0};
   if (ax_is_name(name, length)) memcpy(copy, name, length);
   int axis = ax_mesh_find(mesh, copy);
+  if (length == 0) return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": an entry is empty; \"_\" leaves a dimension whole", text);
   if (axis < 0)
-    return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": unknown axis \"%.*s\"; the mesh has %s", text, shown(length), name,
-                    ax_axis_set_string(ax_all_axes(mesh), mesh));
+    return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": unknown axis \"%.*s\"; the mesh has %s%s", text, shown(length), name,
+                    ax_axis_set_string(ax_all_axes(mesh), mesh),
+                    ax_is_name(name, length) ? "" : "; a spec is axes for each dimension, as \"data,_,model+pipe\"");
   if (ax_spec_set(spec) >> axis & 1)
     return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": axis \"%s\" is used twice", text, copy);
   spec->axis[dim][spec->count[dim]++] = (uint8_t)axis;

@@ -172,7 +172,7 @@ static void test_errors(void **state) {
       {returned, AX_F32, 3, AX_INVALID_ARGUMENT, "the future<f32[6,4]{V:a}> of pmax, start in equation 0, is a result of its program"},
       {captured, AX_F32, 3, AX_INVALID_ARGUMENT,
        "the future<f32[6,4]{V:a}> of psum, start in equation 0, is used in a body; done must end it before"},
-      {start_nowhere, AX_F32, 3, AX_INVALID_ARGUMENT, "start: psum: unknown axis name \"c\""},
+      {start_nowhere, AX_F32, 3, AX_INVALID_ARGUMENT, "psum: unknown axis name \"c\""},
   };
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
     ax_program *program;

@@ -205,6 +205,7 @@ static ax_status trace_branches(tracing *t) {
   for (uint32_t b = 0; b < t->branch_count; b++) {
     ax_status status = trace_branch(t, b);
     if (status == AX_OK) status = check_results(t, b);
+    if (status == AX_OK) status = ax_region_check_silent(t->bodies[b].program, t->index_varying, &ax_builder_current()->axes, "it");
     if (status == AX_OK) continue;
     return t->names != NULL ? ax_error_context(status, "if: %s: ", t->names[b]) : ax_error_context(status, "switch: branch %u: ", b);
   }

@@ -1,4 +1,5 @@
 /* Bodies: traced with what they capture, permuted, checked for communication under divergent control, run lane by lane, lowered. */
+#include "ir/path.h"
 #include "prim/region.h"
 
 #include <stdlib.h>
@@ -105,17 +106,24 @@ static ax_axis_set communicates_over(const ax_eqn *eqn, const ax_mesh *axes) {
   return set;
 }
 
+static ax_status refuse_exchange(const ax_eqn *eqn, const ax_program *body, ax_axis_set set, ax_axis_set meets, const ax_mesh *axes,
+                                 const char *what) {
+  const ax_path path = {.count = 1, .step = {{eqn, body}}};
+  ax_text where = {0};
+  ax_path_text(&where, &path);
+  ax_status status = ax_error(AX_INVALID_ARGUMENT, "devices may differ along %s in what they run here, so not all of them would reach the %s over %s in %s%s",
+                              ax_axis_set_string(set, axes), eqn->prim->name, ax_axis_set_string(meets, axes), what,
+                              where.data != NULL ? where.data : "");
+  ax_text_deinit(&where);
+  return status;
+}
+
 ax_status ax_region_check_silent(const ax_program *body, ax_axis_set set, const ax_mesh *axes, const char *what) {
   if (set == 0 || (body->effects & AX_EFFECT_EXCHANGE) == 0) return AX_OK;
   for (uint32_t i = 0; i < body->eqn_count; i++) {
     const ax_eqn *eqn = &body->eqns[i];
     ax_axis_set meets = communicates_over(eqn, axes) & set;
-    if (meets != 0)
-      return ax_error(
-          AX_INVALID_ARGUMENT,
-          "devices may differ along %s in what they run here, so not all of them would reach the %s over %s "
-          "in %s (equation %u)",
-          ax_axis_set_string(set, axes), eqn->prim->name, ax_axis_set_string(meets, axes), what, i);
+    if (meets != 0) return refuse_exchange(eqn, body, set, meets, axes, what);
     const ax_program *nested;
     for (uint32_t p = 0; (nested = ax_eqn_program(eqn, p)) != NULL; p++)
       AX_TRY(ax_region_check_silent(nested, set, axes, what));

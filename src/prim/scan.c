@@ -399,7 +399,8 @@ static bool check_lengths(const ax_type *types, uint32_t count, int64_t *length)
       return false;
     }
   }
-  if (*length < 0) ax_reject(&ax_prim_scan, "there is neither a length nor xs");
+  if (*length == -1) ax_reject(&ax_prim_scan, "there is neither a length nor xs");
+  else if (*length < 0) ax_reject(&ax_prim_scan, "the length is %lld", (long long)*length);
   return !ax_failed();
 }
 

@@ -164,7 +164,7 @@ static ax_value start(ax_function collective, void *context, ax_value x) {
   const ax_body_options options = {.owner = "start", .part = "collective", .function = AX_CLOSURE(collective, 1, 1, context), .in = &type};
   ax_status status = ax_body_trace(&options, &body);
   if (status != AX_OK) {
-    ax_fail(ax_error_context(status, "start: "));
+    ax_fail(status);
     return ax_poison;
   }
   start_params params = {body.program};
