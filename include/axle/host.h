@@ -22,9 +22,11 @@ typedef struct ax_host_array {
   bool view;  /* `data` is somebody else's, and stays when the array is released */
 } ax_host_array;
 
-/* A view of a C array: ax_host_view(AX_F32, 2, (int64_t[]){64, 10}, x). `data` is only read by what takes a const ax_host_array. Where the
+/* A view of a C array: ax_host_view(AX_F32, AX_DIMS(64, 10), x). `data` is only read by what takes a const ax_host_array. Where the
    dtype or the dimensions are none the view has no dtype, which every function refuses. */
 ax_host_array ax_host_view(ax_dtype dtype, uint32_t rank, const int64_t *dims, const void *data);
+/* Host arrays as a count and a list: AX_HOST_ARRAYS(a, b) is `2, (ax_host_array[]){a, b}`. */
+#define AX_HOST_ARRAYS(...) (uint32_t)(sizeof((ax_host_array[]){__VA_ARGS__}) / sizeof(ax_host_array)), ((ax_host_array[]){__VA_ARGS__})
 /* Frees the data, unless the array is a view, and clears the array. NULL and a cleared array are allowed. */
 void ax_host_array_release(ax_host_array *array);
 

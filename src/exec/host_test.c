@@ -128,8 +128,8 @@ static void jitted(void **state) {
   TEST_OK(ax_jit(runtime, AX_CLOSURE(scaled, 1, 1, &scale), types, NULL, &executable));
   TEST_OK(ax_jit(runtime, AX_CLOSURE(scaled, 1, 1, &scale), types, NULL, &again));
   assert_ptr_equal(executable, again); /* equal programs share one */
-  const ax_host_array in = ax_host_view(AX_F32, 1, (int64_t[]){3}, (float[]){1, 2, 3});
-  TEST_OK(ax_run_host(executable, 1, &in, 1, &out));
+  const float data[] = {1, 2, 3};
+  TEST_OK(ax_run_host(executable, AX_HOST_ARRAYS(ax_host_view(AX_F32, AX_DIMS(3), data)), 1, &out));
   assert_memory_equal(out.data, ((float[]){3, 6, 9}), 3 * sizeof(float));
   ax_host_array_release(&out);
   ax_executable_release(executable);

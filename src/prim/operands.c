@@ -13,13 +13,14 @@ bool ax_operands(const char *function, uint32_t count, const ax_value *xs, ax_ty
   if (count > 0 && xs == NULL) ax_reject_as(function, "there are no operands");
   if (ax_failed() || !ax_check_operands(function, xs, count)) return false;
   for (uint32_t i = 0; i < count && !ax_failed(); i++) {
+    if (ax_is_number(xs[i])) ax_reject_as(function, "operand %u is a number, which has no dtype here; ax_full gives it one", i);
     types[i] = ax_typeof(xs[i]);
     if (ax_failed()) break;
     if (types[i].form != AX_ARRAY)
       ax_reject_as(function, "operand %u is %s, which done must end first", i, ax_operand_string(&types[i]));
     else if (types[i].dtype != types[0].dtype)
       ax_reject_as(function, "operands 0 and %u are %s and %s; they need one dtype", i, ax_operand_string(&types[0]),
-                ax_operand_string(&types[i]));
+                   ax_operand_string(&types[i]));
   }
   return !ax_failed();
 }

@@ -1,6 +1,7 @@
 /* Parts and arrangements that are refused, each with the function's own name; and shapes at the edge of what there is. */
 #include "axle/ops.h"
 #include "support/cmocka.h"
+#include "support/oom.h"
 #include "support/run.h"
 #include "support/tensor.h"
 
@@ -61,7 +62,10 @@ static ax_value and_floats(const ax_value *in) { return ax_reduce_and(in[0], AX_
 static ax_value narrower(const ax_value *in) { return ax_broadcast_to(in[0], AX_DIMS(4)); }
 static ax_value misfit(const ax_value *in) { return ax_broadcast_to(in[4], AX_DIMS(4, 8)); }
 
+static ax_value stack_numbers(const ax_value *in) { return ax_stack(2, (ax_value[]){in[0], ax_integer(1)}, 0); }
+
 static const slip slips[] = {
+    {"stack: operand 1 is a number, which has no dtype here; ax_full gives it one", stack_numbers},
     {"take: the indices are f32[4]; they must be integers", take_float},
     {"take: dimension 0 of f32[0,4] has nothing in it", take_nothing},
     {"take: the axis is 2, but there are 2 dimensions", take_far},
@@ -180,7 +184,41 @@ static void rows_in_place(void **state) {
   ax_program_release(program);
 }
 
+/* --- Without memory --- */
+
+static void doubled(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[1], in[1]);
+}
+
+static void many(const ax_value *in, ax_value *out, void *context) { /* in: f32[4,3], s32[2] */
+  (void)context;
+  ax_value x = in[0], parts[3];
+  ax_split(x, AX_DIMS(1, 3), 0, parts);
+  parts[2] = ax_stack(3, (ax_value[]){parts[0], ax_clamp(ax_real(0), parts[0], ax_real(1)), ax_square(parts[0])}, 1);
+  x = ax_add(ax_dynamic_put(x, ax_real(1), ax_at(in[1], 0, 0), 0), ax_broadcast_to(ax_squeeze(ax_dynamic_at(parts[2], ax_at(in[1], 1, 0), 1), AX_DIMS(0)), AX_DIMS(4, 3)));
+  out[0] = ax_einsum("ij,kj,kl,ii,...->il", 5, (ax_value[]){x, x, x, ax_einsum("ij,kj", 2, (ax_value[]){x, x}), parts[0]});
+  ax_fori_loop(ax_integer(0), ax_integer(3), AX_FN(doubled, 2, 1), out, out);
+  out[1] = ax_logsumexp(ax_cumsum(ax_take(x, in[1], 0), 1, true), AX_DIMS(0), true);
+}
+
+static ax_status trace_many(void *context) {
+  const ax_type types[] = {TEST_TYPE(AX_F32, 4, 3), TEST_TYPE(AX_S32, 2)};
+  ax_program *program;
+  (void)context;
+  ax_status status = ax_trace(AX_FN(many, 2, 2), types, &program);
+  assert_true((program != NULL) == (status == AX_OK));
+  ax_program_release(program);
+  return status;
+}
+
+static void without_memory(void **state) {
+  (void)state;
+  assert_true(test_each_allocation(trace_many, NULL) > 20);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(edges), cmocka_unit_test(rows_in_place)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(edges), cmocka_unit_test(rows_in_place),
+                                     cmocka_unit_test(without_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
