@@ -191,7 +191,7 @@ static void regions(void **state) {
        {"sqrt f32[8]", "in iteration ", " of scan, in iteration ", " of scan on device 0"}},
       {"{ lambda x:f32[8]. let a:f32[8] = closed_call[body={ lambda x:f32[8]. let y:f32[8] = sqrt x in (y) }] x b:f32[8] = neg a c:f32[8] = "
        "closed_call[body={ lambda x:f32[8]. let y:f32[8] = sqrt x in (y) }] b in (c) }", {1, 1, 1, 1, 1, 1, 1, 1}, AX_CHECK_NAN,
-       {"sqrt f32[8]", "makes 8 NaNs"}},
+       {"sqrt f32[8]", "(equation 0 of body of closed_call, one of 2 that hold it, line 1) makes 8 NaNs"}},
   };
   FIND_ALL(cases);
 }

@@ -12,18 +12,32 @@ static bool find(ax_memo *memo, const ax_program *at, const ax_program *wanted, 
   uint32_t level = path->count++;
   for (uint32_t i = 0; i < at->eqn_count; i++)
     for (uint32_t k = 0; ax_eqn_program(&at->eqns[i], k) != NULL; k++) {
-      path->step[level] = (struct ax_path_step){&at->eqns[i], at};
+      path->step[level] = (struct ax_path_step){&at->eqns[i], at, 0};
       if (find(memo, ax_eqn_program(&at->eqns[i], k), wanted, path)) return true;
     }
   path->count = level;
   return false;
 }
 
+/* How many equations hold each program of the path: bodies that are called more than once are one program. */
+static void count_holders(ax_memo *memo, const ax_program *at, ax_path *path) {
+  ax_memo_entry *entry = ax_memo_ask(memo, "holders", at, NULL, 0);
+  if (entry == NULL || entry->known) return;
+  entry->known = true;
+  for (uint32_t i = 0; i < at->eqn_count; i++)
+    for (uint32_t k = 0; ax_eqn_program(&at->eqns[i], k) != NULL; k++) {
+      const ax_program *held = ax_eqn_program(&at->eqns[i], k);
+      for (uint32_t level = 1; level < path->count; level++) path->step[level].holders += path->step[level].program == held;
+      count_holders(memo, held, path);
+    }
+}
+
 void ax_path_find(const ax_program *whole, const ax_program *program, const ax_eqn *eqn, ax_path *out) {
   ax_memo memo = {0};
   out->count = 0;
   if (!find(&memo, whole, program, out)) out->count = 0;
-  out->step[out->count++] = (struct ax_path_step){eqn, program};
+  out->step[out->count++] = (struct ax_path_step){eqn, program, 0};
+  if (out->count > 1) count_holders(&memo, whole, out);
   ax_memo_deinit(&memo);
 }
 
@@ -58,7 +72,11 @@ void ax_path_text(ax_text *text, const ax_path *path) {
     if (number > 0) ax_text_add(text, "%sequation %u%s", lead, number - 1, i > 0 ? " of " : "");
     else if (i > 0) ax_text_add(text, "%sin ", lead);
     if (number > 0 || i > 0) lead = ", ";
-    if (i > 0) add_body(text, path->step[i - 1].eqn, path->step[i].program);
+    if (i == 0) continue;
+    add_body(text, path->step[i - 1].eqn, path->step[i].program);
+    if (path->step[i].holders < 2) continue;
+    ax_text_add(text, ", one of %u that hold it", path->step[i].holders); /* which, is not known */
+    break;
   }
   if (ax_source_text(text, lead, last)) lead = ", ";
   if (lead[0] == ',') ax_text_add(text, ")");

@@ -108,7 +108,7 @@ static ax_axis_set communicates_over(const ax_eqn *eqn, const ax_mesh *axes) {
 
 static ax_status refuse_exchange(const ax_eqn *eqn, const ax_program *body, ax_axis_set set, ax_axis_set meets, const ax_mesh *axes,
                                  const char *what) {
-  const ax_path path = {.count = 1, .step = {{eqn, body}}};
+  const ax_path path = {.count = 1, .step = {{eqn, body, 0}}};
   ax_text where = {0};
   ax_path_text(&where, &path);
   ax_status status = ax_error(AX_INVALID_ARGUMENT, "devices may differ along %s in what they run here, so not all of them would reach the %s over %s in %s%s",

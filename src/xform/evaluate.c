@@ -168,8 +168,8 @@ static ax_path path_of(const evaluation *e, const ax_eqn *eqn) {
   ax_path path = {.count = 1};
   for (const ax_evaluator *at = e->driver; at != NULL; at = at->outer) path.count++;
   uint32_t level = path.count - 1;
-  path.step[level] = (struct ax_path_step){eqn, e->program};
-  for (const ax_evaluator *at = e->driver; at != NULL; at = at->outer) path.step[--level] = (struct ax_path_step){at->eqn, at->program};
+  path.step[level] = (struct ax_path_step){eqn, e->program, 0};
+  for (const ax_evaluator *at = e->driver; at != NULL; at = at->outer) path.step[--level] = (struct ax_path_step){at->eqn, at->program, 0};
   return path;
 }
 
