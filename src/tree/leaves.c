@@ -127,31 +127,3 @@ ax_value ax_global_norm(uint32_t count, const ax_value *leaves) {
   group *groups = ax_trace_alloc((size_t)count * sizeof groups[0]);
   return groups != NULL ? ax_sqrt(sum_all(dtype, count, leaves, groups)) : ax_poison;
 }
-
-/* --- shard_map --- */
-
-ax_status ax_tree_body(const char *who, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn *body) {
-  AX_TRY(ax_require(in_def, "treedef of the operands"));
-  AX_TRY(ax_require(out_def, "treedef of the results"));
-  bool given = body->in_count > 0 || body->out_count > 0;
-  if (given && (body->in_count != in_def->count || body->out_count != out_def->count))
-    return ax_error(AX_INVALID_ARGUMENT, "%s: the body takes %u operands and gives %u results, the treedefs have %u and %u leaves", who,
-                    body->in_count, body->out_count, in_def->count, out_def->count);
-  body->in_count = in_def->count;
-  body->out_count = out_def->count;
-  return AX_OK;
-}
-
-void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body, const ax_value *in,
-                       ax_value *out) {
-  char *specs = NULL;
-  ax_text text = {0};
-  ax_status status = ax_tree_body("tree_shard_map", in_def, out_def, &body);
-  if (status == AX_OK) {
-    ax_text_add(&text, "%s -> %s", in_def->all_specs, out_def->all_specs);
-    status = ax_text_finish(&text, &specs);
-  }
-  if (status == AX_OK) ax_shard_map(mesh, specs, body, in, out);
-  else ax_fail(status);
-  ax_free(specs);
-}

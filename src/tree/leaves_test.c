@@ -121,6 +121,36 @@ static void wrong_axes(const ax_value *in, ax_value *out, void *context) {
   ax_tree_shard_map(&mesh, def, def, AX_FN(mapped, 4, 4), in, out);
 }
 
+/* On d=2, with results of `text`. */
+static void on_two(const char *text, ax_function body, const ax_value *in, ax_value *out) {
+  ax_mesh mesh;
+  ax_treedef *results;
+  TEST_OK(ax_mesh_parse("d=2", &mesh));
+  TEST_OK(ax_treedef_parse(text, &results));
+  ax_tree_shard_map(&mesh, def, results, AX_FN(body, 0, 0), in, out);
+  ax_treedef_release(results);
+}
+static void give_b(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[2];
+}
+static void give_first(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_reduce_sum(in[0], AX_ALL_DIMS, false);
+}
+static void wrong_operand(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  on_two("s: f32[]", give_first, (ax_value[]){in[0], in[1], in[3], in[3]}, out);
+}
+static void wrong_block(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  on_two("x: f32[2] @ d", give_b, in, out);
+}
+static void still_varies(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  on_two("s: f32[]", give_first, in, out);
+}
+
 static void refused(void **state) {
   (void)state;
   static const struct {
@@ -131,15 +161,19 @@ static void refused(void **state) {
       {no_such_leaf, NULL, "there is no name of a leaf"},
       {no_such_node, "opt", "leaves: no leaf is below \"opt\""},
       {no_such_node, "param", "leaves: no leaf is below \"param\""},
+      {wrong_operand, "", "tree_shard_map: params/b is f32[], but its operand is f32[2]"},
+      {wrong_block, "", "tree_shard_map: x is f32[2] @ d, on each device f32[1], but the body gives f32[]"},
+      {still_varies, "", "tree_shard_map: s varies over {d}, which its spec \"\" does not name"},
       {norm_of_none, "", "global_norm: there is no leaf"},
       {norm_of_integers, "", "global_norm: leaf 1 is s32[2]: only floats have a norm"},
       {reduce_none, "", "tree_reduce: there is no leaf"},
       {wrong_counts, "", "tree_shard_map: the body takes 4 operands and gives 1 results, the treedefs have 4 and 4 leaves"},
-      {wrong_axes, "", "unknown axis \"d\""},
+      {wrong_axes, "", "tree_shard_map: params/0/w: spec \"d\": unknown axis \"d\""},
   };
   for (size_t i = 0; i < AX_COUNT(cases); i++) {
     ax_program *program;
-    ax_fn function = AX_CLOSURE(cases[i].function, 4, i >= 7 ? 4 : 1, (void *)cases[i].name);
+    ax_fn function = AX_CLOSURE(cases[i].function, 4, cases[i].function == wrong_counts || cases[i].function == wrong_axes ? 4 : 1,
+                                (void *)cases[i].name);
     TEST_FAILS(ax_trace(function, ax_treedef_types(def), &program), AX_INVALID_ARGUMENT, cases[i].part);
   }
   ax_value one = {0};

@@ -172,7 +172,7 @@ ax_schedule ax_piecewise_constant_schedule(double from, uint32_t count, const in
 
 ax_value ax_schedule_at(const ax_schedule *schedule, ax_value count) {
   ax_status status = ax_require(schedule, "schedule");
-  ax_fail(status);
+  if (status != AX_OK) ax_fail(status);
   if (status != AX_OK || ax_failed()) return ax_poison;
   count = ax_as("schedule_at", count, AX_S32);
   ax_type type = ax_typeof(count), value;

@@ -1,10 +1,9 @@
-/* Executables on trees: leaves as arguments and results, and compiling such. What does not match is said in the words of trees, before
+/* Executables on trees: leaves as arguments and results. What does not match is said in the words of trees, before
    the run is asked. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/exec.h"
-#include "tree/leaves.h"
 #include "tree/tree.h"
 
 enum { most_named = 5 };
@@ -170,26 +169,4 @@ ax_status ax_tree_run(ax_executable *executable, uint32_t in_count, ax_tree *con
 
 ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count, ax_tree *const *out) {
   return run(ax_run_start, executable, in, in_count, out, out_count);
-}
-
-/* --- Compiling --- */
-
-typedef struct mapped {
-  const ax_mesh *mesh;
-  const ax_treedef *in_def, *out_def;
-  ax_fn body;
-} mapped;
-
-static void map(const ax_value *in, ax_value *out, void *context) {
-  const mapped *m = context;
-  ax_tree_shard_map(m->mesh, m->in_def, m->out_def, m->body, in, out);
-}
-
-ax_status ax_tree_jit(ax_runtime *runtime, const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body,
-                      const ax_compile_options *options, ax_executable **out) {
-  *out = NULL;
-  AX_TRY(ax_tree_body("tree_jit", in_def, out_def, &body));
-  mapped m = {mesh, in_def, out_def, body};
-  ax_fn whole = mesh != NULL ? AX_CLOSURE(map, body.in_count, body.out_count, &m) : body;
-  return ax_jit(runtime, whole, in_def->types, options, out);
 }

@@ -266,14 +266,20 @@ static void stuck_on_mesh(const ax_value *in, ax_value *out, void *context) {
   ax_shard_map_unchecked(&mesh, " -> ", AX_FN(stuck, 1, 1), in, out);
 }
 
+static void gives_what_it_takes(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  for (int i = 0; i < 2; i++) out[i] = in[i];
+}
+
 /* With a mesh and without: a body of leaves to leaves. */
 static void jit(void **state) {
   (void)state;
-  ax_treedef *def, *two;
+  ax_treedef *def, *two, *bad;
   ax_executable *executable;
   ax_tree *tree = tree_of("a: f32[2]; b: f32[2] @ data; c: f32[2]");
   TEST_OK(ax_treedef_parse("a: f32[2]; b: f32[2] @ data; c: f32[2]", &def));
   TEST_OK(ax_treedef_parse("a: f32[2]; b: f32[2]", &two));
+  TEST_OK(ax_treedef_parse("a: f32[2]; b: s32[]", &bad));
   TEST_OK(ax_tree_init(tree, "a: ones; *: constant(3)", 0));
   TEST_OK(ax_tree_jit(runtime, NULL, def, def, AX_FN(step, 0, 0), NULL, &executable));
   TEST_OK(ax_tree_run(executable, AX_TREES(tree), AX_TREES(tree)));
@@ -284,13 +290,17 @@ static void jit(void **state) {
   TEST_FAILS(ax_tree_jit(runtime, NULL, def, two, AX_FN(step, 3, 3), NULL, &executable), AX_INVALID_ARGUMENT,
              "tree_jit: the body takes 3 operands and gives 3 results, the treedefs have 3 and 2 leaves");
   TEST_FAILS(ax_tree_jit(runtime, &mesh, def, def, AX_FN(step, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT,
-             "varies over \"data\", but its spec P() promises it does not");
+             "tree_jit: b is f32[2] @ data, on each device f32[1], but the body gives f32[2]{V:data}");
+  TEST_FAILS(ax_tree_jit(runtime, NULL, two, def, AX_FN(gives_what_it_takes, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT,
+             "out[2] was never set, but there are 3 results");
+  TEST_FAILS(ax_tree_jit(runtime, NULL, bad, two, AX_FN(gives_what_it_takes, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT,
+             "tree_jit: b is f32[2], but the body gives s32[]");
   TEST_FAILS(ax_tree_jit(runtime, &mesh, NULL, def, AX_FN(step, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT,
              "there is no treedef of the operands");
   TEST_FAILS(ax_tree_jit(NULL, NULL, def, def, AX_FN(step, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT, "there is no runtime");
   assert_null(executable);
   ax_tree_release(tree);
-  ax_treedef_release(def), ax_treedef_release(two);
+  ax_treedef_release(def), ax_treedef_release(two), ax_treedef_release(bad);
 }
 
 /* What was donated to a run that began and failed is gone; all else is as it was. */
