@@ -19,6 +19,6 @@ said=$(./outside data=4,model=2)
 [ "$said" = "8 devices" ] || { echo "expected: 8 devices; got: $said" >&2; exit 1; }
 
 # What users read comes with it.
-for file in share/man/man1/axle.1 share/doc/axle/text.md share/doc/axle/examples/tutorial/1_mesh.c; do
+for file in share/man/man1/axle.1 share/doc/axle/text.md share/doc/axle/reference.md share/doc/axle/examples/tutorial/1_mesh.c; do
   [ -s "$work/prefix/$file" ] || { echo "not installed: $file" >&2; exit 1; }
 done
