@@ -214,7 +214,7 @@ static void compare(const ax_tree *params, const char *name, const char *dtype, 
     ax_type type = ax_array_type(ours.dtype, ours.rank, ours.dims);
     for (int64_t i = 0; i < ax_type_elems(&type); i++) {
       double a = ax_number_load(ours.dtype, ours.data, i).f, b = ax_number_load(ours.dtype, theirs, i).f;
-      if (!(fabs(a - b) <= (unit == 0x1p-7 ? 1 : 8) * unit * fmax(fabs(b), 1)))
+      if (!(fabs(a - b) <= (unit == 0x1p-7 ? 4 : 8) * unit * fmax(fabs(b), 1)))
         fail_msg("%s.%s: %s[%lld] after step %lld is %.9g, in optax %.9g", name, dtype, leaves[l], (long long)i, (long long)step, a, b);
     }
     ax_host_array_release(&ours);

@@ -223,6 +223,40 @@ static void many_leaves(void **state) {
   ax_treedef_release(one), ax_treedef_release(def);
 }
 
+/* Texts made of pieces at random: what is read prints, and reads back to the same; all else is refused with a message. */
+static void random_texts(void **state) {
+  (void)state;
+  static const char *const pieces[] = {"a", "b",  "w",   "/", "{0..2}", "{a,b}", "{",      "}",     "..",       ",", ":", ": ",
+                                       ";", "\n", " @ ", "@", "_",      "+",     "f32[2]", "s32[]", "f32[2,2]", "[", "]", "3",
+                                       "*", "*/", "?",   "!", "#",      "\t",    "zeros",  "model", ".",        "-", "("};
+  uint64_t random = 5;
+  int good = 0;
+  for (int i = 0; i < 20000; i++) {
+    char text[256] = "", *printed, *again;
+    ax_treedef *def, *other;
+    if (i % 3 == 0) strcat(text, "a: f32[2,2]");
+    for (uint64_t k = ax_next_random(&random) % 12; k > 0; k--) strcat(text, pieces[ax_next_random(&random) % AX_COUNT(pieces)]);
+    ax_status status = ax_treedef_parse(text, &def);
+    if (status != AX_OK) {
+      assert_true(status == AX_PARSE_ERROR && strncmp(ax_message(), "treedef_parse:", 14) == 0);
+      TEST_OK(ax_treedef_parse("a/w: f32[2,2]; b: f32[2]", &def));
+    } else good++;
+    TEST_OK(ax_treedef_text(def, &printed));
+    TEST_OK(ax_treedef_parse(printed, &other));
+    TEST_OK(ax_treedef_text(other, &again));
+    assert_string_equal(printed, again);
+    ax_string_free(printed), ax_string_free(again);
+    ax_treedef_release(other);
+    status = ax_treedef_with_specs(def, text, &other);
+    assert_true(status == AX_OK || status == AX_PARSE_ERROR || status == AX_INVALID_ARGUMENT);
+    ax_treedef_release(other);
+    ax_args args = ax_treedef_select(def, text);
+    assert_true(args.count > 0 && (args.first == UINT32_MAX || args.first + args.count <= ax_treedef_count(def)));
+    ax_treedef_release(def);
+  }
+  assert_true(good > 1000);
+}
+
 static ax_status everything(void *context) {
   (void)context;
   ax_treedef *def = NULL, *other = NULL, *joined = NULL;
@@ -246,7 +280,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parse),   cmocka_unit_test(text_reads_back), cmocka_unit_test(refused_texts),    cmocka_unit_test(create),
       cmocka_unit_test(join),    cmocka_unit_test(select_leaves),   cmocka_unit_test(specs_by_pattern), cmocka_unit_test(nearest_names),
-      cmocka_unit_test(nothing), cmocka_unit_test(many_leaves),     cmocka_unit_test(no_memory),
+      cmocka_unit_test(nothing), cmocka_unit_test(many_leaves),     cmocka_unit_test(random_texts), cmocka_unit_test(no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
