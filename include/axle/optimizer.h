@@ -80,7 +80,8 @@ ax_optimizer ax_adamw(ax_schedule learning_rate);
    NULL on failure. AX_INVALID_ARGUMENT: a parameter that is not float; numbers that make no sense (a decay rate outside 0 .. 1, ..). */
 AX_MUST_USE ax_status ax_optimizer_state(const ax_optimizer *optimizer, const ax_treedef *params_def, ax_treedef **out);
 /* In a trace: one step. gradients, params and new_params are leaves of params_def, state and new_state those of its state; new ones may be
-   the same arrays as old ones. In a shard_map all may be parts, as the specs have them: norms are those of whole leaves. Gradients are
+   the same arrays as old ones. In a shard_map all may be parts, as the specs have them: norms are those of whole leaves
+   (in ax_shard_map_unchecked as params_def's specs say what is cut). Gradients are
    what ax_value_and_grad gives: summed over the devices that hold the same parameter. Schedules are computed in f32, but
    for constants; bias corrections in f32, or f64 for f64 leaves; all else in each leaf's dtype.
    Errors (kept by the trace): as ax_optimizer_state; a gradient or a state of another shape or dtype than its parameter; bad patterns. */

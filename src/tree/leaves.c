@@ -74,12 +74,26 @@ void ax_tree_scale(ax_value factor, uint32_t count, const ax_value *x, ax_value 
 
 /* --- Norms --- */
 
-ax_value ax_sum_of_parts(ax_value x, ax_value like) {
-  ax_axis_set varying = ax_typeof(like).spread.varying;
+ax_axis_set ax_parts_axes(ax_value x, const char *spec) {
+  ax_axis_set set = ax_typeof(x).spread.varying;
+  if (ax_failed()) return 0;
+  const ax_mesh *scope = &ax_builder_current()->axes;
+  for (const char *word = spec; word != NULL && *word != '\0';) {
+    char name[AX_MAX_NAME] = "";
+    size_t bytes = strcspn(word, ",+");
+    memcpy(name, word, bytes < sizeof name ? bytes : sizeof name - 1);
+    int axis = ax_mesh_find(scope, name);
+    if (axis >= 0 && scope->axis[axis].unchecked) set |= (ax_axis_set)1 << axis;
+    word += bytes + (word[bytes] != '\0');
+  }
+  return set;
+}
+
+ax_value ax_sum_of_parts(ax_value x, ax_axis_set set) {
   char names[AX_MAX_AXES * (AX_MAX_NAME + 1)];
   size_t length = 0;
-  if (ax_failed() || varying == 0) return x;
-  ax_axes axes = ax_axis_set_names(varying, &ax_builder_current()->axes);
+  if (ax_failed() || set == 0) return x;
+  ax_axes axes = ax_axis_set_names(set, &ax_builder_current()->axes);
   for (uint32_t i = 0; i < axes.count; i++)
     length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", i > 0 ? "," : "", axes.name[i]);
   return ax_psum(x, names);
@@ -91,39 +105,43 @@ ax_value ax_sum_of_squares(ax_value x) {
   return ax_reduce_sum(ax_mul(x, x), 0, NULL, false);
 }
 
-/* The sum over leaves that vary over the same axes. */
+/* The sum over leaves that differ along the same axes. */
 typedef struct group {
-  ax_value sum, like;
-  ax_axis_set varying;
+  ax_value sum;
+  ax_axis_set axes;
 } group;
 
-/* Leaves that vary over the same axes are added before devices add what they have: one psum for each set of axes there is, few. */
-static ax_value sum_all(ax_dtype dtype, uint32_t count, const ax_value *leaves, group *groups) {
+/* Leaves that differ along the same axes are added before devices add what they have: one psum for each set of axes there is, few. */
+static ax_value sum_all(ax_dtype dtype, uint32_t count, const ax_value *leaves, const ax_axis_set *axes, group *groups) {
   uint32_t group_count = 0;
   for (uint32_t i = 0; i < count; i++) {
-    ax_axis_set varying = ax_typeof(leaves[i]).spread.varying;
     ax_value squares = ax_convert_element_type(ax_sum_of_squares(leaves[i]), dtype);
     uint32_t g = 0;
-    while (g < group_count && groups[g].varying != varying) g++;
-    if (g == group_count) groups[group_count++] = (group){squares, leaves[i], varying};
+    while (g < group_count && groups[g].axes != axes[i]) g++;
+    if (g == group_count) groups[group_count++] = (group){squares, axes[i]};
     else groups[g].sum = ax_add(groups[g].sum, squares);
   }
-  ax_value sum = ax_sum_of_parts(groups[0].sum, groups[0].like);
-  for (uint32_t g = 1; g < group_count; g++) sum = ax_add(sum, ax_sum_of_parts(groups[g].sum, groups[g].like));
+  ax_value sum = ax_sum_of_parts(groups[0].sum, groups[0].axes);
+  for (uint32_t g = 1; g < group_count; g++) sum = ax_add(sum, ax_sum_of_parts(groups[g].sum, groups[g].axes));
   return sum;
 }
 
-ax_value ax_global_norm(uint32_t count, const ax_value *leaves) {
+ax_value ax_norm_of_parts(const char *who, uint32_t count, const ax_value *leaves, const ax_axis_set *axes) {
   ax_dtype dtype = AX_F32;
-  if (ax_failed()) return ax_poison;
-  if (count == 0) return ax_reject_as("global_norm", "there is no leaf");
+  if (count == 0) return ax_reject_as(who, "there is no leaf");
   for (uint32_t i = 0; i < count; i++) {
     ax_type type = ax_typeof(leaves[i]);
     if (ax_failed()) return ax_poison;
-    if (!ax_is_float(type.dtype))
-      return ax_reject_as("global_norm", "leaf %u is %s: only floats have a norm", i, ax_type_string(&type, NULL));
+    if (!ax_is_float(type.dtype)) return ax_reject_as(who, "leaf %u is %s: only floats have a norm", i, ax_type_string(&type, NULL));
     if (type.dtype == AX_F64) dtype = AX_F64;
   }
   group *groups = ax_trace_alloc((size_t)count * sizeof groups[0]);
-  return groups != NULL ? ax_sqrt(sum_all(dtype, count, leaves, groups)) : ax_poison;
+  return groups != NULL ? ax_sqrt(sum_all(dtype, count, leaves, axes, groups)) : ax_poison;
+}
+
+ax_value ax_global_norm(uint32_t count, const ax_value *leaves) {
+  if (ax_failed()) return ax_poison;
+  ax_axis_set *axes = ax_trace_alloc(((size_t)count + 1) * sizeof axes[0]);
+  for (uint32_t i = 0; i < count && axes != NULL; i++) axes[i] = ax_parts_axes(leaves[i], NULL);
+  return axes != NULL ? ax_norm_of_parts("global_norm", count, leaves, axes) : ax_poison;
 }

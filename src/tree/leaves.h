@@ -4,8 +4,13 @@
 
 #include "axle/optimizer.h"
 
-/* The sum over the devices that hold different parts of x: along the axes over which `like` varies, which x does too at most. */
-ax_value ax_sum_of_parts(ax_value x, ax_value like);
+/* The axes along which devices hold different parts of x: those over which it varies and, of unchecked axes, of which types say nothing,
+   those that its spec names. spec NULL: none. */
+ax_axis_set ax_parts_axes(ax_value x, const char *spec);
+/* The sum of x over devices along these axes. */
+ax_value ax_sum_of_parts(ax_value x, ax_axis_set axes);
+/* ax_global_norm of leaves that differ along axes[i]; in the name of `who`. */
+ax_value ax_norm_of_parts(const char *who, uint32_t count, const ax_value *leaves, const ax_axis_set *axes);
 /* The sum of a leaf's squares on this device; bf16 and f16 in f32. */
 ax_value ax_sum_of_squares(ax_value x);
 /* Whether a schedule is one number, which then need not be rounded to f32 for leaves of f64. */

@@ -113,20 +113,20 @@ static ax_value correction(step *s, int which, ax_dtype dtype) {
   return in_dtype(left, dtype, place);
 }
 
-/* How many elements a leaf has of which x is this device's part, as a number of the leaf's mean. */
-static double whole_elems(ax_value x) {
+/* How many elements a leaf has of which x is this device's part. */
+static double whole_elems(ax_value x, ax_axis_set axes) {
   ax_type type = ax_typeof(x);
   if (ax_failed()) return 1;
-  return (double)ax_type_elems(&type) * (double)ax_axis_set_size(type.spread.varying, &ax_builder_current()->axes);
+  return (double)ax_type_elems(&type) * (double)ax_axis_set_size(axes, &ax_builder_current()->axes);
 }
 
-static ax_value clipped(step *s, ax_value g, ax_dtype dtype) {
+static ax_value clipped(step *s, ax_value g, ax_axis_set axes) {
   const ax_optimizer *o = s->o;
   if (o->clip_value > 0) g = ax_clamp(ax_real(-o->clip_value), g, ax_real(o->clip_value));
   if (o->clip_block_rms > 0) {
-    ax_value squares = ax_sum_of_parts(ax_sum_of_squares(g), g);
-    ax_value rms = ax_sqrt(ax_div(squares, ax_real(whole_elems(g))));
-    g = ax_div(g, ax_convert_element_type(ax_max(ax_real(1), ax_div(rms, ax_real(o->clip_block_rms))), dtype));
+    ax_value rms = ax_sqrt(ax_div(ax_sum_of_parts(ax_sum_of_squares(g), axes), ax_real(whole_elems(g, axes))));
+    ax_value by = ax_max(ax_real(1), ax_div(rms, ax_real(o->clip_block_rms)));
+    g = ax_div(g, ax_convert_element_type(by, ax_typeof(g).dtype));
   }
   return g;
 }
@@ -190,11 +190,14 @@ static bool all_alike(const step *s, const ax_value *gradients, const ax_value *
 /* The count, the learning rate and the norm; gradients become clipped ones. */
 static void prepare(step *s, ax_value *gradients, ax_value count) {
   uint32_t n = s->params->count;
+  ax_axis_set *axes = ax_trace_alloc(((size_t)n + 1) * sizeof axes[0]); /* along which a leaf's parts differ */
+  for (uint32_t i = 0; i < n && axes != NULL; i++) axes[i] = ax_parts_axes(gradients[i], s->params->specs[i]);
+  if (axes == NULL) return;
   s->count = count;
   s->next_count = ax_select_n(ax_lt(count, ax_integer(INT32_MAX)), count, ax_add(count, ax_integer(1)));
   s->learning_rate = ax_neg(ax_schedule_at(&s->o->learning_rate, count));
-  for (uint32_t i = 0; i < n; i++) gradients[i] = clipped(s, gradients[i], ax_typeof(gradients[i]).dtype);
-  if (s->o->clip_norm > 0 && n > 0) s->norm = ax_global_norm(n, gradients);
+  for (uint32_t i = 0; i < n; i++) gradients[i] = clipped(s, gradients[i], axes[i]);
+  if (s->o->clip_norm > 0 && n > 0) s->norm = ax_norm_of_parts("optimizer_update", n, gradients, axes);
   for (uint32_t i = 0; i < n; i++) gradients[i] = within_norm(s, gradients[i], ax_typeof(gradients[i]).dtype);
 }
 
