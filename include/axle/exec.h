@@ -180,6 +180,10 @@ AX_MUST_USE ax_status ax_run(ax_executable *executable, uint32_t in_count, ax_ar
    (ax_host_array_release), all empty on failure. What `out` held is not released, and it shares no array with `in`. Threads and errors
    as ax_run. */
 AX_MUST_USE ax_status ax_run_host(ax_executable *executable, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_host_array *out);
+/* Once, and all in one: traces the function on the types of the host arrays, compiles it and runs it on them. runtime NULL: one that is
+   made for the call. `in` has function.in_count entries, `out` function.out_count; ownership as ax_run_host's. What is run more
+   often is compiled once (ax_jit). Statuses: those of ax_runtime_create, ax_jit and ax_run_host. */
+AX_MUST_USE ax_status ax_apply(ax_runtime *runtime, ax_fn function, const ax_host_array *in, ax_host_array *out);
 /* Starts a run. Its results, in `out`, are arrays that need not be ready yet, and its arguments may be such: it begins when they are
    ready, and when nobody else reads those that are donated to it any more (they are gone for everybody else from now on). No thread
    waits meanwhile. A small run, and any run where the runtime has no worker threads, is over when this returns, if its arguments are
@@ -212,6 +216,7 @@ bool ax_array_is_ready(const ax_array *array);
 #define ax_array_wait(...) AX_LINED_STATUS(array_wait, __VA_ARGS__)
 #define ax_put_host(...) AX_LINED_STATUS(put_host, __VA_ARGS__)
 #define ax_array_to_host(...) AX_LINED_STATUS(array_to_host, __VA_ARGS__)
+#define ax_apply(...) AX_LINED_STATUS(apply, __VA_ARGS__)
 #define ax_run_host(...) AX_LINED_STATUS(run_host, __VA_ARGS__)
 #endif
 

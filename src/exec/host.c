@@ -1,8 +1,11 @@
 /* Host arrays: put on devices, read back, and handed to a run whole. */
 #include "axle/host.h"
 
+#include <math.h>
+
 #include "exec/call.h"
 #include "exec/exec.h"
+#include "ir/number.h"
 
 static ax_type type_of(const ax_host_array *host) { return ax_array_type(host->dtype, host->rank, host->dims); }
 
@@ -11,6 +14,12 @@ ax_host_array ax_host_view(ax_dtype dtype, uint32_t rank, const int64_t *dims, c
   ax_host_array host = {.dtype = type.dtype, .rank = type.rank, .data = (void *)data, .view = true};
   for (uint32_t d = 0; d < type.rank; d++) host.dims[d] = type.dims[d];
   return host;
+}
+
+double ax_host_at(const ax_host_array *array, int64_t index) {
+  if (array == NULL || array->data == NULL || ax_dtype_bytes(array->dtype) == 0) return NAN;
+  if (index < 0 || index >= ax_dims_elems(array->rank, array->dims)) return NAN;
+  return ax_number_convert(array->dtype, AX_F64, ax_number_load(array->dtype, array->data, index)).f;
 }
 
 void ax_host_array_release(ax_host_array *array) {
@@ -91,5 +100,29 @@ ax_status ax_run_host(ax_executable *e, uint32_t in_count, const ax_host_array *
   for (size_t i = 0; i < count; i++) ax_array_release(arrays[i]);
   for (uint32_t k = 0; k < out_count && status != AX_OK; k++) ax_host_array_release(&out[k]);
   ax_free(arrays);
+  return status;
+}
+
+/* The executable of the function on arrays of these types. */
+static ax_status compile_for(ax_runtime *runtime, ax_fn function, const ax_host_array *in, ax_executable **out) {
+  *out = NULL;
+  if (function.in_count > 0) AX_TRY(ax_require(in, "host array"));
+  ax_type *types = ax_calloc((size_t)function.in_count + 1, sizeof types[0]);
+  if (types == NULL) return ax_out_of_memory(function.in_count * sizeof types[0]);
+  for (uint32_t i = 0; i < function.in_count; i++) types[i] = type_of(&in[i]);
+  ax_status status = ax_jit(runtime, function, types, NULL, out);
+  ax_free(types);
+  return status;
+}
+
+ax_status ax_apply(ax_runtime *runtime, ax_fn function, const ax_host_array *in, ax_host_array *out) {
+  ax_executable *executable = NULL;
+  ax_runtime *own = NULL;
+  for (uint32_t k = 0; k < function.out_count; k++) out[k] = (ax_host_array){0};
+  ax_status status = runtime == NULL ? ax_runtime_create(NULL, &own) : AX_OK;
+  if (status == AX_OK) status = compile_for(own != NULL ? own : runtime, function, in, &executable);
+  if (status == AX_OK) status = ax_run_host(executable, function.in_count, in, function.out_count, out);
+  ax_executable_release(executable);
+  ax_runtime_release(own);
   return status;
 }

@@ -1,4 +1,5 @@
 /* Host arrays put down, read back and run: as the same through ax_device_put, ax_run and ax_array_read; and what is refused. */
+#include <math.h>
 #include <string.h>
 
 #include "axle/axle.h"
@@ -177,8 +178,41 @@ static void without_memory(void **state) {
   ax_executable_release(executable);
 }
 
+/* --- Once --- */
+
+static void scaled_sum(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_reduce_sum(ax_mul(in[0], in[1]), AX_ALL_DIMS, false);
+  out[1] = ax_gt(in[0], ax_integer(2));
+}
+static void mismatched(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_matmul(in[0], in[0]);
+}
+
+static void applied_once(void **state) {
+  (void)state;
+  const ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), (float[]){1, 2, 3}), ax_host_view(AX_F32, AX_DIMS(), (float[]){0.5f})};
+  ax_host_array out[2];
+  ax_runtime *of_two[] = {NULL, runtime};
+  for (int i = 0; i < 2; i++) {
+    TEST_OK(ax_apply(of_two[i], AX_FN(scaled_sum, 2, 2), in, out));
+    assert_true(ax_host_at(&out[0], 0) == 3);
+    assert_true(ax_host_at(&out[1], 1) == 0 && ax_host_at(&out[1], 2) == 1);
+    assert_true(isnan(ax_host_at(&out[1], 3)) && isnan(ax_host_at(&out[1], -1)) && isnan(ax_host_at(NULL, 0)));
+    for (int k = 0; k < 2; k++) ax_host_array_release(&out[k]);
+    assert_true(isnan(ax_host_at(&out[0], 0)));
+  }
+  out[0] = in[0];
+  const ax_host_array matrix = ax_host_view(AX_F32, AX_DIMS(1, 3), (float[]){1, 2, 3}), none = {0};
+  TEST_FAILS(ax_apply(runtime, AX_FN(mismatched, 1, 1), &matrix, out), AX_INVALID_ARGUMENT, "matmul: f32[1,3] and f32[1,3]");
+  assert_null(out[0].data);
+  TEST_FAILS(ax_apply(runtime, AX_FN(mismatched, 1, 1), &none, out), AX_INVALID_ARGUMENT, "input 0");
+  TEST_FAILS(ax_apply(NULL, AX_FN(mismatched, 1, 1), NULL, out), AX_INVALID_ARGUMENT, "host array");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(views), cmocka_unit_test(put_and_read), cmocka_unit_test(refused),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(applied_once), cmocka_unit_test(views), cmocka_unit_test(put_and_read), cmocka_unit_test(refused),
                                      cmocka_unit_test(runs),  cmocka_unit_test(runs_refused), cmocka_unit_test(without_memory),
                                      cmocka_unit_test(jitted)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
