@@ -46,6 +46,8 @@ ax_value ax_exp(ax_value x); /* T float, as those below up to erf */
 ax_value ax_log(ax_value x);
 ax_value ax_log1p(ax_value x);
 ax_value ax_expm1(ax_value x);
+ax_value ax_sin(ax_value x);
+ax_value ax_cos(ax_value x);
 ax_value ax_tanh(ax_value x);
 ax_value ax_logistic(ax_value x); /* 1 / (1 + exp(-x)) */
 ax_value ax_sqrt(ax_value x);
@@ -212,6 +214,8 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_log(...) AX_LINED(log, __VA_ARGS__)
 #define ax_log1p(...) AX_LINED(log1p, __VA_ARGS__)
 #define ax_expm1(...) AX_LINED(expm1, __VA_ARGS__)
+#define ax_sin(...) AX_LINED(sin, __VA_ARGS__)
+#define ax_cos(...) AX_LINED(cos, __VA_ARGS__)
 #define ax_tanh(...) AX_LINED(tanh, __VA_ARGS__)
 #define ax_logistic(...) AX_LINED(logistic, __VA_ARGS__)
 #define ax_sqrt(...) AX_LINED(sqrt, __VA_ARGS__)

@@ -182,6 +182,8 @@ static const struct {
     [AX_SCALAR_LOG] = {emit_math, ROUND},
     [AX_SCALAR_LOG1P] = {emit_log1p, ROUND},
     [AX_SCALAR_EXPM1] = {emit_math, ROUND},
+    [AX_SCALAR_SIN] = {emit_math, ROUND},
+    [AX_SCALAR_COS] = {emit_math, ROUND},
     [AX_SCALAR_TANH] = {emit_math, ROUND},
     [AX_SCALAR_LOGISTIC] = {emit_logistic, ROUND},
     [AX_SCALAR_SQRT] = {emit_sqrt, ROUND},

@@ -33,6 +33,8 @@ static bool keeps_finite(ax_scalar op) {
     case AX_SCALAR_NEG:
     case AX_SCALAR_ABS:
     case AX_SCALAR_SIGN:
+    case AX_SCALAR_SIN:
+    case AX_SCALAR_COS:
     case AX_SCALAR_TANH:
     case AX_SCALAR_LOGISTIC:
     case AX_SCALAR_ERF:

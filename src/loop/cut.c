@@ -27,6 +27,8 @@ static double op_time(const ax_expr *expr) {
     case AX_SCALAR_EXPM1:
     case AX_SCALAR_LOG1P:
     case AX_SCALAR_LOGISTIC: return 0.4 * width;
+    case AX_SCALAR_SIN:
+    case AX_SCALAR_COS:
     case AX_SCALAR_TANH:
     case AX_SCALAR_ERF:
     case AX_SCALAR_POW: return 1.4 * width;

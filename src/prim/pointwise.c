@@ -15,6 +15,7 @@
      sign           numeric   -1, 0 or 1; keeps NaN and both zeros                     none
      exp, log       float     e^x, the natural logarithm                               e^x dx, dx / x
      log1p, expm1   float     log(1 + x), e^x - 1, exact near 0                        dx / (1 + x), e^x dx
+     sin, cos       float     of x in radians                                          cos(x) dx, -sin(x) dx
      tanh           float     the hyperbolic tangent                                   (1 - tanh(x)^2) dx
      logistic       float     1 / (1 + e^-x)                                           y (1 - y) dx, with y the result
      sqrt, rsqrt    float     x^(1/2), x^(-1/2)                                        dx / (2 sqrt(x)), -rsqrt(x) / (2 x) dx
@@ -248,6 +249,8 @@ static ax_value log1p_factor(ax_value x, ax_value y) {
   return ax_div(ax_full_like(x, 1), above);
 }
 static ax_value expm1_factor(ax_value x, ax_value y) { return (void)x, plus_constant(y, 1); }
+static ax_value sin_factor(ax_value x, ax_value y) { return (void)y, ax_cos(x); }
+static ax_value cos_factor(ax_value x, ax_value y) { return (void)y, ax_neg(ax_sin(x)); }
 /* 1 - y^2, which keeps its digits where y is near 1 */
 static ax_value tanh_factor(ax_value x, ax_value y) {
   ax_value above = ((void)x, plus_constant(y, 1)), below = ax_sub(ax_full_like(y, 1), y);
@@ -265,6 +268,8 @@ static void exp_jvp(const ax_jvp_args *a) { unary_jvp(a, itself_factor); }
 static void log_jvp(const ax_jvp_args *a) { unary_jvp(a, log_factor); }
 static void log1p_jvp(const ax_jvp_args *a) { unary_jvp(a, log1p_factor); }
 static void expm1_jvp(const ax_jvp_args *a) { unary_jvp(a, expm1_factor); }
+static void sin_jvp(const ax_jvp_args *a) { unary_jvp(a, sin_factor); }
+static void cos_jvp(const ax_jvp_args *a) { unary_jvp(a, cos_factor); }
 static void tanh_jvp(const ax_jvp_args *a) { unary_jvp(a, tanh_factor); }
 static void logistic_jvp(const ax_jvp_args *a) { unary_jvp(a, logistic_factor); }
 static void sqrt_jvp(const ax_jvp_args *a) { unary_jvp(a, sqrt_factor); }
@@ -355,6 +360,8 @@ AX_POINTWISE(exp, EXP, AX_FORM("exponential"), 1, infer_float, exp_jvp, ax_absen
 AX_POINTWISE(log, LOG, AX_FORM("log"), 1, infer_float, log_jvp, ax_absent_transpose);
 AX_POINTWISE(log1p, LOG1P, AX_FORM("log_plus_one"), 1, infer_float, log1p_jvp, ax_absent_transpose);
 AX_POINTWISE(expm1, EXPM1, AX_FORM("exponential_minus_one"), 1, infer_float, expm1_jvp, ax_absent_transpose);
+AX_POINTWISE(sin, SIN, AX_FORM("sine"), 1, infer_float, sin_jvp, ax_absent_transpose);
+AX_POINTWISE(cos, COS, AX_FORM("cosine"), 1, infer_float, cos_jvp, ax_absent_transpose);
 AX_POINTWISE(tanh, TANH, AX_FORM("tanh"), 1, infer_float, tanh_jvp, ax_absent_transpose);
 AX_POINTWISE(logistic, LOGISTIC, AX_FORM("logistic"), 1, infer_float, logistic_jvp, ax_absent_transpose);
 AX_POINTWISE(sqrt, SQRT, AX_FORM("sqrt"), 1, infer_float, sqrt_jvp, ax_absent_transpose);
@@ -400,6 +407,8 @@ ax_value ax_exp(ax_value x) { return unary(&ax_prim_exp, x); }
 ax_value ax_log(ax_value x) { return unary(&ax_prim_log, x); }
 ax_value ax_log1p(ax_value x) { return unary(&ax_prim_log1p, x); }
 ax_value ax_expm1(ax_value x) { return unary(&ax_prim_expm1, x); }
+ax_value ax_sin(ax_value x) { return unary(&ax_prim_sin, x); }
+ax_value ax_cos(ax_value x) { return unary(&ax_prim_cos, x); }
 ax_value ax_tanh(ax_value x) { return unary(&ax_prim_tanh, x); }
 ax_value ax_logistic(ax_value x) { return unary(&ax_prim_logistic, x); }
 ax_value ax_sqrt(ax_value x) { return unary(&ax_prim_sqrt, x); }

@@ -53,6 +53,8 @@ static double float_eval(ax_scalar op, double a, double b, int64_t imm) {
     case AX_SCALAR_LOG: return log(a);
     case AX_SCALAR_LOG1P: return log1p(a);
     case AX_SCALAR_EXPM1: return expm1(a);
+    case AX_SCALAR_SIN: return sin(a);
+    case AX_SCALAR_COS: return cos(a);
     case AX_SCALAR_TANH: return tanh(a);
     case AX_SCALAR_LOGISTIC: return 1 / (1 + exp(-a));
     case AX_SCALAR_SQRT: return sqrt(a);

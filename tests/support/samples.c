@@ -53,6 +53,8 @@ const test_sample test_samples[] = {
     SAMPLE("log", ONE, .low = 0.5, .high = 3, .ulps = 3, .narrow_ulps = 1),
     SAMPLE("log1p", ONE, .low = -0.5, .high = 3, .ulps = 3, .narrow_ulps = 1),
     SAMPLE("expm1", ONE, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("sin", ONE, .ulps = 3, .narrow_ulps = 1),
+    SAMPLE("cos", ONE, .ulps = 3, .narrow_ulps = 1),
     SAMPLE("tanh", ONE, .ulps = 3, .narrow_ulps = 1),
     SAMPLE("logistic", ONE, .ulps = 3, .narrow_ulps = 1),
     SAMPLE("sqrt", ONE, .low = 0.5, .high = 3),

@@ -46,6 +46,8 @@ static const vector_case pointwise_cases[] = {
     {"log", FLOAT, .unary = ax_log},
     {"log1p", FLOAT, .unary = ax_log1p},
     {"expm1", FLOAT, .unary = ax_expm1},
+    {"sin", FLOAT, .unary = ax_sin, .scaled = true},
+    {"cos", FLOAT, .unary = ax_cos, .scaled = true},
     {"tanh", FLOAT, .unary = ax_tanh, .scaled = true},
     {"logistic", FLOAT, .unary = ax_logistic, .scaled = true},
     {"sqrt", FLOAT, .unary = ax_sqrt},

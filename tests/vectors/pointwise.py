@@ -29,6 +29,7 @@ CASES = [
     binary("max", lax.max, WIDE), binary("min", lax.min, WIDE), binary("pow", lax.pow, FLOAT),
     unary("neg", lax.neg, WIDE), unary("abs", lax.abs, NUMERIC), unary("sign", lax.sign, NUMERIC),
     unary("exp", lax.exp), unary("log", lax.log), unary("log1p", lax.log1p), unary("expm1", lax.expm1),
+    unary("sin", lax.sin), unary("cos", lax.cos),
     unary("tanh", lax.tanh), unary("logistic", lax.logistic), unary("sqrt", lax.sqrt), unary("rsqrt", lax.rsqrt),
     unary("erf", lax.erf),
     power(0, NUMERIC), power(1, NUMERIC), power(2, NUMERIC), power(3, NUMERIC), power(7, NUMERIC), power(-1), power(-2), power(-3),
