@@ -3,22 +3,19 @@
 
 #include <axle/axle.h>
 
-static ax_mesh mesh;
-
 /* On each device: in[0] is its part. The mean is the same everywhere. */
 static AX_BODY(center) { out[0] = ax_sub(in[0], ax_pmean(in[0], "data")); }
 
-static AX_BODY(on_mesh) { ax_shard_map(&mesh, "data -> data", AX_FN(center, 1, 1), in, out); }
-
 int main(void) {
   ax_host_array x = ax_host_view(AX_F32, AX_DIMS(8), (float[]){1, 2, 3, 4, 5, 6, 7, 8}), y;
+  ax_mesh mesh;
   ax_runtime *runtime;
   ax_program *program;
   ax_executable *executable;
   char *text;
   ax_must(ax_runtime_create(NULL, &runtime));
   ax_must(ax_mesh_parse("data=8", &mesh));
-  ax_must(ax_trace(AX_FN(on_mesh, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 8)), &program));
+  ax_must(ax_trace(AX_SHARDED(&mesh, "data -> data", AX_FN(center, 1, 1)), AX_TYPES(AX_TYPE(AX_F32, 8)), &program));
   ax_must(ax_program_print(program, &text));
   ax_must(ax_compile(runtime, program, NULL, &executable));
   ax_must(ax_run_host(executable, 1, &x, 1, &y));

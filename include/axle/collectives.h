@@ -41,7 +41,7 @@ ax_value ax_ppermute(ax_value x, const char *axes, uint32_t count, const int64_t
    `by` before get zeros. */
 ax_value ax_pshift(ax_value x, const char *axes, int64_t by, bool wrap);
 ax_value ax_axis_index(const char *axes); /* s32[], this member's number, varying over axes */
-int64_t ax_axis_size(const char *axes);   /* n, known while tracing; 0 and an error for an unknown axis */
+int64_t ax_axis_size(const char *axes);   /* n, known while tracing; 1 and an error for an unknown axis */
 /* x, typed varying over axes too. An axis over which it varies already is an error. */
 ax_value ax_pvary(ax_value x, const char *axes);
 /* to "varying": pvary. To "invariant" is an error: psum, pmax, pmin and all_gather_invariant make values invariant. To "reduced"
@@ -74,6 +74,22 @@ ax_value ax_done(ax_value future);
    operands or results; one that has more entries than there are dimensions, or does not divide; the body's own. */
 void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
 void ax_shard_map_unchecked(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
+/* ax_shard_map as a function to be passed on:
+     ax_trace(AX_SHARDED(&mesh, "data -> data", AX_FN(center, 1, 1)), types, &program)
+   It is good as long as the block it stands in. ax_call_sharded is that function, an ax_sharded its context. */
+typedef struct ax_sharded {
+  const ax_mesh *mesh;
+  const char *specs;
+  ax_fn body;
+} ax_sharded;
+void ax_call_sharded(const ax_value *in, ax_value *out, void *sharded);
+static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
+  ax_fn function = sharded->body;
+  function.function = ax_call_sharded;
+  function.context = sharded;
+  return function;
+}
+#define AX_SHARDED(mesh_, specs_, ...) ax_sharded_function(&(ax_sharded){.mesh = (mesh_), .specs = (specs_), .body = __VA_ARGS__})
 
 #pragma GCC visibility pop
 

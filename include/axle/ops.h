@@ -75,7 +75,7 @@ ax_value ax_square(ax_value x);        /* T numeric */
 ax_value ax_clamp(ax_value low, ax_value x, ax_value high);
 
 /* --- Shape; any T --- */
-/* The same number of elements, in row-major order. */
+/* The same number of elements, in row-major order; one dimension may be -1, which stands for what the others leave. */
 ax_value ax_reshape(ax_value x, uint32_t rank, const int64_t *dims);
 ax_value ax_transpose(ax_value x, const int64_t *permutation); /* result dimension i is x's dimension permutation[i] */
 /* T[s..] -> T[dims]; x's dimension i becomes broadcast_dimensions[i] (strictly increasing), equal to it or 1. */

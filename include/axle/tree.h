@@ -91,6 +91,10 @@ void ax_tree_zip(ax_value (*f)(ax_value a, ax_value b), uint32_t count, const ax
 ax_value ax_tree_reduce(ax_value (*f)(ax_value a, ax_value b), uint32_t count, const ax_value *x);
 /* out[i] = x[i] * factor, a scalar of any float dtype or a number, rounded to each leaf's. */
 void ax_tree_scale(ax_value factor, uint32_t count, const ax_value *x, ax_value *out);
+/* All elements of all leaves, of one dtype, one leaf after the other in one dimension; and leaves shaped like `like` from the first elements
+   of such a value. As jax.flatten_util.ravel_pytree. Errors: leaves of different dtypes; no leaf; too few elements in `flat`. */
+ax_value ax_tree_ravel(uint32_t count, const ax_value *leaves);
+void ax_tree_unravel(ax_value flat, uint32_t count, const ax_value *like, ax_value *out);
 /* The root of the sum of squares of all elements of all leaves, as optax.tree.norm: f32[], or f64[] where a leaf is f64. In a shard_map the
    parts of a leaf that devices hold along the axes over which it varies are all counted, and the result varies over none; in
    ax_shard_map_unchecked leaves must be whole. Errors: a leaf that is not float; no leaf. */
@@ -183,6 +187,8 @@ AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_c
 #define ax_tree_map(...) AX_LINED_VOID(tree_map, __VA_ARGS__)
 #define ax_tree_zip(...) AX_LINED_VOID(tree_zip, __VA_ARGS__)
 #define ax_tree_reduce(...) AX_LINED(tree_reduce, __VA_ARGS__)
+#define ax_tree_ravel(...) AX_LINED(tree_ravel, __VA_ARGS__)
+#define ax_tree_unravel(...) AX_LINED_VOID(tree_unravel, __VA_ARGS__)
 #define ax_tree_scale(factor, ...) AX_LINED_VOID(tree_scale, AX_X(factor), __VA_ARGS__)
 #define ax_global_norm(...) AX_LINED(global_norm, __VA_ARGS__)
 #define ax_tree_shard_map(...) AX_LINED_VOID(tree_shard_map, __VA_ARGS__)

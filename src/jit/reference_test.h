@@ -150,6 +150,8 @@ static inline double float_op(ax_scalar op, ax_dtype dtype, double a, double b, 
     case AX_SCALAR_LOG: return log(a);
     case AX_SCALAR_LOG1P: return log1p(a);
     case AX_SCALAR_EXPM1: return expm1(a);
+    case AX_SCALAR_SIN: return sin(a);
+    case AX_SCALAR_COS: return cos(a);
     case AX_SCALAR_TANH: return tanh(a);
     case AX_SCALAR_LOGISTIC: return a < 0 ? exp(a) / (1 + exp(a)) : 1 / (1 + exp(-a));
     case AX_SCALAR_SQRT: return sqrt(a);

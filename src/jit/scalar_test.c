@@ -146,6 +146,8 @@ static bool defined(ax_scalar op, ax_dtype dtype) {
     case AX_SCALAR_LOGISTIC:
     case AX_SCALAR_SQRT:
     case AX_SCALAR_RSQRT:
+    case AX_SCALAR_SIN:
+    case AX_SCALAR_COS:
     case AX_SCALAR_ERF: return is_float;
     case AX_SCALAR_AND:
     case AX_SCALAR_OR:
@@ -200,7 +202,8 @@ static void conversions(void **state) {
 static void accuracy(void **state) {
   enum { count = 30000 };
   static const ax_scalar ops[] = {AX_SCALAR_EXP,  AX_SCALAR_LOG,      AX_SCALAR_LOG1P, AX_SCALAR_EXPM1,
-                                  AX_SCALAR_TANH, AX_SCALAR_LOGISTIC, AX_SCALAR_ERF,   AX_SCALAR_POW};
+                                  AX_SCALAR_SIN,  AX_SCALAR_COS,      AX_SCALAR_TANH,
+                                  AX_SCALAR_LOGISTIC, AX_SCALAR_ERF,   AX_SCALAR_POW};
   static double a[count], b[count], got[count], wanted[count];
   static unsigned char c[count];
   (void)state;

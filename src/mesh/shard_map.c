@@ -266,6 +266,7 @@ static ax_status parse_specs(const char *specs, ax_fn body, const ax_mesh *mesh,
 static bool cut_types(const ax_shard_map_params *params, const ax_value *in, uint32_t in_count, const ax_spec *specs,
                       ax_type *types) {
   const ax_mesh *outer = &ax_builder_current()->axes;
+  if (!ax_check_operands("shard_map", in, in_count)) return false;
   for (uint32_t i = 0; i < in_count; i++) {
     ax_type whole = ax_typeof(in[i]);
     if (ax_failed()) return false;
@@ -325,4 +326,9 @@ void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_v
 
 void ax_shard_map_unchecked(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out) {
   shard_map(mesh, specs, true, body, in, out);
+}
+
+void ax_call_sharded(const ax_value *in, ax_value *out, void *sharded) {
+  const ax_sharded *s = sharded;
+  ax_shard_map(s->mesh, s->specs, s->body, in, out);
 }

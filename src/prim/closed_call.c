@@ -129,7 +129,7 @@ const ax_prim ax_prim_closed_call = {
 void ax_closed_call(ax_fn function, const ax_value *in, ax_value *out) {
   uint32_t in_count = function.in_count;
   in = ax_take_operands(in, in_count, out, function.out_count);
-  const ax_type *types = ax_types_of(in, in_count);
+  const ax_type *types = ax_types_of("closed_call", in, in_count);
   if (types == NULL) return;
   ax_body body;
   ax_status status = ax_body_trace(&(ax_body_options){.owner = "closed_call", .part = "function", .function = function, .in = types}, &body);

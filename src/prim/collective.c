@@ -219,7 +219,7 @@ ax_value ax_combine_batch(ax_scalar op, ax_value x, int64_t dim, int64_t size) {
 
 int64_t ax_axis_size(const char *axes) {
   ax_axes names;
-  return ax_collective_names("axis_size", axes, &names) ? ax_axes_members(&names) : 0;
+  return ax_collective_names("axis_size", axes, &names) ? ax_axes_members(&names) : 1; /* which may be divided by */
 }
 
 /* --- lower --- */

@@ -299,7 +299,7 @@ static void bind_traced(tracing *t, ax_value index, const ax_value *in, ax_value
 
 /* t: names, branches and counts; operands were taken. */
 static void choose(tracing *t, ax_value index, const ax_value *in, ax_value *out) {
-  ax_type *types = ax_types_of(in, t->in_count);
+  ax_type *types = ax_types_of(t->names != NULL ? "if" : "switch", in, t->in_count);
   t->index_varying = ax_typeof(index).spread.varying;
   t->out_varying = ax_trace_alloc(t->out_count * sizeof t->out_varying[0]);
   t->bodies = ax_trace_alloc(t->branch_count * sizeof t->bodies[0]);

@@ -2,6 +2,8 @@
    Parameters: value, a dense row-major array. Printed inline where it is used when it is a scalar.
    No operands: nothing to differentiate, batch or communicate; the same on all devices. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/number.h"
@@ -123,7 +125,11 @@ static ax_value filled(const char *function, ax_dtype dtype, uint32_t rank, cons
     return ax_reject_as(function, "%.17g as %s: from 2^53 on a double is not every integer; ax_full_i64 takes them", real, ax_dtype_name(dtype));
   if (number.id == INTEGER) return ax_reject_as(function, "%s cannot hold %lld", ax_dtype_name(dtype), (long long)number.trace);
   if (number.id == UNSIGNED) return ax_reject_as(function, "%s cannot hold %llu", ax_dtype_name(dtype), (unsigned long long)number.trace);
-  return ax_reject_as(function, "%s cannot hold %.17g", ax_dtype_name(dtype), real);
+  char text[32];
+  snprintf(text, sizeof text, "%.15g", real);
+  if (strtod(text, NULL) != real) snprintf(text, sizeof text, "%.17g", real);
+  return ax_reject_as(function, "%s cannot hold %s%s", ax_dtype_name(dtype), text,
+                      strcmp(function, "full") != 0 && strcmp(function, "full_like") != 0 ? ", a number among operands of that dtype" : "");
 }
 
 ax_value ax_as(const char *function, ax_value value, ax_dtype dtype) {

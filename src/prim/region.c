@@ -30,7 +30,8 @@ ax_status ax_body_trace(const ax_body_options *options, ax_body *out) {
   return ax_builder_finish(builder, outs, options->function.out_count, &out->program, &out->captured, &out->captured_count);
 }
 
-ax_type *ax_types_of(const ax_value *in, uint32_t count) {
+ax_type *ax_types_of(const char *function, const ax_value *in, uint32_t count) {
+  if (!ax_check_operands(function, in, count)) return NULL;
   ax_type *types = ax_trace_alloc(count * sizeof types[0]);
   for (uint32_t i = 0; i < count && types != NULL; i++) types[i] = ax_typeof(in[i]);
   return ax_failed() ? NULL : types;

@@ -28,8 +28,8 @@ typedef struct ax_body_options {
   struct ax_loop_notes *notes; /* NULL: those of the enclosing trace (prim/settle.h) */
 } ax_body_options;
 AX_MUST_USE ax_status ax_body_trace(const ax_body_options *options, ax_body *out);
-/* The types of values, in the trace's memory; NULL: the trace has failed. */
-ax_type *ax_types_of(const ax_value *in, uint32_t count);
+/* The types of the operands of a function, in the trace's memory; NULL: the trace has failed. */
+ax_type *ax_types_of(const char *function, const ax_value *in, uint32_t count);
 
 /* A program made of others: begin (values of enclosing traces may not be used), inputs, operations, finish. The array of handles
    lives as long as the trace; NULL on failure (finish reports it). */

@@ -60,10 +60,24 @@ const ax_prim ax_prim_reshape = {
     .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
+/* -1 stands for what is left. */
+static void fill_in(const ax_type *type, ax_dims *dims) {
+  int64_t others = 1, elems = ax_type_elems(type);
+  uint32_t open = AX_NONE;
+  for (uint32_t d = 0; d < dims->count; d++) {
+    if (dims->v[d] == -1 && open == AX_NONE) open = d;
+    else if (!ax_mul_i64(others, dims->v[d], &others)) return;
+  }
+  if (open != AX_NONE && others > 0 && elems % others == 0) dims->v[open] = elems / others;
+}
+
 ax_value ax_reshape(ax_value x, uint32_t rank, const int64_t *dims) {
   reshape_params p;
   if (!ax_dims_take(&ax_prim_reshape, rank, dims, &p.new_sizes)) return ax_poison;
-  ax_type type = ax_typeof(x), wanted = ax_array_type(type.dtype, rank, dims);
+  ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  fill_in(&type, &p.new_sizes);
+  ax_type wanted = ax_array_type(type.dtype, rank, p.new_sizes.v);
   if (wanted.dtype != AX_NO_DTYPE && ax_same_shape(&type, &wanted)) return x;
   return ax_bind1(&ax_prim_reshape, &p, &x, 1);
 }

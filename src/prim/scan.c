@@ -452,7 +452,7 @@ void ax_scan(ax_fn function, uint32_t carry_count, int64_t length, bool reverse,
     (void)ax_reject(&ax_prim_scan, "%u carries, but its body takes %u operands and gives %u results", carry_count, in_count, out_count);
     return;
   }
-  ax_type *types = ax_types_of(in, in_count);
+  ax_type *types = ax_types_of("scan", in, in_count);
   if (types == NULL || !check_lengths(types + carry_count, in_count - carry_count, &length)) return;
   for (uint32_t i = carry_count; i < in_count; i++) types[i] = unstacked(&types[i]);
   ax_body_options options = {.owner = "scan", .part = "body", .function = function, .in = types};

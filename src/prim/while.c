@@ -306,7 +306,7 @@ void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out) {
                     "is n, n, n and 1", body.in_count, count, condition.in_count, condition.out_count);
     return;
   }
-  tracing t = {.condition = condition, .function = body, .count = count, .types = ax_types_of(in, count)};
+  tracing t = {.condition = condition, .function = body, .count = count, .types = ax_types_of("while", in, count)};
   if (t.types == NULL) return;
   ax_status status = trace_all(&t);
   if (status != AX_OK) ax_fail(status);

@@ -7,6 +7,7 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "ir/program.h"
+#include "prim/region.h"
 #include "prim/rules.h"
 #include "tree/treedef.h"
 
@@ -144,4 +145,33 @@ ax_value ax_global_norm(uint32_t count, const ax_value *leaves) {
   ax_axis_set *axes = ax_trace_alloc(((size_t)count + 1) * sizeof axes[0]);
   for (uint32_t i = 0; i < count && axes != NULL; i++) axes[i] = ax_parts_axes(leaves[i], NULL);
   return axes != NULL ? ax_norm_of_parts("global_norm", count, leaves, axes) : ax_poison;
+}
+
+/* --- All in one --- */
+
+ax_value ax_tree_ravel(uint32_t count, const ax_value *leaves) {
+  ax_value *flat = ax_trace_alloc(count * sizeof flat[0]);
+  if (flat == NULL || !ax_check_operands("tree_ravel", leaves, count)) return ax_poison;
+  if (count == 0) return ax_reject_as("tree_ravel", "there is no leaf");
+  for (uint32_t i = 0; i < count; i++) {
+    ax_type type = ax_typeof(leaves[i]), first = ax_typeof(leaves[0]);
+    if (type.dtype != first.dtype)
+      return ax_reject_as("tree_ravel", "leaf %u is %s, but leaf 0 is %s: they must be of one dtype", i, ax_type_string(&type, NULL),
+                          ax_type_string(&first, NULL));
+    flat[i] = ax_reshape(leaves[i], AX_DIMS(-1));
+  }
+  return ax_concatenate(count, flat, 0);
+}
+
+void ax_tree_unravel(ax_value flat, uint32_t count, const ax_value *like, ax_value *out) {
+  int64_t start = 0;
+  const ax_type *types = ax_types_of("tree_unravel", like, count), all = ax_typeof(flat);
+  for (uint32_t i = 0; types != NULL && !ax_failed() && i < count; i++) {
+    int64_t elems = ax_type_elems(&types[i]), limit = start + elems;
+    if (all.rank != 1 || limit > all.dims[0])
+      (void)ax_reject_as("tree_unravel", "leaf %u, %s, would end at element %lld of %s", i, ax_type_string(&types[i], NULL), (long long)limit,
+                         ax_type_string(&all, NULL));
+    else out[i] = ax_reshape(ax_slice_in_dim(flat, start, limit, 1, 0), types[i].rank, types[i].dims);
+    start = limit;
+  }
 }

@@ -151,6 +151,46 @@ static void still_varies(const ax_value *in, ax_value *out, void *context) {
   on_two("s: f32[]", give_first, in, out);
 }
 
+/* --- All in one --- */
+
+static void there_and_back(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value flat = ax_tree_ravel(3, in);
+  out[0] = ax_reduce_sum(ax_mul(flat, ax_iota(AX_F32, AX_DIMS(11), 0)), AX_ALL_DIMS, false);
+  ax_value padded = ax_concatenate(AX_VALUES(flat, ax_full(AX_F32, AX_DIMS(5), 7)), 0);
+  ax_tree_unravel(padded, 3, in, out + 1);
+}
+
+static void raveled(void **state) {
+  (void)state;
+  float a[6], b[1] = {10}, c[4];
+  for (int i = 0; i < 6; i++) a[i] = (float)i;
+  for (int i = 0; i < 4; i++) c[i] = (float)(20 + i);
+  const ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(2, 3), a), ax_host_view(AX_F32, AX_DIMS(), b),
+                              ax_host_view(AX_F32, AX_DIMS(4, 1), c)};
+  ax_host_array out[4];
+  TEST_OK(ax_apply(NULL, AX_FN(there_and_back, 3, 4), in, out));
+  double sum = 60;
+  for (int i = 0; i < 6; i++) sum += i * i;
+  for (int i = 0; i < 4; i++) sum += (7 + i) * (20 + i);
+  assert_true(ax_host_at(&out[0], 0) == sum);
+  for (int k = 0; k < 3; k++) {
+    assert_int_equal(out[1 + k].rank, in[k].rank);
+    for (int64_t i = 0; !isnan(ax_host_at(&in[k], i)); i++) assert_true(ax_host_at(&out[1 + k], i) == ax_host_at(&in[k], i));
+  }
+  for (int k = 0; k < 4; k++) ax_host_array_release(&out[k]);
+}
+
+static void ravel_none(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_tree_ravel(0, in); }
+static void ravel_mixed(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_tree_ravel(AX_VALUES(in[0], ax_iota(AX_S32, AX_DIMS(2), 0)));
+}
+static void unravel_short(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_tree_unravel(ax_full(AX_F32, AX_DIMS(1), 0), AX_VALUES(in[0], in[1]), out);
+}
+
 static void refused(void **state) {
   (void)state;
   static const struct {
@@ -166,6 +206,9 @@ static void refused(void **state) {
       {still_varies, "", "tree_shard_map: s varies over {d}, which its spec \"\" does not name"},
       {norm_of_none, "", "global_norm: there is no leaf"},
       {norm_of_integers, "", "global_norm: leaf 1 is s32[2]: only floats have a norm"},
+      {ravel_none, "", "tree_ravel: there is no leaf"},
+      {ravel_mixed, "", "tree_ravel: leaf 1 is s32[2], but leaf 0 is "},
+      {unravel_short, "", "tree_unravel: leaf "},
       {reduce_none, "", "tree_reduce: there is no leaf"},
       {wrong_counts, "", "tree_shard_map: the body takes 4 operands and gives 1 results, the treedefs have 4 and 4 leaves"},
       {wrong_axes, "", "tree_shard_map: params/0/w: spec \"d\": unknown axis \"d\""},
@@ -182,6 +225,6 @@ static void refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(functions), cmocka_unit_test(norm_of_parts), cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(functions), cmocka_unit_test(raveled), cmocka_unit_test(norm_of_parts), cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

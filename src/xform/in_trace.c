@@ -20,7 +20,7 @@ void ax_trace_fails(const char *what, ax_status status) {
 bool ax_traced_init(ax_traced *f, const char *what, ax_fn function, const ax_value *in, ax_value *out, uint32_t out_count) {
   *f = (ax_traced){.what = what, .function = function};
   f->in = ax_take_operands(in, function.in_count, out, out_count);
-  f->types = ax_types_of(f->in, function.in_count);
+  f->types = ax_types_of(f->what, f->in, function.in_count);
   return f->types != NULL;
 }
 
