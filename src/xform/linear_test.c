@@ -1,5 +1,7 @@
 /* Functions linearized in a trace, Jacobians and Hessians: held against one another, for functions of every kind. */
 #include <math.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
@@ -455,6 +457,67 @@ static void refusals(void **state) {
   assert_true(y[0] == 0.125);
 }
 
+/* --- Cost: tracing follows the function's size, the number of operands and of uses --- */
+
+typedef struct work {
+  ax_function transform; /* of the function below, of its operands */
+  int links, count;      /* of a chain; of operands */
+} work;
+
+static void chain(const ax_value *in, ax_value *out, void *context) {
+  const work *w = context;
+  out[0] = ax_tanh(in[0]);
+  for (int i = 0; i < w->links; i++) out[0] = ax_tanh(ax_mul(out[0], in[i % w->count]));
+}
+static void used_often(const ax_value *in, ax_value *out, void *context) {
+  ax_value y, tangent = in[0];
+  ax_linear map = ax_linearize(AX_CLOSURE(chain, 1, 1, context), AX_FIRST(1), in, &y);
+  for (int i = 0; i < 100; i++) ax_pushforward(map, &tangent, &tangent);
+  for (int i = 0; i < 100; i++) ax_pullback(map, &tangent, &tangent);
+  out[0] = tangent;
+}
+static void each_of_all(const ax_value *in, ax_value *out, void *context) {
+  const work *w = context;
+  uint32_t count = (uint32_t)w->count;
+  ax_fn f = AX_CLOSURE(chain, count, 1, context);
+  ax_value *operands = malloc(count * sizeof operands[0]), *made = malloc(3 * count * sizeof made[0]), y;
+  for (uint32_t i = 0; i < count; i++) operands[i] = in[0];
+  ax_jacfwd(f, AX_RANGE(1, count - 1), operands, made);
+  ax_jacrev(f, AX_ALL_ARGS, operands, made + count);
+  ax_vjp(f, AX_RANGE(1, count - 1), operands, &operands[0], &y, made + 2 * count);
+  out[0] = ax_add(ax_add(made[0], made[2 * count - 1]), made[3 * count - 2]);
+  free(operands);
+  free(made);
+}
+
+static double seconds_to_trace(work w) {
+  ax_type type = scalar_f64();
+  ax_program *program;
+  struct timespec from, to;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+  TEST_OK(ax_trace(AX_CLOSURE(w.transform, 1, 1, &w), &type, &program));
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+  ax_program_release(program);
+  return (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+}
+
+/* Four times as much work takes four times as long; the bound is half way, by exponent, to what something quadratic takes. */
+static void cost_follows_size(void **state) {
+  (void)state;
+#ifdef AXLE_VERIFIES
+  skip(); /* verifiers cost more than what they look at */
+#endif
+  const work pairs[][2] = {{{used_often, 50, 1}, {used_often, 200, 1}}, {{each_of_all, 500, 500}, {each_of_all, 2000, 2000}}};
+  for (int p = 0; p < 2; p++) {
+    double ratio = 16;
+    for (int tries = 0; tries < 5 && ratio >= 8; tries++) {
+      double took = seconds_to_trace(pairs[p][1]) / seconds_to_trace(pairs[p][0]);
+      if (took < ratio) ratio = took;
+    }
+    assert_true(ratio < 8);
+  }
+}
+
 static void several(const ax_value *in, ax_value *out, void *context) {
   inside(in, out, context);
   ax_jacfwd(AX_CLOSURE(cube, 1, 1, context), AX_FIRST(1), in, &out[4]);
@@ -477,7 +540,8 @@ static void survives_lack_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(linear_maps),  cmocka_unit_test(whole_jacobians), cmocka_unit_test(whole_hessians),
-      cmocka_unit_test(inner_traces), cmocka_unit_test(refusals),        cmocka_unit_test(survives_lack_of_memory),
+      cmocka_unit_test(inner_traces), cmocka_unit_test(refusals),        cmocka_unit_test(cost_follows_size),
+      cmocka_unit_test(survives_lack_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
