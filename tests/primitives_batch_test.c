@@ -315,28 +315,66 @@ static void spread_whole(const ax_value *in, ax_value *out, void *context) {
   free(specs);
 }
 
+/* The instance on every device of a mesh, which all do the same. */
+static void same_body(const ax_value *in, ax_value *out, void *context) {
+  const ax_program *program = ((const spread *)context)->local;
+  ax_call(program, program->in_count, in, program->out_count, out);
+}
+static void same_on_all(const ax_value *in, ax_value *out, void *context) {
+  const spread *s = context;
+  uint32_t ins = s->local->in_count, outs = s->local->out_count;
+  const char **specs = calloc(ins + outs, sizeof specs[0]);
+  for (uint32_t i = 0; i < ins + outs; i++) specs[i] = "";
+  test_shard_map(s->mesh, specs, specs + ins, s->unchecked, AX_CLOSURE(same_body, ins, outs, context), in, out);
+  free(specs);
+}
+
+/* vmap splits what is mapped over the mesh, where it comes to that shard_map. */
+static ax_status split_by_vmap(const spread *s, ax_program **out) {
+  ax_program *same;
+  char names[16];
+  snprintf(names, sizeof names, "%s", s->axes);
+  for (char *plus = strchr(names, '+'); plus != NULL; plus = strchr(plus, '+')) *plus = ',';
+  const ax_vmap_options options = {.in_axes = s->way.in_axes, .out_axes = s->way.out_axes, .size = batch_size, .spmd_axis_name = names};
+  ax_status status = ax_trace(AX_CLOSURE(same_on_all, s->local->in_count, s->local->out_count, (void *)s), s->local->types, &same);
+  *out = NULL;
+  if (status == AX_OK) status = ax_program_vmap(same, &options, out);
+  ax_program_release(same);
+  return status == AX_OK ? ax_program_verify(*out) : status;
+}
+
 typedef struct on_mesh { /* all instances, on one mesh */
   ax_mesh mesh;
   const char *axes;
-  bool unchecked;
+  bool unchecked, by_vmap;
   test_instance *instances;
   ax_program **wanted, **spread; /* on one device; over the mesh */
   uint32_t count;
 } on_mesh;
 
+static ax_status spread_by_hand(const test_instance *instance, spread *s, uint32_t mapped, const ax_program *whole, ax_program **out) {
+  ax_program *device, *local = NULL;
+  const ax_vmap_options options = {
+      .in_axes = s->way.in_axes, .out_axes = s->way.out_axes, .size = batch_size / ax_mesh_devices(s->mesh)};
+  *out = NULL;
+  TEST_OK(on_device(instance->program, s->mesh, mapped, s->unchecked, &device));
+  ax_status status = ax_program_vmap(device, &options, &local);
+  s->local = local;
+  if (status == AX_OK) status = ax_trace(AX_CLOSURE(spread_whole, whole->in_count, whole->out_count, s), whole->types, out);
+  ax_program_release(device);
+  ax_program_release(local);
+  return status;
+}
+
 static void add_instance(on_mesh *m, const test_instance *instance, uint32_t mapped, uint32_t turn) {
   const char *prim = instance->sample->prim;
-  bool unchecked =
-      m->unchecked || ax_prim_find(prim, strlen(prim))->kind == AX_REGION; /* whose types stand in the text */
-  int64_t local_size = batch_size / ax_mesh_devices(&m->mesh);
+  bool region = ax_prim_find(prim, strlen(prim))->kind == AX_REGION; /* whose types stand in the text */
   way w = way_of(instance->program, mapped, turn, batch_size);
-  ax_program *whole, *device, *local = NULL, *spread_over;
+  ax_program *whole, *spread_over;
+  spread s = {instance->program, &m->mesh, m->axes, m->unchecked || (region && !m->by_vmap), w};
   TEST_OK(ax_program_vmap(instance->program, &(ax_vmap_options){.in_axes = w.in_axes, .out_axes = w.out_axes, .size = batch_size}, &whole));
-  TEST_OK(on_device(instance->program, &m->mesh, mapped, unchecked, &device));
-  if (test_passes(instance, "vmap on a mesh",
-                  ax_program_vmap(device, &(ax_vmap_options){.in_axes = w.in_axes, .out_axes = w.out_axes, .size = local_size}, &local)) &&
-      test_passes(instance, m->axes,
-                  ax_trace(AX_CLOSURE(spread_whole, whole->in_count, whole->out_count, &(spread){local, &m->mesh, m->axes, unchecked, w}), whole->types, &spread_over))) {
+  ax_status status = m->by_vmap ? split_by_vmap(&s, &spread_over) : spread_by_hand(instance, &s, mapped, whole, &spread_over);
+  if (test_passes(instance, m->by_vmap ? "vmap split over a mesh" : "vmap on a mesh", status)) {
     m->instances = realloc(m->instances, (m->count + 1) * sizeof m->instances[0]);
     m->wanted = realloc(m->wanted, (m->count + 1) * sizeof m->wanted[0]);
     m->spread = realloc(m->spread, (m->count + 1) * sizeof m->spread[0]);
@@ -346,8 +384,6 @@ static void add_instance(on_mesh *m, const test_instance *instance, uint32_t map
     m->spread[m->count++] = spread_over;
   }
   ax_program_release(whole);
-  ax_program_release(device);
-  ax_program_release(local);
   way_deinit(&w);
 }
 
@@ -379,9 +415,9 @@ static void compare_on_mesh(on_mesh *m) {
   ax_runtime_release(runtime);
 }
 
-static void check_mesh(const char *text, const char *axes, bool unchecked) {
+static void check_mesh(const char *text, const char *axes, bool unchecked, bool by_vmap) {
   static const char *const shapes[] = {"", "2,3", "0"};
-  on_mesh m = {.axes = axes, .unchecked = unchecked};
+  on_mesh m = {.axes = axes, .unchecked = unchecked, .by_vmap = by_vmap};
   TEST_OK(ax_mesh_parse(text, &m.mesh));
   for (size_t i = 0; i < test_sample_count; i++) {
     const test_sample *sample = &test_samples[i];
@@ -406,12 +442,20 @@ static void check_mesh(const char *text, const char *axes, bool unchecked) {
 
 static void every_mesh(void **state) {
   (void)state;
-  for (size_t i = 0; i < AX_COUNT(meshes); i++) check_mesh(meshes[i].mesh, meshes[i].axes, meshes[i].unchecked);
+  for (size_t i = 0; i < AX_COUNT(meshes); i++) check_mesh(meshes[i].mesh, meshes[i].axes, meshes[i].unchecked, false);
+  test_blameless();
+}
+
+static void split_over_meshes(void **state) {
+  (void)state;
+  check_mesh("d=2", "d", false, true);
+  check_mesh("d=4", "d", true, true);
+  check_mesh("b=2,a=2", "a+b", false, true);
   test_blameless();
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(vmap), cmocka_unit_test(named_axes),
-                                     cmocka_unit_test(every_mesh)};
+                                     cmocka_unit_test(every_mesh), cmocka_unit_test(split_over_meshes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,12 @@ static const ax_axes *split_here(const ax_mesh *axes) {
   return split != NULL && ax_mesh_find(axes, split->name[0]) >= 0 ? split : NULL;
 }
 
+/* The environment around, for a body that has none of its own where what has a batch dimension is to vary; NULL: the body's own will do. */
+static const ax_mesh *wider(const ax_program *program) {
+  const ax_builder *around = ax_builder_current();
+  return program->axes.count == 0 && around != NULL && split_here(&around->axes) != NULL ? &around->axes : NULL;
+}
+
 static ax_status check_axis(const ax_program *program, const char *axis, int64_t size, int *index) {
   *index = axis != NULL ? ax_mesh_find(&program->axes, axis) : -1;
   if (axis != NULL && !ax_is_name(axis, strlen(axis)))
@@ -203,7 +209,7 @@ static ax_status batch(const ax_program *program, const int *in_dim, int64_t siz
   int index;
   *out = NULL;
   AX_TRY(check_axis(program, axis, size, &index));
-  ax_mesh axes = index >= 0 ? without_axis(&program->axes, (uint32_t)index) : program->axes;
+  ax_mesh axes = index >= 0 ? without_axis(&program->axes, (uint32_t)index) : wider(program) != NULL ? *wider(program) : program->axes;
   ax_builder builder;
   ax_memo memo = {0};
   batch_walk w = {.axis = index >= 0 ? axis : NULL, .size = size};
@@ -254,6 +260,9 @@ ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t
   ax_text_add(&key, "%lld %s ", (long long)size, axis != NULL ? axis : "");
   for (uint32_t i = 0; i < program->in_count; i++) ax_text_add(&key, "%d ", in_dim[i]);
   for (uint32_t k = 0; k < program->out_count; k++) ax_text_add(&key, "%d ", want != NULL ? want[k] : AX_BATCH_ANY);
+  for (uint32_t a = 0; wider(program) != NULL && a < wider(program)->count; a++)
+    ax_text_add(&key, "%s=%lld%s ", wider(program)->axis[a].name, (long long)wider(program)->axis[a].size,
+                wider(program)->axis[a].unchecked ? "!" : "");
   AX_TRY(ax_memo_find("batch", program, &key, &entry));
   if (entry == NULL) return batch(program, in_dim, size, axis, NULL, want, out_dim, out);
   if (!entry->known) {
