@@ -3,7 +3,8 @@
 #   src/ROOM/noun_test.c    ROOM/noun         cmocka, linked with the library's inside
 #   tests/noun_test.c       tests/noun        the same, with tests/noun/*.c; tests/support/*.c are linked into both
 #   tests/noun_test.sh      tests/noun        sh; $AXLE is the command, $AXLE_BUILD the build folder
-#   examples/noun.c         examples/noun     succeeds; likewise examples/tutorial/noun.c
+#   tests/cxx/*.cc          tests/cxx         one program over axle.hpp; tests/cxx_other is the same by another compiler, where there is one
+#   examples/noun.c         examples/noun     succeeds; examples/noun.cc is examples/noun_cc; likewise examples/tutorial/noun.c
 #   the house's own checks  house/...         once, not under sanitizers
 
 set(sanitizer_settings
@@ -54,6 +55,53 @@ foreach(source ${script_tests})
                "AXLE=${PROJECT_BINARY_DIR}/axle" "AXLE_BUILD=${PROJECT_BINARY_DIR}")
 endforeach()
 
+# --- C++: as users see it, so over the shared library. all.cc is the others in one. ---
+file(GLOB cxx_sources CONFIGURE_DEPENDS tests/cxx/*.cc)
+file(GLOB cxx_headers CONFIGURE_DEPENDS include/axle/*.hpp include/axle/cxx/*.hpp include/axle/*.h tests/cxx/*.hpp)
+list(FILTER cxx_sources EXCLUDE REGEX "/all\\.cc$")
+set(cxx_warnings -Wshadow -Wconversion -Wsign-conversion)
+set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/cxx/statuses.cc PROPERTIES COMPILE_OPTIONS "-fno-exceptions;-fno-rtti")
+add_executable(cxx_test ${cxx_sources})
+set_target_properties(cxx_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
+target_compile_options(cxx_test PRIVATE -O0 ${cxx_warnings})
+target_link_libraries(cxx_test PRIVATE axle Threads::Threads)
+axle_test(tests/cxx $<TARGET_FILE:cxx_test>)
+set_property(TEST tests/cxx APPEND PROPERTY ENVIRONMENT CXX_FOLDER=${PROJECT_BINARY_DIR}/tests)
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  find_program(OTHER_CXX NAMES clang++)
+else()
+  find_program(OTHER_CXX NAMES g++)
+endif()
+set(cxx_compilers ${CMAKE_CXX_COMPILER})
+if(NOT AXLE_SANITIZE)
+  set(checked -Wall -Wextra -Wpedantic -Werror ${cxx_warnings} -I${PROJECT_SOURCE_DIR}/include)
+  if(OTHER_CXX)
+    list(APPEND cxx_compilers ${OTHER_CXX})
+    set(throwing ${cxx_sources})
+    list(FILTER throwing EXCLUDE REGEX "/statuses\\.cc$")
+    add_custom_command(OUTPUT tests/cxx_other_test DEPENDS ${cxx_sources} ${cxx_headers} axle
+        COMMAND ${OTHER_CXX} -std=c++17 ${checked} -DAXLE_NO_EXCEPTIONS -c ${PROJECT_SOURCE_DIR}/tests/cxx/statuses.cc -o tests/cxx_statuses.o
+        COMMAND ${OTHER_CXX} -std=c++17 ${checked} ${throwing} tests/cxx_statuses.o -o tests/cxx_other_test
+                $<TARGET_FILE:axle> -Wl,-rpath,${PROJECT_BINARY_DIR} -pthread)
+    add_custom_target(cxx_other ALL DEPENDS tests/cxx_other_test)
+    axle_test(tests/cxx_other ${PROJECT_BINARY_DIR}/tests/cxx_other_test)
+    set_property(TEST tests/cxx_other APPEND PROPERTY ENVIRONMENT CXX_FOLDER=${PROJECT_BINARY_DIR})
+  endif()
+  # As C++20.
+  set(newer "")
+  foreach(compiler ${cxx_compilers})
+    list(APPEND newer COMMAND ${compiler} -std=c++20 ${checked} -fsyntax-only ${PROJECT_SOURCE_DIR}/tests/cxx/all.cc)
+  endforeach()
+  add_custom_command(OUTPUT tests/cxx_newer.stamp DEPENDS ${cxx_sources} ${cxx_headers} tests/cxx/all.cc ${newer}
+                     COMMAND ${CMAKE_COMMAND} -E touch tests/cxx_newer.stamp)
+  add_custom_target(cxx_newer ALL DEPENDS tests/cxx_newer.stamp)
+endif()
+list(JOIN cxx_compilers " " cxx_compilers)
+if(TEST tests/cxx_refused)
+  set_property(TEST tests/cxx_refused APPEND PROPERTY ENVIRONMENT "AXLE_CXX=${cxx_compilers}")
+endif()
+
 # Programs that pages of docs/ show; tests/docs_test.sh runs them.
 file(GLOB page_programs CONFIGURE_DEPENDS tests/docs/*.c)
 foreach(source ${page_programs})
@@ -72,6 +120,11 @@ foreach(source ${example_sources})
   axle_test(examples/${name} $<TARGET_FILE:example_${name}> ${arguments_${name}})
 endforeach()
 
+foreach(source ${cxx_example_sources})
+  cmake_path(GET source STEM name)
+  axle_test(examples/${name}_cc $<TARGET_FILE:example_${name}_cc> data/digits.csv.gz)
+endforeach()
+
 foreach(source ${tutorial_sources})
   cmake_path(GET source STEM name)
   axle_test(examples/tutorial/${name} $<TARGET_FILE:tutorial_${name}>)
@@ -84,7 +137,8 @@ if(NOT AXLE_SANITIZE)
   set_tests_properties(house/rooms_finds_breaches PROPERTIES PASS_REGULAR_EXPRESSION "rooms: 6 breaches")
 
   file(GLOB public_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include include/axle/*.h)
-  axle_test(house/headers sh cmake/check-headers ${CMAKE_C_COMPILER} ${public_headers})
+  file(GLOB public_cxx_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include include/axle/*.hpp)
+  axle_test(house/headers sh cmake/check-headers ${CMAKE_C_COMPILER} ${public_headers} ${public_cxx_headers})
 
   axle_test(house/lines sh cmake/check-lines ${public_headers})
 

@@ -152,6 +152,7 @@ AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const
 /* ax_trace and ax_compile in one: the executable of a function of operands of these types. Statuses: theirs. */
 AX_MUST_USE ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, const ax_compile_options *options,
                              ax_executable **out);
+ax_executable *ax_executable_retain(ax_executable *executable);
 void ax_executable_release(ax_executable *executable);
 /* The mesh it runs on (of a program over several meshes one that all are made of, with axes of its own), and how input and
    result `index` lie over it: an input as what uses it first wants it, a result as it is made. An argument that lies so is used

@@ -102,6 +102,9 @@ AX_MUST_USE ax_status ax_program_verify(const ax_program *program);
 /* Same structure, parameters and types; scalar constants count as part of the equations that use them. */
 bool ax_program_equal(const ax_program *a, const ax_program *b);
 
+/* Inside a trace: fails it, as a bad step does: AX_INVALID_ARGUMENT with this text, which is copied. For functions of your own that look
+   at shapes, and for those that cannot go on. Only a trace's first error is kept. */
+void ax_trace_fail(const char *message);
 /* Inside a trace: the type of a value (AX_NO_DTYPE for poison). */
 ax_type ax_typeof(ax_value value);
 /* Inside a trace: runs `program` here, its equations copied into the trace. Operands that vary over fewer axes than an input are
@@ -123,6 +126,7 @@ static inline ax_value ax_lined_value(ax_value value, const char *call) {
 #define ax_program_print_locations(...) AX_LINED_STATUS(program_print_locations, __VA_ARGS__)
 #define ax_program_parse(...) AX_LINED_STATUS(program_parse, __VA_ARGS__)
 #define ax_program_verify(...) AX_LINED_STATUS(program_verify, __VA_ARGS__)
+#define ax_trace_fail(...) AX_LINED_VOID(trace_fail, __VA_ARGS__)
 #define ax_typeof(...) AX_LINED_ANY(typeof, __VA_ARGS__)
 #define ax_call(...) AX_LINED_VOID(call, __VA_ARGS__)
 #endif

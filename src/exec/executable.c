@@ -96,6 +96,11 @@ ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_
   return AX_OK;
 }
 
+ax_executable *ax_executable_retain(ax_executable *e) {
+  if (e != NULL) ax_executable_hold(e);
+  return e;
+}
+
 void ax_executable_release(ax_executable *e) {
   if (e == NULL) return;
   pthread_mutex_lock(&e->runtime->cache_lock); /* the cache must not hand out what is going */

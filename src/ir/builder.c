@@ -31,6 +31,10 @@ bool ax_failed(void) {
   return status != AX_OK;
 }
 
+void ax_trace_fail(const char *message) {
+  if (!ax_failed()) ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s", message));
+}
+
 void ax_builder_begin(ax_builder *builder, const ax_mesh *axes) {
   *builder = (ax_builder){.serial = atomic_fetch_add(&next_serial, 1), .parent = current};
   if (current != NULL) {

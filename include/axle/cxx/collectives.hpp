@@ -1,0 +1,81 @@
+/* Collectives: those of axle/collectives.h, which says what each does. See axle/axle.hpp. `axes`: "data" or "data,model". */
+#ifndef AXLE_CXX_COLLECTIVES_HPP
+#define AXLE_CXX_COLLECTIVES_HPP
+
+#include "axle/cxx/value.hpp"
+
+namespace axle {
+inline namespace AXLE_ERRORS_ {
+
+using axis_names = const std::string &;
+/* {{0, 1}, {1, 0}}: from member 0 to 1, and from 1 to 0. */
+using pairs = list<std::array<std::int64_t, 2>>;
+
+namespace detail {
+inline const std::int64_t (*raw(const pairs &given))[2] { return reinterpret_cast<const std::int64_t(*)[2]>(given.data()); }
+}  // namespace detail
+
+inline value psum(input x, axis_names axes) { return detail::lined(ax_psum(x, axes.c_str()), x, "psum"); }
+inline value pmean(input x, axis_names axes) { return detail::lined(ax_pmean(x, axes.c_str()), x, "pmean"); }
+inline value pmax(input x, axis_names axes) { return detail::lined(ax_pmax(x, axes.c_str()), x, "pmax"); }
+inline value pmin(input x, axis_names axes) { return detail::lined(ax_pmin(x, axes.c_str()), x, "pmin"); }
+inline value all_gather(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
+  return detail::lined(ax_all_gather(x, axes.c_str(), dimension, tiled), x, "all_gather");
+}
+inline value all_gather_invariant(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
+  return detail::lined(ax_all_gather_invariant(x, axes.c_str(), dimension, tiled), x, "all_gather_invariant");
+}
+inline value psum_scatter(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
+  return detail::lined(ax_psum_scatter(x, axes.c_str(), dimension, tiled), x, "psum_scatter");
+}
+inline value all_to_all(input x, axis_names axes, std::int64_t split_axis, std::int64_t concat_axis, bool tiled = false) {
+  return detail::lined(ax_all_to_all(x, axes.c_str(), split_axis, concat_axis, tiled), x, "all_to_all");
+}
+inline value ppermute(input x, axis_names axes, const pairs &moves) {
+  return detail::lined(ax_ppermute(x, axes.c_str(), moves.count(), detail::raw(moves)), x, "ppermute");
+}
+inline value pshift(input x, axis_names axes, std::int64_t by, bool wrap) {
+  return detail::lined(ax_pshift(x, axes.c_str(), by, wrap), x, "pshift");
+}
+inline value axis_index(axis_names axes, location at = location::here()) {
+  return detail::lined(ax_axis_index(axes.c_str()), at, "axis_index");
+}
+inline std::int64_t axis_size(axis_names axes, location at = location::here()) {
+  std::int64_t size = ax_axis_size(axes.c_str());
+  detail::stamp(at, "axis_size");
+  return size;
+}
+inline value pvary(input x, axis_names axes) { return detail::lined(ax_pvary(x, axes.c_str()), x, "pvary"); }
+inline value pcast(input x, axis_names axes, const std::string &to) {
+  return detail::lined(ax_pcast(x, axes.c_str(), to.c_str()), x, "pcast");
+}
+
+/* In two parts: what begins, and done. */
+inline value psum_start(input x, axis_names axes) { return detail::lined(ax_psum_start(x, axes.c_str()), x, "psum_start"); }
+inline value pmean_start(input x, axis_names axes) { return detail::lined(ax_pmean_start(x, axes.c_str()), x, "pmean_start"); }
+inline value pmax_start(input x, axis_names axes) { return detail::lined(ax_pmax_start(x, axes.c_str()), x, "pmax_start"); }
+inline value pmin_start(input x, axis_names axes) { return detail::lined(ax_pmin_start(x, axes.c_str()), x, "pmin_start"); }
+inline value all_gather_start(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
+  return detail::lined(ax_all_gather_start(x, axes.c_str(), dimension, tiled), x, "all_gather_start");
+}
+inline value all_gather_invariant_start(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
+  return detail::lined(ax_all_gather_invariant_start(x, axes.c_str(), dimension, tiled), x, "all_gather_invariant_start");
+}
+inline value psum_scatter_start(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
+  return detail::lined(ax_psum_scatter_start(x, axes.c_str(), dimension, tiled), x, "psum_scatter_start");
+}
+inline value all_to_all_start(input x, axis_names axes, std::int64_t split_axis, std::int64_t concat_axis, bool tiled = false) {
+  return detail::lined(ax_all_to_all_start(x, axes.c_str(), split_axis, concat_axis, tiled), x, "all_to_all_start");
+}
+inline value ppermute_start(input x, axis_names axes, const pairs &moves) {
+  return detail::lined(ax_ppermute_start(x, axes.c_str(), moves.count(), detail::raw(moves)), x, "ppermute_start");
+}
+inline value pshift_start(input x, axis_names axes, std::int64_t by, bool wrap) {
+  return detail::lined(ax_pshift_start(x, axes.c_str(), by, wrap), x, "pshift_start");
+}
+inline value done(input future) { return detail::lined(ax_done(future), future, "done"); }
+
+}  // namespace AXLE_ERRORS_
+}  // namespace axle
+
+#endif

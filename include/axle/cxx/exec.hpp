@@ -1,0 +1,205 @@
+/* Running programs: runtimes, arrays, executables. See axle/axle.hpp and axle/exec.h. */
+#ifndef AXLE_CXX_EXEC_HPP
+#define AXLE_CXX_EXEC_HPP
+
+#include "axle/cxx/host.hpp"
+#include "axle/cxx/program.hpp"
+
+namespace axle {
+inline namespace AXLE_ERRORS_ {
+
+/* A reference to an array laid over a mesh, ready or to be made by a run that is not over. */
+class array : public handle<ax_array, ax_array_retain, ax_array_release> {
+ public:
+  using handle::handle;
+  axle::type type() const { return get() != nullptr ? *ax_array_get_type(get()) : axle::type{}; }
+  axle::mesh mesh() const { return get() != nullptr ? axle::mesh(*ax_array_get_mesh(get())) : axle::mesh(); }
+  ax_spec spec() const { return get() != nullptr ? *ax_array_get_spec(get()) : ax_spec{}; }
+
+  /* The elements of the whole array, row-major, of the C++ type that its dtype is. */
+  template <class T>
+  may<std::vector<element<T>>> read(location at = location::here()) const {
+    static_assert(dtype_of<T> != AX_NO_DTYPE, "axle: no dtype has elements of this C++ type");
+    axle::type own = type();
+    if (get() != nullptr && own.dtype != dtype_of<T>)
+      return detail::refuse<std::vector<element<T>>>(detail::wrong(at, "array_read", std::string("the array is of ") +
+          ax_dtype_name(own.dtype) + ", not of " + ax_dtype_name(dtype_of<T>)));
+    std::vector<element<T>> data(get() != nullptr ? static_cast<std::size_t>(ax_type_elems(&own)) : 0);
+    ax_status status = ax_array_read(get(), data.data(), data.size() * sizeof(T));
+    return detail::give(status, std::move(data), at, "array_read");
+  }
+  /* The one element of an array of one. */
+  template <class T>
+  may<T> item(location at = location::here()) const {
+    axle::type own = type();
+    if (get() != nullptr && (own.dtype != dtype_of<T> || ax_type_elems(&own) != 1))
+      return detail::refuse<T>(detail::wrong(at, "array_read", std::string("the array is not one element of ") + ax_dtype_name(dtype_of<T>)));
+    T one{};
+    ax_status status = ax_array_read(get(), &one, sizeof one);
+    return detail::give(status, std::move(one), at, "array_read");
+  }
+  may<host_array> to_host(location at = location::here()) const {
+    ax_host_array made{};
+    ax_status status = ax_array_to_host(get(), &made);
+    return detail::give(status, host_array(made), at, "array_to_host");
+  }
+  may<void> wait(location at = location::here()) const { return detail::give(ax_array_wait(get()), at, "array_wait"); }
+  bool is_ready() const { return ax_array_is_ready(get()); }
+  may<std::string> picture(location at = location::here()) const {
+    char *text = nullptr;
+    ax_status status = ax_array_picture(get(), &text);
+    return detail::give(status, detail::taken(text), at, "array_picture");
+  }
+
+  /* The part on one device: its type, and where it begins in the whole. */
+  struct shard_place {
+    axle::type type{};
+    std::vector<std::int64_t> start;
+  };
+  may<shard_place> shard(std::int64_t device, location at = location::here()) const {
+    std::int64_t start[AX_MAX_RANK] = {};
+    shard_place found;
+    ax_status status = ax_array_shard(get(), device, &found.type, start);
+    if (status == AX_OK) found.start.assign(start, start + found.type.rank);
+    return detail::give(status, std::move(found), at, "array_shard");
+  }
+  /* A part where it lies: to be read as long as the array lives and is not donated. */
+  struct part_place {
+    const void *data = nullptr;
+    std::size_t bytes = 0;
+    std::int64_t device = 0; /* the first that holds it */
+  };
+  std::uint32_t part_count() const { return ax_array_part_count(get()); }
+  may<part_place> part(std::uint32_t index, location at = location::here()) const {
+    part_place found;
+    ax_status status = ax_array_part(get(), index, &found.data, &found.bytes, &found.device);
+    return detail::give(status, std::move(found), at, "array_part");
+  }
+};
+
+namespace detail {
+inline std::vector<ax_array *> raw(const list<array> &given) {
+  std::vector<ax_array *> made;
+  for (const array &one : given) made.push_back(one.get());
+  return made;
+}
+}  // namespace detail
+
+/* A reference to a compiled program. */
+class executable : public handle<ax_executable, ax_executable_retain, ax_executable_release> {
+  using run_function = ax_status (*)(ax_executable *, std::uint32_t, ax_array *const *, std::uint32_t, ax_array **);
+  may<std::vector<array>> run_by(run_function function, const list<array> &in, location at, const char *name) const {
+    std::vector<ax_array *> out(out_count());
+    ax_status status = function(get(), in.count(), detail::raw(in).data(), static_cast<std::uint32_t>(out.size()), out.data());
+    return detail::give(status, detail::owned<array>(out), at, name);
+  }
+
+ public:
+  using handle::handle;
+  axle::mesh mesh() const { return get() != nullptr ? axle::mesh(*ax_executable_get_mesh(get())) : axle::mesh(); }
+  /* NULL: there is no such input or result. */
+  const ax_spec *in_spec(std::uint32_t index) const { return ax_executable_in_spec(get(), index); }
+  const ax_spec *out_spec(std::uint32_t index) const { return ax_executable_out_spec(get(), index); }
+  std::uint32_t out_count() const {
+    std::uint32_t count = 0;
+    while (out_spec(count) != nullptr) count++;
+    return count;
+  }
+  /* Waits; run_start does not. As many arrays as there are results. */
+  may<std::vector<array>> run(const list<array> &in = {}, location at = location::here()) const { return run_by(ax_run, in, at, "run"); }
+  may<std::vector<array>> run_start(const list<array> &in = {}, location at = location::here()) const {
+    return run_by(ax_run_start, in, at, "run_start");
+  }
+  /* From host arrays to host arrays: run_host({x, view(w, {8, 4})}). */
+  may<std::vector<host_array>> run_host(const list<host_view> &in = {}, location at = location::here()) const {
+    std::vector<ax_host_array> raw(in.begin(), in.end()), out(out_count());
+    ax_status status = ax_run_host(get(), in.count(), raw.data(), static_cast<std::uint32_t>(out.size()), out.data());
+    return detail::give(status, detail::owned<host_array>(out), at, "run_host");
+  }
+  may<std::string> text(location at = location::here()) const {
+    char *text = nullptr;
+    ax_status status = ax_executable_text(get(), &text);
+    return detail::give(status, detail::taken(text), at, "executable_text");
+  }
+};
+
+/* As ax_compile_options: runtime.compile(program, {axle::first(4)}) donates four arguments. */
+struct compile_options {
+  args donate = {};
+  bool reference = false;
+  std::uint32_t check_numerics = 0; /* AX_CHECK_* */
+
+  ax_compile_options raw() const { /* borrows donate's list */
+    ax_compile_options made{};
+    made.donate = donate;
+    made.reference = reference;
+    made.check_numerics = check_numerics;
+    return made;
+  }
+};
+
+/* A reference to a runtime. */
+class runtime : public handle<ax_runtime, ax_runtime_retain, ax_runtime_release> {
+  template <class Closure>
+  may<executable> jitted(Closure &&function, const type *types, const compile_options &options, location at) const {
+    if (!function.suits()) return detail::refuse<executable>(detail::wrong(at, "jit", function.mismatch()));
+    ax_compile_options raw = options.raw();
+    ax_executable *made;
+    ax_status status = ax_jit(get(), function.fn(), types, &raw, &made);
+    executable owned(made);
+    function.rethrow();
+    return detail::give(status, std::move(owned), at, "jit");
+  }
+
+ public:
+  using handle::handle;
+  static may<runtime> create(const ax_runtime_options &options = {}, location at = location::here()) {
+    ax_runtime *made;
+    ax_status status = ax_runtime_create(&options, &made);
+    return detail::give(status, runtime(made), at, "runtime_create");
+  }
+  may<executable> compile(const program &compiled, const compile_options &options = {}, location at = location::here()) const {
+    ax_compile_options raw = options.raw();
+    ax_executable *made;
+    ax_status status = ax_compile(get(), compiled.get(), &raw, &made);
+    return detail::give(status, executable(made), at, "compile");
+  }
+  /* trace and compile in one. */
+  template <class F, std::size_t N>
+  may<executable> jit(F &&function, const type (&types)[N], const compile_options &options = {}, location at = location::here()) const {
+    return jitted(detail::closure<std::remove_reference_t<F>, N>(function, N), types, options, at);
+  }
+  template <class F>
+  may<executable> jit(F &&function, const std::vector<type> &types = {}, const compile_options &options = {},
+                      location at = location::here()) const {
+    auto count = static_cast<std::uint32_t>(types.size());
+    return jitted(detail::closure<std::remove_reference_t<F>, detail::unknown>(function, count), types.data(), options, at);
+  }
+  /* A copy on the devices of the mesh, laid out by the spec: put(mesh, "data", view(x, {8, 4})). */
+  may<array> put(const mesh &mesh, const std::string &spec, const host_view &data, location at = location::here()) const {
+    ax_array *made;
+    ax_status status = ax_put_host(get(), &mesh, spec.c_str(), &data.get(), &made);
+    return detail::give(status, array(made), at, "put_host");
+  }
+  /* Parts that lie where they are; see ax_array_from_parts. */
+  may<array> from_parts(const mesh &mesh, const std::string &spec, const type &whole, const list<ax_part> &parts,
+                        location at = location::here()) const {
+    ax_array *made;
+    ax_status status = ax_array_from_parts(get(), &mesh, spec.c_str(), &whole, parts.count(), parts.data(), &made);
+    return detail::give(status, array(made), at, "array_from_parts");
+  }
+  struct memory_use {
+    std::size_t now = 0, peak = 0; /* bytes */
+  };
+  memory_use memory() const {
+    memory_use use;
+    ax_runtime_memory(get(), &use.now, &use.peak);
+    return use;
+  }
+  void trim() const { ax_runtime_trim(get()); }
+};
+
+}  // namespace AXLE_ERRORS_
+}  // namespace axle
+
+#endif

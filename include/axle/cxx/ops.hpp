@@ -1,0 +1,225 @@
+/* Operations on values: those of axle/ops.h, which says what each does. See axle/axle.hpp. */
+#ifndef AXLE_CXX_OPS_HPP
+#define AXLE_CXX_OPS_HPP
+
+#include "axle/cxx/host.hpp"
+#include "axle/cxx/value.hpp"
+
+namespace axle {
+inline namespace AXLE_ERRORS_ {
+
+namespace detail {
+
+/* Whether a list that must have an entry for each dimension of x has; fails the trace otherwise. */
+inline bool suits(const input &x, const char *function, const char *what, std::size_t count) {
+  type found = ax_typeof(x);
+  if (found.dtype == AX_NO_DTYPE) return false;
+  if (found.rank == count) return true;
+  ax_trace_fail((std::string(function) + ": " + what + " has " + std::to_string(count) + " entries, but the operand " +
+                 std::to_string(found.rank) + " dimensions").c_str());
+  return false;
+}
+
+}  // namespace detail
+
+/* --- Constants --- */
+template <class N, std::enable_if_t<std::is_arithmetic<N>::value, int> = 0>
+value full(dtype of, const dims &shape, N number, location at = location::here()) {
+  if constexpr (std::is_integral<N>::value)
+    return detail::lined(ax_full_i64(of, shape.count(), shape.data(), static_cast<std::int64_t>(number)), at, "full_i64");
+  else
+    return detail::lined(ax_full(of, shape.count(), shape.data(), static_cast<double>(number)), at, "full");
+}
+inline value full_like(input x, double number) { return detail::lined(ax_full_like(x, number), x, "full_like"); }
+/* constant(std::vector<float>{1, 2}), constant(view(table, {8, 4})) */
+inline value constant(const host_view &array, location at = location::here()) {
+  type own = array.type();
+  return detail::lined(ax_constant(&own, array.get().data), at, "constant");
+}
+
+/* --- Pointwise --- */
+inline value add(operand a, operand b) { return a + b; }
+inline value sub(operand a, operand b) { return a - b; }
+inline value mul(operand a, operand b) { return a * b; }
+inline value div(operand a, operand b) { return a / b; }
+inline value max(operand a, operand b) { return detail::lined(ax_max(a, b), a, "max"); }
+inline value min(operand a, operand b) { return detail::lined(ax_min(a, b), a, "min"); }
+inline value pow(operand a, operand b) { return detail::lined(ax_pow(a, b), a, "pow"); }
+inline value neg(input x) { return -x; }
+inline value abs(input x) { return detail::lined(ax_abs(x), x, "abs"); }
+inline value sign(input x) { return detail::lined(ax_sign(x), x, "sign"); }
+inline value exp(input x) { return detail::lined(ax_exp(x), x, "exp"); }
+inline value log(input x) { return detail::lined(ax_log(x), x, "log"); }
+inline value log1p(input x) { return detail::lined(ax_log1p(x), x, "log1p"); }
+inline value expm1(input x) { return detail::lined(ax_expm1(x), x, "expm1"); }
+inline value tanh(input x) { return detail::lined(ax_tanh(x), x, "tanh"); }
+inline value logistic(input x) { return detail::lined(ax_logistic(x), x, "logistic"); }
+inline value sqrt(input x) { return detail::lined(ax_sqrt(x), x, "sqrt"); }
+inline value rsqrt(input x) { return detail::lined(ax_rsqrt(x), x, "rsqrt"); }
+inline value erf(input x) { return detail::lined(ax_erf(x), x, "erf"); }
+inline value integer_pow(input x, std::int64_t exponent) { return detail::lined(ax_integer_pow(x, exponent), x, "integer_pow"); }
+inline value eq(operand a, operand b) { return a == b; }
+inline value ne(operand a, operand b) { return a != b; }
+inline value lt(operand a, operand b) { return a < b; }
+inline value le(operand a, operand b) { return a <= b; }
+inline value gt(operand a, operand b) { return a > b; }
+inline value ge(operand a, operand b) { return a >= b; }
+inline value and_(operand a, operand b) { return a & b; }
+inline value or_(operand a, operand b) { return a | b; }
+inline value not_(input x) { return ~x; }
+inline value select_n(input which, input case_false, input case_true) {
+  return detail::lined(ax_select_n(which, case_false, case_true), which, "select_n");
+}
+inline value where(input condition, operand x, operand y) { return detail::lined(ax_where(condition, x, y), condition, "where"); }
+inline value convert_element_type(input x, dtype to) {
+  return detail::lined(ax_convert_element_type(x, to), x, "convert_element_type");
+}
+inline value stop_gradient(input x) { return detail::lined(ax_stop_gradient(x), x, "stop_gradient"); }
+inline value square(input x) { return detail::lined(ax_square(x), x, "square"); }
+inline value clamp(operand low, operand x, operand high) { return detail::lined(ax_clamp(low, x, high), low, "clamp"); }
+
+/* --- Shape --- */
+inline value reshape(input x, const dims &shape) { return detail::lined(ax_reshape(x, shape.count(), shape.data()), x, "reshape"); }
+inline value transpose(input x, const dims &permutation) {
+  bool suits = detail::suits(x, "transpose", "the permutation", permutation.count());
+  return detail::lined(suits ? ax_transpose(x, permutation.data()) : ax_value{}, x, "transpose");
+}
+inline value broadcast_in_dim(input x, const dims &shape, const dims &broadcast_dimensions) {
+  bool suits = detail::suits(x, "broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions.count());
+  ax_value made = suits ? ax_broadcast_in_dim(x, shape.count(), shape.data(), broadcast_dimensions.data()) : ax_value{};
+  return detail::lined(made, x, "broadcast_in_dim");
+}
+inline value broadcast_to(input x, const dims &shape) {
+  return detail::lined(ax_broadcast_to(x, shape.count(), shape.data()), x, "broadcast_to");
+}
+inline value slice(input x, const dims &start, const dims &limit, const dims &strides = all_dims) { /* without strides: all 1 */
+  bool suits = detail::suits(x, "slice", "start", start.count()) && detail::suits(x, "slice", "limit", limit.count()) &&
+               (strides.is_all() || detail::suits(x, "slice", "strides", strides.count()));
+  return detail::lined(suits ? ax_slice(x, start.data(), limit.data(), strides.data()) : ax_value{}, x, "slice");
+}
+inline value pad(input x, operand padding, const dims &low, const dims &high, const dims &interior = all_dims) { /* without: all 0 */
+  const std::int64_t none[AX_MAX_RANK] = {};
+  bool suits = detail::suits(x, "pad", "low", low.count()) && detail::suits(x, "pad", "high", high.count()) &&
+               (interior.is_all() || detail::suits(x, "pad", "interior", interior.count()));
+  const std::int64_t *inside = interior.is_all() ? none : interior.data();
+  return detail::lined(suits ? ax_pad(x, padding, low.data(), high.data(), inside) : ax_value{}, x, "pad");
+}
+inline value concatenate(const list<value> &xs, std::int64_t dimension = 0, location at = location::here()) {
+  values all(xs.data(), xs.size());
+  return detail::lined(ax_concatenate(all.count(), all.data(), dimension), at, "concatenate");
+}
+inline value iota(dtype of, const dims &shape, std::int64_t dimension = 0, location at = location::here()) {
+  return detail::lined(ax_iota(of, shape.count(), shape.data(), dimension), at, "iota");
+}
+/* dynamic_slice(x, {row, 0}, {1, 8}) */
+inline value dynamic_slice(input x, const vectors &starts, const dims &sizes) {
+  bool suits = detail::suits(x, "dynamic_slice", "starts", starts.count()) && detail::suits(x, "dynamic_slice", "sizes", sizes.count());
+  ax_value made = suits ? ax_dynamic_slice(x, starts.data(), sizes.data()) : ax_value{};
+  return detail::lined(made, x, "dynamic_slice");
+}
+inline value dynamic_update_slice(input x, input update, const vectors &starts) {
+  bool suits = detail::suits(x, "dynamic_update_slice", "starts", starts.count());
+  ax_value made = suits ? ax_dynamic_update_slice(x, update, starts.data()) : ax_value{};
+  return detail::lined(made, x, "dynamic_update_slice");
+}
+inline value expand_dims(input x, std::int64_t dimension) { return detail::lined(ax_expand_dims(x, dimension), x, "expand_dims"); }
+inline value squeeze(input x, const dims &dimensions = all_dims) {
+  return detail::lined(ax_squeeze(x, dimensions.count(), dimensions.data()), x, "squeeze");
+}
+inline value moveaxis(input x, std::int64_t source, std::int64_t destination) {
+  return detail::lined(ax_moveaxis(x, source, destination), x, "moveaxis");
+}
+inline value swapaxes(input x, std::int64_t a, std::int64_t b) { return detail::lined(ax_swapaxes(x, a, b), x, "swapaxes"); }
+inline value stack(const list<value> &xs, std::int64_t dimension = 0, location at = location::here()) {
+  values all(xs.data(), xs.size());
+  return detail::lined(ax_stack(all.count(), all.data(), dimension), at, "stack");
+}
+/* A part for each of the sizes. */
+inline std::vector<value> split(input x, const dims &sizes, std::int64_t dimension = 0) {
+  std::vector<ax_value> parts(sizes.count());
+  ax_split(x, sizes.count(), sizes.data(), dimension, parts.data());
+  detail::stamp(x.at(), "split");
+  std::vector<value> made;
+  for (ax_value part : parts) made.push_back(value(part));
+  return made;
+}
+
+/* --- Parts along one dimension --- */
+inline constexpr std::int64_t end = AX_END; /* a limit: to the end */
+inline value slice_in_dim(input x, std::int64_t start, std::int64_t limit, std::int64_t stride = 1, std::int64_t dimension = 0) {
+  return detail::lined(ax_slice_in_dim(x, start, limit, stride, dimension), x, "slice_in_dim");
+}
+inline value at(input x, std::int64_t index, std::int64_t dimension = 0) { return detail::lined(ax_at(x, index, dimension), x, "at"); }
+inline value dynamic_at(input x, operand index, std::int64_t dimension = 0) {
+  return detail::lined(ax_dynamic_at(x, index, dimension), x, "dynamic_at");
+}
+inline value dynamic_put(input x, operand row, operand index, std::int64_t dimension = 0) {
+  return detail::lined(ax_dynamic_put(x, row, index, dimension), x, "dynamic_put");
+}
+inline value dynamic_slice_in_dim(input x, operand start, std::int64_t size, std::int64_t dimension = 0) {
+  return detail::lined(ax_dynamic_slice_in_dim(x, start, size, dimension), x, "dynamic_slice_in_dim");
+}
+inline value dynamic_update_slice_in_dim(input x, input update, operand start, std::int64_t dimension = 0) {
+  return detail::lined(ax_dynamic_update_slice_in_dim(x, update, start, dimension), x, "dynamic_update_slice_in_dim");
+}
+inline value take(input x, input indices, std::int64_t axis = 0) { return detail::lined(ax_take(x, indices, axis), x, "take"); }
+
+/* --- Reductions: over all dimensions, or those named --- */
+inline value reduce_sum(input x, const dims &axes = all_dims, bool keepdims = false) {
+  return detail::lined(ax_reduce_sum(x, axes.count(), axes.data(), keepdims), x, "reduce_sum");
+}
+inline value reduce_mean(input x, const dims &axes = all_dims, bool keepdims = false) {
+  return detail::lined(ax_reduce_mean(x, axes.count(), axes.data(), keepdims), x, "reduce_mean");
+}
+inline value reduce_max(input x, const dims &axes = all_dims, bool keepdims = false) {
+  return detail::lined(ax_reduce_max(x, axes.count(), axes.data(), keepdims), x, "reduce_max");
+}
+inline value reduce_min(input x, const dims &axes = all_dims, bool keepdims = false) {
+  return detail::lined(ax_reduce_min(x, axes.count(), axes.data(), keepdims), x, "reduce_min");
+}
+inline value reduce_or(input x, const dims &axes = all_dims, bool keepdims = false) {
+  return detail::lined(ax_reduce_or(x, axes.count(), axes.data(), keepdims), x, "reduce_or");
+}
+inline value reduce_and(input x, const dims &axes = all_dims, bool keepdims = false) {
+  return detail::lined(ax_reduce_and(x, axes.count(), axes.data(), keepdims), x, "reduce_and");
+}
+inline value logsumexp(input x, const dims &axes = all_dims, bool keepdims = false) {
+  return detail::lined(ax_logsumexp(x, axes.count(), axes.data(), keepdims), x, "logsumexp");
+}
+inline value cumsum(input x, std::int64_t axis = 0, bool reverse = false) {
+  return detail::lined(ax_cumsum(x, axis, reverse), x, "cumsum");
+}
+inline value argmax(input x, std::int64_t axis, dtype index_dtype = AX_S32) {
+  return detail::lined(ax_argmax(x, axis, index_dtype), x, "argmax");
+}
+
+/* --- Products --- */
+/* The dimensions that are contracted are pairs, and so are those of the batch. */
+inline value dot_general(input lhs, input rhs, const dims &lhs_contract, const dims &rhs_contract, const dims &lhs_batch = {},
+                         const dims &rhs_batch = {}) {
+  bool paired = lhs_contract.count() == rhs_contract.count() && lhs_batch.count() == rhs_batch.count();
+  if (!paired) ax_trace_fail("dot_general: there are as many dimensions of lhs as of rhs, in pairs");
+  ax_value made = paired ? ax_dot_general(lhs, rhs, lhs_contract.count(), lhs_contract.data(), rhs_contract.data(),
+                                          lhs_batch.count(), lhs_batch.data(), rhs_batch.data())
+                         : ax_value{};
+  return detail::lined(made, lhs, "dot_general");
+}
+inline value matmul(input a, input b) { return detail::lined(ax_matmul(a, b), a, "matmul"); }
+inline value einsum(const std::string &subscripts, const list<value> &xs, location at = location::here()) {
+  values all(xs.data(), xs.size());
+  return detail::lined(ax_einsum(subscripts.c_str(), all.count(), all.data()), at, "einsum");
+}
+
+/* --- Composites --- */
+inline value softmax(input x, std::int64_t axis = -1) { return detail::lined(ax_softmax(x, axis), x, "softmax"); }
+inline value log_softmax(input x, std::int64_t axis = -1) { return detail::lined(ax_log_softmax(x, axis), x, "log_softmax"); }
+inline value one_hot(input indices, std::int64_t classes, dtype of = AX_F32) {
+  return detail::lined(ax_one_hot(indices, classes, of), indices, "one_hot");
+}
+inline value relu(input x) { return detail::lined(ax_relu(x), x, "relu"); }
+inline value gelu(input x) { return detail::lined(ax_gelu(x), x, "gelu"); }
+
+}  // namespace AXLE_ERRORS_
+}  // namespace axle
+
+#endif

@@ -1,0 +1,4 @@
+/* All tests with exceptions as one file: compiled, without a word, as other versions of C++ and with other settings. */
+#include "functions.cc"
+#include "handles.cc"
+#include "values.cc"

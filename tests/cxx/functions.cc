@@ -1,0 +1,332 @@
+/* Functions of every kind where the library takes one, what they give, and exceptions that leave them. */
+#include "check.hpp"
+
+#include <functional>
+#include <memory>
+#include <thread>
+
+using axle::value;
+
+namespace {
+
+/* What f gives for x, one number after the other. */
+template <class F>
+std::vector<float> computed(F f, const std::vector<float> &x) {
+  axle::runtime runtime = axle::runtime::create();
+  std::vector<axle::type> types(x.size(), f32());
+  std::vector<axle::host_view> in;
+  for (const float &one : x) in.push_back(axle::host_view(&one, axle::f32, {}));
+  std::vector<float> all;
+  axle::executable executable = runtime.jit(f, types);
+  for (const axle::host_array &out : executable.run_host(in))
+    for (float one : out.elements<float>()) all.push_back(one);
+  return all;
+}
+
+value cube(value x) { return x * x * x; }
+value difference(const value &x, value y) noexcept { return x - y; }
+struct scaled {
+  double by;
+  value operator()(value x) const { return x * by; }
+};
+
+/* Each kind of function; each kind of result. */
+void kinds() {
+  using list = std::vector<float>;
+  double by = 3;
+  CHECK(computed([&](value x) { return x * by; }, {2}) == list{6});
+  CHECK(computed(cube, {2}) == list{8});
+  CHECK(computed(&cube, {2}) == list{8});
+  CHECK(computed(difference, {2, 3}) == list{-1});
+  CHECK(computed(scaled{4}, {2}) == list{8});
+  CHECK(computed(std::function<value(value)>(cube), {3}) == list{27});
+  CHECK(computed([](const std::vector<value> &xs) { return xs[0] + xs[1] + xs[2]; }, {1, 2, 3}) == list{6});
+  CHECK(computed([](const value &x, value &&y) { return x - y; }, {1, 2}) == list{-1});
+  CHECK(computed([count = 0](value x) mutable { return x + ++count; }, {1}) == list{2});
+  CHECK(computed([](value x) { return axle::closed_call([](auto y, auto z) { return y - z; }, {x, 2 * x}); }, {5}) == list{-5});
+  CHECK(computed([](value x) { return axle::closed_call([](auto... all) { return (all + ...); }, {x, x, x}); }, {5}) == list{15});
+  CHECK(computed([](value x) { return axle::vmap(axle::exp, {axle::full(axle::f32, {2}, 0)}) + x; }, {1}) == list{2, 2});
+  CHECK(computed([](value x) { return axle::closed_call(axle::add, {x, x}); }, {4}) == list{8});
+}
+
+void results() {
+  using list = std::vector<float>;
+  CHECK(computed([](value x) { return std::tuple(x, 2 * x, 3 * x); }, {1}) == list{1, 2, 3});
+  CHECK(computed([](value x) { return std::array{x, -x}; }, {1}) == list{1, -1});
+  CHECK(computed([](value x) { return std::pair(x, std::array{2 * x, 3 * x}); }, {1}) == list{1, 2, 3});
+  CHECK(computed(axle::returning(4, [](value x) { return std::vector<value>(4, x); }), {1}) == list{1, 1, 1, 1});
+  auto called = [](value x) {
+    auto [a, rest] = axle::closed_call([](value y) { return std::pair(y, std::tuple(2 * y, std::array{3 * y})); }, x);
+    std::vector<value> more = axle::closed_call(axle::returning(2, [](value y) { return std::vector<value>{4 * y, 5 * y}; }), {x});
+    return std::tuple(a, std::get<0>(rest), std::get<1>(rest)[0], more.at(0), more.at(1));
+  };
+  CHECK(computed(called, {1}) == list{1, 2, 3, 4, 5});
+  CHECK(axle::trace([] { return std::array<value, 0>(); }).out_count() == 0);
+
+  for (std::size_t given : {2u, 4u, 40u}) {
+    try {
+      axle::trace(axle::returning(3, [&](value x) { return std::vector<value>(given, x); }), {f32()});
+      CHECK(false);
+    } catch (const axle::error &failed) {
+      check_has(failed.what(), given < 3 ? "out[2] was never set, but there are 3 results" : "out[3] was set, but there are 3 results");
+    }
+  }
+}
+
+void control_flow() {
+  using list = std::vector<float>;
+  auto absolute = [](value x) { return axle::if_(x > 0, [&] { return x; }, [&] { return -x; }); };
+  CHECK(computed(absolute, {-2}) == list{2});
+  auto picked = [](value x) {
+    auto branches = std::tuple([](value y) { return y; }, [](value y) { return 10 * y; }, &cube);
+    return axle::switch_(convert_element_type(x, axle::s32), branches, {x});
+  };
+  CHECK(computed(picked, {2}) == list{8} && computed(picked, {1}) == list{10});
+  auto both = [](value x) { return axle::if_(x > 0, difference, [](value a, value b) { return a + b; }, {x, 2 * x}); };
+  CHECK(computed(both, {1}) == list{-1} && computed(both, {-1}) == list{-3});
+
+  auto powers = [](value x) {
+    auto [last, all] = axle::scan([&](value power) { return std::pair(power * x, power); }, {axle::full(axle::f32, {}, 1)}, 4);
+    return std::tuple(last, all);
+  };
+  CHECK(computed(powers, {2}) == list{16, 1, 2, 4, 8});
+  auto sums = [](value x) {
+    value row = axle::iota(axle::f32, {4});
+    auto [sum, running] = axle::scan([](value so_far, value y) { return std::pair(so_far + y, so_far); }, {x}, {row}, -1, true);
+    std::vector<value> one = {x};
+    value again = axle::scan([](const std::vector<value> &in) { return in[0] + in[1]; }, one, row);
+    return std::tuple(sum, running, again);
+  };
+  CHECK(computed(sums, {10}) == list{16, 16, 15, 13, 10, 16});
+  auto counted = [](value x) {
+    value upper = convert_element_type(x, axle::s32);
+    auto times = [&](value i, value y) { return y * x + convert_element_type(i, axle::f32); };
+    return std::pair(axle::fori_loop(0, 3, times, {x}), axle::fori_loop(0, upper, times, x));
+  };
+  CHECK(computed(counted, {2}) == list{20, 9});
+  auto doubled = [](value x) {
+    return axle::while_([](value y, value) { return y < 100; }, [](value y, value n) { return std::pair(2 * y, n + 1); },
+                        {x, axle::full(axle::f32, {}, 0)});
+  };
+  CHECK(computed(doubled, {30}) == list{120, 2});
+}
+
+void derivatives() {
+  using list = std::vector<float>;
+  auto product = [](value w, value x) { return w * w * x; };
+  CHECK(computed([&](value w, value x) { return axle::grad(product, {w, x}); }, {3, 5}) == list{30});
+  auto by_both = [&](value w, value x) {
+    auto gradients = axle::grad(product, {0, 1}, {w, x});
+    auto [y, same] = axle::value_and_grad(product, axle::all_args, {w, x});
+    auto [z, by_w] = axle::value_and_grad(product, {w, x});
+    return std::array{gradients.at(0), gradients.at(1), y, same.at(0), same.at(1), z, by_w};
+  };
+  CHECK(computed(by_both, {3, 5}) == list{30, 9, 45, 30, 9, 45, 30});
+  auto with_more = [](value w) {
+    auto [results, by_w] = axle::value_and_grad([](value v) { return std::tuple(v * v, v + 1); }, w);
+    return std::tuple(results, by_w, axle::grad([](value v) { return axle::grad(cube, v); }, w));
+  };
+  CHECK(computed(with_more, {4}) == list{16, 5, 8, 24});
+  auto forward = [&](value w, value x) {
+    auto [y, dy] = axle::jvp(product, {w, x}, {x, w});
+    auto [z, dz] = axle::jvp(product, {1}, {w, x}, {w});
+    return std::array{y, dy, z, dz};
+  };
+  CHECK(computed(forward, {3, 5}) == list{45, 30 * 5 + 9 * 3, 45, 27});
+  auto backward = [&](value w, value x) {
+    auto [y, by] = axle::vjp(product, {w, x}, {1});
+    auto [z, by_x] = axle::vjp(product, {1}, {w, x}, {w});
+    auto [same, map] = axle::linearize(product, {w, x});
+    return std::array{y, by.at(0), by.at(1), z, by_x.at(0), same, map.pushforward({1, w}).at(0), map.pullback({2}).at(1)};
+  };
+  CHECK(computed(backward, {3, 5}) == list{45, 30, 9, 45, 27, 45, 57, 18});
+  auto second = [&](value w, value x) {
+    auto [gradients, products] = axle::hvp(product, {0, 1}, {w, x}, {1, 0});
+    auto all = axle::hessian(product, {0, 1}, {w, x});
+    auto forward_rows = axle::jacfwd(product, {0, 1}, {w, x});
+    auto [first, other] = axle::jacrev([](value v) { return std::pair(v * v, 2 * v); }, {w});
+    return std::array{gradients.at(0), products.at(0), products.at(1), all.at(0), all.at(3), axle::hessian(cube, w), forward_rows.at(1),
+                      axle::jacfwd(cube, w), first, other, axle::jacrev(product, {1}, {w, x}).at(0)};
+  };
+  CHECK(computed(second, {3, 5}) == list{30, 10, 6, 10, 0, 18, 9, 27, 6, 2, 9});
+  auto mapped = [](value x) {
+    value rows = axle::reshape(axle::iota(axle::f32, {6}), {2, 3});
+    value sums = axle::vmap([](value row) { return reduce_sum(row); }, {rows});
+    value products = axle::vmap([](value column, value by) { return column * by; }, {rows, x}, {{1, -1}, {1}});
+    value means = axle::vmap([](value row) { return row - axle::pmean(row, "batch"); }, rows, {{}, {}, 0, "batch"});
+    return std::tuple(sums, products, means);
+  };
+  CHECK(computed(mapped, {2}) == list{3, 12, 0, 2, 4, 6, 8, 10, -1.5f, -1.5f, -1.5f, 1.5f, 1.5f, 1.5f});
+  CHECK(axle::trace([](value x) { return axle::call(axle::trace(cube, {f32()}), {x}).at(0); }, {f32()}) == axle::trace(cube, {f32()}));
+}
+
+/* Counts what is alive, so that what an exception passes is known to be gone. */
+struct guest {
+  static int alive;
+  guest() { alive++; }
+  guest(const guest &) { alive++; }
+  ~guest() { alive--; }
+};
+int guest::alive = 0;
+struct thrown {
+  int number;
+};
+
+/* Out of shard_map in scan in grad; then the thread is as before. */
+void exceptions() {
+  axle::mesh mesh = axle::mesh::parse("d=2");
+  auto through = [&](int number) {
+    auto innermost = [&](value x) -> value {
+      guest here;
+      if (number == 1) throw thrown{7};
+      if (number == 2) throw std::runtime_error("by its own words");
+      if (number == 3) axle::trace([](value y) { return matmul(y, y); }, {f32()});
+      if (number == 4) return matmul(x, x);
+      return x;
+    };
+    auto body = [&](value carry) {
+      guest here;
+      return std::pair(carry + axle::shard_map(mesh, " -> ", innermost, {carry}), carry);
+    };
+    auto loss = [&](value x) {
+      guest here;
+      auto [last, all] = axle::scan(body, {x}, 3);
+      return last + reduce_sum(all);
+    };
+    return axle::program(axle::trace([&](value x) { return axle::grad(loss, {x}); }, {f32()}));
+  };
+  for (int repeat = 0; repeat < 3; repeat++) {
+    try {
+      through(1);
+      CHECK(false);
+    } catch (const thrown &it) {
+      CHECK(it.number == 7);
+    }
+    try {
+      through(2);
+      CHECK(false);
+    } catch (const std::runtime_error &it) {
+      CHECK(std::string(it.what()) == "by its own words");
+    }
+    try {
+      through(3);
+      CHECK(false);
+    } catch (const axle::error &it) {
+      check_has(it.what(), "trace: ");
+      check_has(it.what(), "matmul");
+    }
+    try {
+      through(4);
+      CHECK(false);
+    } catch (const axle::error &it) {
+      check_has(it.what(), "grad: ");
+      check_has(it.what(), "scan: body: ");
+      check_has(it.what(), "shard_map: body: ");
+      check_has(it.what(), "matmul");
+    }
+    CHECK(guest::alive == 0);
+    CHECK(through(0).out_count() == 1);
+  }
+
+  /* A function that catches goes on; its trace has failed, and says why. */
+  bool caught = false;
+  try {
+    axle::trace([&](value x) {
+      try {
+        axle::closed_call([](value) -> value { throw std::runtime_error("thrown within"); }, {x});
+      } catch (const std::runtime_error &) {
+        caught = true;
+      }
+      return x;
+    }, {f32()});
+    CHECK(false);
+  } catch (const axle::error &failed) {
+    check_has(failed.what(), "closed_call");
+    check_has(failed.what(), "thrown within");
+  }
+  CHECK(caught);
+
+  /* Of an if_, the second; of a switch_, each. */
+  for (int which = 0; which < 3; which++) {
+    auto branch = [&](int own) { return [=](value x) -> value { return own == which ? throw thrown{own} : x; }; };
+    try {
+      axle::trace([&](value x) {
+        if (which == 1) return axle::if_(x > 0, branch(0), branch(1), {x});
+        if (which == 2) return axle::while_([](value y) { return y < 3; }, branch(2), {x});
+        return axle::switch_(convert_element_type(x, axle::s32), std::tuple(branch(1), branch(0)), {x});
+      }, {f32()});
+      CHECK(false);
+    } catch (const thrown &it) {
+      CHECK(it.number == which);
+    }
+  }
+}
+
+/* Another number of operands than the function takes, known when it runs. */
+void mismatches() {
+  std::vector<axle::type> types(3, f32());
+  try {
+    axle::trace(difference, types);
+    CHECK(false);
+  } catch (const axle::error &failed) {
+    check_has(failed.what(), "functions.cc:");
+    check_has(failed.what(), "trace: the function takes 2 values, but there are 3 operands");
+  }
+  try {
+    axle::trace([](const std::vector<value> &in) { return axle::grad(difference, in); }, types);
+    CHECK(false);
+  } catch (const axle::error &failed) {
+    check_has(failed.what(), "grad: the function takes 2 values, but there are 3 operands");
+  }
+  auto refused = [&](auto f, const char *part) {
+    try {
+      axle::trace(f, {f32({2})});
+      CHECK(false);
+    } catch (const axle::error &failed) {
+      check_has(failed.what(), part);
+    }
+  };
+  refused([](value x) { return axle::vmap(cube, {x}, {{0, 0}}); }, "vmap: in_axes and out_axes");
+  refused([](value x) { return axle::jvp(cube, {x}, {x, x}); }, "jvp: there are 2 tangents, but 1 are wanted");
+  refused([](value x) { return axle::grad(cube, axle::first(9), {x}).at(8); }, "grad: derivatives by 9 operands, but there are 1");
+  refused([](value x) { return axle::call(axle::trace(difference, {f32(), f32()}), {x}).at(0); }, "call: ");
+}
+
+/* A function may trace itself; traces on several threads are each their own. */
+value nested(value x, int depth) {
+  return depth == 0 ? x : axle::closed_call([&](value y) { return nested(y, depth - 1) + x; }, {x});
+}
+void recursion_and_threads() {
+  CHECK(computed([](value x) { return nested(x, 10); }, {1}) == std::vector<float>{11});
+  axle::runtime runtime = axle::runtime::create();
+  std::vector<std::thread> threads;
+  std::vector<float> found(4);
+  for (int i = 0; i < 4; i++)
+    threads.emplace_back([&, i] {
+      for (int k = 0; k < 5; k++) {
+        try {
+          axle::trace([&](value x) -> value { return i % 2 == 0 ? throw thrown{i} : matmul(x, x); }, {f32()});
+        } catch (const thrown &) {
+        } catch (const axle::error &) {
+        }
+        axle::executable executable = runtime.jit([&](value x) { return x * i; }, {f32()});
+        const float two = 2;
+        axle::array put = runtime.put({}, "", axle::host_view(&two, axle::f32, {}));
+        found[static_cast<std::size_t>(i)] = executable.run({put})[0].item<float>();
+      }
+    });
+  for (std::thread &thread : threads) thread.join();
+  CHECK(found == std::vector<float>{0, 2, 4, 6});
+}
+
+}  // namespace
+
+void functions_test() {
+  kinds();
+  results();
+  control_flow();
+  derivatives();
+  exceptions();
+  mismatches();
+  recursion_and_threads();
+}

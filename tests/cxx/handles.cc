@@ -1,0 +1,240 @@
+/* Handles: copied, moved, assigned, empty; arrays, files and trees through them. */
+#include "check.hpp"
+
+#include <type_traits>
+
+using axle::value;
+
+namespace {
+
+template <class Handle>
+void references(Handle held) {
+  auto *object = held.get();
+  CHECK(object != nullptr && held);
+  Handle copy = held, none;
+  CHECK(copy.get() == object && held.get() == object && !none);
+  Handle moved = std::move(copy);
+  CHECK(moved.get() == object && !copy);
+  Handle &self = moved;
+  moved = self;
+  CHECK(moved.get() == object);
+  moved = std::move(self);
+  CHECK(moved.get() == object);
+  none = moved;
+  moved = std::move(copy); /* nothing */
+  CHECK(none.get() == object && !moved);
+  Handle again = copy; /* a copy of nothing */
+  CHECK(!again);
+  Handle owned(none.release());
+  CHECK(owned.get() == object && !none);
+  static_assert(std::is_nothrow_move_constructible<Handle>::value && std::is_nothrow_move_assignable<Handle>::value, "in vectors");
+}
+
+/* Those that have one owner. */
+template <class Owner>
+void owners(Owner held) {
+  static_assert(!std::is_copy_constructible<Owner>::value && std::is_nothrow_move_constructible<Owner>::value, "one owner");
+  auto *object = held.get();
+  Owner moved = std::move(held);
+  CHECK(moved.get() == object && !held);
+  Owner &self = moved;
+  moved = std::move(self);
+  CHECK(moved.get() == object);
+  held = std::move(moved);
+  CHECK(held.get() == object && !moved);
+}
+
+template <class Call>
+void refused(Call call, ax_status status, const std::string &part, axle::location at = axle::location::here()) {
+  try {
+    call();
+    check(false, "the call fails", at);
+  } catch (const axle::error &failed) {
+    check(failed.status() == status, ax_status_name(failed.status()), at);
+    check_has(failed.what(), "handles.cc:" + std::to_string(at.line) + ": " + part, at);
+  }
+}
+
+void nothing_held() {
+  refused([] { return axle::array().read<float>(); }, AX_INVALID_ARGUMENT, "array_read");
+  refused([] { return axle::array().to_host(); }, AX_INVALID_ARGUMENT, "array_to_host");
+  refused([] { return axle::program().print(); }, AX_INVALID_ARGUMENT, "program_print");
+  refused([] { return axle::program().linearize({0}); }, AX_INVALID_ARGUMENT, "program_linearize");
+  refused([] { return axle::runtime().compile({}); }, AX_INVALID_ARGUMENT, "compile");
+  refused([] { return axle::executable().run(); }, AX_INVALID_ARGUMENT, "run");
+  refused([] { return axle::executable().run_host(); }, AX_INVALID_ARGUMENT, "run_host");
+  refused([] { return axle::treedef().text(); }, AX_INVALID_ARGUMENT, "treedef_text");
+  refused([] { axle::tree().init("*: zeros", 0); }, AX_INVALID_ARGUMENT, "tree_init");
+  axle::array none;
+  CHECK(none.type().dtype == AX_NO_DTYPE && none.mesh().devices() == 1 && none.part_count() == 0);
+  CHECK(axle::program().in_count() == 0 && axle::program().in_type(3).dtype == AX_NO_DTYPE && axle::executable().out_count() == 0);
+  CHECK(axle::npz().count() == 0 && axle::npz().name(1).empty() && axle::npz().find("x").get().data == nullptr);
+  CHECK(axle::treedef().count() == 0 && axle::treedef().find("x") == -1 && axle::treedef().types().empty() && axle::treedef().specs().empty());
+  CHECK(axle::host_array().size() == 0 && axle::host_array().elements<float>().empty());
+}
+
+void runs() {
+  axle::mesh mesh = axle::mesh::parse("d=2");
+  CHECK(mesh.devices() == 2 && mesh.find("d") == 0 && mesh.find("e") == -1);
+  axle::runtime runtime = axle::runtime::create({2, 0, AX_POLICY_PARALLEL, 0});
+  axle::program program = axle::trace([&](value x, value y) {
+    return axle::shard_map(mesh, "d; -> d; ", [](value a, value b) { return std::tuple(a * b, psum(a, "d")); }, {x, y});
+  }, {f32({4}), f32()});
+  axle::executable executable = runtime.compile(program, {{0}});
+  references(runtime);
+  references(program);
+  references(executable);
+  CHECK(executable.out_count() == 2 && executable.mesh().devices() == 2 && executable.in_spec(0)->count[0] == 1 && !executable.in_spec(2));
+  check_has(executable.text(), "f32");
+
+  std::vector<float> x = {1, 2, 3, 4};
+  const std::vector<float> ten = {10};
+  axle::array in = runtime.put(mesh, "d", x), by = runtime.put(mesh, "", axle::view(ten, {}));
+  references(in);
+  CHECK(in.type().dims[0] == 4 && in.mesh().devices() == 2 && in.spec().count[0] == 1 && in.part_count() == 2);
+  CHECK(in.part(1).device == 1 && in.shard(1).start.at(0) == 2 && in.shard(1).type.dims[0] == 2);
+  check_has(in.picture(), "P(d)");
+  CHECK(in.read<float>() == x && by.item<float>() == 10);
+  refused([&] { return in.read<std::int32_t>(); }, AX_INVALID_ARGUMENT, "array_read: the array is of f32, not of s32");
+  refused([&] { return in.item<float>(); }, AX_INVALID_ARGUMENT, "array_read: the array is not one element of f32");
+  refused([&] { return in.part(2); }, AX_INVALID_ARGUMENT, "array_part");
+  refused([&] { return runtime.put(mesh, "nowhere", x); }, AX_INVALID_ARGUMENT, "put_host");
+  refused([&] { return runtime.put(mesh, "d", axle::view(x, {5})); }, AX_INVALID_ARGUMENT, "put_host");
+  refused([&] { return executable.run({in}); }, AX_INVALID_ARGUMENT, "run");
+
+  std::vector<axle::array> out = executable.run({in, by});
+  CHECK(out.at(0).read<float>() == std::vector<float>{10, 20, 30, 40} && out.at(1).read<float>() == std::vector<float>{4, 6});
+  refused([&] { return in.read<float>(); }, AX_INVALID_ARGUMENT, "array_read"); /* it was donated */
+  out = executable.run_start({runtime.put(mesh, "d", x), by});
+  out.at(0).wait();
+  CHECK(out.at(0).is_ready());
+  axle::host_array host = out.at(0).to_host();
+  CHECK(host.elements<float>() == std::vector<float>{10, 20, 30, 40} && host.dim(0) == 4 && host.rank() == 1);
+  std::vector<axle::host_array> hosts = executable.run_host({x, axle::view(ten, {})});
+  CHECK(hosts.at(1).elements<float>() == std::vector<float>{4, 6} && hosts.at(0).elements<double>().empty());
+  CHECK(runtime.memory().peak >= runtime.memory().now);
+  runtime.trim();
+
+  float lent[] = {5, 6};
+  axle::array parts = runtime.from_parts({}, "", f32({2}), {ax_part{lent, sizeof lent, nullptr, nullptr, true}});
+  CHECK(parts.read<float>() == std::vector<float>{5, 6});
+}
+
+void host_arrays() {
+  axle::host_array zeros(f32({2, 3}));
+  CHECK(zeros.size() == 6 && zeros.elements<float>() == std::vector<float>(6, 0.0f) && zeros.data<double>() == nullptr);
+  zeros.data<float>()[5] = 7;
+  axle::host_array copy = zeros, empty;
+  copy.data<float>()[0] = 1;
+  CHECK(zeros.data<float>()[0] == 0 && copy.data<float>()[5] == 7);
+  axle::host_array moved = std::move(copy);
+  CHECK(moved.size() == 6 && copy.size() == 0 && copy.raw() == nullptr);
+  axle::host_array &self = moved;
+  moved = self;
+  CHECK(moved.data<float>()[0] == 1 && moved.data<float>()[5] == 7);
+  empty = moved;
+  moved = axle::host_array();
+  CHECK(empty.size() == 6 && moved.size() == 0);
+  copy = empty; /* into one that was moved from */
+  CHECK(copy.elements<float>() == empty.elements<float>());
+  axle::host_array none(f32({0, 4}));
+  CHECK(none.size() == 0 && none.dim(1) == 4 && axle::host_array(none).raw() != nullptr);
+  std::vector<std::uint16_t> halves = {0x3f80, 0x4000};
+  CHECK(axle::view(halves, axle::bf16, {2}).type().dtype == AX_BF16 && axle::view(halves, axle::f32, {2}).type().dtype == AX_NO_DTYPE);
+
+  axle::runtime runtime = axle::runtime::create();
+  axle::executable executable = runtime.jit([](value x) { return x > 1; }, {axle::array_type(axle::bf16, {2})});
+  std::vector<axle::array> out = executable.run({runtime.put({}, "", axle::view(halves, axle::bf16, {2}))});
+  CHECK(out.at(0).read<bool>() == std::vector<unsigned char>{0, 1});
+}
+
+void files(const std::string &folder) {
+  std::string path = folder + "/cxx.npz";
+  axle::host_array matrix(f32({2, 2}));
+  matrix.data<float>()[3] = 9;
+  const std::vector<std::int64_t> numbers = {1, 2, 3};
+  axle::npz_write(path, {{"matrix", matrix}, {"numbers", numbers}});
+  axle::npz read = axle::npz::read(path);
+  CHECK(read.count() == 2 && read.name(1) == "numbers" && read.array(0).type().rank == 2 && read.array(2).get().data == nullptr);
+  CHECK(static_cast<const std::int64_t *>(read.find("numbers").get().data)[2] == 3);
+  owners(axle::npz::read(path));
+  axle::npy_write(folder + "/cxx.npy", matrix);
+  axle::host_array again = axle::npy_read(folder + "/cxx.npy");
+  CHECK(again.elements<float>() == matrix.elements<float>());
+  CHECK(axle::csv_read("data/digits.csv.gz").dim(1) == 65);
+  refused([&] { return axle::npz::read(folder + "/none.npz"); }, AX_IO_ERROR, "npz_read");
+  refused([&] { return axle::csv_read(folder + "/none.csv"); }, AX_IO_ERROR, "csv_read");
+}
+
+void trees(const std::string &folder) {
+  axle::runtime runtime = axle::runtime::create();
+  axle::mesh mesh = axle::mesh::parse("d=2");
+  axle::treedef params = axle::treedef::parse("w: f32[2,4] @ _,d; b: f32[4] @ d");
+  axle::treedef batch = axle::treedef::create({{"x", f32({2, 2}), ""}});
+  axle::treedef all = axle::treedef::join({{"params", params}, {"batch", batch}});
+  references(all);
+  CHECK(all.count() == 3 && all.name(0) == "params/w" && all.find("batch/x") == 2 && all.spec(1) == "d" && all.type(2).rank == 2);
+  CHECK(all.specs() == "_,d; d; " && params.with_specs("*: ").spec(0).empty());
+  check_has(all.text(), "params/b: f32[4] @ d");
+  refused([] { return axle::treedef::parse("w f32"); }, AX_PARSE_ERROR, "treedef_parse");
+
+  axle::tree weights = axle::tree::create(runtime, mesh, params), input = axle::tree::create(runtime, mesh, batch);
+  weights.init("w: ones; b: constant(2)", 1);
+  input.put("x", axle::view(std::vector<float>{1, 2, 3, 4}, {2, 2}));
+  auto step = [&](const std::vector<value> &in) {
+    auto loss = [](value w, value b, value x) { return reduce_sum(matmul(x, w) + b); };
+    auto gradients = axle::grad(loss, all.select("params"), in);
+    return std::array{in[0] - gradients.at(0), in[1] - gradients.at(1)};
+  };
+  axle::executable executable = runtime.jit(step, all.types(), {all.select("params")});
+  axle::tree_run(executable, {&weights, &input}, {&weights});
+  CHECK(weights.at("w").read<float>() == std::vector<float>{-3, -3, -3, -3, -5, -5, -5, -5});
+  CHECK(weights.to_host("b").elements<float>() == std::vector<float>{0, 0, 0, 0});
+  CHECK(!weights.at("nothing") && weights.def().get() == params.get());
+  refused([&] { weights.put("nothing", std::vector<float>(4)); }, AX_INVALID_ARGUMENT, "tree_put_host");
+
+  axle::tree other = axle::tree::create(runtime, {}, params.with_specs("*: "));
+  weights.copy_to(other);
+  CHECK(other.at("w").read<float>() == weights.at("w").read<float>());
+  other.write_npz(folder + "/cxx_tree.npz");
+  weights.init("*: zeros", 0);
+  weights.read_npz(folder + "/cxx_tree.npz");
+  CHECK(weights.at("w").read<float>()[0] == -3);
+  weights.set("b", runtime.put(mesh, "d", std::vector<float>{1, 2, 3, 4}));
+  axle::tree_run_start(executable, {&weights, &input}, {&other});
+  CHECK(other.at("b").read<float>() == std::vector<float>{-1, 0, 1, 2});
+  owners(std::move(other));
+}
+
+void programs() {
+  axle::program product = axle::trace([](value x, value y) { return reduce_sum(x * y); }, {f32({2}), f32({2})});
+  axle::program parsed = axle::program::parse(product.print());
+  CHECK(parsed == product && !(parsed != product));
+  product.verify();
+  CHECK(product.grad({0, 1}).out_count() == 2 && product.grad().out_count() == 1 && product.value_and_grad().out_count() == 2);
+  CHECK(product.jvp(axle::all_args).in_count() == 4 && product.vmap({{}, {}, 3}).in_type(0).rank == 2);
+  CHECK(product.vmap({{0, -1}, {}, 3}).in_type(1).rank == 1);
+  axle::linearized split = product.linearize({0});
+  CHECK(split.primal.out_count() == 1 + split.residual_count);
+  std::uint32_t first = split.residual_count;
+  CHECK(split.tangent.transpose(axle::range(first, 1)).out_count() == 1);
+  CHECK(product.dce() == product && product.cse() == product && product.simplify() == product && product.partition() == product);
+  check_has(product.stablehlo(), "stablehlo.multiply");
+  refused([&] { return product.vmap({{0}, {}, 3}); }, AX_INVALID_ARGUMENT, "program_vmap: in_axes and out_axes");
+  refused([&] { return product.grad({7}); }, AX_INVALID_ARGUMENT, "program_grad");
+  refused([&] { return axle::program::parse("nothing"); }, AX_PARSE_ERROR, "program_parse");
+  axle::program on = axle::trace_on(axle::mesh::parse("d=4"), [](value x) { return psum(x, "d"); }, {f32()});
+  CHECK(on.axes().devices() == 4);
+}
+
+}  // namespace
+
+void handles_test() {
+  const char *folder = std::getenv("CXX_FOLDER");
+  nothing_held();
+  runs();
+  host_arrays();
+  files(folder != nullptr ? folder : "/tmp");
+  trees(folder != nullptr ? folder : "/tmp");
+  programs();
+}
