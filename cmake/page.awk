@@ -3,7 +3,7 @@
 #
 # Transcripts are blocks marked `console`: a line "$ command" is run by sh in the folder `work`, and what it prints on both outputs, and
 # "exit N" when it fails, stands below it. A block under the line "<!-- file: NAME -->" is written to that file there. Blocks marked `c`
-# are written to blocks/1.c and so on, and those marked `axle` to blocks/1.axle.
+# are written to blocks/1.c and so on, and those marked `cpp` and `axle` to blocks/1.cpp and blocks/1.axle.
 
 function run(command,    line, shell) {
   shell = "cd " work " && { " command "\n} 2>&1 </dev/null || echo \"exit $?\""
@@ -19,7 +19,7 @@ function run(command,    line, shell) {
 /^```/ && !inside {
   inside = 1
   kind = substr($0, 4)
-  if (kind == "c" || kind == "axle") target = blocks "/" ++block "." kind
+  if (kind == "c" || kind == "cpp" || kind == "axle") target = blocks "/" ++block "." kind
   else target = ""
   print
   next

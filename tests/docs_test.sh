@@ -3,7 +3,7 @@
 #
 #   reference.md, primitives.md    are what cmake/docs makes of the sources; every exported function is in the first
 #   a transcript (```console)      has what its commands print now (cmake/page.awk)
-#   C (```c)                       stands in a file of examples/ or tests/docs/, which are compiled and run
+#   C and C++ (```c, ```cpp)       stand in a file of examples/, tests/docs/ or tests/cxx/, which are compiled and run
 #   a program's text (```axle)     parses
 #   a link                         leads to a file that is there
 #   text.md                        has a text for each production of its grammar
@@ -43,7 +43,7 @@ same() {
 
 # A block of C, its indentation left out, stands somewhere in the C that is compiled.
 stands() {
-  cat examples/*.c examples/*/*.c tests/docs/*.c 2>/dev/null | awk -v block="$1" '
+  cat examples/*.c examples/*/*.c tests/docs/*.c examples/*.cc tests/cxx/*.cc 2>/dev/null | awk -v block="$1" '
     function bare(line) { gsub(/^[ \t]+|[ \t]+$/, "", line); return line }
     BEGIN { while ((getline line < block) > 0) wanted[++count] = bare(line) }
     { have[NR] = bare($0) }
@@ -60,13 +60,13 @@ check_page() {
   rm -f "$work"/blocks/*
   awk -v work="$work/here" -v blocks="$work/blocks" -f cmake/page.awk "$1" >"$work/fresh"
   same "$1" "$work/fresh"
-  for block in "$work"/blocks/*.c; do
+  for block in "$work"/blocks/*.c "$work"/blocks/*.cpp; do
     [ ! -f "$block" ] || stands "$block" || { cat "$block"; wrong "$1: this C is in no file that is compiled"; }
   done
   for block in "$work"/blocks/*.axle; do
     [ ! -f "$block" ] || "$AXLE" show "$block" >/dev/null || wrong "$1: a program's text does not parse"
   done
-  grep -o '](\([^)#:]*\)[)#]' "$1" | sed 's/](\(.*\)[)#]/\1/' | while read -r link; do
+  sed '/^```[a-z]/,/^```$/d' "$1" | grep -o '](\([^)#:]*\)[)#]' | sed 's/](\(.*\)[)#]/\1/' | while read -r link; do
     [ -z "$link" ] || [ -e "docs/$link" ] || echo "$link"
   done >"$work/dead"
   [ ! -s "$work/dead" ] || wrong "$1: no such file: $(cat "$work/dead")"

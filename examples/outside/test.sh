@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs BUILD under a fresh prefix, then builds and runs outside.c against what was installed, as a user would.
+# Installs BUILD under a fresh prefix, then builds and runs outside.c and outside.cc against what was installed, as a user would.
 #   examples/outside/test.sh BUILD
 set -eu
 
@@ -17,6 +17,11 @@ export PKG_CONFIG_PATH
 
 said=$(./outside data=4,model=2)
 [ "$said" = "8 devices" ] || { echo "expected: 8 devices; got: $said" >&2; exit 1; }
+
+# shellcheck disable=SC2046
+"${CXX:-c++}" -std=c++17 -Wall -Wextra -Wpedantic -Werror "$source/outside.cc" -o outside_cc $(pkg-config --cflags --libs axle)
+said=$(./outside_cc)
+[ "$said" = "3" ] || { echo "expected: 3; got: $said" >&2; exit 1; }
 
 # What users read comes with it.
 for file in share/man/man1/axle.1 share/doc/axle/text.md share/doc/axle/reference.md share/doc/axle/examples/tutorial/1_mesh.c; do

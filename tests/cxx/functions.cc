@@ -98,6 +98,12 @@ void control_flow() {
     return std::tuple(sum, running, again);
   };
   CHECK(computed(sums, {10}) == list{16, 16, 15, 13, 10, 16});
+  auto paired = [](value sum) {
+    value xs = axle::iota(axle::f32, {3});
+    auto both = axle::scan([&](value carry, value x) { return std::pair(carry + x, carry * x); }, {sum}, {xs});
+    return both;
+  };
+  CHECK(computed(paired, {1}) == list{4, 0, 1, 4});
   auto counted = [](value x) {
     value upper = convert_element_type(x, axle::s32);
     auto times = [&](value i, value y) { return y * x + convert_element_type(i, axle::f32); };

@@ -9,6 +9,17 @@ using axle::value;
 #error "this file is compiled without exceptions"
 #endif
 
+static ax_status fail(ax_status status, const std::string &message) {
+  check_has(message, "statuses.cc:");
+  return status;
+}
+static ax_status printed(value (*f)(value), axle::type type) {
+  auto made = axle::trace(f, {type});
+  if (!made) return fail(made.status(), made.message());
+  std::puts(made->print()->c_str());
+  return AX_OK;
+}
+
 void statuses_test() {
   axle::type type = axle::array_type(axle::f32, {2});
   axle::result<axle::program> traced = axle::trace([](value x) { return x + 1; }, {type});
@@ -35,6 +46,9 @@ void statuses_test() {
   check_has(inside.message(), "closed_call: the function takes 1 values, but there are 2 operands");
   auto stopped = axle::trace([](value y) { return axle::trace_fail("not today"), y; }, {type});
   check_has(stopped.message(), "trace_fail: not today");
+
+  CHECK(printed([](value y) { return -y; }, type) == AX_OK);
+  CHECK(printed([](value y) { return reshape(y, 3); }, type) == AX_INVALID_ARGUMENT);
 
   axle::result<axle::array> kept = std::move(x);
   axle::array own = std::move(kept).value();
