@@ -82,8 +82,8 @@ void control_flow() {
     return axle::switch_(convert_element_type(x, axle::s32), branches, {x});
   };
   CHECK(computed(picked, {2}) == list{8} && computed(picked, {1}) == list{10});
-  auto both = [](value x) { return axle::if_(x > 0, difference, [](value a, value b) { return a + b; }, {x, 2 * x}); };
-  CHECK(computed(both, {1}) == list{-1} && computed(both, {-1}) == list{-3});
+  auto chosen = [](value x) { return axle::if_(x > 0, difference, [](value a, value b) { return a + b; }, {x, 2 * x}); };
+  CHECK(computed(chosen, {1}) == list{-1} && computed(chosen, {-1}) == list{-3});
 
   auto powers = [](value x) {
     auto [last, all] = axle::scan([&](value power) { return std::pair(power * x, power); }, {axle::full(axle::f32, {}, 1)}, 4);
