@@ -206,6 +206,37 @@ void trees(const std::string &folder) {
   owners(std::move(other));
 }
 
+/* A step of adam over leaves, on a mesh. */
+void optimisers() {
+  axle::runtime runtime = axle::runtime::create();
+  axle::mesh mesh = axle::mesh::parse("d=2");
+  axle::treedef params = axle::treedef::parse("w: f32[4]; b: f32[2]"), batch = axle::treedef::parse("x: f32[4] @ d");
+  ax_optimizer adam = ax_adam(ax_constant_schedule(0.5));
+  axle::treedef state = axle::optimizer_state(adam, params);
+  axle::treedef in = axle::treedef::join({{"params", params}, {"state", state}, {"batch", batch}});
+  axle::treedef out = axle::treedef::join({{"state", state}, {"params", params}});
+  auto step = [&](const std::vector<value> &all) {
+    std::vector<value> own = leaves(in, all, "params");
+    value x = axle::all_gather_invariant(leaf(in, all, "batch/x"), "d", 0, true);
+    auto loss = [&](value w, value b) { return reduce_sum(w * x) + reduce_sum(b); };
+    auto gradients = axle::tree_scale(2, axle::grad(loss, axle::first(2), own));
+    CHECK(axle::tree_unravel(axle::tree_ravel(own), own).size() == 2 && axle::global_norm(own).rank() == 0);
+    auto [made, moved] = axle::optimizer_update(adam, params, gradients, leaves(in, all, "state"), own);
+    made.insert(made.end(), moved.begin(), moved.end());
+    return made;
+  };
+  axle::executable executable = axle::tree_jit(runtime, mesh, in, out, step);
+  axle::tree weights = axle::tree::create(runtime, mesh, params), moments = axle::tree::create(runtime, mesh, state),
+             rows = axle::tree::create(runtime, mesh, batch);
+  weights.init("*: zeros", 0), moments.init("*: zeros", 0), rows.init("*: ones", 0);
+  axle::tree_run(executable, {&weights, &moments, &rows}, {&moments, &weights});
+  CHECK(moments.at("count").item<std::int32_t>() == 1 && std::fabs(weights.at("w").read<float>()[3] + 0.5f) < 1e-5f);
+  refused([&] { return axle::tree_jit(runtime, mesh, in, out, [&](const std::vector<value> &all) { return leaves(in, all, "nowhere"); }); },
+          AX_INVALID_ARGUMENT, "tree_jit");
+  std::vector<axle::host_array> applied = runtime.apply([](value x) { return 2 * x; }, {std::vector<float>{1, 2}});
+  CHECK(applied.at(0).elements<float>() == std::vector<float>{2, 4});
+}
+
 void programs() {
   axle::program product = axle::trace([](value x, value y) { return reduce_sum(x * y); }, {f32({2}), f32({2})});
   axle::program parsed = axle::program::parse(product.print());
@@ -236,5 +267,6 @@ void handles_test() {
   host_arrays();
   files(folder != nullptr ? folder : "/tmp");
   trees(folder != nullptr ? folder : "/tmp");
+  optimisers();
   programs();
 }

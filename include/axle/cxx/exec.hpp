@@ -175,6 +175,18 @@ class runtime : public handle<ax_runtime, ax_runtime_retain, ax_runtime_release>
     auto count = static_cast<std::uint32_t>(types.size());
     return jitted(detail::closure<std::remove_reference_t<F>, detail::unknown>(function, count), types.data(), options, at);
   }
+  /* trace, compile and run in one, once: apply(f, {x, y}). */
+  template <class F>
+  may<std::vector<host_array>> apply(F &&function, const list<host_view> &in = {}, location at = location::here()) const {
+    using result = std::vector<host_array>;
+    detail::closure<std::remove_reference_t<F>, detail::unknown> closure(function, in.count());
+    if (!closure.suits()) return detail::refuse<result>(detail::wrong(at, "apply", closure.mismatch()));
+    std::vector<ax_host_array> raw(in.begin(), in.end()), out(closure.out_count());
+    ax_status status = ax_apply(get(), closure.fn(), raw.data(), out.data());
+    result made = detail::owned<host_array>(out);
+    closure.rethrow();
+    return detail::give(status, std::move(made), at, "apply");
+  }
   /* A copy on the devices of the mesh, laid out by the spec: put(mesh, "data", view(x, {8, 4})). */
   may<array> put(const mesh &mesh, const std::string &spec, const host_view &data, location at = location::here()) const {
     ax_array *made;

@@ -75,6 +75,102 @@ class treedef : public handle<ax_treedef, ax_treedef_retain, ax_treedef_release>
   }
 };
 
+/* --- Leaves, in a trace --- */
+
+namespace detail {
+/* Whether the leaves are as many as a treedef's; fails the trace otherwise. */
+inline bool suits(const treedef &def, const values &leaves, const char *function) {
+  if (leaves.count() == def.count()) return true;
+  ax_trace_fail((std::string(function) + ": there are " + std::to_string(leaves.count()) + " leaves, but the treedef has " +
+                 std::to_string(def.count())).c_str());
+  return false;
+}
+}  // namespace detail
+
+/* As ax_leaf: leaf(def, leaves, "layers/0/w"). */
+inline value leaf(const treedef &def, const values &leaves, const std::string &name, location at = location::here()) {
+  bool suits = detail::suits(def, leaves, "leaf");
+  return detail::lined(suits ? ax_leaf(def.get(), leaves.data(), "%s", name.c_str()) : ax_value{}, at, "leaf");
+}
+/* Those below a node, in order. */
+inline std::vector<value> leaves(const treedef &def, const values &all, const std::string &node, location at = location::here()) {
+  std::vector<value> below;
+  if (detail::suits(def, all, "leaves")) (void)ax_leaves(def.get(), all.data(), node.c_str()); /* says that there is none */
+  for (std::uint32_t i = 0; i < def.count() && i < all.count(); i++) {
+    std::string name = def.name(i);
+    if (name == node || name.compare(0, node.size() + 1, node + "/") == 0) below.push_back(value(all.data()[i]));
+  }
+  detail::stamp(at, "leaves");
+  return below;
+}
+/* Each times a scalar or a number. */
+inline std::vector<value> tree_scale(operand factor, const values &leaves) {
+  std::vector<ax_value> out(leaves.count());
+  ax_tree_scale(factor, leaves.count(), leaves.data(), out.data());
+  detail::stamp(factor.at(), "tree_scale");
+  return detail::loaded(out.data(), out.size());
+}
+inline value global_norm(const values &leaves, location at = location::here()) {
+  return detail::lined(ax_global_norm(leaves.count(), leaves.data()), at, "global_norm");
+}
+inline value tree_ravel(const values &leaves, location at = location::here()) {
+  return detail::lined(ax_tree_ravel(leaves.count(), leaves.data()), at, "tree_ravel");
+}
+inline std::vector<value> tree_unravel(input flat, const values &like) {
+  std::vector<ax_value> out(like.count());
+  ax_tree_unravel(flat, like.count(), like.data(), out.data());
+  detail::stamp(flat.at(), "tree_unravel");
+  return detail::loaded(out.data(), out.size());
+}
+/* The body is given the leaves of `in_def` as a vector, and gives a vector of those of `out_def`. */
+template <class F>
+std::vector<value> tree_shard_map(const mesh &mesh, const treedef &in_def, const treedef &out_def, F &&body, const values &in,
+                                  location at = location::here()) {
+  auto counted = returning(out_def.count(), [&](const std::vector<value> &leaves) -> std::vector<value> { return body(leaves); });
+  return detail::with_function(counted, detail::open(in), at, "tree_shard_map", [&](ax_fn f, const ax_value *from, ax_value *out) {
+    if (detail::suits(in_def, in, "tree_shard_map")) ax_tree_shard_map(&mesh, in_def.get(), out_def.get(), f, from, out);
+  });
+}
+/* Compiles such a body on the mesh. */
+template <class F>
+may<executable> tree_jit(const runtime &runtime, const mesh &mesh, const treedef &in_def, const treedef &out_def, F &&body,
+                         const compile_options &options = {}, location at = location::here()) {
+  auto counted = returning(out_def.count(), [&](const std::vector<value> &leaves) -> std::vector<value> { return body(leaves); });
+  detail::closure<decltype(counted), detail::unknown> closure(counted, in_def.count());
+  ax_compile_options raw = options.raw();
+  ax_executable *made;
+  ax_status status = ax_tree_jit(runtime.get(), &mesh, in_def.get(), out_def.get(), closure.fn(), &raw, &made);
+  executable owned(made);
+  closure.rethrow();
+  return detail::give(status, std::move(owned), at, "tree_jit");
+}
+
+/* --- Optimisers: ax_optimizer and ax_schedule are plain values, which ax_adamw and the like make; see axle/optimizer.h --- */
+
+inline may<treedef> optimizer_state(const ax_optimizer &optimizer, const treedef &params, location at = location::here()) {
+  ax_treedef *made;
+  ax_status status = ax_optimizer_state(&optimizer, params.get(), &made);
+  return detail::give(status, treedef(made), at, "optimizer_state");
+}
+/* In a trace, one step: a pair of the new state and the new parameters. */
+inline std::pair<std::vector<value>, std::vector<value>> optimizer_update(const ax_optimizer &optimizer, const treedef &params_def,
+                                                                          const values &gradients, const values &state,
+                                                                          const values &params, location at = location::here()) {
+  std::vector<ax_value> new_state(state.count()), new_params(params.count());
+  ax_treedef *state_def = nullptr;
+  if (ax_optimizer_state(&optimizer, params_def.get(), &state_def) != AX_OK)
+    ax_trace_fail(ax_message());
+  else if (detail::suits(params_def, gradients, "optimizer_update") && detail::suits(params_def, params, "optimizer_update") &&
+           detail::suits(treedef(ax_treedef_retain(state_def)), state, "optimizer_update"))
+    ax_optimizer_update(&optimizer, params_def.get(), gradients.data(), state.data(), params.data(), new_state.data(), new_params.data());
+  ax_treedef_release(state_def);
+  detail::stamp(at, "optimizer_update");
+  return {detail::loaded(new_state.data(), new_state.size()), detail::loaded(new_params.data(), new_params.size())};
+}
+inline value schedule_at(const ax_schedule &schedule, input count) {
+  return detail::lined(ax_schedule_at(&schedule, count), count, "schedule_at");
+}
+
 /* A tree: it changes, and has one owner. */
 class tree : public unique<ax_tree, ax_tree_release> {
  public:
