@@ -76,7 +76,8 @@ void ax_jvp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *tangents, 
 void ax_vjp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *cotangents, ax_value *out, ax_value *gradients);
 
 /* A function linearized at a point: what ax_linearize gives. A plain value that belongs to the trace it was made in: good there, and in
-   what is traced inside, which captures what it needs; anywhere else it is an error. */
+   what is traced inside, which captures what it needs; anywhere else it is an error. In a shard_map begun since, tangents and cotangents
+   may vary over its axes too, unless the function has a body that they would go into (a scan's, ..), whose types say otherwise. */
 typedef struct ax_linear {
   uint64_t trace;
   uint32_t number, in_count, out_count; /* counts of tangents and of results */
