@@ -130,7 +130,7 @@ static const slip slips[] = {
     {"out[0] is a value of closed_call's function, which has finished", of_a_function},
     {"varies over \"d\", but its spec P() promises it does not (it comes from all_gather, whose result is typed varying; that of "
      "all_gather_invariant is not)", gathered},
-    {"promises it does not; the results of psum, pmax and all_gather_invariant do not", varying},
+    {"promises it does not; the results of psum, pmax, pmin and all_gather_invariant do not", varying},
     {"if: then: devices may differ along {d} in what they run here, so not all of them would reach the psum over {d} in it (equation 0)", some_sum},
     {"spec \"d,,d\": an entry is empty; \"_\" leaves a dimension whole", empty_spec},
     {"unknown axis \"P(d)\"; the mesh has {d}; a spec is axes for each dimension, as \"data,_,model+pipe\"", jax_spec},

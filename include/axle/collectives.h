@@ -81,6 +81,7 @@ typedef struct ax_sharded {
   const ax_mesh *mesh;
   const char *specs;
   ax_fn body;
+  const char *call; /* where it was made (axle/line.h), as errors and equations say it; NULL: nowhere */
 } ax_sharded;
 void ax_call_sharded(const ax_value *in, ax_value *out, void *sharded);
 static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
@@ -89,7 +90,13 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
   function.context = sharded;
   return function;
 }
-#define AX_SHARDED(mesh_, specs_, ...) ax_sharded_function(&(ax_sharded){.mesh = (mesh_), .specs = (specs_), .body = __VA_ARGS__})
+#ifdef AXLE_NO_LINES
+#define AX_SHARDED_AT NULL
+#else
+#define AX_SHARDED_AT AX_CALL(shard_map)
+#endif
+#define AX_SHARDED(mesh_, specs_, ...) \
+  ax_sharded_function(&(ax_sharded){.mesh = (mesh_), .specs = (specs_), .body = __VA_ARGS__, .call = AX_SHARDED_AT})
 
 #pragma GCC visibility pop
 

@@ -132,7 +132,7 @@ ax_value ax_take(ax_value x, ax_value indices, int64_t axis);
    bound is n 2^-53 times the sum of absolute values of n numbers. The order of additions is decided when a program is compiled, by shapes, by
    what else is computed in the same pass and by the width of the machine's registers: an executable adds in the same order in every run,
    under every policy, with any number of workers. Another program, or the same with other arguments donated, may add in another, within
-   these bounds. ax_evaluate adds in f64, in index
+   these bounds. The reference evaluator adds in f64, in index
    order, and rounds once. */
 ax_value ax_reduce_sum(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: 0 */
 ax_value ax_reduce_mean(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T float */
@@ -146,6 +146,9 @@ ax_value ax_logsumexp(ax_value x, uint32_t count, const int64_t *axes, bool keep
 ax_value ax_cumsum(ax_value x, int64_t axis, bool reverse);
 /* Any T. index_dtype: an integer that counts to the axis's size, which is not 0. The first of equals; NaN counts as largest. */
 ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype);
+
+/* bool[]: |a - b| <= atol + rtol |b| for every element, as jnp.allclose: a NaN is close to nothing. T float; broadcasts. */
+ax_value ax_allclose(ax_value a, ax_value b, double rtol, double atol);
 
 /* --- Products; T numeric --- */
 /* Contracts lhs_contract[i] with rhs_contract[i], pairs lhs_batch[i] with rhs_batch[i]. Result: batch dimensions, then lhs's
@@ -271,6 +274,7 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_cumsum(...) AX_LINED(cumsum, __VA_ARGS__)
 #define ax_fori_loop(lower, upper, ...) AX_LINED_VOID(fori_loop, AX_X(lower), AX_X(upper), __VA_ARGS__)
 #define ax_square(...) AX_LINED(square, __VA_ARGS__)
+#define ax_allclose(a, b, ...) AX_LINED(allclose, AX_X(a), AX_X(b), __VA_ARGS__)
 #define ax_clamp(low, x, high) AX_LINED(clamp, AX_X(low), AX_X(x), AX_X(high))
 #define ax_squeeze(...) AX_LINED(squeeze, __VA_ARGS__)
 #define ax_moveaxis(...) AX_LINED(moveaxis, __VA_ARGS__)

@@ -47,7 +47,7 @@ typedef struct ax_fn {
 #define AX_FN(function_, in_count_, out_count_) \
   ((ax_fn){.function = (function_), .in_count = (in_count_), .out_count = (out_count_), .context = NULL})
 #define AX_CLOSURE(function_, in_count_, out_count_, ...) \
-  ((ax_fn){.function = (function_), .in_count = (in_count_), .out_count = (out_count_), .context = (__VA_ARGS__)})
+  ((ax_fn){.function = (function_), .in_count = (in_count_), .out_count = (out_count_), .context = (void *)(uintptr_t)(const void *)(__VA_ARGS__)}) /* of const data too */
 
 /* A set of operands, inputs or arguments by number: those that derivatives are taken by, those that are donated, .. A plain value that
    borrows `list`: `count` numbers, ascending; or, where list is NULL, all from `first` on, `count` of them. {0} is the empty set. */

@@ -99,7 +99,7 @@ static ax_status check_promise(const ax_shard_map_params *params, const ax_mesh 
                ax_type_string(type, inner), axes.data != NULL ? axes.data : "?", text.data != NULL ? text.data : "?",
                only_gathered(params->body, value, broken)
                    ? " (it comes from all_gather, whose result is typed varying; that of all_gather_invariant is not)"
-                   : "; the results of psum, pmax and all_gather_invariant do not");
+                   : "; the results of psum, pmax, pmin and all_gather_invariant do not");
   ax_text_deinit(&axes);
   ax_text_deinit(&text);
   return status;
@@ -331,4 +331,5 @@ void ax_shard_map_unchecked(const ax_mesh *mesh, const char *specs, ax_fn body, 
 void ax_call_sharded(const ax_value *in, ax_value *out, void *sharded) {
   const ax_sharded *s = sharded;
   ax_shard_map(s->mesh, s->specs, s->body, in, out);
+  if (s->call != NULL) ax_stamp(s->call);
 }

@@ -1,5 +1,7 @@
 /* Parts and arrangements that are refused, each with the function's own name; and shapes at the edge of what there is. */
-#include "axle/ops.h"
+#include <math.h>
+
+#include "axle/axle.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
 #include "support/run.h"
@@ -58,6 +60,9 @@ static ax_value cumsum_bools(const ax_value *in) { return ax_cumsum(in[2], 0, fa
 static ax_value cumsum_scalar(const ax_value *in) { return ax_cumsum(in[1], -1, false); }
 static ax_value logsumexp_ints(const ax_value *in) { return ax_logsumexp(in[1], AX_ALL_DIMS, false); }
 static ax_value or_floats(const ax_value *in) { return ax_reduce_or(in[0], AX_ALL_DIMS, false); }
+static ax_value close_integers(const ax_value *in) { return ax_allclose(in[5], in[5], 0, 0); }
+static ax_value reshape_uneven(const ax_value *in) { return ax_reshape(in[0], AX_DIMS(-1, 5)); }
+static ax_value reshape_twice(const ax_value *in) { return ax_reshape(in[0], AX_DIMS(-1, -1)); }
 static ax_value and_floats(const ax_value *in) { return ax_reduce_and(in[0], AX_ALL_DIMS, false); }
 static ax_value narrower(const ax_value *in) { return ax_broadcast_to(in[0], AX_DIMS(4)); }
 static ax_value misfit(const ax_value *in) { return ax_broadcast_to(in[4], AX_DIMS(4, 8)); }
@@ -105,6 +110,9 @@ static const slip slips[] = {
     {"stack: the dimension is 3, but there are 3 dimensions", stack_far},
     {"stack: the rank would exceed 16", stack_deep},
     {"clamp: operand 0 is bool[8]; it must be numeric", clamp_bools},
+    {"reshape: dimension 0 is -1, but the others' 5 elements do not divide the 32 of f32[8,4]", reshape_uneven},
+    {"reshape: 2 dimensions are -1: one may be", reshape_twice},
+    {"allclose: the operands are of s32; they must be floats", close_integers},
     {"clamp: f32[8,4], f32[0,4] and f32[4] do not broadcast to one shape", clamp_shapes},
     {"clamp: operands 0 and 1 are s32[] and f32[8,4]; they need one dtype", clamp_dtypes},
     {"square: operand 0 is bool[8]; it must be numeric", square_bools},
@@ -140,6 +148,30 @@ static void edges_of(const ax_value *in, ax_value *out, void *context) {
   out[10] = ax_take(in[1], ax_full(AX_U8, AX_DIMS(0), 0), 3);
   out[11] = ax_reduce_and(ax_full(AX_BOOL, AX_DIMS(0, 2), 0), AX_DIMS(0), false);
   out[12] = ax_logsumexp(in[0], AX_DIMS(0), false);
+}
+
+static void closeness(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  static const float values[] = {1, INFINITY, -INFINITY, 0}, near[] = {1.25f, INFINITY, -INFINITY, 0};
+  const ax_type type = TEST_TYPE(AX_F32, 4);
+  ax_value x = ax_constant(&type, values), y = ax_constant(&type, near);
+  out[0] = ax_allclose(x, y, 0.2, 0);
+  out[1] = ax_allclose(x, y, 0.19, 0);
+  out[2] = ax_allclose(x, y, 0, 0.25);
+  out[3] = ax_allclose(x, ax_neg(y), 0, 9);
+  out[4] = ax_allclose(in[0], in[0], 1, 1); /* NaN */
+  out[5] = ax_allclose(x, ax_integer(1), 0, 9);
+}
+
+static void close_or_not(void **state) {
+  (void)state;
+  const double wanted[] = {1, 0, 1, 0, 0, 0};
+  ax_host_array in = ax_host_view(AX_F32, 0, NULL, (float[]){NAN}), out[6];
+  TEST_OK(ax_apply(NULL, AX_FN(closeness, 1, 6), &in, out));
+  for (int k = 0; k < 6; k++) {
+    assert_true(ax_host_at(&out[k], 0) == wanted[k]);
+    ax_host_array_release(&out[k]);
+  }
 }
 
 static void edges(void **state) {
@@ -218,7 +250,7 @@ static void without_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(edges), cmocka_unit_test(rows_in_place),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(close_or_not), cmocka_unit_test(edges), cmocka_unit_test(rows_in_place),
                                      cmocka_unit_test(without_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,3 +32,15 @@ ax_value ax_reduce_or(ax_value x, uint32_t count, const int64_t *axes, bool keep
 ax_value ax_reduce_and(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
   return ax_not(any_is("reduce_and", false, x, count, axes, keepdims));
 }
+
+/* Equal infinities are close, whose difference is NaN. */
+ax_value ax_allclose(ax_value a, ax_value b, double rtol, double atol) {
+  ax_value both[] = {a, b};
+  ax_give_dtype("allclose", both, 2);
+  ax_dtype dtype = ax_failed() ? AX_NO_DTYPE : ax_typeof(both[0]).dtype;
+  if (ax_failed()) return ax_poison;
+  if (!ax_is_float(dtype)) return ax_reject_as("allclose", "the operands are of %s; they must be floats", ax_dtype_name(dtype));
+  ax_value most = ax_add(ax_mul(ax_abs(both[1]), ax_real(rtol)), ax_real(atol));
+  ax_value near = ax_and(ax_le(ax_abs(ax_sub(both[0], both[1])), most), ax_lt(ax_abs(both[1]), ax_real(INFINITY)));
+  return ax_reduce_and(ax_or(near, ax_eq(both[0], both[1])), AX_ALL_DIMS, false);
+}

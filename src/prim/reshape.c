@@ -60,15 +60,22 @@ const ax_prim ax_prim_reshape = {
     .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
-/* -1 stands for what is left. */
-static void fill_in(const ax_type *type, ax_dims *dims) {
+/* -1 stands for what is left. False: the trace has failed. */
+static bool fill_in(const ax_type *type, ax_dims *dims) {
   int64_t others = 1, elems = ax_type_elems(type);
-  uint32_t open = AX_NONE;
+  uint32_t open = AX_NONE, count = 0;
   for (uint32_t d = 0; d < dims->count; d++) {
-    if (dims->v[d] == -1 && open == AX_NONE) open = d;
-    else if (!ax_mul_i64(others, dims->v[d], &others)) return;
+    bool is_open = dims->v[d] == -1;
+    count += is_open;
+    if (is_open) open = d;
+    else if (dims->v[d] < 0 || !ax_mul_i64(others, dims->v[d], &others)) return true; /* infer says what is wrong */
   }
-  if (open != AX_NONE && others > 0 && elems % others == 0) dims->v[open] = elems / others;
+  if (count == 0) return true;
+  if (count == 1 && others > 0 && elems % others == 0) dims->v[open] = elems / others;
+  else if (count > 1) ax_reject(&ax_prim_reshape, "%u dimensions are -1: one may be", count);
+  else ax_reject(&ax_prim_reshape, "dimension %u is -1, but the others' %lld elements do not divide the %lld of %s", open, (long long)others,
+                 (long long)elems, ax_type_string(type, &ax_builder_current()->axes));
+  return !ax_failed();
 }
 
 ax_value ax_reshape(ax_value x, uint32_t rank, const int64_t *dims) {
@@ -76,7 +83,7 @@ ax_value ax_reshape(ax_value x, uint32_t rank, const int64_t *dims) {
   if (!ax_dims_take(&ax_prim_reshape, rank, dims, &p.new_sizes)) return ax_poison;
   ax_type type = ax_typeof(x);
   if (ax_failed()) return ax_poison;
-  fill_in(&type, &p.new_sizes);
+  if (!fill_in(&type, &p.new_sizes)) return ax_poison;
   ax_type wanted = ax_array_type(type.dtype, rank, p.new_sizes.v);
   if (wanted.dtype != AX_NO_DTYPE && ax_same_shape(&type, &wanted)) return x;
   return ax_bind1(&ax_prim_reshape, &p, &x, 1);
