@@ -43,6 +43,12 @@ static void too_large(const ax_value *in, ax_value *out) { out[0] = ax_mul(ax_in
 static void number_alone(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_neg(ax_integer(-1)); }
 static void number_returned(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_integer(0); }
 static void no_arrow(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d", AX_FN(same, 1, 1), in, out); }
+static void bad_times(const ax_value *in, ax_value *out) {
+  ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d; d*x -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
+}
+static void many_times(const ax_value *in, ax_value *out) {
+  ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d; *3 -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
+}
 static void few_specs(const ax_value *in, ax_value *out) {
   ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d; d -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
 }
@@ -160,7 +166,7 @@ static const slip slips[] = {
     {"vmap: function: there is no function", no_mapped},
     {"shard_map: there is no mesh", no_map},
     {"scan: 2 carries, but its body takes 1 operands and gives 1 results", too_many_carries},
-    {"while: its body takes 2 operands and gives 1 results", too_few_carries},
+    {"while: the body takes 2 operands and gives 1 results, the condition takes 2: all three are the carries", too_few_carries},
     {"switch: branch 1: takes 1 operands and gives 2 results, but others take 1 and give 1", uneven_branches},
     {"switch: the index is f32[4,3]; it must be an s32 scalar", no_index},
     {"if: the predicate is s32[]; it must be a bool scalar", no_predicate},
@@ -173,6 +179,8 @@ static const slip slips[] = {
     {"a number has no dtype here", number_returned},
     {"shard_map: specs \"d\": operands' specs, \"->\", results' specs are expected", no_arrow},
     {"there are 2 operand specs for 3 operands", few_specs},
+    {"operand 1: \"d*x\": a number of times is expected behind \"*\"", bad_times},
+    {"there are more operand specs than operands, of which there are 3", many_times},
     {"jvp: operand 1 is s32[]: only floats have derivatives", by_integer},
     {"grad: there is no operand 3: there are 2", by_nothing_there},
     {"grad: operand 0 is named after 1: sets of them ascend", descending},
@@ -198,6 +206,26 @@ static void steps(void **state) {
 }
 
 /* --- Texts of meshes --- */
+
+static void give_sum(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[0];
+  for (int i = 1; i < 5; i++) out[0] = ax_add(out[0], in[i]);
+  out[1] = out[0];
+}
+static void over_two(const ax_value *in, ax_value *out, void *specs) {
+  ax_value five[] = {in[0], in[1], in[1], in[0], in[0]};
+  ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, specs, AX_FN(give_sum, 5, 2), five, out);
+}
+static void repeated_specs(void **state) {
+  (void)state;
+  static const char *const same_specs[] = {"d; ; ; d; d -> d; d", "d; *2; d*2 -> d*2", "d *1;*2 ;d *2 -> d"};
+  const ax_type types[] = {TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_F32, 2)};
+  ax_program *programs[3];
+  for (int i = 0; i < 3; i++) TEST_OK(ax_trace(AX_CLOSURE(over_two, 2, 2, same_specs[i]), types, &programs[i]));
+  for (int i = 0; i < 3; i++) assert_true(ax_program_equal(programs[0], programs[i]));
+  for (int i = 0; i < 3; i++) ax_program_release(programs[i]);
+}
 
 static void meshes(void **state) {
   (void)state;
@@ -269,6 +297,6 @@ static void files(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(steps), cmocka_unit_test(meshes), cmocka_unit_test(arrays), cmocka_unit_test(files)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(repeated_specs), cmocka_unit_test(steps), cmocka_unit_test(meshes), cmocka_unit_test(arrays), cmocka_unit_test(files)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

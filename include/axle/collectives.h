@@ -67,7 +67,8 @@ ax_value ax_done(ax_value future);
 
 /* Runs `body` on each device of `mesh`. `specs` says how operands are cut and results put together (see ax_spec):
      "data; _,model -> data; "     two operands and two results
-   a spec for each operand, separated by semicolons, an arrow, a spec for each result. One spec alone on a side stands for all there.
+   a spec for each operand, separated by semicolons, an arrow, a spec for each result. One spec alone on a side stands for all there;
+   "*N" behind one repeats it: "_,model*2; *6; data -> ".
    A result that varies over an axis its spec does not name is refused; not by ax_shard_map_unchecked, which turns the
    varying/invariant types off: then such a result is taken from the first device along that axis.
    Errors (kept by the trace): an unsound mesh; an axis that a shard_map around this one has; specs of another number than there are

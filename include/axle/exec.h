@@ -153,6 +153,9 @@ AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const
 AX_MUST_USE ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, const ax_compile_options *options,
                              ax_executable **out);
 ax_executable *ax_executable_retain(ax_executable *executable);
+/* The same for operands with the types of host arrays, whose data is not looked at. AX_INVALID_ARGUMENT: one that has no dtype, besides. */
+AX_MUST_USE ax_status ax_jit_host(ax_runtime *runtime, ax_fn function, const ax_host_array *in, const ax_compile_options *options,
+                                  ax_executable **out);
 void ax_executable_release(ax_executable *executable);
 /* The mesh it runs on (of a program over several meshes one that all are made of, with axes of its own), and how input and
    result `index` lie over it: an input as what uses it first wants it, a result as it is made. An argument that lies so is used
@@ -209,6 +212,7 @@ bool ax_array_is_ready(const ax_array *array);
 #define ax_array_part(...) AX_LINED_STATUS(array_part, __VA_ARGS__)
 #define ax_array_picture(...) AX_LINED_STATUS(array_picture, __VA_ARGS__)
 #define ax_compile(...) AX_LINED_STATUS(compile, __VA_ARGS__)
+#define ax_jit_host(...) AX_LINED_STATUS(jit_host, __VA_ARGS__)
 #define ax_jit(...) AX_LINED_STATUS(jit, __VA_ARGS__)
 #define ax_executable_put(...) AX_LINED_STATUS(executable_put, __VA_ARGS__)
 #define ax_executable_text(...) AX_LINED_STATUS(executable_text, __VA_ARGS__)

@@ -103,14 +103,13 @@ ax_status ax_run_host(ax_executable *e, uint32_t in_count, const ax_host_array *
   return status;
 }
 
-/* The executable of the function on arrays of these types. */
-static ax_status compile_for(ax_runtime *runtime, ax_fn function, const ax_host_array *in, ax_executable **out) {
+ax_status ax_jit_host(ax_runtime *runtime, ax_fn function, const ax_host_array *in, const ax_compile_options *options, ax_executable **out) {
   *out = NULL;
   if (function.in_count > 0) AX_TRY(ax_require(in, "host array"));
   ax_type *types = ax_calloc((size_t)function.in_count + 1, sizeof types[0]);
   if (types == NULL) return ax_out_of_memory(function.in_count * sizeof types[0]);
   for (uint32_t i = 0; i < function.in_count; i++) types[i] = type_of(&in[i]);
-  ax_status status = ax_jit(runtime, function, types, NULL, out);
+  ax_status status = ax_jit(runtime, function, types, options, out);
   ax_free(types);
   return status;
 }
@@ -120,7 +119,7 @@ ax_status ax_apply(ax_runtime *runtime, ax_fn function, const ax_host_array *in,
   ax_runtime *own = NULL;
   for (uint32_t k = 0; k < function.out_count; k++) out[k] = (ax_host_array){0};
   ax_status status = runtime == NULL ? ax_runtime_create(NULL, &own) : AX_OK;
-  if (status == AX_OK) status = compile_for(own != NULL ? own : runtime, function, in, &executable);
+  if (status == AX_OK) status = ax_jit_host(own != NULL ? own : runtime, function, in, NULL, &executable);
   if (status == AX_OK) status = ax_run_host(executable, function.in_count, in, function.out_count, out);
   ax_executable_release(executable);
   ax_runtime_release(own);

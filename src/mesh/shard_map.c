@@ -10,6 +10,7 @@
    jvp, linearize, transpose and batch stand in shard_map_transform.c. Neither plans nor StableHLO modules have shard_maps: they are
    made of what each device runs, after partition.c. */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/flow.h"
@@ -228,23 +229,39 @@ const ax_prim ax_prim_shard_map = {
 
 /* --- The function --- */
 
+/* One spec, begin .. end, blanks around it and "*N" behind it, which *times gets, taken off. */
+static ax_status parse_one(const char *begin, const char *end, const ax_mesh *mesh, ax_spec *out, uint32_t *times) {
+  char text[(AX_MAX_NAME + 1) * (AX_MAX_AXES + AX_MAX_RANK) + 64];
+  *times = 1;
+  while (begin < end && isspace((unsigned char)*begin)) begin++;
+  while (end > begin && isspace((unsigned char)end[-1])) end--;
+  if ((size_t)(end - begin) >= sizeof text) return ax_error(AX_INVALID_ARGUMENT, "a spec of %zu bytes", (size_t)(end - begin));
+  memcpy(text, begin, (size_t)(end - begin));
+  text[end - begin] = '\0';
+  char *star = strchr(text, '*'), *rest = star;
+  if (star != NULL) {
+    unsigned long given = isdigit((unsigned char)star[1]) ? strtoul(star + 1, &rest, 10) : 0;
+    if (given == 0 || given > UINT32_MAX || *rest != '\0')
+      return ax_error(AX_INVALID_ARGUMENT, "\"%s\": a number of times is expected behind \"*\"", text);
+    *times = (uint32_t)given;
+    *star = '\0';
+    while (star > text && isspace((unsigned char)star[-1])) *--star = '\0';
+  }
+  return ax_spec_parse(text, mesh, out);
+}
+
 /* The specs of one side, begin .. end; one alone stands for all. */
 static ax_status parse_side(const char *which, const char *begin, const char *end, uint32_t count, const ax_mesh *mesh, ax_spec *out) {
-  char text[(AX_MAX_NAME + 1) * (AX_MAX_AXES + AX_MAX_RANK) + 64];
-  uint32_t given = 0;
-  for (const char *at = begin; at != NULL; given++) {
-    const char *semicolon = memchr(at, ';', (size_t)(end - at)), *stop = semicolon != NULL ? semicolon : end;
+  uint32_t given = 0, times;
+  for (const char *at = begin; at != NULL;) {
+    const char *semicolon = memchr(at, ';', (size_t)(end - at));
     ax_spec spec;
-    if (given == count && count > 0) return ax_error(AX_INVALID_ARGUMENT, "there are more %s specs than %ss, of which there %s %u", which, which,
-                                                     count == 1 ? "is" : "are", count);
-    while (at < stop && isspace((unsigned char)*at)) at++;
-    while (stop > at && isspace((unsigned char)stop[-1])) stop--;
-    if ((size_t)(stop - at) >= sizeof text) return ax_error(AX_INVALID_ARGUMENT, "%s %u: a spec of %zu bytes", which, given, (size_t)(stop - at));
-    memcpy(text, at, (size_t)(stop - at));
-    text[stop - at] = '\0';
-    ax_status status = ax_spec_parse(text, mesh, &spec);
+    ax_status status = parse_one(at, semicolon != NULL ? semicolon : end, mesh, &spec, &times);
     if (status != AX_OK) return ax_error_context(status, "%s %u: ", which, given);
-    if (given < count) out[given] = spec;
+    if (count > 0 && (given == count || times > count - given))
+      return ax_error(AX_INVALID_ARGUMENT, "there are more %s specs than %ss, of which there %s %u", which, which, count == 1 ? "is" : "are", count);
+    for (uint32_t k = 0; k < times && given + k < count; k++) out[given + k] = spec;
+    given += times;
     at = semicolon != NULL ? semicolon + 1 : NULL;
   }
   for (uint32_t i = 1; given == 1 && i < count; i++) out[i] = out[0];

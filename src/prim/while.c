@@ -302,8 +302,11 @@ void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out) {
   uint32_t count = body.out_count;
   in = ax_take_operands(in, body.in_count, out, count);
   if (body.in_count != count || condition.in_count != count || condition.out_count != 1) {
-    (void)ax_reject(&ax_prim_while, "its body takes %u operands and gives %u results, its condition takes %u and gives %u: with n carries it "
-                    "is n, n, n and 1", body.in_count, count, condition.in_count, condition.out_count);
+    if (condition.out_count != 1)
+      (void)ax_reject(&ax_prim_while, "the condition gives %u results; it must give 1", condition.out_count);
+    else
+      (void)ax_reject(&ax_prim_while, "the body takes %u operands and gives %u results, the condition takes %u: all three are the carries",
+                      body.in_count, count, condition.in_count);
     return;
   }
   tracing t = {.condition = condition, .function = body, .count = count, .types = ax_types_of("while", in, count)};

@@ -7,6 +7,7 @@
 /* The size of the mapped dimensions, which it removes from the types. */
 static ax_status unbatch(ax_type *types, uint32_t count, const int *in_axes, int64_t given, int64_t *size) {
   *size = given != 0 ? given : -1;
+  uint32_t first = 0; /* the operand whose size it is */
   if (given < 0) return ax_error(AX_INVALID_ARGUMENT, "vmap: the size is %lld", (long long)given);
   for (uint32_t i = 0; i < count; i++) {
     ax_type *type = &types[i];
@@ -14,10 +15,15 @@ static ax_status unbatch(ax_type *types, uint32_t count, const int *in_axes, int
     if (axis == -1) continue;
     if (axis < -1 || axis >= (int)type->rank)
       return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s is out of range", i, axis, ax_type_string(type, ax_axes_here()));
-    if (*size < 0) *size = type->dims[axis];
+    if (*size < 0) {
+      *size = type->dims[axis];
+      first = i;
+    }
     if (type->dims[axis] != *size)
-      return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s has size %lld, but the size is %lld", i, axis,
-                      ax_type_string(type, ax_axes_here()), (long long)type->dims[axis], (long long)*size);
+      return given != 0 ? ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s has size %lld, but the size is %lld", i, axis,
+                                   ax_type_string(type, ax_axes_here()), (long long)type->dims[axis], (long long)*size)
+                        : ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s has size %lld, but the size is %lld, operand %u's", i, axis,
+                                   ax_type_string(type, ax_axes_here()), (long long)type->dims[axis], (long long)*size, first);
     type->rank--;
     memmove(type->dims + axis, type->dims + axis + 1, (type->rank - (uint32_t)axis) * sizeof type->dims[0]);
   }
