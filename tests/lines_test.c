@@ -87,6 +87,7 @@ static void numbers(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_add(ax_mul(ax_sub(f, x), u), ax_div(l, ax_max(x, 0x1p-20)));
   out[1] = ax_where(ax_gt(x, 0), ax_pow(x, 2), b);
   out[2] = ax_mul(ax_add(in[1], 18446744073709551615u), 1);
+  out[0] = ax_add(ax_add(out[0], 2.75L), ax_axis_size(ax_typeof(x).rank == 1 ? "" : "none"));
   out[3] = ax_dynamic_slice(x, (ax_value[]){ax_integer(1)}, AX_INTS(2));
 }
 
@@ -98,7 +99,8 @@ static void numbers_are_operands(void **state) {
   TEST_OK(ax_trace(AX_FN(numbers, 2, 4), types, &program));
   TEST_OK(ax_program_print(program, &text));
   static const char *const parts[] = {"0.5:f32[]", "3.0:f32[]", "-2.0:f32[]", "9.536743e-07:f32[]", "2.0:f32[]", "1.0:f32[]",
-                                      "add b 18446744073709551615:u64[]", "dynamic_slice[slice_sizes=(2,)] a 1:s32[]"};
+                                      "add b 18446744073709551615:u64[]", "2.75:f32[]",
+                                      "dynamic_slice[slice_sizes=(2,)] a 1:s32[]"};
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
     if (strstr(text, parts[i]) == NULL) fail_msg("%s is not in\n%s", parts[i], text);
   ax_string_free(text);

@@ -56,6 +56,17 @@ static void by_integer(const ax_value *in, ax_value *out) { ax_jvp(AX_FN(same, 2
 static void by_nothing_there(const ax_value *in, ax_value *out) { ax_grad(AX_FN(same, 2, 1), AX_ARGS(0, 3), in, out); }
 static void descending(const ax_value *in, ax_value *out) { ax_grad(AX_FN(same, 2, 1), AX_ARGS(1, 0), (ax_value[]){in[0], in[0]}, out); }
 static void by_nothing(const ax_value *in, ax_value *out) { ax_grad(AX_FN(same, 2, 1), (ax_args){0}, in, out); }
+/* Of a set that there cannot be no more results are poisoned than there are operands. */
+static void by_a_million(const ax_value *in, ax_value *out) {
+  ax_value guarded[3] = {in[1], in[1], in[1]};
+  ax_grad(AX_FN(same, 2, 1), AX_RANGE(0, 1000000), in, guarded);
+  out[0] = guarded[2].id == in[1].id ? in[0] : guarded[2];
+}
+static void by_all_but_one(const ax_value *in, ax_value *out) { ax_vjp(AX_FN(same, 1, 1), AX_RANGE(1, UINT32_MAX), in, in, out, out); }
+static void joined_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_concatenate(2, NULL, 0); }
+static void raveled_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_tree_ravel(2, NULL); }
+static void norm_of_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_global_norm(2, NULL); }
+static void call_on_nothing(const ax_value *in, ax_value *out) { (void)in, ax_closed_call(AX_FN(same, 1, 1), NULL, out); }
 static void no_pairs(const ax_value *in, ax_value *out) { out[0] = ax_ppermute(in[0], "", 1, NULL); }
 static void no_such_dimension(const ax_value *in, ax_value *out) { out[0] = ax_all_gather(in[0], "", 9, true); }
 static void no_such_handle(const ax_value *in, ax_value *out) { out[0] = ax_neg((ax_value){in[0].trace, 600}); }
@@ -157,6 +168,12 @@ static const slip slips[] = {
     {"pcast: it cannot make a value invariant; psum, pmax, pmin and all_gather_invariant do", made_invariant},
     {"expand_dims: dimension is 4, but there are 3 dimensions", no_new_dimension},
     {"if: then: result 0 is f32[4,3], but of otherwise it is f32[8,3]", uneven_results},
+    {"grad: there is no operand 2: there are 2", by_a_million},
+    {"vjp: there is no operand 1: there is 1", by_all_but_one},
+    {"concatenate: there are no operands", joined_nothing},
+    {"tree_ravel: there are no operands", raveled_nothing},
+    {"global_norm: there are no operands", norm_of_nothing},
+    {"closed_call: there are no operands", call_on_nothing},
     {"switch: there is no branch", no_branches},
     {"switch: branch 1: there is no function", no_branch},
     {"while: condition: there is no function", no_condition},

@@ -94,7 +94,7 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #ifdef AXLE_NO_LINES
 #define AX_SHARDED_AT NULL
 #else
-#define AX_SHARDED_AT AX_CALL(shard_map)
+#define AX_SHARDED_AT AX_CALL("shard_map")
 #endif
 #define AX_SHARDED(mesh_, specs_, ...) \
   ax_sharded_function(&(ax_sharded){.mesh = (mesh_), .specs = (specs_), .body = __VA_ARGS__, .call = AX_SHARDED_AT})

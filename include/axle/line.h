@@ -19,22 +19,25 @@
 #ifndef AXLE_NO_LINES
 #define AX_TEXT_OF_(x) #x
 #define AX_TEXT_OF(x) AX_TEXT_OF_(x)
-#define AX_CALL(name) __FILE__ ":" AX_TEXT_OF(__LINE__) ": " #name
-/* Of functions that give a value, a status, nothing, anything else. */
-#define AX_LINED(name, ...) ax_lined_value((ax_##name)(__VA_ARGS__), AX_CALL(name))
-#define AX_LINED_STATUS(name, ...) ax_lined_status((ax_##name)(__VA_ARGS__), AX_CALL(name))
-#define AX_LINED_VOID(name, ...) ((ax_##name)(__VA_ARGS__), ax_stamp(AX_CALL(name)))
-#define AX_LINED_ANY(name, ...) \
-  __extension__({ __auto_type ax_given = (ax_##name)(__VA_ARGS__); ax_stamp(AX_CALL(name)); ax_given; })
-/* An operand that may be a number of C: a value as it is, a number as a handle. Evaluated once, and written once. */
+#define AX_CALL(name) __FILE__ ":" AX_TEXT_OF(__LINE__) ": " name
+/* Of functions that give a value, a status, nothing, anything else. The name is made a text here, before a macro of the user's that is
+   called so (iso646.h has `and`) takes its place. */
+#define AX_LINED(name, ...) ax_lined_value((ax_##name)(__VA_ARGS__), AX_CALL(#name))
+#define AX_LINED_STATUS(name, ...) ax_lined_status((ax_##name)(__VA_ARGS__), AX_CALL(#name))
+#define AX_LINED_VOID(name, ...) ((ax_##name)(__VA_ARGS__), ax_stamp(AX_CALL(#name)))
+#define AX_LINED_ANY(name, ...) AX_LINED_ANY_(ax_##name, AX_CALL(#name), AX_JOIN(ax_given_, __COUNTER__), __VA_ARGS__)
+#define AX_LINED_ANY_(function, call, given, ...) \
+  __extension__({ __auto_type given = (function)(__VA_ARGS__); ax_stamp(call); given; })
+/* Names of their own, so that calls in calls shadow nothing. */
 #define AX_JOIN_(a, b) a##b
 #define AX_JOIN(a, b) AX_JOIN_(a, b)
+/* An operand that may be a number of C: a value as it is, a number as a handle. Evaluated once, and written once. */
 #define AX_X(x) AX_X_(x, AX_JOIN(ax_operand_, __COUNTER__))
 #define AX_X_(x, name)                                                                                                       \
   __extension__({                                                                                                            \
     __auto_type name = (x);                                                                                                  \
-    _Generic(name, ax_value: ax_itself, float: ax_real, double: ax_real, unsigned long: ax_unsigned, unsigned long long: ax_unsigned, \
-             default: ax_integer)(name);                                                                                     \
+    _Generic(name, ax_value: ax_itself, float: ax_real, double: ax_real, long double: ax_real, unsigned long: ax_unsigned,       \
+             unsigned long long: ax_unsigned, default: ax_integer)(name);                                                    \
   })
 #endif
 

@@ -228,6 +228,10 @@ static bool is_foreign(ax_value value, char *text) {
 bool ax_check_operands(const char *function, const ax_value *values, uint32_t count) {
   char text[foreign_text], which[32] = "the operand";
   if (ax_failed()) return false;
+  if (count > 0 && values == NULL) {
+    ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s: there are no operands", function));
+    return false;
+  }
   for (uint32_t i = 0; i < count; i++) {
     if (ax_is_number(values[i]) || !is_foreign(values[i], text)) continue;
     if (count > 1) snprintf(which, sizeof which, "operand %u", i);

@@ -9,9 +9,7 @@ const char *ax_operand_string(const ax_type *type) {
 bool ax_operand(const char *function, ax_value x, ax_type *out) { return ax_operands(function, 1, &x, out); }
 
 bool ax_operands(const char *function, uint32_t count, const ax_value *xs, ax_type *types) {
-  if (ax_failed()) return false;
-  if (count > 0 && xs == NULL) ax_reject_as(function, "there are no operands");
-  if (ax_failed() || !ax_check_operands(function, xs, count)) return false;
+  if (!ax_check_operands(function, xs, count)) return false;
   for (uint32_t i = 0; i < count && !ax_failed(); i++) {
     if (ax_is_number(xs[i])) ax_reject_as(function, "operand %u is a number, which has no dtype here; ax_full gives it one", i);
     types[i] = ax_typeof(xs[i]);

@@ -21,6 +21,7 @@ static ax_status begin(body *b) {
   AX_TRY(ax_require(b->in_def, "treedef of the operands"));
   AX_TRY(ax_require(b->out_def, "treedef of the results"));
   ax_fn *f = &b->function;
+  if (f->function == NULL) return ax_error(AX_INVALID_ARGUMENT, "%s: there is no function", b->who);
   bool given = f->in_count > 0 || f->out_count > 0;
   if (given && (f->in_count != b->in_def->count || f->out_count != b->out_def->count))
     return ax_error(AX_INVALID_ARGUMENT, "%s: the body takes %u operands and gives %u results, the treedefs have %u and %u leaves", b->who,
@@ -107,6 +108,7 @@ void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_t
   if (status == AX_OK) status = ax_require(mesh, "mesh");
   if (status == AX_OK) map(&b, in, out);
   else ax_fail(status);
+  for (uint32_t i = 0; ax_failed() && i < ax_treedef_count(out_def); i++) out[i] = ax_poison;
 }
 
 static void map_body(const ax_value *in, ax_value *out, void *context) { map(context, in, out); }

@@ -84,7 +84,8 @@ static ax_status parse(const char *text, size_t length, const initializer **out,
 static ax_status fill_constant(const char *name, const ax_type *type, double value, void *data) {
   ax_number number = ax_number_of(type->dtype, value);
   double held = ax_number_convert(type->dtype, AX_F64, number).f;
-  bool fits = ax_is_float(type->dtype) ? isfinite(ax_number_round(type->dtype, number).f) : held == value;
+  double beyond = type->dtype == AX_U64 ? 0x1p64 : 0x1p63; /* what 64 bits do not hold is clamped, and comes back as this */
+  bool fits = ax_is_float(type->dtype) ? isfinite(ax_number_round(type->dtype, number).f) : held == value && value < beyond;
   int64_t elems = ax_type_elems(type);
   if (!fits) return ax_error(AX_INVALID_ARGUMENT, "%s: %s does not hold %g", name, ax_dtype_name(type->dtype), value);
   for (int64_t i = 0; i < elems; i++) ax_number_store(type->dtype, data, i, number);
@@ -124,6 +125,8 @@ ax_status ax_init_fill(const char *text, size_t length, const ax_type *type, ax_
     low = -1;
     number = factor_of(init, type->dtype, variance);
   }
+  if (init->fan == NO_FAN && !isfinite(rounded(type->dtype, number)))
+    return ax_error(AX_INVALID_ARGUMENT, "%s: %s does not hold %g", init->name, ax_dtype_name(type->dtype), number);
   if (init->distribution == AX_TRUNCATED_NORMAL) low = -2, high = 2;
   ax_random_fill(key, init->distribution, low, high, number, type->dtype, ax_type_elems(type), data);
   return AX_OK;

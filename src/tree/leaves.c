@@ -141,7 +141,7 @@ ax_value ax_norm_of_parts(const char *who, uint32_t count, const ax_value *leave
 }
 
 ax_value ax_global_norm(uint32_t count, const ax_value *leaves) {
-  if (ax_failed()) return ax_poison;
+  if (!ax_check_operands("global_norm", leaves, count)) return ax_poison;
   ax_axis_set *axes = ax_trace_alloc(((size_t)count + 1) * sizeof axes[0]);
   for (uint32_t i = 0; i < count && axes != NULL; i++) axes[i] = ax_parts_axes(leaves[i], NULL);
   return axes != NULL ? ax_norm_of_parts("global_norm", count, leaves, axes) : ax_poison;
@@ -166,6 +166,7 @@ ax_value ax_tree_ravel(uint32_t count, const ax_value *leaves) {
 void ax_tree_unravel(ax_value flat, uint32_t count, const ax_value *like, ax_value *out) {
   int64_t start = 0;
   const ax_type *types = ax_types_of("tree_unravel", like, count), all = ax_typeof(flat);
+  for (uint32_t i = 0; i < count; i++) out[i] = ax_poison;
   for (uint32_t i = 0; types != NULL && !ax_failed() && i < count; i++) {
     int64_t elems = ax_type_elems(&types[i]), limit = start + elems;
     if (all.rank != 1 || limit > all.dims[0])

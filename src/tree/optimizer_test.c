@@ -78,6 +78,30 @@ static void schedules(void **state) {
   assert_int_equal(met, 11 * 40);
 }
 
+/* Parts that another takes the place of make no infinities meanwhile. */
+static void schedules_are_finite(void **state) {
+  (void)state;
+  const ax_schedule parts[] = {ax_constant_schedule(1), ax_exponential_decay_schedule(1e-3, 10, 0.1, 0, true, NAN)};
+  ax_schedule all[] = {ax_warmup_cosine_decay_schedule(0, 1e-3, 1000, 1010, 1e-5), ax_exponential_decay_schedule(1e-3, 1, 0.5, 1000, false, NAN),
+                       ax_join_schedules(1, parts, (const int64_t[]){100000})};
+  const ax_compile_options options = {.check_numerics = AX_CHECK_NAN | AX_CHECK_INF};
+  const ax_type type = TEST_SCALAR(AX_S32);
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    ax_executable *executable;
+    int32_t count = 0;
+    const ax_host_array in = ax_host_view(AX_S32, AX_DIMS(), &count);
+    ax_host_array out;
+    TEST_OK(ax_jit(runtime, AX_CLOSURE(value_at, 1, 1, &all[i]), &type, &options, &executable));
+    TEST_OK(ax_run_host(executable, 1, &in, 1, &out));
+    assert_true(fabs(ax_host_at(&out, 0) - (double[]){0, (double)1e-3f, 1}[i]) < 1e-9);
+    ax_host_array_release(&out);
+    ax_executable_release(executable);
+  }
+  ax_runtime_release(runtime);
+}
+
 static void of_ones_own(void **state) {
   (void)state;
   const ax_type type = TEST_SCALAR(AX_S32);
@@ -363,7 +387,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(schedules), cmocka_unit_test(of_ones_own), cmocka_unit_test(refused_schedules), cmocka_unit_test(optimizers),
       cmocka_unit_test(sharded),   cmocka_unit_test(refused),     cmocka_unit_test(refused_updates),   cmocka_unit_test(many_leaves),
-      cmocka_unit_test(no_memory),
+      cmocka_unit_test(no_memory), cmocka_unit_test(schedules_are_finite),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -85,7 +85,7 @@ static ax_value cosine_at(const ax_schedule *s, ax_value count) {
     return ax_poison;
   if (!sound_steps(who, "steps", s->steps)) return ax_poison;
   if (s->steps <= 0) return ax_reject_as(who, "steps is %lld; there must be some", (long long)s->steps);
-  ax_value done = ax_min(as_real(count), real32((double)s->steps));
+  ax_value done = ax_clamp(real32(0), as_real(count), real32((double)s->steps)); /* below 0 where a join takes another part */
   ax_value wave = cosine_of(ax_div(ax_mul(real32(pi), done), real32((double)s->steps)));
   ax_value decay = ax_mul(real32(0.5), ax_add(real32(1), wave));
   ax_value share = ax_add(ax_mul(real32(1 - s->to), power_of(decay, s->power)), real32(s->to));
@@ -105,8 +105,9 @@ static ax_value exponential_at(const ax_schedule *s, ax_value count) {
   if (!sound_steps(who, "steps", s->steps) || !sound_steps(who, "begin", begin)) return ax_poison;
   if (isinf(s->to)) return ax_reject_as(who, "to is %g; NAN is for none", s->to);
   if (s->steps <= 0 || s->power == 0) return real32(s->from);
-  ax_value done = ax_sub(count, count32(begin)), share = ax_div(as_real(done), real32((double)s->steps));
-  if (s->staircase) share = as_real(ax_div(done, count32(s->steps))); /* where done >= 0, the only place it counts */
+  ax_value done = ax_max(ax_sub(count, count32(begin)), count32(0)); /* a power below 0 would be infinite soon, and is not needed */
+  ax_value share = ax_div(as_real(done), real32((double)s->steps));
+  if (s->staircase) share = as_real(ax_div(done, count32(s->steps)));
   ax_value decayed = ax_mul(real32(s->from), ax_pow(real32(s->power), share));
   ax_value value = ax_select_n(ax_le(done, count32(0)), decayed, real32(s->from));
   if (isnan(s->to)) return value;

@@ -113,10 +113,16 @@ static void init(void **state) {
   TEST_FAILS(ax_tree_init(tree, "w: zeros", 5), AX_INVALID_ARGUMENT, "tree_init: v: no pattern matches it");
   TEST_FAILS(ax_tree_init(tree, "*: he_normal", 5), AX_INVALID_ARGUMENT, "tree_init: b: he_normal counts what goes in and out");
   TEST_FAILS(ax_tree_init(tree, "*: he", 5), AX_INVALID_ARGUMENT, "tree_init: w: \"he\" is no initializer");
+  TEST_FAILS(ax_tree_init(tree, "*: normal(1e39)", 5), AX_INVALID_ARGUMENT, "tree_init: w: normal: f32 does not hold 1e+39");
   TEST_FAILS(ax_tree_init(tree, "*; zeros", 5), AX_PARSE_ERROR, "tree_init:1:2: expected ':' and a value");
   TEST_OK(ax_tree_read(tree, b, sizeof b, "w"));
   assert_memory_equal(a, b, sizeof a);
   ax_tree_release(tree), ax_tree_release(other);
+  tree = tree_of("s: s64[]; u: u64[]");
+  TEST_FAILS(ax_tree_init(tree, "s: constant(9223372036854775808); u: zeros", 0), AX_INVALID_ARGUMENT, "s64 does not hold 9.22337e+18");
+  TEST_FAILS(ax_tree_init(tree, "s: zeros; u: constant(18446744073709551616)", 0), AX_INVALID_ARGUMENT, "u64 does not hold 1.84467e+19");
+  TEST_OK(ax_tree_init(tree, "s: constant(-9223372036854775808); u: constant(9223372036854775808)", 0));
+  ax_tree_release(tree);
 }
 
 static void copy(void **state) {
@@ -297,6 +303,8 @@ static void jit(void **state) {
              "tree_jit: b is f32[2], but the body gives s32[]");
   TEST_FAILS(ax_tree_jit(runtime, &mesh, NULL, def, AX_FN(step, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT,
              "there is no treedef of the operands");
+  TEST_FAILS(ax_tree_jit(runtime, NULL, def, def, AX_FN(NULL, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT, "tree_jit: there is no function");
+  TEST_FAILS(ax_tree_jit(runtime, &mesh, def, def, AX_FN(NULL, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT, "tree_jit: there is no function");
   TEST_FAILS(ax_tree_jit(NULL, NULL, def, def, AX_FN(step, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT, "there is no runtime");
   assert_null(executable);
   ax_tree_release(tree);

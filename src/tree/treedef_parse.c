@@ -14,6 +14,7 @@ typedef struct entry {
   ax_type type;
   const char *spec;
   size_t spec_length;
+  uint32_t braces; /* that are being expanded, one inside the other's rest */
   char expanded[AX_MAX_LEAF_NAME];
 } entry;
 
@@ -56,6 +57,7 @@ static ax_status expand_range(entry *e, size_t written, const char *inside, cons
 static ax_status expand_braces(entry *e, size_t written, const char *open) {
   const char *end = e->name.start + e->name.length, *inside = open + 1, *close = memchr(open, '}', (size_t)(end - open));
   ax_token brace = {.start = open, .length = 1, .line = e->name.line};
+  if (e->braces > AX_MAX_LEAF_NAME) return ax_lexer_error(e->lexer, &brace, "more than %d braces in a name", AX_MAX_LEAF_NAME);
   if (close == NULL) return ax_lexer_error(e->lexer, &brace, "this brace is not closed");
   if (memchr(inside, '{', (size_t)(close - inside)) != NULL) return ax_lexer_error(e->lexer, &brace, "braces cannot stand in braces");
   for (const char *dots = inside; dots + 1 < close; dots++)
@@ -76,7 +78,12 @@ static ax_status expand(entry *e, size_t written, const char *rest) {
   if (written + plain >= sizeof e->expanded)
     return ax_lexer_error(e->lexer, &e->name, "a name has at most %d bytes", AX_MAX_LEAF_NAME - 1);
   memcpy(e->expanded + written, rest, plain);
-  if (open != NULL) return expand_braces(e, written + plain, open);
+  if (open != NULL) {
+    e->braces++;
+    ax_status within = expand_braces(e, written + plain, open);
+    e->braces--;
+    return within;
+  }
   ax_status status = ax_treedef_add(e->def, e->expanded, written + plain, &e->type, e->spec, e->spec_length);
   return status == AX_OK ? status : ax_lexer_place(e->lexer, &e->name, status);
 }

@@ -2,6 +2,7 @@
 #include "tree/treedef.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/program.h"
@@ -101,6 +102,22 @@ static void refused_texts(void **state) {
   snprintf(text, sizeof text, "%0*d: f32[3]", AX_MAX_LEAF_NAME, 1);
   TEST_FAILS(ax_treedef_parse(text, &def), AX_PARSE_ERROR, "a name has at most 255 bytes");
   TEST_FAILS(ax_treedef_parse(NULL, &def), AX_INVALID_ARGUMENT, "there is no text of a treedef");
+}
+
+/* Braces that stand for nothing make a name no longer. */
+static void many_braces(void **state) {
+  (void)state;
+  enum { count = 200000 };
+  ax_treedef *def;
+  char *text = malloc(2 * count + 16);
+  text[0] = 'a';
+  for (int i = 0; i < count; i++) memcpy(text + 1 + 2 * i, "{}", 2);
+  memcpy(text + 1 + 2 * count, ": f32[2]", 9);
+  TEST_FAILS(ax_treedef_parse(text, &def), AX_PARSE_ERROR, "more than 256 braces in a name");
+  free(text);
+  def = parsed("a{}{,b}: f32[2]");
+  assert_int_equal(ax_treedef_count(def), 2);
+  ax_treedef_release(def);
 }
 
 static void create(void **state) {
@@ -281,6 +298,7 @@ int main(void) {
       cmocka_unit_test(parse),   cmocka_unit_test(text_reads_back), cmocka_unit_test(refused_texts),    cmocka_unit_test(create),
       cmocka_unit_test(join),    cmocka_unit_test(select_leaves),   cmocka_unit_test(specs_by_pattern), cmocka_unit_test(nearest_names),
       cmocka_unit_test(nothing), cmocka_unit_test(many_leaves),     cmocka_unit_test(random_texts), cmocka_unit_test(no_memory),
+      cmocka_unit_test(many_braces),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ bool ax_traced_init(ax_traced *f, const char *what, ax_fn function, const ax_val
 
 bool ax_traced_choose(ax_traced *f, ax_args wrt) {
   uint32_t in_count = f->function.in_count;
-  f->by_count = ax_args_all(wrt) ? 0 : wrt.count;
+  f->by_count = ax_args_all(wrt) ? 0 : wrt.count < in_count ? wrt.count : in_count; /* results of a set that there cannot be are not all there */
   bool *mask = ax_trace_alloc(in_count);
   f->by = ax_trace_alloc(in_count * sizeof f->by[0]);
   if (f->types == NULL || mask == NULL || f->by == NULL) return false;
