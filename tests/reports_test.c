@@ -77,6 +77,27 @@ static void nans(void **state) {
   }
 }
 
+static const int of_logs = __LINE__;
+static AX_BODY(first_log) { out[0] = ax_log(in[0]); }
+static AX_BODY(second_log) { out[0] = ax_log(in[0]); }
+static AX_BODY(logs) {
+  ax_value a, b, c;
+  ax_closed_call(AX_FN(first_log, 1, 1), in, &a);
+  ax_closed_call(AX_FN(second_log, 1, 1), (const ax_value[]){ax_sub(in[0], 2)}, &b);
+  ax_closed_call(AX_FN(second_log, 1, 1), (const ax_value[]){ax_sub(in[0], 3)}, &c);
+  out[0] = ax_add(ax_add(a, b), c);
+}
+
+/* Equal bodies that stand in different lines are not taken for one another; those of one line are one. */
+static void equal_bodies(void **state) {
+  (void)state;
+  const float data[] = {2.5f};
+  const ax_type type = AX_TYPE(AX_F32, 1);
+  fails(AX_FN(logs, 1, 1), &type, data, &(ax_compile_options){.check_numerics = AX_CHECK_NAN}, AX_NOT_FINITE, NULL);
+  expect_line(ax_message(), of_logs, 2, ") makes 1 NaN in f32[1]");
+  assert_non_null(strstr(ax_message(), "one of 2 that hold it"));
+}
+
 static const int of_sum = __LINE__;
 static void sum(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -146,6 +167,6 @@ static void futures(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(nans), cmocka_unit_test(deadlocks), cmocka_unit_test(compiling), cmocka_unit_test(futures)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(nans), cmocka_unit_test(equal_bodies), cmocka_unit_test(deadlocks), cmocka_unit_test(compiling), cmocka_unit_test(futures)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

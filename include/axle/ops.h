@@ -177,8 +177,8 @@ ax_value ax_gelu(ax_value x); /* the tanh approximation, jax.nn.gelu's default *
 
 /* --- Control flow. Functions may use values of the enclosing trace; their collectives are real ones. `in` has an entry for each
    operand of the function, `out` one for each result; they may be one array. --- */
-/* Kept as one equation: as jax.jit inside a trace. Functions that come to equal programs, as equal layers of a model
-   do, are transformed, lowered and exported once for all of them; what runs is as fast as the equations written out. */
+/* Kept as one equation: as jax.jit inside a trace. Functions that come to equal programs from the same lines, as equal layers of a
+   model do, are transformed, lowered and exported once for all of them; what runs is as fast as the equations written out. */
 void ax_closed_call(ax_fn function, const ax_value *in, ax_value *out);
 /* As jax.lax.cond. predicate: a bool scalar. Both functions take `in` and return values of the same types. An error besides: a function
    that communicates along checked axes over which the predicate varies. */

@@ -27,25 +27,11 @@ static bool same_options(const ax_executable *e, const ax_compile_options *optio
   return memcmp(e->donate, donate, e->plan->in_count) == 0;
 }
 
-/* Of equal programs: their equations stand in the same places, so that messages that name those fit both. */
-static bool same_locations(const ax_program *a, const ax_program *b) {
-  if (a == b) return true;
-  if (a->eqn_count != b->eqn_count) return false;
-  for (uint32_t i = 0; i < a->eqn_count; i++) {
-    const char *here = a->eqns[i].location, *there = b->eqns[i].location;
-    if (a->eqns[i].line != b->eqns[i].line || a->eqns[i].prim != b->eqns[i].prim) return false;
-    if (here != there && (here == NULL || there == NULL || strcmp(here, there) != 0)) return false;
-    for (uint32_t k = 0; ax_eqn_program(&a->eqns[i], k) != NULL; k++)
-      if (!same_locations(ax_eqn_program(&a->eqns[i], k), ax_eqn_program(&b->eqns[i], k))) return false;
-  }
-  return true;
-}
-
 static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options, const bool *donate) {
   ax_executable *found = NULL;
   pthread_mutex_lock(&runtime->cache_lock);
   for (ax_executable *e = runtime->cache; e != NULL && found == NULL; e = e->next_cached)
-    if (ax_program_equal(e->program, program) && same_locations(e->program, program) && same_options(e, options, donate)) {
+    if (ax_program_equal(e->program, program) && ax_program_same_locations(e->program, program, true) && same_options(e, options, donate)) {
       found = e;
       atomic_fetch_add(&e->references, 1);
     }

@@ -149,20 +149,27 @@ ax_value ax_builder_input(ax_builder *builder, const ax_type *type) {
   return (ax_value){builder->serial, id};
 }
 
+/* Equal programs from so many places are told apart; those from more stay as they are. */
+enum { most_places = 16 };
+
 ax_program *ax_unify_program(ax_program *program) {
   ax_builder *root = current;
   while (root != NULL && root->parent != NULL) root = root->parent;
   if (root == NULL) return program;
   if (root->unified == NULL) root->unified = ax_calloc(1, sizeof *root->unified);
-  ax_memo_entry *entry = root->unified != NULL ? ax_memo_ask(root->unified, "unify", NULL, &program->hash, sizeof program->hash) : NULL;
-  if (entry == NULL) {
-    ax_fail(ax_out_of_memory(sizeof *entry));
-    return program;
+  for (uint64_t place = 0; place < most_places; place++) {
+    const uint64_t key[] = {program->hash, place};
+    ax_memo_entry *entry = root->unified != NULL ? ax_memo_ask(root->unified, "unify", NULL, key, sizeof key) : NULL;
+    if (entry == NULL) {
+      ax_fail(ax_out_of_memory(sizeof *entry));
+      return program;
+    }
+    if (entry->made[0] == NULL) entry->made[0] = ax_program_retain(program);
+    if (!ax_program_same_locations(entry->made[0], program, false) || !ax_program_equal(entry->made[0], program)) continue;
+    ax_program_release(program);
+    return ax_program_retain(entry->made[0]);
   }
-  if (entry->made[0] == NULL) entry->made[0] = ax_program_retain(program);
-  if (!ax_program_equal(entry->made[0], program)) return program;
-  ax_program_release(program);
-  return ax_program_retain(entry->made[0]);
+  return program;
 }
 
 /* --- Handles --- */

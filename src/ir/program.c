@@ -73,6 +73,20 @@ bool ax_program_equal(const ax_program *a, const ax_program *b) {
   }
 }
 
+bool ax_program_same_locations(const ax_program *a, const ax_program *b, bool lines) {
+  if (a == b) return true;
+  if (a->eqn_count != b->eqn_count) return false;
+  for (uint32_t i = 0; i < a->eqn_count; i++) {
+    const ax_eqn *x = &a->eqns[i], *y = &b->eqns[i];
+    if (x->prim != y->prim || (lines && x->line != y->line)) return false;
+    if (x->location != y->location && (x->location == NULL || y->location == NULL || strcmp(x->location, y->location) != 0)) return false;
+    const ax_program *body, *other;
+    for (uint32_t k = 0; (body = ax_eqn_program(x, k)) != NULL; k++)
+      if ((other = ax_eqn_program(y, k)) == NULL || !ax_program_same_locations(body, other, lines)) return false;
+  }
+  return true;
+}
+
 ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index) {
   for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
     const ax_param *param = &eqn->prim->params[i];

@@ -43,6 +43,9 @@ static inline const ax_literal *ax_value_literal(const ax_program *program, uint
 static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) {
   return (const char *)eqn->params + param->offset;
 }
+/* Whether the equations of two programs, which are equal or would be, come from the same C calls and, where asked, lines of a text, so that
+   messages that name those fit both. */
+bool ax_program_same_locations(const ax_program *a, const ax_program *b, bool lines);
 /* The programs that an equation holds, in the order of its parameters; NULL: there are no more. */
 ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index);
 /* AX_EFFECT_*: of its primitive, and of the programs it holds. */
@@ -194,8 +197,8 @@ AX_MUST_USE ax_status ax_builder_finish(ax_builder *builder, const ax_value *out
 /* Ends the trace and throws it away. */
 void ax_builder_cancel(ax_builder *builder);
 
-/* Of equal programs in the outermost trace in progress the first, for the reference given: so that bodies traced alike are one.
-   Without memory the trace fails. */
+/* Of equal programs from the same C calls in the outermost trace in progress the first, for the reference given: so that bodies traced
+   alike are one. Without memory the trace fails. */
 ax_program *ax_unify_program(ax_program *program);
 
 ax_builder *ax_builder_current(void); /* NULL when no trace is in progress */
