@@ -142,8 +142,8 @@ typedef struct ax_compile_options {
 } ax_compile_options;
 /* Compiles a program without axes of its own, simplified (ax_program_simplify: a collective whose results nobody uses is not run,
    and so deadlocks nobody) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives,
-   compiling an equal program with equal options gives one more reference to it (two threads at the same time may each get their
-   own). `*out` is owned by the caller. Any thread. options may be NULL.
+   compiling an equal program from the same lines with equal options gives one more reference to it (two threads at the same time may
+   each get their own). `*out` is owned by the caller. Any thread. options may be NULL.
    AX_INVALID_ARGUMENT: a program with axes; more devices than the runtime allows; an input donated that there is not; a check_numerics
    that is none. AX_ABSENT: what ax_program_partition says; a
    primitive that cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */

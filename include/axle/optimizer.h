@@ -17,8 +17,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
-/* --- Schedules: a number for each step. Errors are kept by the trace: steps below 0 or beyond 2^31, numbers that are not finite, and
-   what each says. --- */
+/* --- Schedules: a number for each step. Errors are kept by the trace: steps beyond 2^31 in size, numbers that are not finite, and what
+   each says. --- */
 
 /* What optax's function of the same name computes. A schedule of your own: `function` gives f32[] for count, s32[], the steps done so
    far, and may read `context`. The others' functions read the fields that their makers set, which may be changed. */

@@ -109,7 +109,7 @@ GATHER_RECORD(all_gather_invariant, ax_spread_drop, invariant_transpose);
 static ax_value gather(const ax_prim *prim, ax_value x, const char *axes, int64_t dimension, bool tiled) {
   all_gather_params params = {.dimension = dimension};
   if (!ax_collective_operand(prim, &x, axes, &params.axes)) return ax_poison;
-  if (!ax_wrap_dimension(prim, "dimension", &params.dimension, ax_typeof(x).rank + !tiled)) return ax_poison;
+  if (!ax_dimension(prim->name, "dimension", &params.dimension, ax_typeof(x).rank + !tiled)) return ax_poison;
   if (!tiled) x = ax_expand_dims(x, params.dimension);
   return params.axes.count > 0 ? ax_bind1(prim, &params, &x, 1) : x;
 }

@@ -146,7 +146,7 @@ ax_value ax_all_to_all(ax_value x, const char *axes, int64_t split_axis, int64_t
   all_to_all_params params = {.split_axis = split_axis, .concat_axis = concat_axis};
   if (!ax_collective_operand(prim, &x, axes, &params.axes)) return ax_poison;
   uint32_t rank = ax_typeof(x).rank;
-  if (!ax_wrap_dimension(prim, "split_axis", &params.split_axis, rank)) return ax_poison;
-  if (!ax_wrap_dimension(prim, "concat_axis", &params.concat_axis, rank)) return ax_poison;
+  if (!ax_dimension(prim->name, "split_axis", &params.split_axis, rank)) return ax_poison;
+  if (!ax_dimension(prim->name, "concat_axis", &params.concat_axis, rank)) return ax_poison;
   return tiled ? ax_bind1(prim, &params, &x, 1) : untiled(x, axes, &params);
 }

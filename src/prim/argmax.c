@@ -168,6 +168,6 @@ const ax_prim ax_prim_argmax = {
 
 ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype) {
   argmax_params p = {.axes = {1, {axis}}, .index_dtype = index_dtype};
-  if (!ax_wrap_dimension(&ax_prim_argmax, "axis", &p.axes.v[0], ax_typeof(x).rank)) return ax_poison;
+  if (!ax_dimension(ax_prim_argmax.name, "axis", &p.axes.v[0], ax_typeof(x).rank)) return ax_poison;
   return ax_bind1(&ax_prim_argmax, &p, &x, 1);
 }

@@ -11,7 +11,5 @@ bool ax_operand(const char *function, ax_value x, ax_type *out);
 bool ax_operands(const char *function, uint32_t count, const ax_value *xs, ax_type *types);
 /* The text of a type in messages, as ax_type_string. */
 const char *ax_operand_string(const ax_type *type);
-/* A dimension counted from 0; a negative one counts from the end. */
-bool ax_dimension(const char *function, const char *what, int64_t *dimension, uint32_t rank);
 
 #endif

@@ -97,6 +97,6 @@ const ax_prim ax_prim_concatenate = {
 ax_value ax_concatenate(uint32_t count, const ax_value *xs, int64_t dimension) {
   concatenate_params p = {dimension};
   if (!ax_check_operands("concatenate", xs, count)) return ax_poison;
-  if (count > 0 && !ax_wrap_dimension(&ax_prim_concatenate, "dimension", &p.dimension, ax_typeof(xs[0]).rank)) return ax_poison;
+  if (count > 0 && !ax_dimension(ax_prim_concatenate.name, "dimension", &p.dimension, ax_typeof(xs[0]).rank)) return ax_poison;
   return ax_bind1(&ax_prim_concatenate, &p, xs, count);
 }

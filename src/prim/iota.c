@@ -75,6 +75,6 @@ const ax_prim ax_prim_iota = {
 ax_value ax_iota(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension) {
   iota_params p = {.dtype = dtype, .dimension = dimension};
   if (!ax_dims_take(&ax_prim_iota, rank, dims, &p.shape)) return ax_poison;
-  if (!ax_wrap_dimension(&ax_prim_iota, "dimension", &p.dimension, rank)) return ax_poison;
+  if (!ax_dimension(ax_prim_iota.name, "dimension", &p.dimension, rank)) return ax_poison;
   return ax_bind1(&ax_prim_iota, &p, NULL, 0);
 }

@@ -22,11 +22,3 @@ bool ax_operands(const char *function, uint32_t count, const ax_value *xs, ax_ty
   }
   return !ax_failed();
 }
-
-bool ax_dimension(const char *function, const char *what, int64_t *dimension, uint32_t rank) {
-  int64_t given = *dimension;
-  if (given < 0) *dimension += rank;
-  if (*dimension >= 0 && *dimension < rank) return true;
-  ax_reject_as(function, "%s is %lld, but there are %u dimensions", what, (long long)given, rank);
-  return false;
-}

@@ -92,7 +92,7 @@ ax_value ax_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool t
   psum_scatter_params params = {.dimension = dimension};
   const ax_prim *prim = &ax_prim_psum_scatter;
   if (!ax_collective_operand(prim, &x, axes, &params.axes)) return ax_poison;
-  if (!ax_wrap_dimension(prim, "dimension", &params.dimension, ax_typeof(x).rank)) return ax_poison;
+  if (!ax_dimension(prim->name, "dimension", &params.dimension, ax_typeof(x).rank)) return ax_poison;
   int64_t size = ax_typeof(x).dims[params.dimension];
   if (!tiled && size != ax_axes_members(&params.axes))
     return ax_reject(prim, "untiled, dimension %lld of size %lld must have the size of the group along \"%s\", %lld",

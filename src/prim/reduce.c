@@ -210,7 +210,7 @@ static bool take_axes(const ax_prim *prim, uint32_t rank, uint32_t count, const 
   }
   if (!ax_dims_take(prim, count, axes, out)) return false;
   for (uint32_t i = 0; i < count; i++)
-    if (!ax_wrap_dimension(prim, "axis", &out->v[i], rank)) return false;
+    if (!ax_dimension(prim->name, "axis", &out->v[i], rank)) return false;
   return true;
 }
 

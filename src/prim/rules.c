@@ -68,11 +68,11 @@ ax_value ax_reject_as(const char *function, const char *format, ...) {
   return ax_poison;
 }
 
-bool ax_wrap_dimension(const ax_prim *prim, const char *what, int64_t *dimension, uint32_t rank) {
+bool ax_dimension(const char *function, const char *what, int64_t *dimension, uint32_t rank) {
   int64_t given = *dimension;
   if (given < 0) *dimension += rank;
   if (*dimension >= 0 && *dimension < rank) return true;
-  ax_reject(prim, "%s is %lld, but there are %u dimensions", what, (long long)given, rank);
+  ax_reject_as(function, "%s is %lld, but there are %u dimensions", what, (long long)given, rank);
   return false;
 }
 

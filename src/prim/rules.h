@@ -17,7 +17,7 @@ ax_value ax_reject(const ax_prim *prim, const char *format, ...) AX_PRINTF(2, 3)
 /* The same of a function that is no primitive: messages name what the user called. */
 ax_value ax_reject_as(const char *function, const char *format, ...) AX_PRINTF(2, 3);
 /* Counts a negative dimension from the end; false and the trace failed when 0 <= dimension < rank does not hold then. */
-bool ax_wrap_dimension(const ax_prim *prim, const char *what, int64_t *dimension, uint32_t rank);
+bool ax_dimension(const char *function, const char *what, int64_t *dimension, uint32_t rank);
 /* Makes x vary over all of `varying` (adds pvary over those axes it lacks; none when there is nothing to add). */
 ax_value ax_vary_to(ax_value x, ax_axis_set varying);
 /* NumPy broadcasting of n values to one shape, by broadcast_in_dim where needed. False: there is none, and nothing was done. */

@@ -47,12 +47,10 @@ bool ax_rules_pick(const ax_rules *rules, const char *name) {
 
 /* --- Parsing --- */
 
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
 /* text[from .. to) without blanks at its ends. */
 static ax_token trimmed(const char *from, const char *to, uint32_t line) {
-  while (from < to && is_blank(*from)) from++;
-  while (from < to && is_blank(to[-1])) to--;
+  while (from < to && ax_is_blank(*from)) from++;
+  while (from < to && ax_is_blank(to[-1])) to--;
   return (ax_token){.kind = AX_TOKEN_NAME, .start = from, .length = (size_t)(to - from), .line = line};
 }
 

@@ -28,5 +28,6 @@ bool ax_rules_pick(const ax_rules *rules, const char *name);
 
 /* The characters that names, and patterns with `*` and `?`, are made of. */
 bool ax_is_leaf_character(char c);
+static inline bool ax_is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; } /* between words of a line */
 
 #endif

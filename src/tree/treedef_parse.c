@@ -90,8 +90,6 @@ static ax_status expand(entry *e, size_t written, const char *rest) {
 
 /* --- Entries --- */
 
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
 /* text[from .. to) is a type, and nothing else. */
 static ax_status parse_type(const ax_lexer *lexer, const char *from, const char *to, uint32_t line, ax_type *out) {
   ax_parser parser = {.lexer = *lexer};
@@ -106,19 +104,19 @@ static ax_status parse_type(const ax_lexer *lexer, const char *from, const char 
 /* One entry, text[from .. to), which is not blank. */
 static ax_status parse_entry(ax_treedef *def, const ax_lexer *lexer, const char *from, const char *to, uint32_t line) {
   entry e = {.def = def, .lexer = lexer};
-  while (is_blank(*from)) from++;
+  while (ax_is_blank(*from)) from++;
   const char *colon = memchr(from, ':', (size_t)(to - from));
   if (colon == NULL) {
     ax_token end = {.start = to, .line = line};
     return ax_lexer_error(lexer, &end, "expected ':' and a type after the name");
   }
   const char *stop = colon, *at = memchr(colon, '@', (size_t)(to - colon));
-  while (stop > from && is_blank(stop[-1])) stop--;
+  while (stop > from && ax_is_blank(stop[-1])) stop--;
   e.name = (ax_token){.kind = AX_TOKEN_NAME, .start = from, .length = (size_t)(stop - from), .line = line};
   AX_TRY(parse_type(lexer, colon + 1, at != NULL ? at : to, line, &e.type));
   e.spec = at != NULL ? at + 1 : to;
-  while (to > e.spec && is_blank(to[-1])) to--;
-  while (e.spec < to && is_blank(*e.spec)) e.spec++;
+  while (to > e.spec && ax_is_blank(to[-1])) to--;
+  while (e.spec < to && ax_is_blank(*e.spec)) e.spec++;
   e.spec_length = (size_t)(to - e.spec);
   return expand(&e, 0, e.name.start);
 }
