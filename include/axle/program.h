@@ -29,7 +29,7 @@ typedef struct ax_value {
    error ("scan: body: out[2] was set, but there are 2 results"), and so is using in[in_count .. in_count + 16); further behind it is undefined.
    It should return. One that leaves by longjmp or a C++ exception gives its trace up: caught outside all traces, the thread is as
    before, and what the trace held is freed when the next one begins there; caught by a function that is being traced itself, that
-   trace fails if it uses a value made from then on. Memory of the call that was left (ax_cond's, ..) may leak. A function must not
+   trace fails if it uses a value made from then on. Memory of the call that was left (ax_switch's, ..) may leak. A function must not
    begin a trace on another stack than its own (a fiber's). */
 typedef void (*ax_function)(const ax_value *in, ax_value *out, void *context);
 

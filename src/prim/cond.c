@@ -2,7 +2,7 @@
    Parameters: branches, programs that take the same operands and give results of the same types.
    Errors: an index that is no s32 scalar; branches that disagree; checked axes along which the index varies and a branch
    communicates: devices that take another branch would never come.
-   Varying: operands and results vary at least over what the index varies over (ax_cond sees to it by pvary): what a device's choice
+   Varying: operands and results vary at least over what the index varies over (ax_if and ax_switch see to it by pvary): what a device's choice
    uses is its own, so that a transposed branch needs no psum that other devices would not come to.
    Linear in the operands for a fixed index. jvp, linearize, transpose and batch stand in cond_transform.c. */
 #include <stdio.h>
