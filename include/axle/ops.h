@@ -173,6 +173,7 @@ ax_value ax_log_softmax(ax_value x, int64_t axis); /* its logarithm, without ove
 /* Integers [d..] -> dtype[d.., classes]: 1 at the index, 0 elsewhere; all 0 for an index outside. */
 ax_value ax_one_hot(ax_value indices, int64_t classes, ax_dtype dtype);
 ax_value ax_relu(ax_value x); /* or T an integer */
+ax_value ax_softplus(ax_value x); /* log(1 + e^x), without overflow; its derivative is the logistic function, at 0 too */
 ax_value ax_gelu(ax_value x); /* the tanh approximation, jax.nn.gelu's default */
 
 /* --- Control flow. Functions may use values of the enclosing trace; their collectives are real ones. `in` has an entry for each
@@ -259,6 +260,7 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_softmax(...) AX_LINED(softmax, __VA_ARGS__)
 #define ax_log_softmax(...) AX_LINED(log_softmax, __VA_ARGS__)
 #define ax_one_hot(...) AX_LINED(one_hot, __VA_ARGS__)
+#define ax_softplus(...) AX_LINED(softplus, __VA_ARGS__)
 #define ax_relu(...) AX_LINED(relu, __VA_ARGS__)
 #define ax_gelu(...) AX_LINED(gelu, __VA_ARGS__)
 #define ax_closed_call(...) AX_LINED_VOID(closed_call, __VA_ARGS__)

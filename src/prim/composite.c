@@ -35,6 +35,14 @@ ax_value ax_relu(ax_value x) {
   return ax_select_n(ax_gt(x, zero), ax_max(ax_stop_gradient(x), zero), x);
 }
 
+/* max(x, 0) + log(1 + e^-|x|), of which each is finite where x is. At 0 the derivatives are 1 - 1/2, as abs rises there. */
+ax_value ax_softplus(ax_value x) {
+  ax_type type;
+  if (!ax_operand("softplus", x, &type)) return ax_poison;
+  if (!ax_is_float(type.dtype)) return ax_reject_as("softplus", "the operand is %s; it must be of floats", ax_operand_string(&type));
+  return ax_add(ax_where(ax_ge(x, ax_integer(0)), x, ax_integer(0)), ax_log1p(ax_exp(ax_neg(ax_abs(x)))));
+}
+
 /* x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))) */
 ax_value ax_gelu(ax_value x) {
   ax_type type;

@@ -61,6 +61,7 @@ static ax_value cumsum_scalar(const ax_value *in) { return ax_cumsum(in[1], -1, 
 static ax_value logsumexp_ints(const ax_value *in) { return ax_logsumexp(in[1], AX_ALL_DIMS, false); }
 static ax_value or_floats(const ax_value *in) { return ax_reduce_or(in[0], AX_ALL_DIMS, false); }
 static ax_value close_integers(const ax_value *in) { return ax_allclose(in[5], in[5], 0, 0); }
+static ax_value softplus_integers(const ax_value *in) { return ax_softplus(in[5]); }
 static ax_value reshape_uneven(const ax_value *in) { return ax_reshape(in[0], AX_DIMS(-1, 5)); }
 static ax_value reshape_twice(const ax_value *in) { return ax_reshape(in[0], AX_DIMS(-1, -1)); }
 static ax_value and_floats(const ax_value *in) { return ax_reduce_and(in[0], AX_ALL_DIMS, false); }
@@ -113,6 +114,7 @@ static const slip slips[] = {
     {"reshape: dimension 0 is -1, but the others' 5 elements do not divide the 32 of f32[8,4]", reshape_uneven},
     {"reshape: 2 dimensions are -1: one may be", reshape_twice},
     {"allclose: the operands are of s32; they must be floats", close_integers},
+    {"softplus: the operand is s32[8,4]; it must be of floats", softplus_integers},
     {"clamp: f32[8,4], f32[0,4] and f32[4] do not broadcast to one shape", clamp_shapes},
     {"clamp: operands 0 and 1 are s32[] and f32[8,4]; they need one dtype", clamp_dtypes},
     {"square: operand 0 is bool[8]; it must be numeric", square_bools},

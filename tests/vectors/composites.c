@@ -60,6 +60,8 @@ static const vector_case composites_cases[] = {
     {"one_hot", "f32 bf16 s32", .binary = one_hot},
     {"one_hot_u8", "f32", .binary = one_hot_u8},
     {"relu", FLOAT, .unary = ax_relu},
+    {"softplus", "f32 f64", .unary = ax_softplus, .scaled = true},
+    {"softplus_wide", "f32 f64", .unary = ax_softplus},
     {"gelu", "f32 f64", .unary = ax_gelu, .ulps = 64, .scaled = true},
     {"gelu", "bf16", .unary = ax_gelu, .scaled = true},
     {"where", "f32 bf16 s32", .body = where, .in = 3},

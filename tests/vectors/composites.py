@@ -22,6 +22,8 @@ CASES = [
     Case("one_hot", "f32 bf16 s32", lambda x, i: x * jax.nn.one_hot(i, 4, dtype=x.dtype), [real(3, 4), index(5, 3, above=-1)]),
     Case("one_hot_u8", "f32", lambda x, i: x * jax.nn.one_hot(i, 300, dtype=x.dtype)[:, ::60], [real(3, 5), index(250, 3, dtype=np.uint8)]),
     Case("relu", FLOAT, jax.nn.relu, [edge(24)]),
+    Case("softplus", "f32 f64", jax.nn.softplus, [edge(24)]),
+    Case("softplus_wide", "f32 f64", jax.nn.softplus, [real(24, scale=20)]),
     Case("gelu", FLOAT, jax.nn.gelu, [real(24, scale=2)]),
     Case("where", "f32 bf16 s32", lambda c, x, y: jnp.where(c, x, y), [boolean(3, 1), real(3, 4), real(4)]),
     Case("cross_entropy", FLOAT, cross_entropy, [real(6, 5), index(5, 6)]),

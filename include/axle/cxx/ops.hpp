@@ -185,6 +185,9 @@ inline value reduce_or(input x, const dims &axes = all_dims, bool keepdims = fal
 inline value reduce_and(input x, const dims &axes = all_dims, bool keepdims = false) {
   return detail::lined(ax_reduce_and(x, axes.count(), axes.data(), keepdims), x, "reduce_and");
 }
+inline value allclose(input a, input b, double rtol = 1e-5, double atol = 1e-8) {
+  return detail::lined(ax_allclose(a, b, rtol, atol), a, "allclose");
+}
 inline value logsumexp(input x, const dims &axes = all_dims, bool keepdims = false) {
   return detail::lined(ax_logsumexp(x, axes.count(), axes.data(), keepdims), x, "logsumexp");
 }
@@ -218,6 +221,7 @@ inline value log_softmax(input x, std::int64_t axis = -1) { return detail::lined
 inline value one_hot(input indices, std::int64_t classes, dtype of = AX_F32) {
   return detail::lined(ax_one_hot(indices, classes, of), indices, "one_hot");
 }
+inline value softplus(input x) { return detail::lined(ax_softplus(x), x, "softplus"); }
 inline value relu(input x) { return detail::lined(ax_relu(x), x, "relu"); }
 inline value gelu(input x) { return detail::lined(ax_gelu(x), x, "gelu"); }
 
