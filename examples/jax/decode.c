@@ -1,0 +1,81 @@
+#include <math.h>
+#include <stdio.h>
+
+#include <axle/axle.h>
+
+enum { BATCH = 4, PROMPT = 8, NEW = 16, VOCAB = 32, DIM = 32, HEADS = 4, LENGTH = PROMPT + NEW };
+enum { WQ, WK, WV, WO, W1, W2, UNEMBED, EMBED, POSITION, PARAMS };
+
+static ax_value chirp(double freq, ax_type type) {
+  ax_value k = ax_iota(AX_F64, AX_DIMS(ax_type_elems(&type)), 0);
+  ax_value wave = ax_sin(ax_mul(ax_mul(freq, k), k));
+  return ax_reshape(ax_convert_element_type(wave, type.dtype), type.rank, type.dims);
+}
+
+static ax_value layer_norm(ax_value x) {
+  ax_value centered = ax_sub(x, ax_reduce_mean(x, AX_ALL_DIMS, false));
+  ax_value variance = ax_reduce_mean(ax_square(centered), AX_ALL_DIMS, false);
+  return ax_mul(centered, ax_rsqrt(ax_add(variance, 1e-5)));
+}
+
+/* k's cache, v's cache, previous, t, prompt -> the caches, following, following, logits */
+static AX_BODY(step) {
+  const ax_value *params = context;
+  ax_value t = in[3], token = ax_where(ax_lt(t, PROMPT), in[4], in[2]), qkv[3];
+  ax_value x = ax_add(ax_take(params[EMBED], token, 0), ax_take(params[POSITION], t, 0));
+  ax_value h = layer_norm(x);
+  for (int i = 0; i < 3; i++)
+    qkv[i] = ax_reshape(ax_matmul(h, params[WQ + i]), AX_DIMS(HEADS, -1));
+  out[0] = ax_dynamic_put(in[0], qkv[1], t, 0);
+  out[1] = ax_dynamic_put(in[1], qkv[2], t, 0);
+  ax_value scores = ax_div(ax_einsum("hd,thd->ht", AX_VALUES(qkv[0], out[0])), sqrt(DIM / HEADS));
+  ax_value seen = ax_le(ax_iota(AX_S32, AX_DIMS(LENGTH), 0), t);
+  ax_value weights = ax_softmax(ax_where(seen, scores, -INFINITY), -1);
+  ax_value mixed = ax_reshape(ax_einsum("ht,thd->hd", AX_VALUES(weights, out[1])), AX_DIMS(DIM));
+  x = ax_add(x, ax_matmul(mixed, params[WO]));
+  ax_value hidden = ax_gelu(ax_matmul(layer_norm(x), params[W1]));
+  out[4] = ax_matmul(layer_norm(ax_add(x, ax_matmul(hidden, params[W2]))), params[UNEMBED]);
+  out[2] = out[3] = ax_argmax(out[4], -1, AX_S32);
+}
+
+/* prompt -> tokens, logits */
+static AX_BODY(generate) {
+  ax_value empty = ax_full(AX_F32, AX_DIMS(LENGTH, HEADS, DIM / HEADS), 0), found[5];
+  ax_value t = ax_iota(AX_S32, AX_DIMS(LENGTH - 1), 0);
+  ax_value prompt = ax_pad(in[0], 0, AX_INTS(0), AX_INTS(NEW - 1), AX_INTS(0));
+  ax_value init[] = {empty, empty, ax_at(prompt, 0, 0), t, prompt};
+  ax_scan(AX_CLOSURE(step, 5, 5, context), 3, -1, false, init, found);
+  for (int i = 0; i < 2; i++)
+    out[i] = ax_slice_in_dim(found[3 + i], PROMPT - 1, AX_END, 1, 0);
+}
+
+/* prompts -> tokens, logits, top logits of the last position, logits norm */
+static AX_BODY(everything) {
+  ax_value params[PARAMS];
+  ax_type square = AX_TYPE(AX_F32, DIM, DIM);
+  ax_type types[] = {square, square, square, square, AX_TYPE(AX_F32, DIM, 4 * DIM),
+                     AX_TYPE(AX_F32, 4 * DIM, DIM), AX_TYPE(AX_F32, DIM, VOCAB)};
+  for (int i = 0; i < EMBED; i++)
+    params[i] = ax_div(chirp(0.31 + 0.06 * i, types[i]), sqrt(types[i].dims[0]));
+  params[EMBED] = chirp(0.83, AX_TYPE(AX_F32, VOCAB, DIM));
+  params[POSITION] = chirp(0.97, AX_TYPE(AX_F32, LENGTH, DIM));
+  ax_vmap(NULL, AX_CLOSURE(generate, 1, 2, params), in, out);
+  out[2] = ax_reduce_max(ax_at(out[1], -1, 1), AX_DIMS(-1), false);
+  out[3] = ax_global_norm(1, &out[1]);
+}
+
+int main(void) {
+  int prompts[BATCH * PROMPT];
+  for (int i = 0; i < BATCH * PROMPT; i++)
+    prompts[i] = i * i * 7 % 31;
+  ax_host_array in = ax_host_view(AX_S32, AX_DIMS(BATCH, PROMPT), prompts), out[4];
+  ax_must(ax_apply(NULL, AX_FN(everything, 1, 4), &in, out));
+  for (int i = 0; i < BATCH; i++) {
+    for (int j = 0; j < PROMPT; j++)
+      printf("%d ", prompts[i * PROMPT + j]);
+    ax_host_array row = ax_host_view(AX_S32, AX_DIMS(NEW), (int *)out[0].data + i * NEW);
+    ax_print("->", &row);
+  }
+  ax_print("top logits of the last position", &out[2]);
+  ax_print("logits norm", &out[3]);
+}
