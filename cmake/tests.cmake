@@ -105,10 +105,7 @@ endif()
 # Programs that pages of docs/ show; tests/docs_test.sh runs them.
 file(GLOB page_programs CONFIGURE_DEPENDS tests/docs/*.c)
 foreach(source ${page_programs})
-  cmake_path(GET source STEM name)
-  add_executable(page_${name} ${source})
-  set_target_properties(page_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY tests/docs)
-  target_link_libraries(page_${name} PRIVATE axle m)
+  axle_program(page ${source} tests/docs)
 endforeach()
 
 # --- Examples ---
