@@ -1,4 +1,5 @@
 /* Parts along one dimension, at places known while tracing or computed: slice and dynamic_slice as they are mostly wanted. */
+#include "prim/collective.h"
 #include "prim/composite.h"
 #include "prim/shape.h"
 
@@ -26,14 +27,6 @@ ax_value ax_slice_in_dim(ax_value x, int64_t start, int64_t limit, int64_t strid
   return range(x, &type, (uint32_t)dimension, from, to, stride);
 }
 
-/* x, which has one element along the dimension, without it. */
-static ax_value drop(ax_value x, int64_t dimension) {
-  ax_type type = ax_typeof(x);
-  const ax_dims gone = {1, {dimension}};
-  ax_dims left = ax_dims_left(&type, &gone);
-  return ax_failed() ? ax_poison : ax_reshape(x, left.count, left.v);
-}
-
 ax_value ax_at(ax_value x, int64_t index, int64_t dimension) {
   static const char name[] = "at";
   ax_type type;
@@ -42,7 +35,7 @@ ax_value ax_at(ax_value x, int64_t index, int64_t dimension) {
   if (at < 0 || at >= size)
     return ax_reject_as(name, "the index is %lld, but dimension %lld of %s has %lld", (long long)index, (long long)dimension,
                      ax_operand_string(&type), (long long)size);
-  return drop(range(x, &type, (uint32_t)dimension, at, at + 1, 1), dimension);
+  return ax_drop_dim(range(x, &type, (uint32_t)dimension, at, at + 1, 1), dimension);
 }
 
 void ax_split(ax_value x, uint32_t count, const int64_t *sizes, int64_t dimension, ax_value *out) {
@@ -109,7 +102,7 @@ ax_value ax_dynamic_at(ax_value x, ax_value index, int64_t dimension) {
   if (!ax_operand(name, x, &type) || !ax_dimension(name, "the dimension", &dimension, type.rank)) return ax_poison;
   if (type.dims[dimension] == 0)
     return ax_reject_as(name, "dimension %lld of %s has nothing in it", (long long)dimension, ax_operand_string(&type));
-  return drop(dynamic_range(name, x, &type, index, 1, dimension), dimension);
+  return ax_drop_dim(dynamic_range(name, x, &type, index, 1, dimension), dimension);
 }
 
 /* `part` at `start` along the dimension; of x's shape along the others. */

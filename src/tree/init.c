@@ -103,14 +103,12 @@ static ax_status variance_of(const initializer *init, const ax_type *type, doubl
   return AX_OK;
 }
 
-static double rounded(ax_dtype dtype, double x) { return ax_number_round(dtype, (ax_number){.f = x}).f; }
-
 /* What numbers between -1 and 1, or normal ones cut off at twice their deviation, are multiplied by. */
 static double factor_of(const initializer *init, ax_dtype dtype, double variance) {
   const double deviation_left = 0.87962566103423978; /* of a normal distribution of deviation 1 without what is beyond 2 */
-  variance = rounded(dtype, variance);
-  if (init->distribution == AX_UNIFORM) return rounded(dtype, sqrt(rounded(dtype, 3 * variance)));
-  return rounded(dtype, rounded(dtype, sqrt(variance)) / rounded(dtype, deviation_left));
+  variance = ax_rounded(dtype, variance);
+  if (init->distribution == AX_UNIFORM) return ax_rounded(dtype, sqrt(ax_rounded(dtype, 3 * variance)));
+  return ax_rounded(dtype, ax_rounded(dtype, sqrt(variance)) / ax_rounded(dtype, deviation_left));
 }
 
 ax_status ax_init_fill(const char *text, size_t length, const ax_type *type, ax_random_key key, void *data) {
@@ -125,7 +123,7 @@ ax_status ax_init_fill(const char *text, size_t length, const ax_type *type, ax_
     low = -1;
     number = factor_of(init, type->dtype, variance);
   }
-  if (init->fan == NO_FAN && !isfinite(rounded(type->dtype, number)))
+  if (init->fan == NO_FAN && !isfinite(ax_rounded(type->dtype, number)))
     return ax_error(AX_INVALID_ARGUMENT, "%s: %s does not hold %g", init->name, ax_dtype_name(type->dtype), number);
   if (init->distribution == AX_TRUNCATED_NORMAL) low = -2, high = 2;
   ax_random_fill(key, init->distribution, low, high, number, type->dtype, ax_type_elems(type), data);

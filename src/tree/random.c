@@ -47,14 +47,14 @@ static double fraction(ax_random_key key, ax_dtype dtype, uint64_t index) {
 
 /* --- Distributions --- */
 
-static double rounded(ax_dtype dtype, double x) {
+double ax_rounded(ax_dtype dtype, double x) {
   if (dtype == AX_F64) return x;
   return dtype == AX_F32 ? (double)(float)x : ax_number_round(dtype, (ax_number){.f = x}).f;
 }
 
 static double uniform(ax_random_key key, ax_dtype dtype, uint64_t index, double low, double high) {
-  double width = rounded(dtype, high - low);
-  double x = rounded(dtype, rounded(dtype, fraction(key, dtype, index) * width) + low);
+  double width = ax_rounded(dtype, high - low);
+  double x = ax_rounded(dtype, ax_rounded(dtype, fraction(key, dtype, index) * width) + low);
   return x > low ? x : low;
 }
 
@@ -88,7 +88,7 @@ static double inverse_erf_double(double x) {
 
 static double inverse_erf(ax_dtype dtype, double x) {
   if (dtype == AX_F64) return inverse_erf_double(x);
-  return rounded(dtype, (double)inverse_erf_single((float)x));
+  return ax_rounded(dtype, (double)inverse_erf_single((float)x));
 }
 
 /* The next number of the dtype above x, towards 0 or away from it. */
@@ -101,7 +101,7 @@ static double next_up(ax_dtype dtype, double x) {
 
 static double normal(ax_random_key key, ax_dtype dtype, uint64_t index) {
   double u = uniform(key, dtype, index, next_up(dtype, -1), 1);
-  return rounded(dtype, rounded(dtype, sqrt(2)) * inverse_erf(dtype, u));
+  return ax_rounded(dtype, ax_rounded(dtype, sqrt(2)) * inverse_erf(dtype, u));
 }
 
 typedef struct truncated {
@@ -110,14 +110,14 @@ typedef struct truncated {
 } truncated;
 
 static truncated truncated_between(ax_dtype dtype, double low, double high) {
-  truncated t = {.root = rounded(dtype, sqrt(2)), .low = next_up(dtype, low), .high = -next_up(dtype, -high)};
-  t.from = rounded(dtype, erf(rounded(dtype, low / t.root)));
-  t.to = rounded(dtype, erf(rounded(dtype, high / t.root)));
+  truncated t = {.root = ax_rounded(dtype, sqrt(2)), .low = next_up(dtype, low), .high = -next_up(dtype, -high)};
+  t.from = ax_rounded(dtype, erf(ax_rounded(dtype, low / t.root)));
+  t.to = ax_rounded(dtype, erf(ax_rounded(dtype, high / t.root)));
   return t;
 }
 
 static double truncated_normal(ax_random_key key, ax_dtype dtype, uint64_t index, const truncated *t) {
-  double x = rounded(dtype, t->root * inverse_erf(dtype, uniform(key, dtype, index, t->from, t->to)));
+  double x = ax_rounded(dtype, t->root * inverse_erf(dtype, uniform(key, dtype, index, t->from, t->to)));
   return x < t->low ? t->low : x > t->high ? t->high : x;
 }
 
@@ -125,7 +125,7 @@ void ax_random_fill(ax_random_key key, ax_distribution distribution, double low,
                     int64_t elems, void *data) {
   truncated t = {0};
   if (distribution == AX_TRUNCATED_NORMAL) t = truncated_between(dtype, low, high);
-  factor = rounded(dtype, factor);
+  factor = ax_rounded(dtype, factor);
   for (int64_t i = 0; i < elems; i++) {
     double x;
     switch (distribution) {

@@ -14,6 +14,9 @@ ax_random_key ax_random_key_of(uint64_t seed);
 /* jax.random.fold_in(key, number). */
 ax_random_key ax_random_fold_in(ax_random_key key, uint32_t number);
 
+/* To the nearest number of a float dtype. */
+double ax_rounded(ax_dtype dtype, double x);
+
 typedef enum ax_distribution {
   AX_UNIFORM,         /* from low to high, without high */
   AX_NORMAL,          /* mean 0, deviation 1 */
