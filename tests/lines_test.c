@@ -39,6 +39,34 @@ static void errors_say_where(void **state) {
   expect_line(ax_message(), __LINE__, -1, ": mesh_parse: ");
 }
 
+static const int of_started = __LINE__;
+static void started(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value sum = ax_start(ax_psum(
+      ax_exp(in[0]), ""));
+  ax_value most = ax_psum_start(in[0],
+                                context == NULL ? "" : "none");
+  out[0] = ax_add(ax_done(sum), ax_done(most));
+}
+
+/* What is started says where it is, and where what it holds is. */
+static void what_is_started_says_where(void **state) {
+  (void)state;
+  ax_program *program;
+  char *text;
+  int any;
+  const ax_type type = AX_TYPE(AX_F32, 2);
+  TEST_OK(ax_trace(AX_FN(started, 1, 1), &type, &program));
+  TEST_OK(ax_program_print_locations(program, &text));
+  expect_line(strstr(text, "exp"), of_started, 4, "\"\n");
+  expect_line(strstr(text, "] a @"), of_started, 3, "\"\n");
+  ax_string_free(text);
+  ax_program_release(program);
+  assert_int_equal(ax_trace(AX_CLOSURE(started, 1, 1, &any), &type, &program), AX_INVALID_ARGUMENT);
+  expect_line(ax_message(), __LINE__, -1, ": trace: ");
+  if (strstr(ax_message(), "psum: unknown axis name") == NULL || strstr(ax_message(), "start: ") != NULL) fail_msg("%s", ax_message());
+}
+
 static const int of_loss = __LINE__;
 static void loss(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -155,7 +183,7 @@ static void numbers_nest(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(errors_say_where),
+      cmocka_unit_test(what_is_started_says_where), cmocka_unit_test(errors_say_where),
       cmocka_unit_test(equations_keep_their_locations),
       cmocka_unit_test(numbers_are_operands),
       cmocka_unit_test(numbers_are_indices),

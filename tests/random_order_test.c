@@ -59,9 +59,9 @@ static ax_value communicated(maker *m, ax_value x, int over, bool varies) {
     case 0:
       return scaled(ax_psum(x, axes), 0.4);
     case 1:
-      return begun ? ax_done(ax_pmax_start(x, axes)) : ax_pmax(x, axes);
+      return begun ? ax_done(ax_start(ax_pmax(x, axes))) : ax_pmax(x, axes);
     case 2:
-      x = begun ? ax_done(ax_all_gather_invariant_start(x, axes, 0, false)) : ax_all_gather_invariant(x, axes, 0, false);
+      x = begun ? ax_done(ax_start(ax_all_gather_invariant(x, axes, 0, false))) : ax_all_gather_invariant(x, axes, 0, false);
       return ax_reduce_max(x, 1, &first, false);
     case 3:
       return ax_done(ax_psum_start(scaled(x, 0.3), axes));
@@ -88,7 +88,7 @@ static ax_value communicated_inside(maker *m, ax_value x, int over) {
     case 0:
       return scaled(ax_psum(x, axes), 0.3);
     case 1:
-      return ax_done(ax_pmax_start(x, axes));
+      return ax_done(ax_start(ax_pmax(x, axes)));
     case 2:
       return ax_reduce_max(ax_all_gather_invariant(x, axes, 0, false), 1, &first, false);
     default:

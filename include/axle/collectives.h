@@ -47,23 +47,36 @@ ax_value ax_pvary(ax_value x, const char *axes);
 /* to "varying": pvary. To "invariant" is an error: psum, pmax, pmin and all_gather_invariant make values invariant. To "reduced"
    and "unreduced": AX_ABSENT. */
 ax_value ax_pcast(ax_value x, const char *axes, const char *to);
-/* A collective in two parts, as MPI_Iallreduce and MPI_Wait: start begins it and gives a future, ax_done waits for it and gives its
-   result; other work proceeds between them. Operands, results and errors are those of the function without _start. Derivatives and
-   batches are the collective's too.
+/* A collective in two parts, as MPI_Iallreduce and MPI_Wait: ax_start begins what an expression says and gives a future, ax_done waits for
+   it and gives its result; other work proceeds between them:
+     ax_value sum = ax_start(ax_psum(x, "data"));
+     ax_value y = ax_matmul(z, w);
+     return ax_add(y, ax_done(sum));
+   The expression is evaluated where it stands, once. It is made of collectives and operations of each device, and uses what values it
+   likes. Derivatives and batches are the expression's too.
    ax_typeof says what the result will be, with the form AX_FUTURE. A future is good for nothing but ax_done, once, in the trace that
-   started it: used as an array, used in a body or returned is an error where that happens; done twice or never, when the trace
-   finishes. */
-ax_value ax_psum_start(ax_value x, const char *axes);
-ax_value ax_pmean_start(ax_value x, const char *axes);
-ax_value ax_pmax_start(ax_value x, const char *axes);
-ax_value ax_pmin_start(ax_value x, const char *axes);
-ax_value ax_all_gather_start(ax_value x, const char *axes, int64_t dimension, bool tiled);
-ax_value ax_all_gather_invariant_start(ax_value x, const char *axes, int64_t dimension, bool tiled);
-ax_value ax_psum_scatter_start(ax_value x, const char *axes, int64_t dimension, bool tiled);
-ax_value ax_all_to_all_start(ax_value x, const char *axes, int64_t split_axis, int64_t concat_axis, bool tiled);
-ax_value ax_ppermute_start(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]);
-ax_value ax_pshift_start(ax_value x, const char *axes, int64_t by, bool wrap);
+   started it: used as an array, used in a body or in another start's expression, or returned is an error where that happens; done twice or
+   never, when the trace finishes.
+   Errors (kept by the trace): those of the expression; one that comes to a number or to a value made before, as nothing is started then; one
+   that holds a cond, a scan, another start.
+   ax_start is the macro behind these: the first begins the expression's trace and the last ends it, with its value; ax_start_with also gives
+   the collective's operand, which was evaluated before. */
+void ax_start_open(void);
+ax_value ax_start_with(ax_value x);
+ax_value ax_start_close(ax_value value);
 ax_value ax_done(ax_value future);
+/* Of one collective: the same, but that its operand x is evaluated before. */
+#define ax_start(...) (ax_start_open(), AX_STARTED("start", (__VA_ARGS__)))
+#define ax_psum_start(x, ...) AX_STARTED("psum_start", ax_psum(ax_start_with(x), __VA_ARGS__))
+#define ax_all_gather_start(x, ...) AX_STARTED("all_gather_start", ax_all_gather(ax_start_with(x), __VA_ARGS__))
+#define ax_psum_scatter_start(x, ...) AX_STARTED("psum_scatter_start", ax_psum_scatter(ax_start_with(x), __VA_ARGS__))
+#define ax_all_to_all_start(x, ...) AX_STARTED("all_to_all_start", ax_all_to_all(ax_start_with(x), __VA_ARGS__))
+#define ax_ppermute_start(x, ...) AX_STARTED("ppermute_start", ax_ppermute(ax_start_with(x), __VA_ARGS__))
+#ifdef AXLE_NO_LINES
+#define AX_STARTED(name, ...) ax_start_close(__VA_ARGS__)
+#else
+#define AX_STARTED(name, ...) ax_lined_value(ax_start_close(ax_lined_value(__VA_ARGS__, AX_CALL(name))), AX_CALL(name))
+#endif
 
 /* Runs `body` on each device of `mesh`. `specs` says how operands are cut and results put together (see ax_spec):
      "data; _,model -> data; "     two operands and two results
@@ -115,20 +128,10 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #define ax_axis_size(...) AX_LINED_ANY(axis_size, __VA_ARGS__)
 #define ax_pvary(...) AX_LINED(pvary, __VA_ARGS__)
 #define ax_pcast(...) AX_LINED(pcast, __VA_ARGS__)
-#define ax_psum_start(...) AX_LINED(psum_start, __VA_ARGS__)
-#define ax_pmean_start(...) AX_LINED(pmean_start, __VA_ARGS__)
-#define ax_pmax_start(...) AX_LINED(pmax_start, __VA_ARGS__)
-#define ax_pmin_start(...) AX_LINED(pmin_start, __VA_ARGS__)
-#define ax_all_gather_start(...) AX_LINED(all_gather_start, __VA_ARGS__)
-#define ax_all_gather_invariant_start(...) AX_LINED(all_gather_invariant_start, __VA_ARGS__)
-#define ax_psum_scatter_start(...) AX_LINED(psum_scatter_start, __VA_ARGS__)
-#define ax_all_to_all_start(...) AX_LINED(all_to_all_start, __VA_ARGS__)
-#define ax_ppermute_start(...) AX_LINED(ppermute_start, __VA_ARGS__)
 #define ax_done(...) AX_LINED(done, __VA_ARGS__)
 #define ax_shard_map(...) AX_LINED_VOID(shard_map, __VA_ARGS__)
 #define ax_shard_map_unchecked(...) AX_LINED_VOID(shard_map_unchecked, __VA_ARGS__)
 #define ax_pshift(...) AX_LINED(pshift, __VA_ARGS__)
-#define ax_pshift_start(...) AX_LINED(pshift_start, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

@@ -163,6 +163,7 @@ typedef struct ax_builder {
   ax_axis_set capture_varying; /* what it captures varies over these too */
   bool futures; /* some of its values are */
   bool keeps_numbers; /* equations keep those of what they stem from; inherited */
+  bool starts; /* it is the expression that ax_start takes (prim/start.c) */
   bool seals; /* values of enclosing traces may not be used */
   struct ax_memo *unified; /* of an outermost trace: the programs given to ax_unify_program; NULL: none */
   struct ax_loop_notes *notes; /* of the loop's body that is being traced, inherited likewise; NULL: none (prim/settle.h) */

@@ -162,7 +162,10 @@ bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, a
   if (!ax_collective_names(prim->name, axes, out)) return false;
   if (ax_axes_resolve(out, &ax_builder_current()->axes, &set) != AX_OK) return false;
   *x = ax_vary_to(*x, set);
-  return ax_typeof(*x).dtype != AX_NO_DTYPE;
+  uint32_t id = ax_value_id(*x);
+  if (id == AX_NONE) return false;
+  *x = (ax_value){ax_builder_current()->serial, id}; /* a value of this trace, as what a group of one gives is (start.c) */
+  return true;
 }
 
 ax_value ax_split_dim(ax_value x, int64_t d, int64_t major) {

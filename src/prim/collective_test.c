@@ -114,7 +114,7 @@ static ax_value never_done(ax_value x) {
   ax_all_to_all_start(x, "b", 0, 0, true);
   return x;
 }
-static ax_value returned(ax_value x) { return ax_pmax_start(x, "b"); }
+static ax_value returned(ax_value x) { return ax_start(ax_pmax(x, "b")); }
 static void ends_outer(const ax_value *in, ax_value *out, void *context) {
   (void)in;
   out[0] = ax_done(*(ax_value *)context);
@@ -124,7 +124,39 @@ static ax_value captured(ax_value x) {
   ax_switch(ax_full(AX_S32, 0, NULL, 0), 1, &AX_CLOSURE(ends_outer, 0, 1, &started), NULL, &out);
   return out;
 }
+static void itself(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[0];
+}
 static ax_value start_nowhere(ax_value x) { return ax_done(ax_psum_start(x, "c")); }
+static ax_value start_number(ax_value x) {
+  (void)x;
+  return ax_done(ax_start(ax_integer(3)));
+}
+static ax_value start_nothing(ax_value x) { return ax_done(ax_start(x)); }
+static ax_value start_never_set(ax_value x) {
+  (void)x;
+  return ax_done(ax_start((ax_value){0, 0}));
+}
+static ax_value start_nested(ax_value x) { return ax_done(ax_start(ax_done(ax_psum_start(x, "a")))); }
+static ax_value start_future(ax_value x) { return ax_done(ax_start(ax_start(ax_psum(x, "a")))); }
+static ax_value start_of_future(ax_value x) {
+  ax_value begun = ax_psum_start(x, "b");
+  return ax_done(ax_start(ax_psum(ax_done(begun), "a")));
+}
+static ax_value start_of_cond(ax_value x) {
+  ax_value out;
+  return ax_done(ax_start((ax_switch(ax_full(AX_S32, 0, NULL, 0), 1, &AX_FN(itself, 1, 1), &x, &out), out)));
+}
+static ax_value start_failing(ax_value x) { return ax_done(ax_start(ax_psum(ax_matmul(x, x), "a"))); }
+static ax_value start_failed(ax_value x) {
+  ax_value bad = ax_matmul(x, x);
+  return ax_done(ax_start(ax_psum(ax_done(ax_start(bad)), "a")));
+}
+static ax_value start_dropped(ax_value x) {
+  ax_start(ax_psum(ax_exp(x), "a"));
+  return x;
+}
 static ax_value bare_psum(ax_value x) {
   ax_axes names = {1, {"a"}};
   return ax_bind1(&ax_prim_psum, &names, &x, 1);
@@ -173,6 +205,17 @@ static void test_errors(void **state) {
       {captured, AX_F32, 3, AX_INVALID_ARGUMENT,
        "the future<f32[6,4]{V:a}> of psum, start in equation 0, is used in a body; done must end it before"},
       {start_nowhere, AX_F32, 3, AX_INVALID_ARGUMENT, "psum: unknown axis name \"c\""},
+      {start_number, AX_F32, 3, AX_INVALID_ARGUMENT, "start: the expression is a number; nothing is started"},
+      {start_nothing, AX_F32, 3, AX_INVALID_ARGUMENT, "start: the expression is a value made before; nothing is started"},
+      {start_never_set, AX_F32, 3, AX_INVALID_ARGUMENT, "start: the operand is a value that was never set"},
+      {start_nested, AX_F32, 3, AX_INVALID_ARGUMENT, "the body holds a start; it may have collectives and operations of each device"},
+      {start_future, AX_F32, 3, AX_INVALID_ARGUMENT, "is a result of its program; done must end it"},
+      {start_of_future, AX_F32, 3, AX_INVALID_ARGUMENT,
+       "the future<f32[6,4]{V:a}> of psum, start in equation 0, is used in a body; done must end it before"},
+      {start_of_cond, AX_F32, 3, AX_INVALID_ARGUMENT, "the body holds a cond; it may have collectives and operations of each device"},
+      {start_failing, AX_F32, 3, AX_INVALID_ARGUMENT, "matmul: f32[6,4]{V:a,b} and f32[6,4]{V:a,b}: the last dimension"},
+      {start_failed, AX_F32, 3, AX_INVALID_ARGUMENT, "matmul: f32[6,4]{V:a,b} and f32[6,4]{V:a,b}: the last dimension"},
+      {start_dropped, AX_F32, 3, AX_INVALID_ARGUMENT, "the future<f32[6,4]{V:b}> of psum, start in equation 0, is never done"},
   };
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
     ax_program *program;
@@ -259,11 +302,19 @@ static ax_value whole_same(ax_value x) { return ax_all_gather_invariant(x, "b", 
 static ax_value whole_scatter(ax_value x) { return ax_psum_scatter(x, "a", 0, true); }
 static ax_value whole_trade(ax_value x) { return ax_all_to_all(x, "a", 0, 1, true); }
 static ax_value whole_shift(ax_value x) { return ax_ppermute(x, "b", 2, shift); }
-static ax_value begun_mean(ax_value x) { return ax_pmean_start(x, "b"); }
-static ax_value begun_max(ax_value x) { return ax_pmax_start(x, "a,b"); }
-static ax_value begun_min(ax_value x) { return ax_pmin_start(x, "b"); }
+static ax_value mixed(ax_value x, ax_value y) { return ax_add(ax_pmean(ax_mul(x, y), "b"), ax_pshift(ax_neg(y), "a", 1, true)); }
+static ax_value whole_mixed(ax_value x) { return mixed(x, ax_exp(x)); }
+static ax_value begun_mixed(ax_value x) {
+  ax_value y = ax_exp(x);
+  return ax_start(mixed(x, y));
+}
+static ax_value whole_alone(ax_value x) { return ax_psum(x, ""); }
+static ax_value begun_alone(ax_value x) { return ax_start(ax_psum(x, "")); }
+static ax_value begun_mean(ax_value x) { return ax_start(ax_pmean(x, "b")); }
+static ax_value begun_max(ax_value x) { return ax_start(ax_pmax(x, "a,b")); }
+static ax_value begun_min(ax_value x) { return ax_start(ax_pmin(x, "b")); }
 static ax_value begun_gather(ax_value x) { return ax_all_gather_start(x, "b,a", 1, false); }
-static ax_value begun_same(ax_value x) { return ax_all_gather_invariant_start(x, "b", 0, true); }
+static ax_value begun_same(ax_value x) { return ax_start(ax_all_gather_invariant(x, "b", 0, true)); }
 static ax_value begun_scatter(ax_value x) { return ax_psum_scatter_start(x, "a", 0, true); }
 static ax_value begun_trade(ax_value x) { return ax_all_to_all_start(x, "a", 0, 1, true); }
 static ax_value begun_shift(ax_value x) { return ax_ppermute_start(x, "b", 2, shift); }
@@ -284,7 +335,7 @@ static void test_pairs(void **state) {
   (void)state;
   static const pair pairs[] = {{whole_mean, begun_mean}, {whole_max, begun_max}, {whole_min, begun_min}, {whole_gather, begun_gather},
                                {whole_same, begun_same}, {whole_scatter, begun_scatter}, {whole_trade, begun_trade},
-                               {whole_shift, begun_shift}};
+                               {whole_shift, begun_shift}, {whole_mixed, begun_mixed}, {whole_alone, begun_alone}};
   ax_mesh mesh;
   assert_int_equal(ax_mesh_parse("a=2,b=3", &mesh), AX_OK);
   ax_type type = x_of(AX_F32, 3);

@@ -62,7 +62,7 @@ static void unknown(const ax_value *in, ax_value *out, void *context) { out[0] =
 
 static void future(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_pshift(ax_pshift_start(in[0], "d", 1, true), "d", 1, true);
+  out[0] = ax_pshift(ax_start(ax_pshift(in[0], "d", 1, true)), "d", 1, true);
 }
 
 static void refused(void **state) {

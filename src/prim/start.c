@@ -11,7 +11,8 @@
    By value start is its body and done the identity. Derivatives are the body's: tangents and cotangents of a future are arrays,
    whose collectives stand where start does (every collective overlaps with what does not need it; the pair only says so in the
    program). A batched start begins the batched body.
-   The functions make bodies of one collective, with the reshapes of its untiled forms. */
+   ax_start(expression) traces the body where it stands: the expression is evaluated between two calls, of which the first begins a
+   trace and the second ends it; what it uses of the trace around becomes operands. */
 #include "prim/collective.h"
 #include "prim/prims.h"
 #include "prim/rebuild.h"
@@ -156,87 +157,60 @@ const ax_prim ax_prim_done = {
 
 /* --- The functions --- */
 
-/* Starts what `collective` does of one value. */
-static ax_value start(ax_function collective, void *context, ax_value x) {
-  ax_type type = ax_typeof(x);
-  ax_body body;
-  if (ax_failed()) return ax_poison;
-  const ax_body_options options = {.owner = "start", .part = "collective", .function = AX_CLOSURE(collective, 1, 1, context), .in = &type};
-  ax_status status = ax_body_trace(&options, &body);
+static const char name[] = "start";
+
+void ax_start_open(void) {
+  if (ax_failed()) return;
+  ax_builder *body;
+  ax_status status = ax_builder_open(NULL, &body);
   if (status != AX_OK) {
     ax_fail(status);
+    return;
+  }
+  if (body->parent == NULL) { /* the trace that there was had been left */
+    ax_builder_cancel(body);
+    return;
+  }
+  body->owner = name;
+  body->part = "expression";
+  body->starts = true;
+  /* It lives as long as the caller's frame, in which what the expression calls may begin where this function did. */
+  body->frame = (const char *)__builtin_frame_address(0) + 1;
+}
+
+ax_value ax_start_with(ax_value x) {
+  ax_start_open();
+  return x;
+}
+
+/* What the expression came to, in its trace. */
+static void check_started(const ax_builder *body, ax_value value) {
+  if (ax_failed() || !ax_check_operands(name, &value, 1)) return;
+  if (ax_is_number(value)) ax_reject_as(name, "the expression is a number; nothing is started");
+  else if (value.trace != body->serial) ax_reject_as(name, "the expression is a value made before; nothing is started");
+}
+
+ax_value ax_start_close(ax_value value) {
+  ax_builder *body = ax_builder_current();
+  while (body != NULL && !body->starts) body = body->parent;
+  if (body == NULL) { /* it was never opened, because the trace had failed */
+    (void)ax_failed();
     return ax_poison;
   }
-  start_params params = {body.program};
-  ax_value out = ax_bind1(&ax_prim_start, &params, &x, 1);
-  ax_body_deinit(&body);
-  return out;
-}
-
-typedef struct call { /* of a collective; each uses some of it */
-  ax_value (*reduce)(ax_value x, const char *axes);
-  ax_value (*move)(ax_value x, const char *axes, int64_t dimension, bool tiled);
-  const char *axes;
-  int64_t dimension, concat_axis;
-  bool tiled;
-  const int64_t (*pairs)[2];
-  uint32_t pair_count;
-  int64_t by;
-  bool wrap;
-} call;
-
-static void reduce(const ax_value *in, ax_value *out, void *context) {
-  const call *c = context;
-  out[0] = c->reduce(in[0], c->axes);
-}
-static void move(const ax_value *in, ax_value *out, void *context) {
-  const call *c = context;
-  out[0] = c->move(in[0], c->axes, c->dimension, c->tiled);
-}
-static void trade(const ax_value *in, ax_value *out, void *context) {
-  const call *c = context;
-  out[0] = ax_all_to_all(in[0], c->axes, c->dimension, c->concat_axis, c->tiled);
-}
-static void permute(const ax_value *in, ax_value *out, void *context) {
-  const call *c = context;
-  out[0] = ax_ppermute(in[0], c->axes, c->pair_count, c->pairs);
-}
-
-static void shift(const ax_value *in, ax_value *out, void *context) {
-  const call *c = context;
-  out[0] = ax_pshift(in[0], c->axes, c->by, c->wrap);
-}
-
-static ax_value start_reduce(ax_value (*function)(ax_value, const char *), ax_value x, const char *axes) {
-  return start(reduce, &(call){.reduce = function, .axes = axes}, x);
-}
-static ax_value start_move(ax_value (*function)(ax_value, const char *, int64_t, bool), ax_value x, const char *axes, int64_t dimension,
-                           bool tiled) {
-  return start(move, &(call){.move = function, .axes = axes, .dimension = dimension, .tiled = tiled}, x);
-}
-
-ax_value ax_psum_start(ax_value x, const char *axes) { return start_reduce(ax_psum, x, axes); }
-ax_value ax_pmean_start(ax_value x, const char *axes) { return start_reduce(ax_pmean, x, axes); }
-ax_value ax_pmax_start(ax_value x, const char *axes) { return start_reduce(ax_pmax, x, axes); }
-ax_value ax_pmin_start(ax_value x, const char *axes) { return start_reduce(ax_pmin, x, axes); }
-ax_value ax_all_gather_start(ax_value x, const char *axes, int64_t dimension, bool tiled) {
-  return start_move(ax_all_gather, x, axes, dimension, tiled);
-}
-ax_value ax_all_gather_invariant_start(ax_value x, const char *axes, int64_t dimension, bool tiled) {
-  return start_move(ax_all_gather_invariant, x, axes, dimension, tiled);
-}
-ax_value ax_psum_scatter_start(ax_value x, const char *axes, int64_t dimension, bool tiled) {
-  return start_move(ax_psum_scatter, x, axes, dimension, tiled);
-}
-ax_value ax_all_to_all_start(ax_value x, const char *axes, int64_t split_axis, int64_t concat_axis, bool tiled) {
-  return start(trade, &(call){.axes = axes, .dimension = split_axis, .concat_axis = concat_axis, .tiled = tiled}, x);
-}
-ax_value ax_ppermute_start(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]) {
-  return start(permute, &(call){.axes = axes, .pairs = pairs, .pair_count = count}, x);
-}
-
-ax_value ax_pshift_start(ax_value x, const char *axes, int64_t by, bool wrap) {
-  return start(shift, &(call){.axes = axes, .by = by, .wrap = wrap}, x);
+  while (ax_builder_current() != body) ax_builder_cancel(ax_builder_current()); /* traces that the expression left */
+  check_started(body, value);
+  bool blamed = body->blamed;
+  ax_body made = {0};
+  ax_status status = ax_builder_finish(body, &value, 1, &made.program, &made.captured, &made.captured_count);
+  if (status != AX_OK) {
+    ax_fail(status);
+    ax_builder_current()->blamed |= blamed;
+    return ax_poison;
+  }
+  start_params params = {made.program};
+  ax_value future = ax_bind1(&ax_prim_start, &params, made.captured, made.captured_count);
+  ax_body_deinit(&made);
+  return future;
 }
 
 ax_value ax_done(ax_value future) { return ax_bind1(&ax_prim_done, NULL, &future, 1); }

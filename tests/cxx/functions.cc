@@ -252,6 +252,24 @@ void exceptions() {
   }
   CHECK(caught);
 
+  /* Out of an expression that is started: the trace around is as it was, and has failed. */
+  auto begun = [&](bool all) {
+    return axle::program(axle::trace([&](value x) {
+      try {
+        return axle::done(axle::start([&]() -> value { return all ? psum(-x, "") : throw thrown{3}; })) * x;
+      } catch (const thrown &) {
+        return x;
+      }
+    }, {f32()}));
+  };
+  CHECK(begun(true).out_count() == 1);
+  try {
+    begun(false);
+    CHECK(false);
+  } catch (const axle::error &failed) {
+    check_has(failed.what(), "start: ");
+  }
+
   /* Of an if_, the second; of a switch_, each. */
   for (int which = 0; which < 3; which++) {
     auto branch = [&](int own) { return [=](value x) -> value { return own == which ? throw thrown{own} : x; }; };

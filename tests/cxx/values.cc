@@ -136,7 +136,7 @@ void collectives() {
   auto body = [](value x) {
     CHECK(axle::axis_size("d") == 4);
     value sums = psum(x, "d") + pmean(x, "d") + pmax(x, "d") + pmin(x, "d") + axle::done(psum_start(x, "d"));
-    value moved = ppermute(x, "d", {{0, 1}, {1, 0}}) + pshift(x, "d", 1, true) + axle::done(pshift_start(x, "d", -1, false));
+    value moved = ppermute(x, "d", {{0, 1}, {1, 0}}) + pshift(x, "d", 1, true) + axle::done(axle::start([&] { return pshift(x, "d", -1, false); }));
     value gathered = reduce_sum(all_gather(x, "d"), 0) + reduce_sum(all_gather_invariant(x, "d", 0), 0);
     value scattered = psum_scatter(all_gather(x, "d", 0, true), "d", 0, true);
     value turned = all_to_all(pvary(axle::full(axle::f32, {4}, 1), "d"), "d", 0, 0);

@@ -57,7 +57,7 @@ BODY(pshift_ring) {
 
 BODY(pshift_line) {
   const int64_t by[] = {1, -1, 2, 0, -99};
-  for (int i = 0; i < 5; i++) out[i] = ax_done(ax_pshift_start(in[0], axes(context), by[i], false));
+  for (int i = 0; i < 5; i++) out[i] = ax_done(ax_start(ax_pshift(in[0], axes(context), by[i], false)));
 }
 
 BODY(axis_index) { out[0] = ax_mul(in[0], plain_float(ax_axis_index(axes(context)))); }

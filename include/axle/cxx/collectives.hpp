@@ -13,6 +13,9 @@ using pairs = list<std::array<std::int64_t, 2>>;
 
 namespace detail {
 inline const std::int64_t (*raw(const pairs &given))[2] { return reinterpret_cast<const std::int64_t(*)[2]>(given.data()); }
+/* The operand of a collective that is started, in its trace, and the future of what it came to. */
+inline input begun(const input &x) { return input(value(ax_start_with(x)), x.at()); }
+inline value started(const value &made, const input &x, const char *function) { return lined(ax_start_close(made.get()), x, function); }
 }  // namespace detail
 
 inline value psum(input x, axis_names axes) { return detail::lined(ax_psum(x, axes.c_str()), x, "psum"); }
@@ -50,28 +53,37 @@ inline value pcast(input x, axis_names axes, const std::string &to) {
   return detail::lined(ax_pcast(x, axes.c_str(), to.c_str()), x, "pcast");
 }
 
-/* In two parts: what begins, and done. */
-inline value psum_start(input x, axis_names axes) { return detail::lined(ax_psum_start(x, axes.c_str()), x, "psum_start"); }
-inline value pmean_start(input x, axis_names axes) { return detail::lined(ax_pmean_start(x, axes.c_str()), x, "pmean_start"); }
-inline value pmax_start(input x, axis_names axes) { return detail::lined(ax_pmax_start(x, axes.c_str()), x, "pmax_start"); }
-inline value pmin_start(input x, axis_names axes) { return detail::lined(ax_pmin_start(x, axes.c_str()), x, "pmin_start"); }
-inline value all_gather_start(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
-  return detail::lined(ax_all_gather_start(x, axes.c_str(), dimension, tiled), x, "all_gather_start");
+/* In two parts: what begins, of one collective or any that a lambda gives, and done.
+     value sum = axle::start([&] { return psum(x, "data") / n; });
+   An exception that leaves the lambda ends what was begun and fails the trace. */
+template <class F>
+value start(F &&expression, location at = location::here()) {
+  struct closing { /* what is left unfinished, with nothing to show */
+    bool open = true;
+    ~closing() {
+      if (open) ax_start_close(ax_value{0, 0});
+    }
+  };
+  ax_start_open();
+  closing last;
+  value made = expression();
+  detail::stamp(at, "start");
+  last.open = false;
+  return detail::lined(ax_start_close(made.get()), at, "start");
 }
-inline value all_gather_invariant_start(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
-  return detail::lined(ax_all_gather_invariant_start(x, axes.c_str(), dimension, tiled), x, "all_gather_invariant_start");
+/* Of one collective. */
+inline value psum_start(input x, axis_names axes) { return detail::started(psum(detail::begun(x), axes), x, "psum_start"); }
+inline value all_gather_start(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
+  return detail::started(all_gather(detail::begun(x), axes, dimension, tiled), x, "all_gather_start");
 }
 inline value psum_scatter_start(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
-  return detail::lined(ax_psum_scatter_start(x, axes.c_str(), dimension, tiled), x, "psum_scatter_start");
+  return detail::started(psum_scatter(detail::begun(x), axes, dimension, tiled), x, "psum_scatter_start");
 }
 inline value all_to_all_start(input x, axis_names axes, std::int64_t split_axis, std::int64_t concat_axis, bool tiled = false) {
-  return detail::lined(ax_all_to_all_start(x, axes.c_str(), split_axis, concat_axis, tiled), x, "all_to_all_start");
+  return detail::started(all_to_all(detail::begun(x), axes, split_axis, concat_axis, tiled), x, "all_to_all_start");
 }
 inline value ppermute_start(input x, axis_names axes, const pairs &moves) {
-  return detail::lined(ax_ppermute_start(x, axes.c_str(), moves.count(), detail::raw(moves)), x, "ppermute_start");
-}
-inline value pshift_start(input x, axis_names axes, std::int64_t by, bool wrap) {
-  return detail::lined(ax_pshift_start(x, axes.c_str(), by, wrap), x, "pshift_start");
+  return detail::started(ppermute(detail::begun(x), axes, moves), x, "ppermute_start");
 }
 inline value done(input future) { return detail::lined(ax_done(future), future, "done"); }
 
