@@ -2,11 +2,16 @@
 
    `axes`: "data" or "data,model". A group is the devices that differ along these axes alone; its n members are numbered
    row-major over the axes in the order named. x is made varying over them first if it is not. "" is a group of one.
+   "data {0,2} {1,3}" makes groups of those members (axis_index_groups of jax.lax), each of them in one, numbered as they are listed. psum,
+   pmean, pmax and pmin take groups of any sizes; all_gather, psum_scatter and all_to_all of one size; what they give differs from group to
+   group, so it stays typed varying. Groups that are those along axes of a finer mesh cost what these would; others about twice that
+   of all members.
    Semantics are those of jax.lax (parallel.py), but for ppermute, whose members jax.lax numbers in mesh order whatever the order
    named, and for pmax and pmin, which here have derivatives.
    A dimension may count from the end: -1 is the last.
    Errors (kept by the trace): an axis that is not in scope or is named twice, a dimension x does not have, a size that does not
-   divide, a dtype other than those said. */
+   divide, a dtype other than those said; groups that overlap, leave a member out, or differ in size where they must not, and groups of
+   functions not named above. */
 #ifndef AXLE_COLLECTIVES_H
 #define AXLE_COLLECTIVES_H
 

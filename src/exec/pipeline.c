@@ -13,11 +13,19 @@
 typedef struct build {
   const ax_compile_options *options;
   ax_program *program; /* the latest; owned */
-  ax_program *whole;   /* partitioned, of which `program` is the body; owned */
+  ax_program *laid;    /* partitioned: how arrays lie; owned */
+  ax_program *whole;   /* the same without groups, of which `program` is the body; owned */
   ax_assembly a;       /* with the executable, and the plan once there is one */
 } build;
 
 /* --- What each device runs --- */
+
+/* Arrays lie on the mesh of the user, whatever groups make of it. */
+static ax_status ungroup(build *b) {
+  b->laid = b->program;
+  b->program = NULL;
+  return ax_program_ungroup(b->laid, &b->program);
+}
 
 /* Simplified once more: the partitioner makes equations that nothing needs, and equal ones. */
 static ax_status take_body(build *b) {
@@ -40,7 +48,7 @@ static ax_status describe_arguments(ax_executable *e, const ax_partitioned *part
 }
 
 /* The plan of the partitioned program, and the tables by input and result. */
-static ax_status make_plan(ax_executable *e, const ax_partitioned *partitioned, const ax_compile_options *options) {
+static ax_status make_plan(ax_executable *e, const ax_partitioned *laid, const ax_partitioned *partitioned, const ax_compile_options *options) {
   const int64_t devices = ax_mesh_devices(partitioned->mesh), most = e->runtime->options.max_devices;
   if (devices > most)
     return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are", (long long)devices,
@@ -54,13 +62,13 @@ static ax_status make_plan(ax_executable *e, const ax_partitioned *partitioned, 
   if (e->results == NULL || e->donate == NULL || e->wanted == NULL) return ax_out_of_memory(0);
   AX_TRY(ax_args_mask(options->donate, "input", plan->in_count, e->donate));
   plan->donate = e->donate;
-  return describe_arguments(e, partitioned);
+  return describe_arguments(e, laid);
 }
 
 static ax_status lower(build *b) {
-  ax_partitioned partitioned = ax_partitioned_of(b->whole);
+  ax_partitioned laid = ax_partitioned_of(b->laid), partitioned = ax_partitioned_of(b->whole);
   partitioned.body = b->program;
-  AX_TRY(make_plan(b->a.executable, &partitioned, b->options));
+  AX_TRY(make_plan(b->a.executable, &laid, &partitioned, b->options));
   b->a.plan = b->a.executable->plan;
   return AX_OK;
 }
@@ -152,6 +160,7 @@ typedef struct pass {
 static const pass passes[] = {
     {"simplify", .program = ax_program_simplify},   /* nothing needless decides on meshes and layouts */
     {"partition", .program = ax_program_partition}, /* one shard_map over the whole mesh */
+    {"ungroup", .change = ungroup},                 /* collectives over groups as some over all members along axes */
     {"body", .change = take_body},                  /* what each device runs, simplified */
     {"lower", .change = lower},                     /* operations on buffers */
     {.name = NULL},                                 /* products .. coalesce */
@@ -228,6 +237,7 @@ static void end(build *b) {
   ax_free(b->a.tenants);
   ax_arena_deinit(&b->a.scratch);
   ax_program_release(b->program);
+  ax_program_release(b->laid);
   ax_program_release(b->whole);
 }
 

@@ -211,16 +211,28 @@ void ax_hlo_i64_array(ax_text *text, const int64_t *v, uint32_t count) {
   ax_text_add(text, ">");
 }
 
+/* A group of the devices that agree with `device` off the axes; group AX_NONE: all of them. */
+static void replica_group(ax_text *text, const ax_axes *names, const ax_mesh *axes, int64_t device, uint32_t group, int64_t size, bool first) {
+  const ax_groups *groups = &names->groups;
+  const uint32_t *member = group != AX_NONE ? groups->member + ax_group_begin(groups, group) : NULL;
+  int64_t count = member != NULL ? ax_group_size(groups, group) : size;
+  ax_text_add(text, first ? "[" : ", [");
+  for (int64_t k = 0; k < size; k++)
+    ax_text_add(text, "%s%" PRId64, k > 0 ? ", " : "", k < count ? ax_axes_device(names, axes, device, member != NULL ? member[k] : k) : -1);
+  ax_text_add(text, "]");
+}
+
 void ax_hlo_replica_groups(ax_text *text, const ax_axes *names, const ax_mesh *axes) {
-  int64_t devices = ax_mesh_devices(axes), size = 1;
-  for (uint32_t i = 0; i < names->count; i++) size *= axes->axis[ax_mesh_find(axes, names->name[i])].size;
+  int64_t devices = ax_mesh_devices(axes), members = 1, size = 1;
+  const ax_groups *groups = &names->groups;
+  for (uint32_t i = 0; i < names->count; i++) members *= axes->axis[ax_mesh_find(axes, names->name[i])].size;
+  if (groups->count == 0) size = members;
+  for (uint32_t g = 0; g < groups->count; g++) size = ax_group_size(groups, g) > size ? ax_group_size(groups, g) : size;
   ax_text_add(text, "dense<[");
   for (int64_t device = 0; device < devices; device++) {
     if (ax_axes_index(names, axes, device) != 0) continue; /* not the first of its group */
-    ax_text_add(text, device > 0 ? ", [" : "[");
-    for (int64_t k = 0; k < size; k++)
-      ax_text_add(text, "%s%" PRId64, k > 0 ? ", " : "", ax_axes_device(names, axes, device, k));
-    ax_text_add(text, "]");
+    if (groups->count == 0) replica_group(text, names, axes, device, AX_NONE, size, device == 0);
+    for (uint32_t g = 0; g < groups->count; g++) replica_group(text, names, axes, device, g, size, device == 0 && g == 0);
   }
-  ax_text_add(text, "]> : tensor<%" PRId64 "x%" PRId64 "xi64>", devices / size, size);
+  ax_text_add(text, "]> : tensor<%" PRId64 "x%" PRId64 "xi64>", devices / members * (groups->count > 0 ? groups->count : 1), size);
 }

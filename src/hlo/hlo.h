@@ -46,7 +46,8 @@ uint32_t ax_hlo_splat(ax_hlo *hlo, const ax_type *type, const void *scalar);
 uint32_t ax_hlo_dense(ax_hlo *hlo, const ax_type *type, const void *data);
 /* "array<i64: 1, 2>" */
 void ax_hlo_i64_array(ax_text *text, const int64_t *v, uint32_t count);
-/* "dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>": the groups of devices that differ only along the named axes, in their order. */
+/* "dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>": the groups of devices that differ only along the named axes, in
+   their order; smaller ones are filled up with -1. */
 void ax_hlo_replica_groups(ax_text *text, const ax_axes *names, const ax_mesh *axes);
 
 #endif

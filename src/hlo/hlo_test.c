@@ -135,7 +135,7 @@ static void expect_groups(const char *mesh_text, const char *names, const char *
   ax_axes axes;
   ax_text text = {0};
   assert_int_equal(ax_mesh_parse(mesh_text, &mesh), AX_OK);
-  assert_int_equal(ax_axes_parse(names, &axes), AX_OK);
+  assert_int_equal(ax_axes_parse(names, NULL, &axes), AX_OK);
   ax_hlo_replica_groups(&text, &axes, &mesh);
   expect(&text, expected);
 }

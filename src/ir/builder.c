@@ -314,11 +314,22 @@ static ax_status check_forms(const ax_infer_args *args) {
   return AX_OK;
 }
 
+static ax_status check_groups(const ax_infer_args *args) {
+  for (uint32_t p = 0; p < args->prim->param_count && args->prim->ungroup == NULL; p++) {
+    const ax_param *param = &args->prim->params[p];
+    const ax_axes *axes = (const void *)((const char *)args->params + param->offset);
+    if (param->kind == AX_PARAM_AXES && axes->groups.count > 0)
+      return ax_error(AX_INVALID_ARGUMENT, "it takes no groups: it is over all members along its axes");
+  }
+  return AX_OK;
+}
+
 static ax_status infer_inner(const ax_infer_args *args) {
   const ax_prim *prim = args->prim;
   if (prim->in_count >= 0 && args->in_count != (uint32_t)prim->in_count)
     return ax_error(AX_INVALID_ARGUMENT, "takes %d operands, got %u", prim->in_count, args->in_count);
   AX_TRY(check_forms(args));
+  AX_TRY(check_groups(args));
   AX_TRY(prim->infer(args));
   AX_TRY(prim->spread(args));
   return check_sizes(args);

@@ -19,6 +19,12 @@ static size_t literal_bytes(const ax_literal *literal) {
 /* Memory first; programs are retained only once nothing can fail any more. */
 static ax_status copy_field(ax_arena *arena, ax_param_kind kind, void *field) {
   switch (kind) {
+    case AX_PARAM_AXES: {
+      ax_groups *groups = &((ax_axes *)field)->groups;
+      if (groups->count == 0) return AX_OK;
+      AX_TRY(copy_bytes(arena, &groups->member, groups->end[groups->count - 1] * sizeof groups->member[0]));
+      return copy_bytes(arena, &groups->end, groups->count * sizeof groups->end[0]);
+    }
     case AX_PARAM_PAIRS: {
       ax_pairs *pairs = field;
       return copy_bytes(arena, &pairs->v, pairs->count * sizeof pairs->v[0]);
@@ -143,7 +149,10 @@ static uint64_t hash_field(uint64_t seed, ax_param_kind kind, const void *field)
     case AX_PARAM_AXES: {
       const ax_axes *axes = field;
       for (uint32_t i = 0; i < axes->count; i++) seed = ax_hash_bytes(seed, axes->name[i], strlen(axes->name[i]) + 1);
-      return seed;
+      const ax_groups *groups = &axes->groups;
+      if (groups->count == 0) return seed;
+      seed = ax_hash_bytes(seed, groups->end, groups->count * sizeof groups->end[0]);
+      return ax_hash_bytes(seed, groups->member, groups->end[groups->count - 1] * sizeof groups->member[0]);
     }
     case AX_PARAM_PAIRS: {
       const ax_pairs *pairs = field;

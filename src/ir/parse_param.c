@@ -282,14 +282,9 @@ typedef struct place { /* of a parameter being read */
 /* One item of the tuple `field`. */
 static ax_status parse_item(ax_parser *parser, const place *place, ax_param_kind kind, void *field, ax_list *list) {
   ax_dims *dims = field;
-  ax_axes *axes = field;
   if (kind == AX_PARAM_DIMS) {
     if (dims->count == AX_MAX_RANK) return ax_unexpected(parser, "no more numbers");
     return ax_expect_integer(parser, &dims->v[dims->count++]);
-  }
-  if (kind == AX_PARAM_AXES) {
-    if (axes->count == AX_MAX_AXES) return ax_unexpected(parser, "no more axes");
-    return copy_axis_name(parser, axes->name[axes->count++]);
   }
   size_t bytes = kind == AX_PARAM_PAIRS   ? 2 * sizeof(int64_t)
                  : kind == AX_PARAM_SPECS ? sizeof(ax_spec)
@@ -299,6 +294,40 @@ static ax_status parse_item(ax_parser *parser, const place *place, ax_param_kind
   if (kind == AX_PARAM_PAIRS) return parse_pair(parser, item);
   if (kind == AX_PARAM_SPECS) return parse_spec(parser, place->mesh, item);
   return ax_parse_nested(parser, place->axes, place->unify, item);
+}
+
+/* {0, 1} {2, 3} behind the names of axes. */
+static ax_status parse_groups(ax_parser *parser, ax_group_list *list) {
+  while (ax_next_is(parser, "{")) {
+    AX_TRY(ax_lexer_next(&parser->lexer));
+    AX_TRY(ax_group_list_open(list));
+    for (bool more = true; more;) {
+      int64_t member;
+      AX_TRY(ax_expect_integer(parser, &member));
+      AX_TRY(ax_group_list_add(list, member));
+      AX_TRY(ax_expect_more(parser, "}", &more));
+    }
+  }
+  return AX_OK;
+}
+
+/* (data, model {0, 1} {2, 3}); names alone may be followed by a comma. */
+static ax_status parse_names(ax_parser *parser, ax_axes *axes) {
+  ax_group_list list = {0};
+  bool more;
+  AX_TRY(ax_expect(parser, "("));
+  AX_TRY(ax_accept(parser, ")", &more));
+  for (more = !more; more;) {
+    if (axes->count == AX_MAX_AXES) return ax_unexpected(parser, "no more axes");
+    AX_TRY(copy_axis_name(parser, axes->name[axes->count++]));
+    if (ax_next_is(parser, "{")) break;
+    AX_TRY(ax_expect_more(parser, ")", &more));
+  }
+  if (!more) return AX_OK;
+  ax_status status = parse_groups(parser, &list);
+  if (status == AX_OK) status = ax_group_list_close(&list, &parser->arena, &axes->groups);
+  ax_group_list_deinit(&list);
+  return status == AX_OK ? ax_expect(parser, ")") : status;
 }
 
 static ax_status parse_tuple(ax_parser *parser, const place *place, ax_param_kind kind, void *field) {
@@ -324,6 +353,7 @@ static ax_status parse_value(ax_parser *parser, place *place, ax_param_kind kind
     case AX_PARAM_DTYPE: return parse_dtype(parser, field);
     case AX_PARAM_PROGRAM: return ax_parse_nested(parser, place->axes, place->unify, field);
     case AX_PARAM_LITERAL: return ax_parse_literal(parser, field);
+    case AX_PARAM_AXES: return parse_names(parser, field);
     case AX_PARAM_MESH:
       place->mesh = field;
       AX_TRY(ax_expect(parser, "("));

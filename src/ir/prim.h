@@ -15,9 +15,17 @@ typedef struct ax_dims {
   uint32_t count;
   int64_t v[AX_MAX_RANK];
 } ax_dims;
-typedef struct ax_axes { /* axis names, in order */
+/* Who exchanges with whom among the n members along some axes, when that is not all with all (axis_index_groups): each number from 0 to n
+   once, group after group, in the order of their places in it. (ir/groups.c) */
+typedef struct ax_groups {
+  uint32_t count; /* 0: all members are one group */
+  const uint32_t *end;    /* by group: where the next begins */
+  const uint32_t *member; /* end[count - 1] of them */
+} ax_groups;
+typedef struct ax_axes { /* axis names, in order, and the groups along them; of primitives with `ungroup` alone */
   uint32_t count;
   char name[AX_MAX_AXES][AX_MAX_NAME];
+  ax_groups groups;
 } ax_axes;
 typedef struct ax_pairs { /* (source, target) */
   uint32_t count;
@@ -175,6 +183,14 @@ typedef struct ax_simplify_args {
   bool *failed;  /* set when there was no memory for it */
 } ax_simplify_args;
 
+/* --- ungroup: an equation over groups of members, as equations over all members along its axes. Bound in the trace in progress. --- */
+typedef struct ax_ungroup_args {
+  const ax_eqn *eqn;
+  const ax_axes *axes; /* the axes of eqn, as they are called in the trace in progress, with the groups */
+  const ax_value *in;
+  ax_value *out;
+} ax_ungroup_args;
+
 /* --- shard: the dimensions of operands and results as factors, for the partitioner. --- */
 typedef struct ax_shard_args {
   const ax_eqn *eqn;
@@ -185,7 +201,7 @@ struct ax_lower;    /* loop/lower.h */
 struct ax_hlo;      /* hlo/hlo.h */
 struct ax_hlo_form; /* hlo/hlo.h */
 
-/* No rule but `prune` is NULL: a shared one (prim/rules.h) or the matching `ax_absent_*`. */
+/* No rule but `prune` and `ungroup` is NULL: a shared one (prim/rules.h) or the matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
   ax_prim_kind kind;
@@ -210,6 +226,7 @@ struct ax_prim {
   void (*batch)(const ax_batch_args *args);
   void (*simplify)(const ax_simplify_args *args);
   ax_status (*prune)(const ax_prune_args *args); /* of a REGION; NULL for others, which are needed whole or not at all */
+  void (*ungroup)(const ax_ungroup_args *args);  /* of a COLLECTIVE that takes groups; NULL: its axes have none */
   ax_status (*shard)(const ax_shard_args *args);
   ax_status (*lower)(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
   ax_status (*hlo)(struct ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */

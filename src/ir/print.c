@@ -64,7 +64,8 @@ static void dims_text(ax_text *text, const ax_dims *dims) {
 static void axes_text(ax_text *text, const ax_axes *axes) {
   ax_text_add(text, "(");
   for (uint32_t i = 0; i < axes->count; i++) ax_text_add(text, "%s%s", comma(i), axes->name[i]);
-  ax_text_add(text, "%s", tuple_end(axes->count));
+  ax_groups_text(text, &axes->groups);
+  ax_text_add(text, "%s", tuple_end(axes->groups.count == 0 ? axes->count : 2));
 }
 
 static void pairs_text(ax_text *text, const ax_pairs *pairs) {

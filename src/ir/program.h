@@ -106,7 +106,35 @@ bool ax_axes_equal(const ax_axes *a, const ax_axes *b);
 /* The set of the named axes. AX_INVALID_ARGUMENT: an axis unknown in `axes` (the message lists those it has) or named twice. */
 AX_MUST_USE ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set *out);
 ax_axes ax_axis_set_names(ax_axis_set set, const ax_mesh *axes); /* in the order of `axes` */
-AX_MUST_USE ax_status ax_axes_parse(const char *names, ax_axes *out); /* "data" or "data,model" */
+/* "data" or "data,model"; "data {0,1} {2,3}" with groups, which are in `arena`. NULL: groups are refused. */
+AX_MUST_USE ax_status ax_axes_parse(const char *names, ax_arena *arena, ax_axes *out);
+/* "data,model": what the public functions take; without groups. */
+typedef struct ax_axes_list {
+  char text[AX_MAX_AXES * AX_MAX_NAME];
+} ax_axes_list;
+ax_axes_list ax_axes_listed(const ax_axes *axes);
+/* --- ir/groups.c --- */
+bool ax_groups_equal(const ax_groups *a, const ax_groups *b);
+uint32_t ax_group_begin(const ax_groups *groups, uint32_t group);
+uint32_t ax_group_size(const ax_groups *groups, uint32_t group);
+bool ax_groups_even(const ax_groups *groups);
+void ax_groups_text(ax_text *text, const ax_groups *groups); /* " {0,1} {2,3}"; "" for all in one */
+
+typedef struct ax_group_list { /* being read */
+  uint32_t *end, *member;
+  uint32_t count, capacity, member_count, member_capacity;
+} ax_group_list;
+AX_MUST_USE ax_status ax_group_list_open(ax_group_list *list);               /* a new group */
+AX_MUST_USE ax_status ax_group_list_add(ax_group_list *list, int64_t member); /* to the last */
+/* Into `arena`; ends the list in any case. */
+AX_MUST_USE ax_status ax_group_list_close(ax_group_list *list, ax_arena *arena, ax_groups *out);
+void ax_group_list_deinit(ax_group_list *list);
+/* Each of the members 0 .. n is in one group. AX_INVALID_ARGUMENT: the first that is not. */
+AX_MUST_USE ax_status ax_groups_check(const ax_groups *groups, int64_t members);
+/* By member: which group it is in, and its number there; arrays of so many as there are members, either may be NULL. */
+void ax_groups_numbers(const ax_groups *groups, uint32_t *group, uint32_t *number);
+/* The groups in ascending order, with their members likewise: for what does not care. In `arena`; false: no memory. */
+bool ax_groups_sorted(const ax_groups *groups, ax_arena *arena, ax_groups *out);
 int64_t ax_axis_set_size(ax_axis_set set, const ax_mesh *axes); /* product of the sizes */
 ax_axis_set ax_checked_axes(const ax_mesh *axes);
 ax_axis_set ax_all_axes(const ax_mesh *axes);

@@ -267,24 +267,66 @@ int64_t ax_mesh_coordinate(const ax_mesh *mesh, int64_t device, uint32_t axis) {
 
 /* --- Axis sets --- */
 
-ax_status ax_axes_parse(const char *names, ax_axes *out) {
-  *out = (ax_axes){0};
-  AX_TRY(ax_require(names, "name of an axis"));
-  const char *cursor = names, *item;
-  size_t length;
-  while (next_item(&cursor, ',', &item, &length)) {
-    if (!ax_is_name(item, length) || out->count == AX_MAX_AXES)
-      return ax_error(AX_INVALID_ARGUMENT, "axis names \"%s\": expected name,name,...", names);
-    memcpy(out->name[out->count++], item, length);
+/* " {0,1} {2,3}", up to the end of the text. */
+static ax_status parse_groups(const char *names, const char *cursor, ax_group_list *list) {
+  while (*cursor != '\0') {
+    AX_TRY(ax_group_list_open(list));
+    for (bool more = true; more;) {
+      char *end;
+      cursor++; /* past the bracket or the comma */
+      long long member = strtoll(cursor, &end, 10);
+      if (end == cursor) return ax_error(AX_INVALID_ARGUMENT, "axes \"%.200s\": expected the number of a member at \"%.20s\"", names, cursor);
+      AX_TRY(ax_group_list_add(list, member));
+      for (cursor = end; *cursor == ' ';) cursor++;
+      more = *cursor == ',';
+    }
+    if (*cursor != '}') return ax_error(AX_INVALID_ARGUMENT, "axes \"%.200s\": expected , or } at \"%.20s\"", names, cursor);
+    for (cursor++; *cursor == ' ';) cursor++;
+    if (*cursor != '{' && *cursor != '\0')
+      return ax_error(AX_INVALID_ARGUMENT, "axes \"%.200s\": expected a group, as {0,1}, at \"%.20s\"", names, cursor);
   }
   return AX_OK;
+}
+
+ax_status ax_axes_parse(const char *names, ax_arena *arena, ax_axes *out) {
+  *out = (ax_axes){0};
+  AX_TRY(ax_require(names, "name of an axis"));
+  const char *cursor = names, *item, *groups = strchr(names, '{');
+  size_t length, all = groups != NULL ? (size_t)(groups - names) : strlen(names);
+  if (groups != NULL && arena == NULL) return ax_error(AX_INVALID_ARGUMENT, "axis names \"%.200s\": there are no groups here", names);
+  while (cursor < names + all && next_item(&cursor, ',', &item, &length)) {
+    if (item + length > names + all) length = (size_t)(names + all - item);
+    while (length > 0 && item[length - 1] == ' ') length--;
+    if (!ax_is_name(item, length) || out->count == AX_MAX_AXES)
+      return ax_error(AX_INVALID_ARGUMENT, "axis names \"%.200s\": expected name,name,...", names);
+    memcpy(out->name[out->count++], item, length);
+  }
+  if (groups == NULL) return AX_OK;
+  ax_group_list list = {0};
+  ax_status status = parse_groups(names, groups, &list);
+  if (status == AX_OK) return ax_group_list_close(&list, arena, &out->groups);
+  ax_group_list_deinit(&list);
+  return status;
+}
+
+ax_axes_list ax_axes_listed(const ax_axes *axes) {
+  ax_axes_list list;
+  size_t length = 0;
+  for (uint32_t i = 0; i < axes->count; i++) {
+    if (i > 0) list.text[length++] = ',';
+    size_t bytes = strlen(axes->name[i]);
+    memcpy(list.text + length, axes->name[i], bytes);
+    length += bytes;
+  }
+  list.text[length] = '\0';
+  return list;
 }
 
 bool ax_axes_equal(const ax_axes *a, const ax_axes *b) {
   if (a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; i++)
     if (strcmp(a->name[i], b->name[i]) != 0) return false;
-  return true;
+  return ax_groups_equal(&a->groups, &b->groups);
 }
 
 ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set *out) {
@@ -299,7 +341,7 @@ ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set
     if (*out >> axis & 1) return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is named twice", names->name[i]);
     *out |= (ax_axis_set)1 << axis;
   }
-  return AX_OK;
+  return names->groups.count == 0 ? AX_OK : ax_groups_check(&names->groups, ax_axis_set_size(*out, axes));
 }
 
 ax_axes ax_axis_set_names(ax_axis_set set, const ax_mesh *axes) {

@@ -162,6 +162,7 @@ ax_status ax_lower_start(ax_lower *lower, const ax_exchange *exchange, ax_exchan
   ax_plan *plan = lower->plan;
   ax_exchange *copy = *started = ax_arena_copy(&plan->arena, exchange, sizeof *exchange);
   if (copy == NULL) return ax_out_of_memory(sizeof *exchange);
+  if (exchange->names.groups.count > 0) return ax_error(AX_INTERNAL, "an exchange over groups, which are gone by now");
   AX_TRY(ax_axes_resolve(&exchange->names, &plan->mesh, &copy->axes));
   copy->id = plan->exchange_count++;
   ax_buffer *out = &plan->buffers[exchange->out];

@@ -31,7 +31,7 @@ static void check_order(uint32_t effects, const char *wanted) {
   TEST_OK(ax_mesh_parse("d=2", &mesh));
   ax_type type = TEST_TYPE(AX_F32, 4);
   type.spread.varying = 1;
-  ax_axes names = {1, {"d"}};
+  ax_axes names = {.count = 1, .name = {"d"}};
   ax_builder builder;
   ax_value x, sum, out[2];
   ax_program *program;

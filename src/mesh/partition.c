@@ -94,10 +94,35 @@ static bool is_one_shard_map(const ax_program *program) {
 }
 
 static void deinit(ax_partitioner *p) {
-  for (uint32_t i = 0; i < p->level_count; i++) ax_free(p->levels[i].maps);
+  for (uint32_t i = 0; i < p->level_count; i++) {
+    ax_free(p->levels[i].maps);
+    ax_free(p->levels[i].cuts);
+  }
   ax_free(p->levels);
   ax_memo_deinit(&p->memo);
   ax_arena_deinit(&p->arena);
+}
+
+/* Nothing to do: without shard_maps, or one that is all. */
+static bool is_partitioned(const ax_partitioner *p, const ax_program *program) {
+  if (p->ungroups) return !p->grouped;
+  return p->level_count == 0 || (p->level_count == 1 && is_one_shard_map(program));
+}
+
+static ax_status partition(ax_partitioner *p, const ax_program *program, ax_program **out) {
+  *out = NULL;
+  ax_status status = ax_whole_mesh_find(p, program);
+  if (status == AX_OK && is_partitioned(p, program)) *out = ax_program_retain((ax_program *)program);
+  else if (status == AX_OK) status = make(p, program, out);
+  deinit(p);
+#ifndef NDEBUG
+  if (status == AX_OK) status = ax_program_verify(*out);
+  if (status != AX_OK) {
+    ax_program_release(*out);
+    *out = NULL;
+  }
+#endif
+  return status;
 }
 
 ax_status ax_program_partition(const ax_program *program, ax_program **out) {
@@ -107,20 +132,12 @@ ax_status ax_program_partition(const ax_program *program, ax_program **out) {
   if (program->axes.count > 0)
     return ax_error(AX_INVALID_ARGUMENT, "partition: a per-device program, over the axes %s: put it in a shard_map",
                     ax_axis_set_string(ax_all_axes(&program->axes), &program->axes));
-  ax_status status = ax_whole_mesh_find(&p, program);
-  if (status == AX_OK && (p.level_count == 0 || (p.level_count == 1 && is_one_shard_map(program))))
-    *out = ax_program_retain((ax_program *)program);
-  else if (status == AX_OK)
-    status = make(&p, program, out);
-  deinit(&p);
-#ifndef NDEBUG
-  if (status == AX_OK) status = ax_program_verify(*out);
-  if (status != AX_OK) {
-    ax_program_release(*out);
-    *out = NULL;
-  }
-#endif
-  return status;
+  return partition(&p, program, out);
+}
+
+ax_status ax_program_ungroup(const ax_program *program, ax_program **out) {
+  ax_partitioner p = {.ungroups = true};
+  return partition(&p, program, out);
 }
 
 ax_partitioned ax_partitioned_of(ax_program *program) {

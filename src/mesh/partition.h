@@ -6,6 +6,10 @@
 #include "ir/program.h"
 #include "loop/passes.h"
 
+/* Of what ax_program_partition gave: the same without groups. The mesh may have more axes, in the order of the devices, which groups are
+   then those along (regroup.c); other groups are dissolved into collectives over all members (prim/ungroup.c). */
+AX_MUST_USE ax_status ax_program_ungroup(const ax_program *program, ax_program **out);
+
 /* The per-device program of a partitioned program, and how its inputs and results are laid over the mesh. All borrowed. */
 typedef struct ax_partitioned {
   ax_program *body;

@@ -1,6 +1,7 @@
 /* The parts of the partitioner (partition.c), which only they include.
 
      whole_mesh.c   the mesh of all shard_maps in the program
+     regroup.c      groups as axes of that mesh
      scope.c        from the axes of one of its programs to those of that mesh
      layouts.c      in which layouts programs take their inputs and give their results
      rebuild.c      the walk that makes the per-device program
@@ -18,6 +19,9 @@
 typedef struct ax_level {
   const ax_eqn **maps; /* the first shard_map over each of the different meshes; borrowed */
   uint32_t mesh_count, mesh_capacity, first, count; /* its axes of the whole mesh */
+  ax_mesh refined; /* these, without names */
+  ax_mesh *cuts;   /* that groups would have, where there is a refinement */
+  uint32_t cut_count, cut_capacity;
 } ax_level;
 
 /* What the axes of a program's environment are made of in the whole mesh. */
@@ -32,6 +36,8 @@ typedef struct ax_partitioner {
   ax_level *levels;
   uint32_t level_count, level_capacity;
   bool unchecked; /* one of the shard_maps is */
+  bool ungroups;  /* groups are to become axes, or go */
+  bool grouped;   /* there are some */
   ax_mesh mesh;
   ax_arena arena;   /* for the time of the work */
   ax_memo memo;     /* likewise: a program held by many equations is looked at once */
@@ -41,6 +47,13 @@ typedef struct ax_partitioner {
 /* Finds all shard_maps; then makes the mesh for them. AX_ABSENT: there is none for all. */
 AX_MUST_USE ax_status ax_whole_mesh_find(ax_partitioner *p, const ax_program *program);
 AX_MUST_USE ax_status ax_whole_mesh_make(ax_partitioner *p);
+
+/* --- Groups --- */
+
+/* The mesh with its named axes cut so that the groups along them are those along some of the parts. False: no cuts make them so. */
+bool ax_mesh_cut(const ax_mesh *mesh, const ax_axes *names, ax_mesh *out);
+/* The axes among the named, of `mesh`, along which the members of each group are, in their order. False: there are none that. */
+bool ax_groups_along(const ax_mesh *mesh, const ax_axes *names, ax_axes *out);
 
 /* --- Scopes --- */
 

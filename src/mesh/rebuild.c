@@ -200,14 +200,32 @@ static void bind_region(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn,
   for (uint32_t k = 0; k < eqn->out_count; k++) held[eqn->out + k] = (ax_held){.value = out[k], .spec = b.out[k], .uneven = b.uneven[k]};
 }
 
+/* A collective over groups: over the axes that they are along, or by its rule. Its result varies as it did. */
+static void bind_ungrouped(ax_partitioner *p, const ax_type *result, const ax_eqn *eqn, void *params, const ax_value *in, ax_value *out) {
+  ax_axes *axes = params, along; /* the first parameter */
+  if (ax_groups_along(&p->mesh, axes, &along)) {
+    *axes = along;
+    if (along.count == 0) out[0] = in[0];
+    else ax_bind(eqn->prim, params, in, eqn->in_count, out, eqn->out_count);
+  } else {
+    eqn->prim->ungroup(&(ax_ungroup_args){eqn, axes, in, out});
+  }
+  out[0] = ax_vary_to(out[0], result->spread.varying);
+}
+
 /* On whole values. */
-static void bind_whole(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held) {
+static void bind_whole(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, ax_held *held) {
   binding b = {.eqn = eqn};
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]), *out = ax_trace_alloc(eqn->out_count * sizeof out[0]);
   for (uint32_t i = 0; in != NULL && i < eqn->in_count; i++) in[i] = ax_held_whole(&held[eqn->in[i]]);
   void *params = params_here(p, s, &b);
   if (ax_failed()) return;
-  ax_bind(eqn->prim, params, in, eqn->in_count, out, eqn->out_count);
+  if (p->ungroups && eqn->prim->ungroup != NULL && ((const ax_axes *)params)->groups.count > 0) {
+    const ax_type result = ax_scope_type(p, s, &program->types[eqn->out]);
+    bind_ungrouped(p, &result, eqn, params, in, out);
+  } else {
+    ax_bind(eqn->prim, params, in, eqn->in_count, out, eqn->out_count);
+  }
   for (uint32_t k = 0; k < eqn->out_count; k++) held[eqn->out + k].value = out[k];
 }
 
@@ -265,6 +283,6 @@ void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program,
     ax_builder_stem(ax_builder_current(), eqn);
     if (eqn->prim == &ax_prim_shard_map) enter(p, s, eqn, held);
     else if (eqn->prim->kind == AX_REGION) bind_region(p, s, eqn, held);
-    else bind_whole(p, s, eqn, held);
+    else bind_whole(p, s, program, eqn, held);
   }
 }

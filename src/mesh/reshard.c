@@ -15,26 +15,8 @@ static ax_axes names_of(const ax_spec *spec, uint32_t dim, uint32_t from) {
   return names;
 }
 
-/* "data,model": what the public functions take. */
-typedef struct list {
-  char text[AX_MAX_AXES * AX_MAX_NAME];
-} list;
-
-static list listed(const ax_axes *names) {
-  list list;
-  size_t length = 0;
-  for (uint32_t i = 0; i < names->count; i++) {
-    if (i > 0) list.text[length++] = ',';
-    size_t bytes = strlen(names->name[i]);
-    memcpy(list.text + length, names->name[i], bytes);
-    length += bytes;
-  }
-  list.text[length] = '\0';
-  return list;
-}
-
 static ax_value gather(ax_value x, const ax_axes *names, uint32_t dim) {
-  list list = listed(names);
+  const ax_axes_list list = ax_axes_listed(names);
   return ax_all_gather_invariant(x, list.text, dim, true);
 }
 
@@ -101,7 +83,7 @@ static ax_value exchange(change *c, ax_value x, uint32_t d) {
   for (uint32_t other = 0; other < AX_MAX_RANK && joins(c, d) && !cuts(c, d); other++) {
     ax_axes wanted = names_of(c->to, other, c->stay[other]);
     if (!cuts(c, other) || joins(c, other) || !ax_axes_equal(&names, &wanted)) continue;
-    list list = listed(&names);
+    const ax_axes_list list = ax_axes_listed(&names);
     x = ax_all_to_all(x, list.text, other, d, true);
     c->joined[d] = c->cut[other] = true;
   }

@@ -32,7 +32,7 @@ ax_type ax_scope_block(const ax_partitioner *p, const ax_scope *s, const ax_type
 }
 
 ax_axes ax_scope_names(const ax_partitioner *p, const ax_scope *s, const ax_axes *names) {
-  ax_axes here = {0};
+  ax_axes here = {.groups = names->groups}; /* an axis's parts are in its order, so members keep their numbers */
   for (uint32_t i = 0; i < names->count; i++) {
     int axis = ax_mesh_find(&s->axes, names->name[i]);
     for (uint32_t k = 0; axis >= 0 && k < s->runs[axis].count; k++)

@@ -22,7 +22,23 @@ static ax_status add_mesh(ax_partitioner *p, uint32_t depth, const ax_eqn *map) 
   return AX_OK;
 }
 
-static ax_status find_meshes(ax_partitioner *p, const ax_program *program, uint32_t depth) {
+/* The groups along axes of the innermost mesh, which are those of the level before `depth`. */
+static ax_status add_cut(ax_partitioner *p, uint32_t depth, const ax_mesh *mesh, const ax_eqn *eqn) {
+  const ax_axes *axes = eqn->prim->ungroup != NULL ? eqn->params : NULL; /* the first parameter of collectives */
+  ax_mesh cut;
+  if (axes == NULL || axes->groups.count == 0) return AX_OK;
+  p->grouped = true;
+  if (!p->ungroups || mesh == NULL || !ax_mesh_cut(mesh, axes, &cut)) return AX_OK;
+  ax_level *l = &p->levels[depth - 1];
+  for (uint32_t i = 0; i < l->cut_count; i++)
+    if (ax_mesh_equal(&l->cuts[i], &cut, false)) return AX_OK;
+  AX_TRY(ax_grow(&l->cuts, sizeof l->cuts[0], l->cut_count, 1, &l->cut_capacity));
+  l->cuts[l->cut_count++] = cut;
+  return AX_OK;
+}
+
+/* mesh: that of the innermost shard_map around the program; NULL: none. */
+static ax_status find_meshes(ax_partitioner *p, const ax_program *program, uint32_t depth, const ax_mesh *mesh) {
   ax_memo_entry *entry = ax_memo_ask(&p->memo, "meshes", program, &depth, sizeof depth);
   if (entry == NULL) return ax_out_of_memory(sizeof *entry);
   if (entry->known) return AX_OK;
@@ -34,15 +50,16 @@ static ax_status find_meshes(ax_partitioner *p, const ax_program *program, uint3
       const ax_shard_map_params *params = eqn->params;
       p->unchecked = p->unchecked || params->unchecked;
       AX_TRY(add_mesh(p, depth, eqn));
-      AX_TRY(find_meshes(p, params->body, depth + 1));
+      AX_TRY(find_meshes(p, params->body, depth + 1, &params->mesh));
       continue;
     }
-    for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(find_meshes(p, held, depth));
+    AX_TRY(add_cut(p, depth, mesh, eqn));
+    for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(find_meshes(p, held, depth, mesh));
   }
   return AX_OK;
 }
 
-ax_status ax_whole_mesh_find(ax_partitioner *p, const ax_program *program) { return find_meshes(p, program, 0); }
+ax_status ax_whole_mesh_find(ax_partitioner *p, const ax_program *program) { return find_meshes(p, program, 0, NULL); }
 
 /* "(a=4,) (prog.c:12)" */
 static void map_text(ax_text *text, const ax_eqn *map) {
@@ -75,19 +92,33 @@ static ax_status refuse_level(const ax_level *l, uint32_t last) {
   return refuse(l->maps[last - 1], l->maps[last]);
 }
 
-static ax_status refine_level(ax_partitioner *p, ax_level *l) {
-  ax_mesh refined = l->mesh_count > 0 ? *mesh_of(l->maps[0]) : (ax_mesh){0};
+static ax_status refine_level(ax_level *l) {
+  l->refined = l->mesh_count > 0 ? *mesh_of(l->maps[0]) : (ax_mesh){0};
   for (uint32_t i = 1; i < l->mesh_count; i++) {
     ax_mesh next;
-    if (!ax_mesh_refine(&refined, mesh_of(l->maps[i]), &next)) return refuse_level(l, i);
-    refined = next;
+    if (!ax_mesh_refine(&l->refined, mesh_of(l->maps[i]), &next)) return refuse_level(l, i);
+    l->refined = next;
   }
+  return AX_OK;
+}
+
+/* As long as `total`, the number of axes of all levels, stays within what there may be. */
+static void refine_for_groups(ax_level *l, uint32_t *total) {
+  for (uint32_t i = 0; i < l->cut_count; i++) {
+    ax_mesh next;
+    if (!ax_mesh_refine(&l->refined, &l->cuts[i], &next) || *total - l->refined.count + next.count > AX_MAX_AXES) continue;
+    *total += next.count - l->refined.count;
+    l->refined = next;
+  }
+}
+
+static ax_status add_axes(ax_partitioner *p, ax_level *l) {
   l->first = p->mesh.count;
-  l->count = refined.count;
-  if (refined.count > AX_MAX_AXES - p->mesh.count)
+  l->count = l->refined.count;
+  if (l->count > AX_MAX_AXES - p->mesh.count)
     return ax_error(AX_ABSENT, "the meshes of shard_maps inside one another have more than %d axes together", AX_MAX_AXES);
-  for (uint32_t i = 0; i < refined.count; i++)
-    p->mesh.axis[p->mesh.count++] = (ax_axis){.size = refined.axis[i].size, .unchecked = p->unchecked};
+  for (uint32_t i = 0; i < l->count; i++)
+    p->mesh.axis[p->mesh.count++] = (ax_axis){.size = l->refined.axis[i].size, .unchecked = p->unchecked};
   return AX_OK;
 }
 
@@ -116,7 +147,13 @@ static void name_level(ax_partitioner *p, const ax_level *l, bool parts) {
 }
 
 ax_status ax_whole_mesh_make(ax_partitioner *p) {
-  for (uint32_t i = 0; i < p->level_count; i++) AX_TRY(refine_level(p, &p->levels[i]));
+  uint32_t total = 0;
+  for (uint32_t i = 0; i < p->level_count; i++) {
+    AX_TRY(refine_level(&p->levels[i]));
+    total += p->levels[i].refined.count;
+  }
+  for (uint32_t i = 0; i < p->level_count; i++) refine_for_groups(&p->levels[i], &total);
+  for (uint32_t i = 0; i < p->level_count; i++) AX_TRY(add_axes(p, &p->levels[i]));
   for (uint32_t i = 0; i < p->level_count; i++) name_level(p, &p->levels[i], false);
   for (uint32_t i = 0; i < p->level_count; i++) name_level(p, &p->levels[i], true);
   return ax_mesh_check(&p->mesh);

@@ -52,6 +52,12 @@ static void invariant_transpose(const ax_transpose_args *args) {
   args->out[0] = ax_own_part(cotangent, &params->axes, params->dimension);
 }
 
+static void gather_ungroup(const ax_ungroup_args *args) {
+  const all_gather_params *params = args->eqn->params;
+  ax_value x = ax_ungrouped_gather(args->axes, args->in[0]);
+  args->out[0] = ax_fold_dims(ax_move_dim(x, 0, (int)params->dimension), params->dimension);
+}
+
 static void batch(const ax_batch_args *args) {
   const ax_prim *prim = args->eqn->prim;
   all_gather_params params = *(const all_gather_params *)args->eqn->params, major = params, minor = params;
@@ -96,15 +102,15 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_params, axes)},
                                   {"dimension", AX_PARAM_I64, offsetof(all_gather_params, dimension)}};
 
-#define GATHER_RECORD(name_, spread_, transpose_)                                                                 \
+#define GATHER_RECORD(name_, spread_, transpose_, ungroup_)                                                                 \
   const ax_prim ax_prim_##name_ = {                                                                             \
       .name = #name_, .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,        \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_gather_params),             \
       .infer = infer, .spread = spread_, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,\
-      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,\
+      .transpose = transpose_, .batch = batch, .ungroup = ungroup_, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,\
   }
-GATHER_RECORD(all_gather, ax_spread_keep, gather_transpose);
-GATHER_RECORD(all_gather_invariant, ax_spread_drop, invariant_transpose);
+GATHER_RECORD(all_gather, ax_spread_keep, gather_transpose, gather_ungroup);
+GATHER_RECORD(all_gather_invariant, ax_spread_drop, invariant_transpose, NULL);
 
 static ax_value gather(const ax_prim *prim, ax_value x, const char *axes, int64_t dimension, bool tiled) {
   all_gather_params params = {.dimension = dimension};

@@ -55,6 +55,14 @@ static void transpose(const ax_transpose_args *args) {
   args->out[0] = ax_bind1(&ax_prim_all_to_all, &params, args->cotangent, 1);
 }
 
+static void ungroup(const ax_ungroup_args *args) {
+  const all_to_all_params *params = args->eqn->params;
+  int64_t size = ax_group_size(&args->axes->groups, 0);
+  ax_value x = ax_split_dim(args->in[0], params->split_axis, size);
+  x = ax_ungrouped_trade(args->axes, ax_move_dim(x, (int)params->split_axis, 0));
+  args->out[0] = ax_fold_dims(ax_move_dim(x, 0, (int)params->concat_axis), params->concat_axis);
+}
+
 /* Along the batched axis the exchange is one of dimensions: the batch dimension, which told the senders apart, becomes part of
    concat_axis, and a part of split_axis, which tells the receivers apart, becomes the batch dimension. With more axes, members are
    numbered (major, batch, minor); three leading dimensions collect the senders' numbers, which then go to concat_axis together. */
@@ -104,12 +112,12 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const all_to_all_params *params = eqn->params;
-  ax_axis_set set;
   ax_text attributes = {0};
+  ax_axis_set set;
   AX_TRY(ax_axes_resolve(&params->axes, &hlo->axes, &set));
+  int64_t size = params->axes.groups.count > 0 ? ax_group_size(&params->axes.groups, 0) : ax_axis_set_size(set, &hlo->axes);
   ax_text_add(&attributes, "split_dimension = %lld : i64, concat_dimension = %lld : i64, split_count = %lld : i64, ",
-              (long long)params->split_axis, (long long)params->concat_axis,
-              (long long)ax_axis_set_size(set, &hlo->axes));
+              (long long)params->split_axis, (long long)params->concat_axis, (long long)size);
   ax_hlo_groups(&attributes, hlo, &params->axes);
   return ax_hlo_attributed(hlo, eqn, "stablehlo.all_to_all", in, &attributes, out);
 }
@@ -122,7 +130,7 @@ const ax_prim ax_prim_all_to_all = {
     .name = "all_to_all", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_to_all_params),
     .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 /* Untiled: the parts, of size 1 along split_axis, are joined along a new dimension. */

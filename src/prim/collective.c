@@ -12,6 +12,13 @@ ax_status ax_collective_size(const ax_infer_args *args, const ax_axes *names, in
   ax_axis_set set;
   AX_TRY(ax_axes_resolve(names, args->axes, &set));
   *size = ax_axis_set_size(set, args->axes);
+  if (names->groups.count == 0) return AX_OK;
+  const ax_groups *groups = &names->groups;
+  *size = ax_group_size(groups, 0);
+  for (uint32_t g = 1; g < groups->count; g++)
+    if (ax_group_size(groups, g) != *size)
+      return ax_error(AX_INVALID_ARGUMENT, "group 0 has %lld members and group %u has %u; here groups must be of one size, which the result's shape depends on",
+                      (long long)*size, g, ax_group_size(groups, g));
   return AX_OK;
 }
 
@@ -42,6 +49,9 @@ ax_status ax_cut_dimension(ax_type *result, int64_t dimension, int64_t size, con
 
 /* --- spread --- */
 
+/* The result of groups differs from group to group, whatever else. */
+static bool grouped(const void *params) { return ((const ax_axes *)params)->groups.count > 0; }
+
 static ax_status spread(const ax_infer_args *args, bool drops) {
   const ax_type *operand = &args->in[0];
   ax_axis_set set;
@@ -51,7 +61,7 @@ static ax_status spread(const ax_infer_args *args, bool drops) {
   if (missing != 0)
     return ax_error(AX_INVALID_ARGUMENT, "the operand %s is invariant over %s; pvary makes it varying",
                     ax_type_string(operand, args->axes), ax_axis_set_string(missing, args->axes));
-  args->out[0].spread = (ax_spread){.varying = operand->spread.varying & (drops ? ~set : ~(ax_axis_set)0)};
+  args->out[0].spread = (ax_spread){.varying = operand->spread.varying & (drops && !grouped(args->params) ? ~set : ~(ax_axis_set)0)};
   return AX_OK;
 }
 
@@ -68,14 +78,14 @@ ax_strided ax_tensor_part(const ax_tensor *tensor, int64_t dim, int64_t start) {
 
 /* bf16 and f16 are combined in f32 and rounded once; so are sums over many members, in f64: one after the other they would get worse
    with every member. */
-static ax_dtype combined_in(ax_scalar op, ax_dtype dtype, int64_t members) {
+ax_dtype ax_combined_in(ax_scalar op, ax_dtype dtype, int64_t members) {
   enum { many_members = 128 };
   if (op == AX_SCALAR_ADD && ax_is_float(dtype) && members > many_members) return AX_F64;
   return dtype == AX_BF16 || dtype == AX_F16 ? AX_F32 : dtype;
 }
 
 ax_number ax_combine_members(ax_scalar op, ax_tensor *const *members, uint32_t count, int64_t i) {
-  ax_dtype dtype = members[0]->dtype, wide = combined_in(op, dtype, count);
+  ax_dtype dtype = members[0]->dtype, wide = ax_combined_in(op, dtype, count);
   ax_number total = ax_number_load(dtype, members[0]->data, i);
   for (uint32_t m = 1; m < count; m++) {
     ax_number pair[] = {total, ax_number_load(dtype, members[m]->data, i)};
@@ -94,7 +104,10 @@ static ax_axis_set named_axes(const ax_differs_args *args) {
   return set;
 }
 
-void ax_differs_drop(const ax_differs_args *args) { args->out[0] = args->in[0] & ~named_axes(args); }
+void ax_differs_drop(const ax_differs_args *args) {
+  if (grouped(args->eqn->params)) ax_differs_add(args);
+  else args->out[0] = args->in[0] & ~named_axes(args);
+}
 
 void ax_differs_add(const ax_differs_args *args) {
   args->out[0] = named_axes(args);
@@ -120,6 +133,7 @@ bool ax_axes_around(const ax_axes *names, const char *axis, ax_axes *before, ax_
 bool ax_axes_without(const ax_axes *names, const char *axis, ax_axes *out) {
   ax_axes after;
   bool found = ax_axes_around(names, axis, out, &after);
+  out->groups = names->groups; /* of all the names: who has groups is batched over none of them (xform/batch.c) */
   for (uint32_t i = 0; i < after.count; i++) add_name(out, after.name[i]);
   return found;
 }
@@ -142,7 +156,7 @@ int64_t ax_axes_members(const ax_axes *names) {
     int axis = ax_mesh_find(axes, names->name[i]);
     if (axis >= 0) members *= axes->axis[axis].size;
   }
-  return members;
+  return names->groups.count > 0 ? ax_group_size(&names->groups, 0) : members;
 }
 
 /* --- Building equations --- */
@@ -151,7 +165,7 @@ bool ax_collective_names(const char *who, const char *axes, ax_axes *out) {
   *out = (ax_axes){0};
   if (ax_failed()) return false;
   ax_axis_set set;
-  ax_status status = ax_axes_parse(axes, out);
+  ax_status status = ax_axes_parse(axes, &ax_builder_current()->arena, out);
   if (status == AX_OK) status = ax_axes_resolve(out, &ax_builder_current()->axes, &set);
   if (status != AX_OK) ax_fail(ax_error_context(status, "%s: ", who));
   return status == AX_OK;
@@ -222,7 +236,9 @@ ax_value ax_combine_batch(ax_scalar op, ax_value x, int64_t dim, int64_t size) {
 
 int64_t ax_axis_size(const char *axes) {
   ax_axes names;
-  return ax_collective_names("axis_size", axes, &names) ? ax_axes_members(&names) : 1; /* which may be divided by */
+  if (!ax_collective_names("axis_size", axes, &names)) return 1; /* which may be divided by */
+  if (!ax_groups_even(&names.groups)) ax_reject_as("axis_size", "the groups of \"%.200s\" are of several sizes", axes);
+  return ax_axes_members(&names);
 }
 
 /* --- lower --- */
@@ -290,7 +306,7 @@ ax_status ax_lower_combine(ax_lower *lower, ax_exchange *exchange, uint32_t in, 
   ax_type out_type = *type;
   ax_axis_set group;
   AX_TRY(ax_axes_resolve(&exchange->names, &lower->plan->mesh, &group));
-  ax_dtype wide = combined_in(exchange->combine, type->dtype, ax_axis_set_size(group, &lower->plan->mesh));
+  ax_dtype wide = ax_combined_in(exchange->combine, type->dtype, ax_axis_set_size(group, &lower->plan->mesh));
   bool widens = wide != type->dtype;
   exchange->in = in;
   out_type.dtype = wide;

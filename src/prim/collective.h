@@ -8,7 +8,7 @@
 #include "prim/shape.h"
 
 /* --- infer --- */
-/* The number of members of a group along the named axes. */
+/* The number of members of a group along the named axes. AX_INVALID_ARGUMENT: groups of several sizes. */
 AX_MUST_USE ax_status ax_collective_size(const ax_infer_args *args, const ax_axes *names, int64_t *size);
 /* Refuses a dimension the operand does not have. `what` is the parameter's name. */
 AX_MUST_USE ax_status ax_require_dimension(const char *what, int64_t dimension, const ax_infer_args *args);
@@ -19,6 +19,9 @@ AX_MUST_USE ax_status ax_cut_dimension(ax_type *result, int64_t dimension, int64
 /* --- spread: the operand must vary over the checked axes among those named; the result does not / does so too. --- */
 ax_status ax_spread_drop(const ax_infer_args *args);
 ax_status ax_spread_keep(const ax_infer_args *args);
+
+/* The dtype that so many members of `dtype` are combined in. */
+ax_dtype ax_combined_in(ax_scalar op, ax_dtype dtype, int64_t members);
 
 /* --- eval --- */
 /* The tensor's elements from index `start` of dimension `dim` on. */
@@ -37,7 +40,7 @@ bool ax_axes_without(const ax_axes *names, const char *axis, ax_axes *out);
 bool ax_axes_around(const ax_axes *names, const char *axis, ax_axes *before, ax_axes *after);
 /* The names that take part in varying/invariant types in the current trace, and the others; orders are kept. */
 void ax_axes_split(const ax_axes *names, ax_axes *checked, ax_axes *unchecked);
-/* The number of members along the names, which are known in the current trace. */
+/* The number of members along the names, which are known in the current trace; with groups, of the first of them. */
 int64_t ax_axes_members(const ax_axes *names);
 
 /* --- Building equations --- */
@@ -47,6 +50,17 @@ bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, a
 bool ax_collective_names(const char *who, const char *axes, ax_axes *out);
 /* The part of dimension `dimension`, cut into as many as the group has members, that is this member's own. */
 ax_value ax_own_part(ax_value x, const ax_axes *names, int64_t dimension);
+/* --- Groups by exchanges over all members (ungroup rules): `axes` with their groups --- */
+/* Each group's combination of its members' x, on them; in member order. */
+ax_value ax_ungrouped_combine(ax_scalar op, const ax_axes *axes, ax_value x);
+/* The x of my group's members, joined along a new dimension in front; groups of one size. */
+ax_value ax_ungrouped_gather(const ax_axes *axes, ax_value x);
+/* parts: T[size, d..], row i for member i of my group -> T[size, d..], row i from member i; groups of one size. */
+ax_value ax_ungrouped_trade(const ax_axes *axes, ax_value parts);
+/* T[n, d..] -> T[d..]: the rows combined one after the other, as the collectives do. */
+ax_value ax_combine_rows(ax_scalar op, ax_value rows);
+ax_value ax_own_group_size(const ax_axes *axes); /* s32[] */
+
 /* What `size` members combine to whose values stand along batch dimension `dim`; -1: they all have x. */
 ax_value ax_combine_batch(ax_scalar op, ax_value x, int64_t dim, int64_t size);
 /* x with dimension d cut in two, of `major` and the rest; with d and d + 1 made one; with d, of size 1, gone. */

@@ -158,7 +158,7 @@ static ax_value start_dropped(ax_value x) {
   return x;
 }
 static ax_value bare_psum(ax_value x) {
-  ax_axes names = {1, {"a"}};
+  ax_axes names = {.count = 1, .name = {"a"}};
   return ax_bind1(&ax_prim_psum, &names, &x, 1);
 }
 

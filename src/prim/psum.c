@@ -1,6 +1,6 @@
 /* psum: T[d..]{V: axes, v..} -> T[d..]{V: v..}            y = sum over the group's members of x
    pmax, pmin: the same with the largest and the smallest.
-   Parameters: axes.
+   Parameters: axes. With groups the result differs from group to group, and stays varying over the axes.
    Errors: an unknown axis or one named twice; an operand that does not vary over a checked axis; bool.
    Numerics: members are combined in index order, so the result does not depend on who comes first; bf16/f16 in f32, and
    sums of floats over more than 128 members in f64, rounded once.
@@ -55,10 +55,18 @@ static void extreme_jvp(const ax_jvp_args *args) {
 static void transpose(const ax_transpose_args *args) {
   psum_params checked, unchecked;
   ax_value cotangent = args->cotangent[0];
+  if (((const psum_params *)args->eqn->params)->axes.groups.count > 0) { /* every member's result has a cotangent of its own */
+    args->out[0] = ax_bind1(&ax_prim_psum, args->eqn->params, &cotangent, 1);
+    return;
+  }
   ax_axes_split(args->eqn->params, &checked.axes, &unchecked.axes);
   if (unchecked.axes.count > 0) cotangent = ax_bind1(&ax_prim_psum, &unchecked, &cotangent, 1);
   if (checked.axes.count > 0) cotangent = ax_bind1(&ax_prim_pvary, &checked, &cotangent, 1);
   args->out[0] = cotangent;
+}
+
+static void ungroup(const ax_ungroup_args *args) {
+  args->out[0] = ax_ungrouped_combine(combination(args->eqn->prim), args->axes, args->in[0]);
 }
 
 static void batch(const ax_batch_args *args) {
@@ -104,15 +112,24 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),                      \
       .infer = infer, .spread = ax_spread_drop, .eval = eval, .differs = ax_differs_drop,          \
       .jvp = jvp_, .linearize = jvp_,                                                                              \
-      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,\
+      .transpose = transpose_, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,\
   }
 REDUCE_RECORD(psum, ax_jvp_linear, transpose);
 REDUCE_RECORD(pmax, extreme_jvp, ax_absent_transpose);
 REDUCE_RECORD(pmin, extreme_jvp, ax_absent_transpose);
 
+/* Combined in ascending order of members, however they are listed. */
+static bool sort_groups(ax_axes *axes) {
+  ax_groups *groups = &axes->groups;
+  if (groups->count == 0 || ax_groups_sorted(groups, &ax_builder_current()->arena, groups)) return true;
+  ax_fail(ax_out_of_memory(groups->end[groups->count - 1] * sizeof groups->member[0]));
+  return false;
+}
+
 static ax_value reduce(const ax_prim *prim, ax_value x, const char *axes) {
   psum_params params;
   if (!ax_collective_operand(prim, &x, axes, &params.axes)) return ax_poison;
+  if (!sort_groups(&params.axes)) return ax_poison;
   return params.axes.count > 0 ? ax_bind1(prim, &params, &x, 1) : x;
 }
 
@@ -127,5 +144,6 @@ ax_value ax_pmean(ax_value x, const char *axes) {
   if (!ax_is_float(type.dtype))
     return ax_reject_as("pmean", "the operand is %s; it must be a float: convert_element_type gives one", ax_operand_string(&type));
   ax_value sum = ax_psum(x, axes);
-  return ax_div(sum, ax_full_like(sum, (double)ax_axis_size(axes)));
+  if (ax_failed() || ax_groups_even(&names.groups)) return ax_div(sum, ax_full_like(sum, (double)ax_axes_members(&names)));
+  return ax_div(sum, ax_convert_element_type(ax_own_group_size(&names), type.dtype));
 }

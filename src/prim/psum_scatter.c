@@ -41,6 +41,14 @@ static void transpose(const ax_transpose_args *args) {
   ax_bind(&ax_prim_all_gather, args->eqn->params, args->cotangent, 1, args->out, 1);
 }
 
+static void ungroup(const ax_ungroup_args *args) {
+  const psum_scatter_params *params = args->eqn->params;
+  int64_t size = ax_group_size(&args->axes->groups, 0);
+  ax_value x = ax_split_dim(args->in[0], params->dimension, size);
+  x = ax_ungrouped_trade(args->axes, ax_move_dim(x, (int)params->dimension, 0));
+  args->out[0] = ax_combine_rows(AX_SCALAR_ADD, x);
+}
+
 static void batch(const ax_batch_args *args) {
   psum_scatter_params params = *(const psum_scatter_params *)args->eqn->params, major = params, minor = params;
   ax_value x = args->in[0];
@@ -85,7 +93,7 @@ const ax_prim ax_prim_psum_scatter = {
     .name = "psum_scatter", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_scatter_params),
     .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool tiled) {

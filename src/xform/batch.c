@@ -110,6 +110,35 @@ static void check_made(const batch_walk *w, const ax_eqn *eqn, uint32_t k) {
                      ax_type_string(&made, NULL), dim, ax_type_string(&plain, NULL)));
 }
 
+/* The groups of an equation over the axis that is batched; NULL: it has none, or is not over that axis. */
+static const ax_axes *grouped(const batch_walk *w, const ax_eqn *eqn) {
+  const ax_axes *axes = eqn->prim->ungroup != NULL ? eqn->params : NULL; /* the first parameter of collectives */
+  return axes != NULL && axes->groups.count > 0 && w->axis != NULL && names(eqn, w->axis) ? axes : NULL;
+}
+
+/* Such an equation as others over all members, in the environment that has the axis. */
+static ax_status ungroup(const batch_walk *w, const ax_eqn *eqn, const ax_axes *axes, ax_program **out) {
+  const ax_program *program = w->walk.program;
+  ax_builder builder;
+  ax_value made[1];
+  ax_builder_begin(&builder, &program->axes);
+  ax_builder_stem(&builder, eqn);
+  ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
+  for (uint32_t i = 0; in != NULL && i < eqn->in_count; i++) in[i] = ax_builder_input(&builder, &program->types[eqn->in[i]]);
+  if (!ax_failed()) eqn->prim->ungroup(&(ax_ungroup_args){eqn, axes, in, made});
+  return ax_builder_finish(&builder, made, ax_failed() ? 0 : 1, out, NULL, NULL);
+}
+
+static void batch_ungrouped(const batch_walk *w, const ax_axes *axes, const ax_batch_args *args) {
+  ax_program *ungrouped = NULL, *batched = NULL;
+  ax_status status = ungroup(w, args->eqn, axes, &ungrouped);
+  if (status == AX_OK) status = ax_batch_program(ungrouped, args->in_dim, args->size, args->axis, NULL, args->out_dim, &batched);
+  if (status == AX_OK) ax_call(batched, batched->in_count, args->in, batched->out_count, args->out);
+  else ax_fail(status);
+  ax_program_release(ungrouped);
+  ax_program_release(batched);
+}
+
 static void step(batch_walk *w, const ax_eqn *eqn) {
   bool any = w->axis != NULL && mentions(eqn, w->axis);
   ax_axis_set varying = ax_builder_current()->batch_varying;
@@ -134,7 +163,9 @@ static void step(batch_walk *w, const ax_eqn *eqn) {
                         .axis = w->axis,
                         .out = w->walk.value + eqn->out,
                         .out_dim = w->dim + eqn->out};
-  eqn->prim->batch(&args);
+  const ax_axes *axes = grouped(w, eqn);
+  if (axes != NULL) batch_ungrouped(w, axes, &args);
+  else eqn->prim->batch(&args);
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) {
     if (args.out_dim[k] >= 0 && varying != 0) args.out[k] = ax_vary_to(args.out[k], varying);
     check_made(w, eqn, k);
@@ -281,7 +312,7 @@ ax_status ax_batch_program(const ax_program *program, const int *in_dim, int64_t
 static ax_status find_split(const ax_program *program, const ax_vmap_options *options, ax_axes *room, const ax_axes **split) {
   *split = NULL;
   if (options->spmd_axis_name == NULL) return AX_OK;
-  ax_status status = ax_axes_parse(options->spmd_axis_name, room);
+  ax_status status = ax_axes_parse(options->spmd_axis_name, NULL, room);
   if (status == AX_OK && room->count == 0) status = ax_error(AX_INVALID_ARGUMENT, "there is no name");
   if (status != AX_OK) return ax_error_context(status, "vmap: spmd_axis_name \"%.200s\": ", options->spmd_axis_name);
   for (uint32_t k = 0; k < room->count; k++)

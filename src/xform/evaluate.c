@@ -184,19 +184,39 @@ static void name_equation(const evaluation *e, ax_text *text, const ax_eqn *eqn)
   ax_path_text(text, &path);
 }
 
+/* How many members the group has that starts at `first`; `all`: as many as there are along the names. */
+static int64_t size_of_group(const ax_axes *names, const member *first, int64_t all) {
+  return names->groups.count == 0 ? all : ax_group_size(&names->groups, (uint32_t)(first->group % names->groups.count));
+}
+
+static int64_t device_of_group(const ax_axes *names, const ax_mesh *mesh, const member *first, int64_t device, int64_t index) {
+  const ax_groups *groups = &names->groups;
+  if (groups->count > 0) index = groups->member[ax_group_begin(groups, (uint32_t)(first->group % groups->count)) + index];
+  return ax_axes_device(names, mesh, device, index);
+}
+
+/* Those that agree with the member at `first` stand before this one. */
+static uint32_t end_of_group(const evaluation *e, uint32_t first) {
+  uint32_t end = first;
+  while (end < e->lanes && e->members[end].group == e->members[first].group) end++;
+  return end;
+}
+
 /* Appends those of the incomplete groups that are here, or those that are not. Returns how many there are. */
-static int64_t list_side(const evaluation *e, ax_text *text, const ax_axes *names, int64_t size, bool waiting) {
+static int64_t list_side(const evaluation *e, ax_text *text, const ax_axes *names, int64_t all, bool waiting) {
   const ax_mesh *mesh = &e->program->axes;
   int64_t count = 0;
   for (uint32_t first = 0, end; first < e->lanes; first = end) {
-    for (end = first; end < e->lanes && e->members[end].group == e->members[first].group;) end++;
+    const member *member = &e->members[first];
+    int64_t size = size_of_group(names, member, all);
+    end = end_of_group(e, first);
     if (end - first == size) continue;
     uint32_t next = first;
     for (int64_t index = 0; index < size; index++) {
       bool here = next < end && e->members[next].index == index;
       if (here) next++;
       if (here != waiting) continue;
-      list_device(text, mesh, ax_axes_device(names, mesh, e->device[e->members[first].lane], index), count++);
+      list_device(text, mesh, device_of_group(names, mesh, member, e->device[member->lane], index), count++);
     }
   }
   list_more(text, count);
@@ -216,6 +236,21 @@ static ax_status deadlock(const evaluation *e, const ax_eqn *eqn, const ax_axes 
   return status;
 }
 
+/* Members numbered over all along the axes are numbered in their groups. */
+static ax_status number_in_groups(evaluation *e, const ax_groups *groups) {
+  size_t members = groups->end[groups->count - 1];
+  uint32_t *group = ax_alloc(2 * members * sizeof group[0]);
+  if (group == NULL) return ax_out_of_memory(2 * members * sizeof group[0]);
+  ax_groups_numbers(groups, group, group + members);
+  for (uint32_t lane = 0; lane < e->lanes; lane++) {
+    member *m = &e->members[lane];
+    m->group = m->group * groups->count + group[m->index];
+    m->index = group[members + (size_t)m->index];
+  }
+  ax_free(group);
+  return AX_OK;
+}
+
 static ax_status eval_collective(evaluation *e, const ax_eqn *eqn) {
   const ax_mesh *mesh = &e->program->axes;
   const ax_axes *names = axes_of(eqn);
@@ -225,13 +260,17 @@ static ax_status eval_collective(evaluation *e, const ax_eqn *eqn) {
   for (uint32_t lane = 0; lane < e->lanes; lane++)
     e->members[lane] =
         (member){index_off(mesh, set, e->device[lane]), ax_axes_index(names, mesh, e->device[lane]), lane};
+  if (names->groups.count > 0) AX_TRY(number_in_groups(e, &names->groups));
   qsort(e->members, e->lanes, sizeof e->members[0], by_group);
-  for (uint32_t first = 0; first < e->lanes; first += (uint32_t)size)
-    if (size > e->lanes - first || e->members[first + size - 1].group != e->members[first].group)
-      return deadlock(e, eqn, names, size);
+  for (uint32_t first = 0, end; first < e->lanes; first = end) {
+    end = end_of_group(e, first);
+    if (end - first != size_of_group(names, &e->members[first], size)) return deadlock(e, eqn, names, size);
+  }
   AX_TRY(make_results(e, eqn));
-  for (uint32_t first = 0; first < e->lanes; first += (uint32_t)size)
-    AX_TRY(eval_members(e, eqn, e->members + first, (uint32_t)size));
+  for (uint32_t first = 0, end; first < e->lanes; first = end) {
+    end = end_of_group(e, first);
+    AX_TRY(eval_members(e, eqn, e->members + first, end - first));
+  }
   return AX_OK;
 }
 

@@ -47,12 +47,15 @@ ax_program *test_trace_map(const test_map *map, const ax_type *in) {
 void test_use_threads(ax_executable *executable) { executable->threaded = true; }
 
 ax_status test_make_plan(const ax_program *program, ax_plan **out) {
-  ax_program *partitioned;
+  ax_program *partitioned, *ungrouped;
   *out = NULL;
   AX_TRY(ax_program_partition(program, &partitioned));
-  const ax_partitioned p = ax_partitioned_of(partitioned);
-  ax_status status = ax_partitioned_plan(&p, NULL, out);
+  ax_status status = ax_program_ungroup(partitioned, &ungrouped);
   ax_program_release(partitioned);
+  if (status != AX_OK) return status;
+  const ax_partitioned p = ax_partitioned_of(ungrouped);
+  status = ax_partitioned_plan(&p, NULL, out);
+  ax_program_release(ungrouped);
   return status;
 }
 
