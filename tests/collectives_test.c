@@ -11,7 +11,7 @@
 #include "support/cmocka.h"
 #include "support/random.h"
 
-typedef enum kind { PSUM, PMAX, PMIN, PMEAN, GATHER, INVARIANT, SCATTER, ALL_TO_ALL, PERMUTE, INDEX, ASYNC } kind;
+typedef enum kind { PSUM, PMAX, PMIN, PMEAN, GATHER, INVARIANT, SCATTER, ALL_TO_ALL, PERMUTE, BROADCAST, INDEX, ASYNC } kind;
 
 typedef struct row {
   kind kind;
@@ -63,6 +63,11 @@ static const row rows[] = {
     {PERMUTE, "v,b", 5, 0, false, {2, 3, 2}},
     {PERMUTE, "a,v,b", 6, 0, false, {2, 3, 2}},
     {PERMUTE, "b,a", 7, 0, false, {2, 3, 2}},
+    {BROADCAST, "v", 2, 0, false, {2, 3, 2}},
+    {BROADCAST, "b", 1, 0, false, {2, 3, 2}},
+    {BROADCAST, "a,v", 4, 0, false, {2, 3, 2}},
+    {BROADCAST, "v,b", 3, 0, false, {2, 3, 2}},
+    {BROADCAST, "a,v,b", 7, 0, false, {2, 3, 2}},
     {INDEX, "v", 0, 0, false, {2, 3, 2}},
     {INDEX, "v,a", 0, 0, false, {2, 3, 2}},
     {INDEX, "b,v,a", 0, 0, false, {2, 3, 2}},
@@ -103,6 +108,7 @@ static void apply(const ax_value *in, ax_value *out, void *context) {
     case SCATTER: out[0] = ax_psum_scatter(x, r->axes, r->a, r->tiled); break;
     case ALL_TO_ALL: out[0] = ax_all_to_all(x, r->axes, r->a, r->b, r->tiled); break;
     case PERMUTE: out[0] = permute(x, r); break;
+    case BROADCAST: out[0] = ax_pbroadcast(x, r->axes, r->a); break;
     case INDEX: out[0] = ax_mul(x, ax_convert_element_type(ax_axis_index(r->axes), AX_F64)); break;
     case ASYNC: out[0] = ax_done(ax_psum_start(x, r->axes)); break;
   }
@@ -267,7 +273,7 @@ static double *data_of(ax_tensor **memory, const ax_plan *plan, uint32_t buffer,
 }
 
 static bool sends(const ax_exchange *e, int64_t source, int64_t target) {
-  if (e->peers != AX_PEERS_PAIRS) return true;
+  if (e->peers != AX_PEERS_PAIRS) return !e->alone || source == e->source;
   for (uint32_t i = 0; i < e->pairs->count; i++)
     if (e->pairs->v[i][0] == source && e->pairs->v[i][1] == target) return true;
   return false;

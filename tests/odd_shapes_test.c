@@ -43,6 +43,7 @@ static void collectives(const ax_value *in, ax_value *out, void *context) {
   made[count++] = ax_pmax(x, o->axes);
   made[count++] = ax_done(ax_start(ax_pmin(x, o->axes)));
   made[count++] = shifted(x, o->axes);
+  made[count++] = ax_pbroadcast(x, o->axes, n - 1);
   if (o->rank < AX_MAX_RANK) made[count++] = ax_all_gather(x, o->axes, 0, false);
   if (o->rank < AX_MAX_RANK) made[count++] = ax_all_gather_invariant(x, o->axes, o->rank, false);
   if (o->rank > 0) made[count++] = ax_all_gather(x, o->axes, -1, true);

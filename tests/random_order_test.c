@@ -52,7 +52,7 @@ static ax_value communicated(maker *m, ax_value x, int over, bool varies) {
   int64_t n = ax_axis_size(axes), first = 0, ring[9][2];
   x = varied(m, x, over);
   for (int64_t i = 0; i < n; i++) ring[i][0] = i, ring[i][1] = (i + 1) % n;
-  int which = (int)below(m, varies ? 7 : 4);
+  int which = (int)below(m, varies ? 8 : 4);
   bool begun = below(m, 2) != 0;
   uint32_t pairs = (uint32_t)(1 + below(m, n));
   switch (which) {
@@ -72,6 +72,8 @@ static ax_value communicated(maker *m, ax_value x, int over, bool varies) {
       x = parts(x, n);
       x = begun ? ax_done(ax_all_to_all_start(x, axes, 0, 0, false)) : ax_all_to_all(x, axes, 0, 0, false);
       return ax_reduce_sum(scaled(x, 0.3), 1, &first, false);
+    case 6:
+      return begun ? ax_done(ax_pbroadcast_start(x, axes, n - 1)) : ax_pbroadcast(x, axes, below(m, n));
     default:
       x = parts(x, n);
       return scaled(begun ? ax_done(ax_psum_scatter_start(x, axes, 0, false)) : ax_psum_scatter(x, axes, 0, false), 0.4);

@@ -45,6 +45,8 @@ ax_value ax_ppermute(ax_value x, const char *axes, uint32_t count, const int64_t
 /* ppermute by an offset of any size and sign: x of member i on member i + by. wrap: modulo n, a ring; otherwise members that nobody is
    `by` before get zeros. */
 ax_value ax_pshift(ax_value x, const char *axes, int64_t by, bool wrap);
+/* T[d..] -> T[d..]: x of member `source` on all. The result stays typed varying. Any T. A source outside the group is an error. */
+ax_value ax_pbroadcast(ax_value x, const char *axes, int64_t source);
 ax_value ax_axis_index(const char *axes); /* s32[], this member's number, varying over axes */
 int64_t ax_axis_size(const char *axes);   /* n, known while tracing; 1 and an error for an unknown axis */
 /* x, typed varying over axes too. An axis over which it varies already is an error. */
@@ -76,6 +78,7 @@ ax_value ax_done(ax_value future);
 #define ax_all_gather_start(x, ...) AX_STARTED("all_gather_start", ax_all_gather(ax_start_with(x), __VA_ARGS__))
 #define ax_psum_scatter_start(x, ...) AX_STARTED("psum_scatter_start", ax_psum_scatter(ax_start_with(x), __VA_ARGS__))
 #define ax_all_to_all_start(x, ...) AX_STARTED("all_to_all_start", ax_all_to_all(ax_start_with(x), __VA_ARGS__))
+#define ax_pbroadcast_start(x, ...) AX_STARTED("pbroadcast_start", ax_pbroadcast(ax_start_with(x), __VA_ARGS__))
 #define ax_ppermute_start(x, ...) AX_STARTED("ppermute_start", ax_ppermute(ax_start_with(x), __VA_ARGS__))
 #ifdef AXLE_NO_LINES
 #define AX_STARTED(name, ...) ax_start_close(__VA_ARGS__)
@@ -129,6 +132,7 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #define ax_psum_scatter(...) AX_LINED(psum_scatter, __VA_ARGS__)
 #define ax_all_to_all(...) AX_LINED(all_to_all, __VA_ARGS__)
 #define ax_ppermute(...) AX_LINED(ppermute, __VA_ARGS__)
+#define ax_pbroadcast(...) AX_LINED(pbroadcast, __VA_ARGS__)
 #define ax_axis_index(...) AX_LINED(axis_index, __VA_ARGS__)
 #define ax_axis_size(...) AX_LINED_ANY(axis_size, __VA_ARGS__)
 #define ax_pvary(...) AX_LINED(pvary, __VA_ARGS__)

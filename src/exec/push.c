@@ -64,6 +64,7 @@ static void put_parts(const ax_frame *frame, const ax_instr *instr, uint32_t num
   const ax_exchange *x = push->exchange;
   const char *src = ax_address(frame, &instr->refs[0]);
   int64_t item = push->item, step = number * x->dst_step * push->out_item, count = step_count(push);
+  if (x->alone && number != x->source) return;
   if (x->peers == AX_PEERS_ONE) {
     put_steps(push, src, (char *)ax_address(frame, &instr->refs[1]) + step, 0, count, false);
     return;

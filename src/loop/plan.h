@@ -49,6 +49,7 @@ typedef struct ax_gemm {
      all_gather  ONE shared     copy      whole                at my index * dst_step
      scatter     ALL            ADD       at peer * src_step   whole
      all_to_all  ALL            copy      at peer * src_step   at my index * dst_step
+     pbroadcast  ONE shared     copy      whole, of one alone  whole
      ppermute    PAIRS          copy      whole                whole; an out without source is zero
 
    Combining takes the members in index order, so results do not depend on who comes first. */
@@ -59,6 +60,8 @@ typedef struct ax_exchange {
   ax_peers peers;
   const ax_pairs *pairs;
   ax_scalar combine; /* NONE, ADD, MAX, MIN */
+  bool alone;        /* of the members only this one puts its part; the others only come to it */
+  int64_t source;
   uint32_t in, out;
   int64_t src_step, dst_step;                                                /* elements */
   uint32_t rank;                                                             /* of the part */

@@ -101,6 +101,8 @@ static ax_value permute_outside(ax_value x) { return ax_ppermute(x, "a", 2, shif
 static ax_value permute_negative(ax_value x) { return ax_ppermute(x, "a", AX_PAIRS({-1, 0})); }
 static ax_value source_twice(ax_value x) { return ax_ppermute(x, "b", AX_PAIRS({0, 1}, {2, 0}, {0, 2})); }
 static ax_value target_twice(ax_value x) { return ax_ppermute(x, "b", AX_PAIRS({0, 1}, {2, 1})); }
+static ax_value broadcast_far(ax_value x) { return ax_pbroadcast(x, "b", 3); }
+static ax_value broadcast_negative(ax_value x) { return ax_pbroadcast(x, "a", -1); }
 static ax_value pcast_invariant(ax_value x) { return ax_pcast(x, "a", "invariant"); }
 static ax_value pcast_unreduced(ax_value x) { return ax_pcast(x, "a", "unreduced"); }
 static ax_value pcast_nothing(ax_value x) { return ax_pcast(x, "a", ""); }
@@ -193,6 +195,8 @@ static void test_errors(void **state) {
       {permute_negative, AX_F32, 3, AX_INVALID_ARGUMENT, "pair (-1, 0): the group's members are 0 to 1"},
       {source_twice, AX_F32, 3, AX_INVALID_ARGUMENT, "pairs (0, 1) and (0, 2) have the same source"},
       {target_twice, AX_F32, 3, AX_INVALID_ARGUMENT, "pairs (0, 1) and (2, 1) have the same target"},
+      {broadcast_far, AX_F32, 3, AX_INVALID_ARGUMENT, "pbroadcast f32[6,4]{V:a,b}: source is 3: the group's members are 0 to 2"},
+      {broadcast_negative, AX_F32, 3, AX_INVALID_ARGUMENT, "source is -1: the group's members are 0 to 1"},
       {pcast_invariant, AX_F32, 3, AX_INVALID_ARGUMENT, "pcast: it cannot make a value invariant"},
       {pcast_unreduced, AX_F32, 3, AX_ABSENT, "pcast: no cast to \"unreduced\" yet"},
       {pcast_nothing, AX_F32, 3, AX_INVALID_ARGUMENT, "pcast: to \"\": expected \"varying\""},

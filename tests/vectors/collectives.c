@@ -50,6 +50,8 @@ BODY(ppermute_pairs) {
   out[0] = ax_ppermute(in[0], axes(context), n > 3 ? 3 : n > 2 ? 2 : 1, pairs);
 }
 
+BODY(pbroadcast) { out[0] = ax_pbroadcast(in[0], axes(context), variant(context)->members - 1); }
+
 BODY(pshift_ring) {
   const int64_t by[] = {1, -1, 5, -12};
   for (int i = 0; i < 4; i++) out[i] = ax_pshift(in[0], axes(context), by[i], true);
@@ -103,6 +105,7 @@ static const vector_case collectives_cases[] = {
     {"all_to_all_tiled_0_1", MORE, "A > A", .body = all_to_all_tiled_0_1},
     {"ppermute_ring", ORDERED, "A > A", .body = ppermute_ring},
     {"ppermute_pairs", ORDERED, "A > A", .body = ppermute_pairs},
+    {"pbroadcast", MESHES, "A > A", .body = pbroadcast, .scaled = true},
     {"pshift_ring", ORDERED, "A > A A A A", .body = pshift_ring, .out = 4, .scaled = true},
     {"pshift_line", ORDERED, "A > A A A A A", .body = pshift_line, .out = 5, .scaled = true},
     {"axis_index", MESHES, "A > A", .body = axis_index},

@@ -27,6 +27,11 @@ def shift(v, by, wrap):
     return [(i, (i + by) % n) for i in range(n) if wrap or 0 <= i + by < n]
 
 
+def told(v, x, source):
+    """As pbroadcast does, which XLA has not on CPU."""
+    return lax.pcast(lax.psum(jnp.where(lax.axis_index(v.axes) == source, x, 0), v.axes), v.axes, to="varying")
+
+
 def over(function, options="A > A", name=None, variants=MESHES, inputs=None, **more):
     return Case(name, variants, function, inputs or [shards(2, 3)], specs=options, **more)
 
@@ -62,6 +67,7 @@ CASES = [
     # Over several axes only in the order of the mesh: in another, jax.lax numbers the members in mesh order, Axle as named.
     over(lambda v, x: lax.ppermute(x, v.axes, ring(v)), "A > A", "ppermute_ring", f"{LINE} {GRID}"),
     over(lambda v, x: lax.ppermute(x, v.axes, pairs(v)), "A > A", "ppermute_pairs", f"{LINE} {GRID}"),
+    over(lambda v, x: told(v, x, v.members - 1), "A > A", "pbroadcast"),
     over(lambda v, x: [lax.ppermute(x, v.axes, shift(v, by, True)) for by in (1, -1, 5, -12)], "A > A A A A", "pshift_ring", f"{LINE} {GRID}"),
     over(lambda v, x: [lax.ppermute(x, v.axes, shift(v, by, False)) for by in (1, -1, 2, 0, -99)], "A > A A A A A", "pshift_line", f"{LINE} {GRID}"),
     over(lambda v, x: x * jnp.float32(lax.axis_index(v.axes)), "A > A", "axis_index"),

@@ -40,6 +40,9 @@ inline value ppermute(input x, axis_names axes, const pairs &moves) {
 inline value pshift(input x, axis_names axes, std::int64_t by, bool wrap) {
   return detail::lined(ax_pshift(x, axes.c_str(), by, wrap), x, "pshift");
 }
+inline value pbroadcast(input x, axis_names axes, std::int64_t source) {
+  return detail::lined(ax_pbroadcast(x, axes.c_str(), source), x, "pbroadcast");
+}
 inline value axis_index(axis_names axes, location at = location::here()) {
   return detail::lined(ax_axis_index(axes.c_str()), at, "axis_index");
 }
@@ -81,6 +84,9 @@ inline value psum_scatter_start(input x, axis_names axes, std::int64_t dimension
 }
 inline value all_to_all_start(input x, axis_names axes, std::int64_t split_axis, std::int64_t concat_axis, bool tiled = false) {
   return detail::started(all_to_all(detail::begun(x), axes, split_axis, concat_axis, tiled), x, "all_to_all_start");
+}
+inline value pbroadcast_start(input x, axis_names axes, std::int64_t source) {
+  return detail::started(pbroadcast(detail::begun(x), axes, source), x, "pbroadcast_start");
 }
 inline value ppermute_start(input x, axis_names axes, const pairs &moves) {
   return detail::started(ppermute(detail::begun(x), axes, moves), x, "ppermute_start");
