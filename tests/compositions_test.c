@@ -106,7 +106,7 @@ static void wrap(const ax_value *in, ax_value *out, void *context) {
   const wrapped *w = context;
   wrapped inner = {w->program, w->kinds >> 2, w->index, in}, plain = {w->program, 0, w->index, in};
   uint32_t in_count = w->program->in_count, out_count = w->program->out_count;
-  bool communicates = (w->program->effects & AX_EFFECT_EXCHANGE) != 0; /* devices may not choose whether they do */
+  bool communicates = (w->program->effects & (AX_EFFECT_EXCHANGE | AX_EFFECT_MESSAGE)) != 0; /* devices may not choose whether they do */
   switch (w->kinds & 3) {
     case 0: ax_call(w->program, in_count, in, out_count, out); break;
     case 1: ax_closed_call(AX_CLOSURE(wrap, in_count, out_count, &inner), in, out); break;

@@ -33,7 +33,6 @@ ax_value ax_pmin(ax_value x, const char *axes);
    The result stays typed varying. */
 ax_value ax_all_gather(ax_value x, const char *axes, int64_t dimension, bool tiled);
 ax_value ax_all_gather_invariant(ax_value x, const char *axes, int64_t dimension, bool tiled); /* ... invariant */
-ax_value ax_all_gather_reduced(ax_value x, const char *axes, int64_t dimension, bool tiled);   /* ... reduced */
 /* Sum over members, of which member i keeps part i. tiled: T[.., n k, ..] -> T[.., k, ..]; otherwise the dimension's size is n,
    and it goes. T numeric. */
 ax_value ax_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool tiled);
@@ -50,26 +49,11 @@ ax_value ax_pshift(ax_value x, const char *axes, int64_t by, bool wrap);
 ax_value ax_pbroadcast(ax_value x, const char *axes, int64_t source);
 ax_value ax_axis_index(const char *axes); /* s32[], this member's number, varying over axes */
 int64_t ax_axis_size(const char *axes);   /* n, known while tracing; 1 and an error for an unknown axis */
-/* Casts: T[d..] -> T[d..], what each device holds being as it was, typed otherwise along the axes (ax_spread says what the states are). On
-   unchecked axes they do nothing. Errors: an operand that is not in the state to cast from along every one of the axes. */
-ax_value ax_pvary(ax_value x, const char *axes);             /* invariant to varying; its gradient is a psum */
-ax_value ax_preduced(ax_value x, const char *axes);          /* invariant to reduced; its gradient is a psum, of unreduced cotangents */
-ax_value ax_reduced_vary_cast(ax_value x, const char *axes); /* reduced to varying */
-/* Varying to unreduced: what devices hold are the parts of a sum, or of a largest or smallest value, not made yet. T numeric; unreduced over
-   other axes by another kind: an error. */
-ax_value ax_vary_unreduced_cast(ax_value x, const char *axes, ax_unreduced_kind kind);
-/* As jax.lax.pcast: the cast to "varying", "reduced", "unreduced" (by sum), "unreduced_max", "unreduced_min" or "invariant", from the state there
-   is: from invariant to varying, to reduced, and to unreduced_max and _min; from varying to the three unreduced; from reduced to varying,
-   to invariant, and to unreduced_max and _min; from unreduced_max and _min to varying. All others, and to the state there is, are errors that
-   say what to use. */
+/* x, typed varying over axes too. An axis over which it varies already is an error. */
+ax_value ax_pvary(ax_value x, const char *axes);
+/* to "varying": pvary. To "invariant" is an error: psum, pmax, pmin and all_gather_invariant make values invariant. To "reduced"
+   and "unreduced": AX_ABSENT. */
 ax_value ax_pcast(ax_value x, const char *axes, const char *to);
-/* psum, pmax, pmin and psum_scatter of an operand that is unreduced over axes (by this kind), and nothing else; those without the prefix take
-   such operands too. The result is invariant; of psum_scatter varying. Where axes are unchecked: what they are without the prefix. */
-ax_value ax_unreduced_psum(ax_value x, const char *axes);
-ax_value ax_unreduced_pmax(ax_value x, const char *axes);
-ax_value ax_unreduced_pmin(ax_value x, const char *axes);
-ax_value ax_unreduced_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool tiled);
-ax_value ax_psum_invariant(ax_value x, const char *axes); /* psum of an operand that varies (is made to), and nothing else */
 /* A collective in two parts, as MPI_Iallreduce and MPI_Wait: ax_start begins what an expression says and gives a future, ax_done waits for
    it and gives its result; other work proceeds between them:
      ax_value sum = ax_start(ax_psum(x, "data"));
@@ -101,6 +85,21 @@ ax_value ax_done(ax_value future);
 #else
 #define AX_STARTED(name, ...) ax_lined_value(ax_start_close(ax_lined_value(__VA_ARGS__, AX_CALL(name))), AX_CALL(name))
 #endif
+
+/* Messages from one device to another: as jax.lax.psend and jax.lax.precv, on every platform.
+   psend sends x of member `source` to member `target`, for each of the pairs (source, target), and gives a token. It copies x and never
+   waits. precv gives, on each target, what its source sent: T[d..] as `type` says (its dtype and dims); zeros on a member that is no target.
+   It waits for its message. Any T. The result is varying over all checked axes.
+   From one member to another messages over one set of axes stay in order: the k-th precv takes what the k-th psend left. Each member
+   comes to its own side alone, so the two may stand apart, under an ax_if whose predicate varies, in loops; each device's psends
+   and precvs happen in program order, which is all that orders them. A token says which precv is meant to follow which psend: used once at
+   most, in the trace that made it or in a body; a carry or operand of if, switch, scan, while; never an input or result of a program.
+   Errors: as ppermute's; a token used twice, with both uses; what is no token. When run: a message of another dtype or shape than its
+   precv's, or that nobody receives, with both places (AX_INVALID_ARGUMENT); a precv whose message never comes (AX_DEADLOCK).
+   Forward derivatives alone: the tangent follows x. vmap over the axis itself: AX_ABSENT. */
+ax_value ax_psend(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]);
+ax_value ax_precv(ax_value token, ax_type type, const char *axes, uint32_t count, const int64_t (*pairs)[2]);
+ax_value ax_create_token(void); /* for a precv whose psend is elsewhere */
 
 /* Runs `body` on each device of `mesh`. `specs` says how operands are cut and results put together (see ax_spec):
      "data; _,model -> data; "     two operands and two results
@@ -145,23 +144,17 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #define ax_pmin(...) AX_LINED(pmin, __VA_ARGS__)
 #define ax_all_gather(...) AX_LINED(all_gather, __VA_ARGS__)
 #define ax_all_gather_invariant(...) AX_LINED(all_gather_invariant, __VA_ARGS__)
-#define ax_all_gather_reduced(...) AX_LINED(all_gather_reduced, __VA_ARGS__)
 #define ax_psum_scatter(...) AX_LINED(psum_scatter, __VA_ARGS__)
 #define ax_all_to_all(...) AX_LINED(all_to_all, __VA_ARGS__)
 #define ax_ppermute(...) AX_LINED(ppermute, __VA_ARGS__)
 #define ax_pbroadcast(...) AX_LINED(pbroadcast, __VA_ARGS__)
+#define ax_psend(...) AX_LINED(psend, __VA_ARGS__)
+#define ax_precv(...) AX_LINED(precv, __VA_ARGS__)
+#define ax_create_token() ax_lined_value((ax_create_token)(), AX_CALL("create_token"))
 #define ax_axis_index(...) AX_LINED(axis_index, __VA_ARGS__)
 #define ax_axis_size(...) AX_LINED_ANY(axis_size, __VA_ARGS__)
 #define ax_pvary(...) AX_LINED(pvary, __VA_ARGS__)
-#define ax_preduced(...) AX_LINED(preduced, __VA_ARGS__)
-#define ax_reduced_vary_cast(...) AX_LINED(reduced_vary_cast, __VA_ARGS__)
-#define ax_vary_unreduced_cast(...) AX_LINED(vary_unreduced_cast, __VA_ARGS__)
 #define ax_pcast(...) AX_LINED(pcast, __VA_ARGS__)
-#define ax_unreduced_psum(...) AX_LINED(unreduced_psum, __VA_ARGS__)
-#define ax_unreduced_pmax(...) AX_LINED(unreduced_pmax, __VA_ARGS__)
-#define ax_unreduced_pmin(...) AX_LINED(unreduced_pmin, __VA_ARGS__)
-#define ax_unreduced_psum_scatter(...) AX_LINED(unreduced_psum_scatter, __VA_ARGS__)
-#define ax_psum_invariant(...) AX_LINED(psum_invariant, __VA_ARGS__)
 #define ax_done(...) AX_LINED(done, __VA_ARGS__)
 #define ax_shard_map(...) AX_LINED_VOID(shard_map, __VA_ARGS__)
 #define ax_shard_map_unchecked(...) AX_LINED_VOID(shard_map_unchecked, __VA_ARGS__)

@@ -67,8 +67,9 @@ int ax_mesh_find(const ax_mesh *mesh, const char *name);
 /* One bit an axis of the program's axis environment. */
 typedef uint64_t ax_axis_set;
 
-/* What a value of the type is. A future is an array that a collective under way will give (axle/collectives.h). */
-typedef enum ax_form { AX_ARRAY, AX_FUTURE } ax_form;
+/* What a value of the type is. A future is an array that a collective under way will give; a token holds nothing, and says that something was
+   sent (both in axle/collectives.h). A token's dtype is AX_BOOL and its rank 0. */
+typedef enum ax_form { AX_ARRAY, AX_FUTURE, AX_TOKEN } ax_form;
 
 /* By what the devices' parts of an unreduced value are to be combined. */
 typedef enum ax_unreduced_kind { AX_UNREDUCED_SUM, AX_UNREDUCED_MAX, AX_UNREDUCED_MIN } ax_unreduced_kind;

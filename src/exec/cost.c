@@ -17,6 +17,8 @@ static double own_time(const ax_plan *plan, const ax_op *op) {
     case AX_OP_EVAL: return 1000;
     case AX_OP_CHECK: return 20 + 0.1 * (double)ax_buffer_bytes(&plan->buffers[op->check.buffers[0]]);
     case AX_OP_START: return 30 + 0.2 * (double)ax_type_elems(&plan->buffers[op->exchange->in].type);
+    case AX_OP_SEND:
+    case AX_OP_RECEIVE: return 100 + 0.1 * (double)ax_buffer_bytes(&plan->buffers[op->message->buffer]);
     default: return 0;
   }
 }
@@ -24,7 +26,7 @@ static double own_time(const ax_plan *plan, const ax_op *op) {
 static cost op_cost(const ax_plan *plan, const ax_op *op) {
   double times = (double)ax_axis_set_size(op->axes, &plan->mesh);
   if (op->kind == AX_OP_BRANCH) return block_cost(plan, &op->branch.blocks[0]);
-  if (op->kind != AX_OP_LOOP) return (cost){times * own_time(plan, op), op->kind == AX_OP_START ? times : 0};
+  if (op->kind != AX_OP_LOOP) return (cost){times * own_time(plan, op), op->kind == AX_OP_START || op->kind == AX_OP_RECEIVE ? times : 0};
   double trips = op->loop.trips < 0 ? 10 : (double)op->loop.trips;
   cost test = block_cost(plan, &op->loop.test), body = block_cost(plan, &op->loop.body);
   return (cost){trips * (test.time + body.time), trips * (test.segments + body.segments)};

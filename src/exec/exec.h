@@ -38,6 +38,8 @@ typedef enum ax_instr_kind {
   /* from here on they order frames or move about in the list; those before only compute */
   AX_INSTR_PUSH,   /* my parts of an exchange; then signals its event */
   AX_INSTR_CLEAR,  /* my result of a ppermute, when I have no source */
+  AX_INSTR_SEND,   /* a message to another device */
+  AX_INSTR_RECEIVE, /* one from another: waits for it */
   AX_INSTR_WAIT,
   AX_INSTR_SIGNAL,
   AX_INSTR_LOOP,   /* iteration = 0; to `target` when there are no trips */
@@ -78,11 +80,22 @@ typedef struct ax_check {
   uint32_t loop_count, *loops; /* that it stands in, the outermost first */
 } ax_check;
 
+/* One side of messages: each goes over a link, a queue from one device to another. */
+typedef struct ax_side {
+  const uint32_t *link; /* by device: to, or from, another; AX_NONE: it has none */
+  ax_type type;         /* of what is sent or received */
+  int64_t bytes;
+} ax_side;
+
+typedef struct ax_link {
+  uint32_t source, target; /* devices */
+} ax_link;
+
 /* What every frame reads as it steps through the list comes first, what few kinds or only reports need last. */
 typedef struct ax_instr {
   ax_instr_kind kind;
   ax_axis_set skip;
-  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL: in then out; CHECK: result, then what it is made of; PUSH, CLEAR: in, out; TEST, BRANCH: the scalar */
+  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL: in then out; CHECK: result, then what it is made of; PUSH, CLEAR: in, out; SEND, RECEIVE: the array; TEST, BRANCH: the scalar */
   uint32_t ref_count;
   uint32_t parts;  /* KERNEL, GEMM, CHECK: into which it may be cut */
   uint32_t region; /* ENTER: which; PUSH: that it stands in */
@@ -94,6 +107,7 @@ typedef struct ax_instr {
     } kernel;
     const ax_gemm *gemm;
     const ax_check *check;
+    const ax_side *side; /* SEND, RECEIVE */
     struct { /* PUSH, CLEAR */
       ax_push *push;
       int64_t bytes; /* CLEAR: of my result */
@@ -119,6 +133,11 @@ typedef struct ax_instr {
   const ax_program *program;
 } ax_instr;
 _Static_assert(sizeof(ax_instr) <= 104, "a frame steps over many instructions that are not for it");
+
+/* A frame that waits here gives its scratch memory back. */
+static inline bool ax_instr_parks(const ax_instr *instr) {
+  return instr->kind == AX_INSTR_RECEIVE || (instr->kind == AX_INSTR_WAIT && instr->sync.parks);
+}
 
 /* Its counters are numbered from `first` on; who signals and who awaits which is looked up in tables by device, made once for all
    events and waits of the same kind (exec/peers.c). */
@@ -178,6 +197,8 @@ struct ax_executable {
   uint32_t code_count, frame_count; /* of all codes; the first is that of the devices */
   ax_code *codes;
   uint32_t event_count, access_count, space_count, part_count, set_count, region_count, loop_count, counter_count;
+  uint32_t link_count, first_link; /* the first link's counter: of messages sent; the others' follow */
+  ax_link *links;
   ax_event *events;
   struct ax_access *accesses; /* that waits were derived from, of the first code: which instructions may be exchanged for which */
   ax_space *spaces;
@@ -291,6 +312,8 @@ AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uin
 /* --- exec/exchange.c: what PUSH and CLEAR need at run time, once memory is placed; the kernel by which a push combines. --- */
 AX_MUST_USE ax_status ax_make_pushes(ax_assembly *assembly);
 ax_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_exchange *exchange, int64_t run, bool first);
+/* --- exec/links.c: who sends to whom, numbered; SEND and RECEIVE get theirs. --- */
+AX_MUST_USE ax_status ax_number_links(ax_assembly *assembly);
 /* --- exec/cost.c: whether more than the calling thread are worth waking. --- */
 bool ax_worth_threads(const ax_executable *executable);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "exec/mail.h"
 #include "ir/path.h"
 
 /* --- Making one --- */
@@ -68,6 +69,7 @@ static ax_status allocate(ax_execution *run) {
     return ax_out_of_memory(words * sizeof run->words[0]);
   for (; run->seat_count < e->runtime->options.workers; run->seat_count++) pthread_mutex_init(&run->seats[run->seat_count].lock, NULL);
   lay_out_frames(run);
+  AX_TRY(ax_mail_init(run));
   return allocate_spaces(run);
 }
 
@@ -107,6 +109,7 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
   for (uint32_t i = 0; i < AX_STRIPES; i++) pthread_mutex_destroy(&run->stripes[i]);
   pthread_mutex_destroy(&run->lock);
   pthread_cond_destroy(&run->change);
+  ax_mail_deinit(run);
   ax_free(run->seats);
   ax_free(run->posts);
   ax_free(run->frames);
@@ -172,6 +175,7 @@ static void reset_schedule(ax_execution *run) {
 
 void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs) {
   const ax_executable *e = run->executable;
+  ax_mail_empty(run);
   for (uint32_t i = 0; i < e->counter_count; i++) {
     ax_counter_reset(&run->counters[i]);
     atomic_store_explicit(&run->arrived[i], 0, memory_order_relaxed);
@@ -284,13 +288,15 @@ static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, ui
 /* A collective is named rather than what needs its result. */
 static const ax_instr *named_place(const ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
+  if (ax_execution_awaits_message(run, f)) return &run->frames[f].code->instrs[run->frames[f].pc];
   const ax_instr *signal = signal_of(e, event_at(e, run->parking[f].counter));
   return signal->kind == AX_INSTR_PUSH ? signal : &run->frames[f].code->instrs[run->frames[f].pc];
 }
 
 static bool wait_together(const ax_execution *run, uint32_t f, uint32_t g) {
-  return run->frames[g].state == FRAME_PARKED && run->parking[f].counter == run->parking[g].counter &&
-         named_place(run, f) == named_place(run, g);
+  bool messages = ax_execution_awaits_message(run, f); /* each its own */
+  return run->frames[g].state == FRAME_PARKED && ax_execution_awaits_message(run, g) == messages &&
+         (messages || run->parking[f].counter == run->parking[g].counter) && named_place(run, f) == named_place(run, g);
 }
 
 static void list(ax_text *text, const ax_execution *run, uint32_t f, uint32_t count) {
@@ -301,6 +307,24 @@ static void list(ax_text *text, const ax_execution *run, uint32_t f, uint32_t co
 
 static void list_end(ax_text *text, uint32_t count) {
   if (count > most_listed) ax_text_add(text, " and %u more", count - most_listed);
+}
+
+static void add_whereabouts(ax_text *text, const ax_execution *run, uint32_t f) {
+  ax_text_add(text, run->frames[f].state == FRAME_DONE ? ", which has finished" : ", which waits at ");
+  if (run->frames[f].state != FRAME_DONE) ax_execution_equation_text(text, run, named_place(run, f));
+}
+
+/* What the frames that wait for messages where `first` does wait for. */
+static void add_messages(ax_text *text, const ax_execution *run, uint32_t first) {
+  const ax_executable *e = run->executable;
+  uint32_t count = 0;
+  for (uint32_t f = first; f < e->frame_count; f++) {
+    if (!wait_together(run, first, f) || count++ >= most_listed) continue;
+    uint32_t source = e->links[run->parking[f].counter - e->first_link].source;
+    ax_text_add(text, "\n    never comes to device %u: message %llu of ", run->frames[f].device, (unsigned long long)run->parking[f].target);
+    ax_execution_device_text(text, run, source);
+    add_whereabouts(text, run, source);
+  }
 }
 
 /* Those who wait where frame `first` does, and those who never come, where they are instead. A member that waits here too owes
@@ -314,14 +338,16 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
   for (uint32_t f = first; f < frames; f++)
     if (wait_together(run, first, f)) list(text, run, f, waiting++);
   list_end(text, waiting);
+  if (ax_execution_awaits_message(run, first)) {
+    add_messages(text, run, first);
+    return waiting;
+  }
   awaited a = awaited_by(run, first);
   ax_text_add(text, "\n    never come:");
   for (uint32_t f = 0; f < frames; f++) {
     if (!owes(run, &a, run->parking[first].counter, f) || wait_together(run, first, f)) continue;
     list(text, run, f, missing++);
-    if (missing > most_listed) continue;
-    ax_text_add(text, run->frames[f].state == FRAME_DONE ? ", which has finished" : ", which waits at ");
-    if (run->frames[f].state != FRAME_DONE) ax_execution_equation_text(text, run, named_place(run, f));
+    if (missing <= most_listed) add_whereabouts(text, run, f);
   }
   list_end(text, missing);
   return waiting;

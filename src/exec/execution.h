@@ -63,6 +63,7 @@ typedef struct ax_execution {
   int64_t *words; /* the frames' arrays */
   ax_counter *counters;
   _Atomic uint32_t *arrived; /* by counter: members that came to a push `by_last` */
+  struct ax_queue *queues; /* by link: of messages (mail.c) */
   unsigned char **part; /* by space, first + place: where it is; NULL: nowhere yet, or in another process */
 
   bool threaded;                     /* several threads run it: so many */
@@ -108,6 +109,10 @@ void ax_execution_run(ax_execution *run, uint64_t number);
 AX_MUST_USE ax_status ax_execution_begin_flight(ax_execution *run);
 void ax_execution_post(ax_execution *run, uint32_t counter, uint32_t times);
 
+/* Frame f, which is parked, waits for a message. */
+static inline bool ax_execution_awaits_message(const ax_execution *run, uint32_t f) {
+  return run->executable->link_count > 0 && run->parking[f].counter >= run->executable->first_link;
+}
 /* "device 3 (data=1,model=1)" */
 void ax_execution_device_text(ax_text *text, const ax_execution *run, uint32_t f);
 /* The equation of an instruction: its primitive, operands and place. */

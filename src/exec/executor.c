@@ -5,6 +5,7 @@
 
 #include "exec/check.h"
 #include "exec/compute.h"
+#include "exec/mail.h"
 #include "exec/push.h"
 #include "exec/scheduler.h"
 #include "exec/share.h"
@@ -51,6 +52,13 @@ static outcome fail(ax_execution *run, ax_status status) {
   return FAILED;
 }
 
+/* A message sent or received; PARKED, FAILED; YIELDS: the frame goes on. */
+static outcome do_message(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f) {
+  bool parked = false;
+  ax_status status = instr->kind == AX_INSTR_SEND ? ax_mail_send(run, frame, instr) : ax_mail_receive(run, seat, frame, instr, f, &parked);
+  return status != AX_OK ? fail(run, status) : parked ? PARKED : YIELDS;
+}
+
 /* Runs a frame until it waits or ends. */
 static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
   const ax_executable *e = run->executable;
@@ -91,6 +99,13 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
         if (!ax_push_do(run, seat, frame, instr, f)) return PARKED;
         break;
       case AX_INSTR_CLEAR: ax_push_clear(frame, instr); break;
+      case AX_INSTR_SEND:
+      case AX_INSTR_RECEIVE: {
+        frame->pc = pc;
+        outcome done = do_message(run, seat, frame, instr, f);
+        if (done != YIELDS) return done;
+        break;
+      }
       case AX_INSTR_WAIT:
         frame->pc = pc;
         if (!do_wait(run, seat, frame, instr, f)) return PARKED;
@@ -179,7 +194,7 @@ ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const 
   const ax_chooser by_seed = ax_choose_seeded(&seeded);
   run->chooser = e->runtime->chooser != NULL ? e->runtime->chooser : options->policy == AX_POLICY_SEEDED ? &by_seed : NULL;
   ax_execution_run(run, number);
-  ax_status status = run->status != AX_OK ? failure(run) : AX_OK;
+  ax_status status = run->status != AX_OK ? failure(run) : ax_mail_check(run);
   if (status == AX_OK)
     ax_execution_keep(e, run);
   else

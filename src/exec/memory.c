@@ -75,7 +75,7 @@ static ax_status find_lifetimes(placer *p) {
   p->parking_before = ax_arena_alloc(&p->a->scratch, (a->instr_count + 1) * sizeof p->parking_before[0]);
   if (p->parking_before == NULL) return ax_out_of_memory(a->instr_count * sizeof p->parking_before[0]);
   for (uint32_t i = 0; i < a->instr_count; i++)
-    p->parking_before[i + 1] = p->parking_before[i] + (a->instrs[i].kind == AX_INSTR_WAIT && a->instrs[i].sync.parks);
+    p->parking_before[i + 1] = p->parking_before[i] + ax_instr_parks(&a->instrs[i]);
   return AX_OK;
 }
 
@@ -308,6 +308,8 @@ static ax_status encode(placer *p, uint32_t position) {
       uint32_t buffers[] = {op->exchange->in, op->exchange->out};
       return set_refs(p, instr, buffers, 2);
     }
+    case AX_INSTR_SEND:
+    case AX_INSTR_RECEIVE: return set_refs(p, instr, &op->message->buffer, 1);
     case AX_INSTR_TEST: return set_refs(p, instr, &op->loop.condition, 1);
     case AX_INSTR_BRANCH: return set_refs(p, instr, &op->branch.index, 1);
     default: return AX_OK;

@@ -168,7 +168,8 @@ static const pass passes[] = {
     {"synchronise", .instrs = ax_synchronise, AX_STAGE_SYNCHRONISED}, /* signals and waits where frames touch each other's memory */
     {"memory", .instrs = ax_place_memory, AX_STAGE_PLACED},           /* where each buffer lives */
     {"events", .instrs = ax_number_events, AX_STAGE_NUMBERED},        /* counters */
-    {"exchanges", .instrs = ax_make_pushes, AX_STAGE_EXCHANGED},      /* who puts what where */
+    {"exchanges", .instrs = ax_make_pushes, AX_STAGE_NUMBERED},       /* who puts what where */
+    {"links", .instrs = ax_number_links, AX_STAGE_EXCHANGED},         /* who sends to whom */
     {"kernels", .instrs = compile_kernels, AX_STAGE_EXCHANGED},       /* machine code */
     {"finish", .instrs = finish, AX_STAGE_FINISHED},                  /* what the executor wants at hand */
 };

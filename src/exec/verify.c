@@ -197,6 +197,8 @@ static operand operand_of(const ax_instr *instr, const ax_op *op, uint32_t k) {
     case AX_INSTR_CHECK: return (operand){op->check.buffers[k], true, false};
     case AX_INSTR_PUSH: return k == 0 ? (operand){op->exchange->in, true, false} : (operand){op->exchange->out, false, true};
     case AX_INSTR_CLEAR: return k == 0 ? (operand){op->exchange->in, false, false} : (operand){op->exchange->out, false, true};
+    case AX_INSTR_SEND: return (operand){op->message->buffer, true, false};
+    case AX_INSTR_RECEIVE: return (operand){op->message->buffer, false, true};
     case AX_INSTR_TEST: return (operand){op->loop.condition, true, false};
     default: return (operand){op->branch.index, true, false};
   }
@@ -210,6 +212,8 @@ static uint32_t operand_count(const ax_instr *instr, const ax_op *op) {
     case AX_INSTR_CHECK: return op->check.count;
     case AX_INSTR_PUSH:
     case AX_INSTR_CLEAR: return 2;
+    case AX_INSTR_SEND:
+    case AX_INSTR_RECEIVE:
     case AX_INSTR_TEST:
     case AX_INSTR_BRANCH: return 1;
     default: return 0;
@@ -270,7 +274,7 @@ static ax_status forget_scratch(verifier *v) {
 
 static ax_status touch(verifier *v, uint32_t i) {
   const ax_instr *instr = at(v, i);
-  if (instr->kind == AX_INSTR_WAIT && instr->sync.parks) return forget_scratch(v);
+  if (ax_instr_parks(instr)) AX_TRY(forget_scratch(v));
   for (int writing = 0; writing <= 1; writing++)
     for (uint32_t k = 0; k < instr->ref_count; k++) {
       operand o = operand_of(instr, v->a->ops[i], k);
@@ -395,6 +399,8 @@ static ax_status check_instr(verifier *v, uint32_t i) {
   if (instr->kind == AX_INSTR_WAIT) AX_TRY(check_wait(v, i));
   if (is_sync(instr) && v->stage >= AX_STAGE_NUMBERED) AX_TRY(check_counters(v, instr));
   bool exchanges = instr->kind == AX_INSTR_PUSH || instr->kind == AX_INSTR_CLEAR;
+  bool message = instr->kind == AX_INSTR_SEND || instr->kind == AX_INSTR_RECEIVE;
+  if (message && v->stage >= AX_STAGE_EXCHANGED) AX_TRY(check_table(v, instr->side->link, v->a->executable->link_count));
   if (exchanges && v->stage >= AX_STAGE_EXCHANGED) AX_TRY(check_push(v, instr, v->a->ops[i]->exchange));
   if (v->stage < AX_STAGE_FINISHED) return AX_OK;
   uint32_t space = v->a->executable->scratch_space;

@@ -16,6 +16,10 @@
 /* --- Types and lists --- */
 
 void ax_hlo_type(ax_text *text, const ax_type *type) {
+  if (type->form == AX_TOKEN) {
+    ax_text_add(text, "!stablehlo.token");
+    return;
+  }
   ax_text_add(text, "tensor<");
   for (uint32_t d = 0; d < type->rank; d++) ax_text_add(text, "%" PRId64 "x", type->dims[d]);
   ax_text_add(text, "%s>", ax_dtype_get(type->dtype)->hlo);

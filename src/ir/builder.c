@@ -129,7 +129,7 @@ static ax_status new_values(ax_builder *builder, const ax_type *types, uint32_t 
   *first = builder->value_count;
   if (count > 0) memcpy(builder->types + *first, types, count * sizeof types[0]);
   builder->value_count += count;
-  for (uint32_t i = 0; i < count; i++) builder->futures = builder->futures || types[i].form == AX_FUTURE;
+  for (uint32_t i = 0; i < count; i++) builder->linear = builder->linear || types[i].form != AX_ARRAY;
   return AX_OK;
 }
 
@@ -137,7 +137,7 @@ ax_value ax_builder_input(ax_builder *builder, const ax_type *type) {
   uint32_t id;
   assert(builder->eqn_count == 0 && builder->captured_count == 0);
   ax_status status = ax_type_check(type, &builder->axes);
-  if (status == AX_OK && type->form != AX_ARRAY)
+  if (status == AX_OK && type->form == AX_FUTURE)
     status = ax_error(AX_INVALID_ARGUMENT, "%s cannot come from outside", ax_type_string(type, &builder->axes));
   if (status != AX_OK) status = ax_error_context(status, "input %u: ", builder->in_count);
   if (status == AX_OK) status = new_values(builder, type, 1, &id);
@@ -257,7 +257,7 @@ static ax_status resolve(ax_builder *builder, ax_value value, uint32_t *id) {
   uint32_t outer;
   const ax_builder *from = builder->parent;
   AX_TRY(resolve(builder->parent, value, &outer));
-  if (from->types[outer].form != AX_ARRAY)
+  if (from->types[outer].form == AX_FUTURE)
     return ax_future_error(from->types, from->eqns, from->eqn_count, outer, &from->axes, "is used in a body; done must end it before");
   return capture(builder, (ax_value){builder->parent->serial, outer}, id);
 }
@@ -306,10 +306,13 @@ static ax_status check_sizes(const ax_infer_args *args) {
 
 static ax_status check_forms(const ax_infer_args *args) {
   for (uint32_t i = 0; i < args->in_count; i++) {
-    if (args->in[i].form == args->prim->operands) continue;
-    bool future = args->in[i].form == AX_FUTURE;
+    ax_form form = args->in[i].form;
+    if (form == args->prim->operands || (form == AX_TOKEN && args->prim->tokens)) continue;
     return ax_error(AX_INVALID_ARGUMENT, "operand %u is %s, %s", i, ax_type_string(&args->in[i], args->axes),
-                    future ? "which done must end first" : "no future");
+                    form == AX_FUTURE                      ? "which done must end first"
+                    : args->prim->operands == AX_FUTURE ? "no future"
+                    : args->prim->operands == AX_TOKEN  ? "no token"
+                                                           : "which only precv takes");
   }
   return AX_OK;
 }
@@ -582,8 +585,8 @@ static ax_status finish(ax_builder *builder, const ax_value *outs, uint32_t out_
   if (builder->status != AX_OK) return ax_error(builder->status, "%s", builder->message);
   if (!captures && builder->captured_count > 0)
     return ax_error(AX_INVALID_ARGUMENT, "a value of the trace around is used in a program of its own, which it cannot be an operand of");
-  if (builder->futures)
-    AX_TRY(ax_futures_check(builder->types, builder->value_count, builder->eqns, builder->eqn_count, ids, out_count, &builder->axes));
+  if (builder->linear)
+    AX_TRY(ax_linear_check(builder->types, builder->value_count, builder->eqns, builder->eqn_count, ids, out_count, &builder->axes));
   return make_program(builder, ids, out_count, out);
 }
 

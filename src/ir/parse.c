@@ -397,7 +397,10 @@ static ax_status parse_text(ax_parser *parser, const char *text, size_t bytes, c
   const ax_mesh none = {0};
   scope scope = {0};
   AX_TRY(ax_lexer_init(&parser->lexer, text, bytes, source));
+  ax_token at = parser->lexer.token;
   AX_TRY(parse_program(parser, &none, &scope, out));
+  ax_status status = ax_whole_check(*out);
+  if (status != AX_OK) return ax_lexer_place(&parser->lexer, &at, status);
   AX_TRY(ax_lexer_next(&parser->lexer));
   if (parser->lexer.token.kind != AX_TOKEN_END) return ax_unexpected(parser, "the end of the text");
   if (names == NULL) return AX_OK;

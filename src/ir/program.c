@@ -154,7 +154,12 @@ ax_status ax_trace_on(const ax_mesh *axes, ax_fn function, const ax_type *in_typ
   if (in == NULL) ax_fail(ax_out_of_memory(function.in_count * sizeof in[0]));
   for (uint32_t i = 0; in != NULL && i < function.in_count; i++) in[i] = ax_builder_input(builder, &in_types[i]);
   ax_value *outs = ax_builder_call(function, in);
-  return ax_builder_finish(builder, outs, function.out_count, out, NULL, NULL);
+  AX_TRY(ax_builder_finish(builder, outs, function.out_count, out, NULL, NULL));
+  ax_status status = ax_whole_check(*out);
+  if (status == AX_OK) return AX_OK;
+  ax_program_release(*out);
+  *out = NULL;
+  return status;
 }
 
 ax_status ax_trace(ax_fn function, const ax_type *in_types, ax_program **out) {

@@ -74,15 +74,14 @@ const char *ax_axis_set_string(ax_axis_set set, const ax_mesh *axes);
    `axes` or hold unchecked axes, a kind that is none or of nothing unreduced. */
 AX_MUST_USE ax_status ax_type_check(const ax_type *type, const ax_mesh *axes);
 bool ax_spread_equal(const ax_spread *a, const ax_spread *b);
-/* The type of a value's tangent: its own, but of an array; where it is unreduced by max or min it varies, as each part has a tangent. */
+/* The type of a value's tangent: its own, but of an array. */
 ax_type ax_tangent(const ax_type *type);
 /* The type of a value's cotangent, an array: what devices hold in common is the sum of what flows back to each, so reduced and unreduced
-   axes of its tangent change places. */
+   axes change places. */
 ax_type ax_dual(const ax_type *type);
 /* The axes along which devices may hold different bits: varying, and unreduced, where each holds its part. */
 ax_axis_set ax_spread_differs(const ax_spread *spread);
 extern const char *const ax_unreduced_names[]; /* "U", "Umax", "Umin", by ax_unreduced_kind */
-extern const char *const ax_kind_names[];      /* "sum", "max", "min" */
 bool ax_same_shape(const ax_type *a, const ax_type *b);
 int64_t ax_dims_elems(uint32_t rank, const int64_t *dims);
 
@@ -190,7 +189,7 @@ typedef struct ax_builder {
   ax_type *room; /* for the types of one equation's operands and results */
   uint32_t room_capacity;
   ax_axis_set capture_varying; /* what it captures varies over these too */
-  bool futures; /* some of its values are */
+  bool linear; /* some of its values are futures or tokens */
   bool keeps_numbers; /* equations keep those of what they stem from; inherited */
   bool starts; /* it is the expression that ax_start takes (prim/start.c) */
   bool seals; /* values of enclosing traces may not be used */
@@ -246,10 +245,12 @@ static inline void ax_builder_stem(ax_builder *builder, const ax_eqn *eqn) {
    failure. `params` is copied. */
 void ax_emit(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,
              uint32_t out_count);
-/* Each future is ended once, by an equation that takes futures, and is no output. AX_INVALID_ARGUMENT: the first that is not, with
-   what started it. */
-AX_MUST_USE ax_status ax_futures_check(const ax_type *types, uint32_t value_count, const ax_eqn *eqns, uint32_t eqn_count,
-                                       const uint32_t *outs, uint32_t out_count, const ax_mesh *axes);
+/* Each future is ended once, by an equation that takes futures, and is no output; each token is used once at most. AX_INVALID_ARGUMENT: the
+   first that is not, with what made it, and what uses it. */
+AX_MUST_USE ax_status ax_linear_check(const ax_type *types, uint32_t value_count, const ax_eqn *eqns, uint32_t eqn_count,
+                                      const uint32_t *outs, uint32_t out_count, const ax_mesh *axes);
+/* AX_INVALID_ARGUMENT: a program that somebody is to run takes or gives a token. */
+AX_MUST_USE ax_status ax_whole_check(const ax_program *program);
 /* "the future<f32[8]> of psum, start in line 3, <what>". */
 ax_status ax_future_error(const ax_type *types, const ax_eqn *eqns, uint32_t eqn_count, uint32_t id, const ax_mesh *axes,
                           const char *what);

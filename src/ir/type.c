@@ -58,7 +58,7 @@ int64_t ax_dims_elems(uint32_t rank, const int64_t *dims) {
 int64_t ax_type_elems(const ax_type *type) { return ax_dims_elems(type->rank, type->dims); }
 
 ax_status ax_type_check(const ax_type *type, const ax_mesh *axes) {
-  bool known_form = type->form == AX_ARRAY || type->form == AX_FUTURE;
+  bool known_form = type->form == AX_ARRAY || type->form == AX_FUTURE || (type->form == AX_TOKEN && type->dtype == AX_BOOL && type->rank == 0);
   if (!known_form || type->dtype <= AX_NO_DTYPE || type->dtype >= AX_DTYPE_COUNT || type->rank > AX_MAX_RANK)
     return ax_error(AX_INVALID_ARGUMENT, "not a type (no dtype, rank above %d, or a negative dimension)", AX_MAX_RANK);
   int64_t bytes = (int64_t)ax_dtype_bytes(type->dtype);
@@ -89,22 +89,19 @@ bool ax_type_equal(const ax_type *a, const ax_type *b) {
   return a->form == b->form && a->dtype == b->dtype && ax_same_shape(a, b) && ax_spread_equal(&a->spread, &b->spread);
 }
 
+ax_type ax_dual(const ax_type *type) {
+  ax_type dual = *type;
+  dual.form = AX_ARRAY;
+  dual.spread.reduced = type->spread.unreduced;
+  dual.spread.unreduced = type->spread.reduced;
+  dual.spread.kind = AX_UNREDUCED_SUM;
+  return dual;
+}
+
 ax_type ax_tangent(const ax_type *type) {
   ax_type tangent = *type;
   tangent.form = AX_ARRAY;
-  if (type->spread.kind == AX_UNREDUCED_SUM) return tangent;
-  tangent.spread.varying |= type->spread.unreduced;
-  tangent.spread.unreduced = 0;
-  tangent.spread.kind = AX_UNREDUCED_SUM;
   return tangent;
-}
-
-ax_type ax_dual(const ax_type *type) {
-  ax_type dual = ax_tangent(type);
-  ax_axis_set reduced = dual.spread.reduced;
-  dual.spread.reduced = dual.spread.unreduced;
-  dual.spread.unreduced = reduced;
-  return dual;
 }
 
 ax_axis_set ax_spread_differs(const ax_spread *spread) { return spread->varying | spread->unreduced; }
@@ -120,8 +117,6 @@ static void add_set(ax_text *text, const char *lead, ax_axis_set set, const ax_m
 
 const char *const ax_unreduced_names[] = {[AX_UNREDUCED_SUM] = "U", [AX_UNREDUCED_MAX] = "Umax", [AX_UNREDUCED_MIN] = "Umin"};
 
-const char *const ax_kind_names[] = {[AX_UNREDUCED_SUM] = "sum", [AX_UNREDUCED_MAX] = "max", [AX_UNREDUCED_MIN] = "min"};
-
 static void add_spread(ax_text *text, const ax_spread *on, const ax_mesh *axes) {
   char lead[8];
   const char *unreduced = on->kind <= AX_UNREDUCED_MIN ? ax_unreduced_names[on->kind] : "U?";
@@ -135,6 +130,11 @@ static void add_spread(ax_text *text, const ax_spread *on, const ax_mesh *axes) 
 }
 
 void ax_type_text(ax_text *text, const ax_type *type, const ax_mesh *axes) {
+  if (type->form == AX_TOKEN) {
+    ax_text_add(text, "token");
+    add_spread(text, &type->spread, axes);
+    return;
+  }
   ax_text_add(text, "%s%s[", type->form == AX_FUTURE ? "future<" : "", ax_dtype_name(type->dtype));
   for (uint32_t i = 0; i < type->rank; i++) ax_text_add(text, "%s%lld", i ? "," : "", (long long)type->dims[i]);
   ax_text_add(text, "]");

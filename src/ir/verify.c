@@ -5,6 +5,7 @@
                 environment, and hold no unchecked axis
      equations  each result has the type that its primitive infers
      futures    are no inputs and no outputs; one equation ends each
+     tokens     are used once at most
      nested     programs hold the same, and their environment begins with their parent's
 
    Only a defect of Axle's own breaks one, so the status is AX_INTERNAL. */
@@ -76,8 +77,8 @@ static ax_status check_outputs(const ax_program *program, uint32_t values) {
   if (values != program->value_count) return ax_error(AX_INTERNAL, "verify: values that no equation computes");
   for (uint32_t i = 0; i < program->out_count; i++)
     if (program->outs[i] >= program->value_count) return ax_error(AX_INTERNAL, "verify: output %u is not a value", i);
-  ax_status status = ax_futures_check(program->types, program->value_count, program->eqns, program->eqn_count, program->outs,
-                                      program->out_count, &program->axes);
+  ax_status status = ax_linear_check(program->types, program->value_count, program->eqns, program->eqn_count, program->outs,
+                                     program->out_count, &program->axes);
   return status != AX_INVALID_ARGUMENT ? status : ax_error_context(AX_INTERNAL, "verify: ");
 }
 

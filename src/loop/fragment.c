@@ -195,6 +195,12 @@ static ax_exchange *start_here(const call *c, const ax_exchange *exchange) {
   return c->exchange[exchange->id - c->fragment->first_exchange] = made;
 }
 
+static ax_mail *message_here(const call *c, const ax_mail *message) {
+  ax_mail *made = ax_arena_copy(&c->lower->plan->arena, message, sizeof *message);
+  if (made != NULL) made->buffer = here(c, message->buffer);
+  return made;
+}
+
 static ax_status copy_block(const call *c, const ax_block *from, ax_block *to);
 
 static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
@@ -214,6 +220,8 @@ static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
       break;
     case AX_OP_START: made = (to->exchange = start_here(c, from->exchange)) != NULL; break;
     case AX_OP_DONE: to->exchange = c->exchange[from->exchange->id - c->fragment->first_exchange]; break;
+    case AX_OP_SEND:
+    case AX_OP_RECEIVE: made = (to->message = message_here(c, from->message)) != NULL; break;
     case AX_OP_CHECK: made = (to->check.buffers = list_here(c, &plan->arena, from->check.buffers, from->check.count)) != NULL; break;
     case AX_OP_LOOP:
       to->loop.id = loop_here(c, from->loop.id);

@@ -480,7 +480,7 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     ax_op *a = &ops[i];
     bool done = false;
     if (waits_for_reader(f, a, at)) continue;
-    if (a->kind == AX_OP_START || a->kind == AX_OP_DONE) return AX_OK; /* what comes before must not wait for what comes after */
+    if (a->kind == AX_OP_START || a->kind == AX_OP_DONE || ax_op_has_messages(a)) return AX_OK; /* what comes before must not wait for what comes after */
     if (a->kind != AX_OP_KERNEL || (cheap && !feeds(&a->kernel, &b->kernel))) continue;
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
     bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);

@@ -176,6 +176,13 @@ ax_status ax_lower_done(ax_lower *lower, ax_exchange *started) {
   return add_op(lower, &(ax_op){.kind = AX_OP_DONE, .axes = lower->plan->buffers[started->out].axes, .exchange = started});
 }
 
+ax_status ax_lower_message(ax_lower *lower, ax_op_kind kind, const ax_mail *message) {
+  ax_mail *copy = ax_arena_copy(&lower->plan->arena, message, sizeof *message);
+  if (copy == NULL) return ax_out_of_memory(sizeof *message);
+  AX_TRY(ax_axes_resolve(&message->names, &lower->plan->mesh, &copy->axes));
+  return add_op(lower, &(ax_op){.kind = kind, .axes = ax_all_axes(&lower->plan->mesh), .message = copy});
+}
+
 /* --- Regions --- */
 
 static ax_op *last_op(ax_block *block) { return &block->ops[block->count - 1]; }
@@ -313,7 +320,11 @@ static ax_status build(ax_plan *plan, ax_lower *lower, const ax_axis_set *in_axe
   if (plan->in == NULL || plan->out == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->in_count; i++)
     AX_TRY(add_input(plan, i, in_axes != NULL ? in_axes[i] : ax_spread_differs(&program->types[i].spread)));
+  /* Where messages order devices, each is in a place of its own anywhere: a value that one computes for all could be what another waits for
+     that the first waits for. So each computes its own. */
+  if ((program->effects & AX_EFFECT_MESSAGE) != 0) lower->diverging = ax_all_axes(&plan->mesh);
   AX_TRY(ax_lower_program(lower, program, plan->in, plan->out));
+  lower->diverging = 0;
   lower->program = program; /* the copies' */
   return store_results(lower, out_axes);
 }

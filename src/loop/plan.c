@@ -30,6 +30,8 @@ void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
     case AX_OP_DONE:
       if (op->exchange->peers == AX_PEERS_PAIRS) visit(context, op->exchange->out, true);
       break;
+    case AX_OP_SEND: visit(context, op->message->buffer, false); break;
+    case AX_OP_RECEIVE: visit(context, op->message->buffer, true); break;
     case AX_OP_CHECK:
       for (uint32_t k = 0; k < op->check.count; k++) visit(context, op->check.buffers[k], false);
       break;
@@ -107,6 +109,12 @@ bool ax_op_is_ordered(const ax_op *op) {
   return op->eqn != NULL && (op->eqn->prim->effects & (AX_EFFECT_ORDER | AX_EFFECT_STATE)) != 0;
 }
 
+bool ax_op_has_messages(const ax_op *op) {
+  if (op->kind == AX_OP_SEND || op->kind == AX_OP_RECEIVE) return true;
+  bool holds = op->kind == AX_OP_LOOP || op->kind == AX_OP_BRANCH;
+  return holds && op->eqn != NULL && (ax_eqn_effects(op->eqn) & AX_EFFECT_MESSAGE) != 0;
+}
+
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_position **at) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
   const ax_kernel *kernel = op->kernel.kernel;
@@ -166,6 +174,11 @@ static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
                   ax_axis_set_string(op->exchange->axes, &plan->mesh), op->exchange->in, op->exchange->out);
       break;
     case AX_OP_DONE: ax_text_add(text, "done %u\n", op->exchange->id); break;
+    case AX_OP_SEND:
+    case AX_OP_RECEIVE:
+      ax_text_add(text, "%s b%u over %s, link %lld\n", op->kind == AX_OP_SEND ? "send" : "receive", op->message->buffer,
+                  ax_axis_set_string(op->message->axes, &plan->mesh), (long long)op->message->link);
+      break;
     case AX_OP_CHECK:
       ax_text_add(text, "check %s b%u", op->eqn->prim->name, op->check.buffers[0]);
       add_list(text, " of", op->check.buffers + 1, op->check.count - 1);

@@ -69,6 +69,15 @@ typedef struct ax_exchange {
   uint32_t id;                                                               /* ties DONE to START */
 } ax_exchange;
 
+/* One side of messages between two devices: who has a target sends `buffer`, who has a source receives it; zeros without one. */
+typedef struct ax_mail {
+  ax_axes names; /* members are numbered row-major over these axes, in this order */
+  ax_axis_set axes;
+  const ax_pairs *pairs;
+  int64_t link; /* which of the queues between two devices */
+  uint32_t buffer;
+} ax_mail;
+
 typedef struct ax_block {
   struct ax_op *ops;
   uint32_t count, capacity;
@@ -81,6 +90,8 @@ typedef enum ax_op_kind {
   AX_OP_EVAL,  /* the primitive's reference code */
   AX_OP_START, /* of an exchange: put my parts */
   AX_OP_DONE,  /* of an exchange: from here on, out may be read */
+  AX_OP_SEND,  /* a message, to be received by another device: never waits */
+  AX_OP_RECEIVE, /* one: waits until it is there */
   AX_OP_CHECK, /* that the equation made no NaN or infinity (loop/check.c) */
   AX_OP_LOOP,
   AX_OP_BRANCH
@@ -99,6 +110,7 @@ typedef struct ax_op {
       uint32_t *in, *out;
     } eval;
     ax_exchange *exchange;
+    ax_mail *message;
     struct {
       uint32_t result;   /* of the equation, which one */
       uint32_t count;    /* buffers: that result, then floats it is made of; what is in one of those already was not made here */
@@ -156,6 +168,9 @@ void ax_block_sweep(ax_block *block);
 /* Of an equation with order or state (ir/prim.h), or a check: it stays where it is among others like it, and is neither dropped nor done
    twice, whatever its buffers say. Not for the operations inside it. */
 bool ax_op_is_ordered(const ax_op *op);
+/* It sends or receives messages, or holds an operation that does. What waits for other devices is not moved before it, nor what others
+   wait for behind it: they may be in another place than this device, and wait for each other only as the program says. */
+bool ax_op_has_messages(const ax_op *op);
 /* The only thing a kernel operation does is to write `*to` element by element from `*from` (at `at` of from's dimensions). */
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_position **at);
 /* The same, and it takes all of `*from` as it lies. */

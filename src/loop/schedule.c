@@ -1,7 +1,8 @@
 /* The order of operations in a block: what does not depend on a collective's result comes before what does.
 
    Each operation gets a phase: the number of collectives on the longest way to it. A stable sort by phase keeps program order
-   otherwise, so dependencies hold. A device then starts every collective it can before it waits for one, and the collectives
+   otherwise, so dependencies hold. Nothing comes before messages that it came after, nor after those it came before: a phase begins with each
+   operation that has some, as late as the latest before it. A device then starts every collective it can before it waits for one, and the collectives
    overlap with the rest; and devices do not wait, with their gradients in hand, for one that waits for the loss.
 
      loss = psum(l)        phase 0 (start), its readers 1               g = grad ...    phase 0
@@ -74,12 +75,15 @@ static void forget(void *context, uint32_t buffer, bool writes) {
 /* `ready` and `used` are clear before and after. phases: cleared, one an operation. Gives the last phase. */
 static uint32_t find_phases(scheduler *s, ax_block *block, uint32_t *phases) {
   uint32_t last = 0, least = 0; /* least: the phase of the last operation that stays in order */
+  uint32_t fence = 0;           /* that of the last with messages */
   for (uint32_t i = 0; i < block->count; i++) {
     s->phase = 0;
     s->exchanges = s->ordered = false;
     ax_op_walk(&block->ops[i], describe_op, s);
     ax_op_walk(&block->ops[i], need_op, s);
     if (s->ordered && s->phase < least) s->phase = least;
+    if (s->phase < fence) s->phase = fence;
+    if (ax_op_has_messages(&block->ops[i])) fence = s->phase = s->phase < last ? last : s->phase;
     if (s->ordered) least = s->phase;
     phases[i] = s->phase;
     ax_op_walk(&block->ops[i], note_op, s);

@@ -196,6 +196,8 @@ static ax_status check_shape(const verifier *v, const ax_op *op) {
     case AX_OP_START: return check_start(v, op->exchange);
     case AX_OP_DONE: return check_done(v, op->exchange);
     case AX_OP_EVAL: return op->eqn != NULL && op->program != NULL ? AX_OK : ax_error(AX_INTERNAL, "has no equation");
+    case AX_OP_SEND:
+    case AX_OP_RECEIVE: return op->message != NULL && op->eqn != NULL ? AX_OK : ax_error(AX_INTERNAL, "has no message");
     case AX_OP_CHECK:
       return op->eqn != NULL && op->program != NULL && op->check.count > 0 ? AX_OK : ax_error(AX_INTERNAL, "checks nothing");
     case AX_OP_LOOP: return op->loop.trips == v->trips[op->loop.id] ? AX_OK : ax_error(AX_INTERNAL, "loop %u is there twice", op->loop.id);

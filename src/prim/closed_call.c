@@ -117,7 +117,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(closed_call_params, body)}};
 
 const ax_prim ax_prim_closed_call = {
-    .name = "closed_call", .kind = AX_REGION, .unify = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "closed_call", .kind = AX_REGION, .tokens = true, .unify = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(closed_call_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = linearize,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing,

@@ -57,9 +57,6 @@ static ax_status infer(const ax_infer_args *args) {
   const ax_type *index = &args->in[0];
   if (index->dtype != AX_S32 || index->rank != 0)
     return ax_error(AX_INVALID_ARGUMENT, "the index is %s, not s32[]", ax_type_string(index, args->axes));
-  if (index->spread.unreduced != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "the index %s is unreduced over %s; %s", ax_type_string(index, args->axes),
-                    ax_axis_set_string(index->spread.unreduced, args->axes), ax_reduce_advice(index->spread.kind));
   const ax_program *first = params->branches.v[0];
   for (uint32_t b = 0; b < params->branches.count; b++)
     AX_TRY(check_branch(args, params->branches.v[b], first, b));
@@ -156,7 +153,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"branches", AX_PARAM_PROGRAMS, offsetof(ax_cond_params, branches)}};
 
 const ax_prim ax_prim_cond = {
-    .name = "cond", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "cond", .kind = AX_REGION, .tokens = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_cond_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_cond_jvp,
     .linearize = ax_cond_linearize, .transpose = ax_cond_transpose, .batch = ax_cond_batch,

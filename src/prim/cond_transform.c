@@ -293,6 +293,12 @@ static ax_value select_result(const ax_batch_args *args, const branches *b, cons
 }
 
 static void batch_by_select(const ax_batch_args *args, branches *b, const int *want) {
+  for (uint32_t i = 0; i < b->count; i++)
+    if ((b->of->v[i]->effects & AX_EFFECT_MESSAGE) != 0) {
+      ax_fail(ax_error(AX_ABSENT, "vmap: branch %u has messages, but each member of the batch chooses a branch of its own, and a message is of all",
+                       i));
+      return;
+    }
   ax_value *out = ax_trace_alloc((size_t)b->count * b->out_count * sizeof out[0]);
   if (out == NULL) return;
   for (uint32_t i = 0; i < b->count && !ax_failed(); i++)

@@ -5,7 +5,6 @@
    Linear; the transpose swaps source and target. Over several axes members are numbered in the order named, as axis_index counts
    them (jax.lax numbers them in mesh order here, whatever the order named).
    Batching over a named axis: slices of the batch dimension put in another order. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "prim/collective.h"
@@ -18,49 +17,11 @@ typedef struct ppermute_params {
 
 /* --- infer --- */
 
-static int compare_numbers(const void *a, const void *b) {
-  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return (x > y) - (x < y);
-}
-
-/* The first two pairs that share a source (side 0) or a target (side 1). */
-static ax_status report_twice(const ax_pairs *pairs, int side, int64_t number) {
-  uint32_t found[2], count = 0;
-  for (uint32_t i = 0; i < pairs->count && count < 2; i++)
-    if (pairs->v[i][side] == number) found[count++] = i;
-  const int64_t *a = pairs->v[found[0]], *b = pairs->v[found[1]];
-  return ax_error(AX_INVALID_ARGUMENT, "pairs (%lld, %lld) and (%lld, %lld) have the same %s", (long long)a[0],
-                  (long long)a[1], (long long)b[0], (long long)b[1], side == 0 ? "source" : "target");
-}
-
-static ax_status check_unique(const ax_pairs *pairs, int side, int64_t *sorted) {
-  for (uint32_t i = 0; i < pairs->count; i++) sorted[i] = pairs->v[i][side];
-  qsort(sorted, pairs->count, sizeof sorted[0], compare_numbers);
-  for (uint32_t i = 1; i < pairs->count; i++)
-    if (sorted[i] == sorted[i - 1]) return report_twice(pairs, side, sorted[i]);
-  return AX_OK;
-}
-
-static ax_status check_pairs(const ax_pairs *pairs, int64_t members) {
-  for (uint32_t i = 0; i < pairs->count; i++)
-    for (int side = 0; side < 2; side++)
-      if (pairs->v[i][side] < 0 || pairs->v[i][side] >= members)
-        return ax_error(AX_INVALID_ARGUMENT, "pair (%lld, %lld): the group's members are 0 to %lld",
-                        (long long)pairs->v[i][0], (long long)pairs->v[i][1], (long long)members - 1);
-  if (pairs->count == 0) return AX_OK;
-  int64_t *sorted = ax_alloc(pairs->count * sizeof sorted[0]);
-  if (sorted == NULL) return ax_out_of_memory(pairs->count * sizeof sorted[0]);
-  ax_status status = check_unique(pairs, 0, sorted);
-  if (status == AX_OK) status = check_unique(pairs, 1, sorted);
-  ax_free(sorted);
-  return status;
-}
-
 static ax_status infer(const ax_infer_args *args) {
   const ppermute_params *params = args->params;
   int64_t size;
   AX_TRY(ax_collective_size(args, &params->axes, &size));
-  AX_TRY(check_pairs(&params->pairs, size));
+  AX_TRY(ax_pairs_check(&params->pairs, size));
   args->out[0] = args->in[0];
   return AX_OK;
 }
@@ -82,13 +43,7 @@ static ax_status eval(const ax_eval_args *args) {
 
 static void transpose(const ax_transpose_args *args) {
   ppermute_params params = *(const ppermute_params *)args->eqn->params;
-  const ax_pairs *pairs = &((const ppermute_params *)args->eqn->params)->pairs;
-  params.pairs.v = ax_trace_alloc(pairs->count * sizeof pairs->v[0]);
-  if (params.pairs.v == NULL) return;
-  for (uint32_t i = 0; i < pairs->count; i++) {
-    params.pairs.v[i][0] = pairs->v[i][1];
-    params.pairs.v[i][1] = pairs->v[i][0];
-  }
+  if (!ax_pairs_swap(&((const ppermute_params *)args->eqn->params)->pairs, &params.pairs)) return;
   args->out[0] = ax_bind1(&ax_prim_ppermute, &params, args->cotangent, 1);
 }
 
@@ -211,25 +166,10 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 /* --- hlo --- */
 
-/* Each pair once for every group: the groups' first members are the devices whose number in their group is 0. */
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ppermute_params *params = eqn->params;
-  const ax_mesh *mesh = &hlo->axes;
   ax_text attributes = {0};
-  ax_axis_set set;
-  AX_TRY(ax_axes_resolve(&params->axes, mesh, &set));
-  int64_t devices = ax_mesh_devices(mesh), count = devices / ax_axis_set_size(set, mesh) * params->pairs.count;
-  const char *comma = "";
-  ax_text_add(&attributes, "source_target_pairs = dense<%s", count > 0 ? "[" : "");
-  for (int64_t d = 0; d < devices && params->pairs.count > 0; d++) {
-    if (ax_axes_index(&params->axes, mesh, d) != 0) continue;
-    for (uint32_t i = 0; i < params->pairs.count; i++, comma = ", ")
-      ax_text_add(&attributes, "%s[%lld, %lld]", comma,
-                  (long long)ax_axes_device(&params->axes, mesh, d, params->pairs.v[i][0]),
-                  (long long)ax_axes_device(&params->axes, mesh, d, params->pairs.v[i][1]));
-  }
-  ax_text_add(&attributes, "%s> : tensor<%lldx2xi64>, channel_handle = #stablehlo.channel_handle<handle = %u, type = 1>",
-              count > 0 ? "]" : "", (long long)count, ++hlo->channel);
+  AX_TRY(ax_hlo_pairs(&attributes, hlo, &params->axes, &params->pairs));
   return ax_hlo_attributed(hlo, eqn, "stablehlo.collective_permute", in, &attributes, out);
 }
 
@@ -239,7 +179,6 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ppermute_para
 const ax_prim ax_prim_ppermute = {
     .name = "ppermute", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ppermute_params),
-    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };

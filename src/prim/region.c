@@ -1,6 +1,5 @@
 /* Bodies: traced with what they capture, permuted, checked for communication under divergent control, run lane by lane, lowered. */
 #include "ir/path.h"
-#include "prim/prims.h"
 #include "prim/region.h"
 
 #include <stdlib.h>
@@ -28,8 +27,6 @@ ax_status ax_body_trace(const ax_body_options *options, ax_body *out) {
   ax_value *outs = ax_builder_call(options->function, in);
   for (uint32_t k = 0; outs != NULL && options->out_varying != NULL && k < options->function.out_count; k++)
     outs[k] = ax_vary_to(outs[k], options->out_varying[k]);
-  for (uint32_t k = 0; outs != NULL && options->out_invariant != 0 && k < options->function.out_count; k++)
-    outs[k] = ax_cast(&ax_prim_reduced_invariant_cast, outs[k], ax_typeof(outs[k]).spread.reduced & options->out_invariant);
   return ax_builder_finish(builder, outs, options->function.out_count, &out->program, &out->captured, &out->captured_count);
 }
 
@@ -94,6 +91,13 @@ ax_status ax_region_check_type(const ax_type *type, const ax_type *wanted, const
   if (ax_type_equal(type, wanted)) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "%s %u %s %s, but %s %s", what, index, is, ax_type_string(type, axes), but,
                   ax_type_string(wanted, axes));
+}
+
+ax_status ax_region_check_tokens(const ax_program *body, uint32_t first, uint32_t count, const char *what) {
+  for (uint32_t i = first; i < first + count; i++)
+    if (body->types[i].form == AX_TOKEN)
+      return ax_error(AX_INVALID_ARGUMENT, "the body of %s uses a token from outside, and would again each time round; carry it", what);
+  return AX_OK;
 }
 
 static ax_axis_set communicates_over(const ax_eqn *eqn, const ax_mesh *axes) {

@@ -24,7 +24,6 @@ typedef struct ax_body_options {
   ax_fn function;
   const ax_type *in; /* of its operands */
   const ax_axis_set *out_varying; /* results are made to vary over these too; NULL: as they come */
-  ax_axis_set out_invariant;   /* results that are reduced over these are made invariant */
   ax_axis_set capture_varying; /* what the function captures varies over these too */
   struct ax_loop_notes *notes; /* NULL: those of the enclosing trace (prim/settle.h) */
 } ax_body_options;
@@ -55,7 +54,10 @@ AX_MUST_USE ax_status ax_region_check_axes(const ax_program *body, const ax_mesh
 /* Refuses a type that is not the one wanted: "carry 1 starts as f32[2], but the body takes f32[3]", in that wording. */
 AX_MUST_USE ax_status ax_region_check_type(const ax_type *type, const ax_type *wanted, const ax_mesh *axes,
                                            const char *what, uint32_t index, const char *is, const char *but);
-/* Refuses communication over any axis of `set` in the body: devices that go different ways would not all reach it. */
+/* Refuses tokens among inputs first .. first + count of a body that is gone through again and again, `what`'s, with the same ones. */
+AX_MUST_USE ax_status ax_region_check_tokens(const ax_program *body, uint32_t first, uint32_t count, const char *what);
+/* Refuses communication over any axis of `set` in the body: devices that go different ways would not all reach it.
+   Messages between two devices may be there: each comes to its own side. */
 AX_MUST_USE ax_status ax_region_check_silent(const ax_program *body, ax_axis_set set, const ax_mesh *axes,
                                              const char *what);
 
@@ -72,6 +74,12 @@ AX_MUST_USE ax_status ax_tensor_copy(const ax_tensor *tensor, ax_tensor **out);
 typedef struct ax_evaluator ax_evaluator;
 AX_MUST_USE ax_status ax_evaluate_lanes(ax_evaluator *driver, const ax_program *program, uint32_t lanes,
                                         const int64_t *device, ax_tensor *const *in, ax_tensor **out);
+
+/* A message on link `number`, over the axes named, to or from another device: what eval rules of single-sided communication call, for the one
+   lane that they have. Defined in xform/apart.c. AX_INVALID_ARGUMENT: what comes is not of the tensor's dtype and shape. AX_DEADLOCK: nothing
+   ever comes. */
+AX_MUST_USE ax_status ax_evaluate_send(const ax_eval_args *args, const ax_axes *names, int64_t number, int64_t to, const ax_tensor *tensor);
+AX_MUST_USE ax_status ax_evaluate_receive(const ax_eval_args *args, const ax_axes *names, int64_t number, int64_t from, ax_tensor *out);
 
 /* Runs a body on the lanes lane[0 .. count) of those in `args`: input i of lane l is in[i][l]; result k replaces (and
    releases) out[k][l]. */

@@ -65,6 +65,7 @@ static ax_status infer(const ax_infer_args *args) {
   const ax_program *body = params->body;
   AX_TRY(check_counts(args));
   uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
+  AX_TRY(ax_region_check_tokens(body, 0, consts, "a scan"));
   for (uint32_t i = 0; i < args->in_count; i++) {
     if (i < consts)
       AX_TRY(ax_region_check_type(&args->in[i], &body->types[i], args->axes, "constant", i, "is", "the body takes"));
@@ -79,6 +80,8 @@ static ax_status infer(const ax_infer_args *args) {
     args->out[k] = k < carries ? *type : stacked(type, params->length);
     if (k < carries)
       AX_TRY(ax_region_check_type(&args->in[consts + k], type, args->axes, "carry", k, "is", "the body returns"));
+    else if (type->form == AX_TOKEN)
+      return ax_error(AX_INVALID_ARGUMENT, "ys %u is a token, which cannot be stacked; carry it", k - carries);
     else if (type->rank == AX_MAX_RANK)
       return ax_error(AX_INVALID_ARGUMENT, "ys %u would have a rank above %d", k - carries, AX_MAX_RANK);
   }
@@ -377,7 +380,7 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_scan = {
-    .name = "scan", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "scan", .kind = AX_REGION, .tokens = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_scan_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_scan_jvp, .linearize = ax_scan_linearize,
     .transpose = ax_scan_transpose, .batch = ax_scan_batch,

@@ -38,6 +38,8 @@ static ax_status start_infer(const ax_infer_args *args) {
     if (body->eqns[i].prim->kind == AX_REGION)
       return ax_error(AX_INVALID_ARGUMENT, "the body holds a %s; it may have collectives and operations of each device",
                       body->eqns[i].prim->name);
+  if ((body->effects & AX_EFFECT_MESSAGE) != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "the body has messages between two devices: psend never waits, and precv only does");
   for (uint32_t k = 0; k < args->out_count; k++) {
     args->out[k] = body->types[body->outs[k]];
     args->out[k].form = AX_FUTURE;
@@ -149,7 +151,6 @@ const ax_prim ax_prim_start = {
 
 const ax_prim ax_prim_done = {
     .name = "done", .kind = AX_LOCAL, .operands = AX_FUTURE, .in_count = 1, .out_count = 1,
-    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = done_infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = done_jvp, .linearize = done_jvp,
     .transpose = done_transpose, .batch = done_batch,

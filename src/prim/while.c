@@ -45,6 +45,17 @@ static ax_status check_predicate(const ax_infer_args *args, ax_axis_set *varying
   return ax_region_check_silent(params->body, *varying, args->axes, "the body");
 }
 
+/* The body takes the carries after the condition has looked at them. */
+static ax_status check_test_tokens(const ax_program *cond) {
+  for (uint32_t i = 0; i < cond->eqn_count; i++)
+    for (uint32_t j = 0; j < cond->eqns[i].in_count; j++) {
+      uint32_t id = cond->eqns[i].in[j];
+      if (id < cond->in_count && cond->types[id].form == AX_TOKEN)
+        return ax_error(AX_INVALID_ARGUMENT, "the condition uses a token that is carried, which the body takes");
+    }
+  return AX_OK;
+}
+
 static ax_status infer(const ax_infer_args *args) {
   const ax_while_params *params = args->params;
   const ax_program *cond = params->cond, *body = params->body;
@@ -52,6 +63,9 @@ static ax_status infer(const ax_infer_args *args) {
   AX_TRY(check_counts(args));
   AX_TRY(check_predicate(args, &varying));
   uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
+  AX_TRY(ax_region_check_tokens(cond, 0, cond_consts, "a while"));
+  AX_TRY(ax_region_check_tokens(body, 0, body_consts, "a while"));
+  AX_TRY(check_test_tokens(cond));
   for (uint32_t i = 0; i < cond_consts; i++)
     AX_TRY(ax_region_check_type(&args->in[i], &cond->types[i], args->axes, "constant", i, "is", "the condition takes"));
   for (uint32_t i = 0; i < body_consts; i++)
@@ -228,7 +242,7 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_while = {
-    .name = "while", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "while", .kind = AX_REGION, .tokens = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_while_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_while_jvp,
     .linearize = ax_while_linearize, .transpose = ax_while_transpose, .batch = ax_while_batch,

@@ -44,7 +44,6 @@ static ax_type outside(const ax_type *type, int axis) {
   result.spread.varying = close_gap(type->spread.varying, (uint32_t)axis);
   result.spread.reduced = close_gap(type->spread.reduced, (uint32_t)axis);
   result.spread.unreduced = close_gap(type->spread.unreduced, (uint32_t)axis);
-  if (result.spread.unreduced == 0) result.spread.kind = AX_UNREDUCED_SUM;
   return result;
 }
 
@@ -141,7 +140,7 @@ static void batch_ungrouped(const batch_walk *w, const ax_axes *axes, const ax_b
 }
 
 static void step(batch_walk *w, const ax_eqn *eqn) {
-  bool any = w->axis != NULL && mentions(eqn, w->axis);
+  bool any = (w->axis != NULL && mentions(eqn, w->axis)) || (ax_eqn_effects(eqn) & AX_EFFECT_MESSAGE) != 0;
   ax_axis_set varying = ax_builder_current()->batch_varying;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     w->in_dim[i] = w->dim[eqn->in[i]];

@@ -6,20 +6,17 @@
      REGION       the rule once with all lanes; it runs its programs through ax_evaluate_lanes, perhaps on some of the lanes only
 
    In lock step a device that is not among the lanes is somewhere else in the program, and comes here in no other step: a group
-   with a member missing is a deadlock, found the moment it happens. A tensor lives until its last use. */
+   with a member missing is a deadlock, found the moment it happens. A tensor lives until its last use.
+
+   A program with messages between two devices is evaluated one lane at a time, each as far as it comes (apart.h): a group then meets
+   where its members wait for each other. */
 #include "xform/evaluate.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "ir/path.h"
-
-/* The regions around the programs being evaluated, for messages. */
-struct ax_evaluator {
-  const ax_evaluator *outer;
-  const ax_eqn *eqn;
-  const ax_program *program; /* that it is in */
-};
+#include "xform/apart.h"
 
 /* --- Tensors --- */
 
@@ -97,14 +94,13 @@ static ax_status make_results(evaluation *e, const ax_eqn *eqn) {
   return AX_OK;
 }
 
-/* The rule on some of the lanes: those of members[0 .. count). */
-static ax_status eval_members(evaluation *e, const ax_eqn *eqn, const member *members, uint32_t count) {
-  ax_eval_args args = {.eqn = eqn,
-                       .axes = &e->program->axes,
-                       .lanes = count,
-                       .device = e->group_device,
-                       .in = e->group_in,
-                       .out = e->group_out};
+/* An equation, in the regions around it. */
+static ax_evaluator driver_of(const evaluation *e, const ax_eqn *eqn) {
+  return (ax_evaluator){.outer = e->driver, .eqn = eqn, .program = e->program, .crowd = e->driver != NULL ? e->driver->crowd : NULL};
+}
+
+/* Fills in the operands and results of members[0 .. count), some of the lanes. */
+static void gather_members(evaluation *e, const ax_eqn *eqn, const member *members, uint32_t count) {
   for (uint32_t m = 0; m < count; m++) {
     uint32_t lane = members[m].lane;
     e->group_device[m] = e->device[lane];
@@ -113,6 +109,19 @@ static ax_status eval_members(evaluation *e, const ax_eqn *eqn, const member *me
     for (uint32_t k = 0; k < eqn->out_count; k++)
       e->group_out[(size_t)k * count + m] = e->value[(size_t)(eqn->out + k) * e->lanes + lane];
   }
+}
+
+/* The rule on some of the lanes. */
+static ax_status eval_members(evaluation *e, const ax_eqn *eqn, const member *members, uint32_t count) {
+  ax_evaluator here = driver_of(e, eqn);
+  ax_eval_args args = {.eqn = eqn,
+                       .axes = &e->program->axes,
+                       .lanes = count,
+                       .device = e->group_device,
+                       .in = e->group_in,
+                       .out = e->group_out,
+                       .driver = &here};
+  gather_members(e, eqn, members, count);
   return eqn->prim->eval(&args);
 }
 
@@ -164,23 +173,22 @@ static void list_more(ax_text *text, int64_t count) {
   if (count > listed_devices) ax_text_add(text, " and %lld more", (long long)(count - listed_devices));
 }
 
-static ax_path path_of(const evaluation *e, const ax_eqn *eqn) {
-  ax_path path = {.count = 1};
-  for (const ax_evaluator *at = e->driver; at != NULL; at = at->outer) path.count++;
-  uint32_t level = path.count - 1;
-  path.step[level] = (struct ax_path_step){eqn, e->program, 0};
-  for (const ax_evaluator *at = e->driver; at != NULL; at = at->outer) path.step[--level] = (struct ax_path_step){at->eqn, at->program, 0};
+static ax_path path_of(const ax_evaluator *last) {
+  ax_path path = {0};
+  for (const ax_evaluator *at = last; at != NULL; at = at->outer) path.count += at->eqn != NULL;
+  uint32_t level = path.count;
+  for (const ax_evaluator *at = last; at != NULL; at = at->outer)
+    if (at->eqn != NULL) path.step[--level] = (struct ax_path_step){at->eqn, at->program, 0};
   return path;
 }
 
-/* "psum f32[4]{V:data} (equation 0 of branch 1 of cond, equation 3, line 7)" */
-static void name_equation(const evaluation *e, ax_text *text, const ax_eqn *eqn) {
-  ax_text_add(text, "%s", eqn->prim->name);
-  for (uint32_t i = 0; i < eqn->in_count && i < 8; i++) {
+void ax_evaluator_text(ax_text *text, const ax_evaluator *at) {
+  ax_text_add(text, "%s", at->eqn->prim->name);
+  for (uint32_t i = 0; i < at->eqn->in_count && i < 8; i++) {
     ax_text_add(text, " ");
-    ax_type_text(text, &e->program->types[eqn->in[i]], &e->program->axes);
+    ax_type_text(text, &at->program->types[at->eqn->in[i]], &at->program->axes);
   }
-  const ax_path path = path_of(e, eqn);
+  const ax_path path = path_of(at);
   ax_path_text(text, &path);
 }
 
@@ -226,7 +234,8 @@ static int64_t list_side(const evaluation *e, ax_text *text, const ax_axes *name
 static ax_status deadlock(const evaluation *e, const ax_eqn *eqn, const ax_axes *names, int64_t size) {
   ax_text text = {0};
   ax_text_add(&text, "deadlock: ");
-  name_equation(e, &text, eqn);
+  const ax_evaluator here = driver_of(e, eqn);
+  ax_evaluator_text(&text, &here);
   ax_text_add(&text, ": devices wait: ");
   list_side(e, &text, names, size, true);
   ax_text_add(&text, "; devices never come: ");
@@ -251,6 +260,14 @@ static ax_status number_in_groups(evaluation *e, const ax_groups *groups) {
   return AX_OK;
 }
 
+/* The one lane, which is members[0], comes to its group. */
+static ax_status eval_meeting(evaluation *e, const ax_eqn *eqn, int64_t size) {
+  ax_evaluator here = driver_of(e, eqn);
+  AX_TRY(make_results(e, eqn));
+  gather_members(e, eqn, e->members, 1);
+  return ax_crowd_meet(&here, e->members[0].group, e->members[0].index, size, e->device[0], e->group_in, e->group_out);
+}
+
 static ax_status eval_collective(evaluation *e, const ax_eqn *eqn) {
   const ax_mesh *mesh = &e->program->axes;
   const ax_axes *names = axes_of(eqn);
@@ -261,6 +278,7 @@ static ax_status eval_collective(evaluation *e, const ax_eqn *eqn) {
     e->members[lane] =
         (member){index_off(mesh, set, e->device[lane]), ax_axes_index(names, mesh, e->device[lane]), lane};
   if (names->groups.count > 0) AX_TRY(number_in_groups(e, &names->groups));
+  if (e->driver != NULL && e->driver->crowd != NULL) return eval_meeting(e, eqn, size_of_group(names, &e->members[0], size));
   qsort(e->members, e->lanes, sizeof e->members[0], by_group);
   for (uint32_t first = 0, end; first < e->lanes; first = end) {
     end = end_of_group(e, first);
@@ -275,7 +293,7 @@ static ax_status eval_collective(evaluation *e, const ax_eqn *eqn) {
 }
 
 static ax_status eval_region(evaluation *e, const ax_eqn *eqn) {
-  ax_evaluator inner = {.outer = e->driver, .eqn = eqn, .program = e->program};
+  ax_evaluator inner = driver_of(e, eqn);
   for (uint32_t i = 0; i < eqn->in_count; i++)
     memcpy(e->in + (size_t)i * e->lanes, e->value + (size_t)eqn->in[i] * e->lanes, e->lanes * sizeof e->in[0]);
   ax_eval_args args = {.eqn = eqn,
@@ -289,6 +307,7 @@ static ax_status eval_region(evaluation *e, const ax_eqn *eqn) {
 }
 
 static ax_status eval_eqn(evaluation *e, const ax_eqn *eqn) {
+  if (e->driver != NULL && e->driver->crowd != NULL) AX_TRY(ax_crowd_status(e->driver->crowd));
   switch (eqn->prim->kind) {
     case AX_LOCAL:
       AX_TRY(eval_alone(e, eqn));
@@ -348,6 +367,8 @@ ax_status ax_evaluate_lanes(ax_evaluator *driver, const ax_program *program, uin
   evaluation e = {.driver = driver, .program = program, .lanes = lanes, .device = device};
   size_t out_count = (size_t)program->out_count * lanes;
   for (size_t i = 0; i < out_count; i++) out[i] = NULL;
+  if (driver == NULL && (program->effects & AX_EFFECT_MESSAGE) != 0) return ax_crowd_evaluate(program, lanes, device, in, out);
+  if (driver != NULL && driver->crowd != NULL && lanes > 1) return ax_crowd_spread(driver, program, lanes, device, in, out);
   ax_status status = init(&e, in);
   for (uint32_t i = 0; i < program->eqn_count && status == AX_OK; i++) status = eval_eqn(&e, &program->eqns[i]);
   if (status == AX_OK) status = take_results(&e, out);

@@ -3,8 +3,8 @@
      y = f(x)    becomes    y, dy = f(x), f'(x) dx
 
    A tangent that is zero whatever the inputs' tangents are is symbolic (ax_zero): equations without any other tangent are
-   copied as they are. Invariant: a tangent that is there has exactly the type ax_tangent says: its value's, axes included; that of a future
-   is the array itself. */
+   copied as they are. Invariant: a tangent that is there has exactly its value's type, axes included; that of a future is the array
+   itself. */
 #include "prim/rules.h"
 #include "xform/xform.h"
 
@@ -15,18 +15,18 @@ typedef struct jvp_walk {
   bool linearize;
 } jvp_walk;
 
-/* Symbolic zero for what is no float; otherwise spread as its value, and checked. */
+/* Symbolic zero for what is no float; otherwise as varying as its value, and checked. */
 static ax_value fitted(const ax_eqn *eqn, ax_value tangent, const ax_type *type) {
   if (ax_is_zero(tangent) || !ax_is_float(type->dtype)) return ax_zero;
   ax_type wanted = ax_tangent(type);
-  tangent = ax_spread_to(tangent, &wanted.spread);
+  tangent = ax_vary_to(tangent, type->spread.varying);
   return ax_check_rule(eqn, "jvp", tangent, &wanted) ? tangent : ax_poison;
 }
 
 static void step(jvp_walk *w, const ax_eqn *eqn) {
   const ax_program *program = w->walk.program;
   ax_value *tangent_out = w->tangent + eqn->out;
-  bool any = false;
+  bool any = (ax_eqn_effects(eqn) & AX_EFFECT_MESSAGE) != 0; /* both sides go by their rules, whatever the other comes from */
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     w->tangent_in[i] = w->tangent[eqn->in[i]];
     any = any || !ax_is_zero(w->tangent_in[i]);
@@ -52,10 +52,8 @@ static bool init(jvp_walk *w, ax_builder *builder, const ax_program *program, co
     w->walk.value[i] = ax_builder_input(builder, &program->types[i]);
     w->tangent[i] = ax_zero;
   }
-  for (uint32_t i = 0; i < program->in_count; i++) {
-    ax_type tangent = ax_tangent(&program->types[i]);
-    if (ax_has_tangent(program, wrt, i)) w->tangent[i] = ax_builder_input(builder, &tangent);
-  }
+  for (uint32_t i = 0; i < program->in_count; i++)
+    if (ax_has_tangent(program, wrt, i)) w->tangent[i] = ax_builder_input(builder, &program->types[i]);
   return !ax_failed();
 }
 

@@ -6,13 +6,23 @@
 
 static const ax_axis_set one = (ax_axis_set)1 << 63; /* a bit that is no axis */
 
+/* What comes in a message has a tangent, and a batch dimension, whatever the equation's operands have. */
+static bool is_message(const ax_eqn *eqn) { return (eqn->prim->effects & AX_EFFECT_MESSAGE) != 0; }
+
 /* Floats that depend on a tangent have one, unless the primitive has no derivative. */
 static void tangent_rule(const ax_differs_args *args) {
   const ax_eqn *eqn = args->eqn;
-  ax_axis_set any = 0;
+  ax_axis_set any = is_message(eqn) ? one : 0;
   for (uint32_t i = 0; i < eqn->in_count && eqn->prim->jvp != ax_jvp_zero; i++) any |= args->in[i];
   for (uint32_t k = 0; k < eqn->out_count; k++)
     args->out[k] = ax_is_float(args->program->types[eqn->out + k].dtype) ? any : 0;
+}
+
+static void batch_rule(const ax_differs_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  eqn->prim->differs(args);
+  for (uint32_t k = 0; k < eqn->out_count && is_message(eqn); k++)
+    args->out[k] = args->program->types[eqn->out + k].form == AX_ARRAY ? ~(ax_axis_set)0 : 0;
 }
 
 /* Carries `bit` from the operands to the results. */
@@ -42,7 +52,7 @@ static void find_axis(const ax_program *program, const char *axis, ax_axis_set *
 /* Collectives over the axis itself add to it and take from it, as with devices. */
 bool ax_eqn_batched(const ax_eqn *eqn, const char *axis, const bool *in, bool *out) {
   if (ax_failed()) return false;
-  ax_flow flow = {.memo = ax_builder_current()->memo, .question = "batched"};
+  ax_flow flow = {.memo = ax_builder_current()->memo, .question = "batched", .rule = batch_rule};
   ax_axis_set bit = one;
   const ax_program *program;
   for (uint32_t i = 0; axis != NULL && (program = ax_eqn_program(eqn, i)) != NULL; i++) find_axis(program, axis, &bit);
