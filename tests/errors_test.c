@@ -182,7 +182,7 @@ static void collected(const ax_value *in, ax_value *out, void *context) {
     case 9: out[0] = ax_mul(in[0], ax_full_like(in[0], (double)ax_axis_size("nowhere"))); break;
     case 10: out[0] = ax_pcast(in[0], "data", "varying"); break;
     case 11: out[0] = ax_pcast(in[0], "model", "sideways"); break;
-    case 12: out[0] = ax_psum(ax_gt(in[0], in[0]), "data"); break;
+    case 12: out[0] = ax_pmean(ax_gt(in[0], in[0]), "data"); break;
     case 13: out[0] = ax_psum(in[0], NULL); break;
     case 14: out[0] = ax_done(in[0]); break;
     default: out[0] = ax_psum(in[0], "a name that is much longer than the names of axes may be"); break;
@@ -225,7 +225,7 @@ static void collectives(void **state) {
       "\"nowhere\"",
       "data",
       "sideways",
-      "psum bool[2]{V:data}: ",
+      "pmean: the operand is bool[2]{V:data}; it must be a float",
       "psum: there is no name of an axis",
       "operand 0 is f32[2]{V:data}, no future",
       "a name that is much longer",
@@ -427,6 +427,7 @@ static void outside_a_trace(void **state) {
       ax_dot_general(x, x, 1, zero, zero, 0, NULL, NULL), ax_softmax(x, 0), ax_log_softmax(x, -1), ax_one_hot(x, 3, AX_F32),
       ax_relu(x), ax_gelu(x), ax_psum(x, "d"), ax_pmean(x, "d"), ax_all_gather(x, "d", 0, true),
       ax_psum_scatter(x, "d", 0, false), ax_all_to_all(x, "d", 0, 0, true), ax_ppermute(x, "d", 1, pairs), ax_axis_index("d"),
+      ax_pargmax(x, "d"), ax_pshuffle(x, "d", 2, dims), ax_pswapaxes(x, "d", 0), ax_psum(ax_integer(1), "d"),
       ax_pbroadcast(x, "d", 0), ax_start(x), ax_start(ax_psum(x, "d")),
       ax_pvary(x, "d"), ax_pcast(x, "d", "varying"), ax_psum_start(x, "d"), ax_done(x),
   };

@@ -153,7 +153,7 @@ static const slip slips[] = {
     {"unknown axis \"P(d)\"; the mesh has {d}; a spec is axes for each dimension, as \"data,_,model+pipe\"", jax_spec},
     {"scan: there is neither a length nor xs", no_length},
     {"scan: the length is -5", negative_length},
-    {"psum: unknown axis name \"d\"; there are no axes here: a shard_map has its mesh's, a vmap its axis_name", sum_of_nowhere},
+    {"psum: axis \"d\" is not bound, and none is here: a shard_map binds its mesh's axes, a vmap its axis_name", sum_of_nowhere},
     {"softmax: the operand is s32[]; it must be a float", whole_softmax},
     {"log_softmax: axis is 2, but there are 2 dimensions", no_axis},
     {"gelu: the operand is s32[]; it must be a float", whole_gelu},

@@ -23,12 +23,18 @@ extern "C" {
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* T[d..] -> T[d..]: the sum over the members, combined in member order; the same on all, and typed invariant over axes. T
-   numeric. Floats over more than 128 members are added in f64 and rounded once, over up to 128 in f32 (f64: in f64): n members are
-   off by at most min(n, 128) 2^-24 times the sum of absolute values. psum_scatter likewise. */
+   numeric; of bools the number that are true, s32. Floats over more than 128 members are added in f64 and rounded once, over up to 128
+   in f32 (f64: in f64): n members are off by at most min(n, 128) 2^-24 times the sum of absolute values. psum_scatter likewise.
+   psum, pmean, pmax and pmin also take dimensions of x, by number among the names: "data,0", "-1". They go, as by reduce_sum and the like
+   on each device before. Of a number (ax_integer(1)) they give a number, without an equation: n times it, itself. */
 ax_value ax_psum(ax_value x, const char *axes);
 ax_value ax_pmean(ax_value x, const char *axes); /* psum / n; T float */
-ax_value ax_pmax(ax_value x, const char *axes);  /* T numeric; NaN if any is */
+ax_value ax_pmax(ax_value x, const char *axes);  /* NaN if any is; of bools, whether any is true; pmin: all */
 ax_value ax_pmin(ax_value x, const char *axes);
+/* T[d..] -> s32[d..]: the number of the first member that has the largest, or the smallest, element by element; NaN is both. Typed
+   invariant over axes. Any T; no groups. */
+ax_value ax_pargmax(ax_value x, const char *axes);
+ax_value ax_pargmin(ax_value x, const char *axes);
 /* The members' x, joined. tiled: T[.., k, ..] -> T[.., n k, ..]; otherwise a new dimension of n: T[..] -> T[.., n, ..]. Any T.
    The result stays typed varying. */
 ax_value ax_all_gather(ax_value x, const char *axes, int64_t dimension, bool tiled);
@@ -45,6 +51,11 @@ ax_value ax_ppermute(ax_value x, const char *axes, uint32_t count, const int64_t
 /* ppermute by an offset of any size and sign: x of member i on member i + by. wrap: modulo n, a ring; otherwise members that nobody is
    `by` before get zeros. */
 ax_value ax_pshift(ax_value x, const char *axes, int64_t by, bool wrap);
+/* ppermute by a whole permutation, each member's number once: x of member perm[i] on member i. */
+ax_value ax_pshuffle(ax_value x, const char *axes, uint32_t count, const int64_t *perm);
+/* The members change places with a dimension, which has n elements: element i to member i, and member i's at place i. As all_to_all,
+   untiled, from the dimension to itself. */
+ax_value ax_pswapaxes(ax_value x, const char *axes, int64_t dimension);
 /* T[d..] -> T[d..]: x of member `source` on all. The result stays typed varying. Any T. A source outside the group is an error. */
 ax_value ax_pbroadcast(ax_value x, const char *axes, int64_t source);
 ax_value ax_axis_index(const char *axes); /* s32[], this member's number, varying over axes */
@@ -138,15 +149,19 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #pragma GCC visibility pop
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
-#define ax_psum(...) AX_LINED(psum, __VA_ARGS__)
-#define ax_pmean(...) AX_LINED(pmean, __VA_ARGS__)
-#define ax_pmax(...) AX_LINED(pmax, __VA_ARGS__)
-#define ax_pmin(...) AX_LINED(pmin, __VA_ARGS__)
+#define ax_psum(x, ...) AX_LINED(psum, AX_X(x), __VA_ARGS__)
+#define ax_pmean(x, ...) AX_LINED(pmean, AX_X(x), __VA_ARGS__)
+#define ax_pmax(x, ...) AX_LINED(pmax, AX_X(x), __VA_ARGS__)
+#define ax_pmin(x, ...) AX_LINED(pmin, AX_X(x), __VA_ARGS__)
 #define ax_all_gather(...) AX_LINED(all_gather, __VA_ARGS__)
 #define ax_all_gather_invariant(...) AX_LINED(all_gather_invariant, __VA_ARGS__)
 #define ax_psum_scatter(...) AX_LINED(psum_scatter, __VA_ARGS__)
 #define ax_all_to_all(...) AX_LINED(all_to_all, __VA_ARGS__)
 #define ax_ppermute(...) AX_LINED(ppermute, __VA_ARGS__)
+#define ax_pargmax(...) AX_LINED(pargmax, __VA_ARGS__)
+#define ax_pargmin(...) AX_LINED(pargmin, __VA_ARGS__)
+#define ax_pshuffle(...) AX_LINED(pshuffle, __VA_ARGS__)
+#define ax_pswapaxes(...) AX_LINED(pswapaxes, __VA_ARGS__)
 #define ax_pbroadcast(...) AX_LINED(pbroadcast, __VA_ARGS__)
 #define ax_psend(...) AX_LINED(psend, __VA_ARGS__)
 #define ax_precv(...) AX_LINED(precv, __VA_ARGS__)

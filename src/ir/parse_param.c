@@ -16,8 +16,8 @@ static ax_status parse_axis_set(ax_parser *parser, const ax_mesh *axes, ax_axis_
     for (uint32_t i = 0; i < axes->count; i++)
       if (ax_token_is(&name, axes->axis[i].name)) bit = (ax_axis_set)1 << i;
     if (bit == 0)
-      return ax_lexer_error(&parser->lexer, &name, "unknown axis name \"%.*s\"; the axes here are %s", ax_token_shown(&name),
-                            name.start, ax_axis_set_string(ax_all_axes(axes), axes));
+      return ax_lexer_error(&parser->lexer, &name, "axis \"%.*s\" is not bound; bound are %s", ax_token_shown(&name),
+                            name.start, ax_bound_string(axes));
     if ((bit & ax_checked_axes(axes)) == 0)
       return ax_lexer_error(&parser->lexer, &name, "axis \"%.*s\" is unchecked: types do not name it", ax_token_shown(&name),
                             name.start);

@@ -70,6 +70,7 @@ void ax_type_text(ax_text *text, const ax_type *type, const ax_mesh *axes); /* f
 /* A short-lived rendering for messages: a ring of thread-local buffers, good for 8 calls. */
 const char *ax_type_string(const ax_type *type, const ax_mesh *axes);
 const char *ax_axis_set_string(ax_axis_set set, const ax_mesh *axes);
+const char *ax_bound_string(const ax_mesh *axes); /* likewise: "data (4), model (2)", or "none" */
 /* AX_INVALID_ARGUMENT: a dtype or rank that is none, a dimension below 0, a size beyond int64_t, axis sets that overlap, are not of
    `axes` or hold unchecked axes, a kind that is none or of nothing unreduced. */
 AX_MUST_USE ax_status ax_type_check(const ax_type *type, const ax_mesh *axes);

@@ -268,7 +268,7 @@ static const struct {
     {"{ lambda a:f32[99999999999999999999]. let in (a) }", ":1:16: expected an integer, got '99999999999999999999'"},
     {"{ lambda a:f32[9999999999,9999999999]. let in (a) }", ":1:27: the array is too large"},
     {"{ lambda a:f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]. let in (a) }", ": more than 16 dimensions"},
-    {"{ lambda a:f32[]{V:data}. let in (a) }", ":1:20: unknown axis name \"data\"; the axes here are {}"},
+    {"{ lambda a:f32[]{V:data}. let in (a) }", ":1:20: axis \"data\" is not bound; bound are none"},
     {"{ axes d=2? ; lambda a:f32[]{V:d}. let in (a) }", ": axis \"d\" is unchecked"},
     {"{ axes d=2 ; lambda a:f32[]{V:d,d}. let in (a) }", ": axis \"d\" is named twice"},
     {"{ axes d=2 d=3 ; lambda . let in () }", ":1:12: axis \"d\" is named twice"},
@@ -372,7 +372,7 @@ static void long_names(void **state) {
   static const struct {
     const char *before, *after, *message;
   } rows[] = {
-      {"{ axes d=2 ; lambda a:f32[]{V:", "}. let in (a) }", "; the axes here are {d}"},
+      {"{ axes d=2 ; lambda a:f32[]{V:", "}. let in (a) }", "is not bound; bound are d (2)"},
       {"{ lambda a:", "[]. let in (a) }", "unknown dtype \"nnn"},
       {"{ lambda a:f32[]. let b:f32[] = neg[", "=1] a in (b) }", "neg has no parameter \"nnn"},
       {"{ lambda a:f32[]. let in (", ") }", "' is not defined here"},

@@ -167,6 +167,14 @@ const char *ax_axis_set_string(ax_axis_set set, const ax_mesh *axes) {
   return into_ring(&text);
 }
 
+const char *ax_bound_string(const ax_mesh *axes) {
+  ax_text text = {0};
+  for (uint32_t i = 0; i < axes->count; i++)
+    ax_text_add(&text, "%s%s (%lld)", i > 0 ? ", " : "", axes->axis[i].name, (long long)axes->axis[i].size);
+  if (axes->count == 0) ax_text_add(&text, "none");
+  return into_ring(&text);
+}
+
 /* --- Meshes --- */
 
 bool ax_is_name(const char *text, size_t length) {
@@ -339,10 +347,8 @@ ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set
   for (uint32_t i = 0; i < names->count; i++) {
     int axis = ax_mesh_find(axes, names->name[i]);
     if (axis < 0 && axes->count == 0)
-      return ax_error(AX_INVALID_ARGUMENT, "unknown axis name \"%s\"; there are no axes here: a shard_map has its mesh's, a vmap its axis_name", names->name[i]);
-    if (axis < 0)
-      return ax_error(AX_INVALID_ARGUMENT, "unknown axis name \"%s\"; the axes here are %s", names->name[i],
-                      ax_axis_set_string(ax_all_axes(axes), axes));
+      return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is not bound, and none is here: a shard_map binds its mesh's axes, a vmap its axis_name", names->name[i]);
+    if (axis < 0) return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is not bound; bound are %s", names->name[i], ax_bound_string(axes));
     if (*out >> axis & 1) return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is named twice", names->name[i]);
     *out |= (ax_axis_set)1 << axis;
   }

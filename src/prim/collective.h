@@ -56,6 +56,11 @@ int64_t ax_axes_members(const ax_axes *names);
 bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, ax_axes *out);
 /* Names parsed and known to the current trace; false and the trace failed otherwise, in the name of `who`. */
 bool ax_collective_names(const char *who, const char *axes, ax_axes *out);
+/* Of psum, pmax and pmin, in `function`'s name: x reduced over the dimensions among `axes`, which are then the names alone; how many elements
+   became one. False: the trace has failed. (prim/positional.c) */
+bool ax_reduce_positional(const char *function, ax_scalar op, ax_value *x, const char **axes, int64_t *count);
+/* What members that all have this number have together: a number. */
+ax_value ax_reduce_number(const char *function, ax_scalar op, ax_value number, const char *axes);
 /* The part of dimension `dimension`, cut into as many as the group has members, that is this member's own. */
 ax_value ax_own_part(ax_value x, const ax_axes *names, int64_t dimension);
 /* --- Groups by exchanges over all members (ungroup rules): `axes` with their groups --- */

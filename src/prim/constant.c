@@ -96,6 +96,17 @@ double ax_number_real(ax_value number) {
   return number.id == REAL ? real : number.id == INTEGER ? (double)(int64_t)number.trace : (double)number.trace;
 }
 
+ax_value ax_number_times(const char *function, ax_value number, int64_t factor) {
+  int64_t product;
+  uint64_t larger;
+  if (number.id == REAL) return ax_real(ax_number_real(number) * (double)factor);
+  if (number.id == INTEGER && ax_mul_i64((int64_t)number.trace, factor, &product)) return ax_integer(product);
+  bool negative = number.id == INTEGER && (int64_t)number.trace < 0;
+  if (!negative && !__builtin_mul_overflow(number.trace, (uint64_t)factor, &larger)) return ax_unsigned(larger);
+  return ax_reject_as(function, "%s%llu times %lld is beyond 64 bits", negative ? "-" : "",
+                      (unsigned long long)(negative ? -number.trace : number.trace), (long long)factor);
+}
+
 /* Floats hold what they can round; of integers the value must be one, and one that a double tells from its neighbours. */
 static bool holds(ax_dtype dtype, ax_value number) {
   const ax_dtype_info *info = ax_dtype_get(dtype);

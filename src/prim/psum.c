@@ -126,8 +126,21 @@ static bool sort_groups(ax_axes *axes) {
   return false;
 }
 
+static ax_value reduce(const ax_prim *prim, ax_value x, const char *axes);
+
+/* How many are true; whether any is, or all are: as bytes. */
+static ax_value reduce_bools(const ax_prim *prim, ax_value x, const char *axes) {
+  bool sums = prim == &ax_prim_psum;
+  ax_value reduced = reduce(prim, ax_convert_element_type(x, sums ? AX_S32 : AX_U8), axes);
+  return sums ? reduced : ax_ne(reduced, ax_integer(0));
+}
+
 static ax_value reduce(const ax_prim *prim, ax_value x, const char *axes) {
   psum_params params;
+  int64_t count;
+  if (ax_is_number(x)) return ax_reduce_number(prim->name, combination(prim), x, axes);
+  if (!ax_failed() && ax_typeof(x).dtype == AX_BOOL) return reduce_bools(prim, x, axes);
+  if (!ax_reduce_positional(prim->name, combination(prim), &x, &axes, &count)) return ax_poison;
   if (!ax_collective_operand(prim, &x, axes, &params.axes)) return ax_poison;
   if (!sort_groups(&params.axes)) return ax_poison;
   return params.axes.count > 0 ? ax_bind1(prim, &params, &x, 1) : x;
@@ -138,12 +151,16 @@ ax_value ax_pmax(ax_value x, const char *axes) { return reduce(&ax_prim_pmax, x,
 ax_value ax_pmin(ax_value x, const char *axes) { return reduce(&ax_prim_pmin, x, axes); }
 
 ax_value ax_pmean(ax_value x, const char *axes) {
+  static const char name[] = "pmean";
   ax_type type;
   ax_axes names;
-  if (!ax_operand("pmean", x, &type) || !ax_collective_names("pmean", axes, &names)) return ax_poison;
+  int64_t count;
+  if (ax_is_number(x)) return ax_reduce_number(name, AX_SCALAR_NONE, x, axes);
+  if (!ax_operand(name, x, &type)) return ax_poison;
   if (!ax_is_float(type.dtype))
-    return ax_reject_as("pmean", "the operand is %s; it must be a float: convert_element_type gives one", ax_operand_string(&type));
+    return ax_reject_as(name, "the operand is %s; it must be a float: convert_element_type gives one", ax_operand_string(&type));
+  if (!ax_reduce_positional(name, AX_SCALAR_ADD, &x, &axes, &count) || !ax_collective_names(name, axes, &names)) return ax_poison;
   ax_value sum = ax_psum(x, axes);
-  if (ax_failed() || ax_groups_even(&names.groups)) return ax_div(sum, ax_full_like(sum, (double)ax_axes_members(&names)));
+  if (ax_failed() || ax_groups_even(&names.groups)) return ax_div(sum, ax_full_like(sum, (double)(count * ax_axes_members(&names))));
   return ax_div(sum, ax_convert_element_type(ax_own_group_size(&names), type.dtype));
 }

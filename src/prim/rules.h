@@ -27,6 +27,7 @@ void ax_give_dtype(const char *function, ax_value *values, uint32_t count);
 /* A number as a scalar of this dtype, any other value as it is; in `function`'s name. */
 ax_value ax_as(const char *function, ax_value value, ax_dtype dtype);
 double ax_number_real(ax_value number); /* rounded to a double */
+ax_value ax_number_times(const char *function, ax_value number, int64_t factor); /* of the number's kind; factor > 0 */
 /* A scratch array of the current trace's arena; fails the trace and returns NULL when there is no memory. */
 void *ax_trace_alloc(size_t bytes);
 

@@ -12,6 +12,23 @@ static const char *axes(void *context) { return variant(context)->axes; }
 static ax_value plain_float(ax_value x) { return ax_convert_element_type(x, AX_F32); }
 
 BODY(psum) { out[0] = ax_psum(in[0], axes(context)); }
+BODY(psum_positional) {
+  char both[80], *cursor = both;
+  for (const char *a = axes(context); *a != '\0';) *cursor++ = *a++;
+  for (const char *more = ",0"; *more != '\0';) *cursor++ = *more++;
+  *cursor = '\0';
+  out[0] = ax_psum(in[0], both);
+  out[1] = ax_pmean(in[0], both);
+}
+BODY(of_bools) {
+  ax_value positive = ax_gt(in[0], ax_integer(0));
+  out[0] = ax_psum(positive, axes(context));
+  out[1] = ax_pmax(positive, axes(context));
+  out[2] = ax_pmin(positive, axes(context));
+}
+BODY(psum_of_number) { out[0] = ax_mul(in[0], ax_psum(ax_integer(3), axes(context))); }
+BODY(pargmax) { out[0] = ax_pargmax(in[0], axes(context)); }
+BODY(pargmin) { out[0] = ax_pargmin(in[0], axes(context)); }
 BODY(psum_used) { out[0] = ax_mul(ax_psum(in[0], axes(context)), in[0]); }
 BODY(psum_of_replicated) {
   out[0] = ax_psum(in[0], axes(context));
@@ -50,6 +67,12 @@ BODY(ppermute_pairs) {
   out[0] = ax_ppermute(in[0], axes(context), n > 3 ? 3 : n > 2 ? 2 : 1, pairs);
 }
 
+BODY(pshuffle) {
+  int64_t perm[64], n = variant(context)->members;
+  for (int64_t i = 0; i < n; i++) perm[i] = n - 1 - i;
+  out[0] = ax_pshuffle(in[0], axes(context), (uint32_t)n, perm);
+}
+BODY(pswapaxes) { out[0] = ax_pswapaxes(in[0], axes(context), 1); }
 BODY(pbroadcast) { out[0] = ax_pbroadcast(in[0], axes(context), variant(context)->members - 1); }
 
 BODY(pshift_ring) {
@@ -88,6 +111,11 @@ static const vector_case collectives_cases[] = {
     {"pmax", MESHES, "A > R", .body = pmax, .modes = "v"},
     {"pmin", MESHES, "A > R", .body = pmin, .modes = "v"},
     {"pmax_s32", "d=8", "A > R", .body = pmax},
+    {"psum_positional", MESHES, "A > R R", .body = psum_positional, .out = 2, .scaled = true},
+    {"of_bools", MESHES, "A > R R R", .body = of_bools, .out = 3, .modes = "v"},
+    {"psum_of_number", MESHES, "A > A", .body = psum_of_number},
+    {"pargmax", MESHES, "A > R", .body = pargmax, .modes = "v"},
+    {"pargmin_s8", "d=8 a=4,b=2:b,a", "A > R", .body = pargmin},
     {"all_gather", MESHES, "A > A", .body = all_gather, .scaled = true},
     {"all_gather_1", MORE, "A > A", .body = all_gather_1, .scaled = true},
     {"all_gather_last", MORE, "A > A", .body = all_gather_last, .scaled = true},
@@ -105,6 +133,8 @@ static const vector_case collectives_cases[] = {
     {"all_to_all_tiled_0_1", MORE, "A > A", .body = all_to_all_tiled_0_1},
     {"ppermute_ring", ORDERED, "A > A", .body = ppermute_ring},
     {"ppermute_pairs", ORDERED, "A > A", .body = ppermute_pairs},
+    {"pshuffle", ORDERED, "A > A", .body = pshuffle},
+    {"pswapaxes", MESHES, "A > A", .body = pswapaxes},
     {"pbroadcast", MESHES, "A > A", .body = pbroadcast, .scaled = true},
     {"pshift_ring", ORDERED, "A > A A A A", .body = pshift_ring, .out = 4, .scaled = true},
     {"pshift_line", ORDERED, "A > A A A A A", .body = pshift_line, .out = 5, .scaled = true},

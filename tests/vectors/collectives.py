@@ -32,6 +32,11 @@ def told(v, x, source):
     return lax.pcast(lax.psum(jnp.where(lax.axis_index(v.axes) == source, x, 0), v.axes), v.axes, to="varying")
 
 
+def which(v, x, argument):
+    """The first member that has the extreme: JAX's own takes one axis, and no NaN."""
+    return lax.pmax(jnp.int32(argument(lax.all_gather(x, v.axes), axis=0)), v.axes)
+
+
 def over(function, options="A > A", name=None, variants=MESHES, inputs=None, **more):
     return Case(name, variants, function, inputs or [shards(2, 3)], specs=options, **more)
 
@@ -47,6 +52,11 @@ CASES = [
     over(lambda v, x: lax.pmax(x, v.axes), "A > R", "pmax", modes="v"),
     over(lambda v, x: lax.pmin(x, v.axes), "A > R", "pmin", modes="v"),
     over(lambda v, x: lax.pmax(x, v.axes), "A > R", "pmax_s32", "d=8", [shards(2, 3, dtype=np.int32)]),
+    over(lambda v, x: [lax.psum(x.sum(0), v.axes), lax.pmean(x.mean(0), v.axes)], "A > R R", "psum_positional"),
+    over(lambda v, x: [reduce(x > 0, v.axes) for reduce in (lax.psum, lax.pmax, lax.pmin)], "A > R R R", "of_bools", modes="v"),
+    over(lambda v, x: x * lax.psum(3, v.axes), "A > A", "psum_of_number"),
+    over(lambda v, x: which(v, x, jnp.argmax), "A > R", "pargmax", modes="v"),
+    over(lambda v, x: which(v, x, jnp.argmin), "A > R", "pargmin_s8", "d=8 a=4,b=2:b,a", [shards(2, 3, dtype=np.int8)]),
     over(lambda v, x: lax.all_gather(x, v.axes), "A > A", "all_gather"),
     over(lambda v, x: lax.all_gather(x, v.axes, axis=1), "A > A", "all_gather_1", MORE),
     over(lambda v, x: lax.all_gather(x, v.axes, axis=2), "A > A", "all_gather_last", MORE),
@@ -67,6 +77,8 @@ CASES = [
     # Over several axes only in the order of the mesh: in another, jax.lax numbers the members in mesh order, Axle as named.
     over(lambda v, x: lax.ppermute(x, v.axes, ring(v)), "A > A", "ppermute_ring", f"{LINE} {GRID}"),
     over(lambda v, x: lax.ppermute(x, v.axes, pairs(v)), "A > A", "ppermute_pairs", f"{LINE} {GRID}"),
+    over(lambda v, x: lax.pshuffle(x, v.axes, list(range(v.members))[::-1]), "A > A", "pshuffle", f"{LINE} {GRID}"),
+    over(lambda v, x: lax.pswapaxes(x, v.axes, 1), "A > A", "pswapaxes", inputs=[shards(2, members)]),
     over(lambda v, x: told(v, x, v.members - 1), "A > A", "pbroadcast"),
     over(lambda v, x: [lax.ppermute(x, v.axes, shift(v, by, True)) for by in (1, -1, 5, -12)], "A > A A A A", "pshift_ring", f"{LINE} {GRID}"),
     over(lambda v, x: [lax.ppermute(x, v.axes, shift(v, by, False)) for by in (1, -1, 2, 0, -99)], "A > A A A A A", "pshift_line", f"{LINE} {GRID}"),

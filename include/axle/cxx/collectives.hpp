@@ -14,14 +14,16 @@ using pairs = list<std::array<std::int64_t, 2>>;
 namespace detail {
 inline const std::int64_t (*raw(const pairs &given))[2] { return reinterpret_cast<const std::int64_t(*)[2]>(given.data()); }
 /* The operand of a collective that is started, in its trace, and the future of what it came to. */
-inline input begun(const input &x) { return input(value(ax_start_with(x)), x.at()); }
+inline operand begun(const input &x) { return operand(value(ax_start_with(x)), x.at()); }
 inline value started(const value &made, const input &x, const char *function) { return lined(ax_start_close(made.get()), x, function); }
 }  // namespace detail
 
-inline value psum(input x, axis_names axes) { return detail::lined(ax_psum(x, axes.c_str()), x, "psum"); }
-inline value pmean(input x, axis_names axes) { return detail::lined(ax_pmean(x, axes.c_str()), x, "pmean"); }
-inline value pmax(input x, axis_names axes) { return detail::lined(ax_pmax(x, axes.c_str()), x, "pmax"); }
-inline value pmin(input x, axis_names axes) { return detail::lined(ax_pmin(x, axes.c_str()), x, "pmin"); }
+inline value psum(operand x, axis_names axes) { return detail::lined(ax_psum(x, axes.c_str()), x, "psum"); }
+inline value pmean(operand x, axis_names axes) { return detail::lined(ax_pmean(x, axes.c_str()), x, "pmean"); }
+inline value pmax(operand x, axis_names axes) { return detail::lined(ax_pmax(x, axes.c_str()), x, "pmax"); }
+inline value pmin(operand x, axis_names axes) { return detail::lined(ax_pmin(x, axes.c_str()), x, "pmin"); }
+inline value pargmax(input x, axis_names axes) { return detail::lined(ax_pargmax(x, axes.c_str()), x, "pargmax"); }
+inline value pargmin(input x, axis_names axes) { return detail::lined(ax_pargmin(x, axes.c_str()), x, "pargmin"); }
 inline value all_gather(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
   return detail::lined(ax_all_gather(x, axes.c_str(), dimension, tiled), x, "all_gather");
 }
@@ -39,6 +41,12 @@ inline value ppermute(input x, axis_names axes, const pairs &moves) {
 }
 inline value pshift(input x, axis_names axes, std::int64_t by, bool wrap) {
   return detail::lined(ax_pshift(x, axes.c_str(), by, wrap), x, "pshift");
+}
+inline value pshuffle(input x, axis_names axes, list<std::int64_t> perm) {
+  return detail::lined(ax_pshuffle(x, axes.c_str(), perm.count(), perm.data()), x, "pshuffle");
+}
+inline value pswapaxes(input x, axis_names axes, std::int64_t dimension) {
+  return detail::lined(ax_pswapaxes(x, axes.c_str(), dimension), x, "pswapaxes");
 }
 inline value pbroadcast(input x, axis_names axes, std::int64_t source) {
   return detail::lined(ax_pbroadcast(x, axes.c_str(), source), x, "pbroadcast");
