@@ -366,7 +366,7 @@ static ax_status check_taken(const ax_crowd *crowd) {
     if (l->first != NULL) first = l;
   if (first == NULL) return AX_OK;
   name_psend(crowd, &text, first->first);
-  ax_text_add(&text, ": message %llu from ", (unsigned long long)first->taken + 1);
+  ax_text_add(&text, ": message %llu of ", (unsigned long long)first->taken + 1);
   add_device(&text, first->axes, first->source);
   ax_text_add(&text, " to ");
   add_device(&text, first->axes, first->target);
