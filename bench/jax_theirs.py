@@ -96,6 +96,29 @@ def collective(name, mebibytes):
     serve_function(body, elems // share, out_spec)
 
 
+def repeated(name, size):
+    elems = int(size) // 4
+    length = SCAN if int(size) < 2**16 else SCAN // 10
+    ring = [(i, (i + 1) % DEVICES) for i in range(DEVICES)]
+    share = np.float32(1 / DEVICES)
+
+    def varying(x):
+        return lax.pcast(x, "d", to="varying")
+
+    step = {
+        "psum": lambda x: varying(lax.psum(x, "d") * share),
+        "pmean": lambda x: varying(lax.pmean(x, "d")),
+        "pmax": lambda x: varying(lax.pmax(x, "d")),
+        "pmin": lambda x: varying(lax.pmin(x, "d")),
+        "all_gather": lambda x: lax.all_gather(x, "d", tiled=True)[:elems],
+        "all_to_all": lambda x: lax.all_to_all(x, "d", 0, 0, tiled=True),
+        "ppermute": lambda x: lax.ppermute(x, "d", ring),
+        "psum_scatter": lambda x: jnp.broadcast_to(lax.psum_scatter(x, "d", tiled=True) * share, (DEVICES, elems // DEVICES)).reshape(elems),
+        "pbroadcast": lambda x: varying(lax.psum(jnp.where(lax.axis_index("d") == 0, x, 0), "d")),  # XLA:CPU has no collective_broadcast
+    }[name]
+    serve_function(lambda x: lax.scan(lambda c, _: (step(c), None), x, None, length=length)[0], elems, parts=length)
+
+
 # --- Training ---
 
 
@@ -259,5 +282,5 @@ def cache_in_scan(steps):
               jnp.ones((heads, key), np.float32))
 
 
-{f.__name__: f for f in (add_one, psum, psum_in_scan, collective, train, at_once, compile, scaling, reading, peak_memory,
+{f.__name__: f for f in (add_one, psum, psum_in_scan, collective, repeated, train, at_once, compile, scaling, reading, peak_memory,
                          temporaries, rows_in_scan, cache_in_scan)}[CASE](*ARGUMENTS)

@@ -46,57 +46,103 @@ static void no_rule_is_missing(void **state) {
 
 /* --- Reduced and unreduced operands --- */
 
-/* An equation whose operand `which` is reduced or unreduced over one more axis is refused with words that say so. */
-static void check_refusal(const ax_program *program, const ax_eqn *eqn, uint32_t which, ax_spread extra) {
+/* The equation with operands of which some spread otherwise over one more axis. */
+static ax_status spread_otherwise(const ax_program *program, const ax_eqn *eqn, uint64_t which, ax_spread extra, ax_type *out) {
   ax_mesh axes = program->axes;
-  ax_type in[16], out[16];
+  ax_type in[16];
+  ax_axis_set bit = (ax_axis_set)1 << axes.count;
   axes.axis[axes.count++] = (ax_axis){.name = "more", .size = 2};
-  assert_true(eqn->in_count <= AX_COUNT(in) && eqn->out_count <= AX_COUNT(out));
-  for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = program->types[eqn->in[i]];
-  in[which].spread.reduced |= extra.reduced << program->axes.count;
-  in[which].spread.unreduced |= extra.unreduced << program->axes.count;
-  ax_status status = ax_infer_types(eqn->prim, &axes, eqn->params, in, eqn->in_count, out, eqn->out_count);
-  assert_int_not_equal(status, AX_OK);
-  assert_true(strncmp(ax_message(), eqn->prim->name, strlen(eqn->prim->name)) == 0);
-  if (eqn->prim->kind == AX_REGION) return; /* its bodies take something else: see what_regions_refuse */
-  assert_int_equal(status, AX_ABSENT);
-  assert_non_null(strstr(ax_message(), "no rule yet for reduced or unreduced operands"));
-  assert_non_null(strstr(ax_message(), extra.reduced ? "R:more" : "U:more"));
+  assert_true(eqn->in_count <= AX_COUNT(in));
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    in[i] = program->types[eqn->in[i]];
+    ax_spread *on = &in[i].spread;
+    if ((which >> i & 1) == 0) {
+      on->reduced |= bit;
+      continue;
+    }
+    on->kind = extra.kind;
+    on->reduced |= extra.reduced * bit, on->unreduced |= extra.unreduced * bit;
+  }
+  return ax_infer_types(eqn->prim, &axes, eqn->params, in, eqn->in_count, out, eqn->out_count);
 }
 
-static void reductions_are_refused(void **state) {
+/* What is reduced stays so; what is unreduced does so where the record says that the operation is linear in it, and is refused with words that
+   name the axis otherwise. */
+static void check_eqn(const ax_program *program, const ax_eqn *eqn) {
+  ax_type out[16];
+  uint64_t all = ((uint64_t)1 << eqn->in_count) - 1;
+  bool has_kind = false; /* of other axes already */
+  for (uint32_t i = 0; i < eqn->in_count; i++) has_kind = has_kind || program->types[eqn->in[i]].spread.unreduced != 0;
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    if (program->types[eqn->in[i]].form == AX_TOKEN) return; /* which is no value */
+  if (eqn->prim->kind == AX_REGION || eqn->in_count == 0 || has_kind) return;
+  TEST_OK(spread_otherwise(program, eqn, 0, (ax_spread){.kind = AX_UNREDUCED_SUM}, out));
+  for (uint32_t k = 0; k < eqn->out_count; k++) assert_true((out[k].spread.reduced >> program->axes.count & 1) != 0);
+  for (uint64_t which = 1; which <= all && which < 16; which++) {
+    ax_linearity linear = eqn->prim->linear;
+    bool first = which == 1, fits = linear == AX_LINEAR_ALL         ? which == all
+                                    : linear == AX_LINEAR_ONE       ? (which & (which - 1)) == 0
+                                    : linear == AX_LINEAR_FIRST     ? first
+                                    : linear == AX_LINEAR_FIRST_TWO ? which == 3
+                                    : linear == AX_LINEAR_REST      ? which == (all & ~(uint64_t)1)
+                                                                    : linear == AX_LINEAR_SOME;
+    for (ax_unreduced_kind kind = AX_UNREDUCED_SUM; kind <= AX_UNREDUCED_MIN; kind++) {
+      ax_status status = spread_otherwise(program, eqn, which, (ax_spread){.unreduced = 1, .kind = kind}, out);
+      bool has = (eqn->prim->kinds >> kind & 1) != 0 || (kind == AX_UNREDUCED_SUM && (eqn->prim->kinds & AX_KINDS_FLOAT_SUM) != 0);
+      if (fits && has && status == AX_OK) assert_true(out[0].spread.unreduced >> program->axes.count == 1 && out[0].spread.kind == kind);
+      if (status == AX_OK && !(fits && has))
+        fail_msg("%s takes operands %llx unreduced by %s", eqn->prim->name, (unsigned long long)which, ax_kind_names[kind]);
+      if (status != AX_OK) assert_non_null(strstr(ax_message(), "more"));
+      bool converts = strcmp(eqn->prim->name, "convert_element_type") == 0, casts = strstr(eqn->prim->name, "unreduced_cast") != NULL;
+      if (fits && has && !converts && !casts) assert_int_equal(status, AX_OK);
+    }
+  }
+}
+
+static void spreads_follow_linearity(void **state) {
   (void)state;
   for (size_t i = 0; i < test_sample_count; i++) {
     test_instances instances = test_instances_of(&test_samples[i], &test_in_f64);
     for (uint32_t n = 0; n < instances.count && n < 2; n++) {
       const ax_program *program = instances.v[n].program;
-      for (uint32_t e = 0; e < program->eqn_count; e++)
-        for (uint32_t k = 0; k < program->eqns[e].in_count; k++) {
-          check_refusal(program, &program->eqns[e], k, (ax_spread){.reduced = 1});
-          check_refusal(program, &program->eqns[e], k, (ax_spread){.unreduced = 1});
-        }
+      for (uint32_t e = 0; e < program->eqn_count; e++) check_eqn(program, &program->eqns[e]);
     }
     test_instances_release(&instances);
   }
 }
 
-static void what_regions_refuse(void **state) {
+/* A body takes what its operands are, whatever that is; parts do not leave a shard_map, and what is reduced only by its cast. */
+static void regions_carry_reductions(void **state) {
   (void)state;
-  static const char *const equations[] = {
-      "c:f32[2]{U:m} = cond[branches=({ lambda a:f32[2]{U:m}. let in (a,) })] i a",
-      "c:f32[2]{U:m} = scan[length=3 reverse=false num_consts=0 num_carry=1 body={ lambda a:f32[2]{U:m}. let in (a,) }] a",
-      "c:f32[2] = scan[length=2 reverse=false num_consts=0 num_carry=0 body={ lambda a:f32[]{U:m}. let in (1.0:f32[],) }] a",
-      "c:f32[2]{U:m} = while[cond_nconsts=0 cond={ lambda a:f32[2]{U:m}. let in (false:bool[],) } body_nconsts=0 "
-      "body={ lambda a:f32[2]{U:m}. let in (a,) }] a",
-      "c:f32[2]{U:m} = shard_map[mesh=(d=2) unchecked=false in_specs=(P(d),) out_specs=(P(d),) "
-      "body={ axes m=2 d=2 ; lambda a:f32[1]{V:d U:m}. let in (a,) }] a",
+  static const struct {
+    const char *equation, *error; /* NULL: none */
+  } cases[] = {
+      {"c:f32[2]{U:m} = cond[branches=({ lambda a:f32[2]{U:m}. let in (a,) })] i a", NULL},
+      {"c:f32[2]{U:m} = scan[length=3 reverse=false num_consts=0 num_carry=1 body={ lambda a:f32[2]{U:m}. let in (a,) }] a", NULL},
+      {"c:f32[2]{U:m} = while[cond_nconsts=0 cond={ lambda a:f32[2]{U:m}. let in (false:bool[],) } body_nconsts=0 "
+       "body={ lambda a:f32[2]{U:m}. let in (a,) }] a", NULL},
+      {"c:f32[2]{U:m} = shard_map[mesh=(d=2) unchecked=false in_specs=(P(d),) out_specs=(P(d),) "
+       "body={ axes m=2 d=2 ; lambda a:f32[1]{V:d U:m}. let in (a,) }] a", NULL},
+      {"c:f32[2]{U:m} = shard_map[mesh=(d=2) unchecked=false in_specs=(P(),) out_specs=(P(),) "
+       "body={ axes m=2 d=2 ; lambda a:f32[2]{U:m}. let b:f32[2]{R:d U:m} = preduced[axes=(d)] a in (b,) }] a",
+       "reduced over {d}; reduced_invariant_cast makes it invariant"},
+      {"c:f32[2]{U:m} = shard_map[mesh=(d=2) unchecked=false in_specs=(P(),) out_specs=(P(),) "
+       "body={ axes m=2 d=2 ; lambda a:f32[2]{U:m}. let v:f32[2]{V:d U:m} = pvary[axes=(d)] a "
+       "b:f32[2]{U:m,d} = vary_unreduced_cast[axes=(d) kind=sum] v in (b,) }] a",
+       "unreduced over {d}, and parts do not leave; unreduced_psum makes it invariant"},
+      {"c:f32[2]{U:m} = cond[branches=({ lambda a:f32[2]{U:m}. let in (a,) })] j a", "the index s32[]{U:m} is unreduced over {m}; unreduced_psum"},
   };
-  for (size_t i = 0; i < AX_COUNT(equations); i++) {
+  for (size_t i = 0; i < AX_COUNT(cases); i++) {
     char text[512];
     ax_program *program;
-    snprintf(text, sizeof text, "{ axes m=2 ; lambda a:f32[2]{U:m} i:s32[]. let\n%s\nin (c,) }", equations[i]);
-    TEST_FAILS(ax_program_parse(text, strlen(text), NULL, &program), AX_PARSE_ERROR,
-               "no rule yet for reduced or unreduced operands: f32[2]{U:m}");
+    snprintf(text, sizeof text, "{ axes m=2 ; lambda a:f32[2]{U:m} i:s32[] j:s32[]{U:m}. let\n%s\nin (c,) }", cases[i].equation);
+    ax_status status = ax_program_parse(text, strlen(text), NULL, &program);
+    if (cases[i].error == NULL) {
+      TEST_OK(status);
+      ax_program_release(program);
+    } else {
+      TEST_FAILS(status, AX_PARSE_ERROR, cases[i].error);
+    }
   }
 }
 
@@ -210,8 +256,8 @@ static void regions(void **state) { (void)state, check_kind(AX_REGION); }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_primitive_has_samples), cmocka_unit_test(no_rule_is_missing),
-                                     cmocka_unit_test(reductions_are_refused),
-                                     cmocka_unit_test(what_regions_refuse), cmocka_unit_test(local),
+                                     cmocka_unit_test(spreads_follow_linearity),
+                                     cmocka_unit_test(regions_carry_reductions), cmocka_unit_test(local),
                                      cmocka_unit_test(collectives), cmocka_unit_test(regions)};
   const ax_runtime_options options = {.policy = AX_POLICY_PARALLEL, .workers = 2};
   if (ax_runtime_create(&options, &runtime) != AX_OK) return 1;

@@ -130,7 +130,7 @@ static void chosen_by_number(const ax_value *in, ax_value *out) { out[0] = ax_wh
 static void uneven_choice(const ax_value *in, ax_value *out) {
   out[0] = ax_where(ax_gt(in[1], ax_integer(0)), in[0], ax_reshape(in[0], AX_DIMS(3, 4)));
 }
-static void made_invariant(const ax_value *in, ax_value *out) { out[0] = ax_pcast(in[0], "", "invariant"); }
+static void cast_sideways(const ax_value *in, ax_value *out) { out[0] = ax_pcast(in[0], "", "sideways"); }
 static void no_new_dimension(const ax_value *in, ax_value *out) { out[0] = ax_expand_dims(in[0], 4); }
 static void twice_as_long(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -165,7 +165,7 @@ static const slip slips[] = {
     {"add f32[4,3] f32[3,4]: the shapes do not broadcast to one", uneven_sum},
     {"where: the condition is s32[]; it must be bool", chosen_by_number},
     {"where: bool[], f32[4,3] and f32[3,4] do not broadcast to one shape", uneven_choice},
-    {"pcast: it cannot make a value invariant; psum, pmax, pmin and all_gather_invariant do", made_invariant},
+    {"pcast: to \"sideways\": expected \"varying\", \"reduced\", \"unreduced\"", cast_sideways},
     {"expand_dims: dimension is 4, but there are 3 dimensions", no_new_dimension},
     {"if: then: result 0 is f32[4,3], but of otherwise it is f32[8,3]", uneven_results},
     {"grad: there is no operand 2: there are 2", by_a_million},

@@ -39,6 +39,7 @@ ax_value ax_pargmin(ax_value x, const char *axes);
    The result stays typed varying. */
 ax_value ax_all_gather(ax_value x, const char *axes, int64_t dimension, bool tiled);
 ax_value ax_all_gather_invariant(ax_value x, const char *axes, int64_t dimension, bool tiled); /* ... invariant */
+ax_value ax_all_gather_reduced(ax_value x, const char *axes, int64_t dimension, bool tiled);   /* ... reduced */
 /* Sum over members, of which member i keeps part i. tiled: T[.., n k, ..] -> T[.., k, ..]; otherwise the dimension's size is n,
    and it goes. T numeric. */
 ax_value ax_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool tiled);
@@ -60,11 +61,26 @@ ax_value ax_pswapaxes(ax_value x, const char *axes, int64_t dimension);
 ax_value ax_pbroadcast(ax_value x, const char *axes, int64_t source);
 ax_value ax_axis_index(const char *axes); /* s32[], this member's number, varying over axes */
 int64_t ax_axis_size(const char *axes);   /* n, known while tracing; 1 and an error for an unknown axis */
-/* x, typed varying over axes too. An axis over which it varies already is an error. */
-ax_value ax_pvary(ax_value x, const char *axes);
-/* to "varying": pvary. To "invariant" is an error: psum, pmax, pmin and all_gather_invariant make values invariant. To "reduced"
-   and "unreduced": AX_ABSENT. */
+/* Casts: T[d..] -> T[d..], what each device holds being as it was, typed otherwise along the axes (ax_spread says what the states are). On
+   unchecked axes they do nothing. Errors: an operand that is not in the state to cast from along every one of the axes. */
+ax_value ax_pvary(ax_value x, const char *axes);             /* invariant to varying; its gradient is a psum */
+ax_value ax_preduced(ax_value x, const char *axes);          /* invariant to reduced; its gradient is a psum, of unreduced cotangents */
+ax_value ax_reduced_vary_cast(ax_value x, const char *axes); /* reduced to varying */
+/* Varying to unreduced: what devices hold are the parts of a sum, or of a largest or smallest value, not made yet. T numeric; unreduced over
+   other axes by another kind: an error. */
+ax_value ax_vary_unreduced_cast(ax_value x, const char *axes, ax_unreduced_kind kind);
+/* As jax.lax.pcast: the cast to "varying", "reduced", "unreduced" (by sum), "unreduced_max", "unreduced_min" or "invariant", from the state there
+   is: from invariant to varying, to reduced, and to unreduced_max and _min; from varying to the three unreduced; from reduced to varying,
+   to invariant, and to unreduced_max and _min; from unreduced_max and _min to varying. All others, and to the state there is, are errors that
+   say what to use. */
 ax_value ax_pcast(ax_value x, const char *axes, const char *to);
+/* psum, pmax, pmin and psum_scatter of an operand that is unreduced over axes (by this kind), and nothing else; those without the prefix take
+   such operands too. The result is invariant; of psum_scatter varying. Where axes are unchecked: what they are without the prefix. */
+ax_value ax_unreduced_psum(ax_value x, const char *axes);
+ax_value ax_unreduced_pmax(ax_value x, const char *axes);
+ax_value ax_unreduced_pmin(ax_value x, const char *axes);
+ax_value ax_unreduced_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool tiled);
+ax_value ax_psum_invariant(ax_value x, const char *axes); /* psum of an operand that varies (is made to), and nothing else */
 /* A collective in two parts, as MPI_Iallreduce and MPI_Wait: ax_start begins what an expression says and gives a future, ax_done waits for
    it and gives its result; other work proceeds between them:
      ax_value sum = ax_start(ax_psum(x, "data"));
@@ -155,6 +171,7 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #define ax_pmin(x, ...) AX_LINED(pmin, AX_X(x), __VA_ARGS__)
 #define ax_all_gather(...) AX_LINED(all_gather, __VA_ARGS__)
 #define ax_all_gather_invariant(...) AX_LINED(all_gather_invariant, __VA_ARGS__)
+#define ax_all_gather_reduced(...) AX_LINED(all_gather_reduced, __VA_ARGS__)
 #define ax_psum_scatter(...) AX_LINED(psum_scatter, __VA_ARGS__)
 #define ax_all_to_all(...) AX_LINED(all_to_all, __VA_ARGS__)
 #define ax_ppermute(...) AX_LINED(ppermute, __VA_ARGS__)
@@ -169,7 +186,15 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #define ax_axis_index(...) AX_LINED(axis_index, __VA_ARGS__)
 #define ax_axis_size(...) AX_LINED_ANY(axis_size, __VA_ARGS__)
 #define ax_pvary(...) AX_LINED(pvary, __VA_ARGS__)
+#define ax_preduced(...) AX_LINED(preduced, __VA_ARGS__)
+#define ax_reduced_vary_cast(...) AX_LINED(reduced_vary_cast, __VA_ARGS__)
+#define ax_vary_unreduced_cast(...) AX_LINED(vary_unreduced_cast, __VA_ARGS__)
 #define ax_pcast(...) AX_LINED(pcast, __VA_ARGS__)
+#define ax_unreduced_psum(...) AX_LINED(unreduced_psum, __VA_ARGS__)
+#define ax_unreduced_pmax(...) AX_LINED(unreduced_pmax, __VA_ARGS__)
+#define ax_unreduced_pmin(...) AX_LINED(unreduced_pmin, __VA_ARGS__)
+#define ax_unreduced_psum_scatter(...) AX_LINED(unreduced_psum_scatter, __VA_ARGS__)
+#define ax_psum_invariant(...) AX_LINED(psum_invariant, __VA_ARGS__)
 #define ax_done(...) AX_LINED(done, __VA_ARGS__)
 #define ax_shard_map(...) AX_LINED_VOID(shard_map, __VA_ARGS__)
 #define ax_shard_map_unchecked(...) AX_LINED_VOID(shard_map_unchecked, __VA_ARGS__)

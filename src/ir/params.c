@@ -108,6 +108,7 @@ static bool field_equal(ax_param_kind kind, const void *a, const void *b) {
     }
     case AX_PARAM_MESH: return ax_mesh_equal(a, b, true);
     case AX_PARAM_SPECS: return specs_equal(a, b);
+    case AX_PARAM_KIND: return *(const ax_unreduced_kind *)a == *(const ax_unreduced_kind *)b;
   }
   return false;
 }
@@ -171,6 +172,7 @@ static uint64_t hash_field(uint64_t seed, ax_param_kind kind, const void *field)
     }
     case AX_PARAM_MESH: return hash_mesh(seed, field);
     case AX_PARAM_SPECS: return hash_specs(seed, field);
+    case AX_PARAM_KIND: return ax_hash_bytes(seed, field, sizeof(ax_unreduced_kind));
   }
   return seed;
 }

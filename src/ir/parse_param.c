@@ -355,11 +355,18 @@ static ax_status parse_tuple(ax_parser *parser, const place *place, ax_param_kin
   return AX_OK;
 }
 
+static ax_status parse_kind(ax_parser *parser, ax_unreduced_kind *out) {
+  for (*out = AX_UNREDUCED_SUM; *out <= AX_UNREDUCED_MIN; ++*out)
+    if (ax_next_is(parser, ax_kind_names[*out])) return ax_lexer_next(&parser->lexer);
+  return ax_unexpected(parser, "sum, max or min");
+}
+
 static ax_status parse_value(ax_parser *parser, place *place, ax_param_kind kind, void *field) {
   switch (kind) {
     case AX_PARAM_I64: return ax_expect_integer(parser, field);
     case AX_PARAM_BOOL: return parse_bool(parser, field);
     case AX_PARAM_DTYPE: return parse_dtype(parser, field);
+    case AX_PARAM_KIND: return parse_kind(parser, field);
     case AX_PARAM_PROGRAM: return ax_parse_nested(parser, place->axes, place->unify, field);
     case AX_PARAM_LITERAL: return ax_parse_literal(parser, field);
     case AX_PARAM_AXES: return parse_names(parser, field);

@@ -55,7 +55,8 @@ typedef enum ax_param_kind {
   AX_PARAM_PROGRAMS, /* ax_programs, likewise */
   AX_PARAM_LITERAL,  /* ax_literal */
   AX_PARAM_MESH,     /* ax_mesh */
-  AX_PARAM_SPECS     /* ax_specs; axis numbers refer to the same record's AX_PARAM_MESH */
+  AX_PARAM_SPECS,    /* ax_specs; axis numbers refer to the same record's AX_PARAM_MESH */
+  AX_PARAM_KIND      /* ax_unreduced_kind */
 } ax_param_kind;
 
 typedef struct ax_param {
@@ -77,8 +78,7 @@ typedef struct ax_eqn {
 } ax_eqn;
 
 /* --- infer: types of the operands -> types of the results (form, dtype, shape). Then spread: how the operands spread over the
-   mesh -> how the results do (out[k].spread); for a region, whose bodies say it, infer has filled that in and spread checks it. A
-   rule that does not know how to treat reduced or unreduced operands refuses them. --- */
+   mesh -> how the results do (out[k].spread); for a region, whose bodies say it, infer has filled that in. --- */
 typedef struct ax_infer_args {
   const ax_prim *prim;
   const ax_mesh *axes; /* the axis environment */
@@ -157,7 +157,7 @@ typedef struct ax_prune_args {
 } ax_prune_args;
 
 typedef enum ax_prim_kind {
-  AX_LOCAL,      /* each device for itself; binding makes operands vary over the same axes by pvary */
+  AX_LOCAL,      /* each device for itself; binding makes operands spread alike by casts (ax_spread_local) */
   AX_COLLECTIVE, /* between the devices of the axes in its parameter "axes" */
   AX_REGION      /* holds programs: cond, scan, while, shard_map, closed_call, start */
 } ax_prim_kind;
@@ -170,6 +170,26 @@ enum {
   AX_EFFECT_ORDER = 2,    /* stays in program order among all that have this effect */
   AX_EFFECT_STATE = 4,    /* reads or changes what is no operand: never dropped, doubled, or merged with an equal one */
   AX_EFFECT_MESSAGE = 8   /* single-sided: between two devices, of which each comes to its own side alone */
+};
+
+/* What an operation makes of unreduced operands. Devices apply it to the parts they hold; that is right where combining what comes out
+   gives what the operation would have given of the values combined: where it is linear, of sums. Which operands are unreduced then? */
+typedef enum ax_linearity {
+  AX_LINEAR_NOT,       /* none may be */
+  AX_LINEAR_ALL,       /* all together: add, concatenate */
+  AX_LINEAR_ONE,       /* one of them, the others being reduced: mul, dot_general */
+  AX_LINEAR_FIRST,     /* the first, the others being reduced: div, dynamic_slice */
+  AX_LINEAR_FIRST_TWO, /* the first two together, likewise: dynamic_update_slice */
+  AX_LINEAR_REST,      /* all but the first together, which is reduced: select_n */
+  AX_LINEAR_SOME       /* any of them, the others being reduced: max, which takes one value twice as well as once */
+} ax_linearity;
+/* ... and by what they may have to be combined: bits 1 << ax_unreduced_kind. */
+enum {
+  AX_KINDS_SUM = 1,
+  AX_KINDS_MAX = 2,
+  AX_KINDS_MIN = 4,
+  AX_KINDS_ALL = 7,       /* what only moves elements */
+  AX_KINDS_FLOAT_SUM = 8  /* sums, but of floats alone */
 };
 
 /* --- simplify: values that an equation's results are, bit for bit, without computing them; or the same equation on operands made
@@ -212,6 +232,8 @@ struct ax_prim {
   ax_form operands; /* the form that all of them have */
   bool tokens;      /* or that of a token: it hands them on */
   bool cheap;       /* an element of the result takes little work on an element of each operand at most */
+  ax_linearity linear; /* of a LOCAL or COLLECTIVE: what it makes of unreduced operands */
+  uint32_t kinds;      /* of them */
   bool unify;       /* what it holds is a function that other equations call too: equal ones are one program */
   int in_count, out_count; /* -1: any; then infer is called with out_count from count_outs */
   uint32_t (*count_outs)(const void *params);

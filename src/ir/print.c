@@ -138,6 +138,7 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
     case AX_PARAM_LITERAL: ax_literal_text(text, field); break;
     case AX_PARAM_MESH: ax_mesh_text(text, field); break;
     case AX_PARAM_SPECS: specs_text(text, field, mesh_of(eqn)); break;
+    case AX_PARAM_KIND: ax_text_add(text, "%s", ax_kind_names[*(const ax_unreduced_kind *)field]); break;
   }
 }
 

@@ -75,14 +75,15 @@ const char *ax_bound_string(const ax_mesh *axes); /* likewise: "data (4), model 
    `axes` or hold unchecked axes, a kind that is none or of nothing unreduced. */
 AX_MUST_USE ax_status ax_type_check(const ax_type *type, const ax_mesh *axes);
 bool ax_spread_equal(const ax_spread *a, const ax_spread *b);
-/* The type of a value's tangent: its own, but of an array. */
+/* The type of a value's tangent: its own, but of an array; where it is unreduced by max or min it varies, as each part has a tangent. */
 ax_type ax_tangent(const ax_type *type);
 /* The type of a value's cotangent, an array: what devices hold in common is the sum of what flows back to each, so reduced and unreduced
-   axes change places. */
+   axes of its tangent change places. */
 ax_type ax_dual(const ax_type *type);
 /* The axes along which devices may hold different bits: varying, and unreduced, where each holds its part. */
 ax_axis_set ax_spread_differs(const ax_spread *spread);
 extern const char *const ax_unreduced_names[]; /* "U", "Umax", "Umin", by ax_unreduced_kind */
+extern const char *const ax_kind_names[];      /* "sum", "max", "min" */
 bool ax_same_shape(const ax_type *a, const ax_type *b);
 int64_t ax_dims_elems(uint32_t rank, const int64_t *dims);
 

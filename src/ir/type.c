@@ -89,19 +89,22 @@ bool ax_type_equal(const ax_type *a, const ax_type *b) {
   return a->form == b->form && a->dtype == b->dtype && ax_same_shape(a, b) && ax_spread_equal(&a->spread, &b->spread);
 }
 
-ax_type ax_dual(const ax_type *type) {
-  ax_type dual = *type;
-  dual.form = AX_ARRAY;
-  dual.spread.reduced = type->spread.unreduced;
-  dual.spread.unreduced = type->spread.reduced;
-  dual.spread.kind = AX_UNREDUCED_SUM;
-  return dual;
-}
-
 ax_type ax_tangent(const ax_type *type) {
   ax_type tangent = *type;
   tangent.form = AX_ARRAY;
+  if (type->spread.kind == AX_UNREDUCED_SUM) return tangent;
+  tangent.spread.varying |= type->spread.unreduced;
+  tangent.spread.unreduced = 0;
+  tangent.spread.kind = AX_UNREDUCED_SUM;
   return tangent;
+}
+
+ax_type ax_dual(const ax_type *type) {
+  ax_type dual = ax_tangent(type);
+  ax_axis_set reduced = dual.spread.reduced;
+  dual.spread.reduced = dual.spread.unreduced;
+  dual.spread.unreduced = reduced;
+  return dual;
 }
 
 ax_axis_set ax_spread_differs(const ax_spread *spread) { return spread->varying | spread->unreduced; }
@@ -116,6 +119,8 @@ static void add_set(ax_text *text, const char *lead, ax_axis_set set, const ax_m
 }
 
 const char *const ax_unreduced_names[] = {[AX_UNREDUCED_SUM] = "U", [AX_UNREDUCED_MAX] = "Umax", [AX_UNREDUCED_MIN] = "Umin"};
+
+const char *const ax_kind_names[] = {[AX_UNREDUCED_SUM] = "sum", [AX_UNREDUCED_MAX] = "max", [AX_UNREDUCED_MIN] = "min"};
 
 static void add_spread(ax_text *text, const ax_spread *on, const ax_mesh *axes) {
   char lead[8];

@@ -84,11 +84,24 @@ static bool only_gathered(const ax_program *body, uint32_t value, ax_axis_set ax
   return gathered && !elsewhere;
 }
 
+/* What is reduced leaves by the cast that says what happens to its cotangent, and parts are not put together. */
+static ax_status check_made(const ax_type *type, const ax_mesh *inner, ax_axis_set own, uint32_t k) {
+  const ax_spread *on = &type->spread;
+  if ((on->unreduced & own) != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "out[%u]: %s is unreduced over %s, and parts do not leave; %s", k, ax_type_string(type, inner),
+                    ax_axis_set_string(on->unreduced & own, inner), ax_reduce_advice(on->kind));
+  if ((on->reduced & own) != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "out[%u]: %s is reduced over %s; reduced_invariant_cast makes it invariant", k, ax_type_string(type, inner),
+                    ax_axis_set_string(on->reduced & own, inner));
+  return AX_OK;
+}
+
 /* out[0]: f32[]{V:data} varies over "data", but its spec P() promises it does not */
 static ax_status check_promise(const ax_shard_map_params *params, const ax_mesh *inner, uint32_t outer_count, const ax_spec *spec, uint32_t k) {
   uint32_t value = params->body->outs[k];
   const ax_type *type = &params->body->types[value];
   ax_axis_set own = ax_all_axes(inner) >> outer_count << outer_count;
+  AX_TRY(check_made(type, inner, own, k));
   ax_axis_set broken = type->spread.varying & own & ~(ax_spec_set(spec) << outer_count);
   if (broken == 0 || params->unchecked) return AX_OK;
   ax_text axes = {0}, text = {0};
@@ -331,7 +344,9 @@ static void shard_map(const ax_mesh *mesh, const char *specs, bool unchecked, ax
   if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: "));
   if (ax_failed() || !cut_types(&params, in, in_count, in_specs, types)) return;
   ax_body body;
-  status = ax_body_trace(&(ax_body_options){.owner = "shard_map", .part = "body", .axes = &inner, .function = function, .in = types}, &body);
+  ax_axis_set own = ax_all_axes(&inner) & ~ax_all_axes(&ax_builder_current()->axes);
+  status = ax_body_trace(&(ax_body_options){.owner = "shard_map", .part = "body", .axes = &inner, .function = function, .in = types,
+                                            .out_invariant = own}, &body);
   if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: body: "));
   if (!ax_failed()) bind_traced(&params, &body, in, in_specs, in_count, out, out_count);
   ax_body_deinit(&body);

@@ -81,7 +81,8 @@ void ax_shard_map_jvp(const ax_jvp_args *args) {
   if (out != NULL) ax_tangents_give(&t, out, out + eqn->out_count);
 }
 
-/* A body split in two, with residuals that can leave it: a scalar becomes [1], so that there is a dimension to put the blocks along. */
+/* A body split in two, with residuals that can leave it: a scalar becomes [1], so that there is a dimension to put the blocks along; what is
+   reduced over the map's axes leaves as invariant, the parts of what is unreduced as varying, and they are cast back where they come in. */
 typedef struct split {
   const ax_shard_map_params *of;
   ax_program *primal, *tangent; /* (x..) -> (y.., r..); (r.., dx..) -> (dy..) */
@@ -96,6 +97,11 @@ static uint32_t operand_of(const split *s, uint32_t r) {
 
 static ax_type carried_type(const split *s, uint32_t r) {
   ax_type type = s->tangent->types[r];
+  ax_axis_set own = ax_all_axes(&s->of->mesh) << (s->tangent->axes.count - s->of->mesh.count);
+  type.spread.varying |= type.spread.unreduced & own;
+  type.spread.reduced &= ~own;
+  type.spread.unreduced &= ~own;
+  if (type.spread.unreduced == 0) type.spread.kind = AX_UNREDUCED_SUM;
   if (operand_of(s, r) != AX_NONE || type.rank > 0) return type;
   type.rank = 1;
   type.dims[0] = 1;
@@ -105,7 +111,7 @@ static ax_type carried_type(const split *s, uint32_t r) {
 /* Along dimension 0 over all axes that the residual may differ along. */
 static ax_spec carried_spec(const split *s, uint32_t r, uint32_t outer) {
   ax_spec spec = {0};
-  ax_axis_set varying = s->tangent->types[r].spread.varying >> outer;
+  ax_axis_set varying = carried_type(s, r).spread.varying >> outer;
   for (uint32_t i = 0; i < s->of->mesh.count; i++)
     if (s->of->unchecked || (varying >> i & 1)) spec.axis[0][spec.count[0]++] = (uint8_t)i;
   spec.rank = spec.count[0] > 0 ? 1 : 0;
@@ -114,6 +120,18 @@ static ax_spec carried_spec(const split *s, uint32_t r, uint32_t outer) {
 
 static ax_value reshaped(ax_value x, const ax_type *type) {
   return ax_typeof(x).rank == type->rank ? x : ax_reshape(x, type->rank, type->dims);
+}
+
+static ax_value leave(ax_value x, const ax_type *carried) {
+  const ax_spread on = ax_typeof(x).spread;
+  x = ax_cast(&ax_prim_reduced_invariant_cast, x, on.reduced & ~carried->spread.reduced);
+  return reshaped(ax_cast(&ax_prim_unreduced_vary_cast, x, on.unreduced & ~carried->spread.unreduced), carried);
+}
+
+static ax_value come_in(ax_value x, const ax_type *type) {
+  const ax_spread on = ax_typeof(x).spread;
+  x = ax_cast(&ax_prim_preduced, x, type->spread.reduced & ~on.reduced);
+  return reshaped(ax_cast_unreduced(x, type->spread.unreduced & ~on.unreduced, type->spread.kind), type);
 }
 
 /* (x..) -> (y.., r.. that are no operands) */
@@ -127,7 +145,7 @@ static ax_status build_primal(const split *s, ax_program **out) {
     ax_call(primal, primal->in_count, in, primal->out_count, outs);
     for (uint32_t r = 0; r < s->residual_count && !ax_failed(); r++) {
       ax_type type = carried_type(s, r);
-      if (operand_of(s, r) == AX_NONE) outs[count++] = reshaped(outs[s->y_count + r], &type);
+      if (operand_of(s, r) == AX_NONE) outs[count++] = leave(outs[s->y_count + r], &type);
     }
   }
   return ax_region_finish(&builder, outs, count, out);
@@ -144,7 +162,7 @@ static ax_status build_tangent(const split *s, ax_program **out) {
   ax_value *in = ax_region_begin(&builder, &tangent->axes, types, tangent->in_count);
   ax_value *outs = ax_trace_alloc(tangent->out_count * sizeof outs[0]);
   if (in != NULL && outs != NULL) {
-    for (uint32_t r = 0; r < s->residual_count; r++) in[r] = reshaped(in[r], &tangent->types[r]);
+    for (uint32_t r = 0; r < s->residual_count; r++) in[r] = come_in(in[r], &tangent->types[r]);
     ax_call(tangent, tangent->in_count, in, tangent->out_count, outs);
   }
   ax_free(types);

@@ -52,21 +52,80 @@ ax_status ax_cut_dimension(ax_type *result, int64_t dimension, int64_t size, con
 /* The result of groups differs from group to group, whatever else. */
 static bool grouped(const void *params) { return ((const ax_axes *)params)->groups.count > 0; }
 
-static ax_status spread(const ax_infer_args *args, bool drops) {
-  const ax_type *operand = &args->in[0];
-  ax_axis_set set;
-  AX_TRY(ax_refuse_reductions(args));
-  AX_TRY(ax_axes_resolve(args->params, args->axes, &set));
-  ax_axis_set missing = set & ax_checked_axes(args->axes) & ~operand->spread.varying;
-  if (missing != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "the operand %s is invariant over %s; pvary makes it varying",
-                    ax_type_string(operand, args->axes), ax_axis_set_string(missing, args->axes));
-  args->out[0].spread = (ax_spread){.varying = operand->spread.varying & (drops && !grouped(args->params) ? ~set : ~(ax_axis_set)0)};
+/* 'the operand f32[4]{V:a U:b} is varying along "a" and unreduced along "b"; it must be in one state along all the axes' */
+static ax_status mixed(const ax_type *type, ax_axis_set set, const ax_mesh *axes) {
+  ax_text text = {0};
+  for (uint32_t axis = 0; set >> axis != 0; axis++)
+    if ((set >> axis & 1) != 0)
+      ax_text_add(&text, "%s%s along \"%s\"", text.length > 0 ? " and " : "", ax_state_name(&type->spread, axis), axes->axis[axis].name);
+  ax_status status = ax_error(AX_INVALID_ARGUMENT, "the operand %s is %s; along all axes named it must be in one state, as the casts (pcast) make it",
+                              ax_type_string(type, axes), text.data != NULL ? text.data : "?");
+  ax_text_deinit(&text);
+  return status;
+}
+
+/* The state of the operand along all of `set`, which are checked axes. */
+static ax_status state_along(const ax_type *type, ax_axis_set set, const ax_mesh *axes, ax_axis_state *out) {
+  *out = AX_IS_VARYING; /* along no checked axis each device has its own */
+  bool first = true;
+  for (uint32_t axis = 0; set >> axis != 0; axis++) {
+    if ((set >> axis & 1) == 0) continue;
+    ax_axis_state state = ax_spread_state(&type->spread, axis);
+    if (!first && state != *out) return mixed(type, set, axes);
+    *out = state;
+    first = false;
+  }
   return AX_OK;
 }
 
-ax_status ax_spread_drop(const ax_infer_args *args) { return spread(args, true); }
-ax_status ax_spread_keep(const ax_infer_args *args) { return spread(args, false); }
+bool ax_collective_state(const char *who, const ax_type *type, const ax_axes *names, ax_axis_set *set, ax_axis_state *out) {
+  if (ax_failed()) return false;
+  const ax_mesh *axes = &ax_builder_current()->axes;
+  ax_status status = ax_axes_resolve(names, axes, set);
+  *set &= status == AX_OK ? ax_checked_axes(axes) : 0;
+  if (status == AX_OK) status = state_along(type, *set, axes, out);
+  if (status != AX_OK) ax_fail(ax_error_context(status, "%s: ", who));
+  return status == AX_OK;
+}
+
+static uint32_t lowest(ax_axis_set set) { return (uint32_t)__builtin_ctzll(set); }
+
+/* From varying to the state `to`; from unreduced, where the collective makes the sum, to that too. */
+static ax_status spread(const ax_infer_args *args, bool makes_sum, ax_axis_state to) {
+  const ax_type *operand = &args->in[0];
+  ax_axis_set set;
+  ax_axis_state from;
+  ax_spread out;
+  AX_TRY(ax_axes_resolve(args->params, args->axes, &set));
+  AX_TRY(state_along(operand, set & ax_checked_axes(args->axes), args->axes, &from));
+  AX_TRY(ax_spread_join(args, ~set, &out));
+  set &= ax_checked_axes(args->axes);
+  const char *advice = from == AX_IS_INVARIANT                 ? "pvary makes it varying"
+                       : from == AX_IS_REDUCED                 ? "reduced_vary_cast makes it varying"
+                       : from == AX_IS_UNREDUCED && !makes_sum ? ax_reduce_advice(operand->spread.kind)
+                                                               : NULL;
+  if (advice != NULL) return ax_error(AX_INVALID_ARGUMENT, "the operand %s is %s over %s; %s", ax_type_string(operand, args->axes),
+                                      ax_state_name(&operand->spread, lowest(set)), ax_axis_set_string(set, args->axes), advice);
+  if (from == AX_IS_UNREDUCED && grouped(args->params))
+    return ax_error(AX_INVALID_ARGUMENT, "the operand %s is unreduced over %s, and its parts are combined over all members, not over groups",
+                    ax_type_string(operand, args->axes), ax_axis_set_string(set, args->axes));
+  if (to == AX_IS_VARYING || grouped(args->params)) out.varying |= set;
+  if (to == AX_IS_REDUCED) out.reduced |= set;
+  args->out[0].spread = out;
+  return AX_OK;
+}
+
+ax_status ax_spread_drop(const ax_infer_args *args) { return spread(args, false, AX_IS_INVARIANT); }
+ax_status ax_spread_keep(const ax_infer_args *args) { return spread(args, false, AX_IS_VARYING); }
+ax_status ax_spread_reduced(const ax_infer_args *args) { return spread(args, false, AX_IS_REDUCED); }
+ax_status ax_spread_sum(const ax_infer_args *args) { return spread(args, true, AX_IS_INVARIANT); }
+ax_status ax_spread_scatter(const ax_infer_args *args) { return spread(args, true, AX_IS_VARYING); }
+
+bool ax_was_unreduced(const ax_transpose_args *args) {
+  ax_axis_set set;
+  if (ax_failed() || ax_axes_resolve(args->eqn->params, &ax_builder_current()->axes, &set) != AX_OK) return false;
+  return (args->in_types[0].spread.unreduced & set) != 0;
+}
 
 /* --- eval --- */
 
@@ -175,11 +234,29 @@ bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, a
   ax_axis_set set;
   if (!ax_collective_names(prim->name, axes, out)) return false;
   if (ax_axes_resolve(out, &ax_builder_current()->axes, &set) != AX_OK) return false;
-  *x = ax_vary_to(*x, set);
+  ax_spread on = ax_typeof(*x).spread;
+  if ((set & (on.reduced | on.unreduced)) == 0) *x = ax_vary_to(*x, set);
   uint32_t id = ax_value_id(*x);
   if (id == AX_NONE) return false;
   *x = (ax_value){ax_builder_current()->serial, id}; /* a value of this trace, as what a group of one gives is (start.c) */
   return true;
+}
+
+bool ax_insist(const char *who, ax_value x, const char *axes, ax_axis_state wanted) {
+  ax_axes names;
+  ax_axis_set set;
+  ax_axis_state state;
+  ax_type type = ax_typeof(x);
+  if (!ax_collective_names(who, axes, &names) || !ax_collective_state(who, &type, &names, &set, &state)) return false;
+  bool fits = wanted == AX_IS_UNREDUCED ? state == AX_IS_UNREDUCED : state == AX_IS_VARYING || state == AX_IS_INVARIANT;
+  if (set == 0 || fits) return true;
+  const ax_mesh *mesh = &ax_builder_current()->axes;
+  ax_reject_as(who, "the operand %s is not %s over %s; %s", ax_type_string(&type, mesh), wanted == AX_IS_UNREDUCED ? "unreduced" : "varying",
+               ax_axis_set_string(set, mesh),
+               wanted == AX_IS_UNREDUCED ? "vary_unreduced_cast makes what varies unreduced" :
+               state == AX_IS_REDUCED    ? "reduced_vary_cast makes it varying"
+                                         : ax_reduce_advice(type.spread.kind));
+  return false;
 }
 
 ax_value ax_split_dim(ax_value x, int64_t d, int64_t major) {

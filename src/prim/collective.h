@@ -24,9 +24,13 @@ bool ax_pairs_swap(const ax_pairs *pairs, ax_pairs *out);
 /* "source_target_pairs = .., channel_handle = .." */
 AX_MUST_USE ax_status ax_hlo_pairs(ax_text *text, ax_hlo *hlo, const ax_axes *names, const ax_pairs *pairs);
 
-/* --- spread: the operand must vary over the checked axes among those named; the result does not / does so too. --- */
+/* --- spread: the operand must vary over the checked axes among those named. The result does not / does so too / is reduced over them. --- */
 ax_status ax_spread_drop(const ax_infer_args *args);
 ax_status ax_spread_keep(const ax_infer_args *args);
+ax_status ax_spread_reduced(const ax_infer_args *args);
+/* ... must vary or be unreduced over them, by one of the primitive's kinds. The result is invariant / varies over them. */
+ax_status ax_spread_sum(const ax_infer_args *args);
+ax_status ax_spread_scatter(const ax_infer_args *args);
 
 /* The dtype that so many members of `dtype` are combined in. */
 ax_dtype ax_combined_in(ax_scalar op, ax_dtype dtype, int64_t members);
@@ -52,8 +56,10 @@ void ax_axes_split(const ax_axes *names, ax_axes *checked, ax_axes *unchecked);
 int64_t ax_axes_members(const ax_axes *names);
 
 /* --- Building equations --- */
-/* x made to vary over `axes` as a collective wants it, and the names parsed; false and the trace failed otherwise. */
+/* x made to vary over `axes` as a collective wants it where it is invariant, and the names parsed; false and the trace failed otherwise. */
 bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, ax_axes *out);
+/* x is unreduced over the checked ones of `axes`, or varying (or to be made so); false and the trace failed, in the name of `who`, otherwise. */
+bool ax_insist(const char *who, ax_value x, const char *axes, ax_axis_state wanted);
 /* Names parsed and known to the current trace; false and the trace failed otherwise, in the name of `who`. */
 bool ax_collective_names(const char *who, const char *axes, ax_axes *out);
 /* Of psum, pmax and pmin, in `function`'s name: x reduced over the dimensions among `axes`, which are then the names alone; how many elements
@@ -61,6 +67,11 @@ bool ax_collective_names(const char *who, const char *axes, ax_axes *out);
 bool ax_reduce_positional(const char *function, ax_scalar op, ax_value *x, const char **axes, int64_t *count);
 /* What members that all have this number have together: a number. */
 ax_value ax_reduce_number(const char *function, ax_scalar op, ax_value number, const char *axes);
+/* The checked axes among the names, and the state that a value of this type has along all of them (varying where there are none); false and
+   the trace failed, in the name of `who`, where it is not one. */
+bool ax_collective_state(const char *who, const ax_type *type, const ax_axes *names, ax_axis_set *set, ax_axis_state *out);
+/* For a transpose: the operand was unreduced over the named axes. */
+bool ax_was_unreduced(const ax_transpose_args *args);
 /* The part of dimension `dimension`, cut into as many as the group has members, that is this member's own. */
 ax_value ax_own_part(ax_value x, const ax_axes *names, int64_t dimension);
 /* --- Groups by exchanges over all members (ungroup rules): `axes` with their groups --- */

@@ -90,6 +90,7 @@ static const ax_param params[] = {{"dimension", AX_PARAM_I64, offsetof(concatena
 const ax_prim ax_prim_concatenate = {
     .name = "concatenate", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(concatenate_params),
+    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };

@@ -57,6 +57,9 @@ static ax_status infer(const ax_infer_args *args) {
   const ax_type *index = &args->in[0];
   if (index->dtype != AX_S32 || index->rank != 0)
     return ax_error(AX_INVALID_ARGUMENT, "the index is %s, not s32[]", ax_type_string(index, args->axes));
+  if (index->spread.unreduced != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "the index %s is unreduced over %s; %s", ax_type_string(index, args->axes),
+                    ax_axis_set_string(index->spread.unreduced, args->axes), ax_reduce_advice(index->spread.kind));
   const ax_program *first = params->branches.v[0];
   for (uint32_t b = 0; b < params->branches.count; b++)
     AX_TRY(check_branch(args, params->branches.v[b], first, b));

@@ -267,6 +267,7 @@ static const ax_param slice_params[] = {{"slice_sizes", AX_PARAM_DIMS, offsetof(
 const ax_prim ax_prim_dynamic_slice = {
     .name = "dynamic_slice", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
     .params = slice_params, .param_count = AX_COUNT(slice_params), .params_bytes = sizeof(dynamic_slice_params),
+    .linear = AX_LINEAR_FIRST, .kinds = AX_KINDS_ALL,
     .infer = slice_infer, .spread = ax_spread_local, .eval = slice_eval, .differs = ax_differs_union,
     .jvp = slice_jvp, .linearize = slice_jvp,
     .transpose = slice_transpose, .batch = slice_batch,
@@ -275,6 +276,7 @@ const ax_prim ax_prim_dynamic_slice = {
 
 const ax_prim ax_prim_dynamic_update_slice = {
     .name = "dynamic_update_slice", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
+    .linear = AX_LINEAR_FIRST_TWO, .kinds = AX_KINDS_ALL,
     .infer = update_infer, .spread = ax_spread_local, .eval = update_eval, .differs = ax_differs_union,
     .jvp = update_jvp, .linearize = update_jvp,
     .transpose = update_transpose, .batch = update_batch,

@@ -142,6 +142,7 @@ static ax_status select_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, 
 
 const ax_prim ax_prim_select_n = {
     .name = "select_n", .kind = AX_LOCAL, .cheap = true, .in_count = 3, .out_count = 1,
+    .linear = AX_LINEAR_REST, .kinds = AX_KINDS_ALL,
     .infer = select_infer, .spread = ax_spread_local, .eval = select_eval, .differs = ax_differs_union,
     .jvp = select_jvp, .linearize = select_jvp,
     .transpose = select_transpose, .batch = select_batch,
@@ -160,6 +161,18 @@ static ax_status convert_infer(const ax_infer_args *args) {
   if (ax_dtype_bytes(out.dtype) == 0) return ax_error(AX_INVALID_ARGUMENT, "no such dtype: %d", (int)params->dtype);
   args->out[0] = out;
   return AX_OK;
+}
+
+/* Fractions that are cut off each part are not those of the sum; the largest part stays the largest while no bits above are cut off. */
+static ax_status convert_spread(const ax_infer_args *args) {
+  const ax_spread *on = &args->in[0].spread;
+  bool to_float = ax_is_float(args->out[0].dtype), from_float = ax_is_float(args->in[0].dtype), to_bool = args->out[0].dtype == AX_BOOL;
+  bool keeps = on->kind == AX_UNREDUCED_SUM ? to_float || (!from_float && !to_bool) : to_float;
+  if (on->unreduced != 0 && !keeps)
+    return ax_error(AX_INVALID_ARGUMENT, "the operand %s is unreduced, and its parts as %s are no parts of the whole as %s; %s",
+                    ax_type_string(&args->in[0], args->axes), ax_dtype_name(args->out[0].dtype), ax_dtype_name(args->out[0].dtype),
+                    ax_reduce_advice(on->kind));
+  return ax_spread_local(args);
 }
 
 static ax_status convert_eval(const ax_eval_args *args) {
@@ -218,7 +231,8 @@ static const ax_param convert_describes[] = {{"dtype", AX_PARAM_DTYPE, offsetof(
 const ax_prim ax_prim_convert_element_type = {
     .name = "convert_element_type", .kind = AX_LOCAL, .cheap = true, .form = AX_FORM("convert"), .in_count = 1, .out_count = 1,
     .params = convert_describes, .param_count = AX_COUNT(convert_describes), .params_bytes = sizeof(convert_params),
-    .infer = convert_infer, .spread = ax_spread_local, .eval = convert_eval, .differs = ax_differs_union,
+    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
+    .infer = convert_infer, .spread = convert_spread, .eval = convert_eval, .differs = ax_differs_union,
     .jvp = convert_jvp, .linearize = convert_jvp,
     .transpose = convert_transpose, .batch = ax_batch_pointwise,
     .simplify = convert_simplify, .shard = ax_absent_shard, .lower = convert_lower, .hlo = ax_hlo_by_form,
@@ -233,6 +247,7 @@ static ax_status stop_infer(const ax_infer_args *args) {
 
 const ax_prim ax_prim_stop_gradient = {
     .name = "stop_gradient", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
+    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = stop_infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = ax_batch_pointwise,

@@ -90,7 +90,7 @@ static void transpose(const ax_transpose_args *args) {
     cut.interior.v[d] = 0;
     step[d] = p->interior.v[d] + 1;
   }
-  ax_value zero = ax_full(x->dtype, 0, NULL, 0);
+  ax_value zero = ax_zero_like(args->cotangent[0]);
   ax_value inside = ax_pad(args->cotangent[0], zero, cut.low.v, cut.high.v, cut.interior.v);
   inside = ax_slice(inside, start, ax_typeof(inside).dims, step);
   if (args->linear[0]) args->out[0] = inside;
@@ -101,7 +101,7 @@ static void transpose(const ax_transpose_args *args) {
 static ax_value batch_values(const ax_prim *prim, const pad_params *p, ax_value x, ax_value values) {
   ax_type type = ax_typeof(x);
   int64_t batch_dim = 0;
-  ax_value zero = ax_full(type.dtype, 0, NULL, 0), inside = ax_full(AX_BOOL, type.rank, type.dims, 1);
+  ax_value zero = ax_zero_like(x), inside = ax_full(AX_BOOL, type.rank, type.dims, 1);
   ax_value padded[] = {x, zero}, mask[] = {inside, ax_full(AX_BOOL, 0, NULL, 0)};
   ax_value y = ax_bind1(prim, p, padded, 2);
   ax_type wide = ax_typeof(y);
@@ -189,6 +189,7 @@ static const ax_param params[] = {
 const ax_prim ax_prim_pad = {
     .name = "pad", .kind = AX_LOCAL, .in_count = 2, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pad_params),
+    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };

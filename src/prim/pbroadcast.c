@@ -94,6 +94,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(pbroadcast_pa
 const ax_prim ax_prim_pbroadcast = {
     .name = "pbroadcast", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pbroadcast_params),
+    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };

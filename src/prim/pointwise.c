@@ -21,7 +21,7 @@
      sqrt, rsqrt    float     x^(1/2), x^(-1/2)                                        dx / (2 sqrt(x)), -rsqrt(x) / (2 x) dx
      erf            float     the error function                                       2 / sqrt(pi) e^(-x^2) dx
 
-   add, sub and neg are linear, mul in either operand, div in the first.
+   add, sub and neg are linear, mul in either operand, div (of floats) in the first; of unreduced operands max takes those by max, min those by min.
    Errors: shapes or dtypes that differ; a dtype the operation has no meaning for. Sharding: every dimension goes through.
    A member of the family is a scalar operation (ir/scalar.def), which dtypes it takes, and its derivative; evaluation, batching,
    lowering and export are the family's. Derivatives are those of jax.lax, at the kinks too (max shares equally on ties). */
@@ -211,11 +211,11 @@ static ax_value balanced(ax_value mine, ax_value other, ax_value result) {
 }
 
 static void max_jvp(const ax_jvp_args *a) {
-  ax_value y = one_in(a);
+  ax_value y = ax_own_parts(one_in(a)), in[] = {ax_own_parts(a->in[0]), ax_own_parts(a->in[1])};
   a->tangent_out[0] = ax_zero;
   for (int k = 0; k < 2; k++) {
     if (ax_is_zero(a->tangent_in[k])) continue;
-    a->tangent_out[0] = ax_add_any(a->tangent_out[0], ax_mul(a->tangent_in[k], balanced(a->in[k], a->in[1 - k], y)));
+    a->tangent_out[0] = ax_add_any(a->tangent_out[0], ax_mul(a->tangent_in[k], balanced(in[k], in[1 - k], y)));
   }
 }
 
@@ -346,14 +346,16 @@ static void neg_simplify(const ax_simplify_args *args) {
 
 static const ax_param integer_pow_params[] = {{"y", AX_PARAM_I64, 0}};
 
-AX_POINTWISE_RECORD(add, ADD, AX_FORM("add"), 2, infer_numeric, add_jvp, add_transpose, add_simplify, ax_hlo_by_form);
-AX_POINTWISE_RECORD(sub, SUB, AX_FORM("subtract"), 2, infer_numeric, sub_jvp, sub_transpose, sub_simplify, ax_hlo_by_form);
-AX_POINTWISE_RECORD(mul, MUL, AX_FORM("multiply"), 2, infer_numeric, mul_jvp, mul_transpose, mul_simplify, ax_hlo_by_form);
-AX_POINTWISE_RECORD(div, DIV, AX_FORM("divide"), 2, infer_numeric, div_jvp, div_transpose, div_simplify, ax_hlo_by_form);
-AX_POINTWISE(max, MAX, AX_FORM("maximum"), 2, infer_numeric, max_jvp, ax_absent_transpose);
-AX_POINTWISE(min, MIN, AX_FORM("minimum"), 2, infer_numeric, max_jvp, ax_absent_transpose);
+AX_POINTWISE_RECORD(add, ADD, AX_FORM("add"), 2, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, add_jvp, add_transpose, add_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(sub, SUB, AX_FORM("subtract"), 2, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, sub_jvp, sub_transpose, sub_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(mul, MUL, AX_FORM("multiply"), 2, AX_LINEAR_ONE, AX_KINDS_SUM, infer_numeric, mul_jvp, mul_transpose, mul_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(div, DIV, AX_FORM("divide"), 2, AX_LINEAR_FIRST, AX_KINDS_FLOAT_SUM, infer_numeric, div_jvp, div_transpose, div_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(max, MAX, AX_FORM("maximum"), 2, AX_LINEAR_SOME, AX_KINDS_MAX, infer_numeric, max_jvp, ax_absent_transpose, ax_simplify_nothing,
+                    ax_hlo_by_form);
+AX_POINTWISE_RECORD(min, MIN, AX_FORM("minimum"), 2, AX_LINEAR_SOME, AX_KINDS_MIN, infer_numeric, max_jvp, ax_absent_transpose, ax_simplify_nothing,
+                    ax_hlo_by_form);
 AX_POINTWISE(pow, POW, AX_FORM("power"), 2, infer_float, pow_jvp, ax_absent_transpose);
-AX_POINTWISE_RECORD(neg, NEG, AX_FORM("negate"), 1, infer_numeric, ax_jvp_linear, neg_transpose, neg_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(neg, NEG, AX_FORM("negate"), 1, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, ax_jvp_linear, neg_transpose, neg_simplify, ax_hlo_by_form);
 AX_POINTWISE_HLO(abs, ABS, AX_FORM("abs"), 1, infer_numeric, abs_jvp, ax_absent_transpose, abs_hlo);
 AX_POINTWISE_HLO(sign, SIGN, AX_FORM("sign"), 1, infer_numeric, ax_jvp_zero, ax_absent_transpose, sign_hlo);
 AX_POINTWISE(exp, EXP, AX_FORM("exponential"), 1, infer_float, exp_jvp, ax_absent_transpose);

@@ -17,17 +17,18 @@ ax_number ax_scalar_eval(ax_scalar op, ax_dtype dtype, const ax_number *x, int64
 
 /* The op "stablehlo.text" on the same operands. */
 #define AX_FORM(text) (&(const ax_hlo_form){.op = "stablehlo." text})
-/* A record of the family, which applies AX_SCALAR_scalar; with its own rules for simplify and hlo, or without and by its form. */
-#define AX_POINTWISE_RECORD(name_, scalar_, form_, operands, infer_, jvp_, transpose_, simplify_, hlo_)                 \
+/* A record of the family, which applies AX_SCALAR_scalar; with its own rules for simplify and hlo, or without and by its form. The first
+   is linear as said, of sums or whatever kinds_ has; the others are not. */
+#define AX_POINTWISE_RECORD(name_, scalar_, form_, operands, linear_, kinds_, infer_, jvp_, transpose_, simplify_, hlo_)  \
   const ax_prim ax_prim_##name_ = {                                                                                     \
       .name = #name_, .kind = AX_LOCAL, .cheap = true, .scalar = AX_SCALAR_##scalar_, .form = form_,                        \
-      .in_count = operands, .out_count = 1,                                                                             \
+      .linear = linear_, .kinds = kinds_, .in_count = operands, .out_count = 1,                                         \
       .infer = infer_, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,               \
       .jvp = jvp_, .linearize = jvp_, .transpose = transpose_, .batch = ax_batch_pointwise,                             \
       .simplify = simplify_, .shard = ax_absent_shard, .lower = ax_lower_pointwise, .hlo = hlo_,                        \
   }
 #define AX_POINTWISE_HLO(name_, scalar_, form_, operands, infer_, jvp_, transpose_, hlo_) \
-  AX_POINTWISE_RECORD(name_, scalar_, form_, operands, infer_, jvp_, transpose_, ax_simplify_nothing, hlo_)
+  AX_POINTWISE_RECORD(name_, scalar_, form_, operands, AX_LINEAR_NOT, 0, infer_, jvp_, transpose_, ax_simplify_nothing, hlo_)
 #define AX_POINTWISE(name_, scalar_, form_, operands, infer_, jvp_, transpose_) \
   AX_POINTWISE_HLO(name_, scalar_, form_, operands, infer_, jvp_, transpose_, ax_hlo_by_form)
 

@@ -60,7 +60,8 @@ static ax_status receive_infer(const ax_infer_args *args) {
 }
 
 static ax_status receive_spread(const ax_infer_args *args) {
-  AX_TRY(ax_refuse_reductions(args));
+  ax_spread of_token;
+  AX_TRY(ax_spread_join(args, ax_all_axes(args->axes), &of_token));
   args->out[0].spread.varying = ax_checked_axes(args->axes);
   return AX_OK;
 }

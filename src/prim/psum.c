@@ -1,10 +1,13 @@
-/* psum: T[d..]{V: axes, v..} -> T[d..]{V: v..}            y = sum over the group's members of x
-   pmax, pmin: the same with the largest and the smallest.
+/* psum: T[d..]{V: axes, ..} -> T[d..]{..}            y = sum over the group's members of x
+         T[d..]{U: axes, ..} -> T[d..]{..}
+   pmax, pmin: the same with the largest and the smallest, from Umax and Umin.
    Parameters: axes. With groups the result differs from group to group, and stays varying over the axes.
-   Errors: an unknown axis or one named twice; an operand that does not vary over a checked axis; bool.
+   Errors: an unknown axis or one named twice; an operand that does not vary over all checked axes named, nor is unreduced over all of them by this
+   combination; bool.
    Numerics: members are combined in index order, so the result does not depend on who comes first; bf16/f16 in f32, and
    sums of floats over more than 128 members in f64, rounded once.
-   psum is linear. Transpose: on a checked axis the result is one value for all, whose cotangent reaches each member's x: pvary.
+   psum is linear. Transpose: on a checked axis the result is one value for all, whose cotangent reaches each member's x: pvary, or preduced
+   where the operand was unreduced.
    On an unchecked axis every device holds its own copy of the result, with its own cotangent: psum again.
    The derivative of pmax is shared equally by the members that hold the largest value, as reduce_max's is (jax.lax has none).
    Batching: over a named axis that is among the axes, psum is a sum over the batch dimension. */
@@ -42,7 +45,7 @@ static ax_status eval(const ax_eval_args *args) {
 /* d pmax(x) = psum(dx where x is the largest) / how many are. Linear in dx. */
 static void extreme_jvp(const ax_jvp_args *args) {
   const ax_eqn *eqn = args->eqn;
-  ax_value x = args->in[0], y = ax_bind1(eqn->prim, eqn->params, &x, 1);
+  ax_value x = ax_own_parts(args->in[0]), y = ax_bind1(eqn->prim, eqn->params, args->in, 1);
   args->out[0] = y;
   args->tangent_out[0] = ax_zero;
   if (ax_is_zero(args->tangent_in[0])) return;
@@ -61,7 +64,8 @@ static void transpose(const ax_transpose_args *args) {
   }
   ax_axes_split(args->eqn->params, &checked.axes, &unchecked.axes);
   if (unchecked.axes.count > 0) cotangent = ax_bind1(&ax_prim_psum, &unchecked, &cotangent, 1);
-  if (checked.axes.count > 0) cotangent = ax_bind1(&ax_prim_pvary, &checked, &cotangent, 1);
+  const ax_prim *cast = ax_was_unreduced(args) ? &ax_prim_preduced : &ax_prim_pvary;
+  if (checked.axes.count > 0) cotangent = ax_bind1(cast, &checked, &cotangent, 1);
   args->out[0] = cotangent;
 }
 
@@ -106,17 +110,18 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, axes)}};
 
-#define REDUCE_RECORD(name_, jvp_, transpose_)                                                                     \
+#define REDUCE_RECORD(name_, kinds_, jvp_, transpose_)                                                             \
   const ax_prim ax_prim_##name_ = {                                                                                \
-      .name = #name_, .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,        \
+      .name = #name_, .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .linear = AX_LINEAR_ALL, .kinds = kinds_, \
+      .in_count = 1, .out_count = 1,                                                                               \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),                      \
-      .infer = infer, .spread = ax_spread_drop, .eval = eval, .differs = ax_differs_drop,          \
+      .infer = infer, .spread = ax_spread_sum, .eval = eval, .differs = ax_differs_drop,          \
       .jvp = jvp_, .linearize = jvp_,                                                                              \
       .transpose = transpose_, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,\
   }
-REDUCE_RECORD(psum, ax_jvp_linear, transpose);
-REDUCE_RECORD(pmax, extreme_jvp, ax_absent_transpose);
-REDUCE_RECORD(pmin, extreme_jvp, ax_absent_transpose);
+REDUCE_RECORD(psum, AX_KINDS_SUM, ax_jvp_linear, transpose);
+REDUCE_RECORD(pmax, AX_KINDS_MAX, extreme_jvp, ax_absent_transpose);
+REDUCE_RECORD(pmin, AX_KINDS_MIN, extreme_jvp, ax_absent_transpose);
 
 /* Combined in ascending order of members, however they are listed. */
 static bool sort_groups(ax_axes *axes) {
@@ -144,6 +149,19 @@ static ax_value reduce(const ax_prim *prim, ax_value x, const char *axes) {
   if (!ax_collective_operand(prim, &x, axes, &params.axes)) return ax_poison;
   if (!sort_groups(&params.axes)) return ax_poison;
   return params.axes.count > 0 ? ax_bind1(prim, &params, &x, 1) : x;
+}
+
+ax_value ax_unreduced_psum(ax_value x, const char *axes) {
+  return ax_insist("unreduced_psum", x, axes, AX_IS_UNREDUCED) ? ax_psum(x, axes) : ax_poison;
+}
+ax_value ax_unreduced_pmax(ax_value x, const char *axes) {
+  return ax_insist("unreduced_pmax", x, axes, AX_IS_UNREDUCED) ? ax_pmax(x, axes) : ax_poison;
+}
+ax_value ax_unreduced_pmin(ax_value x, const char *axes) {
+  return ax_insist("unreduced_pmin", x, axes, AX_IS_UNREDUCED) ? ax_pmin(x, axes) : ax_poison;
+}
+ax_value ax_psum_invariant(ax_value x, const char *axes) {
+  return ax_insist("psum_invariant", x, axes, AX_IS_VARYING) ? ax_psum(x, axes) : ax_poison;
 }
 
 ax_value ax_psum(ax_value x, const char *axes) { return reduce(&ax_prim_psum, x, axes); }

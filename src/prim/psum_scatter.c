@@ -1,8 +1,9 @@
-/* psum_scatter: T[.., n k, ..]{V: axes, v..} -> T[.., k, ..]{V: axes, v..}    y = my part of the sum over the group's members of x
+/* psum_scatter: T[.., n k, ..]{V: axes, ..} -> T[.., k, ..]{V: axes, ..}    y = my part of the sum over the group's members of x
+                 T[.., n k, ..]{U: axes, ..} -> T[.., k, ..]{V: axes, ..}
    Parameters: axes; dimension, of which member i keeps part i of n. (Untiled: its size is n, and it goes afterwards.)
-   Errors: an unknown axis or one named twice; an operand that does not vary over a checked axis; bool; a dimension x does not have
-   or that does not divide by n.
-   Numerics: as psum. Linear; the transpose is all_gather.
+   Errors: an unknown axis or one named twice; an operand that does not vary over all checked axes named, nor is
+   unreduced over all of them by sum; bool; a dimension x does not have or that does not divide by n.
+   Numerics: as psum. Linear; the transpose is all_gather, or all_gather_reduced where the operand was unreduced.
    Batching: the members along the batched axis are summed, and each keeps its part: a dimension of the result. */
 #include "prim/collective.h"
 #include "prim/prims.h"
@@ -38,7 +39,8 @@ static ax_status eval(const ax_eval_args *args) {
 }
 
 static void transpose(const ax_transpose_args *args) {
-  ax_bind(&ax_prim_all_gather, args->eqn->params, args->cotangent, 1, args->out, 1);
+  const ax_prim *prim = ax_was_unreduced(args) ? &ax_prim_all_gather_reduced : &ax_prim_all_gather;
+  ax_bind(prim, args->eqn->params, args->cotangent, 1, args->out, 1);
 }
 
 static void ungroup(const ax_ungroup_args *args) {
@@ -92,7 +94,8 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_scatter_
 const ax_prim ax_prim_psum_scatter = {
     .name = "psum_scatter", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_scatter_params),
-    .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_SUM,
+    .infer = infer, .spread = ax_spread_scatter, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
@@ -107,4 +110,9 @@ ax_value ax_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool t
                      (long long)params.dimension, (long long)size, axes, (long long)ax_axes_members(&params.axes));
   if (params.axes.count > 0) x = ax_bind1(prim, &params, &x, 1);
   return tiled ? x : ax_drop_dim(x, params.dimension);
+}
+
+ax_value ax_unreduced_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool tiled) {
+  if (!ax_insist("unreduced_psum_scatter", x, axes, AX_IS_UNREDUCED)) return ax_poison;
+  return ax_psum_scatter(x, axes, dimension, tiled);
 }

@@ -91,12 +91,12 @@ ax_value ax_repeat(ax_value y, const ax_type *like, const ax_dims *axes) {
 
 static void max_jvp(const ax_jvp_args *args) {
   const ax_dims *axes = &((const reduce_params *)args->eqn->params)->axes;
-  ax_value x = args->in[0], dx = args->tangent_in[0];
-  args->out[0] = ax_bind1(args->eqn->prim, args->eqn->params, &x, 1);
+  ax_value x = ax_own_parts(args->in[0]), dx = args->tangent_in[0];
+  args->out[0] = ax_bind1(args->eqn->prim, args->eqn->params, args->in, 1);
   args->tangent_out[0] = ax_zero;
   ax_type type = ax_typeof(x);
   if (ax_is_zero(dx) || ax_type_elems(&type) == 0) return;
-  ax_value holds = ax_eq(x, ax_repeat(args->out[0], &type, axes));
+  ax_value holds = ax_eq(x, ax_repeat(ax_own_parts(args->out[0]), &type, axes));
   ax_value share = ax_convert_element_type(holds, type.dtype);
   args->tangent_out[0] =
       ax_div(ax_reduce_sum(ax_mul(dx, share), axes->count, axes->v, false), ax_reduce_sum(share, axes->count, axes->v, false));
@@ -189,17 +189,17 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 static const ax_param params[] = {{"axes", AX_PARAM_DIMS, offsetof(reduce_params, axes)}};
 
-#define REDUCE_RECORD(name_, jvp_, transpose_)                                                                   \
+#define REDUCE_RECORD(name_, kinds_, jvp_, transpose_)                                                           \
   const ax_prim ax_prim_##name_ = {                                                                              \
-      .name = #name_, .kind = AX_LOCAL, .in_count = 1, .out_count = 1,                                           \
+      .name = #name_, .kind = AX_LOCAL, .linear = AX_LINEAR_ALL, .kinds = kinds_, .in_count = 1, .out_count = 1, \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(reduce_params),                  \
       .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                        \
       .jvp = jvp_, .linearize = jvp_,                                                                              \
       .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,\
   }
-REDUCE_RECORD(reduce_sum, ax_jvp_linear, sum_transpose);
-REDUCE_RECORD(reduce_max, max_jvp, ax_absent_transpose);
-REDUCE_RECORD(reduce_min, max_jvp, ax_absent_transpose);
+REDUCE_RECORD(reduce_sum, AX_KINDS_SUM, ax_jvp_linear, sum_transpose);
+REDUCE_RECORD(reduce_max, AX_KINDS_MAX, max_jvp, ax_absent_transpose);
+REDUCE_RECORD(reduce_min, AX_KINDS_MIN, max_jvp, ax_absent_transpose);
 
 /* The axes, counted from 0. */
 static bool take_axes(const ax_prim *prim, uint32_t rank, uint32_t count, const int64_t *axes, ax_dims *out) {

@@ -24,6 +24,7 @@ typedef struct ax_body_options {
   ax_fn function;
   const ax_type *in; /* of its operands */
   const ax_axis_set *out_varying; /* results are made to vary over these too; NULL: as they come */
+  ax_axis_set out_invariant;   /* results that are reduced over these are made invariant */
   ax_axis_set capture_varying; /* what the function captures varies over these too */
   struct ax_loop_notes *notes; /* NULL: those of the enclosing trace (prim/settle.h) */
 } ax_body_options;

@@ -17,25 +17,11 @@ void *ax_trace_alloc(size_t bytes) {
   return memory;
 }
 
-/* Operands made to vary over the same axes, as a LOCAL primitive wants them. */
-static const ax_value *agree(const ax_value *in, uint32_t count) {
-  ax_axis_set all = 0, common = ~(ax_axis_set)0;
-  for (uint32_t i = 0; i < count; i++) {
-    ax_axis_set varying = ax_typeof(in[i]).spread.varying;
-    all |= varying;
-    common &= varying;
-  }
-  if (count == 0 || all == common) return in;
-  ax_value *made = ax_trace_alloc(count * sizeof made[0]);
-  for (uint32_t i = 0; made != NULL && i < count; i++) made[i] = ax_vary_to(in[i], all);
-  return made;
-}
-
 void ax_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,
              uint32_t out_count) {
   const ax_value *operands = in;
   if (prim->kind != AX_REGION) (void)ax_check_operands(prim->name, in, in_count);
-  if (prim->kind == AX_LOCAL && !ax_failed()) operands = agree(in, in_count);
+  if (prim->kind == AX_LOCAL && !ax_failed()) operands = ax_spread_together(in, in_count);
   ax_emit(prim, params, operands, operands != NULL ? in_count : 0, out, out_count);
 }
 
@@ -76,15 +62,6 @@ bool ax_dimension(const char *function, const char *what, int64_t *dimension, ui
   return false;
 }
 
-ax_value ax_vary_to(ax_value x, ax_axis_set varying) {
-  if (ax_failed()) return ax_poison;
-  const ax_mesh *axes = &ax_builder_current()->axes;
-  ax_axis_set missing = varying & ax_checked_axes(axes) & ~ax_typeof(x).spread.varying;
-  if (missing == 0) return x;
-  const ax_axes names = ax_axis_set_names(missing, axes);
-  return ax_bind1(&ax_prim_pvary, &names, &x, 1);
-}
-
 /* The shape two or more shapes broadcast to; false when they do not. */
 static bool broadcast_shape(const ax_type *types, uint32_t count, ax_type *out) {
   *out = (ax_type){0};
@@ -108,12 +85,12 @@ bool ax_broadcast_together(ax_value *values, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) types[i] = ax_typeof(values[i]);
   if (ax_failed()) return true;
   if (!broadcast_shape(types, count, &shape)) return false;
-  ax_axis_set varying = 0;
-  for (uint32_t i = 0; i < count; i++) varying |= types[i].spread.varying;
+  ax_spread all = {0};
+  for (uint32_t i = 0; i < count; i++) ax_spread_meet(&all, &types[i].spread);
   for (uint32_t i = 0; i < count; i++) {
     if (ax_same_shape(&types[i], &shape)) continue;
     int64_t where[AX_MAX_RANK];
-    values[i] = ax_vary_to(values[i], varying); /* while it is small: its gradient's psum is then as small */
+    values[i] = ax_spread_to(values[i], &all); /* while it is small: its gradient's psum is then as small */
     for (uint32_t d = 0; d < types[i].rank; d++) where[d] = shape.rank - types[i].rank + d;
     values[i] = ax_broadcast_in_dim(values[i], shape.rank, shape.dims, where);
   }
@@ -148,16 +125,6 @@ ax_value ax_add_any(ax_value a, ax_value b) {
   return ax_is_zero(b) ? a : ax_add(a, b);
 }
 
-ax_value ax_filled(const ax_type *type, double value) {
-  if (ax_failed()) return ax_poison;
-  if ((type->spread.reduced | type->spread.unreduced) != 0) {
-    ax_fail(ax_error(AX_ABSENT, "a constant of type %s: no cast to reduced or unreduced axes yet",
-                     ax_type_string(type, &ax_builder_current()->axes)));
-    return ax_poison;
-  }
-  return ax_vary_to(ax_full(type->dtype, type->rank, type->dims, value), type->spread.varying);
-}
-
 ax_value ax_zeros_of(const ax_type *type) { return ax_filled(type, 0); }
 
 ax_value ax_zero_cotangent(const ax_type *primal) {
@@ -168,37 +135,18 @@ ax_value ax_zero_cotangent(const ax_type *primal) {
 ax_value ax_instantiate(ax_value tangent, ax_value primal_like) {
   if (!ax_is_zero(tangent) || ax_failed()) return tangent;
   ax_type type = ax_typeof(primal_like);
+  type = ax_tangent(&type);
+  return ax_zeros_of(&type);
+}
+
+ax_value ax_zero_like(ax_value x) {
+  ax_type type = ax_typeof(x);
+  if (ax_failed()) return ax_poison;
+  type.rank = 0;
   return ax_zeros_of(&type);
 }
 
 /* --- Shared rules --- */
-
-static ax_status refuse_reductions(const ax_type *types, uint32_t count, const char *what, const ax_mesh *axes) {
-  for (uint32_t i = 0; i < count; i++)
-    if ((types[i].spread.reduced | types[i].spread.unreduced) != 0)
-      return ax_error(AX_ABSENT, "no rule yet for reduced or unreduced %s: %s", what, ax_type_string(&types[i], axes));
-  return AX_OK;
-}
-
-ax_status ax_refuse_reductions(const ax_infer_args *args) {
-  return refuse_reductions(args->in, args->in_count, "operands", args->axes);
-}
-
-ax_status ax_spread_local(const ax_infer_args *args) {
-  ax_axis_set varying = args->in_count > 0 ? args->in[0].spread.varying : 0;
-  AX_TRY(ax_refuse_reductions(args));
-  for (uint32_t i = 0; i < args->in_count; i++)
-    if (args->in[i].spread.varying != varying)
-      return ax_error(AX_INVALID_ARGUMENT, "operands vary over different axes: %s and %s; pvary makes them agree",
-                      ax_type_string(&args->in[0], args->axes), ax_type_string(&args->in[i], args->axes));
-  for (uint32_t k = 0; k < args->out_count; k++) args->out[k].spread = (ax_spread){.varying = varying};
-  return AX_OK;
-}
-
-ax_status ax_spread_body(const ax_infer_args *args) {
-  AX_TRY(ax_refuse_reductions(args));
-  return refuse_reductions(args->out, args->out_count, "results", args->axes);
-}
 
 ax_status ax_eval_same(const ax_eval_args *args) {
   for (uint32_t lane = 0; lane < args->lanes; lane++) ax_tensor_assign(args->out[lane], args->in[lane]);
@@ -332,7 +280,8 @@ bool ax_simplify_is(const ax_simplify_args *args, uint32_t k, double value) {
       if (!ax_is_float(literal->type.dtype)) return held.u == wanted.u;
       return held.f == wanted.f && signbit(held.f) == signbit(wanted.f);
     }
-    bool repeats = eqn->prim == &ax_prim_broadcast_in_dim || eqn->prim == &ax_prim_pvary || eqn->prim == &ax_prim_reshape;
+    bool repeats = eqn->prim == &ax_prim_broadcast_in_dim || eqn->prim == &ax_prim_reshape || eqn->prim == &ax_prim_pvary ||
+                   eqn->prim == &ax_prim_preduced || eqn->prim == &ax_prim_reduced_vary_cast;
     eqn = repeats ? args->made_by[eqn->in[0]] : NULL;
   }
   return false;

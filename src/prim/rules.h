@@ -8,7 +8,7 @@
 #include "ir/program.h"
 #include "loop/lower.h"
 
-/* --- Binding: how an equation is added. Makes the varying sets of a LOCAL primitive's operands equal by pvary first. --- */
+/* --- Binding: how an equation is added. Casts the operands of a LOCAL primitive first so that they spread alike. --- */
 void ax_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,
              uint32_t out_count);
 ax_value ax_bind1(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count); /* one result */
@@ -18,8 +18,6 @@ ax_value ax_reject(const ax_prim *prim, const char *format, ...) AX_PRINTF(2, 3)
 ax_value ax_reject_as(const char *function, const char *format, ...) AX_PRINTF(2, 3);
 /* Counts a negative dimension from the end; false and the trace failed when 0 <= dimension < rank does not hold then. */
 bool ax_dimension(const char *function, const char *what, int64_t *dimension, uint32_t rank);
-/* Makes x vary over all of `varying` (adds pvary over those axes it lacks; none when there is nothing to add). */
-ax_value ax_vary_to(ax_value x, ax_axis_set varying);
 /* NumPy broadcasting of n values to one shape, by broadcast_in_dim where needed. False: there is none, and nothing was done. */
 bool ax_broadcast_together(ax_value *values, uint32_t count);
 /* Numbers become scalars of the dtype of the first value that is none. */
@@ -36,15 +34,42 @@ void ax_tensor_assign(ax_tensor *to, const ax_tensor *from);
 
 /* --- Tangents and cotangents, where the symbolic zero may stand --- */
 ax_value ax_add_any(ax_value a, ax_value b);
-ax_value ax_filled(const ax_type *type, double value); /* an array of this type; AX_ABSENT for reduced and unreduced ones */
+ax_value ax_filled(const ax_type *type, double value); /* an array of this type; unreduced: whose parts come to this */
 ax_value ax_zeros_of(const ax_type *type);
 ax_value ax_zero_cotangent(const ax_type *primal); /* real zeros of the dual type */
-ax_value ax_instantiate(ax_value tangent, ax_value primal_like); /* real zeros of primal_like's type for a symbolic zero */
+ax_value ax_instantiate(ax_value tangent, ax_value primal_like); /* real zeros of its tangent's type for a symbolic zero */
+ax_value ax_zero_like(ax_value x); /* the scalar 0 of x's dtype, spread as x is */
+
+/* --- Spreading over the mesh (spread.c, casts.c) --- */
+/* Makes x vary over all of `varying`: pvary from where it is invariant, reduced_vary_cast from where it is reduced. Where it is unreduced it
+   stays so, which whoever uses it then refuses. */
+ax_value ax_vary_to(ax_value x, ax_axis_set varying);
+/* The same, and reduced over those of wanted->reduced along which it is invariant. */
+ax_value ax_spread_to(ax_value x, const ax_spread *wanted);
+/* What operands are to be cast to beside those there are: `all` starts as {0}. */
+void ax_spread_meet(ax_spread *all, const ax_spread *on);
+/* The operands cast so that they spread alike, `in` itself where they do. NULL: the trace has failed. */
+const ax_value *ax_spread_together(const ax_value *in, uint32_t count);
+/* x cast along `axes`, by a cast without a kind; x where there are none. */
+ax_value ax_cast(const ax_prim *prim, ax_value x, ax_axis_set axes);
+/* vary_unreduced_cast along `axes`. */
+ax_value ax_cast_unreduced(ax_value x, ax_axis_set axes, ax_unreduced_kind kind);
+/* The parts of what is unreduced by max or min, as values that vary; any other x as it is. */
+ax_value ax_own_parts(ax_value x);
+/* x on the first member along the names, zeros on the others: parts that add up to x where it is the same on all. */
+ax_value ax_once(ax_value x, const ax_axes *names);
+/* x, which is invariant, as a value that spreads so: parts are made that come to it. */
+ax_value ax_placed(ax_value x, const ax_spread *on);
+/* What the operands come to along `axes`, as the head of spread.c says; refuses those that do not go together. */
+AX_MUST_USE ax_status ax_spread_join(const ax_infer_args *args, ax_axis_set axes, ax_spread *out);
+typedef enum ax_axis_state { AX_IS_INVARIANT, AX_IS_VARYING, AX_IS_REDUCED, AX_IS_UNREDUCED } ax_axis_state;
+ax_axis_state ax_spread_state(const ax_spread *on, uint32_t axis);
+const char *ax_state_name(const ax_spread *on, uint32_t axis); /* "varying" */
+/* What to do with a value unreduced of this kind: "unreduced_pmax makes it invariant". */
+const char *ax_reduce_advice(ax_unreduced_kind kind);
 
 /* --- Shared rules --- */
-/* AX_ABSENT for operands that are reduced or unreduced along an axis: what a rule that does not treat them begins with. */
-AX_MUST_USE ax_status ax_refuse_reductions(const ax_infer_args *args);
-/* LOCAL primitives: all operands vary over the same axes, and so do the results. */
+/* LOCAL primitives: operands and results as the head of spread.c says. */
 ax_status ax_spread_local(const ax_infer_args *args);
 /* Regions: the results as infer has them from the bodies. */
 ax_status ax_spread_body(const ax_infer_args *args);

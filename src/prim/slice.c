@@ -62,7 +62,7 @@ static void transpose(const ax_transpose_args *args) {
     high[d] = x->dims[d] - p->start_indices.v[d] - used;
     interior[d] = step - 1;
   }
-  args->out[0] = ax_pad(args->cotangent[0], ax_full(x->dtype, 0, NULL, 0), p->start_indices.v, high, interior);
+  args->out[0] = ax_pad(args->cotangent[0], ax_zero_like(args->cotangent[0]), p->start_indices.v, high, interior);
 }
 
 static void batch(const ax_batch_args *args) {
@@ -124,6 +124,7 @@ static const ax_param params[] = {
 const ax_prim ax_prim_slice = {
     .name = "slice", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(slice_params),
+    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };

@@ -151,6 +151,7 @@ const ax_prim ax_prim_start = {
 
 const ax_prim ax_prim_done = {
     .name = "done", .kind = AX_LOCAL, .operands = AX_FUTURE, .in_count = 1, .out_count = 1,
+    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = done_infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = done_jvp, .linearize = done_jvp,
     .transpose = done_transpose, .batch = done_batch,

@@ -91,6 +91,7 @@ static const ax_param params[] = {{"permutation", AX_PARAM_DIMS, offsetof(transp
 const ax_prim ax_prim_transpose = {
     .name = "transpose", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(transpose_params),
+    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
     .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };

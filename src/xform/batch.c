@@ -44,6 +44,7 @@ static ax_type outside(const ax_type *type, int axis) {
   result.spread.varying = close_gap(type->spread.varying, (uint32_t)axis);
   result.spread.reduced = close_gap(type->spread.reduced, (uint32_t)axis);
   result.spread.unreduced = close_gap(type->spread.unreduced, (uint32_t)axis);
+  if (result.spread.unreduced == 0) result.spread.kind = AX_UNREDUCED_SUM;
   return result;
 }
 

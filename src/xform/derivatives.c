@@ -31,8 +31,9 @@ void ax_grad(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out) { grad("gr
 static ax_value *fit_tangents(const ax_traced *f, const char *kind, const ax_value *tangents) {
   ax_value *fit = ax_trace_alloc(f->by_count * sizeof fit[0]);
   for (uint32_t k = 0; k < f->by_count && fit != NULL; k++) {
+    ax_type type = ax_tangent(&f->types[f->by[k]]);
     fit[k] = tangents[k];
-    if (!ax_fit_tangent(f->what, "operand", kind, f->by[k], &f->types[f->by[k]], ax_all_axes(ax_axes_here()), &fit[k])) return NULL;
+    if (!ax_fit_tangent(f->what, "operand", kind, f->by[k], &type, ax_all_axes(ax_axes_here()), &fit[k])) return NULL;
   }
   return fit;
 }

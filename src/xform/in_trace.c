@@ -81,10 +81,14 @@ bool ax_fit_tangent(const char *what, const char *of, const char *kind, uint32_t
   if (ax_is_number(*value)) {
     *value = ax_as(what, *value, type->dtype);
     if (type->rank > 0) *value = ax_broadcast_in_dim(*value, type->rank, type->dims, NULL);
+    *value = ax_placed(*value, &type->spread);
   }
-  *value = ax_vary_to(*value, type->spread.varying);
+  *value = ax_spread_to(*value, &type->spread);
   ax_type given = ax_typeof(*value), own_part = given;
   own_part.spread.varying &= own;
+  own_part.spread.reduced &= own;
+  own_part.spread.unreduced &= own;
+  if (own_part.spread.unreduced == 0) own_part.spread.kind = AX_UNREDUCED_SUM;
   if (ax_failed() || ax_type_equal(&own_part, type)) return !ax_failed();
   ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s: %s %u is %s, but its %s is %s", what, of, index, ax_type_string(type, ax_axes_here()), kind,
                    ax_type_string(&given, ax_axes_here())));

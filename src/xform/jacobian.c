@@ -33,7 +33,7 @@ static ax_value basis(const ends *e, uint32_t k) {
   memcpy(dims + 1, type->dims, type->rank * sizeof dims[0]);
   ax_value row = ax_iota(index, 2, flat, 0), column = ax_iota(index, 2, flat, 1);
   ax_value units = ax_convert_element_type(ax_eq(row, ax_add(column, ax_integer(e->start[k]))), type->dtype);
-  return ax_vary_to(ax_reshape(units, type->rank + 1, dims), type->spread.varying);
+  return ax_placed(ax_reshape(units, type->rank + 1, dims), &type->spread);
 }
 
 /* What belongs to `array` of the dimension that goes over all: [y.., x..]. */
@@ -69,13 +69,14 @@ static ax_status jacobian_init(jacobian *j, const ax_program *program, ax_args w
   if (x == NULL) return ax_out_of_memory(((size_t)wrt.count + program->out_count) * sizeof x[0]);
   uint32_t most_x = 0, most_y = 0;
   for (uint32_t k = 0; k < wrt.count; k++) {
-    x[k] = program->types[wrt.list[k]];
+    x[k] = ax_tangent(&program->types[wrt.list[k]]);
     if (x[k].rank > x[most_x].rank) most_x = k;
   }
   for (uint32_t r = 0; r < program->out_count; r++) {
     y[r] = *ax_program_out_type(program, r);
     if (!ax_is_float(y[r].dtype))
       return ax_error(AX_INVALID_ARGUMENT, "result %u is %s: only floats have derivatives", r, ax_type_string(&y[r], &program->axes));
+    y[r] = ax_dual(&y[r]);
     if (y[r].rank > y[most_y].rank) most_y = r;
   }
   if (program->out_count > 0) AX_TRY(check_rank(&y[most_y], &x[most_x], &program->axes));

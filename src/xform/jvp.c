@@ -3,8 +3,8 @@
      y = f(x)    becomes    y, dy = f(x), f'(x) dx
 
    A tangent that is zero whatever the inputs' tangents are is symbolic (ax_zero): equations without any other tangent are
-   copied as they are. Invariant: a tangent that is there has exactly its value's type, axes included; that of a future is the array
-   itself. */
+   copied as they are. Invariant: a tangent that is there has exactly the type ax_tangent says: its value's, axes included; that of a future
+   is the array itself. */
 #include "prim/rules.h"
 #include "xform/xform.h"
 
@@ -15,11 +15,11 @@ typedef struct jvp_walk {
   bool linearize;
 } jvp_walk;
 
-/* Symbolic zero for what is no float; otherwise as varying as its value, and checked. */
+/* Symbolic zero for what is no float; otherwise spread as its value, and checked. */
 static ax_value fitted(const ax_eqn *eqn, ax_value tangent, const ax_type *type) {
   if (ax_is_zero(tangent) || !ax_is_float(type->dtype)) return ax_zero;
   ax_type wanted = ax_tangent(type);
-  tangent = ax_vary_to(tangent, type->spread.varying);
+  tangent = ax_spread_to(tangent, &wanted.spread);
   return ax_check_rule(eqn, "jvp", tangent, &wanted) ? tangent : ax_poison;
 }
 
@@ -52,8 +52,10 @@ static bool init(jvp_walk *w, ax_builder *builder, const ax_program *program, co
     w->walk.value[i] = ax_builder_input(builder, &program->types[i]);
     w->tangent[i] = ax_zero;
   }
-  for (uint32_t i = 0; i < program->in_count; i++)
-    if (ax_has_tangent(program, wrt, i)) w->tangent[i] = ax_builder_input(builder, &program->types[i]);
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    ax_type tangent = ax_tangent(&program->types[i]);
+    if (ax_has_tangent(program, wrt, i)) w->tangent[i] = ax_builder_input(builder, &tangent);
+  }
   return !ax_failed();
 }
 

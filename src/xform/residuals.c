@@ -26,7 +26,7 @@ typedef struct chooser {
 double ax_value_weight(const ax_program *program, uint32_t id) {
   const ax_type *type = &program->types[id];
   return (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype) *
-         (double)ax_axis_set_size(type->spread.varying, &program->axes);
+         (double)ax_axis_set_size(ax_spread_differs(&type->spread), &program->axes);
 }
 
 static double weight(const chooser *c, uint32_t id) { return ax_value_weight(c->r->joint, id); }

@@ -337,6 +337,24 @@ const test_sample test_samples[] = {
            .linear = "x"),
     SAMPLE("pvary", "{ lambda x:T[3]{V:a}. let y:T[3]{V:a,b} = pvary[axes=(b,)] x in (y,) }", .axes = "a=2 b=2",
            .linear = "x"),
+    SAMPLE("preduced", "{ lambda x:T[S] z:T[S]. let r:T[S]{R:d} = O[axes=(d,)] x s:T[S]{R:d} = O[axes=(d,)] z t:T[S]{R:d} = add r s"
+           "  y:T[S]{V:d} = reduced_vary_cast[axes=(d,)] t in (y,) }", .axes = "d=1; d=2; d=3", .linear = "xz", .sums = true),
+    SAMPLE("preduced", "{ lambda x:T[3]{V:a}. let r:T[3]{V:a R:b} = O[axes=(b,)] x y:T[3]{V:a,b} = reduced_vary_cast[axes=(b,)] r in (y,) }",
+           .axes = "a=2 b=2", .linear = "x"),
+    SAMPLE("reduced_vary_cast", "{ lambda x:T[3,2]{V:d}. let r:T[6,2]{R:d} = all_gather_reduced[axes=(d,) dimension=0] x"
+           "  y:T[6,2]{V:d} = O[axes=(d,)] r in (y,) }", .axes = "d=2", .linear = "x"),
+    SAMPLE("reduced_invariant_cast", "{ lambda x:T[S]. let r:T[S]{R:a,b} = preduced[axes=(a,b)] x y:T[S] = O[axes=(b,a)] r in (y,) }",
+           .axes = "a=2 b=2", .linear = "x"),
+    SAMPLE("vary_unreduced_cast", "{ lambda x:T[S]{V:d}. let u:T[S]{U:d} = O[axes=(d,) kind=sum] x v:T[S]{U:d} = neg u"
+           "  y:T[S] = psum[axes=(d,)] v in (y,) }", .axes = "d=1; d=2; d=3", .linear = "x", .sums = true),
+    SAMPLE("vary_unreduced_cast", "{ lambda x:T[3]{V:a,b}. let u:T[3]{U:a,b} = O[axes=(b,a) kind=sum] x y:T[3]{U:a} = psum[axes=(b,)] u"
+           "  z:T[3] = psum[axes=(a,)] y in (z,) }", .axes = "a=2 b=2", .linear = "x", .sums = true),
+    SAMPLE("vary_unreduced_cast", "{ lambda x:T[3]{V:d} z:T[3]{V:d}. let u:T[3]{Umax:d} = O[axes=(d,) kind=max] x v:T[3]{Umax:d} = O[axes=(d,) kind=max] z"
+           "  w:T[3]{Umax:d} = max u v y:T[3] = pmax[axes=(d,)] w in (y,) }", .axes = "d=2; d=3"),
+    SAMPLE("vary_unreduced_cast", "{ lambda x:T[3]{V:d}. let u:T[3]{Umin:d} = O[axes=(d,) kind=min] x y:T[3] = pmin[axes=(d,)] u in (y,) }",
+           .axes = "d=3"),
+    SAMPLE("unreduced_vary_cast", "{ lambda x:T[S]{V:d}. let u:T[S]{Umax:d} = vary_unreduced_cast[axes=(d,) kind=max] x"
+           "  y:T[S]{V:d} = O[axes=(d,)] u in (y,) }", .axes = "d=2", .linear = "x"),
     SAMPLE("all_gather", "{ lambda x:T[3,2]{V:d}. let y:T[3,2]{V:d} = O[axes=(d,) dimension=0] x in (y,) }",
            .axes = "d=1", .linear = "x"),
     SAMPLE("all_gather", "{ lambda x:T[3,2]{V:d}. let y:T[6,2]{V:d} = O[axes=(d,) dimension=0] x in (y,) }",
@@ -350,6 +368,10 @@ const test_sample test_samples[] = {
     SAMPLE("all_gather_invariant",
            "{ lambda x:T[3,2,5]{V:a,b}. let y:T[3,6,5]{V:a} = O[axes=(b,) dimension=1] x in (y,) }", .axes = "a=2 b=3",
            .linear = "x"),
+    SAMPLE("all_gather_reduced", "{ lambda x:T[3,2]{V:a,b}. let r:T[3,8]{R:a,b} = O[axes=(b, a) dimension=1] x"
+           "  y:T[3,8]{V:a,b} = reduced_vary_cast[axes=(a, b)] r in (y,) }", .axes = "a=2 b=2", .linear = "x", .sums = true),
+    SAMPLE("psum_scatter", "{ lambda x:T[6,2]{V:d}. let u:T[6,2]{U:d} = vary_unreduced_cast[axes=(d,) kind=sum] x"
+           "  y:T[3,2]{V:d} = O[axes=(d,) dimension=0] u in (y,) }", .axes = "d=2; d=2 e=2", .linear = "x", .sums = true),
     SAMPLE("psum_scatter", "{ lambda x:T[6,2]{V:d}. let y:T[3,2]{V:d} = O[axes=(d,) dimension=0] x in (y,) }",
            .axes = "d=2; d=2 e=2", .linear = "x", .sums = true),
     SAMPLE("psum_scatter", "{ lambda x:T[3,8,5]{V:a,b}. let y:T[3,2,5]{V:a,b} = O[axes=(b, a) dimension=1] x in (y,) }",

@@ -30,6 +30,9 @@ inline value all_gather(input x, axis_names axes, std::int64_t dimension = 0, bo
 inline value all_gather_invariant(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
   return detail::lined(ax_all_gather_invariant(x, axes.c_str(), dimension, tiled), x, "all_gather_invariant");
 }
+inline value all_gather_reduced(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
+  return detail::lined(ax_all_gather_reduced(x, axes.c_str(), dimension, tiled), x, "all_gather_reduced");
+}
 inline value psum_scatter(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
   return detail::lined(ax_psum_scatter(x, axes.c_str(), dimension, tiled), x, "psum_scatter");
 }
@@ -67,9 +70,24 @@ inline std::int64_t axis_size(axis_names axes, location at = location::here()) {
   return size;
 }
 inline value pvary(input x, axis_names axes) { return detail::lined(ax_pvary(x, axes.c_str()), x, "pvary"); }
+inline value preduced(input x, axis_names axes) { return detail::lined(ax_preduced(x, axes.c_str()), x, "preduced"); }
+inline value reduced_vary_cast(input x, axis_names axes) {
+  return detail::lined(ax_reduced_vary_cast(x, axes.c_str()), x, "reduced_vary_cast");
+}
+inline value vary_unreduced_cast(input x, axis_names axes, ax_unreduced_kind kind = AX_UNREDUCED_SUM) {
+  return detail::lined(ax_vary_unreduced_cast(x, axes.c_str(), kind), x, "vary_unreduced_cast");
+}
 inline value pcast(input x, axis_names axes, const std::string &to) {
   return detail::lined(ax_pcast(x, axes.c_str(), to.c_str()), x, "pcast");
 }
+
+inline value unreduced_psum(input x, axis_names axes) { return detail::lined(ax_unreduced_psum(x, axes.c_str()), x, "unreduced_psum"); }
+inline value unreduced_pmax(input x, axis_names axes) { return detail::lined(ax_unreduced_pmax(x, axes.c_str()), x, "unreduced_pmax"); }
+inline value unreduced_pmin(input x, axis_names axes) { return detail::lined(ax_unreduced_pmin(x, axes.c_str()), x, "unreduced_pmin"); }
+inline value unreduced_psum_scatter(input x, axis_names axes, std::int64_t dimension = 0, bool tiled = false) {
+  return detail::lined(ax_unreduced_psum_scatter(x, axes.c_str(), dimension, tiled), x, "unreduced_psum_scatter");
+}
+inline value psum_invariant(input x, axis_names axes) { return detail::lined(ax_psum_invariant(x, axes.c_str()), x, "psum_invariant"); }
 
 /* In two parts: what begins, of one collective or any that a lambda gives, and done.
      value sum = axle::start([&] { return psum(x, "data") / n; });
