@@ -207,7 +207,7 @@ static ax_status capture(ax_builder *builder, ax_value outer, uint32_t *id) {
     return AX_OK;
   }
   ax_type type = builder->parent->types[outer.id];
-  type.spread.varying |= builder->capture_varying;
+  ax_spread_vary(&type.spread, builder->capture_varying);
   AX_TRY(new_values(builder, &type, 1, id));
   builder->captured[builder->captured_count] = outer;
   builder->captured_ids[builder->captured_count++] = *id;

@@ -80,6 +80,8 @@ ax_type ax_tangent(const ax_type *type);
 /* The type of a value's cotangent, an array: what devices hold in common is the sum of what flows back to each, so reduced and unreduced
    axes of its tangent change places. */
 ax_type ax_dual(const ax_type *type);
+/* Makes it vary over `axes` too, but where it is unreduced. */
+void ax_spread_vary(ax_spread *spread, ax_axis_set axes);
 /* The axes along which devices may hold different bits: varying, and unreduced, where each holds its part. */
 ax_axis_set ax_spread_differs(const ax_spread *spread);
 extern const char *const ax_unreduced_names[]; /* "U", "Umax", "Umin", by ax_unreduced_kind */

@@ -107,6 +107,11 @@ ax_type ax_dual(const ax_type *type) {
   return dual;
 }
 
+void ax_spread_vary(ax_spread *spread, ax_axis_set axes) {
+  spread->varying |= axes & ~spread->unreduced;
+  spread->reduced &= ~spread->varying;
+}
+
 ax_axis_set ax_spread_differs(const ax_spread *spread) { return spread->varying | spread->unreduced; }
 
 static void add_set(ax_text *text, const char *lead, ax_axis_set set, const ax_mesh *axes) {

@@ -26,9 +26,10 @@ static ax_status check_varying(const ax_infer_args *args, const ax_program *bran
     uint32_t number = is_operand ? i : i - branch->in_count;
     const ax_type *type = &branch->types[is_operand ? i : branch->outs[number]];
     if ((varying & ~type->spread.varying) != 0)
-      return ax_error(AX_INVALID_ARGUMENT, "%s %u of %s is %s, but the index varies over %s",
+      return ax_error(AX_INVALID_ARGUMENT, "%s %u of %s is %s, but the index varies over %s%s%s",
                       is_operand ? "operand" : "result", number, name, ax_type_string(type, args->axes),
-                      ax_axis_set_string(varying, args->axes));
+                      ax_axis_set_string(varying, args->axes), (varying & type->spread.unreduced) != 0 ? "; " : "",
+                      (varying & type->spread.unreduced) != 0 ? ax_reduce_advice(type->spread.kind) : "");
   }
   return AX_OK;
 }
@@ -165,18 +166,28 @@ const ax_prim ax_prim_cond = {
 
 /* --- The function --- */
 
-/* Each branch is traced once. Then all are given what any of them captures, and the results of all vary over what those of any do. */
+/* Each branch is traced once. Then all are given what any of them captures, and the results of all vary, or are reduced, over what those of any
+   do. */
 typedef struct tracing {
   const char *const *names; /* of the branches in messages; NULL: by number */
   const ax_fn *branches;
   uint32_t branch_count, in_count, out_count;
   const ax_type *in_types;
-  ax_axis_set index_varying, *out_varying;
+  ax_axis_set index_varying;
+  ax_spread *out_spread; /* what results come to */
   ax_body *bodies;
   ax_value *captures; /* of all branches, in the order they were first met */
   uint32_t capture_count;
   uint32_t **place; /* by branch and capture of its own: which of these it is */
 } tracing;
+
+static void join(ax_spread *all, const ax_spread *on) {
+  all->reduced |= on->reduced;
+  if (on->unreduced != 0) all->kind = on->kind;
+  all->unreduced |= on->unreduced;
+  all->varying |= on->varying;
+  all->reduced &= ~(all->varying | all->unreduced);
+}
 
 static ax_status trace_branch(tracing *t, uint32_t b) {
   bool is_if = t->names != NULL;
@@ -187,11 +198,11 @@ static ax_status trace_branch(tracing *t, uint32_t b) {
                     options.function.in_count, options.function.out_count, t->in_count, t->out_count);
   AX_TRY(ax_body_trace(&options, &t->bodies[b]));
   const ax_program *program = t->bodies[b].program;
-  for (uint32_t k = 0; k < t->out_count; k++) t->out_varying[k] |= program->types[program->outs[k]].spread.varying;
+  for (uint32_t k = 0; k < t->out_count; k++) join(&t->out_spread[k], &program->types[program->outs[k]].spread);
   return AX_OK;
 }
 
-/* Results of one form, dtype and shape as those of the first branch: along which axes they vary is made to agree. */
+/* Results of one form, dtype and shape as those of the first branch: how they spread is made to agree. */
 static ax_status check_results(const tracing *t, uint32_t b) {
   const ax_mesh *axes = &ax_builder_current()->axes;
   for (uint32_t k = 0; k < t->out_count; k++) {
@@ -241,13 +252,29 @@ static ax_status join_captures(tracing *t) {
   return ax_failed() ? AX_OUT_OF_MEMORY : AX_OK;
 }
 
-/* Whether it takes all captures, in order, and its results vary enough. */
+/* What is unreduced in one branch must be so in all: nothing else is a part of the same sum. */
+static ax_status check_unreduced(const tracing *t, uint32_t b) {
+  const ax_mesh *axes = &ax_builder_current()->axes;
+  for (uint32_t k = 0; k < t->out_count; k++) {
+    const ax_spread *all = &t->out_spread[k], *on = &ax_program_out_type(t->bodies[b].program, k)->spread;
+    ax_axis_set other = all->unreduced & ~(on->kind == all->kind ? on->unreduced : 0);
+    if (other == 0) continue;
+    uint32_t axis = (uint32_t)__builtin_ctzll(other);
+    ax_status status = ax_error(AX_INVALID_ARGUMENT, "result %u is %s along \"%s\", but %s in another branch; vary_unreduced_cast makes it so, or %s in that one", k,
+                                ax_state_name(on, axis), axes->axis[axis].name, ax_state_name(&(ax_spread){.unreduced = all->unreduced, .kind = all->kind}, axis),
+                                ax_reduce_advice(all->kind));
+    return t->names != NULL ? ax_error_context(status, "if: %s: ", t->names[b]) : ax_error_context(status, "switch: branch %u: ", b);
+  }
+  return AX_OK;
+}
+
+/* Whether it takes all captures, in order, and its results spread enough. */
 static bool is_alike(const tracing *t, uint32_t b) {
   const ax_program *program = t->bodies[b].program;
   bool alike = t->bodies[b].captured_count == t->capture_count;
   for (uint32_t i = 0; alike && i < t->capture_count; i++) alike = t->place[b][i] == i;
   for (uint32_t k = 0; alike && k < t->out_count; k++)
-    alike = program->types[program->outs[k]].spread.varying == t->out_varying[k];
+    alike = ax_spread_equal(&program->types[program->outs[k]].spread, &t->out_spread[k]);
   return alike;
 }
 
@@ -258,7 +285,7 @@ static ax_status make_alike(const tracing *t, uint32_t b) {
   ax_type *types = ax_trace_alloc(count * sizeof types[0]);
   for (uint32_t i = 0; types != NULL && i < t->capture_count; i++) {
     types[i] = ax_typeof(t->captures[i]);
-    types[i].spread.varying |= t->index_varying;
+    ax_spread_vary(&types[i].spread, t->index_varying);
   }
   for (uint32_t i = 0; types != NULL && i < t->in_count; i++) types[t->capture_count + i] = t->in_types[i];
   if (types == NULL) return AX_OUT_OF_MEMORY;
@@ -271,7 +298,7 @@ static ax_status make_alike(const tracing *t, uint32_t b) {
     for (uint32_t i = 0; i < own; i++) operands[i] = in[t->place[b][i]];
     for (uint32_t i = 0; i < t->in_count; i++) operands[own + i] = in[t->capture_count + i];
     ax_call(body->program, body->program->in_count, operands, t->out_count, outs);
-    for (uint32_t k = 0; k < t->out_count; k++) outs[k] = ax_vary_to(outs[k], t->out_varying[k]);
+    for (uint32_t k = 0; k < t->out_count; k++) outs[k] = ax_spread_to(outs[k], &t->out_spread[k]);
   }
   AX_TRY(ax_region_finish(&builder, outs, t->out_count, &made));
   ax_program_release(body->program);
@@ -281,6 +308,7 @@ static ax_status make_alike(const tracing *t, uint32_t b) {
 
 static ax_status trace_all(tracing *t) {
   AX_TRY(trace_branches(t));
+  for (uint32_t b = 0; b < t->branch_count; b++) AX_TRY(check_unreduced(t, b));
   AX_TRY(join_captures(t));
   for (uint32_t b = 0; b < t->branch_count; b++)
     if (!is_alike(t, b)) AX_TRY(make_alike(t, b));
@@ -304,12 +332,12 @@ static void bind_traced(tracing *t, ax_value index, const ax_value *in, ax_value
 static void choose(tracing *t, ax_value index, const ax_value *in, ax_value *out) {
   ax_type *types = ax_types_of(t->names != NULL ? "if" : "switch", in, t->in_count);
   t->index_varying = ax_typeof(index).spread.varying;
-  t->out_varying = ax_trace_alloc(t->out_count * sizeof t->out_varying[0]);
+  t->out_spread = ax_trace_alloc(t->out_count * sizeof t->out_spread[0]);
   t->bodies = ax_trace_alloc(t->branch_count * sizeof t->bodies[0]);
-  if (types == NULL || t->out_varying == NULL || t->bodies == NULL) return;
+  if (types == NULL || t->out_spread == NULL || t->bodies == NULL) return;
   t->in_types = types;
-  for (uint32_t i = 0; i < t->in_count; i++) types[i].spread.varying |= t->index_varying;
-  for (uint32_t k = 0; k < t->out_count; k++) t->out_varying[k] = t->index_varying;
+  for (uint32_t i = 0; i < t->in_count; i++) ax_spread_vary(&types[i].spread, t->index_varying);
+  for (uint32_t k = 0; k < t->out_count; k++) t->out_spread[k].varying = t->index_varying;
   ax_status status = trace_all(t);
   if (status != AX_OK) ax_fail(status);
   if (!ax_failed()) bind_traced(t, index, in, out);

@@ -26,8 +26,8 @@ ax_status ax_body_trace(const ax_body_options *options, ax_body *out) {
   ax_value *in = ax_trace_alloc(options->function.in_count * sizeof in[0]);
   for (uint32_t i = 0; in != NULL && i < options->function.in_count; i++) in[i] = ax_builder_input(builder, &options->in[i]);
   ax_value *outs = ax_builder_call(options->function, in);
-  for (uint32_t k = 0; outs != NULL && options->out_varying != NULL && k < options->function.out_count; k++)
-    outs[k] = ax_vary_to(outs[k], options->out_varying[k]);
+  for (uint32_t k = 0; outs != NULL && options->out_spread != NULL && k < options->function.out_count; k++)
+    outs[k] = ax_spread_to(outs[k], &options->out_spread[k]);
   for (uint32_t k = 0; outs != NULL && options->out_invariant != 0 && k < options->function.out_count; k++)
     outs[k] = ax_cast(&ax_prim_reduced_invariant_cast, outs[k], ax_typeof(outs[k]).spread.reduced & options->out_invariant);
   return ax_builder_finish(builder, outs, options->function.out_count, &out->program, &out->captured, &out->captured_count);

@@ -23,7 +23,7 @@ typedef struct ax_body_options {
   const char *owner, *part; /* whose it is, for messages: "scan", "body" */
   ax_fn function;
   const ax_type *in; /* of its operands */
-  const ax_axis_set *out_varying; /* results are made to vary over these too; NULL: as they come */
+  const ax_spread *out_spread; /* results are made to vary, or be reduced, over these too (ax_spread_to); NULL: as they come */
   ax_axis_set out_invariant;   /* results that are reduced over these are made invariant */
   ax_axis_set capture_varying; /* what the function captures varies over these too */
   struct ax_loop_notes *notes; /* NULL: those of the enclosing trace (prim/settle.h) */

@@ -410,24 +410,25 @@ static bool check_lengths(const ax_type *types, uint32_t count, int64_t *length)
 /* What the carries come to, as traced once. */
 static ax_status settle_once(ax_settling *s, ax_scan_params *params, const ax_body *body) {
   const ax_program *program = params->body = body->program;
-  ax_axis_set *in = ax_trace_alloc(program->in_count * sizeof in[0]), *made = ax_trace_alloc(s->count * sizeof made[0]);
+  ax_axis_set *in = ax_trace_alloc(program->in_count * sizeof in[0]);
+  ax_spread *made = ax_trace_alloc(s->count * sizeof made[0]);
   if (in == NULL || made == NULL) return AX_OUT_OF_MEMORY;
   params->num_consts = body->captured_count;
   for (uint32_t i = 0; i < program->in_count; i++) in[i] = program->types[i].spread.varying;
-  for (uint32_t k = 0; k < s->count; k++) made[k] = program->types[program->outs[k]].spread.varying;
+  for (uint32_t k = 0; k < s->count; k++) made[k] = program->types[program->outs[k]].spread;
   const ax_eqn eqn = {.prim = &ax_prim_scan, .params = params, .in_count = program->in_count, .out_count = program->out_count};
   return ax_settle(s, &eqn, in, body->captured_count, made);
 }
 
-/* Traces the body with carries as varying as it makes them: carries[] grow until they are stable. */
+/* Traces the body with carries spread as it makes them: carries[] grow until they are stable. */
 static ax_status trace_body(ax_body_options *options, ax_scan_params *params, ax_type *carries, ax_body *body) {
   ax_settling s;
-  ax_axis_set *wanted = ax_trace_alloc(options->function.out_count * sizeof wanted[0]);
+  ax_spread *wanted = ax_trace_alloc(options->function.out_count * sizeof wanted[0]);
   if (wanted == NULL || !ax_settle_begin(&s, options->function.function, carries, (uint32_t)params->num_carry)) return AX_OUT_OF_MEMORY;
-  options->out_varying = wanted;
+  options->out_spread = wanted;
   options->notes = &s.notes;
   while (s.changed) {
-    for (uint32_t k = 0; k < s.count; k++) wanted[k] = s.varying[k];
+    for (uint32_t k = 0; k < s.count; k++) wanted[k] = s.spread[k];
     ax_body_deinit(body);
     ax_settle_round(&s);
     AX_TRY(ax_body_trace(options, body));
@@ -444,7 +445,7 @@ static void bind_traced(const ax_scan_params *params, const ax_body *body, const
   if (all == NULL) return;
   for (uint32_t i = 0; i < body->captured_count; i++) all[i] = body->captured[i];
   for (uint32_t i = 0; i < in_count; i++)
-    all[body->captured_count + i] = i < params->num_carry ? ax_vary_to(in[i], types[i].spread.varying) : in[i];
+    all[body->captured_count + i] = i < params->num_carry ? ax_spread_to(in[i], &types[i].spread) : in[i];
   ax_bind(&ax_prim_scan, params, all, count, out, out_count);
 }
 

@@ -3,6 +3,11 @@
 
 #include "ir/flow.h"
 
+/* Whether `a` is at most what `b` is: invariant, reduced and varying are more each than the one before. */
+static bool is_within(const ax_spread *a, const ax_spread *b) {
+  return (a->varying & ~b->varying) == 0 && (a->reduced & ~(b->reduced | b->varying)) == 0;
+}
+
 /* What is known of the loop that begins now, from the last trace of the body around it; NULL: nothing. */
 static const ax_loop_note *known_note(const ax_settling *s) {
   ax_loop_notes *around = ax_builder_current()->notes;
@@ -10,24 +15,31 @@ static const ax_loop_note *known_note(const ax_settling *s) {
   if (known == NULL) return NULL;
   around->known = known->next;
   bool same = known->function == s->note->function && known->count == s->count;
-  for (uint32_t k = 0; same && k < s->count; k++) same = (known->start[k] & ~s->note->start[k]) == 0;
+  for (uint32_t k = 0; same && k < s->count; k++) same = is_within(&known->start[k], &s->note->start[k]);
   return same ? known : NULL;
+}
+
+static void enlarge(ax_settling *s, uint32_t k, ax_axis_set varying, ax_axis_set reduced) {
+  ax_spread *on = &s->carries[k].spread;
+  on->reduced |= reduced & ~on->unreduced;
+  ax_spread_vary(on, varying);
+  s->spread[k] = *on;
 }
 
 bool ax_settle_begin(ax_settling *s, ax_function function, ax_type *carries, uint32_t count) {
   ax_builder *builder = ax_builder_current();
   ax_arena *arena = builder->notes != NULL ? builder->notes->arena : &builder->notes_arena;
   *s = (ax_settling){.notes = {.arena = arena}, .carries = carries, .count = count, .changed = true};
-  s->varying = ax_trace_alloc(count * sizeof s->varying[0]);
+  s->spread = ax_trace_alloc(count * sizeof s->spread[0]);
   s->note = ax_arena_alloc(arena, sizeof *s->note);
-  ax_axis_set *sets = ax_arena_alloc(arena, 2 * (size_t)count * sizeof sets[0]);
-  if (s->note == NULL || sets == NULL) ax_fail(ax_out_of_memory(count * sizeof sets[0]));
+  ax_spread *spreads = ax_arena_alloc(arena, 2 * (size_t)count * sizeof spreads[0]);
+  if (s->note == NULL || spreads == NULL) ax_fail(ax_out_of_memory(count * sizeof spreads[0]));
   if (ax_failed()) return false;
-  *s->note = (ax_loop_note){.function = function, .count = count, .start = sets, .end = sets + count};
-  for (uint32_t k = 0; k < count; k++) sets[k] = s->varying[k] = carries[k].spread.varying;
+  *s->note = (ax_loop_note){.function = function, .count = count, .start = spreads, .end = spreads + count};
+  for (uint32_t k = 0; k < count; k++) spreads[k] = s->spread[k] = carries[k].spread;
   const ax_loop_note *known = known_note(s);
   if (known == NULL) return true;
-  for (uint32_t k = 0; k < count; k++) carries[k].spread.varying = s->varying[k] |= known->end[k];
+  for (uint32_t k = 0; k < count; k++) enlarge(s, k, known->end[k].varying, known->end[k].reduced);
   s->notes.made = known->inside;
   return true;
 }
@@ -45,23 +57,35 @@ static ax_status carry_through(ax_settling *s, const ax_eqn *eqn, ax_axis_set *i
   ax_flow flow = {.memo = &memo, .question = "settle"};
   ax_axis_set checked = ax_checked_axes(&ax_builder_current()->axes), *out = ax_calloc(eqn->out_count, sizeof out[0]);
   bool found = out != NULL && ax_flow_eqn(&flow, NULL, eqn, in, out);
-  for (uint32_t k = 0; k < s->count && found; k++) s->carries[k].spread.varying = s->varying[k] |= out[k] & checked;
+  for (uint32_t k = 0; k < s->count && found; k++) enlarge(s, k, out[k] & checked, 0);
   ax_free(out);
   ax_memo_deinit(&memo);
   return found ? AX_OK : ax_out_of_memory(eqn->out_count * sizeof out[0]);
 }
 
-ax_status ax_settle(ax_settling *s, const ax_eqn *eqn, ax_axis_set *in, uint32_t first, const ax_axis_set *made) {
+/* The body makes parts of what began otherwise: only who writes the loop can say parts of what it began as. */
+static ax_status check_unreduced(const ax_settling *s, uint32_t k, const ax_spread *made) {
+  const ax_mesh *axes = &ax_builder_current()->axes;
+  ax_axis_set new = made->unreduced & ~s->spread[k].unreduced;
+  if (new == 0) return AX_OK;
+  uint32_t axis = (uint32_t)__builtin_ctzll(new);
+  return ax_error(AX_INVALID_ARGUMENT, "carry %u starts %s along \"%s\", but what the body makes of it is %s; vary_unreduced_cast makes its start so, or %s", k,
+                  ax_state_name(&s->spread[k], axis), axes->axis[axis].name, ax_state_name(made, axis), ax_reduce_advice(made->kind));
+}
+
+ax_status ax_settle(ax_settling *s, const ax_eqn *eqn, ax_axis_set *in, uint32_t first, const ax_spread *made) {
   for (uint32_t k = 0; k < s->count; k++) {
-    s->changed = s->changed || made[k] != s->varying[k];
-    s->carries[k].spread.varying = s->varying[k] = in[first + k] = made[k];
+    AX_TRY(check_unreduced(s, k, &made[k]));
+    s->changed = s->changed || !is_within(&made[k], &s->spread[k]);
+    enlarge(s, k, made[k].varying, made[k].reduced);
+    in[first + k] = s->spread[k].varying;
   }
   return s->changed ? carry_through(s, eqn, in) : AX_OK;
 }
 
 void ax_settle_end(ax_settling *s) {
   ax_loop_notes *around = ax_builder_current()->notes;
-  for (uint32_t k = 0; k < s->count; k++) s->note->end[k] = s->varying[k];
+  for (uint32_t k = 0; k < s->count; k++) s->note->end[k] = s->spread[k];
   s->note->inside = s->notes.made;
   if (around == NULL) return;
   *around->last = s->note;

@@ -1,5 +1,5 @@
-/* Loops whose carries' types are being found. A carry varies wherever its start, or what the body makes of it, does; the body is traced
-   again until that holds. What keeps this from costing too much:
+/* Loops whose carries' types are being found. A carry varies wherever its start, or what the body makes of it, does, and is reduced where
+   one of them is and neither varies; the body is traced again until that holds. What keeps this from costing too much:
 
      a round   all that follows from one trace is carried through the traced program, so that the next begins with what it comes to,
                however long the way from carry to carry is
@@ -16,7 +16,7 @@
 typedef struct ax_loop_note {
   ax_function function;
   uint32_t count;
-  ax_axis_set *start, *end;     /* of the carries */
+  ax_spread *start, *end;       /* of the carries */
   struct ax_loop_note *inside;  /* the loops in its body, as last traced */
   struct ax_loop_note *next;    /* the next in the body around it */
 } ax_loop_note;
@@ -31,7 +31,7 @@ typedef struct ax_settling {
   ax_loop_notes notes; /* for the traces of the loop's functions */
   ax_loop_note *note;  /* its own */
   ax_type *carries;     /* as they are traced next */
-  ax_axis_set *varying; /* likewise */
+  ax_spread *spread;    /* likewise */
   uint32_t count;
   bool changed;
 } ax_settling;
@@ -40,10 +40,10 @@ typedef struct ax_settling {
 bool ax_settle_begin(ax_settling *s, ax_function function, ax_type *carries, uint32_t count);
 /* Before each trace. */
 void ax_settle_round(ax_settling *s);
-/* After it: made[k] is how carry k varies at the body's end. When that is more than at its beginning, enlarges the carries' types to what
-   that comes to, for the next trace, and sets `changed`. `eqn`: the loop as traced, whose operands vary as in[] says; in[first + k] is
+/* After it: made[k] is how carry k spreads at the body's end. When that is more than at its beginning, enlarges the carries' types to what
+   that comes to, for the next trace, and sets `changed`. AX_INVALID_ARGUMENT: the body makes unreduced what was not. `eqn`: the loop as traced, whose operands vary as in[] says; in[first + k] is
    for carry k, and is overwritten. */
-AX_MUST_USE ax_status ax_settle(ax_settling *s, const ax_eqn *eqn, ax_axis_set *in, uint32_t first, const ax_axis_set *made);
+AX_MUST_USE ax_status ax_settle(ax_settling *s, const ax_eqn *eqn, ax_axis_set *in, uint32_t first, const ax_spread *made);
 /* After the last trace. */
 void ax_settle_end(ax_settling *s);
 

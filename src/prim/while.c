@@ -40,6 +40,9 @@ static ax_status check_predicate(const ax_infer_args *args, ax_axis_set *varying
   const ax_type *predicate = &params->cond->types[params->cond->outs[0]];
   if (predicate->dtype != AX_BOOL || predicate->rank != 0)
     return ax_error(AX_INVALID_ARGUMENT, "the condition gives %s, not bool[]", ax_type_string(predicate, args->axes));
+  if (predicate->spread.unreduced != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "the condition %s is unreduced over %s; %s", ax_type_string(predicate, args->axes),
+                    ax_axis_set_string(predicate->spread.unreduced, args->axes), ax_reduce_advice(predicate->spread.kind));
   *varying = predicate->spread.varying;
   AX_TRY(ax_region_check_silent(params->cond, *varying, args->axes, "the condition"));
   return ax_region_check_silent(params->body, *varying, args->axes, "the body");
@@ -253,7 +256,7 @@ const ax_prim ax_prim_while = {
 
 typedef struct tracing {
   ax_fn condition, function;
-  ax_type *types; /* of the carries; their varying sets grow until all is stable */
+  ax_type *types; /* of the carries; their sets grow until all is stable */
   uint32_t count;
   ax_body cond, body;
   ax_settling settling;
@@ -268,12 +271,15 @@ static ax_status settle_once(tracing *t) {
   const ax_program *cond = t->cond.program, *body = t->body.program;
   const ax_while_params params = params_of(t);
   uint32_t cond_consts = t->cond.captured_count, first = cond_consts + t->body.captured_count;
-  ax_axis_set *in = ax_trace_alloc((first + (size_t)t->count) * sizeof in[0]), *made = ax_trace_alloc(t->count * sizeof made[0]);
+  ax_axis_set *in = ax_trace_alloc((first + (size_t)t->count) * sizeof in[0]);
+  ax_spread *made = ax_trace_alloc(t->count * sizeof made[0]);
   if (in == NULL || made == NULL) return AX_OUT_OF_MEMORY;
   for (uint32_t i = 0; i < first; i++)
     in[i] = i < cond_consts ? cond->types[i].spread.varying : body->types[i - cond_consts].spread.varying;
-  for (uint32_t k = 0; k < t->count; k++)
-    made[k] = body->types[body->outs[k]].spread.varying | cond->types[cond->outs[0]].spread.varying;
+  for (uint32_t k = 0; k < t->count; k++) {
+    made[k] = body->types[body->outs[k]].spread;
+    ax_spread_vary(&made[k], cond->types[cond->outs[0]].spread.varying);
+  }
   const ax_eqn eqn = {.prim = &ax_prim_while, .params = &params, .in_count = first + t->count, .out_count = t->count};
   return ax_settle(&t->settling, &eqn, in, first, made);
 }
@@ -287,7 +293,7 @@ static ax_status trace_once(tracing *t) {
   if (status != AX_OK) return ax_error_context(status, "while: condition: ");
   options.function = t->function;
   options.part = "body";
-  options.out_varying = t->settling.varying;
+  options.out_spread = t->settling.spread;
   status = ax_body_trace(&options, &t->body);
   if (status != AX_OK) return ax_error_context(status, "while: body: ");
   return settle_once(t);
@@ -307,7 +313,7 @@ static void bind_traced(const tracing *t, const ax_value *in, ax_value *out) {
   if (all == NULL) return;
   for (uint32_t i = 0; i < cond_consts; i++) all[i] = t->cond.captured[i];
   for (uint32_t i = 0; i < body_consts; i++) all[cond_consts + i] = t->body.captured[i];
-  for (uint32_t k = 0; k < t->count; k++) all[cond_consts + body_consts + k] = ax_vary_to(in[k], t->settling.varying[k]);
+  for (uint32_t k = 0; k < t->count; k++) all[cond_consts + body_consts + k] = ax_spread_to(in[k], &t->settling.spread[k]);
   const ax_while_params params = params_of(t);
   ax_bind(&ax_prim_while, &params, all, count, out, t->count);
 }
