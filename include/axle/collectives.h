@@ -59,6 +59,14 @@ ax_value ax_pshuffle(ax_value x, const char *axes, uint32_t count, const int64_t
 ax_value ax_pswapaxes(ax_value x, const char *axes, int64_t dimension);
 /* T[d..] -> T[d..]: x of member `source` on all. The result stays typed varying. Any T. A source outside the group is an error. */
 ax_value ax_pbroadcast(ax_value x, const char *axes, int64_t source);
+/* output T[M, A..] with rows of the members' operands T[N, A..] put in it, as jax.lax.ragged_all_to_all. The others are integers [K], of
+   any dtypes; c = K / n slices of each member go to each member. Slice i, operand[input_offsets[i] : input_offsets[i] + send_sizes[i]], goes
+   to member i / c, and lies from output_offsets[i] on in that one's output. recv_sizes[i] is the size of slice i % c from member i / c.
+   Any T. All operands are made varying over axes.
+   A run fails with AX_INVALID_ARGUMENT and names device, slice, offsets and size where these are negative, leave operand or output, lie on
+   each other in one output, or are not what the receiver's recv_sizes say (ax_compile_options.unchecked_ragged turns the last off). */
+ax_value ax_ragged_all_to_all(ax_value operand, ax_value output, ax_value input_offsets, ax_value send_sizes, ax_value output_offsets,
+                              ax_value recv_sizes, const char *axes);
 ax_value ax_axis_index(const char *axes); /* s32[], this member's number, varying over axes */
 int64_t ax_axis_size(const char *axes);   /* n, known while tracing; 1 and an error for an unknown axis */
 /* Casts: T[d..] -> T[d..], what each device holds being as it was, typed otherwise along the axes (ax_spread says what the states are). On
@@ -183,6 +191,7 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #define ax_psend(...) AX_LINED(psend, __VA_ARGS__)
 #define ax_precv(...) AX_LINED(precv, __VA_ARGS__)
 #define ax_create_token() ax_lined_value((ax_create_token)(), AX_CALL("create_token"))
+#define ax_ragged_all_to_all(...) AX_LINED(ragged_all_to_all, __VA_ARGS__)
 #define ax_axis_index(...) AX_LINED(axis_index, __VA_ARGS__)
 #define ax_axis_size(...) AX_LINED_ANY(axis_size, __VA_ARGS__)
 #define ax_pvary(...) AX_LINED(pvary, __VA_ARGS__)

@@ -139,6 +139,8 @@ typedef struct ax_compile_options {
                          what runs is found: not what nobody needs. Each equation's results are then in memory at some time, and
                          fewer of them live in the memory of its operands: slower, and it takes more memory. Kernels are others than
                          without, so that a sum over elements may be added in another order; all else is the same to the bit */
+  bool unchecked_ragged; /* ragged_all_to_all takes send_sizes at their word and does not compare them with recv_sizes. What leaves an
+                         operand or output, or lies on each other, fails a run all the same */
 } ax_compile_options;
 /* Compiles a program without axes of its own, simplified (ax_program_simplify: a collective whose results nobody uses is not run,
    and so deadlocks nobody) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives,

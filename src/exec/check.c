@@ -122,32 +122,42 @@ static int64_t count_of(const ax_frame *frame, const ax_instr *instr, uint32_t k
   return count;
 }
 
+static const ax_loops *loops_of(const ax_instr *instr) {
+  return instr->kind == AX_INSTR_CHECK ? &instr->check->loops : &instr->ragged->loops;
+}
+
 /* Where frame f stands, against frame g: which comes first as one device goes through the program. Iterations of the loops that hold both
    places count before places do. */
 static int compare_places(const ax_execution *run, uint32_t f, uint32_t g) {
   const ax_frame *a = &run->frames[f], *b = &run->frames[g];
-  const ax_check *x = a->code->instrs[a->pc].check, *y = b->code->instrs[b->pc].check;
-  for (uint32_t i = 0; i < x->loop_count && i < y->loop_count && x->loops[i] == y->loops[i]; i++) {
-    int64_t s = a->iteration[x->loops[i]], t = b->iteration[y->loops[i]];
+  const ax_loops *x = loops_of(&a->code->instrs[a->pc]), *y = loops_of(&b->code->instrs[b->pc]);
+  for (uint32_t i = 0; i < x->count && i < y->count && x->v[i] == y->v[i]; i++) {
+    int64_t s = a->iteration[x->v[i]], t = b->iteration[y->v[i]];
     if (s != t) return s < t ? -1 : 1;
   }
   return a->pc < b->pc ? -1 : a->pc > b->pc;
+}
+
+void ax_finding_note(ax_execution *run, uint32_t f, const ax_finding *finding) {
+  run->frames[f].found = true;
+  pthread_mutex_lock(&run->lock);
+  int order = run->finding.status != AX_OK ? compare_places(run, f, run->finding.frame) : -1;
+  if (order < 0 || (order == 0 && f < run->finding.frame)) {
+    if (run->status == run->finding.status) run->status = finding->status;
+    run->finding = *finding;
+    run->finding.frame = f;
+  }
+  pthread_mutex_unlock(&run->lock);
 }
 
 bool ax_check_passes(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr) {
   if (ax_share_parts(run, seat, look_at_part, &(look){frame, instr}, instr->parts) == AX_OK) return true;
   uint32_t kinds = made(frame, instr), f = (uint32_t)(frame - run->frames);
   if (kinds == 0) return true;
-  ax_finding finding = {.first = -1};
-  frame->found = true;
+  ax_finding finding = {.status = AX_NOT_FINITE, .first = -1};
   if ((kinds & AX_CHECK_NAN) != 0) finding.nans = count_of(frame, instr, AX_CHECK_NAN, &finding.first);
   if ((kinds & AX_CHECK_INF) != 0) finding.infinities = count_of(frame, instr, AX_CHECK_INF, &finding.first);
-  pthread_mutex_lock(&run->lock);
-  int order = run->status == AX_NOT_FINITE ? compare_places(run, f, run->finding.frame) : -1;
-  finding.frame = f;
-  if (order < 0 || (order == 0 && f < run->finding.frame)) run->finding = finding;
-  run->status = AX_NOT_FINITE;
-  pthread_mutex_unlock(&run->lock);
+  ax_finding_note(run, f, &finding);
   return false;
 }
 
@@ -176,10 +186,10 @@ static const char *loop_name(const ax_code *code, uint32_t loop) {
 }
 
 /* " in iteration 3 of scan, in iteration 0 of while", from the inside out */
-static void add_iterations(ax_text *text, const ax_frame *frame, const ax_check *check) {
-  for (uint32_t i = check->loop_count; i-- > 0;)
-    ax_text_add(text, "%s in iteration %lld of %s", i + 1 < check->loop_count ? "," : "", (long long)frame->iteration[check->loops[i]],
-                loop_name(frame->code, check->loops[i]));
+static void add_iterations(ax_text *text, const ax_frame *frame, const ax_loops *loops) {
+  for (uint32_t i = loops->count; i-- > 0;)
+    ax_text_add(text, "%s in iteration %lld of %s", i + 1 < loops->count ? "," : "", (long long)frame->iteration[loops->v[i]],
+                loop_name(frame->code, loops->v[i]));
 }
 
 static void add_others(ax_text *text, const ax_execution *run) {
@@ -192,27 +202,41 @@ static void add_others(ax_text *text, const ax_execution *run) {
   if (count > most_listed) ax_text_add(text, " and %u more", count - most_listed);
 }
 
-void ax_check_report(ax_execution *run) {
+static void check_text(ax_text *text, const ax_execution *run, const ax_instr *instr) {
   const ax_finding *finding = &run->finding;
-  const ax_frame *frame = &run->frames[finding->frame];
-  const ax_instr *instr = &frame->code->instrs[frame->pc];
   const ax_check *check = instr->check;
+  ax_text_add(text, " makes ");
+  add_count(text, finding->nans, "NaN", "NaNs", "");
+  add_count(text, finding->infinities, "infinity", "infinities", finding->nans > 0 ? " and " : "");
+  ax_text_add(text, " in ");
+  if (instr->eqn->out_count > 1) ax_text_add(text, "result %u, ", check->result);
+  ax_type_text(text, &instr->program->types[instr->eqn->out + check->result], &instr->program->axes);
+  ax_text_add(text, ", the first at ");
+  add_index(text, &check->type, finding->first);
+  ax_text_add(text, ",");
+  add_iterations(text, &run->frames[finding->frame], &check->loops);
+  ax_text_add(text, " on ");
+  ax_execution_device_text(text, run, finding->frame);
+  if (instr->skip != 0) ax_text_add(text, ", for all along %s", ax_axis_set_string(instr->skip, &run->executable->plan->mesh));
+  add_others(text, run);
+}
+
+static void ragged_text(ax_text *text, const ax_execution *run, const ax_instr *instr) {
+  const ax_ragged *ragged = instr->ragged->ragged;
+  const ax_frame *frame = &run->frames[run->finding.frame];
+  ax_text_add(text, ": ");
+  ax_fault_text(text, &run->finding.fault, &ragged->shape, &ragged->names, &run->executable->plan->mesh, frame->device);
+  if (instr->ragged->loops.count > 0) ax_text_add(text, ",");
+  add_iterations(text, frame, &instr->ragged->loops);
+}
+
+void ax_finding_report(ax_execution *run) {
+  const ax_frame *frame = &run->frames[run->finding.frame];
+  const ax_instr *instr = &frame->code->instrs[frame->pc];
   ax_text text = {0};
   ax_execution_equation_text(&text, run, instr);
-  ax_text_add(&text, " makes ");
-  add_count(&text, finding->nans, "NaN", "NaNs", "");
-  add_count(&text, finding->infinities, "infinity", "infinities", finding->nans > 0 ? " and " : "");
-  ax_text_add(&text, " in ");
-  if (instr->eqn->out_count > 1) ax_text_add(&text, "result %u, ", check->result);
-  ax_type_text(&text, &instr->program->types[instr->eqn->out + check->result], &instr->program->axes);
-  ax_text_add(&text, ", the first at ");
-  add_index(&text, &check->type, finding->first);
-  ax_text_add(&text, ",");
-  add_iterations(&text, frame, check);
-  ax_text_add(&text, " on ");
-  ax_execution_device_text(&text, run, finding->frame);
-  if (instr->skip != 0) ax_text_add(&text, ", for all along %s", ax_axis_set_string(instr->skip, &run->executable->plan->mesh));
-  add_others(&text, run);
-  snprintf(run->message, sizeof run->message, "%s", text.data != NULL && !text.failed ? text.data : "an equation makes a NaN or an infinity");
+  if (instr->kind == AX_INSTR_CHECK) check_text(&text, run, instr);
+  else ragged_text(&text, run, instr);
+  snprintf(run->message, sizeof run->message, "%s", text.data != NULL && !text.failed ? text.data : "an equation has found something wrong");
   ax_text_deinit(&text);
 }

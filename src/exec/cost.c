@@ -16,6 +16,7 @@ static double own_time(const ax_plan *plan, const ax_op *op) {
                        (double)ax_dims_elems(op->gemm->batch_rank, op->gemm->batch);
     case AX_OP_EVAL: return 1000;
     case AX_OP_CHECK: return 20 + 0.1 * (double)ax_buffer_bytes(&plan->buffers[op->check.buffers[0]]);
+    case AX_OP_RAGGED: return 50 + (op->step == AX_RAGGED_TAKE ? 0.2 * (double)ax_type_elems(&plan->buffers[op->ragged->out].type) : 0);
     case AX_OP_START: return 30 + 0.2 * (double)ax_type_elems(&plan->buffers[op->exchange->in].type);
     case AX_OP_SEND:
     case AX_OP_RECEIVE: return 100 + 0.1 * (double)ax_buffer_bytes(&plan->buffers[op->message->buffer]);

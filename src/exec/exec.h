@@ -35,6 +35,7 @@ typedef enum ax_instr_kind {
   AX_INSTR_GEMM,
   AX_INSTR_EVAL,
   AX_INSTR_CHECK,
+  AX_INSTR_RAGGED, /* a step of a ragged exchange */
   /* from here on they order frames or move about in the list; those before only compute */
   AX_INSTR_PUSH,   /* my parts of an exchange; then signals its event */
   AX_INSTR_CLEAR,  /* my result of a ppermute, when I have no source */
@@ -70,6 +71,18 @@ typedef struct ax_push {
   uint32_t outer_rank;         /* dimensions around the run */
 } ax_push;
 
+typedef struct ax_loops { /* that an instruction which may find something stands in, the outermost first */
+  uint32_t count, *v;
+} ax_loops;
+
+typedef struct ax_ragged_instr {
+  const ax_ragged *ragged;
+  ax_ragged_step step;
+  ax_loops loops;
+  const uint32_t *number; /* TAKE: by device, its number in its group */
+  const uint32_t *place;  /* by number, where its operand comes after that of number 0 */
+} ax_ragged_instr;
+
 /* What a CHECK looks at: the first operand is the equation's result, the others what that is made of. */
 typedef struct ax_check {
   uint32_t kinds;      /* AX_CHECK_* */
@@ -77,7 +90,7 @@ typedef struct ax_check {
   ax_type type;        /* its */
   const ax_dtype *dtype; /* by operand */
   const int64_t *elems;  /* likewise */
-  uint32_t loop_count, *loops; /* that it stands in, the outermost first */
+  ax_loops loops;
 } ax_check;
 
 /* One side of messages: each goes over a link, a queue from one device to another. */
@@ -95,7 +108,7 @@ typedef struct ax_link {
 typedef struct ax_instr {
   ax_instr_kind kind;
   ax_axis_set skip;
-  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL: in then out; CHECK: result, then what it is made of; PUSH, CLEAR: in, out; SEND, RECEIVE: the array; TEST, BRANCH: the scalar */
+  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL: in then out; CHECK: result, then what it is made of; RAGGED: as ax_ragged_buffers has them; PUSH, CLEAR: in, out; SEND, RECEIVE: the array; TEST, BRANCH: the scalar */
   uint32_t ref_count;
   uint32_t parts;  /* KERNEL, GEMM, CHECK: into which it may be cut */
   uint32_t region; /* ENTER: which; PUSH: that it stands in */
@@ -108,6 +121,7 @@ typedef struct ax_instr {
     const ax_gemm *gemm;
     const ax_check *check;
     const ax_side *side; /* SEND, RECEIVE */
+    ax_ragged_instr *ragged;
     struct { /* PUSH, CLEAR */
       ax_push *push;
       int64_t bytes; /* CLEAR: of my result */
@@ -314,6 +328,8 @@ AX_MUST_USE ax_status ax_make_pushes(ax_assembly *assembly);
 ax_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_exchange *exchange, int64_t run, bool first);
 /* --- exec/links.c: who sends to whom, numbered; SEND and RECEIVE get theirs. --- */
 AX_MUST_USE ax_status ax_number_links(ax_assembly *assembly);
+/* --- exec/ragged.c: the same of the steps of ragged exchanges. --- */
+AX_MUST_USE ax_status ax_make_ragged(ax_assembly *assembly);
 /* --- exec/cost.c: whether more than the calling thread are worth waking. --- */
 bool ax_worth_threads(const ax_executable *executable);
 

@@ -191,7 +191,7 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
   run->threads = e->in_parts || workers < e->frame_count ? workers : e->frame_count;
   run->threaded = run->threads > 1 && e->threaded && ax_workers_any(e->runtime->workers);
   reset_schedule(run);
-  run->status = AX_OK;
+  run->status = run->finding.status = AX_OK;
 }
 
 /* --- Deadlocks. A frame's place and its counts of regions entered tell how often it has signalled each event, and so who owes. --- */

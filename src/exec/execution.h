@@ -12,7 +12,7 @@ typedef struct ax_frame {
   const ax_code *code;
   uint32_t pc, device;
   frame_state state;
-  bool found;              /* it has ended at a CHECK that did not pass, and the run with it */
+  bool found;              /* it has ended at an instruction that found something, and the run with it */
   bool counted;            /* among those that hold a block of large scratch memory, or are about to */
   uint32_t home;           /* the seat of the thread that ran it last */
   ax_axis_set nonzero;     /* axes on which its coordinate is not 0 */
@@ -46,9 +46,11 @@ typedef struct ax_seat {
   char apart[64];          /* from the next one */
 } ax_seat;
 
-/* What a CHECK that did not pass found, where the frame stands. */
+/* What a CHECK that did not pass found, or the TAKE of a ragged exchange, where the frame stands. */
 typedef struct ax_finding {
   uint32_t frame;
+  ax_status status; /* that the run fails with; AX_OK: there is none */
+  ax_fault fault;   /* of a TAKE */
   int64_t nans, infinities, first; /* first: element of the result */
 } ax_finding;
 
@@ -88,8 +90,8 @@ typedef struct ax_execution {
   struct ax_post { uint32_t counter, times; } *posts; /* one thread: what came from outside */
   uint32_t post_capacity;
   _Atomic uint32_t post_count;
-  ax_finding finding;                /* AX_NOT_FINITE: the earliest, of frames that have ended at a CHECK */
-  ax_status status;                  /* AX_NOT_FINITE from the first finding on, while other frames go on */
+  ax_finding finding;                /* the earliest, of frames that have ended at one */
+  ax_status status;                  /* that of a finding from the first on, while other frames go on */
   char message[4096];
 } ax_execution;
 

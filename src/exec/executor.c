@@ -7,6 +7,7 @@
 #include "exec/compute.h"
 #include "exec/mail.h"
 #include "exec/push.h"
+#include "exec/ragged.h"
 #include "exec/scheduler.h"
 #include "exec/share.h"
 
@@ -94,6 +95,10 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
         frame->pc = pc;
         if (!ax_check_passes(run, seat, frame, instr)) return FINISHED;
         break;
+      case AX_INSTR_RAGGED:
+        frame->pc = pc;
+        if (!ax_ragged_do(run, frame, instr)) return FINISHED;
+        break;
       case AX_INSTR_PUSH:
         frame->pc = pc;
         if (!ax_push_do(run, seat, frame, instr, f)) return PARKED;
@@ -179,7 +184,7 @@ void ax_execution_run(ax_execution *run, uint64_t number) {
 /* --- Calls --- */
 
 static ax_status failure(ax_execution *run) {
-  if (run->status == AX_NOT_FINITE) ax_check_report(run);
+  if (run->status == run->finding.status) ax_finding_report(run);
   return ax_error(run->status, "%s", run->message);
 }
 

@@ -54,25 +54,41 @@ static void visit(void *context, uint32_t buffer, bool writes) {
   if (v->status == AX_OK) v->status = add_access(v->assembly, &access);
 }
 
+static ax_status list_loops(ax_assembly *a, uint32_t region, ax_loops *out) {
+  uint32_t depth = 0;
+  for (uint32_t r = region; r != 0; r = a->regions[r].parent) depth += a->regions[r].is_loop;
+  *out = (ax_loops){depth, ax_arena_alloc(&a->plan->arena, depth * sizeof out->v[0])};
+  if (out->v == NULL) return ax_out_of_memory(depth * sizeof out->v[0]);
+  for (uint32_t r = region; r != 0; r = a->regions[r].parent)
+    if (a->regions[r].is_loop) out->v[--depth] = a->regions[r].loop;
+  return AX_OK;
+}
+
+static ax_status describe_ragged(ax_assembly *a, const ax_op *op, uint32_t region, ax_ragged_instr **out) {
+  *out = ax_arena_alloc(&a->plan->arena, sizeof **out);
+  if (*out == NULL) return ax_out_of_memory(sizeof **out);
+  (*out)->ragged = op->ragged;
+  (*out)->step = op->step;
+  return list_loops(a, region, &(*out)->loops);
+}
+
 /* What a check looks at, and in which loops it stands. */
 static ax_status describe_check(ax_assembly *a, const ax_op *op, uint32_t region, const ax_check **out) {
   ax_arena *arena = &a->plan->arena;
   const ax_buffer *buffers = a->plan->buffers;
-  uint32_t count = op->check.count, depth = 0;
-  for (uint32_t r = region; r != 0; r = a->regions[r].parent) depth += a->regions[r].is_loop;
+  uint32_t count = op->check.count;
+  ax_loops loops;
+  AX_TRY(list_loops(a, region, &loops));
   ax_check *check = ax_arena_alloc(arena, sizeof *check);
   ax_dtype *dtype = ax_arena_alloc(arena, count * sizeof dtype[0]);
   int64_t *elems = ax_arena_alloc(arena, count * sizeof elems[0]);
-  uint32_t *loops = ax_arena_alloc(arena, depth * sizeof loops[0]);
-  if (check == NULL || dtype == NULL || elems == NULL || loops == NULL) return ax_out_of_memory(count * sizeof elems[0]);
+  if (check == NULL || dtype == NULL || elems == NULL) return ax_out_of_memory(count * sizeof elems[0]);
   for (uint32_t k = 0; k < count; k++) {
     dtype[k] = buffers[op->check.buffers[k]].type.dtype;
     elems[k] = ax_type_elems(&buffers[op->check.buffers[k]].type);
   }
   *check = (ax_check){.kinds = a->plan->options.check, .result = op->check.result, .type = buffers[op->check.buffers[0]].type,
-                      .dtype = dtype, .elems = elems, .loop_count = depth, .loops = loops};
-  for (uint32_t r = region; r != 0; r = a->regions[r].parent)
-    if (a->regions[r].is_loop) loops[--depth] = a->regions[r].loop;
+                      .dtype = dtype, .elems = elems, .loops = loops};
   *out = check;
   return AX_OK;
 }
@@ -81,11 +97,13 @@ static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
   static const ax_instr_kind kinds[] = {[AX_OP_KERNEL] = AX_INSTR_KERNEL, [AX_OP_GEMM] = AX_INSTR_GEMM,
                                         [AX_OP_EVAL] = AX_INSTR_EVAL, [AX_OP_START] = AX_INSTR_PUSH,
                                         [AX_OP_DONE] = AX_INSTR_CLEAR,
-                                        [AX_OP_SEND] = AX_INSTR_SEND, [AX_OP_RECEIVE] = AX_INSTR_RECEIVE, [AX_OP_CHECK] = AX_INSTR_CHECK};
+                                        [AX_OP_SEND] = AX_INSTR_SEND, [AX_OP_RECEIVE] = AX_INSTR_RECEIVE, [AX_OP_CHECK] = AX_INSTR_CHECK,
+                                        [AX_OP_RAGGED] = AX_INSTR_RAGGED};
   if (op->kind == AX_OP_DONE && op->exchange->peers != AX_PEERS_PAIRS) return AX_OK; /* its readers wait */
   visit_state v = {.assembly = a, .op = op, .region = region};
   AX_TRY(emit(a, &(ax_instr){.kind = kinds[op->kind], .region = region}, op, &v.position));
   if (op->kind == AX_OP_CHECK) AX_TRY(describe_check(a, op, region, &a->instrs[v.position].check));
+  if (op->kind == AX_OP_RAGGED) AX_TRY(describe_ragged(a, op, region, &a->instrs[v.position].ragged));
   ax_op_visit(op, visit, &v);
   return v.status;
 }

@@ -278,6 +278,13 @@ static ax_status eval_refs(placer *p, ax_instr *instr, const ax_op *op) {
   return set_refs(p, instr, buffers, count);
 }
 
+static ax_status ragged_refs(placer *p, ax_instr *instr, const ax_op *op) {
+  ax_ragged_buffer list[AX_RAGGED_MOST];
+  uint32_t buffers[AX_RAGGED_MOST], count = ax_ragged_buffers(op->ragged, op->step, list);
+  for (uint32_t k = 0; k < count; k++) buffers[k] = list[k].buffer;
+  return set_refs(p, instr, buffers, count);
+}
+
 static ax_status encode(placer *p, uint32_t position) {
   ax_instr *instr = &p->a->instrs[position];
   const ax_op *op = p->a->ops[position];
@@ -303,6 +310,7 @@ static ax_status encode(placer *p, uint32_t position) {
     case AX_INSTR_CHECK:
       instr->parts = ax_check_parts(instr->check);
       return set_refs(p, instr, op->check.buffers, op->check.count);
+    case AX_INSTR_RAGGED: return ragged_refs(p, instr, op);
     case AX_INSTR_PUSH:
     case AX_INSTR_CLEAR: {
       uint32_t buffers[] = {op->exchange->in, op->exchange->out};

@@ -54,7 +54,7 @@ static ax_status make_plan(ax_executable *e, const ax_partitioned *laid, const a
     return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are", (long long)devices,
                     (long long)most);
   e->devices = (uint32_t)devices;
-  AX_TRY(ax_partitioned_plan(partitioned, &(ax_plan_options){options->reference, options->check_numerics}, &e->plan));
+  AX_TRY(ax_partitioned_plan(partitioned, &(ax_plan_options){options->reference, options->check_numerics, options->unchecked_ragged}, &e->plan));
   ax_plan *plan = e->plan;
   e->results = ax_arena_alloc(&plan->arena, plan->out_count * sizeof e->results[0]);
   e->donate = ax_arena_alloc(&plan->arena, plan->in_count);
@@ -169,7 +169,8 @@ static const pass passes[] = {
     {"memory", .instrs = ax_place_memory, AX_STAGE_PLACED},           /* where each buffer lives */
     {"events", .instrs = ax_number_events, AX_STAGE_NUMBERED},        /* counters */
     {"exchanges", .instrs = ax_make_pushes, AX_STAGE_NUMBERED},       /* who puts what where */
-    {"links", .instrs = ax_number_links, AX_STAGE_EXCHANGED},         /* who sends to whom */
+    {"links", .instrs = ax_number_links, AX_STAGE_NUMBERED},          /* who sends to whom */
+    {"ragged", .instrs = ax_make_ragged, AX_STAGE_EXCHANGED},         /* who takes from where */
     {"kernels", .instrs = compile_kernels, AX_STAGE_EXCHANGED},       /* machine code */
     {"finish", .instrs = finish, AX_STAGE_FINISHED},                  /* what the executor wants at hand */
 };

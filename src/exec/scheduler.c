@@ -309,7 +309,7 @@ void ax_schedule_wait(ax_execution *run) {
 
 void ax_schedule_stop(ax_execution *run, ax_status status, const char *message) {
   pthread_mutex_lock(&run->lock);
-  if (run->status == AX_OK || run->status == AX_NOT_FINITE) { /* what is found is not all there is */
+  if (run->status == AX_OK || run->status == run->finding.status) { /* what is found is not all there is */
     run->status = status;
     snprintf(run->message, sizeof run->message, "%s", message);
   }

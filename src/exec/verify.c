@@ -195,6 +195,11 @@ static operand operand_of(const ax_instr *instr, const ax_op *op, uint32_t k) {
     case AX_INSTR_EVAL:
       return k < op->eqn->in_count ? (operand){op->eval.in[k], true, false} : (operand){op->eval.out[k - op->eqn->in_count], false, true};
     case AX_INSTR_CHECK: return (operand){op->check.buffers[k], true, false};
+    case AX_INSTR_RAGGED: {
+      ax_ragged_buffer list[AX_RAGGED_MOST];
+      (void)ax_ragged_buffers(op->ragged, op->step, list);
+      return (operand){list[k].buffer, list[k].reads, list[k].writes};
+    }
     case AX_INSTR_PUSH: return k == 0 ? (operand){op->exchange->in, true, false} : (operand){op->exchange->out, false, true};
     case AX_INSTR_CLEAR: return k == 0 ? (operand){op->exchange->in, false, false} : (operand){op->exchange->out, false, true};
     case AX_INSTR_SEND: return (operand){op->message->buffer, true, false};
@@ -210,6 +215,10 @@ static uint32_t operand_count(const ax_instr *instr, const ax_op *op) {
     case AX_INSTR_GEMM: return 3;
     case AX_INSTR_EVAL: return op->eqn->in_count + op->eqn->out_count;
     case AX_INSTR_CHECK: return op->check.count;
+    case AX_INSTR_RAGGED: {
+      ax_ragged_buffer list[AX_RAGGED_MOST];
+      return ax_ragged_buffers(op->ragged, op->step, list);
+    }
     case AX_INSTR_PUSH:
     case AX_INSTR_CLEAR: return 2;
     case AX_INSTR_SEND:

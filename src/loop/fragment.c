@@ -201,6 +201,17 @@ static ax_mail *message_here(const call *c, const ax_mail *message) {
   return made;
 }
 
+/* Of the buffers, a group of one lacks some. */
+static ax_ragged *ragged_here(const call *c, const ax_ragged *ragged) {
+  ax_ragged *made = ax_arena_copy(&c->lower->plan->arena, ragged, sizeof *ragged);
+  if (made == NULL) return NULL;
+  for (uint32_t k = 0; k < AX_RAGGED_OPERANDS; k++) made->in[k] = here(c, ragged->in[k]);
+  uint32_t *const own[] = {&made->table, &made->received, &made->work, &made->out, &made->taken, &made->released};
+  for (size_t k = 0; k < AX_COUNT(own); k++)
+    if (*own[k] != AX_NONE) *own[k] = here(c, *own[k]);
+  return made;
+}
+
 static ax_status copy_block(const call *c, const ax_block *from, ax_block *to);
 
 static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
@@ -222,6 +233,7 @@ static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
     case AX_OP_DONE: to->exchange = c->exchange[from->exchange->id - c->fragment->first_exchange]; break;
     case AX_OP_SEND:
     case AX_OP_RECEIVE: made = (to->message = message_here(c, from->message)) != NULL; break;
+    case AX_OP_RAGGED: made = (to->ragged = ragged_here(c, from->ragged)) != NULL; break;
     case AX_OP_CHECK: made = (to->check.buffers = list_here(c, &plan->arena, from->check.buffers, from->check.count)) != NULL; break;
     case AX_OP_LOOP:
       to->loop.id = loop_here(c, from->loop.id);

@@ -183,6 +183,10 @@ ax_status ax_lower_message(ax_lower *lower, ax_op_kind kind, const ax_mail *mess
   return add_op(lower, &(ax_op){.kind = kind, .axes = ax_all_axes(&lower->plan->mesh), .message = copy});
 }
 
+ax_status ax_lower_ragged(ax_lower *lower, ax_ragged *ragged, ax_ragged_step step) {
+  return add_op(lower, &(ax_op){.kind = AX_OP_RAGGED, .axes = lower->plan->buffers[ragged->table].axes, .ragged = ragged, .step = step});
+}
+
 /* --- Regions --- */
 
 static ax_op *last_op(ax_block *block) { return &block->ops[block->count - 1]; }

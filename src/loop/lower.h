@@ -45,6 +45,8 @@ AX_MUST_USE ax_status ax_lower_start(ax_lower *lower, const ax_exchange *exchang
 AX_MUST_USE ax_status ax_lower_done(ax_lower *lower, ax_exchange *started);
 /* kind: AX_OP_SEND or AX_OP_RECEIVE. The message is copied. */
 AX_MUST_USE ax_status ax_lower_message(ax_lower *lower, ax_op_kind kind, const ax_mail *message);
+/* A step of a ragged exchange, which is the plan's. */
+AX_MUST_USE ax_status ax_lower_ragged(ax_lower *lower, ax_ragged *ragged, ax_ragged_step step);
 /* Runs the equation by its eval rule; allocates the results. The shared rule for LOCAL primitives without a better one;
    AX_ABSENT for others. */
 AX_MUST_USE ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);

@@ -9,6 +9,37 @@ static void visit_kernel(const ax_op *op, ax_visit visit, void *context) {
   for (uint32_t i = 0; i < kernel->store_count; i++) visit(context, op->kernel.buffers[kernel->stores[i].slot], true);
 }
 
+uint32_t ax_ragged_buffers(const ax_ragged *ragged, ax_ragged_step step, ax_ragged_buffer *out) {
+  enum { operand, input_offsets = 2, send_sizes, output_offsets, recv_sizes };
+  uint32_t count = 0;
+  out[count++] = (ax_ragged_buffer){ragged->in[operand], true, false};
+  switch (step) {
+    case AX_RAGGED_PACK:
+      for (uint32_t k = input_offsets; k <= output_offsets; k++) out[count++] = (ax_ragged_buffer){ragged->in[k], true, false};
+      out[count++] = (ax_ragged_buffer){ragged->table, false, true};
+      break;
+    case AX_RAGGED_TAKE:
+      out[count++] = (ax_ragged_buffer){ragged->received, true, false};
+      out[count++] = (ax_ragged_buffer){ragged->table, true, false};
+      out[count++] = (ax_ragged_buffer){ragged->in[recv_sizes], true, false};
+      out[count++] = (ax_ragged_buffer){ragged->work, false, true};
+      out[count++] = (ax_ragged_buffer){ragged->out, true, true};
+      if (ragged->shape.devices > 1) out[count++] = (ax_ragged_buffer){ragged->taken, false, true};
+      break;
+    case AX_RAGGED_RELEASE: out[count++] = (ax_ragged_buffer){ragged->released, true, false}; break;
+  }
+  return count;
+}
+
+static void visit_ragged(const ax_op *op, ax_visit visit, void *context) {
+  ax_ragged_buffer list[AX_RAGGED_MOST];
+  uint32_t count = ax_ragged_buffers(op->ragged, op->step, list);
+  for (uint32_t k = 0; k < count; k++)
+    if (list[k].reads) visit(context, list[k].buffer, false);
+  for (uint32_t k = 0; k < count; k++)
+    if (list[k].writes) visit(context, list[k].buffer, true);
+}
+
 void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
   switch (op->kind) {
     case AX_OP_NONE: break;
@@ -32,6 +63,7 @@ void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
       break;
     case AX_OP_SEND: visit(context, op->message->buffer, false); break;
     case AX_OP_RECEIVE: visit(context, op->message->buffer, true); break;
+    case AX_OP_RAGGED: visit_ragged(op, visit, context); break;
     case AX_OP_CHECK:
       for (uint32_t k = 0; k < op->check.count; k++) visit(context, op->check.buffers[k], false);
       break;
@@ -148,6 +180,15 @@ static void gemm_text(ax_text *text, const ax_gemm *gemm) {
   ax_text_add(text, "\n");
 }
 
+static void ragged_text(ax_text *text, const ax_plan *plan, const ax_op *op) {
+  static const char *const steps[] = {"pack", "take", "release"};
+  ax_ragged_buffer list[AX_RAGGED_MOST];
+  uint32_t count = ax_ragged_buffers(op->ragged, op->step, list);
+  ax_text_add(text, "%s over %s:", steps[op->step], ax_axis_set_string(op->ragged->axes, &plan->mesh));
+  for (uint32_t k = 0; k < count; k++) ax_text_add(text, " b%u", list[k].buffer);
+  ax_text_add(text, "\n");
+}
+
 static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
   ax_text_add(text, "%*son %s", indent, "", ax_axis_set_string(op->axes, &plan->mesh));
   if (op->eqn != NULL) {
@@ -179,6 +220,7 @@ static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
       ax_text_add(text, "%s b%u over %s, link %lld\n", op->kind == AX_OP_SEND ? "send" : "receive", op->message->buffer,
                   ax_axis_set_string(op->message->axes, &plan->mesh), (long long)op->message->link);
       break;
+    case AX_OP_RAGGED: ragged_text(text, plan, op); break;
     case AX_OP_CHECK:
       ax_text_add(text, "check %s b%u", op->eqn->prim->name, op->check.buffers[0]);
       add_list(text, " of", op->check.buffers + 1, op->check.count - 1);

@@ -10,6 +10,7 @@
 
 #include "ir/program.h"
 #include "loop/kernel.h"
+#include "loop/ragged.h"
 
 typedef enum ax_buffer_kind { AX_BUFFER_TEMP, AX_BUFFER_INPUT, AX_BUFFER_CONST } ax_buffer_kind;
 
@@ -78,6 +79,33 @@ typedef struct ax_mail {
   uint32_t buffer;
 } ax_mail;
 
+/* A ragged exchange (ragged.h). Its tables are exchanged in between, as all_to_all's parts are; the rows are not put by those who have
+   them, but taken by those who want them, so that nothing but the tables and one more exchange orders members:
+
+     PACK      in, and offsets and sizes                         -> table         my operand is ready, and here are my slices
+     exchange  table                                             -> received      so is everybody's, and here are those for me
+     TAKE      received, recv_sizes, in (also others'), out      -> out, taken    my rows
+     exchange  taken                                             -> released      everybody has theirs
+     RELEASE   released, in                                                       from here on my operand's memory may be written
+
+   In a group of one, received is table, and the exchanges and RELEASE are not there. */
+typedef enum ax_ragged_step { AX_RAGGED_PACK, AX_RAGGED_TAKE, AX_RAGGED_RELEASE } ax_ragged_step;
+enum { AX_RAGGED_OPERANDS = 6 };
+typedef struct ax_ragged {
+  ax_axes names;
+  ax_axis_set axes;
+  ax_ragged_shape shape;
+  bool back, agree;
+  uint32_t in[AX_RAGGED_OPERANDS]; /* as the primitive's: operand, output, input_offsets, send_sizes, output_offsets, recv_sizes */
+  uint32_t table, received, work, out, taken, released; /* out: begins as a copy of output */
+} ax_ragged;
+
+typedef struct ax_ragged_buffer {
+  uint32_t buffer;
+  bool reads, writes;
+} ax_ragged_buffer;
+enum { AX_RAGGED_MOST = 8 };
+
 typedef struct ax_block {
   struct ax_op *ops;
   uint32_t count, capacity;
@@ -92,6 +120,7 @@ typedef enum ax_op_kind {
   AX_OP_DONE,  /* of an exchange: from here on, out may be read */
   AX_OP_SEND,  /* a message, to be received by another device: never waits */
   AX_OP_RECEIVE, /* one: waits until it is there */
+  AX_OP_RAGGED, /* a step of a ragged exchange */
   AX_OP_CHECK, /* that the equation made no NaN or infinity (loop/check.c) */
   AX_OP_LOOP,
   AX_OP_BRANCH
@@ -111,6 +140,10 @@ typedef struct ax_op {
     } eval;
     ax_exchange *exchange;
     ax_mail *message;
+    struct {
+      ax_ragged *ragged;
+      ax_ragged_step step;
+    };
     struct {
       uint32_t result;   /* of the equation, which one */
       uint32_t count;    /* buffers: that result, then floats it is made of; what is in one of those already was not made here */
@@ -139,6 +172,7 @@ typedef struct ax_called {
 typedef struct ax_plan_options {
   bool reference; /* LOCAL primitives are lowered to their eval rules */
   uint32_t check; /* AX_CHECK_*: equations that make such a number are found */
+  bool unchecked_ragged; /* sizes that senders and receivers of a ragged exchange say are not compared */
 } ax_plan_options;
 
 typedef struct ax_plan {
@@ -175,6 +209,9 @@ bool ax_op_has_messages(const ax_op *op);
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_position **at);
 /* The same, and it takes all of `*from` as it lies. */
 bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from);
+
+/* What a step of a ragged exchange touches, in the order of its instruction's operands; how many. */
+uint32_t ax_ragged_buffers(const ax_ragged *ragged, ax_ragged_step step, ax_ragged_buffer *out);
 
 /* The blocks inside an operation: NULL beyond the last. */
 ax_block *ax_op_block(ax_op *op, uint32_t index);

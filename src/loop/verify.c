@@ -3,6 +3,7 @@
      buffers    a root is its own; a view begins and ends inside its root, in every iteration of its loop; axes are of the mesh
      kernels    slots are like the buffers they stand for; operands come before their users; every place loaded or stored is inside
      products   what is read and written lies inside the buffers
+     ragged     tables are of the slices that there are, and rows of the buffers
      exchanges  the same, on both sides; started once, done once, in that order
      loops      each has an id of its own, and its views are used inside it alone; conditions and indices are scalars
      order      what is made during the run is written before it is read
@@ -170,6 +171,26 @@ static ax_status check_done(const verifier *v, const ax_exchange *x) {
   return AX_OK;
 }
 
+static int64_t elems_of(const verifier *v, uint32_t buffer) { return ax_type_elems(&v->plan->buffers[buffer].type); }
+
+/* Of the tables of a ragged exchange. What slices say is looked at when it runs. */
+static ax_status check_ragged(const verifier *v, const ax_ragged *ragged, ax_ragged_step step) {
+  const ax_ragged_shape *shape = &ragged->shape;
+  ax_ragged_buffer list[AX_RAGGED_MOST];
+  uint32_t count = ax_ragged_buffers(ragged, step, list);
+  int64_t slices = shape->batch * shape->local * shape->members * shape->each;
+  for (uint32_t k = 0; k < count; k++)
+    if (list[k].buffer >= v->plan->buffer_count) return ax_error(AX_INTERNAL, "there is no b%u", list[k].buffer);
+  if (elems_of(v, ragged->table) != slices * AX_PIECE_WORDS) return ax_error(AX_INTERNAL, "b%u is no table of %lld slices", ragged->table, (long long)slices);
+  for (uint32_t k = 2; k < AX_RAGGED_OPERANDS; k++)
+    if (elems_of(v, ragged->in[k]) != slices) return ax_error(AX_INTERNAL, "b%u does not say something of %lld slices", ragged->in[k], (long long)slices);
+  if (step != AX_RAGGED_TAKE) return AX_OK;
+  int64_t rows = shape->batch * shape->local * shape->row_elems, mine = ragged->back ? shape->from_rows : shape->to_rows;
+  if (elems_of(v, ragged->out) != rows * mine || elems_of(v, ragged->in[0]) != rows * (shape->from_rows + shape->to_rows - mine))
+    return ax_error(AX_INTERNAL, "takes other rows than b%u and b%u have", ragged->in[0], ragged->out);
+  return elems_of(v, ragged->received) == slices * AX_PIECE_WORDS ? AX_OK : ax_error(AX_INTERNAL, "b%u is no table", ragged->received);
+}
+
 /* --- Operations --- */
 
 static void visit(void *context, uint32_t buffer, bool writes) {
@@ -195,6 +216,7 @@ static ax_status check_shape(const verifier *v, const ax_op *op) {
     case AX_OP_GEMM: return check_gemm(v, op->gemm);
     case AX_OP_START: return check_start(v, op->exchange);
     case AX_OP_DONE: return check_done(v, op->exchange);
+    case AX_OP_RAGGED: return check_ragged(v, op->ragged, op->step);
     case AX_OP_EVAL: return op->eqn != NULL && op->program != NULL ? AX_OK : ax_error(AX_INTERNAL, "has no equation");
     case AX_OP_SEND:
     case AX_OP_RECEIVE: return op->message != NULL && op->eqn != NULL ? AX_OK : ax_error(AX_INTERNAL, "has no message");
@@ -210,6 +232,7 @@ static ax_status check_shape(const verifier *v, const ax_op *op) {
 static ax_status check_axes(const verifier *v, const ax_op *op) {
   uint32_t to = op->kind == AX_OP_KERNEL ? op->kernel.buffers[op->kernel.kernel->stores[0].slot]
                 : op->kind == AX_OP_GEMM ? op->gemm->c
+                : op->kind == AX_OP_RAGGED ? op->ragged->out
                                          : AX_NONE;
   if (to == AX_NONE || v->plan->buffers[to].axes == op->axes) return AX_OK;
   return ax_error(AX_INTERNAL, "runs along %s, but b%u is stored along %s", ax_axis_set_string(op->axes, &v->plan->mesh), to,

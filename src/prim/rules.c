@@ -21,7 +21,7 @@ void ax_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32
              uint32_t out_count) {
   const ax_value *operands = in;
   if (prim->kind != AX_REGION) (void)ax_check_operands(prim->name, in, in_count);
-  if (prim->kind == AX_LOCAL && !ax_failed()) operands = ax_spread_together(in, in_count);
+  if (prim->kind != AX_REGION && !ax_failed()) operands = ax_spread_together(in, in_count);
   ax_emit(prim, params, operands, operands != NULL ? in_count : 0, out, out_count);
 }
 

@@ -8,7 +8,7 @@
 #include "ir/program.h"
 #include "loop/lower.h"
 
-/* --- Binding: how an equation is added. Casts the operands of a LOCAL primitive first so that they spread alike. --- */
+/* --- Binding: how an equation is added. Casts the operands of all but a REGION first so that they spread alike. --- */
 void ax_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,
              uint32_t out_count);
 ax_value ax_bind1(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count); /* one result */

@@ -406,6 +406,25 @@ const test_sample test_samples[] = {
            .linear = "x"),
     SAMPLE("pbroadcast", "{ lambda x:T[5]{V:a,b}. let y:T[5]{V:a,b} = O[axes=(b,) source=1] x in (y,) }", .axes = "a=2 b=2",
            .linear = "x"),
+    SAMPLE("ragged_all_to_all",
+           "{ lambda x:T[5,2]{V:d} y:T[6,2]{V:d}. let\n"
+           "i:s32[]{V:d} = axis_index[axes=(d,)]\n"
+           "two:u8[2] = constant[value=[2, 2]:u8[2]]\n"
+           "sizes:u8[2]{V:d} = pvary[axes=(d,)] two\n"
+           "starts:s64[2] = constant[value=[0, 1]:s64[2]]\n"
+           "from:s64[2]{V:d} = pvary[axes=(d,)] starts\n"
+           "three:s32[]{V:d} = pvary[axes=(d,)] 3:s32[]\n"
+           "place:s32[]{V:d} = mul i three\n"
+           "to:s32[2]{V:d} = broadcast_in_dim[shape=(2,) broadcast_dimensions=()] place\n"
+           "z:T[6,2]{V:d} = O[axes=(d,) batch=0 local=() back=false] x y from sizes to sizes in (z,) }",
+           .axes = "d=2; d=2 e=2", .linear = "xy"),
+    SAMPLE("ragged_all_to_all",
+           "{ lambda x:T[2,3,4] y:T[2,3,5]. let\n"
+           "size:s32[2,3,3] = constant[value=[[[1, 1, 1], [1, 1, 1], [1, 1, 1]], [[1, 1, 1], [1, 1, 1], [1, 1, 1]]]:s32[2,3,3]]\n"
+           "i:s32[2,3,3] = iota[dtype=s32 shape=(2, 3, 3) dimension=1]\n"
+           "j:s32[2,3,3] = iota[dtype=s32 shape=(2, 3, 3) dimension=2]\n"
+           "z:T[2,3,5] = O[axes=() batch=1 local=(0,) back=false] x y j size i size in (z,) }",
+           .linear = "xy"),
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[]{V:d} = O[axes=(d,)] in (i, x) }", .axes = "d=1; d=3; d=2 e=2"),
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[] = O[axes=(d,)] in (i, x) }", .axes = "d=3?"),
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[]{V:a,b} = O[axes=(b, a)] in (i, x) }", .axes = "a=2 b=3"),

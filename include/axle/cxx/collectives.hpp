@@ -61,6 +61,11 @@ inline value precv(input token, const type &wanted, axis_names axes, const pairs
   return detail::lined(ax_precv(token, wanted, axes.c_str(), moves.count(), detail::raw(moves)), token, "precv");
 }
 inline value create_token(location at = location::here()) { return detail::lined(ax_create_token(), at, "create_token"); }
+inline value ragged_all_to_all(input operand, input output, input input_offsets, input send_sizes, input output_offsets, input recv_sizes,
+                               axis_names axes) {
+  return detail::lined(ax_ragged_all_to_all(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes, axes.c_str()), operand,
+                       "ragged_all_to_all");
+}
 inline value axis_index(axis_names axes, location at = location::here()) {
   return detail::lined(ax_axis_index(axes.c_str()), at, "axis_index");
 }
