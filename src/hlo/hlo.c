@@ -20,9 +20,9 @@ void ax_hlo_type(ax_text *text, const ax_type *type) {
     ax_text_add(text, "!stablehlo.token");
     return;
   }
-  ax_text_add(text, "tensor<");
+  ax_text_add(text, type->form == AX_FUTURE ? "!stablehlo.future<tensor<" : "tensor<");
   for (uint32_t d = 0; d < type->rank; d++) ax_text_add(text, "%" PRId64 "x", type->dims[d]);
-  ax_text_add(text, "%s>", ax_dtype_get(type->dtype)->hlo);
+  ax_text_add(text, type->form == AX_FUTURE ? "%s>>" : "%s>", ax_dtype_get(type->dtype)->hlo);
 }
 
 static void add_types(ax_text *text, const ax_type *types, uint32_t count) {
@@ -52,6 +52,7 @@ static void add_indent(ax_hlo *hlo) { ax_text_add(&hlo->text, "%*s", (int)(2 * h
 uint32_t ax_hlo_begin(ax_hlo *hlo, const char *name, const uint32_t *in, uint32_t in_count, uint32_t out_count) {
   uint32_t first = hlo->next;
   hlo->next += out_count;
+  if (hlo->indent == hlo->watched) hlo->watched_ops++;
   add_indent(hlo);
   for (uint32_t i = 0; i < out_count; i++) ax_text_add(&hlo->text, "%s%%%u", i > 0 ? ", " : "", first + i);
   ax_text_add(&hlo->text, "%s\"%s\"(", out_count > 0 ? " = " : "", name);

@@ -17,6 +17,7 @@ typedef struct ax_hlo {
   uint32_t indent;
   ax_mesh axes;    /* the devices the module runs on: replica groups are made from it */
   uint32_t channel;
+  uint32_t watched, watched_ops; /* ops begun at this indentation are counted; 0: none are */
   const ax_program *program; /* whose equations are being written: operand types are program->types[eqn->in[i]] */
   /* Writes `program`'s equations here by their rules; set by the driver (bridge/), used by rules of regions. */
   ax_status (*inline_program)(struct ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out);
@@ -24,7 +25,10 @@ typedef struct ax_hlo {
   ax_status (*call_program)(struct ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out);
 } ax_hlo;
 
-/* tensor<4x8xf32> */
+/* With the id of a value: it is a future of StableHLO, which async_done must end. Rules of start and done alone see it. */
+#define AX_HLO_FUTURE 0x80000000u
+
+/* tensor<4x8xf32>; !stablehlo.future<tensor<4x8xf32>> */
 void ax_hlo_type(ax_text *text, const ax_type *type);
 
 /* %r = "name"(%in...) {attributes} : (types) -> type. `attributes` is NULL or the text between the braces.

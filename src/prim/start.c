@@ -112,9 +112,67 @@ static ax_status start_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t 
   return ax_lower_program(lower, body_of(eqn), in, out);
 }
 
-/* StableHLO's compilers overlap collectives themselves. */
+/* --- StableHLO's form of it: an op with the exchange in its region, which must be the only op there --- */
+
+/* %f = "stablehlo.async_start"(%x) ({ ^bb0(%a): %r = the exchange of %a  return %r }) : (..) -> !stablehlo.future<..>. False: the exchange
+   is more than one op, and nothing was written. */
+static ax_status write_begun(ax_hlo *hlo, const ax_eqn *eqn, uint32_t x, uint32_t *out, bool *written) {
+  const ax_type *types = hlo->program->types;
+  const ax_hlo before = *hlo;
+  ax_type future = types[eqn->out];
+  uint32_t result;
+  future.form = AX_FUTURE;
+  *out = AX_HLO_FUTURE | ax_hlo_begin(hlo, "stablehlo.async_start", &x, 1, 1);
+  uint32_t inside = ax_hlo_region_begin(hlo, &types[eqn->in[0]], 1);
+  hlo->watched = hlo->indent;
+  hlo->watched_ops = 0;
+  AX_TRY(eqn->prim->hlo(hlo, eqn, &inside, &result));
+  hlo->watched = 0;
+  *written = hlo->watched_ops == 1;
+  ax_hlo_region_end(hlo, &result, &types[eqn->out], 1);
+  ax_hlo_end(hlo, NULL, &types[eqn->in[0]], 1, &future, 1);
+  if (*written) return AX_OK;
+  if (!hlo->text.failed) hlo->text.data[hlo->text.length = before.text.length] = '\0';
+  hlo->next = before.next;
+  hlo->channel = before.channel;
+  return AX_OK;
+}
+
+/* An exchange of one operand whose result is one of the body's and nothing else. */
+static bool may_begin(const ax_program *body, const ax_eqn *eqn, const uint32_t *uses, const bool *given) {
+  return eqn->prim->kind == AX_COLLECTIVE && (eqn->prim->effects & AX_EFFECT_EXCHANGE) != 0 && eqn->in_count == 1 && eqn->out_count == 1 &&
+         body->types[eqn->in[0]].form == AX_ARRAY && body->types[eqn->out].form == AX_ARRAY && uses[eqn->out] == 1 && given[eqn->out];
+}
+
+/* value: room for the SSA ids of the body's values; operand: for those of one equation's operands. */
+static ax_status write_started(ax_hlo *hlo, const ax_program *body, const uint32_t *uses, const bool *given, uint32_t *value, uint32_t *operand) {
+  for (uint32_t i = 0; i < body->eqn_count; i++) {
+    const ax_eqn *eqn = &body->eqns[i];
+    bool written = false;
+    for (uint32_t k = 0; k < eqn->in_count; k++) operand[k] = value[eqn->in[k]];
+    if (may_begin(body, eqn, uses, given)) AX_TRY(write_begun(hlo, eqn, operand[0], &value[eqn->out], &written));
+    if (!written) AX_TRY(eqn->prim->hlo(hlo, eqn, operand, value + eqn->out));
+  }
+  return AX_OK;
+}
+
+/* Exchanges whose results need nothing more are begun here and ended by done; what else there is stands here as it is, which StableHLO's
+   compilers overlap as they see fit. */
 static ax_status start_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return hlo->inline_program(hlo, body_of(eqn), in, out);
+  const ax_program *body = body_of(eqn), *outer = hlo->program;
+  uint32_t *uses = NULL, *value = ax_calloc((size_t)body->value_count + ax_most_operands(body), sizeof value[0]);
+  bool *given = ax_calloc(body->value_count, sizeof given[0]);
+  ax_status status = value == NULL || given == NULL ? ax_out_of_memory(body->value_count * sizeof value[0]) : ax_program_uses(body, &uses);
+  for (uint32_t i = 0; status == AX_OK && i < body->in_count; i++) value[i] = in[i];
+  for (uint32_t k = 0; status == AX_OK && k < body->out_count; k++) given[body->outs[k]] = true;
+  hlo->program = body;
+  if (status == AX_OK) status = write_started(hlo, body, uses, given, value, value + body->value_count);
+  hlo->program = outer;
+  for (uint32_t k = 0; status == AX_OK && k < body->out_count; k++) out[k] = value[body->outs[k]];
+  ax_free(uses);
+  ax_free(value);
+  ax_free(given);
+  return status;
 }
 
 /* --- done --- */
@@ -137,6 +195,13 @@ static void done_batch(const ax_batch_args *args) {
   args->out_dim[0] = args->in_dim[0];
 }
 
+static ax_status done_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_type *types = hlo->program->types;
+  uint32_t future = in[0] & ~AX_HLO_FUTURE;
+  out[0] = future == in[0] ? in[0] : ax_hlo_op(hlo, "stablehlo.async_done", &future, &types[eqn->in[0]], 1, NULL, &types[eqn->out], 1);
+  return AX_OK;
+}
+
 /* --- The records --- */
 
 static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(start_params, body)}};
@@ -155,7 +220,7 @@ const ax_prim ax_prim_done = {
     .infer = done_infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = done_jvp, .linearize = done_jvp,
     .transpose = done_transpose, .batch = done_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = ax_lower_same, .hlo = ax_hlo_same,
+    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = ax_lower_same, .hlo = done_hlo,
 };
 
 /* --- The functions --- */
