@@ -109,6 +109,20 @@ static void cast_bool(const ax_value *in, ax_value *out) {
   out[0] = ax_vary_unreduced_cast(ax_lt(ax_pvary(in[0], "d"), ax_real(0)), "d", AX_UNREDUCED_SUM);
 }
 
+static void over_groups(const ax_value *in, ax_value *out) { out[0] = ax_psum(in[0], "d {0} {1}"); }
+static void cast_in_groups(const ax_value *in, ax_value *out) { out[0] = ax_preduced(in[0], "d {0} {1}"); }
+static void carry_parts(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_vary_unreduced_cast(ax_pvary(in[0], "d"), "d", AX_UNREDUCED_SUM);
+}
+static void carries_become_parts(const ax_value *in, ax_value *out) { ax_scan(AX_FN(carry_parts, 1, 1), 1, 3, false, in, out); }
+static void itself(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = in[0]; }
+static void other(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = in[1]; }
+static void either(const ax_value *in, ax_value *out) { ax_if(ax_full(AX_BOOL, AX_DIMS(), 1), AX_FN(itself, 2, 1), AX_FN(other, 2, 1), in, out); }
+static void by_own_index(const ax_value *in, ax_value *out) {
+  ax_if(ax_gt(ax_axis_index("d"), ax_integer(0)), AX_FN(itself, 2, 1), AX_FN(other, 2, 1), in, out);
+}
+
 static void other_errors(void **state) {
   (void)state;
   static const struct {
@@ -122,6 +136,16 @@ static void other_errors(void **state) {
       {parts_to_bf16, 'X', 'I', NULL},
       {sine, 'U', 'I', "sin f32[2,2]{U:d}: operand 0 is unreduced by sum over {d}, and sin of the parts is no part"},
       {sine, 'R', 'I', NULL},
+      {over_groups, 'U', 'I', "psum f32[2,2]{U:d}: the operand f32[2,2]{U:d} is unreduced over {d}, and its parts are combined over all members, not over groups"},
+      {cast_in_groups, 'I', 'I', "preduced f32[2,2]: it takes no groups"},
+      {carries_become_parts, 'I', 'I', "carry 0 starts invariant along \"d\", but what the body makes of it is unreduced; vary_unreduced_cast makes its start so"},
+      {either, 'I', 'R', NULL},
+      {either, 'R', 'V', NULL},
+      {either, 'U', 'U', NULL},
+      {either, 'U', 'I', "if: otherwise: result 0 is invariant along \"d\", but unreduced in another branch; vary_unreduced_cast"},
+      {either, 'V', 'X', "if: then: result 0 is varying along \"d\", but unreduced by max in another branch; vary_unreduced_cast makes it so, or unreduced_pmax"},
+      {by_own_index, 'R', 'I', NULL},
+      {by_own_index, 'U', 'U', "is f32[2,2]{U:d}, but the index varies over {d}; unreduced_psum makes it invariant"},
       {cast_bool, 'I', 'I', "vary_unreduced_cast bool[2,2]{V:d}: needs a numeric dtype, got bool"},
   };
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
@@ -350,6 +374,21 @@ static ax_value extremes(bool with, ax_value x, ax_value w) {
   return ax_add(total(ax_square(top)), total(ax_exp(bottom)));
 }
 
+/* A shard_map inside, over other axes: what is unreduced and reduced around it is so in it too, and residuals leave it. */
+static void nested_body(const ax_value *in, ax_value *out, void *with) {
+  ax_value r = *(bool *)with ? ax_preduced(in[2], "e") : in[2];
+  ax_value u = ax_mul(ax_mul(in[0], ax_sin(in[1])), ax_exp(r));
+  out[0] = ax_psum(u, "e");
+}
+static ax_value nested(bool with, ax_value x, ax_value w) {
+  ax_mesh mesh;
+  ax_value out;
+  TEST_OK(ax_mesh_parse("e=2", &mesh));
+  ax_value u = begin_sum(with, ax_square(x)), r = shared(with, w);
+  ax_shard_map(&mesh, "e; _; _ -> ", AX_CLOSURE(nested_body, 3, 1, &with), (ax_value[]){u, r, w}, &out);
+  return total(ax_cos(end_sum(with, out)));
+}
+
 /* The gradient of each device's own loss by shared parameters is the parts of a sum. */
 static void own_loss(const ax_value *in, ax_value *out, void *x) { out[0] = total(ax_tanh(ax_mul(*(ax_value *)x, in[0]))); }
 static ax_value gradients_inside(bool with, ax_value x, ax_value w) {
@@ -378,6 +417,7 @@ static const struct {
 } losses[] = {{"products", products, true},   {"linear_ones", linear_ones, true}, {"gathered", gathered, true},
               {"scattered", scattered, true}, {"started", started, true},         {"scanned", scanned, true},
               {"branched", branched, true},   {"called", called, true},           {"extremes", extremes, true},
+              {"nested", nested, false},
               {"gradients_inside", gradients_inside, false}, {"jacobians", jacobians, false}};
 
 typedef struct trial {
@@ -397,8 +437,14 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
   else ax_shard_map(&mesh, "d; -> ", AX_CLOSURE(on_device, 2, 1, context), in, out);
 }
 
-/* x, w -> the loss, its gradient, its tangent and that of the gradient, and the losses for several w. */
-enum { result_count = 8 };
+static void steepness(const ax_value *in, ax_value *out, void *context) {
+  ax_value slopes[2];
+  ax_grad(AX_CLOSURE(on_mesh, 2, 1, context), AX_FIRST(2), in, slopes);
+  out[0] = ax_add(total(ax_square(slopes[0])), total(ax_sin(slopes[1])));
+}
+
+/* x, w -> the loss, its gradient, its tangent and that of the gradient, the losses for several w, and a gradient of its gradient. */
+enum { result_count = 10 };
 static void everything(const ax_value *in, ax_value *out, void *context) {
   ax_fn f = AX_CLOSURE(on_mesh, 2, 1, context);
   ax_value again, pushed;
@@ -410,6 +456,7 @@ static void everything(const ax_value *in, ax_value *out, void *context) {
   out[6] = pushed;
   ax_value many = ax_mul(ax_reshape(ax_add(ax_iota(AX_F64, AX_DIMS(3), 0), ax_real(-1)), AX_DIMS(3, 1)), in[1]);
   ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){-1, 0}}, f, (ax_value[]){in[0], many}, &out[7]);
+  ax_grad(AX_CLOSURE(steepness, 2, 1, context), AX_FIRST(2), in, &out[8]);
 }
 
 static void with_and_without(void **state) {
