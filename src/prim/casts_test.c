@@ -490,6 +490,56 @@ static void with_and_without(void **state) {
   test_release(in, 2);
 }
 
+/* Carries of a while: one comes to be reduced, one adds parts up. */
+static void not_done(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_lt(in[0], ax_integer(3)); }
+static void once_more(const ax_value *in, ax_value *out, void *context) {
+  const around *a = context;
+  out[0] = ax_add(in[0], ax_integer(1));
+  out[1] = ax_sin(ax_mul(in[1], shared(a->with, a->w)));
+  out[2] = ax_add(ax_mul(in[2], in[1]), begin_sum(a->with, a->x));
+}
+static ax_value looped(bool with, ax_value x, ax_value w) {
+  around a = {with, x, w};
+  ax_value out[3];
+  ax_while(AX_FN(not_done, 3, 1), AX_CLOSURE(once_more, 3, 3, &a), (ax_value[]){ax_full(AX_S32, AX_DIMS(), 0), w, begin_sum(with, x)}, out);
+  return total(ax_sin(end_sum(with, out[2])));
+}
+static void forward_alone(const ax_value *in, ax_value *out, void *context) {
+  ax_jvp(AX_CLOSURE(on_mesh, 2, 1, context), AX_FIRST(2), in, in, &out[0], &out[1]);
+}
+
+static void loops_forward(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F64, 16, 4), TEST_TYPE(AX_F64, 4)};
+  test_random random = {.state = 10};
+  ax_tensor *in[] = {test_random_tensor(&random, types[0], -1, 1), test_random_tensor(&random, types[1], 0.1, 1)}, *got[2][2];
+  for (int way = 0; way < 2; way++) {
+    trial t = {.f = looped, .with = way > 0};
+    ax_program *program;
+    TEST_OK(ax_trace(AX_CLOSURE(forward_alone, 2, 2, &t), types, &program));
+    TEST_EVERY_WAY(program, in, 1e-12);
+    TEST_OK(test_try(program, in, got[way]));
+    ax_program_release(program);
+  }
+  for (int k = 0; k < 2; k++) TEST_TENSORS_NEAR(got[1][k], got[0][k], 1e-9);
+  test_release(got[0], 2), test_release(got[1], 2), test_release(in, 2);
+}
+
+static ax_status with_casts(void *context) {
+  const ax_type types[] = {TEST_TYPE(AX_F64, 16, 4), TEST_TYPE(AX_F64, 4)};
+  trial t = {.f = *(const loss *)context, .with = true};
+  ax_program *program;
+  ax_status status = ax_trace(AX_CLOSURE(steepness, 2, 1, &t), types, &program);
+  ax_program_release(program);
+  return status;
+}
+
+static void without_memory(void **state) {
+  (void)state;
+  static const loss some[] = {products, branched, scanned, nested};
+  for (size_t i = 0; i < AX_COUNT(some); i++) assert_true(test_each_allocation(with_casts, (void *)&some[i]) > 10);
+}
+
 /* The axis itself is mapped: casts over it go, sums are over the mapped dimension. It is unchecked there, so that only losses that make sense on
    such axes are the same. */
 static void mapped(const ax_value *in, ax_value *out, void *context) {
@@ -523,6 +573,6 @@ static void over_the_axis(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(all_pairs),       cmocka_unit_test(other_errors), cmocka_unit_test(all_pcasts),
                                      cmocka_unit_test(states_of_collectives), cmocka_unit_test(several_axes),
-                                     cmocka_unit_test(with_and_without), cmocka_unit_test(over_the_axis)};
+                                     cmocka_unit_test(with_and_without), cmocka_unit_test(over_the_axis),   cmocka_unit_test(loops_forward), cmocka_unit_test(without_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
