@@ -22,6 +22,7 @@ typedef struct run {
   ax_host_array *inputs, *results;
   bool *given;
   ax_program *whole; /* what runs: takes and gives whole arrays */
+  char *timeline;    /* file; NULL: none */
 } run;
 
 enum { option_in = 1, option_out, option_mesh, option_policy, option_seed, option_workers };
@@ -231,6 +232,20 @@ static ax_status run_on(run *run, ax_executable *executable, ax_array **in, ax_a
   return AX_OK;
 }
 
+/* Of the run that is over: trace events where the file's name says .json, text otherwise; - is the screen. */
+static ax_status write_timeline(const run *run, ax_executable *executable) {
+  const char *name = run->timeline;
+  size_t length = strlen(name);
+  bool json = length > 5 && strcmp(name + length - 5, ".json") == 0;
+  char *text;
+  AX_TRY(ax_executable_timeline(executable, json ? AX_TIMELINE_JSON : AX_TIMELINE_TEXT, &text));
+  FILE *file = strcmp(name, "-") == 0 ? stdout : fopen(name, "w");
+  bool written = file != NULL && fputs(text, file) >= 0;
+  if (file != NULL && file != stdout) written = fclose(file) == 0 && written;
+  ax_string_free(text);
+  return written ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "--timeline: %s cannot be written", name);
+}
+
 static ax_status run_compiled(run *run) {
   ax_runtime *runtime;
   ax_executable *executable = NULL;
@@ -239,9 +254,11 @@ static ax_status run_compiled(run *run) {
   if (arrays == NULL) return ax_out_of_memory(count * sizeof arrays[0]);
   ax_status status = ax_runtime_create(&run->options, &runtime);
   if (status == AX_OK) {
-    const ax_compile_options options = {.check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u)};
+    const ax_compile_options options = {.check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u),
+                                        .timeline = run->timeline != NULL};
     status = ax_compile(runtime, run->whole, &options, &executable);
     if (status == AX_OK) status = run_on(run, executable, arrays, arrays + run->whole->in_count);
+    if (status == AX_OK && run->timeline != NULL) status = write_timeline(run, executable);
     for (size_t i = 0; i < count; i++) ax_array_release(arrays[i]);
     ax_executable_release(executable);
     ax_runtime_release(runtime);
@@ -291,6 +308,7 @@ static ax_status give_results(const run *run) {
 static ax_status run_program(run *run, const char *path) {
   if (run->reference && (run->check_nan || run->check_inf))
     return ax_error(AX_INVALID_ARGUMENT, "--reference does not go with --check-numerics and --check-infinities");
+  if (run->reference && run->timeline != NULL) return ax_error(AX_INVALID_ARGUMENT, "--reference does not go with --timeline");
   AX_TRY(source_read(path, &run->source));
   AX_TRY(check_outputs(run));
   AX_TRY(read_inputs(run));
@@ -311,6 +329,7 @@ static void deinit(run *run) {
   source_deinit(&run->source);
   word_list_deinit(&run->in);
   word_list_deinit(&run->out);
+  free(run->timeline);
 }
 
 /* --- The command line --- */
@@ -379,6 +398,7 @@ int run_main(int argc, const char **argv) {
       {"reference", '\0', POPT_ARG_NONE, &run.reference, 0, "Run by the plain reference code, not compiled", NULL},
       {"check-numerics", '\0', POPT_ARG_NONE, &run.check_nan, 0, "Fail, and say where, when an equation makes a NaN", NULL},
       {"check-infinities", '\0', POPT_ARG_NONE, &run.check_inf, 0, "The same for an infinity", NULL},
+      {"timeline", '\0', POPT_ARG_STRING, &run.timeline, 0, "Write what each device did when: text (-: here), or .json for Perfetto", "FILE"},
       {"policy", '\0', POPT_ARG_STRING, NULL, option_policy, "Order of the devices: parallel, fixed, seeded", "POLICY"},
       {"seed", '\0', POPT_ARG_STRING, NULL, option_seed, "For --policy seeded", "N"},
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: one a core)", "N"},

@@ -141,6 +141,8 @@ typedef struct ax_compile_options {
                          without, so that a sum over elements may be added in another order; all else is the same to the bit */
   bool unchecked_ragged; /* ragged_all_to_all takes send_sizes at their word and does not compare them with recv_sizes. What leaves an
                          operand or output, or lies on each other, fails a run all the same */
+  bool timeline;      /* each run notes what every thread and device did, and when: ax_executable_timeline. Two looks at the clock
+                         for each kernel, product and part of an exchange */
 } ax_compile_options;
 /* Compiles a program without axes of its own, simplified (ax_program_simplify: a collective whose results nobody uses is not run,
    and so deadlocks nobody) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives,
@@ -172,6 +174,13 @@ const ax_spec *ax_executable_out_spec(const ax_executable *executable, uint32_t 
 AX_MUST_USE ax_status ax_executable_put(const ax_executable *executable, uint32_t index, const void *data, ax_array **out);
 /* What it is made of: buffers, instructions, memory, as text. `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char **out);
+
+/* What the run that ended last did, of an executable compiled with ax_compile_options.timeline. TEXT: a row for each thread, each device
+   (16 of each at most) and each collective under way, in columns of equal time that show the equation which took most of them, and
+   what the letters stand for. JSON: trace events, as Perfetto and chrome://tracing show them, threads and devices as processes. `*out`:
+   ax_string_free. Any thread. AX_INVALID_ARGUMENT: compiled without, no run yet, a form that is none. AX_OUT_OF_MEMORY. */
+typedef enum ax_timeline_form { AX_TIMELINE_TEXT, AX_TIMELINE_JSON } ax_timeline_form;
+AX_MUST_USE ax_status ax_executable_timeline(ax_executable *executable, ax_timeline_form form, char **out);
 
 /* Runs and waits: ax_run_start, then until the results are ready. The thread works on this run until it is over, beside the runtime's
    workers. `out` receives arrays owned by the caller, all NULL on failure. Any thread, several at once; the workers serve all runs.
@@ -218,6 +227,7 @@ bool ax_array_is_ready(const ax_array *array);
 #define ax_jit(...) AX_LINED_STATUS(jit, __VA_ARGS__)
 #define ax_executable_put(...) AX_LINED_STATUS(executable_put, __VA_ARGS__)
 #define ax_executable_text(...) AX_LINED_STATUS(executable_text, __VA_ARGS__)
+#define ax_executable_timeline(...) AX_LINED_STATUS(executable_timeline, __VA_ARGS__)
 #define ax_run(...) AX_LINED_STATUS(run, __VA_ARGS__)
 #define ax_run_start(...) AX_LINED_STATUS(run_start, __VA_ARGS__)
 #define ax_array_wait(...) AX_LINED_STATUS(array_wait, __VA_ARGS__)

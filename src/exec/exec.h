@@ -227,6 +227,7 @@ struct ax_executable {
   ax_idle idle[AX_IDLE_PLACES]; /* runs kept for the next calls; each thread looks at a place of its own first */
   pthread_mutex_t lock;         /* of what follows */
   struct ax_execution *more_idle;
+  struct ax_timeline *timeline; /* of the latest run; NULL: none is kept */
 };
 
 /* --- exec/flatten.c, sync.c, memory.c: the passes from plan to instructions. --- */

@@ -5,6 +5,7 @@
 #include "exec/exec.h"
 #include "exec/float_mode.h"
 #include "exec/execution.h"
+#include "exec/timeline.h"
 #include "ir/path.h"
 #include "mesh/partition.h"
 
@@ -17,13 +18,15 @@ static void destroy(ax_executable *e) {
   ax_plan_destroy(e->plan);
   ax_program_release(e->program);
   ax_free(e->constants);
+  if (e->timeline != NULL) ax_free(e->timeline->spans);
+  ax_free(e->timeline);
   pthread_mutex_destroy(&e->lock);
   ax_runtime_drop(e->runtime);
   ax_free(e);
 }
 
 static bool same_options(const ax_executable *e, const ax_compile_options *options, const bool *donate) {
-  if (e->plan->options.reference != options->reference || e->plan->options.check != options->check_numerics) return false;
+  if ((e->timeline != NULL) != options->timeline || e->plan->options.reference != options->reference || e->plan->options.check != options->check_numerics) return false;
   return memcmp(e->donate, donate, e->plan->in_count) == 0;
 }
 
@@ -67,8 +70,9 @@ ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_
   if (*out != NULL) return AX_OK;
   ax_executable *e = create(runtime, program);
   if (e == NULL) return ax_out_of_memory(sizeof *e);
+  e->timeline = options->timeline ? ax_calloc(1, sizeof *e->timeline) : NULL;
   ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as runs round */
-  status = ax_executable_build(e, options);
+  status = options->timeline && e->timeline == NULL ? ax_out_of_memory(sizeof *e->timeline) : ax_executable_build(e, options);
   ax_float_mode_leave(caller);
   if (status != AX_OK) {
     destroy(e);

@@ -102,6 +102,7 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
   free_scratch(e, run->scratch);
   for (uint32_t i = 0; i < run->seat_count; i++) {
     free_scratch(e, run->seats[i].scratch);
+    ax_free(run->seats[i].spans);
     pthread_mutex_destroy(&run->seats[i].lock);
   }
   for (uint32_t f = 0; run->frames != NULL && f < e->frame_count; f++) /* after a failure, some still hold theirs */

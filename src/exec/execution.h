@@ -32,6 +32,7 @@ typedef struct ax_share {
   _Atomic uint32_t next;   /* part nobody has taken yet */
   _Atomic uint32_t helpers; /* threads that looked at it and have not left */
   _Atomic ax_status status; /* of a part that failed; AX_OK: none has */
+  uint32_t frame, instr;    /* for the timeline: of whom it is */
 } ax_share;
 
 /* A thread at work on a run has a seat: frames that are ready and ran there last, its shared work, a free block of scratch memory. */
@@ -42,6 +43,9 @@ typedef struct ax_seat {
   uint32_t first, last;    /* linked by parking.next */
   _Atomic uint32_t count;
   void *scratch;
+  struct ax_span *spans;   /* timeline.h */
+  uint32_t span_count, span_capacity;
+  bool spans_lost;
   ax_share share;
   char apart[64];          /* from the next one */
 } ax_seat;

@@ -10,6 +10,7 @@
 #include "exec/ragged.h"
 #include "exec/scheduler.h"
 #include "exec/share.h"
+#include "exec/timeline.h"
 
 void omp_set_num_threads(int count); /* libgomp's; clang 14 has no omp.h */
 int omp_get_max_threads(void);
@@ -32,6 +33,8 @@ static ax_status compute_part(const void *context, uint32_t part) {
    on who that is. */
 static ax_status compute(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr) {
   if (!run->threaded || instr->parts <= 1) return ax_compute(frame, instr);
+  seat->share.frame = (uint32_t)(frame - run->frames);
+  seat->share.instr = (uint32_t)(instr - frame->code->instrs);
   return ax_share_parts(run, seat, compute_part, &(computation){frame, instr}, instr->parts);
 }
 
@@ -66,6 +69,7 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
   ax_frame *frame = &run->frames[f];
   const ax_instr *instrs = frame->code->instrs;
   const ax_chooser *chooser = run->chooser;
+  const bool timed = e->timeline != NULL;
   uint32_t pc = frame->pc;
   for (;;) {
     const ax_instr *instr = &instrs[pc];
@@ -74,6 +78,7 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
       pc = next;
       continue;
     }
+    int64_t begin = timed ? ax_timeline_now() : 0;
     switch (instr->kind) {
       case AX_INSTR_KERNEL:
         if (instr->parts <= 1) { /* most are small */
@@ -131,6 +136,7 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
       case AX_INSTR_JUMP: next = instr->target; break;
       case AX_INSTR_END: return FINISHED;
     }
+    if (timed && instr->kind <= AX_INSTR_PUSH) ax_timeline_add(run, seat, f, pc, begin);
     pc = next;
     if (chooser != NULL && chooser->yields(chooser->state, instr)) {
       frame->pc = pc;
@@ -165,7 +171,7 @@ static void work(void *context, const ax_helper *helper) {
       run_one(run, seat, f);
       continue;
     }
-    if (ax_share_help(run)) continue;
+    if (ax_share_help(run, seat)) continue;
     if (ax_schedule_exhausted(run) || (helper != NULL && ax_helper_leaves(helper))) break;
     ax_schedule_wait(run);
   }
@@ -199,6 +205,7 @@ ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const 
   const ax_chooser by_seed = ax_choose_seeded(&seeded);
   run->chooser = e->runtime->chooser != NULL ? e->runtime->chooser : options->policy == AX_POLICY_SEEDED ? &by_seed : NULL;
   ax_execution_run(run, number);
+  if (e->timeline != NULL) ax_timeline_keep(run);
   ax_status status = run->status != AX_OK ? failure(run) : ax_mail_check(run);
   if (status == AX_OK)
     ax_execution_keep(e, run);

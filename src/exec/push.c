@@ -130,6 +130,8 @@ static void put_contributions(ax_execution *run, ax_seat *seat, contributions *c
   uint32_t parts = c->blocks * (uint32_t)peers;
   bool shared = c->steps * step * peers * count >= shared_elems;
   for (uint32_t i = 0; i < parts && !shared; i++) (void)put_block(c, i);
+  seat->share.frame = (uint32_t)(c->frame - run->frames);
+  seat->share.instr = (uint32_t)(c->instr - c->frame->code->instrs);
   ax_status status = shared ? ax_share_parts(run, seat, put_block, c, parts) : AX_OK;
   assert(status == AX_OK); /* a block cannot fail */
   (void)status;

@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include "exec/scheduler.h"
+#include "exec/timeline.h"
 
 enum { spins = 2000 };
 
@@ -50,7 +51,7 @@ static bool has_parts(ax_share *share) {
          atomic_load_explicit(&share->next, memory_order_relaxed) < atomic_load_explicit(&share->count, memory_order_relaxed);
 }
 
-bool ax_share_help(ax_execution *run) {
+bool ax_share_help(ax_execution *run, ax_seat *seat) {
   bool helped = false;
   if (atomic_load_explicit(&run->shares, memory_order_relaxed) == 0) return false;
   for (uint32_t i = 0; i < run->seat_count; i++) {
@@ -58,7 +59,9 @@ bool ax_share_help(ax_execution *run) {
     if (!has_parts(share)) continue;
     atomic_fetch_add(&share->helpers, 1);
     if (atomic_load(&share->open)) {
+      int64_t begin = run->executable->timeline != NULL ? ax_timeline_now() : 0;
       do_parts(run, share);
+      if (run->executable->timeline != NULL) ax_timeline_add(run, seat, share->frame, share->instr, begin);
       helped = true;
     }
     atomic_fetch_sub(&share->helpers, 1);

@@ -9,6 +9,6 @@
 AX_MUST_USE ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(const void *context, uint32_t part),
                                      const void *context, uint32_t count);
 /* Does parts of what others share. False: there are none. */
-bool ax_share_help(ax_execution *run);
+bool ax_share_help(ax_execution *run, ax_seat *seat);
 
 #endif

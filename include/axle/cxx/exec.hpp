@@ -121,6 +121,11 @@ class executable : public handle<ax_executable, ax_executable_retain, ax_executa
     ax_status status = ax_executable_text(get(), &text);
     return detail::give(status, detail::taken(text), at, "executable_text");
   }
+  may<std::string> timeline(ax_timeline_form form = AX_TIMELINE_TEXT, location at = location::here()) const {
+    char *text = nullptr;
+    ax_status status = ax_executable_timeline(get(), form, &text);
+    return detail::give(status, detail::taken(text), at, "executable_timeline");
+  }
 };
 
 /* As ax_compile_options: runtime.compile(program, {axle::first(4)}) donates four arguments. */
@@ -128,12 +133,14 @@ struct compile_options {
   args donate = {};
   bool reference = false;
   std::uint32_t check_numerics = 0; /* AX_CHECK_* */
+  bool timeline = false;
 
   ax_compile_options raw() const { /* borrows donate's list */
     ax_compile_options made{};
     made.donate = donate;
     made.reference = reference;
     made.check_numerics = check_numerics;
+    made.timeline = timeline;
     return made;
   }
 };
