@@ -8,6 +8,7 @@
 #include "axle/ops.h"
 #include "axle/transform.h"
 #include "exec/exec.h"
+#include "prim/ragged.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"
@@ -87,21 +88,9 @@ static void types_of(const layout *l, ax_type *types) {
   for (int k = 0; k < tables; k++) types[2 + k] = ax_array_type(AX_S32, 1, (int64_t[]){l->members * slices_of(l)});
 }
 
-static ax_program *program_of(const shape *s, const layout *l, ax_function body, bool unchecked) {
-  ax_type types[6];
-  ax_mesh mesh;
-  ax_program *program;
-  char specs[64];
-  types_of(l, types);
-  snprintf(specs, sizeof specs, "%s -> %s", s->spec, s->spec);
-  TEST_OK(ax_mesh_parse(s->mesh, &mesh));
-  ax_sharded sharded = {.mesh = &mesh, .specs = specs, .body = AX_CLOSURE(body, 6, 1, (void *)s->axes)};
-  if (!unchecked) TEST_OK(ax_trace(ax_sharded_function(&sharded), types, &program));
-  else {
-    const test_map map = {s->mesh, {s->spec, s->spec, s->spec, s->spec, s->spec, s->spec}, {s->spec}, body, true, (void *)s->axes};
-    program = test_trace_map(&map, types);
-  }
-  return program;
+static ax_program *program_of(const shape *s, const ax_type *types, ax_function body, bool unchecked) {
+  const test_map map = {s->mesh, {s->spec, s->spec, s->spec, s->spec, s->spec, s->spec}, {s->spec}, body, unchecked, (void *)s->axes};
+  return test_trace_map(&map, types);
 }
 
 static void inputs_of(const layout *l, test_random *random, ax_tensor **in) {
@@ -111,12 +100,274 @@ static void inputs_of(const layout *l, test_random *random, ax_tensor **in) {
   for (int k = 0; k < tables; k++) in[2 + k] = test_tensor(types[2 + k], l->table[k]);
 }
 
+/* By definition. Gradients of sum(result * t) are t where rows went, added, and t where none came. */
+static void compare_gradients(const layout *l, ax_program *program, ax_tensor **in, ax_tensor *t) {
+  ax_program *gradient;
+  ax_tensor *operands[7] = {in[0], in[1], in[2], in[3], in[4], in[5], t}, *got[2];
+  ax_tensor *operand = test_tensor(ax_array_type(AX_F32, 2, in[0]->dims), NULL), *output;
+  TEST_OK(ax_tensor_copy(t, &output));
+  TEST_OK(ax_program_grad(program, AX_ARGS(0, 1), &gradient));
+  for (int64_t i = 0; i < test_elems(operand); i++) test_set(operand, i, 0);
+  for (int64_t sender = 0; sender < l->members; sender++)
+    for (int64_t i = 0; i < slices_of(l); i++)
+      for (int64_t at_ = 0; at_ < (int64_t)*at(l, SIZE, sender, i) * l->columns; at_++) {
+        int64_t from = (sender * l->from_rows + (int64_t)*at(l, FROM, sender, i)) * l->columns + at_;
+        int64_t to = (i / l->each * l->to_rows + (int64_t)*at(l, TO, sender, i)) * l->columns + at_;
+        test_set(operand, from, test_get(operand, from) + test_get(t, to));
+        test_set(output, to, 0);
+      }
+  TEST_OK(ax_evaluate(gradient, operands, got));
+  TEST_TENSORS_NEAR(got[0], operand, 1e-5);
+  TEST_TENSORS_NEAR(got[1], output, 0);
+  test_release(got, 2);
+  TEST_EVERY_WAY(gradient, operands, 0);
+  ax_tensor_release(operand);
+  ax_tensor_release(output);
+  ax_program_release(gradient);
+}
+
+typedef struct weighed {
+  const shape *shape;
+  const ax_mesh *mesh;
+  const char *specs;
+} weighed;
+
+static void weigh(const ax_value *in, ax_value *out, void *context) {
+  const weighed *w = context;
+  ax_value made;
+  ax_shard_map(w->mesh, w->specs, AX_CLOSURE(exchange, 6, 1, (void *)w->shape->axes), in, &made);
+  out[0] = ax_reduce_sum(ax_mul(made, in[6]), AX_ALL_DIMS, false);
+}
+
+static void gradients_at_random(uint64_t seed, bool show) {
+  test_random random = {seed};
+  const shape *s = &shapes[test_random_below(&random, AX_COUNT(shapes))];
+  layout l = random_layout(&random, s->members, 1 + test_random_below(&random, 3));
+  ax_tensor *in[7];
+  ax_type types[7];
+  ax_mesh mesh;
+  char specs[64];
+  ax_program *program;
+  types_of(&l, types);
+  types[6] = types[1];
+  snprintf(specs, sizeof specs, "%s -> %s", s->spec, s->spec);
+  TEST_OK(ax_mesh_parse(s->mesh, &mesh));
+  TEST_OK(ax_trace(AX_CLOSURE(weigh, 7, 1, &(weighed){s, &mesh, specs}), types, &program));
+  if (show) test_show_program(program);
+  inputs_of(&l, &random, in);
+  in[6] = test_random_tensor(&random, types[6], -1, 1);
+  compare_gradients(&l, program, in, in[6]);
+  test_release(in, 7);
+  ax_program_release(program);
+  layout_free(&l);
+}
+
+static void gradients(void **state) {
+  (void)state;
+  test_each_seed(12, gradients_at_random);
+}
+
+/* --- Batches --- */
+
+/* Members along a and b, of sizes 2 and 3, as devices or as batched axes: arrays are [2, 3, ..]. */
+typedef struct places {
+  const char *axes, *mesh, *spec;
+  int mapped; /* 1: a, 2: b, 3: both */
+} places;
+
+static void one_member(const ax_value *in, ax_value *out, void *context) { exchange(in, out, (void *)((const places *)context)->axes); }
+
+/* The arrays less one dimension of 1, or mapped over it. */
+static void over_b(const ax_value *in, ax_value *out, void *context) {
+  const places *p = context;
+  ax_value rows[6];
+  if ((p->mapped & 2) != 0) {
+    ax_vmap(&(ax_vmap_options){.axis_name = "b"}, AX_CLOSURE(one_member, 6, 1, context), in, out);
+    return;
+  }
+  for (int k = 0; k < 6; k++) rows[k] = ax_squeeze(in[k], 1, (const int64_t[]){0});
+  one_member(rows, out, context);
+  out[0] = ax_expand_dims(out[0], 0);
+}
+
+static void over_a(const ax_value *in, ax_value *out, void *context) {
+  const places *p = context;
+  ax_value rows[6];
+  if ((p->mapped & 1) != 0) {
+    ax_vmap(&(ax_vmap_options){.axis_name = "a"}, AX_CLOSURE(over_b, 6, 1, context), in, out);
+    return;
+  }
+  for (int k = 0; k < 6; k++) rows[k] = ax_squeeze(in[k], 1, (const int64_t[]){0});
+  over_b(rows, out, context);
+  out[0] = ax_expand_dims(out[0], 0);
+}
+
+static ax_program *placed(const places *p, const ax_type *types) {
+  ax_program *program;
+  if (p->mesh == NULL) {
+    TEST_OK(ax_trace(AX_CLOSURE(over_a, 6, 1, (void *)p), types, &program));
+    return program;
+  }
+  const test_map map = {p->mesh, {p->spec, p->spec, p->spec, p->spec, p->spec, p->spec}, {p->spec}, over_a, false, (void *)p};
+  return test_trace_map(&map, types);
+}
+
+/* [6 n, ..], by number of member, -> [2, 3, n, ..], where member (i, j) has number 3 i + j, or 2 j + i. */
+static ax_tensor *by_place(const ax_tensor *flat, bool b_first) {
+  int64_t dims[AX_MAX_RANK] = {2, 3, flat->dims[0] / 6, flat->rank > 1 ? flat->dims[1] : 0}, part = test_elems(flat) / 6;
+  ax_tensor *placed = test_tensor(ax_array_type(flat->dtype, flat->rank + 2, dims), NULL);
+  for (int64_t place = 0; place < 6; place++)
+    for (int64_t i = 0; i < part; i++)
+      test_set(placed, place * part + i, test_get(flat, (b_first ? place % 3 * 2 + place / 3 : place) * part + i));
+  return placed;
+}
+
+static void compare_placed(const places *p, ax_tensor *const *in, const ax_tensor *wanted) {
+  ax_type types[6];
+  ax_tensor *got;
+  for (int k = 0; k < 6; k++) types[k] = ax_array_type(in[k]->dtype, in[k]->rank, in[k]->dims);
+  ax_program *program = placed(p, types);
+  TEST_OK(ax_evaluate(program, in, &got));
+  assert_true(test_same_tensors(got, wanted));
+  TEST_EVERY_WAY(program, in, 0);
+  ax_tensor_release(got);
+  ax_program_release(program);
+}
+
+static void batched_over_its_own_axes(void **state) {
+  (void)state;
+  static const places all[] = {{NULL, "a=2,b=3", "a,b", 0}, {NULL, "a=2", "a", 2}, {NULL, "b=3", "_,b", 1}, {NULL, NULL, NULL, 3}};
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    test_random random = {seed};
+    bool b_first = seed % 2 == 1;
+    layout l = random_layout(&random, 6, 1 + (int64_t)seed % 3);
+    ax_tensor *flat[6], *in[6], *made, *wanted;
+    inputs_of(&l, &random, flat);
+    TEST_OK(ax_tensor_copy(flat[1], &made));
+    put_rows(&l, flat[0], made);
+    wanted = by_place(made, b_first);
+    for (int k = 0; k < 6; k++) in[k] = by_place(flat[k], b_first);
+    for (size_t i = 0; i < AX_COUNT(all); i++) {
+      places p = all[i];
+      p.axes = b_first ? "b,a" : "a,b";
+      compare_placed(&p, in, wanted);
+    }
+    ax_tensor_release(wanted);
+    ax_tensor_release(made);
+    test_release(in, 6);
+    test_release(flat, 6);
+    layout_free(&l);
+  }
+}
+
+/* --- Written out for StableHLO, which has an exchange between devices alone --- */
+
+static void bind_params(const ax_value *in, ax_value *out, void *context) { out[0] = ax_ragged_bind(context, in); }
+
+/* Members along a, which are devices, and b; two elements of a batch, of the same slices and other rows. in[operand * 2 + device]. */
+static void place_on_devices(const layout *l, test_random *random, bool b_first, bool back, ax_tensor **in) {
+  ax_tensor *flat[6];
+  inputs_of(l, random, flat);
+  for (int k = 0; k < 6; k++) {
+    ax_tensor *placed = by_place(flat[k], b_first);
+    int64_t dims[] = {2, 3, placed->dims[2], l->columns}, part = test_elems(placed) / 2;
+    for (int device = 0; device < 2; device++) {
+      int to = back && k < 2 ? 1 - k : k;
+      in[to * 2 + device] = test_random_tensor(random, ax_array_type(placed->dtype, placed->rank, dims), -1, 1);
+      for (int64_t i = 0; k >= 2 && i < 2 * part; i++) test_set(in[to * 2 + device], i, test_get(placed, device * part + i % part));
+    }
+    ax_tensor_release(placed);
+  }
+  test_release(flat, 6);
+}
+
+static void written_out_is_the_same(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 8; seed++) {
+    test_random random = {seed};
+    const bool b_first = seed % 2 == 1, back = seed / 2 % 2 == 1;
+    layout l = random_layout(&random, 6, 1 + (int64_t)seed % 3);
+    ax_ragged_params params = {.axes = {.count = 1, .name = {"a"}}, .batch = 1, .local = {1, {b_first ? 2 : 1}}, .back = back};
+    ax_program *program, *written;
+    ax_tensor *in[12], *got[2], *wanted[2];
+    ax_type types[6];
+    ax_mesh mesh;
+    TEST_OK(ax_mesh_parse("a=2", &mesh));
+    place_on_devices(&l, &random, b_first, back, in);
+    for (int k = 0; k < 6; k++) {
+      types[k] = ax_array_type(in[2 * k]->dtype, in[2 * k]->rank, in[2 * k]->dims);
+      types[k].spread.varying = 1;
+    }
+    TEST_OK(ax_trace_on(&mesh, AX_CLOSURE(bind_params, 6, 1, &params), types, &program));
+    TEST_OK(ax_ragged_write_out(&mesh, &params, types, &written));
+    TEST_OK(ax_evaluate_lanes(NULL, program, 2, (const int64_t[]){0, 1}, in, wanted));
+    TEST_OK(ax_evaluate_lanes(NULL, written, 2, (const int64_t[]){0, 1}, in, got));
+    for (int device = 0; device < 2; device++) TEST_TENSORS_NEAR(got[device], wanted[device], back ? 1e-5 : 0);
+    test_release(in, 12);
+    test_release(got, 2);
+    test_release(wanted, 2);
+    ax_program_release(program);
+    ax_program_release(written);
+    layout_free(&l);
+  }
+}
+
+/* --- Groups --- */
+
+/* Every group's members have what those of `one` have: place[i] is where member i of all groups, one group after the other, stands. */
+static ax_tensor *spread_out(const ax_tensor *one, int64_t members, int64_t all, const int64_t *place) {
+  int64_t dims[] = {one->dims[0] / members * all, one->dims[1]}, part = test_elems(one) / members;
+  ax_tensor *out = test_tensor(ax_array_type(one->dtype, one->rank, dims), NULL);
+  for (int64_t m = 0; m < all; m++)
+    for (int64_t i = 0; i < part; i++) test_set(out, place[m] * part + i, test_get(one, m % members * part + i));
+  return out;
+}
+
+static void groups_of_any_order(void **state) {
+  (void)state;
+  static const struct {
+    shape shape;
+    int64_t all, place[8];
+  } rows[] = {{{"d=4", "d {0,1} {2,3}", "d", 2}, 4, {0, 1, 2, 3}},
+              {{"d=4", "d {0,2} {1,3}", "d", 2}, 4, {0, 2, 1, 3}},
+              {{"d=6", "d {3,0,1} {2,5,4}", "d", 3}, 6, {3, 0, 1, 2, 5, 4}},
+              {{"a=2,b=4", "a,b {0,5} {1,4} {7,2} {3,6}", "a+b", 2}, 8, {0, 5, 1, 4, 7, 2, 3, 6}}};
+  for (size_t r = 0; r < AX_COUNT(rows); r++) {
+    const shape *s = &rows[r].shape;
+    test_random random = {r};
+    layout l = random_layout(&random, s->members, 2);
+    ax_tensor *one[6], *made, *in[6], *wanted, *got;
+    ax_type types[6];
+    inputs_of(&l, &random, one);
+    TEST_OK(ax_tensor_copy(one[1], &made));
+    put_rows(&l, one[0], made);
+    for (int k = 0; k < 6; k++) {
+      in[k] = spread_out(one[k], s->members, rows[r].all, rows[r].place);
+      types[k] = ax_array_type(in[k]->dtype, in[k]->rank, in[k]->dims);
+    }
+    wanted = spread_out(made, s->members, rows[r].all, rows[r].place);
+    ax_program *program = program_of(s, types, exchange, r % 2 == 0);
+    TEST_OK(ax_evaluate(program, in, &got));
+    assert_true(test_same_tensors(got, wanted));
+    TEST_EVERY_WAY(program, in, 0);
+    ax_tensor_release(got);
+    ax_tensor_release(made);
+    ax_tensor_release(wanted);
+    test_release(one, 6);
+    test_release(in, 6);
+    ax_program_release(program);
+    layout_free(&l);
+  }
+}
+
 static void at_random(uint64_t seed, bool show) {
   test_random random = {seed};
   const shape *s = &shapes[test_random_below(&random, AX_COUNT(shapes))];
   layout l = random_layout(&random, s->members, 1 + test_random_below(&random, 3));
   ax_tensor *in[6], *wanted, *got;
-  ax_program *program = program_of(s, &l, exchange, test_random_below(&random, 2) == 0);
+  ax_type types[6];
+  types_of(&l, types);
+  ax_program *program = program_of(s, types, exchange, test_random_below(&random, 2) == 0);
   if (show) test_show_program(program);
   inputs_of(&l, &random, in);
   TEST_OK(ax_tensor_copy(in[1], &wanted));
@@ -137,6 +388,7 @@ static void slices_at_random(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(slices_at_random)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(slices_at_random), cmocka_unit_test(gradients), cmocka_unit_test(batched_over_its_own_axes),
+                                     cmocka_unit_test(written_out_is_the_same), cmocka_unit_test(groups_of_any_order)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -225,7 +225,10 @@ static void ragged_text(ax_text *text, const ax_execution *run, const ax_instr *
   const ax_ragged *ragged = instr->ragged->ragged;
   const ax_frame *frame = &run->frames[run->finding.frame];
   ax_text_add(text, ": ");
-  ax_fault_text(text, &run->finding.fault, &ragged->shape, &ragged->names, &run->executable->plan->mesh, frame->device);
+  const ax_fault *fault = &run->finding.fault;
+  const ax_mesh *mesh = &run->executable->plan->mesh;
+  ax_fault_text(text, fault, &ragged->shape, mesh, ax_axes_device(&ragged->names, mesh, frame->device, fault->sent.device),
+                ax_axes_device(&ragged->names, mesh, frame->device, fault->other.device), frame->device);
   if (instr->ragged->loops.count > 0) ax_text_add(text, ",");
   add_iterations(text, frame, &instr->ragged->loops);
 }

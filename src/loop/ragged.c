@@ -5,7 +5,7 @@
 
 /* --- Members --- */
 
-/* Member numbers are mixed radix over names and batched axes, as they stood: digits are taken off from the last axis on. */
+/* Member numbers are mixed radix over devices' and local digits, as their axes stood: digits are taken off from the last axis on. */
 typedef struct digits {
   int64_t rest, index[2], step[2]; /* of the device, and among those on it */
 } digits;
@@ -16,18 +16,17 @@ static void take_digit(digits *d, int which, int64_t size) {
   d->rest /= size;
 }
 
-ax_status ax_ragged_number(ax_arena *arena, const ax_mesh *mesh, const ax_axes *names, uint32_t local_count, const int64_t *at,
-                           const int64_t *local, ax_ragged_shape *shape) {
+ax_status ax_ragged_number(ax_arena *arena, uint32_t local_count, const int64_t *at, const int64_t *local, ax_ragged_shape *shape) {
   size_t bytes = (size_t)shape->members * sizeof(uint32_t);
   uint32_t *number = ax_arena_alloc(arena, bytes), *where = ax_arena_alloc(arena, bytes);
   if (number == NULL || where == NULL) return ax_out_of_memory(bytes);
   for (int64_t m = 0; m < shape->members; m++) {
     digits d = {.rest = m, .step = {1, 1}};
-    uint32_t k = local_count;
-    for (uint32_t i = names->count + 1; i-- > 0;) {
-      for (; k > 0 && at[k - 1] == i; k--) take_digit(&d, 1, local[k - 1]);
-      if (i > 0) take_digit(&d, 0, mesh->axis[ax_mesh_find(mesh, names->name[i - 1])].size);
+    for (uint32_t k = local_count; k-- > 0;) {
+      take_digit(&d, 0, at[k] / d.step[0]);
+      take_digit(&d, 1, local[k]);
     }
+    take_digit(&d, 0, shape->devices / d.step[0]);
     where[m] = (uint32_t)(d.index[0] * shape->local + d.index[1]);
     number[where[m]] = (uint32_t)m;
   }
@@ -140,7 +139,7 @@ static bool overlaps(const ax_taking *t, int64_t batch, uint32_t l, ax_fault *fa
   for (int64_t i = 1; i < count; i++) {
     int64_t one = t->work[i - 1][1], next = t->work[i][1];
     const ax_sent a = sent_by(t, batch, l, one / shape->each, one % shape->each);
-    if (a.slice.to + a.slice.size <= t->work[i][0]) continue;
+    if (a.piece.to + a.piece.size <= t->work[i][0]) continue;
     fault->kind = AX_FAULT_OVERLAP;
     fault->sent = a;
     fault->other = sent_by(t, batch, l, next / shape->each, next % shape->each);
@@ -224,40 +223,37 @@ static void device_text(ax_text *text, const ax_mesh *mesh, int64_t device) {
   if (mesh->count > 0) ax_text_add(text, ")");
 }
 
-/* Who is spoken of. */
 typedef struct speaking {
   ax_text *text;
   const ax_ragged_shape *shape;
-  const ax_axes *names;
   const ax_mesh *mesh;
-  int64_t one;
 } speaking;
 
-/* "device 2 (d=2)"; where several members live on a device, "member 5 on device 2 (d=2)" */
-static void member_text(const speaking *s, uint32_t device, uint32_t local) {
-  if (s->shape->local > 1) ax_text_add(s->text, "member %u on ", s->shape->number[device * s->shape->local + local]);
-  device_text(s->text, s->mesh, ax_axes_device(s->names, s->mesh, s->one, device));
+/* "device 2 (d=2)"; where several members live on a device, "member 5 on device 2 (d=2)". number: in its group; device: of the mesh. */
+static void member_text(const speaking *s, uint32_t number, uint32_t local, int64_t device) {
+  if (s->shape->local > 1) ax_text_add(s->text, "member %u on ", s->shape->number[number * s->shape->local + local]);
+  device_text(s->text, s->mesh, device);
 }
 
-static void slice_text(const speaking *s, const ax_sent *sent) {
+static void slice_text(const speaking *s, const ax_sent *sent, int64_t device) {
   ax_text_add(s->text, "slice %lld of ", (long long)sent->number);
-  member_text(s, sent->device, sent->local);
-  ax_text_add(s->text, " (offset %lld, size %lld, output offset %lld)", (long long)sent->slice.from, (long long)sent->slice.size,
-              (long long)sent->slice.to);
+  member_text(s, sent->device, sent->local, device);
+  ax_text_add(s->text, " (offset %lld, size %lld, output offset %lld)", (long long)sent->piece.from, (long long)sent->piece.size,
+              (long long)sent->piece.to);
 }
 
-static void negative_text(const speaking *s, const char *what, const ax_sent *sent, int64_t value) {
+static void negative_text(const speaking *s, const char *what, const ax_sent *sent, int64_t value, int64_t device) {
   ax_text_add(s->text, "%s[%lld] is %lld on ", what, (long long)sent->number, (long long)value);
-  member_text(s, sent->device, sent->local);
+  member_text(s, sent->device, sent->local, device);
 }
 
-static void kind_text(const speaking *s, const ax_fault *fault) {
+static void kind_text(const speaking *s, const ax_fault *fault, int64_t sender, int64_t other, int64_t receiver) {
   const ax_sent *sent = &fault->sent;
-  if (fault->kind >= AX_FAULT_OPERAND) slice_text(s, sent);
+  if (fault->kind >= AX_FAULT_OPERAND) slice_text(s, sent, sender);
   switch (fault->kind) {
-    case AX_FAULT_FROM: negative_text(s, "input_offsets", sent, sent->slice.from); return;
-    case AX_FAULT_SIZE: negative_text(s, "send_sizes", sent, sent->slice.size); return;
-    case AX_FAULT_TO: negative_text(s, "output_offsets", sent, sent->slice.to); return;
+    case AX_FAULT_FROM: negative_text(s, "input_offsets", sent, sent->piece.from, sender); return;
+    case AX_FAULT_SIZE: negative_text(s, "send_sizes", sent, sent->piece.size, sender); return;
+    case AX_FAULT_TO: negative_text(s, "output_offsets", sent, sent->piece.to, sender); return;
     case AX_FAULT_OPERAND: ax_text_add(s->text, " leaves its %lld rows", (long long)s->shape->from_rows); return;
     case AX_FAULT_OUTPUT: ax_text_add(s->text, " leaves the %lld rows of the output on ", (long long)s->shape->to_rows); break;
     case AX_FAULT_EXPECTED:
@@ -265,14 +261,15 @@ static void kind_text(const speaking *s, const ax_fault *fault) {
       break;
     case AX_FAULT_OVERLAP:
       ax_text_add(s->text, " and ");
-      slice_text(s, &fault->other);
+      slice_text(s, &fault->other, other);
       ax_text_add(s->text, " overlap in the output on ");
       break;
   }
-  member_text(s, fault->device, fault->local);
+  member_text(s, fault->device, fault->local, receiver);
 }
 
-void ax_fault_text(ax_text *text, const ax_fault *fault, const ax_ragged_shape *shape, const ax_axes *names, const ax_mesh *mesh, int64_t one) {
-  kind_text(&(speaking){text, shape, names, mesh, one}, fault);
+void ax_fault_text(ax_text *text, const ax_fault *fault, const ax_ragged_shape *shape, const ax_mesh *mesh, int64_t sender, int64_t other,
+                   int64_t receiver) {
+  kind_text(&(speaking){text, shape, mesh}, fault, sender, other, receiver);
   if (shape->batch > 1) ax_text_add(text, ", in batch element %lld", (long long)fault->batch);
 }

@@ -30,10 +30,9 @@ typedef struct ax_ragged_shape {
   const uint32_t *number, *where; /* of member `local` of device e: number[e * local + l]; and the inverse */
 } ax_ragged_shape;
 
-/* Fills number and where, in the arena. names: the axes that devices lie along, row-major. Of local_count batched axes, of sizes
-   local[k], number k stood behind at[k] of the names. */
-AX_MUST_USE ax_status ax_ragged_number(ax_arena *arena, const ax_mesh *mesh, const ax_axes *names, uint32_t local_count,
-                                       const int64_t *at, const int64_t *local, ax_ragged_shape *shape);
+/* Fills number and where, in the arena. Of local_count batched axes, of sizes local[k], number k stood before at[k] of the devices: as
+   many as lie along the axes behind it. */
+AX_MUST_USE ax_status ax_ragged_number(ax_arena *arena, uint32_t local_count, const int64_t *at, const int64_t *local, ax_ragged_shape *shape);
 
 typedef struct ax_counts { /* an array of integers, [batch][local][members * each] */
   ax_dtype dtype;
@@ -55,7 +54,7 @@ typedef enum ax_fault_kind {
 } ax_fault_kind;
 
 typedef struct ax_sent { /* a slice and who sends it */
-  ax_piece slice;
+  ax_piece piece;
   uint32_t device, local; /* device: number in its group */
   int64_t number;         /* in the sender's arrays */
 } ax_sent;
@@ -83,7 +82,8 @@ typedef struct ax_taking { /* by one device */
 
 /* False, and what is wrong: then out is good for nothing. */
 bool ax_ragged_take(const ax_taking *taking, ax_fault *fault);
-/* names: the axes of the exchange; one: any device of the group. */
-void ax_fault_text(ax_text *text, const ax_fault *fault, const ax_ragged_shape *shape, const ax_axes *names, const ax_mesh *mesh, int64_t one);
+/* sender, other, receiver: the devices of the mesh that those in the fault are. */
+void ax_fault_text(ax_text *text, const ax_fault *fault, const ax_ragged_shape *shape, const ax_mesh *mesh, int64_t sender, int64_t other,
+                   int64_t receiver);
 
 #endif

@@ -8,10 +8,10 @@
         member 1   operand c d .           0 1         1 1                  1 2              2 1  -->  b b d 0
 
    Parameters: axes; batch, the number of dimensions B, of exchanges apart from each other; local, for each dimension of L, of members that
-   live on one device since their axis was batched, how many of the axes stood before it; back: the transpose. Then operand is T[.., M, A..] and
+   live on one device since their axis was batched, how many devices lie along the axes behind that one; back: the transpose. Then operand is T[.., M, A..] and
    output T[.., N, A..], and the rows that slices became are added to those they were, in the order of members and slices.
    Errors: an unknown axis or one named twice; operands that do not vary over a checked axis; shapes other than those said, offsets and
-   sizes that are no integers, K = 0 or that does not divide by n; back, T other than f32 and f64.
+   sizes that are no integers, K = 0 or that does not divide by n; groups of several sizes; back, T other than f32 and f64.
    Errors of a run, which name device, slice, offset and size: a negative offset or size; a slice that leaves the operand or the output;
    slices that lie on each other in one output; a size that is not the one in recv_sizes.
    Linear in operand and output together. The transpose takes rows back and adds them to zeros, since slices of an operand may lie on each
@@ -20,22 +20,23 @@
 
 #include <string.h>
 
-#include "prim/collective.h"
 #include "prim/prims.h"
+#include "prim/ragged.h"
 
-enum { OPERAND, OUTPUT, INPUT_OFFSETS, SEND_SIZES, OUTPUT_OFFSETS, RECV_SIZES, OPERANDS };
+enum {
+  OPERAND = AX_RAGGED_OPERAND,
+  OUTPUT = AX_RAGGED_OUTPUT,
+  INPUT_OFFSETS = AX_RAGGED_INPUT_OFFSETS,
+  SEND_SIZES = AX_RAGGED_SEND_SIZES,
+  OUTPUT_OFFSETS = AX_RAGGED_OUTPUT_OFFSETS,
+  RECV_SIZES = AX_RAGGED_RECV_SIZES,
+  OPERANDS = AX_RAGGED_OPERANDS
+};
 static const char *const operand_names[] = {"operand", "output", "input_offsets", "send_sizes", "output_offsets", "recv_sizes"};
-
-typedef struct ragged_params {
-  ax_axes axes;
-  int64_t batch;
-  ax_dims local;
-  bool back;
-} ragged_params;
 
 /* --- infer --- */
 
-static uint32_t outer_rank(const ragged_params *params) { return (uint32_t)params->batch + params->local.count; }
+static uint32_t outer_rank(const ax_ragged_params *params) { return (uint32_t)params->batch + params->local.count; }
 
 static ax_status refuse(const ax_infer_args *args, uint32_t k, const char *wanted) {
   return ax_error(AX_INVALID_ARGUMENT, "%s is %s; it must be %s", operand_names[k], ax_type_string(&args->in[k], args->axes), wanted);
@@ -54,7 +55,7 @@ static ax_status check_tables(const ax_infer_args *args, uint32_t outer) {
   return AX_OK;
 }
 
-static ax_status check_arrays(const ax_infer_args *args, const ragged_params *params, uint32_t outer) {
+static ax_status check_arrays(const ax_infer_args *args, const ax_ragged_params *params, uint32_t outer) {
   const ax_type *operand = &args->in[OPERAND], *output = &args->in[OUTPUT];
   if (operand->rank <= outer) return refuse(args, OPERAND, "of rows");
   if (output->dtype != operand->dtype || output->rank != operand->rank) return refuse(args, OUTPUT, "of operand's dtype and rank");
@@ -64,21 +65,22 @@ static ax_status check_arrays(const ax_infer_args *args, const ragged_params *pa
   return AX_OK;
 }
 
-static ax_status check_params(const ragged_params *params) {
+/* devices: of a group. */
+static ax_status check_params(const ax_ragged_params *params, int64_t devices) {
   if (params->batch < 0 || params->batch > AX_MAX_RANK) return ax_error(AX_INVALID_ARGUMENT, "batch is %lld", (long long)params->batch);
   for (uint32_t k = 0; k < params->local.count; k++) {
-    int64_t at = params->local.v[k], before = k > 0 ? params->local.v[k - 1] : 0;
-    if (at < before || at > params->axes.count)
-      return ax_error(AX_INVALID_ARGUMENT, "local says %lld after %lld, of %u axes", (long long)at, (long long)before, params->axes.count);
+    int64_t at = params->local.v[k], before = k > 0 ? params->local.v[k - 1] : devices;
+    if (at < 1 || before % at != 0 || params->axes.groups.count > 0)
+      return ax_error(AX_INVALID_ARGUMENT, "local says %lld of %lld devices", (long long)at, (long long)before);
   }
   return AX_OK;
 }
 
 static ax_status infer(const ax_infer_args *args) {
-  const ragged_params *params = args->params;
+  const ax_ragged_params *params = args->params;
   int64_t members;
   AX_TRY(ax_collective_size(args, &params->axes, &members));
-  AX_TRY(check_params(params));
+  AX_TRY(check_params(params, members));
   uint32_t outer = outer_rank(params);
   AX_TRY(check_arrays(args, params, outer));
   AX_TRY(check_tables(args, outer));
@@ -108,29 +110,22 @@ static ax_status spread(const ax_infer_args *args) {
 
 /* --- The shape, as members see it --- */
 
-static int64_t product(const int64_t *dims, uint32_t count) {
-  int64_t all = 1;
-  for (uint32_t i = 0; i < count; i++) all *= dims[i];
-  return all;
-}
-
-static ax_status describe(ax_arena *arena, const ragged_params *params, const ax_mesh *mesh, const ax_type *operand, const ax_type *output,
+/* devices: of a group. */
+static ax_status describe(ax_arena *arena, const ax_ragged_params *params, int64_t devices, const ax_type *operand, const ax_type *output,
                           int64_t slices, ax_ragged_shape *shape) {
-  ax_axis_set set;
   uint32_t outer = outer_rank(params);
   const int64_t *local = operand->dims + params->batch;
-  AX_TRY(ax_axes_resolve(&params->axes, mesh, &set));
   if (params->back) {
     const ax_type *rows = operand;
     operand = output;
     output = rows;
   }
-  *shape = (ax_ragged_shape){.batch = product(operand->dims, (uint32_t)params->batch), .local = product(local, params->local.count),
-                             .devices = ax_axis_set_size(set, mesh), .from_rows = operand->dims[outer], .to_rows = output->dims[outer],
-                             .row_elems = product(operand->dims + outer + 1, operand->rank - outer - 1), .dtype = operand->dtype};
+  *shape = (ax_ragged_shape){.batch = ax_dims_elems((uint32_t)params->batch, operand->dims), .local = ax_dims_elems(params->local.count, local),
+                             .devices = devices, .from_rows = operand->dims[outer], .to_rows = output->dims[outer],
+                             .row_elems = ax_dims_elems(operand->rank - outer - 1, operand->dims + outer + 1), .dtype = operand->dtype};
   shape->members = shape->devices * shape->local;
   shape->each = slices / shape->members;
-  return ax_ragged_number(arena, mesh, &params->axes, params->local.count, params->local.v, local, shape);
+  return ax_ragged_number(arena, params->local.count, params->local.v, local, shape);
 }
 
 /* --- eval --- */
@@ -152,7 +147,7 @@ static ax_counts counts_of(const ax_eval_args *args, uint32_t k, uint32_t lane) 
 
 static ax_status take(lanes *all, uint32_t lane) {
   const ax_eval_args *args = all->args;
-  const ragged_params *params = args->eqn->params;
+  const ax_ragged_params *params = args->eqn->params;
   const ax_ragged_shape *shape = &all->shape;
   size_t part = (size_t)(shape->batch * shape->local * shape->local * shape->each);
   ax_taking taking = {.shape = shape, .device = lane, .received = all->received, .packed = all->packed[lane], .expected = counts_of(args, RECV_SIZES, lane), .agree = true,
@@ -162,7 +157,7 @@ static ax_status take(lanes *all, uint32_t lane) {
   for (uint32_t e = 0; e < args->lanes && part > 0; e++) memcpy(all->received + e * part, all->packed[e] + lane * part, part * sizeof all->received[0]);
   ax_tensor_assign(args->out[lane], args->in[OUTPUT * args->lanes + lane]);
   if (ax_ragged_take(&taking, &fault)) return AX_OK;
-  ax_fault_text(&text, &fault, shape, &params->axes, args->axes, args->device[lane]);
+  ax_fault_text(&text, &fault, shape, args->axes, args->device[fault.sent.device], args->device[fault.other.device], args->device[lane]);
   ax_status status = text.failed ? ax_out_of_memory(0) : ax_error(AX_INVALID_ARGUMENT, "ragged_all_to_all: %s", text.data);
   ax_text_deinit(&text);
   return status;
@@ -173,7 +168,7 @@ static ax_status eval_in(lanes *all, ax_arena *arena) {
   const ax_tensor *operand = args->in[0], *output = args->in[args->lanes], *offsets = args->in[INPUT_OFFSETS * args->lanes];
   const ax_type in = ax_array_type(operand->dtype, operand->rank, operand->dims), out = ax_array_type(output->dtype, output->rank, output->dims);
   int64_t slices = offsets->dims[offsets->rank - 1];
-  AX_TRY(describe(arena, args->eqn->params, args->axes, &in, &out, slices, &all->shape));
+  AX_TRY(describe(arena, args->eqn->params, args->lanes, &in, &out, slices, &all->shape));
   size_t table = (size_t)(all->shape.batch * all->shape.local * slices);
   all->packed = ax_arena_alloc(arena, args->lanes * sizeof all->packed[0]);
   all->received = ax_arena_alloc(arena, table * sizeof all->received[0]);
@@ -205,8 +200,7 @@ static void differs(const ax_differs_args *args) {
 
 /* --- Binding --- */
 
-/* All operands made to vary over the axes. */
-static ax_value bind(const ragged_params *params, const ax_value *in) {
+ax_value ax_ragged_bind(const ax_ragged_params *params, const ax_value *in) {
   ax_value operands[OPERANDS];
   ax_axis_set set = 0;
   if (!ax_check_operands(ax_prim_ragged_all_to_all.name, in, OPERANDS)) return ax_poison;
@@ -224,16 +218,16 @@ static ax_value bind(const ragged_params *params, const ax_value *in) {
 /* --- jvp --- */
 
 static void jvp(const ax_jvp_args *args) {
-  const ragged_params *params = args->eqn->params;
+  const ax_ragged_params *params = args->eqn->params;
   ax_value in[OPERANDS];
   memcpy(in, args->in, sizeof in);
-  args->out[0] = bind(params, in);
+  args->out[0] = ax_ragged_bind(params, in);
   if (ax_is_zero(args->tangent_in[OPERAND]) && ax_is_zero(args->tangent_in[OUTPUT])) {
     args->tangent_out[0] = ax_zero;
     return;
   }
   for (uint32_t k = OPERAND; k <= OUTPUT; k++) in[k] = ax_instantiate(args->tangent_in[k], args->in[k]);
-  args->tangent_out[0] = bind(params, in);
+  args->tangent_out[0] = ax_ragged_bind(params, in);
 }
 
 /* --- transpose --- */
@@ -241,8 +235,8 @@ static void jvp(const ax_jvp_args *args) {
 static bool is_short(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
 
 /* Rows of t, which slices became, added up where they were: in f32, and rounded once, of shorter floats. */
-static ax_value taken_back(const ragged_params *params, const ax_value *tables, ax_value t, const ax_type *wanted) {
-  ragged_params back = *params;
+static ax_value taken_back(const ax_ragged_params *params, const ax_value *tables, ax_value t, const ax_type *wanted) {
+  ax_ragged_params back = *params;
   ax_type type = *wanted;
   ax_value in[OPERANDS];
   memcpy(in, tables, sizeof in);
@@ -250,11 +244,11 @@ static ax_value taken_back(const ragged_params *params, const ax_value *tables, 
   if (is_short(type.dtype)) type.dtype = AX_F32;
   in[OPERAND] = ax_convert_element_type(t, type.dtype);
   in[OUTPUT] = ax_zeros_of(&type);
-  return ax_convert_element_type(bind(&back, in), wanted->dtype);
+  return ax_convert_element_type(ax_ragged_bind(&back, in), wanted->dtype);
 }
 
 /* t, and zeros where something came: flags of all rows, exchanged like them, say where. */
-static ax_value left_alone(const ragged_params *params, const ax_value *tables, ax_value t, const ax_type *operand) {
+static ax_value left_alone(const ax_ragged_params *params, const ax_value *tables, ax_value t, const ax_type *operand) {
   ax_type rows = ax_typeof(t), flags = *operand;
   uint32_t rank = outer_rank(params) + 1;
   int64_t where[AX_MAX_RANK];
@@ -265,22 +259,22 @@ static ax_value left_alone(const ragged_params *params, const ax_value *tables, 
   in[OPERAND] = ax_full(AX_BOOL, rank, flags.dims, 1);
   in[OUTPUT] = ax_full(AX_BOOL, rank, rows.dims, 0);
   for (uint32_t d = 0; d < rank; d++) where[d] = d;
-  ax_value came = ax_broadcast_in_dim(bind(params, in), rows.rank, rows.dims, where);
+  ax_value came = ax_broadcast_in_dim(ax_ragged_bind(params, in), rows.rank, rows.dims, where);
   return ax_select_n(came, t, ax_zeros_of(&rows));
 }
 
 static void transpose(const ax_transpose_args *args) {
-  const ragged_params *params = args->eqn->params;
+  const ax_ragged_params *params = args->eqn->params;
   const ax_type *operand = &args->in_types[OPERAND];
   ax_value t = args->cotangent[0], in[OPERANDS];
   if (ax_failed()) return;
   memcpy(in, args->in, sizeof in);
   if (params->back) {
-    ragged_params forth = *params;
+    ax_ragged_params forth = *params;
     forth.back = false;
     in[OPERAND] = t;
     in[OUTPUT] = ax_zero_cotangent(operand);
-    if (args->linear[OPERAND]) args->out[OPERAND] = bind(&forth, in);
+    if (args->linear[OPERAND]) args->out[OPERAND] = ax_ragged_bind(&forth, in);
     if (args->linear[OUTPUT]) args->out[OUTPUT] = t;
     return;
   }
@@ -292,28 +286,29 @@ static void transpose(const ax_transpose_args *args) {
 
 /* The batched axis, which is among the axes: its members live on one device from now on, in a dimension among those that do already,
    as they stood. Gives that dimension. */
-static uint32_t make_local(ragged_params *params, const char *axis) {
+static uint32_t make_local(ax_ragged_params *params, const char *axis, int64_t size) {
   ax_axes before, after;
   uint32_t k = 0;
   ax_axes_around(&params->axes, axis, &before, &after);
-  while (k < params->local.count && params->local.v[k] <= before.count) k++;
+  int64_t behind = ax_axes_members(&after);
+  for (; k < params->local.count && params->local.v[k] >= behind * size; k++) params->local.v[k] /= size;
   memmove(&params->local.v[k + 1], &params->local.v[k], (params->local.count - k) * sizeof params->local.v[0]);
-  params->local.v[k] = before.count;
+  params->local.v[k] = behind;
   params->local.count++;
-  for (uint32_t i = k + 1; i < params->local.count; i++) params->local.v[i]--;
-  ax_axes_without(&params->axes, axis, &params->axes);
+  const ax_axes all = params->axes;
+  ax_axes_without(&all, axis, &params->axes);
   return (uint32_t)params->batch + k;
 }
 
 static void batch(const ax_batch_args *args) {
-  ragged_params params = *(const ragged_params *)args->eqn->params;
+  ax_ragged_params params = *(const ax_ragged_params *)args->eqn->params;
   ax_axes before, after;
   ax_value in[OPERANDS];
   uint32_t dim = 0;
-  if (ax_axes_around(&params.axes, args->axis, &before, &after)) dim = make_local(&params, args->axis);
+  if (ax_axes_around(&params.axes, args->axis, &before, &after)) dim = make_local(&params, args->axis, args->size);
   else params.batch++;
   for (uint32_t k = 0; k < OPERANDS; k++) in[k] = ax_move_dim(ax_batch_front(args->in[k], args->in_dim[k], args->size), 0, (int)dim);
-  args->out[0] = bind(&params, in);
+  args->out[0] = ax_ragged_bind(&params, in);
   args->out_dim[0] = (int)dim;
 }
 
@@ -334,14 +329,14 @@ static ax_status meet(ax_lower *lower, const ax_ragged *ragged) {
 /* Who has packed its table has its operand ready, and who has all tables knows it of all. Nobody goes on with the memory of its operand
    before all have taken their rows. */
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ragged_params *params = eqn->params;
+  const ax_ragged_params *params = eqn->params;
   ax_plan *plan = lower->plan;
   const ax_type *types = lower->program->types;
   const ax_type *offsets = &types[eqn->in[INPUT_OFFSETS]];
   ax_ragged *ragged = ax_arena_alloc(&plan->arena, sizeof *ragged);
   if (ragged == NULL) return ax_out_of_memory(sizeof *ragged);
-  AX_TRY(describe(&plan->arena, params, &plan->mesh, &types[eqn->in[OPERAND]], &types[eqn->in[OUTPUT]], offsets->dims[offsets->rank - 1], &ragged->shape));
   AX_TRY(ax_axes_resolve(&params->axes, &plan->mesh, &ragged->axes));
+  AX_TRY(describe(&plan->arena, params, ax_axis_set_size(ragged->axes, &plan->mesh), &types[eqn->in[OPERAND]], &types[eqn->in[OUTPUT]], offsets->dims[offsets->rank - 1], &ragged->shape));
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_copy(lower, out[0], in[OUTPUT]));
   const ax_ragged_shape *shape = &ragged->shape;
@@ -369,23 +364,67 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_ragged(lower, ragged, AX_RAGGED_RELEASE);
 }
 
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) { return ax_absent_hlo(hlo, eqn, in, out); }
+/* --- ungroup --- */
 
-static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ragged_params, axes)},
-                                  {"batch", AX_PARAM_I64, offsetof(ragged_params, batch)},
-                                  {"local", AX_PARAM_DIMS, offsetof(ragged_params, local)},
-                                  {"back", AX_PARAM_BOOL, offsetof(ragged_params, back)}};
+/* [B.., s c] of the group's s members -> [B.., n c] of all n: nothing for those that are in other groups. */
+static ax_value for_all(ax_value table, ax_value places, int64_t size, int64_t members) {
+  ax_type type = ax_typeof(table);
+  if (ax_failed()) return ax_poison;
+  uint32_t last = type.rank - 1;
+  int64_t each = type.dims[last] / size;
+  ax_type none = type;
+  none.rank = last + 2;
+  none.dims[last] = 1;
+  none.dims[last + 1] = each;
+  ax_value both[] = {ax_split_dim(table, last, size), ax_zeros_of(&none)};
+  ax_value taken = ax_take(ax_concatenate(2, both, last), places, last);
+  type.dims[last] = members * each;
+  return ax_reshape(taken, type.rank, type.dims);
+}
+
+/* By member of all: its place in my group, or as many as there are. */
+static ax_value places_in_group(const ax_axes *axes, uint32_t members) {
+  const ax_axes_list all = ax_axes_listed(axes);
+  const ax_groups *groups = &axes->groups;
+  const ax_type type = ax_array_type(AX_S32, 2, (const int64_t[]){members, members});
+  uint32_t *group = ax_trace_alloc(members * sizeof group[0]), *number = ax_trace_alloc(members * sizeof number[0]);
+  int32_t *places = ax_trace_alloc((size_t)members * members * sizeof places[0]);
+  if (group == NULL || number == NULL || places == NULL) return ax_poison;
+  ax_groups_numbers(groups, group, number);
+  for (uint32_t m = 0; m < members; m++)
+    for (uint32_t j = 0; j < members; j++)
+      places[(size_t)m * members + j] = (int32_t)(group[m] == group[j] ? number[j] : ax_group_size(groups, group[m]));
+  return ax_dynamic_at(ax_constant(&type, places), ax_axis_index(all.text), 0);
+}
+
+/* Over all members, most of which have nothing for each other. */
+static void ungroup(const ax_ungroup_args *args) {
+  ax_ragged_params params = *(const ax_ragged_params *)args->eqn->params;
+  const ax_axes *axes = args->axes;
+  const int64_t size = ax_group_size(&axes->groups, 0), members = axes->groups.end[axes->groups.count - 1];
+  ax_value in[OPERANDS], places = places_in_group(axes, (uint32_t)members);
+  memcpy(in, args->in, sizeof in);
+  for (uint32_t k = INPUT_OFFSETS; k < OPERANDS; k++) in[k] = for_all(in[k], places, size, members);
+  params.axes = *axes;
+  params.axes.groups = (ax_groups){0};
+  args->out[0] = ax_ragged_bind(&params, in);
+}
+
+static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ax_ragged_params, axes)},
+                                  {"batch", AX_PARAM_I64, offsetof(ax_ragged_params, batch)},
+                                  {"local", AX_PARAM_DIMS, offsetof(ax_ragged_params, local)},
+                                  {"back", AX_PARAM_BOOL, offsetof(ax_ragged_params, back)}};
 
 const ax_prim ax_prim_ragged_all_to_all = {
     .name = "ragged_all_to_all", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = OPERANDS, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ragged_params),
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_ragged_params),
     .infer = infer, .spread = spread, .eval = eval, .differs = differs, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .ungroup = ungroup, .shard = ax_absent_shard, .lower = lower, .hlo = ax_ragged_hlo,
 };
 
 ax_value ax_ragged_all_to_all(ax_value operand, ax_value output, ax_value input_offsets, ax_value send_sizes, ax_value output_offsets,
                               ax_value recv_sizes, const char *axes) {
-  ragged_params params = {0};
+  ax_ragged_params params = {0};
   const ax_value in[OPERANDS] = {operand, output, input_offsets, send_sizes, output_offsets, recv_sizes};
-  return ax_collective_names("ragged_all_to_all", axes, &params.axes) ? bind(&params, in) : ax_poison;
+  return ax_collective_names("ragged_all_to_all", axes, &params.axes) ? ax_ragged_bind(&params, in) : ax_poison;
 }

@@ -423,7 +423,7 @@ const test_sample test_samples[] = {
            "size:s32[2,3,3] = constant[value=[[[1, 1, 1], [1, 1, 1], [1, 1, 1]], [[1, 1, 1], [1, 1, 1], [1, 1, 1]]]:s32[2,3,3]]\n"
            "i:s32[2,3,3] = iota[dtype=s32 shape=(2, 3, 3) dimension=1]\n"
            "j:s32[2,3,3] = iota[dtype=s32 shape=(2, 3, 3) dimension=2]\n"
-           "z:T[2,3,5] = O[axes=() batch=1 local=(0,) back=false] x y j size i size in (z,) }",
+           "z:T[2,3,5] = O[axes=() batch=1 local=(1,) back=false] x y j size i size in (z,) }",
            .linear = "xy"),
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[]{V:d} = O[axes=(d,)] in (i, x) }", .axes = "d=1; d=3; d=2 e=2"),
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[] = O[axes=(d,)] in (i, x) }", .axes = "d=3?"),
