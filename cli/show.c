@@ -156,6 +156,14 @@ static ax_status executable(show *show, char **out) {
   return status;
 }
 
+static ax_status effects(show *show, char **out) {
+  const ax_effects of = ax_program_effects(show->source.program);
+  ax_text text = {0};
+  ax_text_add(&text, "collectives over %s, %s single-sided communication\n", ax_axis_set_string(of.axes, ax_program_axes(show->source.program)),
+              of.single_sided ? "with" : "without");
+  return ax_text_finish(&text, out);
+}
+
 static const struct {
   const char *name;
   ax_status (*transform)(show *show, ax_program **out);
@@ -174,6 +182,7 @@ static const struct {
     {"lower", NULL, lower},
     {"stablehlo", NULL, stablehlo},
     {"executable", NULL, executable},
+    {"effects", NULL, effects},
 };
 
 static size_t find_pass(const char *name) {
@@ -295,6 +304,7 @@ int show_main(int argc, const char **argv) {
           "  lower           what runs: buffers, fused kernels, products, exchanges\n"
           "  stablehlo       the StableHLO module of one device\n"
           "  executable      instructions and memory\n"
+          "  effects         which axes its collectives name, and whether devices send each other messages\n"
           "Passes on the way to an executable, for --after (a name that is none lists all of them): simplify,\n"
           "partition, body (the program of each device), lower (buffers and operations), .. coalesce, flatten\n"
           "(instructions), synchronise, memory (and what is alive where most is held), .. finish\n\n"

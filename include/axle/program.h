@@ -90,6 +90,15 @@ const ax_type *ax_program_out_type(const ax_program *program, uint32_t index);
 /* The axes this program may name; borrowed. */
 const ax_mesh *ax_program_axes(const ax_program *program);
 
+/* What a program does between devices, all programs in it included: the axes that its collectives, axis_index and pvary among them, name, as bits of
+   ax_program_axes, without those that a shard_map or a vmap in it binds; and whether it has single-sided communication (psend, precv), which a
+   conditional may have though its predicate varies. A plain value. */
+typedef struct ax_effects {
+  ax_axis_set axes;
+  bool single_sided;
+} ax_effects;
+ax_effects ax_program_effects(const ax_program *program); /* none for NULL */
+
 /* Prints as text that ax_program_parse reads back to an equal program. `*out` is owned by the caller: ax_string_free. */
 AX_MUST_USE ax_status ax_program_print(const ax_program *program, char **out);
 /* The same, with the location of the C call that each equation comes from, where it is known: `... @"prog.c:12"`. */

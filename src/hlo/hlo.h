@@ -18,6 +18,7 @@ typedef struct ax_hlo {
   ax_mesh axes;    /* the devices the module runs on: replica groups are made from it */
   uint32_t channel;
   uint32_t watched, watched_ops; /* ops begun at this indentation are counted; 0: none are */
+  uint32_t messages; /* the channel of all messages, so that both sides name one; 0: there are none yet */
   const ax_program *program; /* whose equations are being written: operand types are program->types[eqn->in[i]] */
   /* Writes `program`'s equations here by their rules; set by the driver (bridge/), used by rules of regions. */
   ax_status (*inline_program)(struct ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out);

@@ -562,6 +562,7 @@ static ax_status make_program(ax_builder *builder, const uint32_t *outs, uint32_
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     uint32_t nesting = ax_eqn_nesting(&eqns[i]);
     program->effects |= ax_eqn_effects(&eqns[i]);
+    program->named |= ax_eqn_named(&eqns[i], &program->axes);
     if (nesting > program->nesting) program->nesting = nesting;
   }
   atomic_init(&program->references, 1);

@@ -106,6 +106,25 @@ uint32_t ax_eqn_effects(const ax_eqn *eqn) {
   return effects;
 }
 
+ax_axis_set ax_eqn_named(const ax_eqn *eqn, const ax_mesh *axes) {
+  ax_axis_set named = 0;
+  const ax_program *program;
+  for (uint32_t i = 0; (program = ax_eqn_program(eqn, i)) != NULL; i++) named |= program->named; /* their environments begin with this one */
+  for (uint32_t p = 0; p < eqn->prim->param_count && eqn->prim->kind == AX_COLLECTIVE; p++) {
+    const ax_axes *names = eqn->prim->params[p].kind == AX_PARAM_AXES ? ax_param_at(eqn, &eqn->prim->params[p]) : NULL;
+    for (uint32_t k = 0; names != NULL && k < names->count; k++) {
+      int axis = ax_mesh_find(axes, names->name[k]);
+      if (axis >= 0) named |= (ax_axis_set)1 << axis;
+    }
+  }
+  return named & ax_all_axes(axes);
+}
+
+ax_effects ax_program_effects(const ax_program *program) {
+  if (program == NULL) return (ax_effects){0};
+  return (ax_effects){program->named, (program->effects & AX_EFFECT_MESSAGE) != 0};
+}
+
 uint32_t ax_most_operands(const ax_program *program) {
   uint32_t most = 0;
   for (uint32_t i = 0; i < program->eqn_count; i++)

@@ -19,6 +19,7 @@ struct ax_program {
   const uint32_t *labels;
   uint32_t label_count;
   uint32_t effects; /* of all its equations */
+  ax_axis_set named; /* axes of its environment that its collectives name, and those of the programs in it */
   uint32_t nesting; /* how deep the programs in it stand in one another; 0: there are none */
   uint64_t hash; /* of structure, parameters and types; not of lines */
 };
@@ -50,6 +51,8 @@ bool ax_program_same_locations(const ax_program *a, const ax_program *b, bool li
 ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index);
 /* AX_EFFECT_*: of its primitive, and of the programs it holds. */
 uint32_t ax_eqn_effects(const ax_eqn *eqn);
+/* The axes of `axes` that it names, a collective, or those of the programs it holds do. */
+ax_axis_set ax_eqn_named(const ax_eqn *eqn, const ax_mesh *axes);
 /* The largest numbers of operands, and of results, that one of its equations has. */
 uint32_t ax_most_operands(const ax_program *program);
 uint32_t ax_most_results(const ax_program *program);

@@ -22,7 +22,7 @@ AX_MUST_USE ax_status ax_pairs_check(const ax_pairs *pairs, int64_t members);
 /* Sources and targets exchanged, in the trace's memory; false: none, and the trace has failed. */
 bool ax_pairs_swap(const ax_pairs *pairs, ax_pairs *out);
 /* "source_target_pairs = .., channel_handle = .." */
-AX_MUST_USE ax_status ax_hlo_pairs(ax_text *text, ax_hlo *hlo, const ax_axes *names, const ax_pairs *pairs);
+AX_MUST_USE ax_status ax_hlo_pairs(ax_text *text, const ax_hlo *hlo, const ax_axes *names, const ax_pairs *pairs, uint32_t channel);
 
 /* --- spread: the operand must vary over the checked axes among those named. The result does not / does so too / is reduced over them. --- */
 ax_status ax_spread_drop(const ax_infer_args *args);

@@ -51,7 +51,7 @@ bool ax_pairs_swap(const ax_pairs *pairs, ax_pairs *out) {
 }
 
 /* Each pair once for every group: the groups' first members are the devices whose number in their group is 0. */
-ax_status ax_hlo_pairs(ax_text *text, ax_hlo *hlo, const ax_axes *names, const ax_pairs *pairs) {
+ax_status ax_hlo_pairs(ax_text *text, const ax_hlo *hlo, const ax_axes *names, const ax_pairs *pairs, uint32_t channel) {
   const ax_mesh *mesh = &hlo->axes;
   ax_axis_set set;
   AX_TRY(ax_axes_resolve(names, mesh, &set));
@@ -65,6 +65,6 @@ ax_status ax_hlo_pairs(ax_text *text, ax_hlo *hlo, const ax_axes *names, const a
                   (long long)ax_axes_device(names, mesh, d, pairs->v[i][1]));
   }
   ax_text_add(text, "%s> : tensor<%lldx2xi64>, channel_handle = #stablehlo.channel_handle<handle = %u, type = 1>", count > 0 ? "]" : "",
-              (long long)count, ++hlo->channel);
+              (long long)count, channel);
   return AX_OK;
 }

@@ -169,7 +169,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ppermute_params *params = eqn->params;
   ax_text attributes = {0};
-  AX_TRY(ax_hlo_pairs(&attributes, hlo, &params->axes, &params->pairs));
+  AX_TRY(ax_hlo_pairs(&attributes, hlo, &params->axes, &params->pairs, ++hlo->channel));
   return ax_hlo_attributed(hlo, eqn, "stablehlo.collective_permute", in, &attributes, out);
 }
 

@@ -47,6 +47,7 @@ class program : public handle<ax_program, ax_program_retain, ax_program_release>
   type in_type(std::uint32_t index) const { return index < in_count() ? *ax_program_in_type(get(), index) : type{}; }
   type out_type(std::uint32_t index) const { return index < out_count() ? *ax_program_out_type(get(), index) : type{}; }
   mesh axes() const { return get() != nullptr ? mesh(*ax_program_axes(get())) : mesh(); }
+  ax_effects effects() const { return ax_program_effects(get()); }
   may<std::string> print(location at = location::here()) const {
     char *text = nullptr;
     ax_status status = ax_program_print(get(), &text);
