@@ -113,8 +113,8 @@ static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **
   AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[exchange->in].root].axes, &push->in_set));
   find_run(push);
   push->by_last = may_be_by_last(x, push);
-  push->small = exchange->combine != AX_SCALAR_NONE && exchange->peers == AX_PEERS_ONE && push->outer_rank == 0 &&
-                push->run <= AX_PUSH_BLOCK && !push->by_last;
+  int64_t parts = exchange->peers == AX_PEERS_ONE ? 1 : push->members;
+  push->small = exchange->combine != AX_SCALAR_NONE && push->outer_rank == 0 && push->run * parts <= AX_PUSH_BLOCK && !push->by_last;
   AX_TRY(take_members(x, push));
   return exchange->peers == AX_PEERS_PAIRS ? pair_members(e, push) : AX_OK;
 }

@@ -66,7 +66,7 @@ typedef struct ax_push {
   uint32_t *in_place;          /* by_last: by member number, as place, in in's set */
   ax_kernel_code combine;      /* dst[i] = dst[i] op src[i] over `run` elements */
   ax_kernel_code widen;        /* dst[i] = src[i], when out's dtype is another; NULL: bytes are copied */
-  bool small;                  /* each member combines one short run of elements into one result: nothing to share */
+  bool small;                  /* each member combines short runs of elements: nothing to share */
   int64_t run;                 /* contiguous elements of the part */
   uint32_t outer_rank;         /* dimensions around the run */
 } ax_push;

@@ -173,6 +173,18 @@ static void push_together(ax_execution *run, ax_seat *seat, const ax_frame *fram
   ax_schedule_resume(run, c.first);
 }
 
+/* My short runs, whoever they go to. */
+static void put_small(const ax_frame *frame, const ax_instr *instr, uint32_t number) {
+  const ax_push *push = instr->push;
+  const char *src = ax_address(frame, &instr->refs[0]);
+  if (push->exchange->peers == AX_PEERS_ONE) {
+    put_run(push, src, ax_address(frame, &instr->refs[1]), 0, push->run, number > 0);
+    return;
+  }
+  int64_t step = push->exchange->src_step * push->item;
+  for (uint32_t j = 0; j < push->members; j++) put_run(push, src + j * step, member_out(frame, instr, number, j), 0, push->run, number > 0);
+}
+
 bool ax_push_do(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
   const ax_push *push = instr->push;
   uint32_t number = push->number[frame->device], counter = push->first + push->counter[frame->device];
@@ -189,7 +201,7 @@ bool ax_push_do(ax_execution *run, ax_seat *seat, const ax_frame *frame, const a
   if (!ax_schedule_await(run, seat, f, counter, turn, false)) return false;
   bool followed = number + 1 < push->members && ax_schedule_is_next(run, counter, turn + 1);
   if (push->small && !followed) {
-    put_run(push, ax_address(frame, &instr->refs[0]), ax_address(frame, &instr->refs[1]), 0, push->run, number > 0);
+    put_small(frame, instr, number);
     ax_schedule_signal(run, counter, 1);
   } else {
     push_together(run, seat, frame, instr, counter, turn);
