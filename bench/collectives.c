@@ -121,6 +121,10 @@ static void parts_of_sum(const ax_value *in, ax_value *out, void *context) {
   ax_value part = ax_mul(ax_psum_scatter(in[0], "d", 0, true), 1.0 / many);
   out[0] = ax_reshape(ax_broadcast_to(part, AX_DIMS(many, elems / many)), AX_DIMS(elems));
 }
+static void repeat_broadcast(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_pbroadcast(in[0], "d", 0);
+}
 static void sum_of_pairs(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_mul(ax_psum(in[0], "d {0,1} {2,3} {4,5} {6,7}"), 0.5);
@@ -142,7 +146,7 @@ void repeated(char **arguments) {
     ax_function body;
   } all[] = {{"psum", halve_sum},         {"pmean", repeat_mean}, {"pmax", repeat_max},   {"pmin", repeat_min},
              {"all_gather", first_of_gathered}, {"all_to_all", exchange}, {"ppermute", pass_on}, {"psum_scatter", parts_of_sum},
-             {"psum_of_pairs", sum_of_pairs}};
+             {"psum_of_pairs", sum_of_pairs}, {"pbroadcast", repeat_broadcast}};
   int64_t bytes = atoll(arguments[1]);
   repetition r = {.length = bytes < 1 << 16 ? scan_length : scan_length / 10};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
