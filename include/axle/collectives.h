@@ -1,7 +1,9 @@
 /* Collectives between the devices along named mesh axes, and shard_map, in whose body they are used.
 
    `axes`: "data" or "data,model". A group is the devices that differ along these axes alone; its n members are numbered
-   row-major over the axes in the order named. x is made varying over them first if it is not. "" is a group of one.
+   row-major over the axes in the order named. x is made varying over them first where it is
+   invariant; where it is reduced that takes an ax_reduced_vary_cast, and only psum, pmax, pmin and psum_scatter take what is unreduced. "" is a
+   group of one.
    "data {0,2} {1,3}" makes groups of those members (axis_index_groups of jax.lax), each of them in one, numbered as they are listed. psum,
    pmean, pmax and pmin take groups of any sizes; all_gather, psum_scatter and all_to_all of one size; what they give differs from group to
    group, so it stays typed varying. Groups that are those along axes of a finer mesh cost what these would; others about twice that
@@ -141,7 +143,8 @@ ax_value ax_create_token(void); /* for a precv whose psend is elsewhere */
    a spec for each operand, separated by semicolons, an arrow, a spec for each result. One spec alone on a side stands for all there;
    "*N" behind one repeats it: "_,model*2; *6; data -> ".
    A result that varies over an axis its spec does not name is refused; not by ax_shard_map_unchecked, which turns the
-   varying/invariant types off: then such a result is taken from the first device along that axis.
+   varying/invariant types off: then such a result is taken from the first device along that axis. What is reduced leaves as what is
+   invariant; what is unreduced does not leave.
    Errors (kept by the trace): an unsound mesh; an axis that a shard_map around this one has; specs of another number than there are
    operands or results; one that has more entries than there are dimensions, or does not divide; the body's own. */
 void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);

@@ -2,8 +2,14 @@
    errors poison the result and are reported when the trace finishes (see program.h).
 
    Two-operand functions broadcast as NumPy does: shapes are aligned at the last dimension, and a dimension of 1 stretches.
-   dtypes are never converted silently: both operands have one dtype T. Numeric: an integer or float. Operands that vary over
-   different mesh axes are made to agree by an implicit pvary. Names and semantics are those of jax.lax.
+   dtypes are never converted silently: both operands have one dtype T. Numeric: an integer or float. Names and semantics are those of
+   jax.lax.
+
+   Operands that spread differently over mesh axes (ax_spread) are made to agree by implicit casts, axis by axis: where one varies all are made to
+   vary; where one is reduced or unreduced, those that are invariant become reduced. Operations take unreduced operands where they are linear in them:
+   all operands of add, sub, neg, concatenate, pad, reduce_sum, of what only moves elements, and the cases of select_n; one of mul and
+   dot_general; the first of div (floats), dynamic_slice, and the first two of dynamic_update_slice. What is unreduced by max or min is taken by what
+   only moves elements, by max and reduce_max or min and reduce_min. All other unreduced operands are errors that name the axis.
 
    A single dimension, and each of a reduction's axes, may count from the end: -1 is the last. Lists with an entry a dimension
    (permutation, broadcast_dimensions, starts, limits) and dot_general's have one entry for each, from 0.
