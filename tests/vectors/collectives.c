@@ -5,6 +5,7 @@
 #define GRID "a=4,b=2:a,b a=4,b=2:b a=4,b=2:a"
 #define ORDERED LINE " " GRID
 #define MESHES ORDERED " a=4,b=2:b,a"
+#define FEW "d=2 a=2,b=2:b,a a=2,b=2:b"
 #define MORE "d=8 a=4,b=2:a,b a=4,b=2:a"
 
 static const vector_variant *variant(void *context) { return context; }
@@ -52,6 +53,25 @@ BODY(all_to_all_0_2) { out[0] = ax_all_to_all(in[0], axes(context), 0, 2, false)
 BODY(all_to_all_tiled) { out[0] = ax_all_to_all(in[0], axes(context), 0, 0, true); }
 BODY(all_to_all_tiled_1_0) { out[0] = ax_all_to_all(in[0], axes(context), 1, 0, true); }
 BODY(all_to_all_tiled_0_1) { out[0] = ax_all_to_all(in[0], axes(context), 0, 1, true); }
+
+static void orders(const ax_value *in, ax_value *out, void *context, bool tiled) {
+  for (int64_t s = 0; s < 3; s++)
+    for (int64_t c = 0; c < 3; c++) out[3 * s + c] = ax_all_to_all(in[0], axes(context), s, c, tiled);
+}
+BODY(all_to_all_orders) { orders(in, out, context, false); }
+BODY(all_to_all_tiled_orders) { orders(in, out, context, true); }
+BODY(from_the_end) {
+  out[0] = ax_all_to_all(in[0], axes(context), -1, -3, true);
+  out[1] = ax_all_to_all(in[0], axes(context), -2, -1, true);
+  out[2] = ax_psum_scatter(in[0], axes(context), -1, true);
+  out[3] = ax_all_gather(in[0], axes(context), -2, true);
+  out[4] = ax_all_gather(in[0], axes(context), -1, false);
+}
+BODY(all_gather_scalar) {
+  const int64_t first = 0;
+  out[0] = ax_all_gather(ax_reduce_sum(in[0], DIMS(0, 1), false), axes(context), 0, false);
+  out[1] = ax_reduce_sum(ax_all_gather(ax_reshape(ax_slice(in[0], LIST(0, 0), LIST(1, 3), NULL), DIMS(3)), axes(context), -1, false), 1, &first, false);
+}
 
 static ax_value around(ax_value x, void *context) {
   int64_t pairs[64][2], n = variant(context)->members;
@@ -131,6 +151,10 @@ static const vector_case collectives_cases[] = {
     {"all_to_all_tiled", MESHES, "A > A", .body = all_to_all_tiled},
     {"all_to_all_tiled_1_0", MORE, "A > A", .body = all_to_all_tiled_1_0},
     {"all_to_all_tiled_0_1", MORE, "A > A", .body = all_to_all_tiled_0_1},
+    {"all_to_all_orders", FEW, "A > A A A A A A A A A", .body = all_to_all_orders, .out = 9, .modes = "vj"},
+    {"all_to_all_tiled_orders", FEW, "A > A A A A A A A A A", .body = all_to_all_tiled_orders, .out = 9, .scaled = true},
+    {"from_the_end", FEW, "A > A A A A A", .body = from_the_end, .out = 5, .scaled = true},
+    {"all_gather_scalar", FEW, "A > A A", .body = all_gather_scalar, .out = 2, .scaled = true},
     {"ppermute_ring", ORDERED, "A > A", .body = ppermute_ring},
     {"ppermute_pairs", ORDERED, "A > A", .body = ppermute_pairs},
     {"pshuffle", ORDERED, "A > A", .body = pshuffle},

@@ -9,6 +9,7 @@ from case import Case, members, real, shards
 LINE = "d=2 d=4 d=8 d=1"
 GRID = "a=4,b=2:a,b a=4,b=2:b a=4,b=2:a"
 MESHES = f"{LINE} {GRID} a=4,b=2:b,a"
+FEW = "d=2 a=2,b=2:b,a a=2,b=2:b"
 MORE = "d=8 a=4,b=2:a,b a=4,b=2:a"
 
 
@@ -35,6 +36,17 @@ def told(v, x, source):
 def which(v, x, argument):
     """The first member that has the extreme: JAX's own takes one axis, and no NaN."""
     return lax.pmax(jnp.int32(argument(lax.all_gather(x, v.axes), axis=0)), v.axes)
+
+
+def from_the_end(v, x):
+    n = x.ndim
+    return [
+        lax.all_to_all(x, v.axes, n - 1, n - 3, tiled=True),
+        lax.all_to_all(x, v.axes, n - 2, n - 1, tiled=True),
+        lax.psum_scatter(x, v.axes, scatter_dimension=n - 1, tiled=True),
+        lax.all_gather(x, v.axes, axis=n - 2, tiled=True),
+        lax.all_gather(x, v.axes, axis=n),
+    ]
 
 
 def over(function, options="A > A", name=None, variants=MESHES, inputs=None, **more):
@@ -74,6 +86,12 @@ CASES = [
     over(lambda v, x: lax.all_to_all(x, v.axes, 0, 0, tiled=True), "A > A", "all_to_all_tiled", inputs=[shards(lambda v: 2 * v.members, 3)]),
     over(lambda v, x: lax.all_to_all(x, v.axes, 1, 0, tiled=True), "A > A", "all_to_all_tiled_1_0", MORE, [shards(2, lambda v: 2 * v.members)]),
     over(lambda v, x: lax.all_to_all(x, v.axes, 0, 1, tiled=True), "A > A", "all_to_all_tiled_0_1", MORE, [shards(lambda v: 2 * v.members, 3)]),
+    over(lambda v, x: [lax.all_to_all(x, v.axes, s, c) for s in range(3) for c in range(3)], "A >" + " A" * 9, "all_to_all_orders", FEW,
+         [shards(members, members, members)], modes="vj"),
+    over(lambda v, x: [lax.all_to_all(x, v.axes, s, c, tiled=True) for s in range(3) for c in range(3)], "A >" + " A" * 9,
+         "all_to_all_tiled_orders", FEW, [shards(members, members, lambda v: 2 * v.members)]),
+    over(from_the_end, "A > A A A A A", "from_the_end", FEW, [shards(members, members, members)]),
+    over(lambda v, x: [lax.all_gather(x.sum(), v.axes), lax.all_gather(x[0], v.axes, axis=-1).sum(0)], "A > A A", "all_gather_scalar", FEW),
     # Over several axes only in the order of the mesh: in another, jax.lax numbers the members in mesh order, Axle as named.
     over(lambda v, x: lax.ppermute(x, v.axes, ring(v)), "A > A", "ppermute_ring", f"{LINE} {GRID}"),
     over(lambda v, x: lax.ppermute(x, v.axes, pairs(v)), "A > A", "ppermute_pairs", f"{LINE} {GRID}"),
