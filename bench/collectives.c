@@ -125,6 +125,14 @@ static void repeat_broadcast(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_pbroadcast(in[0], "d", 0);
 }
+/* all_to_all's bytes: to each member an equal part, which it has already. */
+static void exchange_ragged(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const int64_t slices = many, rows = ax_typeof(in[0]).dims[0] / many;
+  ax_value from = ax_mul(ax_iota(AX_S32, 1, &slices, 0), (double)rows), size = ax_full(AX_S32, 1, &slices, (double)rows);
+  ax_value to = ax_broadcast_to(ax_mul(ax_axis_index("d"), (double)rows), AX_DIMS(many));
+  out[0] = ax_ragged_all_to_all(in[0], in[0], from, size, to, size, "d");
+}
 static void sum_of_pairs(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_mul(ax_psum(in[0], "d {0,1} {2,3} {4,5} {6,7}"), 0.5);
@@ -146,7 +154,7 @@ void repeated(char **arguments) {
     ax_function body;
   } all[] = {{"psum", halve_sum},         {"pmean", repeat_mean}, {"pmax", repeat_max},   {"pmin", repeat_min},
              {"all_gather", first_of_gathered}, {"all_to_all", exchange}, {"ppermute", pass_on}, {"psum_scatter", parts_of_sum},
-             {"psum_of_pairs", sum_of_pairs}, {"pbroadcast", repeat_broadcast}};
+             {"psum_of_pairs", sum_of_pairs}, {"ragged_all_to_all", exchange_ragged}, {"pbroadcast", repeat_broadcast}};
   int64_t bytes = atoll(arguments[1]);
   repetition r = {.length = bytes < 1 << 16 ? scan_length : scan_length / 10};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {

@@ -62,7 +62,8 @@ static bool take(ax_execution *run, ax_frame *frame, const ax_instr *instr) {
                             .received = ax_address(frame, &instr->refs[1]), .packed = ax_address(frame, &instr->refs[2]),
                             .expected = counts_at(frame, instr, 3, 5), .agree = ragged->ragged->agree, .back = ragged->ragged->back,
                             .work = ax_address(frame, &instr->refs[4]), .operand = operand_of, .context = &context,
-                            .out = ax_address(frame, &instr->refs[5])};
+                            .out = ax_address(frame, &instr->refs[5]),
+                            .base = ragged->ragged->base != AX_NONE ? ax_address(frame, &instr->refs[6]) : NULL};
   ax_finding finding = {.status = AX_INVALID_ARGUMENT};
   if (ax_ragged_take(&taking, &finding.fault)) return true;
   ax_finding_note(run, (uint32_t)(frame - run->frames), &finding);

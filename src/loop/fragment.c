@@ -206,7 +206,7 @@ static ax_ragged *ragged_here(const call *c, const ax_ragged *ragged) {
   ax_ragged *made = ax_arena_copy(&c->lower->plan->arena, ragged, sizeof *ragged);
   if (made == NULL) return NULL;
   for (uint32_t k = 0; k < AX_RAGGED_OPERANDS; k++) made->in[k] = here(c, ragged->in[k]);
-  uint32_t *const own[] = {&made->table, &made->received, &made->work, &made->out, &made->taken, &made->released};
+  uint32_t *const own[] = {&made->table, &made->received, &made->work, &made->out, &made->taken, &made->released, &made->base};
   for (size_t k = 0; k < AX_COUNT(own); k++)
     if (*own[k] != AX_NONE) *own[k] = here(c, *own[k]);
   return made;

@@ -23,7 +23,8 @@ uint32_t ax_ragged_buffers(const ax_ragged *ragged, ax_ragged_step step, ax_ragg
       out[count++] = (ax_ragged_buffer){ragged->table, true, false};
       out[count++] = (ax_ragged_buffer){ragged->in[recv_sizes], true, false};
       out[count++] = (ax_ragged_buffer){ragged->work, false, true};
-      out[count++] = (ax_ragged_buffer){ragged->out, true, true};
+      out[count++] = (ax_ragged_buffer){ragged->out, ragged->base == AX_NONE, true};
+      if (ragged->base != AX_NONE) out[count++] = (ax_ragged_buffer){ragged->base, true, false};
       if (ragged->shape.devices > 1) out[count++] = (ax_ragged_buffer){ragged->taken, false, true};
       break;
     case AX_RAGGED_RELEASE: out[count++] = (ax_ragged_buffer){ragged->released, true, false}; break;

@@ -97,7 +97,8 @@ typedef struct ax_ragged {
   ax_ragged_shape shape;
   bool back, agree;
   uint32_t in[AX_RAGGED_OPERANDS]; /* as the primitive's: operand, output, input_offsets, send_sizes, output_offsets, recv_sizes */
-  uint32_t table, received, work, out, taken, released; /* out: begins as a copy of output */
+  uint32_t table, received, work, out, taken, released;
+  uint32_t base; /* of what out has where nothing is taken; AX_NONE: out has it already, as a copy of output */
 } ax_ragged;
 
 typedef struct ax_ragged_buffer {

@@ -124,8 +124,9 @@ static void sort(int64_t (*items)[2], int64_t count) {
   }
 }
 
-/* Whether two slices that come to local member l lie on each other: those sorted by where they begin, each with the next. */
-static bool overlaps(const ax_taking *t, int64_t batch, uint32_t l, ax_fault *fault) {
+/* Whether two slices that come to local member l lie on each other: those sorted by where they begin, each with the next. *sorted: how many
+   are in t->work. */
+static bool overlaps(const ax_taking *t, int64_t batch, uint32_t l, int64_t *sorted, ax_fault *fault) {
   const ax_ragged_shape *shape = t->shape;
   int64_t count = 0;
   for (int64_t m = 0; m < shape->members; m++)
@@ -136,6 +137,7 @@ static bool overlaps(const ax_taking *t, int64_t batch, uint32_t l, ax_fault *fa
       t->work[count++][1] = m * shape->each + s;
     }
   sort(t->work, count);
+  *sorted = count;
   for (int64_t i = 1; i < count; i++) {
     int64_t one = t->work[i - 1][1], next = t->work[i][1];
     const ax_sent a = sent_by(t, batch, l, one / shape->each, one % shape->each);
@@ -148,7 +150,8 @@ static bool overlaps(const ax_taking *t, int64_t batch, uint32_t l, ax_fault *fa
   return false;
 }
 
-static bool fits(const ax_taking *t, int64_t batch, uint32_t l, ax_fault *fault) {
+/* *sorted: so many slices are in t->work, in order; -1: they came in order. */
+static bool fits(const ax_taking *t, int64_t batch, uint32_t l, int64_t *sorted, ax_fault *fault) {
   const ax_ragged_shape *shape = t->shape;
   int64_t begin = counts_begin(shape, batch, l), end = 0;
   bool in_order = true; /* most often slices lie in the order of those who send them, and then they need no sorting */
@@ -167,7 +170,8 @@ static bool fits(const ax_taking *t, int64_t batch, uint32_t l, ax_fault *fault)
       end = slices[s].to + slices[s].size;
     }
   }
-  return in_order || !overlaps(t, batch, l, fault);
+  *sorted = -1;
+  return in_order || !overlaps(t, batch, l, sorted, fault);
 }
 
 /* --- Taking --- */
@@ -203,12 +207,35 @@ static void take_all(const ax_taking *t, int64_t batch, uint32_t l) {
   }
 }
 
+/* Rows begin .. end of base. */
+static void fill(const ax_taking *t, int64_t offset, int64_t begin, int64_t end) {
+  int64_t row = t->shape->row_elems * (int64_t)ax_dtype_bytes(t->shape->dtype), bytes = (end - begin) * row;
+  if (bytes > 0) memcpy((char *)t->out + (offset + begin) * row, (const char *)t->base + (offset + begin) * row, (size_t)bytes);
+}
+
+/* What of base stays: all that no slice is put on. */
+static void fill_gaps(const ax_taking *t, int64_t batch, uint32_t l, int64_t sorted) {
+  const ax_ragged_shape *shape = t->shape;
+  int64_t mine = t->back ? shape->from_rows : shape->to_rows, offset = (batch * shape->local + l) * mine, end = 0;
+  int64_t count = t->back ? 0 : sorted >= 0 ? sorted : shape->members * shape->each;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t at = sorted >= 0 ? t->work[i][1] : i;
+    const ax_piece *piece = &slices_from(t, batch, l, at / shape->each)[at % shape->each];
+    if (piece->size == 0) continue;
+    fill(t, offset, end, piece->to);
+    end = piece->to + piece->size;
+  }
+  fill(t, offset, end, mine);
+}
+
 bool ax_ragged_take(const ax_taking *t, ax_fault *fault) {
   const ax_ragged_shape *shape = t->shape;
+  int64_t sorted;
   for (int64_t b = 0; b < shape->batch; b++)
     for (uint32_t l = 0; l < shape->local; l++) {
       *fault = (ax_fault){.batch = b, .device = t->device, .local = l};
-      if (!fits(t, b, l, fault)) return false;
+      if (!fits(t, b, l, &sorted, fault)) return false;
+      if (t->base != NULL) fill_gaps(t, b, l, sorted);
       take_all(t, b, l);
     }
   return true;

@@ -77,7 +77,8 @@ typedef struct ax_taking { /* by one device */
   int64_t (*work)[2];     /* room for members * each */
   const void *(*operand)(const void *context, uint32_t device);
   const void *context;
-  void *out;              /* output's elements */
+  void *out;              /* output's elements, where base is NULL */
+  const void *base;       /* otherwise these are, and out has nothing yet */
 } ax_taking;
 
 /* False, and what is wrong: then out is good for nothing. */

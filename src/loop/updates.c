@@ -32,6 +32,7 @@ typedef struct updater {
   summary *summaries; /* by root */
   uint32_t *listed, listed_count; /* roots that have one */
   uint32_t op;
+  bool takes; /* some operation takes rows of a ragged exchange */
 } updater;
 
 static uint32_t root_of(const updater *u, uint32_t buffer) {
@@ -133,6 +134,74 @@ static ax_status place_block(void *context, ax_block *block, bool is_body) {
   return AX_OK;
 }
 
+/* --- Ragged exchanges --- */
+
+/* Where a copy cannot go, rows that are put in it need not be copied before: whoever takes them takes from the source what they leave.
+   A source that a kernel makes for the copy alone stays, since fusion then makes it in its place. In one walk over each block, by
+   root: the operation that is its latest write, whether a kernel does that, and the copy that it is and nobody has touched. */
+typedef struct taker {
+  updater *u;
+  const uint32_t *reads;
+  int64_t *written, *copied; /* -1 */
+  bool *by_kernel;
+  uint32_t *source; /* buffer */
+  int64_t op;
+  bool is_kernel, clears;
+} taker;
+
+static void note_touch(void *context, uint32_t buffer, bool writes) {
+  taker *t = context;
+  uint32_t root = root_of(t->u, buffer);
+  t->copied[root] = -1;
+  if (!writes && !t->clears) return;
+  t->written[root] = t->clears ? -1 : t->op;
+  t->by_kernel[root] = !t->clears && t->is_kernel;
+}
+
+static void take_from_source(taker *t, ax_block *block, ax_ragged *ragged) {
+  uint32_t root = root_of(t->u, ragged->out);
+  int64_t copy = t->copied[root];
+  if (copy < 0) return;
+  uint32_t from = root_of(t->u, t->source[root]);
+  if (t->written[from] > copy || (t->by_kernel[from] && t->reads[from] == 1)) return;
+  ragged->base = t->source[root];
+  block->ops[copy].kind = AX_OP_NONE;
+}
+
+static ax_status take_in_block(void *context, ax_block *block, bool is_body) {
+  taker *t = context;
+  (void)is_body;
+  for (uint32_t i = 0; i < block->count; i++) {
+    ax_op *op = &block->ops[i];
+    uint32_t to, from;
+    if (op->kind == AX_OP_RAGGED && op->step == AX_RAGGED_TAKE) take_from_source(t, block, op->ragged);
+    t->op = i;
+    t->is_kernel = op->kind == AX_OP_KERNEL;
+    ax_op_visit_all(op, note_touch, t);
+    if (!ax_op_copies_all(op, &to, &from) || !is_whole(t->u, to) || op->axes != t->u->plan->buffers[to].axes) continue;
+    t->copied[root_of(t->u, to)] = i;
+    t->source[root_of(t->u, to)] = from;
+  }
+  t->clears = true;
+  for (uint32_t i = 0; i < block->count; i++) ax_op_visit_all(&block->ops[i], note_touch, t);
+  t->clears = false;
+  ax_block_sweep(block);
+  return AX_OK;
+}
+
+static ax_status take_from_sources(updater *u) {
+  size_t count = u->plan->buffer_count;
+  uint32_t *reads = ax_arena_alloc(&u->scratch, count * sizeof reads[0]), *writes = ax_arena_alloc(&u->scratch, count * sizeof writes[0]);
+  taker t = {.u = u, .reads = reads, .written = ax_arena_alloc(&u->scratch, count * sizeof t.written[0]),
+             .copied = ax_arena_alloc(&u->scratch, count * sizeof t.copied[0]), .by_kernel = ax_arena_alloc(&u->scratch, count),
+             .source = ax_arena_alloc(&u->scratch, count * sizeof t.source[0])};
+  if (reads == NULL || writes == NULL || t.written == NULL || t.copied == NULL || t.by_kernel == NULL || t.source == NULL)
+    return ax_out_of_memory(count * sizeof t.written[0]);
+  for (size_t i = 0; i < count; i++) t.written[i] = t.copied[i] = -1;
+  ax_plan_count(u->plan, reads, writes);
+  return ax_blocks_visit(&u->plan->block, take_in_block, &t);
+}
+
 /* --- The plan --- */
 
 static void count_one(void *context, uint32_t buffer, bool writes) {
@@ -150,7 +219,7 @@ static void note_updates(updater *u, const ax_op *op) {
 }
 
 /* Rows are taken into what is a copy of the equation's output until then. */
-static void note_taking(updater *u, const ax_op *op) { u->updated[root_of(u, op->ragged->out)] = true; }
+static void note_taking(updater *u, const ax_op *op) { u->takes = u->updated[root_of(u, op->ragged->out)] = true; }
 
 static void look_at(void *context, ax_op *op) {
   ax_op_visit(op, count_one, context);
@@ -175,7 +244,7 @@ static ax_status place(updater *u) {
   ax_block_walk(&plan->block, look_at, u);
   AX_TRY(ax_blocks_visit(&plan->block, place_block, u));
   for (uint32_t i = 0; i < count; i++) plan->buffers[i].root = root_of(u, i);
-  return AX_OK;
+  return u->takes ? take_from_sources(u) : AX_OK;
 }
 
 ax_status ax_plan_update_in_place(ax_plan *plan) {

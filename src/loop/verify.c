@@ -188,6 +188,7 @@ static ax_status check_ragged(const verifier *v, const ax_ragged *ragged, ax_rag
   int64_t rows = shape->batch * shape->local * shape->row_elems, mine = ragged->back ? shape->from_rows : shape->to_rows;
   if (elems_of(v, ragged->out) != rows * mine || elems_of(v, ragged->in[0]) != rows * (shape->from_rows + shape->to_rows - mine))
     return ax_error(AX_INTERNAL, "takes other rows than b%u and b%u have", ragged->in[0], ragged->out);
+  if (ragged->base != AX_NONE && elems_of(v, ragged->base) != rows * mine) return ax_error(AX_INTERNAL, "b%u is no base of b%u", ragged->base, ragged->out);
   return elems_of(v, ragged->received) == slices * AX_PIECE_WORDS ? AX_OK : ax_error(AX_INTERNAL, "b%u is no table", ragged->received);
 }
 

@@ -350,7 +350,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   AX_TRY(table_buffer(lower, AX_S64, part * shape->devices, axes, &ragged->table));
   AX_TRY(table_buffer(lower, AX_S64, 2 * shape->members * shape->each, axes, &ragged->work));
   ragged->received = ragged->table;
-  ragged->taken = ragged->released = AX_NONE;
+  ragged->taken = ragged->released = ragged->base = AX_NONE;
   AX_TRY(ax_lower_ragged(lower, ragged, AX_RAGGED_PACK));
   if (shape->devices == 1) return ax_lower_ragged(lower, ragged, AX_RAGGED_TAKE);
   AX_TRY(table_buffer(lower, AX_S64, part * shape->devices, axes, &ragged->received));
