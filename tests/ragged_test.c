@@ -312,6 +312,91 @@ static void written_out_is_the_same(void **state) {
   }
 }
 
+/* --- In loops, branches and futures, and behind other collectives --- */
+
+static ax_value exchanged(const ax_value *in, ax_value operand, ax_value output, const char *axes) {
+  return ax_ragged_all_to_all(operand, output, in[2], in[3], in[4], in[5], axes);
+}
+static ax_value grown(ax_value x) { return ax_add(ax_mul(x, ax_full_like(x, 0.5)), ax_full_like(x, 1)); }
+
+typedef struct outer {
+  const ax_value *in;
+  const char *axes;
+} outer;
+
+static void step(const ax_value *in, ax_value *out, void *context) {
+  const outer *o = context;
+  out[0] = grown(in[0]);
+  out[1] = exchanged(o->in, in[0], in[1], o->axes);
+}
+static void scanned(const ax_value *in, ax_value *out, void *context) {
+  ax_value carries[2];
+  ax_scan(AX_CLOSURE(step, 2, 2, &(outer){in, context}), 2, 4, false, in, carries);
+  out[0] = carries[1];
+}
+
+static void below(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_lt(in[2], ax_full(AX_S32, 0, NULL, 3));
+}
+static void counted(const ax_value *in, ax_value *out, void *context) {
+  step(in, out, context);
+  out[2] = ax_add(in[2], ax_full(AX_S32, 0, NULL, 1));
+}
+static void repeated(const ax_value *in, ax_value *out, void *context) {
+  ax_value carries[3], start[] = {in[0], in[1], ax_full(AX_S32, 0, NULL, 0)};
+  ax_while(AX_FN(below, 3, 1), AX_CLOSURE(counted, 3, 3, &(outer){in, context}), start, carries);
+  out[0] = carries[1];
+}
+
+static void left(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[1];
+}
+static void chosen(const ax_value *in, ax_value *out, void *context) {
+  ax_value sum = ax_psum(ax_reduce_sum(in[3], AX_ALL_DIMS, false), context), made;
+  ax_value odd = ax_eq(ax_sub(sum, ax_mul(ax_div(sum, ax_full_like(sum, 2)), ax_full_like(sum, 2))), ax_full_like(sum, 1));
+  ax_if(odd, AX_CLOSURE(left, 6, 1, context), AX_CLOSURE(exchange, 6, 1, context), in, &made);
+  ax_if(odd, AX_CLOSURE(exchange, 6, 1, context), AX_CLOSURE(left, 6, 1, context), in, out);
+  out[0] = ax_add(out[0], made);
+}
+
+static void started(const ax_value *in, ax_value *out, void *context) {
+  ax_value first = ax_start(exchanged(in, in[0], in[1], context)), second = ax_start(exchanged(in, grown(in[0]), in[1], context));
+  ax_value meanwhile = ax_reduce_sum(grown(in[0]), AX_ALL_DIMS, false);
+  out[0] = ax_add(ax_add(ax_done(second), ax_done(first)), meanwhile);
+}
+
+static void chained(const ax_value *in, ax_value *out, void *context) {
+  int64_t ring[8][2], members = ax_axis_size(context);
+  for (int64_t i = 0; i < members; i++) ring[i][0] = i, ring[i][1] = (i + 1) % members;
+  ax_value turned = ax_ppermute(in[0], context, (uint32_t)members, (const int64_t(*)[2])ring);
+  ax_value once = exchanged(in, turned, in[1], context), same = ax_pmax(in[0], context);
+  out[0] = exchanged(in, same, ax_add(once, grown(once)), context);
+}
+
+static void in_programs_at_random(uint64_t seed, bool show) {
+  static const ax_function bodies[] = {scanned, repeated, chosen, started, chained};
+  test_random random = {seed};
+  const shape *s = &shapes[test_random_below(&random, AX_COUNT(shapes))];
+  layout l = random_layout(&random, s->members, 1 + test_random_below(&random, 3));
+  ax_tensor *in[6];
+  ax_type types[6];
+  types_of(&l, types);
+  ax_program *program = program_of(s, types, bodies[seed % AX_COUNT(bodies)], test_random_below(&random, 2) == 0);
+  if (show) test_show_program(program);
+  inputs_of(&l, &random, in);
+  TEST_EVERY_WAY(program, in, 1e-5);
+  test_release(in, 6);
+  ax_program_release(program);
+  layout_free(&l);
+}
+
+static void in_programs(void **state) {
+  (void)state;
+  test_each_seed(30, in_programs_at_random);
+}
+
 /* --- Groups --- */
 
 /* Every group's members have what those of `one` have: place[i] is where member i of all groups, one group after the other, stands. */
@@ -388,7 +473,7 @@ static void slices_at_random(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(slices_at_random), cmocka_unit_test(gradients), cmocka_unit_test(batched_over_its_own_axes),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(slices_at_random), cmocka_unit_test(in_programs), cmocka_unit_test(gradients), cmocka_unit_test(batched_over_its_own_axes),
                                      cmocka_unit_test(written_out_is_the_same), cmocka_unit_test(groups_of_any_order)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
