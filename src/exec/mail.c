@@ -9,7 +9,7 @@
 struct ax_letter {
   struct ax_letter *next;
   const ax_instr *from;
-  _Alignas(16) unsigned char data[];
+  void *data; /* of the runtime's pool; given back when it is received */
 };
 
 struct ax_queue {
@@ -19,10 +19,15 @@ struct ax_queue {
   uint64_t count;          /* and how many have been taken */
 };
 
-static struct ax_letter *new_letter(size_t bytes, const ax_instr *from) {
-  struct ax_letter *letter = ax_alloc(sizeof *letter + bytes);
-  if (letter != NULL) letter->next = NULL, letter->from = from;
+static struct ax_letter *new_letter(const ax_instr *from) {
+  struct ax_letter *letter = ax_calloc(1, sizeof *letter);
+  if (letter != NULL) letter->from = from;
   return letter;
+}
+
+static void free_data(ax_execution *run, struct ax_letter *letter) {
+  if (letter->data != NULL) ax_pool_free(&run->executable->runtime->pool, letter->data, (size_t)letter->from->side->bytes);
+  letter->data = NULL;
 }
 
 ax_status ax_mail_init(ax_execution *run) {
@@ -30,7 +35,7 @@ ax_status ax_mail_init(ax_execution *run) {
   run->queues = ax_calloc(count, sizeof run->queues[0]);
   if (run->queues == NULL) return ax_out_of_memory(count * sizeof run->queues[0]);
   for (uint32_t i = 0; i < count; i++) {
-    run->queues[i].last = run->queues[i].taken = new_letter(0, NULL);
+    run->queues[i].last = run->queues[i].taken = new_letter(NULL);
     if (run->queues[i].last == NULL) return ax_out_of_memory(sizeof *run->queues[i].last);
   }
   return AX_OK;
@@ -41,6 +46,7 @@ void ax_mail_empty(ax_execution *run) {
     struct ax_queue *queue = &run->queues[i];
     while (queue->taken != queue->last) {
       struct ax_letter *next = queue->taken->next;
+      free_data(run, next);
       ax_free(queue->taken);
       queue->taken = next;
     }
@@ -50,11 +56,9 @@ void ax_mail_empty(ax_execution *run) {
 
 void ax_mail_deinit(ax_execution *run) {
   if (run->queues == NULL) return;
+  ax_mail_empty(run);
   for (uint32_t i = 0; i < run->executable->link_count; i++)
-    for (struct ax_letter *letter = run->queues[i].taken, *next; letter != NULL; letter = next) {
-      next = letter->next;
-      ax_free(letter);
-    }
+    ax_free(run->queues[i].taken);
   ax_free(run->queues);
 }
 
@@ -62,8 +66,14 @@ ax_status ax_mail_send(ax_execution *run, const ax_frame *frame, const ax_instr 
   const ax_side *side = instr->side;
   uint32_t link = side->link[frame->device];
   if (link == AX_NONE) return AX_OK;
-  struct ax_letter *letter = new_letter((size_t)side->bytes, instr);
-  if (letter == NULL) return ax_out_of_memory((size_t)side->bytes);
+  struct ax_letter *letter = new_letter(instr);
+  ax_status status = letter == NULL ? ax_out_of_memory(sizeof *letter)
+                     : side->bytes > 0 ? ax_pool_alloc(&run->executable->runtime->pool, (size_t)side->bytes, &letter->data)
+                                       : AX_OK;
+  if (status != AX_OK) {
+    ax_free(letter);
+    return status;
+  }
   if (side->bytes > 0) memcpy(letter->data, ax_address(frame, &instr->refs[0]), (size_t)side->bytes);
   run->queues[link].last->next = letter;
   run->queues[link].last = letter;
@@ -105,6 +115,7 @@ ax_status ax_mail_receive(ax_execution *run, ax_seat *seat, ax_frame *frame, con
   struct ax_letter *letter = queue->taken->next;
   if (!ax_type_equal(&letter->from->side->type, &side->type)) return refuse(run, instr, f, link, letter->from);
   if (side->bytes > 0) memcpy(ax_address(frame, &instr->refs[0]), letter->data, (size_t)side->bytes);
+  free_data(run, letter);
   ax_free(queue->taken);
   queue->taken = letter;
   queue->count++;
