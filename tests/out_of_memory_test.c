@@ -76,6 +76,23 @@ static void moves(const ax_value *in, ax_value *out, void *context) {
   out[1] = ax_psum_scatter(all, "data", 0, true);
 }
 
+static void send_to_next(const ax_value *in, ax_value *out, void *context) {
+  (void)ax_psend(in[0], "data", 1, context);
+  out[0] = in[0];
+}
+
+static void receive_half(const ax_value *in, ax_value *out, void *context) {
+  out[0] = ax_mul(in[0], ax_precv(ax_create_token(), ax_typeof(in[0]), "data", 1, context));
+}
+
+/* Round a ring, and in a branch of each. */
+static void messages(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  static const int64_t ring[][2] = {{0, 1}, {1, 0}}, one[][2] = {{1, 0}};
+  ax_value moved = ax_precv(ax_psend(in[0], "data", 2, ring), ax_typeof(in[0]), "data", 2, ring);
+  ax_if(ax_eq(ax_axis_index("data"), ax_full(AX_S32, 0, NULL, 1)), AX_CLOSURE(send_to_next, 1, 1, one), AX_CLOSURE(receive_half, 1, 1, one), &moved, out);
+}
+
 static void sums_in_bf16(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_psum(ax_convert_element_type(in[0], AX_BF16), "data");
@@ -223,6 +240,12 @@ static void bf16(void **state) {
                   .in_specs = {"data"}, .out_specs = {""}});
 }
 
+static void messages_too(void **state) {
+  (void)state;
+  fail_each((job){.function = messages, .in = {TEST_TYPE(AX_F32, 8)}, .in_count = 1, .out_count = 1, .mesh = "data=2",
+                  .in_specs = {"data"}, .out_specs = {"data"}});
+}
+
 /* The runtime and its machine code too. */
 static void fresh_runtimes(void **state) {
   (void)state;
@@ -295,7 +318,8 @@ static void little_address_space(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(training), cmocka_unit_test(scan),           cmocka_unit_test(exchanges),
-      cmocka_unit_test(bf16),     cmocka_unit_test(fresh_runtimes), cmocka_unit_test(little_address_space),
+      cmocka_unit_test(bf16),     cmocka_unit_test(messages_too),   cmocka_unit_test(fresh_runtimes),
+      cmocka_unit_test(little_address_space),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
