@@ -9,7 +9,8 @@
    vary; where one is reduced or unreduced, those that are invariant become reduced. Operations take unreduced operands where they are linear in them:
    all operands of add, sub, neg, concatenate, pad, reduce_sum, of what only moves elements, and the cases of select_n; one of mul and
    dot_general; the first of div (floats), dynamic_slice, and the first two of dynamic_update_slice. What is unreduced by max or min is taken by what
-   only moves elements, by max and reduce_max or min and reduce_min. All other unreduced operands are errors that name the axis.
+   only moves elements, by max and reduce_max or min and reduce_min. The number 0 is a
+   part of any sum: ax_where(mask, x, ax_real(0)). All other unreduced operands are errors that name the axis.
 
    A single dimension, and each of a reduction's axes, may count from the end: -1 is the last. Lists with an entry a dimension
    (permutation, broadcast_dimensions, starts, limits) and dot_general's have one entry for each, from 0.

@@ -109,6 +109,10 @@ static void cast_bool(const ax_value *in, ax_value *out) {
   out[0] = ax_vary_unreduced_cast(ax_lt(ax_pvary(in[0], "d"), ax_real(0)), "d", AX_UNREDUCED_SUM);
 }
 
+static void masked(const ax_value *in, ax_value *out) { out[0] = ax_where(ax_gt(in[1], ax_real(0)), in[0], ax_real(0)); }
+static void above_zero(const ax_value *in, ax_value *out) { out[0] = ax_add(ax_integer(0), ax_pad(in[0], ax_real(0), AX_INTS(1, 0), AX_INTS(0, 0), AX_INTS(0, 0))); }
+static void above_one(const ax_value *in, ax_value *out) { out[0] = ax_add(ax_integer(1), in[0]); }
+static void running(const ax_value *in, ax_value *out) { out[0] = ax_cumsum(in[0], 0, true); }
 static void over_groups(const ax_value *in, ax_value *out) { out[0] = ax_psum(in[0], "d {0} {1}"); }
 static void cast_in_groups(const ax_value *in, ax_value *out) { out[0] = ax_preduced(in[0], "d {0} {1}"); }
 static void carry_parts(const ax_value *in, ax_value *out, void *context) {
@@ -146,6 +150,10 @@ static void other_errors(void **state) {
       {either, 'V', 'X', "if: then: result 0 is varying along \"d\", but unreduced by max in another branch; vary_unreduced_cast makes it so, or unreduced_pmax"},
       {by_own_index, 'R', 'I', NULL},
       {by_own_index, 'U', 'U', "is f32[2,2]{U:d}, but the index varies over {d}; unreduced_psum makes it invariant"},
+      {masked, 'U', 'I', NULL},
+      {above_zero, 'U', 'I', NULL},
+      {running, 'U', 'I', NULL},
+      {above_one, 'U', 'I', "add f32[2,2]{R:d} f32[2,2]{U:d}: along \"d\" operand 0 is reduced and operand 1 is unreduced"},
       {cast_bool, 'I', 'I', "vary_unreduced_cast bool[2,2]{V:d}: needs a numeric dtype, got bool"},
   };
   for (size_t i = 0; i < AX_COUNT(rows); i++) {

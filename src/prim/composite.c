@@ -17,6 +17,7 @@ ax_value ax_where(ax_value condition, ax_value x, ax_value y) {
   ax_value all[] = {condition, x, y};
   ax_type types[3];
   if (!ax_check_operands(name, all, 3)) return ax_poison;
+  ax_give_parts(name, all + 1);
   ax_give_dtype(name, all + 1, 2);
   if (!ax_operand(name, condition, types) || !ax_operands(name, 2, all + 1, types + 1)) return ax_poison;
   if (types[0].dtype != AX_BOOL) return ax_reject_as(name, "the condition is %s; it must be bool", ax_operand_string(&types[0]));

@@ -198,6 +198,7 @@ ax_value ax_pad(ax_value x, ax_value value, const int64_t *low, const int64_t *h
   pad_params p;
   uint32_t rank = ax_typeof(x).rank;
   ax_value in[] = {x, value};
+  ax_give_parts("pad", in);
   ax_give_dtype("pad", in, 2);
   if (!ax_dims_take(&ax_prim_pad, rank, low, &p.low) || !ax_dims_take(&ax_prim_pad, rank, high, &p.high) ||
       !ax_dims_take(&ax_prim_pad, rank, interior, &p.interior))

@@ -385,6 +385,7 @@ static ax_value unary(const ax_prim *prim, ax_value x) { return ax_bind1(prim, N
 
 ax_value ax_bind_binary(const ax_prim *prim, ax_value a, ax_value b) {
   ax_value in[] = {a, b};
+  if (prim->linear == AX_LINEAR_ALL) ax_give_parts(prim->name, in);
   ax_give_dtype(prim->name, in, 2);
   if (!ax_broadcast_together(in, 2)) {
     ax_type types[] = {ax_typeof(in[0]), ax_typeof(in[1])};

@@ -114,6 +114,13 @@ void ax_give_dtype(const char *function, ax_value *values, uint32_t count) {
   }
 }
 
+void ax_give_parts(const char *function, ax_value *pair) {
+  if (ax_is_number(pair[0]) == ax_is_number(pair[1]) || !ax_check_operands(function, pair, 2)) return;
+  ax_value *number = ax_is_number(pair[0]) ? &pair[0] : &pair[1], other = ax_is_number(pair[0]) ? pair[1] : pair[0];
+  const ax_spread on = ax_typeof(other).spread;
+  if (on.unreduced != 0 && on.kind == AX_UNREDUCED_SUM && ax_number_real(*number) == 0) *number = ax_zero_like(other);
+}
+
 void ax_tensor_assign(ax_tensor *to, const ax_tensor *from) {
   memcpy(to->data, from->data, (size_t)ax_dims_elems(to->rank, to->dims) * ax_dtype_bytes(to->dtype));
 }

@@ -22,6 +22,8 @@ bool ax_dimension(const char *function, const char *what, int64_t *dimension, ui
 bool ax_broadcast_together(ax_value *values, uint32_t count);
 /* Numbers become scalars of the dtype of the first value that is none. */
 void ax_give_dtype(const char *function, ax_value *values, uint32_t count);
+/* For two operands that must both be parts of sums or neither: the number 0 becomes unreduced zeros where the other one is unreduced. */
+void ax_give_parts(const char *function, ax_value *pair);
 /* A number as a scalar of this dtype, any other value as it is; in `function`'s name. */
 ax_value ax_as(const char *function, ax_value value, ax_dtype dtype);
 double ax_number_real(ax_value number); /* rounded to a double */
