@@ -37,6 +37,8 @@ static void refused(void **state) {
       {"{ axes d=2 ; lambda " X ". let t:token{V:d} = " SEND " x y:f32[2]{V:d} = neg t in (y) }", "operand 0 is token{V:d}, which only precv takes"},
       {"{ axes d=2 ; lambda " X ". let y:f32[2]{V:d} = " RECEIVE " x in (y) }", "operand 0 is f32[2]{V:d}, no token"},
       {"{ axes d=2 ; lambda x:f32[2]. let t:token{V:d} = " SEND " x in (x) }", "invariant over {d}"},
+      {"{ axes d=2 ; lambda x:f32[2]{U:d}. let t:token{V:d} = " SEND " x in (x) }", "is unreduced by sum over {d}"},
+      {"{ axes d=2 ; lambda x:f32[2]{R:d}. let t:token{V:d} = " SEND " x in (x) }", "reduced_vary_cast makes it varying"},
       {"{ axes d=2 ; lambda " X ". let t:token{V:d} = psend[axes=(d) pairs=((0, 2)) link=0] x in (x) }", "the group's members are 0 to 1"},
       {"{ axes d=2 ; lambda " X ". let t:token{V:d} = psend[axes=(d) pairs=((0, 1), (0, 0)) link=0] x in (x) }", "have the same source"},
       {"{ axes d=2 ; lambda " X ". let t:token = create_token y:f32[2]{V:d} = precv[dtype=f32 dims=(2) axes=(d) pairs=((0, 1), (1, 1)) link=0] t in (y) }",
@@ -146,8 +148,18 @@ static void runs(const char *text) {
   ax_program_release(program);
 }
 
+/* A link is the same in one shard_map and in the next over the same axes. */
+static const char two_maps[] =
+    "{ lambda x:f32[4]. let"
+    " y:f32[4] = shard_map[mesh=(d=2) unchecked=false in_specs=(P(d),) out_specs=(P(d),) body={ axes d=2 ; lambda a:f32[2]{V:d}. let"
+    "   t:token{V:d} = " SEND " a in (a) }] x"
+    " z:f32[4] = neg y"
+    " w:f32[4] = shard_map[mesh=(d=2) unchecked=false in_specs=(P(d),) out_specs=(P(d),) body={ axes d=2 ; lambda a:f32[2]{V:d}. let"
+    "   t:token = create_token b:f32[2]{V:d} = " RECEIVE " t c:f32[2]{V:d} = add a b in (c) }] z in (w) }";
+
 static void places(void **state) {
   (void)state;
+  runs(two_maps);
   /* a token through a cond, a scan, a while and a call */
   runs("{ axes d=2 ; lambda " X ". let t:token{V:d} = " SEND " x"
        " i:s32[]{V:d} = axis_index[axes=(d)]"
@@ -211,6 +223,32 @@ static void passes(void **state) {
   runs(needless);
 }
 
+/* --- What programs say they do --- */
+
+static void effects(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    ax_axis_set axes;
+    bool single_sided;
+  } rows[] = {
+      {"{ lambda x:f32[2]. let y:f32[2] = neg x in (y) }", 0, false},
+      {two_maps, 0, true}, /* whose axes are the shard_maps' */
+      {"{ axes d=2 e=2 ; lambda x:f32[2]{V:e}. let y:f32[2] = psum[axes=(e)] x in (y) }", 2, false},
+      {"{ axes d=2 e=2 ; lambda " X " i:s32[]. let y:f32[2]{V:d} = cond[branches=({ axes d=2 e=2 ; lambda a:f32[2]{V:d}. let in (a) },"
+       " { axes d=2 e=2 ; lambda a:f32[2]{V:d}. let t:token{V:d} = " SEND " a j:s32[]{V:e} = axis_index[axes=(e)] in (a) })] i x in (y) }",
+       3, true},
+  };
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    ax_program *program = parsed(rows[i].text);
+    const ax_effects got = ax_program_effects(program);
+    assert_int_equal(got.axes, rows[i].axes);
+    assert_int_equal(got.single_sided, rows[i].single_sided);
+    ax_program_release(program);
+  }
+  assert_false(ax_program_effects(NULL).single_sided);
+}
+
 /* --- Transforms --- */
 
 static void transforms(void **state) {
@@ -242,6 +280,6 @@ static void transforms(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(refused),    cmocka_unit_test(refused_while_tracing), cmocka_unit_test(wrong_runs),
-                                     cmocka_unit_test(places),     cmocka_unit_test(passes),                cmocka_unit_test(transforms)};
+                                     cmocka_unit_test(places),     cmocka_unit_test(passes),                cmocka_unit_test(transforms), cmocka_unit_test(effects)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
