@@ -375,8 +375,17 @@ static void chained(const ax_value *in, ax_value *out, void *context) {
   out[0] = exchanged(in, same, ax_add(once, grown(once)), context);
 }
 
+static void called(const ax_value *in, ax_value *out, void *context) {
+  ax_value next[6], half;
+  ax_closed_call(AX_CLOSURE(exchange, 6, 1, context), in, &half);
+  for (int k = 0; k < 6; k++) next[k] = in[k];
+  next[0] = grown(in[0]);
+  next[1] = grown(half);
+  ax_closed_call(AX_CLOSURE(exchange, 6, 1, context), next, out);
+}
+
 static void in_programs_at_random(uint64_t seed, bool show) {
-  static const ax_function bodies[] = {scanned, repeated, chosen, started, chained};
+  static const ax_function bodies[] = {scanned, repeated, chosen, started, chained, called};
   test_random random = {seed};
   const shape *s = &shapes[test_random_below(&random, AX_COUNT(shapes))];
   layout l = random_layout(&random, s->members, 1 + test_random_below(&random, 3));

@@ -122,6 +122,10 @@ static void one_device(void **state) {
       {"{ lambda x:f32[8]. let m:f32[2,4] = reshape[new_sizes=(2, 4)] x p:f32[2,2] = dot_general[lhs_contract=(1) rhs_contract=(1) lhs_batch=() "
        "rhs_batch=()] m m s:f32[] = reduce_sum[axes=(0, 1)] p y:f32[8] = broadcast_in_dim[shape=(8) broadcast_dimensions=()] s in (y) }",
        {1, 2, 3, 1, 1e30f, 1, 1, 1}, AX_CHECK_INF, {"dot_general f32[2,4] f32[2,4]", "makes 1 infinity in f32[2,2], the first at [1,1]"}},
+      /* rows that come back to one place */
+      {"{ lambda x:f32[8]. let z:f32[8] = broadcast_in_dim[shape=(8) broadcast_dimensions=()] 0.0:f32[] f:s32[2] = constant[value=[3, 3]:s32[2]] "
+       "s:s32[2] = constant[value=[1, 1]:s32[2]] o:s32[2] = constant[value=[0, 1]:s32[2]] y:f32[8] = ragged_all_to_all[axes=() batch=0 "
+       "local=() back=true] x z f s o s in (y) }", {3e38f, 3e38f, 1}, AX_CHECK_INF, {"ragged_all_to_all f32[8]", "makes 1 infinity in f32[8], the first at [3]"}},
   };
   FIND_ALL(cases);
 }

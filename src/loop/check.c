@@ -58,8 +58,11 @@ static bool sums(const ax_lower *lower, const ax_op *op) {
          ax_is_float(lower->plan->buffers[op->exchange->in].type.dtype);
 }
 
+/* Rows come back to where others may have come. */
+static bool sums_rows(const ax_op *op) { return op->kind == AX_OP_RAGGED && op->step == AX_RAGGED_TAKE && op->ragged->back; }
+
 static bool may_make(const ax_lower *lower, const ax_op *op) {
-  return op->kind == AX_OP_GEMM || op->kind == AX_OP_EVAL || sums(lower, op) ||
+  return op->kind == AX_OP_GEMM || op->kind == AX_OP_EVAL || sums(lower, op) || sums_rows(op) ||
          (op->kind == AX_OP_KERNEL && kernel_may_make(op->kernel.kernel));
 }
 
@@ -98,12 +101,12 @@ static ax_status add_own(ax_lower *lower, uint32_t buffer, uint32_t kind, uint32
   return ax_lower_kernel_end(lower);
 }
 
-/* What the members of an exchange have together. */
-static ax_status add_group(ax_lower *lower, const ax_exchange *sum, uint32_t kind, uint32_t *out) {
+/* What the members along some axes have together in `buffer`. */
+static ax_status add_group(ax_lower *lower, const ax_axes *names, uint32_t buffer, uint32_t kind, uint32_t *out) {
   const ax_type scalar = ax_array_type(AX_F32, 0, NULL);
-  ax_exchange exchange = {.names = sum->names, .peers = AX_PEERS_ONE, .combine = AX_SCALAR_ADD, .rank = 1, .dims = {1},
+  ax_exchange exchange = {.names = *names, .peers = AX_PEERS_ONE, .combine = AX_SCALAR_ADD, .rank = 1, .dims = {1},
                           .src_stride = {1}, .dst_stride = {1}}, *started;
-  AX_TRY(add_own(lower, sum->in, kind, &exchange.in));
+  AX_TRY(add_own(lower, buffer, kind, &exchange.in));
   AX_TRY(ax_lower_buffer(lower, &scalar, ax_lower_get(lower, exchange.in)->axes, &exchange.out));
   AX_TRY(ax_lower_start(lower, &exchange, &started));
   *out = exchange.out;
@@ -114,9 +117,13 @@ static ax_status add_group(ax_lower *lower, const ax_exchange *sum, uint32_t kin
 static ax_status list_groups(ax_lower *lower, uint32_t first, uint32_t last, uint32_t *list, uint32_t *count) {
   for (uint32_t i = first; i < last; i++) {
     const ax_op op = lower->block->ops[i];
-    if (!sums(lower, &op)) continue;
+    bool rows = sums_rows(&op);
+    if (!rows && !sums(lower, &op)) continue;
+    const ax_axes *names = rows ? &op.ragged->names : &op.exchange->names;
+    uint32_t in = rows ? op.ragged->in[0] : op.exchange->in;
+    if (rows) list[(*count)++] = op.ragged->in[1]; /* what they are added to */
     for (int k = 0; k < most_kinds; k++)
-      if ((lower->plan->options.check & kinds[k]) != 0) AX_TRY(add_group(lower, op.exchange, kinds[k], &list[(*count)++]));
+      if ((lower->plan->options.check & kinds[k]) != 0) AX_TRY(add_group(lower, names, in, kinds[k], &list[(*count)++]));
   }
   return AX_OK;
 }

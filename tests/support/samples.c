@@ -425,6 +425,27 @@ const test_sample test_samples[] = {
            "j:s32[2,3,3] = iota[dtype=s32 shape=(2, 3, 3) dimension=2]\n"
            "z:T[2,3,5] = O[axes=() batch=1 local=(1,) back=false] x y j size i size in (z,) }",
            .linear = "xy"),
+    /* back: rows 1 and 2 of 3 were sent to both, so that two rows are added to each */
+    SAMPLE("ragged_all_to_all",
+           "{ lambda x:T[5,2]{V:d} y:T[3,2]{V:d}. let\n"
+           "i:s32[]{V:d} = axis_index[axes=(d,)]\n"
+           "two:s32[2] = constant[value=[2, 2]:s32[2]]\n"
+           "sizes:s32[2]{V:d} = pvary[axes=(d,)] two\n"
+           "one:s32[2] = constant[value=[1, 1]:s32[2]]\n"
+           "from:s32[2]{V:d} = pvary[axes=(d,)] one\n"
+           "three:s32[]{V:d} = pvary[axes=(d,)] 3:s32[]\n"
+           "place:s32[]{V:d} = mul i three\n"
+           "to:s32[2]{V:d} = broadcast_in_dim[shape=(2,) broadcast_dimensions=()] place\n"
+           "z:T[3,2]{V:d} = O[axes=(d,) batch=0 local=() back=true] x y from sizes to sizes in (z,) }",
+           .axes = "d=2", .linear = "xy", .sums = true),
+    SAMPLE("ragged_all_to_all",
+           "{ lambda x:T[3]{V:d} y:T[4]{V:d}. let\n"
+           "one:s32[2] = constant[value=[1, 1]:s32[2]]\n"
+           "sizes:s32[2]{V:d} = pvary[axes=(d,)] one\n"
+           "i:s32[]{V:d} = axis_index[axes=(d,)]\n"
+           "to:s32[2]{V:d} = broadcast_in_dim[shape=(2,) broadcast_dimensions=()] i\n"
+           "z:T[4]{V:d} = O[axes=(d {0,3} {2,1}) batch=0 local=() back=false] x y sizes sizes to sizes in (z,) }",
+           .axes = "d=4", .linear = "xy"),
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[]{V:d} = O[axes=(d,)] in (i, x) }", .axes = "d=1; d=3; d=2 e=2"),
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[] = O[axes=(d,)] in (i, x) }", .axes = "d=3?"),
     SAMPLE("axis_index", "{ lambda x:T[2]. let i:s32[]{V:a,b} = O[axes=(b, a)] in (i, x) }", .axes = "a=2 b=3"),
