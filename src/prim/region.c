@@ -4,6 +4,7 @@
 #include "prim/region.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "ir/flow.h"
 
@@ -89,11 +90,22 @@ ax_status ax_region_check_axes(const ax_program *body, const ax_mesh *axes, cons
                   ax_axis_set_string(ax_all_axes(own), own), ax_axis_set_string(ax_all_axes(axes), axes));
 }
 
+/* The first axis along which the two spread differently; `count` where there is none. */
+static uint32_t differing_axis(const ax_type *a, const ax_type *b, const ax_mesh *axes) {
+  uint32_t axis = 0;
+  while (axis < axes->count && strcmp(ax_state_name(&a->spread, axis), ax_state_name(&b->spread, axis)) == 0) axis++;
+  return axis;
+}
+
 ax_status ax_region_check_type(const ax_type *type, const ax_type *wanted, const ax_mesh *axes, const char *what,
                                uint32_t index, const char *is, const char *but) {
   if (ax_type_equal(type, wanted)) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s %u %s %s, but %s %s", what, index, is, ax_type_string(type, axes), but,
-                  ax_type_string(wanted, axes));
+  uint32_t axis = differing_axis(type, wanted, axes);
+  if (axis == axes->count)
+    return ax_error(AX_INVALID_ARGUMENT, "%s %u %s %s, but %s %s", what, index, is, ax_type_string(type, axes), but,
+                    ax_type_string(wanted, axes));
+  return ax_error(AX_INVALID_ARGUMENT, "%s %u %s %s, but %s %s: along \"%s\" the one is %s and the other %s", what, index, is, ax_type_string(type, axes),
+                  but, ax_type_string(wanted, axes), axes->axis[axis].name, ax_state_name(&type->spread, axis), ax_state_name(&wanted->spread, axis));
 }
 
 ax_status ax_region_check_tokens(const ax_program *body, uint32_t first, uint32_t count, const char *what) {

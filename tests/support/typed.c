@@ -414,7 +414,9 @@ static ax_value expression(typed_maker *m, bool whole) {
 static bool start(typed_maker *m) {
   if (m->future_count == TYPED_FUTURES || (typed_axes(m, all_axes(m)) == 0 && m->mapped == NULL)) return false;
   typed_held *future = &m->future[m->future_count++];
+  const typed_slip slip = m->slip != NULL ? *m->slip : (typed_slip){0};
   future->own = ax_start(expression(m, false));
+  if (m->slip != NULL && m->unreduced) *m->slip = slip;
   future->whole = m->unreduced ? ax_start(expression(m, true)) : future->own;
   test_random_bits(&m->random);
   return true;
@@ -429,6 +431,65 @@ static void end(typed_maker *m, uint32_t which) {
 
 void typed_end_futures(typed_maker *m) {
   while (m->future_count > 0) end(m, (uint32_t)below(m, m->future_count));
+}
+
+/* --- Without regard to types --- */
+
+static typed_held any_held(typed_maker *m) { return m->pool[below(m, m->count)]; }
+
+static void reckless_local(typed_maker *m) {
+  typed_held x = any_held(m), y = any_held(m), z = any_held(m);
+  operation o = {.which = below(m, 8), .by = below(m, TYPED_LENGTH - 1), .axis = below(m, 2), .how = below(m, 2), .index = typed_index(m, 0)};
+  ax_unreduced_kind kind = (ax_unreduced_kind)below(m, 3);
+  switch (below(m, 4)) {
+    case 0: typed_hold(m, moved(&o, x.own, y.own), moved(&o, x.whole, y.whole)); break;
+    case 1: typed_hold(m, any(m, &o, x.own, y.own), any(m, &o, x.whole, y.whole)); break;
+    case 2: typed_hold(m, ordered(&o, x.own, y.own, kind), ordered(&o, x.whole, y.whole, kind)); break;
+    default: typed_hold(m, linear(m, &o, x.own, y.own, z.own), linear(m, &o, x.whole, y.whole, z.whole)); break;
+  }
+}
+
+static void reckless_cast(typed_maker *m) {
+  static const char *const to[] = {"unreduced", "unreduced_max", "unreduced_min", "varying", "invariant", "reduced"};
+  char text[TYPED_TEXT];
+  ax_axis_set set = 1 + (ax_axis_set)below(m, (int64_t)all_axes(m));
+  typed_held x = any_held(m);
+  ax_spread on = spread_of(x.own);
+  int64_t which = below(m, AX_COUNT(to));
+  typed_names(m, set, text);
+  ax_value own = below(m, 2) == 0 || which >= 3 ? ax_pcast(x.own, text, to[which]) : ax_vary_unreduced_cast(x.own, text, (ax_unreduced_kind)which);
+  ax_value whole = (on.unreduced & set) != 0 ? own : x.whole;
+  typed_hold(m, own, which < 3 ? combine(typed_vary(m, whole, set), text, (ax_unreduced_kind)which) : whole);
+}
+
+static void reckless_exchange(typed_maker *m) {
+  exchange e = {0};
+  ax_axis_set set = 1 + (ax_axis_set)below(m, (int64_t)all_axes(m));
+  draw_axes(m, &e, set);
+  typed_held x = any_held(m);
+  ax_axis_set unreduced = spread_of(x.own).unreduced & set;
+  do e.kind = (exchange_kind)below(m, EXCHANGES);
+  while ((e.kind == PMEAN && m->dtype != AX_F32) || ((e.kind == SCATTER || e.kind == TO_ALL) && !divides(&e)));
+  e.tiled = below(m, 2) != 0, e.wrap = below(m, 2) != 0, e.sums = below(m, 2) != 0;
+  if (e.kind == PERMUTE) draw_pairs(m, &e);
+  if (e.kind <= PMIN && below(m, 4) == 0) draw_groups(m, &e, false);
+  ax_value own = exchanged(m, &e, x.own);
+  if (unreduced == 0) typed_hold(m, own, exchanged(m, &e, typed_vary(m, x.whole, set)));
+  else typed_hold(m, own, e.kind == PSUM ? scaled(m, x.whole, 0.5) : e.kind == PMEAN ? scaled(m, x.whole, 1 / (double)e.n) : e.kind <= PMIN ? x.whole : own);
+}
+
+static void reckless_region(typed_maker *m) {
+  m->heedless = true;
+  typed_region(m);
+  m->heedless = false;
+}
+
+void typed_reckless(typed_maker *m) {
+  int64_t choice = below(m, 8);
+  if (choice < 3) reckless_local(m);
+  else if (choice < 5) reckless_cast(m);
+  else if (choice < 7 || m->depth == 0 || m->started) reckless_exchange(m);
+  else reckless_region(m);
 }
 
 /* --- Steps --- */

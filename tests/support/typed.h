@@ -33,6 +33,7 @@ struct typed_maker {
   ax_axis_set apart; /* axes along which devices may be in different places: nothing is exchanged along them */
   bool unreduced; /* values are held twice, and are reduced and unreduced too */
   bool smooth;    /* what is made is differentiated: nothing has kinks, and there is no while */
+  bool heedless;  /* of what `apart` says, and of how carries and branches are unreduced */
   bool started;   /* inside an expression of ax_start */
   const char *mapped; /* the axis of a vmap around, or NULL */
   uint32_t count, future_count;
@@ -60,7 +61,26 @@ ax_value typed_combined(const typed_maker *m, ax_value x); /* the value of the p
 ax_value typed_index(typed_maker *m, ax_axis_set not_varying);
 ax_value typed_rolled(ax_value x, int64_t by);
 
+/* A step that takes any values for anything. Where the types allow it all the same, what holds of other steps holds of it. */
+void typed_reckless(typed_maker *m);
+
 /* --- typed_regions.c --- */
 void typed_region(typed_maker *m);
+
+/* --- typed_program.c --- */
+enum { TYPED_INPUTS = 8 };
+typedef struct typed_making {
+  typed_maker maker;
+  ax_type in[TYPED_INPUTS]; /* arrays, and two scalars last */
+  uint32_t in_count;
+  bool everything;
+} typed_making;
+/* A mesh of 2 to 8 devices, a dtype and whether values are held twice, as the seed says. */
+typed_making typed_making_of(uint64_t seed);
+/* A program for each device. everything: results 3k are the values made last, 3k + 1 what their parts come to, 3k + 2 the whole; otherwise a few
+   values, each device's own. */
+AX_MUST_USE ax_status typed_trace(typed_making *made, bool everything, ax_program **out);
+/* Fails the test unless it runs on all devices, what is typed to be the same on some is the same bits, and, if `twice`, results 3k + 1 and 3k + 2 agree. */
+void typed_check(const ax_program *program, uint64_t seed, bool twice);
 
 #endif

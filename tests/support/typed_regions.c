@@ -12,6 +12,7 @@ typedef struct body {
   uint32_t given, carries, results; /* values that come in (held), of which the first are carried; that are made for each run */
   ax_spread like[2];                /* how carries and a branch's results are to be unreduced */
   ax_value limit;                   /* of a while */
+  typed_slip slip;                  /* as it stood before the body: each time that it is traced it does the same */
   ax_axis_set together;             /* the axes along which devices go on in a while until the first is through */
 } body;
 
@@ -21,6 +22,7 @@ static body body_of(typed_maker *m) {
   body b = {.maker = *m};
   b.maker.depth--;
   b.maker.future_count = 0;
+  if (m->slip != NULL) b.slip = *m->slip;
   test_random_bits(&m->random);
   return b;
 }
@@ -38,6 +40,7 @@ static void put(const typed_maker *m, typed_held held, ax_value *out, uint32_t i
 static void part(body *b, ax_axis_set apart) {
   typed_maker *m = &b->maker;
   uint32_t kept = 0;
+  if (m->heedless) return;
   m->apart |= apart;
   for (uint32_t i = 0; i < m->count; i++)
     if ((ax_typeof(m->pool[i].own).spread.unreduced & apart) == 0) m->pool[kept++] = m->pool[i];
@@ -46,6 +49,7 @@ static void part(body *b, ax_axis_set apart) {
 
 /* The value made last that is unreduced as `like` is; what there was before, where there is none. */
 static typed_held latest(const typed_maker *m, const ax_spread *like, typed_held otherwise) {
+  if (m->heedless) return m->pool[m->count - 1];
   for (uint32_t i = m->count; i-- > 0;) {
     ax_spread on = ax_typeof(m->pool[i].own).spread;
     if (on.unreduced == like->unreduced && on.kind == like->kind) return m->pool[i];
@@ -57,6 +61,7 @@ static typed_held latest(const typed_maker *m, const ax_spread *like, typed_held
 static void run(const ax_value *in, ax_value *out, void *context) {
   const body *b = context;
   typed_maker m = b->maker; /* it may be traced again: the same choices each time */
+  if (m.slip != NULL) *m.slip = b->slip;
   uint32_t before = m.count = m.count + b->given + 8 > TYPED_MOST ? TYPED_MOST / 2 : m.count;
   for (uint32_t i = 0; i < b->given; i++) {
     typed_held held = taken(&m, in, i);
@@ -207,6 +212,9 @@ static typed_held plain(typed_maker *m) {
   return (typed_held){x, x};
 }
 
+/* The derivatives of parts that a largest or smallest value is made of are each part's own. */
+static bool is_extreme(ax_value x) { return ax_typeof(x).spread.kind != AX_UNREDUCED_SUM; }
+
 static void tangents(typed_maker *m) {
   body b = body_of(m);
   ax_value in[2], tangent[2], out[2 * RESULTS], out_tangent[2 * RESULTS];
@@ -220,7 +228,7 @@ static void tangents(typed_maker *m) {
   for (uint32_t k = 0; k < RESULTS; k++) {
     typed_held held = taken(m, out, k), tangent_of = taken(m, out_tangent, k);
     typed_hold(m, held.own, held.whole);
-    typed_hold(m, tangent_of.own, tangent_of.whole);
+    typed_hold(m, tangent_of.own, is_extreme(held.own) ? tangent_of.own : tangent_of.whole);
   }
 }
 
@@ -239,7 +247,9 @@ static void cotangents(typed_maker *m) {
     ax_pullback(linear, cotangent, gradient);
   }
   typed_hold(m, out[0], out[width(m) - 1]);
-  typed_hold(m, gradient[0], gradient[count - 1]);
+  bool comparable = true;
+  for (uint32_t k = 0; k < RESULTS; k++) comparable = comparable && !is_extreme(out[k * width(m)]);
+  typed_hold(m, gradient[0], gradient[comparable ? count - 1 : 0]);
 }
 
 void typed_region(typed_maker *m) {
