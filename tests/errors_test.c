@@ -427,7 +427,7 @@ static void outside_a_trace(void **state) {
       ax_dot_general(x, x, 1, zero, zero, 0, NULL, NULL), ax_softmax(x, 0), ax_log_softmax(x, -1), ax_one_hot(x, 3, AX_F32),
       ax_relu(x), ax_gelu(x), ax_psum(x, "d"), ax_pmean(x, "d"), ax_all_gather(x, "d", 0, true),
       ax_psum_scatter(x, "d", 0, false), ax_all_to_all(x, "d", 0, 0, true), ax_ppermute(x, "d", 1, pairs), ax_axis_index("d"),
-      ax_pargmax(x, "d"), ax_pshuffle(x, "d", 2, dims), ax_pswapaxes(x, "d", 0), ax_psum(ax_integer(1), "d"),
+      ax_top_level_all_gather(x, NULL, NULL), ax_pargmax(x, "d"), ax_pshuffle(x, "d", 2, dims), ax_pswapaxes(x, "d", 0), ax_psum(ax_integer(1), "d"),
       ax_pbroadcast(x, "d", 0), ax_start(x), ax_start(ax_psum(x, "d")),
       ax_pvary(x, "d"), ax_pcast(x, "d", "varying"), ax_psum_start(x, "d"), ax_done(x),
   };

@@ -149,6 +149,11 @@ ax_value ax_create_token(void); /* for a precv whose psend is elsewhere */
    operands or results; one that has more entries than there are dimensions, or does not divide; the body's own. */
 void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
 void ax_shard_map_unchecked(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
+/* x, outside of shard_map, laid over fewer axes of `mesh`: "data+model,_ -> data" gathers dimension 0 over model. Each dimension keeps some
+   of the first of its axes, so that by value the result is x. As jax.lax's top_level_all_gather with multi_dim; the transpose takes
+   each device's part of the cotangent.
+   Errors (kept by the trace): a spec of another axis, or of one that does not come first; those of shard_map. */
+ax_value ax_top_level_all_gather(ax_value x, const ax_mesh *mesh, const char *specs);
 /* ax_shard_map as a function to be passed on:
      ax_trace(AX_SHARDED(&mesh, "data -> data", AX_FN(center, 1, 1)), types, &program)
    It is good as long as the block it stands in. ax_call_sharded is that function, an ax_sharded its context. */
@@ -186,6 +191,7 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #define ax_psum_scatter(...) AX_LINED(psum_scatter, __VA_ARGS__)
 #define ax_all_to_all(...) AX_LINED(all_to_all, __VA_ARGS__)
 #define ax_ppermute(...) AX_LINED(ppermute, __VA_ARGS__)
+#define ax_top_level_all_gather(...) AX_LINED(top_level_all_gather, __VA_ARGS__)
 #define ax_pargmax(...) AX_LINED(pargmax, __VA_ARGS__)
 #define ax_pargmin(...) AX_LINED(pargmin, __VA_ARGS__)
 #define ax_pshuffle(...) AX_LINED(pshuffle, __VA_ARGS__)

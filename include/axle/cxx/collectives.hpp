@@ -66,6 +66,9 @@ inline value ragged_all_to_all(input operand, input output, input input_offsets,
   return detail::lined(ax_ragged_all_to_all(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes, axes.c_str()), operand,
                        "ragged_all_to_all");
 }
+inline value top_level_all_gather(input x, const mesh &over, const std::string &specs) {
+  return detail::lined(ax_top_level_all_gather(x, &over, specs.c_str()), x, "top_level_all_gather");
+}
 inline value axis_index(axis_names axes, location at = location::here()) {
   return detail::lined(ax_axis_index(axes.c_str()), at, "axis_index");
 }

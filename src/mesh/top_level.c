@@ -1,0 +1,61 @@
+/* top_level_all_gather: an array, outside of shard_map, laid out over fewer axes. By value it is the array; it is a shard_map whose body
+   gathers, so that the collective stands where the user put it and not where the partitioner would. */
+#include <string.h>
+
+#include "axle/collectives.h"
+#include "ir/program.h"
+#include "prim/rules.h"
+
+static const char name[] = "top_level_all_gather";
+
+typedef struct change {
+  const ax_mesh *mesh;
+  ax_spec from, to;
+} change;
+
+/* Of each dimension the axes that go, which are the inner ones, in their order. */
+static void gather(const ax_value *in, ax_value *out, void *context) {
+  const change *c = context;
+  out[0] = in[0];
+  for (uint32_t d = 0; d < c->from.rank; d++) {
+    ax_axes gone = {0};
+    for (uint32_t i = c->to.count[d]; i < c->from.count[d]; i++)
+      memcpy(gone.name[gone.count++], c->mesh->axis[c->from.axis[d][i]].name, AX_MAX_NAME);
+    if (gone.count > 0) out[0] = ax_all_gather_invariant(out[0], ax_axes_listed(&gone).text, d, true);
+  }
+}
+
+/* The spec between begin and end, blanks aside. */
+static ax_status parse(const char *begin, const char *end, const ax_mesh *mesh, ax_spec *out) {
+  char text[AX_MAX_AXES * (AX_MAX_NAME + 1) + 2 * AX_MAX_RANK + 1];
+  while (begin < end && *begin == ' ') begin++;
+  while (begin < end && end[-1] == ' ') end--;
+  if ((size_t)(end - begin) >= sizeof text) return ax_error(AX_INVALID_ARGUMENT, "a spec of %zu bytes is too long", (size_t)(end - begin));
+  memcpy(text, begin, (size_t)(end - begin));
+  text[end - begin] = '\0';
+  return ax_spec_parse(text, mesh, out);
+}
+
+static ax_status check_prefixes(const change *c) {
+  for (uint32_t d = 0; d < AX_MAX_RANK; d++)
+    if (c->to.count[d] > c->from.count[d] || memcmp(c->to.axis[d], c->from.axis[d], c->to.count[d]) != 0)
+      return ax_error(AX_INVALID_ARGUMENT, "dimension %u keeps none but the first of the axes that it is laid over", d);
+  return AX_OK;
+}
+
+ax_value ax_top_level_all_gather(ax_value x, const ax_mesh *mesh, const char *specs) {
+  change c = {.mesh = mesh};
+  ax_value out = ax_poison;
+  if (!ax_check_operands(name, &x, 1)) return ax_poison;
+  const char *arrow = specs != NULL ? strstr(specs, "->") : NULL;
+  if (arrow == NULL || mesh == NULL) return ax_reject_as(name, "a mesh, and specs \"before -> after\" are expected");
+  ax_status status = parse(specs, arrow, mesh, &c.from);
+  if (status == AX_OK) status = parse(arrow + 2, specs + strlen(specs), mesh, &c.to);
+  if (status == AX_OK) status = check_prefixes(&c);
+  if (status != AX_OK) {
+    ax_fail(ax_error_context(status, "%s: specs \"%.200s\": ", name, specs));
+    return ax_poison;
+  }
+  ax_shard_map(mesh, specs, AX_CLOSURE(gather, 1, 1, &c), &x, &out);
+  return out;
+}
