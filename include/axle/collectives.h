@@ -102,7 +102,7 @@ ax_value ax_psum_invariant(ax_value x, const char *axes); /* psum of an operand 
    started it: used as an array, used in a body or in another start's expression, or returned is an error where that happens; done twice or
    never, when the trace finishes.
    Errors (kept by the trace): those of the expression; one that comes to a number or to a value made before, as nothing is started then; one
-   that holds a cond, a scan, another start.
+   that holds another start, or a cond or a loop with collectives in it.
    ax_start is the macro behind these: the first begins the expression's trace and the last ends it, with its value; ax_start_with also gives
    the collective's operand, which was evaluated before. */
 void ax_start_open(void);

@@ -205,7 +205,7 @@ static void bind_ungrouped(ax_partitioner *p, const ax_type *result, const ax_eq
   ax_axes *axes = params, along; /* the first parameter */
   if (ax_groups_along(&p->mesh, axes, &along)) {
     *axes = along;
-    if (along.count == 0) out[0] = in[0];
+    if (along.count == 0 && eqn->in_count == 1) out[0] = in[0]; /* of one member; a ragged exchange with itself still moves rows */
     else ax_bind(eqn->prim, params, in, eqn->in_count, out, eqn->out_count);
   } else {
     eqn->prim->ungroup(&(ax_ungroup_args){eqn, axes, in, out});

@@ -126,9 +126,9 @@ static ax_value captured(ax_value x) {
   ax_switch(ax_full(AX_S32, 0, NULL, 0), 1, &AX_CLOSURE(ends_outer, 0, 1, &started), NULL, &out);
   return out;
 }
-static void itself(const ax_value *in, ax_value *out, void *context) {
+static void summed(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = in[0];
+  out[0] = ax_psum(in[0], "a");
 }
 static ax_value start_nowhere(ax_value x) { return ax_done(ax_psum_start(x, "c")); }
 static ax_value start_number(ax_value x) {
@@ -148,7 +148,7 @@ static ax_value start_of_future(ax_value x) {
 }
 static ax_value start_of_cond(ax_value x) {
   ax_value out;
-  return ax_done(ax_start((ax_switch(ax_full(AX_S32, 0, NULL, 0), 1, &AX_FN(itself, 1, 1), &x, &out), out)));
+  return ax_done(ax_start((ax_switch(ax_full(AX_S32, 0, NULL, 0), 1, &AX_FN(summed, 1, 1), &x, &out), out)));
 }
 static ax_value start_failing(ax_value x) { return ax_done(ax_start(ax_psum(ax_matmul(x, x), "a"))); }
 static ax_value start_failed(ax_value x) {
@@ -215,7 +215,7 @@ static void test_errors(void **state) {
       {start_future, AX_F32, 3, AX_INVALID_ARGUMENT, "is a result of its program; done must end it"},
       {start_of_future, AX_F32, 3, AX_INVALID_ARGUMENT,
        "the future<f32[6,4]{V:a}> of psum, start in equation 0, is used in a body; done must end it before"},
-      {start_of_cond, AX_F32, 3, AX_INVALID_ARGUMENT, "the body holds a cond; it may have collectives and operations of each device"},
+      {start_of_cond, AX_F32, 3, AX_INVALID_ARGUMENT, "the body holds a cond with collectives in it; it may have collectives and operations of each device"},
       {start_failing, AX_F32, 3, AX_INVALID_ARGUMENT, "matmul: f32[6,4]{V:a,b} and f32[6,4]{V:a,b}: the last dimension"},
       {start_failed, AX_F32, 3, AX_INVALID_ARGUMENT, "matmul: f32[6,4]{V:a,b} and f32[6,4]{V:a,b}: the last dimension"},
       {start_dropped, AX_F32, 3, AX_INVALID_ARGUMENT, "the future<f32[6,4]{V:b}> of psum, start in equation 0, is never done"},

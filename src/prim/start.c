@@ -5,9 +5,10 @@
      ..                                                      runs beside the exchange
      y:f32[8] = done f
 
-   Parameters of start: body, of collectives and operations of each device; done has none.
-   Errors: a body that holds programs, or takes other operands; an operand of done that is no future. A future is done once, in the
-   program that it was started in: any other use of it is an error, found where it stands or when the trace finishes (ir/future.c).
+   Parameters of start: body, of collectives and operations of each device, loops without collectives among them; done has none.
+   Errors: a body that holds a start, or another program with collectives, or takes other operands; an operand of done that is no
+   future. A future is done once, in the program that it was started in: any other use of it is an error, found where it stands or
+   when the trace finishes (ir/future.c).
    By value start is its body and done the identity. Derivatives are the body's: tangents and cotangents of a future are arrays,
    whose collectives stand where start does (every collective overlaps with what does not need it; the pair only says so in the
    program). A batched start begins the batched body.
@@ -27,6 +28,11 @@ static uint32_t count_outs(const void *params) { return ((const start_params *)p
 
 /* --- start --- */
 
+/* A cond or a loop of each device alone is one of its operations: batched, a look-up by the member's number is such a loop. */
+static bool is_refused(const ax_eqn *eqn) {
+  return eqn->prim == &ax_prim_start || (eqn->prim->kind == AX_REGION && (ax_eqn_effects(eqn) & AX_EFFECT_EXCHANGE) != 0);
+}
+
 static ax_status start_infer(const ax_infer_args *args) {
   const ax_program *body = ((const start_params *)args->params)->body;
   AX_TRY(ax_region_check_axes(body, args->axes, "the body"));
@@ -35,9 +41,9 @@ static ax_status start_infer(const ax_infer_args *args) {
   for (uint32_t i = 0; i < args->in_count; i++)
     AX_TRY(ax_region_check_type(&args->in[i], &body->types[i], args->axes, "operand", i, "is", "the body takes"));
   for (uint32_t i = 0; i < body->eqn_count; i++)
-    if (body->eqns[i].prim->kind == AX_REGION)
-      return ax_error(AX_INVALID_ARGUMENT, "the body holds a %s; it may have collectives and operations of each device",
-                      body->eqns[i].prim->name);
+    if (is_refused(&body->eqns[i]))
+      return ax_error(AX_INVALID_ARGUMENT, "the body holds a %s%s; it may have collectives and operations of each device",
+                      body->eqns[i].prim->name, body->eqns[i].prim == &ax_prim_start ? "" : " with collectives in it");
   if ((body->effects & AX_EFFECT_MESSAGE) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "the body has messages between two devices: psend never waits, and precv only does");
   for (uint32_t k = 0; k < args->out_count; k++) {
