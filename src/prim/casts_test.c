@@ -115,6 +115,8 @@ static void above_one(const ax_value *in, ax_value *out) { out[0] = ax_add(ax_in
 static void running(const ax_value *in, ax_value *out) { out[0] = ax_cumsum(in[0], 0, true); }
 static void over_groups(const ax_value *in, ax_value *out) { out[0] = ax_psum(in[0], "d {0} {1}"); }
 static void cast_in_groups(const ax_value *in, ax_value *out) { out[0] = ax_preduced(in[0], "d {0} {1}"); }
+static void pcast_in_groups(const ax_value *in, ax_value *out) { out[0] = ax_pcast(in[0], "d {0} {1}", "reduced"); }
+static void pcast_of_token(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_pcast(ax_create_token(), "d", "reduced"); }
 static void carry_parts(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_vary_unreduced_cast(ax_pvary(in[0], "d"), "d", AX_UNREDUCED_SUM);
@@ -142,6 +144,8 @@ static void other_errors(void **state) {
       {sine, 'R', 'I', NULL},
       {over_groups, 'U', 'I', "psum f32[2,2]{U:d}: the operand f32[2,2]{U:d} is unreduced over {d}, and its parts are combined over all members, not over groups"},
       {cast_in_groups, 'I', 'I', "preduced f32[2,2]: it takes no groups"},
+      {pcast_in_groups, 'I', 'I', "pcast: it takes no groups"},
+      {pcast_of_token, 'I', 'I', "pcast: operand 0 is token, which only precv takes"},
       {carries_become_parts, 'I', 'I', "carry 0 starts invariant along \"d\", but what the body makes of it is unreduced; vary_unreduced_cast makes its start so"},
       {either, 'I', 'R', NULL},
       {either, 'R', 'V', NULL},
