@@ -45,6 +45,7 @@ static void refused(void **state) {
        "have the same target"},
       {"{ axes d=2 ; lambda " X ". let t:token{V:d} = psend[axes=(e) pairs=((0, 1)) link=0] x in (x) }", "axis \"e\" is not bound"},
       {"{ axes d=2 ; lambda " X ". let t:token{V:d} = psend[axes=(d) pairs=((0, 1)) link=-1] x in (x) }", "the link is -1"},
+      {"{ axes d=2 ; lambda " X ". let t:token{V:d} = psend[axes=(d) pairs=((0, 1)) link=4611686018427387904] x in (x) }", "the link is 4611686018427387904"},
       {"{ axes d=2 ; lambda " X ". let t:token = create_token"
        " y:f32[2]{V:d} = scan[length=3 reverse=false num_consts=1 num_carry=1 body={ axes d=2 ; lambda t:token a:f32[2]{V:d}. let"
        " b:f32[2]{V:d} = " RECEIVE " t in (b) }] t x in (y) }",

@@ -311,9 +311,11 @@ static ax_status parse_groups(ax_parser *parser, ax_group_list *list) {
     AX_TRY(ax_lexer_next(&parser->lexer));
     AX_TRY(ax_group_list_open(list));
     for (bool more = true; more;) {
+      const ax_token at = parser->lexer.token;
       int64_t member;
       AX_TRY(ax_expect_integer(parser, &member));
-      AX_TRY(ax_group_list_add(list, member));
+      ax_status status = ax_group_list_add(list, member);
+      if (status != AX_OK) return ax_lexer_place(&parser->lexer, &at, status);
       AX_TRY(ax_expect_more(parser, "}", &more));
     }
   }

@@ -311,6 +311,8 @@ static const struct {
      "a literal is an array"},
     {"{ lambda a:future<f32[]. let in () }",
      "expected '>'"},
+    {"{ axes d=2 ; lambda a:f32[]. let\n b:f32[] = psum[axes=(d {0,4294967296})] a in (b,) }",
+     "t.axle:2:28: member 4294967296 of a group: there is none"},
     {"{ axes d=2 ; lambda a:f32[]. let f:future<f32[]> = start[body={ lambda a:f32[]. let b:f32[] = scan[length=1 reverse=false num_consts=0 num_carry=1 body={ lambda a:f32[]. let v:f32[]{V:d} = pvary[axes=(d,)] a s:f32[] = psum[axes=(d,)] v in (s,) }] a in (b,) }] a b:f32[] = done f in (b,) }",
      "start f32[]: the body holds a scan with collectives in it"},
     {"{ lambda a:f32[]. let f:future<f32[]> = start[body={ lambda a:f32[2]. let b:f32[] = reduce_sum[axes=(0,)] a in (b,) }] a b:f32[] = done f in (b,) }",

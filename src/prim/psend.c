@@ -43,7 +43,8 @@ static ax_status check_message(const ax_infer_args *args) {
   const message_params *params = args->params;
   int64_t size;
   AX_TRY(ax_collective_size(args, &params->axes, &size));
-  if (params->link < 0) return ax_error(AX_INVALID_ARGUMENT, "the link is %lld", (long long)params->link);
+  if (params->link < 0 || params->link > INT64_MAX / 2) /* a tangent's is 2 link + 1 */
+    return ax_error(AX_INVALID_ARGUMENT, "the link is %lld", (long long)params->link);
   return ax_pairs_check(&params->pairs, size);
 }
 
