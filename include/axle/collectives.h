@@ -5,9 +5,9 @@
    invariant; where it is reduced that takes an ax_reduced_vary_cast, and only psum, pmax, pmin and psum_scatter take what is unreduced. "" is a
    group of one.
    "data {0,2} {1,3}" makes groups of those members (axis_index_groups of jax.lax), each of them in one, numbered as they are listed. psum,
-   pmean, pmax and pmin take groups of any sizes; all_gather, psum_scatter and all_to_all of one size; what they give differs from group to
-   group, so it stays typed varying. Groups that are those along axes of a finer mesh cost what these would; others about twice that
-   of all members.
+   pmean, pmax and pmin take groups of any sizes; all_gather, psum_scatter, all_to_all, pswapaxes, ragged_all_to_all and axis_size of one
+   size; what they give differs from group to group, so it stays typed varying. Groups that are those along axes of a finer mesh cost
+   what these would; others about twice that of all members.
    Semantics are those of jax.lax (parallel.py), but for ppermute, whose members jax.lax numbers in mesh order whatever the order
    named, and for pmax and pmin, which here have derivatives.
    A dimension may count from the end: -1 is the last.

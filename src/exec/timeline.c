@@ -70,17 +70,18 @@ static const ax_instr *instr_of(const drawing *d, uint32_t index) { return &d->e
 /* Equations get letters in the order of the list; beyond the last, all have the same. */
 static void choose_letters(drawing *d) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  uint32_t first[sizeof letters]; /* by letter: an instruction of its equation */
   for (uint32_t i = 0; i < d->count; i++) {
     const ax_span *span = &d->spans[i];
     d->time[span->instr] += span->end - span->begin;
     if (span->end > d->end) d->end = span->end;
   }
   for (uint32_t i = 0; i < d->e->codes[0].instr_count; i++) {
+    uint32_t l = 0;
     if (d->time[i] == 0) continue;
-    uint32_t same = 0; /* of the same equation, before it */
-    while (same < i && (d->letter[same] == 0 || instr_of(d, same)->eqn != instr_of(d, i)->eqn)) same++;
-    if (same < i) d->letter[i] = d->letter[same];
-    else d->letter[i] = d->letters < sizeof letters - 1 ? letters[d->letters++] : '#';
+    while (l < d->letters && instr_of(d, first[l])->eqn != instr_of(d, i)->eqn) l++;
+    if (l == d->letters && l < sizeof letters - 1) first[d->letters++] = i;
+    d->letter[i] = l < sizeof letters - 1 ? letters[l] : '#';
   }
 }
 
@@ -172,8 +173,10 @@ static void draw(drawing *d) {
     row(d, on_device, f);
   }
   if (devices > most_rows) ax_text_add(d->text, "%u more devices\n", devices - most_rows);
+  bool drawn[128] = {['#'] = true}; /* an equation may have several exchanges */
   for (uint32_t i = 0; i < d->e->codes[0].instr_count; i++) {
-    if (d->letter[i] == 0 || instr_of(d, i)->kind != AX_INSTR_PUSH || d->letter[i] == '#') continue;
+    if (d->letter[i] == 0 || instr_of(d, i)->kind != AX_INSTR_PUSH || drawn[(unsigned char)d->letter[i]]) continue;
+    drawn[(unsigned char)d->letter[i]] = true;
     ax_text_add(d->text, "%c under way  ", d->letter[i]);
     under_way(d, d->letter[i]);
   }
@@ -187,6 +190,14 @@ static void event(ax_text *text, const char *name, const ax_span *span, int64_t 
               (double)(span->end - span->begin) * 1e-3, process, row, more ? "," : "");
 }
 
+/* As a part of a JSON string: a location may hold anything. */
+static void add_escaped(ax_text *text, const char *s) {
+  for (; *s != '\0'; s++) {
+    if ((unsigned char)*s < ' ') ax_text_add(text, "\\u%04x", (unsigned)*s);
+    else ax_text_add(text, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+  }
+}
+
 /* Process 0 has the threads as rows, process 1 the devices. */
 static void trace_events(const drawing *d) {
   ax_text_add(d->text, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
@@ -197,7 +208,11 @@ static void trace_events(const drawing *d) {
     const ax_eqn *eqn = instr_of(d, span->instr)->eqn;
     ax_text name = {0};
     ax_text_add(&name, "%s", eqn != NULL ? eqn->prim->name : "copy");
-    if (eqn != NULL && eqn->location != NULL) ax_text_add(&name, " (%s)", eqn->location);
+    if (eqn != NULL && eqn->location != NULL) {
+      ax_text_add(&name, " (");
+      add_escaped(&name, eqn->location);
+      ax_text_add(&name, ")");
+    }
     const char *shown = name.data != NULL ? name.data : "";
     event(d->text, shown, span, d->begin, 0, span->seat, true);
     event(d->text, shown, span, d->begin, 1, span->frame, i + 1 < d->count);

@@ -69,7 +69,41 @@ static void test_timeline(void **state) {
   check(AX_POLICY_SEEDED);
 }
 
+/* An equation that exchanges several times, at a place whose name JSON has to escape. */
+static void nothing_sent(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value none = ax_full(AX_S32, AX_DIMS(4), 0);
+  out[0] = (ax_ragged_all_to_all)(in[0], in[0], none, none, none, none, "d");
+  ax_stamp("a\\b.c:3: ragged_all_to_all");
+}
+
+static void test_several_exchanges(void **state) {
+  (void)state;
+  const test_map map = {"d=4", {"d"}, {"d"}, nothing_sent, false, NULL};
+  ax_type type = ax_array_type(AX_F32, 2, (int64_t[]){4 * 64, 64});
+  ax_program *program = test_trace_map(&map, &type);
+  ax_runtime *runtime;
+  ax_executable *timed;
+  ax_mesh mesh;
+  char *text;
+  assert_int_equal(ax_mesh_parse("d=4", &mesh), AX_OK);
+  assert_int_equal(ax_runtime_create(NULL, &runtime), AX_OK);
+  assert_int_equal(ax_compile(runtime, program, &(ax_compile_options){.timeline = true}, &timed), AX_OK);
+  assert_int_equal(run_once(timed, runtime, &mesh), AX_OK);
+  assert_int_equal(ax_executable_timeline(timed, AX_TIMELINE_TEXT, &text), AX_OK);
+  const char *way = strstr(text, " under way  ");
+  assert_non_null(way);
+  assert_null(strstr(way + 1, " under way  "));
+  ax_string_free(text);
+  assert_int_equal(ax_executable_timeline(timed, AX_TIMELINE_JSON, &text), AX_OK);
+  assert_non_null(strstr(text, "\"ragged_all_to_all (a\\\\b.c:3)\""));
+  ax_string_free(text);
+  ax_executable_release(timed);
+  ax_runtime_release(runtime);
+  ax_program_release(program);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_timeline)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_timeline), cmocka_unit_test(test_several_exchanges)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
