@@ -37,6 +37,7 @@ static bool is_compiled(uint64_t seed) {
 
 static void one_program(uint64_t seed, bool show) {
   typed_making made = typed_making_of(seed);
+  made.maker.messages = true;
   ax_program *everything = NULL, *seen = NULL;
   ax_status status = typed_trace(&made, true, &everything);
   tally.tried++;

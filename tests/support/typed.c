@@ -277,7 +277,8 @@ static void cast(typed_maker *m) {
 
 /* --- Collectives --- */
 
-typedef enum exchange_kind { PSUM, PMEAN, PMAX, PMIN, GATHER, GATHER_INVARIANT, GATHER_REDUCED, SCATTER, TO_ALL, PERMUTE, SHIFT, BROADCAST, EXCHANGES } exchange_kind;
+typedef enum exchange_kind { PSUM, PMEAN, PMAX, PMIN, GATHER, GATHER_INVARIANT, GATHER_REDUCED, SCATTER, TO_ALL, SWAP, PERMUTE, SHUFFLE, SHIFT, BROADCAST, ARGMAX, ARGMIN,
+                             RAGGED, MESSAGE, EXCHANGES } exchange_kind;
 
 typedef struct exchange {
   exchange_kind kind;
@@ -285,12 +286,25 @@ typedef struct exchange {
   int64_t n, offset; /* members of a group; any number below n */
   bool tiled, wrap, sums;
   uint32_t pair_count;
-  int64_t pair[32][2];
+  int64_t pair[32][2], target[32]; /* a permutation of the members, and some pairs of it */
 } exchange;
 
 static ax_value gathered(const exchange *e, ax_value x) {
   if (e->kind == GATHER_REDUCED) return ax_all_gather_reduced(x, e->axes, 0, e->tiled);
   return e->kind == GATHER ? ax_all_gather(x, e->axes, 0, e->tiled) : ax_all_gather_invariant(x, e->axes, 0, e->tiled);
+}
+
+/* A part of x to each member, of `offset` elements or fewer, in the place of what stood there. */
+static ax_value ragged(const exchange *e, ax_value x) {
+  const int64_t part = TYPED_LENGTH / e->n, size = e->offset < part ? e->offset : part;
+  ax_value offsets = ax_mul(ax_iota(AX_S32, AX_DIMS(e->n), 0), ax_full(AX_S32, 0, NULL, (double)part)), sizes = ax_full(AX_S32, AX_DIMS(e->n), (double)size);
+  ax_value place = ax_broadcast_to(ax_mul(ax_axis_index(e->axes), ax_full(AX_S32, 0, NULL, (double)part)), AX_DIMS(e->n));
+  return ax_ragged_all_to_all(x, turned(x), offsets, sizes, place, sizes, e->axes);
+}
+
+static ax_value sent(const exchange *e, ax_value x) {
+  ax_type type = ax_typeof(x);
+  return ax_precv(ax_psend(x, e->axes, e->pair_count, e->pair), ax_array_type(type.dtype, type.rank, type.dims), e->axes, e->pair_count, e->pair);
 }
 
 static ax_value exchanged(const typed_maker *m, const exchange *e, ax_value x) {
@@ -311,6 +325,12 @@ static ax_value exchanged(const typed_maker *m, const exchange *e, ax_value x) {
     case TO_ALL:
       if (e->tiled) return ax_all_to_all(x, e->axes, 0, 0, true);
       return ax_reshape(ax_all_to_all(ax_reshape(x, AX_DIMS(n, TYPED_LENGTH / n)), e->axes, 0, e->wrap, false), AX_DIMS(TYPED_LENGTH));
+    case SWAP: return ax_reshape(ax_pswapaxes(ax_reshape(x, AX_DIMS(n, TYPED_LENGTH / n)), e->axes, 0), AX_DIMS(TYPED_LENGTH));
+    case SHUFFLE: return ax_pshuffle(x, e->axes, (uint32_t)n, e->target);
+    case ARGMAX: return ax_pargmax(x, e->axes);
+    case ARGMIN: return ax_pargmin(x, e->axes);
+    case RAGGED: return ragged(e, x);
+    case MESSAGE: return sent(e, x);
     case PERMUTE: return ax_ppermute(x, e->axes, e->pair_count, e->pair);
     case SHIFT: return ax_pshift(x, e->axes, e->offset == 0 ? -1 : e->offset, e->wrap);
     default: return ax_pbroadcast(x, e->axes, e->offset);
@@ -320,7 +340,7 @@ static ax_value exchanged(const typed_maker *m, const exchange *e, ax_value x) {
 static bool divides(const exchange *e) { return TYPED_LENGTH % e->n == 0; }
 
 static void draw_pairs(typed_maker *m, exchange *e) {
-  int64_t target[32], count = 1 + below(m, e->n);
+  int64_t *target = e->target, count = 1 + below(m, e->n);
   for (int64_t i = 0; i < e->n; i++) target[i] = i;
   for (int64_t i = e->n; i > 1; i--) {
     int64_t k = below(m, i), kept = target[k];
@@ -373,6 +393,9 @@ static bool suits(const typed_maker *m, exchange_kind kind, const ax_spread *on)
   if (kind == PMIN) return !unreduced || on->kind == AX_UNREDUCED_MIN;
   if (kind == PMEAN) return sum && m->dtype == AX_F32;
   if (kind == GATHER_REDUCED) return m->unreduced;
+  if (kind == ARGMAX || kind == ARGMIN) return !unreduced && m->dtype == AX_S32;
+  if (kind == RAGGED) return !unreduced;
+  if (kind == MESSAGE) return !unreduced && m->messages && !m->smooth && !m->started && m->mapped == NULL;
   return (kind != PSUM && kind != SCATTER) || sum;
 }
 
@@ -389,9 +412,11 @@ static bool communicated(typed_maker *m, typed_held *out) {
   e.tiled = below(m, 2) != 0, e.wrap = below(m, 2) != 0;
   e.sums = below(m, 2) != 0 && (on.unreduced == 0 || on.kind == AX_UNREDUCED_SUM);
   bool reduces = e.kind <= PMIN, groups = reduces || e.kind == GATHER || e.kind == SCATTER || e.kind == TO_ALL;
-  if ((e.kind == SCATTER || e.kind == TO_ALL) && !divides(&e)) e.kind = GATHER;
+  if ((e.kind == SCATTER || e.kind == TO_ALL || e.kind == SWAP || e.kind == RAGGED) && !divides(&e)) e.kind = GATHER;
   if (groups && below(m, 4) == 0 && on.unreduced == 0) draw_groups(m, &e, !reduces || below(m, 2) != 0);
-  if (e.kind == PERMUTE) draw_pairs(m, &e);
+  if (e.kind == PERMUTE || e.kind == SHUFFLE || e.kind == MESSAGE) draw_pairs(m, &e);
+  if (e.kind == MESSAGE || e.kind == RAGGED) set |= all_axes(m);
+  if ((spread_of(x.own).unreduced & set) != 0) x = fixed(m, 0);
   bool twice = m->unreduced && !same(x.own, x.whole);
   out->own = exchanged(m, &e, typed_vary(m, x.own, set));
   out->whole = twice ? exchanged(m, &e, typed_vary(m, x.whole, set)) : out->own;
@@ -469,9 +494,9 @@ static void reckless_exchange(typed_maker *m) {
   typed_held x = any_held(m);
   ax_axis_set unreduced = spread_of(x.own).unreduced & set;
   do e.kind = (exchange_kind)below(m, EXCHANGES);
-  while ((e.kind == PMEAN && m->dtype != AX_F32) || ((e.kind == SCATTER || e.kind == TO_ALL) && !divides(&e)));
+  while ((e.kind == PMEAN && m->dtype != AX_F32) || ((e.kind == SCATTER || e.kind == TO_ALL || e.kind == SWAP) && !divides(&e)) || e.kind >= ARGMAX);
   e.tiled = below(m, 2) != 0, e.wrap = below(m, 2) != 0, e.sums = below(m, 2) != 0;
-  if (e.kind == PERMUTE) draw_pairs(m, &e);
+  if (e.kind == PERMUTE || e.kind == SHUFFLE) draw_pairs(m, &e);
   if (e.kind <= PMIN && below(m, 4) == 0) draw_groups(m, &e, false);
   ax_value own = exchanged(m, &e, x.own);
   if (unreduced == 0) typed_hold(m, own, exchanged(m, &e, typed_vary(m, x.whole, set)));

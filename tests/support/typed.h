@@ -32,6 +32,7 @@ struct typed_maker {
   int depth;      /* of regions still allowed */
   ax_axis_set apart; /* axes along which devices may be in different places: nothing is exchanged along them */
   bool unreduced; /* values are held twice, and are reduced and unreduced too */
+  bool messages;  /* are sent too: whether they are received is nothing that types say */
   bool smooth;    /* what is made is differentiated: nothing has kinks, and there is no while */
   bool heedless;  /* of what `apart` says, and of how carries and branches are unreduced */
   bool started;   /* inside an expression of ax_start */
