@@ -244,7 +244,7 @@ static bool carry_changes(typed_maker *m, wrong *w) {
   ax_value out;
   bool begins = typed_below(m, 2) != 0;
   w->value = begins ? parts(m, set, some_kind(m)) : invariant(m);
-  w->other = begins ? invariant(m) : parts(m, set, some_kind(m));
+  w->other = !begins ? parts(m, set, some_kind(m)) : typed_below(m, 2) != 0 ? invariant(m) : reduced(m, set);
   ax_scan(AX_CLOSURE(gives_other, 1, 1, w), 1, 3, false, &w->value, &out);
   return true;
 }
@@ -579,7 +579,24 @@ static void programs(void **state) {
                   (unsigned long long)text_tally.refused);
 }
 
+/* Tracing the body again and again would not make it one type. */
+static AX_BODY(parts_or_reduced) {
+  wrong w = {.value = ax_vary_unreduced_cast(in[0], "x", AX_UNREDUCED_SUM), .other = ax_preduced(ax_full_like(in[0], 1), "x")};
+  ax_scan(AX_CLOSURE(gives_other, 1, 1, &w), 1, 3, false, &w.value, out);
+}
+
+static void parts_that_come_reduced(void **state) {
+  (void)state;
+  ax_mesh mesh;
+  ax_program *program;
+  ax_type type = TEST_TYPE(AX_F32, 4);
+  type.spread.varying = 1;
+  TEST_OK(ax_mesh_parse("x=2", &mesh));
+  TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(parts_or_reduced, 1, 1, NULL), &type, &program), AX_INVALID_ARGUMENT,
+             "along \"x\" the one is unreduced and the other reduced");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(programs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(programs), cmocka_unit_test(parts_that_come_reduced)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

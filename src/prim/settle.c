@@ -3,9 +3,10 @@
 
 #include "ir/flow.h"
 
-/* Whether `a` is at most what `b` is: invariant, reduced and varying are more each than the one before. */
+/* Whether `a` is at most what `b` is: invariant, reduced and varying are more each than the one before. What began as parts is not enlarged to be
+   reduced, so nothing is looked for again: that the body gives another type is then said where the loop is bound. */
 static bool is_within(const ax_spread *a, const ax_spread *b) {
-  return (a->varying & ~b->varying) == 0 && (a->reduced & ~(b->reduced | b->varying)) == 0;
+  return (a->varying & ~b->varying) == 0 && (a->reduced & ~(b->reduced | b->varying | b->unreduced)) == 0;
 }
 
 /* What is known of the loop that begins now, from the last trace of the body around it; NULL: nothing. */
