@@ -89,6 +89,19 @@ void ax_pushforward(ax_linear linear, const ax_value *tangents, ax_value *out_ta
 /* cotangents and gradients: as ax_vjp's. */
 void ax_pullback(ax_linear linear, const ax_value *cotangents, ax_value *gradients);
 
+/* As jax.custom_vjp: f(in), whose derivative backwards is the caller's. forward takes f's operands, and gives f's results and then residuals, as many
+   as it likes; backward takes these and the cotangents of those of f's results that are floats, and gives the cotangents of those of f's
+   operands that are: of the duals of their types, as ax_vjp gives them (what varies over fewer axes is made to agree). forward runs in the place of f where
+   derivatives are taken, and both are differentiated when derivatives are taken again. It has no derivative forwards: programs that use one are AX_ABSENT
+   where they are compiled. What the functions use of the trace around without being given it has no derivative.
+   Errors: counts that do not fit; forward's results that are not as f's; cotangents that are of other types; derivatives taken by what is used without
+   being given. */
+void ax_custom_vjp(ax_fn f, ax_fn forward, ax_fn backward, const ax_value *in, ax_value *out);
+/* As jax.custom_jvp: f(in), whose derivative is the caller's, forwards and, transposed, backwards. rule takes f's operands, then the tangents of those that
+   are floats, and gives f's results, then the tangents of those that are; these are linear in the tangents, and the results do not depend on
+   them. Errors: as of ax_custom_vjp; results that depend on tangents. AX_ABSENT: backwards, tangents that are not linear. */
+void ax_custom_jvp(ax_fn f, ax_fn rule, const ax_value *in, ax_value *out);
+
 /* As jax.jacfwd and jax.jacrev: out[r * n + k], n being the number of wrt, is the derivative of result r by the k-th of wrt, [result's
    dimensions.., operand's dimensions..], in the dtype of the result (jacfwd) or of the operand (jacrev). jacfwd costs as much as f for
    each element of the operands, jacrev for each element of the results; f is gone through once, on all of them together.
@@ -127,6 +140,8 @@ void ax_vmap(const ax_vmap_options *options, ax_fn f, const ax_value *in, ax_val
 #define ax_linearize(...) AX_LINED_ANY(linearize, __VA_ARGS__)
 #define ax_pushforward(...) AX_LINED_VOID(pushforward, __VA_ARGS__)
 #define ax_pullback(...) AX_LINED_VOID(pullback, __VA_ARGS__)
+#define ax_custom_vjp(...) AX_LINED_VOID(custom_vjp, __VA_ARGS__)
+#define ax_custom_jvp(...) AX_LINED_VOID(custom_jvp, __VA_ARGS__)
 #define ax_jacfwd(...) AX_LINED_VOID(jacfwd, __VA_ARGS__)
 #define ax_jacrev(...) AX_LINED_VOID(jacrev, __VA_ARGS__)
 #define ax_hessian(...) AX_LINED_VOID(hessian, __VA_ARGS__)

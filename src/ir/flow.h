@@ -17,6 +17,7 @@ typedef struct ax_flow {
   const char *question; /* a name for it in the memo */
   /* For equations that hold no programs; NULL: their `differs`. */
   void (*rule)(const ax_differs_args *args);
+  bool tangents;       /* it asks for derivatives: what has its own answers by that */
   bool failed;         /* there was no memory */
 } ax_flow;
 

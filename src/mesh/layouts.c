@@ -4,7 +4,7 @@
    by all other operations whole. Where some use takes it whole it comes whole, gathered once, where it is held. A result is given as it
    is made; one that is an input which nothing uses is as that is. So it goes through calls, cond, while and scan:
 
-     call     operands as the body takes them, results as it gives them
+     call     also of a function with a derivative of its own: operands as the body takes them, results as it gives them
      cond     operands as all branches together take them; results in the first layout that a branch gives, for cutting what another
               gives whole costs nothing
      loops    a carry in the layout in which it is taken, if it comes round in blocks; one that is not used, in that in which it is given.
@@ -143,7 +143,7 @@ ax_layouts ax_layouts_of_eqn(ax_partitioner *p, const ax_scope *s, const ax_eqn 
   }
   for (uint32_t k = 0; k < eqn->out_count; k++) l.out[k].from = AX_NONE;
   if (eqn->prim == &ax_prim_shard_map) shard_map_layouts(p, s, eqn, &l);
-  else if (eqn->prim == &ax_prim_closed_call) call_layouts(p, s, eqn, &l);
+  else if (eqn->prim == &ax_prim_closed_call || eqn->prim == &ax_prim_custom_vjp || eqn->prim == &ax_prim_custom_jvp) call_layouts(p, s, eqn, &l);
   else if (eqn->prim == &ax_prim_cond) cond_layouts(p, s, eqn, &l);
   else if (eqn->prim == &ax_prim_scan) scan_layouts(p, s, eqn, &l);
   else if (eqn->prim == &ax_prim_while) while_layouts(p, s, eqn, &l);

@@ -5,6 +5,7 @@
 
 #include "ir/flow.h"
 #include "mesh/partitioner.h"
+#include "prim/closed_call.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
 #include "prim/scan.h"
@@ -200,6 +201,15 @@ static void bind_region(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn,
   for (uint32_t k = 0; k < eqn->out_count; k++) held[eqn->out + k] = (ax_held){.value = out[k], .spec = b.out[k], .uneven = b.uneven[k]};
 }
 
+/* What has a derivative of its own is the call that it is: derivatives have been taken. */
+static void bind_custom(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held) {
+  const ax_closed_call_params params = {ax_eqn_program(eqn, 0)};
+  ax_eqn call = *eqn;
+  call.prim = &ax_prim_closed_call;
+  call.params = &params;
+  bind_region(p, s, &call, held);
+}
+
 /* A collective over groups: over the axes that they are along, or by its rule. Its result varies as it did. */
 static void bind_ungrouped(ax_partitioner *p, const ax_type *result, const ax_eqn *eqn, void *params, const ax_value *in, ax_value *out) {
   ax_axes *axes = params, along; /* the first parameter */
@@ -282,6 +292,7 @@ void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program,
     const ax_eqn *eqn = &program->eqns[i];
     ax_builder_stem(ax_builder_current(), eqn);
     if (eqn->prim == &ax_prim_shard_map) enter(p, s, eqn, held);
+    else if (eqn->prim == &ax_prim_custom_vjp || eqn->prim == &ax_prim_custom_jvp) bind_custom(p, s, eqn, held);
     else if (eqn->prim->kind == AX_REGION) bind_region(p, s, eqn, held);
     else bind_whole(p, s, program, eqn, held);
   }

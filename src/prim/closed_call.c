@@ -3,21 +3,17 @@
    Errors: operands that are not what the body takes.
    Linear in what its body is linear in; each transform is that of the body. Equations that share a body, as equal layers do, share what
    is made of it: it is transformed once for each set of operands that take part, and lowered once (loop/fragment.c). */
+#include "prim/closed_call.h"
 #include "prim/prims.h"
-#include "prim/rebuild.h"
 
-typedef struct closed_call_params {
-  ax_program *body;
-} closed_call_params;
+static ax_program *body_of(const ax_eqn *eqn) { return ((const ax_closed_call_params *)eqn->params)->body; }
 
-static ax_program *body_of(const ax_eqn *eqn) { return ((const closed_call_params *)eqn->params)->body; }
-
-static uint32_t count_outs(const void *params) { return ((const closed_call_params *)params)->body->out_count; }
+static uint32_t count_outs(const void *params) { return ((const ax_closed_call_params *)params)->body->out_count; }
 
 /* --- infer, eval, differs --- */
 
 static ax_status infer(const ax_infer_args *args) {
-  const ax_program *body = ((const closed_call_params *)args->params)->body;
+  const ax_program *body = ((const ax_closed_call_params *)args->params)->body;
   AX_TRY(ax_region_check_axes(body, args->axes, "the body"));
   if (body->in_count != args->in_count || body->out_count != args->out_count)
     return ax_error(AX_INVALID_ARGUMENT, "the body takes %u values and gives %u, not %u and %u", body->in_count, body->out_count,
@@ -40,7 +36,7 @@ static void differs(const ax_differs_args *args) { (void)ax_region_differs(args,
 static ax_value *bind(ax_status status, ax_program *body, const ax_value *in, uint32_t in_count) {
   if (status != AX_OK) ax_fail(status);
   ax_value *out = status == AX_OK ? ax_trace_alloc(body->out_count * sizeof out[0]) : NULL;
-  if (out != NULL) ax_bind(&ax_prim_closed_call, &(closed_call_params){body}, in, in_count, out, body->out_count);
+  if (out != NULL) ax_bind(&ax_prim_closed_call, &(ax_closed_call_params){body}, in, in_count, out, body->out_count);
   ax_program_release(body);
   return ax_failed() ? NULL : out;
 }
@@ -90,7 +86,7 @@ static void linearize(const ax_jvp_args *args) {
 /* --- transpose, batch --- */
 
 static void bind_called(ax_program *transposed, const ax_value *in, ax_value *out) {
-  ax_bind(&ax_prim_closed_call, &(closed_call_params){transposed}, in, transposed->in_count, out, transposed->out_count);
+  ax_bind(&ax_prim_closed_call, &(ax_closed_call_params){transposed}, in, transposed->in_count, out, transposed->out_count);
 }
 static void transpose(const ax_transpose_args *args) { ax_transpose_by_body(args, body_of(args->eqn), bind_called); }
 
@@ -114,11 +110,11 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 /* --- The record --- */
 
-static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(closed_call_params, body)}};
+static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(ax_closed_call_params, body)}};
 
 const ax_prim ax_prim_closed_call = {
     .name = "closed_call", .kind = AX_REGION, .tokens = true, .unify = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(closed_call_params),
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_closed_call_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = linearize,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing,
     .prune = ax_prune_body, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
@@ -141,6 +137,6 @@ void ax_closed_call(ax_fn function, const ax_value *in, ax_value *out) {
   ax_value *all = ax_trace_alloc(count * sizeof all[0]);
   for (uint32_t i = 0; all != NULL && i < count; i++) all[i] = i < body.captured_count ? body.captured[i] : in[i - body.captured_count];
   body.program = ax_unify_program(body.program);
-  if (all != NULL) ax_bind(&ax_prim_closed_call, &(closed_call_params){body.program}, all, count, out, function.out_count);
+  if (all != NULL) ax_bind(&ax_prim_closed_call, &(ax_closed_call_params){body.program}, all, count, out, function.out_count);
   ax_body_deinit(&body);
 }

@@ -40,7 +40,7 @@ static bool reach(ax_flow *flow, const ax_eqn *eqn, ax_axis_set bit, const bool 
 
 bool ax_eqn_tangents(const ax_eqn *eqn, const bool *in, bool *out) {
   if (ax_failed()) return false;
-  ax_flow flow = {.memo = ax_builder_current()->memo, .question = "tangents", .rule = tangent_rule};
+  ax_flow flow = {.memo = ax_builder_current()->memo, .question = "tangents", .rule = tangent_rule, .tangents = true};
   return reach(&flow, eqn, one, in, out);
 }
 

@@ -47,6 +47,14 @@ void kinds() {
   CHECK(computed([](value x) { return axle::closed_call([](auto... all) { return (all + ...); }, {x, x, x}); }, {5}) == list{15});
   CHECK(computed([](value x) { return axle::vmap(axle::exp, {axle::full(axle::f32, {2}, 0)}) + x; }, {1}) == list{2, 2});
   CHECK(computed([](value x) { return axle::closed_call(axle::add, {x, x}); }, {4}) == list{8});
+  auto own = [](value x) {
+    return axle::custom_vjp([](value y) { return y * y; }, [](value y) { return std::pair(y * y, y); }, [](value y, value d) { return 7 * y * d; }, {x});
+  };
+  CHECK(computed([own](value x) { return axle::grad(own, {x}); }, {3}) == list{21});
+  auto ruled = [](value x) {
+    return axle::custom_jvp([](value y) { return y * y; }, [](const std::vector<value> &in) { return std::pair(in[0] * in[0], 5 * in[1]); }, {x});
+  };
+  CHECK(computed([ruled](value x) { return axle::grad(ruled, {x}); }, {3}) == list{5});
 }
 
 void results() {

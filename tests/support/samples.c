@@ -227,6 +227,26 @@ const test_sample test_samples[] = {
            "{ lambda x:T[3]{V:d} y:T[3]. let z:T[3]{V:d} = pvary[axes=(d,)] y a:T[3] = closed_call[body={ lambda x:T[3]{V:d} y:T[3]{V:d}."
            "  let z:T[3]{V:d} = add x y w:T[3] = psum[axes=(d,)] z in (w,) }] x z in (a,) }",
            .axes = "d=2; d=3", .linear = "xy", .sums = true),
+    SAMPLE("custom_jvp",
+           "{ lambda x:T[3]. let a:T[3] = iota[dtype=T shape=(3) dimension=0] y:T[3] = custom_jvp[call={ lambda k:T[3] x:T[3]. let z:T[3] = mul k x y:T[3] = mul z x in (y,) }"
+           "  rule={ lambda k:T[3] x:T[3] dx:T[3]. let z:T[3] = mul k x y:T[3] = mul z x w:T[3] = add z z dy:T[3] = mul w dx in (y, dy) }"
+           "  num_consts=1] a x in (y,) }"),
+    SAMPLE("custom_vjp",
+           "{ lambda k:T[3] x:T[3] y:T[2]. let a:T[3] b:T[2] = custom_vjp[call={ lambda k:T[3] x:T[3] y:T[2]. let z:T[3] = mul k x in (z, y) }"
+           "  forward={ lambda k:T[3] x:T[3] y:T[2]. let z:T[3] = mul k x in (z, y, k) }"
+           "  backward={ lambda k:T[3] dz:T[3] dy:T[2]. let z:T[3] = mul k dz in (z, dy) } num_consts=1] k x y in (a, b) }",
+           .own_derivative = true),
+    SAMPLE("custom_vjp",
+           "{ lambda x:T[3]{V:d}. let y:T[3] = custom_vjp[call={ lambda x:T[3]{V:d}. let y:T[3] = psum[axes=(d,)] x in (y,) }"
+           "  forward={ lambda x:T[3]{V:d}. let y:T[3] = psum[axes=(d,)] x in (y,) }"
+           "  backward={ lambda dy:T[3]. let dx:T[3]{V:d} = pvary[axes=(d,)] dy in (dx,) } num_consts=0] x in (y,) }",
+           .axes = "d=2; d=3", .own_derivative = true, .sums = true),
+    SAMPLE("custom_linear",
+           "{ lambda x:T[3]. let y:T[3] = custom_vjp[call={ lambda x:T[3]. let y:T[3] = neg x in (y,) }"
+           "  forward={ lambda x:T[3]. let y:T[3] = neg x in (y, x) }"
+           "  backward={ lambda x:T[3] dy:T[3]. let dx:T[3] = custom_linear[backward={ lambda x:T[3] t:T[3]. let s:T[3] = mul x t in (s,) }"
+           "    num_residuals=1] x dy in (dx,) } num_consts=0] x in (y,) }",
+           .own_derivative = true),
     SAMPLE("scan",
            "{ lambda c:T[2] x:T[5,2]. let h:T[2] y:T[5,2] = scan[length=5 reverse=false num_consts=0 num_carry=1"
            "  body={ lambda c:T[2] x:T[2]. let n:T[2] = mul c x m:T[2] = add n x in (m, n) }] c x in (h, y) }"),

@@ -306,6 +306,58 @@ auto value_and_grad(F &&function, const args &wrt, const values &in, location at
   return detail::value_and_gradients(function, wrt, detail::open(in), at);
 }
 
+/* As jax.custom_vjp and jax.custom_jvp (ax_custom_vjp, ax_custom_jvp). backward and rule take values, or a vector; those that take a vector are
+   for functions whose operands and results are all floats. */
+namespace detail {
+/* How many values F takes; `otherwise` where its parameters do not say. */
+template <class F>
+std::uint32_t declared_count(std::uint32_t otherwise) {
+  constexpr std::size_t declared = arity<std::remove_const_t<typename uncounted<std::remove_const_t<F>>::type>>::value;
+  return declared == by_vector || declared == unknown ? otherwise : static_cast<std::uint32_t>(declared);
+}
+template <std::size_t N, class F, class G, class B>
+auto custom_vjp_on(F &function, G &forward, B &backward, const operands<N> &in, location at) {
+  closure_of<F, N> f(function, in.list.count());
+  closure_of<G, N> ahead(forward, in.list.count());
+  closure_of<B, unknown> back(backward, declared_count<B>(ahead.out_count()));
+  std::vector<ax_value> out(f.out_count());
+  if (suits(f, at, "custom_vjp") && suits(ahead, at, "custom_vjp") && suits(back, at, "custom_vjp"))
+    ax_custom_vjp(f.fn(), ahead.fn(), back.fn(), in.list.data(), out.data());
+  f.rethrow();
+  ahead.rethrow();
+  back.rethrow();
+  stamp(at, "custom_vjp");
+  return f.load(out.data(), f.out_count());
+}
+template <std::size_t N, class F, class R>
+auto custom_jvp_on(F &function, R &rule, const operands<N> &in, location at) {
+  closure_of<F, N> f(function, in.list.count());
+  closure_of<R, unknown> by(rule, declared_count<R>(2 * in.list.count()));
+  std::vector<ax_value> out(f.out_count());
+  if (suits(f, at, "custom_jvp") && suits(by, at, "custom_jvp")) ax_custom_jvp(f.fn(), by.fn(), in.list.data(), out.data());
+  f.rethrow();
+  by.rethrow();
+  stamp(at, "custom_jvp");
+  return f.load(out.data(), f.out_count());
+}
+}  // namespace detail
+template <class F, class G, class B, std::size_t N>
+auto custom_vjp(F &&function, G &&forward, B &&backward, const value (&in)[N], location at = location::here()) {
+  return detail::custom_vjp_on(function, forward, backward, detail::fixed(in), at);
+}
+template <class F, class G, class B>
+auto custom_vjp(F &&function, G &&forward, B &&backward, const values &in, location at = location::here()) {
+  return detail::custom_vjp_on(function, forward, backward, detail::open(in), at);
+}
+template <class F, class R, std::size_t N>
+auto custom_jvp(F &&function, R &&rule, const value (&in)[N], location at = location::here()) {
+  return detail::custom_jvp_on(function, rule, detail::fixed(in), at);
+}
+template <class F, class R>
+auto custom_jvp(F &&function, R &&rule, const values &in, location at = location::here()) {
+  return detail::custom_jvp_on(function, rule, detail::open(in), at);
+}
+
 namespace detail {
 template <std::size_t N, class F>
 auto jvp_on(F &function, const args &wrt, const operands<N> &in, const vectors &tangents, location at) {

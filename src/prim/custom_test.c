@@ -1,0 +1,323 @@
+/* Functions with derivatives of their own: beside the same functions without, with every collective inside, in loops and branches, mapped and
+   differentiated twice; that it is the rule that is used; what is refused. */
+#include <string.h>
+
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "axle/transform.h"
+#include "prim/prims.h"
+#include "support/cmocka.h"
+#include "support/oom.h"
+#include "support/lanes.h"
+#include "support/run.h"
+
+/* --- A function of two operands and one result, wrapped: its rules are what jvp and vjp make of it --- */
+
+typedef enum wrapping { PLAIN, BY_JVP, BY_VJP, WRAPPINGS } wrapping;
+static const char *const wrapping_names[] = {"plain", "custom_jvp", "custom_vjp"};
+
+static void call(const ax_value *in, ax_value *out, void *f) { ((const ax_fn *)f)->function(in, out, NULL); }
+static void rule(const ax_value *in, ax_value *out, void *f) { ax_jvp(AX_CLOSURE(call, 2, 1, f), AX_FIRST(2), in, in + 2, out, out + 1); }
+static void forward(const ax_value *in, ax_value *out, void *f) {
+  call(in, out, f);
+  out[1] = in[0], out[2] = in[1];
+}
+static void backward(const ax_value *in, ax_value *out, void *f) {
+  ax_value again;
+  ax_vjp(AX_CLOSURE(call, 2, 1, f), AX_FIRST(2), in, in + 2, &again, out);
+}
+
+static ax_value wrapped(wrapping by, ax_function function, ax_value x, ax_value w) {
+  ax_fn f = AX_FN(function, 2, 1);
+  ax_value in[] = {x, w}, out;
+  if (by == PLAIN) call(in, &out, &f);
+  if (by == BY_JVP) ax_custom_jvp(AX_CLOSURE(call, 2, 1, &f), AX_CLOSURE(rule, 4, 2, &f), in, &out);
+  if (by == BY_VJP) ax_custom_vjp(AX_CLOSURE(call, 2, 1, &f), AX_CLOSURE(forward, 2, 3, &f), AX_CLOSURE(backward, 3, 2, &f), in, &out);
+  return out;
+}
+
+/* --- Functions of a device: x varies, w is the same on all --- */
+
+static ax_value mixed(ax_value x, ax_value w) { return ax_sin(ax_mul(x, w)); }
+
+static AX_BODY(sums) { out[0] = ax_mul(ax_psum(mixed(in[0], in[1]), "d"), in[1]); }
+static AX_BODY(largest) { out[0] = ax_mul(ax_pmax(in[0], "d"), in[1]); }
+static AX_BODY(gathered) { out[0] = ax_all_gather(mixed(in[0], in[1]), "d", 0, true); }
+static AX_BODY(scattered) { out[0] = ax_psum_scatter(mixed(in[0], in[1]), "d", 0, true); }
+static AX_BODY(exchanged) { out[0] = ax_all_to_all(mixed(in[0], in[1]), "d", 0, 1, true); }
+static AX_BODY(passed_on) { out[0] = ax_pshift(mixed(in[0], in[1]), "d", 1, true); }
+static AX_BODY(grouped) { out[0] = ax_psum(mixed(in[0], in[1]), "d {0,2} {1,3}"); }
+static AX_BODY(in_parts) { out[0] = ax_mul(in[0], ax_preduced(in[1], "d")); }
+static AX_BODY(begun) { out[0] = ax_done(ax_start(ax_psum(mixed(in[0], in[1]), "d"))); }
+static AX_BODY(of_w_alone) { out[0] = ax_sin(in[1]); }
+
+/* The same in a loop, in a branch and in a call: whoever uses one has it there. */
+typedef struct subject {
+  wrapping by;
+  ax_function f;
+  enum { HERE, IN_SCAN, IN_BRANCH, IN_CALL, PLACES } place;
+  bool unchecked;
+} subject;
+
+static AX_BODY(turn) {
+  const subject *s = context;
+  ax_value made = wrapped(s->by, s->f, in[0], in[1]);
+  out[0] = ax_add(ax_mul(in[0], ax_real(0.5)), ax_mul(ax_reduce_sum(ax_cos(made), AX_ALL_DIMS, false), ax_real(0.1)));
+  out[1] = in[1];
+}
+static AX_BODY(other) {
+  out[0] = ax_neg(in[0]);
+  out[1] = in[1];
+}
+
+static AX_BODY(on_device) {
+  const subject *s = context;
+  ax_fn f = AX_CLOSURE(turn, 2, 2, context);
+  ax_value made[2];
+  if (s->place == HERE) turn(in, made, context);
+  if (s->place == IN_SCAN) ax_scan(f, 2, 3, false, in, made);
+  if (s->place == IN_BRANCH) ax_if(ax_gt(ax_reduce_sum(in[1], AX_ALL_DIMS, false), ax_real(-100)), f, AX_FN(other, 2, 2), in, made);
+  if (s->place == IN_CALL) ax_closed_call(f, in, made);
+  out[0] = ax_psum(ax_reduce_sum(ax_mul(made[0], made[0]), AX_ALL_DIMS, false), "d");
+}
+
+static AX_BODY(on_mesh) {
+  const subject *s = context;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("d=4", &mesh));
+  ax_fn f = AX_CLOSURE(on_device, 2, 1, context);
+  if (s->unchecked) ax_shard_map_unchecked(&mesh, "d; -> ", f, in, out);
+  else ax_shard_map(&mesh, "d; -> ", f, in, out);
+}
+
+static AX_BODY(steepness) {
+  ax_value slopes[2];
+  ax_grad(AX_CLOSURE(on_mesh, 2, 1, context), AX_FIRST(2), in, slopes);
+  out[0] = ax_add(ax_reduce_sum(ax_square(slopes[0]), AX_ALL_DIMS, false), ax_reduce_sum(ax_sin(slopes[1]), AX_ALL_DIMS, false));
+}
+
+/* The loss and its gradient; the gradients for several w; the gradient of the gradient; the tangent, unless it has only gradients. */
+enum { result_count = 8 };
+static AX_BODY(everything) {
+  const subject *s = context;
+  ax_fn f = AX_CLOSURE(on_mesh, 2, 1, context);
+  ax_value many = ax_mul(ax_reshape(ax_add(ax_iota(AX_F64, AX_DIMS(3), 0), ax_real(-1)), AX_DIMS(3, 1)), in[1]), again;
+  ax_value_and_grad(f, AX_FIRST(2), in, out);
+  ax_fn both = AX_CLOSURE(steepness, 2, 1, context);
+  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){-1, 0}}, both, (ax_value[]){in[0], many}, &out[3]);
+  ax_grad(both, AX_FIRST(2), in, &out[4]);
+  ax_value tangent = ax_full(AX_F64, AX_DIMS(), 0), pulled[2];
+  if (s->by != BY_VJP) ax_jvp(f, AX_FIRST(2), in, in, &again, &tangent);
+  out[6] = tangent;
+  ax_linear linear = ax_linearize(f, AX_FIRST(2), in, &again);
+  ax_pullback(linear, &again, pulled);
+  out[7] = pulled[0];
+}
+
+static const struct {
+  const char *name;
+  ax_function f;
+  bool checked_alone;
+} functions[] = {{"psum", sums, false},           {"pmax", largest, false},         {"all_gather", gathered, false}, {"psum_scatter", scattered, false},
+                 {"all_to_all", exchanged, false}, {"ppermute", passed_on, false},   {"groups", grouped, false},      {"preduced", in_parts, true},
+                 {"start", begun, false},          {"none", of_w_alone, true}};
+
+static void make_all(const subject *s, const char *name, const ax_type *types, ax_tensor *const *in, ax_tensor **out) {
+  ax_program *program;
+  ax_tensor *reference[result_count];
+  ax_status status = ax_trace(AX_CLOSURE(everything, 2, result_count, s), types, &program);
+  if (status != AX_OK) fail_msg("%s, %s, place %d: %s", name, wrapping_names[s->by], (int)s->place, ax_message());
+  TEST_OK(ax_program_verify(program));
+  status = test_try(program, in, out);
+  if (status != AX_OK) fail_msg("%s, %s, place %d: %s", name, wrapping_names[s->by], (int)s->place, ax_message());
+  TEST_OK(ax_evaluate(program, in, reference));
+  for (uint32_t k = 0; k < result_count; k++) TEST_TENSORS_NEAR(out[k], reference[k], 1e-9);
+  test_release(reference, result_count);
+  ax_program_release(program);
+}
+
+static void as_the_plain_function(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F64, 16, 4), TEST_TYPE(AX_F64, 4)};
+  test_random random = {.state = 3};
+  ax_tensor *in[] = {test_random_tensor(&random, types[0], -1, 1), test_random_tensor(&random, types[1], 0.1, 1)};
+  for (size_t i = 0; i < AX_COUNT(functions); i++)
+    for (int variant = 0; variant < (functions[i].checked_alone ? PLACES : PLACES + 1); variant++) {
+      ax_tensor *out[WRAPPINGS][result_count];
+      for (int by = 0; by < WRAPPINGS; by++) {
+        subject s = {(wrapping)by, functions[i].f, variant % PLACES, variant == PLACES};
+        make_all(&s, functions[i].name, types, in, out[by]);
+        for (uint32_t k = 0; k < result_count; k++)
+          for (int64_t e = 0; e < test_elems(out[by][k]) && !(by == BY_VJP && k == 6); e++)
+            if (!test_near(test_get(out[by][k], e), test_get(out[PLAIN][k], e), 1e-9))
+              fail_msg("%s, %s, place %d, result %u[%lld]: %g, not %g", functions[i].name, wrapping_names[by], variant, k, (long long)e,
+                       test_get(out[by][k], e), test_get(out[PLAIN][k], e));
+      }
+      for (int by = 0; by < WRAPPINGS; by++) test_release(out[by], result_count);
+    }
+  test_release(in, 2);
+}
+
+/* --- The rule is what is used --- */
+
+static AX_BODY(cube) { out[0] = ax_mul(ax_mul(in[0], in[0]), in[0]); }
+static AX_BODY(cube_and_x) {
+  cube(in, out, NULL);
+  out[1] = in[0];
+}
+static AX_BODY(seven_times) { out[0] = ax_mul(ax_mul(in[1], in[0]), *(const ax_value *)context); } /* no derivative of the cube */
+static AX_BODY(seven_x) {
+  cube(in, out, NULL);
+  out[1] = ax_mul(ax_mul(in[1], in[0]), *(const ax_value *)context);
+}
+
+typedef struct odd {
+  bool by_jvp;
+  bool uses_operand; /* what the rule uses besides is what derivatives are taken by */
+} odd;
+static AX_BODY(odd_cube) {
+  const odd *o = context;
+  ax_value seven = o->uses_operand ? in[1] : ax_stop_gradient(in[1]);
+  if (o->by_jvp) ax_custom_jvp(AX_FN(cube, 1, 1), AX_CLOSURE(seven_x, 2, 2, &seven), in, out);
+  else ax_custom_vjp(AX_FN(cube, 1, 1), AX_FN(cube_and_x, 1, 2), AX_CLOSURE(seven_times, 2, 1, &seven), in, out);
+}
+/* x, k -> f(x), f'(x), f''(x). */
+static AX_BODY(odd_slope) { ax_grad(AX_CLOSURE(odd_cube, 2, 1, context), AX_FIRST(1), in, out); }
+static AX_BODY(odd_slopes) {
+  odd_cube(in, out, context);
+  odd_slope(in, &out[1], context);
+  ax_grad(AX_CLOSURE(odd_slope, 2, 1, context), AX_FIRST(1), in, &out[2]);
+}
+
+static void rules_are_used(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
+  for (int by_jvp = 0; by_jvp < 2; by_jvp++) {
+    ax_program *program = test_trace(odd_slopes, &(odd){.by_jvp = by_jvp}, types, 2, 3), *parsed;
+    double out[3];
+    char *text;
+    test_run_scalars(program, (const double[]){2, 7}, out);
+    TEST_NEAR(out[0], 8, 0);
+    TEST_NEAR(out[1], 14, 0);
+    TEST_NEAR(out[2], 7, 0);
+    TEST_OK(ax_program_print(program, &text));
+    TEST_OK(ax_program_parse(text, strlen(text), "printed", &parsed));
+    assert_true(ax_program_equal(program, parsed));
+    ax_string_free(text);
+    ax_program_release(parsed);
+    ax_program_release(program);
+  }
+}
+
+/* --- Integers have no tangents, and no cotangents --- */
+
+static AX_BODY(picked) {
+  out[0] = in[0];
+  out[1] = ax_mul(in[1], ax_convert_element_type(in[0], AX_F64));
+}
+static AX_BODY(picked_forward) {
+  picked(in, out, NULL);
+  out[2] = in[0];
+}
+static AX_BODY(picked_backward) { out[0] = ax_mul(in[1], ax_convert_element_type(in[0], AX_F64)); }
+static AX_BODY(picked_rule) {
+  picked(in, out, NULL);
+  out[2] = ax_mul(in[2], ax_convert_element_type(in[0], AX_F64));
+}
+static AX_BODY(picked_loss) {
+  ax_value three = ax_convert_element_type(ax_add(ax_stop_gradient(in[0]), ax_real(3)), AX_S32), made[2];
+  if (context != NULL) ax_custom_jvp(AX_FN(picked, 2, 2), AX_FN(picked_rule, 3, 3), (ax_value[]){three, in[0]}, made);
+  else ax_custom_vjp(AX_FN(picked, 2, 2), AX_FN(picked_forward, 2, 3), AX_FN(picked_backward, 2, 1), (ax_value[]){three, in[0]}, made);
+  out[0] = ax_mul(made[1], ax_convert_element_type(made[0], AX_F64));
+}
+static AX_BODY(picked_slope) { ax_grad(AX_CLOSURE(picked_loss, 1, 1, context), AX_FIRST(1), in, out); }
+
+static void integers(void **state) {
+  (void)state;
+  const ax_type type = TEST_SCALAR(AX_F64);
+  for (int way = 0; way < 2; way++) {
+    ax_program *program = test_trace(picked_slope, way != 0 ? &way : NULL, &type, 1, 1);
+    double out;
+    test_run_scalars(program, (const double[]){2}, &out);
+    TEST_NEAR(out, 25, 0); /* of 5 x 5 */
+    ax_program_release(program);
+  }
+}
+
+/* --- What is refused --- */
+
+static AX_BODY(two) { out[0] = in[0], out[1] = in[0]; }
+static AX_BODY(same) { out[0] = in[0]; }
+static AX_BODY(halved) { out[0] = ax_reduce_sum(in[0], AX_ALL_DIMS, false); }
+static AX_BODY(halved_and_x) { out[0] = ax_reduce_sum(in[0], AX_ALL_DIMS, false), out[1] = in[0]; }
+static AX_BODY(of_tangent) { out[0] = in[1], out[1] = in[1]; }
+static AX_BODY(short_tangent) { out[0] = in[0], out[1] = ax_reduce_sum(in[1], AX_ALL_DIMS, false); }
+
+static AX_BODY(bad_vjp) {
+  const ax_fn *f = context;
+  ax_custom_vjp(f[0], f[1], f[2], in, out);
+}
+static AX_BODY(bad_jvp) {
+  const ax_fn *f = context;
+  ax_custom_jvp(f[0], f[1], in, out);
+}
+
+static void refused(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F32, 3), TEST_TYPE(AX_F32, 3)};
+  ax_program *program;
+  const ax_fn one = AX_FN(same, 1, 1);
+  const struct {
+    ax_function f;
+    ax_fn fns[3];
+    const char *message;
+  } cases[] = {
+      {bad_vjp, {one, AX_FN(same, 2, 1), AX_FN(same, 1, 1)}, "custom_vjp: forward takes 2 values and gives 1; it must take the 1 operands"},
+      {bad_vjp, {one, one, AX_FN(two, 1, 2)}, "custom_vjp: backward takes 1 values and gives 2; it must take the 0 residuals and the cotangents of the 1 results"},
+      {bad_vjp, {one, AX_FN(halved_and_x, 1, 2), AX_FN(same, 2, 1)}, "custom_vjp: result 0 is f32[3], but forward gives f32[]"},
+      {bad_vjp, {one, one, AX_FN(halved, 1, 1)}, "custom_vjp: operand 0 is f32[3], so that its cotangent is f32[3], but backward gives f32[]"},
+      {bad_jvp, {one, AX_FN(same, 1, 1)}, "custom_jvp: the rule takes 1 values and gives 1; it must take 1 operands and 1 tangents"},
+      {bad_jvp, {one, AX_FN(of_tangent, 2, 2)}, "custom_jvp: result 0 of the rule depends on the tangents"},
+      {bad_jvp, {one, AX_FN(short_tangent, 2, 2)}, "custom_jvp: result 0 is f32[3], but the rule gives f32[] for its tangent"},
+  };
+  for (size_t i = 0; i < AX_COUNT(cases); i++)
+    TEST_FAILS(ax_trace(AX_CLOSURE(cases[i].f, 1, 1, cases[i].fns), types, &program), AX_INVALID_ARGUMENT, cases[i].message);
+}
+
+static AX_BODY(slope_by_both) { ax_grad(AX_CLOSURE(odd_cube, 2, 1, context), AX_FIRST(2), in, out); }
+static AX_BODY(forwards) { ax_jvp(AX_CLOSURE(odd_cube, 2, 1, context), AX_FIRST(1), in, in, &out[0], &out[1]); }
+
+static void without_derivative(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
+  ax_tensor *in[] = {test_tensor(types[0], (const double[]){2}), test_tensor(types[0], (const double[]){7})}, *out[2];
+  ax_program *program;
+  for (int by_jvp = 0; by_jvp < 2; by_jvp++)
+    TEST_FAILS(ax_trace(AX_CLOSURE(slope_by_both, 2, 2, &(odd){by_jvp, true}), types, &program), AX_INVALID_ARGUMENT,
+               "derivatives are taken by a value f64[] that its functions use without being given it");
+  TEST_OK(ax_trace(AX_CLOSURE(forwards, 2, 2, &(odd){false, false}), types, &program));
+  TEST_FAILS(test_try(program, in, out), AX_ABSENT, "custom_vjp has no derivative forwards");
+  TEST_FAILS(ax_evaluate(program, in, out), AX_ABSENT, "custom_vjp has no derivative forwards");
+  ax_program_release(program);
+  test_release(in, 2);
+}
+
+static ax_status with_little_memory(void *context) {
+  const ax_type types[] = {TEST_TYPE(AX_F64, 16, 4), TEST_TYPE(AX_F64, 4)};
+  subject s = {*(const wrapping *)context, sums, HERE, false};
+  ax_program *program;
+  ax_status status = ax_trace(AX_CLOSURE(steepness, 2, 1, &s), types, &program);
+  ax_program_release(program);
+  return status;
+}
+
+static void without_memory(void **state) {
+  (void)state;
+  for (int by = BY_JVP; by < WRAPPINGS; by++) assert_true(test_each_allocation(with_little_memory, &(wrapping){(wrapping)by}) > 10);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rules_are_used), cmocka_unit_test(integers), cmocka_unit_test(refused), cmocka_unit_test(without_derivative),
+                                     cmocka_unit_test(as_the_plain_function), cmocka_unit_test(without_memory)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
