@@ -19,6 +19,7 @@ int64_t ax_timeline_now(void) {
 }
 
 void ax_timeline_add(ax_execution *run, ax_seat *seat, uint32_t frame, uint32_t instr, int64_t begin) {
+  assert(run->frames[frame].code == &run->executable->codes[0]); /* whose list spans are numbered in */
   if (seat->span_count >= most_spans || ax_grow(&seat->spans, sizeof seat->spans[0], seat->span_count, 1, &seat->span_capacity) != AX_OK)
     seat->spans_lost = true;
   else

@@ -282,13 +282,13 @@ static ax_status parse_side(const char *which, const char *begin, const char *en
   return ax_error(AX_INVALID_ARGUMENT, "there are %u %s specs for %u %ss", given, which, count, which);
 }
 
-static ax_status parse_specs(const char *specs, ax_fn body, const ax_mesh *mesh, ax_spec *in, ax_spec *out) {
+ax_status ax_parse_specs(const char *specs, uint32_t in_count, uint32_t out_count, const ax_mesh *mesh, ax_spec *in, ax_spec *out) {
   if (specs == NULL) return ax_error(AX_INVALID_ARGUMENT, "there are no specs");
   const char *arrow = strstr(specs, "->");
   ax_status status = AX_OK;
   if (arrow == NULL) status = ax_error(AX_INVALID_ARGUMENT, "operands' specs, \"->\", results' specs are expected");
-  if (status == AX_OK) status = parse_side("operand", specs, arrow, body.in_count, mesh, in);
-  if (status == AX_OK) status = parse_side("result", arrow + 2, arrow + strlen(arrow), body.out_count, mesh, out);
+  if (status == AX_OK) status = parse_side("operand", specs, arrow, in_count, mesh, in);
+  if (status == AX_OK) status = parse_side("result", arrow + 2, arrow + strlen(arrow), out_count, mesh, out);
   return status == AX_OK ? AX_OK : ax_error_context(status, "specs \"%.200s\": ", specs);
 }
 
@@ -340,7 +340,7 @@ static void shard_map(const ax_mesh *mesh, const char *specs, bool unchecked, ax
   for (uint32_t i = 0; i < AX_MAX_AXES; i++) params.mesh.axis[i].unchecked = false;
   ax_mesh inner;
   ax_status status = body_axes(&params, &ax_builder_current()->axes, &inner);
-  if (status == AX_OK) status = parse_specs(specs, function, &params.mesh, in_specs, out_specs);
+  if (status == AX_OK) status = ax_parse_specs(specs, function.in_count, function.out_count, &params.mesh, in_specs, out_specs);
   if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: "));
   if (ax_failed() || !cut_types(&params, in, in_count, in_specs, types)) return;
   ax_body body;

@@ -4,6 +4,7 @@
 
 #include "axle/collectives.h"
 #include "ir/program.h"
+#include "mesh/shard_map.h"
 #include "prim/rules.h"
 
 static const char name[] = "top_level_all_gather";
@@ -25,17 +26,6 @@ static void gather(const ax_value *in, ax_value *out, void *context) {
   }
 }
 
-/* The spec between begin and end, blanks aside. */
-static ax_status parse(const char *begin, const char *end, const ax_mesh *mesh, ax_spec *out) {
-  char text[AX_MAX_AXES * (AX_MAX_NAME + 1) + 2 * AX_MAX_RANK + 1];
-  while (begin < end && *begin == ' ') begin++;
-  while (begin < end && end[-1] == ' ') end--;
-  if ((size_t)(end - begin) >= sizeof text) return ax_error(AX_INVALID_ARGUMENT, "a spec of %zu bytes is too long", (size_t)(end - begin));
-  memcpy(text, begin, (size_t)(end - begin));
-  text[end - begin] = '\0';
-  return ax_spec_parse(text, mesh, out);
-}
-
 static ax_status check_prefixes(const change *c) {
   for (uint32_t d = 0; d < AX_MAX_RANK; d++)
     if (c->to.count[d] > c->from.count[d] || memcmp(c->to.axis[d], c->from.axis[d], c->to.count[d]) != 0)
@@ -47,13 +37,11 @@ ax_value ax_top_level_all_gather(ax_value x, const ax_mesh *mesh, const char *sp
   change c = {.mesh = mesh};
   ax_value out = ax_poison;
   if (!ax_check_operands(name, &x, 1)) return ax_poison;
-  const char *arrow = specs != NULL ? strstr(specs, "->") : NULL;
-  if (arrow == NULL || mesh == NULL) return ax_reject_as(name, "a mesh, and specs \"before -> after\" are expected");
-  ax_status status = parse(specs, arrow, mesh, &c.from);
-  if (status == AX_OK) status = parse(arrow + 2, specs + strlen(specs), mesh, &c.to);
+  if (mesh == NULL) return ax_reject_as(name, "there is no mesh");
+  ax_status status = ax_parse_specs(specs, 1, 1, mesh, &c.from, &c.to);
   if (status == AX_OK) status = check_prefixes(&c);
   if (status != AX_OK) {
-    ax_fail(ax_error_context(status, "%s: specs \"%.200s\": ", name, specs));
+    ax_fail(ax_error_context(status, "%s: ", name));
     return ax_poison;
   }
   ax_shard_map(mesh, specs, AX_CLOSURE(gather, 1, 1, &c), &x, &out);

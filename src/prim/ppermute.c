@@ -5,6 +5,7 @@
    Linear; the transpose swaps source and target. Over several axes members are numbered in the order named, as axis_index counts
    them (jax.lax numbers them in mesh order here, whatever the order named).
    Batching over a named axis: slices of the batch dimension put in another order. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "prim/collective.h"
@@ -56,7 +57,12 @@ typedef struct permutation {
   int64_t size, rest_members, minor_members;
   ax_value x;            /* the batch dimension in front */
   int64_t (*pairs)[2];   /* room for as many as there are; binding copies them */
+  struct route *routes;  /* the pairs, those to one batch element from another together */
 } permutation;
+
+typedef struct route { /* a pair: batch elements, and members along the rest */
+  int64_t target, source, rest_target, rest_source;
+} route;
 
 static int64_t batch_part(const permutation *p, int64_t member) { return member / p->minor_members % p->size; }
 
@@ -109,19 +115,31 @@ static ax_value is_target(const permutation *p, const ax_pairs *pairs) {
   return ax_reshape(ax_dynamic_slice(ax_constant(&type, table), &index, &(int64_t){1}), 0, NULL);
 }
 
-/* What batch element `target` gets from the others: from each, a permutation along the rest of the axes. */
-static ax_value permute_to(const permutation *p, int64_t target) {
-  const ax_pairs *all = &p->params->pairs;
+static int by_route(const void *a, const void *b) {
+  const route *x = a, *y = b;
+  if (x->target != y->target) return x->target < y->target ? -1 : 1;
+  return x->source < y->source ? -1 : x->source > y->source;
+}
+
+static void find_routes(permutation *p) {
+  const ax_pairs *pairs = &p->params->pairs;
+  for (uint32_t i = 0; i < pairs->count; i++)
+    p->routes[i] = (route){batch_part(p, pairs->v[i][1]), batch_part(p, pairs->v[i][0]), rest_part(p, pairs->v[i][1]), rest_part(p, pairs->v[i][0])};
+  if (pairs->count > 0) qsort(p->routes, pairs->count, sizeof p->routes[0], by_route);
+}
+
+/* What batch element `target` gets from the others, by its routes from *next on: from each, a permutation along the rest of the axes. */
+static ax_value permute_to(const permutation *p, int64_t target, uint32_t *next) {
+  const uint32_t count = p->params->pairs.count;
   ax_value result = ax_poison;
   bool any = false;
-  for (int64_t source = 0; source < p->size && !ax_failed(); source++) {
+  while (*next < count && p->routes[*next].target == target && !ax_failed()) {
     ppermute_params part = {p->rest, {0, p->pairs}};
-    for (uint32_t i = 0; i < all->count; i++) {
-      if (batch_part(p, all->v[i][0]) != source || batch_part(p, all->v[i][1]) != target) continue;
-      part.pairs.v[part.pairs.count][0] = rest_part(p, all->v[i][0]);
-      part.pairs.v[part.pairs.count++][1] = rest_part(p, all->v[i][1]);
+    const int64_t source = p->routes[*next].source;
+    for (; *next < count && p->routes[*next].target == target && p->routes[*next].source == source; ++*next) {
+      part.pairs.v[part.pairs.count][0] = p->routes[*next].rest_source;
+      part.pairs.v[part.pairs.count++][1] = p->routes[*next].rest_target;
     }
-    if (part.pairs.count == 0) continue;
     ax_value slice = batch_slice(p->x, source, source + 1);
     ax_value moved = ax_bind1(&ax_prim_ppermute, &part, &slice, 1);
     result = any ? ax_select_n(is_target(p, &part.pairs), result, moved) : moved;
@@ -133,8 +151,11 @@ static ax_value permute_to(const permutation *p, int64_t target) {
 static ax_value permute_all(permutation *p) {
   ax_value *pieces = ax_trace_alloc((size_t)p->size * sizeof pieces[0]);
   p->pairs = ax_trace_alloc(p->params->pairs.count * sizeof p->pairs[0]);
-  if (pieces == NULL || p->pairs == NULL) return ax_poison;
-  for (int64_t t = 0; t < p->size; t++) pieces[t] = permute_to(p, t);
+  p->routes = ax_trace_alloc(p->params->pairs.count * sizeof p->routes[0]);
+  uint32_t next = 0;
+  if (pieces == NULL || p->pairs == NULL || p->routes == NULL) return ax_poison;
+  find_routes(p);
+  for (int64_t t = 0; t < p->size; t++) pieces[t] = permute_to(p, t, &next);
   return p->size == 1 ? pieces[0] : ax_concatenate((uint32_t)p->size, pieces, 0);
 }
 
