@@ -93,7 +93,8 @@ void ax_pullback(ax_linear linear, const ax_value *cotangents, ax_value *gradien
    as it likes; backward takes these and the cotangents of those of f's results that are floats, and gives the cotangents of those of f's
    operands that are: of the duals of their types, as ax_vjp gives them (what varies over fewer axes is made to agree). forward runs in the place of f where
    derivatives are taken, and both are differentiated when derivatives are taken again. It has no derivative forwards: programs that use one are AX_ABSENT
-   where they are compiled. What the functions use of the trace around without being given it has no derivative.
+   where they are compiled. What the functions use of the trace around without being given it has no derivative. ax_program_partition
+   leaves f in their place, so derivatives are taken before.
    Errors: counts that do not fit; forward's results that are not as f's; cotangents that are of other types; derivatives taken by what is used without
    being given. */
 void ax_custom_vjp(ax_fn f, ax_fn forward, ax_fn backward, const ax_value *in, ax_value *out);
