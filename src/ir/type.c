@@ -320,6 +320,11 @@ ax_status ax_axes_parse(const char *names, ax_arena *arena, ax_axes *out) {
   while (cursor < names + all && next_item(&cursor, ',', &item, &length)) {
     if (item + length > names + all) length = (size_t)(names + all - item);
     while (length > 0 && item[length - 1] == ' ') length--;
+    if (length > 0 && strspn(item, "-0123456789") >= length)
+      return ax_error(AX_INVALID_ARGUMENT, "axis names \"%.200s\": %.*s is a dimension, which psum, pmean, pmax and pmin of arrays alone take", names,
+                      shown(length), item);
+    if (length >= AX_MAX_NAME)
+      return ax_error(AX_INVALID_ARGUMENT, "axis names \"%.200s\": \"%.*s\" has more than %d bytes", names, shown(length), item, AX_MAX_NAME - 1);
     if (!ax_is_name(item, length) || out->count == AX_MAX_AXES)
       return ax_error(AX_INVALID_ARGUMENT, "axis names \"%.200s\": expected name,name,...", names);
     memcpy(out->name[out->count++], item, length);
