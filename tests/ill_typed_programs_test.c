@@ -399,7 +399,7 @@ static void check_reckless(uint64_t seed, bool show) {
     return;
   }
   if (show) test_show_program(program);
-  typed_check(program, seed, made.maker.unreduced);
+  typed_check(program, seed, made.maker.unreduced, false);
   ax_program_release(program);
 }
 
@@ -551,7 +551,7 @@ static void check_text(uint64_t seed, bool show) {
     if (status != AX_OK && tells(show)) print_message("seed %llu: %s\n", (unsigned long long)seed, ax_message());
     text_tally.tried++;
     text_tally.refused += status != AX_OK;
-    if (status == AX_OK) typed_check(parsed, seed, only_types && made.maker.unreduced);
+    if (status == AX_OK) typed_check(parsed, seed, only_types && made.maker.unreduced, true);
     else assert_int_equal(status, AX_PARSE_ERROR);
     if (status == AX_OK) ax_program_release(parsed);
     free(changed);

@@ -48,7 +48,7 @@ static void one_program(uint64_t seed, bool show) {
     return;
   }
   if (show) test_show_program(everything);
-  typed_check(everything, seed, true);
+  typed_check(everything, seed, true, false);
   ax_program_release(everything);
   if (!is_compiled(seed)) return;
   TEST_OK(typed_trace(&made, false, &seen));

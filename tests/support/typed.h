@@ -82,6 +82,7 @@ typed_making typed_making_of(uint64_t seed);
    values, each device's own. */
 AX_MUST_USE ax_status typed_trace(typed_making *made, bool everything, ax_program **out);
 /* Fails the test unless it runs on all devices, what is typed to be the same on some is the same bits, and, if `twice`, results 3k + 1 and 3k + 2 agree. */
-void typed_check(const ax_program *program, uint64_t seed, bool twice);
+/* damaged: somebody changed it, so that the slices of a ragged exchange need not fit any more, which is an error of their values. */
+void typed_check(const ax_program *program, uint64_t seed, bool twice, bool damaged);
 
 #endif

@@ -92,14 +92,15 @@ static ax_tensor *fill(test_random *random, ax_type type, double low, double hig
   return test_random_tensor(random, type, type.dtype == AX_S32 ? 10 * low : low, type.dtype == AX_S32 ? 10 * high : high);
 }
 
-void typed_check(const ax_program *program, uint64_t seed, bool twice) {
+void typed_check(const ax_program *program, uint64_t seed, bool twice, bool damaged) {
   uint32_t lanes = test_lanes(program);
   test_random data = {seed};
   ax_tensor **in = test_lane_array(program, program->in_count), **out = test_lane_array(program, program->out_count);
   for (uint32_t i = 0; i < program->in_count; i++) test_fill_lanes(program, &program->types[i], &data, fill, -1, 1, in + (size_t)i * lanes);
   ax_status status = test_run_lanes(program, in, out);
-  if (status != AX_OK) fail_msg("seed %llu: accepted, and then: %s", (unsigned long long)seed, ax_message());
-  check_values(program, out, seed, twice);
+  bool misfits = damaged && status == AX_INVALID_ARGUMENT && strstr(ax_message(), "ragged_all_to_all: slice") != NULL;
+  if (status != AX_OK && !misfits) fail_msg("seed %llu: accepted, and then: %s", (unsigned long long)seed, ax_message());
+  if (status == AX_OK) check_values(program, out, seed, twice);
   test_lane_array_release(program, in, program->in_count);
   test_lane_array_release(program, out, program->out_count);
 }
