@@ -4,6 +4,11 @@
 
 #include "ir/program.h"
 
+const ax_axes *ax_eqn_grouped(const ax_eqn *eqn) {
+  const ax_axes *axes = eqn->prim->ungroup != NULL ? eqn->params : NULL;
+  return axes != NULL && axes->groups.count > 0 ? axes : NULL;
+}
+
 bool ax_groups_equal(const ax_groups *a, const ax_groups *b) {
   if (a->count != b->count) return false;
   if (a->count == 0) return true;

@@ -121,6 +121,8 @@ typedef struct ax_axes_list {
 } ax_axes_list;
 ax_axes_list ax_axes_listed(const ax_axes *axes);
 /* --- ir/groups.c --- */
+/* The axes of an equation over groups, which are the first parameter of collectives; NULL: it is over none. */
+const ax_axes *ax_eqn_grouped(const ax_eqn *eqn);
 bool ax_groups_equal(const ax_groups *a, const ax_groups *b);
 uint32_t ax_group_begin(const ax_groups *groups, uint32_t group);
 uint32_t ax_group_size(const ax_groups *groups, uint32_t group);

@@ -230,7 +230,7 @@ static void bind_whole(ax_partitioner *p, const ax_scope *s, const ax_program *p
   for (uint32_t i = 0; in != NULL && i < eqn->in_count; i++) in[i] = ax_held_whole(&held[eqn->in[i]]);
   void *params = params_here(p, s, &b);
   if (ax_failed()) return;
-  if (p->ungroups && eqn->prim->ungroup != NULL && ((const ax_axes *)params)->groups.count > 0) {
+  if (p->ungroups && ax_eqn_grouped(eqn) != NULL) {
     const ax_type result = ax_scope_type(p, s, &program->types[eqn->out]);
     bind_ungrouped(p, &result, eqn, params, in, out);
   } else {

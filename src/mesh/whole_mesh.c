@@ -24,9 +24,9 @@ static ax_status add_mesh(ax_partitioner *p, uint32_t depth, const ax_eqn *map) 
 
 /* The groups along axes of the innermost mesh, which are those of the level before `depth`. */
 static ax_status add_cut(ax_partitioner *p, uint32_t depth, const ax_mesh *mesh, const ax_eqn *eqn) {
-  const ax_axes *axes = eqn->prim->ungroup != NULL ? eqn->params : NULL; /* the first parameter of collectives */
+  const ax_axes *axes = ax_eqn_grouped(eqn);
   ax_mesh cut;
-  if (axes == NULL || axes->groups.count == 0) return AX_OK;
+  if (axes == NULL) return AX_OK;
   p->grouped = true;
   if (!p->ungroups || mesh == NULL || !ax_mesh_cut(mesh, axes, &cut)) return AX_OK;
   ax_level *l = &p->levels[depth - 1];

@@ -268,8 +268,7 @@ ax_value ax_pcast(ax_value x, const char *axes, const char *to) {
   ax_axis_state state;
   ax_type type;
   if (to == NULL) return ax_reject_as("pcast", "it is not said to what");
-  if (!ax_operand("pcast", x, &type) || !ax_collective_names("pcast", axes, &names)) return ax_poison;
-  if (names.groups.count > 0) return ax_reject_as("pcast", "it takes no groups: it is over all members along its axes");
+  if (!ax_operand("pcast", x, &type) || !ax_ungrouped_names("pcast", axes, &names)) return ax_poison;
   const aim *aim = NULL;
   for (size_t i = 0; i < AX_COUNT(aims); i++)
     if (strcmp(to, aims[i].name) == 0) aim = &aims[i];

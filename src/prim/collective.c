@@ -230,6 +230,12 @@ bool ax_collective_names(const char *who, const char *axes, ax_axes *out) {
   return status == AX_OK;
 }
 
+bool ax_ungrouped_names(const char *who, const char *axes, ax_axes *out) {
+  if (!ax_collective_names(who, axes, out)) return false;
+  if (out->groups.count > 0) ax_reject_as(who, "it takes no groups: it is over all members along its axes");
+  return !ax_failed();
+}
+
 bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, ax_axes *out) {
   ax_axis_set set;
   if (!ax_collective_names(prim->name, axes, out)) return false;

@@ -62,6 +62,7 @@ bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, a
 bool ax_insist(const char *who, ax_value x, const char *axes, ax_axis_state wanted);
 /* Names parsed and known to the current trace; false and the trace failed otherwise, in the name of `who`. */
 bool ax_collective_names(const char *who, const char *axes, ax_axes *out);
+bool ax_ungrouped_names(const char *who, const char *axes, ax_axes *out); /* the same, and groups are refused */
 /* Of psum, pmax and pmin, in `function`'s name: x reduced over the dimensions among `axes`, which are then the names alone; how many elements
    became one. False: the trace has failed. (prim/positional.c) */
 bool ax_reduce_positional(const char *function, ax_scalar op, ax_value *x, const char **axes, int64_t *count);

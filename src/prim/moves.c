@@ -37,8 +37,7 @@ ax_value ax_pshuffle(ax_value x, const char *axes, uint32_t count, const int64_t
   static const char name[] = "pshuffle";
   ax_axes names;
   ax_type type;
-  if (!ax_operand(name, x, &type) || !ax_collective_names(name, axes, &names)) return ax_poison;
-  if (names.groups.count > 0) return ax_reject_as(name, "it takes no groups: it is over all members along its axes");
+  if (!ax_operand(name, x, &type) || !ax_ungrouped_names(name, axes, &names)) return ax_poison;
   int64_t members = ax_axes_members(&names);
   if (count != members || perm == NULL)
     return ax_reject_as(name, "perm has %u numbers; the group along \"%s\" has %lld members", perm != NULL ? count : 0, axes, (long long)members);

@@ -6,8 +6,7 @@
 static ax_value member_of(const char *name, ax_value (*extreme)(ax_value, const char *), ax_value x, const char *axes) {
   ax_axes names;
   ax_type type;
-  if (!ax_operand(name, x, &type) || !ax_collective_names(name, axes, &names)) return ax_poison;
-  if (names.groups.count > 0) return ax_reject_as(name, "it takes no groups: it is over all members along its axes");
+  if (!ax_operand(name, x, &type) || !ax_ungrouped_names(name, axes, &names)) return ax_poison;
   if (type.dtype == AX_BOOL) x = ax_convert_element_type(x, AX_U8);
   ax_value has = ax_eq(x, extreme(x, axes));
   if (ax_is_float(type.dtype)) has = ax_or(has, ax_ne(x, x));

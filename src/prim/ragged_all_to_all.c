@@ -385,16 +385,12 @@ static ax_value for_all(ax_value table, ax_value places, int64_t size, int64_t m
 /* By member of all: its place in my group, or as many as there are. */
 static ax_value places_in_group(const ax_axes *axes, uint32_t members) {
   const ax_axes_list all = ax_axes_listed(axes);
-  const ax_groups *groups = &axes->groups;
-  const ax_type type = ax_array_type(AX_S32, 2, (const int64_t[]){members, members});
+  const ax_type type = ax_array_type(AX_S32, 1, (const int64_t[]){members});
   uint32_t *group = ax_trace_alloc(members * sizeof group[0]), *number = ax_trace_alloc(members * sizeof number[0]);
-  int32_t *places = ax_trace_alloc((size_t)members * members * sizeof places[0]);
-  if (group == NULL || number == NULL || places == NULL) return ax_poison;
-  ax_groups_numbers(groups, group, number);
-  for (uint32_t m = 0; m < members; m++)
-    for (uint32_t j = 0; j < members; j++)
-      places[(size_t)m * members + j] = (int32_t)(group[m] == group[j] ? number[j] : ax_group_size(groups, group[m]));
-  return ax_dynamic_at(ax_constant(&type, places), ax_axis_index(all.text), 0);
+  if (group == NULL || number == NULL) return ax_poison;
+  ax_groups_numbers(&axes->groups, group, number);
+  ax_value groups = ax_constant(&type, group), mine = ax_dynamic_at(groups, ax_axis_index(all.text), 0);
+  return ax_where(ax_eq(groups, mine), ax_constant(&type, number), ax_integer(ax_group_size(&axes->groups, 0)));
 }
 
 /* Over all members, most of which have nothing for each other. */

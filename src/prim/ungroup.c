@@ -36,15 +36,6 @@ ax_value ax_own_group_size(const ax_axes *axes) {
 
 /* --- Rows of a dimension in front --- */
 
-static ax_value row(ax_value x, int64_t index) {
-  ax_type type = ax_typeof(x);
-  int64_t starts[AX_MAX_RANK] = {0};
-  if (ax_failed()) return ax_poison;
-  starts[0] = index;
-  type.dims[0] = index + 1;
-  return ax_drop_dim(ax_slice(x, starts, type.dims, NULL), 0);
-}
-
 static ax_value combine_two(ax_scalar op, ax_value a, ax_value b) {
   if (op == AX_SCALAR_ADD) return ax_add(a, b);
   return op == AX_SCALAR_MAX ? ax_max(a, b) : ax_min(a, b);
@@ -55,7 +46,7 @@ static ax_value combine_listed(ax_scalar op, ax_value x, const uint32_t *list, u
   ax_dtype dtype = ax_typeof(x).dtype, wide = ax_combined_in(op, dtype, count);
   ax_value total = ax_poison;
   for (uint32_t i = 0; i < count && !ax_failed(); i++) {
-    ax_value next = ax_convert_element_type(row(x, list != NULL ? list[i] : i), wide);
+    ax_value next = ax_convert_element_type(ax_at(x, list != NULL ? list[i] : i, 0), wide);
     total = i == 0 ? next : combine_two(op, total, next);
   }
   return ax_convert_element_type(total, dtype);
@@ -119,9 +110,9 @@ ax_value ax_ungrouped_gather(const ax_axes *axes, ax_value x) {
   ax_groups_numbers(groups, group, NULL);
   for (uint32_t i = 0; i < size; i++) { /* my group's member i */
     for (uint32_t m = 0; m < members; m++) table[m] = groups->member[ax_group_begin(groups, group[m]) + i];
-    rows[i] = ax_expand_dims(ax_dynamic_at(all, look_up(axes, table), 0), 0);
+    rows[i] = ax_dynamic_at(all, look_up(axes, table), 0);
   }
-  return ax_concatenate(size, rows, 0);
+  return ax_stack(size, rows, 0);
 }
 
 /* x to the member of my group that is `by` places on. */
@@ -151,13 +142,13 @@ ax_value ax_ungrouped_trade(const ax_axes *axes, ax_value parts) {
   if (rounds == NULL || rows == NULL) return ax_poison;
   for (uint32_t by = 0; by < size; by++) {
     ax_value part = ax_dynamic_at(parts, places_on(number, by, size), 0);
-    rounds[by] = ax_expand_dims(by > 0 ? pass_on(axes, part, by) : part, 0);
+    rounds[by] = by > 0 ? pass_on(axes, part, by) : part;
   }
-  ax_value came = ax_concatenate(size, rounds, 0); /* row `by` from the member so many places before me */
+  ax_value came = ax_stack(size, rounds, 0); /* row `by` from the member so many places before me */
   for (uint32_t i = 0; i < size; i++) {
     ax_value by = ax_sub(number, ax_integer(i));
     by = ax_where(ax_lt(by, ax_integer(0)), ax_add(by, ax_integer(size)), by);
-    rows[i] = ax_expand_dims(ax_dynamic_at(came, by, 0), 0);
+    rows[i] = ax_dynamic_at(came, by, 0);
   }
-  return ax_concatenate(size, rows, 0);
+  return ax_stack(size, rows, 0);
 }

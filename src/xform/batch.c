@@ -113,8 +113,8 @@ static void check_made(const batch_walk *w, const ax_eqn *eqn, uint32_t k) {
 
 /* The groups of an equation over the axis that is batched; NULL: it has none, or is not over that axis. */
 static const ax_axes *grouped(const batch_walk *w, const ax_eqn *eqn) {
-  const ax_axes *axes = eqn->prim->ungroup != NULL ? eqn->params : NULL; /* the first parameter of collectives */
-  return axes != NULL && axes->groups.count > 0 && w->axis != NULL && names(eqn, w->axis) ? axes : NULL;
+  const ax_axes *axes = ax_eqn_grouped(eqn);
+  return axes != NULL && w->axis != NULL && names(eqn, w->axis) ? axes : NULL;
 }
 
 /* Such an equation as others over all members, in the environment that has the axis. */
