@@ -104,6 +104,31 @@ static void equations_keep_their_locations(void **state) {
   ax_string_free(text), ax_string_free(plain), ax_string_free(copy);
 }
 
+static void itself(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[0];
+}
+static const int of_backwards = __LINE__;
+static void backwards(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_custom_vjp(AX_FN(itself, 1, 1), AX_FN(itself, 1, 1), AX_FN(itself, 1, 1), in, out);
+}
+static void pushed(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value y;
+  ax_jvp(AX_FN(backwards, 1, 1), AX_FIRST(1), in, in, &y, out);
+}
+
+/* A function that has no derivative forwards is named by its place where one is asked for. */
+static void no_derivative_of_which(void **state) {
+  (void)state;
+  ax_program *program;
+  const ax_type type = AX_TYPE(AX_F32, 2);
+  assert_int_equal(ax_trace(AX_FN(pushed, 1, 1), &type, &program), AX_ABSENT);
+  expect_line(ax_message(), of_backwards, 8, ": jvp: the function with custom_vjp at ");
+  expect_line(strstr(ax_message(), "custom_vjp"), of_backwards, 3, " has no derivative forwards");
+}
+
 /* Every kind of number, on either side. */
 static void numbers(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -184,7 +209,7 @@ static void numbers_nest(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_started_says_where), cmocka_unit_test(errors_say_where),
-      cmocka_unit_test(equations_keep_their_locations),
+      cmocka_unit_test(equations_keep_their_locations), cmocka_unit_test(no_derivative_of_which),
       cmocka_unit_test(numbers_are_operands),
       cmocka_unit_test(numbers_are_indices),
       cmocka_unit_test(numbers_nest),

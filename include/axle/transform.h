@@ -14,7 +14,8 @@ extern "C" {
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* (x..) -> (y..)  becomes  (x.., dx..) -> (y.., dy..) where the dx are tangents of the inputs in wrt, and dy those of float
-   results. AX_INVALID_ARGUMENT: wrt names an input that is not float (AX_ALL_ARGS means the floats), or one that there is not. */
+   results. AX_INVALID_ARGUMENT: wrt names an input that is not float (AX_ALL_ARGS means the floats), or one that there is not. AX_ABSENT: a function
+   with custom_vjp, which has no derivative forwards, is in it. */
 AX_MUST_USE ax_status ax_program_jvp(const ax_program *program, ax_args wrt, ax_program **out);
 /* Splits the jvp in two: *primal: (x..) -> (y.., residual..);  *tangent: (residual.., dx..) -> (dy..), linear in dx.
    *residual_count: how many. Both outputs are NULL on failure. AX_INVALID_ARGUMENT: as jvp. */
@@ -92,8 +93,8 @@ void ax_pullback(ax_linear linear, const ax_value *cotangents, ax_value *gradien
 /* As jax.custom_vjp: f(in), whose derivative backwards is the caller's. forward takes f's operands, and gives f's results and then residuals, as many
    as it likes; backward takes these and the cotangents of those of f's results that are floats, and gives the cotangents of those of f's
    operands that are: of the duals of their types, as ax_vjp gives them (what varies over fewer axes is made to agree). forward runs in the place of f where
-   derivatives are taken, and both are differentiated when derivatives are taken again. It has no derivative forwards: programs that use one are AX_ABSENT
-   where they are compiled. What the functions use of the trace around without being given it has no derivative. ax_program_partition
+   derivatives are taken, and both are differentiated when derivatives are taken again. It has no derivative forwards: jvp, jacfwd and
+   pushforward of it are AX_ABSENT. What the functions use of the trace around without being given it has no derivative. ax_program_partition
    leaves f in their place, so derivatives are taken before.
    Errors: counts that do not fit; forward's results that are not as f's; cotangents that are of other types; derivatives taken by what is used without
    being given. */

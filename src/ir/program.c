@@ -106,6 +106,16 @@ uint32_t ax_eqn_effects(const ax_eqn *eqn) {
   return effects;
 }
 
+const ax_eqn *ax_find_effect(const ax_program *program, uint32_t effect) {
+  while ((program->effects & effect) != 0) {
+    const ax_eqn *eqn = program->eqns;
+    while ((ax_eqn_effects(eqn) & effect) == 0) eqn++;
+    if ((eqn->prim->effects & effect) != 0) return eqn;
+    for (uint32_t i = 0; ((program = ax_eqn_program(eqn, i))->effects & effect) == 0;) i++;
+  }
+  return NULL;
+}
+
 ax_axis_set ax_eqn_named(const ax_eqn *eqn, const ax_mesh *axes) {
   ax_axis_set named = 0;
   const ax_program *program;

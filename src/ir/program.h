@@ -51,6 +51,8 @@ bool ax_program_same_locations(const ax_program *a, const ax_program *b, bool li
 ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index);
 /* AX_EFFECT_*: of its primitive, and of the programs it holds. */
 uint32_t ax_eqn_effects(const ax_eqn *eqn);
+/* The first equation whose primitive has the effect, however deep it stands. NULL: there is none. */
+const ax_eqn *ax_find_effect(const ax_program *program, uint32_t effect);
 /* The axes of `axes` that it names, a collective, or those of the programs it holds do. */
 ax_axis_set ax_eqn_named(const ax_eqn *eqn, const ax_mesh *axes);
 /* The largest numbers of operands, and of results, that one of its equations has. */

@@ -180,12 +180,67 @@ void ax_custom_differs(const ax_differs_args *args, const ax_program *call, cons
   }
 }
 
-ax_status ax_custom_prune(const ax_prune_args *args) {
-  const ax_eqn *eqn = args->eqn;
-  for (uint32_t i = 0; i < eqn->in_count; i++) args->in[i] = true;
-  for (uint32_t k = 0; k < eqn->out_count; k++) args->out[k] = true;
-  if (args->params == NULL) return AX_OK;
-  memcpy(args->params, eqn->params, eqn->prim->params_bytes);
-  for (uint32_t p = 0; ax_eqn_program(eqn, p) != NULL; p++) (void)ax_program_retain(ax_eqn_program(eqn, p));
+/* --- prune --- */
+
+ax_status ax_custom_needs(const ax_prune_args *args, uint32_t first, const ax_program *call, const ax_program *other, const bool *out) {
+  bool *in = ax_arena_alloc(&args->memo->arena, other->in_count);
+  if (in == NULL) return ax_out_of_memory(other->in_count);
+  AX_TRY(ax_needs_program(args->memo, call, args->out, args->in));
+  AX_TRY(ax_needs_program(args->memo, other, out, in));
+  for (uint32_t i = 0; i < args->eqn->in_count; i++) args->in[i] = args->in[i] || in[i] || i >= first;
   return AX_OK;
+}
+
+/* The program with zeros for the inputs that are not marked. */
+static ax_status with_zeros(ax_memo *memo, const ax_program *program, const bool *given, ax_program **out) {
+  ax_builder builder;
+  ax_type *types = ax_arena_alloc(&memo->arena, program->in_count * sizeof types[0]);
+  uint32_t count = 0;
+  *out = NULL;
+  if (types == NULL) return ax_out_of_memory(program->in_count * sizeof types[0]);
+  for (uint32_t i = 0; i < program->in_count; i++)
+    if (given[i]) types[count++] = program->types[i];
+  const ax_value *next = ax_region_begin(&builder, &program->axes, types, count);
+  ax_value *in = ax_trace_alloc(program->in_count * sizeof in[0]), *outs = ax_trace_alloc(program->out_count * sizeof outs[0]);
+  for (uint32_t i = 0; i < program->in_count && !ax_failed(); i++) {
+    ax_type tangent = ax_dual(&program->types[i]);
+    in[i] = given[i] ? *next++ : ax_zero_cotangent(&tangent);
+  }
+  if (!ax_failed()) ax_call(program, program->in_count, in, program->out_count, outs);
+  return ax_region_finish(&builder, outs, program->out_count, out);
+}
+
+/* Once in a transform for each set of inputs. */
+static ax_status with_zeros_once(ax_memo *memo, const ax_program *program, const bool *given, ax_program **out) {
+  ax_memo_entry *entry = ax_memo_ask(memo, "zero cotangents", program, given, program->in_count);
+  *out = NULL;
+  if (entry == NULL) return ax_out_of_memory(0);
+  if (!entry->known) AX_TRY(with_zeros(memo, program, given, &entry->made[0]));
+  entry->known = true;
+  *out = ax_program_retain(entry->made[0]);
+  return AX_OK;
+}
+
+ax_status ax_custom_prune_backward(ax_memo *memo, const ax_program *backward, uint32_t residuals, const bool *in, ax_program **out) {
+  bool *marks = ax_arena_alloc(&memo->arena, 2 * (size_t)backward->in_count + backward->out_count);
+  uint32_t count = 0, given_count = 0;
+  *out = NULL;
+  if (marks == NULL) return ax_out_of_memory(2 * (size_t)backward->in_count + backward->out_count);
+  bool *kept = marks, *given = kept + backward->in_count, *all = given + backward->in_count;
+  for (uint32_t k = 0; k < backward->out_count; k++) all[k] = true;
+  for (uint32_t i = 0; i < backward->in_count; i++) {
+    kept[i] = i >= residuals || in[i];
+    if (!kept[i]) continue;
+    given[count++] = in[i];
+    given_count += in[i];
+  }
+  ax_program *pruned;
+  AX_TRY(ax_prune_program(memo, backward, all, kept, &pruned));
+  if (given_count == count) {
+    *out = pruned;
+    return AX_OK;
+  }
+  ax_status status = with_zeros_once(memo, pruned, given, out);
+  ax_program_release(pruned);
+  return status;
 }

@@ -57,7 +57,14 @@ AX_MUST_USE ax_status ax_custom_check_results(const ax_infer_args *args, const a
 bool ax_custom_check_captured(const ax_jvp_args *args, uint32_t num_consts);
 /* differs: as the results of `call`, and the first ones of `other`, whose inputs behind the operands are as `more` says. */
 void ax_custom_differs(const ax_differs_args *args, const ax_program *call, const ax_program *other, const ax_axis_set *more);
-/* prune: needed whole, or not at all. */
-ax_status ax_custom_prune(const ax_prune_args *args);
+
+/* --- prune: results that nobody uses go, with what they alone take. Operands of the function stay, as its derivative has a cotangent for each --- */
+
+/* Which operands are needed: those from `first` on, and what `call` needs for args->out and `other`, which takes the operands first, for the results
+   marked in `out`. */
+AX_MUST_USE ax_status ax_custom_needs(const ax_prune_args *args, uint32_t first, const ax_program *call, const ax_program *other, const bool *out);
+/* A program of residuals and cotangents, which gives cotangents, of the inputs marked alone: residuals it does not need are left out, and cotangents that
+   are left out are zeros. */
+AX_MUST_USE ax_status ax_custom_prune_backward(ax_memo *memo, const ax_program *backward, uint32_t residuals, const bool *in, ax_program **out);
 
 #endif

@@ -113,6 +113,30 @@ static void batch(const ax_batch_args *args) {
   ax_program_release(made.rule);
 }
 
+/* --- prune --- */
+
+static ax_status prune(const ax_prune_args *args) {
+  const custom_jvp_params *params = args->eqn->params;
+  const ax_program *call = params->call, *rule = params->rule;
+  const uint32_t in_count = args->eqn->in_count, out_count = args->eqn->out_count;
+  bool *marks = ax_arena_alloc(&args->memo->arena, rule->in_count + (size_t)rule->out_count), *out = marks + rule->in_count;
+  uint32_t next = out_count;
+  if (marks == NULL) return ax_out_of_memory(rule->in_count + (size_t)rule->out_count);
+  for (uint32_t k = 0; k < out_count; k++) {
+    out[k] = args->out[k];
+    if (ax_is_float(call->types[call->outs[k]].dtype)) out[next++] = args->out[k];
+  }
+  AX_TRY(ax_custom_needs(args, (uint32_t)params->num_consts, call, rule, out));
+  if (args->params == NULL) return AX_OK;
+  for (uint32_t i = 0; i < rule->in_count; i++) marks[i] = i >= in_count || args->in[i];
+  custom_jvp_params made = {.num_consts = ax_marked(args->in, (uint32_t)params->num_consts)};
+  ax_status status = ax_prune_program(args->memo, call, args->out, args->in, &made.call);
+  if (status == AX_OK) status = ax_prune_program(args->memo, rule, out, marks, &made.rule);
+  if (status == AX_OK) *(custom_jvp_params *)args->params = made;
+  else ax_program_release(made.call);
+  return status;
+}
+
 /* --- lower, hlo: the function --- */
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -134,7 +158,7 @@ const ax_prim ax_prim_custom_jvp = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(custom_jvp_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = jvp,
     .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing,
-    .prune = ax_custom_prune, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .prune = prune, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 /* --- The function --- */

@@ -18,8 +18,14 @@ static uint32_t count_outs(const void *params) {
   return p->num_residuals >= 0 && p->num_residuals <= p->backward->in_count ? p->backward->in_count - (uint32_t)p->num_residuals : 0;
 }
 
-static ax_status only_backwards(void) {
-  return ax_error(AX_ABSENT, "a function with custom_vjp has no derivative forwards, as only its backward rule is known: use vjp or grad, or custom_jvp");
+static ax_status only_backwards(const ax_eqn *eqn) {
+  return ax_error(AX_ABSENT, "the function with custom_vjp%s%s has no derivative forwards, as only its backward rule is known: use vjp or grad, or custom_jvp",
+                  eqn->location != NULL ? " at " : "", eqn->location != NULL ? eqn->location : "");
+}
+
+ax_status ax_custom_linear_check(const ax_program *program) {
+  const ax_eqn *eqn = ax_find_effect(program, AX_EFFECT_BACKWARD);
+  return eqn != NULL ? only_backwards(eqn) : AX_OK;
 }
 
 /* --- infer, eval, differs --- */
@@ -43,7 +49,7 @@ static ax_status infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
-static ax_status eval(AX_UNUSED const ax_eval_args *args) { return only_backwards(); }
+static ax_status eval(const ax_eval_args *args) { return only_backwards(args->eqn); }
 
 /* --- jvp, transpose --- */
 
@@ -56,7 +62,7 @@ static void jvp(const ax_jvp_args *args) {
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     bool is_residual = i < (uint32_t)params->num_residuals;
     if (is_residual && !ax_is_zero(args->tangent_in[i])) {
-      ax_fail(only_backwards());
+      ax_fail(only_backwards(eqn));
       return;
     }
     in[i] = is_residual ? args->in[i] : ax_instantiate(args->tangent_in[i], args->in[i]);
@@ -135,14 +141,33 @@ static void batch(const ax_batch_args *args) {
   ax_program_release(made.backward);
 }
 
-/* --- lower, hlo --- */
+/* --- prune --- */
 
-static ax_status lower(AX_UNUSED ax_lower *lower, AX_UNUSED const ax_eqn *eqn, AX_UNUSED const uint32_t *in, AX_UNUSED uint32_t *out) {
-  return only_backwards();
+static ax_status prune(const ax_prune_args *args) {
+  const custom_linear_params *params = args->eqn->params;
+  const ax_program *backward = params->backward;
+  const uint32_t residuals = (uint32_t)params->num_residuals;
+  bool *marks = ax_arena_alloc(&args->memo->arena, backward->in_count + (size_t)backward->out_count), *all = marks + backward->in_count;
+  if (marks == NULL) return ax_out_of_memory(backward->in_count + (size_t)backward->out_count);
+  for (uint32_t i = 0; i < backward->out_count; i++) all[i] = true;
+  AX_TRY(ax_needs_program(args->memo, backward, all, marks));
+  for (uint32_t i = 0; i < args->eqn->in_count; i++) args->in[i] = i >= residuals || marks[i];
+  for (uint32_t k = 0; k < args->eqn->out_count; k++) marks[residuals + k] = args->out[k];
+  if (args->params == NULL) return AX_OK;
+  custom_linear_params made = {.num_residuals = ax_marked(args->in, residuals)};
+  AX_TRY(ax_custom_prune_backward(args->memo, backward, residuals, marks, &made.backward));
+  *(custom_linear_params *)args->params = made;
+  return AX_OK;
 }
 
-static ax_status hlo(AX_UNUSED ax_hlo *hlo, AX_UNUSED const ax_eqn *eqn, AX_UNUSED const uint32_t *in, AX_UNUSED uint32_t *out) {
-  return only_backwards();
+/* --- lower, hlo --- */
+
+static ax_status lower(AX_UNUSED ax_lower *lower, const ax_eqn *eqn, AX_UNUSED const uint32_t *in, AX_UNUSED uint32_t *out) {
+  return only_backwards(eqn);
+}
+
+static ax_status hlo(AX_UNUSED ax_hlo *hlo, const ax_eqn *eqn, AX_UNUSED const uint32_t *in, AX_UNUSED uint32_t *out) {
+  return only_backwards(eqn);
 }
 
 /* --- The record --- */
@@ -151,11 +176,11 @@ static const ax_param params[] = {{"backward", AX_PARAM_PROGRAM, offsetof(custom
                                   {"num_residuals", AX_PARAM_I64, offsetof(custom_linear_params, num_residuals)}};
 
 const ax_prim ax_prim_custom_linear = {
-    .name = "custom_linear", .kind = AX_REGION, .unify = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "custom_linear", .kind = AX_REGION, .effects = AX_EFFECT_BACKWARD, .unify = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(custom_linear_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing,
-    .prune = ax_custom_prune, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .prune = prune, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 void ax_custom_linear_bind(const ax_program *backward, uint32_t residuals, const ax_value *in, ax_value *out) {

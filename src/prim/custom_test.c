@@ -1,5 +1,6 @@
 /* Functions with derivatives of their own: beside the same functions without, with every collective inside, in loops and branches, mapped and
-   differentiated twice; that it is the rule that is used; what is refused. */
+   differentiated twice; that it is the rule that is used; what is refused; that what nobody uses goes. */
+#include <math.h>
 #include <string.h>
 
 #include "axle/collectives.h"
@@ -285,21 +286,135 @@ static void refused(void **state) {
 }
 
 static AX_BODY(slope_by_both) { ax_grad(AX_CLOSURE(odd_cube, 2, 1, context), AX_FIRST(2), in, out); }
-static AX_BODY(forwards) { ax_jvp(AX_CLOSURE(odd_cube, 2, 1, context), AX_FIRST(1), in, in, &out[0], &out[1]); }
+
+static AX_BODY(by_jvp) { ax_jvp(AX_CLOSURE(odd_cube, 2, 1, context), AX_FIRST(1), in, in, &out[0], &out[1]); }
+static AX_BODY(by_pushforward) {
+  ax_linear linear = ax_linearize(AX_CLOSURE(odd_cube, 2, 1, context), AX_FIRST(1), in, &out[0]);
+  ax_pushforward(linear, in, &out[1]);
+}
+static AX_BODY(by_jacfwd) {
+  out[0] = in[0];
+  ax_jacfwd(AX_CLOSURE(odd_cube, 2, 1, context), AX_FIRST(1), in, &out[1]);
+}
+static AX_BODY(odd_step) {
+  odd_cube(in, out, context);
+  out[1] = in[1];
+}
+static AX_BODY(in_a_loop) {
+  ax_value made[2];
+  ax_scan(AX_CLOSURE(odd_step, 2, 2, context), 2, 2, false, in, made);
+  out[0] = made[0];
+}
+static AX_BODY(by_jvp_of_loop) { ax_jvp(AX_CLOSURE(in_a_loop, 2, 1, context), AX_FIRST(1), in, in, &out[0], &out[1]); }
+static AX_BODY(value_alone) { /* nobody uses the tangent */
+  ax_value no_tangent;
+  ax_jvp(AX_CLOSURE(odd_cube, 2, 1, context), AX_FIRST(1), in, in, &out[0], &no_tangent);
+}
+
+static const char waiting[] =
+    "{ lambda x:f64[]. let y:f64[] = custom_linear[backward={ lambda c:f64[]. let d:f64[] = neg c in (d,) } num_residuals=0] x in (y,) }";
 
 static void without_derivative(void **state) {
   (void)state;
+  const char forwards[] = "the function with custom_vjp has no derivative forwards";
   const ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
-  ax_tensor *in[] = {test_tensor(types[0], (const double[]){2}), test_tensor(types[0], (const double[]){7})}, *out[2];
+  const ax_function ways[] = {by_jvp, by_pushforward, by_jacfwd, by_jvp_of_loop, value_alone};
+  ax_tensor *in[] = {test_tensor(types[0], (const double[]){2})}, *out[1];
   ax_program *program;
-  for (int by_jvp = 0; by_jvp < 2; by_jvp++)
-    TEST_FAILS(ax_trace(AX_CLOSURE(slope_by_both, 2, 2, &(odd){by_jvp, true}), types, &program), AX_INVALID_ARGUMENT,
+  for (int jvp = 0; jvp < 2; jvp++)
+    TEST_FAILS(ax_trace(AX_CLOSURE(slope_by_both, 2, 2, &(odd){jvp, true}), types, &program), AX_INVALID_ARGUMENT,
                "derivatives are taken by a value f64[] that its functions use without being given it");
-  TEST_OK(ax_trace(AX_CLOSURE(forwards, 2, 2, &(odd){false, false}), types, &program));
-  TEST_FAILS(test_try(program, in, out), AX_ABSENT, "custom_vjp has no derivative forwards");
-  TEST_FAILS(ax_evaluate(program, in, out), AX_ABSENT, "custom_vjp has no derivative forwards");
+  for (size_t i = 0; i < AX_COUNT(ways); i++)
+    TEST_FAILS(ax_trace(AX_CLOSURE(ways[i], 2, ways[i] == value_alone ? 1 : 2, &(odd){false, false}), types, &program), AX_ABSENT, forwards);
+  TEST_OK(ax_program_parse(waiting, strlen(waiting), NULL, &program));
+  TEST_FAILS(test_try(program, in, out), AX_ABSENT, forwards);
+  TEST_FAILS(ax_evaluate(program, in, out), AX_ABSENT, forwards);
   ax_program_release(program);
-  test_release(in, 2);
+  test_release(in, 1);
+}
+
+/* --- What nobody uses --- */
+
+/* x -> a sin(x), b exp(x); what belongs to the second is residual 1 and value b. */
+static AX_BODY(both_results) {
+  const ax_value *factor = context;
+  out[0] = ax_mul(ax_sin(in[0]), factor[0]);
+  out[1] = ax_mul(ax_exp(in[0]), factor[1]);
+}
+static AX_BODY(both_forward) {
+  both_results(in, out, context);
+  out[2] = ax_mul(ax_cos(in[0]), ((const ax_value *)context)[0]);
+  out[3] = ax_exp(in[0]);
+  out[4] = in[0]; /* backward does not use it */
+}
+static AX_BODY(both_backward) { out[0] = ax_add(ax_mul(in[0], in[3]), ax_mul(in[1], in[4])); }
+static AX_BODY(both_rule) {
+  both_results(in, out, context);
+  out[2] = ax_mul(ax_mul(ax_cos(in[0]), ((const ax_value *)context)[0]), in[1]);
+  out[3] = ax_mul(out[1], in[1]);
+}
+static AX_BODY(first_of_both) {
+  ax_value factor[] = {ax_stop_gradient(in[1]), ax_stop_gradient(in[2])}, made[2];
+  ax_fn f = AX_CLOSURE(both_results, 1, 2, factor);
+  if (context != NULL) ax_custom_jvp(f, AX_CLOSURE(both_rule, 2, 4, factor), in, made);
+  else ax_custom_vjp(f, AX_CLOSURE(both_forward, 1, 5, factor), AX_FN(both_backward, 5, 1), in, made);
+  out[0] = made[0];
+}
+
+static void what_nobody_uses_goes(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
+  const double x[] = {0.5, 3, 7};
+  for (int way = 0; way < 2; way++) {
+    ax_program *program = test_trace(first_of_both, way != 0 ? &way : NULL, types, 3, 1), *pruned, *slopes[2];
+    double slope[2];
+    TEST_OK(ax_program_dce(program, &pruned));
+    TEST_OK(ax_program_verify(pruned));
+    assert_int_equal(pruned->eqn_count, program->eqn_count - 1); /* b's stop_gradient */
+    const ax_eqn *eqn = &pruned->eqns[pruned->eqn_count - 1];
+    assert_int_equal(eqn->out_count, 1);
+    assert_int_equal(eqn->in_count, 3); /* a for each function, x */
+    assert_int_equal(ax_eqn_program(eqn, 0)->out_count, 1);
+    assert_int_equal(ax_eqn_program(eqn, 1)->out_count, way != 0 ? 2 : 3);
+    if (way == 0) assert_int_equal(ax_eqn_program(eqn, 2)->in_count, 3); /* two residuals, a cotangent */
+    ax_program *both[] = {program, pruned};
+    for (int i = 0; i < 2; i++) {
+      TEST_OK(ax_program_grad(both[i], AX_FIRST(1), &slopes[i]));
+      test_run_scalars(slopes[i], x, &slope[i]);
+      TEST_NEAR(slope[i], 3 * cos(0.5), 1e-15);
+      ax_program_release(slopes[i]);
+      ax_program_release(both[i]);
+    }
+  }
+}
+
+/* Of the map that is left to be transposed. */
+static void results_of_maps_go(void **state) {
+  (void)state;
+  const char text[] = "{ lambda r:f64[] s:f64[] t:f64[]. let a:f64[] b:f64[] = custom_linear[backward={ lambda r:f64[] s:f64[] c:f64[] d:f64[]. "
+                      "let e:f64[] = mul s c g:f64[] = add e d in (g,) } num_residuals=2] r s t in (a,) }";
+  const double in[] = {2, 3, 5};
+  double out;
+  ax_program *program, *pruned, *transposed;
+  TEST_OK(ax_program_parse(text, strlen(text), NULL, &program));
+  TEST_OK(ax_program_dce(program, &pruned));
+  assert_int_equal(pruned->eqns[0].in_count, 2);
+  assert_int_equal(pruned->eqns[0].out_count, 1);
+  TEST_OK(ax_program_transpose(pruned, AX_RANGE(2, 1), &transposed));
+  test_run_scalars(transposed, in, &out);
+  TEST_NEAR(out, 15, 0);
+  ax_program *all[] = {program, pruned, transposed};
+  for (size_t i = 0; i < AX_COUNT(all); i++) ax_program_release(all[i]);
+}
+
+static ax_status pruned_with_little_memory(void *context) {
+  const ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
+  ax_program *program, *pruned = NULL;
+  ax_status status = ax_trace(AX_CLOSURE(first_of_both, 3, 1, context), types, &program);
+  if (status == AX_OK) status = ax_program_dce(program, &pruned);
+  ax_program_release(pruned);
+  ax_program_release(program);
+  return status;
 }
 
 static ax_status with_little_memory(void *context) {
@@ -314,10 +429,12 @@ static ax_status with_little_memory(void *context) {
 static void without_memory(void **state) {
   (void)state;
   for (int by = BY_JVP; by < WRAPPINGS; by++) assert_true(test_each_allocation(with_little_memory, &(wrapping){(wrapping)by}) > 10);
+  for (int way = 0; way < 2; way++) assert_true(test_each_allocation(pruned_with_little_memory, way != 0 ? &way : NULL) > 10);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(rules_are_used), cmocka_unit_test(integers), cmocka_unit_test(refused), cmocka_unit_test(without_derivative),
+                                     cmocka_unit_test(what_nobody_uses_goes), cmocka_unit_test(results_of_maps_go),
                                      cmocka_unit_test(as_the_plain_function), cmocka_unit_test(without_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,6 +135,45 @@ static void batch(const ax_batch_args *args) {
   ax_program_release(made.backward);
 }
 
+/* --- prune --- */
+
+/* Which inputs of backward there will be: the residuals it needs, and the cotangents of the results marked. NULL: no memory. */
+static bool *needed_of_backward(const ax_prune_args *args, const custom_vjp_params *params) {
+  const ax_program *backward = params->backward;
+  const uint32_t out_count = args->eqn->out_count;
+  uint32_t next = params->forward->out_count - out_count;
+  bool *in = ax_arena_alloc(&args->memo->arena, backward->in_count), *all = ax_arena_alloc(&args->memo->arena, backward->out_count);
+  if (in == NULL || all == NULL) return NULL;
+  for (uint32_t k = 0; k < backward->out_count; k++) all[k] = true;
+  if (ax_needs_program(args->memo, backward, all, in) != AX_OK) return NULL;
+  for (uint32_t k = 0; k < out_count; k++)
+    if (ax_is_float(params->call->types[params->call->outs[k]].dtype)) in[next++] = args->out[k];
+  return in;
+}
+
+static ax_status prune(const ax_prune_args *args) {
+  const custom_vjp_params *params = args->eqn->params;
+  const ax_program *forward = params->forward;
+  const uint32_t out_count = args->eqn->out_count, residuals = forward->out_count - out_count;
+  const bool *backward_in = needed_of_backward(args, params);
+  bool *out = ax_arena_alloc(&args->memo->arena, forward->out_count);
+  if (backward_in == NULL || out == NULL) return ax_out_of_memory(forward->out_count);
+  for (uint32_t k = 0; k < forward->out_count; k++) out[k] = k < out_count ? args->out[k] : backward_in[k - out_count];
+  AX_TRY(ax_custom_needs(args, (uint32_t)params->num_consts, params->call, forward, out));
+  if (args->params == NULL) return AX_OK;
+  custom_vjp_params made = {.num_consts = ax_marked(args->in, (uint32_t)params->num_consts)};
+  ax_status status = ax_prune_program(args->memo, params->call, args->out, args->in, &made.call);
+  if (status == AX_OK) status = ax_prune_program(args->memo, forward, out, args->in, &made.forward);
+  if (status == AX_OK) status = ax_custom_prune_backward(args->memo, params->backward, residuals, backward_in, &made.backward);
+  if (status == AX_OK) {
+    *(custom_vjp_params *)args->params = made;
+    return AX_OK;
+  }
+  ax_program_release(made.call);
+  ax_program_release(made.forward);
+  return status;
+}
+
 /* --- lower, hlo: the function --- */
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -157,7 +196,7 @@ const ax_prim ax_prim_custom_vjp = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(custom_vjp_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = jvp,
     .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing,
-    .prune = ax_custom_prune, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .prune = prune, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };
 
 /* --- The function --- */

@@ -5,6 +5,7 @@
    A tangent that is zero whatever the inputs' tangents are is symbolic (ax_zero): equations without any other tangent are
    copied as they are. Invariant: a tangent that is there has exactly the type ax_tangent says: its value's, axes included; that of a future
    is the array itself. */
+#include "prim/custom_linear.h"
 #include "prim/rules.h"
 #include "xform/xform.h"
 
@@ -124,5 +125,9 @@ ax_status ax_program_jvp(const ax_program *program, ax_args wrt, ax_program **ou
   AX_TRY(ax_wrt_mask(program, wrt, &mask));
   ax_status status = ax_jvp_program(program, mask, NULL, out);
   ax_free(mask);
+  if (status == AX_OK) status = ax_custom_linear_check(*out);
+  if (status == AX_OK) return AX_OK;
+  ax_program_release(*out);
+  *out = NULL;
   return status;
 }

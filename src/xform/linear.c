@@ -5,6 +5,7 @@
 
    The trace that a function was linearized in keeps the programs and the residuals, which are values of it like others: an inner trace that
    uses them captures them. A handle is the trace's serial and a number in it, so that a stale one is found out. */
+#include "prim/custom_linear.h"
 #include "xform/in_trace.h"
 
 void ax_linearized_deinit(ax_linearized *map) {
@@ -41,6 +42,8 @@ static ax_value *residuals_and(const ax_linearized *map, uint32_t count) {
 static void push_forward(const char *what, const ax_linearized *map, const ax_value *tangents, ax_value *out_tangents) {
   uint32_t residuals = map->residual_count;
   const ax_program *program = map->tangent;
+  ax_status status = ax_custom_linear_check(program);
+  if (status != AX_OK) ax_trace_fails(what, status);
   ax_value *operands = residuals_and(map, map->operand_count);
   ax_value *made = ax_trace_alloc(program->out_count * sizeof made[0]);
   for (uint32_t k = 0; k < map->operand_count && operands != NULL; k++) {
