@@ -241,7 +241,10 @@ static ax_status place_donations(coalescer *c) {
 
 static bool copies_carry(const coalescer *c, uint32_t at, uint32_t *source, uint32_t *target) {
   uint32_t end = c->block->count;
-  if (!ax_op_copies_all(&c->block->ops[at], target, source) || !same_storage(c->plan, *source, *target)) return false;
+  if (!ax_op_copies_all(&c->block->ops[at], target, source)) return false;
+  const ax_buffer *view = &c->plan->buffers[*source];
+  if (view->offset == 0 && view->loop == AX_NONE) *source = view->root; /* under another shape; of less than all storage is not the same */
+  if (!same_storage(c->plan, *source, *target)) return false;
   if (c->plan->buffers[*target].root != *target || *source == *target) return false;
   if (!untouched(c, *source, at + 1, end) && touched(c, *target, at + 1, end).writes)
     return false; /* from here on they differ: the start of an inner loop's carry, say */
