@@ -340,7 +340,7 @@ ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const 
   plan->program = ax_program_retain(program);
   if (options != NULL) plan->options = *options;
   ax_memo memo = {0};
-  ax_flow flow = {.memo = &memo, .question = "differs"};
+  ax_flow flow = {.memo = &memo, .question = "differs", .first_apart = plan->options.check == 0}; /* checks say in which step */
   ax_lower lower = {.plan = plan, .block = &plan->block, .flow = &flow};
   ax_status status = build(plan, &lower, in_axes, out_axes);
   ax_free(lower.buffers);

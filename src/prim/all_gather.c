@@ -81,10 +81,32 @@ static void batch(const ax_batch_args *args) {
 }
 
 /* One result that all members fill; it is the same for all of them whatever its type says. */
+/* Of what all members have. */
+static ax_status repeat(ax_lower *lower, const ax_eqn *eqn, uint32_t in, uint32_t *out) {
+  const all_gather_params *params = eqn->params;
+  const ax_type *x = &lower->program->types[eqn->in[0]], *y = &lower->program->types[eqn->out];
+  const int64_t inner = ax_dims_elems(x->rank - (uint32_t)params->dimension, x->dims + params->dimension);
+  const int64_t outer = ax_dims_elems((uint32_t)params->dimension, x->dims), part = x->dims[params->dimension];
+  const int64_t dims[] = {outer, part > 0 ? y->dims[params->dimension] / part : 0, inner};
+  const ax_type rows = ax_array_type(x->dtype, 2, (int64_t[]){outer, inner}), repeated = ax_array_type(x->dtype, 3, dims);
+  ax_position from[2], to[3];
+  uint32_t src, dst;
+  AX_TRY(ax_lower_result(lower, eqn, 0, out));
+  AX_TRY(ax_lower_view(lower, in, &rows, 0, AX_NONE, 0, &src));
+  AX_TRY(ax_lower_view(lower, *out, &repeated, 0, AX_NONE, 0, &dst));
+  ax_at_identity(to, 3);
+  from[0] = to[0];
+  from[1] = to[2];
+  return ax_lower_move(lower, 3, dims, dst, to, src, from);
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const all_gather_params *params = eqn->params;
   const ax_type *x = &lower->program->types[eqn->in[0]], *y = &lower->program->types[eqn->out];
   ax_exchange exchange = {.names = params->axes, .peers = AX_PEERS_ONE, .in = in[0]};
+  bool same;
+  AX_TRY(ax_lower_is_same(lower, &params->axes, in[0], &same));
+  if (same) return repeat(lower, eqn, in[0], &out[0]);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   exchange.out = out[0];
   ax_exchange_parts(&exchange, x->rank, x->dims, x->dims, -1, y->dims, params->dimension);

@@ -385,11 +385,41 @@ static ax_status convert(ax_lower *lower, uint32_t dst, uint32_t src) {
   return ax_lower_move(lower, type.rank, type.dims, dst, at, src, at);
 }
 
+ax_status ax_lower_is_same(const ax_lower *lower, const ax_axes *names, uint32_t in, bool *out) {
+  ax_axis_set set;
+  AX_TRY(ax_axes_resolve(names, &lower->plan->mesh, &set));
+  *out = ((ax_lower_get(lower, in)->axes | lower->diverging) & set) == 0;
+  return AX_OK;
+}
+
+enum { most_same = 16 }; /* members whose combination is worth writing out */
+
+/* What so many members combine to that all hold `in`: by whoever owns it, in the same order and dtype. */
+static ax_status combine_same(ax_lower *lower, ax_scalar op, int64_t members, uint32_t in, const ax_type *type, uint32_t *out) {
+  ax_dtype wide = ax_combined_in(op, type->dtype, members);
+  ax_position at[AX_MAX_RANK];
+  ax_at_identity(at, type->rank);
+  AX_TRY(ax_lower_buffer(lower, type, ax_lower_get(lower, in)->axes, out));
+  AX_TRY(ax_lower_kernel_begin(lower, type->rank, 0, type->dims));
+  ax_ex own = ax_lower_load(lower, in, at);
+  if (wide != type->dtype) own = ax_kernel_op(lower->kernel, AX_SCALAR_CONVERT, wide, own, AX_NONE, AX_NONE);
+  ax_ex all = own;
+  const int64_t times = op == AX_SCALAR_ADD ? members : 2; /* the largest of a value and itself is that, once more */
+  for (int64_t m = 1; m < times; m++) all = ax_kernel_op(lower->kernel, op, wide, all, own, AX_NONE);
+  if (wide != type->dtype) all = ax_kernel_op(lower->kernel, AX_SCALAR_CONVERT, type->dtype, all, AX_NONE, AX_NONE);
+  ax_lower_store(lower, *out, at, all, AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
 ax_status ax_lower_combine(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type, ax_axis_set axes, uint32_t *out) {
   ax_type out_type = *type;
   ax_axis_set group;
   AX_TRY(ax_axes_resolve(&exchange->names, &lower->plan->mesh, &group));
-  ax_dtype wide = ax_combined_in(exchange->combine, type->dtype, ax_axis_set_size(group, &lower->plan->mesh));
+  const int64_t members = ax_axis_set_size(group, &lower->plan->mesh);
+  bool same;
+  AX_TRY(ax_lower_is_same(lower, &exchange->names, in, &same));
+  if (same && exchange->peers == AX_PEERS_ONE && members <= most_same) return combine_same(lower, exchange->combine, members, in, type, out);
+  ax_dtype wide = ax_combined_in(exchange->combine, type->dtype, members);
   bool widens = wide != type->dtype;
   exchange->in = in;
   out_type.dtype = wide;

@@ -102,6 +102,8 @@ void ax_exchange_parts(ax_exchange *exchange, uint32_t rank, const int64_t *part
                        const int64_t *out, int64_t concat);
 /* Start, then done at once. */
 AX_MUST_USE ax_status ax_lower_exchange(ax_lower *lower, const ax_exchange *exchange);
+/* Whether all members along the names hold the operand's one buffer, and come to this together: then there is nothing to exchange. */
+AX_MUST_USE ax_status ax_lower_is_same(const ax_lower *lower, const ax_axes *names, uint32_t in, bool *out);
 /* An exchange that combines `in`, in a wider dtype for bf16, f16 and sums over many; gives the result, of `type` on `axes`.
    Fills exchange->in and ->out. */
 AX_MUST_USE ax_status ax_lower_combine(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type, ax_axis_set axes,

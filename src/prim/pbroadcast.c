@@ -59,6 +59,10 @@ static void batch(const ax_batch_args *args) {
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const pbroadcast_params *params = eqn->params;
   ax_exchange exchange = {.names = params->axes, .peers = AX_PEERS_ONE, .alone = true, .source = params->source, .in = in[0]};
+  bool same;
+  AX_TRY(ax_lower_is_same(lower, &params->axes, in[0], &same));
+  out[0] = in[0];
+  if (same) return AX_OK;
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   exchange.out = out[0];
   ax_exchange_whole(&exchange, ax_type_elems(&lower->program->types[eqn->out]));

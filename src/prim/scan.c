@@ -170,64 +170,138 @@ static ax_status eval(const ax_eval_args *args) {
   return ax_region_eval_end(args, &arena, status);
 }
 
+/* Bodies whose first step may be a second copy of them: short ones, in which no loop could do the same again, and nothing says in which
+   step of the loop it has found something. */
+static bool short_body(const ax_program *body) {
+  enum { most = 64 };
+  if (body->eqn_count > most || (body->effects & ~(uint32_t)AX_EFFECT_EXCHANGE) != 0) return false;
+  for (uint32_t i = 0; i < body->eqn_count; i++)
+    if (body->eqns[i].prim->kind == AX_REGION || body->eqns[i].prim == &ax_prim_ragged_all_to_all) return false;
+  return true;
+}
+
+/* The sets of the body's values in all steps; with *first, which is NULL otherwise, from the second on, and *first in the first: a carry
+   that differs only before the first step, as the operand of a psum does, then does not differ in the loop. */
+static const ax_axis_set *step_sets(const ax_differs_args *args, const ax_axis_set **first) {
+  const ax_scan_params *params = args->eqn->params;
+  const ax_program *body = params->body;
+  uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
+  *first = NULL;
+  if (!args->flow->first_apart || params->length < 2 || !short_body(body)) return ax_flow_loop(args, body, args->in, consts, carries);
+  const ax_axis_set *sets = ax_flow_program(args->flow, body, args->in);
+  ax_axis_set *in = ax_differs_alloc(args, body->in_count);
+  if (sets == NULL || in == NULL) return NULL;
+  for (uint32_t i = 0; i < body->in_count; i++)
+    in[i] = i >= consts && i < consts + carries ? sets[body->outs[i - consts]] : args->in[i];
+  const ax_axis_set *all = ax_flow_loop(args, body, in, consts, carries);
+  for (uint32_t i = consts; all != NULL && i < consts + carries; i++)
+    if ((args->in[i] & ~all[i]) != 0) *first = sets;
+  return all;
+}
+
 /* A carry varies wherever its start or what the body makes of it does. */
 static void differs(const ax_differs_args *args) {
   const ax_scan_params *params = args->eqn->params;
   uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
-  const ax_axis_set *all = ax_flow_loop(args, params->body, args->in, consts, carries);
-  for (uint32_t k = 0; all != NULL && k < args->eqn->out_count; k++) args->out[k] = all[k < carries ? consts + k : params->body->outs[k]];
+  const ax_axis_set *first, *all = step_sets(args, &first);
+  for (uint32_t k = 0; all != NULL && k < args->eqn->out_count; k++) {
+    args->out[k] = all[k < carries ? consts + k : params->body->outs[k]];
+    if (first != NULL && k >= carries) args->out[k] |= first[params->body->outs[k]];
+  }
 }
 
 /* --- lower --- */
 
-/* Slices of xs and ys are views of the whole arrays, moving with the loop. */
-static ax_status step_view(ax_lower *lower, const ax_scan_params *params, uint32_t buffer, const ax_type *slice,
-                           uint32_t loop, uint32_t *out) {
+/* The loop being lowered. */
+typedef struct lower_state {
+  ax_lower *lower;
+  const ax_eqn *eqn;
+  const ax_scan_params *params;
+  uint32_t consts, carries;
+  const uint32_t *in; /* xs are no views of another loop's step any more */
+  uint32_t *out;
+  uint32_t *body_in, *body_out;
+} lower_state;
+
+/* Slices of xs and ys are views of the whole arrays: of step `first`, and moving with the loop, if there is one. */
+static ax_status step_view(const lower_state *s, uint32_t buffer, const ax_type *slice, int64_t first, uint32_t loop, uint32_t *out) {
+  const ax_scan_params *params = s->params;
   int64_t bytes = ax_type_elems(slice) * (int64_t)ax_dtype_bytes(slice->dtype);
-  int64_t start = params->reverse && params->length > 0 ? (params->length - 1) * bytes : 0;
-  return ax_lower_view(lower, buffer, slice, start, loop, params->reverse ? -bytes : bytes, out);
+  int64_t start = params->reverse && params->length > 0 ? (params->length - 1 - first) * bytes : first * bytes;
+  return ax_lower_view(s->lower, buffer, slice, start, loop, params->reverse ? -bytes : bytes, out);
 }
 
-/* Room for a body's operands and results; xs that are views of another loop's step are copied out once, before the loop. */
-static ax_status before_loop(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out, uint32_t *body_in) {
-  const ax_scan_params *params = eqn->params;
-  uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
-  for (uint32_t k = 0; k < eqn->out_count; k++) AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
-  for (uint32_t i = 0; i < eqn->in_count; i++) {
-    body_in[i] = in[i];
-    if (i >= consts && i < consts + carries) {
-      body_in[i] = out[i - consts];
-      AX_TRY(ax_lower_copy(lower, body_in[i], in[i]));
-    } else if (i >= consts && ax_lower_get(lower, in[i])->loop != AX_NONE) {
-      ax_type type = ax_lower_get(lower, in[i])->type;
-      AX_TRY(ax_lower_buffer(lower, &type, ax_lower_get(lower, in[i])->axes, &body_in[i]));
-      AX_TRY(ax_lower_copy(lower, body_in[i], in[i]));
-    }
+/* Room for the results; xs that are views of another loop's step are copied out once, before the loop. */
+static ax_status before_loop(lower_state *s, uint32_t *in) {
+  ax_lower *lower = s->lower;
+  for (uint32_t k = 0; k < s->eqn->out_count; k++) AX_TRY(ax_lower_result(lower, s->eqn, k, &s->out[k]));
+  for (uint32_t i = s->consts + s->carries; i < s->eqn->in_count; i++) {
+    if (ax_lower_get(lower, in[i])->loop == AX_NONE) continue;
+    uint32_t copy;
+    ax_type type = ax_lower_get(lower, in[i])->type;
+    AX_TRY(ax_lower_buffer(lower, &type, ax_lower_get(lower, in[i])->axes, &copy));
+    AX_TRY(ax_lower_copy(lower, copy, in[i]));
+    in[i] = copy;
   }
+  s->in = in;
+  return AX_OK;
+}
+
+/* The steps of the loop from `first` on, or that one alone where there is no loop; its operands but the xs are in body_in. */
+static ax_status lower_steps(lower_state *s, int64_t first, uint32_t loop) {
+  const ax_program *body = s->params->body;
+  for (uint32_t i = s->consts + s->carries; i < s->eqn->in_count; i++)
+    AX_TRY(step_view(s, s->in[i], &body->types[i], first, loop, &s->body_in[i]));
+  AX_TRY(ax_lower_program(s->lower, body, s->body_in, s->body_out));
+  for (uint32_t k = s->carries; k < s->eqn->out_count; k++) {
+    uint32_t slice;
+    AX_TRY(step_view(s, s->out[k], &body->types[body->outs[k]], first, loop, &slice));
+    AX_TRY(ax_lower_copy(s->lower, slice, s->body_out[k]));
+  }
+  return AX_OK;
+}
+
+static ax_status lower_scan(lower_state *s, uint32_t *in, bool first_apart) {
+  ax_lower *lower = s->lower;
+  ax_block *outer;
+  uint32_t loop;
+  AX_TRY(before_loop(s, in));
+  memcpy(s->body_in, in, ((size_t)s->consts + s->carries) * sizeof in[0]);
+  if (first_apart) AX_TRY(lower_steps(s, 0, AX_NONE));
+  const uint32_t *starts = first_apart ? s->body_out : in + s->consts;
+  for (uint32_t k = 0; k < s->carries; k++) {
+    AX_TRY(ax_lower_copy(lower, s->out[k], starts[k]));
+    s->body_in[s->consts + k] = s->out[k];
+  }
+  AX_TRY(ax_lower_loop_begin(lower, s->params->length - first_apart, 0, &outer, &loop));
+  AX_TRY(lower_steps(s, first_apart, loop));
+  AX_TRY(ax_region_lower_carries(lower, s->out, s->body_out, s->carries));
+  ax_lower_loop_end(lower, outer);
+  return AX_OK;
+}
+
+/* Whether the first step stands before the loop: as the analysis has it. */
+static ax_status first_apart(const ax_lower *lower, const ax_eqn *eqn, ax_axis_set *sets, bool *out) {
+  const ax_axis_set *first;
+  for (uint32_t i = 0; i < eqn->in_count; i++) sets[i] = lower->differs[eqn->in[i]];
+  const ax_differs_args args = {lower->program, eqn, sets, NULL, lower->flow};
+  if (step_sets(&args, &first) == NULL) return ax_out_of_memory(0);
+  *out = first != NULL;
   return AX_OK;
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_scan_params *params = eqn->params;
-  const ax_program *body = params->body;
-  uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry, loop;
-  uint32_t *body_in = ax_arena_alloc(&lower->plan->arena, ((size_t)eqn->in_count + eqn->out_count) * sizeof body_in[0]);
-  uint32_t *body_out = body_in + eqn->in_count;
-  ax_block *outer;
-  if (body_in == NULL) return ax_out_of_memory(eqn->in_count * sizeof body_in[0]);
-  AX_TRY(before_loop(lower, eqn, in, out, body_in));
-  AX_TRY(ax_lower_loop_begin(lower, params->length, 0, &outer, &loop));
-  for (uint32_t i = consts + carries; i < eqn->in_count; i++)
-    AX_TRY(step_view(lower, params, body_in[i], &body->types[i], loop, &body_in[i]));
-  AX_TRY(ax_lower_program(lower, body, body_in, body_out));
-  for (uint32_t k = carries; k < eqn->out_count; k++) {
-    uint32_t slice;
-    AX_TRY(step_view(lower, params, out[k], &body->types[body->outs[k]], loop, &slice));
-    AX_TRY(ax_lower_copy(lower, slice, body_out[k]));
-  }
-  AX_TRY(ax_region_lower_carries(lower, out, body_out, carries));
-  ax_lower_loop_end(lower, outer);
-  return AX_OK;
+  size_t in_count = eqn->in_count, out_count = eqn->out_count;
+  ax_axis_set *sets = ax_arena_alloc(&lower->plan->drafts, in_count * sizeof sets[0]);
+  uint32_t *room = ax_arena_alloc(&lower->plan->drafts, (2 * in_count + out_count) * sizeof room[0]);
+  bool apart = false;
+  if (sets == NULL || room == NULL) return ax_out_of_memory(in_count * sizeof sets[0]);
+  AX_TRY(first_apart(lower, eqn, sets, &apart));
+  if (in_count > 0) memcpy(room, in, in_count * sizeof in[0]);
+  lower_state s = {.lower = lower, .eqn = eqn, .params = params, .consts = (uint32_t)params->num_consts, .carries = (uint32_t)params->num_carry,
+                   .out = out, .body_in = room + in_count, .body_out = room + 2 * in_count};
+  return lower_scan(&s, room, apart);
 }
 
 /* --- hlo --- */
