@@ -104,6 +104,15 @@ void ax_custom_vjp(ax_fn f, ax_fn forward, ax_fn backward, const ax_value *in, a
    them. Errors: as of ax_custom_vjp; results that depend on tangents. AX_ABSENT: backwards, tangents that are not linear. */
 void ax_custom_jvp(ax_fn f, ax_fn rule, const ax_value *in, ax_value *out);
 
+/* What ax_checkpoint keeps for derivatives besides the operands. {0}, or NULL: nothing. */
+typedef struct ax_checkpoint_options {
+  bool save_dots; /* results of dot_general, as jax.checkpoint_policies.dots_saveable */
+} ax_checkpoint_options;
+/* As jax.checkpoint (jax.remat): f(in), of which derivatives keep the operands alone, and what f captures, and make the rest again when they
+   come to need it, collectives too: memory for work. A deep chain of layers then holds one value a layer, a scan over such steps one a step.
+   f may hold others, and be differentiated any number of times. Errors: f sends or receives messages. */
+void ax_checkpoint(const ax_checkpoint_options *options, ax_fn f, const ax_value *in, ax_value *out);
+
 /* As jax.jacfwd and jax.jacrev: out[r * n + k], n being the number of wrt, is the derivative of result r by the k-th of wrt, [result's
    dimensions.., operand's dimensions..], in the dtype of the result (jacfwd) or of the operand (jacrev). jacfwd costs as much as f for
    each element of the operands, jacrev for each element of the results; f is gone through once, on all of them together.
@@ -144,6 +153,7 @@ void ax_vmap(const ax_vmap_options *options, ax_fn f, const ax_value *in, ax_val
 #define ax_pullback(...) AX_LINED_VOID(pullback, __VA_ARGS__)
 #define ax_custom_vjp(...) AX_LINED_VOID(custom_vjp, __VA_ARGS__)
 #define ax_custom_jvp(...) AX_LINED_VOID(custom_jvp, __VA_ARGS__)
+#define ax_checkpoint(...) AX_LINED_VOID(checkpoint, __VA_ARGS__)
 #define ax_jacfwd(...) AX_LINED_VOID(jacfwd, __VA_ARGS__)
 #define ax_jacrev(...) AX_LINED_VOID(jacrev, __VA_ARGS__)
 #define ax_hessian(...) AX_LINED_VOID(hessian, __VA_ARGS__)

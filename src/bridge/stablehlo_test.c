@@ -209,6 +209,30 @@ static void test_calls(void **state) {
   ax_program_release(program);
 }
 
+/* What is done again stands behind a barrier, so that it is not merged with what was done first. */
+static AX_BODY(sines) { out[0] = ax_sin(ax_sin(in[0])); }
+static AX_BODY(sines_again) { ax_checkpoint(NULL, AX_FN(sines, 1, 1), in, out); }
+static AX_BODY(sines_slope) {
+  ax_value gradient;
+  ax_vjp(AX_FN(sines_again, 1, 1), AX_FIRST(1), in, in, &out[0], &gradient);
+  out[1] = gradient;
+}
+
+static void test_checkpoints(void **state) {
+  (void)state;
+  ax_type type = TEST_TYPE(AX_F32, 2);
+  ax_program *program = test_trace(sines_slope, NULL, &type, 1, 2);
+  char *text;
+  TEST_OK(ax_program_stablehlo(program, &text));
+  assert_int_equal(count_in(text, "func.func private @body_"), 2);
+  assert_int_equal(count_in(text, "stablehlo.sine"), 3); /* of which one is made again */
+  assert_non_null(strstr(text,
+                         "    %1 = \"func.call\"(%0) {callee = @body_0} : (tensor<2xf32>) -> tensor<2xf32>\n"
+                         "    %2, %3 = \"stablehlo.optimization_barrier\"(%0, %0) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)\n"));
+  ax_string_free(text);
+  ax_program_release(program);
+}
+
 static ax_status export_again(void *context) {
   char *text;
   ax_status status = ax_program_stablehlo(context, &text);
@@ -228,7 +252,8 @@ static void test_out_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_local),    cmocka_unit_test(test_per_device), cmocka_unit_test(test_too_many_devices),    cmocka_unit_test(test_whole),
-      cmocka_unit_test(test_resharded), cmocka_unit_test(test_refusals), cmocka_unit_test(test_calls), cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_resharded), cmocka_unit_test(test_refusals), cmocka_unit_test(test_calls),
+      cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

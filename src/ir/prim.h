@@ -159,7 +159,7 @@ typedef struct ax_prune_args {
 typedef enum ax_prim_kind {
   AX_LOCAL,      /* each device for itself; binding makes operands spread alike by casts (ax_spread_local) */
   AX_COLLECTIVE, /* between the devices of the axes in its parameter "axes" */
-  AX_REGION      /* holds programs: cond, scan, while, shard_map, closed_call, start */
+  AX_REGION      /* holds programs: cond, scan, while, shard_map, closed_call, checkpoint, start */
 } ax_prim_kind;
 
 /* What an equation does beside computing its results from its operands: what those who drop, merge or move equations respect. An

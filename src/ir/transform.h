@@ -27,6 +27,16 @@ AX_MUST_USE ax_status ax_jvp_program(const ax_program *program, const bool *wrt,
    what is cheaper to make than to keep. */
 AX_MUST_USE ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, const bool *held,
                                            ax_program **primal, ax_program **tangent, uint32_t *residual_count);
+/* What is kept of a program whose other values are made again. */
+typedef struct ax_saved {
+  bool (*saves)(const void *policy, const ax_eqn *eqn); /* whether the results of an equation are */
+  const void *policy;                                   /* all that this goes by: plain bytes */
+  size_t policy_bytes;
+} ax_saved;
+/* As ax_linearize_program, but the tangent half makes again all that it uses besides inputs and what is saved: those are the residuals.
+   The program has no state. */
+AX_MUST_USE ax_status ax_remat_program(const ax_program *program, const bool *wrt, const ax_want *want, const ax_saved *saved,
+                                       ax_program **primal, ax_program **tangent, uint32_t *residual_count);
 /* ax_program_transpose, where cotangents may be the symbolic zero, which costs nothing and makes no 0 * inf:
    (c.., dx..) -> (dy..) becomes (c.., ct of dy[not zero]..) -> (ct of dx..). zero[k]: result k's is; NULL: none is.
    made_zero[i] (may be NULL): linear input i's is; the result is then real zeros. */

@@ -28,7 +28,7 @@ typedef struct fragment {
   ax_buffer *buffers;
   uint32_t *formal;           /* by buffer: the operand it stands for, or AX_NONE */
   ax_block block;
-  uint32_t first_loop, loop_count, first_exchange, exchange_count;
+  uint32_t first_loop, loop_count, first_exchange, exchange_count, first_gate, gate_count;
   ax_called *called;
 } fragment;
 
@@ -81,6 +81,7 @@ static ax_status take(ax_lower *lower, fragment *f) {
   f->count = plan->buffer_count - f->first;
   f->loop_count = plan->loop_count - f->first_loop;
   f->exchange_count = plan->exchange_count - f->first_exchange;
+  f->gate_count = plan->gate_count - f->first_gate;
   f->buffers = ax_arena_copy(arena, plan->buffers + f->first, f->count * sizeof f->buffers[0]);
   f->formal = ax_arena_alloc(arena, f->count * sizeof f->formal[0]);
   if (f->buffers == NULL || f->formal == NULL) return ax_out_of_memory(f->count * sizeof f->buffers[0]);
@@ -89,6 +90,7 @@ static ax_status take(ax_lower *lower, fragment *f) {
   plan->buffer_count = f->first;
   plan->loop_count = f->first_loop;
   plan->exchange_count = f->first_exchange;
+  plan->gate_count = f->first_gate;
   return AX_OK;
 }
 
@@ -113,7 +115,7 @@ static ax_status make(ax_lower *lower, const ax_program *body, const formal *key
   fragment *f = *out = ax_arena_alloc(arena, sizeof *f);
   if (f == NULL) return ax_out_of_memory(sizeof *f);
   *f = (fragment){.in_count = body->in_count, .out_count = body->out_count, .first = plan->buffer_count,
-                  .first_loop = plan->loop_count, .first_exchange = plan->exchange_count};
+                  .first_loop = plan->loop_count, .first_exchange = plan->exchange_count, .first_gate = plan->gate_count};
   f->in = ax_arena_alloc(arena, f->in_count * sizeof f->in[0]);
   f->out = ax_arena_alloc(arena, f->out_count * sizeof f->out[0]);
   if (f->in == NULL || f->out == NULL) return ax_out_of_memory(0);
@@ -130,7 +132,9 @@ typedef struct call {
   const uint32_t *in;
   uint32_t *buffer;        /* by buffer of the fragment */
   ax_exchange **exchange;  /* by exchange of the fragment */
-  uint32_t first_loop;
+  ax_gate **gate;          /* by gate of the fragment */
+  const ax_gate *own;      /* what all of it waits for; NULL: nothing */
+  uint32_t first_loop, first_gate;
 } call;
 
 static uint32_t here(const call *c, uint32_t buffer) { return c->buffer[buffer - c->fragment->first]; }
@@ -212,12 +216,23 @@ static ax_ragged *ragged_here(const call *c, const ax_ragged *ragged) {
   return made;
 }
 
+/* A gate that stands in no other of the fragment stands in that of the call. Those around it were made before. */
+static const ax_gate *gate_here(const call *c, const ax_gate *gate) {
+  ax_arena *arena = &c->lower->plan->drafts;
+  ax_gate **made = &c->gate[gate->number - c->fragment->first_gate];
+  if (*made != NULL) return *made;
+  const ax_gate *outer = gate->outer != NULL ? gate_here(c, gate->outer) : c->own;
+  ax_gate copy = {gate->count, gate->number - c->fragment->first_gate + c->first_gate, list_here(c, arena, gate->buffers, gate->count), outer};
+  return *made = copy.buffers != NULL && (gate->outer == NULL || outer != NULL) ? ax_arena_copy(arena, &copy, sizeof copy) : NULL;
+}
+
 static ax_status copy_block(const call *c, const ax_block *from, ax_block *to);
 
 static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
   ax_plan *plan = c->lower->plan;
   bool made = true;
   *to = *from;
+  if (from->gate != NULL && (to->gate = gate_here(c, from->gate)) == NULL) return ax_out_of_memory(0);
   switch (from->kind) {
     case AX_OP_NONE: break;
     case AX_OP_KERNEL:
@@ -263,6 +278,7 @@ static ax_status add_ops(const call *c) {
   for (uint32_t i = 0; i < c->fragment->block.count; i++) {
     ax_op op;
     AX_TRY(copy_op(c, &c->fragment->block.ops[i], &op));
+    if (op.gate == NULL) op.gate = c->own;
     AX_TRY(ax_lower_append(c->lower, &op));
   }
   return AX_OK;
@@ -273,9 +289,12 @@ static ax_status run(call *c, uint32_t *out) {
   ax_plan *plan = c->lower->plan;
   c->buffer = ax_alloc(f->count * sizeof c->buffer[0]);
   c->exchange = ax_calloc(f->exchange_count, sizeof c->exchange[0]);
-  ax_status status = c->buffer != NULL && c->exchange != NULL ? AX_OK : ax_out_of_memory(0);
+  c->gate = ax_calloc(f->gate_count, sizeof c->gate[0]);
+  ax_status status = c->buffer != NULL && c->exchange != NULL && c->gate != NULL ? AX_OK : ax_out_of_memory(0);
   c->first_loop = plan->loop_count;
+  c->first_gate = plan->gate_count;
   plan->loop_count += f->loop_count;
+  plan->gate_count += f->gate_count;
   if (status == AX_OK) status = add_buffers(c);
   if (status == AX_OK) status = add_ops(c);
   plan->exchange_count += f->exchange_count;
@@ -283,10 +302,12 @@ static ax_status run(call *c, uint32_t *out) {
   f->called->call_count++;
   ax_free(c->buffer);
   ax_free(c->exchange);
+  ax_free(c->gate);
   return status;
 }
 
-ax_status ax_lower_call(ax_lower *lower, const ax_program *body, const uint32_t *in, uint32_t *out) {
+/* own: what the call's operations wait for; NULL: nothing. */
+static ax_status call_body(ax_lower *lower, const ax_program *body, const ax_gate *own, const uint32_t *in, uint32_t *out) {
   formal *key;
   size_t bytes;
   ax_status status = make_key(lower, in, body->in_count, &key, &bytes);
@@ -299,5 +320,16 @@ ax_status ax_lower_call(ax_lower *lower, const ax_program *body, const uint32_t 
     entry->known = status == AX_OK;
   }
   ax_free(key);
-  return status == AX_OK ? run(&(call){.lower = lower, .fragment = entry->data, .in = in}, out) : status;
+  return status == AX_OK ? run(&(call){.lower = lower, .fragment = entry->data, .in = in, .own = own}, out) : status;
+}
+
+ax_status ax_lower_call(ax_lower *lower, const ax_program *body, const uint32_t *in, uint32_t *out) {
+  return call_body(lower, body, NULL, in, out);
+}
+
+ax_status ax_lower_call_late(ax_lower *lower, const ax_program *body, const uint32_t *in, uint32_t *out) {
+  ax_arena *arena = &lower->plan->drafts;
+  ax_gate gate = {body->in_count, lower->plan->gate_count++, ax_arena_copy(arena, in, body->in_count * sizeof in[0]), NULL};
+  const ax_gate *own = gate.buffers != NULL ? ax_arena_copy(arena, &gate, sizeof gate) : NULL;
+  return own != NULL ? call_body(lower, body, own, in, out) : ax_out_of_memory(sizeof gate);
 }

@@ -55,6 +55,8 @@ AX_MUST_USE ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const ui
 AX_MUST_USE ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uint32_t *in, uint32_t *out);
 /* The same of a body that other equations may call too: lowered once, and copied here (fragment.c). */
 AX_MUST_USE ax_status ax_lower_call(ax_lower *lower, const ax_program *body, const uint32_t *in, uint32_t *out);
+/* The same of one that is done again: its operations wait for all its operands. */
+AX_MUST_USE ax_status ax_lower_call_late(ax_lower *lower, const ax_program *body, const uint32_t *in, uint32_t *out);
 /* Opens a loop (trips -1: while); operations go to its body until ax_lower_loop_end. Of a while loop, operations before
    ax_lower_loop_test are the test. `*id` is for views; `axes`: along which the trip count may differ. */
 AX_MUST_USE ax_status ax_lower_loop_begin(ax_lower *lower, int64_t trips, ax_axis_set axes, ax_block **outer, uint32_t *id);

@@ -42,6 +42,14 @@ typedef struct ax_gemm {
   int64_t batch[AX_MAX_RANK], a_stride[AX_MAX_RANK], b_stride[AX_MAX_RANK], c_stride[AX_MAX_RANK]; /* elements */
 } ax_gemm;
 
+/* What operations wait for that are not to be done as soon as they could be: those of a body that is done again, late, so that what it makes
+   need not be held. The schedule moves none of them before all these buffers can be read. */
+typedef struct ax_gate {
+  uint32_t count, number;
+  const uint32_t *buffers;
+  const struct ax_gate *outer; /* of the call that this one stands in; NULL: none */
+} ax_gate;
+
 /* Every collective is an exchange: each member of a group, in turn or in any order, puts parts of its `in` into the `out` of
    its peers, by copying or combining.
 
@@ -133,6 +141,7 @@ typedef struct ax_op {
   const ax_program *program; /* and its program */
   ax_axis_set axes;          /* run once for each coordinate along these; of a loop or branch: along which control differs */
   ax_axis_set diverging;     /* axes along which control differs around it */
+  const ax_gate *gate;       /* until the schedule is made; NULL: none */
   union {
     ax_bound kernel;
     ax_gemm *gemm;
@@ -183,7 +192,7 @@ typedef struct ax_plan {
   ax_mesh mesh;
   ax_plan_options options;
   ax_buffer *buffers;
-  uint32_t buffer_count, buffer_capacity, loop_count, exchange_count;
+  uint32_t buffer_count, buffer_capacity, loop_count, exchange_count, gate_count;
   ax_block block;
   const ax_called *called; /* the latest first */
   uint32_t in_count, out_count;

@@ -1,7 +1,8 @@
 /* The order of operations in a block: what does not depend on a collective's result comes before what does.
 
    Each operation gets a phase: the number of collectives on the longest way to it. A stable sort by phase keeps program order
-   otherwise, so dependencies hold. Nothing comes before messages that it came after, nor after those it came before: a phase begins with each
+   otherwise, so dependencies hold. What waits at a gate (the operations of a body that is done again) has the phase of what all of the gate's
+   buffers come after, at least: what is made again to save memory is made late. Nothing comes before messages that it came after, nor after those it came before: a phase begins with each
    operation that has some, as late as the latest before it. A device then starts every collective it can before it waits for one, and the collectives
    overlap with the rest; and devices do not wait, with their gradients in hand, for one that waits for the loss.
 
@@ -12,8 +13,15 @@
 
 #include "loop/passes.h"
 
+typedef struct opening { /* of a gate: its phase in a block */
+  const ax_block *block;
+  uint32_t phase;
+} opening;
+
 typedef struct scheduler {
   ax_plan *plan;
+  const ax_block *block;
+  opening *openings; /* by gate: in the block that asked last */
   uint32_t *ready; /* by root: the phase in which its last writer's value may be read */
   uint32_t *used;  /* by root: the latest phase of an operation that touches it, which a later writer may not precede */
   uint32_t phase;  /* of the operation being looked at */
@@ -72,12 +80,24 @@ static void forget(void *context, uint32_t buffer, bool writes) {
   s->ready[root_of(s, buffer)] = s->used[root_of(s, buffer)] = 0;
 }
 
+/* The phase from which a gate is open, asked for the first time when all that it waits for has been looked at. */
+static uint32_t opens(scheduler *s, const ax_gate *gate) {
+  opening *at = &s->openings[gate->number];
+  if (at->block == s->block) return at->phase;
+  uint32_t phase = gate->outer != NULL ? opens(s, gate->outer) : 0;
+  for (uint32_t i = 0; i < gate->count; i++)
+    if (s->ready[root_of(s, gate->buffers[i])] > phase) phase = s->ready[root_of(s, gate->buffers[i])];
+  *at = (opening){s->block, phase};
+  return phase;
+}
+
 /* `ready` and `used` are clear before and after. phases: cleared, one an operation. Gives the last phase. */
 static uint32_t find_phases(scheduler *s, ax_block *block, uint32_t *phases) {
   uint32_t last = 0, least = 0; /* least: the phase of the last operation that stays in order */
   uint32_t fence = 0;           /* that of the last with messages */
+  s->block = block;
   for (uint32_t i = 0; i < block->count; i++) {
-    s->phase = 0;
+    s->phase = block->ops[i].gate != NULL ? opens(s, block->ops[i].gate) : 0;
     s->exchanges = s->ordered = false;
     ax_op_walk(&block->ops[i], describe_op, s);
     ax_op_walk(&block->ops[i], need_op, s);
@@ -108,7 +128,8 @@ ax_status ax_plan_schedule(ax_plan *plan) {
   scheduler s = {.plan = plan};
   s.ready = ax_arena_alloc(&tables, plan->buffer_count * sizeof s.ready[0]);
   s.used = ax_arena_alloc(&tables, plan->buffer_count * sizeof s.used[0]);
-  ax_status status = s.ready != NULL && s.used != NULL ? ax_blocks_visit(&plan->block, sort_block, &s)
+  s.openings = ax_arena_alloc(&tables, plan->gate_count * sizeof s.openings[0]);
+  ax_status status = s.ready != NULL && s.used != NULL && s.openings != NULL ? ax_blocks_visit(&plan->block, sort_block, &s)
                                                        : ax_out_of_memory(plan->buffer_count * sizeof s.ready[0]);
   ax_arena_deinit(&tables);
   return status;

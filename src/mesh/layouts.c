@@ -143,7 +143,8 @@ ax_layouts ax_layouts_of_eqn(ax_partitioner *p, const ax_scope *s, const ax_eqn 
   }
   for (uint32_t k = 0; k < eqn->out_count; k++) l.out[k].from = AX_NONE;
   if (eqn->prim == &ax_prim_shard_map) shard_map_layouts(p, s, eqn, &l);
-  else if (eqn->prim == &ax_prim_closed_call || eqn->prim == &ax_prim_custom_vjp || eqn->prim == &ax_prim_custom_jvp) call_layouts(p, s, eqn, &l);
+  else if (eqn->prim == &ax_prim_closed_call || eqn->prim == &ax_prim_checkpoint || eqn->prim == &ax_prim_custom_vjp || eqn->prim == &ax_prim_custom_jvp)
+    call_layouts(p, s, eqn, &l);
   else if (eqn->prim == &ax_prim_cond) cond_layouts(p, s, eqn, &l);
   else if (eqn->prim == &ax_prim_scan) scan_layouts(p, s, eqn, &l);
   else if (eqn->prim == &ax_prim_while) while_layouts(p, s, eqn, &l);

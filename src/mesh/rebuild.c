@@ -162,7 +162,7 @@ static ax_program *called_body(ax_partitioner *p, const ax_scope *s, binding *b,
 
 static ax_program *program_here(ax_partitioner *p, const ax_scope *s, binding *b, const ax_program *program) {
   const ax_prim *prim = b->eqn->prim;
-  if (prim == &ax_prim_closed_call) return called_body(p, s, b, program);
+  if (prim == &ax_prim_closed_call || prim == &ax_prim_checkpoint) return called_body(p, s, b, program);
   if (prim == &ax_prim_scan) return scan_body(p, s, b);
   if (prim == &ax_prim_while) return while_program(p, s, b, program, program == ((const ax_while_params *)b->eqn->params)->cond);
   const ax_spec *const *in = prim == &ax_prim_cond ? b->in + 1 : b->in;

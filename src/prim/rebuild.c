@@ -62,7 +62,7 @@ void ax_transpose_by_body(const ax_transpose_args *args, const ax_program *body,
     return;
   }
   ax_value *made = ax_trace_alloc(transposed->out_count * sizeof made[0]);
-  if (made != NULL) bind(transposed, in, made);
+  if (made != NULL) bind(eqn, transposed, in, made);
   ax_program_release(transposed);
   for (uint32_t i = 0; !ax_failed() && i < eqn->in_count; i++) {
     if (!args->linear[i]) continue;

@@ -28,8 +28,8 @@ void ax_tangents_give(const ax_tangents *t, const ax_value *results, const ax_va
 /* zero[k]: result k's is the symbolic zero. NULL: the trace has failed. */
 bool *ax_cotangents_zero(const ax_transpose_args *args);
 
-/* Binds an equation, or all those, of `body`; in and out as it says. */
-typedef void (*ax_bind_body)(ax_program *body, const ax_value *in, ax_value *out);
+/* Binds an equation, or all those, of `body` in the place of `eqn`; in and out as the body says. */
+typedef void (*ax_bind_body)(const ax_eqn *eqn, ax_program *body, const ax_value *in, ax_value *out);
 /* transpose of an equation whose body's inputs and results are its own: (c.., ct of y..) -> (ct of x..), bound by `bind`. */
 void ax_transpose_by_body(const ax_transpose_args *args, const ax_program *body, ax_bind_body bind);
 

@@ -96,7 +96,7 @@ static void start_jvp(const ax_jvp_args *args) {
 }
 
 /* The body's transpose, in place. */
-static void bind_here(ax_program *transposed, const ax_value *in, ax_value *out) {
+static void bind_here(AX_UNUSED const ax_eqn *eqn, ax_program *transposed, const ax_value *in, ax_value *out) {
   ax_call(transposed, transposed->in_count, in, transposed->out_count, out);
 }
 static void start_transpose(const ax_transpose_args *args) { ax_transpose_by_body(args, body_of(args->eqn), bind_here); }

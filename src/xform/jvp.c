@@ -98,10 +98,10 @@ ax_status ax_differentiate(const ax_program *program, const bool *wrt, const ax_
   return status;
 }
 
-ax_status ax_find_tangents(const char *question, const ax_program *program, const bool *wrt, const ax_want *want, const bool *held,
-                           ax_memo_entry **entry) {
+ax_status ax_find_tangents(const char *question, const ax_program *program, const bool *wrt, const ax_want *want, const void *more,
+                           size_t bytes, ax_memo_entry **entry) {
   ax_text key = {0};
-  for (uint32_t i = 0; i < program->in_count && held != NULL; i++) ax_text_add_bytes(&key, held[i] ? "1" : "0", 1);
+  if (bytes > 0) ax_text_add_bytes(&key, more, bytes);
   for (uint32_t i = 0; i < program->in_count; i++) ax_text_add_bytes(&key, ax_has_tangent(program, wrt, i) ? "1" : "0", 1);
   for (uint32_t k = 0; k < program->out_count; k++) ax_text_add_bytes(&key, &"012"[want != NULL ? want[k] : AX_WANT_ALWAYS], 1);
   return ax_memo_find(question, program, &key, entry);
@@ -110,7 +110,7 @@ ax_status ax_find_tangents(const char *question, const ax_program *program, cons
 ax_status ax_jvp_program(const ax_program *program, const bool *wrt, const ax_want *want, ax_program **out) {
   ax_memo_entry *entry;
   *out = NULL;
-  AX_TRY(ax_find_tangents("jvp", program, wrt, want, NULL, &entry));
+  AX_TRY(ax_find_tangents("jvp", program, wrt, want, NULL, 0, &entry));
   if (entry == NULL) return ax_differentiate(program, wrt, want, false, out);
   if (!entry->known) AX_TRY(ax_differentiate(program, wrt, want, false, &entry->made[0]));
   entry->known = true;

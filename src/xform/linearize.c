@@ -7,7 +7,7 @@
    A residual is a known value that the tangent program uses, unless it is made again there: it depends on no input at all, or it
    only spreads a smaller value out (a broadcast, a widening conversion, a pvary), which is the better thing to keep. Where residuals are
    kept one by one (a scan stacks them), more is made again: residuals.c. Elsewhere both halves end up in one program, where equal
-   equations are merged and loop/recompute.c decides. */
+   equations are merged and loop/recompute.c decides. Of a body that is to be made again, all is, but for inputs and what is saved. */
 #include <string.h>
 
 #include "prim/rules.h"
@@ -15,6 +15,7 @@
 
 typedef struct split {
   const ax_program *joint;
+  const ax_saved *saved; /* all else is made again; NULL: little is */
   uint32_t x_count, y_count;
   bool *tangent; /* by value: depends on some dx */
   bool *fixed;   /* by value: depends on no input */
@@ -34,10 +35,15 @@ static bool spreads(const split *s, const ax_eqn *eqn) {
          (eqn->prim->kind == AX_COLLECTIVE && ax_same_shape(&s->joint->types[eqn->out], &s->joint->types[eqn->in[0]]));
 }
 
-/* Whether an equation may stand in both programs: not with state, and not half of a start and its done, which stay together. */
+static bool is_saved(const split *s, const ax_eqn *eqn) { return s->saved->saves(s->saved->policy, eqn); }
+
+/* Whether an equation may stand in both programs: not with state, and not half of a start and its done, which stay together; where all is
+   made again, both of them are. */
 static bool repeatable(const split *s, const ax_eqn *eqn) {
   const ax_type *types = s->joint->types;
-  if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0 || types[eqn->out].form != AX_ARRAY) return false;
+  if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0) return false;
+  if (s->saved != NULL) return true;
+  if (types[eqn->out].form != AX_ARRAY) return false;
   return eqn->in_count == 0 || types[eqn->in[0]].form == AX_ARRAY;
 }
 
@@ -71,7 +77,8 @@ static void backward(split *s) {
   for (uint32_t i = joint->eqn_count; i-- > 0;) {
     const ax_eqn *eqn = &joint->eqns[i];
     if (!any_needed(s, eqn)) continue;
-    s->again[i] = s->known[i] && (s->fixed[eqn->out] || spreads(s, eqn) || s->more[i]);
+    bool again = s->saved != NULL ? !is_saved(s, eqn) : s->fixed[eqn->out] || spreads(s, eqn) || s->more[i];
+    s->again[i] = s->known[i] && again;
     if (is_tangent(s, eqn) || s->again[i])
       for (uint32_t j = 0; j < eqn->in_count; j++) s->needed[eqn->in[j]] = true;
   }
@@ -160,15 +167,22 @@ static ax_status build_tangent(const split *s, ax_program **out) {
   return status;
 }
 
-static ax_status linearize(const ax_program *program, const bool *wrt, const ax_want *want, const bool *held, ax_program **primal,
-                           ax_program **tangent, uint32_t *residual_count) {
+typedef struct question {
+  const ax_program *program;
+  const bool *wrt, *held;
+  const ax_want *want;
+  const ax_saved *saved;
+} question;
+
+static ax_status linearize(const question *q, ax_program **primal, ax_program **tangent, uint32_t *residual_count) {
+  const ax_program *program = q->program;
   ax_program *joint;
   ax_arena arena = {0};
   *primal = *tangent = NULL;
   *residual_count = 0;
-  AX_TRY(ax_differentiate(program, wrt, want, true, &joint));
-  split s = {.joint = joint, .x_count = program->in_count, .y_count = program->out_count};
-  ax_status status = analyse(&s, held, &arena);
+  AX_TRY(ax_differentiate(program, q->wrt, q->want, true, &joint));
+  split s = {.joint = joint, .saved = q->saved, .x_count = program->in_count, .y_count = program->out_count};
+  ax_status status = analyse(&s, q->held, &arena);
   if (status == AX_OK) status = build_primal(&s, primal);
   if (status == AX_OK) status = build_tangent(&s, tangent);
   if (status == AX_OK) {
@@ -182,18 +196,29 @@ static ax_status linearize(const ax_program *program, const bool *wrt, const ax_
   return status;
 }
 
-ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, const bool *held, ax_program **primal,
-                               ax_program **tangent, uint32_t *residual_count) {
+static ax_status answer(const char *name, const question *q, ax_program **primal, ax_program **tangent, uint32_t *residual_count) {
   ax_memo_entry *entry;
   *primal = *tangent = NULL;
-  AX_TRY(ax_find_tangents("linearize", program, wrt, want, held, &entry));
-  if (entry == NULL) return linearize(program, wrt, want, held, primal, tangent, residual_count);
-  if (!entry->known) AX_TRY(linearize(program, wrt, want, held, &entry->made[0], &entry->made[1], &entry->count));
+  const void *more = q->saved != NULL ? q->saved->policy : q->held;
+  size_t bytes = q->saved != NULL ? q->saved->policy_bytes : q->held != NULL ? q->program->in_count : 0;
+  AX_TRY(ax_find_tangents(name, q->program, q->wrt, q->want, more, bytes, &entry));
+  if (entry == NULL) return linearize(q, primal, tangent, residual_count);
+  if (!entry->known) AX_TRY(linearize(q, &entry->made[0], &entry->made[1], &entry->count));
   entry->known = true;
   *primal = ax_program_retain(entry->made[0]);
   *tangent = ax_program_retain(entry->made[1]);
   *residual_count = entry->count;
   return AX_OK;
+}
+
+ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, const bool *held, ax_program **primal,
+                               ax_program **tangent, uint32_t *residual_count) {
+  return answer("linearize", &(question){program, wrt, held, want, NULL}, primal, tangent, residual_count);
+}
+
+ax_status ax_remat_program(const ax_program *program, const bool *wrt, const ax_want *want, const ax_saved *saved, ax_program **primal,
+                           ax_program **tangent, uint32_t *residual_count) {
+  return answer("remat", &(question){program, wrt, NULL, want, saved}, primal, tangent, residual_count);
 }
 
 ax_status ax_program_linearize(const ax_program *program, ax_args wrt, ax_program **primal, ax_program **tangent,

@@ -64,8 +64,9 @@ AX_MUST_USE ax_status ax_check_loss(const ax_program *program);
 AX_MUST_USE ax_status ax_differentiate(const ax_program *program, const bool *wrt, const ax_want *want, bool linearize,
                                        ax_program **out);
 
+/* As ax_memo_find; more: bytes that say the rest of the question. */
 AX_MUST_USE ax_status ax_find_tangents(const char *question, const ax_program *program, const bool *wrt, const ax_want *want,
-                                       const bool *held, ax_memo_entry **entry); /* as ax_memo_find */
+                                       const void *more, size_t bytes, ax_memo_entry **entry);
 
 /* --- residuals.c: what a linearized program had better make again than keep. --- */
 

@@ -47,6 +47,11 @@ void kinds() {
   CHECK(computed([](value x) { return axle::closed_call([](auto... all) { return (all + ...); }, {x, x, x}); }, {5}) == list{15});
   CHECK(computed([](value x) { return axle::vmap(axle::exp, {axle::full(axle::f32, {2}, 0)}) + x; }, {1}) == list{2, 2});
   CHECK(computed([](value x) { return axle::closed_call(axle::add, {x, x}); }, {4}) == list{8});
+  auto again = [](value x) {
+    value once = axle::checkpoint([](value y) { return y * y; }, {x});
+    return axle::checkpoint([](auto y, auto z) { return y * z; }, {x, once}, {true});
+  };
+  CHECK(computed([again](value x) { return axle::grad(again, {x}); }, {3}) == list{27});
   auto own = [](value x) {
     return axle::custom_vjp([](value y) { return y * y; }, [](value y) { return std::pair(y * y, y); }, [](value y, value d) { return 7 * y * d; }, {x});
   };

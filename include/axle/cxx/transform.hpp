@@ -306,6 +306,18 @@ auto value_and_grad(F &&function, const args &wrt, const values &in, location at
   return detail::value_and_gradients(function, wrt, detail::open(in), at);
 }
 
+/* As jax.checkpoint (ax_checkpoint). */
+template <class F, std::size_t N>
+auto checkpoint(F &&function, const value (&in)[N], const ax_checkpoint_options &options = {}, location at = location::here()) {
+  auto call = [&options](ax_fn f, const ax_value *from, ax_value *out) { ax_checkpoint(&options, f, from, out); };
+  return detail::with_function(function, detail::fixed(in), at, "checkpoint", call);
+}
+template <class F>
+auto checkpoint(F &&function, const values &in, const ax_checkpoint_options &options = {}, location at = location::here()) {
+  auto call = [&options](ax_fn f, const ax_value *from, ax_value *out) { ax_checkpoint(&options, f, from, out); };
+  return detail::with_function(function, detail::open(in), at, "checkpoint", call);
+}
+
 /* As jax.custom_vjp and jax.custom_jvp (ax_custom_vjp, ax_custom_jvp). backward and rule take values, or a vector; those that take a vector are
    for functions whose operands and results are all floats. */
 namespace detail {
