@@ -39,6 +39,36 @@ static void errors_say_where(void **state) {
   expect_line(ax_message(), __LINE__, -1, ": mesh_parse: ");
 }
 
+static const int of_mapped = __LINE__;
+static void mapped_badly(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_pmap(&(ax_pmap_options){.axis_size = 2}, AX_FN(uneven, 1, 1), in, out);
+}
+static void one_row(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_exp(in[0]);
+}
+
+static void pmaps_say_where(void **state) {
+  (void)state;
+  ax_program *program;
+  char *text;
+  const ax_type type = AX_TYPE(AX_F32, 2, 3, 2);
+  assert_int_equal(ax_trace(AX_FN(mapped_badly, 1, 1), &type, &program), AX_INVALID_ARGUMENT);
+  expect_line(ax_message(), of_mapped, 3, ": pmap: body: ");
+  expect_line(ax_message(), of_uneven, 4, ": matmul: f32[3,2] and f32[3,2]");
+  const int line = __LINE__ + 1;
+  TEST_OK(ax_trace(AX_PMAPPED(NULL, AX_FN(one_row, 1, 1)), &type, &program));
+  TEST_OK(ax_program_print_locations(program, &text));
+  expect_line(text, line, 0, "\"");
+  expect_line(text, of_mapped, 7, "\"");
+  ax_string_free(text);
+  ax_program_release(program);
+  const ax_type other = AX_TYPE(AX_F32);
+  assert_int_equal(ax_trace(AX_PMAPPED(NULL, AX_FN(one_row, 1, 1)), &other, &program), AX_INVALID_ARGUMENT);
+  expect_line(ax_message(), __LINE__, -1, ": pmap: in_axes[0]=0 of f32[] is out of range");
+}
+
 static const int of_started = __LINE__;
 static void started(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -208,7 +238,7 @@ static void numbers_nest(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_started_says_where), cmocka_unit_test(errors_say_where),
+      cmocka_unit_test(what_is_started_says_where), cmocka_unit_test(errors_say_where), cmocka_unit_test(pmaps_say_where),
       cmocka_unit_test(equations_keep_their_locations), cmocka_unit_test(no_derivative_of_which),
       cmocka_unit_test(numbers_are_operands),
       cmocka_unit_test(numbers_are_indices),

@@ -10,6 +10,7 @@
 #include "axle/npy.h"
 #include "axle/ops.h"
 #include "axle/optimizer.h"
+#include "axle/pmap.h"
 #include "axle/program.h"
 #include "axle/stablehlo.h"
 #include "axle/status.h"

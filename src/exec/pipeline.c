@@ -47,12 +47,19 @@ static ax_status describe_arguments(ax_executable *e, const ax_partitioned *part
   return AX_OK;
 }
 
+static ax_status refuse_devices(const ax_mesh *mesh, int64_t most) {
+  ax_text axes = {0};
+  ax_mesh_text(&axes, mesh);
+  ax_status status = ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are: %s",
+                              (long long)ax_mesh_devices(mesh), (long long)most, axes.data != NULL ? axes.data : "?");
+  ax_text_deinit(&axes);
+  return status;
+}
+
 /* The plan of the partitioned program, and the tables by input and result. */
 static ax_status make_plan(ax_executable *e, const ax_partitioned *laid, const ax_partitioned *partitioned, const ax_compile_options *options) {
   const int64_t devices = ax_mesh_devices(partitioned->mesh), most = e->runtime->options.max_devices;
-  if (devices > most)
-    return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are", (long long)devices,
-                    (long long)most);
+  if (devices > most) return refuse_devices(partitioned->mesh, most);
   e->devices = (uint32_t)devices;
   AX_TRY(ax_partitioned_plan(partitioned, &(ax_plan_options){options->reference, options->check_numerics, options->unchecked_ragged}, &e->plan));
   ax_plan *plan = e->plan;

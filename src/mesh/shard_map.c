@@ -293,16 +293,16 @@ ax_status ax_parse_specs(const char *specs, uint32_t in_count, uint32_t out_coun
 }
 
 /* The types of the blocks of the operands. */
-static bool cut_types(const ax_shard_map_params *params, const ax_value *in, uint32_t in_count, const ax_spec *specs,
+static bool cut_types(const char *owner, const ax_shard_map_params *params, const ax_value *in, uint32_t in_count, const ax_spec *specs,
                       ax_type *types) {
   const ax_mesh *outer = &ax_builder_current()->axes;
-  if (!ax_check_operands("shard_map", in, in_count)) return false;
+  if (!ax_check_operands(owner, in, in_count)) return false;
   for (uint32_t i = 0; i < in_count; i++) {
     ax_type whole = ax_typeof(in[i]);
     if (ax_failed()) return false;
     ax_status status = block_type(params, outer, &whole, &specs[i], &types[i]);
     if (status == AX_OK) continue;
-    ax_fail(ax_error_context(status, "shard_map: operand %u: ", i));
+    ax_fail(ax_error_context(status, "%s: operand %u: ", owner, i));
     return false;
   }
   return true;
@@ -325,31 +325,39 @@ static void bind_traced(ax_shard_map_params *params, const ax_body *body, const 
   ax_bind(&ax_prim_shard_map, params, all, count, out, out_count);
 }
 
+void ax_shard_map_trace(const char *owner, ax_shard_map_params *params, const ax_spec *in_specs, ax_fn function, const ax_value *in,
+                        ax_value *out) {
+  const ax_mesh *outer = &ax_builder_current()->axes;
+  ax_mesh inner;
+  ax_type *types = ax_trace_alloc(function.in_count * sizeof types[0]);
+  if (types == NULL) return;
+  ax_status status = body_axes(params, outer, &inner);
+  if (status != AX_OK) ax_fail(ax_error_context(status, "%s: ", owner));
+  if (ax_failed() || !cut_types(owner, params, in, function.in_count, in_specs, types)) return;
+  ax_body body;
+  ax_axis_set own = ax_all_axes(&inner) & ~ax_all_axes(outer);
+  status = ax_body_trace(&(ax_body_options){.owner = owner, .part = "body", .axes = &inner, .function = function, .in = types,
+                                            .out_invariant = own}, &body);
+  if (status != AX_OK) ax_fail(ax_error_context(status, "%s: body: ", owner));
+  if (!ax_failed()) bind_traced(params, &body, in, in_specs, function.in_count, out, function.out_count);
+  ax_body_deinit(&body);
+}
+
 static void shard_map(const ax_mesh *mesh, const char *specs, bool unchecked, ax_fn function, const ax_value *in, ax_value *out) {
-  uint32_t in_count = function.in_count, out_count = function.out_count;
-  in = ax_take_operands(in, in_count, out, out_count);
-  ax_spec *in_specs = ax_trace_alloc(in_count * sizeof in_specs[0]);
-  ax_spec *out_specs = ax_trace_alloc(out_count * sizeof out_specs[0]);
-  ax_type *types = ax_trace_alloc(in_count * sizeof types[0]);
-  if (in_specs == NULL || out_specs == NULL || types == NULL) return;
+  in = ax_take_operands(in, function.in_count, out, function.out_count);
+  ax_spec *in_specs = ax_trace_alloc(function.in_count * sizeof in_specs[0]);
+  ax_spec *out_specs = ax_trace_alloc(function.out_count * sizeof out_specs[0]);
+  if (in_specs == NULL || out_specs == NULL) return;
   if (mesh == NULL) {
     ax_reject(&ax_prim_shard_map, "there is no mesh");
     return;
   }
-  ax_shard_map_params params = {.mesh = *mesh, .unchecked = unchecked, .out_specs = {out_count, out_specs}};
+  ax_shard_map_params params = {.mesh = *mesh, .unchecked = unchecked, .out_specs = {function.out_count, out_specs}};
   for (uint32_t i = 0; i < AX_MAX_AXES; i++) params.mesh.axis[i].unchecked = false;
-  ax_mesh inner;
-  ax_status status = body_axes(&params, &ax_builder_current()->axes, &inner);
+  ax_status status = ax_mesh_check(mesh);
   if (status == AX_OK) status = ax_parse_specs(specs, function.in_count, function.out_count, &params.mesh, in_specs, out_specs);
   if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: "));
-  if (ax_failed() || !cut_types(&params, in, in_count, in_specs, types)) return;
-  ax_body body;
-  ax_axis_set own = ax_all_axes(&inner) & ~ax_all_axes(&ax_builder_current()->axes);
-  status = ax_body_trace(&(ax_body_options){.owner = "shard_map", .part = "body", .axes = &inner, .function = function, .in = types,
-                                            .out_invariant = own}, &body);
-  if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: body: "));
-  if (!ax_failed()) bind_traced(&params, &body, in, in_specs, in_count, out, out_count);
-  ax_body_deinit(&body);
+  if (!ax_failed()) ax_shard_map_trace("shard_map", &params, in_specs, function, in, out);
 }
 
 void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out) {

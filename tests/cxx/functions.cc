@@ -176,6 +176,15 @@ void derivatives() {
     return std::tuple(sums, products, means);
   };
   CHECK(computed(mapped, {2}) == list{3, 12, 0, 2, 4, 6, 8, 10, -1.5f, -1.5f, -1.5f, 1.5f, 1.5f, 1.5f});
+  auto on_devices = [](value x) {
+    value rows = axle::reshape(axle::iota(axle::f32, {4}), {2, 2});
+    value sums = axle::pmap([](value row) { return reduce_sum(row); }, {rows});
+    value products = axle::pmap([](value column, value by) { return column * by; }, {rows, x}, {{1, -1}, {1}});
+    value means = axle::pmap([](value row) { return row - axle::pmean(row, "batch"); }, rows, {{}, {-1}, "batch", 2, {1, 0}});
+    return std::tuple(sums, products, means);
+  };
+  CHECK(computed(on_devices, {2}) == list{1, 5, 0, 2, 4, 6, -1, -1});
+  CHECK(axle::trace([](value x) { return axle::pmap(cube, {x}); }, {f32({4})}).devices() == 4);
   CHECK(axle::trace([](value x) { return axle::call(axle::trace(cube, {f32()}), {x}).at(0); }, {f32()}) == axle::trace(cube, {f32()}));
 }
 
@@ -324,6 +333,8 @@ void mismatches() {
     }
   };
   refused([](value x) { return axle::vmap(cube, {x}, {{0, 0}}); }, "vmap: in_axes and out_axes");
+  refused([](value x) { return axle::pmap(cube, {x}, {{0, 0}}); }, "pmap: in_axes and out_axes");
+  refused([](value x) { return axle::pmap(cube, {x}, {{1}}); }, "pmap: in_axes[0]=1 of f32[2] is out of range");
   refused([](value x) { return axle::jvp(cube, {x}, {x, x}); }, "jvp: there are 2 tangents, but 1 are wanted");
   refused([](value x) { return axle::grad(cube, axle::first(9), {x}).at(8); }, "grad: derivatives by 9 operands, but there are 1");
   refused([](value x) { return axle::call(axle::trace(difference, {f32(), f32()}), {x}).at(0); }, "call: ");

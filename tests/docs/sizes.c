@@ -20,5 +20,6 @@ int main(void) {
   SIZE(ax_runtime_options);
   SIZE(ax_compile_options);
   SIZE(ax_vmap_options);
+  SIZE(ax_pmap_options);
   return 0;
 }

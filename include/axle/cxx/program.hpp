@@ -48,6 +48,7 @@ class program : public handle<ax_program, ax_program_retain, ax_program_release>
   type out_type(std::uint32_t index) const { return index < out_count() ? *ax_program_out_type(get(), index) : type{}; }
   mesh axes() const { return get() != nullptr ? mesh(*ax_program_axes(get())) : mesh(); }
   ax_effects effects() const { return ax_program_effects(get()); }
+  std::int64_t devices() const { return ax_program_devices(get()); }
   may<std::string> print(location at = location::here()) const {
     char *text = nullptr;
     ax_status status = ax_program_print(get(), &text);

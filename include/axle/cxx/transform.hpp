@@ -1,5 +1,5 @@
-/* What takes functions inside a trace: control flow, shard_map, derivatives, vmap. See axle/axle.hpp, axle/ops.h, axle/collectives.h and
-   axle/transform.h; for which functions there may be, axle/cxx/function.hpp.
+/* What takes functions inside a trace: control flow, shard_map, pmap, derivatives, vmap. See axle/axle.hpp, axle/ops.h, axle/collectives.h,
+   axle/pmap.h and axle/transform.h; for which functions there may be, axle/cxx/function.hpp.
 
    Operands are a list, {a, b}, or a vector, an array or one value. Results are what the function gives. Where a function takes another
    number of values than there are operands, a list that is written out does not compile, and any other fails the trace. */
@@ -193,6 +193,46 @@ auto shard_map_unchecked(const mesh &mesh, const std::string &specs, F &&body, c
 template <class F>
 auto shard_map_unchecked(const mesh &mesh, const std::string &specs, F &&body, const values &in = {}, location at = location::here()) {
   return detail::shard_map_on(ax_shard_map_unchecked, mesh, specs, body, detail::open(in), at, "shard_map_unchecked");
+}
+
+/* --- pmap --- */
+
+/* As ax_pmap_options: pmap(f, {x, w}, {{0, -1}}). */
+struct pmap_options {
+  std::vector<int> in_axes = {}, out_axes = {}; /* empty: all 0; -1: not mapped */
+  std::string axis_name = {};                   /* empty: one that nothing else has */
+  std::int64_t axis_size = 0;                   /* 0: as the operands have it */
+  std::vector<std::int64_t> devices = {};       /* empty: the first there are */
+
+  /* Whether the lists have an entry for each operand and result. */
+  bool suits(std::uint32_t in_count, std::uint32_t out_count) const {
+    return (in_axes.empty() || in_axes.size() == in_count) && (out_axes.empty() || out_axes.size() == out_count);
+  }
+  ax_pmap_options raw() const { /* borrows */
+    return {axis_name.empty() ? nullptr : axis_name.c_str(), in_axes.empty() ? nullptr : in_axes.data(),
+            out_axes.empty() ? nullptr : out_axes.data(), axis_size, devices.empty() ? nullptr : devices.data(),
+            static_cast<std::uint32_t>(devices.size())};
+  }
+};
+
+namespace detail {
+template <std::size_t N, class F>
+auto pmap_on(F &function, const operands<N> &in, const pmap_options &options, location at) {
+  return with_function(function, in, at, "pmap", [&](ax_fn f, const ax_value *from, ax_value *out) {
+    if (!options.suits(f.in_count, f.out_count)) return ax_trace_fail("pmap: in_axes and out_axes have an entry for each operand and result");
+    ax_pmap_options raw = options.raw();
+    ax_pmap(&raw, f, from, out);
+  });
+}
+}  // namespace detail
+/* As jax.pmap: pmap(f, {x, w}, {{0, -1}}) */
+template <class F, std::size_t N>
+auto pmap(F &&function, const value (&in)[N], const pmap_options &options = {}, location at = location::here()) {
+  return detail::pmap_on(function, detail::fixed(in), options, at);
+}
+template <class F>
+auto pmap(F &&function, const values &in, const pmap_options &options = {}, location at = location::here()) {
+  return detail::pmap_on(function, detail::open(in), options, at);
 }
 
 /* --- Derivatives. wrt: {0, 2}, first(4), all_args (the floats among the operands); without it, the first operand --- */

@@ -1,0 +1,78 @@
+/* pmap: a function run on as many devices as a dimension of its operands is long, each on one slice. As jax.pmap; docs/sharding.md has an
+   example.
+
+   There is no other machinery behind it than shard_map's (axle/collectives.h): a pmap is an unchecked shard_map over a mesh of one axis,
+   whose blocks lose the dimension of size 1 that they have along it. So it may stand wherever operations do, in bodies of loops and
+   conditionals, in another pmap, and is differentiated, batched and pruned as shard_maps are; programs show it as one. */
+#ifndef AXLE_PMAP_H
+#define AXLE_PMAP_H
+
+#include "axle/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
+
+/* {0}: all operands and results are mapped along dimension 0. */
+typedef struct ax_pmap_options {
+  const char *axis_name; /* of the mapped axis, for collectives over it; NULL: one that nothing else has ("pmap", "pmap_1", ..) */
+  const int *in_axes;    /* the dimension of each operand that is mapped; NULL: all 0; -1: not mapped, each device gets all of it */
+  const int *out_axes;   /* where each result gets the mapped dimension; NULL: all 0; -1: nowhere, the result is the first device's */
+  int64_t axis_size;     /* 0: as the mapped operands have it. What is given they must have; without a mapped operand it must be given */
+  const int64_t *devices; /* the ids of device_count devices, as many as the axis is long; NULL: the first there are */
+  uint32_t device_count;
+} ax_pmap_options;
+
+/* Runs `f` on axis_size devices; device i has slice i of what is mapped. in: f.in_count values, out: f.out_count.
+     in[k]: T[.., n, ..] mapped along in_axes[k]  ->  f's operand T[.., ..]   f's result R[..]  ->  out[k]: R[.., n, ..]
+   options may be NULL: {0}. The axis is unchecked: a result with out_axes -1 that devices differ in is taken from the first of them, and
+   derivatives are those of ax_shard_map_unchecked and of jax.pmap: the transpose of psum is psum, a mapped result's cotangent goes to its device,
+   the cotangent of a result with -1 is shared out equally among the devices, and that of an operand with -1 is the sum of theirs. What `f`
+   uses of the trace around is an operand with -1. Static arguments are f.context.
+   A pmap in a pmap takes axis_size devices for each of those around it: a program needs the product (ax_program_devices).
+   All devices of a runtime are alike, and are numbered by their place on the mesh: which they are and in what order changes no result, so
+   `devices` is checked, and decides nothing else. It is the outermost pmap's to give.
+   Errors (kept by the trace): an axis_name that is no name or is in use around this one; an axis outside the rank of its operand or result; no
+   mapped operand and no axis_size; sizes of mapped dimensions that do not agree with each other (all are listed), with axis_size or with
+   device_count; a size of 0; device ids below 0 or twice, devices without a count or where axes are in scope already; more than
+   AX_MAX_AXES axes; the function's own. When compiled: more devices than the runtime allows (ax_runtime_options.max_devices). */
+void ax_pmap(const ax_pmap_options *options, ax_fn f, const ax_value *in, ax_value *out);
+
+/* ax_pmap as a function to be passed on:
+     ax_jit(runtime, AX_PMAPPED(&options, AX_FN(step, 2, 1)), types, NULL, &executable)
+   It is good as long as the block it stands in. ax_call_pmapped is that function, an ax_pmapped its context. */
+typedef struct ax_pmapped {
+  const ax_pmap_options *options; /* may be NULL */
+  ax_fn body;
+  const char *call; /* where it was made (axle/line.h), as errors and equations say it; NULL: nowhere */
+} ax_pmapped;
+void ax_call_pmapped(const ax_value *in, ax_value *out, void *pmapped);
+static inline ax_fn ax_pmapped_function(ax_pmapped *pmapped) {
+  ax_fn function = pmapped->body;
+  function.function = ax_call_pmapped;
+  function.context = pmapped;
+  return function;
+}
+#ifdef AXLE_NO_LINES
+#define AX_PMAPPED_AT NULL
+#else
+#define AX_PMAPPED_AT AX_CALL("pmap")
+#endif
+#define AX_PMAPPED(options_, ...) ax_pmapped_function(&(ax_pmapped){.options = (options_), .body = __VA_ARGS__, .call = AX_PMAPPED_AT})
+
+/* How many devices a program needs: those of its shard_maps' meshes and pmaps, inside one another multiplied, of those beside one another
+   the most; 1 where there are none, and for NULL. (That those beside one another take the same number is seen when they are compiled.)
+   INT64_MAX when they are more than that, or there is no memory to count. */
+int64_t ax_program_devices(const ax_program *program);
+
+#pragma GCC visibility pop
+
+#ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_pmap(...) AX_LINED_VOID(pmap, __VA_ARGS__)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif
