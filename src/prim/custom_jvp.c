@@ -64,7 +64,7 @@ static void differs(const ax_differs_args *args) {
   if (tangents != NULL) ax_custom_differs(args, params->call, params->rule, tangents);
 }
 
-/* --- jvp: the rule, whose equations are linear in the tangents or do not depend on them --- */
+/* --- jvp: the rule --- */
 
 static void jvp(const ax_jvp_args *args) {
   const ax_eqn *eqn = args->eqn;
@@ -83,6 +83,45 @@ static void jvp(const ax_jvp_args *args) {
     args->out[k] = out[k];
     args->tangent_out[k] = ax_is_float(params->call->types[params->call->outs[k]].dtype) ? *tangent++ : ax_zero;
   }
+}
+
+/* --- linearize: what the rule holds may compute results and tangents together. As it is linear in the tangents, its derivative by these, taken
+   where they are zero, is the map; and results come of it without. --- */
+
+static void linearize(const ax_jvp_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  const custom_jvp_params *params = eqn->params;
+  const ax_program *rule = params->rule;
+  const uint32_t consts = (uint32_t)params->num_consts;
+  ax_value *in = ax_trace_alloc(rule->in_count * sizeof in[0]), *tangent_in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
+  bool *wrt = ax_trace_alloc(rule->in_count);
+  ax_want *want = ax_trace_alloc(rule->out_count * sizeof want[0]);
+  uint32_t next = eqn->in_count, tangents = 0, residuals;
+  ax_program *primal, *tangent;
+  if (ax_failed() || !ax_custom_check_captured(args, consts)) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    in[i] = args->in[i];
+    if (i < consts || !ax_is_float(rule->types[i].dtype)) continue;
+    wrt[next] = !ax_is_zero(args->tangent_in[i]);
+    if (wrt[next]) tangent_in[tangents++] = args->tangent_in[i];
+    in[next] = ax_zeros_of(&rule->types[next]);
+    next++;
+  }
+  for (uint32_t k = 0; k < rule->out_count; k++) want[k] = k < eqn->out_count ? AX_WANT_NEVER : AX_WANT_ALWAYS;
+  ax_status status = ax_failed() ? AX_OK : ax_linearize_program(rule, wrt, want, NULL, &primal, &tangent, &residuals);
+  if (status != AX_OK) ax_fail(status);
+  if (ax_failed()) return;
+  ax_value *made = ax_trace_alloc(primal->out_count * sizeof made[0]), *map_in = ax_trace_alloc(tangent->in_count * sizeof made[0]);
+  ax_value *map_out = ax_trace_alloc(tangent->out_count * sizeof made[0]);
+  if (!ax_failed()) ax_call(primal, rule->in_count, in, primal->out_count, made);
+  for (uint32_t i = 0; !ax_failed() && i < tangent->in_count; i++) map_in[i] = i < residuals ? made[rule->out_count + i] : tangent_in[i - residuals];
+  if (!ax_failed()) ax_call(tangent, tangent->in_count, map_in, tangent->out_count, map_out);
+  for (uint32_t k = 0; !ax_failed() && k < eqn->out_count; k++) {
+    args->out[k] = made[k];
+    args->tangent_out[k] = ax_is_float(params->call->types[params->call->outs[k]].dtype) ? *map_out++ : ax_zero;
+  }
+  ax_program_release(primal);
+  ax_program_release(tangent);
 }
 
 /* --- batch --- */
@@ -156,7 +195,7 @@ static const ax_param params[] = {{"call", AX_PARAM_PROGRAM, offsetof(custom_jvp
 const ax_prim ax_prim_custom_jvp = {
     .name = "custom_jvp", .kind = AX_REGION, .unify = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(custom_jvp_params),
-    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = jvp,
+    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = linearize,
     .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing,
     .prune = prune, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
 };

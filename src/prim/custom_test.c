@@ -50,6 +50,13 @@ static AX_BODY(passed_on) { out[0] = ax_pshift(mixed(in[0], in[1]), "d", 1, true
 static AX_BODY(grouped) { out[0] = ax_psum(mixed(in[0], in[1]), "d {0,2} {1,3}"); }
 static AX_BODY(in_parts) { out[0] = ax_mul(in[0], ax_preduced(in[1], "d")); }
 static AX_BODY(begun) { out[0] = ax_done(ax_start(ax_psum(mixed(in[0], in[1]), "d"))); }
+static AX_BODY(shaken) { out[0] = ax_sin(ax_mul(in[0], ax_psum(ax_mul(in[0], in[1]), "d"))), out[1] = in[1]; }
+static AX_BODY(through_loop) {
+  ax_value made[2];
+  ax_scan(AX_FN(shaken, 2, 2), 2, 2, false, in, made);
+  ax_closed_call(AX_FN(shaken, 2, 2), made, made);
+  out[0] = made[0];
+}
 static AX_BODY(of_w_alone) { out[0] = ax_sin(in[1]); }
 
 /* The same in a loop, in a branch and in a call: whoever uses one has it there. */
@@ -121,7 +128,7 @@ static const struct {
   bool checked_alone;
 } functions[] = {{"psum", sums, false},           {"pmax", largest, false},         {"all_gather", gathered, false}, {"psum_scatter", scattered, false},
                  {"all_to_all", exchanged, false}, {"ppermute", passed_on, false},   {"groups", grouped, false},      {"preduced", in_parts, true},
-                 {"start", begun, false},          {"none", of_w_alone, true}};
+                 {"start", begun, false},          {"loop", through_loop, false},      {"none", of_w_alone, true}};
 
 static void make_all(const subject *s, const char *name, const ax_type *types, ax_tensor *const *in, ax_tensor **out) {
   ax_program *program;

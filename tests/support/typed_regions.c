@@ -87,11 +87,15 @@ static uint32_t give(body *b, typed_held held, ax_value *in, uint32_t i) {
 
 static void call(typed_maker *m) {
   body b = body_of(m);
+  bool again = typed_below(m, 2) != 0;
+  if (again) b.maker.messages = false; /* which would be sent twice */
   ax_value in[2], out[2 * RESULTS];
   uint32_t in_count = give(&b, typed_some(m, 0), in, 0);
   b.results = RESULTS;
   for (int64_t i = typed_below(m, 2); i >= 0; i--) {
-    ax_closed_call(AX_CLOSURE(run, in_count, RESULTS * width(m), &b), in, out);
+    ax_fn f = AX_CLOSURE(run, in_count, RESULTS * width(m), &b);
+    if (again) ax_checkpoint(NULL, f, in, out);
+    else ax_closed_call(f, in, out);
     for (uint32_t k = 0; k < RESULTS; k++) {
       typed_held held = taken(m, out, k);
       typed_hold(m, held.own, held.whole);
@@ -215,6 +219,37 @@ static typed_held plain(typed_maker *m) {
 /* The derivatives of parts that a largest or smallest value is made of are each part's own. */
 static bool is_extreme(ax_value x) { return ax_typeof(x).spread.kind != AX_UNREDUCED_SUM; }
 
+/* The body, as it is, or with what jvp and vjp make of it for its own derivatives. */
+typedef struct ruled {
+  body *body;
+  uint32_t in_count, out_count;
+  enum { NO_RULE, BY_JVP, BY_VJP } rule;
+} ruled;
+
+static ax_fn body_fn(const ruled *r) { return AX_CLOSURE(run, r->in_count, r->out_count, r->body); }
+
+static void forwards(const ax_value *in, ax_value *out, void *context) {
+  const ruled *r = context;
+  ax_jvp(body_fn(r), AX_FIRST(r->in_count), in, in + r->in_count, out, out + r->out_count);
+}
+static void keeping(const ax_value *in, ax_value *out, void *context) {
+  const ruled *r = context;
+  run(in, out, r->body);
+  memcpy(out + r->out_count, in, r->in_count * sizeof in[0]);
+}
+static void backwards(const ax_value *in, ax_value *out, void *context) {
+  const ruled *r = context;
+  ax_value again[2 * RESULTS];
+  ax_vjp(body_fn(r), AX_FIRST(r->in_count), in, in + r->in_count, again, out);
+}
+static void by_rule(const ax_value *in, ax_value *out, void *context) {
+  const ruled *r = context;
+  uint32_t n = r->in_count, k = r->out_count;
+  if (r->rule == NO_RULE) run(in, out, r->body);
+  if (r->rule == BY_JVP) ax_custom_jvp(body_fn(r), AX_CLOSURE(forwards, 2 * n, 2 * k, context), in, out);
+  if (r->rule == BY_VJP) ax_custom_vjp(body_fn(r), AX_CLOSURE(keeping, n, k + n, context), AX_CLOSURE(backwards, n + k, n, context), in, out);
+}
+
 static void tangents(typed_maker *m) {
   body b = body_of(m);
   ax_value in[2], tangent[2], out[2 * RESULTS], out_tangent[2 * RESULTS];
@@ -224,7 +259,8 @@ static void tangents(typed_maker *m) {
   b.maker.smooth = true;
   b.results = RESULTS;
   for (uint32_t i = 0; i < count; i++) tangent[i] = !fits ? ax_real(0.5) : i == 0 ? along.own : along.whole;
-  ax_jvp(AX_CLOSURE(run, count, RESULTS * width(m), &b), AX_FIRST(count), in, tangent, out, out_tangent);
+  ruled r = {&b, count, RESULTS * width(m), typed_below(m, 2) != 0 ? BY_JVP : NO_RULE};
+  ax_jvp(AX_CLOSURE(by_rule, count, r.out_count, &r), AX_FIRST(count), in, tangent, out, out_tangent);
   for (uint32_t k = 0; k < RESULTS; k++) {
     typed_held held = taken(m, out, k), tangent_of = taken(m, out_tangent, k);
     typed_hold(m, held.own, held.whole);
@@ -239,7 +275,8 @@ static void cotangents(typed_maker *m) {
   b.maker.smooth = true;
   b.results = RESULTS;
   for (uint32_t i = 0; i < RESULTS * width(m); i++) cotangent[i] = ax_real(0.5);
-  ax_fn f = AX_CLOSURE(run, count, RESULTS * width(m), &b);
+  ruled r = {&b, count, RESULTS * width(m), typed_below(m, 2) != 0 ? NO_RULE : typed_below(m, 2) != 0 ? BY_JVP : BY_VJP};
+  ax_fn f = AX_CLOSURE(by_rule, count, r.out_count, &r);
   if (typed_below(m, 2) != 0) {
     ax_vjp(f, AX_FIRST(count), in, cotangent, out, gradient);
   } else {
