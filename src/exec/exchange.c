@@ -99,6 +99,11 @@ static bool may_be_by_last(const exchanger *x, const ax_push *push) {
   return plan->buffers[root].kind == AX_BUFFER_INPUT && !x->written[root] && !x->nested[exchange->id];
 }
 
+static bool may_be_at_once(const exchanger *x, const ax_push *push, int64_t parts) {
+  enum { most_elems = 64 };
+  return push->small && x->nested[push->exchange->id] && push->members <= AX_PUSH_AT_ONCE && push->members * parts * push->run <= most_elems;
+}
+
 static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **out) {
   ax_executable *e = x->a->executable;
   const ax_plan *plan = x->a->plan;
@@ -115,6 +120,7 @@ static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **
   push->by_last = may_be_by_last(x, push);
   int64_t parts = exchange->peers == AX_PEERS_ONE ? 1 : push->members;
   push->small = exchange->combine != AX_SCALAR_NONE && push->outer_rank == 0 && push->run * parts <= AX_PUSH_BLOCK && !push->by_last;
+  push->at_once = may_be_at_once(x, push, parts);
   AX_TRY(take_members(x, push));
   return exchange->peers == AX_PEERS_PAIRS ? pair_members(e, push) : AX_OK;
 }
@@ -175,5 +181,32 @@ ax_kernel *ax_combine_kernel(ax_assembly *a, const ax_exchange *exchange, int64_
   if (dtype != wide) value = ax_kernel_op(kernel, AX_SCALAR_CONVERT, wide, value, AX_NONE, AX_NONE);
   if (!first) value = ax_kernel_op(kernel, exchange->combine, wide, ax_kernel_load(kernel, dst, &at), value, AX_NONE);
   ax_kernel_store(kernel, dst, &at, value, AX_SCALAR_NONE);
+  return kernel->failed ? NULL : kernel;
+}
+
+/* dst of each peer = the operands of all members, combined in order: slots are the peers' dsts, then the members' srcs. NULL: no memory. */
+ax_kernel *ax_combine_all_kernel(ax_assembly *a, const ax_push *push) {
+  const ax_exchange *exchange = push->exchange;
+  const ax_type *in = &a->plan->buffers[exchange->in].type;
+  const ax_dtype wide = a->plan->buffers[exchange->out].type.dtype;
+  const int64_t dims[] = {push->run}, elems[] = {ax_type_elems(in)};
+  uint32_t peers = exchange->peers == AX_PEERS_ONE ? 1 : push->members, dst[AX_PUSH_AT_ONCE], src[AX_PUSH_AT_ONCE];
+  ax_kernel *kernel = ax_kernel_create(&a->scratch, 1, 0, dims);
+  ax_position at;
+  if (kernel == NULL) return NULL;
+  ax_at_identity(&at, 1);
+  for (uint32_t j = 0; j < peers; j++) dst[j] = ax_kernel_slot(kernel, wide, 1, dims);
+  for (uint32_t m = 0; m < push->members; m++) src[m] = ax_kernel_slot(kernel, in->dtype, 1, elems);
+  for (uint32_t j = 0; j < peers; j++) {
+    ax_position part = at;
+    ax_ex all = AX_NONE;
+    part.offset = peers == 1 ? 0 : j * exchange->src_step;
+    for (uint32_t m = 0; m < push->members; m++) {
+      ax_ex one = ax_kernel_load(kernel, src[m], &part);
+      if (in->dtype != wide) one = ax_kernel_op(kernel, AX_SCALAR_CONVERT, wide, one, AX_NONE, AX_NONE);
+      all = m == 0 ? one : ax_kernel_op(kernel, exchange->combine, wide, all, one, AX_NONE);
+    }
+    ax_kernel_store(kernel, dst[j], &at, all, AX_SCALAR_NONE);
+  }
   return kernel->failed ? NULL : kernel;
 }

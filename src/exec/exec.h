@@ -66,6 +66,8 @@ typedef struct ax_push {
   uint32_t *in_place;          /* by_last: by member number, as place, in in's set */
   ax_kernel_code combine;      /* dst[i] = dst[i] op src[i] over `run` elements */
   ax_kernel_code widen;        /* dst[i] = src[i], when out's dtype is another; NULL: bytes are copied */
+  ax_kernel_code all;          /* at_once: slots are the results of the peers, then the operands of all members; over `run` elements */
+  bool at_once;                /* a few elements, in a loop: where all members have come, one call combines everything */
   bool small;                  /* each member combines short runs of elements: nothing to share */
   int64_t run;                 /* contiguous elements of the part */
   uint32_t outer_rank;         /* dimensions around the run */
@@ -324,9 +326,10 @@ uint32_t ax_gemm_parts(const ax_gemm *gemm);
 uint32_t ax_check_parts(const ax_check *check); /* exec/check.c */
 /* --- exec/sets.c: the index in executable->sets of a set of axes, made when first asked for. --- */
 AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uint32_t *out);
-/* --- exec/exchange.c: what PUSH and CLEAR need at run time, once memory is placed; the kernel by which a push combines. --- */
+/* --- exec/exchange.c: what PUSH and CLEAR need at run time, once memory is placed; the kernels by which a push combines. --- */
 AX_MUST_USE ax_status ax_make_pushes(ax_assembly *assembly);
 ax_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_exchange *exchange, int64_t run, bool first);
+ax_kernel *ax_combine_all_kernel(ax_assembly *assembly, const ax_push *push); /* of a push that is at_once */
 /* --- exec/links.c: who sends to whom, numbered; SEND and RECEIVE get theirs. --- */
 AX_MUST_USE ax_status ax_number_links(ax_assembly *assembly);
 /* --- exec/ragged.c: the same of the steps of ragged exchanges. --- */

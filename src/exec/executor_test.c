@@ -56,7 +56,7 @@ static void psum(void **state) {
 
 static void sum_body(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_mul(ax_psum(in[0], "d"), ax_full_like(in[0], 0.125));
+  out[0] = ax_mul(ax_sub(ax_psum(in[0], "d"), in[0]), ax_full_like(in[0], 0.125)); /* differs in each step */
 }
 
 static void sums_in_a_scan(const ax_value *in, ax_value *out, void *context) {
@@ -68,6 +68,26 @@ static void psum_in_a_scan(void **state) {
   (void)state;
   check((test_map){"d=8", {"d"}, {"d"}, .body = sums_in_a_scan}, (ax_type[]){TEST_TYPE(AX_F32, 8)});
   check((test_map){"d=3", {"d"}, {"d"}, .body = sums_in_a_scan}, (ax_type[]){TEST_TYPE(AX_F32, 3, 100)});
+}
+
+/* A few elements each, so that one call combines what all members have, where all have come. */
+static void small_body(const ax_value *in, ax_value *out, void *context) {
+  ax_value x = in[0], parts = ax_reshape(ax_broadcast_to(x, AX_DIMS(ax_axis_size("a"), ax_typeof(x).dims[0])), AX_DIMS(ax_axis_size("a") * ax_typeof(x).dims[0]));
+  ax_value mixed = ax_convert_element_type(ax_psum(ax_convert_element_type(x, AX_BF16), "a"), AX_F32);
+  (void)context;
+  parts = ax_mul(parts, ax_add(ax_convert_element_type(ax_iota(AX_S32, 1, ax_typeof(parts).dims, 0), AX_F32), ax_full_like(parts, 1)));
+  x = ax_add(ax_mul(ax_psum_scatter(parts, "a", 0, true), ax_full_like(x, 0.01)), ax_mul(x, ax_full_like(x, 0.3)));
+  out[0] = ax_sub(ax_max(x, ax_pmin(ax_neg(in[0]), "b,a")), ax_mul(mixed, ax_full_like(x, 0.02)));
+}
+static void small_sums(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(AX_FN(small_body, 1, 1), 1, 6, false, in, out);
+}
+static void psum_of_little(void **state) {
+  (void)state;
+  check((test_map){"a=8,b=2", {"a+b"}, {"a+b"}, .body = small_sums}, (ax_type[]){TEST_TYPE(AX_F32, 16)});
+  check((test_map){"a=4,b=2", {"a+b"}, {"a+b"}, .body = small_sums}, (ax_type[]){TEST_TYPE(AX_F32, 24)});
+  check((test_map){"a=16,b=1", {"a+b"}, {"a+b"}, .body = small_sums}, (ax_type[]){TEST_TYPE(AX_F32, 16)});
 }
 
 static void all_kinds(const ax_value *in, ax_value *out, void *context) {
@@ -276,7 +296,7 @@ static void unread(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_device),  cmocka_unit_test(eight_devices), cmocka_unit_test(psum),
-      cmocka_unit_test(psum_in_a_scan), cmocka_unit_test(collectives), cmocka_unit_test(uniform_values_in_loops),
+      cmocka_unit_test(psum_in_a_scan), cmocka_unit_test(psum_of_little), cmocka_unit_test(collectives), cmocka_unit_test(uniform_values_in_loops),
       cmocka_unit_test(large_contributions), cmocka_unit_test(large_made_values), cmocka_unit_test(a_block_a_thread),
       cmocka_unit_test(many_devices), cmocka_unit_test(unread),
   };

@@ -93,14 +93,15 @@ static bool widens(const ax_assembly *a, const ax_instr *instr) {
 
 static ax_status compile_kernels(ax_assembly *a) {
   uint32_t count = 0;
-  const ax_kernel **kernels = ax_arena_alloc(&a->scratch, 2 * (size_t)a->instr_count * sizeof kernels[0]);
-  ax_kernel_code *code = ax_arena_alloc(&a->scratch, 2 * (size_t)a->instr_count * sizeof code[0]);
+  const ax_kernel **kernels = ax_arena_alloc(&a->scratch, 3 * (size_t)a->instr_count * sizeof kernels[0]);
+  ax_kernel_code *code = ax_arena_alloc(&a->scratch, 3 * (size_t)a->instr_count * sizeof code[0]);
   if (kernels == NULL || code == NULL) return ax_out_of_memory(a->instr_count * sizeof code[0]);
   for (uint32_t i = 0; i < a->instr_count; i++) {
     const ax_instr *instr = &a->instrs[i];
     if (instr->kind == AX_INSTR_KERNEL) kernels[count++] = a->ops[i]->kernel.kernel;
     for (int first = 0; combines(instr) && first <= widens(a, instr); first++)
       if ((kernels[count++] = ax_combine_kernel(a, instr->push->exchange, instr->push->run, first)) == NULL) return ax_out_of_memory(0);
+    if (combines(instr) && instr->push->at_once && (kernels[count++] = ax_combine_all_kernel(a, instr->push)) == NULL) return ax_out_of_memory(0);
   }
   if (count == 0) return AX_OK;
   AX_TRY(ax_jit_compile(a->executable->runtime->jit, kernels, count, code));
@@ -111,6 +112,7 @@ static ax_status compile_kernels(ax_assembly *a) {
     if (!combines(instr)) continue;
     instr->push->combine = code[count++];
     if (widens(a, instr)) instr->push->widen = code[count++];
+    if (instr->push->at_once) instr->push->all = code[count++];
   }
   return AX_OK;
 }

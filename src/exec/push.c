@@ -163,11 +163,26 @@ static uint32_t take_along(ax_execution *run, contributions *c, uint32_t counter
   return count;
 }
 
+/* All have come, and have little. */
+static void put_at_once(const contributions *c) {
+  const ax_push *push = c->instr->push;
+  const ax_ref *in = &c->instr->refs[0];
+  void *slots[2 * AX_PUSH_AT_ONCE];
+  uint32_t count = 0;
+  if (push->exchange->peers == AX_PEERS_ONE) slots[count++] = ax_address(c->frame, &c->instr->refs[1]);
+  else
+    while (count < push->members) slots[count] = member_out(c->frame, c->instr, c->number, count), count++;
+  slots[count++] = ax_address(c->frame, in);
+  for (uint32_t f = c->first; f != AX_NONE; f = c->run->parking[f].next) slots[count++] = ax_address(&c->run->frames[f], in);
+  push->all(slots, NULL, 0, push->run);
+}
+
 /* My turn has come, and perhaps that of others. */
 static void push_together(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t counter, uint64_t turn) {
   contributions c = {.run = run, .frame = frame, .instr = instr, .number = instr->push->number[frame->device], .first = AX_NONE};
   uint32_t more = take_along(run, &c, counter, turn);
-  put_contributions(run, seat, &c, 1 + more);
+  if (instr->push->at_once && 1 + more == instr->push->members) put_at_once(&c);
+  else put_contributions(run, seat, &c, 1 + more);
   ax_schedule_signal(run, counter, 1 + more);
   for (uint32_t k = c.first; k != AX_NONE; k = run->parking[k].next) run->frames[k].pc++; /* past the push */
   ax_schedule_resume(run, c.first);

@@ -5,6 +5,7 @@
 #include "exec/execution.h"
 
 enum { AX_PUSH_BLOCK = 1 << 14 }; /* elements: several contributions are combined in blocks of so many */
+enum { AX_PUSH_AT_ONCE = 16 };   /* members at most whose contributions one call combines */
 
 /* My parts of an exchange, put where they go; then its event is signalled. False: I must wait for my turn, and am parked. */
 bool ax_push_do(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t f);
