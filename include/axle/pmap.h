@@ -7,7 +7,7 @@
 #ifndef AXLE_PMAP_H
 #define AXLE_PMAP_H
 
-#include "axle/program.h"
+#include "axle/exec.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,10 +66,18 @@ static inline ax_fn ax_pmapped_function(ax_pmapped *pmapped) {
    INT64_MAX when they are more than that, or there is no memory to count. */
 int64_t ax_program_devices(const ax_program *program);
 
+/* As jax.device_put_replicated: host T[d..] becomes T[n, d..] with each [i] the host array, n being the devices along the axes that `spec` names,
+   over which dimension 0 is split ("i", "i+j"; "": n is 1); devices along other axes hold the same. So it is a mapped operand of a pmap over
+   these axes whose slices are all alike. The elements are copied once, and all parts are that copy: a run that the array is
+   donated to makes its own. host is borrowed for the call; `*out` is owned by the caller. Any thread.
+   AX_INVALID_ARGUMENT: as ax_put_host; a spec of more than one entry; AX_MAX_RANK dimensions already. */
+AX_MUST_USE ax_status ax_replicate(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_array **out);
+
 #pragma GCC visibility pop
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_pmap(...) AX_LINED_VOID(pmap, __VA_ARGS__)
+#define ax_replicate(...) AX_LINED_STATUS(replicate, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

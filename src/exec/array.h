@@ -52,6 +52,8 @@ typedef struct ax_parts {
 } ax_parts;
 
 AX_MUST_USE ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layout, ax_parts **out); /* all allocated together */
+/* One block allocated, which all parts are: nothing may be written into it afterwards but here, before anybody reads. */
+AX_MUST_USE ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layout, ax_parts **out);
 /* Of memory that is lent; on failure nothing is released. */
 AX_MUST_USE ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_part *parts, ax_parts **out);
 void ax_parts_return(ax_parts *parts); /* lent ones that nobody else holds, as if they had never been lent: nothing is released */

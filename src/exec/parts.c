@@ -94,6 +94,16 @@ ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layout, ax_parts
   return AX_OK;
 }
 
+ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layout, ax_parts **out) {
+  AX_TRY(start(runtime, layout, out));
+  ax_parts *parts = *out;
+  ax_status status = allocate(parts, layout->stride);
+  if (status != AX_OK) return give_up(out, status);
+  for (uint32_t b = 0; b < parts->count; b++) parts->part[b] = parts->memory;
+  parts->read_only = true;
+  return AX_OK;
+}
+
 ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_part *given, ax_parts **out) {
   AX_TRY(start(runtime, layout, out));
   ax_parts *parts = *out;

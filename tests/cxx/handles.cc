@@ -100,6 +100,8 @@ void runs() {
   refused([&] { return in.part(2); }, AX_INVALID_ARGUMENT, "array_part");
   refused([&] { return runtime.put(mesh, "nowhere", x); }, AX_INVALID_ARGUMENT, "put_host");
   refused([&] { return runtime.put(mesh, "d", axle::view(x, {5})); }, AX_INVALID_ARGUMENT, "put_host");
+  CHECK((runtime.replicate(mesh, "d", axle::view(x, {4})).read<float>() == std::vector<float>{1, 2, 3, 4, 1, 2, 3, 4}));
+  refused([&] { return runtime.replicate(mesh, "_,d", x); }, AX_INVALID_ARGUMENT, "replicate");
   refused([&] { return executable.run({in}); }, AX_INVALID_ARGUMENT, "run");
 
   std::vector<axle::array> out = executable.run({in, by});

@@ -153,7 +153,8 @@ BODY(calls_on_one) {
   ax_value y;
   ax_fori_loop(ax_integer(0), ax_integer(2), AX_CLOSURE(called, 2, 1, &in[1]), in, &y);
   ax_custom_vjp(AX_FN(sine, 1, 1), AX_FN(forward, 1, 2), AX_FN(backward, 2, 1), &y, &y);
-  out[0] = ax_mul(y, in[0]);
+  ax_checkpoint(NULL, AX_FN(product, 2, 1), in, out);
+  out[0] = ax_add(ax_mul(y, in[0]), out[0]);
 }
 BODY(of_calls) { ax_pmap(&first_by_rows, AX_FN(calls_on_one, 2, 1), in, out); }
 

@@ -200,6 +200,12 @@ class runtime : public handle<ax_runtime, ax_runtime_retain, ax_runtime_release>
     ax_status status = ax_put_host(get(), &mesh, spec.c_str(), &data.get(), &made);
     return detail::give(status, array(made), at, "put_host");
   }
+  /* A further dimension in front, every slice of which is the data; see ax_replicate. */
+  may<array> replicate(const mesh &mesh, const std::string &spec, const host_view &data, location at = location::here()) const {
+    ax_array *made;
+    ax_status status = ax_replicate(get(), &mesh, spec.c_str(), &data.get(), &made);
+    return detail::give(status, array(made), at, "replicate");
+  }
   /* Parts that lie where they are; see ax_array_from_parts. */
   may<array> from_parts(const mesh &mesh, const std::string &spec, const type &whole, const list<ax_part> &parts,
                         location at = location::here()) const {
