@@ -53,6 +53,10 @@ AX_MUST_USE ax_status ax_program_cse(const ax_program *program, ax_program **out
 /* Both, in nested programs too, and what is simpler is put for what computes the same bits: x for x * 1, x + -0.0, x - 0, -(-x), a
    choice between equal cases, a transpose there and back, a broadcast or a reshape of another. ax_compile does this first. */
 AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program **out);
+/* How inputs and results lie on `mesh`: "data,_; ? -> ?": specs as ax_shard_map has them, or "?", which leaves it open; one alone stands for all of
+   its side. The result is the program with ax_with_sharding around its inputs and results.
+   AX_INVALID_ARGUMENT: an unsound mesh; specs that do not parse, or that do not fit or divide what they are of: it is named by its number. */
+AX_MUST_USE ax_status ax_program_with_shardings(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_program **out);
 /* The program as one shard_map over its whole mesh: a program for each device, whose collectives and slices are all to be seen. What
    stands outside of shard_maps is computed whole by every device. What shard_maps take and give stays in blocks from one to the next,
    through calls, cond, while and scan too, and is gathered where something wants it whole. shard_maps over different meshes of the
@@ -75,6 +79,11 @@ void ax_jvp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *tangents, 
 /* As jax.vjp, and the function it gives called once. cotangents: one for each result of f, where those of results that are no floats are
    not looked at; out: f's results; gradients: one for each of wrt, of its operand's type. */
 void ax_vjp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *cotangents, ax_value *out, ax_value *gradients);
+
+/* As jax.lax.with_sharding_constraint: x, which lies on `mesh` as the spec says ("data,_", see ax_spec). What goes before and comes after it is laid
+   out to go with that, where nothing else says how. Its cotangent lies as it does. Errors: a spec that does not parse, or that does not fit or divide
+   x; inside a shard_map. */
+ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec);
 
 /* A function linearized at a point: what ax_linearize gives. A plain value that belongs to the trace it was made in: good there, and in
    what is traced inside, which captures what it needs; anywhere else it is an error. In a shard_map begun since, tangents and cotangents
@@ -142,7 +151,9 @@ void ax_vmap(const ax_vmap_options *options, ax_fn f, const ax_value *in, ax_val
 #define ax_program_dce(...) AX_LINED_STATUS(program_dce, __VA_ARGS__)
 #define ax_program_cse(...) AX_LINED_STATUS(program_cse, __VA_ARGS__)
 #define ax_program_simplify(...) AX_LINED_STATUS(program_simplify, __VA_ARGS__)
+#define ax_program_with_shardings(...) AX_LINED_STATUS(program_with_shardings, __VA_ARGS__)
 #define ax_program_partition(...) AX_LINED_STATUS(program_partition, __VA_ARGS__)
+#define ax_with_sharding(...) AX_LINED(with_sharding, __VA_ARGS__)
 #define ax_value_and_grad(...) AX_LINED_VOID(value_and_grad, __VA_ARGS__)
 #define ax_grad(...) AX_LINED_VOID(grad, __VA_ARGS__)
 #define ax_jvp(...) AX_LINED_VOID(jvp, __VA_ARGS__)

@@ -213,17 +213,44 @@ typedef struct ax_ungroup_args {
   ax_value *out;
 } ax_ungroup_args;
 
-/* --- shard: the dimensions of operands and results as factors, for the partitioner. --- */
+/* --- shard: how the dimensions of operands and results go together, for the partitioner. A dimension is a product of factors, major first; axes that
+   cut a factor cut it wherever it stands. A dimension without factors is not cut. --- */
+enum { AX_MAX_FACTORS = 64 };
+typedef enum ax_factor_kind {
+  AX_FACTOR_ALONG, /* what has one index of it has nothing to do with what has another; or the `block` rule sees to it */
+  AX_FACTOR_SUM,   /* no result has it: blocks give parts of results, which are added .. */
+  AX_FACTOR_MAX,   /* .. or of which the largest .. */
+  AX_FACTOR_MIN    /* .. or the smallest is taken */
+} ax_factor_kind;
+typedef struct ax_factored { /* an operand's or a result's dimensions; the numbers of their factors */
+  uint8_t count[AX_MAX_RANK], factor[AX_MAX_RANK][AX_MAX_RANK];
+} ax_factored;
+typedef struct ax_factors {
+  uint32_t count;
+  int64_t size[AX_MAX_FACTORS];
+  ax_factor_kind kind[AX_MAX_FACTORS];
+} ax_factors;
 typedef struct ax_shard_args {
   const ax_eqn *eqn;
-  const ax_type *in, *out;
+  const ax_type *types;   /* by value id */
+  ax_factors *factors;    /* to fill, as are the next two; all start empty */
+  ax_factored *in, *out;  /* by operand and result */
 } ax_shard_args;
+
+/* --- block: the equation on blocks, for primitives whose parameters say sizes: bound in the trace in progress, over whose axes specs are. --- */
+typedef struct ax_block_args {
+  const ax_eqn *eqn;
+  const ax_value *in;    /* blocks */
+  const ax_type *blocks; /* the types of the results' */
+  const ax_spec *specs;  /* how results are cut */
+  ax_value *out;
+} ax_block_args;
 
 struct ax_lower;    /* loop/lower.h */
 struct ax_hlo;      /* hlo/hlo.h */
 struct ax_hlo_form; /* hlo/hlo.h */
 
-/* No rule but `prune` and `ungroup` is NULL: a shared one (prim/rules.h) or the matching `ax_absent_*`. */
+/* No rule but `prune`, `ungroup` and `block` is NULL: a shared one (prim/rules.h) or the matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
   ax_prim_kind kind;
@@ -252,7 +279,8 @@ struct ax_prim {
   void (*simplify)(const ax_simplify_args *args);
   ax_status (*prune)(const ax_prune_args *args); /* of a REGION; NULL for others, which are needed whole or not at all */
   void (*ungroup)(const ax_ungroup_args *args);  /* of a COLLECTIVE that takes groups; NULL: its axes have none */
-  ax_status (*shard)(const ax_shard_args *args);
+  void (*shard)(const ax_shard_args *args);
+  void (*block)(const ax_block_args *args); /* NULL: on blocks it is bound with the same parameters */
   ax_status (*lower)(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
   ax_status (*hlo)(struct ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */
 };

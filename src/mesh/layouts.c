@@ -183,6 +183,12 @@ static void look_at(ax_partitioner *p, const ax_scope *s, const ax_program *prog
   }
 }
 
+/* As propagation found. */
+static void take_propagated(const ax_program *program, const ax_spec *const *lies, ax_layouts *l) {
+  for (uint32_t i = 0; i < program->in_count; i++) l->in[i] = use_as(lies[i]);
+  for (uint32_t k = 0; k < program->out_count; k++) l->out[k] = (ax_made){lies[program->outs[k]], AX_NONE};
+}
+
 const ax_layouts *ax_layouts_of_program(ax_partitioner *p, const ax_scope *s, const ax_program *program) {
   ax_memo_entry *entry = ax_memo_ask(&p->memo, "layouts", program, &s, sizeof s);
   if (entry != NULL && entry->known) return entry->data;
@@ -196,7 +202,9 @@ const ax_layouts *ax_layouts_of_program(ax_partitioner *p, const ax_scope *s, co
     ax_fail(ax_out_of_memory(0));
     return NULL;
   }
-  look_at(p, s, program, made, l);
+  const ax_spec *const *lies = s->depth == 0 ? ax_propagated(p, program) : NULL;
+  if (lies != NULL) take_propagated(program, lies, l);
+  else look_at(p, s, program, made, l);
   if (ax_failed()) return NULL;
   entry->data = l;
   entry->known = true;

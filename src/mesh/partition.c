@@ -36,7 +36,8 @@ static ax_status make_body(ax_partitioner *p, const ax_program *program, ax_spec
   const ax_scope outside = {0};
   ax_builder builder;
   ax_builder_begin(&builder, &p->mesh);
-  const ax_layouts *layouts = ax_layouts_of_program(p, &outside, program);
+  ax_propagate(p, program);
+  const ax_layouts *layouts = ax_failed() ? NULL : ax_layouts_of_program(p, &outside, program);
   ax_held *held = ax_arena_alloc(&p->arena, program->value_count * sizeof held[0]);
   ax_value *outs = ax_trace_alloc(program->out_count * sizeof outs[0]);
   if (held == NULL) ax_fail(ax_out_of_memory(program->value_count * sizeof held[0]));
@@ -99,6 +100,7 @@ static void deinit(ax_partitioner *p) {
     ax_free(p->levels[i].cuts);
   }
   ax_free(p->levels);
+  ax_factoring_deinit(&p->factoring);
   ax_memo_deinit(&p->memo);
   ax_arena_deinit(&p->arena);
 }

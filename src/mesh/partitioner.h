@@ -3,8 +3,10 @@
      whole_mesh.c   the mesh of all shard_maps in the program
      regroup.c      groups as axes of that mesh
      scope.c        from the axes of one of its programs to those of that mesh
+     propagate.c    how values are to lie, from sharding_constraints and shard_maps on
      layouts.c      in which layouts programs take their inputs and give their results
      rebuild.c      the walk that makes the per-device program
+     operation.c    single operations in it, on blocks
 
    Layouts are pointers: equal ones are the same, and NULL is whole. Whoever finds that there is no memory fails the trace. */
 #ifndef AX_MESH_PARTITIONER_H
@@ -32,16 +34,29 @@ typedef struct ax_scope {
   ax_axis_list runs[AX_MAX_AXES];
 } ax_scope;
 
+/* The axes that cut each of an equation's factors. */
+typedef struct ax_cuts {
+  ax_axis_list by[AX_MAX_FACTORS];
+} ax_cuts;
+/* An equation's factors, until the next equation's. */
+typedef struct ax_factoring {
+  ax_factors factors;
+  ax_factored *in, *out;
+  uint32_t capacity;
+} ax_factoring;
+
 typedef struct ax_partitioner {
   ax_level *levels;
   uint32_t level_count, level_capacity;
   bool unchecked; /* one of the shard_maps is */
+  bool constrained; /* there are sharding_constraints: layouts are propagated */
   bool ungroups;  /* groups are to become axes, or go */
   bool grouped;   /* there are some */
   ax_mesh mesh;
   ax_arena arena;   /* for the time of the work */
   ax_memo memo;     /* likewise: a program held by many equations is looked at once */
   ax_scope *scopes; /* the different ones */
+  ax_factoring factoring; /* of the equation at hand */
 } ax_partitioner;
 
 /* Finds all shard_maps; then makes the mesh for them. AX_ABSENT: there is none for all. */
@@ -66,9 +81,28 @@ ax_type ax_scope_block(const ax_partitioner *p, const ax_scope *s, const ax_type
 const ax_spec *ax_scope_spec(ax_partitioner *p, const ax_scope *s, uint32_t outer, const ax_spec *spec);
 /* Of the body of a shard_map. NULL: the trace has failed. */
 const ax_scope *ax_scope_body(ax_partitioner *p, const ax_scope *outer, const ax_shard_map_params *params);
+/* A layout on a mesh at this depth, as one on the whole mesh. */
+const ax_spec *ax_spec_on(ax_partitioner *p, uint32_t depth, const ax_mesh *mesh, const ax_spec *spec);
+/* The one that equals it, which has nothing but zeros where it says nothing. */
+const ax_spec *ax_spec_unique(ax_partitioner *p, const ax_spec *spec);
 /* A layout of slices as one of what they are stacked to, and back. A layout of too many dimensions is whole. */
 const ax_spec *ax_spec_stacked(ax_partitioner *p, const ax_spec *spec);
 const ax_spec *ax_spec_unstacked(ax_partitioner *p, const ax_spec *spec);
+
+/* --- Propagation --- */
+
+/* False: the trace has failed. */
+bool ax_factoring_of(ax_factoring *f, const ax_program *program, const ax_eqn *eqn);
+void ax_factoring_deinit(ax_factoring *f);
+/* The axes by which an array of this rank that lies so has its factors cut: cuts->by of those it has. Axes that fall into none are left out. */
+void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank, const ax_spec *spec, ax_cuts *cuts);
+/* How it lies with its factors cut so: a factor can be cut only when those before it in its dimension are cut to the end. */
+ax_spec ax_cuts_write(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank, const ax_cuts *cuts);
+
+/* Finds how the values outside of shard_maps are to lie, of the program and of all in it, when there are sharding_constraints. */
+void ax_propagate(ax_partitioner *p, const ax_program *program);
+/* By value, what was found; NULL: nothing was, as there are no sharding_constraints. */
+const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_program *program);
 
 /* --- Layouts --- */
 
@@ -97,6 +131,8 @@ const ax_spec *ax_use_layout(const ax_use *use, const ax_spec *held);
 
 /* --- The walk --- */
 
+/* A LOCAL equation on blocks, laid out so that little has to be moved; lies: as ax_propagated. */
+void ax_bind_operation(ax_partitioner *p, const ax_program *program, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held);
 /* The equations of `program`, bound in the trace in progress. held: by value; those of the inputs are set. */
 void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program, ax_held *held);
 

@@ -60,8 +60,7 @@ const ax_scope *ax_scope_body(ax_partitioner *p, const ax_scope *outer, const ax
 
 /* --- Layouts --- */
 
-/* The one that equals it; `spec` has nothing but zeros where it says nothing. */
-static const ax_spec *the_one(ax_partitioner *p, const ax_spec *spec) {
+const ax_spec *ax_spec_unique(ax_partitioner *p, const ax_spec *spec) {
   if (ax_spec_set(spec) == 0) return NULL;
   ax_memo_entry *entry = ax_memo_ask(&p->memo, "layout", NULL, spec, sizeof *spec);
   if (entry == NULL) ax_fail(ax_out_of_memory(sizeof *spec));
@@ -78,7 +77,13 @@ const ax_spec *ax_scope_spec(ax_partitioner *p, const ax_scope *s, uint32_t oute
     }
     if (here.count[d] > 0) here.rank = d + 1; /* trailing entries that name nothing say nothing */
   }
-  return the_one(p, &here);
+  return ax_spec_unique(p, &here);
+}
+
+const ax_spec *ax_spec_on(ax_partitioner *p, uint32_t depth, const ax_mesh *mesh, const ax_spec *spec) {
+  ax_scope s = {0};
+  ax_mesh_runs(&p->mesh, p->levels[depth].first, mesh, s.runs);
+  return ax_scope_spec(p, &s, 0, spec);
 }
 
 /* Dimension d becomes d + by. */
@@ -93,7 +98,7 @@ static const ax_spec *moved(ax_partitioner *p, const ax_spec *spec, int by) {
     here.count[to] = spec->count[d];
     memcpy(here.axis[to], spec->axis[d], sizeof here.axis[to]);
   }
-  return the_one(p, &here);
+  return ax_spec_unique(p, &here);
 }
 
 const ax_spec *ax_spec_stacked(ax_partitioner *p, const ax_spec *spec) { return moved(p, spec, 1); }

@@ -237,13 +237,13 @@ const ax_prim ax_prim_shard_map = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_shard_map_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_shard_map_jvp,
     .linearize = ax_shard_map_linearize, .transpose = ax_shard_map_transpose, .batch = ax_shard_map_batch,
-    .simplify = ax_simplify_nothing, .prune = ax_shard_map_prune, .shard = ax_absent_shard, .lower = ax_lower_eval, .hlo = ax_absent_hlo,
+    .simplify = ax_simplify_nothing, .prune = ax_shard_map_prune, .shard = ax_shard_whole, .lower = ax_lower_eval, .hlo = ax_absent_hlo,
 };
 
 /* --- The function --- */
 
-/* One spec, begin .. end, blanks around it and "*N" behind it, which *times gets, taken off. */
-static ax_status parse_one(const char *begin, const char *end, const ax_mesh *mesh, ax_spec *out, uint32_t *times) {
+/* One spec, begin .. end, blanks around it and "*N" behind it, which *times gets, taken off. open: it may be "?"; NULL: it must not. */
+static ax_status parse_one(const char *begin, const char *end, const ax_mesh *mesh, ax_spec *out, bool *open, uint32_t *times) {
   char text[(AX_MAX_NAME + 1) * (AX_MAX_AXES + AX_MAX_RANK) + 64];
   *times = 1;
   while (begin < end && isspace((unsigned char)*begin)) begin++;
@@ -260,35 +260,45 @@ static ax_status parse_one(const char *begin, const char *end, const ax_mesh *me
     *star = '\0';
     while (star > text && isspace((unsigned char)star[-1])) *--star = '\0';
   }
-  return ax_spec_parse(text, mesh, out);
+  bool is_open = open != NULL && strcmp(text, "?") == 0;
+  if (open != NULL) *open = is_open;
+  *out = (ax_spec){0};
+  return is_open ? AX_OK : ax_spec_parse(text, mesh, out);
 }
 
 /* The specs of one side, begin .. end; one alone stands for all. */
-static ax_status parse_side(const char *which, const char *begin, const char *end, uint32_t count, const ax_mesh *mesh, ax_spec *out) {
+static ax_status parse_side(const char *which, const char *begin, const char *end, uint32_t count, const ax_mesh *mesh, ax_spec *out, bool *open) {
   uint32_t given = 0, times;
   for (const char *at = begin; at != NULL;) {
     const char *semicolon = memchr(at, ';', (size_t)(end - at));
     ax_spec spec;
-    ax_status status = parse_one(at, semicolon != NULL ? semicolon : end, mesh, &spec, &times);
+    bool is_open = false;
+    ax_status status = parse_one(at, semicolon != NULL ? semicolon : end, mesh, &spec, open != NULL ? &is_open : NULL, &times);
     if (status != AX_OK) return ax_error_context(status, "%s %u: ", which, given);
     if (count > 0 && (given == count || times > count - given))
       return ax_error(AX_INVALID_ARGUMENT, "there are more %s specs than %ss, of which there %s %u", which, which, count == 1 ? "is" : "are", count);
-    for (uint32_t k = 0; k < times && given + k < count; k++) out[given + k] = spec;
+    for (uint32_t k = 0; k < times && given + k < count; k++) {
+      out[given + k] = spec;
+      if (open != NULL) open[given + k] = is_open;
+    }
     given += times;
     at = semicolon != NULL ? semicolon + 1 : NULL;
   }
-  for (uint32_t i = 1; given == 1 && i < count; i++) out[i] = out[0];
+  for (uint32_t i = 1; given == 1 && i < count; i++) {
+    out[i] = out[0];
+    if (open != NULL) open[i] = open[0];
+  }
   if (given == count || given == 1) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "there are %u %s specs for %u %ss", given, which, count, which);
 }
 
-ax_status ax_parse_specs(const char *specs, uint32_t in_count, uint32_t out_count, const ax_mesh *mesh, ax_spec *in, ax_spec *out) {
+ax_status ax_parse_specs(const char *specs, uint32_t in_count, uint32_t out_count, const ax_mesh *mesh, ax_spec *in, ax_spec *out, bool *open) {
   if (specs == NULL) return ax_error(AX_INVALID_ARGUMENT, "there are no specs");
   const char *arrow = strstr(specs, "->");
   ax_status status = AX_OK;
   if (arrow == NULL) status = ax_error(AX_INVALID_ARGUMENT, "operands' specs, \"->\", results' specs are expected");
-  if (status == AX_OK) status = parse_side("operand", specs, arrow, in_count, mesh, in);
-  if (status == AX_OK) status = parse_side("result", arrow + 2, arrow + strlen(arrow), out_count, mesh, out);
+  if (status == AX_OK) status = parse_side("operand", specs, arrow, in_count, mesh, in, open);
+  if (status == AX_OK) status = parse_side("result", arrow + 2, arrow + strlen(arrow), out_count, mesh, out, open != NULL ? open + in_count : NULL);
   return status == AX_OK ? AX_OK : ax_error_context(status, "specs \"%.200s\": ", specs);
 }
 
@@ -355,7 +365,7 @@ static void shard_map(const ax_mesh *mesh, const char *specs, bool unchecked, ax
   ax_shard_map_params params = {.mesh = *mesh, .unchecked = unchecked, .out_specs = {function.out_count, out_specs}};
   for (uint32_t i = 0; i < AX_MAX_AXES; i++) params.mesh.axis[i].unchecked = false;
   ax_status status = ax_mesh_check(mesh);
-  if (status == AX_OK) status = ax_parse_specs(specs, function.in_count, function.out_count, &params.mesh, in_specs, out_specs);
+  if (status == AX_OK) status = ax_parse_specs(specs, function.in_count, function.out_count, &params.mesh, in_specs, out_specs, NULL);
   if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: "));
   if (!ax_failed()) ax_shard_map_trace("shard_map", &params, in_specs, function, in, out);
 }

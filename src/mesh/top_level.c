@@ -38,7 +38,7 @@ ax_value ax_top_level_all_gather(ax_value x, const ax_mesh *mesh, const char *sp
   ax_value out = ax_poison;
   if (!ax_check_operands(name, &x, 1)) return ax_poison;
   if (mesh == NULL) return ax_reject_as(name, "there is no mesh");
-  ax_status status = ax_parse_specs(specs, 1, 1, mesh, &c.from, &c.to);
+  ax_status status = ax_parse_specs(specs, 1, 1, mesh, &c.from, &c.to, NULL);
   if (status == AX_OK) status = check_prefixes(&c);
   if (status != AX_OK) {
     ax_fail(ax_error_context(status, "%s: ", name));

@@ -1,13 +1,18 @@
-/* The mesh of all shard_maps in a program: a level for each depth of shard_maps inside one another. Those at one depth must be over the
+/* The mesh of all shard_maps and sharding_constraints in a program: a level for each depth of shard_maps inside one another. Those at one depth must be over the
    same devices, and their meshes are refined into one (refine.h). */
 #include <stdio.h>
 #include <string.h>
 
 #include "ir/path.h"
+#include "mesh/constraint.h"
 #include "mesh/partitioner.h"
 #include "prim/prims.h"
 
-static const ax_mesh *mesh_of(const ax_eqn *map) { return &((const ax_shard_map_params *)map->params)->mesh; }
+/* Of a shard_map or a sharding_constraint. */
+static const ax_mesh *mesh_of(const ax_eqn *map) {
+  if (map->prim == &ax_prim_sharding_constraint) return &((const ax_constraint_params *)map->params)->mesh;
+  return &((const ax_shard_map_params *)map->params)->mesh;
+}
 
 static ax_status add_mesh(ax_partitioner *p, uint32_t depth, const ax_eqn *map) {
   while (p->level_count <= depth) {
@@ -52,6 +57,11 @@ static ax_status find_meshes(ax_partitioner *p, const ax_program *program, uint3
       AX_TRY(add_mesh(p, depth, eqn));
       AX_TRY(find_meshes(p, params->body, depth + 1, &params->mesh));
       continue;
+    }
+    if (eqn->prim == &ax_prim_sharding_constraint) {
+      if (depth > 0) return ax_error(AX_ABSENT, "sharding_constraint inside a shard_map: there are blocks, and no layouts");
+      p->constrained = true;
+      AX_TRY(add_mesh(p, depth, eqn));
     }
     AX_TRY(add_cut(p, depth, mesh, eqn));
     for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(find_meshes(p, held, depth, mesh));

@@ -131,7 +131,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_pa
       .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,                                                           \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_gather_params),             \
       .infer = infer, .spread = spread_, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,\
-      .transpose = transpose_, .batch = batch, .ungroup = ungroup_, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,\
+      .transpose = transpose_, .batch = batch, .ungroup = ungroup_, .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,\
   }
 GATHER_RECORD(all_gather, ax_spread_keep, gather_transpose, gather_ungroup);
 GATHER_RECORD(all_gather_invariant, ax_spread_drop, invariant_transpose, NULL);

@@ -131,7 +131,7 @@ const ax_prim ax_prim_all_to_all = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_to_all_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
 };
 
 /* Untiled: the parts, of size 1 along split_axis, are joined along a new dimension. */

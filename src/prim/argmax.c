@@ -98,6 +98,18 @@ static ax_status lower_index(ax_lower *lower, uint32_t x, uint32_t maximum, cons
   return ax_lower_kernel_end(lower);
 }
 
+/* Along what it is taken over nothing is cut. */
+static void shard(const ax_shard_args *args) {
+  const ax_dims *axes = &((const argmax_params *)args->eqn->params)->axes;
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  for (uint32_t d = 0, kept = 0; d < x->rank; d++) {
+    if (ax_dims_has(axes, d)) continue;
+    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    ax_factor_of(&args->out[0], kept++, factor);
+  }
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *x = &lower->program->types[eqn->in[0]];
   ax_reduction r = ax_reduction_of(x->rank, x->dims, &((const argmax_params *)eqn->params)->axes);
@@ -163,7 +175,7 @@ const ax_prim ax_prim_argmax = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(argmax_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype) {

@@ -106,7 +106,7 @@ const ax_prim ax_prim_axis_index = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(axis_index_params),
     .infer = infer, .spread = spread, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_axis_index(const char *axes) {

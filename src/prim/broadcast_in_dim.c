@@ -55,6 +55,20 @@ static void batch(const ax_batch_args *args) {
   args->out[0] = ax_bind1(prim, &p, &x, 1);
 }
 
+/* What is repeated is cut in the result alone. */
+static void shard(const ax_shard_args *args) {
+  const broadcast_params *p = args->eqn->params;
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  for (uint32_t d = 0; d < p->shape.count; d++) ax_factor_of(&args->out[0], d, ax_factor(args, p->shape.v[d], AX_FACTOR_ALONG));
+  for (uint32_t i = 0; i < x->rank; i++)
+    if (x->dims[i] != 1) ax_factor_of(&args->in[0], i, (uint32_t)p->broadcast_dimensions.v[i]);
+}
+
+static void block(const ax_block_args *args) {
+  const broadcast_params *p = args->eqn->params;
+  args->out[0] = ax_broadcast_in_dim(args->in[0], p->shape.count, args->blocks[0].dims, p->broadcast_dimensions.v);
+}
+
 /* What is stretched in two steps is stretched in one; to the shape there is, in none. */
 static void simplify(const ax_simplify_args *args) {
   const ax_eqn *inner = ax_simplify_operand(args, 0, &ax_prim_broadcast_in_dim);
@@ -98,7 +112,7 @@ const ax_prim ax_prim_broadcast_in_dim = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(broadcast_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_broadcast_in_dim(ax_value x, uint32_t rank, const int64_t *dims, const int64_t *broadcast_dimensions) {

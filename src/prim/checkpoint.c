@@ -101,7 +101,7 @@ const ax_prim ax_prim_checkpoint = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(checkpoint_params),
     .infer = infer, .spread = ax_spread_body, .eval = ax_called_eval, .differs = ax_called_differs, .jvp = ax_called_jvp,
     .linearize = linearize, .transpose = ax_called_transpose, .batch = ax_called_batch, .simplify = ax_simplify_nothing,
-    .prune = prune, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .prune = prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
 };
 
 /* --- The function --- */

@@ -140,7 +140,7 @@ const ax_prim ax_prim_closed_call = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_closed_call_params),
     .infer = ax_called_infer, .spread = ax_spread_body, .eval = ax_called_eval, .differs = ax_called_differs, .jvp = ax_called_jvp,
     .linearize = linearize, .transpose = ax_called_transpose, .batch = ax_called_batch, .simplify = ax_simplify_nothing,
-    .prune = ax_prune_body, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .prune = ax_prune_body, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
 };
 
 /* --- The function --- */

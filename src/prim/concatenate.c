@@ -54,6 +54,18 @@ static void transpose(const ax_transpose_args *args) {
   }
 }
 
+/* Along what is joined nothing is cut. */
+static void shard(const ax_shard_args *args) {
+  int64_t dimension = ((const concatenate_params *)args->eqn->params)->dimension;
+  const ax_type *type = &args->types[args->eqn->out];
+  for (uint32_t d = 0; d < type->rank; d++) {
+    if (d == dimension) continue;
+    uint32_t factor = ax_factor(args, type->dims[d], AX_FACTOR_ALONG);
+    for (uint32_t i = 0; i < args->eqn->in_count; i++) ax_factor_of(&args->in[i], d, factor);
+    ax_factor_of(&args->out[0], d, factor);
+  }
+}
+
 static void batch(const ax_batch_args *args) {
   const ax_eqn *eqn = args->eqn;
   int64_t dimension = ((const concatenate_params *)eqn->params)->dimension;
@@ -92,7 +104,7 @@ const ax_prim ax_prim_concatenate = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(concatenate_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_concatenate(uint32_t count, const ax_value *xs, int64_t dimension) {

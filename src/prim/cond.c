@@ -161,7 +161,7 @@ const ax_prim ax_prim_cond = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_cond_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_cond_jvp,
     .linearize = ax_cond_linearize, .transpose = ax_cond_transpose, .batch = ax_cond_batch,
-    .simplify = ax_simplify_nothing, .prune = ax_cond_prune, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .simplify = ax_simplify_nothing, .prune = ax_cond_prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
 };
 
 /* --- The function --- */

@@ -51,7 +51,7 @@ const ax_prim ax_prim_constant = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_literal),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_constant(const ax_type *type, const void *data) {

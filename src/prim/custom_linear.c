@@ -180,7 +180,7 @@ const ax_prim ax_prim_custom_linear = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(custom_linear_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing,
-    .prune = prune, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .prune = prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
 };
 
 void ax_custom_linear_bind(const ax_program *backward, uint32_t residuals, const ax_value *in, ax_value *out) {

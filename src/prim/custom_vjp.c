@@ -196,7 +196,7 @@ const ax_prim ax_prim_custom_vjp = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(custom_vjp_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = jvp,
     .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing,
-    .prune = prune, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .prune = prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
 };
 
 /* --- The function --- */

@@ -198,6 +198,34 @@ static void batch(const ax_batch_args *args) {
   args->out[0] = bind(&p, args->in[0], args->in[1]);
 }
 
+/* --- shard --- */
+
+static void shard(const ax_shard_args *args) {
+  const dot_params *p = args->eqn->params;
+  const ax_type *lhs = &args->types[args->eqn->in[0]], *rhs = &args->types[args->eqn->in[1]];
+  side left = lhs_side(p, lhs->rank), right = rhs_side(p, rhs->rank);
+  uint32_t next = 0; /* of the result */
+  for (uint32_t i = 0; i < left.batch.count; i++) {
+    uint32_t factor = ax_factor(args, lhs->dims[left.batch.v[i]], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], left.batch.v[i], factor);
+    ax_factor_of(&args->in[1], right.batch.v[i], factor);
+    ax_factor_of(&args->out[0], next++, factor);
+  }
+  for (uint32_t s = 0; s < 2; s++) {
+    const ax_dims *free = s == 0 ? &left.free : &right.free;
+    for (uint32_t i = 0; i < free->count; i++) {
+      uint32_t factor = ax_factor(args, (s == 0 ? lhs : rhs)->dims[free->v[i]], AX_FACTOR_ALONG);
+      ax_factor_of(&args->in[s], free->v[i], factor);
+      ax_factor_of(&args->out[0], next++, factor);
+    }
+  }
+  for (uint32_t i = 0; i < left.contract.count; i++) {
+    uint32_t factor = ax_factor(args, lhs->dims[left.contract.v[i]], AX_FACTOR_SUM);
+    ax_factor_of(&args->in[0], left.contract.v[i], factor);
+    ax_factor_of(&args->in[1], right.contract.v[i], factor);
+  }
+}
+
 /* --- lower --- */
 
 /* An operand as matrices: element (row, column) of matrix b lies at b . batch_stride + row * ld + column, or, transposed,
@@ -496,7 +524,7 @@ const ax_prim ax_prim_dot_general = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(dot_params),
     .linear = AX_LINEAR_ONE, .kinds = AX_KINDS_SUM,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_dot_general(ax_value lhs, ax_value rhs, uint32_t contract_count, const int64_t *lhs_contract,

@@ -55,6 +55,26 @@ static ax_status update_infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
+/* --- shard: dimensions that are taken whole, where starts are clamped to 0, are cut --- */
+
+static void shard(const ax_shard_args *args) {
+  bool updates = args->eqn->prim == &ax_prim_dynamic_update_slice;
+  const ax_type *x = &args->types[args->eqn->in[0]], *part = &args->types[updates ? args->eqn->in[1] : args->eqn->out];
+  for (uint32_t d = 0; d < x->rank; d++) {
+    if (part->dims[d] != x->dims[d]) continue;
+    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    if (updates) ax_factor_of(&args->in[1], d, factor);
+    ax_factor_of(&args->out[0], d, factor);
+  }
+}
+
+static void slice_block(const ax_block_args *args) {
+  dynamic_slice_params p = *(const dynamic_slice_params *)args->eqn->params;
+  for (uint32_t d = 0; d < p.slice_sizes.count; d++) p.slice_sizes.v[d] = args->blocks[0].dims[d];
+  args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, args->eqn->in_count);
+}
+
 /* --- eval --- */
 
 static int64_t clamped(const ax_tensor *start, int64_t limit) {
@@ -271,7 +291,7 @@ const ax_prim ax_prim_dynamic_slice = {
     .infer = slice_infer, .spread = ax_spread_local, .eval = slice_eval, .differs = ax_differs_union,
     .jvp = slice_jvp, .linearize = slice_jvp,
     .transpose = slice_transpose, .batch = slice_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = slice_lower, .hlo = slice_hlo,
+    .simplify = ax_simplify_nothing, .shard = shard, .block = slice_block, .lower = slice_lower, .hlo = slice_hlo,
 };
 
 const ax_prim ax_prim_dynamic_update_slice = {
@@ -280,7 +300,7 @@ const ax_prim ax_prim_dynamic_update_slice = {
     .infer = update_infer, .spread = ax_spread_local, .eval = update_eval, .differs = ax_differs_union,
     .jvp = update_jvp, .linearize = update_jvp,
     .transpose = update_transpose, .batch = update_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = update_lower, .hlo = update_hlo,
+    .simplify = ax_simplify_nothing, .shard = shard, .lower = update_lower, .hlo = update_hlo,
 };
 
 static bool take_starts(const ax_prim *prim, const ax_value *starts, uint32_t count, ax_value *in) {

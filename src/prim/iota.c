@@ -37,6 +37,18 @@ static void batch(const ax_batch_args *args) {
   args->out_dim[0] = -1;
 }
 
+static void shard(const ax_shard_args *args) {
+  const iota_params *p = args->eqn->params;
+  for (uint32_t d = 0; d < p->shape.count; d++) ax_factor_of(&args->out[0], d, ax_factor(args, p->shape.v[d], AX_FACTOR_ALONG));
+}
+
+/* Each block counts from where it begins. */
+static void block(const ax_block_args *args) {
+  const iota_params *p = args->eqn->params;
+  args->out[0] = ax_iota(p->dtype, p->shape.count, args->blocks[0].dims, p->dimension);
+  if (args->specs[0].count[p->dimension] > 0) args->out[0] = ax_add(args->out[0], ax_block_start(args, 0, (uint32_t)p->dimension, p->dtype));
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   (void)in;
   const iota_params *p = eqn->params;
@@ -69,7 +81,7 @@ const ax_prim ax_prim_iota = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(iota_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .simplify = ax_simplify_nothing, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_iota(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension) {

@@ -146,7 +146,7 @@ const ax_prim ax_prim_select_n = {
     .infer = select_infer, .spread = ax_spread_local, .eval = select_eval, .differs = ax_differs_union,
     .jvp = select_jvp, .linearize = select_jvp,
     .transpose = select_transpose, .batch = select_batch,
-    .simplify = select_simplify, .shard = ax_absent_shard, .lower = select_lower, .hlo = select_hlo,
+    .simplify = select_simplify, .shard = ax_shard_pointwise, .lower = select_lower, .hlo = select_hlo,
 };
 
 /* --- convert_element_type --- */
@@ -235,7 +235,7 @@ const ax_prim ax_prim_convert_element_type = {
     .infer = convert_infer, .spread = convert_spread, .eval = convert_eval, .differs = ax_differs_union,
     .jvp = convert_jvp, .linearize = convert_jvp,
     .transpose = convert_transpose, .batch = ax_batch_pointwise,
-    .simplify = convert_simplify, .shard = ax_absent_shard, .lower = convert_lower, .hlo = ax_hlo_by_form,
+    .simplify = convert_simplify, .shard = ax_shard_pointwise, .lower = convert_lower, .hlo = ax_hlo_by_form,
 };
 
 /* --- stop_gradient --- */
@@ -251,7 +251,7 @@ const ax_prim ax_prim_stop_gradient = {
     .infer = stop_infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = ax_batch_pointwise,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = ax_lower_same, .hlo = ax_hlo_same,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_same, .hlo = ax_hlo_same,
 };
 
 /* --- The functions --- */

@@ -157,6 +157,18 @@ static ax_status lower_values(ax_lower *lower, uint32_t out, uint32_t value, con
   return end < type->dims[dim] ? lower_value(lower, out, value, dim, end, type->dims[dim] - end) : AX_OK;
 }
 
+/* Dimensions that are not padded are cut. */
+static void shard(const ax_shard_args *args) {
+  const pad_params *p = args->eqn->params;
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  for (uint32_t d = 0; d < x->rank; d++) {
+    if (p->low.v[d] != 0 || p->high.v[d] != 0 || p->interior.v[d] != 0) continue;
+    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    ax_factor_of(&args->out[0], d, factor);
+  }
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *x = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
   window w = window_of(eqn->params, x->rank, x->dims, type->dims);
@@ -191,7 +203,7 @@ const ax_prim ax_prim_pad = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pad_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_pad(ax_value x, ax_value value, const int64_t *low, const int64_t *high, const int64_t *interior) {

@@ -376,7 +376,7 @@ const ax_prim ax_prim_integer_pow = {
     .infer = infer_integer_pow, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,
     .jvp = integer_pow_jvp, .linearize = integer_pow_jvp, .transpose = ax_absent_transpose,
     .batch = ax_batch_pointwise,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = ax_lower_pointwise, .hlo = integer_pow_hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_pointwise, .hlo = integer_pow_hlo,
 };
 
 /* --- The functions --- */

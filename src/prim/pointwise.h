@@ -25,7 +25,7 @@ ax_number ax_scalar_eval(ax_scalar op, ax_dtype dtype, const ax_number *x, int64
       .linear = linear_, .kinds = kinds_, .in_count = operands, .out_count = 1,                                         \
       .infer = infer_, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,               \
       .jvp = jvp_, .linearize = jvp_, .transpose = transpose_, .batch = ax_batch_pointwise,                             \
-      .simplify = simplify_, .shard = ax_absent_shard, .lower = ax_lower_pointwise, .hlo = hlo_,                        \
+      .simplify = simplify_, .shard = ax_shard_pointwise, .lower = ax_lower_pointwise, .hlo = hlo_,                        \
   }
 #define AX_POINTWISE_HLO(name_, scalar_, form_, operands, infer_, jvp_, transpose_, hlo_) \
   AX_POINTWISE_RECORD(name_, scalar_, form_, operands, AX_LINEAR_NOT, 0, infer_, jvp_, transpose_, ax_simplify_nothing, hlo_)

@@ -259,7 +259,7 @@ const ax_prim ax_prim_psend = {
     .params = send_params, .param_count = AX_COUNT(send_params), .params_bytes = sizeof(message_params),
     .infer = send_infer, .spread = ax_spread_keep, .eval = send_eval, .differs = everywhere, .jvp = send_jvp, .linearize = refuse_linearize,
     .transpose = ax_absent_transpose, .batch = send_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = send_lower, .hlo = send_hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = send_lower, .hlo = send_hlo,
 };
 
 const ax_prim ax_prim_precv = {
@@ -267,7 +267,7 @@ const ax_prim ax_prim_precv = {
     .params = receive_params, .param_count = AX_COUNT(receive_params), .params_bytes = sizeof(precv_params),
     .infer = receive_infer, .spread = receive_spread, .eval = receive_eval, .differs = everywhere,
     .jvp = receive_jvp, .linearize = refuse_linearize, .transpose = ax_absent_transpose, .batch = receive_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = receive_lower, .hlo = receive_hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = receive_lower, .hlo = receive_hlo,
 };
 
 /* With state, so that two are never made one. */
@@ -275,7 +275,7 @@ const ax_prim ax_prim_create_token = {
     .name = "create_token", .kind = AX_LOCAL, .effects = AX_EFFECT_STATE, .in_count = 0, .out_count = 1,
     .infer = create_infer, .spread = create_spread, .eval = create_eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = create_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = create_lower, .hlo = create_hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = create_lower, .hlo = create_hlo,
 };
 
 /* --- The functions --- */

@@ -96,7 +96,7 @@ const ax_prim ax_prim_psum_scatter = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_scatter_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_SUM,
     .infer = infer, .spread = ax_spread_scatter, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool tiled) {

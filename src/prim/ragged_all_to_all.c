@@ -415,7 +415,7 @@ const ax_prim ax_prim_ragged_all_to_all = {
     .name = "ragged_all_to_all", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = OPERANDS, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_ragged_params),
     .infer = infer, .spread = spread, .eval = eval, .differs = differs, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .ungroup = ungroup, .shard = ax_absent_shard, .lower = lower, .hlo = ax_ragged_hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .ungroup = ungroup, .shard = ax_shard_whole, .lower = lower, .hlo = ax_ragged_hlo,
 };
 
 ax_value ax_ragged_all_to_all(ax_value operand, ax_value output, ax_value input_offsets, ax_value send_sizes, ax_value output_offsets,

@@ -121,6 +121,21 @@ static void batch(const ax_batch_args *args) {
   args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, 1);
 }
 
+/* --- shard --- */
+
+static void shard(const ax_shard_args *args) {
+  const ax_dims *axes = &((const reduce_params *)args->eqn->params)->axes;
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  ax_scalar op = combination(args->eqn->prim);
+  ax_factor_kind combined = op == AX_SCALAR_ADD ? AX_FACTOR_SUM : op == AX_SCALAR_MAX ? AX_FACTOR_MAX : AX_FACTOR_MIN;
+  for (uint32_t d = 0, kept = 0; d < x->rank; d++) {
+    bool reduced = ax_dims_has(axes, d);
+    uint32_t factor = ax_factor(args, x->dims[d], reduced ? combined : AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    if (!reduced) ax_factor_of(&args->out[0], kept++, factor);
+  }
+}
+
 /* --- lower --- */
 
 ax_reduction ax_reduction_of(uint32_t rank, const int64_t *dims, const ax_dims *axes) {
@@ -195,7 +210,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_DIMS, offsetof(reduce_params
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(reduce_params),                  \
       .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                        \
       .jvp = jvp_, .linearize = jvp_,                                                                              \
-      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,\
+      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,\
   }
 REDUCE_RECORD(reduce_sum, AX_KINDS_SUM, ax_jvp_linear, sum_transpose);
 REDUCE_RECORD(reduce_max, AX_KINDS_MAX, max_jvp, ax_absent_transpose);

@@ -42,6 +42,30 @@ static void simplify(const ax_simplify_args *args) {
   if (ax_same_shape(&args->types[x], &args->types[args->eqn->out])) args->same[0] = x;
 }
 
+/* Runs of dimensions on both sides that hold the same elements are cut at the same places: [6,4] and [2,12] go by the factors 2, 3, 4 of which
+   the last two are one dimension there. Where sizes do not go together the rest of a run is one factor that neither side is cut by. */
+static void shard(const ax_shard_args *args) {
+  const ax_type *x = &args->types[args->eqn->in[0]], *y = &args->types[args->eqn->out];
+  int64_t left = 1, right = 1; /* of the dimensions under way */
+  uint32_t i = 0, k = 0;       /* behind them */
+  if (ax_type_elems(x) == 0) return;
+  while (i < x->rank || k < y->rank || left > 1 || right > 1) {
+    if (left == 1 && i < x->rank) left = x->dims[i++];
+    if (right == 1 && k < y->rank) right = y->dims[k++];
+    if (left == 1 && i < x->rank) continue;
+    if (right == 1 && k < y->rank) continue;
+    int64_t size = left < right ? left : right;
+    if (size == 1 || left % size != 0 || right % size != 0) return;
+    uint32_t factor = ax_factor(args, size, AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], i - 1, factor);
+    ax_factor_of(&args->out[0], k - 1, factor);
+    left /= size;
+    right /= size;
+  }
+}
+
+static void block(const ax_block_args *args) { args->out[0] = ax_reshape(args->in[0], args->blocks[0].rank, args->blocks[0].dims); }
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
 }
@@ -58,7 +82,7 @@ const ax_prim ax_prim_reshape = {
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
 };
 
 /* -1 stands for what is left. False: the trace has failed. */

@@ -208,9 +208,6 @@ bool ax_linear_in_one(const ax_transpose_args *args) {
   return false;
 }
 
-ax_status ax_absent_shard(const ax_shard_args *args) {
-  return ax_error(AX_ABSENT, "%s has no shard rule: layouts are not propagated through operations yet", args->eqn->prim->name);
-}
 ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   (void)hlo, (void)in, (void)out;
   return ax_error(AX_ABSENT, "%s has no StableHLO rule", eqn->prim->name);

@@ -91,10 +91,21 @@ void ax_batch_pointwise(const ax_batch_args *args);
 void ax_simplify_nothing(const ax_simplify_args *args);
 /* There is no such rule: AX_ABSENT, "argmax has no transpose rule". */
 void ax_absent_transpose(const ax_transpose_args *args);
-ax_status ax_absent_shard(const ax_shard_args *args);
 ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 /* For a product, linear in either operand but not in both: false, and the trace has failed, when both are asked for. */
 bool ax_linear_in_one(const ax_transpose_args *args);
+
+/* --- Factors (shard.c) --- */
+/* Nothing is cut: what each device computes whole. Also the rule of all but LOCAL primitives. */
+void ax_shard_whole(const ax_shard_args *args);
+/* Pointwise primitives: the dimensions of all that have any are those of the result. */
+void ax_shard_pointwise(const ax_shard_args *args);
+/* A new factor. */
+uint32_t ax_factor(const ax_shard_args *args, int64_t size, ax_factor_kind kind);
+/* The factor is the next of dimension d. */
+void ax_factor_of(ax_factored *tensor, int64_t d, uint32_t factor);
+/* Where this device's block of result k begins along dimension d, a scalar of `dtype`. */
+ax_value ax_block_start(const ax_block_args *args, uint32_t k, uint32_t d, ax_dtype dtype);
 
 /* --- Batching helpers --- */
 /* Moves dimension `from` to `to`. */

@@ -458,7 +458,7 @@ const ax_prim ax_prim_scan = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_scan_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_scan_jvp, .linearize = ax_scan_linearize,
     .transpose = ax_scan_transpose, .batch = ax_scan_batch,
-    .simplify = ax_simplify_nothing, .prune = ax_scan_prune, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .simplify = ax_simplify_nothing, .prune = ax_scan_prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
 };
 
 /* --- The function --- */

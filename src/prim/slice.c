@@ -86,6 +86,25 @@ static bool is_contiguous(const slice_params *p, const ax_type *x, const ax_type
   return true;
 }
 
+/* Dimensions that are taken whole are cut. */
+static void shard(const ax_shard_args *args) {
+  const slice_params *p = args->eqn->params;
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  for (uint32_t d = 0; d < x->rank; d++) {
+    if (p->start_indices.v[d] != 0 || p->limit_indices.v[d] != x->dims[d] || p->strides.v[d] != 1) continue;
+    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    ax_factor_of(&args->out[0], d, factor);
+  }
+}
+
+static void block(const ax_block_args *args) {
+  slice_params p = *(const slice_params *)args->eqn->params;
+  for (uint32_t d = 0; d < p.limit_indices.count; d++)
+    if (args->specs[0].count[d] > 0) p.limit_indices.v[d] = args->blocks[0].dims[d];
+  args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, 1);
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const slice_params *p = eqn->params;
   const ax_type *x = &lower->program->types[eqn->in[0]], *y = &lower->program->types[eqn->out];
@@ -126,7 +145,7 @@ const ax_prim ax_prim_slice = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(slice_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_slice(ax_value x, const int64_t *start, const int64_t *limit, const int64_t *strides) {

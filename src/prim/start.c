@@ -217,7 +217,7 @@ const ax_prim ax_prim_start = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(start_params),
     .infer = start_infer, .spread = ax_spread_body, .eval = start_eval, .differs = start_differs, .jvp = start_jvp, .linearize = start_jvp,
     .transpose = start_transpose, .batch = start_batch,
-    .simplify = ax_simplify_nothing, .prune = ax_prune_body, .shard = ax_absent_shard, .lower = start_lower, .hlo = start_hlo,
+    .simplify = ax_simplify_nothing, .prune = ax_prune_body, .shard = ax_shard_whole, .lower = start_lower, .hlo = start_hlo,
 };
 
 const ax_prim ax_prim_done = {
@@ -226,7 +226,7 @@ const ax_prim ax_prim_done = {
     .infer = done_infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = done_jvp, .linearize = done_jvp,
     .transpose = done_transpose, .batch = done_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_absent_shard, .lower = ax_lower_same, .hlo = done_hlo,
+    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = ax_lower_same, .hlo = done_hlo,
 };
 
 /* --- The functions --- */

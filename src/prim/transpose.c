@@ -56,6 +56,15 @@ static void simplify(const ax_simplify_args *args) {
   if (!moves) args->same[0] = args->eqn->in[0];
 }
 
+static void shard(const ax_shard_args *args) {
+  const ax_dims *permutation = &((const transpose_params *)args->eqn->params)->permutation;
+  for (uint32_t i = 0; i < permutation->count; i++) {
+    uint32_t factor = ax_factor(args, args->types[args->eqn->out].dims[i], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], permutation->v[i], factor);
+    ax_factor_of(&args->out[0], i, factor);
+  }
+}
+
 /* The dimensions other than 1 keep their order. */
 static bool same_memory(const ax_type *x, const ax_dims *permutation) {
   int64_t last = -1;
@@ -93,7 +102,7 @@ const ax_prim ax_prim_transpose = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(transpose_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_transpose(ax_value x, const int64_t *permutation) {

@@ -249,7 +249,7 @@ const ax_prim ax_prim_while = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_while_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_while_jvp,
     .linearize = ax_while_linearize, .transpose = ax_while_transpose, .batch = ax_while_batch,
-    .simplify = ax_simplify_nothing, .prune = ax_while_prune, .shard = ax_absent_shard, .lower = lower, .hlo = hlo,
+    .simplify = ax_simplify_nothing, .prune = ax_while_prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
 };
 
 /* --- The function --- */

@@ -1,0 +1,137 @@
+/* sharding_constraint: T[d..] -> T[d..]         the operand, which lies on the mesh as the spec says
+   Parameters: mesh; specs: one.
+   Errors: a spec that does not fit or divide the operand; an axis name that is in scope already.
+   Linear: the cotangent lies as the value does. By value nothing happens: the partitioner (partition.c) changes layouts where it stands, and
+   carries the layout to what goes before and comes after it (propagate.c). */
+#include "mesh/constraint.h"
+
+#include "axle/transform.h"
+#include "mesh/shard_map.h"
+#include "mesh/sharding.h"
+#include "prim/prims.h"
+#include "prim/rules.h"
+
+static ax_status infer(const ax_infer_args *args) {
+  const ax_constraint_params *params = args->params;
+  ax_type block;
+  if (params->specs.count != 1) return ax_error(AX_INVALID_ARGUMENT, "%u specs, not 1", params->specs.count);
+  AX_TRY(ax_mesh_check(&params->mesh));
+  for (uint32_t i = 0; i < params->mesh.count; i++)
+    if (ax_mesh_find(args->axes, params->mesh.axis[i].name) >= 0)
+      return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" is in use around it", params->mesh.axis[i].name);
+  AX_TRY(ax_shard_type(&args->in[0], &params->specs.v[0], &params->mesh, &block));
+  args->out[0] = args->in[0];
+  return AX_OK;
+}
+
+static ax_value bind(const ax_constraint_params *params, ax_value x) { return ax_bind1(&ax_prim_sharding_constraint, params, &x, 1); }
+
+static void transpose(const ax_transpose_args *args) { args->out[0] = bind(args->eqn->params, args->cotangent[0]); }
+
+/* What is mapped is not cut. */
+static void batch(const ax_batch_args *args) {
+  ax_constraint_params params = *(const ax_constraint_params *)args->eqn->params;
+  const ax_spec *old = &params.specs.v[0];
+  ax_spec spec = {0};
+  uint32_t at = (uint32_t)args->in_dim[0];
+  if (old->rank > at && old->rank == AX_MAX_RANK) {
+    ax_reject(args->eqn->prim, "the spec would have more than %d entries", AX_MAX_RANK);
+    return;
+  }
+  for (uint32_t d = 0; d < old->rank; d++) {
+    uint32_t to = d < at ? d : d + 1;
+    spec.count[to] = old->count[d];
+    for (uint32_t i = 0; i < old->count[d]; i++) spec.axis[to][i] = old->axis[d][i];
+    spec.rank = to + 1;
+  }
+  params.specs.v = &spec;
+  args->out[0] = bind(&params, args->in[0]);
+  args->out_dim[0] = args->in_dim[0];
+}
+
+static const ax_param params[] = {
+    {"mesh", AX_PARAM_MESH, offsetof(ax_constraint_params, mesh)},
+    {"specs", AX_PARAM_SPECS, offsetof(ax_constraint_params, specs)},
+};
+
+const ax_prim ax_prim_sharding_constraint = {
+    .name = "sharding_constraint", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_constraint_params),
+    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
+    .infer = infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_same,
+    .hlo = ax_hlo_same,
+};
+
+/* --- The functions --- */
+
+ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec) {
+  static const char name[] = "with_sharding";
+  ax_spec parsed;
+  if (!ax_check_operands(name, &x, 1)) return ax_poison;
+  if (mesh == NULL || spec == NULL) return ax_reject_as(name, "there is no %s", mesh == NULL ? "mesh" : "spec");
+  ax_constraint_params params = {.mesh = *mesh, .specs = {1, &parsed}};
+  for (uint32_t i = 0; i < AX_MAX_AXES; i++) params.mesh.axis[i].unchecked = false;
+  ax_status status = ax_mesh_check(mesh);
+  if (status == AX_OK) status = ax_spec_parse(spec, &params.mesh, &parsed);
+  if (status != AX_OK) {
+    ax_fail(ax_error_context(status, "%s: ", name));
+    return ax_poison;
+  }
+  return bind(&params, x);
+}
+
+/* The specs of the program's inputs, then of its results. */
+typedef struct given {
+  ax_spec *specs;
+  bool *open;
+} given;
+
+static ax_value constrained(ax_constraint_params *params, const given *g, uint32_t i, ax_value x) {
+  params->specs = (ax_specs){1, &g->specs[i]};
+  return g->open[i] || ax_failed() ? x : bind(params, x);
+}
+
+static ax_status build(const ax_program *program, ax_constraint_params *params, const given *g, ax_program **made) {
+  const uint32_t in_count = program->in_count, out_count = program->out_count;
+  ax_builder builder;
+  ax_builder_begin(&builder, &program->axes);
+  ax_value *in = ax_trace_alloc(in_count * sizeof in[0]), *out = ax_trace_alloc(out_count * sizeof out[0]);
+  for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = ax_builder_input(&builder, &program->types[i]);
+  for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = constrained(params, g, i, in[i]);
+  if (!ax_failed()) ax_call(program, in_count, in, out_count, out);
+  for (uint32_t k = 0; !ax_failed() && k < out_count; k++) out[k] = constrained(params, g, in_count + k, out[k]);
+  return ax_builder_finish(&builder, out, out != NULL ? out_count : 0, made, NULL, NULL);
+}
+
+/* Before anything is built, so that what does not fit is named by its number. */
+static ax_status check(const ax_program *program, const ax_mesh *mesh, const given *g) {
+  for (uint32_t i = 0; i < program->in_count + program->out_count; i++) {
+    bool is_in = i < program->in_count;
+    uint32_t number = is_in ? i : i - program->in_count;
+    const ax_type *type = &program->types[is_in ? i : program->outs[number]];
+    ax_type block;
+    ax_status status = g->open[i] ? AX_OK : ax_shard_type(type, &g->specs[i], mesh, &block);
+    if (status != AX_OK) return ax_error_context(status, "with_shardings: %s %u: ", is_in ? "argument" : "result", number);
+  }
+  return AX_OK;
+}
+
+ax_status ax_program_with_shardings(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_program **out) {
+  *out = NULL;
+  AX_TRY(ax_require(program, "program"));
+  AX_TRY(ax_require(mesh, "mesh"));
+  AX_TRY(ax_mesh_check(mesh));
+  ax_constraint_params params = {.mesh = *mesh};
+  for (uint32_t i = 0; i < AX_MAX_AXES; i++) params.mesh.axis[i].unchecked = false;
+  size_t count = (size_t)program->in_count + program->out_count;
+  given g = {ax_calloc(count + 1, sizeof g.specs[0]), ax_calloc(count + 1, sizeof g.open[0])};
+  ax_status status = g.specs == NULL || g.open == NULL ? ax_out_of_memory(0) : AX_OK;
+  if (status == AX_OK)
+    status = ax_parse_specs(specs, program->in_count, program->out_count, &params.mesh, g.specs, g.specs + program->in_count, g.open);
+  if (status == AX_OK) status = check(program, &params.mesh, &g);
+  if (status == AX_OK) status = build(program, &params, &g, out);
+  ax_free(g.specs);
+  ax_free(g.open);
+  return status;
+}

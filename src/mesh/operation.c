@@ -1,0 +1,285 @@
+/* An operation on blocks. Each axis along which an operand or the wished-for result is cut may cut one of the factors that it cuts there, or none;
+   of all ways the one is taken that costs least, in bytes that a device sends and receives:
+
+     y = dot_general x w      x: P(data, _) of [4096,64]     w: P(data, _) of [64,64]     data cuts the first dimension of x and y, and w
+                                                                                         is gathered; with x of [4,64] it is the other way
+   An operand is laid out anew where it has to be; a factor that no result has makes parts of results, which are combined: where the wish is that the
+   result is cut by the same axes, scattered at once. What is computed counts too, a little: so that of ways that move the same the one that
+   computes least is taken. */
+#include <string.h>
+
+#include "axle/collectives.h"
+#include "mesh/partitioner.h"
+#include "mesh/sharding.h"
+#include "prim/collective.h"
+#include "prim/rules.h"
+
+typedef struct operation {
+  ax_partitioner *p;
+  const ax_program *program;
+  const ax_eqn *eqn;
+  const ax_factoring *f;
+  const ax_spec **lies;   /* operands as they are held, then results as they are wished for */
+  const ax_factored *tensor; /* of these */
+  ax_cuts cuts;           /* tried */
+  uint64_t among[AX_MAX_AXES]; /* by axis: the factors that it may cut */
+  uint8_t on[AX_MAX_AXES]; /* by axis: the one it cuts now; none: 255 */
+} operation;
+enum { none = 255 };
+
+static const ax_type *type_of(const operation *o, uint32_t t) {
+  return &o->program->types[t < o->eqn->in_count ? o->eqn->in[t] : o->eqn->out + t - o->eqn->in_count];
+}
+static uint32_t tensor_count(const operation *o) { return o->eqn->in_count + o->eqn->out_count; }
+
+/* --- What there is to choose from --- */
+
+static void find_choices(operation *o) {
+  for (uint32_t t = 0; t < tensor_count(o); t++) {
+    const uint32_t rank = type_of(o, t)->rank;
+    ax_cuts own;
+    if (o->lies[t] == NULL) continue;
+    ax_cuts_read(&o->p->mesh, &o->f->factors, &o->tensor[t], rank, o->lies[t], &own);
+    for (uint32_t d = 0; d < rank; d++)
+      for (uint32_t k = 0; k < o->tensor[t].count[d]; k++) {
+        const uint32_t factor = o->tensor[t].factor[d][k];
+        for (uint32_t i = 0; i < own.by[factor].count; i++) o->among[own.by[factor].axis[i]] |= (uint64_t)1 << factor;
+      }
+  }
+}
+
+/* The cuts that o->on says. The axes of a factor come in the order in which the largest array that has them has them. */
+static void make_cuts(operation *o, const uint32_t *by_size) {
+  for (uint32_t i = 0; i < o->f->factors.count; i++) o->cuts.by[i].count = 0;
+  ax_axis_set done = 0;
+  for (uint32_t n = 0; n < tensor_count(o); n++) {
+    const uint32_t t = by_size[n], rank = type_of(o, t)->rank;
+    ax_cuts own;
+    if (o->lies[t] == NULL) continue;
+    ax_cuts_read(&o->p->mesh, &o->f->factors, &o->tensor[t], rank, o->lies[t], &own);
+    for (uint32_t d = 0; d < rank; d++)
+      for (uint32_t k = 0; k < o->tensor[t].count[d]; k++) {
+        const uint32_t factor = o->tensor[t].factor[d][k];
+        for (uint32_t i = 0; i < own.by[factor].count; i++) {
+          const uint8_t axis = own.by[factor].axis[i];
+          ax_axis_list *by = &o->cuts.by[factor];
+          int64_t size = o->f->factors.size[factor];
+          if (o->on[axis] != factor || (done >> axis & 1) != 0) continue;
+          for (uint32_t j = 0; j < by->count; j++) size /= o->p->mesh.axis[by->axis[j]].size;
+          if (size % o->p->mesh.axis[axis].size != 0) continue;
+          by->axis[by->count++] = axis;
+          done |= (ax_axis_set)1 << axis;
+        }
+      }
+  }
+}
+
+/* --- What it costs --- */
+
+static double bytes_of(const ax_type *type) { return (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype); }
+
+static double size_of(const operation *o, ax_axis_set axes) { return (double)ax_axis_set_size(axes, &o->p->mesh); }
+
+/* The axes that stand elsewhere in `to`, behind those that stay where they are: all_to_all has to move them. */
+static double reshard_cost(const operation *o, const ax_type *type, const ax_spec *from, const ax_spec *to) {
+  ax_axis_set there = to != NULL ? ax_spec_set(to) : 0, gone = 0, moved = 0;
+  if (from == NULL) return 0;
+  for (uint32_t d = 0; d < from->rank; d++) {
+    bool same = true;
+    for (uint32_t i = 0; i < from->count[d]; i++) {
+      const ax_axis_set bit = (ax_axis_set)1 << from->axis[d][i];
+      same = same && to != NULL && i < to->count[d] && to->axis[d][i] == from->axis[d][i];
+      if (!same && (there & bit) != 0) moved |= bit;
+      if ((there & bit) == 0) gone |= bit;
+    }
+  }
+  const double block = bytes_of(type) / size_of(o, ax_spec_set(from));
+  double cost = moved != 0 ? block * (1 - 1 / size_of(o, moved)) : 0;
+  if (gone != 0) cost += block * (size_of(o, gone) - 1);
+  return cost;
+}
+
+/* The axes that cut factors which no result has. */
+static ax_axis_set combined_axes(const operation *o, ax_factor_kind *kind) {
+  ax_axis_set axes = 0;
+  for (uint32_t i = 0; i < o->f->factors.count; i++)
+    for (uint32_t k = 0; k < o->cuts.by[i].count && o->f->factors.kind[i] != AX_FACTOR_ALONG; k++) {
+      axes |= (ax_axis_set)1 << o->cuts.by[i].axis[k];
+      *kind = o->f->factors.kind[i];
+    }
+  return axes;
+}
+
+/* Of a result that is in parts over `parts`, the axes by which dimension d is to be cut behind those by which it is cut. */
+static ax_axis_list scattered(const ax_spec *spec, const ax_spec *wish, uint32_t d, ax_axis_set parts) {
+  ax_axis_list list = {0};
+  if (wish == NULL || wish->count[d] <= spec->count[d] || memcmp(wish->axis[d], spec->axis[d], spec->count[d]) != 0) return list;
+  for (uint32_t i = spec->count[d]; i < wish->count[d] && (parts >> wish->axis[d][i] & 1) != 0; i++) list.axis[list.count++] = wish->axis[d][i];
+  return list;
+}
+
+static double result_cost(const operation *o, uint32_t t) {
+  const ax_type *type = type_of(o, t);
+  ax_spec spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[t], type->rank, &o->cuts);
+  ax_factor_kind kind = AX_FACTOR_ALONG;
+  ax_axis_set parts = combined_axes(o, &kind);
+  double block = bytes_of(type) / size_of(o, ax_spec_set(&spec)), cost = 0;
+  for (uint32_t d = 0; d < type->rank && kind == AX_FACTOR_SUM; d++) {
+    const ax_axis_list list = scattered(&spec, o->lies[t], d, parts);
+    for (uint32_t i = 0; i < list.count; i++) {
+      const ax_axis_set bit = (ax_axis_set)1 << list.axis[i];
+      cost += block * (1 - 1 / size_of(o, bit));
+      block /= size_of(o, bit);
+      parts &= ~bit;
+      spec.axis[d][spec.count[d]++] = list.axis[i];
+      if (spec.rank <= d) spec.rank = d + 1;
+    }
+  }
+  if (parts != 0) cost += 2 * block * (1 - 1 / size_of(o, parts));
+  return cost + reshard_cost(o, type, &spec, o->lies[t]);
+}
+
+/* Of one device: the elements of all loops, of which some hundreds weigh as much as a byte that is moved. */
+static double work_cost(const operation *o) {
+  double work = 1;
+  for (uint32_t i = 0; i < o->f->factors.count; i++) {
+    work *= (double)o->f->factors.size[i];
+    for (uint32_t k = 0; k < o->cuts.by[i].count; k++) work /= (double)o->p->mesh.axis[o->cuts.by[i].axis[k]].size;
+  }
+  return work / 256;
+}
+
+static double cost(const operation *o) {
+  double sum = work_cost(o);
+  for (uint32_t t = 0; t < tensor_count(o); t++) {
+    const ax_type *type = type_of(o, t);
+    if (t >= o->eqn->in_count) {
+      sum += result_cost(o, t);
+      continue;
+    }
+    ax_spec spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[t], type->rank, &o->cuts);
+    sum += reshard_cost(o, type, o->lies[t], &spec);
+  }
+  return sum;
+}
+
+/* --- The choice --- */
+
+static uint8_t next_factor(uint64_t among, uint8_t after) {
+  for (uint32_t i = after == none ? 0 : after + 1u; i < AX_MAX_FACTORS; i++)
+    if (among >> i & 1) return (uint8_t)i;
+  return none;
+}
+
+/* The next way: the axes count through their factors, and none, like digits. False: all were tried. */
+static bool advance(operation *o) {
+  for (uint32_t a = 0; a < o->p->mesh.count; a++) {
+    if (o->among[a] == 0) continue;
+    o->on[a] = next_factor(o->among[a], o->on[a]);
+    if (o->on[a] != none) return true;
+  }
+  return false;
+}
+
+static void order_by_size(const operation *o, uint32_t *by_size) {
+  for (uint32_t n = 0; n < tensor_count(o); n++) {
+    uint32_t at = n;
+    for (; at > 0 && bytes_of(type_of(o, by_size[at - 1])) < bytes_of(type_of(o, n)); at--) by_size[at] = by_size[at - 1];
+    by_size[at] = n;
+  }
+}
+
+static void choose(operation *o, uint32_t *by_size) {
+  enum { most = 512 }; /* ways that are tried */
+  uint8_t best[AX_MAX_AXES];
+  double least = 0;
+  memset(o->on, none, sizeof o->on);
+  memset(best, none, sizeof best);
+  order_by_size(o, by_size);
+  for (uint32_t n = 0; n < most && (n == 0 || advance(o)); n++) {
+    make_cuts(o, by_size);
+    const double here = cost(o);
+    if (n > 0 && here >= least) continue;
+    least = here;
+    memcpy(best, o->on, sizeof best);
+  }
+  memcpy(o->on, best, sizeof best);
+  make_cuts(o, by_size);
+}
+
+/* --- Binding --- */
+
+static ax_axes names_of(const ax_mesh *mesh, const ax_axis_list *list) {
+  ax_axes names = {0};
+  for (uint32_t i = 0; i < list->count; i++) memcpy(names.name[names.count++], mesh->axis[list->axis[i]].name, AX_MAX_NAME);
+  return names;
+}
+
+/* The parts of a result combined, which changes how it is cut where they are scattered. */
+static ax_value combine(const operation *o, ax_value x, uint32_t t, ax_spec *spec) {
+  ax_factor_kind kind = AX_FACTOR_ALONG;
+  ax_axis_set parts = combined_axes(o, &kind);
+  for (uint32_t d = 0; d < type_of(o, t)->rank && kind == AX_FACTOR_SUM && parts != 0; d++) {
+    const ax_axis_list list = scattered(spec, o->lies[t], d, parts);
+    if (list.count == 0) continue;
+    const ax_axes names = names_of(&o->p->mesh, &list);
+    const ax_axes_list text = ax_axes_listed(&names);
+    x = ax_psum_scatter(x, text.text, d, true);
+    for (uint32_t i = 0; i < list.count; i++) {
+      spec->axis[d][spec->count[d]++] = list.axis[i];
+      parts &= ~((ax_axis_set)1 << list.axis[i]);
+    }
+    if (spec->rank <= d) spec->rank = d + 1;
+  }
+  if (parts == 0) return x;
+  const ax_axes names = ax_axis_set_names(parts, &o->p->mesh);
+  const ax_axes_list text = ax_axes_listed(&names);
+  if (kind == AX_FACTOR_MAX) return ax_pmax(x, text.text);
+  return kind == AX_FACTOR_MIN ? ax_pmin(x, text.text) : ax_psum(x, text.text);
+}
+
+static void bind(const operation *o, const ax_value *in, ax_spec *specs, ax_value *out) {
+  const ax_eqn *eqn = o->eqn;
+  if (eqn->prim->block == NULL) {
+    ax_bind(eqn->prim, eqn->params, in, eqn->in_count, out, eqn->out_count);
+    return;
+  }
+  ax_type *blocks = ax_trace_alloc(eqn->out_count * sizeof blocks[0]);
+  for (uint32_t k = 0; blocks != NULL && k < eqn->out_count; k++) {
+    ax_status status = ax_shard_type(type_of(o, eqn->in_count + k), &specs[k], &o->p->mesh, &blocks[k]);
+    if (status != AX_OK) ax_fail(status);
+  }
+  if (!ax_failed()) eqn->prim->block(&(ax_block_args){eqn, in, blocks, specs, out});
+}
+
+static void bind_cut(const operation *o, ax_held *held) {
+  const ax_eqn *eqn = o->eqn;
+  ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]), *out = ax_trace_alloc(eqn->out_count * sizeof out[0]);
+  ax_spec *specs = ax_trace_alloc(eqn->out_count * sizeof specs[0]);
+  if (ax_failed()) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    const ax_spec spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[i], type_of(o, i)->rank, &o->cuts);
+    in[i] = ax_held_as(&held[eqn->in[i]], &spec);
+  }
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    specs[k] = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[eqn->in_count + k], type_of(o, eqn->in_count + k)->rank, &o->cuts);
+  bind(o, in, specs, out);
+  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) {
+    ax_value made = combine(o, out[k], eqn->in_count + k, &specs[k]);
+    held[eqn->out + k] = (ax_held){.value = made, .spec = ax_spec_unique(o->p, &specs[k])};
+  }
+}
+
+void ax_bind_operation(ax_partitioner *p, const ax_program *program, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held) {
+  operation o = {.p = p, .program = program, .eqn = eqn, .f = &p->factoring};
+  if (!ax_factoring_of(&p->factoring, program, eqn)) return;
+  o.tensor = o.f->in;
+  o.lies = ax_trace_alloc(tensor_count(&o) * sizeof o.lies[0]);
+  uint32_t *by_size = ax_trace_alloc(tensor_count(&o) * sizeof by_size[0]);
+  if (ax_failed()) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++) o.lies[i] = held[eqn->in[i]].spec;
+  for (uint32_t k = 0; k < eqn->out_count; k++) o.lies[eqn->in_count + k] = lies[eqn->out + k];
+  find_choices(&o);
+  choose(&o, by_size);
+  bind_cut(&o, held);
+}

@@ -1,0 +1,396 @@
+/* How values outside of shard_maps are to lie, from what is said of some: results of sharding_constraints and of shard_maps lie as they say, and
+   what these take had better lie as they take it. From there layouts go through equations, forwards and backwards, by factors (ir/prim.h):
+
+     y = dot_general x w     x: P(data, _)   w: P(_, model)      y gets P(data, model), and what flows back to w lies as w does
+
+   until nothing changes. A layout only grows: a dimension gets the next axis that another operand or result has along the same factor, when
+   the value has not got that axis elsewhere and its size is divided. Where values disagree on a factor neither grows. What is said goes
+   first: sharding_constraints and shard_maps are looked at before anything moves; then whatever combines no elements, as layouts that go through
+   cost nothing; contractions and reductions only when all else has come to rest.
+
+   Programs in control flow have one layout for each of their values, however often they are called: operands and inputs, carries that go round and
+   results are held to be the same value. Layouts of a scan's slices are those of what is scanned without its first dimension.
+
+   These are wishes. What an equation makes of them is decided where it is bound (operation.c). Cost: an equation is looked at once for each
+   growth of one of its operands or results, of which there are at most as many as axes. */
+#include <string.h>
+
+#include "mesh/constraint.h"
+#include "mesh/partitioner.h"
+#include "prim/prims.h"
+#include "prim/scan.h"
+#include "prim/while.h"
+
+/* A program in which layouts flow. */
+typedef struct flow flow;
+typedef struct holder {
+  flow *of;
+  uint32_t eqn;
+  struct holder *next;
+} holder;
+struct flow {
+  const ax_program *program;
+  const ax_spec **at; /* by value */
+  bool *said, *given; /* by value: it stays as it is; it is a result of the program */
+  bool *queued;       /* by equation */
+  uint32_t *user_end, *user; /* of value v: user[user_end[v - 1]] .. user[user_end[v]], equations */
+  uint32_t *maker;    /* by value: the equation; AX_NONE: an input */
+  holder *holders;    /* the equations that hold it */
+};
+
+typedef struct item {
+  flow *of;
+  uint32_t eqn;
+} item;
+typedef struct queue {
+  item *items;
+  uint32_t first, count, capacity;
+} queue;
+
+typedef struct propagation {
+  ax_partitioner *p;
+  queue queues[2]; /* what combines nothing; the rest */
+  ax_cuts best;
+  bool stuck[AX_MAX_FACTORS];
+} propagation;
+
+/* --- The queue --- */
+
+static void push(propagation *g, flow *of, uint32_t eqn, bool late) {
+  queue *q = &g->queues[late];
+  if (of->queued[eqn]) return;
+  ax_status status = ax_grow(&q->items, sizeof q->items[0], q->count, 1, &q->capacity);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  of->queued[eqn] = true;
+  q->items[q->count++] = (item){of, eqn};
+}
+
+static bool pop(queue *q, item *out) {
+  if (q->first == q->count) {
+    q->first = q->count = 0;
+    return false;
+  }
+  *out = q->items[q->first++];
+  return true;
+}
+
+/* --- Layouts of values --- */
+
+static void wake(propagation *g, flow *f, uint32_t v) {
+  if (f->maker[v] != AX_NONE) push(g, f, f->maker[v], false);
+  for (uint32_t i = v > 0 ? f->user_end[v - 1] : 0; i < f->user_end[v]; i++) push(g, f, f->user[i], false);
+  if (v >= f->program->in_count && !f->given[v]) return;
+  for (const holder *h = f->holders; h != NULL; h = h->next) push(g, h->of, h->eqn, false);
+}
+
+static void set(propagation *g, flow *f, uint32_t v, const ax_spec *spec) {
+  if (f->at[v] == spec) return;
+  f->at[v] = spec;
+  wake(g, f, v);
+}
+
+static void say(propagation *g, flow *f, uint32_t v, const ax_spec *spec) {
+  f->said[v] = true;
+  set(g, f, v, spec);
+}
+
+static void grow_to(propagation *g, flow *f, uint32_t v, const ax_spec *grown) {
+  if (f->at[v] != NULL ? ax_spec_equal(f->at[v], grown) : ax_spec_set(grown) == 0) return;
+  const ax_spec *unique = ax_spec_unique(g->p, grown);
+  if (!ax_failed()) set(g, f, v, unique);
+}
+
+/* The value's layout gets the axes that `wanted` has more: dimension d + by here is dimension d there. */
+static void grow_as(propagation *g, flow *f, uint32_t v, const ax_spec *wanted, int by) {
+  const ax_type *type = &f->program->types[v];
+  ax_spec grown;
+  memset(&grown, 0, sizeof grown);
+  if (f->said[v] || wanted == NULL) return;
+  if (f->at[v] != NULL) grown = *f->at[v];
+  ax_axis_set used = ax_spec_set(&grown);
+  for (uint32_t d = 0; d < wanted->rank; d++) {
+    if ((int)d + by < 0 || (int)d + by >= (int)type->rank) continue;
+    uint32_t to = (uint32_t)((int)d + by), count = grown.count[to];
+    if (count > wanted->count[d] || memcmp(grown.axis[to], wanted->axis[d], count) != 0) continue;
+    for (; count < wanted->count[d] && (used >> wanted->axis[d][count] & 1) == 0; count++) {
+      grown.axis[to][count] = wanted->axis[d][count];
+      used |= (ax_axis_set)1 << wanted->axis[d][count];
+    }
+    grown.count[to] = (uint8_t)count;
+    if (count > 0 && grown.rank <= to) grown.rank = to + 1;
+  }
+  grow_to(g, f, v, &grown);
+}
+
+/* Two values are one. */
+static void join(propagation *g, flow *f, uint32_t v, flow *other, uint32_t w) {
+  grow_as(g, f, v, other->at[w], 0);
+  grow_as(g, other, w, f->at[v], 0);
+}
+
+/* w has slices of v, along its first dimension. */
+static void join_slices(propagation *g, flow *f, uint32_t v, flow *other, uint32_t w) {
+  grow_as(g, f, v, other->at[w], 1);
+  grow_as(g, other, w, f->at[v], -1);
+}
+
+/* --- Equations of factors --- */
+
+/* What the value's layout says of the factors goes into the best there is. */
+static void learn(propagation *g, const ax_factoring *of, const ax_factored *tensor, const flow *f, uint32_t v) {
+  const ax_factors *factors = &of->factors;
+  const uint32_t rank = f->program->types[v].rank;
+  ax_cuts own;
+  if (f->at[v] == NULL) return;
+  ax_cuts_read(&g->p->mesh, factors, tensor, rank, f->at[v], &own);
+  for (uint32_t d = 0; d < rank; d++)
+    for (uint32_t k = 0; k < tensor->count[d]; k++) {
+      const uint32_t factor = tensor->factor[d][k];
+      ax_axis_list *best = &g->best.by[factor], *mine = &own.by[factor];
+      uint32_t common = 0;
+      while (common < best->count && common < mine->count && best->axis[common] == mine->axis[common]) common++;
+      if (common < best->count && common < mine->count) {
+        best->count = common;
+        g->stuck[factor] = true;
+      } else if (mine->count > best->count && !g->stuck[factor]) {
+        *best = *mine;
+      }
+    }
+}
+
+static void grow_factor(const propagation *g, int64_t size, const ax_axis_list *best, ax_axis_list *mine, ax_axis_set *used) {
+  const ax_mesh *mesh = &g->p->mesh;
+  if (mine->count >= best->count || memcmp(mine->axis, best->axis, mine->count) != 0) return;
+  for (uint32_t i = 0; i < mine->count; i++) size /= mesh->axis[mine->axis[i]].size;
+  while (mine->count < best->count) {
+    uint8_t axis = best->axis[mine->count];
+    if ((*used >> axis & 1) != 0 || size % mesh->axis[axis].size != 0) return;
+    size /= mesh->axis[axis].size;
+    *used |= (ax_axis_set)1 << axis;
+    mine->axis[mine->count++] = axis;
+  }
+}
+
+static void teach(propagation *g, const ax_factoring *of, const ax_factored *tensor, flow *f, uint32_t v) {
+  const ax_factors *factors = &of->factors;
+  const uint32_t rank = f->program->types[v].rank;
+  ax_cuts own;
+  if (f->said[v]) return;
+  ax_cuts_read(&g->p->mesh, factors, tensor, rank, f->at[v], &own);
+  ax_axis_set used = f->at[v] != NULL ? ax_spec_set(f->at[v]) : 0;
+  for (uint32_t d = 0; d < rank; d++)
+    for (uint32_t k = 0; k < tensor->count[d]; k++) {
+      const uint32_t factor = tensor->factor[d][k];
+      grow_factor(g, factors->size[factor], &g->best.by[factor], &own.by[factor], &used);
+    }
+  ax_spec grown = ax_cuts_write(&g->p->mesh, factors, tensor, rank, &own);
+  if (f->at[v] != NULL && (ax_spec_set(f->at[v]) & ~ax_spec_set(&grown)) != 0) return; /* axes in no factor stay where they are */
+  grow_to(g, f, v, &grown);
+}
+
+static void look_at_operation(propagation *g, flow *f, uint32_t index, bool late) {
+  const ax_eqn *eqn = &f->program->eqns[index];
+  ax_factoring *of = &g->p->factoring;
+  if (!ax_factoring_of(of, f->program, eqn)) return;
+  for (uint32_t i = 0; i < of->factors.count; i++) {
+    if (of->factors.kind[i] != AX_FACTOR_ALONG && !late) {
+      push(g, f, index, true);
+      return;
+    }
+    g->best.by[i].count = 0;
+    g->stuck[i] = false;
+  }
+  if (of->factors.count == 0) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++) learn(g, of, &of->in[i], f, eqn->in[i]);
+  for (uint32_t k = 0; k < eqn->out_count; k++) learn(g, of, &of->out[k], f, eqn->out + k);
+  for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) teach(g, of, &of->in[i], f, eqn->in[i]);
+  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) teach(g, of, &of->out[k], f, eqn->out + k);
+}
+
+/* --- Equations that hold programs --- */
+
+static flow *flow_of(propagation *g, const ax_program *program);
+
+static void join_results(propagation *g, flow *f, const ax_eqn *eqn, flow *body) {
+  for (uint32_t k = 0; k < eqn->out_count; k++) join(g, f, eqn->out + k, body, body->program->outs[k]);
+}
+
+static void join_call(propagation *g, flow *f, const ax_eqn *eqn) {
+  flow *body = flow_of(g, ax_eqn_program(eqn, 0));
+  if (body == NULL) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++) join(g, f, eqn->in[i], body, i);
+  join_results(g, f, eqn, body);
+}
+
+static void join_cond(propagation *g, flow *f, const ax_eqn *eqn) {
+  const ax_program *program;
+  for (uint32_t b = 0; (program = ax_eqn_program(eqn, b)) != NULL; b++) {
+    flow *branch = flow_of(g, program);
+    if (branch == NULL) return;
+    for (uint32_t i = 1; i < eqn->in_count; i++) join(g, f, eqn->in[i], branch, i - 1);
+    join_results(g, f, eqn, branch);
+  }
+}
+
+static void join_scan(propagation *g, flow *f, const ax_eqn *eqn) {
+  const ax_scan_params *params = eqn->params;
+  const uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
+  flow *body = flow_of(g, params->body);
+  if (body == NULL) return;
+  for (uint32_t i = 0; i < consts + carries; i++) join(g, f, eqn->in[i], body, i);
+  for (uint32_t i = consts + carries; i < eqn->in_count; i++) join_slices(g, f, eqn->in[i], body, i);
+  for (uint32_t k = 0; k < carries; k++) {
+    join(g, body, body->program->outs[k], body, consts + k);
+    join(g, f, eqn->out + k, body, consts + k);
+  }
+  for (uint32_t k = carries; k < eqn->out_count; k++) join_slices(g, f, eqn->out + k, body, body->program->outs[k]);
+}
+
+static void join_while(propagation *g, flow *f, const ax_eqn *eqn) {
+  const ax_while_params *params = eqn->params;
+  const uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
+  flow *cond = flow_of(g, params->cond), *body = flow_of(g, params->body);
+  if (cond == NULL || body == NULL) return;
+  for (uint32_t i = 0; i < cond_consts; i++) join(g, f, eqn->in[i], cond, i);
+  for (uint32_t i = 0; i < body_consts; i++) join(g, f, eqn->in[cond_consts + i], body, i);
+  for (uint32_t k = 0; k < eqn->out_count; k++) {
+    join(g, f, eqn->in[cond_consts + body_consts + k], body, body_consts + k);
+    join(g, body, body->program->outs[k], body, body_consts + k);
+    join(g, f, eqn->out + k, body, body_consts + k);
+    join(g, body, body_consts + k, cond, cond_consts + k);
+  }
+}
+
+static bool is_said(const ax_eqn *eqn) { return eqn->prim == &ax_prim_shard_map || eqn->prim == &ax_prim_sharding_constraint; }
+
+static void look_at(propagation *g, flow *f, uint32_t index, bool late) {
+  const ax_eqn *eqn = &f->program->eqns[index];
+  if (is_said(eqn)) return; /* it has said what it has to say */
+  if (eqn->prim->kind != AX_REGION) look_at_operation(g, f, index, late);
+  else if (eqn->prim == &ax_prim_cond) join_cond(g, f, eqn);
+  else if (eqn->prim == &ax_prim_scan) join_scan(g, f, eqn);
+  else if (eqn->prim == &ax_prim_while) join_while(g, f, eqn);
+  else join_call(g, f, eqn);
+}
+
+/* --- The beginning --- */
+
+/* What a shard_map or a sharding_constraint says. */
+static void hear(propagation *g, flow *f, const ax_eqn *eqn) {
+  if (eqn->prim == &ax_prim_sharding_constraint) {
+    const ax_constraint_params *params = eqn->params;
+    const ax_spec *spec = ax_spec_on(g->p, 0, &params->mesh, &params->specs.v[0]);
+    say(g, f, eqn->out, spec);
+    grow_as(g, f, eqn->in[0], spec, 0);
+    return;
+  }
+  const ax_shard_map_params *params = eqn->params;
+  for (uint32_t i = 0; i < eqn->in_count; i++) grow_as(g, f, eqn->in[i], ax_spec_on(g->p, 0, &params->mesh, &params->in_specs.v[i]), 0);
+  for (uint32_t k = 0; k < eqn->out_count; k++) say(g, f, eqn->out + k, ax_spec_on(g->p, 0, &params->mesh, &params->out_specs.v[k]));
+}
+
+static bool flow_init(propagation *g, flow *f, const ax_program *program) {
+  ax_arena *arena = &g->p->arena;
+  uint64_t uses = 0;
+  for (uint32_t e = 0; e < program->eqn_count; e++) uses += program->eqns[e].in_count;
+  *f = (flow){.program = program, .at = ax_arena_alloc(arena, program->value_count * sizeof f->at[0]),
+              .said = ax_arena_alloc(arena, program->value_count), .given = ax_arena_alloc(arena, program->value_count),
+              .queued = ax_arena_alloc(arena, program->eqn_count), .user = ax_arena_alloc(arena, uses * sizeof f->user[0]),
+              .user_end = ax_arena_alloc(arena, ((size_t)program->value_count + 1) * sizeof f->user_end[0]),
+              .maker = ax_arena_alloc(arena, program->value_count * sizeof f->maker[0])};
+  if (f->at == NULL || f->said == NULL || f->given == NULL || f->queued == NULL || f->user == NULL || f->user_end == NULL || f->maker == NULL)
+    return false;
+  for (uint32_t i = 0; i < program->in_count; i++) f->maker[i] = AX_NONE;
+  for (uint32_t k = 0; k < program->out_count; k++) f->given[program->outs[k]] = true;
+  for (uint32_t e = 0; e < program->eqn_count; e++) {
+    const ax_eqn *eqn = &program->eqns[e];
+    for (uint32_t i = 0; i < eqn->in_count; i++) f->user_end[eqn->in[i] + 1]++;
+    for (uint32_t k = 0; k < eqn->out_count; k++) f->maker[eqn->out + k] = e;
+  }
+  /* user_end[v + 1] counts; then it is where v's begin, and, once they are filled in, where they end, one place further down. */
+  uint32_t total = 0;
+  for (uint32_t v = 0; v <= program->value_count; v++) {
+    uint32_t count = f->user_end[v];
+    f->user_end[v] = total += count;
+  }
+  for (uint32_t e = 0; e < program->eqn_count; e++)
+    for (uint32_t i = 0; i < program->eqns[e].in_count; i++) f->user[f->user_end[program->eqns[e].in[i]]++] = e;
+  return true;
+}
+
+/* NULL: no memory. */
+static flow *flow_of(propagation *g, const ax_program *program) {
+  ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "propagated", program, NULL, 0);
+  if (entry != NULL && entry->known) return entry->data;
+  flow *f = ax_arena_alloc(&g->p->arena, sizeof *f);
+  if (entry == NULL || f == NULL || !flow_init(g, f, program)) {
+    ax_fail(ax_out_of_memory(0));
+    return NULL;
+  }
+  entry->data = f;
+  entry->known = true;
+  return f;
+}
+
+static void find_holders(propagation *g, flow *f, ax_memo *seen) {
+  ax_memo_entry *entry = ax_memo_ask(seen, "holders", f->program, NULL, 0);
+  if (entry == NULL) ax_fail(ax_out_of_memory(0));
+  if (entry == NULL || entry->known) return;
+  entry->known = true;
+  for (uint32_t e = 0; e < f->program->eqn_count && !ax_failed(); e++) {
+    const ax_eqn *eqn = &f->program->eqns[e];
+    const ax_program *held;
+    if (is_said(eqn)) continue;
+    for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL && !ax_failed(); k++) {
+      flow *body = flow_of(g, held);
+      holder *h = ax_arena_alloc(&g->p->arena, sizeof *h);
+      if (h == NULL) ax_fail(ax_out_of_memory(sizeof *h));
+      if (body == NULL || h == NULL) return;
+      *h = (holder){f, e, body->holders};
+      body->holders = h;
+      find_holders(g, body, seen);
+    }
+  }
+}
+
+static void hear_all(propagation *g, flow *f, ax_memo *heard) {
+  ax_memo_entry *entry = ax_memo_ask(heard, "heard", f->program, NULL, 0);
+  if (entry == NULL) ax_fail(ax_out_of_memory(0));
+  if (entry == NULL || entry->known) return;
+  entry->known = true;
+  for (uint32_t e = 0; e < f->program->eqn_count && !ax_failed(); e++) {
+    const ax_eqn *eqn = &f->program->eqns[e];
+    const ax_program *held;
+    if (is_said(eqn)) hear(g, f, eqn);
+    for (uint32_t k = 0; !is_said(eqn) && (held = ax_eqn_program(eqn, k)) != NULL && !ax_failed(); k++) hear_all(g, flow_of(g, held), heard);
+  }
+}
+
+static void propagate(propagation *g, const ax_program *program) {
+  item at;
+  flow *f = flow_of(g, program);
+  if (f == NULL) return;
+  find_holders(g, f, &g->p->memo);
+  hear_all(g, f, &g->p->memo);
+  while (!ax_failed()) {
+    bool late = !pop(&g->queues[0], &at);
+    if (late && !pop(&g->queues[1], &at)) break;
+    at.of->queued[at.eqn] = false;
+    look_at(g, at.of, at.eqn, late);
+  }
+}
+
+void ax_propagate(ax_partitioner *p, const ax_program *program) {
+  propagation g = {.p = p};
+  if (!p->constrained) return;
+  propagate(&g, program);
+  for (uint32_t i = 0; i < AX_COUNT(g.queues); i++) ax_free(g.queues[i].items);
+}
+
+const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_program *program) {
+  ax_memo_entry *entry = p->constrained ? ax_memo_ask(&p->memo, "propagated", program, NULL, 0) : NULL;
+  return entry != NULL && entry->known ? ((const flow *)entry->data)->at : NULL;
+}

@@ -1,0 +1,37 @@
+/* Factors: what the partitioner knows of an operation. */
+#include <string.h>
+
+#include "prim/prims.h"
+#include "prim/collective.h"
+
+void ax_shard_whole(const ax_shard_args *args) { (void)args; }
+
+uint32_t ax_factor(const ax_shard_args *args, int64_t size, ax_factor_kind kind) {
+  ax_factors *f = args->factors;
+  f->size[f->count] = size;
+  f->kind[f->count] = kind;
+  return f->count++;
+}
+
+void ax_factor_of(ax_factored *tensor, int64_t d, uint32_t factor) { tensor->factor[d][tensor->count[d]++] = (uint8_t)factor; }
+
+void ax_shard_pointwise(const ax_shard_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  const ax_type *result = &args->types[eqn->out];
+  for (uint32_t d = 0; d < result->rank; d++) {
+    uint32_t factor = ax_factor(args, result->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->out[0], d, factor);
+    for (uint32_t i = 0; i < eqn->in_count; i++)
+      if (args->types[eqn->in[i]].rank == result->rank) ax_factor_of(&args->in[i], d, factor);
+  }
+}
+
+ax_value ax_block_start(const ax_block_args *args, uint32_t k, uint32_t d, ax_dtype dtype) {
+  const ax_mesh *mesh = &ax_builder_current()->axes;
+  const ax_spec *spec = &args->specs[k];
+  ax_axes names = {0};
+  for (uint32_t i = 0; i < spec->count[d]; i++) memcpy(names.name[names.count++], mesh->axis[spec->axis[d][i]].name, AX_MAX_NAME);
+  if (names.count == 0) return ax_as("shard", ax_integer(0), dtype);
+  const ax_axes_list list = ax_axes_listed(&names);
+  return ax_convert_element_type(ax_mul(ax_axis_index(list.text), ax_integer(args->blocks[k].dims[d])), dtype);
+}
