@@ -202,7 +202,7 @@ const ax_layouts *ax_layouts_of_program(ax_partitioner *p, const ax_scope *s, co
     ax_fail(ax_out_of_memory(0));
     return NULL;
   }
-  const ax_spec *const *lies = s->depth == 0 ? ax_propagated(p, program) : NULL;
+  const ax_spec *const *lies = ax_propagated(p, s, program);
   if (lies != NULL) take_propagated(program, lies, l);
   else look_at(p, s, program, made, l);
   if (ax_failed()) return NULL;

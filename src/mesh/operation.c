@@ -48,6 +48,25 @@ static void find_choices(operation *o) {
   }
 }
 
+/* A factor that cannot be cut in one of the arrays, as one before it in its dimension is not cut to the end, is cut in none. */
+static void drop_unreached(operation *o) {
+  for (bool dropped = true; dropped;) {
+    dropped = false;
+    for (uint32_t t = 0; t < tensor_count(o); t++)
+      for (uint32_t d = 0; d < type_of(o, t)->rank; d++) {
+        bool reached = true;
+        for (uint32_t k = 0; k < o->tensor[t].count[d]; k++) {
+          const uint32_t factor = o->tensor[t].factor[d][k];
+          ax_axis_list *by = &o->cuts.by[factor];
+          int64_t left = o->f->factors.size[factor];
+          if (!reached && by->count > 0) dropped = true, by->count = 0;
+          for (uint32_t i = 0; i < by->count; i++) left /= o->p->mesh.axis[by->axis[i]].size;
+          reached = reached && left == 1;
+        }
+      }
+  }
+}
+
 /* The cuts that o->on says. The axes of a factor come in the order in which the largest array that has them has them. */
 static void make_cuts(operation *o, const uint32_t *by_size) {
   for (uint32_t i = 0; i < o->f->factors.count; i++) o->cuts.by[i].count = 0;
@@ -72,6 +91,7 @@ static void make_cuts(operation *o, const uint32_t *by_size) {
         }
       }
   }
+  drop_unreached(o);
 }
 
 /* --- What it costs --- */

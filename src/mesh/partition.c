@@ -36,7 +36,7 @@ static ax_status make_body(ax_partitioner *p, const ax_program *program, ax_spec
   const ax_scope outside = {0};
   ax_builder builder;
   ax_builder_begin(&builder, &p->mesh);
-  ax_propagate(p, program);
+  ax_propagate(p, &outside, program);
   const ax_layouts *layouts = ax_failed() ? NULL : ax_layouts_of_program(p, &outside, program);
   ax_held *held = ax_arena_alloc(&p->arena, program->value_count * sizeof held[0]);
   ax_value *outs = ax_trace_alloc(program->out_count * sizeof outs[0]);

@@ -17,13 +17,14 @@
 #include "mesh/reshard.h"
 #include "mesh/shard_map.h"
 
-/* Of all shard_maps at one depth. */
+/* Of all shard_maps and sharding_constraints at one depth. */
 typedef struct ax_level {
   const ax_eqn **maps; /* the first shard_map over each of the different meshes; borrowed */
   uint32_t mesh_count, mesh_capacity, first, count; /* its axes of the whole mesh */
   ax_mesh refined; /* these, without names */
   ax_mesh *cuts;   /* that groups would have, where there is a refinement */
   uint32_t cut_count, cut_capacity;
+  bool constrained; /* there are sharding_constraints: layouts are propagated */
 } ax_level;
 
 /* What the axes of a program's environment are made of in the whole mesh. */
@@ -49,7 +50,6 @@ typedef struct ax_partitioner {
   ax_level *levels;
   uint32_t level_count, level_capacity;
   bool unchecked; /* one of the shard_maps is */
-  bool constrained; /* there are sharding_constraints: layouts are propagated */
   bool ungroups;  /* groups are to become axes, or go */
   bool grouped;   /* there are some */
   ax_mesh mesh;
@@ -99,10 +99,10 @@ void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_facto
 /* How it lies with its factors cut so: a factor can be cut only when those before it in its dimension are cut to the end. */
 ax_spec ax_cuts_write(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank, const ax_cuts *cuts);
 
-/* Finds how the values outside of shard_maps are to lie, of the program and of all in it, when there are sharding_constraints. */
-void ax_propagate(ax_partitioner *p, const ax_program *program);
+/* Finds how values are to lie, of the program and of all in it but what shard_maps hold, when there are sharding_constraints at this depth. */
+void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *program);
 /* By value, what was found; NULL: nothing was, as there are no sharding_constraints. */
-const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_program *program);
+const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_scope *s, const ax_program *program);
 
 /* --- Layouts --- */
 

@@ -1,4 +1,4 @@
-/* How values outside of shard_maps are to lie, from what is said of some: results of sharding_constraints and of shard_maps lie as they say, and
+/* How values are to lie, from what is said of some: results of sharding_constraints and of shard_maps lie as they say, and
    what these take had better lie as they take it. From there layouts go through equations, forwards and backwards, by factors (ir/prim.h):
 
      y = dot_general x w     x: P(data, _)   w: P(_, model)      y gets P(data, model), and what flows back to w lies as w does
@@ -49,6 +49,7 @@ typedef struct queue {
 
 typedef struct propagation {
   ax_partitioner *p;
+  const ax_scope *s;
   queue queues[2]; /* what combines nothing; the rest */
   ax_cuts best;
   bool stuck[AX_MAX_FACTORS];
@@ -282,14 +283,14 @@ static void look_at(propagation *g, flow *f, uint32_t index, bool late) {
 static void hear(propagation *g, flow *f, const ax_eqn *eqn) {
   if (eqn->prim == &ax_prim_sharding_constraint) {
     const ax_constraint_params *params = eqn->params;
-    const ax_spec *spec = ax_spec_on(g->p, 0, &params->mesh, &params->specs.v[0]);
+    const ax_spec *spec = ax_spec_on(g->p, g->s->depth, &params->mesh, &params->specs.v[0]);
     say(g, f, eqn->out, spec);
     grow_as(g, f, eqn->in[0], spec, 0);
     return;
   }
   const ax_shard_map_params *params = eqn->params;
-  for (uint32_t i = 0; i < eqn->in_count; i++) grow_as(g, f, eqn->in[i], ax_spec_on(g->p, 0, &params->mesh, &params->in_specs.v[i]), 0);
-  for (uint32_t k = 0; k < eqn->out_count; k++) say(g, f, eqn->out + k, ax_spec_on(g->p, 0, &params->mesh, &params->out_specs.v[k]));
+  for (uint32_t i = 0; i < eqn->in_count; i++) grow_as(g, f, eqn->in[i], ax_spec_on(g->p, g->s->depth, &params->mesh, &params->in_specs.v[i]), 0);
+  for (uint32_t k = 0; k < eqn->out_count; k++) say(g, f, eqn->out + k, ax_spec_on(g->p, g->s->depth, &params->mesh, &params->out_specs.v[k]));
 }
 
 static bool flow_init(propagation *g, flow *f, const ax_program *program) {
@@ -323,7 +324,7 @@ static bool flow_init(propagation *g, flow *f, const ax_program *program) {
 
 /* NULL: no memory. */
 static flow *flow_of(propagation *g, const ax_program *program) {
-  ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "propagated", program, NULL, 0);
+  ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "propagated", program, &g->s, sizeof g->s);
   if (entry != NULL && entry->known) return entry->data;
   flow *f = ax_arena_alloc(&g->p->arena, sizeof *f);
   if (entry == NULL || f == NULL || !flow_init(g, f, program)) {
@@ -335,8 +336,8 @@ static flow *flow_of(propagation *g, const ax_program *program) {
   return f;
 }
 
-static void find_holders(propagation *g, flow *f, ax_memo *seen) {
-  ax_memo_entry *entry = ax_memo_ask(seen, "holders", f->program, NULL, 0);
+static void find_holders(propagation *g, flow *f) {
+  ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "holders", f->program, &g->s, sizeof g->s);
   if (entry == NULL) ax_fail(ax_out_of_memory(0));
   if (entry == NULL || entry->known) return;
   entry->known = true;
@@ -351,13 +352,13 @@ static void find_holders(propagation *g, flow *f, ax_memo *seen) {
       if (body == NULL || h == NULL) return;
       *h = (holder){f, e, body->holders};
       body->holders = h;
-      find_holders(g, body, seen);
+      find_holders(g, body);
     }
   }
 }
 
-static void hear_all(propagation *g, flow *f, ax_memo *heard) {
-  ax_memo_entry *entry = ax_memo_ask(heard, "heard", f->program, NULL, 0);
+static void hear_all(propagation *g, flow *f) {
+  ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "heard", f->program, &g->s, sizeof g->s);
   if (entry == NULL) ax_fail(ax_out_of_memory(0));
   if (entry == NULL || entry->known) return;
   entry->known = true;
@@ -365,7 +366,7 @@ static void hear_all(propagation *g, flow *f, ax_memo *heard) {
     const ax_eqn *eqn = &f->program->eqns[e];
     const ax_program *held;
     if (is_said(eqn)) hear(g, f, eqn);
-    for (uint32_t k = 0; !is_said(eqn) && (held = ax_eqn_program(eqn, k)) != NULL && !ax_failed(); k++) hear_all(g, flow_of(g, held), heard);
+    for (uint32_t k = 0; !is_said(eqn) && (held = ax_eqn_program(eqn, k)) != NULL && !ax_failed(); k++) hear_all(g, flow_of(g, held));
   }
 }
 
@@ -373,8 +374,8 @@ static void propagate(propagation *g, const ax_program *program) {
   item at;
   flow *f = flow_of(g, program);
   if (f == NULL) return;
-  find_holders(g, f, &g->p->memo);
-  hear_all(g, f, &g->p->memo);
+  find_holders(g, f);
+  hear_all(g, f);
   while (!ax_failed()) {
     bool late = !pop(&g->queues[0], &at);
     if (late && !pop(&g->queues[1], &at)) break;
@@ -383,14 +384,16 @@ static void propagate(propagation *g, const ax_program *program) {
   }
 }
 
-void ax_propagate(ax_partitioner *p, const ax_program *program) {
-  propagation g = {.p = p};
-  if (!p->constrained) return;
+static bool is_constrained(const ax_partitioner *p, const ax_scope *s) { return s->depth < p->level_count && p->levels[s->depth].constrained; }
+
+void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *program) {
+  propagation g = {.p = p, .s = s};
+  if (!is_constrained(p, s)) return;
   propagate(&g, program);
   for (uint32_t i = 0; i < AX_COUNT(g.queues); i++) ax_free(g.queues[i].items);
 }
 
-const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_program *program) {
-  ax_memo_entry *entry = p->constrained ? ax_memo_ask(&p->memo, "propagated", program, NULL, 0) : NULL;
+const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_scope *s, const ax_program *program) {
+  ax_memo_entry *entry = is_constrained(p, s) ? ax_memo_ask(&p->memo, "propagated", program, &s, sizeof s) : NULL;
   return entry != NULL && entry->known ? ((const flow *)entry->data)->at : NULL;
 }

@@ -265,7 +265,8 @@ static void enter_body(ax_partitioner *p, const ax_scope *s, const ax_scope *inn
     ax_type type = ax_scope_type(p, inner, &body->types[i]);
     inside[i].value = ax_vary_to(spec != NULL ? ax_held_as(operand, spec) : ax_held_whole(operand), type.spread.varying);
   }
-  ax_rebuild(p, inner, body, inside);
+  ax_propagate(p, inner, body);
+  if (!ax_failed()) ax_rebuild(p, inner, body, inside);
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++)
     held[eqn->out + k] = (ax_held){.value = ax_held_whole(&inside[body->outs[k]]),
                                    .spec = ax_scope_spec(p, inner, s->axes.count, &params->out_specs.v[k])};
@@ -289,22 +290,22 @@ static void enter(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_he
 }
 
 /* The value is laid out as is said. */
-static void bind_constraint(ax_partitioner *p, const ax_eqn *eqn, ax_held *held) {
+static void bind_constraint(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held) {
   const ax_constraint_params *params = eqn->params;
-  const ax_spec *spec = ax_spec_on(p, 0, &params->mesh, &params->specs.v[0]);
+  const ax_spec *spec = ax_spec_on(p, s->depth, &params->mesh, &params->specs.v[0]);
   if (ax_failed()) return;
   held[eqn->out] = (ax_held){.value = held_here(p, &held[eqn->in[0]], spec), .spec = spec};
 }
 
 void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program, ax_held *held) {
-  const ax_spec *const *lies = s->depth == 0 ? ax_propagated(p, program) : NULL;
+  const ax_spec *const *lies = ax_propagated(p, s, program);
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
     const ax_eqn *eqn = &program->eqns[i];
     ax_builder_stem(ax_builder_current(), eqn);
     if (eqn->prim == &ax_prim_shard_map) enter(p, s, eqn, held);
     else if (eqn->prim == &ax_prim_custom_vjp || eqn->prim == &ax_prim_custom_jvp) bind_custom(p, s, eqn, held);
     else if (eqn->prim->kind == AX_REGION) bind_region(p, s, eqn, held);
-    else if (eqn->prim == &ax_prim_sharding_constraint) bind_constraint(p, eqn, held);
+    else if (eqn->prim == &ax_prim_sharding_constraint) bind_constraint(p, s, eqn, held);
     else if (lies != NULL && eqn->prim->kind == AX_LOCAL) ax_bind_operation(p, program, eqn, lies, held);
     else bind_whole(p, s, program, eqn, held);
   }

@@ -59,9 +59,8 @@ static ax_status find_meshes(ax_partitioner *p, const ax_program *program, uint3
       continue;
     }
     if (eqn->prim == &ax_prim_sharding_constraint) {
-      if (depth > 0) return ax_error(AX_ABSENT, "sharding_constraint inside a shard_map: there are blocks, and no layouts");
-      p->constrained = true;
       AX_TRY(add_mesh(p, depth, eqn));
+      p->levels[depth].constrained = true;
     }
     AX_TRY(add_cut(p, depth, mesh, eqn));
     for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(find_meshes(p, held, depth, mesh));

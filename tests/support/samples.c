@@ -298,8 +298,8 @@ const test_sample test_samples[] = {
         "    z:T[3]{V:d} = neg y in (j, z) } body_nconsts=0] m z x in (i, y) }",
         .axes = "d=2; d=3", .low = -2, .high = 6, .forward_only = true),
     SAMPLE("sharding_constraint",
-           "{ lambda x:T[4,6]. let y:T[4,6] = sharding_constraint[mesh=(a=2, b=3) specs=(P(a, b),)] x"
-           "  z:T[4,6] = sharding_constraint[mesh=(a=2, b=3) specs=(P(),)] x in (y, z) }", .linear = "x"),
+           "{ lambda x:T[4,6]. let y:T[4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(u, v),)] x"
+           "  z:T[4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(),)] x in (y, z) }", .linear = "x"),
     SAMPLE("shard_map",
            "{ lambda x:T[4,3] y:T[3]. let z:T[4,3] s:T[2,3] = shard_map[mesh=(d=2) unchecked=false in_specs=(P(d), P())"
            "  out_specs=(P(d), P()) body={ axes d=2 ; lambda x:T[2,3]{V:d} y:T[3]. let b:T[2,3] = broadcast_in_dim["

@@ -1,0 +1,306 @@
+/* Whole programs with shardings said of some of their values, made at random: arrays of many shapes, operations of all kinds on them, in loops, branches
+   and calls, on meshes of several axes. Of integers, so that the order of sums does not matter: partitioned, they give bit for bit what they
+   give as they are, evaluated, and compiled under every policy. And each primitive's samples with each of their inputs and results laid out in
+   ways that divide them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/ops.h"
+#include "axle/transform.h"
+#include "mesh/partition.h"
+#include "support/cmocka.h"
+#include "support/compare.h"
+#include "support/random.h"
+#include "support/run.h"
+
+enum { POOL = 12, IN = 3, OUT = 3, MOST = 1 << 10 };
+
+static const char *const meshes[] = {"a=2,b=2", "a=2,b=3", "a=4,b=2", "a=2,b=2,c=2", "a=3", "a=1,b=4"};
+static const int64_t sizes[] = {1, 2, 3, 4, 6, 8, 12};
+
+typedef struct maker {
+  test_random random;
+  const ax_mesh *mesh;
+  int depth; /* of control flow still allowed */
+} maker;
+
+static int64_t below(maker *m, int64_t n) { return test_random_below(&m->random, n); }
+
+/* A spec that divides the shape, as text. */
+static void random_spec(maker *m, const ax_type *type, char *out) {
+  int64_t left[AX_MAX_RANK], first = below(m, m->mesh->count);
+  char dims[AX_MAX_RANK][64] = {""};
+  for (uint32_t d = 0; d < type->rank; d++) left[d] = type->dims[d];
+  for (uint32_t i = 0; i < m->mesh->count && type->rank > 0; i++) {
+    const ax_axis *axis = &m->mesh->axis[(first + i) % m->mesh->count];
+    int64_t d = below(m, type->rank);
+    if (below(m, 4) == 0 || left[d] % axis->size != 0) continue;
+    left[d] /= axis->size;
+    if (dims[d][0] != '\0') strcat(dims[d], "+");
+    strcat(dims[d], axis->name);
+  }
+  out[0] = '\0';
+  for (uint32_t d = 0; d < type->rank; d++) {
+    if (d > 0) strcat(out, ",");
+    strcat(out, dims[d][0] != '\0' ? dims[d] : "_");
+  }
+}
+
+static ax_value said(maker *m, ax_value x) {
+  char spec[256];
+  ax_type type = ax_typeof(x);
+  random_spec(m, &type, spec);
+  return ax_with_sharding(x, m->mesh, spec);
+}
+
+/* y in the shape of x. */
+static ax_value fitted(maker *m, ax_value y, ax_value x) {
+  ax_type to = ax_typeof(x), from = ax_typeof(y);
+  if (ax_same_shape(&to, &from)) return y;
+  if (ax_type_elems(&to) == ax_type_elems(&from)) return ax_reshape(y, to.rank, to.dims);
+  int64_t where[AX_MAX_RANK];
+  for (uint32_t d = 0; d < to.rank; d++)
+    for (uint32_t e = 0; e < from.rank; e++) {
+      if (to.dims[d] != from.dims[e]) continue;
+      ax_dims others = {0};
+      for (uint32_t k = 0; k < from.rank; k++)
+        if (k != e) others.v[others.count++] = k;
+      where[0] = d;
+      ax_value row = below(m, 2) == 0 ? ax_reduce_sum(y, others.count, others.v, false) : ax_reduce_max(y, others.count, others.v, false);
+      return ax_broadcast_in_dim(row, to.rank, to.dims, where);
+    }
+  return ax_broadcast_in_dim(ax_reduce_min(y, AX_ALL_DIMS, false), to.rank, to.dims, where);
+}
+
+static ax_value pointwise(maker *m, ax_value x, ax_value y) {
+  switch (below(m, 6)) {
+    case 0: return ax_add(x, y);
+    case 1: return ax_sub(ax_mul(x, ax_integer(3)), y);
+    case 2: return ax_max(x, y);
+    case 3: return ax_where(ax_lt(x, y), ax_neg(x), y);
+    case 4: return ax_convert_element_type(ax_abs(ax_convert_element_type(x, AX_S64)), AX_S32);
+    default: return ax_mul(x, y);
+  }
+}
+
+/* Dimensions joined, split, dropped or added. */
+static ax_value reshaped(maker *m, ax_value x) {
+  ax_type type = ax_typeof(x);
+  int64_t dims[AX_MAX_RANK];
+  uint32_t rank = 0;
+  for (uint32_t d = 0; d < type.rank; d++) {
+    int64_t size = type.dims[d], part = sizes[below(m, AX_COUNT(sizes))];
+    if (d > 0 && below(m, 3) == 0) dims[rank - 1] *= size;
+    else if (size % part == 0 && rank < 3) dims[rank++] = part, dims[rank++] = size / part;
+    else dims[rank++] = size;
+  }
+  return rank > 4 ? x : ax_reshape(x, rank, dims);
+}
+
+static ax_value turned(maker *m, ax_value x) {
+  uint32_t rank = ax_typeof(x).rank;
+  int64_t order[AX_MAX_RANK];
+  for (uint32_t d = 0; d < rank; d++) order[d] = d;
+  for (uint32_t d = rank; d > 1; d--) {
+    int64_t other = below(m, d), kept = order[d - 1];
+    order[d - 1] = order[other], order[other] = kept;
+  }
+  return ax_transpose(x, order);
+}
+
+static ax_value cut(maker *m, ax_value x, ax_value y) {
+  ax_type type = ax_typeof(x);
+  if (type.rank == 0) return x;
+  int64_t low[AX_MAX_RANK] = {0}, high[AX_MAX_RANK], zero[AX_MAX_RANK] = {0}, more[AX_MAX_RANK] = {0}, axis = below(m, type.rank);
+  for (uint32_t d = 0; d < type.rank; d++) high[d] = type.dims[d];
+  int64_t size = high[axis], at = below(m, size);
+  ax_value start = ax_convert_element_type(ax_reduce_max(y, AX_ALL_DIMS, false), AX_S32), starts[AX_MAX_RANK];
+  for (uint32_t d = 0; d < type.rank; d++) starts[d] = start;
+  switch (below(m, 5)) {
+    case 0: low[axis] = at; return ax_slice(x, low, high, NULL);
+    case 1: more[axis] = at; return ax_pad(x, ax_integer(7), more, zero, zero);
+    case 2: return ax_concatenate(AX_VALUES(x, ax_neg(x)), (uint32_t)axis);
+    case 3: high[axis] = size - at; return ax_dynamic_slice(x, starts, high);
+    default: high[axis] = size - at; return ax_dynamic_update_slice(x, ax_slice(ax_neg(x), low, high, NULL), starts);
+  }
+}
+
+static ax_value product(maker *m, ax_value x, ax_value y) {
+  ax_type a = ax_typeof(x), b = ax_typeof(y);
+  for (uint32_t i = 0; i < a.rank; i++)
+    for (uint32_t j = 0; j < b.rank; j++) {
+      int64_t lhs[] = {i}, rhs[] = {j};
+      if (a.dims[i] != b.dims[j] || a.rank + b.rank > 5) continue;
+      if (below(m, 2) == 0) return ax_dot_general(x, y, 1, lhs, rhs, 0, NULL, NULL);
+      int64_t other[] = {(i + 1) % a.rank}, same[] = {(j + 1) % b.rank};
+      bool batched = a.rank > 1 && b.rank > 1 && a.dims[other[0]] == b.dims[same[0]];
+      return batched ? ax_dot_general(x, y, 1, lhs, rhs, 1, other, same) : ax_dot_general(x, y, 0, NULL, NULL, 1, lhs, rhs);
+    }
+  return pointwise(m, x, fitted(m, y, x));
+}
+
+static ax_value reduced(maker *m, ax_value x) {
+  ax_type type = ax_typeof(x);
+  if (type.rank == 0) return x;
+  int64_t axis = below(m, type.rank);
+  switch (below(m, 5)) {
+    case 0: return ax_reduce_sum(x, 1, &axis, below(m, 2) == 0);
+    case 1: return ax_reduce_max(x, 1, &axis, false);
+    case 2: return ax_argmax(x, axis, AX_S32);
+    case 3: return ax_add(x, ax_iota(AX_S32, type.rank, type.dims, axis));
+    default: return ax_reduce_min(x, AX_ALL_DIMS, false);
+  }
+}
+
+static ax_value next(maker *m, ax_value x, ax_value y);
+
+static void loop_body(const ax_value *in, ax_value *out, void *context) {
+  maker m = *(maker *)context;
+  out[0] = fitted(&m, next(&m, in[0], in[2]), in[0]);
+  out[1] = fitted(&m, next(&m, in[1], in[0]), in[1]);
+  out[2] = next(&m, in[2], out[0]);
+}
+
+static void shared_body(const ax_value *in, ax_value *out, void *context) {
+  maker m = *(maker *)context;
+  out[0] = fitted(&m, next(&m, in[0], in[1]), in[0]);
+  out[1] = below(&m, 2) == 0 ? in[1] : fitted(&m, next(&m, in[1], in[0]), in[1]);
+}
+
+static void branch_body(const ax_value *in, ax_value *out, void *context) {
+  maker m = *(maker *)context;
+  out[0] = fitted(&m, next(&m, next(&m, in[0], in[1]), in[1]), in[0]);
+}
+
+static void less(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_lt(in[1], ax_integer(3));
+}
+
+static void count(const ax_value *in, ax_value *out, void *context) {
+  maker m = *(maker *)context;
+  out[0] = fitted(&m, next(&m, in[0], in[0]), in[0]);
+  out[1] = ax_add(in[1], ax_integer(1));
+}
+
+static ax_value stacked(ax_value x) {
+  ax_type type = ax_typeof(x);
+  int64_t dims[AX_MAX_RANK] = {3}, where[AX_MAX_RANK];
+  for (uint32_t d = 0; d < type.rank; d++) dims[d + 1] = type.dims[d], where[d] = d + 1;
+  return ax_broadcast_in_dim(x, type.rank + 1, dims, where);
+}
+
+static ax_value controlled(maker *m, ax_value x, ax_value y) {
+  maker first = {m->random, m->mesh, m->depth - 1}, second = first;
+  test_random_bits(&second.random);
+  test_random_bits(&m->random);
+  test_random_bits(&m->random);
+  ax_value out[3];
+  switch (below(m, 4)) {
+    case 0: {
+      ax_value in[] = {x, y, stacked(below(m, 2) == 0 ? x : y)};
+      ax_scan(AX_CLOSURE(loop_body, 3, 3, &first), 2, 3, below(m, 2) != 0, in, out);
+      return below(m, 2) == 0 ? out[2] : fitted(m, out[1], out[0]);
+    }
+    case 1: {
+      ax_value in[] = {x, y};
+      ax_switch(ax_convert_element_type(ax_lt(ax_reduce_max(y, AX_ALL_DIMS, false), ax_integer(5)), AX_S32), 2,
+                (const ax_fn[]){AX_CLOSURE(branch_body, 2, 1, &first), AX_CLOSURE(branch_body, 2, 1, &second)}, in, out);
+      return out[0];
+    }
+    case 2: {
+      ax_value in[] = {x, ax_full(AX_S32, 0, NULL, 0)};
+      ax_while(AX_CLOSURE(less, 2, 1, &first), AX_CLOSURE(count, 2, 2, &first), in, out);
+      return out[0];
+    }
+    default: {
+      ax_value in[] = {x, y};
+      ax_closed_call(AX_CLOSURE(shared_body, 2, 2, &first), in, out);
+      ax_closed_call(AX_CLOSURE(shared_body, 2, 2, &first), out, in);
+      return pointwise(m, in[0], fitted(m, in[1], in[0]));
+    }
+  }
+}
+
+static ax_value small(ax_value made, ax_value instead) {
+  ax_type type = ax_typeof(made);
+  return ax_type_elems(&type) > MOST || type.rank > 4 ? instead : made;
+}
+
+static ax_value next(maker *m, ax_value x, ax_value y) {
+  ax_value made;
+  switch (below(m, m->depth > 0 ? 11 : 9)) {
+    case 0:
+    case 1: made = pointwise(m, x, fitted(m, y, x)); break;
+    case 2: made = reshaped(m, x); break;
+    case 3: made = turned(m, x); break;
+    case 4: made = cut(m, x, y); break;
+    case 5:
+    case 6: made = product(m, x, y); break;
+    case 7: made = reduced(m, x); break;
+    case 8: made = said(m, x); break;
+    default: made = controlled(m, x, y); break;
+  }
+  made = small(ax_convert_element_type(made, AX_S32), x);
+  return below(m, 4) == 0 ? said(m, made) : made;
+}
+
+static void whole(const ax_value *in, ax_value *out, void *context) {
+  maker m = *(maker *)context;
+  ax_value pool[POOL];
+  for (int i = 0; i < IN; i++) pool[i] = below(&m, 2) == 0 ? said(&m, in[i]) : in[i];
+  for (int i = IN; i < POOL; i++) {
+    ax_value x = pool[below(&m, i)];
+    pool[i] = next(&m, x, pool[below(&m, i)]);
+  }
+  for (int k = 0; k < OUT; k++) out[k] = below(&m, 3) == 0 ? said(&m, pool[POOL - 1 - k]) : pool[POOL - 1 - k];
+}
+
+/* The partitioned program, and that it gives the same. */
+static void same_results(const ax_program *program, ax_tensor *const *in) {
+  ax_tensor **wanted = calloc(program->out_count + 1, sizeof wanted[0]), **got = calloc(program->out_count + 1, sizeof got[0]);
+  ax_program *partitioned;
+  TEST_OK(ax_program_partition(program, &partitioned));
+  TEST_OK(ax_program_verify(partitioned));
+  test_run(program, in, wanted);
+  test_run(partitioned, in, got);
+  for (uint32_t k = 0; k < program->out_count; k++) TEST_TENSORS_NEAR(got[k], wanted[k], 0);
+  test_release(got, (int)program->out_count);
+  test_release(wanted, (int)program->out_count);
+  free(got), free(wanted);
+  ax_program_release(partitioned);
+}
+
+static void one_program(uint64_t seed, bool show) {
+  maker m = {.random = {seed}, .depth = 2};
+  ax_mesh mesh;
+  ax_type types[IN];
+  ax_tensor *in[IN];
+  TEST_OK(ax_mesh_parse(meshes[below(&m, AX_COUNT(meshes))], &mesh));
+  m.mesh = &mesh;
+  for (int i = 0; i < IN; i++) {
+    int64_t dims[3];
+    uint32_t rank = (uint32_t)below(&m, 4);
+    for (uint32_t d = 0; d < rank; d++) dims[d] = sizes[below(&m, AX_COUNT(sizes))];
+    types[i] = ax_array_type(AX_S32, rank, dims);
+    in[i] = test_random_tensor(&m.random, types[i], -9, 9);
+  }
+  ax_program *program = test_trace(whole, &m, types, IN, OUT);
+  if (show) test_show_program(program);
+  same_results(program, in);
+  if (seed % 5 == 0 || show) test_every_way(program, in, 0, seed, __FILE__, __LINE__);
+  test_release(in, IN);
+  ax_program_release(program);
+}
+
+static void programs(void **state) {
+  (void)state;
+  test_each_seed(60, one_program);
+  test_tell_ways();
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(programs)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
