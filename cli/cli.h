@@ -58,6 +58,26 @@ int64_t source_find_output(const source *source, const char *word, size_t length
 const char *source_input_name(const source *source, uint32_t index);  /* good until the next call */
 const char *source_output_name(const source *source, uint32_t index); /* likewise */
 
+/* --- shardings.c --- */
+/* What --mesh, --in-sharding and --out-sharding say. */
+typedef struct shardings {
+  word_list in, out; /* NAME=SPEC */
+  ax_mesh mesh;
+  bool has_mesh;
+} shardings;
+enum { option_mesh = 100, option_in_sharding, option_out_sharding };
+#define SHARDING_OPTIONS                                                                                                                      \
+  {"mesh", 'm', POPT_ARG_STRING, NULL, option_mesh, "The devices, as data=4,model=2", "AXIS=N,.."},                                            \
+      {"in-sharding", '\0', POPT_ARG_STRING, NULL, option_in_sharding, "How an input lies over --mesh, as x=data,_", "NAME=SPEC"},           \
+      {"out-sharding", '\0', POPT_ARG_STRING, NULL, option_out_sharding, "How a result lies", "NAME=SPEC"}
+AX_MUST_USE ax_status shardings_take(shardings *s, int value, const char *argument);
+static inline bool shardings_given(const shardings *s) { return s->in.count + s->out.count > 0; }
+/* The program with its inputs and results laid out so. */
+AX_MUST_USE ax_status shardings_apply(const shardings *s, const source *source, ax_program **out);
+void shardings_deinit(shardings *s);
+/* NAME=VALUE, added to the list. */
+AX_MUST_USE ax_status take_pair(word_list *list, const char *option, const char *argument);
+
 /* --- whole.c --- */
 /* A per-device program as one that takes and gives whole arrays, by a shard_map over `mesh` (its axes, perhaps of other sizes).
    given[i]: the type of the array that there is for input i. See `axle run --help`. */

@@ -14,8 +14,7 @@ enum { most_printed = 1000 }; /* elements of a result on the screen */
 
 typedef struct run {
   word_list in, out; /* NAME=VALUE */
-  ax_mesh mesh;
-  bool has_mesh;
+  shardings shardings;
   int reference, convert, check_nan, check_inf;
   ax_runtime_options options;
   source source;
@@ -25,7 +24,7 @@ typedef struct run {
   char *timeline;    /* file; NULL: none */
 } run;
 
-enum { option_in = 1, option_out, option_mesh, option_policy, option_seed, option_workers };
+enum { option_in = 1, option_out, option_policy, option_seed, option_workers };
 
 static ax_type type_of(const ax_host_array *array) { return ax_array_type(array->dtype, array->rank, array->dims); }
 
@@ -140,18 +139,18 @@ static bool mesh_equal(const ax_mesh *a, const ax_mesh *b) { return a->count == 
 static ax_status check_whole_mesh(const run *run) {
   const ax_program *program = run->source.program;
   uint32_t found = 0;
-  for (uint32_t i = 0; run->has_mesh && i < program->eqn_count; i++) {
+  for (uint32_t i = 0; run->shardings.has_mesh && i < program->eqn_count; i++) {
     const ax_eqn *eqn = &program->eqns[i];
     for (uint32_t p = 0; p < eqn->prim->param_count; p++) {
       if (eqn->prim->params[p].kind != AX_PARAM_MESH) continue;
       const ax_mesh *mesh = ax_param_at(eqn, &eqn->prim->params[p]);
       found++;
-      if (!mesh_equal(&run->mesh, mesh))
+      if (!mesh_equal(&run->shardings.mesh, mesh))
         return ax_error(AX_INVALID_ARGUMENT, "line %u: %s is over another mesh than --mesh; leave --mesh out",
                         eqn->line, eqn->prim->name);
     }
   }
-  if (!run->has_mesh || found > 0 || run->mesh.count == 0) return AX_OK;
+  if (!run->shardings.has_mesh || found > 0 || run->shardings.mesh.count == 0) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "the program uses no mesh; leave --mesh out");
 }
 
@@ -167,6 +166,10 @@ static ax_status check_shapes(const run *run) {
 
 static ax_status make_whole(run *run) {
   ax_program *program = run->source.program;
+  if (shardings_given(&run->shardings)) {
+    AX_TRY(shardings_apply(&run->shardings, &run->source, &run->whole));
+    return check_shapes(run);
+  }
   if (program->axes.count == 0) {
     AX_TRY(check_whole_mesh(run));
     run->whole = ax_program_retain(program);
@@ -175,7 +178,7 @@ static ax_status make_whole(run *run) {
   ax_type *types = ax_calloc(program->in_count, sizeof types[0]);
   if (types == NULL) return ax_out_of_memory(program->in_count * sizeof types[0]);
   for (uint32_t i = 0; i < program->in_count; i++) types[i] = type_of(&run->inputs[i]);
-  ax_status status = whole_program(&run->source, run->has_mesh ? &run->mesh : &program->axes, types, &run->whole);
+  ax_status status = whole_program(&run->source, run->shardings.has_mesh ? &run->shardings.mesh : &program->axes, types, &run->whole);
   ax_free(types);
   return status;
 }
@@ -329,17 +332,11 @@ static void deinit(run *run) {
   source_deinit(&run->source);
   word_list_deinit(&run->in);
   word_list_deinit(&run->out);
+  shardings_deinit(&run->shardings);
   free(run->timeline);
 }
 
 /* --- The command line --- */
-
-static ax_status take_pair(word_list *list, const char *option, const char *argument) {
-  const char *equals = strchr(argument, '=');
-  if (equals == NULL || equals == argument || equals[1] == '\0')
-    return ax_error(AX_INVALID_ARGUMENT, "%s: expected NAME=..., got \"%s\"", option, argument);
-  return word_list_add(list, argument, strlen(argument));
-}
 
 static ax_status take_number(const char *option, const char *argument, int64_t most, int64_t *out) {
   if (ax_integer_parse(argument, out) && *out >= 0 && *out <= most) return AX_OK;
@@ -364,7 +361,9 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_in: return take_pair(&run->in, "--in", argument);
     case option_out: return take_pair(&run->out, "--out", argument);
     case option_policy: return take_policy(run, argument);
-    case option_mesh: run->has_mesh = true; return ax_mesh_parse(argument, &run->mesh);
+    case option_mesh:
+    case option_in_sharding:
+    case option_out_sharding: return shardings_take(&run->shardings, value, argument);
     case option_seed:
       AX_TRY(take_number("--seed", argument, INT64_MAX, &number));
       run->options.seed = (uint64_t)number;
@@ -379,12 +378,14 @@ static ax_status take_option(void *context, int value, const char *argument) {
 static const char notes[] =
     "NAME is what the text calls an input or a result, its number from 0, or its letter in the printed form.\n"
     "VALUE is a .npy file, an array of an .npz file (FILE.npz:MEMBER), or a literal (0.5:f32[8,4], [1, 2]:s32[2]).\n\n"
-    "A program with a shard_map carries its mesh and takes whole arrays. A per-device program (one that begins with\n"
+    "A program with a shard_map carries its mesh and takes whole arrays. One without runs on --mesh as --in-sharding and\n"
+    "--out-sharding say of some of its inputs and results (an axis, _ or axes joined by + for each dimension). A per-device program (one that begins with\n"
     "`axes`) runs on its axes, or on those of --mesh, which has the same names and may have other sizes. An input\n"
     "that varies over axes of n devices in all is given as one array: of the input's shape (the same on each device),\n"
     "with one dimension of n more in front (one for each), or with one dimension n times as long (cut). Results that\n"
     "vary have one dimension of n more in front.\n\n"
     "  axle run f.axle --in x=x.npy --in w=0.1:f32[4,2] --out y=y.npy\n"
+    "  axle run f.axle --mesh data=4,model=2 --in-sharding x=data --in-sharding w=_,model --in x=x.npy --in w=w.npy\n"
     "  axle run device.axle --mesh data=4,model=2 --in x=x.npy\n";
 
 int run_main(int argc, const char **argv) {
@@ -393,7 +394,7 @@ int run_main(int argc, const char **argv) {
       {"in", 'i', POPT_ARG_STRING, NULL, option_in, "An input", "NAME=VALUE"},
       {"out", 'o', POPT_ARG_STRING, NULL, option_out, "Write a result as .npy; without any, all are printed",
        "NAME=FILE"},
-      {"mesh", 'm', POPT_ARG_STRING, NULL, option_mesh, "The devices, as data=4,model=2", "AXIS=N,.."},
+      SHARDING_OPTIONS,
       {"convert", '\0', POPT_ARG_NONE, &run.convert, 0, "Convert inputs to the program's dtypes", NULL},
       {"reference", '\0', POPT_ARG_NONE, &run.reference, 0, "Run by the plain reference code, not compiled", NULL},
       {"check-numerics", '\0', POPT_ARG_NONE, &run.check_nan, 0, "Fail, and say where, when an equation makes a NaN", NULL},

@@ -11,6 +11,7 @@
 
 typedef struct show {
   word_list passes, wrt, linear;
+  shardings shardings;
   char *after; /* the pass whose result is wanted; NULL */
   int64_t size;
   char *axis_name;
@@ -222,6 +223,12 @@ static ax_status print_after(show *show) {
 
 static ax_status show_program(show *show, const char *path) {
   AX_TRY(source_read(path, &show->source));
+  if (shardings_given(&show->shardings)) {
+    ax_program *laid;
+    AX_TRY(shardings_apply(&show->shardings, &show->source, &laid));
+    ax_program_release(show->source.program); /* names stay as they are */
+    show->source.program = laid;
+  }
   for (uint32_t i = 0; i < show->passes.count; i++) {
     size_t pass = find_pass(show->passes.words[i]);
     if (passes[pass].transform != NULL) {
@@ -262,6 +269,9 @@ static ax_status take_option(void *context, int value, const char *argument) {
   show *show = context;
   switch (value) {
     case option_pass: return add_passes(show, argument);
+    case option_mesh:
+    case option_in_sharding:
+    case option_out_sharding: return shardings_take(&show->shardings, value, argument);
     case option_after: return keep_text(&show->after, argument);
     case option_wrt: return split(&show->wrt, argument);
     case option_linear: return split(&show->linear, argument);
@@ -280,6 +290,7 @@ int show_main(int argc, const char **argv) {
        "NAME,.."},
       {"linear", '\0', POPT_ARG_STRING, NULL, option_linear, "Inputs that transpose takes as linear", "NAME,.."},
       {"size", '\0', POPT_ARG_STRING, NULL, option_size, "Size of the dimension that vmap adds (2)", "N"},
+      SHARDING_OPTIONS,
       {"axis-name", '\0', POPT_ARG_STRING, NULL, option_axis, "Name of the axis that vmap maps", "NAME"},
       POPT_TABLEEND,
   };
@@ -309,7 +320,8 @@ int show_main(int argc, const char **argv) {
           "partition, body (the program of each device), lower (buffers and operations), .. coalesce, flatten\n"
           "(instructions), synchronise, memory (and what is alive where most is held), .. finish\n\n"
           "NAME is what the text calls an input, its number from 0, or its letter in the printed form.\n\n"
-          "  axle show f.axle --pass linearize,transpose\n"};
+          "  axle show f.axle --pass linearize,transpose\n"
+          "  axle show f.axle --mesh data=4,model=2 --in-sharding x=data --pass partition\n"};
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);
@@ -319,6 +331,7 @@ int show_main(int argc, const char **argv) {
   word_list_deinit(&show.passes);
   word_list_deinit(&show.wrt);
   word_list_deinit(&show.linear);
+  shardings_deinit(&show.shardings);
   free(show.axis_name);
   free(show.after);
   free(file);

@@ -300,7 +300,66 @@ static void programs(void **state) {
   test_tell_ways();
 }
 
+/* --- The samples of every primitive --- */
+
+/* A spec, or "?", for each input and result. */
+static ax_program *laid_out(maker *m, const ax_program *program) {
+  char specs[2048] = "";
+  for (uint32_t i = 0; i < program->in_count + program->out_count; i++) {
+    const ax_type *type = i < program->in_count ? &program->types[i] : &program->types[program->outs[i - program->in_count]];
+    char spec[256] = "?";
+    if (below(m, 4) > 0) random_spec(m, type, spec);
+    strcat(strcat(specs, i == program->in_count ? " -> " : i > 0 ? "; " : ""), spec);
+  }
+  if (program->out_count == 0) strcat(specs, " -> ");
+  ax_program *made;
+  TEST_OK(ax_program_with_shardings(program, m->mesh, specs, &made));
+  return made;
+}
+
+static void one_sample(maker *m, const test_instance *instance) {
+  const ax_program *program = instance->program;
+  ax_tensor **in = calloc(program->in_count + 1, sizeof in[0]), **wanted = calloc(program->out_count + 1, sizeof wanted[0]);
+  ax_tensor **got = calloc(program->out_count + 1, sizeof got[0]);
+  test_random data = test_instance_random(instance);
+  for (uint32_t i = 0; i < program->in_count; i++) in[i] = test_random_tensor(&data, program->types[i], test_low(instance->sample), test_high(instance->sample));
+  test_run(program, in, wanted);
+  for (int turn = 0; turn < 6; turn++) {
+    ax_program *made = laid_out(m, program), *partitioned;
+    if (test_passes(instance, "partition", ax_program_partition(made, &partitioned))) {
+      test_run(partitioned, in, got);
+      for (uint32_t k = 0; k < program->out_count; k++) {
+        ax_tensor *condition = test_absolute(wanted[k]);
+        for (int64_t e = 0; e < test_elems(condition) && condition->dtype == AX_F64; e++) test_set(condition, e, 64); /* of what is summed */
+        test_compare(instance, "laid over a mesh", got[k], wanted[k], condition);
+        ax_tensor_release(condition);
+      }
+      test_release(got, (int)program->out_count);
+      ax_program_release(partitioned);
+    }
+    ax_program_release(made);
+  }
+  test_release(in, (int)program->in_count);
+  test_release(wanted, (int)program->out_count);
+  free(in), free(wanted), free(got);
+}
+
+static void samples(void **state) {
+  (void)state;
+  for (size_t i = 0; i < test_sample_count; i++) {
+    maker m = {.random = {i + 1}};
+    ax_mesh mesh;
+    if (test_samples[i].axes != NULL || strstr(test_samples[i].text, "mesh=") != NULL) continue; /* they have a mesh */
+    TEST_OK(ax_mesh_parse(i % 2 == 0 ? "u9=2,v9=2" : "u9=2,v9=3", &mesh));
+    m.mesh = &mesh;
+    test_instances instances = test_instances_of(&test_samples[i], &test_in_f64);
+    for (uint32_t k = 0; k < instances.count; k++) one_sample(&m, &instances.v[k]);
+    test_instances_release(&instances);
+  }
+  test_blameless();
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(programs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(programs), cmocka_unit_test(samples)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,6 +141,8 @@ typedef struct ax_compile_options {
                          without, so that a sum over elements may be added in another order; all else is the same to the bit */
   bool unchecked_ragged; /* ragged_all_to_all takes send_sizes at their word and does not compare them with recv_sizes. What leaves an
                          operand or output, or lies on each other, fails a run all the same */
+  const ax_mesh *mesh; /* with `shardings`; else NULL */
+  const char *shardings; /* "data; ? -> ?": how inputs and results lie over `mesh`, as ax_program_with_shardings has it; NULL: as the program says */
   bool timeline;      /* each run notes what every thread and device did, and when: ax_executable_timeline. Two looks at the clock
                          for each kernel, product and part of an exchange */
 } ax_compile_options;
@@ -148,7 +150,7 @@ typedef struct ax_compile_options {
    and so deadlocks nobody) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives,
    compiling an equal program from the same lines with equal options gives one more reference to it (two threads at the same time may
    each get their own). `*out` is owned by the caller. Any thread. options may be NULL.
-   AX_INVALID_ARGUMENT: a program with axes; more devices than the runtime allows; an input donated that there is not; a check_numerics
+   AX_INVALID_ARGUMENT: shardings that do not parse or fit; a program with axes; more devices than the runtime allows; an input donated that there is not; a check_numerics
    that is none. AX_ABSENT: what ax_program_partition says; a
    primitive that cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,

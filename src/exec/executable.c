@@ -26,7 +26,9 @@ static void destroy(ax_executable *e) {
 }
 
 static bool same_options(const ax_executable *e, const ax_compile_options *options, const bool *donate) {
-  if ((e->timeline != NULL) != options->timeline || e->plan->options.reference != options->reference || e->plan->options.check != options->check_numerics) return false;
+  if ((e->timeline != NULL) != options->timeline || e->plan->options.reference != options->reference || e->plan->options.check != options->check_numerics ||
+      e->plan->options.unchecked_ragged != options->unchecked_ragged)
+    return false;
   return memcmp(e->donate, donate, e->plan->in_count) == 0;
 }
 
@@ -53,12 +55,7 @@ static ax_executable *create(ax_runtime *runtime, ax_program *program) {
   return e;
 }
 
-ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options, ax_executable **out) {
-  const ax_compile_options defaults = {0};
-  if (options == NULL) options = &defaults;
-  *out = NULL;
-  AX_TRY(ax_require(runtime, "runtime"));
-  AX_TRY(ax_require(program, "program"));
+static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options, ax_executable **out) {
   if ((options->check_numerics & ~(uint32_t)(AX_CHECK_NAN | AX_CHECK_INF)) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "compile: check_numerics is %u; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0", options->check_numerics);
   bool *donate = ax_calloc((size_t)program->in_count + 1, sizeof donate[0]);
@@ -84,6 +81,21 @@ ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_
   pthread_mutex_unlock(&runtime->cache_lock);
   *out = e;
   return AX_OK;
+}
+
+ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options, ax_executable **out) {
+  const ax_compile_options defaults = {0};
+  if (options == NULL) options = &defaults;
+  *out = NULL;
+  AX_TRY(ax_require(runtime, "runtime"));
+  AX_TRY(ax_require(program, "program"));
+  if (options->shardings == NULL) return compile(runtime, program, options, out);
+  ax_program *laid;
+  ax_status status = ax_program_with_shardings(program, options->mesh, options->shardings, &laid);
+  if (status != AX_OK) return ax_error_context(status, "compile: ");
+  status = compile(runtime, laid, options, out);
+  ax_program_release(laid);
+  return status;
 }
 
 ax_executable *ax_executable_retain(ax_executable *e) {

@@ -69,6 +69,9 @@ inline value ragged_all_to_all(input operand, input output, input input_offsets,
 inline value top_level_all_gather(input x, const mesh &over, const std::string &specs) {
   return detail::lined(ax_top_level_all_gather(x, &over, specs.c_str()), x, "top_level_all_gather");
 }
+inline value with_sharding(input x, const mesh &over, const std::string &spec) {
+  return detail::lined(ax_with_sharding(x, &over, spec.c_str()), x, "with_sharding");
+}
 inline value axis_index(axis_names axes, location at = location::here()) {
   return detail::lined(ax_axis_index(axes.c_str()), at, "axis_index");
 }

@@ -2,6 +2,8 @@
 #ifndef AXLE_CXX_EXEC_HPP
 #define AXLE_CXX_EXEC_HPP
 
+#include <optional>
+
 #include "axle/cxx/host.hpp"
 #include "axle/cxx/program.hpp"
 
@@ -134,13 +136,17 @@ struct compile_options {
   bool reference = false;
   std::uint32_t check_numerics = 0; /* AX_CHECK_* */
   bool timeline = false;
+  std::optional<mesh> over = {}; /* with `shardings` */
+  std::string shardings = {};    /* "data; ? -> ?"; "": as the program says */
 
-  ax_compile_options raw() const { /* borrows donate's list */
+  ax_compile_options raw() const { /* borrows donate's list, the mesh and the text */
     ax_compile_options made{};
     made.donate = donate;
     made.reference = reference;
     made.check_numerics = check_numerics;
     made.timeline = timeline;
+    made.mesh = over ? &*over : nullptr;
+    made.shardings = shardings.empty() ? nullptr : shardings.c_str();
     return made;
   }
 };

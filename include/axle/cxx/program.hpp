@@ -91,6 +91,9 @@ class program : public handle<ax_program, ax_program_retain, ax_program_release>
   may<program> dce(location at = location::here()) const { return transformed(at, "program_dce", ax_program_dce); }
   may<program> cse(location at = location::here()) const { return transformed(at, "program_cse", ax_program_cse); }
   may<program> simplify(location at = location::here()) const { return transformed(at, "program_simplify", ax_program_simplify); }
+  may<program> with_shardings(const mesh &over, const std::string &specs, location at = location::here()) const {
+    return transformed(at, "program_with_shardings", ax_program_with_shardings, &over, specs.c_str());
+  }
   may<program> partition(location at = location::here()) const { return transformed(at, "program_partition", ax_program_partition); }
 };
 

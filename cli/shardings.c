@@ -1,0 +1,57 @@
+/* --in-sharding and --out-sharding: how a whole program's inputs and results lie over --mesh. */
+#include <string.h>
+
+#include "axle/transform.h"
+#include "cli.h"
+#include "ir/program.h"
+
+ax_status take_pair(word_list *list, const char *option, const char *argument) {
+  const char *equals = strchr(argument, '=');
+  if (equals == NULL || equals == argument) return ax_error(AX_INVALID_ARGUMENT, "%s: expected NAME=..., got \"%s\"", option, argument);
+  return word_list_add(list, argument, strlen(argument));
+}
+
+/* "data,_; ?": what was said of each, or nothing. */
+static ax_status side(const source *source, const char *option, const word_list *words, uint32_t count,
+                      int64_t (*find)(const struct source *source, const char *word, size_t length), ax_text *text) {
+  const char **specs = ax_calloc((size_t)count + 1, sizeof specs[0]);
+  ax_status status = specs != NULL ? AX_OK : ax_out_of_memory(count * sizeof specs[0]);
+  for (uint32_t w = 0; status == AX_OK && w < words->count; w++) {
+    const char *word = words->words[w], *equals = strchr(word, '=');
+    int64_t index = find(source, word, (size_t)(equals - word));
+    if (index < 0) status = ax_error(AX_INVALID_ARGUMENT, "%s %s: the program has none of that name", option, word);
+    else if (specs[index] != NULL) status = ax_error(AX_INVALID_ARGUMENT, "%s %s: it is given twice", option, word);
+    else specs[index] = equals + 1;
+  }
+  for (uint32_t i = 0; status == AX_OK && i < count; i++) ax_text_add(text, "%s%s", i > 0 ? "; " : "", specs[i] != NULL ? specs[i] : "?");
+  ax_free(specs);
+  return status;
+}
+
+ax_status shardings_apply(const shardings *s, const source *source, ax_program **out) {
+  const ax_program *program = source->program;
+  if (program->axes.count > 0) return ax_error(AX_INVALID_ARGUMENT, "a per-device program's inputs and results have no shardings");
+  if (!s->has_mesh) return ax_error(AX_INVALID_ARGUMENT, "--in-sharding and --out-sharding need --mesh");
+  ax_text text = {0};
+  ax_status status = side(source, "--in-sharding", &s->in, program->in_count, source_find_input, &text);
+  ax_text_add(&text, " -> ");
+  if (status == AX_OK) status = side(source, "--out-sharding", &s->out, program->out_count, source_find_output, &text);
+  char *specs = NULL;
+  if (status == AX_OK) status = ax_text_finish(&text, &specs);
+  else ax_text_deinit(&text);
+  if (status == AX_OK) status = ax_program_with_shardings(program, &s->mesh, specs, out);
+  ax_string_free(specs);
+  return status;
+}
+
+ax_status shardings_take(shardings *s, int value, const char *argument) {
+  if (value == option_in_sharding) return take_pair(&s->in, "--in-sharding", argument);
+  if (value == option_out_sharding) return take_pair(&s->out, "--out-sharding", argument);
+  s->has_mesh = true;
+  return ax_mesh_parse(argument, &s->mesh);
+}
+
+void shardings_deinit(shardings *s) {
+  word_list_deinit(&s->in);
+  word_list_deinit(&s->out);
+}
