@@ -73,9 +73,39 @@ int64_t ax_program_devices(const ax_program *program);
    AX_INVALID_ARGUMENT: as ax_put_host; a spec of more than one entry; AX_MAX_RANK dimensions already. */
 AX_MUST_USE ax_status ax_replicate(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_array **out);
 
+/* --- The shardings of jax.pmap's arrays, as text and as meshes and specs --- */
+
+/* How an array lies over devices: by mesh and spec (an entry for each dimension); and of which dimensions a device's part has one index
+   instead of a dimension of 1. A plain value. */
+typedef struct ax_pmap_sharding {
+  ax_mesh mesh;
+  ax_spec spec;       /* rank is the array's */
+  uint32_t unstacked; /* bit d: dimension d is cut over one axis, of its own size, and parts do not have it */
+} ax_pmap_sharding;
+/* Reads JAX's text: "ShardingSpec((Unstacked(4), NoSharding(), Chunked(2,3)), (ShardedAxis(axis=0), Replicated(replicas=2), ShardedAxis(axis=1),
+   ShardedAxis(axis=2)))". The first list has an entry for each dimension, of which Unstacked is one cut and Chunked one for each number, major
+   first; the second says what the devices, in order, go along: a cut, by its number, each once, or replicas. The mesh has an axis for each of
+   these, "s2" for cut 2, "r0" and on for replicas. AX_INVALID_ARGUMENT: other text, at what it says; cuts that are not there, twice or left out; more
+   than AX_MAX_RANK dimensions, AX_MAX_AXES cuts or axes, 2^31 devices. `*out` is all 0 on failure. Any thread, as all here. */
+AX_MUST_USE ax_status ax_pmap_sharding_parse(const char *text, ax_pmap_sharding *out);
+/* Writes it; an unstacked dimension without a bit is Chunked. `*out`: ax_string_free. AX_INVALID_ARGUMENT: an unsound struct. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_pmap_sharding_print(const ax_pmap_sharding *sharding, char **out);
+/* That of a pmap's operand or result of `rank` dimensions, the mapped one, `axis`, included; -1: not mapped. devices: all that the pmap and those
+   inside it take; a multiple of axis_size. AX_INVALID_ARGUMENT: that it is none; an axis outside the rank; more than 2^31 devices. */
+AX_MUST_USE ax_status ax_pmap_sharding_of(int64_t devices, int64_t axis_size, uint32_t rank, int axis, ax_pmap_sharding *out);
+/* What `device`, by its number, has of an array of type `whole` (axis sets not looked at): *part, without the dimensions that are unstacked, begins at
+   `start` (an index for each dimension of the whole). AX_INVALID_ARGUMENT: an unsound struct or type; another rank; an unstacked dimension of
+   another size; one that its cuts do not divide; a device that there is not. */
+AX_MUST_USE ax_status ax_pmap_sharding_part(const ax_pmap_sharding *sharding, const ax_type *whole, int64_t device, ax_type *part,
+                                            int64_t *start);
+
 #pragma GCC visibility pop
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_pmap_sharding_parse(...) AX_LINED_STATUS(pmap_sharding_parse, __VA_ARGS__)
+#define ax_pmap_sharding_print(...) AX_LINED_STATUS(pmap_sharding_print, __VA_ARGS__)
+#define ax_pmap_sharding_of(...) AX_LINED_STATUS(pmap_sharding_of, __VA_ARGS__)
+#define ax_pmap_sharding_part(...) AX_LINED_STATUS(pmap_sharding_part, __VA_ARGS__)
 #define ax_pmap(...) AX_LINED_VOID(pmap, __VA_ARGS__)
 #define ax_replicate(...) AX_LINED_STATUS(replicate, __VA_ARGS__)
 #endif

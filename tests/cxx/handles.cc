@@ -100,6 +100,12 @@ void runs() {
   refused([&] { return in.part(2); }, AX_INVALID_ARGUMENT, "array_part");
   refused([&] { return runtime.put(mesh, "nowhere", x); }, AX_INVALID_ARGUMENT, "put_host");
   refused([&] { return runtime.put(mesh, "d", axle::view(x, {5})); }, AX_INVALID_ARGUMENT, "put_host");
+  axle::pmap_sharding rows = axle::pmap_sharding::parse("ShardingSpec((Unstacked(2), NoSharding()), (ShardedAxis(axis=0),))");
+  CHECK(axle::pmap_sharding::of(2, 2, 2, 0).text() == std::string(rows.text()) && rows.mesh.count == 1);
+  CHECK(rows.part(f32({2, 3}), 1).type.rank == 1 && rows.part(f32({2, 3}), 1).start.at(0) == 1);
+  refused([&] { return rows.part(f32({2, 3}), 2); }, AX_INVALID_ARGUMENT, "pmap_sharding_part");
+  refused([] { return axle::pmap_sharding::parse("x"); }, AX_INVALID_ARGUMENT, "pmap_sharding_parse");
+  refused([] { return axle::pmap_sharding::of(3, 2, 1, 0); }, AX_INVALID_ARGUMENT, "pmap_sharding_of");
   CHECK((runtime.replicate(mesh, "d", axle::view(x, {4})).read<float>() == std::vector<float>{1, 2, 3, 4, 1, 2, 3, 4}));
   refused([&] { return runtime.replicate(mesh, "_,d", x); }, AX_INVALID_ARGUMENT, "replicate");
   refused([&] { return executable.run({in}); }, AX_INVALID_ARGUMENT, "run");

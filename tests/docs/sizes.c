@@ -14,6 +14,7 @@ int main(void) {
   SIZE(ax_spread);
   SIZE(ax_type);
   SIZE(ax_spec);
+  SIZE(ax_pmap_sharding);
   SIZE(ax_host_array);
   SIZE(ax_part);
   SIZE(ax_allocator);

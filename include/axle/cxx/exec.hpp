@@ -10,6 +10,39 @@
 namespace axle {
 inline namespace AXLE_ERRORS_ {
 
+/* How jax.pmap's arrays lie: mesh, spec, and which dimensions parts do not have. See axle/pmap.h. */
+struct pmap_sharding : ax_pmap_sharding {
+  pmap_sharding() : ax_pmap_sharding() {}
+  static may<pmap_sharding> parse(const std::string &text, location at = location::here()) {
+    pmap_sharding made;
+    ax_status status = ax_pmap_sharding_parse(text.c_str(), &made);
+    return detail::give(status, std::move(made), at, "pmap_sharding_parse");
+  }
+  /* Of an operand or result of a pmap: `axis` of its dimensions is mapped, -1 none. */
+  static may<pmap_sharding> of(std::int64_t devices, std::int64_t axis_size, std::uint32_t rank, int axis, location at = location::here()) {
+    pmap_sharding made;
+    ax_status status = ax_pmap_sharding_of(devices, axis_size, rank, axis, &made);
+    return detail::give(status, std::move(made), at, "pmap_sharding_of");
+  }
+  may<std::string> text(location at = location::here()) const {
+    char *text = nullptr;
+    ax_status status = ax_pmap_sharding_print(this, &text);
+    return detail::give(status, detail::taken(text), at, "pmap_sharding_print");
+  }
+  /* What a device has of an array of this type, and where in the whole that begins. */
+  struct part_place {
+    axle::type type{};
+    std::vector<std::int64_t> start;
+  };
+  may<part_place> part(const axle::type &whole, std::int64_t device, location at = location::here()) const {
+    std::int64_t start[AX_MAX_RANK] = {};
+    part_place found;
+    ax_status status = ax_pmap_sharding_part(this, &whole, device, &found.type, start);
+    if (status == AX_OK) found.start.assign(start, start + whole.rank);
+    return detail::give(status, std::move(found), at, "pmap_sharding_part");
+  }
+};
+
 /* A reference to an array laid over a mesh, ready or to be made by a run that is not over. */
 class array : public handle<ax_array, ax_array_retain, ax_array_release> {
  public:
