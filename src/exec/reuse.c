@@ -294,6 +294,7 @@ static ax_status place_all(reuser *r, area *areas) {
     int64_t base = take(areas, &area_count, r->tenants[begin].axes, bytes);
     for (uint32_t i = begin; i < end; i++) a->shared_offset[r->tenants[i].root] = base + r->tenants[i].offset;
   }
+  for (uint32_t k = 0; k < a->plan->out_count; k++) a->shared_offset[a->plan->buffers[a->plan->out[k]].root] = 0; /* in memory of their own */
   for (uint32_t i = 0; i < a->plan->buffer_count; i++)
     if (a->shared[i] && a->shared_offset[i] < 0) a->shared_offset[i] = take(areas, &area_count, a->plan->buffers[i].axes, bytes_of(r, i));
   return AX_OK;
