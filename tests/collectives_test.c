@@ -11,7 +11,7 @@
 #include "support/cmocka.h"
 #include "support/random.h"
 
-typedef enum kind { PSUM, PMAX, PMIN, PMEAN, GATHER, INVARIANT, SCATTER, ALL_TO_ALL, PERMUTE, BROADCAST, INDEX, ASYNC } kind;
+typedef enum kind { PSUM, PMAX, PMIN, PMEAN, GATHER, INVARIANT, SCATTER, ALL_TO_ALL, PERMUTE, BROADCAST, BROADCAST_BY, INDEX, ASYNC } kind;
 
 typedef struct row {
   kind kind;
@@ -68,6 +68,8 @@ static const row rows[] = {
     {BROADCAST, "a,v", 4, 0, false, {2, 3, 2}},
     {BROADCAST, "v,b", 3, 0, false, {2, 3, 2}},
     {BROADCAST, "a,v,b", 7, 0, false, {2, 3, 2}},
+    {BROADCAST_BY, "v", 2, 0, false, {2, 3, 2}},
+    {BROADCAST_BY, "v,b", 3, 0, false, {2, 3, 2}},
     {INDEX, "v", 0, 0, false, {2, 3, 2}},
     {INDEX, "v,a", 0, 0, false, {2, 3, 2}},
     {INDEX, "b,v,a", 0, 0, false, {2, 3, 2}},
@@ -109,6 +111,7 @@ static void apply(const ax_value *in, ax_value *out, void *context) {
     case ALL_TO_ALL: out[0] = ax_all_to_all(x, r->axes, r->a, r->b, r->tiled); break;
     case PERMUTE: out[0] = permute(x, r); break;
     case BROADCAST: out[0] = ax_pbroadcast(x, r->axes, r->a); break;
+    case BROADCAST_BY: out[0] = ax_pbroadcast_dynamic(x, r->axes, ax_integer(r->a)); break;
     case INDEX: out[0] = ax_mul(x, ax_convert_element_type(ax_axis_index(r->axes), AX_F64)); break;
     case ASYNC: out[0] = ax_done(ax_psum_start(x, r->axes)); break;
   }
@@ -336,7 +339,7 @@ static void check_lower(const row *row) {
     if (op->kind == AX_OP_START) exchange(&plan, op->exchange, memory);
     by_hand = by_hand && (op->kind == AX_OP_START || op->kind == AX_OP_DONE);
   }
-  assert_true(by_hand || row->kind == PMEAN || row->kind == INDEX);
+  assert_true(by_hand || row->kind == PMEAN || row->kind == BROADCAST_BY || row->kind == INDEX);
   for (int64_t d = 0; d < devices && by_hand; d++)
     for (int64_t i = 0; i < test_elems(y[d]); i++) TEST_NEAR(data_of(memory, &plan, out, d)[i], test_get(y[d], i), 1e-12);
   test_release(memory, plan.buffer_count * devices);

@@ -182,7 +182,7 @@ static void collected(const ax_value *in, ax_value *out, void *context) {
     case 9: out[0] = ax_mul(in[0], ax_full_like(in[0], (double)ax_axis_size("nowhere"))); break;
     case 10: out[0] = ax_pcast(in[0], "data", "varying"); break;
     case 11: out[0] = ax_pcast(in[0], "model", "sideways"); break;
-    case 12: out[0] = ax_pmean(ax_gt(in[0], in[0]), "data"); break;
+    case 12: out[0] = ax_pmean(in[0], "rows"); break;
     case 13: out[0] = ax_psum(in[0], NULL); break;
     case 14: out[0] = ax_done(in[0]); break;
     default: out[0] = ax_psum(in[0], "a name that is much longer than the names of axes may be"); break;
@@ -225,7 +225,7 @@ static void collectives(void **state) {
       "\"nowhere\"",
       "data",
       "sideways",
-      "pmean: the operand is bool[2]{V:data}; it must be a float",
+      "pmean: axis \"rows\" is not bound",
       "psum: there is no name of an axis",
       "operand 0 is f32[2]{V:data}, no future",
       "a name that is much longer",

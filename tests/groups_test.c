@@ -186,7 +186,7 @@ static void test_errors(void **state) {
       {0, "x {0,1}, {2,3}", "expected a group, as {0,1}, at \", {2,3}\""},
       {4, "x,0", "axis names \"x,0\": 0 is a dimension, which psum, pmean, pmax and pmin of arrays alone take"},
       {4, "a_name_that_goes_on_and_on_and_on", "has more than 31 bytes"},
-      {4, "x {0,1,2} {3}", "all_gather f32[64]{V:x}: group 0 has 3 members and group 1 has 1; here groups must be of one size"},
+      {4, "x {0,1,2} {3}", "all_gather f32[64]{V:x}: group 0 has 3 members and group 1 has 1; here groups must be of one size, which the result's shape"},
       {5, "x {0} {1,2,3}", "psum_scatter f32[64]{V:x}: group 0 has 1 members and group 1 has 3"},
       {6, "x {0} {1,2,3}", "all_to_all f32[64]{V:x}: group 0 has 1 members"},
   };

@@ -159,6 +159,27 @@ static void no_derivative_of_which(void **state) {
   expect_line(strstr(ax_message(), "custom_vjp"), of_backwards, 3, " has no derivative forwards");
 }
 
+static void mapped(const ax_value *in, ax_value *out, void *context) {
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("d=2", &mesh));
+  if (context != NULL) ax_shard_map_unchecked(&mesh, "d -> d", AX_FN(uneven, 1, 1), in, out);
+  else ax_shard_map(&mesh, "d -> d", AX_FN(uneven, 1, 1), in, out);
+}
+
+/* Whose body it is is said once. */
+static void of_which_map(void **state) {
+  (void)state;
+  ax_program *program;
+  const ax_type type = AX_TYPE(AX_F32, 2, 3);
+  for (int unchecked = 0; unchecked < 2; unchecked++) {
+    assert_int_equal(ax_trace(AX_CLOSURE(mapped, 1, 1, unchecked != 0 ? &unchecked : NULL), &type, &program), AX_INVALID_ARGUMENT);
+    const char *said = strstr(ax_message(), "shard_map");
+    assert_non_null(said);
+    assert_true(strncmp(said, unchecked != 0 ? "shard_map_unchecked: body: " : "shard_map: body: ", unchecked != 0 ? 27 : 17) == 0);
+    assert_null(strstr(said + 1, "shard_map"));
+  }
+}
+
 /* Every kind of number, on either side. */
 static void numbers(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -239,7 +260,7 @@ static void numbers_nest(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_started_says_where), cmocka_unit_test(errors_say_where), cmocka_unit_test(pmaps_say_where),
-      cmocka_unit_test(equations_keep_their_locations), cmocka_unit_test(no_derivative_of_which),
+      cmocka_unit_test(equations_keep_their_locations), cmocka_unit_test(no_derivative_of_which), cmocka_unit_test(of_which_map),
       cmocka_unit_test(numbers_are_operands),
       cmocka_unit_test(numbers_are_indices),
       cmocka_unit_test(numbers_nest),

@@ -90,7 +90,7 @@ static void check_runs(ax_program *program, const ax_type *types, const double *
 
 static void exchange(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_ragged_all_to_all(in[0], in[1], in[2], in[3], in[4], in[5], "d");
+  out[0] = ax_ragged_all_to_all(in[0], in[1], in[2], in[3], in[4], in[5], context != NULL ? context : "d");
 }
 
 static ax_program *program_of(ax_function body) {
@@ -171,11 +171,11 @@ static void deadlocks(void **state) {
 
 /* --- When it is traced --- */
 
-static ax_status trace(const ax_type *types, const char *axes_of_mesh) {
+static ax_status trace(const ax_type *types, const char *axes_of_mesh, const char *axes) {
   ax_mesh mesh;
   ax_program *program;
   TEST_OK(ax_mesh_parse(axes_of_mesh, &mesh));
-  ax_status status = ax_trace_on(&mesh, AX_FN(exchange, 6, 1), types, &program);
+  ax_status status = ax_trace_on(&mesh, AX_CLOSURE(exchange, 6, 1, (char *)axes), types, &program);
   ax_program_release(program);
   return status;
 }
@@ -199,14 +199,16 @@ static void when_traced(void **state) {
              {4, AX_S32, 2, {2, 2}, "output_offsets is s32[2,2]{V:d}; it must be a row of at least one"},
              {5, AX_S32, 1, {0}, "recv_sizes is s32[0]{V:d}; it must be a row of at least one"},
              {5, AX_S32, 1, {6}, "recv_sizes is s32[6]{V:d}; it must be as long as input_offsets"}};
-  TEST_OK(trace(good, "d=2"));
-  TEST_FAILS(trace(good, "d=3"), AX_INVALID_ARGUMENT, "input_offsets has 4 entries, which do not divide among the 3 members");
-  TEST_FAILS(trace(good, "e=2"), AX_INVALID_ARGUMENT, "ragged_all_to_all: ");
+  TEST_OK(trace(good, "d=2", NULL));
+  TEST_FAILS(trace(good, "d=3", NULL), AX_INVALID_ARGUMENT, "input_offsets has 4 entries, which do not divide among the 3 members");
+  TEST_FAILS(trace(good, "e=2", NULL), AX_INVALID_ARGUMENT, "ragged_all_to_all: ");
+  TEST_FAILS(trace(good, "d=3", "d {0,1} {2}"), AX_INVALID_ARGUMENT,
+             "group 0 has 2 members and group 1 has 1; here groups must be of one size, as each member gets as many slices");
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     ax_type types[6];
     memcpy(types, good, sizeof types);
     types[bad[i].operand] = ax_array_type(bad[i].dtype, bad[i].rank, bad[i].dims);
-    TEST_FAILS(trace(types, "d=2"), AX_INVALID_ARGUMENT, bad[i].said);
+    TEST_FAILS(trace(types, "d=2", NULL), AX_INVALID_ARGUMENT, bad[i].said);
   }
 }
 

@@ -30,7 +30,8 @@ extern "C" {
    psum, pmean, pmax and pmin also take dimensions of x, by number among the names: "data,0", "-1". They go, as by reduce_sum and the like
    on each device before. Of a number (ax_integer(1)) they give a number, without an equation: n times it, itself. */
 ax_value ax_psum(ax_value x, const char *axes);
-ax_value ax_pmean(ax_value x, const char *axes); /* psum / n; T float */
+ax_value ax_pmean(ax_value x, const char *axes); /* psum / n; of integers f32[d..], of 64-bit ones f64[d..], of what
+                                                    their psum is; of bools the fraction that are true, f32[d..] */
 ax_value ax_pmax(ax_value x, const char *axes);  /* NaN if any is; of bools, whether any is true; pmin: all */
 ax_value ax_pmin(ax_value x, const char *axes);
 /* T[d..] -> s32[d..]: the number of the first member that has the largest, or the smallest, element by element; NaN is both. Typed
@@ -61,6 +62,9 @@ ax_value ax_pshuffle(ax_value x, const char *axes, uint32_t count, const int64_t
 ax_value ax_pswapaxes(ax_value x, const char *axes, int64_t dimension);
 /* T[d..] -> T[d..]: x of member `source` on all. The result stays typed varying. Any T. A source outside the group is an error. */
 ax_value ax_pbroadcast(ax_value x, const char *axes, int64_t source);
+/* The same where the source, s32[], is found by the program: as the psum of x on that member, and zeros (of bools false) on the others, so that all
+   have zeros where there is no such member, and 0 for -0. Also an error: a source that is not s32[]. */
+ax_value ax_pbroadcast_dynamic(ax_value x, const char *axes, ax_value source);
 /* output T[M, A..] with rows of the members' operands T[N, A..] put in it, as jax.lax.ragged_all_to_all. The others are integers [K], of
    any dtypes; c = K / n slices of each member go to each member. Slice i, operand[input_offsets[i] : input_offsets[i] + send_sizes[i]], goes
    to member i / c, and lies from output_offsets[i] on in that one's output. recv_sizes[i] is the size of slice i % c from member i / c.
@@ -197,6 +201,7 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #define ax_pshuffle(...) AX_LINED(pshuffle, __VA_ARGS__)
 #define ax_pswapaxes(...) AX_LINED(pswapaxes, __VA_ARGS__)
 #define ax_pbroadcast(...) AX_LINED(pbroadcast, __VA_ARGS__)
+#define ax_pbroadcast_dynamic(...) AX_LINED(pbroadcast_dynamic, __VA_ARGS__)
 #define ax_psend(...) AX_LINED(psend, __VA_ARGS__)
 #define ax_precv(...) AX_LINED(precv, __VA_ARGS__)
 #define ax_create_token() ax_lined_value((ax_create_token)(), AX_CALL("create_token"))

@@ -354,20 +354,21 @@ void ax_shard_map_trace(const char *owner, ax_shard_map_params *params, const ax
 }
 
 static void shard_map(const ax_mesh *mesh, const char *specs, bool unchecked, ax_fn function, const ax_value *in, ax_value *out) {
+  const char *owner = unchecked ? "shard_map_unchecked" : "shard_map";
   in = ax_take_operands(in, function.in_count, out, function.out_count);
   ax_spec *in_specs = ax_trace_alloc(function.in_count * sizeof in_specs[0]);
   ax_spec *out_specs = ax_trace_alloc(function.out_count * sizeof out_specs[0]);
   if (in_specs == NULL || out_specs == NULL) return;
   if (mesh == NULL) {
-    ax_reject(&ax_prim_shard_map, "there is no mesh");
+    ax_reject_as(owner, "there is no mesh");
     return;
   }
   ax_shard_map_params params = {.mesh = *mesh, .unchecked = unchecked, .out_specs = {function.out_count, out_specs}};
   for (uint32_t i = 0; i < AX_MAX_AXES; i++) params.mesh.axis[i].unchecked = false;
   ax_status status = ax_mesh_check(mesh);
   if (status == AX_OK) status = ax_parse_specs(specs, function.in_count, function.out_count, &params.mesh, in_specs, out_specs, NULL);
-  if (status != AX_OK) ax_fail(ax_error_context(status, "shard_map: "));
-  if (!ax_failed()) ax_shard_map_trace("shard_map", &params, in_specs, function, in, out);
+  if (status != AX_OK) ax_fail(ax_error_context(status, "%s: ", owner));
+  if (!ax_failed()) ax_shard_map_trace(owner, &params, in_specs, function, in, out);
 }
 
 void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out) {

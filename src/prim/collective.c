@@ -17,8 +17,9 @@ ax_status ax_collective_size(const ax_infer_args *args, const ax_axes *names, in
   *size = ax_group_size(groups, 0);
   for (uint32_t g = 1; g < groups->count; g++)
     if (ax_group_size(groups, g) != *size)
-      return ax_error(AX_INVALID_ARGUMENT, "group 0 has %lld members and group %u has %u; here groups must be of one size, which the result's shape depends on",
-                      (long long)*size, g, ax_group_size(groups, g));
+      return ax_error(AX_INVALID_ARGUMENT, "group 0 has %lld members and group %u has %u; here groups must be of one size, %s",
+                      (long long)*size, g, ax_group_size(groups, g),
+                      args->prim == &ax_prim_ragged_all_to_all ? "as each member gets as many slices" : "which the result's shape depends on");
   return AX_OK;
 }
 

@@ -1,6 +1,9 @@
-/* pshift: offsets of every size against their definition, over devices and over a named axis of vmap; pshuffle and pswapaxes likewise; and
-   what is refused. */
+/* pshift: offsets of every size against their definition, over devices and over a named axis of vmap; pshuffle, pswapaxes and pbroadcast_dynamic
+   likewise; and what is refused. */
+#include <math.h>
+
 #include "axle/collectives.h"
+#include "axle/ops.h"
 #include "axle/transform.h"
 #include "support/cmocka.h"
 #include "support/run.h"
@@ -103,6 +106,65 @@ static void members_in_another_order(void **state) {
   }
 }
 
+/* --- From a member that the program finds --- */
+
+/* x, the source -> x of that member; where that is 3; whether it is no NaN. */
+static void found(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_pbroadcast_dynamic(in[0], "d", in[1]);
+  out[1] = ax_pbroadcast_dynamic(ax_eq(in[0], ax_integer(3)), "d", in[1]);
+  out[2] = ax_pbroadcast_dynamic(in[0], "d", ax_integer(3));
+}
+static void found_on_devices(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("d=5", &mesh));
+  ax_shard_map(&mesh, "d; -> d", AX_FN(found, 2, 3), in, out);
+}
+static void found_in_a_batch(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_vmap(&(ax_vmap_options){.axis_name = "d", .in_axes = (const int[]){0, -1}}, AX_FN(found, 2, 3), in, out);
+}
+
+static void a_source_that_is_found(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F32, members), TEST_SCALAR(AX_S32)};
+  const ax_function ways[] = {found_on_devices, found_in_a_batch};
+  const double x[members] = {NAN, 2, INFINITY, 3, -5};
+  for (int w = 0; w < 2; w++) {
+    ax_program *program = test_trace(ways[w], NULL, types, 2, 3);
+    for (int source = -1; source <= members; source++) {
+      ax_tensor *in[] = {test_tensor(types[0], x), test_tensor(types[1], (double[]){source})}, *out[3];
+      double wanted = source < 0 || source == members ? 0 : x[source];
+      test_run(program, in, out);
+      for (int64_t m = 0; m < members; m++) {
+        TEST_NEAR(test_get(out[0], m), wanted, 0);
+        TEST_NEAR(test_get(out[1], m), wanted == 3, 0);
+        TEST_NEAR(test_get(out[2], m), 3, 0);
+      }
+      test_release(in, 2);
+      test_release(out, 3);
+    }
+    ax_program_release(program);
+  }
+}
+
+static void from_any(const ax_value *in, ax_value *out, void *axes) { out[0] = ax_pbroadcast_dynamic(in[0], axes, in[1]); }
+
+static void no_source(void **state) {
+  (void)state;
+  ax_mesh mesh;
+  ax_program *program;
+  ax_type types[] = {TEST_TYPE(AX_F32, members), TEST_SCALAR(AX_S64)};
+  TEST_OK(ax_mesh_parse("d=5", &mesh));
+  types[0].spread.varying = 1;
+  TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(from_any, 2, 1, "d"), types, &program), AX_INVALID_ARGUMENT,
+             "pbroadcast_dynamic: the source is s64[]; it must be s32[]");
+  types[1] = TEST_TYPE(AX_S32, 1);
+  TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(from_any, 2, 1, "d"), types, &program), AX_INVALID_ARGUMENT, "the source is s32[1]");
+  TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(from_any, 2, 1, "e"), types, &program), AX_INVALID_ARGUMENT, "axis \"e\" is not bound");
+}
+
 static void unknown(const ax_value *in, ax_value *out, void *context) { out[0] = ax_pshift(in[0], context, 1, true); }
 
 static void future(const ax_value *in, ax_value *out, void *context) {
@@ -167,6 +229,7 @@ static void refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(offsets_of_all_sizes), cmocka_unit_test(members_in_another_order), cmocka_unit_test(no_permutations),
+                                     cmocka_unit_test(a_source_that_is_found), cmocka_unit_test(no_source),
                                      cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

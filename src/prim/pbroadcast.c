@@ -5,6 +5,7 @@
    member, so the cotangents of all of them, summed, are the source's; the others have zeros.
    Batching over a named axis: one slice of the batch dimension, over the other axes from the source's number there. */
 #include "prim/collective.h"
+#include "prim/composite.h"
 #include "prim/prims.h"
 
 typedef struct pbroadcast_params {
@@ -107,4 +108,16 @@ ax_value ax_pbroadcast(ax_value x, const char *axes, int64_t source) {
   pbroadcast_params params = {.source = source};
   if (!ax_collective_operand(&ax_prim_pbroadcast, &x, axes, &params.axes)) return ax_poison;
   return ax_bind1(&ax_prim_pbroadcast, &params, &x, 1);
+}
+
+ax_value ax_pbroadcast_dynamic(ax_value x, const char *axes, ax_value source) {
+  static const char name[] = "pbroadcast_dynamic";
+  ax_type from;
+  ax_axes names;
+  if (ax_is_number(source)) source = ax_as(name, source, AX_S32);
+  if (!ax_collective_operand(&ax_prim_pbroadcast, &x, axes, &names) || !ax_operand(name, source, &from)) return ax_poison;
+  if (from.dtype != AX_S32 || from.rank > 0) return ax_reject_as(name, "the source is %s; it must be s32[]", ax_operand_string(&from));
+  ax_type type = ax_typeof(x);
+  ax_value kept = ax_where(ax_eq(ax_axis_index(axes), source), x, ax_full_like(x, 0));
+  return ax_spread_to(type.dtype == AX_BOOL ? ax_pmax(kept, axes) : ax_psum(kept, axes), &type.spread);
 }

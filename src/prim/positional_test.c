@@ -129,6 +129,41 @@ static void numbers(void **state) {
   ax_program_release(program);
 }
 
+/* --- Means of what is no float --- */
+
+typedef struct mean {
+  ax_dtype of, is;
+  double row[4], wanted;
+} mean;
+static void mean_over(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_pmean(in[0], "b");
+  out[1] = ax_pmean(ax_reshape(in[0], 1, (int64_t[]){1}), "b,0");
+}
+static void mean_of(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_vmap(&(ax_vmap_options){.axis_name = "b", .out_axes = (const int[]){-1, -1}}, AX_FN(mean_over, 1, 2), in, out);
+}
+
+static void means_of_integers(void **state) {
+  (void)state;
+  static const mean rows[] = {{AX_S32, AX_F32, {1, 2, 4, -9}, -0.5}, {AX_U8, AX_F32, {0, 1, 2, 3}, 1.5},   {AX_S8, AX_F32, {-1, -1, 0, 0}, -0.5},
+                              {AX_S64, AX_F64, {0, 1, 2, 3}, 1.5},   {AX_U64, AX_F64, {1, 1, 2, 1}, 1.25}, {AX_BOOL, AX_F32, {1, 1, 0, 1}, 0.75}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const ax_type type = TEST_TYPE(rows[i].of, 4);
+    ax_program *program = test_trace(mean_of, NULL, &type, 1, 2);
+    ax_tensor *in = test_tensor(type, rows[i].row), *out[2];
+    test_run(program, &in, out);
+    for (int k = 0; k < 2; k++) {
+      assert_int_equal(out[k]->dtype, rows[i].is);
+      TEST_NEAR(test_get(out[k], 0), rows[i].wanted, 0);
+    }
+    test_release(&in, 1);
+    test_release(out, 2);
+    ax_program_release(program);
+  }
+}
+
 /* --- What is refused --- */
 
 static void summed(const ax_value *in, ax_value *out, void *context) { out[0] = ax_psum(in[0], context); }
@@ -163,7 +198,7 @@ static void refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(dimensions_beside_names), cmocka_unit_test(bools), cmocka_unit_test(numbers),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(dimensions_beside_names), cmocka_unit_test(bools), cmocka_unit_test(numbers), cmocka_unit_test(means_of_integers),
                                      cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

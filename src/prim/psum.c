@@ -175,10 +175,13 @@ ax_value ax_pmean(ax_value x, const char *axes) {
   int64_t count;
   if (ax_is_number(x)) return ax_reduce_number(name, AX_SCALAR_NONE, x, axes);
   if (!ax_operand(name, x, &type)) return ax_poison;
-  if (!ax_is_float(type.dtype))
-    return ax_reject_as(name, "the operand is %s; it must be a float: convert_element_type gives one", ax_operand_string(&type));
+  if (type.dtype == AX_BOOL) x = ax_convert_element_type(x, AX_S32);
   if (!ax_reduce_positional(name, AX_SCALAR_ADD, &x, &axes, &count) || !ax_collective_names(name, axes, &names)) return ax_poison;
   ax_value sum = ax_psum(x, axes);
+  if (!ax_is_float(type.dtype)) {
+    type.dtype = ax_dtype_bytes(type.dtype) == 8 ? AX_F64 : AX_F32;
+    sum = ax_convert_element_type(sum, type.dtype);
+  }
   if (ax_failed() || ax_groups_even(&names.groups)) return ax_div(sum, ax_full_like(sum, (double)(count * ax_axes_members(&names))));
   return ax_div(sum, ax_convert_element_type(ax_own_group_size(&names), type.dtype));
 }

@@ -54,6 +54,9 @@ inline value pswapaxes(input x, axis_names axes, std::int64_t dimension) {
 inline value pbroadcast(input x, axis_names axes, std::int64_t source) {
   return detail::lined(ax_pbroadcast(x, axes.c_str(), source), x, "pbroadcast");
 }
+inline value pbroadcast(input x, axis_names axes, input source) {
+  return detail::lined(ax_pbroadcast_dynamic(x, axes.c_str(), source), x, "pbroadcast_dynamic");
+}
 inline value psend(input x, axis_names axes, const pairs &moves) {
   return detail::lined(ax_psend(x, axes.c_str(), moves.count(), detail::raw(moves)), x, "psend");
 }
