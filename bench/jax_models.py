@@ -15,8 +15,9 @@ class Model:
 
     mesh = ((4, 2), ("data", "model"))
 
-    def __init__(self, loss, weights, data, make):
-        self.loss, self.weight_specs, self.data_specs, self.make = loss, weights, data, make
+    def __init__(self, loss, weights, data, make, is_global=False):
+        """is_global: the loss is over whole arrays, and jit lays them out."""
+        self.loss, self.weight_specs, self.data_specs, self.make, self.is_global = loss, weights, data, make, is_global
 
 
 def mlp(batch, width, hidden, classes):
@@ -58,7 +59,9 @@ def attention(x, wqkv, wo, mask):
     return jnp.einsum("bthk,hkd->btd", jnp.einsum("bhts,bhsk->bthk", shares, value), wo)
 
 
-def transformer(layers=LAYERS):
+def transformer(layers=LAYERS, is_global=False):
+    add_up = (lambda x, axis: x) if is_global else lax.psum
+    average = (lambda x, axis: x) if is_global else lax.pmean
     layer_specs = {"wqkv": P(None, None, "model"), "wo": P("model"), "w1": P(None, "model"), "w2": P("model"), "g1": P(),
                    "g2": P()}
     layer_shapes = {"wqkv": (WIDTH, 3, HEADS, KEY), "wo": (HEADS, KEY, WIDTH), "w1": (WIDTH, HIDDEN), "w2": (HIDDEN, WIDTH),
@@ -69,10 +72,10 @@ def transformer(layers=LAYERS):
         h = tokens @ w["e"]
         mask = jnp.tril(jnp.ones((LENGTH, LENGTH), bool))
         for n in range(layers):
-            h += lax.psum(attention(rms_norm(h, w[f"g1{n}"]), w[f"wqkv{n}"], w[f"wo{n}"], mask), "model")
-            h += lax.psum(jax.nn.gelu(rms_norm(h, w[f"g2{n}"]) @ w[f"w1{n}"]) @ w[f"w2{n}"], "model")
+            h += add_up(attention(rms_norm(h, w[f"g1{n}"]), w[f"wqkv{n}"], w[f"wo{n}"], mask), "model")
+            h += add_up(jax.nn.gelu(rms_norm(h, w[f"g2{n}"]) @ w[f"w1{n}"]) @ w[f"w2{n}"], "model")
         guess = jax.nn.log_softmax((h @ w["e"].T)[:, :-1])
-        return lax.pmean(-jnp.mean(jnp.sum(guess * tokens[:, 1:], -1)), "data")
+        return average(-jnp.mean(jnp.sum(guess * tokens[:, 1:], -1)), "data")
 
     def make(rng):
         weights = {}
@@ -84,8 +87,9 @@ def transformer(layers=LAYERS):
         return weights, {"tok": rng.integers(0, VOCABULARY, (BATCH, LENGTH)).astype(np.int32)}
 
     weights = {f"{name}{n}": spec for n in range(layers) for name, spec in layer_specs.items()} | {"e": P()}
-    return Model(loss, weights, {"tok": P("data")}, make)
+    return Model(loss, weights, {"tok": P("data")}, make, is_global)
 
 
 MODELS = {"mlp_small": lambda: mlp(256, 64, 512, 10), "mlp_middle": lambda: mlp(1024, 784, 2048, 10),
-          "transformer": transformer}
+          "transformer": transformer, "transformer_global": lambda: transformer(is_global=True),
+          "transformer_global_32": lambda: transformer(32, is_global=True)}

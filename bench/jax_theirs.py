@@ -130,8 +130,13 @@ def make_step(model):
         loss, slopes = jax.value_and_grad(model.loss)(weights, data)
         return loss, jax.tree.map(lambda w, g: w - 0.1 * g, weights, slopes)
 
-    f = jax.jit(shard_map(step, mesh=mesh, in_specs=(model.weight_specs, model.data_specs),
-                          out_specs=(P(), model.weight_specs)), donate_argnums=0)
+    named = lambda specs: {name: NamedSharding(mesh, spec) for name, spec in specs.items()}
+    if model.is_global:
+        f = jax.jit(step, in_shardings=(named(model.weight_specs), named(model.data_specs)),
+                    out_shardings=(NamedSharding(mesh, P()), named(model.weight_specs)), donate_argnums=0)
+    else:
+        f = jax.jit(shard_map(step, mesh=mesh, in_specs=(model.weight_specs, model.data_specs),
+                              out_specs=(P(), model.weight_specs)), donate_argnums=0)
     arrays = model.make(np.random.default_rng(1))
     specs = model.weight_specs, model.data_specs
     put = [{name: jax.device_put(a, NamedSharding(mesh, s[name])) for name, a in part.items()}
@@ -142,7 +147,7 @@ def make_step(model):
 
 def train(name):
     f, weights, data = make_step(jax_models.MODELS[name]())
-    in_flight = 3 if name == "transformer" else 30  # XLA aborts on the CPU when very many steps wait for one another
+    in_flight = 3 if name.startswith("transformer") else 30  # XLA aborts on the CPU when very many steps wait for one another
 
     def work(count):
         nonlocal weights

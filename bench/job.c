@@ -54,6 +54,18 @@ ax_program *job_trace(const job_function *f) {
   return program;
 }
 
+ax_program *job_trace_global(const job_function *f) {
+  ax_program *program, *laid;
+  ax_mesh mesh;
+  char *specs = specs_text(f);
+  check(ax_mesh_parse(f->mesh, &mesh));
+  check(ax_trace(AX_CLOSURE(f->body, f->in_count, f->out_count, f->context), f->types, &program));
+  check(ax_program_with_shardings(program, &mesh, specs, &laid));
+  ax_program_release(program);
+  free(specs);
+  return laid;
+}
+
 static void step(const ax_value *in, ax_value *out, void *context) {
   const model *m = context;
   ax_value_and_grad(AX_CLOSURE(m->loss, m->input_count, 1, context), AX_FIRST(m->weight_count), in, out);
@@ -67,8 +79,8 @@ ax_executable *job_compile_step(const model *m, ax_runtime *runtime, bool donate
   const char **out_specs = room((1 + m->weight_count) * sizeof out_specs[0]);
   out_specs[0] = "";
   for (uint32_t i = 0; i < m->weight_count; i++) out_specs[1 + i] = m->specs[i];
-  ax_program *program = job_trace(
-      &(job_function){step, (void *)m, m->mesh, m->input_count, 1 + m->weight_count, m->types, m->specs, out_specs});
+  const job_function f = {step, (void *)m, m->mesh, m->input_count, 1 + m->weight_count, m->types, m->specs, out_specs};
+  ax_program *program = m->global ? job_trace_global(&f) : job_trace(&f);
   ax_executable *executable;
   check(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_FIRST(donate ? m->weight_count : 0)}, &executable));
   ax_program_release(program);

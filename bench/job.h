@@ -6,7 +6,8 @@
 #include "model.h"
 
 void check(ax_status status);
-/* "mlp_small", "mlp_middle" or "transformer": training.c */
+/* "mlp_small", "mlp_middle", "transformer"; as a program of whole arrays "transformer_global" and, of 32 layers, "transformer_global_32":
+   training.c */
 model *find_model(const char *name);
 
 typedef struct job {
@@ -28,6 +29,8 @@ typedef struct job_function {
 } job_function;
 
 ax_program *job_trace(const job_function *f);
+/* The body is of whole arrays, which lie on the mesh as the specs say. */
+ax_program *job_trace_global(const job_function *f);
 /* Inputs are all ones. workers: 0 is one a core. */
 job job_create(const job_function *f, uint32_t workers);
 /* One step of gradient descent: (weights.., data..) -> loss, weights... Random weights and data. */

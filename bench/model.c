@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "axle/collectives.h"
+
 static void *room(size_t count, size_t bytes) {
   void *memory = calloc(count, bytes);
   if (memory == NULL) abort();
@@ -21,7 +23,8 @@ model *model_create(const char *mesh, ax_function loss, const void *sizes, uint3
                room(input_count, sizeof m->types[0]),
                room(input_count, sizeof m->specs[0]),
                room(input_count, sizeof m->names[0]),
-               sizes};
+               sizes,
+               false};
   return m;
 }
 
@@ -34,6 +37,9 @@ void model_input(model *m, const char *spec, ax_dtype dtype, uint32_t rank, cons
   m->specs[i] = spec;
   m->names[i] = strdup(numbered);
 }
+
+ax_value model_sum(const model *m, ax_value x, const char *axis) { return m->global ? x : ax_psum(x, axis); }
+ax_value model_mean(const model *m, ax_value x, const char *axis) { return m->global ? x : ax_pmean(x, axis); }
 
 void model_release(model *m) {
   for (uint32_t i = 0; i < m->input_count; i++) free((char *)m->names[i]);

@@ -13,6 +13,7 @@ struct model {
   const char **specs; /* owned; the texts are not */
   const char **names; /* of the weights and data in files; owned, the texts too */
   const void *sizes;  /* the model's own */
+  bool global;        /* the loss is over whole arrays, which lie as the specs say, and has no collectives */
 };
 
 /* Room for `input_count` inputs, added one by one with model_input. */
@@ -21,5 +22,9 @@ model *model_create(const char *mesh, ax_function loss, const void *sizes, uint3
 void model_input(model *m, const char *spec, ax_dtype dtype, uint32_t rank, const int64_t *dims, const char *name,
                  int number);
 void model_release(model *m);
+
+/* Over the devices along an axis; the value itself where it is of whole arrays. */
+ax_value model_sum(const model *m, ax_value x, const char *axis);
+ax_value model_mean(const model *m, ax_value x, const char *axis);
 
 #endif

@@ -12,12 +12,19 @@
 #include "serve.h"
 #include "transformer.h"
 
+static model *global_of(model *m) {
+  m->global = true;
+  return m;
+}
+
 model *find_model(const char *name) {
   static const mlp_sizes small = {256, 64, 512, 10}, middle = {1024, 784, 2048, 10};
-  static const transformer_sizes sizes = {4, 256, 8, 1024, 128, 32, 256};
+  static const transformer_sizes sizes = {4, 256, 8, 1024, 128, 32, 256}, deep = {32, 256, 8, 1024, 128, 32, 256};
   if (strcmp(name, "mlp_small") == 0) return mlp_model(&small);
   if (strcmp(name, "mlp_middle") == 0) return mlp_model(&middle);
   if (strcmp(name, "transformer") == 0) return transformer_model(&sizes);
+  if (strcmp(name, "transformer_global") == 0) return global_of(transformer_model(&sizes));
+  if (strcmp(name, "transformer_global_32") == 0) return global_of(transformer_model(&deep));
   fprintf(stderr, "no model is called %s\n", name);
   exit(1);
 }
@@ -103,8 +110,8 @@ static ax_executable *compile_gradients(const model *m, ax_runtime *runtime) {
   const char **out_specs = calloc(1 + m->weight_count, sizeof out_specs[0]);
   out_specs[0] = "";
   memcpy(out_specs + 1, m->specs, m->weight_count * sizeof out_specs[0]);
-  ax_program *program = job_trace(&(job_function){loss_and_gradients, (void *)m, m->mesh, m->input_count,
-                                                  1 + m->weight_count, m->types, m->specs, out_specs});
+  const job_function f = {loss_and_gradients, (void *)m, m->mesh, m->input_count, 1 + m->weight_count, m->types, m->specs, out_specs};
+  ax_program *program = m->global ? job_trace_global(&f) : job_trace(&f);
   ax_executable *executable;
   check(ax_compile(runtime, program, NULL, &executable));
   ax_program_release(program);

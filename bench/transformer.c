@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "axle/collectives.h"
 #include "axle/ops.h"
 
 #define AXES(...) \
@@ -46,7 +45,7 @@ static ax_value causal_mask(int64_t length) {
   return ax_ge(row, column);
 }
 
-static ax_value attention(ax_value x, layer w, ax_value mask) {
+static ax_value attention(const model *m, ax_value x, layer w, ax_value mask) {
   ax_value qkv = contract(x, w.wqkv, 1);
   ax_value query = part(qkv, 0), key = part(qkv, 1), value = part(qkv, 2);
   double root = sqrt((double)ax_typeof(w.wqkv).dims[3]);
@@ -57,20 +56,21 @@ static ax_value attention(ax_value x, layer w, ax_value mask) {
   /* batch, heads, length, key */
   ax_value seen = ax_dot_general(ax_softmax(scores, -1), value, 1, AXES(3), AXES(1), 2, AXES(0, 1), AXES(0, 2));
   seen = ax_transpose(seen, AXES(0, 2, 1, 3));
-  return ax_psum(contract(seen, w.wo, 2), "model");
+  return model_sum(m, contract(seen, w.wo, 2), "model");
 }
 
-static ax_value feed_forward(ax_value x, layer w) {
-  return ax_psum(ax_matmul(ax_gelu(ax_matmul(x, w.w1)), w.w2), "model");
+static ax_value feed_forward(const model *m, ax_value x, layer w) {
+  return model_sum(m, ax_matmul(ax_gelu(ax_matmul(x, w.w1)), w.w2), "model");
 }
 
 /* Logits: [batch, length, vocabulary] */
-static ax_value forward(const transformer_sizes *s, const ax_value *in, ax_value embedding, ax_value one_hot) {
+static ax_value forward(const model *m, const ax_value *in, ax_value embedding, ax_value one_hot) {
+  const transformer_sizes *s = m->sizes;
   ax_value h = ax_matmul(one_hot, embedding), mask = causal_mask(s->length);
   for (int64_t l = 0; l < s->layers; l++) {
     layer w = layer_of(in, l);
-    h = ax_add(h, attention(rms_norm(h, w.g1), w, mask));
-    h = ax_add(h, feed_forward(rms_norm(h, w.g2), w));
+    h = ax_add(h, attention(m, rms_norm(h, w.g1), w, mask));
+    h = ax_add(h, feed_forward(m, rms_norm(h, w.g2), w));
   }
   return ax_matmul(h, ax_transpose(embedding, AXES(1, 0)));
 }
@@ -82,13 +82,14 @@ static ax_value positions(ax_value x, int64_t from, int64_t until) {
 }
 
 static void loss(const ax_value *in, ax_value *out, void *context) {
-  const transformer_sizes *s = ((const model *)context)->sizes;
+  const model *m = context;
+  const transformer_sizes *s = m->sizes;
   ax_value embedding = in[weights_per_layer * s->layers], tokens = in[weights_per_layer * s->layers + 1];
   ax_value one_hot = ax_one_hot(tokens, s->vocabulary, AX_F32);
-  ax_value logits = forward(s, in, embedding, one_hot);
+  ax_value logits = forward(m, in, embedding, one_hot);
   ax_value guess = ax_log_softmax(positions(logits, 0, s->length - 1), -1);
   ax_value likelihood = ax_reduce_sum(ax_mul(guess, positions(one_hot, 1, s->length)), AX_DIMS(-1), false);
-  out[0] = ax_pmean(ax_neg(ax_reduce_mean(likelihood, AX_ALL_DIMS, false)), "data");
+  out[0] = model_mean(m, ax_neg(ax_reduce_mean(likelihood, AX_ALL_DIMS, false)), "data");
 }
 
 model *transformer_model(const transformer_sizes *s) {
