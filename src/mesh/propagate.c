@@ -5,8 +5,9 @@
 
    until nothing changes. A layout only grows: a dimension gets the next axis that another operand or result has along the same factor, when
    the value has not got that axis elsewhere and its size is divided. Where values disagree on a factor neither grows. What is said goes
-   first: sharding_constraints and shard_maps are looked at before anything moves; then whatever combines no elements, as layouts that go through
-   cost nothing; contractions and reductions only when all else has come to rest.
+   first: sharding_constraints and shard_maps are looked at before anything moves; then equations that combine no elements, as layouts that go through
+   cost nothing; then products and reductions along what they do not combine; and what they combine only when all else has come to rest: so that
+   a batch that is cut stays so beside weights that are cut by the same axes.
 
    Programs in control flow have one layout for each of their values, however often they are called: operands and inputs, carries that go round and
    results are held to be the same value. Layouts of a scan's slices are those of what is scanned without its first dimension.
@@ -32,59 +33,75 @@ struct flow {
   const ax_program *program;
   const ax_spec **at; /* by value */
   bool *said, *given; /* by value: it stays as it is; it is a result of the program */
-  bool *queued;       /* by equation */
+  uint8_t *queued;    /* by equation: a bit a level */
   uint32_t *user_end, *user; /* of value v: user[user_end[v - 1]] .. user[user_end[v]], equations */
   uint32_t *maker;    /* by value: the equation; AX_NONE: an input */
   holder *holders;    /* the equations that hold it */
 };
 
+/* What is looked at of an equation, one level after the other has come to rest. */
+typedef enum level {
+  THROUGH,  /* equations that combine no elements */
+  ALONG,    /* of all others what they have along each other */
+  COMBINED, /* and what they combine */
+  LEVELS
+} level;
 typedef struct item {
   flow *of;
   uint32_t eqn;
+  level level;
 } item;
-typedef struct queue {
-  item *items;
-  uint32_t first, count, capacity;
-} queue;
 
 typedef struct propagation {
   ax_partitioner *p;
   const ax_scope *s;
-  queue queues[2]; /* what combines nothing; the rest */
+  item *queue; /* a heap: the lowest level first, and the first equation of a program */
+  uint32_t count, capacity;
   ax_cuts best;
   bool stuck[AX_MAX_FACTORS];
 } propagation;
 
 /* --- The queue --- */
 
-static void push(propagation *g, flow *of, uint32_t eqn, bool late) {
-  queue *q = &g->queues[late];
-  if (of->queued[eqn]) return;
-  ax_status status = ax_grow(&q->items, sizeof q->items[0], q->count, 1, &q->capacity);
+static bool before(const item *a, const item *b) { return a->level != b->level ? a->level < b->level : a->eqn < b->eqn; }
+
+static void push(propagation *g, flow *of, uint32_t eqn, level level) {
+  if (of->queued[eqn] >> level & 1) return;
+  ax_status status = ax_grow(&g->queue, sizeof g->queue[0], g->count, 1, &g->capacity);
   if (status != AX_OK) {
     ax_fail(status);
     return;
   }
-  of->queued[eqn] = true;
-  q->items[q->count++] = (item){of, eqn};
+  const item added = {of, eqn, level};
+  uint32_t at = g->count++;
+  of->queued[eqn] |= (uint8_t)(1u << level);
+  for (; at > 0 && before(&added, &g->queue[(at - 1) / 2]); at = (at - 1) / 2) g->queue[at] = g->queue[(at - 1) / 2];
+  g->queue[at] = added;
 }
 
-static bool pop(queue *q, item *out) {
-  if (q->first == q->count) {
-    q->first = q->count = 0;
-    return false;
+static bool pop(propagation *g, item *out) {
+  if (g->count == 0) return false;
+  *out = g->queue[0];
+  out->of->queued[out->eqn] &= (uint8_t) ~(1u << out->level);
+  const item last = g->queue[--g->count];
+  uint32_t at = 0;
+  for (uint32_t child = 1; child < g->count; child = 2 * at + 1) {
+    if (child + 1 < g->count && before(&g->queue[child + 1], &g->queue[child])) child++;
+    if (!before(&g->queue[child], &last)) break;
+    g->queue[at] = g->queue[child];
+    at = child;
   }
-  *out = q->items[q->first++];
+  g->queue[at] = last;
   return true;
 }
 
 /* --- Layouts of values --- */
 
 static void wake(propagation *g, flow *f, uint32_t v) {
-  if (f->maker[v] != AX_NONE) push(g, f, f->maker[v], false);
-  for (uint32_t i = v > 0 ? f->user_end[v - 1] : 0; i < f->user_end[v]; i++) push(g, f, f->user[i], false);
+  if (f->maker[v] != AX_NONE) push(g, f, f->maker[v], THROUGH);
+  for (uint32_t i = v > 0 ? f->user_end[v - 1] : 0; i < f->user_end[v]; i++) push(g, f, f->user[i], THROUGH);
   if (v >= f->program->in_count && !f->given[v]) return;
-  for (const holder *h = f->holders; h != NULL; h = h->next) push(g, h->of, h->eqn, false);
+  for (const holder *h = f->holders; h != NULL; h = h->next) push(g, h->of, h->eqn, THROUGH);
 }
 
 static void set(propagation *g, flow *f, uint32_t v, const ax_spec *spec) {
@@ -192,23 +209,30 @@ static void teach(propagation *g, const ax_factoring *of, const ax_factored *ten
   grow_to(g, f, v, &grown);
 }
 
-static void look_at_operation(propagation *g, flow *f, uint32_t index, bool late) {
+static void look_at_operation(propagation *g, flow *f, uint32_t index, level level) {
   const ax_eqn *eqn = &f->program->eqns[index];
   ax_factoring *of = &g->p->factoring;
-  if (!ax_factoring_of(of, f->program, eqn)) return;
+  bool combines = false, more = false;
+  if (!ax_factoring_of(of, f->program, eqn) || of->factors.count == 0) return;
   for (uint32_t i = 0; i < of->factors.count; i++) {
-    if (of->factors.kind[i] != AX_FACTOR_ALONG && !late) {
-      push(g, f, index, true);
-      return;
-    }
+    combines = combines || of->factors.kind[i] != AX_FACTOR_ALONG;
     g->best.by[i].count = 0;
     g->stuck[i] = false;
   }
-  if (of->factors.count == 0) return;
+  if (combines && level == THROUGH) {
+    push(g, f, index, ALONG);
+    return;
+  }
   for (uint32_t i = 0; i < eqn->in_count; i++) learn(g, of, &of->in[i], f, eqn->in[i]);
   for (uint32_t k = 0; k < eqn->out_count; k++) learn(g, of, &of->out[k], f, eqn->out + k);
+  for (uint32_t i = 0; i < of->factors.count && level == ALONG; i++) {
+    if (of->factors.kind[i] == AX_FACTOR_ALONG) continue;
+    more = more || g->best.by[i].count > 0;
+    g->best.by[i].count = 0;
+  }
   for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) teach(g, of, &of->in[i], f, eqn->in[i]);
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) teach(g, of, &of->out[k], f, eqn->out + k);
+  if (more) push(g, f, index, COMBINED);
 }
 
 /* --- Equations that hold programs --- */
@@ -267,10 +291,10 @@ static void join_while(propagation *g, flow *f, const ax_eqn *eqn) {
 
 static bool is_said(const ax_eqn *eqn) { return eqn->prim == &ax_prim_shard_map || eqn->prim == &ax_prim_sharding_constraint; }
 
-static void look_at(propagation *g, flow *f, uint32_t index, bool late) {
+static void look_at(propagation *g, flow *f, uint32_t index, level level) {
   const ax_eqn *eqn = &f->program->eqns[index];
   if (is_said(eqn)) return; /* it has said what it has to say */
-  if (eqn->prim->kind != AX_REGION) look_at_operation(g, f, index, late);
+  if (eqn->prim->kind != AX_REGION) look_at_operation(g, f, index, level);
   else if (eqn->prim == &ax_prim_cond) join_cond(g, f, eqn);
   else if (eqn->prim == &ax_prim_scan) join_scan(g, f, eqn);
   else if (eqn->prim == &ax_prim_while) join_while(g, f, eqn);
@@ -376,12 +400,7 @@ static void propagate(propagation *g, const ax_program *program) {
   if (f == NULL) return;
   find_holders(g, f);
   hear_all(g, f);
-  while (!ax_failed()) {
-    bool late = !pop(&g->queues[0], &at);
-    if (late && !pop(&g->queues[1], &at)) break;
-    at.of->queued[at.eqn] = false;
-    look_at(g, at.of, at.eqn, late);
-  }
+  while (!ax_failed() && pop(g, &at)) look_at(g, at.of, at.eqn, at.level);
 }
 
 static bool is_constrained(const ax_partitioner *p, const ax_scope *s) { return s->depth < p->level_count && p->levels[s->depth].constrained; }
@@ -390,7 +409,7 @@ void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *progra
   propagation g = {.p = p, .s = s};
   if (!is_constrained(p, s)) return;
   propagate(&g, program);
-  for (uint32_t i = 0; i < AX_COUNT(g.queues); i++) ax_free(g.queues[i].items);
+  ax_free(g.queue);
 }
 
 const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_scope *s, const ax_program *program) {
