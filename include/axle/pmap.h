@@ -61,6 +61,13 @@ static inline ax_fn ax_pmapped_function(ax_pmapped *pmapped) {
 #endif
 #define AX_PMAPPED(options_, ...) ax_pmapped_function(&(ax_pmapped){.options = (options_), .body = __VA_ARGS__, .call = AX_PMAPPED_AT})
 
+/* A shard_map that one device computes: `f` on the blocks that the specs cut, with mesh and specs as ax_shard_map's, where each axis of the mesh is a
+   vmapped dimension, and collectives over it stay within an array. As vtile_by_mesh of JAX's xmap: to try what is written for a mesh, and
+   to have it outside of one. Types and derivatives are those of ax_vmap.
+   Errors (kept by the trace): those of ax_shard_map, but that a result is refused where it depends on what is split over an axis that its spec does
+   not name; those of ax_vmap; an array that has more than AX_MAX_RANK dimensions with the axes that it is split over. */
+void ax_vtile(const ax_mesh *mesh, const char *specs, ax_fn f, const ax_value *in, ax_value *out);
+
 /* How many devices a program needs: those of its shard_maps' meshes and pmaps, inside one another multiplied, of those beside one another
    the most; 1 where there are none, and for NULL. (That those beside one another take the same number is seen when they are compiled.)
    INT64_MAX when they are more than that, or there is no memory to count. */
@@ -107,6 +114,7 @@ AX_MUST_USE ax_status ax_pmap_sharding_part(const ax_pmap_sharding *sharding, co
 #define ax_pmap_sharding_of(...) AX_LINED_STATUS(pmap_sharding_of, __VA_ARGS__)
 #define ax_pmap_sharding_part(...) AX_LINED_STATUS(pmap_sharding_part, __VA_ARGS__)
 #define ax_pmap(...) AX_LINED_VOID(pmap, __VA_ARGS__)
+#define ax_vtile(...) AX_LINED_VOID(vtile, __VA_ARGS__)
 #define ax_replicate(...) AX_LINED_STATUS(replicate, __VA_ARGS__)
 #endif
 

@@ -215,7 +215,7 @@ static AX_BODY(scaled) {
 static void as_function(void **state) {
   (void)state;
   const ax_type type = TEST_TYPE(AX_F32, 4, 2);
-  const ax_pmap_options options = {.axis_name = "i"};
+  const ax_pmap_options options = {.axis_name = "i", .axis_size = 4};
   const float data[] = {1, 2, 3, 4, 5, 6, 7, 8};
   float got[8];
   double by = 3;
@@ -224,17 +224,20 @@ static void as_function(void **state) {
   ax_mesh mesh;
   ax_array *x, *y;
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 2, .max_devices = 4}, &runtime));
-  TEST_OK(ax_jit(runtime, AX_PMAPPED(&options, AX_CLOSURE(scaled, 1, 1, &by)), &type, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable));
   TEST_OK(ax_mesh_parse("i=4", &mesh));
-  TEST_OK(ax_device_put(runtime, &mesh, "i", &type, data, &x));
-  TEST_OK(ax_run(executable, 1, &x, 1, &y));
-  assert_int_equal(ax_array_part_count(y), 4);
-  TEST_OK(ax_array_read(y, got, sizeof got));
-  for (int i = 0; i < 8; i++) assert_true(got[i] == 3 * data[i]);
-  TEST_FAILS(ax_array_read(x, got, sizeof got), AX_INVALID_ARGUMENT, "donated");
-  ax_array_release(x);
-  ax_array_release(y);
-  ax_executable_release(executable);
+  for (int reference = 0; reference < 2; reference++) { /* equation by equation too, which takes sizes and donations as well */
+    const ax_compile_options compiled = {.donate = AX_FIRST(1), .reference = reference != 0};
+    TEST_OK(ax_jit(runtime, AX_PMAPPED(&options, AX_CLOSURE(scaled, 1, 1, &by)), &type, &compiled, &executable));
+    TEST_OK(ax_device_put(runtime, &mesh, "i", &type, data, &x));
+    TEST_OK(ax_run(executable, 1, &x, 1, &y));
+    assert_int_equal(ax_array_part_count(y), 4);
+    TEST_OK(ax_array_read(y, got, sizeof got));
+    for (int i = 0; i < 8; i++) assert_true(got[i] == 3 * data[i]);
+    TEST_FAILS(ax_array_read(x, got, sizeof got), AX_INVALID_ARGUMENT, "donated");
+    ax_array_release(x);
+    ax_array_release(y);
+    ax_executable_release(executable);
+  }
   const ax_type longer = TEST_TYPE(AX_F32, 5, 2);
   TEST_FAILS(ax_jit(runtime, AX_PMAPPED(NULL, AX_CLOSURE(scaled, 1, 1, &by)), &longer, NULL, &executable), AX_INVALID_ARGUMENT,
              "the mesh has 5 devices, more than the 4 there are: (pmap=5,)");
@@ -322,10 +325,36 @@ static void refused(void **state) {
   TEST_FAILS(ax_trace(nest[2], &ones, &program), AX_INVALID_ARGUMENT, "pmap: body: pmap: in_axes[0]=0 of f32[] is out of range");
 }
 
+/* One axis of devices is not two dimensions of one array, however they come to be named for it. */
+static AX_BODY(over_rows) {
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("a=2,i=2", &mesh));
+  ax_shard_map(&mesh, "i -> i", AX_FN(first, 1, 1), in, out);
+}
+static AX_BODY(split_by) { ax_vmap(&(ax_vmap_options){.spmd_axis_name = context}, AX_FN(over_rows, 1, 1), in, out); }
+static AX_BODY(split_twice) { ax_vmap(&(ax_vmap_options){.spmd_axis_name = context}, AX_CLOSURE(split_by, 1, 1, context), in, out); }
+static AX_BODY(named_twice) {
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("a=2", &mesh));
+  ax_shard_map(&mesh, "a,a -> a", AX_FN(first, 1, 1), in, out);
+}
+
+static void coinciding(void **state) {
+  (void)state;
+  const ax_type type = TEST_TYPE(AX_F32, 2, 2, 4);
+  ax_program *program;
+  TEST_OK(ax_trace(AX_CLOSURE(split_by, 1, 1, "a"), &type, &program));
+  ax_program_release(program);
+  TEST_FAILS(ax_trace(AX_CLOSURE(split_twice, 1, 1, "a"), &type, &program), AX_INVALID_ARGUMENT, "vmap: spmd_axis_name: {a} is in use in the spec of shard_map's operand 0");
+  TEST_FAILS(ax_trace(AX_CLOSURE(split_by, 1, 1, "i"), &type, &program), AX_INVALID_ARGUMENT, "vmap: spmd_axis_name: {i} is in use in the spec of shard_map's operand 0");
+  TEST_FAILS(ax_trace(AX_FN(named_twice, 1, 1), &type, &program), AX_INVALID_ARGUMENT, "axis \"a\" is used twice");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_dimension), cmocka_unit_test(beside), cmocka_unit_test(inside),      cmocka_unit_test(in_shard_map),
       cmocka_unit_test(sizes),           cmocka_unit_test(pruned), cmocka_unit_test(as_function), cmocka_unit_test(refused),
+      cmocka_unit_test(coinciding),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,6 +184,11 @@ void derivatives() {
     return std::tuple(sums, products, means);
   };
   CHECK(computed(on_devices, {2}) == list{1, 5, 0, 2, 4, 6, -1, -1});
+  auto tiled = [](value x) {
+    auto less_mean = [](value block, value by) { return block * by - axle::pmean(block, "d"); };
+    return axle::vtile(axle::mesh::parse("d=2"), "d; -> d", less_mean, {axle::iota(axle::f32, {4}), x});
+  };
+  CHECK(computed(tiled, {2}) == list{-1, 0, 3, 4});
   CHECK(axle::trace([](value x) { return axle::pmap(cube, {x}); }, {f32({4})}).devices() == 4);
   CHECK(axle::trace([](value x) { return axle::call(axle::trace(cube, {f32()}), {x}).at(0); }, {f32()}) == axle::trace(cube, {f32()}));
 }

@@ -195,6 +195,16 @@ auto shard_map_unchecked(const mesh &mesh, const std::string &specs, F &&body, c
   return detail::shard_map_on(ax_shard_map_unchecked, mesh, specs, body, detail::open(in), at, "shard_map_unchecked");
 }
 
+/* As shard_map, computed by one device. */
+template <class F, std::size_t N>
+auto vtile(const mesh &mesh, const std::string &specs, F &&body, const value (&in)[N], location at = location::here()) {
+  return detail::shard_map_on(ax_vtile, mesh, specs, body, detail::fixed(in), at, "vtile");
+}
+template <class F>
+auto vtile(const mesh &mesh, const std::string &specs, F &&body, const values &in = {}, location at = location::here()) {
+  return detail::shard_map_on(ax_vtile, mesh, specs, body, detail::open(in), at, "vtile");
+}
+
 /* --- pmap --- */
 
 /* As ax_pmap_options: pmap(f, {x, w}, {{0, -1}}). */
