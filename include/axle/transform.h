@@ -115,12 +115,16 @@ void ax_custom_jvp(ax_fn f, ax_fn rule, const ax_value *in, ax_value *out);
 
 /* What ax_checkpoint keeps for derivatives besides the operands. {0}, or NULL: nothing. */
 typedef struct ax_checkpoint_options {
-  bool save_dots; /* results of dot_general, as jax.checkpoint_policies.dots_saveable */
+  bool save_dots;         /* results of dot_general, as jax.checkpoint_policies.dots_saveable */
+  const char *save_names; /* "attention,ffn": what ax_checkpoint_name has given one of these, as save_only_these_names; NULL: none */
 } ax_checkpoint_options;
 /* As jax.checkpoint (jax.remat): f(in), of which derivatives keep the operands alone, and what f captures, and make the rest again when they
    come to need it, collectives too: memory for work. A deep chain of layers then holds one value a layer, a scan over such steps one a step.
-   f may hold others, and be differentiated any number of times. Errors: f sends or receives messages. */
+   f may hold others, and be differentiated any number of times. Errors: f sends or receives messages; save_names
+   that are no names, as axes have them. */
 void ax_checkpoint(const ax_checkpoint_options *options, ax_fn f, const ax_value *in, ax_value *out);
+/* As jax.ad_checkpoint.checkpoint_name: T[d..] -> T[d..], x by a name. Any T. An error: what is no name, as an axis has one. */
+ax_value ax_checkpoint_name(ax_value x, const char *name);
 
 /* As jax.jacfwd and jax.jacrev: out[r * n + k], n being the number of wrt, is the derivative of result r by the k-th of wrt, [result's
    dimensions.., operand's dimensions..], in the dtype of the result (jacfwd) or of the operand (jacrev). jacfwd costs as much as f for
@@ -165,6 +169,7 @@ void ax_vmap(const ax_vmap_options *options, ax_fn f, const ax_value *in, ax_val
 #define ax_custom_vjp(...) AX_LINED_VOID(custom_vjp, __VA_ARGS__)
 #define ax_custom_jvp(...) AX_LINED_VOID(custom_jvp, __VA_ARGS__)
 #define ax_checkpoint(...) AX_LINED_VOID(checkpoint, __VA_ARGS__)
+#define ax_checkpoint_name(...) AX_LINED(checkpoint_name, __VA_ARGS__)
 #define ax_jacfwd(...) AX_LINED_VOID(jacfwd, __VA_ARGS__)
 #define ax_jacrev(...) AX_LINED_VOID(jacrev, __VA_ARGS__)
 #define ax_hessian(...) AX_LINED_VOID(hessian, __VA_ARGS__)

@@ -95,7 +95,8 @@ static bool field_equal(ax_param_kind kind, const void *a, const void *b) {
       const ax_dims *x = a, *y = b;
       return x->count == y->count && memcmp(x->v, y->v, x->count * sizeof x->v[0]) == 0;
     }
-    case AX_PARAM_AXES: return ax_axes_equal(a, b);
+    case AX_PARAM_AXES:
+    case AX_PARAM_NAMES: return ax_axes_equal(a, b);
     case AX_PARAM_PAIRS: {
       const ax_pairs *x = a, *y = b;
       return x->count == y->count && (x->count == 0 || memcmp(x->v, y->v, x->count * sizeof x->v[0]) == 0);
@@ -147,7 +148,8 @@ static uint64_t hash_field(uint64_t seed, ax_param_kind kind, const void *field)
       const ax_dims *dims = field;
       return ax_hash_bytes(seed, dims->v, dims->count * sizeof dims->v[0]);
     }
-    case AX_PARAM_AXES: {
+    case AX_PARAM_AXES:
+    case AX_PARAM_NAMES: {
       const ax_axes *axes = field;
       for (uint32_t i = 0; i < axes->count; i++) seed = ax_hash_bytes(seed, axes->name[i], strlen(axes->name[i]) + 1);
       const ax_groups *groups = &axes->groups;

@@ -372,6 +372,9 @@ static ax_status parse_value(ax_parser *parser, place *place, ax_param_kind kind
     case AX_PARAM_PROGRAM: return ax_parse_nested(parser, place->axes, place->unify, field);
     case AX_PARAM_LITERAL: return ax_parse_literal(parser, field);
     case AX_PARAM_AXES: return parse_names(parser, field);
+    case AX_PARAM_NAMES:
+      AX_TRY(parse_names(parser, field));
+      return ((const ax_axes *)field)->groups.count == 0 ? AX_OK : ax_unexpected(parser, "names without groups");
     case AX_PARAM_MESH:
       place->mesh = field;
       AX_TRY(ax_expect(parser, "("));

@@ -56,7 +56,8 @@ typedef enum ax_param_kind {
   AX_PARAM_LITERAL,  /* ax_literal */
   AX_PARAM_MESH,     /* ax_mesh */
   AX_PARAM_SPECS,    /* ax_specs; axis numbers refer to the same record's AX_PARAM_MESH */
-  AX_PARAM_KIND      /* ax_unreduced_kind */
+  AX_PARAM_KIND,     /* ax_unreduced_kind */
+  AX_PARAM_NAMES     /* ax_axes without groups: words that name no axes */
 } ax_param_kind;
 
 typedef struct ax_param {

@@ -131,7 +131,8 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
     case AX_PARAM_BOOL: ax_text_add(text, *(const bool *)field ? "true" : "false"); break;
     case AX_PARAM_DTYPE: ax_text_add(text, "%s", ax_dtype_name(*(const ax_dtype *)field)); break;
     case AX_PARAM_DIMS: dims_text(text, field); break;
-    case AX_PARAM_AXES: axes_text(text, field); break;
+    case AX_PARAM_AXES:
+    case AX_PARAM_NAMES: axes_text(text, field); break;
     case AX_PARAM_PAIRS: pairs_text(text, field); break;
     case AX_PARAM_PROGRAM: program_text(text, *(ax_program *const *)field, &program->axes, indent, locations); break;
     case AX_PARAM_PROGRAMS: programs_text(text, field, &program->axes, indent, locations); break;

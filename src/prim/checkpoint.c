@@ -1,17 +1,26 @@
 /* checkpoint: T0.., -> R0..         body on the operands: what its derivatives need of it is made again for them, not kept
    Parameters: body, a program in the environment of the equation; differentiated: it is a derivative, which does again what is needed of
-   the body that it is of; save_dots: results of dot_general are kept.
+   the body that it is of; save_dots: results of dot_general are kept; save_names: so is what name has given one of these.
    Errors: operands that are not what the body takes; a body that sends or receives messages, which would be done twice.
    Linear in what its body is linear in; each transform is that of the body. What it leaves for the way back are the operands, and what is
    saved: linearized it is itself for the results, and for the tangents a checkpoint of the operands, what is saved, and the tangents.
    Equations are merged within a program only, so what is made again stays apart from what was made; and no operation of a
    differentiated one is moved before what all its operands come after (loop/schedule.c; in StableHLO an optimization_barrier). */
+#include <string.h>
+
 #include "prim/closed_call.h"
+#include "prim/name.h"
 #include "prim/prims.h"
+
+typedef struct policy {
+  bool dots;
+  ax_axes names;
+} policy;
 
 typedef struct checkpoint_params {
   ax_closed_call_params call;
-  bool differentiated, save_dots;
+  bool differentiated;
+  policy saved;
 } checkpoint_params;
 
 static ax_program *body_of(const ax_eqn *eqn) { return ((const checkpoint_params *)eqn->params)->call.body; }
@@ -41,11 +50,19 @@ static ax_status infer(const ax_infer_args *args) {
 
 /* --- linearize --- */
 
-static bool saves(const void *policy, const ax_eqn *eqn) { return *(const bool *)policy && eqn->prim == &ax_prim_dot_general; }
+static bool saves(const void *by, const ax_eqn *eqn) {
+  const policy *saved = by;
+  if (eqn->prim == &ax_prim_dot_general) return saved->dots;
+  if (eqn->prim != &ax_prim_name) return false;
+  const ax_axes *own = &((const ax_name_params *)eqn->params)->names;
+  for (uint32_t i = 0; i < saved->names.count; i++)
+    if (strcmp(saved->names.name[i], own->name[0]) == 0) return true;
+  return false;
+}
 
 static void linearize(const ax_jvp_args *args) {
   checkpoint_params params = *(const checkpoint_params *)args->eqn->params;
-  const ax_saved saved = {saves, &params.save_dots, sizeof params.save_dots};
+  const ax_saved saved = {saves, &params.saved, sizeof params.saved};
   ax_program *primal, *tangent;
   uint32_t residuals;
   ax_tangents t;
@@ -94,7 +111,8 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(checkpoint_params, call.body)},
                                   {"differentiated", AX_PARAM_BOOL, offsetof(checkpoint_params, differentiated)},
-                                  {"save_dots", AX_PARAM_BOOL, offsetof(checkpoint_params, save_dots)}};
+                                  {"save_dots", AX_PARAM_BOOL, offsetof(checkpoint_params, saved.dots)},
+                                  {"save_names", AX_PARAM_NAMES, offsetof(checkpoint_params, saved.names)}};
 
 const ax_prim ax_prim_checkpoint = {
     .name = "checkpoint", .kind = AX_REGION, .unify = true, .in_count = -1, .out_count = -1, .count_outs = ax_called_outs,
@@ -107,6 +125,7 @@ const ax_prim ax_prim_checkpoint = {
 /* --- The function --- */
 
 void ax_checkpoint(const ax_checkpoint_options *options, ax_fn f, const ax_value *in, ax_value *out) {
-  const checkpoint_params made = {.save_dots = options != NULL && options->save_dots};
+  checkpoint_params made = {.saved.dots = options != NULL && options->save_dots};
+  if (options != NULL && options->save_names != NULL && !ax_parse_words("checkpoint", options->save_names, &made.saved.names)) return;
   ax_called_function(&ax_prim_checkpoint, &made, f, in, out);
 }

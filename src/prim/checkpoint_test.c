@@ -406,6 +406,43 @@ static void captured(void **state) {
   ax_program_release(program);
 }
 
+/* What has a name that is saved is kept, and nothing else: the sines of it are done again, those before it are not. */
+static AX_BODY(named) {
+  ax_value kept = ax_checkpoint_name(ax_sin(ax_sin(in[0])), "kept");
+  out[0] = ax_exp(ax_checkpoint_name(ax_tanh(kept), "other"));
+}
+static AX_BODY(named_again) { ax_checkpoint(&(ax_checkpoint_options){.save_names = context}, AX_FN(named, 1, 1), in, out); }
+static AX_BODY(named_slope) { ax_grad(AX_CLOSURE(named_again, 1, 1, context), AX_FIRST(1), in, out); }
+
+static uint32_t count_of(const ax_program *program, const char *prim) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_program *held;
+    count += strcmp(program->eqns[i].prim->name, prim) == 0;
+    for (uint32_t k = 0; (held = ax_eqn_program(&program->eqns[i], k)) != NULL; k++) count += count_of(held, prim);
+  }
+  return count;
+}
+
+static void names(void **state) {
+  (void)state;
+  const ax_type type = TEST_SCALAR(AX_F64);
+  const struct {
+    const char *saved;
+    uint32_t sines, tanhs; /* in all of the program: a tanh's derivative is made of it as it was before it had a name */
+  } rows[] = {{NULL, 2, 1}, {"kept", 3, 1}, {"unknown", 2, 1}, {"other", 4, 2}, {"unknown,kept,other", 3, 2}};
+  double first = 0, out;
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    ax_program *program = test_trace(named_slope, (void *)(uintptr_t)rows[i].saved, &type, 1, 1);
+    assert_int_equal(count_of(program, "sin"), rows[i].sines);
+    assert_int_equal(count_of(program, "tanh"), rows[i].tanhs);
+    test_run_scalars(program, (const double[]){0.7}, &out);
+    if (i == 0) first = out;
+    TEST_NEAR(out, first, 1e-15);
+    ax_program_release(program);
+  }
+}
+
 /* --- What is refused, and when there is no memory --- */
 
 static AX_BODY(sent) { out[0] = ax_precv(ax_psend(in[0], "d", AX_PAIRS({0, 1})), ax_typeof(in[0]), "d", AX_PAIRS({0, 1})); }
@@ -415,6 +452,8 @@ static void refused(void **state) {
   (void)state;
   const ax_type type = TEST_TYPE(AX_F32, 4);
   ax_program *program;
+  TEST_FAILS(ax_trace(AX_CLOSURE(named_again, 1, 1, "a b"), &type, &program), AX_INVALID_ARGUMENT, "checkpoint: ");
+  TEST_FAILS(ax_trace(AX_CLOSURE(named_again, 1, 1, "a {0}"), &type, &program), AX_INVALID_ARGUMENT, "there are no groups here");
   TEST_FAILS(ax_trace(AX_CLOSURE(test_map_body, 1, 1, &(test_map){"d=2", {"d"}, {"d"}, .body = sent_again}), &type, &program), AX_INVALID_ARGUMENT,
              "the body has a psend, but what stands in a checkpoint is done again for derivatives, and messages are sent once");
 }
@@ -445,7 +484,7 @@ static void without_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(less_is_held), cmocka_unit_test(same_bits), cmocka_unit_test(layers_share),
-                                     cmocka_unit_test(in_while),     cmocka_unit_test(captured),  cmocka_unit_test(refused),
+                                     cmocka_unit_test(in_while),     cmocka_unit_test(captured),  cmocka_unit_test(refused), cmocka_unit_test(names),
                                      cmocka_unit_test(as_what_is_kept), cmocka_unit_test(without_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

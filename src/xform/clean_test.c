@@ -372,9 +372,9 @@ static void shard_maps_and_calls_keep_what_is_needed(void **state) {
              "  s:f64[] = closed_call[body={ lambda y:f64[]. let b:f64[] = exp y in (b,) }] y in (s,) }");
   check_left("{ lambda x:f64[] y:f64[]. let\n"
              "  r:f64[] s:f64[] = checkpoint[body={ lambda x:f64[] y:f64[]. let a:f64[] = exp x  b:f64[] = exp y in (a, b) }\n"
-             "    differentiated=true save_dots=false] x y in (s,) }",
+             "    differentiated=true save_dots=false save_names=()] x y in (s,) }",
              "{ lambda x:f64[] y:f64[]. let\n"
-             "  s:f64[] = checkpoint[body={ lambda y:f64[]. let b:f64[] = exp y in (b,) } differentiated=true save_dots=false] y in (s,) }");
+             "  s:f64[] = checkpoint[body={ lambda y:f64[]. let b:f64[] = exp y in (b,) } differentiated=true save_dots=false save_names=()] y in (s,) }");
 }
 
 int main(void) {

@@ -49,7 +49,7 @@ void kinds() {
   CHECK(computed([](value x) { return axle::closed_call(axle::add, {x, x}); }, {4}) == list{8});
   auto again = [](value x) {
     value once = axle::checkpoint([](value y) { return y * y; }, {x});
-    return axle::checkpoint([](auto y, auto z) { return y * z; }, {x, once}, {true});
+    return axle::checkpoint([](auto y, auto z) { return y * z; }, {x, axle::checkpoint_name(once, "once")}, {true, "once"});
   };
   CHECK(computed([again](value x) { return axle::grad(again, {x}); }, {3}) == list{27});
   auto own = [](value x) {

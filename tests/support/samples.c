@@ -229,11 +229,12 @@ const test_sample test_samples[] = {
            .axes = "d=2; d=3", .linear = "xy", .sums = true),
     SAMPLE("checkpoint",
            "{ lambda x:T[3] y:T[3]. let a:T[3] b:T[3] = checkpoint[body={ lambda x:T[3] y:T[3]. let z:T[3] = mul x y w:T[3] = mul z x in (w, y) }"
-           " differentiated=false save_dots=false] x y in (a, b) }"),
+           " differentiated=false save_dots=false save_names=()] x y in (a, b) }"),
     SAMPLE("checkpoint",
            "{ lambda x:T[3]{V:d} y:T[3]. let z:T[3]{V:d} = pvary[axes=(d,)] y a:T[3] = checkpoint[body={ lambda x:T[3]{V:d} y:T[3]{V:d}."
-           "  let z:T[3]{V:d} = add x y w:T[3] = psum[axes=(d,)] z in (w,) } differentiated=true save_dots=true] x z in (a,) }",
+           "  let z:T[3]{V:d} = add x y w:T[3] = psum[axes=(d,)] z in (w,) } differentiated=true save_dots=true save_names=(a, b)] x z in (a,) }",
            .axes = "d=2; d=3", .linear = "xy", .sums = true),
+    SAMPLE("name", "{ lambda x:T[S]. let y:T[S] = name[names=(kept,)] x in (y,) }", .linear = "x"),
     SAMPLE("custom_jvp",
            "{ lambda x:T[3]. let a:T[3] = iota[dtype=T shape=(3) dimension=0] y:T[3] = custom_jvp[call={ lambda k:T[3] x:T[3]. let z:T[3] = mul k x y:T[3] = mul z x in (y,) }"
            "  rule={ lambda k:T[3] x:T[3] dx:T[3]. let z:T[3] = mul k x y:T[3] = mul z x w:T[3] = add z z dy:T[3] = mul w dx in (y, dy) }"

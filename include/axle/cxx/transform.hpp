@@ -368,6 +368,9 @@ auto checkpoint(F &&function, const values &in, const ax_checkpoint_options &opt
   return detail::with_function(function, detail::open(in), at, "checkpoint", call);
 }
 
+/* As jax.ad_checkpoint.checkpoint_name. */
+inline value checkpoint_name(input x, const char *name) { return detail::lined(ax_checkpoint_name(x, name), x, "checkpoint_name"); }
+
 /* As jax.custom_vjp and jax.custom_jvp (ax_custom_vjp, ax_custom_jvp). backward and rule take values, or a vector; those that take a vector are
    for functions whose operands and results are all floats. */
 namespace detail {
