@@ -25,6 +25,15 @@ static ax_value through(ax_value h, ax_value ws, int64_t from, int64_t to, void 
 }
 BODY(chain) { out[0] = through(in[0], in[1], 0, 4, NULL); }
 BODY(chain_dots) { out[0] = through(in[0], in[1], 0, 4, (void *)(uintptr_t)&dots); }
+BODY(named_layer) {
+  ax_value h = ax_checkpoint_name(ax_tanh(ax_matmul(in[0], in[1])), "first");
+  out[0] = ax_mul(ax_checkpoint_name(ax_sin(ax_matmul(h, in[1])), "second"), h);
+}
+BODY(names) {
+  out[0] = in[0];
+  for (int64_t i = 0; i < 4; i++)
+    ax_checkpoint(&(ax_checkpoint_options){.save_names = "first,third"}, AX_FN(named_layer, 2, 1), (ax_value[]){out[0], ax_at(in[1], i, 0)}, out);
+}
 BODY(first_two) { out[0] = through(in[0], in[1], 0, 2, NULL); }
 BODY(last_two) { out[0] = through(in[0], in[1], 2, 4, NULL); }
 BODY(nested) {
@@ -63,6 +72,7 @@ BODY(loss) {
 static void slopes(ax_function f, const ax_value *in, ax_value *out) { ax_grad(AX_CLOSURE(loss, 2, 1, &(function){f}), AX_FIRST(2), in, out); }
 BODY(chain_grad) { slopes(chain, in, out); }
 BODY(chain_dots_grad) { slopes(chain_dots, in, out); }
+BODY(names_grad) { slopes(names, in, out); }
 BODY(nested_grad) { slopes(nested, in, out); }
 BODY(scan_grad) { slopes(scanned, in, out); }
 BODY(of_scan_grad) { slopes(of_scan, in, out); }
@@ -149,6 +159,8 @@ static const vector_case checkpoint_cases[] = {
     {"chain_dots", "f64", .body = chain_dots, .in = 2, .scaled = true},
     {"chain_grad", BOTH, .body = chain_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
     {"chain_dots_grad", "f64", .body = chain_dots_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
+    {"names", "f64", .body = names, .in = 2, .scaled = true},
+    {"names_grad", "f64", .body = names_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
     {"nested_grad", "f64", .body = nested_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
     {"scan_grad", BOTH, .body = scan_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},
     {"of_scan_grad", "f64", .body = of_scan_grad, .in = 2, .out = 2, .ulps = 256, .scaled = true},

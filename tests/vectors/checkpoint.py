@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.ad_checkpoint import checkpoint_name
 
 from case import Case, real, shards
 
@@ -29,6 +30,17 @@ def loss(f):
 
 def dots(f):
     return jax.checkpoint(f, policy=SAVEABLE)
+
+
+def named_layer(h, w):
+    h = checkpoint_name(jnp.tanh(jnp.matmul(h, w)), "first")
+    return checkpoint_name(jnp.sin(jnp.matmul(h, w)), "second") * h
+
+
+def names(h, ws):
+    for w in ws:
+        h = jax.checkpoint(named_layer, policy=jax.checkpoint_policies.save_only_these_names("first", "third"))(h, w)
+    return h
 
 
 def nested(h, ws):
@@ -86,6 +98,8 @@ CASES = [
     Case("chain_dots", "f64", chain(dots), OPERANDS),
     Case("chain_grad", "f32 f64", lambda h, ws: jax.grad(loss(chain(jax.checkpoint)), (0, 1))(h, ws), OPERANDS),
     Case("chain_dots_grad", "f64", lambda h, ws: jax.grad(loss(chain(dots)), (0, 1))(h, ws), OPERANDS),
+    Case("names", "f64", names, OPERANDS),
+    Case("names_grad", "f64", lambda h, ws: jax.grad(loss(names), (0, 1))(h, ws), OPERANDS),
     Case("nested_grad", "f64", lambda h, ws: jax.grad(loss(nested), (0, 1))(h, ws), OPERANDS),
     Case("scan_grad", "f32 f64", lambda h, ws: jax.grad(loss(scanned), (0, 1))(h, ws), OPERANDS),
     Case("of_scan_grad", "f64", lambda h, ws: jax.grad(loss(of_a_scan), (0, 1))(h, ws), OPERANDS),
