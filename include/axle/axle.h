@@ -12,6 +12,7 @@
 #include "axle/optimizer.h"
 #include "axle/pmap.h"
 #include "axle/program.h"
+#include "axle/sharding.h"
 #include "axle/stablehlo.h"
 #include "axle/status.h"
 #include "axle/transform.h"

@@ -1,6 +1,6 @@
 /* Status codes and the message of the last error.
 
-   NULL in place of an object (a program, runtime, array, executable, npz): functions with a status say AX_INVALID_ARGUMENT,
+   NULL in place of an object (a program, runtime, array, executable, sharding, npz): functions with a status say AX_INVALID_ARGUMENT,
    retain gives NULL, release does nothing, questions answer 0, false or NULL. Every other pointer must point to something, unless
    its function says otherwise. */
 #ifndef AXLE_STATUS_H

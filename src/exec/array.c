@@ -3,6 +3,7 @@
 
 #include "exec/exec.h"
 #include "exec/pending.h"
+#include "mesh/assignment.h"
 #include "mesh/sharding.h"
 
 ax_status ax_array_create(ax_layout *layout, ax_parts *parts, ax_array **out) {
@@ -109,6 +110,15 @@ ax_status ax_array_read(const ax_array *array, void *data, size_t bytes) {
   }
   ax_array_leave((ax_array *)array);
   return AX_OK;
+}
+
+ax_status ax_array_picture(const ax_array *array, char **out) {
+  ax_text text = {0};
+  *out = NULL;
+  AX_TRY(ax_require(array, "array"));
+  const ax_layout *layout = array->layout;
+  ax_draw_layout(&text, &layout->type, &layout->block, &layout->spec, &layout->mesh, NULL);
+  return ax_text_finish(&text, out);
 }
 
 /* --- Making arrays --- */

@@ -106,6 +106,21 @@ void runs() {
   refused([&] { return rows.part(f32({2, 3}), 2); }, AX_INVALID_ARGUMENT, "pmap_sharding_part");
   refused([] { return axle::pmap_sharding::parse("x"); }, AX_INVALID_ARGUMENT, "pmap_sharding_parse");
   refused([] { return axle::pmap_sharding::of(3, 2, 1, 0); }, AX_INVALID_ARGUMENT, "pmap_sharding_of");
+
+  axle::mesh grid = axle::mesh::parse("a=2,b=2");
+  axle::sharding turned = axle::sharding::named(grid, "b,a", {0, 2, 1, 3}), same = axle::sharding::tiled("{devices=[2,2]<=[4]}");
+  references(turned);
+  CHECK(turned.equals(same) && turned.device_count() == 4 && turned.block_count() == 4 && turned.device(1) == 2 && turned.place(2) == 1);
+  CHECK(turned.mesh().count == 2 && turned.spec().rank == 2 && turned.in_order().mesh.count == 2);
+  CHECK(turned.block(f32({4, 6})).dims[1] == 3 && turned.start(f32({4, 6}), 1).at(1) == 3 && turned.starts(f32({4, 6})).at(3).at(0) == 2);
+  CHECK(turned.text() == std::string("P(b, a) over (a=2, b=2), devices 0 2 1 3") && turned.tiles(2) == std::string("{devices=[2,2]<=[4]}"));
+  CHECK(std::string(turned.picture(f32({4, 6}))).find("f32[2,3]") != std::string::npos);
+  CHECK(axle::sharding::single(3).place(3) == 0 && axle::sharding::replicated(3).is_replicated() && axle::sharding::replicated({5, 6}).device(1) == 6);
+  CHECK(axle::sharding::pmap(rows).equals(axle::sharding::named(axle::mesh::parse("i=2"), "i")));
+  refused([&] { return axle::sharding::named(grid, "c"); }, AX_INVALID_ARGUMENT, "sharding_named");
+  refused([] { return axle::sharding::tiled("{"); }, AX_INVALID_ARGUMENT, "sharding_tiled");
+  refused([] { return axle::sharding().text(); }, AX_INVALID_ARGUMENT, "sharding_print");
+  refused([&] { return turned.block(f32({3, 6})); }, AX_INVALID_ARGUMENT, "sharding_block");
   CHECK((runtime.replicate(mesh, "d", axle::view(x, {4})).read<float>() == std::vector<float>{1, 2, 3, 4, 1, 2, 3, 4}));
   refused([&] { return runtime.replicate(mesh, "_,d", x); }, AX_INVALID_ARGUMENT, "replicate");
   refused([&] { return executable.run({in}); }, AX_INVALID_ARGUMENT, "run");

@@ -22,5 +22,6 @@ int main(void) {
   SIZE(ax_compile_options);
   SIZE(ax_vmap_options);
   SIZE(ax_pmap_options);
+  SIZE(ax_sharding_options);
   return 0;
 }

@@ -1,0 +1,33 @@
+/* What an ax_sharding is: a mesh, a spec, and the ids of the devices at the mesh's places.
+
+     mesh (x=2, y=2), P(y), devices 3 1 2 0:     place    0  1  2  3
+                                                 id       3  1  2  0
+                                                 block    0  1  0  1      so device 3 has block 0, and device 1 block 1 */
+#ifndef AX_MESH_ASSIGNMENT_H
+#define AX_MESH_ASSIGNMENT_H
+
+#include <stdatomic.h>
+
+#include "axle/sharding.h"
+#include "ir/program.h"
+
+typedef struct ax_stand {
+  int64_t id, place;
+} ax_stand;
+
+struct ax_sharding {
+  atomic_uint references;
+  ax_mesh mesh;
+  ax_spec spec;
+  int64_t places;
+  uint32_t rank;  /* of the arrays it lays out; AX_NONE: any that the spec fits */
+  int64_t *ids;   /* by place; NULL: each place's own number */
+  ax_stand *by_id; /* sorted; NULL where ids is */
+};
+
+/* The whole type without axis sets, and the block. AX_INVALID_ARGUMENT: see ax_sharding_block. */
+AX_MUST_USE ax_status ax_sharding_types(const ax_sharding *sharding, const ax_type *whole, ax_type *sound, ax_type *block);
+/* The picture of an array's blocks and the devices that have them; ids: by place, NULL: the places. */
+void ax_draw_layout(ax_text *text, const ax_type *whole, const ax_type *block, const ax_spec *spec, const ax_mesh *mesh, const int64_t *ids);
+
+#endif
