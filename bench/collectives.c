@@ -35,14 +35,15 @@ static void sum(const ax_value *in, ax_value *out, void *context) {
 
 void psum(char **arguments) { serve(sum, NULL, atoll(arguments[0]), 1, "", 1); }
 
-static void mean_body(const ax_value *in, ax_value *out, void *context) {
+/* The mean of what the others have: an operand that differs between devices in each step. */
+static void mean_of_others(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_mul(ax_psum(in[0], "d"), ax_full_like(in[0], 1 / (double)ax_axis_size("d")));
+  out[0] = ax_mul(ax_sub(ax_psum(in[0], "d"), in[0]), 1 / (double)(ax_axis_size("d") - 1));
 }
 
 static void means(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_scan(AX_FN(mean_body, 1, 1), 1, scan_length, false, in, out);
+  ax_scan(AX_FN(mean_of_others, 1, 1), 1, scan_length, false, in, out);
 }
 
 void psum_in_scan(char **arguments) { serve(means, NULL, atoll(arguments[0]), 1, "d", scan_length); }
@@ -133,9 +134,18 @@ static void exchange_ragged(const ax_value *in, ax_value *out, void *context) {
   ax_value to = ax_broadcast_to(ax_mul(ax_axis_index("d"), (double)rows), AX_DIMS(many));
   out[0] = ax_ragged_all_to_all(in[0], in[0], from, size, to, size, "d");
 }
+/* The results of both are made the next operands by a pass over them, which both need. */
+static void negate_exchanged(const ax_value *in, ax_value *out, void *context) {
+  exchange(in, out, context);
+  out[0] = ax_neg(out[0]);
+}
+static void negate_ragged(const ax_value *in, ax_value *out, void *context) {
+  exchange_ragged(in, out, context);
+  out[0] = ax_neg(out[0]);
+}
 static void sum_of_pairs(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_mul(ax_psum(in[0], "d {0,1} {2,3} {4,5} {6,7}"), 0.5);
+  out[0] = ax_sub(ax_psum(in[0], "d {0,1} {2,3} {4,5} {6,7}"), in[0]);
 }
 
 typedef struct repetition {
@@ -154,7 +164,8 @@ void repeated(char **arguments) {
     ax_function body;
   } all[] = {{"psum", halve_sum},         {"pmean", repeat_mean}, {"pmax", repeat_max},   {"pmin", repeat_min},
              {"all_gather", first_of_gathered}, {"all_to_all", exchange}, {"ppermute", pass_on}, {"psum_scatter", parts_of_sum},
-             {"psum_of_pairs", sum_of_pairs}, {"ragged_all_to_all", exchange_ragged}, {"pbroadcast", repeat_broadcast}};
+             {"psum_of_pairs", sum_of_pairs}, {"ragged_all_to_all", exchange_ragged}, {"pbroadcast", repeat_broadcast},
+             {"psum_of_others", mean_of_others}, {"all_to_all_negated", negate_exchanged}, {"ragged_negated", negate_ragged}};
   int64_t bytes = atoll(arguments[1]);
   repetition r = {.length = bytes < 1 << 16 ? scan_length : scan_length / 10};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -169,7 +180,7 @@ void repeated(char **arguments) {
 /* psum over the second axis of 4x2 devices. */
 static void sum_of_columns(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_mul(ax_psum(in[0], "b"), 0.5);
+  out[0] = ax_sub(ax_psum(in[0], "b"), in[0]);
 }
 
 void repeated_on_grid(char **arguments) {

@@ -11,7 +11,7 @@ static double chain(float scale) {
   double start = MPI_Wtime();
   for (int i = 0; i < repeats * length; i++) {
     MPI_Allreduce(&x, &sum, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-    x = sum * scale;
+    x = (sum - x) * scale;
   }
   return (MPI_Wtime() - start) / (repeats * length) + (x != 1);
 }
@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
   if (rank == 0) puts("ready"), fflush(stdout), getchar();
   double least = 1e9;
   for (int i = 0; i < runs; i++) {
-    double seconds = chain(1 / (float)ranks);
+    double seconds = chain(1 / (float)(ranks - 1));
     if (seconds < least) least = seconds;
   }
   if (rank == 0) printf("%.9g\n", least);

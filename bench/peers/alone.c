@@ -1,5 +1,5 @@
-/* build/bench/alone sgemm|copy THREADS: what one device's work is measured against: oneDNN's sgemm 1024^3 called directly, and
-   memcpy of 256 MiB. THREADS 0: as many as the library takes by itself, and one a core. */
+/* build/bench/alone sgemm|copy|copy_8_mib THREADS: what one device's work is measured against: oneDNN's sgemm 1024^3 called directly, and
+   memcpy of 256 MiB, or of the 8 that 8 devices have. THREADS 0: as many as the library takes by itself, and one a core. */
 #include <dnnl.h>
 #include <omp.h>
 #include <stdbool.h>
@@ -11,6 +11,7 @@
 
 typedef struct buffers {
   float *a, *b, *c;
+  int64_t copied; /* elements */
 } buffers;
 
 static float *ones(int64_t elems) {
@@ -25,14 +26,12 @@ static void multiply(void *context, int64_t count) {
   for (int64_t i = 0; i < count; i++) dnnl_sgemm('N', 'N', n, n, n, 1, x->a, n, x->b, n, 0, x->c, n);
 }
 
-enum { copied = 64 << 20 };
-
 static void copy(void *context, int64_t count) {
   const buffers *x = context;
   for (int64_t i = 0; i < count; i++) {
 #pragma omp parallel
     {
-      int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
+      int64_t parts = omp_get_num_threads(), part = omp_get_thread_num(), copied = x->copied;
       int64_t from = copied / parts * part, until = part + 1 < parts ? copied / parts * (part + 1) : copied;
       memcpy(x->c + from, x->a + from, (size_t)(until - from) * sizeof x->a[0]);
     }
@@ -43,8 +42,8 @@ int main(int argc, char **argv) {
   if (argc != 3) return 2;
   int threads = atoi(argv[2]);
   if (threads > 0) omp_set_num_threads(threads);
-  bool large = strcmp(argv[1], "copy") == 0;
-  int64_t elems = large ? copied : 1024 * 1024;
-  buffers x = {ones(elems), ones(large ? 16 : elems), ones(elems)};
-  bench_serve(large ? copy : multiply, &x, 1);
+  bool multiplies = strcmp(argv[1], "sgemm") == 0;
+  int64_t elems = multiplies ? 1024 * 1024 : strcmp(argv[1], "copy") == 0 ? 64 << 20 : 2 << 20;
+  buffers x = {ones(elems), ones(multiplies ? elems : 16), ones(elems), elems};
+  bench_serve(multiplies ? multiply : copy, &x, 1);
 }
