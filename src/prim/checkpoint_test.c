@@ -458,6 +458,23 @@ static void refused(void **state) {
              "the body has a psend, but what stands in a checkpoint is done again for derivatives, and messages are sent once");
 }
 
+static void refused_texts(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *message;
+  } rows[] = {
+      {"{ lambda x:f32[2]. let y:f32[2] = name[names=(a, b)] x in (y,) }", "there are 2 names, not one"},
+      {"{ lambda x:f32[2]. let y:f32[2] = name[names=()] x in (y,) }", "there are 0 names, not one"},
+      {"{ lambda x:f32[2]. let y:f32[2] = name[names=(a {0, 1})] x in (y,) }", "names without groups"},
+      {"{ lambda x:f32[2]. let y:f32[2] = checkpoint[body={ lambda x:f32[3]. let in (x,) } differentiated=false save_dots=false save_names=()] x in (y,) }",
+       "operand 0 is f32[2], but the body takes f32[3]"},
+  };
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    ax_program *program;
+    TEST_FAILS(ax_program_parse(rows[i].text, strlen(rows[i].text), "text", &program), AX_PARSE_ERROR, rows[i].message);
+  }
+}
+
 static ax_status with_little_memory(void *context) {
   const ax_type types[] = {TEST_TYPE(AX_F64, 16, 4), TEST_TYPE(AX_F64, 4)};
   ax_program *program;
@@ -484,7 +501,7 @@ static void without_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(less_is_held), cmocka_unit_test(same_bits), cmocka_unit_test(layers_share),
-                                     cmocka_unit_test(in_while),     cmocka_unit_test(captured),  cmocka_unit_test(refused), cmocka_unit_test(names),
+                                     cmocka_unit_test(in_while),     cmocka_unit_test(captured),  cmocka_unit_test(refused), cmocka_unit_test(refused_texts), cmocka_unit_test(names),
                                      cmocka_unit_test(as_what_is_kept), cmocka_unit_test(without_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
