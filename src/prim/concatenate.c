@@ -75,7 +75,31 @@ static void batch(const ax_batch_args *args) {
   args->out[0] = ax_concatenate(eqn->in_count, in, dimension + 1);
 }
 
+/* Many operands one behind the other in memory: each to its place by a kernel that does not say where, so that those of like operands are one. */
+static ax_status lower_rows(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t out) {
+  const ax_type *types = lower->program->types;
+  uint32_t rank = types[eqn->out].rank, place;
+  ax_position at[AX_MAX_RANK];
+  int64_t offset = 0;
+  ax_at_identity(at, rank);
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    const ax_type *x = &types[eqn->in[i]];
+    if (ax_type_elems(x) == 0) continue;
+    AX_TRY(ax_lower_view(lower, out, x, offset, AX_NONE, 0, &place));
+    AX_TRY(ax_lower_move(lower, rank, x->dims, place, at, in[i], at));
+    offset += ax_type_elems(x) * (int64_t)ax_dtype_bytes(x->dtype);
+  }
+  return AX_OK;
+}
+
+static bool is_rows(const ax_type *type, int64_t dimension) {
+  for (int64_t d = 0; d < dimension; d++)
+    if (type->dims[d] != 1) return false;
+  return true;
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  enum { many = 64 };
   int64_t dimension = ((const concatenate_params *)eqn->params)->dimension;
   ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
   uint32_t rank = lower->program->types[eqn->out].rank;
@@ -83,6 +107,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   ax_at_identity(from, rank);
   ax_at_identity(to, rank);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  if (eqn->in_count > many && is_rows(&lower->program->types[eqn->out], dimension)) return lower_rows(lower, eqn, in, out[0]);
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     const ax_type *x = &lower->program->types[eqn->in[i]];
     AX_TRY(ax_lower_move(lower, rank, x->dims, out[0], to, in[i], from));
