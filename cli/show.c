@@ -5,6 +5,7 @@
 
 #include "axle/exec.h"
 #include "axle/stablehlo.h"
+#include "axle/stages.h"
 #include "axle/transform.h"
 #include "cli.h"
 #include "exec/exec.h"
@@ -13,6 +14,7 @@ typedef struct show {
   word_list passes, wrt, linear;
   shardings shardings;
   char *after; /* the pass whose result is wanted; NULL */
+  int cost;    /* is the last pass */
   int64_t size;
   char *axis_name;
   source source;      /* the program so far */
@@ -157,6 +159,18 @@ static ax_status executable(show *show, char **out) {
   return status;
 }
 
+static ax_status cost(show *show, char **out) {
+  ax_program *program;
+  ax_cost of = {0};
+  *out = NULL;
+  AX_TRY(compiled_form(show, &program));
+  ax_status status = ax_program_cost(program, &of);
+  if (status == AX_OK) status = ax_cost_text(&of, out);
+  ax_cost_release(&of);
+  ax_program_release(program);
+  return status;
+}
+
 static ax_status effects(show *show, char **out) {
   const ax_effects of = ax_program_effects(show->source.program);
   ax_text text = {0};
@@ -183,6 +197,7 @@ static const struct {
     {"lower", NULL, lower},
     {"stablehlo", NULL, stablehlo},
     {"executable", NULL, executable},
+    {"cost", NULL, cost},
     {"effects", NULL, effects},
 };
 
@@ -283,8 +298,10 @@ static ax_status take_option(void *context, int value, const char *argument) {
 }
 
 int show_main(int argc, const char **argv) {
+  show show = {.size = 2};
   const struct poptOption table[] = {
       {"pass", 'p', POPT_ARG_STRING, NULL, option_pass, "Passes, in order; may be given several times", "PASS,.."},
+      {"cost", '\0', POPT_ARG_NONE, &show.cost, 0, "What a run costs each device: as --pass cost, after all others", NULL},
       {"after", '\0', POPT_ARG_STRING, NULL, option_after, "Shows what there is after a pass on the way to an executable", "PASS"},
       {"wrt", '\0', POPT_ARG_STRING, NULL, option_wrt, "Inputs to differentiate by (all floats; grad: the first)",
        "NAME,.."},
@@ -294,7 +311,6 @@ int show_main(int argc, const char **argv) {
       {"axis-name", '\0', POPT_ARG_STRING, NULL, option_axis, "Name of the axis that vmap maps", "NAME"},
       POPT_TABLEEND,
   };
-  show show = {.size = 2};
   const option_set set = {
       .command = "show",
       .usage = "FILE [OPTION...]",
@@ -315,6 +331,7 @@ int show_main(int argc, const char **argv) {
           "  lower           what runs: buffers, fused kernels, products, exchanges\n"
           "  stablehlo       the StableHLO module of one device\n"
           "  executable      instructions and memory\n"
+          "  cost            what a run costs each device: flops, bytes, bytes received by collective\n"
           "  effects         which axes its collectives name, and whether devices send each other messages\n"
           "Passes on the way to an executable, for --after (a name that is none lists all of them): simplify,\n"
           "partition, body (the program of each device), lower (buffers and operations), .. coalesce, flatten\n"
@@ -325,6 +342,7 @@ int show_main(int argc, const char **argv) {
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);
+  if (code == EXIT_OK && !done && show.cost && add_passes(&show, "cost") != AX_OK) code = usage_error("show", "%s", ax_message());
   if (code == EXIT_OK && !done && show_program(&show, file) != AX_OK) code = report_error();
   source_deinit(&show.source);
   ax_program_release(show.primal);

@@ -85,6 +85,8 @@ expect 2 'error: mesh "data": expected name=size' run double.axle --mesh data
 expect 2 'error: --policy: expected parallel' run double.axle --policy random
 expect 2 'error: --workers: expected a number' run double.axle --workers -3
 expect 0 'the most is alive' show double.axle --after memory
+expect 0 '^ *7  flops$' show double.axle --cost --pass simplify
+expect 2 'error: nothing can follow the pass lower' show double.axle --cost --pass lower
 expect 2 "error: there is no pass 'jump'" show double.axle --pass jump
 expect 2 'error: nothing can follow the pass lower' show double.axle --pass lower,dce
 expect 2 "error: unexpected argument 'all'" devices all

@@ -14,6 +14,7 @@
 #include "axle/program.h"
 #include "axle/sharding.h"
 #include "axle/stablehlo.h"
+#include "axle/stages.h"
 #include "axle/status.h"
 #include "axle/transform.h"
 #include "axle/tree.h"

@@ -194,6 +194,25 @@ enum {
   AX_KINDS_FLOAT_SUM = 8  /* sums, but of floats alone */
 };
 
+/* What a device receives when the members of a group of n run a collective on operands of B bytes, in the fewest bytes that there is a way for. */
+typedef enum ax_traffic {
+  AX_TRAFFIC_NONE,
+  AX_TRAFFIC_COMBINED, /* all get what all have, combined: 2(n-1)/n B, parts combined and then gathered */
+  AX_TRAFFIC_PARTS,    /* each gets a part of what every other has: (n-1)/n B */
+  AX_TRAFFIC_GATHERED, /* each gets what every other has: (n-1) B */
+  AX_TRAFFIC_OPERAND,  /* each gets what one other has: B */
+  AX_TRAFFIC_RESULT    /* a message comes: the bytes of the result */
+} ax_traffic;
+
+/* How often a run of an equation runs the programs it holds. */
+typedef enum ax_runs {
+  AX_RUNS_EACH,   /* each of them once */
+  AX_RUNS_FIRST,  /* the first once; the others say what its derivatives are */
+  AX_RUNS_ONE,    /* one of them */
+  AX_RUNS_LENGTH, /* as often as its parameter "length" says */
+  AX_RUNS_UNTIL   /* as long as one of them says so */
+} ax_runs;
+
 /* --- simplify: values that an equation's results are, bit for bit, without computing them; or the same equation on operands made
    earlier. Its own operands, and those of the equations that made them, are simplified already. --- */
 typedef struct ax_simplify_args {
@@ -263,6 +282,8 @@ struct ax_prim {
   bool cheap;       /* an element of the result takes little work on an element of each operand at most */
   ax_linearity linear; /* of a LOCAL or COLLECTIVE: what it makes of unreduced operands */
   uint32_t kinds;      /* of them */
+  ax_traffic traffic;  /* of a COLLECTIVE */
+  ax_runs runs;        /* of a REGION */
   bool unify;       /* what it holds is a function that other equations call too: equal ones are one program */
   int in_count, out_count; /* -1: any; then infer is called with out_count from count_outs */
   uint32_t (*count_outs)(const void *params);

@@ -2,6 +2,7 @@
 #ifndef AX_MESH_PARTITION_H
 #define AX_MESH_PARTITION_H
 
+#include "axle/stages.h"
 #include "axle/transform.h"
 #include "ir/program.h"
 #include "loop/passes.h"
@@ -19,6 +20,8 @@ typedef struct ax_partitioned {
 /* Of what ax_program_partition gave. */
 ax_partitioned ax_partitioned_of(ax_program *program);
 
+/* What it costs (cost.c), by its body, which may be simplified since. *out is to be released. */
+AX_MUST_USE ax_status ax_partitioned_cost(const ax_partitioned *partitioned, ax_cost *out);
 /* Its plan (lower.c). */
 AX_MUST_USE ax_status ax_partitioned_plan(const ax_partitioned *partitioned, const ax_plan_options *options, ax_plan **out);
 

@@ -127,7 +127,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_pa
 
 #define GATHER_RECORD(name_, spread_, transpose_, ungroup_)                                                                 \
   const ax_prim ax_prim_##name_ = {                                                                             \
-      .name = #name_, .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,        \
+      .name = #name_, .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .traffic = AX_TRAFFIC_GATHERED, .in_count = 1, .out_count = 1,        \
       .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,                                                           \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_gather_params),             \
       .infer = infer, .spread = spread_, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,\

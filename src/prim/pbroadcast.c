@@ -97,7 +97,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(pbroadcast_pa
                                   {"source", AX_PARAM_I64, offsetof(pbroadcast_params, source)}};
 
 const ax_prim ax_prim_pbroadcast = {
-    .name = "pbroadcast", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,
+    .name = "pbroadcast", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .traffic = AX_TRAFFIC_OPERAND, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pbroadcast_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,

@@ -198,7 +198,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ppermute_para
                                   {"pairs", AX_PARAM_PAIRS, offsetof(ppermute_params, pairs)}};
 
 const ax_prim ax_prim_ppermute = {
-    .name = "ppermute", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = 1, .out_count = 1,
+    .name = "ppermute", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .traffic = AX_TRAFFIC_OPERAND, .in_count = 1, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ppermute_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,

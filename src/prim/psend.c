@@ -263,7 +263,7 @@ const ax_prim ax_prim_psend = {
 };
 
 const ax_prim ax_prim_precv = {
-    .name = "precv", .kind = AX_COLLECTIVE, .effects = single_sided, .operands = AX_TOKEN, .in_count = 1, .out_count = 1,
+    .name = "precv", .kind = AX_COLLECTIVE, .traffic = AX_TRAFFIC_RESULT, .effects = single_sided, .operands = AX_TOKEN, .in_count = 1, .out_count = 1,
     .params = receive_params, .param_count = AX_COUNT(receive_params), .params_bytes = sizeof(precv_params),
     .infer = receive_infer, .spread = receive_spread, .eval = receive_eval, .differs = everywhere,
     .jvp = receive_jvp, .linearize = refuse_linearize, .transpose = ax_absent_transpose, .batch = receive_batch,

@@ -112,7 +112,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
 
 #define REDUCE_RECORD(name_, kinds_, jvp_, transpose_)                                                             \
   const ax_prim ax_prim_##name_ = {                                                                                \
-      .name = #name_, .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .linear = AX_LINEAR_ALL, .kinds = kinds_, \
+      .name = #name_, .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .traffic = AX_TRAFFIC_COMBINED, .linear = AX_LINEAR_ALL, .kinds = kinds_, \
       .in_count = 1, .out_count = 1,                                                                               \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),                      \
       .infer = infer, .spread = ax_spread_sum, .eval = eval, .differs = ax_differs_drop,          \

@@ -412,7 +412,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ax_ragged_par
                                   {"back", AX_PARAM_BOOL, offsetof(ax_ragged_params, back)}};
 
 const ax_prim ax_prim_ragged_all_to_all = {
-    .name = "ragged_all_to_all", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .in_count = OPERANDS, .out_count = 1,
+    .name = "ragged_all_to_all", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .traffic = AX_TRAFFIC_PARTS, .in_count = OPERANDS, .out_count = 1,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_ragged_params),
     .infer = infer, .spread = spread, .eval = eval, .differs = differs, .jvp = jvp, .linearize = jvp,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .ungroup = ungroup, .shard = ax_shard_whole, .lower = lower, .hlo = ax_ragged_hlo,

@@ -454,7 +454,7 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_scan = {
-    .name = "scan", .kind = AX_REGION, .tokens = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "scan", .kind = AX_REGION, .runs = AX_RUNS_LENGTH, .tokens = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_scan_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_scan_jvp, .linearize = ax_scan_linearize,
     .transpose = ax_scan_transpose, .batch = ax_scan_batch,

@@ -245,7 +245,7 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_while = {
-    .name = "while", .kind = AX_REGION, .tokens = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "while", .kind = AX_REGION, .runs = AX_RUNS_UNTIL, .tokens = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_while_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_while_jvp,
     .linearize = ax_while_linearize, .transpose = ax_while_transpose, .batch = ax_while_batch,

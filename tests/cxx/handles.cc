@@ -273,6 +273,9 @@ void programs() {
   std::uint32_t first = split.residual_count;
   CHECK(split.tangent.transpose(axle::range(first, 1)).out_count() == 1);
   CHECK(product.dce() == product && product.cse() == product && product.simplify() == product && product.partition() == product);
+  axle::cost counted = product.cost();
+  CHECK(counted.devices == 1 && counted.flops > 0 && counted.bytes > 0 && counted.received == 0 && counted.collectives.empty() && !counted.at_least);
+  check_has(counted.text, "on each of 1 device, a run:");
   check_has(product.stablehlo(), "stablehlo.multiply");
   refused([&] { return product.vmap({{0}, {}, 3}); }, AX_INVALID_ARGUMENT, "program_vmap: in_axes and out_axes");
   refused([&] { return product.grad({7}); }, AX_INVALID_ARGUMENT, "program_grad");

@@ -17,6 +17,8 @@ int main(void) {
   SIZE(ax_pmap_sharding);
   SIZE(ax_host_array);
   SIZE(ax_part);
+  SIZE(ax_collective_cost);
+  SIZE(ax_cost);
   SIZE(ax_allocator);
   SIZE(ax_runtime_options);
   SIZE(ax_compile_options);

@@ -3,6 +3,7 @@
 #define AXLE_CXX_PROGRAM_HPP
 
 #include "axle/cxx/function.hpp"
+#include "axle/stages.h"
 
 namespace axle {
 inline namespace AXLE_ERRORS_ {
@@ -23,6 +24,34 @@ struct vmap_options {
             axis_name.empty() ? nullptr : axis_name.c_str(), spmd_axis_name.empty() ? nullptr : spmd_axis_name.c_str()};
   }
 };
+
+/* As ax_cost, and as a table. */
+struct cost {
+  struct collective {
+    std::string primitive, axes;
+    std::int64_t members;
+    double runs, bytes;
+  };
+  std::int64_t devices = 0;
+  double flops = 0, bytes = 0, received = 0;
+  bool at_least = false;
+  std::vector<collective> collectives;
+  std::string text;
+};
+namespace detail {
+/* Releases the raw one. */
+inline may<cost> given_cost(ax_status status, ax_cost raw, location at, const char *name) {
+  char *text = nullptr;
+  if (status == AX_OK) status = ax_cost_text(&raw, &text);
+  cost made{raw.devices, raw.flops, raw.bytes, raw.received, raw.at_least, {}, taken(text)};
+  for (std::uint32_t i = 0; i < raw.collective_count; i++) {
+    const ax_collective_cost &row = raw.collectives[i];
+    made.collectives.push_back({row.primitive, row.axes, row.members, row.runs, row.bytes});
+  }
+  ax_cost_release(&raw);
+  return give(status, std::move(made), at, name);
+}
+}  // namespace detail
 
 /* A reference to a program. */
 class program : public handle<ax_program, ax_program_retain, ax_program_release> {
@@ -93,6 +122,12 @@ class program : public handle<ax_program, ax_program_retain, ax_program_release>
   may<program> simplify(location at = location::here()) const { return transformed(at, "program_simplify", ax_program_simplify); }
   may<program> with_shardings(const mesh &over, const std::string &specs, location at = location::here()) const {
     return transformed(at, "program_with_shardings", ax_program_with_shardings, &over, specs.c_str());
+  }
+  /* What a run costs each device, when it is partitioned. */
+  may<axle::cost> cost(location at = location::here()) const {
+    ax_cost raw;
+    ax_status status = ax_program_cost(get(), &raw);
+    return detail::given_cost(status, raw, at, "program_cost");
   }
   may<program> partition(location at = location::here()) const { return transformed(at, "program_partition", ax_program_partition); }
 };
