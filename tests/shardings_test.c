@@ -17,7 +17,7 @@
 enum { POOL = 12, IN = 3, OUT = 3, MOST = 1 << 10 };
 
 static const char *const meshes[] = {"a=2,b=2", "a=2,b=3", "a=4,b=2", "a=2,b=2,c=2", "a=3", "a=1,b=4"};
-static const int64_t sizes[] = {1, 2, 3, 4, 6, 8, 12};
+static const int64_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 12};
 
 typedef struct maker {
   test_random random;
@@ -27,7 +27,7 @@ typedef struct maker {
 
 static int64_t below(maker *m, int64_t n) { return test_random_below(&m->random, n); }
 
-/* A spec that divides the shape, as text. */
+/* A spec as text, which mostly divides the shape. */
 static void random_spec(maker *m, const ax_type *type, char *out) {
   int64_t left[AX_MAX_RANK], first = below(m, m->mesh->count);
   char dims[AX_MAX_RANK][64] = {""};
@@ -35,7 +35,7 @@ static void random_spec(maker *m, const ax_type *type, char *out) {
   for (uint32_t i = 0; i < m->mesh->count && type->rank > 0; i++) {
     const ax_axis *axis = &m->mesh->axis[(first + i) % m->mesh->count];
     int64_t d = below(m, type->rank);
-    if (below(m, 4) == 0 || left[d] % axis->size != 0) continue;
+    if (below(m, 4) == 0 || (left[d] % axis->size != 0 && below(m, 3) > 0)) continue;
     left[d] /= axis->size;
     if (dims[d][0] != '\0') strcat(dims[d], "+");
     strcat(dims[d], axis->name);

@@ -55,7 +55,9 @@ AX_MUST_USE ax_status ax_program_cse(const ax_program *program, ax_program **out
 AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program **out);
 /* How inputs and results lie on `mesh`: "data,_; ? -> ?": specs as ax_shard_map has them, or "?", which leaves it open; one alone stands for all of
    its side. The result is the program with ax_with_sharding around its inputs and results.
-   AX_INVALID_ARGUMENT: an unsound mesh; specs that do not parse, or that do not fit or divide what they are of: it is named by its number. */
+   Where a spec does not divide an input or a result, it is whole outside, and in padded blocks inside.
+   AX_INVALID_ARGUMENT: an unsound mesh; specs that do not parse, or that have more entries than what they are of has dimensions: it is named by its
+   number. */
 AX_MUST_USE ax_status ax_program_with_shardings(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_program **out);
 /* The program as one shard_map over its whole mesh: a program for each device, whose collectives and slices are all to be seen. What
    stands outside of shard_maps is computed whole by every device. What shard_maps take and give stays in blocks from one to the next,
@@ -81,8 +83,9 @@ void ax_jvp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *tangents, 
 void ax_vjp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *cotangents, ax_value *out, ax_value *gradients);
 
 /* As jax.lax.with_sharding_constraint: x, which lies on `mesh` as the spec says ("data,_", see ax_spec). What goes before and comes after it is laid
-   out to go with that, where nothing else says how. Its cotangent lies as it does. Errors: a spec that does not parse, or that does not fit or divide
-   x; inside a shard_map. */
+   out to go with that, where nothing else says how. Its cotangent lies as it does. A dimension need not be divided: blocks are padded. Inside a shard_map it is
+   of axes of further devices, as a shard_map would be there. Errors: a spec that does not parse, or has more entries than x has dimensions; an axis name
+   that is in use around it. */
 ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec);
 
 /* A function linearized at a point: what ax_linearize gives. A plain value that belongs to the trace it was made in: good there, and in

@@ -1,6 +1,6 @@
 /* sharding_constraint: T[d..] -> T[d..]         the operand, which lies on the mesh as the spec says
    Parameters: mesh; specs: one.
-   Errors: a spec that does not fit or divide the operand; an axis name that is in scope already.
+   Errors: a spec with more entries than the operand has dimensions; an axis name that is in scope already.
    Linear: the cotangent lies as the value does. By value nothing happens: the partitioner (partition.c) changes layouts where it stands, and
    carries the layout to what goes before and comes after it (propagate.c). */
 #include "mesh/constraint.h"
@@ -19,7 +19,7 @@ static ax_status infer(const ax_infer_args *args) {
   for (uint32_t i = 0; i < params->mesh.count; i++)
     if (ax_mesh_find(args->axes, params->mesh.axis[i].name) >= 0)
       return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" is in use around it", params->mesh.axis[i].name);
-  AX_TRY(ax_shard_type(&args->in[0], &params->specs.v[0], &params->mesh, &block));
+  AX_TRY(ax_shard_padded(&args->in[0], &params->specs.v[0], &params->mesh, &block));
   args->out[0] = args->in[0];
   return AX_OK;
 }
@@ -111,7 +111,7 @@ static ax_status check(const ax_program *program, const ax_mesh *mesh, const giv
     uint32_t number = is_in ? i : i - program->in_count;
     const ax_type *type = &program->types[is_in ? i : program->outs[number]];
     ax_type block;
-    ax_status status = g->open[i] ? AX_OK : ax_shard_type(type, &g->specs[i], mesh, &block);
+    ax_status status = g->open[i] ? AX_OK : ax_shard_padded(type, &g->specs[i], mesh, &block);
     if (status != AX_OK) return ax_error_context(status, "with_shardings: %s %u: ", is_in ? "argument" : "result", number);
   }
   return AX_OK;

@@ -1,4 +1,4 @@
-/* Factors of dimensions (ir/prim.h) and the axes that cut them. */
+/* Factors of dimensions (ir/prim.h) and the axes that cut them. A factor that is all of a dimension may be cut by axes that do not divide it. */
 #include <string.h>
 
 #include "mesh/partitioner.h"
@@ -19,16 +19,22 @@ bool ax_factoring_of(ax_factoring *f, const ax_program *program, const ax_eqn *e
 
 void ax_factoring_deinit(ax_factoring *f) { ax_free(f->in); }
 
-void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank, const ax_spec *spec, ax_cuts *cuts) {
-  for (uint32_t d = 0; d < rank; d++) {
+bool ax_factor_is_all(const ax_factors *factors, const ax_factored *tensor, const ax_type *type, uint32_t d) {
+  return tensor->count[d] == 1 && factors->size[tensor->factor[d][0]] == type->dims[d];
+}
+
+void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, const ax_type *type, const ax_spec *spec, ax_cuts *cuts) {
+  for (uint32_t d = 0; d < type->rank; d++) {
     uint32_t next = 0; /* of the dimension's axes */
     for (uint32_t k = 0; k < tensor->count[d]; k++) {
       const uint32_t factor = tensor->factor[d][k];
       int64_t left = factors->size[factor];
       ax_axis_list *by = &cuts->by[factor];
       by->count = 0;
-      while (spec != NULL && next < spec->count[d] && left % mesh->axis[spec->axis[d][next]].size == 0) {
-        left /= mesh->axis[spec->axis[d][next]].size;
+      while (spec != NULL && next < spec->count[d]) {
+        const int64_t parts = mesh->axis[spec->axis[d][next]].size;
+        if (left % parts != 0 && !ax_factor_is_all(factors, tensor, type, d)) break;
+        left = (left + parts - 1) / parts;
         by->axis[by->count++] = spec->axis[d][next++];
         if (left == 1 && k + 1 < tensor->count[d]) break;
       }

@@ -13,6 +13,7 @@
 #include "mesh/sharding.h"
 #include "prim/collective.h"
 #include "prim/rules.h"
+#include "prim/shape.h"
 
 typedef struct operation {
   ax_partitioner *p;
@@ -22,6 +23,7 @@ typedef struct operation {
   const ax_spec **lies;   /* operands as they are held, then results as they are wished for */
   const ax_factored *tensor; /* of these */
   ax_cuts cuts;           /* tried */
+  uint64_t split;         /* the factors that are not all of every dimension they are in: these are not padded */
   uint64_t among[AX_MAX_AXES]; /* by axis: the factors that it may cut */
   uint8_t on[AX_MAX_AXES]; /* by axis: the one it cuts now; none: 255 */
 } operation;
@@ -38,8 +40,11 @@ static void find_choices(operation *o) {
   for (uint32_t t = 0; t < tensor_count(o); t++) {
     const uint32_t rank = type_of(o, t)->rank;
     ax_cuts own;
+    for (uint32_t d = 0; d < rank; d++)
+      for (uint32_t k = 0; k < o->tensor[t].count[d] && !ax_factor_is_all(&o->f->factors, &o->tensor[t], type_of(o, t), d); k++)
+        o->split |= (uint64_t)1 << o->tensor[t].factor[d][k];
     if (o->lies[t] == NULL) continue;
-    ax_cuts_read(&o->p->mesh, &o->f->factors, &o->tensor[t], rank, o->lies[t], &own);
+    ax_cuts_read(&o->p->mesh, &o->f->factors, &o->tensor[t], type_of(o, t), o->lies[t], &own);
     for (uint32_t d = 0; d < rank; d++)
       for (uint32_t k = 0; k < o->tensor[t].count[d]; k++) {
         const uint32_t factor = o->tensor[t].factor[d][k];
@@ -75,7 +80,7 @@ static void make_cuts(operation *o, const uint32_t *by_size) {
     const uint32_t t = by_size[n], rank = type_of(o, t)->rank;
     ax_cuts own;
     if (o->lies[t] == NULL) continue;
-    ax_cuts_read(&o->p->mesh, &o->f->factors, &o->tensor[t], rank, o->lies[t], &own);
+    ax_cuts_read(&o->p->mesh, &o->f->factors, &o->tensor[t], type_of(o, t), o->lies[t], &own);
     for (uint32_t d = 0; d < rank; d++)
       for (uint32_t k = 0; k < o->tensor[t].count[d]; k++) {
         const uint32_t factor = o->tensor[t].factor[d][k];
@@ -84,8 +89,8 @@ static void make_cuts(operation *o, const uint32_t *by_size) {
           ax_axis_list *by = &o->cuts.by[factor];
           int64_t size = o->f->factors.size[factor];
           if (o->on[axis] != factor || (done >> axis & 1) != 0) continue;
-          for (uint32_t j = 0; j < by->count; j++) size /= o->p->mesh.axis[by->axis[j]].size;
-          if (size % o->p->mesh.axis[axis].size != 0) continue;
+          for (uint32_t j = 0; j < by->count; j++) size /= o->p->mesh.axis[by->axis[j]].size; /* of what is padded any size will do */
+          if (size % o->p->mesh.axis[axis].size != 0 && (o->split >> factor & 1) != 0) continue;
           by->axis[by->count++] = axis;
           done |= (ax_axis_set)1 << axis;
         }
@@ -131,8 +136,10 @@ static ax_axis_set combined_axes(const operation *o, ax_factor_kind *kind) {
 }
 
 /* Of a result that is in parts over `parts`, the axes by which dimension d is to be cut behind those by which it is cut. */
-static ax_axis_list scattered(const ax_spec *spec, const ax_spec *wish, uint32_t d, ax_axis_set parts) {
+static ax_axis_list scattered(const operation *o, uint32_t t, const ax_spec *spec, uint32_t d, ax_axis_set parts) {
+  const ax_spec *wish = o->lies[t];
   ax_axis_list list = {0};
+  if (!ax_shard_divides(type_of(o, t), wish, &o->p->mesh, d)) return list;
   if (wish == NULL || wish->count[d] <= spec->count[d] || memcmp(wish->axis[d], spec->axis[d], spec->count[d]) != 0) return list;
   for (uint32_t i = spec->count[d]; i < wish->count[d] && (parts >> wish->axis[d][i] & 1) != 0; i++) list.axis[list.count++] = wish->axis[d][i];
   return list;
@@ -145,7 +152,7 @@ static double result_cost(const operation *o, uint32_t t) {
   ax_axis_set parts = combined_axes(o, &kind);
   double block = bytes_of(type) / size_of(o, ax_spec_set(&spec)), cost = 0;
   for (uint32_t d = 0; d < type->rank && kind == AX_FACTOR_SUM; d++) {
-    const ax_axis_list list = scattered(&spec, o->lies[t], d, parts);
+    const ax_axis_list list = scattered(o, t, &spec, d, parts);
     for (uint32_t i = 0; i < list.count; i++) {
       const ax_axis_set bit = (ax_axis_set)1 << list.axis[i];
       cost += block * (1 - 1 / size_of(o, bit));
@@ -240,7 +247,7 @@ static ax_value combine(const operation *o, ax_value x, uint32_t t, ax_spec *spe
   ax_factor_kind kind = AX_FACTOR_ALONG;
   ax_axis_set parts = combined_axes(o, &kind);
   for (uint32_t d = 0; d < type_of(o, t)->rank && kind == AX_FACTOR_SUM && parts != 0; d++) {
-    const ax_axis_list list = scattered(spec, o->lies[t], d, parts);
+    const ax_axis_list list = scattered(o, t, spec, d, parts);
     if (list.count == 0) continue;
     const ax_axes names = names_of(&o->p->mesh, &list);
     const ax_axes_list text = ax_axes_listed(&names);
@@ -266,10 +273,34 @@ static void bind(const operation *o, const ax_value *in, ax_spec *specs, ax_valu
   }
   ax_type *blocks = ax_trace_alloc(eqn->out_count * sizeof blocks[0]);
   for (uint32_t k = 0; blocks != NULL && k < eqn->out_count; k++) {
-    ax_status status = ax_shard_type(type_of(o, eqn->in_count + k), &specs[k], &o->p->mesh, &blocks[k]);
+    ax_status status = ax_shard_padded(type_of(o, eqn->in_count + k), &specs[k], &o->p->mesh, &blocks[k]);
     if (status != AX_OK) ax_fail(status);
   }
   if (!ax_failed()) eqn->prim->block(&(ax_block_args){eqn, in, blocks, specs, out});
+}
+
+/* The value that changes nothing where it is combined. */
+static ax_value neutral(ax_factor_kind kind, ax_dtype dtype) {
+  const ax_scalar op = kind == AX_FACTOR_SUM ? AX_SCALAR_ADD : kind == AX_FACTOR_MAX ? AX_SCALAR_MAX : AX_SCALAR_MIN;
+  const ax_number number = ax_reduce_identity(op, dtype);
+  const ax_dtype_kind of = ax_dtype_get(dtype)->kind;
+  const ax_value value = of == AX_KIND_FLOAT ? ax_real(number.f) : of == AX_KIND_SIGNED ? ax_integer(number.i) : ax_unsigned(number.u);
+  return ax_as("shard", value, dtype);
+}
+
+/* The block of operand i with what does not change anything in the place of padding that would be combined. */
+static ax_value without_padding(const operation *o, ax_value x, uint32_t i, const ax_spec *spec) {
+  const ax_type *whole = type_of(o, i);
+  for (uint32_t d = 0; d < whole->rank; d++) {
+    const uint32_t factor = o->tensor[i].count[d] > 0 ? o->tensor[i].factor[d][0] : 0;
+    if (o->tensor[i].count[d] != 1 || o->f->factors.kind[factor] == AX_FACTOR_ALONG || ax_shard_divides(whole, spec, &o->p->mesh, d)) continue;
+    const ax_type block = ax_typeof(x);
+    if (ax_failed()) return ax_poison;
+    ax_value start = ax_block_start(&(ax_block_args){.blocks = &block, .specs = spec}, 0, d, AX_S64);
+    ax_value at = ax_add(ax_iota(AX_S64, block.rank, block.dims, d), start);
+    x = ax_where(ax_lt(at, ax_integer(whole->dims[d])), x, neutral(o->f->factors.kind[factor], block.dtype));
+  }
+  return x;
 }
 
 static void bind_cut(const operation *o, ax_held *held) {
@@ -279,14 +310,14 @@ static void bind_cut(const operation *o, ax_held *held) {
   if (ax_failed()) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     const ax_spec spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[i], type_of(o, i)->rank, &o->cuts);
-    in[i] = ax_held_as(&held[eqn->in[i]], &spec);
+    in[i] = without_padding(o, ax_held_as(&held[eqn->in[i]], &spec), i, &spec);
   }
   for (uint32_t k = 0; k < eqn->out_count; k++)
     specs[k] = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[eqn->in_count + k], type_of(o, eqn->in_count + k)->rank, &o->cuts);
   bind(o, in, specs, out);
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) {
     ax_value made = combine(o, out[k], eqn->in_count + k, &specs[k]);
-    held[eqn->out + k] = (ax_held){.value = made, .spec = ax_spec_unique(o->p, &specs[k])};
+    ax_held_set(&held[eqn->out + k], made, ax_spec_unique(o->p, &specs[k]));
   }
 }
 

@@ -31,6 +31,13 @@ static ax_value input(const ax_partitioner *p, ax_builder *builder, const ax_typ
   return ax_failed() ? ax_poison : ax_builder_input(builder, &block);
 }
 
+/* Arrays are whole where their layout would not divide them. */
+static const ax_spec *divided(const ax_partitioner *p, const ax_type *type, const ax_spec *spec) {
+  for (uint32_t d = 0; d < type->rank; d++)
+    if (!ax_shard_divides(type, spec, &p->mesh, d)) return NULL;
+  return spec;
+}
+
 /* The body in a trace of its own, and the layouts of its inputs and results. */
 static ax_status make_body(ax_partitioner *p, const ax_program *program, ax_spec *in_specs, ax_spec *out_specs, ax_program **out) {
   const ax_scope outside = {0};
@@ -38,19 +45,19 @@ static ax_status make_body(ax_partitioner *p, const ax_program *program, ax_spec
   ax_builder_begin(&builder, &p->mesh);
   ax_propagate(p, &outside, program);
   const ax_layouts *layouts = ax_failed() ? NULL : ax_layouts_of_program(p, &outside, program);
-  ax_held *held = ax_arena_alloc(&p->arena, program->value_count * sizeof held[0]);
+  ax_held *held = ax_held_alloc(p, program);
   ax_value *outs = ax_trace_alloc(program->out_count * sizeof outs[0]);
-  if (held == NULL) ax_fail(ax_out_of_memory(program->value_count * sizeof held[0]));
   for (uint32_t i = 0; i < program->in_count && !ax_failed(); i++) {
-    held[i].spec = layouts->in[i].first;
+    held[i].spec = divided(p, &program->types[i], layouts->in[i].first);
     if (held[i].spec != NULL) in_specs[i] = *held[i].spec;
     held[i].value = input(p, &builder, &program->types[i], &in_specs[i]);
   }
   if (!ax_failed()) ax_rebuild(p, &outside, program, held);
   for (uint32_t k = 0; k < program->out_count && !ax_failed(); k++) {
-    const ax_held *result = &held[program->outs[k]];
-    outs[k] = result->value;
-    if (result->spec != NULL) out_specs[k] = *result->spec;
+    ax_held *result = &held[program->outs[k]];
+    bool even = divided(p, result->type, result->spec) == result->spec;
+    outs[k] = even ? result->value : ax_held_whole(result);
+    if (even && result->spec != NULL) out_specs[k] = *result->spec;
   }
   return ax_builder_finish(&builder, outs, ax_failed() ? 0 : program->out_count, out, NULL, NULL);
 }

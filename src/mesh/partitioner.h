@@ -94,8 +94,10 @@ const ax_spec *ax_spec_unstacked(ax_partitioner *p, const ax_spec *spec);
 /* False: the trace has failed. */
 bool ax_factoring_of(ax_factoring *f, const ax_program *program, const ax_eqn *eqn);
 void ax_factoring_deinit(ax_factoring *f);
-/* The axes by which an array of this rank that lies so has its factors cut: cuts->by of those it has. Axes that fall into none are left out. */
-void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank, const ax_spec *spec, ax_cuts *cuts);
+/* The axes by which an array of this type that lies so has its factors cut: cuts->by of those it has. Axes that fall into none are left out. */
+void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, const ax_type *type, const ax_spec *spec, ax_cuts *cuts);
+/* Whether dimension d is one factor, which may be cut by axes that do not divide it. */
+bool ax_factor_is_all(const ax_factors *factors, const ax_factored *tensor, const ax_type *type, uint32_t d);
 /* How it lies with its factors cut so: a factor can be cut only when those before it in its dimension are cut to the end. */
 ax_spec ax_cuts_write(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank, const ax_cuts *cuts);
 
@@ -131,6 +133,8 @@ const ax_spec *ax_use_layout(const ax_use *use, const ax_spec *held);
 
 /* --- The walk --- */
 
+/* Room for the values of a program, which are not held yet. NULL: the trace has failed. */
+ax_held *ax_held_alloc(ax_partitioner *p, const ax_program *program);
 /* A LOCAL equation on blocks, laid out so that little has to be moved; lies: as ax_propagated. */
 void ax_bind_operation(ax_partitioner *p, const ax_program *program, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held);
 /* The equations of `program`, bound in the trace in progress. held: by value; those of the inputs are set. */

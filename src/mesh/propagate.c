@@ -160,11 +160,11 @@ static void join_slices(propagation *g, flow *f, uint32_t v, flow *other, uint32
 /* What the value's layout says of the factors goes into the best there is. */
 static void learn(propagation *g, const ax_factoring *of, const ax_factored *tensor, const flow *f, uint32_t v) {
   const ax_factors *factors = &of->factors;
-  const uint32_t rank = f->program->types[v].rank;
+  const ax_type *type = &f->program->types[v];
   ax_cuts own;
   if (f->at[v] == NULL) return;
-  ax_cuts_read(&g->p->mesh, factors, tensor, rank, f->at[v], &own);
-  for (uint32_t d = 0; d < rank; d++)
+  ax_cuts_read(&g->p->mesh, factors, tensor, type, f->at[v], &own);
+  for (uint32_t d = 0; d < type->rank; d++)
     for (uint32_t k = 0; k < tensor->count[d]; k++) {
       const uint32_t factor = tensor->factor[d][k];
       ax_axis_list *best = &g->best.by[factor], *mine = &own.by[factor];
@@ -179,13 +179,14 @@ static void learn(propagation *g, const ax_factoring *of, const ax_factored *ten
     }
 }
 
-static void grow_factor(const propagation *g, int64_t size, const ax_axis_list *best, ax_axis_list *mine, ax_axis_set *used) {
+/* all: the factor is all of its dimension, which may be padded. */
+static void grow_factor(const propagation *g, int64_t size, bool all, const ax_axis_list *best, ax_axis_list *mine, ax_axis_set *used) {
   const ax_mesh *mesh = &g->p->mesh;
   if (mine->count >= best->count || memcmp(mine->axis, best->axis, mine->count) != 0) return;
   for (uint32_t i = 0; i < mine->count; i++) size /= mesh->axis[mine->axis[i]].size;
   while (mine->count < best->count) {
     uint8_t axis = best->axis[mine->count];
-    if ((*used >> axis & 1) != 0 || size % mesh->axis[axis].size != 0) return;
+    if ((*used >> axis & 1) != 0 || (size % mesh->axis[axis].size != 0 && !all)) return;
     size /= mesh->axis[axis].size;
     *used |= (ax_axis_set)1 << axis;
     mine->axis[mine->count++] = axis;
@@ -194,17 +195,17 @@ static void grow_factor(const propagation *g, int64_t size, const ax_axis_list *
 
 static void teach(propagation *g, const ax_factoring *of, const ax_factored *tensor, flow *f, uint32_t v) {
   const ax_factors *factors = &of->factors;
-  const uint32_t rank = f->program->types[v].rank;
+  const ax_type *type = &f->program->types[v];
   ax_cuts own;
   if (f->said[v]) return;
-  ax_cuts_read(&g->p->mesh, factors, tensor, rank, f->at[v], &own);
+  ax_cuts_read(&g->p->mesh, factors, tensor, type, f->at[v], &own);
   ax_axis_set used = f->at[v] != NULL ? ax_spec_set(f->at[v]) : 0;
-  for (uint32_t d = 0; d < rank; d++)
+  for (uint32_t d = 0; d < type->rank; d++)
     for (uint32_t k = 0; k < tensor->count[d]; k++) {
       const uint32_t factor = tensor->factor[d][k];
-      grow_factor(g, factors->size[factor], &g->best.by[factor], &own.by[factor], &used);
+      grow_factor(g, factors->size[factor], ax_factor_is_all(factors, tensor, type, d), &g->best.by[factor], &own.by[factor], &used);
     }
-  ax_spec grown = ax_cuts_write(&g->p->mesh, factors, tensor, rank, &own);
+  ax_spec grown = ax_cuts_write(&g->p->mesh, factors, tensor, type->rank, &own);
   if (f->at[v] != NULL && (ax_spec_set(f->at[v]) & ~ax_spec_set(&grown)) != 0) return; /* axes in no factor stay where they are */
   grow_to(g, f, v, &grown);
 }

@@ -19,6 +19,13 @@ typedef struct rebuilt {
   ax_axis_set *uneven; /* ax_held.uneven of each */
 } rebuilt;
 
+ax_held *ax_held_alloc(ax_partitioner *p, const ax_program *program) {
+  ax_held *held = ax_arena_alloc(&p->arena, program->value_count * sizeof held[0]);
+  if (held == NULL) ax_fail(ax_out_of_memory(program->value_count * sizeof held[0]));
+  for (uint32_t v = 0; held != NULL && v < program->value_count; v++) held[v].type = &program->types[v];
+  return held;
+}
+
 /* The block, varying as its type does. */
 static ax_value held_here(const ax_partitioner *p, ax_held *held, const ax_spec *spec) {
   if (spec == NULL) return ax_held_whole(held);
@@ -38,9 +45,8 @@ typedef struct question {
 
 static ax_value *walk_program(ax_partitioner *p, const question *q, ax_builder *builder, rebuilt *made) {
   const ax_program *program = q->program;
-  ax_held *held = ax_arena_alloc(&p->arena, program->value_count * sizeof held[0]);
+  ax_held *held = ax_held_alloc(p, program);
   ax_value *outs = ax_trace_alloc(program->out_count * sizeof outs[0]);
-  if (held == NULL) ax_fail(ax_out_of_memory(program->value_count * sizeof held[0]));
   if (held == NULL || outs == NULL) return NULL;
   for (uint32_t i = 0; i < program->in_count; i++) {
     held[i].spec = q->in[i];
@@ -199,7 +205,10 @@ static void bind_region(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn,
   void *params = params_here(p, s, &b);
   if (ax_failed()) return;
   ax_bind(eqn->prim, params, in, eqn->in_count, out, eqn->out_count);
-  for (uint32_t k = 0; k < eqn->out_count; k++) held[eqn->out + k] = (ax_held){.value = out[k], .spec = b.out[k], .uneven = b.uneven[k]};
+  for (uint32_t k = 0; k < eqn->out_count; k++) {
+    ax_held_set(&held[eqn->out + k], out[k], b.out[k]);
+    held[eqn->out + k].uneven = b.uneven[k];
+  }
 }
 
 /* What has a derivative of its own is the call that it is: derivatives have been taken. */
@@ -268,8 +277,7 @@ static void enter_body(ax_partitioner *p, const ax_scope *s, const ax_scope *inn
   ax_propagate(p, inner, body);
   if (!ax_failed()) ax_rebuild(p, inner, body, inside);
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++)
-    held[eqn->out + k] = (ax_held){.value = ax_held_whole(&inside[body->outs[k]]),
-                                   .spec = ax_scope_spec(p, inner, s->axes.count, &params->out_specs.v[k])};
+    ax_held_set(&held[eqn->out + k], ax_held_whole(&inside[body->outs[k]]), ax_scope_spec(p, inner, s->axes.count, &params->out_specs.v[k]));
 }
 
 static void enter(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held) {
@@ -277,9 +285,8 @@ static void enter(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_he
   const ax_program *body = params->body;
   uint32_t outer = s->axes.count;
   const ax_scope *inner = ax_scope_body(p, s, params);
-  ax_held *inside = ax_arena_alloc(&p->arena, body->value_count * sizeof inside[0]);
+  ax_held *inside = ax_held_alloc(p, body);
   const ax_axis_set *differs = params->unchecked ? differing(p, params) : NULL;
-  if (inside == NULL) ax_fail(ax_out_of_memory(body->value_count * sizeof inside[0]));
   if (ax_failed()) return;
   enter_body(p, s, inner, eqn, held, inside);
   for (uint32_t k = 0; k < eqn->out_count && differs != NULL && !ax_failed(); k++) {
@@ -294,7 +301,8 @@ static void bind_constraint(ax_partitioner *p, const ax_scope *s, const ax_eqn *
   const ax_constraint_params *params = eqn->params;
   const ax_spec *spec = ax_spec_on(p, s->depth, &params->mesh, &params->specs.v[0]);
   if (ax_failed()) return;
-  held[eqn->out] = (ax_held){.value = held_here(p, &held[eqn->in[0]], spec), .spec = spec};
+  ax_held_set(&held[eqn->out], held_here(p, &held[eqn->in[0]], spec), spec);
+  held[eqn->out].whole = held[eqn->in[0]].whole;
 }
 
 void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program, ax_held *held) {

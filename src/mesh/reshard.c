@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "axle/collectives.h"
+#include "mesh/sharding.h"
 #include "prim/collective.h"
+#include "prim/rules.h"
 
 /* The axes of a dimension from the one numbered `from` on, as names. */
 static ax_axes names_of(const ax_spec *spec, uint32_t dim, uint32_t from) {
@@ -31,29 +33,54 @@ static void settle(ax_held *held) {
   held->uneven = 0;
 }
 
+void ax_held_set(ax_held *held, ax_value value, const ax_spec *spec) { *held = (ax_held){.value = value, .type = held->type, .spec = spec}; }
+
+/* --- Padding --- */
+
+static bool divides(const ax_held *held, const ax_spec *spec, uint32_t d) {
+  return ax_shard_divides(held->type, spec, &ax_builder_current()->axes, d);
+}
+
+/* Dimension d, joined, without what is behind its end. */
+static ax_value without_padding(const ax_held *held, ax_value x, uint32_t d) {
+  return divides(held, held->spec, d) ? x : ax_slice_in_dim(x, 0, held->type->dims[d], 1, d);
+}
+
+/* Dimension d, which is whole, with as much behind its end as blocks of this layout need. */
+static ax_value with_padding(const ax_held *held, ax_value x, const ax_spec *spec, uint32_t d) {
+  int64_t none[AX_MAX_RANK] = {0}, high[AX_MAX_RANK] = {0}, parts = ax_shard_parts(spec, &ax_builder_current()->axes, d);
+  if (divides(held, spec, d)) return x;
+  high[d] = parts - held->type->dims[d] % parts;
+  return ax_pad(x, ax_as("pad", ax_integer(0), held->type->dtype), none, high, none);
+}
+
 ax_value ax_held_whole(ax_held *held) {
   settle(held);
   if (held->whole.trace != 0) return held->whole;
   ax_value x = held->value;
   for (uint32_t d = 0; held->spec != NULL && d < held->spec->rank; d++) {
     ax_axes names = names_of(held->spec, d, 0);
-    if (names.count > 0) x = gather(x, &names, d);
+    if (names.count > 0) x = without_padding(held, gather(x, &names, d), d);
   }
   return held->whole = x;
 }
 
 /* From one layout to another: along dimension d, `stay[d]` axes stay. */
 typedef struct change {
+  const ax_held *held;
   const ax_spec *from, *to;
   uint32_t stay[AX_MAX_RANK];
   bool cut[AX_MAX_RANK], joined[AX_MAX_RANK]; /* done already */
   ax_axis_set gathered;                       /* over these blocks are joined */
 } change;
 
-static change compare(const ax_spec *from, const ax_spec *to) {
-  change c = {.from = from, .to = to};
+/* Blocks of a dimension that is padded begin elsewhere when it is cut in another way: then nothing of it stays. */
+static change compare(const ax_held *held, const ax_spec *from, const ax_spec *to) {
+  change c = {.held = held, .from = from, .to = to};
   for (uint32_t d = 0; d < AX_MAX_RANK; d++) {
-    while (c.stay[d] < from->count[d] && c.stay[d] < to->count[d] &&
+    bool same = from->count[d] == to->count[d] && memcmp(from->axis[d], to->axis[d], from->count[d]) == 0;
+    bool stays = same || (divides(held, from, d) && divides(held, to, d));
+    while (stays && c.stay[d] < from->count[d] && c.stay[d] < to->count[d] &&
            from->axis[d][c.stay[d]] == to->axis[d][c.stay[d]])
       c.stay[d]++;
     for (uint32_t i = c.stay[d]; i < from->count[d]; i++) c.gathered |= (ax_axis_set)1 << from->axis[d][i];
@@ -68,7 +95,7 @@ static bool joins(const change *c, uint32_t d) { return !c->joined[d] && c->from
 static ax_value cut(change *c, ax_value x, uint32_t d) {
   ax_axes names = names_of(c->to, d, c->stay[d]);
   c->cut[d] = true;
-  return ax_own_part(x, &names, d);
+  return ax_own_part(with_padding(c->held, x, c->to, d), &names, d);
 }
 
 static bool can_cut_first(const change *c, uint32_t d) {
@@ -80,7 +107,9 @@ static bool can_cut_first(const change *c, uint32_t d) {
 /* What is joined along dimension d and cut along another by the same axes in the same order. */
 static ax_value exchange(change *c, ax_value x, uint32_t d) {
   ax_axes names = names_of(c->from, d, c->stay[d]);
+  if (!divides(c->held, c->from, d)) return x;
   for (uint32_t other = 0; other < AX_MAX_RANK && joins(c, d) && !cuts(c, d); other++) {
+    if (!divides(c->held, c->to, other)) continue;
     ax_axes wanted = names_of(c->to, other, c->stay[other]);
     if (!cuts(c, other) || joins(c, other) || !ax_axes_equal(&names, &wanted)) continue;
     const ax_axes_list list = ax_axes_listed(&names);
@@ -103,7 +132,7 @@ ax_value ax_held_as(ax_held *held, const ax_spec *spec) {
   if (ax_spec_equal(from, spec)) return held->value;
   if (ax_spec_set(spec) == 0) return ax_held_whole(held);
   bool gathered = held->whole.trace != 0;
-  change c = compare(gathered ? &none : from, spec);
+  change c = compare(held, gathered ? &none : from, spec);
   ax_value x = gathered ? held->whole : held->value;
   for (uint32_t d = 0; d < AX_MAX_RANK; d++)
     if (can_cut_first(&c, d)) x = cut(&c, x, d);
@@ -113,6 +142,7 @@ ax_value ax_held_as(ax_held *held, const ax_spec *spec) {
     if (!joins(&c, d)) continue;
     ax_axes names = names_of(c.from, d, c.stay[d]);
     x = gather(x, &names, d);
+    if (c.stay[d] == 0) x = without_padding(held, x, d);
   }
   if (whole) held->whole = x;
   for (uint32_t d = 0; d < AX_MAX_RANK; d++)

@@ -25,7 +25,7 @@ ax_type ax_scope_type(const ax_partitioner *p, const ax_scope *s, const ax_type 
 ax_type ax_scope_block(const ax_partitioner *p, const ax_scope *s, const ax_type *type, const ax_spec *spec) {
   ax_type here = ax_scope_type(p, s, type);
   if (spec == NULL) return here;
-  ax_status status = ax_shard_type(&here, spec, &p->mesh, &here);
+  ax_status status = ax_shard_padded(&here, spec, &p->mesh, &here);
   if (status != AX_OK) ax_fail(status);
   here.spread.varying |= ax_spec_set(spec) & ax_checked_axes(&p->mesh);
   return here;

@@ -30,17 +30,27 @@ static ax_status refuse(const ax_type *type, const ax_spec *spec, const ax_mesh 
   return status;
 }
 
-ax_status ax_shard_type(const ax_type *whole, const ax_spec *spec, const ax_mesh *mesh, ax_type *out) {
+bool ax_shard_divides(const ax_type *whole, const ax_spec *spec, const ax_mesh *mesh, uint32_t dim) {
+  return spec == NULL || dim >= spec->rank || whole->dims[dim] % ax_shard_parts(spec, mesh, dim) == 0;
+}
+
+ax_status ax_shard_padded(const ax_type *whole, const ax_spec *spec, const ax_mesh *mesh, ax_type *out) {
   *out = *whole;
   if (spec->rank > whole->rank) return refuse(whole, spec, mesh, "has more entries than there are dimensions in");
   for (uint32_t d = 0; d < spec->rank; d++) {
-    int64_t parts = ax_shard_parts(spec, mesh, d);
-    if (whole->dims[d] % parts != 0) {
-      char why[96];
-      snprintf(why, sizeof why, "cuts dimension %u in %lld parts, which do not divide", d, (long long)parts);
-      return refuse(whole, spec, mesh, why);
-    }
-    out->dims[d] = whole->dims[d] / parts;
+    int64_t parts = ax_shard_parts(spec, mesh, d), rest = whole->dims[d] % parts;
+    out->dims[d] = whole->dims[d] / parts + (rest > 0);
+  }
+  return AX_OK;
+}
+
+ax_status ax_shard_type(const ax_type *whole, const ax_spec *spec, const ax_mesh *mesh, ax_type *out) {
+  AX_TRY(ax_shard_padded(whole, spec, mesh, out));
+  for (uint32_t d = 0; d < spec->rank; d++) {
+    if (ax_shard_divides(whole, spec, mesh, d)) continue;
+    char why[96];
+    snprintf(why, sizeof why, "cuts dimension %u in %lld parts, which do not divide", d, (long long)ax_shard_parts(spec, mesh, d));
+    return refuse(whole, spec, mesh, why);
   }
   return AX_OK;
 }

@@ -15,6 +15,10 @@ int64_t ax_shard_parts(const ax_spec *spec, const ax_mesh *mesh, uint32_t dim);
 /* The type of a block; axis sets as in `whole`. AX_INVALID_ARGUMENT: the spec has more entries than there are dimensions; a dimension
    that its axes do not divide. */
 AX_MUST_USE ax_status ax_shard_type(const ax_type *whole, const ax_spec *spec, const ax_mesh *mesh, ax_type *out);
+/* The same where dimensions need not divide: blocks are as large as the first, and what lies behind the end of the array is padding. */
+AX_MUST_USE ax_status ax_shard_padded(const ax_type *whole, const ax_spec *spec, const ax_mesh *mesh, ax_type *out);
+/* Whether its axes divide dimension `dim` of the array; spec NULL: whole. */
+bool ax_shard_divides(const ax_type *whole, const ax_spec *spec, const ax_mesh *mesh, uint32_t dim);
 /* The type of the array whose blocks are of type `block`. Errors as above; sizes that overflow. */
 AX_MUST_USE ax_status ax_unshard_type(const ax_type *block, const ax_spec *spec, const ax_mesh *mesh, ax_type *out);
 
