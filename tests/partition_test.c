@@ -25,6 +25,8 @@ static const setting settings[] = {
     {{"a=2,b=3", "c=6", "b=2,a=3"}, "n=2", {12, 12}},
     {{"a=2,b=1,c=2", "d=4,e=1"}, "a_1=2", {8, 8}},
     {{"a=2,b=6", "c=4,d=3"}, "m=1", {12, 12}},
+    {{"a=2,b=2", "c=2", "d=8", "e=2,f=4"}, "n=2", {16, 16}},
+    {{"a=3", "b=1", "c=6,d=2", "e=1,f=6"}, "n=2", {12, 12}},
 };
 
 typedef struct maker {
@@ -326,7 +328,9 @@ static void refused(void **state) {
   } rows[] = {
       {{{"a=3,b=2", "c=2,d=3"}, {"a", "c"}, {"a", "c"}},
        "shard_maps over the meshes (a=3, b=2) and (c=2, d=3) in one program: there is no mesh"},
-      {{{"a=4", "b=8"}, {"a", "b"}, {"a", "b"}}, "shard_maps over meshes of 4 and 8 devices in one program: (a=4,) and (b=8,)"},
+      {{{"a=3,b=2", "c=2"}, {"a", "c"}, {"a", "c"}}, "shard_maps over the meshes (a=3, b=2) and (c=2,) in one program: there is no mesh"},
+      {{{"a=4", "b=6"}, {"a", "b"}, {"a", "b"}}, "shard_maps over meshes of 4 and 6 devices in one program: (a=4,) and (b=6,)"},
+      {{{"a=6", "b=4"}, {"a", "b"}, {"a", "b"}}, "shard_maps over meshes of 6 and 4 devices in one program: (a=6,) and (b=4,)"},
   };
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
     ax_program *program = chained(&rows[i].chain), *partitioned;

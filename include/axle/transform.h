@@ -62,9 +62,10 @@ AX_MUST_USE ax_status ax_program_with_shardings(const ax_program *program, const
 /* The program as one shard_map over its whole mesh: a program for each device, whose collectives and slices are all to be seen. What
    stands outside of shard_maps is computed whole by every device. What shard_maps take and give stays in blocks from one to the next,
    through calls, cond, while and scan too, and is gathered where something wants it whole. shard_maps over different meshes of the
-   same devices are over one mesh that all are made of: with (a=4, b=2) and (c=8) c is a and b. A shard_map inside another adds its
-   axes. A program that is one shard_map already, or has none, is returned itself.
-   AX_INVALID_ARGUMENT: a per-device program. AX_ABSENT: meshes of different numbers of devices; meshes that no mesh of AX_MAX_AXES
+   same devices are over one mesh that all are made of: with (a=4, b=2) and (c=8) c is a and b. One over fewer devices, whose number divides
+   theirs, is done by several groups of devices alike: with (e=2) e is the first part of a. A shard_map inside another adds its axes. A
+   program that is one shard_map already, or has none, is returned itself.
+   AX_INVALID_ARGUMENT: a per-device program. AX_ABSENT: meshes of numbers of devices that do not divide each other; meshes that no mesh of AX_MAX_AXES
    axes or fewer is a refinement of, as 3x2 and 2x3. */
 AX_MUST_USE ax_status ax_program_partition(const ax_program *program, ax_program **out);
 

@@ -1,5 +1,5 @@
-/* The mesh of all shard_maps and sharding_constraints in a program: a level for each depth of shard_maps inside one another. Those at one depth must be over the
-   same devices, and their meshes are refined into one (refine.h). */
+/* The mesh of all shard_maps and sharding_constraints in a program: a level for each depth of shard_maps inside one another. The meshes of those at one
+   depth are refined into one (refine.h). One of fewer devices is first given a further axis, along which devices do the same. */
 #include <stdio.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ static ax_status refuse(const ax_eqn *a, const ax_eqn *b) {
   map_text(&second, b);
   const char *one = first.data != NULL ? first.data : "", *two = second.data != NULL ? second.data : "";
   ax_status status =
-      devices[0] != devices[1]
+      devices[0] % devices[1] != 0 && devices[1] % devices[0] != 0
           ? ax_error(AX_ABSENT, "shard_maps over meshes of %lld and %lld devices in one program: %s and %s",
                      (long long)devices[0], (long long)devices[1], one, two)
           : ax_error(AX_ABSENT, "shard_maps over the meshes %s and %s in one program: there is no mesh of %d axes or fewer that both "
@@ -93,20 +93,46 @@ static ax_status refuse(const ax_eqn *a, const ax_eqn *b) {
   return status;
 }
 
+/* A mesh of fewer devices, which divide those of the level: as many groups of devices along a further axis, last, do the same. */
+static bool widen(const ax_mesh *mesh, int64_t devices, ax_mesh *out) {
+  const int64_t own = ax_mesh_devices(mesh);
+  *out = *mesh;
+  if (own == devices) return true;
+  if (devices % own != 0 || mesh->count == AX_MAX_AXES) return false;
+  out->axis[out->count++] = (ax_axis){.size = devices / own};
+  return true;
+}
+
+static bool refines(const ax_mesh *a, const ax_mesh *b) {
+  const int64_t x = ax_mesh_devices(a), y = ax_mesh_devices(b), devices = x > y ? x : y;
+  ax_mesh first, second, refined;
+  return widen(a, devices, &first) && widen(b, devices, &second) && ax_mesh_refine(&first, &second, &refined);
+}
+
 /* Which two of a level's meshes have no common refinement; the last two in doubt (all may need too many axes together). */
 static ax_status refuse_level(const ax_level *l, uint32_t last) {
-  ax_mesh refined;
   for (uint32_t i = 0; i < last; i++)
-    if (!ax_mesh_refine(mesh_of(l->maps[i]), mesh_of(l->maps[last]), &refined)) return refuse(l->maps[i], l->maps[last]);
+    if (!refines(mesh_of(l->maps[i]), mesh_of(l->maps[last]))) return refuse(l->maps[i], l->maps[last]);
   return refuse(l->maps[last - 1], l->maps[last]);
 }
 
+/* One that cannot be widened: with the largest. */
+static ax_status refuse_wide(const ax_level *l, uint32_t narrow, int64_t devices) {
+  uint32_t largest = 0;
+  while (ax_mesh_devices(mesh_of(l->maps[largest])) != devices) largest++;
+  return largest < narrow ? refuse(l->maps[largest], l->maps[narrow]) : refuse(l->maps[narrow], l->maps[largest]);
+}
+
 static ax_status refine_level(ax_level *l) {
-  l->refined = l->mesh_count > 0 ? *mesh_of(l->maps[0]) : (ax_mesh){0};
-  for (uint32_t i = 1; i < l->mesh_count; i++) {
-    ax_mesh next;
-    if (!ax_mesh_refine(&l->refined, mesh_of(l->maps[i]), &next)) return refuse_level(l, i);
-    l->refined = next;
+  int64_t devices = 1;
+  for (uint32_t i = 0; i < l->mesh_count; i++)
+    if (ax_mesh_devices(mesh_of(l->maps[i])) > devices) devices = ax_mesh_devices(mesh_of(l->maps[i]));
+  l->refined = (ax_mesh){0};
+  for (uint32_t i = 0; i < l->mesh_count; i++) {
+    ax_mesh widened, next;
+    if (!widen(mesh_of(l->maps[i]), devices, &widened)) return refuse_wide(l, i, devices);
+    if (i > 0 && !ax_mesh_refine(&l->refined, &widened, &next)) return refuse_level(l, i);
+    l->refined = i > 0 ? next : widened;
   }
   return AX_OK;
 }
