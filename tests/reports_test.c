@@ -130,10 +130,10 @@ static void deadlocks(void **state) {
 static const int of_maps = __LINE__;
 static void two_meshes(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_mesh two, four;
-  if (ax_mesh_parse("a=2", &two) != AX_OK || ax_mesh_parse("b=4", &four) != AX_OK) return;
-  ax_shard_map(&two, "a -> a", AX_FN(itself, 1, 1), in, out);
-  ax_shard_map(&four, "b -> b", AX_FN(itself, 1, 1), out, out);
+  ax_mesh four, six;
+  if (ax_mesh_parse("a=4", &four) != AX_OK || ax_mesh_parse("b=6", &six) != AX_OK) return;
+  ax_shard_map(&four, "a -> a", AX_FN(itself, 1, 1), in, out);
+  ax_shard_map(&six, "b -> b", AX_FN(itself, 1, 1), out, out);
 }
 
 static void compiling(void **state) {
@@ -141,12 +141,12 @@ static void compiling(void **state) {
   ax_runtime *runtime;
   ax_program *program;
   ax_executable *executable;
-  const ax_type type = AX_TYPE(AX_F32, 4);
+  const ax_type type = AX_TYPE(AX_F32, 12);
   TEST_OK(ax_runtime_create(NULL, &runtime));
   TEST_OK(ax_trace(AX_FN(two_meshes, 1, 1), &type, &program));
   assert_int_equal(ax_compile(runtime, program, NULL, &executable), AX_ABSENT);
-  expect_line(strstr(ax_message(), "(a=2,) ("), of_maps, 5, ") and (b=4,) (");
-  expect_line(strstr(ax_message(), "(b=4,) ("), of_maps, 6, ")");
+  expect_line(strstr(ax_message(), "(a=4,) ("), of_maps, 5, ") and (b=6,) (");
+  expect_line(strstr(ax_message(), "(b=6,) ("), of_maps, 6, ")");
   ax_program_release(program);
   ax_runtime_release(runtime);
 }

@@ -4,6 +4,7 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "support/cmocka.h"
+#include "support/oom.h"
 #include "support/run.h"
 #include "support/tensor.h"
 
@@ -124,7 +125,29 @@ static void refused(void **state) {
   ax_runtime_release(runtime);
 }
 
+static ax_status put_and_read(void *runtime) {
+  const ax_host_array host = ax_host_view(AX_F32, AX_DIMS(3), data);
+  const ax_mesh mesh = {.count = 1, .axis = {{.name = "i", .size = 4}}};
+  float got[12];
+  ax_array *x;
+  ax_status status = ax_replicate(runtime, &mesh, "i", &host, &x);
+  if (status == AX_OK) status = ax_array_read(x, got, sizeof got);
+  ax_array_release(x);
+  ax_runtime_trim(runtime);
+  return status;
+}
+
+static void out_of_memory(void **state) {
+  (void)state;
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime));
+  TEST_OK(put_and_read(runtime));
+  assert_true(test_each_allocation(put_and_read, runtime) > 2);
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(replicated), cmocka_unit_test(forms), cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(replicated), cmocka_unit_test(forms), cmocka_unit_test(refused),
+                                     cmocka_unit_test(out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "axle/ops.h"
 #include "axle/transform.h"
 #include "support/cmocka.h"
+#include "support/oom.h"
 #include "support/run.h"
 #include "support/tensor.h"
 
@@ -376,11 +377,44 @@ static void coinciding(void **state) {
   TEST_FAILS(ax_trace(AX_FN(named_twice, 1, 1), &type, &program), AX_INVALID_ARGUMENT, "axis \"a\" is used twice");
 }
 
+/* Each allocation failing in turn: traced with ids that are looked through, counted, tiled; a sharding through text. */
+static AX_BODY(doubled) { ax_pmap(NULL, AX_FN(first, 1, 1), in, out); }
+static AX_BODY(with_ids) {
+  const int64_t devices[] = {1, 0};
+  ax_mesh mesh;
+  ax_status status = ax_mesh_parse("i=2", &mesh);
+  assert_int_equal(status, AX_OK);
+  ax_pmap(&(ax_pmap_options){.devices = devices, .device_count = 2}, AX_FN(doubled, 1, 1), in, out);
+  ax_vtile(&mesh, "i -> i", AX_CLOSURE(shift, 1, 1, "i"), in, out + 1);
+}
+
+static ax_status whole_way(void *context) {
+  (void)context;
+  const ax_type type = TEST_TYPE(AX_F32, 2, 4);
+  ax_program *program;
+  ax_pmap_sharding sharding;
+  char *text;
+  AX_TRY(ax_trace(AX_FN(with_ids, 1, 2), &type, &program));
+  const int64_t devices = ax_program_devices(program);
+  ax_program_release(program);
+  if (devices == INT64_MAX) return AX_OUT_OF_MEMORY;
+  assert_int_equal(devices, 8);
+  AX_TRY(ax_pmap_sharding_parse("ShardingSpec((Unstacked(2), NoSharding()), (ShardedAxis(axis=0),))", &sharding));
+  AX_TRY(ax_pmap_sharding_print(&sharding, &text));
+  ax_string_free(text);
+  return AX_OK;
+}
+
+static void out_of_memory(void **state) {
+  (void)state;
+  assert_true(test_each_allocation(whole_way, NULL) > 10);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_dimension), cmocka_unit_test(beside), cmocka_unit_test(inside),      cmocka_unit_test(in_shard_map),
       cmocka_unit_test(sizes),           cmocka_unit_test(pruned), cmocka_unit_test(as_function), cmocka_unit_test(refused),
-      cmocka_unit_test(coinciding),
+      cmocka_unit_test(coinciding),      cmocka_unit_test(out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
