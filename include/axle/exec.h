@@ -81,8 +81,8 @@ AX_MUST_USE ax_status ax_array_read(const ax_array *array, void *data, size_t by
 /* The same into a host array with memory of its own: ax_host_array_release; empty on failure. What `*out` held is not released.
    AX_INVALID_ARGUMENT: a donated array. AX_OUT_OF_MEMORY. Or what its run failed with. */
 AX_MUST_USE ax_status ax_array_to_host(const ax_array *array, ax_host_array *out);
-/* The part on one device: its shape, and where it begins in the whole array (rank entries). AX_INVALID_ARGUMENT: a device the
-   mesh has not. */
+/* The part on one device, which is its place on the mesh, or where the array was put by a sharding (axle/sharding.h) its id: its shape, and
+   where it begins in the whole array (rank entries). AX_INVALID_ARGUMENT: a device the array is not on. */
 AX_MUST_USE ax_status ax_array_shard(const ax_array *array, int64_t device, ax_type *type, int64_t *start);
 
 /* --- Parts: what is stored, one for each block however many devices hold it --- */
@@ -165,8 +165,8 @@ AX_MUST_USE ax_status ax_jit_host(ax_runtime *runtime, ax_fn function, const ax_
 void ax_executable_release(ax_executable *executable);
 /* The mesh it runs on (of a program over several meshes one that all are made of, with axes of its own), and how input and
    result `index` lie over it: an input as what uses it first wants it, a result as it is made. An argument that lies so is used
-   as it is. Any other is laid out anew by every run that it is given to: what moves is copied, by one thread, into memory that
-   is held as long as the run needs it. A result can be an argument of the next run without that when it lies as that input.
+   as it is. Any other is laid out anew by every run that it is given to: what moves is copied into memory that is held as long as the
+   run needs it. A result can be an argument of the next run without that when it lies as that input.
    Borrowed, for as long as the executable lives; NULL: there is no such input or result. Any thread. */
 const ax_mesh *ax_executable_get_mesh(const ax_executable *executable);
 const ax_spec *ax_executable_in_spec(const ax_executable *executable, uint32_t index);

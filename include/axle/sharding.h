@@ -91,6 +91,62 @@ AX_MUST_USE ax_status ax_sharding_print(const ax_sharding *sharding, char **out)
 AX_MUST_USE ax_status ax_sharding_tiles(const ax_sharding *sharding, uint32_t rank, char **out);
 AX_MUST_USE ax_status ax_sharding_picture(const ax_sharding *sharding, const ax_type *whole, char **out);
 
+/* --- Arrays --- */
+
+/* Each of these that makes an array: `*out` is owned by the caller, NULL on failure, and lies over the sharding's mesh as its spec says; its
+   devices are those of the sharding. Errors as ax_sharding_block; AX_INVALID_ARGUMENT: a device beyond ax_runtime_device_count; NULL in place of an
+   array, a donated array; AX_OUT_OF_MEMORY; or what the array's run failed with, since they wait until an array is ready. Tokens and futures are no
+   arrays and lie nowhere; no program that is run takes any. */
+/* Copies host data, which is borrowed for the call, onto the devices: jax.device_put of a NumPy array. Large copies are shared out to the runtime's
+   threads, as in all that follows. AX_INVALID_ARGUMENT: no data where there are elements. */
+AX_MUST_USE ax_status ax_put(ax_runtime *runtime, const ax_sharding *sharding, const ax_host_array *host, ax_array **out);
+/* `count` of them; all or none: `out` is all NULL on failure, and the message says which could not be put. */
+AX_MUST_USE ax_status ax_put_many(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings, const ax_host_array *hosts, ax_array **out);
+/* The elements of an array laid out anew: jax.device_put of an array. Blocks that lie in place already, whole or as a dense piece of one that the
+   array has, are shared with it and not copied, if that is so of all of them. The two arrays are used and released independently; a run that is given
+   memory that both have (donated) makes a copy of it. */
+AX_MUST_USE ax_status ax_array_put(const ax_array *array, const ax_sharding *sharding, ax_array **out);
+/* `count` of them; all or none. */
+AX_MUST_USE ax_status ax_array_put_many(uint32_t count, ax_array *const *arrays, const ax_sharding *const *shardings, ax_array **out);
+/* The same in memory of its own, whatever is in place: jax.device_put with may_alias=False. For an array of which both are to be donated. */
+AX_MUST_USE ax_status ax_array_copy_to(const ax_array *array, const ax_sharding *sharding, ax_array **out);
+
+/* An array of parts that lie where they are, as ax_array_from_parts, but one for each device, in the order of the sharding's places. Of devices that
+   have the same block the first one's part is kept; the others' are given back at once, each by its release, and not looked at. */
+AX_MUST_USE ax_status ax_array_from_device_parts(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
+                                                 const ax_part *parts, ax_array **out);
+/* An array of one array for each device, in the order of the sharding's places: jax.make_array_from_single_device_arrays. Each is of one device, that
+   which stands at its place, and of a block's type; nothing is copied, and what is said at ax_array_put of shared memory holds. AX_INVALID_ARGUMENT: another
+   number of arrays than devices; one of another type, device, or runtime, or of several devices. */
+AX_MUST_USE ax_status ax_array_from_device_arrays(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
+                                                  ax_array *const *arrays, ax_array **out);
+/* What one device, by its id, has, as an array of that device alone: x.addressable_shards[i].data. Nothing is copied, as in ax_array_put.
+   AX_INVALID_ARGUMENT: a device that the array is not on. */
+AX_MUST_USE ax_status ax_array_on_device(const ax_array *array, int64_t device, ax_array **out);
+/* Copies the box of sizes[d] elements from start[d] on along each dimension d, dense and row-major, to `data` of `bytes` bytes, out of the blocks that have
+   some of it and without the whole. AX_INVALID_ARGUMENT: a box that leaves the array; wrong bytes; a donated array. Or what its run failed with. */
+AX_MUST_USE ax_status ax_array_read_slice(const ax_array *array, const int64_t *start, const int64_t *sizes, void *data, size_t bytes);
+
+/* How an array lies, as a sharding that is owned by the caller. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_array_get_sharding(const ax_array *array, ax_sharding **out);
+/* Its blocks lie on the devices that the sharding says, whatever axes are called: ax_array_put would copy nothing. */
+bool ax_array_lies(const ax_array *array, const ax_sharding *sharding);
+
+/* --- Devices --- */
+
+/* A plain value. All devices are in this process and share the runtime's memory. */
+typedef struct ax_device {
+  int64_t id;
+  uint32_t process;            /* 0 */
+  const char *platform;        /* "cpu"; static */
+  const char *memory_kind;     /* "device"; static */
+  size_t memory_now, memory_peak; /* of the runtime: ax_runtime_memory */
+} ax_device;
+/* How many there may be: ax_runtime_options.max_devices. */
+int64_t ax_runtime_device_count(const ax_runtime *runtime);
+/* AX_INVALID_ARGUMENT: an id below 0, or not below ax_runtime_device_count. */
+AX_MUST_USE ax_status ax_runtime_device(const ax_runtime *runtime, int64_t id, ax_device *out);
+
 #pragma GCC visibility pop
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
@@ -106,6 +162,17 @@ AX_MUST_USE ax_status ax_sharding_picture(const ax_sharding *sharding, const ax_
 #define ax_sharding_print(...) AX_LINED_STATUS(sharding_print, __VA_ARGS__)
 #define ax_sharding_tiles(...) AX_LINED_STATUS(sharding_tiles, __VA_ARGS__)
 #define ax_sharding_picture(...) AX_LINED_STATUS(sharding_picture, __VA_ARGS__)
+#define ax_put(...) AX_LINED_STATUS(put, __VA_ARGS__)
+#define ax_put_many(...) AX_LINED_STATUS(put_many, __VA_ARGS__)
+#define ax_array_put(...) AX_LINED_STATUS(array_put, __VA_ARGS__)
+#define ax_array_put_many(...) AX_LINED_STATUS(array_put_many, __VA_ARGS__)
+#define ax_array_copy_to(...) AX_LINED_STATUS(array_copy_to, __VA_ARGS__)
+#define ax_array_from_device_parts(...) AX_LINED_STATUS(array_from_device_parts, __VA_ARGS__)
+#define ax_array_from_device_arrays(...) AX_LINED_STATUS(array_from_device_arrays, __VA_ARGS__)
+#define ax_array_on_device(...) AX_LINED_STATUS(array_on_device, __VA_ARGS__)
+#define ax_array_read_slice(...) AX_LINED_STATUS(array_read_slice, __VA_ARGS__)
+#define ax_array_get_sharding(...) AX_LINED_STATUS(array_get_sharding, __VA_ARGS__)
+#define ax_runtime_device(...) AX_LINED_STATUS(runtime_device, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

@@ -1,6 +1,7 @@
 /* Arrays: made, asked, read. What they are is said in array.h. */
 #include <string.h>
 
+#include "exec/copying.h"
 #include "exec/exec.h"
 #include "exec/pending.h"
 #include "mesh/assignment.h"
@@ -58,25 +59,19 @@ void ax_array_give_back(ax_array *array) { atomic_store(&array->users, 0); }
 
 /* --- Parts and the whole --- */
 
-static ax_status check_device(const ax_layout *layout, int64_t device) {
-  int64_t devices = ax_mesh_devices(&layout->mesh);
-  if (device >= 0 && device < devices) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "device %lld of a mesh of %lld", (long long)device, (long long)devices);
-}
-
 ax_status ax_array_shard(const ax_array *array, int64_t device, ax_type *type, int64_t *start) {
+  int64_t place;
   AX_TRY(ax_require(array, "array"));
   const ax_layout *layout = array->layout;
-  AX_TRY(check_device(layout, device));
+  AX_TRY(ax_layout_place(layout, device, &place));
   *type = layout->block;
-  ax_shard_offset(&layout->block, &layout->spec, &layout->mesh, device, start);
+  ax_shard_offset(&layout->block, &layout->spec, &layout->mesh, place, start);
   return AX_OK;
 }
 
-/* Waits for its run. Its count of users is not part of what is const. */
-static ax_status open_for_reading(const ax_array *array) {
+ax_status ax_array_open(const ax_array *array) {
   AX_TRY(ax_array_wait(array));
-  if (ax_array_use((ax_array *)array)) return AX_OK;
+  if (ax_array_use((ax_array *)array)) return AX_OK; /* its count of users is not part of what is const */
   return ax_error(AX_INVALID_ARGUMENT, "the array %s was donated to a run", ax_type_string(&array->layout->type, NULL));
 }
 
@@ -87,29 +82,31 @@ ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data
   const ax_layout *layout = array->layout;
   if (index >= layout->blocks)
     return ax_error(AX_INVALID_ARGUMENT, "part %u of an array that has %u", index, layout->blocks);
-  AX_TRY(open_for_reading(array));
+  AX_TRY(ax_array_open(array));
   *data = array->parts->part[index];
   *bytes = layout->block_bytes;
-  if (device != NULL) *device = ax_shard_device(&layout->spec, &layout->mesh, index);
+  const int64_t place = ax_shard_device(&layout->spec, &layout->mesh, index);
+  if (device != NULL) *device = layout->sharding != NULL ? ax_sharding_device(layout->sharding, place) : place;
+  ax_array_leave((ax_array *)array);
+  return AX_OK;
+}
+
+ax_status ax_array_read_box(const ax_array *array, const ax_type *box, const int64_t *start, void *data, size_t bytes) {
+  const ax_layout *layout = array->layout;
+  const size_t wanted = (size_t)ax_type_elems(box) * ax_dtype_bytes(box->dtype);
+  if (bytes != wanted || (data == NULL && bytes > 0))
+    return ax_error(AX_INVALID_ARGUMENT, "reading %s takes %zu bytes, not %zu%s", ax_type_string(box, NULL), wanted, bytes,
+                    data == NULL ? " at no address" : "");
+  AX_TRY(ax_array_open(array));
+  ax_blocks_copy(layout->runtime, &(ax_blocks){&layout->block, &layout->spec, &layout->mesh, array->parts->part}, box, start, data);
   ax_array_leave((ax_array *)array);
   return AX_OK;
 }
 
 ax_status ax_array_read(const ax_array *array, void *data, size_t bytes) {
-  int64_t start[AX_MAX_RANK];
+  static const int64_t start[AX_MAX_RANK];
   AX_TRY(ax_require(array, "array"));
-  const ax_layout *layout = array->layout;
-  size_t wanted = layout->block_bytes * layout->blocks;
-  if (bytes != wanted || (data == NULL && bytes > 0))
-    return ax_error(AX_INVALID_ARGUMENT, "reading %s takes %zu bytes, not %zu%s", ax_type_string(&layout->type, NULL), wanted,
-                    bytes, data == NULL ? " at no address" : "");
-  AX_TRY(open_for_reading(array));
-  for (uint32_t b = 0; b < layout->blocks; b++) {
-    ax_layout_offset(layout, b, start);
-    ax_shard_write(&layout->block, array->parts->part[b], start, &layout->type, data);
-  }
-  ax_array_leave((ax_array *)array);
-  return AX_OK;
+  return ax_array_read_box(array, &array->layout->type, start, data, bytes);
 }
 
 ax_status ax_array_picture(const ax_array *array, char **out) {
@@ -117,7 +114,8 @@ ax_status ax_array_picture(const ax_array *array, char **out) {
   *out = NULL;
   AX_TRY(ax_require(array, "array"));
   const ax_layout *layout = array->layout;
-  ax_draw_layout(&text, &layout->type, &layout->block, &layout->spec, &layout->mesh, NULL);
+  ax_draw_layout(&text, &layout->type, &layout->block, &layout->spec, &layout->mesh,
+                 layout->sharding != NULL ? layout->sharding->ids : NULL);
   return ax_text_finish(&text, out);
 }
 
@@ -145,14 +143,17 @@ ax_status ax_layout_describe(const char *who, ax_runtime *runtime, const ax_mesh
   return ax_layout_create(runtime, &sound, mesh, &parsed, out);
 }
 
-ax_status ax_array_put(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out) {
+ax_status ax_array_of_data(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out) {
   int64_t start[AX_MAX_RANK];
   ax_parts *parts;
   if (layout->block_bytes > 0) AX_TRY(ax_require(data, "data"));
   AX_TRY(ax_parts_create(runtime, layout, &parts));
+  static const ax_mesh one;
+  static const ax_spec uncut;
+  unsigned char *whole = (unsigned char *)data; /* only read */
   for (uint32_t b = 0; b < layout->blocks; b++) {
     ax_layout_offset(layout, b, start);
-    ax_shard_read(&layout->type, data, start, &layout->block, parts->part[b]);
+    ax_blocks_copy(runtime, &(ax_blocks){&layout->type, &uncut, &one, &whole}, &layout->block, start, parts->part[b]);
   }
   ax_status status = ax_array_create(layout, parts, out);
   if (status != AX_OK) ax_parts_release(parts);
@@ -164,32 +165,32 @@ ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *sp
   ax_layout *layout;
   *out = NULL;
   AX_TRY(ax_layout_describe("device_put", runtime, mesh, spec, type, &layout));
-  ax_status status = ax_array_put(runtime, layout, data, out);
+  ax_status status = ax_array_of_data(runtime, layout, data, out);
   ax_layout_release(layout);
   return status;
 }
 
-static ax_status check_parts(const ax_layout *layout, const ax_part *parts, uint32_t count) {
+static ax_status check_parts(const char *who, const ax_layout *layout, const ax_part *parts, uint32_t count) {
   size_t item = ax_dtype_bytes(layout->type.dtype);
   if (count != layout->blocks)
-    return ax_error(AX_INVALID_ARGUMENT, "array_from_parts: %s has %u parts of %s, not %u", ax_type_string(&layout->type, NULL),
+    return ax_error(AX_INVALID_ARGUMENT, "%s: %s has %u parts of %s, not %u", who, ax_type_string(&layout->type, NULL),
                     layout->blocks, ax_type_string(&layout->block, NULL), count);
   for (uint32_t b = 0; b < count; b++) {
     if (parts[b].bytes < layout->block_bytes)
-      return ax_error(AX_INVALID_ARGUMENT, "array_from_parts: part %u has %zu bytes, but %s takes %zu", b, parts[b].bytes,
+      return ax_error(AX_INVALID_ARGUMENT, "%s: part %u has %zu bytes, but %s takes %zu", who, b, parts[b].bytes,
                       ax_type_string(&layout->block, NULL), layout->block_bytes);
     if (parts[b].data == NULL && layout->block_bytes > 0)
-      return ax_error(AX_INVALID_ARGUMENT, "array_from_parts: part %u is at no address", b);
+      return ax_error(AX_INVALID_ARGUMENT, "%s: part %u is at no address", who, b);
     if ((uintptr_t)parts[b].data % item != 0)
-      return ax_error(AX_INVALID_ARGUMENT, "array_from_parts: part %u, at %p, is not aligned to an element's %zu bytes", b,
+      return ax_error(AX_INVALID_ARGUMENT, "%s: part %u, at %p, is not aligned to an element's %zu bytes", who, b,
                       parts[b].data, item);
   }
   return AX_OK;
 }
 
-static ax_status lend(ax_runtime *runtime, ax_layout *layout, const ax_part *parts, uint32_t count, ax_array **out) {
+ax_status ax_array_lend(const char *who, ax_runtime *runtime, ax_layout *layout, const ax_part *parts, uint32_t count, ax_array **out) {
   ax_parts *lent;
-  AX_TRY(check_parts(layout, parts, count));
+  AX_TRY(check_parts(who, layout, parts, count));
   AX_TRY(ax_parts_lend(runtime, layout, parts, &lent));
   ax_status status = ax_array_create(layout, lent, out);
   if (status != AX_OK) ax_parts_return(lent);
@@ -202,7 +203,7 @@ ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const ch
   *out = NULL;
   AX_TRY(ax_require(parts, "list of parts"));
   AX_TRY(ax_layout_describe("array_from_parts", runtime, mesh, spec, type, &layout));
-  ax_status status = lend(runtime, layout, parts, count, out);
+  ax_status status = ax_array_lend("array_from_parts", runtime, layout, parts, count, out);
   ax_layout_release(layout);
   return status;
 }

@@ -14,7 +14,7 @@
 
 #include <stdatomic.h>
 
-#include "axle/exec.h"
+#include "axle/sharding.h"
 #include "ir/program.h"
 
 typedef struct ax_layout {
@@ -22,6 +22,7 @@ typedef struct ax_layout {
   ax_type type, block; /* of the whole; of a part */
   ax_mesh mesh;
   ax_spec spec;
+  ax_sharding *sharding; /* retained: whose devices are not the mesh's places; NULL: they are */
   ax_axis_set named; /* by the spec */
   uint32_t blocks;
   size_t block_bytes;   /* of a part's elements */
@@ -38,6 +39,10 @@ ax_layout *ax_layout_retain(ax_layout *layout);
 void ax_layout_release(ax_layout *layout);
 /* Where block b begins in the whole. */
 void ax_layout_offset(const ax_layout *layout, uint32_t b, int64_t *offset);
+/* The place of a device, by its id. AX_INVALID_ARGUMENT: the array is not on it. */
+AX_MUST_USE ax_status ax_layout_place(const ax_layout *layout, int64_t device, int64_t *place);
+/* The number of the block that the device at a place has. */
+uint32_t ax_layout_block_at(const ax_layout *layout, int64_t place);
 
 typedef struct ax_parts {
   atomic_uint references;
@@ -57,9 +62,17 @@ AX_MUST_USE ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layou
 /* Of memory that is lent; on failure nothing is released. */
 AX_MUST_USE ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_part *parts, ax_parts **out);
 void ax_parts_return(ax_parts *parts); /* lent ones that nobody else holds, as if they had never been lent: nothing is released */
-/* The same elements laid out as `to` says: retained when they lie so already; parts that are in place stay where they are. written: the
-   result's memory will be written, so nothing that may not be is used again. */
-AX_MUST_USE ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout *to, bool written, ax_parts **out);
+/* What the elements are laid out anew for. */
+typedef enum ax_laying {
+  AX_LAY_READ,    /* a run reads them: parts that are in place stay where they are, whatever others do */
+  AX_LAY_WRITTEN, /* a run is given them: all stay where they are, or none; none when they may not be written, or somebody else has them too */
+  AX_LAY_SHARED,  /* another array has them too: all stay where they are, or none */
+  AX_LAY_COPIED   /* nothing stays where it is */
+} ax_laying;
+/* The same elements laid out as `to` says: retained when they lie so already. */
+AX_MUST_USE ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout *to, ax_laying laying, ax_parts **out);
+/* One block alone, where it is. */
+AX_MUST_USE ax_status ax_parts_of_block(ax_parts *from, const ax_layout *to, uint32_t block, ax_parts **out);
 ax_parts *ax_parts_retain(ax_parts *parts);
 void ax_parts_release(ax_parts *parts);
 
@@ -78,7 +91,13 @@ struct ax_array {
 /* Retains the layout; consumes the parts, unless it fails. parts NULL: they come later. */
 AX_MUST_USE ax_status ax_array_create(ax_layout *layout, ax_parts *parts, ax_array **out);
 /* Of dense row-major data. Retains the layout. AX_INVALID_ARGUMENT: no data where there are elements. */
-AX_MUST_USE ax_status ax_array_put(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out);
+AX_MUST_USE ax_status ax_array_of_data(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out);
+/* Of parts that are lent, one for each block. Retains the layout; on failure nothing is released. AX_INVALID_ARGUMENT: see ax_array_from_parts. */
+AX_MUST_USE ax_status ax_array_lend(const char *who, ax_runtime *runtime, ax_layout *layout, const ax_part *parts, uint32_t count, ax_array **out);
+/* Waits until it is ready, and uses it: ax_array_leave. AX_INVALID_ARGUMENT: it was donated. Or what its run failed with. */
+AX_MUST_USE ax_status ax_array_open(const ax_array *array);
+/* Copies a box of the whole, which begins at `start`. AX_INVALID_ARGUMENT: wrong bytes. Or as ax_array_open. */
+AX_MUST_USE ax_status ax_array_read_box(const ax_array *array, const ax_type *box, const int64_t *start, void *data, size_t bytes);
 /* Before its parts are read, and after. False: they were given to a run. */
 bool ax_array_use(ax_array *array);
 void ax_array_leave(ax_array *array);

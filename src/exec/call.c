@@ -101,7 +101,7 @@ typedef struct call {
 
 static ax_status lay_out_inputs(call *c, ax_array *const *in) {
   for (uint32_t i = 0; i < c->e->plan->in_count; i++)
-    AX_TRY(ax_parts_lay_out(in[i]->parts, in[i]->layout, c->e->wanted[i], c->e->donate[i], &c->inputs[i]));
+    AX_TRY(ax_parts_lay_out(in[i]->parts, in[i]->layout, c->e->wanted[i], c->e->donate[i] ? AX_LAY_WRITTEN : AX_LAY_READ, &c->inputs[i]));
   return AX_OK;
 }
 

@@ -131,7 +131,7 @@ const ax_spec *ax_executable_out_spec(const ax_executable *e, uint32_t index) {
 ax_status ax_executable_put(const ax_executable *e, uint32_t index, const void *data, ax_array **out) {
   *out = NULL;
   AX_TRY(ax_require(e, "executable"));
-  if (index < e->plan->in_count) return ax_array_put(e->runtime, e->wanted[index], data, out);
+  if (index < e->plan->in_count) return ax_array_of_data(e->runtime, e->wanted[index], data, out);
   return ax_error(AX_INVALID_ARGUMENT, "executable_put: there is no input %u; the program takes %u", index, e->plan->in_count);
 }
 

@@ -34,7 +34,7 @@ ax_status ax_put_host(ax_runtime *runtime, const ax_mesh *mesh, const char *spec
   AX_TRY(ax_require(host, "host array"));
   ax_type type = type_of(host);
   AX_TRY(ax_layout_describe("put_host", runtime, mesh, spec, &type, &layout));
-  ax_status status = ax_array_put(runtime, layout, host->data, out);
+  ax_status status = ax_array_of_data(runtime, layout, host->data, out);
   ax_layout_release(layout);
   return status;
 }
@@ -71,7 +71,7 @@ static ax_status check_hosts(const ax_executable *e, const ax_host_array *in) {
 }
 
 static ax_status put_all(const ax_executable *e, const ax_host_array *in, ax_array **arrays) {
-  for (uint32_t i = 0; i < e->plan->in_count; i++) AX_TRY(ax_array_put(e->runtime, e->wanted[i], in[i].data, &arrays[i]));
+  for (uint32_t i = 0; i < e->plan->in_count; i++) AX_TRY(ax_array_of_data(e->runtime, e->wanted[i], in[i].data, &arrays[i]));
   return AX_OK;
 }
 

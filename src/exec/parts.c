@@ -4,7 +4,9 @@
    where it is, and keeps the old parts alive. */
 #include <string.h>
 
+#include "exec/copying.h"
 #include "exec/exec.h"
+#include "mesh/assignment.h"
 #include "mesh/sharding.h"
 
 /* --- Layouts --- */
@@ -43,12 +45,29 @@ ax_layout *ax_layout_retain(ax_layout *layout) {
 
 void ax_layout_release(ax_layout *layout) {
   if (layout == NULL || atomic_fetch_sub(&layout->references, 1) != 1) return;
+  ax_sharding_release(layout->sharding);
   ax_runtime_drop(layout->runtime);
   ax_free(layout);
 }
 
 void ax_layout_offset(const ax_layout *layout, uint32_t b, int64_t *offset) {
   ax_shard_offset(&layout->block, &layout->spec, &layout->mesh, ax_shard_device(&layout->spec, &layout->mesh, b), offset);
+}
+
+ax_status ax_layout_place(const ax_layout *layout, int64_t device, int64_t *place) {
+  const int64_t devices = ax_mesh_devices(&layout->mesh);
+  *place = layout->sharding != NULL ? ax_sharding_place(layout->sharding, device) : device;
+  if (*place >= 0 && *place < devices) return AX_OK;
+  if (layout->sharding != NULL) return ax_error(AX_INVALID_ARGUMENT, "device %lld is none of the array's %lld", (long long)device, (long long)devices);
+  return ax_error(AX_INVALID_ARGUMENT, "device %lld of a mesh of %lld", (long long)device, (long long)devices);
+}
+
+uint32_t ax_layout_block_at(const ax_layout *layout, int64_t place) {
+  uint32_t number = 0;
+  for (uint32_t axis = 0; axis < layout->mesh.count; axis++)
+    if (layout->named >> axis & 1)
+      number = number * (uint32_t)layout->mesh.axis[axis].size + (uint32_t)ax_mesh_coordinate(&layout->mesh, place, axis);
+  return number;
 }
 
 static bool same_layout(const ax_layout *a, const ax_layout *b) {
@@ -165,24 +184,9 @@ static unsigned char *in_place(const move *m, uint32_t b) {
 
 /* Fills new block b from the old blocks it touches. */
 static void fill(const move *m, uint32_t b, void *data) {
-  const ax_type *old = &m->old->block, *to = &m->to->block;
-  const uint32_t rank = old->rank;
-  int64_t offset[AX_MAX_RANK], first[AX_MAX_RANK], last[AX_MAX_RANK], part[AX_MAX_RANK] = {0}, begin[AX_MAX_RANK];
-  if (m->to->block_bytes == 0) return;
+  int64_t offset[AX_MAX_RANK];
   ax_layout_offset(m->to, b, offset);
-  for (uint32_t d = 0; d < rank; d++) {
-    first[d] = part[d] = offset[d] / old->dims[d];
-    last[d] = (offset[d] + to->dims[d] - 1) / old->dims[d];
-  }
-  for (bool more = true; more;) {
-    for (uint32_t d = 0; d < rank; d++) begin[d] = part[d] * old->dims[d];
-    ax_shard_copy(old, begin, m->from->part[ax_shard_number(&m->old->spec, &m->old->mesh, part)], to, offset, data);
-    more = false;
-    for (uint32_t d = rank; d-- > 0 && !more;) {
-      more = part[d] < last[d];
-      part[d] = more ? part[d] + 1 : first[d];
-    }
-  }
+  ax_blocks_copy(m->from->runtime, &(ax_blocks){&m->old->block, &m->old->spec, &m->old->mesh, m->from->part}, &m->to->block, offset, data);
 }
 
 /* Finds the new blocks that lie somewhere already; gives how many do not. */
@@ -196,18 +200,30 @@ static size_t find_in_place(const move *m, ax_parts *parts) {
 /* Who owns the memory: parts that lie in others' do not keep these alive, so that no chain of them grows from run to run. */
 static ax_parts *owner_of(ax_parts *parts) { return parts->source != NULL ? parts->source : parts; }
 
-ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout *to, bool written, ax_parts **out) {
+/* Another array has them too, or parts of another array lie in their memory. */
+static bool shared(ax_parts *parts) { return atomic_load(&parts->references) > 1 || atomic_load(&owner_of(parts)->references) > 1; }
+
+ax_status ax_parts_of_block(ax_parts *from, const ax_layout *to, uint32_t block, ax_parts **out) {
+  AX_TRY(start(from->runtime, to, out));
+  ax_parts *parts = *out;
+  parts->part[0] = from->part[block];
+  parts->source = ax_parts_retain(owner_of(from));
+  parts->read_only = from->read_only;
+  return AX_OK;
+}
+
+ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout *to, ax_laying laying, ax_parts **out) {
   *out = NULL;
-  bool fixed = written && from->read_only;
-  if (same_layout(old, to) && !fixed) {
+  const bool copied = laying == AX_LAY_COPIED || (laying == AX_LAY_WRITTEN && (from->read_only || shared(from)));
+  if (same_layout(old, to) && !copied) {
     *out = ax_parts_retain(from);
     return AX_OK;
   }
   const move m = {from, old, to};
   AX_TRY(start(from->runtime, to, out));
   ax_parts *parts = *out;
-  size_t moved = fixed ? parts->count : find_in_place(&m, parts);
-  if (fixed || (written && moved > 0)) { /* what outlives the run is all in one memory, or all in its owner's */
+  size_t moved = copied ? parts->count : find_in_place(&m, parts);
+  if (copied || (laying != AX_LAY_READ && moved > 0)) { /* what outlives the run is all in one memory, or all in its owner's */
     memset(parts->part, 0, parts->count * sizeof parts->part[0]);
     moved = parts->count;
   }

@@ -56,7 +56,7 @@ static void every_layout(void **state) {
     ax_array *array = put(runtime, layouts[first].mesh, layouts[first].spec, &type, data), *again;
     ax_layout *to = layout_of(runtime, layouts[second].mesh, layouts[second].spec, &type);
     ax_parts *parts;
-    TEST_OK(ax_parts_lay_out(array->parts, array->layout, to, l % 2 == 0, &parts));
+    TEST_OK(ax_parts_lay_out(array->parts, array->layout, to, l % 2 == 0 ? AX_LAY_WRITTEN : AX_LAY_READ, &parts));
     TEST_OK(ax_array_create(to, parts, &again));
     ax_array_release(array); /* what the new one still needs of it stays */
     memset(got, 0, sizeof got);
@@ -75,7 +75,7 @@ static int kept(ax_runtime *runtime, const char *mesh, const char *spec, const c
   ax_array *array = put(runtime, mesh, spec, &type, data);
   ax_layout *to = layout_of(runtime, new_mesh, new_spec, &type);
   ax_parts *parts;
-  TEST_OK(ax_parts_lay_out(array->parts, array->layout, to, written, &parts));
+  TEST_OK(ax_parts_lay_out(array->parts, array->layout, to, written ? AX_LAY_WRITTEN : AX_LAY_READ, &parts));
   const unsigned char *begin = array->parts->memory, *end = begin + array->parts->bytes;
   int count = 0;
   for (uint32_t b = 0; b < parts->count; b++) count += begin <= parts->part[b] && parts->part[b] < end;

@@ -62,6 +62,8 @@ static ax_status create(const ax_mesh *mesh, const ax_spec *spec, uint32_t rank,
   return status;
 }
 
+ax_status ax_sharding_create(const ax_mesh *mesh, const ax_spec *spec, ax_sharding **out) { return create(mesh, spec, AX_NONE, NULL, out); }
+
 static const ax_sharding_options no_options;
 
 /* What all kinds ask of options, that are for so many places; 0: for any number. */

@@ -75,7 +75,7 @@ static ax_status init_leaf(const ax_tree *tree, const ax_rules *rules, uint64_t 
   if (data == NULL) return ax_out_of_memory(bytes);
   ax_random_key key = ax_random_fold_in(ax_random_key_of(seed), i);
   ax_status status = ax_init_fill(rule->value.start, rule->value.length, &def->types[i], key, data);
-  if (status == AX_OK) status = ax_array_put(tree->runtime, tree->layouts[i], data, out);
+  if (status == AX_OK) status = ax_array_of_data(tree->runtime, tree->layouts[i], data, out);
   ax_free(data);
   return status;
 }
@@ -104,7 +104,7 @@ static ax_status copy_leaf(const ax_tree *from, const ax_tree *to, uint32_t i, a
     return ax_error(AX_INVALID_ARGUMENT, "tree_copy: %s is %s, but %s in the tree it is copied into", name,
                     ax_type_string(&from->def->types[leaf], NULL), ax_type_string(type, NULL));
   AX_TRY(ax_tree_leaf_to_host(from, "tree_copy", leaf, &host));
-  ax_status status = ax_array_put(to->runtime, to->layouts[i], host.data, out);
+  ax_status status = ax_array_of_data(to->runtime, to->layouts[i], host.data, out);
   ax_host_array_release(&host);
   return status;
 }
@@ -144,7 +144,7 @@ static void hold(ax_tree *tree, uint32_t leaf, ax_array *array) {
 
 static ax_status put(ax_tree *tree, const char *who, uint32_t leaf, const void *data) {
   ax_array *array;
-  ax_status status = ax_array_put(tree->runtime, tree->layouts[leaf], data, &array);
+  ax_status status = ax_array_of_data(tree->runtime, tree->layouts[leaf], data, &array);
   if (status == AX_OK) hold(tree, leaf, array);
   return blame(tree, leaf, who, status);
 }

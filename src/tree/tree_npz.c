@@ -53,7 +53,7 @@ static ax_status put_members(ax_tree *tree, const ax_npz *npz, const char *path)
   ax_array **arrays = ax_tree_make_room(tree);
   ax_status status = members == NULL || arrays == NULL ? ax_out_of_memory(0) : match(tree, npz, path, members);
   for (uint32_t i = 0; i < count && status == AX_OK; i++)
-    status = ax_array_put(tree->runtime, tree->layouts[i], ax_npz_array(npz, members[i])->data, &arrays[i]);
+    status = ax_array_of_data(tree->runtime, tree->layouts[i], ax_npz_array(npz, members[i])->data, &arrays[i]);
   ax_free(members);
   return ax_tree_replace(tree, arrays, status);
 }

@@ -17,6 +17,7 @@ int main(void) {
   SIZE(ax_pmap_sharding);
   SIZE(ax_host_array);
   SIZE(ax_part);
+  SIZE(ax_device);
   SIZE(ax_collective_cost);
   SIZE(ax_cost);
   SIZE(ax_allocator);

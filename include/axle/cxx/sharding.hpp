@@ -117,6 +117,102 @@ class sharding : public handle<ax_sharding, ax_sharding_retain, ax_sharding_rele
   }
 };
 
+namespace detail {
+inline std::vector<const ax_sharding *> raw_shardings(const list<sharding> &given) {
+  std::vector<const ax_sharding *> made;
+  for (const sharding &one : given) made.push_back(one.get());
+  return made;
+}
+}  // namespace detail
+
+/* --- Arrays: put(runtime, sharding, view(x, {8, 4})), put(array, sharding) and what else axle/sharding.h has --- */
+
+inline may<array> put(const runtime &runtime, const sharding &sharding, const host_view &data, location at = location::here()) {
+  ax_array *made;
+  ax_status status = ax_put(runtime.get(), sharding.get(), &data.get(), &made);
+  return detail::give(status, array(made), at, "put");
+}
+inline may<array> put(const array &from, const sharding &sharding, location at = location::here()) {
+  ax_array *made;
+  ax_status status = ax_array_put(from.get(), sharding.get(), &made);
+  return detail::give(status, array(made), at, "array_put");
+}
+/* Several at once: all or none. */
+inline may<std::vector<array>> put_many(const runtime &runtime, const list<sharding> &shardings, const list<host_view> &data,
+                                        location at = location::here()) {
+  std::vector<ax_array *> out(data.size());
+  if (shardings.size() != data.size())
+    return detail::refuse<std::vector<array>>(detail::wrong(at, "put_many", "not as many shardings as arrays"));
+  std::vector<ax_host_array> raw(data.begin(), data.end());
+  ax_status status = ax_put_many(runtime.get(), data.count(), detail::raw_shardings(shardings).data(), raw.data(), out.data());
+  return detail::give(status, detail::owned<array>(out), at, "put_many");
+}
+inline may<std::vector<array>> put_many(const list<array> &from, const list<sharding> &shardings, location at = location::here()) {
+  std::vector<ax_array *> out(from.size());
+  if (shardings.size() != from.size())
+    return detail::refuse<std::vector<array>>(detail::wrong(at, "array_put_many", "not as many shardings as arrays"));
+  ax_status status = ax_array_put_many(from.count(), detail::raw(from).data(), detail::raw_shardings(shardings).data(), out.data());
+  return detail::give(status, detail::owned<array>(out), at, "array_put_many");
+}
+/* In memory of its own. */
+inline may<array> copy_to(const array &from, const sharding &sharding, location at = location::here()) {
+  ax_array *made;
+  ax_status status = ax_array_copy_to(from.get(), sharding.get(), &made);
+  return detail::give(status, array(made), at, "array_copy_to");
+}
+/* Of a part, or an array, for each device, in the order of the sharding's places. */
+inline may<array> from_device_parts(const runtime &runtime, const sharding &sharding, const type &whole, const list<ax_part> &parts,
+                                    location at = location::here()) {
+  ax_array *made;
+  ax_status status = ax_array_from_device_parts(runtime.get(), sharding.get(), &whole, parts.count(), parts.data(), &made);
+  return detail::give(status, array(made), at, "array_from_device_parts");
+}
+inline may<array> from_device_arrays(const runtime &runtime, const sharding &sharding, const type &whole, const list<array> &arrays,
+                                     location at = location::here()) {
+  ax_array *made;
+  ax_status status = ax_array_from_device_arrays(runtime.get(), sharding.get(), &whole, arrays.count(), detail::raw(arrays).data(), &made);
+  return detail::give(status, array(made), at, "array_from_device_arrays");
+}
+/* What one device has, as an array of that device alone. */
+inline may<array> on_device(const array &from, std::int64_t device, location at = location::here()) {
+  ax_array *made;
+  ax_status status = ax_array_on_device(from.get(), device, &made);
+  return detail::give(status, array(made), at, "array_on_device");
+}
+/* A box of the array: sizes[d] elements from start[d] on. */
+template <class T>
+may<std::vector<element<T>>> read_slice(const array &from, const list<std::int64_t> &start, const list<std::int64_t> &sizes,
+                                        location at = location::here()) {
+  using result = std::vector<element<T>>;
+  const type own = from.type();
+  if (own.dtype != dtype_of<T> || start.size() != own.rank || sizes.size() != own.rank)
+    return detail::refuse<result>(detail::wrong(at, "array_read_slice", std::string("the array is of ") + ax_dtype_name(own.dtype) + ", of rank " +
+                                                                            std::to_string(own.rank)));
+  std::size_t count = 1;
+  for (std::int64_t size : sizes) count *= size > 0 ? static_cast<std::size_t>(size) : 0;
+  std::int64_t most = ax_type_elems(&own);
+  result data(count <= static_cast<std::size_t>(most) ? count : 0);
+  ax_status status = ax_array_read_slice(from.get(), start.data(), sizes.data(), data.data(), data.size() * sizeof(T));
+  return detail::give(status, std::move(data), at, "array_read_slice");
+}
+inline may<sharding> sharding_of(const array &of, location at = location::here()) {
+  ax_sharding *made;
+  ax_status status = ax_array_get_sharding(of.get(), &made);
+  return detail::give(status, sharding(made), at, "array_get_sharding");
+}
+/* Its blocks lie on the devices that the sharding says. */
+inline bool lies(const array &of, const sharding &sharding) { return ax_array_lies(of.get(), sharding.get()); }
+
+/* --- Devices --- */
+
+using device = ax_device;
+inline std::int64_t device_count(const runtime &runtime) { return ax_runtime_device_count(runtime.get()); }
+inline may<device> device_of(const runtime &runtime, std::int64_t id, location at = location::here()) {
+  device made{};
+  ax_status status = ax_runtime_device(runtime.get(), id, &made);
+  return detail::give(status, std::move(made), at, "runtime_device");
+}
+
 }  // namespace AXLE_ERRORS_
 }  // namespace axle
 
