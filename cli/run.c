@@ -200,7 +200,8 @@ static ax_status simplify(const ax_program *program, ax_program **out) {
 static ax_status evaluate(const run *run, ax_tensor *const *in, ax_tensor **out) {
   ax_program *simple;
   AX_TRY(simplify(run->whole, &simple));
-  ax_status status = ax_evaluate(simple, in, out);
+  const ax_hooks hooks = {.print = ax_print_to, .print_context = stdout};
+  ax_status status = ax_evaluate_on(&hooks, simple, in, out);
   ax_program_release(simple);
   return status;
 }
@@ -255,6 +256,8 @@ static ax_status run_compiled(run *run) {
   size_t count = (size_t)run->whole->in_count + run->whole->out_count;
   ax_array **arrays = ax_calloc(count, sizeof arrays[0]);
   if (arrays == NULL) return ax_out_of_memory(count * sizeof arrays[0]);
+  run->options.print = ax_print_to;
+  run->options.print_context = stdout;
   ax_status status = ax_runtime_create(&run->options, &runtime);
   if (status == AX_OK) {
     const ax_compile_options options = {.check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u),

@@ -26,7 +26,7 @@ ax_status source_read(const char *path, source *out) {
   if (!standard) fclose(file);
   if (status == AX_OK)
     status = ax_program_parse_named(text.data != NULL ? text.data : "", text.length,
-                                    standard ? "(standard input)" : path, &out->names, &out->program);
+                                    standard ? "(standard input)" : path, NULL, &out->names, &out->program);
   ax_text_deinit(&text);
   return status;
 }

@@ -146,6 +146,7 @@ static void vmap(void **state) {
   (void)state;
   static const int64_t sizes[] = {3, 1, 2, 0};
   for (size_t i = 0; i < test_sample_count; i++) {
+    if (test_samples[i].no_batch) continue;
     test_instances instances = first_of(&test_samples[i], from_f64, test_in_f64.shapes, test_in_f64.shape_count);
     for (uint32_t k = 0; k < instances.count; k++) {
       const ax_program *program = instances.v[k].program;
@@ -233,7 +234,7 @@ static void check_axis(const test_instance *instance, uint32_t axis, way w) {
 static void named_axes(void **state) {
   (void)state;
   for (size_t i = 0; i < test_sample_count; i++) {
-    if (test_samples[i].axes == NULL || test_samples[i].two_sides) continue;
+    if (test_samples[i].axes == NULL || test_samples[i].two_sides || test_samples[i].no_batch) continue;
     test_instances instances = first_of(&test_samples[i], from_f64, test_in_f64.shapes, test_in_f64.shape_count);
     for (uint32_t k = 0; k < instances.count; k++)
       for (uint32_t axis = 0; axis < instances.v[k].program->axes.count; axis++)
@@ -421,7 +422,7 @@ static void check_mesh(const char *text, const char *axes, bool unchecked, bool 
   TEST_OK(ax_mesh_parse(text, &m.mesh));
   for (size_t i = 0; i < test_sample_count; i++) {
     const test_sample *sample = &test_samples[i];
-    if (sample->axes != NULL || strcmp(sample->prim, "shard_map") == 0) continue; /* on a mesh of their own */
+    if (sample->axes != NULL || sample->no_batch || strcmp(sample->prim, "shard_map") == 0) continue; /* on a mesh of their own */
     test_instances instances = first_of(sample, sample->sums ? from_f64 : from_f32, shapes, AX_COUNT(shapes));
     for (uint32_t k = 0; k < instances.count; k++) {
       uint32_t turn = 0;

@@ -82,7 +82,7 @@ static void add_batch(const test_instance *instance) {
 
 static void add_transforms(const test_instance *instance) {
   add_derivatives(instance);
-  add_batch(instance);
+  if (!instance->sample->no_batch) add_batch(instance);
 }
 
 static void check_member(const member *m, ax_tensor *const *in, ax_tensor *const *got) {

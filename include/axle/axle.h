@@ -2,6 +2,7 @@
 #ifndef AXLE_AXLE_H
 #define AXLE_AXLE_H
 
+#include "axle/callback.h"
 #include "axle/collectives.h"
 #include "axle/exec.h"
 #include "axle/host.h"

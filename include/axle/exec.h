@@ -2,8 +2,8 @@
 
    Threads. Every function here may be called from any thread, and any number of them at once, on the same objects: compiling, starting,
    running, waiting, reading, retaining and releasing need no locks of the caller's. Only a reference must not be used after it was
-   released, as everywhere. A call never needs another thread of the caller's to go on: there is no callback in a run, and a run waits
-   for nothing but its arguments, and for those who still read what is donated to it.
+   released, as everywhere. A call never needs another thread of the caller's to go on: a run waits for nothing but its arguments, those who still
+   read what is donated to it, and the callbacks that its program has (axle/callback.h).
 
    Order. Runs that do not take each other's results are not ordered: they go on at the same time, on the same workers. A run that takes
    a result begins after the run that makes it. Results do not depend on threads, workers or order: they are the same bit for bit,
@@ -25,6 +25,7 @@
 #ifndef AXLE_EXEC_H
 #define AXLE_EXEC_H
 
+#include "axle/callback.h"
 #include "axle/host.h"
 #include "axle/program.h"
 
@@ -45,7 +46,14 @@ typedef struct ax_runtime_options {
   int64_t max_devices; /* devices a mesh may have; 0: 2^20 */
   ax_policy policy;    /* FIXED and SEEDED run on one thread, whatever `workers` says */
   uint64_t seed;       /* SEEDED: decides the order */
+  /* Who reads what debug_print says: `text` is what one call prints, with its newline, and gone when `print` returns. Called on whatever
+     thread runs the device, several at once; what holds of a callback holds of it (axle/callback.h). NULL: nobody, and programs are compiled
+     without it: the library itself writes nothing anywhere. ax_print_to, with a FILE * as context, writes there. */
+  void (*print)(const char *text, void *context);
+  void *print_context;
 } ax_runtime_options;
+/* A ready `print`: writes the text to a stdio stream (the context, a FILE *), whole. */
+void ax_print_to(const char *text, void *file);
 
 /* Worker threads, memory, compiled code and executables. Reference-counted; arrays and executables retain it. Any thread. */
 typedef struct ax_runtime ax_runtime;
@@ -58,6 +66,13 @@ void ax_runtime_release(ax_runtime *runtime);
 /* Bytes held now, and the most so far: arrays, temporaries and pooled memory. */
 void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak);
 void ax_runtime_trim(ax_runtime *runtime); /* gives pooled memory back to the system */
+/* Programs read from texts that are compiled from now on find this callback by its name. It is retained as long as the runtime lives. Any thread.
+   AX_INVALID_ARGUMENT: another one is registered under that name. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_runtime_register(ax_runtime *runtime, ax_callback *callback);
+/* Returns when no run that ax_run_start began before is left, and lends a hand: all that they print and all their calls are made then. A result
+   that is ready says the same of its own run. What failed is said by the results alone. As jax.effects_barrier. Any thread that is not in a
+   callback of such a run. */
+void ax_runtime_wait(ax_runtime *runtime);
 
 /* An immutable array laid over a mesh, ready or to be made by a run that is not over. Reference-counted; any thread. */
 typedef struct ax_array ax_array;
@@ -218,6 +233,7 @@ bool ax_array_is_ready(const ax_array *array);
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_runtime_create(...) AX_LINED_STATUS(runtime_create, __VA_ARGS__)
+#define ax_runtime_register(...) AX_LINED_STATUS(runtime_register, __VA_ARGS__)
 #define ax_device_put(...) AX_LINED_STATUS(device_put, __VA_ARGS__)
 #define ax_array_read(...) AX_LINED_STATUS(array_read, __VA_ARGS__)
 #define ax_array_shard(...) AX_LINED_STATUS(array_shard, __VA_ARGS__)

@@ -143,7 +143,8 @@ ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const a
     pointers[i] = &tensors[i];
   }
   ax_eval_args args = {.eqn = eqn, .axes = &e->plan->mesh, .lanes = 1, .device = &device, .in = pointers,
-                       .out = pointers + eqn->in_count};
+                       .out = pointers + eqn->in_count, .hooks = &e->runtime->hooks, .callback = instr->call.callback,
+                       .each = ~(ax_axis_set)0}; /* who is not to make it steps over it */
   if (status == AX_OK) status = eqn->prim->eval(&args);
   ax_free(tensors);
   ax_free(pointers);

@@ -14,7 +14,7 @@ static double own_time(const ax_plan *plan, const ax_op *op) {
     case AX_OP_GEMM:
       return 200 + 0.02 * (double)op->gemm->m * (double)op->gemm->n * (double)op->gemm->k *
                        (double)ax_dims_elems(op->gemm->batch_rank, op->gemm->batch);
-    case AX_OP_EVAL: return 1000;
+    case AX_OP_EVAL: return ax_op_is_ordered(op) || op->eval.callback != NULL ? 20000 : 1000; /* what a callback does is not known */
     case AX_OP_CHECK: return 20 + 0.1 * (double)ax_buffer_bytes(&plan->buffers[op->check.buffers[0]]);
     case AX_OP_RAGGED: return 50 + (op->step == AX_RAGGED_TAKE ? 0.2 * (double)ax_type_elems(&plan->buffers[op->ragged->out].type) : 0);
     case AX_OP_START: return 30 + 0.2 * (double)ax_type_elems(&plan->buffers[op->exchange->in].type);
@@ -24,10 +24,12 @@ static double own_time(const ax_plan *plan, const ax_op *op) {
   }
 }
 
+static bool waits(const ax_op *op) { return op->kind == AX_OP_START || op->kind == AX_OP_RECEIVE || ax_op_takes_turns(op); }
+
 static cost op_cost(const ax_plan *plan, const ax_op *op) {
   double times = (double)ax_axis_set_size(op->axes, &plan->mesh);
   if (op->kind == AX_OP_BRANCH) return block_cost(plan, &op->branch.blocks[0]);
-  if (op->kind != AX_OP_LOOP) return (cost){times * own_time(plan, op), op->kind == AX_OP_START || op->kind == AX_OP_RECEIVE ? times : 0};
+  if (op->kind != AX_OP_LOOP) return (cost){times * own_time(plan, op), waits(op) ? times : 0};
   double trips = op->loop.trips < 0 ? 10 : (double)op->loop.trips;
   cost test = block_cost(plan, &op->loop.test), body = block_cost(plan, &op->loop.body);
   return (cost){trips * (test.time + body.time), trips * (test.segments + body.segments)};

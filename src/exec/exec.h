@@ -37,6 +37,7 @@ typedef enum ax_instr_kind {
   AX_INSTR_CHECK,
   AX_INSTR_RAGGED, /* a step of a ragged exchange */
   /* from here on they order frames or move about in the list; those before only compute */
+  AX_INSTR_CALL,   /* of a callback, or of print, that is ordered: takes its turn (exec/turns.c) */
   AX_INSTR_PUSH,   /* my parts of an exchange; then signals its event */
   AX_INSTR_CLEAR,  /* my result of a ppermute, when I have no source */
   AX_INSTR_SEND,   /* a message to another device */
@@ -106,11 +107,18 @@ typedef struct ax_link {
   uint32_t source, target; /* devices */
 } ax_link;
 
+/* Who makes the calls of a CALL: devices with coordinate 0 on all axes of `others`, each with its number among them. */
+typedef struct ax_turns {
+  ax_axis_set others;
+  uint32_t calls;
+  const uint32_t *number; /* by device */
+} ax_turns;
+
 /* What every frame reads as it steps through the list comes first, what few kinds or only reports need last. */
 typedef struct ax_instr {
   ax_instr_kind kind;
   ax_axis_set skip;
-  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL: in then out; CHECK: result, then what it is made of; RAGGED: as ax_ragged_buffers has them; PUSH, CLEAR: in, out; SEND, RECEIVE: the array; TEST, BRANCH: the scalar */
+  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL, CALL: in then out; CHECK: result, then what it is made of; RAGGED: as ax_ragged_buffers has them; PUSH, CLEAR: in, out; SEND, RECEIVE: the array; TEST, BRANCH: the scalar */
   uint32_t ref_count;
   uint32_t parts;  /* KERNEL, GEMM, CHECK: into which it may be cut */
   uint32_t region; /* ENTER: which; PUSH: that it stands in */
@@ -124,6 +132,10 @@ typedef struct ax_instr {
     const ax_check *check;
     const ax_side *side; /* SEND, RECEIVE */
     ax_ragged_instr *ragged;
+    struct { /* EVAL, CALL */
+      ax_callback *callback; /* that it calls, NULL: none that had to be looked up */
+      const ax_turns *turns; /* CALL */
+    } call;
     struct { /* PUSH, CLEAR */
       ax_push *push;
       int64_t bytes; /* CLEAR: of my result */
@@ -152,7 +164,7 @@ _Static_assert(sizeof(ax_instr) <= 104, "a frame steps over many instructions th
 
 /* A frame that waits here gives its scratch memory back. */
 static inline bool ax_instr_parks(const ax_instr *instr) {
-  return instr->kind == AX_INSTR_RECEIVE || (instr->kind == AX_INSTR_WAIT && instr->sync.parks);
+  return instr->kind == AX_INSTR_RECEIVE || instr->kind == AX_INSTR_CALL || (instr->kind == AX_INSTR_WAIT && instr->sync.parks);
 }
 
 /* Its counters are numbered from `first` on; who signals and who awaits which is looked up in tables by device, made once for all
@@ -213,6 +225,7 @@ struct ax_executable {
   uint32_t code_count, frame_count; /* of all codes; the first is that of the devices */
   ax_code *codes;
   uint32_t event_count, access_count, space_count, part_count, set_count, region_count, loop_count, counter_count;
+  uint32_t turns;                  /* the counter of ordered calls made; AX_NONE: there are none */
   uint32_t link_count, first_link; /* the first link's counter: of messages sent; the others' follow */
   ax_link *links;
   ax_event *events;
@@ -330,6 +343,8 @@ AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uin
 AX_MUST_USE ax_status ax_make_pushes(ax_assembly *assembly);
 ax_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_exchange *exchange, int64_t run, bool first);
 ax_kernel *ax_combine_all_kernel(ax_assembly *assembly, const ax_push *push); /* of a push that is at_once */
+/* --- exec/turns.c: a counter for ordered calls, and who makes those of each CALL. --- */
+AX_MUST_USE ax_status ax_number_turns(ax_assembly *assembly);
 /* --- exec/links.c: who sends to whom, numbered; SEND and RECEIVE get theirs. --- */
 AX_MUST_USE ax_status ax_number_links(ax_assembly *assembly);
 /* --- exec/ragged.c: the same of the steps of ragged exchanges. --- */
@@ -345,6 +360,8 @@ struct ax_runtime {
   ax_runtime_options options;
   const struct ax_chooser *chooser; /* of runs on one thread, instead of the policy's; NULL. For tests and checkers */
   ax_compiler *jit;
+  ax_callbacks callbacks; /* by name */
+  ax_hooks hooks;         /* these, and who reads what is printed */
   ax_workers *workers;
   ax_pool pool; /* no run writes the fields above; those below are not written by runs that are done inline */
   pthread_mutex_t cache_lock;

@@ -232,6 +232,16 @@ void ax_execution_equation_text(ax_text *text, const ax_execution *run, const ax
   ax_path_text(text, &path);
 }
 
+ax_status ax_execution_blame(const ax_execution *run, uint32_t f, const ax_instr *instr, ax_status status) {
+  ax_text text = {0};
+  ax_execution_equation_text(&text, run, instr);
+  ax_text_add(&text, " on ");
+  ax_execution_device_text(&text, run, f);
+  if (text.data != NULL && !text.failed) status = ax_error_context(status, "%s: ", text.data);
+  ax_text_deinit(&text);
+  return status;
+}
+
 /* The event that a counter belongs to: the last that begins there or before. */
 static const ax_event *event_at(const ax_executable *e, uint32_t counter) {
   uint32_t low = 0, high = e->event_count;
@@ -289,7 +299,7 @@ static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, ui
 /* A collective is named rather than what needs its result. */
 static const ax_instr *named_place(const ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
-  if (ax_execution_awaits_message(run, f)) return &run->frames[f].code->instrs[run->frames[f].pc];
+  if (ax_execution_awaits_message(run, f) || ax_execution_awaits_turn(run, f)) return &run->frames[f].code->instrs[run->frames[f].pc];
   const ax_instr *signal = signal_of(e, event_at(e, run->parking[f].counter));
   return signal->kind == AX_INSTR_PUSH ? signal : &run->frames[f].code->instrs[run->frames[f].pc];
 }
@@ -328,6 +338,14 @@ static void add_messages(ax_text *text, const ax_execution *run, uint32_t first)
   }
 }
 
+/* Frame f has not made the ordered call that `first` waits to come after, at the same place. */
+static bool owes_turn(const ax_execution *run, uint32_t first, uint32_t f) {
+  const ax_frame *waits = &run->frames[first], *other = &run->frames[f];
+  const ax_turns *turns = waits->code->instrs[waits->pc].call.turns;
+  bool before = (turns->others & other->nonzero) == 0 && turns->number[other->device] < turns->number[waits->device];
+  return before && other->turn <= waits->turn;
+}
+
 /* Those who wait where frame `first` does, and those who never come, where they are instead. A member that waits here too owes
    nothing that others do not owe it. */
 static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first) {
@@ -343,10 +361,11 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
     add_messages(text, run, first);
     return waiting;
   }
-  awaited a = awaited_by(run, first);
+  bool turn = ax_execution_awaits_turn(run, first);
+  awaited a = turn ? (awaited){0} : awaited_by(run, first);
   ax_text_add(text, "\n    never come:");
   for (uint32_t f = 0; f < frames; f++) {
-    if (!owes(run, &a, run->parking[first].counter, f) || wait_together(run, first, f)) continue;
+    if (!(turn ? owes_turn(run, first, f) : owes(run, &a, run->parking[first].counter, f)) || wait_together(run, first, f)) continue;
     list(text, run, f, missing++);
     if (missing <= most_listed) add_whereabouts(text, run, f);
   }

@@ -18,6 +18,7 @@ typedef struct ax_frame {
   ax_axis_set nonzero;     /* axes on which its coordinate is not 0 */
   void *scratch;           /* its block while it runs, or is parked where it must keep it */
   unsigned char *const *part; /* the run's */
+  uint64_t turn;           /* ordered calls that come before its next one, of all devices */
   int64_t *entered;        /* by region */
   int64_t *iteration;      /* by loop */
   const int64_t *coordinates;
@@ -119,10 +120,14 @@ void ax_execution_post(ax_execution *run, uint32_t counter, uint32_t times);
 static inline bool ax_execution_awaits_message(const ax_execution *run, uint32_t f) {
   return run->executable->link_count > 0 && run->parking[f].counter >= run->executable->first_link;
 }
+/* ... or for its turn to make an ordered call. */
+static inline bool ax_execution_awaits_turn(const ax_execution *run, uint32_t f) { return run->parking[f].counter == run->executable->turns; }
 /* "device 3 (data=1,model=1)" */
 void ax_execution_device_text(ax_text *text, const ax_execution *run, uint32_t f);
 /* The equation of an instruction: its primitive, operands and place. */
 void ax_execution_equation_text(ax_text *text, const ax_execution *run, const ax_instr *instr);
+/* Puts the equation and the device in front of the message of what frame f's instruction has failed with. */
+AX_MUST_USE ax_status ax_execution_blame(const ax_execution *run, uint32_t f, const ax_instr *instr, ax_status status);
 /* The report of a deadlock: every waiting device, where, and who never came. Sets run->status and message. */
 void ax_execution_report_deadlock(ax_execution *run);
 

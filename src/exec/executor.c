@@ -11,6 +11,7 @@
 #include "exec/scheduler.h"
 #include "exec/share.h"
 #include "exec/timeline.h"
+#include "exec/turns.h"
 
 void omp_set_num_threads(int count); /* libgomp's; clang 14 has no omp.h */
 int omp_get_max_threads(void);
@@ -63,6 +64,13 @@ static outcome do_message(ax_execution *run, ax_seat *seat, ax_frame *frame, con
   return status != AX_OK ? fail(run, status) : parked ? PARKED : YIELDS;
 }
 
+/* An ordered call, likewise. */
+static outcome do_call(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f) {
+  bool parked = false;
+  ax_status status = ax_turn_take(run, seat, frame, instr, f, &parked);
+  return status != AX_OK ? fail(run, status) : parked ? PARKED : YIELDS;
+}
+
 /* Runs a frame until it waits or ends. */
 static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
   const ax_executable *e = run->executable;
@@ -93,7 +101,7 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
       }
       case AX_INSTR_EVAL: {
         ax_status status = ax_compute_eval(e, frame, instr, frame->device);
-        if (status != AX_OK) return fail(run, status);
+        if (status != AX_OK) return fail(run, ax_execution_blame(run, f, instr, status));
         break;
       }
       case AX_INSTR_CHECK:
@@ -104,6 +112,12 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
         frame->pc = pc;
         if (!ax_ragged_do(run, frame, instr)) return FINISHED;
         break;
+      case AX_INSTR_CALL: {
+        frame->pc = pc;
+        outcome done = do_call(run, seat, frame, instr, f);
+        if (done != YIELDS) return done;
+        break;
+      }
       case AX_INSTR_PUSH:
         frame->pc = pc;
         if (!ax_push_do(run, seat, frame, instr, f)) return PARKED;

@@ -101,7 +101,8 @@ static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
                                         [AX_OP_RAGGED] = AX_INSTR_RAGGED};
   if (op->kind == AX_OP_DONE && op->exchange->peers != AX_PEERS_PAIRS) return AX_OK; /* its readers wait */
   visit_state v = {.assembly = a, .op = op, .region = region};
-  AX_TRY(emit(a, &(ax_instr){.kind = kinds[op->kind], .region = region}, op, &v.position));
+  const ax_instr_kind kind = ax_op_takes_turns(op) ? AX_INSTR_CALL : kinds[op->kind];
+  AX_TRY(emit(a, &(ax_instr){.kind = kind, .region = region}, op, &v.position));
   if (op->kind == AX_OP_CHECK) AX_TRY(describe_check(a, op, region, &a->instrs[v.position].check));
   if (op->kind == AX_OP_RAGGED) AX_TRY(describe_ragged(a, op, region, &a->instrs[v.position].ragged));
   ax_op_visit(op, visit, &v);

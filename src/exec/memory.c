@@ -306,7 +306,10 @@ static ax_status encode(placer *p, uint32_t position) {
       instr->parts = ax_gemm_parts(op->gemm);
       return set_refs(p, instr, buffers, 3);
     }
-    case AX_INSTR_EVAL: return eval_refs(p, instr, op);
+    case AX_INSTR_CALL: /* who passes by counts the calls that others make */
+      instr->skip = 0;
+      /* fall through */
+    case AX_INSTR_EVAL: instr->call.callback = op->eval.callback; return eval_refs(p, instr, op);
     case AX_INSTR_CHECK:
       instr->parts = ax_check_parts(instr->check);
       return set_refs(p, instr, op->check.buffers, op->check.count);

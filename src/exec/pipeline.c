@@ -61,7 +61,8 @@ static ax_status make_plan(ax_executable *e, const ax_partitioned *laid, const a
   const int64_t devices = ax_mesh_devices(partitioned->mesh), most = e->runtime->options.max_devices;
   if (devices > most) return refuse_devices(partitioned->mesh, most);
   e->devices = (uint32_t)devices;
-  AX_TRY(ax_partitioned_plan(partitioned, &(ax_plan_options){options->reference, options->check_numerics, options->unchecked_ragged}, &e->plan));
+  AX_TRY(ax_partitioned_plan(partitioned, &(ax_plan_options){options->reference, options->check_numerics, options->unchecked_ragged, &e->runtime->hooks},
+                             &e->plan));
   ax_plan *plan = e->plan;
   e->results = ax_arena_alloc(&plan->arena, plan->out_count * sizeof e->results[0]);
   e->donate = ax_arena_alloc(&plan->arena, plan->in_count);
@@ -178,6 +179,7 @@ static const pass passes[] = {
     {"memory", .instrs = ax_place_memory, AX_STAGE_PLACED},           /* where each buffer lives */
     {"events", .instrs = ax_number_events, AX_STAGE_NUMBERED},        /* counters */
     {"exchanges", .instrs = ax_make_pushes, AX_STAGE_NUMBERED},       /* who puts what where */
+    {"turns", .instrs = ax_number_turns, AX_STAGE_NUMBERED},          /* who calls the host when */
     {"links", .instrs = ax_number_links, AX_STAGE_NUMBERED},          /* who sends to whom */
     {"ragged", .instrs = ax_make_ragged, AX_STAGE_EXCHANGED},         /* who takes from where */
     {"kernels", .instrs = compile_kernels, AX_STAGE_EXCHANGED},       /* machine code */

@@ -9,7 +9,7 @@ static uint32_t pick_any(void *state, const uint32_t *ready, uint32_t count) {
 }
 
 static bool yields_sometimes(void *state, const ax_instr *instr) {
-  return (AX_HOSTILE || instr->kind >= AX_INSTR_PUSH) && ax_next_random(&((ax_seeded *)state)->state) % 4 == 0;
+  return (AX_HOSTILE || instr->kind >= AX_INSTR_CALL) && ax_next_random(&((ax_seeded *)state)->state) % 4 == 0;
 }
 
 ax_chooser ax_choose_seeded(ax_seeded *seeded) { return (ax_chooser){pick_any, yields_sometimes, seeded}; }

@@ -1,4 +1,5 @@
 /* The runtime: options, pooled memory (pool.c), workers, and the cache of executables. */
+#include <stdio.h>
 #include <unistd.h>
 
 #include "exec/exec.h"
@@ -46,6 +47,8 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   ax_pool_init(&runtime->pool);
   pthread_mutex_init(&runtime->cache_lock, NULL);
   pthread_mutex_init(&runtime->order, NULL);
+  ax_callbacks_init(&runtime->callbacks);
+  runtime->hooks = (ax_hooks){&runtime->callbacks, runtime->options.print, runtime->options.print_context};
   ax_compute_start();
   ax_status status = ax_jit_create(&runtime->jit);
   if (status == AX_OK) status = ax_workers_create(runtime->options.workers - 1, &runtime->workers);
@@ -67,10 +70,12 @@ void ax_runtime_destroy(ax_runtime *runtime) {
   ax_workers_destroy(runtime->workers);
   ax_jit_destroy(runtime->jit);
   ax_pool_deinit(&runtime->pool);
+  ax_callbacks_deinit(&runtime->callbacks);
   if (runtime->process == getpid()) { /* else a thread that is not here may hold them */
     pthread_mutex_destroy(&runtime->pool.lock);
     pthread_mutex_destroy(&runtime->cache_lock);
     pthread_mutex_destroy(&runtime->order);
+    pthread_mutex_destroy(&runtime->callbacks.lock);
   }
   ax_free(runtime);
 }
@@ -86,3 +91,17 @@ void ax_runtime_release(ax_runtime *runtime) {
   if (atomic_fetch_sub(&runtime->owners, 1) == 1 && runtime->process == getpid()) ax_pending_wait_for_all(runtime);
   ax_runtime_drop(runtime);
 }
+
+/* --- What a run has of its host --- */
+
+ax_status ax_runtime_register(ax_runtime *runtime, ax_callback *callback) {
+  AX_TRY(ax_require(runtime, "runtime"));
+  AX_TRY(ax_require(callback, "callback"));
+  return ax_callbacks_add(&runtime->callbacks, callback);
+}
+
+void ax_runtime_wait(ax_runtime *runtime) {
+  if (runtime != NULL) ax_pending_wait_for_all(runtime);
+}
+
+void ax_print_to(const char *text, void *file) { (void)fputs(text, file); }

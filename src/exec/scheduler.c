@@ -26,6 +26,7 @@ static uint32_t begin(ax_execution *run, uint32_t f) {
   frame->pc = frame->code->entry;
   frame->counted = false;
   frame->entered[0] = 1;
+  frame->turn = 0;
   for (uint32_t region = 1; region < e->region_count; region++) frame->entered[region] = 0;
   return f;
 }

@@ -28,6 +28,8 @@ typedef struct maker {
 static uint32_t below(maker *m, int64_t count) { return (uint32_t)test_random_below(&m->random, count); }
 static ax_axis_set some_axes(maker *m) { return below(m, (int64_t)1 << m->plan->mesh.count); }
 
+static const ax_prim plain; /* without effects */
+
 static uint32_t new_buffer(maker *m, ax_axis_set axes) {
   TEST_OK(ax_grow(&m->plan->buffers, sizeof m->plan->buffers[0], m->plan->buffer_count, 1, &m->plan->buffer_capacity));
   uint32_t id = m->plan->buffer_count++;
@@ -54,6 +56,7 @@ static void add_plain(maker *m, ax_block *block, uint32_t out) {
   assert_true(eqn != NULL && op->eval.in != NULL && op->eval.out != NULL);
   eqn->in_count = reads;
   eqn->out_count = 1;
+  eqn->prim = &plain;
   op->eqn = eqn;
   for (uint32_t i = 0; i < reads; i++) op->eval.in[i] = below(m, m->plan->buffer_count);
 }
@@ -490,7 +493,7 @@ static double seconds_for(uint32_t exchanges) {
     *reader = plan.block.ops[0];
     reader->axes = 1;
     reader->eval.in = &same;
-    ax_eqn eqn = {.in_count = 1};
+    ax_eqn eqn = {.prim = &plain, .in_count = 1};
     reader->eqn = ax_arena_copy(&plan.arena, &eqn, sizeof eqn);
     if (i % 50 == 0) add_plain(&m, &plan.block, same);
   }

@@ -192,6 +192,7 @@ static operand operand_of(const ax_instr *instr, const ax_op *op, uint32_t k) {
     }
     case AX_INSTR_GEMM:
       return k < 2 ? (operand){k == 0 ? op->gemm->a : op->gemm->b, true, false} : (operand){op->gemm->c, op->gemm->accumulate, true};
+    case AX_INSTR_CALL:
     case AX_INSTR_EVAL:
       return k < op->eqn->in_count ? (operand){op->eval.in[k], true, false} : (operand){op->eval.out[k - op->eqn->in_count], false, true};
     case AX_INSTR_CHECK: return (operand){op->check.buffers[k], true, false};
@@ -213,6 +214,7 @@ static uint32_t operand_count(const ax_instr *instr, const ax_op *op) {
   switch (instr->kind) {
     case AX_INSTR_KERNEL: return op->kernel.kernel->slot_count;
     case AX_INSTR_GEMM: return 3;
+    case AX_INSTR_CALL:
     case AX_INSTR_EVAL: return op->eqn->in_count + op->eqn->out_count;
     case AX_INSTR_CHECK: return op->check.count;
     case AX_INSTR_RAGGED: {
@@ -401,6 +403,13 @@ static ax_status check_push(verifier *v, const ax_instr *instr, const ax_exchang
   return check_table(v, push->number, push->members);
 }
 
+static ax_status check_turns(verifier *v, const ax_instr *instr) {
+  const ax_executable *e = v->a->executable;
+  if (instr->skip != 0) return ax_error(AX_INTERNAL, "is passed over by devices that are to count it");
+  if (instr->call.turns == NULL || e->turns >= e->counter_count) return ax_error(AX_INTERNAL, "has no turns");
+  return check_table(v, instr->call.turns->number, instr->call.turns->calls);
+}
+
 /* --- One instruction --- */
 
 static ax_status check_instr(verifier *v, uint32_t i) {
@@ -410,6 +419,7 @@ static ax_status check_instr(verifier *v, uint32_t i) {
   bool exchanges = instr->kind == AX_INSTR_PUSH || instr->kind == AX_INSTR_CLEAR;
   bool message = instr->kind == AX_INSTR_SEND || instr->kind == AX_INSTR_RECEIVE;
   if (message && v->stage >= AX_STAGE_EXCHANGED) AX_TRY(check_table(v, instr->side->link, v->a->executable->link_count));
+  if (instr->kind == AX_INSTR_CALL && v->stage >= AX_STAGE_EXCHANGED) AX_TRY(check_turns(v, instr));
   if (exchanges && v->stage >= AX_STAGE_EXCHANGED) AX_TRY(check_push(v, instr, v->a->ops[i]->exchange));
   if (v->stage < AX_STAGE_FINISHED) return AX_OK;
   uint32_t space = v->a->executable->scratch_space;

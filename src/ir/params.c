@@ -16,7 +16,7 @@ static size_t literal_bytes(const ax_literal *literal) {
   return (size_t)ax_type_elems(&literal->type) * ax_dtype_bytes(literal->type.dtype);
 }
 
-/* Memory first; programs are retained only once nothing can fail any more. */
+/* Memory first; programs and callbacks are retained only once nothing can fail any more. */
 static ax_status copy_field(ax_arena *arena, ax_param_kind kind, void *field) {
   switch (kind) {
     case AX_PARAM_AXES: {
@@ -41,14 +41,21 @@ static ax_status copy_field(ax_arena *arena, ax_param_kind kind, void *field) {
       ax_literal *literal = field;
       return copy_bytes(arena, &literal->data, literal_bytes(literal));
     }
+    case AX_PARAM_TEXT: return copy_bytes(arena, field, strlen(*(const char *const *)field) + 1);
+    case AX_PARAM_TYPES: {
+      ax_types *types = field;
+      return copy_bytes(arena, &types->v, types->count * sizeof types->v[0]);
+    }
     default:
       return AX_OK;
   }
 }
 
-static void each_program(const ax_prim *prim, const void *params, void (*visit)(ax_program *)) {
+/* What is held by reference: programs, callbacks. */
+static void each_held(const ax_prim *prim, const void *params, void (*visit)(ax_program *), void (*visit_callback)(ax_callback *)) {
   for (uint32_t i = 0; i < prim->param_count; i++) {
     const void *field = (const char *)params + prim->params[i].offset;
+    if (prim->params[i].kind == AX_PARAM_CALLBACK) visit_callback(*(ax_callback *const *)field);
     if (prim->params[i].kind == AX_PARAM_PROGRAM) visit(*(ax_program *const *)field);
     if (prim->params[i].kind != AX_PARAM_PROGRAMS) continue;
     const ax_programs *programs = field;
@@ -57,6 +64,7 @@ static void each_program(const ax_prim *prim, const void *params, void (*visit)(
 }
 
 static void retain(ax_program *program) { (void)ax_program_retain(program); }
+static void retain_callback(ax_callback *callback) { (void)ax_callback_retain(callback); }
 
 ax_status ax_params_copy(ax_arena *arena, const ax_prim *prim, const void *params, const void **out) {
   *out = NULL;
@@ -65,12 +73,12 @@ ax_status ax_params_copy(ax_arena *arena, const ax_prim *prim, const void *param
   if (copy == NULL) return ax_out_of_memory(prim->params_bytes);
   for (uint32_t i = 0; i < prim->param_count; i++)
     AX_TRY(copy_field(arena, prim->params[i].kind, copy + prim->params[i].offset));
-  each_program(prim, copy, retain);
+  each_held(prim, copy, retain, retain_callback);
   *out = copy;
   return AX_OK;
 }
 
-void ax_params_release(const ax_prim *prim, const void *params) { each_program(prim, params, ax_program_release); }
+void ax_params_release(const ax_prim *prim, const void *params) { each_held(prim, params, ax_program_release, ax_callback_release); }
 
 static bool specs_equal(const ax_specs *a, const ax_specs *b) {
   if (a->count != b->count) return false;
@@ -83,6 +91,13 @@ static bool programs_equal(const ax_programs *a, const ax_programs *b) {
   if (a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; i++)
     if (!ax_program_equal(a->v[i], b->v[i])) return false;
+  return true;
+}
+
+static bool types_equal(const ax_types *a, const ax_types *b) {
+  if (a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; i++)
+    if (!ax_type_equal(&a->v[i], &b->v[i])) return false;
   return true;
 }
 
@@ -110,6 +125,9 @@ static bool field_equal(ax_param_kind kind, const void *a, const void *b) {
     case AX_PARAM_MESH: return ax_mesh_equal(a, b, true);
     case AX_PARAM_SPECS: return specs_equal(a, b);
     case AX_PARAM_KIND: return *(const ax_unreduced_kind *)a == *(const ax_unreduced_kind *)b;
+    case AX_PARAM_TEXT: return strcmp(*(const char *const *)a, *(const char *const *)b) == 0;
+    case AX_PARAM_TYPES: return types_equal(a, b);
+    case AX_PARAM_CALLBACK: return ax_callback_equal(*(ax_callback *const *)a, *(ax_callback *const *)b);
   }
   return false;
 }
@@ -138,6 +156,16 @@ static uint64_t hash_specs(uint64_t seed, const ax_specs *specs) {
     }
   return seed;
 }
+
+static uint64_t hash_types(uint64_t seed, const ax_types *types) {
+  for (uint32_t i = 0; i < types->count; i++) {
+    seed = ax_hash_word(seed, types->v[i].dtype);
+    seed = ax_hash_bytes(seed, types->v[i].dims, types->v[i].rank * sizeof types->v[i].dims[0]);
+  }
+  return seed;
+}
+
+static uint64_t hash_text(uint64_t seed, const char *text) { return ax_hash_bytes(seed, text, strlen(text) + 1); }
 
 static uint64_t hash_field(uint64_t seed, ax_param_kind kind, const void *field) {
   switch (kind) {
@@ -175,6 +203,9 @@ static uint64_t hash_field(uint64_t seed, ax_param_kind kind, const void *field)
     case AX_PARAM_MESH: return hash_mesh(seed, field);
     case AX_PARAM_SPECS: return hash_specs(seed, field);
     case AX_PARAM_KIND: return ax_hash_bytes(seed, field, sizeof(ax_unreduced_kind));
+    case AX_PARAM_TEXT: return hash_text(seed, *(const char *const *)field);
+    case AX_PARAM_TYPES: return hash_types(seed, field);
+    case AX_PARAM_CALLBACK: return hash_text(seed, (*(ax_callback *const *)field)->name);
   }
   return seed;
 }

@@ -409,9 +409,9 @@ static ax_status parse_text(ax_parser *parser, const char *text, size_t bytes, c
   return AX_OK;
 }
 
-ax_status ax_program_parse_named(const char *text, size_t bytes, const char *source, ax_program_names *names,
-                                 ax_program **out) {
-  ax_parser parser = {0};
+ax_status ax_program_parse_named(const char *text, size_t bytes, const char *source, const ax_hooks *hooks,
+                                 ax_program_names *names, ax_program **out) {
+  ax_parser parser = {.hooks = hooks};
   locale_t saved;
   *out = NULL;
   if (names != NULL) *names = (ax_program_names){0};
@@ -421,6 +421,7 @@ ax_status ax_program_parse_named(const char *text, size_t bytes, const char *sou
   ax_status status = parse_text(&parser, text, bytes, source, names, out);
   ax_text_locale_leave(saved);
   for (uint32_t i = 0; i < parser.programs.count; i++) ax_program_release(((ax_program **)parser.programs.items)[i]);
+  for (uint32_t i = 0; i < parser.callbacks.count; i++) ax_callback_release(((ax_callback **)parser.callbacks.items)[i]);
   ax_arena_deinit(&parser.arena);
   if (status == AX_OK) return AX_OK;
   ax_program_release(*out);
@@ -429,7 +430,7 @@ ax_status ax_program_parse_named(const char *text, size_t bytes, const char *sou
 }
 
 ax_status ax_program_parse(const char *text, size_t bytes, const char *source, ax_program **out) {
-  return ax_program_parse_named(text, bytes, source, NULL, out);
+  return ax_program_parse_named(text, bytes, source, NULL, NULL, out);
 }
 
 static ax_status parse_literal_text(ax_parser *parser, const char *text, const char *source, ax_literal *out) {

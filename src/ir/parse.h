@@ -15,6 +15,8 @@ typedef struct ax_parser {
   ax_lexer lexer;
   ax_arena arena;   /* lives until the whole text is read */
   ax_list programs; /* ax_program *: the nested programs, released at the end */
+  ax_list callbacks; /* ax_callback *: likewise */
+  const ax_hooks *hooks; /* where their functions are; NULL: nowhere */
   uint32_t depth;
 } ax_parser;
 

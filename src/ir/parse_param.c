@@ -297,11 +297,13 @@ static ax_status parse_item(ax_parser *parser, const place *place, ax_param_kind
   }
   size_t bytes = kind == AX_PARAM_PAIRS   ? 2 * sizeof(int64_t)
                  : kind == AX_PARAM_SPECS ? sizeof(ax_spec)
+                 : kind == AX_PARAM_TYPES ? sizeof(ax_type)
                                           : sizeof(ax_program *);
   void *item = ax_list_add(parser, list, bytes);
   if (item == NULL) return ax_out_of_memory(bytes);
   if (kind == AX_PARAM_PAIRS) return parse_pair(parser, item);
   if (kind == AX_PARAM_SPECS) return parse_spec(parser, place->mesh, item);
+  if (kind == AX_PARAM_TYPES) return ax_parse_type(parser, NULL, item);
   return ax_parse_nested(parser, place->axes, place->unify, item);
 }
 
@@ -353,6 +355,7 @@ static ax_status parse_tuple(ax_parser *parser, const place *place, ax_param_kin
   }
   if (kind == AX_PARAM_PAIRS) *(ax_pairs *)field = (ax_pairs){list.count, list.items};
   if (kind == AX_PARAM_SPECS) *(ax_specs *)field = (ax_specs){list.count, list.items};
+  if (kind == AX_PARAM_TYPES) *(ax_types *)field = (ax_types){list.count, list.items};
   if (kind == AX_PARAM_PROGRAMS) *(ax_programs *)field = (ax_programs){list.count, list.items};
   return AX_OK;
 }
@@ -363,6 +366,36 @@ static ax_status parse_kind(ax_parser *parser, ax_unreduced_kind *out) {
   return ax_unexpected(parser, "sum, max or min");
 }
 
+/* "..", whose bytes the parser keeps. */
+static ax_status parse_text(ax_parser *parser, const char **out) {
+  const ax_token at = parser->lexer.token;
+  if (at.kind != AX_TOKEN_STRING) return ax_unexpected(parser, "a text, as \"x={}\"");
+  char *bytes = ax_arena_alloc(&parser->arena, at.length);
+  if (bytes == NULL) return ax_out_of_memory(at.length);
+  const char *wrong = ax_quoted_parse(at.start + 1, at.length - 2, bytes);
+  if (wrong != NULL) return ax_lexer_error(&parser->lexer, &at, "%s", wrong);
+  *out = bytes;
+  return ax_lexer_next(&parser->lexer);
+}
+
+/* The name of a callback, which has no function yet. */
+static ax_status parse_callback(ax_parser *parser, ax_callback **out) {
+  const ax_token at = parser->lexer.token;
+  const char *name;
+  AX_TRY(parse_text(parser, &name));
+  ax_callback **kept = ax_list_add(parser, &parser->callbacks, sizeof *kept);
+  if (kept == NULL) return ax_out_of_memory(sizeof *kept);
+  ax_status status = ax_callback_make(name, strlen(name), kept);
+  if (status != AX_OK) return ax_lexer_place(&parser->lexer, &at, status);
+  ax_callback *made = *kept, *found = parser->hooks != NULL ? ax_callbacks_find(parser->hooks->callbacks, name) : NULL;
+  if (found != NULL) {
+    *kept = ax_callback_retain(found);
+    ax_callback_release(made);
+  }
+  *out = *kept;
+  return AX_OK;
+}
+
 static ax_status parse_value(ax_parser *parser, place *place, ax_param_kind kind, void *field) {
   switch (kind) {
     case AX_PARAM_I64: return ax_expect_integer(parser, field);
@@ -371,6 +404,8 @@ static ax_status parse_value(ax_parser *parser, place *place, ax_param_kind kind
     case AX_PARAM_KIND: return parse_kind(parser, field);
     case AX_PARAM_PROGRAM: return ax_parse_nested(parser, place->axes, place->unify, field);
     case AX_PARAM_LITERAL: return ax_parse_literal(parser, field);
+    case AX_PARAM_TEXT: return parse_text(parser, field);
+    case AX_PARAM_CALLBACK: return parse_callback(parser, field);
     case AX_PARAM_AXES: return parse_names(parser, field);
     case AX_PARAM_NAMES:
       AX_TRY(parse_names(parser, field));

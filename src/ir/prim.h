@@ -5,6 +5,7 @@
 
 #include "axle/program.h"
 #include "base/base.h"
+#include "ir/callback.h"
 #include "ir/scalar.h"
 
 typedef struct ax_prim ax_prim;
@@ -39,6 +40,10 @@ typedef struct ax_specs {
   uint32_t count;
   ax_spec *v;
 } ax_specs;
+typedef struct ax_types { /* of arrays; how they spread is not said */
+  uint32_t count;
+  ax_type *v;
+} ax_types;
 typedef struct ax_literal { /* a dense row-major array */
   ax_type type;
   void *data;
@@ -57,7 +62,10 @@ typedef enum ax_param_kind {
   AX_PARAM_MESH,     /* ax_mesh */
   AX_PARAM_SPECS,    /* ax_specs; axis numbers refer to the same record's AX_PARAM_MESH */
   AX_PARAM_KIND,     /* ax_unreduced_kind */
-  AX_PARAM_NAMES     /* ax_axes without groups: words that name no axes */
+  AX_PARAM_NAMES,    /* ax_axes without groups: words that name no axes */
+  AX_PARAM_TEXT,     /* const char *, any bytes */
+  AX_PARAM_TYPES,    /* ax_types */
+  AX_PARAM_CALLBACK  /* ax_callback *, retained by the program that holds it */
 } ax_param_kind;
 
 typedef struct ax_param {
@@ -90,7 +98,7 @@ typedef struct ax_infer_args {
 } ax_infer_args;
 
 /* --- eval: reference semantics over arrays. LOCAL: one lane. COLLECTIVE: all members of one group, in the order of the axes
-   it names. REGION: any set of devices that got here together. --- */
+   it names; with state, all devices that got here together, in their order. REGION: any set of devices that got here together. --- */
 typedef struct ax_tensor { /* dense, row-major */
   ax_dtype dtype;
   uint32_t rank;
@@ -105,6 +113,9 @@ typedef struct ax_eval_args {
   ax_tensor *const *in;        /* in[operand * lanes + lane] */
   ax_tensor **out;             /* out[result * lanes + lane]; LOCAL, COLLECTIVE: allocated, cleared; REGION: the rule makes them */
   struct ax_evaluator *driver; /* for REGION: xform/evaluate.h */
+  const ax_hooks *hooks;       /* NULL: there is no host */
+  ax_callback *callback;       /* that a parameter names, when it was looked up before; NULL */
+  ax_axis_set each;            /* of a COLLECTIVE with state: devices that differ along other axes alone have one effect and result */
 } ax_eval_args;
 
 /* --- differs: the axes along which a result may differ between devices, from those of the operands. What is computed, not what

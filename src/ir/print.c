@@ -84,6 +84,15 @@ static void specs_text(ax_text *text, const ax_specs *specs, const ax_mesh *mesh
   ax_text_add(text, "%s", tuple_end(specs->count));
 }
 
+static void types_text(ax_text *text, const ax_types *types) {
+  ax_text_add(text, "(");
+  for (uint32_t i = 0; i < types->count; i++) {
+    ax_text_add(text, "%s", comma(i));
+    ax_type_text(text, &types->v[i], NULL);
+  }
+  ax_text_add(text, "%s", tuple_end(types->count));
+}
+
 static bool all_elements_equal(const ax_literal *literal, int64_t elems) {
   size_t bytes = ax_dtype_bytes(literal->type.dtype);
   return elems < 2 || memcmp(literal->data, (const char *)literal->data + bytes, (size_t)(elems - 1) * bytes) == 0;
@@ -140,6 +149,9 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
     case AX_PARAM_MESH: ax_mesh_text(text, field); break;
     case AX_PARAM_SPECS: specs_text(text, field, mesh_of(eqn)); break;
     case AX_PARAM_KIND: ax_text_add(text, "%s", ax_kind_names[*(const ax_unreduced_kind *)field]); break;
+    case AX_PARAM_TEXT: ax_quoted_text(text, *(const char *const *)field); break;
+    case AX_PARAM_TYPES: types_text(text, field); break;
+    case AX_PARAM_CALLBACK: ax_quoted_text(text, (*(ax_callback *const *)field)->name); break;
   }
 }
 

@@ -187,3 +187,43 @@ bool ax_axes_begin_with(const ax_mesh *axes, const ax_mesh *parent) {
   front.count = parent->count;
   return ax_mesh_equal(&front, parent, true);
 }
+
+/* --- Texts between quotes --- */
+
+void ax_quoted_text(ax_text *text, const char *bytes) {
+  ax_text_add(text, "\"");
+  for (const char *c = bytes; *c != '\0'; c++) {
+    if (*c == '\n') ax_text_add(text, "\\n");
+    else if (*c == '\\') ax_text_add(text, "\\\\");
+    else if (*c == '"' || *c == 0x7f || (unsigned char)*c < ' ') ax_text_add(text, "\\x%02x", (unsigned)(unsigned char)*c);
+    else ax_text_add_bytes(text, c, 1);
+  }
+  ax_text_add(text, "\"");
+}
+
+static int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+const char *ax_quoted_parse(const char *quoted, size_t length, char *out) {
+  static const char wrong[] = "a backslash is followed by n, another one, or x and two hexadecimal digits that are not 00";
+  const char *end = quoted + length;
+  for (const char *c = quoted; c < end; c++) {
+    if (*c != '\\') {
+      *out++ = *c;
+      continue;
+    }
+    if (++c == end) return wrong;
+    if (*c == 'n' || *c == '\\') {
+      *out++ = *c == 'n' ? '\n' : '\\';
+      continue;
+    }
+    int high = *c == 'x' && end - c > 2 ? hex_digit(c[1]) : -1, low = high >= 0 ? hex_digit(c[2]) : -1;
+    if (low < 0 || (high == 0 && low == 0)) return wrong;
+    *out++ = (char)(high * 16 + low);
+    c += 2;
+  }
+  *out = '\0';
+  return NULL;
+}

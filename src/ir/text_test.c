@@ -356,7 +356,7 @@ static void test_named(void **state) {
   static const char text[] = "{ lambda x:f32[] y:f32[]. let loss:f32[] = add x y in (loss, 1.0:f32[], x) }";
   ax_program_names names;
   ax_program *program;
-  assert_int_equal(ax_program_parse_named(text, strlen(text), "t", &names, &program), AX_OK);
+  assert_int_equal(ax_program_parse_named(text, strlen(text), "t", NULL, &names, &program), AX_OK);
   assert_string_equal(names.in[0], "x");
   assert_string_equal(names.in[1], "y");
   assert_string_equal(names.out[0], "loss");

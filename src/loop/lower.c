@@ -145,15 +145,41 @@ ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm) {
   return add_op(lower, &(ax_op){.kind = AX_OP_GEMM, .axes = lower->plan->buffers[gemm->c].axes, .gemm = copy});
 }
 
-ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  ax_op op = {.kind = AX_OP_EVAL};
-  if (eqn->prim->kind != AX_LOCAL) return ax_error(AX_ABSENT, "it has no lower rule");
-  for (uint32_t k = 0; k < eqn->out_count; k++) AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
-  op.axes = eqn->out_count > 0 ? lower->plan->buffers[out[0]].axes : 0;
+/* Of the callback that a parameter names, the one that is called; none where there is no such parameter. */
+static ax_status find_callback(const ax_lower *lower, const ax_eqn *eqn, ax_callback **out) {
+  *out = NULL;
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++)
+    if (eqn->prim->params[i].kind == AX_PARAM_CALLBACK)
+      AX_TRY(ax_callback_resolve(lower->plan->options.hooks, *(ax_callback *const *)ax_param_at(eqn, &eqn->prim->params[i]), out));
+  return AX_OK;
+}
+
+static ax_status add_eval(ax_lower *lower, const ax_eqn *eqn, ax_axis_set axes, const uint32_t *in, const uint32_t *out) {
+  ax_op op = {.kind = AX_OP_EVAL, .axes = axes};
+  AX_TRY(find_callback(lower, eqn, &op.eval.callback));
   op.eval.in = ax_arena_copy(&lower->plan->arena, in, eqn->in_count * sizeof in[0]);
   op.eval.out = ax_arena_copy(&lower->plan->arena, out, eqn->out_count * sizeof out[0]);
   if (op.eval.in == NULL || op.eval.out == NULL) return ax_out_of_memory(0);
   return add_op(lower, &op);
+}
+
+ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  if (eqn->prim->kind != AX_LOCAL) return ax_error(AX_ABSENT, "it has no lower rule");
+  for (uint32_t k = 0; k < eqn->out_count; k++) AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
+  return add_eval(lower, eqn, eqn->out_count > 0 ? lower->plan->buffers[out[0]].axes : 0, in, out);
+}
+
+/* Wherever control differs, it does so along axes that are named: those in scope. What an operand is stored along says nothing: where messages
+   order devices, that is all axes. */
+ax_status ax_lower_host_call(ax_lower *lower, const ax_eqn *eqn, const ax_axes *names, const uint32_t *in, uint32_t *out) {
+  ax_axis_set axes;
+  AX_TRY(ax_axes_resolve(names, &lower->plan->mesh, &axes));
+  for (uint32_t i = 0; i < eqn->in_count; i++) axes |= lower->differs[eqn->in[i]];
+  for (uint32_t k = 0; k < eqn->out_count; k++) {
+    AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
+    lower->plan->buffers[out[k]].axes = axes;
+  }
+  return add_eval(lower, eqn, axes, in, out);
 }
 
 /* --- Exchanges --- */

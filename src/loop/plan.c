@@ -142,6 +142,8 @@ bool ax_op_is_ordered(const ax_op *op) {
   return op->eqn != NULL && (op->eqn->prim->effects & (AX_EFFECT_ORDER | AX_EFFECT_STATE)) != 0;
 }
 
+bool ax_op_takes_turns(const ax_op *op) { return op->kind == AX_OP_EVAL && op->eqn != NULL && (op->eqn->prim->effects & AX_EFFECT_ORDER) != 0; }
+
 bool ax_op_has_messages(const ax_op *op) {
   if (op->kind == AX_OP_SEND || op->kind == AX_OP_RECEIVE) return true;
   bool holds = op->kind == AX_OP_LOOP || op->kind == AX_OP_BRANCH;

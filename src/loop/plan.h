@@ -147,6 +147,7 @@ typedef struct ax_op {
     ax_gemm *gemm;
     struct {
       uint32_t *in, *out;
+      ax_callback *callback; /* that it calls; NULL: none, or none that has to be looked up */
     } eval;
     ax_exchange *exchange;
     ax_mail *message;
@@ -183,6 +184,7 @@ typedef struct ax_plan_options {
   bool reference; /* LOCAL primitives are lowered to their eval rules */
   uint32_t check; /* AX_CHECK_*: equations that make such a number are found */
   bool unchecked_ragged; /* sizes that senders and receivers of a ragged exchange say are not compared */
+  const ax_hooks *hooks; /* callbacks by name, and whether debug_print's text is read; NULL: no host */
 } ax_plan_options;
 
 typedef struct ax_plan {
@@ -212,6 +214,8 @@ void ax_block_sweep(ax_block *block);
 /* Of an equation with order or state (ir/prim.h), or a check: it stays where it is among others like it, and is neither dropped nor done
    twice, whatever its buffers say. Not for the operations inside it. */
 bool ax_op_is_ordered(const ax_op *op);
+/* It is an ordered call of the host, which devices make one after the other. */
+bool ax_op_takes_turns(const ax_op *op);
 /* It sends or receives messages, or holds an operation that does. What waits for other devices is not moved before it, nor what others
    wait for behind it: they may be in another place than this device, and wait for each other only as the program says. */
 bool ax_op_has_messages(const ax_op *op);

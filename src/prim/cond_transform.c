@@ -298,6 +298,10 @@ static void batch_by_select(const ax_batch_args *args, branches *b, const int *w
       ax_fail(ax_error(AX_ABSENT, "vmap: branch %u has messages, but each member of the batch chooses a branch of its own, and a message is of all",
                        i));
       return;
+    } else if ((b->of->v[i]->effects & AX_EFFECT_STATE) != 0) {
+      ax_fail(ax_error(AX_ABSENT, "vmap: branch %u calls the host, but each member of the batch chooses a branch of its own, so that all are computed",
+                       i));
+      return;
     }
   ax_value *out = ax_trace_alloc((size_t)b->count * b->out_count * sizeof out[0]);
   if (out == NULL) return;

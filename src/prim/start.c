@@ -46,6 +46,8 @@ static ax_status start_infer(const ax_infer_args *args) {
                       body->eqns[i].prim->name, body->eqns[i].prim == &ax_prim_start ? "" : " with collectives in it");
   if ((body->effects & AX_EFFECT_MESSAGE) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "the body has messages between two devices: psend never waits, and precv only does");
+  if ((body->effects & AX_EFFECT_STATE) != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "the body calls the host; calls stand in program order, not beside other work");
   for (uint32_t k = 0; k < args->out_count; k++) {
     args->out[k] = body->types[body->outs[k]];
     args->out[k].form = AX_FUTURE;

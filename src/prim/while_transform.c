@@ -215,6 +215,8 @@ void ax_while_batch(const ax_batch_args *args) {
   ax_status status = batch_both(&b);
   if (status == AX_OK && b.each && (ax_eqn_effects(args->eqn) & AX_EFFECT_MESSAGE) != 0)
     status = ax_error(AX_ABSENT, "vmap: the loop has messages, but each member of the batch ends by itself, and a message is of all");
+  else if (status == AX_OK && b.each && (ax_eqn_effects(args->eqn) & AX_EFFECT_STATE) != 0)
+    status = ax_error(AX_ABSENT, "vmap: the loop calls the host, but each member of the batch ends by itself, and goes on being computed");
   if (status == AX_OK && b.each) status = select_steps(&b);
   if (status != AX_OK) ax_fail(status);
   if (!ax_failed()) bind_batched(&b);

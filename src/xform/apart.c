@@ -265,7 +265,8 @@ static ax_status compute(ax_crowd *crowd, ax_evaluator *driver, meeting *m, int6
     for (uint32_t i = 0; i < eqn->in_count; i++) in[(size_t)i * lanes + l] = m->places[l].in[i];
     for (uint32_t k = 0; k < eqn->out_count; k++) out[(size_t)k * lanes + l] = m->places[l].out[k];
   }
-  ax_eval_args args = {.eqn = eqn, .axes = &driver->program->axes, .lanes = lanes, .device = device, .in = in, .out = out, .driver = driver};
+  ax_eval_args args = {.eqn = eqn, .axes = &driver->program->axes, .lanes = lanes, .device = device, .in = in, .out = out, .driver = driver,
+                       .hooks = driver->hooks, .each = ~(ax_axis_set)0};
   if (status == AX_OK) status = eqn->prim->eval(&args);
   ax_arena_deinit(&arena);
   m->count = 0;
@@ -385,9 +386,10 @@ static void deinit(ax_crowd *crowd) {
   pthread_mutex_destroy(&crowd->lock);
 }
 
-ax_status ax_crowd_evaluate(const ax_program *program, uint32_t lanes, const int64_t *device, ax_tensor *const *in, ax_tensor **out) {
+ax_status ax_crowd_evaluate(const ax_hooks *hooks, const ax_program *program, uint32_t lanes, const int64_t *device,
+                            ax_tensor *const *in, ax_tensor **out) {
   ax_crowd crowd = {.whole = program, .awake = 1};
-  ax_evaluator root = {.crowd = &crowd};
+  ax_evaluator root = {.crowd = &crowd, .hooks = hooks};
   pthread_mutex_init(&crowd.lock, NULL);
   pthread_mutex_lock(&crowd.lock);
   ax_status status = ax_evaluate_lanes(&root, program, lanes, device, in, out);

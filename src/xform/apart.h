@@ -13,11 +13,13 @@ struct ax_evaluator {
   const ax_eqn *eqn; /* NULL: none, outside of all */
   const ax_program *program; /* that it is in */
   ax_crowd *crowd; /* NULL: all go in lock step */
+  const ax_hooks *hooks; /* NULL: there is no host */
 };
 
 /* Evaluates a whole program apart: what ax_evaluate_lanes does, and its errors. AX_DEADLOCK: also a precv whose message never comes.
    AX_INVALID_ARGUMENT: a message that precv does not want, or that nobody takes. */
-AX_MUST_USE ax_status ax_crowd_evaluate(const ax_program *program, uint32_t lanes, const int64_t *device, ax_tensor *const *in, ax_tensor **out);
+AX_MUST_USE ax_status ax_crowd_evaluate(const ax_hooks *hooks, const ax_program *program, uint32_t lanes, const int64_t *device,
+                                        ax_tensor *const *in, ax_tensor **out);
 /* The lanes of a program inside it, each by itself. */
 AX_MUST_USE ax_status ax_crowd_spread(ax_evaluator *driver, const ax_program *program, uint32_t lanes, const int64_t *device,
                                       ax_tensor *const *in, ax_tensor **out);

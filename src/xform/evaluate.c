@@ -2,7 +2,7 @@
 
      LOCAL        the rule once a lane
      COLLECTIVE   the rule once a group: the lanes that agree off the equation's axes. All of a group's members must be here.
-                  Without an exchange: as LOCAL
+                  Without an exchange: as LOCAL. With state: the rule once with all lanes
      REGION       the rule once with all lanes; it runs its programs through ax_evaluate_lanes, perhaps on some of the lanes only
 
    In lock step a device that is not among the lanes is somewhere else in the program, and comes here in no other step: a group
@@ -96,7 +96,8 @@ static ax_status make_results(evaluation *e, const ax_eqn *eqn) {
 
 /* An equation, in the regions around it. */
 static ax_evaluator driver_of(const evaluation *e, const ax_eqn *eqn) {
-  return (ax_evaluator){.outer = e->driver, .eqn = eqn, .program = e->program, .crowd = e->driver != NULL ? e->driver->crowd : NULL};
+  return (ax_evaluator){.outer = e->driver, .eqn = eqn, .program = e->program, .crowd = e->driver != NULL ? e->driver->crowd : NULL,
+                        .hooks = e->driver != NULL ? e->driver->hooks : NULL};
 }
 
 /* Fills in the operands and results of members[0 .. count), some of the lanes. */
@@ -112,7 +113,7 @@ static void gather_members(evaluation *e, const ax_eqn *eqn, const member *membe
 }
 
 /* The rule on some of the lanes. */
-static ax_status eval_members(evaluation *e, const ax_eqn *eqn, const member *members, uint32_t count) {
+static ax_status eval_members(evaluation *e, const ax_eqn *eqn, const member *members, uint32_t count, ax_axis_set each) {
   ax_evaluator here = driver_of(e, eqn);
   ax_eval_args args = {.eqn = eqn,
                        .axes = &e->program->axes,
@@ -120,7 +121,9 @@ static ax_status eval_members(evaluation *e, const ax_eqn *eqn, const member *me
                        .device = e->group_device,
                        .in = e->group_in,
                        .out = e->group_out,
-                       .driver = &here};
+                       .driver = &here,
+                       .hooks = here.hooks,
+                       .each = each};
   gather_members(e, eqn, members, count);
   return eqn->prim->eval(&args);
 }
@@ -129,7 +132,7 @@ static ax_status eval_alone(evaluation *e, const ax_eqn *eqn) {
   AX_TRY(make_results(e, eqn));
   for (uint32_t lane = 0; lane < e->lanes; lane++) {
     member alone = {.lane = lane};
-    AX_TRY(eval_members(e, eqn, &alone, 1));
+    AX_TRY(eval_members(e, eqn, &alone, 1, 0));
   }
   return AX_OK;
 }
@@ -268,6 +271,27 @@ static ax_status eval_meeting(evaluation *e, const ax_eqn *eqn, int64_t size) {
   return ax_crowd_meet(&here, e->members[0].group, e->members[0].index, size, e->device[0], e->group_in, e->group_out);
 }
 
+static int by_device(const void *a, const void *b) {
+  const member *x = a, *y = b;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* All lanes at once, in the order of their devices: what has an effect, which may be one for several of them. */
+static ax_status eval_together(evaluation *e, const ax_eqn *eqn) {
+  ax_axis_set each;
+  AX_TRY(ax_axes_resolve(axes_of(eqn), &e->program->axes, &each));
+  for (uint32_t i = 0; i < eqn->in_count; i++) each |= e->program->types[eqn->in[i]].spread.varying;
+  AX_TRY(make_results(e, eqn));
+  for (uint32_t lane = 0; lane < e->lanes; lane++) e->members[lane] = (member){0, e->device[lane], lane};
+  qsort(e->members, e->lanes, sizeof e->members[0], by_device);
+  return eval_members(e, eqn, e->members, e->lanes, each);
+}
+
+static ax_status eval_alone_or_together(evaluation *e, const ax_eqn *eqn) {
+  const uint32_t effects = eqn->prim->effects;
+  return (effects & AX_EFFECT_STATE) != 0 && (effects & AX_EFFECT_MESSAGE) == 0 ? eval_together(e, eqn) : eval_alone(e, eqn);
+}
+
 static ax_status eval_collective(evaluation *e, const ax_eqn *eqn) {
   const ax_mesh *mesh = &e->program->axes;
   const ax_axes *names = axes_of(eqn);
@@ -284,10 +308,11 @@ static ax_status eval_collective(evaluation *e, const ax_eqn *eqn) {
     end = end_of_group(e, first);
     if (end - first != size_of_group(names, &e->members[first], size)) return deadlock(e, eqn, names, size);
   }
+  if ((eqn->prim->effects & AX_EFFECT_STATE) != 0) return eval_together(e, eqn);
   AX_TRY(make_results(e, eqn));
   for (uint32_t first = 0, end; first < e->lanes; first = end) {
     end = end_of_group(e, first);
-    AX_TRY(eval_members(e, eqn, e->members + first, end - first));
+    AX_TRY(eval_members(e, eqn, e->members + first, end - first, 0));
   }
   return AX_OK;
 }
@@ -302,7 +327,8 @@ static ax_status eval_region(evaluation *e, const ax_eqn *eqn) {
                        .device = e->device,
                        .in = e->in,
                        .out = e->value + (size_t)eqn->out * e->lanes,
-                       .driver = &inner};
+                       .driver = &inner,
+                       .hooks = inner.hooks};
   return eqn->prim->eval(&args);
 }
 
@@ -313,7 +339,7 @@ static ax_status eval_eqn(evaluation *e, const ax_eqn *eqn) {
       AX_TRY(eval_alone(e, eqn));
       break;
     case AX_COLLECTIVE:
-      AX_TRY((eqn->prim->effects & AX_EFFECT_EXCHANGE) != 0 ? eval_collective(e, eqn) : eval_alone(e, eqn));
+      AX_TRY((eqn->prim->effects & AX_EFFECT_EXCHANGE) != 0 ? eval_collective(e, eqn) : eval_alone_or_together(e, eqn));
       break;
     case AX_REGION:
       AX_TRY(eval_region(e, eqn));
@@ -367,7 +393,9 @@ ax_status ax_evaluate_lanes(ax_evaluator *driver, const ax_program *program, uin
   evaluation e = {.driver = driver, .program = program, .lanes = lanes, .device = device};
   size_t out_count = (size_t)program->out_count * lanes;
   for (size_t i = 0; i < out_count; i++) out[i] = NULL;
-  if (driver == NULL && (program->effects & AX_EFFECT_MESSAGE) != 0) return ax_crowd_evaluate(program, lanes, device, in, out);
+  bool outermost = driver == NULL || (driver->eqn == NULL && driver->crowd == NULL);
+  if (outermost && (program->effects & AX_EFFECT_MESSAGE) != 0)
+    return ax_crowd_evaluate(driver != NULL ? driver->hooks : NULL, program, lanes, device, in, out);
   if (driver != NULL && driver->crowd != NULL && lanes > 1) return ax_crowd_spread(driver, program, lanes, device, in, out);
   ax_status status = init(&e, in);
   for (uint32_t i = 0; i < program->eqn_count && status == AX_OK; i++) status = eval_eqn(&e, &program->eqns[i]);
@@ -385,7 +413,10 @@ ax_status ax_evaluate_lanes(ax_evaluator *driver, const ax_program *program, uin
   return status;
 }
 
-ax_status ax_evaluate(const ax_program *program, ax_tensor *const *in, ax_tensor **out) {
+ax_status ax_evaluate(const ax_program *program, ax_tensor *const *in, ax_tensor **out) { return ax_evaluate_on(NULL, program, in, out); }
+
+ax_status ax_evaluate_on(const ax_hooks *hooks, const ax_program *program, ax_tensor *const *in, ax_tensor **out) {
+  ax_evaluator outside = {.hooks = hooks};
   const int64_t device = 0;
   for (uint32_t i = 0; i < program->out_count; i++) out[i] = NULL;
   if (ax_mesh_devices(&program->axes) != 1)
@@ -397,5 +428,5 @@ ax_status ax_evaluate(const ax_program *program, ax_tensor *const *in, ax_tensor
       return ax_error(AX_INVALID_ARGUMENT, "input %u is %s, but the program takes %s", i, ax_type_string(&type, NULL),
                       ax_type_string(&program->types[i], &program->axes));
   }
-  return ax_evaluate_lanes(NULL, program, 1, &device, in, out);
+  return ax_evaluate_lanes(&outside, program, 1, &device, in, out);
 }

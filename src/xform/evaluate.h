@@ -7,5 +7,7 @@
 
 /* A program without axes, on one lane. out: out_count tensors owned by the caller; all NULL on failure. */
 AX_MUST_USE ax_status ax_evaluate(const ax_program *program, ax_tensor *const *in, ax_tensor **out);
+/* The same with a host: callbacks by name, and somebody who reads what is printed. */
+AX_MUST_USE ax_status ax_evaluate_on(const ax_hooks *hooks, const ax_program *program, ax_tensor *const *in, ax_tensor **out);
 
 #endif

@@ -27,7 +27,12 @@ typedef struct split {
   uint32_t residual_count;
 } split;
 
-static bool is_tangent(const split *s, const ax_eqn *eqn) { return eqn->out_count > 0 && s->tangent[eqn->out]; }
+/* One without results (it prints) is what its operands are. */
+static bool is_tangent(const split *s, const ax_eqn *eqn) {
+  bool any = eqn->out_count > 0 && s->tangent[eqn->out];
+  for (uint32_t j = 0; j < eqn->in_count && eqn->out_count == 0; j++) any = any || s->tangent[eqn->in[j]];
+  return any;
+}
 
 static bool spreads(const split *s, const ax_eqn *eqn) {
   if (eqn->in_count != 1 || eqn->out_count != 1 || ax_value_weight(s->joint, eqn->out) <= ax_value_weight(s->joint, eqn->in[0])) return false;
@@ -41,7 +46,7 @@ static bool is_saved(const split *s, const ax_eqn *eqn) { return s->saved->saves
    made again, both of them are. */
 static bool repeatable(const split *s, const ax_eqn *eqn) {
   const ax_type *types = s->joint->types;
-  if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0) return false;
+  if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0 || eqn->out_count == 0) return false;
   if (s->saved != NULL) return true;
   if (types[eqn->out].form != AX_ARRAY) return false;
   return eqn->in_count == 0 || types[eqn->in[0]].form == AX_ARRAY;
@@ -76,9 +81,9 @@ static void backward(split *s) {
   for (uint32_t i = s->y_count; i < joint->out_count; i++) s->needed[joint->outs[i]] = true;
   for (uint32_t i = joint->eqn_count; i-- > 0;) {
     const ax_eqn *eqn = &joint->eqns[i];
-    if (!any_needed(s, eqn)) continue;
-    bool again = s->saved != NULL ? !is_saved(s, eqn) : s->fixed[eqn->out] || spreads(s, eqn) || s->more[i];
-    s->again[i] = s->known[i] && again;
+    if (!any_needed(s, eqn) && !(eqn->out_count == 0 && is_tangent(s, eqn))) continue;
+    bool again = s->known[i] && (s->saved != NULL ? !is_saved(s, eqn) : s->fixed[eqn->out] || spreads(s, eqn) || s->more[i]);
+    s->again[i] = again;
     if (is_tangent(s, eqn) || s->again[i])
       for (uint32_t j = 0; j < eqn->in_count; j++) s->needed[eqn->in[j]] = true;
   }

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "ir/text.h"
 #include "support/cmocka.h"
+#include "support/host.h"
 
 const ax_dtype test_dtypes[] = {AX_BOOL, AX_S8,  AX_S16,  AX_S32, AX_S64, AX_U8, AX_U16,
                                 AX_U32,  AX_U64, AX_BF16, AX_F16, AX_F32, AX_F64};
@@ -63,7 +64,7 @@ static bool parse(test_instance *instance) {
   }
   ax_text_add(&text, "%s", from);
   TEST_OK(ax_text_finish(&text, &whole));
-  ax_status status = ax_program_parse_named(whole, strlen(whole), instance->sample->prim, &names, &instance->program);
+  ax_status status = ax_program_parse_named(whole, strlen(whole), instance->sample->prim, test_hooks(), &names, &instance->program);
   ax_free(whole);
   if (status != AX_OK) {
     assert_int_equal(status, AX_PARSE_ERROR);

@@ -19,6 +19,7 @@ typedef struct test_sample {
   bool forward_only;          /* no transpose */
   bool own_derivative;        /* backwards alone, and its own (src/prim/custom_test.c) */
   bool two_sides;             /* a member of its axes is no member of a batch */
+  bool no_batch;              /* there is no batch rule */
 } test_sample;
 
 extern const test_sample test_samples[];

@@ -516,6 +516,29 @@ const test_sample test_samples[] = {
            "{ lambda x:T[2]{V:d}. let s:token{V:d} = psend[axes=(d,) pairs=((1, 0),) link=0] x t:token = O"
            "  y:T[2]{V:d,e} = precv[dtype=T dims=(2,) axes=(d,) pairs=((1, 0),) link=0] t in (y,) }",
            .axes = "d=2 e=2", .forward_only = true, .two_sides = true),
+    SAMPLE("pure_callback",
+           "{ lambda x:T[S]. let a:T[S] = stop_gradient x y:T[S] = O[vectorized=false callback=\"copy\" types=(T[S])] a in (y,) }",
+           .stops_gradients = true),
+    SAMPLE("pure_callback",
+           "{ lambda x:T[3] y:T[2,2]. let a:T[3] = stop_gradient x b:T[2,2] = stop_gradient y"
+           "  c:T[3] d:T[2,2] = O[vectorized=true callback=\"copy\" types=(T[3], T[2,2])] a b in (d, c) }",
+           .stops_gradients = true),
+    SAMPLE("io_callback",
+           "{ lambda x:T[S]{V:d}. let a:T[S]{V:d} = stop_gradient x y:T[S]{V:d} = O[axes=(d) callback=\"copy\" types=(T[S])] a in (y,) }",
+           .axes = "d=2; d=2 e=3", .stops_gradients = true),
+    SAMPLE("io_callback",
+           "{ lambda x:T[2]. let a:T[2] = stop_gradient x y:T[2] = O[axes=() callback=\"copy\" types=(T[2])] a in (y,) }",
+           .stops_gradients = true),
+    SAMPLE("ordered_io_callback",
+           "{ lambda x:T[2]{V:d}. let a:T[2]{V:d} = stop_gradient x y:T[2]{V:d} = O[axes=(d) callback=\"copy\" types=(T[2])] a in (y,) }",
+           .axes = "d=3", .stops_gradients = true, .no_batch = true),
+    SAMPLE("debug_print",
+           "{ lambda x:T[S]{V:d}. let = O[axes=(d) format=\"a {{{}}} b\"] x y:T[S]{V:d} = neg x in (y,) }",
+           .axes = "d=2", .linear = "x"),
+    SAMPLE("debug_print",
+           "{ lambda x:T[2]. let y:T[2] = neg x = O[axes=() format=\"{:8} and {}\"] y x z:T[2] = neg y in (z,) }", .linear = "x"),
+    SAMPLE("ordered_debug_print",
+           "{ lambda x:T[2]. let = O[axes=() format=\"\"] = O[axes=() format=\"{}\"] x y:T[2] = neg x in (y,) }", .linear = "x", .no_batch = true),
 };
 
 const size_t test_sample_count = AX_COUNT(test_samples);

@@ -1,0 +1,12 @@
+/* Ordered calls of the host. All that a program makes are in one order: that of the program, and at each place that of the devices. One
+   counter says how many have been made; each frame counts those that come before its own next one, also those that others make. So they are
+   made in the order in which devices in lock step would make them, whatever the policy. */
+#ifndef AX_EXEC_TURNS_H
+#define AX_EXEC_TURNS_H
+
+#include "exec/scheduler.h"
+
+/* What a CALL does: *parked: it is not this frame's turn yet. Or the status and message of what it calls, with the equation and the device. */
+AX_MUST_USE ax_status ax_turn_take(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f, bool *parked);
+
+#endif
