@@ -11,6 +11,7 @@
 #include "ir/text.h"
 #include "prim/format.h"
 #include "support/cmocka.h"
+#include "support/oom.h"
 #include "support/random.h"
 #include "support/run.h"
 
@@ -322,6 +323,161 @@ static void never_comes(void **state) {
     log_end(&log);
   }
   ax_program_release(program);
+}
+
+/* --- At random --- */
+
+/* A body made of calls, collectives, loops and branches, which all devices go through alike. */
+typedef struct maker {
+  test_random random;
+  ax_callback *count;
+  uint32_t depth, left; /* how much more may be made */
+} maker;
+
+static uint32_t below(maker *m, uint32_t n) { return (uint32_t)(ax_next_random(&m->random.state) % n); }
+
+static AX_BODY(make_body);
+
+static AX_BODY(is_small) { out[0] = ax_lt(in[0], ax_integer(2)); }
+static AX_BODY(make_step) {
+  make_body(in + 1, out + 1, context);
+  out[0] = ax_add(in[0], ax_integer(1));
+}
+
+static ax_value make_region(maker *m, ax_value x) {
+  ax_value made[2];
+  m->depth++;
+  switch (below(m, 4)) {
+    case 0: ax_scan(AX_CLOSURE(make_body, 1, 1, m), 1, below(m, 4), false, &x, made); break;
+    case 1: ax_closed_call(AX_CLOSURE(make_body, 1, 1, m), &x, made); break;
+    case 2: {
+      ax_value some = ax_gt(ax_psum(ax_reduce_sum(x, AX_ALL_DIMS, false), "d"), ax_real(0));
+      ax_if(some, AX_CLOSURE(make_body, 1, 1, m), AX_CLOSURE(make_body, 1, 1, m), &x, made);
+      break;
+    }
+    default: {
+      ax_value start[] = {ax_full(AX_S32, 0, NULL, 0), x};
+      ax_while(AX_FN(is_small, 2, 1), AX_CLOSURE(make_step, 2, 2, m), start, made);
+      made[0] = made[1];
+    }
+  }
+  m->depth--;
+  return made[0];
+}
+
+static ax_value make_one(maker *m, ax_value x) {
+  ax_value y = x, all;
+  const ax_type type = ax_typeof(x);
+  switch (below(m, 9)) {
+    case 0: ax_debug_print("o {:.4f}", true, 1, &x); return x;
+    case 1: ax_debug_print("u {:.4f}", false, 1, &x); return x;
+    case 2: ax_debug_print("o once", true, 0, NULL); return ax_sin(x);
+    case 3: ax_io_callback(m->count, true, 1, &x, 1, &type, &y); return ax_sub(y, ax_real(1));
+    case 4: ax_io_callback(m->count, false, 1, &x, 0, NULL, NULL); return x;
+    case 5: ax_pure_callback(m->count, false, 1, &x, 1, &type, &y); return ax_sub(y, ax_real(1));
+    case 6: all = ax_pmean(x, "d"); return ax_add(ax_mul(x, ax_real(0.5)), all);
+    default: return m->depth < 3 && m->left > 0 ? make_region(m, x) : ax_sin(x);
+  }
+}
+
+static AX_BODY(make_body) {
+  maker *m = context;
+  ax_value x = in[0];
+  for (uint32_t i = 2 + below(m, 4); i > 0 && m->left > 0; i--, m->left--) x = make_one(m, x);
+  out[0] = ax_add(x, ax_mul(in[0], ax_real(0)));
+}
+
+/* Keeps the ordered lines, as they are, and the others sorted. */
+static void split_lines(const log_of *from, log_of *ordered, log_of *others) {
+  for (const char *at = text_of(from); *at != '\0'; at = strchr(at, '\n') + 1) {
+    log_of *to = *at == 'o' ? ordered : others;
+    ax_text_add_bytes(&to->text, at, (size_t)(strchr(at, '\n') + 1 - at));
+  }
+  sort_lines(others);
+}
+
+static ax_status count_unseen(ax_callback_call *call, void *context) { /* as count_call, of which the name says whether it is in order */
+  (void)context;
+  for (uint32_t k = 0; k < call->out_count; k++)
+    for (int64_t i = 0; i < 2; i++) ((float *)call->out[k].data)[i] = (float)(ax_host_at(&call->in[0], i) + 1);
+  return AX_OK;
+}
+
+static void one_at_random(uint64_t seed, bool show) {
+  log_of wanted, wanted_ordered, wanted_others;
+  log_begin(&wanted), log_begin(&wanted_ordered), log_begin(&wanted_others);
+  ax_callback *count = new_callback("count", count_unseen, NULL);
+  maker m = {.random = {seed}, .count = count, .left = 25};
+  const test_map map = {.mesh = "d=4", .in_specs = {"d"}, .out_specs = {"d"}, .body = make_body, .context = &m};
+  ax_program *program = test_trace_map(&map, (ax_type[]){TEST_TYPE(AX_F32, 8)});
+  if (show) test_show_program(program);
+  evaluate(program, &wanted);
+  split_lines(&wanted, &wanted_ordered, &wanted_others);
+  for (size_t w = 0; w < AX_COUNT(ways); w++) {
+    log_of log, ordered, others;
+    log_begin(&log), log_begin(&ordered), log_begin(&others);
+    ax_runtime *runtime = new_runtime(ways[w], &log);
+    TEST_OK(run_program(runtime, program, NULL));
+    split_lines(&log, &ordered, &others);
+    if (strcmp(text_of(&ordered), text_of(&wanted_ordered)) != 0 || strcmp(text_of(&others), text_of(&wanted_others)) != 0)
+      fail_msg("seed %llu, way %zu:\n%s%s\nnot\n%s%s", (unsigned long long)seed, w, text_of(&ordered), text_of(&others), text_of(&wanted_ordered),
+               text_of(&wanted_others));
+    ax_runtime_release(runtime);
+    log_end(&log), log_end(&ordered), log_end(&others);
+  }
+  ax_program_release(program);
+  ax_callback_release(count);
+  log_end(&wanted), log_end(&wanted_ordered), log_end(&wanted_others);
+}
+
+static void at_random(void **state) {
+  (void)state;
+  test_each_seed(40, one_at_random);
+}
+
+/* --- Without memory --- */
+
+static ax_status copy_first(ax_callback_call *call, void *context) {
+  ++*(uint32_t *)context;
+  if (call->out_count > 0) memcpy(call->out[0].data, call->in[0].data, 2 * sizeof(float));
+  return AX_OK;
+}
+
+static void count_texts(const char *text, void *context) { *(uint32_t *)context += text[0] == 'p'; }
+
+static ax_status whole_way(void *context) {
+  static const char text[] = "{ lambda x:f32[6]. let y:f32[6] = " MAP("P(d)", "P(d)") " body={ axes d=3 ; lambda a:f32[2]{V:d}. let\n"
+                             "  = ordered_debug_print[axes=(d) format=\"p {:.2f}\"] a\n"
+                             "  b:f32[2]{V:d} = io_callback[axes=(d) callback=\"copy\" types=(f32[2])] a\n"
+                             "  c:f32[2]{V:d} = pure_callback[vectorized=false callback=\"copy\" types=(f32[2])] b in (c) }] x in (y) }";
+  uint32_t *counts = context;
+  ax_runtime *runtime = NULL;
+  ax_program *program = NULL;
+  ax_callback *copy = NULL;
+  counts[0] = counts[1] = 0;
+  ax_status status = ax_runtime_create(&(ax_runtime_options){.workers = 1, .print = count_texts, .print_context = &counts[1]}, &runtime);
+  if (status == AX_OK) status = ax_callback_create("copy", copy_first, &counts[0], NULL, &copy);
+  if (status == AX_OK) status = ax_runtime_register(runtime, copy);
+  if (status == AX_OK) status = ax_program_parse(text, strlen(text), "t", &program);
+  float x[6] = {1, 2, 3, 4, 5, 6};
+  ax_host_array in = ax_host_view(AX_F32, AX_DIMS(6), x), out = {0};
+  ax_executable *executable = NULL;
+  if (status == AX_OK) status = ax_compile(runtime, program, NULL, &executable);
+  if (status == AX_OK) status = ax_run_host(executable, 1, &in, 1, &out);
+  if (status == AX_OK) assert_true(counts[0] == 6 && counts[1] == 3 && ((float *)out.data)[5] == 6);
+  ax_host_array_release(&out);
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_callback_release(copy);
+  ax_runtime_release(runtime);
+  return status;
+}
+
+static void without_memory(void **state) {
+  (void)state;
+  uint32_t counts[2];
+  TEST_OK(whole_way(counts));
+  assert_true(test_each_allocation(whole_way, counts) > 40);
 }
 
 /* --- Failing --- */
@@ -758,6 +914,7 @@ static void any_bytes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ordered_calls),   cmocka_unit_test(unordered_calls), cmocka_unit_test(pure_calls),      cmocka_unit_test(many_devices),
+      cmocka_unit_test(at_random),       cmocka_unit_test(without_memory),
       cmocka_unit_test(never_comes),     cmocka_unit_test(fails_run),       cmocka_unit_test(names),           cmocka_unit_test(references),
       cmocka_unit_test(runs_inside),     cmocka_unit_test(waits_for_calls), cmocka_unit_test(batches),         cmocka_unit_test(chosen_by_members),
       cmocka_unit_test(derivatives),     cmocka_unit_test(derivatives_of_prints), cmocka_unit_test(nobody_reads), cmocka_unit_test(not_exported),

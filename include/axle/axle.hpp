@@ -26,6 +26,7 @@
 #define AXLE_AXLE_HPP
 
 #include "axle/cxx/base.hpp"
+#include "axle/cxx/callback.hpp"
 #include "axle/cxx/collectives.hpp"
 #include "axle/cxx/exec.hpp"
 #include "axle/cxx/function.hpp"

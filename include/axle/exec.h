@@ -51,6 +51,7 @@ typedef struct ax_runtime_options {
      without it: the library itself writes nothing anywhere. ax_print_to, with a FILE * as context, writes there. */
   void (*print)(const char *text, void *context);
   void *print_context;
+  uint32_t check_numerics; /* AX_CHECK_*, of every program that is compiled, besides those that its ax_compile_options.check_numerics names */
 } ax_runtime_options;
 /* A ready `print`: writes the text to a stdio stream (the context, a FILE *), whole. */
 void ax_print_to(const char *text, void *file);
@@ -58,7 +59,7 @@ void ax_print_to(const char *text, void *file);
 /* Worker threads, memory, compiled code and executables. Reference-counted; arrays and executables retain it. Any thread. */
 typedef struct ax_runtime ax_runtime;
 /* options may be NULL: all 0. `*out` is owned by the caller. Turns off threads that OpenBLAS has of its own, for the whole process:
-   results must not depend on how many there are. AX_INVALID_ARGUMENT: max_devices below 0, a policy that is none. */
+   results must not depend on how many there are. AX_INVALID_ARGUMENT: max_devices below 0, a policy or a check_numerics that is none. */
 AX_MUST_USE ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out);
 ax_runtime *ax_runtime_retain(ax_runtime *runtime);
 /* The last reference of those that create and retain gave waits for all runs in flight; arrays and executables may outlive it. */

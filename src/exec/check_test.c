@@ -258,9 +258,20 @@ static void options(void **state) {
   TEST_OK(ax_executable_text(checking, &text));
   assert_non_null(strstr(text, "check sqrt b1 of b0"));
   ax_string_free(text);
+  ax_runtime *all; /* where every program is looked at */
+  ax_executable *also;
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.check_numerics = AX_CHECK_NAN}, &all));
+  TEST_OK(ax_compile(all, program, NULL, &also));
+  TEST_OK(ax_executable_text(also, &text));
+  assert_non_null(strstr(text, "check sqrt b1 of b0"));
+  ax_string_free(text);
+  ax_executable_release(also);
+  ax_runtime_release(all);
   ax_executable_release(executable);
   ax_executable_release(checking);
   ax_executable_release(again);
+  ax_runtime *none;
+  TEST_FAILS(ax_runtime_create(&(ax_runtime_options){.check_numerics = 5}, &none), AX_INVALID_ARGUMENT, "runtime: check_numerics is 5");
   TEST_FAILS(ax_compile(runtime, program, &(ax_compile_options){.check_numerics = 4}, &executable), AX_INVALID_ARGUMENT,
              "check_numerics is 4; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0");
   assert_null(executable);

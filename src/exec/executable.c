@@ -89,11 +89,13 @@ ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_
   *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
   AX_TRY(ax_require(program, "program"));
-  if (options->shardings == NULL) return compile(runtime, program, options, out);
+  ax_compile_options all = *options;
+  all.check_numerics |= runtime->options.check_numerics;
+  if (options->shardings == NULL) return compile(runtime, program, &all, out);
   ax_program *laid;
   ax_status status = ax_program_with_shardings(program, options->mesh, options->shardings, &laid);
   if (status != AX_OK) return ax_error_context(status, "compile: ");
-  status = compile(runtime, laid, options, out);
+  status = compile(runtime, laid, &all, out);
   ax_program_release(laid);
   return status;
 }

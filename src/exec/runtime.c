@@ -29,6 +29,8 @@ static ax_status check_options(const ax_runtime_options *options) {
     return ax_error(AX_INVALID_ARGUMENT, "runtime: max_devices is %lld", (long long)options->max_devices);
   if (options->policy != AX_POLICY_PARALLEL && options->policy != AX_POLICY_FIXED && options->policy != AX_POLICY_SEEDED)
     return ax_error(AX_INVALID_ARGUMENT, "runtime: %d is no policy", (int)options->policy);
+  if ((options->check_numerics & ~(uint32_t)(AX_CHECK_NAN | AX_CHECK_INF)) != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "runtime: check_numerics is %u; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0", options->check_numerics);
   return AX_OK;
 }
 

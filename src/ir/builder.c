@@ -354,7 +354,7 @@ static ax_status name_equation(ax_status status, const ax_infer_args *args) {
 ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *params, const ax_type *in,
                          uint32_t in_count, ax_type *out, uint32_t out_count) {
   ax_infer_args args = {prim, axes, params, in, in_count, out_count, out};
-  memset(out, 0, out_count * sizeof out[0]);
+  if (out_count > 0) memset(out, 0, out_count * sizeof out[0]);
   ax_status status = infer_inner(&args);
   return status == AX_OK || status == AX_OUT_OF_MEMORY ? status : name_equation(status, &args);
 }

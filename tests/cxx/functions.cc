@@ -372,6 +372,57 @@ void recursion_and_threads() {
   CHECK(found == std::vector<float>{0, 2, 4, 6});
 }
 
+/* Functions of the host: kept by what holds them, called by a run; exceptions end it. */
+void callbacks() {
+  auto gone = std::make_shared<int>(0);
+  std::weak_ptr<int> kept = gone;
+  std::string printed;
+  ax_runtime_options options{};
+  options.workers = 1;
+  options.print = [](const char *text, void *context) { *static_cast<std::string *>(context) += text; };
+  options.print_context = &printed;
+  axle::runtime runtime = axle::runtime::create(options);
+  axle::executable executable;
+  {
+    auto add = axle::callback::create("add", [gone](ax_callback_call &call) {
+      ++*gone;
+      static_cast<float *>(call.out[0].data)[0] = static_cast<float>(ax_host_at(&call.in[0], 0) + ax_host_at(&call.in[1], 0));
+    });
+    CHECK(add.name() == "add");
+    executable = runtime.jit([&](value x) {
+      axle::debug_print("x is {:.1f}", {x}, true);
+      value sum = axle::pure_callback(add, {x, x}, {f32()})[0];
+      axle::io_callback(add, {sum, x}, {f32()});
+      return sum;
+    }, {f32()});
+  }
+  gone.reset();
+  float x = 2;
+  CHECK(executable.run_host({axle::host_view(&x, axle::f32, {})})[0].elements<float>()[0] == 4);
+  CHECK(printed == "x is 2.0\n");
+  CHECK(!kept.expired() && *kept.lock() == 2);
+  executable = axle::executable();
+  CHECK(kept.expired());
+
+  auto thrower = axle::callback::create("thrower", [](ax_callback_call &) { throw std::runtime_error("thrown inside"); });
+  auto refuser = axle::callback::create("refuser", [](ax_callback_call &) { return AX_IO_ERROR; });
+  for (const axle::callback &one : {thrower, refuser}) {
+    auto failing = runtime.jit([&](value y) {
+      axle::io_callback(one, {y});
+      return y;
+    }, {f32()});
+    try {
+      (void)failing.run_host({axle::host_view(&x, axle::f32, {})});
+      CHECK(false);
+    } catch (const axle::error &failed) {
+      check_has(failed.what(), one.name() == "thrower" ? "thrown inside" : "callback \"refuser\" failed (AX_IO_ERROR)");
+      CHECK(failed.status() == (one.name() == "thrower" ? AX_INVALID_ARGUMENT : AX_IO_ERROR));
+    }
+  }
+  runtime.register_callback(refuser);
+  runtime.wait();
+}
+
 }  // namespace
 
 void functions_test() {
@@ -382,4 +433,5 @@ void functions_test() {
   exceptions();
   mismatches();
   recursion_and_threads();
+  callbacks();
 }

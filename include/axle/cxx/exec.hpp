@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "axle/cxx/callback.hpp"
 #include "axle/cxx/host.hpp"
 #include "axle/cxx/program.hpp"
 
@@ -261,6 +262,11 @@ class runtime : public handle<ax_runtime, ax_runtime_retain, ax_runtime_release>
     return use;
   }
   void trim() const { ax_runtime_trim(get()); }
+  /* Programs from texts find it by its name. */
+  may<void> register_callback(const callback &named, location at = location::here()) const {
+    return detail::give(ax_runtime_register(get(), named.get()), at, "runtime_register");
+  }
+  void wait() const { ax_runtime_wait(get()); }
 };
 
 }  // namespace AXLE_ERRORS_
