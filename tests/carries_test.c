@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "axle/collectives.h"
 #include "axle/ops.h"
 #include "ir/transform.h"
 #include "support/cmocka.h"
@@ -220,6 +221,39 @@ static void zero_cotangents_are_not_carried(void **state) {
   }
 }
 
+/* --- What began as parts of a sum stays that --- */
+
+static void varying_again(const ax_value *in, ax_value *out, void *context) {
+  (void)in, (void)context;
+  out[0] = ax_pvary(ax_full(AX_F32, 0, NULL, 1), "d");
+}
+static void not_yet(const ax_value *in, ax_value *out, void *context) {
+  (void)in, (void)context;
+  out[0] = ax_full(AX_BOOL, 0, NULL, 0);
+}
+static void parts_in_a_scan(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(AX_FN(varying_again, 1, 1), 1, 3, false, in, out);
+}
+static void parts_in_a_while(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_while(AX_FN(not_yet, 1, 1), AX_FN(varying_again, 1, 1), in, out);
+}
+
+/* It was looked for again, for ever. */
+static void parts_do_not_vary(void **state) {
+  (void)state;
+  const ax_function loops[] = {parts_in_a_scan, parts_in_a_while};
+  ax_type parts = TEST_SCALAR(AX_F32);
+  parts.spread.unreduced = 1;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("d=2", &mesh));
+  for (size_t i = 0; i < AX_COUNT(loops); i++) {
+    ax_program *program;
+    TEST_FAILS(ax_trace_on(&mesh, AX_FN(loops[i], 1, 1), &parts, &program), AX_INVALID_ARGUMENT, "carry 0");
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cost_follows_carries),
@@ -227,6 +261,7 @@ int main(void) {
       cmocka_unit_test(another_loop_is_no_known_one),
       cmocka_unit_test(reaches_as_far_as_steps),
       cmocka_unit_test(zero_cotangents_are_not_carried),
+      cmocka_unit_test(parts_do_not_vary),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,8 @@
 
 #include "ir/flow.h"
 
-/* Whether `a` is at most what `b` is: invariant, reduced and varying are more each than the one before. What began as parts is not enlarged to be
-   reduced, so nothing is looked for again: that the body gives another type is then said where the loop is bound. */
+/* Whether `a` is at most what `b` is: invariant, reduced and varying are more each than the one before. What began as parts is not enlarged: that the
+   body gives another type is then said where the loop is bound. */
 static bool is_within(const ax_spread *a, const ax_spread *b) {
   return (a->varying & ~b->varying) == 0 && (a->reduced & ~(b->reduced | b->varying | b->unreduced)) == 0;
 }
@@ -20,11 +20,13 @@ static const ax_loop_note *known_note(const ax_settling *s) {
   return same ? known : NULL;
 }
 
-static void enlarge(ax_settling *s, uint32_t k, ax_axis_set varying, ax_axis_set reduced) {
-  ax_spread *on = &s->carries[k].spread;
+/* False: nothing came of it. */
+static bool enlarge(ax_settling *s, uint32_t k, ax_axis_set varying, ax_axis_set reduced) {
+  ax_spread *on = &s->carries[k].spread, before = *on;
   on->reduced |= reduced & ~on->unreduced;
   ax_spread_vary(on, varying);
   s->spread[k] = *on;
+  return !ax_spread_equal(&before, on);
 }
 
 bool ax_settle_begin(ax_settling *s, ax_function function, ax_type *carries, uint32_t count) {
@@ -40,7 +42,7 @@ bool ax_settle_begin(ax_settling *s, ax_function function, ax_type *carries, uin
   for (uint32_t k = 0; k < count; k++) spreads[k] = s->spread[k] = carries[k].spread;
   const ax_loop_note *known = known_note(s);
   if (known == NULL) return true;
-  for (uint32_t k = 0; k < count; k++) enlarge(s, k, known->end[k].varying, known->end[k].reduced);
+  for (uint32_t k = 0; k < count; k++) (void)enlarge(s, k, known->end[k].varying, known->end[k].reduced);
   s->notes.made = known->inside;
   return true;
 }
@@ -58,7 +60,7 @@ static ax_status carry_through(ax_settling *s, const ax_eqn *eqn, ax_axis_set *i
   ax_flow flow = {.memo = &memo, .question = "settle"};
   ax_axis_set checked = ax_checked_axes(&ax_builder_current()->axes), *out = ax_calloc(eqn->out_count, sizeof out[0]);
   bool found = out != NULL && ax_flow_eqn(&flow, NULL, eqn, in, out);
-  for (uint32_t k = 0; k < s->count && found; k++) enlarge(s, k, out[k] & checked, 0);
+  for (uint32_t k = 0; k < s->count && found; k++) (void)enlarge(s, k, out[k] & checked, 0);
   ax_free(out);
   ax_memo_deinit(&memo);
   return found ? AX_OK : ax_out_of_memory(eqn->out_count * sizeof out[0]);
@@ -77,8 +79,7 @@ static ax_status check_unreduced(const ax_settling *s, uint32_t k, const ax_spre
 ax_status ax_settle(ax_settling *s, const ax_eqn *eqn, ax_axis_set *in, uint32_t first, const ax_spread *made) {
   for (uint32_t k = 0; k < s->count; k++) {
     AX_TRY(check_unreduced(s, k, &made[k]));
-    s->changed = s->changed || !is_within(&made[k], &s->spread[k]);
-    enlarge(s, k, made[k].varying, made[k].reduced);
+    s->changed = enlarge(s, k, made[k].varying, made[k].reduced) || s->changed;
     in[first + k] = s->spread[k].varying;
   }
   return s->changed ? carry_through(s, eqn, in) : AX_OK;
