@@ -177,6 +177,31 @@ static void in_shard_map(void **state) {
   ax_program_release(program);
 }
 
+/* Beside arrays that are laid over fewer devices, outside of it. */
+static AX_BODY(of_constrained) {
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("d=2", &mesh));
+  ax_value x = ax_with_sharding(in[0], &mesh, "d");
+  x = ax_mul(x, x);
+  ax_pmap(&(ax_pmap_options){.axis_name = "i"}, AX_CLOSURE(shift, 1, 1, "i"), &x, out);
+  out[1] = total(ax_with_sharding(out[0], &mesh, "_,d"));
+}
+
+static void beside_constraints(void **state) {
+  (void)state;
+  const ax_type type = TEST_TYPE(AX_F64, 4, 2);
+  double data[] = {1, 2, 3, 5, 7, 11, 13, 17}, columns[2] = {1 + 9 + 49 + 169, 4 + 25 + 121 + 289};
+  ax_program *program = test_trace(of_constrained, NULL, &type, 1, 2);
+  ax_tensor *x = test_tensor(type, data), *out[2];
+  test_run(program, &x, out);
+  for (int i = 0; i < 8; i++) TEST_NEAR(test_get(out[0], i), data[i] * data[i] - columns[i % 2], 1e-12);
+  TEST_NEAR(test_get(out[1], 0), -3 * (columns[0] + columns[1]), 1e-12);
+  TEST_EVERY_WAY(program, &x, 1e-12);
+  test_release(out, 2);
+  test_release(&x, 1);
+  ax_program_release(program);
+}
+
 /* --- Results that differ, taken once; sizes given --- */
 
 static AX_BODY(numbers) {
@@ -414,6 +439,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_dimension), cmocka_unit_test(beside), cmocka_unit_test(inside),      cmocka_unit_test(in_shard_map),
       cmocka_unit_test(sizes),           cmocka_unit_test(pruned), cmocka_unit_test(as_function), cmocka_unit_test(refused),
+      cmocka_unit_test(beside_constraints),
       cmocka_unit_test(coinciding),      cmocka_unit_test(out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
