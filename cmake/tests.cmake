@@ -111,6 +111,7 @@ endforeach()
 # --- Examples ---
 set(arguments_digits --out ${CMAKE_BINARY_DIR}/digits.npz data/digits.csv.gz)
 set(arguments_checkpoint ${CMAKE_BINARY_DIR}/examples)
+set(arguments_gpt --steps 5)
 set(arguments_stablehlo ${CMAKE_BINARY_DIR}/examples)
 foreach(source ${example_sources})
   cmake_path(GET source STEM name)
