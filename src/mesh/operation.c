@@ -1,11 +1,12 @@
 /* An operation on blocks. Each axis along which an operand or the wished-for result is cut may cut one of the factors that it cuts there, or none;
-   of all ways the one is taken that costs least, in bytes that a device sends and receives:
+   of the ways to do that one is taken that costs little, in bytes that a device sends and receives:
 
      y = dot_general x w      x: P(data, _) of [4096,64]     w: P(data, _) of [64,64]     data cuts the first dimension of x and y, and w
                                                                                          is gathered; with x of [4,64] it is the other way
    An operand is laid out anew where it has to be; a factor that no result has makes parts of results, which are combined: where the wish is that the
    result is cut by the same axes, scattered at once. What is computed counts too, so that
    no two devices do the same work to save little. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "axle/collectives.h"
@@ -36,9 +37,10 @@ static uint32_t tensor_count(const operation *o) { return o->eqn->in_count + o->
 
 /* --- What there is to choose from --- */
 
-static void find_choices(operation *o) {
-  for (uint32_t t = 0; t < tensor_count(o); t++) {
-    const uint32_t rank = type_of(o, t)->rank;
+static void find_choices(operation *o, const uint32_t *by_size) {
+  memset(o->on, none, sizeof o->on);
+  for (uint32_t n = 0; n < tensor_count(o); n++) {
+    const uint32_t t = by_size[n], rank = type_of(o, t)->rank;
     ax_cuts own;
     for (uint32_t d = 0; d < rank; d++)
       for (uint32_t k = 0; k < o->tensor[t].count[d] && !ax_factor_is_all(&o->f->factors, &o->tensor[t], type_of(o, t), d); k++)
@@ -48,7 +50,11 @@ static void find_choices(operation *o) {
     for (uint32_t d = 0; d < rank; d++)
       for (uint32_t k = 0; k < o->tensor[t].count[d]; k++) {
         const uint32_t factor = o->tensor[t].factor[d][k];
-        for (uint32_t i = 0; i < own.by[factor].count; i++) o->among[own.by[factor].axis[i]] |= (uint64_t)1 << factor;
+        for (uint32_t i = 0; i < own.by[factor].count; i++) {
+          const uint8_t axis = own.by[factor].axis[i];
+          o->among[axis] |= (uint64_t)1 << factor;
+          if (o->on[axis] == none) o->on[axis] = (uint8_t)factor;
+        }
       }
   }
 }
@@ -192,45 +198,58 @@ static double cost(const operation *o) {
 
 /* --- The choice --- */
 
-static uint8_t next_factor(uint64_t among, uint8_t after) {
-  for (uint32_t i = after == none ? 0 : after + 1u; i < AX_MAX_FACTORS; i++)
-    if (among >> i & 1) return (uint8_t)i;
-  return none;
+typedef struct sized {
+  double bytes;
+  uint32_t tensor;
+} sized;
+
+static int larger_first(const void *a, const void *b) {
+  const sized *x = a, *y = b;
+  if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+  return x->tensor < y->tensor ? -1 : 1;
 }
 
-/* The next way: the axes count through their factors, and none, like digits. False: all were tried. */
-static bool advance(operation *o) {
-  for (uint32_t a = 0; a < o->p->mesh.count; a++) {
-    if (o->among[a] == 0) continue;
-    o->on[a] = next_factor(o->among[a], o->on[a]);
-    if (o->on[a] != none) return true;
-  }
-  return false;
+/* False: no memory, the trace has failed. */
+static bool order_by_size(const operation *o, uint32_t *by_size) {
+  sized *all = ax_trace_alloc(tensor_count(o) * sizeof all[0]);
+  if (all == NULL) return false;
+  for (uint32_t t = 0; t < tensor_count(o); t++) all[t] = (sized){bytes_of(type_of(o, t)), t};
+  qsort(all, tensor_count(o), sizeof all[0], larger_first);
+  for (uint32_t n = 0; n < tensor_count(o); n++) by_size[n] = all[n].tensor;
+  return true;
 }
 
-static void order_by_size(const operation *o, uint32_t *by_size) {
-  for (uint32_t n = 0; n < tensor_count(o); n++) {
-    uint32_t at = n;
-    for (; at > 0 && bytes_of(type_of(o, by_size[at - 1])) < bytes_of(type_of(o, n)); at--) by_size[at] = by_size[at - 1];
-    by_size[at] = n;
-  }
+static double cost_on(operation *o, const uint32_t *by_size) {
+  make_cuts(o, by_size);
+  return cost(o);
 }
 
-static void choose(operation *o, uint32_t *by_size) {
-  enum { most = 512 }; /* ways that are tried */
-  uint8_t best[AX_MAX_AXES];
-  double least = 0;
-  memset(o->on, none, sizeof o->on);
-  memset(best, none, sizeof best);
-  order_by_size(o, by_size);
-  for (uint32_t n = 0; n < most && (n == 0 || advance(o)); n++) {
-    make_cuts(o, by_size);
-    const double here = cost(o);
-    if (n > 0 && here >= least) continue;
-    least = here;
-    memcpy(best, o->on, sizeof best);
+/* The best factor for one axis while all others stay. True: there is a better one than that it was on. */
+static bool improve(operation *o, const uint32_t *by_size, uint32_t axis, double *least) {
+  uint8_t best = o->on[axis], before = best;
+  for (uint32_t i = 0; i <= AX_MAX_FACTORS; i++) {
+    const uint8_t factor = i < AX_MAX_FACTORS ? (uint8_t)i : none;
+    if (factor == before || (factor != none && (o->among[axis] >> factor & 1) == 0)) continue;
+    o->on[axis] = factor;
+    const double here = cost_on(o, by_size);
+    if (here >= *least) continue;
+    *least = here;
+    best = factor;
   }
-  memcpy(o->on, best, sizeof best);
+  o->on[axis] = best;
+  return best != before;
+}
+
+/* Each axis begins on the factor that it cuts in the largest array that it cuts; then one is changed after the other, as long as that is better. */
+static void choose(operation *o, const uint32_t *by_size) {
+  enum { rounds = 4 };
+  double least = cost_on(o, by_size);
+  bool better = true;
+  for (uint32_t n = 0; n < rounds && better; n++) {
+    better = false;
+    for (uint32_t a = 0; a < o->p->mesh.count; a++)
+      if (o->among[a] != 0) better = improve(o, by_size, a, &least) || better;
+  }
   make_cuts(o, by_size);
 }
 
@@ -330,7 +349,8 @@ void ax_bind_operation(ax_partitioner *p, const ax_program *program, const ax_eq
   if (ax_failed()) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) o.lies[i] = held[eqn->in[i]].spec;
   for (uint32_t k = 0; k < eqn->out_count; k++) o.lies[eqn->in_count + k] = lies[eqn->out + k];
-  find_choices(&o);
+  if (!order_by_size(&o, by_size)) return;
+  find_choices(&o, by_size);
   choose(&o, by_size);
   bind_cut(&o, held);
 }
