@@ -11,7 +11,7 @@
    Order. Of one device, calls are made in program order, whatever their kind but pure. Ordered ones are made in one order altogether: in program
    order, and at each place by device 0 first, then 1, ..: the same in each run, under every policy, with any number of workers. So all
    devices have to come there, as to a collective: not where devices go different ways. Calls that are not ordered are made as devices come,
-   several at once on different threads.
+   several at once on different threads. Runs that do not take each other's results are not ordered, and so are their calls not.
 
    Threads. A callback is called on a thread that works on the run: the caller's of ax_run, or one of the runtime's workers. No other
    thread waits for it: devices that wait for its results or for their turn give their thread to others. It may call any function of
@@ -68,7 +68,8 @@ void ax_pure_callback(ax_callback *callback, bool vectorized, uint32_t in_count,
                       const ax_type *out_types, ax_value *out);
 /* The same for a function with effects. The results differ between devices along all axes in scope. Batched, it is called for one element
    after the other; ordered, AX_ABSENT. In a branch or a loop whose predicate is batched: AX_ABSENT. As jax.experimental.io_callback, where
-   ordered ones are for one device only. Errors besides: ordered, where devices go different ways (as of a collective there). */
+   ordered ones are for one device only. Errors besides: ordered, where devices go different ways (as of a collective there); a checkpoint that it stands
+   in, which would call again. */
 void ax_io_callback(ax_callback *callback, bool ordered, uint32_t in_count, const ax_value *in, uint32_t out_count,
                     const ax_type *out_types, ax_value *out);
 /* Gives text to ax_runtime_options.print: `format` with each {} replaced by the next value, and a newline. ax_debug_print("x={:.3f}", false,

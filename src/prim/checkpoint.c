@@ -1,7 +1,7 @@
 /* checkpoint: T0.., -> R0..         body on the operands: what its derivatives need of it is made again for them, not kept
    Parameters: body, a program in the environment of the equation; differentiated: it is a derivative, which does again what is needed of
    the body that it is of; save_dots: results of dot_general are kept; save_names: so is what name has given one of these.
-   Errors: operands that are not what the body takes; a body that sends or receives messages, which would be done twice.
+   Errors: operands that are not what the body takes; a body that sends or receives messages or calls the host, which would be done twice.
    Linear in what its body is linear in; each transform is that of the body. What it leaves for the way back are the operands, and what is
    saved: linearized it is itself for the results, and for the tangents a checkpoint of the operands, what is saved, and the tangents.
    Equations are merged within a program only, so what is made again stays apart from what was made; and no operation of a
@@ -43,7 +43,7 @@ static ax_status infer(const ax_infer_args *args) {
   const ax_program *body = ((const checkpoint_params *)args->params)->call.body;
   const ax_prim *state = (body->effects & AX_EFFECT_STATE) != 0 ? with_state(body) : NULL;
   if (state != NULL)
-    return ax_error(AX_INVALID_ARGUMENT, "the body has a %s, but what stands in a checkpoint is done again for derivatives, and messages are sent once",
+    return ax_error(AX_INVALID_ARGUMENT, "the body has a %s, but what stands in a checkpoint is done again for derivatives; messages and calls of the host are made once",
                     state->name);
   return ax_called_infer(args);
 }

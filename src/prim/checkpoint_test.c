@@ -455,7 +455,7 @@ static void refused(void **state) {
   TEST_FAILS(ax_trace(AX_CLOSURE(named_again, 1, 1, "a b"), &type, &program), AX_INVALID_ARGUMENT, "checkpoint: ");
   TEST_FAILS(ax_trace(AX_CLOSURE(named_again, 1, 1, "a {0}"), &type, &program), AX_INVALID_ARGUMENT, "there are no groups here");
   TEST_FAILS(ax_trace(AX_CLOSURE(test_map_body, 1, 1, &(test_map){"d=2", {"d"}, {"d"}, .body = sent_again}), &type, &program), AX_INVALID_ARGUMENT,
-             "the body has a psend, but what stands in a checkpoint is done again for derivatives, and messages are sent once");
+             "the body has a psend, but what stands in a checkpoint is done again for derivatives; messages and calls of the host are made once");
 }
 
 static void refused_texts(void **state) {
