@@ -288,5 +288,29 @@ def cache_in_scan(steps):
               jnp.ones((heads, key), np.float32))
 
 
+# --- Arrays put, laid out anew, read ---
+
+
+def place(what, how):
+    specs = {"rows": P("d"), "columns": P(None, "d"), "whole": P()}
+    mesh = Mesh(np.array(jax.devices()), ("d",))
+    sharding, other = (NamedSharding(mesh, specs[name]) for name in (how, "rows" if how == "columns" else "columns"))
+    data = np.arange(8192 * 8192, dtype=np.float32).reshape(8192, 8192)
+    array = jax.device_put(data, sharding)
+    parts = [shard.data for shard in array.addressable_shards]
+
+    def read():  # an array keeps what it was read as, so each time it is another one of the same parts
+        np.asarray(jax.make_array_from_single_device_arrays(data.shape, sharding, parts))
+
+    once = {"put": lambda: jax.block_until_ready(jax.device_put(data, sharding)),
+            "move": lambda: jax.block_until_ready(jax.device_put(array, other)), "read": read, "read_in_place": read}[what]
+
+    def work(count):
+        for _ in range(count):
+            once()
+
+    serve(work)
+
+
 {f.__name__: f for f in (add_one, psum, psum_in_scan, collective, repeated, train, at_once, compile, scaling, reading, peak_memory,
-                         temporaries, rows_in_scan, cache_in_scan)}[CASE](*ARGUMENTS)
+                         temporaries, rows_in_scan, cache_in_scan, place)}[CASE](*ARGUMENTS)

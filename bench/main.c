@@ -25,6 +25,7 @@ static const struct {
     {"temporaries", temporaries, 2, "step|loss LAYERS"},
     {"rows_in_scan", rows_in_scan, 1, "ROWS"},
     {"cache_in_scan", cache_in_scan, 1, "STEPS"},
+    {"place", place, 2, "put|move|read|read_in_place rows|columns|whole"},
     {"scaling", scaling, 2, "FAMILY N"},
     {"reading", reading, 2, "FAMILY N"},
     {"stages", every_stage, 2, "FAMILY N"},
