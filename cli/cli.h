@@ -10,6 +10,7 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 int run_main(int argc, const char **argv);
+int trace_main(int argc, const char **argv);
 int show_main(int argc, const char **argv);
 int devices_main(int argc, const char **argv);
 int help_main(int argc, const char **argv);

@@ -1,4 +1,4 @@
-/* axle run: a program on arrays from files, results to files or to the screen. */
+/* axle run: a program on arrays from files, results to files or to the screen. axle trace: the same, for its timeline. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +22,7 @@ typedef struct run {
   bool *given;
   ax_program *whole; /* what runs: takes and gives whole arrays */
   char *timeline;    /* file; NULL: none */
+  bool traces;       /* the timeline is what is wanted */
 } run;
 
 enum { option_in = 1, option_out, option_policy, option_seed, option_workers };
@@ -236,11 +237,11 @@ static ax_status run_on(run *run, ax_executable *executable, ax_array **in, ax_a
   return AX_OK;
 }
 
-/* Of the run that is over: trace events where the file's name says .json, text otherwise; - is the screen. */
+/* Of the run that is over: trace events where they are what is wanted or the file's name says .json, text otherwise; - is the screen. */
 static ax_status write_timeline(const run *run, ax_executable *executable) {
   const char *name = run->timeline;
   size_t length = strlen(name);
-  bool json = length > 5 && strcmp(name + length - 5, ".json") == 0;
+  bool json = run->traces || (length > 5 && strcmp(name + length - 5, ".json") == 0);
   char *text;
   AX_TRY(ax_executable_timeline(executable, json ? AX_TIMELINE_JSON : AX_TIMELINE_TEXT, &text));
   FILE *file = strcmp(name, "-") == 0 ? stdout : fopen(name, "w");
@@ -308,13 +309,14 @@ static ax_status give_results(const run *run) {
     int64_t index = source_find_output(&run->source, word, (size_t)(equals - word));
     AX_TRY(ax_npy_write(equals + 1, &run->results[index]));
   }
-  return run->out.count == 0 ? print_results(run) : AX_OK;
+  return run->out.count == 0 && !run->traces ? print_results(run) : AX_OK;
 }
 
 static ax_status run_program(run *run, const char *path) {
   if (run->reference && (run->check_nan || run->check_inf))
     return ax_error(AX_INVALID_ARGUMENT, "--reference does not go with --check-numerics and --check-infinities");
   if (run->reference && run->timeline != NULL) return ax_error(AX_INVALID_ARGUMENT, "--reference does not go with --timeline");
+  if (run->traces && run->timeline == NULL) return ax_out_of_memory(0);
   AX_TRY(source_read(path, &run->source));
   AX_TRY(check_outputs(run));
   AX_TRY(read_inputs(run));
@@ -391,8 +393,13 @@ static const char notes[] =
     "  axle run f.axle --mesh data=4,model=2 --in-sharding x=data --in-sharding w=_,model --in x=x.npy --in w=w.npy\n"
     "  axle run device.axle --mesh data=4,model=2 --in x=x.npy\n";
 
-int run_main(int argc, const char **argv) {
-  run run = {0};
+static const char trace_notes[] =
+    "Options, NAME and VALUE are those of axle run. The timeline has a track for each device, with kernels, products, exchanges and waits by the\n"
+    "names of their equations, and one for each thread. https://ui.perfetto.dev and chrome://tracing show it.\n\n"
+    "  axle trace f.axle --mesh data=4 --in-sharding x=data --in x=x.npy --timeline f.json\n";
+
+static int main_of(bool traces, int argc, const char **argv) {
+  run run = {.traces = traces};
   const struct poptOption table[] = {
       {"in", 'i', POPT_ARG_STRING, NULL, option_in, "An input", "NAME=VALUE"},
       {"out", 'o', POPT_ARG_STRING, NULL, option_out, "Write a result as .npy; without any, all are printed",
@@ -408,19 +415,24 @@ int run_main(int argc, const char **argv) {
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: one a core)", "N"},
       POPT_TABLEEND,
   };
-  const option_set set = {.command = "run",
+  const option_set set = {.command = traces ? "trace" : "run",
                           .usage = "FILE [OPTION...]",
                           .table = table,
-                          .notes = notes,
-                          .summary = "Runs the program in FILE (- for standard input).",
+                          .notes = traces ? trace_notes : notes,
+                          .summary = traces ? "Runs the program in FILE (- for standard input) and writes what each device did when, as JSON for Perfetto, to trace.json."
+                                            : "Runs the program in FILE (- for standard input).",
                           .handle = take_option,
                           .context = &run,
                           .wants_file = true};
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);
+  if (traces && run.timeline == NULL) run.timeline = strdup("trace.json");
   if (code == EXIT_OK && !done && run_program(&run, file) != AX_OK) code = report_error();
   deinit(&run);
   free(file);
   return code;
 }
+
+int run_main(int argc, const char **argv) { return main_of(false, argc, argv); }
+int trace_main(int argc, const char **argv) { return main_of(true, argc, argv); }

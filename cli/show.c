@@ -14,7 +14,7 @@ typedef struct show {
   word_list passes, wrt, linear;
   shardings shardings;
   char *after; /* the pass whose result is wanted; NULL */
-  int cost;    /* is the last pass */
+  int cost, memory; /* are the last pass */
   int64_t size;
   char *axis_name;
   source source;      /* the program so far */
@@ -171,6 +171,18 @@ static ax_status cost(show *show, char **out) {
   return status;
 }
 
+static ax_status memory(show *show, char **out) {
+  ax_program *program = NULL;
+  ax_runtime *runtime = NULL;
+  *out = NULL;
+  ax_status status = compiled_form(show, &program);
+  if (status == AX_OK) status = ax_runtime_create(NULL, &runtime);
+  if (status == AX_OK) status = ax_memory_text(runtime, program, out);
+  ax_runtime_release(runtime);
+  ax_program_release(program);
+  return status;
+}
+
 static ax_status effects(show *show, char **out) {
   const ax_effects of = ax_program_effects(show->source.program);
   ax_text text = {0};
@@ -198,6 +210,7 @@ static const struct {
     {"stablehlo", NULL, stablehlo},
     {"executable", NULL, executable},
     {"cost", NULL, cost},
+    {"memory", NULL, memory},
     {"effects", NULL, effects},
 };
 
@@ -274,6 +287,11 @@ static ax_status add_passes(show *show, const char *names) {
   return AX_OK;
 }
 
+static ax_status add_last(show *show) {
+  if (show->cost) AX_TRY(add_passes(show, "cost"));
+  return show->memory ? add_passes(show, "memory") : AX_OK;
+}
+
 static ax_status keep_text(char **kept, const char *text) {
   free(*kept);
   *kept = strdup(text);
@@ -302,6 +320,7 @@ int show_main(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"pass", 'p', POPT_ARG_STRING, NULL, option_pass, "Passes, in order; may be given several times", "PASS,.."},
       {"cost", '\0', POPT_ARG_NONE, &show.cost, 0, "What a run costs each device: as --pass cost, after all others", NULL},
+      {"memory", '\0', POPT_ARG_NONE, &show.memory, 0, "What memory a run takes: as --pass memory, after all others", NULL},
       {"after", '\0', POPT_ARG_STRING, NULL, option_after, "Shows what there is after a pass on the way to an executable", "PASS"},
       {"wrt", '\0', POPT_ARG_STRING, NULL, option_wrt, "Inputs to differentiate by (all floats; grad: the first)",
        "NAME,.."},
@@ -332,6 +351,7 @@ int show_main(int argc, const char **argv) {
           "  stablehlo       the StableHLO module of one device\n"
           "  executable      instructions and memory\n"
           "  cost            what a run costs each device: flops, bytes, bytes received by collective\n"
+          "  memory          what memory a run takes, a device and in all, and what is alive where most is held\n"
           "  effects         which axes its collectives name, and whether devices send each other messages\n"
           "Passes on the way to an executable, for --after (a name that is none lists all of them): simplify,\n"
           "partition, body (the program of each device), lower (buffers and operations), .. coalesce, flatten\n"
@@ -342,7 +362,7 @@ int show_main(int argc, const char **argv) {
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);
-  if (code == EXIT_OK && !done && show.cost && add_passes(&show, "cost") != AX_OK) code = usage_error("show", "%s", ax_message());
+  if (code == EXIT_OK && !done && add_last(&show) != AX_OK) code = usage_error("show", "%s", ax_message());
   if (code == EXIT_OK && !done && show_program(&show, file) != AX_OK) code = report_error();
   source_deinit(&show.source);
   ax_program_release(show.primal);

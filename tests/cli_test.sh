@@ -87,6 +87,12 @@ expect 2 'error: --workers: expected a number' run double.axle --workers -3
 expect 0 'the most is alive' show double.axle --after memory
 expect 0 '^ *7  flops$' show double.axle --cost --pass simplify
 expect 2 'error: nothing can follow the pass lower' show double.axle --cost --pass lower
+expect 0 '^ *128 *128  arguments$' show double.axle --memory
+expect 0 'the most is alive' show double.axle --memory
+expect 0 '' trace double.axle --in 'x=[[1, 2, 3], [4, 5, 6]]:f32[2,3]' --in k=7:s32[]
+grep -q traceEvents trace.json || { echo "axle trace: no events in trace.json"; failed=$((failed + 1)); }
+expect 0 traceEvents trace double.axle --timeline=- --in 'x=[[1, 2, 3], [4, 5, 6]]:f32[2,3]' --in k=7:s32[] --out y=y.npy
+expect 1 'reference does not go with' trace double.axle --reference
 expect 2 "error: there is no pass 'jump'" show double.axle --pass jump
 expect 2 'error: nothing can follow the pass lower' show double.axle --pass lower,dce
 expect 2 "error: unexpected argument 'all'" devices all

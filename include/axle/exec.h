@@ -52,6 +52,9 @@ typedef struct ax_runtime_options {
   void (*print)(const char *text, void *context);
   void *print_context;
   uint32_t check_numerics; /* AX_CHECK_*, of every program that is compiled, besides those that its ax_compile_options.check_numerics names */
+  void (*log)(const char *line, void *context); /* told, a line each, what was lowered and compiled and how long it took, and which donated
+                          arguments are of no use. On the thread that compiles, with nothing locked. NULL: nobody is told; nothing is printed */
+  void *log_context;
 } ax_runtime_options;
 /* A ready `print`: writes the text to a stdio stream (the context, a FILE *), whole. */
 void ax_print_to(const char *text, void *file);
@@ -74,6 +77,12 @@ AX_MUST_USE ax_status ax_runtime_register(ax_runtime *runtime, ax_callback *call
    that is ready says the same of its own run. What failed is said by the results alone. As jax.effects_barrier. Any thread that is not in a
    callback of such a run. */
 void ax_runtime_wait(ax_runtime *runtime);
+/* How often something was made, and how often found in a cache, so far. A plain value. */
+typedef struct ax_counters {
+  uint64_t programs_compiled, programs_found; /* by ax_compile and what calls it */
+  uint64_t kernels_compiled, kernels_found;   /* of programs that were compiled: machine code of fused operations */
+} ax_counters;
+ax_counters ax_runtime_counters(const ax_runtime *runtime); /* zeros for NULL */
 
 /* An immutable array laid over a mesh, ready or to be made by a run that is not over. Reference-counted; any thread. */
 typedef struct ax_array ax_array;

@@ -99,6 +99,9 @@ typedef struct ax_effects {
 } ax_effects;
 ax_effects ax_program_effects(const ax_program *program); /* none for NULL */
 
+/* How long tracing it took; 0 for one that was not traced: read from text, or made of another. Any thread. */
+double ax_program_seconds(const ax_program *program);
+
 /* Prints as text that ax_program_parse reads back to an equal program. `*out` is owned by the caller: ax_string_free. */
 AX_MUST_USE ax_status ax_program_print(const ax_program *program, char **out);
 /* The same, with the location of the C call that each equation comes from, where it is known: `... @"prog.c:12"`. */

@@ -41,10 +41,60 @@ void ax_cost_release(ax_cost *cost); /* leaves it empty */
 /* As a table. `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cost_text(const ax_cost *cost, char **out);
 
+/* --- Lowered: a program laid over its mesh, and not yet compiled --- */
+
+/* Reference-counted; any thread. */
+typedef struct ax_lowered ax_lowered;
+/* The first half of ax_compile, which is this and ax_lowered_compile: with its shardings, simplified, partitioned. options may be NULL, and are copied.
+   `*out` is owned by the caller. Statuses: those of ax_program_with_shardings and ax_program_partition. */
+AX_MUST_USE ax_status ax_program_lower(ax_program *program, const ax_compile_options *options, ax_lowered **out);
+ax_lowered *ax_lowered_retain(ax_lowered *lowered);
+void ax_lowered_release(ax_lowered *lowered);
+/* What each device runs, in one shard_map, with its collectives: to be printed, written as StableHLO, its cost counted (ax_program_cost). Borrowed, as
+   are the mesh and how input and result `index` lie on it; NULL: there is no such input or result. */
+ax_program *ax_lowered_program(const ax_lowered *lowered);
+const ax_mesh *ax_lowered_get_mesh(const ax_lowered *lowered);
+const ax_spec *ax_lowered_in_spec(const ax_lowered *lowered, uint32_t index);
+const ax_spec *ax_lowered_out_spec(const ax_lowered *lowered, uint32_t index);
+double ax_lowered_seconds(const ax_lowered *lowered); /* that lowering took */
+
+/* Bytes by what they are for. */
+typedef struct ax_memory_bytes {
+  size_t arguments, constants;
+  size_t results; /* but those that live in the memory of donated arguments */
+  size_t kept;    /* temporaries that devices share, or that are to be there for all of a run */
+  size_t scratch; /* temporaries of a device's own, which it needs while it runs */
+} ax_memory_bytes;
+/* Of a run, each array rounded up to 64 bytes: what one device holds, and all together, where what devices have in common is stored once. Scratch memory counts for every device in
+   `all`, as if they all ran at once; those that wait may have given theirs back. */
+typedef struct ax_memory {
+  ax_memory_bytes device, all;
+} ax_memory;
+/* What memory a run takes, without machine code being made. Statuses: as ax_lowered_compile. */
+AX_MUST_USE ax_status ax_lowered_memory(ax_runtime *runtime, const ax_lowered *lowered, ax_memory *out);
+/* The second half of ax_compile: from the program's cache, or compiled. Statuses: its. */
+AX_MUST_USE ax_status ax_lowered_compile(ax_runtime *runtime, const ax_lowered *lowered, ax_executable **out);
+
+/* --- Compiled --- */
+
+/* As ax_program_cost of its program, and the memory of its runs. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_executable_cost(const ax_executable *executable, ax_cost *out);
+AX_MUST_USE ax_status ax_executable_memory(const ax_executable *executable, ax_memory *out);
+/* How long the two halves took when it was made. */
+double ax_executable_lower_seconds(const ax_executable *executable);
+double ax_executable_compile_seconds(const ax_executable *executable);
+/* The result that lives in the memory of input `index`, which was donated; -1: none does, and donating it is of no use but that it is gone. */
+int64_t ax_executable_donated(const ax_executable *executable, uint32_t index);
+
 #pragma GCC visibility pop
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_program_cost(...) AX_LINED_STATUS(program_cost, __VA_ARGS__)
+#define ax_program_lower(...) AX_LINED_STATUS(program_lower, __VA_ARGS__)
+#define ax_lowered_memory(...) AX_LINED_STATUS(lowered_memory, __VA_ARGS__)
+#define ax_lowered_compile(...) AX_LINED_STATUS(lowered_compile, __VA_ARGS__)
+#define ax_executable_cost(...) AX_LINED_STATUS(executable_cost, __VA_ARGS__)
+#define ax_executable_memory(...) AX_LINED_STATUS(executable_memory, __VA_ARGS__)
 #define ax_cost_text(...) AX_LINED_STATUS(cost_text, __VA_ARGS__)
 #endif
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/mman.h>
 
 enum { message_bytes = 8192, alignment = 64 };
@@ -83,6 +84,12 @@ ax_status ax_memory_for_library(size_t bytes) {
   if (memory == MAP_FAILED) return ax_out_of_memory(bytes);
   munmap(memory, bytes);
   return AX_OK;
+}
+
+double ax_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 bool ax_mul_size(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }

@@ -36,6 +36,9 @@ void ax_free(void *memory);
 /* AX_OUT_OF_MEMORY when the system would not give so many bytes now. For libraries that end the process when they find none. */
 AX_MUST_USE ax_status ax_memory_for_library(size_t bytes);
 
+/* From some moment on, for differences. */
+double ax_seconds(void);
+
 /* False on overflow. */
 bool ax_mul_size(size_t a, size_t b, size_t *out);
 bool ax_mul_i64(int64_t a, int64_t b, int64_t *out);

@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 
+#include "axle/stages.h"
 #include "exec/array.h"
 #include "exec/pool.h"
 #include "exec/workers.h"
@@ -221,6 +222,7 @@ struct ax_executable {
   ax_mesh mesh;        /* of the arrays that go in and come out */
   ax_plan *plan;       /* of what each device runs; owns the arena everything below is in */
   bool *donate;
+  uint32_t *donated; /* by input: the result that lives in its memory, or AX_NONE */
   uint32_t devices;
   uint32_t code_count, frame_count; /* of all codes; the first is that of the devices */
   ax_code *codes;
@@ -236,6 +238,7 @@ struct ax_executable {
   ax_layout **wanted; /* by input: how it has to lie */
   unsigned char *constants; /* of the CONST space: aligned, on the heap */
   uint32_t const_space, scratch_space;
+  double lower_seconds, compile_seconds;
   bool threaded; /* big enough for more than the calling thread */
   bool in_parts; /* some instruction may be done in parts by several threads */
   struct ax_executable *next_cached;
@@ -309,8 +312,23 @@ typedef enum ax_stage {
 } ax_stage;
 /* AX_INTERNAL: an invariant of the list does not hold, which says that a pass is wrong. */
 AX_MUST_USE ax_status ax_instrs_verify(const ax_assembly *assembly, ax_stage stage);
-/* Makes a fresh executable what its program says (exec/pipeline.c). */
-AX_MUST_USE ax_status ax_executable_build(ax_executable *executable, const ax_compile_options *options);
+/* The first passes (exec/pipeline.c): simplified and partitioned, with the numbers that messages name. */
+AX_MUST_USE ax_status ax_program_lay_out(ax_program *program, ax_program **out);
+/* The others: makes a fresh executable of what they gave of its program. */
+AX_MUST_USE ax_status ax_executable_build(ax_executable *executable, ax_program *laid, const ax_compile_options *options);
+/* The others up to where memory is placed, and what it then is; text: NULL, or for what is held. The executable is good for nothing afterwards. */
+AX_MUST_USE ax_status ax_executable_place(ax_executable *executable, ax_program *laid, const ax_compile_options *options, ax_memory *out, ax_text *text);
+/* A program's memory, and what is alive where most is held, as text (exec/lowered.c). */
+AX_MUST_USE ax_status ax_memory_text(ax_runtime *runtime, ax_program *program, char **out);
+/* exec/executable.c: an executable of nothing yet, NULL: no memory; its end; and one of a program that is laid out already, or NULL. */
+ax_executable *ax_executable_create(ax_runtime *runtime, ax_program *program);
+void ax_executable_destroy(ax_executable *executable);
+AX_MUST_USE ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, ax_program *laid, double lower_seconds, const ax_compile_options *options,
+                                       ax_executable **out);
+/* Of the program as options->shardings say; retained. Messages begin with `who`. */
+AX_MUST_USE ax_status ax_program_laid_over(ax_program *program, const ax_compile_options *options, const char *who, ax_program **out);
+/* exec/memory_use.c: of spaces that are placed. */
+void ax_memory_of(const ax_executable *executable, ax_memory *out);
 /* The same up to the pass of this name, of a fresh executable that is good for nothing afterwards; its result as text. AX_INVALID_ARGUMENT:
    there is no such pass. */
 AX_MUST_USE ax_status ax_executable_text_after(ax_executable *executable, const char *pass, char **out);
@@ -366,6 +384,7 @@ struct ax_runtime {
   ax_pool pool; /* no run writes the fields above; those below are not written by runs that are done inline */
   pthread_mutex_t cache_lock;
   ax_executable *cache;  /* holds no reference */
+  uint64_t compiled, found; /* programs; under cache_lock */
   pthread_mutex_t order; /* who waits for whom: exec/pending.c */
   uint32_t pending;      /* runs that are not over, of those that were not at once */
   uint64_t runs;         /* started so far, of these */
@@ -375,6 +394,8 @@ struct ax_runtime {
 ax_runtime *ax_runtime_hold(ax_runtime *runtime);
 bool ax_runtime_let_go(ax_runtime *runtime);
 void ax_runtime_destroy(ax_runtime *runtime);
+/* A line for ax_runtime_options.log, where there is one. */
+void ax_runtime_log(const ax_runtime *runtime, const char *format, ...) AX_PRINTF(2, 3);
 static inline void ax_runtime_drop(ax_runtime *runtime) {
   if (ax_runtime_let_go(runtime)) ax_runtime_destroy(runtime);
 }

@@ -11,7 +11,7 @@
 
 /* --- The object and its cache --- */
 
-static void destroy(ax_executable *e) {
+void ax_executable_destroy(ax_executable *e) {
   for (ax_execution *run; (run = ax_execution_take_idle(e)) != NULL;) ax_execution_destroy(e, run);
   for (uint32_t k = 0; e->results != NULL && k < e->plan->out_count; k++) ax_layout_release(e->results[k].layout);
   for (uint32_t i = 0; e->wanted != NULL && i < e->plan->in_count; i++) ax_layout_release(e->wanted[i]);
@@ -39,13 +39,13 @@ static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program
     if (ax_program_equal(e->program, program) && ax_program_same_locations(e->program, program, true) && same_options(e, options, donate)) {
       found = e;
       atomic_fetch_add(&e->references, 1);
+      runtime->found++;
     }
   pthread_mutex_unlock(&runtime->cache_lock);
   return found;
 }
 
-/* Of nothing yet. NULL: no memory. */
-static ax_executable *create(ax_runtime *runtime, ax_program *program) {
+ax_executable *ax_executable_create(ax_runtime *runtime, ax_program *program) {
   ax_executable *e = ax_calloc(1, sizeof *e);
   if (e == NULL) return NULL;
   atomic_init(&e->references, 1);
@@ -55,7 +55,41 @@ static ax_executable *create(ax_runtime *runtime, ax_program *program) {
   return e;
 }
 
-static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options, ax_executable **out) {
+static void put_in_cache(ax_runtime *runtime, ax_executable *e) {
+  pthread_mutex_lock(&runtime->cache_lock);
+  e->next_cached = runtime->cache;
+  runtime->cache = e;
+  runtime->compiled++;
+  pthread_mutex_unlock(&runtime->cache_lock);
+}
+
+static void tell(const ax_executable *e) {
+  ax_runtime_log(e->runtime, "lower: %u equations for %u devices, %.3f s", e->program->eqn_count, e->devices, e->lower_seconds);
+  ax_runtime_log(e->runtime, "compile: %u instructions, %.3f s", e->codes[0].instr_count, e->compile_seconds);
+  for (uint32_t i = 0; i < e->plan->in_count; i++)
+    if (e->donate[i] && ax_executable_donated(e, i) < 0)
+      ax_runtime_log(e->runtime, "compile: argument %u, %s, is donated to no use: no result lives in its memory", i,
+                     ax_type_string(ax_program_in_type(e->program, i), NULL));
+}
+
+/* laid: what the program was lowered to; NULL: it is now. */
+static ax_status make(ax_executable *e, ax_program *laid, double lower_seconds, const ax_compile_options *options) {
+  const double begin = ax_seconds();
+  ax_program *own = NULL;
+  if (laid == NULL) {
+    AX_TRY(ax_program_lay_out(e->program, &own));
+    lower_seconds = ax_seconds() - begin;
+  }
+  const double lowered = ax_seconds();
+  ax_status status = ax_executable_build(e, laid != NULL ? laid : own, options);
+  ax_program_release(own);
+  e->lower_seconds = lower_seconds;
+  e->compile_seconds = ax_seconds() - lowered;
+  return status;
+}
+
+static ax_status compile(ax_runtime *runtime, ax_program *program, ax_program *laid, double lower_seconds, const ax_compile_options *options,
+                         ax_executable **out) {
   if ((options->check_numerics & ~(uint32_t)(AX_CHECK_NAN | AX_CHECK_INF)) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "compile: check_numerics is %u; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0", options->check_numerics);
   bool *donate = ax_calloc((size_t)program->in_count + 1, sizeof donate[0]);
@@ -64,23 +98,41 @@ static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_comp
   if (status == AX_OK) *out = find_cached(runtime, program, options, donate);
   ax_free(donate);
   if (status != AX_OK) return ax_error_context(status, "donate: ");
-  if (*out != NULL) return AX_OK;
-  ax_executable *e = create(runtime, program);
+  if (*out != NULL) {
+    ax_runtime_log(runtime, "compile: found in the cache");
+    return AX_OK;
+  }
+  ax_executable *e = ax_executable_create(runtime, program);
   if (e == NULL) return ax_out_of_memory(sizeof *e);
   e->timeline = options->timeline ? ax_calloc(1, sizeof *e->timeline) : NULL;
   ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as runs round */
-  status = options->timeline && e->timeline == NULL ? ax_out_of_memory(sizeof *e->timeline) : ax_executable_build(e, options);
+  status = options->timeline && e->timeline == NULL ? ax_out_of_memory(sizeof *e->timeline) : make(e, laid, lower_seconds, options);
   ax_float_mode_leave(caller);
   if (status != AX_OK) {
-    destroy(e);
+    ax_executable_destroy(e);
     return status;
   }
-  pthread_mutex_lock(&runtime->cache_lock);
-  e->next_cached = runtime->cache;
-  runtime->cache = e;
-  pthread_mutex_unlock(&runtime->cache_lock);
+  put_in_cache(runtime, e);
+  tell(e);
   *out = e;
   return AX_OK;
+}
+
+ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, ax_program *laid, double lower_seconds, const ax_compile_options *options,
+                           ax_executable **out) {
+  ax_compile_options all = *options;
+  all.check_numerics |= runtime->options.check_numerics;
+  return compile(runtime, program, laid, lower_seconds, &all, out);
+}
+
+ax_status ax_program_laid_over(ax_program *program, const ax_compile_options *options, const char *who, ax_program **out) {
+  *out = NULL;
+  if (options->shardings == NULL) {
+    *out = ax_program_retain(program);
+    return AX_OK;
+  }
+  ax_status status = ax_program_with_shardings(program, options->mesh, options->shardings, out);
+  return status == AX_OK ? AX_OK : ax_error_context(status, "%s: ", who);
 }
 
 ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options, ax_executable **out) {
@@ -89,13 +141,9 @@ ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_
   *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
   AX_TRY(ax_require(program, "program"));
-  ax_compile_options all = *options;
-  all.check_numerics |= runtime->options.check_numerics;
-  if (options->shardings == NULL) return compile(runtime, program, &all, out);
   ax_program *laid;
-  ax_status status = ax_program_with_shardings(program, options->mesh, options->shardings, &laid);
-  if (status != AX_OK) return ax_error_context(status, "compile: ");
-  status = compile(runtime, laid, &all, out);
+  AX_TRY(ax_program_laid_over(program, options, "compile", &laid));
+  ax_status status = ax_executable_of(runtime, laid, NULL, 0, options, out);
   ax_program_release(laid);
   return status;
 }
@@ -115,7 +163,7 @@ void ax_executable_release(ax_executable *e) {
       break;
     }
   pthread_mutex_unlock(&e->runtime->cache_lock);
-  if (last) destroy(e);
+  if (last) ax_executable_destroy(e);
 }
 
 /* --- Questions --- */
@@ -130,6 +178,26 @@ const ax_spec *ax_executable_out_spec(const ax_executable *e, uint32_t index) {
   return e != NULL && index < e->plan->out_count ? &e->results[index].layout->spec : NULL;
 }
 
+double ax_executable_lower_seconds(const ax_executable *e) { return e != NULL ? e->lower_seconds : 0; }
+double ax_executable_compile_seconds(const ax_executable *e) { return e != NULL ? e->compile_seconds : 0; }
+
+int64_t ax_executable_donated(const ax_executable *e, uint32_t index) {
+  return e != NULL && index < e->plan->in_count && e->donated[index] != AX_NONE ? e->donated[index] : -1;
+}
+
+ax_status ax_executable_cost(const ax_executable *e, ax_cost *out) {
+  *out = (ax_cost){0};
+  AX_TRY(ax_require(e, "executable"));
+  return ax_program_cost(e->program, out);
+}
+
+ax_status ax_executable_memory(const ax_executable *e, ax_memory *out) {
+  *out = (ax_memory){0};
+  AX_TRY(ax_require(e, "executable"));
+  ax_memory_of(e, out);
+  return AX_OK;
+}
+
 ax_status ax_executable_put(const ax_executable *e, uint32_t index, const void *data, ax_array **out) {
   *out = NULL;
   AX_TRY(ax_require(e, "executable"));
@@ -142,6 +210,7 @@ ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, c
   *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
   AX_TRY(ax_trace(function, in_types, &program));
+  ax_runtime_log(runtime, "trace: %u equations, %.3f s", program->eqn_count, ax_program_seconds(program));
   ax_status status = ax_compile(runtime, program, options, out);
   ax_program_release(program);
   return status;
@@ -200,10 +269,10 @@ ax_status ax_executable_text(const ax_executable *e, char **out) {
 }
 
 ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, char **out) {
-  ax_executable *e = create(runtime, program);
+  ax_executable *e = ax_executable_create(runtime, program);
   *out = NULL;
   if (e == NULL) return ax_out_of_memory(sizeof *e);
   ax_status status = ax_executable_text_after(e, pass, out);
-  destroy(e);
+  ax_executable_destroy(e);
   return status;
 }

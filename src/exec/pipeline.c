@@ -12,6 +12,7 @@
 /* What there is so far. */
 typedef struct build {
   const ax_compile_options *options;
+  bool is_laid;        /* what it begins with */
   ax_program *program; /* the latest; owned */
   ax_program *laid;    /* partitioned: how arrays lie; owned */
   ax_program *whole;   /* the same without groups, of which `program` is the body; owned */
@@ -138,8 +139,18 @@ static void mark_scratch(ax_assembly *a) {
   }
 }
 
+static ax_status find_donated(ax_executable *e) {
+  e->donated = ax_arena_alloc(&e->plan->arena, e->plan->in_count * sizeof e->donated[0]);
+  if (e->donated == NULL) return ax_out_of_memory(e->plan->in_count * sizeof e->donated[0]);
+  for (uint32_t i = 0; i < e->plan->in_count; i++) e->donated[i] = AX_NONE;
+  for (uint32_t k = 0; k < e->plan->out_count; k++)
+    if (e->results[k].donated != AX_NONE) e->donated[e->results[k].donated] = k;
+  return AX_OK;
+}
+
 static ax_status finish(ax_assembly *a) {
   ax_executable *e = a->executable;
+  AX_TRY(find_donated(e));
   ax_resolve_counters(a);
   mark_scratch(a);
   for (uint32_t i = 0; i < a->instr_count; i++) e->in_parts = e->in_parts || a->instrs[i].parts > 1;
@@ -157,6 +168,9 @@ static ax_status finish(ax_assembly *a) {
 }
 
 /* --- The contents page --- */
+
+static const char laid_out[] = "partition"; /* the last pass of ax_program_lower, */
+static const char placed[] = "memory";      /* and the one that says what memory it takes */
 
 /* One of the functions; none: the passes over plans (loop/passes.c) stand here. */
 typedef struct pass {
@@ -210,10 +224,12 @@ static ax_status run_one(build *b, const pass *pass) {
 
 static bool is_last(const char *name, const char *last) { return last != NULL && strcmp(name, last) == 0; }
 
-/* *found: the pass named `last` has run. */
+/* *found: the pass named `last` has run. Begins with those behind `laid` when the program is laid out. */
 static ax_status run_passes(build *b, const char *last, bool *found) {
+  size_t first = 0;
+  while (b->is_laid && strcmp(passes[first++].name, laid_out) != 0) continue;
   *found = false;
-  for (size_t i = 0; i < AX_COUNT(passes); i++) {
+  for (size_t i = first; i < AX_COUNT(passes); i++) {
     if (passes[i].name == NULL) {
       AX_TRY(ax_plan_optimise(b->a.plan, last, found));
     } else {
@@ -237,8 +253,9 @@ static ax_status run_passes_inside(build *b, const char *last, bool *found) {
   return status;
 }
 
-static build begin(ax_executable *e, const ax_compile_options *options) {
-  return (build){.options = options, .program = ax_program_retain(e->program), .a = {.executable = e}};
+/* laid: NULL, or what the first passes made of the program. */
+static build begin(ax_executable *e, ax_program *laid, const ax_compile_options *options) {
+  return (build){.options = options, .is_laid = laid != NULL, .program = ax_program_retain(laid != NULL ? laid : e->program), .a = {.executable = e}};
 }
 
 static void end(build *b) {
@@ -254,10 +271,29 @@ static void end(build *b) {
   ax_program_release(b->whole);
 }
 
-ax_status ax_executable_build(ax_executable *e, const ax_compile_options *options) {
-  build b = begin(e, options);
+ax_status ax_program_lay_out(ax_program *program, ax_program **out) {
+  build b = {.program = ax_program_retain(program)};
+  bool found;
+  ax_status status = run_passes_inside(&b, laid_out, &found);
+  *out = status == AX_OK ? ax_program_retain(b.program) : NULL;
+  end(&b);
+  return status;
+}
+
+ax_status ax_executable_build(ax_executable *e, ax_program *laid, const ax_compile_options *options) {
+  build b = begin(e, laid, options);
   bool found;
   ax_status status = run_passes_inside(&b, NULL, &found);
+  end(&b);
+  return status;
+}
+
+ax_status ax_executable_place(ax_executable *e, ax_program *laid, const ax_compile_options *options, ax_memory *out, ax_text *text) {
+  build b = begin(e, laid, options);
+  bool found;
+  ax_status status = run_passes_inside(&b, placed, &found);
+  if (status == AX_OK) ax_memory_of(e, out);
+  if (status == AX_OK && text != NULL) status = ax_holding_text(text, &b.a);
   end(&b);
   return status;
 }
@@ -289,7 +325,7 @@ static ax_status stage_text(build *b, char **out) {
 
 ax_status ax_executable_text_after(ax_executable *e, const char *name, char **out) {
   const ax_compile_options options = {0};
-  build b = begin(e, &options);
+  build b = begin(e, NULL, &options);
   bool found;
   *out = NULL;
   ax_status status = run_passes_inside(&b, name, &found);

@@ -1,4 +1,5 @@
 /* The runtime: options, pooled memory (pool.c), workers, and the cache of executables. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -14,6 +15,30 @@ void ax_runtime_trim(ax_runtime *runtime) {
 void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak) {
   *now = *peak = 0;
   if (runtime != NULL) ax_pool_count((ax_pool *)&runtime->pool, now, peak); /* its lock is not part of what is const */
+}
+
+/* --- What is told --- */
+
+ax_counters ax_runtime_counters(const ax_runtime *runtime) {
+  ax_counters counters = {0};
+  if (runtime == NULL) return counters;
+  pthread_mutex_t *lock = (pthread_mutex_t *)&runtime->cache_lock; /* it is not part of what is const */
+  pthread_mutex_lock(lock);
+  counters.programs_compiled = runtime->compiled;
+  counters.programs_found = runtime->found;
+  pthread_mutex_unlock(lock);
+  ax_jit_count(runtime->jit, &counters.kernels_compiled, &counters.kernels_found);
+  return counters;
+}
+
+void ax_runtime_log(const ax_runtime *runtime, const char *format, ...) {
+  char line[512];
+  if (runtime->options.log == NULL) return;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  runtime->options.log(line, runtime->options.log_context);
 }
 
 /* --- The runtime --- */

@@ -174,6 +174,7 @@ ax_status ax_trace_on(const ax_mesh *axes, ax_fn function, const ax_type *in_typ
   AX_TRY(ax_require(axes, "mesh"));
   if (function.in_count > 0) AX_TRY(ax_require(in_types, "type of an input"));
   AX_TRY(ax_mesh_check(axes));
+  const double begin = ax_seconds();
   if ((size_t)function.in_count + function.out_count >= AX_LITERAL)
     return ax_error(AX_INVALID_ARGUMENT, "%u inputs and %u results are too many", function.in_count, function.out_count);
   ax_builder *builder;
@@ -185,11 +186,14 @@ ax_status ax_trace_on(const ax_mesh *axes, ax_fn function, const ax_type *in_typ
   ax_value *outs = ax_builder_call(function, in);
   AX_TRY(ax_builder_finish(builder, outs, function.out_count, out, NULL, NULL));
   ax_status status = ax_whole_check(*out);
+  (*out)->seconds = ax_seconds() - begin;
   if (status == AX_OK) return AX_OK;
   ax_program_release(*out);
   *out = NULL;
   return status;
 }
+
+double ax_program_seconds(const ax_program *program) { return program != NULL ? program->seconds : 0; }
 
 ax_status ax_trace(ax_fn function, const ax_type *in_types, ax_program **out) {
   const ax_mesh none = {0};

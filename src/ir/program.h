@@ -21,6 +21,7 @@ struct ax_program {
   uint32_t effects; /* of all its equations */
   ax_axis_set named; /* axes of its environment that its collectives name, and those of the programs in it */
   uint32_t nesting; /* how deep the programs in it stand in one another; 0: there are none */
+  double seconds; /* tracing it took; 0 where it was not traced */
   uint64_t hash; /* of structure, parameters and types; not of lines */
 };
 #define AX_LITERAL 0x80000000u

@@ -15,6 +15,7 @@
 struct ax_compiler {
   pthread_mutex_t lock;
   ax_cache cache;
+  uint64_t found; /* kernels that were in it */
   uint32_t most_vector_bytes, vector_bytes;
   LLVMOrcLLJITRef lljit; /* NULL until the first compile */
   LLVMOrcThreadSafeContextRef context;
@@ -189,6 +190,7 @@ static ax_status compile_locked(ax_compiler *jit, const ax_kernel *const *kernel
   }
   if (status == AX_OK && jit->cache.count > before) status = compile_entries(jit, before);
   if (status != AX_OK) ax_cache_truncate(&jit->cache, before);
+  else jit->found += count - (jit->cache.count - before);
   return status;
 }
 
@@ -201,4 +203,11 @@ ax_status ax_jit_compile(ax_compiler *jit, const ax_kernel *const *kernels, uint
   pthread_mutex_unlock(&jit->lock);
   ax_free(entries);
   return status;
+}
+
+void ax_jit_count(ax_compiler *jit, uint64_t *compiled, uint64_t *found) {
+  pthread_mutex_lock(&jit->lock);
+  *compiled = jit->cache.count;
+  *found = jit->found;
+  pthread_mutex_unlock(&jit->lock);
 }

@@ -65,6 +65,11 @@ const ax_prim ax_prim_sharding_constraint = {
 
 /* --- The functions --- */
 
+/* One form for what is the same, so that equal programs are found to be so: dimensions at the end that are whole are not said. */
+static void shorten(ax_spec *spec, uint32_t rank) {
+  while (spec->rank > 0 && spec->rank <= rank && spec->count[spec->rank - 1] == 0) spec->rank--;
+}
+
 ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec) {
   static const char name[] = "with_sharding";
   ax_spec parsed;
@@ -78,6 +83,7 @@ ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec) {
     ax_fail(ax_error_context(status, "%s: ", name));
     return ax_poison;
   }
+  shorten(&parsed, ax_typeof(x).rank);
   return bind(&params, x);
 }
 
@@ -104,7 +110,7 @@ static ax_status build(const ax_program *program, ax_constraint_params *params, 
   return ax_builder_finish(&builder, out, out != NULL ? out_count : 0, made, NULL, NULL);
 }
 
-/* Before anything is built, so that what does not fit is named by its number. */
+/* Before anything is built, so that what does not fit is named by its number. Then shortens specs. */
 static ax_status check(const ax_program *program, const ax_mesh *mesh, const given *g) {
   for (uint32_t i = 0; i < program->in_count + program->out_count; i++) {
     bool is_in = i < program->in_count;
@@ -113,6 +119,7 @@ static ax_status check(const ax_program *program, const ax_mesh *mesh, const giv
     ax_type block;
     ax_status status = g->open[i] ? AX_OK : ax_shard_padded(type, &g->specs[i], mesh, &block);
     if (status != AX_OK) return ax_error_context(status, "with_shardings: %s %u: ", is_in ? "argument" : "result", number);
+    shorten(&g->specs[i], type->rank);
   }
   return AX_OK;
 }

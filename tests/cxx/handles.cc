@@ -76,7 +76,7 @@ void nothing_held() {
 void runs() {
   axle::mesh mesh = axle::mesh::parse("d=2");
   CHECK(mesh.devices() == 2 && mesh.find("d") == 0 && mesh.find("e") == -1);
-  axle::runtime runtime = axle::runtime::create({2, 0, AX_POLICY_PARALLEL, 0, nullptr, nullptr, 0});
+  axle::runtime runtime = axle::runtime::create({2, 0, AX_POLICY_PARALLEL, 0, nullptr, nullptr, 0, nullptr, nullptr});
   axle::program program = axle::trace([&](value x, value y) {
     return axle::shard_map(mesh, "d; -> d; ", [](value a, value b) { return std::tuple(a * b, psum(a, "d")); }, {x, y});
   }, {f32({4}), f32()});
@@ -301,6 +301,13 @@ void programs() {
   axle::cost counted = product.cost();
   CHECK(counted.devices == 1 && counted.flops > 0 && counted.bytes > 0 && counted.received == 0 && counted.collectives.empty() && !counted.at_least);
   check_has(counted.text, "on each of 1 device, a run:");
+  axle::runtime runtime = axle::runtime::create();
+  axle::lowered low = axle::lowered::of(product);
+  references(low);
+  CHECK(low.program().in_count() == 2 && low.mesh().devices() == 1 && low.in_spec(1) != nullptr && low.out_spec(1) == nullptr && low.seconds() > 0);
+  axle::executable made = runtime.compile_lowered(low);
+  CHECK(made.cost().flops == counted.flops && made.memory().all.arguments == runtime.memory(low).all.arguments && made.donated(0) == -1);
+  CHECK(made.lower_seconds() > 0 && made.compile_seconds() > 0 && product.seconds() > 0 && runtime.counters().programs_compiled == 1);
   check_has(product.stablehlo(), "stablehlo.multiply");
   refused([&] { return product.vmap({{0}, {}, 3}); }, AX_INVALID_ARGUMENT, "program_vmap: in_axes and out_axes");
   refused([&] { return product.grad({7}); }, AX_INVALID_ARGUMENT, "program_grad");

@@ -20,6 +20,9 @@ int main(void) {
   SIZE(ax_device);
   SIZE(ax_collective_cost);
   SIZE(ax_cost);
+  SIZE(ax_counters);
+  SIZE(ax_memory_bytes);
+  SIZE(ax_memory);
   SIZE(ax_allocator);
   SIZE(ax_runtime_options);
   SIZE(ax_compile_options);

@@ -157,6 +157,20 @@ class executable : public handle<ax_executable, ax_executable_retain, ax_executa
     ax_status status = ax_executable_text(get(), &text);
     return detail::give(status, detail::taken(text), at, "executable_text");
   }
+  may<axle::cost> cost(location at = location::here()) const {
+    ax_cost raw;
+    ax_status status = ax_executable_cost(get(), &raw);
+    return detail::given_cost(status, raw, at, "executable_cost");
+  }
+  may<ax_memory> memory(location at = location::here()) const {
+    ax_memory made;
+    ax_status status = ax_executable_memory(get(), &made);
+    return detail::give(status, std::move(made), at, "executable_memory");
+  }
+  double lower_seconds() const { return ax_executable_lower_seconds(get()); }
+  double compile_seconds() const { return ax_executable_compile_seconds(get()); }
+  /* The result in the memory of this donated input; -1: none. */
+  std::int64_t donated(std::uint32_t index) const { return ax_executable_donated(get(), index); }
   may<std::string> timeline(ax_timeline_form form = AX_TIMELINE_TEXT, location at = location::here()) const {
     char *text = nullptr;
     ax_status status = ax_executable_timeline(get(), form, &text);
@@ -185,6 +199,23 @@ struct compile_options {
   }
 };
 
+/* A reference to a program that is laid over its mesh, and not yet compiled. */
+class lowered : public handle<ax_lowered, ax_lowered_retain, ax_lowered_release> {
+ public:
+  using handle::handle;
+  static may<lowered> of(const program &given, const compile_options &options = {}, location at = location::here()) {
+    ax_compile_options raw = options.raw();
+    ax_lowered *made;
+    ax_status status = ax_program_lower(given.get(), &raw, &made);
+    return detail::give(status, lowered(made), at, "program_lower");
+  }
+  axle::program program() const { return axle::program(ax_program_retain(ax_lowered_program(get()))); }
+  axle::mesh mesh() const { return get() != nullptr ? axle::mesh(*ax_lowered_get_mesh(get())) : axle::mesh(); }
+  const ax_spec *in_spec(std::uint32_t index) const { return ax_lowered_in_spec(get(), index); }
+  const ax_spec *out_spec(std::uint32_t index) const { return ax_lowered_out_spec(get(), index); }
+  double seconds() const { return ax_lowered_seconds(get()); }
+};
+
 /* A reference to a runtime. */
 class runtime : public handle<ax_runtime, ax_runtime_retain, ax_runtime_release> {
   template <class Closure>
@@ -205,6 +236,17 @@ class runtime : public handle<ax_runtime, ax_runtime_retain, ax_runtime_release>
     ax_status status = ax_runtime_create(&options, &made);
     return detail::give(status, runtime(made), at, "runtime_create");
   }
+  may<executable> compile_lowered(const lowered &given, location at = location::here()) const {
+    ax_executable *made;
+    ax_status status = ax_lowered_compile(get(), given.get(), &made);
+    return detail::give(status, executable(made), at, "lowered_compile");
+  }
+  may<ax_memory> memory(const lowered &given, location at = location::here()) const {
+    ax_memory made;
+    ax_status status = ax_lowered_memory(get(), given.get(), &made);
+    return detail::give(status, std::move(made), at, "lowered_memory");
+  }
+  ax_counters counters() const { return ax_runtime_counters(get()); }
   may<executable> compile(const program &compiled, const compile_options &options = {}, location at = location::here()) const {
     ax_compile_options raw = options.raw();
     ax_executable *made;

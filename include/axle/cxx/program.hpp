@@ -123,6 +123,8 @@ class program : public handle<ax_program, ax_program_retain, ax_program_release>
   may<program> with_shardings(const mesh &over, const std::string &specs, location at = location::here()) const {
     return transformed(at, "program_with_shardings", ax_program_with_shardings, &over, specs.c_str());
   }
+  /* That tracing it took. */
+  double seconds() const { return ax_program_seconds(get()); }
   /* What a run costs each device, when it is partitioned. */
   may<axle::cost> cost(location at = location::here()) const {
     ax_cost raw;

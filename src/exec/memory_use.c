@@ -1,0 +1,23 @@
+/* What memory a run takes, by what it is for: the spaces, added up. */
+#include "exec/exec.h"
+
+static size_t *figure_of(ax_memory_bytes *bytes, ax_space_kind kind) {
+  switch (kind) {
+    case AX_SPACE_CONST: return &bytes->constants;
+    case AX_SPACE_INPUT: return &bytes->arguments;
+    case AX_SPACE_OUTPUT: return &bytes->results;
+    case AX_SPACE_KEPT: return &bytes->kept;
+    default: return &bytes->scratch;
+  }
+}
+
+/* What several devices hold in common is stored once. Scratch memory is each device's own, while it runs. */
+void ax_memory_of(const ax_executable *e, ax_memory *out) {
+  *out = (ax_memory){0};
+  for (uint32_t s = 0; s < e->space_count; s++) {
+    const ax_space *space = &e->spaces[s];
+    const size_t parts = space->kind == AX_SPACE_SCRATCH ? e->devices : e->sets[space->set].size;
+    *figure_of(&out->device, space->kind) += (size_t)space->bytes;
+    *figure_of(&out->all, space->kind) += (size_t)space->bytes * parts;
+  }
+}
