@@ -182,7 +182,7 @@ double ax_executable_lower_seconds(const ax_executable *e) { return e != NULL ? 
 double ax_executable_compile_seconds(const ax_executable *e) { return e != NULL ? e->compile_seconds : 0; }
 
 int64_t ax_executable_donated(const ax_executable *e, uint32_t index) {
-  return e != NULL && index < e->plan->in_count && e->donated[index] != AX_NONE ? e->donated[index] : -1;
+  return e != NULL && index < e->plan->in_count && e->donated[index] != AX_NONE ? (int64_t)e->donated[index] : -1;
 }
 
 ax_status ax_executable_cost(const ax_executable *e, ax_cost *out) {

@@ -150,7 +150,7 @@ static void refusals(void **state) {
   ax_memory memory;
   ax_cost cost;
   TEST_FAILS(ax_program_lower(NULL, NULL, &lowered), AX_INVALID_ARGUMENT, "program");
-  TEST_FAILS(ax_program_lower(program, &(ax_compile_options){.mesh = &mesh, .shardings = "d,d; ? -> ?"}, &lowered), AX_INVALID_ARGUMENT, "lower: with_shardings: ");
+  TEST_FAILS(ax_program_lower(program, &(ax_compile_options){.mesh = &mesh, .shardings = "d,d; ? -> ?"}, &lowered), AX_INVALID_ARGUMENT, "lower: specs");
   assert_null(lowered);
   TEST_OK(ax_program_lower(program, &(ax_compile_options){.donate = AX_ARGS(7)}, &lowered));
   ax_runtime *runtime;

@@ -79,7 +79,8 @@ static double most_elems(const ax_program *program, const ax_eqn *eqn) {
 static ax_status add_flops(counting *c, const ax_program *program, const ax_eqn *eqn, tally *t) {
   double met = 1;
   bool contracted = false;
-  if (eqn->prim->kinds == AX_KINDS_ALL || eqn->in_count == 0) return AX_OK; /* elements are moved, or made of nothing */
+  if (eqn->prim->kinds == AX_KINDS_ALL || eqn->in_count == 0) return AX_OK; /* elements are moved, or made of nothing, */
+  if ((eqn->prim->effects & AX_EFFECT_STATE) != 0) return AX_OK;             /* or it is somebody else's work */
   if (!ax_factoring_of(&c->factoring, program, eqn)) return ax_out_of_memory(0);
   const ax_factors *factors = &c->factoring.factors;
   for (uint32_t i = 0; i < factors->count; i++) {
