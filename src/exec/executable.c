@@ -64,6 +64,7 @@ static void put_in_cache(ax_runtime *runtime, ax_executable *e) {
 }
 
 static void tell(const ax_executable *e) {
+  if (e->runtime->options.log == NULL) return;
   ax_runtime_log(e->runtime, "lower: %u equations for %u devices, %.3f s", e->program->eqn_count, e->devices, e->lower_seconds);
   ax_runtime_log(e->runtime, "compile: %u instructions, %.3f s", e->codes[0].instr_count, e->compile_seconds);
   for (uint32_t i = 0; i < e->plan->in_count; i++)
