@@ -60,7 +60,7 @@ def parse(text):
 
 def compare(folder, number, tolerance, scaled):
     text = (folder / f"{number}.mlir").read_text(encoding="utf-8")
-    if "stablehlo.collective_broadcast" in text:  # XLA cannot run it on CPU
+    if "stablehlo.collective_broadcast" in text or "@ragged_all_to_all" in text:  # XLA cannot run them on CPU
         return parse(text)
     executable, devices = compile_module(text, devices_of(text))
     results = run(executable, devices, arrays(folder / f"{number}.in.npz"))
