@@ -4,8 +4,8 @@
      y = dot_general x w      x: P(data, _) of [4096,64]     w: P(data, _) of [64,64]     data cuts the first dimension of x and y, and w
                                                                                          is gathered; with x of [4,64] it is the other way
    An operand is laid out anew where it has to be; a factor that no result has makes parts of results, which are combined: where the wish is that the
-   result is cut by the same axes, scattered at once. What is computed counts too, so that
-   no two devices do the same work to save little. */
+   result is cut by the same axes, scattered at once. What is computed counts too, and each collective for itself, so that no two devices do the same work to save little, and not
+   two collectives the work of one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ typedef struct operation {
   uint64_t among[AX_MAX_AXES]; /* by axis: the factors that it may cut */
   uint8_t on[AX_MAX_AXES]; /* by axis: the one it cuts now; none: 255 */
 } operation;
-enum { none = 255 };
+enum { none = 255, bytes_a_collective = 8192 }; /* what one more costs, however little it moves */
 
 static const ax_type *type_of(const operation *o, uint32_t t) {
   return &o->program->types[t < o->eqn->in_count ? o->eqn->in[t] : o->eqn->out + t - o->eqn->in_count];
@@ -125,8 +125,8 @@ static double reshard_cost(const operation *o, const ax_type *type, const ax_spe
     }
   }
   const double block = bytes_of(type) / size_of(o, ax_spec_set(from));
-  double cost = moved != 0 ? block * (1 - 1 / size_of(o, moved)) : 0;
-  if (gone != 0) cost += block * (size_of(o, gone) - 1);
+  double cost = moved != 0 ? block * (1 - 1 / size_of(o, moved)) + bytes_a_collective : 0;
+  if (gone != 0) cost += block * (size_of(o, gone) - 1) + bytes_a_collective;
   return cost;
 }
 
@@ -161,14 +161,14 @@ static double result_cost(const operation *o, uint32_t t) {
     const ax_axis_list list = scattered(o, t, &spec, d, parts);
     for (uint32_t i = 0; i < list.count; i++) {
       const ax_axis_set bit = (ax_axis_set)1 << list.axis[i];
-      cost += block * (1 - 1 / size_of(o, bit));
+      cost += block * (1 - 1 / size_of(o, bit)) + (i == 0 ? bytes_a_collective : 0);
       block /= size_of(o, bit);
       parts &= ~bit;
       spec.axis[d][spec.count[d]++] = list.axis[i];
       if (spec.rank <= d) spec.rank = d + 1;
     }
   }
-  if (parts != 0) cost += 2 * block * (1 - 1 / size_of(o, parts));
+  if (parts != 0) cost += 2 * block * (1 - 1 / size_of(o, parts)) + bytes_a_collective;
   return cost + reshard_cost(o, type, &spec, o->lies[t]);
 }
 
