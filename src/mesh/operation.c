@@ -4,7 +4,7 @@
      y = dot_general x w      x: P(data, _) of [4096,64]     w: P(data, _) of [64,64]     data cuts the first dimension of x and y, and w
                                                                                          is gathered; with x of [4,64] it is the other way
    An operand is laid out anew where it has to be; a factor that no result has makes parts of results, which are combined: where the wish is that the
-   result is cut by the same axes, scattered at once. What is computed counts too, and each collective for itself, so that no two devices do the same work to save little, and not
+   result is cut by the same axes, scattered at once. Parts are combined when somebody asks for the value: what only adds them to others goes on with parts. What is computed counts too, and each collective for itself, so that no two devices do the same work to save little, and not
    two collectives the work of one. */
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +26,7 @@ typedef struct operation {
   ax_cuts cuts;           /* tried */
   uint64_t split;         /* the factors that are not all of every dimension they are in: these are not padded */
   uint64_t among[AX_MAX_AXES]; /* by axis: the factors that it may cut */
+  ax_axis_set carried; /* over these the operands are parts of sums, and so are the results */
   uint8_t on[AX_MAX_AXES]; /* by axis: the one it cuts now; none: 255 */
 } operation;
 enum { none = 255, bytes_a_collective = 8192 }; /* what one more costs, however little it moves */
@@ -255,33 +256,17 @@ static void choose(operation *o, const uint32_t *by_size) {
 
 /* --- Binding --- */
 
-static ax_axes names_of(const ax_mesh *mesh, const ax_axis_list *list) {
-  ax_axes names = {0};
-  for (uint32_t i = 0; i < list->count; i++) memcpy(names.name[names.count++], mesh->axis[list->axis[i]].name, AX_MAX_NAME);
-  return names;
-}
-
-/* The parts of a result combined, which changes how it is cut where they are scattered. */
-static ax_value combine(const operation *o, ax_value x, uint32_t t, ax_spec *spec) {
-  ax_factor_kind kind = AX_FACTOR_ALONG;
-  ax_axis_set parts = combined_axes(o, &kind);
-  for (uint32_t d = 0; d < type_of(o, t)->rank && kind == AX_FACTOR_SUM && parts != 0; d++) {
-    const ax_axis_list list = scattered(o, t, spec, d, parts);
-    if (list.count == 0) continue;
-    const ax_axes names = names_of(&o->p->mesh, &list);
-    const ax_axes_list text = ax_axes_listed(&names);
-    x = ax_psum_scatter(x, text.text, d, true);
+/* How a result in parts will lie once they are combined. */
+static const ax_spec *combined_spec(const operation *o, uint32_t t, ax_spec spec, ax_axis_set parts, ax_factor_kind kind) {
+  for (uint32_t d = 0; d < type_of(o, t)->rank && kind == AX_FACTOR_SUM; d++) {
+    const ax_axis_list list = scattered(o, t, &spec, d, parts);
     for (uint32_t i = 0; i < list.count; i++) {
-      spec->axis[d][spec->count[d]++] = list.axis[i];
+      spec.axis[d][spec.count[d]++] = list.axis[i];
       parts &= ~((ax_axis_set)1 << list.axis[i]);
     }
-    if (spec->rank <= d) spec->rank = d + 1;
+    if (list.count > 0 && spec.rank <= d) spec.rank = d + 1;
   }
-  if (parts == 0) return x;
-  const ax_axes names = ax_axis_set_names(parts, &o->p->mesh);
-  const ax_axes_list text = ax_axes_listed(&names);
-  if (kind == AX_FACTOR_MAX) return ax_pmax(x, text.text);
-  return kind == AX_FACTOR_MIN ? ax_pmin(x, text.text) : ax_psum(x, text.text);
+  return ax_spec_unique(o->p, &spec);
 }
 
 static void bind(const operation *o, const ax_value *in, ax_spec *specs, ax_value *out) {
@@ -329,28 +314,77 @@ static void bind_cut(const operation *o, ax_held *held) {
   if (ax_failed()) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     const ax_spec spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[i], type_of(o, i)->rank, &o->cuts);
-    in[i] = without_padding(o, ax_held_as(&held[eqn->in[i]], &spec), i, &spec);
+    ax_held *x = &held[eqn->in[i]];
+    in[i] = without_padding(o, o->carried != 0 ? x->value : ax_held_as(x, &spec), i, &spec);
   }
   for (uint32_t k = 0; k < eqn->out_count; k++)
     specs[k] = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[eqn->in_count + k], type_of(o, eqn->in_count + k)->rank, &o->cuts);
   bind(o, in, specs, out);
+  ax_factor_kind kind = AX_FACTOR_SUM;
+  const ax_axis_set parts = combined_axes(o, &kind) | o->carried;
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) {
-    ax_value made = combine(o, out[k], eqn->in_count + k, &specs[k]);
-    ax_held_set(&held[eqn->out + k], made, ax_spec_unique(o->p, &specs[k]));
+    ax_held *result = &held[eqn->out + k];
+    ax_held_set(result, out[k], ax_spec_unique(o->p, &specs[k]));
+    result->parts = parts;
+    result->combine = kind;
+    result->combined = combined_spec(o, eqn->in_count + k, specs[k], parts, kind);
   }
 }
 
-void ax_bind_operation(ax_partitioner *p, const ax_program *program, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held) {
+/* Whether the operands' parts may go through: the operation adds them up, or what comes of them, and nobody else asks for them. */
+static bool carries_parts(operation *o, const ax_scope *s, const ax_held *held) {
+  const ax_eqn *eqn = o->eqn;
+  const ax_held *first = eqn->in_count > 0 ? &held[eqn->in[0]] : NULL;
+  if (first == NULL || first->parts == 0 || first->combine != AX_FACTOR_SUM || eqn->prim->linear != AX_LINEAR_ALL) return false;
+  if ((eqn->prim->kinds & (AX_KINDS_SUM | AX_KINDS_FLOAT_SUM)) == 0) return false;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    const ax_held *x = &held[eqn->in[i]];
+    if (x->parts != first->parts || x->combine != AX_FACTOR_SUM || !ax_propagated_once(o->p, s, o->program, eqn->in[i])) return false;
+    if ((eqn->prim->kinds & AX_KINDS_SUM) == 0 && !ax_is_float(type_of(o, i)->dtype)) return false;
+  }
+  for (uint32_t k = 0; k < eqn->out_count; k++)
+    if (bytes_of(type_of(o, eqn->in_count + k)) > bytes_of(type_of(o, 0))) return false;
+  return true;
+}
+
+/* With the cuts chosen: no operand has to be laid out anew, and nothing is cut by the axes of the parts. */
+static bool stays(const operation *o, const ax_held *held, ax_axis_set parts) {
+  for (uint32_t t = 0; t < tensor_count(o); t++) {
+    const ax_spec none_ = {0}, spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[t], type_of(o, t)->rank, &o->cuts);
+    if ((ax_spec_set(&spec) & parts) != 0) return false;
+    const ax_spec *lies = t < o->eqn->in_count ? held[o->eqn->in[t]].spec : NULL;
+    if (t < o->eqn->in_count && !ax_spec_equal(&spec, lies != NULL ? lies : &none_)) return false;
+  }
+  for (uint32_t i = 0; i < o->f->factors.count; i++)
+    if (o->f->factors.kind[i] != AX_FACTOR_ALONG && o->f->factors.kind[i] != AX_FACTOR_SUM) return false;
+  return true;
+}
+
+static void look(operation *o, const ax_spec *const *lies, const ax_held *held, uint32_t *by_size) {
+  const ax_eqn *eqn = o->eqn;
+  for (uint32_t i = 0; i < eqn->in_count; i++) o->lies[i] = held[eqn->in[i]].spec;
+  for (uint32_t k = 0; k < eqn->out_count; k++) o->lies[eqn->in_count + k] = lies[eqn->out + k];
+  memset(o->among, 0, sizeof o->among);
+  if (!order_by_size(o, by_size)) return;
+  find_choices(o, by_size);
+  choose(o, by_size);
+}
+
+void ax_bind_operation(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held) {
   operation o = {.p = p, .program = program, .eqn = eqn, .f = &p->factoring};
   if (!ax_factoring_of(&p->factoring, program, eqn)) return;
   o.tensor = o.f->in;
   o.lies = ax_trace_alloc(tensor_count(&o) * sizeof o.lies[0]);
   uint32_t *by_size = ax_trace_alloc(tensor_count(&o) * sizeof by_size[0]);
   if (ax_failed()) return;
-  for (uint32_t i = 0; i < eqn->in_count; i++) o.lies[i] = held[eqn->in[i]].spec;
-  for (uint32_t k = 0; k < eqn->out_count; k++) o.lies[eqn->in_count + k] = lies[eqn->out + k];
-  if (!order_by_size(&o, by_size)) return;
-  find_choices(&o, by_size);
-  choose(&o, by_size);
-  bind_cut(&o, held);
+  if (carries_parts(&o, s, held)) {
+    const ax_axis_set parts = held[eqn->in[0]].parts;
+    look(&o, lies, held, by_size);
+    if (!ax_failed() && stays(&o, held, parts)) o.carried = parts;
+  }
+  if (o.carried == 0) {
+    for (uint32_t i = 0; i < eqn->in_count; i++) ax_held_combine(&held[eqn->in[i]]);
+    look(&o, lies, held, by_size);
+  }
+  if (!ax_failed()) bind_cut(&o, held);
 }

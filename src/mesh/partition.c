@@ -55,6 +55,7 @@ static ax_status make_body(ax_partitioner *p, const ax_program *program, ax_spec
   if (!ax_failed()) ax_rebuild(p, &outside, program, held);
   for (uint32_t k = 0; k < program->out_count && !ax_failed(); k++) {
     ax_held *result = &held[program->outs[k]];
+    ax_held_combine(result);
     bool even = divided(p, result->type, result->spec) == result->spec;
     outs[k] = even ? result->value : ax_held_whole(result);
     if (even && result->spec != NULL) out_specs[k] = *result->spec;

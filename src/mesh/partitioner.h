@@ -105,6 +105,8 @@ ax_spec ax_cuts_write(const ax_mesh *mesh, const ax_factors *factors, const ax_f
 void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *program);
 /* By value, what was found; NULL: nothing was, as there are no sharding_constraints. */
 const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_scope *s, const ax_program *program);
+/* Whether one operand of one equation is all that the value is used for. */
+bool ax_propagated_once(ax_partitioner *p, const ax_scope *s, const ax_program *program, uint32_t v);
 
 /* --- Layouts --- */
 
@@ -136,7 +138,7 @@ const ax_spec *ax_use_layout(const ax_use *use, const ax_spec *held);
 /* Room for the values of a program, which are not held yet. NULL: the trace has failed. */
 ax_held *ax_held_alloc(ax_partitioner *p, const ax_program *program);
 /* A LOCAL equation on blocks, laid out so that little has to be moved; lies: as ax_propagated. */
-void ax_bind_operation(ax_partitioner *p, const ax_program *program, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held);
+void ax_bind_operation(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held);
 /* The equations of `program`, bound in the trace in progress. held: by value; those of the inputs are set. */
 void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program, ax_held *held);
 

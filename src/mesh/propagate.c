@@ -413,6 +413,12 @@ void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *progra
   ax_free(g.queue);
 }
 
+bool ax_propagated_once(ax_partitioner *p, const ax_scope *s, const ax_program *program, uint32_t v) {
+  ax_memo_entry *entry = ax_memo_ask(&p->memo, "propagated", program, &s, sizeof s);
+  const flow *f = entry != NULL && entry->known ? entry->data : NULL;
+  return f != NULL && !f->given[v] && f->user_end[v] - (v > 0 ? f->user_end[v - 1] : 0) == 1;
+}
+
 const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_scope *s, const ax_program *program) {
   ax_memo_entry *entry = is_constrained(p, s) ? ax_memo_ask(&p->memo, "propagated", program, &s, sizeof s) : NULL;
   return entry != NULL && entry->known ? ((const flow *)entry->data)->at : NULL;

@@ -56,6 +56,7 @@ static ax_value *walk_program(ax_partitioner *p, const question *q, ax_builder *
   ax_rebuild(p, q->s, program, held);
   for (uint32_t k = 0; k < program->out_count && !ax_failed(); k++) {
     ax_held *result = &held[program->outs[k]];
+    ax_held_combine(result);
     made->out[k] = q->out != NULL ? q->out[k] : result->spec;
     made->uneven[k] = q->out != NULL ? 0 : result->uneven;
     outs[k] = q->out != NULL ? held_here(p, result, q->out[k]) : result->value;
@@ -120,7 +121,8 @@ typedef struct binding {
   ax_axis_set *uneven;
 } binding;
 
-static bool binding_init(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, const ax_held *held, binding *b) {
+static bool binding_init(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held, binding *b) {
+  for (uint32_t i = 0; i < eqn->in_count; i++) ax_held_combine(&held[eqn->in[i]]);
   const ax_layouts l = ax_layouts_of_eqn(p, s, eqn);
   *b = (binding){eqn, ax_trace_alloc(eqn->in_count * sizeof b->in[0]), ax_trace_alloc(eqn->out_count * sizeof b->out[0]),
                  ax_trace_alloc(eqn->out_count * sizeof b->uneven[0])};
@@ -314,7 +316,7 @@ void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program,
     else if (eqn->prim == &ax_prim_custom_vjp || eqn->prim == &ax_prim_custom_jvp) bind_custom(p, s, eqn, held);
     else if (eqn->prim->kind == AX_REGION) bind_region(p, s, eqn, held);
     else if (eqn->prim == &ax_prim_sharding_constraint) bind_constraint(p, s, eqn, held);
-    else if (lies != NULL && eqn->prim->kind == AX_LOCAL) ax_bind_operation(p, program, eqn, lies, held);
+    else if (lies != NULL && eqn->prim->kind == AX_LOCAL) ax_bind_operation(p, s, program, eqn, lies, held);
     else bind_whole(p, s, program, eqn, held);
   }
 }

@@ -22,8 +22,30 @@ static ax_value gather(ax_value x, const ax_axes *names, uint32_t dim) {
   return ax_all_gather_invariant(x, list.text, dim, true);
 }
 
+/* --- Parts --- */
+
+void ax_held_combine(ax_held *held) {
+  if (held->parts == 0 || ax_failed()) return;
+  const ax_spec none = {0}, *from = held->spec != NULL ? held->spec : &none, *to = held->combined != NULL ? held->combined : &none;
+  ax_value x = held->value;
+  ax_axis_set parts = held->parts & ~(ax_spec_set(to) & ~ax_spec_set(from));
+  for (uint32_t d = 0; d < to->rank; d++) {
+    const ax_axes names = names_of(to, d, from->count[d]);
+    const ax_axes_list text = ax_axes_listed(&names);
+    if (names.count > 0) x = ax_psum_scatter(x, text.text, d, true);
+  }
+  const ax_axes names = ax_axis_set_names(parts, &ax_builder_current()->axes);
+  const ax_axes_list text = ax_axes_listed(&names);
+  if (parts != 0)
+    x = held->combine == AX_FACTOR_MAX ? ax_pmax(x, text.text) : held->combine == AX_FACTOR_MIN ? ax_pmin(x, text.text) : ax_psum(x, text.text);
+  held->value = x;
+  held->spec = held->combined;
+  held->parts = 0;
+}
+
 /* The first device's block for all: gathered as rows, of which the first is taken. */
 static void settle(ax_held *held) {
+  ax_held_combine(held);
   ax_type type = ax_typeof(held->value);
   if (held->uneven == 0 || ax_failed()) return;
   const int64_t elems = ax_type_elems(&type), first = 0;
@@ -127,8 +149,8 @@ static bool goes_by_whole(const change *c) {
 }
 
 ax_value ax_held_as(ax_held *held, const ax_spec *spec) {
-  const ax_spec none = {0}, *from = held->spec != NULL ? held->spec : &none;
   settle(held);
+  const ax_spec none = {0}, *from = held->spec != NULL ? held->spec : &none;
   if (ax_spec_equal(from, spec)) return held->value;
   if (ax_spec_set(spec) == 0) return ax_held_whole(held);
   bool gathered = held->whole.trace != 0;

@@ -15,12 +15,17 @@ typedef struct ax_held {
   ax_value value;      /* this device's block; where axes do not divide a dimension the last blocks end in padding, in which anything may stand */
   const ax_type *type; /* of the whole */
   const ax_spec *spec; /* of axes of the current trace's environment; NULL: whole */
+  ax_axis_set parts;   /* over these each device holds a part of a sum (or of what `combine` says), which nobody has asked for yet */
+  ax_factor_kind combine;
+  const ax_spec *combined; /* how the sum will lie: as the parts do, or cut further, by axes over which there are parts */
   ax_axis_set uneven;  /* along these, which the spec does not name, blocks may differ: the first device's counts */
   ax_value whole;      /* gathered already, or poison */
 } ax_held;
 
 /* What it holds from now on; its type stays. */
 void ax_held_set(ax_held *held, ax_value value, const ax_spec *spec);
+/* Combines its parts, if it has any. */
+void ax_held_combine(ax_held *held);
 /* The whole value, the same on all devices of the spec's axes. */
 ax_value ax_held_whole(ax_held *held);
 /* The block of it that `spec` says. */
