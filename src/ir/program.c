@@ -99,9 +99,13 @@ ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index) {
   return NULL;
 }
 
+/* A message's link is the last parameter of its record. */
+static bool has_odd_link(const ax_eqn *eqn) { return *(const int64_t *)ax_param_at(eqn, &eqn->prim->params[eqn->prim->param_count - 1]) % 2 != 0; }
+
 uint32_t ax_eqn_effects(const ax_eqn *eqn) {
   uint32_t effects = eqn->prim->effects;
   const ax_program *program;
+  if ((effects & AX_EFFECT_MESSAGE) != 0 && has_odd_link(eqn)) effects |= AX_EFFECT_TANGENT;
   for (uint32_t i = 0; (program = ax_eqn_program(eqn, i)) != NULL; i++) effects |= program->effects;
   return effects;
 }

@@ -14,9 +14,10 @@
    it is used once at most (ir/once.c), and holds nothing. By shape or dtype another message than what precv says is an error of the run, as
    is one that nobody takes; a precv whose message never comes is a deadlock.
    precv's result varies over all checked axes: nothing says that what other devices sent along them is the same.
-   The tangent of x is sent right after it, on link 2 link + 1, by and to whoever sends and receives x, symbolic zeros as zeros. There is no
-   transpose rule. Batched, both carry the batch dimension in front, psend whether or not x has one, so that both sides agree; over a
-   batched axis itself there is no rule. */
+   Where there are derivatives x goes on link 2 link, and its tangent right after it on link 2 link + 1, by and to whoever sends and receives
+   x, symbolic zeros as zeros. The transpose is of messages with tangents alone, which are those on odd links: psend becomes a precv and
+   precv a psend, the other way round. There is none in scan, while and cond. Batched, both carry the batch dimension in front, psend
+   whether or not x has one, so that both sides agree; over a batched axis itself there is no rule. */
 #include <string.h>
 
 #include "prim/collective.h"
@@ -111,37 +112,66 @@ static void everywhere(const ax_differs_args *args) { args->out[0] = ax_all_axes
 
 /* --- jvp --- */
 
+/* Whichever links there are, twice as many: the values' are even from here on, and odd says that it is the tangents'. */
+static int64_t primal_link(int64_t link) { return 2 * link; }
 static int64_t tangent_link(int64_t link) { return 2 * link + 1; }
+
+static ax_axis_set checked(void) { return ax_checked_axes(&ax_builder_current()->axes); }
 
 static void send_jvp(const ax_jvp_args *args) {
   message_params params = *(const message_params *)args->eqn->params;
+  int64_t link = params.link;
+  params.link = primal_link(link);
   args->out[0] = ax_bind1(&ax_prim_psend, &params, args->in, 1);
   args->tangent_out[0] = ax_zero;
-  if (!ax_is_float(ax_typeof(args->in[0]).dtype)) return;
-  ax_value tangent = ax_instantiate(args->tangent_in[0], args->in[0]);
-  params.link = tangent_link(params.link);
+  if (ax_failed() || !ax_is_float(ax_typeof(args->in[0]).dtype)) return;
+  ax_value tangent = ax_vary_to(ax_instantiate(args->tangent_in[0], args->in[0]), checked());
+  params.link = tangent_link(link);
   (void)ax_bind1(&ax_prim_psend, &params, &tangent, 1);
 }
 
 static void receive_jvp(const ax_jvp_args *args) {
   precv_params params = *(const precv_params *)args->eqn->params;
+  int64_t link = params.of.link;
+  params.of.link = primal_link(link);
   args->out[0] = ax_bind1(&ax_prim_precv, &params, args->in, 1);
   args->tangent_out[0] = ax_zero;
   if (!ax_is_float(params.dtype)) return;
   ax_value fresh = ax_create_token();
-  params.of.link = tangent_link(params.of.link);
+  params.of.link = tangent_link(link);
   args->tangent_out[0] = ax_bind1(&ax_prim_precv, &params, &fresh, 1);
 }
 
-static void refuse_linearize(const ax_jvp_args *args) {
-  const ax_eqn *eqn = args->eqn;
-  ax_dtype dtype = eqn->prim == &ax_prim_precv ? ((const precv_params *)eqn->params)->dtype : ax_typeof(args->in[0]).dtype;
-  if (!ax_is_float(dtype)) {
-    ax_jvp_zero(args);
-    return;
+/* --- transpose: of messages with tangents, which xform/transpose.c calls in any case. --- */
+
+/* From who received to who sent; false: the trace has failed. */
+static bool turn_round(message_params *params) {
+  int64_t(*pairs)[2] = ax_trace_alloc(params->pairs.count * sizeof pairs[0]);
+  if (pairs == NULL) return false;
+  for (uint32_t i = 0; i < params->pairs.count; i++) {
+    pairs[i][0] = params->pairs.v[i][1];
+    pairs[i][1] = params->pairs.v[i][0];
   }
-  ax_fail(ax_error(AX_ABSENT, "%s has no linearize rule, and so no transpose: of a program with it there are forward derivatives alone (jvp)",
-                   args->eqn->prim->name));
+  params->pairs.v = pairs;
+  return true;
+}
+
+static void send_transpose(const ax_transpose_args *args) {
+  const ax_type *x = &args->in_types[0];
+  precv_params params = {.of = *(const message_params *)args->eqn->params, .dtype = x->dtype, .dims.count = x->rank};
+  if (!turn_round(&params.of)) return;
+  memcpy(params.dims.v, x->dims, sizeof params.dims.v);
+  ax_value fresh = ax_create_token();
+  args->out[0] = ax_bind1(&ax_prim_precv, &params, &fresh, 1);
+}
+
+static void receive_transpose(const ax_transpose_args *args) {
+  precv_params params = *(const precv_params *)args->eqn->params;
+  if (!turn_round(&params.of)) return;
+  ax_type result = ax_array_type(params.dtype, params.dims.count, params.dims.v);
+  result.spread.varying = checked();
+  ax_value cotangent = ax_is_zero(args->cotangent[0]) ? ax_zero_cotangent(&result) : args->cotangent[0];
+  (void)ax_bind1(&ax_prim_psend, &params.of, &cotangent, 1);
 }
 
 /* --- batch --- */
@@ -257,8 +287,8 @@ enum { single_sided = AX_EFFECT_MESSAGE | AX_EFFECT_ORDER | AX_EFFECT_STATE };
 const ax_prim ax_prim_psend = {
     .name = "psend", .kind = AX_COLLECTIVE, .effects = single_sided, .in_count = 1, .out_count = 1,
     .params = send_params, .param_count = AX_COUNT(send_params), .params_bytes = sizeof(message_params),
-    .infer = send_infer, .spread = ax_spread_keep, .eval = send_eval, .differs = everywhere, .jvp = send_jvp, .linearize = refuse_linearize,
-    .transpose = ax_absent_transpose, .batch = send_batch,
+    .infer = send_infer, .spread = ax_spread_keep, .eval = send_eval, .differs = everywhere, .jvp = send_jvp, .linearize = send_jvp,
+    .transpose = send_transpose, .batch = send_batch,
     .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = send_lower, .hlo = send_hlo,
 };
 
@@ -266,7 +296,7 @@ const ax_prim ax_prim_precv = {
     .name = "precv", .kind = AX_COLLECTIVE, .traffic = AX_TRAFFIC_RESULT, .effects = single_sided, .operands = AX_TOKEN, .in_count = 1, .out_count = 1,
     .params = receive_params, .param_count = AX_COUNT(receive_params), .params_bytes = sizeof(precv_params),
     .infer = receive_infer, .spread = receive_spread, .eval = receive_eval, .differs = everywhere,
-    .jvp = receive_jvp, .linearize = refuse_linearize, .transpose = ax_absent_transpose, .batch = receive_batch,
+    .jvp = receive_jvp, .linearize = receive_jvp, .transpose = receive_transpose, .batch = receive_batch,
     .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = receive_lower, .hlo = receive_hlo,
 };
 

@@ -7,9 +7,13 @@
    A residual is a known value that the tangent program uses, unless it is made again there: it depends on no input at all, or it
    only spreads a smaller value out (a broadcast, a widening conversion, a pvary), which is the better thing to keep. Where residuals are
    kept one by one (a scan stacks them), more is made again: residuals.c. Elsewhere both halves end up in one program, where equal
-   equations are merged and loop/recompute.c decides. Of a body that is to be made again, all is, but for inputs and what is saved. */
+   equations are merged and loop/recompute.c decides. Of a body that is to be made again, all is, but for inputs and what is saved.
+
+   A message with a tangent brings what depends on dx though no operand says so, and the one who sends it may have none that does: these
+   equations, and regions that hold them, are tangent as such (AX_EFFECT_TANGENT), and so are the tokens made for them. */
 #include <string.h>
 
+#include "prim/prims.h"
 #include "prim/rules.h"
 #include "xform/xform.h"
 
@@ -20,6 +24,8 @@ typedef struct split {
   bool *tangent; /* by value: depends on some dx */
   bool *fixed;   /* by value: depends on no input */
   bool *needed;  /* by value: the tangent program uses it */
+  bool *linear;  /* by equation: it stands in the tangent program alone */
+  bool *sends;   /* by equation: linear, and there whether or not its results are used */
   bool *known;   /* by equation: it may stand in both programs */
   bool *again;   /* by equation: made again in the tangent program */
   bool *more;    /* by equation: to be made again if its result is needed, as residuals.c says */
@@ -27,12 +33,7 @@ typedef struct split {
   uint32_t residual_count;
 } split;
 
-/* One without results (it prints) is what its operands are. */
-static bool is_tangent(const split *s, const ax_eqn *eqn) {
-  bool any = eqn->out_count > 0 && s->tangent[eqn->out];
-  for (uint32_t j = 0; j < eqn->in_count && eqn->out_count == 0; j++) any = any || s->tangent[eqn->in[j]];
-  return any;
-}
+static bool is_tangent(const split *s, const ax_eqn *eqn) { return s->linear[eqn - s->joint->eqns]; }
 
 static bool spreads(const split *s, const ax_eqn *eqn) {
   if (eqn->in_count != 1 || eqn->out_count != 1 || ax_value_weight(s->joint, eqn->out) <= ax_value_weight(s->joint, eqn->in[0])) return false;
@@ -57,7 +58,8 @@ static void forward(split *s) {
   for (uint32_t i = s->x_count; i < joint->in_count; i++) s->tangent[i] = true;
   for (uint32_t i = 0; i < joint->eqn_count; i++) {
     const ax_eqn *eqn = &joint->eqns[i];
-    bool tangent = false, fixed = true;
+    uint32_t effects = ax_eqn_effects(eqn);
+    bool tangent = (effects & AX_EFFECT_TANGENT) != 0, fixed = true;
     for (uint32_t j = 0; j < eqn->in_count; j++) {
       tangent = tangent || s->tangent[eqn->in[j]];
       fixed = fixed && s->fixed[eqn->in[j]];
@@ -66,8 +68,32 @@ static void forward(split *s) {
       s->tangent[eqn->out + k] = tangent;
       s->fixed[eqn->out + k] = fixed;
     }
-    s->known[i] = !is_tangent(s, eqn) && repeatable(s, eqn);
+    s->linear[i] = tangent;
+    s->sends[i] = tangent && (eqn->out_count == 0 || (effects & AX_EFFECT_TANGENT) != 0);
+    s->known[i] = !tangent && repeatable(s, eqn);
   }
+}
+
+/* A token goes with the equation that takes it. */
+static void mark_tokens(split *s) {
+  const ax_program *joint = s->joint;
+  for (uint32_t i = joint->eqn_count; i-- > 0;) {
+    const ax_eqn *eqn = &joint->eqns[i];
+    if (eqn->prim == &ax_prim_create_token) s->linear[i] = s->tangent[eqn->out];
+    for (uint32_t j = 0; j < eqn->in_count && s->linear[i]; j++)
+      if (joint->types[eqn->in[j]].form == AX_TOKEN) s->tangent[eqn->in[j]] = true;
+  }
+}
+
+/* What a rule of the program's own sends of a tangent is not known to be one: its other side cannot be found. */
+static ax_status check_messages(const split *s) {
+  for (uint32_t i = 0; i < s->joint->eqn_count; i++) {
+    const ax_eqn *eqn = &s->joint->eqns[i];
+    if (s->linear[i] && (ax_eqn_effects(eqn) & (AX_EFFECT_MESSAGE | AX_EFFECT_TANGENT | AX_EFFECT_BACKWARD)) == AX_EFFECT_MESSAGE)
+      return ax_error(AX_ABSENT, "linearize: %s sends or receives, in a rule given for derivatives, what depends on a tangent: that has no transpose",
+                      eqn->prim->name);
+  }
+  return AX_OK;
 }
 
 static bool any_needed(const split *s, const ax_eqn *eqn) {
@@ -81,7 +107,7 @@ static void backward(split *s) {
   for (uint32_t i = s->y_count; i < joint->out_count; i++) s->needed[joint->outs[i]] = true;
   for (uint32_t i = joint->eqn_count; i-- > 0;) {
     const ax_eqn *eqn = &joint->eqns[i];
-    if (!any_needed(s, eqn) && !(eqn->out_count == 0 && is_tangent(s, eqn))) continue;
+    if (!any_needed(s, eqn) && !s->sends[i]) continue;
     bool again = s->known[i] && (s->saved != NULL ? !is_saved(s, eqn) : s->fixed[eqn->out] || spreads(s, eqn) || s->more[i]);
     s->again[i] = again;
     if (is_tangent(s, eqn) || s->again[i])
@@ -115,14 +141,18 @@ static ax_status analyse(split *s, const bool *held, ax_arena *arena) {
   s->tangent = ax_arena_alloc(arena, values);
   s->fixed = ax_arena_alloc(arena, values);
   s->needed = ax_arena_alloc(arena, values);
+  s->linear = ax_arena_alloc(arena, eqns);
+  s->sends = ax_arena_alloc(arena, eqns);
   s->known = ax_arena_alloc(arena, eqns);
   s->again = ax_arena_alloc(arena, eqns);
   s->more = ax_arena_alloc(arena, eqns);
   s->residuals = ax_arena_alloc(arena, values * sizeof s->residuals[0]);
-  if (s->tangent == NULL || s->fixed == NULL || s->needed == NULL || s->known == NULL || s->again == NULL || s->more == NULL ||
+  if (s->tangent == NULL || s->fixed == NULL || s->needed == NULL || s->linear == NULL || s->sends == NULL || s->known == NULL || s->again == NULL || s->more == NULL ||
       s->residuals == NULL)
     return ax_out_of_memory(values * sizeof s->residuals[0]);
   forward(s);
+  mark_tokens(s);
+  AX_TRY(check_messages(s));
   for (uint32_t i = 0; i < s->y_count; i++)
     if (s->tangent[s->joint->outs[i]]) return ax_error(AX_INTERNAL, "linearize: result %u depends on the tangents", i);
   backward(s);

@@ -4,7 +4,11 @@
 
    What does not depend on the linear inputs is copied forward first. A value used in several places gets the sum of the
    cotangents from each. Invariant: a cotangent has exactly the dual of its value's type (ax_dual), axes included; a value that is
-   invariant while its uses vary has a pvary between, whose transpose is the psum. */
+   invariant while its uses vary has a pvary between, whose transpose is the psum.
+
+   Messages with tangents (AX_EFFECT_TANGENT) depend on linear inputs, though no operand says so, and go back in any case, zeros as well: who
+   received sends, and who sent receives. Each device goes its own way backward, and so the k-th message of a link is the k-th from the
+   end on both sides, and what waited for nobody who waited for it does not now. */
 #include <string.h>
 
 #include "prim/rules.h"
@@ -52,21 +56,32 @@ static void inputs(transpose_walk *w, ax_builder *builder, const bool *zero) {
   }
 }
 
+static void check_messages(const ax_eqn *eqn) {
+  uint32_t effects = ax_eqn_effects(eqn);
+  if ((effects & AX_EFFECT_MESSAGE) == 0 || (effects & AX_EFFECT_BACKWARD) != 0) return;
+  if ((effects & AX_EFFECT_TANGENT) == 0)
+    ax_fail(ax_error(AX_ABSENT, "%s has no transpose where it sends or receives what is linear: its other side cannot be found; derivatives mark "
+                     "messages with tangents", eqn->prim->name));
+  else if (eqn->prim->kind == AX_REGION && !ax_reverses_messages(eqn))
+    ax_fail(ax_error(AX_ABSENT, "%s has no transpose where it holds messages (psend, precv) with tangents", eqn->prim->name));
+}
+
 static void forward(transpose_walk *w) {
   const ax_program *program = w->walk.program;
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
     const ax_eqn *eqn = &program->eqns[i];
-    bool depends = false;
+    bool depends = (ax_eqn_effects(eqn) & AX_EFFECT_TANGENT) != 0;
     for (uint32_t j = 0; j < eqn->in_count; j++) depends = depends || w->depends[eqn->in[j]];
     for (uint32_t k = 0; k < eqn->out_count; k++) w->depends[eqn->out + k] = depends;
     if (!depends) ax_walk_replay(&w->walk, eqn);
+    else check_messages(eqn);
   }
 }
 
 /* One equation that depends on linear inputs, from its results' cotangents to those of its operands. */
 static void step(transpose_walk *w, const ax_eqn *eqn) {
   const ax_program *program = w->walk.program;
-  bool any = false;
+  bool any = (ax_eqn_effects(eqn) & AX_EFFECT_TANGENT) != 0;
   for (uint32_t k = 0; k < eqn->out_count; k++)
     any = any || (w->depends[eqn->out + k] && !ax_is_zero(w->cotangent[eqn->out + k]));
   if (!any) return;

@@ -60,6 +60,9 @@ bool ax_has_tangent(const ax_program *program, const bool *wrt, uint32_t i);
 /* AX_INVALID_ARGUMENT: its first result is no float scalar, as gradients want it. */
 AX_MUST_USE ax_status ax_check_loss(const ax_program *program);
 
+/* A region whose linearize and transpose rules keep messages in their order: a closed_call, a shard_map. */
+bool ax_reverses_messages(const ax_eqn *eqn);
+
 /* jvp.c: ax_jvp_program, by the `linearize` rules or by the `jvp` rules. */
 AX_MUST_USE ax_status ax_differentiate(const ax_program *program, const bool *wrt, const ax_want *want, bool linearize,
                                        ax_program **out);

@@ -1,0 +1,181 @@
+/* Backwards through messages: the same functions with ppermute in their place have the same gradients, bit for bit, on 2 to 8 devices and in
+   every way to run; where there is no transpose that is said. */
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/ops.h"
+#include "axle/transform.h"
+#include "ir/program.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+
+typedef struct moved {
+  bool messages; /* or ppermutes */
+  int64_t devices;
+  const char *mesh; /* with devices along d */
+  ax_function body;
+  bool unchecked;
+} moved;
+
+enum { MOST_DEVICES = 8 };
+
+/* To the device `by` further on, round the ring or not. */
+static ax_value move(const moved *m, ax_value x, int64_t by, bool wrap) {
+  int64_t pairs[MOST_DEVICES][2];
+  uint32_t count = 0;
+  for (int64_t i = 0; i < m->devices; i++) {
+    if (!wrap && (i + by < 0 || i + by >= m->devices)) continue;
+    pairs[count][0] = i;
+    pairs[count++][1] = (i + by + m->devices) % m->devices;
+  }
+  const int64_t(*of)[2] = (const int64_t(*)[2])pairs;
+  if (!m->messages) return ax_ppermute(x, "d", count, of);
+  return ax_precv(ax_psend(x, "d", count, of), ax_typeof(x), "d", count, of);
+}
+
+/* in: x, which devices have blocks of, and w, which all have. out: a value for each device. */
+static void ring(const ax_value *in, ax_value *out, void *context) {
+  const moved *m = context;
+  ax_value y = move(m, ax_mul(ax_sin(in[0]), in[1]), 1, true);
+  ax_value z = move(m, ax_mul(y, in[0]), -1, true);
+  (void)move(m, ax_cos(z), 1, false); /* not used */
+  out[0] = ax_add(ax_mul(z, move(m, ax_add(y, z), 1, true)), ax_psum(y, "d"));
+}
+
+/* Constants come, and cotangents that are zero go. */
+static void edges(const ax_value *in, ax_value *out, void *context) {
+  const moved *m = context;
+  ax_value constant = ax_pvary(ax_full_like(in[1], 3), "d");
+  ax_value x = move(m, constant, 1, false);
+  ax_value y = move(m, in[0], 1, false);
+  out[0] = ax_mul(ax_add(x, ax_mul(y, y)), ax_exp(in[0]));
+}
+
+/* Microbatches go from stage to stage. */
+static void pipeline(const ax_value *in, ax_value *out, void *context) {
+  const moved *m = context;
+  ax_value first = ax_eq(ax_axis_index("d"), ax_integer(0)), sum = ax_pvary(ax_full_like(in[1], 0), "d");
+  for (int batch = 0; batch < 3; batch++) {
+    ax_value a = ax_mul(in[0], ax_real(1 + batch));
+    for (int64_t stage = 1; stage < m->devices && stage < 4; stage++) a = ax_tanh(ax_mul(move(m, a, 1, false), in[1]));
+    sum = ax_add(sum, ax_where(first, in[0], a));
+  }
+  out[0] = sum;
+}
+
+static void called(const ax_value *in, ax_value *out, void *context) {
+  const moved *m = context;
+  out[0] = move(m, ax_mul(in[0], ax_sin(in[1])), 1, true);
+}
+
+/* The same function three times. */
+static void calls(const ax_value *in, ax_value *out, void *context) {
+  ax_value both[] = {in[0], in[1]};
+  for (int i = 0; i < 3; i++) ax_closed_call(AX_CLOSURE(called, 2, 1, context), both, &both[0]);
+  out[0] = both[0];
+}
+
+/* A gradient of a gradient: the vjp on each device. */
+static void inside(const ax_value *in, ax_value *out, void *context) {
+  ax_value made[2], along = ax_cos(in[0]), value;
+  ax_vjp(AX_CLOSURE(ring, 2, 1, context), AX_ARGS(0, 1), in, &along, &value, made);
+  out[0] = ax_add(ax_mul(made[0], value), ax_mul(made[0], made[1]));
+}
+
+/* What is the same along e comes to all there, who use it each in their way. */
+static void grid(const ax_value *in, ax_value *out, void *context) {
+  const moved *m = context;
+  ax_value got = move(m, ax_mul(in[0], in[1]), 1, true);
+  if (!m->messages) got = ax_pvary(got, "e"); /* as precv types it */
+  got = ax_mul(got, ax_convert_element_type(ax_add(ax_axis_index("e"), ax_integer(1)), AX_F32));
+  out[0] = ax_psum(ax_sin(got), "e");
+}
+
+static void loss(const ax_value *in, ax_value *out, void *context) {
+  const moved *m = context;
+  ax_mesh mesh;
+  ax_value made;
+  TEST_OK(ax_mesh_parse(m->mesh, &mesh));
+  (m->unchecked ? ax_shard_map_unchecked : ax_shard_map)(&mesh, "d; _ -> d", AX_CLOSURE(m->body, 2, 1, context), in, &made);
+  out[0] = ax_reduce_sum(ax_mul(made, made), AX_ALL_DIMS, false);
+}
+
+static ax_program *gradient_of(const moved *m) {
+  const ax_type types[] = {ax_array_type(AX_F32, 1, (const int64_t[]){2 * m->devices}), ax_array_type(AX_F32, 1, (const int64_t[]){2})};
+  ax_program *program, *gradient;
+  TEST_OK(ax_trace(AX_CLOSURE(loss, 2, 1, (void *)m), types, &program));
+  TEST_OK(ax_program_grad(program, AX_ARGS(0, 1), &gradient));
+  ax_program_release(program);
+  return gradient;
+}
+
+static void compare(ax_function body, int64_t devices, const char *more, bool unchecked) {
+  char mesh[16];
+  snprintf(mesh, sizeof mesh, "d=%d%s", (int)devices, more);
+  ax_program *program[2];
+  ax_tensor *in[2], *got[2][2];
+  test_random random = {(uint64_t)devices};
+  for (int k = 0; k < 2; k++) program[k] = gradient_of(&(moved){k == 1, devices, mesh, body, unchecked});
+  for (int k = 0; k < 2; k++) in[k] = test_random_tensor(&random, program[0]->types[k], -1, 1);
+  for (int k = 0; k < 2; k++) TEST_OK(ax_evaluate(program[k], in, got[k]));
+  for (int k = 0; k < 2; k++) TEST_TENSORS_NEAR(got[1][k], got[0][k], 0);
+  TEST_EVERY_WAY(program[1], in, 1e-5);
+  for (int k = 0; k < 2; k++) {
+    ax_program_release(program[k]);
+    test_release(got[k], 2);
+  }
+  test_release(in, 2);
+}
+
+static void as_permuted(void **state) {
+  (void)state;
+  const ax_function bodies[] = {ring, edges, pipeline, calls, inside};
+  for (size_t i = 0; i < AX_COUNT(bodies); i++)
+    for (int64_t devices = 2; devices <= MOST_DEVICES; devices += 3) compare(bodies[i], devices, "", false);
+  compare(grid, 2, ",e=3", false);
+  compare(grid, 4, ",e=2", false);
+  compare(ring, 3, "", true);
+}
+
+/* --- Where there is none --- */
+
+#define X "x:f32[2]{V:d}"
+#define SEND "psend[axes=(d) pairs=((0, 1)) link=0]"
+#define RECEIVE "precv[dtype=f32 dims=(2) axes=(d) pairs=((0, 1)) link=0]"
+#define BODY "{ axes d=2 ; lambda " X ". let t:token{V:d} = " SEND " x y:f32[2]{V:d} = " RECEIVE " t in (y) }"
+
+static ax_program *parsed(const char *text) {
+  ax_program *program;
+  TEST_OK(ax_program_parse(text, strlen(text), "t", &program));
+  return program;
+}
+
+static void absent(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *part;
+  } rows[] = {
+      {"{ axes d=2 ; lambda " X ". let y:f32[2]{V:d} = scan[length=2 reverse=false num_consts=0 num_carry=1 body=" BODY "] x in (y) }",
+       "scan has no linearize rule where it holds messages (psend, precv) of floats"},
+      {"{ axes d=2 ; lambda " X " i:s32[]. let y:f32[2]{V:d} = cond[branches=(" BODY ", " BODY ")] i x in (y) }", "cond has no linearize rule"},
+  };
+  ax_program *program, *primal, *tangent, *made;
+  uint32_t residuals;
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    program = parsed(rows[i].text);
+    TEST_FAILS(ax_program_linearize(program, AX_ARGS(0), &primal, &tangent, &residuals), AX_ABSENT, rows[i].part);
+    TEST_OK(ax_program_jvp(program, AX_ARGS(0), &made));
+    TEST_FAILS(ax_program_transpose(made, AX_ARGS(made->in_count - 1), &tangent), AX_ABSENT, "has no transpose where it holds messages");
+    ax_program_release(made);
+    ax_program_release(program);
+  }
+  program = parsed(BODY);
+  TEST_FAILS(ax_program_transpose(program, AX_ARGS(0), &made), AX_ABSENT, "psend has no transpose where it sends or receives what is linear");
+  ax_program_release(program);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_permuted), cmocka_unit_test(absent)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
