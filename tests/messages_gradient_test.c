@@ -76,6 +76,29 @@ static void calls(const ax_value *in, ax_value *out, void *context) {
   out[0] = both[0];
 }
 
+static const int64_t one_on[][2] = {{0, 1}};
+
+static void sender(const ax_value *in, ax_value *out, void *context) {
+  (void)out;
+  if (((const moved *)context)->messages) (void)ax_psend(ax_sin(in[0]), "d", 1, one_on);
+}
+
+static void receiver(const ax_value *in, ax_value *out, void *context) {
+  (void)in;
+  out[0] = ax_precv(ax_create_token(), *(const ax_type *)context, "d", 1, one_on);
+}
+
+/* A function that only sends, and one that only receives. */
+static void apart(const ax_value *in, ax_value *out, void *context) {
+  const moved *m = context;
+  ax_value x = ax_mul(in[0], in[1]), got;
+  ax_type type = ax_typeof(x);
+  ax_closed_call(AX_CLOSURE(sender, 1, 0, context), &x, NULL);
+  if (m->messages) ax_closed_call(AX_CLOSURE(receiver, 0, 1, &type), NULL, &got);
+  else got = ax_ppermute(ax_sin(x), "d", 1, one_on);
+  out[0] = ax_mul(got, in[0]);
+}
+
 /* A gradient of a gradient: the vjp on each device. */
 static void inside(const ax_value *in, ax_value *out, void *context) {
   ax_value made[2], along = ax_cos(in[0]), value;
@@ -130,7 +153,7 @@ static void compare(ax_function body, int64_t devices, const char *more, bool un
 
 static void as_permuted(void **state) {
   (void)state;
-  const ax_function bodies[] = {ring, edges, pipeline, calls, inside};
+  const ax_function bodies[] = {ring, edges, pipeline, calls, apart, inside};
   for (size_t i = 0; i < AX_COUNT(bodies); i++)
     for (int64_t devices = 2; devices <= MOST_DEVICES; devices += 3) compare(bodies[i], devices, "", false);
   compare(grid, 2, ",e=3", false);
