@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "axle/ops.h"
+#include "axle/stages.h"
 #include "axle/transform.h"
 #include "mesh/partition.h"
 #include "support/cmocka.h"
@@ -359,7 +360,77 @@ static void samples(void **state) {
   test_blameless();
 }
 
+/* --- By hand --- */
+
+static ax_program *parsed(const char *text) {
+  ax_program *program;
+  TEST_OK(ax_program_parse(text, strlen(text), "by hand", &program));
+  return program;
+}
+
+static ax_program *with(const char *text, const char *mesh, const char *specs) {
+  ax_program *program = parsed(text), *laid;
+  ax_mesh on;
+  TEST_OK(ax_mesh_parse(mesh, &on));
+  TEST_OK(ax_program_with_shardings(program, &on, specs, &laid));
+  ax_program_release(program);
+  return laid;
+}
+
+/* Numbers are rounded once, wherever a block begins. */
+static void narrow_numbers(void **state) {
+  (void)state;
+  ax_program *program = with("{ lambda x:bf16[999]. let y:bf16[999] = iota[dtype=bf16 shape=(999,) dimension=0] z:bf16[999] = add x y in (z,) }", "a=3", "a -> ?");
+  ax_tensor *in = test_tensor(*ax_program_in_type(program, 0), NULL);
+  same_results(program, &in);
+  ax_tensor_release(in);
+  ax_program_release(program);
+}
+
+/* It was compiled for ever. */
+static void largest_of_nothing(void **state) {
+  (void)state;
+  ax_program *program = parsed("{ lambda x:s32[1,0,3]. let q:s32[0,3] = argmax[axes=(0,) index_dtype=s32] x in (q,) }");
+  ax_tensor *in = test_tensor(*ax_program_in_type(program, 0), NULL);
+  TEST_EVERY_WAY(program, &in, 0);
+  ax_tensor_release(in);
+  ax_program_release(program);
+}
+
+static double received(const char *mesh, const char *specs) {
+  ax_program *program = with("{ lambda x:f32[512,512] w:f32[512,512]. let y:f32[512,512] = dot_general[lhs_contract=(1,) rhs_contract=(0,)"
+                             " lhs_batch=() rhs_batch=()] x w in (y,) }", mesh, specs);
+  ax_cost cost;
+  TEST_OK(ax_program_cost(program, &cost));
+  double bytes = cost.received;
+  ax_cost_release(&cost);
+  ax_program_release(program);
+  return bytes;
+}
+
+/* An axis in two parts costs what it costs in one. */
+static void axes_in_parts(void **state) {
+  (void)state;
+  double whole = received("a=8,b=8", "a,b; a,b -> a,b");
+  assert_true(received("a=2,b=4,c=2,d=4", "a+b,c+d; a+b,c+d -> a+b,c+d") == whole);
+  assert_true(received("a=4,b=2,c=4,d=2", "a+b,c+d; a+b,c+d -> a+b,c+d") == whole);
+  assert_true(received("a=2,b=2,c=2,d=2,e=2,f=2", "a+b+c,d+e+f; a+b+c,d+e+f -> a+b+c,d+e+f") == whole);
+}
+
+/* What is mapped is cut by spmd_axis_name. */
+static void mapped(void **state) {
+  (void)state;
+  ax_program *program = parsed("{ lambda x:f32[4]. let y:f32[4] = sharding_constraint[mesh=(a=2, b=2) specs=(P(a),)] x in (y,) }"), *batched, *wanted;
+  TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.size = 6, .spmd_axis_name = "b"}, &batched));
+  wanted = parsed("{ lambda x:f32[6,4]. let y:f32[6,4] = sharding_constraint[mesh=(a=2, b=2) specs=(P(b, a),)] x in (y,) }");
+  assert_true(ax_program_equal(batched, wanted));
+  ax_program_release(program), ax_program_release(batched), ax_program_release(wanted);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(programs), cmocka_unit_test(samples)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(programs),      cmocka_unit_test(samples),       cmocka_unit_test(narrow_numbers), cmocka_unit_test(largest_of_nothing),
+      cmocka_unit_test(axes_in_parts), cmocka_unit_test(mapped),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

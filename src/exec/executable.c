@@ -128,6 +128,8 @@ ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, ax_program 
 
 ax_status ax_program_laid_over(ax_program *program, const ax_compile_options *options, const char *who, ax_program **out) {
   *out = NULL;
+  if ((options->shardings == NULL) != (options->mesh == NULL))
+    return ax_error(AX_INVALID_ARGUMENT, "the options have %s; they go together", options->mesh == NULL ? "shardings and no mesh" : "a mesh and no shardings");
   if (options->shardings == NULL) {
     *out = ax_program_retain(program);
     return AX_OK;

@@ -268,7 +268,7 @@ static uint32_t choose_unroll(const ax_schedule *s) {
   if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
   int64_t vectors = (s->loops[s->vector].extent + s->lanes - 1) / s->lanes;
   bool along_vector = s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_LANES;
-  while (along_vector && unroll / 2 >= vectors) unroll /= 2;
+  while (along_vector && unroll > 1 && unroll / 2 >= vectors) unroll /= 2; /* of nothing there are no vectors */
   return unroll;
 }
 

@@ -28,7 +28,7 @@ static ax_value bind(const ax_constraint_params *params, ax_value x) { return ax
 
 static void transpose(const ax_transpose_args *args) { args->out[0] = bind(args->eqn->params, args->cotangent[0]); }
 
-/* What is mapped is not cut. */
+/* What is mapped is cut by the axes that the batch is split over, where the mesh has them (vmap's spmd_axis_name). */
 static void batch(const ax_batch_args *args) {
   ax_constraint_params params = *(const ax_constraint_params *)args->eqn->params;
   const ax_spec *old = &params.specs.v[0];
@@ -43,6 +43,13 @@ static void batch(const ax_batch_args *args) {
     spec.count[to] = old->count[d];
     for (uint32_t i = 0; i < old->count[d]; i++) spec.axis[to][i] = old->axis[d][i];
     spec.rank = to + 1;
+  }
+  const ax_axes *split = ax_builder_current()->batch_split;
+  for (uint32_t i = 0; split != NULL && i < split->count; i++) {
+    const int axis = ax_mesh_find(&params.mesh, split->name[i]);
+    if (axis < 0 || (ax_spec_set(&spec) >> axis & 1) != 0) continue;
+    spec.axis[at][spec.count[at]++] = (uint8_t)axis;
+    if (spec.rank <= at) spec.rank = at + 1;
   }
   params.specs.v = &spec;
   args->out[0] = bind(&params, args->in[0]);

@@ -112,22 +112,43 @@ static double bytes_of(const ax_type *type) { return (double)ax_type_elems(type)
 
 static double size_of(const operation *o, ax_axis_set axes) { return (double)ax_axis_set_size(axes, &o->p->mesh); }
 
-/* The axes that stand elsewhere in `to`, behind those that stay where they are: all_to_all has to move them. */
+/* Axes of dimension d of `spec` behind the first `stay`, as a set. */
+static ax_axis_set behind(const ax_spec *spec, uint32_t d, uint32_t stay) {
+  ax_axis_set set = 0;
+  for (uint32_t i = stay; i < spec->count[d]; i++) set |= (ax_axis_set)1 << spec->axis[d][i];
+  return set;
+}
+
+/* As ax_held_as does it: what is not joined is cut first; blocks that go from one dimension to another are exchanged; all else behind the axes that
+   stay is gathered. */
 static double reshard_cost(const operation *o, const ax_type *type, const ax_spec *from, const ax_spec *to) {
-  ax_axis_set there = to != NULL ? ax_spec_set(to) : 0, gone = 0, moved = 0;
+  const ax_spec whole = {0};
+  uint32_t stay[AX_MAX_RANK];
+  ax_axis_set goes = 0;
   if (from == NULL) return 0;
-  for (uint32_t d = 0; d < from->rank; d++) {
-    bool same = true;
-    for (uint32_t i = 0; i < from->count[d]; i++) {
-      const ax_axis_set bit = (ax_axis_set)1 << from->axis[d][i];
-      same = same && to != NULL && i < to->count[d] && to->axis[d][i] == from->axis[d][i];
-      if (!same && (there & bit) != 0) moved |= bit;
-      if ((there & bit) == 0) gone |= bit;
-    }
+  if (to == NULL) to = &whole;
+  for (uint32_t d = 0; d < type->rank; d++) {
+    for (stay[d] = 0; stay[d] < from->count[d] && stay[d] < to->count[d] && from->axis[d][stay[d]] == to->axis[d][stay[d]];) stay[d]++;
+    goes |= behind(from, d, stay[d]);
   }
-  const double block = bytes_of(type) / size_of(o, ax_spec_set(from));
-  double cost = moved != 0 ? block * (1 - 1 / size_of(o, moved)) + bytes_a_collective : 0;
-  if (gone != 0) cost += block * (size_of(o, gone) - 1) + bytes_a_collective;
+  double block = bytes_of(type) / size_of(o, ax_spec_set(from)), cost = 0;
+  for (uint32_t d = 0; d < type->rank; d++) {
+    const ax_axis_set cut = behind(to, d, stay[d]);
+    if (behind(from, d, stay[d]) == 0 && (cut & goes) == 0) block /= size_of(o, cut);
+  }
+  for (uint32_t d = 0; d < type->rank; d++) {
+    const ax_axis_set joined = behind(from, d, stay[d]);
+    bool exchanged = false;
+    if (joined == 0) continue;
+    for (uint32_t e = 0; e < type->rank && behind(to, d, stay[d]) == 0; e++) {
+      const uint32_t count = from->count[d] - stay[d];
+      exchanged = exchanged || (behind(from, e, stay[e]) == 0 && to->count[e] - stay[e] == count &&
+                                memcmp(&from->axis[d][stay[d]], &to->axis[e][stay[e]], count) == 0);
+    }
+    cost += bytes_a_collective;
+    if (exchanged) cost += block * (1 - 1 / size_of(o, joined));
+    else cost += block * (size_of(o, joined) - 1), block *= size_of(o, joined);
+  }
   return cost;
 }
 
@@ -241,13 +262,48 @@ static bool improve(operation *o, const uint32_t *by_size, uint32_t axis, double
   return best != before;
 }
 
-/* Each axis begins on the factor that it cuts in the largest array that it cuts; then one is changed after the other, as long as that is better. */
+/* The axes that cut one factor in one array, moved together: where a dimension is cut by several, one of them alone gains nothing. */
+static bool move_group(operation *o, const uint32_t *by_size, const ax_axis_list *group, uint8_t to, double *least) {
+  uint8_t before[AX_MAX_AXES];
+  memcpy(before, o->on, sizeof before);
+  for (uint32_t i = 0; i < group->count; i++) o->on[group->axis[i]] = to;
+  const double here = cost_on(o, by_size);
+  if (here < *least) {
+    *least = here;
+    return true;
+  }
+  memcpy(o->on, before, sizeof before);
+  return false;
+}
+
+static bool improve_together(operation *o, const uint32_t *by_size, double *least) {
+  enum { arrays = 8 }; /* the largest */
+  bool better = false;
+  for (uint32_t n = 0; n < tensor_count(o) && n < arrays; n++) {
+    const uint32_t t = by_size[n];
+    ax_cuts own;
+    if (o->lies[t] == NULL) continue;
+    ax_cuts_read(&o->p->mesh, &o->f->factors, &o->tensor[t], type_of(o, t), o->lies[t], &own);
+    for (uint32_t d = 0; d < type_of(o, t)->rank; d++)
+      for (uint32_t k = 0; k < o->tensor[t].count[d]; k++) {
+        const uint32_t factor = o->tensor[t].factor[d][k];
+        const ax_axis_list *group = &own.by[factor];
+        if (group->count < 2) continue;
+        better = move_group(o, by_size, group, (uint8_t)factor, least) || better;
+        better = move_group(o, by_size, group, none, least) || better;
+      }
+  }
+  return better;
+}
+
+/* Each axis begins on the factor that it cuts in the largest array that it cuts; then axes that stand together, and
+   one after the other, are changed as long as that is better. */
 static void choose(operation *o, const uint32_t *by_size) {
   enum { rounds = 4 };
   double least = cost_on(o, by_size);
   bool better = true;
   for (uint32_t n = 0; n < rounds && better; n++) {
-    better = false;
+    better = improve_together(o, by_size, &least);
     for (uint32_t a = 0; a < o->p->mesh.count; a++)
       if (o->among[a] != 0) better = improve(o, by_size, a, &least) || better;
   }

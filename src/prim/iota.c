@@ -42,11 +42,13 @@ static void shard(const ax_shard_args *args) {
   for (uint32_t d = 0; d < p->shape.count; d++) ax_factor_of(&args->out[0], d, ax_factor(args, p->shape.v[d], AX_FACTOR_ALONG));
 }
 
-/* Each block counts from where it begins. */
+/* Each block counts from where it begins, and is converted then, so that it is rounded once. */
 static void block(const ax_block_args *args) {
   const iota_params *p = args->eqn->params;
-  args->out[0] = ax_iota(p->dtype, p->shape.count, args->blocks[0].dims, p->dimension);
-  if (args->specs[0].count[p->dimension] > 0) args->out[0] = ax_add(args->out[0], ax_block_start(args, 0, (uint32_t)p->dimension, p->dtype));
+  const bool cut = args->specs[0].count[p->dimension] > 0;
+  ax_value index = ax_iota(cut ? AX_S64 : p->dtype, p->shape.count, args->blocks[0].dims, p->dimension);
+  if (cut) index = ax_add(index, ax_block_start(args, 0, (uint32_t)p->dimension, AX_S64));
+  args->out[0] = ax_convert_element_type(index, p->dtype);
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {

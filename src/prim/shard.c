@@ -33,5 +33,5 @@ ax_value ax_block_start(const ax_block_args *args, uint32_t k, uint32_t d, ax_dt
   for (uint32_t i = 0; i < spec->count[d]; i++) memcpy(names.name[names.count++], mesh->axis[spec->axis[d][i]].name, AX_MAX_NAME);
   if (names.count == 0) return ax_as("shard", ax_integer(0), dtype);
   const ax_axes_list list = ax_axes_listed(&names);
-  return ax_convert_element_type(ax_mul(ax_axis_index(list.text), ax_integer(args->blocks[k].dims[d])), dtype);
+  return ax_convert_element_type(ax_mul(ax_convert_element_type(ax_axis_index(list.text), AX_S64), ax_integer(args->blocks[k].dims[d])), dtype);
 }
