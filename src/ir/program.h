@@ -116,6 +116,8 @@ bool ax_axes_equal(const ax_axes *a, const ax_axes *b);
 /* The set of the named axes. AX_INVALID_ARGUMENT: an axis unknown in `axes` (the message lists those it has) or named twice. */
 AX_MUST_USE ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set *out);
 ax_axes ax_axis_set_names(ax_axis_set set, const ax_mesh *axes); /* in the order of `axes` */
+/* The axes by which the spec cuts dimension `dim`, from the one numbered `from` on. */
+ax_axes ax_spec_names(const ax_spec *spec, const ax_mesh *axes, uint32_t dim, uint32_t from);
 /* "data" or "data,model"; "data {0,1} {2,3}" with groups, which are in `arena`. NULL: groups are refused. */
 AX_MUST_USE ax_status ax_axes_parse(const char *names, ax_arena *arena, ax_axes *out);
 /* "data,model": what the public functions take; without groups. */

@@ -377,6 +377,12 @@ ax_axes ax_axis_set_names(ax_axis_set set, const ax_mesh *axes) {
   return names;
 }
 
+ax_axes ax_spec_names(const ax_spec *spec, const ax_mesh *axes, uint32_t dim, uint32_t from) {
+  ax_axes names = {0};
+  for (uint32_t i = from; i < spec->count[dim]; i++) memcpy(names.name[names.count++], axes->axis[spec->axis[dim][i]].name, AX_MAX_NAME);
+  return names;
+}
+
 int64_t ax_axis_set_size(ax_axis_set set, const ax_mesh *axes) {
   int64_t size = 1;
   for (uint32_t i = 0; i < axes->count; i++)

@@ -4,8 +4,9 @@
      y = dot_general x w      x: P(data, _) of [4096,64]     w: P(data, _) of [64,64]     data cuts the first dimension of x and y, and w
                                                                                          is gathered; with x of [4,64] it is the other way
    An operand is laid out anew where it has to be; a factor that no result has makes parts of results, which are combined: where the wish is that the
-   result is cut by the same axes, scattered at once. Parts are combined when somebody asks for the value: what only adds them to others goes on with parts. What is computed counts too, and each collective for itself, so that no two devices do the same work to save little, and not
-   two collectives the work of one. */
+   result is cut by the same axes, scattered at once. Parts are combined when somebody asks for the value: what only adds them to others goes on
+   with parts. What is computed counts too, and each collective for itself, so that no two devices do the same work to save little, and not two
+   collectives the work of one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,11 @@ typedef struct operation {
   const ax_factored *tensor; /* of these */
   ax_cuts cuts;           /* tried */
   uint64_t split;         /* the factors that are not all of every dimension they are in: these are not padded */
-  uint64_t among[AX_MAX_AXES]; /* by axis: the factors that it may cut */
+  struct {
+    uint8_t axis, factor;
+  } choices[AX_MAX_AXES * AX_MAX_FACTORS]; /* which factors axes may cut: the largest array's first, in its order */
+  uint32_t choice_count;
+  uint64_t among[AX_MAX_AXES]; /* the same by axis */
   ax_axis_set carried; /* over these the operands are parts of sums, and so are the results */
   uint8_t on[AX_MAX_AXES]; /* by axis: the one it cuts now; none: 255 */
 } operation;
@@ -40,6 +45,8 @@ static uint32_t tensor_count(const operation *o) { return o->eqn->in_count + o->
 
 static void find_choices(operation *o, const uint32_t *by_size) {
   memset(o->on, none, sizeof o->on);
+  memset(o->among, 0, sizeof o->among);
+  o->choice_count = 0;
   for (uint32_t n = 0; n < tensor_count(o); n++) {
     const uint32_t t = by_size[n], rank = type_of(o, t)->rank;
     ax_cuts own;
@@ -53,7 +60,10 @@ static void find_choices(operation *o, const uint32_t *by_size) {
         const uint32_t factor = o->tensor[t].factor[d][k];
         for (uint32_t i = 0; i < own.by[factor].count; i++) {
           const uint8_t axis = own.by[factor].axis[i];
+          if (o->among[axis] >> factor & 1) continue;
           o->among[axis] |= (uint64_t)1 << factor;
+          o->choices[o->choice_count].axis = axis;
+          o->choices[o->choice_count++].factor = (uint8_t)factor;
           if (o->on[axis] == none) o->on[axis] = (uint8_t)factor;
         }
       }
@@ -80,28 +90,17 @@ static void drop_unreached(operation *o) {
 }
 
 /* The cuts that o->on says. The axes of a factor come in the order in which the largest array that has them has them. */
-static void make_cuts(operation *o, const uint32_t *by_size) {
+static void make_cuts(operation *o) {
+  const ax_mesh *mesh = &o->p->mesh;
   for (uint32_t i = 0; i < o->f->factors.count; i++) o->cuts.by[i].count = 0;
-  ax_axis_set done = 0;
-  for (uint32_t n = 0; n < tensor_count(o); n++) {
-    const uint32_t t = by_size[n], rank = type_of(o, t)->rank;
-    ax_cuts own;
-    if (o->lies[t] == NULL) continue;
-    ax_cuts_read(&o->p->mesh, &o->f->factors, &o->tensor[t], type_of(o, t), o->lies[t], &own);
-    for (uint32_t d = 0; d < rank; d++)
-      for (uint32_t k = 0; k < o->tensor[t].count[d]; k++) {
-        const uint32_t factor = o->tensor[t].factor[d][k];
-        for (uint32_t i = 0; i < own.by[factor].count; i++) {
-          const uint8_t axis = own.by[factor].axis[i];
-          ax_axis_list *by = &o->cuts.by[factor];
-          int64_t size = o->f->factors.size[factor];
-          if (o->on[axis] != factor || (done >> axis & 1) != 0) continue;
-          for (uint32_t j = 0; j < by->count; j++) size /= o->p->mesh.axis[by->axis[j]].size; /* of what is padded any size will do */
-          if (size % o->p->mesh.axis[axis].size != 0 && (o->split >> factor & 1) != 0) continue;
-          by->axis[by->count++] = axis;
-          done |= (ax_axis_set)1 << axis;
-        }
-      }
+  for (uint32_t n = 0; n < o->choice_count; n++) {
+    const uint8_t axis = o->choices[n].axis, factor = o->choices[n].factor;
+    ax_axis_list *by = &o->cuts.by[factor];
+    int64_t size = o->f->factors.size[factor];
+    if (o->on[axis] != factor) continue;
+    for (uint32_t j = 0; j < by->count; j++) size /= mesh->axis[by->axis[j]].size; /* of what is padded any size will do */
+    if (size % mesh->axis[axis].size != 0 && (o->split >> factor & 1) != 0) continue;
+    by->axis[by->count++] = axis;
   }
   drop_unreached(o);
 }
@@ -173,23 +172,31 @@ static ax_axis_list scattered(const operation *o, uint32_t t, const ax_spec *spe
   return list;
 }
 
+/* How a result in parts lies once what is scattered of them is; *parts gets those that are left. Gives how many dimensions are scattered. */
+static uint32_t scatter_spec(const operation *o, uint32_t t, ax_spec *spec, ax_axis_set *parts) {
+  uint32_t dims = 0;
+  for (uint32_t d = 0; d < type_of(o, t)->rank; d++) {
+    const ax_axis_list list = scattered(o, t, spec, d, *parts);
+    for (uint32_t i = 0; i < list.count; i++) {
+      spec->axis[d][spec->count[d]++] = list.axis[i];
+      *parts &= ~((ax_axis_set)1 << list.axis[i]);
+    }
+    if (list.count > 0 && spec->rank <= d) spec->rank = d + 1;
+    dims += list.count > 0;
+  }
+  return dims;
+}
+
 static double result_cost(const operation *o, uint32_t t) {
   const ax_type *type = type_of(o, t);
   ax_spec spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[t], type->rank, &o->cuts);
   ax_factor_kind kind = AX_FACTOR_ALONG;
-  ax_axis_set parts = combined_axes(o, &kind);
+  ax_axis_set parts = combined_axes(o, &kind), all = parts;
   double block = bytes_of(type) / size_of(o, ax_spec_set(&spec)), cost = 0;
-  for (uint32_t d = 0; d < type->rank && kind == AX_FACTOR_SUM; d++) {
-    const ax_axis_list list = scattered(o, t, &spec, d, parts);
-    for (uint32_t i = 0; i < list.count; i++) {
-      const ax_axis_set bit = (ax_axis_set)1 << list.axis[i];
-      cost += block * (1 - 1 / size_of(o, bit)) + (i == 0 ? bytes_a_collective : 0);
-      block /= size_of(o, bit);
-      parts &= ~bit;
-      spec.axis[d][spec.count[d]++] = list.axis[i];
-      if (spec.rank <= d) spec.rank = d + 1;
-    }
-  }
+  if (kind == AX_FACTOR_SUM) cost += bytes_a_collective * (double)scatter_spec(o, t, &spec, &parts);
+  const double scattered_over = size_of(o, all & ~parts);
+  cost += block * (1 - 1 / scattered_over);
+  block /= scattered_over;
   if (parts != 0) cost += 2 * block * (1 - 1 / size_of(o, parts)) + bytes_a_collective;
   return cost + reshard_cost(o, type, &spec, o->lies[t]);
 }
@@ -241,19 +248,19 @@ static bool order_by_size(const operation *o, uint32_t *by_size) {
   return true;
 }
 
-static double cost_on(operation *o, const uint32_t *by_size) {
-  make_cuts(o, by_size);
+static double cost_on(operation *o) {
+  make_cuts(o);
   return cost(o);
 }
 
 /* The best factor for one axis while all others stay. True: there is a better one than that it was on. */
-static bool improve(operation *o, const uint32_t *by_size, uint32_t axis, double *least) {
+static bool improve(operation *o, uint32_t axis, double *least) {
   uint8_t best = o->on[axis], before = best;
   for (uint32_t i = 0; i <= AX_MAX_FACTORS; i++) {
     const uint8_t factor = i < AX_MAX_FACTORS ? (uint8_t)i : none;
     if (factor == before || (factor != none && (o->among[axis] >> factor & 1) == 0)) continue;
     o->on[axis] = factor;
-    const double here = cost_on(o, by_size);
+    const double here = cost_on(o);
     if (here >= *least) continue;
     *least = here;
     best = factor;
@@ -263,11 +270,11 @@ static bool improve(operation *o, const uint32_t *by_size, uint32_t axis, double
 }
 
 /* The axes that cut one factor in one array, moved together: where a dimension is cut by several, one of them alone gains nothing. */
-static bool move_group(operation *o, const uint32_t *by_size, const ax_axis_list *group, uint8_t to, double *least) {
+static bool move_group(operation *o, const ax_axis_list *group, uint8_t to, double *least) {
   uint8_t before[AX_MAX_AXES];
   memcpy(before, o->on, sizeof before);
   for (uint32_t i = 0; i < group->count; i++) o->on[group->axis[i]] = to;
-  const double here = cost_on(o, by_size);
+  const double here = cost_on(o);
   if (here < *least) {
     *least = here;
     return true;
@@ -289,8 +296,8 @@ static bool improve_together(operation *o, const uint32_t *by_size, double *leas
         const uint32_t factor = o->tensor[t].factor[d][k];
         const ax_axis_list *group = &own.by[factor];
         if (group->count < 2) continue;
-        better = move_group(o, by_size, group, (uint8_t)factor, least) || better;
-        better = move_group(o, by_size, group, none, least) || better;
+        better = move_group(o, group, (uint8_t)factor, least) || better;
+        better = move_group(o, group, none, least) || better;
       }
   }
   return better;
@@ -300,30 +307,17 @@ static bool improve_together(operation *o, const uint32_t *by_size, double *leas
    one after the other, are changed as long as that is better. */
 static void choose(operation *o, const uint32_t *by_size) {
   enum { rounds = 4 };
-  double least = cost_on(o, by_size);
+  double least = cost_on(o);
   bool better = true;
   for (uint32_t n = 0; n < rounds && better; n++) {
     better = improve_together(o, by_size, &least);
     for (uint32_t a = 0; a < o->p->mesh.count; a++)
-      if (o->among[a] != 0) better = improve(o, by_size, a, &least) || better;
+      if (o->among[a] != 0) better = improve(o, a, &least) || better;
   }
-  make_cuts(o, by_size);
+  make_cuts(o);
 }
 
 /* --- Binding --- */
-
-/* How a result in parts will lie once they are combined. */
-static const ax_spec *combined_spec(const operation *o, uint32_t t, ax_spec spec, ax_axis_set parts, ax_factor_kind kind) {
-  for (uint32_t d = 0; d < type_of(o, t)->rank && kind == AX_FACTOR_SUM; d++) {
-    const ax_axis_list list = scattered(o, t, &spec, d, parts);
-    for (uint32_t i = 0; i < list.count; i++) {
-      spec.axis[d][spec.count[d]++] = list.axis[i];
-      parts &= ~((ax_axis_set)1 << list.axis[i]);
-    }
-    if (list.count > 0 && spec.rank <= d) spec.rank = d + 1;
-  }
-  return ax_spec_unique(o->p, &spec);
-}
 
 static void bind(const operation *o, const ax_value *in, ax_spec *specs, ax_value *out) {
   const ax_eqn *eqn = o->eqn;
@@ -383,7 +377,9 @@ static void bind_cut(const operation *o, ax_held *held) {
     ax_held_set(result, out[k], ax_spec_unique(o->p, &specs[k]));
     result->parts = parts;
     result->combine = kind;
-    result->combined = combined_spec(o, eqn->in_count + k, specs[k], parts, kind);
+    ax_axis_set left = parts;
+    if (kind == AX_FACTOR_SUM) (void)scatter_spec(o, eqn->in_count + k, &specs[k], &left);
+    result->combined = ax_spec_unique(o->p, &specs[k]);
   }
 }
 
@@ -416,12 +412,10 @@ static bool stays(const operation *o, const ax_held *held, ax_axis_set parts) {
   return true;
 }
 
-static void look(operation *o, const ax_spec *const *lies, const ax_held *held, uint32_t *by_size) {
+static void look(operation *o, const ax_spec *const *lies, const ax_held *held, const uint32_t *by_size) {
   const ax_eqn *eqn = o->eqn;
   for (uint32_t i = 0; i < eqn->in_count; i++) o->lies[i] = held[eqn->in[i]].spec;
   for (uint32_t k = 0; k < eqn->out_count; k++) o->lies[eqn->in_count + k] = lies[eqn->out + k];
-  memset(o->among, 0, sizeof o->among);
-  if (!order_by_size(o, by_size)) return;
   find_choices(o, by_size);
   choose(o, by_size);
 }
@@ -432,11 +426,11 @@ void ax_bind_operation(ax_partitioner *p, const ax_scope *s, const ax_program *p
   o.tensor = o.f->in;
   o.lies = ax_trace_alloc(tensor_count(&o) * sizeof o.lies[0]);
   uint32_t *by_size = ax_trace_alloc(tensor_count(&o) * sizeof by_size[0]);
-  if (ax_failed()) return;
+  if (ax_failed() || !order_by_size(&o, by_size)) return;
   if (carries_parts(&o, s, held)) {
     const ax_axis_set parts = held[eqn->in[0]].parts;
     look(&o, lies, held, by_size);
-    if (!ax_failed() && stays(&o, held, parts)) o.carried = parts;
+    if (stays(&o, held, parts)) o.carried = parts;
   }
   if (o.carried == 0) {
     for (uint32_t i = 0; i < eqn->in_count; i++) ax_held_combine(&held[eqn->in[i]]);

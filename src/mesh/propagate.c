@@ -361,27 +361,8 @@ static flow *flow_of(propagation *g, const ax_program *program) {
   return f;
 }
 
-static void find_holders(propagation *g, flow *f) {
-  ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "holders", f->program, &g->s, sizeof g->s);
-  if (entry == NULL) ax_fail(ax_out_of_memory(0));
-  if (entry == NULL || entry->known) return;
-  entry->known = true;
-  for (uint32_t e = 0; e < f->program->eqn_count && !ax_failed(); e++) {
-    const ax_eqn *eqn = &f->program->eqns[e];
-    const ax_program *held;
-    if (is_said(eqn)) continue;
-    for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL && !ax_failed(); k++) {
-      flow *body = flow_of(g, held);
-      holder *h = ax_arena_alloc(&g->p->arena, sizeof *h);
-      if (h == NULL) ax_fail(ax_out_of_memory(sizeof *h));
-      if (body == NULL || h == NULL) return;
-      *h = (holder){f, e, body->holders};
-      body->holders = h;
-      find_holders(g, body);
-    }
-  }
-}
-
+/* Goes through a program and those in it, once each: who holds whom, and what is said. An equation that holds a program is looked at in any case, as
+   it may be found after what is said in there. */
 static void hear_all(propagation *g, flow *f) {
   ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "heard", f->program, &g->s, sizeof g->s);
   if (entry == NULL) ax_fail(ax_out_of_memory(0));
@@ -390,8 +371,20 @@ static void hear_all(propagation *g, flow *f) {
   for (uint32_t e = 0; e < f->program->eqn_count && !ax_failed(); e++) {
     const ax_eqn *eqn = &f->program->eqns[e];
     const ax_program *held;
-    if (is_said(eqn)) hear(g, f, eqn);
-    for (uint32_t k = 0; !is_said(eqn) && (held = ax_eqn_program(eqn, k)) != NULL && !ax_failed(); k++) hear_all(g, flow_of(g, held));
+    if (is_said(eqn)) {
+      hear(g, f, eqn);
+      continue;
+    }
+    for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL && !ax_failed(); k++) {
+      flow *body = flow_of(g, held);
+      holder *h = ax_arena_alloc(&g->p->arena, sizeof *h);
+      if (h == NULL) ax_fail(ax_out_of_memory(sizeof *h));
+      if (body == NULL || h == NULL) return;
+      *h = (holder){f, e, body->holders};
+      body->holders = h;
+      push(g, f, e, THROUGH);
+      hear_all(g, body);
+    }
   }
 }
 
@@ -399,7 +392,6 @@ static void propagate(propagation *g, const ax_program *program) {
   item at;
   flow *f = flow_of(g, program);
   if (f == NULL) return;
-  find_holders(g, f);
   hear_all(g, f);
   while (!ax_failed() && pop(g, &at)) look_at(g, at.of, at.eqn, at.level);
 }

@@ -10,11 +10,7 @@
 
 /* The axes of a dimension from the one numbered `from` on, as names. */
 static ax_axes names_of(const ax_spec *spec, uint32_t dim, uint32_t from) {
-  const ax_mesh *mesh = &ax_builder_current()->axes;
-  ax_axes names = {0};
-  for (uint32_t i = from; i < spec->count[dim]; i++)
-    memcpy(names.name[names.count++], mesh->axis[spec->axis[dim][i]].name, AX_MAX_NAME);
-  return names;
+  return ax_spec_names(spec, &ax_builder_current()->axes, dim, from);
 }
 
 static ax_value gather(ax_value x, const ax_axes *names, uint32_t dim) {

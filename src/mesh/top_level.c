@@ -19,9 +19,7 @@ static void gather(const ax_value *in, ax_value *out, void *context) {
   const change *c = context;
   out[0] = in[0];
   for (uint32_t d = 0; d < c->from.rank; d++) {
-    ax_axes gone = {0};
-    for (uint32_t i = c->to.count[d]; i < c->from.count[d]; i++)
-      memcpy(gone.name[gone.count++], c->mesh->axis[c->from.axis[d][i]].name, AX_MAX_NAME);
+    const ax_axes gone = ax_spec_names(&c->from, c->mesh, d, c->to.count[d]);
     if (gone.count > 0) out[0] = ax_all_gather_invariant(out[0], ax_axes_listed(&gone).text, d, true);
   }
 }

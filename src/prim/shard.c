@@ -1,6 +1,4 @@
 /* Factors: what the partitioner knows of an operation. */
-#include <string.h>
-
 #include "prim/prims.h"
 #include "prim/collective.h"
 
@@ -27,10 +25,7 @@ void ax_shard_pointwise(const ax_shard_args *args) {
 }
 
 ax_value ax_block_start(const ax_block_args *args, uint32_t k, uint32_t d, ax_dtype dtype) {
-  const ax_mesh *mesh = &ax_builder_current()->axes;
-  const ax_spec *spec = &args->specs[k];
-  ax_axes names = {0};
-  for (uint32_t i = 0; i < spec->count[d]; i++) memcpy(names.name[names.count++], mesh->axis[spec->axis[d][i]].name, AX_MAX_NAME);
+  const ax_axes names = ax_spec_names(&args->specs[k], &ax_builder_current()->axes, d, 0);
   if (names.count == 0) return ax_as("shard", ax_integer(0), dtype);
   const ax_axes_list list = ax_axes_listed(&names);
   return ax_convert_element_type(ax_mul(ax_convert_element_type(ax_axis_index(list.text), AX_S64), ax_integer(args->blocks[k].dims[d])), dtype);
