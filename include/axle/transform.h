@@ -60,8 +60,8 @@ AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program 
    number. */
 AX_MUST_USE ax_status ax_program_with_shardings(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_program **out);
 /* The program as one shard_map over its whole mesh: a program for each device, whose collectives and slices are all to be seen. What
-   stands outside of shard_maps is computed whole by every device. What shard_maps take and give stays in blocks from one to the next,
-   through calls, cond, while and scan too, and is gathered where something wants it whole. shard_maps over different meshes of the
+   stands outside of shard_maps is computed on blocks where what shard_maps and ax_with_sharding say of layouts comes to it, and whole by every
+   device otherwise; so it goes through calls, cond, while and scan too. Blocks are gathered where something wants them whole. shard_maps over different meshes of the
    same devices are over one mesh that all are made of: with (a=4, b=2) and (c=8) c is a and b. One over fewer devices, whose number divides
    theirs, is done by several groups of devices alike: with (e=2) e is the first part of a. A shard_map inside another adds its axes. A
    program that is one shard_map already, or has none, is returned itself.

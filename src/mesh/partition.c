@@ -1,15 +1,15 @@
-/* The partitioner, in its simplest form: a program becomes one shard_map over its mesh.
+/* The partitioner: a program becomes one shard_map over its mesh.
 
      a = mul x x                                  shard_map[data=4] x w {
-     b = shard_map[data=4] a w { body }             a = mul x x                    the same on every device
-     c = add b b                            -->     .. the slice of a of this device; body; its result's blocks joined ..
-                                                    c = add b b
+     b = shard_map[data=4] a w { body }             a = mul x x                    of blocks of x, as the body takes blocks of a
+     c = add b b                            -->     .. body ..
+                                                    c = add b b                    of blocks
                                                   }
 
-   What stands outside shard_maps is computed by every device, on whole arrays. The result of a shard_map stays in blocks until
-   something needs it in another layout; then it is laid out anew by collectives and slices that show in the program (reshard.h).
-   Inputs are laid out as their first user wants them, results as they are made. Layouts go through programs in control flow (layouts.c),
-   which are rebuilt for the layouts that they take and give (rebuild.c).
+   How values are to lie is found from what shard_maps and sharding_constraints say (propagate.c), inputs included. What stands outside shard_maps is
+   computed on blocks where its operands or results are cut (operation.c), on whole arrays by every device otherwise. A value stays as it was made until
+   something needs it in another layout; then it is laid out anew by collectives and slices that show in the program (reshard.h). Programs in
+   control flow are rebuilt for the layouts that they take and give (rebuild.c).
 
    The mesh has a level for each depth of shard_maps inside one another (whole_mesh.c). Along the axes of deeper levels, values of outer
    bodies are the same everywhere.
@@ -44,11 +44,10 @@ static ax_status make_body(ax_partitioner *p, const ax_program *program, ax_spec
   ax_builder builder;
   ax_builder_begin(&builder, &p->mesh);
   ax_propagate(p, &outside, program);
-  const ax_layouts *layouts = ax_failed() ? NULL : ax_layouts_of_program(p, &outside, program);
   ax_held *held = ax_held_alloc(p, program);
   ax_value *outs = ax_trace_alloc(program->out_count * sizeof outs[0]);
   for (uint32_t i = 0; i < program->in_count && !ax_failed(); i++) {
-    held[i].spec = divided(p, &program->types[i], layouts->in[i].first);
+    held[i].spec = divided(p, &program->types[i], ax_propagated_at(p, &outside, program, i));
     if (held[i].spec != NULL) in_specs[i] = *held[i].spec;
     held[i].value = input(p, &builder, &program->types[i], &in_specs[i]);
   }

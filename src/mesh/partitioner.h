@@ -4,7 +4,7 @@
      regroup.c      groups as axes of that mesh
      scope.c        from the axes of one of its programs to those of that mesh
      propagate.c    how values are to lie, from sharding_constraints and shard_maps on
-     layouts.c      in which layouts programs take their inputs and give their results
+     layouts.c      what of this holds for the operands and results of equations that hold programs
      rebuild.c      the walk that makes the per-device program
      operation.c    single operations in it, on blocks
 
@@ -24,7 +24,6 @@ typedef struct ax_level {
   ax_mesh refined; /* these, without names */
   ax_mesh *cuts;   /* that groups would have, where there is a refinement */
   uint32_t cut_count, cut_capacity;
-  bool constrained; /* there are sharding_constraints: layouts are propagated */
 } ax_level;
 
 /* What the axes of a program's environment are made of in the whole mesh. */
@@ -101,37 +100,20 @@ bool ax_factor_is_all(const ax_factors *factors, const ax_factored *tensor, cons
 /* How it lies with its factors cut so: a factor can be cut only when those before it in its dimension are cut to the end. */
 ax_spec ax_cuts_write(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank, const ax_cuts *cuts);
 
-/* Finds how values are to lie, of the program and of all in it but what shard_maps hold, when there are sharding_constraints at this depth. */
+/* Finds how values are to lie, of the program and of all in it but what shard_maps hold, where these or sharding_constraints say something. */
 void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *program);
-/* By value, what was found; NULL: nothing was, as there are no sharding_constraints. */
+/* By value, what was found; NULL: nothing was, as nothing is said: all values are whole. */
 const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_scope *s, const ax_program *program);
+/* Of one value. */
+const ax_spec *ax_propagated_at(ax_partitioner *p, const ax_scope *s, const ax_program *program, uint32_t v);
 /* Whether one operand of one equation is all that the value is used for. */
 bool ax_propagated_once(ax_partitioner *p, const ax_scope *s, const ax_program *program, uint32_t v);
 
 /* --- Layouts --- */
 
-/* How one of a program's inputs, or of an equation's operands, is used. */
-typedef struct ax_use {
-  bool used;    /* otherwise it is at most given on as a result */
-  bool whole;   /* some use takes it whole */
-  bool uniform; /* all uses take it as the first does */
-  const ax_spec *first;
-} ax_use;
-/* How a result is made. */
-typedef struct ax_made {
-  const ax_spec *spec;
-  uint32_t from; /* AX_NONE; otherwise it is as this operand is, which is not used */
-} ax_made;
-typedef struct ax_layouts {
-  ax_use *in;
-  ax_made *out;
-} ax_layouts;
-
-/* NULL, and arrays that are NULL: the trace has failed. */
-const ax_layouts *ax_layouts_of_program(ax_partitioner *p, const ax_scope *s, const ax_program *program);
-ax_layouts ax_layouts_of_eqn(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn);
-/* How what is held as `held` is handed to where it is used so. */
-const ax_spec *ax_use_layout(const ax_use *use, const ax_spec *held);
+/* How an equation of `program` that holds programs takes its operands and gives its results: as propagation found. A call's results are left out, as they
+   come as its body makes them. */
+void ax_region_layouts(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, const ax_spec **in, const ax_spec **out);
 
 /* --- The walk --- */
 

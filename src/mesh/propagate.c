@@ -396,11 +396,12 @@ static void propagate(propagation *g, const ax_program *program) {
   while (!ax_failed() && pop(g, &at)) look_at(g, at.of, at.eqn, at.level);
 }
 
-static bool is_constrained(const ax_partitioner *p, const ax_scope *s) { return s->depth < p->level_count && p->levels[s->depth].constrained; }
+/* Something may be said here: there are meshes at this depth. */
+static bool is_heard(const ax_partitioner *p, const ax_scope *s) { return s->depth < p->level_count; }
 
 void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *program) {
   propagation g = {.p = p, .s = s};
-  if (!is_constrained(p, s)) return;
+  if (!is_heard(p, s)) return;
   propagate(&g, program);
   ax_free(g.queue);
 }
@@ -412,6 +413,11 @@ bool ax_propagated_once(ax_partitioner *p, const ax_scope *s, const ax_program *
 }
 
 const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_scope *s, const ax_program *program) {
-  ax_memo_entry *entry = is_constrained(p, s) ? ax_memo_ask(&p->memo, "propagated", program, &s, sizeof s) : NULL;
+  ax_memo_entry *entry = is_heard(p, s) ? ax_memo_ask(&p->memo, "propagated", program, &s, sizeof s) : NULL;
   return entry != NULL && entry->known ? ((const flow *)entry->data)->at : NULL;
+}
+
+const ax_spec *ax_propagated_at(ax_partitioner *p, const ax_scope *s, const ax_program *program, uint32_t v) {
+  const ax_spec *const *lies = ax_propagated(p, s, program);
+  return lies != NULL ? lies[v] : NULL;
 }

@@ -1,4 +1,4 @@
-/* The walk that makes the per-device program. What stands outside shard_maps is bound as it is, on whole values; a shard_map's body is
+/* The walk that makes the per-device program. What stands outside shard_maps is bound on blocks (operation.c) or on whole values; a shard_map's body is
    bound in its place, on blocks; a program in control flow is rebuilt for the layouts that its inputs come in and its results are to have
    (layouts.c), once for each of them, so that a hundred calls of one body on blocks laid out alike are calls of one body again. */
 #include <string.h>
@@ -17,6 +17,7 @@ typedef struct rebuilt {
   ax_program *program; /* borrowed */
   const ax_spec **out; /* how its results are laid out */
   ax_axis_set *uneven; /* ax_held.uneven of each */
+  ax_asked *asked;     /* by input, what it was joined to */
 } rebuilt;
 
 ax_held *ax_held_alloc(ax_partitioner *p, const ax_program *program) {
@@ -50,6 +51,7 @@ static ax_value *walk_program(ax_partitioner *p, const question *q, ax_builder *
   if (held == NULL || outs == NULL) return NULL;
   for (uint32_t i = 0; i < program->in_count; i++) {
     held[i].spec = q->in[i];
+    held[i].asked = &made->asked[i];
     ax_type type = ax_scope_block(p, q->s, &program->types[i], q->in[i]);
     held[i].value = ax_builder_input(builder, &type);
   }
@@ -68,11 +70,12 @@ static rebuilt *build(ax_partitioner *p, const question *q) {
   rebuilt *made = ax_arena_alloc(&p->arena, sizeof *made);
   const ax_spec **out = ax_arena_alloc(&p->arena, q->program->out_count * sizeof out[0]);
   ax_axis_set *uneven = ax_arena_alloc(&p->arena, q->program->out_count * sizeof uneven[0]);
-  if (made == NULL || out == NULL || uneven == NULL) {
+  ax_asked *asked = ax_arena_alloc(&p->arena, q->program->in_count * sizeof asked[0]);
+  if (made == NULL || out == NULL || uneven == NULL || asked == NULL) {
     ax_fail(ax_out_of_memory(0));
     return NULL;
   }
-  *made = (rebuilt){.out = out, .uneven = uneven};
+  *made = (rebuilt){.out = out, .uneven = uneven, .asked = asked};
   ax_builder builder;
   ax_builder_begin(&builder, &p->mesh);
   builder.seals = true;
@@ -121,15 +124,27 @@ typedef struct binding {
   ax_axis_set *uneven;
 } binding;
 
-static bool binding_init(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held, binding *b) {
+static bool binding_init(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, ax_held *held, binding *b) {
   for (uint32_t i = 0; i < eqn->in_count; i++) ax_held_combine(&held[eqn->in[i]]);
-  const ax_layouts l = ax_layouts_of_eqn(p, s, eqn);
   *b = (binding){eqn, ax_trace_alloc(eqn->in_count * sizeof b->in[0]), ax_trace_alloc(eqn->out_count * sizeof b->out[0]),
                  ax_trace_alloc(eqn->out_count * sizeof b->uneven[0])};
   if (ax_failed()) return false;
-  for (uint32_t i = 0; i < eqn->in_count; i++) b->in[i] = ax_use_layout(&l.in[i], held[eqn->in[i]].spec);
-  for (uint32_t k = 0; k < eqn->out_count; k++) b->out[k] = l.out[k].from != AX_NONE ? b->in[l.out[k].from] : l.out[k].spec;
-  return true;
+  ax_region_layouts(p, s, program, eqn, b->in, b->out);
+  return !ax_failed();
+}
+
+/* The program, with what it joins of its first `count` inputs joined before, where it is done once for all calls and iterations. */
+static const rebuilt *rebuild_for(ax_partitioner *p, question q, const ax_spec **in, uint32_t count) {
+  q.in = in;
+  const rebuilt *made = rebuild(p, &q);
+  bool changed = false;
+  for (uint32_t i = 0; made != NULL && i < count; i++) {
+    const ax_asked *asked = &made->asked[i];
+    if (!asked->joined) continue;
+    in[i] = asked->several ? NULL : ax_spec_unique(p, &asked->as);
+    changed = true;
+  }
+  return changed && !ax_failed() ? rebuild(p, &q) : made;
 }
 
 /* From operand `first` on, as slices where they are stacked. */
@@ -144,7 +159,8 @@ static ax_program *scan_body(ax_partitioner *p, const ax_scope *s, const binding
   const uint32_t carries = (uint32_t)params->num_carry;
   const ax_spec **in = parts_of(p, b->in, b->eqn->in_count, (uint32_t)params->num_consts + carries);
   const ax_spec **out = parts_of(p, b->out, b->eqn->out_count, carries);
-  const rebuilt *made = ax_failed() ? NULL : rebuild(p, &(question){s, params->body, in, out});
+  const rebuilt *made = ax_failed() ? NULL : rebuild_for(p, (question){.s = s, .program = params->body, .out = out}, in, (uint32_t)params->num_consts);
+  for (uint32_t i = 0; made != NULL && i < (uint32_t)params->num_consts; i++) b->in[i] = in[i];
   return made != NULL ? made->program : NULL;
 }
 
@@ -152,17 +168,17 @@ static ax_program *scan_body(ax_partitioner *p, const ax_scope *s, const binding
 static ax_program *while_program(ax_partitioner *p, const ax_scope *s, const binding *b, const ax_program *program, bool is_cond) {
   const ax_while_params *params = b->eqn->params;
   const uint32_t carries = b->eqn->out_count, consts = program->in_count - carries;
-  const ax_spec **in = ax_trace_alloc(program->in_count * sizeof in[0]);
+  const ax_spec **in = ax_trace_alloc(program->in_count * sizeof in[0]), **own = b->in + (is_cond ? 0 : params->cond_nconsts);
   const ax_spec *whole[] = {NULL};
-  for (uint32_t i = 0; in != NULL && i < program->in_count; i++)
-    in[i] = i < consts ? b->in[i + (is_cond ? 0 : (uint32_t)params->cond_nconsts)] : b->out[i - consts];
-  const rebuilt *made = ax_failed() ? NULL : rebuild(p, &(question){s, program, in, is_cond ? whole : b->out});
+  for (uint32_t i = 0; in != NULL && i < program->in_count; i++) in[i] = i < consts ? own[i] : b->out[i - consts];
+  const rebuilt *made = ax_failed() ? NULL : rebuild_for(p, (question){.s = s, .program = program, .out = is_cond ? whole : b->out}, in, consts);
+  for (uint32_t i = 0; made != NULL && i < consts; i++) own[i] = in[i];
   return made != NULL ? made->program : NULL;
 }
 
-/* A call's results come as the body makes them. */
+/* A call's results come as the body makes them. What a checkpoint joins is joined again where it is done again. */
 static ax_program *called_body(ax_partitioner *p, const ax_scope *s, binding *b, const ax_program *body) {
-  const rebuilt *made = rebuild(p, &(question){s, body, b->in, NULL});
+  const rebuilt *made = rebuild_for(p, (question){.s = s, .program = body}, b->in, b->eqn->prim == &ax_prim_closed_call ? body->in_count : 0);
   if (made == NULL) return NULL;
   b->out = made->out;
   b->uneven = made->uneven;
@@ -199,12 +215,12 @@ static void *params_here(ax_partitioner *p, const ax_scope *s, binding *b) {
   return made;
 }
 
-static void bind_region(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held) {
+static void bind_region(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, ax_held *held) {
   binding b;
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]), *out = ax_trace_alloc(eqn->out_count * sizeof out[0]);
-  if (ax_failed() || !binding_init(p, s, eqn, held, &b)) return;
-  for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = held_here(p, &held[eqn->in[i]], b.in[i]);
+  if (ax_failed() || !binding_init(p, s, program, eqn, held, &b)) return;
   void *params = params_here(p, s, &b);
+  for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) in[i] = held_here(p, &held[eqn->in[i]], b.in[i]);
   if (ax_failed()) return;
   ax_bind(eqn->prim, params, in, eqn->in_count, out, eqn->out_count);
   for (uint32_t k = 0; k < eqn->out_count; k++) {
@@ -214,12 +230,12 @@ static void bind_region(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn,
 }
 
 /* What has a derivative of its own is the call that it is: derivatives have been taken. */
-static void bind_custom(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held) {
+static void bind_custom(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, ax_held *held) {
   const ax_closed_call_params params = {ax_eqn_program(eqn, 0)};
   ax_eqn call = *eqn;
   call.prim = &ax_prim_closed_call;
   call.params = &params;
-  bind_region(p, s, &call, held);
+  bind_region(p, s, program, &call, held);
 }
 
 /* A collective over groups: over the axes that they are along, or by its rule. Its result varies as it did. */
@@ -313,8 +329,8 @@ void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program,
     const ax_eqn *eqn = &program->eqns[i];
     ax_builder_stem(ax_builder_current(), eqn);
     if (eqn->prim == &ax_prim_shard_map) enter(p, s, eqn, held);
-    else if (eqn->prim == &ax_prim_custom_vjp || eqn->prim == &ax_prim_custom_jvp) bind_custom(p, s, eqn, held);
-    else if (eqn->prim->kind == AX_REGION) bind_region(p, s, eqn, held);
+    else if (eqn->prim == &ax_prim_custom_vjp || eqn->prim == &ax_prim_custom_jvp) bind_custom(p, s, program, eqn, held);
+    else if (eqn->prim->kind == AX_REGION) bind_region(p, s, program, eqn, held);
     else if (eqn->prim == &ax_prim_sharding_constraint) bind_constraint(p, s, eqn, held);
     else if (lies != NULL && eqn->prim->kind == AX_LOCAL) ax_bind_operation(p, s, program, eqn, lies, held);
     else bind_whole(p, s, program, eqn, held);

@@ -51,6 +51,29 @@ static void settle(ax_held *held) {
   held->uneven = 0;
 }
 
+struct ax_laid {
+  ax_laid *next;
+  ax_spec spec;
+  ax_value value;
+};
+
+/* Whether blocks have to be joined. */
+static bool has_to_join(const ax_spec *from, const ax_spec *to) {
+  for (uint32_t d = 0; from != NULL && d < from->rank; d++) {
+    const uint32_t count = d < to->rank ? to->count[d] : 0;
+    if (count < from->count[d] || memcmp(from->axis[d], to->axis[d], from->count[d]) != 0) return true;
+  }
+  return false;
+}
+
+static void note(ax_held *held, const ax_spec *spec) {
+  ax_asked *asked = held->asked;
+  if (asked == NULL || !has_to_join(held->spec, spec)) return;
+  asked->several = asked->joined && (asked->several || !ax_spec_equal(&asked->as, spec));
+  if (!asked->joined) asked->as = *spec;
+  asked->joined = true;
+}
+
 void ax_held_set(ax_held *held, ax_value value, const ax_spec *spec) { *held = (ax_held){.value = value, .type = held->type, .spec = spec}; }
 
 /* --- Padding --- */
@@ -72,7 +95,7 @@ static ax_value with_padding(const ax_held *held, ax_value x, const ax_spec *spe
   return ax_pad(x, ax_as("pad", ax_integer(0), held->type->dtype), none, high, none);
 }
 
-ax_value ax_held_whole(ax_held *held) {
+static ax_value whole_of(ax_held *held) {
   settle(held);
   if (held->whole.trace != 0) return held->whole;
   ax_value x = held->value;
@@ -81,6 +104,11 @@ ax_value ax_held_whole(ax_held *held) {
     if (names.count > 0) x = without_padding(held, gather(x, &names, d), d);
   }
   return held->whole = x;
+}
+
+ax_value ax_held_whole(ax_held *held) {
+  note(held, &(ax_spec){0});
+  return whole_of(held);
 }
 
 /* From one layout to another: along dimension d, `stay[d]` axes stay. */
@@ -144,11 +172,8 @@ static bool goes_by_whole(const change *c) {
   return true;
 }
 
-ax_value ax_held_as(ax_held *held, const ax_spec *spec) {
-  settle(held);
+static ax_value laid_anew(ax_held *held, const ax_spec *spec) {
   const ax_spec none = {0}, *from = held->spec != NULL ? held->spec : &none;
-  if (ax_spec_equal(from, spec)) return held->value;
-  if (ax_spec_set(spec) == 0) return ax_held_whole(held);
   bool gathered = held->whole.trace != 0;
   change c = compare(held, gathered ? &none : from, spec);
   ax_value x = gathered ? held->whole : held->value;
@@ -166,4 +191,20 @@ ax_value ax_held_as(ax_held *held, const ax_spec *spec) {
   for (uint32_t d = 0; d < AX_MAX_RANK; d++)
     if (cuts(&c, d)) x = cut(&c, x, d);
   return x;
+}
+
+ax_value ax_held_as(ax_held *held, const ax_spec *spec) {
+  const ax_spec none = {0};
+  settle(held);
+  note(held, spec);
+  if (ax_spec_equal(held->spec != NULL ? held->spec : &none, spec)) return held->value;
+  if (ax_spec_set(spec) == 0) return whole_of(held);
+  for (const ax_laid *l = held->laid; l != NULL; l = l->next)
+    if (ax_spec_equal(&l->spec, spec)) return l->value;
+  const ax_value value = laid_anew(held, spec);
+  ax_laid *made = ax_trace_alloc(sizeof *made);
+  if (made == NULL) return ax_poison;
+  *made = (ax_laid){held->laid, *spec, value};
+  held->laid = made;
+  return value;
 }

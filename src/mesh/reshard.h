@@ -11,6 +11,15 @@
 
 #include "ir/program.h"
 
+/* What a value's blocks were joined to. */
+typedef struct ax_asked {
+  bool joined, several;
+  ax_spec as; /* the first time; several: and in another way */
+} ax_asked;
+
+/* A layout that a value was brought to. */
+typedef struct ax_laid ax_laid;
+
 typedef struct ax_held {
   ax_value value;      /* this device's block; where axes do not divide a dimension the last blocks end in padding, in which anything may stand */
   const ax_type *type; /* of the whole */
@@ -20,6 +29,8 @@ typedef struct ax_held {
   const ax_spec *combined; /* how the sum will lie: as the parts do, or cut further, by axes over which there are parts */
   ax_axis_set uneven;  /* along these, which the spec does not name, blocks may differ: the first device's counts */
   ax_value whole;      /* gathered already, or poison */
+  ax_laid *laid;       /* all others that it was brought to */
+  ax_asked *asked;     /* to fill, or NULL */
 } ax_held;
 
 /* What it holds from now on; its type stays. */

@@ -58,10 +58,7 @@ static ax_status find_meshes(ax_partitioner *p, const ax_program *program, uint3
       AX_TRY(find_meshes(p, params->body, depth + 1, &params->mesh));
       continue;
     }
-    if (eqn->prim == &ax_prim_sharding_constraint) {
-      AX_TRY(add_mesh(p, depth, eqn));
-      p->levels[depth].constrained = true;
-    }
+    if (eqn->prim == &ax_prim_sharding_constraint) AX_TRY(add_mesh(p, depth, eqn));
     AX_TRY(add_cut(p, depth, mesh, eqn));
     for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(find_meshes(p, held, depth, mesh));
   }
