@@ -9,6 +9,7 @@ bench_case sgemm, pointwise;                        /* alone.c */
 bench_case rows_in_scan, cache_in_scan;             /* updates.c */
 bench_case at_once, ahead;                           /* threads.c */
 bench_case place;                                   /* placing.c */
+bench_case calls;                                   /* calls.c */
 bench_case scaling, reading, every_stage;           /* scaling.c */
 
 #endif

@@ -26,6 +26,7 @@ static const struct {
     {"rows_in_scan", rows_in_scan, 1, "ROWS"},
     {"cache_in_scan", cache_in_scan, 1, "STEPS"},
     {"place", place, 2, "put|move|read|read_in_place rows|columns|whole"},
+    {"calls", calls, 2, "COUNT each|sum"},
     {"scaling", scaling, 2, "FAMILY N"},
     {"reading", reading, 2, "FAMILY N"},
     {"stages", every_stage, 2, "FAMILY N"},

@@ -14,6 +14,9 @@
    ax_array_from_parts; memory that nothing needs goes to the runtime's pool, and to the system by ax_runtime_trim or with the runtime.
    A run holds its arguments and its executable until it is over, so the caller may release its references as soon as the call returns.
 
+   Arguments that no result and no effect depends on are not looked at but for their type: they are not laid out, not waited for and not donated
+   (ax_compile_options.keep_unused, ax_executable_keeps). A result that is an argument unchanged is that array, once more (ax_executable_passed).
+
    Donation. An argument that an executable was compiled to be given (ax_compile_options.donate) is gone from the moment the run is
    started, for every reference to it and every thread: reading it or running on it fails. Who had begun to read it before (a run
    that was started, ax_array_read) reads on, and the run that it was donated to waits for them. Its memory may hold a result
@@ -81,6 +84,7 @@ void ax_runtime_wait(ax_runtime *runtime);
 typedef struct ax_counters {
   uint64_t programs_compiled, programs_found; /* by ax_compile and what calls it */
   uint64_t kernels_compiled, kernels_found;   /* of programs that were compiled: machine code of fused operations */
+  uint64_t runs, calls_without_run; /* calls that devices ran for, and those that gave arguments, or constants made by an earlier one, as results */
 } ax_counters;
 ax_counters ax_runtime_counters(const ax_runtime *runtime); /* zeros for NULL */
 
@@ -152,6 +156,8 @@ enum {
 typedef struct ax_executable ax_executable;
 typedef struct ax_compile_options {
   ax_args donate;     /* the inputs whose memory may be reused for results, and that are gone once a run is started (see above) */
+  bool keep_unused;   /* inputs that no result and no effect depends on are part of the program all the same: they are placed, held, and gone when they
+                         are donated, so that a result may live in their memory. As jax.jit's keep_unused */
   bool reference;     /* what each device computes by itself runs in plain reference code instead of machine code: slow, to find
                          out which of the two is wrong */
   uint32_t check_numerics; /* AX_CHECK_*: a run fails with AX_NOT_FINITE when an equation makes such a number: its result has one and none

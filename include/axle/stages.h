@@ -50,12 +50,15 @@ typedef struct ax_lowered ax_lowered;
 AX_MUST_USE ax_status ax_program_lower(ax_program *program, const ax_compile_options *options, ax_lowered **out);
 ax_lowered *ax_lowered_retain(ax_lowered *lowered);
 void ax_lowered_release(ax_lowered *lowered);
-/* What each device runs, in one shard_map, with its collectives: to be printed, written as StableHLO, its cost counted (ax_program_cost). Borrowed, as
-   are the mesh and how input and result `index` lie on it; NULL: there is no such input or result. */
+/* What each device runs, in one shard_map, with its collectives: to be printed, written as StableHLO, its cost counted (ax_program_cost). It has no inputs
+   that nothing depends on (unless ax_compile_options.keep_unused) and no results that are an input. Borrowed, as are the mesh and how input and result
+   `index` of the whole program lie on it; NULL: there is no such input or result. */
 ax_program *ax_lowered_program(const ax_lowered *lowered);
 const ax_mesh *ax_lowered_get_mesh(const ax_lowered *lowered);
 const ax_spec *ax_lowered_in_spec(const ax_lowered *lowered, uint32_t index);
 const ax_spec *ax_lowered_out_spec(const ax_lowered *lowered, uint32_t index);
+/* As ax_executable_keeps, which may keep fewer. */
+bool ax_lowered_keeps(const ax_lowered *lowered, uint32_t index);
 double ax_lowered_seconds(const ax_lowered *lowered); /* that lowering took */
 
 /* Bytes by what they are for. */
@@ -85,6 +88,12 @@ double ax_executable_lower_seconds(const ax_executable *executable);
 double ax_executable_compile_seconds(const ax_executable *executable);
 /* The result that lives in the memory of input `index`, which was donated; -1: none does, and donating it is of no use but that it is gone. */
 int64_t ax_executable_donated(const ax_executable *executable, uint32_t index);
+/* Whether devices compute with input `index`. False: nothing depends on it but results that it is itself, or there is no such input. JAX's kept_var_idx. */
+bool ax_executable_keeps(const ax_executable *executable, uint32_t index);
+/* The input that result `index` is, unchanged; -1: none, it is made. A run gives one more reference to the argument's array: nothing is copied, the
+   result is ready when that is, and fails as that does. It is another array only where the argument is donated, whose memory it then has, or where the
+   argument lies otherwise than the shardings of both say. What is then left to do is done without devices, where all results are inputs. */
+int64_t ax_executable_passed(const ax_executable *executable, uint32_t index);
 
 #pragma GCC visibility pop
 

@@ -41,6 +41,8 @@ void ax_layout_release(ax_layout *layout);
 void ax_layout_offset(const ax_layout *layout, uint32_t b, int64_t *offset);
 /* The place of a device, by its id. AX_INVALID_ARGUMENT: the array is not on it. */
 AX_MUST_USE ax_status ax_layout_place(const ax_layout *layout, int64_t device, int64_t *place);
+/* The same elements are in the same parts, numbered alike. */
+bool ax_layout_same(const ax_layout *a, const ax_layout *b);
 /* The number of the block that the device at a place has. */
 uint32_t ax_layout_block_at(const ax_layout *layout, int64_t place);
 

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "exec/exec.h"
 #include "exec/float_mode.h"
 #include "exec/pending.h"
 
@@ -31,49 +30,52 @@ ax_status ax_mismatches_report(ax_mismatches *all, const char *who, uint32_t arg
 
 static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
   ax_mismatches wrong = {0};
-  for (uint32_t i = 0; i < e->plan->in_count; i++) {
+  for (uint32_t i = 0; i < e->in_count; i++) {
     const ax_type *want = ax_program_in_type(e->program, i);
     const ax_type *got = in != NULL && in[i] != NULL ? &in[i]->layout->type : NULL;
-    bool gone = got != NULL && ax_array_gone(in[i]), foreign = got != NULL && in[i]->layout->runtime != e->runtime;
+    bool gone = got != NULL && ax_executable_uses(e, i) && ax_array_gone(in[i]), foreign = got != NULL && in[i]->layout->runtime != e->runtime;
     if (got != NULL && !gone && !foreign && got->dtype == want->dtype && ax_same_shape(got, want)) continue;
     ax_mismatch(&wrong, i, want, got, gone ? ", which was donated to an earlier run" : foreign ? " of another runtime" : "");
   }
-  return ax_mismatches_report(&wrong, "run", e->plan->in_count);
+  return ax_mismatches_report(&wrong, "run", e->in_count);
 }
 
 ax_status ax_call_check_counts(const ax_executable *e, const char *who, uint32_t in_count, uint32_t out_count) {
-  if (in_count == e->plan->in_count && out_count == e->plan->out_count) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s: the program takes %u arguments and gives %u results, not %u and %u", who, e->plan->in_count,
-                  e->plan->out_count, in_count, out_count);
+  if (in_count == e->in_count && out_count == e->out_count) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: the program takes %u arguments and gives %u results, not %u and %u", who, e->in_count,
+                  e->out_count, in_count, out_count);
 }
 
-void ax_call_let_go(const ax_executable *e, ax_array *const *in, uint32_t count, bool began) {
+void ax_call_let_go(const ax_run_call *call, uint32_t count, bool began) {
   for (uint32_t i = 0; i < count; i++) {
-    if (!e->donate[i]) ax_array_leave(in[i]);
-    else if (!began) ax_array_give_back(in[i]);
+    if (!ax_call_donates(call, i)) ax_array_leave(call->in[i]);
+    else if (!began) ax_array_give_back(call->in[i]);
   }
 }
 
-ax_status ax_call_refuse_twice(const ax_executable *e, ax_array *const *in, uint32_t i) {
+ax_status ax_call_refuse_twice(const ax_run_call *call, uint32_t i) {
   uint32_t k = 0;
-  while (k == i || in[k] != in[i]) k++;
-  uint32_t first = i < k ? i : k, second = i < k ? k : i;
+  while (k == i || call->in[k] != call->in[i]) k++;
+  const uint32_t first = i < k ? i : k, second = i < k ? k : i;
+  const bool first_given = ax_call_donates(call, first);
   return ax_error(AX_INVALID_ARGUMENT, "run: argument %u is donated, but the same array is argument %u too: %s",
-                  e->donate[first] ? first : second, e->donate[first] ? second : first, ax_type_string(&in[i]->layout->type, NULL));
+                  ax_call_input(call, first_given ? first : second), ax_call_input(call, first_given ? second : first),
+                  ax_type_string(&call->in[i]->layout->type, NULL));
 }
 
 typedef enum holding { HELD, NOT_YET, FAILED } holding;
 
 /* Everything is made. From here on no other thread takes the arguments' memory, nor uses that of donated ones. NOT_YET: somebody uses what
    is donated, or it is an argument twice. */
-static holding hold(const ax_executable *e, ax_array *const *in, ax_status *status) {
+static holding hold(const ax_run_call *call, ax_status *status) {
   *status = AX_OK;
-  for (uint32_t i = 0; i < e->plan->in_count; i++) {
-    const ax_pending *maker = in[i]->maker;
-    if (maker != NULL && ax_pending_over(maker)) *status = ax_array_wait(in[i]);
+  for (uint32_t i = 0; i < call->in_count; i++) {
+    ax_array *array = call->in[i];
+    const ax_pending *maker = array->maker;
+    if (maker != NULL && ax_pending_over(maker)) *status = ax_array_wait(array);
     bool made = maker == NULL || (ax_pending_over(maker) && *status == AX_OK);
-    if (made && (e->donate[i] ? ax_array_take(in[i]) : ax_array_use(in[i]))) continue;
-    ax_call_let_go(e, in, i, false);
+    if (made && (ax_call_donates(call, i) ? ax_array_take(array) : ax_array_use(array))) continue;
+    ax_call_let_go(call, i, false);
     return *status == AX_OK ? NOT_YET : FAILED;
   }
   return HELD;
@@ -81,95 +83,227 @@ static holding hold(const ax_executable *e, ax_array *const *in, ax_status *stat
 
 /* --- One run --- */
 
-ax_status ax_call_make_arrays(ax_executable *e, ax_array **out) {
-  for (uint32_t k = 0; k < e->plan->out_count; k++) AX_TRY(ax_array_create(e->results[k].layout, NULL, &out[k]));
+/* How a result that is passed on lies. */
+static ax_layout *layout_of(const ax_run_call *call, const ax_passed *passed) {
+  ax_layout *wanted = call->e->passed_layout[passed->result];
+  return wanted != NULL ? wanted : call->in[passed->from]->layout;
+}
+
+ax_status ax_call_make_arrays(const ax_run_call *call) {
+  const uint32_t made = call->e->plan->out_count;
+  for (uint32_t k = 0; k < made; k++) AX_TRY(ax_array_create(call->e->results[k].layout, NULL, &call->out[k]));
+  for (uint32_t k = 0; k < call->passed_count; k++) AX_TRY(ax_array_create(layout_of(call, &call->passed[k]), NULL, &call->out[made + k]));
   return AX_OK;
 }
 
-void ax_call_drop_arrays(const ax_executable *e, ax_array **out) {
-  for (uint32_t k = 0; k < e->plan->out_count; k++) {
+void ax_call_drop_arrays(ax_array **out, uint32_t count) {
+  for (uint32_t k = 0; k < count; k++) {
     ax_array_release(out[k]);
     out[k] = NULL;
   }
 }
 
-typedef struct call {
-  ax_executable *e;
-  ax_parts **inputs;  /* retained: laid out as the program wants them */
+typedef struct performance {
+  const ax_run_call *call;
+  ax_parts **inputs;  /* retained: laid out as the plan wants them */
   ax_parts **outputs; /* retained, until the results have them */
-} call;
+} performance;
 
-static ax_status lay_out_inputs(call *c, ax_array *const *in) {
-  for (uint32_t i = 0; i < c->e->plan->in_count; i++)
-    AX_TRY(ax_parts_lay_out(in[i]->parts, in[i]->layout, c->e->wanted[i], c->e->donate[i] ? AX_LAY_WRITTEN : AX_LAY_READ, &c->inputs[i]));
+static ax_status lay_out_inputs(performance *p) {
+  const ax_executable *e = p->call->e;
+  for (uint32_t i = 0; i < e->plan->in_count; i++) {
+    const ax_array *array = p->call->in[i];
+    const ax_laying laying = e->plan->donate[i] ? AX_LAY_WRITTEN : AX_LAY_READ;
+    AX_TRY(ax_parts_lay_out(array->parts, array->layout, e->wanted[e->kept[i]], laying, &p->inputs[i]));
+  }
   return AX_OK;
 }
 
 /* A result's parts are its own, or those of the donated input that it is written over. */
-static ax_status make_outputs(call *c) {
-  for (uint32_t k = 0; k < c->e->plan->out_count; k++) {
-    const ax_result *result = &c->e->results[k];
-    if (result->donated != AX_NONE) c->outputs[k] = ax_parts_retain(c->inputs[result->donated]);
-    else AX_TRY(ax_parts_create(c->e->runtime, result->layout, &c->outputs[k]));
+static ax_status make_outputs(performance *p) {
+  ax_executable *e = p->call->e;
+  for (uint32_t k = 0; k < e->plan->out_count; k++) {
+    const ax_result *result = &e->results[k];
+    if (result->donated != AX_NONE) p->outputs[k] = ax_parts_retain(p->inputs[result->donated]);
+    else AX_TRY(ax_parts_create(e->runtime, result->layout, &p->outputs[k]));
+  }
+  return AX_OK;
+}
+
+/* Results that are an argument. */
+static ax_status pass_on(performance *p) {
+  const ax_run_call *call = p->call;
+  ax_parts **outputs = p->outputs + call->e->plan->out_count;
+  for (uint32_t k = 0; k < call->passed_count; k++) {
+    const ax_array *from = call->in[call->passed[k].from];
+    AX_TRY(ax_parts_lay_out(from->parts, from->layout, layout_of(call, &call->passed[k]), AX_LAY_SHARED, &outputs[k]));
   }
   return AX_OK;
 }
 
 /* Donated inputs are gone, whether results live in their memory or not. */
-static void take_donations(const ax_executable *e, ax_array *const *in) {
-  for (uint32_t i = 0; i < e->plan->in_count; i++) {
-    if (!e->donate[i]) continue;
-    ax_parts_release(in[i]->parts);
-    in[i]->parts = NULL;
+static void take_donations(const ax_run_call *call) {
+  for (uint32_t i = 0; i < call->in_count; i++) {
+    if (!ax_call_donates(call, i)) continue;
+    ax_parts_release(call->in[i]->parts);
+    call->in[i]->parts = NULL;
   }
 }
 
-static ax_status run(call *c, ax_array *const *in, uint64_t number, bool *began) {
-  AX_TRY(lay_out_inputs(c, in));
-  AX_TRY(make_outputs(c));
-  return ax_execute(c->e, c->inputs, c->outputs, number, began);
+/* Results that depend on nothing are those of the first run. Whoever is donated one has others' memory, and is given a copy. */
+static bool take_constants(performance *p) {
+  const ax_executable *e = p->call->e;
+  ax_parts **kept = e->is_constant ? atomic_load_explicit(&e->constant_parts, memory_order_acquire) : NULL;
+  for (uint32_t k = 0; kept != NULL && k < e->plan->out_count; k++) p->outputs[k] = ax_parts_retain(kept[k]);
+  return kept != NULL;
 }
 
-ax_status ax_call_perform(ax_executable *e, ax_array *const *in, ax_array *const *out, uint64_t number, bool *began) {
+/* Without memory for it the next run makes them again. */
+static void keep_constants(performance *p) {
+  ax_executable *e = p->call->e;
+  ax_parts **none = NULL, **kept = e->is_constant ? ax_alloc(e->plan->out_count * sizeof kept[0]) : NULL;
+  if (kept == NULL) return;
+  for (uint32_t k = 0; k < e->plan->out_count; k++) kept[k] = ax_parts_retain(p->outputs[k]);
+  if (atomic_compare_exchange_strong(&e->constant_parts, &none, kept)) return;
+  for (uint32_t k = 0; k < e->plan->out_count; k++) ax_parts_release(kept[k]); /* another thread's are there already */
+  ax_free(kept);
+}
+
+static void count_without(ax_executable *e) { atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->calls_without, 1, memory_order_relaxed); }
+
+static ax_status run(performance *p, uint64_t number, bool *began) {
+  ax_executable *e = p->call->e;
+  AX_TRY(lay_out_inputs(p));
+  AX_TRY(pass_on(p));
+  if (e->idle_plan || take_constants(p)) {
+    *began = true;
+    count_without(e);
+    return AX_OK;
+  }
+  AX_TRY(make_outputs(p));
+  atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->runs, 1, memory_order_relaxed);
+  AX_TRY(ax_execute(e, p->inputs, p->outputs, number, began));
+  keep_constants(p);
+  return AX_OK;
+}
+
+ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began) {
   ax_parts *few[64];
-  uint32_t in_count = e->plan->in_count, out_count = e->plan->out_count;
-  size_t count = (size_t)in_count + out_count;
+  const uint32_t in_count = call->e->plan->in_count, out_count = ax_call_out_count(call);
+  const size_t count = (size_t)in_count + out_count;
   ax_parts **parts = count <= AX_COUNT(few) ? few : ax_alloc(count * sizeof parts[0]);
   *began = false;
   if (parts == NULL) return ax_out_of_memory(count * sizeof parts[0]);
   memset(parts, 0, count * sizeof parts[0]);
-  call c = {e, parts, parts + in_count};
-  ax_status status = run(&c, in, number, began);
-  if (*began) take_donations(e, in);
+  performance p = {call, parts, parts + in_count};
+  ax_status status = run(&p, number, began);
+  if (*began) take_donations(call);
   for (uint32_t k = 0; k < out_count; k++) {
-    if (status == AX_OK) out[k]->parts = c.outputs[k];
-    else ax_parts_release(c.outputs[k]);
+    if (status == AX_OK) call->out[k]->parts = p.outputs[k];
+    else ax_parts_release(p.outputs[k]);
   }
-  for (uint32_t i = 0; i < in_count; i++) ax_parts_release(c.inputs[i]);
+  for (uint32_t i = 0; i < in_count; i++) ax_parts_release(p.inputs[i]);
   if (parts != few) ax_free(parts);
   return status;
 }
 
 /* Everything is held. */
-static ax_status run_now(ax_executable *e, ax_array *const *in, ax_array **out) {
+static ax_status run_now(const ax_run_call *call) {
   bool began = false;
   ax_float_mode caller = ax_float_mode_enter();
-  ax_status status = ax_call_make_arrays(e, out);
-  if (status == AX_OK) status = ax_call_perform(e, in, out, 0, &began);
-  ax_call_let_go(e, in, e->plan->in_count, began);
+  ax_status status = ax_call_make_arrays(call);
+  if (status == AX_OK) status = ax_call_perform(call, 0, &began);
+  ax_call_let_go(call, call->in_count, began);
   ax_float_mode_leave(caller);
   return status;
 }
 
 /* --- Calls --- */
 
-static ax_status start(ax_executable *e, ax_array *const *in, ax_array **out, bool at_once, ax_pending **pending) {
+static ax_status start(const ax_run_call *call, bool at_once, ax_pending **pending) {
+  ax_executable *e = call->e;
   ax_status status;
   bool worth_a_thread = !at_once && e->threaded && ax_workers_any(e->runtime->workers);
   *pending = NULL;
-  holding held = worth_a_thread ? NOT_YET : hold(e, in, &status);
-  if (held == NOT_YET) return ax_pending_start(e, in, out, pending);
-  return held == HELD ? run_now(e, in, out) : status;
+  holding held = worth_a_thread ? NOT_YET : hold(call, &status);
+  if (held == NOT_YET) return ax_pending_start(call, pending);
+  return held == HELD ? run_now(call) : status;
+}
+
+/* A call of a program of which the plan takes and makes less. */
+typedef struct selection {
+  ax_run_call call;
+  ax_array **in, **out;
+  uint32_t *input;
+  ax_passed *passed;
+} selection;
+
+/* Room for as much as there can be. One block of memory, owned by the caller: *memory. */
+static ax_status make_room(selection *s, ax_executable *e, void **memory) {
+  const size_t in_count = (size_t)e->in_count + e->out_count, out_count = e->out_count;
+  const size_t bytes = (in_count + out_count) * sizeof s->in[0] + in_count * sizeof s->input[0] + out_count * sizeof s->passed[0];
+  void *next = *memory = ax_calloc(1, bytes + 1);
+  if (next == NULL) return ax_out_of_memory(bytes);
+  s->in = next;
+  s->out = s->in + in_count;
+  s->passed = (ax_passed *)(void *)(s->out + out_count);
+  s->input = (uint32_t *)(void *)(s->passed + out_count);
+  s->call = (ax_run_call){.e = e, .in = s->in, .out = s->out, .input = s->input, .passed = s->passed};
+  return AX_OK;
+}
+
+static uint32_t select_argument(selection *s, ax_array *const *in, uint32_t i) {
+  s->in[s->call.in_count] = in[i];
+  s->input[s->call.in_count] = i;
+  return s->call.in_count++;
+}
+
+/* Where a donated argument is among the call's: it must be there once. */
+static uint32_t find_given(selection *s, ax_array *const *in, uint32_t i) {
+  if (s->call.e->place[i] != AX_NONE) return s->call.e->place[i];
+  for (uint32_t t = s->call.e->plan->in_count; t < s->call.in_count; t++)
+    if (s->input[t] == i) return t;
+  return select_argument(s, in, i);
+}
+
+/* Whether result k is its argument, the same array: that is not donated, and lies as the result is to. */
+static bool is_same_array(const ax_executable *e, ax_array *const *in, uint32_t k) {
+  const ax_returned *r = &e->returned[k];
+  return !e->donate[r->input] && (e->passed_layout[k] == NULL || ax_layout_same(in[r->input]->layout, e->passed_layout[k]));
+}
+
+static void select_all(selection *s, ax_array *const *in, ax_array **out) {
+  const ax_executable *e = s->call.e;
+  for (uint32_t i = 0; i < e->plan->in_count; i++) select_argument(s, in, e->kept[i]);
+  for (uint32_t k = 0; k < e->out_count; k++) {
+    const uint32_t i = e->returned[k].input;
+    if (i == AX_NONE) continue;
+    if (is_same_array(e, in, k)) out[k] = ax_array_retain(in[i]);
+    else s->passed[s->call.passed_count++] = (ax_passed){e->donate[i] ? find_given(s, in, i) : select_argument(s, in, i), k};
+  }
+}
+
+/* Results where the program has them. */
+static void hand_out(const selection *s, ax_array **out) {
+  const ax_executable *e = s->call.e;
+  for (uint32_t k = 0; k < e->out_count; k++)
+    if (e->returned[k].made != AX_NONE) out[k] = s->out[e->returned[k].made];
+  for (uint32_t k = 0; k < s->call.passed_count; k++) out[s->passed[k].result] = s->out[e->plan->out_count + k];
+}
+
+/* Nothing runs where all results are arguments as they are, and nothing else is done. */
+static ax_status start_selected(ax_executable *e, ax_array *const *in, ax_array **out, bool at_once, ax_pending **pending) {
+  selection s;
+  void *memory;
+  *pending = NULL;
+  AX_TRY(make_room(&s, e, &memory));
+  select_all(&s, in, out);
+  const bool nothing = e->idle_plan && s.call.passed_count == 0;
+  if (nothing) count_without(e);
+  ax_status status = nothing ? AX_OK : start(&s.call, at_once, pending);
+  hand_out(&s, out);
+  ax_free(memory);
+  return status;
 }
 
 static ax_status check_call(const ax_executable *e, ax_array *const *in, uint32_t in_count, ax_array **out, uint32_t out_count) {
@@ -179,22 +313,35 @@ static ax_status check_call(const ax_executable *e, ax_array *const *in, uint32_
   return check_arguments(e, in);
 }
 
+static ax_status begin(ax_executable *e, ax_array *const *in, ax_array **out, bool at_once, ax_pending **pending) {
+  if (!e->plain) return start_selected(e, in, out, at_once, pending);
+  return start(&(ax_run_call){.e = e, .in_count = e->in_count, .in = in, .out = out}, at_once, pending);
+}
+
+/* Results that are arguments may be those of a run that is not over. */
+static ax_status wait_for_passed(const ax_executable *e, ax_array *const *out) {
+  for (uint32_t k = 0; !e->plain && k < e->out_count; k++)
+    if (e->returned[k].input != AX_NONE) AX_TRY(ax_array_wait(out[k]));
+  return AX_OK;
+}
+
 ax_status ax_run(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
   ax_pending *pending;
   AX_TRY(check_call(e, in, in_count, out, out_count));
-  ax_status status = start(e, in, out, true, &pending);
+  ax_status status = begin(e, in, out, true, &pending);
   if (pending != NULL) status = ax_pending_wait(pending);
   ax_pending_release(pending);
-  if (status != AX_OK) ax_call_drop_arrays(e, out);
+  if (status == AX_OK) status = wait_for_passed(e, out);
+  if (status != AX_OK) ax_call_drop_arrays(out, out_count);
   return status;
 }
 
 ax_status ax_run_start(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
   ax_pending *pending;
   AX_TRY(check_call(e, in, in_count, out, out_count));
-  ax_status status = start(e, in, out, false, &pending);
+  ax_status status = begin(e, in, out, false, &pending);
   ax_pending_release(pending);
-  if (status != AX_OK) ax_call_drop_arrays(e, out);
+  if (status != AX_OK) ax_call_drop_arrays(out, out_count);
   return status;
 }
 

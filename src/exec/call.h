@@ -1,20 +1,40 @@
-/* One call of an executable: what ax_run does at once and a pending run when its time has come. `in` and `out` are as long as
-   the program's. */
+/* One call of an executable: what ax_run does at once and a pending run when its time has come.
+
+   A call is of what the plan takes and makes, which may be less than the program does (exec/prune.c). Behind that come results that are an argument
+   unchanged and yet another array: because the argument was donated, and is gone, or because the result is to lie otherwise. */
 #ifndef AX_EXEC_CALL_H
 #define AX_EXEC_CALL_H
 
 #include "exec/array.h"
+#include "exec/exec.h"
+
+typedef struct ax_passed {
+  uint32_t from, result; /* the argument of the call, and the result of the program */
+} ax_passed;
+
+typedef struct ax_run_call {
+  ax_executable *e;
+  uint32_t in_count, passed_count; /* at least the plan's; and how many results come behind the plan's */
+  ax_array *const *in;             /* borrowed */
+  ax_array **out;
+  const uint32_t *input;   /* by `in`: the program's number; NULL: the same */
+  const ax_passed *passed; /* by `out`, from the plan's on */
+} ax_run_call;
+
+static inline uint32_t ax_call_out_count(const ax_run_call *call) { return call->e->plan->out_count + call->passed_count; }
+static inline uint32_t ax_call_input(const ax_run_call *call, uint32_t i) { return call->input != NULL ? call->input[i] : i; }
+static inline bool ax_call_donates(const ax_run_call *call, uint32_t i) { return call->e->donate[ax_call_input(call, i)]; }
 
 /* The results' arrays, without parts yet. Drop: releases them, and sets all to NULL. */
-AX_MUST_USE ax_status ax_call_make_arrays(ax_executable *executable, ax_array **out);
-void ax_call_drop_arrays(const ax_executable *executable, ax_array **out);
+AX_MUST_USE ax_status ax_call_make_arrays(const ax_run_call *call);
+void ax_call_drop_arrays(ax_array **out, uint32_t count);
 /* Arguments that are held and made: lays them out, runs, and gives the results their parts. number: as a job's. *began: donated arguments
    are gone, whatever the status. */
-AX_MUST_USE ax_status ax_call_perform(ax_executable *executable, ax_array *const *in, ax_array *const *out, uint64_t number, bool *began);
+AX_MUST_USE ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began);
 /* Ends the use of the first `count` arguments; donated ones are given back unless the run began. */
-void ax_call_let_go(const ax_executable *executable, ax_array *const *in, uint32_t count, bool began);
+void ax_call_let_go(const ax_run_call *call, uint32_t count, bool began);
 /* The error: argument i is the same array as an earlier one or a later, and one of the two is donated. */
-AX_MUST_USE ax_status ax_call_refuse_twice(const ax_executable *executable, ax_array *const *in, uint32_t i);
+AX_MUST_USE ax_status ax_call_refuse_twice(const ax_run_call *call, uint32_t i);
 
 /* AX_INVALID_ARGUMENT: counts other than the program's; `who` begins the message. */
 AX_MUST_USE ax_status ax_call_check_counts(const ax_executable *executable, const char *who, uint32_t in_count, uint32_t out_count);

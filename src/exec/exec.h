@@ -21,6 +21,7 @@
 #include "exec/workers.h"
 #include "jit/jit.h"
 #include "loop/passes.h"
+#include "mesh/partition.h"
 
 /* Address = part[first + place[device]] + offset + iteration[loop] * step: where a part lies is looked up, never computed from
    another's. */
@@ -197,10 +198,28 @@ typedef struct ax_set {
   uint32_t *index; /* by device */
 } ax_set;
 
-typedef struct ax_result { /* an output */
+typedef struct ax_result { /* an output of the plan */
   ax_layout *layout;
-  uint32_t space, donated; /* donated: it lives in this input's memory; AX_NONE */
+  uint32_t space, donated; /* donated: it lives in this input's memory, by the plan's numbers; AX_NONE */
 } ax_result;
+
+/* What a result of the program is: one that is made, or an input unchanged. */
+typedef struct ax_returned {
+  uint32_t made, input; /* the number of one of the two, in the program or plan that is left; the other is AX_NONE */
+} ax_returned;
+
+/* --- exec/prune.c: which inputs and results of a program stay when what a run does not need is left out. {0} to start, _deinit to end. --- */
+typedef struct ax_pruning {
+  uint32_t in_count, out_count; /* of the program as it was */
+  uint32_t *place;              /* by input: its number among those that stay; AX_NONE: nothing depends on it */
+  ax_returned *returned;        /* by result; `input` is the program's as it was */
+} ax_pruning;
+/* laid: of a per-device program, how its inputs and results lie; NULL: what is an input is that array, however it lies. keep_unused: all inputs stay.
+   `*out`: the program that is left, owned by the caller. */
+AX_MUST_USE ax_status ax_pruning_make(ax_pruning *pruning, const ax_program *program, const ax_partitioned *laid, bool keep_unused, ax_program **out);
+void ax_pruning_deinit(ax_pruning *pruning);
+/* Leaves the specs of what stays, in `arena`. */
+AX_MUST_USE ax_status ax_pruning_specs(const ax_pruning *pruning, ax_partitioned *laid, ax_arena *arena);
 
 /* Instructions and the frames that run them: frame first_frame + d is device d of the code's mesh. Tables by device are by this. */
 typedef struct ax_code {
@@ -221,8 +240,22 @@ struct ax_executable {
   ax_program *program; /* as it was given */
   ax_mesh mesh;        /* of the arrays that go in and come out */
   ax_plan *plan;       /* of what each device runs; owns the arena everything below is in */
-  bool *donate;
-  uint32_t *donated; /* by input: the result that lives in its memory, or AX_NONE */
+  /* The program's inputs and results. Nothing else here is by these: all is by the plan's, which has fewer. */
+  uint32_t in_count, out_count;
+  ax_layout **wanted; /* by input: how it has to lie */
+  bool *asked;        /* by input: to be donated, as the options say; */
+  bool *donate;       /* and what is: not what nothing depends on */
+  bool keep_unused;
+  uint32_t *donated;  /* by input: the result that lives in its memory, or AX_NONE */
+  uint32_t *place;    /* by input: its number in the plan, or AX_NONE */
+  uint32_t *kept;     /* by the plan's inputs: the program's */
+  ax_returned *returned;     /* by result: the plan's that it is, or the program's input */
+  ax_layout **passed_layout; /* by result that is an input: how it lies; NULL: as that does */
+  bool *is_passed;           /* by input: it is a result */
+  bool plain;                /* the plan has the same inputs and results */
+  bool idle_plan;            /* the plan makes nothing, and does nothing */
+  bool is_constant;          /* what it makes is small, and the same in each run */
+  _Atomic(ax_parts **) constant_parts; /* then: by the plan's results, retained; NULL before the first run */
   uint32_t devices;
   uint32_t code_count, frame_count; /* of all codes; the first is that of the devices */
   ax_code *codes;
@@ -235,7 +268,6 @@ struct ax_executable {
   ax_space *spaces;
   ax_set *sets;
   ax_result *results;
-  ax_layout **wanted; /* by input: how it has to lie */
   unsigned char *constants; /* of the CONST space: aligned, on the heap */
   uint32_t const_space, scratch_space;
   double lower_seconds, compile_seconds;
@@ -312,19 +344,24 @@ typedef enum ax_stage {
 } ax_stage;
 /* AX_INTERNAL: an invariant of the list does not hold, which says that a pass is wrong. */
 AX_MUST_USE ax_status ax_instrs_verify(const ax_assembly *assembly, ax_stage stage);
-/* The first passes (exec/pipeline.c): simplified and partitioned, with the numbers that messages name. */
-AX_MUST_USE ax_status ax_program_lay_out(ax_program *program, ax_program **out);
+/* What the first passes (exec/pipeline.c) give: simplified, pruned and partitioned, with the numbers that messages name. {NULL} to start. */
+typedef struct ax_laid {
+  ax_program *program; /* owned */
+  ax_pruning pruning;  /* of the program that they were given */
+} ax_laid;
+void ax_laid_deinit(ax_laid *laid);
+AX_MUST_USE ax_status ax_program_lay_out(ax_program *program, bool keep_unused, ax_laid *out);
 /* The others: makes a fresh executable of what they gave of its program. */
-AX_MUST_USE ax_status ax_executable_build(ax_executable *executable, ax_program *laid, const ax_compile_options *options);
+AX_MUST_USE ax_status ax_executable_build(ax_executable *executable, const ax_laid *laid, const ax_compile_options *options);
 /* The others up to where memory is placed, and what it then is; text: NULL, or for what is held. The executable is good for nothing afterwards. */
-AX_MUST_USE ax_status ax_executable_place(ax_executable *executable, ax_program *laid, const ax_compile_options *options, ax_memory *out, ax_text *text);
+AX_MUST_USE ax_status ax_executable_place(ax_executable *executable, const ax_laid *laid, const ax_compile_options *options, ax_memory *out, ax_text *text);
 /* A program's memory, and what is alive where most is held, as text (exec/lowered.c). */
 AX_MUST_USE ax_status ax_memory_text(ax_runtime *runtime, ax_program *program, char **out);
 /* exec/executable.c: an executable of nothing yet, NULL: no memory; its end; and one of a program that is laid out already, or NULL. */
 ax_executable *ax_executable_create(ax_runtime *runtime, ax_program *program);
 void ax_executable_destroy(ax_executable *executable);
-AX_MUST_USE ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, ax_program *laid, double lower_seconds, const ax_compile_options *options,
-                                       ax_executable **out);
+AX_MUST_USE ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds,
+                                       const ax_compile_options *options, ax_executable **out);
 /* Of the program as options->shardings say; retained. Messages begin with `who`. */
 AX_MUST_USE ax_status ax_program_laid_over(ax_program *program, const ax_compile_options *options, const char *who, ax_program **out);
 /* exec/memory_use.c: of spaces that are placed. */
@@ -371,6 +408,11 @@ AX_MUST_USE ax_status ax_make_ragged(ax_assembly *assembly);
 bool ax_worth_threads(const ax_executable *executable);
 
 /* --- exec/runtime.c --- */
+typedef struct ax_tally { /* of threads that share a place: nearly always one */
+  _Alignas(64) atomic_uint_least64_t runs, calls_without;
+} ax_tally;
+enum { AX_TALLIES = 16 };
+
 struct ax_runtime {
   atomic_uint references; /* of all; */
   atomic_uint owners;     /* of these, those that users hold */
@@ -381,7 +423,8 @@ struct ax_runtime {
   ax_callbacks callbacks; /* by name */
   ax_hooks hooks;         /* these, and who reads what is printed */
   ax_workers *workers;
-  ax_pool pool; /* no run writes the fields above; those below are not written by runs that are done inline */
+  ax_pool pool; /* no run writes the fields above; those below the tallies are not written by runs that are done inline */
+  ax_tally tallies[AX_TALLIES];
   pthread_mutex_t cache_lock;
   ax_executable *cache;  /* holds no reference */
   uint64_t compiled, found; /* programs; under cache_lock */
@@ -396,8 +439,13 @@ bool ax_runtime_let_go(ax_runtime *runtime);
 void ax_runtime_destroy(ax_runtime *runtime);
 /* A line for ax_runtime_options.log, where there is one. */
 void ax_runtime_log(const ax_runtime *runtime, const char *format, ...) AX_PRINTF(2, 3);
+static inline ax_tally *ax_runtime_tally(ax_runtime *runtime) { return &runtime->tallies[ax_thread_place(AX_TALLIES)]; }
 static inline void ax_runtime_drop(ax_runtime *runtime) {
   if (ax_runtime_let_go(runtime)) ax_runtime_destroy(runtime);
+}
+/* Whether a result or an effect depends on an input. */
+static inline bool ax_executable_uses(const ax_executable *executable, uint32_t input) {
+  return executable->place[input] != AX_NONE || executable->is_passed[input];
 }
 static inline void ax_executable_hold(ax_executable *executable) { atomic_fetch_add(&executable->references, 1); }
 

@@ -11,10 +11,18 @@
 
 /* --- The object and its cache --- */
 
+static void release_constants(ax_executable *e) {
+  ax_parts **kept = atomic_load(&e->constant_parts);
+  for (uint32_t k = 0; kept != NULL && k < e->plan->out_count; k++) ax_parts_release(kept[k]);
+  ax_free(kept);
+}
+
 void ax_executable_destroy(ax_executable *e) {
+  release_constants(e);
   for (ax_execution *run; (run = ax_execution_take_idle(e)) != NULL;) ax_execution_destroy(e, run);
   for (uint32_t k = 0; e->results != NULL && k < e->plan->out_count; k++) ax_layout_release(e->results[k].layout);
-  for (uint32_t i = 0; e->wanted != NULL && i < e->plan->in_count; i++) ax_layout_release(e->wanted[i]);
+  for (uint32_t k = 0; k < e->out_count; k++) ax_layout_release(e->passed_layout[k]);
+  for (uint32_t i = 0; i < e->in_count; i++) ax_layout_release(e->wanted[i]);
   ax_plan_destroy(e->plan);
   ax_program_release(e->program);
   ax_free(e->constants);
@@ -27,9 +35,9 @@ void ax_executable_destroy(ax_executable *e) {
 
 static bool same_options(const ax_executable *e, const ax_compile_options *options, const bool *donate) {
   if ((e->timeline != NULL) != options->timeline || e->plan->options.reference != options->reference || e->plan->options.check != options->check_numerics ||
-      e->plan->options.unchecked_ragged != options->unchecked_ragged)
+      e->plan->options.unchecked_ragged != options->unchecked_ragged || e->keep_unused != options->keep_unused)
     return false;
-  return memcmp(e->donate, donate, e->plan->in_count) == 0;
+  return memcmp(e->asked, donate, e->in_count) == 0;
 }
 
 static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options, const bool *donate) {
@@ -67,29 +75,29 @@ static void tell(const ax_executable *e) {
   if (e->runtime->options.log == NULL) return;
   ax_runtime_log(e->runtime, "lower: %u equations for %u devices, %.3f s", e->program->eqn_count, e->devices, e->lower_seconds);
   ax_runtime_log(e->runtime, "compile: %u instructions, %.3f s", e->codes[0].instr_count, e->compile_seconds);
-  for (uint32_t i = 0; i < e->plan->in_count; i++)
-    if (e->donate[i] && ax_executable_donated(e, i) < 0)
-      ax_runtime_log(e->runtime, "compile: argument %u, %s, is donated to no use: no result lives in its memory", i,
-                     ax_type_string(ax_program_in_type(e->program, i), NULL));
+  for (uint32_t i = 0; i < e->in_count; i++)
+    if (e->asked[i] && ax_executable_donated(e, i) < 0)
+      ax_runtime_log(e->runtime, "compile: argument %u, %s, is donated to no use: %s", i, ax_type_string(ax_program_in_type(e->program, i), NULL),
+                     e->donate[i] ? "no result lives in its memory" : "nothing depends on it, and it stays the caller's");
 }
 
 /* laid: what the program was lowered to; NULL: it is now. */
-static ax_status make(ax_executable *e, ax_program *laid, double lower_seconds, const ax_compile_options *options) {
+static ax_status make(ax_executable *e, const ax_laid *laid, double lower_seconds, const ax_compile_options *options) {
   const double begin = ax_seconds();
-  ax_program *own = NULL;
+  ax_laid own = {0};
   if (laid == NULL) {
-    AX_TRY(ax_program_lay_out(e->program, &own));
+    AX_TRY(ax_program_lay_out(e->program, options->keep_unused, &own));
     lower_seconds = ax_seconds() - begin;
   }
   const double lowered = ax_seconds();
-  ax_status status = ax_executable_build(e, laid != NULL ? laid : own, options);
-  ax_program_release(own);
+  ax_status status = ax_executable_build(e, laid != NULL ? laid : &own, options);
+  ax_laid_deinit(&own);
   e->lower_seconds = lower_seconds;
   e->compile_seconds = ax_seconds() - lowered;
   return status;
 }
 
-static ax_status compile(ax_runtime *runtime, ax_program *program, ax_program *laid, double lower_seconds, const ax_compile_options *options,
+static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds, const ax_compile_options *options,
                          ax_executable **out) {
   if ((options->check_numerics & ~(uint32_t)(AX_CHECK_NAN | AX_CHECK_INF)) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "compile: check_numerics is %u; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0", options->check_numerics);
@@ -119,8 +127,8 @@ static ax_status compile(ax_runtime *runtime, ax_program *program, ax_program *l
   return AX_OK;
 }
 
-ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, ax_program *laid, double lower_seconds, const ax_compile_options *options,
-                           ax_executable **out) {
+ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds,
+                           const ax_compile_options *options, ax_executable **out) {
   ax_compile_options all = *options;
   all.check_numerics |= runtime->options.check_numerics;
   return compile(runtime, program, laid, lower_seconds, &all, out);
@@ -174,18 +182,27 @@ void ax_executable_release(ax_executable *e) {
 const ax_mesh *ax_executable_get_mesh(const ax_executable *e) { return e != NULL ? &e->mesh : NULL; }
 
 const ax_spec *ax_executable_in_spec(const ax_executable *e, uint32_t index) {
-  return e != NULL && index < e->plan->in_count ? &e->wanted[index]->spec : NULL;
+  return e != NULL && index < e->in_count ? &e->wanted[index]->spec : NULL;
 }
 
 const ax_spec *ax_executable_out_spec(const ax_executable *e, uint32_t index) {
-  return e != NULL && index < e->plan->out_count ? &e->results[index].layout->spec : NULL;
+  if (e == NULL || index >= e->out_count) return NULL;
+  const ax_returned *r = &e->returned[index];
+  if (r->made != AX_NONE) return &e->results[r->made].layout->spec;
+  return &(e->passed_layout[index] != NULL ? e->passed_layout[index] : e->wanted[r->input])->spec;
+}
+
+bool ax_executable_keeps(const ax_executable *e, uint32_t index) { return e != NULL && index < e->in_count && e->place[index] != AX_NONE; }
+
+int64_t ax_executable_passed(const ax_executable *e, uint32_t index) {
+  return e != NULL && index < e->out_count && e->returned[index].input != AX_NONE ? (int64_t)e->returned[index].input : -1;
 }
 
 double ax_executable_lower_seconds(const ax_executable *e) { return e != NULL ? e->lower_seconds : 0; }
 double ax_executable_compile_seconds(const ax_executable *e) { return e != NULL ? e->compile_seconds : 0; }
 
 int64_t ax_executable_donated(const ax_executable *e, uint32_t index) {
-  return e != NULL && index < e->plan->in_count && e->donated[index] != AX_NONE ? (int64_t)e->donated[index] : -1;
+  return e != NULL && index < e->in_count && e->donated[index] != AX_NONE ? (int64_t)e->donated[index] : -1;
 }
 
 ax_status ax_executable_cost(const ax_executable *e, ax_cost *out) {
@@ -204,8 +221,8 @@ ax_status ax_executable_memory(const ax_executable *e, ax_memory *out) {
 ax_status ax_executable_put(const ax_executable *e, uint32_t index, const void *data, ax_array **out) {
   *out = NULL;
   AX_TRY(ax_require(e, "executable"));
-  if (index < e->plan->in_count) return ax_array_of_data(e->runtime, e->wanted[index], data, out);
-  return ax_error(AX_INVALID_ARGUMENT, "executable_put: there is no input %u; the program takes %u", index, e->plan->in_count);
+  if (index < e->in_count) return ax_array_of_data(e->runtime, e->wanted[index], data, out);
+  return ax_error(AX_INVALID_ARGUMENT, "executable_put: there is no input %u; the program takes %u", index, e->in_count);
 }
 
 ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, const ax_compile_options *options, ax_executable **out) {

@@ -108,7 +108,7 @@ static void expect_donated(ax_function function, uint32_t in_count, uint32_t out
   ax_executable *executable;
   TEST_OK(ax_runtime_create(NULL, &runtime));
   ax_program *program = test_trace(function, NULL, types, in_count, out_count);
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = test_args(donate, ax_program_in_count(program))}, &executable));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = test_args(donate, ax_program_in_count(program)), .keep_unused = true}, &executable));
   bool taken[PARAMETERS] = {false};
   for (uint32_t k = 0; k < out_count; k++) {
     uint32_t donated = executable->results[k].donated;

@@ -9,14 +9,14 @@
 struct ax_lowered {
   atomic_uint references;
   ax_program *program; /* with its shardings */
-  ax_program *laid;
+  ax_laid laid;
   ax_compile_options options; /* without mesh and shardings, which `program` has; its list is owned */
   double seconds;
 };
 
 static void destroy(ax_lowered *l) {
   ax_program_release(l->program);
-  ax_program_release(l->laid);
+  ax_laid_deinit(&l->laid);
   ax_free((uint32_t *)l->options.donate.list);
   ax_free(l);
 }
@@ -40,7 +40,7 @@ static ax_status lower(ax_lowered *l, ax_program *program, const ax_compile_opti
   AX_TRY(keep_options(l, options));
   AX_TRY(ax_program_laid_over(program, options, "lower", &l->program));
   ax_float_mode caller = ax_float_mode_enter(); /* as ax_compile */
-  ax_status status = ax_program_lay_out(l->program, &l->laid);
+  ax_status status = ax_program_lay_out(l->program, options->keep_unused, &l->laid);
   ax_float_mode_leave(caller);
   l->seconds = ax_seconds() - begin;
   return status;
@@ -70,26 +70,33 @@ void ax_lowered_release(ax_lowered *l) {
 
 /* --- Questions --- */
 
-ax_program *ax_lowered_program(const ax_lowered *l) { return l != NULL ? l->laid : NULL; }
+ax_program *ax_lowered_program(const ax_lowered *l) { return l != NULL ? l->laid.program : NULL; }
 double ax_lowered_seconds(const ax_lowered *l) { return l != NULL ? l->seconds : 0; }
-const ax_mesh *ax_lowered_get_mesh(const ax_lowered *l) { return l != NULL ? ax_partitioned_of(l->laid).mesh : NULL; }
+const ax_mesh *ax_lowered_get_mesh(const ax_lowered *l) { return l != NULL ? ax_partitioned_of(l->laid.program).mesh : NULL; }
 
-/* A program without shard_maps lies whole on its device. */
-static const ax_spec *spec_of(const ax_spec *specs, uint32_t index, uint32_t count) {
+/* A program without shard_maps lies whole on its device, as what is not part of a program may. */
+static const ax_spec *spec_of(const ax_spec *specs, uint32_t number) {
   static const ax_spec whole;
-  if (index >= count) return NULL;
-  return specs != NULL ? &specs[index] : &whole;
+  return specs != NULL && number != AX_NONE ? &specs[number] : &whole;
 }
 
 const ax_spec *ax_lowered_in_spec(const ax_lowered *l, uint32_t index) {
-  return l != NULL ? spec_of(ax_partitioned_of(l->laid).in_specs, index, l->laid->in_count) : NULL;
+  if (l == NULL || index >= l->laid.pruning.in_count) return NULL;
+  return spec_of(ax_partitioned_of(l->laid.program).in_specs, l->laid.pruning.place[index]);
 }
 
 const ax_spec *ax_lowered_out_spec(const ax_lowered *l, uint32_t index) {
-  return l != NULL ? spec_of(ax_partitioned_of(l->laid).out_specs, index, l->laid->out_count) : NULL;
+  if (l == NULL || index >= l->laid.pruning.out_count) return NULL;
+  const ax_returned *r = &l->laid.pruning.returned[index];
+  if (r->input != AX_NONE) return ax_lowered_in_spec(l, r->input);
+  return spec_of(ax_partitioned_of(l->laid.program).out_specs, r->made);
 }
 
-static ax_status place(ax_runtime *runtime, ax_program *program, ax_program *laid, const ax_compile_options *options, ax_memory *out, ax_text *text) {
+bool ax_lowered_keeps(const ax_lowered *l, uint32_t index) {
+  return l != NULL && index < l->laid.pruning.in_count && l->laid.pruning.place[index] != AX_NONE;
+}
+
+static ax_status place(ax_runtime *runtime, ax_program *program, const ax_laid *laid, const ax_compile_options *options, ax_memory *out, ax_text *text) {
   ax_executable *e = ax_executable_create(runtime, program);
   if (e == NULL) return ax_out_of_memory(sizeof *e);
   ax_status status = ax_executable_place(e, laid, options, out, text);
@@ -101,7 +108,7 @@ ax_status ax_lowered_memory(ax_runtime *runtime, const ax_lowered *l, ax_memory 
   *out = (ax_memory){0};
   AX_TRY(ax_require(runtime, "runtime"));
   AX_TRY(ax_require(l, "lowered"));
-  return place(runtime, l->program, l->laid, &l->options, out, NULL);
+  return place(runtime, l->program, &l->laid, &l->options, out, NULL);
 }
 
 /* --- The next stage --- */
@@ -110,7 +117,7 @@ ax_status ax_lowered_compile(ax_runtime *runtime, const ax_lowered *l, ax_execut
   *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
   AX_TRY(ax_require(l, "lowered"));
-  return ax_executable_of(runtime, l->program, l->laid, l->seconds, &l->options, out);
+  return ax_executable_of(runtime, l->program, &l->laid, l->seconds, &l->options, out);
 }
 
 /* --- Text --- */

@@ -70,7 +70,7 @@ uint32_t ax_layout_block_at(const ax_layout *layout, int64_t place) {
   return number;
 }
 
-static bool same_layout(const ax_layout *a, const ax_layout *b) {
+bool ax_layout_same(const ax_layout *a, const ax_layout *b) {
   if (a == b) return true;
   if (a->named == 0 && b->named == 0) return true; /* one block, whatever the mesh */
   return ax_mesh_equal(&a->mesh, &b->mesh, false) && ax_spec_equal(&a->spec, &b->spec);
@@ -215,7 +215,7 @@ ax_status ax_parts_of_block(ax_parts *from, const ax_layout *to, uint32_t block,
 ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout *to, ax_laying laying, ax_parts **out) {
   *out = NULL;
   const bool copied = laying == AX_LAY_COPIED || (laying == AX_LAY_WRITTEN && (from->read_only || shared(from)));
-  if (same_layout(old, to) && !copied) {
+  if (ax_layout_same(old, to) && !copied) {
     *out = ax_parts_retain(from);
     return AX_OK;
   }

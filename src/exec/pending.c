@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "exec/call.h"
-#include "exec/exec.h"
 #include "exec/float_mode.h"
 
 typedef struct dependent { /* of a run whose result is an argument */
@@ -23,10 +21,9 @@ struct ax_pending {
   uint32_t missing; /* what it waits for; one more while it is being set up. Guarded by the order lock, as dependents */
   dependent *dependents;
   /* until it is over: */
-  ax_executable *executable;
-  ax_array **in, **out; /* retained */
-  dependent *waits;     /* by argument: for where it is listed */
-  void *memory;         /* of the three */
+  ax_run_call call;     /* its executable, arguments and results retained, its lists here */
+  dependent *waits; /* by argument: for where it is listed */
+  void *memory;     /* of the lists */
 };
 
 static void lock_order(ax_runtime *runtime) { pthread_mutex_lock(&runtime->order); }
@@ -67,15 +64,15 @@ static ax_status failure_of(const ax_pending *run) {
 
 /* What an argument's run failed with. */
 static ax_status check_made(const ax_pending *run) {
-  for (uint32_t i = 0; i < run->executable->plan->in_count; i++)
-    if (run->in[i]->maker != NULL) AX_TRY(failure_of(run->in[i]->maker));
+  for (uint32_t i = 0; i < run->call.in_count; i++)
+    if (run->call.in[i]->maker != NULL) AX_TRY(failure_of(run->call.in[i]->maker));
   return AX_OK;
 }
 
 /* Tells everybody; the run's own references go last, and with them perhaps the runtime. False: it is gone. */
 static bool end(ax_pending *run) {
   ax_runtime *runtime = run->runtime;
-  ax_executable *e = run->executable;
+  const ax_run_call *call = &run->call;
   lock_order(runtime);
   atomic_store_explicit(&run->over, true, memory_order_release);
   for (dependent *d = run->dependents, *next; d != NULL; d = next) {
@@ -84,9 +81,9 @@ static bool end(ax_pending *run) {
   }
   ax_workers_tell(runtime->workers);
   unlock_order(runtime);
-  for (uint32_t i = 0; i < e->plan->in_count; i++) ax_array_release(run->in[i]);
-  for (uint32_t k = 0; k < e->plan->out_count; k++) ax_array_release(run->out[k]);
-  ax_executable_release(e);
+  for (uint32_t i = 0; i < call->in_count; i++) ax_array_release(call->in[i]);
+  for (uint32_t k = ax_call_out_count(call); k-- > 0;) ax_array_release(call->out[k]);
+  ax_executable_release(call->e);
   ax_free(run->memory); /* results keep the rest, for its status */
   run->memory = NULL;
   ax_pending_release(run);
@@ -101,49 +98,60 @@ static bool end(ax_pending *run) {
 
 static bool perform(ax_task *task) {
   ax_pending *run = (ax_pending *)task;
-  ax_executable *e = run->executable;
   bool began = false;
   ax_status status = check_made(run);
   bool own = status == AX_OK;
-  if (own) status = ax_call_perform(e, run->in, run->out, run->number, &began);
-  ax_call_let_go(e, run->in, e->plan->in_count, began);
+  if (own) status = ax_call_perform(&run->call, run->number, &began);
+  ax_call_let_go(&run->call, run->call.in_count, began);
   if (status != AX_OK) note_failure(run, status, own);
   return end(run);
 }
 
 /* --- Starting --- */
 
-static ax_status create(ax_executable *e, ax_array *const *in, ax_pending **out) {
-  uint32_t in_count = e->plan->in_count, out_count = e->plan->out_count;
+static void *copy(void **to, const void *from, size_t bytes) {
+  void *at = *to;
+  if (from == NULL) return NULL;
+  if (bytes > 0) memcpy(at, from, bytes);
+  *to = (char *)at + bytes;
+  return at;
+}
+
+/* Copies the lists of a call, whose results are NULL yet. */
+static ax_status create(const ax_run_call *call, ax_pending **out) {
+  const uint32_t in_count = call->in_count, out_count = ax_call_out_count(call);
   ax_pending *run = *out = ax_calloc(1, sizeof *run);
   if (run == NULL) return ax_out_of_memory(sizeof *run);
-  size_t bytes = in_count * (sizeof run->in[0] + sizeof run->waits[0]) + out_count * sizeof run->out[0];
+  const size_t bytes = in_count * (sizeof call->in[0] + sizeof run->waits[0] + sizeof call->input[0]) + out_count * sizeof call->out[0] +
+                       call->passed_count * sizeof call->passed[0];
   atomic_init(&run->references, 1);
-  run->memory = ax_calloc(1, bytes);
+  void *next = run->memory = ax_calloc(1, bytes + 1);
   if (run->memory == NULL) {
     ax_pending_release(run);
     *out = NULL;
     return ax_out_of_memory(bytes);
   }
   run->task.perform = perform;
-  run->runtime = e->runtime;
-  run->executable = e;
-  run->waits = run->memory;
-  run->in = (ax_array **)(void *)(run->waits + in_count);
-  run->out = run->in + in_count;
-  if (in_count > 0) memcpy(run->in, in, in_count * sizeof in[0]);
+  run->runtime = call->e->runtime;
+  run->waits = next;
+  next = run->waits + in_count;
+  run->call = *call;
+  run->call.in = copy(&next, call->in, in_count * sizeof call->in[0]);
+  run->call.out = copy(&next, call->out, out_count * sizeof call->out[0]);
+  run->call.passed = copy(&next, call->passed, call->passed_count * sizeof call->passed[0]);
+  run->call.input = copy(&next, call->input, in_count * sizeof call->input[0]);
   return AX_OK;
 }
 
 static ax_status refuse(const ax_pending *run, uint32_t i) {
-  return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is %s", i, ax_type_string(&run->in[i]->layout->type, NULL),
-                  run->executable->donate[i] ? "donated, but another thread has donated it" : "donated by another thread");
+  return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is %s", ax_call_input(&run->call, i), ax_type_string(&run->call.in[i]->layout->type, NULL),
+                  ax_call_donates(&run->call, i) ? "donated, but another thread has donated it" : "donated by another thread");
 }
 
 /* Makes argument i this run's to read; or, when it is donated, its own as soon as the array's users have left. With the order lock held. */
 static ax_status hold(ax_pending *run, uint32_t i) {
-  ax_array *array = run->in[i];
-  if (!run->executable->donate[i]) return ax_array_use(array) ? AX_OK : refuse(run, i);
+  ax_array *array = run->call.in[i];
+  if (!ax_call_donates(&run->call, i)) return ax_array_use(array) ? AX_OK : refuse(run, i);
   if (ax_array_gone(array)) return refuse(run, i); /* given to another run: `taker` is that run, and must stay */
   array->taker = run;                              /* before its last user can leave */
   uint32_t users = atomic_fetch_or(&array->users, AX_ARRAY_GIVEN);
@@ -158,8 +166,8 @@ static ax_status hold(ax_pending *run, uint32_t i) {
 /* Gives the first `count` arguments back, when a later one could not be held. */
 static void give_up(ax_pending *run, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    ax_array *array = run->in[i];
-    if (!run->executable->donate[i]) ax_array_leave(array);
+    ax_array *array = run->call.in[i];
+    if (!ax_call_donates(&run->call, i)) ax_array_leave(array);
     else atomic_fetch_and(&array->users, ~AX_ARRAY_GIVEN);
     array->taker = NULL;
   }
@@ -167,20 +175,20 @@ static void give_up(ax_pending *run, uint32_t count) {
 
 /* What is donated must be that argument alone. With the order lock held. */
 static ax_status check_distinct(const ax_pending *run) {
-  const ax_executable *e = run->executable;
-  for (uint32_t i = 0; i < e->plan->in_count; i++) run->in[i]->donated_to = 0;
+  const ax_run_call *call = &run->call;
+  for (uint32_t i = 0; i < call->in_count; i++) call->in[i]->donated_to = 0;
   for (uint32_t pass = 0; pass < 2; pass++) /* the donated ones first */
-    for (uint32_t i = 0; i < e->plan->in_count; i++) {
-      if (e->donate[i] != (pass == 0)) continue;
-      if (run->in[i]->donated_to == run->number) return ax_call_refuse_twice(e, run->in, i);
-      if (e->donate[i]) run->in[i]->donated_to = run->number;
+    for (uint32_t i = 0; i < call->in_count; i++) {
+      if (ax_call_donates(call, i) != (pass == 0)) continue;
+      if (call->in[i]->donated_to == run->number) return ax_call_refuse_twice(call, i);
+      if (ax_call_donates(call, i)) call->in[i]->donated_to = run->number;
     }
   return AX_OK;
 }
 
 static ax_status hold_all(ax_pending *run) {
   AX_TRY(check_distinct(run));
-  for (uint32_t i = 0; i < run->executable->plan->in_count; i++) {
+  for (uint32_t i = 0; i < run->call.in_count; i++) {
     ax_status status = hold(run, i);
     if (status == AX_OK) continue;
     give_up(run, i);
@@ -191,18 +199,18 @@ static ax_status hold_all(ax_pending *run) {
 
 /* Nothing can fail any more: the run takes its references, and is listed with the runs that it waits for. With the order lock held. */
 static void set_off(ax_pending *run) {
-  const ax_executable *e = run->executable;
+  const ax_run_call *call = &run->call;
   ax_runtime_hold(run->runtime);
-  ax_executable_hold(run->executable);
+  ax_executable_hold(call->e);
   retain(run); /* its own reference; the other is the caller's */
   run->runtime->pending++;
-  for (uint32_t k = 0; k < e->plan->out_count; k++) {
-    ax_array_retain(run->out[k]);
-    run->out[k]->maker = run;
+  for (uint32_t k = ax_call_out_count(call); k-- > 0;) {
+    ax_array_retain(call->out[k]);
+    call->out[k]->maker = run;
     retain(run);
   }
-  for (uint32_t i = 0; i < e->plan->in_count; i++) {
-    ax_pending *maker = ax_array_retain(run->in[i])->maker;
+  for (uint32_t i = 0; i < call->in_count; i++) {
+    ax_pending *maker = ax_array_retain(call->in[i])->maker;
     if (maker == NULL || ax_pending_over(maker)) continue;
     run->waits[i] = (dependent){run, maker->dependents};
     maker->dependents = &run->waits[i];
@@ -210,14 +218,16 @@ static void set_off(ax_pending *run) {
   }
 }
 
-ax_status ax_pending_start(ax_executable *e, ax_array *const *in, ax_array **out, ax_pending **handle) {
+ax_status ax_pending_start(const ax_run_call *call, ax_pending **handle) {
   ax_pending *run;
+  ax_runtime *runtime = call->e->runtime;
   *handle = NULL;
-  AX_TRY(create(e, in, &run));
-  ax_status status = ax_call_make_arrays(e, out);
-  if (e->plan->out_count > 0) memcpy(run->out, out, e->plan->out_count * sizeof out[0]);
-  lock_order(e->runtime);
-  run->number = ++e->runtime->runs;
+  AX_TRY(create(call, &run));
+  const uint32_t out_count = ax_call_out_count(call);
+  ax_status status = ax_call_make_arrays(call);
+  if (out_count > 0) memcpy(run->call.out, call->out, out_count * sizeof call->out[0]);
+  lock_order(runtime);
+  run->number = ++runtime->runs;
   run->missing = 1; /* so that nobody begins it before all is counted */
   if (status == AX_OK) status = hold_all(run);
   if (status == AX_OK) {
@@ -225,10 +235,10 @@ ax_status ax_pending_start(ax_executable *e, ax_array *const *in, ax_array **out
     found(run);
     *handle = run;
   }
-  unlock_order(e->runtime);
+  unlock_order(runtime);
   if (status == AX_OK) return AX_OK;
   ax_pending_release(run);
-  ax_call_drop_arrays(e, out);
+  ax_call_drop_arrays(call->out, out_count);
   return status;
 }
 

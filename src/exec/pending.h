@@ -9,14 +9,14 @@
 #ifndef AX_EXEC_PENDING_H
 #define AX_EXEC_PENDING_H
 
-#include "exec/array.h"
+#include "exec/call.h"
 #include "exec/workers.h"
 
 typedef struct ax_pending ax_pending;
 
-/* Arguments that have been checked. out: arrays without parts, owned by the caller; *run is retained. AX_INVALID_ARGUMENT: an argument
+/* Arguments that have been checked. The call's results: arrays without parts, owned by the caller; *run is retained. AX_INVALID_ARGUMENT: an argument
    was donated meanwhile, or is donated to this run and its argument more than once. */
-AX_MUST_USE ax_status ax_pending_start(ax_executable *executable, ax_array *const *in, ax_array **out, ax_pending **run);
+AX_MUST_USE ax_status ax_pending_start(const ax_run_call *call, ax_pending **run);
 /* Until it is over; its status and message. The thread helps meanwhile, with this run before others. */
 AX_MUST_USE ax_status ax_pending_wait(ax_pending *run);
 bool ax_pending_over(const ax_pending *run);

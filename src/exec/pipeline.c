@@ -7,17 +7,34 @@
 
 #include "exec/exec.h"
 #include "exec/execution.h"
-#include "mesh/partition.h"
+#include "mesh/constraint.h"
+#include "mesh/sharding.h"
+#include "prim/prims.h"
 
 /* What there is so far. */
 typedef struct build {
   const ax_compile_options *options;
-  bool is_laid;        /* what it begins with */
+  bool is_laid, keep_unused; /* is_laid: what it begins with */
   ax_program *program; /* the latest; owned */
+  ax_pruning own;      /* what the first pruning made of inputs and results, where it is done here */
+  const ax_pruning *pruning; /* and where it is found */
   ax_program *laid;    /* partitioned: how arrays lie; owned */
   ax_program *whole;   /* the same without groups, of which `program` is the body; owned */
+  ax_pruning inner;    /* what the second pruning made of the inputs and results of `whole` */
   ax_assembly a;       /* with the executable, and the plan once there is one */
 } build;
+
+/* --- The whole program --- */
+
+/* Before it is partitioned, so that what is not needed decides on no meshes and layouts. */
+static ax_status prune(build *b) {
+  ax_program *left;
+  AX_TRY(ax_pruning_make(&b->own, b->program, NULL, b->keep_unused, &left));
+  ax_program_release(b->program);
+  b->program = left;
+  b->pruning = &b->own;
+  return AX_OK;
+}
 
 /* --- What each device runs --- */
 
@@ -28,23 +45,105 @@ static ax_status ungroup(build *b) {
   return ax_program_ungroup(b->laid, &b->program);
 }
 
-/* Simplified once more: the partitioner makes equations that nothing needs, and equal ones. */
+/* Simplified and pruned once more: the partitioner makes equations that nothing needs, and equal ones. */
 static ax_status take_body(build *b) {
+  ax_program *simple;
   b->whole = b->program;
   b->program = NULL;
-  return ax_program_simplify(ax_partitioned_of(b->whole).body, &b->program);
+  const ax_partitioned whole = ax_partitioned_of(b->whole);
+  AX_TRY(ax_program_simplify(whole.body, &simple));
+  ax_status status = ax_pruning_make(&b->inner, simple, &whole, b->keep_unused, &b->program);
+  ax_program_release(simple);
+  return status;
 }
 
 /* --- The plan --- */
 
-/* How inputs and results lie: as the specs of the partitioned program say. */
-static ax_status describe_arguments(ax_executable *e, const ax_partitioned *partitioned) {
-  const ax_spec whole = {0}, *in = partitioned->in_specs, *out = partitioned->out_specs;
-  e->mesh = *partitioned->mesh;
-  for (uint32_t k = 0; k < e->plan->out_count; k++)
-    AX_TRY(ax_layout_create(e->runtime, ax_program_out_type(e->program, k), &e->mesh, out != NULL ? &out[k] : &whole, &e->results[k].layout));
-  for (uint32_t i = 0; i < e->plan->in_count; i++)
-    AX_TRY(ax_layout_create(e->runtime, ax_program_in_type(e->program, i), &e->mesh, in != NULL ? &in[i] : &whole, &e->wanted[i]));
+/* What the user says of an input that nothing depends on: how else it lies does not matter. */
+static ax_spec spec_of_unused(const ax_program *program, uint32_t input, const ax_mesh *mesh) {
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    if (eqn->prim != &ax_prim_sharding_constraint || eqn->in[0] != input) continue;
+    const ax_constraint_params *said = eqn->params;
+    ax_type block;
+    const ax_type *whole = &program->types[input];
+    if (ax_mesh_equal(&said->mesh, mesh, false) && ax_shard_type(whole, &said->specs.v[0], mesh, &block) == AX_OK) return said->specs.v[0];
+  }
+  return (ax_spec){0};
+}
+
+static ax_status describe_input(ax_executable *e, const ax_partitioned *laid, uint32_t place, uint32_t i) {
+  const ax_spec whole = {0};
+  const ax_spec said = place == AX_NONE ? spec_of_unused(e->program, i, &e->mesh) : laid->in_specs != NULL ? laid->in_specs[place] : whole;
+  return ax_layout_create(e->runtime, ax_program_in_type(e->program, i), &e->mesh, &said, &e->wanted[i]);
+}
+
+static ax_status describe_result(ax_executable *e, const ax_partitioned *laid, const ax_pruning *inner, uint32_t number, uint32_t k) {
+  const ax_spec whole = {0};
+  const uint32_t made = inner->returned[number].made;
+  ax_layout **out = made != AX_NONE ? &e->results[made].layout : &e->passed_layout[k];
+  return ax_layout_create(e->runtime, ax_program_out_type(e->program, k), &e->mesh, laid->out_specs != NULL ? &laid->out_specs[number] : &whole, out);
+}
+
+/* The two prunings as one, and how inputs and results lie: as the specs of the partitioned program say. */
+static ax_status describe_arguments(ax_executable *e, const ax_partitioned *laid, const ax_pruning *outer, const ax_pruning *inner) {
+  e->mesh = *laid->mesh;
+  for (uint32_t i = 0; i < e->in_count; i++) {
+    const uint32_t place = outer->place[i];
+    e->place[i] = place != AX_NONE ? inner->place[place] : AX_NONE;
+    if (e->place[i] != AX_NONE) e->kept[e->place[i]] = i;
+    AX_TRY(describe_input(e, laid, place, i));
+  }
+  uint32_t *before = ax_arena_alloc(&e->plan->arena, inner->in_count * sizeof before[0]); /* the second pruning: the program's numbers */
+  if (before == NULL) return ax_out_of_memory(inner->in_count * sizeof before[0]);
+  for (uint32_t i = 0; i < e->in_count; i++)
+    if (outer->place[i] != AX_NONE) before[outer->place[i]] = i;
+  for (uint32_t k = 0; k < e->out_count; k++) {
+    const uint32_t number = outer->returned[k].made;
+    e->returned[k] = outer->returned[k];
+    if (number == AX_NONE) continue;
+    e->returned[k] = inner->returned[number];
+    if (e->returned[k].input != AX_NONE) e->returned[k].input = before[e->returned[k].input];
+    AX_TRY(describe_result(e, laid, inner, number, k));
+  }
+  return AX_OK;
+}
+
+static ax_status allocate_arguments(ax_executable *e) {
+  ax_arena *arena = &e->plan->arena;
+  const ax_program *program = e->program;
+  const size_t in_count = program->in_count, out_count = program->out_count;
+  e->asked = ax_arena_alloc(arena, in_count);
+  e->donate = ax_arena_alloc(arena, in_count);
+  e->is_passed = ax_arena_alloc(arena, in_count);
+  e->donated = ax_arena_alloc(arena, in_count * sizeof e->donated[0]);
+  e->place = ax_arena_alloc(arena, in_count * sizeof e->place[0]);
+  e->kept = ax_arena_alloc(arena, e->plan->in_count * sizeof e->kept[0]);
+  e->returned = ax_arena_alloc(arena, out_count * sizeof e->returned[0]);
+  e->results = ax_arena_alloc(arena, e->plan->out_count * sizeof e->results[0]);
+  e->wanted = ax_arena_alloc(arena, in_count * sizeof e->wanted[0]);
+  e->passed_layout = ax_arena_alloc(arena, out_count * sizeof e->passed_layout[0]);
+  if (e->asked == NULL || e->donate == NULL || e->is_passed == NULL || e->donated == NULL || e->place == NULL || e->kept == NULL || e->returned == NULL || e->results == NULL ||
+      e->wanted == NULL || e->passed_layout == NULL)
+    return ax_out_of_memory((in_count + out_count) * sizeof e->wanted[0]);
+  e->in_count = program->in_count;
+  e->out_count = program->out_count;
+  return AX_OK;
+}
+
+/* An input that nothing depends on is not taken. One that is also a result unchanged goes on living there, so that nothing may be written over it. */
+static ax_status choose_donated(ax_executable *e, const ax_compile_options *options) {
+  bool *writable = ax_arena_alloc(&e->plan->arena, e->plan->in_count);
+  if (writable == NULL) return ax_out_of_memory(e->plan->in_count);
+  AX_TRY(ax_args_mask(options->donate, "input", e->in_count, e->asked));
+  for (uint32_t k = 0; k < e->out_count; k++)
+    if (e->returned[k].input != AX_NONE) e->is_passed[e->returned[k].input] = true;
+  for (uint32_t i = 0; i < e->in_count; i++) {
+    e->donate[i] = e->asked[i] && (e->place[i] != AX_NONE || e->is_passed[i]);
+    if (e->place[i] != AX_NONE) writable[e->place[i]] = e->asked[i] && !e->is_passed[i];
+  }
+  e->keep_unused = options->keep_unused;
+  e->plan->donate = writable;
   return AX_OK;
 }
 
@@ -58,26 +157,23 @@ static ax_status refuse_devices(const ax_mesh *mesh, int64_t most) {
 }
 
 /* The plan of the partitioned program, and the tables by input and result. */
-static ax_status make_plan(ax_executable *e, const ax_partitioned *laid, const ax_partitioned *partitioned, const ax_compile_options *options) {
-  const int64_t devices = ax_mesh_devices(partitioned->mesh), most = e->runtime->options.max_devices;
-  if (devices > most) return refuse_devices(partitioned->mesh, most);
+static ax_status make_plan(build *b, const ax_partitioned *laid, const ax_partitioned *left) {
+  ax_executable *e = b->a.executable;
+  const int64_t devices = ax_mesh_devices(left->mesh), most = e->runtime->options.max_devices;
+  if (devices > most) return refuse_devices(left->mesh, most);
   e->devices = (uint32_t)devices;
-  AX_TRY(ax_partitioned_plan(partitioned, &(ax_plan_options){options->reference, options->check_numerics, options->unchecked_ragged, &e->runtime->hooks},
+  AX_TRY(ax_partitioned_plan(left, &(ax_plan_options){b->options->reference, b->options->check_numerics, b->options->unchecked_ragged, &e->runtime->hooks},
                              &e->plan));
-  ax_plan *plan = e->plan;
-  e->results = ax_arena_alloc(&plan->arena, plan->out_count * sizeof e->results[0]);
-  e->donate = ax_arena_alloc(&plan->arena, plan->in_count);
-  e->wanted = ax_arena_alloc(&plan->arena, plan->in_count * sizeof e->wanted[0]);
-  if (e->results == NULL || e->donate == NULL || e->wanted == NULL) return ax_out_of_memory(0);
-  AX_TRY(ax_args_mask(options->donate, "input", plan->in_count, e->donate));
-  plan->donate = e->donate;
-  return describe_arguments(e, laid);
+  AX_TRY(allocate_arguments(e));
+  AX_TRY(describe_arguments(e, laid, b->pruning, &b->inner));
+  return choose_donated(e, b->options);
 }
 
 static ax_status lower(build *b) {
-  ax_partitioned laid = ax_partitioned_of(b->laid), partitioned = ax_partitioned_of(b->whole);
-  partitioned.body = b->program;
-  AX_TRY(make_plan(b->a.executable, &laid, &partitioned, b->options));
+  ax_partitioned laid = ax_partitioned_of(b->laid), left = ax_partitioned_of(b->whole);
+  left.body = b->program;
+  AX_TRY(ax_pruning_specs(&b->inner, &left, &b->a.scratch));
+  AX_TRY(make_plan(b, &laid, &left));
   b->a.plan = b->a.executable->plan;
   return AX_OK;
 }
@@ -139,18 +235,41 @@ static void mark_scratch(ax_assembly *a) {
   }
 }
 
-static ax_status find_donated(ax_executable *e) {
-  e->donated = ax_arena_alloc(&e->plan->arena, e->plan->in_count * sizeof e->donated[0]);
-  if (e->donated == NULL) return ax_out_of_memory(e->plan->in_count * sizeof e->donated[0]);
-  for (uint32_t i = 0; i < e->plan->in_count; i++) e->donated[i] = AX_NONE;
-  for (uint32_t k = 0; k < e->plan->out_count; k++)
-    if (e->results[k].donated != AX_NONE) e->donated[e->results[k].donated] = k;
-  return AX_OK;
+/* The result that lives in each donated input's memory. */
+static void find_donated(ax_executable *e) {
+  for (uint32_t i = 0; i < e->in_count; i++) e->donated[i] = AX_NONE;
+  for (uint32_t k = e->out_count; k-- > 0;) { /* of several that are an input, the first */
+    const ax_returned *r = &e->returned[k];
+    const uint32_t in = r->made == AX_NONE ? AX_NONE : e->results[r->made].donated;
+    if (in != AX_NONE) e->donated[e->kept[in]] = k;
+    if (r->input != AX_NONE && e->donate[r->input]) e->donated[r->input] = k;
+  }
+}
+
+static bool is_plain(const ax_executable *e) {
+  bool plain = e->in_count == e->plan->in_count && e->out_count == e->plan->out_count;
+  for (uint32_t k = 0; k < e->out_count && plain; k++) plain = e->returned[k].made == k;
+  return plain;
+}
+
+/* Whether every run makes the same: there are no arguments, and nobody is called. Where that is little it is kept. */
+static bool is_constant(const ax_assembly *a) {
+  enum { most_kept = 64 << 10 }; /* bytes */
+  const ax_executable *e = a->executable;
+  size_t bytes = 0;
+  if (e->plan->in_count > 0 || e->plan->out_count == 0 || e->plan->program->effects != 0 || e->timeline != NULL) return false;
+  for (uint32_t k = 0; k < e->plan->out_count; k++) bytes += e->results[k].layout->bytes;
+  for (uint32_t i = 0; i < a->instr_count; i++)
+    if (a->instrs[i].kind == AX_INSTR_CALL || a->instrs[i].kind == AX_INSTR_EVAL || a->instrs[i].kind == AX_INSTR_CHECK) return false;
+  return bytes <= most_kept;
 }
 
 static ax_status finish(ax_assembly *a) {
   ax_executable *e = a->executable;
-  AX_TRY(find_donated(e));
+  find_donated(e);
+  e->plain = is_plain(e);
+  e->idle_plan = e->plan->out_count == 0 && a->instr_count == 1; /* the END */
+  e->is_constant = is_constant(a);
   ax_resolve_counters(a);
   mark_scratch(a);
   for (uint32_t i = 0; i < a->instr_count; i++) e->in_parts = e->in_parts || a->instrs[i].parts > 1;
@@ -183,6 +302,7 @@ typedef struct pass {
 
 static const pass passes[] = {
     {"simplify", .program = ax_program_simplify},   /* nothing needless decides on meshes and layouts */
+    {"prune", .change = prune},                     /* without inputs that nothing depends on, and results that are inputs */
     {"partition", .program = ax_program_partition}, /* one shard_map over the whole mesh */
     {"ungroup", .change = ungroup},                 /* collectives over groups as some over all members along axes */
     {"body", .change = take_body},                  /* what each device runs, simplified */
@@ -254,8 +374,9 @@ static ax_status run_passes_inside(build *b, const char *last, bool *found) {
 }
 
 /* laid: NULL, or what the first passes made of the program. */
-static build begin(ax_executable *e, ax_program *laid, const ax_compile_options *options) {
-  return (build){.options = options, .is_laid = laid != NULL, .program = ax_program_retain(laid != NULL ? laid : e->program), .a = {.executable = e}};
+static build begin(ax_executable *e, const ax_laid *laid, const ax_compile_options *options) {
+  return (build){.options = options, .is_laid = laid != NULL, .keep_unused = options->keep_unused, .pruning = laid != NULL ? &laid->pruning : NULL,
+                 .program = ax_program_retain(laid != NULL ? laid->program : e->program), .a = {.executable = e}};
 }
 
 static void end(build *b) {
@@ -266,21 +387,34 @@ static void end(build *b) {
   ax_free(b->a.events);
   ax_free(b->a.tenants);
   ax_arena_deinit(&b->a.scratch);
+  ax_pruning_deinit(&b->own);
+  ax_pruning_deinit(&b->inner);
   ax_program_release(b->program);
   ax_program_release(b->laid);
   ax_program_release(b->whole);
 }
 
-ax_status ax_program_lay_out(ax_program *program, ax_program **out) {
-  build b = {.program = ax_program_retain(program)};
+void ax_laid_deinit(ax_laid *laid) {
+  ax_program_release(laid->program);
+  ax_pruning_deinit(&laid->pruning);
+  laid->program = NULL;
+}
+
+ax_status ax_program_lay_out(ax_program *program, bool keep_unused, ax_laid *out) {
+  build b = {.program = ax_program_retain(program), .keep_unused = keep_unused};
   bool found;
+  *out = (ax_laid){0};
   ax_status status = run_passes_inside(&b, laid_out, &found);
-  *out = status == AX_OK ? ax_program_retain(b.program) : NULL;
+  if (status == AX_OK) {
+    *out = (ax_laid){b.program, b.own};
+    b.program = NULL;
+    b.own = (ax_pruning){0};
+  }
   end(&b);
   return status;
 }
 
-ax_status ax_executable_build(ax_executable *e, ax_program *laid, const ax_compile_options *options) {
+ax_status ax_executable_build(ax_executable *e, const ax_laid *laid, const ax_compile_options *options) {
   build b = begin(e, laid, options);
   bool found;
   ax_status status = run_passes_inside(&b, NULL, &found);
@@ -288,7 +422,7 @@ ax_status ax_executable_build(ax_executable *e, ax_program *laid, const ax_compi
   return status;
 }
 
-ax_status ax_executable_place(ax_executable *e, ax_program *laid, const ax_compile_options *options, ax_memory *out, ax_text *text) {
+ax_status ax_executable_place(ax_executable *e, const ax_laid *laid, const ax_compile_options *options, ax_memory *out, ax_text *text) {
   build b = begin(e, laid, options);
   bool found;
   ax_status status = run_passes_inside(&b, placed, &found);

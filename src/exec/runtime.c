@@ -27,6 +27,10 @@ ax_counters ax_runtime_counters(const ax_runtime *runtime) {
   counters.programs_compiled = runtime->compiled;
   counters.programs_found = runtime->found;
   pthread_mutex_unlock(lock);
+  for (uint32_t i = 0; i < AX_TALLIES; i++) {
+    counters.runs += atomic_load_explicit(&runtime->tallies[i].runs, memory_order_relaxed);
+    counters.calls_without_run += atomic_load_explicit(&runtime->tallies[i].calls_without, memory_order_relaxed);
+  }
   ax_jit_count(runtime->jit, &counters.kernels_compiled, &counters.kernels_found);
   return counters;
 }

@@ -34,14 +34,14 @@ static void count_text(ax_text *text, const leaves *l) {
 
 static ax_status check_counts(const ax_executable *e, const leaves *in, const leaves *out) {
   ax_text text = {0};
-  if (in->count == e->plan->in_count && out->count == e->plan->out_count) return AX_OK;
+  if (in->count == e->in_count && out->count == e->out_count) return AX_OK;
   count_text(&text, in);
   ax_text_add(&text, " and ");
   count_text(&text, out);
   ax_status status = text.failed ? ax_out_of_memory(0)
                                  : ax_error(AX_INVALID_ARGUMENT,
                                             "tree_run: the program takes %u arguments and gives %u results; the trees have %s leaves",
-                                            e->plan->in_count, e->plan->out_count, text.data);
+                                            e->in_count, e->out_count, text.data);
   ax_text_deinit(&text);
   return status;
 }

@@ -171,6 +171,9 @@ class executable : public handle<ax_executable, ax_executable_retain, ax_executa
   double compile_seconds() const { return ax_executable_compile_seconds(get()); }
   /* The result in the memory of this donated input; -1: none. */
   std::int64_t donated(std::uint32_t index) const { return ax_executable_donated(get(), index); }
+  /* Whether devices compute with this input; the input that this result is, -1: it is made. */
+  bool keeps(std::uint32_t index) const { return ax_executable_keeps(get(), index); }
+  std::int64_t passed(std::uint32_t index) const { return ax_executable_passed(get(), index); }
   may<std::string> timeline(ax_timeline_form form = AX_TIMELINE_TEXT, location at = location::here()) const {
     char *text = nullptr;
     ax_status status = ax_executable_timeline(get(), form, &text);
@@ -181,6 +184,7 @@ class executable : public handle<ax_executable, ax_executable_retain, ax_executa
 /* As ax_compile_options: runtime.compile(program, {axle::first(4)}) donates four arguments. */
 struct compile_options {
   args donate = {};
+  bool keep_unused = false;
   bool reference = false;
   std::uint32_t check_numerics = 0; /* AX_CHECK_* */
   bool timeline = false;
@@ -190,6 +194,7 @@ struct compile_options {
   ax_compile_options raw() const { /* borrows donate's list, the mesh and the text */
     ax_compile_options made{};
     made.donate = donate;
+    made.keep_unused = keep_unused;
     made.reference = reference;
     made.check_numerics = check_numerics;
     made.timeline = timeline;
@@ -213,6 +218,7 @@ class lowered : public handle<ax_lowered, ax_lowered_retain, ax_lowered_release>
   axle::mesh mesh() const { return get() != nullptr ? axle::mesh(*ax_lowered_get_mesh(get())) : axle::mesh(); }
   const ax_spec *in_spec(std::uint32_t index) const { return ax_lowered_in_spec(get(), index); }
   const ax_spec *out_spec(std::uint32_t index) const { return ax_lowered_out_spec(get(), index); }
+  bool keeps(std::uint32_t index) const { return ax_lowered_keeps(get(), index); }
   double seconds() const { return ax_lowered_seconds(get()); }
 };
 
