@@ -254,6 +254,75 @@ static void specs(void **state) {
   refuse_on_mesh(cases, COUNT(cases));
 }
 
+/* What a body does that takes data by hand of the mesh data=2,model=2,row=2. */
+typedef struct by_hand {
+  const char *names, *specs, *inner, *constraint; /* of the shard_map; of one in it, with the whole mesh; or of a value in it */
+  ax_function body;                               /* or a collective, on the operand */
+  const char *message;
+} by_hand;
+
+static void sum_over_model(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_psum(in[0], "data,model"); }
+static void index_of_model(const ax_value *in, ax_value *out, void *context) { (void)context, (void)in, out[0] = ax_axis_index("model"); }
+static void size_of_model(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_mul(in[0], ax_integer(ax_axis_size("model"))); }
+static void vary_over_model(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_pvary(in[0], "model"); }
+static void split_over_model(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_vmap(&(ax_vmap_options){.axis_name = "model"}, AX_FN(same, 1, 1), in, out);
+}
+static void on_smaller_mesh(const ax_value *in, ax_value *out, void *context) {
+  ax_mesh mesh;
+  ax_must(ax_mesh_parse(context == NULL ? "model=4" : context, &mesh));
+  ax_shard_map(&mesh, "model -> model", AX_FN(same, 1, 1), in, out);
+}
+static void on_mixed_mesh(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  on_smaller_mesh(in, out, (void *)(uintptr_t)"model=2,column=2");
+}
+
+static void hand_body(const ax_value *in, ax_value *out, void *context) {
+  const by_hand *c = context;
+  ax_mesh mesh;
+  ax_must(ax_mesh_parse("data=2,model=2,row=2", &mesh));
+  if (c->inner != NULL) ax_shard_map_manual(&mesh, c->inner, "model -> model", AX_FN(same, 1, 1), in, out);
+  else if (c->constraint != NULL) out[0] = ax_with_sharding(in[0], &mesh, c->constraint);
+  else c->body(in, out, NULL);
+}
+
+static void hand_map(const ax_value *in, ax_value *out, void *context) {
+  const by_hand *c = context;
+  ax_mesh mesh;
+  ax_must(ax_mesh_parse("data=2,model=2,row=2", &mesh));
+  ax_shard_map_manual(&mesh, c->names, c->specs, AX_CLOSURE(hand_body, 1, 1, context), in, out);
+}
+
+static void axes_by_hand(void **state) {
+  (void)state;
+  static const by_hand cases[] = {
+      {"data", "model -> data", .body = same, .message = "operand 0: the spec names {model}, left automatic: a shard_map's specs name axes that its body takes"},
+      {"data", "data -> data,model", .body = same, .message = "result 0: the spec names {model}, left automatic"},
+      {"data,rows", "data -> data", .body = same, .message = "shard_map_manual: axis \"rows\" is not bound; bound are data (2), model (2), row (2)"},
+      {"data,data", "data -> data", .body = same, .message = "shard_map_manual: axis \"data\" is named twice"},
+      {"data", "data -> data", .body = sum_over_model, .message = "axis \"model\" is automatic here: a shard_map takes {data} by hand"},
+      {"data,row", "data -> data", .body = index_of_model, .message = "axis \"model\" is automatic here: a shard_map takes {data,row} by hand"},
+      {"data", "data -> data", .body = size_of_model, .message = "axis \"model\" is automatic here"},
+      {"data", "data -> data", .body = vary_over_model, .message = "axis \"model\" is automatic here"},
+      {"data", "data -> data", .body = split_over_model, .message = "\"model\""},
+      {"data", "data -> data", .body = on_smaller_mesh, .message = "the axis \"model\" has size 4 here and 2 in the shard_map around, which leaves it automatic"},
+      {"data", "data -> data", .body = on_mixed_mesh, .message = "the axis \"model\" is automatic in the shard_map around, and others of this mesh are not"},
+      {"data", "data -> data", .inner = "data,model", .message = "the axis \"data\" is in use by a shard_map around this one"},
+      {"data", "data -> data", .inner = "row", .message = "operand 0: the spec names {model}, left automatic"},
+      {"data", "data -> data", .constraint = "data", .message = "the axis \"data\" is in use by a shard_map around this one"},
+      {"data", "data -> data", .constraint = "model,row", .message = "f32[4]"},
+  };
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    ax_program *program = (ax_program *)(void *)&program;
+    ax_status status = ax_trace(AX_CLOSURE(hand_map, 1, 1, (void *)&cases[i]), in_types, &program);
+    if (status != AX_INVALID_ARGUMENT || strstr(ax_message(), cases[i].message) == NULL)
+      fail_msg("%zu: %s, \"%s\" instead of \"%s\"", i, ax_status_name(status), ax_message(), cases[i].message);
+    assert_null(program);
+  }
+}
+
 static void meshes(void **state) {
   (void)state;
   ax_mesh mesh;
@@ -743,7 +812,7 @@ static void negative_dimensions(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shapes_and_dtypes), cmocka_unit_test(control_flow), cmocka_unit_test(collectives),
-      cmocka_unit_test(specs),             cmocka_unit_test(meshes),       cmocka_unit_test(meshes_filled_by_hand), cmocka_unit_test(no_objects), cmocka_unit_test(negative_dimensions), cmocka_unit_test(handles),
+      cmocka_unit_test(specs), cmocka_unit_test(axes_by_hand),             cmocka_unit_test(meshes),       cmocka_unit_test(meshes_filled_by_hand), cmocka_unit_test(no_objects), cmocka_unit_test(negative_dimensions), cmocka_unit_test(handles),
       cmocka_unit_test(the_first_error),   cmocka_unit_test(outside_a_trace), cmocka_unit_test(transforms),
       cmocka_unit_test(texts),             cmocka_unit_test(arrays),       cmocka_unit_test(arguments),
       cmocka_unit_test(donated),           cmocka_unit_test(compiling),

@@ -1,6 +1,7 @@
 /* Whole programs with shardings said of some of their values, made at random: arrays of many shapes, operations of all kinds on them, in loops, branches
    and calls, on meshes of several axes. Of integers, so that the order of sums does not matter: partitioned, they give bit for bit what they
-   give as they are, evaluated, and compiled under every policy. And each primitive's samples with each of their inputs and results laid out in
+   give as they are, evaluated, and compiled under every policy. Parts of them stand in shard_maps that take some of the axes by hand, or all, with
+   collectives over these, shardings said over the others, and shard_maps that take more of them. And each primitive's samples with each of their inputs and results laid out in
    ways that divide them. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "axle/stages.h"
 #include "axle/transform.h"
 #include "mesh/partition.h"
+#include "prim/rules.h"
 #include "support/cmocka.h"
 #include "support/compare.h"
 #include "support/random.h"
@@ -24,6 +26,7 @@ typedef struct maker {
   test_random random;
   const ax_mesh *mesh;
   int depth; /* of control flow still allowed */
+  ax_axis_set taken; /* by hand, by shard_maps around */
 } maker;
 
 static int64_t below(maker *m, int64_t n) { return test_random_below(&m->random, n); }
@@ -36,6 +39,7 @@ static void random_spec(maker *m, const ax_type *type, char *out) {
   for (uint32_t i = 0; i < m->mesh->count && type->rank > 0; i++) {
     const ax_axis *axis = &m->mesh->axis[(first + i) % m->mesh->count];
     int64_t d = below(m, type->rank);
+    if ((m->taken >> (first + i) % m->mesh->count & 1) != 0) continue;
     if (below(m, 4) == 0 || (left[d] % axis->size != 0 && below(m, 3) > 0)) continue;
     left[d] /= axis->size;
     if (dims[d][0] != '\0') strcat(dims[d], "+");
@@ -51,6 +55,7 @@ static void random_spec(maker *m, const ax_type *type, char *out) {
 static ax_value said(maker *m, ax_value x) {
   char spec[256];
   ax_type type = ax_typeof(x);
+  if (m->taken == ((ax_axis_set)1 << m->mesh->count) - 1) return x;
   random_spec(m, &type, spec);
   return ax_with_sharding(x, m->mesh, spec);
 }
@@ -192,8 +197,106 @@ static ax_value stacked(ax_value x) {
   return ax_broadcast_in_dim(x, type.rank + 1, dims, where);
 }
 
+/* --- By hand --- */
+
+/* "a,b", or joined by something else. */
+static const char *names_of(const maker *m, ax_axis_set set, const char *between, char *out) {
+  out[0] = '\0';
+  for (uint32_t i = 0; i < m->mesh->count; i++)
+    if (set >> i & 1) strcat(strcat(out, out[0] != '\0' ? between : ""), m->mesh->axis[i].name);
+  return out;
+}
+
+static ax_axis_set some_of(maker *m, ax_axis_set set) {
+  ax_axis_set some = 0;
+  for (uint32_t i = 0; i < m->mesh->count; i++)
+    if ((set >> i & 1) != 0 && below(m, 2) == 0) some |= (ax_axis_set)1 << i;
+  return some != 0 ? some : set & (0 - set);
+}
+
+/* All devices decide alike. */
+static ax_value agreed(maker *m, ax_value x) {
+  char names[64];
+  return m->taken != 0 ? ax_pmax(x, names_of(m, m->taken, ",", names)) : x;
+}
+
+/* In a body every value varies over all that is taken by hand. */
+static ax_value varied(ax_value x) { return ax_vary_to(x, ax_checked_axes(&ax_builder_current()->axes)); }
+
+static ax_value exchanged(maker *m, ax_value x) {
+  char names[64];
+  names_of(m, some_of(m, m->taken), ",", names);
+  const ax_type type = ax_typeof(x);
+  const int64_t members = ax_axis_size(names), d = type.rank > 0 ? below(m, type.rank) : 0, e = type.rank > 0 ? below(m, type.rank) : 0;
+  const int64_t pairs[][2] = {{0, members - 1}, {members - 1, 0}};
+  const bool divides = type.rank > 0 && type.dims[d] % members == 0;
+  switch (below(m, 7)) {
+    case 0: return ax_psum(x, names);
+    case 1: return ax_pmin(x, names);
+    case 2: return type.rank > 0 ? ax_all_gather(x, names, d, true) : ax_pmax(x, names);
+    case 3: return divides ? ax_psum_scatter(x, names, d, true) : ax_pmax(x, names);
+    case 4: return divides ? ax_all_to_all(x, names, d, e, true) : ax_psum(x, names);
+    case 5: return ax_ppermute(x, names, members > 1 ? 2 : 1, pairs);
+    default: return ax_add(x, ax_axis_index(names));
+  }
+}
+
+/* A spec that divides, over axes of the set. */
+static void even_spec(maker *m, const ax_type *type, ax_axis_set set, char *out) {
+  out[0] = '\0';
+  for (uint32_t d = 0; d < type->rank; d++) {
+    int64_t left = type->dims[d];
+    bool any = false;
+    if (d > 0) strcat(out, ",");
+    for (uint32_t i = 0; i < m->mesh->count; i++) {
+      const ax_axis *axis = &m->mesh->axis[i];
+      if ((set >> i & 1) == 0 || left % axis->size != 0 || below(m, 3) == 0) continue;
+      strcat(strcat(out, any ? "+" : ""), axis->name);
+      any = true;
+      left /= axis->size;
+      set &= ~((ax_axis_set)1 << i);
+    }
+    if (!any) strcat(out, "_");
+  }
+}
+
+typedef struct part {
+  maker maker;
+  ax_axis_set own;
+  bool joined; /* the result is put together along its first dimension */
+} part;
+
+static void part_body(const ax_value *in, ax_value *out, void *context) {
+  part p = *(part *)context;
+  maker *m = &p.maker;
+  char names[64];
+  ax_value x = varied(in[0]), y = varied(in[1]);
+  x = next(m, x, y);
+  y = varied(exchanged(m, y));
+  x = next(m, x, y);
+  out[0] = p.joined ? fitted(m, x, in[1]) : ax_psum(x, names_of(m, p.own, ",", names));
+}
+
+static ax_value by_hand(maker *m, ax_value x, ax_value y) {
+  const ax_axis_set all = ((ax_axis_set)1 << m->mesh->count) - 1;
+  if (m->taken == all) return x;
+  part p = {.maker = *m, .own = below(m, 4) == 0 ? all & ~m->taken : some_of(m, all & ~m->taken)};
+  p.maker.taken |= p.own;
+  p.maker.depth--;
+  test_random_bits(&m->random);
+  char names[64], specs[640], one[256], other[256];
+  ax_type a = ax_typeof(x), b = ax_typeof(y);
+  even_spec(m, &a, p.own, one);
+  even_spec(m, &b, p.own, other);
+  p.joined = b.rank > 0 && below(m, 2) == 0;
+  snprintf(specs, sizeof specs, "%s; %s -> %s", one, other, p.joined ? names_of(m, p.own, "+", names) : "");
+  ax_value out;
+  ax_shard_map_manual(m->mesh, names_of(m, p.own, ",", names), specs, AX_CLOSURE(part_body, 2, 1, &p), (ax_value[]){x, y}, &out);
+  return out;
+}
+
 static ax_value controlled(maker *m, ax_value x, ax_value y) {
-  maker first = {m->random, m->mesh, m->depth - 1}, second = first;
+  maker first = {m->random, m->mesh, m->depth - 1, m->taken}, second = first;
   test_random_bits(&second.random);
   test_random_bits(&m->random);
   test_random_bits(&m->random);
@@ -206,7 +309,7 @@ static ax_value controlled(maker *m, ax_value x, ax_value y) {
     }
     case 1: {
       ax_value in[] = {x, y};
-      ax_switch(ax_convert_element_type(ax_lt(ax_reduce_max(y, AX_ALL_DIMS, false), ax_integer(5)), AX_S32), 2,
+      ax_switch(ax_convert_element_type(ax_lt(agreed(m, ax_reduce_max(y, AX_ALL_DIMS, false)), ax_integer(5)), AX_S32), 2,
                 (const ax_fn[]){AX_CLOSURE(branch_body, 2, 1, &first), AX_CLOSURE(branch_body, 2, 1, &second)}, in, out);
       return out[0];
     }
@@ -223,6 +326,8 @@ static ax_value controlled(maker *m, ax_value x, ax_value y) {
     }
   }
 }
+
+static ax_value some_control(maker *m, ax_value x, ax_value y) { return below(m, 3) == 0 ? by_hand(m, x, y) : controlled(m, x, y); }
 
 static ax_value small(ax_value made, ax_value instead) {
   ax_type type = ax_typeof(made);
@@ -241,8 +346,10 @@ static ax_value next(maker *m, ax_value x, ax_value y) {
     case 6: made = product(m, x, y); break;
     case 7: made = reduced(m, x); break;
     case 8: made = said(m, x); break;
-    default: made = controlled(m, x, y); break;
+    default: made = some_control(m, x, y); break;
   }
+  if (m->taken != 0 && below(m, 5) == 0) made = exchanged(m, made);
+  if (m->taken != 0) made = varied(made);
   made = small(ax_convert_element_type(made, AX_S32), x);
   return below(m, 4) == 0 ? said(m, made) : made;
 }

@@ -42,15 +42,15 @@ static void a_half(const ax_value *in, ax_value *out) { out[0] = ax_add(in[1], a
 static void too_large(const ax_value *in, ax_value *out) { out[0] = ax_mul(ax_integer(3000000000), in[1]); }
 static void number_alone(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_neg(ax_integer(-1)); }
 static void number_returned(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_integer(0); }
-static void no_arrow(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d", AX_FN(same, 1, 1), in, out); }
+static void no_arrow(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d", AX_FN(same, 1, 1), in, out); }
 static void bad_times(const ax_value *in, ax_value *out) {
-  ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d; d*x -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
+  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d; d*x -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
 }
 static void many_times(const ax_value *in, ax_value *out) {
-  ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d; *3 -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
+  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d; *3 -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
 }
 static void few_specs(const ax_value *in, ax_value *out) {
-  ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d; d -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
+  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d; d -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
 }
 static void by_integer(const ax_value *in, ax_value *out) { ax_jvp(AX_FN(same, 2, 1), AX_ARGS(0, 1), in, in, out, out); }
 static void by_nothing_there(const ax_value *in, ax_value *out) { ax_grad(AX_FN(same, 2, 1), AX_ARGS(0, 3), in, out); }
@@ -101,8 +101,8 @@ static void gather(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_mul(ax_all_gather(in[0], "d", 0, true), ax_integer(2));
 }
-static void gathered(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d -> ", AX_FN(gather, 1, 1), in, out); }
-static void varying(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d -> ", AX_FN(same, 1, 1), in, out); }
+static void gathered(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d -> ", AX_FN(gather, 1, 1), in, out); }
+static void varying(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d -> ", AX_FN(same, 1, 1), in, out); }
 static void sum_on_d(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_psum(in[0], "d");
@@ -111,9 +111,9 @@ static void sum_of_some(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_if(ax_gt(ax_reduce_sum(in[0], AX_ALL_DIMS, false), ax_integer(0)), AX_FN(sum_on_d, 1, 1), AX_FN(same, 1, 1), in, out);
 }
-static void some_sum(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d -> d", AX_FN(sum_of_some, 1, 1), in, out); }
-static void empty_spec(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "d,,d -> d", AX_FN(same, 1, 1), in, out); }
-static void jax_spec(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, "P(d) -> d", AX_FN(same, 1, 1), in, out); }
+static void some_sum(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d -> d", AX_FN(sum_of_some, 1, 1), in, out); }
+static void empty_spec(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d,,d -> d", AX_FN(same, 1, 1), in, out); }
+static void jax_spec(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "P(d) -> d", AX_FN(same, 1, 1), in, out); }
 static void no_length(const ax_value *in, ax_value *out) { ax_scan(AX_FN(same, 1, 1), 1, -1, false, in, out); }
 static void negative_length(const ax_value *in, ax_value *out) { ax_scan(AX_FN(same, 1, 1), 1, -5, false, in, out); }
 static void sum_of_nowhere(const ax_value *in, ax_value *out) { out[0] = ax_psum(in[0], "d"); }
@@ -232,7 +232,7 @@ static void give_sum(const ax_value *in, ax_value *out, void *context) {
 }
 static void over_two(const ax_value *in, ax_value *out, void *specs) {
   ax_value five[] = {in[0], in[1], in[1], in[0], in[0]};
-  ax_shard_map(&(ax_mesh){1, {{"d", 2, false}}}, specs, AX_FN(give_sum, 5, 2), five, out);
+  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, specs, AX_FN(give_sum, 5, 2), five, out);
 }
 static void repeated_specs(void **state) {
   (void)state;

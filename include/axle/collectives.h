@@ -149,10 +149,16 @@ ax_value ax_create_token(void); /* for a precv whose psend is elsewhere */
    A result that varies over an axis its spec does not name is refused; not by ax_shard_map_unchecked, which turns the
    varying/invariant types off: then such a result is taken from the first device along that axis. What is reduced leaves as what is
    invariant; what is unreduced does not leave.
-   Errors (kept by the trace): an unsound mesh; an axis that a shard_map around this one has; specs of another number than there are
+   The mesh may have automatic axes (ax_mesh_manual, and ax_shard_map_manual, which is both): the body does not see them, as specs do not name them, and
+   blocks are whole along them. How the body is laid over them the partitioner finds, as it does outside; ax_with_sharding says it.
+   In such a body a shard_map may take axes by hand that are automatic around it; it may be given the whole mesh, as what is in use already goes
+   from it. As jax.shard_map with axis_names.
+   Errors (kept by the trace): an unsound mesh; an axis that a shard_map around this one takes by hand; a mesh of axes that are automatic around it
+   and others; specs that name automatic axes; specs of another number than there are
    operands or results; one that has more entries than there are dimensions, or does not divide; the body's own. */
 void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
 void ax_shard_map_unchecked(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
+void ax_shard_map_manual(const ax_mesh *mesh, const char *names, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
 /* x, outside of shard_map, laid over fewer axes of `mesh`: "data+model,_ -> data" gathers dimension 0 over model. Each dimension keeps some
    of the first of its axes, so that by value the result is x. As jax.lax's top_level_all_gather with multi_dim; the transpose takes
    each device's part of the cotangent.
@@ -221,6 +227,7 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #define ax_done(...) AX_LINED(done, __VA_ARGS__)
 #define ax_shard_map(...) AX_LINED_VOID(shard_map, __VA_ARGS__)
 #define ax_shard_map_unchecked(...) AX_LINED_VOID(shard_map_unchecked, __VA_ARGS__)
+#define ax_shard_map_manual(...) AX_LINED_VOID(shard_map_manual, __VA_ARGS__)
 #define ax_pshift(...) AX_LINED(pshift, __VA_ARGS__)
 #endif
 

@@ -42,11 +42,12 @@ size_t ax_dtype_bytes(ax_dtype dtype);
 /* "f32", ...; "?" for an unknown one. Static. */
 const char *ax_dtype_name(ax_dtype dtype);
 
-/* A named axis of devices. `unchecked` axes do not take part in the varying/invariant types. */
+/* A named axis of devices. `unchecked` axes do not take part in the varying/invariant types. An `automatic` axis of a shard_map's mesh is one that
+   its body does not take by hand (ax_mesh_manual): no collective and no type names it, and what it cuts is the partitioner's to say. */
 typedef struct ax_axis {
   char name[AX_MAX_NAME];
   int64_t size;
-  bool unchecked;
+  bool unchecked, automatic;
 } ax_axis;
 
 /* Axes in order, major first: device id = the row-major index of its coordinates. Also the axis environment of a program. */
@@ -63,6 +64,10 @@ AX_MUST_USE ax_status ax_mesh_parse(const char *text, ax_mesh *out);
 int64_t ax_mesh_devices(const ax_mesh *mesh);
 /* Index of the axis called `name`, or -1. */
 int ax_mesh_find(const ax_mesh *mesh, const char *name);
+
+/* The mesh of which a shard_map takes the named axes by hand, "data,model": the others become automatic. As the `axis_names` of jax.shard_map.
+   AX_INVALID_ARGUMENT: an unsound mesh; a name that it has not, or twice; groups. */
+AX_MUST_USE ax_status ax_mesh_manual(const ax_mesh *mesh, const char *names, ax_mesh *out);
 
 /* One bit an axis of the program's axis environment. */
 typedef uint64_t ax_axis_set;
@@ -128,6 +133,7 @@ AX_MUST_USE ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_sp
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_mesh_parse(...) AX_LINED_STATUS(mesh_parse, __VA_ARGS__)
+#define ax_mesh_manual(...) AX_LINED_STATUS(mesh_manual, __VA_ARGS__)
 #define ax_spec_parse(...) AX_LINED_STATUS(spec_parse, __VA_ARGS__)
 #endif
 

@@ -144,6 +144,7 @@ static uint64_t hash_mesh(uint64_t seed, const ax_mesh *mesh) {
   for (uint32_t i = 0; i < mesh->count; i++) {
     seed = ax_hash_bytes(seed, mesh->axis[i].name, strlen(mesh->axis[i].name) + 1);
     seed = ax_hash_bytes(seed, &mesh->axis[i].size, sizeof mesh->axis[i].size);
+    seed = ax_hash_bytes(seed, &mesh->axis[i].automatic, sizeof mesh->axis[i].automatic);
   }
   return seed;
 }

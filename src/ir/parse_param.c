@@ -19,8 +19,8 @@ static ax_status parse_axis_set(ax_parser *parser, const ax_mesh *axes, ax_axis_
       return ax_lexer_error(&parser->lexer, &name, "axis \"%.*s\" is not bound; bound are %s", ax_token_shown(&name),
                             name.start, ax_bound_string(axes));
     if ((bit & ax_checked_axes(axes)) == 0)
-      return ax_lexer_error(&parser->lexer, &name, "axis \"%.*s\" is unchecked: types do not name it", ax_token_shown(&name),
-                            name.start);
+      return ax_lexer_error(&parser->lexer, &name, "axis \"%.*s\" is %s: types do not name it", ax_token_shown(&name),
+                            name.start, (bit & ax_manual_axes(axes)) == 0 ? "automatic" : "unchecked");
     if (((*out | used) & bit) != 0)
       return ax_lexer_error(&parser->lexer, &name, "axis \"%.*s\" is named twice", ax_token_shown(&name), name.start);
     *out |= bit;
@@ -120,9 +120,11 @@ static ax_status parse_axis(ax_parser *parser, ax_mesh *mesh) {
   ax_token at = parser->lexer.token;
   ax_axis axis = {0};
   AX_TRY(copy_axis_name(parser, axis.name));
+  axis.automatic = strcmp(axis.name, "auto") == 0 && !ax_next_is(parser, "="); /* which may be an axis's name too */
+  if (axis.automatic) AX_TRY(copy_axis_name(parser, axis.name));
   AX_TRY(ax_expect(parser, "="));
   AX_TRY(ax_expect_integer(parser, &axis.size));
-  AX_TRY(ax_accept(parser, "?", &axis.unchecked));
+  if (!axis.automatic) AX_TRY(ax_accept(parser, "?", &axis.unchecked));
   if (mesh->count == AX_MAX_AXES) return ax_lexer_error(&parser->lexer, &at, "more than %d axes", AX_MAX_AXES);
   if (ax_mesh_find(mesh, axis.name) >= 0)
     return ax_lexer_error(&parser->lexer, &at, "axis \"%s\" is named twice", axis.name);

@@ -44,7 +44,7 @@ static const char *tuple_end(uint32_t count) { return count == 1 ? ",)" : ")"; }
 static const char *comma(uint32_t index) { return index > 0 ? ", " : ""; }
 
 static void axis_text(ax_text *text, const ax_axis *axis) {
-  ax_text_add(text, "%s=%" PRId64 "%s", axis->name, axis->size, axis->unchecked ? "?" : "");
+  ax_text_add(text, "%s%s=%" PRId64 "%s", axis->automatic ? "auto " : "", axis->name, axis->size, axis->unchecked ? "?" : "");
 }
 
 void ax_mesh_text(ax_text *text, const ax_mesh *mesh) {
@@ -214,7 +214,7 @@ static void eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn
 static void head_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent) {
   ax_text item = {0};
   ax_text_add(text, "{ ");
-  if (!ax_axes_begin_with(outer, &program->axes) || outer->count != program->axes.count) {
+  if (!ax_mesh_equal(outer, &program->axes, true)) {
     ax_text_add(text, "axes ");
     for (uint32_t i = 0; i < program->axes.count; i++) {
       axis_text(text, &program->axes.axis[i]);

@@ -110,10 +110,13 @@ bool ax_is_name(const char *text, size_t length);
 /* Every mesh that comes in filled by hand goes through this. AX_INVALID_ARGUMENT: too many axes, a name that is none, a name twice, a
    size below 1, more than 2^31 devices. */
 AX_MUST_USE ax_status ax_mesh_check(const ax_mesh *mesh);
-/* The same names and sizes, in the same order; `checked_too`: and the same axes unchecked. */
-bool ax_mesh_equal(const ax_mesh *a, const ax_mesh *b, bool checked_too);
+/* The same names and sizes, in the same order; `flags_too`: and the same axes unchecked and automatic. */
+bool ax_mesh_equal(const ax_mesh *a, const ax_mesh *b, bool flags_too);
+/* As ax_mesh_find, of axes that are not automatic. */
+int ax_mesh_find_manual(const ax_mesh *mesh, const char *name);
+ax_mesh ax_mesh_plain(const ax_mesh *mesh); /* names and sizes alone */
 bool ax_axes_equal(const ax_axes *a, const ax_axes *b);
-/* The set of the named axes. AX_INVALID_ARGUMENT: an axis unknown in `axes` (the message lists those it has) or named twice. */
+/* The set of the named axes. AX_INVALID_ARGUMENT: an axis unknown in `axes` (the message lists those it has), automatic, or named twice. */
 AX_MUST_USE ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set *out);
 ax_axes ax_axis_set_names(ax_axis_set set, const ax_mesh *axes); /* in the order of `axes` */
 /* The axes by which the spec cuts dimension `dim`, from the one numbered `from` on. */
@@ -150,7 +153,10 @@ void ax_groups_numbers(const ax_groups *groups, uint32_t *group, uint32_t *numbe
 /* The groups in ascending order, with their members likewise: for what does not care. In `arena`; false: no memory. */
 bool ax_groups_sorted(const ax_groups *groups, ax_arena *arena, ax_groups *out);
 int64_t ax_axis_set_size(ax_axis_set set, const ax_mesh *axes); /* product of the sizes */
-ax_axis_set ax_checked_axes(const ax_mesh *axes);
+ax_axis_set ax_checked_axes(const ax_mesh *axes); /* those that types name: neither unchecked nor automatic */
+ax_axis_set ax_manual_axes(const ax_mesh *axes);  /* those that are not automatic */
+/* The axes of `mesh` that are called as those of `of` in the set. */
+ax_axis_set ax_axis_set_on(ax_axis_set set, const ax_mesh *of, const ax_mesh *mesh);
 ax_axis_set ax_all_axes(const ax_mesh *axes);
 int64_t ax_mesh_coordinate(const ax_mesh *mesh, int64_t device, uint32_t axis);
 /* Row-major index of a device's coordinates along the named axes, in the order named. */

@@ -183,9 +183,11 @@ bool ax_element_parse(const char *word, ax_dtype dtype, void *data, int64_t inde
 bool ax_axes_begin_with(const ax_mesh *axes, const ax_mesh *parent) {
   if (axes->count == 0) return true;
   if (axes->count < parent->count) return false;
-  ax_mesh front = *axes;
+  ax_mesh front = *axes, around = *parent;
   front.count = parent->count;
-  return ax_mesh_equal(&front, parent, true);
+  for (uint32_t i = 0; i < parent->count; i++)
+    if (parent->axis[i].automatic && !axes->axis[i].automatic) around.axis[i].automatic = false, around.axis[i].unchecked = axes->axis[i].unchecked;
+  return ax_mesh_equal(&front, &around, true);
 }
 
 /* --- Texts between quotes --- */

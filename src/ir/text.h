@@ -45,7 +45,8 @@ void ax_program_names_deinit(ax_program_names *names);
 AX_MUST_USE ax_status ax_program_parse_named(const char *text, size_t bytes, const char *source, const ax_hooks *hooks,
                                              ax_program_names *names, ax_program **out);
 
-/* The environment of a nested program begins with its parent's; or it is empty: what names no axes may stand anywhere. */
+/* The environment of a nested program begins with its parent's, of whose automatic axes some may not be so any more; or it is empty: what names no
+   axes may stand anywhere. */
 bool ax_axes_begin_with(const ax_mesh *axes, const ax_mesh *parent);
 
 #endif

@@ -262,11 +262,12 @@ ax_status ax_mesh_check(const ax_mesh *mesh) {
   return AX_OK;
 }
 
-bool ax_mesh_equal(const ax_mesh *a, const ax_mesh *b, bool checked_too) {
+bool ax_mesh_equal(const ax_mesh *a, const ax_mesh *b, bool flags_too) {
   if (a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; i++) {
     const ax_axis *x = &a->axis[i], *y = &b->axis[i];
-    if (strcmp(x->name, y->name) != 0 || x->size != y->size || (checked_too && x->unchecked != y->unchecked)) return false;
+    if (strcmp(x->name, y->name) != 0 || x->size != y->size || (flags_too && (x->unchecked != y->unchecked || x->automatic != y->automatic)))
+      return false;
   }
   return true;
 }
@@ -281,6 +282,31 @@ int ax_mesh_find(const ax_mesh *mesh, const char *name) {
   for (uint32_t i = 0; i < mesh->count; i++)
     if (strcmp(mesh->axis[i].name, name) == 0) return (int)i;
   return -1;
+}
+
+int ax_mesh_find_manual(const ax_mesh *mesh, const char *name) {
+  const int axis = ax_mesh_find(mesh, name);
+  return axis >= 0 && mesh->axis[axis].automatic ? -1 : axis;
+}
+
+ax_mesh ax_mesh_plain(const ax_mesh *mesh) {
+  ax_mesh plain = *mesh;
+  for (uint32_t i = 0; i < AX_MAX_AXES; i++) plain.axis[i].unchecked = plain.axis[i].automatic = false;
+  return plain;
+}
+
+ax_status ax_mesh_manual(const ax_mesh *mesh, const char *names, ax_mesh *out) {
+  ax_axes manual;
+  ax_axis_set set;
+  *out = (ax_mesh){0};
+  AX_TRY(ax_require(mesh, "mesh"));
+  AX_TRY(ax_mesh_check(mesh));
+  AX_TRY(ax_axes_parse(names, NULL, &manual));
+  ax_mesh made = ax_mesh_plain(mesh);
+  AX_TRY(ax_axes_resolve(&manual, &made, &set));
+  for (uint32_t i = 0; i < made.count; i++) made.axis[i].automatic = (set >> i & 1) == 0;
+  *out = made;
+  return AX_OK;
 }
 
 int64_t ax_mesh_coordinate(const ax_mesh *mesh, int64_t device, uint32_t axis) {
@@ -364,6 +390,9 @@ ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set
     if (axis < 0 && axes->count == 0)
       return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is not bound, and none is here: a shard_map binds its mesh's axes, a vmap its axis_name", names->name[i]);
     if (axis < 0) return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is not bound; bound are %s", names->name[i], ax_bound_string(axes));
+    if (axes->axis[axis].automatic)
+      return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is automatic here: a shard_map takes %s by hand", names->name[i],
+                      ax_axis_set_string(ax_manual_axes(axes), axes));
     if (*out >> axis & 1) return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is named twice", names->name[i]);
     *out |= (ax_axis_set)1 << axis;
   }
@@ -395,8 +424,24 @@ ax_axis_set ax_all_axes(const ax_mesh *axes) { return ((ax_axis_set)1 << axes->c
 ax_axis_set ax_checked_axes(const ax_mesh *axes) {
   ax_axis_set set = 0;
   for (uint32_t i = 0; i < axes->count; i++)
-    if (!axes->axis[i].unchecked) set |= (ax_axis_set)1 << i;
+    if (!axes->axis[i].unchecked && !axes->axis[i].automatic) set |= (ax_axis_set)1 << i;
   return set;
+}
+
+ax_axis_set ax_manual_axes(const ax_mesh *axes) {
+  ax_axis_set set = 0;
+  for (uint32_t i = 0; i < axes->count; i++)
+    if (!axes->axis[i].automatic) set |= (ax_axis_set)1 << i;
+  return set;
+}
+
+ax_axis_set ax_axis_set_on(ax_axis_set set, const ax_mesh *of, const ax_mesh *mesh) {
+  ax_axis_set here = 0;
+  for (uint32_t i = 0; set >> i != 0; i++) {
+    const int axis = (set >> i & 1) != 0 ? ax_mesh_find(mesh, of->axis[i].name) : -1;
+    if (axis >= 0) here |= (ax_axis_set)1 << axis;
+  }
+  return here;
 }
 
 int64_t ax_axes_index(const ax_axes *names, const ax_mesh *axes, int64_t device) {

@@ -47,7 +47,7 @@ static ax_status create(const ax_mesh *mesh, const ax_spec *spec, uint32_t rank,
     return ax_out_of_memory(sizeof *sharding);
   }
   atomic_init(&sharding->references, 1);
-  sharding->mesh = *mesh;
+  sharding->mesh = ax_mesh_plain(mesh);
   sharding->spec = *spec;
   sharding->rank = rank;
   sharding->places = ax_mesh_devices(mesh);

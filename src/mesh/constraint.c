@@ -1,6 +1,7 @@
 /* sharding_constraint: T[d..] -> T[d..]         the operand, which lies on the mesh as the spec says
-   Parameters: mesh; specs: one.
-   Errors: a spec with more entries than the operand has dimensions; an axis name that is in scope already.
+   Parameters: mesh; specs: one. Axes that a shard_map around it leaves automatic are those of that mesh; all others are new.
+   Errors: a spec with more entries than the operand has dimensions; an axis name that is in scope already and not automatic; axes of which some
+   alone are automatic.
    Linear: the cotangent lies as the value does. By value nothing happens: the partitioner (partition.c) changes layouts where it stands, and
    carries the layout to what goes before and comes after it (propagate.c). */
 #include "mesh/constraint.h"
@@ -11,14 +12,17 @@
 #include "prim/prims.h"
 #include "prim/rules.h"
 
+bool ax_constraint_is_around(const ax_constraint_params *params, const ax_mesh *axes) {
+  return params->mesh.count > 0 ? ax_mesh_is_around(&params->mesh, axes) : ax_manual_axes(axes) != ax_all_axes(axes);
+}
+
 static ax_status infer(const ax_infer_args *args) {
   const ax_constraint_params *params = args->params;
   ax_type block;
   if (params->specs.count != 1) return ax_error(AX_INVALID_ARGUMENT, "%u specs, not 1", params->specs.count);
   AX_TRY(ax_mesh_check(&params->mesh));
-  for (uint32_t i = 0; i < params->mesh.count; i++)
-    if (ax_mesh_find(args->axes, params->mesh.axis[i].name) >= 0)
-      return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" is in use around it", params->mesh.axis[i].name);
+  const bool around = ax_mesh_is_around(&params->mesh, args->axes);
+  for (uint32_t i = 0; i < params->mesh.count && !around; i++) AX_TRY(ax_mesh_check_new(&params->mesh.axis[i], args->axes));
   AX_TRY(ax_shard_padded(&args->in[0], &params->specs.v[0], &params->mesh, &block));
   args->out[0] = args->in[0];
   return AX_OK;
@@ -77,19 +81,34 @@ static void shorten(ax_spec *spec, uint32_t rank) {
   while (spec->rank > 0 && spec->rank <= rank && spec->count[spec->rank - 1] == 0) spec->rank--;
 }
 
+/* The user may hand the whole mesh: what shard_maps around take by hand goes, where the spec does not name it and any of the axes is automatic. */
+static void drop_taken(ax_mesh *mesh, ax_spec *spec) {
+  const ax_mesh *axes = &ax_builder_current()->axes, whole = *mesh;
+  bool automatic = false;
+  for (uint32_t i = 0; i < whole.count; i++)
+    automatic = automatic || (ax_mesh_find(axes, whole.axis[i].name) >= 0 && ax_mesh_find_manual(axes, whole.axis[i].name) < 0);
+  if (!automatic) return;
+  mesh->count = 0;
+  for (uint32_t i = 0; i < whole.count; i++) {
+    if (ax_mesh_find_manual(axes, whole.axis[i].name) >= 0 && (ax_spec_set(spec) >> i & 1) == 0) continue;
+    mesh->axis[mesh->count++] = whole.axis[i];
+  }
+  ax_spec_renumber(spec, &whole, mesh);
+}
+
 ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec) {
   static const char name[] = "with_sharding";
   ax_spec parsed;
   if (!ax_check_operands(name, &x, 1)) return ax_poison;
   if (mesh == NULL || spec == NULL) return ax_reject_as(name, "there is no %s", mesh == NULL ? "mesh" : "spec");
-  ax_constraint_params params = {.mesh = *mesh, .specs = {1, &parsed}};
-  for (uint32_t i = 0; i < AX_MAX_AXES; i++) params.mesh.axis[i].unchecked = false;
+  ax_constraint_params params = {.mesh = ax_mesh_plain(mesh), .specs = {1, &parsed}};
   ax_status status = ax_mesh_check(mesh);
   if (status == AX_OK) status = ax_spec_parse(spec, &params.mesh, &parsed);
   if (status != AX_OK) {
     ax_fail(ax_error_context(status, "%s: ", name));
     return ax_poison;
   }
+  drop_taken(&params.mesh, &parsed);
   shorten(&parsed, ax_typeof(x).rank);
   return bind(&params, x);
 }
@@ -136,8 +155,7 @@ ax_status ax_program_with_shardings(const ax_program *program, const ax_mesh *me
   AX_TRY(ax_require(program, "program"));
   AX_TRY(ax_require(mesh, "mesh"));
   AX_TRY(ax_mesh_check(mesh));
-  ax_constraint_params params = {.mesh = *mesh};
-  for (uint32_t i = 0; i < AX_MAX_AXES; i++) params.mesh.axis[i].unchecked = false;
+  ax_constraint_params params = {.mesh = ax_mesh_plain(mesh)};
   size_t count = (size_t)program->in_count + program->out_count;
   given g = {ax_calloc(count + 1, sizeof g.specs[0]), ax_calloc(count + 1, sizeof g.open[0])};
   ax_status status = g.specs == NULL || g.open == NULL ? ax_out_of_memory(0) : AX_OK;

@@ -65,9 +65,8 @@ static ax_status make_body(ax_partitioner *p, const ax_program *program, ax_spec
 /* The whole program: its inputs, one equation, its results. */
 static ax_status wrap(ax_partitioner *p, const ax_program *program, ax_program *body, ax_spec *in_specs, ax_spec *out_specs,
                       ax_program **out) {
-  ax_shard_map_params params = {.mesh = p->mesh, .unchecked = p->unchecked, .in_specs = {program->in_count, in_specs},
+  ax_shard_map_params params = {.mesh = ax_mesh_plain(&p->mesh), .unchecked = p->unchecked, .in_specs = {program->in_count, in_specs},
                                 .out_specs = {program->out_count, out_specs}, .body = body};
-  for (uint32_t i = 0; i < params.mesh.count; i++) params.mesh.axis[i].unchecked = false;
   ax_builder builder;
   ax_builder_begin(&builder, &program->axes);
   ax_value *in = ax_trace_alloc(program->in_count * sizeof in[0]);
@@ -94,6 +93,8 @@ static bool is_one_shard_map(const ax_program *program) {
   if (program->eqn_count != 1 || eqn->prim != &ax_prim_shard_map || eqn->in_count != program->in_count ||
       eqn->out_count != program->out_count)
     return false;
+  const ax_mesh *mesh = &((const ax_shard_map_params *)eqn->params)->mesh;
+  if (ax_manual_axes(mesh) != ax_all_axes(mesh)) return false;
   for (uint32_t i = 0; i < eqn->in_count; i++)
     if (eqn->in[i] != i) return false;
   for (uint32_t k = 0; k < eqn->out_count; k++)
@@ -112,7 +113,7 @@ static void deinit(ax_partitioner *p) {
   ax_arena_deinit(&p->arena);
 }
 
-/* Nothing to do: without shard_maps, or one that is all. */
+/* Nothing to do: without shard_maps, or one that is all, and takes all its mesh by hand. */
 static bool is_partitioned(const ax_partitioner *p, const ax_program *program) {
   if (p->ungroups) return !p->grouped;
   return p->level_count == 0 || (p->level_count == 1 && is_one_shard_map(program));

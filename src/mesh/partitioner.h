@@ -17,7 +17,7 @@
 #include "mesh/reshard.h"
 #include "mesh/shard_map.h"
 
-/* Of all shard_maps and sharding_constraints at one depth. */
+/* Of all shard_maps and sharding_constraints at one depth, but those over axes that are automatic around them. */
 typedef struct ax_level {
   const ax_eqn **maps; /* the first shard_map over each of the different meshes; borrowed */
   uint32_t mesh_count, mesh_capacity, first, count; /* its axes of the whole mesh */
@@ -29,7 +29,7 @@ typedef struct ax_level {
 /* What the axes of a program's environment are made of in the whole mesh. */
 typedef struct ax_scope {
   struct ax_scope *next;
-  uint32_t depth; /* shard_maps around it */
+  uint32_t depth; /* shard_maps around it, of those that add devices */
   ax_mesh axes;
   ax_axis_list runs[AX_MAX_AXES];
 } ax_scope;
@@ -76,12 +76,10 @@ ax_axes ax_scope_names(const ax_partitioner *p, const ax_scope *s, const ax_axes
 ax_type ax_scope_type(const ax_partitioner *p, const ax_scope *s, const ax_type *type);
 /* The type of the block that `spec` says. */
 ax_type ax_scope_block(const ax_partitioner *p, const ax_scope *s, const ax_type *type, const ax_spec *spec);
-/* `outer`: how many axes of the scope come before those of the mesh that the spec is of. */
-const ax_spec *ax_scope_spec(ax_partitioner *p, const ax_scope *s, uint32_t outer, const ax_spec *spec);
 /* Of the body of a shard_map. NULL: the trace has failed. */
 const ax_scope *ax_scope_body(ax_partitioner *p, const ax_scope *outer, const ax_shard_map_params *params);
-/* A layout on a mesh at this depth, as one on the whole mesh. */
-const ax_spec *ax_spec_on(ax_partitioner *p, uint32_t depth, const ax_mesh *mesh, const ax_spec *spec);
+/* A layout on the mesh of a shard_map or a sharding_constraint in this scope, as one on the whole mesh. */
+const ax_spec *ax_spec_on(ax_partitioner *p, const ax_scope *s, const ax_mesh *mesh, const ax_spec *spec);
 /* The one that equals it, which has nothing but zeros where it says nothing. */
 const ax_spec *ax_spec_unique(ax_partitioner *p, const ax_spec *spec);
 /* A layout of slices as one of what they are stacked to, and back. A layout of too many dimensions is whole. */

@@ -199,7 +199,8 @@ static ax_status count_devices(ax_memo *memo, const ax_program *program, int64_t
     for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) {
       int64_t needed;
       AX_TRY(count_devices(memo, held, &needed));
-      const int64_t own = eqn->prim == &ax_prim_shard_map ? ax_mesh_devices(&((const ax_shard_map_params *)eqn->params)->mesh) : 1;
+      const ax_mesh *mesh = eqn->prim == &ax_prim_shard_map ? &((const ax_shard_map_params *)eqn->params)->mesh : NULL;
+      const int64_t own = mesh != NULL && !ax_mesh_is_around(mesh, &program->axes) ? ax_mesh_devices(mesh) : 1;
       if (!ax_mul_i64(needed, own, &needed)) needed = INT64_MAX;
       if (needed > *count) *count = needed;
     }

@@ -308,14 +308,14 @@ static void look_at(propagation *g, flow *f, uint32_t index, level level) {
 static void hear(propagation *g, flow *f, const ax_eqn *eqn) {
   if (eqn->prim == &ax_prim_sharding_constraint) {
     const ax_constraint_params *params = eqn->params;
-    const ax_spec *spec = ax_spec_on(g->p, g->s->depth, &params->mesh, &params->specs.v[0]);
+    const ax_spec *spec = ax_spec_on(g->p, g->s, &params->mesh, &params->specs.v[0]);
     say(g, f, eqn->out, spec);
     grow_as(g, f, eqn->in[0], spec, 0);
     return;
   }
   const ax_shard_map_params *params = eqn->params;
-  for (uint32_t i = 0; i < eqn->in_count; i++) grow_as(g, f, eqn->in[i], ax_spec_on(g->p, g->s->depth, &params->mesh, &params->in_specs.v[i]), 0);
-  for (uint32_t k = 0; k < eqn->out_count; k++) say(g, f, eqn->out + k, ax_spec_on(g->p, g->s->depth, &params->mesh, &params->out_specs.v[k]));
+  for (uint32_t i = 0; i < eqn->in_count; i++) grow_as(g, f, eqn->in[i], ax_spec_on(g->p, g->s, &params->mesh, &params->in_specs.v[i]), 0);
+  for (uint32_t k = 0; k < eqn->out_count; k++) say(g, f, eqn->out + k, ax_spec_on(g->p, g->s, &params->mesh, &params->out_specs.v[k]));
 }
 
 static bool flow_init(propagation *g, flow *f, const ax_program *program) {
@@ -396,8 +396,10 @@ static void propagate(propagation *g, const ax_program *program) {
   while (!ax_failed() && pop(g, &at)) look_at(g, at.of, at.eqn, at.level);
 }
 
-/* Something may be said here: there are meshes at this depth. */
-static bool is_heard(const ax_partitioner *p, const ax_scope *s) { return s->depth < p->level_count; }
+/* Something may be said here: there are meshes at this depth, or axes that a shard_map around leaves automatic. */
+static bool is_heard(const ax_partitioner *p, const ax_scope *s) {
+  return s->depth < p->level_count || ax_manual_axes(&s->axes) != ax_all_axes(&s->axes);
+}
 
 void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *program) {
   propagation g = {.p = p, .s = s};

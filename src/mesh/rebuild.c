@@ -273,9 +273,8 @@ static void bind_whole(ax_partitioner *p, const ax_scope *s, const ax_program *p
    failed. */
 static const ax_axis_set *differing(ax_partitioner *p, const ax_shard_map_params *params) {
   const ax_program *body = params->body;
-  uint32_t outer = body->axes.count - params->mesh.count;
   ax_axis_set *in = ax_arena_alloc(&p->arena, body->in_count * sizeof in[0]);
-  for (uint32_t i = 0; in != NULL && i < body->in_count; i++) in[i] = ax_spec_set(&params->in_specs.v[i]) << outer;
+  for (uint32_t i = 0; in != NULL && i < body->in_count; i++) in[i] = ax_axis_set_on(ax_spec_set(&params->in_specs.v[i]), &params->mesh, &body->axes);
   ax_flow flow = {.memo = &p->memo, .question = "differs"};
   const ax_axis_set *all = in != NULL ? ax_flow_program(&flow, body, in) : NULL;
   if (all == NULL) ax_fail(ax_out_of_memory(0));
@@ -288,20 +287,19 @@ static void enter_body(ax_partitioner *p, const ax_scope *s, const ax_scope *inn
   const ax_program *body = params->body;
   for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) {
     ax_held *operand = &held[eqn->in[i]];
-    const ax_spec *spec = ax_scope_spec(p, inner, s->axes.count, &params->in_specs.v[i]);
+    const ax_spec *spec = ax_spec_on(p, s, &params->mesh, &params->in_specs.v[i]);
     ax_type type = ax_scope_type(p, inner, &body->types[i]);
     inside[i].value = ax_vary_to(spec != NULL ? ax_held_as(operand, spec) : ax_held_whole(operand), type.spread.varying);
   }
   ax_propagate(p, inner, body);
   if (!ax_failed()) ax_rebuild(p, inner, body, inside);
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++)
-    ax_held_set(&held[eqn->out + k], ax_held_whole(&inside[body->outs[k]]), ax_scope_spec(p, inner, s->axes.count, &params->out_specs.v[k]));
+    ax_held_set(&held[eqn->out + k], ax_held_whole(&inside[body->outs[k]]), ax_spec_on(p, s, &params->mesh, &params->out_specs.v[k]));
 }
 
 static void enter(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held) {
   const ax_shard_map_params *params = eqn->params;
   const ax_program *body = params->body;
-  uint32_t outer = s->axes.count;
   const ax_scope *inner = ax_scope_body(p, s, params);
   ax_held *inside = ax_held_alloc(p, body);
   const ax_axis_set *differs = params->unchecked ? differing(p, params) : NULL;
@@ -309,7 +307,7 @@ static void enter(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_he
   enter_body(p, s, inner, eqn, held, inside);
   for (uint32_t k = 0; k < eqn->out_count && differs != NULL && !ax_failed(); k++) {
     ax_held *result = &held[eqn->out + k];
-    ax_axis_set own = differs[body->outs[k]] >> outer << outer;
+    ax_axis_set own = differs[body->outs[k]] & ax_shard_map_own(params);
     result->uneven = ax_scope_set(inner, own) & ~(result->spec != NULL ? ax_spec_set(result->spec) : 0);
   }
 }
@@ -317,7 +315,7 @@ static void enter(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_he
 /* The value is laid out as is said. */
 static void bind_constraint(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held) {
   const ax_constraint_params *params = eqn->params;
-  const ax_spec *spec = ax_spec_on(p, s->depth, &params->mesh, &params->specs.v[0]);
+  const ax_spec *spec = ax_spec_on(p, s, &params->mesh, &params->specs.v[0]);
   if (ax_failed()) return;
   ax_held_set(&held[eqn->out], held_here(p, &held[eqn->in[0]], spec), spec);
   held[eqn->out].whole = held[eqn->in[0]].whole;

@@ -42,10 +42,15 @@ ax_axes ax_scope_names(const ax_partitioner *p, const ax_scope *s, const ax_axes
 }
 
 const ax_scope *ax_scope_body(ax_partitioner *p, const ax_scope *outer, const ax_shard_map_params *params) {
-  ax_scope s = *outer;
-  s.depth++;
-  s.axes = params->body->axes;
-  ax_mesh_runs(&p->mesh, p->levels[outer->depth].first, &params->mesh, s.runs + outer->axes.count);
+  ax_axis_list own[AX_MAX_AXES];
+  ax_scope s = {.depth = outer->depth, .axes = params->body->axes};
+  const bool around = ax_mesh_is_around(&params->mesh, &outer->axes);
+  if (!around) ax_mesh_runs(&p->mesh, p->levels[s.depth++].first, &params->mesh, own);
+  for (uint32_t i = 0; i < s.axes.count; i++) {
+    const int at = around ? -1 : ax_mesh_find(&params->mesh, s.axes.axis[i].name), was = ax_mesh_find(&outer->axes, s.axes.axis[i].name);
+    const ax_axis_list *run = at >= 0 ? &own[at] : was >= 0 ? &outer->runs[was] : &(ax_axis_list){0};
+    for (uint32_t k = 0; k < run->count; k++) s.runs[i].axis[s.runs[i].count++] = run->axis[k];
+  }
   for (const ax_scope *known = p->scopes; known != NULL; known = known->next)
     if (known->depth == s.depth && ax_mesh_equal(&known->axes, &s.axes, true) && memcmp(known->runs, s.runs, sizeof s.runs) == 0)
       return known;
@@ -67,12 +72,13 @@ const ax_spec *ax_spec_unique(ax_partitioner *p, const ax_spec *spec) {
   return entry != NULL ? entry->key : NULL;
 }
 
-const ax_spec *ax_scope_spec(ax_partitioner *p, const ax_scope *s, uint32_t outer, const ax_spec *spec) {
+/* runs: by axis of the mesh that the spec is of. */
+static const ax_spec *spec_along(ax_partitioner *p, const ax_axis_list *runs, const ax_spec *spec) {
   ax_spec here;
   memset(&here, 0, sizeof here);
   for (uint32_t d = 0; d < spec->rank; d++) {
     for (uint32_t i = 0; i < spec->count[d]; i++) {
-      const ax_axis_list *run = &s->runs[outer + spec->axis[d][i]];
+      const ax_axis_list *run = &runs[spec->axis[d][i]];
       for (uint32_t k = 0; k < run->count; k++) here.axis[d][here.count[d]++] = run->axis[k];
     }
     if (here.count[d] > 0) here.rank = d + 1; /* trailing entries that name nothing say nothing */
@@ -80,10 +86,12 @@ const ax_spec *ax_scope_spec(ax_partitioner *p, const ax_scope *s, uint32_t oute
   return ax_spec_unique(p, &here);
 }
 
-const ax_spec *ax_spec_on(ax_partitioner *p, uint32_t depth, const ax_mesh *mesh, const ax_spec *spec) {
-  ax_scope s = {0};
-  ax_mesh_runs(&p->mesh, p->levels[depth].first, mesh, s.runs);
-  return ax_scope_spec(p, &s, 0, spec);
+const ax_spec *ax_spec_on(ax_partitioner *p, const ax_scope *s, const ax_mesh *mesh, const ax_spec *spec) {
+  ax_axis_list runs[AX_MAX_AXES] = {{0}};
+  if (ax_spec_set(spec) == 0) return NULL;
+  if (!ax_mesh_is_around(mesh, &s->axes)) ax_mesh_runs(&p->mesh, p->levels[s->depth].first, mesh, runs);
+  else for (uint32_t i = 0; i < mesh->count; i++) runs[i] = s->runs[ax_mesh_find(&s->axes, mesh->axis[i].name)];
+  return spec_along(p, runs, spec);
 }
 
 /* Dimension d becomes d + by. */

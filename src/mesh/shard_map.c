@@ -1,10 +1,13 @@
 /* shard_map: T0[D..].., -> R0[E..]..       runs body on each device of a mesh, on blocks
    Parameters: mesh; unchecked; in_specs, out_specs: how operands are cut into blocks and how results are put together; body, whose
-   axis environment is that of the equation, then the mesh's axes.
+   axis environment is that of the equation, then the mesh's axes. Those that are automatic the body does not take by hand: neither specs nor
+   what the body does with devices names them, blocks are whole along them, and the partitioner lays out the body over them as it does
+   programs outside. A mesh of axes that are automatic around it takes them by hand: they stand where they stood.
 
      operand f32[8]  --P(data)-->  blocks f32[8/data]{V:data}  --body-->  f32[]{}  --P()-->  result f32[]
 
-   Errors: a spec that does not fit or divide; an axis name that is in scope already; a result that varies over an axis its spec
+   Errors: a spec that does not fit or divide, or that names an automatic axis; an axis name that is in scope already and not automatic;
+   axes of which some alone are automatic around it; a result that varies over an axis its spec
    does not name, which unless `unchecked` is refused, because the devices would disagree on it.
    Varying: inside, a block varies over the axes of its spec (not when unchecked). A value that the body captures has the spec P().
    jvp, linearize, transpose and batch stand in shard_map_transform.c. Neither plans nor StableHLO modules have shard_maps: they are
@@ -21,33 +24,69 @@
 
 static uint32_t count_outs(const void *params) { return ((const ax_shard_map_params *)params)->body->out_count; }
 
-/* The axis environment of the body: `outer`, then the mesh's axes. AX_INVALID_ARGUMENT: a name that is in `outer` already; too many. */
+/* --- Axes --- */
+
+bool ax_mesh_is_around(const ax_mesh *mesh, const ax_mesh *axes) {
+  for (uint32_t i = 0; i < mesh->count; i++) {
+    const int at = ax_mesh_find(axes, mesh->axis[i].name);
+    if (at < 0 || !axes->axis[at].automatic || axes->axis[at].size != mesh->axis[i].size) return false;
+  }
+  return mesh->count > 0;
+}
+
+ax_axis_set ax_shard_map_own(const ax_shard_map_params *params) {
+  return ax_axis_set_on(ax_manual_axes(&params->mesh), &params->mesh, &params->body->axes);
+}
+
+ax_status ax_mesh_check_new(const ax_axis *axis, const ax_mesh *outer) {
+  const int at = ax_mesh_find(outer, axis->name);
+  if (at < 0) return AX_OK;
+  if (!outer->axis[at].automatic)
+    return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" is in use by a shard_map around this one", axis->name);
+  if (outer->axis[at].size != axis->size)
+    return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" has size %lld here and %lld in the shard_map around, which leaves it automatic", axis->name,
+                    (long long)axis->size, (long long)outer->axis[at].size);
+  return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" is automatic in the shard_map around, and others of this mesh are not", axis->name);
+}
+
+/* The axis environment of the body: `outer`, then the mesh's axes; or `outer` with those of its axes taken by hand. AX_INVALID_ARGUMENT: a name that
+   is in `outer` already; too many. */
 static ax_status body_axes(const ax_shard_map_params *params, const ax_mesh *outer, ax_mesh *out) {
   *out = *outer;
   AX_TRY(ax_mesh_check(&params->mesh));
+  const bool around = ax_mesh_is_around(&params->mesh, outer);
   for (uint32_t i = 0; i < params->mesh.count; i++) {
     const ax_axis *axis = &params->mesh.axis[i];
-    if (ax_mesh_find(outer, axis->name) >= 0)
-      return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" is in use by a shard_map around this one", axis->name);
-    if (out->count == AX_MAX_AXES) return ax_error(AX_INVALID_ARGUMENT, "more than %d axes", AX_MAX_AXES);
-    out->axis[out->count] = *axis;
-    out->axis[out->count++].unchecked = params->unchecked;
+    uint32_t at = around ? (uint32_t)ax_mesh_find(outer, axis->name) : out->count;
+    if (!around) AX_TRY(ax_mesh_check_new(axis, outer));
+    if (at == AX_MAX_AXES) return ax_error(AX_INVALID_ARGUMENT, "more than %d axes", AX_MAX_AXES);
+    if (!around) out->count++;
+    out->axis[at] = *axis;
+    out->axis[at].unchecked = params->unchecked && !axis->automatic;
   }
   return ax_mesh_check(out); /* together they may be too many devices */
 }
 
-/* --- infer --- */
-
-/* The axes over which a block cut by `spec` is typed varying, of those of the body. */
-static ax_axis_set block_varying(const ax_shard_map_params *params, const ax_mesh *outer, const ax_spec *spec) {
-  return params->unchecked ? 0 : ax_spec_set(spec) << outer->count;
+void ax_spec_renumber(ax_spec *spec, const ax_mesh *from, const ax_mesh *to) {
+  for (uint32_t d = 0; d < spec->rank; d++)
+    for (uint32_t k = 0; k < spec->count[d]; k++) spec->axis[d][k] = (uint8_t)ax_mesh_find(to, from->axis[spec->axis[d][k]].name);
 }
 
-/* The type in the body of an operand of type `whole` cut by `spec`. */
-static ax_status block_type(const ax_shard_map_params *params, const ax_mesh *outer, const ax_type *whole,
+static ax_status check_spec(const ax_mesh *mesh, const ax_spec *spec) {
+  const ax_axis_set automatic = ax_spec_set(spec) & ~ax_manual_axes(mesh);
+  if (automatic == 0) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "the spec names %s, left automatic: a shard_map's specs name axes that its body takes by hand",
+                  ax_axis_set_string(automatic, mesh));
+}
+
+/* --- infer --- */
+
+/* The type in the body, of environment `inner`, of an operand of type `whole` cut by `spec`. */
+static ax_status block_type(const ax_shard_map_params *params, const ax_mesh *inner, const ax_type *whole,
                              const ax_spec *spec, ax_type *out) {
+  AX_TRY(check_spec(&params->mesh, spec));
   AX_TRY(ax_shard_type(whole, spec, &params->mesh, out));
-  out->spread.varying |= block_varying(params, outer, spec);
+  if (!params->unchecked) out->spread.varying |= ax_axis_set_on(ax_spec_set(spec), &params->mesh, inner);
   return AX_OK;
 }
 
@@ -97,12 +136,13 @@ static ax_status check_made(const ax_type *type, const ax_mesh *inner, ax_axis_s
 }
 
 /* out[0]: f32[]{V:data} varies over "data", but its spec P() promises it does not */
-static ax_status check_promise(const ax_shard_map_params *params, const ax_mesh *inner, uint32_t outer_count, const ax_spec *spec, uint32_t k) {
+static ax_status check_promise(const ax_shard_map_params *params, const ax_spec *spec, uint32_t k) {
+  const ax_mesh *inner = &params->body->axes;
   uint32_t value = params->body->outs[k];
   const ax_type *type = &params->body->types[value];
-  ax_axis_set own = ax_all_axes(inner) >> outer_count << outer_count;
+  ax_axis_set own = ax_shard_map_own(params);
   AX_TRY(check_made(type, inner, own, k));
-  ax_axis_set broken = type->spread.varying & own & ~(ax_spec_set(spec) << outer_count);
+  ax_axis_set broken = type->spread.varying & own & ~ax_axis_set_on(ax_spec_set(spec), &params->mesh, inner);
   if (broken == 0 || params->unchecked) return AX_OK;
   ax_text axes = {0}, text = {0};
   for (uint32_t i = 0; i < inner->count; i++)
@@ -130,28 +170,31 @@ static ax_status infer(const ax_infer_args *args) {
   AX_TRY(ax_region_check_axes(body, &inner, "the body"));
   for (uint32_t i = 0; i < args->in_count; i++) {
     ax_type block;
-    ax_status status = block_type(params, args->axes, &args->in[i], &params->in_specs.v[i], &block);
+    ax_status status = block_type(params, &inner, &args->in[i], &params->in_specs.v[i], &block);
     if (status != AX_OK) return ax_error_context(status, "operand %u: ", i);
     AX_TRY(ax_region_check_type(&block, &body->types[i], &inner, "operand", i, "has blocks", "the body takes"));
   }
   for (uint32_t k = 0; k < args->out_count; k++) {
     const ax_type *block = &body->types[body->outs[k]];
-    AX_TRY(check_promise(params, &inner, args->axes->count, &params->out_specs.v[k], k));
-    ax_status status = ax_unshard_type(block, &params->out_specs.v[k], &params->mesh, &args->out[k]);
+    AX_TRY(check_promise(params, &params->out_specs.v[k], k));
+    ax_status status = check_spec(&params->mesh, &params->out_specs.v[k]);
+    if (status == AX_OK) status = ax_unshard_type(block, &params->out_specs.v[k], &params->mesh, &args->out[k]);
     if (status != AX_OK) return ax_error_context(status, "result %u: ", k);
-    args->out[k].spread.varying &= ax_all_axes(args->axes);
+    args->out[k].spread.varying &= ~ax_shard_map_own(params);
   }
   return AX_OK;
 }
 
 /* --- eval --- */
 
-/* Lane l of the equation becomes lanes l * devices .. of the body. */
+/* Lane l of the equation becomes lanes l * devices .. of the body: one for each device of the axes taken by hand, as all along automatic ones do the
+   same; there the first stands for all. */
 typedef struct eval_state {
   const ax_eval_args *args;
   const ax_shard_map_params *params;
   uint32_t devices, lanes;
-  int64_t *device;
+  int64_t *place;  /* of each of the devices: its number on the mesh */
+  int64_t *device; /* of each lane: on the body's environment */
   ax_tensor **in, **out; /* of the body's lanes; owned here (in: where it was cut) */
 } eval_state;
 
@@ -164,10 +207,34 @@ static ax_status cut(eval_state *s, uint32_t i) {
     const ax_type type = ax_array_type(whole->dtype, whole->rank, whole->dims);
     int64_t offset[AX_MAX_RANK];
     AX_TRY(ax_tensor_create(block, &s->in[i * s->lanes + l]));
-    ax_shard_offset(block, spec, &s->params->mesh, l % s->devices, offset);
+    ax_shard_offset(block, spec, &s->params->mesh, s->place[l % s->devices], offset);
     ax_shard_read(&type, whole->data, offset, block, s->in[i * s->lanes + l]->data);
   }
   return AX_OK;
+}
+
+/* The number along the manual axes alone of a place on the mesh. */
+static uint32_t number_of(const ax_mesh *mesh, int64_t place) {
+  int64_t number = 0;
+  for (uint32_t i = 0; i < mesh->count; i++)
+    if (!mesh->axis[i].automatic) number = number * mesh->axis[i].size + ax_mesh_coordinate(mesh, place, i);
+  return (uint32_t)number;
+}
+
+/* Where each of the devices is, on the mesh and on the body's environment from where the first is. */
+static void place_devices(const eval_state *s, int64_t *offset) {
+  const ax_mesh *mesh = &s->params->mesh, *axes = &s->params->body->axes;
+  for (uint32_t j = 0; j < s->devices; j++) {
+    int64_t left = j;
+    s->place[j] = offset[j] = 0;
+    for (uint32_t i = mesh->count; i-- > 0;) {
+      if (mesh->axis[i].automatic) continue;
+      const ax_axes name = ax_axis_set_names((ax_axis_set)1 << i, mesh);
+      s->place[j] = ax_axes_device(&name, mesh, s->place[j], left % mesh->axis[i].size);
+      offset[j] = ax_axes_device(&name, axes, offset[j], left % mesh->axis[i].size);
+      left /= mesh->axis[i].size;
+    }
+  }
 }
 
 /* Of devices that hold the same block, the first one's counts. */
@@ -182,7 +249,7 @@ static ax_status join(eval_state *s, uint32_t k) {
     int64_t offset[AX_MAX_RANK], device = ax_shard_device(spec, &s->params->mesh, b);
     ax_shard_offset(block, spec, &s->params->mesh, device, offset);
     for (uint32_t l = 0; l < args->lanes; l++) {
-      const ax_tensor *part = s->out[k * s->lanes + l * s->devices + (uint32_t)device];
+      const ax_tensor *part = s->out[k * s->lanes + l * s->devices + number_of(&s->params->mesh, device)];
       ax_shard_write(block, part->data, offset, &whole, args->out[k * args->lanes + l]->data);
     }
   }
@@ -192,15 +259,19 @@ static ax_status join(eval_state *s, uint32_t k) {
 static ax_status eval(const ax_eval_args *args) {
   const ax_shard_map_params *params = args->eqn->params;
   const ax_program *body = params->body;
-  eval_state s = {.args = args, .params = params, .devices = (uint32_t)ax_mesh_devices(&params->mesh)};
+  eval_state s = {.args = args, .params = params, .devices = (uint32_t)ax_axis_set_size(ax_manual_axes(&params->mesh), &params->mesh)};
   s.lanes = args->lanes * s.devices;
   ax_arena arena = {0};
+  int64_t *offset = ax_arena_alloc(&arena, s.devices * sizeof offset[0]);
+  s.place = ax_arena_alloc(&arena, s.devices * sizeof s.place[0]);
   s.device = ax_arena_alloc(&arena, s.lanes * sizeof s.device[0]);
   s.in = ax_arena_alloc(&arena, (size_t)body->in_count * s.lanes * sizeof s.in[0]);
   s.out = ax_arena_alloc(&arena, (size_t)body->out_count * s.lanes * sizeof s.out[0]);
-  if (s.device == NULL || s.in == NULL || s.out == NULL) return ax_region_eval_end(args, &arena, ax_out_of_memory(0));
+  if (offset == NULL || s.place == NULL || s.device == NULL || s.in == NULL || s.out == NULL) return ax_region_eval_end(args, &arena, ax_out_of_memory(0));
   ax_status status = AX_OK;
-  for (uint32_t l = 0; l < s.lanes; l++) s.device[l] = args->device[l / s.devices] * s.devices + l % s.devices;
+  place_devices(&s, offset);
+  const int64_t added = ax_mesh_devices(&body->axes) / ax_mesh_devices(args->axes); /* for each there was */
+  for (uint32_t l = 0; l < s.lanes; l++) s.device[l] = args->device[l / s.devices] * added + offset[l % s.devices];
   for (uint32_t i = 0; status == AX_OK && i < body->in_count; i++) status = cut(&s, i);
   if (status == AX_OK) status = ax_evaluate_lanes(args->driver, body, s.lanes, s.device, s.in, s.out);
   for (uint32_t k = 0; status == AX_OK && k < body->out_count; k++) status = join(&s, k);
@@ -214,12 +285,11 @@ static ax_status eval(const ax_eval_args *args) {
 static void differs(const ax_differs_args *args) {
   const ax_shard_map_params *params = args->eqn->params;
   const ax_program *body = params->body;
-  uint32_t outer = body->axes.count - params->mesh.count;
   ax_axis_set *in = ax_differs_alloc(args, body->in_count);
   for (uint32_t i = 0; in != NULL && i < body->in_count; i++)
-    in[i] = args->in[i] | ax_spec_set(&params->in_specs.v[i]) << outer;
+    in[i] = args->in[i] | ax_axis_set_on(ax_spec_set(&params->in_specs.v[i]), &params->mesh, &body->axes);
   if (in == NULL || !ax_region_differs(args, body, in, args->out)) return;
-  for (uint32_t k = 0; k < body->out_count; k++) args->out[k] &= ~(ax_all_axes(&params->mesh) << outer);
+  for (uint32_t k = 0; k < body->out_count; k++) args->out[k] &= ~ax_shard_map_own(params);
 }
 
 /* --- The record --- */
@@ -302,15 +372,14 @@ ax_status ax_parse_specs(const char *specs, uint32_t in_count, uint32_t out_coun
   return status == AX_OK ? AX_OK : ax_error_context(status, "specs \"%.200s\": ", specs);
 }
 
-/* The types of the blocks of the operands. */
-static bool cut_types(const char *owner, const ax_shard_map_params *params, const ax_value *in, uint32_t in_count, const ax_spec *specs,
-                      ax_type *types) {
-  const ax_mesh *outer = &ax_builder_current()->axes;
+/* The types of the blocks of the operands, in the body's environment. */
+static bool cut_types(const char *owner, const ax_shard_map_params *params, const ax_mesh *inner, const ax_value *in, uint32_t in_count,
+                      const ax_spec *specs, ax_type *types) {
   if (!ax_check_operands(owner, in, in_count)) return false;
   for (uint32_t i = 0; i < in_count; i++) {
     ax_type whole = ax_typeof(in[i]);
     if (ax_failed()) return false;
-    ax_status status = block_type(params, outer, &whole, &specs[i], &types[i]);
+    ax_status status = block_type(params, inner, &whole, &specs[i], &types[i]);
     if (status == AX_OK) continue;
     ax_fail(ax_error_context(status, "%s: operand %u: ", owner, i));
     return false;
@@ -343,9 +412,9 @@ void ax_shard_map_trace(const char *owner, ax_shard_map_params *params, const ax
   if (types == NULL) return;
   ax_status status = body_axes(params, outer, &inner);
   if (status != AX_OK) ax_fail(ax_error_context(status, "%s: ", owner));
-  if (ax_failed() || !cut_types(owner, params, in, function.in_count, in_specs, types)) return;
+  if (ax_failed() || !cut_types(owner, params, &inner, in, function.in_count, in_specs, types)) return;
   ax_body body;
-  ax_axis_set own = ax_all_axes(&inner) & ~ax_all_axes(outer);
+  ax_axis_set own = ax_axis_set_on(ax_manual_axes(&params->mesh), &params->mesh, &inner);
   status = ax_body_trace(&(ax_body_options){.owner = owner, .part = "body", .axes = &inner, .function = function, .in = types,
                                             .out_invariant = own}, &body);
   if (status != AX_OK) ax_fail(ax_error_context(status, "%s: body: ", owner));
@@ -353,8 +422,29 @@ void ax_shard_map_trace(const char *owner, ax_shard_map_params *params, const ax
   ax_body_deinit(&body);
 }
 
-static void shard_map(const ax_mesh *mesh, const char *specs, bool unchecked, ax_fn function, const ax_value *in, ax_value *out) {
-  const char *owner = unchecked ? "shard_map_unchecked" : "shard_map";
+static ax_status renumber_all(const char *which, ax_spec *specs, uint32_t count, const ax_mesh *from, const ax_mesh *to) {
+  for (uint32_t i = 0; i < count; i++) {
+    ax_status status = check_spec(from, &specs[i]);
+    if (status != AX_OK) return ax_error_context(status, "%s %u: ", which, i);
+    ax_spec_renumber(&specs[i], from, to);
+  }
+  return AX_OK;
+}
+
+/* The user may hand the whole mesh: what is in use around it, and is not to be taken by hand here, goes. */
+static ax_mesh map_mesh(const ax_mesh *mesh, const ax_mesh *outer) {
+  ax_mesh own = *mesh;
+  own.count = 0;
+  for (uint32_t i = 0; i < mesh->count; i++) {
+    ax_axis axis = mesh->axis[i];
+    if (axis.automatic && ax_mesh_find(outer, axis.name) >= 0) continue;
+    axis.unchecked = false;
+    own.axis[own.count++] = axis;
+  }
+  return own;
+}
+
+static void shard_map(const char *owner, const ax_mesh *mesh, const char *specs, bool unchecked, ax_fn function, const ax_value *in, ax_value *out) {
   in = ax_take_operands(in, function.in_count, out, function.out_count);
   ax_spec *in_specs = ax_trace_alloc(function.in_count * sizeof in_specs[0]);
   ax_spec *out_specs = ax_trace_alloc(function.out_count * sizeof out_specs[0]);
@@ -363,20 +453,34 @@ static void shard_map(const ax_mesh *mesh, const char *specs, bool unchecked, ax
     ax_reject_as(owner, "there is no mesh");
     return;
   }
-  ax_shard_map_params params = {.mesh = *mesh, .unchecked = unchecked, .out_specs = {function.out_count, out_specs}};
-  for (uint32_t i = 0; i < AX_MAX_AXES; i++) params.mesh.axis[i].unchecked = false;
+  ax_shard_map_params params = {.unchecked = unchecked, .out_specs = {function.out_count, out_specs}};
   ax_status status = ax_mesh_check(mesh);
-  if (status == AX_OK) status = ax_parse_specs(specs, function.in_count, function.out_count, &params.mesh, in_specs, out_specs, NULL);
+  if (status == AX_OK) params.mesh = map_mesh(mesh, &ax_builder_current()->axes);
+  if (status == AX_OK) status = ax_parse_specs(specs, function.in_count, function.out_count, mesh, in_specs, out_specs, NULL);
+  if (status == AX_OK) status = renumber_all("operand", in_specs, function.in_count, mesh, &params.mesh);
+  if (status == AX_OK) status = renumber_all("result", out_specs, function.out_count, mesh, &params.mesh);
   if (status != AX_OK) ax_fail(ax_error_context(status, "%s: ", owner));
   if (!ax_failed()) ax_shard_map_trace(owner, &params, in_specs, function, in, out);
 }
 
 void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out) {
-  shard_map(mesh, specs, false, body, in, out);
+  shard_map("shard_map", mesh, specs, false, body, in, out);
 }
 
 void ax_shard_map_unchecked(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out) {
-  shard_map(mesh, specs, true, body, in, out);
+  shard_map("shard_map_unchecked", mesh, specs, true, body, in, out);
+}
+
+void ax_shard_map_manual(const ax_mesh *mesh, const char *names, const char *specs, ax_fn body, const ax_value *in, ax_value *out) {
+  static const char owner[] = "shard_map_manual";
+  ax_mesh by_hand;
+  ax_status status = ax_mesh_manual(mesh, names, &by_hand);
+  if (status == AX_OK) {
+    shard_map(owner, &by_hand, specs, false, body, in, out);
+    return;
+  }
+  (void)ax_take_operands(in, body.in_count, out, body.out_count);
+  ax_fail(ax_error_context(status, "%s: ", owner));
 }
 
 void ax_call_sharded(const ax_value *in, ax_value *out, void *sharded) {

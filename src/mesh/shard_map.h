@@ -5,11 +5,20 @@
 #include "ir/program.h"
 
 typedef struct ax_shard_map_params {
-  ax_mesh mesh;   /* its axes' `unchecked` is false; the field below says */
+  ax_mesh mesh;   /* its axes' `unchecked` is false; the field below says. All are new inside, or all are automatic around it */
   bool unchecked;
   ax_specs in_specs, out_specs; /* axis numbers are those of `mesh` */
   ax_program *body;
 } ax_shard_map_params;
+
+/* The axes that its body takes by hand, of the body's environment. */
+ax_axis_set ax_shard_map_own(const ax_shard_map_params *params);
+/* Whether the mesh's axes are automatic in this environment: then they become the body's, and no devices are added. */
+bool ax_mesh_is_around(const ax_mesh *mesh, const ax_mesh *axes);
+/* AX_INVALID_ARGUMENT: why an axis of a mesh that is not around as a whole is not new in this environment. */
+AX_MUST_USE ax_status ax_mesh_check_new(const ax_axis *axis, const ax_mesh *axes);
+/* A spec of one mesh's axes as one of another's, which has those that it names. */
+void ax_spec_renumber(ax_spec *spec, const ax_mesh *from, const ax_mesh *to);
 
 /* shard_map_transform.c: the record's rules that make shard_maps of shard_maps. */
 void ax_shard_map_jvp(const ax_jvp_args *args);

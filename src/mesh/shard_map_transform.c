@@ -2,7 +2,7 @@
 
      jvp         a tangent has the spec of its value
      linearize   two shard_maps; a residual leaves the first and enters the second in blocks along dimension 0 over all axes that
-                 it varies over (all axes of the mesh when unchecked). One that is an operand is passed as it is.
+                 it varies over (all that the body takes by hand when unchecked). One that is an operand is passed as it is.
      transpose   a cotangent has the spec of its value. What is invariant in the body but put together from blocks was spread out:
                  its cotangent is the psum of theirs. Unchecked, types tell nothing: a result's cotangent is shared out among
                  the devices that hold the result, and an operand's is summed over those that hold the operand, as in JAX.
@@ -18,14 +18,12 @@
 /* A shard_map under construction: operands and results with their specs. */
 typedef struct new_map {
   ax_shard_map_params params; /* the counts of its specs: so far */
-  uint32_t outer;             /* axes around it */
   ax_value *in;
 } new_map;
 
 static bool new_map_init(new_map *a, const ax_eqn *eqn, uint32_t in_capacity, uint32_t out_capacity) {
   const ax_shard_map_params *params = eqn->params;
   *a = (new_map){.params = {.mesh = params->mesh, .unchecked = params->unchecked}};
-  a->outer = ax_failed() ? 0 : ax_builder_current()->axes.count;
   a->in = ax_trace_alloc(in_capacity * sizeof a->in[0]);
   a->params.in_specs.v = ax_trace_alloc(in_capacity * sizeof(ax_spec));
   a->params.out_specs.v = ax_trace_alloc(out_capacity * sizeof(ax_spec));
@@ -97,7 +95,7 @@ static uint32_t operand_of(const split *s, uint32_t r) {
 
 static ax_type carried_type(const split *s, uint32_t r) {
   ax_type type = s->tangent->types[r];
-  ax_axis_set own = ax_all_axes(&s->of->mesh) << (s->tangent->axes.count - s->of->mesh.count);
+  ax_axis_set own = ax_shard_map_own(s->of);
   type.spread.varying |= type.spread.unreduced & own;
   type.spread.reduced &= ~own;
   type.spread.unreduced &= ~own;
@@ -109,11 +107,12 @@ static ax_type carried_type(const split *s, uint32_t r) {
 }
 
 /* Along dimension 0 over all axes that the residual may differ along. */
-static ax_spec carried_spec(const split *s, uint32_t r, uint32_t outer) {
+static ax_spec carried_spec(const split *s, uint32_t r) {
   ax_spec spec = {0};
-  ax_axis_set varying = carried_type(s, r).spread.varying >> outer;
+  ax_axis_set over = ax_axis_set_on(carried_type(s, r).spread.varying, &s->of->body->axes, &s->of->mesh);
+  if (s->of->unchecked) over = ax_manual_axes(&s->of->mesh);
   for (uint32_t i = 0; i < s->of->mesh.count; i++)
-    if (s->of->unchecked || (varying >> i & 1)) spec.axis[0][spec.count[0]++] = (uint8_t)i;
+    if (over >> i & 1) spec.axis[0][spec.count[0]++] = (uint8_t)i;
   spec.rank = spec.count[0] > 0 ? 1 : 0;
   return spec;
 }
@@ -177,7 +176,7 @@ static ax_value *bind_primal(const split *s, const ax_jvp_args *args, new_map *s
   if (!new_map_init(&a, eqn, eqn->in_count, eqn->out_count + s->residual_count)) return NULL;
   add_primals(&a, args);
   for (uint32_t r = 0; r < s->residual_count; r++) {
-    ax_spec spec = carried_spec(s, r, a.outer);
+    ax_spec spec = carried_spec(s, r);
     if (operand_of(s, r) == AX_NONE) add_out(&a, &spec);
   }
   ax_status status = build_primal(s, &body);
@@ -221,27 +220,25 @@ void ax_shard_map_linearize(const ax_jvp_args *args) {
 /* --- transpose --- */
 
 /* A block of a result's cotangent -> the cotangent of the body's result. */
-static ax_value entering(const ax_shard_map_params *params, uint32_t outer, ax_value cotangent, const ax_type *type,
-                         const ax_spec *spec) {
-  ax_axis_set named = ax_spec_set(spec), all = ax_all_axes(&params->mesh);
+static ax_value entering(const ax_shard_map_params *params, ax_value cotangent, const ax_type *type, const ax_spec *spec) {
+  ax_axis_set named = ax_spec_set(spec), all = ax_manual_axes(&params->mesh);
   if (params->unchecked) {
     int64_t holders = ax_axis_set_size(all & ~named, &params->mesh);
     return holders == 1 ? cotangent : ax_div(cotangent, ax_full_like(cotangent, (double)holders));
   }
-  ax_axes spread = ax_axis_set_names(named & ~(type->spread.varying >> outer), &params->mesh);
+  ax_axes spread = ax_axis_set_names(named & ~ax_axis_set_on(type->spread.varying, &params->body->axes, &params->mesh), &params->mesh);
   return spread.count == 0 ? cotangent : ax_bind1(&ax_prim_psum, &spread, &cotangent, 1);
 }
 
 static ax_value leaving(const ax_shard_map_params *params, ax_value cotangent, const ax_spec *spec) {
   if (!params->unchecked) return cotangent;
-  ax_axes holders = ax_axis_set_names(ax_all_axes(&params->mesh) & ~ax_spec_set(spec), &params->mesh);
+  ax_axes holders = ax_axis_set_names(ax_manual_axes(&params->mesh) & ~ax_spec_set(spec), &params->mesh);
   return holders.count == 0 ? cotangent : ax_bind1(&ax_prim_psum, &holders, &cotangent, 1);
 }
 
 typedef struct transposition {
   const ax_transpose_args *args;
   const ax_shard_map_params *params;
-  uint32_t outer;
   bool *made_zero; /* linear operands whose cotangent is zero */
 } transposition;
 
@@ -254,7 +251,7 @@ static uint32_t block_types(const transposition *t, ax_type *types) {
   for (uint32_t k = 0; k < body->out_count; k++) {
     if (ax_is_zero(t->args->cotangent[k])) continue;
     types[count] = ax_dual(&body->types[body->outs[k]]);
-    if (!t->params->unchecked) types[count].spread.varying |= ax_spec_set(&t->params->out_specs.v[k]) << t->outer;
+    if (!t->params->unchecked) types[count].spread.varying |= ax_axis_set_on(ax_spec_set(&t->params->out_specs.v[k]), &t->params->mesh, &body->axes);
     count++;
   }
   return count;
@@ -281,7 +278,7 @@ static ax_status build_transposed(const transposition *t, ax_program **out) {
     for (uint32_t k = 0; k < body->out_count; k++) {
       const ax_type *type = &body->types[body->outs[k]];
       if (ax_is_zero(t->args->cotangent[k])) continue;
-      operands[next++] = entering(t->params, t->outer, *in++, type, &t->params->out_specs.v[k]);
+      operands[next++] = entering(t->params, *in++, type, &t->params->out_specs.v[k]);
     }
     ax_call(transposed, transposed->in_count, operands, transposed->out_count, outs);
     for (uint32_t i = 0, k = 0; i < body->in_count; i++) {
@@ -302,7 +299,6 @@ void ax_shard_map_transpose(const ax_transpose_args *args) {
   new_map a;
   ax_program *body;
   if (!new_map_init(&a, eqn, eqn->in_count + eqn->out_count, eqn->in_count)) return;
-  t.outer = a.outer;
   t.made_zero = ax_trace_alloc(eqn->in_count);
   if (t.made_zero == NULL) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
@@ -338,13 +334,23 @@ static ax_status check_unused(const ax_specs *specs, const ax_axis_set set, cons
   return AX_OK;
 }
 
+/* Constraints in the body split it then. */
+static bool are_automatic(const ax_axes *names, const ax_mesh *mesh) {
+  for (uint32_t k = 0; k < names->count; k++) {
+    const int axis = ax_mesh_find(mesh, names->name[k]);
+    if (axis < 0 || !mesh->axis[axis].automatic) return false;
+  }
+  return true;
+}
+
 static ax_status lay_batch(const ax_batch_args *args, batch_layout *out) {
   const ax_shard_map_params *params = args->eqn->params;
   const ax_builder *builder = ax_builder_current();
   const ax_axes *split = builder->batch_split;
   ax_axis_set set;
   *out = (batch_layout){.size = args->size};
-  if (split == NULL || ax_mesh_find(&builder->axes, split->name[0]) >= 0) return AX_OK; /* none, or it is split already */
+  if (split == NULL || ax_mesh_find_manual(&builder->axes, split->name[0]) >= 0) return AX_OK; /* none, or it is split already */
+  if (are_automatic(split, ax_mesh_find(&params->mesh, split->name[0]) >= 0 ? &params->mesh : &builder->axes)) return AX_OK;
   ax_status status = ax_axes_resolve(split, &params->mesh, &set);
   if (status != AX_OK) return ax_error_context(status, "vmap: spmd_axis_name: shard_map's mesh: ");
   AX_TRY(check_unused(&params->in_specs, set, &params->mesh, "operand"));

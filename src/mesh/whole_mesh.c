@@ -1,4 +1,5 @@
-/* The mesh of all shard_maps and sharding_constraints in a program: a level for each depth of shard_maps inside one another. The meshes of those at one
+/* The mesh of all shard_maps and sharding_constraints in a program: a level for each depth of shard_maps inside one another, of those that add
+   devices: a mesh whose axes a shard_map around leaves automatic is a part of that one's. The meshes of those at one
    depth are refined into one (refine.h). One of fewer devices is first given a further axis, along which devices do the same. */
 #include <stdio.h>
 #include <string.h>
@@ -42,9 +43,30 @@ static ax_status add_cut(ax_partitioner *p, uint32_t depth, const ax_mesh *mesh,
   return AX_OK;
 }
 
-/* mesh: that of the innermost shard_map around the program; NULL: none. */
-static ax_status find_meshes(ax_partitioner *p, const ax_program *program, uint32_t depth, const ax_mesh *mesh) {
-  ax_memo_entry *entry = ax_memo_ask(&p->memo, "meshes", program, &depth, sizeof depth);
+/* Around a program: the environment of the body of the innermost shard_map, and the mesh of the innermost that added devices (NULL: there is none). */
+typedef struct surroundings {
+  const ax_mesh *axes, *mesh;
+  uint64_t depth;
+} surroundings;
+
+static ax_status find_meshes(ax_partitioner *p, const ax_program *program, const surroundings *in);
+
+static ax_status find_in_body(ax_partitioner *p, const ax_eqn *eqn, const surroundings *in) {
+  const ax_shard_map_params *params = eqn->params;
+  surroundings inner = *in;
+  inner.axes = &params->body->axes;
+  p->unchecked = p->unchecked || params->unchecked;
+  if (!ax_mesh_is_around(&params->mesh, in->axes)) {
+    AX_TRY(add_mesh(p, (uint32_t)in->depth, eqn));
+    inner.mesh = &params->mesh;
+    inner.depth++;
+  }
+  return find_meshes(p, params->body, &inner);
+}
+
+static ax_status find_meshes(ax_partitioner *p, const ax_program *program, const surroundings *in) {
+  const uint32_t depth = (uint32_t)in->depth;
+  ax_memo_entry *entry = ax_memo_ask(&p->memo, "meshes", program, in, sizeof *in);
   if (entry == NULL) return ax_out_of_memory(sizeof *entry);
   if (entry->known) return AX_OK;
   entry->known = true;
@@ -52,20 +74,17 @@ static ax_status find_meshes(ax_partitioner *p, const ax_program *program, uint3
     const ax_eqn *eqn = &program->eqns[i];
     const ax_program *held;
     if (eqn->prim == &ax_prim_shard_map) {
-      const ax_shard_map_params *params = eqn->params;
-      p->unchecked = p->unchecked || params->unchecked;
-      AX_TRY(add_mesh(p, depth, eqn));
-      AX_TRY(find_meshes(p, params->body, depth + 1, &params->mesh));
+      AX_TRY(find_in_body(p, eqn, in));
       continue;
     }
-    if (eqn->prim == &ax_prim_sharding_constraint) AX_TRY(add_mesh(p, depth, eqn));
-    AX_TRY(add_cut(p, depth, mesh, eqn));
-    for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(find_meshes(p, held, depth, mesh));
+    if (eqn->prim == &ax_prim_sharding_constraint && !ax_constraint_is_around(eqn->params, in->axes)) AX_TRY(add_mesh(p, depth, eqn));
+    AX_TRY(add_cut(p, depth, in->mesh, eqn));
+    for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(find_meshes(p, held, in));
   }
   return AX_OK;
 }
 
-ax_status ax_whole_mesh_find(ax_partitioner *p, const ax_program *program) { return find_meshes(p, program, 0, NULL); }
+ax_status ax_whole_mesh_find(ax_partitioner *p, const ax_program *program) { return find_meshes(p, program, &(surroundings){.axes = &program->axes}); }
 
 /* "(a=4,) (prog.c:12)" */
 static void map_text(ax_text *text, const ax_eqn *map) {

@@ -76,7 +76,7 @@ static ax_status check_split(const batch_walk *w, const ax_eqn *eqn) {
 /* The axes that the batch is split over here; NULL: none, or not in this environment. */
 static const ax_axes *split_here(const ax_mesh *axes) {
   const ax_axes *split = ax_builder_current() != NULL ? ax_builder_current()->batch_split : NULL;
-  return split != NULL && ax_mesh_find(axes, split->name[0]) >= 0 ? split : NULL;
+  return split != NULL && ax_mesh_find_manual(axes, split->name[0]) >= 0 ? split : NULL;
 }
 
 /* The environment around, for a body that has none of its own where what has a batch dimension is to vary; NULL: the body's own will do. */
@@ -317,7 +317,7 @@ static ax_status find_split(const ax_program *program, const ax_vmap_options *op
   if (status == AX_OK && room->count == 0) status = ax_error(AX_INVALID_ARGUMENT, "there is no name");
   if (status != AX_OK) return ax_error_context(status, "vmap: spmd_axis_name \"%.200s\": ", options->spmd_axis_name);
   for (uint32_t k = 0; k < room->count; k++)
-    if (ax_mesh_find(&program->axes, room->name[k]) >= 0) return AX_OK;
+    if (ax_mesh_find_manual(&program->axes, room->name[k]) >= 0) return AX_OK;
   *split = room;
   return AX_OK;
 }

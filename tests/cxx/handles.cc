@@ -73,6 +73,17 @@ void nothing_held() {
   CHECK(axle::host_array().size() == 0 && axle::host_array().elements<float>().empty());
 }
 
+/* One axis by hand, the other not. */
+void by_hand() {
+  axle::mesh mesh = axle::mesh::parse("d=2,e=3"), of_d = mesh.manual("d");
+  CHECK(!of_d.axis[0].automatic && of_d.axis[1].automatic);
+  auto sums = [](value a) { return psum(a, "d"); };
+  axle::program one = axle::trace([&](value x) { return axle::shard_map_manual(mesh, "d", "d -> ", sums, {x}); }, {f32({4})});
+  axle::program other = axle::trace([&](value x) { return axle::shard_map(of_d, "d -> ", sums, {x}); }, {f32({4})});
+  CHECK(one == other);
+  refused([&] { return mesh.manual("f"); }, AX_INVALID_ARGUMENT, "mesh_manual: axis \"f\" is not bound");
+}
+
 void runs() {
   axle::mesh mesh = axle::mesh::parse("d=2");
   CHECK(mesh.devices() == 2 && mesh.find("d") == 0 && mesh.find("e") == -1);
@@ -321,6 +332,7 @@ void programs() {
 void handles_test() {
   const char *folder = std::getenv("CXX_FOLDER");
   nothing_held();
+  by_hand();
   runs();
   host_arrays();
   files(folder != nullptr ? folder : "/tmp");

@@ -276,6 +276,12 @@ struct mesh : ax_mesh {
     ax_status status = ax_mesh_parse(text.c_str(), &made);
     return detail::give(status, std::move(made), at, "mesh_parse");
   }
+  /* The mesh of which a shard_map takes the named axes by hand. */
+  may<mesh> manual(const std::string &names, location at = location::here()) const {
+    mesh made;
+    ax_status status = ax_mesh_manual(this, names.c_str(), &made);
+    return detail::give(status, std::move(made), at, "mesh_manual");
+  }
   std::int64_t devices() const { return ax_mesh_devices(this); }
   int find(const std::string &name) const { return ax_mesh_find(this, name.c_str()); }
 };

@@ -194,6 +194,21 @@ template <class F>
 auto shard_map_unchecked(const mesh &mesh, const std::string &specs, F &&body, const values &in = {}, location at = location::here()) {
   return detail::shard_map_on(ax_shard_map_unchecked, mesh, specs, body, detail::open(in), at, "shard_map_unchecked");
 }
+/* By hand over the named axes alone: shard_map_manual(mesh, "data", "data -> ", f, {x}). */
+template <class F, std::size_t N>
+auto shard_map_manual(const mesh &mesh, const std::string &names, const std::string &specs, F &&body, const value (&in)[N],
+                      location at = location::here()) {
+  return detail::with_function(body, detail::fixed(in), at, "shard_map_manual", [&](ax_fn f, const ax_value *from, ax_value *out) {
+    ax_shard_map_manual(&mesh, names.c_str(), specs.c_str(), f, from, out);
+  });
+}
+template <class F>
+auto shard_map_manual(const mesh &mesh, const std::string &names, const std::string &specs, F &&body, const values &in = {},
+                      location at = location::here()) {
+  return detail::with_function(body, detail::open(in), at, "shard_map_manual", [&](ax_fn f, const ax_value *from, ax_value *out) {
+    ax_shard_map_manual(&mesh, names.c_str(), specs.c_str(), f, from, out);
+  });
+}
 
 /* As shard_map, computed by one device. */
 template <class F, std::size_t N>
