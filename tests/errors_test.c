@@ -68,6 +68,73 @@ static void mismatched(const ax_value *in, ax_value *out, void *context) {
   }
 }
 
+static void windowed(const ax_value *in, ax_value *out, void *context) {
+  const ax_value v = in[0], m = in[1], ints = in[2], bools = in[4];
+  const ax_value x = ax_reshape(m, AX_DIMS(2, 4, 4)), w = ax_reshape(v, AX_DIMS(1, 4, 2)), one = ax_reshape(v, AX_DIMS(4, 1, 2));
+  const int64_t zero[] = {0, 0}, two[] = {2, 2}, cut[] = {-5, -5};
+  switch (*(const int *)context) {
+    case 0: out[0] = ax_conv(x, m, NULL, NULL); break;
+    case 1: out[0] = ax_conv(x, one, NULL, NULL); break;
+    case 2: out[0] = ax_conv(x, w, zero, NULL); break;
+    case 3: out[0] = ax_conv(x, w, NULL, "WIDE"); break;
+    case 4: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.low = cut, .high = zero}); break;
+    case 5: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.low = two, .padding = "SAME"}); break;
+    case 6: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.lhs = "NC"}); break;
+    case 7: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.lhs = "NCW", .rhs = "OIH"}); break;
+    case 8: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.lhs = "NCC"}); break;
+    case 9: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.feature_group_count = 3}); break;
+    case 10: out[0] = ax_conv_general_dilated(x, one, &(ax_conv_options){.feature_group_count = 4, .batch_group_count = 2}); break;
+    case 11: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.batch_group_count = 2}); break;
+    case 12: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.rhs_dilation = zero}); break;
+    case 13: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.preferred_element_type = AX_S32}); break;
+    case 14: out[0] = ax_conv(x, ax_reshape(ints, AX_DIMS(1, 4, 2)), NULL, NULL); break;
+    case 15: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.low = (int64_t[]){INT64_MAX}}); break;
+    case 16: out[0] = ax_reduce_window_sum(m, zero, NULL); break;
+    case 17: out[0] = ax_reduce_window_max(bools, two, NULL); break;
+    case 18: out[0] = ax_reduce_window_min(m, two, &(ax_window_options){.strides = zero}); break;
+    case 19: out[0] = ax_reduce_window_min(m, two, &(ax_window_options){.low = cut, .high = cut}); break;
+    case 20: out[0] = ax_reduce_window_sum(m, two, &(ax_window_options){.low = two, .padding = "VALID"}); break;
+    case 21: out[0] = ax_reduce_window_sum(m, NULL, NULL); break;
+    case 22: out[0] = ax_max_pool(m, 2, two, NULL, NULL); break;
+    case 23: out[0] = ax_avg_pool(ax_reshape(ints, AX_DIMS(1, 8, 1)), 1, two, NULL, NULL); break;
+    case 24: out[0] = ax_rev(m, AX_DIMS(0, 0)); break;
+    default: out[0] = ax_rev(m, AX_DIMS(2)); break;
+  }
+}
+
+static void windows(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {windowed, 0, "f32[2,4,4] and f32[8,4]: operands must have one rank"},
+      {windowed, 1, "the left operand has 4 features in 1 groups; the right takes 1, not 4"},
+      {windowed, 2, "the stride of dimension 2 is 0"},
+      {windowed, 3, "the padding is \"WIDE\""},
+      {windowed, 4, "cut more than dimension 2 of the left operand has, 4"},
+      {windowed, 5, "padding is \"SAME\", and low or high is given too"},
+      {windowed, 6, "lhs is \"NC\": it must have 3 different letters"},
+      {windowed, 7, "lhs is \"NCW\": it has no spatial dimension H"},
+      {windowed, 8, "lhs is \"NCC\": it must have 3 different letters"},
+      {windowed, 9, "feature_group_count 3 does not divide the 4 features of the left operand"},
+      {windowed, 10, "one of them 1"},
+      {windowed, 11, "batch_group_count 2 does not divide the 1 features of the result"},
+      {windowed, 12, "the window dilation of dimension 2 is 0"},
+      {windowed, 13, "a result of dtype s32 is asked for"},
+      {windowed, 14, "operand dtypes differ: f32 and s32"},
+      {windowed, 15, "the padding or a dilation of dimension 2 is too large"},
+      {windowed, 16, "the window of dimension 0 is 0"},
+      {windowed, 17, "needs a numeric dtype, got bool"},
+      {windowed, 18, "the stride of dimension 0 is 0"},
+      {windowed, 19, "cut more than dimension 0 of the operand has, 8"},
+      {windowed, 20, "padding is \"VALID\", and low or high is given too"},
+      {windowed, 21, "there is no window"},
+      {windowed, 22, "max_pool: a window of 2 dimensions for f32[8,4]"},
+      {windowed, 23, "avg_pool: the operand is s32[1,8,1]; it must be a float"},
+      {windowed, 24, "dimensions has 0 twice"},
+      {windowed, 25, "rev"},
+  };
+  refuse(refusals, COUNT(refusals));
+}
+
 static void shapes_and_dtypes(void **state) {
   (void)state;
   static const refusal refusals[] = {
@@ -811,7 +878,7 @@ static void negative_dimensions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(shapes_and_dtypes), cmocka_unit_test(control_flow), cmocka_unit_test(collectives),
+      cmocka_unit_test(shapes_and_dtypes), cmocka_unit_test(windows), cmocka_unit_test(control_flow), cmocka_unit_test(collectives),
       cmocka_unit_test(specs), cmocka_unit_test(axes_by_hand),             cmocka_unit_test(meshes),       cmocka_unit_test(meshes_filled_by_hand), cmocka_unit_test(no_objects), cmocka_unit_test(negative_dimensions), cmocka_unit_test(handles),
       cmocka_unit_test(the_first_error),   cmocka_unit_test(outside_a_trace), cmocka_unit_test(transforms),
       cmocka_unit_test(texts),             cmocka_unit_test(arrays),       cmocka_unit_test(arguments),

@@ -92,6 +92,7 @@ ax_value ax_slice(ax_value x, const int64_t *start, const int64_t *limit, const 
 /* low, high may be negative (cut); interior >= 0. `value`: T[]. */
 ax_value ax_pad(ax_value x, ax_value value, const int64_t *low, const int64_t *high, const int64_t *interior);
 /* At least one operand, of one shape but for `dimension`. */
+ax_value ax_rev(ax_value x, uint32_t count, const int64_t *dimensions); /* turned round along these dimensions; as jax.lax.rev */
 ax_value ax_concatenate(uint32_t count, const ax_value *xs, int64_t dimension); /* ax_concatenate(AX_VALUES(a, b), 0) */
 /* T[dims], T numeric: each element its index along `dimension`. */
 ax_value ax_iota(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension);
@@ -174,6 +175,42 @@ ax_value ax_matmul(ax_value a, ax_value b); /* as NumPy's, ranks >= 1 */
    sizes of a letter that differ, more than 64 different dimensions, in each order a product of more than AX_MAX_RANK dimensions. */
 ax_value ax_einsum(const char *subscripts, uint32_t count, const ax_value *xs);
 
+/* --- Windows; T numeric --- */
+/* What a convolution does besides what its operands say. Lists have one entry a spatial dimension, in the order in which rhs has them; NULL: 1
+   for each, 0 of low and high. */
+typedef struct ax_conv_options {
+  /* A letter for each dimension: lhs and out have N (batch) and C (features), rhs has O (features of the result) and I (of lhs, or of one
+     group of them); all other letters are spatial dimensions, the same in all three. NULL: "NCHW", "OIHW", and out as lhs, with as many
+     letters behind the first two as there are spatial dimensions. As jax.lax's dimension_numbers. */
+  const char *lhs, *rhs, *out;
+  const int64_t *strides, *low, *high, *lhs_dilation, *rhs_dilation; /* low and high: padding with zeros; negative: so many are cut off */
+  const char *padding; /* "SAME", "SAME_LOWER" or "VALID", in the place of low and high */
+  int64_t feature_group_count, batch_group_count; /* 0: 1 */
+  ax_dtype preferred_element_type; /* of the result, and of products where it is the wider: a float for floats; 0: that of the operands */
+} ax_conv_options;
+/* As jax.lax.conv_general_dilated. lhs: T[N, C, s..], rhs: T[O, I, k..], where options says, any number of spatial dimensions; options NULL: {0}.
+   Sums are as dot_general's: products are added up place by place of the kernel. Errors: those of `axle help conv_general_dilated`; letters
+   that do not fit; padding said twice; a dtype asked for that is a float where the operands are not, or the other way round. */
+ax_value ax_conv_general_dilated(ax_value lhs, ax_value rhs, const ax_conv_options *options);
+/* As jax.lax.conv: NCHW, OIHW -> NCHW. strides NULL: 1 each; padding: "SAME", "SAME_LOWER", "VALID" or NULL, which is "VALID". */
+ax_value ax_conv(ax_value lhs, ax_value rhs, const int64_t *strides, const char *padding);
+
+/* Of windows, one entry a dimension; NULL: 1 for each, 0 of low and high. */
+typedef struct ax_window_options {
+  const int64_t *strides, *low, *high, *base_dilation, *window_dilation; /* low and high: what counts for nothing; negative: so many are cut off */
+  const char *padding; /* "SAME", "SAME_LOWER" or "VALID", in the place of low and high */
+} ax_window_options;
+/* The sum, largest or smallest of each window: T[d..] -> T[n..]. window: its size, one entry a dimension. As jax.lax.reduce_window with add, max
+   or min and the value that changes nothing; of equals the first in row-major order has the derivative, as JAX's has. Errors besides: a window,
+   stride or dilation below 1; padding said twice, or none of the three. */
+ax_value ax_reduce_window_sum(ax_value x, const int64_t *window, const ax_window_options *options);
+ax_value ax_reduce_window_max(ax_value x, const int64_t *window, const ax_window_options *options);
+ax_value ax_reduce_window_min(ax_value x, const int64_t *window, const ax_window_options *options);
+/* Of T[N, s.., C], over its spatial dimensions, of which there are `count`. strides NULL: 1 each; padding: as ax_conv's. avg_pool: T float, divided
+   by all of the window's places, padding too. As flax.linen.max_pool and avg_pool. */
+ax_value ax_max_pool(ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, const char *padding);
+ax_value ax_avg_pool(ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, const char *padding);
+
 /* --- Composites; T float. As those of jax.nn --- */
 ax_value ax_softmax(ax_value x, int64_t axis); /* T[d..] -> T[d..]: along the axis, exp(x) over the sum of exp(x) */
 ax_value ax_log_softmax(ax_value x, int64_t axis); /* its logarithm, without overflow */
@@ -251,6 +288,14 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_broadcast_in_dim(...) AX_LINED(broadcast_in_dim, __VA_ARGS__)
 #define ax_slice(...) AX_LINED(slice, __VA_ARGS__)
 #define ax_pad(x, value, ...) AX_LINED(pad, x, AX_X(value), __VA_ARGS__)
+#define ax_rev(...) AX_LINED(rev, __VA_ARGS__)
+#define ax_conv_general_dilated(...) AX_LINED(conv_general_dilated, __VA_ARGS__)
+#define ax_reduce_window_sum(...) AX_LINED(reduce_window_sum, __VA_ARGS__)
+#define ax_reduce_window_max(...) AX_LINED(reduce_window_max, __VA_ARGS__)
+#define ax_reduce_window_min(...) AX_LINED(reduce_window_min, __VA_ARGS__)
+#define ax_max_pool(...) AX_LINED(max_pool, __VA_ARGS__)
+#define ax_avg_pool(...) AX_LINED(avg_pool, __VA_ARGS__)
+#define ax_conv(...) AX_LINED(conv, __VA_ARGS__)
 #define ax_concatenate(...) AX_LINED(concatenate, __VA_ARGS__)
 #define ax_iota(...) AX_LINED(iota, __VA_ARGS__)
 #define ax_dynamic_slice(...) AX_LINED(dynamic_slice, __VA_ARGS__)

@@ -378,9 +378,18 @@ ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const 
   return status;
 }
 
+ax_status ax_plan_keep(ax_plan *plan, ax_program *program) {
+  ax_status status = ax_grow(&plan->kept, sizeof plan->kept[0], plan->kept_count, 1, &plan->kept_capacity);
+  if (status == AX_OK) plan->kept[plan->kept_count++] = program;
+  else ax_program_release(program);
+  return status;
+}
+
 void ax_plan_destroy(ax_plan *plan) {
   if (plan == NULL) return;
   ax_program_release(plan->program);
+  for (uint32_t i = 0; i < plan->kept_count; i++) ax_program_release(plan->kept[i]);
+  ax_free(plan->kept);
   ax_free(plan->buffers);
   ax_arena_deinit(&plan->arena);
   ax_arena_deinit(&plan->drafts);

@@ -191,6 +191,8 @@ typedef struct ax_plan {
   ax_arena arena;
   ax_arena drafts; /* kernels and lists of operations as they were lowered, and tables of lowering: gone after fusion */
   ax_program *program; /* what each device runs; retained: equations and constants are borrowed from it */
+  ax_program **kept;   /* those that rules made of single equations, borrowed from likewise */
+  uint32_t kept_count, kept_capacity;
   ax_mesh mesh;
   ax_plan_options options;
   ax_buffer *buffers;
@@ -203,6 +205,8 @@ typedef struct ax_plan {
 } ax_plan;
 
 void ax_plan_destroy(ax_plan *plan);
+/* Consumes the program, which is released with the plan, or at once: AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_plan_keep(ax_plan *plan, ax_program *program);
 /* root AX_NONE: one of its own. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_plan_add_buffer(ax_plan *plan, const ax_buffer *buffer, uint32_t *out);
 void ax_plan_text(ax_text *text, const ax_plan *plan);

@@ -336,10 +336,7 @@ static void bind(const operation *o, const ax_value *in, ax_spec *specs, ax_valu
 /* The value that changes nothing where it is combined. */
 static ax_value neutral(ax_factor_kind kind, ax_dtype dtype) {
   const ax_scalar op = kind == AX_FACTOR_SUM ? AX_SCALAR_ADD : kind == AX_FACTOR_MAX ? AX_SCALAR_MAX : AX_SCALAR_MIN;
-  const ax_number number = ax_reduce_identity(op, dtype);
-  const ax_dtype_kind of = ax_dtype_get(dtype)->kind;
-  const ax_value value = of == AX_KIND_FLOAT ? ax_real(number.f) : of == AX_KIND_SIGNED ? ax_integer(number.i) : ax_unsigned(number.u);
-  return ax_as("shard", value, dtype);
+  return ax_reduce_neutral(op, dtype);
 }
 
 /* The block of operand i with what does not change anything in the place of padding that would be combined. */

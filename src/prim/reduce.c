@@ -44,6 +44,12 @@ ax_number ax_reduce_identity(ax_scalar op, ax_dtype dtype) {
   return (ax_number){.u = least ? 0 : ones};
 }
 
+ax_value ax_reduce_neutral(ax_scalar op, ax_dtype dtype) {
+  const ax_number number = ax_reduce_identity(op, dtype);
+  const ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
+  return ax_as("reduce", kind == AX_KIND_FLOAT ? ax_real(number.f) : kind == AX_KIND_SIGNED ? ax_integer(number.i) : ax_unsigned(number.u), dtype);
+}
+
 /* Rows: the elements of x that make one result, and where each result's begin. */
 typedef struct rows {
   uint32_t kept_rank, reduced_rank;

@@ -59,6 +59,7 @@ AX_MUST_USE ax_status ax_hlo_attributed(ax_hlo *hlo, const ax_eqn *eqn, const ch
 ax_value ax_repeat(ax_value y, const ax_type *like, const ax_dims *axes);
 /* The value that changes nothing: 0, or the least or greatest of the dtype. */
 ax_number ax_reduce_identity(ax_scalar op, ax_dtype dtype);
+ax_value ax_reduce_neutral(ax_scalar op, ax_dtype dtype); /* the same as a scalar of the trace in progress */
 /* x's axes and kept dimensions, as a kernel whose last dimensions are reduced over has them. */
 typedef struct ax_reduction {
   ax_dims kept, reduced;     /* numbers of dimensions, in order */

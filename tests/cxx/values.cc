@@ -103,6 +103,7 @@ void reductions_and_products() {
   CHECK(computed([](value v) { return matmul(v, transpose(v, {1, 0})); }, x, {2, 3}) == std::vector<float>{14, 32, 32, 77});
   CHECK(computed([](value v) { return dot_general(v, v, {1}, {1}); }, x, {2, 3}) == std::vector<float>{14, 32, 32, 77});
   CHECK(computed([](value v) { return dot_general(v, v, {1}, {1}, {0}, {0}); }, x, {2, 3}) == std::vector<float>{14, 77});
+  CHECK(computed([](value v) { return axle::reduce_window_sum(v, {1, 2}) + axle::slice_in_dim(axle::rev(v, 1), 0, 2, 1, 1); }, x, {2, 3}) == std::vector<float>{6, 7, 15, 16});
   CHECK(computed([](value v) { return axle::einsum("ij,ij->i", {v, v}); }, x, {2, 3}) == std::vector<float>{14, 77});
   CHECK(computed([](value v) { return reduce_sum(softmax(v), -1) + at(exp(log_softmax(v, 0)), 0, 1) * 0; }, x, {2, 3}).size() == 2);
   CHECK(computed([](value v) { return relu(v - 3) + gelu(v) * 0; }, x, {2, 3}) == std::vector<float>{0, 0, 0, 1, 2, 3});

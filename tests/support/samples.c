@@ -27,6 +27,16 @@
   "{ lambda x:T[" left "] y:T[" right "]. let z:T[" result "] = dot_general[lhs_contract=(" lc ") rhs_contract=(" rc \
   ") lhs_batch=(" lb ") rhs_batch=(" rb ")] x y in (z,) }"
 
+#define CONV(left, right, result, strides, low_, high_, lhs_dilation, rhs_dilation, specs, fg, bg)                              \
+  "{ lambda x:T[" left "] y:T[" right "]. let z:T[" result "] = conv_general_dilated[window_strides=(" strides ") padding_low=(" low_ \
+  ") padding_high=(" high_ ") lhs_dilation=(" lhs_dilation ") rhs_dilation=(" rhs_dilation ") " specs " feature_group_count=" #fg \
+  " batch_group_count=" #bg "] x y in (z,) }"
+#define NCW "lhs_spec=(0, 1, 2) rhs_spec=(0, 1, 2) out_spec=(0, 1, 2)"
+#define NHWC "lhs_spec=(0, 3, 1, 2) rhs_spec=(3, 2, 0, 1) out_spec=(0, 3, 1, 2)"
+#define WINDOW(from, to, window, strides, low_, high_, base, dilation)                                                              \
+  "{ lambda x:T[" from "]. let y:T[" to "] = O[window_dimensions=(" window ") window_strides=(" strides ") padding_low=(" low_      \
+  ") padding_high=(" high_ ") base_dilation=(" base ") window_dilation=(" dilation ")] x in (y,) }"
+
 /* The text, and what else there is to say. */
 #define SAMPLE(prim_, ...) \
   { .prim = prim_, .text = __VA_ARGS__ }
@@ -129,6 +139,10 @@ const test_sample test_samples[] = {
     SAMPLE("concatenate", "{ lambda x:T[2,3]. let y:T[2,3] = concatenate[dimension=1] x in (y,) }", .linear = "x"),
     SAMPLE("concatenate", "{ lambda x:T[2,1,3] y:T[2,2,3]. let r:T[2,5,3] = concatenate[dimension=1] x y y in (r,) }",
            .linear = "xy"),
+    SAMPLE("rev", "{ lambda x:T[5]. let y:T[5] = rev[dimensions=(0,)] x in (y,) }", .linear = "x"),
+    SAMPLE("rev", "{ lambda x:T[3,33]. let y:T[3,33] = rev[dimensions=(1, 0)] x in (y,) }", .linear = "x"),
+    SAMPLE("rev", "{ lambda x:T[2,1,3]. let y:T[2,1,3] = rev[dimensions=(1,)] x in (y,) }", .linear = "x"),
+    SAMPLE("rev", "{ lambda x:T[2,0]. let y:T[2,0] = rev[dimensions=(0, 1)] x in (y,) }", .linear = "x"),
     SAMPLE("iota", IOTA("7", 0)),
     SAMPLE("iota", IOTA("3,19", 0)),
     SAMPLE("iota", IOTA("3,19", 1)),
@@ -184,6 +198,48 @@ const test_sample test_samples[] = {
     SAMPLE("argmax", ARGMAX("3,35", "3", "1", "s32")),
     SAMPLE("argmax", ARGMAX("2,3,4", "2,4", "1", "s64")),
     SAMPLE("argmax", ARGMAX("0,3", "0", "1", "s32")),
+    SAMPLE("conv_general_dilated", CONV("2,3,7", "4,3,3", "2,4,5", "1", "0", "0", "1", "1", NCW, 1, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("2,3,7", "4,3,3", "2,4,4", "2", "1", "1", "1", "1", NCW, 1, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("1,2,5", "2,2,3", "1,2,4", "2", "1", "2", "2", "2", NCW, 1, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("1,2,7", "2,2,2", "1,2,4", "1", "-1", "-1", "1", "1", NCW, 1, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("2,4,5", "6,2,2", "2,6,4", "1", "0", "0", "1", "1", NCW, 2, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("4,3,5", "6,3,2", "2,6,4", "1", "0", "0", "1", "1", NCW, 1, 2), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("1,3,9", "2,3,8", "1,2,2", "1", "0", "0", "1", "1", NCW, 1, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("2,6,5,3", "3,3,3,4", "2,6,5,4", "1, 1", "1, 1", "1, 1", "1, 1", "1, 1", NHWC, 1, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("1,5,6,4", "3,2,1,4", "1,2,5,4", "2, 1", "0, 0", "1, 0", "1, 1", "1, 1", NHWC, 4, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("1,4,9,2", "2,8,2,3", "1,3,4,3", "1, 1", "0, 1", "0, 1", "1, 1", "1, 1", NHWC, 1, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("3,4", "2,4", "3,2", "", "", "", "", "", "lhs_spec=(0, 1) rhs_spec=(0, 1) out_spec=(0, 1)", 1, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("3,4", "4,2", "2,3", "", "", "", "", "", "lhs_spec=(0, 1) rhs_spec=(1, 0) out_spec=(1, 0)", 1, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("2,0,7", "4,0,3", "2,4,5", "1", "0", "0", "1", "1", NCW, 1, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("2,3,2", "4,3,3", "2,4,0", "1", "0", "0", "1", "1", NCW, 1, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("1,1,15,25", "1,1,12,12", "1,1,4,14", "1, 1", "0, 0", "0, 0", "1, 1", "1, 1", "lhs_spec=(0, 1, 2, 3) rhs_spec=(0, 1, 2, 3) out_spec=(0, 1, 2, 3)", 1, 1), .linear = "x y", .sums = true),
+    SAMPLE("reduce_window_sum", WINDOW("6", "4", "3", "1", "0", "0", "1", "1"), .linear = "x", .sums = true),
+    SAMPLE("reduce_window_sum", WINDOW("7", "4", "3", "2", "1", "1", "1", "1"), .linear = "x", .sums = true),
+    SAMPLE("reduce_window_sum", WINDOW("5", "4", "3", "2", "2", "1", "2", "2"), .linear = "x", .sums = true),
+    SAMPLE("reduce_window_sum", WINDOW("4,5", "3,2", "2, 3", "1, 2", "0, 0", "0, 0", "1, 1", "1, 1"), .linear = "x", .sums = true),
+    SAMPLE("reduce_window_sum", WINDOW("2,40", "2,3", "1, 20", "1, 7", "0, 0", "0, 0", "1, 1", "1, 1"), .linear = "x", .sums = true),
+    SAMPLE("reduce_window_sum", WINDOW("6", "2", "3", "1", "-1", "-1", "1", "1"), .linear = "x", .sums = true),
+    SAMPLE("reduce_window_sum", WINDOW("", "", "", "", "", "", "", ""), .linear = "x", .sums = true),
+    SAMPLE("reduce_window_sum", WINDOW("20", "1", "17", "4", "0", "0", "1", "1"), .linear = "x", .sums = true),
+    SAMPLE("reduce_window_sum", WINDOW("3", "0", "5", "1", "0", "0", "1", "1"), .linear = "x", .sums = true),
+    SAMPLE("reduce_window_max", WINDOW("6", "4", "3", "1", "0", "0", "1", "1")),
+    SAMPLE("reduce_window_max", WINDOW("7", "4", "3", "2", "1", "1", "1", "1")),
+    SAMPLE("reduce_window_max", WINDOW("5", "4", "3", "2", "2", "1", "2", "2")),
+    SAMPLE("reduce_window_max", WINDOW("4,5", "3,2", "2, 3", "1, 2", "0, 0", "0, 0", "1, 1", "1, 1")),
+    SAMPLE("reduce_window_max", WINDOW("2,40", "2,3", "1, 20", "1, 7", "0, 0", "0, 0", "1, 1", "1, 1")),
+    SAMPLE("reduce_window_max", WINDOW("6", "2", "3", "1", "-1", "-1", "1", "1")),
+    SAMPLE("reduce_window_max", WINDOW("", "", "", "", "", "", "", "")),
+    SAMPLE("reduce_window_max", WINDOW("20", "1", "17", "4", "0", "0", "1", "1")),
+    SAMPLE("reduce_window_max", WINDOW("3", "0", "5", "1", "0", "0", "1", "1")),
+    SAMPLE("reduce_window_min", WINDOW("6", "4", "3", "1", "0", "0", "1", "1")),
+    SAMPLE("reduce_window_min", WINDOW("7", "4", "3", "2", "1", "1", "1", "1")),
+    SAMPLE("reduce_window_min", WINDOW("5", "4", "3", "2", "2", "1", "2", "2")),
+    SAMPLE("reduce_window_min", WINDOW("4,5", "3,2", "2, 3", "1, 2", "0, 0", "0, 0", "1, 1", "1, 1")),
+    SAMPLE("reduce_window_min", WINDOW("2,40", "2,3", "1, 20", "1, 7", "0, 0", "0, 0", "1, 1", "1, 1")),
+    SAMPLE("reduce_window_min", WINDOW("6", "2", "3", "1", "-1", "-1", "1", "1")),
+    SAMPLE("reduce_window_min", WINDOW("", "", "", "", "", "", "", "")),
+    SAMPLE("reduce_window_min", WINDOW("20", "1", "17", "4", "0", "0", "1", "1")),
+    SAMPLE("reduce_window_min", WINDOW("3", "0", "5", "1", "0", "0", "1", "1")),
     SAMPLE("dot_general", DOT("5", "5", "", "0", "0", "", ""), .linear = "x y", .sums = true),
     SAMPLE("dot_general", DOT("2,3", "3,4", "2,4", "1", "0", "", ""), .linear = "x y", .sums = true),
     SAMPLE("dot_general", DOT("70,130", "130,90", "70,90", "1", "0", "", ""), .linear = "x y", .sums = true),

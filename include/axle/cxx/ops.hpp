@@ -106,6 +106,7 @@ inline value pad(input x, operand padding, const dims &low, const dims &high, co
   const std::int64_t *inside = interior.is_all() ? none : interior.data();
   return detail::lined(suits ? ax_pad(x, padding, low.data(), high.data(), inside) : ax_value{}, x, "pad");
 }
+inline value rev(input x, const dims &dimensions) { return detail::lined(ax_rev(x, dimensions.count(), dimensions.data()), x, "rev"); }
 inline value concatenate(const list<value> &xs, std::int64_t dimension = 0, location at = location::here()) {
   values all(xs.data(), xs.size());
   return detail::lined(ax_concatenate(all.count(), all.data(), dimension), at, "concatenate");
@@ -213,6 +214,75 @@ inline value matmul(input a, input b) { return detail::lined(ax_matmul(a, b), a,
 inline value einsum(const std::string &subscripts, const list<value> &xs, location at = location::here()) {
   values all(xs.data(), xs.size());
   return detail::lined(ax_einsum(subscripts.c_str(), all.count(), all.data()), at, "einsum");
+}
+
+/* --- Windows --- */
+/* As ax_conv_options: conv_general_dilated(x, w, {.lhs = "NHWC", .rhs = "HWIO", .padding = "SAME"}); what is empty is not said. */
+struct conv_options {
+  std::string lhs{}, rhs{}, out{};
+  std::vector<std::int64_t> strides{}, low{}, high{}, lhs_dilation{}, rhs_dilation{};
+  std::string padding{};
+  std::int64_t feature_group_count = 1, batch_group_count = 1;
+  dtype preferred_element_type = AX_NO_DTYPE;
+};
+/* As ax_window_options. */
+struct window_options {
+  std::vector<std::int64_t> strides{}, low{}, high{}, base_dilation{}, window_dilation{};
+  std::string padding{};
+};
+
+namespace detail {
+
+inline const char *said(const std::string &text) { return text.empty() ? nullptr : text.c_str(); }
+inline const std::int64_t *said(const std::vector<std::int64_t> &list) { return list.empty() ? nullptr : list.data(); }
+/* Whether lists have an entry for each of x's dimensions but `less` of them, where they have any. */
+inline bool suit(const input &x, std::uint32_t less, const char *function, const std::vector<const std::vector<std::int64_t> *> &lists) {
+  type found = ax_typeof(x);
+  for (const auto *list : lists)
+    if (!list->empty() && found.dtype != AX_NO_DTYPE && list->size() + less != found.rank) {
+      ax_trace_fail((std::string(function) + ": an option has " + std::to_string(list->size()) + " entries, for an operand of " + std::to_string(found.rank) +
+                     " dimensions").c_str());
+      return false;
+    }
+  return true;
+}
+using windowed = ax_value (*)(ax_value, const std::int64_t *, const ax_window_options *);
+inline value reduce_window(windowed function, const char *name, input x, const dims &window, const window_options &o) {
+  ax_window_options raw = {said(o.strides), said(o.low), said(o.high), said(o.base_dilation), said(o.window_dilation), said(o.padding)};
+  bool good = suits(x, name, "the window", window.count()) && suit(x, 0, name, {&o.strides, &o.low, &o.high, &o.base_dilation, &o.window_dilation});
+  return lined(good ? function(x, window.data(), &raw) : ax_value{}, x, name);
+}
+
+}  // namespace detail
+
+inline value conv_general_dilated(input lhs, input rhs, const conv_options &o = {}) {
+  static const char name[] = "conv_general_dilated";
+  ax_conv_options raw = {detail::said(o.lhs), detail::said(o.rhs), detail::said(o.out), detail::said(o.strides), detail::said(o.low), detail::said(o.high),
+                         detail::said(o.lhs_dilation), detail::said(o.rhs_dilation), detail::said(o.padding), o.feature_group_count, o.batch_group_count,
+                         o.preferred_element_type};
+  bool good = detail::suit(lhs, 2, name, {&o.strides, &o.low, &o.high, &o.lhs_dilation, &o.rhs_dilation});
+  return detail::lined(good ? ax_conv_general_dilated(lhs, rhs, &raw) : ax_value{}, lhs, name);
+}
+inline value conv(input lhs, input rhs, const std::vector<std::int64_t> &strides = {}, const std::string &padding = "VALID") {
+  bool good = detail::suit(lhs, 2, "conv", {&strides});
+  return detail::lined(good ? ax_conv(lhs, rhs, detail::said(strides), padding.c_str()) : ax_value{}, lhs, "conv");
+}
+inline value reduce_window_sum(input x, const dims &window, const window_options &o = {}) {
+  return detail::reduce_window(ax_reduce_window_sum, "reduce_window_sum", x, window, o);
+}
+inline value reduce_window_max(input x, const dims &window, const window_options &o = {}) {
+  return detail::reduce_window(ax_reduce_window_max, "reduce_window_max", x, window, o);
+}
+inline value reduce_window_min(input x, const dims &window, const window_options &o = {}) {
+  return detail::reduce_window(ax_reduce_window_min, "reduce_window_min", x, window, o);
+}
+inline value max_pool(input x, const dims &window, const std::vector<std::int64_t> &strides = {}, const std::string &padding = "VALID") {
+  bool good = detail::suit(x, 2, "max_pool", {&strides});
+  return detail::lined(good ? ax_max_pool(x, window.count(), window.data(), detail::said(strides), padding.c_str()) : ax_value{}, x, "max_pool");
+}
+inline value avg_pool(input x, const dims &window, const std::vector<std::int64_t> &strides = {}, const std::string &padding = "VALID") {
+  bool good = detail::suit(x, 2, "avg_pool", {&strides});
+  return detail::lined(good ? ax_avg_pool(x, window.count(), window.data(), detail::said(strides), padding.c_str()) : ax_value{}, x, "avg_pool");
 }
 
 /* --- Composites --- */

@@ -1,0 +1,98 @@
+/* rev: T[d..] -> T[d..]         y[.., i, ..] = x[.., d - 1 - i, ..] along each of the dimensions
+   Parameters: dimensions.
+   Errors: a dimension outside the rank or named twice.
+   Linear; its own transpose. */
+#include "prim/prims.h"
+#include "prim/shape.h"
+
+typedef struct rev_params {
+  ax_dims dimensions;
+} rev_params;
+
+static const ax_dims *dimensions_of(const ax_eqn *eqn) { return &((const rev_params *)eqn->params)->dimensions; }
+
+static ax_status infer(const ax_infer_args *args) {
+  const ax_type *x = &args->in[0];
+  AX_TRY(ax_infer_distinct("dimensions", &((const rev_params *)args->params)->dimensions, x->rank));
+  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  return AX_OK;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const ax_tensor *out = args->out[0];
+  ax_strided to = ax_strided_dense(out), from = ax_strided_dense(args->in[0]);
+  for (uint32_t d = 0; d < out->rank; d++) {
+    if (!ax_dims_has(dimensions_of(args->eqn), d)) continue;
+    from.offset += (out->dims[d] - 1) * from.strides[d];
+    from.strides[d] = -from.strides[d];
+  }
+  ax_strided_copy(out->rank, out->dims, ax_dtype_bytes(out->dtype), &to, &from);
+  return AX_OK;
+}
+
+static void transpose(const ax_transpose_args *args) {
+  args->out[0] = ax_bind1(args->eqn->prim, args->eqn->params, args->cotangent, 1);
+}
+
+static void batch(const ax_batch_args *args) {
+  rev_params p = *(const rev_params *)args->eqn->params;
+  ax_dims_shift(&p.dimensions, args->in_dim[0]);
+  args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, 1);
+  args->out_dim[0] = args->in_dim[0];
+}
+
+/* Along dimensions of 1 there is nothing to turn round. */
+static void simplify(const ax_simplify_args *args) {
+  const ax_dims *dimensions = dimensions_of(args->eqn);
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  for (uint32_t i = 0; i < dimensions->count; i++)
+    if (x->dims[dimensions->v[i]] > 1) return;
+  args->same[0] = args->eqn->in[0];
+}
+
+/* Dimensions that stay as they are are cut. */
+static void shard(const ax_shard_args *args) {
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  for (uint32_t d = 0; d < x->rank; d++) {
+    if (ax_dims_has(dimensions_of(args->eqn), d)) continue;
+    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    ax_factor_of(&args->out[0], d, factor);
+  }
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_type *x = &lower->program->types[eqn->in[0]];
+  ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
+  ax_at_identity(from, x->rank);
+  ax_at_identity(to, x->rank);
+  for (uint32_t d = 0; d < x->rank; d++)
+    if (ax_dims_has(dimensions_of(eqn), d) && x->dims[d] > 0) from[d].coef = -1, from[d].offset = x->dims[d] - 1;
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  return ax_lower_move(lower, x->rank, x->dims, out[0], to, in[0], from);
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  ax_text attributes = {0};
+  ax_hlo_dims(&attributes, "dimensions = ", dimensions_of(eqn));
+  return ax_hlo_attributed(hlo, eqn, "stablehlo.reverse", in, &attributes, out);
+}
+
+static const ax_param params[] = {{"dimensions", AX_PARAM_DIMS, offsetof(rev_params, dimensions)}};
+
+const ax_prim ax_prim_rev = {
+    .name = "rev", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(rev_params),
+    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
+    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .lower = lower, .hlo = hlo,
+};
+
+ax_value ax_rev(ax_value x, uint32_t count, const int64_t *dimensions) {
+  rev_params p;
+  uint32_t rank = ax_typeof(x).rank;
+  if (ax_failed() || !ax_dims_take(&ax_prim_rev, count, dimensions, &p.dimensions)) return ax_poison;
+  for (uint32_t i = 0; i < count; i++)
+    if (!ax_dimension(ax_prim_rev.name, "a dimension", &p.dimensions.v[i], rank)) return ax_poison;
+  return ax_bind1(&ax_prim_rev, &p, &x, 1);
+}
