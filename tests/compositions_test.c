@@ -135,14 +135,27 @@ static bool add_step(test_random *random, const test_instance *instance, ax_valu
   return true;
 }
 
+/* What the host is called for once, and messages, which the reference evaluator does not have together. */
+static bool goes_with(const test_instance *instance, bool *calls, bool *messages) {
+  const uint32_t effects = instance->program->effects;
+  bool call = (effects & AX_EFFECT_STATE) != 0 && (effects & AX_EFFECT_ORDER) == 0, message = (effects & AX_EFFECT_MESSAGE) != 0;
+  if ((call && *messages) || (message && *calls)) return false;
+  *calls = *calls || call;
+  *messages = *messages || message;
+  return true;
+}
+
 static void compose(const ax_value *in, ax_value *out, void *context) {
   const composition *c = context;
   test_random random = {c->seed};
   ax_value values[most_values];
   uint32_t count = inputs;
   memcpy(values, in, sizeof in[0] * inputs);
-  for (int step = 0; step < steps;)
-    step += add_step(&random, &c->parts->v[test_random_below(&random, c->parts->count)], values, &count);
+  bool calls = false, messages = false;
+  for (int step = 0; step < steps;) {
+    const test_instance *instance = &c->parts->v[test_random_below(&random, c->parts->count)];
+    step += goes_with(instance, &calls, &messages) && add_step(&random, instance, values, &count);
+  }
   for (uint32_t k = 0; k < outputs; k++)
     out[k] = values[count - 1 - (uint32_t)test_random_below(&random, count - inputs)];
 }
