@@ -48,7 +48,7 @@ static void random_spec(maker *m, const ax_type *type, char *out) {
   out[0] = '\0';
   for (uint32_t d = 0; d < type->rank; d++) {
     if (d > 0) strcat(out, ",");
-    strcat(out, dims[d][0] != '\0' ? dims[d] : "_");
+    strcat(out, dims[d][0] != '\0' ? dims[d] : below(m, 4) == 0 ? "?" : "_");
   }
 }
 

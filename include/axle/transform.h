@@ -53,7 +53,7 @@ AX_MUST_USE ax_status ax_program_cse(const ax_program *program, ax_program **out
 /* Both, in nested programs too, and what is simpler is put for what computes the same bits: x for x * 1, x + -0.0, x - 0, -(-x), a
    choice between equal cases, a transpose there and back, a broadcast or a reshape of another. ax_compile does this first. */
 AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program **out);
-/* How inputs and results lie on `mesh`: "data,_; ? -> ?": specs as ax_shard_map has them, or "?", which leaves it open; one alone stands for all of
+/* How inputs and results lie on `mesh`: "data,_; ? -> ?,model": specs as ax_with_sharding has them, or "?", which leaves all of it open; one alone stands for all of
    its side. The result is the program with ax_with_sharding around its inputs and results.
    Where a spec does not divide an input or a result, it is whole outside, and in padded blocks inside.
    AX_INVALID_ARGUMENT: an unsound mesh; specs that do not parse, or that have more entries than what they are of has dimensions: it is named by its
@@ -83,7 +83,8 @@ void ax_jvp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *tangents, 
    not looked at; out: f's results; gradients: one for each of wrt, of its operand's type. */
 void ax_vjp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *cotangents, ax_value *out, ax_value *gradients);
 
-/* As jax.lax.with_sharding_constraint: x, which lies on `mesh` as the spec says ("data,_", see ax_spec). What goes before and comes after it is laid
+/* As jax.lax.with_sharding_constraint: x, which lies on `mesh` as the spec says ("data,_,?", see ax_spec): of a dimension that is `?` nothing is said, as
+   by PartitionSpec.UNCONSTRAINED. vmap says nothing of the dimension that it adds, unless by spmd_axis_name. What goes before and comes after it is laid
    out to go with that, where nothing else says how. Its cotangent lies as it does. A dimension need not be divided: blocks are padded. Inside a shard_map it is
    of axes of further devices, as a shard_map would be there. Errors: a spec that does not parse, or has more entries than x has dimensions; an axis name
    that is in use around it. */

@@ -118,11 +118,12 @@ bool ax_type_equal(const ax_type *a, const ax_type *b);
 
 /* How the dimensions of an array are laid over a mesh: dimension d is split over axes `axis[d][0..count[d])`, major first.
    Written as text: one entry a dimension, separated by commas; an entry is `_` (not split), an axis name, or axis names joined
-   by `+`. Missing trailing entries are `_`; "" is fully replicated. */
+   by `+`. Missing trailing entries are `_`; "" is fully replicated. Where ax_with_sharding and its like take one, an entry may be `?`. */
 typedef struct ax_spec {
   uint8_t count[AX_MAX_RANK];
   uint8_t axis[AX_MAX_RANK][AX_MAX_AXES];
   uint32_t rank; /* entries given */
+  uint16_t open; /* dimensions, as bits, of which nothing is said: `?`, which ax_with_sharding and its like alone take */
 } ax_spec;
 
 /* AX_INVALID_ARGUMENT: an axis that the mesh has not, an axis used twice, more than AX_MAX_RANK entries, an unsound mesh.

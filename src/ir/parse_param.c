@@ -163,16 +163,18 @@ static ax_status parse_spec_axis(ax_parser *parser, const ax_mesh *mesh, ax_spec
   return AX_OK;
 }
 
-/* P(data+model, _) */
+/* P(data+model, _, ?) */
 static ax_status parse_spec(ax_parser *parser, const ax_mesh *mesh, ax_spec *spec) {
   bool more;
   AX_TRY(ax_expect(parser, "P"));
   AX_TRY(ax_expect(parser, "("));
   AX_TRY(ax_accept(parser, ")", &more));
   for (more = !more; more;) {
+    const bool open = ax_next_is(parser, "?");
     bool plus = true;
     if (spec->rank == AX_MAX_RANK) return ax_unexpected(parser, "a spec of no more entries");
-    if (ax_next_is(parser, "_")) {
+    if (open) spec->open |= (uint16_t)(1u << spec->rank);
+    if (open || ax_next_is(parser, "_")) {
       AX_TRY(ax_lexer_next(&parser->lexer));
       plus = false;
     }

@@ -164,7 +164,9 @@ int64_t ax_axes_index(const ax_axes *names, const ax_mesh *axes, int64_t device)
 /* The inverse: the device of that index in the group along the named axes that `device` is in. */
 int64_t ax_axes_device(const ax_axes *names, const ax_mesh *axes, int64_t device, int64_t index);
 ax_axis_set ax_spec_set(const ax_spec *spec);
-bool ax_spec_equal(const ax_spec *a, const ax_spec *b); /* missing trailing entries are open */
+bool ax_spec_equal(const ax_spec *a, const ax_spec *b); /* missing trailing entries are whole */
+/* As ax_spec_parse; an entry may be `?`. */
+AX_MUST_USE ax_status ax_spec_parse_open(const char *text, const ax_mesh *mesh, ax_spec *out);
 void ax_mesh_text(ax_text *text, const ax_mesh *mesh); /* (data=4, model=2) */
 void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh);
 

@@ -482,7 +482,7 @@ static ax_status add_spec_axis(ax_spec *spec, const ax_mesh *mesh, const char *t
   return AX_OK;
 }
 
-ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_spec *out) {
+ax_status ax_spec_parse_open(const char *text, const ax_mesh *mesh, ax_spec *out) {
   ax_spec spec = {0};
   *out = spec;
   AX_TRY(ax_require(text, "text of a spec"));
@@ -493,8 +493,9 @@ ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_spec *out) {
   while (next_item(&cursor, ',', &item, &length)) {
     if (spec.rank == AX_MAX_RANK)
       return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": more than %d entries", text, AX_MAX_RANK);
-    bool open = length == 1 && item[0] == '_';
-    for (size_t start = 0; !open && start <= length;) {
+    const bool open = length == 1 && item[0] == '?', none = open || (length == 1 && item[0] == '_');
+    if (open) spec.open |= (uint16_t)(1u << spec.rank);
+    for (size_t start = 0; !none && start <= length;) {
       const char *plus = start < length ? memchr(item + start, '+', length - start) : NULL;
       size_t end = plus != NULL ? (size_t)(plus - item) : length;
       AX_TRY(add_spec_axis(&spec, mesh, text, item + start, end - start));
@@ -506,6 +507,13 @@ ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_spec *out) {
   return AX_OK;
 }
 
+ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_spec *out) {
+  AX_TRY(ax_spec_parse_open(text, mesh, out));
+  if (out->open == 0) return AX_OK;
+  *out = (ax_spec){0};
+  return ax_error(AX_INVALID_ARGUMENT, "spec \"%s\": \"?\" leaves a dimension to the partitioner, which only constraints do", text);
+}
+
 ax_axis_set ax_spec_set(const ax_spec *spec) {
   ax_axis_set set = 0;
   for (uint32_t d = 0; d < AX_MAX_RANK; d++)
@@ -514,7 +522,7 @@ ax_axis_set ax_spec_set(const ax_spec *spec) {
 }
 
 bool ax_spec_equal(const ax_spec *a, const ax_spec *b) {
-  if (memcmp(a->count, b->count, sizeof a->count) != 0) return false;
+  if (a->open != b->open || memcmp(a->count, b->count, sizeof a->count) != 0) return false;
   for (uint32_t d = 0; d < a->rank; d++)
     for (uint32_t i = 0; i < a->count[d]; i++)
       if (a->axis[d][i] != b->axis[d][i]) return false;
@@ -525,7 +533,7 @@ void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh) {
   ax_text_add(text, "P(");
   for (uint32_t d = 0; d < spec->rank; d++) {
     ax_text_add(text, "%s", d ? ", " : "");
-    if (spec->count[d] == 0) ax_text_add(text, "_");
+    if (spec->count[d] == 0) ax_text_add(text, spec->open >> d & 1 ? "?" : "_");
     for (uint32_t i = 0; i < spec->count[d]; i++)
       ax_text_add(text, "%s%s", i ? "+" : "", mesh->axis[spec->axis[d][i]].name);
   }

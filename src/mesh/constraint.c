@@ -1,4 +1,4 @@
-/* sharding_constraint: T[d..] -> T[d..]         the operand, which lies on the mesh as the spec says
+/* sharding_constraint: T[d..] -> T[d..]         the operand, which lies on the mesh as the spec says; of a dimension that is `?` nothing is said
    Parameters: mesh; specs: one. Axes that a shard_map around it leaves automatic are those of that mesh; all others are new.
    Errors: a spec with more entries than the operand has dimensions; an axis name that is in scope already and not automatic; axes of which some
    alone are automatic.
@@ -32,18 +32,20 @@ static ax_value bind(const ax_constraint_params *params, ax_value x) { return ax
 
 static void transpose(const ax_transpose_args *args) { args->out[0] = bind(args->eqn->params, args->cotangent[0]); }
 
-/* What is mapped is cut by the axes that the batch is split over, where the mesh has them (vmap's spmd_axis_name). */
+/* What is mapped is cut by the axes that the batch is split over, where the mesh has them (vmap's spmd_axis_name); of one that is split over none
+   nothing is said. */
 static void batch(const ax_batch_args *args) {
   ax_constraint_params params = *(const ax_constraint_params *)args->eqn->params;
   const ax_spec *old = &params.specs.v[0];
   ax_spec spec = {0};
   uint32_t at = (uint32_t)args->in_dim[0];
-  if (old->rank > at && old->rank == AX_MAX_RANK) {
+  if (at >= AX_MAX_RANK || (old->rank > at && old->rank == AX_MAX_RANK)) {
     ax_reject(args->eqn->prim, "the spec would have more than %d entries", AX_MAX_RANK);
     return;
   }
   for (uint32_t d = 0; d < old->rank; d++) {
     uint32_t to = d < at ? d : d + 1;
+    spec.open |= (uint16_t)((old->open >> d & 1u) << to);
     spec.count[to] = old->count[d];
     for (uint32_t i = 0; i < old->count[d]; i++) spec.axis[to][i] = old->axis[d][i];
     spec.rank = to + 1;
@@ -53,8 +55,9 @@ static void batch(const ax_batch_args *args) {
     const int axis = ax_mesh_find(&params.mesh, split->name[i]);
     if (axis < 0 || (ax_spec_set(&spec) >> axis & 1) != 0) continue;
     spec.axis[at][spec.count[at]++] = (uint8_t)axis;
-    if (spec.rank <= at) spec.rank = at + 1;
   }
+  if (split == NULL) spec.open |= (uint16_t)(1u << at);
+  if (spec.rank <= at) spec.rank = at + 1;
   params.specs.v = &spec;
   args->out[0] = bind(&params, args->in[0]);
   args->out_dim[0] = args->in_dim[0];
@@ -78,7 +81,7 @@ const ax_prim ax_prim_sharding_constraint = {
 
 /* One form for what is the same, so that equal programs are found to be so: dimensions at the end that are whole are not said. */
 static void shorten(ax_spec *spec, uint32_t rank) {
-  while (spec->rank > 0 && spec->rank <= rank && spec->count[spec->rank - 1] == 0) spec->rank--;
+  while (spec->rank > 0 && spec->rank <= rank && spec->count[spec->rank - 1] == 0 && (spec->open >> (spec->rank - 1) & 1) == 0) spec->rank--;
 }
 
 /* The user may hand the whole mesh: what shard_maps around take by hand goes, where the spec does not name it and any of the axes is automatic. */
@@ -103,7 +106,7 @@ ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec) {
   if (mesh == NULL || spec == NULL) return ax_reject_as(name, "there is no %s", mesh == NULL ? "mesh" : "spec");
   ax_constraint_params params = {.mesh = ax_mesh_plain(mesh), .specs = {1, &parsed}};
   ax_status status = ax_mesh_check(mesh);
-  if (status == AX_OK) status = ax_spec_parse(spec, &params.mesh, &parsed);
+  if (status == AX_OK) status = ax_spec_parse_open(spec, &params.mesh, &parsed);
   if (status != AX_OK) {
     ax_fail(ax_error_context(status, "%s: ", name));
     return ax_poison;

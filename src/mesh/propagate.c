@@ -32,7 +32,8 @@ typedef struct holder {
 struct flow {
   const ax_program *program;
   const ax_spec **at; /* by value */
-  bool *said, *given; /* by value: it stays as it is; it is a result of the program */
+  uint16_t *said;     /* by value: the dimensions that stay as they are, as bits */
+  bool *given;        /* by value: it is a result of the program */
   uint8_t *queued;    /* by equation: a bit a level */
   uint32_t *user_end, *user; /* of value v: user[user_end[v - 1]] .. user[user_end[v]], equations */
   uint32_t *maker;    /* by value: the equation; AX_NONE: an input */
@@ -110,8 +111,8 @@ static void set(propagation *g, flow *f, uint32_t v, const ax_spec *spec) {
   wake(g, f, v);
 }
 
-static void say(propagation *g, flow *f, uint32_t v, const ax_spec *spec) {
-  f->said[v] = true;
+static void say(propagation *g, flow *f, uint32_t v, const ax_spec *spec, uint16_t open) {
+  f->said[v] = (uint16_t)~open;
   set(g, f, v, spec);
 }
 
@@ -126,12 +127,13 @@ static void grow_as(propagation *g, flow *f, uint32_t v, const ax_spec *wanted, 
   const ax_type *type = &f->program->types[v];
   ax_spec grown;
   memset(&grown, 0, sizeof grown);
-  if (f->said[v] || wanted == NULL) return;
+  if (f->said[v] == UINT16_MAX || wanted == NULL) return;
   if (f->at[v] != NULL) grown = *f->at[v];
   ax_axis_set used = ax_spec_set(&grown);
   for (uint32_t d = 0; d < wanted->rank; d++) {
     if ((int)d + by < 0 || (int)d + by >= (int)type->rank) continue;
     uint32_t to = (uint32_t)((int)d + by), count = grown.count[to];
+    if (f->said[v] >> to & 1) continue;
     if (count > wanted->count[d] || memcmp(grown.axis[to], wanted->axis[d], count) != 0) continue;
     for (; count < wanted->count[d] && (used >> wanted->axis[d][count] & 1) == 0; count++) {
       grown.axis[to][count] = wanted->axis[d][count];
@@ -197,11 +199,11 @@ static void teach(propagation *g, const ax_factoring *of, const ax_factored *ten
   const ax_factors *factors = &of->factors;
   const ax_type *type = &f->program->types[v];
   ax_cuts own;
-  if (f->said[v]) return;
+  if (f->said[v] == UINT16_MAX) return;
   ax_cuts_read(&g->p->mesh, factors, tensor, type, f->at[v], &own);
   ax_axis_set used = f->at[v] != NULL ? ax_spec_set(f->at[v]) : 0;
   for (uint32_t d = 0; d < type->rank; d++)
-    for (uint32_t k = 0; k < tensor->count[d]; k++) {
+    for (uint32_t k = 0; k < tensor->count[d] && (f->said[v] >> d & 1) == 0; k++) {
       const uint32_t factor = tensor->factor[d][k];
       grow_factor(g, factors->size[factor], ax_factor_is_all(factors, tensor, type, d), &g->best.by[factor], &own.by[factor], &used);
     }
@@ -292,10 +294,15 @@ static void join_while(propagation *g, flow *f, const ax_eqn *eqn) {
 
 static bool is_said(const ax_eqn *eqn) { return eqn->prim == &ax_prim_shard_map || eqn->prim == &ax_prim_sharding_constraint; }
 
+/* What it said holds; in dimensions that it left open its operand and its result are one value. */
+static void join_open(propagation *g, flow *f, const ax_eqn *eqn) {
+  if (eqn->prim == &ax_prim_sharding_constraint && ((const ax_constraint_params *)eqn->params)->specs.v[0].open != 0) join(g, f, eqn->in[0], f, eqn->out);
+}
+
 static void look_at(propagation *g, flow *f, uint32_t index, level level) {
   const ax_eqn *eqn = &f->program->eqns[index];
-  if (is_said(eqn)) return; /* it has said what it has to say */
-  if (eqn->prim->kind != AX_REGION) look_at_operation(g, f, index, level);
+  if (is_said(eqn)) join_open(g, f, eqn);
+  else if (eqn->prim->kind != AX_REGION) look_at_operation(g, f, index, level);
   else if (eqn->prim == &ax_prim_cond) join_cond(g, f, eqn);
   else if (eqn->prim == &ax_prim_scan) join_scan(g, f, eqn);
   else if (eqn->prim == &ax_prim_while) join_while(g, f, eqn);
@@ -309,13 +316,13 @@ static void hear(propagation *g, flow *f, const ax_eqn *eqn) {
   if (eqn->prim == &ax_prim_sharding_constraint) {
     const ax_constraint_params *params = eqn->params;
     const ax_spec *spec = ax_spec_on(g->p, g->s, &params->mesh, &params->specs.v[0]);
-    say(g, f, eqn->out, spec);
+    say(g, f, eqn->out, spec, params->specs.v[0].open);
     grow_as(g, f, eqn->in[0], spec, 0);
     return;
   }
   const ax_shard_map_params *params = eqn->params;
   for (uint32_t i = 0; i < eqn->in_count; i++) grow_as(g, f, eqn->in[i], ax_spec_on(g->p, g->s, &params->mesh, &params->in_specs.v[i]), 0);
-  for (uint32_t k = 0; k < eqn->out_count; k++) say(g, f, eqn->out + k, ax_spec_on(g->p, g->s, &params->mesh, &params->out_specs.v[k]));
+  for (uint32_t k = 0; k < eqn->out_count; k++) say(g, f, eqn->out + k, ax_spec_on(g->p, g->s, &params->mesh, &params->out_specs.v[k]), 0);
 }
 
 static bool flow_init(propagation *g, flow *f, const ax_program *program) {
@@ -323,7 +330,7 @@ static bool flow_init(propagation *g, flow *f, const ax_program *program) {
   uint64_t uses = 0;
   for (uint32_t e = 0; e < program->eqn_count; e++) uses += program->eqns[e].in_count;
   *f = (flow){.program = program, .at = ax_arena_alloc(arena, program->value_count * sizeof f->at[0]),
-              .said = ax_arena_alloc(arena, program->value_count), .given = ax_arena_alloc(arena, program->value_count),
+              .said = ax_arena_alloc(arena, program->value_count * sizeof f->said[0]), .given = ax_arena_alloc(arena, program->value_count),
               .queued = ax_arena_alloc(arena, program->eqn_count), .user = ax_arena_alloc(arena, uses * sizeof f->user[0]),
               .user_end = ax_arena_alloc(arena, ((size_t)program->value_count + 1) * sizeof f->user_end[0]),
               .maker = ax_arena_alloc(arena, program->value_count * sizeof f->maker[0])};

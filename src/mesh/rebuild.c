@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "ir/flow.h"
-#include "mesh/constraint.h"
 #include "mesh/partitioner.h"
 #include "prim/closed_call.h"
 #include "prim/prims.h"
@@ -312,11 +311,9 @@ static void enter(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_he
   }
 }
 
-/* The value is laid out as is said. */
-static void bind_constraint(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held) {
-  const ax_constraint_params *params = eqn->params;
-  const ax_spec *spec = ax_spec_on(p, s, &params->mesh, &params->specs.v[0]);
-  if (ax_failed()) return;
+/* The value is laid out as is said, and as propagation found where nothing is. */
+static void bind_constraint(const ax_partitioner *p, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held) {
+  const ax_spec *spec = lies[eqn->out];
   ax_held_set(&held[eqn->out], held_here(p, &held[eqn->in[0]], spec), spec);
   held[eqn->out].whole = held[eqn->in[0]].whole;
 }
@@ -329,7 +326,7 @@ void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program,
     if (eqn->prim == &ax_prim_shard_map) enter(p, s, eqn, held);
     else if (eqn->prim == &ax_prim_custom_vjp || eqn->prim == &ax_prim_custom_jvp) bind_custom(p, s, program, eqn, held);
     else if (eqn->prim->kind == AX_REGION) bind_region(p, s, program, eqn, held);
-    else if (eqn->prim == &ax_prim_sharding_constraint) bind_constraint(p, s, eqn, held);
+    else if (eqn->prim == &ax_prim_sharding_constraint) bind_constraint(p, eqn, lies, held);
     else if (lies != NULL && eqn->prim->kind == AX_LOCAL) ax_bind_operation(p, s, program, eqn, lies, held);
     else bind_whole(p, s, program, eqn, held);
   }

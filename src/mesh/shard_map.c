@@ -312,7 +312,7 @@ const ax_prim ax_prim_shard_map = {
 
 /* --- The function --- */
 
-/* One spec, begin .. end, blanks around it and "*N" behind it, which *times gets, taken off. open: it may be "?"; NULL: it must not. */
+/* One spec, begin .. end, blanks around it and "*N" behind it, which *times gets, taken off. open: it may be "?", and so may its entries; NULL: it must not. */
 static ax_status parse_one(const char *begin, const char *end, const ax_mesh *mesh, ax_spec *out, bool *open, uint32_t *times) {
   char text[(AX_MAX_NAME + 1) * (AX_MAX_AXES + AX_MAX_RANK) + 64];
   *times = 1;
@@ -333,7 +333,8 @@ static ax_status parse_one(const char *begin, const char *end, const ax_mesh *me
   bool is_open = open != NULL && strcmp(text, "?") == 0;
   if (open != NULL) *open = is_open;
   *out = (ax_spec){0};
-  return is_open ? AX_OK : ax_spec_parse(text, mesh, out);
+  if (is_open) return AX_OK;
+  return open != NULL ? ax_spec_parse_open(text, mesh, out) : ax_spec_parse(text, mesh, out);
 }
 
 /* The specs of one side, begin .. end; one alone stands for all. */
