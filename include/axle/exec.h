@@ -158,6 +158,7 @@ typedef struct ax_compile_options {
   ax_args donate;     /* the inputs whose memory may be reused for results, and that are gone once a run is started (see above) */
   bool keep_unused;   /* inputs that no result and no effect depends on are part of the program all the same: they are placed, held, and gone when they
                          are donated, so that a result may live in their memory. As jax.jit's keep_unused */
+  const char *const *names; /* what messages call the inputs, besides by their numbers: as many as there are, copied; NULL, and an entry that is: nothing */
   bool reference;     /* what each device computes by itself runs in plain reference code instead of machine code: slow, to find
                          out which of the two is wrong */
   uint32_t check_numerics; /* AX_CHECK_*: a run fails with AX_NOT_FINITE when an equation makes such a number: its result has one and none
@@ -219,7 +220,8 @@ AX_MUST_USE ax_status ax_executable_timeline(ax_executable *executable, ax_timel
 /* Runs and waits: ax_run_start, then until the results are ready. The thread works on this run until it is over, beside the runtime's
    workers. `out` receives arrays owned by the caller, all NULL on failure. Any thread, several at once; the workers serve all runs.
    AX_INVALID_ARGUMENT: wrong number of arguments; shapes or dtypes that do not match, arrays of another runtime, arrays donated
-   to an earlier run (the first five are named); an array that is donated and an argument twice, or donated by another thread meanwhile.
+   to an earlier run (the first five are named); committed arrays (ax_array_is_committed) on different devices, or on another number of them than the
+   executable's mesh has (the first are named, with their layouts and devices); an array that is donated and an argument twice, or donated by another thread meanwhile.
    AX_DEADLOCK: devices wait for a collective that others never reach; the message names them. AX_NOT_FINITE:
    see ax_compile_options.check_numerics. Also what an argument's run failed with. */
 #define AX_ARRAYS(...) (uint32_t)(sizeof((ax_array *[]){__VA_ARGS__}) / sizeof(ax_array *)), ((ax_array *[]){__VA_ARGS__}) /* for `in` */

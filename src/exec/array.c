@@ -35,6 +35,7 @@ void ax_array_release(ax_array *array) {
 const ax_type *ax_array_get_type(const ax_array *array) { return array != NULL ? &array->layout->type : NULL; }
 const ax_mesh *ax_array_get_mesh(const ax_array *array) { return array != NULL ? &array->layout->mesh : NULL; }
 const ax_spec *ax_array_get_spec(const ax_array *array) { return array != NULL ? &array->layout->spec : NULL; }
+bool ax_array_is_committed(const ax_array *array) { return array != NULL && array->layout->committed; }
 uint32_t ax_array_part_count(const ax_array *array) { return array != NULL ? array->layout->blocks : 0; }
 
 /* --- Who uses the parts --- */
@@ -124,6 +125,7 @@ ax_status ax_array_picture(const ax_array *array, char **out) {
 ax_status ax_layout_describe(const char *who, ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
                              ax_layout **out) {
   const ax_mesh one = {0};
+  const bool committed = mesh != NULL && mesh->count > 0;
   ax_spec parsed;
   *out = NULL;
   if (mesh == NULL) mesh = &one;
@@ -140,7 +142,9 @@ ax_status ax_layout_describe(const char *who, ax_runtime *runtime, const ax_mesh
     return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are",
                     (long long)ax_mesh_devices(mesh), (long long)runtime->options.max_devices);
   AX_TRY(ax_spec_parse(spec, mesh, &parsed));
-  return ax_layout_create(runtime, &sound, mesh, &parsed, out);
+  AX_TRY(ax_layout_create(runtime, &sound, mesh, &parsed, out));
+  (*out)->committed = committed;
+  return AX_OK;
 }
 
 ax_status ax_array_of_data(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out) {

@@ -24,6 +24,8 @@ typedef struct ax_layout {
   ax_spec spec;
   ax_sharding *sharding; /* retained: whose devices are not the mesh's places; NULL: they are */
   ax_axis_set named; /* by the spec */
+  bool committed;    /* put there by somebody who said where, or made of what was: a call is to run there */
+  int64_t devices;   /* of the mesh */
   uint32_t blocks;
   size_t block_bytes;   /* of a part's elements */
   size_t stride, bytes; /* between parts that are allocated together, a multiple of 64; of all of them */

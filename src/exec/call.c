@@ -13,10 +13,11 @@
 
 enum { most_named = 5 };
 
-void ax_mismatch(ax_mismatches *all, uint32_t index, const ax_type *want, const ax_type *got, const char *but) {
-  if (all->count++ < most_named)
-    ax_text_add(&all->text, "\n  argument %u: the program takes %s, got %s%s", index, ax_type_string(want, NULL),
-                got != NULL ? ax_type_string(got, NULL) : "nothing", but);
+void ax_mismatch(ax_mismatches *all, const ax_executable *e, uint32_t index, const ax_type *want, const ax_type *got, const char *but) {
+  if (all->count++ >= most_named) return;
+  ax_text_add(&all->text, "\n  ");
+  ax_argument_text(&all->text, e, NULL, index);
+  ax_text_add(&all->text, ": the program takes %s, got %s%s", ax_type_string(want, NULL), got != NULL ? ax_type_string(got, NULL) : "nothing", but);
 }
 
 ax_status ax_mismatches_report(ax_mismatches *all, const char *who, uint32_t arguments) {
@@ -35,7 +36,7 @@ static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
     const ax_type *got = in != NULL && in[i] != NULL ? &in[i]->layout->type : NULL;
     bool gone = got != NULL && ax_executable_uses(e, i) && ax_array_gone(in[i]), foreign = got != NULL && in[i]->layout->runtime != e->runtime;
     if (got != NULL && !gone && !foreign && got->dtype == want->dtype && ax_same_shape(got, want)) continue;
-    ax_mismatch(&wrong, i, want, got, gone ? ", which was donated to an earlier run" : foreign ? " of another runtime" : "");
+    ax_mismatch(&wrong, e, i, want, got, gone ? ", which was donated to an earlier run" : foreign ? " of another runtime" : "");
   }
   return ax_mismatches_report(&wrong, "run", e->in_count);
 }
@@ -85,13 +86,13 @@ static holding hold(const ax_run_call *call, ax_status *status) {
 
 /* How a result that is passed on lies. */
 static ax_layout *layout_of(const ax_run_call *call, const ax_passed *passed) {
-  ax_layout *wanted = call->e->passed_layout[passed->result];
+  ax_layout *wanted = call->on->passed[passed->result];
   return wanted != NULL ? wanted : call->in[passed->from]->layout;
 }
 
 ax_status ax_call_make_arrays(const ax_run_call *call) {
   const uint32_t made = call->e->plan->out_count;
-  for (uint32_t k = 0; k < made; k++) AX_TRY(ax_array_create(call->e->results[k].layout, NULL, &call->out[k]));
+  for (uint32_t k = 0; k < made; k++) AX_TRY(ax_array_create(call->on->made[k], NULL, &call->out[k]));
   for (uint32_t k = 0; k < call->passed_count; k++) AX_TRY(ax_array_create(layout_of(call, &call->passed[k]), NULL, &call->out[made + k]));
   return AX_OK;
 }
@@ -239,7 +240,7 @@ typedef struct selection {
 } selection;
 
 /* Room for as much as there can be. One block of memory, owned by the caller: *memory. */
-static ax_status make_room(selection *s, ax_executable *e, void **memory) {
+static ax_status make_room(selection *s, ax_executable *e, const ax_assigned *on, void **memory) {
   const size_t in_count = (size_t)e->in_count + e->out_count, out_count = e->out_count;
   const size_t bytes = (in_count + out_count) * sizeof s->in[0] + in_count * sizeof s->input[0] + out_count * sizeof s->passed[0];
   void *next = *memory = ax_calloc(1, bytes + 1);
@@ -248,7 +249,7 @@ static ax_status make_room(selection *s, ax_executable *e, void **memory) {
   s->out = s->in + in_count;
   s->passed = (ax_passed *)(void *)(s->out + out_count);
   s->input = (uint32_t *)(void *)(s->passed + out_count);
-  s->call = (ax_run_call){.e = e, .in = s->in, .out = s->out, .input = s->input, .passed = s->passed};
+  s->call = (ax_run_call){.e = e, .on = on, .in = s->in, .out = s->out, .input = s->input, .passed = s->passed};
   return AX_OK;
 }
 
@@ -269,7 +270,8 @@ static uint32_t find_given(selection *s, ax_array *const *in, uint32_t i) {
 /* Whether result k is its argument, the same array: that is not donated, and lies as the result is to. */
 static bool is_same_array(const ax_executable *e, ax_array *const *in, uint32_t k) {
   const ax_returned *r = &e->returned[k];
-  return !e->donate[r->input] && (e->passed_layout[k] == NULL || ax_layout_same(in[r->input]->layout, e->passed_layout[k]));
+  const ax_layout *is = in[r->input]->layout, *wanted = e->passed_layout[k];
+  return !e->donate[r->input] && (wanted == NULL || (ax_layout_same(is, wanted) && is->devices == wanted->devices));
 }
 
 static void select_all(selection *s, ax_array *const *in, ax_array **out) {
@@ -292,11 +294,11 @@ static void hand_out(const selection *s, ax_array **out) {
 }
 
 /* Nothing runs where all results are arguments as they are, and nothing else is done. */
-static ax_status start_selected(ax_executable *e, ax_array *const *in, ax_array **out, bool at_once, ax_pending **pending) {
+static ax_status start_selected(ax_executable *e, const ax_assigned *on, ax_array *const *in, ax_array **out, bool at_once, ax_pending **pending) {
   selection s;
   void *memory;
   *pending = NULL;
-  AX_TRY(make_room(&s, e, &memory));
+  AX_TRY(make_room(&s, e, on, &memory));
   select_all(&s, in, out);
   const bool nothing = e->idle_plan && s.call.passed_count == 0;
   if (nothing) count_without(e);
@@ -314,8 +316,11 @@ static ax_status check_call(const ax_executable *e, ax_array *const *in, uint32_
 }
 
 static ax_status begin(ax_executable *e, ax_array *const *in, ax_array **out, bool at_once, ax_pending **pending) {
-  if (!e->plain) return start_selected(e, in, out, at_once, pending);
-  return start(&(ax_run_call){.e = e, .in_count = e->in_count, .in = in, .out = out}, at_once, pending);
+  const ax_assigned *on;
+  *pending = NULL;
+  AX_TRY(ax_assigned_find(e, in, "run", NULL, &on));
+  if (!e->plain) return start_selected(e, on, in, out, at_once, pending);
+  return start(&(ax_run_call){.e = e, .on = on, .in_count = e->in_count, .in = in, .out = out}, at_once, pending);
 }
 
 /* Results that are arguments may be those of a run that is not over. */

@@ -14,6 +14,7 @@ typedef struct ax_passed {
 
 typedef struct ax_run_call {
   ax_executable *e;
+  const ax_assigned *on;
   uint32_t in_count, passed_count; /* at least the plan's; and how many results come behind the plan's */
   ax_array *const *in;             /* borrowed */
   ax_array **out;
@@ -43,7 +44,7 @@ typedef struct ax_mismatches {
   ax_text text;
   uint32_t count;
 } ax_mismatches;
-void ax_mismatch(ax_mismatches *all, uint32_t index, const ax_type *want, const ax_type *got, const char *but);
+void ax_mismatch(ax_mismatches *all, const ax_executable *executable, uint32_t index, const ax_type *want, const ax_type *got, const char *but);
 /* AX_OK when there are none; deinits. */
 AX_MUST_USE ax_status ax_mismatches_report(ax_mismatches *all, const char *who, uint32_t arguments);
 

@@ -17,6 +17,7 @@
 
 #include "axle/stages.h"
 #include "exec/array.h"
+#include "exec/devices.h"
 #include "exec/pool.h"
 #include "exec/workers.h"
 #include "jit/jit.h"
@@ -251,7 +252,11 @@ struct ax_executable {
   uint32_t *kept;     /* by the plan's inputs: the program's */
   ax_returned *returned;     /* by result: the plan's that it is, or the program's input */
   ax_layout **passed_layout; /* by result that is an input: how it lies; NULL: as that does */
-  bool *is_passed;           /* by input: it is a result */
+  bool *is_passed;           /* by input: it is a result; */
+  bool *is_laid;             /* and one that lies in a certain way */
+  const char **names;        /* by input, for messages; NULL: they have none */
+  ax_assigned assigned;      /* how results lie on devices 0, 1, ..; */
+  _Atomic(ax_assigned *) other_assigned; /* and on others that there have been; the lock is for adding one */
   bool plain;                /* the plan has the same inputs and results */
   bool idle_plan;            /* the plan makes nothing, and does nothing */
   bool is_constant;          /* what it makes is small, and the same in each run */
@@ -362,6 +367,8 @@ ax_executable *ax_executable_create(ax_runtime *runtime, ax_program *program);
 void ax_executable_destroy(ax_executable *executable);
 AX_MUST_USE ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds,
                                        const ax_compile_options *options, ax_executable **out);
+/* Names of inputs, or NULL where there are none: one block, ax_free. */
+AX_MUST_USE ax_status ax_names_copy(const char *const *names, uint32_t count, const char ***out);
 /* Of the program as options->shardings say; retained. Messages begin with `who`. */
 AX_MUST_USE ax_status ax_program_laid_over(ax_program *program, const ax_compile_options *options, const char *who, ax_program **out);
 /* exec/memory_use.c: of spaces that are placed. */

@@ -19,6 +19,7 @@ static void release_constants(ax_executable *e) {
 
 void ax_executable_destroy(ax_executable *e) {
   release_constants(e);
+  ax_assigned_deinit(e);
   for (ax_execution *run; (run = ax_execution_take_idle(e)) != NULL;) ax_execution_destroy(e, run);
   for (uint32_t k = 0; e->results != NULL && k < e->plan->out_count; k++) ax_layout_release(e->results[k].layout);
   for (uint32_t k = 0; k < e->out_count; k++) ax_layout_release(e->passed_layout[k]);
@@ -26,6 +27,7 @@ void ax_executable_destroy(ax_executable *e) {
   ax_plan_destroy(e->plan);
   ax_program_release(e->program);
   ax_free(e->constants);
+  ax_free(e->names);
   if (e->timeline != NULL) ax_free(e->timeline->spans);
   ax_free(e->timeline);
   pthread_mutex_destroy(&e->lock);
@@ -33,11 +35,35 @@ void ax_executable_destroy(ax_executable *e) {
   ax_free(e);
 }
 
+ax_status ax_names_copy(const char *const *names, uint32_t count, const char ***out) {
+  size_t bytes = ((size_t)count + 1) * sizeof **out;
+  *out = NULL;
+  if (names == NULL) return AX_OK;
+  for (uint32_t i = 0; i < count; i++) bytes += names[i] != NULL ? strlen(names[i]) + 1 : 0;
+  *out = ax_calloc(1, bytes);
+  if (*out == NULL) return ax_out_of_memory(bytes);
+  char *next = (char *)(*out + count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    if (names[i] == NULL) continue;
+    (*out)[i] = strcpy(next, names[i]);
+    next += strlen(next) + 1;
+  }
+  return AX_OK;
+}
+
+/* Messages are to have the names that the caller gave. */
+static bool same_names(const char *const *a, const char *const *b, uint32_t count) {
+  if (a == NULL || b == NULL) return a == b;
+  for (uint32_t i = 0; i < count; i++)
+    if (a[i] != b[i] && (a[i] == NULL || b[i] == NULL || strcmp(a[i], b[i]) != 0)) return false;
+  return true;
+}
+
 static bool same_options(const ax_executable *e, const ax_compile_options *options, const bool *donate) {
   if ((e->timeline != NULL) != options->timeline || e->plan->options.reference != options->reference || e->plan->options.check != options->check_numerics ||
       e->plan->options.unchecked_ragged != options->unchecked_ragged || e->keep_unused != options->keep_unused)
     return false;
-  return memcmp(e->asked, donate, e->in_count) == 0;
+  return memcmp(e->asked, donate, e->in_count) == 0 && same_names((const char *const *)e->names, options->names, e->in_count);
 }
 
 static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options, const bool *donate) {
@@ -75,10 +101,15 @@ static void tell(const ax_executable *e) {
   if (e->runtime->options.log == NULL) return;
   ax_runtime_log(e->runtime, "lower: %u equations for %u devices, %.3f s", e->program->eqn_count, e->devices, e->lower_seconds);
   ax_runtime_log(e->runtime, "compile: %u instructions, %.3f s", e->codes[0].instr_count, e->compile_seconds);
-  for (uint32_t i = 0; i < e->in_count; i++)
-    if (e->asked[i] && ax_executable_donated(e, i) < 0)
-      ax_runtime_log(e->runtime, "compile: argument %u, %s, is donated to no use: %s", i, ax_type_string(ax_program_in_type(e->program, i), NULL),
-                     e->donate[i] ? "no result lives in its memory" : "nothing depends on it, and it stays the caller's");
+  for (uint32_t i = 0; i < e->in_count; i++) {
+    if (!e->asked[i] || ax_executable_donated(e, i) >= 0) continue;
+    ax_text name = {0};
+    ax_argument_text(&name, e, NULL, i);
+    ax_runtime_log(e->runtime, "compile: %s, %s, is donated to no use: %s", name.data != NULL ? name.data : "an argument",
+                   ax_type_string(ax_program_in_type(e->program, i), NULL),
+                   e->donate[i] ? "no result lives in its memory" : "nothing depends on it, and it stays the caller's");
+    ax_text_deinit(&name);
+  }
 }
 
 /* laid: what the program was lowered to; NULL: it is now. */
@@ -113,9 +144,11 @@ static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_laid
   }
   ax_executable *e = ax_executable_create(runtime, program);
   if (e == NULL) return ax_out_of_memory(sizeof *e);
+  status = ax_names_copy(options->names, program->in_count, &e->names);
   e->timeline = options->timeline ? ax_calloc(1, sizeof *e->timeline) : NULL;
   ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as runs round */
-  status = options->timeline && e->timeline == NULL ? ax_out_of_memory(sizeof *e->timeline) : make(e, laid, lower_seconds, options);
+  if (status == AX_OK && options->timeline && e->timeline == NULL) status = ax_out_of_memory(sizeof *e->timeline);
+  if (status == AX_OK) status = make(e, laid, lower_seconds, options);
   ax_float_mode_leave(caller);
   if (status != AX_OK) {
     ax_executable_destroy(e);

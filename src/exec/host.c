@@ -65,7 +65,7 @@ static ax_status check_hosts(const ax_executable *e, const ax_host_array *in) {
     ax_type got = in != NULL ? type_of(&in[i]) : (ax_type){0};
     bool empty = in != NULL && in[i].data == NULL && e->wanted[i]->block_bytes > 0;
     if (in != NULL && got.dtype == want->dtype && ax_same_shape(&got, want) && !empty) continue;
-    ax_mismatch(&wrong, i, want, got.dtype != AX_NO_DTYPE ? &got : NULL, got.dtype != AX_NO_DTYPE && empty ? " without data" : "");
+    ax_mismatch(&wrong, e, i, want, got.dtype != AX_NO_DTYPE ? &got : NULL, got.dtype != AX_NO_DTYPE && empty ? " without data" : "");
   }
   return ax_mismatches_report(&wrong, "run_host", e->in_count);
 }

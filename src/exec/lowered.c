@@ -10,7 +10,7 @@ struct ax_lowered {
   atomic_uint references;
   ax_program *program; /* with its shardings */
   ax_laid laid;
-  ax_compile_options options; /* without mesh and shardings, which `program` has; its list is owned */
+  ax_compile_options options; /* without mesh and shardings, which `program` has; its lists are owned */
   double seconds;
 };
 
@@ -18,14 +18,19 @@ static void destroy(ax_lowered *l) {
   ax_program_release(l->program);
   ax_laid_deinit(&l->laid);
   ax_free((uint32_t *)l->options.donate.list);
+  ax_free((const char **)l->options.names);
   ax_free(l);
 }
 
-static ax_status keep_options(ax_lowered *l, const ax_compile_options *options) {
+static ax_status keep_options(ax_lowered *l, const ax_compile_options *options, uint32_t in_count) {
+  const char **names;
   l->options = *options;
   l->options.mesh = NULL;
   l->options.shardings = NULL;
   l->options.donate.list = NULL;
+  l->options.names = NULL;
+  AX_TRY(ax_names_copy(options->names, in_count, &names));
+  l->options.names = (const char *const *)names;
   if (options->donate.list == NULL) return AX_OK;
   const size_t bytes = options->donate.count * sizeof options->donate.list[0];
   uint32_t *list = ax_alloc(bytes);
@@ -37,7 +42,7 @@ static ax_status keep_options(ax_lowered *l, const ax_compile_options *options) 
 
 static ax_status lower(ax_lowered *l, ax_program *program, const ax_compile_options *options) {
   const double begin = ax_seconds();
-  AX_TRY(keep_options(l, options));
+  AX_TRY(keep_options(l, options, program->in_count));
   AX_TRY(ax_program_laid_over(program, options, "lower", &l->program));
   ax_float_mode caller = ax_float_mode_enter(); /* as ax_compile */
   ax_status status = ax_program_lay_out(l->program, options->keep_unused, &l->laid);

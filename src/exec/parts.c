@@ -27,6 +27,7 @@ ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_me
   layout->mesh = *mesh;
   layout->spec = *spec;
   layout->named = ax_spec_set(spec);
+  layout->devices = ax_mesh_devices(mesh);
   ax_status status = ax_shard_type(&layout->type, spec, mesh, &layout->block);
   if (status == AX_OK && !measure(layout)) status = ax_out_of_memory(SIZE_MAX);
   if (status == AX_OK) {

@@ -86,6 +86,13 @@ static ax_status copy_ids(const int64_t *devices, int64_t count, int64_t **ids) 
   return AX_OK;
 }
 
+ax_status ax_sharding_create_on(const ax_mesh *mesh, const ax_spec *spec, const ax_sharding *devices, ax_sharding **out) {
+  int64_t *ids;
+  *out = NULL;
+  AX_TRY(copy_ids(devices->ids, devices->places, &ids));
+  return create(mesh, spec, AX_NONE, ids, out);
+}
+
 static ax_status make(const char *who, const ax_mesh *mesh, const ax_spec *spec, const ax_sharding_options *options, ax_sharding **out) {
   int64_t *ids;
   if (options == NULL) options = &no_options;

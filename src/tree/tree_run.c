@@ -122,8 +122,16 @@ static const char *leaf_of(const leaves *in, uint32_t number, uint32_t *tree) {
   return in->trees[*tree]->def->names[number];
 }
 
-/* The run has refused its arguments: says it in leaves when one that is donated is in two of them. */
-static ax_status explain(const ax_executable *e, const leaves *in, ax_array *const *arrays, ax_status status) {
+static void name_leaf(ax_text *text, const void *context, uint32_t argument) {
+  uint32_t tree;
+  const char *name = leaf_of(context, argument, &tree);
+  ax_text_add(text, "%s of tree %u", name, tree);
+}
+
+/* The run has refused its arguments: says it in leaves when they are not on the same devices, or one that is donated is in two of them. */
+static ax_status explain(ax_executable *e, const leaves *in, ax_array *const *arrays, ax_status status) {
+  const ax_assigned *assigned;
+  AX_TRY(ax_assigned_find(e, arrays, "tree_run", &(ax_naming){name_leaf, in}, &assigned));
   holder *holders = ax_alloc((size_t)in->count * sizeof holders[0]);
   if (holders == NULL) return status;
   for (uint32_t i = 0; i < in->count; i++) holders[i] = (holder){arrays[i], i};

@@ -105,6 +105,7 @@ class array : public handle<ax_array, ax_array_retain, ax_array_release> {
     std::size_t bytes = 0;
     std::int64_t device = 0; /* the first that holds it */
   };
+  bool is_committed() const { return ax_array_is_committed(get()); }
   std::uint32_t part_count() const { return ax_array_part_count(get()); }
   may<part_place> part(std::uint32_t index, location at = location::here()) const {
     part_place found;
@@ -185,16 +186,18 @@ class executable : public handle<ax_executable, ax_executable_retain, ax_executa
 struct compile_options {
   args donate = {};
   bool keep_unused = false;
+  std::vector<const char *> names = {}; /* of the inputs, for messages */
   bool reference = false;
   std::uint32_t check_numerics = 0; /* AX_CHECK_* */
   bool timeline = false;
   std::optional<mesh> over = {}; /* with `shardings` */
   std::string shardings = {};    /* "data; ? -> ?"; "": as the program says */
 
-  ax_compile_options raw() const { /* borrows donate's list, the mesh and the text */
+  ax_compile_options raw() const { /* borrows donate's list, the names, the mesh and the text */
     ax_compile_options made{};
     made.donate = donate;
     made.keep_unused = keep_unused;
+    made.names = names.empty() ? nullptr : names.data();
     made.reference = reference;
     made.check_numerics = check_numerics;
     made.timeline = timeline;

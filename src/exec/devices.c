@@ -1,0 +1,186 @@
+/* See devices.h. */
+#include "exec/devices.h"
+
+#include <string.h>
+
+#include "exec/exec.h"
+#include "mesh/assignment.h"
+
+/* --- How results lie --- */
+
+static bool has_mesh(const ax_executable *e) { return e->mesh.count > 0; }
+
+static ax_status describe(ax_executable *e, const ax_layout *usual, const ax_assigned *assigned, ax_layout **out) {
+  const ax_layout *like = assigned->like;
+  if (like == NULL) {
+    *out = ax_layout_retain((ax_layout *)usual);
+    return AX_OK;
+  }
+  const ax_mesh *mesh = has_mesh(e) ? &usual->mesh : &like->mesh;
+  AX_TRY(ax_layout_create(e->runtime, &usual->type, mesh, &usual->spec, out));
+  (*out)->committed = true;
+  return like->sharding != NULL ? ax_sharding_create_on(mesh, &usual->spec, like->sharding, &(*out)->sharding) : AX_OK;
+}
+
+static ax_status describe_all(ax_executable *e, ax_assigned *assigned) {
+  const uint32_t made = e->plan->out_count;
+  assigned->made = ax_calloc((size_t)made + e->out_count + 1, sizeof assigned->made[0]);
+  if (assigned->made == NULL) return ax_out_of_memory(made * sizeof assigned->made[0]);
+  assigned->passed = assigned->made + made;
+  for (uint32_t k = 0; k < made; k++) AX_TRY(describe(e, e->results[k].layout, assigned, &assigned->made[k]));
+  for (uint32_t k = 0; k < e->out_count; k++)
+    if (e->passed_layout[k] != NULL) AX_TRY(describe(e, e->passed_layout[k], assigned, &assigned->passed[k]));
+  return AX_OK;
+}
+
+static void release(const ax_executable *e, ax_assigned *assigned) {
+  for (uint32_t k = 0; assigned->made != NULL && k < e->plan->out_count + e->out_count; k++) ax_layout_release(assigned->made[k]);
+  ax_free(assigned->made);
+  ax_layout_release(assigned->like);
+}
+
+/* Results on several devices, or on a mesh that has a name, are where they were meant to be. */
+ax_status ax_assigned_init(ax_executable *e) {
+  const bool committed = has_mesh(e);
+  for (uint32_t k = 0; k < e->plan->out_count; k++) e->results[k].layout->committed = committed;
+  for (uint32_t k = 0; k < e->out_count; k++)
+    if (e->passed_layout[k] != NULL) e->passed_layout[k]->committed = committed;
+  for (uint32_t i = 0; i < e->in_count; i++) e->wanted[i]->committed = committed;
+  return describe_all(e, &e->assigned);
+}
+
+void ax_assigned_deinit(ax_executable *e) {
+  release(e, &e->assigned);
+  for (ax_assigned *a = atomic_load(&e->other_assigned), *next; a != NULL; a = next) {
+    next = a->next;
+    release(e, a);
+    ax_free(a);
+  }
+}
+
+static bool same_devices(const ax_layout *a, const ax_layout *b) {
+  const ax_sharding *x = a->sharding, *y = b->sharding;
+  if (a->devices != b->devices) return false;
+  return x == y || (x != NULL && y != NULL && memcmp(x->ids, y->ids, (size_t)a->devices * sizeof x->ids[0]) == 0);
+}
+
+static ax_assigned *look(ax_executable *e, const ax_layout *like) {
+  ax_assigned *a = atomic_load_explicit(&e->other_assigned, memory_order_acquire);
+  while (a != NULL && !(same_devices(a->like, like) && (has_mesh(e) || ax_mesh_equal(&a->like->mesh, &like->mesh, false)))) a = a->next;
+  return a;
+}
+
+static ax_status make(ax_executable *e, ax_layout *like, ax_assigned **out) {
+  ax_assigned *a = ax_calloc(1, sizeof *a);
+  if (a == NULL) return ax_out_of_memory(sizeof *a);
+  a->like = ax_layout_retain(like);
+  ax_status status = describe_all(e, a);
+  if (status == AX_OK) {
+    *out = a;
+    return AX_OK;
+  }
+  release(e, a);
+  ax_free(a);
+  return status;
+}
+
+/* They stay until the executable goes: nobody has to keep one. */
+static ax_status find_other(ax_executable *e, ax_layout *like, const ax_assigned **out) {
+  ax_status status = AX_OK;
+  ax_assigned *a = look(e, like);
+  if (a == NULL) {
+    pthread_mutex_lock(&e->lock);
+    a = look(e, like);
+    if (a == NULL) {
+      status = make(e, like, &a);
+      if (status == AX_OK) a->next = atomic_load(&e->other_assigned);
+      if (status == AX_OK) atomic_store_explicit(&e->other_assigned, a, memory_order_release);
+    }
+    pthread_mutex_unlock(&e->lock);
+  }
+  *out = a;
+  return status;
+}
+
+/* --- Refused --- */
+
+void ax_argument_text(ax_text *text, const ax_executable *e, const ax_naming *naming, uint32_t argument) {
+  if (naming != NULL) {
+    naming->write(text, naming->context, argument);
+    return;
+  }
+  ax_text_add(text, "argument %u", argument);
+  if (e->names != NULL && e->names[argument] != NULL) ax_text_add(text, " (%s)", e->names[argument]);
+}
+
+static void ids_text(ax_text *text, const ax_layout *layout) {
+  enum { shown = 16 };
+  ax_text_add(text, "device ids [");
+  for (int64_t p = 0; p < layout->devices && p < shown; p++)
+    ax_text_add(text, "%s%lld", p > 0 ? ", " : "", (long long)(layout->sharding != NULL ? layout->sharding->ids[p] : p));
+  ax_text_add(text, "%s] of platform cpu", layout->devices > shown ? ", .." : "");
+}
+
+/* "argument 0 (x), f32[8], which lies P(d) over (d=4) on device ids [0, 1, 2, 3] of platform cpu" */
+static void whereabouts(ax_text *text, const ax_executable *e, ax_array *const *in, const ax_naming *naming, uint32_t i) {
+  const ax_layout *layout = in[i]->layout;
+  ax_argument_text(text, e, naming, i);
+  ax_text_add(text, ", %s, which lies ", ax_type_string(&layout->type, NULL));
+  ax_spec_text(text, &layout->spec, &layout->mesh);
+  ax_text_add(text, " over ");
+  ax_mesh_text(text, &layout->mesh);
+  ax_text_add(text, " on ");
+  ids_text(text, layout);
+}
+
+/* The next argument from *i on that has to lie where others do: which devices, or the layout of a result, take; and was put somewhere. */
+static const ax_layout *next_committed(const ax_executable *e, ax_array *const *in, uint32_t *i) {
+  for (; *i < e->in_count; ++*i)
+    if ((e->place[*i] != AX_NONE || e->is_laid[*i]) && in[*i]->layout->committed) return in[*i]->layout;
+  return NULL;
+}
+
+static uint32_t count_others(const ax_executable *e, ax_array *const *in, const ax_layout *than) {
+  uint32_t count = 0, i = 0;
+  for (const ax_layout *layout; (layout = next_committed(e, in, &i)) != NULL; i++) count += !same_devices(layout, than);
+  return count;
+}
+
+static ax_status refuse(const ax_executable *e, ax_array *const *in, const char *who, const ax_naming *naming, uint32_t first, uint32_t second) {
+  const ax_layout *layout = in[first]->layout;
+  ax_text text = {0};
+  uint32_t more = count_others(e, in, layout);
+  if (second == AX_NONE) {
+    ax_text_add(&text, "the program runs on %u device%s, ", e->devices, e->devices == 1 ? "" : "s");
+    ax_mesh_text(&text, &e->mesh);
+    ax_text_add(&text, ", and was given ");
+  } else {
+    ax_text_add(&text, "incompatible devices: ");
+    more--;
+  }
+  whereabouts(&text, e, in, naming, first);
+  if (second != AX_NONE) {
+    ax_text_add(&text, ", and ");
+    whereabouts(&text, e, in, naming, second);
+  }
+  if (more > 0) ax_text_add(&text, "; %u more %s not on the first one's devices", more, more == 1 ? "is" : "are");
+  ax_status status = text.failed ? ax_out_of_memory(0) : ax_error(AX_INVALID_ARGUMENT, "%s: %s", who, text.data);
+  ax_text_deinit(&text);
+  return status;
+}
+
+/* --- Found --- */
+
+ax_status ax_assigned_find(ax_executable *e, ax_array *const *in, const char *who, const ax_naming *naming, const ax_assigned **out) {
+  uint32_t i = 0;
+  *out = &e->assigned;
+  const ax_layout *first = next_committed(e, in, &i), *seen = first;
+  if (first == NULL) return AX_OK;
+  const uint32_t at = i;
+  for (const ax_layout *layout; (layout = next_committed(e, in, &i)) != NULL; i++) {
+    if (layout == seen || same_devices(layout, first)) seen = layout;
+    else return refuse(e, in, who, naming, at, i);
+  }
+  if (has_mesh(e) && first->devices != e->devices) return refuse(e, in, who, naming, at, AX_NONE);
+  return has_mesh(e) && first->sharding == NULL ? AX_OK : find_other(e, (ax_layout *)first, out); /* its count of references is not part of what is const */
+}
