@@ -132,6 +132,54 @@ static ax_value cut(maker *m, ax_value x, ax_value y) {
   }
 }
 
+/* Sums and extremes of windows, parts with strides, dimensions turned round. */
+static ax_value windowed(maker *m, ax_value x) {
+  ax_type type = ax_typeof(x);
+  int64_t window[AX_MAX_RANK], stride[AX_MAX_RANK], low[AX_MAX_RANK], high[AX_MAX_RANK], base[AX_MAX_RANK], dilation[AX_MAX_RANK], axis = below(m, 4);
+  for (uint32_t d = 0; d < type.rank; d++) {
+    bool plain = d != axis && below(m, 2) == 0;
+    window[d] = plain ? 1 : 1 + below(m, 3);
+    stride[d] = plain ? 1 : 1 + below(m, 3);
+    low[d] = plain ? 0 : below(m, 4) - 1;
+    high[d] = plain ? 0 : below(m, 4) - 1;
+    base[d] = plain ? 1 : 1 + below(m, 2);
+    dilation[d] = plain ? 1 : 1 + below(m, 2);
+    if (type.dims[d] < 3) low[d] = high[d] = 1;
+  }
+  const ax_window_options options = {.strides = stride, .low = low, .high = high, .base_dilation = base, .window_dilation = dilation};
+  switch (below(m, 5)) {
+    case 0: return ax_reduce_window_max(x, window, &options);
+    case 1: return ax_reduce_window_min(x, window, &options);
+    case 2: return axis < type.rank ? ax_rev(x, 1, &axis) : x;
+    case 3: return axis < type.rank ? ax_slice_in_dim(x, below(m, type.dims[axis]), AX_END, 1 + below(m, 3), axis) : x;
+    default: return ax_reduce_window_sum(x, window, &options);
+  }
+}
+
+/* x, with a batch and a feature dimension put in front where it has none, with y in the shape of a kernel. */
+static ax_value convolved(maker *m, ax_value x, ax_value y) {
+  ax_type type = ax_typeof(x);
+  int64_t dims[AX_MAX_RANK] = {1, 1}, kernel[AX_MAX_RANK], stride[AX_MAX_RANK], low[AX_MAX_RANK], high[AX_MAX_RANK], left[AX_MAX_RANK], right[AX_MAX_RANK];
+  uint32_t rank = type.rank < 3 ? type.rank + 2 : type.rank, added = rank - type.rank;
+  for (uint32_t d = 0; d < type.rank; d++) dims[d + added] = type.dims[d];
+  int64_t fg = dims[1] % 2 == 0 && below(m, 2) == 0 ? 2 : 1, bg = fg == 1 && dims[0] % 2 == 0 && below(m, 2) == 0 ? 2 : 1;
+  kernel[0] = fg * bg * (1 + below(m, 3));
+  kernel[1] = dims[1] / fg;
+  for (uint32_t d = 2; d < rank; d++) {
+    bool longer = below(m, 4) == 0;
+    kernel[d] = longer ? dims[d] : 1 + below(m, 3);
+    stride[d - 2] = 1 + below(m, 3);
+    low[d - 2] = below(m, 4) - (dims[d] > 2);
+    high[d - 2] = below(m, 4) - (dims[d] > 2);
+    left[d - 2] = 1 + (below(m, 4) == 0);
+    right[d - 2] = longer ? 1 : 1 + below(m, 2);
+  }
+  ax_value shaped = ax_full(AX_S32, rank, kernel, 0);
+  const ax_conv_options options = {.strides = stride, .low = low, .high = high, .lhs_dilation = left, .rhs_dilation = right, .feature_group_count = fg, .batch_group_count = bg};
+  if (ax_dims_elems(rank, kernel) > MOST) return x;
+  return ax_conv_general_dilated(ax_reshape(x, rank, dims), fitted(m, y, shaped), &options);
+}
+
 static ax_value product(maker *m, ax_value x, ax_value y) {
   ax_type a = ax_typeof(x), b = ax_typeof(y);
   for (uint32_t i = 0; i < a.rank; i++)
@@ -331,12 +379,12 @@ static ax_value some_control(maker *m, ax_value x, ax_value y) { return below(m,
 
 static ax_value small(ax_value made, ax_value instead) {
   ax_type type = ax_typeof(made);
-  return ax_type_elems(&type) > MOST || type.rank > 4 ? instead : made;
+  return ax_type_elems(&type) > MOST || ax_type_elems(&type) == 0 || type.rank > 4 ? instead : made;
 }
 
 static ax_value next(maker *m, ax_value x, ax_value y) {
   ax_value made;
-  switch (below(m, m->depth > 0 ? 11 : 9)) {
+  switch (below(m, m->depth > 0 ? 13 : 11)) {
     case 0:
     case 1: made = pointwise(m, x, fitted(m, y, x)); break;
     case 2: made = reshaped(m, x); break;
@@ -346,6 +394,8 @@ static ax_value next(maker *m, ax_value x, ax_value y) {
     case 6: made = product(m, x, y); break;
     case 7: made = reduced(m, x); break;
     case 8: made = said(m, x); break;
+    case 9: made = windowed(m, x); break;
+    case 10: made = convolved(m, x, y); break;
     default: made = some_control(m, x, y); break;
   }
   if (m->taken != 0 && below(m, 5) == 0) made = exchanged(m, made);

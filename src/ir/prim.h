@@ -254,8 +254,23 @@ typedef enum ax_factor_kind {
   AX_FACTOR_MAX,   /* .. or of which the largest .. */
   AX_FACTOR_MIN    /* .. or the smallest is taken */
 } ax_factor_kind;
+/* A dimension of an operand over which windows go: its one factor counts their positions, which are no indices of its own. Position p sees
+   what stands from first + p * stride on, `extent` places, when its elements stand `base` apart, and `fill` everywhere else. */
+typedef enum ax_fill {
+  AX_FILL_ANY,      /* nobody looks there */
+  AX_FILL_ZERO,
+  AX_FILL_LEAST,    /* of the dtype */
+  AX_FILL_GREATEST,
+  AX_FILL_OPERAND   /* operand 1, a scalar */
+} ax_fill;
+typedef struct ax_reach {
+  int64_t first, stride, extent, base;
+  ax_fill fill;
+} ax_reach;
 typedef struct ax_factored { /* an operand's or a result's dimensions; the numbers of their factors */
   uint8_t count[AX_MAX_RANK], factor[AX_MAX_RANK][AX_MAX_RANK];
+  uint32_t reached; /* bits of those over which windows go, as .. */
+  ax_reach reach[AX_MAX_RANK]; /* .. says */
 } ax_factored;
 typedef struct ax_factors {
   uint32_t count;
@@ -272,7 +287,9 @@ typedef struct ax_shard_args {
 /* --- block: the equation on blocks, for primitives whose parameters say sizes: bound in the trace in progress, over whose axes specs are. --- */
 typedef struct ax_block_args {
   const ax_eqn *eqn;
-  const ax_value *in;    /* blocks */
+  const ax_value *in;    /* blocks; along dimensions that are reached, all that the positions in the block see */
+  const uint32_t *reached; /* by operand: bits of those dimensions */
+  const ax_type *types; /* of the whole values, by value id */
   const ax_type *blocks; /* the types of the results' */
   const ax_spec *specs;  /* how results are cut */
   ax_value *out;

@@ -10,7 +10,10 @@ bool ax_factoring_of(ax_factoring *f, const ax_program *program, const ax_eqn *e
     ax_fail(status);
     return false;
   }
-  for (uint32_t t = 0; t < count; t++) memset(f->in[t].count, 0, sizeof f->in[t].count);
+  for (uint32_t t = 0; t < count; t++) {
+    memset(f->in[t].count, 0, sizeof f->in[t].count);
+    f->in[t].reached = 0;
+  }
   f->out = f->in + eqn->in_count;
   f->factors.count = 0;
   eqn->prim->shard(&(ax_shard_args){eqn, program->types, &f->factors, f->in, f->out});
@@ -20,7 +23,14 @@ bool ax_factoring_of(ax_factoring *f, const ax_program *program, const ax_eqn *e
 void ax_factoring_deinit(ax_factoring *f) { ax_free(f->in); }
 
 bool ax_factor_is_all(const ax_factors *factors, const ax_factored *tensor, const ax_type *type, uint32_t d) {
-  return tensor->count[d] == 1 && factors->size[tensor->factor[d][0]] == type->dims[d];
+  return tensor->count[d] == 1 && ((tensor->reached >> d & 1) != 0 || factors->size[tensor->factor[d][0]] == type->dims[d]);
+}
+
+bool ax_factor_flows(const ax_factors *factors, const ax_factored *tensor, const ax_type *type, uint32_t d) {
+  if ((tensor->reached >> d & 1) == 0) return true;
+  const double positions = (double)factors->size[tensor->factor[d][0]] * (double)tensor->reach[d].stride;
+  const double length = (double)type->dims[d] * (double)tensor->reach[d].base;
+  return positions <= 2 * length && length <= 2 * positions;
 }
 
 void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, const ax_type *type, const ax_spec *spec, ax_cuts *cuts) {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "axle/collectives.h"
+#include "mesh/halo.h"
 #include "mesh/partitioner.h"
 #include "mesh/sharding.h"
 #include "prim/collective.h"
@@ -151,6 +152,40 @@ static double reshard_cost(const operation *o, const ax_type *type, const ax_spe
   return cost;
 }
 
+/* Of operand t, along a dimension that windows go over, which positions are cut as `cut` says. */
+static ax_halo halo_of(const operation *o, uint32_t t, uint32_t d, const ax_spec *cut) {
+  const ax_factored *tensor = &o->tensor[t];
+  return ax_halo_of(&tensor->reach[d], type_of(o, t)->dims[d], o->f->factors.size[tensor->factor[d][0]], ax_shard_parts(cut, &o->p->mesh, d));
+}
+
+/* What is exchanged along dimension d once the operand lies so. False: too often. */
+static bool halo_cost(const operation *o, uint32_t t, uint32_t d, const ax_spec *spec, double *cost) {
+  const ax_halo halo = halo_of(o, t, d, spec);
+  int64_t elements, exchanges;
+  if (!ax_halo_received(&halo, &elements, &exchanges)) return false;
+  const double block = bytes_of(type_of(o, t)) / size_of(o, ax_spec_set(spec));
+  *cost = bytes_a_collective * (double)exchanges + (halo.block > 0 ? block / (double)halo.block * (double)elements : 0);
+  return true;
+}
+
+/* How operand t is to lie, given its cuts: along dimensions that windows go over as they are, so that what they see is exchanged, or whole. */
+static ax_spec operand_spec(const operation *o, uint32_t t, double *cost) {
+  const ax_type *type = type_of(o, t);
+  ax_spec spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[t], type->rank, &o->cuts);
+  *cost = 0;
+  for (uint32_t d = 0; d < type->rank && o->tensor[t].reached >> d != 0; d++) {
+    double exchanged = 0;
+    ax_spec whole = spec;
+    if ((o->tensor[t].reached >> d & 1) == 0 || spec.count[d] == 0) continue;
+    whole.count[d] = 0;
+    bool can = halo_cost(o, t, d, &spec, &exchanged);
+    if (can && reshard_cost(o, type, o->lies[t], &spec) + exchanged < reshard_cost(o, type, o->lies[t], &whole)) *cost += exchanged;
+    else spec = whole;
+  }
+  *cost += reshard_cost(o, type, o->lies[t], &spec);
+  return spec;
+}
+
 /* The axes that cut factors which no result has. */
 static ax_axis_set combined_axes(const operation *o, ax_factor_kind *kind) {
   ax_axis_set axes = 0;
@@ -214,13 +249,10 @@ static double work_cost(const operation *o) {
 static double cost(const operation *o) {
   double sum = work_cost(o);
   for (uint32_t t = 0; t < tensor_count(o); t++) {
-    const ax_type *type = type_of(o, t);
-    if (t >= o->eqn->in_count) {
-      sum += result_cost(o, t);
-      continue;
-    }
-    ax_spec spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[t], type->rank, &o->cuts);
-    sum += reshard_cost(o, type, o->lies[t], &spec);
+    double own;
+    if (t >= o->eqn->in_count) own = result_cost(o, t);
+    else (void)operand_spec(o, t, &own);
+    sum += own;
   }
   return sum;
 }
@@ -319,7 +351,7 @@ static void choose(operation *o, const uint32_t *by_size) {
 
 /* --- Binding --- */
 
-static void bind(const operation *o, const ax_value *in, ax_spec *specs, ax_value *out) {
+static void bind(const operation *o, const ax_value *in, const uint32_t *reached, ax_spec *specs, ax_value *out) {
   const ax_eqn *eqn = o->eqn;
   if (eqn->prim->block == NULL) {
     ax_bind(eqn->prim, eqn->params, in, eqn->in_count, out, eqn->out_count);
@@ -330,7 +362,7 @@ static void bind(const operation *o, const ax_value *in, ax_spec *specs, ax_valu
     ax_status status = ax_shard_padded(type_of(o, eqn->in_count + k), &specs[k], &o->p->mesh, &blocks[k]);
     if (status != AX_OK) ax_fail(status);
   }
-  if (!ax_failed()) eqn->prim->block(&(ax_block_args){eqn, in, blocks, specs, out});
+  if (!ax_failed()) eqn->prim->block(&(ax_block_args){.eqn = eqn, .in = in, .reached = reached, .types = o->program->types, .blocks = blocks, .specs = specs, .out = out});
 }
 
 /* The value that changes nothing where it is combined. */
@@ -344,7 +376,7 @@ static ax_value without_padding(const operation *o, ax_value x, uint32_t i, cons
   const ax_type *whole = type_of(o, i);
   for (uint32_t d = 0; d < whole->rank; d++) {
     const uint32_t factor = o->tensor[i].count[d] > 0 ? o->tensor[i].factor[d][0] : 0;
-    if (o->tensor[i].count[d] != 1 || o->f->factors.kind[factor] == AX_FACTOR_ALONG || ax_shard_divides(whole, spec, &o->p->mesh, d)) continue;
+    if ((o->tensor[i].reached >> d & 1) != 0 || o->tensor[i].count[d] != 1 || o->f->factors.kind[factor] == AX_FACTOR_ALONG || ax_shard_divides(whole, spec, &o->p->mesh, d)) continue;
     const ax_type block = ax_typeof(x);
     if (ax_failed()) return ax_poison;
     ax_value start = ax_block_start(&(ax_block_args){.blocks = &block, .specs = spec}, 0, d, AX_S64);
@@ -354,19 +386,53 @@ static ax_value without_padding(const operation *o, ax_value x, uint32_t i, cons
   return x;
 }
 
+/* Where windows see no element. */
+static ax_value fill_of(const ax_reach *reach, const ax_value *in, ax_dtype dtype) {
+  switch (reach->fill) {
+    case AX_FILL_ANY: return ax_poison;
+    case AX_FILL_ZERO: return ax_reduce_neutral(AX_SCALAR_ADD, dtype);
+    case AX_FILL_LEAST: return ax_reduce_neutral(AX_SCALAR_MAX, dtype);
+    case AX_FILL_GREATEST: return ax_reduce_neutral(AX_SCALAR_MIN, dtype);
+    case AX_FILL_OPERAND: break;
+  }
+  return in[1];
+}
+
+/* What its positions see in the place of each operand's block, along dimensions that windows go over and whose positions are cut. */
+static void bring_seen(const operation *o, ax_value *in, uint32_t *reached) {
+  for (uint32_t i = 0; i < o->eqn->in_count && !ax_failed(); i++) {
+    const ax_factored *tensor = &o->tensor[i];
+    const ax_type *type = type_of(o, i);
+    const ax_spec cut = ax_cuts_write(&o->p->mesh, &o->f->factors, tensor, type->rank, &o->cuts);
+    double cost;
+    const ax_spec lies = operand_spec(o, i, &cost);
+    reached[i] = 0;
+    for (uint32_t d = 0; d < type->rank && tensor->reached >> d != 0; d++) {
+      if ((tensor->reached >> d & 1) == 0 || cut.count[d] == 0) continue;
+      const ax_axes names = ax_spec_names(&cut, &ax_builder_current()->axes, d, 0);
+      const ax_halo halo = halo_of(o, i, d, &cut);
+      in[i] = ax_halo_bring(&halo, in[i], &names, d, lies.count[d] == 0, fill_of(&tensor->reach[d], in, type->dtype));
+      reached[i] |= 1u << d;
+    }
+  }
+}
+
 static void bind_cut(const operation *o, ax_held *held) {
   const ax_eqn *eqn = o->eqn;
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]), *out = ax_trace_alloc(eqn->out_count * sizeof out[0]);
   ax_spec *specs = ax_trace_alloc(eqn->out_count * sizeof specs[0]);
+  uint32_t *reached = ax_trace_alloc(eqn->in_count * sizeof reached[0]);
+  double cost;
   if (ax_failed()) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
-    const ax_spec spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[i], type_of(o, i)->rank, &o->cuts);
+    const ax_spec spec = operand_spec(o, i, &cost);
     ax_held *x = &held[eqn->in[i]];
     in[i] = without_padding(o, o->carried != 0 ? x->value : ax_held_as(x, &spec), i, &spec);
   }
   for (uint32_t k = 0; k < eqn->out_count; k++)
     specs[k] = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[eqn->in_count + k], type_of(o, eqn->in_count + k)->rank, &o->cuts);
-  bind(o, in, specs, out);
+  bring_seen(o, in, reached);
+  bind(o, in, reached, specs, out);
   ax_factor_kind kind = AX_FACTOR_SUM;
   const ax_axis_set parts = combined_axes(o, &kind) | o->carried;
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) {
@@ -401,6 +467,8 @@ static bool stays(const operation *o, const ax_held *held, ax_axis_set parts) {
   for (uint32_t t = 0; t < tensor_count(o); t++) {
     const ax_spec none_ = {0}, spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[t], type_of(o, t)->rank, &o->cuts);
     if ((ax_spec_set(&spec) & parts) != 0) return false;
+    for (uint32_t d = 0; d < type_of(o, t)->rank; d++)
+      if ((o->tensor[t].reached >> d & 1) != 0 && spec.count[d] > 0) return false;
     const ax_spec *lies = t < o->eqn->in_count ? held[o->eqn->in[t]].spec : NULL;
     if (t < o->eqn->in_count && !ax_spec_equal(&spec, lies != NULL ? lies : &none_)) return false;
   }

@@ -7,6 +7,7 @@
      layouts.c      what of this holds for the operands and results of equations that hold programs
      rebuild.c      the walk that makes the per-device program
      operation.c    single operations in it, on blocks
+     halo.c         what windows see of their neighbours' blocks
 
    Layouts are pointers: equal ones are the same, and NULL is whole. Whoever finds that there is no memory fails the trace. */
 #ifndef AX_MESH_PARTITIONER_H
@@ -95,6 +96,8 @@ void ax_factoring_deinit(ax_factoring *f);
 void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, const ax_type *type, const ax_spec *spec, ax_cuts *cuts);
 /* Whether dimension d is one factor, which may be cut by axes that do not divide it. */
 bool ax_factor_is_all(const ax_factors *factors, const ax_factored *tensor, const ax_type *type, uint32_t d);
+/* Whether layouts are carried through it: of a dimension that windows go over, where a block of positions sees about a block of it. */
+bool ax_factor_flows(const ax_factors *factors, const ax_factored *tensor, const ax_type *type, uint32_t d);
 /* How it lies with its factors cut so: a factor can be cut only when those before it in its dimension are cut to the end. */
 ax_spec ax_cuts_write(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank, const ax_cuts *cuts);
 

@@ -167,7 +167,7 @@ static void learn(propagation *g, const ax_factoring *of, const ax_factored *ten
   if (f->at[v] == NULL) return;
   ax_cuts_read(&g->p->mesh, factors, tensor, type, f->at[v], &own);
   for (uint32_t d = 0; d < type->rank; d++)
-    for (uint32_t k = 0; k < tensor->count[d]; k++) {
+    for (uint32_t k = 0; k < tensor->count[d] && ax_factor_flows(factors, tensor, type, d); k++) {
       const uint32_t factor = tensor->factor[d][k];
       ax_axis_list *best = &g->best.by[factor], *mine = &own.by[factor];
       uint32_t common = 0;
@@ -203,7 +203,7 @@ static void teach(propagation *g, const ax_factoring *of, const ax_factored *ten
   ax_cuts_read(&g->p->mesh, factors, tensor, type, f->at[v], &own);
   ax_axis_set used = f->at[v] != NULL ? ax_spec_set(f->at[v]) : 0;
   for (uint32_t d = 0; d < type->rank; d++)
-    for (uint32_t k = 0; k < tensor->count[d] && (f->said[v] >> d & 1) == 0; k++) {
+    for (uint32_t k = 0; k < tensor->count[d] && (f->said[v] >> d & 1) == 0 && ax_factor_flows(factors, tensor, type, d); k++) {
       const uint32_t factor = tensor->factor[d][k];
       grow_factor(g, factors->size[factor], ax_factor_is_all(factors, tensor, type, d), &g->best.by[factor], &own.by[factor], &used);
     }

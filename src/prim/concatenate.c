@@ -54,16 +54,44 @@ static void transpose(const ax_transpose_args *args) {
   }
 }
 
-/* Along what is joined nothing is cut. */
+/* Along what is joined, each index of the result sees one of one operand: where there are few of them. */
 static void shard(const ax_shard_args *args) {
-  int64_t dimension = ((const concatenate_params *)args->eqn->params)->dimension;
+  enum { few = 8 };
+  int64_t dimension = ((const concatenate_params *)args->eqn->params)->dimension, first = 0;
   const ax_type *type = &args->types[args->eqn->out];
   for (uint32_t d = 0; d < type->rank; d++) {
-    if (d == dimension) continue;
+    if (d == dimension && (args->eqn->in_count > few || type->dims[d] == 0)) continue;
+    if (d == dimension) {
+      uint32_t factor = ax_factor(args, type->dims[d], AX_FACTOR_ALONG);
+      for (uint32_t i = 0; i < args->eqn->in_count; i++) {
+        ax_factor_reaches(&args->in[i], d, factor, (ax_reach){first, 1, 1, 1, AX_FILL_ANY});
+        first -= args->types[args->eqn->in[i]].dims[d];
+      }
+      ax_factor_of(&args->out[0], d, factor);
+      continue;
+    }
     uint32_t factor = ax_factor(args, type->dims[d], AX_FACTOR_ALONG);
     for (uint32_t i = 0; i < args->eqn->in_count; i++) ax_factor_of(&args->in[i], d, factor);
     ax_factor_of(&args->out[0], d, factor);
   }
+}
+
+/* Every operand as the result has it, of which those are taken that stand there. */
+static void block(const ax_block_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  const uint32_t d = (uint32_t)((const concatenate_params *)eqn->params)->dimension;
+  if ((args->reached[0] >> d & 1) == 0) {
+    args->out[0] = ax_bind1(eqn->prim, eqn->params, args->in, eqn->in_count);
+    return;
+  }
+  const ax_type *block = &args->blocks[0];
+  ax_value at = ax_add(ax_iota(AX_S64, block->rank, block->dims, d), ax_block_start(args, 0, d, AX_S64)), made = args->in[0];
+  int64_t end = 0;
+  for (uint32_t i = 1; i < eqn->in_count && !ax_failed(); i++) {
+    end += args->types[eqn->in[i - 1]].dims[d];
+    made = ax_where(ax_lt(at, ax_integer(end)), made, args->in[i]);
+  }
+  args->out[0] = made;
 }
 
 static void batch(const ax_batch_args *args) {
@@ -129,7 +157,7 @@ const ax_prim ax_prim_concatenate = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(concatenate_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_concatenate(uint32_t count, const ax_value *xs, int64_t dimension) {

@@ -157,16 +157,28 @@ static ax_status lower_values(ax_lower *lower, uint32_t out, uint32_t value, con
   return end < type->dims[dim] ? lower_value(lower, out, value, dim, end, type->dims[dim] - end) : AX_OK;
 }
 
-/* Dimensions that are not padded are cut. */
+/* Of dimensions that are padded, each index of the result sees one of the operand, or the value. */
 static void shard(const ax_shard_args *args) {
   const pad_params *p = args->eqn->params;
-  const ax_type *x = &args->types[args->eqn->in[0]];
+  const ax_type *x = &args->types[args->eqn->in[0]], *y = &args->types[args->eqn->out];
   for (uint32_t d = 0; d < x->rank; d++) {
-    if (p->low.v[d] != 0 || p->high.v[d] != 0 || p->interior.v[d] != 0) continue;
-    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
-    ax_factor_of(&args->in[0], d, factor);
+    bool pads = p->low.v[d] != 0 || p->high.v[d] != 0 || p->interior.v[d] != 0;
+    if (pads && (x->dims[d] == 0 || y->dims[d] == 0)) continue;
+    uint32_t factor = ax_factor(args, y->dims[d], AX_FACTOR_ALONG);
+    if (pads) ax_factor_reaches(&args->in[0], d, factor, (ax_reach){-p->low.v[d], 1, 1, p->interior.v[d] + 1, AX_FILL_OPERAND});
+    else ax_factor_of(&args->in[0], d, factor);
     ax_factor_of(&args->out[0], d, factor);
   }
+}
+
+static void block(const ax_block_args *args) {
+  pad_params p = *(const pad_params *)args->eqn->params;
+  bool pads = false;
+  for (uint32_t d = 0; d < p.low.count; d++) {
+    if ((args->reached[0] >> d & 1) != 0) p.low.v[d] = p.high.v[d] = p.interior.v[d] = 0;
+    pads = pads || p.low.v[d] != 0 || p.high.v[d] != 0 || p.interior.v[d] != 0;
+  }
+  args->out[0] = pads ? ax_bind1(args->eqn->prim, &p, args->in, 2) : args->in[0];
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -203,7 +215,7 @@ const ax_prim ax_prim_pad = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pad_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_pad(ax_value x, ax_value value, const int64_t *low, const int64_t *high, const int64_t *interior) {

@@ -30,6 +30,9 @@ static ax_window window_of(const window_params *p, const int64_t *dims, uint32_t
                      .size = p->window_dimensions.v[d], .dilation = p->window_dilation.v[d], .stride = p->window_strides.v[d]};
 }
 
+/* Each element is a window. */
+static bool is_whole(const ax_window *w) { return w->size == 1 && w->stride == 1 && w->base == 1 && w->low == 0 && w->high == 0; }
+
 static ax_status infer(const ax_infer_args *args) {
   const window_params *p = args->params;
   const ax_type *x = &args->in[0];
@@ -204,7 +207,31 @@ static void batch(const ax_batch_args *args) {
 
 /* --- shard --- */
 
-static void shard(const ax_shard_args *args) { ax_shard_whole(args); }
+static void shard(const ax_shard_args *args) {
+  const window_params *p = args->eqn->params;
+  const ax_type *x = &args->types[args->eqn->in[0]], *y = &args->types[args->eqn->out];
+  const ax_scalar op = combination(args->eqn->prim);
+  const ax_fill fill = op == AX_SCALAR_ADD ? AX_FILL_ZERO : op == AX_SCALAR_MAX ? AX_FILL_LEAST : AX_FILL_GREATEST;
+  for (uint32_t d = 0; d < x->rank; d++) {
+    const ax_window w = window_of(p, x->dims, d);
+    if (w.array == 0 || y->dims[d] == 0) continue;
+    const uint32_t factor = ax_factor(args, y->dims[d], AX_FACTOR_ALONG);
+    if (is_whole(&w)) ax_factor_of(&args->in[0], d, factor);
+    else ax_factor_reaches(&args->in[0], d, factor, (ax_reach){-w.low, w.stride, ax_dilated(w.size, w.dilation), w.base, fill});
+    ax_factor_of(&args->out[0], d, factor);
+  }
+}
+
+/* What windows see is padded and dilated already. */
+static void block(const ax_block_args *args) {
+  window_params p = *(const window_params *)args->eqn->params;
+  for (uint32_t d = 0; d < p.window_dimensions.count; d++) {
+    if ((args->reached[0] >> d & 1) == 0) continue;
+    p.padding_low.v[d] = p.padding_high.v[d] = 0;
+    p.base_dilation.v[d] = 1;
+  }
+  args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, 1);
+}
 
 /* --- lower --- */
 
@@ -273,7 +300,7 @@ static const ax_param params[] = {
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(window_params),                  \
       .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                      \
       .jvp = jvp_, .linearize = jvp_, .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing,  \
-      .shard = shard, .lower = lower, .hlo = hlo,                                                                \
+      .shard = shard, .block = block, .lower = lower, .hlo = hlo,                                                                \
   }
 WINDOW_RECORD(reduce_window_sum, AX_KINDS_SUM, ax_jvp_linear, sum_transpose);
 WINDOW_RECORD(reduce_window_max, AX_KINDS_MAX, max_jvp, ax_absent_transpose);

@@ -104,6 +104,8 @@ void ax_shard_pointwise(const ax_shard_args *args);
 uint32_t ax_factor(const ax_shard_args *args, int64_t size, ax_factor_kind kind);
 /* The factor is the next of dimension d. */
 void ax_factor_of(ax_factored *tensor, int64_t d, uint32_t factor);
+/* The factor counts positions of windows over dimension d. */
+void ax_factor_reaches(ax_factored *tensor, int64_t d, uint32_t factor, ax_reach reach);
 /* Where this device's block of result k begins along dimension d, a scalar of `dtype`. */
 ax_value ax_block_start(const ax_block_args *args, uint32_t k, uint32_t d, ax_dtype dtype);
 

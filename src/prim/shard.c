@@ -13,6 +13,12 @@ uint32_t ax_factor(const ax_shard_args *args, int64_t size, ax_factor_kind kind)
 
 void ax_factor_of(ax_factored *tensor, int64_t d, uint32_t factor) { tensor->factor[d][tensor->count[d]++] = (uint8_t)factor; }
 
+void ax_factor_reaches(ax_factored *tensor, int64_t d, uint32_t factor, ax_reach reach) {
+  ax_factor_of(tensor, d, factor);
+  tensor->reached |= 1u << d;
+  tensor->reach[d] = reach;
+}
+
 void ax_shard_pointwise(const ax_shard_args *args) {
   const ax_eqn *eqn = args->eqn;
   const ax_type *result = &args->types[eqn->out];

@@ -86,23 +86,29 @@ static bool is_contiguous(const slice_params *p, const ax_type *x, const ax_type
   return true;
 }
 
-/* Dimensions that are taken whole are cut. */
+/* Of dimensions that are not taken whole, each index of the result sees one of the operand. */
 static void shard(const ax_shard_args *args) {
   const slice_params *p = args->eqn->params;
-  const ax_type *x = &args->types[args->eqn->in[0]];
+  const ax_type *x = &args->types[args->eqn->in[0]], *y = &args->types[args->eqn->out];
   for (uint32_t d = 0; d < x->rank; d++) {
-    if (p->start_indices.v[d] != 0 || p->limit_indices.v[d] != x->dims[d] || p->strides.v[d] != 1) continue;
-    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
-    ax_factor_of(&args->in[0], d, factor);
+    bool whole = p->start_indices.v[d] == 0 && p->limit_indices.v[d] == x->dims[d] && p->strides.v[d] == 1;
+    if (!whole && y->dims[d] == 0) continue;
+    uint32_t factor = ax_factor(args, y->dims[d], AX_FACTOR_ALONG);
+    if (whole) ax_factor_of(&args->in[0], d, factor);
+    else ax_factor_reaches(&args->in[0], d, factor, (ax_reach){p->start_indices.v[d], step_of(p, d, x->dims), 1, 1, AX_FILL_ANY});
     ax_factor_of(&args->out[0], d, factor);
   }
 }
 
 static void block(const ax_block_args *args) {
   slice_params p = *(const slice_params *)args->eqn->params;
-  for (uint32_t d = 0; d < p.limit_indices.count; d++)
-    if (args->specs[0].count[d] > 0) p.limit_indices.v[d] = args->blocks[0].dims[d];
-  args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, 1);
+  const ax_type x = ax_typeof(args->in[0]);
+  bool whole = true;
+  for (uint32_t d = 0; d < p.limit_indices.count; d++) {
+    if (args->specs[0].count[d] > 0) p.start_indices.v[d] = 0, p.limit_indices.v[d] = x.dims[d];
+    whole = whole && p.start_indices.v[d] == 0 && p.limit_indices.v[d] == x.dims[d] && p.strides.v[d] == 1;
+  }
+  args->out[0] = whole ? args->in[0] : ax_bind1(args->eqn->prim, &p, args->in, 1);
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
