@@ -91,6 +91,41 @@ def moe(mesh, gate, up, down, x, y):
     return jnp.mean(jnp.square(found - y))
 
 
+def conv(x, w, stride=1):
+    return jax.lax.conv_general_dilated(x, w, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+def convolution(mesh, w1, w2, w3, x, y):
+    found = conv(jax.nn.relu(conv(jax.nn.relu(conv(x, w1)), w2, 2)), w3)
+    return jnp.mean(jnp.square(found - y))
+
+
+def pooled(mesh, w1, w2, x, y):
+    hidden = jax.lax.reduce_window(jax.nn.relu(conv(x, w1)), -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+    return jnp.mean(jnp.square(conv(hidden, w2) - y))
+
+
+def shifted(u, by, d):
+    return jax.lax.pad(u, 0.0, [(by, -by, 0) if i == d else (0, 0, 0) for i in range(2)])
+
+
+def looped(step):
+    def loss(mesh, u, target):
+        return jnp.mean(jnp.square(jax.lax.fori_loop(0, 10, lambda i, u: step(u), u) - target))
+
+    return loss
+
+
+def heat_step(u):
+    around = shifted(u, 1, 0) + shifted(u, -1, 0) + shifted(u, 1, 1) + shifted(u, -1, 1)
+    return u + 0.125 * (around - 4 * u)
+
+
+def ring_step(u):
+    return u - 0.125 * u * ((u - jnp.roll(u, 1, 0)) + (jnp.roll(u, -1, 0) - u))
+
+
+CONVOLUTION = [(5, 5, 8, 32), (3, 3, 32, 32), (3, 3, 32, 16), (4, 64, 64, 8), (4, 32, 32, 16)]
 TRANSFORMER = [(WIDTH, 3, HEADS, KEY), (HEADS, KEY, WIDTH), (WIDTH, HIDDEN), (HIDDEN, WIDTH), (WIDTH,), (WIDTH,)] * LAYERS
 TRANSFORMER += [(VOCABULARY, WIDTH), (BATCH, LENGTH)]
 ATTENTION = [(64, 4, 16)] * 3 + [(4, 16, 64), (2, 256, 64)]
@@ -109,6 +144,12 @@ CASES = {
     "mixture of experts": (
         "moe", moe, 3, [(64, 8), (8, 64, 256), (8, 256, 64), (8, 64, 64), (8, 64, 64)], "expert=8",
         ["_", "expert", "expert", "expert", "expert"]),
+    "convolutions, rows cut": ("convolution", convolution, 3, CONVOLUTION, "row=8", ["_"] * 3 + ["_,row"] * 2),
+    "convolutions, batch and rows cut": ("convolution", convolution, 3, CONVOLUTION, "data=2,row=4", ["_"] * 3 + ["data,row"] * 2),
+    "convolutions and a pool, rows and columns cut": (
+        "pooled", pooled, 2, [(3, 3, 8, 32), (3, 3, 32, 16), (4, 64, 64, 8), (4, 32, 32, 16)], "row=4,column=2", ["_"] * 2 + ["_,row,column"] * 2),
+    "heat equation in a loop, rows cut": ("heat", looped(heat_step), 1, [(512, 512)] * 2, "row=8", ["row"] * 2),
+    "wave round a ring in a loop, rows cut": ("ring", looped(ring_step), 1, [(512, 512)] * 2, "row=8", ["row"] * 2),
 }
 
 

@@ -1,6 +1,6 @@
 /* The global programs that compare.py lays over devices, ours: the loss and its gradients by all weights, whole arrays, as text.
 
-     programs CASE        transformer, mlp, attention, moe; compare.py has the same in JAX
+     programs CASE        transformer, mlp, attention, moe, convolution, pooled, heat, ring; compare.py has the same in JAX
 
    Inputs: weights, then data. Nothing here says how they lie but the constraints inside mlp and moe. */
 #include <math.h>
@@ -52,6 +52,55 @@ static AX_BODY(moe_loss) {
   out[0] = ax_reduce_mean(ax_square(ax_sub(found, in[4])), AX_ALL_DIMS, false);
 }
 
+static ax_value conv(ax_value x, ax_value w, int64_t stride) {
+  const int64_t strides[] = {stride, stride};
+  return ax_conv_general_dilated(x, w, &(ax_conv_options){.lhs = "NHWC", .rhs = "HWIO", .strides = strides, .padding = "SAME"});
+}
+
+/* w1[5,5,8,32], w2[3,3,32,32], w3[3,3,32,16], x[4,64,64,8], y[4,32,32,16]: images cut in bands of rows */
+static AX_BODY(convolution_loss) {
+  ax_value found = conv(ax_relu(conv(ax_relu(conv(in[3], in[0], 1)), in[1], 2)), in[2], 1);
+  out[0] = ax_reduce_mean(ax_square(ax_sub(found, in[4])), AX_ALL_DIMS, false);
+}
+
+/* w1[3,3,8,32], w2[3,3,32,16], x[4,64,64,8], y[4,32,32,16], where the largest of each 2x2 is left in between */
+static AX_BODY(pooled_loss) {
+  ax_value hidden = ax_max_pool(ax_relu(conv(in[2], in[0], 1)), 2, (int64_t[]){2, 2}, (int64_t[]){2, 2}, "VALID");
+  out[0] = ax_reduce_mean(ax_square(ax_sub(conv(hidden, in[1], 1), in[3])), AX_ALL_DIMS, false);
+}
+
+/* u moved by one along the dimension: what leaves is lost, zeros come in; or round in a ring. */
+static ax_value shifted(ax_value u, int64_t by, uint32_t d) {
+  int64_t low[] = {0, 0}, high[] = {0, 0}, none[] = {0, 0};
+  low[d] = by, high[d] = -by;
+  return ax_pad(u, ax_real(0), low, high, none);
+}
+static ax_value rolled(ax_value u, int64_t by, uint32_t d) {
+  return ax_concatenate(2, (ax_value[]){ax_slice_in_dim(u, -by, AX_END, 1, d), ax_slice_in_dim(u, 0, -by, 1, d)}, d);
+}
+
+/* in: step, u[512,512], v */
+static AX_BODY(heat_step) {
+  ax_value u = in[1], around = ax_add(ax_add(shifted(u, 1, 0), shifted(u, -1, 0)), ax_add(shifted(u, 1, 1), shifted(u, -1, 1)));
+  out[0] = ax_add(u, ax_mul(ax_sub(around, ax_mul(u, 4)), ax_real(0.125)));
+}
+static AX_BODY(ring_step) {
+  ax_value u = in[1], forward = ax_sub(u, rolled(u, 1, 0)), slope = ax_sub(rolled(u, -1, 0), u);
+  out[0] = ax_sub(u, ax_mul(ax_mul(u, ax_add(forward, slope)), ax_real(0.125)));
+}
+
+/* u[512,512], target[512,512]: ten steps of a heat equation, of a wave in a ring */
+static AX_BODY(heat_loss) {
+  ax_value u;
+  ax_fori_loop(0, 10, AX_FN(heat_step, 2, 1), in, &u);
+  out[0] = ax_reduce_mean(ax_square(ax_sub(u, in[1])), AX_ALL_DIMS, false);
+}
+static AX_BODY(ring_loss) {
+  ax_value u;
+  ax_fori_loop(0, 10, AX_FN(ring_step, 2, 1), in, &u);
+  out[0] = ax_reduce_mean(ax_square(ax_sub(u, in[1])), AX_ALL_DIMS, false);
+}
+
 typedef struct program {
   ax_fn loss;
   uint32_t weight_count;
@@ -91,8 +140,17 @@ int main(int argc, char **argv) {
   } else if (strcmp(name, "moe") == 0) {
     print(&(program){AX_FN(moe_loss, 5, 1), 3,
                      AX_TYPES(F32(64, 8), F32(8, 64, 256), F32(8, 256, 64), F32(8, 64, 64), F32(8, 64, 64))});
+  } else if (strcmp(name, "convolution") == 0) {
+    print(&(program){AX_FN(convolution_loss, 5, 1), 3,
+                     AX_TYPES(F32(5, 5, 8, 32), F32(3, 3, 32, 32), F32(3, 3, 32, 16), F32(4, 64, 64, 8), F32(4, 32, 32, 16))});
+  } else if (strcmp(name, "pooled") == 0) {
+    print(&(program){AX_FN(pooled_loss, 4, 1), 2, AX_TYPES(F32(3, 3, 8, 32), F32(3, 3, 32, 16), F32(4, 64, 64, 8), F32(4, 32, 32, 16))});
+  } else if (strcmp(name, "heat") == 0) {
+    print(&(program){AX_FN(heat_loss, 2, 1), 1, AX_TYPES(F32(512, 512), F32(512, 512))});
+  } else if (strcmp(name, "ring") == 0) {
+    print(&(program){AX_FN(ring_loss, 2, 1), 1, AX_TYPES(F32(512, 512), F32(512, 512))});
   } else {
-    fprintf(stderr, "usage: programs transformer|mlp|attention|moe\n");
+    fprintf(stderr, "usage: programs transformer|mlp|attention|moe|convolution|pooled|heat|ring\n");
     return 2;
   }
   return 0;
