@@ -90,6 +90,7 @@ static void check_eqn(const ax_program *program, const ax_eqn *eqn) {
                                     : linear == AX_LINEAR_ONE       ? (which & (which - 1)) == 0
                                     : linear == AX_LINEAR_FIRST     ? first
                                     : linear == AX_LINEAR_FIRST_TWO ? which == 3
+                                    : linear == AX_LINEAR_OUTER     ? which == 5
                                     : linear == AX_LINEAR_REST      ? which == (all & ~(uint64_t)1)
                                                                     : linear == AX_LINEAR_SOME;
     for (ax_unreduced_kind kind = AX_UNREDUCED_SUM; kind <= AX_UNREDUCED_MIN; kind++) {

@@ -128,6 +128,49 @@ ax_value ax_dynamic_put(ax_value x, ax_value row, ax_value index, int64_t dimens
 ax_value ax_dynamic_slice_in_dim(ax_value x, ax_value start, int64_t size, int64_t dimension);
 ax_value ax_dynamic_update_slice_in_dim(ax_value x, ax_value update, ax_value start, int64_t dimension);
 
+/* --- Indices; any T --- */
+typedef struct ax_dim_list { /* {AX_DIMS(0, 2)}; {0} is none */
+  uint32_t count;
+  const int64_t *v;
+} ax_dim_list;
+/* What comes of an index whose window is not inside the operand: of what is read the fill value, while what is written is dropped; the
+   nearest window that is inside; or there is none, which the caller promises (what then comes of one is not said, but no other memory is
+   touched). */
+typedef enum ax_index_mode { AX_INDEX_FILL, AX_INDEX_CLIP, AX_INDEX_PROMISE_IN_BOUNDS } ax_index_mode;
+typedef struct ax_index_options { /* {0}, as NULL: fill, nothing promised */
+  ax_index_mode mode;
+  bool indices_are_sorted, unique_indices; /* promises: the indices ascend; no two windows overlap. Derivatives of some scatters need the second */
+  ax_value fill_value; /* of ax_gather that fills, a number; {0}: NaN, the least signed or the greatest unsigned integer, true */
+} ax_index_options;
+/* As jax.lax.GatherDimensionNumbers. */
+typedef struct ax_gather_dims {
+  ax_dim_list offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims, start_indices_batching_dims;
+} ax_gather_dims;
+/* T[d..], indices I[b.., n], I an integer dtype -> T[b.. and w..]: for each b.. a window of slice_sizes (one a dimension of x), which
+   begins along x's dimension start_index_map[k] where the k-th of n numbers says, and elsewhere at 0. The result has the window's dimensions, but for those of
+   1 that are collapsed or batching, at offset_dims, and b.. at the others. An operand_batching dimension moves with the dimension
+   of the indices that stands at its place in start_indices_batching_dims. As jax.lax.gather.
+   Errors besides: lists that are no dimensions, are not ascending (start_index_map need not be), or have one in common; a
+   window that is larger than x, or not of 1 where it is collapsed or batching. Derivatives: through x; unreduced x with a fill value of 0. */
+ax_value ax_gather(ax_value x, ax_value indices, const ax_gather_dims *dims, const int64_t *slice_sizes, const ax_index_options *options);
+
+/* As jax.lax.ScatterDimensionNumbers. */
+typedef struct ax_scatter_dims {
+  ax_dim_list update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, operand_batching_dims, scatter_indices_batching_dims;
+} ax_scatter_dims;
+/* x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]: x with the window of each b.. put at its place, added to what is there, multiplied
+   with it, or the smaller or larger of both taken (min and max: NaN if either is). Windows that overlap come in the order of b..: of those that
+   are put the last one stays, and sums are made in that order on any number of threads. Dimensions as ax_gather's by other names; updates have the
+   window's dimensions at update_window_dims. Windows that are not inside x are dropped where the mode is to fill. As jax.lax.scatter,
+   scatter_add, ... T numeric for add and mul.
+   Derivatives: through x and updates. As in JAX, those of mul through updates, and those backwards of a scatter whose tangents
+   are scattered, need unique_indices. */
+ax_value ax_scatter(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
+ax_value ax_scatter_add(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
+ax_value ax_scatter_mul(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
+ax_value ax_scatter_min(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
+ax_value ax_scatter_max(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
+
 /* The parts at these indices: integers I[i..], clamped as above; [b.., n, a..] -> [b.., i.., a..] along dimension `axis`. Each costs what
    it moves. As jnp.take(mode="clip"). An error besides: a dimension of 0. */
 ax_value ax_take(ax_value x, ax_value indices, int64_t axis);
@@ -321,6 +364,12 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_scan(...) AX_LINED_VOID(scan, __VA_ARGS__)
 #define ax_while(...) AX_LINED_VOID(while, __VA_ARGS__)
 #define ax_broadcast_to(...) AX_LINED(broadcast_to, __VA_ARGS__)
+#define ax_gather(...) AX_LINED(gather, __VA_ARGS__)
+#define ax_scatter(...) AX_LINED(scatter, __VA_ARGS__)
+#define ax_scatter_add(...) AX_LINED(scatter_add, __VA_ARGS__)
+#define ax_scatter_mul(...) AX_LINED(scatter_mul, __VA_ARGS__)
+#define ax_scatter_min(...) AX_LINED(scatter_min, __VA_ARGS__)
+#define ax_scatter_max(...) AX_LINED(scatter_max, __VA_ARGS__)
 #define ax_take(...) AX_LINED(take, __VA_ARGS__)
 #define ax_reduce_or(...) AX_LINED(reduce_or, __VA_ARGS__)
 #define ax_reduce_and(...) AX_LINED(reduce_and, __VA_ARGS__)

@@ -126,6 +126,19 @@ static ax_status gemm_part(const ax_frame *frame, const ax_instr *instr, uint32_
   return status;
 }
 
+/* --- Routines --- */
+
+enum { most_refs = 8 }; /* that stand on the stack */
+
+static ax_status routine_part(const ax_frame *frame, const ax_instr *instr, uint32_t part) {
+  void *few[most_refs] = {NULL}, **memory = few;
+  if (instr->ref_count > most_refs && (memory = ax_alloc(instr->ref_count * sizeof memory[0])) == NULL) return AX_OUT_OF_MEMORY;
+  for (uint32_t i = 0; i < instr->ref_count; i++) memory[i] = ax_address(frame, &instr->refs[i]);
+  ax_status status = instr->routine->run(instr->routine->data, memory, part);
+  if (memory != few) ax_free(memory);
+  return status;
+}
+
 /* --- Instructions --- */
 
 ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
@@ -153,6 +166,7 @@ ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const a
 
 ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part) {
   if (instr->kind == AX_INSTR_GEMM) return gemm_part(frame, instr, part);
+  if (instr->kind == AX_INSTR_ROUTINE) return routine_part(frame, instr, part);
   int64_t extent = instr->kernel.extent, parts = instr->parts;
   ax_compute_range(frame, instr, extent * part / parts, extent * (part + 1) / parts);
   return AX_OK;
@@ -163,13 +177,14 @@ ax_status ax_compute(const ax_frame *frame, const ax_instr *instr) {
   if (instr->kind == AX_INSTR_KERNEL)
     ax_compute_range(frame, instr, 0, instr->kernel.extent);
   else
-    for (uint32_t part = 0; status == AX_OK && part < instr->parts; part++) status = gemm_part(frame, instr, part);
+    for (uint32_t part = 0; status == AX_OK && part < instr->parts; part++) status = ax_compute_part(frame, instr, part);
   return status;
 }
 
 ax_status ax_compute_failed(const ax_instr *instr, ax_status status) {
   const ax_gemm *g = instr->gemm;
   if (status == AX_OK) return AX_OK;
+  if (instr->kind == AX_INSTR_ROUTINE) return ax_error(status, "%s found no memory to work in", instr->eqn->prim->name);
   assert(instr->kind == AX_INSTR_GEMM);
   return ax_error(status, "a product %s[%lld,%lld] x [%lld,%lld] failed: %s", ax_dtype_name(g->dtype), (long long)g->m,
                   (long long)g->k, (long long)g->k, (long long)g->n,

@@ -17,7 +17,7 @@ static inline void ax_compute_range(const ax_frame *frame, const ax_instr *instr
   instr->kernel.code(slots, frame->coordinates, begin, end);
 }
 
-/* A KERNEL or GEMM instruction, whole; or part `part` of its `parts`, which may run at once. Their status has no message yet, since
+/* A KERNEL, GEMM or ROUTINE instruction, whole; or part `part` of its `parts`, which may run at once. Their status has no message yet, since
    a part may fail on another thread than the one that reports it: ax_compute_failed gives the message to any but AX_OK. */
 AX_MUST_USE ax_status ax_compute(const ax_frame *frame, const ax_instr *instr);
 AX_MUST_USE ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part);

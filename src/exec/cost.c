@@ -15,6 +15,7 @@ static double own_time(const ax_plan *plan, const ax_op *op) {
       return 200 + 0.02 * (double)op->gemm->m * (double)op->gemm->n * (double)op->gemm->k *
                        (double)ax_dims_elems(op->gemm->batch_rank, op->gemm->batch);
     case AX_OP_EVAL: return ax_op_is_ordered(op) || op->eval.callback != NULL ? 20000 : 1000; /* what a callback does is not known */
+    case AX_OP_ROUTINE: return 100 + op->routine->time;
     case AX_OP_CHECK: return 20 + 0.1 * (double)ax_buffer_bytes(&plan->buffers[op->check.buffers[0]]);
     case AX_OP_RAGGED: return 50 + (op->step == AX_RAGGED_TAKE ? 0.2 * (double)ax_type_elems(&plan->buffers[op->ragged->out].type) : 0);
     case AX_OP_START: return 30 + 0.2 * (double)ax_type_elems(&plan->buffers[op->exchange->in].type);

@@ -37,6 +37,7 @@ typedef enum ax_instr_kind {
   AX_INSTR_KERNEL,
   AX_INSTR_GEMM,
   AX_INSTR_EVAL,
+  AX_INSTR_ROUTINE,
   AX_INSTR_CHECK,
   AX_INSTR_RAGGED, /* a step of a ragged exchange */
   /* from here on they order frames or move about in the list; those before only compute */
@@ -121,9 +122,9 @@ typedef struct ax_turns {
 typedef struct ax_instr {
   ax_instr_kind kind;
   ax_axis_set skip;
-  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL, CALL: in then out; CHECK: result, then what it is made of; RAGGED: as ax_ragged_buffers has them; PUSH, CLEAR: in, out; SEND, RECEIVE: the array; TEST, BRANCH: the scalar */
+  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL, CALL, ROUTINE: in then out; CHECK: result, then what it is made of; RAGGED: as ax_ragged_buffers has them; PUSH, CLEAR: in, out; SEND, RECEIVE: the array; TEST, BRANCH: the scalar */
   uint32_t ref_count;
-  uint32_t parts;  /* KERNEL, GEMM, CHECK: into which it may be cut */
+  uint32_t parts;  /* KERNEL, GEMM, ROUTINE, CHECK: into which it may be cut */
   uint32_t region; /* ENTER: which; PUSH: that it stands in */
   bool scratch;    /* a frame that goes on from here may still need scratch memory */
   union {
@@ -132,6 +133,7 @@ typedef struct ax_instr {
       int64_t extent; /* of the dimension it is ranged over */
     } kernel;
     const ax_gemm *gemm;
+    const ax_routine *routine;
     const ax_check *check;
     const ax_side *side; /* SEND, RECEIVE */
     ax_ragged_instr *ragged;

@@ -94,6 +94,7 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
           break;
         }
         /* fall through */
+      case AX_INSTR_ROUTINE:
       case AX_INSTR_GEMM: {
         ax_status status = compute(run, seat, frame, instr);
         if (status != AX_OK) return fail(run, ax_compute_failed(instr, status));

@@ -95,7 +95,7 @@ static ax_status describe_check(ax_assembly *a, const ax_op *op, uint32_t region
 
 static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
   static const ax_instr_kind kinds[] = {[AX_OP_KERNEL] = AX_INSTR_KERNEL, [AX_OP_GEMM] = AX_INSTR_GEMM,
-                                        [AX_OP_EVAL] = AX_INSTR_EVAL, [AX_OP_START] = AX_INSTR_PUSH,
+                                        [AX_OP_EVAL] = AX_INSTR_EVAL, [AX_OP_ROUTINE] = AX_INSTR_ROUTINE, [AX_OP_START] = AX_INSTR_PUSH,
                                         [AX_OP_DONE] = AX_INSTR_CLEAR,
                                         [AX_OP_SEND] = AX_INSTR_SEND, [AX_OP_RECEIVE] = AX_INSTR_RECEIVE, [AX_OP_CHECK] = AX_INSTR_CHECK,
                                         [AX_OP_RAGGED] = AX_INSTR_RAGGED};

@@ -310,6 +310,10 @@ static ax_status encode(placer *p, uint32_t position) {
       instr->skip = 0;
       /* fall through */
     case AX_INSTR_EVAL: instr->call.callback = op->eval.callback; return eval_refs(p, instr, op);
+    case AX_INSTR_ROUTINE:
+      instr->routine = op->routine;
+      instr->parts = op->routine->parts;
+      return set_refs(p, instr, op->routine->buffers, op->routine->in_count + op->routine->out_count);
     case AX_INSTR_CHECK:
       instr->parts = ax_check_parts(instr->check);
       return set_refs(p, instr, op->check.buffers, op->check.count);

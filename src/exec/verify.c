@@ -195,6 +195,8 @@ static operand operand_of(const ax_instr *instr, const ax_op *op, uint32_t k) {
     case AX_INSTR_CALL:
     case AX_INSTR_EVAL:
       return k < op->eqn->in_count ? (operand){op->eval.in[k], true, false} : (operand){op->eval.out[k - op->eqn->in_count], false, true};
+    case AX_INSTR_ROUTINE:
+      return k < op->routine->in_count ? (operand){op->routine->buffers[k], true, false} : (operand){op->routine->buffers[k], op->routine->updates, true};
     case AX_INSTR_CHECK: return (operand){op->check.buffers[k], true, false};
     case AX_INSTR_RAGGED: {
       ax_ragged_buffer list[AX_RAGGED_MOST];
@@ -216,6 +218,7 @@ static uint32_t operand_count(const ax_instr *instr, const ax_op *op) {
     case AX_INSTR_GEMM: return 3;
     case AX_INSTR_CALL:
     case AX_INSTR_EVAL: return op->eqn->in_count + op->eqn->out_count;
+    case AX_INSTR_ROUTINE: return op->routine->in_count + op->routine->out_count;
     case AX_INSTR_CHECK: return op->check.count;
     case AX_INSTR_RAGGED: {
       ax_ragged_buffer list[AX_RAGGED_MOST];

@@ -194,6 +194,7 @@ typedef enum ax_linearity {
   AX_LINEAR_ONE,       /* one of them, the others being reduced: mul, dot_general */
   AX_LINEAR_FIRST,     /* the first, the others being reduced: div, dynamic_slice */
   AX_LINEAR_FIRST_TWO, /* the first two together, likewise: dynamic_update_slice */
+  AX_LINEAR_OUTER,     /* the first and the third together, the second being reduced: scatter_add */
   AX_LINEAR_REST,      /* all but the first together, which is reduced: select_n */
   AX_LINEAR_SOME       /* any of them, the others being reduced: max, which takes one value twice as well as once */
 } ax_linearity;

@@ -93,8 +93,10 @@ void ax_nest_enter(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
   nest->index[loop] = index;
   ax_nest_step_pointers(nest, loop, index);
   nest->level++;
-  for (ax_ex node = 0; node < schedule->kernel->expr_count; node++)
+  for (ax_ex node = 0; node < schedule->kernel->expr_count; node++) {
+    if (schedule->accesses[node].live) ax_nest_move_pointer(nest, node);
     if (schedule->live[node] && ax_schedule_level(schedule->deps[node]) == nest->level) emit_instances(nest, node);
+  }
   emit_level_stores(nest);
 }
 

@@ -118,8 +118,8 @@ static bool masks_are_cheap(const ax_nest *nest) {
     const ax_access *access = &schedule->accesses[a];
     int64_t stride = access->stride[schedule->vector];
     bool short_element = ax_dtype_bytes(schedule->kernel->slots[access->slot].dtype) < 4,
-         near = stride >= -1 && stride <= 1;
-    if (access->live && short_element && !near && !ax_stride_picks(stride, schedule->lanes)) return false;
+         near = ((stride >= -1 && stride <= 1) || ax_stride_picks(stride, schedule->lanes)) && !ax_access_is_moved(access, schedule->vector);
+    if (access->live && short_element && !near) return false;
   }
   return true;
 }

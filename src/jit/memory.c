@@ -1,5 +1,6 @@
 /* Loads and stores. Each access keeps one pointer a level: a loop adds its own part when it is entered, and what an instance
-   is further on is a constant. */
+   is further on is a constant. Dynamic starts are added where they are known: those that no loop moves at level 0, those that a loop moves
+   at its level, and those that differ between lanes or instances by each load for itself. */
 #include "jit/nest.h"
 
 static uint32_t access_count(const ax_nest *nest) {
@@ -24,26 +25,51 @@ static LLVMValueRef scaled(ax_nest *nest, LLVMValueRef index, int64_t by) {
   return by == 1 ? index : LLVMBuildMul(nest->cg.builder, index, ax_cg_i64(&nest->cg, by), "");
 }
 
-/* clamp(start, 0, limit) */
-static LLVMValueRef clamped(ax_nest *nest, LLVMValueRef start, int64_t limit) {
-  LLVMTypeRef i64 = LLVMInt64TypeInContext(nest->cg.context);
-  LLVMValueRef low[] = {start, ax_cg_i64(&nest->cg, 0)};
-  LLVMValueRef high[] = {ax_cg_intrinsic(&nest->cg, "llvm.smax", &i64, 1, low, 2), ax_cg_i64(&nest->cg, limit)};
-  return ax_cg_intrinsic(&nest->cg, "llvm.smin", &i64, 1, high, 2);
+static LLVMValueRef spread(const ax_nest *nest, int64_t value, uint32_t lanes) {
+  return ax_cg_broadcast(&nest->cg, ax_cg_i64(&nest->cg, value), lanes);
+}
+
+/* clamp(start, 0, limit) * by */
+static LLVMValueRef clamped(ax_nest *nest, LLVMValueRef start, int64_t limit, int64_t by, uint32_t lanes) {
+  LLVMTypeRef type = LLVMTypeOf(start);
+  LLVMValueRef low[] = {start, spread(nest, 0, lanes)};
+  LLVMValueRef high[] = {ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, low, 2), spread(nest, limit, lanes)};
+  start = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, high, 2);
+  return by == 1 ? start : LLVMBuildMul(nest->cg.builder, start, spread(nest, by, lanes), "");
+}
+
+/* Of a start that these loops move: by each load for itself. */
+static bool is_own(const ax_schedule *schedule, uint64_t deps) {
+  return ((deps >> schedule->vector | deps >> schedule->unrolled) & 1) != 0;
+}
+
+/* `sum`, to which the starts are added that are known at `level`; AX_NONE: those that each load adds for itself, in `lanes` lanes. */
+static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, uint32_t instance, uint32_t lanes, LLVMValueRef sum) {
+  const ax_schedule *schedule = nest->schedule;
+  const ax_access *a = &schedule->accesses[access];
+  const ax_slot *slot = &schedule->kernel->slots[a->slot];
+  int64_t pitch = 1;
+  for (uint32_t d = slot->rank; d-- > 0; pitch *= slot->dims[d]) {
+    if (a->at[d].dynamic == AX_NONE) continue;
+    uint64_t deps = schedule->deps[a->at[d].dynamic];
+    if ((is_own(schedule, deps) ? AX_NONE : ax_schedule_level(deps)) != level) continue;
+    LLVMValueRef start = clamped(nest, ax_nest_value(nest, a->at[d].dynamic, instance, lanes), a->at[d].limit, pitch, lanes);
+    sum = sum == NULL ? start : LLVMBuildAdd(nest->cg.builder, sum, start, "");
+  }
+  return sum;
 }
 
 LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access) {
   const ax_access *a = &nest->schedule->accesses[access];
-  const ax_slot *slot = &nest->schedule->kernel->slots[a->slot];
-  LLVMValueRef offset = ax_cg_i64(&nest->cg, a->offset);
-  int64_t pitch = 1;
-  for (uint32_t d = slot->rank; d-- > 0; pitch *= slot->dims[d]) {
-    if (a->at[d].dynamic == AX_NONE) continue;
-    LLVMValueRef start = clamped(nest, ax_nest_value(nest, a->at[d].dynamic, 0, 1), a->at[d].limit);
-    offset = LLVMBuildAdd(nest->cg.builder, offset, scaled(nest, start, pitch), "");
-  }
+  LLVMValueRef offset = add_starts(nest, access, 0, 0, 1, ax_cg_i64(&nest->cg, a->offset));
   return *pointer_at(nest, 0, access) =
              ax_nest_advance(nest, ax_nest_element(nest, access), nest->slot_bases[a->slot], offset);
+}
+
+void ax_nest_move_pointer(ax_nest *nest, uint32_t access) {
+  if (nest->schedule->accesses[access].moved == 0) return;
+  LLVMValueRef *pointer = pointer_at(nest, nest->level, access), offset = add_starts(nest, access, nest->level, 0, 1, NULL);
+  if (offset != NULL) *pointer = ax_nest_advance(nest, ax_nest_element(nest, access), *pointer, offset);
 }
 
 void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
@@ -111,13 +137,16 @@ static LLVMValueRef load_whole(ax_nest *nest, LLVMTypeRef element, LLVMValueRef 
   return ax_cg_intrinsic(&nest->cg, "llvm.masked.load", types, 2, arguments, 4);
 }
 
-static LLVMValueRef gather(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride,
-                           LLVMValueRef mask) {
-  LLVMValueRef lanes = lane_pointers(nest, element, pointer, stride);
+static LLVMValueRef gather_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef lanes, LLVMValueRef mask) {
   LLVMTypeRef types[] = {LLVMVectorType(element, nest->schedule->lanes), LLVMTypeOf(lanes)};
   LLVMValueRef all = mask != NULL ? mask : all_lanes(nest);
   LLVMValueRef arguments[] = {lanes, align_argument(nest, element), all, LLVMConstNull(types[0])};
   return ax_cg_intrinsic(&nest->cg, "llvm.masked.gather", types, 2, arguments, 4);
+}
+
+static LLVMValueRef gather(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride,
+                           LLVMValueRef mask) {
+  return gather_lanes(nest, element, lane_pointers(nest, element, pointer, stride), mask);
 }
 
 /* The lanes of a piece that begins `start` elements on, as far as the last element that exists. */
@@ -179,11 +208,31 @@ void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
 
 /* --- By access --- */
 
+/* Each lane's element where its own start says; 32-bit indices, where they do, make the faster gather. */
+static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  const ax_access *a = &schedule->accesses[access];
+  const ax_slot *slot = &schedule->kernel->slots[a->slot];
+  LLVMTypeRef element = ax_nest_element(nest, access);
+  int64_t stride = a->stride[schedule->vector];
+  LLVMValueRef offsets = stride == 0 ? NULL : ax_cg_iota(&nest->cg, 64, schedule->lanes, stride);
+  offsets = add_starts(nest, access, AX_NONE, instance, schedule->lanes, offsets);
+  if (ax_dims_elems(slot->rank, slot->dims) <= INT32_MAX)
+    offsets = LLVMBuildTrunc(nest->cg.builder, offsets, ax_cg_int(&nest->cg, 32, schedule->lanes), "");
+  LLVMValueRef lanes = LLVMBuildGEP2(nest->cg.builder, element, pointer, &offsets, 1, "");
+  return gather_lanes(nest, element, lanes, ax_nest_mask(nest, instance));
+}
+
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
-  int64_t stride = nest->schedule->accesses[access].stride[nest->schedule->vector];
-  if (nest->schedule->accesses[access].transposed) return ax_nest_load_transposed(nest, access, dtype);
+  const ax_access *a = &nest->schedule->accesses[access];
+  int64_t stride = a->stride[nest->schedule->vector];
+  if (a->transposed) return ax_nest_load_transposed(nest, access, dtype);
   LLVMTypeRef element = ax_nest_element(nest, access);
   LLVMValueRef pointer = instance_pointer(nest, access, instance), value;
+  if (ax_access_is_moved(a, nest->schedule->vector))
+    return ax_cg_to_register(&nest->cg, dtype, load_looked_up(nest, access, pointer, instance), nest->schedule->lanes);
+  if (is_own(nest->schedule, a->moved))
+    pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, NULL));
   uint32_t lanes = stride == 0 ? 1 : nest->schedule->lanes;
   if (stride == 0) {
     value = LLVMBuildLoad2(nest->cg.builder, element, pointer, "");

@@ -62,6 +62,7 @@ void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t
 
 /* --- memory.c --- */
 LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access);                    /* a level 0 pointer */
+void ax_nest_move_pointer(ax_nest *nest, uint32_t access); /* the current level's, by the starts that are known from this level on */
 void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index); /* level's pointers to level + 1's */
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance);
 void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t lanes, uint32_t instance);

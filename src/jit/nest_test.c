@@ -39,6 +39,23 @@ static int64_t pick_extent(int64_t room) {
   return extent > room ? 1 + (int64_t)pick(3) % room : extent;
 }
 
+/* Different at each step: looked up by one or two loop indices, or made of one. */
+static ax_ex make_moving_start(ax_kernel *k) {
+  int64_t dims[2];
+  ax_position at[2];
+  uint32_t rank = 1 + (uint32_t)pick(2);
+  if (chance(4)) return ax_kernel_index(k, (uint32_t)pick(k->rank));
+  for (uint32_t d = 0; d < rank; d++) {
+    int dim = (int)pick(k->rank);
+    dims[d] = k->dims[dim];
+    at[d] = (ax_position){.dim = dim, .coef = 1, .dynamic = AX_NONE};
+  }
+  if (rank == 2 && dims[0] * dims[1] > 1 << 16) rank = 1;
+  ax_dtype dtype = chance(2) ? AX_S64 : AX_S32;
+  ax_ex start = ax_kernel_load(k, ax_kernel_slot(k, dtype, rank, dims), at);
+  return dtype == AX_S64 ? start : ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S64, start, AX_NONE, AX_NONE);
+}
+
 static ax_ex make_start(ax_kernel *k) {
   switch (pick(3)) {
     case 0:
@@ -53,16 +70,17 @@ static ax_ex make_start(ax_kernel *k) {
 }
 
 /* Fills one dimension of a slot so that `at` stays inside; returns its size. */
-static int64_t make_at(ax_kernel *k, ax_position *at, int dim, bool plain) {
+static int64_t make_at(ax_kernel *k, ax_position *at, int dim, bool plain, bool moves) {
   static const int64_t coefs[] = {1, 1, 1, 1, 1, 2, 3, 5, 9, -1, -1, -2};
   int64_t last = dim >= 0 ? k->dims[dim] - 1 : 0, reach;
   *at = (ax_position){.dim = dim, .coef = plain ? 1 : coefs[pick(AX_COUNT(coefs))], .dynamic = AX_NONE};
   reach = (at->coef < 0 ? -at->coef : at->coef) * (last > 0 ? last : 0);
   at->offset = (at->coef < 0 ? reach : 0) + (plain ? 0 : (int64_t)pick(3));
   int64_t size = (at->coef < 0 ? at->offset : at->offset + reach) + 1 + (plain ? 0 : (int64_t)pick(2));
-  if (plain || !chance(6)) return size;
+  moves = moves && k->rank > 0 && chance(4) && k->slot_count < max_slots / 2;
+  if (plain || !(moves || chance(6))) return size;
   at->limit = (int64_t)pick(4);
-  at->dynamic = make_start(k);
+  at->dynamic = moves ? make_moving_start(k) : make_start(k);
   return size + at->limit;
 }
 
@@ -78,7 +96,7 @@ static ax_ex make_load(ax_kernel *k, ax_dtype dtype) {
     if (order == 0) dim = k->rank == 0 || chance(4) ? -1 : (int)pick(k->rank);
     if (order == 2 && chance(3)) dim = -1;
     if (dim >= 0 && elems * k->dims[dim] * 9 > 1 << 21) dim = -1;
-    dims[d] = make_at(k, &at[d], dim, plain);
+    dims[d] = make_at(k, &at[d], dim, plain, true);
     elems *= dims[d];
   }
   return ax_kernel_load(k, ax_kernel_slot(k, dtype, rank, dims), at);
@@ -120,7 +138,7 @@ static void make_store(ax_kernel *k, ax_dtype dtype, ax_scalar reduce) {
   uint32_t rank = reduce == AX_SCALAR_NONE ? k->rank : k->rank - k->reduce_rank;
   bool transposed = chance(4), plain = !chance(4);
   ax_ex value = make_expr(k, dtype);
-  for (uint32_t d = 0; d < rank; d++) dims[d] = make_at(k, &at[d], (int)(transposed ? rank - 1 - d : d), plain);
+  for (uint32_t d = 0; d < rank; d++) dims[d] = make_at(k, &at[d], (int)(transposed ? rank - 1 - d : d), plain, false);
   ax_kernel_store(k, ax_kernel_slot(k, dtype, rank, dims), at, value, reduce);
 }
 

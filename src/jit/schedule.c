@@ -120,11 +120,22 @@ uint64_t ax_access_deps(const ax_schedule *s, const ax_access *access) {
   return deps;
 }
 
+/* Those of the starts, which are earlier nodes. */
+static void find_moved(ax_schedule *s, ax_access *access) {
+  access->moved = 0;
+  for (uint32_t d = 0; d < s->kernel->slots[access->slot].rank; d++)
+    if (access->at[d].dynamic != AX_NONE) access->moved |= s->deps[access->at[d].dynamic];
+}
+
 static void find_deps(ax_schedule *s) {
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     const ax_expr *expr = &s->kernel->exprs[id];
+    s->deps[id] = 0;
     if (!s->live[id]) continue;
-    if (expr->op == AX_LEAF_LOAD) s->deps[id] = ax_access_deps(s, &s->accesses[id]);
+    if (expr->op == AX_LEAF_LOAD) {
+      find_moved(s, &s->accesses[id]);
+      s->deps[id] = ax_access_deps(s, &s->accesses[id]) | s->accesses[id].moved;
+    }
     if (expr->op == AX_LEAF_INDEX && s->loop_of_dim[expr->imm] >= 0)
       s->deps[id] = (uint64_t)1 << s->loop_of_dim[expr->imm];
     for (int i = 0; i < ax_scalar_arity(expr->op); i++) s->deps[id] |= s->deps[expr->arg[i]];
@@ -166,12 +177,13 @@ static int along(const ax_schedule *s, const ax_access *access, uint32_t vector)
 }
 
 static bool can_turn(const ax_schedule *s, const ax_access *access, uint32_t vector) {
-  return !s->reduces && s->loops[vector].extent > 1 && along(s, access, vector) >= 0;
+  return !s->reduces && access->moved == 0 && s->loops[vector].extent > 1 && along(s, access, vector) >= 0;
 }
 
 /* Instructions to move one vector, roughly. */
 static double access_cost(const ax_schedule *s, const ax_access *access, uint32_t loop, bool store) {
   int64_t stride = access->stride[loop];
+  if (ax_access_is_moved(access, loop)) return s->lanes * 2;
   if (stride == 0) return 0.25;
   if (stride == 1) return 1;
   if (stride == -1) return 2;
@@ -237,6 +249,7 @@ static bool gathers_short_elements(const ax_schedule *s) {
     const ax_access *access = &s->accesses[a];
     int64_t stride = access->stride[s->vector];
     bool near = (stride >= -1 && stride <= 1) || ax_stride_picks(stride, s->lanes);
+    if (ax_access_is_moved(access, s->vector)) near = false;
     if (access->live && !near && ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4) return true;
   }
   return false;
@@ -332,6 +345,7 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_kernel *kernel, uint32_t 
   mark_live(s);
   make_accesses(s);
   make_loops(s);
+  find_deps(s);
   s->lanes = choose_lanes(s, vector_bytes);
   s->vector = choose_vector(s);
   if (gathers_short_elements(s) && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;

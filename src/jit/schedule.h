@@ -30,6 +30,7 @@ typedef struct ax_loop {
 typedef struct ax_access {
   bool live;
   bool transposed; /* TRANSPOSE: read through a transposed square */
+  uint64_t moved;  /* the loops that dynamic starts depend on, a bit each; 0 of stores */
   uint32_t slot;
   const ax_position *at; /* for the dynamic starts */
   int64_t offset;
@@ -70,6 +71,7 @@ static inline bool ax_schedule_depends(const ax_schedule *schedule, ax_ex node, 
 /* 1 + the position of the innermost loop in `deps`; 0 for none: where a value with these dependences is computed. */
 static inline uint32_t ax_schedule_level(uint64_t deps) { return deps == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(deps); }
 uint64_t ax_access_deps(const ax_schedule *schedule, const ax_access *access);
+static inline bool ax_access_is_moved(const ax_access *access, uint32_t loop) { return access->moved >> loop & 1; }
 
 /* Loads of short strides read everything between and pick; with longer ones, they gather. */
 static inline bool ax_stride_picks(int64_t stride, uint32_t lanes) {

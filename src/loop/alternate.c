@@ -45,7 +45,7 @@ static bool is_short(const ax_block *body) {
   if (body->count > most_ops) return false;
   for (uint32_t i = 0; i < body->count; i++) {
     ax_op_kind kind = body->ops[i].kind;
-    bool plain = kind == AX_OP_KERNEL || kind == AX_OP_GEMM || kind == AX_OP_EVAL || kind == AX_OP_START || kind == AX_OP_DONE;
+    bool plain = kind == AX_OP_KERNEL || kind == AX_OP_GEMM || kind == AX_OP_EVAL || kind == AX_OP_ROUTINE || kind == AX_OP_START || kind == AX_OP_DONE;
     if (!plain || ax_op_is_ordered(&body->ops[i])) return false;
   }
   return true;
@@ -192,6 +192,14 @@ static ax_status rename_gemm(again *g, ax_gemm **gemm) {
   return AX_OK;
 }
 
+static ax_status rename_routine(again *g, ax_routine **routine) {
+  ax_routine *made = ax_routine_copy(&g->a->plan->arena, *routine);
+  if (made == NULL) return ax_out_of_memory(sizeof *made);
+  for (uint32_t k = 0; k < made->in_count + made->out_count; k++) AX_TRY(rename_buffer(g, &made->buffers[k]));
+  *routine = made;
+  return AX_OK;
+}
+
 static ax_status restart(again *g, ax_exchange **exchange) {
   ax_exchange *made = ax_arena_copy(&g->a->plan->arena, *exchange, sizeof *made);
   if (made == NULL) return ax_out_of_memory(sizeof *made);
@@ -211,6 +219,7 @@ static ax_status do_again(again *g, ax_op *op) {
     case AX_OP_EVAL:
       AX_TRY(rename_list(g, &op->eval.in, op->eqn->in_count));
       return rename_list(g, &op->eval.out, op->eqn->out_count);
+    case AX_OP_ROUTINE: return rename_routine(g, &op->routine);
     case AX_OP_START: return restart(g, &op->exchange);
     default: /* the end of an exchange: bodies hold nothing else */
       for (uint32_t i = 0; i < g->started_count; i++)

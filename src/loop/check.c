@@ -62,7 +62,7 @@ static bool sums(const ax_lower *lower, const ax_op *op) {
 static bool sums_rows(const ax_op *op) { return op->kind == AX_OP_RAGGED && op->step == AX_RAGGED_TAKE && op->ragged->back; }
 
 static bool may_make(const ax_lower *lower, const ax_op *op) {
-  return op->kind == AX_OP_GEMM || op->kind == AX_OP_EVAL || sums(lower, op) || sums_rows(op) ||
+  return op->kind == AX_OP_GEMM || op->kind == AX_OP_EVAL || op->kind == AX_OP_ROUTINE || sums(lower, op) || sums_rows(op) ||
          (op->kind == AX_OP_KERNEL && kernel_may_make(op->kernel.kernel));
 }
 

@@ -107,7 +107,8 @@ static uint32_t writer_of(const coalescer *c, uint32_t root) {
   if (c->plan->buffers[root].kind != AX_BUFFER_TEMP || c->plan->buffers[root].root != root || c->writes[root] != 1) return AX_NONE;
   for (uint32_t i = c->first[root]; i != AX_NONE; i = c->touches[i].next) {
     ax_op_kind kind = c->block->ops[c->touches[i].op].kind;
-    if (c->touches[i].writes) return kind == AX_OP_KERNEL || kind == AX_OP_GEMM || kind == AX_OP_EVAL ? c->touches[i].op : AX_NONE;
+    bool whole = kind == AX_OP_KERNEL || kind == AX_OP_GEMM || kind == AX_OP_EVAL || kind == AX_OP_ROUTINE;
+    if (c->touches[i].writes) return whole ? c->touches[i].op : AX_NONE;
   }
   return AX_NONE;
 }

@@ -190,6 +190,12 @@ static ax_gemm *gemm_here(const call *c, const ax_gemm *gemm) {
   return made;
 }
 
+static ax_routine *routine_here(const call *c, const ax_routine *routine) {
+  ax_routine *made = ax_routine_copy(&c->lower->plan->arena, routine);
+  for (uint32_t k = 0; made != NULL && k < made->in_count + made->out_count; k++) made->buffers[k] = here(c, made->buffers[k]);
+  return made;
+}
+
 static ax_exchange *start_here(const call *c, const ax_exchange *exchange) {
   ax_exchange *made = ax_arena_copy(&c->lower->plan->arena, exchange, sizeof *exchange);
   if (made == NULL) return NULL;
@@ -244,6 +250,7 @@ static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
       to->eval.out = list_here(c, &plan->arena, from->eval.out, from->eqn->out_count);
       made = to->eval.in != NULL && to->eval.out != NULL;
       break;
+    case AX_OP_ROUTINE: made = (to->routine = routine_here(c, from->routine)) != NULL; break;
     case AX_OP_START: made = (to->exchange = start_here(c, from->exchange)) != NULL; break;
     case AX_OP_DONE: to->exchange = c->exchange[from->exchange->id - c->fragment->first_exchange]; break;
     case AX_OP_SEND:

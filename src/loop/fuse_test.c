@@ -30,6 +30,7 @@ static void add_op(ax_text *line, ax_plan *plan, ax_op *op) {
                   (long long)op->gemm->k, op->gemm->transpose_b ? "'" : "", (long long)op->gemm->k, (long long)op->gemm->n);
       break;
     case AX_OP_EVAL: ax_text_add(line, "eval %s", op->eqn->prim->name); break;
+    case AX_OP_ROUTINE: ax_text_add(line, "routine %s", op->eqn->prim->name); break;
     case AX_OP_START: ax_text_add(line, "start %u", op->exchange->id); break;
     case AX_OP_DONE: ax_text_add(line, "done %u", op->exchange->id); break;
     case AX_OP_SEND: ax_text_add(line, "send"); break;

@@ -18,7 +18,8 @@
 typedef uint32_t ax_ex;
 
 /* Position along one dimension of a slot:  coef * i[dim] + offset + clamp(dynamic, 0, limit).
-   dim is -1 for none; dynamic is AX_NONE or an s64 node that does not depend on any loop index. */
+   dim is -1 for none; dynamic is AX_NONE or an s64 node, which may depend on loop indices where the position is of a load: a table is
+   looked up so. A store's does not, so that no two steps that follow from each other write one place. */
 typedef struct ax_position {
   int dim;
   int64_t coef, offset, limit;

@@ -145,6 +145,13 @@ ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm) {
   return add_op(lower, &(ax_op){.kind = AX_OP_GEMM, .axes = lower->plan->buffers[gemm->c].axes, .gemm = copy});
 }
 
+ax_status ax_lower_routine(ax_lower *lower, const ax_routine *routine, size_t bytes) {
+  ax_arena *arena = &lower->plan->arena;
+  ax_routine *copy = ax_routine_copy(arena, routine);
+  if (copy == NULL || (copy->data = ax_arena_copy(arena, routine->data, bytes)) == NULL) return ax_out_of_memory(bytes);
+  return add_op(lower, &(ax_op){.kind = AX_OP_ROUTINE, .axes = lower->plan->buffers[copy->buffers[copy->in_count]].axes, .routine = copy});
+}
+
 /* Of the callback that a parameter names, the one that is called; none where there is no such parameter. */
 static ax_status find_callback(const ax_lower *lower, const ax_eqn *eqn, ax_callback **out) {
   *out = NULL;

@@ -40,6 +40,8 @@ AX_MUST_USE ax_status ax_lower_kernel_end(ax_lower *lower);
 AX_MUST_USE ax_status ax_lower_copy(ax_lower *lower, uint32_t dst, uint32_t src);
 
 AX_MUST_USE ax_status ax_lower_gemm(ax_lower *lower, const ax_gemm *gemm);
+/* *routine is copied, its data too (`bytes` of them). */
+AX_MUST_USE ax_status ax_lower_routine(ax_lower *lower, const ax_routine *routine, size_t bytes);
 /* *started is a copy, the plan's; it is done once, in the block where it was started. */
 AX_MUST_USE ax_status ax_lower_start(ax_lower *lower, const ax_exchange *exchange, ax_exchange **started);
 AX_MUST_USE ax_status ax_lower_done(ax_lower *lower, ax_exchange *started);

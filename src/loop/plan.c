@@ -55,6 +55,11 @@ void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
       for (uint32_t k = 0; k < op->eqn->in_count; k++) visit(context, op->eval.in[k], false);
       for (uint32_t k = 0; k < op->eqn->out_count; k++) visit(context, op->eval.out[k], true);
       break;
+    case AX_OP_ROUTINE:
+      for (uint32_t k = 0; k < op->routine->in_count + (op->routine->updates ? op->routine->out_count : 0); k++)
+        visit(context, op->routine->buffers[k], false);
+      for (uint32_t k = 0; k < op->routine->out_count; k++) visit(context, op->routine->buffers[op->routine->in_count + k], true);
+      break;
     case AX_OP_START:
       visit(context, op->exchange->in, false);
       visit(context, op->exchange->out, true);
@@ -73,6 +78,13 @@ void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
       break;
     case AX_OP_BRANCH: visit(context, op->branch.index, false); break;
   }
+}
+
+ax_routine *ax_routine_copy(ax_arena *arena, const ax_routine *routine) {
+  ax_routine *made = ax_arena_copy(arena, routine, sizeof *made);
+  if (made == NULL) return NULL;
+  made->buffers = ax_arena_copy(arena, routine->buffers, (routine->in_count + routine->out_count) * sizeof made->buffers[0]);
+  return made->buffers != NULL ? made : NULL;
 }
 
 ax_block *ax_op_block(ax_op *op, uint32_t index) {
@@ -212,6 +224,11 @@ static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
       add_list(text, " of", op->eval.in, op->eqn->in_count);
       add_list(text, " to", op->eval.out, op->eqn->out_count);
       ax_text_add(text, "\n");
+      break;
+    case AX_OP_ROUTINE:
+      add_list(text, op->routine->updates ? "routine, updating, of" : "routine of", op->routine->buffers, op->routine->in_count);
+      add_list(text, " to", op->routine->buffers + op->routine->in_count, op->routine->out_count);
+      ax_text_add(text, ", in %u parts\n", op->routine->parts);
       break;
     case AX_OP_START:
       ax_text_add(text, "start %u: %s over %s, b%u to b%u\n", op->exchange->id, ax_scalar_name(op->exchange->combine),

@@ -115,6 +115,17 @@ typedef struct ax_ragged_buffer {
 } ax_ragged_buffer;
 enum { AX_RAGGED_MOST = 8 };
 
+/* Code of a primitive's own over buffers, for what is no loop nest: scatters, sorts. It is cut into parts by shapes alone, any of which may be
+   done at once. `data` is the plan's and is only read. */
+typedef struct ax_routine {
+  ax_status (*run)(const void *data, void *const *memory, uint32_t part); /* memory: by buffer. What it returns has no message */
+  const void *data;
+  uint32_t in_count, out_count, parts;
+  uint32_t *buffers; /* those that are read, then those that are written */
+  bool updates;      /* what is written stays as it was where nothing is written: so it is read too */
+  double time;       /* nanoseconds on one thread, roughly */
+} ax_routine;
+
 typedef struct ax_block {
   struct ax_op *ops;
   uint32_t count, capacity;
@@ -125,6 +136,7 @@ typedef enum ax_op_kind {
   AX_OP_KERNEL,
   AX_OP_GEMM,
   AX_OP_EVAL,  /* the primitive's reference code */
+  AX_OP_ROUTINE, /* code of its own */
   AX_OP_START, /* of an exchange: put my parts */
   AX_OP_DONE,  /* of an exchange: from here on, out may be read */
   AX_OP_SEND,  /* a message, to be received by another device: never waits */
@@ -149,6 +161,7 @@ typedef struct ax_op {
       uint32_t *in, *out;
       ax_callback *callback; /* that it calls; NULL: none, or none that has to be looked up */
     } eval;
+    ax_routine *routine;
     ax_exchange *exchange;
     ax_mail *message;
     struct {
@@ -228,6 +241,8 @@ bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_posit
 /* The same, and it takes all of `*from` as it lies. */
 bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from);
 
+/* A copy in the arena, with a list of buffers of its own. NULL: no memory. */
+ax_routine *ax_routine_copy(ax_arena *arena, const ax_routine *routine);
 /* What a step of a ragged exchange touches, in the order of its instruction's operands; how many. */
 uint32_t ax_ragged_buffers(const ax_ragged *ragged, ax_ragged_step step, ax_ragged_buffer *out);
 

@@ -373,6 +373,9 @@ static ax_status use_operands(recomputer *r, uint32_t at, ax_op *op) {
     case AX_OP_EVAL:
       for (uint32_t k = 0; k < op->eqn->in_count; k++) AX_TRY(use(r, at, &op->eval.in[k]));
       return AX_OK;
+    case AX_OP_ROUTINE:
+      for (uint32_t k = 0; k < op->routine->in_count; k++) AX_TRY(use(r, at, &op->routine->buffers[k]));
+      return AX_OK;
     case AX_OP_START: return use(r, at, &op->exchange->in);
     case AX_OP_SEND: return use(r, at, &op->message->buffer);
     default: return AX_OK;

@@ -218,12 +218,17 @@ static void note_updates(updater *u, const ax_op *op) {
       if (kernel->stores[i].at[d].dynamic != AX_NONE) u->updated[root_of(u, op->kernel.buffers[kernel->stores[i].slot])] = true;
 }
 
+static void note_written(updater *u, const ax_routine *routine) {
+  for (uint32_t k = 0; k < routine->out_count; k++) u->updated[root_of(u, routine->buffers[routine->in_count + k])] = true;
+}
+
 /* Rows are taken into what is a copy of the equation's output until then. */
 static void note_taking(updater *u, const ax_op *op) { u->takes = u->updated[root_of(u, op->ragged->out)] = true; }
 
 static void look_at(void *context, ax_op *op) {
   ax_op_visit(op, count_one, context);
   if (op->kind == AX_OP_KERNEL) note_updates(context, op);
+  if (op->kind == AX_OP_ROUTINE && op->routine->updates) note_written(context, op->routine);
   if (op->kind == AX_OP_RAGGED && op->step == AX_RAGGED_TAKE) note_taking(context, op);
 }
 

@@ -9,6 +9,7 @@
      order      what is made during the run is written before it is read
 
    Only a defect of Axle's own breaks one, so the status is AX_INTERNAL. It costs a walk over the plan. */
+#include "loop/kernel_rewrite.h"
 #include "loop/passes.h"
 
 #include <string.h>
@@ -94,6 +95,22 @@ static bool suits_slot(const ax_store *store, ax_dtype value, ax_dtype slot) {
   return value == slot || (store->reduce != AX_SCALAR_NONE && is_short_float(value) && is_short_float(slot));
 }
 
+/* A store goes to places that follow from loop indices as its positions say, and from nothing else that they bring. */
+static ax_status check_still(const ax_kernel *kernel, const ax_store *store) {
+  bool needed[AX_MOST_EXPRS] = {false};
+  if (kernel->expr_count > AX_MOST_EXPRS) return AX_OK;
+  for (uint32_t d = 0; d < kernel->slots[store->slot].rank; d++)
+    if (store->at[d].dynamic != AX_NONE) needed[store->at[d].dynamic] = true;
+  ax_kernel_needs(kernel, needed);
+  for (ax_ex e = 0; e < kernel->expr_count; e++) {
+    const ax_expr *expr = &kernel->exprs[e];
+    bool moves = needed[e] && expr->op == AX_LEAF_INDEX;
+    for (uint32_t d = 0; needed[e] && expr->op == AX_LEAF_LOAD && d < kernel->slots[expr->slot].rank; d++) moves = moves || expr->at[d].dim >= 0;
+    if (moves) return ax_error(AX_INTERNAL, "slot %u: where e%u is stored depends on an index, by e%u", store->slot, store->expr, e);
+  }
+  return AX_OK;
+}
+
 static ax_status check_nest(const ax_kernel *kernel) {
   for (ax_ex e = 0; e < kernel->expr_count; e++) {
     const ax_expr *expr = &kernel->exprs[e];
@@ -104,7 +121,10 @@ static ax_status check_nest(const ax_kernel *kernel) {
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
     if (store->expr >= kernel->expr_count) return ax_error(AX_INTERNAL, "stores e%u", store->expr);
-    if (!is_empty(kernel)) AX_TRY(check_position(kernel, store->slot, store->at, kernel->expr_count));
+    if (!is_empty(kernel)) {
+      AX_TRY(check_position(kernel, store->slot, store->at, kernel->expr_count));
+      AX_TRY(check_still(kernel, store));
+    }
     if (!suits_slot(store, kernel->exprs[store->expr].dtype, kernel->slots[store->slot].dtype)) return ax_error(AX_INTERNAL, "e%u is not of its slot's dtype", store->expr);
   }
   return kernel->store_count > 0 ? AX_OK : ax_error(AX_INTERNAL, "nothing is stored");
@@ -207,6 +227,17 @@ static void visit(void *context, uint32_t buffer, bool writes) {
   else if (!v->written[b->root]) v->status = ax_error(AX_INTERNAL, "b%u is read before it is written", buffer);
 }
 
+static ax_status check_routine(const verifier *v, const ax_routine *routine) {
+  if (routine->out_count == 0 || routine->parts == 0) return ax_error(AX_INTERNAL, "nothing is written");
+  for (uint32_t k = 0; k < routine->in_count + routine->out_count; k++) {
+    if (routine->buffers[k] >= v->plan->buffer_count) return ax_error(AX_INTERNAL, "there is no b%u", routine->buffers[k]);
+    for (uint32_t i = 0; i < k && k >= routine->in_count; i++)
+      if (v->plan->buffers[routine->buffers[i]].root == v->plan->buffers[routine->buffers[k]].root)
+        return ax_error(AX_INTERNAL, "b%u is written and has memory in common with b%u", routine->buffers[k], routine->buffers[i]);
+  }
+  return AX_OK;
+}
+
 /* What of the operation's structure must hold before its buffers can be visited. */
 static ax_status check_shape(const verifier *v, const ax_op *op) {
   ax_axis_set all = ax_all_axes(&v->plan->mesh);
@@ -219,6 +250,7 @@ static ax_status check_shape(const verifier *v, const ax_op *op) {
     case AX_OP_DONE: return check_done(v, op->exchange);
     case AX_OP_RAGGED: return check_ragged(v, op->ragged, op->step);
     case AX_OP_EVAL: return op->eqn != NULL && op->program != NULL ? AX_OK : ax_error(AX_INTERNAL, "has no equation");
+    case AX_OP_ROUTINE: return check_routine(v, op->routine);
     case AX_OP_SEND:
     case AX_OP_RECEIVE: return op->message != NULL && op->eqn != NULL ? AX_OK : ax_error(AX_INTERNAL, "has no message");
     case AX_OP_CHECK:
@@ -234,6 +266,7 @@ static ax_status check_axes(const verifier *v, const ax_op *op) {
   uint32_t to = op->kind == AX_OP_KERNEL ? op->kernel.buffers[op->kernel.kernel->stores[0].slot]
                 : op->kind == AX_OP_GEMM ? op->gemm->c
                 : op->kind == AX_OP_RAGGED ? op->ragged->out
+                : op->kind == AX_OP_ROUTINE ? op->routine->buffers[op->routine->in_count]
                                          : AX_NONE;
   if (to == AX_NONE || v->plan->buffers[to].axes == op->axes) return AX_OK;
   return ax_error(AX_INTERNAL, "runs along %s, but b%u is stored along %s", ax_axis_set_string(op->axes, &v->plan->mesh), to,

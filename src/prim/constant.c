@@ -128,10 +128,8 @@ static ax_number element_of(ax_dtype dtype, ax_value number) {
                            number.id == INTEGER ? (ax_number){.i = (int64_t)number.trace} : (ax_number){.u = number.trace});
 }
 
-static ax_value filled(const char *function, ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_value number) {
+static ax_value refuse_number(const char *function, ax_dtype dtype, ax_value number) {
   double real = ax_number_real(number);
-  if (ax_dtype_bytes(dtype) == 0) return repeated(dtype, rank, dims, (ax_number){0});
-  if (holds(dtype, number)) return repeated(dtype, rank, dims, element_of(dtype, number));
   if (number.id == REAL && !ax_is_float(dtype) && isfinite(real) && trunc(real) == real && fabs(real) >= 0x1p53)
     return ax_reject_as(function, "%.17g as %s: from 2^53 on a double is not every integer; ax_full_i64 takes them", real, ax_dtype_name(dtype));
   if (number.id == INTEGER) return ax_reject_as(function, "%s cannot hold %lld", ax_dtype_name(dtype), (long long)number.trace);
@@ -141,6 +139,18 @@ static ax_value filled(const char *function, ax_dtype dtype, uint32_t rank, cons
   if (strtod(text, NULL) != real) snprintf(text, sizeof text, "%.17g", real);
   return ax_reject_as(function, "%s cannot hold %s%s", ax_dtype_name(dtype), text,
                       strcmp(function, "full") != 0 && strcmp(function, "full_like") != 0 ? ", a number among operands of that dtype" : "");
+}
+
+static ax_value filled(const char *function, ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_value number) {
+  if (ax_dtype_bytes(dtype) == 0) return repeated(dtype, rank, dims, (ax_number){0});
+  return holds(dtype, number) ? repeated(dtype, rank, dims, element_of(dtype, number)) : refuse_number(function, dtype, number);
+}
+
+bool ax_number_bits(const char *function, ax_value number, ax_dtype dtype, int64_t *bits) {
+  *bits = 0;
+  if (!holds(dtype, number)) refuse_number(function, dtype, number);
+  else ax_number_store(dtype, bits, 0, element_of(dtype, number));
+  return !ax_failed();
 }
 
 ax_value ax_as(const char *function, ax_value value, ax_dtype dtype) {

@@ -26,6 +26,8 @@ void ax_give_dtype(const char *function, ax_value *values, uint32_t count);
 void ax_give_parts(const char *function, ax_value *pair);
 /* A number as a scalar of this dtype, any other value as it is; in `function`'s name. */
 ax_value ax_as(const char *function, ax_value value, ax_dtype dtype);
+/* A number's bits as an element of the dtype; false, and the trace has failed, where the dtype cannot hold it. */
+bool ax_number_bits(const char *function, ax_value number, ax_dtype dtype, int64_t *bits);
 double ax_number_real(ax_value number); /* rounded to a double */
 ax_value ax_number_times(const char *function, ax_value number, int64_t factor); /* of the number's kind; factor > 0 */
 /* A scratch array of the current trace's arena; fails the trace and returns NULL when there is no memory. */
@@ -130,7 +132,7 @@ ax_status ax_hlo_by_form(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uin
 /* One op, same operands, results and types as the equation's. */
 ax_status ax_hlo_simple(ax_hlo *hlo, const ax_eqn *eqn, const char *name, const uint32_t *in, const char *attributes,
                         uint32_t *out);
-/* The region of an op that combines by ADD, MAX or MIN: two scalars of `dtype` to one. */
+/* The region of an op that combines by ADD, MUL, MAX or MIN: two scalars of `dtype` to one. */
 void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype);
 
 #endif

@@ -89,6 +89,7 @@ static ax_status refuse(const ax_infer_args *args, uint32_t axis, const char *ad
 static bool may_be_unreduced(ax_linearity linear, uint32_t i) {
   if (linear == AX_LINEAR_FIRST) return i == 0;
   if (linear == AX_LINEAR_FIRST_TWO) return i < 2;
+  if (linear == AX_LINEAR_OUTER) return i != 1;
   return linear == AX_LINEAR_REST ? i > 0 : linear != AX_LINEAR_NOT;
 }
 static bool must_be_unreduced(ax_linearity linear, uint32_t i) {
@@ -101,6 +102,7 @@ static const char *unreduced_advice(ax_linearity linear) {
       [AX_LINEAR_ONE] = "one operand may be unreduced, if the others are reduced or invariant; unreduced_psum makes the sum",
       [AX_LINEAR_FIRST] = "the first operand may be unreduced, if the others are reduced or invariant; unreduced_psum makes the sum",
       [AX_LINEAR_FIRST_TWO] = "the first two operands must be unreduced, or none, and the others reduced or invariant; unreduced_psum makes the sum",
+      [AX_LINEAR_OUTER] = "the operand and the updates must be unreduced, or neither, and the indices reduced or invariant; unreduced_psum makes the sum",
       [AX_LINEAR_REST] = "the cases must all be unreduced, or none, and what chooses reduced or invariant; unreduced_psum makes the sum",
       [AX_LINEAR_SOME] = "an unreduced operand goes with unreduced and reduced ones",
   };

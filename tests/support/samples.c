@@ -36,10 +36,24 @@
 #define WINDOW(from, to, window, strides, low_, high_, base, dilation)                                                              \
   "{ lambda x:T[" from "]. let y:T[" to "] = O[window_dimensions=(" window ") window_strides=(" strides ") padding_low=(" low_      \
   ") padding_high=(" high_ ") base_dilation=(" base ") window_dilation=(" dilation ")] x in (y,) }"
+#define GATHER(x, indices, y, offset, collapsed, map, batching, index_batching, mode_, sizes, fill)                                                  \
+  "{ lambda x:T[" x "] i:" indices ". let y:T[" y "] = gather[offset_dims=(" offset ") collapsed_slice_dims=(" collapsed ") start_index_map=(" map \
+  ") operand_batching_dims=(" batching ") start_indices_batching_dims=(" index_batching ") mode=\"" mode_                                       \
+  "\" indices_are_sorted=false unique_indices=false slice_sizes=(" sizes ") fill_value=" fill ":T[]] x i in (y,) }"
+#define SCATTER(mode_, unique, x, indices, u, window, inserted, map, batching, index_batching)                                                       \
+  "{ lambda x:T[" x "] i:" indices " u:T[" u "]. let y:T[" x "] = O[update_window_dims=(" window ") inserted_window_dims=(" inserted                  \
+  ") scatter_dims_to_operand_dims=(" map ") operand_batching_dims=(" batching ") scatter_indices_batching_dims=(" index_batching ") mode=\"" mode_ \
+  "\" indices_are_sorted=false unique_indices=" unique "] x i u in (y,) }"
 
 /* The text, and what else there is to say. */
 #define SAMPLE(prim_, ...) \
   { .prim = prim_, .text = __VA_ARGS__ }
+
+/* One form, of each scatter. */
+#define SCATTERS(put_linear, ...)                                                                                              \
+  SAMPLE("scatter", SCATTER(__VA_ARGS__), .linear = put_linear), SAMPLE("scatter_add", SCATTER(__VA_ARGS__), .linear = "xu"),   \
+      SAMPLE("scatter_min", SCATTER(__VA_ARGS__)), \
+      SAMPLE("scatter_max", SCATTER(__VA_ARGS__))
 
 const test_sample test_samples[] = {
     /* --- constant --- */
@@ -167,6 +181,28 @@ const test_sample test_samples[] = {
            .linear = "xu"),
     SAMPLE("dynamic_update_slice",
            "{ lambda x:f32[300] u:f32[5] i:U[]. let y:f32[300] = dynamic_update_slice x u i in (y,) }"),
+
+    /* --- gather, scatter --- */
+    SAMPLE("gather", GATHER("7", "s32[4,1]", "4", "", "0,", "0,", "", "", "fill", "1,", "0"), .linear = "x"),
+    SAMPLE("gather", GATHER("5,36", "U[3,1]", "3,36", "1,", "0,", "0,", "", "", "clip", "1, 36", "0"), .linear = "x"),
+    SAMPLE("gather", GATHER("4,5,3", "s64[2,3,2]", "2,2,3,3", "1, 3", "1,", "1, 0", "", "", "fill", "2, 1, 3", "0"), .linear = "x"),
+    SAMPLE("gather", GATHER("3,6", "s32[3,5,1]", "3,5", "", "1,", "1,", "0,", "0,", "promise_in_bounds", "1, 1", "0"), .linear = "x"),
+    SAMPLE("gather", GATHER("5,3,2", "u8[2,4,3,1]", "2,4,3,2", "3,", "0,", "0,", "1,", "2,", "fill", "1, 1, 2", "0"), .linear = "x"),
+    SAMPLE("gather", GATHER("4,3", "s8[0,1]", "0,3", "1,", "0,", "0,", "", "", "clip", "1, 3", "0")),
+    SAMPLE("gather", GATHER("4,3", "s32[2,2]", "0,2,3", "0, 2", "", "0, 1", "", "", "fill", "0, 3", "0")),
+    SAMPLE("gather", GATHER("4,3", "s32[2,0]", "2,4,3", "1, 2", "", "", "", "", "fill", "4, 3", "0"), .linear = "x"),
+    SCATTERS(NULL, "fill", "false", "7", "s32[4,1]", "4", "", "0,", "0,", "", ""),
+    SCATTERS(NULL, "clip", "false", "5,6", "U[3,1]", "3,6", "1,", "0,", "0,", "", ""),
+    SCATTERS(NULL, "fill", "false", "4,5,3", "s64[2,3,2]", "2,2,3,3", "1, 3", "1,", "1, 0", "", ""),
+    SCATTERS("xu", "promise_in_bounds", "true", "3,6", "s32[3,1,1]", "3,1", "", "1,", "1,", "0,", "0,"),
+    SCATTERS(NULL, "fill", "false", "5,3,2", "u8[2,4,3,1]", "2,4,3,2", "3,", "0,", "0,", "1,", "2,"),
+    SCATTERS(NULL, "clip", "false", "4,3", "s8[0,1]", "0,3", "1,", "0,", "0,", "", ""),
+    SAMPLE("scatter_mul", SCATTER("promise_in_bounds", "true", "3,6", "s32[3,1,1]", "3,1", "", "1,", "1,", "0,", "0,"), .linear = "x", .low = 0.5, .high = 2),
+    SAMPLE("scatter_mul",
+           "{ lambda x:T[4,2] i:U[5,1]. let u:T[5,2] = constant[value=[[2, 3], [1, 2], [3, 1], [2, 2], [1, 3]]:T[5,2]] y:T[4,2] = "
+           "O[update_window_dims=(1,) inserted_window_dims=(0,) scatter_dims_to_operand_dims=(0,) operand_batching_dims=() "
+           "scatter_indices_batching_dims=() mode=\"fill\" indices_are_sorted=false unique_indices=false] x i u in (y,) }",
+           .linear = "x"),
 
     /* --- reductions and products --- */
     SAMPLE("reduce_sum", REDUCE("17", "", "0"), .linear = "x", .sums = true),

@@ -1,0 +1,328 @@
+/* How updates come into their places: window after window, in the order of the indices, so that sums are the same on any number of threads. These
+   share the work by where it is written:
+
+     batching dimensions      each part has some coordinates along one, and goes through the windows that lie there
+     the window's dimensions  each part has some coordinates of the operand along one, and does its part of every window; windows
+                              that an index moves along it may miss the part
+
+   The first is taken where there is one, then a dimension of the window that is not moved and long enough, then one that is. */
+#include <string.h>
+
+#include "prim/pointwise.h"
+#include "prim/scatter.h"
+
+typedef struct loop { /* a dimension: strides in elements */
+  int64_t extent, operand, updates, indices;
+} loop;
+
+typedef struct scatter {
+  ax_scalar combine;
+  ax_dtype dtype, index_dtype;
+  bool clips;
+  int64_t bytes;
+  uint32_t batch_rank, number_count, window_rank;
+  loop batch[AX_MAX_RANK], window[AX_MAX_RANK];
+  int64_t limit[AX_MAX_RANK], pitch[AX_MAX_RANK]; /* by number of an index: where a window may begin, and how far apart places are */
+  /* What parts have some coordinates of: a batch dimension, or else a dimension of the operand: */
+  int cut_batch, cut_window, cut_number; /* the window's dimension in it and the index's number that moves it; -1: none */
+  int64_t cut_extent;
+  uint32_t parts;
+  int window_of[AX_MAX_RANK]; /* by operand dimension, before windows are joined; -1: a batching one, or of 1 */
+} scatter;
+
+/* --- One run of elements --- */
+
+typedef struct run { /* strides in elements */
+  char *to;
+  const char *from;
+  int64_t count, to_stride, from_stride;
+} run;
+
+static float f32_extreme(float a, float b, bool least) {
+  if (a != a || b != b) return __builtin_nanf("");
+  if (a == b) return (__builtin_signbit(a) != 0) == least ? a : b;
+  return (a < b) == least ? a : b;
+}
+
+static void run_f32(ax_scalar combine, const run *r) {
+  float *to = (float *)(void *)r->to;
+  const float *from = (const float *)(const void *)r->from;
+  int64_t n = r->count, ts = r->to_stride, fs = r->from_stride;
+  if (combine == AX_SCALAR_ADD && ts == 1 && fs == 1)
+    for (int64_t i = 0; i < n; i++) to[i] += from[i];
+  else if (combine == AX_SCALAR_ADD)
+    for (int64_t i = 0; i < n; i++) to[i * ts] += from[i * fs];
+  else if (combine == AX_SCALAR_MUL)
+    for (int64_t i = 0; i < n; i++) to[i * ts] *= from[i * fs];
+  else
+    for (int64_t i = 0; i < n; i++) to[i * ts] = f32_extreme(to[i * ts], from[i * fs], combine == AX_SCALAR_MIN);
+}
+
+static void add_f64(const run *r) {
+  double *to = (double *)(void *)r->to;
+  const double *from = (const double *)(const void *)r->from;
+  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] += from[i * r->from_stride];
+}
+
+/* Integers of any sign wrap alike. */
+static void add_32(const run *r) {
+  uint32_t *to = (uint32_t *)(void *)r->to;
+  const uint32_t *from = (const uint32_t *)(const void *)r->from;
+  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] += from[i * r->from_stride];
+}
+
+static void add_64(const run *r) {
+  uint64_t *to = (uint64_t *)(void *)r->to;
+  const uint64_t *from = (const uint64_t *)(const void *)r->from;
+  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] += from[i * r->from_stride];
+}
+
+static float widened(uint16_t bf16) {
+  uint32_t bits = (uint32_t)bf16 << 16;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* To the nearest even; NaN stays one. */
+static uint16_t narrowed(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  if (value != value) return (uint16_t)(bits >> 16 | 0x40);
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static void add_bf16(const run *r) {
+  uint16_t *to = (uint16_t *)(void *)r->to;
+  const uint16_t *from = (const uint16_t *)(const void *)r->from;
+  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] = narrowed(widened(to[i * r->to_stride]) + widened(from[i * r->from_stride]));
+}
+
+static void put(const run *r, int64_t bytes) {
+  if (r->to_stride == 1 && r->from_stride == 1) {
+    memcpy(r->to, r->from, (size_t)(r->count * bytes));
+    return;
+  }
+  for (int64_t i = 0; i < r->count; i++) memcpy(r->to + i * r->to_stride * bytes, r->from + i * r->from_stride * bytes, (size_t)bytes);
+}
+
+static void combine_any(const scatter *s, const run *r) {
+  for (int64_t i = 0; i < r->count; i++) {
+    int64_t at = i * r->to_stride;
+    ax_number x[] = {ax_number_load(s->dtype, r->to, at), ax_number_load(s->dtype, r->from, i * r->from_stride)};
+    ax_number_store(s->dtype, r->to, at, ax_scalar_eval(s->combine, s->dtype, x, 0));
+  }
+}
+
+static void do_run(const scatter *s, const run *r) {
+  bool adds = s->combine == AX_SCALAR_ADD;
+  if (s->combine == AX_SCALAR_NONE) put(r, s->bytes);
+  else if (s->dtype == AX_F32) run_f32(s->combine, r);
+  else if (adds && s->dtype == AX_F64) add_f64(r);
+  else if (adds && s->dtype == AX_BF16) add_bf16(r);
+  else if (adds && (s->dtype == AX_S32 || s->dtype == AX_U32)) add_32(r);
+  else if (adds && (s->dtype == AX_S64 || s->dtype == AX_U64)) add_64(r);
+  else combine_any(s, r);
+}
+
+/* --- One window --- */
+
+typedef struct memory {
+  const char *indices, *updates;
+  char *operand;
+} memory;
+
+typedef struct range {
+  int64_t begin, end;
+} range;
+
+/* Of what `at` says, a number of the index; what no s64 holds is the largest. */
+static int64_t number_at(ax_dtype dtype, const char *indices, int64_t at) {
+  switch (dtype) {
+    case AX_S32: return ((const int32_t *)(const void *)indices)[at];
+    case AX_S64: return ((const int64_t *)(const void *)indices)[at];
+    case AX_U64: {
+      uint64_t number = ((const uint64_t *)(const void *)indices)[at];
+      return number <= INT64_MAX ? (int64_t)number : INT64_MAX;
+    }
+    default: return ax_number_load(dtype, indices, at).i;
+  }
+}
+
+/* Coordinates `own` of the window's dimension that is cut; all of the others. */
+static void do_window(const scatter *s, const memory *m, int64_t operand, int64_t updates, range own) {
+  int64_t extent[AX_MAX_RANK], index[AX_MAX_RANK] = {0};
+  const uint32_t rank = s->window_rank;
+  for (uint32_t d = 0; d < rank; d++) extent[d] = s->window[d].extent;
+  if (s->cut_window >= 0) {
+    const loop *cut = &s->window[s->cut_window];
+    extent[s->cut_window] = own.end - own.begin;
+    operand += own.begin * cut->operand;
+    updates += own.begin * cut->updates;
+  }
+  run r = {.count = rank > 0 ? extent[rank - 1] : 1, .to_stride = rank > 0 ? s->window[rank - 1].operand : 1,
+           .from_stride = rank > 0 ? s->window[rank - 1].updates : 1};
+  for (;;) {
+    r.to = m->operand + operand * s->bytes;
+    r.from = m->updates + updates * s->bytes;
+    do_run(s, &r);
+    uint32_t d = rank > 0 ? rank - 1 : 0;
+    for (; d > 0; d--) {
+      const loop *l = &s->window[d - 1];
+      operand += l->operand;
+      updates += l->updates;
+      if (++index[d - 1] < extent[d - 1]) break;
+      operand -= index[d - 1] * l->operand;
+      updates -= index[d - 1] * l->updates;
+      index[d - 1] = 0;
+    }
+    if (d == 0) return;
+  }
+}
+
+/* The window of the index at `indices`, as far as it lies in the part's coordinates. */
+static void do_index(const scatter *s, const memory *m, int64_t indices, int64_t operand, int64_t updates, range part) {
+  int64_t moved = 0;
+  for (uint32_t k = 0; k < s->number_count; k++) {
+    int64_t start = number_at(s->index_dtype, m->indices, indices + k), limit = s->limit[k];
+    if (!s->clips && (start < 0 || start > limit)) return;
+    start = start < 0 ? 0 : start > limit ? limit : start;
+    operand += start * s->pitch[k];
+    if ((int)k == s->cut_number) moved = start;
+  }
+  range own = {part.begin - moved, part.end - moved};
+  int64_t extent = s->cut_window >= 0 ? s->window[s->cut_window].extent : 1;
+  if (own.begin < 0) own.begin = 0;
+  if (own.end > extent) own.end = extent;
+  if (own.begin < own.end) do_window(s, m, operand, updates, own);
+}
+
+static ax_status do_part(const void *data, void *const *memories, uint32_t part) {
+  const scatter *s = data;
+  const memory m = {memories[0], memories[1], memories[2]};
+  range own = {s->cut_extent * part / s->parts, s->cut_extent * (part + 1) / s->parts}, all = {0, 1};
+  int64_t index[AX_MAX_RANK], first[AX_MAX_RANK], end[AX_MAX_RANK], operand = 0, updates = 0, indices = 0;
+  for (uint32_t d = 0; d < s->batch_rank; d++) {
+    bool cut = (int)d == s->cut_batch;
+    index[d] = first[d] = cut ? own.begin : 0;
+    end[d] = cut ? own.end : s->batch[d].extent;
+    operand += first[d] * s->batch[d].operand;
+    updates += first[d] * s->batch[d].updates;
+    indices += first[d] * s->batch[d].indices;
+  }
+  for (;;) {
+    do_index(s, &m, indices, operand, updates, s->cut_batch >= 0 ? all : own);
+    uint32_t d = s->batch_rank;
+    for (; d > 0; d--) {
+      const loop *l = &s->batch[d - 1];
+      operand += l->operand;
+      updates += l->updates;
+      indices += l->indices;
+      if (++index[d - 1] < end[d - 1]) break;
+      int64_t back = index[d - 1] - first[d - 1];
+      operand -= back * l->operand;
+      updates -= back * l->updates;
+      indices -= back * l->indices;
+      index[d - 1] = first[d - 1];
+    }
+    if (d == 0) return AX_OK;
+  }
+}
+
+/* --- Before --- */
+
+typedef struct arrays {
+  const ax_type *operand, *indices, *updates;
+} arrays;
+
+static void find_loops(scatter *s, const ax_windows *w, const arrays *a) {
+  int64_t operand[AX_MAX_RANK], indices[AX_MAX_RANK], updates[AX_MAX_RANK];
+  bool is_batch[AX_MAX_RANK] = {false};
+  ax_dense_strides(a->operand->rank, a->operand->dims, operand);
+  ax_dense_strides(a->indices->rank, a->indices->dims, indices);
+  ax_dense_strides(a->updates->rank, a->updates->dims, updates);
+  for (uint32_t d = 0; d + 1 < w->index_rank; d++) {
+    s->batch[s->batch_rank++] = (loop){a->indices->dims[d], 0, updates[w->wide_of_index[d]], indices[d]};
+    is_batch[w->wide_of_index[d]] = true;
+  }
+  for (uint32_t d = 0; d < w->rank; d++) {
+    int wide = w->wide_of[d], number = w->component_of[d];
+    s->window_of[d] = -1;
+    if (number >= 0) {
+      s->limit[number] = w->limit[d];
+      s->pitch[number] = operand[d];
+      s->number_count++;
+    }
+    for (uint32_t b = 0; wide >= 0 && is_batch[wide] && b < s->batch_rank; b++)
+      if (w->wide_of_index[b] == wide) s->batch[b].operand = operand[d];
+    if (wide < 0 || is_batch[wide]) continue;
+    s->window_of[d] = (int)s->window_rank;
+    s->window[s->window_rank++] = (loop){w->sizes[d], operand[d], updates[wide], 0};
+  }
+}
+
+enum { run_bytes = 256, most_parts = 16, few_parts = 4, enough_elems = 16 };
+
+static uint32_t fewer(double wanted, int64_t most) { return (double)most < wanted ? (uint32_t)(most > 1 ? most : 1) : (uint32_t)wanted; }
+
+static void try_cut(scatter *s, int batch, int window, int number, int64_t extent, uint32_t parts) {
+  if (parts <= s->parts) return;
+  s->cut_batch = batch, s->cut_window = window, s->cut_number = number;
+  s->cut_extent = extent;
+  s->parts = parts;
+}
+
+/* By shapes alone. */
+static void find_cut(scatter *s, const ax_windows *w, const arrays *a, double wanted) {
+  int64_t elems = 1;
+  try_cut(s, -1, -1, -1, 1, 1);
+  if (wanted > most_parts) wanted = most_parts;
+  for (uint32_t b = 0; b < s->batch_rank; b++)
+    if (s->batch[b].operand != 0) try_cut(s, (int)b, -1, -1, s->batch[b].extent, fewer(wanted, s->batch[b].extent));
+  for (uint32_t d = 0; d < s->window_rank; d++) elems *= s->window[d].extent;
+  for (uint32_t d = 0; d < w->rank; d++) {
+    if (s->window_of[d] < 0 || w->component_of[d] >= 0) continue;
+    const loop *own = &s->window[s->window_of[d]];
+    int64_t runs = own->extent * own->operand * s->bytes / run_bytes;
+    try_cut(s, -1, s->window_of[d], -1, own->extent, fewer(wanted, runs < own->extent ? runs : own->extent));
+  }
+  if ((double)s->parts * 2 > wanted) return;
+  if (elems < enough_elems && wanted > few_parts) wanted = few_parts; /* every part looks at every index */
+  for (uint32_t d = 0; d < w->rank; d++)
+    if (w->component_of[d] >= 0) try_cut(s, -1, s->window_of[d], w->component_of[d], a->operand->dims[d], fewer(wanted, a->operand->dims[d]));
+}
+
+/* Window dimensions that lie behind one another are one. The one that is cut stays by itself. */
+static void join_window(scatter *s) {
+  uint32_t rank = 0;
+  int cut = -1;
+  for (uint32_t d = 0; d < s->window_rank; d++) {
+    const loop here = s->window[d];
+    loop *last = rank > 0 ? &s->window[rank - 1] : NULL;
+    bool own = (int)d == s->cut_window, free = !own && (cut < 0 || cut != (int)rank - 1);
+    if (here.extent == 1 && !own) continue;
+    if (last != NULL && free && last->operand == here.operand * here.extent && last->updates == here.updates * here.extent) {
+      *last = (loop){last->extent * here.extent, here.operand, here.updates, 0};
+      continue;
+    }
+    if (own) cut = (int)rank;
+    s->window[rank++] = here;
+  }
+  s->window_rank = rank;
+  s->cut_window = cut;
+}
+
+ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_windows *w, bool clips, const uint32_t *in, uint32_t out) {
+  const ax_type operand = ax_lower_get(lower, out)->type, indices = ax_lower_get(lower, in[0])->type, updates = ax_lower_get(lower, in[1])->type;
+  const arrays a = {&operand, &indices, &updates};
+  scatter s = {.combine = combine, .dtype = operand.dtype, .index_dtype = indices.dtype, .clips = clips, .bytes = (int64_t)ax_dtype_bytes(operand.dtype)};
+  find_loops(&s, w, &a);
+  int64_t windows = 1;
+  for (uint32_t b = 0; b < s.batch_rank; b++) windows *= s.batch[b].extent;
+  double time = 0.5 * (double)ax_type_elems(&updates) + 5 * (double)windows;
+  find_cut(&s, w, &a, time / 30000);
+  join_window(&s);
+  uint32_t buffers[] = {in[0], in[1], out};
+  const ax_routine routine = {.run = do_part, .data = &s, .in_count = 2, .out_count = 1, .parts = s.parts, .buffers = buffers, .updates = true, .time = time};
+  return ax_lower_routine(lower, &routine, sizeof s);
+}
