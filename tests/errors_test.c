@@ -167,6 +167,94 @@ static void shapes_and_dtypes(void **state) {
   refuse(refusals, COUNT(refusals));
 }
 
+/* --- Windows at indices --- */
+
+static void indexed(const ax_value *in, ax_value *out, void *context) {
+  const ax_value v = in[0], m = in[1], odd = in[3], bools = in[4];
+  const ax_value ids = ax_expand_dims(in[2], 1), one = ax_full(AX_S32, 0, NULL, 0);
+  const ax_gather_dims rows = {.offset_dims = {AX_DIMS(1)}, .collapsed_slice_dims = {AX_DIMS(0)}, .start_index_map = {AX_DIMS(0)}};
+  const ax_scatter_dims to_rows = {.update_window_dims = {AX_DIMS(1)}, .inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}};
+  ax_gather_dims other = rows;
+  const int64_t row[] = {1, 4};
+  switch (*(const int *)context) {
+    case 0: out[0] = ax_gather(m, v, &rows, row, NULL); break;
+    case 1: out[0] = ax_gather(m, one, &rows, row, NULL); break;
+    case 2: out[0] = ax_gather(m, ids, NULL, row, NULL); break;
+    case 3: out[0] = ax_gather(m, ids, &rows, (const int64_t[]){1, 5}, NULL); break;
+    case 4: out[0] = ax_gather(m, ids, &rows, (const int64_t[]){2, 4}, NULL); break;
+    case 5: other.start_index_map = (ax_dim_list){AX_DIMS(0, 1)}, out[0] = ax_gather(m, ids, &other, row, NULL); break;
+    case 6: other.offset_dims = (ax_dim_list){AX_DIMS(2)}, out[0] = ax_gather(m, ids, &other, row, NULL); break;
+    case 7: other.offset_dims = (ax_dim_list){AX_DIMS(1, 0)}, other.collapsed_slice_dims.count = 0, out[0] = ax_gather(m, ids, &other, row, NULL); break;
+    case 8: other.operand_batching_dims = (ax_dim_list){AX_DIMS(0)}, other.offset_dims.count = 0, out[0] = ax_gather(m, ids, &other, row, NULL); break;
+    case 9: out[0] = ax_gather(m, ids, &rows, row, &(ax_index_options){.mode = (ax_index_mode)7}); break;
+    case 10: out[0] = ax_gather(in[2], ids, &(ax_gather_dims){.collapsed_slice_dims = {AX_DIMS(0)}, .start_index_map = {AX_DIMS(0)}}, (const int64_t[]){1},
+                                &(ax_index_options){.fill_value = ax_real(0.5)}); break;
+    case 11: out[0] = ax_gather(m, ids, &rows, row, &(ax_index_options){.fill_value = v}); break;
+    case 12: out[0] = ax_scatter_add(m, ids, ax_full(AX_F32, AX_DIMS(8, 5), 0), &to_rows, NULL); break;
+    case 13: out[0] = ax_scatter(m, ids, ax_full(AX_F32, AX_DIMS(7, 4), 0), &to_rows, NULL); break;
+    case 14: out[0] = ax_scatter_max(m, ids, ax_full(AX_S32, AX_DIMS(8, 4), 0), &to_rows, NULL); break;
+    case 15: out[0] = ax_scatter_add(bools, ids, bools, &(ax_scatter_dims){.inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}},
+                                     NULL); break;
+    case 16: out[0] = ax_scatter_min(m, ids, m, NULL, NULL); break;
+    case 17: out[0] = ax_scatter(m, ids, v, &to_rows, NULL); break;
+    case 18: out[0] = ax_take_with(m, v, 0, NULL); break;
+    case 19: out[0] = ax_take_along_axis(m, in[2], 0, NULL); break;
+    case 20: out[0] = ax_take_along_axis(odd, ax_full(AX_S32, AX_DIMS(3, 4), 0), 0, NULL); break;
+    case 21: out[0] = ax_at_add(m, in[2], odd, 0, NULL); break;
+    case 22: out[0] = ax_at_set(m, in[2], v, 2, NULL); break;
+    case 23: out[0] = ax_take(ax_full(AX_F32, AX_DIMS(2, 0), 0), in[2], 1); break;
+    default: out[0] = ax_at_set(m, in[2], in[2], 0, NULL); break;
+  }
+}
+
+static void at_indices(void **state) {
+  (void)state;
+  static const refusal refusals[] = {
+      {indexed, 0, "gather f32[8,4] f32[8]: the indices are f32; they must be integers"},
+      {indexed, 1, "gather f32[8,4] s32[]: the indices are a scalar"},
+      {indexed, 2, "gather: there are no dimension numbers"},
+      {indexed, 3, "a window of 5 does not fit dimension 1, of 4"},
+      {indexed, 4, "dimension 0 is collapsed, so a window has 1 of it, not 2"},
+      {indexed, 5, "an index has 1 numbers, but start_index_map has 2 entries"},
+      {indexed, 6, "offset_dims has 2, which is outside rank 2"},
+      {indexed, 7, "offset_dims must be ascending, but 1 comes before 0"},
+      {indexed, 8, "operand_batching_dims and"},
+      {indexed, 9, "gather: there is no mode 7"},
+      {indexed, 10, "gather: s32 cannot hold 0.5"},
+      {indexed, 11, "gather: the fill value is not a number"},
+      {indexed, 12, "a window of 5 does not fit dimension 1, of 4"},
+      {indexed, 13, "updates f32[7,4] have 7 where dimension 0 of the indices has 8"},
+      {indexed, 14, "updates are s32, the operand f32"},
+      {indexed, 15, "scatter_add bool[8] s32[8,1] bool[8]: needs a numeric dtype, got bool"},
+      {indexed, 16, "scatter_min: there are no dimension numbers"},
+      {indexed, 17, "updates f32[8] have rank 1; with the indices' 1 dimensions and the window's 1 it must be 2"},
+      {indexed, 18, "take_with: the indices are f32[8]; they must be integers"},
+      {indexed, 19, "take_along_axis: indices s32[8] do not go with f32[8,4]"},
+      {indexed, 20, "take_along_axis: indices s32[3,4] do not go with f32[3,5]: all dimensions but 0 must be the same, or 1"},
+      {indexed, 21, "at_add: updates f32[3,5] do not broadcast to f32[8,4]"},
+      {indexed, 22, "at_set: the axis is 2, but there are 2 dimensions"},
+      {indexed, 23, "take: dimension 1 of f32[2,0] has nothing in it"},
+      {indexed, 24, "at_set: updates s32[8] do not broadcast to f32[8,4]"},
+  };
+  refuse(refusals, COUNT(refusals));
+}
+
+/* Derivatives that JAX refuses too. */
+static void overwritten(const ax_value *in, ax_value *out, void *context) {
+  const ax_scatter_dims rows = {.inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}};
+  const ax_value ids = ax_full(AX_S32, AX_DIMS(8, 1), 0);
+  (void)context;
+  out[0] = ax_reduce_sum(ax_scatter_mul(ax_full_like(in[0], 1), ids, in[0], &rows, NULL), AX_ALL_DIMS, false);
+}
+
+static void refused_derivatives(void **state) {
+  ax_program *program, *gradient;
+  (void)state;
+  TEST_OK(ax_trace(AX_FN(overwritten, 1, 1), in_types, &program));
+  TEST_FAILS(ax_program_grad(program, AX_FIRST(1), &gradient), AX_ABSENT, "only where unique_indices is promised");
+  ax_program_release(program);
+}
+
 /* --- Control flow --- */
 
 static void to_f16(const ax_value *in, ax_value *out, void *context) {
@@ -559,6 +647,10 @@ static void outside_a_trace(void **state) {
       ax_where(x, x, x), ax_convert_element_type(x, AX_F32), ax_reshape(x, 1, dims), ax_transpose(x, zero),
       ax_broadcast_in_dim(x, 1, dims, zero), ax_slice(x, zero, dims, NULL), ax_concatenate(2, in, 0),
       ax_iota(AX_S32, 1, dims, 0), ax_dynamic_slice(x, in, dims), ax_dynamic_update_slice(x, x, in),
+      ax_gather(x, x, &(ax_gather_dims){0}, dims, NULL), ax_scatter(x, x, x, &(ax_scatter_dims){0}, NULL), ax_scatter_add(x, x, x, &(ax_scatter_dims){0}, NULL),
+      ax_scatter_mul(x, x, x, &(ax_scatter_dims){0}, NULL), ax_scatter_min(x, x, x, &(ax_scatter_dims){0}, NULL), ax_scatter_max(x, x, x, &(ax_scatter_dims){0}, NULL),
+      ax_take(x, x, 0), ax_take_with(x, x, 0, NULL), ax_take_along_axis(x, x, 0, NULL), ax_at_set(x, x, x, 0, NULL), ax_at_add(x, x, ax_real(1), 0, NULL),
+      ax_at_mul(x, x, x, 0, NULL), ax_at_min(x, x, x, 0, NULL), ax_at_max(x, x, x, 0, NULL),
       ax_reduce_sum(x, 1, zero, false), ax_argmax(x, 0, AX_S32), ax_reduce_sum(x, AX_DIMS(0), false), ax_reduce_mean(x, 1, zero, false), ax_matmul(x, x),
       ax_dot_general(x, x, 1, zero, zero, 0, NULL, NULL), ax_softmax(x, 0), ax_log_softmax(x, -1), ax_one_hot(x, 3, AX_F32),
       ax_relu(x), ax_gelu(x), ax_psum(x, "d"), ax_pmean(x, "d"), ax_all_gather(x, "d", 0, true),
@@ -878,7 +970,7 @@ static void negative_dimensions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(shapes_and_dtypes), cmocka_unit_test(windows), cmocka_unit_test(control_flow), cmocka_unit_test(collectives),
+      cmocka_unit_test(shapes_and_dtypes), cmocka_unit_test(windows), cmocka_unit_test(at_indices), cmocka_unit_test(refused_derivatives), cmocka_unit_test(control_flow), cmocka_unit_test(collectives),
       cmocka_unit_test(specs), cmocka_unit_test(axes_by_hand),             cmocka_unit_test(meshes),       cmocka_unit_test(meshes_filled_by_hand), cmocka_unit_test(no_objects), cmocka_unit_test(negative_dimensions), cmocka_unit_test(handles),
       cmocka_unit_test(the_first_error),   cmocka_unit_test(outside_a_trace), cmocka_unit_test(transforms),
       cmocka_unit_test(texts),             cmocka_unit_test(arrays),       cmocka_unit_test(arguments),

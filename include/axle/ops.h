@@ -171,9 +171,21 @@ ax_value ax_scatter_mul(ax_value x, ax_value indices, ax_value updates, const ax
 ax_value ax_scatter_min(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
 ax_value ax_scatter_max(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
 
-/* The parts at these indices: integers I[i..], clamped as above; [b.., n, a..] -> [b.., i.., a..] along dimension `axis`. Each costs what
-   it moves. As jnp.take(mode="clip"). An error besides: a dimension of 0. */
+/* The parts at these indices, one operation whatever their number: integers I[i..]; [b.., n, a..] -> [b.., i.., a..] along dimension `axis`. They
+   are clamped as ax_dynamic_at's; or what is outside comes to what the options say, where other modes than to clip count negative
+   ones from the end. As jnp.take(mode="clip"), and jnp.take. An error besides: a dimension of 0. */
 ax_value ax_take(ax_value x, ax_value indices, int64_t axis);
+ax_value ax_take_with(ax_value x, ax_value indices, int64_t axis, const ax_index_options *options);
+/* One element for each index: [b.., n, a..], I[b.., m, a..] -> [b.., m, a..]; other dimensions than the axis may be 1 in either. As
+   jnp.take_along_axis, with the options as above. */
+ax_value ax_take_along_axis(ax_value x, ax_value indices, int64_t axis, const ax_index_options *options);
+/* x [b.., n, a..] with its parts at indices I[i..] along the axis overwritten, added to, .. by updates, which broadcast to [b.., i.., a..] or are a number;
+   options as above: parts outside are dropped. As x.at[.., indices].set(updates), add, multiply, min, max. */
+ax_value ax_at_set(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
+ax_value ax_at_add(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
+ax_value ax_at_mul(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
+ax_value ax_at_min(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
+ax_value ax_at_max(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
 
 /* --- Reductions: over the dimensions AX_DIMS(..), or AX_ALL_DIMS; keepdims: those stay, with size 1. Any other operand than
    ax_reduce_mean's is T numeric --- */
@@ -371,6 +383,13 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_scatter_min(...) AX_LINED(scatter_min, __VA_ARGS__)
 #define ax_scatter_max(...) AX_LINED(scatter_max, __VA_ARGS__)
 #define ax_take(...) AX_LINED(take, __VA_ARGS__)
+#define ax_take_with(...) AX_LINED(take_with, __VA_ARGS__)
+#define ax_take_along_axis(...) AX_LINED(take_along_axis, __VA_ARGS__)
+#define ax_at_set(x, indices, updates, ...) AX_LINED(at_set, x, indices, AX_X(updates), __VA_ARGS__)
+#define ax_at_add(x, indices, updates, ...) AX_LINED(at_add, x, indices, AX_X(updates), __VA_ARGS__)
+#define ax_at_mul(x, indices, updates, ...) AX_LINED(at_mul, x, indices, AX_X(updates), __VA_ARGS__)
+#define ax_at_min(x, indices, updates, ...) AX_LINED(at_min, x, indices, AX_X(updates), __VA_ARGS__)
+#define ax_at_max(x, indices, updates, ...) AX_LINED(at_max, x, indices, AX_X(updates), __VA_ARGS__)
 #define ax_reduce_or(...) AX_LINED(reduce_or, __VA_ARGS__)
 #define ax_reduce_and(...) AX_LINED(reduce_and, __VA_ARGS__)
 #define ax_logsumexp(...) AX_LINED(logsumexp, __VA_ARGS__)

@@ -165,6 +165,67 @@ inline value dynamic_slice_in_dim(input x, operand start, std::int64_t size, std
 inline value dynamic_update_slice_in_dim(input x, input update, operand start, std::int64_t dimension = 0) {
   return detail::lined(ax_dynamic_update_slice_in_dim(x, update, start, dimension), x, "dynamic_update_slice_in_dim");
 }
+
+/* --- Indices --- */
+using index_options = ax_index_options; /* {.mode = AX_INDEX_CLIP} in C++20; fields set one by one before */
+/* Lists that stay as long as the call: those of ax_gather_dims. */
+struct gather_dims {
+  dims offset_dims{}, collapsed_slice_dims{}, start_index_map{}, operand_batching_dims{}, start_indices_batching_dims{};
+};
+struct scatter_dims {
+  dims update_window_dims{}, inserted_window_dims{}, scatter_dims_to_operand_dims{}, operand_batching_dims{}, scatter_indices_batching_dims{};
+};
+namespace detail {
+inline ax_dim_list listed(const dims &of) { return {of.count(), of.data()}; }
+inline value scatter(ax_value (*function)(ax_value, ax_value, ax_value, const ax_scatter_dims *, const ax_index_options *), input x, input indices, input updates,
+                     const scatter_dims &of, const index_options &options, const char *name) {
+  const ax_scatter_dims lists = {listed(of.update_window_dims), listed(of.inserted_window_dims), listed(of.scatter_dims_to_operand_dims),
+                                 listed(of.operand_batching_dims), listed(of.scatter_indices_batching_dims)};
+  return lined(function(x, indices, updates, &lists, &options), x, name);
+}
+}  // namespace detail
+inline value gather(input x, input indices, const gather_dims &of, const dims &slice_sizes, const index_options &options = {}) {
+  bool suits = detail::suits(x, "gather", "slice_sizes", slice_sizes.count());
+  const ax_gather_dims lists = {detail::listed(of.offset_dims), detail::listed(of.collapsed_slice_dims), detail::listed(of.start_index_map),
+                                detail::listed(of.operand_batching_dims), detail::listed(of.start_indices_batching_dims)};
+  return detail::lined(suits ? ax_gather(x, indices, &lists, slice_sizes.data(), &options) : ax_value{}, x, "gather");
+}
+inline value scatter(input x, input indices, input updates, const scatter_dims &of, const index_options &options = {}) {
+  return detail::scatter(ax_scatter, x, indices, updates, of, options, "scatter");
+}
+inline value scatter_add(input x, input indices, input updates, const scatter_dims &of, const index_options &options = {}) {
+  return detail::scatter(ax_scatter_add, x, indices, updates, of, options, "scatter_add");
+}
+inline value scatter_mul(input x, input indices, input updates, const scatter_dims &of, const index_options &options = {}) {
+  return detail::scatter(ax_scatter_mul, x, indices, updates, of, options, "scatter_mul");
+}
+inline value scatter_min(input x, input indices, input updates, const scatter_dims &of, const index_options &options = {}) {
+  return detail::scatter(ax_scatter_min, x, indices, updates, of, options, "scatter_min");
+}
+inline value scatter_max(input x, input indices, input updates, const scatter_dims &of, const index_options &options = {}) {
+  return detail::scatter(ax_scatter_max, x, indices, updates, of, options, "scatter_max");
+}
+inline value take_with(input x, input indices, std::int64_t axis = 0, const index_options &options = {}) {
+  return detail::lined(ax_take_with(x, indices, axis, &options), x, "take_with");
+}
+inline value take_along_axis(input x, input indices, std::int64_t axis, const index_options &options = {}) {
+  return detail::lined(ax_take_along_axis(x, indices, axis, &options), x, "take_along_axis");
+}
+inline value at_set(input x, input indices, operand updates, std::int64_t axis = 0, const index_options &options = {}) {
+  return detail::lined(ax_at_set(x, indices, updates, axis, &options), x, "at_set");
+}
+inline value at_add(input x, input indices, operand updates, std::int64_t axis = 0, const index_options &options = {}) {
+  return detail::lined(ax_at_add(x, indices, updates, axis, &options), x, "at_add");
+}
+inline value at_mul(input x, input indices, operand updates, std::int64_t axis = 0, const index_options &options = {}) {
+  return detail::lined(ax_at_mul(x, indices, updates, axis, &options), x, "at_mul");
+}
+inline value at_min(input x, input indices, operand updates, std::int64_t axis = 0, const index_options &options = {}) {
+  return detail::lined(ax_at_min(x, indices, updates, axis, &options), x, "at_min");
+}
+inline value at_max(input x, input indices, operand updates, std::int64_t axis = 0, const index_options &options = {}) {
+  return detail::lined(ax_at_max(x, indices, updates, axis, &options), x, "at_max");
+}
 inline value take(input x, input indices, std::int64_t axis = 0) { return detail::lined(ax_take(x, indices, axis), x, "take"); }
 
 /* --- Reductions: over all dimensions, or those named --- */

@@ -1,0 +1,135 @@
+"""Windows at indices: gather and the scatters, rows looked up and updated; indices inside and outside, twice the same, in every mode."""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from case import Case, index, real, ties
+
+MOVE = "f32 f64 bf16 f16 s8 s16 s32 s64 u8 u16 u32 u64 bool"
+NUMBER = "f32 f64 bf16 f16 s8 s32 s64 u8 u16 u64"
+FLOAT = "f32 f64 bf16"
+
+# x, indices, offset, collapsed, map, batching, index batching, slice sizes, the windows' shape
+FORMS = [
+    ((7,), (4, 1), (), (0,), (0,), (), (), (1,), (4,)),
+    ((5, 6), (3, 1), (1,), (0,), (0,), (), (), (1, 6), (3, 6)),
+    ((5, 6), (4, 2), (0, 2), (), (1, 0), (), (), (3, 2), (3, 4, 2)),
+    ((4, 5, 3), (2, 3, 2), (1, 3), (1,), (1, 0), (), (), (2, 1, 3), (2, 2, 3, 3)),
+    ((3, 6), (3, 5, 1), (), (1,), (1,), (0,), (0,), (1, 1), (3, 5)),
+    ((5, 3, 2), (2, 4, 3, 1), (3,), (0,), (0,), (1,), (2,), (1, 1, 2), (2, 4, 3, 2)),
+    ((4, 3), (2, 0), (1, 2), (), (), (), (), (4, 3), (2, 4, 3)),
+    ((4, 3), (0, 1), (1,), (0,), (0,), (), (), (1, 3), (0, 3)),
+]
+LINEAR = [lax.scatter, lax.scatter_add]
+OTHERS = [lax.scatter_mul, lax.scatter_min, lax.scatter_max]
+
+
+def gather_numbers(form):
+    return lax.GatherDimensionNumbers(*form[2:7])
+
+
+def scatter_numbers(form):
+    return lax.ScatterDimensionNumbers(*form[2:7])
+
+
+def gathers(form):
+    def run(x, i):
+        fill = 1 if x.dtype == jnp.bool_ else 3
+        return tuple(
+            lax.gather(x, i, gather_numbers(form), form[7], mode=mode, fill_value=value)
+            for mode, value in (("fill", None), ("clip", None), ("fill", fill))
+        )
+
+    return run
+
+
+def scatters(form, functions):
+    return lambda x, i, u: tuple(f(x, i, u, scatter_numbers(form), mode=mode) for f in functions for mode in ("drop", "clip"))
+
+
+def into(form, *extra):
+    """Indices of which some are outside, on both sides."""
+    return index(max(form[0]) + 1, *extra, *form[1], above=-2)
+
+
+def extremes(x, i, u):
+    return tuple(f(x, i, u, scatter_numbers(FORMS[3]), mode="drop") for f in (lax.scatter_min, lax.scatter_max))
+
+
+def unique(x, i, u):
+    numbers = scatter_numbers(FORMS[1])
+    i = jnp.asarray([[4], [1], [7]], jnp.int32)
+    return tuple(f(x, i, u, numbers, mode="drop", unique_indices=True, indices_are_sorted=False) for f in (lax.scatter, lax.scatter_mul))
+
+
+def batches(function, form, axes):
+    return lambda *operands: jax.vmap(function(form), axes)(*operands)
+
+
+def batched_scatters(form):
+    return scatters(form, LINEAR)
+
+
+def take_modes(x, i):
+    return tuple(jnp.take(x, i, axis, mode=mode) for axis in (0, 1, -1) for mode in ("fill", "clip"))
+
+
+def along(x, i, j):
+    return (
+        jnp.take_along_axis(x, i, 0, mode="fill"),
+        jnp.take_along_axis(x, j, 1, mode="fill"),
+        jnp.take_along_axis(x, j, -2, mode="fill", fill_value=2),
+    )
+
+
+def updates(x, i, u):
+    x = jnp.asarray(x)
+    return x.at[i].set(u), x.at[i].add(u[0, 0]), x.at[:, i].min(u[0, 0, 0]), x.at[..., i].max(1)
+
+
+def slices(x, i, j):
+    i, j = jnp.asarray(i), jnp.asarray(j)
+    one = lambda row, a, b: lax.dynamic_slice(row, (a, b), (2, 3), allow_negative_indices=False)
+    return jax.vmap(one)(x, i, j), jax.vmap(one, (None, 0, None))(x[0], i, j[0]), jax.vmap(one, (0, None, 0))(x, i[1], j)
+
+
+def update_slices(x, u, i, j):
+    i, j = jnp.asarray(i), jnp.asarray(j)
+    one = lambda row, part, a, b: lax.dynamic_update_slice(row, part, (a, b), allow_negative_indices=False)
+    return jax.vmap(one)(x, u, i, j), jax.vmap(one, (None, None, 0, None))(x[0], u[0], i, j[0]), jax.vmap(one, (0, None, 0, 0))(x, u[1], i, j)
+
+
+def embedding(table, ids):
+    rows = jnp.take(table, ids, 0, mode="clip")
+    return jnp.tanh(rows).sum((0, 1))
+
+
+CASES = [
+    *(Case(f"gather{k}", MOVE if k == 3 else "f32", gathers(form), [real(*form[0]), into(form)]) for k, form in enumerate(FORMS)),
+    Case("gather_u8", "f32 s32", gathers(FORMS[1]), [real(*FORMS[1][0]), index(255, *FORMS[1][1], dtype=jnp.uint8)]),
+    Case("gather_s64", "f32 u8", gathers(FORMS[2]), [real(*FORMS[2][0]), index(1 << 40, *FORMS[2][1], above=-(1 << 40), dtype=jnp.int64)]),
+    *(
+        Case(f"scatter{k}", NUMBER if k == 3 else "f32", scatters(form, LINEAR), [ties(*form[0]), into(form), ties(*form[8])])
+        for k, form in enumerate(FORMS)
+    ),
+    *(
+        Case(f"scatter_others{k}", NUMBER if k == 3 else "f32", scatters(form, OTHERS), [real(*form[0]), into(form), real(*form[8])], modes="v")
+        for k, form in enumerate(FORMS)
+    ),
+    Case("scatter_bool", "bool", scatters(FORMS[3], [lax.scatter, lax.scatter_min, lax.scatter_max]), [real(*FORMS[3][0]), into(FORMS[3]), real(*FORMS[3][8])]),
+    Case("extremes", "f32 f64", extremes, [ties(4, 5, 3), into(FORMS[3]), ties(*FORMS[3][8])]),
+    Case("unique", FLOAT, unique, [real(5, 6), index(1), real(3, 6)]),
+    Case("gather_batch_x", "f32", batches(gathers, FORMS[3], (1, None)), [real(4, 2, 5, 3), into(FORMS[3])]),
+    Case("gather_batch_i", "f32", batches(gathers, FORMS[3], (None, 0)), [real(4, 5, 3), into(FORMS[3], 2)]),
+    Case("gather_batch", "f32", batches(gathers, FORMS[5], (0, 0)), [real(2, 5, 3, 2), into(FORMS[5], 2)]),
+    Case("scatter_batch_u", "f32", batches(batched_scatters, FORMS[2], (None, None, 0)), [real(5, 6), into(FORMS[2]), ties(2, 3, 4, 2)]),
+    Case("scatter_batch_i", "f32", batches(batched_scatters, FORMS[2], (None, 0, None)), [ties(5, 6), into(FORMS[2], 2), ties(3, 4, 2)]),
+    Case("scatter_batch", "f32", batches(batched_scatters, FORMS[4], (2, 0, 0)), [ties(3, 6, 2), into(FORMS[4], 2), ties(2, 3, 5)]),
+    Case("take_modes", "f32 bf16 s32 u8 bool", take_modes, [real(3, 4, 2), index(5, 2, 3, above=-5)]),
+    Case("along", "f32 bf16 s32", along, [real(3, 4, 2), index(4, 5, 1, 2, above=-5), index(5, 1, 3, 1, above=-5)]),
+    Case("updates", "f32 s32", updates, [ties(3, 4, 2), index(5, 2, 2, above=-5), ties(2, 2, 4, 2)], modes="v"),
+    Case("slices", "f32 s32", slices, [real(3, 4, 5), index(4, 3, above=-1), index(4, 3, above=-1)]),
+    Case("update_slices", "f32 s32", update_slices, [real(3, 4, 5), real(3, 2, 3), index(4, 3, above=-1), index(4, 3, above=-1)]),
+    Case("embedding", FLOAT, embedding, [real(11, 8), index(11, 5, 7)]),
+]
