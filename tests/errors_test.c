@@ -218,7 +218,7 @@ static void at_indices(void **state) {
       {indexed, 5, "an index has 1 numbers, but start_index_map has 2 entries"},
       {indexed, 6, "offset_dims has 2, which is outside rank 2"},
       {indexed, 7, "offset_dims must be ascending, but 1 comes before 0"},
-      {indexed, 8, "operand_batching_dims and"},
+      {indexed, 8, "collapsed_slice_dims and operand_batching_dims both have 0"},
       {indexed, 9, "gather: there is no mode 7"},
       {indexed, 10, "gather: s32 cannot hold 0.5"},
       {indexed, 11, "gather: the fill value is not a number"},
