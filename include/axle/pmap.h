@@ -68,7 +68,7 @@ static inline ax_fn ax_pmapped_function(ax_pmapped *pmapped) {
    not name; those of ax_vmap; an array that has more than AX_MAX_RANK dimensions with the axes that it is split over. */
 void ax_vtile(const ax_mesh *mesh, const char *specs, ax_fn f, const ax_value *in, ax_value *out);
 
-/* How many devices a program needs: those of its shard_maps' meshes and pmaps, inside one another multiplied, of those beside one another
+/* How many devices a program needs: those of its shard_maps' and constraints' meshes and pmaps, inside one another multiplied, of those beside one another
    the most; 1 where there are none, and for NULL. A program may take more when it is compiled: all that stand equally deep inside others
    are over one mesh then (ax_program_partition). INT64_MAX when they are more than that, or there is no memory to count. */
 int64_t ax_program_devices(const ax_program *program);

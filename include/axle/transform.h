@@ -53,8 +53,9 @@ AX_MUST_USE ax_status ax_program_cse(const ax_program *program, ax_program **out
 /* Both, in nested programs too, and what is simpler is put for what computes the same bits: x for x * 1, x + -0.0, x - 0, -(-x), a
    choice between equal cases, a transpose there and back, a broadcast or a reshape of another. ax_compile does this first. */
 AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program **out);
-/* How inputs and results lie on `mesh`: "data,_; ? -> ?,model": specs as ax_with_sharding has them, or "?", which leaves all of it open; one alone stands for all of
-   its side. The result is the program with ax_with_sharding around its inputs and results.
+/* How inputs and results lie on `mesh`: "data,_; ? -> ?,model": specs as ax_with_sharding has them, or "?", which leaves all of it open, or
+   "auto": of an input that is chosen, of the ways to cut it that divide it, so that a run costs a device least (by ax_cost; found by trying: as long as partitioning
+   some ten times for each type of input, or for each input of a few); a result lies as it is made. One alone stands for all of its side. The result is the program with ax_with_sharding around its inputs and results.
    Where a spec does not divide an input or a result, it is whole outside, and in padded blocks inside.
    AX_INVALID_ARGUMENT: an unsound mesh; specs that do not parse, or that have more entries than what they are of has dimensions: it is named by its
    number. */

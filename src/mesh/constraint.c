@@ -116,37 +116,32 @@ ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec) {
   return bind(&params, x);
 }
 
-/* The specs of the program's inputs, then of its results. */
-typedef struct given {
-  ax_spec *specs;
-  bool *open;
-} given;
-
-static ax_value constrained(ax_constraint_params *params, const given *g, uint32_t i, ax_value x) {
+static ax_value constrained(ax_constraint_params *params, const ax_given *g, uint32_t i, ax_value x) {
   params->specs = (ax_specs){1, &g->specs[i]};
-  return g->open[i] || ax_failed() ? x : bind(params, x);
+  return g->sayings[i] != AX_SAYS_SPEC || ax_failed() ? x : bind(params, x);
 }
 
-static ax_status build(const ax_program *program, ax_constraint_params *params, const given *g, ax_program **made) {
+ax_status ax_program_given(const ax_program *program, const ax_mesh *mesh, const ax_given *g, ax_program **made) {
   const uint32_t in_count = program->in_count, out_count = program->out_count;
+  ax_constraint_params params = {.mesh = ax_mesh_plain(mesh)};
   ax_builder builder;
   ax_builder_begin(&builder, &program->axes);
   ax_value *in = ax_trace_alloc(in_count * sizeof in[0]), *out = ax_trace_alloc(out_count * sizeof out[0]);
   for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = ax_builder_input(&builder, &program->types[i]);
-  for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = constrained(params, g, i, in[i]);
+  for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = constrained(&params, g, i, in[i]);
   if (!ax_failed()) ax_call(program, in_count, in, out_count, out);
-  for (uint32_t k = 0; !ax_failed() && k < out_count; k++) out[k] = constrained(params, g, in_count + k, out[k]);
+  for (uint32_t k = 0; !ax_failed() && k < out_count; k++) out[k] = constrained(&params, g, in_count + k, out[k]);
   return ax_builder_finish(&builder, out, out != NULL ? out_count : 0, made, NULL, NULL);
 }
 
 /* Before anything is built, so that what does not fit is named by its number. Then shortens specs. */
-static ax_status check(const ax_program *program, const ax_mesh *mesh, const given *g) {
+static ax_status check(const ax_program *program, const ax_mesh *mesh, const ax_given *g) {
   for (uint32_t i = 0; i < program->in_count + program->out_count; i++) {
     bool is_in = i < program->in_count;
     uint32_t number = is_in ? i : i - program->in_count;
     const ax_type *type = &program->types[is_in ? i : program->outs[number]];
     ax_type block;
-    ax_status status = g->open[i] ? AX_OK : ax_shard_padded(type, &g->specs[i], mesh, &block);
+    ax_status status = g->sayings[i] != AX_SAYS_SPEC ? AX_OK : ax_shard_padded(type, &g->specs[i], mesh, &block);
     if (status != AX_OK) return ax_error_context(status, "with_shardings: %s %u: ", is_in ? "argument" : "result", number);
     shorten(&g->specs[i], type->rank);
   }
@@ -158,15 +153,15 @@ ax_status ax_program_with_shardings(const ax_program *program, const ax_mesh *me
   AX_TRY(ax_require(program, "program"));
   AX_TRY(ax_require(mesh, "mesh"));
   AX_TRY(ax_mesh_check(mesh));
-  ax_constraint_params params = {.mesh = ax_mesh_plain(mesh)};
-  size_t count = (size_t)program->in_count + program->out_count;
-  given g = {ax_calloc(count + 1, sizeof g.specs[0]), ax_calloc(count + 1, sizeof g.open[0])};
-  ax_status status = g.specs == NULL || g.open == NULL ? ax_out_of_memory(0) : AX_OK;
-  if (status == AX_OK)
-    status = ax_parse_specs(specs, program->in_count, program->out_count, &params.mesh, g.specs, g.specs + program->in_count, g.open);
-  if (status == AX_OK) status = check(program, &params.mesh, &g);
-  if (status == AX_OK) status = build(program, &params, &g, out);
+  const uint32_t in_count = program->in_count, out_count = program->out_count;
+  size_t count = (size_t)in_count + out_count;
+  ax_given g = {ax_calloc(count + 1, sizeof g.specs[0]), ax_calloc(count + 1, sizeof g.sayings[0])};
+  ax_status status = g.specs == NULL || g.sayings == NULL ? ax_out_of_memory(0) : AX_OK;
+  if (status == AX_OK) status = ax_parse_specs(specs, in_count, out_count, mesh, g.specs, g.specs + in_count, g.sayings);
+  if (status == AX_OK) status = check(program, mesh, &g);
+  if (status == AX_OK) status = ax_given_choose(program, mesh, &g);
+  if (status == AX_OK) status = ax_program_given(program, mesh, &g, out);
   ax_free(g.specs);
-  ax_free(g.open);
+  ax_free(g.sayings);
   return status;
 }

@@ -2,7 +2,7 @@
 #ifndef AX_MESH_CONSTRAINT_H
 #define AX_MESH_CONSTRAINT_H
 
-#include "ir/program.h"
+#include "mesh/shard_map.h"
 
 typedef struct ax_constraint_params {
   ax_mesh mesh;   /* without flags. All its axes are automatic around it, or none is there */
@@ -11,5 +11,15 @@ typedef struct ax_constraint_params {
 
 /* Whether it says how a value lies over axes that are automatic in this environment. */
 bool ax_constraint_is_around(const ax_constraint_params *params, const ax_mesh *axes);
+
+/* What is said of a program's inputs, then of its results. */
+typedef struct ax_given {
+  ax_spec *specs;
+  ax_saying *sayings;
+} ax_given;
+/* The program with constraints on those of which a spec is given. */
+AX_MUST_USE ax_status ax_program_given(const ax_program *program, const ax_mesh *mesh, const ax_given *given, ax_program **out);
+/* Gives specs to those that are to be chosen (choose.c), or leaves them to propagation. */
+AX_MUST_USE ax_status ax_given_choose(const ax_program *program, const ax_mesh *mesh, ax_given *given);
 
 #endif

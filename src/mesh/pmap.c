@@ -13,6 +13,7 @@
 #include "axle/ops.h"
 #include "ir/memo.h"
 #include "ir/path.h"
+#include "mesh/constraint.h"
 #include "mesh/shard_map.h"
 #include "prim/prims.h"
 #include "prim/region.h"
@@ -185,6 +186,14 @@ void ax_call_pmapped(const ax_value *in, ax_value *out, void *pmapped) {
 
 /* --- How many devices --- */
 
+/* Those that the equation adds. */
+static int64_t own_devices(const ax_eqn *eqn, const ax_mesh *axes) {
+  const ax_mesh *mesh = NULL;
+  if (eqn->prim == &ax_prim_shard_map) mesh = &((const ax_shard_map_params *)eqn->params)->mesh;
+  if (eqn->prim == &ax_prim_sharding_constraint) mesh = &((const ax_constraint_params *)eqn->params)->mesh;
+  return mesh != NULL && !ax_mesh_is_around(mesh, axes) ? ax_mesh_devices(mesh) : 1;
+}
+
 static ax_status count_devices(ax_memo *memo, const ax_program *program, int64_t *count) {
   ax_memo_entry *entry = ax_memo_ask(memo, "devices", program, NULL, 0);
   if (entry == NULL) return ax_out_of_memory(sizeof *entry);
@@ -196,11 +205,11 @@ static ax_status count_devices(ax_memo *memo, const ax_program *program, int64_t
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_eqn *eqn = &program->eqns[i];
     const ax_program *held;
+    const int64_t own = own_devices(eqn, &program->axes);
+    if (own > *count) *count = own;
     for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) {
       int64_t needed;
       AX_TRY(count_devices(memo, held, &needed));
-      const ax_mesh *mesh = eqn->prim == &ax_prim_shard_map ? &((const ax_shard_map_params *)eqn->params)->mesh : NULL;
-      const int64_t own = mesh != NULL && !ax_mesh_is_around(mesh, &program->axes) ? ax_mesh_devices(mesh) : 1;
       if (!ax_mul_i64(needed, own, &needed)) needed = INT64_MAX;
       if (needed > *count) *count = needed;
     }

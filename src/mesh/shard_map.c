@@ -312,8 +312,8 @@ const ax_prim ax_prim_shard_map = {
 
 /* --- The function --- */
 
-/* One spec, begin .. end, blanks around it and "*N" behind it, which *times gets, taken off. open: it may be "?", and so may its entries; NULL: it must not. */
-static ax_status parse_one(const char *begin, const char *end, const ax_mesh *mesh, ax_spec *out, bool *open, uint32_t *times) {
+/* One spec, begin .. end, blanks around it and "*N" behind it, which *times gets, taken off. saying: it may be "?" or "auto", and its entries "?"; NULL: they must not. */
+static ax_status parse_one(const char *begin, const char *end, const ax_mesh *mesh, ax_spec *out, ax_saying *saying, uint32_t *times) {
   char text[(AX_MAX_NAME + 1) * (AX_MAX_AXES + AX_MAX_RANK) + 64];
   *times = 1;
   while (begin < end && isspace((unsigned char)*begin)) begin++;
@@ -330,46 +330,45 @@ static ax_status parse_one(const char *begin, const char *end, const ax_mesh *me
     *star = '\0';
     while (star > text && isspace((unsigned char)star[-1])) *--star = '\0';
   }
-  bool is_open = open != NULL && strcmp(text, "?") == 0;
-  if (open != NULL) *open = is_open;
   *out = (ax_spec){0};
-  if (is_open) return AX_OK;
-  return open != NULL ? ax_spec_parse_open(text, mesh, out) : ax_spec_parse(text, mesh, out);
+  if (saying == NULL) return ax_spec_parse(text, mesh, out);
+  *saying = strcmp(text, "?") == 0 ? AX_SAYS_NOTHING : strcmp(text, "auto") == 0 && ax_mesh_find(mesh, text) < 0 ? AX_SAYS_AUTO : AX_SAYS_SPEC;
+  return *saying == AX_SAYS_SPEC ? ax_spec_parse_open(text, mesh, out) : AX_OK;
 }
 
 /* The specs of one side, begin .. end; one alone stands for all. */
-static ax_status parse_side(const char *which, const char *begin, const char *end, uint32_t count, const ax_mesh *mesh, ax_spec *out, bool *open) {
+static ax_status parse_side(const char *which, const char *begin, const char *end, uint32_t count, const ax_mesh *mesh, ax_spec *out, ax_saying *sayings) {
   uint32_t given = 0, times;
   for (const char *at = begin; at != NULL;) {
     const char *semicolon = memchr(at, ';', (size_t)(end - at));
     ax_spec spec;
-    bool is_open = false;
-    ax_status status = parse_one(at, semicolon != NULL ? semicolon : end, mesh, &spec, open != NULL ? &is_open : NULL, &times);
+    ax_saying saying = AX_SAYS_SPEC;
+    ax_status status = parse_one(at, semicolon != NULL ? semicolon : end, mesh, &spec, sayings != NULL ? &saying : NULL, &times);
     if (status != AX_OK) return ax_error_context(status, "%s %u: ", which, given);
     if (count > 0 && (given == count || times > count - given))
       return ax_error(AX_INVALID_ARGUMENT, "there are more %s specs than %ss, of which there %s %u", which, which, count == 1 ? "is" : "are", count);
     for (uint32_t k = 0; k < times && given + k < count; k++) {
       out[given + k] = spec;
-      if (open != NULL) open[given + k] = is_open;
+      if (sayings != NULL) sayings[given + k] = saying;
     }
     given += times;
     at = semicolon != NULL ? semicolon + 1 : NULL;
   }
   for (uint32_t i = 1; given == 1 && i < count; i++) {
     out[i] = out[0];
-    if (open != NULL) open[i] = open[0];
+    if (sayings != NULL) sayings[i] = sayings[0];
   }
   if (given == count || given == 1) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "there are %u %s specs for %u %ss", given, which, count, which);
 }
 
-ax_status ax_parse_specs(const char *specs, uint32_t in_count, uint32_t out_count, const ax_mesh *mesh, ax_spec *in, ax_spec *out, bool *open) {
+ax_status ax_parse_specs(const char *specs, uint32_t in_count, uint32_t out_count, const ax_mesh *mesh, ax_spec *in, ax_spec *out, ax_saying *sayings) {
   if (specs == NULL) return ax_error(AX_INVALID_ARGUMENT, "there are no specs");
   const char *arrow = strstr(specs, "->");
   ax_status status = AX_OK;
   if (arrow == NULL) status = ax_error(AX_INVALID_ARGUMENT, "operands' specs, \"->\", results' specs are expected");
-  if (status == AX_OK) status = parse_side("operand", specs, arrow, in_count, mesh, in, open);
-  if (status == AX_OK) status = parse_side("result", arrow + 2, arrow + strlen(arrow), out_count, mesh, out, open != NULL ? open + in_count : NULL);
+  if (status == AX_OK) status = parse_side("operand", specs, arrow, in_count, mesh, in, sayings);
+  if (status == AX_OK) status = parse_side("result", arrow + 2, arrow + strlen(arrow), out_count, mesh, out, sayings != NULL ? sayings + in_count : NULL);
   return status == AX_OK ? AX_OK : ax_error_context(status, "specs \"%.200s\": ", specs);
 }
 
