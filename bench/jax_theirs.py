@@ -7,7 +7,7 @@ import threading
 import time
 
 CASE, ARGUMENTS = sys.argv[1], sys.argv[2:]
-DEVICES = int(ARGUMENTS[0]) if ARGUMENTS and ARGUMENTS[0].isdigit() else 8
+DEVICES = int(ARGUMENTS[0]) if ARGUMENTS and ARGUMENTS[0].isdigit() and CASE != "calls" else 8
 os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
@@ -291,6 +291,21 @@ def cache_in_scan(steps):
 # --- Arrays put, laid out anew, read ---
 
 
+def calls(count, what):
+    """Arrays f32[8], an element a device; jit's C++ fast path from the second call on."""
+    each = lambda *arrays: [array + 1 for array in arrays]
+    total = lambda *arrays: sum(arrays[1:], arrays[0] + 1)
+    sharding = NamedSharding(Mesh(np.array(jax.devices()), ("d",)), P("d"))
+    arrays = [jax.device_put(np.ones(8, np.float32), sharding) for _ in range(int(count))]
+    f = jax.jit(each if what == "each" else total, out_shardings=sharding)
+
+    def work(times):
+        for _ in range(times):
+            jax.block_until_ready(f(*arrays))
+
+    serve(work)
+
+
 def place(what, how):
     specs = {"rows": P("d"), "columns": P(None, "d"), "whole": P()}
     mesh = Mesh(np.array(jax.devices()), ("d",))
@@ -313,4 +328,4 @@ def place(what, how):
 
 
 {f.__name__: f for f in (add_one, psum, psum_in_scan, collective, repeated, train, at_once, compile, scaling, reading, peak_memory,
-                         temporaries, rows_in_scan, cache_in_scan, place)}[CASE](*ARGUMENTS)
+                         temporaries, rows_in_scan, cache_in_scan, place, calls)}[CASE](*ARGUMENTS)

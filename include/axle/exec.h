@@ -84,6 +84,8 @@ void ax_runtime_wait(ax_runtime *runtime);
 typedef struct ax_counters {
   uint64_t programs_compiled, programs_found; /* by ax_compile and what calls it */
   uint64_t kernels_compiled, kernels_found;   /* of programs that were compiled: machine code of fused operations */
+  uint64_t arguments_copied;                  /* by calls, as they lay otherwise than the program wants them; shardings that mean the same are none */
+  uint64_t layouts_made, layouts_found;       /* how arrays lie: of each kind of type, mesh, spec and devices one, while anybody has it */
   uint64_t runs, calls_without_run; /* calls that devices ran for, and those that gave arguments, or constants made by an earlier one, as results */
 } ax_counters;
 ax_counters ax_runtime_counters(const ax_runtime *runtime); /* zeros for NULL */

@@ -125,7 +125,6 @@ ax_status ax_array_picture(const ax_array *array, char **out) {
 ax_status ax_layout_describe(const char *who, ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
                              ax_layout **out) {
   const ax_mesh one = {0};
-  const bool committed = mesh != NULL && mesh->count > 0;
   ax_spec parsed;
   *out = NULL;
   if (mesh == NULL) mesh = &one;
@@ -142,9 +141,7 @@ ax_status ax_layout_describe(const char *who, ax_runtime *runtime, const ax_mesh
     return ax_error(AX_INVALID_ARGUMENT, "the mesh has %lld devices, more than the %lld there are",
                     (long long)ax_mesh_devices(mesh), (long long)runtime->options.max_devices);
   AX_TRY(ax_spec_parse(spec, mesh, &parsed));
-  AX_TRY(ax_layout_create(runtime, &sound, mesh, &parsed, out));
-  (*out)->committed = committed;
-  return AX_OK;
+  return ax_layout_create(runtime, &sound, mesh, &parsed, NULL, mesh->count > 0, out);
 }
 
 ax_status ax_array_of_data(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out) {

@@ -29,11 +29,16 @@ typedef struct ax_layout {
   uint32_t blocks;
   size_t block_bytes;   /* of a part's elements */
   size_t stride, bytes; /* between parts that are allocated together, a multiple of 64; of all of them */
+  uint64_t hash;
+  struct ax_layout *next; /* of those with a like hash, guarded by the runtime's lock of layouts */
   _Alignas(64) atomic_uint references; /* of arrays and executables: apart from what every run reads */
 } ax_layout;
 
-/* Axis sets of `type` are not looked at. AX_INVALID_ARGUMENT: see ax_shard_type. AX_OUT_OF_MEMORY: also more bytes than there can be. */
-AX_MUST_USE ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, ax_layout **out);
+/* There is one of each kind in a runtime while anybody holds it, so that those who meet it again know it by its address. Axis sets of `type` are not
+   looked at. devices: retained if there are others than places; may be NULL. AX_INVALID_ARGUMENT: see ax_shard_type. AX_OUT_OF_MEMORY: also more bytes than there
+   can be. */
+AX_MUST_USE ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, const ax_sharding *devices,
+                                       bool committed, ax_layout **out);
 /* What a caller says of an array, checked. mesh NULL: one device. `who` begins messages. AX_INVALID_ARGUMENT: see ax_device_put. */
 AX_MUST_USE ax_status ax_layout_describe(const char *who, ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
                                          ax_layout **out);

@@ -32,6 +32,7 @@ ax_status ax_mismatches_report(ax_mismatches *all, const char *who, uint32_t arg
 static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
   ax_mismatches wrong = {0};
   for (uint32_t i = 0; i < e->in_count; i++) {
+    if (in != NULL && in[i] != NULL && in[i]->layout == e->wanted[i] && !ax_array_gone(in[i])) continue; /* which is soon said */
     const ax_type *want = ax_program_in_type(e->program, i);
     const ax_type *got = in != NULL && in[i] != NULL ? &in[i]->layout->type : NULL;
     bool gone = got != NULL && ax_executable_uses(e, i) && ax_array_gone(in[i]), foreign = got != NULL && in[i]->layout->runtime != e->runtime;
@@ -116,6 +117,8 @@ static ax_status lay_out_inputs(performance *p) {
     const ax_array *array = p->call->in[i];
     const ax_laying laying = e->plan->donate[i] ? AX_LAY_WRITTEN : AX_LAY_READ;
     AX_TRY(ax_parts_lay_out(array->parts, array->layout, e->wanted[e->kept[i]], laying, &p->inputs[i]));
+    if (p->inputs[i] != array->parts && p->inputs[i]->memory != NULL)
+      atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->copied, 1, memory_order_relaxed);
   }
   return AX_OK;
 }

@@ -368,6 +368,7 @@ static void test_constants(void **state) {
   }
   const ax_counters counters = ax_runtime_counters(s.runtime);
   assert_int_equal(counters.runs, 1 + 3);
+  assert_int_equal(counters.arguments_copied, 3);
   assert_int_equal(counters.calls_without_run, 2);
   ax_executable_release(taking);
   tear_down(&s);

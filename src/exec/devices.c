@@ -17,9 +17,11 @@ static ax_status describe(ax_executable *e, const ax_layout *usual, const ax_ass
     return AX_OK;
   }
   const ax_mesh *mesh = has_mesh(e) ? &usual->mesh : &like->mesh;
-  AX_TRY(ax_layout_create(e->runtime, &usual->type, mesh, &usual->spec, out));
-  (*out)->committed = true;
-  return like->sharding != NULL ? ax_sharding_create_on(mesh, &usual->spec, like->sharding, &(*out)->sharding) : AX_OK;
+  ax_sharding *devices = NULL;
+  if (like->sharding != NULL) AX_TRY(ax_sharding_create_on(mesh, &usual->spec, like->sharding, &devices));
+  ax_status status = ax_layout_create(e->runtime, &usual->type, mesh, &usual->spec, devices, true, out);
+  ax_sharding_release(devices);
+  return status;
 }
 
 static ax_status describe_all(ax_executable *e, ax_assigned *assigned) {
@@ -39,15 +41,7 @@ static void release(const ax_executable *e, ax_assigned *assigned) {
   ax_layout_release(assigned->like);
 }
 
-/* Results on several devices, or on a mesh that has a name, are where they were meant to be. */
-ax_status ax_assigned_init(ax_executable *e) {
-  const bool committed = has_mesh(e);
-  for (uint32_t k = 0; k < e->plan->out_count; k++) e->results[k].layout->committed = committed;
-  for (uint32_t k = 0; k < e->out_count; k++)
-    if (e->passed_layout[k] != NULL) e->passed_layout[k]->committed = committed;
-  for (uint32_t i = 0; i < e->in_count; i++) e->wanted[i]->committed = committed;
-  return describe_all(e, &e->assigned);
-}
+ax_status ax_assigned_init(ax_executable *e) { return describe_all(e, &e->assigned); }
 
 void ax_assigned_deinit(ax_executable *e) {
   release(e, &e->assigned);

@@ -265,10 +265,41 @@ static void named(void **state) {
   ax_executable_release(other);
 }
 
+/* Layouts that are the same are one; arguments that lie as is wanted by another name are not copied. */
+static void same_by_meaning(void **state) {
+  (void)state;
+  ax_executable *e = compile("d=4", "d -> d");
+  ax_array *first = put_on("d=4", "d", 0, 1);
+  const ax_counters before = ax_runtime_counters(runtime);
+  ax_array *again = put_on("d=4", "d", 0, 1);
+  assert_ptr_equal(first->layout, again->layout);
+  assert_ptr_equal(first->layout, e->wanted[0]);
+  ax_counters now = ax_runtime_counters(runtime);
+  assert_int_equal(now.layouts_made, before.layouts_made);
+  assert_int_equal(now.layouts_found, before.layouts_found + 1);
+  ax_sharding *tiled;
+  TEST_OK(ax_sharding_tiled("{devices=[4]<=[4]}", NULL, &tiled));
+  const ax_host_array host = ax_host_view(AX_F32, AX_DIMS(elems), data);
+  ax_array *by_tiles, *cut;
+  TEST_OK(ax_put(runtime, tiled, &host, &by_tiles));
+  cut = put_on("one=1,a=2,b=2", "one+a+b", 0, 1);
+  expect_sum(e, first, again, by_tiles, true, 4, (int64_t[]){0, 1, 2, 3});
+  expect_sum(e, put_on("d=4", "d", 0, 1), cut, put_on("d=4,one=1", "d+one", 0, 1), true, 4, (int64_t[]){0, 1, 2, 3});
+  now = ax_runtime_counters(runtime);
+  assert_int_equal(now.arguments_copied, before.arguments_copied);
+  expect_sum(e, put_on("d=4", "d", 0, 1), put_on("a=2,b=2", "b+a", 0, 1), put_on("d=4", "d", 0, 1), true, 4, (int64_t[]){0, 1, 2, 3});
+  now = ax_runtime_counters(runtime);
+  assert_int_equal(now.arguments_copied, before.arguments_copied); /* other devices have the blocks, but they are there */
+  expect_sum(e, put_on("d=4", "", 0, 1), put_anywhere(), put_on("d=4", "d", 0, 1), true, 4, (int64_t[]){0, 1, 2, 3});
+  assert_int_equal(ax_runtime_counters(runtime).arguments_copied, before.arguments_copied); /* blocks are pieces of the whole */
+  ax_sharding_release(tiled);
+  ax_executable_release(e);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(who_is_committed), cmocka_unit_test(without_a_mesh), cmocka_unit_test(on_a_mesh), cmocka_unit_test(round_and_round),
-      cmocka_unit_test(refused), cmocka_unit_test(not_looked_at), cmocka_unit_test(leaves), cmocka_unit_test(named),
+      cmocka_unit_test(refused), cmocka_unit_test(not_looked_at), cmocka_unit_test(leaves), cmocka_unit_test(named), cmocka_unit_test(same_by_meaning),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

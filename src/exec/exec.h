@@ -418,7 +418,7 @@ bool ax_worth_threads(const ax_executable *executable);
 
 /* --- exec/runtime.c --- */
 typedef struct ax_tally { /* of threads that share a place: nearly always one */
-  _Alignas(64) atomic_uint_least64_t runs, calls_without;
+  _Alignas(64) atomic_uint_least64_t runs, calls_without, copied;
 } ax_tally;
 enum { AX_TALLIES = 16 };
 
@@ -434,6 +434,9 @@ struct ax_runtime {
   ax_workers *workers;
   ax_pool pool; /* no run writes the fields above; those below the tallies are not written by runs that are done inline */
   ax_tally tallies[AX_TALLIES];
+  pthread_mutex_t layouts_lock;
+  ax_layout *layouts[256]; /* by hash; holds no reference */
+  uint64_t layouts_made, layouts_found;
   pthread_mutex_t cache_lock;
   ax_executable *cache;  /* holds no reference */
   uint64_t compiled, found; /* programs; under cache_lock */

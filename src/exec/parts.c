@@ -3,6 +3,7 @@
    A change of layout copies what new blocks share with old ones, block to block; a new block that is a dense piece of an old one stays
    where it is, and keeps the old parts alive. */
 #include <string.h>
+#include <unistd.h>
 
 #include "exec/copying.h"
 #include "exec/exec.h"
@@ -19,23 +20,72 @@ static bool measure(ax_layout *layout) {
   return ax_mul_size(layout->stride, layout->blocks, &layout->bytes);
 }
 
-ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, ax_layout **out) {
+static ax_status make(const ax_layout *like, ax_layout **out) {
   ax_layout *layout = *out = ax_calloc(1, sizeof *layout);
   if (layout == NULL) return ax_out_of_memory(sizeof *layout);
+  *layout = *like;
   atomic_init(&layout->references, 1);
-  layout->type = ax_array_type(type->dtype, type->rank, type->dims);
-  layout->mesh = *mesh;
-  layout->spec = *spec;
-  layout->named = ax_spec_set(spec);
-  layout->devices = ax_mesh_devices(mesh);
-  ax_status status = ax_shard_type(&layout->type, spec, mesh, &layout->block);
+  ax_status status = ax_shard_type(&layout->type, &layout->spec, &layout->mesh, &layout->block);
   if (status == AX_OK && !measure(layout)) status = ax_out_of_memory(SIZE_MAX);
   if (status == AX_OK) {
-    layout->runtime = ax_runtime_hold(runtime);
+    ax_runtime_hold(layout->runtime);
+    ax_sharding_retain(layout->sharding);
     return AX_OK;
   }
   ax_free(layout);
   *out = NULL;
+  return status;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t number) { return (hash ^ number) * 0x9e3779b97f4a7c15u; }
+
+/* Names and ids count for equality alone. */
+static uint64_t hash_of(const ax_layout *layout) {
+  uint64_t hash = mix((uint64_t)layout->type.dtype, layout->committed);
+  for (uint32_t d = 0; d < layout->type.rank; d++) hash = mix(hash, (uint64_t)layout->type.dims[d]);
+  for (uint32_t d = 0; d < layout->spec.rank; d++)
+    for (uint32_t i = 0; i < layout->spec.count[d]; i++) hash = mix(hash, 64 * d + layout->spec.axis[d][i]);
+  return mix(hash, (uint64_t)layout->devices) >> 32;
+}
+
+static bool equal(const ax_layout *a, const ax_layout *b) {
+  if (a->hash != b->hash || a->committed != b->committed || a->type.dtype != b->type.dtype || !ax_same_shape(&a->type, &b->type)) return false;
+  if (!ax_mesh_equal(&a->mesh, &b->mesh, true) || a->spec.rank != b->spec.rank || !ax_spec_equal(&a->spec, &b->spec)) return false;
+  return a->sharding == b->sharding || (a->sharding != NULL && b->sharding != NULL && a->sharding->rank == b->sharding->rank &&
+                                        memcmp(a->sharding->ids, b->sharding->ids, (size_t)a->devices * sizeof a->sharding->ids[0]) == 0);
+}
+
+/* One whose last reference is gone stays until whoever gave that up has taken it out: it is passed by. */
+static bool still_there(ax_layout *layout) {
+  uint32_t references = atomic_load(&layout->references);
+  while (references > 0)
+    if (atomic_compare_exchange_weak(&layout->references, &references, references + 1)) return true;
+  return false;
+}
+
+static ax_layout **place_of(ax_runtime *runtime, uint64_t hash) { return &runtime->layouts[hash % AX_COUNT(runtime->layouts)]; }
+
+ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, const ax_sharding *devices,
+                           bool committed, ax_layout **out) {
+  ax_layout like = {.runtime = runtime, .mesh = *mesh, .spec = *spec, .committed = committed, .named = ax_spec_set(spec), .devices = ax_mesh_devices(mesh)};
+  ax_status status = AX_OK;
+  if (devices != NULL && devices->ids != NULL) like.sharding = (ax_sharding *)devices; /* its count of references is not part of what is const */
+  like.type = ax_array_type(type->dtype, type->rank, type->dims);
+  like.hash = hash_of(&like);
+  ax_layout **place = place_of(runtime, like.hash), *found;
+  pthread_mutex_lock(&runtime->layouts_lock);
+  for (found = *place; found != NULL; found = found->next)
+    if (equal(found, &like) && still_there(found)) break;
+  if (found != NULL) {
+    runtime->layouts_found++;
+  } else {
+    like.next = *place;
+    status = make(&like, &found);
+    if (status == AX_OK) *place = found;
+    runtime->layouts_made += status == AX_OK;
+  }
+  pthread_mutex_unlock(&runtime->layouts_lock);
+  *out = found;
   return status;
 }
 
@@ -44,8 +94,20 @@ ax_layout *ax_layout_retain(ax_layout *layout) {
   return layout;
 }
 
+/* In a process that was forked another thread may have held the lock for ever, and nobody makes layouts there. */
+static void take_out(ax_layout *layout) {
+  ax_runtime *runtime = layout->runtime;
+  if (getpid() != runtime->process) return;
+  pthread_mutex_lock(&runtime->layouts_lock);
+  ax_layout **link = place_of(runtime, layout->hash);
+  while (*link != layout) link = &(*link)->next;
+  *link = layout->next;
+  pthread_mutex_unlock(&runtime->layouts_lock);
+}
+
 void ax_layout_release(ax_layout *layout) {
   if (layout == NULL || atomic_fetch_sub(&layout->references, 1) != 1) return;
+  take_out(layout);
   ax_sharding_release(layout->sharding);
   ax_runtime_drop(layout->runtime);
   ax_free(layout);

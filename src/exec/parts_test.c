@@ -25,7 +25,7 @@ static ax_layout *layout_of(ax_runtime *runtime, const char *mesh_text, const ch
   ax_layout *layout;
   TEST_OK(ax_mesh_parse(mesh_text, &mesh));
   TEST_OK(ax_spec_parse(spec_text, &mesh, &spec));
-  TEST_OK(ax_layout_create(runtime, type, &mesh, &spec, &layout));
+  TEST_OK(ax_layout_create(runtime, type, &mesh, &spec, NULL, true, &layout));
   return layout;
 }
 

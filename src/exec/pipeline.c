@@ -75,14 +75,15 @@ static ax_spec spec_of_unused(const ax_program *program, uint32_t input, const a
 static ax_status describe_input(ax_executable *e, const ax_partitioned *laid, uint32_t place, uint32_t i) {
   const ax_spec whole = {0};
   const ax_spec said = place == AX_NONE ? spec_of_unused(e->program, i, &e->mesh) : laid->in_specs != NULL ? laid->in_specs[place] : whole;
-  return ax_layout_create(e->runtime, ax_program_in_type(e->program, i), &e->mesh, &said, &e->wanted[i]);
+  return ax_layout_create(e->runtime, ax_program_in_type(e->program, i), &e->mesh, &said, NULL, e->mesh.count > 0, &e->wanted[i]);
 }
 
 static ax_status describe_result(ax_executable *e, const ax_partitioned *laid, const ax_pruning *inner, uint32_t number, uint32_t k) {
   const ax_spec whole = {0};
   const uint32_t made = inner->returned[number].made;
   ax_layout **out = made != AX_NONE ? &e->results[made].layout : &e->passed_layout[k];
-  return ax_layout_create(e->runtime, ax_program_out_type(e->program, k), &e->mesh, laid->out_specs != NULL ? &laid->out_specs[number] : &whole, out);
+  const ax_spec *spec = laid->out_specs != NULL ? &laid->out_specs[number] : &whole;
+  return ax_layout_create(e->runtime, ax_program_out_type(e->program, k), &e->mesh, spec, NULL, e->mesh.count > 0, out);
 }
 
 /* The two prunings as one, and how inputs and results lie: as the specs of the partitioned program say. */

@@ -34,11 +34,8 @@ static ax_status lay(const char *who, ax_runtime *runtime, const ax_sharding *sh
   if (status == AX_OK) status = ax_sharding_types(sharding, whole, &sound, &block);
   if (status == AX_OK && largest_id(sharding) >= runtime->options.max_devices)
     status = ax_error(AX_INVALID_ARGUMENT, "device %lld of the %lld there are", (long long)largest_id(sharding), (long long)runtime->options.max_devices);
-  if (status == AX_OK) status = ax_layout_create(runtime, &sound, &sharding->mesh, &sharding->spec, out);
-  if (status != AX_OK) return ax_error_context(status, "%s: ", who);
-  (*out)->committed = true;
-  if (sharding->ids != NULL) (*out)->sharding = ax_sharding_retain((ax_sharding *)sharding); /* its count of references is not part of what is const */
-  return AX_OK;
+  if (status == AX_OK) status = ax_layout_create(runtime, &sound, &sharding->mesh, &sharding->spec, sharding, true, out);
+  return status == AX_OK ? AX_OK : ax_error_context(status, "%s: ", who);
 }
 
 /* An array of parts that are consumed, or the status that there are none. */

@@ -27,8 +27,14 @@ ax_counters ax_runtime_counters(const ax_runtime *runtime) {
   counters.programs_compiled = runtime->compiled;
   counters.programs_found = runtime->found;
   pthread_mutex_unlock(lock);
+  lock = (pthread_mutex_t *)&runtime->layouts_lock;
+  pthread_mutex_lock(lock);
+  counters.layouts_made = runtime->layouts_made;
+  counters.layouts_found = runtime->layouts_found;
+  pthread_mutex_unlock(lock);
   for (uint32_t i = 0; i < AX_TALLIES; i++) {
     counters.runs += atomic_load_explicit(&runtime->tallies[i].runs, memory_order_relaxed);
+    counters.arguments_copied += atomic_load_explicit(&runtime->tallies[i].copied, memory_order_relaxed);
     counters.calls_without_run += atomic_load_explicit(&runtime->tallies[i].calls_without, memory_order_relaxed);
   }
   ax_jit_count(runtime->jit, &counters.kernels_compiled, &counters.kernels_found);
@@ -77,6 +83,7 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   runtime->process = getpid();
   ax_pool_init(&runtime->pool);
   pthread_mutex_init(&runtime->cache_lock, NULL);
+  pthread_mutex_init(&runtime->layouts_lock, NULL);
   pthread_mutex_init(&runtime->order, NULL);
   ax_callbacks_init(&runtime->callbacks);
   runtime->hooks = (ax_hooks){&runtime->callbacks, runtime->options.print, runtime->options.print_context};
@@ -105,6 +112,7 @@ void ax_runtime_destroy(ax_runtime *runtime) {
   if (runtime->process == getpid()) { /* else a thread that is not here may hold them */
     pthread_mutex_destroy(&runtime->pool.lock);
     pthread_mutex_destroy(&runtime->cache_lock);
+    pthread_mutex_destroy(&runtime->layouts_lock);
     pthread_mutex_destroy(&runtime->order);
     pthread_mutex_destroy(&runtime->callbacks.lock);
   }
