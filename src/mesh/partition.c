@@ -11,6 +11,10 @@
    something needs it in another layout; then it is laid out anew by collectives and slices that show in the program (reshard.h). Programs in
    control flow are rebuilt for the layouts that they take and give (rebuild.c).
 
+   A shard_map may leave axes automatic (shard_map.c). Its mesh is in the whole mesh as any other's; values in its body lie over these axes as
+   propagation finds, which goes through such a shard_map, and go in and out in blocks of both kinds (rebuild.c). A shard_map in there that takes some of them by
+   hand adds nothing to the mesh.
+
    The mesh has a level for each depth of shard_maps inside one another (whole_mesh.c). Along the axes of deeper levels, values of outer
    bodies are the same everywhere.
 

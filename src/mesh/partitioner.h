@@ -79,8 +79,14 @@ ax_type ax_scope_type(const ax_partitioner *p, const ax_scope *s, const ax_type 
 ax_type ax_scope_block(const ax_partitioner *p, const ax_scope *s, const ax_type *type, const ax_spec *spec);
 /* Of the body of a shard_map. NULL: the trace has failed. */
 const ax_scope *ax_scope_body(ax_partitioner *p, const ax_scope *outer, const ax_shard_map_params *params);
+/* Whether some of its axes are automatic. */
+bool ax_scope_lays_out(const ax_scope *s);
 /* A layout on the mesh of a shard_map or a sharding_constraint in this scope, as one on the whole mesh. */
 const ax_spec *ax_spec_on(ax_partitioner *p, const ax_scope *s, const ax_mesh *mesh, const ax_spec *spec);
+/* Of a value's layout around a shard_map what its body sees, in whose scope blocks of it have this type: the axes that are automatic there, as far as they
+   divide. And back: in each dimension the axes of the map's own spec, then these. */
+const ax_spec *ax_spec_inward(ax_partitioner *p, const ax_scope *inner, const ax_type *block, const ax_spec *spec);
+const ax_spec *ax_spec_outward(ax_partitioner *p, const ax_spec *own, const ax_spec *inside);
 /* The one that equals it, which has nothing but zeros where it says nothing. */
 const ax_spec *ax_spec_unique(ax_partitioner *p, const ax_spec *spec);
 /* A layout of slices as one of what they are stacked to, and back. A layout of too many dimensions is whole. */
@@ -101,7 +107,8 @@ bool ax_factor_flows(const ax_factors *factors, const ax_factored *tensor, const
 /* How it lies with its factors cut so: a factor can be cut only when those before it in its dimension are cut to the end. */
 ax_spec ax_cuts_write(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank, const ax_cuts *cuts);
 
-/* Finds how values are to lie, of the program and of all in it but what shard_maps hold, where these or sharding_constraints say something. */
+/* Finds how values are to lie, of the program and of all in it but what shard_maps hold that leave no axis automatic, where these or
+   sharding_constraints say something. */
 void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *program);
 /* By value, what was found; NULL: nothing was, as nothing is said: all values are whole. */
 const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_scope *s, const ax_program *program);
@@ -120,7 +127,8 @@ void ax_region_layouts(ax_partitioner *p, const ax_scope *s, const ax_program *p
 
 /* Room for the values of a program, which are not held yet. NULL: the trace has failed. */
 ax_held *ax_held_alloc(ax_partitioner *p, const ax_program *program);
-/* A LOCAL equation on blocks, laid out so that little has to be moved; lies: as ax_propagated. */
+/* An equation of one operation on blocks, laid out so that little has to be moved; lies: as ax_propagated. The names of axes in its parameters are those
+   of the whole mesh. */
 void ax_bind_operation(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held);
 /* The equations of `program`, bound in the trace in progress. held: by value; those of the inputs are set. */
 void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program, ax_held *held);

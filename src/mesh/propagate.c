@@ -1,5 +1,6 @@
 /* How values are to lie, from what is said of some: results of sharding_constraints and of shard_maps lie as they say, and
-   what these take had better lie as they take it. From there layouts go through equations, forwards and backwards, by factors (ir/prim.h):
+   what these take had better lie as they take it. A shard_map that leaves axes automatic says nothing of these: layouts over them go in, through its body and
+   out again. From there layouts go through equations, forwards and backwards, by factors (ir/prim.h):
 
      y = dot_general x w     x: P(data, _)   w: P(_, model)      y gets P(data, model), and what flows back to w lies as w does
 
@@ -30,6 +31,7 @@ typedef struct holder {
   struct holder *next;
 } holder;
 struct flow {
+  const ax_scope *s;
   const ax_program *program;
   const ax_spec **at; /* by value */
   uint16_t *said;     /* by value: the dimensions that stay as they are, as bits */
@@ -55,7 +57,6 @@ typedef struct item {
 
 typedef struct propagation {
   ax_partitioner *p;
-  const ax_scope *s;
   item *queue; /* a heap: the lowest level first, and the first equation of a program */
   uint32_t count, capacity;
   ax_cuts best;
@@ -240,14 +241,38 @@ static void look_at_operation(propagation *g, flow *f, uint32_t index, level lev
 
 /* --- Equations that hold programs --- */
 
-static flow *flow_of(propagation *g, const ax_program *program);
+static flow *flow_of(propagation *g, const ax_scope *s, const ax_program *program);
+
+/* The body of a shard_map that leaves axes automatic. NULL: layouts do not go through it; or the trace has failed. */
+static flow *body_of_map(propagation *g, const flow *f, const ax_eqn *eqn) {
+  const ax_shard_map_params *params = eqn->params;
+  if (ax_manual_axes(&params->body->axes) == ax_all_axes(&params->body->axes)) return NULL;
+  const ax_scope *inner = ax_scope_body(g->p, f->s, params);
+  return inner != NULL ? flow_of(g, inner, params->body) : NULL;
+}
+
+/* The value v around a shard_map is what w is inside, but for the axes of this spec, which come first. */
+static void join_blocks(propagation *g, flow *f, uint32_t v, const ax_spec *own, flow *body, uint32_t w) {
+  grow_as(g, body, w, ax_spec_inward(g->p, body->s, &body->program->types[w], f->at[v]), 0);
+  if (body->at[w] != NULL) grow_as(g, f, v, ax_spec_outward(g->p, own, body->at[w]), 0);
+}
+
+static void join_map(propagation *g, flow *f, const ax_eqn *eqn) {
+  const ax_shard_map_params *params = eqn->params;
+  flow *body = body_of_map(g, f, eqn);
+  if (body == NULL) return;
+  for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++)
+    join_blocks(g, f, eqn->in[i], ax_spec_on(g->p, f->s, &params->mesh, &params->in_specs.v[i]), body, i);
+  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++)
+    join_blocks(g, f, eqn->out + k, ax_spec_on(g->p, f->s, &params->mesh, &params->out_specs.v[k]), body, body->program->outs[k]);
+}
 
 static void join_results(propagation *g, flow *f, const ax_eqn *eqn, flow *body) {
   for (uint32_t k = 0; k < eqn->out_count; k++) join(g, f, eqn->out + k, body, body->program->outs[k]);
 }
 
 static void join_call(propagation *g, flow *f, const ax_eqn *eqn) {
-  flow *body = flow_of(g, ax_eqn_program(eqn, 0));
+  flow *body = flow_of(g, f->s, ax_eqn_program(eqn, 0));
   if (body == NULL) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) join(g, f, eqn->in[i], body, i);
   join_results(g, f, eqn, body);
@@ -256,7 +281,7 @@ static void join_call(propagation *g, flow *f, const ax_eqn *eqn) {
 static void join_cond(propagation *g, flow *f, const ax_eqn *eqn) {
   const ax_program *program;
   for (uint32_t b = 0; (program = ax_eqn_program(eqn, b)) != NULL; b++) {
-    flow *branch = flow_of(g, program);
+    flow *branch = flow_of(g, f->s, program);
     if (branch == NULL) return;
     for (uint32_t i = 1; i < eqn->in_count; i++) join(g, f, eqn->in[i], branch, i - 1);
     join_results(g, f, eqn, branch);
@@ -266,7 +291,7 @@ static void join_cond(propagation *g, flow *f, const ax_eqn *eqn) {
 static void join_scan(propagation *g, flow *f, const ax_eqn *eqn) {
   const ax_scan_params *params = eqn->params;
   const uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
-  flow *body = flow_of(g, params->body);
+  flow *body = flow_of(g, f->s, params->body);
   if (body == NULL) return;
   for (uint32_t i = 0; i < consts + carries; i++) join(g, f, eqn->in[i], body, i);
   for (uint32_t i = consts + carries; i < eqn->in_count; i++) join_slices(g, f, eqn->in[i], body, i);
@@ -280,7 +305,7 @@ static void join_scan(propagation *g, flow *f, const ax_eqn *eqn) {
 static void join_while(propagation *g, flow *f, const ax_eqn *eqn) {
   const ax_while_params *params = eqn->params;
   const uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
-  flow *cond = flow_of(g, params->cond), *body = flow_of(g, params->body);
+  flow *cond = flow_of(g, f->s, params->cond), *body = flow_of(g, f->s, params->body);
   if (cond == NULL || body == NULL) return;
   for (uint32_t i = 0; i < cond_consts; i++) join(g, f, eqn->in[i], cond, i);
   for (uint32_t i = 0; i < body_consts; i++) join(g, f, eqn->in[cond_consts + i], body, i);
@@ -301,7 +326,8 @@ static void join_open(propagation *g, flow *f, const ax_eqn *eqn) {
 
 static void look_at(propagation *g, flow *f, uint32_t index, level level) {
   const ax_eqn *eqn = &f->program->eqns[index];
-  if (is_said(eqn)) join_open(g, f, eqn);
+  if (eqn->prim == &ax_prim_sharding_constraint) join_open(g, f, eqn);
+  else if (eqn->prim == &ax_prim_shard_map) join_map(g, f, eqn);
   else if (eqn->prim->kind != AX_REGION) look_at_operation(g, f, index, level);
   else if (eqn->prim == &ax_prim_cond) join_cond(g, f, eqn);
   else if (eqn->prim == &ax_prim_scan) join_scan(g, f, eqn);
@@ -315,14 +341,19 @@ static void look_at(propagation *g, flow *f, uint32_t index, level level) {
 static void hear(propagation *g, flow *f, const ax_eqn *eqn) {
   if (eqn->prim == &ax_prim_sharding_constraint) {
     const ax_constraint_params *params = eqn->params;
-    const ax_spec *spec = ax_spec_on(g->p, g->s, &params->mesh, &params->specs.v[0]);
+    const ax_spec *spec = ax_spec_on(g->p, f->s, &params->mesh, &params->specs.v[0]);
     say(g, f, eqn->out, spec, params->specs.v[0].open);
     grow_as(g, f, eqn->in[0], spec, 0);
     return;
   }
   const ax_shard_map_params *params = eqn->params;
-  for (uint32_t i = 0; i < eqn->in_count; i++) grow_as(g, f, eqn->in[i], ax_spec_on(g->p, g->s, &params->mesh, &params->in_specs.v[i]), 0);
-  for (uint32_t k = 0; k < eqn->out_count; k++) say(g, f, eqn->out + k, ax_spec_on(g->p, g->s, &params->mesh, &params->out_specs.v[k]), 0);
+  const bool automatic = body_of_map(g, f, eqn) != NULL; /* then more may be said of them */
+  for (uint32_t i = 0; i < eqn->in_count; i++) grow_as(g, f, eqn->in[i], ax_spec_on(g->p, f->s, &params->mesh, &params->in_specs.v[i]), 0);
+  for (uint32_t k = 0; k < eqn->out_count; k++) {
+    const ax_spec *spec = ax_spec_on(g->p, f->s, &params->mesh, &params->out_specs.v[k]);
+    if (automatic) grow_as(g, f, eqn->out + k, spec, 0);
+    else say(g, f, eqn->out + k, spec, 0);
+  }
 }
 
 static bool flow_init(propagation *g, flow *f, const ax_program *program) {
@@ -355,49 +386,51 @@ static bool flow_init(propagation *g, flow *f, const ax_program *program) {
 }
 
 /* NULL: no memory. */
-static flow *flow_of(propagation *g, const ax_program *program) {
-  ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "propagated", program, &g->s, sizeof g->s);
+static flow *flow_of(propagation *g, const ax_scope *s, const ax_program *program) {
+  ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "propagated", program, &s, sizeof s);
   if (entry != NULL && entry->known) return entry->data;
   flow *f = ax_arena_alloc(&g->p->arena, sizeof *f);
   if (entry == NULL || f == NULL || !flow_init(g, f, program)) {
     ax_fail(ax_out_of_memory(0));
     return NULL;
   }
+  f->s = s;
   entry->data = f;
   entry->known = true;
   return f;
 }
 
-/* Goes through a program and those in it, once each: who holds whom, and what is said. An equation that holds a program is looked at in any case, as
-   it may be found after what is said in there. */
+static void hear_all(propagation *g, flow *f);
+
+/* An equation that holds a program is looked at in any case, as it may be found after what is said in there. */
+static void hold(propagation *g, flow *f, uint32_t e, flow *body) {
+  holder *h = body != NULL ? ax_arena_alloc(&g->p->arena, sizeof *h) : NULL;
+  if (body != NULL && h == NULL) ax_fail(ax_out_of_memory(sizeof *h));
+  if (h == NULL) return;
+  *h = (holder){f, e, body->holders};
+  body->holders = h;
+  push(g, f, e, THROUGH);
+  hear_all(g, body);
+}
+
+/* Goes through a program and those in it, once each: who holds whom, and what is said. */
 static void hear_all(propagation *g, flow *f) {
-  ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "heard", f->program, &g->s, sizeof g->s);
+  ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "heard", f->program, &f->s, sizeof f->s);
   if (entry == NULL) ax_fail(ax_out_of_memory(0));
   if (entry == NULL || entry->known) return;
   entry->known = true;
   for (uint32_t e = 0; e < f->program->eqn_count && !ax_failed(); e++) {
     const ax_eqn *eqn = &f->program->eqns[e];
     const ax_program *held;
-    if (is_said(eqn)) {
-      hear(g, f, eqn);
-      continue;
-    }
-    for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL && !ax_failed(); k++) {
-      flow *body = flow_of(g, held);
-      holder *h = ax_arena_alloc(&g->p->arena, sizeof *h);
-      if (h == NULL) ax_fail(ax_out_of_memory(sizeof *h));
-      if (body == NULL || h == NULL) return;
-      *h = (holder){f, e, body->holders};
-      body->holders = h;
-      push(g, f, e, THROUGH);
-      hear_all(g, body);
-    }
+    if (is_said(eqn)) hear(g, f, eqn);
+    if (eqn->prim == &ax_prim_shard_map) hold(g, f, e, body_of_map(g, f, eqn));
+    else for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL && !ax_failed(); k++) hold(g, f, e, flow_of(g, f->s, held));
   }
 }
 
-static void propagate(propagation *g, const ax_program *program) {
+static void propagate(propagation *g, const ax_scope *s, const ax_program *program) {
   item at;
-  flow *f = flow_of(g, program);
+  flow *f = flow_of(g, s, program);
   if (f == NULL) return;
   hear_all(g, f);
   while (!ax_failed() && pop(g, &at)) look_at(g, at.of, at.eqn, at.level);
@@ -405,13 +438,13 @@ static void propagate(propagation *g, const ax_program *program) {
 
 /* Something may be said here: there are meshes at this depth, or axes that a shard_map around leaves automatic. */
 static bool is_heard(const ax_partitioner *p, const ax_scope *s) {
-  return s->depth < p->level_count || ax_manual_axes(&s->axes) != ax_all_axes(&s->axes);
+  return s->depth < p->level_count || ax_scope_lays_out(s);
 }
 
 void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *program) {
-  propagation g = {.p = p, .s = s};
+  propagation g = {.p = p};
   if (!is_heard(p, s)) return;
-  propagate(&g, program);
+  propagate(&g, s, program);
   ax_free(g.queue);
 }
 

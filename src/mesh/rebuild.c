@@ -280,20 +280,31 @@ static const ax_axis_set *differing(ax_partitioner *p, const ax_shard_map_params
   return all;
 }
 
+/* An operand as the body's input: cut as the map's spec says, and further as it is over axes that are automatic inside. */
+static void hand_in(ax_partitioner *p, const ax_scope *inner, ax_held *operand, const ax_spec *own, ax_held *input) {
+  ax_held_combine(operand);
+  const ax_spec *automatic = ax_spec_inward(p, inner, input->type, operand->spec), *wanted = ax_spec_outward(p, own, automatic);
+  const ax_value x = ax_failed() ? ax_poison : held_here(p, operand, wanted);
+  ax_held_set(input, ax_vary_to(x, ax_scope_type(p, inner, input->type).spread.varying), automatic);
+}
+
+/* A result of the body as the map's, likewise. */
+static void hand_out(ax_partitioner *p, const ax_scope *inner, ax_held *made, const ax_spec *own, ax_held *result) {
+  ax_held_combine(made);
+  const ax_spec *automatic = ax_spec_inward(p, inner, made->type, made->spec);
+  if (!ax_failed()) ax_held_set(result, held_here(p, made, automatic), ax_spec_outward(p, own, automatic));
+}
+
 /* The body in the place of the equation: its inputs are blocks, its results are held as blocks. */
 static void enter_body(ax_partitioner *p, const ax_scope *s, const ax_scope *inner, const ax_eqn *eqn, ax_held *held, ax_held *inside) {
   const ax_shard_map_params *params = eqn->params;
   const ax_program *body = params->body;
-  for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) {
-    ax_held *operand = &held[eqn->in[i]];
-    const ax_spec *spec = ax_spec_on(p, s, &params->mesh, &params->in_specs.v[i]);
-    ax_type type = ax_scope_type(p, inner, &body->types[i]);
-    inside[i].value = ax_vary_to(spec != NULL ? ax_held_as(operand, spec) : ax_held_whole(operand), type.spread.varying);
-  }
+  for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++)
+    hand_in(p, inner, &held[eqn->in[i]], ax_spec_on(p, s, &params->mesh, &params->in_specs.v[i]), &inside[i]);
   ax_propagate(p, inner, body);
   if (!ax_failed()) ax_rebuild(p, inner, body, inside);
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++)
-    ax_held_set(&held[eqn->out + k], ax_held_whole(&inside[body->outs[k]]), ax_spec_on(p, s, &params->mesh, &params->out_specs.v[k]));
+    hand_out(p, inner, &inside[body->outs[k]], ax_spec_on(p, s, &params->mesh, &params->out_specs.v[k]), &held[eqn->out + k]);
 }
 
 static void enter(ax_partitioner *p, const ax_scope *s, const ax_eqn *eqn, ax_held *held) {
@@ -318,6 +329,18 @@ static void bind_constraint(const ax_partitioner *p, const ax_eqn *eqn, const ax
   held[eqn->out].whole = held[eqn->in[0]].whole;
 }
 
+/* Collectives over all members have factors, as operations of a device have. */
+static bool has_factors(const ax_eqn *eqn) {
+  return eqn->prim->kind == AX_COLLECTIVE && eqn->prim->shard != ax_shard_whole && ax_eqn_grouped(eqn) == NULL;
+}
+
+static void bind_collective(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held) {
+  binding b = {.eqn = eqn};
+  ax_eqn here = *eqn;
+  here.params = params_here(p, s, &b);
+  if (!ax_failed()) ax_bind_operation(p, s, program, &here, lies, held);
+}
+
 void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program, ax_held *held) {
   const ax_spec *const *lies = ax_propagated(p, s, program);
   for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) {
@@ -328,6 +351,7 @@ void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program,
     else if (eqn->prim->kind == AX_REGION) bind_region(p, s, program, eqn, held);
     else if (eqn->prim == &ax_prim_sharding_constraint) bind_constraint(p, eqn, lies, held);
     else if (lies != NULL && eqn->prim->kind == AX_LOCAL) ax_bind_operation(p, s, program, eqn, lies, held);
+    else if (lies != NULL && has_factors(eqn)) bind_collective(p, s, program, eqn, lies, held);
     else bind_whole(p, s, program, eqn, held);
   }
 }

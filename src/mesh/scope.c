@@ -63,6 +63,8 @@ const ax_scope *ax_scope_body(ax_partitioner *p, const ax_scope *outer, const ax
   return p->scopes = made;
 }
 
+bool ax_scope_lays_out(const ax_scope *s) { return ax_manual_axes(&s->axes) != ax_all_axes(&s->axes); }
+
 /* --- Layouts --- */
 
 const ax_spec *ax_spec_unique(ax_partitioner *p, const ax_spec *spec) {
@@ -92,6 +94,33 @@ const ax_spec *ax_spec_on(ax_partitioner *p, const ax_scope *s, const ax_mesh *m
   if (!ax_mesh_is_around(mesh, &s->axes)) ax_mesh_runs(&p->mesh, p->levels[s->depth].first, mesh, runs);
   else for (uint32_t i = 0; i < mesh->count; i++) runs[i] = s->runs[ax_mesh_find(&s->axes, mesh->axis[i].name)];
   return spec_along(p, runs, spec);
+}
+
+const ax_spec *ax_spec_inward(ax_partitioner *p, const ax_scope *inner, const ax_type *block, const ax_spec *spec) {
+  const ax_axis_set automatic = ax_scope_set(inner, ax_all_axes(&inner->axes) & ~ax_manual_axes(&inner->axes));
+  ax_spec here;
+  memset(&here, 0, sizeof here);
+  for (uint32_t d = 0; spec != NULL && automatic != 0 && d < block->rank; d++) {
+    int64_t left = block->dims[d];
+    for (uint32_t i = 0; i < spec->count[d]; i++) {
+      const uint8_t axis = spec->axis[d][i];
+      if ((automatic >> axis & 1) == 0) continue;
+      if (left % p->mesh.axis[axis].size != 0) break;
+      left /= p->mesh.axis[axis].size;
+      here.axis[d][here.count[d]++] = axis;
+      here.rank = d + 1;
+    }
+  }
+  return ax_spec_unique(p, &here);
+}
+
+const ax_spec *ax_spec_outward(ax_partitioner *p, const ax_spec *own, const ax_spec *inside) {
+  if (own == NULL || inside == NULL) return own != NULL ? own : inside;
+  ax_spec here = *own;
+  for (uint32_t d = 0; d < inside->rank; d++)
+    for (uint32_t i = 0; i < inside->count[d]; i++) here.axis[d][here.count[d]++] = inside->axis[d][i];
+  if (here.rank < inside->rank) here.rank = inside->rank;
+  return ax_spec_unique(p, &here);
 }
 
 /* Dimension d becomes d + by. */

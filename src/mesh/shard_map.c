@@ -2,7 +2,7 @@
    Parameters: mesh; unchecked; in_specs, out_specs: how operands are cut into blocks and how results are put together; body, whose
    axis environment is that of the equation, then the mesh's axes. Those that are automatic the body does not take by hand: neither specs nor
    what the body does with devices names them, blocks are whole along them, and the partitioner lays out the body over them as it does
-   programs outside. A mesh of axes that are automatic around it takes them by hand: they stand where they stood.
+   programs outside (partition.c). A mesh of axes that are automatic around it takes them by hand: they stand where they stood.
 
      operand f32[8]  --P(data)-->  blocks f32[8/data]{V:data}  --body-->  f32[]{}  --P()-->  result f32[]
 

@@ -100,6 +100,11 @@ static ax_status repeat(ax_lower *lower, const ax_eqn *eqn, uint32_t in, uint32_
   return ax_lower_move(lower, 3, dims, dst, to, src, from);
 }
 
+static void shard(const ax_shard_args *args) {
+  const all_gather_params *params = args->eqn->params;
+  ax_shard_kept(args, (uint64_t)1 << params->dimension);
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const all_gather_params *params = eqn->params;
   const ax_type *x = &lower->program->types[eqn->in[0]], *y = &lower->program->types[eqn->out];
@@ -131,7 +136,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_pa
       .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,                                                           \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_gather_params),             \
       .infer = infer, .spread = spread_, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,\
-      .transpose = transpose_, .batch = batch, .ungroup = ungroup_, .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,\
+      .transpose = transpose_, .batch = batch, .ungroup = ungroup_, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,\
   }
 GATHER_RECORD(all_gather, ax_spread_keep, gather_transpose, gather_ungroup);
 GATHER_RECORD(all_gather_invariant, ax_spread_drop, invariant_transpose, NULL);

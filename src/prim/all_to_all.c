@@ -96,6 +96,11 @@ static void batch(const ax_batch_args *args) {
   args->out_dim[0] = dim;
 }
 
+static void shard(const ax_shard_args *args) {
+  const all_to_all_params *params = args->eqn->params;
+  ax_shard_kept(args, (uint64_t)1 << params->split_axis | (uint64_t)1 << params->concat_axis);
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const all_to_all_params *params = eqn->params;
   const ax_type *x = &lower->program->types[eqn->in[0]], *y = &lower->program->types[eqn->out];
@@ -131,7 +136,7 @@ const ax_prim ax_prim_all_to_all = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_to_all_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
 };
 
 /* Untiled: the parts, of size 1 along split_axis, are joined along a new dimension. */

@@ -172,7 +172,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(cast_params, 
       .name = #name_, .kind = AX_COLLECTIVE, .cheap = true, .tokens = tokens_, .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,  \
       .in_count = 1, .out_count = 1, .params = params, .param_count = param_count_, .params_bytes = params_bytes_,              \
       .infer = infer_, .spread = spread, .eval = ax_eval_same, .differs = ax_differs_union, .jvp = jvp_, .linearize = jvp_,     \
-      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_whole,                       \
+      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise,                       \
       .lower = ax_lower_same, .hlo = ax_hlo_same,                                                                               \
   }
 CAST_RECORD(pvary, true, 1, sizeof(ax_axes), infer, ax_jvp_linear, sum_transpose);

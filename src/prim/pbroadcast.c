@@ -101,7 +101,7 @@ const ax_prim ax_prim_pbroadcast = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pbroadcast_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_pbroadcast(ax_value x, const char *axes, int64_t source) {

@@ -202,7 +202,7 @@ const ax_prim ax_prim_ppermute = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ppermute_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_ppermute(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]) {

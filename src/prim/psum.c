@@ -117,7 +117,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),                      \
       .infer = infer, .spread = ax_spread_sum, .eval = eval, .differs = ax_differs_drop,          \
       .jvp = jvp_, .linearize = jvp_,                                                                              \
-      .transpose = transpose_, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,\
+      .transpose = transpose_, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = lower, .hlo = hlo,\
   }
 REDUCE_RECORD(psum, AX_KINDS_SUM, ax_jvp_linear, transpose);
 REDUCE_RECORD(pmax, AX_KINDS_MAX, extreme_jvp, ax_absent_transpose);

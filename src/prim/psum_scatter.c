@@ -71,6 +71,11 @@ static void batch(const ax_batch_args *args) {
   args->out_dim[0] = (int)params.dimension;
 }
 
+static void shard(const ax_shard_args *args) {
+  const psum_scatter_params *params = args->eqn->params;
+  ax_shard_kept(args, (uint64_t)1 << params->dimension);
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const psum_scatter_params *params = eqn->params;
   const ax_type *x = &lower->program->types[eqn->in[0]], *y = &lower->program->types[eqn->out];
@@ -96,7 +101,7 @@ const ax_prim ax_prim_psum_scatter = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_scatter_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_SUM,
     .infer = infer, .spread = ax_spread_scatter, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool tiled) {

@@ -98,10 +98,12 @@ ax_status ax_absent_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint
 bool ax_linear_in_one(const ax_transpose_args *args);
 
 /* --- Factors (shard.c) --- */
-/* Nothing is cut: what each device computes whole. Also the rule of all but LOCAL primitives. */
+/* Nothing is cut: what each device computes whole. Also the rule of all REGIONs. */
 void ax_shard_whole(const ax_shard_args *args);
 /* Pointwise primitives: the dimensions of all that have any are those of the result. */
 void ax_shard_pointwise(const ax_shard_args *args);
+/* Collectives of one operand: the dimensions are the result's, but for those that change; a bit each. Over groups they are not asked. */
+void ax_shard_kept(const ax_shard_args *args, uint64_t changed);
 /* A new factor. */
 uint32_t ax_factor(const ax_shard_args *args, int64_t size, ax_factor_kind kind);
 /* The factor is the next of dimension d. */

@@ -30,6 +30,16 @@ void ax_shard_pointwise(const ax_shard_args *args) {
   }
 }
 
+void ax_shard_kept(const ax_shard_args *args, uint64_t changed) {
+  const ax_type *result = &args->types[args->eqn->out];
+  for (uint32_t d = 0; d < result->rank; d++) {
+    if (changed >> d & 1) continue;
+    const uint32_t factor = ax_factor(args, result->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    ax_factor_of(&args->out[0], d, factor);
+  }
+}
+
 ax_value ax_block_start(const ax_block_args *args, uint32_t k, uint32_t d, ax_dtype dtype) {
   const ax_axes names = ax_spec_names(&args->specs[k], &ax_builder_current()->axes, d, 0);
   if (names.count == 0) return ax_as("shard", ax_integer(0), dtype);
