@@ -37,7 +37,7 @@ typedef struct vector_group {
 } vector_group;
 
 extern const vector_group vectors_pointwise, vectors_arrays, vectors_parts, vectors_indexing, vectors_einsum, vectors_composites, vectors_transforms,
-    vectors_collectives, vectors_groups, vectors_ragged, vectors_reduced, vectors_mesh, vectors_pmap, vectors_control, vectors_derivatives,
+    vectors_collectives, vectors_groups, vectors_ragged, vectors_reduced, vectors_mesh, vectors_partial, vectors_pmap, vectors_control, vectors_derivatives,
     vectors_custom, vectors_checkpoint, vectors_mlp, vectors_windows;
 
 #define VECTOR_GROUP(name) \
