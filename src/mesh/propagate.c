@@ -321,7 +321,7 @@ static bool is_said(const ax_eqn *eqn) { return eqn->prim == &ax_prim_shard_map 
 
 /* What it said holds; in dimensions that it left open its operand and its result are one value. */
 static void join_open(propagation *g, flow *f, const ax_eqn *eqn) {
-  if (eqn->prim == &ax_prim_sharding_constraint && ((const ax_constraint_params *)eqn->params)->specs.v[0].open != 0) join(g, f, eqn->in[0], f, eqn->out);
+  if (((const ax_constraint_params *)eqn->params)->specs.v[0].open != 0) join(g, f, eqn->in[0], f, eqn->out);
 }
 
 static void look_at(propagation *g, flow *f, uint32_t index, level level) {
