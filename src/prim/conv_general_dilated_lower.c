@@ -3,21 +3,24 @@
      y = sum over the kernel's places of       lhs's part for that place . rhs there         many results, few places: 3x3 over an image
      y at each position =                      lhs's part for that position . rhs            few results, many places: a kernel's gradient
 
-   For each spatial dimension the shorter of the two is written out, or gone through in a loop where all of them together would be too many. */
+   For each spatial dimension the shorter of the two is written out, or gone through in a loop where all of them together would be too many.
+   Places that are written out are taken several at a time, beside one another, so that products are not of a few features only; where a group
+   has but one there are none, and what is left is multiplied element by element. */
 #include <string.h>
 
 #include "prim/conv_general_dilated.h"
 #include "prim/prims.h"
 
-enum { most_written_out = 128 };
+enum { most_written_out = 128, few_features = 32, long_sum = 128 };
 
-/* lhs as [group, batch, s.., in], padded; rhs as [group, k.., in, out]; the result as [group, batch, o.., out]. */
+/* lhs as [group, ..], padded, with its batch, spatial and in dimensions where the fields say, and rhs likewise; what is made is
+   [group, batch, o.., out]. */
 typedef struct product {
   ax_window windows[AX_MAX_RANK];
   uint32_t spatial, at; /* the dimension that is gone through next */
-  bool looped[AX_MAX_RANK];
+  bool by_place[AX_MAX_RANK], looped[AX_MAX_RANK];
   ax_value lhs, rhs;
-  bool by_place[AX_MAX_RANK];
+  uint32_t lhs_at[AX_MAX_RANK], lhs_in, rhs_at[AX_MAX_RANK], rhs_in;
 } product;
 
 static ax_value multiply(const product *c);
@@ -26,12 +29,11 @@ static ax_value multiply(const product *c);
 static product taken(const product *c, int64_t n) {
   product inner = *c;
   const ax_window *w = &c->windows[c->at];
-  const uint32_t d = 2 + c->at;
   if (c->by_place[c->at]) {
-    inner.lhs = ax_window_part(c->lhs, d, n * w->dilation, ax_window_count(w), w->stride);
-    inner.rhs = ax_window_part(c->rhs, 1 + c->at, n, 1, 1);
+    inner.lhs = ax_window_part(c->lhs, c->lhs_at[c->at], n * w->dilation, ax_window_count(w), w->stride);
+    inner.rhs = ax_window_part(c->rhs, c->rhs_at[c->at], n, 1, 1);
   } else {
-    inner.lhs = ax_window_part(c->lhs, d, n * w->stride, w->size, w->dilation);
+    inner.lhs = ax_window_part(c->lhs, c->lhs_at[c->at], n * w->stride, w->size, w->dilation);
   }
   inner.at++;
   return inner;
@@ -44,9 +46,9 @@ static product taken_at(const product *c, ax_value n) {
   const bool by_place = c->by_place[c->at];
   const int64_t count = by_place ? ax_window_count(w) : w->size, step = by_place ? w->stride : w->dilation;
   ax_value start = ax_mul(n, ax_integer(by_place ? w->dilation : w->stride));
-  ax_value part = ax_dynamic_slice_in_dim(c->lhs, start, ax_dilated(count, step), 2 + c->at);
-  inner.lhs = ax_window_part(part, 2 + c->at, 0, count, step);
-  if (by_place) inner.rhs = ax_dynamic_slice_in_dim(c->rhs, n, 1, 1 + c->at);
+  ax_value part = ax_dynamic_slice_in_dim(c->lhs, start, ax_dilated(count, step), c->lhs_at[c->at]);
+  inner.lhs = ax_window_part(part, c->lhs_at[c->at], 0, count, step);
+  if (by_place) inner.rhs = ax_dynamic_slice_in_dim(c->rhs, n, 1, c->rhs_at[c->at]);
   inner.at++;
   return inner;
 }
@@ -56,14 +58,14 @@ static AX_BODY(add_place) {
   out[0] = ax_add(in[1], multiply(&inner));
 }
 
-/* in: the position; out: the result there. */
+/* in: the position; out: the next, and the result there. */
 static AX_BODY(one_position) {
   product inner = taken_at(context, in[0]);
   out[0] = ax_add(in[0], ax_integer(1));
   out[1] = multiply(&inner);
 }
 
-static ax_value by_places(product *c) {
+static ax_value by_places(const product *c) {
   const int64_t count = c->windows[c->at].size;
   product first = taken(c, 0);
   ax_value sum = multiply(&first);
@@ -78,19 +80,21 @@ static ax_value by_places(product *c) {
   return sum;
 }
 
-static ax_value by_positions(product *c) {
+static ax_value by_positions_in_loop(const product *c, uint32_t d, int64_t count) {
+  ax_value carry[] = {ax_as("conv_general_dilated", ax_integer(0), AX_S32), ax_poison};
+  ax_scan(AX_CLOSURE(one_position, 1, 2, c), 1, count, false, carry, carry);
+  ax_type type = ax_typeof(carry[1]);
+  if (ax_failed()) return ax_poison;
+  ax_value moved = ax_move_dim(carry[1], 0, (int)d); /* in front of the dimension of 1 that it is */
+  memmove(type.dims, type.dims + 1, (type.rank - 1) * sizeof type.dims[0]);
+  type.dims[d] = count;
+  return ax_reshape(moved, type.rank - 1, type.dims);
+}
+
+static ax_value by_positions(const product *c) {
   const int64_t count = ax_window_count(&c->windows[c->at]);
   const uint32_t d = 2 + c->at;
-  if (c->looped[c->at]) {
-    ax_value carry[] = {ax_as("conv_general_dilated", ax_integer(0), AX_S32), ax_poison};
-    ax_scan(AX_CLOSURE(one_position, 1, 2, c), 1, count, false, carry, carry);
-    ax_type type = ax_typeof(carry[1]);
-    if (ax_failed()) return ax_poison;
-    ax_value moved = ax_move_dim(carry[1], 0, (int)d); /* in front of the dimension of 1 that it is */
-    memmove(type.dims, type.dims + 1, (type.rank - 1) * sizeof type.dims[0]);
-    type.dims[d] = count;
-    return ax_reshape(moved, type.rank - 1, type.dims);
-  }
+  if (c->looped[c->at]) return by_positions_in_loop(c, d, count);
   ax_value *parts = ax_trace_alloc((size_t)count * sizeof parts[0]);
   for (int64_t n = 0; n < count && parts != NULL && !ax_failed(); n++) {
     product inner = taken(c, n);
@@ -99,55 +103,102 @@ static ax_value by_positions(product *c) {
   return parts != NULL ? ax_concatenate((uint32_t)count, parts, d) : ax_poison;
 }
 
-/* All dimensions are taken: one product. Those of positions are contracted, of which one is left; those of places have one place. */
+/* All dimensions are taken: one product. Those of positions are contracted, of which one is left; those of places have one place, and go. */
 static ax_value multiply_all(const product *c) {
-  const ax_type x = ax_typeof(c->lhs);
+  const ax_type x = ax_typeof(c->lhs), kernel = ax_typeof(c->rhs);
   int64_t lhs[AX_MAX_RANK], rhs[AX_MAX_RANK], group = 0, dims[AX_MAX_RANK];
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < c->spatial && !ax_failed(); i++) {
-    lhs[count] = 2 + i, rhs[count] = 1 + i;
-    count += !c->by_place[i];
-  }
-  lhs[count] = x.rank - 1, rhs[count++] = 1 + c->spatial;
-  ax_value kernel = c->rhs;
-  ax_value made;
-  bool places = false;
-  for (uint32_t i = 0; i < c->spatial; i++) places = places || c->by_place[i];
-  if (places) { /* without the dimensions of one place */
-    ax_type type = ax_typeof(kernel);
-    uint32_t rank = 0, gone[AX_MAX_RANK];
-    for (uint32_t d = 0; d < type.rank && !ax_failed(); d++) {
-      gone[d] = rank;
-      if (d == 0 || d > c->spatial || !c->by_place[d - 1]) dims[rank++] = type.dims[d];
-    }
-    kernel = ax_reshape(kernel, rank, dims);
-    for (uint32_t i = 0; i < count && !ax_failed(); i++) rhs[i] = gone[rhs[i]];
-  }
-  made = ax_dot_general(c->lhs, kernel, count, lhs, rhs, 1, &group, &group);
-  ax_type type = ax_typeof(made);
+  uint32_t count = 0, rank = 0, now[AX_MAX_RANK] = {0};
+  bool goes[AX_MAX_RANK] = {false};
   if (ax_failed()) return ax_poison;
-  for (uint32_t d = 0; d < x.rank; d++) dims[d] = x.dims[d];
+  for (uint32_t i = 0; i < c->spatial; i++) goes[c->rhs_at[i]] = c->by_place[i];
+  for (uint32_t d = 0; d < kernel.rank; d++) {
+    now[d] = rank;
+    if (!goes[d]) dims[rank++] = kernel.dims[d];
+  }
   for (uint32_t i = 0; i < c->spatial; i++)
-    if (!c->by_place[i]) dims[2 + i] = 1;
+    if (!c->by_place[i]) lhs[count] = c->lhs_at[i], rhs[count++] = now[c->rhs_at[i]];
+  lhs[count] = c->lhs_in, rhs[count++] = now[c->rhs_in];
+  ax_value made =
+      ax_dot_general(c->lhs, rank < kernel.rank ? ax_reshape(c->rhs, rank, dims) : c->rhs, count, lhs, rhs, 1, &group, &group);
+  const ax_type type = ax_typeof(made);
+  if (ax_failed()) return ax_poison;
+  dims[0] = type.dims[0], dims[1] = type.dims[1];
+  for (uint32_t i = 0, next = 2; i < c->spatial; i++) dims[2 + i] = c->by_place[i] ? type.dims[next++] : 1;
   dims[x.rank - 1] = type.dims[type.rank - 1];
   return ax_reshape(made, x.rank, dims);
 }
 
 static ax_value multiply(const product *c) {
-  product own = *c;
   if (c->at == c->spatial) return multiply_all(c);
-  return c->by_place[c->at] ? by_places(&own) : by_positions(&own);
+  return c->by_place[c->at] ? by_places(c) : by_positions(c);
 }
 
-/* How each dimension is gone through: the longest in loops, until few enough are left to write out. */
-static void plan_loops(product *c) {
+/* --- Places side by side --- */
+
+/* lhs's part for the kernel's place of this number, in row-major order. */
+static ax_value part_for(const product *c, int64_t place) {
+  ax_value x = c->lhs;
+  for (uint32_t i = c->spatial; i-- > 0; place /= c->windows[i].size) {
+    const ax_window *w = &c->windows[i];
+    x = ax_window_part(x, c->lhs_at[i], place % w->size * w->dilation, ax_window_count(w), w->stride);
+  }
+  return x;
+}
+
+/* Of few features, parts for as many places as make a sum long enough to be worth a product, beside one another. rhs: [group, k.., in, out]. */
+static ax_value by_places_together(const product *c) {
+  const ax_type kernel = ax_typeof(c->rhs);
+  if (ax_failed()) return ax_poison;
+  const int64_t in = kernel.dims[c->rhs_in], out = kernel.dims[kernel.rank - 1], all = ax_dims_elems(c->spatial, kernel.dims + 1), group = 0;
+  const int64_t together = in < few_features ? long_sum / in : 1, lhs[] = {c->lhs_in}, rhs[] = {1};
+  ax_value *parts = ax_trace_alloc((size_t)together * sizeof parts[0]), sum = ax_poison;
+  ax_value flat = ax_reshape(c->rhs, 3, (int64_t[]){kernel.dims[0], all * in, out});
+  for (int64_t first = 0; first < all && parts != NULL && !ax_failed(); first += together) {
+    const int64_t count = first + together < all ? together : all - first;
+    for (int64_t n = 0; n < count; n++) parts[n] = part_for(c, first + n);
+    ax_value x = count > 1 ? ax_concatenate((uint32_t)count, parts, c->lhs_in) : parts[0];
+    ax_value made = ax_dot_general(x, ax_window_part(flat, 1, first * in, count * in, 1), 1, lhs, rhs, 1, &group, &group);
+    sum = first == 0 ? made : ax_add(sum, made);
+  }
+  return sum;
+}
+
+/* Of one feature a group, lhs as [batch, s.., group] and rhs as [k.., 1, group * out]: element by element. */
+static ax_value by_features(const product *c, int64_t groups) {
+  const ax_type x = ax_typeof(c->lhs), kernel = ax_typeof(c->rhs);
+  if (ax_failed()) return ax_poison;
+  const int64_t all = ax_dims_elems(c->spatial, kernel.dims), out = kernel.dims[kernel.rank - 1] / groups;
+  ax_value rows = ax_reshape(c->rhs, 3, (int64_t[]){all, groups, out}), sum = ax_poison;
+  const int64_t by[] = {x.rank - 1, x.rank};
+  for (int64_t n = 0; n < all && !ax_failed(); n++) {
+    ax_value row = ax_reshape(ax_window_part(rows, 0, n, 1, 1), 2, (int64_t[]){groups, out}), part = part_for(c, n);
+    ax_type type = ax_typeof(part);
+    type.dims[type.rank++] = out;
+    int64_t same[AX_MAX_RANK];
+    for (uint32_t d = 0; d < x.rank; d++) same[d] = d;
+    ax_value made = ax_mul(ax_broadcast_in_dim(part, type.rank, type.dims, same), ax_broadcast_in_dim(row, type.rank, type.dims, by));
+    sum = n == 0 ? made : ax_add(sum, made);
+  }
+  ax_type type = ax_typeof(sum);
+  if (ax_failed()) return ax_poison;
+  type.dims[x.rank - 1] *= out;
+  return ax_reshape(sum, x.rank, type.dims);
+}
+
+/* --- The whole --- */
+
+/* How each dimension is gone through: the longest in loops, until few enough are left to write out. True: all are written out, by places. */
+static bool plan_loops(product *c) {
   double all = 1, count[AX_MAX_RANK];
+  bool places = true;
   for (uint32_t i = 0; i < c->spatial; i++) {
     int64_t positions = ax_window_count(&c->windows[i]);
     c->by_place[i] = c->windows[i].size <= positions;
     count[i] = (double)(c->by_place[i] ? c->windows[i].size : positions);
     all *= count[i];
+    places = places && c->by_place[i];
   }
+  places = places && all <= most_written_out;
   while (all > most_written_out) {
     uint32_t longest = 0;
     for (uint32_t i = 1; i < c->spatial; i++)
@@ -156,17 +207,19 @@ static void plan_loops(product *c) {
     count[longest] = 1;
     c->looped[longest] = true;
   }
+  return places;
 }
 
-/* x with dimensions in the order of `spec`, batch or out, and feature or in, where `order` puts them: dimension i is spec's place order[i]. */
-static ax_value ordered(ax_value x, const ax_dims *spec, const uint32_t *order) {
+/* Where places of lhs_spec or rhs_spec stand, once x has its dimensions in this order: all of them, or, where `lies`, as they lie. */
+static ax_value ordered(ax_value x, const ax_dims *spec, const uint32_t *order, bool lies, uint32_t *at) {
   int64_t permutation[AX_MAX_RANK];
   bool same = true;
   for (uint32_t i = 0; i < spec->count; i++) {
     permutation[i] = spec->v[order[i]];
+    at[order[i]] = lies ? (uint32_t)permutation[i] : i;
     same = same && permutation[i] == i;
   }
-  return same ? x : ax_transpose(x, permutation);
+  return same || lies ? x : ax_transpose(x, permutation);
 }
 
 /* Dimension d is cut in groups, which come to the front. */
@@ -180,45 +233,69 @@ static ax_value groups_front(ax_value x, uint32_t d, int64_t groups) {
   return ax_move_dim(ax_reshape(x, dims.count, dims.v), (int)d, 0);
 }
 
-/* [group, batch, o.., out] as the result has it. */
-static ax_value finished(ax_value made, const ax_conv_params *p, int64_t groups) {
+/* [group, batch, o.., out] as [batch, o.., features]. */
+static ax_value groups_joined(ax_value made, int64_t groups) {
   ax_type type = ax_typeof(made);
-  uint32_t rank = p->out_spec.count;
+  const uint32_t rank = type.rank - 1;
+  int64_t dims[AX_MAX_RANK];
   if (ax_failed()) return ax_poison;
-  made = ax_move_dim(made, 0, (int)rank - 1); /* batch, o.., group, out */
-  int64_t dims[AX_MAX_RANK], permutation[AX_MAX_RANK];
   memcpy(dims, type.dims + 1, rank * sizeof dims[0]);
   dims[rank - 1] *= groups;
-  made = ax_reshape(made, rank, dims);
+  return ax_reshape(ax_move_dim(made, 0, (int)rank - 1), rank, dims);
+}
+
+/* [batch, o.., features] as the result has it. */
+static ax_value finished(ax_value made, const ax_conv_params *p) {
+  const uint32_t rank = p->out_spec.count;
+  int64_t permutation[AX_MAX_RANK];
   for (uint32_t place = 0; place < rank; place++)
     permutation[p->out_spec.v[place]] = place == AX_CONV_BATCH ? 0 : place == AX_CONV_FEATURE ? rank - 1 : place - 1;
   return ax_transpose(made, permutation);
 }
 
-static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
-  const ax_conv_params *p = eqn->params;
-  const ax_type lhs = ax_typeof(in[0]), rhs = ax_typeof(in[1]);
+/* Floats of at least f32, or integers. */
+static ax_value convolve(const ax_conv_params *p, ax_value x, ax_value y) {
+  const ax_type lhs = ax_typeof(x), rhs = ax_typeof(y);
   const int64_t groups = p->feature_group_count * p->batch_group_count;
   const uint32_t rank = lhs.rank, spatial = rank - 2;
-  uint32_t left[AX_MAX_RANK], right[AX_MAX_RANK];
-  ax_value x = in[0], y = in[1];
+  uint32_t left[AX_MAX_RANK], right[AX_MAX_RANK], lhs_at[AX_MAX_RANK], rhs_at[AX_MAX_RANK];
+  ax_window windows[AX_MAX_RANK];
   product c = {.spatial = spatial};
-  if (ax_failed()) return ax_poison;
-  if (lhs.dtype == AX_BF16 || lhs.dtype == AX_F16) {
-    const ax_value wide[] = {ax_convert_element_type(x, AX_F32), ax_convert_element_type(y, AX_F32)};
-    return ax_convert_element_type(expand(eqn, wide), lhs.dtype);
-  }
   for (uint32_t i = 0; i < spatial; i++) {
     c.windows[i] = ax_conv_window(p, &lhs, &rhs, i);
     left[1 + i] = right[i] = AX_CONV_SPATIAL + i;
   }
   left[0] = AX_CONV_BATCH, left[rank - 1] = AX_CONV_FEATURE;
   right[spatial] = AX_CONV_IN, right[spatial + 1] = AX_CONV_OUT;
-  x = ax_window_padded(ordered(x, &p->lhs_spec, left), ax_zero_like(x), 1, spatial, c.windows);
-  c.lhs = groups_front(x, p->batch_group_count > 1 ? 0 : rank - 1, groups);
-  c.rhs = groups_front(ordered(y, &p->rhs_spec, right), rank - 1, groups);
-  plan_loops(&c);
-  return finished(multiply(&c), p, groups);
+  const bool together = plan_loops(&c) && spatial > 0;
+  bool lies = groups == 1; /* where all is contracted, it may lie as it does */
+  for (uint32_t i = 0; i < spatial; i++) lies = lies && !c.by_place[i];
+  c.rhs = ordered(y, &p->rhs_spec, right, lies, rhs_at);
+  c.lhs = ordered(x, &p->lhs_spec, left, lies, lhs_at);
+  for (uint32_t i = 0; i < spatial; i++) windows[lhs_at[AX_CONV_SPATIAL + i]] = c.windows[i];
+  for (uint32_t i = 0; i < 2; i++) windows[lhs_at[i]] = (ax_window){.base = 1};
+  c.lhs = ax_window_padded(c.lhs, ax_zero_like(c.lhs), 0, rank, windows);
+  for (uint32_t i = 0; i < spatial; i++) {
+    c.windows[i].array = windows[lhs_at[AX_CONV_SPATIAL + i]].array;
+    c.windows[i].low = c.windows[i].high = 0, c.windows[i].base = 1;
+    c.lhs_at[i] = lhs_at[AX_CONV_SPATIAL + i];
+    c.rhs_at[i] = rhs_at[AX_CONV_SPATIAL + i];
+  }
+  if (together && p->feature_group_count > 1 && rhs.dims[p->rhs_spec.v[AX_CONV_IN]] == 1) return finished(by_features(&c, groups), p);
+  c.lhs = groups_front(c.lhs, lhs_at[p->batch_group_count > 1 ? AX_CONV_BATCH : AX_CONV_FEATURE], groups);
+  c.rhs = groups_front(c.rhs, rhs_at[AX_CONV_OUT], groups);
+  for (uint32_t i = 0; i < spatial; i++) c.lhs_at[i]++, c.rhs_at[i]++;
+  c.lhs_in = 1 + lhs_at[AX_CONV_FEATURE];
+  c.rhs_in = 1 + rhs_at[AX_CONV_IN];
+  return finished(groups_joined(together ? by_places_together(&c) : multiply(&c), groups), p);
+}
+
+static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
+  const ax_dtype dtype = ax_typeof(in[0]).dtype;
+  if (ax_failed()) return ax_poison;
+  if (dtype != AX_BF16 && dtype != AX_F16) return convolve(eqn->params, in[0], in[1]);
+  ax_value made = convolve(eqn->params, ax_convert_element_type(in[0], AX_F32), ax_convert_element_type(in[1], AX_F32));
+  return ax_convert_element_type(made, dtype);
 }
 
 ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
