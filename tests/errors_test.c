@@ -175,6 +175,7 @@ static void indexed(const ax_value *in, ax_value *out, void *context) {
   const ax_gather_dims rows = {.offset_dims = {AX_DIMS(1)}, .collapsed_slice_dims = {AX_DIMS(0)}, .start_index_map = {AX_DIMS(0)}};
   const ax_scatter_dims to_rows = {.update_window_dims = {AX_DIMS(1)}, .inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}};
   ax_gather_dims other = rows;
+  ax_value sorted[2] = {{0}};
   const int64_t row[] = {1, 4};
   switch (*(const int *)context) {
     case 0: out[0] = ax_gather(m, v, &rows, row, NULL); break;
@@ -203,7 +204,13 @@ static void indexed(const ax_value *in, ax_value *out, void *context) {
     case 21: out[0] = ax_at_add(m, in[2], odd, 0, NULL); break;
     case 22: out[0] = ax_at_set(m, in[2], v, 2, NULL); break;
     case 23: out[0] = ax_take(ax_full(AX_F32, AX_DIMS(2, 0), 0), in[2], 1); break;
-    default: out[0] = ax_at_set(m, in[2], in[2], 0, NULL); break;
+    case 24: out[0] = ax_at_set(m, in[2], in[2], 0, NULL); break;
+    case 25: out[0] = ax_sort(m, 2); break;
+    case 26: ax_sort_together(2, (const ax_value[]){m, odd}, 0, 1, sorted), out[0] = sorted[0]; break;
+    case 27: ax_sort_together(2, (const ax_value[]){m, m}, 0, 3, sorted), out[0] = sorted[0]; break;
+    case 28: ax_top_k(m, 5, sorted), out[0] = sorted[0]; break;
+    case 29: ax_sort_together(0, NULL, 0, 0, sorted), out[0] = sorted[0]; break;
+    default: out[0] = ax_argsort(in[5], 0); break;
   }
 }
 
@@ -235,6 +242,12 @@ static void at_indices(void **state) {
       {indexed, 22, "at_set: the axis is 2, but there are 2 dimensions"},
       {indexed, 23, "take: dimension 1 of f32[2,0] has nothing in it"},
       {indexed, 24, "at_set: updates s32[8] do not broadcast to f32[8,4]"},
+      {indexed, 25, "sort: dimension is 2, but there are 2 dimensions"},
+      {indexed, 26, "operand 1, f32[3,5], has not the shape of f32[8,4]"},
+      {indexed, 27, "of 2 operands 3 cannot be keys"},
+      {indexed, 28, "top_k: there are 4 along the last dimension, of which 5 cannot be taken"},
+      {indexed, 29, "sort"},
+      {indexed, 30, "argsort: dimension is 0, but there are 0 dimensions"},
   };
   refuse(refusals, COUNT(refusals));
 }
@@ -649,7 +662,7 @@ static void outside_a_trace(void **state) {
       ax_iota(AX_S32, 1, dims, 0), ax_dynamic_slice(x, in, dims), ax_dynamic_update_slice(x, x, in),
       ax_gather(x, x, &(ax_gather_dims){0}, dims, NULL), ax_scatter(x, x, x, &(ax_scatter_dims){0}, NULL), ax_scatter_add(x, x, x, &(ax_scatter_dims){0}, NULL),
       ax_scatter_mul(x, x, x, &(ax_scatter_dims){0}, NULL), ax_scatter_min(x, x, x, &(ax_scatter_dims){0}, NULL), ax_scatter_max(x, x, x, &(ax_scatter_dims){0}, NULL),
-      ax_take(x, x, 0), ax_take_with(x, x, 0, NULL), ax_take_along_axis(x, x, 0, NULL), ax_at_set(x, x, x, 0, NULL), ax_at_add(x, x, ax_real(1), 0, NULL),
+      ax_sort(x, 0), ax_argsort(x, 0), ax_take(x, x, 0), ax_take_with(x, x, 0, NULL), ax_take_along_axis(x, x, 0, NULL), ax_at_set(x, x, x, 0, NULL), ax_at_add(x, x, ax_real(1), 0, NULL),
       ax_at_mul(x, x, x, 0, NULL), ax_at_min(x, x, x, 0, NULL), ax_at_max(x, x, x, 0, NULL),
       ax_reduce_sum(x, 1, zero, false), ax_argmax(x, 0, AX_S32), ax_reduce_sum(x, AX_DIMS(0), false), ax_reduce_mean(x, 1, zero, false), ax_matmul(x, x),
       ax_dot_general(x, x, 1, zero, zero, 0, NULL, NULL), ax_softmax(x, 0), ax_log_softmax(x, -1), ax_one_hot(x, 3, AX_F32),

@@ -187,6 +187,16 @@ ax_value ax_at_mul(ax_value x, ax_value indices, ax_value updates, int64_t axis,
 ax_value ax_at_min(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
 ax_value ax_at_max(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
 
+/* --- Order; any T. Ascending along a dimension: false before true, NaN last, -0 as 0; what is equal stays in order. --- */
+ax_value ax_sort(ax_value x, int64_t dimension); /* as jnp.sort */
+ax_value ax_argsort(ax_value x, int64_t dimension); /* s32: the places that the elements come from; as jnp.argsort. Errors besides: more than s32 counts */
+/* out[i]: xs[i], of any dtype and one shape, all in the order of the first num_keys, of which a later one says where earlier ones are equal. As
+   jax.lax.sort. Errors besides: num_keys below 1 or above count. */
+void ax_sort_together(uint32_t count, const ax_value *xs, int64_t dimension, uint32_t num_keys, ax_value *out);
+/* out[0]: the k greatest along the last dimension, descending, T[.., k]; out[1]: s32, where they are. NaN counts as greatest; of equals the first
+   comes first. As jax.lax.top_k. Errors besides: k below 0 or above the dimension. */
+void ax_top_k(ax_value x, int64_t k, ax_value *out);
+
 /* --- Reductions: over the dimensions AX_DIMS(..), or AX_ALL_DIMS; keepdims: those stay, with size 1. Any other operand than
    ax_reduce_mean's is T numeric --- */
 /* Sums of floats (mean, products and everything made of them as well) do not get worse with their length. With u = 2^-24 for f32, bf16
@@ -382,6 +392,10 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_scatter_mul(...) AX_LINED(scatter_mul, __VA_ARGS__)
 #define ax_scatter_min(...) AX_LINED(scatter_min, __VA_ARGS__)
 #define ax_scatter_max(...) AX_LINED(scatter_max, __VA_ARGS__)
+#define ax_sort(...) AX_LINED(sort, __VA_ARGS__)
+#define ax_argsort(...) AX_LINED(argsort, __VA_ARGS__)
+#define ax_sort_together(...) AX_LINED_VOID(sort_together, __VA_ARGS__)
+#define ax_top_k(...) AX_LINED_VOID(top_k, __VA_ARGS__)
 #define ax_take(...) AX_LINED(take, __VA_ARGS__)
 #define ax_take_with(...) AX_LINED(take_with, __VA_ARGS__)
 #define ax_take_along_axis(...) AX_LINED(take_along_axis, __VA_ARGS__)

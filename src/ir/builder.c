@@ -290,7 +290,8 @@ const ax_value *ax_take_operands(const ax_value *in, uint32_t in_count, ax_value
 
 /* --- Equations --- */
 
-uint32_t ax_prim_outs(const ax_prim *prim, const void *params) {
+uint32_t ax_prim_outs(const ax_prim *prim, const void *params, uint32_t in_count) {
+  if (prim->out_count == AX_AS_OPERANDS) return in_count;
   return prim->out_count >= 0 ? (uint32_t)prim->out_count : prim->count_outs(params);
 }
 

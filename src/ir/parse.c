@@ -256,7 +256,7 @@ static ax_status add_eqn(scope *scope, const ax_token *at, const ax_prim *prim, 
                          const ax_list *binders) {
   ax_parser *parser = scope->parser;
   const binder *binder = binders->items;
-  uint32_t count = ax_prim_outs(prim, params);
+  uint32_t count = ax_prim_outs(prim, params, in->count);
   if (count != binders->count)
     return ax_lexer_error(&parser->lexer, at, "%s gives %u results, but %u are named", prim->name, count,
                           binders->count);

@@ -292,9 +292,11 @@ typedef struct ax_block_args {
   const uint32_t *reached; /* by operand: bits of those dimensions */
   const ax_type *types; /* of the whole values, by value id */
   const ax_type *blocks; /* the types of the results' */
-  const ax_spec *specs;  /* how results are cut */
+  const ax_spec *in_specs, *specs; /* how operands and results are cut */
   ax_value *out;
 } ax_block_args;
+
+enum { AX_AS_OPERANDS = -2 }; /* of out_count below */
 
 struct ax_lower;    /* loop/lower.h */
 struct ax_hlo;      /* hlo/hlo.h */
@@ -315,7 +317,7 @@ struct ax_prim {
   ax_traffic traffic;  /* of a COLLECTIVE */
   ax_runs runs;        /* of a REGION */
   bool unify;       /* what it holds is a function that other equations call too: equal ones are one program */
-  int in_count, out_count; /* -1: any; then infer is called with out_count from count_outs */
+  int in_count, out_count; /* -1: any; then infer is called with out_count from count_outs; AX_AS_OPERANDS: as many results as operands */
   uint32_t (*count_outs)(const void *params);
   const ax_param *params;
   uint32_t param_count;

@@ -276,7 +276,7 @@ AX_MUST_USE ax_status ax_whole_check(const ax_program *program);
 /* "the future<f32[8]> of psum, start in line 3, <what>". */
 ax_status ax_future_error(const ax_type *types, const ax_eqn *eqns, uint32_t eqn_count, uint32_t id, const ax_mesh *axes,
                           const char *what);
-uint32_t ax_prim_outs(const ax_prim *prim, const void *params);
+uint32_t ax_prim_outs(const ax_prim *prim, const void *params, uint32_t in_count);
 /* Infers result types, axis sets included, with the equation in the message on failure. */
 AX_MUST_USE ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *params, const ax_type *in,
                                      uint32_t in_count, ax_type *out, uint32_t out_count);

@@ -57,8 +57,8 @@ static ax_status check_eqn(const ax_program *program, const ax_eqn *eqn, uint32_
   if ((eqn->params == NULL) != (eqn->prim->params_bytes == 0))
     return ax_error(AX_INTERNAL, "its parameters are missing");
   AX_TRY(check_params(program, eqn));
-  if (eqn->out_count != ax_prim_outs(eqn->prim, eqn->params))
-    return ax_error(AX_INTERNAL, "it has %u results, not %u", eqn->out_count, ax_prim_outs(eqn->prim, eqn->params));
+  if (eqn->out_count != ax_prim_outs(eqn->prim, eqn->params, eqn->in_count))
+    return ax_error(AX_INTERNAL, "it has %u results, not %u", eqn->out_count, ax_prim_outs(eqn->prim, eqn->params, eqn->in_count));
   size_t bytes = ((size_t)eqn->in_count + eqn->out_count) * sizeof(ax_type);
   ax_type *types = ax_arena_alloc(scratch, bytes);
   return types != NULL ? check_types(program, eqn, types) : ax_out_of_memory(bytes);

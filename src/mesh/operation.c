@@ -351,7 +351,7 @@ static void choose(operation *o, const uint32_t *by_size) {
 
 /* --- Binding --- */
 
-static void bind(const operation *o, const ax_value *in, const uint32_t *reached, ax_spec *specs, ax_value *out) {
+static void bind(const operation *o, const ax_value *in, const uint32_t *reached, const ax_spec *in_specs, const ax_spec *specs, ax_value *out) {
   const ax_eqn *eqn = o->eqn;
   if (eqn->prim->block == NULL) {
     ax_bind(eqn->prim, eqn->params, in, eqn->in_count, out, eqn->out_count);
@@ -362,7 +362,8 @@ static void bind(const operation *o, const ax_value *in, const uint32_t *reached
     ax_status status = ax_shard_padded(type_of(o, eqn->in_count + k), &specs[k], &o->p->mesh, &blocks[k]);
     if (status != AX_OK) ax_fail(status);
   }
-  if (!ax_failed()) eqn->prim->block(&(ax_block_args){.eqn = eqn, .in = in, .reached = reached, .types = o->program->types, .blocks = blocks, .specs = specs, .out = out});
+  if (!ax_failed()) eqn->prim->block(&(ax_block_args){.eqn = eqn, .in = in, .reached = reached, .types = o->program->types, .blocks = blocks,
+                                                          .in_specs = in_specs, .specs = specs, .out = out});
 }
 
 /* The value that changes nothing where it is combined. */
@@ -420,19 +421,19 @@ static void bring_seen(const operation *o, ax_value *in, uint32_t *reached) {
 static void bind_cut(const operation *o, ax_held *held) {
   const ax_eqn *eqn = o->eqn;
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]), *out = ax_trace_alloc(eqn->out_count * sizeof out[0]);
-  ax_spec *specs = ax_trace_alloc(eqn->out_count * sizeof specs[0]);
+  ax_spec *specs = ax_trace_alloc(eqn->out_count * sizeof specs[0]), *in_specs = ax_trace_alloc(eqn->in_count * sizeof in_specs[0]);
   uint32_t *reached = ax_trace_alloc(eqn->in_count * sizeof reached[0]);
   double cost;
   if (ax_failed()) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
-    const ax_spec spec = operand_spec(o, i, &cost);
+    const ax_spec spec = in_specs[i] = operand_spec(o, i, &cost);
     ax_held *x = &held[eqn->in[i]];
     in[i] = without_padding(o, o->carried != 0 ? x->value : ax_held_as(x, &spec), i, &spec);
   }
   for (uint32_t k = 0; k < eqn->out_count; k++)
     specs[k] = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[eqn->in_count + k], type_of(o, eqn->in_count + k)->rank, &o->cuts);
   bring_seen(o, in, reached);
-  bind(o, in, reached, specs, out);
+  bind(o, in, reached, in_specs, specs, out);
   ax_factor_kind kind = AX_FACTOR_SUM;
   const ax_axis_set parts = combined_axes(o, &kind) | o->carried;
   for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) {

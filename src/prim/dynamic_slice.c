@@ -4,9 +4,12 @@
    Parameters: slice_sizes (dynamic_slice).
    Errors: a part larger than the operand; starts that are not integer scalars, or not one a dimension.
    Linear in x and update. Each is the other's transpose: a slice's cotangent is put into zeros; an update's is the slice of the
-   cotangent there, and x's the cotangent with zeros put there. Batching over starts is a scan over the batch; an update's
-   carries all of x, so that each step writes its part only. */
+   cotangent there, and x's the cotangent with zeros put there. Batched over starts they are a gather and a scatter. */
+#include <string.h>
+
+#include "prim/gather.h"
 #include "prim/prims.h"
+#include "prim/scatter.h"
 #include "prim/shape.h"
 
 typedef struct dynamic_slice_params {
@@ -146,22 +149,26 @@ static bool any_batched(const ax_batch_args *args, uint32_t first) {
   return false;
 }
 
-/* One batch element: its batched operands come as slices, the others are used as they are. */
-static void element(const ax_value *in, ax_value *out, void *context) {
-  const ax_batch_args *args = context;
-  const ax_eqn *eqn = args->eqn;
-  ax_value operands[AX_MAX_RANK + 2];
-  for (uint32_t i = 0; i < eqn->in_count; i++) operands[i] = args->in_dim[i] >= 0 ? *in++ : args->in[i];
-  out[0] = ax_bind1(eqn->prim, eqn->params, operands, eqn->in_count);
+/* Windows at the starts of each batch element: those along dimensions where they can be anywhere but at 0. `first`: the first start's number.
+   Without any such: at->map is empty. */
+static ax_value batched_starts(const ax_batch_args *args, uint32_t first, const int64_t *dims, const int64_t *sizes, ax_indexing *at) {
+  const uint32_t rank = args->eqn->in_count - first;
+  ax_value columns[AX_MAX_RANK];
+  *at = (ax_indexing){.mode = "clip"};
+  for (uint32_t d = 0; d < rank; d++) {
+    const uint32_t i = first + d;
+    at->window.v[at->window.count++] = d + 1;
+    if (sizes[d] == dims[d]) continue;
+    columns[at->map.count] = args->in_dim[i] >= 0 ? ax_expand_dims(args->in[i], 1) : ax_broadcast_to(args->in[i], 2, (const int64_t[]){args->size, 1});
+    at->map.v[at->map.count++] = d;
+  }
+  return at->map.count > 0 ? ax_concatenate(at->map.count, columns, 1) : ax_poison;
 }
 
-static ax_value batch_by_scan(const ax_batch_args *args) {
-  ax_value xs[AX_MAX_RANK + 2], out = ax_poison;
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < args->eqn->in_count; i++)
-    if (args->in_dim[i] >= 0) xs[count++] = ax_move_dim(args->in[i], args->in_dim[i], 0);
-  ax_scan(AX_CLOSURE(element, count, 1, (void *)args), 0, args->size, false, xs, &out);
-  return out;
+/* The same over an operand with a batch dimension in front. */
+static void batch_operand(ax_indexing *at) {
+  for (uint32_t i = 0; i < at->map.count; i++) at->map.v[i]++;
+  at->batching = at->index_batching = (ax_dims){1, {0}};
 }
 
 /* The starts, with a 0 for a new first dimension. */
@@ -171,11 +178,31 @@ static void starts_in_front(const ax_batch_args *args, uint32_t first, ax_value 
   for (uint32_t i = 0; i < count; i++) starts[i + 1] = args->in[first + i];
 }
 
+static ax_value slices_at(const ax_batch_args *args, const ax_dims *slice_sizes) {
+  ax_type x = ax_typeof(args->in[0]);
+  ax_value operand = args->in[0];
+  ax_dims sizes = *slice_sizes;
+  ax_indexing at;
+  if (args->in_dim[0] >= 0) {
+    operand = ax_move_dim(operand, args->in_dim[0], 0);
+    x = ax_typeof(operand);
+    memmove(x.dims, x.dims + 1, --x.rank * sizeof x.dims[0]);
+  }
+  if (ax_failed()) return ax_poison;
+  ax_value indices = batched_starts(args, 1, x.dims, sizes.v, &at);
+  if (at.map.count == 0) return ax_batch_front(args->in[0], args->in_dim[0], args->size);
+  if (args->in_dim[0] >= 0) {
+    batch_operand(&at);
+    if (!ax_dims_insert(args->eqn->prim, &sizes, 0, args->size > 0)) return ax_poison;
+  }
+  return ax_gather_of(operand, indices, &at, sizes.v);
+}
+
 static void slice_batch(const ax_batch_args *args) {
   dynamic_slice_params p = *(const dynamic_slice_params *)args->eqn->params;
   ax_value starts[AX_MAX_RANK + 1];
   if (any_batched(args, 1)) {
-    args->out[0] = batch_by_scan(args);
+    args->out[0] = slices_at(args, &p.slice_sizes);
     return;
   }
   if (!ax_dims_insert(args->eqn->prim, &p.slice_sizes, 0, args->size)) return;
@@ -183,32 +210,17 @@ static void slice_batch(const ax_batch_args *args) {
   args->out[0] = ax_dynamic_slice(ax_batch_front(args->in[0], args->in_dim[0], args->size), starts, p.slice_sizes.v);
 }
 
-/* A start as it is in a batch, whose size may not fit the smaller integers. */
-static ax_value wide_start(ax_value start) {
-  bool narrow = ax_dtype_bytes(ax_typeof(start).dtype) < ax_dtype_bytes(AX_S32);
-  return narrow ? ax_convert_element_type(start, AX_S32) : start;
-}
-
-/* x with batch element `index` updated: carry x; index, then the batched ones of the update and the starts, come as slices. */
-static void update_element(const ax_value *in, ax_value *out, void *context) {
-  const ax_batch_args *args = context;
-  const ax_eqn *eqn = args->eqn;
-  ax_value starts[AX_MAX_RANK + 1] = {in[1]}, x = in[0];
-  in += 2;
-  ax_value update = args->in_dim[1] >= 0 ? *in++ : args->in[1];
-  for (uint32_t i = 2; i < eqn->in_count; i++) starts[i - 1] = wide_start(args->in_dim[i] >= 0 ? *in++ : args->in[i]);
-  out[0] = ax_dynamic_update_slice(x, ax_expand_dims(update, 0), starts);
-}
-
-static ax_value update_by_scan(const ax_batch_args *args) {
-  ax_value in[AX_MAX_RANK + 4], out = ax_poison;
-  uint32_t count = 2;
-  in[0] = ax_batch_front(args->in[0], args->in_dim[0], args->size);
-  in[1] = ax_iota(ax_typeof(wide_start(args->in[2])).dtype, 1, &args->size, 0);
-  for (uint32_t i = 1; i < args->eqn->in_count; i++)
-    if (args->in_dim[i] >= 0) in[count++] = ax_move_dim(args->in[i], args->in_dim[i], 0);
-  ax_scan(AX_CLOSURE(update_element, 1 + count - 1, 1, (void *)args), 1, args->size, false, in, &out);
-  return out;
+/* Each batch element has a window of its own: they do not overlap. */
+static ax_value update_at(const ax_batch_args *args) {
+  ax_value x = ax_batch_front(args->in[0], args->in_dim[0], args->size), updates = ax_batch_front(args->in[1], args->in_dim[1], args->size);
+  const ax_type types[] = {ax_typeof(x), ax_typeof(updates)};
+  ax_indexing at;
+  if (ax_failed()) return ax_poison;
+  ax_value indices = batched_starts(args, 2, types[0].dims + 1, types[1].dims + 1, &at);
+  if (at.map.count == 0) return updates;
+  batch_operand(&at);
+  at.unique = true;
+  return ax_scatter_of(x, indices, updates, &at);
 }
 
 static void update_batch(const ax_batch_args *args) {
@@ -218,7 +230,7 @@ static void update_batch(const ax_batch_args *args) {
     return;
   }
   if (any_batched(args, 2)) {
-    args->out[0] = update_by_scan(args);
+    args->out[0] = update_at(args);
     return;
   }
   starts_in_front(args, 2, starts);

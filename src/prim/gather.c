@@ -7,7 +7,9 @@
    unique_indices (promises); slice_sizes, one a dimension of x; fill_value, T[].
    Errors: lists that are no dimensions, not ascending (but start_index_map), or have some in common; as many numbers an index as
    start_index_map has not; windows larger than x, or not of 1 where they are collapsed or batching; parts of sums filled with what is not 0.
-   Linear in x; its transpose is scatter_add into zeros at the same indices. Batched with batching dimensions. Compiled: one kernel of loads. */
+   Linear in x; its transpose is scatter_add into zeros at the same indices. Batched with batching dimensions. Cut along dimensions of the indices
+   and those that windows have whole; and along those of which an index picks one, where devices look up what they have and the parts are
+   added. Compiled: one kernel of loads. */
 #include <string.h>
 
 #include "prim/gather.h"
@@ -113,6 +115,53 @@ static void batch(const ax_batch_args *args) {
   args->out[0] = ax_bind1(args->eqn->prim, &p, in, 2);
 }
 
+/* --- shard: dimensions of which an index picks one are cut too; devices look up what they have, and the parts are added --- */
+
+static ax_windows windows_of(const ax_eqn *eqn, const ax_type *types) {
+  const ax_gather_params *p = eqn->params;
+  return ax_windows_of(&p->at, &types[eqn->in[0]], &types[eqn->in[1]], p->slice_sizes.v);
+}
+
+static void shard(const ax_shard_args *args) {
+  static const ax_factor_kind along = AX_FACTOR_ALONG;
+  const ax_indexing *at = &((const ax_gather_params *)args->eqn->params)->at;
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  const ax_windows w = windows_of(args->eqn, args->types);
+  ax_shard_windows(args, &w, at, &args->out[0], NULL, &along);
+  for (uint32_t d = 0; d < x->rank && x->dtype != AX_BOOL; d++)
+    if (ax_window_picks(&w, at, d)) ax_factor_of(&args->in[0], d, ax_factor(args, x->dims[d], AX_FACTOR_SUM));
+}
+
+/* What windows outside of all of x are filled with, is filled in by the first of the devices whose parts are added. */
+static ax_value filled_once(const ax_block_args *args, const ax_windows *w, ax_value y, ax_value outside) {
+  const ax_gather_params *p = args->eqn->params;
+  const ax_type type = ax_typeof(y);
+  ax_value fill = ax_constant(&p->fill_value.type, p->fill_value.data);
+  int64_t where[AX_MAX_RANK];
+  if (ax_failed()) return ax_poison;
+  for (uint32_t d = 0; d < w->rank; d++) {
+    if (!ax_window_picks(w, &p->at, d) || args->in_specs[0].count[d] == 0) continue;
+    const ax_axes names = ax_spec_names(&args->in_specs[0], &ax_builder_current()->axes, d, 0);
+    fill = ax_once(fill, &names);
+  }
+  for (uint32_t d = 0; d + 1 < w->index_rank; d++) where[d] = w->wide_of_index[d];
+  return ax_where(ax_broadcast_in_dim(outside, type.rank, type.dims, where), fill, y);
+}
+
+static void block(const ax_block_args *args) {
+  const ax_gather_params *whole = args->eqn->params;
+  const ax_windows w = windows_of(args->eqn, args->types);
+  ax_gather_params p = *whole;
+  ax_value outside = ax_poison;
+  bool cut;
+  for (uint32_t d = 0; d < w.rank; d++)
+    if (w.wide_of[d] >= 0 && !ax_dims_has(&p.at.batching, d)) p.slice_sizes.v[d] = args->blocks[0].dims[w.wide_of[d]];
+  ax_value in[] = {args->in[0], ax_block_indices(args, &w, &p.at, &cut, &outside)};
+  if (cut) p.at.mode = "fill", p.at.sorted = false, p.fill_value = zero_of(p.fill_value.type.dtype);
+  args->out[0] = ax_bind1(args->eqn->prim, &p, in, 2);
+  if (cut && !fills_with_zero(whole)) args->out[0] = filled_once(args, &w, args->out[0], outside);
+}
+
 /* --- lower --- */
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -169,7 +218,7 @@ const ax_prim ax_prim_gather = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_gather_params),
     .linear = AX_LINEAR_FIRST, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = spread, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
 };
 
 /* --- The function --- */

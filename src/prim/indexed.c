@@ -249,3 +249,74 @@ void ax_hlo_indexing(ax_text *text, const char *lead, const char *const *names, 
     ax_text_add(text, "]");
   }
 }
+
+/* --- shard --- */
+
+void ax_shard_windows(const ax_shard_args *args, const ax_windows *w, const ax_indexing *at, ax_factored *wide, ax_factored *out,
+                      const ax_factor_kind *alone) {
+  const ax_type *operand = &args->types[args->eqn->in[0]], *indices = &args->types[args->eqn->in[1]];
+  for (uint32_t k = 0; k + 1 < w->index_rank; k++) {
+    const bool batches = ax_dims_has(&at->index_batching, k);
+    if (!batches && alone == NULL) continue;
+    uint32_t factor = ax_factor(args, indices->dims[k], batches ? AX_FACTOR_ALONG : *alone);
+    ax_factor_of(&args->in[1], k, factor);
+    ax_factor_of(wide, w->wide_of_index[k], factor);
+    for (uint32_t i = 0; i < at->batching.count; i++) {
+      if (at->index_batching.v[i] != k) continue;
+      ax_factor_of(&args->in[0], at->batching.v[i], factor);
+      if (out != NULL) ax_factor_of(out, at->batching.v[i], factor);
+    }
+  }
+  for (uint32_t d = 0; d < w->rank; d++) {
+    if (ax_dims_has(&at->batching, d) || w->wide_of[d] < 0 || w->limit[d] > 0) continue;
+    uint32_t factor = ax_factor(args, operand->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    ax_factor_of(wide, w->wide_of[d], factor);
+    if (out != NULL) ax_factor_of(out, d, factor);
+  }
+}
+
+bool ax_window_picks(const ax_windows *w, const ax_indexing *at, uint32_t d) {
+  return w->component_of[d] >= 0 && w->limit[d] > 0 && ax_dims_has(&at->collapsed, d);
+}
+
+/* By number of an index. */
+typedef struct places {
+  int64_t limit[AX_MAX_RANK]; /* of the whole operand */
+  ax_value start[AX_MAX_RANK]; /* of the block */
+} places;
+
+static places places_of(const ax_block_args *args, const ax_windows *w, const ax_indexing *at, bool *cut) {
+  const ax_type block = ax_typeof(args->in[0]);
+  places p;
+  *cut = false;
+  for (uint32_t d = 0; d < w->rank && !ax_failed(); d++) {
+    if (w->component_of[d] < 0) continue;
+    const bool here = ax_window_picks(w, at, d) && args->in_specs[0].count[d] > 0;
+    p.limit[w->component_of[d]] = w->limit[d];
+    p.start[w->component_of[d]] = here ? ax_expand_dims(ax_spec_start(&args->in_specs[0], d, block.dims[d], AX_S64), 0)
+                                       : ax_full(AX_S64, 1, (const int64_t[]){1}, 0);
+    *cut = *cut || here;
+  }
+  return p;
+}
+
+ax_value ax_block_indices(const ax_block_args *args, const ax_windows *w, const ax_indexing *at, bool *cut, ax_value *outside) {
+  ax_value indices = args->in[1];
+  const uint32_t count = at->map.count;
+  places p = places_of(args, w, at, cut);
+  if (!*cut || ax_failed()) return indices;
+  const ax_type row = ax_array_type(AX_S64, 1, (const int64_t[]){count});
+  if (ax_typeof(indices).dtype == AX_U64) indices = ax_min(indices, ax_unsigned(INT64_MAX));
+  indices = ax_convert_element_type(indices, AX_S64);
+  ax_value limits = ax_constant(&row, p.limit), zero = ax_full(AX_S64, 0, NULL, 0);
+  if (!ax_indexing_fills(at)) {
+    indices = ax_max(ax_min(indices, limits), zero);
+  } else {
+    const ax_type type = ax_typeof(indices);
+    *outside = ax_reduce_or(ax_or(ax_lt(indices, zero), ax_gt(indices, limits)), AX_DIMS(-1), false);
+    indices = ax_where(ax_expand_dims(*outside, type.rank - 1), ax_integer(-1), indices);
+  }
+  ax_value starts = ax_concatenate(count, p.start, 0), local = ax_sub(indices, starts);
+  return ax_indexing_fills(at) ? ax_where(ax_lt(indices, zero), ax_integer(-1), local) : local;
+}

@@ -66,7 +66,17 @@ AX_MUST_USE ax_status ax_hlo_indices_clamped(ax_hlo *hlo, const ax_windows *w, u
                                              uint32_t *out);
 void ax_hlo_indexing(ax_text *text, const char *lead, const char *const *names, const ax_indexing *at);
 
-/* For shard: factors of dimensions that go together; see indexed.c. */
-void ax_shard_windows(const ax_shard_args *args, const ax_windows *w, ax_factored *operand, ax_factored *indices, ax_factored *wide, ax_factored *other);
+/* For shard: a factor for each dimension of the indices but the last, where it stands in what is wide, and in the operand where it batches with it; of
+   `alone` where it does not, or none where `alone` is NULL. Likewise each dimension of the operand that windows have whole. `out`: NULL, or what has
+   the operand's dimensions. */
+void ax_shard_windows(const ax_shard_args *args, const ax_windows *w, const ax_indexing *at, ax_factored *wide, ax_factored *out,
+                      const ax_factor_kind *alone);
+/* Whether an index's number picks one place of d: then a device that has some of them can do what is asked of these. */
+bool ax_window_picks(const ax_windows *w, const ax_indexing *at, uint32_t d);
+
+/* For block: where such dimensions are cut, *cut is true, and the result is the indices, as s64, counted from where this device's block
+   begins; what is not in it is outside of it. Where windows are not inside the whole operand either, they are in no device's; *outside: which
+   those are, b.. (NULL: not asked). */
+ax_value ax_block_indices(const ax_block_args *args, const ax_windows *w, const ax_indexing *at, bool *cut, ax_value *outside);
 
 #endif

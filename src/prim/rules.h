@@ -110,6 +110,8 @@ uint32_t ax_factor(const ax_shard_args *args, int64_t size, ax_factor_kind kind)
 void ax_factor_of(ax_factored *tensor, int64_t d, uint32_t factor);
 /* The factor counts positions of windows over dimension d. */
 void ax_factor_reaches(ax_factored *tensor, int64_t d, uint32_t factor, ax_reach reach);
+/* Where this device's block of `size` along dimension d begins, of an array that is cut so: a scalar of `dtype`. */
+ax_value ax_spec_start(const ax_spec *spec, uint32_t d, int64_t size, ax_dtype dtype);
 /* Where this device's block of result k begins along dimension d, a scalar of `dtype`. */
 ax_value ax_block_start(const ax_block_args *args, uint32_t k, uint32_t d, ax_dtype dtype);
 

@@ -12,7 +12,9 @@
    Errors: lists as gather's; updates of another dtype or of other dimensions than the indices, larger windows than x; add and mul of bool.
    Put and added: linear in x and updates; mul in one of them. The transpose of scatter_add gives x's the cotangent, and updates' what gather takes
    of it; scatter's, which needs unique_indices, x's with zeros put there. What several windows put in one place has the tangent of the
-   last; the extreme of several the mean of those that are it. Batched with batching dimensions. Compiled: a copy, and code of its own. */
+   last; the extreme of several the mean of those that are it. Batched with batching dimensions. Cut along those, along dimensions that windows
+   have whole, and along those of which an index picks one, where each device takes the updates of its part; updates that are cut make parts of a
+   sum, or of an extreme. Compiled: a copy, and code of its own. */
 #include "prim/scatter.h"
 
 #include <string.h>
@@ -230,6 +232,52 @@ static void batch(const ax_batch_args *args) {
   args->out[0] = ax_bind1(args->eqn->prim, &p, in, 3);
 }
 
+/* --- shard: a device takes the windows that lie in its part of x; or some of the updates, which makes parts of a sum --- */
+
+static ax_windows all_windows(const ax_eqn *eqn, const ax_type *types) {
+  const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
+  int64_t sizes[AX_MAX_RANK];
+  ax_window_sizes(at, &types[eqn->in[0]], &types[eqn->in[2]], sizes);
+  return ax_windows_of(at, &types[eqn->in[0]], &types[eqn->in[1]], sizes);
+}
+
+/* How what several devices make of x is put together, each with some of the updates; false: it cannot be. */
+static bool combined_by(ax_scalar combine, ax_dtype dtype, ax_factor_kind *kind) {
+  *kind = combine == AX_SCALAR_ADD ? AX_FACTOR_SUM : combine == AX_SCALAR_MIN ? AX_FACTOR_MIN : AX_FACTOR_MAX;
+  return dtype != AX_BOOL && combine != AX_SCALAR_NONE && combine != AX_SCALAR_MUL;
+}
+
+static void shard(const ax_shard_args *args) {
+  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  const ax_windows w = all_windows(args->eqn, args->types);
+  ax_factor_kind kind;
+  bool combines = combined_by(combination(args->eqn->prim), x->dtype, &kind);
+  ax_shard_windows(args, &w, at, &args->in[2], &args->out[0], combines ? &kind : NULL);
+  for (uint32_t d = 0; d < x->rank; d++) {
+    if (!ax_window_picks(&w, at, d)) continue;
+    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    ax_factor_of(&args->out[0], d, factor);
+  }
+}
+
+/* Of parts of a sum one has x in it. */
+static void block(const ax_block_args *args) {
+  const ax_windows w = all_windows(args->eqn, args->types);
+  ax_scatter_params p = *(const ax_scatter_params *)args->eqn->params;
+  ax_value x = args->in[0], outside;
+  bool cut;
+  for (uint32_t k = 0; k + 1 < w.index_rank && combination(args->eqn->prim) == AX_SCALAR_ADD && !ax_failed(); k++) {
+    if (ax_dims_has(&p.at.index_batching, k) || args->in_specs[1].count[k] == 0) continue;
+    const ax_axes names = ax_spec_names(&args->in_specs[1], &ax_builder_current()->axes, k, 0);
+    x = ax_once(x, &names);
+  }
+  ax_value indices = ax_block_indices(args, &w, &p.at, &cut, &outside);
+  if (cut) p.at.mode = "fill", p.at.sorted = false;
+  args->out[0] = ax_bind1(args->eqn->prim, &p, (ax_value[]){x, indices, args->in[2]}, 3);
+}
+
 /* --- lower --- */
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -290,7 +338,7 @@ static const ax_param params[] = {AX_INDEXING_PARAMS(ax_scatter_params, "update_
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_scatter_params),                 \
       .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                         \
       .jvp = jvp_, .linearize = jvp_, .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing,     \
-      .shard = ax_shard_whole, .lower = lower, .hlo = hlo,                                                          \
+      .shard = shard, .block = block, .lower = lower, .hlo = hlo,                                                          \
   }
 SCATTER_RECORD(scatter, AX_LINEAR_OUTER, AX_KINDS_ALL, put_jvp, put_transpose);
 SCATTER_RECORD(scatter_add, AX_LINEAR_OUTER, AX_KINDS_SUM, add_jvp, add_transpose);

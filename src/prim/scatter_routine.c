@@ -151,22 +151,30 @@ static int64_t number_at(ax_dtype dtype, const char *indices, int64_t at) {
 
 /* Coordinates `own` of the window's dimension that is cut; all of the others. */
 static void do_window(const scatter *s, const memory *m, int64_t operand, int64_t updates, range own) {
-  int64_t extent[AX_MAX_RANK], index[AX_MAX_RANK] = {0};
   const uint32_t rank = s->window_rank;
-  for (uint32_t d = 0; d < rank; d++) extent[d] = s->window[d].extent;
+  const loop scalar = {1, 1, 1, 0}, *last = rank > 0 ? &s->window[rank - 1] : &scalar;
+  run r = {.count = s->cut_window >= 0 && s->cut_window + 1 == (int)rank ? own.end - own.begin : last->extent, .to_stride = last->operand,
+           .from_stride = last->updates};
   if (s->cut_window >= 0) {
-    const loop *cut = &s->window[s->cut_window];
-    extent[s->cut_window] = own.end - own.begin;
-    operand += own.begin * cut->operand;
-    updates += own.begin * cut->updates;
+    operand += own.begin * s->window[s->cut_window].operand;
+    updates += own.begin * s->window[s->cut_window].updates;
   }
-  run r = {.count = rank > 0 ? extent[rank - 1] : 1, .to_stride = rank > 0 ? s->window[rank - 1].operand : 1,
-           .from_stride = rank > 0 ? s->window[rank - 1].updates : 1};
+  if (rank <= 1) {
+    r.to = m->operand + operand * s->bytes;
+    r.from = m->updates + updates * s->bytes;
+    do_run(s, &r);
+    return;
+  }
+  int64_t extent[AX_MAX_RANK], index[AX_MAX_RANK];
+  for (uint32_t d = 0; d < rank; d++) {
+    extent[d] = (int)d == s->cut_window ? own.end - own.begin : s->window[d].extent;
+    index[d] = 0;
+  }
   for (;;) {
     r.to = m->operand + operand * s->bytes;
     r.from = m->updates + updates * s->bytes;
     do_run(s, &r);
-    uint32_t d = rank > 0 ? rank - 1 : 0;
+    uint32_t d = rank - 1;
     for (; d > 0; d--) {
       const loop *l = &s->window[d - 1];
       operand += l->operand;
@@ -197,11 +205,30 @@ static void do_index(const scatter *s, const memory *m, int64_t indices, int64_t
   if (own.begin < own.end) do_window(s, m, operand, updates, own);
 }
 
+/* Elements by themselves, at one number each: nothing but a loop. */
+static void do_elements(const scatter *s, const memory *m, range part) {
+  const loop *l = &s->batch[0];
+  const bool adds = s->combine == AX_SCALAR_ADD && s->dtype == AX_F32;
+  const int64_t limit = s->limit[0], pitch = s->pitch[0];
+  for (int64_t i = 0; i < l->extent; i++) {
+    int64_t start = number_at(s->index_dtype, m->indices, i * l->indices);
+    if (!s->clips && (start < 0 || start > limit)) continue;
+    start = start < 0 ? 0 : start > limit ? limit : start;
+    if (s->cut_number == 0 && (start < part.begin || start >= part.end)) continue;
+    if (adds) ((float *)(void *)m->operand)[start * pitch] += ((const float *)(const void *)m->updates)[i * l->updates];
+    else do_run(s, &(run){m->operand + start * pitch * s->bytes, m->updates + i * l->updates * s->bytes, 1, 1, 1});
+  }
+}
+
 static ax_status do_part(const void *data, void *const *memories, uint32_t part) {
   const scatter *s = data;
   const memory m = {memories[0], memories[1], memories[2]};
   range own = {s->cut_extent * part / s->parts, s->cut_extent * (part + 1) / s->parts}, all = {0, 1};
   int64_t index[AX_MAX_RANK], first[AX_MAX_RANK], end[AX_MAX_RANK], operand = 0, updates = 0, indices = 0;
+  if (s->batch_rank == 1 && s->batch[0].operand == 0 && s->number_count == 1 && s->window_rank == 0) {
+    do_elements(s, &m, own);
+    return AX_OK;
+  }
   for (uint32_t d = 0; d < s->batch_rank; d++) {
     bool cut = (int)d == s->cut_batch;
     index[d] = first[d] = cut ? own.begin : 0;
@@ -312,6 +339,20 @@ static void join_window(scatter *s) {
   s->cut_window = cut;
 }
 
+/* Likewise those of the indices, of which none is cut. */
+static void join_batch(scatter *s) {
+  uint32_t rank = 0;
+  for (uint32_t b = 0; b < s->batch_rank; b++) {
+    const loop here = s->batch[b];
+    loop *last = rank > 0 ? &s->batch[rank - 1] : NULL;
+    if (last != NULL && last->operand == here.operand * here.extent && last->updates == here.updates * here.extent && last->indices == here.indices * here.extent)
+      *last = (loop){last->extent * here.extent, here.operand, here.updates, here.indices};
+    else
+      s->batch[rank++] = here;
+  }
+  s->batch_rank = rank;
+}
+
 ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_windows *w, bool clips, const uint32_t *in, uint32_t out) {
   const ax_type operand = ax_lower_get(lower, out)->type, indices = ax_lower_get(lower, in[0])->type, updates = ax_lower_get(lower, in[1])->type;
   const arrays a = {&operand, &indices, &updates};
@@ -322,6 +363,7 @@ ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_windows 
   double time = 0.5 * (double)ax_type_elems(&updates) + 5 * (double)windows;
   find_cut(&s, w, &a, time / 30000);
   join_window(&s);
+  if (s.cut_batch < 0) join_batch(&s);
   uint32_t buffers[] = {in[0], in[1], out};
   const ax_routine routine = {.run = do_part, .data = &s, .in_count = 2, .out_count = 1, .parts = s.parts, .buffers = buffers, .updates = true, .time = time};
   return ax_lower_routine(lower, &routine, sizeof s);

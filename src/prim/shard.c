@@ -41,8 +41,12 @@ void ax_shard_kept(const ax_shard_args *args, uint64_t changed) {
 }
 
 ax_value ax_block_start(const ax_block_args *args, uint32_t k, uint32_t d, ax_dtype dtype) {
-  const ax_axes names = ax_spec_names(&args->specs[k], &ax_builder_current()->axes, d, 0);
+  return ax_spec_start(&args->specs[k], d, args->blocks[k].dims[d], dtype);
+}
+
+ax_value ax_spec_start(const ax_spec *spec, uint32_t d, int64_t size, ax_dtype dtype) {
+  const ax_axes names = ax_spec_names(spec, &ax_builder_current()->axes, d, 0);
   if (names.count == 0) return ax_as("shard", ax_integer(0), dtype);
   const ax_axes_list list = ax_axes_listed(&names);
-  return ax_convert_element_type(ax_mul(ax_convert_element_type(ax_axis_index(list.text), AX_S64), ax_integer(args->blocks[k].dims[d])), dtype);
+  return ax_convert_element_type(ax_mul(ax_convert_element_type(ax_axis_index(list.text), AX_S64), ax_integer(size)), dtype);
 }

@@ -183,6 +183,11 @@ const test_sample test_samples[] = {
            "{ lambda x:f32[300] u:f32[5] i:U[]. let y:f32[300] = dynamic_update_slice x u i in (y,) }"),
 
     /* --- gather, scatter --- */
+    SAMPLE("sort", "{ lambda x:T[9]. let y:T[9] = sort[dimension=0 num_keys=1 is_stable=true] x in (y,) }"),
+    SAMPLE("sort", "{ lambda x:T[3,5,2]. let y:T[3,5,2] = sort[dimension=1 num_keys=1 is_stable=false] x in (y,) }"),
+    SAMPLE("sort", "{ lambda i:U[5,4] x:T[5,4]. let j:U[5,4] y:T[5,4] = sort[dimension=0 num_keys=2 is_stable=true] i x in (y, j) }"),
+    SAMPLE("sort", "{ lambda x:T[5,7] y:T[5,7]. let a:T[5,7] b:T[5,7] = sort[dimension=1 num_keys=1 is_stable=true] x y in (b,) }"),
+    SAMPLE("sort", "{ lambda x:T[3,0]. let y:T[3,0] = sort[dimension=1 num_keys=1 is_stable=true] x in (y,) }"),
     SAMPLE("gather", GATHER("7", "s32[4,1]", "4", "", "0,", "0,", "", "", "fill", "1,", "0"), .linear = "x"),
     SAMPLE("gather", GATHER("5,36", "U[3,1]", "3,36", "1,", "0,", "0,", "", "", "clip", "1, 36", "0"), .linear = "x"),
     SAMPLE("gather", GATHER("4,5,3", "s64[2,3,2]", "2,2,3,3", "1, 3", "1,", "1, 0", "", "", "fill", "2, 1, 3", "0"), .linear = "x"),

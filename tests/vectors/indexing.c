@@ -138,6 +138,48 @@ BODY(update_slices) {
   each_row(one_update, NULL, (const int[]){0, -1, 0, 0}, 4, 1, (const ax_value[]){in[0], ax_at(in[1], 1, 0), in[2], in[3]}, out + 2);
 }
 
+BODY(sorts) {
+  for (int d = 0; d < 3; d++) out[d] = ax_sort(in[0], d);
+}
+static ax_value sorts_long(ax_value x) { return ax_sort(x, -1); }
+BODY(sorts_edge) {
+  out[0] = ax_sort(in[0], 0);
+  out[1] = ax_argsort(in[0], 0);
+}
+BODY(argsorts) {
+  out[0] = ax_argsort(in[0], 0);
+  out[1] = ax_argsort(in[0], -1);
+}
+BODY(together) {
+  ax_sort_together(3, (const ax_value[]){in[1], in[0], in[2]}, 0, 2, out);
+  ax_sort_together(2, (const ax_value[]){in[0], in[2]}, 1, 1, out + 3);
+}
+static void sort_row(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_sort(in[0], 0);
+}
+static void sort_pair(const ax_value *in, ax_value *out, void *context) {
+  ax_value sorted[2];
+  (void)context;
+  ax_sort_together(2, in, 0, 1, sorted);
+  out[0] = sorted[1];
+}
+BODY(sorts_batch) {
+  each_row(sort_row, NULL, (const int[]){1}, 1, 1, in, out);
+  each_row(sort_pair, NULL, (const int[]){0, -1}, 2, 1, (const ax_value[]){in[0], ax_at(in[0], 0, 0)}, out + 1);
+}
+BODY(largest) {
+  ax_top_k(in[0], 3, out);
+  ax_top_k(in[0], 0, out + 2);
+  ax_top_k(ax_at(in[0], 0, 0), 5, out + 4);
+}
+static ax_value largest_slopes(ax_value x) {
+  ax_value out[2];
+  ax_top_k(x, 3, out);
+  return out[0];
+}
+BODY(largest_edge) { ax_top_k(in[0], 24, out); }
+
 static ax_value embedding(ax_value table, ax_value ids) { return ax_reduce_sum(ax_tanh(ax_take(table, ids, 0)), AX_DIMS(0, 1), false); }
 
 #define MOVE "f32 f64 bf16 f16 s8 s16 s32 s64 u8 u16 u32 u64 bool"
@@ -165,6 +207,15 @@ static const vector_case indexing_cases[] = {
     {"updates", "f32 s32", .body = updates, .in = 3, .out = 4, .modes = "v"},
     {"slices", "f32 s32", .body = slices, .in = 3, .out = 3},
     {"update_slices", "f32 s32", .body = update_slices, .in = 4, .out = 3},
+    {"sorts", MOVE, .body = sorts, .out = 3},
+    {"sorts_long", "f32 f64 bf16 s16 u64", .unary = sorts_long},
+    {"sorts_edge", NUMBER, .body = sorts_edge, .out = 2, .modes = "v"},
+    {"argsorts", MOVE, .body = argsorts, .out = 2, .modes = "v"},
+    {"together", "f32 bf16 s32", .body = together, .in = 3, .out = 5},
+    {"sorts_batch", "f32", .body = sorts_batch, .out = 2},
+    {"largest", "f32 f64 bf16 s32 u8", .body = largest, .out = 6, .modes = "v"},
+    {"largest_slopes", "f32", .unary = largest_slopes},
+    {"largest_edge", "f32 s32", .body = largest_edge, .out = 2, .modes = "v"},
     {"embedding", "f32 f64 bf16", .binary = embedding, .scaled = true},
 };
 

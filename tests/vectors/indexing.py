@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from case import Case, index, real, ties
+from case import Case, edge, index, real, ties
 
 MOVE = "f32 f64 bf16 f16 s8 s16 s32 s64 u8 u16 u32 u64 bool"
 NUMBER = "f32 f64 bf16 f16 s8 s32 s64 u8 u16 u64"
@@ -105,6 +105,25 @@ def embedding(table, ids):
     return jnp.tanh(rows).sum((0, 1))
 
 
+def sorts(x):
+    return jnp.sort(x, 0), jnp.sort(x, 1), lax.sort(x, 2)
+
+
+def argsorts(x):
+    return jnp.argsort(x, 0, stable=True).astype(jnp.int32), jnp.argsort(x, -1, stable=True).astype(jnp.int32)
+
+
+def together(x, i, y):
+    return (
+        *lax.sort((i, x, y), dimension=0, num_keys=2, is_stable=True),
+        *lax.sort((x, y), dimension=1, num_keys=1, is_stable=True),
+    )
+
+
+def largest(x):
+    return *lax.top_k(x, 3), *lax.top_k(x, 0), *lax.top_k(x[0], 5)
+
+
 CASES = [
     *(Case(f"gather{k}", MOVE if k == 3 else "f32", gathers(form), [real(*form[0]), into(form)]) for k, form in enumerate(FORMS)),
     Case("gather_u8", "f32 s32", gathers(FORMS[1]), [real(*FORMS[1][0]), index(255, *FORMS[1][1], dtype=jnp.uint8)]),
@@ -131,5 +150,15 @@ CASES = [
     Case("updates", "f32 s32", updates, [ties(3, 4, 2), index(5, 2, 2, above=-5), ties(2, 2, 4, 2)], modes="v"),
     Case("slices", "f32 s32", slices, [real(3, 4, 5), index(4, 3, above=-1), index(4, 3, above=-1)]),
     Case("update_slices", "f32 s32", update_slices, [real(3, 4, 5), real(3, 2, 3), index(4, 3, above=-1), index(4, 3, above=-1)]),
+    Case("sorts", MOVE, sorts, [real(4, 5, 3)]),
+    Case("sorts_long", "f32 f64 bf16 s16 u64", lambda x: jnp.sort(x), [real(3000)]),
+    Case("sorts_edge", NUMBER, lambda x: (jnp.sort(x), jnp.argsort(x, stable=True).astype(jnp.int32)), [edge(40)], modes="v"),
+    Case("argsorts", MOVE, argsorts, [ties(6, 7)], modes="v"),
+    Case("together", "f32 bf16 s32", together, [real(6, 5), index(3, 6, 5), real(6, 5)]),
+    Case("sorts_batch", "f32", lambda x: (jax.vmap(lambda row: lax.sort(row, 0), 1)(x), jax.vmap(lambda a, b: lax.sort((a, b), num_keys=1), (0, None))(x, x[0])[1]),
+         [real(4, 6)]),
+    Case("largest", "f32 f64 bf16 s32 u8", largest, [ties(4, 5)], modes="v"),
+    Case("largest_slopes", "f32", lambda x: lax.top_k(x, 3)[0], [real(4, 5)]),
+    Case("largest_edge", "f32 s32", lambda x: lax.top_k(x, 24), [edge(24)], modes="v"),
     Case("embedding", FLOAT, embedding, [real(11, 8), index(11, 5, 7)]),
 ]

@@ -228,6 +228,27 @@ inline value at_max(input x, input indices, operand updates, std::int64_t axis =
 }
 inline value take(input x, input indices, std::int64_t axis = 0) { return detail::lined(ax_take(x, indices, axis), x, "take"); }
 
+/* --- Order --- */
+inline value sort(input x, std::int64_t dimension = -1) { return detail::lined(ax_sort(x, dimension), x, "sort"); }
+inline value argsort(input x, std::int64_t dimension = -1) { return detail::lined(ax_argsort(x, dimension), x, "argsort"); }
+/* Each of the values, in the order of the first ones. */
+inline std::vector<value> sort_together(const list<value> &xs, std::int64_t dimension = -1, std::uint32_t num_keys = 1, location at = location::here()) {
+  values all(xs.data(), xs.size());
+  std::vector<ax_value> sorted(all.count());
+  ax_sort_together(all.count(), all.data(), dimension, num_keys, sorted.data());
+  detail::stamp(at, "sort_together");
+  std::vector<value> made;
+  for (ax_value one : sorted) made.push_back(value(one));
+  return made;
+}
+/* The greatest, and where they are. */
+inline std::pair<value, value> top_k(input x, std::int64_t k) {
+  ax_value out[2];
+  ax_top_k(x, k, out);
+  detail::stamp(x.at(), "top_k");
+  return {value(out[0]), value(out[1])};
+}
+
 /* --- Reductions: over all dimensions, or those named --- */
 inline value reduce_sum(input x, const dims &axes = all_dims, bool keepdims = false) {
   return detail::lined(ax_reduce_sum(x, axes.count(), axes.data(), keepdims), x, "reduce_sum");
