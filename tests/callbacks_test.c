@@ -233,6 +233,40 @@ static ax_status fail_on_device(ax_callback_call *call, void *context) {
   return AX_IO_ERROR;
 }
 
+static ax_status fail_from_device(ax_callback_call *call, void *context) {
+  if (call->device < *(const int64_t *)context) return AX_OK;
+  snprintf(call->message, AX_MESSAGE_BYTES, "device %d has no room", (int)call->device);
+  return AX_IO_ERROR;
+}
+
+/* Of several that fail the lowest device's is said, in whatever order they come, and of several places the first: another waits for devices that have
+   gone no further. */
+static void fails_alike(void **state) {
+  (void)state;
+  static const char *const prims[] = {"io_callback", "ordered_io_callback"};
+  int64_t first = 1;
+  for (size_t w = 0; w < 2 * test_order_count; w++) {
+    test_log log;
+    char text[512];
+    test_log_begin(&log);
+    ax_runtime *runtime = test_host_runtime(test_orders[w / 2], &log);
+    ax_callback *shelf = test_callback("shelf", fail_from_device, &first);
+    TEST_OK(ax_runtime_register(runtime, shelf));
+    snprintf(text, sizeof text,
+             "{ lambda x:f32[6]. let\n y:f32[6] = " MAP("P(d)", "P(d)") " body={ axes d=3 ; lambda a:f32[2]{V:d}. let\n"
+             "   = %s[axes=(d) callback=\"shelf\" types=()] a\n b:f32[2] = psum[axes=(d,)] a\n = %s[axes=(d) callback=\"shelf\" types=()] b\n"
+             " in (a) }] x in (y) }", prims[w % 2], prims[w % 2]);
+    ax_program *program = test_parsed(text);
+    for (int again = 0; again < 20; again++)
+      TEST_FAILS(test_run_calls(runtime, program, NULL), AX_IO_ERROR, "on device 1 (d=1): callback \"shelf\" failed (AX_IO_ERROR): device 1 has no room");
+    assert_non_null(strstr(ax_message(), "line 3"));
+    ax_program_release(program);
+    ax_callback_release(shelf);
+    ax_runtime_release(runtime);
+    test_log_end(&log);
+  }
+}
+
 static void fails_run(void **state) {
   (void)state;
   static const char *const prims[] = {"io_callback", "ordered_io_callback"};
@@ -390,7 +424,7 @@ int main(void) {
                                      cmocka_unit_test(many_devices),
                                      cmocka_unit_test(never_comes),
                                      cmocka_unit_test(without_memory),
-                                     cmocka_unit_test(fails_run),
+                                     cmocka_unit_test(fails_run), cmocka_unit_test(fails_alike),
                                      cmocka_unit_test(names),
                                      cmocka_unit_test(references),
                                      cmocka_unit_test(runs_inside),

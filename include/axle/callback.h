@@ -43,6 +43,8 @@ typedef struct ax_callback_call {
   ax_host_array *out;      /* views with dtype and shape set: `data` is to be filled in place; it is zeros before */
   char *message;           /* AX_MESSAGE_BYTES bytes, "" before: what to say when it fails */
 } ax_callback_call;
+/* AX_OK, or what the run is to fail with: then this device goes no further and the others as far as they can. Of several failures the run's is the earliest in
+   the program, and there the lowest device's. */
 typedef ax_status (*ax_callback_function)(ax_callback_call *call, void *context);
 
 /* A function, its context and a name. Reference-counted, immutable; retain and release from any thread. Programs, executables and

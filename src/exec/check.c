@@ -122,7 +122,10 @@ static int64_t count_of(const ax_frame *frame, const ax_instr *instr, uint32_t k
   return count;
 }
 
+static bool is_call(const ax_instr *instr) { return instr->kind == AX_INSTR_EVAL || instr->kind == AX_INSTR_CALL; }
+
 static const ax_loops *loops_of(const ax_instr *instr) {
+  if (is_call(instr)) return instr->call.loops;
   return instr->kind == AX_INSTR_CHECK ? &instr->check->loops : &instr->ragged->loops;
 }
 
@@ -146,9 +149,13 @@ void ax_finding_note(ax_execution *run, uint32_t f, const ax_finding *finding) {
     if (run->status == run->finding.status) run->status = finding->status;
     run->finding = *finding;
     run->finding.frame = f;
+    const ax_frame *frame = &run->frames[f]; /* what a callback says is not found out later */
+    if (is_call(&frame->code->instrs[frame->pc])) snprintf(run->message, sizeof run->message, "%s", ax_message());
   }
   pthread_mutex_unlock(&run->lock);
 }
+
+void ax_finding_of_eval(ax_execution *run, uint32_t f, ax_status status) { ax_finding_note(run, f, &(ax_finding){.status = status}); }
 
 bool ax_check_passes(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr) {
   if (ax_share_parts(run, seat, look_at_part, &(look){frame, instr}, instr->parts) == AX_OK) return true;
@@ -237,6 +244,7 @@ void ax_finding_report(ax_execution *run) {
   const ax_frame *frame = &run->frames[run->finding.frame];
   const ax_instr *instr = &frame->code->instrs[frame->pc];
   ax_text text = {0};
+  if (is_call(instr)) return;
   ax_execution_equation_text(&text, run, instr);
   if (instr->kind == AX_INSTR_CHECK) check_text(&text, run, instr);
   else ragged_text(&text, run, instr);

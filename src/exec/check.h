@@ -1,4 +1,5 @@
-/* CHECK instructions: an equation that makes a NaN or an infinity ends its frame, and then the run. Findings, of those and others.
+/* CHECK instructions: an equation that makes a NaN or an infinity ends its frame, and then the run. Findings, of those and others: of ragged exchanges, and of
+   callbacks that fail, and whatever else reference code does.
 
    A frame that finds one goes no further. All others go on until they have ended too, or wait for what never comes because of it;
    nothing they do depends on who ran when, so neither does what is found: of all findings the earliest in the program's order, and
@@ -12,6 +13,8 @@
 bool ax_check_passes(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr);
 /* What frame f, which goes no further, has found where it stands. */
 void ax_finding_note(ax_execution *run, uint32_t f, const ax_finding *finding);
+/* The same where an EVAL or a CALL has failed there, with this thread's message. */
+void ax_finding_of_eval(ax_execution *run, uint32_t f, ax_status status);
 /* Of a run that has ended with one: its message. */
 void ax_finding_report(ax_execution *run);
 

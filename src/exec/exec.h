@@ -140,6 +140,7 @@ typedef struct ax_instr {
     struct { /* EVAL, CALL */
       ax_callback *callback; /* that it calls, NULL: none that had to be looked up */
       const ax_turns *turns; /* CALL */
+      const ax_loops *loops;
     } call;
     struct { /* PUSH, CLEAR */
       ax_push *push;

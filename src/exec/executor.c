@@ -57,6 +57,12 @@ static outcome fail(ax_execution *run, ax_status status) {
   return FAILED;
 }
 
+/* Of callbacks that fail on several devices the same one is reported, whoever came first. The frame's pc is that of the instruction. */
+static outcome fail_at(ax_execution *run, const ax_instr *instr, uint32_t f, ax_status status) {
+  ax_finding_of_eval(run, f, ax_execution_blame(run, f, instr, status));
+  return FINISHED;
+}
+
 /* A message sent or received; PARKED, FAILED; YIELDS: the frame goes on. */
 static outcome do_message(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f) {
   bool parked = false;
@@ -68,7 +74,7 @@ static outcome do_message(ax_execution *run, ax_seat *seat, ax_frame *frame, con
 static outcome do_call(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f) {
   bool parked = false;
   ax_status status = ax_turn_take(run, seat, frame, instr, f, &parked);
-  return status != AX_OK ? fail(run, status) : parked ? PARKED : YIELDS;
+  return status != AX_OK ? fail_at(run, instr, f, status) : parked ? PARKED : YIELDS;
 }
 
 /* Runs a frame until it waits or ends. */
@@ -102,8 +108,9 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
       }
       case AX_INSTR_EVAL: {
         ax_status status = ax_compute_eval(e, frame, instr, frame->device);
-        if (status != AX_OK) return fail(run, ax_execution_blame(run, f, instr, status));
-        break;
+        if (status == AX_OK) break;
+        frame->pc = pc;
+        return fail_at(run, instr, f, status);
       }
       case AX_INSTR_CHECK:
         frame->pc = pc;

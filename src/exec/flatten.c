@@ -93,6 +93,13 @@ static ax_status describe_check(ax_assembly *a, const ax_op *op, uint32_t region
   return AX_OK;
 }
 
+static ax_status describe_eval(ax_assembly *a, uint32_t region, const ax_loops **out) {
+  ax_loops *loops = ax_arena_alloc(&a->plan->arena, sizeof *loops);
+  if (loops == NULL) return ax_out_of_memory(sizeof *loops);
+  *out = loops;
+  return list_loops(a, region, loops);
+}
+
 static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
   static const ax_instr_kind kinds[] = {[AX_OP_KERNEL] = AX_INSTR_KERNEL, [AX_OP_GEMM] = AX_INSTR_GEMM,
                                         [AX_OP_EVAL] = AX_INSTR_EVAL, [AX_OP_ROUTINE] = AX_INSTR_ROUTINE, [AX_OP_START] = AX_INSTR_PUSH,
@@ -104,6 +111,7 @@ static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
   const ax_instr_kind kind = ax_op_takes_turns(op) ? AX_INSTR_CALL : kinds[op->kind];
   AX_TRY(emit(a, &(ax_instr){.kind = kind, .region = region}, op, &v.position));
   if (op->kind == AX_OP_CHECK) AX_TRY(describe_check(a, op, region, &a->instrs[v.position].check));
+  if (op->kind == AX_OP_EVAL) AX_TRY(describe_eval(a, region, &a->instrs[v.position].call.loops));
   if (op->kind == AX_OP_RAGGED) AX_TRY(describe_ragged(a, op, region, &a->instrs[v.position].ragged));
   ax_op_visit(op, visit, &v);
   return v.status;

@@ -41,8 +41,7 @@ ax_status ax_turn_take(ax_execution *run, ax_seat *seat, ax_frame *frame, const 
   if ((turns->others & frame->nonzero) == 0) {
     *parked = !ax_schedule_await(run, seat, f, e->turns, frame->turn + turns->number[frame->device], true);
     if (*parked) return AX_OK;
-    ax_status status = ax_compute_eval(e, frame, instr, frame->device);
-    if (status != AX_OK) return ax_execution_blame(run, f, instr, status);
+    AX_TRY(ax_compute_eval(e, frame, instr, frame->device));
     ax_schedule_signal(run, e->turns, 1);
   }
   frame->turn += turns->calls;

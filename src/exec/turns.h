@@ -6,7 +6,7 @@
 
 #include "exec/scheduler.h"
 
-/* What a CALL does: *parked: it is not this frame's turn yet. Or the status and message of what it calls, with the equation and the device. */
+/* What a CALL does: *parked: it is not this frame's turn yet. Or the status and message of what it calls. */
 AX_MUST_USE ax_status ax_turn_take(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f, bool *parked);
 
 #endif
