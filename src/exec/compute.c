@@ -2,6 +2,7 @@
 #include "exec/compute.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -33,15 +34,23 @@ static ax_status library_product(const ax_gemm *g, const char *a, const char *b,
   return AX_OK;
 }
 
+/* OpenBLAS that is built without threads hands out its working memory without a lock: two products at once would be in the same memory. */
+static void double_product(const ax_gemm *g, const double *a, const double *b, double *c, tile t) {
+  static pthread_mutex_t working_memory = PTHREAD_MUTEX_INITIALIZER;
+  const bool alone = openblas_get_parallel() == OPENBLAS_SEQUENTIAL;
+  if (alone) pthread_mutex_lock(&working_memory);
+  cblas_dgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans, (int)t.rows, (int)t.columns,
+              (int)g->k, 1, a, (int)g->lda, b, (int)g->ldb, g->accumulate, c, (int)g->ldc);
+  if (alone) pthread_mutex_unlock(&working_memory);
+}
+
 static ax_status product_tile(const ax_gemm *g, const char *a, const char *b, char *c, tile t) {
   int64_t item = (int64_t)ax_dtype_bytes(g->dtype);
   a += t.row * (g->transpose_a ? 1 : g->lda) * item;
   b += t.column * (g->transpose_b ? g->ldb : 1) * item;
   c += (t.row * g->ldc + t.column) * item;
   if (g->dtype == AX_F32) return library_product(g, a, b, c, t);
-  cblas_dgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans,
-              (int)t.rows, (int)t.columns, (int)g->k, 1, (const double *)(const void *)a, (int)g->lda,
-              (const double *)(const void *)b, (int)g->ldb, g->accumulate, (double *)(void *)c, (int)g->ldc);
+  double_product(g, (const double *)(const void *)a, (const double *)(const void *)b, (double *)(void *)c, t);
   return AX_OK;
 }
 

@@ -24,6 +24,26 @@ dnnl_status_t dnnl_sgemm(char transa, char transb, dnnl_dim_t m, dnnl_dim_t n, d
   return dnnl_success;
 }
 
+/* Products of f64 by several threads at once, each with the second operand turned over: OpenBLAS without threads of its own lost them. */
+static void turned_products(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_dot_general(in[0], in[0], 1, AX_INTS(1), AX_INTS(1), 0, NULL, NULL);
+  out[0] = ax_dot_general(out[0], in[0], 1, AX_INTS(1), AX_INTS(0), 0, NULL, NULL);
+}
+static void turned_products_on(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("d=8", &mesh));
+  ax_shard_map(&mesh, "d -> d", AX_CLOSURE(turned_products, 1, 1, NULL), in, out);
+}
+static void products_at_once(void **state) {
+  (void)state;
+  const ax_type type = ax_array_type(AX_F64, 2, (const int64_t[]){32, 2});
+  ax_program *program = test_trace(turned_products_on, NULL, &type, 1, 1);
+  for (uint64_t seed = 1; seed <= 20; seed++) test_random_run(program, seed, false, 1e-12);
+  ax_program_release(program);
+}
+
 static void square(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_matmul(in[0], in[0]);
@@ -105,6 +125,6 @@ static void tiles(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(failed_products), cmocka_unit_test(failed_parts), cmocka_unit_test(tiles)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(failed_products), cmocka_unit_test(failed_parts), cmocka_unit_test(tiles), cmocka_unit_test(products_at_once)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,8 @@ static ax_status find_meshes(ax_partitioner *p, const ax_program *program, const
       continue;
     }
     if (eqn->prim == &ax_prim_sharding_constraint && !ax_constraint_is_around(eqn->params, in->axes)) AX_TRY(add_mesh(p, depth, eqn));
+    if ((eqn->prim->effects & AX_EFFECT_MESSAGE) != 0 && ax_manual_axes(in->axes) != ax_all_axes(in->axes))
+      p->unchecked = true; /* what comes varies over all axes by its type, automatic ones too once they are not */
     AX_TRY(add_cut(p, depth, in->mesh, eqn));
     for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(find_meshes(p, held, in));
   }

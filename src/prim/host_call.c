@@ -12,7 +12,7 @@ static const ax_axes *axes_of(const ax_eqn *eqn) { return eqn->params; }
 bool ax_host_call_axes(ax_axes *out) {
   if (ax_failed()) return false;
   const ax_mesh *axes = &ax_builder_current()->axes;
-  *out = ax_axis_set_names(ax_all_axes(axes), axes);
+  *out = ax_axis_set_names(ax_manual_axes(axes), axes); /* devices along automatic ones are one */
   return true;
 }
 

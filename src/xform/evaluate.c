@@ -147,9 +147,10 @@ static const ax_axes *axes_of(const ax_eqn *eqn) {
   return &none;
 }
 
-/* Row-major index of a device's coordinates along the axes that are not in the set. */
+/* Row-major index of a device's coordinates along the axes that are not in the set; and, of a program that knows of none of the axes around it, along
+   those, which come before. */
 static int64_t index_off(const ax_mesh *mesh, ax_axis_set set, int64_t device) {
-  int64_t index = 0;
+  int64_t index = device / ax_mesh_devices(mesh);
   for (uint32_t a = 0; a < mesh->count; a++)
     if ((set >> a & 1) == 0) index = index * mesh->axis[a].size + ax_mesh_coordinate(mesh, device, a);
   return index;
