@@ -288,6 +288,27 @@ def cache_in_scan(steps):
               jnp.ones((heads, key), np.float32))
 
 
+# --- Windows ---
+
+
+def windows(name):
+    shapes = {"conv_1x1": [(8, 64, 64, 32), (1, 1, 32, 64)], "conv_depthwise": [(8, 64, 64, 32), (3, 3, 1, 32)],
+              "conv_7x7": [(8, 128, 128, 3), (7, 7, 3, 64)]}.get(name, [(8, 64, 64, 32), (3, 3, 32, 32)])
+
+    def conv(x, w):
+        stride, groups = (2 if name == "conv_7x7" else 1), (32 if name == "conv_depthwise" else 1)
+        return lax.conv_general_dilated(x, w, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=groups)
+
+    def pool(x):
+        return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "SAME")
+
+    function, inputs = (pool, shapes[:1]) if name.startswith("max_pool") else (conv, shapes)
+    made = function
+    if "gradient" in name:
+        made = jax.grad(lambda *x: jnp.sum(jnp.square(function(*x))), tuple(range(len(inputs))))
+    serve_jit(made, *(np.ones(shape, np.float32) for shape in inputs))
+
+
 # --- Arrays put, laid out anew, read ---
 
 
@@ -328,4 +349,4 @@ def place(what, how):
 
 
 {f.__name__: f for f in (add_one, psum, psum_in_scan, collective, repeated, train, at_once, compile, scaling, reading, peak_memory,
-                         temporaries, rows_in_scan, cache_in_scan, place, calls)}[CASE](*ARGUMENTS)
+                         temporaries, rows_in_scan, cache_in_scan, windows, place, calls)}[CASE](*ARGUMENTS)

@@ -24,6 +24,7 @@ static const struct {
     {"peak_memory", peak_memory, 1, "DEVICES"},
     {"temporaries", temporaries, 2, "step|loss LAYERS"},
     {"rows_in_scan", rows_in_scan, 1, "ROWS"},
+    {"windows", windows, 1, "CASE"},
     {"cache_in_scan", cache_in_scan, 1, "STEPS"},
     {"place", place, 2, "put|move|read|read_in_place rows|columns|whole"},
     {"calls", calls, 2, "COUNT each|sum"},
