@@ -294,14 +294,124 @@ static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
   const ax_dtype dtype = ax_typeof(in[0]).dtype;
   if (ax_failed()) return ax_poison;
   if (dtype != AX_BF16 && dtype != AX_F16) return convolve(eqn->params, in[0], in[1]);
-  ax_value made = convolve(eqn->params, ax_convert_element_type(in[0], AX_F32), ax_convert_element_type(in[1], AX_F32));
+  ax_value made = ax_conv_bind(eqn->params, ax_convert_element_type(in[0], AX_F32), ax_convert_element_type(in[1], AX_F32));
   return ax_convert_element_type(made, dtype);
+}
+
+/* --- Rows unfolded --- */
+
+/* Of images without groups: along the last spatial dimension the kernel's places are laid beside one another, once; along the first each place is a
+   product of rows that lie together, added to those before it. Rows that a stride skips lie behind one another too.
+
+     unfolded[batch, h mod stride, h / stride, ow, kw, in] = padded[batch, h, ow * stride + kw * dilation, in]
+     y[batch, (oh, ow), out] += unfolded[batch, (kh * dilation) mod stride, (kh * dilation) / stride + oh, ow, (kw, in)] . rhs[kh, (kw, in), out] */
+typedef struct unfolding {
+  const ax_conv_params *p;
+  ax_window rows, columns; /* padded */
+  int64_t batch, in, out, height, width; /* height, width: the result's */
+  int64_t skipped, together;             /* the stride of rows, and how many lie together for each remainder by it */
+} unfolding;
+
+static bool unfolds(const ax_lower *lower, const ax_eqn *eqn, unfolding *u) {
+  const ax_conv_params *p = eqn->params;
+  const ax_type *lhs = &lower->program->types[eqn->in[0]], *rhs = &lower->program->types[eqn->in[1]];
+  if (ax_conv_spatial(p) != 2 || p->feature_group_count * p->batch_group_count != 1 || (lhs->dtype != AX_F32 && lhs->dtype != AX_F64)) return false;
+  *u = (unfolding){.p = p, .rows = ax_conv_window(p, lhs, rhs, 0), .columns = ax_conv_window(p, lhs, rhs, 1)};
+  u->height = ax_window_count(&u->rows), u->width = ax_window_count(&u->columns);
+  u->batch = lhs->dims[p->lhs_spec.v[AX_CONV_BATCH]], u->in = lhs->dims[p->lhs_spec.v[AX_CONV_FEATURE]];
+  u->out = rhs->dims[p->rhs_spec.v[AX_CONV_OUT]];
+  u->skipped = u->rows.stride;
+  u->rows.array = ax_dilated(u->rows.array, u->rows.base) + u->rows.low + u->rows.high;
+  u->together = (u->rows.array + u->skipped - 1) / u->skipped;
+  const bool few = u->rows.size <= u->height && u->columns.size <= u->width && u->rows.size * u->columns.size <= most_written_out;
+  return few && u->rows.size > 1 && u->out > 1 && u->height * u->width >= 16; /* others are sums or single products */
+}
+
+/* lhs as [batch, h, w, in], padded. */
+static ax_value padded_image(const ax_eqn *eqn, const ax_value *in) {
+  const ax_conv_params *p = eqn->params;
+  static const uint32_t order[] = {AX_CONV_BATCH, AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_FEATURE};
+  const ax_type lhs = ax_typeof(in[0]), rhs = ax_typeof(in[1]);
+  ax_window windows[] = {ax_conv_window(p, &lhs, &rhs, 0), ax_conv_window(p, &lhs, &rhs, 1)};
+  uint32_t at[AX_MAX_RANK];
+  return ax_window_padded(ordered(in[0], &p->lhs_spec, order, false, at), ax_zero_like(in[0]), 1, 2, windows);
+}
+
+/* rhs as [kh, kw, in, out]. */
+static ax_value kernel_rows(const ax_eqn *eqn, const ax_value *in) {
+  static const uint32_t order[] = {AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_IN, AX_CONV_OUT};
+  uint32_t at[AX_MAX_RANK];
+  return ordered(in[1], &((const ax_conv_params *)eqn->params)->rhs_spec, order, false, at);
+}
+
+static ax_position place(int dim, int64_t coef, int64_t offset) { return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE}; }
+
+/* unfolded[batch, remainder, row, ow, kw * in] from the padded image. */
+static ax_status unfold(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t *out) {
+  const ax_buffer from = *ax_lower_get(lower, image);
+  const int64_t wide[] = {u->batch, u->skipped, u->together, u->width, u->columns.size * u->in};
+  const ax_type type = ax_array_type(from.type.dtype, 5, wide);
+  AX_TRY(ax_lower_buffer(lower, &type, from.axes, out));
+  for (int64_t r = 0; r < u->skipped && r < u->rows.array; r++)
+    for (int64_t k = 0; k < u->columns.size; k++) {
+      const int64_t dims[] = {u->batch, (u->rows.array - r - 1) / u->skipped + 1, u->width, u->in};
+      const ax_position src[] = {place(0, 1, 0), place(1, u->skipped, r), place(2, u->columns.stride, k * u->columns.dilation), place(3, 1, 0)};
+      const ax_position dst[] = {place(0, 1, 0), place(-1, 0, r), place(1, 1, 0), place(2, 1, 0), place(3, 1, k * u->in)};
+      AX_TRY(ax_lower_move(lower, 4, dims, *out, dst, image, src));
+    }
+  return AX_OK;
+}
+
+static ax_status multiply_rows(ax_lower *lower, const unfolding *u, uint32_t unfolded, uint32_t kernel, uint32_t out) {
+  const int64_t k = u->columns.size * u->in, row = u->width * k;
+  ax_gemm gemm = {.dtype = ax_lower_get(lower, out)->type.dtype, .m = u->height * u->width, .n = u->out, .k = k, .lda = k, .ldb = u->out, .ldc = u->out,
+                  .a = unfolded, .b = kernel, .c = out};
+  if (u->batch > 1) {
+    gemm.batch_rank = 1;
+    gemm.batch[0] = u->batch;
+    gemm.a_stride[0] = u->skipped * u->together * row;
+    gemm.c_stride[0] = gemm.m * gemm.n;
+  }
+  for (int64_t n = 0; n < u->rows.size; n++) {
+    const int64_t h = n * u->rows.dilation;
+    gemm.accumulate = n > 0;
+    gemm.a_offset = (h % u->skipped * u->together + h / u->skipped) * row;
+    gemm.b_offset = n * k * u->out;
+    AX_TRY(ax_lower_gemm(lower, &gemm));
+  }
+  return AX_OK;
+}
+
+static ax_status lower_rows(ax_lower *lower, const ax_eqn *eqn, const unfolding *u, const uint32_t *in, uint32_t *out) {
+  const ax_conv_params *p = u->p;
+  const ax_type *type = &lower->program->types[eqn->out];
+  const int64_t dims[] = {u->batch, u->height, u->width, u->out};
+  const ax_type plain = ax_array_type(type->dtype, 4, dims);
+  uint32_t image, kernel, unfolded, product = 0;
+  AX_TRY(ax_lower_expanded(lower, eqn, padded_image, in, &image));
+  AX_TRY(ax_lower_expanded(lower, eqn, kernel_rows, in, &kernel));
+  AX_TRY(unfold(lower, u, image, &unfolded));
+  AX_TRY(ax_lower_buffer(lower, &plain, lower->differs[eqn->out], &product));
+  AX_TRY(multiply_rows(lower, u, unfolded, kernel, product));
+  ax_position src[AX_MAX_RANK], dst[AX_MAX_RANK];
+  ax_at_identity(dst, 4);
+  src[0] = dst[p->out_spec.v[AX_CONV_BATCH]], src[3] = dst[p->out_spec.v[AX_CONV_FEATURE]];
+  src[1] = dst[p->out_spec.v[AX_CONV_SPATIAL]], src[2] = dst[p->out_spec.v[AX_CONV_SPATIAL + 1]];
+  bool same = true;
+  for (int d = 0; d < 4; d++) same = same && src[d].dim == d;
+  *out = product;
+  if (same) return AX_OK;
+  AX_TRY(ax_lower_result(lower, eqn, 0, out));
+  return ax_lower_move(lower, 4, type->dims, *out, dst, product, src);
 }
 
 ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *types = lower->program->types;
-  if (ax_type_elems(&types[eqn->in[0]]) > 0 && ax_type_elems(&types[eqn->in[1]]) > 0 && ax_type_elems(&types[eqn->out]) > 0)
-    return ax_lower_expanded(lower, eqn, expand, in, out);
-  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
-  return ax_lower_fill(lower, out[0], (ax_number){0});
+  unfolding u;
+  if (ax_type_elems(&types[eqn->in[0]]) == 0 || ax_type_elems(&types[eqn->in[1]]) == 0 || ax_type_elems(&types[eqn->out]) == 0) {
+    AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+    return ax_lower_fill(lower, out[0], (ax_number){0});
+  }
+  if (unfolds(lower, eqn, &u)) return lower_rows(lower, eqn, &u, in, out);
+  return ax_lower_expanded(lower, eqn, expand, in, out);
 }
