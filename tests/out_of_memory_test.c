@@ -21,7 +21,7 @@ typedef struct job {
   ax_function function;
   ax_type in[most_inputs];
   uint32_t in_count, out_count;
-  const char *mesh, *in_specs[most_inputs], *out_specs[most_inputs];
+  const char *mesh, *in_specs[most_inputs], *out_specs[most_inputs]; /* mesh NULL: whole arrays */
   ax_status (*transform)(const ax_program *program, ax_program **out); /* of the whole */
   const bool *donate;
   double checksum; /* of the results; set by the first run */
@@ -98,6 +98,13 @@ static void sums_in_bf16(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_psum(ax_convert_element_type(in[0], AX_BF16), "data");
 }
 
+/* x[1,2,8,3], w[2,2,3,1]: a convolution, extremes of windows of what comes of it, and a stencil; of whole arrays. */
+static void windowed(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value y = ax_reduce_window_max(ax_conv(in[0], in[1], NULL, "SAME"), (int64_t[]){1, 1, 2, 1}, &(ax_window_options){.padding = "SAME"});
+  out[0] = ax_reduce_sum(ax_square(ax_sub(ax_slice_in_dim(y, 1, AX_END, 1, 2), ax_slice_in_dim(y, 0, -1, 1, 2))), AX_ALL_DIMS, false);
+}
+
 /* --- The way --- */
 
 static void map(const ax_value *in, ax_value *out, void *context) {
@@ -109,7 +116,8 @@ static void map(const ax_value *in, ax_value *out, void *context) {
 }
 
 static ax_status transformed(const job *j, ax_program **out) {
-  AX_TRY(ax_trace(AX_CLOSURE(map, j->in_count, j->out_count, (void *)j), j->in, out));
+  ax_fn function = j->mesh != NULL ? AX_CLOSURE(map, j->in_count, j->out_count, (void *)j) : AX_FN(j->function, j->in_count, j->out_count);
+  AX_TRY(ax_trace(function, j->in, out));
   if (j->transform == NULL) return AX_OK;
   ax_program *plain = *out;
   ax_status status = j->transform(plain, out);
@@ -203,6 +211,17 @@ static ax_status cse_of_jvp_of(const ax_program *program, ax_program **out) {
   return status;
 }
 
+static ax_status rows_cut_of_grad_of(const ax_program *program, ax_program **out) {
+  ax_program *grad;
+  ax_mesh mesh;
+  *out = NULL;
+  AX_TRY(ax_mesh_parse("row=4", &mesh));
+  AX_TRY(ax_program_grad(program, AX_FIRST(2), &grad));
+  ax_status status = ax_program_with_shardings(grad, &mesh, "_,_,row; ? -> _,_,row; _", out);
+  ax_program_release(grad);
+  return status;
+}
+
 /* --- The tests --- */
 
 static void training(void **state) {
@@ -232,6 +251,12 @@ static void exchanges(void **state) {
   fail_each(j);
   j.transform = cse_of_jvp_of;
   fail_each(j);
+}
+
+static void windows(void **state) {
+  (void)state;
+  fail_each((job){.function = windowed, .in = {TEST_TYPE(AX_F32, 1, 2, 8, 3), TEST_TYPE(AX_F32, 2, 2, 3, 1)}, .in_count = 2, .out_count = 1,
+                  .transform = rows_cut_of_grad_of});
 }
 
 static void bf16(void **state) {
@@ -318,7 +343,7 @@ static void little_address_space(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(training), cmocka_unit_test(scan),           cmocka_unit_test(exchanges),
-      cmocka_unit_test(bf16),     cmocka_unit_test(messages_too),   cmocka_unit_test(fresh_runtimes),
+      cmocka_unit_test(bf16), cmocka_unit_test(windows),     cmocka_unit_test(messages_too),   cmocka_unit_test(fresh_runtimes),
       cmocka_unit_test(little_address_space),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
