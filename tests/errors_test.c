@@ -245,7 +245,7 @@ static void at_indices(void **state) {
       {indexed, 25, "sort: dimension is 2, but there are 2 dimensions"},
       {indexed, 26, "operand 1, f32[3,5], has not the shape of f32[8,4]"},
       {indexed, 27, "of 2 operands 3 cannot be keys"},
-      {indexed, 28, "top_k: there are 4 along the last dimension, of which 5 cannot be taken"},
+      {indexed, 28, "there are 4 along the last dimension, of which 5 cannot be taken"},
       {indexed, 29, "sort"},
       {indexed, 30, "argsort: dimension is 0, but there are 0 dimensions"},
   };

@@ -44,12 +44,24 @@ static float f32_extreme(float a, float b, bool least) {
   return (a < b) == least ? a : b;
 }
 
+/* A fixed count, so that compilers need not be told to do several at once. */
+enum { at_once = 16 };
+static inline void add_some(float *restrict to, const float *restrict from) {
+  for (int k = 0; k < at_once; k++) to[k] += from[k];
+}
+
+static void add_f32(float *to, const float *from, int64_t n) {
+  int64_t i = 0;
+  for (; i + at_once <= n; i += at_once) add_some(to + i, from + i);
+  for (; i < n; i++) to[i] += from[i];
+}
+
 static void run_f32(ax_scalar combine, const run *r) {
   float *to = (float *)(void *)r->to;
   const float *from = (const float *)(const void *)r->from;
   int64_t n = r->count, ts = r->to_stride, fs = r->from_stride;
   if (combine == AX_SCALAR_ADD && ts == 1 && fs == 1)
-    for (int64_t i = 0; i < n; i++) to[i] += from[i];
+    add_f32(to, from, n);
   else if (combine == AX_SCALAR_ADD)
     for (int64_t i = 0; i < n; i++) to[i * ts] += from[i * fs];
   else if (combine == AX_SCALAR_MUL)
@@ -205,28 +217,48 @@ static void do_index(const scatter *s, const memory *m, int64_t indices, int64_t
   if (own.begin < own.end) do_window(s, m, operand, updates, own);
 }
 
-/* Elements by themselves, at one number each: nothing but a loop. */
-static void do_elements(const scatter *s, const memory *m, range part) {
+/* Sums of elements by themselves, at one number of 32 bits each: histograms. */
+static void add_elements(const scatter *s, const memory *m, range part) {
   const loop *l = &s->batch[0];
-  const bool adds = s->combine == AX_SCALAR_ADD && s->dtype == AX_F32;
+  const int32_t *at = (const int32_t *)(const void *)m->indices;
+  const float *from = (const float *)(const void *)m->updates;
+  float *to = (float *)(void *)m->operand;
+  const int64_t limit = s->limit[0], pitch = s->pitch[0], extent = l->extent;
+  for (int64_t i = 0; i < extent; i++) {
+    int64_t start = at[i * l->indices];
+    if (start < 0 || start > limit) {
+      if (!s->clips) continue;
+      start = start < 0 ? 0 : limit;
+    }
+    if (start >= part.begin && start < part.end) to[start * pitch] += from[i * l->updates];
+  }
+}
+
+/* Rows at one number each: those that are another part's are passed over at once. */
+static void do_rows(const scatter *s, const memory *m, range part) {
+  const loop *l = &s->batch[0];
   const int64_t limit = s->limit[0], pitch = s->pitch[0];
   for (int64_t i = 0; i < l->extent; i++) {
     int64_t start = number_at(s->index_dtype, m->indices, i * l->indices);
     if (!s->clips && (start < 0 || start > limit)) continue;
     start = start < 0 ? 0 : start > limit ? limit : start;
-    if (s->cut_number == 0 && (start < part.begin || start >= part.end)) continue;
-    if (adds) ((float *)(void *)m->operand)[start * pitch] += ((const float *)(const void *)m->updates)[i * l->updates];
-    else do_run(s, &(run){m->operand + start * pitch * s->bytes, m->updates + i * l->updates * s->bytes, 1, 1, 1});
+    if (start >= part.begin && start < part.end) do_window(s, m, start * pitch, i * l->updates, (range){0, 1});
   }
 }
+
+/* One number an index, and rows that no part has a piece of. */
+static bool has_rows(const scatter *s) { return s->batch_rank == 1 && s->batch[0].operand == 0 && s->number_count == 1 && s->cut_window < 0; }
 
 static ax_status do_part(const void *data, void *const *memories, uint32_t part) {
   const scatter *s = data;
   const memory m = {memories[0], memories[1], memories[2]};
   range own = {s->cut_extent * part / s->parts, s->cut_extent * (part + 1) / s->parts}, all = {0, 1};
   int64_t index[AX_MAX_RANK], first[AX_MAX_RANK], end[AX_MAX_RANK], operand = 0, updates = 0, indices = 0;
-  if (s->batch_rank == 1 && s->batch[0].operand == 0 && s->number_count == 1 && s->window_rank == 0) {
-    do_elements(s, &m, own);
+  if (has_rows(s)) {
+    const range places = s->cut_number == 0 ? own : (range){0, INT64_MAX};
+    bool sums = s->window_rank == 0 && s->combine == AX_SCALAR_ADD && s->dtype == AX_F32 && s->index_dtype == AX_S32;
+    if (sums) add_elements(s, &m, places);
+    else do_rows(s, &m, places);
     return AX_OK;
   }
   for (uint32_t d = 0; d < s->batch_rank; d++) {
@@ -288,7 +320,7 @@ static void find_loops(scatter *s, const ax_windows *w, const arrays *a) {
   }
 }
 
-enum { run_bytes = 256, most_parts = 16, few_parts = 4, enough_elems = 16 };
+enum { run_bytes = 256, most_parts = 16, few_parts = 4, enough_elems = 16, near_bytes = 1 << 20 };
 
 static uint32_t fewer(double wanted, int64_t most) { return (double)most < wanted ? (uint32_t)(most > 1 ? most : 1) : (uint32_t)wanted; }
 
@@ -313,8 +345,9 @@ static void find_cut(scatter *s, const ax_windows *w, const arrays *a, double wa
     int64_t runs = own->extent * own->operand * s->bytes / run_bytes;
     try_cut(s, -1, s->window_of[d], -1, own->extent, fewer(wanted, runs < own->extent ? runs : own->extent));
   }
-  if ((double)s->parts * 2 > wanted) return;
-  if (elems < enough_elems && wanted > few_parts) wanted = few_parts; /* every part looks at every index */
+  if (s->parts > 1) return;
+  if (wanted > few_parts) wanted = few_parts; /* every part looks at every index, and at other updates than those that lie in order */
+  if (elems < enough_elems && ax_type_elems(a->operand) * s->bytes <= near_bytes) return;
   for (uint32_t d = 0; d < w->rank; d++)
     if (w->component_of[d] >= 0) try_cut(s, -1, s->window_of[d], w->component_of[d], a->operand->dims[d], fewer(wanted, a->operand->dims[d]));
 }

@@ -76,8 +76,7 @@ static ax_status eval(const ax_eval_args *args) {
 
 /* --- jvp: the places that elements come from are sorted along with them --- */
 
-/* x with its elements along the dimension taken from these places: s32 or s64, of x's shape. */
-static ax_value in_order(ax_value x, ax_value places, int64_t dimension) {
+ax_value ax_taken_in_order(ax_value x, ax_value places, int64_t dimension) {
   const ax_type type = ax_typeof(x);
   ax_indexing at = {.collapsed = {1, {dimension}}, .map = {1, {dimension}}, .mode = "promise_in_bounds", .unique = true};
   int64_t sizes[AX_MAX_RANK];
@@ -109,7 +108,7 @@ static void jvp(const ax_jvp_args *args) {
   ax_bind(eqn->prim, eqn->params, in, count + any, out, count + any);
   for (uint32_t k = 0; k < count; k++) {
     args->out[k] = out[k];
-    args->tangent_out[k] = any && !ax_is_zero(args->tangent_in[k]) ? in_order(args->tangent_in[k], out[count], dimension) : ax_zero;
+    args->tangent_out[k] = any && !ax_is_zero(args->tangent_in[k]) ? ax_taken_in_order(args->tangent_in[k], out[count], dimension) : ax_zero;
   }
 }
 
@@ -170,6 +169,12 @@ static uint32_t hlo_plain(ax_hlo *hlo, uint32_t x, const ax_type *type) {
   return hlo_select(hlo, hlo_compare(hlo, "NE", NULL, x, x, type), ax_hlo_splat(hlo, type, &nan), x, type);
 }
 
+uint32_t ax_hlo_sort_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint32_t b, const ax_type *type) {
+  const bool is_float = ax_is_float(type->dtype);
+  if (is_float) a = hlo_plain(hlo, a, type), b = hlo_plain(hlo, b, type);
+  return hlo_compare(hlo, direction, is_float ? "TOTALORDER" : NULL, a, b, type);
+}
+
 static void hlo_comparator(ax_hlo *hlo, const ax_eqn *eqn, ax_type *scalars) {
   const int64_t keys = ((const ax_sort_params *)eqn->params)->num_keys;
   const ax_type truth = ax_array_type(AX_BOOL, 0, NULL), both[] = {truth, truth};
@@ -177,15 +182,12 @@ static void hlo_comparator(ax_hlo *hlo, const ax_eqn *eqn, ax_type *scalars) {
   uint32_t arg = ax_hlo_region_begin(hlo, scalars, 2 * eqn->in_count), before = 0;
   for (int64_t k = keys; k-- > 0;) {
     const ax_type *type = &scalars[2 * k];
-    const bool is_float = ax_is_float(type->dtype);
-    uint32_t a = arg + 2 * (uint32_t)k, b = a + 1;
-    if (is_float) a = hlo_plain(hlo, a, type), b = hlo_plain(hlo, b, type);
-    uint32_t less = hlo_compare(hlo, "LT", is_float ? "TOTALORDER" : NULL, a, b, type);
+    const uint32_t a = arg + 2 * (uint32_t)k, b = a + 1, less = ax_hlo_sort_compare(hlo, "LT", a, b, type);
     if (k + 1 == keys) {
       before = less;
       continue;
     }
-    uint32_t tie[] = {hlo_compare(hlo, "EQ", is_float ? "TOTALORDER" : NULL, a, b, type), before};
+    uint32_t tie[] = {ax_hlo_sort_compare(hlo, "EQ", a, b, type), before};
     uint32_t either[] = {less, ax_hlo_op(hlo, "stablehlo.and", tie, both, 2, NULL, &truth, 1)};
     before = ax_hlo_op(hlo, "stablehlo.or", either, both, 2, NULL, &truth, 1);
   }
@@ -239,41 +241,13 @@ ax_value ax_sort(ax_value x, int64_t dimension) {
   return out;
 }
 
-/* Of x's shape, counted along the dimension. */
-static ax_value places_of(const char *function, ax_value x, int64_t *dimension, ax_type *type) {
-  if (!ax_check_operands(function, &x, 1)) return ax_poison;
-  *type = ax_typeof(x);
-  if (ax_failed() || !ax_dimension(function, "dimension", dimension, type->rank)) return ax_poison;
-  if (type->dims[*dimension] > INT32_MAX) return ax_reject_as(function, "s32 does not count to %lld", (long long)type->dims[*dimension]);
-  return ax_iota(AX_S32, type->rank, type->dims, *dimension);
-}
-
 ax_value ax_argsort(ax_value x, int64_t dimension) {
-  ax_type type;
-  ax_value places = places_of("argsort", x, &dimension, &type), in[] = {x, places}, out[] = {ax_poison, ax_poison};
-  if (!ax_failed()) ax_sort_together(2, in, dimension, 1, out);
+  ax_value out[] = {ax_poison, ax_poison};
+  if (!ax_check_operands("argsort", &x, 1)) return ax_poison;
+  const ax_type type = ax_typeof(x);
+  if (ax_failed() || !ax_dimension("argsort", "dimension", &dimension, type.rank)) return ax_poison;
+  if (type.dims[dimension] > INT32_MAX) return ax_reject_as("argsort", "s32 does not count to %lld", (long long)type.dims[dimension]);
+  const ax_value in[] = {x, ax_iota(AX_S32, type.rank, type.dims, dimension)};
+  ax_sort_together(2, in, dimension, 1, out);
   return out[1];
-}
-
-/* The other way round: NaN first. */
-static void descending(ax_value x, const ax_type *type, ax_value *keys) {
-  bool is_float = ax_is_float(type->dtype);
-  keys[0] = is_float ? ax_eq(x, x) : ax_not(x);
-  keys[1] = is_float ? ax_neg(x) : keys[0];
-}
-
-void ax_top_k(ax_value x, int64_t k, ax_value *out) {
-  ax_type type;
-  int64_t last = -1;
-  out[0] = out[1] = ax_poison;
-  ax_value places = places_of("top_k", x, &last, &type), keys[2];
-  if (ax_failed()) return;
-  if (k < 0 || k > type.dims[last]) {
-    ax_reject_as("top_k", "there are %lld along the last dimension, of which %lld cannot be taken", (long long)type.dims[last], (long long)k);
-    return;
-  }
-  descending(ax_stop_gradient(x), &type, keys);
-  ax_value in[] = {keys[0], keys[1], x, places}, sorted[4];
-  ax_sort_together(4, in, last, 2, sorted);
-  for (int i = 0; i < 2; i++) out[i] = ax_slice_in_dim(sorted[2 + i], 0, k, 1, last);
 }

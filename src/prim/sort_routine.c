@@ -31,7 +31,7 @@ static uint64_t float_key(uint64_t bits, unsigned width, uint64_t infinity) {
   return bits & sign ? sign - magnitude : sign | bits;
 }
 
-static uint64_t key_of(ax_dtype dtype, const void *data, int64_t at) {
+uint64_t ax_sort_key(ax_dtype dtype, const void *data, int64_t at) {
   switch (dtype) {
     case AX_F32: return float_key(((const uint32_t *)data)[at], 32, 0x7f800000);
     case AX_F64: return float_key(((const uint64_t *)data)[at], 64, 0x7ff0000000000000);
@@ -130,13 +130,13 @@ static void order_by(const sorter *s, uint32_t k, const void *data, int64_t base
   w->order = swap;
   if (width == 64) {
     pair *pairs = w->first;
-    for (int64_t i = 0; i < n; i++) pairs[i] = (pair){key_of(s->dtype[k], data, base + (begins ? i : w->earlier[i]) * s->inner), (uint32_t)i};
+    for (int64_t i = 0; i < n; i++) pairs[i] = (pair){ax_sort_key(s->dtype[k], data, base + (begins ? i : w->earlier[i]) * s->inner), (uint32_t)i};
     pairs = sort_pairs(pairs, w->second, n);
     for (int64_t i = 0; i < n; i++) w->order[i] = begins ? pairs[i].place : w->earlier[pairs[i].place];
     return;
   }
   uint64_t *words = w->first;
-  for (int64_t i = 0; i < n; i++) words[i] = key_of(s->dtype[k], data, base + (begins ? i : w->earlier[i]) * s->inner) << 32 | (uint64_t)i;
+  for (int64_t i = 0; i < n; i++) words[i] = ax_sort_key(s->dtype[k], data, base + (begins ? i : w->earlier[i]) * s->inner) << 32 | (uint64_t)i;
   words = sort_words(words, w->second, n, width);
   for (int64_t i = 0; i < n; i++) w->order[i] = begins ? (uint32_t)words[i] : w->earlier[(uint32_t)words[i]];
 }

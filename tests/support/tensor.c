@@ -105,7 +105,7 @@ void test_run_scalars(const ax_program *program, const double *x, double *out) {
 }
 
 ax_args test_args(const bool *mask, uint32_t count) {
-  static _Thread_local struct { uint32_t list[4096]; } ring[4];
+  static _Thread_local struct { uint32_t list[8192]; } ring[4];
   static _Thread_local uint32_t next;
   uint32_t *list = ring[next++ % AX_COUNT(ring)].list, chosen = 0;
   assert_true(count <= AX_COUNT(ring[0].list));
