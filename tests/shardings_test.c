@@ -207,6 +207,24 @@ static ax_value reduced(maker *m, ax_value x) {
   }
 }
 
+/* Rows looked up and updated, some of them outside; rows in order. */
+static ax_value indexed(maker *m, ax_value x) {
+  const ax_type type = ax_typeof(x);
+  if (type.rank == 0) return x;
+  const int64_t axis = below(m, type.rank), count = 1 + below(m, 7);
+  if (type.dims[axis] == 0) return x;
+  ax_value ids = ax_sub(ax_mul(ax_iota(AX_S32, 1, &count, 0), ax_integer(1 + below(m, 3))), ax_integer(below(m, 2)));
+  ax_value rows = ax_mul(ax_take(x, ids, axis), ax_integer(2));
+  switch (below(m, 6)) {
+    case 0: return rows;
+    case 1: return ax_take_with(x, ids, axis, &(ax_index_options){.fill_value = ax_integer(5)});
+    case 2: return ax_at_add(x, ids, rows, axis, NULL);
+    case 3: return ax_at_max(x, ids, rows, axis, &(ax_index_options){.mode = AX_INDEX_CLIP});
+    case 4: return ax_at_set(x, ids, rows, axis, NULL);
+    default: return ax_sort(x, axis);
+  }
+}
+
 static ax_value next(maker *m, ax_value x, ax_value y);
 
 static void loop_body(const ax_value *in, ax_value *out, void *context) {
@@ -384,7 +402,7 @@ static ax_value small(ax_value made, ax_value instead) {
 
 static ax_value next(maker *m, ax_value x, ax_value y) {
   ax_value made;
-  switch (below(m, m->depth > 0 ? 13 : 11)) {
+  switch (below(m, m->depth > 0 ? 14 : 12)) {
     case 0:
     case 1: made = pointwise(m, x, fitted(m, y, x)); break;
     case 2: made = reshaped(m, x); break;
@@ -396,6 +414,7 @@ static ax_value next(maker *m, ax_value x, ax_value y) {
     case 8: made = said(m, x); break;
     case 9: made = windowed(m, x); break;
     case 10: made = convolved(m, x, y); break;
+    case 11: made = indexed(m, x); break;
     default: made = some_control(m, x, y); break;
   }
   if (m->taken != 0 && below(m, 5) == 0) made = exchanged(m, made);
