@@ -573,6 +573,24 @@ static void largest_of_nothing(void **state) {
   ax_program_release(program);
 }
 
+/* Groups of no features, and of a batch of nothing, were as many on each device as on all. */
+static void groups_of_nothing(void **state) {
+  (void)state;
+  static const char conv[] =
+      "{ lambda x:s32[%s] k:s32[%s]. let y:s32[%s] = conv_general_dilated[window_strides=(1,) padding_low=(0,) padding_high=(0,) lhs_dilation=(1,)"
+      " rhs_dilation=(1,) lhs_spec=(0, 1, 2) rhs_spec=(0, 1, 2) out_spec=(0, 1, 2) feature_group_count=%d batch_group_count=%d] x k in (y,) }";
+  char text[2][512];
+  snprintf(text[0], sizeof text[0], conv, "4,0,5", "6,0,3", "4,6,3", 2, 1);
+  snprintf(text[1], sizeof text[1], conv, "0,4,5", "6,4,3", "0,6,3", 1, 2);
+  for (int i = 0; i < 2; i++) {
+    ax_program *program = with(text[i], "a=2", "?; a -> _,a");
+    ax_tensor *in[] = {test_tensor(*ax_program_in_type(program, 0), NULL), test_tensor(*ax_program_in_type(program, 1), NULL)};
+    same_results(program, in);
+    test_release(in, 2);
+    ax_program_release(program);
+  }
+}
+
 static double received(const char *mesh, const char *specs) {
   ax_program *program = with("{ lambda x:f32[512,512] w:f32[512,512]. let y:f32[512,512] = dot_general[lhs_contract=(1,) rhs_contract=(0,)"
                              " lhs_batch=() rhs_batch=()] x w in (y,) }", mesh, specs);
@@ -606,7 +624,7 @@ static void mapped(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(programs),      cmocka_unit_test(samples),       cmocka_unit_test(narrow_numbers), cmocka_unit_test(largest_of_nothing),
-      cmocka_unit_test(axes_in_parts), cmocka_unit_test(mapped),
+      cmocka_unit_test(axes_in_parts), cmocka_unit_test(mapped),        cmocka_unit_test(groups_of_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

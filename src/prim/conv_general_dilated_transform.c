@@ -190,14 +190,14 @@ void ax_conv_shard(const ax_shard_args *args) {
   for (uint32_t i = 0; i < ax_conv_spatial(p); i++) shard_spatial(args, p, i);
 }
 
-/* As many groups as blocks have; what windows see is padded and dilated already. */
+/* As many groups as blocks have, and of nothing one; what windows see is padded and dilated already. */
 void ax_conv_block(const ax_block_args *args) {
   ax_conv_params p = *(const ax_conv_params *)args->eqn->params;
   const ax_type lhs = ax_typeof(args->in[0]), rhs = ax_typeof(args->in[1]);
   if (ax_failed()) return;
   const int64_t in = rhs.dims[p.rhs_spec.v[AX_CONV_IN]], batch = args->blocks[0].dims[p.out_spec.v[AX_CONV_BATCH]];
-  if (in > 0) p.feature_group_count = lhs.dims[p.lhs_spec.v[AX_CONV_FEATURE]] / in;
-  if (batch > 0) p.batch_group_count = lhs.dims[p.lhs_spec.v[AX_CONV_BATCH]] / batch;
+  p.feature_group_count = in > 0 ? lhs.dims[p.lhs_spec.v[AX_CONV_FEATURE]] / in : 1;
+  p.batch_group_count = batch > 0 ? lhs.dims[p.lhs_spec.v[AX_CONV_BATCH]] / batch : 1;
   for (uint32_t i = 0; i < ax_conv_spatial(&p); i++) {
     if ((args->reached[0] >> p.lhs_spec.v[AX_CONV_SPATIAL + i] & 1) == 0) continue;
     p.padding_low.v[i] = p.padding_high.v[i] = 0;
