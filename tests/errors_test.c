@@ -890,6 +890,9 @@ static void donated(void **state) {
   run_fails(&m, (ax_array *[]){m.x[1], m.x[1]}, "argument 0 is donated, but the same array is argument 1 too");
   run_gives(&m, m.x, 8);
   machine_release(&m);
+  m = machine_create(3, (const bool[]){false, false, true});
+  run_fails(&m, (ax_array *[]){m.x[1], m.x[1], m.x[1]}, "argument 2 is donated, but the same array is argument 0 too");
+  machine_release(&m);
 }
 
 static void whole_mesh(const ax_value *in, ax_value *out, void *context) {

@@ -55,9 +55,10 @@ void ax_call_let_go(const ax_run_call *call, uint32_t count, bool began) {
   }
 }
 
+/* Argument i is an array that another is too, and one of the two is donated: which is looked for. */
 ax_status ax_call_refuse_twice(const ax_run_call *call, uint32_t i) {
   uint32_t k = 0;
-  while (k == i || call->in[k] != call->in[i]) k++;
+  while (k == i || call->in[k] != call->in[i] || !(ax_call_donates(call, k) || ax_call_donates(call, i))) k++;
   const uint32_t first = i < k ? i : k, second = i < k ? k : i;
   const bool first_given = ax_call_donates(call, first);
   return ax_error(AX_INVALID_ARGUMENT, "run: argument %u is donated, but the same array is argument %u too: %s",
@@ -296,14 +297,14 @@ static void hand_out(const selection *s, ax_array **out) {
   for (uint32_t k = 0; k < s->call.passed_count; k++) out[s->passed[k].result] = s->out[e->plan->out_count + k];
 }
 
-/* Nothing runs where all results are arguments as they are, and nothing else is done. */
+/* Nothing runs where all results are arguments as they are, and no other argument is taken. */
 static ax_status start_selected(ax_executable *e, const ax_assigned *on, ax_array *const *in, ax_array **out, bool at_once, ax_pending **pending) {
   selection s;
   void *memory;
   *pending = NULL;
   AX_TRY(make_room(&s, e, on, &memory));
   select_all(&s, in, out);
-  const bool nothing = e->idle_plan && s.call.passed_count == 0;
+  const bool nothing = e->idle_plan && s.call.in_count == 0;
   if (nothing) count_without(e);
   ax_status status = nothing ? AX_OK : start(&s.call, at_once, pending);
   hand_out(&s, out);

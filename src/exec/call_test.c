@@ -107,6 +107,25 @@ static void test_kept(void **state) {
   tear_down(&s);
 }
 
+static void second(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[1];
+}
+
+/* Also where nothing is left to run. */
+static void test_kept_by_nothing(void **state) {
+  (void)state;
+  setting s = set_up(second, 2, 1, &(ax_compile_options){.donate = AX_ARGS(0), .keep_unused = true});
+  TEST_FAILS(ax_run(s.e, 2, (ax_array *[]){s.in[1], s.in[1]}, 1, s.out), AX_INVALID_ARGUMENT,
+             "argument 0 is donated, but the same array is argument 1 too");
+  run(&s);
+  assert_ptr_equal(s.out[0], s.in[1]);
+  expect(s.out[0], 20);
+  expect_gone(s.in[0]);
+  assert_int_equal(ax_runtime_counters(s.runtime).calls_without_run, 1);
+  tear_down(&s);
+}
+
 /* An argument that is not looked at may be gone, or still to be made by a run that fails; it must be of its type all the same. */
 static void test_unused_unfit(void **state) {
   (void)state;
@@ -395,6 +414,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unused),
       cmocka_unit_test(test_kept),
+      cmocka_unit_test(test_kept_by_nothing),
       cmocka_unit_test(test_unused_unfit),
       cmocka_unit_test(test_unused_in_bodies),
       cmocka_unit_test(test_passed),
