@@ -99,7 +99,8 @@ static ax_status vmap(show *show, ax_program **out) {
 static ax_status dce(show *show, ax_program **out) { return ax_program_dce(show->source.program, out); }
 static ax_status cse(show *show, ax_program **out) { return ax_program_cse(show->source.program, out); }
 static ax_status simplify(show *show, ax_program **out) { return ax_program_simplify(show->source.program, out); }
-
+static ax_status explicit_types(show *show, ax_program **out) { return ax_program_explicit(show->source.program, out); }
+static ax_status types(show *show, char **out) { return ax_program_print_shardings(show->source.program, out); }
 
 /* What can be compiled: a per-device program as axle run would take it when each device has an input of its own. */
 static ax_status compiled_form(const show *show, ax_program **out) {
@@ -205,10 +206,12 @@ static const struct {
     {"dce", dce, NULL},
     {"cse", cse, NULL},
     {"simplify", simplify, NULL},
+    {"explicit", explicit_types, NULL},
     {"partition", partition, NULL},
     {"lower", NULL, lower},
     {"stablehlo", NULL, stablehlo},
     {"executable", NULL, executable},
+    {"types", NULL, types},
     {"cost", NULL, cost},
     {"memory", NULL, memory},
     {"effects", NULL, effects},
@@ -345,9 +348,11 @@ int show_main(int argc, const char **argv) {
           "                  a pass after it gets the tangent\n"
           "  transpose       of a linear program: (constant.., dy..) -> (dx..)\n"
           "  grad, value_and_grad, vmap, dce, cse, simplify\n"
+          "  explicit        how each value lies, from --in-sharding and constraints on by rule alone; what is ambiguous is an error\n"
           "  partition       one shard_map over the whole mesh: what each device runs\n"
           "Passes that end in text (per-device programs are shown as axle run runs them):\n"
           "  lower           what runs: buffers, fused kernels, products, exchanges\n"
+          "  types           the program with each value's layout in its type, as f32[8@data,16]\n"
           "  stablehlo       the StableHLO module of one device\n"
           "  executable      instructions and memory\n"
           "  cost            what a run costs each device: flops, bytes, bytes received by collective\n"

@@ -14,7 +14,13 @@
 
 enum { line_columns = 100 };
 
-static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent, bool locations);
+/* What is shown besides. */
+typedef enum style {
+  PLAIN,
+  LOCATIONS,
+  SHARDINGS /* in types, of values that a constraint alone takes; these are not shown then */
+} style;
+static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent, style style);
 
 static void new_line(ax_text *text, int indent) { ax_text_add(text, "\n%*s", indent, ""); }
 
@@ -115,25 +121,31 @@ void ax_literal_text(ax_text *text, const ax_literal *literal) {
   ax_type_text(text, type, NULL);
 }
 
-static void programs_text(ax_text *text, const ax_programs *programs, const ax_mesh *axes, int indent, bool locations) {
+static void programs_text(ax_text *text, const ax_programs *programs, const ax_mesh *axes, int indent, style style) {
   ax_text_add(text, "(");
   for (uint32_t i = 0; i < programs->count; i++) {
     new_line(text, indent + 2);
-    program_text(text, programs->v[i], axes, indent + 2, locations);
+    program_text(text, programs->v[i], axes, indent + 2, style);
     ax_text_add(text, ",");
   }
   if (programs->count > 0) new_line(text, indent);
   ax_text_add(text, ")");
 }
 
-static const ax_mesh *mesh_of(const ax_eqn *eqn) {
-  static const ax_mesh none;
+/* NULL: it has none of this kind. */
+static const void *param_of(const ax_eqn *eqn, ax_param_kind kind) {
   for (uint32_t i = 0; i < eqn->prim->param_count; i++)
-    if (eqn->prim->params[i].kind == AX_PARAM_MESH) return ax_param_at(eqn, &eqn->prim->params[i]);
-  return &none;
+    if (eqn->prim->params[i].kind == kind) return ax_param_at(eqn, &eqn->prim->params[i]);
+  return NULL;
 }
 
-static void param_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_param *param, int indent, bool locations) {
+static const ax_mesh *mesh_of(const ax_eqn *eqn) {
+  static const ax_mesh none;
+  const ax_mesh *mesh = param_of(eqn, AX_PARAM_MESH);
+  return mesh != NULL ? mesh : &none;
+}
+
+static void param_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_param *param, int indent, style style) {
   const void *field = ax_param_at(eqn, param);
   switch (param->kind) {
     case AX_PARAM_I64: ax_text_add(text, "%" PRId64, *(const int64_t *)field); break;
@@ -143,8 +155,8 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
     case AX_PARAM_AXES:
     case AX_PARAM_NAMES: axes_text(text, field); break;
     case AX_PARAM_PAIRS: pairs_text(text, field); break;
-    case AX_PARAM_PROGRAM: program_text(text, *(ax_program *const *)field, &program->axes, indent, locations); break;
-    case AX_PARAM_PROGRAMS: programs_text(text, field, &program->axes, indent, locations); break;
+    case AX_PARAM_PROGRAM: program_text(text, *(ax_program *const *)field, &program->axes, indent, style); break;
+    case AX_PARAM_PROGRAMS: programs_text(text, field, &program->axes, indent, style); break;
     case AX_PARAM_LITERAL: ax_literal_text(text, field); break;
     case AX_PARAM_MESH: ax_mesh_text(text, field); break;
     case AX_PARAM_SPECS: specs_text(text, field, mesh_of(eqn)); break;
@@ -156,7 +168,7 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
 }
 
 /* On one line, or a line each when there is a program among them. */
-static void params_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, int indent, bool locations) {
+static void params_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, int indent, style style) {
   bool lines = false;
   for (uint32_t i = 0; i < eqn->prim->param_count; i++)
     lines |= eqn->prim->params[i].kind == AX_PARAM_PROGRAM || eqn->prim->params[i].kind == AX_PARAM_PROGRAMS;
@@ -168,7 +180,7 @@ static void params_text(ax_text *text, const ax_program *program, const ax_eqn *
     else if (i > 0)
       ax_text_add(text, " ");
     ax_text_add(text, "%s=", param->name);
-    param_text(text, program, eqn, param, indent + 2, locations);
+    param_text(text, program, eqn, param, indent + 2, style);
   }
   if (lines) new_line(text, indent);
   ax_text_add(text, "]");
@@ -187,31 +199,54 @@ void ax_operand_text(ax_text *text, const ax_program *program, uint32_t id) {
   ax_text_add(text, "%s", name);
 }
 
-static void binder_text(ax_text *text, const ax_program *program, uint32_t id) {
-  char name[16];
-  ax_label_name(program->labels[id] & ~AX_LITERAL, name);
-  ax_text_add(text, "%s:", name);
-  ax_type_text(text, &program->types[id], &program->axes);
+/* An operation that has a mesh and specs says how its operand lies. */
+static bool says_how(const ax_eqn *eqn) { return eqn->prim->kind == AX_LOCAL && param_of(eqn, AX_PARAM_MESH) != NULL; }
+
+/* By value: the equation that says how it lies and alone takes it. What such an equation gives is no such value. NULL: no memory. */
+static const ax_eqn **find_said(const ax_program *program) {
+  const ax_eqn **said = ax_calloc((size_t)program->value_count + 1, sizeof said[0]);
+  uint32_t *uses = ax_calloc((size_t)program->value_count + 1, sizeof uses[0]);
+  for (uint32_t e = 0; said != NULL && uses != NULL && e < program->eqn_count; e++) {
+    const ax_eqn *eqn = &program->eqns[e];
+    for (uint32_t i = 0; i < eqn->in_count; i++) uses[eqn->in[i]]++;
+    if (says_how(eqn) && program->types[eqn->out].spread.varying == 0) said[eqn->in[0]] = eqn;
+  }
+  for (uint32_t k = 0; said != NULL && uses != NULL && k < program->out_count; k++) uses[program->outs[k]]++;
+  for (uint32_t v = 0; said != NULL && uses != NULL && v < program->value_count; v++)
+    if (said[v] != NULL && (uses[v] != 1 || ax_value_literal(program, v) != NULL)) said[v] = NULL;
+  for (uint32_t v = 0; said != NULL && v < program->value_count; v++)
+    if (said[v] != NULL) said[said[v]->out] = NULL;
+  ax_free(uses);
+  return said;
 }
 
-static void eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, int indent, bool locations) {
+/* said: of the value; NULL: nothing. */
+static void binder_text(ax_text *text, const ax_program *program, uint32_t id, const ax_eqn *said) {
+  char name[16];
+  ax_label_name(program->labels[said != NULL ? said->out : id] & ~AX_LITERAL, name);
+  ax_text_add(text, "%s:", name);
+  if (said == NULL) ax_type_text(text, &program->types[id], &program->axes);
+  else ax_sharded_type_text(text, &program->types[id], ((const ax_specs *)param_of(said, AX_PARAM_SPECS))->v, mesh_of(said));
+}
+
+static void eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_eqn *const *said, int indent, style style) {
   for (uint32_t i = 0; i < eqn->out_count; i++) {
-    binder_text(text, program, eqn->out + i);
+    binder_text(text, program, eqn->out + i, said != NULL ? said[eqn->out + i] : NULL);
     ax_text_add(text, " ");
   }
   ax_text_add(text, "= %s", eqn->prim->name);
-  if (eqn->prim->param_count > 0) params_text(text, program, eqn, indent, locations);
+  if (eqn->prim->param_count > 0) params_text(text, program, eqn, indent, style);
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     ax_text_add(text, " ");
     ax_operand_text(text, program, eqn->in[i]);
   }
-  if (!locations || eqn->location == NULL) return;
+  if (style != LOCATIONS || eqn->location == NULL) return;
   ax_text_add(text, " @\"");
   for (const char *c = eqn->location; *c != '\0'; c++) ax_text_add(text, "%c", *c == '"' || (unsigned char)*c < ' ' ? '?' : *c);
   ax_text_add(text, "\"");
 }
 
-static void head_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent) {
+static void head_text(ax_text *text, const ax_program *program, const ax_eqn *const *said, const ax_mesh *outer, int indent) {
   ax_text item = {0};
   ax_text_add(text, "{ ");
   if (!ax_mesh_equal(outer, &program->axes, true)) {
@@ -224,22 +259,24 @@ static void head_text(ax_text *text, const ax_program *program, const ax_mesh *o
   }
   ax_text_add(text, "lambda");
   for (uint32_t i = 0; i < program->in_count; i++) {
-    binder_text(&item, program, i);
+    binder_text(&item, program, i, said != NULL ? said[i] : NULL);
     add_wrapped(text, &item, indent + 4);
   }
   ax_text_add(text, program->in_count > 0 ? ". let" : " . let");
 }
 
 /* `outer`: the environment around; axes are written where they differ from it. */
-static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent, bool locations) {
+static void program_text(ax_text *text, const ax_program *program, const ax_mesh *outer, int indent, style style) {
   ax_text item = {0};
   bool any = false;
-  head_text(text, program, outer, indent);
+  const ax_eqn **said = style == SHARDINGS ? find_said(program) : NULL;
+  head_text(text, program, said, outer, indent);
   for (uint32_t i = 0; i < program->eqn_count; i++) {
-    if (ax_eqn_literal(&program->eqns[i]) != NULL) continue;
+    const ax_eqn *eqn = &program->eqns[i];
+    if (ax_eqn_literal(eqn) != NULL || (said != NULL && eqn->in_count > 0 && said[eqn->in[0]] == eqn)) continue;
     any = true;
     new_line(text, indent + 4);
-    eqn_text(text, program, &program->eqns[i], indent + 4, locations);
+    eqn_text(text, program, eqn, said, indent + 4, style);
   }
   if (any)
     new_line(text, indent + 2);
@@ -253,21 +290,24 @@ static void program_text(ax_text *text, const ax_program *program, const ax_mesh
     add_wrapped(text, &item, indent + 5);
   }
   ax_text_add(text, program->out_count > 0 ? " }" : " () }");
+  ax_free(said);
 }
 
-static ax_status print(const ax_program *program, bool locations, char **out) {
+static ax_status print(const ax_program *program, style style, char **out) {
   const ax_mesh none = {0};
   ax_text text = {0};
   locale_t saved;
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
   AX_TRY(ax_text_locale_enter(&saved));
-  program_text(&text, program, &none, 0, locations);
+  program_text(&text, program, &none, 0, style);
   ax_text_add(&text, "\n");
   ax_text_locale_leave(saved);
   return ax_text_finish(&text, out);
 }
 
-ax_status ax_program_print(const ax_program *program, char **out) { return print(program, false, out); }
+ax_status ax_program_print(const ax_program *program, char **out) { return print(program, PLAIN, out); }
 
-ax_status ax_program_print_locations(const ax_program *program, char **out) { return print(program, true, out); }
+ax_status ax_program_print_locations(const ax_program *program, char **out) { return print(program, LOCATIONS, out); }
+
+ax_status ax_program_print_shardings(const ax_program *program, char **out) { return print(program, SHARDINGS, out); }

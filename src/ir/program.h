@@ -169,6 +169,8 @@ bool ax_spec_equal(const ax_spec *a, const ax_spec *b); /* missing trailing entr
 AX_MUST_USE ax_status ax_spec_parse_open(const char *text, const ax_mesh *mesh, ax_spec *out);
 void ax_mesh_text(ax_text *text, const ax_mesh *mesh); /* (data=4, model=2) */
 void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh);
+/* f32[8@data+model,16]: an array's type, and how it lies (NULL: whole). */
+void ax_sharded_type_text(ax_text *text, const ax_type *type, const ax_spec *spec, const ax_mesh *mesh);
 
 /* --- Parameters --- */
 ax_status ax_params_copy(ax_arena *arena, const ax_prim *prim, const void *params, const void **out); /* deep; retains programs */

@@ -539,3 +539,12 @@ void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh) {
   }
   ax_text_add(text, ")");
 }
+
+void ax_sharded_type_text(ax_text *text, const ax_type *type, const ax_spec *spec, const ax_mesh *mesh) {
+  ax_text_add(text, "%s[", ax_dtype_name(type->dtype));
+  for (uint32_t d = 0; d < type->rank; d++) {
+    ax_text_add(text, "%s%lld", d > 0 ? "," : "", (long long)type->dims[d]);
+    for (uint32_t i = 0; spec != NULL && d < spec->rank && i < spec->count[d]; i++) ax_text_add(text, "%s%s", i > 0 ? "+" : "@", mesh->axis[spec->axis[d][i]].name);
+  }
+  ax_text_add(text, "]");
+}

@@ -88,6 +88,11 @@ class program : public handle<ax_program, ax_program_retain, ax_program_release>
     ax_status status = ax_program_print_locations(get(), &text);
     return detail::give(status, detail::taken(text), at, "program_print_locations");
   }
+  may<std::string> print_shardings(location at = location::here()) const {
+    char *text = nullptr;
+    ax_status status = ax_program_print_shardings(get(), &text);
+    return detail::give(status, detail::taken(text), at, "program_print_shardings");
+  }
   may<std::string> stablehlo(location at = location::here()) const {
     char *text = nullptr;
     ax_status status = ax_program_stablehlo(get(), &text);
@@ -123,6 +128,7 @@ class program : public handle<ax_program, ax_program_retain, ax_program_release>
   may<program> with_shardings(const mesh &over, const std::string &specs, location at = location::here()) const {
     return transformed(at, "program_with_shardings", ax_program_with_shardings, &over, specs.c_str());
   }
+  may<program> with_explicit_shardings(location at = location::here()) const { return transformed(at, "program_explicit", ax_program_explicit); }
   /* That tracing it took. */
   double seconds() const { return ax_program_seconds(get()); }
   /* What a run costs each device, when it is partitioned. */
