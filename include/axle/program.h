@@ -106,6 +106,9 @@ double ax_program_seconds(const ax_program *program);
 AX_MUST_USE ax_status ax_program_print(const ax_program *program, char **out);
 /* The same, with the location of the C call that each equation comes from, where it is known: `... @"prog.c:12"`. */
 AX_MUST_USE ax_status ax_program_print_locations(const ax_program *program, char **out);
+/* As ax_program_print, for eyes only, with each value's layout in its type: b:f32[8@data,16]. A constraint that alone takes a value is shown by that type and not as an
+   equation. */
+AX_MUST_USE ax_status ax_program_print_shardings(const ax_program *program, char **out);
 void ax_string_free(char *text);
 /* `source` names the text in messages. AX_PARSE_ERROR: with source, line, column and a caret. */
 AX_MUST_USE ax_status ax_program_parse(const char *text, size_t bytes, const char *source, ax_program **out);
@@ -136,6 +139,7 @@ static inline ax_value ax_lined_value(ax_value value, const char *call) {
 #define ax_trace_on(...) AX_LINED_STATUS(trace_on, __VA_ARGS__)
 #define ax_program_print(...) AX_LINED_STATUS(program_print, __VA_ARGS__)
 #define ax_program_print_locations(...) AX_LINED_STATUS(program_print_locations, __VA_ARGS__)
+#define ax_program_print_shardings(...) AX_LINED_STATUS(program_print_shardings, __VA_ARGS__)
 #define ax_program_parse(...) AX_LINED_STATUS(program_parse, __VA_ARGS__)
 #define ax_program_verify(...) AX_LINED_STATUS(program_verify, __VA_ARGS__)
 #define ax_trace_fail(...) AX_LINED_VOID(trace_fail, __VA_ARGS__)

@@ -68,9 +68,6 @@ AX_MUST_USE ax_status ax_program_with_shardings(const ax_program *program, const
    two dimensions of a result; a carry that comes round otherwise than it went in, branches that differ; what a scan goes over cut along its first dimension; a shard_map
    whose operand does not lie as its spec says. Constraints, or a shard_map, over more than one mesh. */
 AX_MUST_USE ax_status ax_program_explicit(const ax_program *program, ax_program **out);
-/* As ax_program_print, for eyes only, with each value's layout in its type: b:f32[8@data,16]. A constraint that alone takes a value is shown by that type and not as an
-   equation. */
-AX_MUST_USE ax_status ax_program_print_shardings(const ax_program *program, char **out);
 /* The program as one shard_map over its whole mesh: a program for each device, whose collectives and slices are all to be seen. What
    stands outside of shard_maps is computed on blocks where what shard_maps and ax_with_sharding say of layouts comes to it, and whole by every
    device otherwise; so it goes through calls, cond, while and scan too. Blocks are gathered where something wants them whole. shard_maps over different meshes of the
@@ -174,7 +171,6 @@ void ax_vmap(const ax_vmap_options *options, ax_fn f, const ax_value *in, ax_val
 #define ax_program_simplify(...) AX_LINED_STATUS(program_simplify, __VA_ARGS__)
 #define ax_program_with_shardings(...) AX_LINED_STATUS(program_with_shardings, __VA_ARGS__)
 #define ax_program_explicit(...) AX_LINED_STATUS(program_explicit, __VA_ARGS__)
-#define ax_program_print_shardings(...) AX_LINED_STATUS(program_print_shardings, __VA_ARGS__)
 #define ax_program_partition(...) AX_LINED_STATUS(program_partition, __VA_ARGS__)
 #define ax_with_sharding(...) AX_LINED(with_sharding, __VA_ARGS__)
 #define ax_value_and_grad(...) AX_LINED_VOID(value_and_grad, __VA_ARGS__)
