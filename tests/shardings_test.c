@@ -611,14 +611,22 @@ static void axes_in_parts(void **state) {
   assert_true(received("a=2,b=2,c=2,d=2,e=2,f=2", "a+b+c,d+e+f; a+b+c,d+e+f -> a+b+c,d+e+f") == whole);
 }
 
-/* What is mapped is cut by spmd_axis_name. */
-static void mapped(void **state) {
-  (void)state;
+static void mapped_over(const char *spmd, const char *spec) {
   ax_program *program = parsed("{ lambda x:f32[4]. let y:f32[4] = sharding_constraint[mesh=(a=2, b=2) specs=(P(a),)] x in (y,) }"), *batched, *wanted;
-  TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.size = 6, .spmd_axis_name = "b"}, &batched));
-  wanted = parsed("{ lambda x:f32[6,4]. let y:f32[6,4] = sharding_constraint[mesh=(a=2, b=2) specs=(P(b, a),)] x in (y,) }");
+  char text[256];
+  snprintf(text, sizeof text, "{ lambda x:f32[6,4]. let y:f32[6,4] = sharding_constraint[mesh=(a=2, b=2) specs=(%s,)] x in (y,) }", spec);
+  wanted = parsed(text);
+  TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.size = 6, .spmd_axis_name = spmd}, &batched));
   assert_true(ax_program_equal(batched, wanted));
   ax_program_release(program), ax_program_release(batched), ax_program_release(wanted);
+}
+
+/* What is mapped is cut by spmd_axis_name; where no axis is left to cut it, nothing is said of it. */
+static void mapped(void **state) {
+  (void)state;
+  mapped_over("b", "P(b, a)");
+  mapped_over(NULL, "P(?, a)");
+  mapped_over("a", "P(?, a)");
 }
 
 int main(void) {

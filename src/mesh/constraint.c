@@ -56,7 +56,7 @@ static void batch(const ax_batch_args *args) {
     if (axis < 0 || (ax_spec_set(&spec) >> axis & 1) != 0) continue;
     spec.axis[at][spec.count[at]++] = (uint8_t)axis;
   }
-  if (split == NULL) spec.open |= (uint16_t)(1u << at);
+  if (spec.count[at] == 0) spec.open |= (uint16_t)(1u << at);
   if (spec.rank <= at) spec.rank = at + 1;
   params.specs.v = &spec;
   args->out[0] = bind(&params, args->in[0]);
