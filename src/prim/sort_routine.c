@@ -104,8 +104,19 @@ static bool distribute_pairs(const pair *from, pair *to, int64_t n, unsigned shi
   return true;
 }
 
+/* Of equal keys the first stays first. */
+static void insert_pairs(pair *pairs, int64_t n) {
+  for (int64_t i = 1; i < n; i++) {
+    pair moved = pairs[i];
+    int64_t at = i;
+    for (; at > 0 && pairs[at - 1].key > moved.key; at--) pairs[at] = pairs[at - 1];
+    pairs[at] = moved;
+  }
+}
+
 static pair *sort_pairs(pair *pairs, pair *other, int64_t n) {
-  for (unsigned shift = 0; shift < 64; shift += short_bits) {
+  if (n <= few) insert_pairs(pairs, n);
+  for (unsigned shift = 0; n > few && shift < 64; shift += short_bits) {
     if (!distribute_pairs(pairs, other, n, shift)) continue;
     pair *sorted = other;
     other = pairs;
