@@ -87,16 +87,34 @@ bool ax_program_same_locations(const ax_program *a, const ax_program *b, bool li
   return true;
 }
 
-ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index) {
-  for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
-    const ax_param *param = &eqn->prim->params[i];
-    if (param->kind == AX_PARAM_PROGRAM && index-- == 0) return *(ax_program *const *)ax_param_at(eqn, param);
+ax_program **ax_params_program(const ax_prim *prim, void *params, uint32_t index) {
+  for (uint32_t i = 0; i < prim->param_count; i++) {
+    const ax_param *param = &prim->params[i];
+    void *field = (char *)params + param->offset;
+    if (param->kind == AX_PARAM_PROGRAM && index-- == 0) return field;
     if (param->kind != AX_PARAM_PROGRAMS) continue;
-    const ax_programs *programs = ax_param_at(eqn, param);
-    if (index < programs->count) return programs->v[index];
+    const ax_programs *programs = field;
+    if (index < programs->count) return &programs->v[index];
     index -= programs->count;
   }
   return NULL;
+}
+
+ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index) {
+  ax_program **at = ax_params_program(eqn->prim, (void *)eqn->params, index);
+  return at != NULL ? *at : NULL;
+}
+
+void *ax_eqn_own_params(const ax_eqn *eqn, ax_arena *arena) {
+  const ax_prim *prim = eqn->prim;
+  char *made = prim->params_bytes > 0 ? ax_arena_copy(arena, eqn->params, prim->params_bytes) : NULL;
+  for (uint32_t i = 0; made != NULL && i < prim->param_count; i++) {
+    if (prim->params[i].kind != AX_PARAM_PROGRAMS) continue;
+    ax_programs *programs = (ax_programs *)(void *)(made + prim->params[i].offset);
+    programs->v = ax_arena_copy(arena, programs->v, programs->count * sizeof programs->v[0]);
+    if (programs->v == NULL) return NULL;
+  }
+  return made;
 }
 
 /* A message's link is the last parameter of its record. */

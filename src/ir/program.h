@@ -50,6 +50,10 @@ static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) 
 bool ax_program_same_locations(const ax_program *a, const ax_program *b, bool lines);
 /* The programs that an equation holds, in the order of its parameters; NULL: there are no more. */
 ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index);
+/* A copy of its parameters, whose programs may be others. NULL: no memory, or it has no parameters. */
+void *ax_eqn_own_params(const ax_eqn *eqn, ax_arena *arena);
+/* Where they have program `index`, as ax_eqn_program counts; NULL: there are fewer. */
+ax_program **ax_params_program(const ax_prim *prim, void *params, uint32_t index);
 /* AX_EFFECT_*: of its primitive, and of the programs it holds. */
 uint32_t ax_eqn_effects(const ax_eqn *eqn);
 /* The first equation whose primitive has the effect, however deep it stands. NULL: there is none. */

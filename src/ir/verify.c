@@ -23,14 +23,8 @@ static ax_status check_nested(const ax_program *program, const ax_program *neste
 }
 
 static ax_status check_params(const ax_program *program, const ax_eqn *eqn) {
-  for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
-    const ax_param *param = &eqn->prim->params[i];
-    const void *field = ax_param_at(eqn, param);
-    if (param->kind == AX_PARAM_PROGRAM) AX_TRY(check_nested(program, *(ax_program *const *)field));
-    if (param->kind != AX_PARAM_PROGRAMS) continue;
-    const ax_programs *programs = field;
-    for (uint32_t j = 0; j < programs->count; j++) AX_TRY(check_nested(program, programs->v[j]));
-  }
+  const ax_program *nested;
+  for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(check_nested(program, nested));
   return AX_OK;
 }
 

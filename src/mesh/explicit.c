@@ -304,20 +304,10 @@ static ax_program *type_held(const region *r, const ax_program *program, uint32_
 
 /* The parameters with programs typed. NULL: the trace has failed. */
 static void *type_params(const region *r) {
-  const ax_prim *prim = r->eqn->prim;
-  char *made = ax_trace_alloc(prim->params_bytes);
-  if (made == NULL) return NULL;
-  memcpy(made, r->eqn->params, prim->params_bytes);
-  for (uint32_t i = 0; i < prim->param_count && !ax_failed(); i++) {
-    const void *old = ax_param_at(r->eqn, &prim->params[i]);
-    void *field = made + prim->params[i].offset;
-    if (prim->params[i].kind == AX_PARAM_PROGRAM) *(ax_program **)field = type_held(r, *(ax_program *const *)old, 0);
-    if (prim->params[i].kind != AX_PARAM_PROGRAMS) continue;
-    ax_programs *programs = field;
-    ax_program **v = ax_trace_alloc(programs->count * sizeof v[0]);
-    for (uint32_t k = 0; v != NULL && k < programs->count && !ax_failed(); k++) v[k] = type_held(r, programs->v[k], k);
-    programs->v = v;
-  }
+  void *made = ax_eqn_own_params(r->eqn, &r->t->memo.arena);
+  ax_program **held;
+  if (made == NULL) ax_fail(ax_out_of_memory(r->eqn->prim->params_bytes));
+  for (uint32_t k = 0; !ax_failed() && (held = ax_params_program(r->eqn->prim, made, k)) != NULL; k++) *held = type_held(r, *held, k);
   return ax_failed() ? NULL : made;
 }
 

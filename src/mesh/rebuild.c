@@ -197,20 +197,15 @@ static ax_program *program_here(ax_partitioner *p, const ax_scope *s, binding *b
 /* The equation's parameters, in the names of the whole mesh. NULL: there are none, or the trace has failed. */
 static void *params_here(ax_partitioner *p, const ax_scope *s, binding *b) {
   const ax_prim *prim = b->eqn->prim;
-  char *made = prim->params_bytes > 0 ? ax_trace_alloc(prim->params_bytes) : NULL;
+  char *made = ax_eqn_own_params(b->eqn, &p->arena);
+  ax_program **held;
+  if (made == NULL && prim->params_bytes > 0) ax_fail(ax_out_of_memory(prim->params_bytes));
   if (made == NULL) return NULL;
-  memcpy(made, b->eqn->params, prim->params_bytes);
-  for (uint32_t i = 0; i < prim->param_count && !ax_failed(); i++) {
-    const void *old = ax_param_at(b->eqn, &prim->params[i]);
-    void *field = made + prim->params[i].offset;
-    if (prim->params[i].kind == AX_PARAM_AXES) *(ax_axes *)field = ax_scope_names(p, s, old);
-    if (prim->params[i].kind == AX_PARAM_PROGRAM) *(ax_program **)field = program_here(p, s, b, *(ax_program *const *)old);
-    if (prim->params[i].kind != AX_PARAM_PROGRAMS) continue;
-    ax_programs *programs = field;
-    ax_program **v = ax_trace_alloc(programs->count * sizeof v[0]);
-    for (uint32_t k = 0; v != NULL && k < programs->count && !ax_failed(); k++) v[k] = program_here(p, s, b, programs->v[k]);
-    programs->v = v;
+  for (uint32_t i = 0; i < prim->param_count; i++) {
+    ax_axes *axes = (ax_axes *)(void *)(made + prim->params[i].offset);
+    if (prim->params[i].kind == AX_PARAM_AXES) *axes = ax_scope_names(p, s, axes);
   }
+  for (uint32_t k = 0; !ax_failed() && (held = ax_params_program(prim, made, k)) != NULL; k++) *held = program_here(p, s, b, *held);
   return made;
 }
 

@@ -57,22 +57,12 @@ static ax_status clean_nested(cleaning *c, ax_program **program, bool *changed) 
 }
 
 static ax_status clean_params(cleaning *c, ax_eqn *eqn) {
-  char *params = NULL;
+  ax_program **nested;
   bool changed = false;
-  for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
-    const ax_param *param = &eqn->prim->params[i];
-    if (param->kind != AX_PARAM_PROGRAM && param->kind != AX_PARAM_PROGRAMS) continue;
-    if (params == NULL) params = ax_arena_copy(&c->arena, eqn->params, eqn->prim->params_bytes);
-    if (params == NULL) return ax_out_of_memory(eqn->prim->params_bytes);
-    if (param->kind == AX_PARAM_PROGRAM) {
-      AX_TRY(clean_nested(c, (ax_program **)(void *)(params + param->offset), &changed));
-      continue;
-    }
-    ax_programs *programs = (ax_programs *)(void *)(params + param->offset);
-    programs->v = ax_arena_copy(&c->arena, programs->v, programs->count * sizeof programs->v[0]);
-    if (programs->v == NULL) return ax_out_of_memory(programs->count * sizeof programs->v[0]);
-    for (uint32_t k = 0; k < programs->count; k++) AX_TRY(clean_nested(c, &programs->v[k], &changed));
-  }
+  if (ax_eqn_program(eqn, 0) == NULL) return AX_OK;
+  void *params = ax_eqn_own_params(eqn, &c->arena);
+  if (params == NULL) return ax_out_of_memory(eqn->prim->params_bytes);
+  for (uint32_t k = 0; (nested = ax_params_program(eqn->prim, params, k)) != NULL; k++) AX_TRY(clean_nested(c, nested, &changed));
   if (changed) eqn->params = params;
   c->changed = c->changed || changed;
   return AX_OK;
