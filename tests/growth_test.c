@@ -1,4 +1,4 @@
-/* Nothing that compiling does grows faster than the program, and no run faster than the number of devices. Processor time is compared, not
+/* Nothing that compiling does grows faster than the program, and no run faster than the number of devices, or of arguments. Processor time is compared, not
    allocations, since what was once quadratic here took no memory for it. A program four times as large takes four times as long, somewhat
    more when caches are too small for it; the bound is half way, by exponent, to the sixteen times that something quadratic takes. The
    least of a few tries counts. */
@@ -130,10 +130,56 @@ static void running_follows_devices(void **state) {
   ax_runtime_release(runtime);
 }
 
+static void same(const ax_value *in, ax_value *out, void *context) {
+  for (int i = 0; i < *(const int *)context; i++) out[i] = in[i];
+}
+
+/* Of a program that gives each of so many donated arguments as a result. The least of a few runs. */
+static double seconds_to_pass_on(ax_runtime *runtime, int count) {
+  const size_t size = (size_t)count;
+  const ax_type scalar = {.dtype = AX_F32};
+  const float zero = 0;
+  ax_executable *executable;
+  ax_type *types = calloc(size, sizeof types[0]);
+  ax_array **in = calloc(size, sizeof(ax_array *)), **out = calloc(size, sizeof(ax_array *));
+  assert_true(types != NULL && in != NULL && out != NULL);
+  for (int i = 0; i < count; i++) types[i] = scalar;
+  TEST_OK(ax_jit(runtime, AX_CLOSURE(same, (uint32_t)count, (uint32_t)count, &count), types, &(ax_compile_options){.donate = AX_ALL_ARGS}, &executable));
+  double least = 0;
+  for (int time = 0; time < 4; time++) {
+    for (int i = 0; i < count; i++) TEST_OK(ax_device_put(runtime, NULL, "", &scalar, &zero, &in[i]));
+    double start = processor_seconds();
+    TEST_OK(ax_run(executable, (uint32_t)count, in, (uint32_t)count, out));
+    double took = processor_seconds() - start;
+    if (time == 0 || took < least) least = took;
+    for (int i = 0; i < count; i++) ax_array_release(in[i]);
+    for (int i = 0; i < count; i++) ax_array_release(out[i]);
+  }
+  ax_executable_release(executable);
+  free(types);
+  free(in);
+  free(out);
+  return least;
+}
+
+static void calls_follow_arguments(void **state) {
+  (void)state;
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime));
+  double ratio = 16;
+  for (int tries = 0; tries < 5 && ratio >= 8; tries++) {
+    double small = seconds_to_pass_on(runtime, 4000), large = seconds_to_pass_on(runtime, 16000);
+    if (large / small < ratio) ratio = large / small;
+  }
+  assert_true(ratio < 8);
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(compiling_follows_size),
       cmocka_unit_test(running_follows_devices),
+      cmocka_unit_test(calls_follow_arguments),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

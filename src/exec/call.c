@@ -240,19 +240,22 @@ typedef struct selection {
   ax_run_call call;
   ax_array **in, **out;
   uint32_t *input;
+  uint32_t *given; /* by argument: of a donated one that no device computes with, 1 + where it is among the call's; 0: nowhere yet */
   ax_passed *passed;
 } selection;
 
 /* Room for as much as there can be. One block of memory, owned by the caller: *memory. */
 static ax_status make_room(selection *s, ax_executable *e, const ax_assigned *on, void **memory) {
   const size_t in_count = (size_t)e->in_count + e->out_count, out_count = e->out_count;
-  const size_t bytes = (in_count + out_count) * sizeof s->in[0] + in_count * sizeof s->input[0] + out_count * sizeof s->passed[0];
+  const size_t bytes = (in_count + out_count) * sizeof s->in[0] + in_count * sizeof s->input[0] + e->in_count * sizeof s->given[0] +
+                       out_count * sizeof s->passed[0];
   void *next = *memory = ax_calloc(1, bytes + 1);
   if (next == NULL) return ax_out_of_memory(bytes);
   s->in = next;
   s->out = s->in + in_count;
   s->passed = (ax_passed *)(void *)(s->out + out_count);
   s->input = (uint32_t *)(void *)(s->passed + out_count);
+  s->given = s->input + in_count;
   s->call = (ax_run_call){.e = e, .on = on, .in = s->in, .out = s->out, .input = s->input, .passed = s->passed};
   return AX_OK;
 }
@@ -266,9 +269,8 @@ static uint32_t select_argument(selection *s, ax_array *const *in, uint32_t i) {
 /* Where a donated argument is among the call's: it must be there once. */
 static uint32_t find_given(selection *s, ax_array *const *in, uint32_t i) {
   if (s->call.e->place[i] != AX_NONE) return s->call.e->place[i];
-  for (uint32_t t = s->call.e->plan->in_count; t < s->call.in_count; t++)
-    if (s->input[t] == i) return t;
-  return select_argument(s, in, i);
+  if (s->given[i] == 0) s->given[i] = select_argument(s, in, i) + 1;
+  return s->given[i] - 1;
 }
 
 /* Whether result k is its argument, the same array: that is not donated, and lies as the result is to. */
