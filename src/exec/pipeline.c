@@ -59,23 +59,28 @@ static ax_status take_body(build *b) {
 
 /* --- The plan --- */
 
-/* What the user says of an input that nothing depends on: how else it lies does not matter. */
-static ax_spec spec_of_unused(const ax_program *program, uint32_t input, const ax_mesh *mesh) {
+/* By input that nothing depends on, what the user says of it: how else it lies does not matter. NULL: nothing. */
+static ax_status find_said(const ax_executable *e, const ax_pruning *outer, const ax_spec ***out) {
+  const ax_program *program = e->program;
+  const ax_spec **said = *out = ax_arena_alloc(&e->plan->arena, program->in_count * sizeof said[0]);
+  if (said == NULL) return ax_out_of_memory(program->in_count * sizeof said[0]);
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_eqn *eqn = &program->eqns[i];
-    if (eqn->prim != &ax_prim_sharding_constraint || eqn->in[0] != input) continue;
-    const ax_constraint_params *said = eqn->params;
+    const uint32_t input = eqn->prim == &ax_prim_sharding_constraint ? eqn->in[0] : program->in_count;
+    if (input >= program->in_count || outer->place[input] != AX_NONE || said[input] != NULL) continue;
+    const ax_constraint_params *p = eqn->params;
     ax_type block;
     const ax_type *whole = &program->types[input];
-    if (ax_mesh_equal(&said->mesh, mesh, false) && ax_shard_type(whole, &said->specs.v[0], mesh, &block) == AX_OK) return said->specs.v[0];
+    if (ax_mesh_equal(&p->mesh, &e->mesh, false) && ax_shard_type(whole, &p->specs.v[0], &e->mesh, &block) == AX_OK) said[input] = &p->specs.v[0];
   }
-  return (ax_spec){0};
+  return AX_OK;
 }
 
-static ax_status describe_input(ax_executable *e, const ax_partitioned *laid, uint32_t place, uint32_t i) {
+/* said: of an input that nothing depends on. */
+static ax_status describe_input(ax_executable *e, const ax_partitioned *laid, uint32_t place, const ax_spec *said, uint32_t i) {
   const ax_spec whole = {0};
-  const ax_spec said = place == AX_NONE ? spec_of_unused(e->program, i, &e->mesh) : laid->in_specs != NULL ? laid->in_specs[place] : whole;
-  return ax_layout_create(e->runtime, ax_program_in_type(e->program, i), &e->mesh, &said, NULL, e->mesh.count > 0, &e->wanted[i]);
+  const ax_spec *spec = place == AX_NONE ? said : laid->in_specs != NULL ? &laid->in_specs[place] : NULL;
+  return ax_layout_create(e->runtime, ax_program_in_type(e->program, i), &e->mesh, spec != NULL ? spec : &whole, NULL, e->mesh.count > 0, &e->wanted[i]);
 }
 
 static ax_status describe_result(ax_executable *e, const ax_partitioned *laid, const ax_pruning *inner, uint32_t number, uint32_t k) {
@@ -88,12 +93,14 @@ static ax_status describe_result(ax_executable *e, const ax_partitioned *laid, c
 
 /* The two prunings as one, and how inputs and results lie: as the specs of the partitioned program say. */
 static ax_status describe_arguments(ax_executable *e, const ax_partitioned *laid, const ax_pruning *outer, const ax_pruning *inner) {
+  const ax_spec **said;
   e->mesh = *laid->mesh;
+  AX_TRY(find_said(e, outer, &said));
   for (uint32_t i = 0; i < e->in_count; i++) {
     const uint32_t place = outer->place[i];
     e->place[i] = place != AX_NONE ? inner->place[place] : AX_NONE;
     if (e->place[i] != AX_NONE) e->kept[e->place[i]] = i;
-    AX_TRY(describe_input(e, laid, place, i));
+    AX_TRY(describe_input(e, laid, place, said[i], i));
   }
   uint32_t *before = ax_arena_alloc(&e->plan->arena, inner->in_count * sizeof before[0]); /* the second pruning: the program's numbers */
   if (before == NULL) return ax_out_of_memory(inner->in_count * sizeof before[0]);
