@@ -241,7 +241,7 @@ static void at_indices(void **state) {
       {indexed, 21, "at_add: updates f32[3,5] do not broadcast to f32[8,4]"},
       {indexed, 22, "at_set: the axis is 2, but there are 2 dimensions"},
       {indexed, 23, "take: dimension 1 of f32[2,0] has nothing in it"},
-      {indexed, 24, "at_set: updates s32[8] do not broadcast to f32[8,4]"},
+      {indexed, 24, "at_set: updates are s32[8], the operand is f32[8,4]"},
       {indexed, 25, "sort: dimension is 2, but there are 2 dimensions"},
       {indexed, 26, "operand 1, f32[3,5], has not the shape of f32[8,4]"},
       {indexed, 27, "of 2 operands 3 cannot be keys"},

@@ -122,7 +122,8 @@ static ax_value update(const char *name, updater scatter, ax_value x, ax_value i
   for (uint32_t d = 0; d < r.indices.rank; d++) wanted[r.axis + d] = r.indices.dims[d];
   for (uint32_t d = 0; d + 1 < r.x.rank; d++) wanted[lists.window[d]] = r.x.dims[d < r.axis ? d : d + 1];
   const ax_type type = ax_array_type(r.x.dtype, rank, wanted);
-  bool fits = given.rank <= rank && given.dtype == r.x.dtype;
+  if (given.dtype != r.x.dtype) return ax_reject_as(name, "updates are %s, the operand is %s", ax_operand_string(&given), ax_operand_string(&r.x));
+  bool fits = given.rank <= rank;
   for (uint32_t d = 0; d < given.rank && fits; d++) fits = given.dims[d] == 1 || given.dims[d] == wanted[rank - given.rank + d];
   if (!fits) return ax_reject_as(name, "updates %s do not broadcast to %s", ax_operand_string(&given), ax_operand_string(&type));
   const ax_scatter_dims dims = {.update_window_dims = {r.x.rank - 1, lists.window}, .inserted_window_dims = {1, lists.axis},
