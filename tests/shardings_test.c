@@ -591,6 +591,21 @@ static void groups_of_nothing(void **state) {
   }
 }
 
+/* Halves were converted before they were added up: to no whole number, and to as many truths as there are devices. */
+static void sums_converted(void **state) {
+  (void)state;
+  ax_program *program = with("{ lambda x:f32[2,4]. let s:f32[2] = reduce_sum[axes=(1,)] x i:s32[2] = convert_element_type[dtype=s32] s"
+                             " t:f32[2] = reduce_sum[axes=(1,)] x b:bool[2] = convert_element_type[dtype=bool] t"
+                             " u:f32[2] = reduce_sum[axes=(1,)] x h:f16[2] = convert_element_type[dtype=f16] u in (i, b, h) }",
+                             "a=4", "_,a -> ?; ?; ?");
+  const double halves[] = {0.5, 0.5, 0.5, 0.5, 1, -1, 2048, 1};
+  ax_tensor *in = test_tensor(*ax_program_in_type(program, 0), halves);
+  same_results(program, &in);
+  TEST_EVERY_WAY(program, &in, 0);
+  ax_tensor_release(in);
+  ax_program_release(program);
+}
+
 static double received(const char *mesh, const char *specs) {
   ax_program *program = with("{ lambda x:f32[512,512] w:f32[512,512]. let y:f32[512,512] = dot_general[lhs_contract=(1,) rhs_contract=(0,)"
                              " lhs_batch=() rhs_batch=()] x w in (y,) }", mesh, specs);
@@ -633,6 +648,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(programs),      cmocka_unit_test(samples),       cmocka_unit_test(narrow_numbers), cmocka_unit_test(largest_of_nothing),
       cmocka_unit_test(axes_in_parts), cmocka_unit_test(mapped),        cmocka_unit_test(groups_of_nothing),
+      cmocka_unit_test(sums_converted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -458,8 +458,10 @@ static bool carries_parts(operation *o, const ax_scope *s, const ax_held *held) 
     if (x->parts != first->parts || x->combine != AX_FACTOR_SUM || !ax_propagated_once(o->p, s, o->program, eqn->in[i])) return false;
     if ((eqn->prim->kinds & AX_KINDS_SUM) == 0 && !ax_is_float(type_of(o, i)->dtype)) return false;
   }
-  for (uint32_t k = 0; k < eqn->out_count; k++)
-    if (bytes_of(type_of(o, eqn->in_count + k)) > bytes_of(type_of(o, 0))) return false;
+  for (uint32_t k = 0; k < eqn->out_count; k++) {
+    const ax_type *type = type_of(o, eqn->in_count + k);
+    if (bytes_of(type) > bytes_of(type_of(o, 0)) || type->dtype != type_of(o, 0)->dtype) return false; /* a sum is rounded once, not each part of it */
+  }
   return true;
 }
 
