@@ -171,7 +171,7 @@ typedef struct ax_compile_options {
                          in which a device goes through the simplified program, and of that the lowest device's, whatever the policy
                          and the workers. A device goes no further once it has found something; the others end, or wait for it. Only
                          what runs is found: not what nobody needs. Where axes do not divide a dimension, padding is looked at like all
-                         else (0 / 0 behind the end of an array is found). Each equation's results are then in memory at some time, and
+                         else; it repeats an array's last element, so that it has what that has (but for numbers made of positions). Each equation's results are then in memory at some time, and
                          fewer of them live in the memory of its operands: slower, and it takes more memory. Kernels are others than
                          without, so that a sum over elements may be added in another order; all else is the same to the bit */
   bool unchecked_ragged; /* ragged_all_to_all takes send_sizes at their word and does not compare them with recv_sizes. What leaves an

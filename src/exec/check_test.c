@@ -305,11 +305,28 @@ static void allocations(void **state) {
   ax_program_release(program);
 }
 
+/* Blocks that end in padding, of which the logarithm and the inverse are taken: nothing is found there; what is wrong in an array's last element is. */
+static void padding(void **state) {
+  (void)state;
+  ax_program *program = parse("{ lambda x:f32[8]. let s:f32[8] = sharding_constraint[mesh=(d=3,) specs=(P(d),)] x\n y:f32[8] = log s\n z:f32[8] = rsqrt s\n"
+                              " w:f32[8] = add y z in (w) }");
+  for (size_t i = 0; i < AX_COUNT(ways); i++)
+    for (int wrong = 0; wrong < 2; wrong++) {
+      const float x[elems] = {1, 2, 3, 4, 5, 6, 7, wrong ? 0 : 8};
+      float y[elems];
+      ax_runtime *runtime;
+      TEST_OK(ax_runtime_create(&ways[i], &runtime));
+      assert_int_equal(run(runtime, program, &(ax_compile_options){.check_numerics = AX_CHECK_NAN | AX_CHECK_INF}, x, y), wrong ? AX_NOT_FINITE : AX_OK);
+      ax_runtime_release(runtime);
+    }
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_device), cmocka_unit_test(nothing),          cmocka_unit_test(devices),
       cmocka_unit_test(regions),    cmocka_unit_test(started_and_donated), cmocka_unit_test(options),
-      cmocka_unit_test(allocations),
+      cmocka_unit_test(allocations), cmocka_unit_test(padding),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,12 +87,17 @@ static ax_value without_padding(const ax_held *held, ax_value x, uint32_t d) {
   return divides(held, held->spec, d) ? x : ax_slice_in_dim(x, 0, held->type->dims[d], 1, d);
 }
 
-/* Dimension d, which is whole, with as much behind its end as blocks of this layout need. */
+/* Dimension d, which is whole, with as much behind its end as blocks of this layout need: its last element again, so that what is computed of it there is
+   what is computed of that, and no other number or NaN comes of it. */
 static ax_value with_padding(const ax_held *held, ax_value x, const ax_spec *spec, uint32_t d) {
-  int64_t none[AX_MAX_RANK] = {0}, high[AX_MAX_RANK] = {0}, parts = ax_shard_parts(spec, &ax_builder_current()->axes, d);
-  if (divides(held, spec, d)) return x;
-  high[d] = parts - held->type->dims[d] % parts;
-  return ax_pad(x, ax_as("pad", ax_integer(0), held->type->dtype), none, high, none);
+  if (divides(held, spec, d) || ax_failed()) return x;
+  const int64_t parts = ax_shard_parts(spec, &ax_builder_current()->axes, d), size = held->type->dims[d];
+  ax_type type = ax_typeof(x);
+  int64_t same[AX_MAX_RANK];
+  for (uint32_t e = 0; e < type.rank; e++) same[e] = e;
+  type.dims[d] = parts - size % parts;
+  ax_value last = ax_slice_in_dim(x, size - 1, size, 1, d), more = ax_broadcast_in_dim(last, type.rank, type.dims, same);
+  return ax_concatenate(2, (const ax_value[]){x, more}, d);
 }
 
 static ax_value whole_of(ax_held *held) {
