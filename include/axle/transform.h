@@ -62,7 +62,8 @@ AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program 
 AX_MUST_USE ax_status ax_program_with_shardings(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_program **out);
 /* Sharding in types, as jax.sharding.AxisType.Explicit: the program, in which constraints (ax_program_with_shardings, ax_with_sharding) say how some values
    lie over one mesh, with a constraint on each value that is cut, as it follows from its operands by rule: so that nothing is left to propagation
-   or choice. An input without a constraint is whole. Derivatives are to be taken before.
+   or choice. An input without a constraint is whole. Derivatives are taken of the result, whose cotangents lie as its values do; but a function with a
+   derivative of its own has become a call, so that they are taken before where there is one.
    AX_INVALID_ARGUMENT, with the line of the operation: what no rule decides and no constraint says: operands that are cut otherwise; several that are cut along
    what is combined, unless one constraint alone takes the result; an operand that is cut along a dimension that the operation does not keep; one axis for
    two dimensions of a result; a carry that comes round otherwise than it went in, branches that differ; what a scan goes over cut along its first dimension; a shard_map

@@ -210,7 +210,39 @@ static void meshes(void **state) {
   ax_program_release(program);
 }
 
+/* The gradient of a typed program: weights' cotangents lie as weights do, although both operands of their products are cut along what is summed. */
+static AX_BODY(loss) {
+  (void)context;
+  ax_value y = ax_matmul(in[1], in[0]);
+  out[0] = ax_reduce_sum(ax_mul(y, y), AX_ALL_DIMS, false);
+}
+
+static void gradients(void **state) {
+  (void)state;
+  const ax_mesh mesh = mesh_of("data=4");
+  const ax_type types[] = {TEST_TYPE(AX_F32, 16, 8), TEST_TYPE(AX_F32, 8, 16)};
+  ax_program *program = test_trace(loss, NULL, types, 2, 1), *said, *made, *gradient, *partitioned;
+  TEST_OK(ax_program_with_shardings(program, &mesh, "_,data; data -> ?", &said));
+  assert_int_equal(ax_program_explicit(said, &made), AX_INVALID_ARGUMENT); /* rows of one and columns of the other by one axis */
+  ax_program_release(said);
+  TEST_OK(ax_program_with_shardings(program, &mesh, "data; data -> ?", &said));
+  TEST_OK(ax_program_explicit(said, &made));
+  TEST_OK(ax_program_grad(made, AX_FIRST(1), &gradient));
+  TEST_OK(ax_program_partition(gradient, &partitioned));
+  const ax_partitioned parts = ax_partitioned_of(partitioned);
+  for (int side = 0; side < 2; side++) {
+    const ax_spec *spec = side == 0 ? &parts.in_specs[0] : &parts.out_specs[0];
+    assert_true(spec->count[0] == 1 && spec->count[1] == 0);
+  }
+  test_random_run(gradient, 1, false, 1e-5);
+  ax_program_release(partitioned);
+  ax_program_release(gradient);
+  ax_program_release(made);
+  ax_program_release(said);
+  ax_program_release(program);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(operations), cmocka_unit_test(control_flow), cmocka_unit_test(meshes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(operations), cmocka_unit_test(control_flow), cmocka_unit_test(gradients), cmocka_unit_test(meshes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
