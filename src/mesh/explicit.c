@@ -68,16 +68,9 @@ static const ax_spec *unique(typing *t, const ax_spec *spec) {
   return entry != NULL ? entry->key : NULL;
 }
 
-/* Dimension d becomes d + by. */
 static const ax_spec *moved(typing *t, const ax_spec *spec, int by) {
-  ax_spec here;
-  memset(&here, 0, sizeof here);
-  for (uint32_t d = 0; spec != NULL && d < spec->rank; d++) {
-    const int to = (int)d + by;
-    if (to < 0 || to >= AX_MAX_RANK) continue;
-    here.count[to] = spec->count[d];
-    memcpy(here.axis[to], spec->axis[d], sizeof here.axis[to]);
-  }
+  if (spec == NULL || (by > 0 && spec->rank == AX_MAX_RANK)) return NULL;
+  const ax_spec here = ax_spec_moved(spec, by);
   return unique(t, &here);
 }
 

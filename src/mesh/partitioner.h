@@ -89,6 +89,8 @@ const ax_spec *ax_spec_inward(ax_partitioner *p, const ax_scope *inner, const ax
 const ax_spec *ax_spec_outward(ax_partitioner *p, const ax_spec *own, const ax_spec *inside);
 /* The one that equals it, which has nothing but zeros where it says nothing. */
 const ax_spec *ax_spec_unique(ax_partitioner *p, const ax_spec *spec);
+/* Dimension d becomes d + by; those that would be below 0 go. by + its rank is at most AX_MAX_RANK. */
+ax_spec ax_spec_moved(const ax_spec *spec, int by);
 /* A layout of slices as one of what they are stacked to, and back. A layout of too many dimensions is whole. */
 const ax_spec *ax_spec_stacked(ax_partitioner *p, const ax_spec *spec);
 const ax_spec *ax_spec_unstacked(ax_partitioner *p, const ax_spec *spec);

@@ -123,18 +123,21 @@ const ax_spec *ax_spec_outward(ax_partitioner *p, const ax_spec *own, const ax_s
   return ax_spec_unique(p, &here);
 }
 
-/* Dimension d becomes d + by. */
-static const ax_spec *moved(ax_partitioner *p, const ax_spec *spec, int by) {
+ax_spec ax_spec_moved(const ax_spec *spec, int by) {
   ax_spec here;
-  if (spec == NULL || (by > 0 && spec->rank == AX_MAX_RANK)) return NULL;
   memset(&here, 0, sizeof here);
   here.rank = (uint32_t)((int)spec->rank + by);
-  for (uint32_t d = 0; d < spec->rank; d++) {
-    if (by < 0 && d == 0) continue;
-    uint32_t to = (uint32_t)((int)d + by);
+  for (uint32_t d = by < 0 ? (uint32_t)-by : 0; d < spec->rank; d++) {
+    const uint32_t to = (uint32_t)((int)d + by);
     here.count[to] = spec->count[d];
     memcpy(here.axis[to], spec->axis[d], sizeof here.axis[to]);
   }
+  return here;
+}
+
+static const ax_spec *moved(ax_partitioner *p, const ax_spec *spec, int by) {
+  if (spec == NULL || (by > 0 && spec->rank == AX_MAX_RANK)) return NULL;
+  const ax_spec here = ax_spec_moved(spec, by);
   return ax_spec_unique(p, &here);
 }
 
