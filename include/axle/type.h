@@ -73,8 +73,22 @@ AX_MUST_USE ax_status ax_mesh_manual(const ax_mesh *mesh, const char *names, ax_
 typedef uint64_t ax_axis_set;
 
 /* What a value of the type is. A future is an array that a collective under way will give; a token holds nothing, and says that something was
-   sent (both in axle/collectives.h). A token's dtype is AX_BOOL and its rank 0. */
-typedef enum ax_form { AX_ARRAY, AX_FUTURE, AX_TOKEN } ax_form;
+   sent (both in axle/collectives.h). A token's dtype is AX_BOOL and its rank 0. The others are in kernels alone (axle/kernel.h): memory that
+   is read and written; and arrays of semaphores, of semaphores that copies signal, and of barriers, whose dtype is AX_S32. */
+typedef enum ax_form { AX_ARRAY, AX_FUTURE, AX_TOKEN, AX_REF, AX_SEMAPHORE, AX_DMA_SEMAPHORE, AX_BARRIER } ax_form;
+
+/* Where the memory of a ref is. What each is called on a machine, how much of it there is and how it is aligned, its target says
+   (ax_target_parse). */
+typedef enum ax_space {
+  AX_SPACE_NONE,      /* of what is no ref, and of semaphores and barriers */
+  AX_SPACE_ANY,       /* wherever its maker put it */
+  AX_SPACE_HBM,       /* the device's large memory; GMEM on GPUs */
+  AX_SPACE_VMEM,      /* a core's own fast memory for arrays; SMEM on GPUs, where the warpgroups of a block have it together */
+  AX_SPACE_SMEM,      /* a core's memory for scalars, which addresses are computed from */
+  AX_SPACE_REGISTERS, /* accumulators */
+  AX_SPACE_COUNT
+} ax_space;
+#define AX_SPACE_GMEM AX_SPACE_HBM
 
 /* By what the devices' parts of an unreduced value are to be combined. */
 typedef enum ax_unreduced_kind { AX_UNREDUCED_SUM, AX_UNREDUCED_MAX, AX_UNREDUCED_MIN } ax_unreduced_kind;
@@ -90,6 +104,7 @@ typedef struct ax_spread {
 /* What a value is on one device, and how it spreads over the others. */
 typedef struct ax_type {
   ax_form form;
+  ax_space space; /* of an AX_REF; AX_SPACE_NONE for all others */
   ax_dtype dtype;
   uint32_t rank;
   int64_t dims[AX_MAX_RANK];

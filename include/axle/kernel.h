@@ -1,0 +1,209 @@
+/* Kernels: programs for the cores of a device, over memory that they read and write, with semaphores, barriers and copies that go on by
+   themselves. As jax.experimental.pallas; docs/kernels.md has pictures.
+
+   A kernel's body is a C function traced as all others (axle/program.h), whose operands are refs: memory of a dtype and a shape in a memory
+   space. All operations of axle/ops.h work on values; the functions below read refs into values, write values into refs, make views of refs,
+   copy between refs, and signal and wait. cond, while, fori and scan may stand in a body, with refs of the trace around used inside.
+
+     static AX_BODY(add_kernel) { ax_ref_store(in[2], ax_add(ax_ref_load(in[0]), ax_ref_load(in[1]))); }
+     ..
+     ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(8), .blocks = .., .outs = ..}, AX_FN(add_kernel, 3, 0), in, out);
+
+   Threads and time. Each core, each warpgroup and each copy under way goes on by itself: nothing orders what two of them do but semaphores,
+   barriers, and that a copy begins when it is started. What is not ordered and touches the same bytes, one of them writing, is a race, and
+   gives anything; ax_check (axle/check.h) proves that there is none, or shows one.
+
+   Errors of all functions here are the trace's, as of other operations. */
+#ifndef AXLE_KERNEL_H
+#define AXLE_KERNEL_H
+
+#include "axle/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
+
+/* --- Types --- */
+/* A ref of this dtype, shape and space; {0}-like (AX_NO_DTYPE) for what ax_array_type refuses. */
+ax_type ax_ref_type(ax_space space, ax_dtype dtype, uint32_t rank, const int64_t *dims);
+ax_type ax_semaphore_type(uint32_t rank, const int64_t *dims);     /* counts, that cores signal and wait for */
+ax_type ax_dma_semaphore_type(uint32_t rank, const int64_t *dims); /* counts of bytes, that copies signal */
+ax_type ax_barrier_type(uint32_t rank, const int64_t *dims);       /* phases of so many arrivals as their scratch says */
+#define AX_VMEM(...) ax_listed_ref_type(AX_SPACE_VMEM, (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+#define AX_SMEM(...) ax_listed_ref_type(AX_SPACE_SMEM, (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+#define AX_HBM(...) ax_listed_ref_type(AX_SPACE_HBM, (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+static inline ax_type ax_listed_ref_type(ax_space space, uint32_t count, const int64_t *dtype_and_dims) {
+  return ax_ref_type(space, (ax_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
+}
+
+/* --- Views: other refs of the same memory. Also of semaphores and barriers. --- */
+/* ref: T[d..] -> T[sizes..], from `starts` on (scalars of s32, or numbers: one a dimension). A start that is known and leaves the ref is an error;
+   one that is not is found when it runs. As ref.at[pl.ds(start, size), ..]. */
+ax_value ax_ref_slice(ax_value ref, const ax_value *starts, const int64_t *sizes);
+/* The same with every strides[d]-th element: sizes are those of the result. */
+ax_value ax_ref_strided_slice(ax_value ref, const ax_value *starts, const int64_t *sizes, const int64_t *strides);
+/* ref: T[n,d..] -> T[d..], the one at `index` of the first dimension. As ref.at[index]. */
+ax_value ax_ref_at(ax_value ref, ax_value index);
+ax_value ax_ref_transpose(ax_value ref, uint32_t rank, const int64_t *permutation);
+ax_value ax_ref_reshape(ax_value ref, uint32_t rank, const int64_t *dims); /* of what is dense: a dimension that is split or joined must lie in one piece */
+
+/* --- Reading and writing: by the core itself, before it goes on. Not of refs in HBM or ANY on targets whose cores cannot (ax_check says so). --- */
+ax_value ax_ref_load(ax_value ref);
+void ax_ref_store(ax_value ref, ax_value value); /* value: a number, a scalar (broadcast), or of the ref's shape */
+ax_value ax_ref_swap(ax_value ref, ax_value value); /* gives what was there */
+void ax_ref_add(ax_value ref, ax_value value); /* as ref[...] += value, which is not atomic; jax's addupdate */
+/* mask: bool of the ref's shape. Where it is false nothing is read and `other` (a number, a scalar or of the shape) is given; nothing is written. */
+ax_value ax_ref_load_masked(ax_value ref, ax_value mask, ax_value other);
+void ax_ref_store_masked(ax_value ref, ax_value mask, ax_value value);
+ax_value ax_ref_swap_masked(ax_value ref, ax_value mask, ax_value value, ax_value other);
+
+/* --- Where an operation or a copy goes that is not for the own core --- */
+/* {0}: the own core of the own device. `axes` names axes of devices and of cores ("x", "x,core"), `coordinates` has a scalar of s32 or a number for
+   each: along all others it is the own one. `device`, where `axes` is NULL and `logical` is set, is the number of a device, row-major over all axes of
+   devices in scope (jax's DeviceIdType.LOGICAL; the other way is its MESH). */
+typedef struct ax_target_core {
+  const char *axes;
+  const ax_value *coordinates;
+  bool logical;
+  ax_value device;
+} ax_target_core;
+
+/* --- Semaphores --- */
+void ax_semaphore_signal(ax_value semaphore, ax_value amount, const ax_target_core *to); /* adds; to NULL: the own. amount: s32 or a number, >= 0 */
+void ax_semaphore_wait(ax_value semaphore, ax_value amount); /* until at least so much is there, and takes it off */
+ax_value ax_semaphore_read(ax_value semaphore);              /* s32[]: what is there now */
+/* The semaphore of this device that all kernels with one collective_id have for meeting before they touch each other's memory. */
+ax_value ax_barrier_semaphore(void);
+
+/* --- Barriers: phases of a fixed number of arrivals (mbarrier) --- */
+void ax_barrier_arrive(ax_value barrier);
+void ax_barrier_wait(ax_value barrier); /* a core's n-th wait: until the n-th phase is complete */
+
+/* --- Copies: they go on by themselves. Source and destination have one dtype and shape. --- */
+typedef struct ax_copy_options {
+  ax_value *received; /* DMA semaphore that gets the copy's bytes when all is written, where the destination is; NULL: none */
+  ax_value *sent;     /* .. when all is read, here; NULL: none */
+  ax_value *barrier;  /* at which the copy arrives once when all is written (GMEM -> SMEM); NULL: none */
+  ax_value *predicate; /* bool[]: false: there is no copy, and nothing is signalled; NULL: true */
+  const ax_target_core *to; /* whose memory `destination` (and `received`) is; NULL: the own */
+  bool grouped;       /* it belongs to the copies that ax_copy_commit_group makes a group of (SMEM -> GMEM) */
+} ax_copy_options;
+void ax_copy_start(ax_value source, ax_value destination, const ax_copy_options *options);
+/* Waits until `semaphore` has as many bytes as `ref` has, and takes them off: as wait, wait_send, wait_recv of jax's async copies. */
+void ax_copy_wait(ax_value semaphore, ax_value ref);
+/* The whole of it: pltpu.sync_copy. Needs no semaphore. */
+void ax_copy(ax_value source, ax_value destination);
+void ax_copy_commit_group(void);
+/* Waits until at most `pending` of the groups that this core committed are under way; read_only: until their sources have been read. */
+void ax_copy_wait_groups(int64_t pending, bool read_only);
+/* What this core has stored in VMEM (SMEM of a GPU) is there for copies that it starts from here on. */
+void ax_commit_smem(void);
+
+/* --- Where one is --- */
+ax_value ax_program_id(uint32_t dimension);     /* s32[]: of the grid; in a pipeline's body, of the pipeline's */
+ax_value ax_num_programs(uint32_t dimension);   /* s32[] */
+/* A coordinate of the core, as of the device: ax_axis_index("core"). */
+void ax_set_max_registers(int64_t count, bool increase); /* a hint */
+void ax_kernel_trace_begin(const char *name); /* named spans, in timelines of ax_check and simulate; they nest */
+void ax_kernel_trace_end(void);
+
+/* --- Scratch --- */
+/* What a kernel or a scope has beside its operands. */
+typedef struct ax_scratch {
+  ax_type type;      /* ax_ref_type, ax_semaphore_type, .. */
+  int64_t arrivals;  /* of barriers: how many complete a phase */
+  const char *core;  /* of a kernel over several core meshes: whose it is; NULL: each has its own; of HBM: the device's, for all */
+  bool shared;       /* one for all cores of a device (jax's VMEM_SHARED) */
+} ax_scratch;
+/* Runs `body` on refs that are made for it and gone after it: body: (one ref for each scratch) -> results, which are values. `along` names core axes whose
+   cores come here together and get one scratch for all ("wg"); NULL: each core its own. As pl.run_scoped, collective_axes. */
+void ax_run_scoped(uint32_t count, const ax_scratch *scratch, const char *along, ax_fn body, ax_value *out);
+
+/* --- Block specs --- */
+/* How an operand or result of a kernel over a grid is cut into blocks. {0}: the whole of it, in the mesh's default space. */
+typedef struct ax_block_spec {
+  uint32_t rank;        /* of `block`: the operand's; 0: the whole */
+  const int64_t *block; /* shape of a block; a 0: the dimension is squeezed, of size 1 and not there in the ref */
+  ax_function index_map; /* (program ids: s32[] each) -> (index of the block in each dimension: s32[]); NULL: always 0, the first */
+  void *context;         /* index_map's */
+  ax_space space;        /* AX_SPACE_NONE: VMEM; ANY, HBM: pinned there, the whole of it is what the body gets */
+  int64_t delay_release; /* of pipelines: -1 + own, 0: the pipeline's (ax_pipeline_options) */
+} ax_block_spec;
+
+/* --- Kernels --- */
+typedef enum ax_semantics { AX_ARBITRARY, AX_PARALLEL } ax_semantics; /* of a grid's dimension: in order; or in any, by several cores */
+
+/* What is alike of kernels over a grid and over core meshes. */
+typedef struct ax_kernel_options {
+  const char *name;      /* NULL: "kernel" */
+  uint32_t scratch_count;
+  const ax_scratch *scratch;
+  uint32_t alias_count;
+  const uint32_t (*aliases)[2]; /* (operand, result): they are one memory; the operand is used up */
+  const char *target;    /* of capacities and alignment: "tpu-like", "h200", or the text of one (ax_target_parse); NULL: no limits */
+  bool interpret;        /* as a plain program: no cores, no copies under way. AX_INVALID_ARGUMENT where the body synchronises */
+  bool debug;            /* the kernel's text is printed when it is compiled, by ax_runtime_options.print */
+  double flops, bytes, transcendentals; /* cost estimate; 0: counted */
+  const char *metadata;  /* "key=value, .."; carried along */
+  const char *compiler_params; /* likewise */
+  int64_t collective_id; /* which barrier semaphore; 0 where nothing is said */
+} ax_kernel_options;
+
+/* A kernel over a grid: the body is run once for each of the grid's points, in row-major order along AX_ARBITRARY dimensions. */
+typedef struct ax_kernel {
+  uint32_t grid_rank;
+  const int64_t *grid;
+  const ax_semantics *semantics; /* NULL: all AX_ARBITRARY */
+  const ax_block_spec *in_specs, *out_specs; /* NULL: all {0} */
+  uint32_t out_count;
+  const ax_type *outs; /* arrays: dtype and shape of the results */
+  ax_kernel_options options; /* {0}: the defaults */
+} ax_kernel;
+/* body: (refs of the blocks of operands, of results, of scratch) -> (). in: in_count arrays; out: kernel->out_count. As pl.pallas_call.
+   in_count: operands; body.in_count must be in_count + out_count + scratch_count. */
+void ax_kernel_call(const ax_kernel *kernel, ax_fn body, uint32_t in_count, const ax_value *in, ax_value *out);
+
+/* A mesh of cores of a device. */
+typedef struct ax_core_mesh {
+  const char *core;   /* the type: "tensorcore", "scalar_subcore", "vector_subcore", "warpgroup", or any other word */
+  ax_mesh mesh;       /* named axes of cores; none: one core */
+  const char *threads; /* axes of them whose cores are threads of one: they have VMEM, SMEM and semaphores together ("wg"); NULL: none */
+  ax_space space;     /* where operands and results are; AX_SPACE_NONE: AX_SPACE_ANY */
+} ax_core_mesh;
+/* Several functions, each on its core mesh, at once on each device, over the same operands, results and scratch: bodies[i]: (refs of the whole operands, of the
+   results, of scratch) -> (). As jax's mpmd_map: docs/jax.md. */
+void ax_mpmd_map(uint32_t mesh_count, const ax_core_mesh *meshes, const ax_fn *bodies, const ax_kernel_options *options, uint32_t in_count,
+                 const ax_value *in, uint32_t out_count, const ax_type *outs, ax_value *out);
+
+/* --- Pipelines, within a kernel: written with the above (src/kernel/pipeline.c) --- */
+typedef struct ax_pipeline_options {
+  uint32_t grid_rank;
+  const int64_t *grid;
+  uint32_t in_count, out_count;
+  const ax_block_spec *in_specs, *out_specs;
+  int64_t max_concurrent_steps; /* 0: 1, or 2 of the warp-specialised one */
+  int64_t delay_release;        /* steps to wait before a slot is used again */
+} ax_pipeline_options;
+/* refs: in_count + out_count refs in HBM. body: (refs of the slots of operands, results) -> (), once a step. As emit_pipeline of jax's pallas.mosaic_gpu. */
+void ax_emit_pipeline(const ax_pipeline_options *options, ax_fn body, const ax_value *refs);
+
+typedef struct ax_warp_pipeline_options {
+  ax_pipeline_options pipeline;
+  int64_t memory_registers;
+  const char *wg_axis;
+  int64_t compute_wgs;
+  int64_t memory_thread; /* index along wg_axis; -1: the last */
+  bool manual_consumed_barriers; /* the body gets one barrier an operand, after the refs, and arrives at it itself */
+  uint32_t carry_count; /* of values that the body takes last and gives, and whose first ones `carry` makes and last ones it gets */
+  ax_fn carry_init;     /* () -> (carry..) */
+  ax_fn carry_final;    /* (carry..) -> () */
+} ax_warp_pipeline_options;
+void ax_emit_pipeline_warp_specialized(const ax_warp_pipeline_options *options, ax_fn body, const ax_value *refs);
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+#endif

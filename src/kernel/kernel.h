@@ -1,0 +1,99 @@
+/* The primitives of kernels: their parameters, as the machine (machine.c), discharge and the pipelines read them. All but kernel_call
+   stand in bodies of kernel_call alone.
+
+   Axes. The environment of a body is that of the kernel_call, all axes unchecked, with the axes of its core mesh behind: the first
+   ones are of devices, the last ones of cores. */
+#ifndef AX_KERNEL_KERNEL_H
+#define AX_KERNEL_KERNEL_H
+
+#include "axle/kernel.h"
+#include "ir/program.h"
+
+/* ref_slice: ref, start: s32[] for each dimension -> ref[sizes..]            ref_transpose: ref -> ref
+   ref_reshape: ref -> ref[dims..]                                            of semaphores and barriers too */
+typedef struct ax_ref_slice_params {
+  ax_dims sizes, strides; /* strides.count 0: all 1 */
+} ax_ref_slice_params;
+typedef struct ax_ref_dims_params { /* ref_transpose: the permutation; ref_reshape: the new shape */
+  ax_dims dims;
+} ax_ref_dims_params;
+
+/* ref_load: ref, [mask, other] -> value       ref_store: ref, value, [mask] -> ()
+   ref_swap: ref, value, [mask, other] -> value    ref_add: ref, value -> () */
+typedef struct ax_ref_masked_params {
+  bool masked;
+} ax_ref_masked_params;
+
+/* Whose: `axes` names axes of devices and cores; the last operands are the coordinates, s32[] each. logical: axes has none, and the one operand is a
+   device's number, row-major over all axes of devices. Without either: the own. */
+typedef struct ax_core_params {
+  ax_axes axes;
+  bool logical;
+} ax_core_params;
+static inline uint32_t ax_core_operands(const ax_core_params *to) { return to->logical ? 1 : to->axes.count; }
+
+/* semaphore_signal: semaphore[], amount: s32[], coordinates.. -> ()      params: ax_core_params
+   semaphore_wait: semaphore[], amount: s32[] -> ()    semaphore_read: semaphore[] -> s32[]    barrier_semaphore: -> semaphore[]
+   barrier_arrive: barrier[] -> ()                     barrier_wait: barrier[] -> () */
+
+/* copy_start: source, destination, [received], [sent], [barrier], [predicate: bool[]], coordinates.. -> ()
+   copy_wait: dma_semaphore[], ref -> ()
+   copy_commit: -> ()      copy_wait_groups[pending, read_only]: -> ()      commit_smem: -> ()
+   All operands that are there, in this order. */
+typedef struct ax_copy_params {
+  ax_core_params to; /* first, as of all that have one */
+  bool received, sent, barrier, predicate, grouped;
+} ax_copy_params;
+typedef struct ax_copy_groups_params {
+  int64_t pending;
+  bool read_only;
+} ax_copy_groups_params;
+
+/* program_id: -> s32[]   of the grid of the kernel_call it stands in. */
+typedef struct ax_program_id_params {
+  int64_t dimension;
+} ax_program_id_params;
+/* set_max_registers: -> () */
+typedef struct ax_registers_params {
+  int64_t count;
+  bool increase;
+} ax_registers_params;
+/* trace_begin, trace_end: -> () */
+typedef struct ax_trace_params {
+  const char *name; /* "" of trace_end */
+} ax_trace_params;
+
+/* run_scoped: T.. -> R..     body: (T.., a ref for each of scratch) -> (R..) */
+typedef struct ax_run_scoped_params {
+  ax_types scratch;
+  ax_dims arrivals; /* one for each scratch: of barriers; 0 of others; none at all where all are 0. So at most AX_MAX_RANK scratch refs a scope; more are nested scopes */
+  ax_axes along;    /* core axes along which it is one for all; names alone */
+  ax_program *body;
+} ax_run_scoped_params;
+
+/* kernel_call: consts.., T.. -> R..     bodies[i]: (consts.., refs of operands, of results, of scratch) -> ()
+   Several bodies: mpmd, each on its core mesh; blocks and grid are of one body alone. */
+typedef struct ax_kernel_params {
+  const char *name;
+  int64_t consts; /* of the operands, the first so many are values that the bodies captured, and are no refs in them */
+  ax_axes cores;   /* the core type of each body; names alone */
+  ax_dims core_axes; /* how many of the last axes of each body's environment are of cores */
+  ax_axes threads;  /* those core axes whose cores have VMEM, SMEM and semaphores together */
+  ax_dims grid;
+  ax_dims semantics; /* ax_semantics of each dimension; none: all AX_ARBITRARY */
+  ax_types blocks;   /* the refs that bodies get, of operands (without consts) then results: ax_ref_type of the block or the whole */
+  ax_dims blocked;   /* bit i of word i / 32: operand or result i is cut into blocks by its index map .. */
+  ax_programs index_maps; /* .. which are here for those that are, in order: (s32[] x grid) -> (s32[] x rank): numbers of blocks */
+  ax_types block_shapes;  /* and the shapes of their blocks, with the squeezed dimensions as 1 */
+  ax_types outs, scratch;
+  ax_dims arrivals;       /* as of run_scoped */
+  ax_axes scratch_cores;  /* of each scratch: its core type, "each" or "device"; none at all: all "each" */
+  ax_pairs aliases;       /* (operand without consts, result) */
+  const char *target, *metadata, *compiler_params;
+  bool interpret, debug;
+  int64_t collective_id;
+  int64_t flops, bytes, transcendentals; /* 0: counted */
+  ax_programs bodies;
+} ax_kernel_params;
+
+#endif
