@@ -66,7 +66,7 @@ typedef struct ax_trace_params {
 /* run_scoped: T.. -> R..     body: (T.., a ref for each of scratch) -> (R..) */
 typedef struct ax_run_scoped_params {
   ax_types scratch;
-  ax_dims arrivals; /* one for each scratch: of barriers; 0 of others; none at all where all are 0. So at most AX_MAX_RANK scratch refs a scope; more are nested scopes */
+  ax_pairs arrivals; /* (number of a scratch that is barriers, arrivals that complete a phase), ascending */
   ax_axes along;    /* core axes along which it is one for all; names alone */
   ax_program *body;
 } ax_run_scoped_params;
@@ -82,11 +82,11 @@ typedef struct ax_kernel_params {
   ax_dims grid;
   ax_dims semantics; /* ax_semantics of each dimension; none: all AX_ARBITRARY */
   ax_types blocks;   /* the refs that bodies get, of operands (without consts) then results: ax_ref_type of the block or the whole */
-  ax_dims blocked;   /* bit i of word i / 32: operand or result i is cut into blocks by its index map .. */
-  ax_programs index_maps; /* .. which are here for those that are, in order: (s32[] x grid) -> (s32[] x rank): numbers of blocks */
-  ax_types block_shapes;  /* and the shapes of their blocks, with the squeezed dimensions as 1 */
+  ax_pairs blocked;  /* (number of an operand or result that is cut into blocks, number of its index map), ascending by the first */
+  ax_programs index_maps; /* (s32[] x grid) -> (s32[] x rank): numbers of blocks; one that needs none of its operands is the same for all */
+  ax_types block_shapes;  /* for each of `blocked`: the shape of its blocks, squeezed dimensions as 1 */
   ax_types outs, scratch;
-  ax_dims arrivals;       /* as of run_scoped */
+  ax_pairs arrivals;      /* as of run_scoped */
   ax_axes scratch_cores;  /* of each scratch: its core type, "each" or "device"; none at all: all "each" */
   ax_pairs aliases;       /* (operand without consts, result) */
   const char *target, *metadata, *compiler_params;
