@@ -169,10 +169,10 @@ ax_status ax_make_pushes(ax_assembly *a) {
 
 /* dst = dst op src over the contiguous elements of a part, or dst = src when `first`, in dst's dtype: how contributions are combined.
    NULL: no memory. */
-ax_kernel *ax_combine_kernel(ax_assembly *a, const ax_exchange *exchange, int64_t run, bool first) {
+ax_loop_kernel *ax_combine_kernel(ax_assembly *a, const ax_exchange *exchange, int64_t run, bool first) {
   int64_t dims[] = {run};
   ax_dtype wide = a->plan->buffers[exchange->out].type.dtype, dtype = a->plan->buffers[exchange->in].type.dtype;
-  ax_kernel *kernel = ax_kernel_create(&a->scratch, 1, 0, dims);
+  ax_loop_kernel *kernel = ax_kernel_create(&a->scratch, 1, 0, dims);
   ax_position at;
   if (kernel == NULL) return NULL;
   ax_at_identity(&at, 1);
@@ -185,13 +185,13 @@ ax_kernel *ax_combine_kernel(ax_assembly *a, const ax_exchange *exchange, int64_
 }
 
 /* dst of each peer = the operands of all members, combined in order: slots are the peers' dsts, then the members' srcs. NULL: no memory. */
-ax_kernel *ax_combine_all_kernel(ax_assembly *a, const ax_push *push) {
+ax_loop_kernel *ax_combine_all_kernel(ax_assembly *a, const ax_push *push) {
   const ax_exchange *exchange = push->exchange;
   const ax_type *in = &a->plan->buffers[exchange->in].type;
   const ax_dtype wide = a->plan->buffers[exchange->out].type.dtype;
   const int64_t dims[] = {push->run}, elems[] = {ax_type_elems(in)};
   uint32_t peers = exchange->peers == AX_PEERS_ONE ? 1 : push->members, dst[AX_PUSH_AT_ONCE], src[AX_PUSH_AT_ONCE];
-  ax_kernel *kernel = ax_kernel_create(&a->scratch, 1, 0, dims);
+  ax_loop_kernel *kernel = ax_kernel_create(&a->scratch, 1, 0, dims);
   ax_position at;
   if (kernel == NULL) return NULL;
   ax_at_identity(&at, 1);

@@ -186,14 +186,14 @@ typedef struct ax_event {
 } ax_event;
 
 typedef enum ax_space_kind { AX_SPACE_CONST, AX_SPACE_INPUT, AX_SPACE_OUTPUT, AX_SPACE_KEPT, AX_SPACE_SCRATCH } ax_space_kind;
-typedef struct ax_space {
+typedef struct ax_part_space {
   ax_space_kind kind;
   uint32_t index; /* INPUT, OUTPUT: which */
   uint32_t set;   /* one part for each coordinate along these axes */
   int64_t bytes;  /* of one part, a multiple of 64 */
   size_t total;   /* of all parts */
   uint32_t first; /* its parts in a run's table: one for each coordinate along the set; SCRATCH: one a device */
-} ax_space;
+} ax_part_space;
 
 /* Axis sets in use, with each device's index along them. */
 typedef struct ax_set {
@@ -273,7 +273,7 @@ struct ax_executable {
   ax_link *links;
   ax_event *events;
   struct ax_access *accesses; /* that waits were derived from, of the first code: which instructions may be exchanged for which */
-  ax_space *spaces;
+  ax_part_space *spaces;
   ax_set *sets;
   ax_result *results;
   unsigned char *constants; /* of the CONST space: aligned, on the heap */
@@ -406,8 +406,8 @@ uint32_t ax_check_parts(const ax_check *check); /* exec/check.c */
 AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uint32_t *out);
 /* --- exec/exchange.c: what PUSH and CLEAR need at run time, once memory is placed; the kernels by which a push combines. --- */
 AX_MUST_USE ax_status ax_make_pushes(ax_assembly *assembly);
-ax_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_exchange *exchange, int64_t run, bool first);
-ax_kernel *ax_combine_all_kernel(ax_assembly *assembly, const ax_push *push); /* of a push that is at_once */
+ax_loop_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_exchange *exchange, int64_t run, bool first);
+ax_loop_kernel *ax_combine_all_kernel(ax_assembly *assembly, const ax_push *push); /* of a push that is at_once */
 /* --- exec/turns.c: a counter for ordered calls, and who makes those of each CALL. --- */
 AX_MUST_USE ax_status ax_number_turns(ax_assembly *assembly);
 /* --- exec/links.c: who sends to whom, numbered; SEND and RECEIVE get theirs. --- */

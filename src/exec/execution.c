@@ -43,7 +43,7 @@ static void lay_out_frames(ax_execution *run) {
 static ax_status allocate_spaces(ax_execution *run) {
   ax_executable *e = run->executable;
   for (uint32_t s = 0; s < e->space_count; s++) {
-    const ax_space *space = &e->spaces[s];
+    const ax_part_space *space = &e->spaces[s];
     if (space->kind == AX_SPACE_CONST) run->part[space->first] = e->constants;
     if (space->kind != AX_SPACE_KEPT) continue;
     void *memory;
@@ -182,7 +182,7 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
     atomic_store_explicit(&run->arrived[i], 0, memory_order_relaxed);
   }
   for (uint32_t s = 0; s < e->space_count; s++) {
-    const ax_space *space = &e->spaces[s];
+    const ax_part_space *space = &e->spaces[s];
     if (AX_HOSTILE && space->kind == AX_SPACE_KEPT && space->total > 0) memset(run->part[space->first], 0xff, space->total);
     if (space->kind != AX_SPACE_INPUT && space->kind != AX_SPACE_OUTPUT) continue;
     const ax_parts *parts = space->kind == AX_SPACE_INPUT ? inputs[space->index] : outputs[space->index];

@@ -16,7 +16,7 @@ static bool counts(const ax_assembly *a, uint32_t root) {
 
 /* Scratch counts once a device, as if all ran at once. */
 static size_t bytes_of(const ax_assembly *a, uint32_t root) {
-  const ax_space *space = &a->executable->spaces[a->residents[root].space];
+  const ax_part_space *space = &a->executable->spaces[a->residents[root].space];
   uint32_t parts = space->kind == AX_SPACE_SCRATCH ? a->executable->devices : a->executable->sets[space->set].size;
   return (size_t)ax_buffer_bytes(&a->plan->buffers[root]) * parts;
 }

@@ -40,7 +40,7 @@ static ax_status check_sizes(const placer *p) {
 /* What all parts take together, once the size of one is known. */
 static ax_status close_spaces(ax_executable *e) {
   for (uint32_t s = 0; s < e->space_count; s++) {
-    ax_space *space = &e->spaces[s];
+    ax_part_space *space = &e->spaces[s];
     bool fits = ax_mul_size((size_t)space->bytes, e->sets[space->set].size, &space->total);
     if (!fits || space->total > (size_t)most_bytes) return ax_out_of_memory(fits ? space->total : SIZE_MAX);
     uint32_t parts = space->kind == AX_SPACE_SCRATCH ? e->devices : e->sets[space->set].size;
@@ -55,13 +55,13 @@ static ax_status new_space(placer *p, ax_space_kind kind, uint32_t index, ax_axi
   ax_executable *e = p->e;
   if (e->space_count == p->space_capacity) {
     p->space_capacity = p->space_capacity < 8 ? 8 : p->space_capacity * 2;
-    ax_space *spaces = ax_arena_alloc(&p->a->plan->arena, p->space_capacity * sizeof spaces[0]);
+    ax_part_space *spaces = ax_arena_alloc(&p->a->plan->arena, p->space_capacity * sizeof spaces[0]);
     if (spaces == NULL) return ax_out_of_memory(p->space_capacity * sizeof spaces[0]);
     if (e->space_count > 0) memcpy(spaces, e->spaces, e->space_count * sizeof spaces[0]);
     e->spaces = spaces;
   }
-  ax_space *space = &e->spaces[e->space_count];
-  *space = (ax_space){.kind = kind, .index = index, .bytes = round64(bytes)};
+  ax_part_space *space = &e->spaces[e->space_count];
+  *space = (ax_part_space){.kind = kind, .index = index, .bytes = round64(bytes)};
   AX_TRY(ax_set_of(e, axes, &space->set));
   *out = e->space_count++;
   return AX_OK;
@@ -251,7 +251,7 @@ static ax_ref ref_of(const placer *p, uint32_t buffer) {
   const ax_buffer *b = &p->a->plan->buffers[buffer];
   ax_ref ref = {.space = p->space[b->root], .offset = p->offset[b->root] + b->offset};
   assert(ref.space != AX_NONE);
-  const ax_space *space = &p->e->spaces[ref.space];
+  const ax_part_space *space = &p->e->spaces[ref.space];
   ref.first = space->first;
   ref.place = space->kind == AX_SPACE_SCRATCH ? p->devices : p->e->sets[space->set].index;
   if (b->loop != AX_NONE) {
@@ -295,7 +295,7 @@ static ax_status encode(placer *p, uint32_t position) {
   instr->skip = control ? 0 : ax_all_axes(&p->a->plan->mesh) & ~op->axes;
   switch (instr->kind) {
     case AX_INSTR_KERNEL: {
-      const ax_kernel *kernel = op->kernel.kernel;
+      const ax_loop_kernel *kernel = op->kernel.kernel;
       instr->kernel.extent = ax_kernel_extent(kernel);
       instr->parts = kernel->parts;
       return set_refs(p, instr, op->kernel.buffers, kernel->slot_count);

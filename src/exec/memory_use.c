@@ -15,7 +15,7 @@ static size_t *figure_of(ax_memory_bytes *bytes, ax_space_kind kind) {
 void ax_memory_of(const ax_executable *e, ax_memory *out) {
   *out = (ax_memory){0};
   for (uint32_t s = 0; s < e->space_count; s++) {
-    const ax_space *space = &e->spaces[s];
+    const ax_part_space *space = &e->spaces[s];
     const size_t parts = space->kind == AX_SPACE_SCRATCH ? e->devices : e->sets[space->set].size;
     *figure_of(&out->device, space->kind) += (size_t)space->bytes;
     *figure_of(&out->all, space->kind) += (size_t)space->bytes * parts;

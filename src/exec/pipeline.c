@@ -203,7 +203,7 @@ static bool widens(const ax_assembly *a, const ax_instr *instr) {
 
 static ax_status compile_kernels(ax_assembly *a) {
   uint32_t count = 0;
-  const ax_kernel **kernels = ax_arena_alloc(&a->scratch, 3 * (size_t)a->instr_count * sizeof kernels[0]);
+  const ax_loop_kernel **kernels = ax_arena_alloc(&a->scratch, 3 * (size_t)a->instr_count * sizeof kernels[0]);
   ax_kernel_code *code = ax_arena_alloc(&a->scratch, 3 * (size_t)a->instr_count * sizeof code[0]);
   if (kernels == NULL || code == NULL) return ax_out_of_memory(a->instr_count * sizeof code[0]);
   for (uint32_t i = 0; i < a->instr_count; i++) {

@@ -184,7 +184,7 @@ typedef struct operand {
 static operand operand_of(const ax_instr *instr, const ax_op *op, uint32_t k) {
   switch (instr->kind) {
     case AX_INSTR_KERNEL: {
-      const ax_kernel *kernel = op->kernel.kernel;
+      const ax_loop_kernel *kernel = op->kernel.kernel;
       operand o = {.buffer = op->kernel.buffers[k]};
       for (uint32_t i = 0; i < kernel->expr_count; i++) o.reads = o.reads || (kernel->exprs[i].op == AX_LEAF_LOAD && kernel->exprs[i].slot == k);
       for (uint32_t i = 0; i < kernel->store_count; i++) o.writes = o.writes || kernel->stores[i].slot == k;
@@ -238,7 +238,7 @@ static ax_status check_ref(verifier *v, const ax_ref *ref, uint32_t buffer) {
   const ax_executable *e = v->a->executable;
   const ax_buffer *b = &v->a->plan->buffers[buffer], *root = &v->a->plan->buffers[b->root];
   if (ref->space >= e->space_count) return ax_error(AX_INTERNAL, "b%u is in space %u of %u", buffer, ref->space, e->space_count);
-  const ax_space *space = &e->spaces[ref->space];
+  const ax_part_space *space = &e->spaces[ref->space];
   int64_t home = ref->offset - b->offset;
   if (ref->first != space->first || ref->place == NULL || ref->step != (b->loop != AX_NONE ? b->step : 0) ||
       (ref->step != 0 && ref->loop != b->loop))

@@ -124,7 +124,7 @@ static void space_of_none(ax_assembly *a) { need(a, AX_INSTR_GEMM)->refs[0].spac
 static void beyond_its_space(ax_assembly *a) { need(a, AX_INSTR_GEMM)->refs[2].offset += 1 << 20; }
 static void in_two_places(ax_assembly *a) {
   ax_instr *gemm = need(a, AX_INSTR_GEMM);
-  ax_space *space = &a->executable->spaces[gemm->refs[2].space];
+  ax_part_space *space = &a->executable->spaces[gemm->refs[2].space];
   space->bytes += N * N * 4;
   gemm->refs[2].offset = space->bytes - N * N * 4;
 }
@@ -220,8 +220,8 @@ static void each_ref(ax_assembly *a, void (*change)(ax_assembly *a, ax_ref *ref,
 
 /* `end`: where scratch memory ended. */
 static void move_to_scratch(ax_assembly *a, ax_ref *ref, const ax_ref *end) {
-  const ax_space *space = &a->executable->spaces[ref->space];
-  ax_space *scratch = &a->executable->spaces[a->executable->scratch_space];
+  const ax_part_space *space = &a->executable->spaces[ref->space];
+  ax_part_space *scratch = &a->executable->spaces[a->executable->scratch_space];
   if (space->kind != AX_SPACE_KEPT) return;
   if (end->offset + space->bytes > scratch->bytes) scratch->bytes = end->offset + space->bytes;
   ref->space = a->executable->scratch_space;

@@ -119,7 +119,7 @@ static const ax_store *reduction(const ax_nest *nest, uint32_t store) {
 }
 
 static ax_dtype store_dtype(const ax_nest *nest, uint32_t store) {
-  const ax_kernel *kernel = nest->schedule->kernel;
+  const ax_loop_kernel *kernel = nest->schedule->kernel;
   return kernel->slots[kernel->stores[store].slot].dtype;
 }
 

@@ -10,7 +10,7 @@ void ax_cache_deinit(ax_cache *cache) {
 }
 
 /* The place of an equal kernel, or the free place for it. */
-static uint32_t *find(const ax_cache *cache, const ax_kernel *kernel, uint64_t hash) {
+static uint32_t *find(const ax_cache *cache, const ax_loop_kernel *kernel, uint64_t hash) {
   for (uint64_t at = hash;; at++) {
     uint32_t *place = &cache->table[at & (cache->table_size - 1)];
     if (*place == 0) return place;
@@ -42,12 +42,12 @@ static ax_status reserve(ax_cache *cache) {
   return AX_OK;
 }
 
-ax_status ax_cache_get(ax_cache *cache, const ax_kernel *kernel, uint32_t *entry) {
+ax_status ax_cache_get(ax_cache *cache, const ax_loop_kernel *kernel, uint32_t *entry) {
   uint64_t hash = ax_kernel_hash(kernel);
   AX_TRY(reserve(cache));
   uint32_t *place = find(cache, kernel, hash);
   if (*place == 0) {
-    const ax_kernel *copy = ax_kernel_copy(&cache->arena, kernel);
+    const ax_loop_kernel *copy = ax_kernel_copy(&cache->arena, kernel);
     if (copy == NULL) return ax_out_of_memory(kernel->expr_count * sizeof kernel->exprs[0]);
     cache->entries[cache->count++] = (ax_cached){.kernel = copy, .hash = hash};
     *place = cache->count;

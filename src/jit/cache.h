@@ -5,7 +5,7 @@
 #include "jit/jit.h"
 
 typedef struct ax_cached {
-  const ax_kernel *kernel; /* the cache's own copy */
+  const ax_loop_kernel *kernel; /* the cache's own copy */
   uint64_t hash;
   ax_kernel_code code; /* NULL until it is compiled */
 } ax_cached;
@@ -21,7 +21,7 @@ typedef struct ax_cache {
 
 void ax_cache_deinit(ax_cache *cache);
 /* The entry for a kernel, added without code when there was none. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_cache_get(ax_cache *cache, const ax_kernel *kernel, uint32_t *entry);
+AX_MUST_USE ax_status ax_cache_get(ax_cache *cache, const ax_loop_kernel *kernel, uint32_t *entry);
 /* Forgets the entries from `count` on. */
 void ax_cache_truncate(ax_cache *cache, uint32_t count);
 

@@ -298,7 +298,7 @@ static int64_t tile_elems(const ax_nest *nest) {
 }
 
 static void fill_tile(ax_nest *nest, LLVMValueRef index) {
-  const ax_kernel *kernel = nest->schedule->kernel;
+  const ax_loop_kernel *kernel = nest->schedule->kernel;
   for (uint32_t s = 0; s < kernel->store_count; s++) {
     if (kernel->stores[s].reduce == AX_SCALAR_NONE) continue;
     ax_dtype dtype = ax_nest_accumulator_dtype(nest, s);
@@ -437,7 +437,7 @@ static void load_slot_bases(ax_nest *nest) {
 }
 
 static void allocate_tiles(ax_nest *nest) {
-  const ax_kernel *kernel = nest->schedule->kernel;
+  const ax_loop_kernel *kernel = nest->schedule->kernel;
   for (uint32_t s = 0; s < kernel->store_count; s++) {
     if (kernel->stores[s].reduce == AX_SCALAR_NONE) continue;
     ax_dtype dtype = ax_nest_accumulator_dtype(nest, s);
@@ -476,7 +476,7 @@ static void emit_body(ax_nest *nest) {
 }
 
 static bool allocate(ax_arena *arena, ax_nest *nest) {
-  const ax_kernel *kernel = nest->schedule->kernel;
+  const ax_loop_kernel *kernel = nest->schedule->kernel;
   size_t word = sizeof(LLVMValueRef), accesses = kernel->expr_count + kernel->store_count;
   nest->slot_bases = ax_arena_alloc(arena, kernel->slot_count * word);
   nest->pointers = ax_arena_alloc(arena, (nest->schedule->loop_count + 1) * accesses * word);
@@ -487,8 +487,8 @@ static bool allocate(ax_arena *arena, ax_nest *nest) {
 }
 
 /* Nothing to reduce over: the results are the identities, stored by a kernel over the other dimensions. */
-static ax_kernel *identities(ax_arena *arena, const ax_kernel *kernel) {
-  ax_kernel *fill = ax_kernel_create(arena, kernel->rank - kernel->reduce_rank, 0, kernel->dims);
+static ax_loop_kernel *identities(ax_arena *arena, const ax_loop_kernel *kernel) {
+  ax_loop_kernel *fill = ax_kernel_create(arena, kernel->rank - kernel->reduce_rank, 0, kernel->dims);
   if (fill == NULL) return NULL;
   fill->ranged = kernel->ranged;
   fill->slots = kernel->slots;
@@ -511,7 +511,7 @@ static bool any_empty(const int64_t *dims, uint32_t count) {
   return false;
 }
 
-ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_kernel *kernel, const char *name) {
+ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const char *name) {
   ax_nest nest = {.cg = *cg, .instances = 1};
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
   bool nothing = any_empty(kernel->dims, parallel);

@@ -179,7 +179,7 @@ static ax_status compile_entries(ax_compiler *jit, uint32_t first) {
   return status;
 }
 
-static ax_status compile_locked(ax_compiler *jit, const ax_kernel *const *kernels, uint32_t count, uint32_t *entries) {
+static ax_status compile_locked(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, uint32_t *entries) {
   uint32_t before = jit->cache.count;
   ax_status status = AX_OK;
   for (uint32_t i = 0; i < count && status == AX_OK; i++) {
@@ -194,7 +194,7 @@ static ax_status compile_locked(ax_compiler *jit, const ax_kernel *const *kernel
   return status;
 }
 
-ax_status ax_jit_compile(ax_compiler *jit, const ax_kernel *const *kernels, uint32_t count, ax_kernel_code *out) {
+ax_status ax_jit_compile(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, ax_kernel_code *out) {
   uint32_t *entries = ax_alloc(count * sizeof entries[0]);
   if (entries == NULL) return ax_out_of_memory(count * sizeof entries[0]);
   pthread_mutex_lock(&jit->lock);

@@ -20,7 +20,7 @@ AX_MUST_USE ax_status ax_jit_create(ax_compiler **out);
 void ax_jit_destroy(ax_compiler *jit); /* the code it made goes with it; NULL is allowed */
 
 /* Machine code for each kernel. Equal kernels (now or in an earlier call) are compiled once; the others go into one module. */
-AX_MUST_USE ax_status ax_jit_compile(ax_compiler *jit, const ax_kernel *const *kernels, uint32_t count, ax_kernel_code *out);
+AX_MUST_USE ax_status ax_jit_compile(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, ax_kernel_code *out);
 /* How many were compiled, and how many found among those that were, so far. */
 void ax_jit_count(ax_compiler *jit, uint64_t *compiled, uint64_t *found);
 

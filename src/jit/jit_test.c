@@ -16,7 +16,7 @@
 static ax_compiler *jit;
 static const ax_position identity[2] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE}, {.dim = 1, .coef = 1, .dynamic = AX_NONE}};
 
-static ax_kernel_code compile(const ax_kernel *kernel) {
+static ax_kernel_code compile(const ax_loop_kernel *kernel) {
   ax_kernel_code code;
   assert_false(kernel->failed);
   if (ax_jit_compile(jit, &kernel, 1, &code) != AX_OK) fail_msg("%s", ax_message());
@@ -40,7 +40,7 @@ static void check_quotients(int64_t *a, int64_t *b) {
   static int64_t got[quotients];
   const int64_t dims[] = {quotients};
   ax_arena arena = {0};
-  ax_kernel *k = ax_kernel_create(&arena, 1, 0, dims);
+  ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, dims);
   uint32_t x = ax_kernel_slot(k, AX_S64, 1, dims), y = ax_kernel_slot(k, AX_S64, 1, dims);
   ax_ex ratio = ax_kernel_op(k, AX_SCALAR_DIV, AX_S64, ax_kernel_load(k, x, identity), ax_kernel_load(k, y, identity), AX_NONE);
   ax_kernel_store(k, ax_kernel_slot(k, AX_S64, 1, dims), identity, ratio, AX_SCALAR_NONE);
@@ -69,8 +69,8 @@ static void long_quotients(void **state) {
 /* --- Sizes --- */
 
 /* c = a * b + a: a contraction to fma would show. */
-static ax_kernel *muladd(ax_arena *arena, uint32_t rank, const int64_t *dims) {
-  ax_kernel *k = ax_kernel_create(arena, rank, 0, dims);
+static ax_loop_kernel *muladd(ax_arena *arena, uint32_t rank, const int64_t *dims) {
+  ax_loop_kernel *k = ax_kernel_create(arena, rank, 0, dims);
   uint32_t a = ax_kernel_slot(k, AX_F32, rank, dims), b = ax_kernel_slot(k, AX_F32, rank, dims);
   uint32_t c = ax_kernel_slot(k, AX_F32, rank, dims);
   ax_ex x = ax_kernel_load(k, a, identity);
@@ -140,9 +140,9 @@ static void in_place(void **state) {
 /* --- Sums --- */
 
 /* Sums of [rows, columns] over rows (`down`) or columns; also stores twice each element when `also` is set. */
-static ax_kernel *sums(ax_arena *arena, ax_dtype dtype, int64_t rows, int64_t columns, bool down, bool also) {
+static ax_loop_kernel *sums(ax_arena *arena, ax_dtype dtype, int64_t rows, int64_t columns, bool down, bool also) {
   int64_t array[] = {rows, columns}, dims[] = {down ? columns : rows, down ? rows : columns};
-  ax_kernel *k = ax_kernel_create(arena, 2, 1, dims);
+  ax_loop_kernel *k = ax_kernel_create(arena, 2, 1, dims);
   ax_position across[] = {{.dim = 1, .coef = 1, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .dynamic = AX_NONE}};
   const ax_position *at = down ? across : identity;
   uint32_t in = ax_kernel_slot(k, dtype, 2, array), out = ax_kernel_slot(k, dtype, 1, dims);
@@ -209,7 +209,7 @@ static void infinities_and_nans_in_maxima(void **state) {
   for (int i = 0; i < 160; i++) x[i] = -1 - (float)(i % 40);
   x[40 + 39] = __builtin_nanf("");
   for (int i = 80; i < 120; i++) x[i] = -__builtin_inff();
-  ax_kernel *k = ax_kernel_create(&arena, 2, 1, dims);
+  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 1, dims);
   uint32_t in = ax_kernel_slot(k, AX_F32, 2, dims), a = ax_kernel_slot(k, AX_F32, 1, rows),
            b = ax_kernel_slot(k, AX_F32, 1, rows);
   ax_kernel_store(k, a, identity, ax_kernel_load(k, in, identity), AX_SCALAR_MIN);
@@ -240,7 +240,7 @@ static void empty_reductions_give_identities(void **state) {
   for (size_t i = 0; i < AX_COUNT(cases); i++)
     for (uint32_t all = 0; all < 2; all++) { /* one value a row; or rank 0: dims {0}, everything reduced */
       ax_arena arena = {0};
-      ax_kernel *k = ax_kernel_create(&arena, all ? 1 : 2, 1, all ? dims + 1 : dims);
+      ax_loop_kernel *k = ax_kernel_create(&arena, all ? 1 : 2, 1, all ? dims + 1 : dims);
       uint32_t in = ax_kernel_slot(k, cases[i].dtype, all ? 1 : 2, all ? dims + 1 : dims);
       uint32_t out = ax_kernel_slot(k, cases[i].dtype, all ? 0 : 1, rows);
       ax_kernel_store(k, out, identity, ax_kernel_load(k, in, identity), cases[i].reduce);
@@ -278,7 +278,7 @@ static void equal_kernels_share_code(void **state) {
   ax_arena first = {0}, second = {0};
   ax_kernel_code codes[4], again;
   (void)state;
-  const ax_kernel *kernels[] = {muladd(&first, 1, &n), muladd(&first, 1, &m), muladd(&second, 1, &n),
+  const ax_loop_kernel *kernels[] = {muladd(&first, 1, &n), muladd(&first, 1, &m), muladd(&second, 1, &n),
                                 muladd(&second, 1, &m)};
   assert_int_equal(ax_jit_compile(jit, kernels, 4, codes), AX_OK);
   ax_arena_deinit(&first); /* the cache must not need it */
@@ -293,7 +293,7 @@ static void *compile_many(void *unused) {
     ax_arena arena = {0};
     float x[520], z[520];
     ax_kernel_code code;
-    const ax_kernel *kernel = muladd(&arena, 1, &n);
+    const ax_loop_kernel *kernel = muladd(&arena, 1, &n);
     for (int64_t i = 0; i < n; i++) x[i] = (float)i;
     if (ax_jit_compile(jit, &kernel, 1, &code) != AX_OK) return "failed";
     code((void *[]){x, x, z}, NULL, 0, n);
@@ -334,7 +334,7 @@ static void release(void *user, void *memory) {
 static void failing_memory(void **state) {
   int64_t n = 5, dims[] = {2, 0};
   ax_arena arena = {0};
-  const ax_kernel *kernels[] = {muladd(&arena, 1, &n), sums(&arena, AX_F32, dims[0], dims[1], false, false)};
+  const ax_loop_kernel *kernels[] = {muladd(&arena, 1, &n), sums(&arena, AX_F32, dims[0], dims[1], false, false)};
   ax_allocator allocator = {fail_later, release, NULL};
   (void)state;
   ax_set_allocator(&allocator);

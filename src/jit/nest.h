@@ -30,7 +30,7 @@ typedef struct ax_nest {
 } ax_nest;
 
 /* Emits the function `name` into cg->module. Scratch memory comes from the arena. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_kernel *kernel, const char *name);
+AX_MUST_USE ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const char *name);
 
 /* --- emit.c --- */
 typedef struct ax_nest_loop {

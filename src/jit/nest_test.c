@@ -40,7 +40,7 @@ static int64_t pick_extent(int64_t room) {
 }
 
 /* Different at each step: looked up by one or two loop indices, or made of one. */
-static ax_ex make_moving_start(ax_kernel *k) {
+static ax_ex make_moving_start(ax_loop_kernel *k) {
   int64_t dims[2];
   ax_position at[2];
   uint32_t rank = 1 + (uint32_t)pick(2);
@@ -56,7 +56,7 @@ static ax_ex make_moving_start(ax_kernel *k) {
   return dtype == AX_S64 ? start : ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S64, start, AX_NONE, AX_NONE);
 }
 
-static ax_ex make_start(ax_kernel *k) {
+static ax_ex make_start(ax_loop_kernel *k) {
   switch (pick(3)) {
     case 0:
       return ax_kernel_const(k, AX_S64, (int64_t)pick(9) - 3);
@@ -70,7 +70,7 @@ static ax_ex make_start(ax_kernel *k) {
 }
 
 /* Fills one dimension of a slot so that `at` stays inside; returns its size. */
-static int64_t make_at(ax_kernel *k, ax_position *at, int dim, bool plain, bool moves) {
+static int64_t make_at(ax_loop_kernel *k, ax_position *at, int dim, bool plain, bool moves) {
   static const int64_t coefs[] = {1, 1, 1, 1, 1, 2, 3, 5, 9, -1, -1, -2};
   int64_t last = dim >= 0 ? k->dims[dim] - 1 : 0, reach;
   *at = (ax_position){.dim = dim, .coef = plain ? 1 : coefs[pick(AX_COUNT(coefs))], .dynamic = AX_NONE};
@@ -84,7 +84,7 @@ static int64_t make_at(ax_kernel *k, ax_position *at, int dim, bool plain, bool 
   return size + at->limit;
 }
 
-static ax_ex make_load(ax_kernel *k, ax_dtype dtype) {
+static ax_ex make_load(ax_loop_kernel *k, ax_dtype dtype) {
   ax_position at[AX_MAX_RANK];
   int64_t dims[AX_MAX_RANK], elems = 1;
   uint32_t rank = k->rank, order = (uint32_t)pick(4);
@@ -102,11 +102,11 @@ static ax_ex make_load(ax_kernel *k, ax_dtype dtype) {
   return ax_kernel_load(k, ax_kernel_slot(k, dtype, rank, dims), at);
 }
 
-static ax_ex to_dtype(ax_kernel *k, ax_ex value, ax_dtype dtype) {
+static ax_ex to_dtype(ax_loop_kernel *k, ax_ex value, ax_dtype dtype) {
   return k->exprs[value].dtype == dtype ? value : ax_kernel_op(k, AX_SCALAR_CONVERT, dtype, value, AX_NONE, AX_NONE);
 }
 
-static ax_ex make_leaf(ax_kernel *k, ax_dtype dtype) {
+static ax_ex make_leaf(ax_loop_kernel *k, ax_dtype dtype) {
   if (k->rank > 0 && chance(8)) { /* small enough to be exact in any dtype */
     ax_ex index = ax_kernel_index(k, (uint32_t)pick(k->rank)), two = ax_kernel_const(k, AX_S64, 2);
     return to_dtype(k, ax_kernel_op(k, AX_SCALAR_MIN, AX_S64, index, two, AX_NONE), dtype);
@@ -116,7 +116,7 @@ static ax_ex make_leaf(ax_kernel *k, ax_dtype dtype) {
   return make_load(k, dtype);
 }
 
-static ax_ex make_expr(ax_kernel *k, ax_dtype dtype) {
+static ax_ex make_expr(ax_loop_kernel *k, ax_dtype dtype) {
   static const ax_scalar ops[] = {AX_SCALAR_ADD, AX_SCALAR_MUL, AX_SCALAR_MAX, AX_SCALAR_MIN};
   ax_ex value = make_leaf(k, dtype);
   for (uint64_t i = pick(4); i > 0; i--) {
@@ -132,7 +132,7 @@ static ax_ex make_expr(ax_kernel *k, ax_dtype dtype) {
 }
 
 /* Every dimension the store uses, once, in some order. */
-static void make_store(ax_kernel *k, ax_dtype dtype, ax_scalar reduce) {
+static void make_store(ax_loop_kernel *k, ax_dtype dtype, ax_scalar reduce) {
   ax_position at[AX_MAX_RANK];
   int64_t dims[AX_MAX_RANK];
   uint32_t rank = reduce == AX_SCALAR_NONE ? k->rank : k->rank - k->reduce_rank;
@@ -148,7 +148,7 @@ static ax_scalar pick_reduce(ax_dtype dtype) {
   return ops[pick(ax_is_float(dtype) ? 4 : 6)];
 }
 
-static ax_kernel *make_kernel(ax_arena *arena) {
+static ax_loop_kernel *make_kernel(ax_arena *arena) {
   int64_t dims[4], room = chance(12) ? 100000 : 6000;
   uint32_t rank = (uint32_t)pick(5);
   for (uint32_t d = 0; d < rank; d++) {
@@ -161,7 +161,7 @@ static ax_kernel *make_kernel(ax_arena *arena) {
     dims[0] = 1 + (int64_t)pick(1500);
     dims[1] = 1 + (int64_t)pick(60);
   }
-  ax_kernel *k = ax_kernel_create(arena, rank, long_sums ? 1 : chance(2) ? 0 : (uint32_t)pick(rank + 1), dims);
+  ax_loop_kernel *k = ax_kernel_create(arena, rank, long_sums ? 1 : chance(2) ? 0 : (uint32_t)pick(rank + 1), dims);
   if (rank > k->reduce_rank && chance(2)) k->ranged = (uint32_t)pick(rank - k->reduce_rank);
   for (uint64_t stores = 1 + pick(2); stores > 0; stores--) {
     ax_dtype dtype = pick_dtype();
@@ -189,7 +189,7 @@ static void fill(const ax_slot *slot, void *data) {
   }
 }
 
-static void explain(const ax_kernel *kernel, uint32_t width, uint32_t slot, size_t at) {
+static void explain(const ax_loop_kernel *kernel, uint32_t width, uint32_t slot, size_t at) {
   ax_text text = {0};
   char *words = NULL;
   ax_kernel_text(&text, kernel);
@@ -199,7 +199,7 @@ static void explain(const ax_kernel *kernel, uint32_t width, uint32_t slot, size
 }
 
 /* In pieces where it may be split, in whatever order. */
-static void run_pieces(ax_kernel_code code, const ax_kernel *kernel, void *const *slots, const int64_t *coordinates) {
+static void run_pieces(ax_kernel_code code, const ax_loop_kernel *kernel, void *const *slots, const int64_t *coordinates) {
   int64_t extent = ax_kernel_extent(kernel);
   if (kernel->reduce_rank == kernel->rank || chance(2)) {
     code(slots, coordinates, 0, extent);
@@ -212,7 +212,7 @@ static void run_pieces(ax_kernel_code code, const ax_kernel *kernel, void *const
 }
 
 /* Its reduction made in blocks. False: it cannot be. */
-static bool run_blocks(const ax_kernel *kernel, void *const *slots, const int64_t *coordinates) {
+static bool run_blocks(const ax_loop_kernel *kernel, void *const *slots, const int64_t *coordinates) {
   ax_plan plan = {0};
   ax_op op = {.kind = AX_OP_KERNEL}, made[AX_BLOCKED_OPS];
   uint32_t buffers[64], count = 0, dim = kernel->rank - kernel->reduce_rank;
@@ -225,14 +225,14 @@ static bool run_blocks(const ax_kernel *kernel, void *const *slots, const int64_
     assert_int_equal(ax_plan_add_buffer(&plan, &buffer, &buffers[s]), AX_OK);
     memory[s] = slots[s];
   }
-  op.kernel.kernel = (ax_kernel *)kernel;
+  op.kernel.kernel = (ax_loop_kernel *)kernel;
   op.kernel.buffers = buffers;
   int64_t blocks = 2 + (int64_t)pick((uint64_t)(kernel->dims[dim] < 6 ? kernel->dims[dim] - 1 : 5));
   assert_int_equal(ax_reduce_in_blocks(&plan, &op, dim, blocks, made, &count), AX_OK);
   for (uint32_t b = kernel->slot_count; b < plan.buffer_count; b++) /* parts, and views of slots */
     memory[b] = plan.buffers[b].root != b ? memory[plan.buffers[b].root] : calloc((size_t)ax_type_elems(&plan.buffers[b].type), ax_dtype_bytes(plan.buffers[b].type.dtype));
   for (uint32_t i = 0; i < count; i++) {
-    const ax_kernel *part = made[i].kernel.kernel;
+    const ax_loop_kernel *part = made[i].kernel.kernel;
     void *part_slots[64];
     ax_kernel_code code;
     for (uint32_t s = 0; s < part->slot_count; s++) part_slots[s] = memory[made[i].kernel.buffers[s]];
@@ -246,7 +246,7 @@ static bool run_blocks(const ax_kernel *kernel, void *const *slots, const int64_
   return count > 0;
 }
 
-static void compare(const ax_kernel *kernel, uint32_t width, void *const *got, void *const *wanted, const size_t *bytes) {
+static void compare(const ax_loop_kernel *kernel, uint32_t width, void *const *got, void *const *wanted, const size_t *bytes) {
   for (uint32_t s = 0; s < kernel->slot_count; s++)
     for (size_t i = 0; i < bytes[s]; i++)
       if (((char *)got[s])[i] != ((char *)wanted[s])[i]) {
@@ -256,7 +256,7 @@ static void compare(const ax_kernel *kernel, uint32_t width, void *const *got, v
 }
 
 /* Whether it could also be made in blocks. */
-static bool try_kernel(const ax_kernel *kernel) {
+static bool try_kernel(const ax_loop_kernel *kernel) {
   static const int64_t coordinates[] = {1, 5};
   guarded got[64], wanted[64];
   void *slots[64], *reference_slots[64], *before[64];

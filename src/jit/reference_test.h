@@ -261,7 +261,7 @@ static inline number apply(ax_scalar op, ax_dtype dtype, ax_dtype operand, const
 /* --- Kernels --- */
 
 typedef struct reference {
-  const ax_kernel *kernel;
+  const ax_loop_kernel *kernel;
   void *const *slots;
   const int64_t *coordinates;
   int64_t index[2 * AX_MAX_RANK];
@@ -325,7 +325,7 @@ static inline void reference_leaf(reference *r, number *sums) {
 }
 
 static inline void reference_nest(reference *r, uint32_t dim, int64_t begin, int64_t end, number *sums) {
-  const ax_kernel *kernel = r->kernel;
+  const ax_loop_kernel *kernel = r->kernel;
   if (dim == kernel->rank - kernel->reduce_rank)
     for (uint32_t s = 0; s < kernel->store_count; s++)
       sums[s] = identity_number(kernel->stores[s].reduce, kernel->slots[kernel->stores[s].slot].dtype);
@@ -348,7 +348,7 @@ static inline void reference_nest(reference *r, uint32_t dim, int64_t begin, int
 }
 
 /* Runs the kernel over [begin, end) of dimension 0. */
-static inline void reference_run(const ax_kernel *kernel, void *const *slots, const int64_t *coordinates, int64_t begin,
+static inline void reference_run(const ax_loop_kernel *kernel, void *const *slots, const int64_t *coordinates, int64_t begin,
                                  int64_t end) {
   reference r = {.kernel = kernel, .slots = slots, .coordinates = coordinates};
   number *sums = calloc(kernel->store_count + 1, sizeof *sums);

@@ -83,9 +83,9 @@ static void check(const ax_expr *expr, ax_dtype operand, const void *got, const 
 
 /* --- One operation on arrays: slots a, b, c (bool), result --- */
 
-static ax_kernel *make(ax_arena *arena, const ax_expr *op, ax_dtype operand, int64_t count, bool uniform) {
+static ax_loop_kernel *make(ax_arena *arena, const ax_expr *op, ax_dtype operand, int64_t count, bool uniform) {
   int64_t dims[] = {count};
-  ax_kernel *k = ax_kernel_create(arena, 1, 0, dims);
+  ax_loop_kernel *k = ax_kernel_create(arena, 1, 0, dims);
   ax_position at[1], one[1] = {{.dim = -1, .offset = 0, .dynamic = AX_NONE}};
   ax_at_identity(at, 1);
   uint32_t a = ax_kernel_slot(k, operand, 1, dims), b = ax_kernel_slot(k, operand, 1, dims);
@@ -99,7 +99,7 @@ static ax_kernel *make(ax_arena *arena, const ax_expr *op, ax_dtype operand, int
   return k;
 }
 
-static ax_kernel_code compile(ax_compiler *jit, const ax_kernel *kernel) {
+static ax_kernel_code compile(ax_compiler *jit, const ax_loop_kernel *kernel) {
   ax_kernel_code code;
   if (ax_jit_compile(jit, &kernel, 1, &code) != AX_OK) fail_msg("%s", ax_message());
   return code;
@@ -119,7 +119,7 @@ static void try_op(const ax_expr *op, ax_dtype operand) {
   }
   void *slots[] = {a, b, c, got};
   void *reference_slots[] = {a, b, c, wanted};
-  const ax_kernel *kernel = make(&arena, op, operand, count, false), *scalar = make(&arena, op, operand, 1, true);
+  const ax_loop_kernel *kernel = make(&arena, op, operand, count, false), *scalar = make(&arena, op, operand, 1, true);
   reference_run(kernel, reference_slots, NULL, 0, count);
   for (int w = 0; w < width_count; w++) {
     memset(got, 0xee, sizeof got);
@@ -218,7 +218,7 @@ static void accuracy(void **state) {
     for (size_t o = 0; o < AX_COUNT(ops); o++) {
       ax_arena arena = {0};
       ax_expr op = {.op = ops[o], .dtype = (ax_dtype)d};
-      const ax_kernel *kernel = make(&arena, &op, (ax_dtype)d, count, false);
+      const ax_loop_kernel *kernel = make(&arena, &op, (ax_dtype)d, count, false);
       void *slots[] = {a, b, c, got};
       reference_run(kernel, (void *[]){a, b, c, wanted}, NULL, 0, count);
       for (int w = 0; w < width_count; w++) {

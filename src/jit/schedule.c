@@ -12,7 +12,7 @@ static void mark_starts(ax_schedule *s, const ax_position *at, uint32_t rank) {
 }
 
 static void mark_live(ax_schedule *s) {
-  const ax_kernel *kernel = s->kernel;
+  const ax_loop_kernel *kernel = s->kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     s->live[kernel->stores[i].expr] = true;
     mark_starts(s, kernel->stores[i].at, kernel->slots[kernel->stores[i].slot].rank);
@@ -26,7 +26,7 @@ static void mark_live(ax_schedule *s) {
 }
 
 /* Strides by kernel dimension, until loops are made. */
-static ax_access make_access(const ax_kernel *kernel, uint32_t slot, const ax_position *at) {
+static ax_access make_access(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
   ax_access access = {.live = true, .slot = slot, .at = at};
   int64_t pitch = 1;
   for (uint32_t d = kernel->slots[slot].rank; d-- > 0; pitch *= kernel->slots[slot].dims[d]) {
@@ -37,7 +37,7 @@ static ax_access make_access(const ax_kernel *kernel, uint32_t slot, const ax_po
 }
 
 static void make_accesses(ax_schedule *s) {
-  const ax_kernel *kernel = s->kernel;
+  const ax_loop_kernel *kernel = s->kernel;
   for (ax_ex id = 0; id < kernel->expr_count; id++) {
     const ax_expr *expr = &kernel->exprs[id];
     if (s->live[id] && expr->op == AX_LEAF_LOAD) s->accesses[id] = make_access(kernel, expr->slot, expr->at);
@@ -82,7 +82,7 @@ static bool range_moves_on(const ax_schedule *s, const ax_loop *first, const ax_
 
 /* Loops are written over the front of the dimensions already read: loop_count <= d throughout. */
 static void make_loops(ax_schedule *s) {
-  const ax_kernel *kernel = s->kernel;
+  const ax_loop_kernel *kernel = s->kernel;
   bool last_has_index = false;
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
   for (uint32_t d = 0; d < kernel->rank; d++) {
@@ -336,7 +336,7 @@ static bool allocate(ax_schedule *s, ax_arena *arena) {
   return s->live != NULL && s->deps != NULL && s->accesses != NULL;
 }
 
-ax_status ax_schedule_create(ax_arena *arena, const ax_kernel *kernel, uint32_t vector_bytes, ax_schedule **out) {
+ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_schedule **out) {
   ax_schedule *s = *out = ax_arena_alloc(arena, sizeof *s);
   if (s == NULL) return ax_out_of_memory(sizeof *s);
   s->kernel = kernel;

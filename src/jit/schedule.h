@@ -40,7 +40,7 @@ typedef struct ax_access {
 typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE, AX_NEST_TRANSPOSE } ax_nest_shape;
 
 typedef struct ax_schedule {
-  const ax_kernel *kernel;
+  const ax_loop_kernel *kernel;
   bool reduces;        /* has stores that reduce */
   bool wide;           /* sums of narrower floats are made in f64: one accumulator would take more than AX_FEW_ADDITIONS */
   uint32_t loop_count; /* at least 1 */
@@ -59,7 +59,7 @@ typedef struct ax_schedule {
 } ax_schedule;
 
 /* `vector_bytes`: of the machine's registers. Memory comes from the arena. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_schedule_create(ax_arena *arena, const ax_kernel *kernel, uint32_t vector_bytes,
+AX_MUST_USE ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes,
                                          ax_schedule **out);
 
 static inline ax_access *ax_schedule_store(const ax_schedule *schedule, uint32_t store) {

@@ -17,7 +17,7 @@
 typedef struct blocking {
   ax_plan *plan;
   const ax_op *op;
-  const ax_kernel *from;
+  const ax_loop_kernel *from;
   uint32_t dim;             /* of `from`: it is reduced over in blocks */
   int64_t count, size, rest; /* blocks, indices in each, indices left over */
   uint32_t *parts;           /* by store of `from`: the buffer of its parts */
@@ -38,7 +38,7 @@ static bool fits_blocks(const blocking *s, uint32_t slot, const ax_position *at)
 }
 
 static bool can_be_had(const blocking *s) {
-  const ax_kernel *k = s->from;
+  const ax_loop_kernel *k = s->from;
   uint32_t kept = k->rank - k->reduce_rank, stores = 0;
   if (k->rank >= 2 * AX_MAX_RANK || kept >= AX_MAX_RANK || k->expr_count + k->store_count > AX_MAX_SLOTS) return false;
   for (uint32_t i = 0; i < k->expr_count; i++)
@@ -57,14 +57,14 @@ static bool can_be_had(const blocking *s) {
 
 typedef struct maker {
   const blocking *s;
-  ax_kernel *kernel;
+  ax_loop_kernel *kernel;
   uint32_t *buffers; /* by slot */
   bool leftover;     /* the kernel of what is left over: no dimension of blocks */
   ax_ex *moved;      /* by node of `from` */
 } maker;
 
 static ax_status maker_init(maker *m, const blocking *s, bool leftover) {
-  const ax_kernel *from = s->from;
+  const ax_loop_kernel *from = s->from;
   int64_t dims[2 * AX_MAX_RANK + 1] = {s->count};
   memcpy(dims + !leftover, from->dims, from->rank * sizeof dims[0]);
   dims[s->dim + !leftover] = leftover ? s->rest : s->size;
@@ -162,7 +162,7 @@ static ax_status make_partial(const blocking *s, bool leftover, ax_op *out) {
 }
 
 static ax_status make_combination(const blocking *s, ax_op *out) {
-  const ax_kernel *from = s->from;
+  const ax_loop_kernel *from = s->from;
   uint32_t kept = from->rank - from->reduce_rank;
   int64_t dims[AX_MAX_RANK + 1];
   ax_position at[AX_MAX_RANK + 1], to[AX_MAX_RANK];
@@ -189,7 +189,7 @@ static ax_status make_combination(const blocking *s, ax_op *out) {
 
 /* Sums of narrow floats stay in f32 until the last. */
 static ax_status add_part_buffers(blocking *s) {
-  const ax_kernel *from = s->from;
+  const ax_loop_kernel *from = s->from;
   uint32_t kept = from->rank - from->reduce_rank;
   s->parts = ax_arena_alloc(&s->plan->arena, from->store_count * sizeof s->parts[0]);
   if (s->parts == NULL) return ax_out_of_memory(from->store_count * sizeof s->parts[0]);
@@ -206,7 +206,7 @@ static ax_status add_part_buffers(blocking *s) {
 }
 
 ax_status ax_reduce_in_blocks(ax_plan *plan, const ax_op *op, uint32_t dim, int64_t count, ax_op *out, uint32_t *made) {
-  const ax_kernel *from = op->kernel.kernel;
+  const ax_loop_kernel *from = op->kernel.kernel;
   int64_t extent = from->dims[dim];
   blocking s = {.plan = plan, .op = op, .from = from, .dim = dim, .count = count, .size = extent / count};
   s.count = extent / s.size;

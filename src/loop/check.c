@@ -43,7 +43,7 @@ static bool keeps_finite(ax_scalar op) {
   }
 }
 
-static bool kernel_may_make(const ax_kernel *kernel) {
+static bool kernel_may_make(const ax_loop_kernel *kernel) {
   for (uint32_t i = 0; i < kernel->expr_count; i++)
     if (ax_is_float(kernel->exprs[i].dtype) && !keeps_finite(kernel->exprs[i].op)) return true;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
@@ -90,7 +90,7 @@ static ax_status add_own(ax_lower *lower, uint32_t buffer, uint32_t kind, uint32
   ax_at_identity(at, from.type.rank);
   AX_TRY(ax_lower_buffer(lower, &scalar, from.axes, out));
   AX_TRY(ax_lower_kernel_begin(lower, from.type.rank, from.type.rank, from.type.dims));
-  ax_kernel *kernel = lower->kernel;
+  ax_loop_kernel *kernel = lower->kernel;
   ax_ex x = ax_lower_load(lower, buffer, at), is;
   if (kind == AX_CHECK_NAN) is = ax_kernel_op(kernel, AX_SCALAR_NE, AX_BOOL, x, x, AX_NONE);
   else is = ax_kernel_op(kernel, AX_SCALAR_EQ, AX_BOOL, ax_kernel_op(kernel, AX_SCALAR_ABS, dtype, x, AX_NONE, AX_NONE),

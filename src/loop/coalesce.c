@@ -119,7 +119,7 @@ static bool in_place(const coalescer *c, uint32_t at, uint32_t source, uint32_t 
   touch all = touched(c, target, at, at + 1);
   if (!all.reads && !all.writes) return true;
   if (all.writes || op->kind != AX_OP_KERNEL) return false;
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
     const ax_buffer *to = &c->plan->buffers[op->kernel.buffers[store->slot]];

@@ -36,7 +36,7 @@ static double op_time(const ax_expr *expr) {
   }
 }
 
-double ax_kernel_time(const ax_kernel *kernel) {
+double ax_kernel_time(const ax_loop_kernel *kernel) {
   double elem = 0.05 * kernel->store_count;
   for (uint32_t i = 0; i < kernel->expr_count; i++) elem += op_time(&kernel->exprs[i]);
   return elem * (double)ax_dims_elems(kernel->rank, kernel->dims);
@@ -49,7 +49,7 @@ typedef struct access { /* a load or store: how far apart its elements are along
   double elems; /* how many there are */
 } access;
 
-static access access_of(const ax_kernel *kernel, uint32_t slot, const ax_position *at) {
+static access access_of(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
   const ax_slot *s = &kernel->slots[slot];
   access a = {.bytes = (int64_t)ax_dtype_bytes(s->dtype), .elems = 1};
   int64_t pitch = 1;
@@ -71,7 +71,7 @@ typedef struct lengths {
 } lengths;
 
 /* Only accesses that matter: those to no less than a few elements for each of the largest's. */
-static lengths least_lengths(const ax_kernel *kernel) {
+static lengths least_lengths(const ax_loop_kernel *kernel) {
   lengths l;
   double largest = 0;
   for (uint32_t pass = 0; pass < 2; pass++) {
@@ -98,7 +98,7 @@ typedef struct cut {
 } cut;
 
 /* Of dimensions from .. to: the outermost that gives as many parts as are wanted, or the one that gives most. */
-static cut choose(const ax_kernel *kernel, const lengths *l, uint32_t from, uint32_t to, double wanted) {
+static cut choose(const ax_loop_kernel *kernel, const lengths *l, uint32_t from, uint32_t to, double wanted) {
   cut best = {wanted, from, 1};
   for (uint32_t d = from; d < to && (double)best.most < wanted; d++) {
     int64_t parts = kernel->dims[d] / l->least[d];
@@ -111,7 +111,7 @@ static cut choose(const ax_kernel *kernel, const lengths *l, uint32_t from, uint
 /* --- Reductions in blocks --- */
 
 /* Few enough blocks for their results to be a small part of what is read. */
-static cut choose_blocks(const ax_kernel *kernel, const lengths *l, double wanted) {
+static cut choose_blocks(const ax_loop_kernel *kernel, const lengths *l, double wanted) {
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
   double rows = (double)ax_dims_elems(kernel->reduce_rank, kernel->dims + parallel);
   return choose(kernel, l, parallel, kernel->rank, wanted < rows / 32 ? wanted : rows / 32);
@@ -133,7 +133,7 @@ typedef struct cutter {
   uint32_t count, capacity;
 } cutter;
 
-static void cut_kernel(ax_kernel *kernel) {
+static void cut_kernel(ax_loop_kernel *kernel) {
   double wanted = ax_kernel_time(kernel) / part_time;
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
   kernel->ranged = 0;
@@ -147,7 +147,7 @@ static void cut_kernel(ax_kernel *kernel) {
 
 /* Into blocks, when its results are too few to give all threads work. */
 static ax_status in_blocks(cutter *c, const ax_op *op, ax_op *out, uint32_t *made) {
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   double wanted = ax_kernel_time(kernel) / part_time;
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
   *made = 0;

@@ -30,7 +30,7 @@ static void expect(ax_function body, void *context, ax_type type, const char *wa
   TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
   TEST_OK(ax_plan_optimise(plan, NULL, NULL));
   for (uint32_t i = 0; i < plan->block.count; i++) {
-    const ax_kernel *kernel = plan->block.ops[i].kernel.kernel;
+    const ax_loop_kernel *kernel = plan->block.ops[i].kernel.kernel;
     assert_int_equal(plan->block.ops[i].kind, AX_OP_KERNEL);
     ax_text_add(&line, "%si%u in %u", i ? "; " : "", kernel->ranged, kernel->parts);
   }

@@ -94,7 +94,7 @@ static bool touched_after(fuser *f, uint32_t buffer, bool writes, uint32_t posit
 
 /* No operation after `position` writes what kernel operation `op` reads. */
 static bool inputs_unwritten(fuser *f, const ax_op *op, uint32_t position) {
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->expr_count; i++)
     if (kernel->exprs[i].op == AX_LEAF_LOAD && touched_after(f, op->kernel.buffers[kernel->exprs[i].slot], true, position)) return false;
   return true;
@@ -102,7 +102,7 @@ static bool inputs_unwritten(fuser *f, const ax_op *op, uint32_t position) {
 
 /* No operation after `position` touches what kernel operation `op` writes. */
 static bool outputs_unused(fuser *f, const ax_op *op, uint32_t position) {
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     uint32_t buffer = op->kernel.buffers[kernel->stores[i].slot];
     if (touched_after(f, buffer, false, position) || touched_after(f, buffer, true, position)) return false;
@@ -215,7 +215,7 @@ static bool is_whole(const fuser *f, uint32_t buffer) {
 /* The store by which kernel `op` computes all of `root`, element by element; NULL when it does not. */
 static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t root) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return NULL;
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
     uint32_t buffer = op->kernel.buffers[store->slot];
@@ -227,7 +227,7 @@ static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t roo
 
 /* An element of what is stored costs no more than a load: one load and nothing else, a little work on indices, anything on constants
    (which the compiler does). */
-static bool is_cheap(const ax_kernel *kernel, const ax_store *store) {
+static bool is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {
   bool needed[AX_MOST_EXPRS] = {false};
   uint32_t loads = 0, indices = 0, work = 0;
   if (kernel->expr_count > AX_MOST_EXPRS) return false;
@@ -244,9 +244,9 @@ static bool is_cheap(const ax_kernel *kernel, const ax_store *store) {
 }
 
 /* All that a kernel does. */
-static bool is_all_cheap(const ax_kernel *kernel) { return kernel->store_count == 1 && is_cheap(kernel, &kernel->stores[0]); }
+static bool is_all_cheap(const ax_loop_kernel *kernel) { return kernel->store_count == 1 && is_cheap(kernel, &kernel->stores[0]); }
 
-static bool is_loaded_once(const ax_kernel *consumer, uint32_t slot) {
+static bool is_loaded_once(const ax_loop_kernel *consumer, uint32_t slot) {
   uint32_t loads = 0;
   for (uint32_t i = 0; i < consumer->expr_count; i++)
     loads += consumer->exprs[i].op == AX_LEAF_LOAD && consumer->exprs[i].slot == slot;
@@ -272,7 +272,7 @@ static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *st
   if (is_cheap(producer->kernel.kernel, store)) return true;
   if (holds_more(f, &producer->kernel, position, at, root)) return false;
   if (producer->axes != consumer->axes || f->reads[root] > most_shares || producer->kernel.kernel->store_count != 1) return false;
-  const ax_kernel *kernel = consumer->kernel.kernel; /* several readers: each may compute its share */
+  const ax_loop_kernel *kernel = consumer->kernel.kernel; /* several readers: each may compute its share */
   return is_loaded_once(kernel, slot) &&
          ax_dims_elems(kernel->rank, kernel->dims) * f->reads[root] <= ax_type_elems(&f->plan->buffers[root].type);
 }
@@ -280,7 +280,7 @@ static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *st
 /* The consumer writes what the producer reads: computed at once, an element might be read after it is written. Not so when the
    consumer copies, each element to where the producer reads it; `seen`: under the dimensions that the producer has. */
 static bool overwrites(const fuser *f, const ax_op *producer, const ax_op *consumer, bool seen) {
-  const ax_kernel *from = producer->kernel.kernel, *into = consumer->kernel.kernel;
+  const ax_loop_kernel *from = producer->kernel.kernel, *into = consumer->kernel.kernel;
   uint32_t to, source;
   const ax_position *at;
   bool copies = seen && ax_op_is_copy(consumer, &to, &source, &at) && f->plan->buffers[source].type.rank == into->rank &&
@@ -362,7 +362,7 @@ static bool share_data(const fuser *f, const ax_bound *a, const ax_bound *b) {
 
 /* b may read what a writes only at the very element, and may write nothing that a reads or writes. */
 static bool pointwise_related(const fuser *f, const ax_bound *a, const ax_bound *b) {
-  const ax_kernel *ka = a->kernel, *kb = b->kernel;
+  const ax_loop_kernel *ka = a->kernel, *kb = b->kernel;
   for (uint32_t i = 0; i < ka->store_count; i++) {
     uint32_t buffer = a->buffers[ka->stores[i].slot];
     for (uint32_t j = 0; j < kb->expr_count; j++) {
@@ -393,7 +393,7 @@ static bool fits(const ax_bound *a, const ax_bound *b) {
   return slots <= AX_MOST_SLOTS;
 }
 
-static bool same_space(const ax_kernel *a, const ax_kernel *b) {
+static bool same_space(const ax_loop_kernel *a, const ax_loop_kernel *b) {
   return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
 }
 
@@ -403,7 +403,7 @@ static ax_status bring_together(fuser *f, ax_bound *a, ax_bound *b, ax_rewritten
   const ax_views views = {make_view, f};
   for (int k = 0; k < 2; k++) {
     ax_bound *one = (a->kernel->rank > b->kernel->rank) == (k == 0) ? a : b;
-    const ax_kernel *like = (one == a ? b : a)->kernel;
+    const ax_loop_kernel *like = (one == a ? b : a)->kernel;
     if (one->kernel->reduce_rank != 0 || like->rank > AX_MAX_RANK) continue;
     AX_TRY(ax_pool_redimension(&f->pool, one, like->rank, like->dims, &views, made));
     if (made->pooled == NULL) continue;
@@ -419,7 +419,7 @@ static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_boun
   brought->pooled = NULL;
   *x = *y = (ax_bound){NULL, NULL};
   if (a->kind != AX_OP_KERNEL || a->axes != b->axes || ax_op_is_ordered(a) || ax_op_is_ordered(b)) return AX_OK;
-  const ax_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
+  const ax_loop_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
   int64_t elems = ax_dims_elems(ka->rank, ka->dims);
   bool common = share_data(f, &a->kernel, &b->kernel), same = same_space(ka, kb);
   if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return AX_OK;
@@ -445,7 +445,7 @@ static ax_status merge(fuser *f, uint32_t first, uint32_t second, const ax_bound
 
 /* Its readers compute what it stores themselves, for no more than a load. */
 static bool left_to_readers(const fuser *f, const ax_op *op) {
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   uint32_t buffer = op->kernel.buffers[kernel->stores[0].slot];
   return is_all_cheap(kernel) && is_plain(f, root_of(f, buffer)) && is_whole(f, buffer);
 }
@@ -453,7 +453,7 @@ static bool left_to_readers(const fuser *f, const ax_op *op) {
 /* One kernel alone, beyond `at`, reads what it stores, and will take it in. */
 static bool waits_for_reader(const fuser *f, const ax_op *op, uint32_t at) {
   if (op->kind != AX_OP_KERNEL || op->kernel.kernel->store_count != 1) return false;
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   uint32_t root = root_of(f, op->kernel.buffers[kernel->stores[0].slot]);
   if (!is_plain(f, root) || f->reads[root] != 1 || f->last_read[root] <= at || f->last_read[root] >= f->block->count) return false;
   const ax_op *reader = &f->block->ops[f->last_read[root]];

@@ -15,7 +15,7 @@ static ax_value number(double x) { return ax_full(AX_F32, 0, NULL, x); }
 
 static void add_block(ax_text *line, ax_plan *plan, ax_block *block);
 
-static void add_kernel(ax_text *line, const ax_kernel *kernel) {
+static void add_kernel(ax_text *line, const ax_loop_kernel *kernel) {
   ax_text_add(line, "%s[", kernel->reduce_rank > 0 ? "reduce" : "kernel");
   for (uint32_t d = 0; d < kernel->rank; d++) ax_text_add(line, "%s%lld", d > 0 ? "," : "", (long long)kernel->dims[d]);
   ax_text_add(line, "]");

@@ -6,8 +6,8 @@
 
 #include "ir/text.h"
 
-ax_kernel *ax_kernel_create(ax_arena *arena, uint32_t rank, uint32_t reduce_rank, const int64_t *dims) {
-  ax_kernel *kernel = ax_arena_alloc(arena, sizeof *kernel);
+ax_loop_kernel *ax_kernel_create(ax_arena *arena, uint32_t rank, uint32_t reduce_rank, const int64_t *dims) {
+  ax_loop_kernel *kernel = ax_arena_alloc(arena, sizeof *kernel);
   if (kernel == NULL) return NULL;
   kernel->arena = arena;
   kernel->rank = rank;
@@ -17,12 +17,12 @@ ax_kernel *ax_kernel_create(ax_arena *arena, uint32_t rank, uint32_t reduce_rank
   return kernel;
 }
 
-int64_t ax_kernel_extent(const ax_kernel *kernel) {
+int64_t ax_kernel_extent(const ax_loop_kernel *kernel) {
   return kernel->rank > kernel->reduce_rank ? kernel->dims[kernel->ranged] : 1;
 }
 
 /* Room for one more item in an arena array, doubling. False when there is no memory. */
-static bool reserve(ax_kernel *kernel, void *items, size_t item_bytes, uint32_t count, uint32_t *capacity) {
+static bool reserve(ax_loop_kernel *kernel, void *items, size_t item_bytes, uint32_t count, uint32_t *capacity) {
   if (kernel->failed) return false;
   if (count < *capacity) return true;
   uint32_t larger = *capacity < 8 ? 8 : *capacity * 2;
@@ -38,7 +38,7 @@ static bool reserve(ax_kernel *kernel, void *items, size_t item_bytes, uint32_t 
   return true;
 }
 
-uint32_t ax_kernel_slot(ax_kernel *kernel, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
+uint32_t ax_kernel_slot(ax_loop_kernel *kernel, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
   if (kernel->slot_count == AX_MAX_SLOTS) kernel->failed = true;
   if (!reserve(kernel, &kernel->slots, sizeof kernel->slots[0], kernel->slot_count, &kernel->slot_capacity)) return 0;
   ax_slot *slot = &kernel->slots[kernel->slot_count];
@@ -58,7 +58,7 @@ static bool ats_equal(const ax_position *a, const ax_position *b, uint32_t rank)
   return true;
 }
 
-static bool expr_equal(const ax_kernel *kernel, const ax_expr *a, const ax_expr *b) {
+static bool expr_equal(const ax_loop_kernel *kernel, const ax_expr *a, const ax_expr *b) {
   if (a->op != b->op || a->dtype != b->dtype || a->imm != b->imm || memcmp(a->arg, b->arg, sizeof a->arg) != 0) return false;
   return a->op != AX_LEAF_LOAD || (a->slot == b->slot && ats_equal(a->at, b->at, kernel->slots[a->slot].rank));
 }
@@ -79,7 +79,7 @@ static uint64_t hash_at(uint64_t hash, const ax_position *at, uint32_t rank) {
   return hash;
 }
 
-static uint64_t hash_expr(uint64_t hash, const ax_kernel *kernel, const ax_expr *expr) {
+static uint64_t hash_expr(uint64_t hash, const ax_loop_kernel *kernel, const ax_expr *expr) {
   hash = ax_hash_word(hash, pair((uint32_t)expr->op << 8 | (uint32_t)expr->dtype, expr->slot));
   hash = ax_hash_word(hash, (uint64_t)expr->imm);
   if (expr->op == AX_LEAF_LOAD) return hash_at(hash, expr->at, kernel->slots[expr->slot].rank);
@@ -88,7 +88,7 @@ static uint64_t hash_expr(uint64_t hash, const ax_kernel *kernel, const ax_expr 
 }
 
 /* Where the table has an equal node, or room for it. */
-static uint32_t *place_of(const ax_kernel *kernel, const ax_expr *expr) {
+static uint32_t *place_of(const ax_loop_kernel *kernel, const ax_expr *expr) {
   for (uint64_t at = hash_expr(AX_HASH_SEED, kernel, expr);; at++) {
     uint32_t *place = &kernel->table[at & (kernel->table_size - 1)];
     if (*place == 0 || expr_equal(kernel, &kernel->exprs[*place - 1], expr)) return place;
@@ -96,7 +96,7 @@ static uint32_t *place_of(const ax_kernel *kernel, const ax_expr *expr) {
 }
 
 /* A table that is at most half full. False when there is no memory. */
-static bool reserve_table(ax_kernel *kernel) {
+static bool reserve_table(ax_loop_kernel *kernel) {
   if (2 * kernel->expr_count < kernel->table_size) return true;
   uint32_t size = kernel->table_size == 0 ? 4 * few_exprs : kernel->table_size;
   while (size <= 2 * kernel->expr_count) size *= 2;
@@ -107,7 +107,7 @@ static bool reserve_table(ax_kernel *kernel) {
   return !kernel->failed;
 }
 
-static ax_ex find(const ax_kernel *kernel, const ax_expr *expr) {
+static ax_ex find(const ax_loop_kernel *kernel, const ax_expr *expr) {
   if (kernel->table_size > 0) {
     uint32_t found = *place_of(kernel, expr);
     return found != 0 ? found - 1 : AX_NONE;
@@ -117,7 +117,7 @@ static ax_ex find(const ax_kernel *kernel, const ax_expr *expr) {
   return AX_NONE;
 }
 
-static ax_ex add(ax_kernel *kernel, const ax_expr *expr) {
+static ax_ex add(ax_loop_kernel *kernel, const ax_expr *expr) {
   if (kernel->failed || (kernel->expr_count >= few_exprs && !reserve_table(kernel))) return 0;
   ax_ex found = find(kernel, expr);
   if (found != AX_NONE) return found;
@@ -132,31 +132,31 @@ static ax_ex add(ax_kernel *kernel, const ax_expr *expr) {
   return kernel->expr_count++;
 }
 
-static ax_ex leaf(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, int64_t imm) {
+static ax_ex leaf(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, int64_t imm) {
   return add(kernel, &(ax_expr){.op = op, .dtype = dtype, .arg = {AX_NONE, AX_NONE, AX_NONE}, .imm = imm});
 }
 
-ax_ex ax_kernel_const(ax_kernel *kernel, ax_dtype dtype, int64_t bits) {
+ax_ex ax_kernel_const(ax_loop_kernel *kernel, ax_dtype dtype, int64_t bits) {
   return leaf(kernel, AX_LEAF_CONST, dtype, bits);
 }
-ax_ex ax_kernel_index(ax_kernel *kernel, uint32_t dim) { return leaf(kernel, AX_LEAF_INDEX, AX_S64, dim); }
-ax_ex ax_kernel_axis(ax_kernel *kernel, uint32_t axis) { return leaf(kernel, AX_LEAF_AXIS, AX_S64, axis); }
+ax_ex ax_kernel_index(ax_loop_kernel *kernel, uint32_t dim) { return leaf(kernel, AX_LEAF_INDEX, AX_S64, dim); }
+ax_ex ax_kernel_axis(ax_loop_kernel *kernel, uint32_t axis) { return leaf(kernel, AX_LEAF_AXIS, AX_S64, axis); }
 
-ax_ex ax_kernel_load(ax_kernel *kernel, uint32_t slot, const ax_position *at) {
+ax_ex ax_kernel_load(ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
   if (kernel->failed) return 0;
   return add(kernel, &(ax_expr){.op = AX_LEAF_LOAD, .dtype = kernel->slots[slot].dtype, .arg = {AX_NONE, AX_NONE, AX_NONE},
                                 .slot = slot, .at = at});
 }
 
-ax_ex ax_kernel_op(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c) {
+ax_ex ax_kernel_op(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c) {
   return add(kernel, &(ax_expr){.op = op, .dtype = dtype, .arg = {a, b, c}});
 }
 
-ax_ex ax_kernel_op_imm(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, int64_t imm) {
+ax_ex ax_kernel_op_imm(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, int64_t imm) {
   return add(kernel, &(ax_expr){.op = op, .dtype = dtype, .arg = {a, AX_NONE, AX_NONE}, .imm = imm});
 }
 
-void ax_kernel_store(ax_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex expr, ax_scalar reduce) {
+void ax_kernel_store(ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex expr, ax_scalar reduce) {
   if (!reserve(kernel, &kernel->stores, sizeof kernel->stores[0], kernel->store_count, &kernel->store_capacity)) return;
   const ax_position *copy = ax_arena_copy(kernel->arena, at, kernel->slots[slot].rank * sizeof at[0]);
   kernel->failed = copy == NULL;
@@ -173,7 +173,7 @@ bool ax_at_is_identity(const ax_position *at, uint32_t rank) {
   return true;
 }
 
-bool ax_kernel_covers(const ax_kernel *kernel, uint32_t slot, const ax_position *at) {
+bool ax_kernel_covers(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
   const ax_slot *array = &kernel->slots[slot];
   return array->rank == kernel->rank && ax_at_is_identity(at, array->rank) &&
          memcmp(array->dims, kernel->dims, array->rank * sizeof array->dims[0]) == 0;
@@ -186,8 +186,8 @@ static bool copy_at(ax_arena *arena, const ax_position **at, uint32_t rank) {
   return *at != NULL;
 }
 
-ax_kernel *ax_kernel_copy(ax_arena *arena, const ax_kernel *from) {
-  ax_kernel *kernel = ax_arena_copy(arena, from, sizeof *from);
+ax_loop_kernel *ax_kernel_copy(ax_arena *arena, const ax_loop_kernel *from) {
+  ax_loop_kernel *kernel = ax_arena_copy(arena, from, sizeof *from);
   if (kernel == NULL) return NULL;
   kernel->arena = arena;
   kernel->table = NULL;
@@ -209,7 +209,7 @@ ax_kernel *ax_kernel_copy(ax_arena *arena, const ax_kernel *from) {
   return copied ? kernel : NULL;
 }
 
-size_t ax_kernel_copy_bytes(const ax_kernel *kernel) {
+size_t ax_kernel_copy_bytes(const ax_loop_kernel *kernel) {
   size_t bytes = ax_arena_bytes(sizeof *kernel) + ax_arena_bytes(kernel->expr_count * sizeof kernel->exprs[0]) +
                  ax_arena_bytes(kernel->slot_count * sizeof kernel->slots[0]) +
                  ax_arena_bytes(kernel->store_count * sizeof kernel->stores[0]);
@@ -223,7 +223,7 @@ size_t ax_kernel_copy_bytes(const ax_kernel *kernel) {
 
 /* --- Structure --- */
 
-uint64_t ax_kernel_hash(const ax_kernel *kernel) {
+uint64_t ax_kernel_hash(const ax_loop_kernel *kernel) {
   uint64_t hash = ax_hash_bytes(AX_HASH_SEED, kernel->dims, kernel->rank * sizeof kernel->dims[0]);
   hash = ax_hash_bytes(hash, &kernel->reduce_rank, sizeof kernel->reduce_rank);
   hash = ax_hash_bytes(hash, &kernel->ranged, sizeof kernel->ranged);
@@ -237,7 +237,7 @@ uint64_t ax_kernel_hash(const ax_kernel *kernel) {
   return hash;
 }
 
-static bool slots_equal(const ax_kernel *a, const ax_kernel *b) {
+static bool slots_equal(const ax_loop_kernel *a, const ax_loop_kernel *b) {
   if (a->slot_count != b->slot_count) return false;
   for (uint32_t i = 0; i < a->slot_count; i++) {
     const ax_slot *x = &a->slots[i], *y = &b->slots[i];
@@ -247,7 +247,7 @@ static bool slots_equal(const ax_kernel *a, const ax_kernel *b) {
   return true;
 }
 
-static bool stores_equal(const ax_kernel *a, const ax_kernel *b) {
+static bool stores_equal(const ax_loop_kernel *a, const ax_loop_kernel *b) {
   if (a->store_count != b->store_count) return false;
   for (uint32_t i = 0; i < a->store_count; i++) {
     const ax_store *x = &a->stores[i], *y = &b->stores[i];
@@ -258,7 +258,7 @@ static bool stores_equal(const ax_kernel *a, const ax_kernel *b) {
   return true;
 }
 
-bool ax_kernel_equal(const ax_kernel *a, const ax_kernel *b) {
+bool ax_kernel_equal(const ax_loop_kernel *a, const ax_loop_kernel *b) {
   if (a->rank != b->rank || a->reduce_rank != b->reduce_rank || a->ranged != b->ranged || a->expr_count != b->expr_count ||
       memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0 || !slots_equal(a, b))
     return false;
@@ -288,7 +288,7 @@ static void add_at(ax_text *text, const ax_position *at, uint32_t rank) {
   ax_text_add(text, "]");
 }
 
-static void add_expr(ax_text *text, const ax_kernel *kernel, ax_ex id) {
+static void add_expr(ax_text *text, const ax_loop_kernel *kernel, ax_ex id) {
   const ax_expr *expr = &kernel->exprs[id];
   ax_text_add(text, "  e%u:%s = %s", id, ax_dtype_name(expr->dtype), ax_scalar_name(expr->op));
   for (int i = 0; i < ax_scalar_arity(expr->op); i++) ax_text_add(text, " e%u", expr->arg[i]);
@@ -304,7 +304,7 @@ static void add_expr(ax_text *text, const ax_kernel *kernel, ax_ex id) {
   ax_text_add(text, "\n");
 }
 
-void ax_kernel_text(ax_text *text, const ax_kernel *kernel) {
+void ax_kernel_text(ax_text *text, const ax_loop_kernel *kernel) {
   ax_text_add(text, "for");
   for (uint32_t d = 0; d < kernel->rank; d++)
     ax_text_add(text, "%s i%u<%lld", d == kernel->rank - kernel->reduce_rank ? " reduce" : "", d, (long long)kernel->dims[d]);

@@ -50,7 +50,7 @@ typedef struct ax_store {
   const ax_position *at;  /* one a dimension of the slot */
 } ax_store;
 
-typedef struct ax_kernel {
+typedef struct ax_loop_kernel {
   ax_arena *arena;
   bool failed;
   uint32_t rank, reduce_rank;
@@ -62,45 +62,45 @@ typedef struct ax_kernel {
   ax_slot *slots;
   ax_store *stores;
   uint32_t *table, table_size; /* 1 + a node by its hash, or 0: how equal nodes are found */
-} ax_kernel;
+} ax_loop_kernel;
 
 /* A kernel at work: the buffer, by number, that each of its slots stands for. */
 typedef struct ax_bound {
-  ax_kernel *kernel;
+  ax_loop_kernel *kernel;
   uint32_t *buffers;
 } ax_bound;
 
-ax_kernel *ax_kernel_create(ax_arena *arena, uint32_t rank, uint32_t reduce_rank, const int64_t *dims); /* NULL: no memory */
-uint32_t ax_kernel_slot(ax_kernel *kernel, ax_dtype dtype, uint32_t rank, const int64_t *dims);
-ax_ex ax_kernel_const(ax_kernel *kernel, ax_dtype dtype, int64_t bits);
-ax_ex ax_kernel_index(ax_kernel *kernel, uint32_t dim);
-ax_ex ax_kernel_axis(ax_kernel *kernel, uint32_t axis);
-ax_ex ax_kernel_load(ax_kernel *kernel, uint32_t slot, const ax_position *at);
+ax_loop_kernel *ax_kernel_create(ax_arena *arena, uint32_t rank, uint32_t reduce_rank, const int64_t *dims); /* NULL: no memory */
+uint32_t ax_kernel_slot(ax_loop_kernel *kernel, ax_dtype dtype, uint32_t rank, const int64_t *dims);
+ax_ex ax_kernel_const(ax_loop_kernel *kernel, ax_dtype dtype, int64_t bits);
+ax_ex ax_kernel_index(ax_loop_kernel *kernel, uint32_t dim);
+ax_ex ax_kernel_axis(ax_loop_kernel *kernel, uint32_t axis);
+ax_ex ax_kernel_load(ax_loop_kernel *kernel, uint32_t slot, const ax_position *at);
 /* Equal nodes are shared. Unused operands are AX_NONE. */
-ax_ex ax_kernel_op(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c);
-ax_ex ax_kernel_op_imm(ax_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, int64_t imm);
-void ax_kernel_store(ax_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex expr, ax_scalar reduce);
+ax_ex ax_kernel_op(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c);
+ax_ex ax_kernel_op_imm(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, int64_t imm);
+void ax_kernel_store(ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex expr, ax_scalar reduce);
 
 /* A copy as large as it needs to be, in an arena of its own or another's; to be read, though it may grow like any other. NULL:
    no memory. */
-ax_kernel *ax_kernel_copy(ax_arena *arena, const ax_kernel *kernel);
-size_t ax_kernel_copy_bytes(const ax_kernel *kernel); /* what the copy takes of the arena */
+ax_loop_kernel *ax_kernel_copy(ax_arena *arena, const ax_loop_kernel *kernel);
+size_t ax_kernel_copy_bytes(const ax_loop_kernel *kernel); /* what the copy takes of the arena */
 
 /* Of the dimension it is ranged over; 1 where all are reduced over. */
-int64_t ax_kernel_extent(const ax_kernel *kernel);
+int64_t ax_kernel_extent(const ax_loop_kernel *kernel);
 /* Nanoseconds on one thread, to tell microseconds from milliseconds. */
-double ax_kernel_time(const ax_kernel *kernel); /* loop/cut.c */
+double ax_kernel_time(const ax_loop_kernel *kernel); /* loop/cut.c */
 
 /* at[d] = i[d]: the slot's dimensions are the loop's first ones. */
 void ax_at_identity(ax_position *at, uint32_t rank);
 bool ax_at_is_identity(const ax_position *at, uint32_t rank);
 /* Going through its steps, a kernel comes to every element of a slot's array at these positions, as it lies. */
-bool ax_kernel_covers(const ax_kernel *kernel, uint32_t slot, const ax_position *at);
+bool ax_kernel_covers(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at);
 
 /* Structure only: equal kernels give the same machine code. */
-uint64_t ax_kernel_hash(const ax_kernel *kernel);
-bool ax_kernel_equal(const ax_kernel *a, const ax_kernel *b);
+uint64_t ax_kernel_hash(const ax_loop_kernel *kernel);
+bool ax_kernel_equal(const ax_loop_kernel *a, const ax_loop_kernel *b);
 /* For messages and golden files. */
-void ax_kernel_text(ax_text *text, const ax_kernel *kernel);
+void ax_kernel_text(ax_text *text, const ax_loop_kernel *kernel);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct copier {
 } copier;
 
 /* A kernel without nodes over the index space of `like`, with room for the buffers of its slots. */
-static ax_status start(ax_arena *arena, const ax_kernel *like, uint32_t reduce_rank, ax_bound *out) {
+static ax_status start(ax_arena *arena, const ax_loop_kernel *like, uint32_t reduce_rank, ax_bound *out) {
   out->kernel = ax_kernel_create(arena, like->rank, reduce_rank, like->dims);
   out->buffers = ax_arena_alloc(arena, AX_MOST_SLOTS * sizeof out->buffers[0]);
   return out->kernel != NULL && out->buffers != NULL ? AX_OK : ax_out_of_memory(0);
@@ -37,7 +37,7 @@ static ax_status start_copier(copier *c, ax_arena *arena, const ax_bound *from, 
 
 /* The slot of `to` for a buffer. */
 static uint32_t slot_of(copier *c, uint32_t buffer, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
-  ax_kernel *to = c->to->kernel;
+  ax_loop_kernel *to = c->to->kernel;
   for (uint32_t i = 0; i < to->slot_count; i++)
     if (c->to->buffers[i] == buffer) return i;
   if (to->slot_count == AX_MOST_SLOTS) {
@@ -68,7 +68,7 @@ static ax_position compose(copier *c, ax_position inner) {
 
 /* The loop index d of `from`, as an expression in `to`. */
 static ax_ex index_expr(copier *c, uint32_t d) {
-  ax_kernel *to = c->to->kernel;
+  ax_loop_kernel *to = c->to->kernel;
   if (c->at == NULL) return ax_kernel_index(to, d);
   const ax_position *at = &c->at[d];
   if (at->dynamic != AX_NONE) {
@@ -105,7 +105,7 @@ static bool address_by_digits(const copier *c, const ax_affine *address, ax_affi
 
 /* The slot for an array of from's, or for a view of it that has a dimension for each loop index, and the positions `from` in it. */
 static uint32_t slot_by_digits(copier *c, uint32_t from_slot, const ax_position *from, ax_position *at) {
-  ax_kernel *to = c->to->kernel;
+  ax_loop_kernel *to = c->to->kernel;
   const ax_slot *array = &c->from->kernel->slots[from_slot];
   ax_affine here, there;
   int64_t dims[AX_MAX_RANK];
@@ -121,7 +121,7 @@ static uint32_t slot_by_digits(copier *c, uint32_t from_slot, const ax_position 
 }
 
 static ax_ex index_by_digits(copier *c, uint32_t d) {
-  ax_kernel *to = c->to->kernel;
+  ax_loop_kernel *to = c->to->kernel;
   const ax_digits *one = c->digits;
   while (one->last < d) one++;
   c->failed = c->failed || one->first != one->last;
@@ -145,7 +145,7 @@ static uint32_t slot_and_at(copier *c, uint32_t from_slot, const ax_position *fr
 }
 
 static ax_ex copy_one(copier *c, const ax_expr *expr) {
-  ax_kernel *to = c->to->kernel;
+  ax_loop_kernel *to = c->to->kernel;
   ax_position at[AX_MAX_RANK];
   ax_ex arg[3];
   switch (expr->op) {
@@ -165,14 +165,14 @@ static ax_ex copy_one(copier *c, const ax_expr *expr) {
 
 /* Copies all nodes of `from`; those already mapped are kept as they are. */
 static void copy_all(copier *c) {
-  const ax_kernel *from = c->from->kernel;
+  const ax_loop_kernel *from = c->from->kernel;
   for (uint32_t i = 0; i < from->expr_count && !c->failed; i++)
     if (c->map[i] == AX_NONE) c->map[i] = copy_one(c, &from->exprs[i]);
   if (c->to->kernel->failed || c->to->kernel->expr_count > AX_MOST_EXPRS) c->failed = true;
 }
 
 static void copy_stores(copier *c, const bool *dropped) {
-  const ax_kernel *from = c->from->kernel;
+  const ax_loop_kernel *from = c->from->kernel;
   for (uint32_t i = 0; i < from->store_count && !c->failed; i++) {
     const ax_store *store = &from->stores[i];
     ax_position at[AX_MAX_RANK];
@@ -213,7 +213,7 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
     inner.at = at;
     inner.failed = c->failed;
   } else if (ax_affine_of(loaded->rank, loaded->dims, load->at, &address)) {
-    const ax_kernel *to = c->to->kernel;
+    const ax_loop_kernel *to = c->to->kernel;
     address.offset += offset;
     inner.digits = digits;
     inner.failed = !ax_affine_digits(&address, to->rank, to->dims, stored->rank, stored->dims, digits, &inner.digit_count);
@@ -228,7 +228,7 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
 
 ax_status ax_kernel_inline(ax_arena *arena, const ax_bound *producer, const ax_store *store, const ax_bound *consumer, uint32_t slot,
                            int64_t offset, const ax_views *views, ax_bound *out) {
-  const ax_kernel *old = consumer->kernel;
+  const ax_loop_kernel *old = consumer->kernel;
   ax_bound fresh;
   copier c;
   AX_TRY(start(arena, old, old->reduce_rank, &fresh));
@@ -250,7 +250,7 @@ ax_status ax_kernel_inline(ax_arena *arena, const ax_bound *producer, const ax_s
 
 /* The nodes of second that load what first stores are first's expressions. */
 static void map_through(const copier *first, copier *second) {
-  const ax_kernel *a = first->from->kernel, *b = second->from->kernel;
+  const ax_loop_kernel *a = first->from->kernel, *b = second->from->kernel;
   for (uint32_t j = 0; j < b->expr_count; j++)
     for (uint32_t i = 0; b->exprs[j].op == AX_LEAF_LOAD && i < a->store_count; i++)
       if (first->from->buffers[a->stores[i].slot] == second->from->buffers[b->exprs[j].slot])
@@ -258,7 +258,7 @@ static void map_through(const copier *first, copier *second) {
 }
 
 ax_status ax_kernel_merge(ax_arena *arena, const ax_bound *first, const ax_bound *second, ax_bound *out) {
-  const ax_kernel *a = first->kernel, *b = second->kernel;
+  const ax_loop_kernel *a = first->kernel, *b = second->kernel;
   ax_bound fresh;
   copier from_first, from_second;
   AX_TRY(start(arena, a, a->reduce_rank > b->reduce_rank ? a->reduce_rank : b->reduce_rank, &fresh));
@@ -278,8 +278,8 @@ ax_status ax_kernel_merge(ax_arena *arena, const ax_bound *first, const ax_bound
 
 ax_status ax_kernel_redimension(ax_arena *arena, const ax_bound *kernel, uint32_t rank, const int64_t *dims, const ax_views *views,
                                 ax_bound *out) {
-  const ax_kernel *old = kernel->kernel;
-  const ax_kernel like = {.rank = rank};
+  const ax_loop_kernel *old = kernel->kernel;
+  const ax_loop_kernel like = {.rank = rank};
   ax_digits digits[AX_MAX_RANK];
   ax_affine step = {0};
   ax_bound fresh;
@@ -300,7 +300,7 @@ ax_status ax_kernel_redimension(ax_arena *arena, const ax_bound *kernel, uint32_
 }
 
 ax_status ax_kernel_piece(ax_arena *arena, const ax_bound *kernel, uint32_t dim, int64_t begin, int64_t extent, ax_bound *out) {
-  const ax_kernel *old = kernel->kernel;
+  const ax_loop_kernel *old = kernel->kernel;
   ax_position at[AX_MAX_RANK];
   ax_bound fresh;
   copier c;
@@ -324,7 +324,7 @@ static void need_position(const ax_position *at, uint32_t rank, bool *needed) {
 }
 
 /* needed: cleared, one a node. */
-static void find_needed(const ax_kernel *kernel, const bool *dropped, bool *needed) {
+static void find_needed(const ax_loop_kernel *kernel, const bool *dropped, bool *needed) {
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
     if (dropped != NULL && dropped[i]) continue;
@@ -334,7 +334,7 @@ static void find_needed(const ax_kernel *kernel, const bool *dropped, bool *need
   ax_kernel_needs(kernel, needed);
 }
 
-void ax_kernel_needs(const ax_kernel *kernel, bool *needed) {
+void ax_kernel_needs(const ax_loop_kernel *kernel, bool *needed) {
   for (uint32_t i = kernel->expr_count; i-- > 0;) {
     const ax_expr *expr = &kernel->exprs[i];
     if (!needed[i]) continue;
@@ -344,7 +344,7 @@ void ax_kernel_needs(const ax_kernel *kernel, bool *needed) {
   }
 }
 
-bool ax_kernel_is_pruned(const ax_kernel *kernel) {
+bool ax_kernel_is_pruned(const ax_loop_kernel *kernel) {
   bool needed[AX_MOST_EXPRS] = {false}, touched[AX_MOST_SLOTS] = {false};
   if (kernel->expr_count > AX_MOST_EXPRS || kernel->slot_count > AX_MOST_SLOTS) return false;
   find_needed(kernel, NULL, needed);
@@ -359,7 +359,7 @@ bool ax_kernel_is_pruned(const ax_kernel *kernel) {
 }
 
 ax_status ax_kernel_prune(ax_arena *arena, const ax_bound *kernel, const bool *dropped, ax_bound *out) {
-  const ax_kernel *old = kernel->kernel;
+  const ax_loop_kernel *old = kernel->kernel;
   ax_bound fresh;
   copier c;
   bool *needed = ax_arena_alloc(arena, old->expr_count + 1);

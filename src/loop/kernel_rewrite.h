@@ -33,8 +33,8 @@ AX_MUST_USE ax_status ax_kernel_piece(ax_arena *arena, const ax_bound *kernel, u
 /* Without the stores for which dropped[i] (NULL: none), the nodes nobody uses then, and the slots nobody touches. */
 AX_MUST_USE ax_status ax_kernel_prune(ax_arena *arena, const ax_bound *kernel, const bool *dropped, ax_bound *out);
 /* needed: by node; marks what those that are marked are made of. */
-void ax_kernel_needs(const ax_kernel *kernel, bool *needed);
+void ax_kernel_needs(const ax_loop_kernel *kernel, bool *needed);
 /* Whether pruning would change nothing. */
-bool ax_kernel_is_pruned(const ax_kernel *kernel);
+bool ax_kernel_is_pruned(const ax_loop_kernel *kernel);
 
 #endif

@@ -205,7 +205,7 @@ static void equal_nodes(void **state) {
   assert_int_equal(b.kernel->expr_count, 151);
   ax_arena own = {0};
   assert_true(ax_arena_reserve(&own, ax_kernel_copy_bytes(b.kernel)));
-  ax_kernel *copy = ax_kernel_copy(&own, b.kernel);
+  ax_loop_kernel *copy = ax_kernel_copy(&own, b.kernel);
   assert_true(ax_kernel_equal(copy, b.kernel));
   assert_true(ax_kernel_hash(copy) == ax_kernel_hash(b.kernel));
   assert_int_equal(ax_kernel_op(copy, AX_SCALAR_EXP, AX_F32, x, AX_NONE, AX_NONE), 151);

@@ -8,7 +8,7 @@ static void too_many_slots(void **state) {
   const int64_t dims[] = {4};
   ax_arena arena = {0};
   ax_position at[1];
-  ax_kernel *kernel = ax_kernel_create(&arena, 1, 0, dims);
+  ax_loop_kernel *kernel = ax_kernel_create(&arena, 1, 0, dims);
   ax_at_identity(at, 1);
   for (uint32_t i = 0; i < AX_MAX_SLOTS; i++) assert_int_equal(ax_kernel_slot(kernel, AX_F32, 1, dims), i);
   assert_false(kernel->failed);

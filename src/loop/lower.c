@@ -78,7 +78,7 @@ ax_status ax_lower_kernel_begin(ax_lower *lower, uint32_t rank, uint32_t reduce_
 
 /* The kernel's slot for a buffer. */
 static uint32_t slot_of(ax_lower *lower, uint32_t buffer) {
-  ax_kernel *kernel = lower->kernel;
+  ax_loop_kernel *kernel = lower->kernel;
   for (uint32_t i = 0; i < kernel->slot_count; i++)
     if (lower->buffers[i] == buffer) return i;
   const ax_type *type = &lower->plan->buffers[buffer].type;
@@ -115,7 +115,7 @@ void ax_lower_store(ax_lower *lower, uint32_t buffer, const ax_position *at, ax_
 }
 
 ax_status ax_lower_kernel_end(ax_lower *lower) {
-  ax_kernel *kernel = lower->kernel;
+  ax_loop_kernel *kernel = lower->kernel;
   lower->kernel = NULL;
   uint32_t bytes = kernel->slot_count * (uint32_t)sizeof(uint32_t);
   ax_op op = {.kind = AX_OP_KERNEL, .kernel = {kernel, ax_arena_copy(&lower->plan->drafts, lower->buffers, bytes)}};

@@ -14,7 +14,7 @@ typedef struct ax_lower {
   const ax_axis_set *differs; /* of each value of `program` */
   ax_flow *flow;              /* that says so */
   ax_axis_set diverging;   /* axes along which devices may be in different places: inside a branch or loop they choose */
-  ax_kernel *kernel;       /* being built, and its buffers by slot */
+  ax_loop_kernel *kernel;       /* being built, and its buffers by slot */
   uint32_t *buffers;
   uint32_t buffers_capacity;
   uint32_t *operand, operand_capacity; /* by buffer, of a call being lowered: the first operand that it is; not set for others */

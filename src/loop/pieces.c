@@ -88,7 +88,7 @@ static void forget(void *context, uint32_t buffer, bool writes) {
 static bool find_part(const cutter *c, uint32_t at, uint32_t root, uint32_t *dim, part *out) {
   const ax_op *op = &c->nodes[at].op;
   if (op->kind != AX_OP_KERNEL || op->kernel.kernel->reduce_rank != 0) return false;
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   uint32_t store = 0, cut = AX_NONE;
   while (store < kernel->store_count && op->kernel.buffers[kernel->stores[store].slot] != root) store++;
   if (store == kernel->store_count) return false;
@@ -142,7 +142,7 @@ static bool writes_result(const cutter *c, const ax_op *op) {
 }
 
 static bool find_stride(const cutter *c, const ax_op *op, const parts *p, stride *out, uint32_t *loads) {
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   bool any = false;
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *load = &kernel->exprs[i];
@@ -162,7 +162,7 @@ static bool can_cut(const cutter *c, uint32_t at, const parts *p, stride *out, u
   const ax_op *op = &c->nodes[at].op;
   uint32_t to, from;
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || ax_op_copies_all(op, &to, &from)) return false;
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   if (kernel->reduce_rank != 0 || kernel->rank > AX_MAX_RANK || writes_result(c, op)) return false;
   if (!find_stride(c, op, p, out, loads)) return false;
   int64_t run = 1, extent = kernel->dims[out->dim];
@@ -185,7 +185,7 @@ static bool can_cut(const cutter *c, uint32_t at, const parts *p, stride *out, u
 
 /* In a fresh kernel, the slot of the root becomes that of a part. */
 static ax_status use_part(cutter *c, ax_bound *kernel, const parts *p, const part *one) {
-  ax_kernel *k = kernel->kernel;
+  ax_loop_kernel *k = kernel->kernel;
   for (uint32_t s = 0; s < k->slot_count; s++) {
     if (kernel->buffers[s] != p->root) continue;
     k->slots[s].dims[p->dim] = one->extent;

@@ -3,7 +3,7 @@
 #include "loop/passes.h"
 
 static void visit_kernel(const ax_op *op, ax_visit visit, void *context) {
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->expr_count; i++)
     if (kernel->exprs[i].op == AX_LEAF_LOAD) visit(context, op->kernel.buffers[kernel->exprs[i].slot], false);
   for (uint32_t i = 0; i < kernel->store_count; i++) visit(context, op->kernel.buffers[kernel->stores[i].slot], true);
@@ -164,7 +164,7 @@ bool ax_op_has_messages(const ax_op *op) {
 
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_position **at) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   if (kernel->store_count != 1 || kernel->expr_count != 1 || kernel->reduce_rank != 0) return false;
   const ax_store *store = &kernel->stores[0];
   const ax_expr *load = &kernel->exprs[0];

@@ -168,7 +168,7 @@ static bool is_late(const recomputer *r, uint32_t before, uint32_t read, uint32_
 
 /* --- What may be made again --- */
 
-static uint32_t work_of(const ax_kernel *kernel) {
+static uint32_t work_of(const ax_loop_kernel *kernel) {
   uint32_t work = 1;
   for (uint32_t i = 0; i < kernel->expr_count; i++) work += kernel->exprs[i].op < AX_SCALAR_COUNT;
   return work;
@@ -177,14 +177,14 @@ static uint32_t work_of(const ax_kernel *kernel) {
 /* A kernel that computes all of one root, element by element. */
 static bool computes_whole(const recomputer *r, const ax_op *op) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   const ax_store *store = &kernel->stores[0];
   uint32_t buffer = op->kernel.buffers[store->slot];
   return kernel->store_count == 1 && store->reduce == AX_SCALAR_NONE && ax_kernel_covers(kernel, store->slot, store->at) &&
          r->plan->buffers[buffer].root == buffer;
 }
 
-static bool is_loaded(const ax_kernel *kernel, uint32_t slot) {
+static bool is_loaded(const ax_loop_kernel *kernel, uint32_t slot) {
   for (uint32_t i = 0; i < kernel->expr_count; i++)
     if (kernel->exprs[i].op == AX_LEAF_LOAD && kernel->exprs[i].slot == slot) return true;
   return false;
@@ -257,7 +257,7 @@ static bool add_operand(const recomputer *r, value *v, uint32_t buffer, bool dec
 /* decided: what late values before it come down to is known; else they are bases. */
 static void find_bases(const recomputer *r, value *v, bool decided) {
   const ax_op *op = &r->block->ops[v->writer];
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   v->work = work_of(kernel);
   v->base_count = 0;
   v->opaque = v->work > most_work;
@@ -334,7 +334,7 @@ static ax_status use_loads(recomputer *r, uint32_t at, ax_bound *bound) {
 /* The kernel that makes v once more, for the operation at `at`. */
 static ax_status make_again(recomputer *r, value *v, uint32_t at) {
   ax_op op = r->block->ops[v->writer];
-  const ax_kernel *kernel = op.kernel.kernel;
+  const ax_loop_kernel *kernel = op.kernel.kernel;
   ax_buffer buffer = r->plan->buffers[number_of(r, v)];
   op.axes = buffer.axes = r->block->ops[at].axes;
   buffer.root = AX_NONE;

@@ -46,7 +46,7 @@ static ax_pooled_kernel *add(ax_kernel_pool *pool) {
 
 /* The pool's kernel that equals `kernel`. When there is none yet, `kernel` itself becomes it, or a copy if `copied`: the caller's is about
    to go. */
-static ax_pooled_kernel *pooled_kernel(ax_kernel_pool *pool, ax_kernel *kernel, bool copied) {
+static ax_pooled_kernel *pooled_kernel(ax_kernel_pool *pool, ax_loop_kernel *kernel, bool copied) {
   const uint64_t hash = ax_kernel_hash(kernel);
   ax_memo_entry *entry = ax_memo_ask(&pool->memo, "kernel", NULL, &hash, sizeof hash);
   if (entry == NULL) return NULL;
@@ -63,7 +63,7 @@ static ax_pooled_kernel *pooled_kernel(ax_kernel_pool *pool, ax_kernel *kernel, 
   return pooled;
 }
 
-ax_pooled_kernel *ax_kernel_pool_find(ax_kernel_pool *pool, ax_kernel *kernel) { return pooled_kernel(pool, kernel, false); }
+ax_pooled_kernel *ax_kernel_pool_find(ax_kernel_pool *pool, ax_loop_kernel *kernel) { return pooled_kernel(pool, kernel, false); }
 
 void ax_kernel_pool_release(ax_pooled_kernel *pooled) {
   if (pooled != NULL) pooled->uses--;
@@ -73,7 +73,7 @@ void ax_kernel_pool_release(ax_pooled_kernel *pooled) {
 
 /* Two kernels, or one, and what is to be done with them. */
 typedef struct question {
-  const ax_kernel *kernel[2];
+  const ax_loop_kernel *kernel[2];
   uint64_t detail[2];
   uint8_t same[2 * AX_MAX_SLOTS]; /* of each slot, the second kernel's behind the first's: the first with its buffer */
 } question;

@@ -12,11 +12,11 @@
 #include "loop/kernel_rewrite.h"
 
 typedef struct ax_pooled_kernel {
-  ax_kernel *kernel;
+  ax_loop_kernel *kernel;
   ax_arena own;      /* of a kernel made here */
   size_t bytes;      /* of it */
   uint32_t uses;
-  ax_kernel *kept;   /* its copy for good, once there is one */
+  ax_loop_kernel *kept;   /* its copy for good, once there is one */
 } ax_pooled_kernel;
 
 typedef struct ax_kernel_pool { /* zero to start */
@@ -29,7 +29,7 @@ typedef struct ax_kernel_pool { /* zero to start */
 
 void ax_kernel_pool_deinit(ax_kernel_pool *pool);
 /* The one that equals `kernel`, which outlives the pool: one use more. NULL: no memory. */
-ax_pooled_kernel *ax_kernel_pool_find(ax_kernel_pool *pool, ax_kernel *kernel);
+ax_pooled_kernel *ax_kernel_pool_find(ax_kernel_pool *pool, ax_loop_kernel *kernel);
 void ax_kernel_pool_release(ax_pooled_kernel *pooled); /* one use less; NULL is allowed */
 
 /* What was made, with one use, and the buffers of its slots; `pooled` NULL: there is none. */

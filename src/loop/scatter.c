@@ -36,7 +36,7 @@ static bool is_own(const scatterer *s, uint32_t buffer) {
 /* A kernel that computes all of an array, one element a step, by so many nodes. */
 static bool stores_all(const ax_op *op, uint32_t exprs) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   return kernel->store_count == 1 && kernel->expr_count == exprs && kernel->reduce_rank == 0 && kernel->stores[0].reduce == AX_SCALAR_NONE &&
          ax_kernel_covers(kernel, kernel->stores[0].slot, kernel->stores[0].at);
 }
@@ -50,7 +50,7 @@ static bool is_zeros(const ax_op *op) {
 /* out = x + y, element by element. */
 static bool adds(const ax_op *op, uint32_t *x, uint32_t *y) {
   if (!stores_all(op, 3)) return false;
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   const ax_expr *sum = &kernel->exprs[kernel->stores[0].expr];
   if (sum->op != AX_SCALAR_ADD) return false;
   for (int k = 0; k < 2; k++) {
@@ -117,7 +117,7 @@ static void watch_one(void *context, uint32_t buffer, bool writes) {
   uint32_t root = root_of(w->s, buffer);
   if (!writes) return;
   if (root == w->base) w->written = true;
-  const ax_kernel *kernel = w->reader->kernel.kernel;
+  const ax_loop_kernel *kernel = w->reader->kernel.kernel;
   for (uint32_t i = 0; i < kernel->slot_count; i++)
     if (root_of(w->s, w->reader->kernel.buffers[i]) == root) w->written = true;
 }
@@ -143,13 +143,13 @@ static bool is_part_in_zeros(const scatterer *s, uint32_t table, uint32_t at, ui
   if (!ax_op_copies_all(&s->block->ops[*made], &to, &from) || to != table || !s->zeros[root_of(s, from)]) return false;
   const ax_op *update = &s->block->ops[*updated];
   if (update->kind != AX_OP_KERNEL || ax_op_is_ordered(update) || update->kernel.kernel->store_count != 1) return false;
-  const ax_kernel *kernel = update->kernel.kernel;
+  const ax_loop_kernel *kernel = update->kernel.kernel;
   return kernel->reduce_rank == 0 && kernel->stores[0].reduce == AX_SCALAR_NONE && stored(update) == table;
 }
 
 static ax_status make_copy(scatterer *s, ax_op *op, uint32_t to, uint32_t from) {
   const ax_type *type = &s->plan->buffers[to].type;
-  ax_kernel *kernel = ax_kernel_create(&s->plan->arena, type->rank, 0, type->dims);
+  ax_loop_kernel *kernel = ax_kernel_create(&s->plan->arena, type->rank, 0, type->dims);
   const uint32_t buffers[] = {from, to};
   op->kernel.kernel = kernel;
   op->kernel.buffers = ax_arena_copy(&s->plan->arena, buffers, sizeof buffers);
@@ -164,11 +164,11 @@ static ax_status make_copy(scatterer *s, ax_op *op, uint32_t to, uint32_t from) 
 /* sum = base + table becomes sum = copy of base where the table was updated, and the part added to the sum where that was computed. */
 static ax_status rewrite(scatterer *s, uint32_t made, uint32_t updated, uint32_t at, uint32_t base) {
   ax_op *ops = s->block->ops, part = ops[updated];
-  const ax_kernel *copy = ops[made].kernel.kernel;
+  const ax_loop_kernel *copy = ops[made].kernel.kernel;
   uint32_t sum = stored(&ops[at]), zeros = root_of(s, ops[made].kernel.buffers[copy->exprs[0].slot]);
   ops[updated] = ops[at];
   AX_TRY(make_copy(s, &ops[updated], sum, base));
-  ax_kernel *kernel = ax_kernel_copy(&s->plan->drafts, part.kernel.kernel); /* the other may be at work elsewhere too */
+  ax_loop_kernel *kernel = ax_kernel_copy(&s->plan->drafts, part.kernel.kernel); /* the other may be at work elsewhere too */
   if (kernel == NULL) return ax_out_of_memory(sizeof *kernel);
   part.kernel.kernel = kernel;
   ax_store *store = &kernel->stores[0];

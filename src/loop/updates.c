@@ -212,7 +212,7 @@ static void count_one(void *context, uint32_t buffer, bool writes) {
 
 /* Writes a part of something, at a place known when it runs. */
 static void note_updates(updater *u, const ax_op *op) {
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++)
     for (uint32_t d = 0; d < kernel->slots[kernel->stores[i].slot].rank; d++)
       if (kernel->stores[i].at[d].dynamic != AX_NONE) u->updated[root_of(u, op->kernel.buffers[kernel->stores[i].slot])] = true;

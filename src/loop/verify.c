@@ -64,14 +64,14 @@ static ax_status check_buffers(const verifier *v) {
 /* --- Kernels --- */
 
 /* The places that the static part of a position takes. */
-static void range_of(const ax_kernel *kernel, const ax_position *at, int64_t *low, int64_t *high) {
+static void range_of(const ax_loop_kernel *kernel, const ax_position *at, int64_t *low, int64_t *high) {
   int64_t reach = at->dim < 0 || kernel->dims[at->dim] == 0 ? 0 : at->coef * (kernel->dims[at->dim] - 1);
   *low = at->offset + (reach < 0 ? reach : 0);
   *high = at->offset + (reach > 0 ? reach : 0);
 }
 
 /* `before`: nodes that a dynamic position may be. */
-static ax_status check_position(const ax_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex before) {
+static ax_status check_position(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex before) {
   if (slot >= kernel->slot_count) return ax_error(AX_INTERNAL, "slot %u of %u", slot, kernel->slot_count);
   for (uint32_t d = 0; d < kernel->slots[slot].rank; d++) {
     int64_t low, high;
@@ -87,7 +87,7 @@ static ax_status check_position(const ax_kernel *kernel, uint32_t slot, const ax
   return AX_OK;
 }
 
-static bool is_empty(const ax_kernel *kernel) { return ax_dims_elems(kernel->rank, kernel->dims) == 0; }
+static bool is_empty(const ax_loop_kernel *kernel) { return ax_dims_elems(kernel->rank, kernel->dims) == 0; }
 
 static bool is_short_float(ax_dtype dtype) { return dtype == AX_F32 || dtype == AX_BF16 || dtype == AX_F16; }
 
@@ -96,7 +96,7 @@ static bool suits_slot(const ax_store *store, ax_dtype value, ax_dtype slot) {
 }
 
 /* A store goes to places that follow from loop indices as its positions say, and from nothing else that they bring. */
-static ax_status check_still(const ax_kernel *kernel, const ax_store *store) {
+static ax_status check_still(const ax_loop_kernel *kernel, const ax_store *store) {
   bool needed[AX_MOST_EXPRS] = {false};
   if (kernel->expr_count > AX_MOST_EXPRS) return AX_OK;
   for (uint32_t d = 0; d < kernel->slots[store->slot].rank; d++)
@@ -111,7 +111,7 @@ static ax_status check_still(const ax_kernel *kernel, const ax_store *store) {
   return AX_OK;
 }
 
-static ax_status check_nest(const ax_kernel *kernel) {
+static ax_status check_nest(const ax_loop_kernel *kernel) {
   for (ax_ex e = 0; e < kernel->expr_count; e++) {
     const ax_expr *expr = &kernel->exprs[e];
     for (int i = 0; i < ax_scalar_arity(expr->op); i++)
@@ -131,7 +131,7 @@ static ax_status check_nest(const ax_kernel *kernel) {
 }
 
 static ax_status check_kernel(const verifier *v, const ax_op *op) {
-  const ax_kernel *kernel = op->kernel.kernel;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->slot_count; i++) {
     const ax_slot *slot = &kernel->slots[i];
     if (op->kernel.buffers[i] >= v->plan->buffer_count) return ax_error(AX_INTERNAL, "slot %u is b%u", i, op->kernel.buffers[i]);

@@ -70,7 +70,7 @@ static ax_op *need(ax_plan *plan, ax_op_kind kind) {
   return op;
 }
 
-static ax_kernel *kernel(ax_plan *plan) { return need(plan, AX_OP_KERNEL)->kernel.kernel; }
+static ax_loop_kernel *kernel(ax_plan *plan) { return need(plan, AX_OP_KERNEL)->kernel.kernel; }
 
 static ax_buffer *view(ax_plan *plan) { /* of a loop */
   for (uint32_t i = 0; i < plan->buffer_count; i++)

@@ -83,7 +83,7 @@ static ax_status lower_index(ax_lower *lower, uint32_t x, uint32_t maximum, cons
   ax_position to[AX_MAX_RANK];
   ax_at_identity(to, r->kept.count);
   AX_TRY(ax_lower_kernel_begin(lower, r->rank, 1, r->dims));
-  ax_kernel *kernel = lower->kernel;
+  ax_loop_kernel *kernel = lower->kernel;
   ax_ex here = ax_lower_load(lower, x, r->at), most = ax_lower_load(lower, maximum, to);
   ax_ex hit = ax_kernel_op(kernel, AX_SCALAR_EQ, AX_BOOL, here, most, AX_NONE);
   if (ax_is_float(ax_lower_get(lower, x)->type.dtype)) {

@@ -52,7 +52,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   const ax_mesh *mesh = &lower->plan->mesh;
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_kernel_begin(lower, 0, 0, NULL));
-  ax_kernel *kernel = lower->kernel;
+  ax_loop_kernel *kernel = lower->kernel;
   ax_ex index = ax_kernel_const(kernel, AX_S64, 0);
   for (uint32_t i = 0; i < params->axes.count; i++) {
     int axis = ax_mesh_find(mesh, params->axes.name[i]);

@@ -246,7 +246,7 @@ static void at_starts(ax_lower *lower, const ax_type *x, const int64_t *sizes, c
   ax_at_identity(at, x->rank);
   for (uint32_t d = 0; d < x->rank; d++) {
     ax_dtype dtype = ax_lower_get(lower, starts[d])->type.dtype;
-    ax_kernel *kernel = lower->kernel;
+    ax_loop_kernel *kernel = lower->kernel;
     ax_ex start = ax_lower_load_scalar(lower, starts[d]);
     at[d].limit = x->dims[d] - sizes[d];
     if (dtype == AX_U64)

@@ -151,7 +151,7 @@ bool ax_indexing_take(const ax_prim *prim, const ax_dim_list *const lists[5], co
 
 /* Number `component` of an index, as an s64 node. */
 static ax_ex load_index(ax_lower *lower, const ax_windows *w, uint32_t indices, int component) {
-  ax_kernel *kernel = lower->kernel;
+  ax_loop_kernel *kernel = lower->kernel;
   ax_dtype dtype = ax_lower_get(lower, indices)->type.dtype;
   ax_position at[AX_MAX_RANK];
   for (uint32_t d = 0; d + 1 < w->index_rank; d++) at[d] = (ax_position){.dim = w->wide_of_index[d], .coef = 1, .dynamic = AX_NONE};
@@ -161,10 +161,10 @@ static ax_ex load_index(ax_lower *lower, const ax_windows *w, uint32_t indices, 
   return dtype == AX_S64 ? index : ax_kernel_op(kernel, AX_SCALAR_CONVERT, AX_S64, index, AX_NONE, AX_NONE);
 }
 
-static ax_ex both(ax_kernel *kernel, ax_ex a, ax_ex b) { return a == AX_NONE ? b : ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, a, b, AX_NONE); }
+static ax_ex both(ax_loop_kernel *kernel, ax_ex a, ax_ex b) { return a == AX_NONE ? b : ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, a, b, AX_NONE); }
 
 void ax_lower_windows(ax_lower *lower, const ax_windows *w, uint32_t indices, ax_position *at, ax_ex *inside) {
-  ax_kernel *kernel = lower->kernel;
+  ax_loop_kernel *kernel = lower->kernel;
   if (inside != NULL) *inside = AX_NONE;
   for (uint32_t d = 0; d < w->rank; d++) {
     at[d] = (ax_position){.dim = w->wide_of[d], .coef = 1, .dynamic = AX_NONE};
