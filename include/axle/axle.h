@@ -6,6 +6,7 @@
 #include "axle/collectives.h"
 #include "axle/exec.h"
 #include "axle/host.h"
+#include "axle/kernel.h"
 #include "axle/line.h"
 #include "axle/must.h"
 #include "axle/npy.h"

@@ -203,6 +203,41 @@ void ax_emit_pipeline_warp_specialized(const ax_warp_pipeline_options *options, 
 
 #pragma GCC visibility pop
 
+#ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_ref_slice(...) AX_LINED(ref_slice, __VA_ARGS__)
+#define ax_ref_strided_slice(...) AX_LINED(ref_strided_slice, __VA_ARGS__)
+#define ax_ref_at(ref, index) AX_LINED(ref_at, ref, AX_X(index))
+#define ax_ref_transpose(...) AX_LINED(ref_transpose, __VA_ARGS__)
+#define ax_ref_reshape(...) AX_LINED(ref_reshape, __VA_ARGS__)
+#define ax_ref_load(...) AX_LINED(ref_load, __VA_ARGS__)
+#define ax_ref_store(ref, value) AX_LINED_VOID(ref_store, ref, AX_X(value))
+#define ax_ref_swap(ref, value) AX_LINED(ref_swap, ref, AX_X(value))
+#define ax_ref_add(ref, value) AX_LINED_VOID(ref_add, ref, AX_X(value))
+#define ax_ref_load_masked(ref, mask, other) AX_LINED(ref_load_masked, ref, mask, AX_X(other))
+#define ax_ref_store_masked(ref, mask, value) AX_LINED_VOID(ref_store_masked, ref, mask, AX_X(value))
+#define ax_ref_swap_masked(ref, mask, value, other) AX_LINED(ref_swap_masked, ref, mask, AX_X(value), AX_X(other))
+#define ax_semaphore_signal(semaphore, amount, to) AX_LINED_VOID(semaphore_signal, semaphore, AX_X(amount), to)
+#define ax_semaphore_wait(semaphore, amount) AX_LINED_VOID(semaphore_wait, semaphore, AX_X(amount))
+#define ax_semaphore_read(...) AX_LINED(semaphore_read, __VA_ARGS__)
+#define ax_barrier_semaphore() ax_lined_value((ax_barrier_semaphore)(), AX_CALL("barrier_semaphore"))
+#define ax_barrier_arrive(...) AX_LINED_VOID(barrier_arrive, __VA_ARGS__)
+#define ax_barrier_wait(...) AX_LINED_VOID(barrier_wait, __VA_ARGS__)
+#define ax_copy_start(...) AX_LINED_VOID(copy_start, __VA_ARGS__)
+#define ax_copy_wait(...) AX_LINED_VOID(copy_wait, __VA_ARGS__)
+#define ax_copy(...) AX_LINED_VOID(copy, __VA_ARGS__)
+#define ax_copy_commit_group() ((ax_copy_commit_group)(), ax_stamp(AX_CALL("copy_commit_group")))
+#define ax_copy_wait_groups(...) AX_LINED_VOID(copy_wait_groups, __VA_ARGS__)
+#define ax_commit_smem() ((ax_commit_smem)(), ax_stamp(AX_CALL("commit_smem")))
+#define ax_program_id(...) AX_LINED(program_id, __VA_ARGS__)
+#define ax_num_programs(...) AX_LINED(num_programs, __VA_ARGS__)
+#define ax_set_max_registers(...) AX_LINED_VOID(set_max_registers, __VA_ARGS__)
+#define ax_kernel_trace_begin(...) AX_LINED_VOID(kernel_trace_begin, __VA_ARGS__)
+#define ax_kernel_trace_end() ((ax_kernel_trace_end)(), ax_stamp(AX_CALL("kernel_trace_end")))
+#define ax_run_scoped(...) AX_LINED_VOID(run_scoped, __VA_ARGS__)
+#define ax_kernel_call(...) AX_LINED_VOID(kernel_call, __VA_ARGS__)
+#define ax_mpmd_map(...) AX_LINED_VOID(mpmd_map, __VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

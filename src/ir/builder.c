@@ -42,6 +42,7 @@ void ax_builder_begin(ax_builder *builder, const ax_mesh *axes) {
     builder->memo = current->memo;
     builder->keeps_numbers = current->keeps_numbers;
     builder->notes = current->notes;
+    builder->grid = current->grid;
     builder->batch_split = current->batch_split;
     builder->batch_varying = current->batch_varying;
   }
@@ -129,7 +130,7 @@ static ax_status new_values(ax_builder *builder, const ax_type *types, uint32_t 
   *first = builder->value_count;
   if (count > 0) memcpy(builder->types + *first, types, count * sizeof types[0]);
   builder->value_count += count;
-  for (uint32_t i = 0; i < count; i++) builder->linear = builder->linear || types[i].form != AX_ARRAY;
+  for (uint32_t i = 0; i < count; i++) builder->linear = builder->linear || types[i].form == AX_FUTURE || types[i].form == AX_TOKEN;
   return AX_OK;
 }
 
@@ -208,6 +209,7 @@ static ax_status capture(ax_builder *builder, ax_value outer, uint32_t *id) {
   }
   ax_type type = builder->parent->types[outer.id];
   ax_spread_vary(&type.spread, builder->capture_varying);
+  ax_spread_keep_checked(&type.spread, &builder->axes);
   AX_TRY(new_values(builder, &type, 1, id));
   builder->captured[builder->captured_count] = outer;
   builder->captured_ids[builder->captured_count++] = *id;
@@ -308,12 +310,12 @@ static ax_status check_sizes(const ax_infer_args *args) {
 static ax_status check_forms(const ax_infer_args *args) {
   for (uint32_t i = 0; i < args->in_count; i++) {
     ax_form form = args->in[i].form;
-    if (form == args->prim->operands || (form == AX_TOKEN && args->prim->tokens)) continue;
+    if (form == args->prim->operands || (form == AX_TOKEN && args->prim->tokens) || (ax_is_memory(form) && args->prim->memory)) continue;
     return ax_error(AX_INVALID_ARGUMENT, "operand %u is %s, %s", i, ax_type_string(&args->in[i], args->axes),
-                    form == AX_FUTURE                      ? "which done must end first"
+                    form == AX_FUTURE                      ? ax_form_advice(&args->in[i])
                     : args->prim->operands == AX_FUTURE ? "no future"
                     : args->prim->operands == AX_TOKEN  ? "no token"
-                                                           : "which only precv takes");
+                                                           : ax_form_advice(&args->in[i]));
   }
   return AX_OK;
 }
@@ -500,7 +502,7 @@ static void label(const ax_program *program, uint32_t *labels, uint32_t *count) 
 }
 
 static uint64_t hash_type(uint64_t hash, const ax_type *type) { /* field by field: there may be bytes of nothing between */
-  const uint32_t words[] = {type->form, type->dtype, type->rank, type->spread.kind};
+  const uint32_t words[] = {type->form, type->space, type->dtype, type->rank, type->spread.kind};
   const ax_axis_set sets[] = {type->spread.varying, type->spread.reduced, type->spread.unreduced};
   hash = ax_hash_bytes(hash, words, sizeof words);
   hash = ax_hash_bytes(hash, type->dims, type->rank * sizeof type->dims[0]);
@@ -587,6 +589,7 @@ static ax_status finish(ax_builder *builder, const ax_value *outs, uint32_t out_
   if (builder->status != AX_OK) return ax_error(builder->status, "%s", builder->message);
   if (!captures && builder->captured_count > 0)
     return ax_error(AX_INVALID_ARGUMENT, "a value of the trace around is used in a program of its own, which it cannot be an operand of");
+  AX_TRY(ax_results_check(builder->types, ids, out_count, &builder->axes));
   if (builder->linear)
     AX_TRY(ax_linear_check(builder->types, builder->value_count, builder->eqns, builder->eqn_count, ids, out_count, &builder->axes));
   return make_program(builder, ids, out_count, out);

@@ -120,11 +120,22 @@ ax_status ax_linear_check(const ax_type *types, uint32_t value_count, const ax_e
   return check_tokens(types, value_count, eqns, eqn_count, outs, out_count, axes);
 }
 
+ax_status ax_results_check(const ax_type *types, const uint32_t *outs, uint32_t out_count, const ax_mesh *axes) {
+  for (uint32_t k = 0; k < out_count; k++)
+    if (ax_is_memory(types[outs[k]].form))
+      return ax_error(AX_INVALID_ARGUMENT, "result %u is %s, which no program gives%s", k, ax_type_string(&types[outs[k]], axes),
+                      types[outs[k]].form == AX_REF ? "; ref_load gives what is in it" : "");
+  return AX_OK;
+}
+
 ax_status ax_whole_check(const ax_program *program) {
   for (uint32_t i = 0; i < program->in_count + program->out_count; i++) {
     bool in = i < program->in_count;
     uint32_t number = in ? i : i - program->in_count;
     const ax_type *type = &program->types[in ? i : program->outs[number]];
+    if (ax_is_memory(type->form))
+      return ax_error(AX_INVALID_ARGUMENT, "input %u is %s: it is made by a kernel for its body, and does not come from outside", number,
+                      ax_type_string(type, &program->axes));
     if (type->form == AX_TOKEN)
       return ax_error(AX_INVALID_ARGUMENT, "%s %u is %s: a token is of one run of a program, and neither comes from outside nor leaves it",
                       in ? "input" : "result", number, ax_type_string(type, &program->axes));

@@ -162,7 +162,7 @@ static uint64_t hash_specs(uint64_t seed, const ax_specs *specs) {
 
 static uint64_t hash_types(uint64_t seed, const ax_types *types) {
   for (uint32_t i = 0; i < types->count; i++) {
-    seed = ax_hash_word(seed, types->v[i].dtype);
+    seed = ax_hash_word(seed, ((uint64_t)types->v[i].form << 16 | (uint64_t)types->v[i].space) << 16 | types->v[i].dtype);
     seed = ax_hash_bytes(seed, types->v[i].dims, types->v[i].rank * sizeof types->v[i].dims[0]);
   }
   return seed;

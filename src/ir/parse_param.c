@@ -90,8 +90,32 @@ static ax_status parse_token_type(ax_parser *parser, const ax_mesh *axes, ax_typ
   return sets ? parse_axis_sets(parser, axes, out) : AX_OK;
 }
 
+/* ref<f32[8,128] vmem> */
+static ax_status parse_ref_type(ax_parser *parser, ax_type *out) {
+  AX_TRY(ax_lexer_next(&parser->lexer));
+  AX_TRY(ax_expect(parser, "<"));
+  AX_TRY(parse_array_type(parser, NULL, out));
+  out->form = AX_REF;
+  for (ax_space space = AX_SPACE_ANY; space < AX_SPACE_COUNT; space++)
+    if (ax_next_is(parser, ax_space_names[space])) out->space = space;
+  if (out->space == AX_SPACE_NONE) return ax_unexpected(parser, "a memory space: any, hbm, vmem, smem or registers");
+  AX_TRY(ax_lexer_next(&parser->lexer));
+  return ax_expect(parser, ">");
+}
+
+/* semaphore[2], dma_semaphore[], barrier[4] */
+static ax_status parse_semaphore_type(ax_parser *parser, ax_form form, ax_type *out) {
+  *out = (ax_type){.form = form, .dtype = AX_S32};
+  AX_TRY(ax_lexer_next(&parser->lexer));
+  AX_TRY(ax_expect(parser, "["));
+  return parse_dims(parser, out);
+}
+
 ax_status ax_parse_type(ax_parser *parser, const ax_mesh *axes, ax_type *out) {
   if (axes != NULL && ax_next_is(parser, "token")) return parse_token_type(parser, axes, out);
+  if (ax_next_is(parser, "ref")) return parse_ref_type(parser, out);
+  for (ax_form form = AX_SEMAPHORE; form <= AX_BARRIER; form++)
+    if (ax_next_is(parser, ax_form_names[form])) return parse_semaphore_type(parser, form, out);
   if (!ax_next_is(parser, "future")) return parse_array_type(parser, axes, out);
   ax_token at = parser->lexer.token;
   *out = (ax_type){0};
@@ -244,6 +268,7 @@ ax_status ax_parse_literal(ax_parser *parser, ax_literal *out) {
   AX_TRY(skip_elements(parser, &given));
   ax_token type_at = parser->lexer.token;
   AX_TRY(ax_parse_type(parser, NULL, &out->type));
+  if (out->type.form != AX_ARRAY) return ax_lexer_error(&parser->lexer, &type_at, "a literal is an array");
   after = parser->lexer;
   int64_t elems = ax_type_elems(&out->type);
   if (array ? given != elems : elems == 0)

@@ -40,7 +40,7 @@ typedef struct ax_specs {
   uint32_t count;
   ax_spec *v;
 } ax_specs;
-typedef struct ax_types { /* of arrays; how they spread is not said */
+typedef struct ax_types { /* of arrays or memory; how they spread is not said */
   uint32_t count;
   ax_type *v;
 } ax_types;
@@ -311,12 +311,16 @@ struct ax_prim {
   const struct ax_hlo_form *form; /* the one StableHLO op that it is; NULL when there is none or it takes more to say */
   ax_form operands; /* the form that all of them have */
   bool tokens;      /* or that of a token: it hands them on */
+  bool memory;      /* or those of refs, semaphores and barriers: which, infer says */
   bool cheap;       /* an element of the result takes little work on an element of each operand at most */
   ax_linearity linear; /* of a LOCAL or COLLECTIVE: what it makes of unreduced operands */
   uint32_t kinds;      /* of them */
   ax_traffic traffic;  /* of a COLLECTIVE */
   ax_runs runs;        /* of a REGION */
   bool unify;       /* what it holds is a function that other equations call too: equal ones are one program */
+  /* Of a REGION whose programs have effects on nothing but what it makes itself: those that it has outside, and the axes of its environment over which it
+     exchanges. NULL: those of its programs. */
+  uint32_t (*outside)(const void *params, ax_axis_set *axes);
   int in_count, out_count; /* -1: any; then infer is called with out_count from count_outs; AX_AS_OPERANDS: as many results as operands */
   uint32_t (*count_outs)(const void *params);
   const ax_param *params;

@@ -123,7 +123,9 @@ static bool has_odd_link(const ax_eqn *eqn) { return *(const int64_t *)ax_param_
 uint32_t ax_eqn_effects(const ax_eqn *eqn) {
   uint32_t effects = eqn->prim->effects;
   const ax_program *program;
+  ax_axis_set axes;
   if ((effects & AX_EFFECT_MESSAGE) != 0 && has_odd_link(eqn)) effects |= AX_EFFECT_TANGENT;
+  if (eqn->prim->outside != NULL) return effects | eqn->prim->outside(eqn->params, &axes);
   for (uint32_t i = 0; (program = ax_eqn_program(eqn, i)) != NULL; i++) effects |= program->effects;
   return effects;
 }
@@ -132,7 +134,7 @@ const ax_eqn *ax_find_effect(const ax_program *program, uint32_t effect) {
   while ((program->effects & effect) != 0) {
     const ax_eqn *eqn = program->eqns;
     while ((ax_eqn_effects(eqn) & effect) == 0) eqn++;
-    if ((eqn->prim->effects & effect) != 0) return eqn;
+    if ((eqn->prim->effects & effect) != 0 || eqn->prim->outside != NULL) return eqn;
     for (uint32_t i = 0; ((program = ax_eqn_program(eqn, i))->effects & effect) == 0;) i++;
   }
   return NULL;
@@ -142,7 +144,10 @@ ax_axis_set ax_eqn_named(const ax_eqn *eqn, const ax_mesh *axes) {
   ax_axis_set named = 0;
   const ax_program *program;
   for (uint32_t i = 0; (program = ax_eqn_program(eqn, i)) != NULL; i++) named |= program->named; /* their environments begin with this one */
-  for (uint32_t p = 0; p < eqn->prim->param_count && eqn->prim->kind == AX_COLLECTIVE; p++) {
+  ax_axis_set met = 0;
+  if (eqn->prim->outside != NULL) (void)eqn->prim->outside(eqn->params, &met);
+  named |= met;
+  for (uint32_t p = 0; p < eqn->prim->param_count && eqn->prim->kind != AX_REGION; p++) {
     const ax_axes *names = eqn->prim->params[p].kind == AX_PARAM_AXES ? ax_param_at(eqn, &eqn->prim->params[p]) : NULL;
     for (uint32_t k = 0; names != NULL && k < names->count; k++) {
       int axis = ax_mesh_find(axes, names->name[k]);

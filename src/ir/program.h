@@ -92,11 +92,19 @@ ax_type ax_tangent(const ax_type *type);
 ax_type ax_dual(const ax_type *type);
 /* Makes it vary over `axes` too, but where it is unreduced. */
 void ax_spread_vary(ax_spread *spread, ax_axis_set axes);
+/* Nothing is said of axes that are not checked in `axes`: as what is said of a value becomes in a body of such an environment. */
+void ax_spread_keep_checked(ax_spread *spread, const ax_mesh *axes);
 /* The axes along which devices may hold different bits: varying, and unreduced, where each holds its part. */
 ax_axis_set ax_spread_differs(const ax_spread *spread);
 extern const char *const ax_unreduced_names[]; /* "U", "Umax", "Umin", by ax_unreduced_kind */
 extern const char *const ax_kind_names[];      /* "sum", "max", "min" */
 bool ax_same_shape(const ax_type *a, const ax_type *b);
+extern const char *const ax_space_names[]; /* "vmem", by ax_space */
+extern const char *const ax_form_names[];  /* "ref", by ax_form; "" for AX_ARRAY */
+/* Memory of kernels, and what they wait for: a ref, a semaphore, a barrier. No value: it is no result of a program, and is handed on as what it is. */
+bool ax_is_memory(ax_form form);
+/* What is to be said of an operand that should have been an array: "which done must end first". */
+const char *ax_form_advice(const ax_type *type);
 int64_t ax_dims_elems(uint32_t rank, const int64_t *dims);
 
 /* Sets mask[i] for each of args, of which there are `count`. AX_INVALID_ARGUMENT: numbers that there are not, or that do not ascend;
@@ -229,6 +237,7 @@ typedef struct ax_builder {
   struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */
   ax_linearized *linearized;
   uint32_t linearized_count, linearized_capacity;
+  const struct ax_grid *grid; /* that it stands in, inherited likewise; NULL: none (kernel/grid.h) */
   const char *owner, *part; /* of a user's function, for messages: "scan", "body"; static. NULL: not known */
   ax_status status;
   char message[1024];
@@ -277,7 +286,9 @@ void ax_emit(const ax_prim *prim, const void *params, const ax_value *in, uint32
    first that is not, with what made it, and what uses it. */
 AX_MUST_USE ax_status ax_linear_check(const ax_type *types, uint32_t value_count, const ax_eqn *eqns, uint32_t eqn_count,
                                       const uint32_t *outs, uint32_t out_count, const ax_mesh *axes);
-/* AX_INVALID_ARGUMENT: a program that somebody is to run takes or gives a token. */
+/* AX_INVALID_ARGUMENT: memory among a program's results. */
+AX_MUST_USE ax_status ax_results_check(const ax_type *types, const uint32_t *outs, uint32_t out_count, const ax_mesh *axes);
+/* AX_INVALID_ARGUMENT: a program that somebody is to run takes or gives a token, or takes memory. */
 AX_MUST_USE ax_status ax_whole_check(const ax_program *program);
 /* "the future<f32[8]> of psum, start in line 3, <what>". */
 ax_status ax_future_error(const ax_type *types, const ax_eqn *eqns, uint32_t eqn_count, uint32_t id, const ax_mesh *axes,

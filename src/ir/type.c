@@ -57,9 +57,36 @@ int64_t ax_dims_elems(uint32_t rank, const int64_t *dims) {
 
 int64_t ax_type_elems(const ax_type *type) { return ax_dims_elems(type->rank, type->dims); }
 
+bool ax_is_memory(ax_form form) { return form >= AX_REF && form <= AX_BARRIER; }
+
+static bool is_known_form(const ax_type *type) {
+  switch (type->form) {
+    case AX_ARRAY:
+    case AX_FUTURE: return type->space == AX_SPACE_NONE;
+    case AX_TOKEN: return type->dtype == AX_BOOL && type->rank == 0 && type->space == AX_SPACE_NONE;
+    case AX_REF: return type->space > AX_SPACE_NONE && type->space < AX_SPACE_COUNT;
+    case AX_SEMAPHORE:
+    case AX_DMA_SEMAPHORE:
+    case AX_BARRIER: return type->dtype == AX_S32 && type->space == AX_SPACE_NONE;
+  }
+  return false;
+}
+
+const char *ax_form_advice(const ax_type *type) {
+  switch (type->form) {
+    case AX_FUTURE: return "which done must end first";
+    case AX_TOKEN: return "which only precv takes";
+    case AX_REF: return "memory, and no value: ref_load gives what is in it";
+    case AX_SEMAPHORE:
+    case AX_DMA_SEMAPHORE:
+    case AX_BARRIER: return "no value: kernels signal it and wait for it";
+    case AX_ARRAY: break;
+  }
+  return "an array";
+}
+
 ax_status ax_type_check(const ax_type *type, const ax_mesh *axes) {
-  bool known_form = type->form == AX_ARRAY || type->form == AX_FUTURE || (type->form == AX_TOKEN && type->dtype == AX_BOOL && type->rank == 0);
-  if (!known_form || type->dtype <= AX_NO_DTYPE || type->dtype >= AX_DTYPE_COUNT || type->rank > AX_MAX_RANK)
+  if (!is_known_form(type) || type->dtype <= AX_NO_DTYPE || type->dtype >= AX_DTYPE_COUNT || type->rank > AX_MAX_RANK)
     return ax_error(AX_INVALID_ARGUMENT, "not a type (no dtype, rank above %d, or a negative dimension)", AX_MAX_RANK);
   int64_t bytes = (int64_t)ax_dtype_bytes(type->dtype);
   for (uint32_t d = 0; d < type->rank; d++)
@@ -68,6 +95,8 @@ ax_status ax_type_check(const ax_type *type, const ax_mesh *axes) {
   const ax_spread *on = &type->spread;
   ax_axis_set all = on->varying | on->reduced | on->unreduced;
   bool overlap = (on->varying & on->reduced) != 0 || ((on->varying | on->reduced) & on->unreduced) != 0;
+  if (ax_is_memory(type->form) && all != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "%s spreads over axes, but memory is a device's own", ax_type_string(type, axes));
   if (overlap || (all & ~ax_checked_axes(axes)) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "%s has axis sets that overlap or are not of the environment", ax_type_string(type, axes));
   bool known = on->kind == AX_UNREDUCED_SUM || on->kind == AX_UNREDUCED_MAX || on->kind == AX_UNREDUCED_MIN;
@@ -86,7 +115,7 @@ bool ax_spread_equal(const ax_spread *a, const ax_spread *b) {
 }
 
 bool ax_type_equal(const ax_type *a, const ax_type *b) {
-  return a->form == b->form && a->dtype == b->dtype && ax_same_shape(a, b) && ax_spread_equal(&a->spread, &b->spread);
+  return a->form == b->form && a->space == b->space && a->dtype == b->dtype && ax_same_shape(a, b) && ax_spread_equal(&a->spread, &b->spread);
 }
 
 ax_type ax_tangent(const ax_type *type) {
@@ -110,6 +139,14 @@ ax_type ax_dual(const ax_type *type) {
 void ax_spread_vary(ax_spread *spread, ax_axis_set axes) {
   spread->varying |= axes & ~spread->unreduced;
   spread->reduced &= ~spread->varying;
+}
+
+void ax_spread_keep_checked(ax_spread *spread, const ax_mesh *axes) {
+  const ax_axis_set checked = ax_checked_axes(axes);
+  spread->varying &= checked;
+  spread->reduced &= checked;
+  spread->unreduced &= checked;
+  if (spread->unreduced == 0) spread->kind = AX_UNREDUCED_SUM;
 }
 
 ax_axis_set ax_spread_differs(const ax_spread *spread) { return spread->varying | spread->unreduced; }
@@ -139,17 +176,25 @@ static void add_spread(ax_text *text, const ax_spread *on, const ax_mesh *axes) 
   ax_text_add(text, "}");
 }
 
+const char *const ax_space_names[AX_SPACE_COUNT] = {
+    [AX_SPACE_NONE] = "none", [AX_SPACE_ANY] = "any", [AX_SPACE_HBM] = "hbm", [AX_SPACE_VMEM] = "vmem", [AX_SPACE_SMEM] = "smem",
+    [AX_SPACE_REGISTERS] = "registers",
+};
+
+const char *const ax_form_names[] = {
+    [AX_ARRAY] = "", [AX_FUTURE] = "future", [AX_TOKEN] = "token", [AX_REF] = "ref", [AX_SEMAPHORE] = "semaphore",
+    [AX_DMA_SEMAPHORE] = "dma_semaphore", [AX_BARRIER] = "barrier",
+};
+
 void ax_type_text(ax_text *text, const ax_type *type, const ax_mesh *axes) {
-  if (type->form == AX_TOKEN) {
-    ax_text_add(text, "token");
-    add_spread(text, &type->spread, axes);
-    return;
-  }
-  ax_text_add(text, "%s%s[", type->form == AX_FUTURE ? "future<" : "", ax_dtype_name(type->dtype));
-  for (uint32_t i = 0; i < type->rank; i++) ax_text_add(text, "%s%lld", i ? "," : "", (long long)type->dims[i]);
-  ax_text_add(text, "]");
+  bool brackets = type->form == AX_FUTURE || type->form == AX_REF, has_dtype = type->form == AX_ARRAY || brackets;
+  if (type->form <= AX_BARRIER) ax_text_add(text, "%s%s", ax_form_names[type->form], brackets ? "<" : "");
+  if (has_dtype) ax_text_add(text, "%s", ax_dtype_name(type->dtype));
+  for (uint32_t i = 0; type->form != AX_TOKEN && i < type->rank; i++) ax_text_add(text, "%s%lld", i ? "," : "[", (long long)type->dims[i]);
+  if (type->form != AX_TOKEN) ax_text_add(text, type->rank == 0 ? "[]" : "]");
+  if (type->form == AX_REF) ax_text_add(text, " %s", type->space < AX_SPACE_COUNT ? ax_space_names[type->space] : "?");
   add_spread(text, &type->spread, axes);
-  if (type->form == AX_FUTURE) ax_text_add(text, ">");
+  if (brackets) ax_text_add(text, ">");
 }
 
 enum { ring_slots = 8, ring_bytes = 512 };

@@ -6,6 +6,7 @@
      equations  each result has the type that its primitive infers
      futures    are no inputs and no outputs; one equation ends each
      tokens     are used once at most
+     memory     is no result
      nested     programs hold the same, and their environment begins with their parent's
 
    Only a defect of Axle's own breaks one, so the status is AX_INTERNAL. */
@@ -71,8 +72,9 @@ static ax_status check_outputs(const ax_program *program, uint32_t values) {
   if (values != program->value_count) return ax_error(AX_INTERNAL, "verify: values that no equation computes");
   for (uint32_t i = 0; i < program->out_count; i++)
     if (program->outs[i] >= program->value_count) return ax_error(AX_INTERNAL, "verify: output %u is not a value", i);
-  ax_status status = ax_linear_check(program->types, program->value_count, program->eqns, program->eqn_count, program->outs,
-                                     program->out_count, &program->axes);
+  ax_status status = ax_results_check(program->types, program->outs, program->out_count, &program->axes);
+  if (status == AX_OK)
+    status = ax_linear_check(program->types, program->value_count, program->eqns, program->eqn_count, program->outs, program->out_count, &program->axes);
   return status != AX_INVALID_ARGUMENT ? status : ax_error_context(AX_INTERNAL, "verify: ");
 }
 

@@ -96,4 +96,13 @@ typedef struct ax_kernel_params {
   ax_programs bodies;
 } ax_kernel_params;
 
+/* The names that scratch_cores may have beside those of core types: each core has its own; there is one for all cores of the device. */
+#define AX_SCRATCH_EACH "each"
+#define AX_SCRATCH_DEVICE "device"
+
+/* kernel_call's eval rule, a REGION's. (eval.c) */
+ax_status ax_kernel_eval(const ax_eval_args *args);
+/* The axes of devices over which bodies signal or copy. */
+ax_axis_set ax_kernel_exchanges(const ax_kernel_params *params);
+
 #endif

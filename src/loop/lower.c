@@ -171,7 +171,8 @@ static ax_status add_eval(ax_lower *lower, const ax_eqn *eqn, ax_axis_set axes, 
 }
 
 ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  if (eqn->prim->kind != AX_LOCAL) return ax_error(AX_ABSENT, "it has no lower rule");
+  bool alone = eqn->prim->kind == AX_LOCAL || (eqn->prim->outside != NULL && (ax_eqn_effects(eqn) & AX_EFFECT_EXCHANGE) == 0);
+  if (!alone) return ax_error(AX_ABSENT, "%s: it has no lower rule", eqn->prim->name);
   for (uint32_t k = 0; k < eqn->out_count; k++) AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
   return add_eval(lower, eqn, eqn->out_count > 0 ? lower->plan->buffers[out[0]].axes : 0, in, out);
 }

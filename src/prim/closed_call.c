@@ -136,7 +136,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(ax_closed_call_params, body)}};
 
 const ax_prim ax_prim_closed_call = {
-    .name = "closed_call", .kind = AX_REGION, .tokens = true, .unify = true, .in_count = -1, .out_count = -1, .count_outs = ax_called_outs,
+    .name = "closed_call", .kind = AX_REGION, .tokens = true, .memory = true, .unify = true, .in_count = -1, .out_count = -1, .count_outs = ax_called_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_closed_call_params),
     .infer = ax_called_infer, .spread = ax_spread_body, .eval = ax_called_eval, .differs = ax_called_differs, .jvp = ax_called_jvp,
     .linearize = linearize, .transpose = ax_called_transpose, .batch = ax_called_batch, .simplify = ax_simplify_nothing,

@@ -157,7 +157,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"branches", AX_PARAM_PROGRAMS, offsetof(ax_cond_params, branches)}};
 
 const ax_prim ax_prim_cond = {
-    .name = "cond", .kind = AX_REGION, .runs = AX_RUNS_ONE, .tokens = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "cond", .kind = AX_REGION, .runs = AX_RUNS_ONE, .tokens = true, .memory = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_cond_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_cond_jvp,
     .linearize = ax_cond_linearize, .transpose = ax_cond_transpose, .batch = ax_cond_batch,

@@ -15,8 +15,7 @@ bool ax_operands(const char *function, uint32_t count, const ax_value *xs, ax_ty
     types[i] = ax_typeof(xs[i]);
     if (ax_failed()) break;
     if (types[i].form != AX_ARRAY)
-      ax_reject_as(function, "operand %u is %s, which %s", i, ax_operand_string(&types[i]),
-                   types[i].form == AX_FUTURE ? "done must end first" : "only precv takes");
+      ax_reject_as(function, "operand %u is %s, %s", i, ax_operand_string(&types[i]), ax_form_advice(&types[i]));
     else if (types[i].dtype != types[0].dtype)
       ax_reject_as(function, "operands 0 and %u are %s and %s; they need one dtype", i, ax_operand_string(&types[0]),
                    ax_operand_string(&types[i]));

@@ -115,9 +115,18 @@ ax_status ax_region_check_tokens(const ax_program *body, uint32_t first, uint32_
   return AX_OK;
 }
 
+ax_status ax_region_check_memory(const ax_infer_args *args, uint32_t first, uint32_t count, const char *what) {
+  for (uint32_t i = first; i < first + count; i++)
+    if (ax_is_memory(args->in[i].form))
+      return ax_error(AX_INVALID_ARGUMENT, "operand %u is %s, which %s cannot carry; its body uses the one around, as a constant", i,
+                      ax_type_string(&args->in[i], args->axes), what);
+  return AX_OK;
+}
+
 static ax_axis_set communicates_over(const ax_eqn *eqn, const ax_mesh *axes) {
-  if ((eqn->prim->effects & AX_EFFECT_EXCHANGE) == 0) return 0;
   ax_axis_set set = 0;
+  if (eqn->prim->outside != NULL) return (eqn->prim->outside(eqn->params, &set) & AX_EFFECT_EXCHANGE) != 0 ? set : 0;
+  if ((eqn->prim->effects & AX_EFFECT_EXCHANGE) == 0) return 0;
   for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
     if (eqn->prim->params[i].kind != AX_PARAM_AXES) continue;
     const ax_axes *names = ax_param_at(eqn, &eqn->prim->params[i]);

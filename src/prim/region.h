@@ -57,6 +57,8 @@ AX_MUST_USE ax_status ax_region_check_type(const ax_type *type, const ax_type *w
                                            const char *what, uint32_t index, const char *is, const char *but);
 /* Refuses tokens among inputs first .. first + count of a body that is gone through again and again, `what`'s, with the same ones. */
 AX_MUST_USE ax_status ax_region_check_tokens(const ax_program *body, uint32_t first, uint32_t count, const char *what);
+/* Refuses memory of kernels among operands first .. first + count, which change from one time round to the next. */
+AX_MUST_USE ax_status ax_region_check_memory(const ax_infer_args *args, uint32_t first, uint32_t count, const char *what);
 /* Refuses communication over any axis of `set` in the body: devices that go different ways would not all reach it.
    Messages between two devices may be there: each comes to its own side. */
 AX_MUST_USE ax_status ax_region_check_silent(const ax_program *body, ax_axis_set set, const ax_mesh *axes,

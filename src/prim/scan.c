@@ -66,6 +66,7 @@ static ax_status infer(const ax_infer_args *args) {
   AX_TRY(check_counts(args));
   uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
   AX_TRY(ax_region_check_tokens(body, 0, consts, "a scan"));
+  AX_TRY(ax_region_check_memory(args, consts, args->in_count - consts, "scan"));
   for (uint32_t i = 0; i < args->in_count; i++) {
     if (i < consts)
       AX_TRY(ax_region_check_type(&args->in[i], &body->types[i], args->axes, "constant", i, "is", "the body takes"));
@@ -454,7 +455,7 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_scan = {
-    .name = "scan", .kind = AX_REGION, .runs = AX_RUNS_LENGTH, .tokens = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "scan", .kind = AX_REGION, .runs = AX_RUNS_LENGTH, .tokens = true, .memory = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_scan_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_scan_jvp, .linearize = ax_scan_linearize,
     .transpose = ax_scan_transpose, .batch = ax_scan_batch,

@@ -69,6 +69,7 @@ static ax_status infer(const ax_infer_args *args) {
   AX_TRY(ax_region_check_tokens(cond, 0, cond_consts, "a while"));
   AX_TRY(ax_region_check_tokens(body, 0, body_consts, "a while"));
   AX_TRY(check_test_tokens(cond));
+  AX_TRY(ax_region_check_memory(args, cond_consts + body_consts, args->out_count, "while"));
   for (uint32_t i = 0; i < cond_consts; i++)
     AX_TRY(ax_region_check_type(&args->in[i], &cond->types[i], args->axes, "constant", i, "is", "the condition takes"));
   for (uint32_t i = 0; i < body_consts; i++)
@@ -245,7 +246,7 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_while = {
-    .name = "while", .kind = AX_REGION, .runs = AX_RUNS_UNTIL, .tokens = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "while", .kind = AX_REGION, .runs = AX_RUNS_UNTIL, .tokens = true, .memory = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_while_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_while_jvp,
     .linearize = ax_while_linearize, .transpose = ax_while_transpose, .batch = ax_while_batch,

@@ -1,0 +1,152 @@
+/* copy_start: source: ref<T[d..]>, destination: ref<T[d..]>, [received: dma_semaphore[]], [sent: dma_semaphore[]], [barrier: barrier[]],
+               [predicate: bool[]], coordinate: s32[].. -> ()
+   copy_wait: dma_semaphore[], ref -> ()     goes on when the semaphore has as many bytes as the ref, and takes them off
+   copy_commit: -> ()                        the grouped copies that this core has started since the last commit are a group
+   copy_wait_groups: -> ()                   goes on when at most `pending` of the groups that this core has committed are under way
+   commit_smem: -> ()                        what this core has stored in VMEM is there for copies that it starts from here on
+
+     core:   copy_start ----------- goes on ----------- copy_wait(received) --
+     copy:              read .. write .. received += bytes
+
+   A copy goes on by itself from when it is started. It reads the source, then `sent`, here, gets the bytes; it writes the destination, then `received`, where
+   that is, gets them, and `barrier` an arrival. Without a true predicate there is no copy, and nothing is signalled.
+   Parameters of copy_start: axes, logical, of whose memory destination, received and barrier are, as semaphore_signal's; received, sent, barrier, predicate:
+   which of the operands there are; grouped. Of copy_wait_groups: pending; read_only: until their sources have been read.
+   Errors: refs of other shapes or dtypes; what is no such semaphore, or several; a copy with a barrier that does not go from HBM or ANY to VMEM or
+   SMEM, a grouped one that does not go the other way round, or both; registers; a grouped one to another core; pending below 0.
+   They stand in kernels' bodies alone. */
+#include "kernel/local.h"
+#include "prim/prims.h"
+
+/* --- infer --- */
+
+static bool is_far(const ax_type *ref) { return ref->space == AX_SPACE_HBM || ref->space == AX_SPACE_ANY; }
+static bool is_near(const ax_type *ref) { return ref->space == AX_SPACE_VMEM || ref->space == AX_SPACE_SMEM; }
+
+static ax_status check_ends(const ax_infer_args *args) {
+  const ax_copy_params *params = args->params;
+  const ax_type *from = &args->in[0], *to = &args->in[1];
+  AX_TRY(ax_step_ref(args, 0));
+  AX_TRY(ax_step_ref(args, 1));
+  if (from->dtype != to->dtype || !ax_same_shape(from, to))
+    return ax_error(AX_INVALID_ARGUMENT, "from %s to %s: a copy changes neither shape nor dtype", ax_type_string(from, args->axes),
+                    ax_type_string(to, args->axes));
+  if (from->space == AX_SPACE_REGISTERS || to->space == AX_SPACE_REGISTERS)
+    return ax_error(AX_INVALID_ARGUMENT, "from %s to %s: registers are loaded and stored, not copied", ax_type_string(from, args->axes),
+                    ax_type_string(to, args->axes));
+  if (params->barrier && params->grouped)
+    return ax_error(AX_INVALID_ARGUMENT, "it arrives at a barrier (GMEM to SMEM) or belongs to a group (SMEM to GMEM), not both");
+  if (params->barrier && !(is_far(from) && is_near(to)))
+    return ax_error(AX_INVALID_ARGUMENT, "from %s to %s: copies that arrive at a barrier go from hbm or any to vmem or smem", ax_type_string(from, args->axes),
+                    ax_type_string(to, args->axes));
+  if (params->grouped && !(is_near(from) && is_far(to)))
+    return ax_error(AX_INVALID_ARGUMENT, "from %s to %s: copies in groups go from vmem or smem to hbm or any", ax_type_string(from, args->axes),
+                    ax_type_string(to, args->axes));
+  if (params->grouped && ax_core_operands(&params->to) > 0)
+    return ax_error(AX_INVALID_ARGUMENT, "copies in groups go to the device's own memory");
+  return AX_OK;
+}
+
+static ax_status start_infer(const ax_infer_args *args) {
+  const ax_copy_params *params = args->params;
+  uint32_t count = 2u + params->received + params->sent + params->barrier + params->predicate, at = 2;
+  AX_TRY(ax_step_count(args, count + ax_core_operands(&params->to), count + ax_core_operands(&params->to)));
+  AX_TRY(check_ends(args));
+  if (params->received) AX_TRY(ax_step_one(args, at++, AX_DMA_SEMAPHORE));
+  if (params->sent) AX_TRY(ax_step_one(args, at++, AX_DMA_SEMAPHORE));
+  if (params->barrier) AX_TRY(ax_step_one(args, at++, AX_BARRIER));
+  if (params->predicate) AX_TRY(ax_step_scalar(args, at++, AX_BOOL, "the predicate"));
+  return ax_step_core(args, &params->to, at);
+}
+
+static ax_status wait_infer(const ax_infer_args *args) {
+  AX_TRY(ax_step_one(args, 0, AX_DMA_SEMAPHORE));
+  return ax_step_ref(args, 1);
+}
+
+static ax_status groups_infer(const ax_infer_args *args) {
+  int64_t pending = ((const ax_copy_groups_params *)args->params)->pending;
+  if (pending < 0) return ax_error(AX_INVALID_ARGUMENT, "%lld groups are to be under way", (long long)pending);
+  return AX_OK;
+}
+
+static ax_status nothing_infer(const ax_infer_args *args) {
+  (void)args;
+  return AX_OK;
+}
+
+/* --- The records --- */
+
+static const ax_param start_params[] = {{"axes", AX_PARAM_AXES, offsetof(ax_copy_params, to.axes)},
+                                        {"logical", AX_PARAM_BOOL, offsetof(ax_copy_params, to.logical)},
+                                        {"received", AX_PARAM_BOOL, offsetof(ax_copy_params, received)},
+                                        {"sent", AX_PARAM_BOOL, offsetof(ax_copy_params, sent)},
+                                        {"barrier", AX_PARAM_BOOL, offsetof(ax_copy_params, barrier)},
+                                        {"predicate", AX_PARAM_BOOL, offsetof(ax_copy_params, predicate)},
+                                        {"grouped", AX_PARAM_BOOL, offsetof(ax_copy_params, grouped)}};
+static const ax_param groups_params[] = {{"pending", AX_PARAM_I64, offsetof(ax_copy_groups_params, pending)},
+                                         {"read_only", AX_PARAM_BOOL, offsetof(ax_copy_groups_params, read_only)}};
+
+const ax_prim ax_prim_copy_start = {
+    .name = "copy_start", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 0, .infer = start_infer,
+    .params = start_params, .param_count = AX_COUNT(start_params), .params_bytes = sizeof(ax_copy_params),
+};
+
+const ax_prim ax_prim_copy_wait = {
+    .name = "copy_wait", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 2, .out_count = 0, .infer = wait_infer,
+};
+
+const ax_prim ax_prim_copy_commit = {
+    .name = "copy_commit", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 0, .out_count = 0, .infer = nothing_infer,
+};
+
+const ax_prim ax_prim_copy_wait_groups = {
+    .name = "copy_wait_groups", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 0, .out_count = 0, .infer = groups_infer,
+    .params = groups_params, .param_count = AX_COUNT(groups_params), .params_bytes = sizeof(ax_copy_groups_params),
+};
+
+const ax_prim ax_prim_commit_smem = {
+    .name = "commit_smem", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 0, .out_count = 0, .infer = nothing_infer,
+};
+
+/* --- The functions --- */
+
+void ax_copy_start(ax_value source, ax_value destination, const ax_copy_options *options) {
+  static const ax_copy_options none;
+  if (options == NULL) options = &none;
+  ax_copy_params params = {.received = options->received != NULL, .sent = options->sent != NULL, .barrier = options->barrier != NULL,
+                           .predicate = options->predicate != NULL, .grouped = options->grouped};
+  ax_value in[6 + AX_MAX_AXES] = {source, destination};
+  uint32_t count = 2;
+  if (ax_failed()) return;
+  if (options->received != NULL) in[count++] = *options->received;
+  if (options->sent != NULL) in[count++] = *options->sent;
+  if (options->barrier != NULL) in[count++] = *options->barrier;
+  if (options->predicate != NULL) in[count++] = ax_as("copy_start", *options->predicate, AX_BOOL);
+  if (ax_take_core("copy_start", options->to, &params.to, in, &count)) ax_step(&ax_prim_copy_start, &params, in, count);
+}
+
+void ax_copy_wait(ax_value semaphore, ax_value ref) {
+  ax_value in[] = {semaphore, ref};
+  ax_step(&ax_prim_copy_wait, NULL, in, 2);
+}
+
+static AX_BODY(start_and_wait) {
+  const ax_value *ends = context;
+  ax_copy_start(ends[0], ends[1], &(ax_copy_options){.received = (ax_value[]){in[0]}});
+  ax_copy_wait(in[0], ends[1]);
+}
+
+void ax_copy(ax_value source, ax_value destination) {
+  const ax_value ends[] = {source, destination};
+  const ax_scratch semaphore = {.type = ax_dma_semaphore_type(0, NULL)};
+  ax_run_scoped(1, &semaphore, NULL, AX_CLOSURE(start_and_wait, 1, 0, ends), NULL);
+}
+
+void ax_copy_commit_group(void) { ax_step(&ax_prim_copy_commit, NULL, NULL, 0); }
+
+void ax_copy_wait_groups(int64_t pending, bool read_only) {
+  ax_step(&ax_prim_copy_wait_groups, &(ax_copy_groups_params){pending, read_only}, NULL, 0);
+}
+
+void ax_commit_smem(void) { ax_step(&ax_prim_commit_smem, NULL, NULL, 0); }

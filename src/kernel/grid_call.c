@@ -1,0 +1,159 @@
+/* ax_kernel_call: one body over the points of a grid, on blocks that index maps choose. */
+#include <string.h>
+
+#include "kernel/call.h"
+#include "prim/prims.h"
+#include "prim/shape.h"
+
+static const char function[] = "kernel_call";
+
+typedef struct cutting { /* operands and results, into blocks */
+  ax_kernel_params *params;
+  ax_program **maps; /* owned here */
+} cutting;
+
+static void first_block(const ax_value *in, ax_value *out, void *context) {
+  (void)in;
+  for (uint32_t d = 0; d < *(const uint32_t *)context; d++) out[d] = ax_integer(0);
+}
+
+/* Numbers of C that a map gives are s32, as its operands are. */
+typedef struct mapping {
+  const ax_block_spec *spec;
+  uint32_t rank;
+} mapping;
+
+static void call_map(const ax_value *in, ax_value *out, void *context) {
+  const mapping *m = context;
+  if (m->spec->index_map == NULL) first_block(in, out, (void *)(uintptr_t)(const void *)&m->rank);
+  else m->spec->index_map(in, out, m->spec->context);
+  for (uint32_t d = 0; d < m->rank; d++)
+    if (ax_is_number(out[d])) out[d] = ax_as("index map", out[d], AX_S32);
+}
+
+static ax_status trace_map(cutting *c, const ax_block_spec *spec, uint32_t rank, ax_program **out) {
+  static const ax_mesh none;
+  ax_builder *builder;
+  mapping m = {spec, rank};
+  const ax_type id = ax_array_type(AX_S32, 0, NULL);
+  AX_TRY(ax_builder_open(&none, &builder));
+  builder->owner = function;
+  builder->part = "index map";
+  ax_value in[AX_MAX_RANK];
+  for (uint32_t d = 0; d < c->params->grid.count; d++) in[d] = ax_builder_input(builder, &id);
+  ax_value *outs = ax_builder_call(AX_CLOSURE(call_map, c->params->grid.count, rank, &m), in);
+  return ax_builder_finish(builder, outs, rank, out, NULL, NULL);
+}
+
+/* The ref of a block of that shape: without the dimensions of which the spec says 0. */
+static ax_type block_ref(const ax_block_spec *spec, const ax_type *whole, ax_type *shape) {
+  int64_t dims[AX_MAX_RANK];
+  uint32_t rank = 0;
+  *shape = ax_array_type(whole->dtype, whole->rank, whole->dims);
+  for (uint32_t d = 0; d < spec->rank; d++) {
+    shape->dims[d] = spec->block[d] == 0 ? 1 : spec->block[d];
+    if (spec->block[d] != 0) dims[rank++] = spec->block[d];
+  }
+  return ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, whole->dtype, rank, dims);
+}
+
+static ax_status take_spec(cutting *c, const ax_block_spec *spec, const ax_type *whole, uint32_t i) {
+  ax_kernel_params *p = c->params;
+  bool pinned = spec->space == AX_SPACE_ANY || spec->space == AX_SPACE_HBM;
+  if (spec->space < AX_SPACE_NONE || spec->space >= AX_SPACE_COUNT || spec->space == AX_SPACE_REGISTERS)
+    return ax_error(AX_INVALID_ARGUMENT, "%s is no space for operands", spec->space == AX_SPACE_REGISTERS ? "registers" : "what is given");
+  if (spec->rank == 0) {
+    if (spec->index_map != NULL && whole->rank > 0) return ax_error(AX_INVALID_ARGUMENT, "an index map, but no block that it could choose");
+    p->blocks.v[i] = ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, whole->dtype, whole->rank, whole->dims);
+    return AX_OK;
+  }
+  if (spec->block == NULL) return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions without their sizes", spec->rank);
+  if (spec->rank != whole->rank)
+    return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions, but it is %s", spec->rank, ax_type_string(whole, &ax_builder_current()->axes));
+  if (pinned)
+    return ax_error(AX_INVALID_ARGUMENT, "what is pinned in %s has no blocks: bodies get the whole of it", ax_space_names[spec->space]);
+  for (uint32_t d = 0; d < spec->rank; d++)
+    if (spec->block[d] < 0) return ax_error(AX_INVALID_ARGUMENT, "dimension %u of the block is %lld", d, (long long)spec->block[d]);
+  p->blocks.v[i] = block_ref(spec, whole, &p->block_shapes.v[p->block_shapes.count++]);
+  p->blocked.v[p->blocked.count][0] = i;
+  p->blocked.v[p->blocked.count++][1] = p->index_maps.count;
+  AX_TRY(trace_map(c, spec, whole->rank, &c->maps[p->index_maps.count]));
+  p->index_maps.count++;
+  return AX_OK;
+}
+
+static bool take_specs(cutting *c, const ax_block_spec *specs, const char *side, const ax_type *whole, uint32_t count) {
+  static const ax_block_spec none;
+  uint32_t first = c->params->blocks.count;
+  for (uint32_t i = 0; i < count; i++) {
+    ax_status status = take_spec(c, specs != NULL ? &specs[i] : &none, &whole[i], first + i);
+    if (status == AX_OK) continue;
+    ax_fail(ax_error_context(status, "%s: %s %u: ", function, side, i));
+    return false;
+  }
+  c->params->blocks.count += count;
+  return true;
+}
+
+static bool take_blocks(cutting *c, const ax_kernel *kernel, const ax_type *in, uint32_t in_count) {
+  ax_kernel_params *p = c->params;
+  uint32_t both = in_count + kernel->out_count;
+  c->maps = ax_trace_alloc(both * sizeof c->maps[0]);
+  p->blocks.v = ax_trace_alloc(both * sizeof p->blocks.v[0]);
+  p->blocked.v = ax_trace_alloc(both * sizeof p->blocked.v[0]);
+  p->block_shapes.v = ax_trace_alloc(both * sizeof p->block_shapes.v[0]);
+  p->index_maps.v = c->maps;
+  return !ax_failed() && take_specs(c, kernel->in_specs, "operand", in, in_count) &&
+         take_specs(c, kernel->out_specs, "result", p->outs.v, kernel->out_count);
+}
+
+static bool take_grid(const ax_kernel *kernel, ax_kernel_params *params) {
+  if (!ax_dims_take(&ax_prim_kernel_call, kernel->grid_rank, kernel->grid, &params->grid)) return false;
+  for (uint32_t d = 0; d < kernel->grid_rank; d++) {
+    if (kernel->grid[d] < 0 || kernel->grid[d] > INT32_MAX) {
+      ax_reject_as(function, "dimension %u of the grid is %lld", d, (long long)kernel->grid[d]);
+      return false;
+    }
+    if (kernel->semantics != NULL) params->semantics.v[d] = kernel->semantics[d];
+  }
+  if (kernel->semantics != NULL) params->semantics.count = kernel->grid_rank;
+  return true;
+}
+
+/* Of one mesh, a core's own is everybody's. */
+static bool take_scratch_cores(const ax_kernel *kernel) {
+  for (uint32_t i = 0; i < kernel->options.scratch_count; i++) {
+    if (kernel->options.scratch[i].core == NULL) continue;
+    ax_reject_as(function, "scratch %u is of the core type \"%s\", but a kernel over a grid has no core meshes", i, kernel->options.scratch[i].core);
+    return false;
+  }
+  return true;
+}
+
+void ax_kernel_call(const ax_kernel *kernel, ax_fn body, uint32_t in_count, const ax_value *in, ax_value *out) {
+  static const ax_mesh none;
+  if (ax_failed()) return;
+  if (kernel == NULL) {
+    ax_reject_as(function, "there is no kernel");
+    return;
+  }
+  in = ax_take_operands(in, in_count, out, kernel->out_count);
+  ax_kernel_trace t = {.function = function, .bodies = &body, .in_count = in_count, .in = in, .out = out};
+  cutting c = {.params = &t.params};
+  const ax_type *types = ax_types_of(function, in, in_count);
+  if (types == NULL || !ax_take_kernel_options(function, &kernel->options, &t.params) || !take_scratch_cores(kernel) ||
+      !ax_take_kernel_outs(function, kernel->out_count, kernel->outs, &t.params.outs) || !take_grid(kernel, &t.params))
+    return;
+  ax_mesh axes;
+  ax_status status = ax_kernel_axes(&none, &axes);
+  if (status != AX_OK) ax_fail(ax_error_context(status, "%s: ", function));
+  strcpy(t.params.cores.name[0], "core");
+  t.params.cores.count = t.params.core_axes.count = t.params.bodies.count = 1;
+  if (!ax_failed() && take_blocks(&c, kernel, types, in_count)) {
+    const ax_type *refs = t.params.blocks.v;
+    t.axes = &axes;
+    t.refs = &refs;
+    ax_kernel_bind(&t);
+  }
+  for (uint32_t i = 0; c.maps != NULL && i < t.params.index_maps.count; i++) ax_program_release(c.maps[i]);
+}

@@ -1,0 +1,127 @@
+/* ref_load: ref<T[d..]>, [mask: bool[d..], other: T[d..]] -> T[d..]            what is there; where the mask is false nothing is read, and it is `other`
+   ref_store: ref<T[d..]>, value: T[d..], [mask: bool[d..]] -> ()               is there from then on; where the mask is false nothing is written
+   ref_swap: ref<T[d..]>, value: T[d..], [mask: bool[d..], other: T[d..]] -> T[d..]     stores, and gives what was there
+   ref_add: ref<T[d..]>, value: T[d..] -> ()                                    stores what was there plus the value: two steps, and not one
+
+   Parameters: masked: whether there is a mask; of ref_add none.
+   Errors: what is no ref; a value, mask or other of another shape or dtype; a sum of bools.
+   The core does it itself, before it goes on, in the order of its program. What others do to the same bytes meanwhile is a race.
+   They stand in kernels' bodies alone. */
+#include "kernel/local.h"
+#include "prim/prims.h"
+
+/* --- infer --- */
+
+/* Operand 0 is a ref, `from` its mask and, where there is one, `from` + 1 what is given where that is false. */
+static ax_status check_masked(const ax_infer_args *args, uint32_t from, bool has_other) {
+  bool masked = ((const ax_ref_masked_params *)args->params)->masked;
+  uint32_t count = from + (masked ? 1 + has_other : 0);
+  AX_TRY(ax_step_count(args, count, count));
+  AX_TRY(ax_step_ref(args, 0));
+  if (from > 1) AX_TRY(ax_step_array(args, 1, args->in[0].dtype, &args->in[0], "the value"));
+  if (masked) AX_TRY(ax_step_array(args, from, AX_BOOL, &args->in[0], "the mask"));
+  return masked && has_other ? ax_step_array(args, from + 1, args->in[0].dtype, &args->in[0], "what stands where the mask is false") : AX_OK;
+}
+
+static ax_type what_is_there(const ax_infer_args *args) { return ax_array_type(args->in[0].dtype, args->in[0].rank, args->in[0].dims); }
+
+static ax_status load_infer(const ax_infer_args *args) {
+  AX_TRY(check_masked(args, 1, true));
+  args->out[0] = what_is_there(args);
+  return AX_OK;
+}
+
+static ax_status store_infer(const ax_infer_args *args) { return check_masked(args, 2, false); }
+
+static ax_status swap_infer(const ax_infer_args *args) {
+  AX_TRY(check_masked(args, 2, true));
+  args->out[0] = what_is_there(args);
+  return AX_OK;
+}
+
+static ax_status add_infer(const ax_infer_args *args) {
+  AX_TRY(ax_step_ref(args, 0));
+  if (args->in[0].dtype == AX_BOOL) return ax_error(AX_INVALID_ARGUMENT, "%s: there are no sums of bools", ax_type_string(&args->in[0], args->axes));
+  return ax_step_array(args, 1, args->in[0].dtype, &args->in[0], "the value");
+}
+
+/* --- The records --- */
+
+static const ax_param params[] = {{"masked", AX_PARAM_BOOL, offsetof(ax_ref_masked_params, masked)}};
+
+const ax_prim ax_prim_ref_load = {
+    .name = "ref_load", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 1, .infer = load_infer,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_ref_masked_params),
+};
+
+const ax_prim ax_prim_ref_store = {
+    .name = "ref_store", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 0, .infer = store_infer,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_ref_masked_params),
+};
+
+const ax_prim ax_prim_ref_swap = {
+    .name = "ref_swap", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 1, .infer = swap_infer,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_ref_masked_params),
+};
+
+const ax_prim ax_prim_ref_add = {
+    .name = "ref_add", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 2, .out_count = 0, .infer = add_infer,
+};
+
+/* --- The functions --- */
+
+static const ax_ref_masked_params plain = {false}, masked = {true};
+
+/* The ref's type; AX_NO_DTYPE, and the trace has failed, for anything else. */
+static ax_type ref_type(const char *function, ax_value ref) {
+  ax_type type = ax_memory_type(function, ref);
+  if (type.dtype == AX_NO_DTYPE || type.form == AX_REF) return type;
+  ax_reject_as(function, "%s is no ref", ax_type_string(&type, &ax_builder_current()->axes));
+  return (ax_type){0};
+}
+
+ax_value ax_ref_load(ax_value ref) {
+  return ref_type("ref_load", ref).dtype != AX_NO_DTYPE ? ax_bind1(&ax_prim_ref_load, &plain, &ref, 1) : ax_poison;
+}
+
+ax_value ax_ref_load_masked(ax_value ref, ax_value mask, ax_value other) {
+  ax_type type = ref_type("ref_load_masked", ref);
+  if (type.dtype == AX_NO_DTYPE) return ax_poison;
+  ax_value in[] = {ref, mask, ax_of_shape("ref_load_masked", other, &type)};
+  return ax_bind1(&ax_prim_ref_load, &masked, in, 3);
+}
+
+void ax_ref_store(ax_value ref, ax_value value) {
+  ax_type type = ref_type("ref_store", ref);
+  if (type.dtype == AX_NO_DTYPE) return;
+  ax_value in[] = {ref, ax_of_shape("ref_store", value, &type)};
+  ax_step(&ax_prim_ref_store, &plain, in, 2);
+}
+
+void ax_ref_store_masked(ax_value ref, ax_value mask, ax_value value) {
+  ax_type type = ref_type("ref_store_masked", ref);
+  if (type.dtype == AX_NO_DTYPE) return;
+  ax_value in[] = {ref, ax_of_shape("ref_store_masked", value, &type), mask};
+  ax_step(&ax_prim_ref_store, &masked, in, 3);
+}
+
+ax_value ax_ref_swap(ax_value ref, ax_value value) {
+  ax_type type = ref_type("ref_swap", ref);
+  if (type.dtype == AX_NO_DTYPE) return ax_poison;
+  ax_value in[] = {ref, ax_of_shape("ref_swap", value, &type)};
+  return ax_bind1(&ax_prim_ref_swap, &plain, in, 2);
+}
+
+ax_value ax_ref_swap_masked(ax_value ref, ax_value mask, ax_value value, ax_value other) {
+  ax_type type = ref_type("ref_swap_masked", ref);
+  if (type.dtype == AX_NO_DTYPE) return ax_poison;
+  ax_value in[] = {ref, ax_of_shape("ref_swap_masked", value, &type), mask, ax_of_shape("ref_swap_masked", other, &type)};
+  return ax_bind1(&ax_prim_ref_swap, &masked, in, 4);
+}
+
+void ax_ref_add(ax_value ref, ax_value value) {
+  ax_type type = ref_type("ref_add", ref);
+  if (type.dtype == AX_NO_DTYPE) return;
+  ax_value in[] = {ref, ax_of_shape("ref_add", value, &type)};
+  ax_step(&ax_prim_ref_add, NULL, in, 2);
+}

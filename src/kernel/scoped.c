@@ -1,0 +1,146 @@
+/* run_scoped: T.., -> R..         body on the operands and on refs, semaphores and barriers that are made for it, and are gone after it
+   Parameters: scratch, their types; arrivals: for each of them that is barriers, its number and how many arrivals complete a phase; along: axes of
+   cores, along which cores that come here together have one scratch for all; body, which takes the operands and then the scratch.
+   Errors: operands that are not what the body takes; scratch that is an array; barriers without arrivals, or arrivals of what is no barrier; an unknown
+   axis. A core that uses it after it is gone, or goes elsewhere than the others along those axes, is found when the kernel runs.
+   The effects are the body's. It stands in kernels' bodies alone. */
+#include <string.h>
+
+#include "kernel/scratch.h"
+#include "prim/prims.h"
+#include "prim/region.h"
+
+/* --- Scratch --- */
+
+static bool has_arrivals(const ax_pairs *arrivals, uint32_t i, int64_t *count) {
+  for (uint32_t k = 0; k < arrivals->count; k++)
+    if (arrivals->v[k][0] == i) {
+      *count = arrivals->v[k][1];
+      return true;
+    }
+  return false;
+}
+
+ax_status ax_scratch_check(const ax_types *scratch, const ax_pairs *arrivals) {
+  static const ax_mesh none;
+  for (uint32_t i = 0; i < scratch->count; i++) {
+    const ax_type *type = &scratch->v[i];
+    int64_t count;
+    ax_status status = ax_type_check(type, &none);
+    if (status != AX_OK) return ax_error_context(status, "scratch %u: ", i);
+    if (!ax_is_memory(type->form))
+      return ax_error(AX_INVALID_ARGUMENT, "scratch %u is %s, an array; a ref, semaphores or barriers are made", i, ax_type_string(type, NULL));
+    bool given = has_arrivals(arrivals, i, &count);
+    if (given != (type->form == AX_BARRIER))
+      return ax_error(AX_INVALID_ARGUMENT, given ? "scratch %u is %s, but arrivals complete a phase of barriers alone"
+                                                 : "scratch %u is %s, and nothing says how many arrivals complete a phase",
+                      i, ax_type_string(type, NULL));
+    if (given && count < 1)
+      return ax_error(AX_INVALID_ARGUMENT, "scratch %u: %lld arrivals complete a phase; it is at least 1", i, (long long)count);
+  }
+  for (uint32_t k = 0; k < arrivals->count; k++)
+    if (arrivals->v[k][0] < 0 || arrivals->v[k][0] >= scratch->count || (k > 0 && arrivals->v[k][0] <= arrivals->v[k - 1][0]))
+      return ax_error(AX_INVALID_ARGUMENT, "arrivals of scratch %lld: there is none of that number, or not in this order", (long long)arrivals->v[k][0]);
+  return AX_OK;
+}
+
+bool ax_take_scratch(const char *function, uint32_t count, const ax_scratch *scratch, ax_types *types, ax_pairs *arrivals) {
+  *types = (ax_types){count, ax_trace_alloc(count * sizeof types->v[0])};
+  *arrivals = (ax_pairs){0, ax_trace_alloc(count * sizeof arrivals->v[0])};
+  if (ax_failed()) return false;
+  if (count > 0 && scratch == NULL) {
+    ax_reject_as(function, "there is no list of the %u scratch", count);
+    return false;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    types->v[i] = scratch[i].type;
+    if (scratch[i].type.form != AX_BARRIER && scratch[i].arrivals == 0) continue;
+    arrivals->v[arrivals->count][0] = i;
+    arrivals->v[arrivals->count++][1] = scratch[i].arrivals;
+  }
+  ax_status status = ax_scratch_check(types, arrivals);
+  if (status != AX_OK) ax_fail(ax_error_context(status, "%s: ", function));
+  return !ax_failed();
+}
+
+ax_status ax_prune_nothing(const ax_prune_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  ax_program *program;
+  for (uint32_t k = 0; k < eqn->out_count; k++) args->out[k] = true;
+  for (uint32_t i = 0; i < eqn->in_count; i++) args->in[i] = true;
+  if (args->params == NULL) return AX_OK;
+  memcpy(args->params, eqn->params, eqn->prim->params_bytes);
+  for (uint32_t k = 0; (program = ax_eqn_program(eqn, k)) != NULL; k++) (void)ax_program_retain(program);
+  return AX_OK;
+}
+
+/* --- infer, differs --- */
+
+static uint32_t count_outs(const void *params) { return ((const ax_run_scoped_params *)params)->body->out_count; }
+
+static ax_status infer(const ax_infer_args *args) {
+  const ax_run_scoped_params *params = args->params;
+  const ax_program *body = params->body;
+  ax_axis_set along;
+  AX_TRY(ax_region_check_axes(body, args->axes, "the body"));
+  AX_TRY(ax_scratch_check(&params->scratch, &params->arrivals));
+  AX_TRY(ax_axes_resolve(&params->along, args->axes, &along));
+  if (body->in_count != args->in_count + params->scratch.count || body->out_count != args->out_count)
+    return ax_error(AX_INVALID_ARGUMENT, "the body takes %u values and gives %u, not %u operands and %u scratch, and %u", body->in_count, body->out_count,
+                    args->in_count, params->scratch.count, args->out_count);
+  for (uint32_t i = 0; i < args->in_count; i++)
+    AX_TRY(ax_region_check_type(&args->in[i], &body->types[i], args->axes, "operand", i, "is", "the body takes"));
+  for (uint32_t i = 0; i < params->scratch.count; i++)
+    AX_TRY(ax_region_check_type(&params->scratch.v[i], &body->types[args->in_count + i], args->axes, "scratch", i, "is", "the body takes"));
+  for (uint32_t k = 0; k < args->out_count; k++) args->out[k] = body->types[body->outs[k]];
+  return AX_OK;
+}
+
+static void differs(const ax_differs_args *args) {
+  const ax_program *body = ((const ax_run_scoped_params *)args->eqn->params)->body;
+  ax_axis_set *in = ax_differs_alloc(args, body->in_count), all = 0;
+  for (uint32_t i = 0; i < args->eqn->in_count; i++) all |= args->in[i];
+  for (uint32_t i = 0; in != NULL && i < body->in_count; i++) in[i] = i < args->eqn->in_count ? args->in[i] : all;
+  if (in != NULL) (void)ax_region_differs(args, body, in, args->out);
+}
+
+/* --- The record --- */
+
+static const ax_param params[] = {{"scratch", AX_PARAM_TYPES, offsetof(ax_run_scoped_params, scratch)},
+                                  {"arrivals", AX_PARAM_PAIRS, offsetof(ax_run_scoped_params, arrivals)},
+                                  {"along", AX_PARAM_NAMES, offsetof(ax_run_scoped_params, along)},
+                                  {"body", AX_PARAM_PROGRAM, offsetof(ax_run_scoped_params, body)}};
+
+const ax_prim ax_prim_run_scoped = {
+    .name = "run_scoped", .kind = AX_REGION, .memory = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_run_scoped_params),
+    .infer = infer, .spread = ax_step_spread, .eval = ax_step_eval, .differs = differs, .jvp = ax_step_jvp, .linearize = ax_step_jvp,
+    .transpose = ax_step_transpose, .batch = ax_step_batch, .simplify = ax_simplify_nothing, .prune = ax_prune_nothing, .shard = ax_shard_whole,
+    .lower = ax_step_lower, .hlo = ax_absent_hlo,
+};
+
+/* --- The function --- */
+
+void ax_run_scoped(uint32_t count, const ax_scratch *scratch, const char *along, ax_fn function, ax_value *out) {
+  ax_run_scoped_params made = {0};
+  for (uint32_t k = 0; k < function.out_count; k++) out[k] = ax_poison;
+  if (!ax_take_scratch("run_scoped", count, scratch, &made.scratch, &made.arrivals)) return;
+  if (function.in_count != count) {
+    ax_reject_as("run_scoped", "the function takes %u operands, but there are %u scratch", function.in_count, count);
+    return;
+  }
+  ax_body body;
+  ax_status status = along != NULL ? ax_axes_parse(along, NULL, &made.along) : AX_OK;
+  if (status != AX_OK) {
+    ax_fail(ax_error_context(status, "run_scoped: "));
+    return;
+  }
+  status = ax_body_trace(&(ax_body_options){.owner = "run_scoped", .part = "body", .function = function, .in = made.scratch.v}, &body);
+  if (status != AX_OK) {
+    ax_fail(ax_error_context(status, "run_scoped: body: "));
+    return;
+  }
+  made.body = body.program;
+  ax_bind(&ax_prim_run_scoped, &made, body.captured, body.captured_count, out, function.out_count);
+  ax_body_deinit(&body);
+}

@@ -1,0 +1,183 @@
+/* ref_slice: M[d..], start: s32[].. -> M[sizes..]     other memory of a kernel's: from `start` on, every strides[d]-th element; one start a dimension
+   ref_transpose: M[d..] -> M[d[permutation]..]        its dimensions in another order
+   ref_reshape: M[d..] -> M[dims..]                    its elements, row-major, under other dimensions
+
+   M is a ref of a dtype in a space, semaphores or barriers, and the view is of the same. Nothing is copied: what is stored in a view is in what it is of.
+
+     o:ref<f32[4,8] vmem> = ref_slice[sizes=(4, 8) strides=()] x i 0:s32[]     x: ref<f32[16,8] vmem>, as x.at[pl.ds(i, 4), 0:8]
+
+   Parameters: sizes; strides, none: all 1; permutation; dims.
+   Errors: no memory; counts other than the rank; a slice that is larger than what it is of, or begins at a start that is known and leaves it; a
+   stride below 1; a permutation that is none; other numbers of elements. A start that is not known and leaves what it is of is found when the kernel
+   runs, as is a reshape that splits or joins dimensions which do not lie in one piece.
+   They have no effect: one that nobody uses is dropped. They stand in kernels' bodies alone. */
+#include <string.h>
+
+#include "kernel/local.h"
+#include "prim/prims.h"
+#include "prim/shape.h"
+
+/* --- infer --- */
+
+/* `of` with other dimensions. */
+static ax_type view(const ax_type *of, uint32_t rank, const int64_t *dims) {
+  ax_type type = *of;
+  type.rank = rank;
+  memset(type.dims, 0, sizeof type.dims);
+  memcpy(type.dims, dims, rank * sizeof dims[0]);
+  return type;
+}
+
+static ax_status check_slice_dim(const ax_infer_args *args, uint32_t d) {
+  const ax_ref_slice_params *params = args->params;
+  const ax_type *of = &args->in[0];
+  int64_t size = params->sizes.v[d], stride = params->strides.count > 0 ? params->strides.v[d] : 1, last;
+  if (stride < 1) return ax_error(AX_INVALID_ARGUMENT, "stride %u is %lld, not at least 1", d, (long long)stride);
+  if (size < 0) return ax_error(AX_INVALID_ARGUMENT, "size %u is %lld", d, (long long)size);
+  if (size == 0) return AX_OK;
+  if (!ax_mul_i64(size - 1, stride, &last) || last >= of->dims[d])
+    return ax_error(AX_INVALID_ARGUMENT, "%lld elements%s along dimension %u of %s are too many", (long long)size,
+                    stride > 1 ? " that far apart" : "", d, ax_type_string(of, args->axes));
+  return AX_OK;
+}
+
+static ax_status slice_infer(const ax_infer_args *args) {
+  const ax_ref_slice_params *params = args->params;
+  AX_TRY(ax_step_count(args, 1, 1 + AX_MAX_RANK));
+  AX_TRY(ax_step_memory(args, 0));
+  uint32_t rank = args->in[0].rank;
+  if (params->sizes.count != rank || args->in_count != 1 + rank || (params->strides.count != 0 && params->strides.count != rank))
+    return ax_error(AX_INVALID_ARGUMENT, "%u starts, %u sizes and %u strides for %u dimensions", args->in_count - 1, params->sizes.count,
+                    params->strides.count, rank);
+  for (uint32_t d = 0; d < rank; d++) {
+    AX_TRY(ax_step_scalar(args, 1 + d, AX_S32, "a start"));
+    AX_TRY(check_slice_dim(args, d));
+  }
+  args->out[0] = view(&args->in[0], rank, params->sizes.v);
+  return AX_OK;
+}
+
+static ax_status transpose_infer(const ax_infer_args *args) {
+  const ax_dims *permutation = &((const ax_ref_dims_params *)args->params)->dims;
+  const ax_type *of = &args->in[0];
+  int64_t dims[AX_MAX_RANK];
+  uint32_t seen = 0;
+  AX_TRY(ax_step_memory(args, 0));
+  for (uint32_t d = 0; d < permutation->count; d++) {
+    int64_t from = permutation->v[d];
+    if (permutation->count != of->rank || from < 0 || from >= of->rank || (seen >> from & 1) != 0)
+      return ax_error(AX_INVALID_ARGUMENT, "the permutation is none of the %u dimensions of %s", of->rank, ax_type_string(of, args->axes));
+    seen |= 1u << from;
+    dims[d] = of->dims[from];
+  }
+  if (permutation->count != of->rank)
+    return ax_error(AX_INVALID_ARGUMENT, "the permutation is none of the %u dimensions of %s", of->rank, ax_type_string(of, args->axes));
+  args->out[0] = view(of, of->rank, dims);
+  return AX_OK;
+}
+
+static ax_status reshape_infer(const ax_infer_args *args) {
+  const ax_dims *dims = &((const ax_ref_dims_params *)args->params)->dims;
+  const ax_type *of = &args->in[0];
+  int64_t elems = 1;
+  AX_TRY(ax_step_memory(args, 0));
+  bool fits = true;
+  for (uint32_t d = 0; d < dims->count && fits; d++) fits = dims->v[d] >= 0 && ax_mul_i64(elems, dims->v[d], &elems);
+  if (!fits || elems != ax_type_elems(of))
+    return ax_error(AX_INVALID_ARGUMENT, "%s has other elements than the new dimensions hold", ax_type_string(of, args->axes));
+  args->out[0] = view(of, dims->count, dims->v);
+  return AX_OK;
+}
+
+/* --- The records --- */
+
+static const ax_param slice_params[] = {{"sizes", AX_PARAM_DIMS, offsetof(ax_ref_slice_params, sizes)},
+                                        {"strides", AX_PARAM_DIMS, offsetof(ax_ref_slice_params, strides)}};
+static const ax_param transpose_params[] = {{"permutation", AX_PARAM_DIMS, offsetof(ax_ref_dims_params, dims)}};
+static const ax_param reshape_params[] = {{"dims", AX_PARAM_DIMS, offsetof(ax_ref_dims_params, dims)}};
+
+const ax_prim ax_prim_ref_slice = {
+    .name = "ref_slice", AX_STEP_RULES, .in_count = -1, .out_count = 1, .infer = slice_infer,
+    .params = slice_params, .param_count = AX_COUNT(slice_params), .params_bytes = sizeof(ax_ref_slice_params),
+};
+
+const ax_prim ax_prim_ref_transpose = {
+    .name = "ref_transpose", AX_STEP_RULES, .in_count = 1, .out_count = 1, .infer = transpose_infer,
+    .params = transpose_params, .param_count = AX_COUNT(transpose_params), .params_bytes = sizeof(ax_ref_dims_params),
+};
+
+const ax_prim ax_prim_ref_reshape = {
+    .name = "ref_reshape", AX_STEP_RULES, .in_count = 1, .out_count = 1, .infer = reshape_infer,
+    .params = reshape_params, .param_count = AX_COUNT(reshape_params), .params_bytes = sizeof(ax_ref_dims_params),
+};
+
+/* --- The functions --- */
+
+/* A start that is a number of C is known here; one that is a value, where the kernel is put together (kernel_call.c). */
+static bool start_fits(const char *function, const ax_type *of, uint32_t d, ax_value start, int64_t size, int64_t stride) {
+  int64_t begin, end;
+  if (!ax_is_number(start)) return true;
+  if (!ax_number_bits(function, start, AX_S32, &begin)) return false;
+  begin = (int32_t)begin;
+  end = begin + (size > 0 ? (size - 1) * stride + 1 : 0);
+  if (begin >= 0 && end <= of->dims[d]) return true;
+  ax_reject_as(function, "elements %lld to %lld of dimension %u of %s, which has %lld", (long long)begin, (long long)end, d,
+               ax_type_string(of, &ax_builder_current()->axes), (long long)of->dims[d]);
+  return false;
+}
+
+static ax_value slice(const char *function, ax_value ref, const ax_value *starts, const int64_t *sizes, const int64_t *strides) {
+  ax_type of = ax_memory_type(function, ref);
+  ax_ref_slice_params params = {.sizes.count = of.rank};
+  ax_value in[1 + AX_MAX_RANK] = {ref};
+  if (of.dtype == AX_NO_DTYPE) return ax_poison;
+  if (of.rank > 0 && (starts == NULL || sizes == NULL)) return ax_reject_as(function, "there are no starts, or no sizes, for %u dimensions", of.rank);
+  bool strided = false;
+  for (uint32_t d = 0; d < of.rank; d++) {
+    params.sizes.v[d] = sizes[d];
+    params.strides.v[d] = strides != NULL ? strides[d] : 1;
+    strided = strided || params.strides.v[d] != 1;
+  }
+  if (strided) params.strides.count = of.rank;
+  else memset(&params.strides, 0, sizeof params.strides);
+  for (uint32_t d = 0; d < of.rank; d++) {
+    if (sizes[d] >= 0 && sizes[d] <= of.dims[d] && (!strided || strides[d] <= of.dims[d]) &&
+        !start_fits(function, &of, d, starts[d], sizes[d], strided ? strides[d] : 1))
+      return ax_poison;
+    in[1 + d] = ax_as(function, starts[d], AX_S32);
+  }
+  return ax_bind1(&ax_prim_ref_slice, &params, in, 1 + of.rank);
+}
+
+ax_value ax_ref_slice(ax_value ref, const ax_value *starts, const int64_t *sizes) { return slice("ref_slice", ref, starts, sizes, NULL); }
+
+ax_value ax_ref_strided_slice(ax_value ref, const ax_value *starts, const int64_t *sizes, const int64_t *strides) {
+  return slice("ref_strided_slice", ref, starts, sizes, strides);
+}
+
+ax_value ax_ref_at(ax_value ref, ax_value index) {
+  ax_type of = ax_memory_type("ref_at", ref);
+  ax_value starts[AX_MAX_RANK] = {index};
+  if (of.dtype == AX_NO_DTYPE) return ax_poison;
+  if (of.rank == 0) return ax_reject_as("ref_at", "%s has no dimension to take one of", ax_type_string(&of, &ax_builder_current()->axes));
+  if (of.dims[0] == 0) return ax_reject_as("ref_at", "%s has none", ax_type_string(&of, &ax_builder_current()->axes));
+  int64_t sizes[AX_MAX_RANK] = {1};
+  for (uint32_t d = 1; d < of.rank; d++) {
+    starts[d] = ax_integer(0);
+    sizes[d] = of.dims[d];
+  }
+  return ax_ref_reshape(slice("ref_at", ref, starts, sizes, NULL), of.rank - 1, of.dims + 1);
+}
+
+ax_value ax_ref_transpose(ax_value ref, uint32_t rank, const int64_t *permutation) {
+  ax_ref_dims_params params;
+  if (ax_memory_type("ref_transpose", ref).dtype == AX_NO_DTYPE || !ax_dims_take(&ax_prim_ref_transpose, rank, permutation, &params.dims))
+    return ax_poison;
+  return ax_bind1(&ax_prim_ref_transpose, &params, &ref, 1);
+}
+
+ax_value ax_ref_reshape(ax_value ref, uint32_t rank, const int64_t *dims) {
+  ax_ref_dims_params params;
+  if (ax_memory_type("ref_reshape", ref).dtype == AX_NO_DTYPE || !ax_dims_take(&ax_prim_ref_reshape, rank, dims, &params.dims)) return ax_poison;
+  return ax_bind1(&ax_prim_ref_reshape, &params, &ref, 1);
+}
