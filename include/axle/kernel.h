@@ -236,6 +236,8 @@ void ax_emit_pipeline_warp_specialized(const ax_warp_pipeline_options *options, 
 #define ax_run_scoped(...) AX_LINED_VOID(run_scoped, __VA_ARGS__)
 #define ax_kernel_call(...) AX_LINED_VOID(kernel_call, __VA_ARGS__)
 #define ax_mpmd_map(...) AX_LINED_VOID(mpmd_map, __VA_ARGS__)
+#define ax_emit_pipeline(...) AX_LINED_VOID(emit_pipeline, __VA_ARGS__)
+#define ax_emit_pipeline_warp_specialized(...) AX_LINED_VOID(emit_pipeline_warp_specialized, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus
