@@ -148,7 +148,7 @@ void test_evaluate_calls(ax_program *program, test_log *log) {
   ax_callbacks_init(&callbacks);
   ax_callback *count = test_callback("count", test_count_call, log);
   TEST_OK(ax_callbacks_add(&callbacks, count));
-  const ax_hooks hooks = {&callbacks, print_to_log, log};
+  const ax_hooks hooks = {.callbacks = &callbacks, .print = print_to_log, .print_context = log};
   for (uint32_t i = 0; i < program->in_count; i++) {
     double values[64];
     for (int v = 0; v < 64; v++) values[v] = v + 1;

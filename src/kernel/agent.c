@@ -1,0 +1,575 @@
+/* Acts: what an agent does next, whether it can, and doing it.
+
+     core    load, store, swap, add   LOCAL      signal  SIGNAL     wait   WAIT     read   READ     arrive  ARRIVE    barrier wait  AWAIT
+             copy_start  START        copy_wait  WAIT of bytes      wait for groups: one JOIN for each copy of them
+     copy    0: LOCAL, reads the source     1: SIGNAL sent      2: LOCAL, writes the destination     3: SIGNAL received     4: ARRIVE
+             those that it was not asked for are left out
+     end     JOIN of each core of the device, then a LOCAL that reads the results */
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/number.h"
+#include "kernel/state.h"
+#include "prim/prims.h"
+
+/* What an agent is about to do, with what peek and step both need of it. */
+typedef struct about {
+  ax_state *state;
+  uint32_t agent;
+  ax_actor *actor;
+  const ax_code_step *step; /* of a core */
+  ax_act act;
+  ax_act_fault *fault;
+} about;
+
+/* --- Operands --- */
+
+static ax_cell *cell(const about *a, uint32_t operand) { return a->actor->frame.slot[a->step->in[operand]]; }
+static const ax_view *view(const about *a, uint32_t operand) { return &cell(a, operand)->view; }
+
+static int64_t integer(const about *a, uint32_t operand) {
+  const ax_tensor *tensor = cell(a, operand)->tensor;
+  return ax_number_load(tensor->dtype, tensor->data, 0).i;
+}
+
+static const ax_place *place_of(const about *a, const ax_view *view) { return &a->state->places[view->region]; }
+
+static bool usable(about *a, const ax_view *view, const char *whose) {
+  if (view->region < a->state->place_count && place_of(a, view)->alive) return true;
+  char text[160];
+  (void)ax_state_fault(a->state, a->fault, AX_FINDING_AFTER_SCOPE, view->region, "%s uses %s%s after its scope",
+                       a->step != NULL ? ax_step_text(a->step, text, sizeof text) : "a copy", whose, ax_type_string(&view->type, NULL));
+  return false;
+}
+
+static ax_status touch(about *a, const ax_view *view, const unsigned char *mask, bool write) {
+  ax_view whole = *view;
+  whole.region = view->region;
+  uint32_t before = a->state->pool.touch_count;
+  AX_TRY(ax_view_touch(&a->state->pool, &whole, mask, write));
+  a->act.touch_count += a->state->pool.touch_count - before;
+  return AX_OK;
+}
+
+static ax_status check_set(about *a, const ax_view *view, const unsigned char *mask) {
+  ax_bytes where;
+  char text[160];
+  if (!a->state->machine->strict || !ax_view_unset(view, place_of(a, view)->memory, mask, &where)) return AX_OK;
+  AX_TRY(ax_state_fault(a->state, a->fault, AX_FINDING_UNSET_READ, view->region, "%s reads what nobody has written", ax_step_text(a->step, text, sizeof text)));
+  a->fault->bytes = where;
+  return AX_OK;
+}
+
+/* The object that a view of rank 0 is of; elsewhere: of another core, as `to` says with the last operands. */
+static ax_status object_of(about *a, const ax_view *at, const ax_core_params *to, uint32_t *out) {
+  uint32_t place = at->region;
+  if (to != NULL) {
+    int64_t coordinates[AX_MAX_AXES];
+    uint32_t count = ax_core_operands(to);
+    for (uint32_t i = 0; i < count; i++) coordinates[i] = integer(a, a->step->in_count - count + i);
+    AX_TRY(ax_state_away(a->state, a->actor->core, to, coordinates, at->region, &place));
+  }
+  ax_view there = *at;
+  there.region = place;
+  if (usable(a, &there, "")) *out = a->state->places[place].first_object + (uint32_t)at->offset;
+  return AX_OK;
+}
+
+/* --- Cores: memory --- */
+
+/* A mask operand's bytes, or NULL. */
+static const unsigned char *mask_of(const about *a, bool masked, uint32_t operand) { return masked ? cell(a, operand)->tensor->data : NULL; }
+
+static bool is_masked(const about *a) {
+  return a->step->eqn->prim != &ax_prim_ref_add && ((const ax_ref_masked_params *)a->step->eqn->params)->masked;
+}
+
+static ax_status about_memory(about *a) {
+  const ax_prim *prim = a->step->eqn->prim;
+  bool reads = prim != &ax_prim_ref_store, writes = prim != &ax_prim_ref_load;
+  const unsigned char *mask = mask_of(a, is_masked(a), prim == &ax_prim_ref_load ? 1 : 2);
+  if (!usable(a, view(a, 0), "")) return AX_OK;
+  if (reads) AX_TRY(check_set(a, view(a, 0), mask));
+  if (reads && !writes) return touch(a, view(a, 0), mask, false);
+  return touch(a, view(a, 0), mask, true);
+}
+
+/* What is read, as a new cell; `other` (an operand, or none) where the mask is false. */
+static ax_status read_cell(about *a, const unsigned char *mask, const ax_tensor *other, ax_cell **out) {
+  ax_type type = ax_array_type(view(a, 0)->type.dtype, view(a, 0)->type.rank, view(a, 0)->type.dims);
+  AX_TRY(ax_cell_tensor(&type, out));
+  if (other != NULL) ax_tensor_assign((*out)->tensor, other);
+  ax_view_read(view(a, 0), place_of(a, view(a, 0))->memory, mask, (*out)->tensor->data, NULL);
+  return AX_OK;
+}
+
+static ax_status write_tensor(about *a, const unsigned char *mask, const ax_tensor *value) {
+  ax_place *place = &a->state->places[view(a, 0)->region];
+  AX_TRY(ax_bank_own(&place->memory));
+  ax_view_write(view(a, 0), place->memory, mask, value->data, NULL);
+  return AX_OK;
+}
+
+static ax_status add_to(about *a, ax_cell *was) {
+  static const ax_mesh nowhere;
+  ax_cell *sum;
+  ax_type type = ax_array_type(was->tensor->dtype, was->tensor->rank, was->tensor->dims);
+  AX_TRY(ax_cell_tensor(&type, &sum));
+  ax_eqn eqn = *a->step->eqn;
+  eqn.prim = &ax_prim_add;
+  eqn.params = NULL;
+  ax_tensor *in[] = {was->tensor, cell(a, 1)->tensor};
+  const int64_t device = 0;
+  const ax_eval_args args = {.eqn = &eqn, .axes = &nowhere, .lanes = 1, .device = &device, .in = in, .out = &sum->tensor};
+  ax_status status = ax_prim_add.eval(&args);
+  if (status == AX_OK) status = write_tensor(a, NULL, sum->tensor);
+  ax_cell_release(sum);
+  return status;
+}
+
+static ax_status do_memory(about *a) {
+  const ax_prim *prim = a->step->eqn->prim;
+  bool masked = is_masked(a);
+  const unsigned char *mask = mask_of(a, masked, prim == &ax_prim_ref_load ? 1 : 2);
+  ax_cell *was = NULL;
+  if (prim == &ax_prim_ref_store) return write_tensor(a, mask, cell(a, 1)->tensor);
+  AX_TRY(read_cell(a, mask, masked ? cell(a, prim == &ax_prim_ref_load ? 2 : 3)->tensor : NULL, &was));
+  ax_status status = AX_OK;
+  if (prim == &ax_prim_ref_swap) status = write_tensor(a, mask, cell(a, 1)->tensor);
+  if (prim == &ax_prim_ref_add) status = add_to(a, was);
+  if (status != AX_OK || a->step->out_count == 0) {
+    ax_cell_release(was);
+    return status;
+  }
+  ax_cell **out = &a->actor->frame.slot[a->step->out[0]];
+  ax_cell_release(*out);
+  *out = was;
+  return AX_OK;
+}
+
+/* --- Cores: semaphores and barriers --- */
+
+static int64_t *waited(ax_frame *frame, uint32_t object) {
+  for (uint32_t i = 0; i < frame->waited_count; i++)
+    if (frame->waited[i].object == object) return &frame->waited[i].times;
+  return NULL;
+}
+
+static ax_status about_object(about *a) {
+  const ax_prim *prim = a->step->eqn->prim;
+  bool signal = prim == &ax_prim_semaphore_signal;
+  char text[160];
+  AX_TRY(object_of(a, view(a, 0), signal ? a->step->eqn->params : NULL, &a->act.object));
+  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
+  a->act.amount = signal || prim == &ax_prim_semaphore_wait ? integer(a, 1) : 1;
+  if (a->act.amount < 0) return ax_error(AX_INVALID_ARGUMENT, "%s: the amount is %lld", ax_step_text(a->step, text, sizeof text), (long long)a->act.amount);
+  a->act.kind = signal                              ? AX_ACT_SIGNAL
+                : prim == &ax_prim_semaphore_wait ? AX_ACT_WAIT
+                : prim == &ax_prim_semaphore_read ? AX_ACT_READ
+                : prim == &ax_prim_barrier_arrive ? AX_ACT_ARRIVE
+                                                  : AX_ACT_AWAIT;
+  if (a->act.kind == AX_ACT_AWAIT) {
+    const int64_t *times = waited(&a->actor->frame, a->act.object);
+    a->act.amount = (times != NULL ? *times : 0) + 1;
+  }
+  return AX_OK;
+}
+
+static void arrive(ax_object *object) {
+  if (++object->arrived < object->arrivals) return;
+  object->arrived = 0;
+  object->phase++;
+}
+
+static ax_status do_object(about *a) {
+  ax_object *object = &a->state->objects[a->act.object];
+  ax_frame *frame = &a->actor->frame;
+  if (a->act.kind == AX_ACT_SIGNAL) object->count += a->act.amount;
+  if (a->act.kind == AX_ACT_WAIT) object->count -= a->act.amount;
+  if (a->act.kind == AX_ACT_ARRIVE) arrive(object);
+  if (a->act.kind == AX_ACT_AWAIT) {
+    int64_t *times = waited(frame, a->act.object);
+    if (times == NULL) {
+      AX_TRY(ax_grow(&frame->waited, sizeof frame->waited[0], frame->waited_count, 1, &frame->waited_capacity));
+      frame->waited[frame->waited_count] = (ax_wait_count){.object = a->act.object};
+      times = &frame->waited[frame->waited_count++].times;
+    }
+    ++*times;
+  }
+  if (a->act.kind != AX_ACT_READ) return AX_OK;
+  ax_cell **out = &frame->slot[a->step->out[0]];
+  ax_cell_release(*out);
+  *out = NULL;
+  ax_type type = ax_array_type(AX_S32, 0, NULL);
+  AX_TRY(ax_cell_tensor(&type, out));
+  ax_number_store(AX_S32, (*out)->tensor->data, 0, (ax_number){.i = object->count});
+  return AX_OK;
+}
+
+/* --- Cores: copies --- */
+
+/* Which operand is what; AX_NONE: there is none. */
+typedef struct copy_operands {
+  uint32_t received, sent, barrier, predicate;
+} copy_operands;
+
+static copy_operands operands_of(const ax_copy_params *params) {
+  copy_operands at = {AX_NONE, AX_NONE, AX_NONE, AX_NONE};
+  uint32_t next = 2;
+  if (params->received) at.received = next++;
+  if (params->sent) at.sent = next++;
+  if (params->barrier) at.barrier = next++;
+  if (params->predicate) at.predicate = next++;
+  return at;
+}
+
+static int64_t view_bytes(const ax_view *view) { return ax_type_elems(&view->type) * (int64_t)ax_dtype_bytes(view->type.dtype); }
+
+static ax_status copy_agent(const about *a, uint32_t ordinal, uint32_t *out) {
+  const ax_machine *machine = a->state->machine;
+  const ax_name_key key = {.kind = AX_NAME_AGENT, .core = a->actor->core, .index = ordinal};
+  AX_TRY(ax_names_number(machine->names, &key, out));
+  *out += machine->core_count + machine->device_count;
+  return AX_OK;
+}
+
+static bool copy_happens(const about *a) {
+  uint32_t predicate = operands_of(a->step->eqn->params).predicate;
+  return predicate == AX_NONE || integer(a, predicate) != 0;
+}
+
+static ax_status about_copy(about *a) {
+  if (!copy_happens(a)) return AX_OK;
+  a->act.kind = AX_ACT_START;
+  return copy_agent(a, a->actor->frame.copies, &a->act.object);
+}
+
+static uint32_t acts_of_copy(const ax_transfer *transfer) {
+  return 2u + (transfer->sent != AX_NONE) + (transfer->received != AX_NONE) + (transfer->barrier != AX_NONE);
+}
+
+static ax_status add_to_group(ax_frame *frame, uint32_t agent, const ax_transfer *transfer) {
+  AX_TRY(ax_grow(&frame->group, sizeof frame->group[0], frame->grouped, 1, &frame->grouped_capacity));
+  frame->group[frame->grouped++] = (struct ax_grouped){agent, acts_of_copy(transfer)};
+  return AX_OK;
+}
+
+static ax_status do_copy(about *a) {
+  if (a->act.kind != AX_ACT_START) return AX_OK;
+  const ax_copy_params *params = a->step->eqn->params;
+  const copy_operands at = operands_of(params);
+  ax_transfer transfer = {.step = a->step, .from = *view(a, 0), .to = *view(a, 1), .by = a->actor->core, .received = AX_NONE, .sent = AX_NONE, .barrier = AX_NONE};
+  int64_t coordinates[AX_MAX_AXES];
+  uint32_t count = ax_core_operands(&params->to);
+  for (uint32_t i = 0; i < count; i++) coordinates[i] = integer(a, a->step->in_count - count + i);
+  AX_TRY(ax_state_away(a->state, a->actor->core, &params->to, coordinates, transfer.to.region, &transfer.to.region));
+  if (at.received != AX_NONE) AX_TRY(object_of(a, view(a, at.received), &params->to, &transfer.received));
+  if (at.sent != AX_NONE) AX_TRY(object_of(a, view(a, at.sent), NULL, &transfer.sent));
+  if (at.barrier != AX_NONE) AX_TRY(object_of(a, view(a, at.barrier), NULL, &transfer.barrier));
+  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
+  uint32_t agent = a->act.object;
+  ax_actor *actor;
+  AX_TRY(ax_state_add_actor(a->state, agent, &actor));
+  *actor = (ax_actor){.kind = AX_AGENT_COPY, .started = true, .transfer = transfer};
+  a->actor->frame.copies++;
+  return params->grouped ? add_to_group(&a->actor->frame, agent, &transfer) : AX_OK;
+}
+
+/* The copies that a wait for groups is for, and has not seen off; the next of them, or NULL. */
+static const struct ax_grouped *next_to_join(const about *a) {
+  const ax_frame *frame = &a->actor->frame;
+  const ax_copy_groups_params *params = a->step->eqn->params;
+  if (frame->groups <= (uint64_t)params->pending) return NULL;
+  uint32_t end = frame->group_end[frame->groups - 1 - (uint32_t)params->pending];
+  return frame->joining < end ? &frame->group[frame->joining] : NULL;
+}
+
+static void about_groups(about *a) {
+  const struct ax_grouped *copy = next_to_join(a);
+  if (copy == NULL) return;
+  a->act.kind = AX_ACT_JOIN;
+  a->act.object = copy->agent;
+  a->act.amount = ((const ax_copy_groups_params *)a->step->eqn->params)->read_only ? 1 : copy->acts;
+}
+
+/* Copies that are through are forgotten once all groups are waited for, so that frames stay small. */
+static void forget_groups(ax_frame *frame, const ax_copy_groups_params *params) {
+  frame->joining = 0;
+  if (params->read_only || params->pending > 0) return;
+  frame->grouped -= frame->group_end[frame->groups - 1];
+  memmove(frame->group, frame->group + frame->group_end[frame->groups - 1], frame->grouped * sizeof frame->group[0]);
+  frame->groups = 0;
+}
+
+/* --- Cores: scopes --- */
+
+static int64_t arrivals_of(const ax_pairs *arrivals, uint32_t scratch) {
+  for (uint32_t i = 0; i < arrivals->count; i++)
+    if (arrivals->v[i][0] == scratch) return arrivals->v[i][1];
+  return 1;
+}
+
+/* The first of the cores that open this scope together. */
+static uint32_t leader_of(const about *a, const ax_axes *along) {
+  const ax_core *core = &a->state->machine->cores[a->actor->core];
+  const ax_mesh *mesh = &a->state->machine->params->bodies.v[core->body]->axes;
+  int64_t back = 0;
+  for (uint32_t i = 0; i < along->count; i++) {
+    int axis = ax_mesh_find(mesh, along->name[i]);
+    int64_t stride = 1;
+    for (uint32_t m = (uint32_t)axis + 1; m < mesh->count; m++) stride *= mesh->axis[m].size;
+    back += ax_mesh_coordinate(mesh, core->place, (uint32_t)axis) * stride;
+  }
+  return a->actor->core - (uint32_t)back;
+}
+
+/* The place that element k of the scope has, this time. */
+static ax_status scope_place(const about *a, uint32_t opened, uint32_t k, uint32_t *out) {
+  const ax_run_scoped_params *params = a->step->eqn->params;
+  const ax_machine *machine = a->state->machine;
+  const ax_name_key key = {.kind = AX_NAME_PLACE, .core = leader_of(a, &params->along), .site = opened, .occurrence = a->actor->frame.occurrence[opened], .index = k};
+  AX_TRY(ax_names_number(machine->names, &key, out));
+  *out += machine->place_count;
+  return AX_OK;
+}
+
+static ax_status about_scope(about *a) {
+  const ax_run_scoped_params *params = a->step->eqn->params;
+  uint32_t opened = a->step->kind == AX_STEP_OPEN ? a->actor->frame.pc : a->step->target;
+  if (params->along.count > 0) return AX_OK;
+  for (uint32_t k = 0; k < params->scratch.count; k++) {
+    uint32_t place;
+    const ax_type *type = &params->scratch.v[k];
+    ax_bytes whole = {0, type->form == AX_REF ? (uint64_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype) : 0};
+    AX_TRY(scope_place(a, opened, k, &place));
+    if (whole.end == 0) continue;
+    AX_TRY(ax_touches_add(&a->state->pool, place, true, true, 1, &whole));
+    a->act.touch_count++;
+  }
+  return AX_OK;
+}
+
+static ax_status open_scope(about *a) {
+  const ax_run_scoped_params *params = a->step->eqn->params;
+  ax_state *state = a->state;
+  for (uint32_t k = 0; k < params->scratch.count; k++) {
+    uint32_t place;
+    AX_TRY(scope_place(a, a->actor->frame.pc, k, &place));
+    if (place >= state->place_count || !state->places[place].made)
+      AX_TRY(ax_state_make_place(state, place, &params->scratch.v[k], arrivals_of(&params->arrivals, k), state->machine->cores[a->actor->core].device));
+    state->places[place].users++;
+    const ax_view whole = ax_dense_view(place, &params->scratch.v[k]);
+    ax_cell **slot = &a->actor->frame.slot[a->step->out[k]];
+    ax_cell_release(*slot);
+    *slot = NULL;
+    AX_TRY(ax_cell_view(&whole, slot));
+  }
+  return AX_OK;
+}
+
+/* How many cores open a scope together. */
+static int64_t users_of(const about *a, const ax_axes *along) {
+  const ax_mesh *mesh = &a->state->machine->params->bodies.v[a->state->machine->cores[a->actor->core].body]->axes;
+  int64_t users = 1;
+  for (uint32_t i = 0; i < along->count; i++) users *= mesh->axis[ax_mesh_find(mesh, along->name[i])].size;
+  return users;
+}
+
+static ax_status close_scope(about *a) {
+  const ax_run_scoped_params *params = a->step->eqn->params;
+  for (uint32_t k = 0; k < params->scratch.count; k++) {
+    uint32_t number;
+    AX_TRY(scope_place(a, a->step->target, k, &number));
+    ax_place *place = &a->state->places[number];
+    if (place->users++ < 2 * users_of(a, &params->along) - 1) continue; /* as many come as go */
+    place->alive = false;
+    ax_bank_release(place->memory);
+    place->memory = NULL;
+  }
+  a->actor->frame.occurrence[a->step->target]++;
+  return AX_OK;
+}
+
+/* --- Cores --- */
+
+static ax_status about_core(about *a) {
+  const ax_core *core = &a->state->machine->cores[a->actor->core];
+  AX_TRY(ax_frame_advance(a->state, a->agent, a->fault));
+  a->act.kind = AX_ACT_LOCAL;
+  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
+  a->step = &a->state->machine->codes[core->body]->steps[a->actor->frame.pc];
+  if (a->step->kind == AX_STEP_END) {
+    a->act.kind = AX_ACT_NONE;
+    a->actor->through = true;
+    return AX_OK;
+  }
+  a->act.what = a->step->eqn->prim->name;
+  a->act.location = a->step->eqn->location;
+  if (a->step->kind != AX_STEP_ACT) return about_scope(a);
+  const ax_prim *prim = a->step->eqn->prim;
+  if (prim == &ax_prim_copy_start) return about_copy(a);
+  if (prim == &ax_prim_copy_wait_groups) about_groups(a);
+  if (prim == &ax_prim_copy_wait_groups) return AX_OK;
+  if (prim == &ax_prim_copy_wait) {
+    a->act.kind = AX_ACT_WAIT;
+    a->act.amount = view_bytes(view(a, 1));
+    return object_of(a, view(a, 0), NULL, &a->act.object);
+  }
+  bool memory = prim == &ax_prim_ref_load || prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add;
+  return memory ? about_memory(a) : about_object(a);
+}
+
+static ax_status do_core(about *a) {
+  const ax_prim *prim = a->step->eqn->prim;
+  bool more = false;
+  ax_status status;
+  if (a->step->kind == AX_STEP_OPEN)
+    status = open_scope(a);
+  else if (a->step->kind == AX_STEP_CLOSE)
+    status = close_scope(a);
+  else if (prim == &ax_prim_copy_start)
+    status = do_copy(a);
+  else if (prim == &ax_prim_copy_wait_groups) {
+    more = a->act.kind == AX_ACT_JOIN;
+    if (more) a->actor->frame.joining++;
+    if (more) more = next_to_join(a) != NULL;
+    if (!more && a->act.kind == AX_ACT_JOIN) forget_groups(&a->actor->frame, a->step->eqn->params);
+    status = AX_OK;
+  } else if (prim == &ax_prim_ref_load || prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add)
+    status = do_memory(a);
+  else
+    status = do_object(a);
+  if (status == AX_OK && !more && a->fault->kind == AX_FINDING_NONE) a->actor->frame.pc++;
+  return status;
+}
+
+/* --- Copies --- */
+
+enum { copy_reads, copy_sent, copy_writes, copy_received, copy_arrives, copy_done };
+
+static uint32_t stage_from(const ax_transfer *t, uint32_t stage) {
+  if (stage == copy_sent && t->sent == AX_NONE) stage++;
+  if (stage == copy_received && t->received == AX_NONE) stage++;
+  if (stage == copy_arrives && t->barrier == AX_NONE) stage++;
+  return stage;
+}
+
+static ax_status about_transfer(about *a) {
+  const ax_transfer *t = &a->actor->transfer;
+  a->act.kind = AX_ACT_LOCAL;
+  a->act.what = t->stage == copy_reads ? "copy reads" : t->stage == copy_writes ? "copy writes" : "copy signals";
+  a->act.location = t->step->eqn->location;
+  if (t->stage == copy_reads && usable(a, &t->from, "its source ")) return touch(a, &t->from, NULL, false);
+  if (t->stage == copy_writes && usable(a, &t->to, "its destination ")) return touch(a, &t->to, NULL, true);
+  if (t->stage == copy_reads || t->stage == copy_writes) return AX_OK;
+  a->act.kind = t->stage == copy_arrives ? AX_ACT_ARRIVE : AX_ACT_SIGNAL;
+  a->act.object = t->stage == copy_sent ? t->sent : t->stage == copy_received ? t->received : t->barrier;
+  a->act.amount = t->stage == copy_arrives ? 1 : view_bytes(&t->from);
+  return AX_OK;
+}
+
+static ax_status do_transfer(about *a) {
+  ax_transfer *t = &a->actor->transfer;
+  ax_state *state = a->state;
+  size_t bytes = (size_t)view_bytes(&t->from);
+  if (t->stage == copy_reads) {
+    const ax_type type = ax_array_type(AX_U8, 1, (int64_t[]){(int64_t)bytes});
+    AX_TRY(ax_cell_tensor(&type, &t->data));
+    t->set = ax_alloc(bytes);
+    if (t->set == NULL) return ax_out_of_memory(bytes);
+    ax_view_read(&t->from, state->places[t->from.region].memory, NULL, t->data->tensor->data, t->set);
+  } else if (t->stage == copy_writes) {
+    AX_TRY(ax_bank_own(&state->places[t->to.region].memory));
+    ax_view_write(&t->to, state->places[t->to.region].memory, NULL, t->data->tensor->data, t->set);
+  } else if (a->act.kind == AX_ACT_ARRIVE)
+    arrive(&state->objects[a->act.object]);
+  else
+    state->objects[a->act.object].count += a->act.amount;
+  t->stage = stage_from(t, t->stage + 1);
+  if (t->stage == copy_done) ax_state_end_copy(state, a->agent);
+  return AX_OK;
+}
+
+/* --- The end of a device --- */
+
+static ax_status about_end(about *a) {
+  const ax_machine *machine = a->state->machine;
+  uint32_t bodies = machine->params->bodies.count, device = a->actor->device;
+  uint32_t first = machine->first_core[device * bodies], end = device + 1 < machine->device_count ? machine->first_core[(device + 1) * bodies] : machine->core_count;
+  a->act.what = "the end";
+  if (first + a->actor->stage < end) {
+    const ax_actor *core = a->state->actors[first + a->actor->stage];
+    a->act.kind = AX_ACT_JOIN;
+    a->act.object = first + a->actor->stage;
+    a->act.amount = core->through ? core->acts : INT64_MAX;
+    return AX_OK;
+  }
+  if (first + a->actor->stage > end) return AX_OK;
+  a->act.kind = AX_ACT_LOCAL;
+  for (uint32_t k = 0; k < machine->params->outs.count; k++) {
+    uint32_t region = machine->first_place[(size_t)device * bodies * machine->ref_count + machine->operand_count + k];
+    const ax_view whole = ax_dense_view(region, &a->state->places[region].type);
+    AX_TRY(touch(a, &whole, NULL, false));
+    ax_bytes where;
+    if (!machine->strict || !ax_view_unset(&whole, a->state->places[region].memory, NULL, &where)) continue;
+    AX_TRY(ax_state_fault(a->state, a->fault, AX_FINDING_UNSET_READ, region, "result %u has bytes that nobody has written", k));
+    a->fault->bytes = where;
+  }
+  for (uint32_t p = 0; p < machine->first_barrier; p++) { /* scratch ends */
+    const ax_place *place = &a->state->places[p];
+    if (machine->places[p].device != device || machine->places[p].ref < machine->operand_count + machine->params->outs.count) continue;
+    if (place->memory == NULL || place->memory->bytes == 0) continue;
+    AX_TRY(ax_touches_add(&a->state->pool, p, true, true, 1, &(ax_bytes){0, place->memory->bytes}));
+    a->act.touch_count++;
+  }
+  return AX_OK;
+}
+
+/* --- All --- */
+
+static ax_status look(about *a) {
+  a->fault->kind = AX_FINDING_NONE;
+  a->state->pool.touch_count = a->state->pool.run_count = 0;
+  a->actor = ax_state_actor(a->state, a->agent);
+  a->act = (ax_act){.kind = AX_ACT_NONE};
+  if (a->actor == NULL || a->actor->through) return AX_OK;
+  if (a->actor->kind == AX_AGENT_CORE) return about_core(a);
+  return a->actor->kind == AX_AGENT_COPY ? about_transfer(a) : about_end(a);
+}
+
+static bool is_enabled(const about *a) {
+  const ax_object *object = a->act.kind == AX_ACT_WAIT || a->act.kind == AX_ACT_AWAIT ? &a->state->objects[a->act.object] : NULL;
+  if (a->act.kind == AX_ACT_NONE) return false;
+  if (a->act.kind == AX_ACT_WAIT) return object->count >= a->act.amount;
+  if (a->act.kind == AX_ACT_AWAIT) return object->phase >= a->act.amount;
+  if (a->act.kind != AX_ACT_JOIN) return true;
+  const ax_actor *other = ax_state_actor(a->state, a->act.object);
+  return other->through || other->acts >= a->act.amount;
+}
+
+ax_status ax_state_peek(ax_state *state, uint32_t agent, ax_act *act, bool *enabled, ax_act_fault *fault) {
+  about a = {.state = state, .agent = agent, .fault = fault};
+  AX_TRY(look(&a));
+  *act = a.act;
+  *enabled = is_enabled(&a);
+  return AX_OK;
+}
+
+ax_status ax_state_step(ax_state *state, uint32_t agent, ax_act_fault *fault) {
+  about a = {.state = state, .agent = agent, .fault = fault};
+  AX_TRY(look(&a));
+  if (fault->kind != AX_FINDING_NONE && a.actor->kind != AX_AGENT_END) return AX_OK;
+  ax_act_fault unset = *fault;
+  if (a.act.kind == AX_ACT_NONE || !is_enabled(&a)) return ax_error(AX_INTERNAL, "agent %u cannot go on", agent);
+  a.actor->acts++;
+  ax_agent_kind kind = a.actor->kind;
+  ax_status status = kind == AX_AGENT_CORE ? do_core(&a) : kind == AX_AGENT_COPY ? do_transfer(&a) : AX_OK;
+  if (kind == AX_AGENT_END) {
+    a.actor->stage++;
+    a.actor->through = a.act.kind == AX_ACT_LOCAL;
+    *fault = unset;
+  }
+  return status;
+}
+
+const ax_touches *ax_state_touched(const ax_state *state) { return &state->pool; }

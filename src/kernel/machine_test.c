@@ -1,0 +1,107 @@
+/* The machine: what kernels do, by reference evaluation, and under random schedules. */
+#include "kernel/machine.h"
+
+#include <string.h>
+
+#include "axle/axle.h"
+#include "kernel/state.h"
+#include "support/cmocka.h"
+#include "xform/evaluate.h"
+
+static const ax_core_mesh one_core = {.core = "tensorcore"};
+
+/* --- One core --- */
+
+static AX_BODY(add_one) { ax_ref_store(in[1], ax_add(ax_ref_load(in[0]), ax_real(1))); }
+
+static AX_BODY(plain) {
+  ax_mpmd_map(1, &one_core, &AX_FN(add_one, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+}
+
+static void evaluates(ax_fn fn, const ax_type *types, const float *const *in, const float *want, int64_t count) {
+  ax_program *program;
+  ax_tensor *given[4] = {NULL}, *made[4] = {NULL};
+  ax_status status = ax_trace(fn, types, &program);
+  if (status != AX_OK) fail_msg("%s", ax_message());
+  for (uint32_t i = 0; i < fn.in_count; i++) {
+    assert_int_equal(ax_tensor_create(&types[i], &given[i]), AX_OK);
+    memcpy(given[i]->data, in[i], (size_t)ax_type_elems(&types[i]) * sizeof(float));
+  }
+  status = ax_evaluate(program, given, made);
+  if (status != AX_OK) fail_msg("%s", ax_message());
+  for (int64_t i = 0; i < count; i++)
+    if (((float *)made[0]->data)[i] != want[i]) fail_msg("element %lld is %g, not %g", (long long)i, ((float *)made[0]->data)[i], want[i]);
+  for (uint32_t i = 0; i < fn.in_count; i++) ax_tensor_release(given[i]);
+  for (uint32_t k = 0; k < fn.out_count; k++) ax_tensor_release(made[k]);
+  ax_program_release(program);
+}
+
+static void test_one_core(void **state) {
+  (void)state;
+  const float x[] = {1, 2, 3, 4}, want[] = {2, 3, 4, 5};
+  evaluates(AX_FN(plain, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 4)), (const float *const[]){x}, want, 4);
+}
+
+/* --- Copies in scopes, in a loop --- */
+
+static AX_BODY(step) {
+  const ax_value *refs = context;
+  ax_value row = ax_ref_at(refs[0], in[0]);
+  ax_copy_start(row, refs[2], &(ax_copy_options){.received = (ax_value *)&refs[3]});
+  ax_copy_wait(refs[3], refs[2]);
+  ax_ref_store(refs[2], ax_mul(ax_ref_load(refs[2]), ax_real(2)));
+  ax_copy(refs[2], ax_ref_at(refs[1], in[0]));
+}
+
+static AX_BODY(scoped) {
+  const ax_value *refs = context;
+  const ax_value all[] = {refs[0], refs[1], in[0], in[1]};
+  ax_fori_loop(ax_integer(0), ax_integer(3), AX_CLOSURE(step, 1, 0, all), NULL, NULL);
+}
+
+static AX_BODY(doubling) {
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+  ax_run_scoped(2, scratch, NULL, AX_CLOSURE(scoped, 2, 0, in), NULL);
+}
+
+static AX_BODY(doubled) { ax_mpmd_map(1, &one_core, &AX_FN(doubling, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 3, 2)), out); }
+
+static void test_copies(void **state) {
+  (void)state;
+  const float x[] = {1, 2, 3, 4, 5, 6}, want[] = {2, 4, 6, 8, 10, 12};
+  evaluates(AX_FN(doubled, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 3, 2)), (const float *const[]){x}, want, 6);
+}
+
+/* --- A ring of devices: each sends its block to the right --- */
+
+static AX_BODY(send_right) {
+  ax_value me = ax_axis_index("d"), next = ax_add(me, ax_integer(1)), right = ax_where(ax_eq(next, ax_integer(4)), ax_integer(0), next), barrier = ax_barrier_semaphore();
+  const ax_target_core to = {.axes = "d", .coordinates = &right};
+  ax_semaphore_signal(barrier, ax_integer(1), &to);
+  ax_semaphore_wait(barrier, ax_integer(1));
+  ax_copy_start(in[0], in[1], &(ax_copy_options){.received = (ax_value *)&in[2], .sent = (ax_value *)&in[3], .to = &to});
+  ax_copy_wait(in[3], in[0]);
+  ax_copy_wait(in[2], in[1]);
+}
+
+static AX_BODY(shift) {
+  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+  const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch};
+  ax_mpmd_map(1, &one_core, &AX_FN(send_right, 4, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+}
+
+static AX_BODY(shifted) {
+  const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
+  ax_shard_map(&mesh, "d -> d", AX_FN(shift, 1, 1), in, out);
+}
+
+static void test_ring(void **state) {
+  (void)state;
+  const float x[] = {1, 2, 3, 4, 5, 6, 7, 8}, want[] = {7, 8, 1, 2, 3, 4, 5, 6};
+  evaluates(AX_FN(shifted, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 8)), (const float *const[]){x}, want, 8);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_core), cmocka_unit_test(test_copies), cmocka_unit_test(test_ring)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
