@@ -38,7 +38,7 @@ static parts parts_of(const char *axes) {
   for (size_t i = 0; i < test_sample_count; i++) {
     test_sample sample = test_samples[i];
     bool communicates = sample.axes != NULL, has_mesh = strcmp(sample.prim, "shard_map") == 0;
-    if (has_mesh || (communicates && (axes == NULL || strchr(sample.axes, '?') == NULL))) continue;
+    if (has_mesh || sample.kernel || (communicates && (axes == NULL || strchr(sample.axes, '?') == NULL))) continue;
     sample.axes = axes;
     test_instances instances = test_instances_of(&sample, &variety);
     for (uint32_t k = 0; k < instances.count; k++) {

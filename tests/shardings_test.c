@@ -526,7 +526,7 @@ static void samples(void **state) {
   for (size_t i = 0; i < test_sample_count; i++) {
     maker m = {.random = {i + 1}};
     ax_mesh mesh;
-    if (test_samples[i].axes != NULL || strstr(test_samples[i].text, "mesh=") != NULL) continue; /* they have a mesh */
+    if (test_samples[i].axes != NULL || test_samples[i].kernel || strstr(test_samples[i].text, "mesh=") != NULL) continue; /* they have a mesh */
     TEST_OK(ax_mesh_parse(i % 2 == 0 ? "u9=2,v9=2" : "u9=2,v9=3", &mesh));
     m.mesh = &mesh;
     test_instances instances = test_instances_of(&test_samples[i], &test_in_f64);

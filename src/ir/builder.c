@@ -502,7 +502,7 @@ static void label(const ax_program *program, uint32_t *labels, uint32_t *count) 
 }
 
 static uint64_t hash_type(uint64_t hash, const ax_type *type) { /* field by field: there may be bytes of nothing between */
-  const uint32_t words[] = {type->form, type->space, type->dtype, type->rank, type->spread.kind};
+  const uint32_t words[] = {(uint32_t)type->form | (uint32_t)type->space << 16, type->dtype, type->rank, type->spread.kind};
   const ax_axis_set sets[] = {type->spread.varying, type->spread.reduced, type->spread.unreduced};
   hash = ax_hash_bytes(hash, words, sizeof words);
   hash = ax_hash_bytes(hash, type->dims, type->rank * sizeof type->dims[0]);

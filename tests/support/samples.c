@@ -55,6 +55,19 @@
       SAMPLE("scatter_min", SCATTER(__VA_ARGS__)), \
       SAMPLE("scatter_max", SCATTER(__VA_ARGS__))
 
+/* A kernel from x to y, both of four elements, with scratch. Its body's first refs are x and y. */
+#define KERNEL(scratch_, arrivals_, refs, body)                                                                                          \
+  "{ lambda x:T[4]. let z:T[4] = kernel_call[name=\"k\" consts=0 cores=(core) core_axes=(0) threads=() grid=() semantics=() "              \
+  "blocks=(ref<T[4] vmem>, ref<T[4] vmem>) blocked=() index_maps=() block_shapes=() outs=(T[4]) scratch=(" scratch_ ") arrivals=(" arrivals_ \
+  ") scratch_cores=() aliases=() target=\"\" metadata=\"\" compiler_params=\"\" interpret=false debug=false collective_id=0 flops=0 bytes=0 " \
+  "transcendentals=0 bodies=({ lambda x:ref<T[4] vmem> y:ref<T[4] vmem>" refs ". let " body " in () })] x in (z) }"
+#define LOAD "a:T[4] = ref_load[masked=false] x "
+#define STORE " = ref_store[masked=false] y a"
+#define STEP(prim_, ...) \
+  { .prim = prim_, .text = KERNEL(__VA_ARGS__), .forward_only = true, .no_batch = true, .two_sides = true, .kernel = true }
+#define COPY(received, sent, barrier, predicate, grouped) \
+  "copy_start[axes=() logical=false received=" received " sent=" sent " barrier=" barrier " predicate=" predicate " grouped=" grouped "] "
+
 const test_sample test_samples[] = {
     /* --- constant --- */
     SAMPLE("constant", "{ lambda x:T[2]. let y:T[2,3] = constant[value=[[0, 1, 2], [3, 100, 7]]:T[2,3]] in (y, x) }"),
@@ -639,6 +652,55 @@ const test_sample test_samples[] = {
            "{ lambda x:T[2]. let y:T[2] = neg x = O[axes=() format=\"{:8} and {}\"] y x z:T[2] = neg y in (z,) }", .linear = "x"),
     SAMPLE("ordered_debug_print",
            "{ lambda x:T[2]. let = O[axes=() format=\"\"] = O[axes=() format=\"{}\"] x y:T[2] = neg x in (y,) }", .linear = "x", .no_batch = true),
+    /* --- kernels --- */
+    STEP("kernel_call", "", "", "", LOAD STORE),
+    STEP("ref_load", "", "", "",
+         "m:bool[4] = constant[value=[true, false, true, true]:bool[4]] o:T[4] = O[masked=false] x a:T[4] = O[masked=true] x m o" STORE),
+    STEP("ref_store", "", "", "", LOAD " = O[masked=false] y a m:bool[4] = constant[value=[true, false, true, true]:bool[4]] = O[masked=true] y a m"),
+    STEP("ref_swap", "", "", "", LOAD "b:T[4] = O[masked=false] y a m:bool[4] = constant[value=[true, false, true, true]:bool[4]] c:T[4] = O[masked=true] y a m a"),
+    STEP("ref_add", "", "", "", LOAD STORE " = O y a"),
+    STEP("ref_slice", "", "", "",
+         "r:ref<T[2] vmem> = O[sizes=(2) strides=()] x 1:s32[] s:ref<T[2] vmem> = O[sizes=(2) strides=(2)] y 0:s32[]"
+         " b:T[2] = ref_load[masked=false] r = ref_store[masked=false] s b t:ref<T[2] vmem> = O[sizes=(2) strides=(2)] y 1:s32[] = ref_store[masked=false] t b"),
+    STEP("ref_transpose", "", "", "",
+         "r:ref<T[2,2] vmem> = ref_reshape[dims=(2, 2)] x t:ref<T[2,2] vmem> = O[permutation=(1, 0)] r b:T[2,2] = ref_load[masked=false] t"
+         " s:ref<T[2,2] vmem> = ref_reshape[dims=(2, 2)] y = ref_store[masked=false] s b"),
+    STEP("ref_reshape", "", "", "",
+         "r:ref<T[2,2] vmem> = O[dims=(2, 2)] x s:ref<T[2,2] vmem> = O[dims=(2, 2)] y b:T[2,2] = ref_load[masked=false] r = ref_store[masked=false] s b"),
+    STEP("run_scoped", "", "", "",
+         LOAD "b:T[4] = O[scratch=(ref<T[4] vmem>,) arrivals=() along=() body={ lambda a:T[4] r:ref<T[4] vmem>. let = ref_store[masked=false] r a"
+              " b:T[4] = ref_load[masked=false] r in (b) }] a = ref_store[masked=false] y b"),
+    STEP("semaphore_signal", "semaphore[]", "", " s:semaphore[]",
+         LOAD STORE " = O[axes=() logical=false] s 2:s32[] = semaphore_wait s 2:s32[]"),
+    STEP("semaphore_wait", "semaphore[2]", "", " s:semaphore[2]",
+         LOAD STORE " s0:semaphore[1] = ref_slice[sizes=(1) strides=()] s 1:s32[] s1:semaphore[] = ref_reshape[dims=()] s0"
+                    " = semaphore_signal[axes=() logical=false] s1 3:s32[] = O s1 1:s32[] = O s1 2:s32[]"),
+    STEP("semaphore_read", "semaphore[]", "", " s:semaphore[]",
+         LOAD STORE " = semaphore_signal[axes=() logical=false] s 2:s32[] n:s32[] = O s = semaphore_wait s n"),
+    STEP("barrier_semaphore", "", "", "",
+         LOAD STORE " s:semaphore[] = O = semaphore_signal[axes=() logical=false] s 1:s32[] = semaphore_wait s 1:s32[]"),
+    STEP("barrier_arrive", "barrier[]", "(0, 2)", " b:barrier[]", LOAD " = O b = O b = barrier_wait b" STORE),
+    STEP("barrier_wait", "barrier[]", "(0, 1)", " b:barrier[]", LOAD " = barrier_arrive b = O b = barrier_arrive b = O b" STORE),
+    STEP("copy_start", "dma_semaphore[], dma_semaphore[]", "", " s:dma_semaphore[] t:dma_semaphore[]",
+         " = " COPY("true", "true", "false", "true", "false") "x y s t true:bool[] = copy_wait s y = copy_wait t x"),
+    STEP("copy_wait", "dma_semaphore[]", "", " s:dma_semaphore[]", " = " COPY("true", "false", "false", "false", "false") "x y s = O s x"),
+    STEP("copy_commit", "ref<T[4] hbm>", "", " h:ref<T[4] hbm>",
+         " = " COPY("false", "false", "false", "false", "true") "x h = O = copy_wait_groups[pending=0 read_only=false] a:T[4] = ref_load[masked=false] h" STORE),
+    STEP("copy_wait_groups", "ref<T[4] hbm>", "", " h:ref<T[4] hbm>",
+         " = " COPY("false", "false", "false", "false", "true") "x h = copy_commit = O[pending=1 read_only=true] = O[pending=0 read_only=false]"
+         " a:T[4] = ref_load[masked=false] h" STORE),
+    STEP("commit_smem", "ref<T[4] hbm>", "", " h:ref<T[4] hbm>",
+         LOAD STORE " = O = " COPY("false", "false", "false", "false", "true") "y h = copy_commit = copy_wait_groups[pending=0 read_only=false]"),
+    SAMPLE("program_id",
+           "{ lambda x:T[4]. let z:T[4] = kernel_call[name=\"k\" consts=0 cores=(core) core_axes=(0) threads=() grid=(2,) semantics=() "
+           "blocks=(ref<T[2] vmem>, ref<T[4] vmem>) blocked=((0, 0),) index_maps=({ axes ; lambda i:s32[]. let in (i) }) block_shapes=(T[2]) outs=(T[4]) "
+           "scratch=() arrivals=() scratch_cores=() aliases=() target=\"\" metadata=\"\" compiler_params=\"\" interpret=false debug=false collective_id=0 "
+           "flops=0 bytes=0 transcendentals=0 bodies=({ lambda x:ref<T[2] vmem> y:ref<T[4] vmem>. let i:s32[] = O[dimension=0] j:s32[] = mul i 2:s32[] "
+           "r:ref<T[2] vmem> = ref_slice[sizes=(2) strides=()] y j a:T[2] = ref_load[masked=false] x = ref_store[masked=false] r a in () })] x in (z) }",
+           .forward_only = true, .two_sides = true, .no_batch = true, .kernel = true),
+    STEP("set_max_registers", "", "", "", " = O[count=40 increase=false]" LOAD STORE),
+    STEP("trace_begin", "", "", "", " = O[name=\"load\"] " LOAD " = trace_end[name=\"\"]" STORE),
+    STEP("trace_end", "", "", "", " = trace_begin[name=\"load\"] " LOAD " = O[name=\"\"]" STORE),
 };
 
 const size_t test_sample_count = AX_COUNT(test_samples);
