@@ -37,6 +37,23 @@ static inline ax_type ax_listed_ref_type(ax_space space, uint32_t count, const i
   return ax_ref_type(space, (ax_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
 }
 
+/* --- Targets: what a machine has of each space --- */
+typedef struct ax_target_space {
+  char called[16];    /* what it is called there: "SMEM" */
+  int64_t bytes;      /* of a core; of HBM of a device; -1: no limit. Of semaphores: what one takes */
+  int64_t align;      /* each ref begins at a multiple, and is rounded up to one */
+  int64_t count;      /* of semaphores and barriers; -1: no limit */
+  ax_space within;    /* it is part of that space's memory; AX_SPACE_NONE: memory of its own */
+  bool indirect;      /* cores cannot load and store there: copies alone */
+} ax_target_space;
+typedef struct ax_target { /* a plain value */
+  ax_target_space space[AX_SPACE_COUNT]; /* space[AX_SPACE_NONE]: semaphores and barriers */
+} ax_target;
+/* A name, "tpu-like" (a core of a TPU: 64 MiB VMEM) or "h200" (a block of an H200: 227 KiB SMEM), or entries apart by `;` or lines, as
+     vmem called=VMEM bytes=16MiB align=4096; hbm direct=no; smem within=vmem; semaphores count=2048 bytes=8
+   KiB, MiB, GiB and KB, MB, GB are units; what is not said has no limit. AX_INVALID_ARGUMENT: which entry is none. */
+AX_MUST_USE ax_status ax_target_parse(const char *text, ax_target *out);
+
 /* --- Views: other refs of the same memory. Also of semaphores and barriers. --- */
 /* ref: T[d..] -> T[sizes..], from `starts` on (scalars of s32, or numbers: one a dimension). A start that is known and leaves the ref is an error;
    one that is not is found when it runs. As ref.at[pl.ds(start, size), ..]. */
@@ -204,6 +221,7 @@ void ax_emit_pipeline_warp_specialized(const ax_warp_pipeline_options *options, 
 #pragma GCC visibility pop
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_target_parse(...) AX_LINED_STATUS(target_parse, __VA_ARGS__)
 #define ax_ref_slice(...) AX_LINED(ref_slice, __VA_ARGS__)
 #define ax_ref_strided_slice(...) AX_LINED(ref_strided_slice, __VA_ARGS__)
 #define ax_ref_at(ref, index) AX_LINED(ref_at, ref, AX_X(index))

@@ -12,12 +12,13 @@
    A body's environment is the equation's, all of its axes unchecked, and then axes of cores.
    Errors: bodies that take other than values captured and refs, or give results; counts that do not match; blocks that do not fit their operands;
    an index map that takes or gives other than s32[] for each dimension; core axes of one name and two sizes; aliases of other types; collectives, shard_maps or kernels
-   in a body; program_id of a dimension that the grid has not; a slice of a ref that is known to leave it; unreduced operands.
+   in a body; program_id of a dimension that the grid has not; a slice of a ref that is known to leave it; unreduced operands; memory, or semaphores, beyond what the target has.
    Varying: results vary over what any operand varies over, and over the axes that bodies name. */
 #include <string.h>
 
 #include "ir/number.h"
 #include "kernel/scratch.h"
+#include "kernel/target.h"
 #include "prim/prims.h"
 #include "prim/region.h"
 
@@ -375,6 +376,7 @@ static ax_status infer(const ax_infer_args *args) {
     return params->bodies.count > 1 ? ax_error_context(status, "body %u, of \"%s\": ", b, params->cores.name[b]) : ax_error_context(status, "the body: ");
   }
   AX_TRY(check_threads(args));
+  AX_TRY(ax_target_check(params));
   for (uint32_t k = 0; k < args->out_count; k++) args->out[k] = params->outs.v[k];
   return AX_OK;
 }
