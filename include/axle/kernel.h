@@ -99,10 +99,10 @@ void ax_barrier_wait(ax_value barrier); /* a core's n-th wait: until the n-th ph
 
 /* --- Copies: they go on by themselves. Source and destination have one dtype and shape. --- */
 typedef struct ax_copy_options {
-  ax_value *received; /* DMA semaphore that gets the copy's bytes when all is written, where the destination is; NULL: none */
-  ax_value *sent;     /* .. when all is read, here; NULL: none */
-  ax_value *barrier;  /* at which the copy arrives once when all is written (GMEM -> SMEM); NULL: none */
-  ax_value *predicate; /* bool[]: false: there is no copy, and nothing is signalled; NULL: true */
+  const ax_value *received; /* DMA semaphore that gets the copy's bytes when all is written, where the destination is; NULL: none */
+  const ax_value *sent;   /* .. when all is read, here; NULL: none */
+  const ax_value *barrier; /* at which the copy arrives once when all is written (GMEM -> SMEM); NULL: none */
+  const ax_value *predicate; /* bool[]: false: there is no copy, and nothing is signalled; NULL: true */
   const ax_target_core *to; /* whose memory `destination` (and `received`) is; NULL: the own */
   bool grouped;       /* it belongs to the copies that ax_copy_commit_group makes a group of (SMEM -> GMEM) */
 } ax_copy_options;
@@ -234,7 +234,7 @@ void ax_emit_pipeline_warp_specialized(const ax_warp_pipeline_options *options, 
 #define ax_ref_load_masked(ref, mask, other) AX_LINED(ref_load_masked, ref, mask, AX_X(other))
 #define ax_ref_store_masked(ref, mask, value) AX_LINED_VOID(ref_store_masked, ref, mask, AX_X(value))
 #define ax_ref_swap_masked(ref, mask, value, other) AX_LINED(ref_swap_masked, ref, mask, AX_X(value), AX_X(other))
-#define ax_semaphore_signal(semaphore, amount, to) AX_LINED_VOID(semaphore_signal, semaphore, AX_X(amount), to)
+#define ax_semaphore_signal(semaphore, amount, ...) AX_LINED_VOID(semaphore_signal, semaphore, AX_X(amount), __VA_ARGS__)
 #define ax_semaphore_wait(semaphore, amount) AX_LINED_VOID(semaphore_wait, semaphore, AX_X(amount))
 #define ax_semaphore_read(...) AX_LINED(semaphore_read, __VA_ARGS__)
 #define ax_barrier_semaphore() ax_lined_value((ax_barrier_semaphore)(), AX_CALL("barrier_semaphore"))
