@@ -1,29 +1,25 @@
 /* All schedules of a system of agents, by going through its states.
 
-   The system is abstract: a kernel on the machine, or lists of acts. Two ways to go through it:
-
-     AX_EXPLORE_ALL       every interleaving; each state once
-     AX_EXPLORE_REDUCED   acts that commute with all that others can do are done at once, in one order (explore.c says why nothing is
-                          missed) */
+   The system is abstract: a kernel on the machine, or lists of acts (script.h). */
 #ifndef AX_KERNEL_EXPLORE_H
 #define AX_KERNEL_EXPLORE_H
 
-#include "kernel/act.h"
+#include "kernel/finding.h"
+#include "kernel/prove.h"
 
-/* States are the system's own. One thread. Acts given by `peek` are valid until the next `peek` of any state; their touches are in
-   `touches`. */
+/* States are the system's own. One thread. What `peek` gives is valid until the next call; its touches are in `touches`. */
 typedef struct ax_system {
   void *context;
   const ax_act_objects *objects; /* may grow while it is explored */
   const ax_touches *touches;
   AX_MUST_USE ax_status (*create)(void *context, void **state); /* the first state */
   AX_MUST_USE ax_status (*clone)(void *context, const void *state, void **out);
-  void (*release)(void *context, void *state);
-  /* Agents so far: those that are not started yet have no acts (NONE, not enabled). */
+  void (*release)(void *context, void *state); /* NULL: nothing */
+  /* Agents so far. */
   uint32_t (*agents)(void *context, const void *state);
   /* Its next act; computes silently up to it. NONE when it is through, or not started. */
   AX_MUST_USE ax_status (*peek)(void *context, void *state, uint32_t agent, ax_act *act, bool *enabled);
-  /* Does its next act, which is enabled. A fault: what is wrong with the act. */
+  /* Does its next act, which is enabled. *fault, which is NONE before: what is wrong with the act. */
   AX_MUST_USE ax_status (*step)(void *context, void *state, uint32_t agent, ax_act_fault *fault);
   /* Equal states have equal hashes: where agents are and what they know, memory, semaphores, barriers. */
   void (*hash)(void *context, const void *state, uint64_t out[2]);
@@ -32,5 +28,37 @@ typedef struct ax_system {
   int64_t (*arrivals)(void *context, const void *state, uint32_t barrier);    /* at it, in all phases */
   size_t (*bytes)(void *context, const void *state);                          /* of memory that a state takes */
 } ax_system;
+
+/* Runs the system: by the schedule first (NULL: none), then, if it is to finish, agents in turn. The record is filled in; its strings are
+   the system's. AX_INVALID_ARGUMENT: an agent of the schedule cannot go on, or the run has no end within `most_steps` (0: a great many). */
+AX_MUST_USE ax_status ax_system_record(const ax_system *system, const ax_schedule *schedule, bool finish, uint64_t most_steps,
+                                       ax_act_record *out);
+
+typedef enum ax_explore_mode {
+  AX_EXPLORE_ALL,    /* every interleaving; each state once */
+  AX_EXPLORE_REDUCED /* acts that commute with all that others can do are done at once, in one order: explore.c says why nothing is missed */
+} ax_explore_mode;
+
+typedef struct ax_explore_options {
+  ax_explore_mode mode;
+  uint64_t most_states; /* 0: 10^7 */
+  double most_seconds;  /* 0: no limit */
+} ax_explore_options;
+
+typedef struct ax_exploration {
+  bool bounded;     /* stopped at a limit: what is not found may still be there */
+  uint64_t states, transitions, passes;
+  size_t bytes;     /* at most, of states known and states on the way */
+  size_t known_bytes; /* of these, of states known */
+  double seconds;
+  ax_act_findings findings; /* each kind at each place once; the first few */
+  uint32_t kinds;           /* bit k: there are findings of kind k */
+  ax_race_list races;       /* all of them */
+  uint64_t *outcomes;       /* of runs that end well, sorted, each once */
+  uint32_t outcome_count, outcome_capacity;
+} ax_exploration;
+
+AX_MUST_USE ax_status ax_explore(const ax_system *system, const ax_explore_options *options, ax_exploration *out);
+void ax_exploration_deinit(ax_exploration *exploration);
 
 #endif

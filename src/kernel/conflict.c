@@ -1,0 +1,403 @@
+/* Conflicts, without comparing all with all.
+
+   Touches with the same bytes are one *footprint*; bytes that are in the same footprints are one *atom*. Footprints are few (the slots of a
+   buffer, and the buffer), however often they are touched, and however many rows a block has.
+
+       footprints   |------ buffer ------|        allocation, end of scope
+                    |- slot 0 -|- slot 1 -|
+       atoms            0           1
+
+   Then each atom is followed through the record. "Is needed for" is transitive, as every run that has the one has the other before. So
+   it is enough to look at neighbours: a read and the last write, a write and the reads since, or the write before if there are none.
+   Where these are in order by need, so is every pair. The pairs are as many as touches of atoms.
+
+   Which bytes are alike is found by 128-bit sums over the footprints that are open, as a line is swept over a region. */
+#include "kernel/conflict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct footprint {
+  uint32_t region, touch; /* touch: one that has these bytes */
+  uint64_t sum[2];
+} footprint;
+
+typedef struct edge { /* where bytes of a footprint begin or end */
+  uint32_t region, footprint;
+  uint64_t at;
+  bool end;
+} edge;
+
+typedef struct within { /* an atom is in a footprint */
+  uint32_t footprint, atom;
+} within;
+
+typedef struct access { /* of a step, to an atom */
+  uint32_t atom, step;
+  bool write;
+  uint32_t next; /* of an atom's reads since its last write; AX_NONE */
+} access;
+
+typedef struct finder {
+  const ax_game *g;
+  bool all;
+  ax_pair_list *out;
+  footprint *footprints;
+  uint32_t footprint_count, footprint_capacity;
+  uint32_t *slots, slot_count; /* footprints by hash; slot_count: a power of two */
+  uint32_t *of_touch;          /* by touch: its footprint */
+  within *withins;
+  uint32_t within_count, within_capacity;
+  uint32_t *first; /* by footprint: of withins */
+  uint32_t atom_count, atom_capacity;
+  uint64_t (*atom_sums)[2];
+  uint32_t *atom_slots, atom_slot_count;
+  uint32_t *last_write, *reads; /* by atom: a step; the head of a list in `accesses` */
+  access *accesses;
+  uint32_t access_count, access_capacity;
+  access *here; /* of the step that is looked at */
+  uint32_t here_count, here_capacity;
+} finder;
+
+/* --- Footprints --- */
+
+static const ax_touches *pool_of(const finder *f) { return &f->g->record->touches; }
+
+static bool same_bytes(const ax_touches *pool, const ax_touch *a, const ax_touch *b) {
+  return a->region == b->region && a->count == b->count &&
+         memcmp(pool->runs + a->first, pool->runs + b->first, a->count * sizeof pool->runs[0]) == 0;
+}
+
+static ax_status number_footprints(finder *f) {
+  const ax_touches *pool = pool_of(f);
+  for (f->slot_count = 64; f->slot_count < 2 * (uint64_t)pool->touch_count; f->slot_count *= 2) continue;
+  f->slots = ax_alloc(f->slot_count * sizeof f->slots[0]);
+  f->of_touch = ax_alloc(pool->touch_count * sizeof f->of_touch[0]);
+  if (f->slots == NULL || f->of_touch == NULL) return ax_out_of_memory(0);
+  memset(f->slots, 0xff, f->slot_count * sizeof f->slots[0]);
+  for (uint32_t t = 0; t < pool->touch_count; t++) {
+    const ax_touch *touch = &pool->touches[t];
+    if (touch->region >= f->g->record->objects.region_count)
+      return ax_error(AX_INVALID_ARGUMENT, "touch %u: there is no region %u", t, touch->region);
+    uint64_t hash = ax_hash_bytes(ax_hash_word(AX_HASH_SEED, touch->region), pool->runs + touch->first, touch->count * sizeof(ax_bytes));
+    uint32_t slot = (uint32_t)hash & (f->slot_count - 1);
+    while (f->slots[slot] != AX_NONE && !same_bytes(pool, &pool->touches[f->footprints[f->slots[slot]].touch], touch))
+      slot = (slot + 1) & (f->slot_count - 1);
+    if (f->slots[slot] == AX_NONE) {
+      AX_TRY(ax_grow(&f->footprints, sizeof f->footprints[0], f->footprint_count, 1, &f->footprint_capacity));
+      uint64_t state = f->footprint_count;
+      footprint *made = &f->footprints[f->footprint_count];
+      *made = (footprint){.region = touch->region, .touch = t};
+      made->sum[0] = ax_next_random(&state);
+      made->sum[1] = ax_next_random(&state);
+      f->slots[slot] = f->footprint_count++;
+    }
+    f->of_touch[t] = f->slots[slot];
+  }
+  return AX_OK;
+}
+
+/* --- Atoms --- */
+
+static int by_place(const void *a, const void *b) {
+  const edge *x = a, *y = b;
+  if (x->region != y->region) return x->region < y->region ? -1 : 1;
+  if (x->at != y->at) return x->at < y->at ? -1 : 1;
+  return (int)y->end - (int)x->end; /* a footprint's run may begin where its last one ends */
+}
+
+static ax_status list_edges(finder *f, edge **out, uint32_t *count) {
+  const ax_touches *pool = pool_of(f);
+  size_t total = 0;
+  for (uint32_t p = 0; p < f->footprint_count; p++) total += 2 * (size_t)pool->touches[f->footprints[p].touch].count;
+  edge *edges = *out = ax_alloc(total * sizeof edges[0]);
+  if (edges == NULL || total > UINT32_MAX) return ax_out_of_memory(total * sizeof edges[0]);
+  *count = 0;
+  for (uint32_t p = 0; p < f->footprint_count; p++) {
+    const ax_touch *touch = &pool->touches[f->footprints[p].touch];
+    for (uint32_t k = touch->first; k < touch->first + touch->count; k++) {
+      edges[(*count)++] = (edge){touch->region, p, pool->runs[k].begin, false};
+      edges[(*count)++] = (edge){touch->region, p, pool->runs[k].end, true};
+    }
+  }
+  if (*count > 0) qsort(edges, *count, sizeof edges[0], by_place);
+  return AX_OK;
+}
+
+static void place_atom(finder *f, uint32_t atom) {
+  uint32_t slot = (uint32_t)f->atom_sums[atom][0] & (f->atom_slot_count - 1);
+  while (f->atom_slots[slot] != AX_NONE) slot = (slot + 1) & (f->atom_slot_count - 1);
+  f->atom_slots[slot] = atom;
+}
+
+static ax_status grow_atoms(finder *f) {
+  if (2 * ((uint64_t)f->atom_count + 1) > f->atom_slot_count) {
+    uint32_t count = f->atom_slot_count == 0 ? 64 : 2 * f->atom_slot_count;
+    uint32_t *slots = ax_alloc(count * sizeof slots[0]);
+    if (slots == NULL) return ax_out_of_memory(0);
+    memset(slots, 0xff, count * sizeof slots[0]);
+    ax_free(f->atom_slots);
+    f->atom_slots = slots;
+    f->atom_slot_count = count;
+    for (uint32_t a = 0; a < f->atom_count; a++) place_atom(f, a);
+  }
+  return ax_grow(&f->atom_sums, sizeof f->atom_sums[0], f->atom_count, 1, &f->atom_capacity);
+}
+
+/* The bytes from here on are in the open footprints. */
+static ax_status add_atom(finder *f, const uint64_t sum[2], const uint32_t *open, uint32_t open_count) {
+  AX_TRY(grow_atoms(f));
+  uint32_t slot = (uint32_t)sum[0] & (f->atom_slot_count - 1);
+  for (; f->atom_slots[slot] != AX_NONE; slot = (slot + 1) & (f->atom_slot_count - 1))
+    if (memcmp(f->atom_sums[f->atom_slots[slot]], sum, 2 * sizeof sum[0]) == 0) return AX_OK;
+  memcpy(f->atom_sums[f->atom_count], sum, 2 * sizeof sum[0]);
+  f->atom_slots[slot] = f->atom_count;
+  AX_TRY(ax_grow(&f->withins, sizeof f->withins[0], f->within_count, open_count, &f->within_capacity));
+  for (uint32_t k = 0; k < open_count; k++) f->withins[f->within_count++] = (within){open[k], f->atom_count};
+  f->atom_count++;
+  return AX_OK;
+}
+
+static ax_status sweep(finder *f, const edge *edges, uint32_t count) {
+  uint32_t *open = ax_alloc(f->footprint_count * sizeof open[0]), *place = ax_alloc(f->footprint_count * sizeof place[0]);
+  uint32_t open_count = 0;
+  uint64_t sum[2] = {0, 0};
+  ax_status status = open == NULL || place == NULL ? ax_out_of_memory(0) : AX_OK;
+  for (uint32_t k = 0; k < count && status == AX_OK; k++) {
+    const edge *e = &edges[k];
+    sum[0] += e->end ? 0 - f->footprints[e->footprint].sum[0] : f->footprints[e->footprint].sum[0];
+    sum[1] += e->end ? 0 - f->footprints[e->footprint].sum[1] : f->footprints[e->footprint].sum[1];
+    if (!e->end) {
+      place[e->footprint] = open_count;
+      open[open_count++] = e->footprint;
+    } else {
+      uint32_t last = open[--open_count];
+      open[place[e->footprint]] = last;
+      place[last] = place[e->footprint];
+    }
+    if (open_count > 0 && e->at != edges[k + 1].at) status = add_atom(f, sum, open, open_count);
+  }
+  ax_free(open);
+  ax_free(place);
+  return status;
+}
+
+static int by_footprint(const void *a, const void *b) {
+  const within *x = a, *y = b;
+  if (x->footprint != y->footprint) return x->footprint < y->footprint ? -1 : 1;
+  return x->atom < y->atom ? -1 : x->atom > y->atom;
+}
+
+static ax_status find_atoms(finder *f) {
+  edge *edges = NULL;
+  uint32_t count = 0;
+  ax_status status = list_edges(f, &edges, &count);
+  if (status == AX_OK) status = sweep(f, edges, count);
+  ax_free(edges);
+  AX_TRY(status);
+  if (f->within_count > 0) qsort(f->withins, f->within_count, sizeof f->withins[0], by_footprint);
+  f->first = ax_calloc((size_t)f->footprint_count + 1, sizeof f->first[0]);
+  f->last_write = ax_alloc(f->atom_count * sizeof f->last_write[0]);
+  f->reads = ax_alloc(f->atom_count * sizeof f->reads[0]);
+  if (f->first == NULL || f->last_write == NULL || f->reads == NULL) return ax_out_of_memory(0);
+  memset(f->last_write, 0xff, f->atom_count * sizeof f->last_write[0]);
+  memset(f->reads, 0xff, f->atom_count * sizeof f->reads[0]);
+  for (uint32_t k = 0; k < f->within_count; k++) f->first[f->withins[k].footprint + 1]++;
+  for (uint32_t p = 0; p < f->footprint_count; p++) f->first[p + 1] += f->first[p];
+  return AX_OK;
+}
+
+/* --- Pairs --- */
+
+static ax_status add_pair(finder *f, uint32_t earlier, uint32_t later, ax_conflict conflict) {
+  if (ax_game_step(f->g, earlier)->agent == ax_game_step(f->g, later)->agent) return AX_OK;
+  AX_TRY(ax_grow(&f->out->items, sizeof f->out->items[0], f->out->count, 1, &f->out->capacity));
+  f->out->items[f->out->count++] = (ax_pair){earlier, later, conflict};
+  return AX_OK;
+}
+
+static int by_atom(const void *a, const void *b) {
+  const access *x = a, *y = b;
+  return x->atom < y->atom ? -1 : x->atom > y->atom;
+}
+
+/* The atoms that a step touches, each once. */
+static ax_status gather(finder *f, uint32_t step) {
+  const ax_act *act = &f->g->record->steps[step].act;
+  f->here_count = 0;
+  for (uint32_t t = act->touch_first; t < act->touch_first + act->touch_count; t++) {
+    uint32_t p = f->of_touch[t], count = f->first[p + 1] - f->first[p];
+    AX_TRY(ax_grow(&f->here, sizeof f->here[0], f->here_count, count, &f->here_capacity));
+    for (uint32_t k = f->first[p]; k < f->first[p + 1]; k++)
+      f->here[f->here_count++] = (access){f->withins[k].atom, step, pool_of(f)->touches[t].write, AX_NONE};
+  }
+  if (act->touch_count < 2) return AX_OK;
+  if (f->here_count > 0) qsort(f->here, f->here_count, sizeof f->here[0], by_atom);
+  uint32_t kept = 0;
+  for (uint32_t k = 0; k < f->here_count; k++) {
+    if (kept > 0 && f->here[kept - 1].atom == f->here[k].atom) f->here[kept - 1].write |= f->here[k].write;
+    else f->here[kept++] = f->here[k];
+  }
+  f->here_count = kept;
+  return AX_OK;
+}
+
+static ax_status remember(finder *f, const access *a) {
+  AX_TRY(ax_grow(&f->accesses, sizeof f->accesses[0], f->access_count, 1, &f->access_capacity));
+  f->accesses[f->access_count] = *a;
+  f->accesses[f->access_count].next = f->reads[a->atom];
+  f->reads[a->atom] = f->access_count++;
+  return AX_OK;
+}
+
+static ax_status follow(finder *f, const access *a) {
+  if (!a->write) {
+    if (f->last_write[a->atom] != AX_NONE) AX_TRY(add_pair(f, f->last_write[a->atom], a->step, AX_CONFLICT_MEMORY));
+    return remember(f, a);
+  }
+  if (f->reads[a->atom] == AX_NONE && f->last_write[a->atom] != AX_NONE)
+    AX_TRY(add_pair(f, f->last_write[a->atom], a->step, AX_CONFLICT_MEMORY));
+  for (uint32_t r = f->reads[a->atom]; r != AX_NONE; r = f->accesses[r].next)
+    AX_TRY(add_pair(f, f->accesses[r].step, a->step, AX_CONFLICT_MEMORY));
+  f->reads[a->atom] = AX_NONE;
+  f->last_write[a->atom] = a->step;
+  return AX_OK;
+}
+
+static ax_status follow_all(finder *f, const access *a) {
+  for (uint32_t r = f->reads[a->atom]; r != AX_NONE; r = f->accesses[r].next)
+    if (a->write || f->accesses[r].write) AX_TRY(add_pair(f, f->accesses[r].step, a->step, AX_CONFLICT_MEMORY));
+  return remember(f, a);
+}
+
+static ax_status pair_touches(finder *f) {
+  for (uint32_t s = 0; s < f->g->record->step_count; s++) {
+    AX_TRY(gather(f, s));
+    for (uint32_t k = 0; k < f->here_count; k++) AX_TRY(f->all ? follow_all(f, &f->here[k]) : follow(f, &f->here[k]));
+  }
+  return AX_OK;
+}
+
+/* Waits follow each other as those of memory do, what is pending after the last that was done. */
+static ax_status pair_waits(finder *f) {
+  const ax_act_record *r = f->g->record;
+  uint32_t *last = ax_alloc(r->objects.semaphore_count * sizeof last[0]);
+  if (last == NULL) return ax_out_of_memory(0);
+  memset(last, 0xff, r->objects.semaphore_count * sizeof last[0]);
+  ax_status status = AX_OK;
+  for (uint32_t s = 0; s < r->step_count + r->pending_count && status == AX_OK; s++) {
+    const ax_act *act = &ax_game_step(f->g, s)->act;
+    if (act->kind != AX_ACT_WAIT) continue;
+    if (last[act->object] != AX_NONE) status = add_pair(f, last[act->object], s, AX_CONFLICT_WAITS);
+    if (s < r->step_count) last[act->object] = s;
+  }
+  ax_free(last);
+  return status;
+}
+
+/* Of one semaphore whose count is read: the last read or change of each agent. */
+typedef struct latest {
+  uint32_t agent, step, next;
+  bool read;
+} latest;
+
+typedef struct counts {
+  uint32_t *head; /* by semaphore: of a list in items; AX_NONE */
+  latest *items;
+  uint32_t count, capacity;
+} counts;
+
+/* In order with what other agents did last: a read with changes, a change with reads. */
+static ax_status pair_count(finder *f, counts *c, uint32_t s) {
+  const ax_act_step *step = &f->g->record->steps[s];
+  bool read = step->act.kind == AX_ACT_READ;
+  uint32_t *head = &c->head[step->act.object], mine = AX_NONE;
+  for (uint32_t k = *head; k != AX_NONE; k = c->items[k].next) {
+    if (c->items[k].read != read) AX_TRY(add_pair(f, c->items[k].step, s, AX_CONFLICT_COUNT));
+    else if (c->items[k].agent == step->agent) mine = k;
+  }
+  if (mine == AX_NONE) {
+    AX_TRY(ax_grow(&c->items, sizeof c->items[0], c->count, 1, &c->capacity));
+    mine = c->count++;
+    c->items[mine] = (latest){.agent = step->agent, .read = read, .next = *head};
+    *head = mine;
+  }
+  c->items[mine].step = s;
+  return AX_OK;
+}
+
+static ax_status pair_counts(finder *f) {
+  const ax_act_record *r = f->g->record;
+  counts c = {0};
+  bool *read = ax_calloc(r->objects.semaphore_count, sizeof read[0]);
+  c.head = ax_alloc(r->objects.semaphore_count * sizeof c.head[0]);
+  ax_status status = read == NULL || c.head == NULL ? ax_out_of_memory(0) : AX_OK;
+  if (status != AX_OK) goto cleanup;
+  memset(c.head, 0xff, r->objects.semaphore_count * sizeof c.head[0]);
+  for (uint32_t s = 0; s < r->step_count; s++)
+    if (r->steps[s].act.kind == AX_ACT_READ) read[r->steps[s].act.object] = true;
+  for (uint32_t s = 0; s < r->step_count && status == AX_OK; s++) {
+    const ax_act *act = &r->steps[s].act;
+    if ((act->kind == AX_ACT_READ || act->kind == AX_ACT_SIGNAL || act->kind == AX_ACT_WAIT) && read[act->object])
+      status = pair_count(f, &c, s);
+  }
+cleanup:
+  ax_free(read);
+  ax_free(c.head);
+  ax_free(c.items);
+  return status;
+}
+
+static int by_steps(const void *a, const void *b) {
+  const ax_pair *x = a, *y = b;
+  if (x->earlier != y->earlier) return x->earlier < y->earlier ? -1 : 1;
+  if (x->later != y->later) return x->later < y->later ? -1 : 1;
+  return (int)x->conflict - (int)y->conflict;
+}
+
+static void sort_pairs(ax_pair_list *list) {
+  if (list->count > 0) qsort(list->items, list->count, sizeof list->items[0], by_steps);
+  uint32_t kept = 0;
+  for (uint32_t k = 0; k < list->count; k++)
+    if (kept == 0 || by_steps(&list->items[kept - 1], &list->items[k]) != 0) list->items[kept++] = list->items[k];
+  list->count = kept;
+}
+
+ax_status ax_conflicts_find(const ax_game *game, bool all, ax_pair_list *out) {
+  finder f = {.g = game, .all = all, .out = out};
+  ax_status status = number_footprints(&f);
+  if (status == AX_OK) status = find_atoms(&f);
+  if (status == AX_OK) status = pair_touches(&f);
+  if (status == AX_OK) status = pair_waits(&f);
+  if (status == AX_OK) status = pair_counts(&f);
+  if (status == AX_OK) sort_pairs(out);
+  void *memory[] = {f.footprints, f.slots, f.of_touch, f.withins, f.first, f.atom_sums, f.atom_slots, f.last_write, f.reads, f.accesses, f.here};
+  for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
+  return status;
+}
+
+/* --- Two acts --- */
+
+static bool overlap(const ax_bytes *a, uint32_t a_count, const ax_bytes *b, uint32_t b_count) {
+  for (uint32_t i = 0, k = 0; i < a_count && k < b_count;) {
+    if (a[i].end <= b[k].begin) i++;
+    else if (b[k].end <= a[i].begin) k++;
+    else return true;
+  }
+  return false;
+}
+
+bool ax_touches_conflict(const ax_touches *pool, const ax_act *a, const ax_touches *other_pool, const ax_act *b, bool *scope) {
+  bool found = false;
+  if (scope != NULL) *scope = false;
+  for (uint32_t i = a->touch_first; i < a->touch_first + a->touch_count; i++)
+    for (uint32_t k = b->touch_first; k < b->touch_first + b->touch_count; k++) {
+      const ax_touch *x = &pool->touches[i], *y = &other_pool->touches[k];
+      if (x->region != y->region || (!x->write && !y->write)) continue;
+      if (!overlap(pool->runs + x->first, x->count, other_pool->runs + y->first, y->count)) continue;
+      found = true;
+      if (scope == NULL) return true;
+      *scope = *scope || x->scope || y->scope;
+    }
+  return found;
+}

@@ -1,0 +1,31 @@
+/* Which acts of a record must be in order: those of different agents that touch the same bytes, and one of them writes; waits of several
+   agents on one semaphore; a count that is read, and what changes it. */
+#ifndef AX_KERNEL_CONFLICT_H
+#define AX_KERNEL_CONFLICT_H
+
+#include "kernel/game.h"
+
+typedef enum ax_conflict {
+  AX_CONFLICT_MEMORY,
+  AX_CONFLICT_WAITS, /* of two agents on one semaphore */
+  AX_CONFLICT_COUNT  /* one reads a semaphore's count, the other changes it */
+} ax_conflict;
+
+typedef struct ax_pair {
+  uint32_t earlier, later; /* steps of the record; of WAITS, `later` may be pending */
+  ax_conflict conflict;
+} ax_pair;
+
+typedef struct ax_pair_list {
+  ax_pair *items;
+  uint32_t count, capacity;
+} ax_pair_list;
+
+/* Appends pairs such that, if in each of them the earlier act is needed for the later, that holds for all conflicting pairs. `all`: every
+   conflicting pair of memory. Sorted, each once. */
+AX_MUST_USE ax_status ax_conflicts_find(const ax_game *game, bool all, ax_pair_list *out);
+
+/* Do they touch the same bytes, and one of them writes? `scope`: where one of those touches begins or ends a scope. */
+bool ax_touches_conflict(const ax_touches *pool, const ax_act *a, const ax_touches *other_pool, const ax_act *b, bool *scope);
+
+#endif

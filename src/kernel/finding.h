@@ -1,0 +1,62 @@
+/* What the checker has found, with the schedule that shows it. */
+#ifndef AX_KERNEL_FINDING_H
+#define AX_KERNEL_FINDING_H
+
+#include "kernel/act.h"
+
+/* Which agent goes on, one a step. Zero-initialise to start. */
+typedef struct ax_schedule {
+  uint32_t *agents;
+  uint32_t count, capacity;
+} ax_schedule;
+AX_MUST_USE ax_status ax_schedule_add(ax_schedule *schedule, uint32_t agent);
+/* Text: agents by number, in order; `7x3` is three steps of agent 7. *out: owned by the caller, ax_free. */
+AX_MUST_USE ax_status ax_schedule_print(const ax_schedule *schedule, char **out);
+/* What ax_schedule_print has printed. Appends. AX_PARSE_ERROR: the text is none; the message says where. */
+AX_MUST_USE ax_status ax_schedule_parse(const char *text, ax_schedule *out);
+void ax_schedule_deinit(ax_schedule *schedule);
+
+/* A run, or its beginning: what was done, and what each agent that is not through would do next. Borrowed. */
+typedef struct ax_act_run {
+  const ax_act_objects *objects;
+  const ax_touches *touches;
+  const ax_act_step *steps, *pending;
+  uint32_t step_count, pending_count;
+} ax_act_run;
+ax_act_run ax_act_record_run(const ax_act_record *record);
+
+typedef struct ax_act_finding {
+  ax_finding_kind kind;
+  uint32_t agent, position;             /* who, and with which of its acts, from 0; AX_NONE: nobody */
+  uint32_t other, other_position;       /* the other of a race */
+  uint32_t object;                      /* a semaphore or barrier; of faults a region; AX_NONE */
+  int64_t amount;                       /* of BARRIER: the phase that is complete too early; 0: one is left half done. Of LEAK: the count */
+  bool certain;                         /* the schedule leads there also if others of the findings are races */
+  ax_act_fault fault;
+  ax_schedule schedule;                 /* from the beginning to where it shows */
+  char *text;                           /* lines without the last newline; the first says what it is */
+} ax_act_finding;
+
+typedef struct ax_act_findings {
+  ax_act_finding *items;
+  uint32_t count, capacity;
+} ax_act_findings;
+/* Appends; what the finding holds is the list's from now on, also when it fails. */
+AX_MUST_USE ax_status ax_act_findings_add(ax_act_findings *findings, ax_act_finding finding);
+void ax_act_findings_deinit(ax_act_findings *findings);
+
+/* Fills in `text`, of a finding whose schedule has led to the run. */
+AX_MUST_USE ax_status ax_act_finding_explain(ax_act_finding *finding, const ax_act_run *run);
+
+/* Bytes of a region: `scratch[0:2, 8:16]` where they are a block of it, else runs of bytes. */
+void ax_act_region_print(const ax_act_region *region, const ax_bytes *runs, uint32_t count, ax_text *text);
+/* An act in a few words: what it says of itself, or `wait free >= 2`. */
+void ax_act_print(const ax_act_objects *objects, const ax_act *act, ax_text *text);
+
+/* A run as a picture: a column for each agent, a row for each step, and where all stand at the end. Long runs are shortened in the
+   middle; of many agents those are shown that the finding (NULL: none) is about, and those that do most. *out: ax_free. */
+AX_MUST_USE ax_status ax_act_run_print(const ax_act_run *run, const ax_act_finding *finding, char **out);
+/* The same as SVG. */
+AX_MUST_USE ax_status ax_act_run_svg(const ax_act_run *run, const ax_act_finding *finding, char **out);
+
+#endif

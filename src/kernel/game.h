@@ -1,0 +1,71 @@
+/* The token game of a record: its acts without data. Each agent does its own acts in order; an act that waits goes on when counts say so.
+
+   The position of every agent is the whole state: counts follow from it. Waits of several agents on one semaphore are done in the order
+   of the record (prove.c says when that leaves nothing out), so whatever may be done next may also be done after more has been done
+   by others: going on with all that can, until nothing can, comes to the same positions in whatever order. So that may be asked which
+   need an act first: its agent is held in front of it (a limit), and all else goes on. */
+#ifndef AX_KERNEL_GAME_H
+#define AX_KERNEL_GAME_H
+
+#include "kernel/act.h"
+
+typedef struct ax_token { /* an act */
+  ax_act_kind kind;
+  bool ordered;      /* a wait on a semaphore that several agents wait on: after `turn` others */
+  uint32_t object;
+  int64_t amount;
+  uint32_t turn, step; /* step: of the record; from its step_count on: pending */
+} ax_token;
+
+typedef struct ax_lists { /* list k: item[first[k] .. first[k + 1]) */
+  uint32_t *first, *item;
+} ax_lists;
+
+typedef struct ax_game {
+  const ax_act_record *record;
+  uint32_t agent_count;
+  ax_token *tokens;
+  uint32_t *first;    /* by agent: its acts are tokens[first[a] .. first[a + 1]), what is pending at the end among them */
+  uint32_t *done;     /* by agent: how many of these the record did; the game does no more */
+  uint32_t *position; /* by step: the how manieth of its agent */
+  ax_lists waiters, awaiters, joiners; /* by semaphore, barrier, agent: agents that ever wait there */
+  uint32_t *starter, *start;           /* by agent: who starts it, with which of its acts; AX_NONE */
+  bool complete;                       /* what is pending could really not go on */
+
+  /* The state. */
+  uint32_t *at, *limit; /* by agent: acts done; it does not go beyond */
+  bool *started, *queued;
+  int64_t *count, *arrivals; /* by semaphore; by barrier */
+  uint32_t *turns;           /* by semaphore: waits done */
+  uint32_t *queue, queue_count;
+  uint32_t *trail, trail_count; /* agents as they went on since the last reset */
+  uint64_t steps;               /* done in all, for figures */
+} ax_game;
+
+/* AX_INVALID_ARGUMENT: the record is not a run: an object that there is not, an act that could not be done where it was. */
+AX_MUST_USE ax_status ax_game_create(const ax_act_record *record, ax_game **out);
+void ax_game_destroy(ax_game *game);
+
+/* To the beginning; nobody is held. */
+void ax_game_reset(ax_game *game);
+/* Lets an agent go on to a position, or holds it there. */
+void ax_game_hold(ax_game *game, uint32_t agent, uint32_t position);
+/* On, until nobody can go on. */
+void ax_game_run(ax_game *game);
+/* The same, as much in the record's order as can be. Takes as long as the record. */
+void ax_game_run_in_order(ax_game *game);
+/* Back to where the trail was so long. Limits stay. */
+void ax_game_undo(ax_game *game, uint32_t trail_count);
+
+static inline uint32_t ax_game_acts(const ax_game *game, uint32_t agent) { return game->first[agent + 1] - game->first[agent]; }
+static inline const ax_token *ax_game_token(const ax_game *game, uint32_t agent, uint32_t position) {
+  return &game->tokens[game->first[agent] + position];
+}
+static inline const ax_act_step *ax_game_step(const ax_game *game, uint32_t step) {
+  const ax_act_record *r = game->record;
+  return step < r->step_count ? &r->steps[step] : &r->pending[step - r->step_count];
+}
+/* Its next act can be done now, whatever its limit. */
+bool ax_game_enabled(const ax_game *game, uint32_t agent);
+
+#endif

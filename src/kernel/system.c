@@ -1,0 +1,87 @@
+/* One run of a system, as a record. */
+#include <string.h>
+
+#include "kernel/explore.h"
+
+typedef struct recorder {
+  const ax_system *system;
+  void *state;
+  ax_act_record *out;
+  uint64_t steps, most;
+} recorder;
+
+/* One step of the agent, if it can; *done: it could. */
+static ax_status try_step(recorder *r, uint32_t agent, bool *done) {
+  const ax_system *s = r->system;
+  ax_act act;
+  *done = false;
+  if (agent >= s->agents(s->context, r->state)) return AX_OK;
+  AX_TRY(s->peek(s->context, r->state, agent, &act, done));
+  *done = *done && act.kind != AX_ACT_NONE;
+  if (!*done) return AX_OK;
+  if (++r->steps > r->most)
+    return ax_error(AX_INVALID_ARGUMENT, "the run has no end within %llu steps: %s goes on and on", (unsigned long long)r->most,
+                    s->objects->agents[agent].name);
+  AX_TRY(ax_act_record_step(r->out, agent, &act, s->touches));
+  ax_act_fault fault = {.region = AX_NONE};
+  AX_TRY(s->step(s->context, r->state, agent, &fault));
+  return fault.kind != AX_FINDING_NONE ? ax_act_record_fault(r->out, &fault) : AX_OK;
+}
+
+static ax_status follow(recorder *r, const ax_schedule *schedule) {
+  for (uint32_t k = 0; k < schedule->count; k++) {
+    bool done;
+    uint32_t agent = schedule->agents[k];
+    AX_TRY(try_step(r, agent, &done));
+    if (done) continue;
+    bool there = agent < r->system->objects->agent_count;
+    return ax_error(AX_INVALID_ARGUMENT, "step %u of the schedule: agent %u%s%s%s cannot go on", k, agent, there ? " (" : "",
+                    there ? r->system->objects->agents[agent].name : "", there ? ")" : "");
+  }
+  return AX_OK;
+}
+
+static ax_status go_on(recorder *r) {
+  const ax_system *s = r->system;
+  for (bool any = true; any;) {
+    any = false;
+    for (uint32_t a = 0; a < s->agents(s->context, r->state); a++) {
+      bool done;
+      AX_TRY(try_step(r, a, &done));
+      any = any || done;
+    }
+  }
+  return AX_OK;
+}
+
+static ax_status note_pending(recorder *r) {
+  const ax_system *s = r->system;
+  for (uint32_t a = 0; a < s->agents(s->context, r->state); a++) {
+    ax_act act;
+    bool enabled;
+    AX_TRY(s->peek(s->context, r->state, a, &act, &enabled));
+    if (act.kind != AX_ACT_NONE) AX_TRY(ax_act_record_pending(r->out, a, &act, s->touches));
+  }
+  return AX_OK;
+}
+
+static ax_status copy_objects(const ax_act_objects *from, ax_act_objects *to) {
+  for (uint32_t k = 0; k < from->agent_count; k++) AX_TRY(ax_act_objects_add_agent(to, from->agents[k]));
+  for (uint32_t k = 0; k < from->semaphore_count; k++) AX_TRY(ax_act_objects_add_semaphore(to, from->semaphores[k]));
+  for (uint32_t k = 0; k < from->barrier_count; k++) AX_TRY(ax_act_objects_add_barrier(to, from->barriers[k]));
+  for (uint32_t k = 0; k < from->region_count; k++) AX_TRY(ax_act_objects_add_region(to, from->regions[k]));
+  return AX_OK;
+}
+
+ax_status ax_system_record(const ax_system *system, const ax_schedule *schedule, bool finish, uint64_t most_steps, ax_act_record *out) {
+  *out = (ax_act_record){0};
+  recorder r = {.system = system, .out = out, .most = most_steps > 0 ? most_steps : 1 << 28};
+  ax_status status = system->create(system->context, &r.state);
+  if (status == AX_OK && schedule != NULL) status = follow(&r, schedule);
+  if (status == AX_OK && finish) status = go_on(&r);
+  if (status == AX_OK) status = note_pending(&r);
+  system->release(system->context, r.state);
+  if (status == AX_OK) status = copy_objects(system->objects, &out->objects);
+  if (status != AX_OK) ax_act_record_deinit(out);
+  return status;
+}
