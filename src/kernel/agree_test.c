@@ -53,8 +53,9 @@ static void make_objects(maker *m) {
   for (uint32_t b = 0; b < m->barriers; b++)
     assert_int_equal(ax_act_objects_add_barrier(o, (ax_act_barrier){names[b], 0, 1 + below(m, 2)}), AX_OK);
   for (uint32_t r = 0; r < m->regions; r++)
-    assert_int_equal(ax_act_objects_add_region(o, (ax_act_region){.name = names[r], .bytes = 4, .elem_bytes = 1, .rank = 1, .dims = {4}}),
-                     AX_OK);
+    assert_int_equal(
+        ax_act_objects_add_region(o, (ax_act_region){.name = names[r], .bytes = 4, .elem_bytes = 1, .rank = 1, .dims = {4}}),
+        AX_OK);
 }
 
 static void touch(maker *m, ax_act *act, uint32_t touches) {
@@ -64,8 +65,8 @@ static void touch(maker *m, ax_act *act, uint32_t touches) {
     uint64_t begin = below(m, 3), end = begin + 1 + below(m, (uint32_t)(4 - begin));
     ax_bytes runs[2] = {{begin, end}, {3, 4}};
     bool write = chance(m, 50);
-    assert_int_equal(ax_touches_add(&m->script.touches, below(m, m->regions), write, write && chance(m, 10), end < 3 && chance(m, 20) ? 2 : 1,
-                                    runs),
+    assert_int_equal(ax_touches_add(&m->script.touches, below(m, m->regions), write, write && chance(m, 10),
+                                    end < 3 && chance(m, 20) ? 2 : 1, runs),
                      AX_OK);
   }
 }
@@ -128,7 +129,8 @@ static ax_script make_script(uint64_t seed) {
       if (m.count[s] > 0) add(&m, m.owner[s], (ax_act){.kind = AX_ACT_WAIT, .object = s, .amount = m.count[s]});
   if (chance(&m, 50)) /* copies are awaited */
     for (uint32_t c = m.cores; c < agents; c++)
-      if (m.started[c] && m.acts[c] > 0) add(&m, below(&m, m.cores), (ax_act){.kind = AX_ACT_JOIN, .object = c, .amount = m.acts[c]});
+      if (m.started[c] && m.acts[c] > 0)
+        add(&m, below(&m, m.cores), (ax_act){.kind = AX_ACT_JOIN, .object = c, .amount = m.acts[c]});
   return m.script;
 }
 
@@ -151,7 +153,8 @@ static bool same_races(const ax_race_list *x, const ax_race_list *y) {
   if (x->count != y->count) return false;
   for (uint32_t k = 0; k < x->count; k++) {
     const ax_race *a = &x->items[k], *b = &y->items[k];
-    if (a->agent != b->agent || a->position != b->position || a->other != b->other || a->other_position != b->other_position) return false;
+    if (a->agent != b->agent || a->position != b->position || a->other != b->other || a->other_position != b->other_position)
+      return false;
   }
   return true;
 }
@@ -179,10 +182,14 @@ static bool shows(const ax_system *system, const ax_act_finding *f) {
   ax_act_record r;
   if (ax_system_record(system, &f->schedule, false, 0, &r) != AX_OK) return false;
   bool good = true;
-  if (f->other != AX_NONE) good = next_of(&r, f->agent, f->position) != NULL && next_of(&r, f->other, f->other_position) != NULL;
-  else if (f->kind == AX_FINDING_BARRIER && f->amount > 0) good = next_of(&r, f->agent, f->position) != NULL;
-  else if (f->kind == AX_FINDING_DEADLOCK) good = r.pending_count > 0;
-  else if (f->kind == AX_FINDING_LEAK) good = r.pending_count == 0;
+  if (f->other != AX_NONE)
+    good = next_of(&r, f->agent, f->position) != NULL && next_of(&r, f->other, f->other_position) != NULL;
+  else if (f->kind == AX_FINDING_BARRIER && f->amount > 0)
+    good = next_of(&r, f->agent, f->position) != NULL;
+  else if (f->kind == AX_FINDING_DEADLOCK)
+    good = r.pending_count > 0;
+  else if (f->kind == AX_FINDING_LEAK)
+    good = r.pending_count == 0;
   for (uint32_t k = 0; k < r.pending_count && f->kind == AX_FINDING_COPY_NOT_AWAITED; k++)
     good = good && !r.objects.agents[r.pending[k].agent].initial;
   ax_act_record_deinit(&r);
@@ -193,7 +200,8 @@ static const char *judge(const ax_system *system, const answers *a, bool skips) 
   const ax_proof *p = &a->proof;
   const uint32_t racy = 1u << AX_FINDING_RACE | 1u << AX_FINDING_AFTER_SCOPE;
   for (uint32_t k = 0; k < p->findings.count; k++)
-    if ((p->findings.items[k].certain || !skips) && !shows(system, &p->findings.items[k])) return "a schedule of the proof shows nothing";
+    if ((p->findings.items[k].certain || !skips) && !shows(system, &p->findings.items[k]))
+      return "a schedule of the proof shows nothing";
   if (!p->complete) return "the run is not complete";
   if (a->all.bounded || a->reduced.bounded) return NULL;
   for (uint32_t k = 0; k < a->reduced.findings.count; k++)
@@ -201,9 +209,11 @@ static const char *judge(const ax_system *system, const answers *a, bool skips) 
   if (a->all.kinds != a->reduced.kinds) return "kinds differ between all and reduced";
   if (!same_races(&a->all.races, &a->reduced.races)) return "races differ between all and reduced";
   if (a->all.outcome_count != a->reduced.outcome_count ||
-      (a->all.outcome_count > 0 && memcmp(a->all.outcomes, a->reduced.outcomes, a->all.outcome_count * sizeof a->all.outcomes[0]) != 0))
+      (a->all.outcome_count > 0 &&
+       memcmp(a->all.outcomes, a->reduced.outcomes, a->all.outcome_count * sizeof a->all.outcomes[0]) != 0))
     return "results differ between all and reduced";
-  if (a->reduced.passes == 1 && a->reduced.transitions > a->all.transitions * (1 + 2 * a->record.step_count)) return "nothing is reduced";
+  if (a->reduced.passes == 1 && a->reduced.transitions > a->all.transitions * (1 + 2 * a->record.step_count))
+    return "nothing is reduced";
   if (p->proved && (a->all.kinds != 0 || a->all.outcome_count != 1)) return "proved what is not so";
   if (!skips && !some_races_of(&p->races, &a->all.races)) return "the proof has races that there are not";
   if (!skips && (p->kinds & ~a->all.kinds) != 0) return "the proof has findings that there are not";
@@ -229,11 +239,16 @@ static const char *compare(ax_script *script, tally *t) {
     for (uint32_t i = 0; i < script->agents[k].count; i++) skips = skips || script->agents[k].acts[i].skip > 0;
   assert_int_equal(ax_script_system(script, &system), AX_OK);
   const char *wrong = NULL;
-  if (ax_system_record(&system, NULL, true, 0, &a.record) != AX_OK) wrong = "it does not run";
-  else if (ax_prove(&a.record, &(ax_proof_options){.all_races = true}, &a.proof) != AX_OK) wrong = ax_message();
-  else if (ax_explore(&system, &(ax_explore_options){AX_EXPLORE_ALL, most_states, 0}, &a.all) != AX_OK) wrong = ax_message();
-  else if (ax_explore(&system, &(ax_explore_options){AX_EXPLORE_REDUCED, 10 * most_states, 0}, &a.reduced) != AX_OK) wrong = ax_message();
-  else wrong = judge(&system, &a, skips);
+  if (ax_system_record(&system, NULL, true, 0, &a.record) != AX_OK)
+    wrong = "it does not run";
+  else if (ax_prove(&a.record, &(ax_proof_options){.all_races = true}, &a.proof) != AX_OK)
+    wrong = ax_message();
+  else if (ax_explore(&system, &(ax_explore_options){AX_EXPLORE_ALL, most_states, 0}, &a.all) != AX_OK)
+    wrong = ax_message();
+  else if (ax_explore(&system, &(ax_explore_options){AX_EXPLORE_REDUCED, 10 * most_states, 0}, &a.reduced) != AX_OK)
+    wrong = ax_message();
+  else
+    wrong = judge(&system, &a, skips);
   /* What looks at neighbours alone finds a race if there is one. */
   ax_proof few = {0};
   if (wrong == NULL && (ax_prove(&a.record, NULL, &few) != AX_OK || few.proved != a.proof.proved ||
@@ -320,11 +335,12 @@ static void test_scripts_agree(void **state) {
                 (unsigned long long)total.skipping, (unsigned long long)total.bounded, (unsigned long long)total.states,
                 (unsigned long long)total.reduced_states);
   for (uint32_t k = 1; k < AX_FINDING_KINDS; k++)
-    if (total.kinds[k] > 0) print_message("  %s: %llu\n", ax_finding_kind_name((ax_finding_kind)k), (unsigned long long)total.kinds[k]);
+    if (total.kinds[k] > 0)
+      print_message("  %s: %llu\n", ax_finding_kind_name((ax_finding_kind)k), (unsigned long long)total.kinds[k]);
   if (total.scripts < scripts) return;
   assert_true(total.proved > total.scripts / 50 && total.confluent < total.scripts);
-  ax_finding_kind all[] = {AX_FINDING_DEADLOCK, AX_FINDING_RACE, AX_FINDING_LEAK, AX_FINDING_BARRIER, AX_FINDING_AFTER_SCOPE,
-                           AX_FINDING_COPY_NOT_AWAITED};
+  ax_finding_kind all[] = {AX_FINDING_DEADLOCK, AX_FINDING_RACE,        AX_FINDING_LEAK,
+                           AX_FINDING_BARRIER,  AX_FINDING_AFTER_SCOPE, AX_FINDING_COPY_NOT_AWAITED};
   for (uint32_t k = 0; k < AX_COUNT(all); k++) assert_true(total.kinds[all[k]] > total.scripts / 100);
 }
 

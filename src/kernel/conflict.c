@@ -79,7 +79,8 @@ static ax_status number_footprints(finder *f) {
     const ax_touch *touch = &pool->touches[t];
     if (touch->region >= f->g->record->objects.region_count)
       return ax_error(AX_INVALID_ARGUMENT, "touch %u: there is no region %u", t, touch->region);
-    uint64_t hash = ax_hash_bytes(ax_hash_word(AX_HASH_SEED, touch->region), pool->runs + touch->first, touch->count * sizeof(ax_bytes));
+    uint64_t hash =
+        ax_hash_bytes(ax_hash_word(AX_HASH_SEED, touch->region), pool->runs + touch->first, touch->count * sizeof(ax_bytes));
     uint32_t slot = (uint32_t)hash & (f->slot_count - 1);
     while (f->slots[slot] != AX_NONE && !same_bytes(pool, &pool->touches[f->footprints[f->slots[slot]].touch], touch))
       slot = (slot + 1) & (f->slot_count - 1);
@@ -235,8 +236,10 @@ static ax_status gather(finder *f, uint32_t step) {
   if (f->here_count > 0) qsort(f->here, f->here_count, sizeof f->here[0], by_atom);
   uint32_t kept = 0;
   for (uint32_t k = 0; k < f->here_count; k++) {
-    if (kept > 0 && f->here[kept - 1].atom == f->here[k].atom) f->here[kept - 1].write |= f->here[k].write;
-    else f->here[kept++] = f->here[k];
+    if (kept > 0 && f->here[kept - 1].atom == f->here[k].atom)
+      f->here[kept - 1].write |= f->here[k].write;
+    else
+      f->here[kept++] = f->here[k];
   }
   f->here_count = kept;
   return AX_OK;
@@ -313,8 +316,10 @@ static ax_status pair_count(finder *f, counts *c, uint32_t s) {
   bool read = step->act.kind == AX_ACT_READ;
   uint32_t *head = &c->head[step->act.object], mine = AX_NONE;
   for (uint32_t k = *head; k != AX_NONE; k = c->items[k].next) {
-    if (c->items[k].read != read) AX_TRY(add_pair(f, c->items[k].step, s, AX_CONFLICT_COUNT));
-    else if (c->items[k].agent == step->agent) mine = k;
+    if (c->items[k].read != read)
+      AX_TRY(add_pair(f, c->items[k].step, s, AX_CONFLICT_COUNT));
+    else if (c->items[k].agent == step->agent)
+      mine = k;
   }
   if (mine == AX_NONE) {
     AX_TRY(ax_grow(&c->items, sizeof c->items[0], c->count, 1, &c->capacity));
@@ -371,7 +376,8 @@ ax_status ax_conflicts_find(const ax_game *game, bool all, ax_pair_list *out) {
   if (status == AX_OK) status = pair_waits(&f);
   if (status == AX_OK) status = pair_counts(&f);
   if (status == AX_OK) sort_pairs(out);
-  void *memory[] = {f.footprints, f.slots, f.of_touch, f.withins, f.first, f.atom_sums, f.atom_slots, f.last_write, f.reads, f.accesses, f.here};
+  void *memory[] = {f.footprints, f.slots,      f.of_touch, f.withins,  f.first, f.atom_sums,
+                    f.atom_slots, f.last_write, f.reads,    f.accesses, f.here};
   for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
   return status;
 }
@@ -380,9 +386,12 @@ ax_status ax_conflicts_find(const ax_game *game, bool all, ax_pair_list *out) {
 
 static bool overlap(const ax_bytes *a, uint32_t a_count, const ax_bytes *b, uint32_t b_count) {
   for (uint32_t i = 0, k = 0; i < a_count && k < b_count;) {
-    if (a[i].end <= b[k].begin) i++;
-    else if (b[k].end <= a[i].begin) k++;
-    else return true;
+    if (a[i].end <= b[k].begin)
+      i++;
+    else if (b[k].end <= a[i].begin)
+      k++;
+    else
+      return true;
   }
   return false;
 }

@@ -50,11 +50,11 @@ typedef struct choice {
 typedef struct node {
   void *state;
   uint64_t hash[2];
-  uint32_t held;              /* AX_NONE: nobody */
+  uint32_t held;               /* AX_NONE: nobody */
   uint32_t first, count, next; /* its choices, the last on the stack */
-  uint32_t came;              /* whose step led here; AX_NONE: nobody's */
-  size_t bytes;               /* of the state */
-  bool alone;                 /* the one step is the only choice taken so far */
+  uint32_t came;               /* whose step led here; AX_NONE: nobody's */
+  size_t bytes;                /* of the state */
+  bool alone;                  /* the one step is the only choice taken so far */
 } node;
 
 typedef struct next_act { /* of an agent */
@@ -109,7 +109,8 @@ typedef struct explorer {
 
 /* Adds a finding that the present state shows, after a step of agent `last` (AX_NONE: none); *is_new: it was not told before. */
 static ax_status tell(explorer *e, ax_act_finding finding, uint32_t last, bool *is_new) {
-  uint64_t key[2], slot, word = ax_hash_word((uint64_t)finding.kind << 32 | finding.object, (uint64_t)finding.agent << 32 | finding.position);
+  uint64_t key[2], slot,
+      word = ax_hash_word((uint64_t)finding.kind << 32 | finding.object, (uint64_t)finding.agent << 32 | finding.position);
   word = ax_hash_word(word, (uint64_t)finding.other << 32 | finding.other_position);
   key[0] = ax_next_random(&word);
   key[1] = ax_next_random(&word);
@@ -215,8 +216,10 @@ static ax_status add_contended(explorer *e, const ax_act *a, const ax_act *b) {
           e->bytes[e->byte_count++] = (contended_bytes){x->region, both};
           e->refuted = true;
         }
-        if (m.end < n.end) p++;
-        else q++;
+        if (m.end < n.end)
+          p++;
+        else
+          q++;
       }
     }
   return AX_OK;
@@ -279,7 +282,8 @@ static ax_status look_at_barriers(explorer *e, void *state) {
   for (uint32_t i = 0; i < e->act_count; i++) {
     const ax_act *act = &e->acts[i].act;
     if (act->kind != AX_ACT_AWAIT) continue;
-    if (e->s->arrivals(e->s->context, state, act->object) < (act->amount + 1) * e->s->objects->barriers[act->object].arrivals) continue;
+    if (e->s->arrivals(e->s->context, state, act->object) < (act->amount + 1) * e->s->objects->barriers[act->object].arrivals)
+      continue;
     ax_act_finding finding = new_finding(AX_FINDING_BARRIER);
     finding.agent = e->acts[i].agent;
     finding.position = e->done[finding.agent];
@@ -386,7 +390,8 @@ static ax_status choose_others(explorer *e, node *n, uint32_t but) {
   n->alone = false;
   AX_TRY(peek_all(e, n->state));
   for (uint32_t i = 0; i < e->act_count; i++)
-    if (e->acts[i].enabled && e->acts[i].agent != n->held && e->acts[i].agent != but) AX_TRY(add_choice(e, n, e->acts[i].agent, false));
+    if (e->acts[i].enabled && e->acts[i].agent != n->held && e->acts[i].agent != but)
+      AX_TRY(add_choice(e, n, e->acts[i].agent, false));
   return AX_OK;
 }
 
@@ -485,8 +490,10 @@ static ax_status go_through(explorer *e) {
   ax_status status = enter(e, state, AX_NONE, AX_NONE, &on_way);
   while (e->depth > 0 && status == AX_OK && !e->stopped) {
     node *n = &e->nodes[e->depth - 1];
-    if (n->next == n->count) leave(e);
-    else status = advance(e);
+    if (n->next == n->count)
+      leave(e);
+    else
+      status = advance(e);
     e->stopped = is_at_limit(e);
   }
   while (e->depth > 0) leave(e);

@@ -35,7 +35,7 @@ AX_MUST_USE ax_status ax_system_record(const ax_system *system, const ax_schedul
                                        ax_act_record *out);
 
 typedef enum ax_explore_mode {
-  AX_EXPLORE_ALL,    /* every interleaving; each state once */
+  AX_EXPLORE_ALL, /* every interleaving; each state once */
   AX_EXPLORE_REDUCED /* acts that commute with all that others can do are done at once, in one order: explore.c says why nothing is missed */
 } ax_explore_mode;
 
@@ -46,9 +46,9 @@ typedef struct ax_explore_options {
 } ax_explore_options;
 
 typedef struct ax_exploration {
-  bool bounded;     /* stopped at a limit: what is not found may still be there */
+  bool bounded; /* stopped at a limit: what is not found may still be there */
   uint64_t states, transitions, passes;
-  size_t bytes;     /* at most, of states known and states on the way */
+  size_t bytes;       /* at most, of states known and states on the way */
   size_t known_bytes; /* of these, of states known */
   double seconds;
   ax_act_findings findings; /* each kind at each place once; the first few */

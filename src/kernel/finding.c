@@ -84,8 +84,10 @@ static void deinit_finding(ax_act_finding *finding) {
 
 ax_status ax_act_findings_add(ax_act_findings *findings, ax_act_finding finding) {
   ax_status status = ax_grow(&findings->items, sizeof findings->items[0], findings->count, 1, &findings->capacity);
-  if (status == AX_OK) findings->items[findings->count++] = finding;
-  else deinit_finding(&finding);
+  if (status == AX_OK)
+    findings->items[findings->count++] = finding;
+  else
+    deinit_finding(&finding);
   return status;
 }
 
@@ -105,7 +107,8 @@ static void widen(const ax_act_region *region, uint64_t begin, uint64_t end, int
   for (uint32_t d = 0; d < region->rank; d++) {
     inner /= (uint64_t)region->dims[d];
     int64_t first = whole ? 0 : (int64_t)(begin / inner), last = whole ? region->dims[d] - 1 : (int64_t)((end - 1) / inner);
-    if (!whole && first != last) whole = true;
+    if (!whole && first != last)
+      whole = true;
     else if (!whole) {
       begin -= (uint64_t)first * inner;
       end -= (uint64_t)first * inner;
@@ -142,15 +145,18 @@ void ax_act_region_print(const ax_act_region *region, const ax_bytes *runs, uint
   if (is_block(region, runs, count, low, high)) {
     for (uint32_t d = 0; d < region->rank; d++) {
       ax_text_add(text, d == 0 ? "[" : ", ");
-      if (high[d] == low[d] + 1) ax_text_add(text, "%lld", (long long)low[d]);
-      else ax_text_add(text, "%lld:%lld", (long long)low[d], (long long)high[d]);
+      if (high[d] == low[d] + 1)
+        ax_text_add(text, "%lld", (long long)low[d]);
+      else
+        ax_text_add(text, "%lld:%lld", (long long)low[d], (long long)high[d]);
     }
     if (region->rank > 0) ax_text_add(text, "]");
     return;
   }
   enum { few = 3 };
   for (uint32_t r = 0; r < count && r < few; r++)
-    ax_text_add(text, r == 0 ? " bytes %llu:%llu" : ", %llu:%llu", (unsigned long long)runs[r].begin, (unsigned long long)runs[r].end);
+    ax_text_add(text, r == 0 ? " bytes %llu:%llu" : ", %llu:%llu", (unsigned long long)runs[r].begin,
+                (unsigned long long)runs[r].end);
   if (count > few) ax_text_add(text, " and %u more", count - few);
 }
 
@@ -164,14 +170,28 @@ void ax_act_print(const ax_act_objects *o, const ax_act *act, ax_text *text) {
   const char *name = ax_act_kind_name(act->kind);
   long long amount = (long long)act->amount;
   switch (act->kind) {
-    case AX_ACT_SIGNAL: ax_text_add(text, "%s %s += %lld", name, o->semaphores[act->object].name, amount); break;
-    case AX_ACT_WAIT: ax_text_add(text, "%s %s >= %lld", name, o->semaphores[act->object].name, amount); break;
-    case AX_ACT_READ: ax_text_add(text, "%s %s", name, o->semaphores[act->object].name); break;
-    case AX_ACT_ARRIVE: ax_text_add(text, "%s %s", name, o->barriers[act->object].name); break;
-    case AX_ACT_AWAIT: ax_text_add(text, "%s %s phase %lld", name, o->barriers[act->object].name, amount); break;
+    case AX_ACT_SIGNAL:
+      ax_text_add(text, "%s %s += %lld", name, o->semaphores[act->object].name, amount);
+      break;
+    case AX_ACT_WAIT:
+      ax_text_add(text, "%s %s >= %lld", name, o->semaphores[act->object].name, amount);
+      break;
+    case AX_ACT_READ:
+      ax_text_add(text, "%s %s", name, o->semaphores[act->object].name);
+      break;
+    case AX_ACT_ARRIVE:
+      ax_text_add(text, "%s %s", name, o->barriers[act->object].name);
+      break;
+    case AX_ACT_AWAIT:
+      ax_text_add(text, "%s %s phase %lld", name, o->barriers[act->object].name, amount);
+      break;
     case AX_ACT_START:
-    case AX_ACT_JOIN: ax_text_add(text, "%s %s", name, o->agents[act->object].name); break;
-    default: ax_text_add(text, "%s", name); break;
+    case AX_ACT_JOIN:
+      ax_text_add(text, "%s %s", name, o->agents[act->object].name);
+      break;
+    default:
+      ax_text_add(text, "%s", name);
+      break;
   }
 }
 
@@ -197,9 +217,12 @@ static void print_doers(const ax_act_run *run, ax_act_kind kind, uint32_t object
     uint32_t k = 0;
     while (k < shown && agents[k] != run->steps[s].agent) k++;
     count++;
-    if (k < shown) times[k]++;
-    else if (shown < few) agents[shown] = run->steps[s].agent, times[shown++] = 1;
-    else others++;
+    if (k < shown)
+      times[k]++;
+    else if (shown < few)
+      agents[shown] = run->steps[s].agent, times[shown++] = 1;
+    else
+      others++;
   }
   if (count == 0) ax_text_add(text, "; nobody has %s it", done);
   for (uint32_t k = 0; k < shown; k++) {
@@ -242,17 +265,18 @@ static void print_waiting(const ax_act_run *run, const ax_act_step *step, ax_tex
   print_step(run, step, text);
   if (act->kind == AX_ACT_WAIT) {
     const ax_act_semaphore *s = &o->semaphores[act->object];
-    ax_text_add(text, "\n    semaphore %s of device %u holds %lld of %lld", s->name, s->device, (long long)count_of(run, act->object),
-                (long long)act->amount);
+    ax_text_add(text, "\n    semaphore %s of device %u holds %lld of %lld", s->name, s->device,
+                (long long)count_of(run, act->object), (long long)act->amount);
     print_doers(run, AX_ACT_SIGNAL, act->object, "signalled", text);
   } else if (act->kind == AX_ACT_AWAIT) {
     const ax_act_barrier *b = &o->barriers[act->object];
     int64_t arrivals = arrivals_at(run, act->object), before = (act->amount - 1) * b->arrivals;
-    ax_text_add(text, "\n    phase %lld of barrier %s of device %u has %lld of %u arrivals", (long long)act->amount, b->name, b->device,
-                (long long)(arrivals > before ? arrivals - before : 0), b->arrivals);
+    ax_text_add(text, "\n    phase %lld of barrier %s of device %u has %lld of %u arrivals", (long long)act->amount, b->name,
+                b->device, (long long)(arrivals > before ? arrivals - before : 0), b->arrivals);
     print_doers(run, AX_ACT_ARRIVE, act->object, "arrived at", text);
   } else if (act->kind == AX_ACT_JOIN) {
-    ax_text_add(text, "\n    %s has done %u acts of %lld", o->agents[act->object].name, acts_of(run, act->object), (long long)act->amount);
+    ax_text_add(text, "\n    %s has done %u acts of %lld", o->agents[act->object].name, acts_of(run, act->object),
+                (long long)act->amount);
     if (acts_of(run, act->object) == 0 && pending_of(run, act->object) == NULL) ax_text_add(text, ", and is not started");
   }
 }
@@ -273,12 +297,15 @@ static void print_common(const ax_act_run *run, const ax_act *a, const ax_act *b
       if (x->region != y->region || (!x->write && !y->write)) continue;
       ax_bytes *runs = ax_alloc((x->count + y->count) * sizeof runs[0]);
       uint32_t count = 0;
+      text->failed = text->failed || runs == NULL;
       for (uint32_t p = 0, q = 0; runs != NULL && p < x->count && q < y->count;) {
         ax_bytes m = pool->runs[x->first + p], n = pool->runs[y->first + q];
         ax_bytes both = {m.begin > n.begin ? m.begin : n.begin, m.end < n.end ? m.end : n.end};
         if (both.begin < both.end) runs[count++] = both;
-        if (m.end < n.end) p++;
-        else q++;
+        if (m.end < n.end)
+          p++;
+        else
+          q++;
       }
       if (count > 0) {
         ax_act_region_print(&run->objects->regions[x->region], runs, count, text);
@@ -331,8 +358,8 @@ static void explain_barrier(const ax_act_finding *f, const ax_act_run *run, ax_t
     print_doers(run, AX_ACT_ARRIVE, f->object, "arrived at", text);
     return;
   }
-  ax_text_add(text, "barrier misuse: phase %lld of %s of device %u is complete before %s has waited for phase %lld", (long long)f->amount,
-              b->name, b->device, run->objects->agents[f->agent].name, (long long)f->amount - 1);
+  ax_text_add(text, "barrier misuse: phase %lld of %s of device %u is complete before %s has waited for phase %lld",
+              (long long)f->amount, b->name, b->device, run->objects->agents[f->agent].name, (long long)f->amount - 1);
   const ax_act_step *step = pending_of(run, f->agent);
   if (step == NULL) return;
   ax_text_add(text, "\n  ");
@@ -353,10 +380,14 @@ static void explain_fault(const ax_act_finding *f, const ax_act_run *run, ax_tex
 ax_status ax_act_finding_explain(ax_act_finding *f, const ax_act_run *run) {
   ax_text text = {0};
   bool race = f->kind == AX_FINDING_RACE || (f->kind == AX_FINDING_AFTER_SCOPE && f->other != AX_NONE);
-  if (race) explain_race(f, run, &text);
-  else if (f->kind == AX_FINDING_DEADLOCK) explain_deadlock(run, &text);
-  else if (f->kind == AX_FINDING_LEAK) explain_leak(f, run, &text);
-  else if (f->kind == AX_FINDING_BARRIER) explain_barrier(f, run, &text);
+  if (race)
+    explain_race(f, run, &text);
+  else if (f->kind == AX_FINDING_DEADLOCK)
+    explain_deadlock(run, &text);
+  else if (f->kind == AX_FINDING_LEAK)
+    explain_leak(f, run, &text);
+  else if (f->kind == AX_FINDING_BARRIER)
+    explain_barrier(f, run, &text);
   else if (f->kind == AX_FINDING_COPY_NOT_AWAITED) {
     ax_text_add(&text, "copy not awaited: all cores are through, and %s is still under way", run->objects->agents[f->agent].name);
     const ax_act_step *step = pending_of(run, f->agent);
@@ -364,7 +395,8 @@ ax_status ax_act_finding_explain(ax_act_finding *f, const ax_act_run *run) {
       ax_text_add(&text, "\n  ");
       print_step(run, step, &text);
     }
-  } else explain_fault(f, run, &text);
+  } else
+    explain_fault(f, run, &text);
   ax_free(f->text);
   f->text = NULL;
   return ax_text_finish(&text, &f->text);

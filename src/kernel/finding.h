@@ -27,14 +27,14 @@ ax_act_run ax_act_record_run(const ax_act_record *record);
 
 typedef struct ax_act_finding {
   ax_finding_kind kind;
-  uint32_t agent, position;             /* who, and with which of its acts, from 0; AX_NONE: nobody */
-  uint32_t other, other_position;       /* the other of a race */
-  uint32_t object;                      /* a semaphore or barrier; of faults a region; AX_NONE */
-  int64_t amount;                       /* of BARRIER: the phase that is complete too early; 0: one is left half done. Of LEAK: the count */
-  bool certain;                         /* the schedule leads there also if others of the findings are races */
+  uint32_t agent, position;       /* who, and with which of its acts, from 0; AX_NONE: nobody */
+  uint32_t other, other_position; /* the other of a race */
+  uint32_t object;                /* a semaphore or barrier; of faults a region; AX_NONE */
+  int64_t amount; /* of BARRIER: the phase that is complete too early; 0: one is left half done. Of LEAK: the count */
+  bool certain;   /* the schedule leads there also if others of the findings are races */
   ax_act_fault fault;
-  ax_schedule schedule;                 /* from the beginning to where it shows */
-  char *text;                           /* lines without the last newline; the first says what it is */
+  ax_schedule schedule; /* from the beginning to where it shows */
+  char *text;           /* lines without the last newline; the first says what it is */
 } ax_act_finding;
 
 typedef struct ax_act_findings {

@@ -10,10 +10,14 @@ bool ax_game_enabled(const ax_game *g, uint32_t agent) {
   if (!g->started[agent] || at >= ax_game_acts(g, agent)) return false;
   const ax_token *t = ax_game_token(g, agent, at);
   switch (t->kind) {
-    case AX_ACT_WAIT: return g->count[t->object] >= t->amount && (!t->ordered || g->turns[t->object] == t->turn);
-    case AX_ACT_AWAIT: return g->arrivals[t->object] >= t->amount * g->record->objects.barriers[t->object].arrivals;
-    case AX_ACT_JOIN: return g->at[t->object] >= t->amount;
-    default: return true;
+    case AX_ACT_WAIT:
+      return g->count[t->object] >= t->amount && (!t->ordered || g->turns[t->object] == t->turn);
+    case AX_ACT_AWAIT:
+      return g->arrivals[t->object] >= t->amount * g->record->objects.barriers[t->object].arrivals;
+    case AX_ACT_JOIN:
+      return g->at[t->object] >= t->amount;
+    default:
+      return true;
   }
 }
 
@@ -47,7 +51,8 @@ static void go_on(ax_game *g, uint32_t agent) {
       g->started[t->object] = true;
       push(g, t->object);
       break;
-    default: break;
+    default:
+      break;
   }
   g->at[agent]++;
   g->trail[g->trail_count++] = agent;
@@ -113,12 +118,16 @@ static uint32_t object_count(const ax_act_objects *o, ax_act_kind kind) {
   switch (kind) {
     case AX_ACT_SIGNAL:
     case AX_ACT_WAIT:
-    case AX_ACT_READ: return o->semaphore_count;
+    case AX_ACT_READ:
+      return o->semaphore_count;
     case AX_ACT_ARRIVE:
-    case AX_ACT_AWAIT: return o->barrier_count;
+    case AX_ACT_AWAIT:
+      return o->barrier_count;
     case AX_ACT_START:
-    case AX_ACT_JOIN: return o->agent_count;
-    default: return UINT32_MAX;
+    case AX_ACT_JOIN:
+      return o->agent_count;
+    default:
+      return UINT32_MAX;
   }
 }
 
@@ -127,7 +136,8 @@ static ax_status check_step(const ax_act_record *r, const ax_act_step *step, uin
   if (step->agent >= r->objects.agent_count)
     return ax_error(AX_INVALID_ARGUMENT, "step %u: there is no agent %u", number, step->agent);
   if (act->kind == AX_ACT_NONE || (uint32_t)act->kind > AX_ACT_JOIN || act->amount < 0)
-    return ax_error(AX_INVALID_ARGUMENT, "step %u: %s of %lld is not an act", number, ax_act_kind_name(act->kind), (long long)act->amount);
+    return ax_error(AX_INVALID_ARGUMENT, "step %u: %s of %lld is not an act", number, ax_act_kind_name(act->kind),
+                    (long long)act->amount);
   if (act->kind != AX_ACT_LOCAL && act->object >= object_count(&r->objects, act->kind))
     return ax_error(AX_INVALID_ARGUMENT, "step %u: there is no object %u to %s", number, act->object, ax_act_kind_name(act->kind));
   return AX_OK;
@@ -144,7 +154,8 @@ static ax_status place_tokens(ax_game *g) {
   }
   for (uint32_t a = 0; a < g->agent_count; a++) {
     if (g->first[a + 1] > g->done[a] + 1)
-      return ax_error(AX_INVALID_ARGUMENT, "%s has %u acts that are pending", r->objects.agents[a].name, g->first[a + 1] - g->done[a]);
+      return ax_error(AX_INVALID_ARGUMENT, "%s has %u acts that are pending", r->objects.agents[a].name,
+                      g->first[a + 1] - g->done[a]);
     g->first[a + 1] += g->first[a];
   }
   for (uint32_t s = 0; s < total; s++) {
@@ -271,8 +282,10 @@ ax_status ax_game_create(const ax_act_record *record, ax_game **out) {
   g->record = record;
   g->agent_count = record->objects.agent_count;
   ax_status status = build(g);
-  if (status == AX_OK) *out = g;
-  else ax_game_destroy(g);
+  if (status == AX_OK)
+    *out = g;
+  else
+    ax_game_destroy(g);
   return status;
 }
 
@@ -286,7 +299,7 @@ void ax_game_destroy(ax_game *g) {
   free_lists(&g->waiters);
   free_lists(&g->awaiters);
   free_lists(&g->joiners);
-  void *all[] = {g->tokens, g->first,  g->done,  g->position, g->starter, g->start,    g->at,   g->limit,
+  void *all[] = {g->tokens,  g->first,  g->done,  g->position, g->starter, g->start,    g->at,   g->limit,
                  g->started, g->queued, g->queue, g->count,    g->turns,   g->arrivals, g->trail};
   for (uint32_t k = 0; k < AX_COUNT(all); k++) ax_free(all[k]);
   ax_free(g);

@@ -11,7 +11,7 @@
 
 typedef struct ax_token { /* an act */
   ax_act_kind kind;
-  bool ordered;      /* a wait on a semaphore that several agents wait on: after `turn` others */
+  bool ordered; /* a wait on a semaphore that several agents wait on: after `turn` others */
   uint32_t object;
   int64_t amount;
   uint32_t turn, step; /* step: of the record; from its step_count on: pending */

@@ -11,7 +11,8 @@ static void make_key(const uint64_t hash[2], uint64_t key[2]) {
 
 static uint64_t find(const ax_known *k, const uint64_t key[2]) {
   uint64_t slot = key[0] & (k->capacity - 1);
-  while ((k->keys[slot][0] != 0 || k->keys[slot][1] != 0) && (k->keys[slot][0] != key[0] || (k->keys[slot][1] & ~(uint64_t)1) != key[1]))
+  while ((k->keys[slot][0] != 0 || k->keys[slot][1] != 0) &&
+         (k->keys[slot][0] != key[0] || (k->keys[slot][1] & ~(uint64_t)1) != key[1]))
     slot = (slot + 1) & (k->capacity - 1);
   return slot;
 }

@@ -77,10 +77,10 @@ typedef struct prover {
   ax_symmetry symmetry;
   check *checks;
   uint32_t check_count, check_capacity;
-  uint32_t *first;   /* by agent: of checks, which are sorted */
-  bool *wanted;      /* by agent: it or whom it starts has checks */
+  uint32_t *first;             /* by agent: of checks, which are sorted */
+  bool *wanted;                /* by agent: it or whom it starts has checks */
   uint32_t *cores, core_count; /* agents that are there from the beginning */
-  check *failed;     /* checks that found something */
+  check *failed;               /* checks that found something */
   uint32_t failed_count, failed_capacity;
 } prover;
 
@@ -115,7 +115,8 @@ static ax_status list_barriers(prover *p, const int64_t *arrivals) {
   const ax_act_record *r = p->g->record;
   for (uint32_t s = 0; s < r->step_count; s++) {
     const ax_act *act = &r->steps[s].act;
-    if (act->kind != AX_ACT_AWAIT || arrivals[act->object] < (act->amount + 1) * objects_of(p)->barriers[act->object].arrivals) continue;
+    if (act->kind != AX_ACT_AWAIT || arrivals[act->object] < (act->amount + 1) * objects_of(p)->barriers[act->object].arrivals)
+      continue;
     AX_TRY(add_check(p, r->steps[s].agent,
                      (check){.position = p->g->position[s], .kind = CHECK_BARRIER, .source = r->steps[s].agent}));
   }
@@ -178,7 +179,8 @@ static bool fails(const prover *p, const check *c) {
   if (c->kind == CHECK_COPY) return is_next(g, c->agent, c->position) && cores_through(p);
   if (c->kind == CHECK_BARRIER) {
     const ax_token *t = ax_game_token(g, c->agent, c->position);
-    return is_next(g, c->agent, c->position) && g->arrivals[t->object] >= (t->amount + 1) * objects_of(p)->barriers[t->object].arrivals;
+    return is_next(g, c->agent, c->position) &&
+           g->arrivals[t->object] >= (t->amount + 1) * objects_of(p)->barriers[t->object].arrivals;
   }
   bool waits = p->pairs.items[c->source].conflict == AX_CONFLICT_WAITS;
   return g->at[c->target] > c->target_position || (waits && is_next(g, c->target, c->target_position));
@@ -269,8 +271,10 @@ static void shrink(prover *p, const goal *goal, uint32_t *limits) {
     while (low < high) {
       limits[a] = low == 0 ? 0 : low + (high - low) / 2;
       play(p, limits);
-      if (reached(p, goal)) high = limits[a];
-      else low = limits[a] + 1;
+      if (reached(p, goal))
+        high = limits[a];
+      else
+        low = limits[a] + 1;
     }
     limits[a] = high;
   }
@@ -401,8 +405,8 @@ static void add_reason(const prover *p, const check *c, ax_text *text) {
   const ax_act_objects *o = objects_of(p);
   const ax_act_semaphore *s = &o->semaphores[a->act.object];
   bool waits = pair->conflict == AX_CONFLICT_WAITS;
-  ax_text_add(text, "%ssemaphore %s of device %u: %s and %s %s, and nothing says which of them comes first", text->length > 0 ? "\n" : "",
-              s->name, s->device, o->agents[a->agent].name, o->agents[b->agent].name,
+  ax_text_add(text, "%ssemaphore %s of device %u: %s and %s %s, and nothing says which of them comes first",
+              text->length > 0 ? "\n" : "", s->name, s->device, o->agents[a->agent].name, o->agents[b->agent].name,
               waits ? "may wait for it at the same time" : "read its count and change it");
 }
 
@@ -427,8 +431,10 @@ static ax_status report_failed(prover *p) {
       status = show_failed(p, c, finding);
     }
   }
-  if (p->out->confluent || status != AX_OK) ax_text_deinit(&why);
-  else status = ax_text_finish(&why, &p->out->why_not);
+  if (p->out->confluent || status != AX_OK)
+    ax_text_deinit(&why);
+  else
+    status = ax_text_finish(&why, &p->out->why_not);
   return status;
 }
 

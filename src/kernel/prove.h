@@ -24,14 +24,14 @@ typedef struct ax_proof_options {
 } ax_proof_options;
 
 typedef struct ax_proof {
-  bool proved;    /* nothing is wrong, in whatever order agents go on */
-  bool confluent; /* this one run tells all: `why_not` otherwise */
-  bool complete;  /* the run went on as far as it could */
-  bool symmetric; /* the symmetry was used */
-  char *why_not;  /* NULL, or what makes runs differ, line by line */
-  ax_act_findings findings; /* of races the first few */
-  uint32_t kinds;           /* bit k: there are findings of kind k */
-  ax_race_list races;       /* that were found, all of them */
+  bool proved;                  /* nothing is wrong, in whatever order agents go on */
+  bool confluent;               /* this one run tells all: `why_not` otherwise */
+  bool complete;                /* the run went on as far as it could */
+  bool symmetric;               /* the symmetry was used */
+  char *why_not;                /* NULL, or what makes runs differ, line by line */
+  ax_act_findings findings;     /* of races the first few */
+  uint32_t kinds;               /* bit k: there are findings of kind k */
+  ax_race_list races;           /* that were found, all of them */
   uint64_t pairs, holds, steps; /* conflicts looked at; acts held; acts played */
   double seconds;
 } ax_proof;

@@ -93,10 +93,14 @@ static uint32_t agents(void *context, const void *state) {
 
 static bool can(const ax_script *s, uint64_t *words, const ax_act *act) {
   switch (act->kind) {
-    case AX_ACT_WAIT: return (int64_t)*count_of(s, words, act->object) >= act->amount;
-    case AX_ACT_AWAIT: return (int64_t)*arrivals_of(s, words, act->object) >= act->amount * s->objects.barriers[act->object].arrivals;
-    case AX_ACT_JOIN: return (int64_t)at_of(words, act->object)[1] >= act->amount;
-    default: return true;
+    case AX_ACT_WAIT:
+      return (int64_t)*count_of(s, words, act->object) >= act->amount;
+    case AX_ACT_AWAIT:
+      return (int64_t)*arrivals_of(s, words, act->object) >= act->amount * s->objects.barriers[act->object].arrivals;
+    case AX_ACT_JOIN:
+      return (int64_t)at_of(words, act->object)[1] >= act->amount;
+    default:
+      return true;
   }
 }
 
@@ -121,8 +125,10 @@ static void touch_memory(const ax_script *s, uint64_t *words, uint32_t agent, co
       for (uint32_t r = touch->first; r < touch->first + touch->count; r++)
         for (uint64_t b = s->touches.runs[r].begin; b < s->touches.runs[r].end; b++) {
           uint64_t *word = &words[s->first_word[touch->region] + b];
-          if (write == 0) at[2] = ax_hash_word(at[2], *word);
-          else *word = touch->scope ? 0 : ax_hash_word(ax_hash_word(at[2], agent), at[1] + 1);
+          if (write == 0)
+            at[2] = ax_hash_word(at[2], *word);
+          else
+            *word = touch->scope ? 0 : ax_hash_word(ax_hash_word(at[2], agent), at[1] + 1);
         }
     }
 }
@@ -134,12 +140,23 @@ static ax_status step(void *context, void *state, uint32_t agent, ax_act_fault *
   (void)fault;
   touch_memory(s, words, agent, &a->act);
   switch (a->act.kind) {
-    case AX_ACT_SIGNAL: *count_of(s, words, a->act.object) += (uint64_t)a->act.amount; break;
-    case AX_ACT_WAIT: *count_of(s, words, a->act.object) -= (uint64_t)a->act.amount; break;
-    case AX_ACT_READ: at[2] = ax_hash_word(at[2], *count_of(s, words, a->act.object)); break;
-    case AX_ACT_ARRIVE: ++*arrivals_of(s, words, a->act.object); break;
-    case AX_ACT_START: at_of(words, a->act.object)[3] = 1; break;
-    default: break;
+    case AX_ACT_SIGNAL:
+      *count_of(s, words, a->act.object) += (uint64_t)a->act.amount;
+      break;
+    case AX_ACT_WAIT:
+      *count_of(s, words, a->act.object) -= (uint64_t)a->act.amount;
+      break;
+    case AX_ACT_READ:
+      at[2] = ax_hash_word(at[2], *count_of(s, words, a->act.object));
+      break;
+    case AX_ACT_ARRIVE:
+      ++*arrivals_of(s, words, a->act.object);
+      break;
+    case AX_ACT_START:
+      at_of(words, a->act.object)[3] = 1;
+      break;
+    default:
+      break;
   }
   at[0] += 1 + (a->skip > 0 && (at[2] & 1) != 0 ? a->skip : 0);
   at[1]++;

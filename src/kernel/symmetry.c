@@ -39,8 +39,10 @@ static bool bind_object(matcher *m, const ax_token *t, const ax_token *u) {
       return o->barriers[t->object].arrivals == o->barriers[u->object].arrivals &&
              bind(m->barriers, m->barrier_taken, t->object, u->object);
     case AX_ACT_START:
-    case AX_ACT_JOIN: return bind_agent(m, t->object, u->object);
-    default: return true;
+    case AX_ACT_JOIN:
+      return bind_agent(m, t->object, u->object);
+    default:
+      return true;
   }
 }
 
@@ -51,7 +53,8 @@ static bool match(matcher *m, uint32_t from) {
   if (g->record->objects.agents[from].initial != g->record->objects.agents[to].initial) return false;
   for (uint32_t k = 0; k < ax_game_acts(g, from); k++) {
     const ax_token *t = ax_game_token(g, from, k), *u = ax_game_token(g, to, k);
-    if (t->kind != u->kind || t->amount != u->amount || t->ordered != u->ordered || (t->ordered && t->turn != u->turn)) return false;
+    if (t->kind != u->kind || t->amount != u->amount || t->ordered != u->ordered || (t->ordered && t->turn != u->turn))
+      return false;
     if (!bind_object(m, t, u)) return false;
   }
   return true;

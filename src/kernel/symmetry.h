@@ -6,7 +6,7 @@
 
 /* A permutation of agents under which the game looks the same, as cycles. */
 typedef struct ax_symmetry {
-  uint32_t *cycle, *place; /* by agent: which cycle it is in, and where in it */
+  uint32_t *cycle, *place;  /* by agent: which cycle it is in, and where in it */
   uint32_t *first, *member; /* by cycle: its agents, member[first[c] .. first[c + 1]) */
   uint32_t cycle_count;
 } ax_symmetry;

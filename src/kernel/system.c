@@ -73,7 +73,8 @@ static ax_status copy_objects(const ax_act_objects *from, ax_act_objects *to) {
   return AX_OK;
 }
 
-ax_status ax_system_record(const ax_system *system, const ax_schedule *schedule, bool finish, uint64_t most_steps, ax_act_record *out) {
+ax_status ax_system_record(const ax_system *system, const ax_schedule *schedule, bool finish, uint64_t most_steps,
+                           ax_act_record *out) {
   *out = (ax_act_record){0};
   recorder r = {.system = system, .out = out, .most = most_steps > 0 ? most_steps : 1 << 28};
   ax_status status = system->create(system->context, &r.state);
