@@ -152,6 +152,16 @@ static ax_status inline_scope(ax_code *code, const ax_code_step *from, const uin
   return add_step(code, close, NULL);
 }
 
+/* program_id is the slot that the number came in. */
+static ax_status inline_point(ax_code *code, const ax_code_step *from, const uint32_t *in, uint32_t *out) {
+  const ax_grid_point_params *params = from->eqn->params;
+  const uint32_t *around = code->ids;
+  code->ids = in;
+  ax_status status = inline_program(code, params->body, in + params->grid.count, out);
+  code->ids = around;
+  return status;
+}
+
 static ax_status inline_call(ax_code *code, const ax_code_step *from, const uint32_t *in, uint32_t *out) {
   uint32_t *results;
   AX_TRY(alloc_slots(code, from->eqn->out_count, &results));
@@ -166,6 +176,7 @@ static ax_status inline_region(ax_code *code, const ax_code_step *from, const ui
   if (prim == &ax_prim_while) return inline_while(code, from, in, out);
   if (prim == &ax_prim_scan) return inline_scan(code, from, in, out);
   if (prim == &ax_prim_run_scoped) return inline_scope(code, from, in, out);
+  if (prim == &ax_prim_grid_point) return inline_point(code, from, in, out);
   bool call = (prim->runs == AX_RUNS_EACH || prim->runs == AX_RUNS_FIRST) && held != NULL && held->in_count == from->eqn->in_count &&
               held->out_count == from->eqn->out_count && (held->axes.count == 0 || ax_mesh_equal(&held->axes, &from->program->axes, true));
   if (call && (prim->runs == AX_RUNS_FIRST || ax_eqn_program(from->eqn, 1) == NULL)) return inline_call(code, from, in, out);
@@ -192,6 +203,10 @@ static bool is_of_kernels(const ax_prim *prim) {
 
 static ax_status inline_eqn(ax_code *code, const ax_program *program, const ax_eqn *eqn, uint32_t *map) {
   ax_code_step step = {.eqn = eqn, .program = program, .in_count = eqn->in_count, .out_count = eqn->out_count};
+  if (eqn->prim == &ax_prim_program_id && code->ids != NULL) {
+    map[eqn->out] = code->ids[((const ax_program_id_params *)eqn->params)->dimension];
+    return AX_OK;
+  }
   AX_TRY(alloc_slots(code, eqn->in_count, &step.in));
   AX_TRY(alloc_slots(code, eqn->out_count, &step.out));
   for (uint32_t i = 0; i < eqn->in_count; i++) step.in[i] = map[eqn->in[i]];

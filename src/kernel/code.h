@@ -49,6 +49,7 @@ typedef struct ax_code {
   ax_type *types; /* by slot; the first are the program's inputs */
   ax_code_constant *constants;
   uint32_t step_count, slot_count, constant_count, loop_count;
+  const uint32_t *ids; /* while it is made: the slots of the numbers in the grid around, NULL: there is none */
   uint32_t step_capacity, slot_capacity, constant_capacity;
   ax_arena arena;
 } ax_code;

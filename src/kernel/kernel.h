@@ -71,6 +71,12 @@ typedef struct ax_run_scoped_params {
   ax_program *body;
 } ax_run_scoped_params;
 
+/* grid_point: i: s32[] x grid, T.. -> ()     body: (T..) -> (), in which program_id says i */
+typedef struct ax_grid_point_params {
+  ax_dims grid;
+  ax_program *body;
+} ax_grid_point_params;
+
 /* kernel_call: consts.., T.. -> R..     bodies[i]: (consts.., refs of operands, of results, of scratch) -> ()
    Several bodies: mpmd, each on its core mesh; blocks and grid are of one body alone. */
 typedef struct ax_kernel_params {
@@ -102,6 +108,10 @@ typedef struct ax_kernel_params {
 
 /* kernel_call's eval rule, a REGION's. (eval.c) */
 ax_status ax_kernel_eval(const ax_eval_args *args);
+/* Whether it has a grid, or blocks, and its body as one without (expand.c): (consts.., refs of the whole operands, of the results, of scratch) -> ().
+   in: the types of the equation's operands. The caller's. */
+bool ax_kernel_has_grid(const ax_kernel_params *params);
+AX_MUST_USE ax_status ax_kernel_expand(const ax_kernel_params *params, uint32_t in_count, const ax_type *in, ax_program **out);
 /* The axes of devices over which bodies signal or copy. */
 ax_axis_set ax_kernel_exchanges(const ax_kernel_params *params);
 

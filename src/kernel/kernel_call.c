@@ -321,10 +321,10 @@ static ax_status check_slice(const ax_program *program, const ax_eqn *eqn) {
   return AX_OK;
 }
 
-static ax_status check_program(const ax_infer_args *args, const ax_program *program);
+static ax_status check_program(const ax_infer_args *args, uint32_t grid, const ax_program *program);
 
-static ax_status check_eqn(const ax_infer_args *args, const ax_program *program, const ax_eqn *eqn) {
-  const ax_kernel_params *params = args->params;
+/* grid: the dimensions that program_id may ask for. */
+static ax_status check_eqn(const ax_infer_args *args, uint32_t grid, const ax_program *program, const ax_eqn *eqn) {
   const ax_program *nested;
   if (eqn->prim == args->prim) return refuse(eqn, "kernels hold no kernels");
   if (eqn->prim == &ax_prim_shard_map) return refuse(eqn, "a kernel is of one device");
@@ -332,21 +332,22 @@ static ax_status check_eqn(const ax_infer_args *args, const ax_program *program,
   if (eqn->prim == &ax_prim_ref_slice) return check_slice(program, eqn);
   if (eqn->prim == &ax_prim_program_id) {
     int64_t dimension = ((const ax_program_id_params *)eqn->params)->dimension;
-    if (dimension >= params->grid.count)
-      return ax_error(AX_INVALID_ARGUMENT, "program_id of dimension %lld stands in it, but the grid has %u dimensions", (long long)dimension, params->grid.count);
+    if (dimension >= grid)
+      return ax_error(AX_INVALID_ARGUMENT, "program_id of dimension %lld stands in it, but the grid has %u dimensions", (long long)dimension, grid);
   }
+  if (eqn->prim == &ax_prim_grid_point) grid = ((const ax_grid_point_params *)eqn->params)->grid.count;
   if (eqn->prim == &ax_prim_run_scoped) {
     const ax_axes *along = &((const ax_run_scoped_params *)eqn->params)->along;
     for (uint32_t i = 0; i < along->count; i++)
       if (ax_mesh_find(&program->axes, along->name[i]) < (int)args->axes->count)
         return ax_error(AX_INVALID_ARGUMENT, "run_scoped along \"%s\", which is an axis of devices", along->name[i]);
   }
-  for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(check_program(args, nested));
+  for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(check_program(args, grid, nested));
   return AX_OK;
 }
 
-static ax_status check_program(const ax_infer_args *args, const ax_program *program) {
-  for (uint32_t i = 0; i < program->eqn_count; i++) AX_TRY(check_eqn(args, program, &program->eqns[i]));
+static ax_status check_program(const ax_infer_args *args, uint32_t grid, const ax_program *program) {
+  for (uint32_t i = 0; i < program->eqn_count; i++) AX_TRY(check_eqn(args, grid, program, &program->eqns[i]));
   return AX_OK;
 }
 
@@ -360,7 +361,7 @@ static ax_status check_body(const ax_infer_args *args, uint32_t b) {
                     (long long)params->consts, params->blocks.count, params->scratch.count);
   if (body->out_count != 0) return ax_error(AX_INVALID_ARGUMENT, "it gives %u results; a kernel stores its results, and gives none", body->out_count);
   for (uint32_t i = 0; i < count; i++) AX_TRY(check_input(args, body, i));
-  return check_program(args, body);
+  return check_program(args, ((const ax_kernel_params *)args->params)->grid.count, body);
 }
 
 static ax_status infer(const ax_infer_args *args) {

@@ -139,27 +139,47 @@ static ax_status make_codes(ax_machine *machine) {
   return AX_OK;
 }
 
-ax_status ax_machine_create(const ax_eqn *eqn, const ax_mesh *axes, uint32_t device_count, const int64_t *devices, const ax_hooks *hooks,
+/* Of a kernel over a grid, which has one body. */
+static ax_status make_grid_code(ax_machine *machine, const ax_type *in) {
+  ax_program *body;
+  machine->codes = ax_arena_alloc(&machine->arena, sizeof machine->codes[0]);
+  if (machine->codes == NULL) return ax_out_of_memory(sizeof machine->codes[0]);
+  AX_TRY(ax_kernel_expand(machine->params, machine->eqn->in_count, in, &body));
+  ax_status status = ax_code_create(body, &machine->codes[0]);
+  ax_program_release(body);
+  return status;
+}
+
+ax_status ax_machine_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, uint32_t device_count, const int64_t *devices, const ax_hooks *hooks,
                             ax_machine **out) {
   *out = NULL;
   ax_machine *machine = ax_calloc(1, sizeof *machine);
   if (machine == NULL) return ax_out_of_memory(sizeof *machine);
-  const ax_kernel_params *params = eqn->params;
-  if (params->grid.count > 0 || params->blocked.count > 0) {
-    ax_free(machine);
-    return ax_error(AX_ABSENT, "a kernel over a grid, or on blocks, cannot be run yet");
-  }
   *machine = (ax_machine){.eqn = eqn, .params = eqn->params, .axes = axes, .hooks = hooks, .device_count = device_count, .devices = devices};
   machine->operand_count = eqn->in_count - (uint32_t)machine->params->consts;
   machine->ref_count = machine->operand_count + machine->params->outs.count + machine->params->scratch.count;
   ax_status status = ax_names_create(&machine->names);
-  if (status == AX_OK) status = make_codes(machine);
+  if (status == AX_OK) status = ax_kernel_has_grid(machine->params) ? make_grid_code(machine, in) : make_codes(machine);
   if (status == AX_OK) status = make_cores(machine);
   if (status == AX_OK) status = make_places(machine);
   if (status == AX_OK)
     *out = machine;
   else
     ax_machine_release(machine);
+  return status;
+}
+
+ax_status ax_machine_of(const ax_eval_args *args, const ax_hooks *hooks, ax_machine **out) {
+  size_t bytes;
+  *out = NULL;
+  ax_type *in = ax_mul_size(args->eqn->in_count + (size_t)1, sizeof in[0], &bytes) ? ax_alloc(bytes) : NULL;
+  if (in == NULL) return ax_out_of_memory(args->eqn->in_count * sizeof in[0]);
+  for (uint32_t i = 0; i < args->eqn->in_count; i++) {
+    const ax_tensor *tensor = args->in[(size_t)i * args->lanes];
+    in[i] = ax_array_type(tensor->dtype, tensor->rank, tensor->dims);
+  }
+  ax_status status = ax_machine_create(args->eqn, in, args->axes, args->lanes, args->device, hooks, out);
+  ax_free(in);
   return status;
 }
 

@@ -41,9 +41,11 @@ typedef struct ax_machine {
   ax_arena arena;
 } ax_machine;
 
-/* `devices` of them: ids, ascending, borrowed as is `eqn`. AX_ABSENT: a body that cores cannot run. */
-AX_MUST_USE ax_status ax_machine_create(const ax_eqn *eqn, const ax_mesh *axes, uint32_t device_count, const int64_t *devices,
+/* in: the types of the equation's operands. `devices` of them: ids, ascending, borrowed as is `eqn`. AX_ABSENT: a body that cores cannot run. */
+AX_MUST_USE ax_status ax_machine_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, uint32_t device_count, const int64_t *devices,
                                         const ax_hooks *hooks, ax_machine **out);
+/* Of the equation that is being evaluated. */
+AX_MUST_USE ax_status ax_machine_of(const ax_eval_args *args, const ax_hooks *hooks, ax_machine **out);
 void ax_machine_release(ax_machine *machine);
 
 typedef struct ax_state ax_state;

@@ -198,7 +198,7 @@ static const struct {
     {18, "run_scoped along \"d\", which is an axis of devices", AX_INVALID_ARGUMENT},
     {19, "kernel_call ref<f32[4] vmem>: operand 0 is ref<f32[4] vmem>, memory, and no value", AX_INVALID_ARGUMENT},
     {20, "ref_load: a number is no ref", AX_INVALID_ARGUMENT},
-    {21, "there are no pipelines yet", AX_ABSENT},
+    {21, "emit_pipeline: there are no options", AX_INVALID_ARGUMENT},
 };
 
 static void traced(void **state) {

@@ -670,6 +670,9 @@ const test_sample test_samples[] = {
     STEP("run_scoped", "", "", "",
          LOAD "b:T[4] = O[scratch=(ref<T[4] vmem>,) arrivals=() along=() body={ lambda a:T[4] r:ref<T[4] vmem>. let = ref_store[masked=false] r a"
               " b:T[4] = ref_load[masked=false] r in (b) }] a = ref_store[masked=false] y b"),
+    STEP("grid_point", "", "", "",
+         "i:s32[] = constant[value=2:s32[]] = O[grid=(4,) body={ lambda x:ref<T[4] vmem> y:ref<T[4] vmem>. let i:s32[] = program_id[dimension=0] a:T[4] = ref_load[masked=false] x "
+         "f:T[] = convert_element_type[dtype=T] i g:T[4] = broadcast_in_dim[shape=(4) broadcast_dimensions=()] f b:T[4] = mul a g = ref_store[masked=false] y b in () }] i x y"),
     STEP("semaphore_signal", "semaphore[]", "", " s:semaphore[]",
          LOAD STORE " = O[axes=() logical=false] s 2:s32[] = semaphore_wait s 2:s32[]"),
     STEP("semaphore_wait", "semaphore[2]", "", " s:semaphore[2]",

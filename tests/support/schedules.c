@@ -51,7 +51,7 @@ static ax_status come_to(const ax_eval_args *args, void *context) {
   ax_machine *machine;
   ax_state *state;
   if (t->wrong[0] != '\0') return AX_OK;
-  AX_TRY(ax_machine_create(args->eqn, args->axes, args->lanes, args->device, NULL, &machine));
+  AX_TRY(ax_machine_of(args, NULL, &machine));
   machine->strict = true;
   TEST_OK(ax_state_create(machine, args->in, &state));
   ax_status status = ax_state_run(state);

@@ -27,6 +27,7 @@ typedef struct vector_case {
   const char *modes;  /* NULL: "vjg": values, jvp, gradient */
   double ulps;        /* how far results may be apart, in units of the dtype's epsilon; 0: 16 */
   bool scaled;        /* of the largest element of the result, or of 1 if that is larger, not of each */
+  bool kernel;        /* a kernel: by reference evaluation alone */
   const char *no_hlo; /* why this case has no StableHLO, or XLA other results; NULL: it has */
 } vector_case;
 
@@ -38,7 +39,7 @@ typedef struct vector_group {
 
 extern const vector_group vectors_pointwise, vectors_arrays, vectors_parts, vectors_indexing, vectors_einsum, vectors_composites, vectors_transforms,
     vectors_collectives, vectors_groups, vectors_ragged, vectors_reduced, vectors_mesh, vectors_partial, vectors_pmap, vectors_control, vectors_derivatives,
-    vectors_custom, vectors_checkpoint, vectors_mlp, vectors_windows;
+    vectors_custom, vectors_checkpoint, vectors_mlp, vectors_windows, vectors_kernels;
 
 #define VECTOR_GROUP(name) \
   vector_group vectors_##name = {#name, name##_cases, sizeof name##_cases / sizeof name##_cases[0]}
