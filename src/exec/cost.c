@@ -18,6 +18,7 @@ static double own_time(const ax_plan *plan, const ax_op *op) {
     case AX_OP_ROUTINE: return 100 + op->routine->time;
     case AX_OP_CHECK: return 20 + 0.1 * (double)ax_buffer_bytes(&plan->buffers[op->check.buffers[0]]);
     case AX_OP_RAGGED: return 50 + (op->step == AX_RAGGED_TAKE ? 0.2 * (double)ax_type_elems(&plan->buffers[op->ragged->out].type) : 0);
+    case AX_OP_CORES: return op->cores_step == AX_CORES_RUN ? 500 + op->cores->time : 100;
     case AX_OP_START: return 30 + 0.2 * (double)ax_type_elems(&plan->buffers[op->exchange->in].type);
     case AX_OP_SEND:
     case AX_OP_RECEIVE: return 100 + 0.1 * (double)ax_buffer_bytes(&plan->buffers[op->message->buffer]);

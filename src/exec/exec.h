@@ -42,6 +42,7 @@ typedef enum ax_instr_kind {
   AX_INSTR_RAGGED, /* a step of a ragged exchange */
   /* from here on they order frames or move about in the list; those before only compute */
   AX_INSTR_CALL,   /* of a callback, or of print, that is ordered: takes its turn (exec/turns.c) */
+  AX_INSTR_CORES,  /* a step of a kernel: runs what is ready of it */
   AX_INSTR_PUSH,   /* my parts of an exchange; then signals its event */
   AX_INSTR_CLEAR,  /* my result of a ppermute, when I have no source */
   AX_INSTR_SEND,   /* a message to another device */
@@ -90,6 +91,15 @@ typedef struct ax_ragged_instr {
   const uint32_t *place;  /* by number, where its operand comes after that of number 0 */
 } ax_ragged_instr;
 
+typedef struct ax_cores_instr {
+  const ax_cores *cores;
+  ax_cores_step step;
+  const uint32_t *number; /* by device, its number in its group; NULL: each is alone */
+  const uint32_t *place;  /* by number, where its state comes after that of number 0 */
+  const uint32_t *group;  /* by device: which group's counter frames are parked on; */
+  uint32_t first;         /* the first of these */
+} ax_cores_instr;
+
 /* What a CHECK looks at: the first operand is the equation's result, the others what that is made of. */
 typedef struct ax_check {
   uint32_t kinds;      /* AX_CHECK_* */
@@ -122,7 +132,7 @@ typedef struct ax_turns {
 typedef struct ax_instr {
   ax_instr_kind kind;
   ax_axis_set skip;
-  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL, CALL, ROUTINE: in then out; CHECK: result, then what it is made of; RAGGED: as ax_ragged_buffers has them; PUSH, CLEAR: in, out; SEND, RECEIVE: the array; TEST, BRANCH: the scalar */
+  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL, CALL, ROUTINE: in then out; CHECK: result, then what it is made of; RAGGED, CORES: as ax_ragged_buffers and ax_cores_buffer_at have them; PUSH, CLEAR: in, out; SEND, RECEIVE: the array; TEST, BRANCH: the scalar */
   uint32_t ref_count;
   uint32_t parts;  /* KERNEL, GEMM, ROUTINE, CHECK: into which it may be cut */
   uint32_t region; /* ENTER: which; PUSH: that it stands in */
@@ -137,6 +147,7 @@ typedef struct ax_instr {
     const ax_check *check;
     const ax_side *side; /* SEND, RECEIVE */
     ax_ragged_instr *ragged;
+    ax_cores_instr *cores;
     struct { /* EVAL, CALL */
       ax_callback *callback; /* that it calls, NULL: none that had to be looked up */
       const ax_turns *turns; /* CALL */
@@ -414,6 +425,8 @@ AX_MUST_USE ax_status ax_number_turns(ax_assembly *assembly);
 AX_MUST_USE ax_status ax_number_links(ax_assembly *assembly);
 /* --- exec/ragged.c: the same of the steps of ragged exchanges. --- */
 AX_MUST_USE ax_status ax_make_ragged(ax_assembly *assembly);
+/* --- exec/cores.c: who runs a kernel together, and on which counter they are parked. --- */
+AX_MUST_USE ax_status ax_make_cores(ax_assembly *assembly);
 /* --- exec/cost.c: whether more than the calling thread are worth waking. --- */
 bool ax_worth_threads(const ax_executable *executable);
 

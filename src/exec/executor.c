@@ -5,6 +5,7 @@
 
 #include "exec/check.h"
 #include "exec/compute.h"
+#include "exec/cores.h"
 #include "exec/mail.h"
 #include "exec/push.h"
 #include "exec/ragged.h"
@@ -77,6 +78,13 @@ static outcome do_call(ax_execution *run, ax_seat *seat, ax_frame *frame, const 
   return status != AX_OK ? fail_at(run, instr, f, status) : parked ? PARKED : YIELDS;
 }
 
+/* A step of a kernel, likewise. */
+static outcome do_cores(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
+  bool parked = false;
+  ax_status status = ax_cores_do(run, seat, frame, instr, f, &parked);
+  return status != AX_OK ? fail(run, status) : parked ? PARKED : YIELDS;
+}
+
 /* Runs a frame until it waits or ends. */
 static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
   const ax_executable *e = run->executable;
@@ -123,6 +131,12 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
       case AX_INSTR_CALL: {
         frame->pc = pc;
         outcome done = do_call(run, seat, frame, instr, f);
+        if (done != YIELDS) return done;
+        break;
+      }
+      case AX_INSTR_CORES: {
+        frame->pc = pc;
+        outcome done = do_cores(run, seat, frame, instr, f);
         if (done != YIELDS) return done;
         break;
       }

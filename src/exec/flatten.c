@@ -72,6 +72,14 @@ static ax_status describe_ragged(ax_assembly *a, const ax_op *op, uint32_t regio
   return list_loops(a, region, &(*out)->loops);
 }
 
+static ax_status describe_cores(ax_assembly *a, const ax_op *op, ax_cores_instr **out) {
+  *out = ax_arena_alloc(&a->plan->arena, sizeof **out);
+  if (*out == NULL) return ax_out_of_memory(sizeof **out);
+  (*out)->cores = op->cores;
+  (*out)->step = op->cores_step;
+  return AX_OK;
+}
+
 /* What a check looks at, and in which loops it stands. */
 static ax_status describe_check(ax_assembly *a, const ax_op *op, uint32_t region, const ax_check **out) {
   ax_arena *arena = &a->plan->arena;
@@ -105,7 +113,8 @@ static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
                                         [AX_OP_EVAL] = AX_INSTR_EVAL, [AX_OP_ROUTINE] = AX_INSTR_ROUTINE, [AX_OP_START] = AX_INSTR_PUSH,
                                         [AX_OP_DONE] = AX_INSTR_CLEAR,
                                         [AX_OP_SEND] = AX_INSTR_SEND, [AX_OP_RECEIVE] = AX_INSTR_RECEIVE, [AX_OP_CHECK] = AX_INSTR_CHECK,
-                                        [AX_OP_RAGGED] = AX_INSTR_RAGGED};
+                                        [AX_OP_RAGGED] = AX_INSTR_RAGGED,
+                                        [AX_OP_CORES] = AX_INSTR_CORES};
   if (op->kind == AX_OP_DONE && op->exchange->peers != AX_PEERS_PAIRS) return AX_OK; /* its readers wait */
   visit_state v = {.assembly = a, .op = op, .region = region};
   const ax_instr_kind kind = ax_op_takes_turns(op) ? AX_INSTR_CALL : kinds[op->kind];
@@ -113,6 +122,7 @@ static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
   if (op->kind == AX_OP_CHECK) AX_TRY(describe_check(a, op, region, &a->instrs[v.position].check));
   if (op->kind == AX_OP_EVAL) AX_TRY(describe_eval(a, region, &a->instrs[v.position].call.loops));
   if (op->kind == AX_OP_RAGGED) AX_TRY(describe_ragged(a, op, region, &a->instrs[v.position].ragged));
+  if (op->kind == AX_OP_CORES) AX_TRY(describe_cores(a, op, &a->instrs[v.position].cores));
   ax_op_visit(op, visit, &v);
   return v.status;
 }

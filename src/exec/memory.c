@@ -285,6 +285,14 @@ static ax_status ragged_refs(placer *p, ax_instr *instr, const ax_op *op) {
   return set_refs(p, instr, buffers, count);
 }
 
+static ax_status cores_refs(placer *p, ax_instr *instr, const ax_op *op) {
+  uint32_t count = ax_cores_buffer_count(op->cores, op->cores_step);
+  uint32_t *buffers = ax_arena_alloc(&p->a->scratch, count * sizeof buffers[0]);
+  if (buffers == NULL) return ax_out_of_memory(count * sizeof buffers[0]);
+  for (uint32_t k = 0; k < count; k++) buffers[k] = ax_cores_buffer_at(op->cores, op->cores_step, k).buffer;
+  return set_refs(p, instr, buffers, count);
+}
+
 static ax_status encode(placer *p, uint32_t position) {
   ax_instr *instr = &p->a->instrs[position];
   const ax_op *op = p->a->ops[position];
@@ -318,6 +326,9 @@ static ax_status encode(placer *p, uint32_t position) {
       instr->parts = ax_check_parts(instr->check);
       return set_refs(p, instr, op->check.buffers, op->check.count);
     case AX_INSTR_RAGGED: return ragged_refs(p, instr, op);
+    case AX_INSTR_CORES:
+      instr->parts = op->cores->came == AX_NONE ? op->cores->core_count : 1;
+      return cores_refs(p, instr, op);
     case AX_INSTR_PUSH:
     case AX_INSTR_CLEAR: {
       uint32_t buffers[] = {op->exchange->in, op->exchange->out};

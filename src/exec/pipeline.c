@@ -174,7 +174,7 @@ static ax_status make_plan(build *b, const ax_partitioned *laid, const ax_partit
   const int64_t devices = ax_mesh_devices(left->mesh), most = e->runtime->options.max_devices;
   if (devices > most) return refuse_devices(left->mesh, most);
   e->devices = (uint32_t)devices;
-  AX_TRY(ax_partitioned_plan(left, &(ax_plan_options){b->options->reference, b->options->check_numerics, b->options->unchecked_ragged, &e->runtime->hooks},
+  AX_TRY(ax_partitioned_plan(left, &(ax_plan_options){b->options->reference, b->options->check_numerics, b->options->unchecked_ragged, &e->runtime->hooks, e->runtime},
                              &e->plan));
   AX_TRY(allocate_arguments(e));
   AX_TRY(describe_arguments(e, laid, b->pruning, &b->inner));
@@ -326,6 +326,7 @@ static const pass passes[] = {
     {"memory", .instrs = ax_place_memory, AX_STAGE_PLACED},           /* where each buffer lives */
     {"events", .instrs = ax_number_events, AX_STAGE_NUMBERED},        /* counters */
     {"exchanges", .instrs = ax_make_pushes, AX_STAGE_NUMBERED},       /* who puts what where */
+    {"cores", .instrs = ax_make_cores, AX_STAGE_NUMBERED},            /* who runs users' kernels together */
     {"turns", .instrs = ax_number_turns, AX_STAGE_NUMBERED},          /* who calls the host when */
     {"links", .instrs = ax_number_links, AX_STAGE_NUMBERED},          /* who sends to whom */
     {"ragged", .instrs = ax_make_ragged, AX_STAGE_EXCHANGED},         /* who takes from where */

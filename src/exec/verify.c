@@ -203,6 +203,10 @@ static operand operand_of(const ax_instr *instr, const ax_op *op, uint32_t k) {
       (void)ax_ragged_buffers(op->ragged, op->step, list);
       return (operand){list[k].buffer, list[k].reads, list[k].writes};
     }
+    case AX_INSTR_CORES: {
+      const ax_cores_buffer b = ax_cores_buffer_at(op->cores, op->cores_step, k);
+      return (operand){b.buffer, b.reads, b.writes};
+    }
     case AX_INSTR_PUSH: return k == 0 ? (operand){op->exchange->in, true, false} : (operand){op->exchange->out, false, true};
     case AX_INSTR_CLEAR: return k == 0 ? (operand){op->exchange->in, false, false} : (operand){op->exchange->out, false, true};
     case AX_INSTR_SEND: return (operand){op->message->buffer, true, false};
@@ -224,6 +228,7 @@ static uint32_t operand_count(const ax_instr *instr, const ax_op *op) {
       ax_ragged_buffer list[AX_RAGGED_MOST];
       return ax_ragged_buffers(op->ragged, op->step, list);
     }
+    case AX_INSTR_CORES: return ax_cores_buffer_count(op->cores, op->cores_step);
     case AX_INSTR_PUSH:
     case AX_INSTR_CLEAR: return 2;
     case AX_INSTR_SEND:

@@ -60,8 +60,7 @@ static ax_status evaluate(walk *w, const ax_code_step *step) {
 
 /* --- Views --- */
 
-/* Element of shape `from`, in row-major order, of a reshaped view; refuses what is no view: a dimension split or joined that does not lie in one piece. */
-static bool reshape_view(const ax_view *from, const ax_type *to, ax_view *out) {
+bool ax_view_reshape(const ax_view *from, const ax_type *to, ax_view *out) {
   uint32_t i = 0, j = 0;
   *out = *from;
   out->type = *to;
@@ -121,7 +120,7 @@ static ax_status make_view(walk *w, const ax_code_step *step) {
   }
   if (prim == &ax_prim_ref_reshape) {
     const ax_view old = view;
-    if (!reshape_view(&old, &w->code->types[step->out[0]], &view))
+    if (!ax_view_reshape(&old, &w->code->types[step->out[0]], &view))
       return ax_error(AX_INVALID_ARGUMENT, "ref_reshape: what is split or joined does not lie in one piece");
   }
   ax_cell *cell;

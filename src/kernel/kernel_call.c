@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "ir/number.h"
+#include "kernel/kernel_call.h"
 #include "kernel/scratch.h"
 #include "kernel/target.h"
 #include "prim/prims.h"
@@ -68,8 +69,7 @@ static uint32_t outside(const void *params, ax_axis_set *axes) {
   return (s.exchanged != 0 ? AX_EFFECT_EXCHANGE : 0) | (s.host ? AX_EFFECT_STATE : 0);
 }
 
-/* Axes of devices along which bodies do different things. */
-static ax_axis_set named_by(const ax_kernel_params *params) {
+ax_axis_set ax_kernel_named(const ax_kernel_params *params) {
   ax_axis_set named = look_at_all(params).exchanged;
   for (uint32_t b = 0; b < params->bodies.count; b++) named |= params->bodies.v[b]->named & devices_of(params, b);
   return named;
@@ -391,7 +391,7 @@ static ax_status spread(const ax_infer_args *args) {
                       ax_axis_set_string(on->unreduced, args->axes), ax_reduce_advice(on->kind));
     ax_spread_meet(&all, on);
   }
-  all.varying |= named_by(args->params) & ax_checked_axes(args->axes);
+  all.varying |= ax_kernel_named(args->params) & ax_checked_axes(args->axes);
   all.reduced &= ~all.varying;
   for (uint32_t k = 0; k < args->out_count; k++) args->out[k].spread = all;
   return AX_OK;
@@ -400,7 +400,7 @@ static ax_status spread(const ax_infer_args *args) {
 /* --- differs, lower --- */
 
 static void differs(const ax_differs_args *args) {
-  ax_axis_set all = named_by(args->eqn->params);
+  ax_axis_set all = ax_kernel_named(args->eqn->params);
   for (uint32_t i = 0; i < args->eqn->in_count; i++) all |= args->in[i];
   for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] = all;
 }
@@ -445,5 +445,5 @@ const ax_prim ax_prim_kernel_call = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_kernel_params),
     .infer = infer, .spread = spread, .eval = ax_kernel_eval, .differs = differs, .jvp = absent_jvp, .linearize = absent_jvp,
     .transpose = ax_absent_transpose, .batch = absent_batch, .simplify = ax_simplify_nothing, .prune = ax_prune_nothing, .shard = ax_shard_whole,
-    .lower = ax_lower_eval, .hlo = ax_absent_hlo,
+    .lower = ax_kernel_call_lower, .hlo = ax_absent_hlo,
 };

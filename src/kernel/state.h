@@ -128,6 +128,8 @@ AX_MUST_USE ax_status ax_state_make_place(ax_state *state, uint32_t number, cons
 /* Where a frame's view is, for another core: `coordinates` as ax_core_params says. AX_NONE: there is nothing. */
 AX_MUST_USE ax_status ax_state_away(const ax_state *state, uint32_t core, const ax_core_params *to, const int64_t *coordinates, uint32_t place, uint32_t *out);
 ax_view ax_dense_view(uint32_t region, const ax_type *type);
+/* The same elements, in row-major order, of another shape; false: it is no view: a dimension split or joined that does not lie in one piece. */
+bool ax_view_reshape(const ax_view *from, const ax_type *to, ax_view *out);
 /* The instance of a ref of the kernel for a core. */
 uint32_t ax_machine_place(const ax_machine *machine, const ax_core *core, uint32_t ref);
 ax_actor *ax_state_actor(const ax_state *state, uint32_t agent); /* NULL: not there yet */

@@ -222,6 +222,18 @@ static ax_ragged *ragged_here(const call *c, const ax_ragged *ragged) {
   return made;
 }
 
+/* A kernel and its steps are several operations; each gets a copy of what they have in common, and the kernel itself stays one. */
+static ax_cores *cores_here(const call *c, const ax_cores *cores) {
+  ax_cores *made = ax_arena_copy(&c->lower->plan->arena, cores, sizeof *cores);
+  if (made == NULL) return NULL;
+  made->next = NULL;
+  made->buffers = list_here(c, &c->lower->plan->arena, cores->buffers, cores->in_count + cores->out_count);
+  uint32_t *const own[] = {&made->state, &made->came, &made->all_came, &made->done, &made->all_done};
+  for (size_t k = 0; k < AX_COUNT(own); k++)
+    if (*own[k] != AX_NONE) *own[k] = here(c, *own[k]);
+  return made->buffers != NULL ? made : NULL;
+}
+
 /* A gate that stands in no other of the fragment stands in that of the call. Those around it were made before. */
 static const ax_gate *gate_here(const call *c, const ax_gate *gate) {
   ax_arena *arena = &c->lower->plan->drafts;
@@ -256,6 +268,7 @@ static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
     case AX_OP_SEND:
     case AX_OP_RECEIVE: made = (to->message = message_here(c, from->message)) != NULL; break;
     case AX_OP_RAGGED: made = (to->ragged = ragged_here(c, from->ragged)) != NULL; break;
+    case AX_OP_CORES: made = (to->cores = cores_here(c, from->cores)) != NULL; break;
     case AX_OP_CHECK: made = (to->check.buffers = list_here(c, &plan->arena, from->check.buffers, from->check.count)) != NULL; break;
     case AX_OP_LOOP:
       to->loop.id = loop_here(c, from->loop.id);

@@ -36,6 +36,7 @@ static void add_op(ax_text *line, ax_plan *plan, ax_op *op) {
     case AX_OP_SEND: ax_text_add(line, "send"); break;
     case AX_OP_RECEIVE: ax_text_add(line, "receive"); break;
     case AX_OP_RAGGED: ax_text_add(line, "ragged %d", (int)op->step); break;
+    case AX_OP_CORES: ax_text_add(line, "cores %d", (int)op->cores_step); break;
     case AX_OP_CHECK: ax_text_add(line, "check %s", op->eqn->prim->name); break;
     case AX_OP_LOOP: ax_text_add(line, "loop"); break;
     case AX_OP_BRANCH: ax_text_add(line, "branch"); break;

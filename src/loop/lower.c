@@ -221,6 +221,10 @@ ax_status ax_lower_ragged(ax_lower *lower, ax_ragged *ragged, ax_ragged_step ste
   return add_op(lower, &(ax_op){.kind = AX_OP_RAGGED, .axes = lower->plan->buffers[ragged->table].axes, .ragged = ragged, .step = step});
 }
 
+ax_status ax_lower_cores(ax_lower *lower, ax_cores *cores, ax_cores_step step) {
+  return add_op(lower, &(ax_op){.kind = AX_OP_CORES, .axes = lower->plan->buffers[cores->state].axes, .cores = cores, .cores_step = step});
+}
+
 /* --- Regions --- */
 
 static ax_op *last_op(ax_block *block) { return &block->ops[block->count - 1]; }
@@ -397,6 +401,7 @@ void ax_plan_destroy(ax_plan *plan) {
   if (plan == NULL) return;
   ax_program_release(plan->program);
   for (uint32_t i = 0; i < plan->kept_count; i++) ax_program_release(plan->kept[i]);
+  for (ax_cores *c = plan->cores; c != NULL; c = c->next) c->rules->release(c->kernel);
   ax_free(plan->kept);
   ax_free(plan->buffers);
   ax_arena_deinit(&plan->arena);

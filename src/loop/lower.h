@@ -49,6 +49,8 @@ AX_MUST_USE ax_status ax_lower_done(ax_lower *lower, ax_exchange *started);
 AX_MUST_USE ax_status ax_lower_message(ax_lower *lower, ax_op_kind kind, const ax_mail *message);
 /* A step of a ragged exchange, which is the plan's. */
 AX_MUST_USE ax_status ax_lower_ragged(ax_lower *lower, ax_ragged *ragged, ax_ragged_step step);
+/* A step of a kernel, which is the plan's (ax_plan_keep_cores). */
+AX_MUST_USE ax_status ax_lower_cores(ax_lower *lower, ax_cores *cores, ax_cores_step step);
 /* Runs the equation by its eval rule; allocates the results. The shared rule for LOCAL primitives without a better one;
    AX_ABSENT for others. */
 AX_MUST_USE ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);

@@ -41,6 +41,47 @@ static void visit_ragged(const ax_op *op, ax_visit visit, void *context) {
     if (list[k].writes) visit(context, list[k].buffer, true);
 }
 
+ax_status ax_plan_keep_cores(ax_plan *plan, const ax_cores *cores, ax_cores **out) {
+  uint32_t count = cores->in_count + cores->out_count;
+  *out = ax_arena_copy(&plan->arena, cores, sizeof *cores);
+  uint32_t *buffers = ax_arena_copy(&plan->arena, cores->buffers, count * sizeof buffers[0]);
+  if (*out == NULL || (buffers == NULL && count > 0)) {
+    cores->rules->release(cores->kernel);
+    return ax_out_of_memory(sizeof *cores);
+  }
+  (*out)->buffers = buffers;
+  (*out)->next = plan->cores;
+  plan->cores = *out;
+  return AX_OK;
+}
+
+uint32_t ax_cores_buffer_count(const ax_cores *cores, ax_cores_step step) {
+  bool group = cores->came != AX_NONE;
+  return 1 + cores->in_count + cores->out_count + (!group ? 0 : step == AX_CORES_RUN ? 2 : 1);
+}
+
+ax_cores_buffer ax_cores_buffer_at(const ax_cores *cores, ax_cores_step step, uint32_t k) {
+  bool run = step == AX_CORES_RUN, leave = step == AX_CORES_LEAVE, alone = cores->came == AX_NONE;
+  if (k == 0) return (ax_cores_buffer){cores->state, leave || (run && !alone), !leave}; /* others run cores in it until all are through */
+  uint32_t at = k - 1;
+  if (at < cores->in_count) return (ax_cores_buffer){cores->buffers[at], true, false};
+  if (at < cores->in_count + cores->out_count)
+    return (ax_cores_buffer){cores->buffers[at], leave || (run && !alone) || at - cores->in_count >= cores->fresh_count, !leave};
+  bool last = at > cores->in_count + cores->out_count;
+  if (step == AX_CORES_ENTER) return (ax_cores_buffer){cores->came, false, true};
+  if (leave) return (ax_cores_buffer){cores->all_done, true, false};
+  return last ? (ax_cores_buffer){cores->done, false, true} : (ax_cores_buffer){cores->all_came, true, false};
+}
+
+static void visit_cores(const ax_op *op, ax_visit visit, void *context) {
+  uint32_t count = ax_cores_buffer_count(op->cores, op->cores_step);
+  for (int writes = 0; writes < 2; writes++)
+    for (uint32_t k = 0; k < count; k++) {
+      const ax_cores_buffer b = ax_cores_buffer_at(op->cores, op->cores_step, k);
+      if (writes ? b.writes : b.reads) visit(context, b.buffer, writes);
+    }
+}
+
 void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
   switch (op->kind) {
     case AX_OP_NONE: break;
@@ -70,6 +111,7 @@ void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
     case AX_OP_SEND: visit(context, op->message->buffer, false); break;
     case AX_OP_RECEIVE: visit(context, op->message->buffer, true); break;
     case AX_OP_RAGGED: visit_ragged(op, visit, context); break;
+    case AX_OP_CORES: visit_cores(op, visit, context); break;
     case AX_OP_CHECK:
       for (uint32_t k = 0; k < op->check.count; k++) visit(context, op->check.buffers[k], false);
       break;
@@ -204,6 +246,16 @@ static void ragged_text(ax_text *text, const ax_plan *plan, const ax_op *op) {
   ax_text_add(text, "\n");
 }
 
+static void cores_text(ax_text *text, const ax_plan *plan, const ax_op *op) {
+  static const char *const steps[] = {"enter", "run", "leave"};
+  ax_text_add(text, "cores %s", steps[op->cores_step]);
+  if (op->cores->came != AX_NONE) ax_text_add(text, " over %s", ax_axis_set_string(op->cores->axes, &plan->mesh));
+  ax_text_add(text, ":");
+  for (uint32_t k = 0; k < ax_cores_buffer_count(op->cores, op->cores_step); k++)
+    ax_text_add(text, " b%u", ax_cores_buffer_at(op->cores, op->cores_step, k).buffer);
+  ax_text_add(text, "\n");
+}
+
 static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
   ax_text_add(text, "%*son %s", indent, "", ax_axis_set_string(op->axes, &plan->mesh));
   if (op->eqn != NULL) {
@@ -241,6 +293,7 @@ static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
                   ax_axis_set_string(op->message->axes, &plan->mesh), (long long)op->message->link);
       break;
     case AX_OP_RAGGED: ragged_text(text, plan, op); break;
+    case AX_OP_CORES: cores_text(text, plan, op); break;
     case AX_OP_CHECK:
       ax_text_add(text, "check %s b%u", op->eqn->prim->name, op->check.buffers[0]);
       add_list(text, " of", op->check.buffers + 1, op->check.count - 1);

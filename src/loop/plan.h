@@ -9,6 +9,7 @@
 #define AX_LOOP_PLAN_H
 
 #include "ir/program.h"
+#include "loop/cores.h"
 #include "loop/kernel.h"
 #include "loop/ragged.h"
 
@@ -142,6 +143,7 @@ typedef enum ax_op_kind {
   AX_OP_SEND,  /* a message, to be received by another device: never waits */
   AX_OP_RECEIVE, /* one: waits until it is there */
   AX_OP_RAGGED, /* a step of a ragged exchange */
+  AX_OP_CORES, /* a step of a kernel that a user wrote */
   AX_OP_CHECK, /* that the equation made no NaN or infinity (loop/check.c) */
   AX_OP_LOOP,
   AX_OP_BRANCH
@@ -167,6 +169,10 @@ typedef struct ax_op {
     struct {
       ax_ragged *ragged;
       ax_ragged_step step;
+    };
+    struct {
+      ax_cores *cores;
+      ax_cores_step cores_step;
     };
     struct {
       uint32_t result;   /* of the equation, which one */
@@ -198,6 +204,7 @@ typedef struct ax_plan_options {
   uint32_t check; /* AX_CHECK_*: equations that make such a number are found */
   bool unchecked_ragged; /* sizes that senders and receivers of a ragged exchange say are not compared */
   const ax_hooks *hooks; /* callbacks by name, and whether debug_print's text is read; NULL: no host */
+  struct ax_runtime *runtime; /* whose code parts of kernels become when they are lowered; NULL: they stay reference code */
 } ax_plan_options;
 
 typedef struct ax_plan {
@@ -206,6 +213,7 @@ typedef struct ax_plan {
   ax_program *program; /* what each device runs; retained: equations and constants are borrowed from it */
   ax_program **kept;   /* those that rules made of single equations, borrowed from likewise */
   uint32_t kept_count, kept_capacity;
+  ax_cores *cores; /* the kernels that users wrote, the latest first, without copies of calls: each of the plan's own */
   ax_mesh mesh;
   ax_plan_options options;
   ax_buffer *buffers;
@@ -243,6 +251,8 @@ bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from);
 
 /* A copy in the arena, with a list of buffers of its own. NULL: no memory. */
 ax_routine *ax_routine_copy(ax_arena *arena, const ax_routine *routine);
+/* Consumes the kernel, which is released with the plan, or at once: AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_plan_keep_cores(ax_plan *plan, const ax_cores *cores, ax_cores **out);
 /* What a step of a ragged exchange touches, in the order of its instruction's operands; how many. */
 uint32_t ax_ragged_buffers(const ax_ragged *ragged, ax_ragged_step step, ax_ragged_buffer *out);
 

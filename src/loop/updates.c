@@ -225,11 +225,17 @@ static void note_written(updater *u, const ax_routine *routine) {
 /* Rows are taken into what is a copy of the equation's output until then. */
 static void note_taking(updater *u, const ax_op *op) { u->takes = u->updated[root_of(u, op->ragged->out)] = true; }
 
+/* What a kernel writes beside fresh results is a copy of an operand until then. */
+static void note_copied(updater *u, const ax_cores *cores) {
+  for (uint32_t k = cores->fresh_count; k < cores->out_count; k++) u->updated[root_of(u, cores->buffers[cores->in_count + k])] = true;
+}
+
 static void look_at(void *context, ax_op *op) {
   ax_op_visit(op, count_one, context);
   if (op->kind == AX_OP_KERNEL) note_updates(context, op);
   if (op->kind == AX_OP_ROUTINE && op->routine->updates) note_written(context, op->routine);
   if (op->kind == AX_OP_RAGGED && op->step == AX_RAGGED_TAKE) note_taking(context, op);
+  if (op->kind == AX_OP_CORES) note_copied(context, op->cores);
 }
 
 static ax_status place(updater *u) {

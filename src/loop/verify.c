@@ -212,6 +212,20 @@ static ax_status check_ragged(const verifier *v, const ax_ragged *ragged, ax_rag
   return elems_of(v, ragged->received) == slices * AX_PIECE_WORDS ? AX_OK : ax_error(AX_INTERNAL, "b%u is no table", ragged->received);
 }
 
+static ax_status check_cores(const verifier *v, const ax_cores *cores, ax_cores_step step) {
+  if (cores->came == AX_NONE && step != AX_CORES_RUN) return ax_error(AX_INTERNAL, "a kernel of one device is only run");
+  for (uint32_t k = 0; k < ax_cores_buffer_count(cores, step); k++) {
+    const ax_cores_buffer b = ax_cores_buffer_at(cores, step, k);
+    if (b.buffer >= v->plan->buffer_count) return ax_error(AX_INTERNAL, "there is no b%u", b.buffer);
+    for (uint32_t i = 0; i < k && b.writes; i++) {
+      uint32_t other = ax_cores_buffer_at(cores, step, i).buffer;
+      if (v->plan->buffers[other].root == v->plan->buffers[b.buffer].root)
+        return ax_error(AX_INTERNAL, "b%u is written and has memory in common with b%u", b.buffer, other);
+    }
+  }
+  return AX_OK;
+}
+
 /* --- Operations --- */
 
 static void visit(void *context, uint32_t buffer, bool writes) {
@@ -249,6 +263,7 @@ static ax_status check_shape(const verifier *v, const ax_op *op) {
     case AX_OP_START: return check_start(v, op->exchange);
     case AX_OP_DONE: return check_done(v, op->exchange);
     case AX_OP_RAGGED: return check_ragged(v, op->ragged, op->step);
+    case AX_OP_CORES: return check_cores(v, op->cores, op->cores_step);
     case AX_OP_EVAL: return op->eqn != NULL && op->program != NULL ? AX_OK : ax_error(AX_INTERNAL, "has no equation");
     case AX_OP_ROUTINE: return check_routine(v, op->routine);
     case AX_OP_SEND:
@@ -266,6 +281,7 @@ static ax_status check_axes(const verifier *v, const ax_op *op) {
   uint32_t to = op->kind == AX_OP_KERNEL ? op->kernel.buffers[op->kernel.kernel->stores[0].slot]
                 : op->kind == AX_OP_GEMM ? op->gemm->c
                 : op->kind == AX_OP_RAGGED ? op->ragged->out
+                : op->kind == AX_OP_CORES ? op->cores->state
                 : op->kind == AX_OP_ROUTINE ? op->routine->buffers[op->routine->in_count]
                                          : AX_NONE;
   if (to == AX_NONE || v->plan->buffers[to].axes == op->axes) return AX_OK;

@@ -1,0 +1,318 @@
+/* Kernels in the executor: under every policy they give what reference evaluation gives, and fail in words. */
+#include <string.h>
+
+#include "axle/axle.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+
+static const ax_core_mesh one_core = {.core = "tensorcore"};
+
+/* --- Running --- */
+
+typedef struct sample {
+  const char *name;
+  ax_fn fn;
+  ax_type in[4];
+  double tolerance;
+} sample;
+
+static void run_sample(const sample *s, uint64_t seed) {
+  ax_program *program;
+  ax_tensor *in[4] = {NULL};
+  uint64_t random = seed;
+  ax_status status = ax_trace(s->fn, s->in, &program);
+  if (status != AX_OK) fail_msg("%s: %s", s->name, ax_message());
+  for (uint32_t i = 0; i < s->fn.in_count; i++) {
+    TEST_OK(ax_tensor_create(&s->in[i], &in[i]));
+    for (int64_t k = 0; k < ax_type_elems(&s->in[i]); k++) ((float *)in[i]->data)[k] = (float)(ax_next_random(&random) % 64) / 8;
+  }
+  TEST_EVERY_WAY(program, in, s->tolerance);
+  for (uint32_t i = 0; i < s->fn.in_count; i++) ax_tensor_release(in[i]);
+  ax_program_release(program);
+}
+
+/* --- One core --- */
+
+static AX_BODY(add_one) { ax_ref_store(in[1], ax_add(ax_ref_load(in[0]), ax_real(1))); }
+static AX_BODY(plain) { ax_mpmd_map(1, &one_core, &AX_FN(add_one, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out); }
+
+static AX_BODY(step) {
+  const ax_value *refs = context;
+  ax_value row = ax_ref_at(refs[0], in[0]);
+  ax_copy_start(row, refs[2], &(ax_copy_options){.received = (ax_value *)&refs[3]});
+  ax_copy_wait(refs[3], refs[2]);
+  ax_ref_store(refs[2], ax_mul(ax_ref_load(refs[2]), ax_real(2)));
+  ax_copy(refs[2], ax_ref_at(refs[1], in[0]));
+}
+static AX_BODY(scoped) {
+  const ax_value *refs = context;
+  const ax_value all[] = {refs[0], refs[1], in[0], in[1]};
+  ax_fori_loop(ax_integer(0), ax_integer(3), AX_CLOSURE(step, 1, 0, all), NULL, NULL);
+}
+static AX_BODY(doubling) {
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+  ax_run_scoped(2, scratch, NULL, AX_CLOSURE(scoped, 2, 0, in), NULL);
+}
+static AX_BODY(doubled) { ax_mpmd_map(1, &one_core, &AX_FN(doubling, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 3, 2)), out); }
+
+/* Views, masks, swaps, sums; an operand that is written though it is no alias. */
+static AX_BODY(all_of_memory) {
+  ax_value turned = ax_ref_transpose(in[0], AX_DIMS(1, 0)), x = ax_ref_load(turned);
+  ax_ref_store(ax_ref_transpose(in[1], AX_DIMS(1, 0)), x);
+  ax_ref_add(ax_ref_at(in[1], ax_integer(1)), ax_mul(ax_ref_load(ax_ref_at(in[0], ax_integer(0))), ax_real(3)));
+  ax_value mask = ax_gt(ax_ref_load(in[1]), ax_real(4));
+  ax_ref_store_masked(in[0], mask, ax_real(-1));
+  ax_value was = ax_ref_swap(ax_ref_at(in[1], ax_integer(2)), ax_ref_load(ax_ref_at(in[0], ax_integer(2))));
+  ax_ref_store(ax_ref_at(in[2], ax_integer(0)), was);
+  ax_ref_store(ax_ref_strided_slice(ax_ref_reshape(in[2], AX_DIMS(8)), ((ax_value[]){ax_integer(4)}), AX_INTS(2), AX_INTS(2)), ax_real(7));
+  ax_ref_store(ax_ref_strided_slice(ax_ref_reshape(in[2], AX_DIMS(8)), ((ax_value[]){ax_integer(5)}), AX_INTS(2), AX_INTS(2)), ax_real(8));
+}
+static AX_BODY(memory) { ax_mpmd_map(1, &one_core, &AX_FN(all_of_memory, 3, 0), NULL, 1, in, 2, AX_TYPES(AX_TYPE(AX_F32, 3, 4), AX_TYPE(AX_F32, 2, 4)), out); }
+
+
+/* --- Several cores: one makes, the others take turns to use it --- */
+
+enum { rounds = 5 };
+
+static AX_BODY(produce) { /* refs: x, y, slot, filled, emptied */
+  const ax_value *refs = context;
+  ax_semaphore_wait(refs[4], ax_integer(1));
+  ax_ref_store(refs[2], ax_mul(ax_ref_load(ax_ref_at(refs[0], in[0])), ax_real(3)));
+  ax_semaphore_signal(refs[3], ax_integer(1), NULL);
+}
+static AX_BODY(consume) {
+  const ax_value *refs = context;
+  ax_semaphore_wait(refs[3], ax_integer(1));
+  ax_copy(refs[2], ax_ref_at(refs[1], in[0]));
+  ax_semaphore_signal(refs[4], ax_integer(1), NULL);
+}
+static AX_BODY(producer) { ax_fori_loop(ax_integer(0), ax_integer(rounds), AX_CLOSURE(produce, 1, 0, in), NULL, NULL); }
+static AX_BODY(consumer) {
+  ax_semaphore_signal(in[4], ax_integer(1), NULL);
+  ax_fori_loop(ax_integer(0), ax_integer(rounds), AX_CLOSURE(consume, 1, 0, in), NULL, NULL);
+}
+static AX_BODY(both) {
+  const ax_core_mesh meshes[] = {{.core = "maker"}, {.core = "user"}};
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 3), .shared = true}, {.type = ax_semaphore_type(0, NULL), .shared = true}, {.type = ax_semaphore_type(0, NULL), .shared = true}};
+  const ax_kernel_options options = {.scratch_count = 3, .scratch = scratch};
+  const ax_fn bodies[] = {AX_FN(producer, 5, 0), AX_FN(consumer, 5, 0)};
+  ax_mpmd_map(2, meshes, bodies, &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, rounds, 3)), out);
+}
+
+/* Each core its rows, with a constant of the program around; the result is the operand's memory. */
+static AX_BODY(own_rows) {
+  const ax_value *captured = context;
+  ax_value row = ax_ref_at(in[1], ax_axis_index("core"));
+  ax_ref_store(row, ax_add(ax_ref_load(row), captured[0]));
+}
+static AX_BODY(aliased) {
+  const ax_core_mesh mesh = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 4}}}};
+  const ax_kernel_options options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}};
+  ax_mpmd_map(1, &mesh, &AX_CLOSURE(own_rows, 2, 0, &in[1]), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4, 6)), out);
+}
+
+/* Warpgroups with a barrier in a scope that they have together, twice. */
+static AX_BODY(exchange) {
+  const ax_value *refs = context;
+  ax_value me = ax_axis_index("wg"), other = ax_sub(ax_integer(1), me);
+  ax_ref_store(ax_ref_at(in[0], me), ax_ref_load(ax_ref_at(refs[0], me)));
+  ax_barrier_arrive(in[1]);
+  ax_barrier_wait(in[1]);
+  ax_ref_add(ax_ref_at(refs[1], me), ax_ref_load(ax_ref_at(in[0], other)));
+}
+static AX_BODY(warpgroup) {
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2, 3)}, {.type = ax_barrier_type(0, NULL), .arrivals = 2}};
+  ax_ref_store(ax_ref_at(in[1], ax_axis_index("wg")), ax_ref_load(ax_ref_at(in[0], ax_axis_index("wg"))));
+  for (int i = 0; i < 2; i++) ax_run_scoped(2, scratch, "wg", AX_CLOSURE(exchange, 2, 0, in), NULL);
+}
+static AX_BODY(warpgroups) {
+  const ax_core_mesh mesh = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = 2}}}, .threads = "wg"};
+  ax_mpmd_map(1, &mesh, &AX_FN(warpgroup, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 2, 3)), out);
+}
+
+/* --- Kernels in a program: in loops and branches, one after the other, one program's result used up by the next --- */
+
+static AX_BODY(round_trip) {
+  ax_value y[1];
+  aliased((const ax_value[]){in[1], ax_mul(ax_convert_element_type(in[0], AX_F32), ax_real(2))}, y, NULL);
+  out[0] = ax_add(y[0], in[1]);
+}
+static AX_BODY(kernel_branch) { aliased((const ax_value[]){in[0], ax_real(5)}, out, NULL); }
+static AX_BODY(plain_branch) { out[0] = ax_neg(in[0]); }
+static AX_BODY(in_control) {
+  ax_value looped[1], x = ax_mul(in[0], ax_real(0.5));
+  ax_fori_loop(ax_integer(0), ax_integer(3), AX_FN(round_trip, 2, 1), &x, looped);
+  ax_value positive = ax_gt(ax_reduce_sum(in[0], AX_ALL_DIMS, false), ax_real(100));
+  ax_if(positive, AX_FN(kernel_branch, 1, 1), AX_FN(plain_branch, 1, 1), looped, out);
+  out[1] = looped[0];
+}
+
+/* --- Rings of devices --- */
+
+static ax_value right_of(const char *axis, int64_t size) {
+  ax_value next = ax_add(ax_axis_index(axis), ax_integer(1));
+  return ax_where(ax_eq(next, ax_integer(size)), ax_integer(0), next);
+}
+
+static AX_BODY(pass_on) { /* refs: y, received, sent; carries none */
+  const ax_value *refs = context;
+  ax_value right = right_of("d", 4), from = ax_sub(ax_axis_index("d"), in[0]);
+  from = ax_where(ax_lt(from, ax_integer(0)), ax_add(from, ax_integer(4)), from);
+  const ax_target_core to = {.axes = "d", .coordinates = &right};
+  ax_value row = ax_ref_at(refs[0], from);
+  ax_copy_start(row, row, &(ax_copy_options){.received = (ax_value *)&refs[1], .sent = (ax_value *)&refs[2], .to = &to});
+  ax_copy_wait(refs[2], row);
+  ax_copy_wait(refs[1], row);
+}
+static AX_BODY(gather_ring) {
+  ax_value right = right_of("d", 4);
+  const ax_target_core to = {.axes = "d", .coordinates = &right};
+  ax_copy(in[0], ax_ref_at(in[1], ax_axis_index("d")));
+  ax_semaphore_signal(ax_barrier_semaphore(), ax_integer(1), &to);
+  ax_semaphore_wait(ax_barrier_semaphore(), ax_integer(1));
+  ax_fori_loop(ax_integer(0), ax_integer(3), AX_CLOSURE(pass_on, 1, 0, &in[1]), NULL, NULL);
+}
+static AX_BODY(gathering) {
+  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+  const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch};
+  ax_value y[1];
+  ax_mpmd_map(1, &one_core, &AX_FN(gather_ring, 4, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4, 2)), y);
+  out[0] = ax_reduce_sum(ax_mul(y[0], ax_real(2)), AX_DIMS(1), false);
+}
+static AX_BODY(gathered) {
+  const ax_mesh mesh = {.count = 2, .axis = {{.name = "e", .size = 2}, {.name = "d", .size = 4}}};
+  ax_shard_map(&mesh, "e+d -> e+d", AX_FN(gathering, 1, 1), in, out);
+}
+static AX_BODY(gather_again) { gathering(&in[1], out, NULL), out[0] = ax_slice(out[0], AX_INTS(0), AX_INTS(2), NULL); }
+static AX_BODY(looped_ring) { ax_fori_loop(ax_integer(0), ax_integer(3), AX_FN(gather_again, 2, 1), in, out); }
+static AX_BODY(gathered_thrice) {
+  const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
+  ax_shard_map(&mesh, "d -> d", AX_FN(looped_ring, 1, 1), in, out);
+}
+
+static void samples_agree(void **state) {
+  (void)state;
+  const sample samples[] = {{"plain", {plain, 1, 1, NULL}, {AX_TYPE(AX_F32, 4)}, 0},
+                                   {"doubled", {doubled, 1, 1, NULL}, {AX_TYPE(AX_F32, 3, 2)}, 0},
+                                   {"memory", {memory, 1, 2, NULL}, {AX_TYPE(AX_F32, 3, 4)}, 0},
+                                   {"both", {both, 1, 1, NULL}, {AX_TYPE(AX_F32, rounds, 3)}, 0},
+                                   {"aliased", {aliased, 2, 1, NULL}, {AX_TYPE(AX_F32, 4, 6), AX_TYPE(AX_F32, 6)}, 0},
+                                   {"warpgroups", {warpgroups, 1, 1, NULL}, {AX_TYPE(AX_F32, 2, 3)}, 0},
+                                   {"in_control", {in_control, 1, 2, NULL}, {AX_TYPE(AX_F32, 4, 6)}, 0},
+                                   {"gathered", {gathered, 1, 1, NULL}, {AX_TYPE(AX_F32, 16)}, 0},
+                                   {"gathered_thrice", {gathered_thrice, 1, 1, NULL}, {AX_TYPE(AX_F32, 8)}, 0}};
+  for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) run_sample(&samples[i], i + 1);
+}
+
+/* --- What goes wrong is said, under every policy --- */
+
+static AX_BODY(impatient) { /* waits for bytes that nobody sends */
+  ax_copy_wait(in[2], in[1]);
+  ax_copy(in[0], in[1]);
+}
+static ax_kernel_options with_semaphore(ax_scratch *scratch) {
+  *scratch = (ax_scratch){.type = ax_dma_semaphore_type(0, NULL)};
+  return (ax_kernel_options){.name = "stuck", .scratch_count = 1, .scratch = scratch};
+}
+static AX_BODY(stuck) {
+  ax_scratch scratch;
+  const ax_kernel_options options = with_semaphore(&scratch);
+  ax_mpmd_map(1, &one_core, &AX_FN(impatient, 3, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+}
+
+static AX_BODY(one_sided) { /* device 3 signals nobody */
+  ax_value me = ax_axis_index("d"), right = right_of("d", 4);
+  const ax_target_core to = {.axes = "d", .coordinates = &right};
+  ax_semaphore_signal(ax_barrier_semaphore(), ax_where(ax_eq(me, ax_integer(3)), ax_integer(0), ax_abs(ax_sub(me, ax_sub(me, ax_integer(1))))), &to);
+  ax_semaphore_wait(ax_barrier_semaphore(), ax_integer(1));
+  ax_copy(in[0], in[1]);
+}
+static AX_BODY(one_sided_kernel) { ax_mpmd_map(1, &one_core, &AX_FN(one_sided, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 1)), out); }
+static AX_BODY(stuck_ring) {
+  const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
+  ax_shard_map(&mesh, "d -> d", AX_FN(one_sided_kernel, 1, 1), in, out);
+}
+
+static AX_BODY(beyond) {
+  ax_value at = ax_convert_element_type(ax_ref_load(ax_ref_at(in[0], ax_integer(0))), AX_S32);
+  ax_ref_store(ax_ref_at(in[1], at), ax_real(1));
+}
+static AX_BODY(out_of_bounds) { ax_mpmd_map(1, &one_core, &AX_FN(beyond, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out); }
+
+static AX_BODY(nowhere) {
+  ax_value at = ax_convert_element_type(ax_ref_load(ax_ref_at(in[0], ax_integer(0))), AX_S32);
+  const ax_target_core to = {.axes = "d", .coordinates = &at};
+  ax_semaphore_signal(ax_barrier_semaphore(), ax_integer(1), &to);
+  ax_semaphore_wait(ax_barrier_semaphore(), ax_integer(1));
+  ax_copy(in[0], in[1]);
+}
+static AX_BODY(nowhere_kernel) { ax_mpmd_map(1, &one_core, &AX_FN(nowhere, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 1)), out); }
+static AX_BODY(no_such_device) {
+  const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
+  ax_shard_map(&mesh, "d -> d", AX_FN(nowhere_kernel, 1, 1), in, out);
+}
+
+static void fails(ax_fn fn, ax_status wanted, const char *part) {
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  const float data[] = {9, 9, 9, 9};
+  const ax_host_array host = ax_host_view(AX_F32, AX_DIMS(4), data);
+  for (uint32_t workers = 1; workers <= 3; workers++) {
+    ax_runtime *runtime;
+    ax_executable *executable;
+    ax_array *x, *y;
+    TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers, .policy = workers == 3 ? AX_POLICY_SEEDED : AX_POLICY_PARALLEL, .seed = 5}, &runtime));
+    TEST_OK(ax_jit(runtime, fn, &type, NULL, &executable));
+    test_use_threads(executable);
+    for (int i = 0; i < 20; i++) {
+      TEST_OK(ax_put_host(runtime, NULL, "", &host, &x));
+      ax_status status = ax_run(executable, 1, &x, 1, &y);
+      if (status != wanted || strstr(ax_message(), part) == NULL) fail_msg("status %d: %s", (int)status, ax_message());
+      ax_array_release(x);
+    }
+    ax_executable_release(executable);
+    ax_runtime_release(runtime);
+  }
+}
+
+static void failures_are_told(void **state) {
+  (void)state;
+  fails(AX_FN(stuck, 1, 1), AX_DEADLOCK, "deadlock in the kernel stuck: device 0 waits in copy_wait for 16, of which there are 0");
+  fails(AX_FN(stuck_ring, 1, 1), AX_DEADLOCK, "deadlock in the kernel kernel: device 0 waits in semaphore_wait for 1, of which there are 0");
+  fails(AX_FN(out_of_bounds, 1, 1), AX_INVALID_ARGUMENT, "device 0: ref_slice takes elements 9 to 9 of dimension 0, which has 4");
+  fails(AX_FN(no_such_device, 1, 1), AX_INVALID_ARGUMENT, "coordinate 9 along \"d\", which has 4");
+}
+
+/* --- Again and again: on threads, which meet in other orders each time --- */
+
+static void a_thousand_runs(void **state) {
+  (void)state;
+  static const struct { ax_function function; int64_t dims[2]; uint32_t rank; } programs[] = {{gathered, {16}, 1}, {both, {rounds, 3}, 2}, {warpgroups, {2, 3}, 2}};
+  for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++) {
+    const ax_type type = ax_array_type(AX_F32, programs[p].rank, programs[p].dims);
+    float data[16], first[32] = {0}, got[32];
+    ax_runtime *runtime;
+    ax_executable *executable;
+    ax_array *x, *y;
+    for (int i = 0; i < 16; i++) data[i] = (float)(i * i % 11);
+    const ax_host_array host = ax_host_view(AX_F32, programs[p].rank, programs[p].dims, data);
+    TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 4}, &runtime));
+    TEST_OK(ax_jit(runtime, AX_FN(programs[p].function, 1, 1), &type, NULL, &executable));
+    test_use_threads(executable);
+    TEST_OK(ax_put_host(runtime, NULL, "", &host, &x));
+    for (int run = 0; run < 1000; run++) {
+      TEST_OK(ax_run(executable, 1, &x, 1, &y));
+      size_t bytes = (size_t)ax_type_elems(ax_array_get_type(y)) * sizeof(float);
+      TEST_OK(ax_array_read(y, run == 0 ? first : got, bytes));
+      ax_array_release(y);
+      if (run > 0) assert_memory_equal(got, first, bytes);
+    }
+    ax_array_release(x);
+    ax_executable_release(executable);
+    ax_runtime_release(runtime);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(samples_agree), cmocka_unit_test(failures_are_told), cmocka_unit_test(a_thousand_runs)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
