@@ -3,6 +3,7 @@
 #define AXLE_AXLE_H
 
 #include "axle/callback.h"
+#include "axle/check.h"
 #include "axle/collective_matmul.h"
 #include "axle/collectives.h"
 #include "axle/exec.h"

@@ -64,7 +64,7 @@ static bool is_one(range r, size_t bytes, const char *data, int64_t i) {
 }
 
 static bool has(const ax_frame *frame, const ax_instr *instr, uint32_t k, uint32_t kind) {
-  const ax_check *check = instr->check;
+  const ax_value_check *check = instr->check;
   const char *data = ax_address(frame, &instr->refs[k]);
   size_t bytes = ax_dtype_bytes(check->dtype[k]);
   range r = range_of(check->dtype[k], kind);
@@ -87,7 +87,7 @@ static uint32_t made(const ax_frame *frame, const ax_instr *instr) {
 
 /* --- In parts --- */
 
-uint32_t ax_check_parts(const ax_check *check) {
+uint32_t ax_check_parts(const ax_value_check *check) {
   int64_t parts = check->elems[0] * (int64_t)ax_dtype_bytes(check->dtype[0]) / part_bytes;
   return parts < 2 ? 1 : parts > most_parts ? most_parts : (uint32_t)parts;
 }
@@ -100,7 +100,7 @@ typedef struct look {
 /* AX_NOT_FINITE, without a message: something is suspect. */
 static ax_status look_at_part(const void *context, uint32_t part) {
   const look *l = context;
-  const ax_check *check = l->instr->check;
+  const ax_value_check *check = l->instr->check;
   size_t bytes = ax_dtype_bytes(check->dtype[0]);
   int64_t elems = check->elems[0], parts = l->instr->parts, begin = elems * part / parts, end = elems * (part + 1) / parts;
   const char *data = (const char *)ax_address(l->frame, &l->instr->refs[0]) + (size_t)begin * bytes;
@@ -110,7 +110,7 @@ static ax_status look_at_part(const void *context, uint32_t part) {
 /* --- Findings --- */
 
 static int64_t count_of(const ax_frame *frame, const ax_instr *instr, uint32_t kind, int64_t *first) {
-  const ax_check *check = instr->check;
+  const ax_value_check *check = instr->check;
   const char *data = ax_address(frame, &instr->refs[0]);
   range r = range_of(check->dtype[0], kind);
   int64_t count = 0;
@@ -211,7 +211,7 @@ static void add_others(ax_text *text, const ax_execution *run) {
 
 static void check_text(ax_text *text, const ax_execution *run, const ax_instr *instr) {
   const ax_finding *finding = &run->finding;
-  const ax_check *check = instr->check;
+  const ax_value_check *check = instr->check;
   ax_text_add(text, " makes ");
   add_count(text, finding->nans, "NaN", "NaNs", "");
   add_count(text, finding->infinities, "infinity", "infinities", finding->nans > 0 ? " and " : "");

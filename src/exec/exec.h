@@ -101,14 +101,14 @@ typedef struct ax_cores_instr {
 } ax_cores_instr;
 
 /* What a CHECK looks at: the first operand is the equation's result, the others what that is made of. */
-typedef struct ax_check {
+typedef struct ax_value_check {
   uint32_t kinds;      /* AX_CHECK_* */
   uint32_t result;     /* of the equation, which one */
   ax_type type;        /* its */
   const ax_dtype *dtype; /* by operand */
   const int64_t *elems;  /* likewise */
   ax_loops loops;
-} ax_check;
+} ax_value_check;
 
 /* One side of messages: each goes over a link, a queue from one device to another. */
 typedef struct ax_side {
@@ -144,7 +144,7 @@ typedef struct ax_instr {
     } kernel;
     const ax_gemm *gemm;
     const ax_routine *routine;
-    const ax_check *check;
+    const ax_value_check *check;
     const ax_side *side; /* SEND, RECEIVE */
     ax_ragged_instr *ragged;
     ax_cores_instr *cores;
@@ -412,7 +412,7 @@ AX_MUST_USE ax_status ax_reuse_shared(ax_assembly *assembly, const ax_axis_set *
 void ax_compute_start(void);
 /* Into how many parts it is cut: by its size alone. */
 uint32_t ax_gemm_parts(const ax_gemm *gemm);
-uint32_t ax_check_parts(const ax_check *check); /* exec/check.c */
+uint32_t ax_check_parts(const ax_value_check *check); /* exec/check.c */
 /* --- exec/sets.c: the index in executable->sets of a set of axes, made when first asked for. --- */
 AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uint32_t *out);
 /* --- exec/exchange.c: what PUSH and CLEAR need at run time, once memory is placed; the kernels by which a push combines. --- */

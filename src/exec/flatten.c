@@ -81,13 +81,13 @@ static ax_status describe_cores(ax_assembly *a, const ax_op *op, ax_cores_instr 
 }
 
 /* What a check looks at, and in which loops it stands. */
-static ax_status describe_check(ax_assembly *a, const ax_op *op, uint32_t region, const ax_check **out) {
+static ax_status describe_check(ax_assembly *a, const ax_op *op, uint32_t region, const ax_value_check **out) {
   ax_arena *arena = &a->plan->arena;
   const ax_buffer *buffers = a->plan->buffers;
   uint32_t count = op->check.count;
   ax_loops loops;
   AX_TRY(list_loops(a, region, &loops));
-  ax_check *check = ax_arena_alloc(arena, sizeof *check);
+  ax_value_check *check = ax_arena_alloc(arena, sizeof *check);
   ax_dtype *dtype = ax_arena_alloc(arena, count * sizeof dtype[0]);
   int64_t *elems = ax_arena_alloc(arena, count * sizeof elems[0]);
   if (check == NULL || dtype == NULL || elems == NULL) return ax_out_of_memory(count * sizeof elems[0]);
@@ -95,7 +95,7 @@ static ax_status describe_check(ax_assembly *a, const ax_op *op, uint32_t region
     dtype[k] = buffers[op->check.buffers[k]].type.dtype;
     elems[k] = ax_type_elems(&buffers[op->check.buffers[k]].type);
   }
-  *check = (ax_check){.kinds = a->plan->options.check, .result = op->check.result, .type = buffers[op->check.buffers[0]].type,
+  *check = (ax_value_check){.kinds = a->plan->options.check, .result = op->check.result, .type = buffers[op->check.buffers[0]].type,
                       .dtype = dtype, .elems = elems, .loops = loops};
   *out = check;
   return AX_OK;

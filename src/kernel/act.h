@@ -37,7 +37,7 @@ typedef enum ax_act_kind {
   AX_ACT_ARRIVE, /* one arrival at barrier `object`: after `arrivals` of them a phase is complete and the count begins anew */
   AX_ACT_AWAIT, /* goes on when phase `amount` (1, 2, ..: the n-th wait of this agent on this barrier) of barrier `object` is complete */
   AX_ACT_START, /* agent `object` begins; each agent once at most */
-  AX_ACT_JOIN   /* goes on when agent `object` has done `amount` acts */
+  AX_ACT_JOIN   /* goes on when agent `object` has done `amount` acts; INT64_MAX: when it is through, which it is not yet */
 } ax_act_kind;
 
 typedef struct ax_bytes { /* of a region */

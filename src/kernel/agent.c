@@ -4,6 +4,7 @@
              copy_start  START        copy_wait  WAIT of bytes      wait for groups: one JOIN for each copy of them
      copy    0: LOCAL, reads the source     1: SIGNAL sent      2: LOCAL, writes the destination     3: SIGNAL received     4: ARRIVE
              those that it was not asked for are left out
+     beginning   a LOCAL that has all memory of its device begin; cores of it JOIN that first
      end     JOIN of each core of the device, then a LOCAL that reads the results */
 #include <stdio.h>
 #include <string.h>
@@ -229,7 +230,7 @@ static ax_status copy_agent(const about *a, uint32_t ordinal, uint32_t *out) {
   const ax_machine *machine = a->state->machine;
   const ax_name_key key = {.kind = AX_NAME_AGENT, .core = a->actor->core, .index = ordinal};
   AX_TRY(ax_names_number(machine->names, &key, out));
-  *out += machine->core_count + machine->device_count;
+  *out += ax_machine_agents(machine);
   return AX_OK;
 }
 
@@ -393,7 +394,12 @@ static ax_status close_scope(about *a) {
 /* --- Cores --- */
 
 static ax_status about_core(about *a) {
-  const ax_core *core = &a->state->machine->cores[a->actor->core];
+  const ax_machine *machine = a->state->machine;
+  const ax_core *core = &machine->cores[a->actor->core];
+  if (!a->actor->frame.begun) {
+    a->act = (ax_act){.kind = AX_ACT_JOIN, .object = machine->core_count + machine->device_count + core->device, .amount = 1, .what = "the kernel begins"};
+    return AX_OK;
+  }
   AX_TRY(ax_frame_advance(a->state, a->agent, a->fault));
   a->act.kind = AX_ACT_LOCAL;
   if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
@@ -420,6 +426,10 @@ static ax_status about_core(about *a) {
 }
 
 static ax_status do_core(about *a) {
+  if (!a->actor->frame.begun) {
+    a->actor->frame.begun = true;
+    return AX_OK;
+  }
   const ax_prim *prim = a->step->eqn->prim;
   bool more = false;
   ax_status status;
@@ -490,7 +500,38 @@ static ax_status do_transfer(about *a) {
   return AX_OK;
 }
 
-/* --- The end of a device --- */
+/* --- The beginning and the end of a device --- */
+
+/* Whether a core has nothing more to do: it is through when it stands at the end, looked at or not. */
+static ax_status settle(ax_state *state, uint32_t core) {
+  ax_actor *actor = state->actors[core];
+  if (actor->through || !actor->frame.begun) return AX_OK;
+  ax_act_fault fault = {.kind = AX_FINDING_NONE};
+  AX_TRY(ax_frame_advance(state, core, &fault));
+  const ax_code *code = state->machine->codes[state->machine->cores[core].body];
+  actor->through = fault.kind == AX_FINDING_NONE && code->steps[actor->frame.pc].kind == AX_STEP_END;
+  return AX_OK;
+}
+
+/* All memory of its device begins, or scratch ends. */
+static ax_status touch_scopes(about *a, uint32_t device, bool scratch_alone) {
+  const ax_machine *machine = a->state->machine;
+  for (uint32_t p = 0; p < machine->first_barrier; p++) {
+    const ax_place *place = &a->state->places[p];
+    bool scratch = machine->places[p].ref >= machine->operand_count + machine->params->outs.count;
+    if (machine->places[p].device != device || (scratch_alone && !scratch) || place->memory == NULL || place->memory->bytes == 0) continue;
+    AX_TRY(ax_touches_add(&a->state->pool, p, true, true, 1, &(ax_bytes){0, place->memory->bytes}));
+    a->act.touch_count++;
+  }
+  return AX_OK;
+}
+
+static ax_status about_begin(about *a) {
+  a->act.kind = AX_ACT_LOCAL;
+  a->act.what = "the kernel begins";
+  return touch_scopes(a, a->actor->device, false);
+}
+
 
 static ax_status about_end(about *a) {
   const ax_machine *machine = a->state->machine;
@@ -499,6 +540,7 @@ static ax_status about_end(about *a) {
   a->act.what = "the end";
   if (first + a->actor->stage < end) {
     const ax_actor *core = a->state->actors[first + a->actor->stage];
+    AX_TRY(settle(a->state, first + a->actor->stage));
     a->act.kind = AX_ACT_JOIN;
     a->act.object = first + a->actor->stage;
     a->act.amount = core->through ? core->acts : INT64_MAX;
@@ -511,18 +553,11 @@ static ax_status about_end(about *a) {
     const ax_view whole = ax_dense_view(region, &a->state->places[region].type);
     AX_TRY(touch(a, &whole, NULL, false));
     ax_bytes where;
-    if (!machine->strict || !ax_view_unset(&whole, a->state->places[region].memory, NULL, &where)) continue;
+    if (!machine->strict || a->state->failed || !ax_view_unset(&whole, a->state->places[region].memory, NULL, &where)) continue;
     AX_TRY(ax_state_fault(a->state, a->fault, AX_FINDING_UNSET_READ, region, "result %u has bytes that nobody has written", k));
     a->fault->bytes = where;
   }
-  for (uint32_t p = 0; p < machine->first_barrier; p++) { /* scratch ends */
-    const ax_place *place = &a->state->places[p];
-    if (machine->places[p].device != device || machine->places[p].ref < machine->operand_count + machine->params->outs.count) continue;
-    if (place->memory == NULL || place->memory->bytes == 0) continue;
-    AX_TRY(ax_touches_add(&a->state->pool, p, true, true, 1, &(ax_bytes){0, place->memory->bytes}));
-    a->act.touch_count++;
-  }
-  return AX_OK;
+  return touch_scopes(a, device, true);
 }
 
 /* --- All --- */
@@ -534,6 +569,7 @@ static ax_status look(about *a) {
   a->act = (ax_act){.kind = AX_ACT_NONE};
   if (a->actor == NULL || a->actor->through) return AX_OK;
   if (a->actor->kind == AX_AGENT_CORE) return about_core(a);
+  if (a->actor->kind == AX_AGENT_BEGIN) return about_begin(a);
   return a->actor->kind == AX_AGENT_COPY ? about_transfer(a) : about_end(a);
 }
 
@@ -558,12 +594,17 @@ ax_status ax_state_peek(ax_state *state, uint32_t agent, ax_act *act, bool *enab
 ax_status ax_state_step(ax_state *state, uint32_t agent, ax_act_fault *fault) {
   about a = {.state = state, .agent = agent, .fault = fault};
   AX_TRY(look(&a));
-  if (fault->kind != AX_FINDING_NONE && a.actor->kind != AX_AGENT_END) return AX_OK;
+  if (fault->kind != AX_FINDING_NONE && a.actor->kind != AX_AGENT_END) { /* it goes no further */
+    a.actor->through = state->failed = true;
+    a.actor->acts++; /* as it has been told of */
+    return AX_OK;
+  }
   ax_act_fault unset = *fault;
   if (a.act.kind == AX_ACT_NONE || !is_enabled(&a)) return ax_error(AX_INTERNAL, "agent %u cannot go on", agent);
   a.actor->acts++;
   ax_agent_kind kind = a.actor->kind;
   ax_status status = kind == AX_AGENT_CORE ? do_core(&a) : kind == AX_AGENT_COPY ? do_transfer(&a) : AX_OK;
+  if (kind == AX_AGENT_BEGIN) a.actor->through = true;
   if (kind == AX_AGENT_END) {
     a.actor->stage++;
     a.actor->through = a.act.kind == AX_ACT_LOCAL;

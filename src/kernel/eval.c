@@ -15,7 +15,7 @@ static ax_status deadlock(ax_state *state) {
     bool enabled;
     if (ax_state_peek(state, agent, &act, &enabled, &fault) != AX_OK || act.kind == AX_ACT_NONE) continue;
     const ax_actor *actor = ax_state_actor(state, agent);
-    if (actor->kind == AX_AGENT_END) continue;
+    if (actor->kind == AX_AGENT_END || actor->kind == AX_AGENT_BEGIN) continue;
     ax_text_add(&text, "%s ", listed++ > 0 ? ";" : "");
     ax_actor_text(&text, state, agent);
     ax_text_add(&text, " waits in %s%s%s", act.what, act.location != NULL ? ", " : "", act.location != NULL ? act.location : "");
@@ -90,12 +90,13 @@ void ax_actor_text(ax_text *text, const ax_state *state, uint32_t agent) {
   const ax_machine *machine = state->machine;
   const ax_actor *actor = ax_state_actor(state, agent);
   uint32_t c = agent;
-  if (agent >= machine->core_count && agent < machine->core_count + machine->device_count) {
-    ax_text_add(text, "the end of device %lld", (long long)machine->devices[agent - machine->core_count]);
+  if (agent >= machine->core_count && agent < ax_machine_agents(machine)) {
+    bool end = agent < machine->core_count + machine->device_count;
+    ax_text_add(text, "the %s of device %lld", end ? "end" : "beginning", (long long)machine->devices[agent - machine->core_count - (end ? 0 : machine->device_count)]);
     return;
   }
   if (agent >= machine->core_count) {
-    const ax_name_key *key = ax_names_key(machine->names, AX_NAME_AGENT, agent - machine->core_count - machine->device_count);
+    const ax_name_key *key = ax_names_key(machine->names, AX_NAME_AGENT, agent - ax_machine_agents(machine));
     ax_text_add(text, "copy %u of ", key->index);
     c = key->core;
   }

@@ -257,6 +257,9 @@ static uint32_t acts_of(const ax_act_run *run, uint32_t agent) {
 
 /* --- Each kind --- */
 
+/* Another is to be through; nobody knows yet after how many acts. */
+static bool waits_for_all(const ax_act_step *step) { return step->act.kind == AX_ACT_JOIN && step->act.amount == INT64_MAX; }
+
 /* What one agent waits for, and who would have to bring it. */
 static void print_waiting(const ax_act_run *run, const ax_act_step *step, ax_text *text) {
   const ax_act_objects *o = run->objects;
@@ -274,6 +277,8 @@ static void print_waiting(const ax_act_run *run, const ax_act_step *step, ax_tex
     ax_text_add(text, "\n    phase %lld of barrier %s of device %u has %lld of %u arrivals", (long long)act->amount, b->name,
                 b->device, (long long)(arrivals > before ? arrivals - before : 0), b->arrivals);
     print_doers(run, AX_ACT_ARRIVE, act->object, "arrived at", text);
+  } else if (waits_for_all(step)) {
+    ax_text_add(text, "\n    %s is not through", o->agents[act->object].name);
   } else if (act->kind == AX_ACT_JOIN) {
     ax_text_add(text, "\n    %s has done %u acts of %lld", o->agents[act->object].name, acts_of(run, act->object),
                 (long long)act->amount);
@@ -283,9 +288,14 @@ static void print_waiting(const ax_act_run *run, const ax_act_step *step, ax_tex
 
 static void explain_deadlock(const ax_act_run *run, ax_text *text) {
   enum { few = 8 };
-  ax_text_add(text, "deadlock: %u of %u agents wait for what never comes", run->pending_count, run->objects->agent_count);
-  for (uint32_t k = 0; k < run->pending_count && k < few; k++) print_waiting(run, &run->pending[k], text);
-  if (run->pending_count > few) ax_text_add(text, "\n  and %u more", run->pending_count - few);
+  uint32_t waiting = 0, told = 0; /* those that only wait for others to be through are not the cause, if there are others */
+  for (uint32_t k = 0; k < run->pending_count; k++) waiting += !waits_for_all(&run->pending[k]);
+  bool all = waiting == 0;
+  if (all) waiting = run->pending_count;
+  ax_text_add(text, "deadlock: %u of %u agents wait for what never comes", waiting, run->objects->agent_count);
+  for (uint32_t k = 0; k < run->pending_count && told < few; k++)
+    if (all || !waits_for_all(&run->pending[k])) print_waiting(run, &run->pending[k], text), told++;
+  if (waiting > few) ax_text_add(text, "\n  and %u more", waiting - few);
 }
 
 /* The bytes that both touch, of the first region where they conflict. */

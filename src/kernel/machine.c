@@ -155,7 +155,8 @@ ax_status ax_machine_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh 
   *out = NULL;
   ax_machine *machine = ax_calloc(1, sizeof *machine);
   if (machine == NULL) return ax_out_of_memory(sizeof *machine);
-  *machine = (ax_machine){.eqn = eqn, .params = eqn->params, .axes = axes, .hooks = hooks, .device_count = device_count, .devices = devices};
+  *machine = (ax_machine){.eqn = eqn, .params = eqn->params, .axes = axes, .hooks = hooks, .device_count = device_count, .devices = devices,
+                          .begins = device_count > 1 ? device_count : 0};
   machine->operand_count = eqn->in_count - (uint32_t)machine->params->consts;
   machine->ref_count = machine->operand_count + machine->params->outs.count + machine->params->scratch.count;
   ax_status status = ax_names_create(&machine->names);

@@ -1,5 +1,6 @@
 /* The machine that kernels run on: *agents*, each going on by itself. An agent is a core (or a warpgroup, a subcore: one walk through a body's
-   code), a copy under way, or the end of the kernel on a device, which comes when all its cores are through and reads its results.
+   code), a copy under way, the beginning of the kernel on a device, before which its memory is not the kernel's, or its end, which comes when all its cores
+   are through and reads its results. By number: cores, ends, beginnings, copies.
 
      machine   what never changes: codes, who is where, capacities
      state     memory, semaphores, barriers, and where each agent stands; may be cloned
@@ -29,6 +30,7 @@ typedef struct ax_machine {
   const ax_hooks *hooks;
   bool strict; /* reading memory that nobody has set is a fault; otherwise it gives anything */
   uint32_t device_count, core_count, operand_count; /* operand_count: without constants */
+  uint32_t begins; /* how many devices have a beginning that others may come before: all, or of a single one none */
   const int64_t *devices; /* ids, row-major over `axes` */
   ax_code **codes;        /* by body */
   ax_core *cores;
@@ -48,6 +50,9 @@ AX_MUST_USE ax_status ax_machine_create(const ax_eqn *eqn, const ax_type *in, co
 AX_MUST_USE ax_status ax_machine_of(const ax_eval_args *args, const ax_hooks *hooks, ax_machine **out);
 void ax_machine_release(ax_machine *machine);
 
+/* How many agents are there from the beginning on: copies are numbered from here. */
+static inline uint32_t ax_machine_agents(const ax_machine *machine) { return machine->core_count + machine->device_count + machine->begins; }
+
 typedef struct ax_state ax_state;
 /* in[operand * devices + device], constants among them; copied. */
 AX_MUST_USE ax_status ax_state_create(const ax_machine *machine, ax_tensor *const *in, ax_state **out);
@@ -56,7 +61,8 @@ void ax_state_release(ax_state *state);
 
 uint32_t ax_state_agents(const ax_state *state);
 /* What agent does next, and whether it can now. Computes up to there, which nobody notices. The act and its touches are valid until the next call.
-   A fault of what it computes or touches (out of bounds, unset memory, ..) is in `fault`; AX_OK then too. */
+   A fault of what it computes or touches (out of bounds, unset memory, ..) is in `fault`; AX_OK then too. A step that has one is not done, and its agent
+   goes no further. */
 AX_MUST_USE ax_status ax_state_peek(ax_state *state, uint32_t agent, ax_act *act, bool *enabled, ax_act_fault *fault);
 AX_MUST_USE ax_status ax_state_step(ax_state *state, uint32_t agent, ax_act_fault *fault);
 const ax_touches *ax_state_touched(const ax_state *state); /* what the act peeked at last touches */

@@ -116,6 +116,11 @@ static ax_status words_of(const picture *p, const row *r, uint32_t width, char *
   ax_text text = {0};
   if (r->number == 0) ax_text_add(&text, is_about(p, r) ? "! " : "? ");
   ax_act_print(p->run->objects, &r->step->act, &text);
+  const ax_touch *touch = r->step->act.touch_count == 1 ? &p->run->touches->touches[r->step->act.touch_first] : NULL;
+  if (touch != NULL && touch->count > 0) {
+    ax_text_add(&text, " ");
+    ax_act_region_print(&p->run->objects->regions[touch->region], &p->run->touches->runs[touch->first], touch->count, &text);
+  }
   AX_TRY(ax_text_finish(&text, out));
   cut(*out, width);
   return AX_OK;

@@ -135,6 +135,7 @@ static ax_status make_frame(ax_state *state, uint32_t c, ax_tensor *const *in) {
   AX_TRY(ax_state_add_actor(state, c, &actor));
   *actor = (ax_actor){.kind = AX_AGENT_CORE, .started = true, .core = c};
   ax_frame *frame = &actor->frame;
+  frame->begun = machine->begins == 0;
   frame->slot = ax_calloc(code->slot_count + 1, sizeof frame->slot[0]);
   frame->counter = ax_calloc(code->loop_count + 1, sizeof frame->counter[0]);
   frame->occurrence = ax_calloc(code->step_count + 1, sizeof frame->occurrence[0]);
@@ -162,6 +163,11 @@ static ax_status fill(ax_state *state, ax_tensor *const *in) {
     ax_actor *actor;
     AX_TRY(ax_state_add_actor(state, machine->core_count + d, &actor));
     *actor = (ax_actor){.kind = AX_AGENT_END, .started = true, .device = d};
+  }
+  for (uint32_t d = 0; d < machine->begins; d++) {
+    ax_actor *actor;
+    AX_TRY(ax_state_add_actor(state, machine->core_count + machine->device_count + d, &actor));
+    *actor = (ax_actor){.kind = AX_AGENT_BEGIN, .started = true, .device = d};
   }
   return AX_OK;
 }
@@ -231,6 +237,7 @@ static ax_status clone_actor(const ax_state *state, const ax_actor *from, ax_sta
 }
 
 static ax_status clone_into(const ax_state *state, ax_state *clone) {
+  clone->failed = state->failed;
   AX_TRY(copy_array(&clone->actors, state->actors, state->actor_count, sizeof state->actors[0]));
   clone->actor_capacity = state->actor_count + 1;
   for (uint32_t a = 0; a < state->actor_count; a++)
@@ -280,7 +287,7 @@ static uint64_t hash_cell(ax_cell *cell) {
 static uint64_t hash_frame(const ax_state *state, const ax_actor *actor) {
   const ax_frame *frame = &actor->frame;
   const ax_code *code = state->machine->codes[state->machine->cores[actor->core].body];
-  uint64_t hash = ax_hash_word(AX_HASH_SEED, (uint64_t)frame->pc << 32 | frame->copies);
+  uint64_t hash = ax_hash_word(AX_HASH_SEED, (uint64_t)frame->pc << 32 | frame->copies << 1 | frame->begun);
   for (uint32_t i = 0; i < code->slot_count; i++) hash = ax_hash_word(hash, hash_cell(frame->slot[i]));
   hash = ax_hash_bytes(hash, frame->counter, code->loop_count * sizeof frame->counter[0]);
   hash = ax_hash_bytes(hash, frame->occurrence, code->step_count * sizeof frame->occurrence[0]);

@@ -59,7 +59,7 @@ typedef struct ax_object { /* a semaphore, a barrier */
   uint32_t region;
 } ax_object;
 
-typedef enum ax_agent_kind { AX_AGENT_CORE, AX_AGENT_COPY, AX_AGENT_END } ax_agent_kind;
+typedef enum ax_agent_kind { AX_AGENT_CORE, AX_AGENT_COPY, AX_AGENT_BEGIN, AX_AGENT_END } ax_agent_kind;
 
 typedef struct ax_wait_count { /* how often a core has waited for a barrier */
   uint32_t object;
@@ -76,6 +76,7 @@ typedef struct ax_frame { /* of a core */
   struct ax_grouped { uint32_t agent, acts; } *group; /* copies in order, and how many acts each has, .. */
   uint32_t *group_end;   /* .. and where each committed group ends in them */
   uint32_t grouped, grouped_capacity, groups, groups_capacity;
+  bool begun;            /* it has waited for the beginning of its device */
   uint32_t joining;      /* of the wait for groups under way: how many copies it has seen off */
 } ax_frame;
 
@@ -95,7 +96,7 @@ typedef struct ax_actor {
   int64_t acts;
   ax_frame frame;       /* CORE */
   ax_transfer transfer; /* COPY */
-  uint32_t device, stage; /* END */
+  uint32_t device, stage; /* BEGIN, END */
   uint32_t core;        /* CORE: its number */
 } ax_actor;
 
@@ -106,6 +107,7 @@ struct ax_state {
   ax_object *objects;
   uint32_t actor_count, actor_capacity, place_count, place_capacity, object_count, object_capacity;
   ax_touches pool;
+  bool failed; /* an agent has gone no further for a fault */
   char what[256], fault[512];
 };
 

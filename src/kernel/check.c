@@ -1,0 +1,323 @@
+/* ax_check: a program is evaluated by reference, and at each kernel_call that it comes to the kernel is run on the machine, recorded, and proved from that
+   record, or explored. */
+#include "axle/check.h"
+
+#include <string.h>
+
+#include "kernel/finding.h"
+#include "kernel/prove.h"
+#include "kernel/watch.h"
+#include "ir/number.h"
+#include "xform/evaluate.h"
+
+struct checked { /* a report, being made */
+  ax_check_report report;
+  ax_check_kernel *kernels;
+  uint32_t capacity;
+  const ax_check_options *options;
+  const ax_eqn **seen;
+  uint32_t seen_count, seen_capacity;
+  ax_arena texts;
+  bool failed; /* the checker itself, not what it checks */
+};
+
+static ax_status keep(struct checked *c, const char *text, const char **out) {
+  *out = ax_arena_copy(&c->texts, text, strlen(text) + 1);
+  return *out != NULL ? AX_OK : ax_out_of_memory(strlen(text) + 1);
+}
+
+/* --- Findings --- */
+
+/* What ax_schedule_print and its like give, into the report. */
+static ax_status keep_made(struct checked *c, ax_status status, char *made, const char **out) {
+  if (status == AX_OK) status = keep(c, made, out);
+  ax_free(made);
+  return status;
+}
+
+/* The pictures are of the finding's own schedule, run once more. */
+static ax_status keep_finding(struct checked *c, ax_watch *watch, const ax_act_finding *finding, ax_check_finding *out) {
+  ax_act_record record = {0};
+  char *made = NULL;
+  out->kind = ax_finding_kind_name(finding->kind);
+  AX_TRY(keep(c, finding->text != NULL ? finding->text : out->kind, &out->text));
+  ax_status status = ax_schedule_print(&finding->schedule, &made);
+  AX_TRY(keep_made(c, status, made, &out->schedule));
+  const ax_system system = ax_watch_system(watch);
+  status = ax_system_record(&system, &finding->schedule, false, 0, &record);
+  if (status == AX_OK) {
+    const ax_act_run run = ax_act_record_run(&record);
+    made = NULL;
+    status = ax_act_run_print(&run, finding, &made);
+    status = keep_made(c, status, made, &out->picture);
+    made = NULL;
+    if (status == AX_OK) {
+      status = ax_act_run_svg(&run, finding, &made);
+      status = keep_made(c, status, made, &out->svg);
+    }
+  }
+  ax_act_record_deinit(&record);
+  return status;
+}
+
+/* Who has a fault goes no further: that others wait for it then is no news. */
+static bool is_fault(const ax_act_finding *finding) { return finding->fault.kind != AX_FINDING_NONE; }
+
+static bool follows_from_fault(const ax_act_finding *finding) {
+  ax_finding_kind kind = finding->kind;
+  return kind == AX_FINDING_DEADLOCK || kind == AX_FINDING_LEAK || kind == AX_FINDING_BARRIER || kind == AX_FINDING_COPY_NOT_AWAITED;
+}
+
+/* The next letter of a text without numbers of devices and of copies. */
+static char next_plain(const char **text) {
+  while (**text >= '0' && **text <= '9') (*text)++;
+  return **text == 0 ? 0 : *(*text)++;
+}
+
+/* Whether two findings tell the same of different devices. */
+static bool alike(const ax_act_finding *a, const ax_act_finding *b) {
+  if (a->kind != b->kind || a->text == NULL || b->text == NULL) return false;
+  const char *x = a->text, *y = b->text;
+  for (;;) {
+    char next = next_plain(&x);
+    if (next != next_plain(&y)) return false;
+    if (next == 0) return true;
+  }
+}
+
+/* Findings that only differ in numbers are told once, with how many there are. */
+static ax_status keep_findings(struct checked *c, ax_watch *watch, const ax_act_findings *findings, ax_check_kernel *kernel) {
+  ax_check_finding *kept = ax_arena_alloc(&c->texts, (findings->count + 1) * sizeof kept[0]);
+  if (kept == NULL) return ax_out_of_memory(findings->count * sizeof kept[0]);
+  bool fault = false;
+  for (uint32_t i = 0; i < findings->count; i++) fault = fault || is_fault(&findings->items[i]);
+  for (uint32_t i = 0; i < findings->count; i++) {
+    const ax_act_finding *finding = &findings->items[i];
+    uint32_t before = 0, after = 0;
+    for (uint32_t k = 0; k < findings->count; k++)
+      if (k != i && alike(&findings->items[k], finding)) k < i ? before++ : after++;
+    if (before > 0 || (fault && follows_from_fault(finding))) continue;
+    ax_check_finding *made = &kept[kernel->finding_count];
+    AX_TRY(keep_finding(c, watch, finding, made));
+    kernel->finding_count++;
+    if (after == 0) continue;
+    ax_text text = {0};
+    ax_text_add(&text, "%s\n  and %u more like it", made->text, after);
+    ax_status status = text.failed ? ax_out_of_memory(0) : keep(c, text.data, &made->text);
+    ax_text_deinit(&text);
+    AX_TRY(status);
+  }
+  kernel->findings = kept;
+  return AX_OK;
+}
+
+/* --- One kernel --- */
+
+/* Devices moved on by one, all the way round: cores of the next device take the places of this one's. */
+static uint32_t *rotation(const ax_machine *machine) {
+  uint32_t agents = ax_machine_agents(machine), each = machine->core_count / machine->device_count;
+  uint32_t *to = ax_alloc(agents * sizeof to[0]);
+  if (to == NULL) return NULL;
+  for (uint32_t i = 0; i < machine->core_count; i++) to[i] = (i + each) % machine->core_count;
+  for (uint32_t i = machine->core_count; i < agents; i++) {
+    uint32_t first = machine->core_count + (i - machine->core_count) / machine->device_count * machine->device_count;
+    to[i] = first + (i - first + 1) % machine->device_count;
+  }
+  return to;
+}
+
+static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *record, ax_check_kernel *kernel) {
+  ax_proof proof;
+  uint32_t *symmetry = watch->machine->device_count > 1 ? rotation(watch->machine) : NULL;
+  const ax_proof_options options = {.symmetry = symmetry};
+  ax_status status = ax_prove(record, &options, &proof);
+  ax_free(symmetry);
+  AX_TRY(status);
+  kernel->pairs = proof.pairs, kernel->holds = proof.holds, kernel->seconds = proof.seconds;
+  kernel->verdict = proof.findings.count > 0 ? AX_WRONG : proof.proved ? AX_PROVED : AX_BOUNDED;
+  status = keep_findings(c, watch, &proof.findings, kernel);
+  ax_text how = {0};
+  if (kernel->verdict == AX_PROVED)
+    ax_text_add(&how, "all schedules come to what one run does: each of %llu acts that others conflict with was held back%s", (unsigned long long)proof.holds,
+                proof.symmetric ? ", one of each class that turning the devices makes" : "");
+  else if (!proof.confluent)
+    ax_text_add(&how, "one run does not tell all: %s", proof.why_not != NULL ? proof.why_not : "");
+  else
+    ax_text_add(&how, "from one run, each act held back in turn");
+  if (status == AX_OK) status = how.failed ? ax_out_of_memory(0) : keep(c, how.data, &kernel->how);
+  ax_text_deinit(&how);
+  ax_proof_deinit(&proof);
+  return status;
+}
+
+static ax_status explore(struct checked *c, ax_watch *watch, ax_check_kernel *kernel) {
+  const ax_explore_options options = {.mode = c->options->exhaustive ? AX_EXPLORE_ALL : AX_EXPLORE_REDUCED,
+                                      .most_states = c->options->max_states != 0 ? c->options->max_states : 1000000};
+  const ax_system system = ax_watch_system(watch);
+  ax_exploration found;
+  AX_TRY(ax_explore(&system, &options, &found));
+  kernel->states = found.states, kernel->transitions = found.transitions;
+  kernel->seconds += found.seconds;
+  kernel->outcomes = found.outcome_count;
+  kernel->state_bytes = found.states > 0 ? (double)found.bytes / (double)found.states : 0;
+  ax_verdict verdict = found.findings.count > 0 ? AX_WRONG : found.bounded ? AX_BOUNDED : AX_PROVED;
+  ax_status status = AX_OK;
+  if (kernel->finding_count == 0) status = keep_findings(c, watch, &found.findings, kernel);
+  if (kernel->verdict != AX_WRONG) kernel->verdict = verdict;
+  ax_text how = {0};
+  ax_text_add(&how, "%s%llu states were gone through%s", verdict == AX_BOUNDED ? "stopped: only " : "", (unsigned long long)found.states,
+              options.mode == AX_EXPLORE_ALL ? ", each schedule" : ", schedules that come to the same once");
+  if (status == AX_OK) status = how.failed ? ax_out_of_memory(0) : keep(c, how.data, &kernel->how);
+  ax_text_deinit(&how);
+  ax_exploration_deinit(&found);
+  return status;
+}
+
+/* What a schedule comes to: where it ends, told as a finding. */
+static ax_status show_replay(struct checked *c, ax_watch *watch, ax_check_kernel *kernel) {
+  ax_act_finding finding = {.agent = AX_NONE, .other = AX_NONE, .object = AX_NONE};
+  ax_act_record record = {0};
+  const ax_system system = ax_watch_system(watch);
+  ax_status status = ax_schedule_parse(c->options->replay, &finding.schedule);
+  if (status == AX_OK) status = ax_system_record(&system, &finding.schedule, false, 0, &record);
+  kernel->acts = record.step_count;
+  kernel->agents = record.objects.agent_count;
+  kernel->verdict = record.fault_count > 0 ? AX_WRONG : AX_BOUNDED;
+  kernel->how = "one schedule was run";
+  if (record.fault_count > 0) finding.kind = record.faults[0].fault.kind;
+  ax_check_finding *shown = ax_arena_alloc(&c->texts, sizeof *shown);
+  if (status == AX_OK && shown == NULL) status = ax_out_of_memory(sizeof *shown);
+  if (status == AX_OK) status = keep_finding(c, watch, &finding, shown);
+  if (status == AX_OK) {
+    shown->text = record.fault_count > 0 ? shown->text : "the schedule, and what each agent would do next";
+    if (record.fault_count > 0) status = keep(c, record.faults[0].fault.text, &shown->text);
+    kernel->findings = shown;
+    kernel->finding_count = 1;
+  }
+  ax_act_record_deinit(&record);
+  ax_schedule_deinit(&finding.schedule);
+  return status;
+}
+
+static ax_status look_at(struct checked *c, ax_watch *watch, ax_check_kernel *kernel) {
+  ax_act_record record = {0};
+  const ax_system system = ax_watch_system(watch);
+  ax_status status = ax_system_record(&system, NULL, true, 0, &record); /* first of all, so that numbers are the same each time */
+  kernel->agents = record.objects.agent_count;
+  kernel->acts = record.step_count;
+  if (status == AX_OK && c->options->replay != NULL)
+    status = show_replay(c, watch, kernel);
+  else if (status == AX_OK) {
+    status = prove(c, watch, &record, kernel);
+    bool more = kernel->verdict == AX_BOUNDED || c->options->explore || c->options->exhaustive;
+    if (status == AX_OK && more) status = explore(c, watch, kernel);
+  }
+  ax_act_record_deinit(&record);
+  return status;
+}
+
+static ax_status check_machine(struct checked *c, ax_machine *machine, ax_tensor *const *in, ax_check_kernel *kernel) {
+  ax_watch watch;
+  machine->strict = true;
+  AX_TRY(ax_watch_init(&watch, machine, in));
+  ax_status status = look_at(c, &watch, kernel);
+  ax_watch_deinit(&watch);
+  return status;
+}
+
+static bool seen_before(struct checked *c, const ax_eqn *eqn, ax_status *status) {
+  for (uint32_t i = 0; i < c->seen_count; i++)
+    if (c->seen[i] == eqn) return !c->options->every_visit;
+  *status = ax_grow(&c->seen, sizeof c->seen[0], c->seen_count, 1, &c->seen_capacity);
+  if (*status == AX_OK) c->seen[c->seen_count++] = eqn;
+  return false;
+}
+
+/* What reference evaluation calls where it comes to a kernel. */
+static ax_status come_to(const ax_eval_args *args, void *context) {
+  struct checked *c = context;
+  ax_status status = AX_OK;
+  if (seen_before(c, args->eqn, &status)) return AX_OK;
+  AX_TRY(status);
+  AX_TRY(ax_grow(&c->kernels, sizeof c->kernels[0], c->report.kernel_count, 1, &c->capacity));
+  ax_check_kernel *kernel = &c->kernels[c->report.kernel_count];
+  const ax_kernel_params *params = args->eqn->params;
+  *kernel = (ax_check_kernel){0};
+  AX_TRY(keep(c, params->name != NULL ? params->name : "kernel", &kernel->name));
+  AX_TRY(keep(c, args->eqn->location != NULL ? args->eqn->location : "", &kernel->location));
+  c->report.kernel_count++;
+  ax_machine *machine;
+  AX_TRY(ax_machine_create(args->eqn, args->axes, args->lanes, args->device, NULL, &machine));
+  status = check_machine(c, machine, args->in, kernel);
+  ax_machine_release(machine);
+  c->failed = c->failed || status != AX_OK;
+  if (kernel->verdict == AX_WRONG || (kernel->verdict == AX_BOUNDED && c->report.verdict == AX_PROVED)) c->report.verdict = kernel->verdict;
+  return status;
+}
+
+/* --- The program --- */
+
+static ax_status make_input(const ax_type *type, const ax_host_array *given, uint32_t index, ax_tensor **out) {
+  AX_TRY(ax_tensor_create(type, out));
+  size_t bytes = (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype);
+  if (given != NULL) {
+    ax_type have = ax_array_type(given->dtype, given->rank, given->dims);
+    if (have.dtype != type->dtype || !ax_same_shape(&have, type))
+      return ax_error(AX_INVALID_ARGUMENT, "input %u is %s, not %s", index, ax_type_string(type, NULL), ax_type_string(&have, NULL));
+    memcpy((*out)->data, given->data, bytes);
+    return AX_OK;
+  }
+  uint64_t random = index + 1;
+  for (int64_t i = 0; i < ax_type_elems(type) && ax_is_float(type->dtype); i++)
+    ax_number_store(type->dtype, (*out)->data, i, (ax_number){.f = (double)(int64_t)(ax_next_random(&random) % 17) / 4 - 2});
+  return AX_OK;
+}
+
+static ax_status go_through(const ax_program *program, struct checked *c) {
+  ax_tensor **in = ax_calloc(program->in_count + 1, sizeof in[0]), **out = ax_calloc(program->out_count + 1, sizeof out[0]);
+  ax_status status = in == NULL || out == NULL ? ax_out_of_memory(0) : AX_OK;
+  for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++)
+    status = make_input(&program->types[i], c->options->in != NULL ? &c->options->in[i] : NULL, i, &in[i]);
+  const ax_hooks hooks = {.kernel = come_to, .kernel_context = c};
+  if (status == AX_OK) {
+    status = ax_evaluate_on(&hooks, program, in, out);
+    bool found = !c->failed && status != AX_OK && status != AX_OUT_OF_MEMORY && (status == AX_DEADLOCK || c->report.verdict == AX_WRONG);
+    if (found) {
+      status = keep(c, ax_message(), &c->report.stopped);
+      c->report.verdict = AX_WRONG;
+    }
+  }
+  for (uint32_t i = 0; in != NULL && i < program->in_count; i++) ax_tensor_release(in[i]);
+  for (uint32_t k = 0; out != NULL && k < program->out_count; k++) ax_tensor_release(out[k]);
+  ax_free(in);
+  ax_free(out);
+  return status;
+}
+
+ax_status(ax_check)(const ax_program *program, const ax_check_options *options, ax_check_report **out) {
+  static const ax_check_options defaults;
+  *out = NULL;
+  AX_TRY(ax_require(program, "program"));
+  AX_TRY(ax_whole_check(program));
+  struct checked *c = ax_calloc(1, sizeof *c);
+  if (c == NULL) return ax_out_of_memory(sizeof *c);
+  c->options = options != NULL ? options : &defaults;
+  ax_status status = go_through(program, c);
+  c->report.kernels = c->kernels;
+  ax_free(c->seen);
+  c->seen = NULL;
+  if (status == AX_OK)
+    *out = &c->report;
+  else
+    ax_check_report_release(&c->report);
+  return status;
+}
+
+void ax_check_report_release(ax_check_report *report) {
+  struct checked *c = (struct checked *)report; /* the report is its first member */
+  if (c == NULL) return;
+  ax_free(c->kernels);
+  ax_free(c->seen);
+  ax_arena_deinit(&c->texts);
+  ax_free(c);
+}

@@ -1,0 +1,128 @@
+/* ax_check on kernels: what is right is proved, and each fault is found with a schedule that shows it; exploring says the same. */
+#include "axle/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/axle.h"
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+static const ax_core_mesh one_core = {.core = "tensorcore"};
+enum { devices = 3 };
+
+/* What is wrong with the ring below. */
+typedef enum slip {
+  RIGHT,
+  NO_BARRIER,      /* the block may arrive before the right one is in the kernel */
+  WRONG_NEIGHBOUR, /* likewise: the left one says that it is there, the block goes to the right one */
+  NO_WAIT,         /* the result is read while it comes */
+  SIGNAL_TWICE,    /* the barrier semaphore is not 0 at the end */
+  WAIT_TOO_MUCH,   /* for bytes that nobody sends */
+  REUSE,           /* the source is written while it is read */
+  OUT_OF_BOUNDS,
+  UNSET,
+  SLIPS
+} slip;
+
+static ax_value left_of(ax_value me) { return ax_where(ax_eq(me, ax_integer(0)), ax_integer(devices - 1), ax_sub(me, ax_integer(1))); }
+
+static ax_value right_of(ax_value me) {
+  ax_value next = ax_add(me, ax_integer(1));
+  return ax_where(ax_eq(next, ax_integer(devices)), ax_integer(0), next);
+}
+
+/* in: x, out, slot, sent, received. Each sends x + 1 to the slot of the device on its right, once that has said that it is there, and gives what comes. */
+static AX_BODY(ring) {
+  const slip wrong = *(const slip *)context;
+  ax_value right = right_of(ax_axis_index("d")), own = ax_ref_at(in[2], ax_integer(0)), other = ax_ref_at(in[2], ax_integer(1));
+  ax_value left = wrong == WRONG_NEIGHBOUR ? right : left_of(ax_axis_index("d"));
+  const ax_target_core to = {.axes = "d", .coordinates = &right}, back = {.axes = "d", .coordinates = &left};
+  ax_value barrier = ax_barrier_semaphore();
+  if (wrong == OUT_OF_BOUNDS) own = ax_ref_at(in[2], ax_add(ax_axis_index("d"), ax_integer(1))), other = own;
+  if (wrong != NO_BARRIER) ax_semaphore_signal(barrier, ax_integer(wrong == SIGNAL_TWICE ? 2 : 1), &back);
+  if (wrong != NO_BARRIER) ax_semaphore_wait(barrier, ax_integer(1));
+  if (wrong != UNSET) ax_ref_store(own, ax_add(ax_ref_load(in[0]), ax_real(1)));
+  ax_copy_start(own, other, &(ax_copy_options){.received = (ax_value *)&in[4], .sent = (ax_value *)&in[3], .to = &to});
+  if (wrong == REUSE) ax_ref_store(own, ax_ref_load(in[0]));
+  ax_copy_wait(in[3], own);
+  if (wrong != NO_WAIT) ax_copy_wait(in[4], wrong == WAIT_TOO_MUCH ? in[2] : other);
+  ax_ref_store(in[1], ax_ref_load(wrong == NO_WAIT ? own : other));
+  if (wrong == NO_WAIT) ax_ref_store(other, ax_ref_load(in[0]));
+}
+
+static AX_BODY(kernel) {
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2, 2)}, {.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+  const ax_kernel_options options = {.name = "ring", .scratch_count = 3, .scratch = scratch};
+  ax_mpmd_map(1, &one_core, &AX_CLOSURE(ring, 5, 0, context), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+}
+
+static AX_BODY(whole) {
+  const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = devices}}};
+  ax_shard_map(&mesh, "d -> d", AX_CLOSURE(kernel, 1, 1, context), in, out);
+}
+
+static ax_check_report *checked(slip wrong, const ax_check_options *options) {
+  ax_program *program;
+  ax_check_report *report;
+  const ax_type type = AX_TYPE(AX_F32, 2 * devices);
+  TEST_OK(ax_trace(AX_CLOSURE(whole, 1, 1, &wrong), &type, &program));
+  TEST_OK(ax_check(program, options, &report));
+  ax_program_release(program);
+  assert_int_equal(report->kernel_count, 1);
+  return report;
+}
+
+static void test_slips(void **state) {
+  (void)state;
+  static const char *const kinds[SLIPS] = {[NO_BARRIER] = "scope", [WRONG_NEIGHBOUR] = "scope", [NO_WAIT] = "data race",       [SIGNAL_TWICE] = "semaphore",       [WAIT_TOO_MUCH] = "deadlock",
+                                           [REUSE] = "data race", [OUT_OF_BOUNDS] = "out of bounds", [UNSET] = "unset"};
+  for (slip wrong = RIGHT; wrong < SLIPS; wrong++) {
+    ax_check_report *report = checked(wrong, NULL);
+    const ax_check_kernel *k = &report->kernels[0];
+    if (getenv("AXLE_SHOW") != NULL) {
+      print_message("--- %d: %d, %s; %s\n", wrong, report->verdict, k->how, report->stopped);
+      for (uint32_t i = 0; i < k->finding_count; i++) print_message("%s\nschedule %s\n%s\n", k->findings[i].text, k->findings[i].schedule, k->findings[i].picture);
+    }
+    assert_string_equal(k->name, "ring");
+    if (kinds[wrong] == NULL) {
+      assert_int_equal(report->verdict, AX_PROVED);
+      assert_int_equal(k->finding_count, 0);
+    } else {
+      bool found = false;
+      assert_int_equal(report->verdict, AX_WRONG);
+      for (uint32_t i = 0; i < k->finding_count; i++) found = found || strstr(k->findings[i].kind, kinds[wrong]) != NULL;
+      if (!found) fail_msg("slip %d: no finding is a %s; the first is: %s", wrong, kinds[wrong], k->finding_count > 0 ? k->findings[0].text : "none");
+    }
+    ax_check_report_release(report);
+  }
+}
+
+/* Going through all schedules finds the same. */
+static void test_explored(void **state) {
+  (void)state;
+  for (slip wrong = RIGHT; wrong < SLIPS; wrong++) {
+    ax_check_report *report = checked(wrong, NULL), *explored = checked(wrong, &(ax_check_options){.explore = true});
+    assert_int_equal(report->verdict, explored->verdict);
+    if (wrong == RIGHT) assert_int_equal(explored->kernels[0].outcomes, 1);
+    assert_true(explored->kernels[0].states > 0);
+    ax_check_report_release(report);
+    ax_check_report_release(explored);
+  }
+}
+
+static void test_replay(void **state) {
+  (void)state;
+  ax_check_report *report = checked(REUSE, NULL);
+  assert_true(report->kernels[0].finding_count > 0);
+  ax_check_report *again = checked(REUSE, &(ax_check_options){.replay = report->kernels[0].findings[0].schedule});
+  assert_int_equal(again->kernels[0].finding_count, 1);
+  assert_non_null(strstr(again->kernels[0].findings[0].picture, "copy"));
+  ax_check_report_release(report);
+  ax_check_report_release(again);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_slips), cmocka_unit_test(test_explored), cmocka_unit_test(test_replay)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

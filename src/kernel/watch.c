@@ -1,0 +1,195 @@
+#include "kernel/watch.h"
+
+#include <string.h>
+
+#include "kernel/state.h"
+
+/* --- What there is, with names for people --- */
+
+static ax_status keep(ax_watch *watch, ax_text *text, const char **out) {
+  *out = text->failed ? NULL : ax_arena_copy(&watch->names, text->data, text->length + 1);
+  ax_text_deinit(text);
+  return *out != NULL ? AX_OK : ax_out_of_memory(0);
+}
+
+static ax_status add_agent(ax_watch *watch, const ax_state *state, uint32_t number) {
+  const ax_machine *machine = watch->machine;
+  uint32_t first_copy = ax_machine_agents(machine), core = number;
+  ax_act_agent agent = {.initial = number < first_copy};
+  if (number >= first_copy) core = ax_names_key(machine->names, AX_NAME_AGENT, number - first_copy)->core;
+  agent.device = core < machine->core_count ? machine->cores[core].device : (number - machine->core_count) % machine->device_count;
+  ax_text text = {0};
+  ax_actor_text(&text, state, number);
+  AX_TRY(keep(watch, &text, &agent.name));
+  return ax_act_objects_add_agent(&watch->objects, agent);
+}
+
+/* Type and name of a place, from what it is in the program. */
+static const ax_type *describe_place(const ax_watch *watch, uint32_t number, uint32_t *device, ax_text *name) {
+  static const ax_type one = {.form = AX_SEMAPHORE, .dtype = AX_S32};
+  const ax_machine *machine = watch->machine;
+  uint32_t operands = machine->operand_count, outs = machine->params->outs.count;
+  if (number >= machine->place_count) {
+    const ax_name_key *key = ax_names_key(machine->names, AX_NAME_PLACE, number - machine->place_count);
+    const ax_code_step *step = &machine->codes[machine->cores[key->core].body]->steps[key->site];
+    *device = machine->cores[key->core].device;
+    ax_text_add(name, "scoped %u", key->index);
+    if (step->eqn->location != NULL) ax_text_add(name, " (%s)", step->eqn->location);
+    if (key->occurrence > 0) ax_text_add(name, ", time %u", key->occurrence + 1);
+    return &((const ax_run_scoped_params *)step->eqn->params)->scratch.v[key->index];
+  }
+  const struct ax_ref_place *place = &machine->places[number];
+  *device = place->device;
+  if (number >= machine->first_barrier) {
+    ax_text_add(name, "barrier_semaphore");
+    return &one;
+  }
+  if (place->ref < operands + outs)
+    ax_text_add(name, place->ref < operands ? "operand %u" : "result %u", place->ref < operands ? place->ref : place->ref - operands);
+  else
+    ax_text_add(name, "scratch %u", place->ref - operands - outs);
+  if (place->instance > 0) ax_text_add(name, ", instance %u", place->instance);
+  return &machine->codes[place->body == AX_NONE ? 0 : place->body]->types[(uint32_t)machine->params->consts + place->ref];
+}
+
+static ax_status add_region(ax_watch *watch, uint32_t number) {
+  ax_text name = {0};
+  ax_act_region region = {0};
+  const ax_type *type = describe_place(watch, number, &region.device, &name);
+  AX_TRY(keep(watch, &name, &region.name));
+  if (type->form == AX_REF) {
+    region.elem_bytes = (uint32_t)ax_dtype_bytes(type->dtype);
+    region.bytes = (uint64_t)ax_type_elems(type) * region.elem_bytes;
+    region.rank = type->rank;
+    if (type->rank > AX_REGION_RANK) region.elem_bytes = region.rank = 0;
+    for (uint32_t d = 0; d < region.rank; d++) region.dims[d] = type->dims[d];
+  }
+  return ax_act_objects_add_region(&watch->objects, region);
+}
+
+static ax_status add_object(ax_watch *watch, const ax_state *state, uint32_t number) {
+  const ax_name_key *key = ax_names_key(watch->machine->names, AX_NAME_OBJECT, number);
+  ax_text name = {0};
+  uint32_t device;
+  const ax_type *type = describe_place(watch, key->core, &device, &name);
+  if (type->rank > 0) ax_text_add(&name, "[%u]", key->index);
+  const char *text;
+  AX_TRY(keep(watch, &name, &text));
+  int64_t arrivals = type->form == AX_BARRIER && number < state->object_count ? state->objects[number].arrivals : 1;
+  AX_TRY(ax_act_objects_add_semaphore(&watch->objects, (ax_act_semaphore){.name = text, .device = device}));
+  return ax_act_objects_add_barrier(&watch->objects, (ax_act_barrier){.name = text, .device = device, .arrivals = (uint32_t)arrivals});
+}
+
+/* Everything that has got a number. */
+static ax_status describe(ax_watch *watch, const ax_state *state) {
+  const ax_machine *machine = watch->machine;
+  uint32_t agents = ax_machine_agents(machine) + ax_names_count(machine->names, AX_NAME_AGENT);
+  while (watch->objects.agent_count < agents) AX_TRY(add_agent(watch, state, watch->objects.agent_count));
+  while (watch->objects.region_count < machine->place_count + ax_names_count(machine->names, AX_NAME_PLACE))
+    AX_TRY(add_region(watch, watch->objects.region_count));
+  while (watch->objects.semaphore_count < ax_names_count(machine->names, AX_NAME_OBJECT))
+    AX_TRY(add_object(watch, state, watch->objects.semaphore_count));
+  return AX_OK;
+}
+
+/* --- As a system --- */
+
+static ax_status create(void *context, void **out) {
+  ax_watch *watch = context;
+  ax_state *state;
+  *out = NULL;
+  AX_TRY(ax_state_create(watch->machine, watch->in, &state));
+  *out = state;
+  return describe(watch, state);
+}
+
+static ax_status clone_state(void *context, const void *state, void **out) {
+  (void)context;
+  ax_state *copy;
+  ax_status status = ax_state_clone(state, &copy);
+  *out = copy;
+  return status;
+}
+
+static void release(void *context, void *state) {
+  (void)context;
+  ax_state_release(state);
+}
+
+static uint32_t agents_of(void *context, const void *state) {
+  (void)context;
+  return ax_state_agents(state);
+}
+
+/* Touches of the state are copied, as the state may be gone before the next peek. */
+static ax_status take_touches(ax_watch *watch, const ax_touches *from, ax_act *act) {
+  watch->last.touch_count = watch->last.run_count = 0;
+  for (uint32_t i = 0; i < act->touch_count; i++) {
+    const ax_touch *t = &from->touches[act->touch_first + i];
+    AX_TRY(ax_touches_add(&watch->last, t->region, t->write, t->scope, t->count, from->runs + t->first));
+  }
+  act->touch_first = 0;
+  return AX_OK;
+}
+
+static ax_status peek(void *context, void *state, uint32_t agent, ax_act *act, bool *enabled) {
+  ax_watch *watch = context;
+  ax_act_fault fault;
+  AX_TRY(ax_state_peek(state, agent, act, enabled, &fault));
+  AX_TRY(take_touches(watch, ax_state_touched(state), act));
+  return describe(watch, state);
+}
+
+static ax_status step(void *context, void *state, uint32_t agent, ax_act_fault *fault) {
+  ax_watch *watch = context;
+  AX_TRY(ax_state_step(state, agent, fault));
+  if (fault->kind != AX_FINDING_NONE) {
+    ax_text text = {0};
+    ax_text_add(&text, "%s", fault->text);
+    AX_TRY(keep(watch, &text, &fault->text));
+  }
+  return describe(watch, state);
+}
+
+static void hash(void *context, const void *state, uint64_t out[2]) {
+  (void)context;
+  ax_state_hash(state, out);
+}
+
+static uint64_t outcome(void *context, const void *state) {
+  (void)context;
+  return ax_state_outcome(state);
+}
+
+static int64_t semaphore(void *context, const void *state, uint32_t number) {
+  (void)context;
+  const ax_state *s = state;
+  return number < s->object_count ? s->objects[number].count : 0;
+}
+
+static int64_t arrivals(void *context, const void *state, uint32_t number) {
+  (void)context;
+  const ax_state *s = state;
+  return number < s->object_count ? s->objects[number].phase * s->objects[number].arrivals + s->objects[number].arrived : 0;
+}
+
+static size_t bytes(void *context, const void *state) {
+  (void)context;
+  return ax_state_bytes(state);
+}
+
+ax_status ax_watch_init(ax_watch *watch, const ax_machine *machine, ax_tensor *const *in) {
+  *watch = (ax_watch){.machine = machine, .in = in};
+  return AX_OK;
+}
+
+void ax_watch_deinit(ax_watch *watch) {
+  ax_act_objects_deinit(&watch->objects);
+  ax_touches_deinit(&watch->last);
+  ax_arena_deinit(&watch->names);
+}
+
+ax_system ax_watch_system(ax_watch *watch) {
+  return (ax_system){.context = watch, .objects = &watch->objects, .touches = &watch->last, .create = create, .clone = clone_state, .release = release, .agents = agents_of,
+                     .peek = peek, .step = step, .hash = hash, .outcome = outcome, .semaphore = semaphore, .arrivals = arrivals, .bytes = bytes};
+}

@@ -1,0 +1,21 @@
+/* A kernel as the checker sees it: the machine's states as a system (explore.h). */
+#ifndef AX_KERNEL_WATCH_H
+#define AX_KERNEL_WATCH_H
+
+#include "kernel/explore.h"
+#include "kernel/machine.h"
+
+typedef struct ax_watch {
+  const ax_machine *machine;
+  ax_tensor *const *in; /* as of ax_state_create; borrowed */
+  ax_act_objects objects; /* what there is: of semaphores and barriers each number is in both lists */
+  ax_arena names;
+  ax_touches last; /* by the act peeked at last */
+} ax_watch;
+
+AX_MUST_USE ax_status ax_watch_init(ax_watch *watch, const ax_machine *machine, ax_tensor *const *in);
+void ax_watch_deinit(ax_watch *watch);
+/* Lives as long as the watch, which must not move. */
+ax_system ax_watch_system(ax_watch *watch);
+
+#endif
