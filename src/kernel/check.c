@@ -247,7 +247,7 @@ static ax_status come_to(const ax_eval_args *args, void *context) {
   AX_TRY(keep(c, args->eqn->location != NULL ? args->eqn->location : "", &kernel->location));
   c->report.kernel_count++;
   ax_machine *machine;
-  AX_TRY(ax_machine_create(args->eqn, args->axes, args->lanes, args->device, NULL, &machine));
+  AX_TRY(ax_machine_of(args, NULL, &machine));
   status = check_machine(c, machine, args->in, kernel);
   ax_machine_release(machine);
   c->failed = c->failed || status != AX_OK;
