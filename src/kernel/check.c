@@ -35,24 +35,26 @@ static ax_status keep_made(struct checked *c, ax_status status, char *made, cons
   return status;
 }
 
-/* The pictures are of the finding's own schedule, run once more. */
+/* The pictures are of the finding's own schedule, run once more, as far as it goes. */
 static ax_status keep_finding(struct checked *c, ax_watch *watch, const ax_act_finding *finding, ax_check_finding *out) {
   ax_act_record record = {0};
   char *made = NULL;
   out->kind = ax_finding_kind_name(finding->kind);
   AX_TRY(keep(c, finding->text != NULL ? finding->text : out->kind, &out->text));
-  ax_status status = ax_schedule_print(&finding->schedule, &made);
-  AX_TRY(keep_made(c, status, made, &out->schedule));
   const ax_system system = ax_watch_system(watch);
-  status = ax_system_record(&system, &finding->schedule, false, 0, &record);
+  ax_act_finding shown = *finding;
+  AX_TRY(ax_system_follow(&system, &finding->schedule, &shown.schedule.count));
+  ax_status status = ax_schedule_print(&shown.schedule, &made);
+  AX_TRY(keep_made(c, status, made, &out->schedule));
+  status = ax_system_record(&system, &shown.schedule, false, 0, &record);
   if (status == AX_OK) {
     const ax_act_run run = ax_act_record_run(&record);
     made = NULL;
-    status = ax_act_run_print(&run, finding, &made);
+    status = ax_act_run_print(&run, &shown, &made);
     status = keep_made(c, status, made, &out->picture);
     made = NULL;
     if (status == AX_OK) {
-      status = ax_act_run_svg(&run, finding, &made);
+      status = ax_act_run_svg(&run, &shown, &made);
       status = keep_made(c, status, made, &out->svg);
     }
   }
@@ -281,7 +283,8 @@ static ax_status go_through(const ax_program *program, struct checked *c) {
   const ax_hooks hooks = {.kernel = come_to, .kernel_context = c};
   if (status == AX_OK) {
     status = ax_evaluate_on(&hooks, program, in, out);
-    bool found = !c->failed && status != AX_OK && status != AX_OUT_OF_MEMORY && (status == AX_DEADLOCK || c->report.verdict == AX_WRONG);
+    bool found = !c->failed && status != AX_OK && status != AX_OUT_OF_MEMORY &&
+                 (status == AX_DEADLOCK || c->report.verdict == AX_WRONG || (c->options->replay != NULL && c->report.kernel_count > 0));
     if (found) {
       status = keep(c, ax_message(), &c->report.stopped);
       c->report.verdict = AX_WRONG;

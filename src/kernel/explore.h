@@ -34,6 +34,10 @@ typedef struct ax_system {
 AX_MUST_USE ax_status ax_system_record(const ax_system *system, const ax_schedule *schedule, bool finish, uint64_t most_steps,
                                        ax_act_record *out);
 
+/* How many steps of the schedule can be gone: all, or up to an agent that cannot go on. After a race a run may differ from the one that a schedule was made
+   of: an agent reads what nobody has set, and stops there. */
+AX_MUST_USE ax_status ax_system_follow(const ax_system *system, const ax_schedule *schedule, uint32_t *count);
+
 typedef enum ax_explore_mode {
   AX_EXPLORE_ALL, /* every interleaving; each state once */
   AX_EXPLORE_REDUCED /* acts that commute with all that others can do are done at once, in one order: explore.c says why nothing is missed */

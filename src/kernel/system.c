@@ -41,6 +41,21 @@ static ax_status follow(recorder *r, const ax_schedule *schedule) {
   return AX_OK;
 }
 
+ax_status ax_system_follow(const ax_system *system, const ax_schedule *schedule, uint32_t *count) {
+  ax_act_record record = {0};
+  recorder r = {.system = system, .out = &record, .most = UINT64_MAX};
+  bool done = true;
+  *count = 0;
+  ax_status status = system->create(system->context, &r.state);
+  while (status == AX_OK && done && *count < schedule->count) {
+    status = try_step(&r, schedule->agents[*count], &done);
+    if (done) ++*count;
+  }
+  system->release(system->context, r.state);
+  ax_act_record_deinit(&record);
+  return status;
+}
+
 static ax_status go_on(recorder *r) {
   const ax_system *s = r->system;
   for (bool any = true; any;) {
