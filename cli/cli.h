@@ -12,6 +12,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 int run_main(int argc, const char **argv);
 int trace_main(int argc, const char **argv);
 int show_main(int argc, const char **argv);
+int simulate_main(int argc, const char **argv);
 int devices_main(int argc, const char **argv);
 int help_main(int argc, const char **argv);
 
@@ -84,7 +85,7 @@ AX_MUST_USE ax_status take_pair(word_list *list, const char *option, const char 
    given[i]: the type of the array that there is for input i. See `axle run --help`. */
 AX_MUST_USE ax_status whole_program(const source *source, const ax_mesh *mesh, const ax_type *given, ax_program **out);
 
-/* The type of an array that has one of `type` for each device over which it may vary. */
-ax_type whole_stacked(const ax_program *program, const ax_type *type);
+/* What can be compiled: a program as it is, a per-device one as above, where each device has an input of its own. mesh: NULL, or as above. */
+AX_MUST_USE ax_status whole_compiled(const source *source, const ax_mesh *mesh, ax_program **out);
 
 #endif

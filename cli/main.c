@@ -12,6 +12,7 @@ static const struct {
     {"run", "run a program on arrays", run_main},
     {"trace", "run a program, and write what each device did when", trace_main},
     {"show", "print a program, transformed or lowered", show_main},
+    {"simulate", "what a run would take on a machine that is described", simulate_main},
     {"devices", "what this machine offers", devices_main},
     {"help", "what a primitive does, or a command", help_main},
 };

@@ -102,20 +102,7 @@ static ax_status simplify(show *show, ax_program **out) { return ax_program_simp
 static ax_status explicit_types(show *show, ax_program **out) { return ax_program_explicit(show->source.program, out); }
 static ax_status types(show *show, char **out) { return ax_program_print_shardings(show->source.program, out); }
 
-/* What can be compiled: a per-device program as axle run would take it when each device has an input of its own. */
-static ax_status compiled_form(const show *show, ax_program **out) {
-  ax_program *program = show->source.program;
-  if (program->axes.count == 0) {
-    *out = ax_program_retain(program);
-    return AX_OK;
-  }
-  ax_type *given = ax_calloc(program->in_count, sizeof given[0]);
-  if (given == NULL) return ax_out_of_memory(program->in_count * sizeof given[0]);
-  for (uint32_t i = 0; i < program->in_count; i++) given[i] = whole_stacked(program, &program->types[i]);
-  ax_status status = whole_program(&show->source, &program->axes, given, out);
-  ax_free(given);
-  return status;
-}
+static ax_status compiled_form(const show *show, ax_program **out) { return whole_compiled(&show->source, NULL, out); }
 
 static ax_status partition(show *show, ax_program **out) {
   ax_program *program;

@@ -152,9 +152,10 @@ static ax_status lay_out(wrapping *w, const ax_type *given) {
   return w->specs.failed ? ax_out_of_memory(0) : AX_OK;
 }
 
-ax_type whole_stacked(const ax_program *program, const ax_type *type) {
+/* The type of an array that has one of `type` for each device of the mesh over which it may vary. */
+static ax_type stacked(const ax_program *program, const ax_mesh *mesh, const ax_type *type) {
   ax_axis_set unchecked = ax_all_axes(&program->axes) & ~ax_checked_axes(&program->axes);
-  int64_t dims[AX_MAX_RANK + 1] = {ax_axis_set_size(ax_spread_differs(&type->spread) | unchecked, &program->axes)};
+  int64_t dims[AX_MAX_RANK + 1] = {ax_axis_set_size(ax_spread_differs(&type->spread) | unchecked, mesh)};
   bool stacks = (ax_spread_differs(&type->spread) | unchecked) != 0 && type->rank < AX_MAX_RANK;
   memcpy(dims + 1, type->dims, type->rank * sizeof dims[0]);
   return stacks ? ax_array_type(type->dtype, type->rank + 1, dims) : ax_array_type(type->dtype, type->rank, type->dims);
@@ -168,5 +169,23 @@ ax_status whole_program(const source *source, const ax_mesh *mesh, const ax_type
   if (status == AX_OK) status = ax_trace(AX_CLOSURE(whole, source->program->in_count, source->program->out_count, &w), given, out);
   ax_text_deinit(&w.specs);
   ax_arena_deinit(&w.arena);
+  return status;
+}
+
+ax_status whole_compiled(const source *source, const ax_mesh *mesh, ax_program **out) {
+  ax_program *program = source->program;
+  bool unchecked;
+  *out = NULL;
+  if (program->axes.count == 0) {
+    *out = ax_program_retain(program);
+    return AX_OK;
+  }
+  if (mesh == NULL) mesh = &program->axes;
+  AX_TRY(check_mesh(program, mesh, &unchecked));
+  ax_type *given = ax_calloc(program->in_count, sizeof given[0]);
+  if (given == NULL) return ax_out_of_memory(program->in_count * sizeof given[0]);
+  for (uint32_t i = 0; i < program->in_count; i++) given[i] = stacked(program, mesh, &program->types[i]);
+  ax_status status = whole_program(source, mesh, given, out);
+  ax_free(given);
   return status;
 }

@@ -17,6 +17,7 @@
 #include "axle/pmap.h"
 #include "axle/program.h"
 #include "axle/sharding.h"
+#include "axle/simulate.h"
 #include "axle/stablehlo.h"
 #include "axle/stages.h"
 #include "axle/status.h"

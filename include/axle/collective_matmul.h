@@ -27,6 +27,17 @@ typedef struct ax_ring_options {
   int64_t collective_id; /* of the barrier semaphore that devices meet at (ax_kernel_options) */
 } ax_ring_options;
 
+/* Inside a shard_map (or a trace on axes). n: the members along `axes`, in whose order parts are; x and w are made to vary over them.
+   rows:    x: T[b.., m, k], w: T[b.., k, j]   -> [b.., n m, j]   as all_gather(x, axes, -2, tiled) w
+   columns: x: T[b.., m, k], w: T[b.., n k, j] -> [b.., m, j]     as all_gather(x, axes, -1, tiled) w
+   Of columns the products are added in the order own, then those of members 1, 2, .. further on and -1, -2, .. back in pairs. All derivatives, forwards and
+   backwards, again by these two functions; batches, of which one operand's alone are more rows or columns. As jax.lax.all_gather and jnp.matmul. */
+ax_value ax_collective_matmul(ax_value x, ax_value w, const char *axes, const ax_ring_options *options);
+/* Likewise. rows:    x: T[b.., n m, k], w: T[b.., k, j] -> [b.., m, j]   as psum_scatter(x w, axes, -2, tiled)
+             columns: x: T[b.., m, k], w: T[b.., k, n j] -> [b.., m, j]   as psum_scatter(x w, axes, -1, tiled)
+   Added on the way: from both sides, each beginning with the member that is farthest, then both sums and the own product. */
+ax_value ax_matmul_reduce_scatter(ax_value x, ax_value w, const char *axes, const ax_ring_options *options);
+
 /* Rings: a table s32[rings, length] of numbers of members along `axes`, row-major (all axes of devices: the logical ids of devices). Each row is a ring, in its order, which is
    that of the parts too. Borrowed. */
 typedef struct ax_rings {
@@ -36,21 +47,17 @@ typedef struct ax_rings {
 #define AX_RING(...) \
   (&(ax_rings){.type = AX_TYPE(AX_S32, 1, (int64_t)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t))), .ids = (const int32_t[]){__VA_ARGS__}})
 
-/* Inside a shard_map (or a trace on axes), along `axes`, on rings of a table: many rings at once, of any length n and in any order; members of no ring get zeros. rings NULL: one
-   ring, of all members in their order. They have no derivatives of their own.
-   rows:    lhs: T[b.., m, k], rhs: T[b.., k, j]   -> [b.., n m, j]   as all_gather(lhs, axes, -2, tiled) rhs
-   columns: lhs: T[b.., m, k], rhs: T[b.., n k, j] -> [b.., m, j]     as all_gather(lhs, axes, -1, tiled) rhs
-   Of columns the products are added in the order own, then those of members 1, 2, .. further on and -1, -2, .. back in pairs.
+/* The kernels of both on rings of a table: many rings at once, of any length and in any order; members of no ring get zeros. rings NULL: one ring, of all members in their
+   order. They have no derivatives of their own.
    Errors also: a table that is not s32, or has not two dimensions; ids that there are not, or twice. */
 ax_value ax_collective_matmul_kernel(ax_value lhs, ax_value rhs, const char *axes, const ax_rings *rings, const ax_ring_options *options);
-/* Likewise. rows:    lhs: T[b.., n m, k], rhs: T[b.., k, j] -> [b.., m, j]   as psum_scatter(lhs rhs, axes, -2, tiled)
-             columns: lhs: T[b.., m, k], rhs: T[b.., k, n j] -> [b.., m, j]   as psum_scatter(lhs rhs, axes, -1, tiled)
-   Added on the way: from both sides, each beginning with the member that is farthest, then both sums and the own product. */
 ax_value ax_matmul_reduce_scatter_kernel(ax_value lhs, ax_value rhs, const char *axes, const ax_rings *rings, const ax_ring_options *options);
 
 #pragma GCC visibility pop
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_collective_matmul(...) AX_LINED(collective_matmul, __VA_ARGS__)
+#define ax_matmul_reduce_scatter(...) AX_LINED(matmul_reduce_scatter, __VA_ARGS__)
 #define ax_collective_matmul_kernel(...) AX_LINED(collective_matmul_kernel, __VA_ARGS__)
 #define ax_matmul_reduce_scatter_kernel(...) AX_LINED(matmul_reduce_scatter_kernel, __VA_ARGS__)
 #endif

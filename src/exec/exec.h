@@ -370,6 +370,10 @@ typedef struct ax_laid {
 } ax_laid;
 void ax_laid_deinit(ax_laid *laid);
 AX_MUST_USE ax_status ax_program_lay_out(ax_program *program, bool keep_unused, ax_laid *out);
+/* The next ones, and those over plans: the plan of a run, for any number of devices. Destroyed by the caller. */
+AX_MUST_USE ax_status ax_laid_plan(const ax_laid *laid, const ax_compile_options *options, ax_plan **out);
+/* The same of what ax_program_lower gave. */
+AX_MUST_USE ax_status ax_lowered_plan(const ax_lowered *lowered, ax_plan **out);
 /* The others: makes a fresh executable of what they gave of its program. */
 AX_MUST_USE ax_status ax_executable_build(ax_executable *executable, const ax_laid *laid, const ax_compile_options *options);
 /* The others up to where memory is placed, and what it then is; text: NULL, or for what is held. The executable is good for nothing afterwards. */

@@ -64,6 +64,13 @@ ax_status ax_program_lower(ax_program *program, const ax_compile_options *option
   return status;
 }
 
+ax_status ax_lowered_plan(const ax_lowered *l, ax_plan **out) {
+  ax_float_mode caller = ax_float_mode_enter();
+  ax_status status = ax_laid_plan(&l->laid, &l->options, out);
+  ax_float_mode_leave(caller);
+  return status;
+}
+
 ax_lowered *ax_lowered_retain(ax_lowered *l) {
   if (l != NULL) atomic_fetch_add_explicit(&l->references, 1, memory_order_relaxed);
   return l;

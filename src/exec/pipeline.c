@@ -428,6 +428,35 @@ ax_status ax_program_lay_out(ax_program *program, bool keep_unused, ax_laid *out
   return status;
 }
 
+/* Nothing is donated, and no runtime says how many devices there may be. */
+static ax_status plan_inside(build *b, ax_plan **out) {
+  const ax_plan_options options = {.reference = b->options->reference, .check = b->options->check_numerics, .unchecked_ragged = b->options->unchecked_ragged};
+  AX_TRY(ungroup(b));
+  AX_TRY(take_body(b));
+  ax_partitioned left = ax_partitioned_of(b->whole);
+  left.body = b->program;
+  AX_TRY(ax_pruning_specs(&b->inner, &left, &b->a.scratch));
+  AX_TRY(ax_partitioned_plan(&left, &options, out));
+  ax_status status = ax_plan_optimise(*out, NULL, NULL);
+  if (status == AX_OK) return AX_OK;
+  ax_plan_destroy(*out);
+  *out = NULL;
+  return status;
+}
+
+ax_status ax_laid_plan(const ax_laid *laid, const ax_compile_options *options, ax_plan **out) {
+  static const ax_mesh none;
+  build b = {.options = options, .keep_unused = options->keep_unused, .pruning = &laid->pruning, .program = ax_program_retain(laid->program)};
+  ax_builder around;
+  *out = NULL;
+  ax_builder_begin(&around, &none);
+  around.keeps_numbers = true;
+  ax_status status = plan_inside(&b, out);
+  ax_builder_cancel(&around);
+  end(&b);
+  return status;
+}
+
 ax_status ax_executable_build(ax_executable *e, const ax_laid *laid, const ax_compile_options *options) {
   build b = begin(e, laid, options);
   bool found;

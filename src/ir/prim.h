@@ -317,6 +317,7 @@ struct ax_prim {
   uint32_t kinds;      /* of them */
   ax_traffic traffic;  /* of a COLLECTIVE */
   ax_runs runs;        /* of a REGION */
+  bool derived;     /* of a REGION: derivatives of its own; it is a call of its first program otherwise */
   bool unify;       /* what it holds is a function that other equations call too: equal ones are one program */
   /* Of a REGION whose programs have effects on nothing but what it makes itself: those that it has outside, and the axes of its environment over which it
      exchanges. NULL: those of its programs. */

@@ -7,7 +7,7 @@
 
 typedef struct ax_ring_matmul { /* of one product, checked */
   ax_ring ring;
-  bool columns;
+  bool scatter, columns;
   int64_t collective_id;
   ax_type lhs, rhs, out;
   ax_dtype sums; /* that sums are made in */
@@ -16,6 +16,10 @@ typedef struct ax_ring_matmul { /* of one product, checked */
 /* Checks the operands, and says what comes out. scatter: of a product whose result is scattered. False: the trace has failed, in `function`'s name. */
 bool ax_ring_matmul_init(ax_ring_matmul *m, const char *function, bool scatter, const ax_value *in, const char *axes, const ax_rings *rings,
                          const ax_ring_options *options);
+/* What sums for results of this dtype are made in. */
+ax_dtype ax_ring_sums(ax_dtype dtype);
+/* Refuses operands of two dtypes, which derivatives alone have. */
+bool ax_ring_same_dtype(const char *function, ax_value lhs, ax_value rhs);
 /* The kernels. (collective_matmul_gather.c, collective_matmul_scatter.c) */
 ax_value ax_gather_kernel(const ax_ring_matmul *m, const ax_value *in);
 ax_value ax_scatter_kernel(const ax_ring_matmul *m, const ax_value *in);

@@ -5,12 +5,17 @@
 
 /* --- Operands --- */
 
+bool ax_ring_same_dtype(const char *function, ax_value lhs, ax_value rhs) {
+  ax_type left, right;
+  if (!ax_operand(function, lhs, &left) || !ax_operand(function, rhs, &right)) return false;
+  if (left.dtype != right.dtype) ax_reject_as(function, "operand dtypes differ: %s and %s", ax_operand_string(&left), ax_operand_string(&right));
+  return !ax_failed();
+}
+
 static bool check_operands(const ax_ring_matmul *m) {
   const ax_type *lhs = &m->lhs, *rhs = &m->rhs;
   const char *function = m->ring.function;
-  if (lhs->dtype != rhs->dtype)
-    ax_reject_as(function, "operand dtypes differ: %s and %s", ax_operand_string(lhs), ax_operand_string(rhs));
-  else if (lhs->dtype == AX_BOOL)
+  if (lhs->dtype == AX_BOOL || rhs->dtype == AX_BOOL)
     ax_reject_as(function, "needs a numeric dtype, got bool");
   else if (lhs->rank < 2 || lhs->rank != rhs->rank)
     ax_reject_as(function, "the operands are %s and %s; both are of as many dimensions, two at least", ax_operand_string(lhs), ax_operand_string(rhs));
@@ -57,6 +62,12 @@ static bool check_parts(ax_ring_matmul *m, bool scatter) {
   return false;
 }
 
+ax_dtype ax_ring_sums(ax_dtype dtype) {
+  const ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
+  if (ax_dtype_bytes(dtype) >= 4) return dtype;
+  return kind == AX_KIND_FLOAT ? AX_F32 : kind == AX_KIND_SIGNED ? AX_S32 : AX_U32;
+}
+
 static bool check_dtype(ax_ring_matmul *m, ax_dtype dtype) {
   const ax_dtype_info *in = ax_dtype_get(m->lhs.dtype), *out = ax_dtype_get(dtype);
   if (dtype == AX_NO_DTYPE) out = in, dtype = m->lhs.dtype;
@@ -65,9 +76,7 @@ static bool check_dtype(ax_ring_matmul *m, ax_dtype dtype) {
     return false;
   }
   m->out.dtype = dtype;
-  m->sums = dtype;
-  if (ax_dtype_bytes(dtype) >= 4) return true;
-  m->sums = out->kind == AX_KIND_FLOAT ? AX_F32 : out->kind == AX_KIND_SIGNED ? AX_S32 : AX_U32;
+  m->sums = ax_ring_sums(dtype);
   return true;
 }
 
@@ -75,7 +84,7 @@ bool ax_ring_matmul_init(ax_ring_matmul *m, const char *function, bool scatter, 
                          const ax_ring_options *options) {
   static const ax_ring_options none;
   if (options == NULL) options = &none;
-  *m = (ax_ring_matmul){.columns = options->columns, .collective_id = options->collective_id};
+  *m = (ax_ring_matmul){.scatter = scatter, .columns = options->columns, .collective_id = options->collective_id};
   if (!ax_ring_init(&m->ring, function, axes, rings, options->buffering) || !ax_operand(function, in[0], &m->lhs) || !ax_operand(function, in[1], &m->rhs) ||
       !check_operands(m) || !check_contraction(m, scatter))
     return false;
@@ -106,11 +115,13 @@ void ax_ref_round(const ax_ring_matmul *m, ax_value ref, ax_value value) { ax_re
 ax_value ax_collective_matmul_kernel(ax_value lhs, ax_value rhs, const char *axes, const ax_rings *rings, const ax_ring_options *options) {
   const ax_value in[] = {lhs, rhs};
   ax_ring_matmul m;
-  return ax_ring_matmul_init(&m, "collective_matmul_kernel", false, in, axes, rings, options) ? ax_gather_kernel(&m, in) : ax_poison;
+  bool fine = ax_ring_same_dtype("collective_matmul_kernel", lhs, rhs) && ax_ring_matmul_init(&m, "collective_matmul_kernel", false, in, axes, rings, options);
+  return fine ? ax_gather_kernel(&m, in) : ax_poison;
 }
 
 ax_value ax_matmul_reduce_scatter_kernel(ax_value lhs, ax_value rhs, const char *axes, const ax_rings *rings, const ax_ring_options *options) {
   const ax_value in[] = {lhs, rhs};
   ax_ring_matmul m;
-  return ax_ring_matmul_init(&m, "matmul_reduce_scatter_kernel", true, in, axes, rings, options) ? ax_scatter_kernel(&m, in) : ax_poison;
+  bool fine = ax_ring_same_dtype("matmul_reduce_scatter_kernel", lhs, rhs) && ax_ring_matmul_init(&m, "matmul_reduce_scatter_kernel", true, in, axes, rings, options);
+  return fine ? ax_scatter_kernel(&m, in) : ax_poison;
 }

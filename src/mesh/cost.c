@@ -76,20 +76,28 @@ static double most_elems(const ax_program *program, const ax_eqn *eqn) {
 }
 
 /* The pairs of elements that meet, or the elements, where a dimension has no factor. */
-static ax_status add_flops(counting *c, const ax_program *program, const ax_eqn *eqn, tally *t) {
+static ax_status add_flops(ax_factoring *factoring, const ax_program *program, const ax_eqn *eqn, double *flops) {
   double met = 1;
   bool contracted = false;
   if (eqn->prim->kinds == AX_KINDS_ALL || eqn->in_count == 0) return AX_OK; /* elements are moved, or made of nothing, */
   if ((eqn->prim->effects & AX_EFFECT_STATE) != 0) return AX_OK;             /* or it is somebody else's work */
-  if (!ax_factoring_of(&c->factoring, program, eqn)) return ax_out_of_memory(0);
-  const ax_factors *factors = &c->factoring.factors;
+  if (!ax_factoring_of(factoring, program, eqn)) return ax_out_of_memory(0);
+  const ax_factors *factors = &factoring->factors;
   for (uint32_t i = 0; i < factors->count; i++) {
     met *= (double)factors->size[i];
     contracted = contracted || factors->kind[i] == AX_FACTOR_SUM;
   }
   const double elems = most_elems(program, eqn);
-  t->flops += contracted && eqn->in_count == 2 ? 2 * met : met > elems ? met : elems;
+  *flops += contracted && eqn->in_count == 2 ? 2 * met : met > elems ? met : elems;
   return AX_OK;
+}
+
+ax_status ax_equation_flops(const ax_program *program, const ax_eqn *eqn, double *out) {
+  ax_factoring factoring = {0};
+  *out = 0;
+  ax_status status = add_flops(&factoring, program, eqn, out);
+  ax_factoring_deinit(&factoring);
+  return status;
 }
 
 static int64_t members_of(const ax_axes *axes, ax_axis_set set, const ax_mesh *mesh) {
@@ -167,7 +175,7 @@ static ax_status count_eqn(counting *c, const ax_program *program, const ax_eqn 
   if (eqn->prim->kind == AX_REGION) return count_region(c, eqn, t);
   if (eqn->prim->kind == AX_COLLECTIVE && eqn->prim->traffic == AX_TRAFFIC_NONE) return AX_OK; /* it says what is so already */
   t->bytes += touched(program, eqn);
-  return eqn->prim->kind == AX_LOCAL ? add_flops(c, program, eqn, t) : count_collective(c, program, eqn, t);
+  return eqn->prim->kind == AX_LOCAL ? add_flops(&c->factoring, program, eqn, &t->flops) : count_collective(c, program, eqn, t);
 }
 
 static ax_status count_program(counting *c, const ax_program *program, const tally **out) {

@@ -304,13 +304,11 @@ static void *type_params(const region *r) {
   return ax_failed() ? NULL : made;
 }
 
-static bool is_custom(const ax_prim *prim) { return prim == &ax_prim_custom_vjp || prim == &ax_prim_custom_jvp; }
-
 /* What has a derivative of its own is the call that it is: derivatives have been taken. */
 static void type_region(typing *t, values *v, const ax_eqn *eqn, const ax_value *in, ax_value *out) {
-  const ax_closed_call_params called = {is_custom(eqn->prim) ? ax_eqn_program(eqn, 0) : NULL};
+  const ax_closed_call_params called = {eqn->prim->derived ? ax_eqn_program(eqn, 0) : NULL};
   ax_eqn call = *eqn;
-  if (is_custom(eqn->prim)) call.prim = &ax_prim_closed_call, call.params = (void *)&called;
+  if (eqn->prim->derived) call.prim = &ax_prim_closed_call, call.params = (void *)&called;
   region r = {t, v, &call, ax_trace_alloc(eqn->in_count * sizeof r.in[0]), ax_trace_alloc(eqn->out_count * sizeof r.out[0])};
   if (ax_failed()) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) r.in[i] = v->lies[eqn->in[i]];

@@ -22,6 +22,8 @@ ax_partitioned ax_partitioned_of(ax_program *program);
 
 /* What it costs (cost.c), by its body, which may be simplified since. *out is to be released. */
 AX_MUST_USE ax_status ax_partitioned_cost(const ax_partitioned *partitioned, ax_cost *out);
+/* What an equation of one device computes, as that counts it. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_equation_flops(const ax_program *program, const ax_eqn *eqn, double *out);
 /* Its plan (lower.c). */
 AX_MUST_USE ax_status ax_partitioned_plan(const ax_partitioned *partitioned, const ax_plan_options *options, ax_plan **out);
 

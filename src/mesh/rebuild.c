@@ -184,8 +184,9 @@ static ax_program *called_body(ax_partitioner *p, const ax_scope *s, binding *b,
   return made->program;
 }
 
-static ax_program *program_here(ax_partitioner *p, const ax_scope *s, binding *b, const ax_program *program) {
+static ax_program *program_here(ax_partitioner *p, const ax_scope *s, binding *b, ax_program *program) {
   const ax_prim *prim = b->eqn->prim;
+  if (prim->outside != NULL) return ax_kernel_program_here(p, s, program);
   if (prim == &ax_prim_closed_call || prim == &ax_prim_checkpoint) return called_body(p, s, b, program);
   if (prim == &ax_prim_scan) return scan_body(p, s, b);
   if (prim == &ax_prim_while) return while_program(p, s, b, program, program == ((const ax_while_params *)b->eqn->params)->cond);
@@ -342,8 +343,8 @@ void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program,
     const ax_eqn *eqn = &program->eqns[i];
     ax_builder_stem(ax_builder_current(), eqn);
     if (eqn->prim == &ax_prim_shard_map) enter(p, s, eqn, held);
-    else if (eqn->prim == &ax_prim_custom_vjp || eqn->prim == &ax_prim_custom_jvp) bind_custom(p, s, program, eqn, held);
-    else if (eqn->prim->kind == AX_REGION) bind_region(p, s, program, eqn, held);
+    else if (eqn->prim->derived) bind_custom(p, s, program, eqn, held);
+    else if (eqn->prim->kind == AX_REGION && eqn->prim->outside == NULL) bind_region(p, s, program, eqn, held);
     else if (eqn->prim == &ax_prim_sharding_constraint) bind_constraint(p, eqn, lies, held);
     else if (lies != NULL && eqn->prim->kind == AX_LOCAL) ax_bind_operation(p, s, program, eqn, lies, held);
     else if (lies != NULL && has_factors(eqn)) bind_collective(p, s, program, eqn, lies, held);

@@ -193,7 +193,7 @@ static const ax_param params[] = {{"call", AX_PARAM_PROGRAM, offsetof(custom_jvp
                                   {"num_consts", AX_PARAM_I64, offsetof(custom_jvp_params, num_consts)}};
 
 const ax_prim ax_prim_custom_jvp = {
-    .name = "custom_jvp", .kind = AX_REGION, .runs = AX_RUNS_FIRST, .unify = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "custom_jvp", .kind = AX_REGION, .derived = true, .runs = AX_RUNS_FIRST, .unify = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(custom_jvp_params),
     .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = linearize,
     .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing,

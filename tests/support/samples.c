@@ -704,6 +704,23 @@ const test_sample test_samples[] = {
     STEP("set_max_registers", "", "", "", " = O[count=40 increase=false]" LOAD STORE),
     STEP("trace_begin", "", "", "", " = O[name=\"load\"] " LOAD " = trace_end[name=\"\"]" STORE),
     STEP("trace_end", "", "", "", " = trace_begin[name=\"load\"] " LOAD " = O[name=\"\"]" STORE),
+    /* --- kernels that come with the library: of these the rules; what the kernel itself computes src/kernel tests --- */
+    SAMPLE("collective_matmul",
+           "{ lambda x:T[3,2]{V:d} w:T[2,4]{V:d}. let z:T[6,4]{V:d} = O[body={ lambda x:T[3,2]{V:d} w:T[2,4]{V:d}. let b:T[6,2]{V:d} = all_gather[axes=(d,) dimension=0] x z:T[6,4]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] b w in (z) }"
+           " axes=(d) columns=false buffering=2 collective_id=0] x w in (z) }",
+           .axes = "d=2", .linear = "x w", .sums = true),
+    SAMPLE("collective_matmul",
+           "{ lambda x:T[3,2]{V:d} w:T[4,4]{V:d}. let z:T[3,4]{V:d} = O[body={ lambda x:T[3,2]{V:d} w:T[4,4]{V:d}. let b:T[3,4]{V:d} = all_gather[axes=(d,) dimension=1] x z:T[3,4]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] b w in (z) }"
+           " axes=(d) columns=true buffering=2 collective_id=0] x w in (z) }",
+           .axes = "d=2; d=2 e=2", .linear = "x w", .sums = true),
+    SAMPLE("matmul_reduce_scatter",
+           "{ lambda x:T[6,2]{V:d} w:T[2,4]{V:d}. let z:T[3,4]{V:d} = O[body={ lambda x:T[6,2]{V:d} w:T[2,4]{V:d}. let b:T[6,4]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] x w z:T[3,4]{V:d} = psum_scatter[axes=(d,) dimension=0] b in (z) }"
+           " axes=(d) columns=false buffering=2 collective_id=0] x w in (z) }",
+           .axes = "d=2; d=2 e=2", .linear = "x w", .sums = true),
+    SAMPLE("matmul_reduce_scatter",
+           "{ lambda x:T[3,2]{V:d} w:T[2,8]{V:d}. let z:T[3,4]{V:d} = O[body={ lambda x:T[3,2]{V:d} w:T[2,8]{V:d}. let b:T[3,8]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] x w z:T[3,4]{V:d} = psum_scatter[axes=(d,) dimension=1] b in (z) }"
+           " axes=(d) columns=true buffering=2 collective_id=0] x w in (z) }",
+           .axes = "d=2", .linear = "x w", .sums = true),
 };
 
 const size_t test_sample_count = AX_COUNT(test_samples);

@@ -1,0 +1,155 @@
+/* axle simulate: what a run of a program would take on a machine that is described. */
+#include "axle/simulate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "ir/program.h"
+
+typedef struct simulate {
+  shardings shardings;
+  ax_simulate_options options;
+  int every_device, describe;
+  char *machine, *timeline;
+  source source;
+} simulate;
+
+enum { option_algorithm = 1, option_most_messages, option_devices_shown };
+
+static const char default_machine[] = "tpu-like-torus";
+
+/* With --mesh: sizes of a per-device program's axes, or what shardings are over. */
+static ax_status laid_out(const simulate *s, ax_program **out) {
+  if (shardings_given(&s->shardings)) return shardings_apply(&s->shardings, &s->source, out);
+  if (s->shardings.has_mesh && s->source.program->axes.count == 0)
+    return ax_error(AX_INVALID_ARGUMENT, "--mesh: the program has its mesh, or needs --in-sharding to say how it lies");
+  return whole_compiled(&s->source, s->shardings.has_mesh ? &s->shardings.mesh : NULL, out);
+}
+
+static ax_status simulate_file(const simulate *s, const ax_cluster *machine, ax_simulation *out) {
+  ax_program *program = NULL;
+  ax_lowered *lowered = NULL;
+  ax_status status = laid_out(s, &program);
+  if (status == AX_OK) status = ax_program_lower(program, NULL, &lowered);
+  if (status == AX_OK) status = ax_simulate(lowered, machine, &s->options, out);
+  ax_lowered_release(lowered);
+  ax_program_release(program);
+  return status;
+}
+
+static bool ends_with(const char *word, const char *end) {
+  const size_t length = strlen(word), tail = strlen(end);
+  return length >= tail && strcmp(word + length - tail, end) == 0;
+}
+
+static ax_status write_timeline(const simulate *s, const ax_simulation *simulation) {
+  char *text;
+  FILE *file;
+  if (s->timeline == NULL) return AX_OK;
+  AX_TRY(ax_simulation_print(simulation, ends_with(s->timeline, ".svg") ? AX_SIMULATION_SVG : AX_SIMULATION_JSON, &text));
+  const size_t length = strlen(text);
+  bool written = (file = fopen(s->timeline, "wb")) != NULL && fwrite(text, 1, length, file) == length;
+  if (file != NULL) written = fclose(file) == 0 && written;
+  ax_string_free(text);
+  return written ? AX_OK : ax_error(AX_IO_ERROR, "%s: cannot be written", s->timeline);
+}
+
+static ax_status simulate_path(simulate *s, const char *path) {
+  ax_cluster *machine = NULL;
+  ax_simulation simulation = {0};
+  char *text = NULL;
+  AX_TRY(source_read(path, &s->source));
+  ax_status status = ax_cluster_read(s->machine != NULL ? s->machine : default_machine, &machine);
+  s->options.every_device = s->every_device;
+  if (status == AX_OK) status = simulate_file(s, machine, &simulation);
+  if (status == AX_OK) status = ax_simulation_print(&simulation, AX_SIMULATION_TEXT, &text);
+  if (status == AX_OK) fputs(text, stdout);
+  if (status == AX_OK) status = write_timeline(s, &simulation);
+  ax_string_free(text);
+  ax_simulation_release(&simulation);
+  ax_cluster_release(machine);
+  return status;
+}
+
+/* --- The command line --- */
+
+static ax_status take_count(const char *option, const char *argument, int64_t *out) {
+  if (ax_integer_parse(argument, out) && *out > 0 && *out <= UINT32_MAX) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: not a positive number: %s", option, argument);
+}
+
+static ax_status take_option(void *context, int value, const char *argument) {
+  simulate *s = context;
+  int64_t number = 0;
+  switch (value) {
+    case option_algorithm: return ax_algorithm_find(argument, &s->options.algorithm);
+    case option_most_messages:
+      AX_TRY(take_count("--most-messages", argument, &number));
+      s->options.most_messages = (double)number;
+      return AX_OK;
+    case option_devices_shown:
+      AX_TRY(take_count("--devices", argument, &number));
+      s->options.spans = (uint32_t)number;
+      return AX_OK;
+    default: return shardings_take(&s->shardings, value, argument);
+  }
+}
+
+static int describe(const char *name) {
+  const char *text, *machine;
+  for (uint32_t i = 0; (machine = ax_cluster_builtin(i, &text)) != NULL; i++)
+    if (strcmp(machine, name) == 0) {
+      fputs(text, stdout);
+      return EXIT_OK;
+    }
+  return usage_error("simulate", "there is no machine '%s' to describe", name);
+}
+
+static const char notes[] =
+    "Nothing is run. Machines are described in a small text (docs/simulate.md); without a file there are tpu-like-torus,\n"
+    "h200-switch and cpu (axle simulate --describe cpu prints one, to be changed). A per-device program (one that begins with `axes`) is simulated on its\n"
+    "axes, or on those of --mesh, of the same names and any sizes.\n\n"
+    "Algorithms: best (for each collective the fastest), ring, bidirectional, dimensions, doubling, tree, direct, pairwise. A collective\n"
+    "that one does not do is done by its best.\n\n"
+    "  axle simulate f.axle --machine h200-switch\n"
+    "  axle simulate device.axle --mesh data=1000000 --algorithm ring --timeline f.svg\n";
+
+static void deinit(simulate *s) {
+  source_deinit(&s->source);
+  shardings_deinit(&s->shardings);
+  free(s->machine);
+  free(s->timeline);
+}
+
+int simulate_main(int argc, const char **argv) {
+  simulate s = {0};
+  const struct poptOption table[] = {
+      {"machine", 'M', POPT_ARG_STRING, &s.machine, 0, "A machine's name, or a file that describes one (tpu-like-torus)", "NAME|FILE"},
+      {"algorithm", 'a', POPT_ARG_STRING, NULL, option_algorithm, "How messages of collectives go (best)", "ALGORITHM"},
+      {"timeline", '\0', POPT_ARG_STRING, &s.timeline, 0, "Write what each device does when: .svg, or JSON for Perfetto", "FILE"},
+      {"devices", '\0', POPT_ARG_STRING, NULL, option_devices_shown, "Of how many devices the timeline is (64)", "N"},
+      {"every-device", '\0', POPT_ARG_NONE, &s.every_device, 0, "Simulate each device, also those that do the same", NULL},
+      {"most-messages", '\0', POPT_ARG_STRING, NULL, option_most_messages, "Give up after so many (50000000)", "N"},
+      {"describe", '\0', POPT_ARG_NONE, &s.describe, 0, "FILE is the name of a machine: print its description", NULL},
+      SHARDING_OPTIONS,
+      POPT_TABLEEND,
+  };
+  const option_set set = {.command = "simulate",
+                          .usage = "FILE [OPTION...]",
+                          .summary = "What a run of the program in FILE (- for standard input) would take on a machine that is described: simulated time.",
+                          .table = table,
+                          .notes = notes,
+                          .handle = take_option,
+                          .context = &s,
+                          .wants_file = true};
+  char *file = NULL;
+  bool done;
+  int code = read_options(&set, argc, argv, &file, &done);
+  if (code == EXIT_OK && !done && s.describe) code = describe(file);
+  else if (code == EXIT_OK && !done && simulate_path(&s, file) != AX_OK) code = report_error();
+  deinit(&s);
+  free(file);
+  return code;
+}

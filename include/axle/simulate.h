@@ -1,0 +1,124 @@
+/* Simulated time: what a run of a program would take on a machine that is described, not there. Nothing is computed but time. docs/simulate.md
+   has the model, the description's form and examples. */
+#ifndef AXLE_SIMULATE_H
+#define AXLE_SIMULATE_H
+
+#include "axle/stages.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default) /* all else is hidden in the library */
+
+/* --- Machines --- */
+
+/* What devices compute and how they are linked. Immutable; any thread. */
+typedef struct ax_cluster ax_cluster;
+/* Reads a description. source: what errors call it. `*out` is owned by the caller. AX_PARSE_ERROR: with source, line and column. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_cluster_parse(const char *text, const char *source, ax_cluster **out);
+/* One by name ("tpu-like-torus", "h200-switch", "cpu"), or from the file of that name. AX_IO_ERROR: neither. AX_PARSE_ERROR, AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_cluster_read(const char *name_or_path, ax_cluster **out);
+void ax_cluster_release(ax_cluster *machine); /* may be NULL */
+const char *ax_cluster_name(const ax_cluster *machine); /* as its text says; borrowed */
+/* The names of those that are there without a file, from 0 on, and their texts; NULL: there are no more. */
+const char *ax_cluster_builtin(uint32_t index, const char **text);
+
+/* --- Simulating --- */
+
+/* How the messages of collectives go. */
+typedef enum ax_algorithm {
+  AX_ALGORITHM_BEST,          /* for each collective the one that takes the least time alone */
+  AX_ALGORITHM_RING,          /* one ring through all members, one way: all-reduce in 2(n-1) steps of B/n bytes */
+  AX_ALGORITHM_BIDIRECTIONAL, /* the same, half of each part either way */
+  AX_ALGORITHM_DIMENSIONS,    /* rings along one dimension of the machine after the other: nodes and their devices, sides of a torus */
+  AX_ALGORITHM_DOUBLING,      /* ceil(log2 n) steps to members 1, 2, 4, .. further on; twice as many for an all-reduce (Bruck et al., 1997) */
+  AX_ALGORITHM_TREE,          /* binomial: to the first member, and back: 2 ceil(log2 n) steps of B bytes */
+  AX_ALGORITHM_DIRECT,        /* each member to each other one, all at once */
+  AX_ALGORITHM_PAIRWISE,      /* the same in n-1 steps: all_to_all */
+  AX_ALGORITHM_COUNT
+} ax_algorithm;
+const char *ax_algorithm_name(ax_algorithm algorithm); /* "best", "ring", ..; static */
+/* AX_INVALID_ARGUMENT: there is none of that name; the message lists them. */
+AX_MUST_USE ax_status ax_algorithm_find(const char *name, ax_algorithm *out);
+
+typedef struct ax_simulate_options {
+  ax_algorithm algorithm; /* for the collectives that it does; the others take their best */
+  bool every_device;      /* devices that do the same at the same time are simulated each by itself all the same */
+  double most_messages;   /* a simulation with more is refused; 0: 5e7 */
+  uint32_t spans;         /* of how many devices what they did when is kept; 0: 64 */
+} ax_simulate_options;
+
+/* An operation of the plan, all its runs together. */
+typedef struct ax_simulated_op {
+  const char *name;      /* of the primitive: "psum" */
+  const char *location;  /* of the C call, "prog.c:12"; NULL: not known */
+  uint32_t line;         /* of the text; 0: none */
+  const char *algorithm; /* of a collective; NULL: it is a computation */
+  const char *bound;     /* by what: "flops", "memory", "launch", "bandwidth", "latency" */
+  int64_t members;       /* of a collective's group; 1 */
+  double start, end;     /* seconds: of the first run on any device, of the last */
+  double busy;           /* seconds in all runs, on a device: the mean of those simulated */
+  double runs, flops;    /* on a device */
+  double bytes;          /* read and written, or sent, by a device: the mean */
+  bool critical;         /* it is on the critical path */
+} ax_simulated_op;
+
+/* One run of an operation on one device. */
+typedef struct ax_simulated_span {
+  uint32_t device, op;
+  double start, end;
+} ax_simulated_span;
+
+/* A kind of link. */
+typedef struct ax_simulated_link {
+  char name[32];    /* "x+", "to the switch" */
+  int64_t count;    /* how many there are in the machine */
+  double bandwidth; /* bytes a second */
+  double mean, most; /* bytes over what could have gone in the whole time: of all, and of the busiest */
+} ax_simulated_link;
+
+typedef struct ax_simulation {
+  double seconds;          /* from the start to the end of the last device */
+  int64_t devices;         /* of the mesh */
+  int64_t simulated;       /* so many stand for all: devices that do the same at the same time are one */
+  double messages;         /* sent by all devices */
+  double events;           /* that were gone through one by one; the others are repetitions */
+  bool at_least;           /* there are loops of which one step was taken */
+  uint32_t op_count, span_count, path_count, link_count;
+  ax_simulated_op *ops;    /* in the order of the plan */
+  ax_simulated_span *spans; /* as they began */
+  ax_simulated_span *path; /* the critical path: each begins when the one before ends, or not before; a device's, back from the last to end */
+  ax_simulated_link *links;
+  bool all_spans;          /* none was left out */
+  char machine[64];        /* its name */
+  char *texts;             /* the locations */
+} ax_simulation;
+
+/* Simulates a run of a lowered program: the plan that would be compiled, on one device of the machine each. options may be NULL. `*out` is to be
+   released, and empty on failure. Any thread. AX_INVALID_ARGUMENT: the mesh does not fit on the machine; more messages than options allow.
+   AX_ABSENT: messages of psend. AX_OUT_OF_MEMORY. What the model is: docs/simulate.md. */
+AX_MUST_USE ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, const ax_simulate_options *options, ax_simulation *out);
+void ax_simulation_release(ax_simulation *simulation); /* leaves it empty */
+
+typedef enum ax_simulation_form {
+  AX_SIMULATION_TEXT, /* the total, operations, the critical path, links */
+  AX_SIMULATION_JSON, /* the spans as trace events, for Perfetto or chrome://tracing */
+  AX_SIMULATION_SVG   /* the spans as a picture */
+} ax_simulation_form;
+/* `*out`: ax_string_free. AX_INVALID_ARGUMENT: no such form. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_simulation_print(const ax_simulation *simulation, ax_simulation_form form, char **out);
+
+#pragma GCC visibility pop
+
+#ifndef AXLE_NO_LINES /* axle/line.h */
+#define ax_cluster_parse(...) AX_LINED_STATUS(cluster_parse, __VA_ARGS__)
+#define ax_cluster_read(...) AX_LINED_STATUS(cluster_read, __VA_ARGS__)
+#define ax_algorithm_find(...) AX_LINED_STATUS(algorithm_find, __VA_ARGS__)
+#define ax_simulate(...) AX_LINED_STATUS(simulate, __VA_ARGS__)
+#define ax_simulation_print(...) AX_LINED_STATUS(simulation_print, __VA_ARGS__)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

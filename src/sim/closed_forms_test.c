@@ -1,0 +1,207 @@
+/* Simulated time beside closed forms: of rings, trees, all-to-all on switches and tori; and how the cost of simulating grows. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/axle.h"
+#include "base/base.h"
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+typedef enum kind { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL, BROADCAST, SHIFT } kind;
+
+typedef struct collective {
+  kind kind;
+  const char *axes;
+  ax_mesh mesh;
+} collective;
+
+static AX_BODY(on_device) {
+  const collective *c = context;
+  switch (c->kind) {
+    case ALL_REDUCE: out[0] = ax_psum(in[0], c->axes); break;
+    case REDUCE_SCATTER: out[0] = ax_psum_scatter(in[0], c->axes, 0, true); break;
+    case ALL_GATHER: out[0] = ax_all_gather(in[0], c->axes, 0, true); break;
+    case ALL_TO_ALL: out[0] = ax_all_to_all(in[0], c->axes, 0, 0, true); break;
+    case BROADCAST: out[0] = ax_pbroadcast(in[0], c->axes, 0); break;
+    default: out[0] = ax_pshift(in[0], c->axes, 1, true); break;
+  }
+}
+
+static AX_BODY(whole) {
+  const collective *c = context;
+  char specs[256] = "";
+  for (uint32_t i = 0; i < c->mesh.count; i++) snprintf(specs + strlen(specs), sizeof specs - strlen(specs), "%s%s", i > 0 ? "+" : "", c->mesh.axis[i].name);
+  char both[600];
+  snprintf(both, sizeof both, "%s -> %s", specs, specs);
+  ax_shard_map_unchecked(&c->mesh, both, AX_CLOSURE(on_device, 1, 1, (void *)c), in, out);
+}
+
+/* The one collective of a program in which each device has `elems` floats. */
+static ax_simulated_op simulate(kind kind, const char *mesh, const char *axes, int64_t elems, const char *machine, const ax_simulate_options *options,
+                                ax_simulation *out) {
+  collective c = {kind, axes, {0}};
+  ax_program *program;
+  ax_lowered *lowered;
+  ax_cluster *cluster;
+  TEST_OK(ax_mesh_parse(mesh, &c.mesh));
+  const ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){elems * ax_mesh_devices(&c.mesh)});
+  TEST_OK(ax_trace(AX_CLOSURE(whole, 1, 1, &c), &type, &program));
+  TEST_OK(ax_program_lower(program, NULL, &lowered));
+  TEST_OK(ax_cluster_parse(machine, "test", &cluster));
+  TEST_OK(ax_simulate(lowered, cluster, options, out));
+  ax_cluster_release(cluster);
+  ax_lowered_release(lowered);
+  ax_program_release(program);
+  ax_simulated_op found = {0};
+  for (uint32_t i = 0; i < out->op_count; i++)
+    if (out->ops[i].algorithm != NULL) found = out->ops[i];
+  assert_non_null(found.algorithm);
+  return found;
+}
+
+static double seconds(kind kind, const char *mesh, const char *axes, int64_t elems, const char *machine, ax_algorithm algorithm) {
+  ax_simulation simulation;
+  const ax_simulated_op op = simulate(kind, mesh, axes, elems, machine, &(ax_simulate_options){.algorithm = algorithm}, &simulation);
+  assert_string_equal(op.algorithm, ax_algorithm_name(algorithm));
+  ax_simulation_release(&simulation);
+  return op.end - op.start;
+}
+
+static const char *mesh_of(int64_t n) {
+  static char text[64];
+  snprintf(text, sizeof text, "x=%lld", (long long)n);
+  return text;
+}
+
+static void assert_within(double made, double form, double part, const char *what, int64_t n) {
+  if (fabs(made - form) <= part * form) return;
+  fail_msg("%s of %lld: %.9g s, not %.9g s", what, (long long)n, made, form);
+}
+
+#define DEVICE "machine m device flops f32 1e12 memory 1e12 launch 1e-6 "
+static const char bus[] = DEVICE "switch latency 1e-6 bandwidth 1e9 overhead 5e-7";
+static const char loop[] = DEVICE "torus dimensions 1 latency 1e-6 bandwidth 1e9 overhead 5e-7";
+static const double alpha = 1.5e-6, beta = 1e9;
+
+static const int64_t sizes[] = {2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 257, 1000};
+
+static void test_rings(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(sizes); i++) {
+    const int64_t n = sizes[i];
+    for (int64_t each = 4; each <= 40000; each *= 100) { /* floats of a part */
+      const double part = 4 * (double)each, steps = (double)n - 1;
+      const char *mesh = mesh_of(n);
+      for (int torus = 0; torus < 2; torus++) {
+        const char *machine = torus ? loop : bus;
+        assert_within(seconds(ALL_REDUCE, mesh, "x", each * n, machine, AX_ALGORITHM_RING), 2 * steps * (alpha + part / beta), 1e-9, "all-reduce, ring", n);
+        assert_within(seconds(REDUCE_SCATTER, mesh, "x", each * n, machine, AX_ALGORITHM_RING), steps * (alpha + part / beta), 1e-9, "reduce-scatter, ring", n);
+        assert_within(seconds(ALL_GATHER, mesh, "x", each, machine, AX_ALGORITHM_RING), steps * (alpha + part / beta), 1e-9, "all-gather, ring", n);
+      }
+    }
+  }
+}
+
+/* Either way has links of its own on a torus of more than two; on a switch both go by the same. */
+static void test_both_ways(void **state) {
+  (void)state;
+  for (size_t i = 1; i < AX_COUNT(sizes); i++) {
+    const int64_t n = sizes[i];
+    const double part = 4000, steps = 2 * ((double)n - 1);
+    assert_within(seconds(ALL_REDUCE, mesh_of(n), "x", 1000 * n, loop, AX_ALGORITHM_BIDIRECTIONAL), steps * (alpha + part / 2 / beta), 1e-9, "both ways", n);
+    assert_within(seconds(ALL_REDUCE, mesh_of(n), "x", 1000 * n, bus, AX_ALGORITHM_BIDIRECTIONAL), steps * (alpha + part / beta), 1e-9, "both ways, switch", n);
+  }
+}
+
+static double levels(int64_t n) { return ceil(log2((double)n)); }
+
+static void test_trees(void **state) {
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(sizes); i++) {
+    const int64_t n = sizes[i];
+    const double bytes = 40000; /* of other numbers some members have nothing to wait for in a level, and send earlier */
+    assert_within(seconds(ALL_REDUCE, mesh_of(n), "x", 10000, bus, AX_ALGORITHM_TREE), 2 * levels(n) * (alpha + bytes / beta), (n & (n - 1)) == 0 ? 1e-9 : 0.05,
+                  "all-reduce, tree", n);
+    assert_within(seconds(BROADCAST, mesh_of(n), "x", 10000, bus, AX_ALGORITHM_TREE), levels(n) * (alpha + bytes / beta), (n & (n - 1)) == 0 ? 1e-9 : 0.05,
+                  "broadcast, tree", n);
+    assert_within(seconds(ALL_GATHER, mesh_of(n), "x", 10000, bus, AX_ALGORITHM_DOUBLING), levels(n) * alpha + ((double)n - 1) * bytes / beta, 1e-9,
+                  "all-gather, doubling", n);
+    assert_within(seconds(ALL_REDUCE, mesh_of(n), "x", 10000 * n, bus, AX_ALGORITHM_DOUBLING), 2 * (levels(n) * alpha + ((double)n - 1) * bytes / beta), 1e-9,
+                  "all-reduce, doubling", n);
+  }
+}
+
+/* On a switch each has one link for all; on a torus the links across its middle are what is short: of k^3 devices with B bytes each, half of all
+   that each has goes to the other half, over 2 k^2 links each way: k B / 8 for each link. */
+static void test_all_to_all(void **state) {
+  (void)state;
+  static const char cube[] = DEVICE "torus dimensions 3 latency 1e-7 bandwidth 1e9 overhead 0";
+  static const char square[] = DEVICE "torus dimensions 2 latency 1e-7 bandwidth 1e9 overhead 1e-9";
+  for (size_t i = 0; i < AX_COUNT(sizes); i++) {
+    const int64_t n = sizes[i];
+    const double part = 4000, others = (double)n - 1;
+    assert_within(seconds(ALL_TO_ALL, mesh_of(n), "x", 1000 * n, bus, AX_ALGORITHM_DIRECT), alpha + others * part / beta, 1e-9, "all-to-all, direct", n);
+    assert_within(seconds(ALL_TO_ALL, mesh_of(n), "x", 1000 * n, bus, AX_ALGORITHM_PAIRWISE), others * (alpha + part / beta), 1e-9, "all-to-all, pairwise", n);
+  }
+  for (int64_t k = 4; k <= 20; k += 4) {
+    char mesh[64];
+    const double bytes = 40000 * (double)(k * k * k);
+    snprintf(mesh, sizeof mesh, "x=%lld,y=%lld,z=%lld", (long long)k, (long long)k, (long long)k);
+    assert_within(seconds(ALL_TO_ALL, mesh, "x,y,z", 10000 * k * k * k, cube, AX_ALGORITHM_DIRECT), (double)k * bytes / 8 / beta, 0.05, "all-to-all, cube", k);
+  }
+  for (int64_t k = 4; k <= 32; k *= 2) { /* k^2 devices, k links each way across the middle, twice */
+    char mesh[64];
+    const double bytes = 40000 * (double)(k * k);
+    snprintf(mesh, sizeof mesh, "x=%lld,y=%lld", (long long)k, (long long)k);
+    assert_within(seconds(ALL_TO_ALL, mesh, "x,y", 10000 * k * k, square, AX_ALGORITHM_DIRECT), (double)k * bytes / 8 / beta, 0.05, "all-to-all, square", k);
+  }
+}
+
+/* Rings along dimensions: B (1 - 1/m) bytes along the last, of what is left the same along the next; there and back. */
+static void test_dimensions(void **state) {
+  (void)state;
+  static const char nodes[] = DEVICE "node devices 8 latency 1e-6 bandwidth 4e9 overhead 5e-7 network latency 2e-6 bandwidth 1e9 overhead 1e-6";
+  static const char grid[] = DEVICE "torus dimensions 2 latency 1e-6 bandwidth 1e9 overhead 5e-7";
+  for (int64_t n = 2; n <= 64; n *= 2) {
+    const double bytes = 4 * 800000, inside = 7 * (1.5e-6 + bytes / 8 / 4e9), across = (double)(n - 1) * (3e-6 + ceil(bytes / 8 / (double)n) / 1e9);
+    assert_within(seconds(ALL_REDUCE, mesh_of(8 * n), "x", 800000, nodes, AX_ALGORITHM_DIMENSIONS), 2 * (inside + across), 1e-9, "nodes", n);
+    char mesh[64];
+    snprintf(mesh, sizeof mesh, "x=%lld,y=10", (long long)n);
+    const double along_y = 9 * (alpha + bytes / 10 / beta), along_x = (double)(n - 1) * (alpha + ceil(bytes / 10 / (double)n) / beta);
+    assert_within(seconds(ALL_REDUCE, mesh, "x,y", 800000, grid, AX_ALGORITHM_DIMENSIONS), 2 * (along_x + along_y), 1e-9, "grid", n);
+  }
+}
+
+/* A million devices, and ten times as many: in the time of a few. */
+static void test_growth(void **state) {
+  (void)state;
+  for (int64_t n = 1000; n <= 100000000; n *= 10) {
+    ax_simulation s;
+    const double begin = ax_seconds();
+    const ax_simulated_op op = simulate(ALL_REDUCE, mesh_of(n), "x", 1000, loop, &(ax_simulate_options){.algorithm = AX_ALGORITHM_RING}, &s);
+    assert_within(op.end - op.start, 2 * (double)(n - 1) * (alpha + ceil(4000 / (double)n) / beta), 1e-6, "all-reduce, ring", n);
+    assert_int_equal(s.simulated, 1);
+    assert_true(s.events < 200);
+    TEST_NEAR(s.messages, 2 * (double)(n - 1) * (double)n, 1e-6 * s.messages);
+    assert_true(ax_seconds() - begin < 5);
+    ax_simulation_release(&s);
+  }
+}
+
+static void test_groups(void **state) {
+  (void)state;
+  static const char grid[] = DEVICE "torus dimensions 2 latency 1e-6 bandwidth 1e9 overhead 5e-7";
+  assert_within(seconds(ALL_REDUCE, "x=1000,y=1000", "y", 100000, grid, AX_ALGORITHM_RING), 2 * 999 * (alpha + 400 / beta), 1e-9, "rows", 1000);
+  assert_within(seconds(ALL_REDUCE, "x=1000,y=1000", "x", 100000, grid, AX_ALGORITHM_RING), 2 * 999 * (alpha + 400 / beta), 1e-9, "columns", 1000);
+  assert_within(seconds(SHIFT, "x=1000,y=1000", "x", 100000, grid, AX_ALGORITHM_DIRECT), alpha + 400000 / beta, 1e-9, "shift", 1000);
+  assert_within(seconds(ALL_REDUCE, "x=1000,y=1000", "y", 100000, bus, AX_ALGORITHM_RING), 2 * 999 * (alpha + 400 / beta), 1e-9, "rows, switch", 1000);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_rings),      cmocka_unit_test(test_both_ways), cmocka_unit_test(test_trees),  cmocka_unit_test(test_all_to_all),
+      cmocka_unit_test(test_dimensions), cmocka_unit_test(test_growth),    cmocka_unit_test(test_groups),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,315 @@
+/* Descriptions of machines are read, and those that are there by name. */
+#include "sim/cluster.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/lex.h"
+#include "ir/text.h"
+
+/* Round figures of what is sold, to reckon with: nobody's data sheet. */
+static const struct {
+  const char *name, *text;
+} builtins[] = {
+    {"tpu-like-torus",
+     "# Chips with six links each in a torus of three dimensions, whose sides are as the mesh wants them.\n"
+     "machine \"tpu-like-torus\"\n"
+     "device flops f32 6e13 flops bf16 4.6e14 flops s8 9.2e14 memory 2.7e12 launch 1e-6\n"
+     "torus dimensions 3 latency 5e-7 bandwidth 9e10 overhead 5e-7\n"},
+    {"h200-switch",
+     "# Nodes of eight devices on a switch, and a network that each device has a link of its own to.\n"
+     "machine \"h200-switch\"\n"
+     "device flops f64 6.7e13 flops f32 4.9e14 flops bf16 9.9e14 flops f16 9.9e14 flops s8 1.98e15 memory 4.8e12 launch 2e-6\n"
+     "node devices 8 latency 1e-6 bandwidth 4.5e11 overhead 5e-7\n"
+     "network latency 3e-6 bandwidth 5e10 overhead 1e-6\n"},
+    {"cpu",
+     "# Cores that share memory: what they send one another is copied.\n"
+     "machine \"cpu\"\n"
+     "device flops f32 1e11 flops f64 5e10 memory 1e10 launch 2e-7\n"
+     "switch latency 1e-6 bandwidth 5e9 overhead 2e-7\n"},
+};
+
+const char *ax_cluster_builtin(uint32_t index, const char **text) {
+  if (text != NULL) *text = index < AX_COUNT(builtins) ? builtins[index].text : NULL;
+  return index < AX_COUNT(builtins) ? builtins[index].name : NULL;
+}
+
+double ax_cluster_flops(const ax_cluster *machine, ax_dtype dtype) {
+  double least = 0;
+  if (machine->flops[dtype] > 0) return machine->flops[dtype];
+  if (machine->flops[AX_F32] > 0) return machine->flops[AX_F32];
+  for (int d = 0; d < AX_DTYPE_COUNT; d++)
+    if (machine->flops[d] > 0 && (least == 0 || machine->flops[d] < least)) least = machine->flops[d];
+  return least;
+}
+
+/* --- Reading --- */
+
+typedef struct reader {
+  ax_lexer lexer;
+  ax_cluster *machine;
+  bool device, network;
+} reader;
+
+static const ax_token *at(const reader *r) { return &r->lexer.token; }
+static bool is(const reader *r, const char *word) { return ax_token_is(at(r), word); }
+static ax_status next(reader *r) { return ax_lexer_next(&r->lexer); }
+
+/* The number at hand, which is said of `word`: not below 0, or above it. */
+static ax_status value(reader *r, const ax_token *word, bool above_zero, double *out) {
+  char digits[64] = {0}, *end;
+  if (at(r)->kind != AX_TOKEN_NUMBER || at(r)->length >= sizeof digits)
+    return ax_lexer_error(&r->lexer, at(r), "expected a number for '%.*s'", ax_token_shown(word), word->start);
+  memcpy(digits, at(r)->start, at(r)->length);
+  *out = strtod(digits, &end);
+  if (*end != '\0' || !isfinite(*out)) return ax_lexer_error(&r->lexer, at(r), "'%s' is no number", digits);
+  if (*out < 0 || (above_zero && *out == 0))
+    return ax_lexer_error(&r->lexer, at(r), "'%.*s' is %s", ax_token_shown(word), word->start, above_zero ? "a number above 0" : "not below 0");
+  return next(r);
+}
+
+/* The same of the word at hand and the number after it. */
+static ax_status number(reader *r, bool above_zero, double *out) {
+  const ax_token word = *at(r);
+  AX_TRY(next(r));
+  return value(r, &word, above_zero, out);
+}
+
+static ax_status whole(reader *r, const ax_token *word, int64_t most, int64_t *out) {
+  const ax_token digits = *at(r);
+  double number;
+  AX_TRY(value(r, word, true, &number));
+  if (number != floor(number) || number > (double)most)
+    return ax_lexer_error(&r->lexer, &digits, "'%.*s' is a whole number from 1 to %lld", ax_token_shown(word), word->start, (long long)most);
+  *out = (int64_t)number;
+  return AX_OK;
+}
+
+static ax_status count(reader *r, int64_t most, int64_t *out) {
+  const ax_token word = *at(r);
+  AX_TRY(next(r));
+  return whole(r, &word, most, out);
+}
+
+static ax_status unknown(const reader *r, const char *section, const char *words) {
+  return ax_lexer_error(&r->lexer, at(r), "'%.*s' is nothing that is said of a %s: %s", ax_token_shown(at(r)), at(r)->start, section, words);
+}
+
+static bool begins_section(const reader *r) {
+  static const char *const words[] = {"machine", "device", "torus", "switch", "node", "network"};
+  for (size_t i = 0; i < AX_COUNT(words); i++)
+    if (is(r, words[i])) return true;
+  return at(r)->kind == AX_TOKEN_END;
+}
+
+static ax_status read_flops(reader *r) {
+  AX_TRY(next(r));
+  const int dtype = at(r)->kind == AX_TOKEN_NAME ? ax_dtype_find(at(r)->start, at(r)->length) : AX_NO_DTYPE;
+  if (dtype == AX_NO_DTYPE) return ax_lexer_error(&r->lexer, at(r), "expected a dtype, got '%.*s'", ax_token_shown(at(r)), at(r)->start);
+  return number(r, true, &r->machine->flops[dtype]);
+}
+
+static ax_status read_device(reader *r) {
+  r->device = true;
+  AX_TRY(next(r));
+  while (!begins_section(r)) {
+    ax_status status = is(r, "flops")    ? read_flops(r)
+                       : is(r, "memory") ? number(r, true, &r->machine->memory)
+                       : is(r, "launch") ? number(r, false, &r->machine->launch)
+                                         : unknown(r, "device", "flops DTYPE, memory, launch");
+    if (status != AX_OK) return status;
+  }
+  return AX_OK;
+}
+
+/* Of a link: *known says whether it was one of its words. */
+static ax_status read_wire(reader *r, ax_wire *wire, bool *known) {
+  *known = true;
+  if (is(r, "latency")) return number(r, false, &wire->latency);
+  if (is(r, "bandwidth")) return number(r, true, &wire->bandwidth);
+  if (is(r, "overhead")) return number(r, false, &wire->overhead);
+  *known = false;
+  return AX_OK;
+}
+
+static ax_status read_sides(reader *r) {
+  const ax_token word = *at(r);
+  ax_cluster *m = r->machine;
+  m->rank = 0;
+  AX_TRY(next(r));
+  do {
+    if (m->rank == AX_MAX_SIDES) return ax_lexer_error(&r->lexer, at(r), "a torus has %d sides at most", AX_MAX_SIDES);
+    AX_TRY(whole(r, &word, INT32_MAX, &m->side[m->rank++]));
+  } while (at(r)->kind == AX_TOKEN_NUMBER);
+  return AX_OK;
+}
+
+static ax_status read_torus(reader *r) {
+  int64_t rank;
+  bool known;
+  AX_TRY(next(r));
+  while (!begins_section(r)) {
+    AX_TRY(read_wire(r, &r->machine->wire, &known));
+    if (known) continue;
+    if (is(r, "sides")) {
+      AX_TRY(read_sides(r));
+    } else if (is(r, "dimensions")) {
+      AX_TRY(count(r, AX_MAX_SIDES, &rank));
+      r->machine->rank = (uint32_t)rank;
+      r->machine->side[0] = 0;
+    } else return unknown(r, "torus", "sides, dimensions, latency, bandwidth, overhead");
+  }
+  return AX_OK;
+}
+
+static ax_status read_switch(reader *r) {
+  bool known;
+  AX_TRY(next(r));
+  while (!begins_section(r)) {
+    AX_TRY(read_wire(r, &r->machine->wire, &known));
+    if (known) continue;
+    if (!is(r, "ports")) return unknown(r, "switch", "ports, latency, bandwidth, overhead");
+    AX_TRY(count(r, INT32_MAX, &r->machine->ports));
+  }
+  return AX_OK;
+}
+
+static ax_status read_node(reader *r) {
+  bool known;
+  AX_TRY(next(r));
+  while (!begins_section(r)) {
+    AX_TRY(read_wire(r, &r->machine->wire, &known));
+    if (known) continue;
+    if (!is(r, "devices")) return unknown(r, "node", "devices, latency, bandwidth, overhead");
+    AX_TRY(count(r, 65536, &r->machine->per_node));
+  }
+  return AX_OK;
+}
+
+static ax_status read_network(reader *r) {
+  bool known;
+  r->network = true;
+  AX_TRY(next(r));
+  while (!begins_section(r)) {
+    AX_TRY(read_wire(r, &r->machine->network, &known));
+    if (known) continue;
+    if (is(r, "ports")) {
+      AX_TRY(count(r, INT32_MAX, &r->machine->ports));
+    } else if (is(r, "links")) {
+      AX_TRY(next(r));
+      if (!is(r, "device") && !is(r, "node")) return ax_lexer_error(&r->lexer, at(r), "expected 'device' or 'node', whose links they are");
+      r->machine->by_node = is(r, "node");
+      AX_TRY(next(r));
+    } else return unknown(r, "network", "links, ports, latency, bandwidth, overhead");
+  }
+  return AX_OK;
+}
+
+static ax_status read_name(reader *r) {
+  AX_TRY(next(r));
+  const bool quoted = at(r)->kind == AX_TOKEN_STRING;
+  const size_t length = at(r)->length - (quoted ? 2 : 0);
+  if (!quoted && at(r)->kind != AX_TOKEN_NAME) return ax_lexer_error(&r->lexer, at(r), "expected the machine's name");
+  if (length >= sizeof r->machine->name) return ax_lexer_error(&r->lexer, at(r), "the name is longer than %zu bytes", sizeof r->machine->name - 1);
+  memcpy(r->machine->name, at(r)->start + quoted, length);
+  return next(r);
+}
+
+static ax_status read_topology(reader *r) {
+  ax_cluster *m = r->machine;
+  if (m->topology != AX_TOPOLOGY_NONE)
+    return ax_lexer_error(&r->lexer, at(r), "a machine has one topology: a torus, a switch, or nodes and a network");
+  m->topology = is(r, "torus") ? AX_TOPOLOGY_TORUS : is(r, "switch") ? AX_TOPOLOGY_SWITCH : AX_TOPOLOGY_NODES;
+  return m->topology == AX_TOPOLOGY_TORUS ? read_torus(r) : m->topology == AX_TOPOLOGY_SWITCH ? read_switch(r) : read_node(r);
+}
+
+/* All that a simulation divides by. */
+static ax_status check(const reader *r) {
+  const ax_cluster *m = r->machine;
+  const char *missing = m->name[0] == '\0'                      ? "its name: machine NAME"
+                        : !r->device                            ? "a device"
+                        : ax_cluster_flops(m, AX_F32) == 0      ? "the device's flops"
+                        : m->memory == 0                        ? "the device's memory, in bytes a second"
+                        : m->topology == AX_TOPOLOGY_NONE       ? "a torus, a switch, or nodes and a network"
+                        : m->wire.bandwidth == 0                ? "the bandwidth of its links"
+                        : m->topology == AX_TOPOLOGY_TORUS && m->rank == 0 ? "the torus's dimensions, or its sides"
+                        : m->topology != AX_TOPOLOGY_NODES      ? (r->network ? "nodes for its network" : NULL)
+                        : m->per_node == 0                      ? "the devices of a node"
+                        : !r->network || m->network.bandwidth == 0 ? "a network, and its bandwidth"
+                                                                : NULL;
+  return missing == NULL ? AX_OK : ax_lexer_error(&r->lexer, at(r), "the machine ends without %s", missing);
+}
+
+static ax_status read_all(reader *r) {
+  while (at(r)->kind != AX_TOKEN_END) {
+    ax_status status = is(r, "machine")   ? read_name(r)
+                       : is(r, "device")  ? read_device(r)
+                       : is(r, "network") ? read_network(r)
+                       : begins_section(r) ? read_topology(r)
+                                          : ax_lexer_error(&r->lexer, at(r), "expected machine, device, torus, switch, node or network, got '%.*s'",
+                                                           ax_token_shown(at(r)), at(r)->start);
+    if (status != AX_OK) return status;
+  }
+  return check(r);
+}
+
+static ax_status parse(const char *text, size_t bytes, const char *source, ax_cluster **out) {
+  reader r = {.machine = ax_calloc(1, sizeof *r.machine)};
+  locale_t saved;
+  *out = NULL;
+  if (r.machine == NULL) return ax_out_of_memory(sizeof *r.machine);
+  ax_status status = ax_text_locale_enter(&saved);
+  if (status == AX_OK) {
+    status = ax_lexer_init(&r.lexer, text, bytes, source);
+    if (status == AX_OK) status = read_all(&r);
+    ax_text_locale_leave(saved);
+  }
+  if (status == AX_OK) *out = r.machine;
+  else ax_free(r.machine);
+  return status;
+}
+
+ax_status ax_cluster_parse(const char *text, const char *source, ax_cluster **out) {
+  *out = NULL;
+  AX_TRY(ax_require(text, "text"));
+  return parse(text, strlen(text), source != NULL ? source : "(machine)", out);
+}
+
+static ax_status read_file(const char *path, ax_cluster **out) {
+  static const size_t most = 1 << 20;
+  ax_text text = {0};
+  char block[4096];
+  size_t length;
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) {
+    ax_text_add(&text, "%s", "");
+    for (size_t i = 0; i < AX_COUNT(builtins); i++) ax_text_add(&text, "%s%s", i > 0 ? ", " : "", builtins[i].name);
+    ax_status status = ax_error(AX_IO_ERROR, "%s: no file (%s), and no machine of that name; there are %s", path, strerror(errno), text.data != NULL ? text.data : "?");
+    ax_text_deinit(&text);
+    return status;
+  }
+  while ((length = fread(block, 1, sizeof block, file)) > 0 && text.length <= most) ax_text_add_bytes(&text, block, length);
+  ax_status status = ferror(file) ? ax_error(AX_IO_ERROR, "%s: %s", path, strerror(errno))
+                     : text.length > most ? ax_error(AX_IO_ERROR, "%s: is longer than 1 MiB, which no machine is", path)
+                     : text.failed        ? ax_out_of_memory(0)
+                                          : AX_OK;
+  fclose(file);
+  if (status == AX_OK) status = parse(text.data != NULL ? text.data : "", text.length, path, out);
+  ax_text_deinit(&text);
+  return status;
+}
+
+ax_status ax_cluster_read(const char *name, ax_cluster **out) {
+  *out = NULL;
+  AX_TRY(ax_require(name, "name"));
+  for (size_t i = 0; i < AX_COUNT(builtins); i++)
+    if (strcmp(builtins[i].name, name) == 0) return parse(builtins[i].text, strlen(builtins[i].text), name, out);
+  return read_file(name, out);
+}
+
+void ax_cluster_release(ax_cluster *machine) { ax_free(machine); }
+
+const char *ax_cluster_name(const ax_cluster *machine) { return machine != NULL ? machine->name : NULL; }

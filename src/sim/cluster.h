@@ -1,0 +1,39 @@
+/* A machine: what a device computes, and the links between devices.
+
+     torus     each device has a link each way along every dimension
+     switch    each device has a link to the switch and one from it; any two ports, at full speed
+     nodes     switches of `per_node` devices each, and a network between them, with links of the devices or of their nodes */
+#ifndef AX_SIM_CLUSTER_H
+#define AX_SIM_CLUSTER_H
+
+#include "axle/simulate.h"
+#include "ir/program.h"
+
+enum { AX_MAX_SIDES = 6 };
+
+typedef struct ax_wire { /* a kind of link */
+  double latency;   /* seconds from the last byte's leaving to its arriving: for each hop of a torus, from device to device otherwise */
+  double bandwidth; /* bytes a second */
+  double overhead;  /* seconds of the sender for each message */
+} ax_wire;
+
+typedef enum ax_topology { AX_TOPOLOGY_NONE, AX_TOPOLOGY_TORUS, AX_TOPOLOGY_SWITCH, AX_TOPOLOGY_NODES } ax_topology;
+
+struct ax_cluster {
+  char name[64];
+  double flops[AX_DTYPE_COUNT]; /* a second; 0: not said */
+  double memory; /* bytes a second */
+  double launch; /* seconds before an operation begins */
+  ax_topology topology;
+  uint32_t rank; /* of a torus */
+  int64_t side[AX_MAX_SIDES]; /* side[0] 0: as the mesh wants them */
+  int64_t ports;    /* of a switch, or nodes of a network; 0: as many as are wanted */
+  int64_t per_node;
+  bool by_node;     /* the network's links are the nodes', not the devices' */
+  ax_wire wire, network; /* of the torus, the switch or the nodes' switches; between nodes */
+};
+
+/* Of its operations on elements: what is not said of a dtype is that of f32, or the least there is. */
+double ax_cluster_flops(const ax_cluster *machine, ax_dtype dtype);
+
+#endif

@@ -1,0 +1,353 @@
+/* The loop over instants. */
+#include "sim/engine.h"
+
+#include <string.h>
+
+#include "sim/state.h"
+
+/* --- Events, a heap with the earliest on top --- */
+
+static ax_status push(ax_engine *e, ax_event event) {
+  AX_TRY(ax_grow(&e->heap, sizeof e->heap[0], e->heap_count, 1, &e->heap_capacity));
+  uint32_t i = e->heap_count++;
+  for (; i > 0 && event.time < e->heap[(i - 1) / 2].time; i = (i - 1) / 2) e->heap[i] = e->heap[(i - 1) / 2];
+  e->heap[i] = event;
+  return AX_OK;
+}
+
+static ax_event pop(ax_engine *e) {
+  const ax_event top = e->heap[0], last = e->heap[--e->heap_count];
+  uint32_t i = 0;
+  for (uint32_t child = 1; child < e->heap_count; child = 2 * i + 1) {
+    if (child + 1 < e->heap_count && e->heap[child + 1].time < e->heap[child].time) child++;
+    if (last.time <= e->heap[child].time) break;
+    e->heap[i] = e->heap[child];
+    i = child;
+  }
+  if (e->heap_count > 0) e->heap[i] = last;
+  return top;
+}
+
+/* --- Spans --- */
+
+/* What was done: its number, or AX_NONE where it is not kept. */
+static ax_status note(ax_engine *e, uint32_t image, uint32_t op, double start, double end, uint32_t cause, uint32_t *out) {
+  enum { most_spans = 1 << 21 };
+  ax_engine_result *r = e->result;
+  ax_op_time *t = &r->ops[op];
+  if (t->runs == 0 || start < t->start) t->start = start;
+  if (end > t->end) t->end = end;
+  t->busy += end - start;
+  t->runs++;
+  *out = AX_NONE;
+  if (end > r->seconds) r->seconds = end;
+  r->all_spans = r->all_spans && r->span_count < most_spans;
+  if (r->span_count >= most_spans) return AX_OK;
+  AX_TRY(ax_grow(&r->spans, sizeof r->spans[0], r->span_count, 1, &r->span_capacity));
+  *out = r->span_count;
+  r->spans[r->span_count++] = (ax_engine_span){{image, op, start, end}, cause};
+  if (r->last == AX_NONE || end > r->spans[r->last].span.end) r->last = *out;
+  return AX_OK;
+}
+
+/* --- Transfers --- */
+
+static ax_status walk(ax_engine *e, uint32_t image);
+
+static int64_t key_of(const ax_engine *e, const ax_agent *agent, uint32_t transfer, uint32_t chain, int64_t run) {
+  const ax_phase *phase = ax_agent_phase(e, agent, transfer, chain);
+  return run * e->work->transfers[transfer].procedure.chains[chain].keys + phase->key + (phase->varied ? agent->step : 0);
+}
+
+/* Messages of this key that came before they were waited for. */
+static int64_t take_early(ax_engine *e, ax_agent *agent, int64_t key) {
+  for (uint32_t *at = &agent->early; *at != 0; at = &e->early[*at - 1].next) {
+    ax_early *early = &e->early[*at - 1];
+    if (early->key != key) continue;
+    const uint32_t taken = *at;
+    *at = early->next;
+    early->next = e->early_free;
+    e->early_free = taken;
+    return early->count;
+  }
+  return 0;
+}
+
+static ax_status keep_early(ax_engine *e, ax_agent *agent, int64_t key) {
+  for (uint32_t at = agent->early; at != 0; at = e->early[at - 1].next)
+    if (e->early[at - 1].key == key) {
+      e->early[at - 1].count++;
+      return AX_OK;
+    }
+  uint32_t made = e->early_free;
+  if (made != 0) {
+    e->early_free = e->early[made - 1].next;
+  } else {
+    AX_TRY(ax_grow(&e->early, sizeof e->early[0], e->early_count, 1, &e->early_capacity));
+    made = ++e->early_count;
+  }
+  e->early[made - 1] = (ax_early){key, 1, agent->early};
+  agent->early = made;
+  return AX_OK;
+}
+
+/* When the agent's next message goes. */
+static ax_status plan_send(ax_engine *e, uint32_t transfer, uint32_t chain, uint32_t image) {
+  const ax_agent *agent = ax_agent_at(e, transfer, chain, image);
+  const ax_procedure *s = &e->work->transfers[transfer].procedure;
+  const int64_t from = ax_place_device(e->place, image);
+  const int64_t to = ax_procedure_target(s, ax_agent_phase(e, agent, transfer, chain), agent->step, agent->sent, from);
+  return push(e, (ax_event){.time = e->time + ax_place_overhead(e->place, from, to), .kind = AX_EVENT_SEND, .transfer = transfer, .chain = chain, .image = image});
+}
+
+static ax_status end_chain(ax_engine *e, uint32_t transfer, uint32_t image, const ax_agent *agent) {
+  ax_course_table *table = &e->tables[transfer];
+  ax_course *course = &table->courses[image];
+  ax_walker *walker = &e->walkers[image];
+  uint32_t span;
+  if (--course->left > 0) return AX_OK;
+  if (--table->under_way == 0) e->under_way--;
+  AX_TRY(note(e, image, e->work->transfers[transfer].op, course->start, e->time, agent->cause, &span));
+  if (walker->waits != transfer) return AX_OK;
+  walker->waits = AX_NONE;
+  if (walker->now < e->time) walker->last = span;
+  if (walker->now < e->time) walker->now = e->time;
+  return walk(e, image);
+}
+
+static bool has_all(const ax_agent *agent, const ax_phase *phase) {
+  return agent->sent == agent->to_send && agent->got >= agent->to_get * (phase->varied ? 1 : agent->step + 1);
+}
+
+/* From the phase and step that it is in: what it sends, and over what it need not wait for. */
+static ax_status go_on(ax_engine *e, uint32_t transfer, uint32_t chain, uint32_t image, bool fresh) {
+  ax_agent *agent = ax_agent_at(e, transfer, chain, image);
+  const ax_procedure *s = &e->work->transfers[transfer].procedure;
+  const int64_t device = ax_place_device(e->place, image);
+  for (;;) {
+    const ax_phase *phase = ax_agent_phase(e, agent, transfer, chain);
+    if (fresh && agent->step == 0) {
+      agent->to_send = ax_procedure_sends(s, phase, device);
+      agent->to_get = ax_procedure_receives(s, phase, device);
+    }
+    if (fresh) {
+      agent->sent = 0;
+      if (agent->step == 0 || phase->varied) {
+        agent->key = key_of(e, agent, transfer, chain, e->tables[transfer].courses[image].runs);
+        agent->got = take_early(e, agent, agent->key);
+      }
+      if (chain == 0 && image == 0) e->leader = transfer;
+      if (agent->to_send > 0) return plan_send(e, transfer, chain, image);
+    }
+    if (!has_all(agent, phase)) return AX_OK;
+    fresh = true;
+    if (++agent->step < phase->repeat) continue;
+    agent->step = 0;
+    if (++agent->phase < s->chains[chain].phase_count) continue;
+    agent->active = false;
+    return end_chain(e, transfer, image, agent);
+  }
+}
+
+static ax_status start(ax_engine *e, uint32_t transfer, uint32_t image) {
+  const ax_procedure *s = &e->work->transfers[transfer].procedure;
+  ax_course_table *table = &e->tables[transfer];
+  if (table->courses == NULL) {
+    table->courses = ax_calloc(e->images, sizeof table->courses[0]);
+    table->agents = ax_calloc((size_t)e->images * s->chain_count, sizeof table->agents[0]);
+    if (table->courses == NULL || table->agents == NULL) return ax_out_of_memory(e->images * sizeof table->agents[0]);
+  }
+  ax_course *course = &table->courses[image];
+  *course = (ax_course){s->chain_count, e->walkers[image].last, course->runs + 1, e->time};
+  if (table->under_way++ == 0) e->under_way++;
+  for (uint32_t c = 0; c < s->chain_count; c++) {
+    ax_agent *agent = ax_agent_at(e, transfer, c, image);
+    *agent = (ax_agent){.active = true, .early = agent->early, .cause = course->before};
+  }
+  for (uint32_t c = 0; c < s->chain_count; c++) AX_TRY(go_on(e, transfer, c, image, true));
+  return AX_OK;
+}
+
+/* --- Messages --- */
+
+static ax_status send(ax_engine *e, const ax_event *event) {
+  ax_agent *agent = ax_agent_at(e, event->transfer, event->chain, event->image);
+  const ax_phase *phase = ax_agent_phase(e, agent, event->transfer, event->chain);
+  const int64_t from = ax_place_device(e->place, event->image);
+  const int64_t to = ax_procedure_target(&e->work->transfers[event->transfer].procedure, phase, agent->step, agent->sent, from);
+  AX_TRY(ax_route_find(e->place, from, to, &e->route));
+  AX_TRY(ax_grow(&e->hops, sizeof e->hops[0], e->hop_count, e->route.count, &e->hop_capacity));
+  AX_TRY(ax_grow(&e->batch, sizeof e->batch[0], e->batch_count, 1, &e->batch_capacity));
+  memcpy(e->hops + e->hop_count, e->route.hops, e->route.count * sizeof e->hops[0]);
+  e->batch[e->batch_count++] = (ax_parcel){.transfer = event->transfer, .chain = event->chain, .image = (uint32_t)ax_place_image(e->place, to),
+                                            .cause = agent->cause, .key = agent->key, .bytes = phase->bytes, .latency = e->route.latency,
+                                            .hop_first = e->hop_count, .hop_count = e->route.count};
+  e->hop_count += e->route.count;
+  agent->sent++;
+  e->result->messages++;
+  if (++e->sent > e->most)
+    return ax_error(AX_INVALID_ARGUMENT, "simulate: more than %.0f messages: %u of the mesh's devices differ from one another, and each is simulated by itself", e->most,
+                    e->images);
+  if (agent->sent < agent->to_send) return plan_send(e, event->transfer, event->chain, event->image);
+  return go_on(e, event->transfer, event->chain, event->image, false);
+}
+
+static ax_status arrive(ax_engine *e, const ax_event *event) {
+  ax_agent *agent = ax_agent_at(e, event->transfer, event->chain, event->image);
+  if (!agent->active || agent->key != event->key) return keep_early(e, agent, event->key);
+  agent->got++;
+  if (has_all(agent, ax_agent_phase(e, agent, event->transfer, event->chain))) agent->cause = event->cause;
+  return agent->sent == agent->to_send ? go_on(e, event->transfer, event->chain, event->image, false) : AX_OK;
+}
+
+/* All that was sent at this instant goes over its links. */
+static ax_status carry(ax_engine *e) {
+  for (uint32_t i = 0; i < e->batch_count; i++) {
+    const ax_parcel *m = &e->batch[i];
+    for (uint32_t h = 0; h < m->hop_count; h++) {
+      const ax_hop *hop = &e->hops[m->hop_first + h];
+      if (e->load[hop->link] == 0) e->touched[e->touched_count++] = hop->link;
+      e->load[hop->link] += m->bytes * hop->weight;
+      if (e->load[hop->link] == 0) e->touched_count--; /* a message of no bytes */
+    }
+  }
+  for (uint32_t i = 0; i < e->touched_count; i++) {
+    const uint32_t link = e->touched[i];
+    e->free[link] = (e->free[link] > e->time ? e->free[link] : e->time) + e->load[link] / ax_place_wire(e->place, link)->bandwidth;
+    e->result->link_bytes[link] += e->load[link];
+    e->load[link] = 0;
+  }
+  for (uint32_t i = 0; i < e->batch_count; i++) {
+    const ax_parcel *m = &e->batch[i];
+    double end = e->time;
+    for (uint32_t h = 0; h < m->hop_count; h++) {
+      const double free = e->free[e->hops[m->hop_first + h].link];
+      end = free > end ? free : end;
+    }
+    AX_TRY(push(e, (ax_event){end + m->latency, AX_EVENT_ARRIVE, m->transfer, m->chain, m->image, m->key, m->cause}));
+  }
+  e->batch_count = e->hop_count = e->touched_count = 0;
+  return AX_OK;
+}
+
+/* --- Devices --- */
+
+/* The first of the transfers a step waits for that is under way on this image; AX_NONE. */
+static uint32_t awaited(const ax_engine *e, const ax_work_step *step, uint32_t image) {
+  for (uint32_t i = 0; i < step->await_count; i++) {
+    const uint32_t transfer = e->work->awaits[step->await_first + i];
+    const ax_course *courses = e->tables[transfer].courses;
+    if (courses != NULL && courses[image].left > 0) return transfer;
+  }
+  return AX_NONE;
+}
+
+/* As far as it comes without waiting, for transfers or for the time at which it starts one. */
+static ax_status walk(ax_engine *e, uint32_t image) {
+  ax_walker *w = &e->walkers[image];
+  int64_t *trips = e->trips + (size_t)image * (e->work->loops + 1);
+  while (w->step < e->work->step_count) {
+    const ax_work_step *step = &e->work->steps[w->step];
+    if ((w->waits = awaited(e, step, image)) != AX_NONE) return AX_OK;
+    if (step->kind == AX_WORK_COMPUTE) {
+      const double end = w->now + e->work->ops[step->op].seconds;
+      e->result->events++;
+      AX_TRY(note(e, image, step->op, w->now, end, w->last, &w->last));
+      w->now = end;
+    } else if (step->kind == AX_WORK_LOOP) {
+      trips[w->depth++] = step->trips;
+    } else if (step->kind == AX_WORK_NEXT) {
+      if (--trips[w->depth - 1] > 0) w->step = step->target;
+      else w->depth--;
+    } else {
+      if (w->now > e->time) return push(e, (ax_event){.time = w->now, .kind = AX_EVENT_WALK, .image = image});
+      w->step++;
+      AX_TRY(start(e, e->work->ops[step->op].transfer, image));
+      continue;
+    }
+    w->step++;
+  }
+  return AX_OK;
+}
+
+static ax_status happen(ax_engine *e, const ax_event *event) {
+  e->result->events++;
+  switch (event->kind) {
+    case AX_EVENT_WALK: return walk(e, event->image);
+    case AX_EVENT_SEND: return send(e, event);
+    default: return arrive(e, event);
+  }
+}
+
+static ax_status run(ax_engine *e) {
+  for (uint32_t i = 0; i < e->images; i++) {
+    e->walkers[i] = (ax_walker){.waits = AX_NONE, .last = AX_NONE};
+    AX_TRY(push(e, (ax_event){.kind = AX_EVENT_WALK, .image = i}));
+  }
+  while (e->heap_count > 0) {
+    e->time = e->heap[0].time;
+    e->leader = AX_NONE;
+    while (e->heap_count > 0 && e->heap[0].time == e->time) {
+      const ax_event event = pop(e);
+      AX_TRY(happen(e, &event));
+    }
+    AX_TRY(carry(e));
+    if (e->leader != AX_NONE) AX_TRY(ax_steady_look(e));
+  }
+  return AX_OK;
+}
+
+static ax_status allocate(ax_engine *e, const ax_work *work) {
+  const size_t links = (size_t)ax_place_links(e->place), depth = work->loops + 1;
+  ax_engine_result *r = e->result;
+  r->ops = ax_calloc(work->op_count, sizeof r->ops[0]);
+  r->link_bytes = ax_calloc(links, sizeof r->link_bytes[0]);
+  e->free = ax_calloc(links, sizeof e->free[0]);
+  e->load = ax_calloc(links, sizeof e->load[0]);
+  e->touched = ax_calloc(links, sizeof e->touched[0]);
+  e->tables = ax_calloc(work->transfer_count, sizeof e->tables[0]);
+  e->walkers = ax_calloc(e->images, sizeof e->walkers[0]);
+  e->trips = ax_calloc(e->images * depth, sizeof e->trips[0]);
+  e->steady = ax_steady_create();
+  const bool all = r->ops != NULL && r->link_bytes != NULL && e->free != NULL && e->load != NULL && e->touched != NULL && e->tables != NULL &&
+                   e->walkers != NULL && e->trips != NULL && e->steady != NULL;
+  return all ? AX_OK : ax_out_of_memory(links * sizeof e->free[0]);
+}
+
+static void release(ax_engine *e) {
+  for (uint32_t t = 0; e->tables != NULL && t < e->work->transfer_count; t++) {
+    ax_free(e->tables[t].courses);
+    ax_free(e->tables[t].agents);
+  }
+  ax_free(e->tables);
+  ax_free(e->heap);
+  ax_free(e->early);
+  ax_free(e->batch);
+  ax_free(e->hops);
+  ax_free(e->free);
+  ax_free(e->load);
+  ax_free(e->touched);
+  ax_free(e->walkers);
+  ax_free(e->trips);
+  ax_route_deinit(&e->route);
+  ax_steady_destroy(e->steady);
+}
+
+ax_status ax_engine_run(const ax_work *work, const ax_place *place, double most, ax_engine_result *out) {
+  const int64_t images = ax_place_images(place);
+  ax_engine e = {.work = work, .place = place, .result = out, .most = most};
+  e.images = (uint32_t)(images < place->devices ? images : place->devices);
+  *out = (ax_engine_result){.last = AX_NONE, .all_spans = true};
+  ax_status status = allocate(&e, work);
+  if (status == AX_OK) status = run(&e);
+  release(&e);
+  if (status != AX_OK) ax_engine_result_deinit(out);
+  return status;
+}
+
+void ax_engine_result_deinit(ax_engine_result *r) {
+  ax_free(r->ops);
+  ax_free(r->link_bytes);
+  ax_free(r->spans);
+  *r = (ax_engine_result){0};
+}

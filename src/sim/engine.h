@@ -1,0 +1,40 @@
+/* Time goes on: devices walk through their work, transfers through their procedures, messages through links.
+
+   Model
+     - a device computes one operation after the other; a transfer is begun in no time, and goes on by itself;
+     - a message is sent `overhead` seconds after it could be, one after the other of a chain; is on all links of its way at once, and there
+       `latency` after the last of them has carried it;
+     - a link carries what it gets in the order of coming; messages that come at the same instant share it, and are through together. So who is
+       first never depends on a device's number, and devices that are alike (place.h) stay alike.
+
+   Each image is gone through by itself, event by event. Where a transfer is alone and comes back to a state it has been in, but for
+   the time and the number of steps, what lies between is repeated as often as it can be, at once (steady.h). */
+#ifndef AX_SIM_ENGINE_H
+#define AX_SIM_ENGINE_H
+
+#include "sim/work.h"
+
+typedef struct ax_op_time {
+  double start, end, busy, runs; /* busy and runs: of all images */
+} ax_op_time;
+
+typedef struct ax_engine_span {
+  ax_simulated_span span; /* device: an image */
+  uint32_t cause;         /* what it waited for; AX_NONE: nothing */
+} ax_engine_span;
+
+/* Zero to start. */
+typedef struct ax_engine_result {
+  double seconds, messages, events; /* messages: of the images */
+  ax_op_time *ops;                  /* by operation */
+  double *link_bytes;               /* by link */
+  ax_engine_span *spans;            /* as they ended */
+  uint32_t span_count, span_capacity, last; /* last: the span that ended last; AX_NONE */
+  bool all_spans;
+} ax_engine_result;
+
+/* AX_INVALID_ARGUMENT: more messages than `most`. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_engine_run(const ax_work *work, const ax_place *place, double most, ax_engine_result *out);
+void ax_engine_result_deinit(ax_engine_result *result);
+
+#endif

@@ -1,0 +1,94 @@
+/* The state of a simulation between two instants: what engine.c moves on, and steady.c recognises. */
+#ifndef AX_SIM_STATE_H
+#define AX_SIM_STATE_H
+
+#include "sim/engine.h"
+
+typedef enum ax_event_kind { AX_EVENT_WALK, AX_EVENT_SEND, AX_EVENT_ARRIVE } ax_event_kind;
+typedef struct ax_event {
+  double time;
+  ax_event_kind kind;
+  uint32_t transfer, chain, image; /* WALK: the image alone */
+  int64_t key;                     /* ARRIVE */
+  uint32_t cause;                  /* ARRIVE */
+} ax_event;
+
+typedef struct ax_early { /* messages of steps that are still to come */
+  int64_t key, count;
+  uint32_t next;          /* 1 + another; 0: none */
+} ax_early;
+
+/* A chain on an image. */
+typedef struct ax_agent {
+  bool active;
+  uint32_t phase, early; /* early: 1 + the first; 0: none */
+  uint32_t cause;        /* the span before the start that all this waited for */
+  int64_t step, key;     /* of the phase; of its messages */
+  int64_t got;           /* messages of this key */
+  int64_t sent, to_send, to_get; /* in a step */
+} ax_agent;
+
+/* A transfer on an image. */
+typedef struct ax_course {
+  uint32_t left; /* chains; 0: it is not under way */
+  uint32_t before; /* the image's last span when it began */
+  int64_t runs;
+  double start;
+} ax_course;
+
+typedef struct ax_course_table {
+  ax_course *courses; /* by image; NULL: it has not begun anywhere */
+  ax_agent *agents;   /* by chain and image */
+  int64_t under_way;  /* images on which it is */
+} ax_course_table;
+
+typedef struct ax_walker {
+  uint32_t step, depth, waits; /* waits: for a transfer; AX_NONE */
+  uint32_t last;               /* its last span */
+  double now;                  /* what it has done ends then */
+} ax_walker;
+
+typedef struct ax_parcel {
+  uint32_t transfer, chain, image, cause;
+  int64_t key;
+  double bytes, latency;
+  uint32_t hop_first, hop_count;
+} ax_parcel;
+
+typedef struct ax_engine {
+  const ax_work *work;
+  const ax_place *place;
+  ax_engine_result *result;
+  double most, sent, time; /* messages that may be gone through one by one, and that have been */
+  uint32_t images;
+  ax_event *heap;
+  ax_early *early;
+  ax_parcel *batch; /* sent at this instant */
+  ax_hop *hops;      /* of the batch */
+  uint32_t heap_count, heap_capacity, early_count, early_capacity, batch_count, batch_capacity, hop_count, hop_capacity;
+  uint32_t early_free, touched_count;
+  uint32_t under_way;  /* transfers that are, somewhere */
+  double *free, *load; /* by link: when it is; of this instant */
+  uint32_t *touched;   /* links with a load */
+  ax_course_table *tables; /* by transfer */
+  ax_walker *walkers;      /* by image */
+  int64_t *trips;          /* by image and depth: that are left */
+  ax_route route;
+  uint32_t leader;         /* the transfer whose first chain has begun a step on image 0; AX_NONE */
+  struct ax_steady *steady;
+} ax_engine;
+
+static inline ax_agent *ax_agent_at(const ax_engine *e, uint32_t transfer, uint32_t chain, uint32_t image) {
+  return &e->tables[transfer].agents[(size_t)chain * e->images + image];
+}
+static inline const ax_phase *ax_agent_phase(const ax_engine *e, const ax_agent *agent, uint32_t transfer, uint32_t chain) {
+  return &e->work->transfers[transfer].procedure.chains[chain].phases[agent->phase];
+}
+
+/* --- steady.c --- */
+struct ax_steady *ax_steady_create(void); /* NULL: no memory */
+void ax_steady_destroy(struct ax_steady *steady);
+/* Where the leader's transfer repeats itself, goes as many times round as it can. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_steady_look(ax_engine *engine);
+
+#endif

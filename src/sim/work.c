@@ -1,0 +1,329 @@
+/* Operations of plans, counted. */
+#include "sim/work.h"
+
+#include "mesh/partition.h"
+
+typedef struct making {
+  const ax_plan *plan;
+  const ax_place *place;
+  ax_work *work;
+  uint32_t depth;
+} making;
+
+/* --- What an operation takes --- */
+
+typedef struct amount {
+  double flops, bytes;
+  ax_dtype dtype; /* of the operations */
+} amount;
+
+/* Elements of a slot that one load or store comes to: all steps of the kernel along dimensions that its position depends on. */
+static double reach(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
+  const ax_slot *s = &kernel->slots[slot];
+  bool moves[2 * AX_MAX_RANK] = {false};
+  double steps = 1, elems = (double)ax_dims_elems(s->rank, s->dims);
+  bool looked_up = false;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    if (at[d].dim >= 0 && at[d].coef != 0) moves[at[d].dim] = true;
+    looked_up = looked_up || at[d].dynamic != AX_NONE;
+  }
+  for (uint32_t d = 0; d < kernel->rank; d++)
+    if (moves[d] || looked_up) steps *= (double)kernel->dims[d];
+  return steps < elems ? steps : elems;
+}
+
+/* Loads of one slot are of its elements once, however many there are. */
+static void count_kernel(const ax_loop_kernel *kernel, amount *out) {
+  double most[AX_MAX_SLOTS][2] = {{0}}, each = 0;
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    const ax_expr *expr = &kernel->exprs[i];
+    if (expr->op == AX_LEAF_LOAD) {
+      const double elems = reach(kernel, expr->slot, expr->at);
+      if (elems > most[expr->slot][0]) most[expr->slot][0] = elems;
+    } else if (expr->op < AX_SCALAR_COUNT && ax_is_float(expr->dtype)) {
+      each++;
+    }
+  }
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    const ax_store *store = &kernel->stores[i];
+    const double elems = reach(kernel, store->slot, store->at);
+    if (elems > most[store->slot][1]) most[store->slot][1] = elems;
+    each += store->reduce != AX_SCALAR_NONE;
+    out->dtype = kernel->slots[store->slot].dtype;
+  }
+  for (uint32_t s = 0; s < kernel->slot_count; s++) out->bytes += (most[s][0] + most[s][1]) * (double)ax_dtype_bytes(kernel->slots[s].dtype);
+  out->flops = each * (double)ax_dims_elems(kernel->rank, kernel->dims);
+}
+
+/* A product of narrow numbers may be made in wide ones here, but is one of narrow ones. */
+static void count_gemm(const ax_op *op, amount *out) {
+  const ax_gemm *g = op->gemm;
+  const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+  double batch = 1;
+  for (uint32_t b = 0; b < g->batch_rank; b++) batch *= (double)g->batch[b];
+  out->dtype = op->eqn != NULL && op->program != NULL && op->eqn->in_count > 0 ? op->program->types[op->eqn->in[0]].dtype : g->dtype;
+  out->flops = 2 * m * n * k * batch;
+  out->bytes = (m * k + k * n + m * n * (g->accumulate ? 2 : 1)) * batch * (double)ax_dtype_bytes(out->dtype);
+}
+
+typedef struct touching {
+  const ax_plan *plan;
+  double bytes;
+} touching;
+
+static void touch(void *context, uint32_t buffer, bool writes) {
+  touching *t = context;
+  (void)writes;
+  t->bytes += (double)ax_buffer_bytes(&t->plan->buffers[buffer]);
+}
+
+static ax_status count_op(const making *m, const ax_op *op, amount *out) {
+  touching all = {m->plan, 0};
+  *out = (amount){.dtype = AX_F32};
+  if (op->kind == AX_OP_KERNEL) count_kernel(op->kernel.kernel, out);
+  if (op->kind == AX_OP_GEMM) count_gemm(op, out);
+  if (op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM) return AX_OK;
+  ax_op_visit(op, touch, &all);
+  out->bytes = all.bytes;
+  if (op->eqn == NULL || op->program == NULL || op->kind == AX_OP_CHECK || op->eqn->prim->kind != AX_LOCAL) return AX_OK;
+  out->dtype = op->program->types[op->eqn->out].dtype;
+  return ax_equation_flops(op->program, op->eqn, &out->flops);
+}
+
+static ax_status add_op(making *m, const ax_op *op, uint32_t *out) {
+  ax_work *w = m->work;
+  const char *name = op->eqn != NULL ? op->eqn->prim->name : "copy";
+  AX_TRY(ax_grow(&w->ops, sizeof w->ops[0], w->op_count, 1, &w->op_capacity));
+  *out = w->op_count++;
+  w->ops[*out] = (ax_work_op){.name = name, .location = op->eqn != NULL ? op->eqn->location : NULL, .line = op->eqn != NULL ? op->eqn->line : 0, .transfer = AX_NONE};
+  return AX_OK;
+}
+
+static ax_status add_step(making *m, ax_work_step step) {
+  ax_work *w = m->work;
+  AX_TRY(ax_grow(&w->steps, sizeof w->steps[0], w->step_count, 1, &w->step_capacity));
+  w->steps[w->step_count++] = step;
+  return AX_OK;
+}
+
+static ax_status compute(making *m, const ax_op *op) {
+  const ax_cluster *machine = m->place->machine;
+  amount a;
+  uint32_t index;
+  AX_TRY(count_op(m, op, &a));
+  AX_TRY(add_op(m, op, &index));
+  ax_work_op *made = &m->work->ops[index];
+  const double computing = a.flops / ax_cluster_flops(machine, a.dtype), moving = a.bytes / machine->memory;
+  const double longer = computing > moving ? computing : moving;
+  made->flops = a.flops;
+  made->bytes = a.bytes;
+  made->seconds = machine->launch + longer;
+  made->bound = machine->launch >= longer ? "launch" : computing > moving ? "flops" : "memory";
+  return add_step(m, (ax_work_step){.kind = AX_WORK_COMPUTE, .op = index, .of = op});
+}
+
+/* --- Transfers --- */
+
+static ax_collective_kind kind_of(const ax_exchange *x) {
+  if (x->peers == AX_PEERS_PAIRS) return AX_COLLECTIVE_PERMUTE;
+  if (x->peers == AX_PEERS_ALL) return x->combine != AX_SCALAR_NONE ? AX_COLLECTIVE_REDUCE_SCATTER : AX_COLLECTIVE_ALL_TO_ALL;
+  return x->combine != AX_SCALAR_NONE ? AX_COLLECTIVE_ALL_REDUCE : x->alone ? AX_COLLECTIVE_BROADCAST : AX_COLLECTIVE_ALL_GATHER;
+}
+
+/* By member, whom it sends to and gets from. */
+static ax_status tabulate(making *m, const ax_pairs *pairs, ax_procedure *s) {
+  const size_t bytes = (size_t)s->group.members * sizeof(int64_t);
+  int64_t *source = ax_arena_alloc(&m->work->arena, bytes), *target = ax_arena_alloc(&m->work->arena, bytes);
+  if (source == NULL || target == NULL) return ax_out_of_memory(bytes);
+  for (int64_t i = 0; i < s->group.members; i++) source[i] = target[i] = -1;
+  for (uint32_t i = 0; i < pairs->count; i++) {
+    target[pairs->v[i][0]] = pairs->v[i][1];
+    source[pairs->v[i][1]] = pairs->v[i][0];
+  }
+  s->source = source;
+  s->target = target;
+  return AX_OK;
+}
+
+static ax_status add_transfer(making *m, const ax_op *op, const ax_transfer *transfer) {
+  ax_work *w = m->work;
+  uint32_t index;
+  if (transfer->procedure.group.members == 1) return AX_OK;
+  AX_TRY(add_op(m, op, &index));
+  AX_TRY(ax_grow(&w->transfers, sizeof w->transfers[0], w->transfer_count, 1, &w->transfer_capacity));
+  w->ops[index].transfer = w->transfer_count;
+  w->transfers[w->transfer_count] = *transfer;
+  w->transfers[w->transfer_count++].op = index;
+  return add_step(m, (ax_work_step){.kind = AX_WORK_TRANSFER, .op = index, .of = op});
+}
+
+static uint32_t root_of(const making *m, uint32_t buffer) { return m->plan->buffers[buffer].root; }
+
+/* Of an operand that is scattered every member's part counts, one of the first dimensions for each. */
+static ax_status exchange(making *m, const ax_op *op) {
+  const ax_exchange *x = op->exchange;
+  ax_transfer t = {.reads = root_of(m, x->in), .writes = root_of(m, x->out)};
+  ax_group_make(m->place, &x->names, &t.procedure.group);
+  t.procedure.kind = kind_of(x);
+  t.procedure.bytes = (double)ax_dims_elems(x->rank, x->dims) * (double)ax_dtype_bytes(m->plan->buffers[x->in].type.dtype);
+  if (x->peers == AX_PEERS_ALL) t.procedure.bytes *= (double)t.procedure.group.members;
+  t.procedure.root = x->alone ? x->source : 0;
+  if (x->peers == AX_PEERS_PAIRS) AX_TRY(tabulate(m, x->pairs, &t.procedure));
+  return add_transfer(m, op, &t);
+}
+
+/* Rows are taken as if each member had as many for every other one: how many it is nobody knows before a run. */
+static ax_status take_rows(making *m, const ax_op *op) {
+  const ax_ragged *r = op->ragged;
+  ax_transfer t = {.reads = root_of(m, r->in[0]), .writes = root_of(m, r->out)};
+  ax_group_make(m->place, &r->names, &t.procedure.group);
+  t.procedure.kind = AX_COLLECTIVE_ALL_TO_ALL;
+  t.procedure.bytes = (double)ax_buffer_bytes(&m->plan->buffers[r->in[0]]);
+  return add_transfer(m, op, &t);
+}
+
+/* --- Blocks --- */
+
+static ax_status add_block(making *m, const ax_block *block);
+
+/* Of a block done once: what it takes, roughly, for a choice among blocks. */
+static ax_status weigh(making *m, const ax_block *block, double *seconds) {
+  for (uint32_t i = 0; i < block->count; i++) {
+    const ax_op *op = &block->ops[i];
+    const ax_cluster *machine = m->place->machine;
+    double inside = 0, most = 0;
+    amount a = {0};
+    if (op->kind == AX_OP_LOOP) {
+      AX_TRY(weigh(m, &op->loop.test, &inside));
+      AX_TRY(weigh(m, &op->loop.body, &inside));
+      *seconds += inside * (op->loop.trips < 0 ? 1 : (double)op->loop.trips);
+    } else if (op->kind == AX_OP_BRANCH) {
+      for (uint32_t k = 0; k < op->branch.count; k++, inside = 0) {
+        AX_TRY(weigh(m, &op->branch.blocks[k], &inside));
+        most = inside > most ? inside : most;
+      }
+      *seconds += most;
+    } else if (op->kind == AX_OP_START) {
+      *seconds += machine->wire.latency + (double)ax_buffer_bytes(&m->plan->buffers[op->exchange->in]) / machine->wire.bandwidth;
+    } else if (op->kind != AX_OP_DONE && op->kind != AX_OP_NONE) {
+      AX_TRY(count_op(m, op, &a));
+      *seconds += machine->launch + a.flops / ax_cluster_flops(machine, a.dtype) + a.bytes / machine->memory;
+    }
+  }
+  return AX_OK;
+}
+
+static ax_status choose(making *m, const ax_op *op) {
+  uint32_t costliest = 0;
+  double most = -1;
+  for (uint32_t k = 0; k < op->branch.count; k++) {
+    double seconds = 0;
+    AX_TRY(weigh(m, &op->branch.blocks[k], &seconds));
+    if (seconds > most) costliest = k;
+    if (seconds > most) most = seconds;
+  }
+  return op->branch.count > 0 ? add_block(m, &op->branch.blocks[costliest]) : AX_OK;
+}
+
+static ax_status loop(making *m, const ax_op *op) {
+  const uint32_t begin = m->work->step_count;
+  const int64_t trips = op->loop.trips < 0 ? 1 : op->loop.trips;
+  m->work->at_least = m->work->at_least || op->loop.trips < 0;
+  if (trips == 0) return AX_OK;
+  AX_TRY(add_step(m, (ax_work_step){.kind = AX_WORK_LOOP, .trips = trips, .of = op}));
+  m->depth++;
+  if (m->depth > m->work->loops) m->work->loops = m->depth;
+  AX_TRY(add_block(m, &op->loop.test));
+  AX_TRY(add_block(m, &op->loop.body));
+  m->depth--;
+  return add_step(m, (ax_work_step){.kind = AX_WORK_NEXT, .target = begin});
+}
+
+static ax_status add_one(making *m, const ax_op *op) {
+  switch (op->kind) {
+    case AX_OP_NONE:
+    case AX_OP_DONE: return AX_OK;
+    case AX_OP_START: return exchange(m, op);
+    case AX_OP_RAGGED: return op->step == AX_RAGGED_TAKE ? take_rows(m, op) : op->step == AX_RAGGED_PACK ? compute(m, op) : AX_OK;
+    case AX_OP_LOOP: return loop(m, op);
+    case AX_OP_BRANCH: return choose(m, op);
+    case AX_OP_SEND:
+    case AX_OP_RECEIVE: return ax_error(AX_ABSENT, "simulate: programs that send single messages (psend, precv) have no simulated time yet");
+    default: return compute(m, op);
+  }
+}
+
+static ax_status add_block(making *m, const ax_block *block) {
+  for (uint32_t i = 0; i < block->count; i++) AX_TRY(add_one(m, &block->ops[i]));
+  return AX_OK;
+}
+
+/* --- Who waits for which transfers --- */
+
+typedef struct user { /* of a root: a transfer */
+  uint32_t transfer, next;
+  bool writes;
+} user;
+
+typedef struct waiting {
+  const making *m;
+  const uint32_t *first; /* by root: 1 + a user */
+  const user *users;
+  uint32_t *seen;        /* by transfer: 1 + the step that waits for it already */
+  uint32_t step;
+  ax_status status;
+} waiting;
+
+static void await(void *context, uint32_t buffer, bool writes) {
+  waiting *w = context;
+  ax_work *work = w->m->work;
+  for (uint32_t u = w->first[root_of(w->m, buffer)]; u != 0 && w->status == AX_OK; u = w->users[u - 1].next) {
+    const user *of = &w->users[u - 1];
+    if ((!writes && !of->writes) || w->seen[of->transfer] == w->step + 1) continue;
+    w->seen[of->transfer] = w->step + 1;
+    w->status = ax_grow(&work->awaits, sizeof work->awaits[0], work->await_count, 1, &work->await_capacity);
+    if (w->status == AX_OK) work->awaits[work->await_count++] = of->transfer;
+  }
+}
+
+static ax_status find_waits(const making *m) {
+  ax_work *work = m->work;
+  ax_arena arena = {0};
+  uint32_t *first = ax_arena_alloc(&arena, m->plan->buffer_count * sizeof first[0]);
+  user *users = ax_arena_alloc(&arena, 2 * (size_t)work->transfer_count * sizeof users[0]);
+  waiting w = {.m = m, .first = first, .users = users, .seen = ax_arena_alloc(&arena, work->transfer_count * sizeof w.seen[0])};
+  w.status = first != NULL && users != NULL && w.seen != NULL ? AX_OK : ax_out_of_memory(0);
+  for (uint32_t t = 0; t < work->transfer_count && w.status == AX_OK; t++) {
+    const uint32_t roots[] = {work->transfers[t].reads, work->transfers[t].writes};
+    for (uint32_t k = 0; k < 2; k++) {
+      users[2 * t + k] = (user){t, first[roots[k]], k == 1};
+      first[roots[k]] = 1 + 2 * t + k;
+    }
+  }
+  for (uint32_t i = 0; i < work->step_count && w.status == AX_OK; i++) {
+    ax_work_step *step = &work->steps[i];
+    w.step = i;
+    step->await_first = work->await_count;
+    if (step->kind == AX_WORK_COMPUTE || step->kind == AX_WORK_TRANSFER) ax_op_visit(step->of, await, &w);
+    step->await_count = work->await_count - step->await_first;
+  }
+  ax_arena_deinit(&arena);
+  return w.status;
+}
+
+ax_status ax_work_make(const ax_plan *plan, const ax_place *place, ax_work *out) {
+  making m = {.plan = plan, .place = place, .work = out};
+  *out = (ax_work){0};
+  AX_TRY(add_block(&m, &plan->block));
+  return find_waits(&m);
+}
+
+void ax_work_deinit(ax_work *work) {
+  for (uint32_t t = 0; t < work->transfer_count; t++) ax_procedure_deinit(&work->transfers[t].procedure);
+  ax_free(work->ops);
+  ax_free(work->steps);
+  ax_free(work->transfers);
+  ax_free(work->awaits);
+  ax_arena_deinit(&work->arena);
+  *work = (ax_work){0};
+}

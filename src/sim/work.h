@@ -1,0 +1,54 @@
+/* What a device does, in order: a plan's operations with their seconds on a machine, loops around them, and for each the transfers that have
+   to be over before it begins.
+
+   Readers wait, transfers do not: a transfer goes on beside what follows, until something touches what it writes, or writes what it
+   reads. That follows from the plan's buffers, whose memory is still their own.
+
+   Every device does all of it. The executor computes what is the same on several devices once, as they share memory; a machine's do not. */
+#ifndef AX_SIM_WORK_H
+#define AX_SIM_WORK_H
+
+#include "sim/procedure.h"
+
+typedef struct ax_transfer {
+  ax_procedure procedure;
+  uint32_t op;
+  uint32_t reads, writes; /* roots */
+} ax_transfer;
+
+typedef struct ax_work_op {
+  const char *name;     /* the primitive's; static */
+  const char *location; /* of the C call: borrowed from the plan; or NULL */
+  uint32_t line;
+  uint32_t transfer;    /* AX_NONE: it computes */
+  double flops, bytes, seconds;
+  const char *bound;
+} ax_work_op;
+
+typedef enum ax_work_kind { AX_WORK_COMPUTE, AX_WORK_TRANSFER, AX_WORK_LOOP, AX_WORK_NEXT } ax_work_kind;
+typedef struct ax_work_step {
+  ax_work_kind kind;
+  uint32_t op;
+  uint32_t await_first, await_count; /* transfers */
+  int64_t trips;   /* LOOP: at least 1 */
+  uint32_t target; /* NEXT: its LOOP */
+  const ax_op *of; /* while it is made */
+} ax_work_step;
+
+typedef struct ax_work {
+  ax_work_op *ops;
+  ax_work_step *steps;
+  ax_transfer *transfers;
+  uint32_t *awaits;
+  uint32_t op_count, op_capacity, step_count, step_capacity, transfer_count, transfer_capacity, await_count, await_capacity;
+  uint32_t loops; /* that stand in one another, at most */
+  bool at_least;  /* a loop goes on until a condition says so: one step of it was taken */
+  ax_arena arena; /* tables of pairs */
+} ax_work;
+
+/* Schedules are not made yet, but for kind, group, bytes, root and pairs. The plan is borrowed. *out is to be deinited, whatever is returned.
+   AX_ABSENT: messages. */
+AX_MUST_USE ax_status ax_work_make(const ax_plan *plan, const ax_place *place, ax_work *out);
+void ax_work_deinit(ax_work *work);
+
+#endif
