@@ -1,5 +1,6 @@
 /* A gather on a ring of devices, written as kernels are that do it (src/kernel/ring.h says how), with one fault at a time. The checker proves the one without, and finds
-   each fault: of one of the kinds that it has, with a schedule that can be gone again. Where one run in the machine's own order shows nothing, the checker alone does. */
+   each fault: of the kind that it has, with a schedule that can be gone again. Two thirds of them do not show when the kernel is evaluated, as it is run in one order alone.
+   AXLE_PROOFS=1 prints what is found. */
 #include "axle/axle.h"
 #include "axle/check.h"
 
@@ -204,24 +205,24 @@ static const struct {
     {FREE_BEFORE_SENT, "a slot is free before it has been sent on", 6, 2, "data race"},
     {FREE_BEFORE_USED, "a slot is free before it has been used", 6, 2, "data race"},
     {FREE_DOWNSTREAM, "the neighbour downstream is told of a free slot", 6, 2, "data race"},
-    {FREE_TWICE, "a slot is freed twice", 6, 2, "data race"},
+    {FREE_TWICE, "a slot is freed twice", 6, 2, "leaked semaphore"},
     {FREE_DROPPED, "a slot is not freed", 6, 2, "deadlock"},
     {FREE_LAST_TOO, "the last slot is freed too", 4, 2, "leaked semaphore"},
     {CAPACITY_SWAPPED, "capacity of the other side is asked for", 7, 2, "data race"},
     {RECEIVE_WRONG_SLOT, "the wrong slot is waited for", 6, 2, "deadlock"},
     {RECEIVE_WRONG_SIDE, "the other side is waited for", 5, 2, "data race"},
-    {RECEIVE_NOT_AWAITED, "an arrival is not waited for", 4, 2, "read of unset memory"},
+    {RECEIVE_NOT_AWAITED, "an arrival is not waited for", 4, 2, "data race"},
     {RECEIVED_IN_ONE, "one semaphore for the arrivals of all slots", 6, 2, "data race"},
     {SENT_NOT_AWAITED, "that a part has been read is not waited for", 6, 2, "data race"},
     {SENT_IN_PART, "half of its bytes are waited for", 6, 2, "leaked semaphore"},
     {SENT_AND_RECEIVED_SWAPPED, "what has been sent signals arrivals", 4, 2, "data race"},
-    {WRONG_NEIGHBOUR, "both ways lead to the right", 4, 2, "use after scope"},
+    {WRONG_NEIGHBOUR, "both ways lead to the right", 6, 2, "data race"},
     {WRONG_SLOT, "all parts go to the first slot", 6, 2, "data race"},
     {SLOT_CHANGED_WHILE_SENT, "a slot is changed while it is sent on", 4, 2, "data race"},
     {OWN_CHANGED_WHILE_SENT, "the own part is changed while it is sent", 2, 1, "data race"},
     {NO_FINAL_WAIT, "credits are not taken back at the end", 4, 2, "leaked semaphore"},
     {FINAL_WAIT_FOR_ALL, "one credit more is taken back than there is", 4, 2, "deadlock"},
-    {ONE_DEVICE_STOPS, "one device does not go on", 4, 2, "deadlock"},
+    {ONE_DEVICE_STOPS, "one device does not go on", 4, 2, "read of unset memory"},
 };
 
 static gather without(int n, int slots) {
@@ -246,38 +247,54 @@ static void test_right(void **state) {
 static void replays(const ax_program *program, const char *schedule) {
   ax_check_report *report;
   const ax_check_options options = {.replay = schedule};
-  if (ax_check(program, &options, &report) != AX_OK) { printf("REPLAY %s\n", ax_message()); return; }
+  TEST_OK(ax_check(program, &options, &report));
   ax_check_report_release(report);
 }
 
-static void finds(size_t r, bool show) {
+/* Evaluated, it ends, and with what the right one gives: the fault does not show. */
+static bool runs_well(const ax_program *program, int n) {
+  const ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){2 * n});
+  ax_tensor *in, *out = NULL;
+  TEST_OK(ax_tensor_create(&type, &in));
+  for (int i = 0; i < 2 * n; i++) test_set(in, i, i + 2);
+  bool well = ax_evaluate(program, &in, &out) == AX_OK;
+  for (int64_t i = 0; well && i < test_elems(out); i++) well = test_get(out, i) == (double)(i % (2 * n) + 2);
+  ax_tensor_release(in);
+  ax_tensor_release(out);
+  return well;
+}
+
+/* Whether it is found alone. */
+static bool finds(size_t r, bool show) {
   gather g = {.fault = rows[r].fault, .n = rows[r].n, .slot_count = rows[r].slots};
   ax_program *program = make(&g);
   ax_check_report *report;
   TEST_OK(ax_check(program, NULL, &report));
   const ax_check_kernel *found = &report->kernels[0];
   bool fits = false;
-  double seconds = found->seconds;
+  bool hidden = runs_well(program, g.n);
   for (uint32_t i = 0; i < found->finding_count; i++) fits = fits || strstr(rows[r].kinds, found->findings[i].kind) != NULL;
-  if (show && getenv("T")) for (uint32_t i = 0; i < found->finding_count; i++) printf("%s\n%s\n%s\n", found->findings[i].text, found->findings[i].schedule, found->findings[i].picture);
   if (show) {
-    printf("%-50s %.3f s ", rows[r].name, seconds);
+    printf("| %s | %d | %d | %s | ", rows[r].name, g.n, g.slot_count, hidden ? "nothing" : "it");
     for (uint32_t i = 0; i < found->finding_count; i++) printf("%s%s", i > 0 ? ", " : "", found->findings[i].kind);
-    printf("\n");
+    printf(" | %.4f |\n", found->seconds);
   }
-  if ((report->verdict != AX_WRONG || !fits) && !show) fail_msg("%s: %s %s", rows[r].name, found->how, found->finding_count > 0 ? found->findings[0].text : "");
+  if (report->verdict != AX_WRONG || !fits) fail_msg("%s: %s %s", rows[r].name, found->how, found->finding_count > 0 ? found->findings[0].text : "");
   for (uint32_t i = 0; i < found->finding_count; i++) replays(program, found->findings[i].schedule);
   ax_check_report_release(report);
   ax_program_release(program);
+  return hidden;
 }
 
 static void test_faults(void **state) {
   (void)state;
   bool show = getenv("AXLE_PROOFS") != NULL;
+  int hidden = 0;
   for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
     assert_int_equal(rows[r].fault, r + 1);
-    finds(r, show);
+    hidden += finds(r, show);
   }
+  assert_true(hidden >= 18);
   assert_int_equal(sizeof rows / sizeof rows[0], FAULTS - 1);
 }
 
