@@ -6,6 +6,7 @@
 #include "kernel/kernel.h"
 #include "support/cmocka.h"
 #include "support/pipelines.h"
+#include "support/run.h"
 #include "support/schedules.h"
 
 static void check_trial(const test_pipeline *t, uint32_t schedules) {
@@ -63,8 +64,27 @@ static void warps_on_planes(void **state) {
         check_trial(&(test_pipeline){.rank = 2, .grid = {planes[g][0], planes[g][1]}, .stages = stages, .wgs = wgs, .memory = stages % (wgs + 1), .manual = stages % 2 == 0, .carries = g % 2 == 0}, 5);
 }
 
+/* --- In the executor: under every policy, what the machine gives --- */
+
+static void executed(void **state) {
+  (void)state;
+  const test_pipeline some[] = {{.rank = 1, .grid = {5}, .stages = 2},
+                                {.rank = 2, .grid = {3, 5}, .stages = 3, .delay = 1, .late = 1},
+                                {.rank = 1, .grid = {6}, .stages = 2, .wgs = 1, .memory = 0, .carries = true},
+                                {.rank = 2, .grid = {4, 4}, .stages = 4, .delay = 2, .wgs = 3, .memory = 2},
+                                {.rank = 1, .grid = {7}, .stages = 3, .wgs = 2, .memory = -1, .manual = true, .carries = true}};
+  for (size_t i = 0; i < AX_COUNT(some); i++) {
+    ax_program *program = test_pipeline_program(&some[i]);
+    ax_tensor *in[3];
+    test_pipeline_operands(&some[i], in);
+    TEST_EVERY_WAY(program, in, 0);
+    for (int k = 0; k < 3; k++) ax_tensor_release(in[k]);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(on_lines), cmocka_unit_test(on_planes), cmocka_unit_test(late_operands), cmocka_unit_test(warps_on_lines),
-                                     cmocka_unit_test(warps_on_planes)};
+                                     cmocka_unit_test(warps_on_planes), cmocka_unit_test(executed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

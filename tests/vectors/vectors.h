@@ -27,7 +27,6 @@ typedef struct vector_case {
   const char *modes;  /* NULL: "vjg": values, jvp, gradient */
   double ulps;        /* how far results may be apart, in units of the dtype's epsilon; 0: 16 */
   bool scaled;        /* of the largest element of the result, or of 1 if that is larger, not of each */
-  bool kernel;        /* a kernel: by reference evaluation alone */
   const char *no_hlo; /* why this case has no StableHLO, or XLA other results; NULL: it has */
 } vector_case;
 
