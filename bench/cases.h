@@ -10,6 +10,7 @@ bench_case rows_in_scan, cache_in_scan;             /* updates.c */
 bench_case windows;                                 /* windows.c */
 bench_case at_once, ahead;                           /* threads.c */
 bench_case place;                                   /* placing.c */
+bench_case gathered_matmul, pipelined;              /* kernels.c */
 bench_case calls;                                   /* calls.c */
 bench_case scaling, reading, every_stage;           /* scaling.c */
 

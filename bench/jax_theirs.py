@@ -96,6 +96,20 @@ def collective(name, mebibytes):
     serve_function(body, elems // share, out_spec)
 
 
+def gathered_matmul(_, n):
+    n = int(n)
+    mesh = Mesh(np.array(jax.devices()), ("d",))
+    x = jax.device_put(np.ones((n, n), np.float32), NamedSharding(mesh, P("d")))
+    w = jax.device_put(np.ones((n, n), np.float32), NamedSharding(mesh, P(None, "d")))
+    f = jax.jit(shard_map(lambda x, w: lax.all_gather(x, "d", tiled=True) @ w, mesh=mesh, in_specs=(P("d"), P(None, "d")), out_specs=P(None, "d")))
+
+    def work(count):
+        for _ in range(count):
+            jax.block_until_ready(f(x, w))
+
+    serve(work)
+
+
 def repeated(name, size):
     elems = int(size) // 4
     length = SCAN if int(size) < 2**16 else SCAN // 10

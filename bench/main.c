@@ -27,6 +27,8 @@ static const struct {
     {"windows", windows, 1, "CASE"},
     {"cache_in_scan", cache_in_scan, 1, "STEPS"},
     {"place", place, 2, "put|move|read|read_in_place rows|columns|whole"},
+    {"gathered_matmul", gathered_matmul, 2, "kernel|plain N"},
+    {"pipelined", pipelined, 2, "kernel|plain copy|add|matmul"},
     {"calls", calls, 2, "COUNT each|sum"},
     {"scaling", scaling, 2, "FAMILY N"},
     {"reading", reading, 2, "FAMILY N"},

@@ -138,7 +138,14 @@ static bool crosses(const ax_code_step *step) {
   return false;
 }
 
-static ax_status add_step(ax_image_body *body, const ax_code_step *step, uint32_t *scope) {
+static uint32_t scope_of(const ax_image_body *body, const ax_code_step *step) {
+  const ax_run_scoped_params *params = step->eqn->params;
+  uint32_t count = params->scratch.count, root = count > 0 ? body->slots[step->kind == AX_STEP_OPEN ? step->out[0] : step->in[0]].root : 0, s = 0;
+  while (body->scopes[s].params != params || (count > 0 && body->scopes[s].first_root != root)) s++;
+  return s;
+}
+
+ax_status ax_image_add_step(ax_image_body *body, const ax_code_step *step) {
   ax_image_op op = {.kind = kind_of(body->code, step), .step = step};
   if (step->kind == AX_STEP_ACT && op.kind == AX_IMAGE_END) return AX_OK;
   if (step->kind == AX_STEP_VIEW && step->eqn->prim == &ax_prim_program_id)
@@ -149,10 +156,7 @@ static ax_status add_step(ax_image_body *body, const ax_code_step *step, uint32_
   if (op.kind == AX_IMAGE_EVAL && (step->in_count > AX_IMAGE_MOST || step->out_count > AX_IMAGE_MOST))
     return ax_error(AX_ABSENT, "an equation of more than %d operands or results in a kernel", AX_IMAGE_MOST);
   op.crosses = step->kind == AX_STEP_MOVE && crosses(step);
-  if (step->kind == AX_STEP_OPEN) op.scope = (*scope)++;
-  if (step->kind == AX_STEP_CLOSE)
-    for (uint32_t s = 0; s < body->scope_count; s++)
-      if (body->slots[step->in[0]].root == body->scopes[s].first_root) op.scope = s;
+  if (step->kind == AX_STEP_OPEN || step->kind == AX_STEP_CLOSE) op.scope = scope_of(body, step);
   return add_op(body, &op);
 }
 
@@ -170,18 +174,42 @@ static ax_status renumber(ax_image *image, ax_image_body *body, const uint32_t *
   return AX_OK;
 }
 
+/* Where jumps lead to. */
+static void find_targets(const ax_code *code, bool *is) {
+  for (uint32_t i = 0; i < code->step_count; i++) {
+    const ax_code_step *step = &code->steps[i];
+    bool jumps = step->kind == AX_STEP_JUMP || step->kind == AX_STEP_TEST || step->kind == AX_STEP_NEXT || step->kind == AX_STEP_ADVANCE;
+    if (jumps) is[step->target] = true;
+    for (uint32_t k = 0; step->kind == AX_STEP_SWITCH && k < step->target_count; k++) is[step->targets[k]] = true;
+  }
+}
+
+static ax_status add_steps(ax_image_body *body, ax_segments *segments, const bool *is_target, uint32_t *op_of) {
+  const ax_code *code = body->code;
+  for (uint32_t i = 0; i < code->step_count; i++) {
+    bool taken = false;
+    if (is_target[i]) AX_TRY(ax_segments_flush(segments));
+    op_of[i] = body->op_count;
+    AX_TRY(ax_segments_take(segments, &code->steps[i], &taken));
+    if (!taken) AX_TRY(ax_image_add_step(body, &code->steps[i]));
+  }
+  return AX_OK;
+}
+
 static ax_status make_ops(ax_image *image, ax_image_body *body, struct ax_runtime *compile) {
   const ax_code *code = body->code;
-  uint32_t *op_of = ax_alloc((code->step_count + 1) * sizeof op_of[0]), scope = 0;
-  if (op_of == NULL) return ax_out_of_memory(code->step_count * sizeof op_of[0]);
-  ax_status status = AX_OK;
-  (void)compile;
-  for (uint32_t i = 0; i < code->step_count && status == AX_OK; i++) {
-    op_of[i] = body->op_count;
-    status = add_step(body, &code->steps[i], &scope);
+  uint32_t *op_of = ax_alloc((code->step_count + 1) * sizeof op_of[0]);
+  bool *is_target = ax_calloc(code->step_count + (size_t)1, sizeof is_target[0]);
+  ax_segments segments = {.image = image};
+  ax_status status = op_of != NULL && is_target != NULL ? ax_segments_init(&segments, image, body, compile) : ax_out_of_memory(code->step_count * sizeof op_of[0]);
+  if (status == AX_OK) {
+    find_targets(code, is_target);
+    status = add_steps(body, &segments, is_target, op_of);
   }
   if (status == AX_OK) status = renumber(image, body, op_of);
+  ax_segments_deinit(&segments);
   ax_free(op_of);
+  ax_free(is_target);
   return status;
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "exec/straight.h"
 #include "kernel/run.h"
 #include "kernel/segment.h"
 #include "prim/prims.h"
@@ -132,6 +133,21 @@ static ax_status add(const ax_walk *w) {
   return status;
 }
 
+/* --- Segments --- */
+
+static void *place_of(const ax_walk *w, uint32_t slot) {
+  const ax_image_slot *of = &w->body->slots[slot];
+  return of->source == AX_SLOT_VIEW ? ax_core_view(w->core, slot) : ax_core_value(w->core, of);
+}
+
+static ax_status run_segment(const ax_walk *w) {
+  const ax_segment *segment = w->op->segment;
+  void *in[AX_IMAGE_MOST], *out[AX_IMAGE_MOST];
+  for (uint32_t i = 0; i < segment->in_count; i++) in[i] = place_of(w, segment->in[i]);
+  for (uint32_t k = 0; k < segment->out_count; k++) out[k] = place_of(w, segment->out[k]);
+  return ax_straight_run(segment->straight, in, out, w->core->segments);
+}
+
 /* --- Control --- */
 
 /* All are read before any is written. Only where a value that is read is one of those written before does that need room. */
@@ -194,7 +210,7 @@ static ax_status do_silent(const ax_walk *w, uint32_t *pc) {
   switch (op->kind) {
     case AX_IMAGE_EVAL: return evaluate(w);
     case AX_IMAGE_SCALAR: return compute(w);
-    case AX_IMAGE_SEGMENT: return AX_OK;
+    case AX_IMAGE_SEGMENT: return run_segment(w);
     case AX_IMAGE_SLICE: return slice(w);
     case AX_IMAGE_VIEW: same_view(w); return AX_OK;
     case AX_IMAGE_LOAD: load(w, ax_core_value(core, &w->body->slots[op->step->out[0]]), mask_of(w, 1), 2); return AX_OK;

@@ -1,0 +1,215 @@
+/* A program compiled as any other, whose instructions are all computations: they are done one after the other, by a frame that stands on the caller's
+   stack, with the run's table of parts in the caller's memory.
+
+   A result is made where it goes, but: one that is an input unchanged is copied; one that is equal to another, likewise; and one that goes where an
+   input is, which the plan does not know of, is made elsewhere and copied when nothing reads inputs any more. */
+#include "exec/straight.h"
+
+#include <string.h>
+
+#include "exec/compute.h"
+#include "exec/float_mode.h"
+
+typedef enum made { MADE_THERE, MADE_OF_INPUT, MADE_OF_RESULT, MADE_ASIDE } made;
+typedef struct result {
+  made how;
+  uint32_t part;  /* of the table, that is its memory; AX_NONE: an input's */
+  uint32_t of;    /* OF_INPUT, OF_RESULT: which */
+  bool aside;     /* OF_INPUT: through memory of its own, as it goes where another input is */
+  size_t aside_at, bytes;
+} result;
+
+struct ax_straight {
+  ax_executable *executable;
+  uint32_t *input_part; /* by input; AX_NONE: nothing depends on it */
+  uint32_t in_count, out_count;
+  result *results;
+  size_t iterations_at, scratch_at, kept_at, aside_at, bytes;
+};
+
+static size_t round_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* --- Making --- */
+
+static bool only_computes(const ax_executable *e) {
+  const ax_code *code = &e->codes[0];
+  for (uint32_t i = 0; i < code->instr_count; i++) {
+    const ax_instr_kind kind = code->instrs[i].kind;
+    bool computes = kind == AX_INSTR_KERNEL || kind == AX_INSTR_GEMM || kind == AX_INSTR_EVAL || kind == AX_INSTR_ROUTINE || kind == AX_INSTR_LOOP ||
+                    kind == AX_INSTR_ENTER || kind == AX_INSTR_NEXT;
+    if (!computes && !(kind == AX_INSTR_END && i + 1 == code->instr_count)) return false;
+  }
+  return e->devices == 1;
+}
+
+static result describe_result(const ax_executable *e, const uint32_t *in_place, uint32_t k) {
+  const ax_returned *r = &e->returned[k];
+  const ax_type *type = ax_program_out_type(e->program, k);
+  result made = {.how = MADE_THERE, .part = AX_NONE, .bytes = (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype)};
+  if (r->made == AX_NONE) {
+    made.how = MADE_OF_INPUT;
+    made.of = r->input;
+    made.aside = in_place[k] != AX_NONE && in_place[k] != r->input;
+    return made;
+  }
+  for (uint32_t before = 0; before < k; before++)
+    if (e->returned[before].made == r->made) {
+      made.how = MADE_OF_RESULT;
+      made.of = before;
+      return made;
+    }
+  const ax_result *of = &e->results[r->made];
+  if (of->donated != AX_NONE) {
+    made.of = e->kept[of->donated];
+    if (in_place[k] == made.of) return made;
+    made.how = MADE_OF_INPUT;
+    made.aside = in_place[k] != AX_NONE;
+    return made;
+  }
+  made.part = e->spaces[of->space].first;
+  if (in_place[k] != AX_NONE && (e->place[in_place[k]] != AX_NONE || e->is_passed[in_place[k]])) made.how = MADE_ASIDE;
+  return made;
+}
+
+static ax_status describe(ax_straight *s, const uint32_t *in_place) {
+  const ax_executable *e = s->executable;
+  s->in_count = e->in_count;
+  s->out_count = e->out_count;
+  s->results = ax_calloc(e->out_count + (size_t)1, sizeof s->results[0]);
+  s->input_part = ax_calloc(e->in_count + (size_t)1, sizeof s->input_part[0]);
+  if (s->results == NULL || s->input_part == NULL) return ax_out_of_memory(e->out_count * sizeof s->results[0]);
+  for (uint32_t i = 0; i < e->in_count; i++) s->input_part[i] = AX_NONE;
+  for (uint32_t p = 0; p < e->space_count; p++)
+    if (e->spaces[p].kind == AX_SPACE_INPUT) s->input_part[e->kept[e->spaces[p].index]] = e->spaces[p].first;
+  s->iterations_at = round_up(e->part_count * sizeof(void *));
+  s->scratch_at = round_up(s->iterations_at + (e->loop_count + (size_t)1 + e->region_count + AX_MAX_AXES) * sizeof(int64_t));
+  s->kept_at = s->scratch_at + round_up((size_t)e->spaces[e->scratch_space].bytes);
+  s->bytes = s->kept_at;
+  for (uint32_t p = 0; p < e->space_count; p++)
+    if (e->spaces[p].kind == AX_SPACE_KEPT) s->bytes += round_up(e->spaces[p].total);
+  for (uint32_t k = 0; k < e->out_count; k++) {
+    result *r = &s->results[k];
+    *r = describe_result(e, in_place, k);
+    r->aside_at = s->bytes;
+    if (r->how == MADE_ASIDE || r->aside) s->bytes += round_up(r->bytes);
+  }
+  return AX_OK;
+}
+
+/* As a compilation of its own, of which nobody is told. */
+static ax_status build(ax_executable *e, const ax_compile_options *options) {
+  ax_laid laid = {0};
+  ax_float_mode caller = ax_float_mode_enter();
+  ax_status status = ax_program_lay_out(e->program, false, &laid);
+  if (status == AX_OK) status = ax_executable_build(e, &laid, options);
+  ax_laid_deinit(&laid);
+  ax_float_mode_leave(caller);
+  return status;
+}
+
+static ax_status choose_donated(const ax_program *program, const uint32_t *in_place, uint32_t **inputs, ax_args *out) {
+  bool *is = ax_calloc(program->in_count + (size_t)1, sizeof is[0]);
+  *inputs = ax_calloc(program->in_count + (size_t)1, sizeof (*inputs)[0]);
+  *out = (ax_args){0};
+  if (is == NULL || *inputs == NULL) {
+    ax_free(is);
+    return ax_out_of_memory(program->in_count * sizeof (*inputs)[0]);
+  }
+  for (uint32_t k = 0; k < program->out_count; k++)
+    if (in_place[k] != AX_NONE) is[in_place[k]] = true;
+  for (uint32_t i = 0; i < program->in_count; i++)
+    if (is[i]) (*inputs)[out->count++] = i;
+  out->list = *inputs;
+  ax_free(is);
+  return AX_OK;
+}
+
+ax_status ax_straight_create(ax_runtime *runtime, ax_program *program, const uint32_t *in_place, ax_straight **out) {
+  *out = NULL;
+  ax_straight *s = ax_calloc(1, sizeof *s);
+  uint32_t *inputs = NULL;
+  ax_compile_options options = {0};
+  ax_status status = s != NULL ? choose_donated(program, in_place, &inputs, &options.donate) : ax_out_of_memory(sizeof *s);
+  if (status == AX_OK && (s->executable = ax_executable_create(runtime, program)) == NULL) status = ax_out_of_memory(sizeof *s->executable);
+  if (status == AX_OK) status = build(s->executable, &options);
+  bool able = status == AX_OK && only_computes(s->executable);
+  if (able) status = describe(s, in_place);
+  ax_free(inputs);
+  if (able && status == AX_OK) *out = s;
+  else ax_straight_release(s);
+  return status;
+}
+
+void ax_straight_release(ax_straight *s) {
+  if (s == NULL) return;
+  if (s->executable != NULL) ax_executable_destroy(s->executable);
+  ax_free(s->results);
+  ax_free(s->input_part);
+  ax_free(s);
+}
+
+size_t ax_straight_bytes(const ax_straight *s) { return s->bytes; }
+
+/* --- Running --- */
+
+static void fill_parts(const ax_straight *s, void *const *in, void *const *out, char *work, unsigned char **part) {
+  const ax_executable *e = s->executable;
+  size_t kept = s->kept_at;
+  for (uint32_t p = 0; p < e->space_count; p++) {
+    const ax_part_space *space = &e->spaces[p];
+    if (space->kind == AX_SPACE_CONST) part[space->first] = e->constants;
+    if (space->kind == AX_SPACE_SCRATCH) part[space->first] = (unsigned char *)work + s->scratch_at;
+    if (space->kind != AX_SPACE_KEPT) continue;
+    part[space->first] = (unsigned char *)work + kept;
+    kept += round_up(space->total);
+  }
+  for (uint32_t i = 0; i < s->in_count; i++)
+    if (s->input_part[i] != AX_NONE) part[s->input_part[i]] = in[i];
+  for (uint32_t k = 0; k < s->out_count; k++) {
+    const result *r = &s->results[k];
+    if (r->part != AX_NONE) part[r->part] = (unsigned char *)(r->how == MADE_ASIDE ? (void *)(work + r->aside_at) : out[k]);
+  }
+}
+
+/* Those that go where an input is come last of those made of inputs, and what is equal to another result after all. */
+static void finish(const ax_straight *s, void *const *in, void *const *out, char *work) {
+  for (uint32_t k = 0; k < s->out_count; k++)
+    if (s->results[k].how == MADE_OF_INPUT && s->results[k].aside) memcpy(work + s->results[k].aside_at, in[s->results[k].of], s->results[k].bytes);
+  for (uint32_t k = 0; k < s->out_count; k++) {
+    const result *r = &s->results[k];
+    if (r->how == MADE_OF_INPUT && !r->aside && out[k] != in[r->of]) memcpy(out[k], in[r->of], r->bytes);
+  }
+  for (uint32_t k = 0; k < s->out_count; k++)
+    if (s->results[k].how == MADE_ASIDE || s->results[k].aside) memcpy(out[k], work + s->results[k].aside_at, s->results[k].bytes);
+  for (uint32_t k = 0; k < s->out_count; k++)
+    if (s->results[k].how == MADE_OF_RESULT) memcpy(out[k], out[s->results[k].of], s->results[k].bytes);
+}
+
+ax_status ax_straight_run(const ax_straight *s, void *const *in, void *const *out, void *work) {
+  const ax_executable *e = s->executable;
+  const ax_code *code = &e->codes[0];
+  unsigned char **part = work;
+  int64_t *words = (int64_t *)(void *)((char *)work + s->iterations_at);
+  fill_parts(s, in, out, work, part);
+  memset(words, 0, s->scratch_at - s->iterations_at);
+  ax_frame frame = {.code = code, .part = part, .iteration = words, .entered = words + e->loop_count + 1, .coordinates = words + e->loop_count + 1 + e->region_count};
+  ax_status status = AX_OK;
+  for (uint32_t pc = 0; status == AX_OK && pc < code->instr_count;) {
+    const ax_instr *instr = &code->instrs[pc++];
+    switch (instr->kind) {
+      case AX_INSTR_EVAL: status = ax_compute_eval(e, &frame, instr, 0); break;
+      case AX_INSTR_LOOP:
+        frame.iteration[instr->loop] = 0;
+        if (instr->trips == 0) pc = instr->target;
+        break;
+      case AX_INSTR_NEXT:
+        if (++frame.iteration[instr->loop] < instr->trips) pc = instr->target;
+        break;
+      case AX_INSTR_ENTER:
+      case AX_INSTR_END: break;
+      default: status = ax_compute_failed(instr, ax_compute(&frame, instr)); break;
+    }
+  }
+  finish(s, in, out, work);
+  return status;
+}
