@@ -4,7 +4,7 @@
 #   tests/noun_test.c       tests/noun        the same, with tests/noun/*.c; tests/support/*.c are linked into both
 #   tests/noun_test.sh      tests/noun        sh; $AXLE is the command, $AXLE_BUILD the build folder
 #   tests/cxx/*.cc          tests/cxx         one program over axle.hpp; tests/cxx_other is the same by another compiler, where there is one
-#   examples/noun.c         examples/noun     succeeds; examples/noun.cc is examples/noun_cc; likewise examples/tutorial/noun.c
+#   examples/noun.c         examples/noun     succeeds; examples/noun.cc is examples/noun_cc; likewise examples/tutorial/noun.c, examples/kernels/noun.c
 #   the house's own checks  house/...         once, not under sanitizers
 
 set(sanitizer_settings
@@ -127,6 +127,11 @@ endforeach()
 foreach(source ${tutorial_sources})
   cmake_path(GET source STEM name)
   axle_test(examples/tutorial/${name} $<TARGET_FILE:tutorial_${name}>)
+endforeach()
+
+foreach(source ${kernel_example_sources})
+  cmake_path(GET source STEM name)
+  axle_test(examples/kernels/${name} $<TARGET_FILE:kernels_${name}>)
 endforeach()
 
 # --- The house ---
