@@ -226,7 +226,7 @@ static void check_linear(const test_instance *instance) {
 
 static void each_instance(const test_variety *variety, void (*check)(const test_instance *)) {
   for (size_t i = 0; i < test_sample_count; i++) {
-    if (test_samples[i].own_derivative || test_samples[i].kernel) continue;
+    if (test_samples[i].own_derivative) continue;
     test_instances instances = test_instances_of(&test_samples[i], variety);
     for (uint32_t k = 0; k < instances.count; k++)
       if (tangent_set(instances.v[k].program) != 0) check(&instances.v[k]);

@@ -136,7 +136,6 @@ static void pool_deinit(pool *p) {
 static void transforms(void **state) {
   (void)state;
   for (size_t i = 0; i < test_sample_count; i++) {
-    if (test_samples[i].kernel) continue;
     test_instances instances = test_instances_of(&test_samples[i], &test_in_f64);
     for (uint32_t k = 0; k < instances.count; k++) add_transforms(&instances.v[k]);
     test_instances_release(&instances);

@@ -159,7 +159,7 @@ typedef struct ax_kernel_options {
   uint32_t alias_count;
   const uint32_t (*aliases)[2]; /* (operand, result): they are one memory; the operand is used up */
   const char *target;    /* of capacities and alignment: "tpu-like", "h200", or the text of one (ax_target_parse); NULL: no limits */
-  bool interpret;        /* as a plain program: no cores, no copies under way. AX_INVALID_ARGUMENT where the body synchronises */
+  bool interpret;        /* run as a plain program: cores one after the other, copies done when they are started. AX_INVALID_ARGUMENT where one waits for another */
   bool debug;            /* the kernel's text is printed when it is compiled, by ax_runtime_options.print */
   double flops, bytes, transcendentals; /* cost estimate; 0: counted */
   const char *metadata;  /* "key=value, .."; carried along */

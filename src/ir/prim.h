@@ -296,13 +296,20 @@ typedef struct ax_block_args {
   ax_value *out;
 } ax_block_args;
 
+/* --- rename: a program that an equation holds, whose values have no layouts, in the environment of the whole mesh. --- */
+typedef struct ax_rename_args {
+  const ax_program *program;
+  const ax_mesh *from, *to; /* the environments of the equation: that it has, and the whole mesh */
+  const ax_axes *parts;     /* by axis of `from`: those of `to` that it is made of, major first */
+} ax_rename_args;
+
 enum { AX_AS_OPERANDS = -2 }; /* of out_count below */
 
 struct ax_lower;    /* loop/lower.h */
 struct ax_hlo;      /* hlo/hlo.h */
 struct ax_hlo_form; /* hlo/hlo.h */
 
-/* No rule but `prune`, `ungroup` and `block` is NULL: a shared one (prim/rules.h) or the matching `ax_absent_*`. */
+/* No rule but `prune`, `ungroup`, `block` and `rename` is NULL: a shared one (prim/rules.h) or the matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
   ax_prim_kind kind;
@@ -340,6 +347,7 @@ struct ax_prim {
   void (*ungroup)(const ax_ungroup_args *args);  /* of a COLLECTIVE that takes groups; NULL: its axes have none */
   void (*shard)(const ax_shard_args *args);
   void (*block)(const ax_block_args *args); /* NULL: on blocks it is bound with the same parameters */
+  ax_status (*rename)(const ax_rename_args *args, ax_program **out); /* NULL: its programs are rebuilt, with layouts */
   ax_status (*lower)(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
   ax_status (*hlo)(struct ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */
 };

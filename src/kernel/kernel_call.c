@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "ir/number.h"
+#include "kernel/discharge.h"
 #include "kernel/kernel_call.h"
 #include "kernel/scratch.h"
 #include "kernel/target.h"
@@ -378,6 +379,8 @@ static ax_status infer(const ax_infer_args *args) {
   }
   AX_TRY(check_threads(args));
   AX_TRY(ax_target_check(params));
+  if (params->interpret && ax_kernel_plain(params) != AX_OK)
+    return ax_error_context(AX_INVALID_ARGUMENT, "interpret runs a kernel as a plain program: ");
   for (uint32_t k = 0; k < args->out_count; k++) args->out[k] = params->outs.v[k];
   return AX_OK;
 }
@@ -397,19 +400,13 @@ static ax_status spread(const ax_infer_args *args) {
   return AX_OK;
 }
 
-/* --- differs, lower --- */
+/* --- differs --- */
 
 static void differs(const ax_differs_args *args) {
   ax_axis_set all = ax_kernel_named(args->eqn->params);
   for (uint32_t i = 0; i < args->eqn->in_count; i++) all |= args->in[i];
   for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] = all;
 }
-
-static void absent_jvp(const ax_jvp_args *args) {
-  ax_fail(ax_error(AX_ABSENT, "%s has no derivative here; ax_custom_vjp gives it one", args->eqn->prim->name));
-}
-
-static void absent_batch(const ax_batch_args *args) { ax_fail(ax_error(AX_ABSENT, "%s has no batch rule", args->eqn->prim->name)); }
 
 /* --- The record --- */
 
@@ -443,7 +440,7 @@ static const ax_param params[] = {{"name", AX_PARAM_TEXT, offsetof(ax_kernel_par
 const ax_prim ax_prim_kernel_call = {
     .name = "kernel_call", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs, .outside = outside,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_kernel_params),
-    .infer = infer, .spread = spread, .eval = ax_kernel_eval, .differs = differs, .jvp = absent_jvp, .linearize = absent_jvp,
-    .transpose = ax_absent_transpose, .batch = absent_batch, .simplify = ax_simplify_nothing, .prune = ax_prune_nothing, .shard = ax_shard_whole,
-    .lower = ax_kernel_call_lower, .hlo = ax_absent_hlo,
+    .infer = infer, .spread = spread, .eval = ax_kernel_call_eval, .differs = differs, .jvp = ax_kernel_call_jvp, .linearize = ax_kernel_call_linearize,
+    .transpose = ax_kernel_call_transpose, .batch = ax_kernel_call_batch, .simplify = ax_simplify_nothing, .prune = ax_kernel_call_prune, .shard = ax_shard_whole,
+    .rename = ax_kernel_call_rename, .lower = ax_kernel_call_lower, .hlo = ax_kernel_call_hlo,
 };

@@ -145,6 +145,7 @@ ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_
   work w = {.lower = lower, .eqn = eqn, .params = eqn->params, .cores = {.rules = &rules, .came = AX_NONE, .all_came = AX_NONE, .done = AX_NONE, .all_done = AX_NONE}};
   ax_image *image;
   ax_cores *cores;
+  if (w.params->interpret) return ax_kernel_call_lower_plain(lower, eqn, in, out);
   AX_TRY(find_axes(&w));
   AX_TRY(make_lists(&w));
   AX_TRY(ax_image_written(eqn, w.types, &plan->mesh, w.written));

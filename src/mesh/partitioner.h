@@ -7,7 +7,6 @@
      layouts.c      what of this holds for the operands and results of equations that hold programs
      rebuild.c      the walk that makes the per-device program
      operation.c    single operations in it, on blocks
-     kernels.c      what kernels hold, on that mesh
      halo.c         what windows see of their neighbours' blocks
 
    Layouts are pointers: equal ones are the same, and NULL is whole. Whoever finds that there is no memory fails the trace. */
@@ -133,8 +132,6 @@ ax_held *ax_held_alloc(ax_partitioner *p, const ax_program *program);
 /* An equation of one operation on blocks, laid out so that little has to be moved; lies: as ax_propagated. The names of axes in its parameters are those
    of the whole mesh. */
 void ax_bind_operation(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held);
-/* A program that a kernel holds, on the whole mesh; borrowed. NULL: the trace has failed. (kernels.c) */
-ax_program *ax_kernel_program_here(ax_partitioner *p, const ax_scope *s, ax_program *program);
 /* The equations of `program`, bound in the trace in progress. held: by value; those of the inputs are set. */
 void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program, ax_held *held);
 

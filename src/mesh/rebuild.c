@@ -184,9 +184,34 @@ static ax_program *called_body(ax_partitioner *p, const ax_scope *s, binding *b,
   return made->program;
 }
 
+/* Whether the whole mesh has these axes, and no others. */
+static bool is_whole(const ax_partitioner *p, const ax_scope *s) {
+  bool same = s->axes.count == p->mesh.count;
+  for (uint32_t i = 0; same && i < s->axes.count; i++)
+    same = !s->axes.axis[i].automatic && s->runs[i].count == 1 && s->runs[i].axis[0] == i && strcmp(s->axes.axis[i].name, p->mesh.axis[i].name) == 0;
+  return same;
+}
+
+/* A program without layouts, in the names of the whole mesh; borrowed. NULL: the trace has failed. */
+static ax_program *renamed(ax_partitioner *p, const ax_scope *s, const ax_prim *prim, ax_program *program) {
+  if (is_whole(p, s)) return program;
+  ax_memo_entry *entry = ax_memo_ask(&p->memo, "renamed", program, &s, sizeof s);
+  if (entry == NULL) ax_fail(ax_out_of_memory(sizeof s));
+  if (entry == NULL || entry->known) return entry != NULL ? entry->made[0] : NULL;
+  ax_axes parts[AX_MAX_AXES];
+  for (uint32_t i = 0; i < s->axes.count; i++) {
+    const ax_axes own = ax_axis_set_names((ax_axis_set)1 << i, &s->axes);
+    parts[i] = ax_scope_names(p, s, &own);
+  }
+  ax_status status = prim->rename(&(ax_rename_args){program, &s->axes, &p->mesh, parts}, &entry->made[0]);
+  if (status != AX_OK) ax_fail(status);
+  entry->known = status == AX_OK;
+  return entry->made[0];
+}
+
 static ax_program *program_here(ax_partitioner *p, const ax_scope *s, binding *b, ax_program *program) {
   const ax_prim *prim = b->eqn->prim;
-  if (prim->outside != NULL) return ax_kernel_program_here(p, s, program);
+  if (prim->rename != NULL) return renamed(p, s, prim, program);
   if (prim == &ax_prim_closed_call || prim == &ax_prim_checkpoint) return called_body(p, s, b, program);
   if (prim == &ax_prim_scan) return scan_body(p, s, b);
   if (prim == &ax_prim_while) return while_program(p, s, b, program, program == ((const ax_while_params *)b->eqn->params)->cond);

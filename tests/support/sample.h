@@ -20,7 +20,7 @@ typedef struct test_sample {
   bool own_derivative;        /* backwards alone, and its own (src/prim/custom_test.c) */
   bool two_sides;             /* a member of its axes is no member of a batch */
   bool no_batch;              /* there is no batch rule */
-  bool kernel;                /* it is a step in a kernel, which the machine runs and src/kernel tests: none of the rules here are the step's */
+  bool kernel;                /* it is a kernel, or a step in one, whose axes are those of the text */
 } test_sample;
 
 extern const test_sample test_samples[];

@@ -64,7 +64,7 @@
 #define LOAD "a:T[4] = ref_load[masked=false] x "
 #define STORE " = ref_store[masked=false] y a"
 #define STEP(prim_, ...) \
-  { .prim = prim_, .text = KERNEL(__VA_ARGS__), .forward_only = true, .no_batch = true, .two_sides = true, .kernel = true }
+  { .prim = prim_, .text = KERNEL(__VA_ARGS__), .linear = "x", .kernel = true }
 #define COPY(received, sent, barrier, predicate, grouped) \
   "copy_start[axes=() logical=false received=" received " sent=" sent " barrier=" barrier " predicate=" predicate " grouped=" grouped "] "
 
@@ -700,7 +700,7 @@ const test_sample test_samples[] = {
            "scratch=() arrivals=() scratch_cores=() aliases=() target=\"\" metadata=\"\" compiler_params=\"\" interpret=false debug=false collective_id=0 "
            "flops=0 bytes=0 transcendentals=0 bodies=({ lambda x:ref<T[2] vmem> y:ref<T[4] vmem>. let i:s32[] = O[dimension=0] j:s32[] = mul i 2:s32[] "
            "r:ref<T[2] vmem> = ref_slice[sizes=(2) strides=()] y j a:T[2] = ref_load[masked=false] x = ref_store[masked=false] r a in () })] x in (z) }",
-           .forward_only = true, .two_sides = true, .no_batch = true, .kernel = true),
+           .linear = "x", .kernel = true),
     STEP("set_max_registers", "", "", "", " = O[count=40 increase=false]" LOAD STORE),
     STEP("trace_begin", "", "", "", " = O[name=\"load\"] " LOAD " = trace_end[name=\"\"]" STORE),
     STEP("trace_end", "", "", "", " = trace_begin[name=\"load\"] " LOAD " = O[name=\"\"]" STORE),

@@ -1,0 +1,361 @@
+/* Kernels as plain programs: cores one after the other, the points of a grid in a loop, blocks by dynamic slices.
+
+     for each core of each body                                              scratch: new
+       for each point of the grid, in row-major order                        results, scratch and what else is written come round
+         block = dynamic_slice operand, index_map(point) * shape
+         body
+         result = dynamic_update_slice result, block, ..
+
+   This is one of the schedules of a kernel in which no core waits for another, and all of them come to the same where ax_check finds nothing. So
+   interpret runs it, and what is known of plain programs is known of such kernels: derivatives, StableHLO.
+   Operands whose blocks stick out are padded, and results cut. The blocks of a result begin as what is there, so that a block that is come to again
+   goes on; a result that is one memory with an operand begins as that. */
+#include "kernel/discharge.h"
+
+#include <string.h>
+
+#include "prim/prims.h"
+
+/* --- What cannot be --- */
+
+/* How many cores run the body. */
+static int64_t cores_of(const ax_kernel_params *params, uint32_t b) {
+  const ax_mesh *axes = &params->bodies.v[b]->axes;
+  int64_t count = 1;
+  for (uint32_t i = axes->count - (uint32_t)params->core_axes.v[b]; i < axes->count; i++) count *= axes->axis[i].size;
+  return count;
+}
+
+static bool has_others(const ax_kernel_params *params) { return params->bodies.count > 1 || cores_of(params, 0) > 1; }
+
+static bool orders(const ax_prim *prim) {
+  return prim == &ax_prim_semaphore_signal || prim == &ax_prim_semaphore_wait || prim == &ax_prim_semaphore_read ||
+         prim == &ax_prim_barrier_arrive || prim == &ax_prim_barrier_wait;
+}
+
+static ax_status refuse(const ax_kernel_params *params, const ax_eqn *eqn, const char *why) {
+  return ax_error(AX_ABSENT, "kernel \"%s\" is no plain program: %s%s%s, %s", params->name, eqn->prim->name, eqn->location != NULL ? " at " : "",
+                  eqn->location != NULL ? eqn->location : "", why);
+}
+
+static ax_status look(const ax_kernel_params *params, const ax_program *program, bool others) {
+  const ax_program *nested;
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    if (eqn->prim == &ax_prim_semaphore_signal || eqn->prim == &ax_prim_copy_start) {
+      const ax_core_params *to = eqn->params;
+      if (to->logical || to->axes.count > 0) return refuse(params, eqn, "which goes to another core or device");
+    }
+    if (others && orders(eqn->prim)) return refuse(params, eqn, "at which its cores wait for one another");
+    if (others && eqn->prim == &ax_prim_run_scoped && ((const ax_run_scoped_params *)eqn->params)->along.count > 0)
+      return refuse(params, eqn, "whose scratch several cores have together");
+    for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(look(params, nested, others));
+  }
+  return AX_OK;
+}
+
+/* Semaphores that several cores have are for waiting for one another, whoever signals them. */
+static ax_status check_scratch(const ax_kernel_params *params) {
+  for (uint32_t i = 0; i < params->scratch.count; i++) {
+    bool shared = params->threads.count > 0 || (params->scratch_cores.count > 0 && strcmp(params->scratch_cores.name[i], AX_SCRATCH_DEVICE) == 0);
+    if (shared && params->scratch.v[i].form != AX_REF)
+      return ax_error(AX_ABSENT, "kernel \"%s\" is no plain program: its cores have scratch %u, %s, together", params->name, i,
+                      ax_type_string(&params->scratch.v[i], NULL));
+  }
+  return AX_OK;
+}
+
+ax_status ax_kernel_plain(const ax_kernel_params *params) {
+  bool others = has_others(params);
+  if (others) AX_TRY(check_scratch(params));
+  for (uint32_t b = 0; b < params->bodies.count; b++) AX_TRY(look(params, params->bodies.v[b], others));
+  return AX_OK;
+}
+
+/* --- Operands and results --- */
+
+typedef struct cut { /* an operand or a result, as bodies get it */
+  const ax_content_view *whole, *block; /* block: the same where it is not cut */
+  const ax_type *shape;  /* of blocks; NULL: it is not cut */
+  const ax_program *map;
+  ax_value starts[AX_MAX_RANK]; /* of the block of the point at hand */
+  bool result;
+} cut;
+
+typedef struct kernel {
+  ax_discharge d;
+  const ax_kernel_params *params;
+  const ax_value *consts;
+  cut *cuts; /* by operand and result */
+  uint32_t operand_count, cut_count;
+  const ax_content_view **scratch;
+  uint32_t body; /* at hand */
+  const bool *written; /* which of its inputs it writes */
+  ax_carried by_core, by_point;
+} kernel;
+
+/* At least as many blocks as reach its end. */
+static void round_up(int64_t *dims, const ax_type *type, const ax_type *shape) {
+  for (uint32_t d = 0; d < type->rank; d++) {
+    int64_t block = shape->dims[d], rest = type->dims[d] % block, rounded = rest == 0 ? type->dims[d] : type->dims[d] - rest + block;
+    if (rounded > dims[d]) dims[d] = rounded;
+  }
+}
+
+static ax_value widened(kernel *k, ax_value x, const ax_type *type, const int64_t *dims) {
+  int64_t none[AX_MAX_RANK] = {0}, high[AX_MAX_RANK];
+  bool same = true;
+  for (uint32_t d = 0; d < type->rank; d++) {
+    high[d] = dims[d] - type->dims[d];
+    same = same && high[d] == 0;
+  }
+  ax_type scalar = ax_array_type(type->dtype, 0, NULL);
+  return same ? x : ax_pad(x, ax_content_unset(&k->d, &scalar), none, high, none);
+}
+
+/* The operand that result r is one memory with; AX_NONE. */
+static uint32_t aliased(const ax_kernel_params *params, uint32_t r) {
+  for (uint32_t a = 0; a < params->aliases.count; a++)
+    if (params->aliases.v[a][1] == r) return (uint32_t)params->aliases.v[a][0];
+  return AX_NONE;
+}
+
+static void find_shapes(kernel *k) {
+  const ax_kernel_params *p = k->params;
+  for (uint32_t i = 0; i < p->blocked.count; i++) {
+    cut *c = &k->cuts[p->blocked.v[i][0]];
+    c->shape = &p->block_shapes.v[i];
+    c->map = p->index_maps.v[p->blocked.v[i][1]];
+  }
+}
+
+/* Memory with `x` in it, wide enough for the blocks of both that have it; b NULL: one has it. */
+static void add_whole(kernel *k, cut *a, cut *b, const ax_type *type, ax_value x) {
+  int64_t dims[AX_MAX_RANK];
+  memcpy(dims, type->dims, sizeof dims);
+  if (a->shape != NULL) round_up(dims, type, a->shape);
+  if (b != NULL && b->shape != NULL) round_up(dims, type, b->shape);
+  ax_type wide = ax_ref_type(AX_SPACE_ANY, type->dtype, type->rank, dims);
+  a->whole = ax_content_add(&k->d, &wide, ax_discharge_spread(&k->d, widened(k, x, type, dims)));
+  if (b != NULL) b->whole = a->whole;
+}
+
+static void add_memories(kernel *k, const ax_type *in, const ax_value *given) {
+  const ax_kernel_params *p = k->params;
+  find_shapes(k);
+  for (uint32_t i = 0; i < k->operand_count && !ax_failed(); i++) {
+    cut *result = NULL;
+    for (uint32_t r = 0; r < p->outs.count; r++)
+      if (aliased(p, r) == i) result = &k->cuts[k->operand_count + r];
+    add_whole(k, &k->cuts[i], result, &in[i], given[i]);
+  }
+  for (uint32_t r = 0; r < p->outs.count && !ax_failed(); r++) {
+    cut *c = &k->cuts[k->operand_count + r];
+    c->result = true;
+    if (c->whole == NULL) add_whole(k, c, NULL, &p->outs.v[r], ax_content_unset(&k->d, &p->outs.v[r]));
+  }
+  for (uint32_t i = 0; i < k->cut_count && !ax_failed(); i++)
+    k->cuts[i].block = k->cuts[i].shape == NULL ? k->cuts[i].whole : ax_content_add(&k->d, &p->blocks.v[i], ax_poison);
+  for (uint32_t i = 0; i < p->scratch.count && !ax_failed(); i++) k->scratch[i] = ax_content_add(&k->d, &p->scratch.v[i], ax_poison);
+}
+
+/* --- A point of the grid --- */
+
+/* A number per dimension of `sizes`, row-major; `number` is an integer scalar. */
+static void take_apart(const ax_discharge *d, ax_value number, uint32_t count, const int64_t *sizes, ax_value *out) {
+  for (uint32_t i = count; i-- > 0;) {
+    ax_value above = i > 0 ? ax_div(number, ax_integer(sizes[i])) : ax_poison;
+    ax_value rest = i > 0 ? ax_sub(number, ax_mul(above, ax_integer(sizes[i]))) : number;
+    out[i] = ax_discharge_spread(d, ax_convert_element_type(rest, AX_S32));
+    number = above;
+  }
+}
+
+static void take_block(kernel *k, cut *c) {
+  ax_discharge *d = &k->d;
+  uint32_t rank = c->shape->rank;
+  ax_value numbers[AX_MAX_RANK];
+  ax_discharge_value in[AX_MAX_RANK];
+  for (uint32_t i = 0; i < c->map->in_count; i++) in[i] = (ax_discharge_value){.value = d->ids[i]};
+  ax_discharge_program(d, c->map, in, numbers);
+  for (uint32_t i = 0; i < rank && !ax_failed(); i++)
+    c->starts[i] = ax_discharge_spread(d, ax_mul(numbers[i], ax_integer(c->shape->dims[i])));
+  if (ax_failed()) return;
+  ax_value block = ax_dynamic_slice(ax_content_read(d, c->whole), c->starts, c->shape->dims);
+  ax_content_write(d, c->block, ax_reshape(block, c->block->type.rank, c->block->type.dims));
+}
+
+static void put_block(kernel *k, const cut *c) {
+  ax_value block = ax_reshape(ax_content_read(&k->d, c->block), c->shape->rank, c->shape->dims);
+  ax_content_write(&k->d, c->whole, ax_dynamic_update_slice(ax_content_read(&k->d, c->whole), block, c->starts));
+}
+
+static void do_point(kernel *k, ax_value number) {
+  const ax_kernel_params *p = k->params;
+  uint32_t consts = (uint32_t)p->consts;
+  const ax_program *body = p->bodies.v[k->body];
+  ax_discharge_value *in = ax_trace_alloc((body->in_count + 1) * sizeof in[0]);
+  ax_value *ids = ax_trace_alloc((p->grid.count + 1) * sizeof ids[0]);
+  if (ax_failed()) return;
+  take_apart(&k->d, number, p->grid.count, p->grid.v, ids);
+  k->d.ids = ids;
+  for (uint32_t i = 0; i < k->cut_count && !ax_failed(); i++)
+    if (k->cuts[i].shape != NULL) take_block(k, &k->cuts[i]);
+  for (uint32_t i = 0; i < body->in_count; i++) {
+    if (i < consts) in[i].value = k->consts[i];
+    else in[i].view = i < consts + k->cut_count ? k->cuts[i - consts].block : k->scratch[i - consts - k->cut_count];
+  }
+  if (!ax_failed()) ax_discharge_program(&k->d, body, in, NULL);
+  for (uint32_t i = k->operand_count; i < k->cut_count && !ax_failed(); i++)
+    if (k->cuts[i].shape != NULL) put_block(k, &k->cuts[i]);
+}
+
+/* --- Loops --- */
+
+typedef struct loop {
+  kernel *k;
+  const ax_carried *carried;
+  void (*turn)(kernel *k, ax_value number);
+} loop;
+
+/* (contents, number) -> (contents) */
+static AX_BODY(do_turn) {
+  const loop *l = context;
+  ax_value *content = l->k->d.content;
+  for (uint32_t c = 0; c < l->carried->count; c++) content[l->carried->memory[c]] = in[c];
+  l->turn(l->k, in[l->carried->count]);
+  for (uint32_t c = 0; c < l->carried->count && !ax_failed(); c++) out[c] = l->k->d.content[l->carried->memory[c]];
+}
+
+/* Numbers are what the loop goes over, and are not carried, so that it is linear in what its body is linear in. */
+static void repeat(kernel *k, int64_t count, const ax_carried *carried, void (*turn)(kernel *k, ax_value number)) {
+  loop l = {k, carried, turn};
+  if (count == 1) {
+    turn(k, ax_full_i64(AX_S32, 0, NULL, 0));
+    return;
+  }
+  ax_value *contents = ax_trace_alloc((carried->count + 1) * sizeof contents[0]);
+  if (contents == NULL) return;
+  for (uint32_t c = 0; c < carried->count; c++) contents[c] = k->d.content[carried->memory[c]];
+  contents[carried->count] = ax_iota(count <= INT32_MAX ? AX_S32 : AX_S64, 1, &count, 0);
+  ax_scan(AX_CLOSURE(do_turn, carried->count + 1, carried->count, &l), carried->count, count, false, contents, contents);
+  for (uint32_t c = 0; c < carried->count && !ax_failed(); c++) k->d.content[carried->memory[c]] = ax_discharge_spread(&k->d, contents[c]);
+}
+
+static void carry(ax_carried *carried, uint32_t memory) {
+  for (uint32_t c = 0; c < carried->count; c++)
+    if (carried->memory[c] == memory) return;
+  carried->memory[carried->count++] = memory;
+}
+
+/* What comes round from one point to the next, and from one core. */
+static void find_carried(kernel *k) {
+  uint32_t first = (uint32_t)k->params->consts;
+  k->by_core.count = 0;
+  for (uint32_t i = 0; i < k->cut_count; i++) {
+    const cut *c = &k->cuts[i];
+    if (c->shape != NULL ? c->result : k->written[first + i]) carry(&k->by_core, c->whole->memory);
+  }
+  k->by_point.count = k->by_core.count;
+  memcpy(k->by_point.memory, k->by_core.memory, k->by_core.count * sizeof k->by_core.memory[0]);
+  for (uint32_t i = 0; i < k->params->scratch.count; i++)
+    if (k->written[first + k->cut_count + i] && k->scratch[i]->memory != AX_NONE) carry(&k->by_point, k->scratch[i]->memory);
+}
+
+static void do_core(kernel *k, ax_value number) {
+  const ax_kernel_params *p = k->params;
+  const ax_mesh *axes = &p->bodies.v[k->body]->axes;
+  uint32_t count = (uint32_t)p->core_axes.v[k->body];
+  int64_t points = 1, sizes[AX_MAX_AXES];
+  ax_value *cores = ax_trace_alloc((count + 1) * sizeof cores[0]);
+  if (cores == NULL) return;
+  for (uint32_t i = 0; i < count; i++) sizes[i] = axes->axis[axes->count - count + i].size;
+  take_apart(&k->d, number, count, sizes, cores);
+  k->d.cores = cores;
+  for (uint32_t d = 0; d < p->grid.count; d++)
+    if (!ax_mul_i64(points, p->grid.v[d], &points)) ax_fail(ax_error(AX_INVALID_ARGUMENT, "the grid of kernel \"%s\" has too many points", p->name));
+  for (uint32_t i = 0; i < p->scratch.count && !ax_failed(); i++)
+    if (k->scratch[i]->memory != AX_NONE) k->d.content[k->scratch[i]->memory] = ax_content_unset(&k->d, &p->scratch.v[i]);
+  if (!ax_failed()) repeat(k, points, &k->by_point, do_point);
+}
+
+static void do_body(kernel *k, uint32_t b) {
+  const ax_program *body = k->params->bodies.v[b];
+  bool *written = ax_trace_alloc(body->in_count + 1);
+  if (written == NULL) return;
+  ax_status status = ax_written_inputs(body, written);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  k->body = b;
+  k->written = written;
+  k->d.body_axes = &body->axes;
+  find_carried(k);
+  repeat(k, cores_of(k->params, b), &k->by_core, do_core);
+}
+
+/* --- The program --- */
+
+/* What results are behind all, without what they were widened by. */
+static ax_value result_of(kernel *k, uint32_t r) {
+  const ax_type *type = &k->params->outs.v[r];
+  const int64_t none[AX_MAX_RANK] = {0};
+  ax_value x = ax_content_read(&k->d, k->cuts[k->operand_count + r].whole);
+  ax_type wide = ax_typeof(x);
+  if (ax_failed() || ax_same_shape(&wide, type)) return x;
+  return ax_discharge_spread(&k->d, ax_slice(x, none, type->dims, NULL));
+}
+
+static void discharge(kernel *k, const ax_discharge_options *options, const ax_value *in, ax_value *out) {
+  const ax_kernel_params *p = k->params;
+  uint32_t consts = (uint32_t)p->consts;
+  k->operand_count = options->in_count - consts;
+  k->cut_count = p->blocks.count;
+  uint32_t most = k->cut_count + p->scratch.count + 1;
+  ax_value *given = ax_trace_alloc((options->in_count + 1) * sizeof given[0]);
+  k->cuts = ax_trace_alloc(most * sizeof k->cuts[0]);
+  k->scratch = ax_trace_alloc(most * sizeof k->scratch[0]);
+  k->by_core.memory = ax_trace_alloc(most * sizeof k->by_core.memory[0]);
+  k->by_point.memory = ax_trace_alloc(most * sizeof k->by_point.memory[0]);
+  if (ax_failed()) return;
+  for (uint32_t i = 0; i < options->in_count; i++) given[i] = ax_discharge_spread(&k->d, in[i]);
+  k->consts = given;
+  add_memories(k, options->in + consts, given + consts);
+  for (uint32_t b = 0; b < p->bodies.count && !ax_failed(); b++) do_body(k, b);
+  for (uint32_t r = 0; r < p->outs.count && !ax_failed(); r++) out[r] = result_of(k, r);
+}
+
+ax_status ax_kernel_discharge(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out) {
+  *out = NULL;
+  AX_TRY(ax_kernel_plain(params));
+  kernel k = {.params = params, .d = {.params = params, .axes = options->axes, .spread = options->spread, .zeros = options->zeros}};
+  ax_builder builder;
+  ax_program *made = NULL;
+  ax_value *in = ax_region_begin(&builder, options->axes, options->in, options->in_count);
+  ax_value *outs = ax_trace_alloc((params->outs.count + 1) * sizeof outs[0]);
+  if (in != NULL && outs != NULL) discharge(&k, options, in, outs);
+  ax_status status = ax_region_finish(&builder, outs, params->outs.count, &made);
+  ax_free(k.d.content);
+  ax_arena_deinit(&k.d.arena);
+  if (status == AX_OK) status = ax_program_simplify(made, out);
+  else status = ax_error_context(status, "kernel \"%s\" as a plain program: ", params->name);
+  ax_program_release(made);
+  return status;
+}
+
+ax_status ax_kernel_discharge_run(const ax_eqn *eqn, const ax_type *in, uint32_t in_count, bool zeros, ax_program **out) {
+  const ax_kernel_params *params = eqn->params;
+  ax_mesh axes = params->bodies.v[0]->axes;
+  *out = NULL;
+  axes.count -= (uint32_t)params->core_axes.v[0];
+  ax_type *types = ax_alloc(((size_t)in_count + 1) * sizeof types[0]);
+  if (types == NULL) return ax_out_of_memory(in_count * sizeof types[0]);
+  for (uint32_t i = 0; i < in_count; i++) {
+    types[i] = in[i];
+    types[i].spread = (ax_spread){0};
+  }
+  ax_status status = ax_kernel_discharge(params, &(ax_discharge_options){.in = types, .in_count = in_count, .axes = &axes, .zeros = zeros}, out);
+  ax_free(types);
+  return status;
+}

@@ -1,0 +1,78 @@
+/* Discharge: a kernel as a plain program, in which memory is values that are handed on. */
+#ifndef AX_KERNEL_DISCHARGE_H
+#define AX_KERNEL_DISCHARGE_H
+
+#include "kernel/kernel.h"
+#include "prim/region.h"
+
+/* AX_ABSENT: the kernel is none that a plain program can be, with the step at which cores or devices wait for one another. */
+AX_MUST_USE ax_status ax_kernel_plain(const ax_kernel_params *params);
+
+typedef struct ax_discharge_options {
+  const ax_type *in;    /* of the operands, as they spread */
+  uint32_t in_count;
+  const ax_mesh *axes;  /* the environment that the program is to have: that of the kernel_call */
+  ax_spread spread;     /* how results spread */
+  bool zeros; /* memory that nobody has written is 0, so that derivatives of what is masked are finite; otherwise it is what shows best */
+} ax_discharge_options;
+/* (operands) -> (results), as those of the kernel_call. AX_ABSENT: as above. Owned by the caller; NULL on failure. */
+AX_MUST_USE ax_status ax_kernel_discharge(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out);
+/* The same of an equation of a program of these types whose axes say no more how anything spreads: as it is run. */
+AX_MUST_USE ax_status ax_kernel_discharge_run(const ax_eqn *eqn, const ax_type *in, uint32_t in_count, bool zeros, ax_program **out);
+
+/* --- Inside: memory as values (content.c) --- */
+
+/* A ref in the body: all of a memory, or what a view leaves of another ref. Semaphores that cores signal are memory with their counts, since these can be
+   read; DMA semaphores and barriers are of no memory: they only order. */
+typedef struct ax_content_view {
+  uint32_t memory; /* AX_NONE: none */
+  const struct ax_content_view *of; /* NULL: all of it */
+  const ax_eqn *eqn; /* how it is made of that .. */
+  const ax_value *starts; /* .. from where on */
+  ax_type type;
+} ax_content_view;
+
+typedef struct ax_discharge {
+  const ax_kernel_params *params;
+  const ax_mesh *axes;      /* of the program */
+  const ax_mesh *body_axes; /* of the body at hand: the same, and those of cores */
+  ax_spread spread;         /* of everything in the program */
+  bool zeros;
+  const ax_value *ids;   /* the point of the grid; NULL: not in a body */
+  const ax_value *cores; /* the core, along each of its axes */
+  ax_value *content; /* by memory: what is in it now, a value of the trace in progress or one around it */
+  uint32_t memory_count, memory_capacity;
+  ax_arena arena; /* of views */
+} ax_discharge;
+
+/* A value of the body: an array, or memory. */
+typedef struct ax_discharge_value {
+  ax_value value;
+  const ax_content_view *view; /* NULL: an array */
+} ax_discharge_value;
+
+/* x, spread as everything is. */
+ax_value ax_discharge_spread(const ax_discharge *d, ax_value x);
+/* What is in memory of this type that nobody has written. */
+ax_value ax_content_unset(const ax_discharge *d, const ax_type *type);
+/* New memory of this type with `content`; without any where it is of no memory. NULL: the trace has failed. */
+const ax_content_view *ax_content_add(ax_discharge *d, const ax_type *type, ax_value content);
+ax_value ax_content_read(ax_discharge *d, const ax_content_view *view);
+void ax_content_write(ax_discharge *d, const ax_content_view *view, ax_value value);
+/* The view that an equation makes of another. NULL: the trace has failed. */
+const ax_content_view *ax_content_of(ax_discharge *d, const ax_content_view *of, const ax_eqn *eqn, const ax_type *type, const ax_value *starts);
+
+/* Memories whose contents come round a loop, or out of a branch. */
+typedef struct ax_carried {
+  uint32_t count;
+  uint32_t *memory; /* ascending */
+} ax_carried;
+/* written[i]: whether the program writes what its input i is a ref of; there are in_count. */
+AX_MUST_USE ax_status ax_written_inputs(const ax_program *program, bool *written);
+
+/* --- The equations (discharge_step.c) --- */
+
+/* Binds those of the program in the trace in progress, on `in`. */
+void ax_discharge_program(ax_discharge *d, const ax_program *program, const ax_discharge_value *in, ax_value *out);
+
+#endif
