@@ -276,13 +276,18 @@ static ax_status do_copy(about *a) {
   return params->grouped ? add_to_group(&a->actor->frame, agent, &transfer) : AX_OK;
 }
 
-/* The copies that a wait for groups is for, and has not seen off; the next of them, or NULL. */
+/* The copies that a wait for groups is for, and that no wait has seen so far; the next of them, or NULL. */
 static const struct ax_grouped *next_to_join(const about *a) {
   const ax_frame *frame = &a->actor->frame;
   const ax_copy_groups_params *params = a->step->eqn->params;
+  uint32_t next = params->read_only ? frame->joined_read : frame->joined;
   if (frame->groups <= (uint64_t)params->pending) return NULL;
-  uint32_t end = frame->group_end[frame->groups - 1 - (uint32_t)params->pending];
-  return frame->joining < end ? &frame->group[frame->joining] : NULL;
+  return next < frame->group_end[frame->groups - 1 - (uint32_t)params->pending] ? &frame->group[next] : NULL;
+}
+
+static void join(ax_frame *frame, const ax_copy_groups_params *params) {
+  if (!params->read_only) frame->joined++;
+  if (params->read_only || frame->joined_read < frame->joined) frame->joined_read++;
 }
 
 static void about_groups(about *a) {
@@ -293,13 +298,16 @@ static void about_groups(about *a) {
   a->act.amount = ((const ax_copy_groups_params *)a->step->eqn->params)->read_only ? 1 : copy->acts;
 }
 
-/* Copies that are through are forgotten once all groups are waited for, so that frames stay small. */
-static void forget_groups(ax_frame *frame, const ax_copy_groups_params *params) {
-  frame->joining = 0;
-  if (params->read_only || params->pending > 0) return;
-  frame->grouped -= frame->group_end[frame->groups - 1];
-  memmove(frame->group, frame->group + frame->group_end[frame->groups - 1], frame->grouped * sizeof frame->group[0]);
-  frame->groups = 0;
+/* Groups that are through are forgotten when they have been waited for, so that frames stay small. */
+static void forget_groups(ax_frame *frame) {
+  uint32_t groups = 0;
+  while (groups < frame->groups && frame->group_end[groups] <= frame->joined) groups++;
+  uint32_t copies = groups > 0 ? frame->group_end[groups - 1] : 0;
+  if (groups == 0) return;
+  frame->grouped -= copies, frame->joined -= copies, frame->joined_read -= copies, frame->groups -= groups;
+  memmove(frame->group, frame->group + copies, frame->grouped * sizeof frame->group[0]);
+  memmove(frame->group_end, frame->group_end + groups, frame->groups * sizeof frame->group_end[0]);
+  for (uint32_t i = 0; i < frame->groups; i++) frame->group_end[i] -= copies;
 }
 
 /* --- Cores: scopes --- */
@@ -441,9 +449,9 @@ static ax_status do_core(about *a) {
     status = do_copy(a);
   else if (prim == &ax_prim_copy_wait_groups) {
     more = a->act.kind == AX_ACT_JOIN;
-    if (more) a->actor->frame.joining++;
+    if (more) join(&a->actor->frame, a->step->eqn->params);
     if (more) more = next_to_join(a) != NULL;
-    if (!more && a->act.kind == AX_ACT_JOIN) forget_groups(&a->actor->frame, a->step->eqn->params);
+    if (!more) forget_groups(&a->actor->frame);
     status = AX_OK;
   } else if (prim == &ax_prim_ref_load || prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add)
     status = do_memory(a);

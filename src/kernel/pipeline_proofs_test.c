@@ -81,7 +81,20 @@ static void warps(void **state) {
     }
 }
 
+/* How it grows. */
+static void longer(void **state) {
+  (void)state;
+  for (int64_t wgs = 0; wgs <= 3; wgs += 3)
+    for (int64_t n = 64; n <= 1024; n *= 4) {
+      tally sum = {0};
+      char what[80];
+      prove(&(test_pipeline){.rank = 1, .grid = {n}, .stages = 4, .delay = 1, .wgs = wgs, .memory = -1}, &sum);
+      snprintf(what, sizeof what, "%lld steps, 4 stages, %lld compute warpgroups", (long long)n, (long long)wgs);
+      show(what, &sum);
+    }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(on_lines), cmocka_unit_test(on_planes), cmocka_unit_test(warps)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(on_lines), cmocka_unit_test(on_planes), cmocka_unit_test(warps), cmocka_unit_test(longer)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

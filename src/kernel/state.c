@@ -294,7 +294,7 @@ static uint64_t hash_frame(const ax_state *state, const ax_actor *actor) {
   for (uint32_t i = 0; i < frame->waited_count; i++) hash = ax_hash_word(ax_hash_word(hash, frame->waited[i].object), (uint64_t)frame->waited[i].times);
   hash = ax_hash_bytes(hash, frame->group, frame->grouped * sizeof frame->group[0]);
   hash = ax_hash_bytes(hash, frame->group_end, frame->groups * sizeof frame->group_end[0]);
-  return ax_hash_word(hash, frame->joining);
+  return ax_hash_word(ax_hash_word(hash, frame->joined), frame->joined_read);
 }
 
 static uint64_t hash_actor(const ax_state *state, const ax_actor *actor) {

@@ -77,7 +77,7 @@ typedef struct ax_frame { /* of a core */
   uint32_t *group_end;   /* .. and where each committed group ends in them */
   uint32_t grouped, grouped_capacity, groups, groups_capacity;
   bool begun;            /* it has waited for the beginning of its device */
-  uint32_t joining;      /* of the wait for groups under way: how many copies it has seen off */
+  uint32_t joined, joined_read; /* of these copies, how many were waited for, until they are through and until they have read */
 } ax_frame;
 
 typedef struct ax_transfer { /* a copy */
