@@ -152,7 +152,7 @@ static void test_tables(void **state) {
     int64_t members;
     const ax_rings *rings;
   } rows[] = {
-      {4, RINGS(1, 4, 2, 0, 3, 1)},
+      {4, AX_RING(2, 0, 3, 1)},
       {7, RINGS(1, 7, 6, 0, 5, 1, 4, 2, 3)},
       {4, RINGS(2, 2, 0, 3, 1, 2)},
       {9, RINGS(3, 3, 0, 3, 6, 4, 1, 7, 8, 5, 2)},

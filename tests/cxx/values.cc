@@ -141,12 +141,14 @@ void collectives() {
     value gathered = reduce_sum(all_gather(x, "d"), 0) + reduce_sum(all_gather_invariant(x, "d", 0), 0);
     value scattered = psum_scatter(all_gather(x, "d", 0, true), "d", 0, true);
     value turned = all_to_all(pvary(axle::full(axle::f32, {4}, 1), "d"), "d", 0, 0);
-    return sums + moved + gathered + scattered + reduce_sum(turned) + convert_element_type(axle::axis_index("d"), axle::f32) +
+    value square = pvary(axle::full(axle::f32, {4, 4}, 1), "d");
+    value products = reduce_sum(matmul_reduce_scatter(collective_matmul(square, square, "d"), square, "d"));
+    return sums + moved + gathered + scattered + reduce_sum(turned) + products + convert_element_type(axle::axis_index("d"), axle::f32) +
            pcast(axle::full(axle::f32, {}, 0), "d", "varying");
   };
   auto program = axle::trace([&](value x) { return axle::shard_map(mesh, "d -> d", body, {x}); }, {f32({4})});
   std::string text = text_of(program);
-  for (const char *part : {"psum", "pmax", "pmin", "ppermute", "all_gather", "psum_scatter", "all_to_all", "axis_index", "start", "done"})
+  for (const char *part : {"psum", "pmax", "pmin", "ppermute", "all_gather", "psum_scatter", "all_to_all", "axis_index", "start", "done", "collective_matmul", "matmul_reduce_scatter"})
     check_has(text, part);
 }
 

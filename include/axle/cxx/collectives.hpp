@@ -1,4 +1,4 @@
-/* Collectives: those of axle/collectives.h, which says what each does. See axle/axle.hpp. `axes`: "data" or "data,model". */
+/* Collectives: those of axle/collectives.h and axle/collective_matmul.h, which say what each does. See axle/axle.hpp. `axes`: "data" or "data,model". */
 #ifndef AXLE_CXX_COLLECTIVES_HPP
 #define AXLE_CXX_COLLECTIVES_HPP
 
@@ -38,6 +38,12 @@ inline value psum_scatter(input x, axis_names axes, std::int64_t dimension = 0, 
 }
 inline value all_to_all(input x, axis_names axes, std::int64_t split_axis, std::int64_t concat_axis, bool tiled = false) {
   return detail::lined(ax_all_to_all(x, axes.c_str(), split_axis, concat_axis, tiled), x, "all_to_all");
+}
+inline value collective_matmul(input x, input w, axis_names axes, const ax_ring_options &options = {}) {
+  return detail::lined(ax_collective_matmul(x, w, axes.c_str(), &options), x, "collective_matmul");
+}
+inline value matmul_reduce_scatter(input x, input w, axis_names axes, const ax_ring_options &options = {}) {
+  return detail::lined(ax_matmul_reduce_scatter(x, w, axes.c_str(), &options), x, "matmul_reduce_scatter");
 }
 inline value ppermute(input x, axis_names axes, const pairs &moves) {
   return detail::lined(ax_ppermute(x, axes.c_str(), moves.count(), detail::raw(moves)), x, "ppermute");
