@@ -34,6 +34,7 @@
 #include "axle/cxx/ops.hpp"
 #include "axle/cxx/program.hpp"
 #include "axle/cxx/sharding.hpp"
+#include "axle/cxx/simulate.hpp"
 #include "axle/cxx/transform.hpp"
 #include "axle/cxx/tree.hpp"
 #include "axle/cxx/value.hpp"

@@ -43,7 +43,7 @@ AX_MUST_USE ax_status ax_algorithm_find(const char *name, ax_algorithm *out);
 
 typedef struct ax_simulate_options {
   ax_algorithm algorithm; /* for the collectives that it does; the others take their best */
-  bool every_device;      /* devices that do the same at the same time are simulated each by itself all the same */
+  bool every_device;      /* devices that do the same, and steps that repeat themselves, are simulated each by itself all the same */
   double most_messages;   /* a simulation with more is refused; 0: 5e7 */
   uint32_t spans;         /* of how many devices what they did when is kept; 0: 64 */
 } ax_simulate_options;
@@ -87,7 +87,7 @@ typedef struct ax_simulation {
   uint32_t op_count, span_count, path_count, link_count;
   ax_simulated_op *ops;    /* in the order of the plan */
   ax_simulated_span *spans; /* as they began */
-  ax_simulated_span *path; /* the critical path: each begins when the one before ends, or not before; a device's, back from the last to end */
+  ax_simulated_span *path; /* the critical path, without gaps: a collective counts from when the member that held it up came to it */
   ax_simulated_link *links;
   bool all_spans;          /* none was left out */
   char machine[64];        /* its name */

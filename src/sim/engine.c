@@ -35,6 +35,8 @@ static ax_status note(ax_engine *e, uint32_t image, uint32_t op, double start, d
   enum { most_spans = 1 << 21 };
   ax_engine_result *r = e->result;
   ax_op_time *t = &r->ops[op];
+  start *= e->tick;
+  end *= e->tick;
   if (t->runs == 0 || start < t->start) t->start = start;
   if (end > t->end) t->end = end;
   t->busy += end - start;
@@ -97,7 +99,7 @@ static ax_status plan_send(ax_engine *e, uint32_t transfer, uint32_t chain, uint
   const ax_procedure *s = &e->work->transfers[transfer].procedure;
   const int64_t from = ax_place_device(e->place, image);
   const int64_t to = ax_procedure_target(s, ax_agent_phase(e, agent, transfer, chain), agent->step, agent->sent, from);
-  return push(e, (ax_event){.time = e->time + ax_place_overhead(e->place, from, to), .kind = AX_EVENT_SEND, .transfer = transfer, .chain = chain, .image = image});
+  return push(e, (ax_event){.time = e->time + ax_ticks(e, ax_place_overhead(e->place, from, to)), .kind = AX_EVENT_SEND, .transfer = transfer, .chain = chain, .image = image});
 }
 
 static ax_status end_chain(ax_engine *e, uint32_t transfer, uint32_t image, const ax_agent *agent) {
@@ -180,7 +182,7 @@ static ax_status send(ax_engine *e, const ax_event *event) {
   AX_TRY(ax_grow(&e->batch, sizeof e->batch[0], e->batch_count, 1, &e->batch_capacity));
   memcpy(e->hops + e->hop_count, e->route.hops, e->route.count * sizeof e->hops[0]);
   e->batch[e->batch_count++] = (ax_parcel){.transfer = event->transfer, .chain = event->chain, .image = (uint32_t)ax_place_image(e->place, to),
-                                            .cause = agent->cause, .key = agent->key, .bytes = phase->bytes, .latency = e->route.latency,
+                                            .cause = agent->cause, .key = agent->key, .bytes = phase->bytes, .latency = ax_ticks(e, e->route.latency),
                                             .hop_first = e->hop_count, .hop_count = e->route.count};
   e->hop_count += e->route.count;
   agent->sent++;
@@ -213,7 +215,7 @@ static ax_status carry(ax_engine *e) {
   }
   for (uint32_t i = 0; i < e->touched_count; i++) {
     const uint32_t link = e->touched[i];
-    e->free[link] = (e->free[link] > e->time ? e->free[link] : e->time) + e->load[link] / ax_place_wire(e->place, link)->bandwidth;
+    e->free[link] = (e->free[link] > e->time ? e->free[link] : e->time) + ax_ticks(e, e->load[link] / ax_place_wire(e->place, link)->bandwidth);
     e->result->link_bytes[link] += e->load[link];
     e->load[link] = 0;
   }
@@ -250,7 +252,7 @@ static ax_status walk(ax_engine *e, uint32_t image) {
     const ax_work_step *step = &e->work->steps[w->step];
     if ((w->waits = awaited(e, step, image)) != AX_NONE) return AX_OK;
     if (step->kind == AX_WORK_COMPUTE) {
-      const double end = w->now + e->work->ops[step->op].seconds;
+      const double end = w->now + ax_ticks(e, e->work->ops[step->op].seconds);
       e->result->events++;
       AX_TRY(note(e, image, step->op, w->now, end, w->last, &w->last));
       w->now = end;
@@ -292,9 +294,24 @@ static ax_status run(ax_engine *e) {
       AX_TRY(happen(e, &event));
     }
     AX_TRY(carry(e));
-    if (e->leader != AX_NONE) AX_TRY(ax_steady_look(e));
+    if (e->repeats && e->leader != AX_NONE) AX_TRY(ax_steady_look(e));
   }
   return AX_OK;
+}
+
+/* Of all operations, loops multiplied, with room for collectives that get in one another's way. */
+static double choose_tick(const ax_work *work) {
+  enum { room = 16, digits = 53 };
+  double total = 0, times = 1;
+  int exponent;
+  for (uint32_t i = 0; i < work->step_count; i++) {
+    const ax_work_step *step = &work->steps[i];
+    if (step->kind == AX_WORK_LOOP) times *= (double)step->trips;
+    else if (step->kind == AX_WORK_NEXT) times /= (double)work->steps[step->target].trips;
+    else total += times * work->ops[step->op].seconds;
+  }
+  (void)frexp(total > 0 ? total * room : 1, &exponent);
+  return ldexp(1, exponent - digits);
 }
 
 static ax_status allocate(ax_engine *e, const ax_work *work) {
@@ -333,9 +350,9 @@ static void release(ax_engine *e) {
   ax_steady_destroy(e->steady);
 }
 
-ax_status ax_engine_run(const ax_work *work, const ax_place *place, double most, ax_engine_result *out) {
+ax_status ax_engine_run(const ax_work *work, const ax_place *place, double most, bool repeats, ax_engine_result *out) {
   const int64_t images = ax_place_images(place);
-  ax_engine e = {.work = work, .place = place, .result = out, .most = most};
+  ax_engine e = {.work = work, .place = place, .result = out, .most = most, .repeats = repeats, .tick = choose_tick(work)};
   e.images = (uint32_t)(images < place->devices ? images : place->devices);
   *out = (ax_engine_result){.last = AX_NONE, .all_spans = true};
   ax_status status = allocate(&e, work);

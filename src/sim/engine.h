@@ -7,6 +7,9 @@
      - a link carries what it gets in the order of coming; messages that come at the same instant share it, and are through together. So who is
        first never depends on a device's number, and devices that are alike (place.h) stay alike.
 
+   Time is counted in ticks, whole numbers of a power of two of seconds, as short as the run allows: so sums of times are exact, and what comes at the same
+   instant does so however it was added up.
+
    Each image is gone through by itself, event by event. Where a transfer is alone and comes back to a state it has been in, but for
    the time and the number of steps, what lies between is repeated as often as it can be, at once (steady.h). */
 #ifndef AX_SIM_ENGINE_H
@@ -16,7 +19,7 @@
 
 typedef struct ax_op_time {
   double start, end, busy, runs; /* busy and runs: of all images */
-} ax_op_time;
+} ax_op_time; /* seconds */
 
 typedef struct ax_engine_span {
   ax_simulated_span span; /* device: an image */
@@ -33,8 +36,8 @@ typedef struct ax_engine_result {
   bool all_spans;
 } ax_engine_result;
 
-/* AX_INVALID_ARGUMENT: more messages than `most`. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_engine_run(const ax_work *work, const ax_place *place, double most, ax_engine_result *out);
+/* repeats: rounds that do are gone through once. AX_INVALID_ARGUMENT: more messages than `most`. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_engine_run(const ax_work *work, const ax_place *place, double most, bool repeats, ax_engine_result *out);
 void ax_engine_result_deinit(ax_engine_result *result);
 
 #endif

@@ -6,8 +6,9 @@
 /* --- Digits --- */
 
 static ax_status refuse(const ax_cluster *machine, const ax_mesh *mesh, int64_t there) {
+  const ax_mesh plain = ax_mesh_plain(mesh);
   ax_text axes = {0};
-  ax_mesh_text(&axes, mesh);
+  ax_mesh_text(&axes, &plain);
   ax_status status = ax_error(AX_INVALID_ARGUMENT, "the mesh %s has %lld devices, but the machine \"%s\" has %lld", axes.data != NULL ? axes.data : "?",
                               (long long)ax_mesh_devices(mesh), machine->name, (long long)there);
   ax_text_deinit(&axes);

@@ -50,18 +50,17 @@ static bool is_like(const ax_procedure *a, const ax_procedure *b) {
 
 static ax_status choose(simulating *s, ax_procedure *procedure, bool modest, candidate *chosen) {
   ax_algorithm best = AX_ALGORITHM_BEST;
-  const ax_algorithm wanted = s->options.algorithm;
   bool done;
+  AX_TRY(ax_procedure_make(procedure, s->options.algorithm, &done));
+  if (done) return weigh(s, procedure, chosen);
   for (int a = AX_ALGORITHM_BEST + 1; a < AX_ALGORITHM_COUNT; a++) {
     candidate c;
     AX_TRY(ax_procedure_make(procedure, (ax_algorithm)a, &done));
     if (!done) continue;
     AX_TRY(weigh(s, procedure, &c));
-    const bool better = best == AX_ALGORITHM_BEST || is_better(s, &c, chosen, modest);
-    if (a != (int)wanted && !better) continue;
+    if (best != AX_ALGORITHM_BEST && !is_better(s, &c, chosen, modest)) continue;
     *chosen = c;
     best = (ax_algorithm)a;
-    if (a == (int)wanted) break;
   }
   return ax_procedure_make(procedure, best, &done);
 }
@@ -86,6 +85,7 @@ static ax_status choose_all(simulating *s, bool modest) {
     }
     ax_work_op *op = &w->ops[w->transfers[t].op];
     op->bytes = status == AX_OK ? ax_procedure_bytes(procedure) : 0;
+    op->seconds = chosen[t].seconds;
     op->bound = 2 * chosen[t].waiting > chosen[t].seconds ? "latency" : "bandwidth";
   }
   ax_free(chosen);
@@ -142,7 +142,8 @@ static ax_simulated_span span_of(const simulating *s, uint32_t index) {
   return span;
 }
 
-/* The path is found from its end: what each span waited for ended before it. */
+/* The path is found from its end: what each span waited for ended before it. A collective counts from when the member that held it up came to it, here or
+   on another device. */
 static ax_status give_spans(const simulating *s, ax_simulation *out) {
   const ax_engine_result *r = &s->result;
   uint32_t length = 0;
@@ -158,6 +159,7 @@ static ax_status give_spans(const simulating *s, ax_simulation *out) {
     out->path[--length] = span_of(s, i);
     out->ops[r->spans[i].span.op].critical = true;
   }
+  for (uint32_t i = 0; i < out->path_count; i++) out->path[i].start = i > 0 ? out->path[i - 1].end : 0;
   if (out->span_count > 0) qsort(out->spans, out->span_count, sizeof out->spans[0], by_start);
   return AX_OK;
 }
@@ -207,7 +209,7 @@ static ax_status simulate(simulating *s, const ax_lowered *lowered, const ax_clu
     AX_TRY(choose_all(s, true));
     (void)fold(s);
   }
-  AX_TRY(ax_engine_run(&s->work, &s->place, s->options.most_messages, &s->result));
+  AX_TRY(ax_engine_run(&s->work, &s->place, s->options.most_messages, !s->options.every_device, &s->result));
   return give(s, out);
 }
 

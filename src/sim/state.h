@@ -2,6 +2,8 @@
 #ifndef AX_SIM_STATE_H
 #define AX_SIM_STATE_H
 
+#include <math.h>
+
 #include "sim/engine.h"
 
 typedef enum ax_event_kind { AX_EVENT_WALK, AX_EVENT_SEND, AX_EVENT_ARRIVE } ax_event_kind;
@@ -59,8 +61,11 @@ typedef struct ax_engine {
   const ax_work *work;
   const ax_place *place;
   ax_engine_result *result;
-  double most, sent, time; /* messages that may be gone through one by one, and that have been */
+  double most, sent; /* messages that may be gone through one by one, and that have been */
+  double tick;       /* seconds; all times are in ticks */
+  double time;
   uint32_t images;
+  bool repeats; /* rounds are looked for */
   ax_event *heap;
   ax_early *early;
   ax_parcel *batch; /* sent at this instant */
@@ -68,7 +73,7 @@ typedef struct ax_engine {
   uint32_t heap_count, heap_capacity, early_count, early_capacity, batch_count, batch_capacity, hop_count, hop_capacity;
   uint32_t early_free, touched_count;
   uint32_t under_way;  /* transfers that are, somewhere */
-  double *free, *load; /* by link: when it is; of this instant */
+  double *free, *load; /* by link: when it is; bytes of this instant */
   uint32_t *touched;   /* links with a load */
   ax_course_table *tables; /* by transfer */
   ax_walker *walkers;      /* by image */
@@ -84,6 +89,8 @@ static inline ax_agent *ax_agent_at(const ax_engine *e, uint32_t transfer, uint3
 static inline const ax_phase *ax_agent_phase(const ax_engine *e, const ax_agent *agent, uint32_t transfer, uint32_t chain) {
   return &e->work->transfers[transfer].procedure.chains[chain].phases[agent->phase];
 }
+
+static inline double ax_ticks(const ax_engine *e, double seconds) { return nearbyint(seconds / e->tick); }
 
 /* --- steady.c --- */
 struct ax_steady *ax_steady_create(void); /* NULL: no memory */

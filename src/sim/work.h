@@ -21,7 +21,8 @@ typedef struct ax_work_op {
   const char *location; /* of the C call: borrowed from the plan; or NULL */
   uint32_t line;
   uint32_t transfer;    /* AX_NONE: it computes */
-  double flops, bytes, seconds;
+  double flops, bytes;  /* of one run */
+  double seconds;       /* of a collective about, alone */
   const char *bound;
 } ax_work_op;
 

@@ -320,6 +320,12 @@ void programs() {
   CHECK(made.cost().flops == counted.flops && made.memory().all.arguments == runtime.memory(low).all.arguments && made.donated(0) == -1);
   CHECK(made.lower_seconds() > 0 && made.compile_seconds() > 0 && product.seconds() > 0 && runtime.counters().programs_compiled == 1);
   check_has(product.stablehlo(), "stablehlo.multiply");
+  axle::cluster machine = axle::cluster::read("cpu");
+  axle::simulation simulated = axle::simulation::of(low, machine);
+  CHECK(machine.name() == "cpu" && simulated->seconds > 0 && simulated->devices == 1 && simulated->op_count > 0);
+  check_has(simulated.print(), "1 device of the machine cpu");
+  refused([&] { return axle::cluster::parse("machine m", "m.txt"); }, AX_PARSE_ERROR, "cluster_parse: m.txt:1:10: the machine ends without a device");
+  refused([&] { return axle::simulation::of(low, axle::cluster()); }, AX_INVALID_ARGUMENT, "simulate");
   refused([&] { return product.vmap({{0}, {}, 3}); }, AX_INVALID_ARGUMENT, "program_vmap: in_axes and out_axes");
   refused([&] { return product.grad({7}); }, AX_INVALID_ARGUMENT, "program_grad");
   refused([&] { return axle::program::parse("nothing"); }, AX_PARSE_ERROR, "program_parse");

@@ -1,0 +1,260 @@
+/* Machines as texts: what is refused, and where; programs that do not fit on them; no memory at any moment. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/axle.h"
+#include "support/cmocka.h"
+#include "support/oom.h"
+#include "support/tensor.h"
+
+#define DEVICE "machine m\ndevice flops f32 1e12 memory 1e12\n"
+
+static void test_texts(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *message;
+  } wrong[] = {
+      {"", "m.txt:1:1: the machine ends without its name: machine NAME"},
+      {"machine m", "the machine ends without a device"},
+      {"machine m device memory 1", "the machine ends without the device's flops"},
+      {"machine m device flops f32 1", "without the device's memory"},
+      {DEVICE, "without a torus, a switch, or nodes and a network"},
+      {DEVICE "switch latency 1", "without the bandwidth of its links"},
+      {DEVICE "torus bandwidth 1", "without the torus's dimensions, or its sides"},
+      {DEVICE "switch bandwidth 1\nnetwork bandwidth 1", "without nodes for its network"},
+      {DEVICE "node devices 4 bandwidth 1", "without a network, and its bandwidth"},
+      {DEVICE "node bandwidth 1 network bandwidth 1", "without the devices of a node"},
+      {DEVICE "switch bandwidth 1\ntorus sides 4", "m.txt:4:1: a machine has one topology"},
+      {"machine m\ndevice flops f33 1", "m.txt:2:14: expected a dtype, got 'f33'"},
+      {"machine m\ndevice flops f32 fast", "m.txt:2:18: expected a number for 'f32'"},
+      {"machine m\ndevice memory -1", "m.txt:2:15: 'memory' is a number above 0"},
+      {"machine m\ndevice memory 1e999", "is no number"},
+      {"machine m\ndevice colour 1", "m.txt:2:8: 'colour' is nothing that is said of a device: flops DTYPE, memory, launch"},
+      {DEVICE "torus sides 4 4.5", "m.txt:3:15: 'sides' is a whole number from 1 to"},
+      {DEVICE "torus sides 1 1 1 1 1 1 1", "a torus has 6 sides at most"},
+      {DEVICE "torus sides", "expected a number for 'sides'"},
+      {DEVICE "torus dimensions 7", "'dimensions' is a whole number from 1 to 6"},
+      {DEVICE "switch latency -1", "'latency' is not below 0"},
+      {DEVICE "node devices 8 links 2", "'links' is nothing that is said of a node"},
+      {DEVICE "node devices 8 bandwidth 1 network links cable", "expected 'device' or 'node', whose links they are"},
+      {"cluster m", "m.txt:1:1: expected machine, device, torus, switch, node or network, got 'cluster'"},
+      {"machine 4", "expected the machine's name"},
+      {"machine m $", "m.txt:1:11: "},
+  };
+  ax_cluster *made;
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    TEST_FAILS(ax_cluster_parse(wrong[i].text, "m.txt", &made), AX_PARSE_ERROR, wrong[i].message);
+    assert_null(made);
+  }
+  TEST_OK(ax_cluster_parse("# all at once\nswitch bandwidth 5 ports 4 device memory 1 flops s8 3 machine \"two words\"", NULL, &made));
+  assert_string_equal(ax_cluster_name(made), "two words");
+  ax_cluster_release(made);
+  ax_cluster_release(NULL);
+  assert_null(ax_cluster_name(NULL));
+  TEST_FAILS(ax_cluster_parse(NULL, NULL, &made), AX_INVALID_ARGUMENT, "text");
+}
+
+static void test_builtins(void **state) {
+  (void)state;
+  const char *text, *name;
+  uint32_t count = 0;
+  ax_cluster *made;
+  for (; (name = ax_cluster_builtin(count, &text)) != NULL; count++) {
+    TEST_OK(ax_cluster_read(name, &made));
+    assert_string_equal(ax_cluster_name(made), name);
+    ax_cluster_release(made);
+    TEST_OK(ax_cluster_parse(text, name, &made));
+    ax_cluster_release(made);
+  }
+  assert_int_equal(count, 3);
+  assert_null(text);
+  TEST_FAILS(ax_cluster_read("no/such", &made), AX_IO_ERROR, "there are tpu-like-torus, h200-switch, cpu");
+  TEST_FAILS(ax_cluster_read("/dev/zero", &made), AX_IO_ERROR, "longer than 1 MiB");
+  for (int a = 0; a < AX_ALGORITHM_COUNT; a++) {
+    ax_algorithm found;
+    TEST_OK(ax_algorithm_find(ax_algorithm_name((ax_algorithm)a), &found));
+    assert_int_equal(found, a);
+    TEST_FAILS(ax_algorithm_find("fast", &found), AX_INVALID_ARGUMENT, "\"fast\"; there are best, ring, ");
+  }
+  assert_null(ax_algorithm_name(AX_ALGORITHM_COUNT));
+}
+
+/* --- Programs --- */
+
+static AX_BODY(sums) {
+  const char *axes = context;
+  out[0] = ax_sin(ax_psum(ax_psum(ax_matmul(in[0], in[0]), axes), axes));
+  out[0] = ax_ppermute(out[0], axes, 2, (const int64_t[][2]){{0, 1}, {1, 3}});
+}
+
+typedef struct made {
+  const char *mesh;
+  ax_function body;
+} made;
+
+static AX_BODY(whole) {
+  const made *m = context;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse(m->mesh, &mesh));
+  ax_shard_map_unchecked(&mesh, "x -> x", AX_CLOSURE(m->body, 1, 1, "x"), in, out);
+}
+
+static ax_lowered *lowered(const char *mesh_text, ax_function body) {
+  made m = {mesh_text, body};
+  ax_mesh mesh;
+  ax_program *program;
+  ax_lowered *made;
+  TEST_OK(ax_mesh_parse(mesh_text, &mesh));
+  TEST_OK(ax_trace(AX_CLOSURE(whole, 1, 1, &m), AX_TYPES(AX_TYPE(AX_F32, 8 * mesh.axis[0].size, 8)), &program));
+  TEST_OK(ax_program_lower(program, NULL, &made));
+  ax_program_release(program);
+  return made;
+}
+
+static ax_status on(const ax_lowered *l, const char *machine, const ax_simulate_options *options, ax_simulation *out) {
+  ax_cluster *cluster;
+  TEST_OK(ax_cluster_parse(machine, NULL, &cluster));
+  ax_status status = ax_simulate(l, cluster, options, out);
+  ax_cluster_release(cluster);
+  return status;
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  ax_lowered *l = lowered("x=24", sums);
+  ax_simulation s;
+  char *text;
+  TEST_FAILS(on(l, DEVICE "torus sides 2 3 bandwidth 1", NULL, &s), AX_INVALID_ARGUMENT, "the mesh (x=24,) has 24 devices, but the machine \"m\" has 6");
+  TEST_FAILS(on(l, DEVICE "switch ports 20 bandwidth 1", NULL, &s), AX_INVALID_ARGUMENT, "has 20");
+  TEST_FAILS(on(l, DEVICE "node devices 4 bandwidth 1 network ports 5 bandwidth 1", NULL, &s), AX_INVALID_ARGUMENT, "has 20");
+  TEST_FAILS(on(l, DEVICE "torus sides 2147483647 2 bandwidth 1", NULL, &s), AX_INVALID_ARGUMENT, "more than 2147483647 devices");
+  TEST_FAILS(on(l, DEVICE "switch bandwidth 1", &(ax_simulate_options){.most_messages = 100}, &s), AX_INVALID_ARGUMENT, "simulate: more than 100 messages: 24 ");
+  TEST_FAILS(on(l, DEVICE "switch bandwidth 1", &(ax_simulate_options){.algorithm = (ax_algorithm)99}, &s), AX_INVALID_ARGUMENT, "the algorithm is 99");
+  assert_null(s.ops);
+  TEST_FAILS(ax_simulate(NULL, NULL, NULL, &s), AX_INVALID_ARGUMENT, "lowered");
+  TEST_OK(on(l, DEVICE "switch bandwidth 1e9", NULL, &s));
+  TEST_FAILS(ax_simulation_print(&s, (ax_simulation_form)7, &text), AX_INVALID_ARGUMENT, "form is 7");
+  ax_simulation_release(&s);
+  ax_simulation_release(&s);
+  ax_lowered_release(l);
+}
+
+/* An operation that two collectives follow, the second of the first's result; and the forms. */
+static void test_results(void **state) {
+  (void)state;
+  ax_lowered *l = lowered("x=24", sums);
+  ax_simulation s;
+  char *text;
+  TEST_OK(on(l, DEVICE "switch bandwidth 1e9 latency 1e-6", &(ax_simulate_options){.spans = 3}, &s));
+  assert_int_equal(s.devices, 24);
+  assert_int_equal(s.simulated, 24); /* pairs are not the same for all */
+  assert_false(s.all_spans);
+  double computed = 0;
+  for (uint32_t i = 0; i < s.op_count; i++) {
+    assert_true(s.ops[i].start <= s.ops[i].end && s.ops[i].end <= s.seconds);
+    computed += s.ops[i].algorithm == NULL ? s.ops[i].flops : 0;
+  }
+  assert_true(computed >= 2 * 8 * 8 * 8);
+  for (uint32_t i = 0; i < s.span_count; i++) assert_true(s.spans[i].device < 3 && s.spans[i].end <= s.seconds && (i == 0 || s.spans[i - 1].start <= s.spans[i].start));
+  TEST_NEAR(s.path[s.path_count - 1].end, s.seconds, 0);
+  TEST_OK(ax_simulation_print(&s, AX_SIMULATION_TEXT, &text));
+  assert_non_null(strstr(text, "24 devices of the machine m\n"));
+  assert_non_null(strstr(text, "psum of 24, "));
+  ax_string_free(text);
+  TEST_OK(ax_simulation_print(&s, AX_SIMULATION_JSON, &text));
+  assert_non_null(strstr(text, "\"traceEvents\":["));
+  ax_string_free(text);
+  TEST_OK(ax_simulation_print(&s, AX_SIMULATION_SVG, &text));
+  assert_non_null(strstr(text, "device 2</text>"));
+  assert_non_null(strstr(text, "</svg>"));
+  ax_string_free(text);
+  ax_simulation_release(&s);
+  ax_lowered_release(l);
+}
+
+/* Bytes over `memory`, flops over those of the dtype, or the launch. */
+static AX_BODY(product) { out[0] = ax_matmul(in[0], in[1]); }
+
+static double product_seconds(ax_dtype dtype, const char *machine) {
+  ax_program *program;
+  ax_lowered *l;
+  ax_simulation s;
+  TEST_OK(ax_trace(AX_FN(product, 2, 1), AX_TYPES(AX_TYPE(dtype, 64, 256), AX_TYPE(dtype, 256, 32)), &program));
+  TEST_OK(ax_program_lower(program, NULL, &l));
+  TEST_OK(on(l, machine, NULL, &s));
+  double seconds = 0;
+  for (uint32_t i = 0; i < s.op_count; i++) seconds += strcmp(s.ops[i].name, "dot_general") == 0 && s.ops[i].flops > 5e5 ? s.ops[i].busy : 0;
+  ax_simulation_release(&s);
+  ax_lowered_release(l);
+  ax_program_release(program);
+  return seconds;
+}
+
+static void test_work(void **state) {
+  (void)state;
+  const double flops = 2.0 * 64 * 32 * 256, bytes = 4.0 * (64 * 256 + 256 * 32 + 64 * 32);
+  TEST_NEAR(product_seconds(AX_F32, "machine m device flops f32 1e6 memory 1e12 switch bandwidth 1"), flops / 1e6, 1e-9);
+  TEST_NEAR(product_seconds(AX_F32, "machine m device flops f32 1e18 memory 1e6 switch bandwidth 1"), bytes / 1e6, 1e-9);
+  TEST_NEAR(product_seconds(AX_F32, "machine m device flops f32 1e18 memory 1e15 launch 0.25 switch bandwidth 1"), 0.25, 1e-9);
+  TEST_NEAR(product_seconds(AX_F64, "machine m device flops f64 1e6 flops f32 1e9 memory 1e12 switch bandwidth 1"), flops / 1e6, 1e-9);
+  TEST_NEAR(product_seconds(AX_F64, "machine m device flops f32 1e6 memory 1e12 switch bandwidth 1"), flops / 1e6, 1e-9);
+}
+
+/* What does not need a collective's result goes on beside it; what does waits. */
+static AX_BODY(overlapped) {
+  ax_value sum = ax_psum(in[0], "x"), other = ax_matmul(in[0], ax_matmul(in[0], in[0]));
+  out[0] = ax_add(sum, other);
+}
+
+static void test_overlap(void **state) {
+  (void)state;
+  ax_lowered *l = lowered("x=4", overlapped);
+  ax_simulation s;
+  TEST_OK(on(l, "machine m device flops f32 1e6 memory 1e6 switch bandwidth 1e6 latency 1e-4", NULL, &s));
+  double sum_start = -1, sum_end = -1, product_end = 0, last_start = 0;
+  for (uint32_t i = 0; i < s.op_count; i++) {
+    if (s.ops[i].algorithm != NULL) sum_start = s.ops[i].start, sum_end = s.ops[i].end;
+    else if (strcmp(s.ops[i].name, "dot_general") == 0) product_end = s.ops[i].end;
+    if (s.ops[i].start > last_start) last_start = s.ops[i].start;
+  }
+  assert_true(sum_start < product_end && sum_end > sum_start);
+  assert_true(last_start >= sum_end);
+  assert_true(s.seconds < sum_end - sum_start + product_end + 1e-3);
+  ax_simulation_release(&s);
+  ax_lowered_release(l);
+}
+
+/* --- No memory --- */
+
+static ax_status all_of_it(void *context) {
+  ax_cluster *cluster = NULL;
+  ax_simulation s = {0};
+  char *text = NULL;
+  ax_status status = ax_cluster_read("h200-switch", &cluster);
+  if (status == AX_OK) status = ax_simulate(context, cluster, NULL, &s);
+  for (int form = AX_SIMULATION_TEXT; form <= AX_SIMULATION_SVG && status == AX_OK; form++) {
+    status = ax_simulation_print(&s, (ax_simulation_form)form, &text);
+    ax_string_free(text);
+    text = NULL;
+  }
+  ax_simulation_release(&s);
+  ax_cluster_release(cluster);
+  return status;
+}
+
+static void test_no_memory(void **state) {
+  (void)state;
+  ax_lowered *l = lowered("x=16", sums);
+  assert_true(test_each_allocation(all_of_it, l) > 20);
+  ax_lowered_release(l);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_texts),   cmocka_unit_test(test_builtins), cmocka_unit_test(test_refusals),  cmocka_unit_test(test_results),
+      cmocka_unit_test(test_work),    cmocka_unit_test(test_overlap),  cmocka_unit_test(test_no_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
