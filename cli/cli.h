@@ -10,6 +10,7 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 int run_main(int argc, const char **argv);
+int check_main(int argc, const char **argv);
 int trace_main(int argc, const char **argv);
 int show_main(int argc, const char **argv);
 int simulate_main(int argc, const char **argv);
@@ -59,6 +60,21 @@ int64_t source_find_input(const source *source, const char *word, size_t length)
 int64_t source_find_output(const source *source, const char *word, size_t length);
 const char *source_input_name(const source *source, uint32_t index);  /* good until the next call */
 const char *source_output_name(const source *source, uint32_t index); /* likewise */
+
+/* --- inputs.c --- */
+/* Arrays for a program's inputs. Zero-initialise to start. */
+typedef struct inputs {
+  ax_host_array *arrays;
+  bool *given;
+  uint32_t count;
+} inputs;
+/* words: NAME=VALUE, each of an input once at most. */
+AX_MUST_USE ax_status inputs_read(inputs *inputs, const source *source, const word_list *words, bool convert);
+void inputs_deinit(inputs *inputs);
+ax_type host_type(const ax_host_array *array);
+size_t host_bytes(const ax_host_array *array);
+/* An array of `type` with room for its elements. */
+AX_MUST_USE ax_status host_make(const ax_type *type, ax_host_array *out);
 
 /* --- shardings.c --- */
 /* What --mesh, --in-sharding and --out-sharding say. */

@@ -13,6 +13,7 @@ static const struct {
     {"trace", "run a program, and write what each device did when", trace_main},
     {"show", "print a program, transformed or lowered", show_main},
     {"simulate", "what a run would take on a machine that is described", simulate_main},
+    {"check", "prove that a program's kernels are synchronised, or show what goes wrong", check_main},
     {"devices", "what this machine offers", devices_main},
     {"help", "what a primitive does, or a command", help_main},
 };

@@ -18,8 +18,8 @@ typedef struct run {
   int reference, convert, check_nan, check_inf;
   ax_runtime_options options;
   source source;
-  ax_host_array *inputs, *results;
-  bool *given;
+  inputs inputs;
+  ax_host_array *results;
   ax_program *whole; /* what runs: takes and gives whole arrays */
   char *timeline;    /* file; NULL: none */
   bool traces;       /* the timeline is what is wanted */
@@ -27,95 +27,15 @@ typedef struct run {
 
 enum { option_in = 1, option_out, option_policy, option_seed, option_workers };
 
-static ax_type type_of(const ax_host_array *array) { return ax_array_type(array->dtype, array->rank, array->dims); }
-
-static size_t bytes_of(const ax_host_array *array) {
-  return (size_t)ax_dims_elems(array->rank, array->dims) * ax_dtype_bytes(array->dtype);
-}
-
-/* An array of `type` with room for its elements. */
-static ax_status make_array(const ax_type *type, ax_host_array *out) {
-  *out = (ax_host_array){.dtype = type->dtype, .rank = type->rank};
-  memcpy(out->dims, type->dims, sizeof type->dims);
-  out->data = ax_calloc(bytes_of(out), 1);
-  return out->data != NULL ? AX_OK : ax_out_of_memory(bytes_of(out));
-}
-
 /* --- Inputs --- */
-
-static ax_status read_literal(const char *text, ax_host_array *out) {
-  ax_arena arena = {0};
-  ax_literal literal = {0};
-  ax_status status = ax_literal_parse(text, "--in", &arena, &literal);
-  if (status == AX_OK) status = make_array(&literal.type, out);
-  if (status == AX_OK) memcpy(out->data, literal.data, bytes_of(out));
-  ax_arena_deinit(&arena);
-  return status;
-}
-
-/* FILE.npz:MEMBER */
-static ax_status read_member(const char *value, const char *colon, ax_host_array *out) {
-  ax_npz *npz;
-  word_list path = {0};
-  ax_status status = word_list_add(&path, value, (size_t)(colon - value));
-  if (status == AX_OK) status = ax_npz_read(path.words[0], &npz);
-  if (status == AX_OK) {
-    const ax_host_array *found = ax_npz_find(npz, colon + 1);
-    ax_type type = found != NULL ? type_of(found) : (ax_type){0};
-    status = found != NULL ? make_array(&type, out)
-                           : ax_error(AX_INVALID_ARGUMENT, "%s holds no array \"%s\"", path.words[0], colon + 1);
-    if (status == AX_OK) memcpy(out->data, found->data, bytes_of(out));
-    ax_npz_release(npz);
-  }
-  word_list_deinit(&path);
-  return status;
-}
-
-/* A literal ends in its type: 0.5:f32[8,4]. */
-static ax_status read_value(const char *value, ax_host_array *out) {
-  size_t length = strlen(value);
-  const char *member = strstr(value, ".npz:");
-  if (length > 0 && value[length - 1] == ']' && strchr(value, ':') != NULL) return read_literal(value, out);
-  return member != NULL ? read_member(value, member + 4, out) : ax_npy_read(value, out);
-}
-
-static ax_status convert_array(ax_host_array *array, ax_dtype dtype) {
-  ax_host_array converted;
-  ax_type type = ax_array_type(dtype, array->rank, array->dims);
-  AX_TRY(make_array(&type, &converted));
-  int64_t elems = ax_type_elems(&type);
-  for (int64_t i = 0; i < elems; i++)
-    ax_number_store(dtype, converted.data, i,
-                    ax_number_convert(array->dtype, dtype, ax_number_load(array->dtype, array->data, i)));
-  ax_host_array_release(array);
-  *array = converted;
-  return AX_OK;
-}
-
-static ax_status read_input(run *run, const char *word) {
-  const char *equals = strchr(word, '=');
-  int64_t index = source_find_input(&run->source, word, (size_t)(equals - word));
-  if (index < 0) return ax_error(AX_INVALID_ARGUMENT, "--in %s: the program has no such input", word);
-  if (run->given[index]) return ax_error(AX_INVALID_ARGUMENT, "--in %s: the input is given twice", word);
-  ax_host_array *array = &run->inputs[index];
-  ax_dtype dtype = run->source.program->types[index].dtype;
-  AX_TRY(read_value(equals + 1, array));
-  run->given[index] = true;
-  if (array->dtype == dtype) return AX_OK;
-  if (run->convert) return convert_array(array, dtype);
-  return ax_error(AX_INVALID_ARGUMENT, "--in %s: the dtype is %s, but the input's is %s (--convert converts)", word,
-                  ax_dtype_name(array->dtype), ax_dtype_name(dtype));
-}
 
 static ax_status read_inputs(run *run) {
   const ax_program *program = run->source.program;
-  run->inputs = ax_calloc(program->in_count, sizeof run->inputs[0]);
-  run->given = ax_calloc(program->in_count, sizeof run->given[0]);
   run->results = ax_calloc(program->out_count, sizeof run->results[0]);
-  if (run->inputs == NULL || run->given == NULL || run->results == NULL) return ax_out_of_memory(program->in_count);
-  for (uint32_t i = 0; i < run->in.count; i++) AX_TRY(read_input(run, run->in.words[i]));
+  if (run->results == NULL) return ax_out_of_memory(program->out_count);
+  AX_TRY(inputs_read(&run->inputs, &run->source, &run->in, run->convert));
   for (uint32_t i = 0; i < program->in_count; i++)
-    if (!run->given[i])
+    if (!run->inputs.given[i])
       return ax_error(AX_INVALID_ARGUMENT, "input %s of type %s is not given: --in %s=FILE.npy",
                       source_input_name(&run->source, i), ax_type_string(&program->types[i], &program->axes),
                       source_input_name(&run->source, i));
@@ -157,7 +77,7 @@ static ax_status check_whole_mesh(const run *run) {
 
 static ax_status check_shapes(const run *run) {
   for (uint32_t i = 0; i < run->whole->in_count; i++) {
-    ax_type type = type_of(&run->inputs[i]);
+    ax_type type = host_type(&run->inputs.arrays[i]);
     if (!ax_same_shape(&type, &run->whole->types[i]))
       return ax_error(AX_INVALID_ARGUMENT, "input %s is %s, but %s is given", source_input_name(&run->source, i),
                       ax_type_string(&run->whole->types[i], NULL), ax_type_string(&type, NULL));
@@ -178,7 +98,7 @@ static ax_status make_whole(run *run) {
   }
   ax_type *types = ax_calloc(program->in_count, sizeof types[0]);
   if (types == NULL) return ax_out_of_memory(program->in_count * sizeof types[0]);
-  for (uint32_t i = 0; i < program->in_count; i++) types[i] = type_of(&run->inputs[i]);
+  for (uint32_t i = 0; i < program->in_count; i++) types[i] = host_type(&run->inputs.arrays[i]);
   ax_status status = whole_program(&run->source, run->shardings.has_mesh ? &run->shardings.mesh : &program->axes, types, &run->whole);
   ax_free(types);
   return status;
@@ -214,12 +134,12 @@ static ax_status run_reference(run *run) {
   ax_status status = tensors != NULL ? AX_OK : ax_out_of_memory(count * sizeof tensors[0]);
   for (uint32_t i = 0; status == AX_OK && i < program->in_count; i++) {
     status = ax_tensor_create(&program->types[i], &tensors[i]);
-    if (status == AX_OK) memcpy(tensors[i]->data, run->inputs[i].data, bytes_of(&run->inputs[i]));
+    if (status == AX_OK) memcpy(tensors[i]->data, run->inputs.arrays[i].data, host_bytes(&run->inputs.arrays[i]));
   }
   if (status == AX_OK) status = evaluate(run, tensors, out);
   for (uint32_t i = 0; status == AX_OK && i < program->out_count; i++) {
-    status = make_array(&program->types[program->outs[i]], &run->results[i]);
-    if (status == AX_OK) memcpy(run->results[i].data, out[i]->data, bytes_of(&run->results[i]));
+    status = host_make(&program->types[program->outs[i]], &run->results[i]);
+    if (status == AX_OK) memcpy(run->results[i].data, out[i]->data, host_bytes(&run->results[i]));
   }
   for (size_t i = 0; tensors != NULL && i < count; i++) ax_tensor_release(tensors[i]);
   ax_free(tensors);
@@ -228,11 +148,11 @@ static ax_status run_reference(run *run) {
 
 static ax_status run_on(run *run, ax_executable *executable, ax_array **in, ax_array **out) {
   const ax_program *program = run->whole;
-  for (uint32_t i = 0; i < program->in_count; i++) AX_TRY(ax_executable_put(executable, i, run->inputs[i].data, &in[i]));
+  for (uint32_t i = 0; i < program->in_count; i++) AX_TRY(ax_executable_put(executable, i, run->inputs.arrays[i].data, &in[i]));
   AX_TRY(ax_run(executable, program->in_count, in, program->out_count, out));
   for (uint32_t i = 0; i < program->out_count; i++) {
-    AX_TRY(make_array(&program->types[program->outs[i]], &run->results[i]));
-    AX_TRY(ax_array_read(out[i], run->results[i].data, bytes_of(&run->results[i])));
+    AX_TRY(host_make(&program->types[program->outs[i]], &run->results[i]));
+    AX_TRY(ax_array_read(out[i], run->results[i].data, host_bytes(&run->results[i])));
   }
   return AX_OK;
 }
@@ -286,7 +206,7 @@ static void plain_nans(ax_host_array *array) {
 
 static ax_status print_results(const run *run) {
   for (uint32_t i = 0; i < run->whole->out_count; i++) {
-    ax_literal literal = {.type = type_of(&run->results[i]), .data = run->results[i].data};
+    ax_literal literal = {.type = host_type(&run->results[i]), .data = run->results[i].data};
     ax_text text = {0};
     char *made;
     plain_nans(&run->results[i]);
@@ -326,13 +246,10 @@ static ax_status run_program(run *run, const char *path) {
 }
 
 static void deinit(run *run) {
-  uint32_t in_count = run->source.program != NULL ? run->source.program->in_count : 0;
   uint32_t out_count = run->source.program != NULL ? run->source.program->out_count : 0;
-  for (uint32_t i = 0; run->inputs != NULL && i < in_count; i++) ax_host_array_release(&run->inputs[i]);
   for (uint32_t i = 0; run->results != NULL && i < out_count; i++) ax_host_array_release(&run->results[i]);
-  ax_free(run->inputs);
+  inputs_deinit(&run->inputs);
   ax_free(run->results);
-  ax_free(run->given);
   ax_program_release(run->whole);
   source_deinit(&run->source);
   word_list_deinit(&run->in);

@@ -50,7 +50,7 @@ typedef struct ax_check_report {
 
 /* {0}: the defaults. */
 typedef struct ax_check_options {
-  const ax_host_array *in; /* of the program's inputs; NULL: made up: small numbers, of integers 0 */
+  const ax_host_array *in; /* of each of the program's inputs; NULL, or one whose data is NULL: made up, small numbers, of integers 0 */
   uint64_t max_states;     /* 0: 1,000,000 */
   bool explore;            /* look at all schedules, also where one run is enough */
   bool exhaustive;         /* .. without leaving out those that come to the same */

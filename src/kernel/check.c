@@ -279,7 +279,7 @@ static ax_status go_through(const ax_program *program, struct checked *c) {
   ax_tensor **in = ax_calloc(program->in_count + 1, sizeof in[0]), **out = ax_calloc(program->out_count + 1, sizeof out[0]);
   ax_status status = in == NULL || out == NULL ? ax_out_of_memory(0) : AX_OK;
   for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++)
-    status = make_input(&program->types[i], c->options->in != NULL ? &c->options->in[i] : NULL, i, &in[i]);
+    status = make_input(&program->types[i], c->options->in != NULL && c->options->in[i].data != NULL ? &c->options->in[i] : NULL, i, &in[i]);
   const ax_hooks hooks = {.kernel = come_to, .kernel_context = c};
   if (status == AX_OK) {
     status = ax_evaluate_on(&hooks, program, in, out);
