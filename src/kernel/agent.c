@@ -401,6 +401,14 @@ static ax_status close_scope(about *a) {
 
 /* --- Cores --- */
 
+/* "load" of ref_load, "signal" of semaphore_signal: the object says the rest. */
+static const char *short_name(const char *name) {
+  static const char *const said[] = {"ref_", "semaphore_"};
+  for (size_t i = 0; i < AX_COUNT(said); i++)
+    if (strncmp(name, said[i], strlen(said[i])) == 0) return name + strlen(said[i]);
+  return name;
+}
+
 static ax_status about_core(about *a) {
   const ax_machine *machine = a->state->machine;
   const ax_core *core = &machine->cores[a->actor->core];
@@ -417,8 +425,8 @@ static ax_status about_core(about *a) {
     a->actor->through = true;
     return AX_OK;
   }
-  a->act.what = a->step->eqn->prim->name;
-  a->act.location = a->step->eqn->location;
+  a->act.what = short_name(a->step->eqn->prim->name);
+  a->act.location = a->step->location;
   if (a->step->kind != AX_STEP_ACT) return about_scope(a);
   const ax_prim *prim = a->step->eqn->prim;
   if (prim == &ax_prim_copy_start) return about_copy(a);
@@ -476,7 +484,7 @@ static ax_status about_transfer(about *a) {
   const ax_transfer *t = &a->actor->transfer;
   a->act.kind = AX_ACT_LOCAL;
   a->act.what = t->stage == copy_reads ? "copy reads" : t->stage == copy_writes ? "copy writes" : "copy signals";
-  a->act.location = t->step->eqn->location;
+  a->act.location = t->step->location;
   if (t->stage == copy_reads && usable(a, &t->from, "its source ")) return touch(a, &t->from, NULL, false);
   if (t->stage == copy_writes && usable(a, &t->to, "its destination ")) return touch(a, &t->to, NULL, true);
   if (t->stage == copy_reads || t->stage == copy_writes) return AX_OK;

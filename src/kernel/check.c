@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "kernel/code.h"
 #include "kernel/finding.h"
 #include "kernel/prove.h"
 #include "kernel/watch.h"
@@ -246,7 +247,8 @@ static ax_status come_to(const ax_eval_args *args, void *context) {
   const ax_kernel_params *params = args->eqn->params;
   *kernel = (ax_check_kernel){0};
   AX_TRY(keep(c, params->name != NULL ? params->name : "kernel", &kernel->name));
-  AX_TRY(keep(c, args->eqn->location != NULL ? args->eqn->location : "", &kernel->location));
+  kernel->location = ax_eqn_place(args->eqn, &c->texts);
+  AX_TRY(keep(c, kernel->location != NULL ? kernel->location : "", &kernel->location)); /* the program may be gone before the report */
   c->report.kernel_count++;
   ax_machine *machine;
   AX_TRY(ax_machine_of(args, NULL, &machine));

@@ -233,6 +233,18 @@ static ax_status inline_program(ax_code *code, const ax_program *program, const 
   return AX_OK;
 }
 
+const char *ax_eqn_place(const ax_eqn *eqn, ax_arena *arena) {
+  char text[32];
+  if (eqn->location != NULL || eqn->line == 0) return eqn->location;
+  const int length = snprintf(text, sizeof text, "line %u", eqn->line);
+  return ax_arena_copy(arena, text, (size_t)length + 1);
+}
+
+static void locate(ax_code *code) {
+  for (uint32_t i = 0; i < code->step_count; i++)
+    if (code->steps[i].eqn != NULL) code->steps[i].location = ax_eqn_place(code->steps[i].eqn, &code->arena);
+}
+
 ax_status ax_code_create(ax_program *program, ax_code **out) {
   *out = NULL;
   ax_code *code = ax_calloc(1, sizeof *code);
@@ -244,6 +256,7 @@ ax_status ax_code_create(ax_program *program, ax_code **out) {
   for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++) status = new_slot(code, &program->types[i], &in[i]);
   if (status == AX_OK) status = inline_program(code, program, in, results);
   if (status == AX_OK) status = add_step(code, (ax_code_step){.kind = AX_STEP_END}, NULL);
+  if (status == AX_OK) locate(code);
   if (status == AX_OK)
     *out = code;
   else
@@ -265,11 +278,6 @@ const char *ax_step_text(const ax_code_step *step, char *text, size_t bytes) {
   const ax_eqn *eqn = step->eqn;
   const char *name = eqn != NULL ? eqn->prim->name : "the end";
   const char *what = step->kind == AX_STEP_OPEN ? "begin of run_scoped" : step->kind == AX_STEP_CLOSE ? "end of run_scoped" : name;
-  if (eqn != NULL && eqn->location != NULL)
-    snprintf(text, bytes, "%s, %s", what, eqn->location);
-  else if (eqn != NULL && eqn->line != 0)
-    snprintf(text, bytes, "%s, line %u", what, eqn->line);
-  else
-    snprintf(text, bytes, "%s", what);
+  snprintf(text, bytes, "%s%s%s", what, step->location != NULL ? ", " : "", step->location != NULL ? step->location : "");
   return text;
 }

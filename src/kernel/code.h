@@ -30,6 +30,7 @@ typedef struct ax_code_step {
   ax_step_kind kind;
   const ax_eqn *eqn;         /* EVAL, VIEW, ACT, OPEN, CLOSE: that it is; of others that it stems from */
   const ax_program *program; /* which the equation is of */
+  const char *location;      /* of the equation: its own, or "line 12" of a text; NULL */
   uint32_t *in, *out;        /* slots */
   uint32_t in_count, out_count;
   uint32_t target, target_count, *targets;
@@ -58,7 +59,9 @@ typedef struct ax_code {
 AX_MUST_USE ax_status ax_code_create(ax_program *program, ax_code **out);
 void ax_code_release(ax_code *code);
 
-/* "ref_store at kernel.c:12": an equation, for people; in `text`, which is returned. */
+/* "kernel.c:12"; "line 12" of a text; NULL where it is not known or memory is gone. */
+const char *ax_eqn_place(const ax_eqn *eqn, ax_arena *arena);
+/* "ref_store, kernel.c:12": an equation, for people; in `text`, which is returned. */
 const char *ax_step_text(const ax_code_step *step, char *text, size_t bytes);
 
 #endif

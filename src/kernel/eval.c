@@ -106,6 +106,6 @@ void ax_actor_text(ax_text *text, const ax_state *state, uint32_t agent) {
   for (uint32_t a = mesh->count - (uint32_t)machine->params->core_axes.v[core->body]; a < mesh->count; a++)
     ax_text_add(text, ", %s %lld", mesh->axis[a].name, (long long)ax_mesh_coordinate(mesh, core->place, a));
   if (machine->params->cores.count > 1) ax_text_add(text, " (%s)", machine->params->cores.name[core->body]);
-  if (actor != NULL && actor->kind == AX_AGENT_COPY && actor->transfer.step->eqn->location != NULL)
-    ax_text_add(text, ", started at %s", actor->transfer.step->eqn->location);
+  if (actor != NULL && actor->kind == AX_AGENT_COPY && actor->transfer.step->location != NULL)
+    ax_text_add(text, ", started at %s", actor->transfer.step->location);
 }

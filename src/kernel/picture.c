@@ -112,15 +112,27 @@ static void cut(char *text, uint32_t width) {
   if (width >= 2) text[width - 1] = text[width - 2] = '.';
 }
 
+/* What an act that has a name is about. */
+static void add_object(const picture *p, const ax_act *act, ax_text *text) {
+  const ax_act_objects *o = p->run->objects;
+  const ax_touch *touch = act->touch_count == 1 ? &p->run->touches->touches[act->touch_first] : NULL;
+  bool semaphore = act->kind == AX_ACT_SIGNAL || act->kind == AX_ACT_WAIT || act->kind == AX_ACT_READ;
+  if (act->what == NULL) return;
+  if (semaphore)
+    ax_text_add(text, " %s", o->semaphores[act->object].name);
+  else if (act->kind == AX_ACT_ARRIVE || act->kind == AX_ACT_AWAIT)
+    ax_text_add(text, " %s", o->barriers[act->object].name);
+  else if (touch != NULL && touch->count > 0) {
+    ax_text_add(text, " ");
+    ax_act_region_print(&o->regions[touch->region], &p->run->touches->runs[touch->first], touch->count, text);
+  }
+}
+
 static ax_status words_of(const picture *p, const row *r, uint32_t width, char **out) {
   ax_text text = {0};
   if (r->number == 0) ax_text_add(&text, is_about(p, r) ? "! " : "? ");
   ax_act_print(p->run->objects, &r->step->act, &text);
-  const ax_touch *touch = r->step->act.touch_count == 1 ? &p->run->touches->touches[r->step->act.touch_first] : NULL;
-  if (touch != NULL && touch->count > 0) {
-    ax_text_add(&text, " ");
-    ax_act_region_print(&p->run->objects->regions[touch->region], &p->run->touches->runs[touch->first], touch->count, &text);
-  }
+  add_object(p, &r->step->act, &text);
   AX_TRY(ax_text_finish(&text, out));
   cut(*out, width);
   return AX_OK;

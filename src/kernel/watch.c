@@ -34,7 +34,7 @@ static const ax_type *describe_place(const ax_watch *watch, uint32_t number, uin
     const ax_code_step *step = &machine->codes[machine->cores[key->core].body]->steps[key->site];
     *device = machine->cores[key->core].device;
     ax_text_add(name, "scoped %u", key->index);
-    if (step->eqn->location != NULL) ax_text_add(name, " (%s)", step->eqn->location);
+    if (step->location != NULL) ax_text_add(name, " (%s)", step->location);
     if (key->occurrence > 0) ax_text_add(name, ", time %u", key->occurrence + 1);
     return &((const ax_run_scoped_params *)step->eqn->params)->scratch.v[key->index];
   }
