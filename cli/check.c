@@ -12,7 +12,7 @@ typedef struct check {
   word_list in; /* NAME=VALUE */
   shardings shardings;
   ax_check_options options;
-  int convert, explore, exhaustive, every_visit, no_pictures;
+  int convert, explore, exhaustive, every_visit, no_pictures, figures;
   char *svg;
   source source;
   inputs inputs;
@@ -24,14 +24,20 @@ enum { option_in = 1, option_max_states, option_replay };
 
 static const char *verdict_name(ax_verdict verdict) { return verdict == AX_PROVED ? "proved" : verdict == AX_WRONG ? "wrong" : "not decided"; }
 
+static void print_figures(const ax_check_kernel *k) {
+  printf("  %u agents; acts of one run: %llu\n", k->agents, (unsigned long long)k->acts);
+  if (k->holds > 0) printf("  pairs that are in order: %llu; acts held back: %llu\n", (unsigned long long)k->pairs, (unsigned long long)k->holds);
+  if (k->states > 0)
+    printf("  states: %llu, of %.0f bytes; steps: %llu; ways to end well: %u\n", (unsigned long long)k->states, k->state_bytes,
+           (unsigned long long)k->transitions, k->outcomes);
+  printf("  seconds: %.3g\n", k->seconds);
+}
+
 static void print_kernel(const check *c, const ax_check_kernel *k) {
   printf("kernel %s%s%s%s: %s\n", k->name, k->location[0] != 0 ? " (" : "", k->location, k->location[0] != 0 ? ")" : "",
          c->options.replay != NULL ? "replayed" : verdict_name(k->verdict));
-  printf("  %s\n  %u agents, %llu acts of one run", k->how, k->agents, (unsigned long long)k->acts);
-  if (k->holds > 0) printf(", %llu pairs to be in order", (unsigned long long)k->pairs);
-  if (k->states > 0)
-    printf("; %llu states of %.0f B, %llu steps, %u outcomes", (unsigned long long)k->states, k->state_bytes, (unsigned long long)k->transitions, k->outcomes);
-  printf("; %.3g s\n", k->seconds);
+  printf("  %s\n", k->how);
+  if (c->figures) print_figures(k);
   for (uint32_t i = 0; i < k->finding_count; i++) {
     const ax_check_finding *f = &k->findings[i];
     printf("\n%u. %s\n", i + 1, f->text);
@@ -142,6 +148,7 @@ int check_main(int argc, const char **argv) {
       {"replay", '\0', POPT_ARG_STRING, NULL, option_replay, "Run the first kernel by a finding's schedule, and show where it ends", "SCHEDULE"},
       {"svg", '\0', POPT_ARG_STRING, &c.svg, 0, "Write the first finding's picture", "FILE"},
       {"no-pictures", '\0', POPT_ARG_NONE, &c.no_pictures, 0, "Print findings without pictures", NULL},
+      {"figures", '\0', POPT_ARG_NONE, &c.figures, 0, "Print how many acts, pairs and states were looked at, and the time", NULL},
       SHARDING_OPTIONS,
       POPT_TABLEEND,
   };

@@ -6,7 +6,7 @@ set -u
 : "${AXLE:?the axle command}"
 case $AXLE in /*) ;; *) AXLE=$PWD/$AXLE ;; esac
 primitives=$(sed -n 's/^AX_PRIM(\(.*\))$/\1/p' src/prim/prims.def)
-work=$(mktemp -d)
+source=$PWD work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failed=0
@@ -92,6 +92,22 @@ expect 0 'the most is alive' show double.axle --memory
 expect 0 '' trace double.axle --in 'x=[[1, 2, 3], [4, 5, 6]]:f32[2,3]' --in k=7:s32[]
 grep -q traceEvents trace.json || { echo "axle trace: no events in trace.json"; failed=$((failed + 1)); }
 expect 0 traceEvents trace double.axle --timeline=- --in 'x=[[1, 2, 3], [4, 5, 6]]:f32[2,3]' --in k=7:s32[] --out y=y.npy
+race=$source/examples/kernels/race.axle
+expect 1 'store, at line 60 (writes)' check "$race"
+expect 1 '--replay=' check "$race" --no-pictures --svg race.svg
+grep -q '</svg>' race.svg || { echo "axle check --svg: no picture in race.svg"; failed=$((failed + 1)); }
+expect 1 '? store' check "$race" --replay '6 0x2 7 1x2 0x5'
+expect 1 'agent 3 (the end of device 0) cannot go on' check "$race" --replay '3'
+expect 1 'agent 99 cannot go on' check "$race" --replay '6 99'
+grep -v 'ref_store.* k v$' "$race" >input
+expect 0 'kernel ring (line 10): proved' check -
+expect 0 'states were gone through, each schedule' check - --exhaustive
+expect 1 'not decided' check - --exhaustive --max-states 50
+expect 0 'states: .* ways to end well: 1' check - --explore --figures
+expect 1 'is f32\[6\], not f32\[3\]' check - --in 'a=0:f32[3]'
+expect 2 'not a positive number' check - --max-states 0
+: >input
+expect 0 'no kernel was come to' check double.axle
 expect 1 'reference does not go with' trace double.axle --reference
 expect 2 "error: there is no pass 'jump'" show double.axle --pass jump
 expect 2 'error: nothing can follow the pass lower' show double.axle --pass lower,dce

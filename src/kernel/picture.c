@@ -27,10 +27,12 @@ typedef struct picture {
 
 /* --- What is shown --- */
 
-/* Does it matter what this agent would do next? Of a race, only of the two. */
-static bool shows_next(const picture *p, uint32_t agent) {
+/* Does it matter what this agent would do next? Of a race, only of the two; of a schedule that is replayed (kind NONE), of all. */
+static bool shows_next(const picture *p, const ax_act_step *next) {
   const ax_act_finding *f = p->finding;
-  return f == NULL || f->kind == AX_FINDING_DEADLOCK || agent == f->agent || agent == f->other;
+  const uint32_t agent = next->agent;
+  if (next->act.kind == AX_ACT_JOIN && next->act.amount == INT64_MAX) return false; /* it only waits for others to be through */
+  return f == NULL || f->kind == AX_FINDING_NONE || f->kind == AX_FINDING_DEADLOCK || agent == f->agent || agent == f->other;
 }
 
 static void choose_columns(picture *p) {
@@ -38,7 +40,7 @@ static void choose_columns(picture *p) {
   uint32_t agents = run->objects->agent_count;
   for (uint32_t s = 0; s < run->step_count; s++) p->weight[run->steps[s].agent] += 1;
   for (uint32_t k = 0; k < run->pending_count; k++)
-    if (shows_next(p, run->pending[k].agent)) p->weight[run->pending[k].agent] += (uint64_t)1 << 32;
+    if (shows_next(p, &run->pending[k])) p->weight[run->pending[k].agent] += (uint64_t)1 << 32;
   for (int k = 0; k < 2 && p->finding != NULL; k++) {
     uint32_t agent = k == 0 ? p->finding->agent : p->finding->other;
     if (agent != AX_NONE) p->weight[agent] += (uint64_t)1 << 62;
@@ -74,7 +76,7 @@ static void choose_rows(picture *p) {
       p->rows[p->row_count++] = (row){NULL, shown - most_rows};
   }
   for (uint32_t k = 0; k < run->pending_count; k++)
-    if (p->column_of[run->pending[k].agent] != AX_NONE && shows_next(p, run->pending[k].agent))
+    if (p->column_of[run->pending[k].agent] != AX_NONE && shows_next(p, &run->pending[k]))
       p->rows[p->row_count++] = (row){&run->pending[k], 0};
 }
 
