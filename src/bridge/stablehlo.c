@@ -158,7 +158,7 @@ ax_status ax_program_stablehlo(const ax_program *program, char **out) {
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
   if (program->axes.count > 0) return write_module(program, out);
-  AX_TRY(ax_program_partition(program, &partitioned));
+  AX_TRY(ax_program_partition_plain(program, &partitioned));
   ax_status status = write_module(ax_partitioned_of(partitioned).body, out);
   ax_program_release(partitioned);
   return status;

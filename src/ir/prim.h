@@ -309,7 +309,7 @@ struct ax_lower;    /* loop/lower.h */
 struct ax_hlo;      /* hlo/hlo.h */
 struct ax_hlo_form; /* hlo/hlo.h */
 
-/* No rule but `prune`, `ungroup`, `block` and `rename` is NULL: a shared one (prim/rules.h) or the matching `ax_absent_*`. */
+/* No rule but `prune`, `ungroup`, `block`, `rename` and `plain` is NULL: a shared one (prim/rules.h) or the matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
   ax_prim_kind kind;
@@ -348,6 +348,7 @@ struct ax_prim {
   void (*shard)(const ax_shard_args *args);
   void (*block)(const ax_block_args *args); /* NULL: on blocks it is bound with the same parameters */
   ax_status (*rename)(const ax_rename_args *args, ax_program **out); /* NULL: its programs are rebuilt, with layouts */
+  ax_status (*plain)(const ax_eqn *eqn, ax_program **out); /* of what is `derived`: an equal program without kernels, for those who run none; NULL: its first */
   ax_status (*lower)(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
   ax_status (*hlo)(struct ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */
 };

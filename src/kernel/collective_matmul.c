@@ -8,7 +8,7 @@
      z = S(x w)       x' = G(z') w^T,      w'^T = G(z'^T) x       z has rows, and rows where it has columns
    Batching: a batch of both operands is a leading dimension; of one alone it is more rows of x or columns of w. Over the axis that is batched it is
      gathered or scattered, and multiplied, by itself.
-   Compiled: a call of its body. */
+   Compiled: a call of its body. StableHLO: gathered or scattered, and multiplied, by itself. */
 #include <stdio.h>
 
 #include "kernel/collective_matmul.h"
@@ -228,7 +228,14 @@ static void batch(const ax_batch_args *args) {
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) { return ax_lower_call(lower, ax_eqn_program(eqn, 0), in, out); }
 
-static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) { return hlo->call_program(hlo, ax_eqn_program(eqn, 0), in, out); }
+/* Elsewhere there are no kernels of ours. */
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  ax_program *plain;
+  AX_TRY(make_plain(eqn, &plain));
+  ax_status status = hlo->call_program(hlo, plain, in, out);
+  ax_program_release(plain);
+  return status;
+}
 
 /* --- The records --- */
 
@@ -243,7 +250,7 @@ static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(product_pa
       .name = #name_, .kind = AX_REGION, .derived = true, .unify = true, .in_count = 2, .out_count = 1,                                                \
       .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(product_params),                                                      \
       .infer = infer, .spread = ax_spread_body, .eval = ax_called_eval, .differs = ax_called_differs, .jvp = jvp, .linearize = jvp,                    \
-      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .prune = ax_prune_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo, \
+      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .prune = ax_prune_nothing, .shard = ax_shard_whole, .plain = make_plain, .lower = lower, .hlo = hlo, \
   }
 PRODUCT_RECORD(collective_matmul, gather_transpose);
 PRODUCT_RECORD(matmul_reduce_scatter, scatter_transpose);

@@ -268,6 +268,32 @@ static void test_meshes(void **state) {
   test_release(more, 2);
 }
 
+/* --- Exported: without kernels, alone on its mesh or not --- */
+
+static AX_BODY(alone) {
+  const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 2}}};
+  ax_shard_map(&mesh, "d; d -> d", AX_FN(along_d, 2, 1), in, out);
+}
+static AX_BODY(bent_alone) {
+  alone(in, out, NULL);
+  out[0] = ax_sin(out[0]);
+}
+
+static void test_stablehlo(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F32, 4, 2), TEST_TYPE(AX_F32, 4, 2)};
+  const ax_function functions[] = {alone, bent_alone};
+  for (int i = 0; i < 2; i++) {
+    ax_program *program = test_trace(functions[i], NULL, types, 2, 1);
+    char *text;
+    TEST_OK(ax_program_stablehlo(program, &text));
+    assert_non_null(strstr(text, "stablehlo.all_gather"));
+    assert_non_null(strstr(text, "stablehlo.dot_general"));
+    ax_string_free(text);
+    ax_program_release(program);
+  }
+}
+
 /* --- What is refused --- */
 
 static AX_BODY(refused) {
@@ -293,6 +319,6 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_transforms), cmocka_unit_test(test_mixed_dtypes), cmocka_unit_test(test_same_bits),
-                                     cmocka_unit_test(test_meshes), cmocka_unit_test(test_refused)};
+                                     cmocka_unit_test(test_meshes), cmocka_unit_test(test_stablehlo), cmocka_unit_test(test_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

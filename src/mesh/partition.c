@@ -139,8 +139,8 @@ static ax_status partition(ax_partitioner *p, const ax_program *program, ax_prog
   return status;
 }
 
-ax_status ax_program_partition(const ax_program *program, ax_program **out) {
-  ax_partitioner p = {0};
+static ax_status partition_whole(const ax_program *program, bool plain, ax_program **out) {
+  ax_partitioner p = {.plain = plain};
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
   if (program->axes.count > 0)
@@ -148,6 +148,9 @@ ax_status ax_program_partition(const ax_program *program, ax_program **out) {
                     ax_axis_set_string(ax_all_axes(&program->axes), &program->axes));
   return partition(&p, program, out);
 }
+
+ax_status ax_program_partition(const ax_program *program, ax_program **out) { return partition_whole(program, false, out); }
+ax_status ax_program_partition_plain(const ax_program *program, ax_program **out) { return partition_whole(program, true, out); }
 
 ax_status ax_program_ungroup(const ax_program *program, ax_program **out) {
   ax_partitioner p = {.ungroups = true};

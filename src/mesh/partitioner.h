@@ -50,6 +50,7 @@ typedef struct ax_partitioner {
   ax_level *levels;
   uint32_t level_count, level_capacity;
   bool unchecked; /* one of the shard_maps is */
+  bool plain;     /* without kernels, where there is a program without */
   bool ungroups;  /* groups are to become axes, or go */
   bool grouped;   /* there are some */
   ax_mesh mesh;

@@ -249,13 +249,23 @@ static void bind_region(ax_partitioner *p, const ax_scope *s, const ax_program *
   }
 }
 
+/* The program that it is a call of, in the trace's memory. NULL: the trace has failed. */
+static ax_program *called_by(ax_partitioner *p, const ax_eqn *eqn) {
+  if (!p->plain || eqn->prim->plain == NULL) return ax_eqn_program(eqn, 0);
+  ax_memo_entry *entry = ax_memo_ask(&p->memo, "plain", ax_eqn_program(eqn, 0), &eqn->prim, sizeof eqn->prim);
+  ax_status status = entry == NULL ? ax_out_of_memory(0) : entry->known ? AX_OK : eqn->prim->plain(eqn, &entry->made[0]);
+  if (status != AX_OK) ax_fail(status);
+  if (status == AX_OK) entry->known = true;
+  return entry != NULL ? entry->made[0] : NULL;
+}
+
 /* What has a derivative of its own is the call that it is: derivatives have been taken. */
 static void bind_custom(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, ax_held *held) {
-  const ax_closed_call_params params = {ax_eqn_program(eqn, 0)};
+  const ax_closed_call_params params = {called_by(p, eqn)};
   ax_eqn call = *eqn;
   call.prim = &ax_prim_closed_call;
   call.params = &params;
-  bind_region(p, s, program, &call, held);
+  if (params.body != NULL) bind_region(p, s, program, &call, held);
 }
 
 /* A collective over groups: over the axes that they are along, or by its rule. Its result varies as it did. */
