@@ -11,7 +11,7 @@
 #ifndef AX_TESTS_SUPPORT_SCRIPT_H
 #define AX_TESTS_SUPPORT_SCRIPT_H
 
-#include "kernel/script.h"
+#include "check/script.h"
 
 /* Fails the test where the text is wrong. ax_script_deinit; names are the text's own, and are freed by test_script_free. */
 typedef struct test_script {

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/explore.h"
-#include "kernel/prove.h"
-#include "kernel/script.h"
+#include "check/explore.h"
+#include "check/prove.h"
+#include "check/script.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"

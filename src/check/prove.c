@@ -51,13 +51,13 @@
    an agent cost as much as one run. There are many copies, but each begins late: a copy is held going on from where its starter stands
    before it starts it, and afterwards that is undone; it costs what the others do while the copy does nothing. Of agents that a symmetry
    makes alike, one is held. */
-#include "kernel/prove.h"
+#include "check/prove.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/conflict.h"
-#include "kernel/symmetry.h"
+#include "check/conflict.h"
+#include "check/symmetry.h"
 
 enum { most_races_told = 12, most_told = 64 };
 

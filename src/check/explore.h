@@ -1,11 +1,11 @@
 /* All schedules of a system of agents, by going through its states.
 
    The system is abstract: a kernel on the machine, or lists of acts (script.h). */
-#ifndef AX_KERNEL_EXPLORE_H
-#define AX_KERNEL_EXPLORE_H
+#ifndef AX_CHECK_EXPLORE_H
+#define AX_CHECK_EXPLORE_H
 
-#include "kernel/finding.h"
-#include "kernel/prove.h"
+#include "check/finding.h"
+#include "check/prove.h"
 
 /* States are the system's own. One thread. What `peek` gives is valid until the next call; its touches are in `touches`. */
 typedef struct ax_system {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/explore.h"
-#include "kernel/prove.h"
+#include "check/explore.h"
+#include "check/prove.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
 #include "support/script.h"

@@ -1,6 +1,6 @@
 /* What the checker has found, with the schedule that shows it. */
-#ifndef AX_KERNEL_FINDING_H
-#define AX_KERNEL_FINDING_H
+#ifndef AX_CHECK_FINDING_H
+#define AX_CHECK_FINDING_H
 
 #include "kernel/act.h"
 

@@ -12,7 +12,7 @@
    Where these are in order by need, so is every pair. The pairs are as many as touches of atoms.
 
    Which bytes are alike is found by 128-bit sums over the footprints that are open, as a line is swept over a region. */
-#include "kernel/conflict.h"
+#include "check/conflict.h"
 
 #include <stdlib.h>
 #include <string.h>

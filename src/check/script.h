@@ -2,10 +2,10 @@
 
    Data are hashes: what is written follows from who writes, and from all that this agent has read before. So results differ when
    reads do. */
-#ifndef AX_KERNEL_SCRIPT_H
-#define AX_KERNEL_SCRIPT_H
+#ifndef AX_CHECK_SCRIPT_H
+#define AX_CHECK_SCRIPT_H
 
-#include "kernel/explore.h"
+#include "check/explore.h"
 
 typedef struct ax_script_act {
   ax_act act;    /* touches: of the script's pool */

@@ -1,6 +1,6 @@
 /* The token game. One step costs a few instructions, and wakes only whoever may wait for just this: agents are looked at when a
    semaphore that they wait on somewhere is signalled, not all of them. Steps are undone by doing them backwards. */
-#include "kernel/game.h"
+#include "check/game.h"
 
 #include <stdlib.h>
 #include <string.h>

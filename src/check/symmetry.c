@@ -2,7 +2,7 @@
    correspond. It maps runs to runs, so where others get while one is held follows from where they get while another of its cycle is.
 
    Memory plays no part: the game has none. So it does not matter that device 3 reads another slice than device 2. */
-#include "kernel/symmetry.h"
+#include "check/symmetry.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "kernel/watch.h"
+#include "check/watch.h"
 
 #include <string.h>
 

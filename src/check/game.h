@@ -4,8 +4,8 @@
    of the record (prove.c says when that leaves nothing out), so whatever may be done next may also be done after more has been done
    by others: going on with all that can, until nothing can, comes to the same positions in whatever order. So that may be asked which
    need an act first: its agent is held in front of it (a limit), and all else goes on. */
-#ifndef AX_KERNEL_GAME_H
-#define AX_KERNEL_GAME_H
+#ifndef AX_CHECK_GAME_H
+#define AX_CHECK_GAME_H
 
 #include "kernel/act.h"
 

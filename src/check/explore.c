@@ -32,13 +32,13 @@
    States may be joined by hash, because what the search does at a state follows from the state, who is held, and the assumptions. Where
    runs go in circles (a count that is read again and again), one agent could keep all others from going on: if the one step leads to a
    state on the way, every step is taken. */
-#include "kernel/explore.h"
+#include "check/explore.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/conflict.h"
-#include "kernel/known.h"
+#include "check/conflict.h"
+#include "check/known.h"
 
 enum { most_told = 24, most_deadlocks = 4 };
 

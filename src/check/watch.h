@@ -1,8 +1,8 @@
 /* A kernel as the checker sees it: the machine's states as a system (explore.h). */
-#ifndef AX_KERNEL_WATCH_H
-#define AX_KERNEL_WATCH_H
+#ifndef AX_CHECK_WATCH_H
+#define AX_CHECK_WATCH_H
 
-#include "kernel/explore.h"
+#include "check/explore.h"
 #include "kernel/machine.h"
 
 typedef struct ax_watch {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/finding.h"
+#include "check/finding.h"
 
 enum { most_columns = 8, most_rows = 48, first_rows = 8, text_width = 118, widest = 34, narrowest = 13 };
 

@@ -1,7 +1,7 @@
 /* The states that are known, by 128-bit hashes. Two states with the same hash are taken for one: among 10^9 states that happens with a
    chance of 10^-21. */
-#ifndef AX_KERNEL_KNOWN_H
-#define AX_KERNEL_KNOWN_H
+#ifndef AX_CHECK_KNOWN_H
+#define AX_CHECK_KNOWN_H
 
 #include "base/base.h"
 

@@ -1,8 +1,8 @@
 /* Agents that do the same in other places: a ring, turned. */
-#ifndef AX_KERNEL_SYMMETRY_H
-#define AX_KERNEL_SYMMETRY_H
+#ifndef AX_CHECK_SYMMETRY_H
+#define AX_CHECK_SYMMETRY_H
 
-#include "kernel/game.h"
+#include "check/game.h"
 
 /* A permutation of agents under which the game looks the same, as cycles. */
 typedef struct ax_symmetry {

@@ -1,7 +1,7 @@
 /* One run of a system, as a record. */
 #include <string.h>
 
-#include "kernel/explore.h"
+#include "check/explore.h"
 
 typedef struct recorder {
   const ax_system *system;

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "kernel/code.h"
-#include "kernel/finding.h"
-#include "kernel/prove.h"
-#include "kernel/watch.h"
+#include "check/finding.h"
+#include "check/prove.h"
+#include "check/watch.h"
 #include "ir/number.h"
 #include "xform/evaluate.h"
 

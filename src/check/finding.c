@@ -1,5 +1,5 @@
 /* Findings in words. A finding says who and what; the run that its schedule leads to has the counts, and who has signalled what. */
-#include "kernel/finding.h"
+#include "check/finding.h"
 
 #include <ctype.h>
 #include <stdlib.h>

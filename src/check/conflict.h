@@ -1,9 +1,9 @@
 /* Which acts of a record must be in order: those of different agents that touch the same bytes, and one of them writes; waits of several
    agents on one semaphore; a count that is read, and what changes it. */
-#ifndef AX_KERNEL_CONFLICT_H
-#define AX_KERNEL_CONFLICT_H
+#ifndef AX_CHECK_CONFLICT_H
+#define AX_CHECK_CONFLICT_H
 
-#include "kernel/game.h"
+#include "check/game.h"
 
 typedef enum ax_conflict {
   AX_CONFLICT_MEMORY,

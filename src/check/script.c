@@ -4,7 +4,7 @@
      for each semaphore   its count
      for each barrier     arrivals
      for each byte        a hash of who has written it, and what that one had read */
-#include "kernel/script.h"
+#include "check/script.h"
 
 #include <string.h>
 

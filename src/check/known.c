@@ -1,5 +1,5 @@
 /* Open addressing, at most five eighths full. The lowest bit of a key's second word says that the state is on the way. */
-#include "kernel/known.h"
+#include "check/known.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* All schedules of a kernel from one run of it, where that is enough: prove.c says when, and why. */
-#ifndef AX_KERNEL_PROVE_H
-#define AX_KERNEL_PROVE_H
+#ifndef AX_CHECK_PROVE_H
+#define AX_CHECK_PROVE_H
 
-#include "kernel/finding.h"
+#include "check/finding.h"
 
 typedef struct ax_race { /* two acts that may be next at the same time; `agent` is the lower number */
   uint32_t agent, position, other, other_position;
