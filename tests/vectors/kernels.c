@@ -3,7 +3,6 @@
 #include "vectors/vectors.h"
 
 #define SOME "f32 s32 bf16"
-#define NO_HLO "kernels have none"
 
 /* A result of the operand's dtype. */
 static void call(const ax_kernel *kernel, ax_function body, uint32_t in_count, const ax_value *in, ax_value *out) {
@@ -107,20 +106,20 @@ static AX_BODY(prefix_sums) {
 }
 
 static const vector_case kernels_cases[] = {
-    {"add_blocks", SOME, .body = add_blocks, .in = 2, .modes = "v", .no_hlo = NO_HLO},
-    {"add_edges", SOME, .body = add_edges, .in = 2, .modes = "v", .no_hlo = NO_HLO},
-    {"sum_edges", "f32 s32", .body = sum_edges, .modes = "v", .no_hlo = NO_HLO},
-    {"matmul", "f32 s32", .body = matmul_blocks, .in = 2, .modes = "v", .no_hlo = NO_HLO},
-    {"sum_rows", "f32 s32", .body = sum_of_rows, .modes = "v", .no_hlo = NO_HLO},
-    {"transpose", SOME, .body = transposed, .modes = "v", .no_hlo = NO_HLO},
-    {"turned", SOME, .body = turned, .modes = "v", .no_hlo = NO_HLO},
-    {"squeezed", SOME, .body = squeezed, .modes = "v", .no_hlo = NO_HLO},
-    {"ids", SOME, .body = ids_of, .modes = "v", .no_hlo = NO_HLO},
-    {"pinned", SOME, .body = pinned, .modes = "v", .no_hlo = NO_HLO},
-    {"prefix", "f32 s32", .body = prefix_sums, .modes = "v", .no_hlo = NO_HLO},
-    {"in_place", SOME, .body = in_place, .modes = "v", .no_hlo = NO_HLO},
-    {"no_grid", SOME, .body = no_grid, .modes = "v", .no_hlo = NO_HLO},
-    {"one_block", SOME, .body = one_block, .modes = "v", .no_hlo = NO_HLO},
+    {"add_blocks", SOME, .body = add_blocks, .in = 2, .modes = "v"},
+    {"add_edges", SOME, .body = add_edges, .in = 2, .modes = "v"},
+    {"sum_edges", "f32 s32", .body = sum_edges, .modes = "v"},
+    {"matmul", "f32 s32", .body = matmul_blocks, .in = 2, .modes = "v"},
+    {"sum_rows", "f32 s32", .body = sum_of_rows, .modes = "v"},
+    {"transpose", SOME, .body = transposed, .modes = "v"},
+    {"turned", SOME, .body = turned, .modes = "v"},
+    {"squeezed", SOME, .body = squeezed, .modes = "v"},
+    {"ids", SOME, .body = ids_of, .modes = "v"},
+    {"pinned", SOME, .body = pinned, .modes = "v"},
+    {"prefix", "f32 s32", .body = prefix_sums, .modes = "v"},
+    {"in_place", SOME, .body = in_place, .modes = "v"},
+    {"no_grid", SOME, .body = no_grid, .modes = "v"},
+    {"one_block", SOME, .body = one_block, .modes = "v"},
 };
 
 const VECTOR_GROUP(kernels);

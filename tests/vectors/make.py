@@ -14,7 +14,7 @@ import sys
 import zlib
 from pathlib import Path
 
-GROUPS = "pointwise arrays parts windows indexing einsum composites transforms collectives groups ragged reduced mesh partial pmap control derivatives custom checkpoint mlp kernels".split()
+GROUPS = "pointwise arrays parts windows indexing einsum composites transforms collectives groups ragged reduced mesh partial pmap control derivatives custom checkpoint mlp kernels kernel_transforms".split()
 TANGENT, COTANGENT = 3, 5
 
 os.environ["JAX_PLATFORMS"] = "cpu"
