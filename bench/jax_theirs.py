@@ -362,5 +362,5 @@ def place(what, how):
     serve(work)
 
 
-{f.__name__: f for f in (add_one, psum, psum_in_scan, collective, repeated, train, at_once, compile, scaling, reading, peak_memory,
+{f.__name__: f for f in (add_one, psum, psum_in_scan, collective, gathered_matmul, repeated, train, at_once, compile, scaling, reading, peak_memory,
                          temporaries, rows_in_scan, cache_in_scan, windows, place, calls)}[CASE](*ARGUMENTS)

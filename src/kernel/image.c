@@ -229,9 +229,16 @@ static int64_t arrivals_of(const ax_pairs *arrivals, uint32_t scratch) {
   return 1;
 }
 
-static ax_status take_room(ax_image *image, const ax_type *type, int64_t arrivals, size_t *at) {
+/* unit: of what is borrowed; 0: nothing is. */
+static ax_status take_room(ax_image *image, const ax_type *type, int64_t arrivals, size_t unit, size_t *at) {
   *at = image->bytes = round_up(image->bytes, 64);
   image->bytes += type_bytes(type);
+  if (unit > 0) {
+    ax_image_table table = {.root_at = *at, .table_at = round_up(image->bytes, 64), .unit = unit, .count = (int64_t)(type_bytes(type) / unit)};
+    AX_TRY(ax_grow(&image->tables, sizeof image->tables[0], image->table_count, 1, &image->table_capacity));
+    image->tables[image->table_count++] = table;
+    image->bytes = table.table_at + (size_t)table.count * sizeof(char *);
+  }
   return type->form == AX_REF ? AX_OK : add_objects(image, *at, ax_type_elems(type), arrivals);
 }
 
@@ -284,7 +291,7 @@ static ax_status place_scope(ax_image *image, uint32_t c, uint32_t s) {
   for (uint32_t k = 0; k < scope->params->scratch.count; k++) {
     ax_image_root *root = &image->roots[c][scope->first_root + k];
     root->memory = AX_NONE;
-    AX_TRY(take_room(image, &scope->params->scratch.v[k], arrivals_of(&scope->params->arrivals, k), &root->at));
+    AX_TRY(take_room(image, &scope->params->scratch.v[k], arrivals_of(&scope->params->arrivals, k), body->unit != NULL ? body->unit[scope->first_root + k] : 0, &root->at));
   }
   if (!scope->shared) return AX_OK;
   image->shared_scopes[c][s] = take(&image->bytes, 1, sizeof(ax_run_scope));
@@ -307,7 +314,9 @@ static ax_status place_roots(ax_image *image, const ax_image_memory *memory) {
     const ax_type one = {.form = AX_SEMAPHORE, .dtype = AX_S32};
     uint32_t scratch = at->ref - operands - outs;
     bool barrier = p >= machine->first_barrier;
-    AX_TRY(take_room(image, barrier ? &one : &machine->params->scratch.v[scratch], barrier ? 1 : arrivals_of(&machine->params->arrivals, scratch), &place_at[p]));
+    const size_t *unit = image->bodies[0].unit;
+    if (barrier) AX_TRY(take_room(image, &one, 1, 0, &place_at[p]));
+    else AX_TRY(take_room(image, &machine->params->scratch.v[scratch], arrivals_of(&machine->params->arrivals, scratch), unit != NULL ? unit[at->ref] : 0, &place_at[p]));
   }
   for (uint32_t c = 0; c < machine->core_count; c++) {
     const ax_core *core = &machine->cores[c];
@@ -350,6 +359,7 @@ static ax_status make(ax_image *image, const ax_image_memory *memory, struct ax_
     AX_TRY(find_slots(image, body, b, memory));
     AX_TRY(make_ops(image, body, compile));
   }
+  if (compile != NULL) AX_TRY(ax_image_borrow(image));
   return lay_out(image, memory);
 }
 
@@ -380,6 +390,7 @@ void ax_image_release(ax_image *image) {
   }
   ax_machine_release(image->machine);
   ax_free(image->objects);
+  ax_free(image->tables);
   ax_free(image->scopes);
   ax_arena_deinit(&image->arena);
   ax_free(image);

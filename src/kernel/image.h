@@ -28,7 +28,9 @@ typedef struct ax_image_slot {
   size_t bytes;
   size_t at;              /* OWN: bytes into the core's values; OPERAND: which of the plan's memory */
   const void *constant;
-  uint32_t root, whole;   /* VIEW; whole: it is all of its root, from the beginning */
+  uint32_t root;          /* VIEW: */
+  bool whole, keeps_place; /* it is all of its root, from the beginning; it is one index along the first dimensions of what it was made of, or all of it */
+  size_t unit, table_at;  /* of a root that borrows (image_borrow.c): bytes of a unit, and where in the root the table of its units begins; else 0 */
   int64_t strides[AX_MAX_RANK]; /* VIEW: bytes; of semaphores and barriers: objects */
 } ax_image_slot;
 
@@ -69,6 +71,7 @@ typedef struct ax_image_body {
   ax_image_scope *scopes;
   uint32_t op_count, op_capacity, root_count, scope_count, view_count;
   uint32_t *view_of;      /* by slot: its place among the core's views */
+  size_t *unit;           /* by root: where it borrows, bytes of a unit; NULL: none does */
   size_t value_bytes;     /* of a core's values */
   size_t core_bytes;      /* of all that a core has */
   size_t views_at, counters_at, occurrences_at, waited_at, roots_at, values_at, segments_at;
@@ -87,6 +90,11 @@ typedef struct ax_image_objects { /* semaphores or barriers in a row */
   int64_t count, arrivals;
 } ax_image_objects;
 
+typedef struct ax_image_table { /* of units that are borrowed */
+  size_t root_at, table_at, unit; /* root_at, table_at: bytes into the state */
+  int64_t count;
+} ax_image_table;
+
 typedef struct ax_image {
   ax_machine *machine; /* of one device */
   const ax_mesh *axes; /* of devices */
@@ -97,8 +105,9 @@ typedef struct ax_image {
   size_t **shared_scopes; /* by core, then scope: where its ax_run_scope is in the state; 0: it has none */
   size_t *core_at;       /* by core: in the state */
   ax_image_objects *objects;
+  ax_image_table *tables;
   size_t *scopes; /* where all shared scopes are */
-  uint32_t object_count, object_capacity, scope_count, scope_capacity, memory_count, object_total;
+  uint32_t table_count, table_capacity, object_count, object_capacity, scope_count, scope_capacity, memory_count, object_total;
   uint32_t members;
   size_t device_at, states_at, bytes;
   ax_arena arena;
@@ -118,6 +127,9 @@ void ax_image_release(ax_image *image);
 double ax_image_time(const ax_image *image); /* nanoseconds on one thread, roughly */
 /* Whether a body writes an operand that is no alias, so that it needs a copy: by operand without constants. */
 AX_MUST_USE ax_status ax_image_written(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, bool *out);
+
+/* --- image_borrow.c: which scratch borrows, and in which units --- */
+AX_MUST_USE ax_status ax_image_borrow(ax_image *image);
 
 /* --- image_scalar.c --- */
 bool ax_scalar_step_known(const ax_code *code, const ax_code_step *step); /* integers of rank 0, and an operation that is here */

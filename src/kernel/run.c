@@ -39,6 +39,11 @@ ax_status ax_image_enter(const void *kernel, void *state, void *const *memory, i
     ax_run_object *objects = (void *)((char *)state + image->objects[i].at);
     for (int64_t k = 0; k < image->objects[i].count; k++) objects[k] = (ax_run_object){.arrivals = image->objects[i].arrivals, .number = numbered++};
   }
+  for (uint32_t i = 0; i < image->table_count; i++) { /* nothing is borrowed yet: units are where they would be */
+    const ax_image_table *table = &image->tables[i];
+    char **unit = (void *)((char *)state + table->table_at);
+    for (int64_t k = 0; k < table->count; k++) unit[k] = (char *)state + table->root_at + (size_t)k * table->unit;
+  }
   for (uint32_t s = 0; s < image->scope_count; s++) *(ax_run_scope *)(void *)((char *)state + image->scopes[s]) = (ax_run_scope){0};
   for (uint32_t c = 0; c < image->machine->core_count; c++) make_core(image, device, c);
   if (member > 0) return AX_OK;

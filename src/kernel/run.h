@@ -16,9 +16,16 @@ typedef struct ax_walk {
 static inline void *ax_core_value(const ax_run_core *core, const ax_image_slot *slot) {
   return slot->source == AX_SLOT_OWN ? core->values + slot->at : slot->source == AX_SLOT_OPERAND ? core->device->memory[slot->at] : (void *)(uintptr_t)slot->constant;
 }
+/* Of memory that borrows: where it says that the unit is that is so many bytes into the root. */
+static inline char **ax_core_unit(const ax_run_core *core, const ax_image_slot *view, int64_t offset) {
+  return (char **)(void *)((char *)core->roots[view->root] + view->table_at) + (size_t)offset / view->unit;
+}
 /* Where a view of memory begins. */
 static inline char *ax_core_view(const ax_run_core *core, uint32_t slot) {
-  return (char *)core->roots[core->body->slots[slot].root] + core->views[core->body->view_of[slot]];
+  const ax_image_slot *view = &core->body->slots[slot];
+  int64_t offset = core->views[core->body->view_of[slot]];
+  if (view->unit == 0) return (char *)core->roots[view->root] + offset;
+  return *ax_core_unit(core, view, offset) + (size_t)offset % view->unit;
 }
 
 /* --- run.c --- */
@@ -47,7 +54,7 @@ bool ax_core_makes_way(ax_walk *walk);
 /* The view's elements to dense memory, and from there. mask: a byte an element; NULL: all. */
 void ax_rows_take(const ax_type *type, const int64_t *strides, const void *view, const unsigned char *mask, void *to);
 void ax_rows_put(const ax_type *type, const int64_t *strides, void *view, const unsigned char *mask, const void *from);
-/* From one view to another of the same shape. */
-void ax_rows_copy(const ax_type *type, const int64_t *from_strides, const void *from, const int64_t *to_strides, void *to);
+/* From one view to another of the same shape. far: nobody reads it soon. */
+void ax_rows_copy(const ax_type *type, const int64_t *from_strides, const void *from, const int64_t *to_strides, void *to, bool far);
 
 #endif

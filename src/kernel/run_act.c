@@ -135,10 +135,14 @@ static ax_status copy(const ax_walk *w) {
   ax_run_core *there;
   if (params->predicate && integer_in(w, predicate) == 0) return AX_OK;
   AX_TRY(core_meant(w, &params->to, &there));
-  pthread_mutex_unlock(&group->lock);
-  ax_rows_copy(&from->type, from->strides, ax_core_view(w->core, step->in[0]), to->strides,
-               (char *)there->roots[to->root] + w->core->views[w->body->view_of[step->in[1]]]);
-  pthread_mutex_lock(&group->lock);
+  int64_t offset = w->core->views[w->body->view_of[step->in[1]]];
+  bool far = w->image->roots[w->core->number][to->root].memory != AX_NONE; /* an operand's or a result's */
+  if (to->unit > 0) *ax_core_unit(there, to, offset) = ax_core_view(w->core, step->in[0]);
+  else {
+    pthread_mutex_unlock(&group->lock);
+    ax_rows_copy(&from->type, from->strides, ax_core_view(w->core, step->in[0]), to->strides, (char *)there->roots[to->root] + offset, far);
+    pthread_mutex_lock(&group->lock);
+  }
   if (params->sent) signal(w, object_of(w, w->core, sent), (int64_t)from->bytes);
   if (params->received) signal(w, object_of(w, there, received), (int64_t)from->bytes);
   if (params->barrier) arrive(w, object_of(w, w->core, barrier));
