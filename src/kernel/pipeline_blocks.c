@@ -7,6 +7,7 @@
 #include "kernel/grid.h"
 #include "kernel/pipeline.h"
 #include "prim/shape.h"
+#include "xform/evaluate.h"
 
 /* --- Options --- */
 
@@ -137,6 +138,65 @@ static void find_revisits(const ax_pipe *pipe, ax_piped *of, const ax_body *map,
   }
 }
 
+/* Where there are few steps it is found out instead: the map of all steps at once, and whether a block stands there again after another one. */
+enum { most_listed = 1024 };
+
+static bool is_listed(const ax_pipe *pipe, const ax_body *map) {
+  return pipe->steps <= most_listed && map->captured_count == 0 && map->program->named == 0 && ax_find_effect(map->program, UINT32_MAX) == NULL;
+}
+
+static bool same_block(const ax_piped *of, ax_tensor *const *index, int64_t a, int64_t b) {
+  for (uint32_t d = 0; d < of->whole.rank; d++)
+    if (((const int32_t *)index[d]->data)[a] != ((const int32_t *)index[d]->data)[b]) return false;
+  return true;
+}
+
+static bool comes_back(const ax_pipe *pipe, const ax_piped *of, ax_tensor *const *index) {
+  for (int64_t step = 2; step < pipe->steps; step++)
+    for (int64_t before = 0; before < step - 1 && !same_block(of, index, step, step - 1); before++)
+      if (same_block(of, index, step, before)) return true;
+  return false;
+}
+
+/* Numbers of the grid at each step. */
+static ax_status list_ids(const ax_pipe *pipe, ax_tensor **ids) {
+  int64_t behind = 1;
+  const ax_type type = ax_array_type(AX_S32, 1, &pipe->steps);
+  for (uint32_t d = pipe->rank; d-- > 0; behind *= pipe->grid[d]) {
+    AX_TRY(ax_tensor_create(&type, &ids[d]));
+    for (int64_t step = 0; step < pipe->steps; step++) ((int32_t *)ids[d]->data)[step] = (int32_t)(step / behind % pipe->grid[d]);
+  }
+  return AX_OK;
+}
+
+/* s32[steps].. -> s32[steps]..: the map of all steps, which speaks of no axis, so that it stands without any. */
+static ax_status trace_all(const ax_pipe *pipe, const ax_program *map, ax_program **out) {
+  static const ax_mesh none;
+  int dims[AX_MAX_RANK] = {0};
+  ax_value ids[AX_MAX_RANK], index[AX_MAX_RANK];
+  ax_builder *builder;
+  const ax_type type = ax_array_type(AX_S32, 1, &pipe->steps);
+  AX_TRY(ax_builder_open(&none, &builder));
+  for (uint32_t d = 0; d < pipe->rank; d++) ids[d] = ax_builder_input(builder, &type);
+  ax_batch_call(map, ids, dims, pipe->steps, NULL, dims, index);
+  return ax_builder_finish(builder, index, map->out_count, out, NULL, NULL);
+}
+
+static ax_status list_revisits(const ax_pipe *pipe, ax_piped *of, const ax_program *map) {
+  ax_tensor *ids[AX_MAX_RANK] = {NULL}, *index[AX_MAX_RANK] = {NULL};
+  ax_program *all = NULL;
+  ax_status status = trace_all(pipe, map, &all);
+  if (status == AX_OK) status = list_ids(pipe, ids);
+  if (status == AX_OK) status = ax_evaluate(all, ids, index);
+  if (status == AX_OK) of->revisits = comes_back(pipe, of, index);
+  for (uint32_t d = 0; d < AX_MAX_RANK; d++) {
+    ax_tensor_release(ids[d]);
+    ax_tensor_release(index[d]);
+  }
+  ax_program_release(all);
+  return status;
+}
+
 static ax_status look(const ax_pipe *pipe, ax_piped *of) {
   ax_type ids[AX_MAX_RANK];
   ax_body map;
@@ -151,6 +211,7 @@ static ax_status look(const ax_pipe *pipe, ax_piped *of) {
     status = ax_needs_program(&memo, map.program, all, used);
   }
   if (status == AX_OK) find_revisits(pipe, of, &map, used);
+  if (status == AX_OK && of->revisits && is_listed(pipe, &map)) status = list_revisits(pipe, of, map.program);
   ax_memo_deinit(&memo);
   ax_body_deinit(&map);
   return status;
