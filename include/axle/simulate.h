@@ -69,6 +69,25 @@ typedef struct ax_simulated_span {
   double start, end;
 } ax_simulated_span;
 
+/* What an agent of a kernel did: a core, or a copy. */
+typedef struct ax_simulated_act {
+  const char *agent;  /* "device 3, core 0", "copy 2 of device 3, core 0" */
+  const char *what;   /* "computes", "copies", "waits" */
+  uint32_t device;
+  double start, end;  /* seconds from the kernel's beginning */
+} ax_simulated_act;
+
+/* A kernel (axle/kernel.h), all its devices and cores together, as it is where they begin at once. */
+typedef struct ax_simulated_kernel {
+  const char *name, *location; /* location: "" where it is not known */
+  double seconds;
+  double flops, copied, sent;  /* of all devices: operations; bytes that copies moved on a device, and to others */
+  double computing, carrying;  /* parts of the time in which its busiest device computed, and its busiest link carried */
+  double acts;
+  uint32_t span_count, span_capacity;
+  ax_simulated_act *spans;     /* as they ended; what takes no time has none */
+} ax_simulated_kernel;
+
 /* A kind of link. */
 typedef struct ax_simulated_link {
   char name[32];    /* "x+", "to the switch" */
@@ -84,14 +103,16 @@ typedef struct ax_simulation {
   double messages;         /* sent by all devices */
   double events;           /* that were gone through one by one; the others are repetitions */
   bool at_least;           /* there are loops of which one step was taken */
-  uint32_t op_count, span_count, path_count, link_count;
+  uint32_t op_count, span_count, path_count, link_count, kernel_count;
   ax_simulated_op *ops;    /* in the order of the plan */
   ax_simulated_span *spans; /* as they began */
   ax_simulated_span *path; /* the critical path, without gaps: a collective counts from when the member that held it up came to it */
   ax_simulated_link *links;
+  ax_simulated_kernel *kernels; /* as the program comes to them; each call once */
   bool all_spans;          /* none was left out */
   char machine[64];        /* its name */
   char *texts;             /* the locations */
+  struct ax_timed_kernels *timed; /* what holds kernels */
 } ax_simulation;
 
 /* Simulates a run of a lowered program: the plan that would be compiled, on one device of the machine each. options may be NULL. `*out` is to be

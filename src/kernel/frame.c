@@ -49,6 +49,8 @@ static ax_status evaluate(walk *w, const ax_code_step *step) {
   }
   const ax_eval_args args = {.eqn = step->eqn, .axes = &step->program->axes, .lanes = 1, .device = &w->core->place, .in = in, .out = out, .hooks = w->state->machine->hooks};
   if (status == AX_OK) status = step->eqn->prim->eval(&args);
+  const ax_machine *machine = w->state->machine;
+  if (status == AX_OK && machine->computes != NULL) status = machine->computes(machine->computes_context, w->actor->core, step->program, step->eqn);
   for (uint32_t k = 0; k < step->out_count; k++) {
     if (status == AX_OK)
       set_slot(w, step->out[k], cells[k]);

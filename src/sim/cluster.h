@@ -23,6 +23,7 @@ struct ax_cluster {
   char name[64];
   double flops[AX_DTYPE_COUNT]; /* a second; 0: not said */
   double memory; /* bytes a second */
+  double scratch; /* the same of a core's own memory; 0: it is never short */
   double launch; /* seconds before an operation begins */
   ax_topology topology;
   uint32_t rank; /* of a torus */

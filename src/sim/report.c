@@ -86,6 +86,23 @@ static void add_links(ax_text *text, const ax_simulation *s) {
   }
 }
 
+static void add_kernels(ax_text *text, const ax_simulation *s) {
+  if (s->kernel_count == 0) return;
+  ax_text_add(text, "\n kernel alone    acts      flops     copied       sent  computing  carrying\n");
+  for (uint32_t i = 0; i < s->kernel_count; i++) {
+    const ax_simulated_kernel *k = &s->kernels[i];
+    add_seconds(text, k->seconds, 10);
+    ax_text_add(text, "%8.6g  ", k->acts);
+    add_amount(text, k->flops);
+    ax_text_add(text, "  ");
+    add_amount(text, k->copied);
+    ax_text_add(text, "  ");
+    add_amount(text, k->sent);
+    ax_text_add(text, "   %5.1f %%    %5.1f %%  %s%s%s%s\n", 100 * k->computing, 100 * k->carrying, k->name, k->location[0] != '\0' ? " (" : "", k->location,
+                k->location[0] != '\0' ? ")" : "");
+  }
+}
+
 static void add_text(ax_text *text, const ax_simulation *s) {
   ax_text_add(text, "%lld device%s of the machine %s", (long long)s->devices, s->devices == 1 ? "" : "s", s->machine);
   if (s->simulated < s->devices) ax_text_add(text, ", of which %lld stand%s for all", (long long)s->simulated, s->simulated == 1 ? "s" : "");
@@ -96,6 +113,7 @@ static void add_text(ax_text *text, const ax_simulation *s) {
   ax_text_add(text, " (%.9g s)\n", s->seconds);
   if (s->op_count > 0) add_ops(text, s);
   add_path(text, s);
+  add_kernels(text, s);
   add_links(text, s);
 }
 
@@ -109,9 +127,23 @@ static void add_escaped(ax_text *text, const char *s) {
   }
 }
 
+/* A kernel's acts, from its own beginning, are behind the devices: a process for each device of each kernel, and a row for each agent. */
+static void add_kernel_acts(ax_text *text, const ax_simulation *s) {
+  enum { apart = 1000000 };
+  for (uint32_t k = 0; k < s->kernel_count; k++)
+    for (uint32_t i = 0; i < s->kernels[k].span_count; i++) {
+      const ax_simulated_act *act = &s->kernels[k].spans[i];
+      ax_text_add(text, "{\"name\":\"");
+      add_escaped(text, act->agent);
+      ax_text_add(text, ": %s\",\"ph\":\"X\",\"ts\":%.6f,\"dur\":%.6f,\"pid\":%u,\"tid\":%u},\n", act->what, act->start * 1e6, (act->end - act->start) * 1e6,
+                  apart * (1 + k) + act->device, (uint32_t)(ax_hash_bytes(AX_HASH_SEED, act->agent, strlen(act->agent)) % apart));
+    }
+}
+
 /* A device is a process, of which computing is row 0 and each collective a row of its own, as several may be under way at once. */
 static void add_json(ax_text *text, const ax_simulation *s) {
   ax_text_add(text, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+  add_kernel_acts(text, s);
   for (uint32_t i = 0; i < s->span_count; i++) {
     const ax_simulated_span *span = &s->spans[i];
     const ax_simulated_op *op = &s->ops[span->op];

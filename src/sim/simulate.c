@@ -12,6 +12,7 @@ typedef struct simulating {
   ax_plan *plan;
   ax_place place;
   ax_work work;
+  ax_timed_kernels *kernels;
   ax_engine_result result;
 } simulating;
 
@@ -184,7 +185,7 @@ static ax_status give_links(const simulating *s, ax_simulation *out) {
   return status;
 }
 
-static ax_status give(const simulating *s, ax_simulation *out) {
+static ax_status give(simulating *s, ax_simulation *out) {
   const int64_t images = ax_place_images(&s->place);
   out->devices = s->place.devices;
   out->simulated = images < out->devices ? images : out->devices;
@@ -192,7 +193,11 @@ static ax_status give(const simulating *s, ax_simulation *out) {
   out->messages = s->result.messages * (double)out->devices / (double)out->simulated;
   out->events = s->result.events;
   out->at_least = s->work.at_least;
+  out->kernels = s->kernels->kernels;
+  out->kernel_count = s->kernels->count;
   memcpy(out->machine, s->place.machine->name, sizeof out->machine);
+  out->timed = s->kernels;
+  s->kernels = NULL;
   AX_TRY(give_ops(s, out));
   AX_TRY(give_spans(s, out));
   return give_links(s, out);
@@ -200,10 +205,22 @@ static ax_status give(const simulating *s, ax_simulation *out) {
 
 /* --- All of it --- */
 
+static void look_for_kernel(void *context, ax_op *op) { *(bool *)context = *(bool *)context || op->kind == AX_OP_CORES; }
+
+/* Kernels are gone through with data, and so is the whole program, where there are any. */
+static ax_status time_kernels(simulating *s, const ax_lowered *lowered) {
+  bool found = false;
+  s->kernels = ax_calloc(1, sizeof *s->kernels);
+  if (s->kernels == NULL) return ax_out_of_memory(sizeof *s->kernels);
+  ax_block_walk(&s->plan->block, look_for_kernel, &found);
+  return found ? ax_kernels_time(ax_lowered_program(lowered), &s->place, s->kernels) : AX_OK;
+}
+
 static ax_status simulate(simulating *s, const ax_lowered *lowered, const ax_cluster *machine, ax_simulation *out) {
   AX_TRY(ax_lowered_plan(lowered, &s->plan));
   AX_TRY(ax_place_make(machine, &s->plan->mesh, &s->place));
-  AX_TRY(ax_work_make(s->plan, &s->place, &s->work));
+  AX_TRY(time_kernels(s, lowered));
+  AX_TRY(ax_work_make(s->plan, &s->place, s->kernels, &s->work));
   AX_TRY(choose_all(s, false));
   if (fold(s) > s->options.most_messages) {
     AX_TRY(choose_all(s, true));
@@ -225,6 +242,8 @@ ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, cons
   if (status != AX_OK) ax_simulation_release(out);
   ax_engine_result_deinit(&s.result);
   ax_work_deinit(&s.work);
+  if (s.kernels != NULL) ax_timed_kernels_deinit(s.kernels);
+  ax_free(s.kernels);
   ax_plan_destroy(s.plan);
   return status;
 }
@@ -236,5 +255,7 @@ void ax_simulation_release(ax_simulation *simulation) {
   ax_free(simulation->path);
   ax_free(simulation->links);
   ax_free(simulation->texts);
+  if (simulation->timed != NULL) ax_timed_kernels_deinit(simulation->timed);
+  ax_free(simulation->timed);
   *simulation = (ax_simulation){0};
 }

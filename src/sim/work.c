@@ -2,10 +2,12 @@
 #include "sim/work.h"
 
 #include "mesh/partition.h"
+#include "prim/prims.h"
 
 typedef struct making {
   const ax_plan *plan;
   const ax_place *place;
+  const ax_timed_kernels *kernels;
   ax_work *work;
   uint32_t depth;
 } making;
@@ -122,6 +124,24 @@ static ax_status compute(making *m, const ax_op *op) {
   return add_step(m, (ax_work_step){.kind = AX_WORK_COMPUTE, .op = index, .of = op});
 }
 
+/* A kernel takes what it takes alone, all its devices at once, and a launch. */
+static ax_status run_kernel(making *m, const ax_op *op) {
+  const ax_simulated_kernel *kernel = ax_kernels_find(m->kernels, op->eqn);
+  const ax_cluster *machine = m->place->machine;
+  const double devices = (double)m->place->devices;
+  uint32_t index;
+  if (kernel == NULL) return compute(m, op);
+  AX_TRY(add_op(m, op, &index));
+  ax_work_op *made = &m->work->ops[index];
+  made->flops = kernel->flops / devices;
+  made->bytes = (kernel->copied + kernel->sent) / devices;
+  made->seconds = machine->launch + kernel->seconds;
+  made->bound = kernel->computing > 0.5 ? "flops" : kernel->carrying > 0.5 ? "bandwidth" : kernel->copied / devices > kernel->seconds / 2 * machine->memory ? "memory" : "latency";
+  return add_step(m, (ax_work_step){.kind = AX_WORK_COMPUTE, .op = index, .of = op});
+}
+
+static bool is_of_kernel(const ax_op *op) { return op->eqn != NULL && op->eqn->prim == &ax_prim_kernel_call; }
+
 /* --- Transfers --- */
 
 static ax_collective_kind kind_of(const ax_exchange *x) {
@@ -163,6 +183,7 @@ static uint32_t root_of(const making *m, uint32_t buffer) { return m->plan->buff
 static ax_status exchange(making *m, const ax_op *op) {
   const ax_exchange *x = op->exchange;
   ax_transfer t = {.reads = root_of(m, x->in), .writes = root_of(m, x->out)};
+  if (is_of_kernel(op)) return AX_OK; /* how the executor has devices begin together, and end */
   ax_group_make(m->place, &x->names, &t.procedure.group);
   t.procedure.kind = kind_of(x);
   t.procedure.bytes = (double)ax_dims_elems(x->rank, x->dims) * (double)ax_dtype_bytes(m->plan->buffers[x->in].type.dtype);
@@ -247,6 +268,7 @@ static ax_status add_one(making *m, const ax_op *op) {
     case AX_OP_RAGGED: return op->step == AX_RAGGED_TAKE ? take_rows(m, op) : op->step == AX_RAGGED_PACK ? compute(m, op) : AX_OK;
     case AX_OP_LOOP: return loop(m, op);
     case AX_OP_BRANCH: return choose(m, op);
+    case AX_OP_CORES: return op->cores_step == AX_CORES_RUN ? run_kernel(m, op) : AX_OK;
     case AX_OP_SEND:
     case AX_OP_RECEIVE: return ax_error(AX_ABSENT, "simulate: programs that send single messages (psend, precv) have no simulated time yet");
     default: return compute(m, op);
@@ -311,8 +333,8 @@ static ax_status find_waits(const making *m) {
   return w.status;
 }
 
-ax_status ax_work_make(const ax_plan *plan, const ax_place *place, ax_work *out) {
-  making m = {.plan = plan, .place = place, .work = out};
+ax_status ax_work_make(const ax_plan *plan, const ax_place *place, const ax_timed_kernels *kernels, ax_work *out) {
+  making m = {.plan = plan, .place = place, .kernels = kernels, .work = out};
   *out = (ax_work){0};
   AX_TRY(add_block(&m, &plan->block));
   return find_waits(&m);

@@ -8,6 +8,7 @@
 #ifndef AX_SIM_WORK_H
 #define AX_SIM_WORK_H
 
+#include "sim/kernel.h"
 #include "sim/procedure.h"
 
 typedef struct ax_transfer {
@@ -49,7 +50,7 @@ typedef struct ax_work {
 
 /* Schedules are not made yet, but for kind, group, bytes, root and pairs. The plan is borrowed. *out is to be deinited, whatever is returned.
    AX_ABSENT: messages. */
-AX_MUST_USE ax_status ax_work_make(const ax_plan *plan, const ax_place *place, ax_work *out);
+AX_MUST_USE ax_status ax_work_make(const ax_plan *plan, const ax_place *place, const ax_timed_kernels *kernels, ax_work *out);
 void ax_work_deinit(ax_work *work);
 
 #endif
