@@ -223,7 +223,8 @@ typedef enum ax_runs {
   AX_RUNS_FIRST,  /* the first once; the others say what its derivatives are */
   AX_RUNS_ONE,    /* one of them */
   AX_RUNS_LENGTH, /* as often as its parameter "length" says */
-  AX_RUNS_UNTIL   /* as long as one of them says so */
+  AX_RUNS_UNTIL,  /* as long as one of them says so */
+  AX_RUNS_POINTS  /* for each point of its parameter "grid", on each core; parameters "flops" and "bytes" say what that comes to, unless 0 */
 } ax_runs;
 
 /* --- simplify: values that an equation's results are, bit for bit, without computing them; or the same equation on operands made

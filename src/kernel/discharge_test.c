@@ -328,6 +328,11 @@ static AX_BODY(number_kernel) {
                  AX_CLOSURE(number_body, 2, 0, &captured), 1, in, out);
 }
 
+static AX_BODY(number_kernel_alone) {
+  const ax_value both[] = {in[0], ax_full(AX_F32, 0, NULL, 1)};
+  number_kernel(both, out, context);
+}
+
 static AX_BODY(on_mesh) {
   static const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 2}}};
   ax_shard_map(&mesh, "d; -> d", AX_CLOSURE(number_kernel, 2, 1, context), in, out);
@@ -464,6 +469,57 @@ static void test_refused(void **state) {
   ax_program_release(program);
 }
 
+/* What has no derivative gets one by ax_custom_vjp: y = x + x, of a kernel whose cores wait for one another. */
+static AX_BODY(signalling_twice) {
+  ax_value made;
+  signalling(in, &made, (void *)(uintptr_t)(const void *)&on_machine);
+  out[0] = ax_add(made, made);
+}
+static AX_BODY(twice_forward) { signalling_twice(in, out, NULL); }
+static AX_BODY(twice_backward) { out[0] = ax_mul(in[0], ax_real(2)); }
+static AX_BODY(with_rule) {
+  ax_custom_vjp(AX_FN(signalling_twice, 1, 1), AX_FN(twice_forward, 1, 1), AX_FN(twice_backward, 1, 1), in, out);
+}
+static AX_BODY(squared_sum) {
+  ax_value y;
+  with_rule(in, &y, NULL);
+  out[0] = ax_reduce_sum(ax_mul(y, y), AX_ALL_DIMS, false);
+}
+static AX_BODY(squared_sum_grad) { ax_grad(AX_FN(squared_sum, 1, 1), AX_ALL_ARGS, in, out); }
+
+static void test_custom_rule(void **state) {
+  (void)state;
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  const double x[] = {1, 2, 3, 4};
+  ax_program *program = test_trace(squared_sum_grad, NULL, &type, 1, 1);
+  ax_tensor *in = test_tensor(type, x), *out;
+  test_run(program, &in, &out);
+  for (int i = 0; i < 4; i++) TEST_NEAR(test_get(out, i), 8 * x[i], 0);
+  test_release(&in, 1);
+  test_release(&out, 1);
+  ax_program_release(program);
+}
+
+/* --- In pmap --- */
+
+static AX_BODY(in_pmap) { ax_pmap(&(ax_pmap_options){.axis_name = "d"}, AX_CLOSURE(number_kernel_alone, 1, 1, context), in, out); }
+
+static void test_pmap(void **state) {
+  (void)state;
+  const subject s = {"pmap", in_pmap, 1, {AX_TYPE(AX_F32, 3, 2)}};
+  const double x[] = {1, 2, 3, 4, 5, 6};
+  for (int k = 0; k < 2; k++) {
+    ax_program *program = traced(&s, k == 0 ? &on_machine : &interpreted);
+    ax_tensor *in = test_tensor(s.in[0], x), *out;
+    test_run(program, &in, &out);
+    for (int i = 0; i < 6; i++) TEST_NEAR(test_get(out, i), x[i] * x[i] + i / 2, 0);
+    TEST_EVERY_WAY(program, &in, 0);
+    test_release(&in, 1);
+    test_release(&out, 1);
+    ax_program_release(program);
+  }
+}
+
 /* --- What nobody needs --- */
 
 static AX_BODY(uses_some) { /* a, b, c -> x, y, z: b and y are not touched; of what is captured, one is */
@@ -533,7 +589,7 @@ static void test_stablehlo(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),       cmocka_unit_test(test_derivatives), cmocka_unit_test(test_batches),
                                      cmocka_unit_test(test_batched_grid), cmocka_unit_test(test_axes),        cmocka_unit_test(test_own_rule),
-                                     cmocka_unit_test(test_samples_alike), cmocka_unit_test(test_refused),    cmocka_unit_test(test_pruned),
+                                     cmocka_unit_test(test_samples_alike), cmocka_unit_test(test_refused),  cmocka_unit_test(test_custom_rule), cmocka_unit_test(test_pmap),    cmocka_unit_test(test_pruned),
                                      cmocka_unit_test(test_stablehlo)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

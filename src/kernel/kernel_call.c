@@ -438,7 +438,7 @@ static const ax_param params[] = {{"name", AX_PARAM_TEXT, offsetof(ax_kernel_par
                                   {"bodies", AX_PARAM_PROGRAMS, offsetof(ax_kernel_params, bodies)}};
 
 const ax_prim ax_prim_kernel_call = {
-    .name = "kernel_call", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs, .outside = outside,
+    .name = "kernel_call", .kind = AX_REGION, .runs = AX_RUNS_POINTS, .in_count = -1, .out_count = -1, .count_outs = count_outs, .outside = outside,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_kernel_params),
     .infer = infer, .spread = spread, .eval = ax_kernel_call_eval, .differs = differs, .jvp = ax_kernel_call_jvp, .linearize = ax_kernel_call_linearize,
     .transpose = ax_kernel_call_transpose, .batch = ax_kernel_call_batch, .simplify = ax_simplify_nothing, .prune = ax_kernel_call_prune, .shard = ax_shard_whole,

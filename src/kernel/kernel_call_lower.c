@@ -140,11 +140,30 @@ static ax_status make_lists(work *w) {
   return made ? AX_OK : ax_out_of_memory((in_count + out_count) * sizeof w->cores.buffers[0]);
 }
 
+/* The texts of the bodies, to whoever reads what programs print. */
+static ax_status tell(const ax_plan *plan, const ax_kernel_params *params) {
+  const ax_hooks *hooks = plan->options.hooks;
+  if (!params->debug || hooks == NULL || hooks->print == NULL) return AX_OK;
+  for (uint32_t b = 0; b < params->bodies.count; b++) {
+    char *body;
+    ax_text text = {0};
+    AX_TRY(ax_program_print(params->bodies.v[b], &body));
+    ax_text_add(&text, "kernel \"%s\" on %s:\n%s", params->name, params->cores.name[b], body);
+    ax_free(body);
+    if (!text.failed) hooks->print(text.data, hooks->print_context);
+    ax_status status = text.failed ? ax_out_of_memory(0) : AX_OK;
+    ax_text_deinit(&text);
+    AX_TRY(status);
+  }
+  return AX_OK;
+}
+
 ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_plan *plan = lower->plan;
   work w = {.lower = lower, .eqn = eqn, .params = eqn->params, .cores = {.rules = &rules, .came = AX_NONE, .all_came = AX_NONE, .done = AX_NONE, .all_done = AX_NONE}};
   ax_image *image;
   ax_cores *cores;
+  AX_TRY(tell(plan, w.params));
   if (w.params->interpret) return ax_kernel_call_lower_plain(lower, eqn, in, out);
   AX_TRY(find_axes(&w));
   AX_TRY(make_lists(&w));

@@ -149,30 +149,56 @@ static ax_status count_collective(counting *c, const ax_program *program, const 
 
 static ax_status count_program(counting *c, const ax_program *program, const tally **out);
 
-static double length_of(const ax_eqn *eqn) {
+/* The parameter of this name; NULL: there is none. */
+static const void *named(const ax_eqn *eqn, const char *name) {
   for (uint32_t i = 0; i < eqn->prim->param_count; i++)
-    if (strcmp(eqn->prim->params[i].name, "length") == 0) return (double)*(const int64_t *)ax_param_at(eqn, &eqn->prim->params[i]);
-  return 1;
+    if (strcmp(eqn->prim->params[i].name, name) == 0) return ax_param_at(eqn, &eqn->prim->params[i]);
+  return NULL;
 }
 
-static ax_status count_region(counting *c, const ax_eqn *eqn, tally *t) {
+static double length_of(const ax_eqn *eqn) {
+  const int64_t *length = named(eqn, "length");
+  return length != NULL ? (double)*length : 1;
+}
+
+/* Of a kernel's body: it runs on each core, whose axes are those it has beyond the program's, at each point. */
+static double points_of(const ax_program *program, const ax_eqn *eqn, const ax_program *body) {
+  const ax_dims *grid = named(eqn, "grid");
+  double points = 1;
+  for (uint32_t d = 0; grid != NULL && d < grid->count; d++) points *= (double)grid->v[d];
+  for (uint32_t a = program->axes.count; a < body->axes.count; a++) points *= (double)body->axes.axis[a].size;
+  return points;
+}
+
+/* What is estimated takes the place of what was counted. */
+static void estimate(const ax_eqn *eqn, tally *all) {
+  const int64_t *flops = named(eqn, "flops"), *bytes = named(eqn, "bytes");
+  if (flops != NULL && *flops > 0) all->flops = (double)*flops;
+  if (bytes != NULL && *bytes > 0) all->bytes = (double)*bytes;
+}
+
+static ax_status count_region(counting *c, const ax_program *program, const ax_eqn *eqn, tally *t) {
   const ax_runs runs = eqn->prim->runs;
-  const double times = runs == AX_RUNS_LENGTH ? length_of(eqn) : 1;
   const tally *one, *costliest = NULL;
   const ax_program *held;
-  bool at_least = runs == AX_RUNS_UNTIL;
-  for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL && (k == 0 || runs != AX_RUNS_FIRST); k++) {
-    AX_TRY(count_program(c, held, &one));
-    at_least = at_least || one->at_least;
+  tally all = {.at_least = runs == AX_RUNS_UNTIL};
+  ax_status status = AX_OK;
+  for (uint32_t k = 0; status == AX_OK && (held = ax_eqn_program(eqn, k)) != NULL && (k == 0 || runs != AX_RUNS_FIRST); k++) {
+    status = count_program(c, held, &one);
+    if (status != AX_OK) break;
+    all.at_least = all.at_least || one->at_least;
     if (costliest == NULL || weight(one) > weight(costliest)) costliest = one;
-    if (runs != AX_RUNS_ONE) AX_TRY(add(t, one, times));
+    if (runs != AX_RUNS_ONE) status = add(&all, one, runs == AX_RUNS_LENGTH ? length_of(eqn) : runs == AX_RUNS_POINTS ? points_of(program, eqn, held) : 1);
   }
-  t->at_least = t->at_least || at_least;
-  return runs == AX_RUNS_ONE && costliest != NULL ? add(t, costliest, 1) : AX_OK;
+  if (status == AX_OK && runs == AX_RUNS_ONE && costliest != NULL) status = add(&all, costliest, 1);
+  if (runs == AX_RUNS_POINTS) estimate(eqn, &all);
+  if (status == AX_OK) status = add(t, &all, 1);
+  ax_free(all.rows);
+  return status;
 }
 
 static ax_status count_eqn(counting *c, const ax_program *program, const ax_eqn *eqn, tally *t) {
-  if (eqn->prim->kind == AX_REGION) return count_region(c, eqn, t);
+  if (eqn->prim->kind == AX_REGION) return count_region(c, program, eqn, t);
   if (eqn->prim->kind == AX_COLLECTIVE && eqn->prim->traffic == AX_TRAFFIC_NONE) return AX_OK; /* it says what is so already */
   t->bytes += touched(program, eqn);
   return eqn->prim->kind == AX_LOCAL ? add_flops(&c->factoring, program, eqn, &t->flops) : count_collective(c, program, eqn, t);
