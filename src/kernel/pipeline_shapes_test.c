@@ -6,6 +6,8 @@
 #include "axle/axle.h"
 #include "axle/check.h"
 #include "support/cmocka.h"
+#include "support/oom.h"
+#include "support/pipelines.h"
 #include "support/run.h"
 #include "support/schedules.h"
 
@@ -261,7 +263,56 @@ static void refused(void **state) {
   }
 }
 
+/* --- Each allocation failed in turn --- */
+
+static ax_status traced_alone(void *context) {
+  const shape *s = context;
+  const ax_type type = AX_TYPE(AX_F32, s->in[0], s->in[1]);
+  ax_program *program;
+  ax_status status = ax_trace(AX_CLOSURE(kernel, 1, 1, s), &type, &program);
+  ax_program_release(program);
+  return status;
+}
+
+static ax_status warps_traced(void *context) {
+  const test_pipeline *t = context;
+  ax_program *program;
+  ax_status status = test_pipeline_trace(t, &program);
+  ax_program_release(program);
+  return status;
+}
+
+static AX_BODY(over_grid) {
+  const ax_block_spec spec = {.rank = 2, .block = AX_INTS(2, 3), .index_map = i_0};
+  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(2), .in_specs = &spec, .out_specs = &spec, .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 4, 3))},
+                 AX_FN(twice, 2, 0), 1, in, out);
+}
+
+static ax_status evaluated(void *context) {
+  (void)context;
+  ax_program *program = NULL;
+  ax_tensor *in = NULL, *out = NULL;
+  const ax_type type = AX_TYPE(AX_F32, 4, 3);
+  ax_status status = ax_trace(AX_FN(over_grid, 1, 1), &type, &program);
+  if (status == AX_OK) status = ax_tensor_create(&type, &in);
+  if (status == AX_OK) memset(in->data, 0, 12 * sizeof(float));
+  if (status == AX_OK) status = ax_evaluate(program, &in, &out);
+  ax_tensor_release(in);
+  ax_tensor_release(out);
+  ax_program_release(program);
+  return status;
+}
+
+static void out_of_memory(void **state) {
+  (void)state;
+  const test_pipeline t = {.rank = 1, .grid = {2}, .stages = 2, .wgs = 2, .memory = -1, .manual = true, .carries = true};
+  assert_true(test_each_allocation(traced_alone, (void *)(uintptr_t)&shapes[0]) > 10);
+  assert_true(test_each_allocation(traced_alone, (void *)(uintptr_t)&shapes[AX_COUNT(shapes) - 1]) > 10);
+  assert_true(test_each_allocation(warps_traced, (void *)(uintptr_t)&t) > 10);
+  assert_true(test_each_allocation(evaluated, NULL) > 10);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(all_shapes), cmocka_unit_test(empty_grids), cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_shapes), cmocka_unit_test(empty_grids), cmocka_unit_test(refused), cmocka_unit_test(out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,10 +138,14 @@ static ax_type operand(const test_pipeline *t, int i) {
   return i == 0 ? AX_TYPE(AX_F32, n, block) : i == 1 ? AX_TYPE(AX_F32, block) : AX_TYPE(AX_S32, n);
 }
 
-ax_program *test_pipeline_program(const test_pipeline *t) {
+ax_status test_pipeline_trace(const test_pipeline *t, ax_program **out) {
   const ax_type types[] = {operand(t, 0), operand(t, 1), operand(t, 2)};
+  return ax_trace(AX_CLOSURE(kernel, 3, test_pipeline_results(t), t), types, out);
+}
+
+ax_program *test_pipeline_program(const test_pipeline *t) {
   ax_program *program;
-  TEST_OK(ax_trace(AX_CLOSURE(kernel, 3, test_pipeline_results(t), t), types, &program));
+  TEST_OK(test_pipeline_trace(t, &program));
   return program;
 }
 

@@ -19,6 +19,7 @@ typedef struct test_pipeline {
 
 enum { TEST_PIPELINE_STEPS = 32, TEST_PIPELINE_BLOCK = 6, TEST_PIPELINE_RESULTS = 4 };
 int64_t test_pipeline_steps(const test_pipeline *t);
+ax_status test_pipeline_trace(const test_pipeline *t, ax_program **out);
 ax_program *test_pipeline_program(const test_pipeline *t); /* the caller's; the test fails where it cannot be traced */
 uint32_t test_pipeline_results(const test_pipeline *t);
 /* Its three operands; the caller's. */
