@@ -341,6 +341,42 @@ def calls(count, what):
     serve(work)
 
 
+def checked(what, devices):
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+    n = int(devices)
+    at = {"device_id_type": pl.DeviceIdType.MESH}
+
+    def kernel(x, out, copied, sent, received):
+        me = lax.axis_index("d")
+        right, left, barrier = lax.rem(me + 1, n), lax.rem(me + n - 1, n), pltpu.get_barrier_semaphore()
+        for to in (left, right):
+            pl.semaphore_signal(barrier, 1, device_id=(to,), **at)
+        pl.semaphore_wait(barrier, 2)
+        own = pltpu.make_async_copy(x, out.at[me], copied)
+        own.start()
+        own.wait()
+        for i in range(n - 1):
+            block = out.at[lax.rem(me - i + n, n)]
+            copy = pltpu.make_async_remote_copy(block, block, sent.at[i], received.at[i], device_id=(right,), **at)
+            copy.start()
+            copy.wait()
+
+    steps, anywhere = pltpu.SemaphoreType.DMA((n - 1,)), pl.BlockSpec(memory_space=pl.ANY)
+    call = pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct((n, 8, 128), jnp.float32), in_specs=[anywhere], out_specs=anywhere,
+                          scratch_shapes=[pltpu.SemaphoreType.DMA, steps, steps], compiler_params=pltpu.CompilerParams(collective_id=0),
+                          interpret=pltpu.InterpretParams(detect_races=True))
+    mesh = Mesh(np.array(jax.devices()[:n]), ("d",))
+    gather = jax.jit(jax.shard_map(call, mesh=mesh, in_specs=P("d"), out_specs=P("d"), check_vma=False))
+    x = jnp.zeros((n * 8, 128), jnp.float32)
+
+    def work(count):
+        for _ in range(count):
+            jax.block_until_ready(gather(x))
+
+    serve(work)
+
+
 def place(what, how):
     specs = {"rows": P("d"), "columns": P(None, "d"), "whole": P()}
     mesh = Mesh(np.array(jax.devices()), ("d",))
@@ -363,4 +399,4 @@ def place(what, how):
 
 
 {f.__name__: f for f in (add_one, psum, psum_in_scan, collective, gathered_matmul, repeated, train, at_once, compile, scaling, reading, peak_memory,
-                         temporaries, rows_in_scan, cache_in_scan, windows, place, calls)}[CASE](*ARGUMENTS)
+                         temporaries, rows_in_scan, cache_in_scan, windows, place, calls, checked)}[CASE](*ARGUMENTS)

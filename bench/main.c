@@ -30,6 +30,7 @@ static const struct {
     {"gathered_matmul", gathered_matmul, 2, "kernel|plain|product N"},
     {"pipelined", pipelined, 2, "kernel|plain scale|add|matmul"},
     {"calls", calls, 2, "COUNT each|sum"},
+    {"checked", checked, 2, "prove|state|state_limit|bytes|bytes_limit DEVICES"},
     {"simulated", simulated, 3, "ring|tree|all_to_all DEVICES real|simulated|form|limit"},
     {"scaling", scaling, 2, "FAMILY N"},
     {"reading", reading, 2, "FAMILY N"},
