@@ -271,7 +271,7 @@ static ax_status do_copy(about *a) {
   uint32_t agent = a->act.object;
   ax_actor *actor;
   AX_TRY(ax_state_add_actor(a->state, agent, &actor));
-  *actor = (ax_actor){.kind = AX_AGENT_COPY, .started = true, .transfer = transfer};
+  *actor = (ax_actor){.references = 1, .kind = AX_AGENT_COPY, .started = true, .transfer = transfer};
   a->actor->frame.copies++;
   return params->grouped ? add_to_group(&a->actor->frame, agent, &transfer) : AX_OK;
 }
@@ -423,6 +423,7 @@ static ax_status about_core(about *a) {
   if (a->step->kind == AX_STEP_END) {
     a->act.kind = AX_ACT_NONE;
     a->actor->through = true;
+    a->actor->hash = 0;
     return AX_OK;
   }
   a->act.what = short_name(a->step->eqn->prim->name);
@@ -526,6 +527,7 @@ static ax_status settle(ax_state *state, uint32_t core) {
   AX_TRY(ax_frame_advance(state, core, &fault));
   const ax_code *code = state->machine->codes[state->machine->cores[core].body];
   actor->through = fault.kind == AX_FINDING_NONE && code->steps[actor->frame.pc].kind == AX_STEP_END;
+  if (actor->through) actor->hash = 0;
   return AX_OK;
 }
 
@@ -609,6 +611,7 @@ ax_status ax_state_peek(ax_state *state, uint32_t agent, ax_act *act, bool *enab
 
 ax_status ax_state_step(ax_state *state, uint32_t agent, ax_act_fault *fault) {
   about a = {.state = state, .agent = agent, .fault = fault};
+  AX_TRY(ax_state_own_actor(state, agent));
   AX_TRY(look(&a));
   if (fault->kind != AX_FINDING_NONE && a.actor->kind != AX_AGENT_END) { /* it goes no further */
     a.actor->through = state->failed = true;

@@ -237,6 +237,7 @@ ax_status ax_frame_advance(ax_state *state, uint32_t agent, ax_act_fault *fault)
   while (fault->kind == AX_FINDING_NONE) {
     const ax_code_step *step = &w.code->steps[actor->frame.pc];
     if (is_act(step)) return AX_OK;
+    actor->hash = 0;
     if (step->kind == AX_STEP_ACT && step->eqn->prim == &ax_prim_copy_commit) AX_TRY(commit_group(&actor->frame));
     ax_status status = walk_step(&w, step);
     if (fault->kind != AX_FINDING_NONE) actor->frame.pc--; /* it stands before what is wrong */

@@ -17,6 +17,7 @@ ax_status ax_state_add_actor(ax_state *state, uint32_t agent, ax_actor **out) {
   }
   ax_actor *actor = state->actors[agent] = ax_calloc(1, sizeof *actor);
   if (actor == NULL) return ax_out_of_memory(sizeof *actor);
+  actor->references = 1;
   *out = actor;
   return AX_OK;
 }
@@ -32,7 +33,7 @@ static void release_frame(ax_frame *frame, const ax_code *code) {
 }
 
 static void release_actor(const ax_state *state, ax_actor *actor) {
-  if (actor == NULL || actor == &through) return;
+  if (actor == NULL || actor == &through || --actor->references > 0) return;
   if (actor->kind == AX_AGENT_CORE) release_frame(&actor->frame, state->machine->codes[state->machine->cores[actor->core].body]);
   if (actor->kind == AX_AGENT_COPY) {
     ax_cell_release(actor->transfer.data);
@@ -133,7 +134,7 @@ static ax_status make_frame(ax_state *state, uint32_t c, ax_tensor *const *in) {
   uint32_t consts = (uint32_t)machine->params->consts;
   ax_actor *actor;
   AX_TRY(ax_state_add_actor(state, c, &actor));
-  *actor = (ax_actor){.kind = AX_AGENT_CORE, .started = true, .core = c};
+  *actor = (ax_actor){.references = 1, .kind = AX_AGENT_CORE, .started = true, .core = c};
   ax_frame *frame = &actor->frame;
   frame->begun = machine->begins == 0;
   frame->slot = ax_calloc(code->slot_count + 1, sizeof frame->slot[0]);
@@ -162,12 +163,12 @@ static ax_status fill(ax_state *state, ax_tensor *const *in) {
   for (uint32_t d = 0; d < machine->device_count; d++) {
     ax_actor *actor;
     AX_TRY(ax_state_add_actor(state, machine->core_count + d, &actor));
-    *actor = (ax_actor){.kind = AX_AGENT_END, .started = true, .device = d};
+    *actor = (ax_actor){.references = 1, .kind = AX_AGENT_END, .started = true, .device = d};
   }
   for (uint32_t d = 0; d < machine->begins; d++) {
     ax_actor *actor;
     AX_TRY(ax_state_add_actor(state, machine->core_count + machine->device_count + d, &actor));
-    *actor = (ax_actor){.kind = AX_AGENT_BEGIN, .started = true, .device = d};
+    *actor = (ax_actor){.references = 1, .kind = AX_AGENT_BEGIN, .started = true, .device = d};
   }
   return AX_OK;
 }
@@ -223,11 +224,12 @@ static ax_status clone_frame(const ax_state *state, const ax_actor *from, ax_act
   return AX_OK;
 }
 
-static ax_status clone_actor(const ax_state *state, const ax_actor *from, ax_state *clone, uint32_t agent) {
-  ax_actor *actor = ax_alloc(sizeof *actor);
+/* On failure *out is what there is so far, to be released. */
+static ax_status copy_actor(const ax_state *state, const ax_actor *from, ax_actor **out) {
+  ax_actor *actor = *out = ax_alloc(sizeof *actor);
   if (actor == NULL) return ax_out_of_memory(sizeof *actor);
   *actor = *from;
-  clone->actors[agent] = actor;
+  actor->references = 1;
   if (from->kind == AX_AGENT_CORE) return clone_frame(state, from, actor);
   if (from->kind != AX_AGENT_COPY) return AX_OK;
   ax_cell_retain(actor->transfer.data);
@@ -236,15 +238,28 @@ static ax_status clone_actor(const ax_state *state, const ax_actor *from, ax_sta
   return copy_array(&actor->transfer.set, from->transfer.set, (size_t)ax_type_elems(&from->transfer.from.type) * ax_dtype_bytes(from->transfer.from.type.dtype), 1);
 }
 
+ax_status ax_state_own_actor(ax_state *state, uint32_t agent) {
+  ax_actor *shared = ax_state_actor(state, agent), *own;
+  if (shared == NULL || shared == &through) return AX_OK;
+  shared->hash = 0;
+  if (shared->references == 1) return AX_OK;
+  ax_status status = copy_actor(state, shared, &own);
+  if (status != AX_OK) {
+    release_actor(state, own);
+    return status;
+  }
+  shared->references--;
+  state->actors[agent] = own;
+  return AX_OK;
+}
+
 static ax_status clone_into(const ax_state *state, ax_state *clone) {
   clone->failed = state->failed;
   AX_TRY(copy_array(&clone->actors, state->actors, state->actor_count, sizeof state->actors[0]));
   clone->actor_capacity = state->actor_count + 1;
-  for (uint32_t a = 0; a < state->actor_count; a++)
-    if (state->actors[a] != &through) clone->actors[a] = NULL;
   clone->actor_count = state->actor_count;
   for (uint32_t a = 0; a < state->actor_count; a++)
-    if (state->actors[a] != NULL && state->actors[a] != &through) AX_TRY(clone_actor(state, state->actors[a], clone, a));
+    if (state->actors[a] != NULL && state->actors[a] != &through) state->actors[a]->references++;
   AX_TRY(copy_array(&clone->objects, state->objects, state->object_count, sizeof state->objects[0]));
   clone->object_count = state->object_count, clone->object_capacity = state->object_count + 1;
   AX_TRY(copy_array(&clone->places, state->places, state->place_count, sizeof state->places[0]));
@@ -309,8 +324,9 @@ void ax_state_hash(const ax_state *state, uint64_t out[2]) {
   out[0] = AX_HASH_SEED;
   out[1] = ~AX_HASH_SEED;
   for (uint32_t a = 0; a < state->actor_count; a++) {
-    uint64_t hash = state->actors[a] != NULL ? hash_actor(state, state->actors[a]) : 0;
-    if (hash == 0) continue;
+    if (state->actors[a] == NULL) continue;
+    if (state->actors[a]->hash == 0) state->actors[a]->hash = hash_actor(state, state->actors[a]) | 1;
+    const uint64_t hash = state->actors[a]->hash;
     out[0] = ax_hash_word(ax_hash_word(out[0], a), hash);
     out[1] = ax_hash_word(ax_hash_word(out[1], hash), a);
   }

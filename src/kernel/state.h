@@ -90,7 +90,9 @@ typedef struct ax_transfer { /* a copy */
   uint32_t stage;
 } ax_transfer;
 
-typedef struct ax_actor {
+typedef struct ax_actor { /* states share those that nobody has moved since they were cloned */
+  uint32_t references;
+  uint64_t hash; /* 0: not known */
   ax_agent_kind kind;
   bool started, through;
   int64_t acts;
@@ -99,6 +101,9 @@ typedef struct ax_actor {
   uint32_t device, stage; /* BEGIN, END */
   uint32_t core;        /* CORE: its number */
 } ax_actor;
+
+/* This state's own, to be changed. */
+AX_MUST_USE ax_status ax_state_own_actor(ax_state *state, uint32_t agent);
 
 struct ax_state {
   const ax_machine *machine;
