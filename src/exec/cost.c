@@ -47,6 +47,8 @@ static cost block_cost(const ax_plan *plan, const ax_block *block) {
   return sum;
 }
 
+double ax_plan_time(const ax_plan *plan) { return block_cost(plan, &plan->block).time; }
+
 /* Waking a thread takes some microseconds, and passing a frame from one to another about one. */
 bool ax_worth_threads(const ax_executable *e) {
   cost whole = block_cost(e->plan, &e->plan->block);

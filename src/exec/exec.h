@@ -431,7 +431,8 @@ AX_MUST_USE ax_status ax_number_links(ax_assembly *assembly);
 AX_MUST_USE ax_status ax_make_ragged(ax_assembly *assembly);
 /* --- exec/cores.c: who runs a kernel together, and on which counter they are parked. --- */
 AX_MUST_USE ax_status ax_make_cores(ax_assembly *assembly);
-/* --- exec/cost.c: whether more than the calling thread are worth waking. --- */
+/* --- exec/cost.c: nanoseconds on one thread, roughly; whether more than the calling thread are worth waking. --- */
+double ax_plan_time(const ax_plan *plan);
 bool ax_worth_threads(const ax_executable *executable);
 
 /* --- exec/runtime.c --- */

@@ -150,6 +150,8 @@ void ax_straight_release(ax_straight *s) {
 
 size_t ax_straight_bytes(const ax_straight *s) { return s->bytes; }
 
+double ax_straight_time(const ax_straight *s) { return 50 + ax_plan_time(s->executable->plan); }
+
 /* --- Running --- */
 
 static void fill_parts(const ax_straight *s, void *const *in, void *const *out, char *work, unsigned char **part) {

@@ -13,6 +13,7 @@ AX_MUST_USE ax_status ax_straight_create(ax_runtime *runtime, ax_program *progra
 void ax_straight_release(ax_straight *straight); /* NULL is allowed */
 /* What a run needs besides inputs and results. */
 size_t ax_straight_bytes(const ax_straight *straight);
+double ax_straight_time(const ax_straight *straight); /* nanoseconds, roughly */
 /* in, out: as the program's; work: as many bytes as said, aligned to 64. Any number of threads, each with memory of its own. */
 AX_MUST_USE ax_status ax_straight_run(const ax_straight *straight, void *const *in, void *const *out, void *work);
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "exec/straight.h"
 #include "kernel/segment.h"
 #include "kernel/state.h"
 #include "prim/prims.h"
@@ -155,6 +156,7 @@ ax_status ax_image_add_step(ax_image_body *body, const ax_code_step *step) {
       if (body->slots[step->in[k]].source == AX_SLOT_VIEW) return ax_error(AX_ABSENT, "a kernel in which memory is chosen while it runs");
   if (op.kind == AX_IMAGE_EVAL && (step->in_count > AX_IMAGE_MOST || step->out_count > AX_IMAGE_MOST))
     return ax_error(AX_ABSENT, "an equation of more than %d operands or results in a kernel", AX_IMAGE_MOST);
+  if (op.kind == AX_IMAGE_SCALAR) op.scalar = ax_scalar_step_number(body->code, step);
   op.crosses = step->kind == AX_STEP_MOVE && crosses(step);
   if (step->kind == AX_STEP_OPEN || step->kind == AX_STEP_CLOSE) op.scope = scope_of(body, step);
   return add_op(body, &op);
@@ -408,7 +410,7 @@ static double body_time(const ax_image_body *body) {
     double bytes = 0;
     for (uint32_t k = 0; k < step->out_count; k++) bytes += (double)body->slots[step->out[k]].bytes;
     for (uint32_t k = 0; k < step->in_count; k++) bytes += body->slots[step->in[k]].source == AX_SLOT_VIEW ? (double)body->slots[step->in[k]].bytes : 0;
-    time += rounds * (20 + 0.2 * bytes);
+    time += rounds * (op->kind == AX_IMAGE_SEGMENT ? ax_straight_time(op->segment->straight) : 20 + 0.1 * bytes);
     if (op->kind == AX_IMAGE_ADVANCE && step->length > 0) rounds /= (double)step->length;
   }
   return time;

@@ -52,6 +52,7 @@ typedef struct ax_image_op {
   ax_image_kind kind;
   uint32_t target, *targets; /* operations, where the step has steps */
   uint32_t scope;            /* OPEN, CLOSE: which */
+  uint32_t scalar;           /* SCALAR: number of the operation */
   bool crosses;              /* MOVE: what is read is written before, in order */
   const ax_code_step *step;
   struct ax_segment *segment;
@@ -133,8 +134,9 @@ AX_MUST_USE ax_status ax_image_borrow(ax_image *image);
 
 /* --- image_scalar.c --- */
 bool ax_scalar_step_known(const ax_code *code, const ax_code_step *step); /* integers of rank 0, and an operation that is here */
+uint32_t ax_scalar_step_number(const ax_code *code, const ax_code_step *step); /* of that operation; AX_NONE */
 /* false: a division that has no result; the reference code knows what is given then. */
-bool ax_scalar_step_do(const ax_code *code, const ax_code_step *step, int64_t place, const void *const *in, void *out);
+bool ax_scalar_step_do(uint32_t number, const ax_code *code, const ax_code_step *step, int64_t place, const void *const *in, void *out);
 int64_t ax_integer_at(ax_dtype dtype, const void *data); /* s32 or bool */
 
 /* --- What runs --- */

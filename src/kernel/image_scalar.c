@@ -21,13 +21,15 @@ static op op_of(const ax_prim *prim) {
 /* s32 and bool are what indices and predicates are; others are rare, and left to reference code. */
 static bool is_small(const ax_type *type) { return type->form == AX_ARRAY && ax_type_elems(type) == 1 && (type->dtype == AX_S32 || type->dtype == AX_BOOL); }
 
-bool ax_scalar_step_known(const ax_code *code, const ax_code_step *step) {
+uint32_t ax_scalar_step_number(const ax_code *code, const ax_code_step *step) {
   op op = op_of(step->eqn->prim);
-  if (op == UNKNOWN || step->out_count != 1 || step->in_count > 3 || !is_small(&code->types[step->out[0]])) return false;
+  if (op == UNKNOWN || step->out_count != 1 || step->in_count > 3 || !is_small(&code->types[step->out[0]])) return AX_NONE;
   for (uint32_t i = 0; i < step->in_count; i++)
-    if (!is_small(&code->types[step->in[i]])) return false;
-  return true;
+    if (!is_small(&code->types[step->in[i]])) return AX_NONE;
+  return op;
 }
+
+bool ax_scalar_step_known(const ax_code *code, const ax_code_step *step) { return ax_scalar_step_number(code, step) != AX_NONE; }
 
 int64_t ax_integer_at(ax_dtype dtype, const void *data) {
   int32_t value = 0;
@@ -72,8 +74,8 @@ static int64_t index_of(const ax_code_step *step, int64_t place) {
   return ax_axes_index((const ax_axes *)ax_param_at(step->eqn, &step->eqn->prim->params[0]), &step->program->axes, place);
 }
 
-bool ax_scalar_step_do(const ax_code *code, const ax_code_step *step, int64_t place, const void *const *in, void *out) {
-  op op = op_of(step->eqn->prim);
+bool ax_scalar_step_do(uint32_t number, const ax_code *code, const ax_code_step *step, int64_t place, const void *const *in, void *out) {
+  op op = (enum op)number;
   int64_t x[3] = {0};
   ax_dtype dtype = code->types[step->out[0]].dtype;
   for (uint32_t i = 0; i < step->in_count; i++) x[i] = ax_integer_at(code->types[step->in[i]].dtype, in[i]);

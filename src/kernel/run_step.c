@@ -50,7 +50,7 @@ static ax_status compute(const ax_walk *w) {
   const ax_code_step *step = w->op->step;
   const void *in[3] = {NULL};
   for (uint32_t i = 0; i < step->in_count; i++) in[i] = ax_core_value(w->core, &w->body->slots[step->in[i]]);
-  if (ax_scalar_step_do(w->body->code, step, w->core->place, in, ax_core_value(w->core, &w->body->slots[step->out[0]]))) return AX_OK;
+  if (ax_scalar_step_do(w->op->scalar, w->body->code, step, w->core->place, in, ax_core_value(w->core, &w->body->slots[step->out[0]]))) return AX_OK;
   return evaluate(w);
 }
 
