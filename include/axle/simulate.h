@@ -117,7 +117,7 @@ typedef struct ax_simulation {
 
 /* Simulates a run of a lowered program: the plan that would be compiled, on one device of the machine each. options may be NULL. `*out` is to be
    released, and empty on failure. Any thread. AX_INVALID_ARGUMENT: the mesh does not fit on the machine; more messages than options allow.
-   AX_ABSENT: messages of psend. AX_OUT_OF_MEMORY. What the model is: docs/simulate.md. */
+   AX_ABSENT: messages in a conditional that devices take differently. AX_DEADLOCK: a message, or in a kernel a semaphore, is waited for in vain. AX_OUT_OF_MEMORY. What the model is: docs/simulate.md. */
 AX_MUST_USE ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, const ax_simulate_options *options, ax_simulation *out);
 void ax_simulation_release(ax_simulation *simulation); /* leaves it empty */
 

@@ -28,6 +28,21 @@ static uint32_t pick(made *m, uint32_t count) { return (uint32_t)(ax_next_random
 
 /* --- Programs --- */
 
+/* To the member so much further on, round or not. */
+static ax_value message(made *m, uint32_t i, ax_value x) {
+  int64_t pairs[32][2], n = 1;
+  uint32_t count = 0;
+  for (uint32_t a = 0; a < m->mesh.count; a++)
+    if (strchr(m->steps[i].axes, m->mesh.axis[a].name[0]) != NULL) n *= m->mesh.axis[a].size;
+  for (int64_t from = 0; from < n; from++) {
+    if (m->steps[i].by == 3 && from + 1 == n) continue;
+    pairs[count][0] = from;
+    pairs[count++][1] = (from + (m->steps[i].by == 3 ? 1 : m->steps[i].by)) % n;
+  }
+  ax_value token = ax_psend(x, m->steps[i].axes, count, (const int64_t (*)[2])pairs);
+  return ax_precv(token, ax_typeof(x), m->steps[i].axes, count, (const int64_t (*)[2])pairs);
+}
+
 static ax_value step(made *m, uint32_t i, ax_value x) {
   const char *axes = m->steps[i].axes;
   switch (m->steps[i].kind) {
@@ -37,7 +52,8 @@ static ax_value step(made *m, uint32_t i, ax_value x) {
     case 3: return ax_pshift(x, axes, 1, false);
     case 4: return ax_pbroadcast(x, axes, 0);
     case 5: return ax_all_gather(ax_psum_scatter(x, axes, 0, true), axes, 0, true);
-    default: return ax_mul(ax_pmax(x, axes), x);
+    case 6: return ax_mul(ax_pmax(x, axes), x);
+    default: return message(m, i, x);
   }
 }
 
@@ -70,7 +86,7 @@ static void choose_mesh(made *m) {
   snprintf(m->mesh_text, sizeof m->mesh_text, "%s", meshes[pick(m, AX_COUNT(meshes))]);
   TEST_OK(ax_mesh_parse(m->mesh_text, &m->mesh));
   for (uint32_t i = 0; i < m->step_count; i++) {
-    m->steps[i].kind = (int)pick(m, 7);
+    m->steps[i].kind = (int)pick(m, 8);
     m->steps[i].by = 1 + pick(m, 3);
     m->steps[i].of_last = pick(m, 2) == 0;
     snprintf(m->steps[i].axes, sizeof m->steps[i].axes, "%s", some[m->mesh.count - 1][pick(m, 6)]);

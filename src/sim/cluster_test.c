@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "axle/axle.h"
+#include "base/base.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
 #include "support/tensor.h"
@@ -226,6 +227,76 @@ static void test_overlap(void **state) {
   ax_lowered_release(l);
 }
 
+/* Each device sends to the next, which adds and sends on: one after the other. */
+static AX_BODY(relay) {
+  const int64_t pairs[][2] = {{0, 1}, {1, 2}, {2, 3}};
+  ax_value x = in[0];
+  for (uint32_t k = 0; k < 3; k++) x = ax_precv(ax_psend(x, "x", 1, &pairs[k]), ax_typeof(x), "x", 1, &pairs[k]);
+  out[0] = x;
+}
+
+static AX_BODY(nobody_sends) { out[0] = ax_precv(ax_create_token(), ax_typeof(in[0]), "x", 1, (const int64_t[][2]){{0, 1}}); }
+
+static void test_messages(void **state) {
+  (void)state;
+  ax_simulation s;
+  ax_lowered *l = lowered("x=4", relay);
+  TEST_OK(on(l, "machine m device flops f32 1e18 memory 1e18 switch bandwidth 1e6 latency 1e-4 overhead 1e-5", NULL, &s));
+  TEST_NEAR(s.seconds, 3 * (1.1e-4 + 256 / 1e6), 1e-9);
+  TEST_NEAR(s.messages, 3, 0);
+  ax_simulation_release(&s);
+  ax_lowered_release(l);
+  l = lowered("x=4", nobody_sends);
+  TEST_FAILS(on(l, DEVICE "switch bandwidth 1", NULL, &s), AX_DEADLOCK, "device 1 waits in precv for a message that nobody sends");
+  ax_lowered_release(l);
+}
+
+/* As many rounds as there are nanoseconds in a quarter of an hour: gone through once. */
+static AX_BODY(round_of_three) { out[0] = ax_sin(ax_sin(ax_sin(in[0]))); }
+static AX_BODY(inner_rounds) { ax_scan(AX_FN(round_of_three, 1, 1), 1, 100, false, in, out); }
+static AX_BODY(many_rounds) { ax_scan(AX_FN(inner_rounds, 1, 1), 1, 10000000000, false, in, out); }
+
+static void test_long_loops(void **state) {
+  (void)state;
+  ax_program *program;
+  ax_lowered *l;
+  ax_simulation s;
+  TEST_OK(ax_trace(AX_FN(many_rounds, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 8)), &program));
+  TEST_OK(ax_program_lower(program, NULL, &l));
+  TEST_OK(on(l, "machine m device flops f32 1e18 memory 1e18 launch 1e-9 switch bandwidth 1", NULL, &s));
+  double runs = 0;
+  for (uint32_t i = 0; i < s.op_count; i++) runs = s.ops[i].runs > runs ? s.ops[i].runs : runs;
+  TEST_NEAR(runs, 1e12, 0);
+  assert_true(s.seconds >= 1000 && s.seconds <= 3100 && s.events < 2000);
+  TEST_NEAR(s.path[s.path_count - 1].end, s.seconds, 0);
+  ax_simulation_release(&s);
+  ax_lowered_release(l);
+  ax_program_release(program);
+}
+
+/* Bytes put in, taken out and changed: an error, or a machine. */
+static void test_any_text(void **state) {
+  (void)state;
+  uint64_t random = 1;
+  const char *text;
+  for (uint32_t i = 0; i < 20000; i++) {
+    char changed[1024];
+    ax_cluster *made;
+    (void)ax_cluster_builtin(i % 3, &text);
+    snprintf(changed, sizeof changed, "%s", text);
+    size_t length = strlen(changed);
+    for (uint64_t edits = 1 + ax_next_random(&random) % 4; edits > 0 && length > 1; edits--) {
+      const size_t at = ax_next_random(&random) % length, to = ax_next_random(&random) % length;
+      if (edits % 2 == 0) changed[at] = (char)(' ' + ax_next_random(&random) % 95);
+      else memmove(changed + at, changed + to, length - (at > to ? at : to)); /* a piece comes twice, or goes */
+      length = strlen(changed);
+    }
+    const ax_status status = ax_cluster_parse(changed, "m", &made);
+    assert_true(status == AX_OK || status == AX_PARSE_ERROR);
+    ax_cluster_release(made);
+  }
+}
+
 /* --- No memory --- */
 
 static ax_status all_of_it(void *context) {
@@ -254,7 +325,7 @@ static void test_no_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_texts),   cmocka_unit_test(test_builtins), cmocka_unit_test(test_refusals),  cmocka_unit_test(test_results),
-      cmocka_unit_test(test_work),    cmocka_unit_test(test_overlap),  cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_work),    cmocka_unit_test(test_overlap),  cmocka_unit_test(test_no_memory), cmocka_unit_test(test_messages), cmocka_unit_test(test_long_loops), cmocka_unit_test(test_any_text),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,8 +62,8 @@ static int64_t key_of(const ax_engine *e, const ax_agent *agent, uint32_t transf
 }
 
 /* Messages of this key that came before they were waited for. */
-static int64_t take_early(ax_engine *e, ax_agent *agent, int64_t key) {
-  for (uint32_t *at = &agent->early; *at != 0; at = &e->early[*at - 1].next) {
+static int64_t take_early(ax_engine *e, uint32_t *first, int64_t key) {
+  for (uint32_t *at = first; *at != 0; at = &e->early[*at - 1].next) {
     ax_early *early = &e->early[*at - 1];
     if (early->key != key) continue;
     const uint32_t taken = *at;
@@ -75,8 +75,8 @@ static int64_t take_early(ax_engine *e, ax_agent *agent, int64_t key) {
   return 0;
 }
 
-static ax_status keep_early(ax_engine *e, ax_agent *agent, int64_t key) {
-  for (uint32_t at = agent->early; at != 0; at = e->early[at - 1].next)
+static ax_status keep_early(ax_engine *e, uint32_t *first, int64_t key) {
+  for (uint32_t at = *first; at != 0; at = e->early[at - 1].next)
     if (e->early[at - 1].key == key) {
       e->early[at - 1].count++;
       return AX_OK;
@@ -88,8 +88,8 @@ static ax_status keep_early(ax_engine *e, ax_agent *agent, int64_t key) {
     AX_TRY(ax_grow(&e->early, sizeof e->early[0], e->early_count, 1, &e->early_capacity));
     made = ++e->early_count;
   }
-  e->early[made - 1] = (ax_early){key, 1, agent->early};
-  agent->early = made;
+  e->early[made - 1] = (ax_early){.key = key, .count = 1, .next = *first};
+  *first = made;
   return AX_OK;
 }
 
@@ -136,7 +136,7 @@ static ax_status go_on(ax_engine *e, uint32_t transfer, uint32_t chain, uint32_t
       agent->sent = 0;
       if (agent->step == 0 || phase->varied) {
         agent->key = key_of(e, agent, transfer, chain, e->tables[transfer].courses[image].runs);
-        agent->got = take_early(e, agent, agent->key);
+        agent->got = take_early(e, &agent->early, agent->key);
       }
       if (chain == 0 && image == 0) e->leader = transfer;
       if (agent->to_send > 0) return plan_send(e, transfer, chain, image);
@@ -172,31 +172,93 @@ static ax_status start(ax_engine *e, uint32_t transfer, uint32_t image) {
 
 /* --- Messages --- */
 
+/* A message leaves for `to` at this instant. The parcel has all but its way. */
+static ax_status put(ax_engine *e, int64_t from, int64_t to, ax_parcel parcel) {
+  AX_TRY(ax_route_find(e->place, from, to, &e->route));
+  AX_TRY(ax_grow(&e->hops, sizeof e->hops[0], e->hop_count, e->route.count, &e->hop_capacity));
+  AX_TRY(ax_grow(&e->batch, sizeof e->batch[0], e->batch_count, 1, &e->batch_capacity));
+  memcpy(e->hops + e->hop_count, e->route.hops, e->route.count * sizeof e->hops[0]);
+  parcel.image = (uint32_t)ax_place_image(e->place, to);
+  parcel.latency = ax_ticks(e, e->route.latency);
+  parcel.hop_first = e->hop_count;
+  parcel.hop_count = e->route.count;
+  e->batch[e->batch_count++] = parcel;
+  e->hop_count += e->route.count;
+  e->result->messages++;
+  if (++e->sent <= e->most) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "simulate: more than %.0f messages: %u of the mesh's devices differ from one another, and each is simulated by itself", e->most,
+                  e->images);
+}
+
 static ax_status send(ax_engine *e, const ax_event *event) {
   ax_agent *agent = ax_agent_at(e, event->transfer, event->chain, event->image);
   const ax_phase *phase = ax_agent_phase(e, agent, event->transfer, event->chain);
   const int64_t from = ax_place_device(e->place, event->image);
   const int64_t to = ax_procedure_target(&e->work->transfers[event->transfer].procedure, phase, agent->step, agent->sent, from);
-  AX_TRY(ax_route_find(e->place, from, to, &e->route));
-  AX_TRY(ax_grow(&e->hops, sizeof e->hops[0], e->hop_count, e->route.count, &e->hop_capacity));
-  AX_TRY(ax_grow(&e->batch, sizeof e->batch[0], e->batch_count, 1, &e->batch_capacity));
-  memcpy(e->hops + e->hop_count, e->route.hops, e->route.count * sizeof e->hops[0]);
-  e->batch[e->batch_count++] = (ax_parcel){.transfer = event->transfer, .chain = event->chain, .image = (uint32_t)ax_place_image(e->place, to),
-                                            .cause = agent->cause, .key = agent->key, .bytes = phase->bytes, .latency = ax_ticks(e, e->route.latency),
-                                            .hop_first = e->hop_count, .hop_count = e->route.count};
-  e->hop_count += e->route.count;
+  AX_TRY(put(e, from, to, (ax_parcel){.kind = AX_EVENT_ARRIVE, .transfer = event->transfer, .chain = event->chain, .cause = agent->cause, .key = agent->key, .bytes = phase->bytes}));
   agent->sent++;
-  e->result->messages++;
-  if (++e->sent > e->most)
-    return ax_error(AX_INVALID_ARGUMENT, "simulate: more than %.0f messages: %u of the mesh's devices differ from one another, and each is simulated by itself", e->most,
-                    e->images);
   if (agent->sent < agent->to_send) return plan_send(e, event->transfer, event->chain, event->image);
   return go_on(e, event->transfer, event->chain, event->image, false);
 }
 
+/* --- Single messages --- */
+
+static const ax_phase *post_phase(const ax_post *post) { return &post->procedure.chains[0].phases[0]; }
+
+static ax_status start_post(ax_engine *e, const ax_work_step *step, uint32_t image) {
+  const ax_post *post = &e->work->posts[step->target];
+  const int64_t from = ax_place_device(e->place, image);
+  ax_walker *w = &e->walkers[image];
+  AX_TRY(note(e, image, step->op, w->now, w->now, w->last, &w->last));
+  if (post->procedure.chains[0].phase_count == 0 || ax_procedure_sends(&post->procedure, post_phase(post), from) == 0) return AX_OK;
+  const int64_t to = ax_procedure_target(&post->procedure, post_phase(post), 0, 0, from);
+  return push(e, (ax_event){.time = e->time + ax_ticks(e, ax_place_overhead(e->place, from, to)), .kind = AX_EVENT_POST, .transfer = step->target, .image = image,
+                            .cause = w->last});
+}
+
+static ax_status send_post(ax_engine *e, const ax_event *event) {
+  const ax_post *post = &e->work->posts[event->transfer];
+  const int64_t from = ax_place_device(e->place, event->image);
+  const int64_t to = ax_procedure_target(&post->procedure, post_phase(post), 0, 0, from);
+  const ax_group *group = &post->procedure.group;
+  const int64_t way = ax_group_apart(group, ax_group_member(group, from), ax_group_member(group, to)); /* the same for all that are alike */
+  return put(e, from, to, (ax_parcel){.kind = AX_EVENT_DELIVER, .transfer = post->queue, .cause = event->cause, .key = way, .bytes = post->procedure.bytes});
+}
+
+static uint32_t *mail_of(const ax_engine *e, uint32_t queue, uint32_t image) { return &e->mail[(size_t)queue * e->images + image]; }
+
+static ax_status deliver(ax_engine *e, const ax_event *event) {
+  ax_walker *w = &e->walkers[event->image];
+  uint32_t *first = mail_of(e, event->transfer, event->image);
+  AX_TRY(keep_early(e, first, event->key));
+  for (uint32_t at = *first; at != 0; at = e->early[at - 1].next)
+    if (e->early[at - 1].key == event->key) e->early[at - 1].cause = event->cause;
+  return w->queue == event->transfer ? walk(e, event->image) : AX_OK;
+}
+
+/* False in *done: what is received has not come. */
+static ax_status receive(ax_engine *e, const ax_work_step *step, uint32_t image, bool *done) {
+  const ax_post *post = &e->work->posts[step->target];
+  const ax_group *group = &post->procedure.group;
+  const int64_t member = ax_group_member(group, ax_place_device(e->place, image)), source = post->procedure.source[member];
+  const int64_t way = source >= 0 ? ax_group_apart(group, source, member) : -1;
+  ax_walker *w = &e->walkers[image];
+  uint32_t at = *mail_of(e, post->queue, image);
+  const double begin = w->now;
+  while (at != 0 && e->early[at - 1].key != way) at = e->early[at - 1].next;
+  *done = source < 0 || at != 0;
+  w->queue = *done ? AX_NONE : post->queue;
+  if (!*done) return AX_OK;
+  const bool waited = source >= 0 && w->now < e->time;
+  const uint32_t cause = waited ? e->early[at - 1].cause : w->last;
+  if (waited) w->now = e->time;
+  if (source >= 0 && --e->early[at - 1].count == 0) (void)take_early(e, mail_of(e, post->queue, image), way);
+  return note(e, image, step->op, begin, w->now, cause, &w->last);
+}
+
 static ax_status arrive(ax_engine *e, const ax_event *event) {
   ax_agent *agent = ax_agent_at(e, event->transfer, event->chain, event->image);
-  if (!agent->active || agent->key != event->key) return keep_early(e, agent, event->key);
+  if (!agent->active || agent->key != event->key) return keep_early(e, &agent->early, event->key);
   agent->got++;
   if (has_all(agent, ax_agent_phase(e, agent, event->transfer, event->chain))) agent->cause = event->cause;
   return agent->sent == agent->to_send ? go_on(e, event->transfer, event->chain, event->image, false) : AX_OK;
@@ -226,7 +288,7 @@ static ax_status carry(ax_engine *e) {
       const double free = e->free[e->hops[m->hop_first + h].link];
       end = free > end ? free : end;
     }
-    AX_TRY(push(e, (ax_event){end + m->latency, AX_EVENT_ARRIVE, m->transfer, m->chain, m->image, m->key, m->cause}));
+    AX_TRY(push(e, (ax_event){end + m->latency, m->kind, m->transfer, m->chain, m->image, m->key, m->cause}));
   }
   e->batch_count = e->hop_count = e->touched_count = 0;
   return AX_OK;
@@ -244,6 +306,28 @@ static uint32_t awaited(const ax_engine *e, const ax_work_step *step, uint32_t i
   return AX_NONE;
 }
 
+/* At the end of a round of a loop that only computes, all others but the last are like it, and wait for nothing any more. They are laid out operation by operation, each as long as
+   all its runs take. */
+static ax_status repeat_loop(ax_engine *e, uint32_t image, int64_t *trips) {
+  enum { least_rounds = 64 };
+  ax_walker *w = &e->walkers[image];
+  const uint32_t begin = e->work->steps[w->step].target;
+  double runs = (double)(*trips - 1);
+  if (!e->repeats || *trips < least_rounds || !e->work->steps[begin].computes) return AX_OK;
+  for (uint32_t i = begin + 1; i < w->step; i++) {
+    const ax_work_step *step = &e->work->steps[i];
+    if (step->kind == AX_WORK_LOOP) runs *= (double)step->trips;
+    if (step->kind == AX_WORK_NEXT) runs /= (double)e->work->steps[step->target].trips;
+    if (step->kind != AX_WORK_COMPUTE) continue;
+    const double end = w->now + runs * ax_ticks(e, e->work->ops[step->op].seconds);
+    AX_TRY(note(e, image, step->op, w->now, end, w->last, &w->last));
+    e->result->ops[step->op].runs += runs - 1;
+    w->now = end;
+  }
+  *trips = 1;
+  return AX_OK;
+}
+
 /* As far as it comes without waiting, for transfers or for the time at which it starts one. */
 static ax_status walk(ax_engine *e, uint32_t image) {
   ax_walker *w = &e->walkers[image];
@@ -259,12 +343,18 @@ static ax_status walk(ax_engine *e, uint32_t image) {
     } else if (step->kind == AX_WORK_LOOP) {
       trips[w->depth++] = step->trips;
     } else if (step->kind == AX_WORK_NEXT) {
-      if (--trips[w->depth - 1] > 0) w->step = step->target;
+      if (--trips[w->depth - 1] > 0) AX_TRY(repeat_loop(e, image, &trips[w->depth - 1]));
+      if (trips[w->depth - 1] > 0) w->step = step->target;
       else w->depth--;
+    } else if (step->kind == AX_WORK_RECEIVE) {
+      bool done;
+      AX_TRY(receive(e, step, image, &done));
+      if (!done) return AX_OK;
     } else {
       if (w->now > e->time) return push(e, (ax_event){.time = w->now, .kind = AX_EVENT_WALK, .image = image});
       w->step++;
-      AX_TRY(start(e, e->work->ops[step->op].transfer, image));
+      if (step->kind == AX_WORK_SEND) AX_TRY(start_post(e, step, image));
+      else AX_TRY(start(e, e->work->ops[step->op].transfer, image));
       continue;
     }
     w->step++;
@@ -276,6 +366,8 @@ static ax_status happen(ax_engine *e, const ax_event *event) {
   e->result->events++;
   switch (event->kind) {
     case AX_EVENT_WALK: return walk(e, event->image);
+    case AX_EVENT_POST: return send_post(e, event);
+    case AX_EVENT_DELIVER: return deliver(e, event);
     case AX_EVENT_SEND: return send(e, event);
     default: return arrive(e, event);
   }
@@ -283,7 +375,7 @@ static ax_status happen(ax_engine *e, const ax_event *event) {
 
 static ax_status run(ax_engine *e) {
   for (uint32_t i = 0; i < e->images; i++) {
-    e->walkers[i] = (ax_walker){.waits = AX_NONE, .last = AX_NONE};
+    e->walkers[i] = (ax_walker){.waits = AX_NONE, .queue = AX_NONE, .last = AX_NONE};
     AX_TRY(push(e, (ax_event){.kind = AX_EVENT_WALK, .image = i}));
   }
   while (e->heap_count > 0) {
@@ -296,6 +388,10 @@ static ax_status run(ax_engine *e) {
     AX_TRY(carry(e));
     if (e->repeats && e->leader != AX_NONE) AX_TRY(ax_steady_look(e));
   }
+  for (uint32_t i = 0; i < e->images; i++)
+    if (e->walkers[i].queue != AX_NONE)
+      return ax_error(AX_DEADLOCK, "simulate: deadlock: device %lld waits in %s for a message that nobody sends", (long long)ax_place_device(e->place, i),
+                      e->work->ops[e->work->steps[e->walkers[i].step].op].name);
   return AX_OK;
 }
 
@@ -325,9 +421,10 @@ static ax_status allocate(ax_engine *e, const ax_work *work) {
   e->tables = ax_calloc(work->transfer_count, sizeof e->tables[0]);
   e->walkers = ax_calloc(e->images, sizeof e->walkers[0]);
   e->trips = ax_calloc(e->images * depth, sizeof e->trips[0]);
+  e->mail = ax_calloc((size_t)work->queues * e->images, sizeof e->mail[0]);
   e->steady = ax_steady_create();
   const bool all = r->ops != NULL && r->link_bytes != NULL && e->free != NULL && e->load != NULL && e->touched != NULL && e->tables != NULL &&
-                   e->walkers != NULL && e->trips != NULL && e->steady != NULL;
+                   e->walkers != NULL && e->trips != NULL && e->mail != NULL && e->steady != NULL;
   return all ? AX_OK : ax_out_of_memory(links * sizeof e->free[0]);
 }
 
@@ -346,6 +443,7 @@ static void release(ax_engine *e) {
   ax_free(e->touched);
   ax_free(e->walkers);
   ax_free(e->trips);
+  ax_free(e->mail);
   ax_route_deinit(&e->route);
   ax_steady_destroy(e->steady);
 }

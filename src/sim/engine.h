@@ -36,7 +36,7 @@ typedef struct ax_engine_result {
   bool all_spans;
 } ax_engine_result;
 
-/* repeats: rounds that do are gone through once. AX_INVALID_ARGUMENT: more messages than `most`. AX_OUT_OF_MEMORY. */
+/* AX_DEADLOCK: a message is waited for that nobody sends. repeats: rounds that do are gone through once. AX_INVALID_ARGUMENT: more messages than `most`. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_engine_run(const ax_work *work, const ax_place *place, double most, bool repeats, ax_engine_result *out);
 void ax_engine_result_deinit(ax_engine_result *result);
 

@@ -137,8 +137,7 @@ static ax_status direct(ax_procedure *s, ax_chain *chain) {
   return add(chain, (ax_phase){.move = move, .shift = 1, .repeat = 1, .fan = s->group.members - 1, .bytes = parts ? share(s->bytes, s->group.members) : s->bytes});
 }
 
-/* The shift, as digits, that leads from a member to its target. */
-static int64_t apart(const ax_group *g, int64_t from, int64_t to) {
+int64_t ax_group_apart(const ax_group *g, int64_t from, int64_t to) {
   int64_t shift = 0, factor = 1;
   for (uint32_t p = g->count; p-- > 0; from /= g->cycle[p].size, to /= g->cycle[p].size) {
     const int64_t size = g->cycle[p].size;
@@ -153,9 +152,9 @@ static ax_status permute(ax_procedure *s, ax_chain *chain) {
   const int64_t n = s->group.members;
   ax_phase phase = {.move = AX_MOVE_PAIRS, .repeat = 1, .fan = 1, .bytes = s->bytes};
   bool one_apart = s->target[0] >= 0, one_further = one_apart;
-  const int64_t far = one_apart ? apart(&s->group, 0, s->target[0]) : 0, further = s->target[0];
+  const int64_t far = one_apart ? ax_group_apart(&s->group, 0, s->target[0]) : 0, further = s->target[0];
   for (int64_t m = 0; m < n; m++) {
-    one_apart = one_apart && s->target[m] >= 0 && apart(&s->group, m, s->target[m]) == far;
+    one_apart = one_apart && s->target[m] >= 0 && ax_group_apart(&s->group, m, s->target[m]) == far;
     one_further = one_further && s->target[m] >= 0 && (s->target[m] - m + n) % n == further;
   }
   if (one_apart || one_further) phase.move = one_apart ? AX_MOVE_APART : AX_MOVE_MEMBER;

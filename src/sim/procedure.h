@@ -62,6 +62,9 @@ typedef struct ax_procedure {
   ax_chain chains[AX_MAX_CHAINS];
 } ax_procedure;
 
+/* The shift, as digits, that leads from a member to another: what AX_MOVE_APART adds. */
+int64_t ax_group_apart(const ax_group *group, int64_t from, int64_t to);
+
 /* Fills in chains for kind, group, bytes and what else the kind needs. False in *done: the algorithm does not do that. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_procedure_make(ax_procedure *procedure, ax_algorithm algorithm, bool *done);
 void ax_procedure_deinit(ax_procedure *procedure);

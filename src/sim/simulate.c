@@ -89,6 +89,7 @@ static ax_status choose_all(simulating *s, bool modest) {
     op->seconds = chosen[t].seconds;
     op->bound = 2 * chosen[t].waiting > chosen[t].seconds ? "latency" : "bandwidth";
   }
+  for (uint32_t p = 0; p < w->post_count && status == AX_OK; p++) status = ax_procedure_make(&w->posts[p].procedure, AX_ALGORITHM_DIRECT, &(bool){false});
   ax_free(chosen);
   ax_free(distinct);
   return status;
@@ -101,6 +102,7 @@ static double fold(simulating *s) {
   if (s->options.every_device) return 0;
   ax_place_fold(&s->place);
   for (uint32_t t = 0; t < s->work.transfer_count; t++) ax_procedure_keep(&s->work.transfers[t].procedure, &s->place);
+  for (uint32_t p = 0; p < s->work.post_count; p++) ax_procedure_keep(&s->work.posts[p].procedure, &s->place);
   for (uint32_t t = 0; t < s->work.transfer_count; t++) work += ax_procedure_work(&s->work.transfers[t].procedure);
   return work * (double)ax_place_images(&s->place);
 }

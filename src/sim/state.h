@@ -6,18 +6,19 @@
 
 #include "sim/engine.h"
 
-typedef enum ax_event_kind { AX_EVENT_WALK, AX_EVENT_SEND, AX_EVENT_ARRIVE } ax_event_kind;
+typedef enum ax_event_kind { AX_EVENT_WALK, AX_EVENT_POST, AX_EVENT_DELIVER, AX_EVENT_SEND, AX_EVENT_ARRIVE } ax_event_kind;
 typedef struct ax_event {
   double time;
   ax_event_kind kind;
-  uint32_t transfer, chain, image; /* WALK: the image alone */
-  int64_t key;                     /* ARRIVE */
-  uint32_t cause;                  /* ARRIVE */
+  uint32_t transfer, chain, image; /* WALK: the image alone; POST: transfer is the post; DELIVER: the queue */
+  int64_t key;                     /* ARRIVE; DELIVER: the way from its sender */
+  uint32_t cause;                  /* ARRIVE, POST, DELIVER */
 } ax_event;
 
-typedef struct ax_early { /* messages of steps that are still to come */
+typedef struct ax_early { /* messages of steps that are still to come; of a queue, those that came the same way */
   int64_t key, count;
   uint32_t next;          /* 1 + another; 0: none */
+  uint32_t cause;         /* of a queue: of the latest */
 } ax_early;
 
 /* A chain on an image. */
@@ -46,11 +47,13 @@ typedef struct ax_course_table {
 
 typedef struct ax_walker {
   uint32_t step, depth, waits; /* waits: for a transfer; AX_NONE */
+  uint32_t queue;              /* that it waits for a message of; AX_NONE */
   uint32_t last;               /* its last span */
   double now;                  /* what it has done ends then */
 } ax_walker;
 
 typedef struct ax_parcel {
+  ax_event_kind kind; /* of the event that it is when it arrives */
   uint32_t transfer, chain, image, cause;
   int64_t key;
   double bytes, latency;
@@ -78,6 +81,7 @@ typedef struct ax_engine {
   ax_course_table *tables; /* by transfer */
   ax_walker *walkers;      /* by image */
   int64_t *trips;          /* by image and depth: that are left */
+  uint32_t *mail;          /* by queue and image: 1 + the first of what has come; 0: nothing */
   ax_route route;
   uint32_t leader;         /* the transfer whose first chain has begun a step on image 0; AX_NONE */
   struct ax_steady *steady;

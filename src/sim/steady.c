@@ -70,7 +70,7 @@ static ax_status add_events(const ax_engine *e, ax_steady *s, bool *whole) {
   s->event_count = 0;
   for (uint32_t i = 0; i < e->heap_count && *whole; i++) {
     const ax_event *event = &e->heap[i];
-    const bool inside = event->kind != AX_EVENT_WALK && event->transfer == e->leader;
+    const bool inside = event->kind >= AX_EVENT_SEND && event->transfer == e->leader;
     if (!inside && event->time < s->outside) s->outside = event->time;
     if (!inside) continue;
     *whole = event->kind == AX_EVENT_SEND || event->key == ax_agent_at(e, event->transfer, event->chain, event->image)->key;
@@ -149,7 +149,7 @@ static void repeat(ax_engine *e, const ax_steady *s, double rounds, int64_t step
       a->got += further * a->to_get;
     }
   for (uint32_t i = 0; i < e->heap_count; i++)
-    if (e->heap[i].kind != AX_EVENT_WALK) e->heap[i].time += later;
+    if (e->heap[i].kind >= AX_EVENT_SEND) e->heap[i].time += later;
   qsort(e->heap, e->heap_count, sizeof e->heap[0], by_time); /* a sorted list is a heap */
   for (int64_t l = 0; l < links; l++) {
     if (e->free[l] > e->time) e->free[l] += later;

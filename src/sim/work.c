@@ -9,6 +9,8 @@ typedef struct making {
   const ax_place *place;
   const ax_timed_kernels *kernels;
   ax_work *work;
+  const ax_mail **queues;
+  uint32_t queue_count, queue_capacity;
   uint32_t depth;
 } making;
 
@@ -203,6 +205,33 @@ static ax_status take_rows(making *m, const ax_op *op) {
   return add_transfer(m, op, &t);
 }
 
+/* Sides over the same axes with the same link, in order, are one queue. */
+static uint32_t queue_of(making *m, const ax_mail *mail) {
+  uint32_t q = 0;
+  while (q < m->queue_count && !(m->queues[q]->link == mail->link && ax_axes_equal(&m->queues[q]->names, &mail->names))) q++;
+  if (q == m->queue_count) m->queues[m->queue_count++] = mail;
+  return q;
+}
+
+static ax_status post(making *m, const ax_op *op) {
+  const ax_mail *mail = op->message;
+  const bool sends = op->kind == AX_OP_SEND;
+  ax_work *w = m->work;
+  ax_post made = {.procedure = {.kind = AX_COLLECTIVE_PERMUTE, .bytes = (double)ax_buffer_bytes(&m->plan->buffers[mail->buffer])}};
+  uint32_t index;
+  ax_group_make(m->place, &mail->names, &made.procedure.group);
+  AX_TRY(tabulate(m, mail->pairs, &made.procedure));
+  AX_TRY(ax_grow(&m->queues, sizeof m->queues[0], m->queue_count, 1, &m->queue_capacity));
+  made.queue = queue_of(m, mail);
+  w->queues = m->queue_count;
+  AX_TRY(ax_grow(&w->posts, sizeof w->posts[0], w->post_count, 1, &w->post_capacity));
+  w->posts[w->post_count] = made;
+  AX_TRY(add_op(m, op, &index));
+  w->ops[index].bytes = sends ? made.procedure.bytes : 0;
+  w->ops[index].bound = sends ? "bandwidth" : "latency";
+  return add_step(m, (ax_work_step){.kind = sends ? AX_WORK_SEND : AX_WORK_RECEIVE, .op = index, .target = w->post_count++, .of = op});
+}
+
 /* --- Blocks --- */
 
 static ax_status add_block(making *m, const ax_block *block);
@@ -237,6 +266,9 @@ static ax_status weigh(making *m, const ax_block *block, double *seconds) {
 static ax_status choose(making *m, const ax_op *op) {
   uint32_t costliest = 0;
   double most = -1;
+  if (op->axes != 0 && ax_op_has_messages(op))
+    return ax_error(AX_ABSENT, "simulate: a conditional%s%s that devices take differently sends or receives messages: which of them do is a matter of data",
+                    op->eqn != NULL && op->eqn->location != NULL ? " at " : "", op->eqn != NULL && op->eqn->location != NULL ? op->eqn->location : "");
   for (uint32_t k = 0; k < op->branch.count; k++) {
     double seconds = 0;
     AX_TRY(weigh(m, &op->branch.blocks[k], &seconds));
@@ -257,6 +289,10 @@ static ax_status loop(making *m, const ax_op *op) {
   AX_TRY(add_block(m, &op->loop.test));
   AX_TRY(add_block(m, &op->loop.body));
   m->depth--;
+  bool computes = true;
+  for (uint32_t i = begin + 1; i < m->work->step_count; i++)
+    computes = computes && m->work->steps[i].kind != AX_WORK_TRANSFER && m->work->steps[i].kind != AX_WORK_SEND && m->work->steps[i].kind != AX_WORK_RECEIVE;
+  m->work->steps[begin].computes = computes;
   return add_step(m, (ax_work_step){.kind = AX_WORK_NEXT, .target = begin});
 }
 
@@ -270,7 +306,7 @@ static ax_status add_one(making *m, const ax_op *op) {
     case AX_OP_BRANCH: return choose(m, op);
     case AX_OP_CORES: return op->cores_step == AX_CORES_RUN ? run_kernel(m, op) : AX_OK;
     case AX_OP_SEND:
-    case AX_OP_RECEIVE: return ax_error(AX_ABSENT, "simulate: programs that send single messages (psend, precv) have no simulated time yet");
+    case AX_OP_RECEIVE: return post(m, op);
     default: return compute(m, op);
   }
 }
@@ -326,7 +362,7 @@ static ax_status find_waits(const making *m) {
     ax_work_step *step = &work->steps[i];
     w.step = i;
     step->await_first = work->await_count;
-    if (step->kind == AX_WORK_COMPUTE || step->kind == AX_WORK_TRANSFER) ax_op_visit(step->of, await, &w);
+    if (step->kind < AX_WORK_LOOP) ax_op_visit(step->of, await, &w);
     step->await_count = work->await_count - step->await_first;
   }
   ax_arena_deinit(&arena);
@@ -336,12 +372,15 @@ static ax_status find_waits(const making *m) {
 ax_status ax_work_make(const ax_plan *plan, const ax_place *place, const ax_timed_kernels *kernels, ax_work *out) {
   making m = {.plan = plan, .place = place, .kernels = kernels, .work = out};
   *out = (ax_work){0};
-  AX_TRY(add_block(&m, &plan->block));
-  return find_waits(&m);
+  ax_status status = add_block(&m, &plan->block);
+  ax_free(m.queues);
+  return status == AX_OK ? find_waits(&m) : status;
 }
 
 void ax_work_deinit(ax_work *work) {
   for (uint32_t t = 0; t < work->transfer_count; t++) ax_procedure_deinit(&work->transfers[t].procedure);
+  for (uint32_t p = 0; p < work->post_count; p++) ax_procedure_deinit(&work->posts[p].procedure);
+  ax_free(work->posts);
   ax_free(work->ops);
   ax_free(work->steps);
   ax_free(work->transfers);

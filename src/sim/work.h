@@ -17,6 +17,12 @@ typedef struct ax_transfer {
   uint32_t reads, writes; /* roots */
 } ax_transfer;
 
+/* One side of messages between two devices. */
+typedef struct ax_post {
+  ax_procedure procedure; /* its pairs */
+  uint32_t queue;         /* sides with the same number belong together: what is sent first is received first */
+} ax_post;
+
 typedef struct ax_work_op {
   const char *name;     /* the primitive's; static */
   const char *location; /* of the C call: borrowed from the plan; or NULL */
@@ -27,13 +33,14 @@ typedef struct ax_work_op {
   const char *bound;
 } ax_work_op;
 
-typedef enum ax_work_kind { AX_WORK_COMPUTE, AX_WORK_TRANSFER, AX_WORK_LOOP, AX_WORK_NEXT } ax_work_kind;
+typedef enum ax_work_kind { AX_WORK_COMPUTE, AX_WORK_TRANSFER, AX_WORK_SEND, AX_WORK_RECEIVE, AX_WORK_LOOP, AX_WORK_NEXT } ax_work_kind;
 typedef struct ax_work_step {
   ax_work_kind kind;
   uint32_t op;
   uint32_t await_first, await_count; /* transfers */
   int64_t trips;   /* LOOP: at least 1 */
-  uint32_t target; /* NEXT: its LOOP */
+  bool computes;   /* LOOP: it does nothing else */
+  uint32_t target; /* NEXT: its LOOP; SEND, RECEIVE: the post */
   const ax_op *of; /* while it is made */
 } ax_work_step;
 
@@ -41,15 +48,15 @@ typedef struct ax_work {
   ax_work_op *ops;
   ax_work_step *steps;
   ax_transfer *transfers;
+  ax_post *posts;
   uint32_t *awaits;
-  uint32_t op_count, op_capacity, step_count, step_capacity, transfer_count, transfer_capacity, await_count, await_capacity;
+  uint32_t op_count, op_capacity, step_count, step_capacity, transfer_count, transfer_capacity, post_count, post_capacity, queues, await_count, await_capacity;
   uint32_t loops; /* that stand in one another, at most */
   bool at_least;  /* a loop goes on until a condition says so: one step of it was taken */
   ax_arena arena; /* tables of pairs */
 } ax_work;
 
-/* Schedules are not made yet, but for kind, group, bytes, root and pairs. The plan is borrowed. *out is to be deinited, whatever is returned.
-   AX_ABSENT: messages. */
+/* Schedules are not made yet, but for kind, group, bytes, root and pairs. The plan is borrowed. *out is to be deinited, whatever is returned. */
 AX_MUST_USE ax_status ax_work_make(const ax_plan *plan, const ax_place *place, const ax_timed_kernels *kernels, ax_work *out);
 void ax_work_deinit(ax_work *work);
 
