@@ -24,7 +24,7 @@ typedef struct ax_ring_options {
   ax_dtype dtype;        /* of the result: a float of floats, a signed or unsigned integer of those; AX_NO_DTYPE: that of the operands. Sums are made in it, but in
                             f32 or 32 bits at least */
   int64_t buffering;     /* how many parts that are on their way each device has room for, each way round; 0 and 1: 2. Never more are made than there are parts */
-  int64_t collective_id; /* of the barrier semaphore that devices meet at (ax_kernel_options) */
+  int64_t collective_id; /* of the barrier semaphore that devices meet at (ax_kernel_options), which other neighbours are not to meet at; 0: one for these axes and rings */
 } ax_ring_options;
 
 /* Inside a shard_map (or a trace on axes). n: the members along `axes`, in whose order parts are; x and w are made to vary over them.

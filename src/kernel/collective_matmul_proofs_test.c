@@ -1,4 +1,4 @@
-/* The kernels on rings, proved: rings of 2 to 8 devices, buffering of 1 to 8, one to three rings at once. AXLE_PROOFS=1 prints the tables of docs/collective_matmul.md. */
+/* The kernels on rings, proved: rings of 2 to 8 devices, buffering of 1 to 8, one to three rings at once. AXLE_PROOFS=1 prints the tables of docs/checker.md. */
 #include "axle/axle.h"
 #include "axle/check.h"
 

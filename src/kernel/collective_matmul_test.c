@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "ir/number.h"
+#include "kernel/kernel.h"
+#include "prim/prims.h"
 #include "support/cmocka.h"
 #include "support/schedules.h"
 
@@ -250,6 +252,30 @@ static void test_leading(void **state) {
   }
 }
 
+/* --- Barrier semaphores: one for the same neighbours, others for others --- */
+
+static AX_BODY(four_kernels) {
+  out[0] = ax_collective_matmul_kernel(in[0], in[1], "a", NULL, NULL);
+  out[1] = ax_matmul_reduce_scatter_kernel(in[0], in[1], "a", NULL, NULL);
+  out[2] = ax_collective_matmul_kernel(in[0], in[1], "b", NULL, NULL);
+  out[3] = ax_collective_matmul_kernel(in[0], in[1], "b", RINGS(1, 2, 1, 0), NULL);
+  out[4] = ax_collective_matmul_kernel(in[0], in[1], "b", NULL, &(ax_ring_options){.collective_id = 7});
+}
+
+static void test_barriers(void **state) {
+  (void)state;
+  const ax_mesh mesh = {.count = 2, .axis = {{.name = "a", .size = 2}, {.name = "b", .size = 2}}};
+  ax_program *program;
+  assert_int_equal(ax_trace_on(&mesh, AX_FN(four_kernels, 2, 5), AX_TYPES(AX_TYPE(AX_F32, 2, 2), AX_TYPE(AX_F32, 2, 2)), &program), AX_OK);
+  int64_t ids[5];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < program->eqn_count; i++)
+    if (program->eqns[i].prim == &ax_prim_kernel_call) ids[count++] = ((const ax_kernel_params *)program->eqns[i].params)->collective_id;
+  assert_int_equal(count, 5);
+  assert_true(ids[0] == ids[1] && ids[0] != ids[2] && ids[2] != ids[3] && ids[0] > 0 && ids[4] == 7);
+  ax_program_release(program);
+}
+
 /* --- What is refused --- */
 
 typedef struct refusal {
@@ -309,7 +335,7 @@ static void test_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rings),         cmocka_unit_test(test_tables),  cmocka_unit_test(test_dtypes), cmocka_unit_test(test_sizes), cmocka_unit_test(test_schedules_of_large_rings),
-      cmocka_unit_test(test_sums_are_wide), cmocka_unit_test(test_leading), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_sums_are_wide), cmocka_unit_test(test_leading), cmocka_unit_test(test_barriers), cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

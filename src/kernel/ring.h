@@ -21,8 +21,8 @@
    All arrivals but the last are signalled, as nobody sends after it: at the end slots - 1 are there that nobody has taken, and they are taken off: semaphores are 0 where
    a kernel ends, and the neighbour downstream has then done with all that it was sent but the last part.
 
-   Before anything is sent a device meets both neighbours at the barrier semaphore: their memory is there, and so are their semaphores. Later kernels may use the same one: a
-   neighbour that has left this kernel has what this device sent, so that this device has passed the barrier. */
+   Before anything is sent a device meets both neighbours at the barrier semaphore: their memory is there, and so are their semaphores. Later kernels of the same
+   neighbours may use the same one: a neighbour that has left this kernel has what this device sent, so that this device has passed the barrier. */
 #ifndef AX_KERNEL_RING_H
 #define AX_KERNEL_RING_H
 

@@ -1,6 +1,8 @@
 /* What the products of axle/collective_matmul.h have in common: what is checked of operands and options, and what their kernels' bodies make of refs. */
 #include "kernel/collective_matmul.h"
 
+#include <string.h>
+
 #include "prim/composite.h"
 
 /* --- Operands --- */
@@ -80,6 +82,17 @@ static bool check_dtype(ax_ring_matmul *m, ax_dtype dtype) {
   return true;
 }
 
+/* Kernels with one barrier semaphore are to have the same neighbours: a device that meets others could take a signal of theirs for one of those it waits for. So there is one for each
+   table, on each mesh. */
+static int64_t barrier_of(const ax_ring *ring, const ax_rings *rings) {
+  const ax_mesh *mesh = &ax_builder_current()->axes;
+  uint64_t hash = ax_hash_bytes(AX_HASH_SEED, ring->axes, strlen(ring->axes));
+  for (uint32_t i = 0; i < mesh->count; i++)
+    hash = ax_hash_word(ax_hash_bytes(hash, mesh->axis[i].name, strlen(mesh->axis[i].name)), (uint64_t)mesh->axis[i].size);
+  if (rings != NULL) hash = ax_hash_bytes(ax_hash_word(hash, (uint64_t)ring->length), rings->ids, (size_t)ax_type_elems(&rings->type) * sizeof rings->ids[0]);
+  return (int64_t)(hash % INT32_MAX) + 1;
+}
+
 bool ax_ring_matmul_init(ax_ring_matmul *m, const char *function, bool scatter, const ax_value *in, const char *axes, const ax_rings *rings,
                          const ax_ring_options *options) {
   static const ax_ring_options none;
@@ -88,6 +101,7 @@ bool ax_ring_matmul_init(ax_ring_matmul *m, const char *function, bool scatter, 
   if (!ax_ring_init(&m->ring, function, axes, rings, options->buffering) || !ax_operand(function, in[0], &m->lhs) || !ax_operand(function, in[1], &m->rhs) ||
       !check_operands(m) || !check_contraction(m, scatter))
     return false;
+  if (m->collective_id == 0) m->collective_id = barrier_of(&m->ring, rings);
   m->out = m->lhs;
   m->out.spread = (ax_spread){0};
   m->out.dims[m->out.rank - 1] = m->rhs.dims[m->rhs.rank - 1];

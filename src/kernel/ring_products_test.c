@@ -7,6 +7,7 @@
 
 #include "support/cmocka.h"
 #include "support/random.h"
+#include "support/oom.h"
 #include "support/run.h"
 #include "support/schedules.h"
 #include "support/tensor.h"
@@ -294,6 +295,23 @@ static void test_stablehlo(void **state) {
   }
 }
 
+/* --- Without memory --- */
+
+static ax_status trace_gradients(void *context) {
+  (void)context;
+  placed p = {.which = 2};
+  const ax_type types[] = {TEST_TYPE(AX_F64, N * 2, 2), TEST_TYPE(AX_F64, N * 2, 4), TEST_TYPE(AX_F64, N * 2, 2), TEST_TYPE(AX_F64, N * 2, 4)};
+  ax_program *program;
+  ax_status status = ax_trace(AX_CLOSURE(mapped, 4, 2, &p), types, &program);
+  ax_program_release(program);
+  return status;
+}
+
+static void test_memory(void **state) {
+  (void)state;
+  assert_true(test_each_allocation(trace_gradients, NULL) > 50);
+}
+
 /* --- What is refused --- */
 
 static AX_BODY(refused) {
@@ -319,6 +337,6 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_transforms), cmocka_unit_test(test_mixed_dtypes), cmocka_unit_test(test_same_bits),
-                                     cmocka_unit_test(test_meshes), cmocka_unit_test(test_stablehlo), cmocka_unit_test(test_refused)};
+                                     cmocka_unit_test(test_meshes), cmocka_unit_test(test_stablehlo), cmocka_unit_test(test_memory), cmocka_unit_test(test_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

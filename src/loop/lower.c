@@ -399,9 +399,9 @@ ax_status ax_plan_keep(ax_plan *plan, ax_program *program) {
 
 void ax_plan_destroy(ax_plan *plan) {
   if (plan == NULL) return;
+  for (ax_cores *c = plan->cores; c != NULL; c = c->next) c->rules->release(c->kernel); /* they know programs */
   ax_program_release(plan->program);
   for (uint32_t i = 0; i < plan->kept_count; i++) ax_program_release(plan->kept[i]);
-  for (ax_cores *c = plan->cores; c != NULL; c = c->next) c->rules->release(c->kernel);
   ax_free(plan->kept);
   ax_free(plan->buffers);
   ax_arena_deinit(&plan->arena);
