@@ -27,6 +27,7 @@
 
 #include "axle/cxx/base.hpp"
 #include "axle/cxx/callback.hpp"
+#include "axle/cxx/check.hpp"
 #include "axle/cxx/collectives.hpp"
 #include "axle/cxx/exec.hpp"
 #include "axle/cxx/function.hpp"

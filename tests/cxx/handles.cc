@@ -326,6 +326,9 @@ void programs() {
   check_has(simulated.print(), "1 device of the machine cpu");
   refused([&] { return axle::cluster::parse("machine m", "m.txt"); }, AX_PARSE_ERROR, "cluster_parse: m.txt:1:10: the machine ends without a device");
   refused([&] { return axle::simulation::of(low, axle::cluster()); }, AX_INVALID_ARGUMENT, "simulate");
+  axle::check_report nothing = axle::check_report::of(product);
+  CHECK(nothing.proved() && nothing->kernel_count == 0 && nothing->stopped == nullptr);
+  refused([&] { return axle::check_report::of(axle::program()); }, AX_INVALID_ARGUMENT, "check");
   refused([&] { return product.vmap({{0}, {}, 3}); }, AX_INVALID_ARGUMENT, "program_vmap: in_axes and out_axes");
   refused([&] { return product.grad({7}); }, AX_INVALID_ARGUMENT, "program_grad");
   refused([&] { return axle::program::parse("nothing"); }, AX_PARSE_ERROR, "program_parse");
