@@ -189,7 +189,7 @@ typedef struct ax_core_mesh {
   ax_space space;     /* where operands and results are; AX_SPACE_NONE: AX_SPACE_ANY */
 } ax_core_mesh;
 /* Several functions, each on its core mesh, at once on each device, over the same operands, results and scratch: bodies[i]: (refs of the whole operands, of the
-   results, of scratch) -> (). As jax's mpmd_map: docs/jax.md. */
+   results, of scratch) -> (). outs: arrays; or refs, in whose space bodies have these results. As jax's mpmd_map: docs/mpmd.md. */
 void ax_mpmd_map(uint32_t mesh_count, const ax_core_mesh *meshes, const ax_fn *bodies, const ax_kernel_options *options, uint32_t in_count,
                  const ax_value *in, uint32_t out_count, const ax_type *outs, ax_value *out);
 

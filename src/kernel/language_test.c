@@ -171,7 +171,36 @@ static void test_cost(void **state) {
   expect_cost(&(ax_kernel_options){.flops = 1000, .bytes = 64}, 1000, 64);
 }
 
+/* --- Where results are --- */
+
+static AX_BODY(negate) { ax_ref_store(in[1], ax_neg(ax_ref_load(in[0]))); }
+static AX_BODY(in_vmem) {
+  static const ax_core_mesh core = {.core = "tensorcore"};
+  const ax_type result = AX_VMEM(AX_F32, 4);
+  ax_mpmd_map(1, &core, &AX_FN(negate, 2, 0), &(ax_kernel_options){.metadata = "made=here", .compiler_params = "fast=yes"}, 1, in, 1, &result, out);
+}
+
+/* Outside it is an array like others. */
+static void test_result_space(void **state) {
+  (void)state;
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  ax_program *program = test_trace(in_vmem, NULL, &type, 1, 1);
+  char *text;
+  TEST_OK(ax_program_print(program, &text));
+  if (strstr(text, "blocks=(ref<f32[4] any>, ref<f32[4] vmem>)") == NULL || strstr(text, "metadata=\"made=here\"") == NULL ||
+      strstr(text, "compiler_params=\"fast=yes\"") == NULL)
+    fail_msg("%s", text);
+  ax_free(text);
+  assert_int_equal(ax_program_out_type(program, 0)->form, AX_ARRAY);
+  ax_tensor *in = test_tensor(type, (const double[]){1, 2, 3, 4}), *out;
+  test_run(program, &in, &out);
+  TEST_NEAR(test_get(out, 2), -3, 0);
+  test_release(&in, 1);
+  test_release(&out, 1);
+  ax_program_release(program);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_primitives), cmocka_unit_test(test_prints), cmocka_unit_test(test_cost)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_primitives), cmocka_unit_test(test_prints), cmocka_unit_test(test_cost), cmocka_unit_test(test_result_space)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

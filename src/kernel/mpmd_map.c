@@ -68,17 +68,19 @@ static bool take_meshes(ax_kernel_trace *t, const ax_core_mesh *meshes, ax_mesh 
 
 /* --- Refs --- */
 
+/* In the mesh's space, or where the result is asked for as a ref, in that one's. */
 static ax_type ref_of(const ax_core_mesh *mesh, const ax_type *whole) {
-  return ax_ref_type(mesh->space == AX_SPACE_NONE ? AX_SPACE_ANY : mesh->space, whole->dtype, whole->rank, whole->dims);
+  ax_space space = whole->form == AX_REF ? whole->space : mesh->space;
+  return ax_ref_type(space == AX_SPACE_NONE ? AX_SPACE_ANY : space, whole->dtype, whole->rank, whole->dims);
 }
 
 /* Operands and results as each mesh has them; those of the first are the equation's. */
-static const ax_type *const *refs_of(ax_kernel_trace *t, const ax_core_mesh *meshes, const ax_type *in) {
+static const ax_type *const *refs_of(ax_kernel_trace *t, const ax_core_mesh *meshes, const ax_type *in, const ax_type *outs) {
   uint32_t count = t->in_count + t->params.outs.count;
   const ax_type **refs = ax_trace_alloc(t->params.bodies.count * sizeof refs[0]);
   for (uint32_t m = 0; refs != NULL && m < t->params.bodies.count; m++) {
     ax_type *own = ax_trace_alloc(count * sizeof own[0]);
-    for (uint32_t i = 0; own != NULL && i < count; i++) own[i] = ref_of(&meshes[m], i < t->in_count ? &in[i] : &t->params.outs.v[i - t->in_count]);
+    for (uint32_t i = 0; own != NULL && i < count; i++) own[i] = ref_of(&meshes[m], i < t->in_count ? &in[i] : &outs[i - t->in_count]);
     refs[m] = own;
     if (m == 0) t->params.blocks = (ax_types){count, own};
   }
@@ -141,6 +143,6 @@ void ax_mpmd_map(uint32_t mesh_count, const ax_core_mesh *meshes, const ax_fn *b
       !ax_take_kernel_outs(function, out_count, outs, &t.params.outs) || !take_meshes(&t, meshes, axes) || !take_scratch_cores(&t.params, options))
     return;
   t.axes = axes;
-  t.refs = refs_of(&t, meshes, types);
+  t.refs = refs_of(&t, meshes, types, outs);
   if (t.refs != NULL) ax_kernel_bind(&t);
 }
