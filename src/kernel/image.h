@@ -168,7 +168,7 @@ typedef struct ax_run_core {
   int64_t place;            /* of the device and the core, as the machine's */
   ax_run_object *awaited;   /* while it waits: what, and how much of it */
   int64_t amount;
-  bool through;
+  bool through, made_way;   /* made_way: for others, before what it stands at */
   int64_t *views, *counters, *waited;
   uint32_t *occurrences; /* by scope */
   void **roots;

@@ -30,6 +30,18 @@ static void make_core(const ax_image *image, ax_run_device *device, uint32_t c) 
   }
 }
 
+/* It is held for some nanoseconds at a time: who finds it taken looks again before going to sleep. */
+static ax_status make_lock(pthread_mutex_t *lock) {
+  pthread_mutexattr_t how;
+  if (pthread_mutexattr_init(&how) != 0) return ax_out_of_memory(0);
+#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
+  pthread_mutexattr_settype(&how, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+  int failed = pthread_mutex_init(lock, &how);
+  pthread_mutexattr_destroy(&how);
+  return failed == 0 ? AX_OK : ax_out_of_memory(0);
+}
+
 ax_status ax_image_enter(const void *kernel, void *state, void *const *memory, int64_t number, uint32_t member, uint64_t base) {
   const ax_image *image = kernel;
   ax_run_device *device = (void *)((char *)state + image->device_at);
@@ -49,7 +61,7 @@ ax_status ax_image_enter(const void *kernel, void *state, void *const *memory, i
   if (member > 0) return AX_OK;
   ax_run_group *group = state;
   *group = (ax_run_group){.members = image->members, .signals = base};
-  return pthread_mutex_init(&group->lock, NULL) == 0 ? AX_OK : ax_out_of_memory(0);
+  return make_lock(&group->lock);
 }
 
 /* --- Who is ready --- */

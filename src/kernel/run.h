@@ -46,7 +46,8 @@ ax_status ax_walk_fault(const ax_walk *walk, const char *format, ...) AX_PRINTF(
 
 /* What others may notice. *waits: it is not done; the core stands in the list of what it waits for. */
 AX_MUST_USE ax_status ax_walk_act(ax_walk *walk, bool *waits);
-/* Where a policy draws who is next, a core may make way to others before it does such a thing: it is ready, and comes again. */
+/* A core may make way to others before it does such a thing: it is ready, and comes again. Where a policy draws who is next; and before it looks at a
+   semaphore. */
 bool ax_core_makes_way(ax_walk *walk);
 
 /* --- run_rows.c: of views --- */

@@ -58,8 +58,8 @@ static void stand_in(ax_run_core **list, ax_run_core *core) {
 
 static bool wait_for(const ax_walk *w, ax_run_object *object, int64_t amount) {
   w->core->amount = amount;
-  w->core->awaited = object;
   if (is_given(w->core, object)) return false;
+  w->core->awaited = object;
   stand_in(&object->waiting, w->core);
   return true;
 }
@@ -198,9 +198,21 @@ static void close_scope(const ax_walk *w) {
 
 /* --- All --- */
 
+/* Who reads a semaphore may go on doing so until somebody else has signalled. */
+static bool reads_again(const ax_walk *w) {
+  bool first = w->op->kind == AX_IMAGE_READ && !w->core->made_way;
+  w->core->made_way = first;
+  return first;
+}
+
 bool ax_core_makes_way(ax_walk *w) {
   ax_run_group *group = w->core->device->group;
-  if (w->runner->seed == 0 || group->ready == 0) return false;
+  if (group->ready == 0) return false;
+  if (reads_again(w)) {
+    ax_group_ready(group, w->runner, w->core);
+    return true;
+  }
+  if (w->runner->seed == 0) return false;
   group->random = (group->random + w->runner->seed) * 6364136223846793005u + 1442695040888963407u;
   if ((group->random >> 33) % 4 != 0) return false;
   ax_group_ready(group, w->runner, w->core);

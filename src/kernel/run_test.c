@@ -130,6 +130,29 @@ static AX_BODY(warpgroups) {
   ax_mpmd_map(1, &mesh, &AX_FN(warpgroup, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 2, 3)), out);
 }
 
+/* One core looks at a semaphore until the other has signalled thrice. */
+static AX_BODY(too_few) { out[0] = ax_lt(in[0], ax_integer(3)); }
+static AX_BODY(look_again) {
+  const ax_value *refs = context;
+  out[0] = ax_semaphore_read(refs[2]);
+}
+static AX_BODY(looker) {
+  ax_value zero = ax_convert_element_type(ax_full(AX_F32, 0, NULL, 0), AX_S32), seen[1];
+  ax_while(AX_FN(too_few, 1, 1), AX_CLOSURE(look_again, 1, 1, in), &zero, seen);
+  ax_semaphore_wait(in[2], seen[0]);
+  ax_ref_store(in[1], ax_mul(ax_ref_load(in[0]), ax_convert_element_type(seen[0], AX_F32)));
+}
+static AX_BODY(signaller) {
+  for (int i = 0; i < 3; i++) ax_semaphore_signal(in[2], ax_integer(1), NULL);
+}
+static AX_BODY(looking) {
+  const ax_core_mesh meshes[] = {{.core = "signaller"}, {.core = "looker"}};
+  const ax_scratch scratch[] = {{.type = ax_semaphore_type(0, NULL), .shared = true}};
+  const ax_kernel_options options = {.scratch_count = 1, .scratch = scratch};
+  const ax_fn bodies[] = {AX_FN(signaller, 3, 0), AX_FN(looker, 3, 0)};
+  ax_mpmd_map(2, meshes, bodies, &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+}
+
 /* --- Kernels in a program: in loops and branches, one after the other, one program's result used up by the next --- */
 
 static AX_BODY(round_trip) {
@@ -197,6 +220,7 @@ static void samples_agree(void **state) {
                                    {"memory", {memory, 1, 2, NULL}, {AX_TYPE(AX_F32, 3, 4)}, 0},
                                    {"both", {both, 1, 1, NULL}, {AX_TYPE(AX_F32, rounds, 3)}, 0},
                                    {"aliased", {aliased, 2, 1, NULL}, {AX_TYPE(AX_F32, 4, 6), AX_TYPE(AX_F32, 6)}, 0},
+                                   {"looking", {looking, 1, 1, NULL}, {AX_TYPE(AX_F32, 4)}, 0},
                                    {"warpgroups", {warpgroups, 1, 1, NULL}, {AX_TYPE(AX_F32, 2, 3)}, 0},
                                    {"in_control", {in_control, 1, 2, NULL}, {AX_TYPE(AX_F32, 4, 6)}, 0},
                                    {"gathered", {gathered, 1, 1, NULL}, {AX_TYPE(AX_F32, 16)}, 0},
