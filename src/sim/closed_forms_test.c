@@ -189,6 +189,55 @@ static void test_growth(void **state) {
   }
 }
 
+/* One collective after the other, or all at once: what each costs to simulate does not grow with how many there are, nor with devices. */
+typedef struct many {
+  uint32_t count;
+  bool at_once;
+  ax_mesh mesh;
+} many;
+
+static AX_BODY(many_sums) {
+  const many *m = context;
+  ax_value sum = in[0];
+  for (uint32_t i = 0; i < m->count; i++) {
+    const ax_value part = m->at_once ? ax_mul(in[0], ax_full(AX_F32, 0, NULL, (double)i + 2)) : sum;
+    sum = m->at_once ? ax_add(sum, ax_psum(part, "x")) : ax_sin(ax_psum(part, "x"));
+  }
+  out[0] = sum;
+}
+
+static AX_BODY(many_on_mesh) {
+  const many *m = context;
+  ax_shard_map_unchecked(&m->mesh, "x -> x", AX_CLOSURE(many_sums, 1, 1, (void *)m), in, out);
+}
+
+static double events_each(uint32_t count, int64_t devices, bool at_once) {
+  many m = {.count = count, .at_once = at_once};
+  ax_program *program;
+  ax_lowered *lowered;
+  ax_cluster *cluster;
+  ax_simulation s;
+  TEST_OK(ax_mesh_parse(mesh_of(devices), &m.mesh));
+  const ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){devices});
+  TEST_OK(ax_trace(AX_CLOSURE(many_on_mesh, 1, 1, &m), &type, &program));
+  TEST_OK(ax_program_lower(program, NULL, &lowered));
+  TEST_OK(ax_cluster_parse(loop, NULL, &cluster));
+  TEST_OK(ax_simulate(lowered, cluster, &(ax_simulate_options){.algorithm = AX_ALGORITHM_RING}, &s));
+  const double events = s.events / count;
+  ax_simulation_release(&s);
+  ax_cluster_release(cluster);
+  ax_lowered_release(lowered);
+  ax_program_release(program);
+  return events;
+}
+
+static void test_growth_in_collectives(void **state) {
+  (void)state;
+  for (uint32_t count = 10; count <= 1000; count *= 10)
+    for (int64_t devices = 100; devices <= 1000000; devices *= 100) assert_true(events_each(count, devices, false) < 100);
+  for (uint32_t count = 2; count <= 32; count *= 4) assert_true(events_each(count, 1000000, true) < 1000);
+}
+
 static void test_groups(void **state) {
   (void)state;
   static const char grid[] = DEVICE "torus dimensions 2 latency 1e-6 bandwidth 1e9 overhead 5e-7";
@@ -202,6 +251,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rings),      cmocka_unit_test(test_both_ways), cmocka_unit_test(test_trees),  cmocka_unit_test(test_all_to_all),
       cmocka_unit_test(test_dimensions), cmocka_unit_test(test_growth),    cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_growth_in_collectives),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

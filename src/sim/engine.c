@@ -177,7 +177,7 @@ static ax_status put(ax_engine *e, int64_t from, int64_t to, ax_parcel parcel) {
   AX_TRY(ax_route_find(e->place, from, to, &e->route));
   AX_TRY(ax_grow(&e->hops, sizeof e->hops[0], e->hop_count, e->route.count, &e->hop_capacity));
   AX_TRY(ax_grow(&e->batch, sizeof e->batch[0], e->batch_count, 1, &e->batch_capacity));
-  memcpy(e->hops + e->hop_count, e->route.hops, e->route.count * sizeof e->hops[0]);
+  if (e->route.count > 0) memcpy(e->hops + e->hop_count, e->route.hops, e->route.count * sizeof e->hops[0]); /* none to oneself */
   parcel.image = (uint32_t)ax_place_image(e->place, to);
   parcel.latency = ax_ticks(e, e->route.latency);
   parcel.hop_first = e->hop_count;

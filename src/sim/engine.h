@@ -10,8 +10,8 @@
    Time is counted in ticks, whole numbers of a power of two of seconds, as short as the run allows: so sums of times are exact, and what comes at the same
    instant does so however it was added up.
 
-   Each image is gone through by itself, event by event. Where a transfer is alone and comes back to a state it has been in, but for
-   the time and the number of steps, what lies between is repeated as often as it can be, at once (steady.h). */
+   Each image is gone through by itself, event by event. Where transfers come back to a state they have been in, but for the time
+   and the number of steps, what lies between is repeated as often as it can be, at once (steady.c). */
 #ifndef AX_SIM_ENGINE_H
 #define AX_SIM_ENGINE_H
 

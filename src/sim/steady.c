@@ -1,10 +1,10 @@
 /* Rounds that repeat themselves.
 
-   A transfer that is alone on the links, in a phase of equal steps, ends up in a round: after some steps everything is as it was, but that
-   all steps are so many further and all times so much later. Then the next rounds are the same, up to the end of the phase, or until
-   something else happens (a device comes to its next transfer). A state is: where each agent is beside the leader, what is on its
-   way, and how long links are taken. States are kept at steps 1, 2, 4, 8, .. and compared with those that follow (Brent, 1980), so a round of any
-   length is found, in a small multiple of the time that one takes. */
+   Transfers that are all in phases of equal steps end up in a round: after some steps everything is as it was, but that the steps of each are so many
+   further and all times so much later. Then the next rounds are the same, up to the end of a phase, or until something else happens (a device comes to
+   its next transfer). A state is: where each agent is beside the first of its transfer, what is on its way, and how long links are taken. States
+   are kept at steps 1, 2, 4, 8, .. of one transfer, the leader, and compared with those that follow (Brent, 1980), so a round of any length is found, in a
+   small multiple of the time that one takes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +16,11 @@ enum { most_images = 1 << 14, least_steps = 8 };
 typedef struct ax_steady {
   double *kept, *now;  /* states */
   double *link_bytes;  /* when the state was kept */
-  ax_event *events;    /* of the transfer, in an order of their own */
+  int64_t *steps;      /* by transfer: of its first agent, when the state was kept */
+  ax_event *events;    /* of transfers, in an order of their own */
   uint32_t kept_count, now_count, kept_capacity, now_capacity, event_count, event_capacity;
   bool valid;
-  uint32_t transfer, phase;
-  int64_t run, step, since, window;
+  int64_t since, window;
   double time, messages, outside; /* outside: when something else happens */
 } ax_steady;
 
@@ -31,8 +31,19 @@ void ax_steady_destroy(ax_steady *s) {
   ax_free(s->kept);
   ax_free(s->now);
   ax_free(s->link_bytes);
+  ax_free(s->steps);
   ax_free(s->events);
   ax_free(s);
+}
+
+static uint32_t chains_of(const ax_engine *e, uint32_t transfer) { return e->work->transfers[transfer].procedure.chain_count; }
+static bool is_under_way(const ax_engine *e, uint32_t transfer) { return e->tables[transfer].under_way > 0; }
+
+/* The first that is under way. */
+static uint32_t leader_of(const ax_engine *e) {
+  uint32_t t = 0;
+  while (!is_under_way(e, t)) t++;
+  return t;
 }
 
 /* --- The state --- */
@@ -46,19 +57,23 @@ static ax_status add(ax_steady *s, double value) {
 static int by_agent(const void *x, const void *y) {
   const ax_event *a = x, *b = y;
   if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+  if (a->transfer != b->transfer) return a->transfer < b->transfer ? -1 : 1;
   if (a->chain != b->chain) return a->chain < b->chain ? -1 : 1;
   if (a->image != b->image) return a->image < b->image ? -1 : 1;
   return a->time < b->time ? -1 : a->time > b->time;
 }
 
-/* False in *whole: an agent is in another phase, or a message is for one. */
-static ax_status add_agents(const ax_engine *e, ax_steady *s, const ax_agent *leader, bool *whole) {
-  const ax_procedure *procedure = &e->work->transfers[e->leader].procedure;
-  for (uint32_t c = 0; c < procedure->chain_count && *whole; c++)
+/* False in *whole: an agent is not in a phase of equal steps, or a message has come for another phase. */
+static ax_status add_agents(const ax_engine *e, ax_steady *s, uint32_t transfer, bool *whole) {
+  const ax_agent *first = ax_agent_at(e, transfer, 0, 0);
+  AX_TRY(add(s, (double)transfer));
+  AX_TRY(add(s, (double)e->tables[transfer].courses[0].runs));
+  AX_TRY(add(s, (double)first->phase));
+  for (uint32_t c = 0; c < chains_of(e, transfer) && *whole; c++)
     for (uint32_t i = 0; i < e->images && *whole; i++) {
-      const ax_agent *a = ax_agent_at(e, e->leader, c, i);
-      *whole = a->active && a->phase == leader->phase && a->early == 0;
-      AX_TRY(add(s, (double)(a->step - leader->step)));
+      const ax_agent *a = ax_agent_at(e, transfer, c, i);
+      *whole = a->active && a->phase == first->phase && a->early == 0 && !ax_agent_phase(e, a, transfer, c)->varied;
+      AX_TRY(add(s, (double)(a->step - first->step)));
       AX_TRY(add(s, (double)a->sent));
       AX_TRY(add(s, (double)(a->got - a->step * a->to_get)));
     }
@@ -70,7 +85,7 @@ static ax_status add_events(const ax_engine *e, ax_steady *s, bool *whole) {
   s->event_count = 0;
   for (uint32_t i = 0; i < e->heap_count && *whole; i++) {
     const ax_event *event = &e->heap[i];
-    const bool inside = event->kind >= AX_EVENT_SEND && event->transfer == e->leader;
+    const bool inside = event->kind >= AX_EVENT_SEND;
     if (!inside && event->time < s->outside) s->outside = event->time;
     if (!inside) continue;
     *whole = event->kind == AX_EVENT_SEND || event->key == ax_agent_at(e, event->transfer, event->chain, event->image)->key;
@@ -80,34 +95,38 @@ static ax_status add_events(const ax_engine *e, ax_steady *s, bool *whole) {
   if (s->event_count > 0) qsort(s->events, s->event_count, sizeof s->events[0], by_agent);
   for (uint32_t i = 0; i < s->event_count && *whole; i++) {
     AX_TRY(add(s, (double)s->events[i].kind));
+    AX_TRY(add(s, (double)s->events[i].transfer));
     AX_TRY(add(s, (double)s->events[i].image));
     AX_TRY(add(s, s->events[i].time - e->time));
   }
   return AX_OK;
 }
 
-static ax_status take_state(const ax_engine *e, ax_steady *s, const ax_agent *leader, bool *whole) {
+static ax_status take_state(const ax_engine *e, ax_steady *s, bool *whole) {
   const int64_t links = ax_place_links(e->place);
   *whole = true;
   s->now_count = 0;
-  AX_TRY(add_agents(e, s, leader, whole));
-  AX_TRY(add_events(e, s, whole));
+  for (uint32_t t = 0; t < e->work->transfer_count && *whole; t++)
+    if (is_under_way(e, t)) AX_TRY(add_agents(e, s, t, whole));
+  if (*whole) AX_TRY(add_events(e, s, whole));
   for (int64_t l = 0; l < links && *whole; l++) AX_TRY(add(s, e->free[l] > e->time ? e->free[l] - e->time : 0));
   return AX_OK;
 }
 
-static ax_status keep(const ax_engine *e, ax_steady *s, const ax_agent *leader) {
-  const size_t bytes = (size_t)ax_place_links(e->place) * sizeof s->link_bytes[0];
+static ax_status keep(const ax_engine *e, ax_steady *s) {
+  const size_t steps = e->work->transfer_count * sizeof s->steps[0], bytes = (size_t)ax_place_links(e->place) * sizeof s->link_bytes[0];
   double *other = s->kept;
   const uint32_t capacity = s->kept_capacity;
   if (s->link_bytes == NULL && (s->link_bytes = ax_alloc(bytes)) == NULL) return ax_out_of_memory(bytes);
+  if (s->steps == NULL && (s->steps = ax_alloc(steps)) == NULL) return ax_out_of_memory(steps);
+  for (uint32_t t = 0; t < e->work->transfer_count; t++)
+    if (is_under_way(e, t)) s->steps[t] = ax_agent_at(e, t, 0, 0)->step;
   memcpy(s->link_bytes, e->result->link_bytes, bytes);
   s->kept = s->now;
   s->kept_count = s->now_count;
   s->kept_capacity = s->now_capacity;
   s->now = other;
   s->now_capacity = capacity;
-  s->step = leader->step;
   s->time = e->time;
   s->messages = e->result->messages;
   s->since = 0;
@@ -125,29 +144,39 @@ static int by_time(const void *x, const void *y) {
   return a->time < b->time ? -1 : a->time > b->time;
 }
 
+/* Steps of a transfer in a round. */
+static int64_t steps_of(const ax_engine *e, const ax_steady *s, uint32_t transfer) { return ax_agent_at(e, transfer, 0, 0)->step - s->steps[transfer]; }
+
 /* The most rounds that all agents can still do whole. */
-static double rounds_left(const ax_engine *e, const ax_steady *s, int64_t steps) {
-  const ax_procedure *procedure = &e->work->transfers[e->leader].procedure;
+static double rounds_left(const ax_engine *e, const ax_steady *s) {
   double most = (s->outside - e->time) / (e->time - s->time) - 1;
-  for (uint32_t c = 0; c < procedure->chain_count; c++)
-    for (uint32_t i = 0; i < e->images; i++) {
-      const ax_agent *a = ax_agent_at(e, e->leader, c, i);
-      const int64_t left = (ax_agent_phase(e, a, e->leader, c)->repeat - a->step - 2) / steps;
-      most = (double)left < most ? (double)left : most;
-    }
+  for (uint32_t t = 0; t < e->work->transfer_count; t++) {
+    const int64_t steps = is_under_way(e, t) ? steps_of(e, s, t) : 0;
+    for (uint32_t c = 0; steps > 0 && c < chains_of(e, t); c++)
+      for (uint32_t i = 0; i < e->images; i++) {
+        const ax_agent *a = ax_agent_at(e, t, c, i);
+        const int64_t left = (ax_agent_phase(e, a, t, c)->repeat - a->step - 2) / steps;
+        most = (double)left < most ? (double)left : most;
+      }
+  }
   return floor(most);
 }
 
-static void repeat(ax_engine *e, const ax_steady *s, double rounds, int64_t steps) {
-  const ax_procedure *procedure = &e->work->transfers[e->leader].procedure;
-  const int64_t links = ax_place_links(e->place), further = (int64_t)rounds * steps;
-  const double later = rounds * (e->time - s->time);
-  for (uint32_t c = 0; c < procedure->chain_count; c++)
+static void go_further(ax_engine *e, const ax_steady *s, uint32_t transfer, int64_t rounds) {
+  const int64_t further = rounds * steps_of(e, s, transfer);
+  for (uint32_t c = 0; c < chains_of(e, transfer); c++)
     for (uint32_t i = 0; i < e->images; i++) {
-      ax_agent *a = ax_agent_at(e, e->leader, c, i);
+      ax_agent *a = ax_agent_at(e, transfer, c, i);
       a->step += further;
       a->got += further * a->to_get;
     }
+}
+
+static void repeat(ax_engine *e, const ax_steady *s, double rounds) {
+  const int64_t links = ax_place_links(e->place);
+  const double later = rounds * (e->time - s->time);
+  for (uint32_t t = 0; t < e->work->transfer_count; t++)
+    if (is_under_way(e, t)) go_further(e, s, t, (int64_t)rounds);
   for (uint32_t i = 0; i < e->heap_count; i++)
     if (e->heap[i].kind >= AX_EVENT_SEND) e->heap[i].time += later;
   qsort(e->heap, e->heap_count, sizeof e->heap[0], by_time); /* a sorted list is a heap */
@@ -160,28 +189,23 @@ static void repeat(ax_engine *e, const ax_steady *s, double rounds, int64_t step
 
 ax_status ax_steady_look(ax_engine *e) {
   ax_steady *s = e->steady;
-  const ax_agent *leader = ax_agent_at(e, e->leader, 0, 0);
-  const int64_t run = e->tables[e->leader].courses[0].runs;
   bool whole;
-  if (!leader->active || e->under_way != 1 || e->images > most_images) return AX_OK;
-  const ax_phase *phase = ax_agent_phase(e, leader, e->leader, 0);
-  if (phase->varied || phase->repeat - leader->step < least_steps) return AX_OK;
-  AX_TRY(take_state(e, s, leader, &whole));
-  s->valid = s->valid && s->transfer == e->leader && s->phase == leader->phase && s->run == run;
+  if (e->under_way == 0 || e->images > most_images || e->leader != leader_of(e)) return AX_OK;
+  const ax_agent *first = ax_agent_at(e, e->leader, 0, 0);
+  if (!first->active) return AX_OK;
+  const ax_phase *phase = ax_agent_phase(e, first, e->leader, 0);
+  if (phase->varied || phase->repeat - first->step < least_steps) return AX_OK;
+  AX_TRY(take_state(e, s, &whole));
   if (!whole) s->valid = false;
   if (!whole) return AX_OK;
-  const int64_t steps = leader->step - s->step;
-  if (s->valid && steps > 0 && is_same(e, s)) {
-    const double rounds = rounds_left(e, s, steps);
-    if (rounds >= 1) repeat(e, s, rounds, steps);
+  if (s->valid && is_same(e, s) && steps_of(e, s, e->leader) > 0) {
+    const double rounds = rounds_left(e, s);
+    if (rounds >= 1) repeat(e, s, rounds);
     s->valid = rounds < 1;
     return AX_OK;
   }
   if (s->valid && ++s->since < s->window) return AX_OK;
   s->window = s->valid ? 2 * s->window : 1;
   s->valid = true;
-  s->transfer = e->leader;
-  s->phase = leader->phase;
-  s->run = run;
-  return keep(e, s, leader);
+  return keep(e, s);
 }
