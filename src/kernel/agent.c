@@ -305,7 +305,7 @@ static void forget_groups(ax_frame *frame) {
   uint32_t copies = groups > 0 ? frame->group_end[groups - 1] : 0;
   if (groups == 0) return;
   frame->grouped -= copies, frame->joined -= copies, frame->joined_read -= copies, frame->groups -= groups;
-  memmove(frame->group, frame->group + copies, frame->grouped * sizeof frame->group[0]);
+  if (frame->grouped > 0) memmove(frame->group, frame->group + copies, frame->grouped * sizeof frame->group[0]); /* there may never have been any */
   memmove(frame->group_end, frame->group_end + groups, frame->groups * sizeof frame->group_end[0]);
   for (uint32_t i = 0; i < frame->groups; i++) frame->group_end[i] -= copies;
 }
