@@ -104,6 +104,11 @@ expect 0 'kernel ring (line 10): proved' check -
 expect 0 'states were gone through, each schedule' check - --exhaustive
 expect 1 'not decided' check - --exhaustive --max-states 50
 expect 0 'states: .* ways to end well: 1' check - --explore --figures
+sed 's/r 1:s32\[\] q/r -1:s32[] q/' input >negative && mv negative input
+expect 1 'out of bounds: semaphore_signal, line 52: the amount is -1' check -
+grep -v 'ref_store.* k v$' "$race" | sed 's/sub n 1:s32/sub n 2:s32/' >input
+expect 1 'out of bounds: semaphore_signal, line 52: coordinate -1 along "d", which has 3' check -
+grep -v 'ref_store.* k v$' "$race" >input
 expect 1 'is f32\[6\], not f32\[3\]' check - --in 'a=0:f32[3]'
 expect 2 'not a positive number' check - --max-states 0
 : >input

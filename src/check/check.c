@@ -68,6 +68,7 @@ static bool is_fault(const ax_act_finding *finding) { return finding->fault.kind
 
 static bool follows_from_fault(const ax_act_finding *finding) {
   ax_finding_kind kind = finding->kind;
+  if (kind == AX_FINDING_AFTER_SCOPE) return finding->other != AX_NONE; /* its device comes to an end early */
   return kind == AX_FINDING_DEADLOCK || kind == AX_FINDING_LEAK || kind == AX_FINDING_BARRIER || kind == AX_FINDING_COPY_NOT_AWAITED;
 }
 

@@ -61,15 +61,22 @@ static ax_status check_set(about *a, const ax_view *view, const unsigned char *m
   return AX_OK;
 }
 
+/* The same place of the core that the last operands mean. A core that there is not is a fault. */
+static ax_status away(about *a, const ax_core_params *to, uint32_t *place) {
+  int64_t coordinates[AX_MAX_AXES];
+  uint32_t count = ax_core_operands(to);
+  char text[160];
+  for (uint32_t i = 0; i < count; i++) coordinates[i] = integer(a, a->step->in_count - count + i);
+  ax_status status = ax_state_away(a->state, a->actor->core, to, coordinates, *place, place);
+  if (status != AX_INVALID_ARGUMENT) return status;
+  return ax_state_fault(a->state, a->fault, AX_FINDING_OUT_OF_BOUNDS, AX_NONE, "%s: %s", ax_step_text(a->step, text, sizeof text), ax_message());
+}
+
 /* The object that a view of rank 0 is of; elsewhere: of another core, as `to` says with the last operands. */
 static ax_status object_of(about *a, const ax_view *at, const ax_core_params *to, uint32_t *out) {
   uint32_t place = at->region;
-  if (to != NULL) {
-    int64_t coordinates[AX_MAX_AXES];
-    uint32_t count = ax_core_operands(to);
-    for (uint32_t i = 0; i < count; i++) coordinates[i] = integer(a, a->step->in_count - count + i);
-    AX_TRY(ax_state_away(a->state, a->actor->core, to, coordinates, at->region, &place));
-  }
+  if (to != NULL) AX_TRY(away(a, to, &place));
+  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
   ax_view there = *at;
   there.region = place;
   if (usable(a, &there, "")) *out = a->state->places[place].first_object + (uint32_t)at->offset;
@@ -163,7 +170,11 @@ static ax_status about_object(about *a) {
   AX_TRY(object_of(a, view(a, 0), signal ? a->step->eqn->params : NULL, &a->act.object));
   if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
   a->act.amount = signal || prim == &ax_prim_semaphore_wait ? integer(a, 1) : 1;
-  if (a->act.amount < 0) return ax_error(AX_INVALID_ARGUMENT, "%s: the amount is %lld", ax_step_text(a->step, text, sizeof text), (long long)a->act.amount);
+  if (a->act.amount < 0) {
+    const int64_t amount = a->act.amount;
+    a->act.amount = 0;
+    return ax_state_fault(a->state, a->fault, AX_FINDING_OUT_OF_BOUNDS, AX_NONE, "%s: the amount is %lld", ax_step_text(a->step, text, sizeof text), (long long)amount);
+  }
   a->act.kind = signal                              ? AX_ACT_SIGNAL
                 : prim == &ax_prim_semaphore_wait ? AX_ACT_WAIT
                 : prim == &ax_prim_semaphore_read ? AX_ACT_READ
@@ -260,10 +271,8 @@ static ax_status do_copy(about *a) {
   const ax_copy_params *params = a->step->eqn->params;
   const copy_operands at = operands_of(params);
   ax_transfer transfer = {.step = a->step, .from = *view(a, 0), .to = *view(a, 1), .by = a->actor->core, .received = AX_NONE, .sent = AX_NONE, .barrier = AX_NONE};
-  int64_t coordinates[AX_MAX_AXES];
-  uint32_t count = ax_core_operands(&params->to);
-  for (uint32_t i = 0; i < count; i++) coordinates[i] = integer(a, a->step->in_count - count + i);
-  AX_TRY(ax_state_away(a->state, a->actor->core, &params->to, coordinates, transfer.to.region, &transfer.to.region));
+  AX_TRY(away(a, &params->to, &transfer.to.region));
+  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
   if (at.received != AX_NONE) AX_TRY(object_of(a, view(a, at.received), &params->to, &transfer.received));
   if (at.sent != AX_NONE) AX_TRY(object_of(a, view(a, at.sent), NULL, &transfer.sent));
   if (at.barrier != AX_NONE) AX_TRY(object_of(a, view(a, at.barrier), NULL, &transfer.barrier));
@@ -624,6 +633,7 @@ ax_status ax_state_step(ax_state *state, uint32_t agent, ax_act_fault *fault) {
   ax_agent_kind kind = a.actor->kind;
   ax_status status = kind == AX_AGENT_CORE ? do_core(&a) : kind == AX_AGENT_COPY ? do_transfer(&a) : AX_OK;
   if (kind == AX_AGENT_BEGIN) a.actor->through = true;
+  if (kind == AX_AGENT_CORE && fault->kind != AX_FINDING_NONE) a.actor->through = state->failed = true;
   if (kind == AX_AGENT_END) {
     a.actor->stage++;
     a.actor->through = a.act.kind == AX_ACT_LOCAL;
