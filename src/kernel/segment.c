@@ -15,7 +15,10 @@
 #include "prim/prims.h"
 #include "prim/rules.h"
 
-enum { least_bytes = 256 }; /* that are worth a segment where nothing is computed */
+enum {
+  least_bytes = 256, /* that are worth a segment where nothing is computed */
+  most_steps = 256   /* of a segment: what is asked of each step is asked of all that are put off */
+};
 
 /* --- Which steps --- */
 
@@ -93,8 +96,6 @@ typedef struct draft {
   ax_segment segment;
   uint32_t *in_place;     /* by result */
   const ax_code_step *move; /* taken in, or NULL */
-  ax_value *value;        /* by slot, while it is traced: of a view, what it holds */
-  bool *known;
   uint32_t *made_of;      /* by result: the slot whose value it is */
 } draft;
 
@@ -108,7 +109,7 @@ static bool is_in(const uint32_t *list, uint32_t count, uint32_t slot, uint32_t 
 }
 
 static void need(draft *d, uint32_t slot) {
-  if (d->s->body->slots[slot].source == AX_SLOT_CONSTANT || d->known[slot] || is_in(d->segment.in, d->segment.in_count, slot, NULL)) return;
+  if (d->s->body->slots[slot].source == AX_SLOT_CONSTANT || d->s->known[slot] || is_in(d->segment.in, d->segment.in_count, slot, NULL)) return;
   d->segment.in[d->segment.in_count++] = slot;
 }
 
@@ -138,9 +139,9 @@ static void find_ends(draft *d) {
     bool memory = touches_memory(step);
     for (uint32_t k = 0; k < step->in_count; k++)
       if (k > 0 || !memory || loads(step)) need(d, step->in[k]);
-    for (uint32_t k = 0; k < step->out_count; k++) d->known[step->out[k]] = true;
+    for (uint32_t k = 0; k < step->out_count; k++) d->s->known[step->out[k]] = true;
     if (!memory || !stores(step)) continue;
-    d->known[step->in[0]] = true;
+    d->s->known[step->in[0]] = true;
     give(d, step->in[0], step->in[0]);
   }
   for (uint32_t k = 0; d->move != NULL && k < d->move->in_count; k++) {
@@ -152,6 +153,10 @@ static void find_ends(draft *d) {
       uint32_t slot = s->steps[i]->out[k];
       if (s->uses[slot] > used_inside(d, slot)) give(d, slot, slot);
     }
+  for (uint32_t i = 0; i < s->count; i++) { /* as it was, for the next */
+    for (uint32_t k = 0; k < s->steps[i]->out_count; k++) s->known[s->steps[i]->out[k]] = false;
+    if (touches_memory(s->steps[i])) s->known[s->steps[i]->in[0]] = false;
+  }
   for (uint32_t k = 0; k < d->segment.out_count; k++)
     if (!is_in(d->segment.in, d->segment.in_count, d->segment.out[k], &d->in_place[k])) d->in_place[k] = AX_NONE;
 }
@@ -161,7 +166,7 @@ static ax_type plain_type(const ax_type *type) { return ax_array_type(type->dtyp
 static ax_value value_of(const draft *d, uint32_t slot) {
   const ax_image_slot *of = &d->s->body->slots[slot];
   const ax_type type = plain_type(&of->type);
-  return of->source == AX_SLOT_CONSTANT ? ax_constant(&type, of->constant) : d->value[slot];
+  return of->source == AX_SLOT_CONSTANT ? ax_constant(&type, of->constant) : d->s->value[slot];
 }
 
 static void trace_step(draft *d, const ax_code_step *step) {
@@ -170,18 +175,18 @@ static void trace_step(draft *d, const ax_code_step *step) {
   if (!touches_memory(step)) {
     for (uint32_t k = 0; k < step->in_count; k++) in[k] = value_of(d, step->in[k]);
     ax_bind(prim, step->eqn->params, in, step->in_count, out, step->out_count);
-    for (uint32_t k = 0; k < step->out_count; k++) d->value[step->out[k]] = out[k];
+    for (uint32_t k = 0; k < step->out_count; k++) d->s->value[step->out[k]] = out[k];
     return;
   }
-  ax_value was = d->value[step->in[0]];
-  if (step->out_count > 0) d->value[step->out[0]] = was;
-  if (prim == &ax_prim_ref_add) d->value[step->in[0]] = ax_add(was, value_of(d, step->in[1]));
-  else if (stores(step)) d->value[step->in[0]] = value_of(d, step->in[1]);
+  ax_value was = d->s->value[step->in[0]];
+  if (step->out_count > 0) d->s->value[step->out[0]] = was;
+  if (prim == &ax_prim_ref_add) d->s->value[step->in[0]] = ax_add(was, value_of(d, step->in[1]));
+  else if (stores(step)) d->s->value[step->in[0]] = value_of(d, step->in[1]);
 }
 
 static void trace_segment(const ax_value *in, ax_value *out, void *context) {
   draft *d = context;
-  for (uint32_t i = 0; i < d->segment.in_count; i++) d->value[d->segment.in[i]] = in[i];
+  for (uint32_t i = 0; i < d->segment.in_count; i++) d->s->value[d->segment.in[i]] = in[i];
   for (uint32_t i = 0; i < d->s->count && !ax_failed(); i++) trace_step(d, d->s->steps[i]);
   for (uint32_t k = 0; k < d->segment.out_count; k++) out[k] = value_of(d, d->made_of[k]);
 }
@@ -200,15 +205,12 @@ static ax_status compile(draft *d) {
 
 static ax_status make_draft(draft *d) {
   ax_arena *arena = &d->s->image->arena;
-  uint32_t slots = d->s->body->code->slot_count, most = 1;
+  uint32_t most = 1;
   for (uint32_t i = 0; i < d->s->count; i++) most += d->s->steps[i]->in_count + d->s->steps[i]->out_count;
   if (d->move != NULL) most += 2 * d->move->in_count;
   uint32_t **const lists[] = {&d->segment.in, &d->segment.out, &d->in_place, &d->made_of};
   for (size_t i = 0; i < AX_COUNT(lists); i++)
     if ((*lists[i] = ax_arena_alloc(arena, most * sizeof(uint32_t))) == NULL) return ax_out_of_memory(most * sizeof(uint32_t));
-  d->value = ax_calloc(slots + (size_t)1, sizeof d->value[0]);
-  d->known = ax_calloc(slots + (size_t)1, sizeof d->known[0]);
-  if (d->value == NULL || d->known == NULL) return ax_out_of_memory(slots * sizeof d->value[0]);
   find_ends(d);
   if (d->segment.in_count > AX_IMAGE_MOST || d->segment.out_count > AX_IMAGE_MOST) return AX_OK;
   return compile(d);
@@ -245,8 +247,6 @@ static ax_status flush(ax_segments *s, const ax_code_step *move, bool *moved) {
   if (s->compile != NULL && is_worth_it(s)) {
     draft d = {.s = s, .move = move};
     status = make_draft(&d);
-    ax_free(d.value);
-    ax_free(d.known);
     if (status == AX_OK && d.segment.straight != NULL) {
       *moved = move != NULL;
       status = add_segment(s, &d.segment);
@@ -281,7 +281,7 @@ ax_status ax_segments_take(ax_segments *s, const ax_code_step *step, bool *taken
   *taken = false;
   if (step->kind == AX_STEP_MOVE) return flush(s, takes_move(s, step) ? step : NULL, taken);
   if (may_be_put_off(s, step)) {
-    if (touches_memory(step) && conflicts(s, step)) AX_TRY(ax_segments_flush(s));
+    if (s->count == most_steps || (touches_memory(step) && conflicts(s, step))) AX_TRY(ax_segments_flush(s));
     *taken = true;
     return put_off(s, step);
   }
@@ -295,7 +295,9 @@ ax_status ax_segments_init(ax_segments *s, ax_image *image, ax_image_body *body,
   const ax_code *code = body->code;
   *s = (ax_segments){.image = image, .body = body, .compile = compile};
   s->uses = ax_calloc(code->slot_count + (size_t)1, sizeof s->uses[0]);
-  if (s->uses == NULL) return ax_out_of_memory(code->slot_count * sizeof s->uses[0]);
+  s->value = ax_calloc(code->slot_count + (size_t)1, sizeof s->value[0]);
+  s->known = ax_calloc(code->slot_count + (size_t)1, sizeof s->known[0]);
+  if (s->uses == NULL || s->value == NULL || s->known == NULL) return ax_out_of_memory(code->slot_count * sizeof s->uses[0]);
   for (uint32_t i = 0; i < code->step_count; i++)
     for (uint32_t k = 0; k < code->steps[i].in_count; k++) s->uses[code->steps[i].in[k]]++;
   return AX_OK;
@@ -303,6 +305,8 @@ ax_status ax_segments_init(ax_segments *s, ax_image *image, ax_image_body *body,
 
 void ax_segments_deinit(ax_segments *s) {
   ax_free(s->uses);
+  ax_free(s->value);
+  ax_free(s->known);
   ax_free(s->steps);
 }
 

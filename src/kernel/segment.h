@@ -20,6 +20,8 @@ typedef struct ax_segments {
   uint32_t *uses;             /* by slot: operands of steps that it is */
   const ax_code_step **steps; /* that have been put off: they become a segment, or operations of their own */
   uint32_t count, capacity;
+  ax_value *value;            /* by slot, while a segment is traced: it, or what a view holds */
+  bool *known;                /* by slot: while its ends are looked for */
 } ax_segments;
 AX_MUST_USE ax_status ax_segments_init(ax_segments *segments, ax_image *image, ax_image_body *body, struct ax_runtime *compile);
 void ax_segments_deinit(ax_segments *segments);
