@@ -32,6 +32,7 @@
 #include "axle/cxx/exec.hpp"
 #include "axle/cxx/function.hpp"
 #include "axle/cxx/host.hpp"
+#include "axle/cxx/kernel.hpp"
 #include "axle/cxx/ops.hpp"
 #include "axle/cxx/program.hpp"
 #include "axle/cxx/sharding.hpp"

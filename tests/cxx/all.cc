@@ -1,4 +1,5 @@
 /* All tests with exceptions as one file: compiled, without a word, as other versions of C++ and with other settings. */
 #include "functions.cc"
 #include "handles.cc"
+#include "kernels.cc"
 #include "values.cc"

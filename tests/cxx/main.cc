@@ -6,6 +6,7 @@ int failed_checks;
 int main() {
   values_test();
   functions_test();
+  kernels_test();
   handles_test();
   statuses_test();
   if (failed_checks > 0) std::fprintf(stderr, "%d checks failed\n", failed_checks);
