@@ -30,7 +30,7 @@ static uint32_t pick(made *m, uint32_t count) { return (uint32_t)(ax_next_random
 
 /* To the member so much further on, round or not. */
 static ax_value message(made *m, uint32_t i, ax_value x) {
-  int64_t pairs[32][2], n = 1;
+  int64_t pairs[64][2], n = 1;
   uint32_t count = 0;
   for (uint32_t a = 0; a < m->mesh.count; a++)
     if (strchr(m->steps[i].axes, m->mesh.axis[a].name[0]) != NULL) n *= m->mesh.axis[a].size;
@@ -81,7 +81,7 @@ static AX_BODY(whole) {
 /* --- What is random --- */
 
 static void choose_mesh(made *m) {
-  static const char *const meshes[] = {"a=6", "a=12", "a=7", "a=2,b=3", "a=4,b=4", "a=3,b=5", "a=2,b=2,c=3", "a=4,b=2,c=2", "a=3,b=3,c=3", "a=8,b=2", "a=25"};
+  static const char *const meshes[] = {"a=6", "a=12", "a=7", "a=2,b=3", "a=4,b=4", "a=3,b=5", "a=2,b=2,c=3", "a=4,b=2,c=2", "a=3,b=3,c=3", "a=8,b=2", "a=25", "a=60", "a=48", "a=8,b=6", "a=5,b=7"};
   static const char *const some[][6] = {{"a", "a", "a", "a", "a", "a"}, {"a", "b", "a,b", "b,a", "a,b", "b"}, {"a", "c", "a,b", "c,b", "a,b,c", "b,a,c"}};
   snprintf(m->mesh_text, sizeof m->mesh_text, "%s", meshes[pick(m, AX_COUNT(meshes))]);
   TEST_OK(ax_mesh_parse(m->mesh_text, &m->mesh));
@@ -123,7 +123,7 @@ static ax_simulation simulate(made *m, ax_simulate_options options) {
   ax_program *program;
   ax_lowered *lowered;
   ax_cluster *cluster;
-  const ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){75600 * ax_mesh_devices(&m->mesh)});
+  const ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){302400 * ax_mesh_devices(&m->mesh)});
   TEST_OK(ax_trace(AX_CLOSURE(whole, 1, 1, m), &type, &program));
   TEST_OK(ax_program_lower(program, NULL, &lowered));
   TEST_OK(ax_cluster_parse(m->machine, NULL, &cluster));

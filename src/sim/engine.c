@@ -364,6 +364,7 @@ static ax_status walk(ax_engine *e, uint32_t image) {
 
 static ax_status happen(ax_engine *e, const ax_event *event) {
   e->result->events++;
+  e->disturbed = e->disturbed || event->kind < AX_EVENT_SEND;
   switch (event->kind) {
     case AX_EVENT_WALK: return walk(e, event->image);
     case AX_EVENT_POST: return send_post(e, event);

@@ -69,6 +69,7 @@ typedef struct ax_engine {
   double time;
   uint32_t images;
   bool repeats; /* rounds are looked for */
+  bool disturbed; /* something has happened that is no part of a round */
   ax_event *heap;
   ax_early *early;
   ax_parcel *batch; /* sent at this instant */

@@ -196,6 +196,8 @@ ax_status ax_steady_look(ax_engine *e) {
   const ax_phase *phase = ax_agent_phase(e, first, e->leader, 0);
   if (phase->varied || phase->repeat - first->step < least_steps) return AX_OK;
   AX_TRY(take_state(e, s, &whole));
+  if (e->disturbed) s->valid = false; /* what lies between two states must be nothing but the round */
+  e->disturbed = false;
   if (!whole) s->valid = false;
   if (!whole) return AX_OK;
   if (s->valid && is_same(e, s) && steps_of(e, s, e->leader) > 0) {
