@@ -104,6 +104,9 @@ expect 0 'kernel ring (line 10): proved' check -
 expect 0 'states were gone through, each schedule' check - --exhaustive
 expect 1 'not decided' check - --exhaustive --max-states 50
 expect 0 'states: .* ways to end well: 1' check - --explore --figures
+awk '/semaphore_signal/ { print "= trace_begin[name=\"meeting\"]" } { print } /semaphore_wait/ { print "= trace_end[name=\"\"]" }' input |
+  sed 's/semaphore_wait r 1:/semaphore_wait r 2:/' >spans && "$AXLE" check spans >out
+grep -q 'device 0: wait, in meeting, at line 54' out || { echo "axle check: a wait has no span"; cat out; failed=$((failed + 1)); }
 sed 's/r 1:s32\[\] q/r -1:s32[] q/' input >negative && mv negative input
 expect 1 'out of bounds: semaphore_signal, line 52: the amount is -1' check -
 grep -v 'ref_store.* k v$' "$race" | sed 's/sub n 1:s32/sub n 2:s32/' >input

@@ -122,7 +122,7 @@ ax_value ax_program_id(uint32_t dimension);     /* s32[]: of the grid; in a pipe
 ax_value ax_num_programs(uint32_t dimension);   /* s32[] */
 /* A coordinate of the core, as of the device: ax_axis_index("core"). */
 void ax_set_max_registers(int64_t count, bool increase); /* a hint */
-void ax_kernel_trace_begin(const char *name); /* named spans, in timelines of ax_check and simulate; they nest */
+void ax_kernel_trace_begin(const char *name); /* a named span, told by what ax_check finds in it; they nest */
 void ax_kernel_trace_end(void);
 
 /* --- Scratch --- */

@@ -199,6 +199,7 @@ void ax_act_print(const ax_act_objects *o, const ax_act *act, ax_text *text) {
 static void print_step(const ax_act_run *run, const ax_act_step *step, ax_text *text) {
   ax_text_add(text, "%s: ", run->objects->agents[step->agent].name);
   ax_act_print(run->objects, &step->act, text);
+  if (step->act.span != NULL) ax_text_add(text, ", in %s", step->act.span);
   if (step->act.location != NULL) ax_text_add(text, ", at %s", step->act.location);
 }
 

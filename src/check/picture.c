@@ -135,6 +135,7 @@ static ax_status words_of(const picture *p, const row *r, uint32_t width, char *
   if (r->number == 0) ax_text_add(&text, is_about(p, r) ? "! " : "? ");
   ax_act_print(p->run->objects, &r->step->act, &text);
   add_object(p, &r->step->act, &text);
+  if (r->step->act.span != NULL) ax_text_add(&text, " (%s)", r->step->act.span);
   AX_TRY(ax_text_finish(&text, out));
   cut(*out, width);
   return AX_OK;

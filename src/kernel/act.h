@@ -65,7 +65,7 @@ typedef struct ax_act {
   uint32_t object;
   int64_t amount;
   uint32_t touch_first, touch_count; /* in a pool that belongs to whoever gives the act */
-  const char *what, *location;       /* for people: "store out[0:8]", "kernel.c:12"; NULL: nothing to say */
+  const char *what, *location, *span; /* for people: "store out[0:8]", "kernel.c:12", "Compute"; NULL: nothing to say */
 } ax_act;
 
 const char *ax_act_kind_name(ax_act_kind kind); /* "signal" */

@@ -437,6 +437,7 @@ static ax_status about_core(about *a) {
   }
   a->act.what = short_name(a->step->eqn->prim->name);
   a->act.location = a->step->location;
+  a->act.span = a->step->span;
   if (a->step->kind != AX_STEP_ACT) return about_scope(a);
   const ax_prim *prim = a->step->eqn->prim;
   if (prim == &ax_prim_copy_start) return about_copy(a);
@@ -495,6 +496,7 @@ static ax_status about_transfer(about *a) {
   a->act.kind = AX_ACT_LOCAL;
   a->act.what = t->stage == copy_reads ? "copy reads" : t->stage == copy_writes ? "copy writes" : "copy signals";
   a->act.location = t->step->location;
+  a->act.span = t->step->span;
   if (t->stage == copy_reads && usable(a, &t->from, "its source ")) return touch(a, &t->from, NULL, false);
   if (t->stage == copy_writes && usable(a, &t->to, "its destination ")) return touch(a, &t->to, NULL, true);
   if (t->stage == copy_reads || t->stage == copy_writes) return AX_OK;

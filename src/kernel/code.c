@@ -240,9 +240,21 @@ const char *ax_eqn_place(const ax_eqn *eqn, ax_arena *arena) {
   return ax_arena_copy(arena, text, (size_t)length + 1);
 }
 
+/* Where each step stands. Spans are those of the text: a loop's body is within what is around the loop. */
 static void locate(ax_code *code) {
-  for (uint32_t i = 0; i < code->step_count; i++)
-    if (code->steps[i].eqn != NULL) code->steps[i].location = ax_eqn_place(code->steps[i].eqn, &code->arena);
+  const char *open[16];
+  uint32_t depth = 0;
+  for (uint32_t i = 0; i < code->step_count; i++) {
+    ax_code_step *step = &code->steps[i];
+    if (step->eqn == NULL) continue;
+    const bool acts = step->kind == AX_STEP_ACT;
+    if (acts && step->eqn->prim == &ax_prim_trace_end && depth > 0) depth--;
+    step->location = ax_eqn_place(step->eqn, &code->arena);
+    step->span = depth == 0 ? NULL : open[(depth <= AX_COUNT(open) ? depth : AX_COUNT(open)) - 1];
+    if (!acts || step->eqn->prim != &ax_prim_trace_begin) continue;
+    if (depth < AX_COUNT(open)) open[depth] = ((const ax_trace_params *)step->eqn->params)->name;
+    depth++;
+  }
 }
 
 ax_status ax_code_create(ax_program *program, ax_code **out) {

@@ -30,6 +30,7 @@ typedef struct ax_code_step {
   ax_step_kind kind;
   const ax_eqn *eqn;         /* EVAL, VIEW, ACT, OPEN, CLOSE: that it is; of others that it stems from */
   const ax_program *program; /* which the equation is of */
+  const char *span;          /* the innermost trace_begin around; NULL */
   const char *location;      /* of the equation: its own, or "line 12" of a text; NULL */
   uint32_t *in, *out;        /* slots */
   uint32_t in_count, out_count;

@@ -1,6 +1,6 @@
 /* program_id: -> s32[]              where in the kernel's grid this is: the number along `dimension`
    set_max_registers: -> ()          a hint: how many registers each thread of this warpgroup may have from here on
-   trace_begin, trace_end: -> ()     a named span, in timelines; they nest
+   trace_begin, trace_end: -> ()     a named span, told by what the checker finds in it; they nest
 
    Parameters: dimension; count, increase; name, "" of trace_end.
    Errors: a dimension that the grid has not; fewer than 1 register.
