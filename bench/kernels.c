@@ -42,7 +42,7 @@ void gathered_matmul(char **arguments) {
 
 /* --- b18: pipelines on two cores, each of which has half of the first dimension of the grid --- */
 
-enum { cores = 2, rows = 1 << 14, columns = 1 << 10, block_rows = 64, edge = 1024, tile = 256 };
+enum { cores = 2, rows = 1 << 14, columns = 1 << 10, block_rows = 128, edge = 1024, tile = 256 };
 
 typedef struct piped {
   const char *kind;
