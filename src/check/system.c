@@ -10,14 +10,15 @@ typedef struct recorder {
   uint64_t steps, most;
 } recorder;
 
-/* One step of the agent, if it can; *done: it could. */
-static ax_status try_step(recorder *r, uint32_t agent, bool *done) {
+/* One step of the agent, if it can; *done: it could; *through: nothing is left of it to do, or it has not begun. */
+static ax_status try_step(recorder *r, uint32_t agent, bool *done, bool *through) {
   const ax_system *s = r->system;
-  ax_act act;
-  *done = false;
+  ax_act act = {.kind = AX_ACT_NONE};
+  *done = *through = false;
   if (agent >= s->agents(s->context, r->state)) return AX_OK;
   AX_TRY(s->peek(s->context, r->state, agent, &act, done));
-  *done = *done && act.kind != AX_ACT_NONE;
+  *through = act.kind == AX_ACT_NONE;
+  *done = *done && !*through;
   if (!*done) return AX_OK;
   if (++r->steps > r->most)
     return ax_error(AX_INVALID_ARGUMENT, "the run has no end within %llu steps: %s goes on and on", (unsigned long long)r->most,
@@ -30,9 +31,9 @@ static ax_status try_step(recorder *r, uint32_t agent, bool *done) {
 
 static ax_status follow(recorder *r, const ax_schedule *schedule) {
   for (uint32_t k = 0; k < schedule->count; k++) {
-    bool done;
+    bool done, through;
     uint32_t agent = schedule->agents[k];
-    AX_TRY(try_step(r, agent, &done));
+    AX_TRY(try_step(r, agent, &done, &through));
     if (done) continue;
     bool there = agent < r->system->objects->agent_count;
     return ax_error(AX_INVALID_ARGUMENT, "step %u of the schedule: agent %u%s%s%s cannot go on", k, agent, there ? " (" : "",
@@ -44,11 +45,11 @@ static ax_status follow(recorder *r, const ax_schedule *schedule) {
 ax_status ax_system_follow(const ax_system *system, const ax_schedule *schedule, uint32_t *count) {
   ax_act_record record = {0};
   recorder r = {.system = system, .out = &record, .most = UINT64_MAX};
-  bool done = true;
+  bool done = true, through;
   *count = 0;
   ax_status status = system->create(system->context, &r.state);
   while (status == AX_OK && done && *count < schedule->count) {
-    status = try_step(&r, schedule->agents[*count], &done);
+    status = try_step(&r, schedule->agents[*count], &done, &through);
     if (done) ++*count;
   }
   system->release(system->context, r.state);
@@ -56,17 +57,46 @@ ax_status ax_system_follow(const ax_system *system, const ax_schedule *schedule,
   return status;
 }
 
-static ax_status go_on(recorder *r) {
-  const ax_system *s = r->system;
-  for (bool any = true; any;) {
-    any = false;
-    for (uint32_t a = 0; a < s->agents(s->context, r->state); a++) {
-      bool done;
-      AX_TRY(try_step(r, a, &done));
-      any = any || done;
-    }
-  }
+typedef struct turns { /* agents that may still do something, in the order of their numbers; `acted`: by number, below `known` */
+  uint32_t *agents, count, capacity, known, acted_capacity;
+  bool *acted;
+} turns;
+
+static ax_status add_turn(turns *t) {
+  AX_TRY(ax_grow(&t->agents, sizeof t->agents[0], t->count, 1, &t->capacity));
+  AX_TRY(ax_grow(&t->acted, sizeof t->acted[0], t->known, 1, &t->acted_capacity));
+  t->acted[t->known] = false;
+  t->agents[t->count++] = t->known++;
   return AX_OK;
+}
+
+/* A step each, also of those that this round has begun. */
+static ax_status go_round(recorder *r, turns *t, bool *any) {
+  const ax_system *s = r->system;
+  uint32_t kept = 0;
+  *any = false;
+  for (uint32_t k = 0;; k++) {
+    if (k == t->count && t->known < s->agents(s->context, r->state)) AX_TRY(add_turn(t));
+    if (k == t->count) break;
+    const uint32_t agent = t->agents[k];
+    bool done, through;
+    AX_TRY(try_step(r, agent, &done, &through));
+    t->acted[agent] = t->acted[agent] || done;
+    *any = *any || done;
+    if (!through || !t->acted[agent]) t->agents[kept++] = agent;
+  }
+  t->count = kept;
+  return AX_OK;
+}
+
+/* Agents in turn. There are many copies, but few at a time: who is through is not asked again. */
+static ax_status go_on(recorder *r) {
+  turns t = {0};
+  ax_status status = AX_OK;
+  for (bool any = true; any && status == AX_OK;) status = go_round(r, &t, &any);
+  ax_free(t.agents);
+  ax_free(t.acted);
+  return status;
 }
 
 static ax_status note_pending(recorder *r) {
