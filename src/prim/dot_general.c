@@ -94,6 +94,40 @@ static walk walk_of(const ax_tensor *x, const side *s, uint32_t free_at) {
   return w;
 }
 
+/* Numbers of an operand, `lines` of `length` each along the contracted dimensions, the first at `at[0]`, line k where the result's element `step` k further is.
+   In blocks of `width` lines, whose numbers stand beside one another; lines that fill up the last block are 0. */
+static void pack(const ax_tensor *x, const ax_tensor *out, const walk *w, const int64_t *inner, uint32_t inner_rank, int64_t first, int64_t step, int64_t lines,
+                 int64_t length, int64_t width, ax_number *to) {
+  for (int64_t k = 0; k < lines; k++) {
+    int64_t at = ax_strided_at(first + k * step, out->rank, out->dims, w->outer);
+    ax_number *line = to + k / width * width * length + k % width;
+    for (int64_t j = 0; j < length; j++) line[j * width] = ax_number_load(x->dtype, x->data, at + ax_strided_at(j, inner_rank, inner, w->inner));
+  }
+}
+
+enum { beside = 8 }; /* columns that are summed side by side, each in order */
+
+static void sum_floats(const ax_number *row, const ax_number *columns, int64_t length, ax_number *total) {
+  double sum[beside] = {0};
+  for (int64_t j = 0; j < length; j++)
+    for (int c = 0; c < beside; c++) sum[c] += row[j].f * columns[j * beside + c].f;
+  for (int c = 0; c < beside; c++) total[c].f = sum[c];
+}
+
+static void sum_integers(const ax_number *row, const ax_number *columns, int64_t length, ax_number *total) {
+  uint64_t sum[beside] = {0};
+  for (int64_t j = 0; j < length; j++)
+    for (int c = 0; c < beside; c++) sum[c] += row[j].u * columns[j * beside + c].u;
+  for (int c = 0; c < beside; c++) total[c].u = sum[c];
+}
+
+static int64_t size_of(const ax_tensor *x, ax_dims dims) {
+  int64_t size = 1;
+  for (uint32_t i = 0; i < dims.count; i++) size *= x->dims[dims.v[i]];
+  return size;
+}
+
+/* The operands are made numbers once, the left row by row. */
 static ax_status eval(const ax_eval_args *args) {
   const dot_params *p = args->eqn->params;
   const ax_tensor *lhs = args->in[0], *rhs = args->in[1], *out = args->out[0];
@@ -101,21 +135,26 @@ static ax_status eval(const ax_eval_args *args) {
   walk lw = walk_of(lhs, &left, left.batch.count), rw = walk_of(rhs, &right, left.batch.count + left.free.count);
   int64_t inner[AX_MAX_RANK];
   for (uint32_t i = 0; i < left.contract.count; i++) inner[i] = lhs->dims[left.contract.v[i]];
-  int64_t count = ax_dims_elems(out->rank, out->dims), length = ax_dims_elems(left.contract.count, inner);
-  for (int64_t i = 0; i < count; i++) {
-    int64_t l = ax_strided_at(i, out->rank, out->dims, lw.outer), r = ax_strided_at(i, out->rank, out->dims, rw.outer);
-    ax_number total = {0};
-    for (int64_t j = 0; j < length; j++) {
-      ax_number a = ax_number_load(lhs->dtype, lhs->data, l + ax_strided_at(j, left.contract.count, inner, lw.inner));
-      ax_number b = ax_number_load(rhs->dtype, rhs->data, r + ax_strided_at(j, left.contract.count, inner, rw.inner));
-      if (ax_is_float(lhs->dtype))
-        total.f += a.f * b.f;
-      else
-        total.u += a.u * b.u;
+  int64_t length = ax_dims_elems(left.contract.count, inner), batches = size_of(lhs, left.batch);
+  int64_t rows = size_of(lhs, left.free), columns = size_of(rhs, right.free), padded = (columns + beside - 1) / beside * beside;
+  if (batches * rows * columns == 0) return AX_OK;
+  ax_number *row = ax_calloc((size_t)length + 1, sizeof *row), *packed = ax_calloc((size_t)(padded * length) + 1, sizeof *packed);
+  ax_status status = row == NULL || packed == NULL ? ax_out_of_memory((size_t)(padded * length) * sizeof *packed) : AX_OK;
+  for (int64_t b = 0; b < batches && status == AX_OK; b++) {
+    pack(rhs, out, &rw, inner, left.contract.count, b * rows * columns, 1, columns, length, beside, packed);
+    for (int64_t i = 0; i < rows; i++) {
+      int64_t first = (b * rows + i) * columns;
+      pack(lhs, out, &lw, inner, left.contract.count, first, columns, 1, length, 1, row);
+      for (int64_t c = 0; c < columns; c += beside) {
+        ax_number total[beside];
+        (ax_is_float(lhs->dtype) ? sum_floats : sum_integers)(row, packed + c * length, length, total);
+        for (int64_t k = 0; k < beside && c + k < columns; k++) ax_number_store(out->dtype, out->data, first + c + k, total[k]);
+      }
     }
-    ax_number_store(out->dtype, out->data, i, total);
   }
-  return AX_OK;
+  ax_free(row);
+  ax_free(packed);
+  return status;
 }
 
 /* --- jvp --- */
