@@ -327,25 +327,13 @@ static int64_t arrivals_of(const ax_pairs *arrivals, uint32_t scratch) {
   return 1;
 }
 
-/* The first of the cores that open this scope together. */
-static uint32_t leader_of(const about *a, const ax_axes *along) {
-  const ax_core *core = &a->state->machine->cores[a->actor->core];
-  const ax_mesh *mesh = &a->state->machine->params->bodies.v[core->body]->axes;
-  int64_t back = 0;
-  for (uint32_t i = 0; i < along->count; i++) {
-    int axis = ax_mesh_find(mesh, along->name[i]);
-    int64_t stride = 1;
-    for (uint32_t m = (uint32_t)axis + 1; m < mesh->count; m++) stride *= mesh->axis[m].size;
-    back += ax_mesh_coordinate(mesh, core->place, (uint32_t)axis) * stride;
-  }
-  return a->actor->core - (uint32_t)back;
-}
-
 /* The place that element k of the scope has, this time. */
 static ax_status scope_place(const about *a, uint32_t opened, uint32_t k, uint32_t *out) {
   const ax_run_scoped_params *params = a->step->eqn->params;
   const ax_machine *machine = a->state->machine;
-  const ax_name_key key = {.kind = AX_NAME_PLACE, .core = leader_of(a, &params->along), .site = opened, .occurrence = a->actor->frame.occurrence[opened], .index = k};
+  int64_t users;
+  const uint32_t leader = ax_machine_leader(machine, a->actor->core, &params->along, &users);
+  const ax_name_key key = {.kind = AX_NAME_PLACE, .core = leader, .site = opened, .occurrence = a->actor->frame.occurrence[opened], .index = k};
   AX_TRY(ax_names_number(machine->names, &key, out));
   *out += machine->place_count;
   return AX_OK;
@@ -385,21 +373,15 @@ static ax_status open_scope(about *a) {
   return AX_OK;
 }
 
-/* How many cores open a scope together. */
-static int64_t users_of(const about *a, const ax_axes *along) {
-  const ax_mesh *mesh = &a->state->machine->params->bodies.v[a->state->machine->cores[a->actor->core].body]->axes;
-  int64_t users = 1;
-  for (uint32_t i = 0; i < along->count; i++) users *= mesh->axis[ax_mesh_find(mesh, along->name[i])].size;
-  return users;
-}
-
 static ax_status close_scope(about *a) {
   const ax_run_scoped_params *params = a->step->eqn->params;
+  int64_t users;
+  (void)ax_machine_leader(a->state->machine, a->actor->core, &params->along, &users);
   for (uint32_t k = 0; k < params->scratch.count; k++) {
     uint32_t number;
     AX_TRY(scope_place(a, a->step->target, k, &number));
     ax_place *place = &a->state->places[number];
-    if (place->users++ < 2 * users_of(a, &params->along) - 1) continue; /* as many come as go */
+    if (place->users++ < 2 * users - 1) continue; /* as many come as go */
     place->alive = false;
     ax_bank_release(place->memory);
     place->memory = NULL;

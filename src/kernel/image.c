@@ -263,27 +263,11 @@ static void lay_out_core(const ax_image *image, ax_image_body *body) {
   body->core_bytes = round_up(bytes, 64);
 }
 
-/* The first of the cores that open a scope together with this one, and how many they are. */
-static uint32_t leader_of(const ax_image *image, uint32_t c, const ax_axes *along, int64_t *users) {
-  const ax_core *core = &image->machine->cores[c];
-  const ax_mesh *mesh = &image->machine->params->bodies.v[core->body]->axes;
-  int64_t back = 0;
-  *users = 1;
-  for (uint32_t i = 0; i < along->count; i++) {
-    int axis = ax_mesh_find(mesh, along->name[i]);
-    int64_t stride = 1;
-    for (uint32_t m = (uint32_t)axis + 1; m < mesh->count; m++) stride *= mesh->axis[m].size;
-    back += ax_mesh_coordinate(mesh, core->place, (uint32_t)axis) * stride;
-    *users *= mesh->axis[axis].size;
-  }
-  return c - (uint32_t)back;
-}
-
 static ax_status place_scope(ax_image *image, uint32_t c, uint32_t s) {
   const ax_machine *machine = image->machine;
   ax_image_body *body = &image->bodies[machine->cores[c].body];
   ax_image_scope *scope = &body->scopes[s];
-  uint32_t leader = leader_of(image, c, &scope->params->along, &scope->users);
+  uint32_t leader = ax_machine_leader(image->machine, c, &scope->params->along, &scope->users);
   scope->shared = scope->users > 1;
   if (leader != c) {
     memcpy(&image->roots[c][scope->first_root], &image->roots[leader][scope->first_root], scope->params->scratch.count * sizeof image->roots[c][0]);

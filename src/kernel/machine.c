@@ -251,3 +251,18 @@ ax_status ax_state_away(const ax_state *state, uint32_t core, const ax_core_para
   *out += machine->place_count;
   return AX_OK;
 }
+
+uint32_t ax_machine_leader(const ax_machine *machine, uint32_t c, const ax_axes *along, int64_t *users) {
+  const ax_core *core = &machine->cores[c];
+  const ax_mesh *mesh = &machine->params->bodies.v[core->body]->axes;
+  int64_t back = 0;
+  *users = 1;
+  for (uint32_t i = 0; i < along->count; i++) {
+    int axis = ax_mesh_find(mesh, along->name[i]);
+    int64_t stride = 1;
+    for (uint32_t m = (uint32_t)axis + 1; m < mesh->count; m++) stride *= mesh->axis[m].size;
+    back += ax_mesh_coordinate(mesh, core->place, (uint32_t)axis) * stride;
+    *users *= mesh->axis[axis].size;
+  }
+  return c - (uint32_t)back;
+}

@@ -55,6 +55,9 @@ void ax_machine_release(ax_machine *machine);
 /* How many agents are there from the beginning on: copies are numbered from here. */
 static inline uint32_t ax_machine_agents(const ax_machine *machine) { return machine->core_count + machine->device_count + machine->begins; }
 
+/* The first of the cores that open a scope along `along` together with this one; *users: how many they are. */
+uint32_t ax_machine_leader(const ax_machine *machine, uint32_t core, const ax_axes *along, int64_t *users);
+
 typedef struct ax_state ax_state;
 /* in[operand * devices + device], constants among them; copied. */
 AX_MUST_USE ax_status ax_state_create(const ax_machine *machine, ax_tensor *const *in, ax_state **out);

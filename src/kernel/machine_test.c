@@ -6,17 +6,10 @@
 #include "axle/axle.h"
 #include "kernel/state.h"
 #include "support/cmocka.h"
+#include "support/kernels.h"
 #include "support/schedules.h"
 
-static const ax_core_mesh one_core = {.core = "tensorcore"};
-
 /* --- One core --- */
-
-static AX_BODY(add_one) { ax_ref_store(in[1], ax_add(ax_ref_load(in[0]), ax_real(1))); }
-
-static AX_BODY(plain) {
-  ax_mpmd_map(1, &one_core, &AX_FN(add_one, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
-}
 
 static void evaluates(ax_fn fn, const ax_type *types, const float *const *in, const float *want, int64_t count) {
   ax_program *program;
@@ -35,40 +28,18 @@ static void evaluates(ax_fn fn, const ax_type *types, const float *const *in, co
   ax_program_release(program);
 }
 
-static void test_one_core(void **state) {
+static void test_plain_kernel(void **state) {
   (void)state;
   const float x[] = {1, 2, 3, 4}, want[] = {2, 3, 4, 5};
-  evaluates(AX_FN(plain, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 4)), (const float *const[]){x}, want, 4);
+  evaluates(AX_FN(test_plain, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 4)), (const float *const[]){x}, want, 4);
 }
 
 /* --- Copies in scopes, in a loop --- */
 
-static AX_BODY(step) {
-  const ax_value *refs = context;
-  ax_value row = ax_ref_at(refs[0], in[0]);
-  ax_copy_start(row, refs[2], &(ax_copy_options){.received = (ax_value *)&refs[3]});
-  ax_copy_wait(refs[3], refs[2]);
-  ax_ref_store(refs[2], ax_mul(ax_ref_load(refs[2]), ax_real(2)));
-  ax_copy(refs[2], ax_ref_at(refs[1], in[0]));
-}
-
-static AX_BODY(scoped) {
-  const ax_value *refs = context;
-  const ax_value all[] = {refs[0], refs[1], in[0], in[1]};
-  ax_fori_loop(ax_integer(0), ax_integer(3), AX_CLOSURE(step, 1, 0, all), NULL, NULL);
-}
-
-static AX_BODY(doubling) {
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2)}, {.type = ax_dma_semaphore_type(0, NULL)}};
-  ax_run_scoped(2, scratch, NULL, AX_CLOSURE(scoped, 2, 0, in), NULL);
-}
-
-static AX_BODY(doubled) { ax_mpmd_map(1, &one_core, &AX_FN(doubling, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 3, 2)), out); }
-
 static void test_copies(void **state) {
   (void)state;
   const float x[] = {1, 2, 3, 4, 5, 6}, want[] = {2, 4, 6, 8, 10, 12};
-  evaluates(AX_FN(doubled, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 3, 2)), (const float *const[]){x}, want, 6);
+  evaluates(AX_FN(test_doubled, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 3, 2)), (const float *const[]){x}, want, 6);
 }
 
 /* --- A ring of devices: each sends its block to the right --- */
@@ -86,7 +57,7 @@ static AX_BODY(send_right) {
 static AX_BODY(shift) {
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch};
-  ax_mpmd_map(1, &one_core, &AX_FN(send_right, 4, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(send_right, 4, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
 
 static AX_BODY(shifted) {
@@ -114,7 +85,7 @@ static AX_BODY(hasty) { /* stores what the copy is still to read */
 static AX_BODY(racing) {
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 4)}, {.type = ax_dma_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch};
-  ax_mpmd_map(1, &one_core, &AX_FN(hasty, 4, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(hasty, 4, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static AX_BODY(impatient) { /* waits for bytes that nobody sends */
@@ -125,7 +96,7 @@ static AX_BODY(impatient) { /* waits for bytes that nobody sends */
 static AX_BODY(stuck) {
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = 1, .scratch = scratch};
-  ax_mpmd_map(1, &one_core, &AX_FN(impatient, 3, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(impatient, 3, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static void goes_wrong(ax_fn fn, const char *part) {
@@ -148,6 +119,6 @@ static void test_faults(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_core), cmocka_unit_test(test_copies), cmocka_unit_test(test_ring), cmocka_unit_test(test_faults)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_plain_kernel), cmocka_unit_test(test_copies), cmocka_unit_test(test_ring), cmocka_unit_test(test_faults)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,8 @@
 
 #include "axle/axle.h"
 #include "support/cmocka.h"
+#include "support/kernels.h"
 #include "support/run.h"
-
-static const ax_core_mesh one_core = {.core = "tensorcore"};
 
 /* --- Running --- */
 
@@ -33,28 +32,6 @@ static void run_sample(const sample *s, uint64_t seed) {
 
 /* --- One core --- */
 
-static AX_BODY(add_one) { ax_ref_store(in[1], ax_add(ax_ref_load(in[0]), ax_real(1))); }
-static AX_BODY(plain) { ax_mpmd_map(1, &one_core, &AX_FN(add_one, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out); }
-
-static AX_BODY(step) {
-  const ax_value *refs = context;
-  ax_value row = ax_ref_at(refs[0], in[0]);
-  ax_copy_start(row, refs[2], &(ax_copy_options){.received = (ax_value *)&refs[3]});
-  ax_copy_wait(refs[3], refs[2]);
-  ax_ref_store(refs[2], ax_mul(ax_ref_load(refs[2]), ax_real(2)));
-  ax_copy(refs[2], ax_ref_at(refs[1], in[0]));
-}
-static AX_BODY(scoped) {
-  const ax_value *refs = context;
-  const ax_value all[] = {refs[0], refs[1], in[0], in[1]};
-  ax_fori_loop(ax_integer(0), ax_integer(3), AX_CLOSURE(step, 1, 0, all), NULL, NULL);
-}
-static AX_BODY(doubling) {
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2)}, {.type = ax_dma_semaphore_type(0, NULL)}};
-  ax_run_scoped(2, scratch, NULL, AX_CLOSURE(scoped, 2, 0, in), NULL);
-}
-static AX_BODY(doubled) { ax_mpmd_map(1, &one_core, &AX_FN(doubling, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 3, 2)), out); }
-
 /* Views, masks, swaps, sums; an operand that is written though it is no alias. */
 static AX_BODY(all_of_memory) {
   ax_value turned = ax_ref_transpose(in[0], AX_DIMS(1, 0)), x = ax_ref_load(turned);
@@ -67,7 +44,7 @@ static AX_BODY(all_of_memory) {
   ax_ref_store(ax_ref_strided_slice(ax_ref_reshape(in[2], AX_DIMS(8)), ((ax_value[]){ax_integer(4)}), AX_INTS(2), AX_INTS(2)), ax_real(7));
   ax_ref_store(ax_ref_strided_slice(ax_ref_reshape(in[2], AX_DIMS(8)), ((ax_value[]){ax_integer(5)}), AX_INTS(2), AX_INTS(2)), ax_real(8));
 }
-static AX_BODY(memory) { ax_mpmd_map(1, &one_core, &AX_FN(all_of_memory, 3, 0), NULL, 1, in, 2, AX_TYPES(AX_TYPE(AX_F32, 3, 4), AX_TYPE(AX_F32, 2, 4)), out); }
+static AX_BODY(memory) { ax_mpmd_map(1, &test_one_core, &AX_FN(all_of_memory, 3, 0), NULL, 1, in, 2, AX_TYPES(AX_TYPE(AX_F32, 3, 4), AX_TYPE(AX_F32, 2, 4)), out); }
 
 
 /* --- Several cores: one makes, the others take turns to use it --- */
@@ -199,7 +176,7 @@ static AX_BODY(gathering) {
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch};
   ax_value y[1];
-  ax_mpmd_map(1, &one_core, &AX_FN(gather_ring, 4, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4, 2)), y);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(gather_ring, 4, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4, 2)), y);
   out[0] = ax_reduce_sum(ax_mul(y[0], ax_real(2)), AX_DIMS(1), false);
 }
 static AX_BODY(gathered) {
@@ -215,8 +192,8 @@ static AX_BODY(gathered_thrice) {
 
 static void samples_agree(void **state) {
   (void)state;
-  const sample samples[] = {{"plain", {plain, 1, 1, NULL}, {AX_TYPE(AX_F32, 4)}, 0},
-                                   {"doubled", {doubled, 1, 1, NULL}, {AX_TYPE(AX_F32, 3, 2)}, 0},
+  const sample samples[] = {{"plain", {test_plain, 1, 1, NULL}, {AX_TYPE(AX_F32, 4)}, 0},
+                                   {"doubled", {test_doubled, 1, 1, NULL}, {AX_TYPE(AX_F32, 3, 2)}, 0},
                                    {"memory", {memory, 1, 2, NULL}, {AX_TYPE(AX_F32, 3, 4)}, 0},
                                    {"both", {both, 1, 1, NULL}, {AX_TYPE(AX_F32, rounds, 3)}, 0},
                                    {"aliased", {aliased, 2, 1, NULL}, {AX_TYPE(AX_F32, 4, 6), AX_TYPE(AX_F32, 6)}, 0},
@@ -241,7 +218,7 @@ static ax_kernel_options with_semaphore(ax_scratch *scratch) {
 static AX_BODY(stuck) {
   ax_scratch scratch;
   const ax_kernel_options options = with_semaphore(&scratch);
-  ax_mpmd_map(1, &one_core, &AX_FN(impatient, 3, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(impatient, 3, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static AX_BODY(one_sided) { /* device 3 signals nobody */
@@ -251,7 +228,7 @@ static AX_BODY(one_sided) { /* device 3 signals nobody */
   ax_semaphore_wait(ax_barrier_semaphore(), ax_integer(1));
   ax_copy(in[0], in[1]);
 }
-static AX_BODY(one_sided_kernel) { ax_mpmd_map(1, &one_core, &AX_FN(one_sided, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 1)), out); }
+static AX_BODY(one_sided_kernel) { ax_mpmd_map(1, &test_one_core, &AX_FN(one_sided, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 1)), out); }
 static AX_BODY(stuck_ring) {
   const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
   ax_shard_map(&mesh, "d -> d", AX_FN(one_sided_kernel, 1, 1), in, out);
@@ -261,7 +238,7 @@ static AX_BODY(beyond) {
   ax_value at = ax_convert_element_type(ax_ref_load(ax_ref_at(in[0], ax_integer(0))), AX_S32);
   ax_ref_store(ax_ref_at(in[1], at), ax_real(1));
 }
-static AX_BODY(out_of_bounds) { ax_mpmd_map(1, &one_core, &AX_FN(beyond, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out); }
+static AX_BODY(out_of_bounds) { ax_mpmd_map(1, &test_one_core, &AX_FN(beyond, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out); }
 
 static AX_BODY(nowhere) {
   ax_value at = ax_convert_element_type(ax_ref_load(ax_ref_at(in[0], ax_integer(0))), AX_S32);
@@ -270,7 +247,7 @@ static AX_BODY(nowhere) {
   ax_semaphore_wait(ax_barrier_semaphore(), ax_integer(1));
   ax_copy(in[0], in[1]);
 }
-static AX_BODY(nowhere_kernel) { ax_mpmd_map(1, &one_core, &AX_FN(nowhere, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 1)), out); }
+static AX_BODY(nowhere_kernel) { ax_mpmd_map(1, &test_one_core, &AX_FN(nowhere, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 1)), out); }
 static AX_BODY(no_such_device) {
   const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
   ax_shard_map(&mesh, "d -> d", AX_FN(nowhere_kernel, 1, 1), in, out);
