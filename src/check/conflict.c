@@ -227,6 +227,7 @@ static ax_status gather(finder *f, uint32_t step) {
   const ax_act *act = &f->g->record->steps[step].act;
   f->here_count = 0;
   for (uint32_t t = act->touch_first; t < act->touch_first + act->touch_count; t++) {
+    if (ax_touch_leaves(&pool_of(f)->touches[t])) continue;
     uint32_t p = f->of_touch[t], count = f->first[p + 1] - f->first[p];
     AX_TRY(ax_grow(&f->here, sizeof f->here[0], f->here_count, count, &f->here_capacity));
     for (uint32_t k = f->first[p]; k < f->first[p + 1]; k++)
@@ -402,7 +403,7 @@ bool ax_touches_conflict(const ax_touches *pool, const ax_act *a, const ax_touch
   for (uint32_t i = a->touch_first; i < a->touch_first + a->touch_count; i++)
     for (uint32_t k = b->touch_first; k < b->touch_first + b->touch_count; k++) {
       const ax_touch *x = &pool->touches[i], *y = &other_pool->touches[k];
-      if (x->region != y->region || (!x->write && !y->write)) continue;
+      if (x->region != y->region || (!x->write && !y->write) || ax_touch_leaves(x) || ax_touch_leaves(y)) continue;
       if (!overlap(pool->runs + x->first, x->count, other_pool->runs + y->first, y->count)) continue;
       found = true;
       if (scope == NULL) return true;

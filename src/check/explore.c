@@ -294,8 +294,9 @@ static ax_status look_at_barriers(explorer *e, void *state) {
   return AX_OK;
 }
 
+/* To others. A copy of nothing signals no bytes, and nobody waits for that. */
 static bool has_effect(const ax_act *act) {
-  return act->kind == AX_ACT_SIGNAL || act->kind == AX_ACT_ARRIVE || (act->kind == AX_ACT_LOCAL && act->touch_count > 0);
+  return (act->kind == AX_ACT_SIGNAL && act->amount > 0) || act->kind == AX_ACT_ARRIVE || (act->kind == AX_ACT_LOCAL && act->touch_count > 0);
 }
 
 /* Copies that are under way though all cores are through. */
@@ -382,6 +383,10 @@ static ax_status choose(explorer *e, node *n) {
     }
   for (uint32_t i = 0; i < e->act_count; i++)
     if (e->acts[i].enabled && e->acts[i].agent != n->held) AX_TRY(add_choice(e, n, e->acts[i].agent, false));
+  if (n->count > 0 || n->held == AX_NONE) return AX_OK;
+  for (uint32_t i = 0; i < e->act_count; i++) /* what it would touch may be gone by now: doing it shows the fault */
+    if (e->acts[i].agent == n->held && e->acts[i].enabled && e->acts[i].act.kind == AX_ACT_LOCAL && e->acts[i].act.touch_count == 0)
+      AX_TRY(add_choice(e, n, n->held, false));
   return AX_OK;
 }
 

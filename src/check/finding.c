@@ -305,7 +305,7 @@ static void print_common(const ax_act_run *run, const ax_act *a, const ax_act *b
   for (uint32_t i = a->touch_first; i < a->touch_first + a->touch_count; i++)
     for (uint32_t k = b->touch_first; k < b->touch_first + b->touch_count; k++) {
       const ax_touch *x = &pool->touches[i], *y = &pool->touches[k];
-      if (x->region != y->region || (!x->write && !y->write)) continue;
+      if (x->region != y->region || (!x->write && !y->write) || ax_touch_leaves(x) || ax_touch_leaves(y)) continue;
       ax_bytes *runs = ax_alloc((x->count + y->count) * sizeof runs[0]);
       uint32_t count = 0;
       text->failed = text->failed || runs == NULL;
@@ -388,6 +388,16 @@ static void explain_fault(const ax_act_finding *f, const ax_act_run *run, ax_tex
   print_step(run, &run->steps[run->step_count - 1], text);
 }
 
+/* A copy is under way from or to what cores had together. */
+static void explain_shared(const ax_act_finding *f, const ax_act_run *run, ax_text *text) {
+  const ax_act_region *region = &run->objects->regions[f->object];
+  ax_text_add(text, "use after scope: all that share %s of device %u have left its scope", region->name, region->device);
+  const ax_act_step *step = pending_of(run, f->agent);
+  if (step == NULL) return;
+  ax_text_add(text, "\n  ");
+  print_step(run, step, text);
+}
+
 ax_status ax_act_finding_explain(ax_act_finding *f, const ax_act_run *run) {
   ax_text text = {0};
   bool race = f->kind == AX_FINDING_RACE || (f->kind == AX_FINDING_AFTER_SCOPE && f->other != AX_NONE);
@@ -406,7 +416,9 @@ ax_status ax_act_finding_explain(ax_act_finding *f, const ax_act_run *run) {
       ax_text_add(&text, "\n  ");
       print_step(run, step, &text);
     }
-  } else
+  } else if (f->kind == AX_FINDING_AFTER_SCOPE && f->fault.kind == AX_FINDING_NONE)
+    explain_shared(f, run, &text);
+  else
     explain_fault(f, run, &text);
   ax_free(f->text);
   f->text = NULL;

@@ -44,6 +44,7 @@
      leaked semaphore   a count at M() is not 0; a barrier is left in the middle of a phase
      barrier misuse     agent i is held before it waits for phase n, and phase n + 1 is complete
      copy not awaited   a copy is held before the last it does to others, and all cores are through
+     use after scope    a copy is held before it touches what several agents have together, and all of these have left that scope
 
    Where waits or counts are not in order, R tells of R's order only: what is found is so, but nothing is proved. explore.c has the rest.
 
@@ -61,14 +62,18 @@
 
 enum { most_races_told = 12, most_told = 64 };
 
-typedef enum check_kind { CHECK_PAIR, CHECK_BARRIER, CHECK_COPY } check_kind;
+typedef enum check_kind { CHECK_PAIR, CHECK_BARRIER, CHECK_COPY, CHECK_SCOPE } check_kind;
 
 typedef struct check { /* something to look at while an agent is held */
   uint32_t agent, position;
   check_kind kind;
-  uint32_t target, target_position; /* of PAIR: the later act, turned as the agent is */
+  uint32_t target, target_position; /* of PAIR: the later act, turned as the agent is; of SCOPE: the region */
   uint32_t source;                  /* PAIR: which; else the agent that `agent` stands for */
 } check;
+
+typedef struct leaving { /* a step by which an agent leaves a scope that it shares */
+  uint32_t region, step;
+} leaving;
 
 typedef struct prover {
   ax_game *g;
@@ -80,6 +85,8 @@ typedef struct prover {
   uint32_t *first;             /* by agent: of checks, which are sorted */
   bool *wanted;                /* by agent: it or whom it starts has checks */
   uint32_t *cores, core_count; /* agents that are there from the beginning */
+  leaving *leavings;           /* by region */
+  uint32_t leaving_count, leaving_capacity;
   check *failed;               /* checks that found something */
   uint32_t failed_count, failed_capacity;
 } prover;
@@ -123,8 +130,9 @@ static ax_status list_barriers(prover *p, const int64_t *arrivals) {
   return AX_OK;
 }
 
+/* To others. A copy of nothing signals no bytes, and nobody waits for that. */
 static bool has_effect(const ax_act *act) {
-  return act->kind == AX_ACT_SIGNAL || act->kind == AX_ACT_ARRIVE || (act->kind == AX_ACT_LOCAL && act->touch_count > 0);
+  return (act->kind == AX_ACT_SIGNAL && act->amount > 0) || act->kind == AX_ACT_ARRIVE || (act->kind == AX_ACT_LOCAL && act->touch_count > 0);
 }
 
 static bool cores_through(const prover *p) {
@@ -144,6 +152,56 @@ static ax_status list_copies(prover *p) {
       if (!has_effect(&step_of(p, ax_game_token(g, a, k)->step)->act)) continue;
       AX_TRY(add_check(p, a, (check){.position = k, .kind = CHECK_COPY, .source = a}));
       break;
+    }
+  }
+  return AX_OK;
+}
+
+static int by_region(const void *a, const void *b) {
+  const leaving *x = a, *y = b;
+  if (x->region != y->region) return x->region < y->region ? -1 : 1;
+  return x->step < y->step ? -1 : x->step > y->step;
+}
+
+static ax_status list_leavings(prover *p) {
+  const ax_act_record *r = p->g->record;
+  for (uint32_t s = 0; s < r->step_count; s++) {
+    const ax_act *act = &r->steps[s].act;
+    for (uint32_t t = act->touch_first; t < act->touch_first + act->touch_count; t++) {
+      if (!ax_touch_leaves(&r->touches.touches[t])) continue;
+      AX_TRY(ax_grow(&p->leavings, sizeof p->leavings[0], p->leaving_count, 1, &p->leaving_capacity));
+      p->leavings[p->leaving_count++] = (leaving){r->touches.touches[t].region, s};
+    }
+  }
+  if (p->leaving_count > 0) qsort(p->leavings, p->leaving_count, sizeof p->leavings[0], by_region);
+  return AX_OK;
+}
+
+/* The first of the region's leavings; leaving_count: nobody shares it. */
+static uint32_t leavings_of(const prover *p, uint32_t region) {
+  uint32_t low = 0, high = p->leaving_count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (p->leavings[middle].region < region)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < p->leaving_count && p->leavings[low].region == region ? low : p->leaving_count;
+}
+
+/* Acts of copies on memory that several agents have together; these leave its scope after what they do themselves. */
+static ax_status list_scopes(prover *p) {
+  const ax_act_record *r = p->g->record;
+  AX_TRY(list_leavings(p));
+  for (uint32_t s = 0; s < r->step_count && p->leaving_count > 0; s++) {
+    const ax_act *act = &r->steps[s].act;
+    uint32_t agent = r->steps[s].agent;
+    if (objects_of(p)->agents[agent].initial) continue;
+    for (uint32_t t = act->touch_first; t < act->touch_first + act->touch_count; t++) {
+      uint32_t region = r->touches.touches[t].region;
+      if (leavings_of(p, region) == p->leaving_count) continue;
+      AX_TRY(add_check(p, agent, (check){.position = p->g->position[s], .kind = CHECK_SCOPE, .target = region, .source = agent}));
     }
   }
   return AX_OK;
@@ -174,8 +232,19 @@ static ax_status index_checks(prover *p) {
 
 static bool is_next(const ax_game *g, uint32_t agent, uint32_t position) { return g->started[agent] && g->at[agent] == position; }
 
+/* Whether all have left the scope that the check is about; turned: as the agent that stands for its own is. */
+static bool all_left(const prover *p, const check *c, bool turned) {
+  for (uint32_t k = leavings_of(p, c->target); k < p->leaving_count && p->leavings[k].region == c->target; k++) {
+    uint32_t agent = step_of(p, p->leavings[k].step)->agent;
+    if (turned) agent = ax_symmetry_turned(&p->symmetry, c->source, agent);
+    if (p->g->at[agent] <= p->g->position[p->leavings[k].step]) return false;
+  }
+  return true;
+}
+
 static bool fails(const prover *p, const check *c) {
   const ax_game *g = p->g;
+  if (c->kind == CHECK_SCOPE) return is_next(g, c->agent, c->position) && all_left(p, c, true);
   if (c->kind == CHECK_COPY) return is_next(g, c->agent, c->position) && cores_through(p);
   if (c->kind == CHECK_BARRIER) {
     const ax_token *t = ax_game_token(g, c->agent, c->position);
@@ -245,6 +314,7 @@ typedef struct goal { /* a position that shows a finding, and the least that it 
 static bool reached(const prover *p, const goal *goal) {
   const ax_game *g = p->g;
   if (!is_next(g, goal->agent, goal->position)) return false;
+  if (goal->c->kind == CHECK_SCOPE) return all_left(p, goal->c, false);
   if (goal->c->kind == CHECK_COPY) return cores_through(p);
   if (goal->c->kind == CHECK_BARRIER) {
     const ax_token *t = ax_game_token(g, goal->agent, goal->position);
@@ -423,10 +493,13 @@ static ax_status report_failed(prover *p) {
     } else if (c->kind == CHECK_PAIR) {
       status = report_race(p, c, &races);
     } else if (++others <= most_told) {
-      ax_act_finding finding = new_finding(c->kind == CHECK_COPY ? AX_FINDING_COPY_NOT_AWAITED : AX_FINDING_BARRIER);
+      ax_act_finding finding = new_finding(c->kind == CHECK_COPY    ? AX_FINDING_COPY_NOT_AWAITED
+                                           : c->kind == CHECK_SCOPE ? AX_FINDING_AFTER_SCOPE
+                                                                    : AX_FINDING_BARRIER);
       finding.agent = c->source;
       finding.position = c->position;
       const ax_token *t = ax_game_token(p->g, c->source, c->position);
+      if (c->kind == CHECK_SCOPE) finding.object = c->target;
       if (c->kind == CHECK_BARRIER) finding.object = t->object, finding.amount = t->amount + 1;
       status = show_failed(p, c, finding);
     }
@@ -488,6 +561,7 @@ static ax_status prove(prover *p, const ax_proof_options *options) {
   AX_TRY(list_pairs(p));
   AX_TRY(list_barriers(p, p->g->arrivals));
   AX_TRY(list_copies(p));
+  AX_TRY(list_scopes(p));
   AX_TRY(index_checks(p));
   AX_TRY(hold_all(p));
   AX_TRY(report_failed(p));
@@ -510,6 +584,7 @@ ax_status ax_prove(const ax_act_record *record, const ax_proof_options *options,
   ax_free(p.first);
   ax_free(p.wanted);
   ax_free(p.cores);
+  ax_free(p.leavings);
   ax_free(p.failed);
   if (status != AX_OK) ax_proof_deinit(out);
   out->seconds = ax_seconds() - begin;

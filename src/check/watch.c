@@ -63,7 +63,8 @@ static ax_status add_region(ax_watch *watch, uint32_t number) {
     region.rank = type->rank;
     if (type->rank > AX_REGION_RANK) region.elem_bytes = region.rank = 0;
     for (uint32_t d = 0; d < region.rank; d++) region.dims[d] = type->dims[d];
-  }
+  } else
+    region.bytes = (uint64_t)ax_type_elems(type); /* a byte stands for a semaphore or barrier */
   return ax_act_objects_add_region(&watch->objects, region);
 }
 

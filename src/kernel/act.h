@@ -17,8 +17,9 @@
      - numbers of agents, semaphores, barriers and regions do not depend on the order in which agents went on. An agent that is started
        is numbered by who starts it, and how many that one has started before.
      - touches say every byte of memory that another agent could touch too. A region's allocation, and the end of its scope, are LOCAL
-       acts that write the whole of it, with `scope`: who touches it at the same time uses it after its scope. The end of a kernel is
-       an act that reads its results.
+       acts that write the whole of it, with `scope`: who touches it at the same time uses it after its scope. A scope that several agents
+       share ends with the last of them: each leaves it by an act with a `scope` touch that does not write, and that conflicts with nothing.
+       The end of a kernel is an act that reads its results.
      - an act is the same, and touches the same, until its agent has done it.
 
    A *record* is one whole run: every act that was done, in the order of the run, and what those who were held up at the end would have
@@ -49,6 +50,9 @@ typedef struct ax_touch {
   bool write, scope;     /* scope: the region begins or ends here */
   uint32_t first, count; /* its bytes: runs[first ..) of the pool; ascending, disjoint, none empty */
 } ax_touch;
+
+/* One of several agents leaves the scope that they share. */
+static inline bool ax_touch_leaves(const ax_touch *touch) { return touch->scope && !touch->write; }
 
 /* Touches, and the byte runs they name. Zero-initialise to start. */
 typedef struct ax_touches {

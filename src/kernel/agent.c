@@ -157,6 +157,16 @@ static ax_status do_memory(about *a) {
 
 /* --- Cores: semaphores and barriers --- */
 
+/* Another core's scope may not have begun, or be over: its semaphores are touched as its memory is. The own ones need no more than the order of the program. */
+static ax_status touch_object(about *a, const ax_core_params *to, uint32_t object) {
+  const ax_object *there = &a->state->objects[object];
+  if ((to->axes.count == 0 && !to->logical) || there->region < a->state->machine->place_count) return AX_OK;
+  const uint64_t at = object - a->state->places[there->region].first_object;
+  AX_TRY(ax_touches_add(&a->state->pool, there->region, false, false, 1, &(ax_bytes){at, at + 1}));
+  a->act.touch_count++;
+  return AX_OK;
+}
+
 static int64_t *waited(ax_frame *frame, uint32_t object) {
   for (uint32_t i = 0; i < frame->waited_count; i++)
     if (frame->waited[i].object == object) return &frame->waited[i].times;
@@ -184,7 +194,7 @@ static ax_status about_object(about *a) {
     const int64_t *times = waited(&a->actor->frame, a->act.object);
     a->act.amount = (times != NULL ? *times : 0) + 1;
   }
-  return AX_OK;
+  return signal ? touch_object(a, a->step->eqn->params, a->act.object) : AX_OK;
 }
 
 static void arrive(ax_object *object) {
@@ -339,17 +349,19 @@ static ax_status scope_place(const about *a, uint32_t opened, uint32_t k, uint32
   return AX_OK;
 }
 
+/* The scope of cores that share it ends with the last of them: each one's leaving is a touch that writes nothing (act.h). */
 static ax_status about_scope(about *a) {
   const ax_run_scoped_params *params = a->step->eqn->params;
-  uint32_t opened = a->step->kind == AX_STEP_OPEN ? a->actor->frame.pc : a->step->target;
-  if (params->along.count > 0) return AX_OK;
+  bool opens = a->step->kind == AX_STEP_OPEN, shared = params->along.count > 0;
+  uint32_t opened = opens ? a->actor->frame.pc : a->step->target;
   for (uint32_t k = 0; k < params->scratch.count; k++) {
     uint32_t place;
     const ax_type *type = &params->scratch.v[k];
-    ax_bytes whole = {0, type->form == AX_REF ? (uint64_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype) : 0};
+    ax_bytes whole = {0, (uint64_t)ax_type_elems(type) * (type->form == AX_REF ? ax_dtype_bytes(type->dtype) : 1)};
+    if (shared && (opens || type->form != AX_REF)) continue;
     AX_TRY(scope_place(a, opened, k, &place));
     if (whole.end == 0) continue;
-    AX_TRY(ax_touches_add(&a->state->pool, place, true, true, 1, &whole));
+    AX_TRY(ax_touches_add(&a->state->pool, place, !shared, true, 1, &whole));
     a->act.touch_count++;
   }
   return AX_OK;
@@ -479,13 +491,15 @@ static ax_status about_transfer(about *a) {
   a->act.what = t->stage == copy_reads ? "copy reads" : t->stage == copy_writes ? "copy writes" : "copy signals";
   a->act.location = t->step->location;
   a->act.span = t->step->span;
+  if ((t->stage == copy_reads || t->stage == copy_writes) && view_bytes(&t->from) == 0) return AX_OK; /* of nothing: nobody can wait for it */
   if (t->stage == copy_reads && usable(a, &t->from, "its source ")) return touch(a, &t->from, NULL, false);
   if (t->stage == copy_writes && usable(a, &t->to, "its destination ")) return touch(a, &t->to, NULL, true);
   if (t->stage == copy_reads || t->stage == copy_writes) return AX_OK;
   a->act.kind = t->stage == copy_arrives ? AX_ACT_ARRIVE : AX_ACT_SIGNAL;
   a->act.object = t->stage == copy_sent ? t->sent : t->stage == copy_received ? t->received : t->barrier;
   a->act.amount = t->stage == copy_arrives ? 1 : view_bytes(&t->from);
-  return AX_OK;
+  const ax_copy_params *params = t->step->eqn->params;
+  return t->stage == copy_received ? touch_object(a, &params->to, a->act.object) : AX_OK;
 }
 
 static ax_status do_transfer(about *a) {
@@ -497,13 +511,13 @@ static ax_status do_transfer(about *a) {
     AX_TRY(ax_cell_tensor(&type, &t->data));
     t->set = ax_alloc(bytes);
     if (t->set == NULL) return ax_out_of_memory(bytes);
-    ax_view_read(&t->from, state->places[t->from.region].memory, NULL, t->data->tensor->data, t->set);
-  } else if (t->stage == copy_writes) {
+    if (bytes > 0) ax_view_read(&t->from, state->places[t->from.region].memory, NULL, t->data->tensor->data, t->set);
+  } else if (t->stage == copy_writes && bytes > 0) {
     AX_TRY(ax_bank_own(&state->places[t->to.region].memory));
     ax_view_write(&t->to, state->places[t->to.region].memory, NULL, t->data->tensor->data, t->set);
   } else if (a->act.kind == AX_ACT_ARRIVE)
     arrive(&state->objects[a->act.object]);
-  else
+  else if (a->act.kind == AX_ACT_SIGNAL)
     state->objects[a->act.object].count += a->act.amount;
   t->stage = stage_from(t, t->stage + 1);
   if (t->stage == copy_done) ax_state_end_copy(state, a->agent);
@@ -544,6 +558,16 @@ static ax_status about_begin(about *a) {
 }
 
 
+/* All cores are through: a scope that is not over is one that they share, and that some of them never came to. */
+static ax_status check_scopes(about *a, uint32_t device) {
+  const ax_state *state = a->state;
+  for (uint32_t p = state->machine->place_count; p < state->place_count && !state->failed; p++) {
+    if (!state->places[p].alive || state->places[p].device != device) continue;
+    return ax_state_fault(a->state, a->fault, AX_FINDING_AFTER_SCOPE, p, "not all cores that have %s together come to its scope", ax_type_string(&state->places[p].type, NULL));
+  }
+  return AX_OK;
+}
+
 static ax_status about_end(about *a) {
   const ax_machine *machine = a->state->machine;
   uint32_t bodies = machine->params->bodies.count, device = a->actor->device;
@@ -568,6 +592,7 @@ static ax_status about_end(about *a) {
     AX_TRY(ax_state_fault(a->state, a->fault, AX_FINDING_UNSET_READ, region, "result %u has bytes that nobody has written", k));
     a->fault->bytes = where;
   }
+  if (a->fault->kind == AX_FINDING_NONE) AX_TRY(check_scopes(a, device));
   return touch_scopes(a, device, true);
 }
 

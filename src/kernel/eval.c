@@ -35,7 +35,7 @@ static ax_status fault_error(const ax_state *state, uint32_t agent, const ax_act
   return status;
 }
 
-/* An agent as far as it comes. */
+/* An agent as far as it comes; not beyond a count that it reads, as it may read it again and again until another one changes it. */
 static ax_status go_on(ax_state *state, uint32_t agent, bool *moved) {
   for (;;) {
     ax_act act;
@@ -47,6 +47,7 @@ static ax_status go_on(ax_state *state, uint32_t agent, bool *moved) {
     AX_TRY(ax_state_step(state, agent, &fault));
     if (fault.kind != AX_FINDING_NONE) return fault_error(state, agent, &fault);
     *moved = true;
+    if (act.kind == AX_ACT_READ) return AX_OK;
   }
 }
 

@@ -284,18 +284,21 @@ ax_status ax_state_clone(const ax_state *state, ax_state **out) {
 
 /* --- Hashes --- */
 
+static uint64_t hash_view(uint64_t hash, const ax_view *view) {
+  hash = ax_hash_word(hash, view->region);
+  hash = ax_hash_word(hash, (uint64_t)view->offset);
+  hash = ax_hash_bytes(hash, view->strides, view->type.rank * sizeof view->strides[0]);
+  return ax_hash_bytes(hash, view->type.dims, view->type.rank * sizeof view->type.dims[0]);
+}
+
 static uint64_t hash_cell(ax_cell *cell) {
   if (cell == NULL) return 0;
   if (cell->hash != 0) return cell->hash;
   uint64_t hash = AX_HASH_SEED;
   if (cell->tensor != NULL)
     hash = ax_hash_bytes(hash, cell->tensor->data, (size_t)ax_dims_elems(cell->tensor->rank, cell->tensor->dims) * ax_dtype_bytes(cell->tensor->dtype));
-  else {
-    hash = ax_hash_word(hash, cell->view.region);
-    hash = ax_hash_word(hash, (uint64_t)cell->view.offset);
-    hash = ax_hash_bytes(hash, cell->view.strides, cell->view.type.rank * sizeof cell->view.strides[0]);
-    hash = ax_hash_bytes(hash, cell->view.type.dims, cell->view.type.rank * sizeof cell->view.type.dims[0]);
-  }
+  else
+    hash = hash_view(hash, &cell->view);
   return cell->hash = hash | 1;
 }
 
@@ -312,11 +315,18 @@ static uint64_t hash_frame(const ax_state *state, const ax_actor *actor) {
   return ax_hash_word(ax_hash_word(hash, frame->joined), frame->joined_read);
 }
 
+/* With what it copies: the same copy of a core may be another one where control flow differs, as after a count that was read. */
+static uint64_t hash_transfer(uint64_t hash, const ax_transfer *transfer) {
+  hash = ax_hash_word(ax_hash_word(hash, transfer->stage), hash_cell(transfer->data));
+  hash = hash_view(hash_view(hash, &transfer->from), &transfer->to);
+  return ax_hash_word(ax_hash_word(ax_hash_word(hash, transfer->sent), transfer->received), transfer->barrier);
+}
+
 static uint64_t hash_actor(const ax_state *state, const ax_actor *actor) {
   uint64_t hash = ax_hash_word(ax_hash_word(AX_HASH_SEED, actor->kind), (uint64_t)actor->through);
   if (actor->through) return hash;
   if (actor->kind == AX_AGENT_CORE) return ax_hash_word(hash, hash_frame(state, actor));
-  if (actor->kind == AX_AGENT_COPY) return ax_hash_word(ax_hash_word(hash, actor->transfer.stage), hash_cell(actor->transfer.data));
+  if (actor->kind == AX_AGENT_COPY) return hash_transfer(hash, &actor->transfer);
   return ax_hash_word(hash, actor->stage);
 }
 
