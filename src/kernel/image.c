@@ -116,6 +116,8 @@ static ax_image_kind act_kind(const ax_prim *prim) {
   return AX_IMAGE_END; /* a hint, or of groups: copies are through when they have been started */
 }
 
+bool ax_image_is_nothing(const ax_code_step *step) { return step->kind == AX_STEP_ACT && act_kind(step->eqn->prim) == AX_IMAGE_END; }
+
 static ax_image_kind kind_of(const ax_code *code, const ax_code_step *step) {
   static const ax_image_kind kinds[] = {[AX_STEP_MOVE] = AX_IMAGE_MOVE,   [AX_STEP_JUMP] = AX_IMAGE_JUMP, [AX_STEP_SWITCH] = AX_IMAGE_SWITCH,
                                         [AX_STEP_TEST] = AX_IMAGE_TEST,   [AX_STEP_BEGIN] = AX_IMAGE_BEGIN, [AX_STEP_NEXT] = AX_IMAGE_NEXT,
@@ -148,7 +150,7 @@ static uint32_t scope_of(const ax_image_body *body, const ax_code_step *step) {
 
 ax_status ax_image_add_step(ax_image_body *body, const ax_code_step *step) {
   ax_image_op op = {.kind = kind_of(body->code, step), .step = step};
-  if (step->kind == AX_STEP_ACT && op.kind == AX_IMAGE_END) return AX_OK;
+  if (ax_image_is_nothing(step)) return AX_OK;
   if (step->kind == AX_STEP_VIEW && step->eqn->prim == &ax_prim_program_id)
     return ax_error(AX_ABSENT, "program_id of a grid that is no loop of the kernel");
   if (step->kind == AX_STEP_MOVE)
@@ -177,7 +179,7 @@ static ax_status renumber(ax_image *image, ax_image_body *body, const uint32_t *
 }
 
 /* Where jumps lead to. */
-static void find_targets(const ax_code *code, bool *is) {
+void ax_image_find_targets(const ax_code *code, bool *is) {
   for (uint32_t i = 0; i < code->step_count; i++) {
     const ax_code_step *step = &code->steps[i];
     bool jumps = step->kind == AX_STEP_JUMP || step->kind == AX_STEP_TEST || step->kind == AX_STEP_NEXT || step->kind == AX_STEP_ADVANCE;
@@ -205,7 +207,7 @@ static ax_status make_ops(ax_image *image, ax_image_body *body, struct ax_runtim
   ax_segments segments = {.image = image};
   ax_status status = op_of != NULL && is_target != NULL ? ax_segments_init(&segments, image, body, compile) : ax_out_of_memory(code->step_count * sizeof op_of[0]);
   if (status == AX_OK) {
-    find_targets(code, is_target);
+    ax_image_find_targets(code, is_target);
     status = add_steps(body, &segments, is_target, op_of);
   }
   if (status == AX_OK) status = renumber(image, body, op_of);
@@ -345,7 +347,10 @@ static ax_status make(ax_image *image, const ax_image_memory *memory, struct ax_
     AX_TRY(find_slots(image, body, b, memory));
     AX_TRY(make_ops(image, body, compile));
   }
-  if (compile != NULL) AX_TRY(ax_image_borrow(image));
+  if (compile != NULL) {
+    AX_TRY(ax_image_borrow(image));
+    AX_TRY(ax_image_lend(image));
+  }
   return lay_out(image, memory);
 }
 

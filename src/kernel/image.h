@@ -54,6 +54,7 @@ typedef struct ax_image_op {
   uint32_t scope;            /* OPEN, CLOSE: which */
   uint32_t scalar;           /* SCALAR: number of the operation */
   bool crosses;              /* MOVE: what is read is written before, in order */
+  uint32_t lends;            /* SEGMENT: 1 + the result that the next operation, a copy, lends its destination to (image_lend.c); else 0 */
   const ax_code_step *step;
   struct ax_segment *segment;
 } ax_image_op;
@@ -132,12 +133,27 @@ AX_MUST_USE ax_status ax_image_written(const ax_eqn *eqn, const ax_type *in, con
 /* --- image_borrow.c: which scratch borrows, and in which units --- */
 AX_MUST_USE ax_status ax_image_borrow(ax_image *image);
 
+/* --- image_lend.c: which stores go to where copies would take what is stored --- */
+AX_MUST_USE ax_status ax_image_lend(ax_image *image);
+
 /* --- image_scalar.c --- */
 bool ax_scalar_step_known(const ax_code *code, const ax_code_step *step); /* integers of rank 0, and an operation that is here */
 uint32_t ax_scalar_step_number(const ax_code *code, const ax_code_step *step); /* of that operation; AX_NONE */
 /* false: a division that has no result; the reference code knows what is given then. */
 bool ax_scalar_step_do(uint32_t number, const ax_code *code, const ax_code_step *step, int64_t place, const void *const *in, void *out);
 int64_t ax_integer_at(ax_dtype dtype, const void *data); /* s32 or bool */
+
+/* --- image.c, for those files --- */
+void ax_image_find_targets(const ax_code *code, bool *is); /* by step: a jump leads to it */
+/* An act that nobody notices here, a hint or of groups: no operation is made of it. */
+bool ax_image_is_nothing(const ax_code_step *step);
+
+static inline bool ax_slot_is_dense(const ax_image_slot *slot) {
+  int64_t stride = (int64_t)ax_dtype_bytes(slot->type.dtype);
+  for (uint32_t d = slot->type.rank; d-- > 0; stride *= slot->type.dims[d])
+    if (slot->type.dims[d] != 1 && slot->strides[d] != stride) return false;
+  return true;
+}
 
 /* --- What runs --- */
 
@@ -169,6 +185,7 @@ typedef struct ax_run_core {
   ax_run_object *awaited;   /* while it waits: what, and how much of it */
   int64_t amount;
   bool through, made_way;   /* made_way: for others, before what it stands at */
+  bool lent;                /* what the next operation, a copy, would take is there already */
   int64_t *views, *counters, *waited;
   uint32_t *occurrences; /* by scope */
   void **roots;

@@ -29,13 +29,6 @@ typedef struct finder {
 
 static finding *find(const finder *f, uint32_t b, uint32_t root) { return &f->of[root < f->image->machine->ref_count ? 0 : b][root]; }
 
-static bool is_dense(const ax_image_slot *slot) {
-  int64_t stride = (int64_t)ax_dtype_bytes(slot->type.dtype);
-  for (uint32_t d = slot->type.rank; d-- > 0; stride *= slot->type.dims[d])
-    if (slot->type.dims[d] != 1 && slot->strides[d] != stride) return false;
-  return true;
-}
-
 /* What each view was made of, and of slices whether they are one index along the first dimensions and all of the rest. */
 static bool keeps_place(const ax_image_body *body, const ax_code_step *step) {
   if (step->eqn->prim == &ax_prim_ref_reshape) return true;
@@ -55,10 +48,10 @@ static bool keeps_place(const ax_image_body *body, const ax_code_step *step) {
 static bool is_in_unit(const finder *f, uint32_t b, uint32_t slot, size_t unit, bool is_one) {
   const ax_image_body *body = &f->image->bodies[b];
   for (; slot != AX_NONE; slot = f->parent[b][slot]) {
-    if (body->slots[slot].bytes == unit && is_dense(&body->slots[slot])) break;
+    if (body->slots[slot].bytes == unit && ax_slot_is_dense(&body->slots[slot])) break;
     if (is_one) return false;
   }
-  for (; slot != AX_NONE && is_dense(&body->slots[slot]); slot = f->parent[b][slot]) {
+  for (; slot != AX_NONE && ax_slot_is_dense(&body->slots[slot]); slot = f->parent[b][slot]) {
     if (body->slots[slot].whole) return true;
     if (!body->slots[slot].keeps_place) return false;
   }
@@ -80,7 +73,7 @@ static void look_at_writes(finder *f, uint32_t b, const ax_code_step *step) {
   if (prim != &ax_prim_copy_start) return;
   const ax_image_slot *to = &body->slots[step->in[1]];
   finding *one = find(f, b, to->root);
-  if (!is_scratch(f, to->root) || to->bytes == 0 || (one->unit != 0 && one->unit != to->bytes) || !is_dense(&body->slots[step->in[0]]) ||
+  if (!is_scratch(f, to->root) || to->bytes == 0 || (one->unit != 0 && one->unit != to->bytes) || !ax_slot_is_dense(&body->slots[step->in[0]]) ||
       !is_in_unit(f, b, step->in[1], to->bytes, true))
     ban(f, one);
   one->unit = to->bytes;

@@ -137,7 +137,8 @@ static ax_status copy(const ax_walk *w) {
   AX_TRY(core_meant(w, &params->to, &there));
   int64_t offset = w->core->views[w->body->view_of[step->in[1]]];
   bool far = w->image->roots[w->core->number][to->root].memory != AX_NONE; /* an operand's or a result's */
-  if (to->unit > 0) *ax_core_unit(there, to, offset) = ax_core_view(w->core, step->in[0]);
+  if (w->core->lent) w->core->lent = false;
+  else if (to->unit > 0) *ax_core_unit(there, to, offset) = ax_core_view(w->core, step->in[0]);
   else {
     pthread_mutex_unlock(&group->lock);
     ax_rows_copy(&from->type, from->strides, ax_core_view(w->core, step->in[0]), to->strides, (char *)there->roots[to->root] + offset, far);

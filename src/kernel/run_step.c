@@ -140,11 +140,36 @@ static void *place_of(const ax_walk *w, uint32_t slot) {
   return of->source == AX_SLOT_VIEW ? ax_core_view(w->core, slot) : ax_core_value(w->core, of);
 }
 
+static bool meets(const char *a, size_t a_bytes, const char *b, size_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
+
+/* Where the copy that comes next takes what this segment stores: the result is made there. NULL: it makes no copy this time, or the segment touches
+   that memory otherwise. */
+static void *destination(const ax_walk *w, void *const *in, void *const *out, uint32_t lends) {
+  const ax_segment *segment = w->op->segment;
+  const ax_code_step *copy = w->op[1].step;
+  const ax_copy_params *params = copy->eqn->params;
+  const ax_image_slot *slots = w->body->slots;
+  uint32_t predicate = 2u + params->received + params->sent + params->barrier;
+  size_t bytes = slots[copy->in[1]].bytes;
+  if (params->predicate && ax_integer_at(slots[copy->in[predicate]].type.dtype, ax_core_value(w->core, &slots[copy->in[predicate]])) == 0) return NULL;
+  char *to = ax_core_view(w->core, copy->in[1]);
+  for (uint32_t i = 0; i < segment->in_count; i++)
+    if (meets(to, bytes, in[i], slots[segment->in[i]].bytes)) return NULL;
+  for (uint32_t k = 0; k < segment->out_count; k++)
+    if (k != lends && meets(to, bytes, out[k], slots[segment->out[k]].bytes)) return NULL;
+  return to;
+}
+
 static ax_status run_segment(const ax_walk *w) {
   const ax_segment *segment = w->op->segment;
   void *in[AX_IMAGE_MOST], *out[AX_IMAGE_MOST];
   for (uint32_t i = 0; i < segment->in_count; i++) in[i] = place_of(w, segment->in[i]);
   for (uint32_t k = 0; k < segment->out_count; k++) out[k] = place_of(w, segment->out[k]);
+  if (w->op->lends > 0) {
+    void *to = destination(w, in, out, w->op->lends - 1);
+    w->core->lent = to != NULL;
+    if (to != NULL) out[w->op->lends - 1] = to;
+  }
   return ax_straight_run(segment->straight, in, out, w->core->segments);
 }
 

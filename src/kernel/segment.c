@@ -3,7 +3,7 @@
 
      load a ; load b ; c = a b ; add c to o     ->     { (o, a, b) -> o + a b }, run on the memory of o, a and b, the result in that of o
 
-   Slices and integers go on in between, as they touch no memory; views must be known when the segment is run. What ends a segment: an act, a jump or
+   Slices, integers and hints go on in between, as they touch no memory; views must be known when the segment is run. What ends a segment: an act, a jump or
    where one leads to; a step that needs what is put off; a load or store of memory that one put off may touch too, by another view.
 
    Moves at the end of a loop's round are taken in where they move what the segment makes: it is made where it is moved to. */
@@ -22,13 +22,6 @@ enum {
 
 /* --- Which steps --- */
 
-static bool is_dense(const ax_image_slot *slot) {
-  int64_t stride = (int64_t)ax_dtype_bytes(slot->type.dtype);
-  for (uint32_t d = slot->type.rank; d-- > 0; stride *= slot->type.dims[d])
-    if (slot->type.dims[d] != 1 && slot->strides[d] != stride) return false;
-  return true;
-}
-
 static bool loads(const ax_code_step *step) { return step->eqn->prim == &ax_prim_ref_load || step->eqn->prim == &ax_prim_ref_add || step->eqn->prim == &ax_prim_ref_swap; }
 static bool stores(const ax_code_step *step) { return step->eqn->prim == &ax_prim_ref_store || step->eqn->prim == &ax_prim_ref_add || step->eqn->prim == &ax_prim_ref_swap; }
 
@@ -41,7 +34,7 @@ static bool may_be_put_off(const ax_segments *s, const ax_code_step *step) {
   }
   if (!touches_memory(step)) return false;
   if (step->eqn->prim != &ax_prim_ref_add && ((const ax_ref_masked_params *)step->eqn->params)->masked) return false;
-  return is_dense(&s->body->slots[step->in[0]]);
+  return ax_slot_is_dense(&s->body->slots[step->in[0]]);
 }
 
 /* A result of an alias is its operand's memory. */
@@ -284,6 +277,10 @@ ax_status ax_segments_take(ax_segments *s, const ax_code_step *step, bool *taken
     if (s->count == most_steps || (touches_memory(step) && conflicts(s, step))) AX_TRY(ax_segments_flush(s));
     *taken = true;
     return put_off(s, step);
+  }
+  if (ax_image_is_nothing(step)) {
+    *taken = true;
+    return AX_OK;
   }
   bool silent = step->kind == AX_STEP_VIEW || (step->kind == AX_STEP_EVAL && ax_scalar_step_known(s->body->code, step));
   return silent && !needs_it(s, step) ? AX_OK : ax_segments_flush(s);
