@@ -7,7 +7,7 @@
 #include "support/cmocka.h"
 #include "support/run.h"
 
-enum { rows = 4, columns = 6, slots = 2 };
+enum { rows = 4, columns = 37, slots = 2 };
 
 static const ax_core_mesh one_core = {.core = "tensorcore"};
 
@@ -226,6 +226,16 @@ static AX_BODY(stored_there) {
   out[0] = in[1];
 }
 
+/* .. after what is copied */
+static AX_BODY(stored_after) {
+  const ax_value *ref = context;
+  ax_value slot = ax_ref_at(ref[2], ax_integer(0)), at = row_of(ref[1], in[0]), x = ax_ref_load(row_of(ref[0], in[0]));
+  ax_ref_store(slot, twice(x));
+  ax_ref_store(at, ax_neg(x));
+  copy(ref, slot, at, NULL);
+  out[0] = in[1];
+}
+
 static AX_BODY(begin_round) {
   const round_of *r = context;
   r->l->step(in, out, (void *)(uintptr_t)r->ref);
@@ -277,7 +287,8 @@ static void who_lends(void **state) {
                                {"in_place", in_place, 1}, /* but not where it would be seen: its addresses meet */
                                {"old_kept", old_kept, 0},
                                {"old_loaded", old_loaded, 0},
-                               {"stored_there", stored_there, 1}}; /* likewise */
+                               {"stored_there", stored_there, 1}, /* likewise */
+                               {"stored_after", stored_after, 1}};
   const ax_type type = AX_TYPE(AX_F32, rows, columns);
   for (size_t i = 0; i < AX_COUNT(all); i++) every_way(all[i].name, AX_CLOSURE(kernel, 2, 1, (void *)(uintptr_t)&all[i]), (const ax_type[]){type, type}, all[i].lends);
 }
