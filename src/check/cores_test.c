@@ -223,7 +223,41 @@ static void test_nothing(void **state) {
   expect(&(kernel){of_nothing, true}, NULL);
 }
 
+/* --- Findings of other lines are others --- */
+
+static AX_BODY(stores_halves) {
+  const ax_value *refs = context, zero = ax_integer(0), four = ax_integer(4);
+  ax_ref_store(ax_ref_slice(refs[SLOT], &zero, AX_INTS(4)), ax_real(1));
+  ax_ref_store(ax_ref_slice(refs[SLOT], &four, AX_INTS(4)), ax_real(2));
+  signal(refs[FIRST]);
+  fill(refs);
+}
+static AX_BODY(stores_again) {
+  const ax_value *refs = context;
+  ax_ref_store(refs[SLOT], ax_real(3));
+  await(refs[FIRST]);
+}
+static AX_BODY(second_stores) { second(stores_again, context); }
+static AX_BODY(racing) { by_core(stores_halves, second_stores, in); }
+
+static void test_lines(void **state) {
+  (void)state;
+  ax_program *traced, *program;
+  ax_check_report *report;
+  char *text;
+  const ax_type type = AX_TYPE(AX_F32, 8);
+  TEST_OK(ax_trace(AX_CLOSURE(call, 1, 1, &(kernel){racing, true}), &type, &traced));
+  TEST_OK(ax_program_print(traced, &text));
+  TEST_OK(ax_program_parse(text, strlen(text), "text", &program)); /* whose steps stand on lines of it */
+  TEST_OK(ax_check(program, NULL, &report));
+  assert_int_equal(report->kernels[0].finding_count, 2);
+  ax_check_report_release(report);
+  ax_program_release(program);
+  ax_program_release(traced);
+  ax_string_free(text);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared_scopes), cmocka_unit_test(test_semaphores_in_scopes), cmocka_unit_test(test_counts), cmocka_unit_test(test_nothing)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared_scopes), cmocka_unit_test(test_semaphores_in_scopes), cmocka_unit_test(test_counts), cmocka_unit_test(test_nothing), cmocka_unit_test(test_lines)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

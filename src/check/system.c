@@ -118,10 +118,12 @@ static ax_status copy_objects(const ax_act_objects *from, ax_act_objects *to) {
   return AX_OK;
 }
 
+enum { longest_run = 1 << 24 }; /* acts; 100 bytes each, and far more than kernels that end have */
+
 ax_status ax_system_record(const ax_system *system, const ax_schedule *schedule, bool finish, uint64_t most_steps,
                            ax_act_record *out) {
   *out = (ax_act_record){0};
-  recorder r = {.system = system, .out = out, .most = most_steps > 0 ? most_steps : 1 << 28};
+  recorder r = {.system = system, .out = out, .most = most_steps > 0 ? most_steps : longest_run};
   ax_status status = system->create(system->context, &r.state);
   if (status == AX_OK && schedule != NULL) status = follow(&r, schedule);
   if (status == AX_OK && finish) status = go_on(&r);
