@@ -107,6 +107,8 @@ static void test_copies(void **state) {
   snprintf(text, sizeof text, "%scopy C: load x 0 4; signal came\ncore A: scope x; store x 0 4; start C; scope x; wait came",
            objects);
   expect(text, bit(AX_FINDING_AFTER_SCOPE), "use after scope: x[0:4]");
+  /* A copy of nothing: nobody can wait for it, and nobody needs to. */
+  expect("sem sent\nsem came\ncopy C: signal sent 0; signal came 0\ncore A: start C; wait sent 0; wait came 0", 0, NULL);
 }
 
 static void test_waiters(void **state) {

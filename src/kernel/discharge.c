@@ -230,6 +230,7 @@ static AX_BODY(do_turn) {
 /* Numbers are what the loop goes over, and are not carried, so that it is linear in what its body is linear in. */
 static void repeat(kernel *k, int64_t count, const ax_carried *carried, void (*turn)(kernel *k, ax_value number)) {
   loop l = {k, carried, turn};
+  if (count == 0) return; /* memory of no elements may have no block at all */
   if (count == 1) {
     turn(k, ax_full_i64(AX_S32, 0, NULL, 0));
     return;

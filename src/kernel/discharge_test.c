@@ -314,6 +314,37 @@ static void test_batched_grid(void **state) {
   ax_program_release(mapped);
 }
 
+/* Of no elements: there is no block to take, so nothing is taken. */
+static AX_BODY(edges_squared) {
+  ax_value y;
+  edges(in, &y, context);
+  out[0] = ax_reduce_sum(ax_mul(y, y), AX_ALL_DIMS, false);
+}
+
+static void test_empty_batch(void **state) {
+  (void)state;
+  const ax_type type = AX_TYPE(AX_F32, 5, 7), empty = AX_TYPE(AX_F32, 0, 5, 7);
+  ax_program *interpret, *total, *mapped[2];
+  TEST_OK(ax_trace(AX_CLOSURE(edges, 1, 1, (void *)&interpreted), &type, &interpret));
+  TEST_OK(ax_trace(AX_CLOSURE(edges_squared, 1, 1, (void *)&on_machine), &type, &total));
+  TEST_OK(ax_program_vmap(interpret, &(ax_vmap_options){.size = 0}, &mapped[0]));
+  TEST_OK(ax_program_vmap(total, &(ax_vmap_options){.size = 0}, &mapped[1]));
+  ax_program *sum = mapped[1];
+  TEST_OK(ax_program_jvp(sum, AX_FIRST(1), &mapped[1])); /* .. and derivatives of it */
+  ax_program_release(sum);
+  for (int k = 0; k < 2; k++) {
+    ax_tensor *in[2], *out[2];
+    for (int i = 0; i < 2; i++) TEST_OK(ax_tensor_create(&empty, &in[i]));
+    test_run(mapped[k], in, out);
+    assert_int_equal(test_elems(out[0]), 0);
+    test_release(in, 2);
+    test_release(out, ax_program_out_count(mapped[k]));
+    ax_program_release(mapped[k]);
+  }
+  ax_program_release(interpret);
+  ax_program_release(total);
+}
+
 /* --- On a mesh whose types are checked, and over a named axis --- */
 
 static AX_BODY(number_body) { /* x, y: [2], a captured value that varies */
@@ -588,7 +619,7 @@ static void test_stablehlo(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),       cmocka_unit_test(test_derivatives), cmocka_unit_test(test_batches),
-                                     cmocka_unit_test(test_batched_grid), cmocka_unit_test(test_axes),        cmocka_unit_test(test_own_rule),
+                                     cmocka_unit_test(test_batched_grid), cmocka_unit_test(test_empty_batch), cmocka_unit_test(test_axes),        cmocka_unit_test(test_own_rule),
                                      cmocka_unit_test(test_samples_alike), cmocka_unit_test(test_refused),  cmocka_unit_test(test_custom_rule), cmocka_unit_test(test_pmap),    cmocka_unit_test(test_pruned),
                                      cmocka_unit_test(test_stablehlo)};
   return cmocka_run_group_tests(tests, NULL, NULL);

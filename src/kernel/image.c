@@ -219,11 +219,13 @@ static ax_status make_ops(ax_image *image, ax_image_body *body, struct ax_runtim
 
 /* --- The state --- */
 
-static ax_status add_objects(ax_image *image, size_t at, int64_t count, int64_t arrivals) {
+static ax_status add_objects(ax_image *image, size_t at, const ax_type *type, int64_t arrivals) {
+  int64_t count = ax_type_elems(type);
+  bool barriers = type->form == AX_BARRIER;
   if (count == 0) return AX_OK;
   AX_TRY(ax_grow(&image->objects, sizeof image->objects[0], image->object_count, 1, &image->object_capacity));
-  image->objects[image->object_count++] = (ax_image_objects){at, count, arrivals};
-  image->object_total += (uint32_t)count;
+  image->objects[image->object_count++] = (ax_image_objects){at, count, arrivals, barriers};
+  if (barriers) image->barrier_total += (uint32_t)count;
   return AX_OK;
 }
 
@@ -243,7 +245,7 @@ static ax_status take_room(ax_image *image, const ax_type *type, int64_t arrival
     image->tables[image->table_count++] = table;
     image->bytes = table.table_at + (size_t)table.count * sizeof(char *);
   }
-  return type->form == AX_REF ? AX_OK : add_objects(image, *at, ax_type_elems(type), arrivals);
+  return type->form == AX_REF ? AX_OK : add_objects(image, *at, type, arrivals);
 }
 
 static size_t take(size_t *bytes, size_t count, size_t each) {
@@ -252,13 +254,13 @@ static size_t take(size_t *bytes, size_t count, size_t each) {
   return at;
 }
 
-/* Objects come last, as how many there are is known when all scopes are placed; so what a core has is laid out after that. */
+/* Barriers come last, as how many there are is known when all scopes are placed; so what a core has is laid out after that. */
 static void lay_out_core(const ax_image *image, ax_image_body *body) {
   size_t bytes = sizeof(ax_run_core);
   body->views_at = take(&bytes, body->view_count, sizeof(int64_t));
   body->counters_at = take(&bytes, body->code->loop_count, sizeof(int64_t));
   body->occurrences_at = take(&bytes, body->scope_count, sizeof(uint32_t));
-  body->waited_at = take(&bytes, image->object_total, sizeof(int64_t));
+  body->waited_at = take(&bytes, image->barrier_total, sizeof(int64_t));
   body->roots_at = take(&bytes, body->root_count, sizeof(void *));
   body->values_at = take(&bytes, body->value_bytes, 1);
   body->segments_at = take(&bytes, ax_segments_bytes(body), 1);

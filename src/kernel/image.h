@@ -90,6 +90,7 @@ typedef struct ax_image_root {
 typedef struct ax_image_objects { /* semaphores or barriers in a row */
   size_t at;
   int64_t count, arrivals;
+  bool barriers;
 } ax_image_objects;
 
 typedef struct ax_image_table { /* of units that are borrowed */
@@ -109,7 +110,7 @@ typedef struct ax_image {
   ax_image_objects *objects;
   ax_image_table *tables;
   size_t *scopes; /* where all shared scopes are */
-  uint32_t table_count, table_capacity, object_count, object_capacity, scope_count, scope_capacity, memory_count, object_total;
+  uint32_t table_count, table_capacity, object_count, object_capacity, scope_count, scope_capacity, memory_count, barrier_total;
   uint32_t members;
   size_t device_at, states_at, bytes;
   ax_arena arena;
@@ -160,7 +161,7 @@ static inline bool ax_slot_is_dense(const ax_image_slot *slot) {
 typedef struct ax_run_object { /* a semaphore, a barrier */
   int64_t count, arrivals, arrived, phase;
   struct ax_run_core *waiting; /* linked by next */
-  uint32_t number;             /* of the device's */
+  uint32_t number;             /* of a barrier: among the device's; AX_NONE */
 } ax_run_object;
 
 typedef struct ax_run_scope { /* shared: how many cores have come, and gone, over all times */
@@ -186,7 +187,7 @@ typedef struct ax_run_core {
   int64_t amount;
   bool through, made_way;   /* made_way: for others, before what it stands at */
   bool lent;                /* what the next operation, a copy, would take is there already */
-  int64_t *views, *counters, *waited;
+  int64_t *views, *counters, *waited; /* waited: by barrier, how often */
   uint32_t *occurrences; /* by scope */
   void **roots;
   char *values, *segments;

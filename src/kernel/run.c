@@ -49,7 +49,7 @@ ax_status ax_image_enter(const void *kernel, void *state, void *const *memory, i
   if (image->memory_count > 0) memcpy(device->memory, memory, image->memory_count * sizeof memory[0]);
   for (uint32_t i = 0, numbered = 0; i < image->object_count; i++) {
     ax_run_object *objects = (void *)((char *)state + image->objects[i].at);
-    for (int64_t k = 0; k < image->objects[i].count; k++) objects[k] = (ax_run_object){.arrivals = image->objects[i].arrivals, .number = numbered++};
+    for (int64_t k = 0; k < image->objects[i].count; k++) objects[k] = (ax_run_object){.arrivals = image->objects[i].arrivals, .number = image->objects[i].barriers ? numbered++ : AX_NONE};
   }
   for (uint32_t i = 0; i < image->table_count; i++) { /* nothing is borrowed yet: units are where they would be */
     const ax_image_table *table = &image->tables[i];

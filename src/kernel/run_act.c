@@ -160,7 +160,7 @@ static void begin_objects(const ax_walk *w, const ax_image_scope *scope, bool mi
     ax_run_object *objects = w->core->roots[scope->first_root + k];
     for (int64_t i = 0; i < ax_type_elems(type); i++) {
       if (mine) objects[i].count = objects[i].arrived = objects[i].phase = 0;
-      w->core->waited[objects[i].number] = 0;
+      if (type->form == AX_BARRIER) w->core->waited[objects[i].number] = 0;
     }
   }
 }

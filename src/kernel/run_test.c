@@ -313,7 +313,36 @@ static void a_thousand_runs(void **state) {
   }
 }
 
+/* --- Many cores: memory grows as their number --- */
+
+enum { many = 1 << 17 }; /* 8 bytes for each two cores would be 128 GiB */
+
+static AX_BODY(tell_next) {
+  ax_value me = ax_axis_index("core"), next = ax_select_n(ax_eq(me, ax_integer(many - 1)), ax_add(me, ax_integer(1)), ax_full(AX_S32, 0, NULL, 0));
+  ax_ref_store(ax_ref_at(in[1], me), ax_add(ax_ref_load(ax_ref_at(in[0], me)), ax_real(1)));
+  ax_semaphore_signal(in[2], ax_integer(1), &(ax_target_core){.axes = "core", .coordinates = &next});
+  ax_semaphore_wait(in[2], ax_integer(1));
+}
+static AX_BODY(many_cores) {
+  const ax_core_mesh mesh = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = many}}}};
+  const ax_scratch scratch = {.type = ax_semaphore_type(0, NULL)};
+  const ax_kernel_options options = {.scratch_count = 1, .scratch = &scratch};
+  ax_mpmd_map(1, &mesh, &AX_FN(tell_next, 3, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, many)), out);
+}
+
+static void cores_cost_as_many(void **state) {
+  (void)state;
+  static float data[many];
+  for (int i = 0; i < many; i++) data[i] = (float)i;
+  const ax_host_array x = ax_host_view(AX_F32, AX_DIMS(many), data);
+  ax_host_array y;
+  TEST_OK(ax_apply(NULL, AX_FN(many_cores, 1, 1), &x, &y));
+  for (int i = 0; i < many; i++)
+    if (((const float *)y.data)[i] != (float)i + 1) fail_msg("[%d] is %g", i, (double)((const float *)y.data)[i]);
+  ax_host_array_release(&y);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(samples_agree), cmocka_unit_test(failures_are_told), cmocka_unit_test(a_thousand_runs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(samples_agree), cmocka_unit_test(failures_are_told), cmocka_unit_test(a_thousand_runs), cmocka_unit_test(cores_cost_as_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
