@@ -48,7 +48,8 @@
 
    Where waits or counts are not in order, R tells of R's order only: what is found is so, but nothing is proved. explore.c has the rest.
 
-   Cost. Which pairs to look at: conflict.c, as many as touches. M(i <= p) is computed going on from M(i <= p'), p' < p, so that all holds of
+   Cost. Which pairs to look at: conflict.c, as many as touches. Where who starts whom and who waits for whom by name says that an act is
+   needed (joins.c), nobody is held. M(i <= p) is computed going on from M(i <= p'), p' < p, so that all holds of
    an agent cost as much as one run. There are many copies, but each begins late: a copy is held going on from where its starter stands
    before it starts it, and afterwards that is undone; it costs what the others do while the copy does nothing. Of agents that a symmetry
    makes alike, one is held. */
@@ -58,6 +59,7 @@
 #include <string.h>
 
 #include "check/conflict.h"
+#include "check/joins.h"
 #include "check/symmetry.h"
 
 enum { most_races_told = 12, most_told = 64 };
@@ -78,6 +80,7 @@ typedef struct leaving { /* a step by which an agent leaves a scope that it shar
 typedef struct prover {
   ax_game *g;
   ax_proof *out;
+  ax_joins joins;
   ax_pair_list pairs;
   ax_symmetry symmetry;
   check *checks;
@@ -107,6 +110,7 @@ static ax_status list_pairs(prover *p) {
   for (uint32_t k = 0; k < p->pairs.count; k++) {
     const ax_pair *pair = &p->pairs.items[k];
     uint32_t agent = step_of(p, pair->earlier)->agent, other = step_of(p, pair->later)->agent;
+    if (ax_joins_need(&p->joins, agent, p->g->position[pair->earlier], other, p->g->position[pair->later])) continue;
     AX_TRY(add_check(p, agent,
                      (check){.position = p->g->position[pair->earlier],
                              .kind = CHECK_PAIR,
@@ -142,6 +146,14 @@ static bool cores_through(const prover *p) {
   return true;
 }
 
+/* Whether the core that a copy stems from needs the act before it is through. */
+static bool is_joined(const prover *p, uint32_t copy, uint32_t position) {
+  const ax_game *g = p->g;
+  uint32_t core = copy;
+  while (g->starter[core] != AX_NONE) core = g->starter[core];
+  return g->done[core] > 0 && ax_joins_need(&p->joins, copy, position, core, g->done[core] - 1);
+}
+
 /* The last that each copy does to others; nothing where cores are not through at the end. */
 static ax_status list_copies(prover *p) {
   const ax_game *g = p->g;
@@ -150,6 +162,7 @@ static ax_status list_copies(prover *p) {
     if (objects_of(p)->agents[a].initial) continue;
     for (uint32_t k = g->done[a]; k-- > 0;) {
       if (!has_effect(&step_of(p, ax_game_token(g, a, k)->step)->act)) continue;
+      if (is_joined(p, a, k)) break;
       AX_TRY(add_check(p, a, (check){.position = k, .kind = CHECK_COPY, .source = a}));
       break;
     }
@@ -556,6 +569,7 @@ static ax_status prove(prover *p, const ax_proof_options *options) {
   p->out->complete = p->g->complete;
   AX_TRY(report_end(p));
   AX_TRY(ax_symmetry_find(p->g, options->symmetry, &p->symmetry, &p->out->symmetric));
+  AX_TRY(ax_joins_init(&p->joins, p->g));
   AX_TRY(ax_conflicts_find(p->g, options->all_races, &p->pairs));
   p->out->pairs = p->pairs.count;
   AX_TRY(list_pairs(p));
@@ -580,6 +594,7 @@ ax_status ax_prove(const ax_act_record *record, const ax_proof_options *options,
   ax_game_destroy(p.g);
   ax_symmetry_deinit(&p.symmetry);
   ax_free(p.pairs.items);
+  ax_joins_deinit(&p.joins);
   ax_free(p.checks);
   ax_free(p.first);
   ax_free(p.wanted);

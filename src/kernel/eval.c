@@ -51,13 +51,21 @@ static ax_status go_on(ax_state *state, uint32_t agent, bool *moved) {
   }
 }
 
+/* The next agent that may have something to do: copies before `low` are through. */
+static uint32_t after(const ax_state *state, uint32_t agent, uint32_t low) {
+  const uint32_t copies = ax_machine_agents(state->machine);
+  return agent + 1 >= copies && agent + 1 < low ? low : agent + 1;
+}
+
 ax_status ax_state_run(ax_state *state) {
   bool moved = true, done = false;
+  uint32_t low = ax_machine_agents(state->machine); /* copies end about as they begin, and there are many */
   while (moved && !done) {
     moved = false;
-    for (uint32_t agent = 0; agent < ax_state_agents(state); agent++) AX_TRY(go_on(state, agent, &moved));
+    for (uint32_t agent = 0; agent < ax_state_agents(state); agent = after(state, agent, low)) AX_TRY(go_on(state, agent, &moved));
+    for (const ax_actor *copy; (copy = ax_state_actor(state, low)) != NULL && copy->through;) low++;
     done = true;
-    for (uint32_t agent = 0; agent < ax_state_agents(state) && done; agent++) {
+    for (uint32_t agent = 0; agent < ax_state_agents(state) && done; agent = after(state, agent, low)) {
       const ax_actor *actor = ax_state_actor(state, agent);
       done = actor == NULL || actor->through;
     }
