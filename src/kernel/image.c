@@ -401,7 +401,7 @@ static double body_time(const ax_image_body *body) {
     double bytes = 0;
     for (uint32_t k = 0; k < step->out_count; k++) bytes += (double)body->slots[step->out[k]].bytes;
     for (uint32_t k = 0; k < step->in_count; k++) bytes += body->slots[step->in[k]].source == AX_SLOT_VIEW ? (double)body->slots[step->in[k]].bytes : 0;
-    if (i > 0 && body->ops[i - 1].lends > 0) bytes = 0;
+    if (op->lent) bytes = 0;
     time += rounds * (op->kind == AX_IMAGE_SEGMENT ? ax_straight_time(op->segment->straight) : 20 + 0.1 * bytes);
     if (op->kind == AX_IMAGE_ADVANCE && step->length > 0) rounds /= (double)step->length;
   }

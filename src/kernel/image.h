@@ -54,7 +54,8 @@ typedef struct ax_image_op {
   uint32_t scope;            /* OPEN, CLOSE: which */
   uint32_t scalar;           /* SCALAR: number of the operation */
   bool crosses;              /* MOVE: what is read is written before, in order */
-  uint32_t lends;            /* SEGMENT: 1 + the result that the next operation, a copy, lends its destination to (image_lend.c); else 0 */
+  uint32_t lends, copy;      /* SEGMENT: 1 + the result that operation `copy` lends its destination to (image_lend.c); else 0 */
+  bool lent;                 /* COPY: it does */
   const ax_code_step *step;
   struct ax_segment *segment;
 } ax_image_op;
@@ -186,7 +187,7 @@ typedef struct ax_run_core {
   ax_run_object *awaited;   /* while it waits: what, and how much of it */
   int64_t amount;
   bool through, made_way;   /* made_way: for others, before what it stands at */
-  bool lent;                /* what the next operation, a copy, would take is there already */
+  bool lent;                /* what the copy that comes next would take is there already */
   int64_t *views, *counters, *waited; /* waited: by barrier, how often */
   uint32_t *occurrences; /* by scope */
   void **roots;

@@ -4,10 +4,11 @@
      segment: v[slot] = f(x) ; copy v[slot] -> y[block]       ->       segment: y[block] = f(x) ; copy: nothing to do
 
    Nothing stands between the two but what touches no memory, so the store comes when the copy does. Who reads or writes y[block] before that is told of in
-   time, or it is a race: the core hears of nobody between its store and its copy, as it neither waits there nor looks at a semaphore.
+   time, or it is a race: the core hears of nobody between its store and its copy, as it neither waits there nor looks at a semaphore. A scope of its own may be
+   opened in between, as for the semaphore of ax_copy.
 
    The scratch then has something else in it than it would. So it is done for a ref only when nobody can tell:
-     all that reads it anywhere are copies as above, each of all that its segment has stored by the same view, and by no other core's memory;
+     all that reads it anywhere are copies as above, each of all that the segment before it has stored by the same view;
      nothing is copied to it.
    Masked and partial stores, sums and what a loop leaves in it for later are thus copied as ever. Where the segment reads or writes that memory otherwise is
    seen by addresses, when it is run (run_step.c). */
@@ -54,12 +55,15 @@ static bool same_step(const ax_image_body *body, const ax_code_step *a, const ax
 
 static const ax_code_step *earlier(const ax_code_step *a, const ax_code_step *b) { return a < b ? a : b; }
 
+/* Nobody is waited for. */
+static bool opens_alone(const ax_code_step *step) { return step->kind == AX_STEP_OPEN && ((const ax_run_scoped_params *)step->eqn->params)->along.count == 0; }
+
 /* From `first` to the copy all is done in line, and nothing makes again what views are made of. */
 static bool stays(const body_facts *facts, const ax_code *code, const ax_code_step *first, const ax_code_step *copy, uint32_t slot) {
   if (copy - first > most_between) return false;
   for (const ax_code_step *step = first; step < copy; step++) {
     if (step > first && facts->is_target[step - code->steps]) return false;
-    if (step->kind != AX_STEP_EVAL && step->kind != AX_STEP_VIEW && step->kind != AX_STEP_ACT) return false;
+    if (step->kind != AX_STEP_EVAL && step->kind != AX_STEP_VIEW && step->kind != AX_STEP_ACT && !opens_alone(step)) return false;
     for (uint32_t k = 0; step > first && k < step->out_count; k++)
       if (step->out[k] == slot) return false;
   }
@@ -124,8 +128,10 @@ static void find_copies(finder *f, uint32_t b) {
   ax_image_body *body = &f->image->bodies[b];
   for (uint32_t i = 0; i + 1 < body->op_count; i++) {
     ax_image_op *op = &body->ops[i];
-    const ax_code_step *copy = body->ops[i + 1].step;
-    if (op->kind != AX_IMAGE_SEGMENT || body->ops[i + 1].kind != AX_IMAGE_COPY || !may_lend(f, b, op->segment, copy)) continue;
+    if (op->kind != AX_IMAGE_SEGMENT) continue;
+    op->copy = body->ops[i + 1].kind == AX_IMAGE_OPEN && opens_alone(body->ops[i + 1].step) ? i + 2 : i + 1; /* an END is behind each */
+    const ax_code_step *copy = body->ops[op->copy].step;
+    if (body->ops[op->copy].kind != AX_IMAGE_COPY || !may_lend(f, b, op->segment, copy)) continue;
     op->lends = result_taken(f, b, op->segment, copy) + 1; /* AX_NONE: 0 */
     f->facts[b].lent[copy - body->code->steps] = op->lends > 0;
   }
@@ -148,8 +154,12 @@ static void look_at_reads(finder *f, uint32_t b) {
 
 static void settle(finder *f, uint32_t b) {
   ax_image_body *body = &f->image->bodies[b];
-  for (uint32_t i = 0; i + 1 < body->op_count; i++)
-    if (body->ops[i].lends > 0 && *banned(f, b, body->slots[body->ops[i + 1].step->in[0]].root)) body->ops[i].lends = 0;
+  for (uint32_t i = 0; i < body->op_count; i++) {
+    ax_image_op *op = &body->ops[i];
+    if (op->lends == 0) continue;
+    if (*banned(f, b, body->slots[body->ops[op->copy].step->in[0]].root)) op->lends = 0;
+    else body->ops[op->copy].lent = true;
+  }
 }
 
 /* --- All --- */

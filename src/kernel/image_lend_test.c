@@ -80,6 +80,15 @@ static AX_BODY(made_again) {
   out[0] = ax_sub(ax_integer(1), in[1]);
 }
 
+/* By a copy that has a semaphore of its own. */
+static AX_BODY(scoped) {
+  const ax_value *ref = context;
+  ax_value slot = ax_ref_at(ref[2], ax_integer(0));
+  ax_ref_store(slot, twice(ax_ref_load(row_of(ref[0], in[0]))));
+  ax_copy(slot, row_of(ref[1], in[0]));
+  out[0] = in[1];
+}
+
 /* .. the other slot, which has been stored before */
 static AX_BODY(other_slot) {
   const ax_value *ref = context;
@@ -272,6 +281,7 @@ static void who_lends(void **state) {
   (void)state;
   static const lender all[] = {{"plain", plain, 1},
                                {"made_again", made_again, 1},
+                               {"scoped", scoped, 1},
                                {"other_slot", other_slot, 0},
                                {"round_before", round_before, 0},
                                {"read_later", read_later, 0},
@@ -430,7 +440,8 @@ static void random_step(plan *p, const ax_value *ref, const ax_value *in, ax_val
   if (may[6] && draw(p, 3) == 0) slot = ax_ref_at(ref[4 + s], ax_integer((int64_t)draw(p, slots)));
   else if (draw(p, 2) == 0) slot = ax_ref_at(ref[4 + s], index);
   ax_value now = ax_eq(in[1], ax_integer((int64_t)draw(p, 2)));
-  copy(copied, slot, row, draw(p, 2) == 0 ? &now : NULL);
+  if (draw(p, 3) == 0) ax_copy(slot, row);
+  else copy(copied, slot, row, draw(p, 2) == 0 ? &now : NULL);
   if (may[7] && draw(p, 3) == 0) copy(copied, slot, row_of(ref[1], in[0]), NULL);
 }
 

@@ -146,7 +146,7 @@ static bool meets(const char *a, size_t a_bytes, const char *b, size_t b_bytes) 
    that memory otherwise. */
 static void *destination(const ax_walk *w, void *const *in, void *const *out, uint32_t lends) {
   const ax_segment *segment = w->op->segment;
-  const ax_code_step *copy = w->op[1].step;
+  const ax_code_step *copy = w->body->ops[w->op->copy].step;
   const ax_copy_params *params = copy->eqn->params;
   const ax_image_slot *slots = w->body->slots;
   uint32_t predicate = 2u + params->received + params->sent + params->barrier;
