@@ -10,7 +10,7 @@
 
    A copy goes on by itself from when it is started. It reads the source, then `sent`, here, gets the bytes; it writes the destination, then `received`, where
    that is, gets them, and `barrier` an arrival. Without a true predicate there is no copy, and nothing is signalled.
-   Parameters of copy_start: axes, logical, of whose memory destination, received and barrier are, as semaphore_signal's; received, sent, barrier, predicate:
+   Parameters of copy_start: axes, logical, of whose memory destination and received are (barrier is the own), as semaphore_signal's; received, sent, barrier, predicate:
    which of the operands there are; grouped. Of copy_wait_groups: pending; read_only: until their sources have been read.
    Errors: refs of other shapes or dtypes; what is no such semaphore, or several; a copy with a barrier that does not go from HBM or ANY to VMEM or
    SMEM, a grouped one that does not go the other way round, or both; registers; a grouped one to another core; pending below 0.

@@ -40,6 +40,7 @@ static const struct {
     {STEP("a:f32[4] = neg x"), "operand 0 is ref<f32[4] vmem>, memory, and no value: ref_load gives what is in it"},
     {STEP("a:s32[] = neg s"), "operand 0 is semaphore[2], no value: kernels signal it and wait for it"},
     {STEP("a:f32[4] = ref_load[masked=false] s"), "operand 0 is semaphore[2], where a ref is needed"},
+    {STEP(" = cond[branches=({ lambda . let in () })] d"), "the index is dma_semaphore[], not s32[]"},
     {STEP("a:f32[4] = ref_load[masked=false] x = ref_store[masked=false] a a"), "operand 0 is f32[4], where a ref is needed"},
     /* reading and writing */
     {STEP("a:f32[] = ref_load[masked=false] x"), "ref_load gives f32[4] here"},

@@ -56,7 +56,7 @@ static ax_status infer(const ax_infer_args *args) {
   if (params->branches.count == 0 || args->in_count == 0)
     return ax_error(AX_INVALID_ARGUMENT, "needs an index and at least one branch");
   const ax_type *index = &args->in[0];
-  if (index->dtype != AX_S32 || index->rank != 0)
+  if (index->form != AX_ARRAY || index->dtype != AX_S32 || index->rank != 0)
     return ax_error(AX_INVALID_ARGUMENT, "the index is %s, not s32[]", ax_type_string(index, args->axes));
   if (index->spread.unreduced != 0)
     return ax_error(AX_INVALID_ARGUMENT, "the index %s is unreduced over %s; %s", ax_type_string(index, args->axes),
