@@ -33,6 +33,16 @@ static AX_BODY(edges) {
                  AX_FN(square_block, 2, 0), 1, in, out);
 }
 
+/* A dimension of 1 that the ref has, before one that it lacks: blocks of 1x3 of 2x5x3. */
+static void at_ijk(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = in[0], out[1] = in[1], out[2] = in[2]; }
+
+static AX_BODY(thin) {
+  const ax_block_spec spec = {.rank = 3, .block = AX_INTS(1, 3, 0), .index_map = at_ijk};
+  ax_kernel_call(&(ax_kernel){.grid_rank = 3, .grid = AX_INTS(2, 2, 3), .in_specs = &spec, .out_specs = &spec, .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 2, 5, 3)),
+                              .options = *(const ax_kernel_options *)context},
+                 AX_FN(square_block, 2, 0), 1, in, out);
+}
+
 /* A product with a grid over rows, columns and what is contracted, an accumulator, and `captured` added at the end. */
 static void at_ik(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = in[0], out[1] = in[2]; }
 static void at_kj(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = in[2], out[1] = in[1]; }
@@ -132,11 +142,12 @@ typedef struct subject {
 } subject;
 
 static const subject *subjects(uint32_t *count) {
-  static subject all[4];
+  static subject all[5];
   all[0] = (subject){"edges", edges, 1, {AX_TYPE(AX_F32, 5, 7)}};
   all[1] = (subject){"product", product, 3, {AX_TYPE(AX_F32, 4, 6), AX_TYPE(AX_F32, 6, 4), AX_TYPE(AX_F32, 2)}};
   all[2] = (subject){"loops", looped, 1, {AX_TYPE(AX_F32, 3, 4)}};
   all[3] = (subject){"copies", copied, 1, {AX_TYPE(AX_F32, 4, 2)}};
+  all[4] = (subject){"thin blocks", thin, 1, {AX_TYPE(AX_F32, 2, 5, 3)}};
   *count = AX_COUNT(all);
   return all;
 }

@@ -166,12 +166,11 @@ static ax_status check_index_map(const ax_kernel_params *params, const ax_progra
   return status;
 }
 
-/* The ref has the dimensions of the block but some of size 1. */
+/* The ref has the dimensions of the block but some of size 1: each is the first that it may be. */
 static bool is_squeezed(const ax_type *ref, const ax_type *block) {
   uint32_t d = 0;
   for (uint32_t b = 0; b < block->rank; b++) {
-    uint32_t ones = block->rank - b - (ref->rank - d); /* that may still go */
-    if (d < ref->rank && ref->dims[d] == block->dims[b] && (block->dims[b] != 1 || ones == 0 || ref->rank - d == block->rank - b)) d++;
+    if (d < ref->rank && ref->dims[d] == block->dims[b]) d++;
     else if (block->dims[b] != 1) return false;
   }
   return d == ref->rank;
