@@ -45,7 +45,7 @@ static void on_lines(void **state) {
   for (int64_t stages = 1; stages <= 4; stages++)
     for (int64_t delay = 0; delay < stages; delay++) {
       tally sum = {0};
-      char what[80];
+      char what[112];
       for (int64_t n = 1; n <= 16; n++) prove(&(test_pipeline){.rank = 1, .grid = {n}, .stages = stages, .delay = delay}, &sum);
       snprintf(what, sizeof what, "1 to 16 steps, %lld stages, delay %lld", (long long)stages, (long long)delay);
       show(what, &sum);
@@ -58,7 +58,7 @@ static void on_planes(void **state) {
   for (int64_t stages = 1; stages <= 4; stages++)
     for (int64_t delay = 0; delay < stages; delay++) {
       tally sum = {0};
-      char what[80];
+      char what[112];
       for (size_t g = 0; g < AX_COUNT(planes); g++) prove(&(test_pipeline){.rank = 2, .grid = {planes[g][0], planes[g][1]}, .stages = stages, .delay = delay}, &sum);
       snprintf(what, sizeof what, "6 grids of two dimensions, %lld stages, delay %lld", (long long)stages, (long long)delay);
       show(what, &sum);
@@ -71,8 +71,8 @@ static void warps(void **state) {
   for (int64_t wgs = 1; wgs <= 3; wgs++)
     for (int64_t stages = 1; stages <= 4; stages++) {
       tally sum = {0};
-      char what[80];
-      for (int64_t n = 1; n <= 16; n += n < 6 ? 1 : 5)
+      char what[112];
+      for (int64_t n = 1; n <= 16; n++)
         for (int64_t delay = 0; delay < stages; delay++)
           prove(&(test_pipeline){.rank = 1, .grid = {n}, .stages = stages, .delay = delay, .wgs = wgs, .memory = (n + delay) % (wgs + 1), .manual = delay == 0 && n % 2 == 0,
                                  .carries = n % 3 == 0}, &sum);
@@ -87,7 +87,7 @@ static void longer(void **state) {
   for (int64_t wgs = 0; wgs <= 3; wgs += 3)
     for (int64_t n = 64; n <= 1024; n *= 4) {
       tally sum = {0};
-      char what[80];
+      char what[112];
       prove(&(test_pipeline){.rank = 1, .grid = {n}, .stages = 4, .delay = 1, .wgs = wgs, .memory = -1}, &sum);
       snprintf(what, sizeof what, "%lld steps, 4 stages, %lld compute warpgroups", (long long)n, (long long)wgs);
       show(what, &sum);

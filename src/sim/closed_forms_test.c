@@ -145,7 +145,7 @@ static void test_all_to_all(void **state) {
     assert_within(seconds(ALL_TO_ALL, mesh_of(n), "x", 1000 * n, bus, AX_ALGORITHM_PAIRWISE), others * (alpha + part / beta), 1e-9, "all-to-all, pairwise", n);
   }
   for (int64_t k = 4; k <= 20; k += 4) {
-    char mesh[64];
+    char mesh[96];
     const double bytes = 40000 * (double)(k * k * k);
     snprintf(mesh, sizeof mesh, "x=%lld,y=%lld,z=%lld", (long long)k, (long long)k, (long long)k);
     assert_within(seconds(ALL_TO_ALL, mesh, "x,y,z", 10000 * k * k * k, cube, AX_ALGORITHM_DIRECT), (double)k * bytes / 8 / beta, 0.05, "all-to-all, cube", k);

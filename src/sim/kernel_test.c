@@ -121,7 +121,7 @@ static void test_ring(void **state) {
   static const char slow_links[] = "machine m device flops f32 1e15 memory 1e15 torus dimensions 1 latency 1e-9 bandwidth 1e6";
   static const char both[] = "machine m device flops f32 1e6 memory 1e15 torus dimensions 1 latency 1e-9 bandwidth 4e4";
   for (int64_t n = 3; n <= 7; n++) {
-    char mesh[16];
+    char mesh[32];
     ax_simulation s;
     const double flops = 2.0 * rows * width * columns * (double)n, bytes = 4.0 * rows * width;
     snprintf(mesh, sizeof mesh, "x=%lld", (long long)n);
