@@ -7,11 +7,12 @@
 
      static AX_BODY(add_kernel) { ax_ref_store(in[2], ax_add(ax_ref_load(in[0]), ax_ref_load(in[1]))); }
      ..
-     ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(8), .blocks = .., .outs = ..}, AX_FN(add_kernel, 3, 0), in, out);
+     ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(8), .in_specs = .., .out_specs = .., .out_count = 1, .outs = ..}, AX_FN(add_kernel, 3, 0), 2, in, out);
 
    Threads and time. Each core, each warpgroup and each copy under way goes on by itself: nothing orders what two of them do but semaphores,
    barriers, and that a copy begins when it is started. What is not ordered and touches the same bytes, one of them writing, is a race, and
-   gives anything; ax_check (axle/check.h) proves that there is none, or shows one.
+   gives anything; ax_check (axle/check.h) proves that there is none, or shows one. So do bytes of a result that no body writes, and memory that is read before
+   it is written: what was there before is what they hold, another thing in each run. A run does not look whether semaphores are 0 at the end; ax_check does.
 
    Errors of all functions here are the trace's, as of other operations. */
 #ifndef AXLE_KERNEL_H

@@ -310,7 +310,8 @@ static ax_status go_through(const ax_program *program, struct checked *c) {
   if (status == AX_OK) {
     status = ax_evaluate_on(&hooks, program, in, out);
     bool found = !c->failed && status != AX_OK && status != AX_OUT_OF_MEMORY &&
-                 (status == AX_DEADLOCK || c->report.verdict == AX_WRONG || (c->options->replay != NULL && c->report.kernel_count > 0));
+                 (status == AX_DEADLOCK || c->report.verdict == AX_WRONG ||
+                  (status == AX_INVALID_ARGUMENT && c->report.kernel_count > 0)); /* as where a kernel that was proved is come to again */
     if (found) {
       status = keep(c, ax_message(), &c->report.stopped);
       c->report.verdict = AX_WRONG;

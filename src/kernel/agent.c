@@ -9,156 +9,37 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ir/number.h"
-#include "kernel/state.h"
+#include "kernel/agent.h"
 #include "prim/prims.h"
-
-/* What an agent is about to do, with what peek and step both need of it. */
-typedef struct about {
-  ax_state *state;
-  uint32_t agent;
-  ax_actor *actor;
-  const ax_code_step *step; /* of a core */
-  ax_act act;
-  ax_act_fault *fault;
-} about;
 
 /* --- Operands --- */
 
-static ax_cell *cell(const about *a, uint32_t operand) { return a->actor->frame.slot[a->step->in[operand]]; }
-static const ax_view *view(const about *a, uint32_t operand) { return &cell(a, operand)->view; }
-
-static int64_t integer(const about *a, uint32_t operand) {
-  const ax_tensor *tensor = cell(a, operand)->tensor;
-  return ax_number_load(tensor->dtype, tensor->data, 0).i;
-}
-
-static const ax_place *place_of(const about *a, const ax_view *view) { return &a->state->places[view->region]; }
-
-static bool usable(about *a, const ax_view *view, const char *whose) {
-  if (view->region < a->state->place_count && place_of(a, view)->alive) return true;
-  char text[160];
-  (void)ax_state_fault(a->state, a->fault, AX_FINDING_AFTER_SCOPE, view->region, "%s uses %s%s after its scope",
-                       a->step != NULL ? ax_step_text(a->step, text, sizeof text) : "a copy", whose, ax_type_string(&view->type, NULL));
-  return false;
-}
-
-static ax_status touch(about *a, const ax_view *view, const unsigned char *mask, bool write) {
-  ax_view whole = *view;
-  whole.region = view->region;
-  uint32_t before = a->state->pool.touch_count;
-  AX_TRY(ax_view_touch(&a->state->pool, &whole, mask, write));
-  a->act.touch_count += a->state->pool.touch_count - before;
-  return AX_OK;
-}
-
-static ax_status check_set(about *a, const ax_view *view, const unsigned char *mask) {
-  ax_bytes where;
-  char text[160];
-  if (!a->state->machine->strict || !ax_view_unset(view, place_of(a, view)->memory, mask, &where)) return AX_OK;
-  AX_TRY(ax_state_fault(a->state, a->fault, AX_FINDING_UNSET_READ, view->region, "%s reads what nobody has written", ax_step_text(a->step, text, sizeof text)));
-  a->fault->bytes = where;
-  return AX_OK;
-}
-
 /* The same place of the core that the last operands mean. A core that there is not is a fault. */
-static ax_status away(about *a, const ax_core_params *to, uint32_t *place) {
+static ax_status away(ax_about *a, const ax_core_params *to, uint32_t *place) {
   int64_t coordinates[AX_MAX_AXES];
   uint32_t count = ax_core_operands(to);
   char text[160];
-  for (uint32_t i = 0; i < count; i++) coordinates[i] = integer(a, a->step->in_count - count + i);
+  for (uint32_t i = 0; i < count; i++) coordinates[i] = ax_about_integer(a, a->step->in_count - count + i);
   ax_status status = ax_state_away(a->state, a->actor->core, to, coordinates, *place, place);
   if (status != AX_INVALID_ARGUMENT) return status;
   return ax_state_fault(a->state, a->fault, AX_FINDING_OUT_OF_BOUNDS, AX_NONE, "%s: %s", ax_step_text(a->step, text, sizeof text), ax_message());
 }
 
 /* The object that a view of rank 0 is of; elsewhere: of another core, as `to` says with the last operands. */
-static ax_status object_of(about *a, const ax_view *at, const ax_core_params *to, uint32_t *out) {
+static ax_status object_of(ax_about *a, const ax_view *at, const ax_core_params *to, uint32_t *out) {
   uint32_t place = at->region;
   if (to != NULL) AX_TRY(away(a, to, &place));
   if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
   ax_view there = *at;
   there.region = place;
-  if (usable(a, &there, "")) *out = a->state->places[place].first_object + (uint32_t)at->offset;
-  return AX_OK;
-}
-
-/* --- Cores: memory --- */
-
-/* A mask operand's bytes, or NULL. */
-static const unsigned char *mask_of(const about *a, bool masked, uint32_t operand) { return masked ? cell(a, operand)->tensor->data : NULL; }
-
-static bool is_masked(const about *a) {
-  return a->step->eqn->prim != &ax_prim_ref_add && ((const ax_ref_masked_params *)a->step->eqn->params)->masked;
-}
-
-static ax_status about_memory(about *a) {
-  const ax_prim *prim = a->step->eqn->prim;
-  bool reads = prim != &ax_prim_ref_store, writes = prim != &ax_prim_ref_load;
-  const unsigned char *mask = mask_of(a, is_masked(a), prim == &ax_prim_ref_load ? 1 : 2);
-  if (!usable(a, view(a, 0), "")) return AX_OK;
-  if (reads) AX_TRY(check_set(a, view(a, 0), mask));
-  if (reads && !writes) return touch(a, view(a, 0), mask, false);
-  return touch(a, view(a, 0), mask, true);
-}
-
-/* What is read, as a new cell; `other` (an operand, or none) where the mask is false. */
-static ax_status read_cell(about *a, const unsigned char *mask, const ax_tensor *other, ax_cell **out) {
-  ax_type type = ax_array_type(view(a, 0)->type.dtype, view(a, 0)->type.rank, view(a, 0)->type.dims);
-  AX_TRY(ax_cell_tensor(&type, out));
-  if (other != NULL) ax_tensor_assign((*out)->tensor, other);
-  ax_view_read(view(a, 0), place_of(a, view(a, 0))->memory, mask, (*out)->tensor->data, NULL);
-  return AX_OK;
-}
-
-static ax_status write_tensor(about *a, const unsigned char *mask, const ax_tensor *value) {
-  ax_place *place = &a->state->places[view(a, 0)->region];
-  AX_TRY(ax_bank_own(&place->memory));
-  ax_view_write(view(a, 0), place->memory, mask, value->data, NULL);
-  return AX_OK;
-}
-
-static ax_status add_to(about *a, ax_cell *was) {
-  static const ax_mesh nowhere;
-  ax_cell *sum;
-  ax_type type = ax_array_type(was->tensor->dtype, was->tensor->rank, was->tensor->dims);
-  AX_TRY(ax_cell_tensor(&type, &sum));
-  ax_eqn eqn = *a->step->eqn;
-  eqn.prim = &ax_prim_add;
-  eqn.params = NULL;
-  ax_tensor *in[] = {was->tensor, cell(a, 1)->tensor};
-  const int64_t device = 0;
-  const ax_eval_args args = {.eqn = &eqn, .axes = &nowhere, .lanes = 1, .device = &device, .in = in, .out = &sum->tensor};
-  ax_status status = ax_prim_add.eval(&args);
-  if (status == AX_OK) status = write_tensor(a, NULL, sum->tensor);
-  ax_cell_release(sum);
-  return status;
-}
-
-static ax_status do_memory(about *a) {
-  const ax_prim *prim = a->step->eqn->prim;
-  bool masked = is_masked(a);
-  const unsigned char *mask = mask_of(a, masked, prim == &ax_prim_ref_load ? 1 : 2);
-  ax_cell *was = NULL;
-  if (prim == &ax_prim_ref_store) return write_tensor(a, mask, cell(a, 1)->tensor);
-  AX_TRY(read_cell(a, mask, masked ? cell(a, prim == &ax_prim_ref_load ? 2 : 3)->tensor : NULL, &was));
-  ax_status status = AX_OK;
-  if (prim == &ax_prim_ref_swap) status = write_tensor(a, mask, cell(a, 1)->tensor);
-  if (prim == &ax_prim_ref_add) status = add_to(a, was);
-  if (status != AX_OK || a->step->out_count == 0) {
-    ax_cell_release(was);
-    return status;
-  }
-  ax_cell **out = &a->actor->frame.slot[a->step->out[0]];
-  ax_cell_release(*out);
-  *out = was;
+  if (ax_about_usable(a, &there, "")) *out = a->state->places[place].first_object + (uint32_t)at->offset;
   return AX_OK;
 }
 
 /* --- Cores: semaphores and barriers --- */
 
 /* Another core's scope may not have begun, or be over: its semaphores are touched as its memory is. The own ones need no more than the order of the program. */
-static ax_status touch_object(about *a, const ax_core_params *to, uint32_t object) {
+static ax_status touch_object(ax_about *a, const ax_core_params *to, uint32_t object) {
   const ax_object *there = &a->state->objects[object];
   if ((to->axes.count == 0 && !to->logical) || there->region < a->state->machine->place_count) return AX_OK;
   const uint64_t at = object - a->state->places[there->region].first_object;
@@ -173,13 +54,13 @@ static int64_t *waited(ax_frame *frame, uint32_t object) {
   return NULL;
 }
 
-static ax_status about_object(about *a) {
+static ax_status about_object(ax_about *a) {
   const ax_prim *prim = a->step->eqn->prim;
   bool signal = prim == &ax_prim_semaphore_signal;
   char text[160];
-  AX_TRY(object_of(a, view(a, 0), signal ? a->step->eqn->params : NULL, &a->act.object));
+  AX_TRY(object_of(a, ax_about_view(a, 0), signal ? a->step->eqn->params : NULL, &a->act.object));
   if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
-  a->act.amount = signal || prim == &ax_prim_semaphore_wait ? integer(a, 1) : 1;
+  a->act.amount = signal || prim == &ax_prim_semaphore_wait ? ax_about_integer(a, 1) : 1;
   if (a->act.amount < 0) {
     const int64_t amount = a->act.amount;
     a->act.amount = 0;
@@ -203,7 +84,7 @@ static void arrive(ax_object *object) {
   object->phase++;
 }
 
-static ax_status do_object(about *a) {
+static ax_status do_object(ax_about *a) {
   ax_object *object = &a->state->objects[a->act.object];
   ax_frame *frame = &a->actor->frame;
   if (a->act.kind == AX_ACT_SIGNAL) object->count += a->act.amount;
@@ -247,7 +128,7 @@ static copy_operands operands_of(const ax_copy_params *params) {
 
 static int64_t view_bytes(const ax_view *view) { return ax_type_elems(&view->type) * (int64_t)ax_dtype_bytes(view->type.dtype); }
 
-static ax_status copy_agent(const about *a, uint32_t ordinal, uint32_t *out) {
+static ax_status copy_agent(const ax_about *a, uint32_t ordinal, uint32_t *out) {
   const ax_machine *machine = a->state->machine;
   const ax_name_key key = {.kind = AX_NAME_AGENT, .core = a->actor->core, .index = ordinal};
   AX_TRY(ax_names_number(machine->names, &key, out));
@@ -255,12 +136,12 @@ static ax_status copy_agent(const about *a, uint32_t ordinal, uint32_t *out) {
   return AX_OK;
 }
 
-static bool copy_happens(const about *a) {
+static bool copy_happens(const ax_about *a) {
   uint32_t predicate = operands_of(a->step->eqn->params).predicate;
-  return predicate == AX_NONE || integer(a, predicate) != 0;
+  return predicate == AX_NONE || ax_about_integer(a, predicate) != 0;
 }
 
-static ax_status about_copy(about *a) {
+static ax_status about_copy(ax_about *a) {
   if (!copy_happens(a)) return AX_OK;
   a->act.kind = AX_ACT_START;
   return copy_agent(a, a->actor->frame.copies, &a->act.object);
@@ -276,16 +157,16 @@ static ax_status add_to_group(ax_frame *frame, uint32_t agent, const ax_transfer
   return AX_OK;
 }
 
-static ax_status do_copy(about *a) {
+static ax_status do_copy(ax_about *a) {
   if (a->act.kind != AX_ACT_START) return AX_OK;
   const ax_copy_params *params = a->step->eqn->params;
   const copy_operands at = operands_of(params);
-  ax_transfer transfer = {.step = a->step, .from = *view(a, 0), .to = *view(a, 1), .by = a->actor->core, .received = AX_NONE, .sent = AX_NONE, .barrier = AX_NONE};
+  ax_transfer transfer = {.step = a->step, .from = *ax_about_view(a, 0), .to = *ax_about_view(a, 1), .by = a->actor->core, .received = AX_NONE, .sent = AX_NONE, .barrier = AX_NONE};
   AX_TRY(away(a, &params->to, &transfer.to.region));
   if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
-  if (at.received != AX_NONE) AX_TRY(object_of(a, view(a, at.received), &params->to, &transfer.received));
-  if (at.sent != AX_NONE) AX_TRY(object_of(a, view(a, at.sent), NULL, &transfer.sent));
-  if (at.barrier != AX_NONE) AX_TRY(object_of(a, view(a, at.barrier), NULL, &transfer.barrier));
+  if (at.received != AX_NONE) AX_TRY(object_of(a, ax_about_view(a, at.received), &params->to, &transfer.received));
+  if (at.sent != AX_NONE) AX_TRY(object_of(a, ax_about_view(a, at.sent), NULL, &transfer.sent));
+  if (at.barrier != AX_NONE) AX_TRY(object_of(a, ax_about_view(a, at.barrier), NULL, &transfer.barrier));
   if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
   uint32_t agent = a->act.object;
   ax_actor *actor;
@@ -296,7 +177,7 @@ static ax_status do_copy(about *a) {
 }
 
 /* The copies that a wait for groups is for, and that no wait has seen so far; the next of them, or NULL. */
-static const struct ax_grouped *next_to_join(const about *a) {
+static const struct ax_grouped *next_to_join(const ax_about *a) {
   const ax_frame *frame = &a->actor->frame;
   const ax_copy_groups_params *params = a->step->eqn->params;
   uint32_t next = params->read_only ? frame->joined_read : frame->joined;
@@ -309,7 +190,7 @@ static void join(ax_frame *frame, const ax_copy_groups_params *params) {
   if (params->read_only || frame->joined_read < frame->joined) frame->joined_read++;
 }
 
-static void about_groups(about *a) {
+static void about_groups(ax_about *a) {
   const struct ax_grouped *copy = next_to_join(a);
   if (copy == NULL) return;
   a->act.kind = AX_ACT_JOIN;
@@ -338,7 +219,7 @@ static int64_t arrivals_of(const ax_pairs *arrivals, uint32_t scratch) {
 }
 
 /* The place that element k of the scope has, this time. */
-static ax_status scope_place(const about *a, uint32_t opened, uint32_t k, uint32_t *out) {
+static ax_status scope_place(const ax_about *a, uint32_t opened, uint32_t k, uint32_t *out) {
   const ax_run_scoped_params *params = a->step->eqn->params;
   const ax_machine *machine = a->state->machine;
   int64_t users;
@@ -350,7 +231,7 @@ static ax_status scope_place(const about *a, uint32_t opened, uint32_t k, uint32
 }
 
 /* The scope of cores that share it ends with the last of them: each one's leaving is a touch that writes nothing (act.h). */
-static ax_status about_scope(about *a) {
+static ax_status about_scope(ax_about *a) {
   const ax_run_scoped_params *params = a->step->eqn->params;
   bool opens = a->step->kind == AX_STEP_OPEN, shared = params->along.count > 0;
   uint32_t opened = opens ? a->actor->frame.pc : a->step->target;
@@ -367,7 +248,7 @@ static ax_status about_scope(about *a) {
   return AX_OK;
 }
 
-static ax_status open_scope(about *a) {
+static ax_status open_scope(ax_about *a) {
   const ax_run_scoped_params *params = a->step->eqn->params;
   ax_state *state = a->state;
   for (uint32_t k = 0; k < params->scratch.count; k++) {
@@ -385,7 +266,7 @@ static ax_status open_scope(about *a) {
   return AX_OK;
 }
 
-static ax_status close_scope(about *a) {
+static ax_status close_scope(ax_about *a) {
   const ax_run_scoped_params *params = a->step->eqn->params;
   int64_t users;
   (void)ax_machine_leader(a->state->machine, a->actor->core, &params->along, &users);
@@ -412,7 +293,7 @@ static const char *short_name(const char *name) {
   return name;
 }
 
-static ax_status about_core(about *a) {
+static ax_status about_core(ax_about *a) {
   const ax_machine *machine = a->state->machine;
   const ax_core *core = &machine->cores[a->actor->core];
   if (!a->actor->frame.begun) {
@@ -439,14 +320,14 @@ static ax_status about_core(about *a) {
   if (prim == &ax_prim_copy_wait_groups) return AX_OK;
   if (prim == &ax_prim_copy_wait) {
     a->act.kind = AX_ACT_WAIT;
-    a->act.amount = view_bytes(view(a, 1));
-    return object_of(a, view(a, 0), NULL, &a->act.object);
+    a->act.amount = view_bytes(ax_about_view(a, 1));
+    return object_of(a, ax_about_view(a, 0), NULL, &a->act.object);
   }
   bool memory = prim == &ax_prim_ref_load || prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add;
-  return memory ? about_memory(a) : about_object(a);
+  return memory ? ax_about_memory(a) : about_object(a);
 }
 
-static ax_status do_core(about *a) {
+static ax_status do_core(ax_about *a) {
   if (!a->actor->frame.begun) {
     a->actor->frame.begun = true;
     return AX_OK;
@@ -467,7 +348,7 @@ static ax_status do_core(about *a) {
     if (!more) forget_groups(&a->actor->frame);
     status = AX_OK;
   } else if (prim == &ax_prim_ref_load || prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add)
-    status = do_memory(a);
+    status = ax_do_memory(a);
   else
     status = do_object(a);
   if (status == AX_OK && !more && a->fault->kind == AX_FINDING_NONE) a->actor->frame.pc++;
@@ -485,15 +366,15 @@ static uint32_t stage_from(const ax_transfer *t, uint32_t stage) {
   return stage;
 }
 
-static ax_status about_transfer(about *a) {
+static ax_status about_transfer(ax_about *a) {
   const ax_transfer *t = &a->actor->transfer;
   a->act.kind = AX_ACT_LOCAL;
   a->act.what = t->stage == copy_reads ? "copy reads" : t->stage == copy_writes ? "copy writes" : "copy signals";
   a->act.location = t->step->location;
   a->act.span = t->step->span;
   if ((t->stage == copy_reads || t->stage == copy_writes) && view_bytes(&t->from) == 0) return AX_OK; /* of nothing: nobody can wait for it */
-  if (t->stage == copy_reads && usable(a, &t->from, "its source ")) return touch(a, &t->from, NULL, false);
-  if (t->stage == copy_writes && usable(a, &t->to, "its destination ")) return touch(a, &t->to, NULL, true);
+  if (t->stage == copy_reads && ax_about_usable(a, &t->from, "its source ")) return ax_about_touch(a, &t->from, NULL, false);
+  if (t->stage == copy_writes && ax_about_usable(a, &t->to, "its destination ")) return ax_about_touch(a, &t->to, NULL, true);
   if (t->stage == copy_reads || t->stage == copy_writes) return AX_OK;
   a->act.kind = t->stage == copy_arrives ? AX_ACT_ARRIVE : AX_ACT_SIGNAL;
   a->act.object = t->stage == copy_sent ? t->sent : t->stage == copy_received ? t->received : t->barrier;
@@ -502,7 +383,7 @@ static ax_status about_transfer(about *a) {
   return t->stage == copy_received ? touch_object(a, &params->to, a->act.object) : AX_OK;
 }
 
-static ax_status do_transfer(about *a) {
+static ax_status do_transfer(ax_about *a) {
   ax_transfer *t = &a->actor->transfer;
   ax_state *state = a->state;
   size_t bytes = (size_t)view_bytes(&t->from);
@@ -539,7 +420,7 @@ static ax_status settle(ax_state *state, uint32_t core) {
 }
 
 /* All memory of its device begins, or scratch ends. */
-static ax_status touch_scopes(about *a, uint32_t device, bool scratch_alone) {
+static ax_status touch_scopes(ax_about *a, uint32_t device, bool scratch_alone) {
   const ax_machine *machine = a->state->machine;
   for (uint32_t p = 0; p < machine->first_barrier; p++) {
     const ax_place *place = &a->state->places[p];
@@ -551,7 +432,7 @@ static ax_status touch_scopes(about *a, uint32_t device, bool scratch_alone) {
   return AX_OK;
 }
 
-static ax_status about_begin(about *a) {
+static ax_status about_begin(ax_about *a) {
   a->act.kind = AX_ACT_LOCAL;
   a->act.what = "the kernel begins";
   return touch_scopes(a, a->actor->device, false);
@@ -559,7 +440,7 @@ static ax_status about_begin(about *a) {
 
 
 /* All cores are through: a scope that is not over is one that they share, and that some of them never came to. */
-static ax_status check_scopes(about *a, uint32_t device) {
+static ax_status check_scopes(ax_about *a, uint32_t device) {
   const ax_state *state = a->state;
   for (uint32_t p = state->machine->place_count; p < state->place_count && !state->failed; p++) {
     if (!state->places[p].alive || state->places[p].device != device) continue;
@@ -568,7 +449,7 @@ static ax_status check_scopes(about *a, uint32_t device) {
   return AX_OK;
 }
 
-static ax_status about_end(about *a) {
+static ax_status about_end(ax_about *a) {
   const ax_machine *machine = a->state->machine;
   uint32_t bodies = machine->params->bodies.count, device = a->actor->device;
   uint32_t first = machine->first_core[device * bodies], end = device + 1 < machine->device_count ? machine->first_core[(device + 1) * bodies] : machine->core_count;
@@ -586,7 +467,7 @@ static ax_status about_end(about *a) {
   for (uint32_t k = 0; k < machine->params->outs.count; k++) {
     uint32_t region = machine->first_place[(size_t)device * bodies * machine->ref_count + machine->operand_count + k];
     const ax_view whole = ax_dense_view(region, &a->state->places[region].type);
-    AX_TRY(touch(a, &whole, NULL, false));
+    AX_TRY(ax_about_touch(a, &whole, NULL, false));
     ax_bytes where;
     if (!machine->strict || a->state->failed || !ax_view_unset(&whole, a->state->places[region].memory, NULL, &where)) continue;
     AX_TRY(ax_state_fault(a->state, a->fault, AX_FINDING_UNSET_READ, region, "result %u has bytes that nobody has written", k));
@@ -598,7 +479,7 @@ static ax_status about_end(about *a) {
 
 /* --- All --- */
 
-static ax_status look(about *a) {
+static ax_status look(ax_about *a) {
   a->fault->kind = AX_FINDING_NONE;
   a->state->pool.touch_count = a->state->pool.run_count = 0;
   a->actor = ax_state_actor(a->state, a->agent);
@@ -609,7 +490,7 @@ static ax_status look(about *a) {
   return a->actor->kind == AX_AGENT_COPY ? about_transfer(a) : about_end(a);
 }
 
-static bool is_enabled(const about *a) {
+static bool is_enabled(const ax_about *a) {
   const ax_object *object = a->act.kind == AX_ACT_WAIT || a->act.kind == AX_ACT_AWAIT ? &a->state->objects[a->act.object] : NULL;
   if (a->act.kind == AX_ACT_NONE) return false;
   if (a->act.kind == AX_ACT_WAIT) return object->count >= a->act.amount;
@@ -620,7 +501,7 @@ static bool is_enabled(const about *a) {
 }
 
 ax_status ax_state_peek(ax_state *state, uint32_t agent, ax_act *act, bool *enabled, ax_act_fault *fault) {
-  about a = {.state = state, .agent = agent, .fault = fault};
+  ax_about a = {.state = state, .agent = agent, .fault = fault};
   AX_TRY(look(&a));
   *act = a.act;
   *enabled = is_enabled(&a);
@@ -628,7 +509,7 @@ ax_status ax_state_peek(ax_state *state, uint32_t agent, ax_act *act, bool *enab
 }
 
 ax_status ax_state_step(ax_state *state, uint32_t agent, ax_act_fault *fault) {
-  about a = {.state = state, .agent = agent, .fault = fault};
+  ax_about a = {.state = state, .agent = agent, .fault = fault};
   AX_TRY(ax_state_own_actor(state, agent));
   AX_TRY(look(&a));
   if (fault->kind != AX_FINDING_NONE && a.actor->kind != AX_AGENT_END) { /* it goes no further */
