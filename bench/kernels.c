@@ -42,7 +42,7 @@ void gathered_matmul(char **arguments) {
 
 /* --- b18: pipelines on two cores, each of which has half of the first dimension of the grid --- */
 
-enum { cores = 2, rows = 1 << 14, columns = 1 << 10, block_rows = 128, edge = 1024, tile = 256 };
+enum { cores = 2, rows = 1 << 14, columns = 1 << 10, block_rows = 128, edge = 1024, tile = 256, deep = 512 };
 
 typedef struct piped {
   const char *kind;
@@ -83,7 +83,7 @@ static void add_body(const ax_value *in, ax_value *out, void *context) {
   rows_pipe(in, 2, AX_FN(add_step, 3, 0));
 }
 
-/* Grid: tiles of rows, of columns, of the sum. */
+/* Grid: tiles of rows, of columns, of the sum. Tiles of the operands are `deep` along the sum, so that fewer products are added. */
 static void left_tile(const ax_value *ids, ax_value *index, void *context) {
   (void)context;
   index[0] = ax_add(ids[0], ax_mul(ax_axis_index("core"), ax_integer(edge / tile / cores)));
@@ -120,9 +120,9 @@ static void product_step(const ax_value *in, ax_value *out, void *context) {
 
 static void product_body(const ax_value *in, ax_value *out, void *context) {
   (void)out, (void)context;
-  const ax_block_spec ins[] = {{.rank = 2, .block = AX_INTS(tile, tile), .index_map = left_tile}, {.rank = 2, .block = AX_INTS(tile, tile), .index_map = right_tile}};
+  const ax_block_spec ins[] = {{.rank = 2, .block = AX_INTS(tile, deep), .index_map = left_tile}, {.rank = 2, .block = AX_INTS(deep, tile), .index_map = right_tile}};
   const ax_block_spec outs = {.rank = 2, .block = AX_INTS(tile, tile), .index_map = result_tile};
-  const ax_pipeline_options options = {.grid_rank = 3, .grid = AX_INTS(edge / tile / cores, edge / tile, edge / tile), .in_count = 2, .out_count = 1, .in_specs = ins,
+  const ax_pipeline_options options = {.grid_rank = 3, .grid = AX_INTS(edge / tile / cores, edge / tile, edge / deep), .in_count = 2, .out_count = 1, .in_specs = ins,
                                        .out_specs = &outs, .max_concurrent_steps = 2};
   ax_emit_pipeline(&options, AX_FN(product_step, 3, 0), in);
 }
