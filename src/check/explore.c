@@ -130,11 +130,6 @@ static ax_status tell(explorer *e, ax_act_finding finding, uint32_t last, bool *
   return status;
 }
 
-static ax_act_finding new_finding(ax_finding_kind kind) {
-  return (ax_act_finding){
-      .kind = kind, .agent = AX_NONE, .other = AX_NONE, .object = AX_NONE, .certain = true, .fault = {.region = AX_NONE}};
-}
-
 /* Words for what was found: each schedule is run again. */
 static ax_status explain_all(explorer *e) {
   for (uint32_t k = 0; k < e->out->findings.count; k++) {
@@ -264,7 +259,7 @@ static ax_status look_at_races(explorer *e) {
       if (!b->enabled || b->act.touch_count == 0) continue;
       if (!ax_touches_conflict(&e->pool, &a->act, &e->pool, &b->act, &scope)) continue;
       if (e->options->mode == AX_EXPLORE_REDUCED) AX_TRY(add_contended(e, &a->act, &b->act));
-      ax_act_finding finding = new_finding(scope ? AX_FINDING_AFTER_SCOPE : AX_FINDING_RACE);
+      ax_act_finding finding = ax_act_finding_of(scope ? AX_FINDING_AFTER_SCOPE : AX_FINDING_RACE);
       finding.agent = a->agent;
       finding.position = e->done[a->agent];
       finding.other = b->agent;
@@ -284,7 +279,7 @@ static ax_status look_at_barriers(explorer *e, void *state) {
     if (act->kind != AX_ACT_AWAIT) continue;
     if (e->s->arrivals(e->s->context, state, act->object) < (act->amount + 1) * e->s->objects->barriers[act->object].arrivals)
       continue;
-    ax_act_finding finding = new_finding(AX_FINDING_BARRIER);
+    ax_act_finding finding = ax_act_finding_of(AX_FINDING_BARRIER);
     finding.agent = e->acts[i].agent;
     finding.position = e->done[finding.agent];
     finding.object = act->object;
@@ -294,19 +289,14 @@ static ax_status look_at_barriers(explorer *e, void *state) {
   return AX_OK;
 }
 
-/* To others. A copy of nothing signals no bytes, and nobody waits for that. */
-static bool has_effect(const ax_act *act) {
-  return (act->kind == AX_ACT_SIGNAL && act->amount > 0) || act->kind == AX_ACT_ARRIVE || (act->kind == AX_ACT_LOCAL && act->touch_count > 0);
-}
-
 /* Copies that are under way though all cores are through. */
 static ax_status look_at_copies(explorer *e) {
   bool is_new;
   for (uint32_t i = 0; i < e->act_count; i++)
     if (e->s->objects->agents[e->acts[i].agent].initial) return AX_OK;
   for (uint32_t i = 0; i < e->act_count; i++) {
-    if (!has_effect(&e->acts[i].act)) continue;
-    ax_act_finding finding = new_finding(AX_FINDING_COPY_NOT_AWAITED);
+    if (!ax_act_has_effect(&e->acts[i].act)) continue;
+    ax_act_finding finding = ax_act_finding_of(AX_FINDING_COPY_NOT_AWAITED);
     finding.agent = e->acts[i].agent;
     AX_TRY(tell(e, finding, AX_NONE, &is_new));
   }
@@ -330,7 +320,7 @@ static ax_status look_at_end(explorer *e, void *state) {
   const ax_system *s = e->s;
   bool is_new;
   if (e->act_count > 0) {
-    ax_act_finding finding = new_finding(AX_FINDING_DEADLOCK);
+    ax_act_finding finding = ax_act_finding_of(AX_FINDING_DEADLOCK);
     uint64_t word = 0;
     for (uint32_t i = 0; i < e->act_count; i++)
       word = ax_hash_word(word, (uint64_t)e->acts[i].agent << 32 | e->done[e->acts[i].agent]);
@@ -339,13 +329,13 @@ static ax_status look_at_end(explorer *e, void *state) {
   }
   AX_TRY(add_outcome(e, s->outcome(s->context, state)));
   for (uint32_t k = 0; k < s->objects->semaphore_count; k++) {
-    ax_act_finding finding = new_finding(AX_FINDING_LEAK);
+    ax_act_finding finding = ax_act_finding_of(AX_FINDING_LEAK);
     finding.object = k;
     finding.amount = s->semaphore(s->context, state, k);
     if (finding.amount != 0) AX_TRY(tell(e, finding, AX_NONE, &is_new));
   }
   for (uint32_t k = 0; k < s->objects->barrier_count; k++) {
-    ax_act_finding finding = new_finding(AX_FINDING_BARRIER);
+    ax_act_finding finding = ax_act_finding_of(AX_FINDING_BARRIER);
     finding.object = k;
     if (s->arrivals(s->context, state, k) % s->objects->barriers[k].arrivals != 0) AX_TRY(tell(e, finding, AX_NONE, &is_new));
   }
@@ -364,7 +354,7 @@ static ax_status add_choice(explorer *e, node *n, uint32_t agent, bool holds) {
 /* May others do something to it before this act, or is it a matter of how far they come meanwhile? */
 static bool is_worth_holding(const explorer *e, const next_act *n) {
   if (n->act.kind == AX_ACT_AWAIT) return true;
-  if (!e->s->objects->agents[n->agent].initial && has_effect(&n->act)) return true;
+  if (!e->s->objects->agents[n->agent].initial && ax_act_has_effect(&n->act)) return true;
   for (uint32_t t = n->act.touch_first; t < n->act.touch_first + n->act.touch_count; t++)
     if (e->regions[e->pool.touches[t].region].several) return true;
   return false;
@@ -462,7 +452,7 @@ static ax_status advance(explorer *e) {
   if (status == AX_OK) status = s->step(s->context, state, c.agent, &fault);
   e->out->transitions++;
   if (status == AX_OK && fault.kind != AX_FINDING_NONE) {
-    ax_act_finding finding = new_finding(fault.kind);
+    ax_act_finding finding = ax_act_finding_of(fault.kind);
     finding.agent = c.agent;
     finding.position = e->done[c.agent];
     finding.object = fault.region;

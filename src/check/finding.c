@@ -82,6 +82,11 @@ static void deinit_finding(ax_act_finding *finding) {
   ax_free(finding->text);
 }
 
+ax_act_finding ax_act_finding_of(ax_finding_kind kind) {
+  return (ax_act_finding){
+      .kind = kind, .agent = AX_NONE, .other = AX_NONE, .object = AX_NONE, .certain = true, .fault = {.region = AX_NONE}};
+}
+
 ax_status ax_act_findings_add(ax_act_findings *findings, ax_act_finding finding) {
   ax_status status = ax_grow(&findings->items, sizeof findings->items[0], findings->count, 1, &findings->capacity);
   if (status == AX_OK)

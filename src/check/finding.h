@@ -37,6 +37,9 @@ typedef struct ax_act_finding {
   char *text;           /* lines without the last newline; the first says what it is */
 } ax_act_finding;
 
+/* Of this kind, about nobody and nothing yet, and certain. */
+ax_act_finding ax_act_finding_of(ax_finding_kind kind);
+
 typedef struct ax_act_findings {
   ax_act_finding *items;
   uint32_t count, capacity;

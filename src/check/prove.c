@@ -134,11 +134,6 @@ static ax_status list_barriers(prover *p, const int64_t *arrivals) {
   return AX_OK;
 }
 
-/* To others. A copy of nothing signals no bytes, and nobody waits for that. */
-static bool has_effect(const ax_act *act) {
-  return (act->kind == AX_ACT_SIGNAL && act->amount > 0) || act->kind == AX_ACT_ARRIVE || (act->kind == AX_ACT_LOCAL && act->touch_count > 0);
-}
-
 static bool cores_through(const prover *p) {
   const ax_game *g = p->g;
   for (uint32_t k = 0; k < p->core_count; k++)
@@ -161,7 +156,7 @@ static ax_status list_copies(prover *p) {
   for (uint32_t a = 0; a < g->agent_count; a++) {
     if (objects_of(p)->agents[a].initial) continue;
     for (uint32_t k = g->done[a]; k-- > 0;) {
-      if (!has_effect(&step_of(p, ax_game_token(g, a, k)->step)->act)) continue;
+      if (!ax_act_has_effect(&step_of(p, ax_game_token(g, a, k)->step)->act)) continue;
       if (is_joined(p, a, k)) break;
       AX_TRY(add_check(p, a, (check){.position = k, .kind = CHECK_COPY, .source = a}));
       break;
@@ -441,11 +436,6 @@ cleanup:
   return status;
 }
 
-static ax_act_finding new_finding(ax_finding_kind kind) {
-  return (ax_act_finding){
-      .kind = kind, .agent = AX_NONE, .other = AX_NONE, .object = AX_NONE, .certain = true, .fault = {.region = AX_NONE}};
-}
-
 static ax_status show_failed(prover *p, const check *c, ax_act_finding finding) {
   goal goal = goal_of(p, c);
   uint32_t *limits = ax_alloc(p->g->agent_count * sizeof limits[0]);
@@ -473,7 +463,7 @@ static ax_status report_race(prover *p, const check *c, uint32_t *told) {
   AX_TRY(ax_races_add(&p->out->races, race));
   p->out->kinds |= 1u << (scope ? AX_FINDING_AFTER_SCOPE : AX_FINDING_RACE);
   if (++*told > most_races_told) return AX_OK;
-  ax_act_finding finding = new_finding(scope ? AX_FINDING_AFTER_SCOPE : AX_FINDING_RACE);
+  ax_act_finding finding = ax_act_finding_of(scope ? AX_FINDING_AFTER_SCOPE : AX_FINDING_RACE);
   finding.agent = g.agent;
   finding.position = g.position;
   finding.other = g.target;
@@ -506,7 +496,7 @@ static ax_status report_failed(prover *p) {
     } else if (c->kind == CHECK_PAIR) {
       status = report_race(p, c, &races);
     } else if (++others <= most_told) {
-      ax_act_finding finding = new_finding(c->kind == CHECK_COPY    ? AX_FINDING_COPY_NOT_AWAITED
+      ax_act_finding finding = ax_act_finding_of(c->kind == CHECK_COPY    ? AX_FINDING_COPY_NOT_AWAITED
                                            : c->kind == CHECK_SCOPE ? AX_FINDING_AFTER_SCOPE
                                                                     : AX_FINDING_BARRIER);
       finding.agent = c->source;
@@ -529,7 +519,7 @@ static ax_status report_end(prover *p) {
   const ax_act_record *r = p->g->record;
   const ax_act_objects *o = objects_of(p);
   for (uint32_t k = 0; k < r->fault_count && k < most_told; k++) {
-    ax_act_finding finding = new_finding(r->faults[k].fault.kind);
+    ax_act_finding finding = ax_act_finding_of(r->faults[k].fault.kind);
     finding.agent = r->steps[r->faults[k].step].agent;
     finding.position = p->g->position[r->faults[k].step];
     finding.object = r->faults[k].fault.region;
@@ -537,10 +527,10 @@ static ax_status report_end(prover *p) {
     AX_TRY(tell(p, finding, r->faults[k].step + 1));
   }
   if (!p->out->complete) return AX_OK;
-  if (r->pending_count > 0) return tell(p, new_finding(AX_FINDING_DEADLOCK), r->step_count);
+  if (r->pending_count > 0) return tell(p, ax_act_finding_of(AX_FINDING_DEADLOCK), r->step_count);
   for (uint32_t s = 0, told = 0; s < o->semaphore_count && told < most_told; s++) {
     if (p->g->count[s] == 0) continue;
-    ax_act_finding finding = new_finding(AX_FINDING_LEAK);
+    ax_act_finding finding = ax_act_finding_of(AX_FINDING_LEAK);
     finding.object = s;
     finding.amount = p->g->count[s];
     told++;
@@ -548,7 +538,7 @@ static ax_status report_end(prover *p) {
   }
   for (uint32_t b = 0, told = 0; b < o->barrier_count && told < most_told; b++) {
     if (p->g->arrivals[b] % o->barriers[b].arrivals == 0) continue;
-    ax_act_finding finding = new_finding(AX_FINDING_BARRIER);
+    ax_act_finding finding = ax_act_finding_of(AX_FINDING_BARRIER);
     finding.object = b;
     told++;
     AX_TRY(tell(p, finding, r->step_count));

@@ -73,6 +73,8 @@ typedef struct ax_act {
 } ax_act;
 
 const char *ax_act_kind_name(ax_act_kind kind); /* "signal" */
+/* Does it do anything to others? A copy of nothing signals no bytes, and nobody waits for that. */
+bool ax_act_has_effect(const ax_act *act);
 
 typedef enum ax_finding_kind {
   AX_FINDING_NONE,

@@ -212,12 +212,6 @@ static void forget_groups(ax_frame *frame) {
 
 /* --- Cores: scopes --- */
 
-static int64_t arrivals_of(const ax_pairs *arrivals, uint32_t scratch) {
-  for (uint32_t i = 0; i < arrivals->count; i++)
-    if (arrivals->v[i][0] == scratch) return arrivals->v[i][1];
-  return 1;
-}
-
 /* The place that element k of the scope has, this time. */
 static ax_status scope_place(const ax_about *a, uint32_t opened, uint32_t k, uint32_t *out) {
   const ax_run_scoped_params *params = a->step->eqn->params;
@@ -255,7 +249,7 @@ static ax_status open_scope(ax_about *a) {
     uint32_t place;
     AX_TRY(scope_place(a, a->actor->frame.pc, k, &place));
     if (place >= state->place_count || !state->places[place].made)
-      AX_TRY(ax_state_make_place(state, place, &params->scratch.v[k], arrivals_of(&params->arrivals, k), state->machine->cores[a->actor->core].device));
+      AX_TRY(ax_state_make_place(state, place, &params->scratch.v[k], ax_arrivals_of(&params->arrivals, k), state->machine->cores[a->actor->core].device));
     state->places[place].users++;
     const ax_view whole = ax_dense_view(place, &params->scratch.v[k]);
     ax_cell **slot = &a->actor->frame.slot[a->step->out[k]];

@@ -229,12 +229,6 @@ static ax_status add_objects(ax_image *image, size_t at, const ax_type *type, in
   return AX_OK;
 }
 
-static int64_t arrivals_of(const ax_pairs *arrivals, uint32_t scratch) {
-  for (uint32_t i = 0; i < arrivals->count; i++)
-    if (arrivals->v[i][0] == scratch) return arrivals->v[i][1];
-  return 1;
-}
-
 /* unit: of what is borrowed; 0: nothing is. */
 static ax_status take_room(ax_image *image, const ax_type *type, int64_t arrivals, size_t unit, size_t *at) {
   *at = image->bytes = round_up(image->bytes, 64);
@@ -281,7 +275,7 @@ static ax_status place_scope(ax_image *image, uint32_t c, uint32_t s) {
   for (uint32_t k = 0; k < scope->params->scratch.count; k++) {
     ax_image_root *root = &image->roots[c][scope->first_root + k];
     root->memory = AX_NONE;
-    AX_TRY(take_room(image, &scope->params->scratch.v[k], arrivals_of(&scope->params->arrivals, k), body->unit != NULL ? body->unit[scope->first_root + k] : 0, &root->at));
+    AX_TRY(take_room(image, &scope->params->scratch.v[k], ax_arrivals_of(&scope->params->arrivals, k), body->unit != NULL ? body->unit[scope->first_root + k] : 0, &root->at));
   }
   if (!scope->shared) return AX_OK;
   image->shared_scopes[c][s] = take(&image->bytes, 1, sizeof(ax_run_scope));
@@ -306,7 +300,7 @@ static ax_status place_roots(ax_image *image, const ax_image_memory *memory) {
     bool barrier = p >= machine->first_barrier;
     const size_t *unit = image->bodies[0].unit;
     if (barrier) AX_TRY(take_room(image, &one, 1, 0, &place_at[p]));
-    else AX_TRY(take_room(image, &machine->params->scratch.v[scratch], arrivals_of(&machine->params->arrivals, scratch), unit != NULL ? unit[at->ref] : 0, &place_at[p]));
+    else AX_TRY(take_room(image, &machine->params->scratch.v[scratch], ax_arrivals_of(&machine->params->arrivals, scratch), unit != NULL ? unit[at->ref] : 0, &place_at[p]));
   }
   for (uint32_t c = 0; c < machine->core_count; c++) {
     const ax_core *core = &machine->cores[c];

@@ -266,3 +266,9 @@ uint32_t ax_machine_leader(const ax_machine *machine, uint32_t c, const ax_axes 
   }
   return c - (uint32_t)back;
 }
+
+int64_t ax_arrivals_of(const ax_pairs *arrivals, uint32_t scratch) {
+  for (uint32_t i = 0; i < arrivals->count; i++)
+    if (arrivals->v[i][0] == scratch) return arrivals->v[i][1];
+  return 1;
+}

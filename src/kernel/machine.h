@@ -58,6 +58,9 @@ static inline uint32_t ax_machine_agents(const ax_machine *machine) { return mac
 /* The first of the cores that open a scope along `along` together with this one; *users: how many they are. */
 uint32_t ax_machine_leader(const ax_machine *machine, uint32_t core, const ax_axes *along, int64_t *users);
 
+/* How many arrivals complete a phase of this scratch. */
+int64_t ax_arrivals_of(const ax_pairs *arrivals, uint32_t scratch);
+
 typedef struct ax_state ax_state;
 /* in[operand * devices + device], constants among them; copied. */
 AX_MUST_USE ax_status ax_state_create(const ax_machine *machine, ax_tensor *const *in, ax_state **out);

@@ -91,12 +91,6 @@ ax_status ax_state_make_place(ax_state *state, uint32_t number, const ax_type *t
 
 /* --- Making --- */
 
-static int64_t arrivals_of(const ax_pairs *arrivals, uint32_t scratch) {
-  for (uint32_t i = 0; i < arrivals->count; i++)
-    if (arrivals->v[i][0] == scratch) return arrivals->v[i][1];
-  return 1;
-}
-
 static ax_status make_static_place(ax_state *state, uint32_t number, ax_tensor *const *in) {
   const ax_machine *machine = state->machine;
   const struct ax_ref_place *at = &machine->places[number];
@@ -117,7 +111,7 @@ static ax_status make_static_place(ax_state *state, uint32_t number, ax_tensor *
     return ax_state_make_place(state, number, &one, 0, at->device);
   }
   uint32_t scratch = at->ref - operands - outs;
-  return ax_state_make_place(state, number, &machine->params->scratch.v[scratch], arrivals_of(&machine->params->arrivals, scratch), at->device);
+  return ax_state_make_place(state, number, &machine->params->scratch.v[scratch], ax_arrivals_of(&machine->params->arrivals, scratch), at->device);
 }
 
 static ax_status tensor_cell(const ax_tensor *tensor, ax_cell **out) {
