@@ -68,17 +68,10 @@ static ax_status print_report(const check *c, const ax_check_report *report) {
 
 /* --- The program --- */
 
-static ax_status laid_out(check *c, ax_program **out) {
-  if (shardings_given(&c->shardings)) return shardings_apply(&c->shardings, &c->source, out);
-  if (c->shardings.has_mesh && c->source.program->axes.count == 0)
-    return ax_error(AX_INVALID_ARGUMENT, "--mesh: the program has its mesh, or needs --in-sharding to say how it lies");
-  return whole_compiled(&c->source, c->shardings.has_mesh ? &c->shardings.mesh : NULL, out);
-}
-
 static ax_status check_program(check *c, ax_verdict *verdict) {
   ax_program *program = NULL;
   ax_check_report *report = NULL;
-  AX_TRY(laid_out(c, &program));
+  AX_TRY(whole_laid_out(&c->source, &c->shardings, &program));
   ax_status status = inputs_read(&c->inputs, &c->source, &c->in, c->convert);
   c->options.in = c->inputs.arrays;
   if (status == AX_OK) status = ax_check(program, &c->options, &report);

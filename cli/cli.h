@@ -103,5 +103,7 @@ AX_MUST_USE ax_status whole_program(const source *source, const ax_mesh *mesh, c
 
 /* What can be compiled: a program as it is, a per-device one as above, where each device has an input of its own. mesh: NULL, or as above. */
 AX_MUST_USE ax_status whole_compiled(const source *source, const ax_mesh *mesh, ax_program **out);
+/* The same as the options say: with --mesh, sizes of a per-device program's axes, or what shardings are over. */
+AX_MUST_USE ax_status whole_laid_out(const source *source, const shardings *shardings, ax_program **out);
 
 #endif

@@ -20,18 +20,10 @@ enum { option_algorithm = 1, option_most_messages, option_devices_shown };
 
 static const char default_machine[] = "tpu-like-torus";
 
-/* With --mesh: sizes of a per-device program's axes, or what shardings are over. */
-static ax_status laid_out(const simulate *s, ax_program **out) {
-  if (shardings_given(&s->shardings)) return shardings_apply(&s->shardings, &s->source, out);
-  if (s->shardings.has_mesh && s->source.program->axes.count == 0)
-    return ax_error(AX_INVALID_ARGUMENT, "--mesh: the program has its mesh, or needs --in-sharding to say how it lies");
-  return whole_compiled(&s->source, s->shardings.has_mesh ? &s->shardings.mesh : NULL, out);
-}
-
 static ax_status simulate_file(const simulate *s, const ax_cluster *machine, ax_simulation *out) {
   ax_program *program = NULL;
   ax_lowered *lowered = NULL;
-  ax_status status = laid_out(s, &program);
+  ax_status status = whole_laid_out(&s->source, &s->shardings, &program);
   if (status == AX_OK) status = ax_program_lower(program, NULL, &lowered);
   if (status == AX_OK) status = ax_simulate(lowered, machine, &s->options, out);
   ax_lowered_release(lowered);

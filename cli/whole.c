@@ -189,3 +189,10 @@ ax_status whole_compiled(const source *source, const ax_mesh *mesh, ax_program *
   ax_free(given);
   return status;
 }
+
+ax_status whole_laid_out(const source *source, const shardings *shardings, ax_program **out) {
+  if (shardings_given(shardings)) return shardings_apply(shardings, source, out);
+  if (shardings->has_mesh && source->program->axes.count == 0)
+    return ax_error(AX_INVALID_ARGUMENT, "--mesh: the program has its mesh, or needs --in-sharding to say how it lies");
+  return whole_compiled(source, shardings->has_mesh ? &shardings->mesh : NULL, out);
+}
