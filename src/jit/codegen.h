@@ -7,6 +7,7 @@
 
 #include "ir/program.h"
 #include "jit/llvm.h"
+#include "jit/object.h"
 #include "loop/kernel.h"
 
 typedef struct ax_codegen {
@@ -67,5 +68,6 @@ LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef 
 /* --- math.c --- */
 /* exp, log, ... and pow of f32 or f64 registers. */
 LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef *args, uint32_t lanes);
+ax_object_function ax_math_find(const char *name); /* what such code calls; NULL: nothing of this name */
 
 #endif

@@ -1,6 +1,8 @@
 /* Transcendental functions come from SLEEF, always as calls on whole registers: scalars and short vectors are padded and long
-   ones cut up, so that a result never depends on where in a vector it was computed. Addresses are written into the code, so
-   nothing has to be looked up at link time. */
+   ones cut up, so that a result never depends on where in a vector it was computed. Code names them by what they are (operation,
+   dtype, size of the registers), and ax_math_find has their addresses when the code is loaded: no address is part of it. */
+#include <stdio.h>
+
 #include "jit/codegen.h"
 
 #if defined(__x86_64__)
@@ -32,10 +34,8 @@ AX_MATH_DECLARE(tanh)
 AX_MATH_DECLARE(erf)
 AX_MATH_DECLARE(pow)
 
-typedef void (*address)(void);
-
 /* [f32, f64][16, 32, 64 byte registers] */
-static const address functions[AX_SCALAR_COUNT][2][3] = {
+static const ax_object_function functions[AX_SCALAR_COUNT][2][3] = {
     [AX_SCALAR_EXP] = AX_MATH_VARIANTS(exp),     [AX_SCALAR_LOG] = AX_MATH_VARIANTS(log),
     [AX_SCALAR_LOG1P] = AX_MATH_VARIANTS(log1p), [AX_SCALAR_EXPM1] = AX_MATH_VARIANTS(expm1),
     [AX_SCALAR_SIN] = AX_MATH_VARIANTS(sin),     [AX_SCALAR_COS] = AX_MATH_VARIANTS(cos),
@@ -43,14 +43,25 @@ static const address functions[AX_SCALAR_COUNT][2][3] = {
     [AX_SCALAR_POW] = AX_MATH_VARIANTS(pow),
 };
 
+#define AX_MATH_PREFIX "axle_math"
+
+ax_object_function ax_math_find(const char *name) {
+  unsigned op, is_f64, size;
+  char end;
+  if (sscanf(name, AX_MATH_PREFIX "_%2u_%1u_%1u%c", &op, &is_f64, &size, &end) != 3) return NULL;
+  return op < AX_SCALAR_COUNT && is_f64 < 2 && size < 3 ? functions[op][is_f64][size] : NULL;
+}
+
 /* One call on a whole register. */
 static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef *args, uint32_t width) {
   uint32_t count = (uint32_t)ax_scalar_arity(op), size = cg->vector_bytes == 64 ? 2 : cg->vector_bytes == 32 ? 1 : 0;
   LLVMTypeRef vector = ax_cg_register(cg, dtype, width), parameters[] = {vector, vector};
   LLVMTypeRef type = LLVMFunctionType(vector, parameters, count, false);
-  uint64_t code = (uint64_t)(uintptr_t)functions[op][dtype == AX_F64][size];
-  LLVMValueRef pointer = LLVMConstIntToPtr(ax_cg_i64(cg, (int64_t)code), LLVMPointerTypeInContext(cg->context, 0));
-  return LLVMBuildCall2(cg->builder, type, pointer, args, count, "");
+  char name[32];
+  snprintf(name, sizeof name, AX_MATH_PREFIX "_%u_%u_%u", (unsigned)op, (unsigned)(dtype == AX_F64), (unsigned)size);
+  LLVMValueRef function = LLVMGetNamedFunction(cg->module, name);
+  if (function == NULL) function = LLVMAddFunction(cg->module, name, type);
+  return LLVMBuildCall2(cg->builder, type, function, args, count, "");
 }
 
 static LLVMValueRef call_padded(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef *args, uint32_t lanes,
