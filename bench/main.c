@@ -35,6 +35,7 @@ static const struct {
     {"scaling", scaling, 2, "FAMILY N"},
     {"reading", reading, 2, "FAMILY N"},
     {"stages", every_stage, 2, "FAMILY N"},
+    {"ops", operations, 1, "WORKERS"},
     {"sgemm", sgemm, 1, "WORKERS"},
     {"pointwise", pointwise, 1, "WORKERS"},
     {"gradients", gradients, 3, "mlp_small|mlp_middle|transformer INPUTS.npz RESULTS.npz"},

@@ -1,0 +1,535 @@
+"""jax_ops.py: JAX's side of b9: the cases of ops.c and op_models.c by the same words, on the same numbers. A case a line; answers "ready SUM", then each
+empty line with a time, until the next case."""
+
+import os
+import sys
+import time
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["JAX_ENABLE_X64"] = "1"
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+F32 = jnp.float32
+DTYPES = {"f32": jnp.float32, "f64": jnp.float64, "bf16": jnp.bfloat16, "f16": jnp.float16, "s8": jnp.int8, "s32": jnp.int32, "s64": jnp.int64, "bool": jnp.bool_}
+FAMILIES = {}
+
+
+class Case:
+    """Inputs as (dtype, shape); `carried` first of these are donated and renewed by the last results."""
+
+    def __init__(self, function, inputs, carried=0, parts=1):
+        self.function, self.inputs, self.carried, self.parts = function, inputs, carried, parts
+
+
+def family(make):
+    FAMILIES[make.__name__] = make
+    return make
+
+
+def ints(words):
+    return tuple(int(w) for w in words)
+
+
+def unary_of(dtype, dims, function):
+    return Case(function, [(dtype, ints(dims))])
+
+
+# --- Plain operations ---
+
+
+@family
+def reduce(kind, dtype, axes, *dims):
+    axis = None if axes == "all" else ints(axes)
+    return unary_of(dtype, dims, lambda x: {"sum": jnp.sum, "max": jnp.max, "mean": jnp.mean}[kind](x, axis, **({"dtype": x.dtype} if kind == "sum" else {})))
+
+
+@family
+def argmax(dtype, axis, *dims):
+    return unary_of(dtype, dims, lambda x: lax.argmax(x, int(axis), jnp.int32))
+
+
+@family
+def softmax(dtype, *dims):
+    return unary_of(dtype, dims, jax.nn.softmax)
+
+
+@family
+def log_softmax(dtype, *dims):
+    return unary_of(dtype, dims, jax.nn.log_softmax)
+
+
+def normalised(x):
+    d = x - jnp.mean(x, -1, keepdims=True)
+    return d * lax.rsqrt(jnp.mean(d * d, -1, keepdims=True) + 1e-5)
+
+
+@family
+def layernorm(dtype, *dims):
+    return unary_of(dtype, dims, normalised)
+
+
+@family
+def layernorm_grad(dtype, *dims):
+    return Case(jax.grad(lambda x, y: jnp.sum(normalised(x) * y)), [(dtype, ints(dims))] * 2)
+
+
+@family
+def cross_entropy_grad(dtype, rows, classes):
+    def loss(x, labels):
+        return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(x), labels[:, None], 1))
+
+    return Case(jax.value_and_grad(loss), [(dtype, ints((rows, classes))), ("s32", ints((rows,)))])
+
+
+@family
+def transpose(dtype, permutation, *dims):
+    return unary_of(dtype, dims, lambda x: jnp.transpose(x, ints(permutation)))
+
+
+@family
+def addrow(dtype, m, n):
+    return Case(lambda x, y: x + y, [(dtype, ints((m, n))), (dtype, ints((n,)))])
+
+
+@family
+def addcol(dtype, m, n):
+    return Case(lambda x, y: x + y[:, None], [(dtype, ints((m, n))), (dtype, ints((m,)))])
+
+
+@family
+def outer(dtype, m, n):
+    return Case(lambda x, y: x[:, None] * y, [(dtype, ints((m,))), (dtype, ints((n,)))])
+
+
+@family
+def concat(dtype, axis, *dims):
+    return Case(lambda x, y: jnp.concatenate([x, y], int(axis)), [(dtype, ints(dims))] * 2)
+
+
+@family
+def slice(dtype, start, stride, m, n):
+    return unary_of(dtype, (m, n), lambda x: lax.slice(x, (1, int(start)), x.shape, (1, int(stride))))
+
+
+@family
+def pad(dtype, low, high, interior, m, n):
+    return unary_of(dtype, (m, n), lambda x: lax.pad(x, x.dtype.type(0), [ints((low, high, interior))] * 2))
+
+
+@family
+def rev(dtype, axis, *dims):
+    return unary_of(dtype, dims, lambda x: lax.rev(x, (int(axis),)))
+
+
+@family
+def select(dtype, n):
+    return Case(lambda x, y: jnp.where(x > y, x, y * 2), [(dtype, ints((n,)))] * 2)
+
+
+UNARY = {"exp": jnp.exp, "log": jnp.log, "log1p": jnp.log1p, "expm1": jnp.expm1, "sin": jnp.sin, "cos": jnp.cos, "tanh": jnp.tanh, "erf": lax.erf,
+         "logistic": lax.logistic, "sqrt": jnp.sqrt, "rsqrt": lax.rsqrt, "gelu": jax.nn.gelu, "neg": jnp.negative}
+
+
+@family
+def unary(name, dtype, n):
+    return unary_of(dtype, (n,), UNARY[name])
+
+
+@family
+def binary(name, dtype, n):
+    return Case({"add": lax.add, "mul": lax.mul, "div": lax.div, "max": lax.max, "pow": lax.pow}[name], [(dtype, ints((n,)))] * 2)
+
+
+@family
+def poly(dtype, n):
+    def function(x):
+        y = x
+        for _ in range(20):
+            y = y * x + y.dtype.type(1)
+        return y
+
+    return unary_of(dtype, (n,), function)
+
+
+@family
+def convert(source, target, n):
+    return unary_of(source, (n,), lambda x: x.astype(DTYPES[target]))
+
+
+# --- Products ---
+
+
+def product(dtype, a, b):
+    return Case(lambda x, y: jnp.matmul(x, y, preferred_element_type=x.dtype), [(dtype, ints(a)), (dtype, ints(b))])
+
+
+@family
+def matmul(dtype, m, k, n):
+    return product(dtype, (m, k), (k, n))
+
+
+@family
+def matmul_nt(dtype, m, k, n):
+    return Case(lambda x, y: x @ y.T, [(dtype, ints((m, k))), (dtype, ints((n, k)))])
+
+
+@family
+def matmul_tn(dtype, m, k, n):
+    return Case(lambda x, y: x.T @ y, [(dtype, ints((k, m))), (dtype, ints((k, n)))])
+
+
+@family
+def layer(dtype, m, k, n):
+    return Case(lambda x, w, b: jnp.maximum(x @ w + b, 0), [(dtype, ints((m, k))), (dtype, ints((k, n))), (dtype, ints((n,)))])
+
+
+@family
+def bmm(dtype, b, m, k, n):
+    return product(dtype, (b, m, k), (b, k, n))
+
+
+@family
+def matvec(dtype, m, k):
+    return product(dtype, (m, k), (k,))
+
+
+@family
+def vecmat(dtype, k, n):
+    return product(dtype, (k,), (k, n))
+
+
+@family
+def vdot(dtype, k):
+    return product(dtype, (k,), (k,))
+
+
+@family
+def einsum(dtype, subscripts, *sizes):
+    size = {word[0]: int(word[1:]) for word in sizes}
+    shapes = [tuple(size[letter] for letter in part) for part in subscripts.split("->")[0].split(",")]
+    return Case(lambda x, y: jnp.einsum(subscripts, x, y), [(dtype, shape) for shape in shapes])
+
+
+# --- Loops ---
+
+
+def half_and_one(x):
+    return x * F32(0.5) + F32(1)
+
+
+def looped(steps, body, n):
+    return Case(lambda x: lax.scan(lambda c, _: (body(c), None), x, None, length=int(steps))[0], [("f32", ints((n,)))], parts=int(steps))
+
+
+@family
+def trivial_scan(steps, n):
+    return looped(steps, half_and_one, n)
+
+
+@family
+def trivial_while(steps, n):
+    def function(x):
+        return lax.while_loop(lambda c: c[0] < int(steps), lambda c: (c[0] + 1, half_and_one(c[1])), (jnp.int32(0), x))[1]
+
+    return Case(function, [("f32", ints((n,)))], parts=int(steps))
+
+
+@family
+def cond_scan(steps, n):
+    return looped(steps, lambda x: lax.cond(x[0] > 1, lambda x: x * F32(0.5), lambda x: x * F32(3) + F32(1), x), n)
+
+
+@family
+def cumsum(steps, width):
+    def function(x):
+        return lax.scan(lambda c, row: (c + row,) * 2, jnp.zeros(int(width), F32), x)[1]
+
+    return Case(function, [("f32", ints((steps, width)))])
+
+
+def over_rows(steps, width, body, first):
+    def function(table):
+        return lax.scan(lambda c, _: (body(c), None), first(table), None, length=int(steps))[0]
+
+    return Case(lambda table: function(table)[1], [("f32", ints((steps, width)))])
+
+
+@family
+def dus_scan(steps, width):
+    def renew(carry):
+        i, table = carry
+        row = lax.dynamic_slice(table, (i, 0), (1, int(width)))
+        return i + 1, lax.dynamic_update_slice(table, half_and_one(row), (i, 0))
+
+    return over_rows(steps, width, renew, lambda table: (0, table))
+
+
+@family
+def ds_scan(steps, width):
+    def add(carry):
+        i, sum, table = carry
+        return i + 1, sum + lax.dynamic_slice(table, (i, 0), (1, int(width))), table
+
+    return over_rows(steps, width, add, lambda table: (0, jnp.zeros((1, int(width)), F32), table))
+
+
+@family
+def kv_scan(steps, width):
+    def step(carry, _):
+        i, keys, values, q = carry
+        keys = lax.dynamic_update_slice(keys, q, (i, 0))
+        values = lax.dynamic_update_slice(values, q * F32(0.5), (i, 0))
+        return (i + 1, keys, values, jnp.tanh(jax.nn.softmax(q @ keys.T) @ values)), None
+
+    def function(keys, values, q):
+        return lax.scan(step, (0, keys, values, q), None, length=int(steps))[0][3]
+
+    return Case(function, [("f32", ints((steps, width)))] * 2 + [("f32", ints((1, width)))])
+
+
+@family
+def stencil1(steps, n):
+    def diffuse(x):
+        return x * F32(0.5) + (jnp.pad(x[:-1], (1, 0)) + jnp.pad(x[1:], (0, 1))) * F32(0.25)
+
+    case = looped(steps, diffuse, n)
+    case.parts = 1
+    return case
+
+
+@family
+def stencil2(steps, m, n):
+    def diffuse(x):
+        p = jnp.pad(x, 1)
+        sum = x * F32(0.5)
+        for part in (p[:-2, 1:-1], p[2:, 1:-1], p[1:-1, :-2], p[1:-1, 2:]):
+            sum = sum + part * F32(0.125)
+        return sum
+
+    case = looped(steps, diffuse, n)
+    return Case(case.function, [("f32", ints((m, n)))])
+
+
+@family
+def cg(n):
+    n = int(n)
+
+    def function(a, b):
+        a = a + a.T + 4 * n * jnp.eye(n, dtype=F32)
+
+        def step(carry, _):
+            x, r, p, rr = carry
+            ap = a @ p
+            alpha = rr / (p @ ap)
+            x, r = x + alpha * p, r - alpha * ap
+            new = r @ r
+            return (x, r, r + new / rr * p, new), None
+
+        return lax.scan(step, (jnp.zeros_like(b), b, b, b @ b), None, length=20)[0][0]
+
+    return Case(function, [("f32", (n, n)), ("f32", (n,))])
+
+
+# --- Cells and training ---
+
+
+def run_rnn(x, w, u):
+    u = u * F32(0.01)
+    return lax.scan(lambda h, xw: (jnp.tanh(h @ u + xw), None), jnp.zeros(x.shape[1:], F32), x @ (w * F32(0.01)))[0]
+
+
+def cells(function, mode, steps, batch, width, gates):
+    shapes = [ints((steps, batch, width)), (int(width), gates * int(width)), (int(width), gates * int(width))]
+    run = function if mode == "fwd" else jax.grad(lambda *args: jnp.sum(function(*args)), (0, 1, 2))
+    return Case(run, [("f32", shape) for shape in shapes])
+
+
+@family
+def rnn(mode, steps, batch, width):
+    return cells(run_rnn, mode, steps, batch, width, 1)
+
+
+def run_lstm(x, w, u):
+    u = u * F32(0.01)
+
+    def step(carry, xw):
+        h, c = carry
+        i, f, g, o = jnp.split(h @ u + xw, 4, -1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        return (jax.nn.sigmoid(o) * jnp.tanh(c), c), None
+
+    zero = jnp.zeros(x.shape[1:], F32)
+    return lax.scan(step, (zero, zero), x @ (w * F32(0.01)))[0][0]
+
+
+@family
+def lstm(mode, steps, batch, width):
+    return cells(run_lstm, mode, steps, batch, width, 4)
+
+
+def scaled(x, by):
+    return x * x.dtype.type(by)
+
+
+def step_of(loss, weights, first=0):
+    wrt = tuple(range(first, first + weights))
+
+    def step(*args):
+        value, slopes = jax.value_and_grad(loss, wrt)(*args)
+        return (value,) + tuple(args[i] - scaled(g, 0.1) for i, g in zip(wrt, slopes))
+
+    return step
+
+
+@family
+def mlp(mode, dtype, batch, width):
+    def loss(w1, w2, w3, x, y):
+        h = x
+        for w in (w1, w2):
+            h = jnp.maximum(h @ scaled(w, 0.01), 0)
+        error = h @ scaled(w3, 0.01) - y
+        return jnp.mean(error * error)
+
+    return Case(loss if mode == "fwd" else step_of(loss, 3), [(dtype, ints((width, width)))] * 3 + [(dtype, ints((batch, width)))] * 2)
+
+
+@family
+def logreg(mode, n, d):
+    def loss(w, x, y):
+        z = x @ scaled(w, 0.1)
+        return jnp.mean(jax.nn.softplus(z) - y * z)
+
+    return Case(loss if mode == "fwd" else jax.grad(loss), [("f32", ints((d,))), ("f32", ints((n, d))), ("f32", ints((n,)))])
+
+
+@family
+def adam(count, n):
+    count = int(count)
+
+    def step(*args):
+        w, m, v, g = (args[k * count:(k + 1) * count] for k in range(4))
+        m = [scaled(a, 0.9) + scaled(b, 0.1) for a, b in zip(m, g)]
+        v = [scaled(a, 0.999) + scaled(b * b, 0.001) for a, b in zip(v, g)]
+        w = [a - scaled(b, 0.01) / (jnp.sqrt(c) + F32(1e-8)) for a, b, c in zip(w, m, v)]
+        return (*w, *m, *v)
+
+    return Case(step, [("f32", ints((n,)))] * (4 * count), carried=3 * count)
+
+
+@family
+def embed(mode, n, vocabulary, width):
+    def rows(table, ids):
+        return jax.vmap(lambda i: lax.dynamic_slice(table, (i, 0), (1, int(width)))[0])(ids)
+
+    function = rows if mode == "fwd" else jax.grad(lambda table, ids: jnp.sum(jnp.square(rows(table, ids))))
+    return Case(function, [("f32", ints((vocabulary, width))), ("s32", ints((n,)))])
+
+
+def attend(q, k, v):
+    scores = jnp.einsum("hqd,hkd->hqk", q, k)
+    return jnp.einsum("hqk,hkd->hqd", jax.nn.softmax(scaled(scores, 1 / np.sqrt(q.shape[2]))), v)
+
+
+@family
+def attention(mode, dtype, heads, length, key):
+    function = attend if mode == "fwd" else jax.grad(lambda *args: jnp.sum(jnp.square(attend(*args))), (0, 1, 2))
+    return Case(function, [(dtype, ints((heads, length, key)))] * 3)
+
+
+def rms(x):
+    return x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + F32(1e-5))
+
+
+@family
+def decoder(mode, batch, length, width):
+    b, t, w = ints((batch, length, width))
+
+    def heads(x):
+        return x.reshape(b, t, 4, w // 4).transpose(0, 2, 1, 3).reshape(b * 4, t, w // 4)
+
+    def loss(x, wq, wk, wv, wo, w1, w2):
+        h = rms(x)
+        seen = attend(*(heads(h @ scaled(m, 0.01)) for m in (wq, wk, wv)))
+        x = x + seen.reshape(b, 4, t, w // 4).transpose(0, 2, 1, 3).reshape(b, t, w) @ scaled(wo, 0.01)
+        x = x + jax.nn.gelu(rms(x) @ scaled(w1, 0.01)) @ scaled(w2, 0.01)
+        return jnp.mean(x * x)
+
+    shapes = [(b, t, w)] + [(w, w)] * 4 + [(w, 4 * w), (4 * w, w)]
+    return Case(loss if mode == "fwd" else step_of(loss, 6, 1), [("f32", shape) for shape in shapes])
+
+
+@family
+def conv3(b, h, w, f):
+    def function(x, k):
+        return lax.conv_general_dilated(x, k, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    return Case(function, [("f32", ints((b, h, w, f))), ("f32", ints((3, 3, f, f)))])
+
+
+@family
+def perex(batch, inputs, hidden, outputs):
+    def loss(w1, w2, x, y):
+        return -jnp.sum(jax.nn.log_softmax(jnp.tanh(x @ scaled(w1, 0.1)) @ scaled(w2, 0.1)) * y)
+
+    shapes = [(inputs, hidden), (hidden, outputs), (batch, inputs), (batch, outputs)]
+    return Case(jax.vmap(jax.grad(loss, (0, 1)), (None, None, 0, 0)), [("f32", ints(shape)) for shape in shapes])
+
+
+@family
+def onehot_mm(n, classes, width):
+    return Case(lambda i, x: jax.nn.one_hot(i, int(classes), dtype=F32) @ x, [("s32", ints((n,))), ("f32", ints((classes, width)))])
+
+
+# --- Serving ---
+
+
+def made(k, dtype, shape):
+    i = np.arange(int(np.prod(shape)), dtype=np.int64)
+    if dtype[0] == "s":
+        data = 1 + (i * 31 + k * 5) % 7
+    else:
+        data = 0.25 + 1.5 * ((i * 7919 + k * 337) % 769) / 768
+    return jnp.asarray(data.reshape(shape)).astype(DTYPES[dtype])
+
+
+def begin(words):
+    case = FAMILIES[words[0]](*words[1:])
+    args = [made(k, dtype, shape) for k, (dtype, shape) in enumerate(case.inputs)]
+    run = jax.jit(case.function, donate_argnums=tuple(range(case.carried)))
+    size = 0
+    if case.carried == 0:
+        size = sum(float(np.sum(np.abs(np.asarray(r).astype(np.float64)))) for r in jax.tree.leaves(run(*args)))
+    jax.block_until_ready(args)
+
+    def work(count):
+        nonlocal args
+        start = time.perf_counter()
+        for _ in range(count):
+            out = jax.block_until_ready(run(*args))
+            if case.carried:
+                args = list(out) + args[case.carried:]
+        return time.perf_counter() - start
+
+    work(1)
+    once, count = work(1), 1
+    while once < 0.02 and work(count) < 0.02:
+        count *= 2
+    return size, lambda: work(count) / (count * case.parts)
+
+
+def main():
+    ask = None
+    print("ready", flush=True)
+    for line in sys.stdin:
+        if line.strip():
+            size, ask = begin(line.split())
+            print(f"ready {size!r}", flush=True)
+        else:
+            print(ask(), flush=True)
+
+
+main()
