@@ -5,12 +5,12 @@
 
 static LLVMValueRef *value_at(ax_nest *nest, ax_ex node, uint32_t instance) {
   const ax_schedule *schedule = nest->schedule;
-  if (!ax_schedule_depends(schedule, node, schedule->unrolled)) instance = 0;
+  if ((schedule->deps[node] & nest->repeated) == 0) instance = 0;
   return &nest->values[instance * schedule->kernel->expr_count + node];
 }
 
 static uint32_t lanes_of(const ax_nest *nest, ax_ex node) {
-  return ax_schedule_depends(nest->schedule, node, nest->schedule->vector) ? nest->schedule->lanes : 1;
+  return (nest->schedule->deps[node] & nest->spread) != 0 ? nest->schedule->lanes : 1;
 }
 
 /* As a scalar (only where the node is one) or spread over the lanes. */
@@ -30,6 +30,7 @@ static LLVMValueRef emit_index(ax_nest *nest, uint32_t dim, uint32_t instance) {
   const ax_codegen *cg = &nest->cg;
   if (schedule->loop_of_dim[dim] < 0) return ax_cg_i64(cg, 0);
   uint32_t loop = (uint32_t)schedule->loop_of_dim[dim];
+  if (nest->narrow && loop >= schedule->outer) return ax_nest_narrow_index(nest, loop, instance);
   int64_t step = loop != schedule->unrolled ? 0 : loop == schedule->vector ? schedule->lanes : 1;
   LLVMValueRef index = LLVMBuildAdd(cg->builder, nest->index[loop], ax_cg_i64(cg, step * instance), "");
   if (loop != schedule->vector) return index;
@@ -72,6 +73,13 @@ static LLVMValueRef emit_node(ax_nest *nest, ax_ex node, uint32_t instance) {
 static void emit_instances(ax_nest *nest, ax_ex node) {
   bool unrolled = ax_schedule_depends(nest->schedule, node, nest->schedule->unrolled);
   for (uint32_t i = 0; i < (unrolled ? nest->instances : 1); i++) *value_at(nest, node, i) = emit_node(nest, node, i);
+}
+
+void ax_nest_emit_nodes(ax_nest *nest, uint64_t with, uint64_t without, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  for (ax_ex node = 0; node < schedule->kernel->expr_count; node++)
+    if (schedule->live[node] && (schedule->deps[node] & with) != 0 && (schedule->deps[node] & without) == 0)
+      *value_at(nest, node, instance) = emit_node(nest, node, instance);
 }
 
 /* --- Levels --- */
@@ -261,8 +269,9 @@ static void finish_one(ax_nest *nest, uint32_t store) {
     case AX_NEST_TILE:
       ax_nest_store_sum(nest, store, load_tile(nest, store), 0, lanes);
       break;
+    case AX_NEST_NARROW:
     case AX_NEST_TRANSPOSE:
-      break; /* it has no reductions */
+      break; /* they have no reductions */
     case AX_NEST_BLOCK:
       for (uint32_t i = 0; i < nest->instances; i++)
         ax_nest_store_sum(nest, store, *ax_nest_accumulator(nest, store, i), i, lanes);

@@ -367,6 +367,22 @@ static void emit_turn(ax_nest *nest) {
   ax_nest_close_loop(nest, &l, all.hi, lanes);
 }
 
+/* Whole blocks, then rows. */
+static void emit_narrow(ax_nest *nest) {
+  const ax_schedule *schedule = nest->schedule;
+  range rows = loop_range(nest, schedule->outer), last = static_range(nest, schedule->loops[schedule->vector].extent);
+  LLVMBasicBlockRef skip;
+  ax_nest_begin_narrow(nest);
+  LLVMValueRef done = walk_steps(nest, rows.lo, rows.hi, schedule->lanes, ax_nest_narrow_block);
+  ax_nest_end_narrow(nest);
+  if (rows.multiple % schedule->lanes == 0) return;
+  open_guard(nest, done, rows.hi, &skip);
+  ax_nest_loop l = ax_nest_open_loop(nest, done, false);
+  one_trip(nest, schedule->outer, l.index, schedule->vector, &last, walk_and_accumulate);
+  ax_nest_close_loop(nest, &l, rows.hi, 1);
+  close_guard(nest, skip);
+}
+
 static void parallel_loops(ax_nest *nest, uint32_t loop_id) {
   if (loop_id == nest->schedule->outer) {
     switch (nest->schedule->shape) {
@@ -375,6 +391,9 @@ static void parallel_loops(ax_nest *nest, uint32_t loop_id) {
         break;
       case AX_NEST_TILE:
         emit_tile(nest);
+        break;
+      case AX_NEST_NARROW:
+        emit_narrow(nest);
         break;
       case AX_NEST_TRANSPOSE:
         emit_turn(nest);
@@ -478,9 +497,10 @@ static void emit_body(ax_nest *nest) {
 static bool allocate(ax_arena *arena, ax_nest *nest) {
   const ax_loop_kernel *kernel = nest->schedule->kernel;
   size_t word = sizeof(LLVMValueRef), accesses = kernel->expr_count + kernel->store_count;
+  size_t instances = nest->schedule->narrow > AX_MAX_UNROLL ? nest->schedule->narrow : AX_MAX_UNROLL;
   nest->slot_bases = ax_arena_alloc(arena, kernel->slot_count * word);
   nest->pointers = ax_arena_alloc(arena, (nest->schedule->loop_count + 1) * accesses * word);
-  nest->values = ax_arena_alloc(arena, AX_MAX_UNROLL * (size_t)kernel->expr_count * word);
+  nest->values = ax_arena_alloc(arena, instances * (size_t)kernel->expr_count * word);
   nest->accumulators = ax_arena_alloc(arena, AX_MAX_UNROLL * (size_t)kernel->store_count * word);
   nest->tiles = ax_arena_alloc(arena, accesses * word);
   return nest->slot_bases && nest->pointers && nest->values && nest->accumulators && nest->tiles;
@@ -520,6 +540,7 @@ ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_loop_kern
   if (kernel == NULL) return ax_out_of_memory(sizeof *kernel);
   AX_TRY(ax_schedule_create(arena, kernel, cg->vector_bytes, &schedule));
   nest.schedule = schedule;
+  ax_nest_end_narrow(&nest);
   if (!allocate(arena, &nest)) return ax_out_of_memory(AX_MAX_UNROLL * kernel->expr_count * sizeof(LLVMValueRef));
   begin_function(&nest, name);
   if (!nothing) emit_body(&nest);

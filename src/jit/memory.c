@@ -223,10 +223,18 @@ static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef 
   return gather_lanes(nest, element, lanes, ax_nest_mask(nest, instance));
 }
 
+LLVMValueRef ax_nest_load_one(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer) {
+  LLVMValueRef value = LLVMBuildLoad2(nest->cg.builder, element, pointer, "");
+  LLVMSetAlignment(value, alignment(element));
+  return value;
+}
+
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
   const ax_access *a = &nest->schedule->accesses[access];
   int64_t stride = a->stride[nest->schedule->vector];
   if (a->transposed) return ax_nest_load_transposed(nest, access, dtype);
+  if (nest->narrow)
+    return ax_cg_to_register(&nest->cg, dtype, ax_nest_load_narrow(nest, access, instance), nest->schedule->lanes);
   LLVMTypeRef element = ax_nest_element(nest, access);
   LLVMValueRef pointer = instance_pointer(nest, access, instance), value;
   if (ax_access_is_moved(a, nest->schedule->vector))
@@ -235,8 +243,7 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
     pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, NULL));
   uint32_t lanes = stride == 0 ? 1 : nest->schedule->lanes;
   if (stride == 0) {
-    value = LLVMBuildLoad2(nest->cg.builder, element, pointer, "");
-    LLVMSetAlignment(value, alignment(element));
+    value = ax_nest_load_one(nest, element, pointer);
   } else {
     value = ax_nest_load_lanes(nest, element, pointer, stride, ax_nest_mask(nest, instance));
   }
@@ -250,7 +257,7 @@ void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t 
   int64_t stride = a->stride[nest->schedule->vector];
   LLVMTypeRef element = ax_nest_element(nest, access);
   LLVMValueRef pointer = instance_pointer(nest, access, instance);
-  if (stride == 0) {
+  if (stride == 0 && !nest->narrow) {
     if (lanes > 1) value = LLVMBuildExtractElement(nest->cg.builder, value, ax_cg_i64(&nest->cg, 0), "");
     value = LLVMBuildStore(nest->cg.builder, ax_cg_to_memory(&nest->cg, dtype, value, 1), pointer);
     LLVMSetAlignment(value, alignment(element));
@@ -258,5 +265,8 @@ void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t 
   }
   if (lanes == 1) value = ax_cg_broadcast(&nest->cg, value, nest->schedule->lanes);
   value = ax_cg_to_memory(&nest->cg, dtype, value, nest->schedule->lanes);
-  ax_nest_store_lanes(nest, element, pointer, stride, ax_nest_mask(nest, instance), value);
+  if (nest->narrow)
+    ax_nest_store_narrow(nest, access, value, instance);
+  else
+    ax_nest_store_lanes(nest, element, pointer, stride, ax_nest_mask(nest, instance), value);
 }

@@ -16,6 +16,8 @@ typedef struct ax_nest {
   const ax_schedule *schedule;
   LLVMValueRef slots, coordinates, begin, end; /* the arguments; begin and end in iterations of the ranged loop */
   uint32_t level, instances;
+  bool narrow;                      /* in a block of NARROW */
+  uint64_t spread, repeated;        /* loops, a bit each: whose iterations lie in lanes; on which what an instance has depends */
   LLVMValueRef mask;                /* the lanes that exist; NULL: all. See ax_nest_mask */
   LLVMValueRef present;             /* how many there are, where mask is not NULL */
   LLVMValueRef index[AX_MAX_LOOPS]; /* of each open loop; of the vector loop: that of lane 0 */
@@ -46,6 +48,8 @@ void ax_nest_enter(ax_nest *nest, uint32_t loop,
                    LLVMValueRef index); /* computes and stores what belongs to its level */
 static inline void ax_nest_leave(ax_nest *nest) { nest->level--; }
 void ax_nest_entry(ax_nest *nest); /* level 0 */
+/* One instance of the nodes that depend on loops of `with` and on none of `without`. */
+void ax_nest_emit_nodes(ax_nest *nest, uint64_t with, uint64_t without, uint32_t instance);
 LLVMValueRef ax_nest_value(ax_nest *nest, ax_ex node, uint32_t instance, uint32_t lanes);
 /* The mask of one instance: when the vector loop is unrolled only the last instance is partial, otherwise all are. */
 LLVMValueRef ax_nest_mask(const ax_nest *nest, uint32_t instance);
@@ -70,11 +74,21 @@ void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t 
 LLVMValueRef ax_nest_pointer(ax_nest *nest, uint32_t access);
 LLVMTypeRef ax_nest_element(const ax_nest *nest, uint32_t access); /* of its slot, in memory */
 LLVMValueRef ax_nest_advance(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef count);
+LLVMValueRef ax_nest_load_one(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer);
 /* A vector at `pointer`, `stride` elements apart, in memory's types. `mask` NULL: all lanes. */
 LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride,
                                 LLVMValueRef mask);
 void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
                          LLVMValueRef value);
+
+/* --- narrow.c --- */
+void ax_nest_begin_narrow(ax_nest *nest); /* what follows, to the end, is for blocks; computes what all of them share */
+void ax_nest_narrow_block(ax_nest *nest, LLVMValueRef index);
+void ax_nest_end_narrow(ax_nest *nest);
+/* In a block, of what depends on its loops; in memory's types. */
+LLVMValueRef ax_nest_load_narrow(ax_nest *nest, uint32_t access, uint32_t instance);
+void ax_nest_store_narrow(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t instance);
+LLVMValueRef ax_nest_narrow_index(ax_nest *nest, uint32_t loop, uint32_t instance);
 
 /* --- transposed.c --- */
 void ax_nest_allocate_squares(ax_nest *nest);

@@ -328,6 +328,73 @@ static int64_t chain(const ax_schedule *s) {
   return (rows + s->unroll - 1) / s->unroll;
 }
 
+/* --- Several rows a vector --- */
+
+static int64_t length(int64_t stride) { return stride < 0 ? -stride : stride; }
+
+/* The loops as the first store steps through them, the widest steps first. */
+static void sort_loops(const ax_schedule *s, uint32_t *order) {
+  const int64_t *stride = ax_schedule_store(s, 0)->stride;
+  for (uint32_t l = 0; l < s->loop_count; l++) {
+    uint32_t at = l;
+    for (; at > 0 && length(stride[order[at - 1]]) < length(stride[l]); at--) order[at] = order[at - 1];
+    order[at] = l;
+  }
+}
+
+/* In that order: how many of the first loops stay as they are, so that those after them, of AX_MAX_NARROW iterations together at most, are
+   narrow. 0: none are, or those before have no whole block of rows. */
+static uint32_t before_narrow(const ax_schedule *s, const uint32_t *order, int64_t *narrow) {
+  uint32_t first = s->loop_count;
+  for (*narrow = 1; first > 0; first--) {
+    const ax_loop *loop = &s->loops[order[first - 1]];
+    if (*narrow * loop->extent > AX_MAX_NARROW || loop->ranged) break;
+    *narrow *= loop->extent;
+  }
+  return first > 0 && *narrow > 1 && s->loops[order[first - 1]].extent >= s->lanes ? first : 0;
+}
+
+static void make_narrow(ax_schedule *s, const uint32_t *order, uint32_t first, int64_t narrow) {
+  uint32_t to_new[AX_MAX_LOOPS];
+  ax_loop loops[AX_MAX_LOOPS];
+  memcpy(loops, s->loops, sizeof loops);
+  for (uint32_t l = 0; l < s->loop_count; l++) {
+    s->loops[l] = loops[order[l]];
+    to_new[order[l]] = l;
+  }
+  renumber(s, to_new);
+  s->outer = first - 1;
+  s->vector = s->unrolled = s->loop_count - 1;
+  s->narrow = (uint32_t)narrow;
+  s->shape = AX_NEST_NARROW;
+  s->unroll = 1;
+  find_deps(s);
+}
+
+/* A vector of one row is partly empty, and masked. */
+static ax_status choose_narrow(ax_schedule *s, ax_arena *arena, bool *chosen) {
+  enum { most_nodes = 128 };
+  uint32_t order[AX_MAX_LOOPS], first;
+  int64_t narrow;
+  *chosen = false;
+  if (s->reduces || s->loop_count < 2) return AX_OK;
+  sort_loops(s, order);
+  first = before_narrow(s, order, &narrow);
+  if (first == 0 || body_weight(s) * narrow > most_nodes) return AX_OK;
+  double by_rows = loop_cost(s, s->vector) * (s->loops[s->vector].extent % s->lanes == 0 ? 1 : 1.5), cost;
+  ax_schedule before = *s;
+  ax_access *accesses = ax_arena_copy(arena, s->accesses, access_count(s) * sizeof accesses[0]);
+  if (accesses == NULL) return ax_out_of_memory(access_count(s) * sizeof accesses[0]);
+  make_narrow(s, order, first, narrow);
+  cost = ax_narrow_cost(s);
+  *chosen = cost >= 0 && cost < by_rows;
+  if (*chosen) return AX_OK;
+  *s = before;
+  s->accesses = accesses;
+  find_deps(s);
+  return AX_OK;
+}
+
 static bool allocate(ax_schedule *s, ax_arena *arena) {
   size_t exprs = s->kernel->expr_count;
   s->live = ax_arena_alloc(arena, exprs * sizeof s->live[0]);
@@ -338,6 +405,7 @@ static bool allocate(ax_schedule *s, ax_arena *arena) {
 
 ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_schedule **out) {
   ax_schedule *s = *out = ax_arena_alloc(arena, sizeof *s);
+  bool narrow;
   if (s == NULL) return ax_out_of_memory(sizeof *s);
   s->kernel = kernel;
   if (!allocate(s, arena)) return ax_out_of_memory(kernel->expr_count * sizeof(ax_access));
@@ -347,7 +415,12 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   make_loops(s);
   find_deps(s);
   s->lanes = choose_lanes(s, vector_bytes);
+  s->vector_bytes = vector_bytes;
   s->vector = choose_vector(s);
+  s->work = 1;
+  for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;
+  AX_TRY(choose_narrow(s, arena, &narrow));
+  if (narrow) return AX_OK;
   if (gathers_short_elements(s) && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;
   s->shape = choose_shape(s);
   int transposed = choose_transposed(s);
@@ -356,8 +429,6 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   s->unroll = choose_unroll(s);
   s->wide = s->reduces && chain(s) > AX_FEW_ADDITIONS;
   order_loops(s, transposed);
-  s->work = 1;
-  for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;
   s->unrolled = s->shape == AX_NEST_STRIP  ? s->loop_count - 1
                 : s->shape == AX_NEST_TILE ? s->loop_count - 2
                                            : s->vector;

@@ -8,6 +8,7 @@
      STRIP   par.. V red.. r      one vector of results (V is short); `unroll` partial sums along r, added up at the end.
      TILE    par.. tile red.. r V many results (V is long) over many rows: sums live in a tile on the stack, so that memory is
                                   walked row by row; `unroll` rows at a time.
+     NARROW       par.. R c.. V        no reductions; the loops after R are so short that a vector takes several rows (narrow.c).
      TRANSPOSE    par.. block V w      no reductions; loads that lie along w are read as squares, lanes by lanes, and transposed.
 
    Which one it is depends on the kernel's static sizes only, never on the range it is called with: so neither do the results. */
@@ -37,7 +38,7 @@ typedef struct ax_access {
   int64_t stride[AX_MAX_LOOPS];
 } ax_access;
 
-typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE, AX_NEST_TRANSPOSE } ax_nest_shape;
+typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE, AX_NEST_NARROW, AX_NEST_TRANSPOSE } ax_nest_shape;
 
 typedef struct ax_schedule {
   const ax_loop_kernel *kernel;
@@ -49,6 +50,8 @@ typedef struct ax_schedule {
   uint32_t unrolled;   /* the loop of which several iterations are done at a time: `vector`, or the last reduced one */
   uint32_t unroll;     /* how many */
   uint32_t lanes;
+  uint32_t vector_bytes; /* of the machine's registers */
+  uint32_t narrow;       /* NARROW: iterations of the loops after R, together */
   int64_t work; /* iterations in all */
   ax_nest_shape shape;
   ax_loop loops[AX_MAX_LOOPS];   /* outermost first, as in the shapes above */
@@ -72,6 +75,10 @@ static inline bool ax_schedule_depends(const ax_schedule *schedule, ax_ex node, 
 static inline uint32_t ax_schedule_level(uint64_t deps) { return deps == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(deps); }
 uint64_t ax_access_deps(const ax_schedule *schedule, const ax_access *access);
 static inline bool ax_access_is_moved(const ax_access *access, uint32_t loop) { return access->moved >> loop & 1; }
+
+/* NARROW (narrow.c), of a schedule with its loops in that order: instructions an element; below 0: it cannot be done so. */
+enum { AX_MAX_NARROW = 16 };
+double ax_narrow_cost(const ax_schedule *schedule);
 
 /* Loads of short strides read everything between and pick; with longer ones, they gather. */
 static inline bool ax_stride_picks(int64_t stride, uint32_t lanes) {
