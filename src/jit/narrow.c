@@ -25,13 +25,18 @@ static void lane_offsets(const ax_schedule *s, const ax_access *access, uint32_t
 }
 
 /* Of a whole block's elements none lies beyond the last: reading as far as that is safe. */
-static ax_windows windows_of(const ax_schedule *s, const ax_access *access, const int64_t *offset) {
+static ax_windows load_windows(const ax_schedule *s, const ax_access *access, const int64_t *offset) {
   int64_t last = 0;
   for (uint32_t l = s->outer; l < s->loop_count; l++) {
     int64_t steps = (l == s->outer ? s->lanes : s->loops[l].extent) - 1;
     if (access->stride[l] > 0) last += steps * access->stride[l];
   }
   return ax_windows_cover(offset, s->lanes, last);
+}
+
+/* In cache lines, where the array begins with one and blocks are whole ones: a masked store over two of them takes several times as long. */
+static ax_windows store_windows(const ax_schedule *s, const ax_access *access, const int64_t *offset) {
+  return ax_windows_cover_aligned(offset, s->lanes, -access->offset);
 }
 
 static bool in_order(const ax_windows *w, const int64_t *offset, uint32_t lanes) {
@@ -55,8 +60,9 @@ static double moves(const ax_schedule *s, const ax_access *access, bool store) {
   for (uint32_t v = 0; v < s->narrow; v++) {
     int64_t offset[AX_MAX_LANES];
     lane_offsets(s, access, v, offset);
-    ax_windows w = windows_of(s, access, offset);
+    ax_windows w = load_windows(s, access, offset);
     bool whole = in_order(&w, offset, s->lanes);
+    if (store && !whole) w = store_windows(s, access, offset);
     if (w.count > AX_MAX_WINDOWS || (store && !whole && no_masks)) return -1;
     cost += whole ? 1 : store ? 4 * w.count : 2 * w.count;
   }
@@ -105,7 +111,7 @@ LLVMValueRef ax_nest_load_narrow(ax_nest *nest, uint32_t access, uint32_t instan
   int64_t offset[AX_MAX_LANES], from[AX_MAX_LANES];
   lane_offsets(s, a, instance, offset);
   if (a->stride[s->outer] == 0) return load_columns(nest, access, offset);
-  ax_windows w = windows_of(s, a, offset);
+  ax_windows w = load_windows(s, a, offset);
   LLVMValueRef picked = NULL;
   for (uint32_t i = 0; i < w.count; i++) {
     LLVMValueRef whole = ax_nest_load_lanes(nest, ax_nest_element(nest, access), place(nest, access, w.start[i]), 1, NULL);
@@ -123,7 +129,8 @@ void ax_nest_store_narrow(ax_nest *nest, uint32_t access, LLVMValueRef value, ui
   const ax_schedule *s = nest->schedule;
   int64_t offset[AX_MAX_LANES];
   lane_offsets(s, &s->accesses[access], instance, offset);
-  ax_windows w = windows_of(s, &s->accesses[access], offset);
+  ax_windows w = load_windows(s, &s->accesses[access], offset);
+  if (!in_order(&w, offset, s->lanes)) w = store_windows(s, &s->accesses[access], offset);
   for (uint32_t i = 0; i < w.count; i++) {
     LLVMValueRef exists[AX_MAX_LANES], part = value, mask = NULL;
     LLVMTypeRef bit = LLVMInt1TypeInContext(nest->cg.context);

@@ -371,9 +371,9 @@ static void make_narrow(ax_schedule *s, const uint32_t *order, uint32_t first, i
   find_deps(s);
 }
 
-/* A vector of one row is partly empty, and masked. */
+/* By rows, the last vector of each is masked, which is slow where it reaches over two cache lines. */
 static ax_status choose_narrow(ax_schedule *s, ax_arena *arena, bool *chosen) {
-  enum { most_nodes = 128 };
+  enum { most_nodes = 96, masked_row = 4 };
   uint32_t order[AX_MAX_LOOPS], first;
   int64_t narrow;
   *chosen = false;
@@ -381,7 +381,8 @@ static ax_status choose_narrow(ax_schedule *s, ax_arena *arena, bool *chosen) {
   sort_loops(s, order);
   first = before_narrow(s, order, &narrow);
   if (first == 0 || body_weight(s) * narrow > most_nodes) return AX_OK;
-  double by_rows = loop_cost(s, s->vector) * (s->loops[s->vector].extent % s->lanes == 0 ? 1 : 1.5), cost;
+  int64_t row = s->loops[s->vector].extent;
+  double cost, by_rows = loop_cost(s, s->vector) + (row % s->lanes == 0 ? 1.0 : masked_row) / (double)row;
   ax_schedule before = *s;
   ax_access *accesses = ax_arena_copy(arena, s->accesses, access_count(s) * sizeof accesses[0]);
   if (accesses == NULL) return ax_out_of_memory(access_count(s) * sizeof accesses[0]);

@@ -77,7 +77,7 @@ uint64_t ax_access_deps(const ax_schedule *schedule, const ax_access *access);
 static inline bool ax_access_is_moved(const ax_access *access, uint32_t loop) { return access->moved >> loop & 1; }
 
 /* NARROW (narrow.c), of a schedule with its loops in that order: instructions an element; below 0: it cannot be done so. */
-enum { AX_MAX_NARROW = 16 };
+enum { AX_MAX_NARROW = 48 };
 double ax_narrow_cost(const ax_schedule *schedule);
 
 /* Loads of short strides read everything between and pick; with longer ones, they gather. */

@@ -16,5 +16,7 @@ typedef struct ax_windows {
 /* Of lanes at these offsets, none of them beyond `last`. No window begins before the lowest offset of all that may be read, if there is room for one
    before `last`, and none ends after that. */
 ax_windows ax_windows_cover(const int64_t *offset, uint32_t lanes, int64_t last);
+/* The same, with windows that begin at `first` and whole vectors from there. */
+ax_windows ax_windows_cover_aligned(const int64_t *offset, uint32_t lanes, int64_t first);
 
 #endif
