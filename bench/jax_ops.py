@@ -324,10 +324,10 @@ def cg(n):
         def step(carry, _):
             x, r, p, rr = carry
             ap = a @ p
-            alpha = rr / (p @ ap)
+            alpha = rr / (p @ ap + F32(1e-20))
             x, r = x + alpha * p, r - alpha * ap
             new = r @ r
-            return (x, r, r + new / rr * p, new), None
+            return (x, r, r + new / (rr + F32(1e-20)) * p, new), None
 
         return lax.scan(step, (jnp.zeros_like(b), b, b, b @ b), None, length=20)[0][0]
 
@@ -423,7 +423,7 @@ def adam(count, n):
 @family
 def embed(mode, n, vocabulary, width):
     def rows(table, ids):
-        return jax.vmap(lambda i: lax.dynamic_slice(table, (i, 0), (1, int(width)))[0])(ids)
+        return jax.vmap(lambda i: lax.dynamic_slice(table, (i, jnp.int32(0)), (1, int(width)))[0])(ids)
 
     function = rows if mode == "fwd" else jax.grad(lambda table, ids: jnp.sum(jnp.square(rows(table, ids))))
     return Case(function, [("f32", ints((vocabulary, width))), ("s32", ints((n,)))])

@@ -152,12 +152,13 @@ static void stencil2(op_case *c) { /* STEPS M N */
 }
 
 /* Conjugate gradients: 20 steps with a matrix that is made symmetric and positive. */
+static ax_value nonzero(ax_value x) { return ax_add(x, ax_full_like(x, 1e-20)); }
 static AX_BODY(cg_step) { /* x, r, p, rr, a */
-  ax_value ap = ax_matmul(in[4], in[2]), alpha = ax_div(in[3], ax_matmul(in[2], ap));
+  ax_value ap = ax_matmul(in[4], in[2]), alpha = ax_div(in[3], nonzero(ax_matmul(in[2], ap)));
   ax_value x = ax_add(in[0], ax_mul(alpha, in[2])), r = ax_sub(in[1], ax_mul(alpha, ap)), rr = ax_matmul(r, r);
   out[0] = x;
   out[1] = r;
-  out[2] = ax_add(r, ax_mul(ax_div(rr, in[3]), in[2]));
+  out[2] = ax_add(r, ax_mul(ax_div(rr, nonzero(in[3])), in[2]));
   out[3] = rr;
   out[4] = in[4];
 }

@@ -5,6 +5,7 @@
 #include <popt.h>
 
 #include "axle/npy.h"
+#include "exec/profile.h"
 #include "ir/text.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -14,8 +15,13 @@ int check_main(int argc, const char **argv);
 int trace_main(int argc, const char **argv);
 int show_main(int argc, const char **argv);
 int simulate_main(int argc, const char **argv);
+int bench_main(int argc, const char **argv);
 int devices_main(int argc, const char **argv);
 int help_main(int argc, const char **argv);
+
+/* --- speeds.c --- */
+/* How fast the runtime's threads read, write and multiply together; takes some tenths of a second. */
+AX_MUST_USE ax_status measure_speeds(ax_runtime *runtime, ax_speeds *out);
 
 /* --- main.c --- */
 /* "axle: error: " and this thread's message. */

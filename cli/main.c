@@ -11,6 +11,7 @@ static const struct {
 } commands[] = {
     {"run", "run a program on arrays", run_main},
     {"trace", "run a program, and write what each device did when", trace_main},
+    {"bench", "where a program's time goes, kernel by kernel, beside what this machine could do", bench_main},
     {"show", "print a program, transformed or lowered", show_main},
     {"simulate", "what a run would take on a machine that is described", simulate_main},
     {"check", "prove that a program's kernels are synchronised, or show what goes wrong", check_main},

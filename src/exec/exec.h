@@ -297,6 +297,7 @@ struct ax_executable {
   pthread_mutex_t lock;         /* of what follows */
   struct ax_execution *more_idle;
   struct ax_timeline *timeline; /* of the latest run; NULL: none is kept */
+  const ax_op **ops;            /* by instruction of the first code, where timelines are kept: what it came from */
 };
 
 /* --- exec/flatten.c, sync.c, memory.c: the passes from plan to instructions. --- */
@@ -393,8 +394,9 @@ AX_MUST_USE ax_status ax_program_laid_over(ax_program *program, const ax_compile
 void ax_memory_of(const ax_executable *executable, ax_memory *out);
 /* The same up to the pass of this name, of a fresh executable that is good for nothing afterwards; its result as text. AX_INVALID_ARGUMENT:
    there is no such pass. */
-AX_MUST_USE ax_status ax_executable_text_after(ax_executable *executable, const char *pass, char **out);
-AX_MUST_USE ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, char **out); /* exec/executable.c */
+struct ax_speeds; /* exec/profile.h: for the bounds that `schedule` shows; NULL: none */
+AX_MUST_USE ax_status ax_executable_text_after(ax_executable *executable, const char *pass, const struct ax_speeds *speeds, char **out);
+AX_MUST_USE ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, const struct ax_speeds *speeds, char **out); /* exec/executable.c */
 void ax_instrs_text(ax_text *text, const ax_executable *executable, const ax_instr *instrs, uint32_t count);
 AX_MUST_USE ax_status ax_flatten(ax_assembly *assembly);
 AX_MUST_USE ax_status ax_synchronise(ax_assembly *assembly);

@@ -321,11 +321,11 @@ ax_status ax_executable_text(const ax_executable *e, char **out) {
   return ax_text_finish(&text, out);
 }
 
-ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, char **out) {
+ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, const struct ax_speeds *speeds, char **out) {
   ax_executable *e = ax_executable_create(runtime, program);
   *out = NULL;
   if (e == NULL) return ax_out_of_memory(sizeof *e);
-  ax_status status = ax_executable_text_after(e, pass, out);
+  ax_status status = ax_executable_text_after(e, pass, speeds, out);
   ax_executable_destroy(e);
   return status;
 }

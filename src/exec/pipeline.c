@@ -7,6 +7,7 @@
 
 #include "exec/exec.h"
 #include "exec/execution.h"
+#include "exec/profile.h"
 #include "mesh/constraint.h"
 #include "mesh/sharding.h"
 #include "prim/prims.h"
@@ -289,6 +290,10 @@ static ax_status finish(ax_assembly *a) {
   e->threaded = ax_worth_threads(e);
   e->accesses = ax_arena_copy(&a->plan->arena, a->accesses, a->access_count * sizeof a->accesses[0]);
   e->codes = ax_arena_alloc(&a->plan->arena, sizeof e->codes[0]);
+  if (e->timeline != NULL) {
+    e->ops = ax_arena_copy(&a->plan->arena, a->ops, a->instr_count * sizeof a->ops[0]);
+    if (e->ops == NULL) return ax_out_of_memory(a->instr_count * sizeof a->ops[0]);
+  }
   if (e->accesses == NULL || e->codes == NULL) return ax_out_of_memory(a->access_count * sizeof a->accesses[0]);
   e->access_count = a->access_count;
   e->codes[0] = (ax_code){.mesh = &e->plan->mesh, .frame_count = e->devices, .instr_count = a->instr_count, .instrs = a->instrs};
@@ -330,7 +335,7 @@ static const pass passes[] = {
     {"turns", .instrs = ax_number_turns, AX_STAGE_NUMBERED},          /* who calls the host when */
     {"links", .instrs = ax_number_links, AX_STAGE_NUMBERED},          /* who sends to whom */
     {"ragged", .instrs = ax_make_ragged, AX_STAGE_EXCHANGED},         /* who takes from where */
-    {"kernels", .instrs = compile_kernels, AX_STAGE_EXCHANGED},       /* machine code */
+    {"schedule", .instrs = compile_kernels, AX_STAGE_EXCHANGED},      /* kernels' loops in order, with tiles and vectors: machine code */
     {"finish", .instrs = finish, AX_STAGE_FINISHED},                  /* what the executor wants at hand */
 };
 
@@ -489,8 +494,14 @@ static ax_status refuse_name(const char *name) {
   return status;
 }
 
-static ax_status stage_text(build *b, char **out) {
+static ax_status stage_text(build *b, const char *name, const ax_speeds *speeds, char **out) {
   ax_text text = {0};
+  if (strcmp(name, "schedule") == 0) {
+    ax_status made = ax_nests_text(&text, &b->a, speeds);
+    if (made == AX_OK) return ax_text_finish(&text, out);
+    ax_text_deinit(&text);
+    return made;
+  }
   if (b->a.plan == NULL) return ax_program_print_locations(b->program, out);
   if (b->a.instr_count == 0) ax_plan_text(&text, b->a.plan);
   else ax_instrs_text(&text, b->a.executable, b->a.instrs, b->a.instr_count);
@@ -500,14 +511,14 @@ static ax_status stage_text(build *b, char **out) {
   return status;
 }
 
-ax_status ax_executable_text_after(ax_executable *e, const char *name, char **out) {
+ax_status ax_executable_text_after(ax_executable *e, const char *name, const ax_speeds *speeds, char **out) {
   const ax_compile_options options = {0};
   build b = begin(e, NULL, &options);
   bool found;
   *out = NULL;
   ax_status status = run_passes_inside(&b, name, &found);
   if (status == AX_OK && !found) status = refuse_name(name);
-  if (status == AX_OK) status = stage_text(&b, out);
+  if (status == AX_OK) status = stage_text(&b, name, speeds, out);
   end(&b);
   return status;
 }

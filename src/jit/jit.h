@@ -21,6 +21,9 @@ void ax_jit_destroy(ax_compiler *jit); /* the code it made goes with it; NULL is
 
 /* Machine code for each kernel. Equal kernels (now or in an earlier call) are compiled once; the others go into one module. */
 AX_MUST_USE ax_status ax_jit_compile(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, ax_kernel_code *out);
+/* The kernel's loops as they are made on this machine, a line each: their order, parts, vectors and what is done at a time. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_jit_nest_text(const ax_loop_kernel *kernel, ax_text *text);
+uint32_t ax_jit_vector_bytes(void); /* of this machine's widest registers that code is made for */
 /* How many were compiled, and how many found among those that were, so far. */
 void ax_jit_count(ax_compiler *jit, uint64_t *compiled, uint64_t *found);
 

@@ -63,7 +63,7 @@ static void expect_plan(ax_program *program, const char *wanted) {
   ax_text line = {0};
   char *got;
   TEST_OK(ax_plan_transpose_products(plan));
-  TEST_OK(ax_plan_schedule(plan));
+  TEST_OK(ax_plan_order(plan));
   TEST_OK(ax_plan_scatter(plan));
   TEST_OK(ax_plan_update_in_place(plan));
   TEST_OK(ax_plan_take_apart(plan));

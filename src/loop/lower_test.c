@@ -43,7 +43,7 @@ static void check_order(uint32_t effects, const char *wanted) {
   ax_emit(&early, NULL, &x, 1, &out[1], 1);
   TEST_OK(ax_builder_finish(&builder, out, 2, &program, NULL, NULL));
   TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
-  TEST_OK(ax_plan_schedule(plan));
+  TEST_OK(ax_plan_order(plan));
   ax_text order = {0};
   char *got;
   for (uint32_t i = 0; i < plan->block.count; i++)

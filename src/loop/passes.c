@@ -5,7 +5,7 @@
 
 const ax_plan_pass ax_plan_passes[] = {
     {"products", ax_plan_transpose_products},  /* (A B)' becomes B' A' */
-    {"schedule", ax_plan_schedule},       /* what needs no collective's result first */
+    {"order", ax_plan_order},             /* what needs no collective's result first */
     {"scatter", ax_plan_scatter},         /* parts added to sums, instead of tables of zeros with a part in them */
     {"recompute", ax_plan_recompute},     /* what is cheaper to compute again than to hold */
     {"update", ax_plan_update_in_place},  /* parts of values overwritten where they are */

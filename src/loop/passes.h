@@ -20,7 +20,7 @@ extern const uint32_t ax_plan_pass_count;
 AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan, const char *last, bool *found);
 
 AX_MUST_USE ax_status ax_plan_transpose_products(ax_plan *plan);   /* loop/products.c */
-AX_MUST_USE ax_status ax_plan_schedule(ax_plan *plan);        /* loop/schedule.c */
+AX_MUST_USE ax_status ax_plan_order(ax_plan *plan);        /* loop/order.c */
 AX_MUST_USE ax_status ax_plan_scatter(ax_plan *plan);         /* loop/scatter.c */
 AX_MUST_USE ax_status ax_plan_update_in_place(ax_plan *plan); /* loop/updates.c */
 AX_MUST_USE ax_status ax_plan_recompute(ax_plan *plan);       /* loop/recompute.c */

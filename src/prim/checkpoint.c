@@ -5,7 +5,7 @@
    Linear in what its body is linear in; each transform is that of the body. What it leaves for the way back are the operands, and what is
    saved: linearized it is itself for the results, and for the tangents a checkpoint of the operands, what is saved, and the tangents.
    Equations are merged within a program only, so what is made again stays apart from what was made; and no operation of a
-   differentiated one is moved before what all its operands come after (loop/schedule.c; in StableHLO an optimization_barrier). */
+   differentiated one is moved before what all its operands come after (loop/order.c; in StableHLO an optimization_barrier). */
 #include <string.h>
 
 #include "prim/closed_call.h"

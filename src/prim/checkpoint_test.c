@@ -486,7 +486,7 @@ static ax_status with_little_memory(void *context) {
 static ax_status planned_with_little_memory(void *context) {
   ax_plan *plan;
   ax_status status = test_make_plan(context, &plan);
-  if (status == AX_OK) status = ax_plan_schedule(plan);
+  if (status == AX_OK) status = ax_plan_order(plan);
   ax_plan_destroy(plan);
   return status;
 }

@@ -1,6 +1,7 @@
 /* Operations of plans, counted. */
 #include "sim/work.h"
 
+#include "loop/amount.h"
 #include "mesh/partition.h"
 #include "prim/prims.h"
 
@@ -16,79 +17,9 @@ typedef struct making {
 
 /* --- What an operation takes --- */
 
-typedef struct amount {
-  double flops, bytes;
-  ax_dtype dtype; /* of the operations */
-} amount;
-
-/* Elements of a slot that one load or store comes to: all steps of the kernel along dimensions that its position depends on. */
-static double reach(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
-  const ax_slot *s = &kernel->slots[slot];
-  bool moves[2 * AX_MAX_RANK] = {false};
-  double steps = 1, elems = (double)ax_dims_elems(s->rank, s->dims);
-  bool looked_up = false;
-  for (uint32_t d = 0; d < s->rank; d++) {
-    if (at[d].dim >= 0 && at[d].coef != 0) moves[at[d].dim] = true;
-    looked_up = looked_up || at[d].dynamic != AX_NONE;
-  }
-  for (uint32_t d = 0; d < kernel->rank; d++)
-    if (moves[d] || looked_up) steps *= (double)kernel->dims[d];
-  return steps < elems ? steps : elems;
-}
-
-/* Loads of one slot are of its elements once, however many there are. */
-static void count_kernel(const ax_loop_kernel *kernel, amount *out) {
-  double most[AX_MAX_SLOTS][2] = {{0}}, each = 0;
-  for (uint32_t i = 0; i < kernel->expr_count; i++) {
-    const ax_expr *expr = &kernel->exprs[i];
-    if (expr->op == AX_LEAF_LOAD) {
-      const double elems = reach(kernel, expr->slot, expr->at);
-      if (elems > most[expr->slot][0]) most[expr->slot][0] = elems;
-    } else if (expr->op < AX_SCALAR_COUNT && ax_is_float(expr->dtype)) {
-      each++;
-    }
-  }
-  for (uint32_t i = 0; i < kernel->store_count; i++) {
-    const ax_store *store = &kernel->stores[i];
-    const double elems = reach(kernel, store->slot, store->at);
-    if (elems > most[store->slot][1]) most[store->slot][1] = elems;
-    each += store->reduce != AX_SCALAR_NONE;
-    out->dtype = kernel->slots[store->slot].dtype;
-  }
-  for (uint32_t s = 0; s < kernel->slot_count; s++) out->bytes += (most[s][0] + most[s][1]) * (double)ax_dtype_bytes(kernel->slots[s].dtype);
-  out->flops = each * (double)ax_dims_elems(kernel->rank, kernel->dims);
-}
-
-/* A product of narrow numbers may be made in wide ones here, but is one of narrow ones. */
-static void count_gemm(const ax_op *op, amount *out) {
-  const ax_gemm *g = op->gemm;
-  const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
-  double batch = 1;
-  for (uint32_t b = 0; b < g->batch_rank; b++) batch *= (double)g->batch[b];
-  out->dtype = op->eqn != NULL && op->program != NULL && op->eqn->in_count > 0 ? op->program->types[op->eqn->in[0]].dtype : g->dtype;
-  out->flops = 2 * m * n * k * batch;
-  out->bytes = (m * k + k * n + m * n * (g->accumulate ? 2 : 1)) * batch * (double)ax_dtype_bytes(out->dtype);
-}
-
-typedef struct touching {
-  const ax_plan *plan;
-  double bytes;
-} touching;
-
-static void touch(void *context, uint32_t buffer, bool writes) {
-  touching *t = context;
-  (void)writes;
-  t->bytes += (double)ax_buffer_bytes(&t->plan->buffers[buffer]);
-}
-
-static ax_status count_op(const making *m, const ax_op *op, amount *out) {
-  touching all = {m->plan, 0};
-  *out = (amount){.dtype = AX_F32};
-  if (op->kind == AX_OP_KERNEL) count_kernel(op->kernel.kernel, out);
-  if (op->kind == AX_OP_GEMM) count_gemm(op, out);
+static ax_status count_op(const making *m, const ax_op *op, ax_amount *out) {
+  *out = ax_op_amount(m->plan, op);
   if (op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM) return AX_OK;
-  ax_op_visit(op, touch, &all);
-  out->bytes = all.bytes;
   if (op->eqn == NULL || op->program == NULL || op->kind == AX_OP_CHECK || op->eqn->prim->kind != AX_LOCAL) return AX_OK;
   out->dtype = op->program->types[op->eqn->out].dtype;
   return ax_equation_flops(op->program, op->eqn, &out->flops);
@@ -112,15 +43,15 @@ static ax_status add_step(making *m, ax_work_step step) {
 
 static ax_status compute(making *m, const ax_op *op) {
   const ax_cluster *machine = m->place->machine;
-  amount a;
+  ax_amount a;
   uint32_t index;
   AX_TRY(count_op(m, op, &a));
   AX_TRY(add_op(m, op, &index));
   ax_work_op *made = &m->work->ops[index];
-  const double computing = a.flops / ax_cluster_flops(machine, a.dtype), moving = a.bytes / machine->memory;
+  const double bytes = a.read + a.written, computing = a.flops / ax_cluster_flops(machine, a.dtype), moving = bytes / machine->memory;
   const double longer = computing > moving ? computing : moving;
   made->flops = a.flops;
-  made->bytes = a.bytes;
+  made->bytes = bytes;
   made->seconds = machine->launch + longer;
   made->bound = machine->launch >= longer ? "launch" : computing > moving ? "flops" : "memory";
   return add_step(m, (ax_work_step){.kind = AX_WORK_COMPUTE, .op = index, .of = op});
@@ -242,7 +173,7 @@ static ax_status weigh(making *m, const ax_block *block, double *seconds) {
     const ax_op *op = &block->ops[i];
     const ax_cluster *machine = m->place->machine;
     double inside = 0, most = 0;
-    amount a = {0};
+    ax_amount a = {0};
     if (op->kind == AX_OP_LOOP) {
       AX_TRY(weigh(m, &op->loop.test, &inside));
       AX_TRY(weigh(m, &op->loop.body, &inside));
@@ -257,7 +188,7 @@ static ax_status weigh(making *m, const ax_block *block, double *seconds) {
       *seconds += machine->wire.latency + (double)ax_buffer_bytes(&m->plan->buffers[op->exchange->in]) / machine->wire.bandwidth;
     } else if (op->kind != AX_OP_DONE && op->kind != AX_OP_NONE) {
       AX_TRY(count_op(m, op, &a));
-      *seconds += machine->launch + a.flops / ax_cluster_flops(machine, a.dtype) + a.bytes / machine->memory;
+      *seconds += machine->launch + a.flops / ax_cluster_flops(machine, a.dtype) + (a.read + a.written) / machine->memory;
     }
   }
   return AX_OK;

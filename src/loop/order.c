@@ -123,7 +123,7 @@ static ax_status sort_block(void *context, ax_block *block, bool is_body) {
   return status;
 }
 
-ax_status ax_plan_schedule(ax_plan *plan) {
+ax_status ax_plan_order(ax_plan *plan) {
   ax_arena tables = {0};
   scheduler s = {.plan = plan};
   s.ready = ax_arena_alloc(&tables, plan->buffer_count * sizeof s.ready[0]);

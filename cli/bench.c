@@ -1,0 +1,249 @@
+/* axle bench: a program is run over and over, and each of its kernels, products and exchanges is shown with the time it took, the least time that its bytes
+   and operations take on this machine, and the difference. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/exec.h"
+#include "cli.h"
+#include "exec/timeline.h"
+#include "ir/number.h"
+#include "ir/program.h"
+
+enum { option_in = 1, option_runs, option_workers };
+
+typedef struct bench {
+  word_list in;
+  shardings shardings;
+  source source;
+  inputs inputs;
+  ax_runtime_options options;
+  int64_t runs;
+  ax_program *whole;
+  ax_executable *executable;
+  ax_array **arrays; /* inputs, then results */
+  ax_profile_row *rows; /* by instruction: the least of all runs */
+  uint32_t row_count;
+  double seconds; /* of a run, the least */
+} bench;
+
+/* Ones, where nothing is given. */
+static ax_status fill(const ax_type *type, ax_host_array *out) {
+  AX_TRY(host_make(type, out));
+  const ax_number one = ax_number_convert(AX_F64, type->dtype, (ax_number){.f = 1});
+  for (int64_t i = 0; i < ax_type_elems(type); i++) ax_number_store(type->dtype, out->data, i, one);
+  return AX_OK;
+}
+
+static ax_status put_inputs(bench *b) {
+  const ax_program *program = b->whole;
+  AX_TRY(inputs_read(&b->inputs, &b->source, &b->in, true));
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    ax_host_array *array = &b->inputs.arrays[i];
+    if (!b->inputs.given[i]) AX_TRY(fill(&program->types[i], array));
+    const ax_type type = host_type(array);
+    if (!ax_same_shape(&type, &program->types[i]))
+      return ax_error(AX_INVALID_ARGUMENT, "input %s is %s, but %s is given", source_input_name(&b->source, i), ax_type_string(&program->types[i], NULL),
+                      ax_type_string(&type, NULL));
+    AX_TRY(ax_executable_put(b->executable, i, array->data, &b->arrays[i]));
+    ax_host_array_release(array);
+    *array = (ax_host_array){0};
+  }
+  return AX_OK;
+}
+
+static double seconds_of(int64_t nanoseconds) { return 1e-9 * (double)nanoseconds; }
+
+static ax_status run_once(bench *b, bool first) {
+  const ax_program *program = b->whole;
+  ax_array **out = b->arrays + program->in_count;
+  ax_profile_row *rows;
+  uint32_t count;
+  int64_t before = ax_timeline_now();
+  AX_TRY(ax_run(b->executable, program->in_count, b->arrays, program->out_count, out));
+  ax_status status = AX_OK;
+  for (uint32_t k = 0; k < program->out_count; k++) {
+    if (status == AX_OK) status = ax_array_wait(out[k]);
+    ax_array_release(out[k]);
+    out[k] = NULL;
+  }
+  AX_TRY(status);
+  double took = seconds_of(ax_timeline_now() - before);
+  AX_TRY(ax_executable_profile(b->executable, &rows, &count));
+  if (first || took < b->seconds) b->seconds = took;
+  if (first) {
+    b->rows = rows;
+    b->row_count = count;
+    return AX_OK;
+  }
+  for (uint32_t i = 0; i < count; i++) b->rows[i].seconds = fmin(b->rows[i].seconds, rows[i].seconds);
+  ax_free(rows);
+  return AX_OK;
+}
+
+/* As many runs as are asked for, or as half a second has room for. */
+static ax_status run_all(bench *b) {
+  const int64_t begin = ax_timeline_now();
+  AX_TRY(run_once(b, true));
+  ax_free(b->rows); /* the first touches fresh memory */
+  for (int64_t i = 0; i == 0 || (b->runs > 0 ? i < b->runs : i < 1000 && seconds_of(ax_timeline_now() - begin) < 0.5); i++) AX_TRY(run_once(b, i == 0));
+  return AX_OK;
+}
+
+/* --- The table --- */
+
+typedef struct line {
+  ax_profile_row row;
+  double read, written, flops; /* of all calls */
+  double bound;
+  const char *which;
+} line;
+
+static int by_loss(const void *a, const void *b) {
+  const line *x = a, *y = b;
+  double p = x->row.seconds - x->bound, q = y->row.seconds - y->bound;
+  return p < q ? 1 : p > q ? -1 : 0;
+}
+
+static const char *kind_of(const ax_op *op) {
+  switch ((int)op->kind) {
+    case AX_OP_KERNEL: return "kernel";
+    case AX_OP_GEMM: return "product";
+    case AX_OP_START: return "exchange";
+    case AX_OP_EVAL: return "reference";
+    case AX_OP_ROUTINE: return "routine";
+    default: return "other";
+  }
+}
+
+/* The shape a kernel goes through, or a product has. */
+static void print_shape(const ax_op *op) {
+  if (op->kind == AX_OP_KERNEL) {
+    const ax_loop_kernel *k = op->kernel.kernel;
+    for (uint32_t d = 0; d < k->rank; d++) printf("%s%lld", d == 0 ? " [" : d == k->rank - k->reduce_rank ? ", over " : ",", (long long)k->dims[d]);
+    if (k->rank > 0) printf("]");
+  } else if (op->kind == AX_OP_GEMM) {
+    const ax_gemm *g = op->gemm;
+    const long long batch = (long long)ax_dims_elems(g->batch_rank, g->batch);
+    if (batch > 1) printf(" %lld of", batch);
+    printf(" %s[%lld,%lld]x[%lld,%lld]", ax_dtype_name(g->dtype), (long long)g->m, (long long)g->k, (long long)g->k, (long long)g->n);
+  }
+}
+
+static void print_line(const line *l, double whole) {
+  const ax_op *op = l->row.op;
+  const double us = 1e6 * l->row.seconds;
+  printf("%10.2f %5.1f%% %8u %10.2f %-10s %9.2f %8.1f %8.1f  %s", us, 100 * l->row.seconds / whole, l->row.calls, 1e6 * l->bound, l->which, us - 1e6 * l->bound,
+         (l->read + l->written) / l->row.seconds / 1e9, l->flops / l->row.seconds / 1e9, kind_of(op));
+  print_shape(op);
+  if (op->eqn != NULL) printf(" of %s", op->eqn->prim->name);
+  if (op->eqn != NULL && op->eqn->location != NULL) printf(" @ %s", op->eqn->location);
+  else if (op->eqn != NULL && op->eqn->line > 0) printf(" @ line %u", op->eqn->line);
+  printf("\n");
+}
+
+static ax_status print_table(const bench *b, const ax_speeds *speeds) {
+  line *lines = ax_calloc(b->row_count, sizeof lines[0]);
+  uint32_t count = 0;
+  double in_all = 0, bounds = 0;
+  if (lines == NULL) return ax_out_of_memory(b->row_count * sizeof lines[0]);
+  for (uint32_t i = 0; i < b->row_count; i++) {
+    const ax_profile_row *row = &b->rows[i];
+    if (row->calls == 0 || row->op == NULL || row->seconds <= 0) continue;
+    const ax_amount amount = ax_op_amount(b->executable->plan, row->op);
+    const double calls = row->calls;
+    lines[count] = (line){*row, calls * amount.read, calls * amount.written, calls * amount.flops, calls * ax_speeds_bound(speeds, &amount), ax_speeds_which(speeds, &amount)};
+    in_all += row->seconds;
+    bounds += lines[count++].bound;
+  }
+  qsort(lines, count, sizeof lines[0], by_loss);
+  printf("this machine: reads %.3g GB/s, writes %.3g (of 128 MiB); products of f32 %.4g GF/s\n", speeds->read[AX_SPEED_SIZES - 1] / 1e9,
+         speeds->write[AX_SPEED_SIZES - 1] / 1e9, speeds->flops / 1e9);
+  printf("a run: %.2f us; in what is listed %.2f, of which the least is %.2f\n\n", 1e6 * b->seconds, 1e6 * in_all, 1e6 * bounds);
+  printf("%10s %6s %8s %10s %-10s %9s %8s %8s\n", "us", "", "calls", "bound us", "by", "lost us", "GB/s", "GF/s");
+  for (uint32_t i = 0; i < count; i++) print_line(&lines[i], in_all);
+  ax_free(lines);
+  return AX_OK;
+}
+
+/* --- The command --- */
+
+static ax_status bench_program(bench *b, const char *path) {
+  ax_runtime *runtime;
+  ax_speeds speeds;
+  AX_TRY(source_read(path, &b->source));
+  AX_TRY(whole_laid_out(&b->source, &b->shardings, &b->whole));
+  b->arrays = ax_calloc((size_t)b->whole->in_count + b->whole->out_count + 1, sizeof b->arrays[0]);
+  if (b->arrays == NULL) return ax_out_of_memory(0);
+  AX_TRY(ax_runtime_create(&b->options, &runtime));
+  ax_status status = measure_speeds(runtime, &speeds);
+  if (status == AX_OK) status = ax_compile(runtime, b->whole, &(ax_compile_options){.timeline = true}, &b->executable);
+  if (status == AX_OK) status = put_inputs(b);
+  if (status == AX_OK) status = run_all(b);
+  if (status == AX_OK) status = print_table(b, &speeds);
+  ax_runtime_release(runtime);
+  return status;
+}
+
+static void deinit(bench *b) {
+  for (uint32_t i = 0; b->arrays != NULL && i < b->whole->in_count + b->whole->out_count; i++) ax_array_release(b->arrays[i]);
+  ax_free(b->arrays);
+  ax_free(b->rows);
+  ax_executable_release(b->executable);
+  ax_program_release(b->whole);
+  inputs_deinit(&b->inputs);
+  source_deinit(&b->source);
+  word_list_deinit(&b->in);
+  shardings_deinit(&b->shardings);
+}
+
+static ax_status take_option(void *context, int value, const char *argument) {
+  bench *b = context;
+  int64_t number;
+  switch (value) {
+    case option_in: return take_pair(&b->in, "--in", argument);
+    case option_mesh:
+    case option_in_sharding:
+    case option_out_sharding: return shardings_take(&b->shardings, value, argument);
+    default:
+      if (!ax_integer_parse(argument, &number) || number < (value == option_runs) || number > (value == option_runs ? INT64_MAX : 4096))
+        return ax_error(AX_INVALID_ARGUMENT, "--%s: not a number of %s: %s", value == option_runs ? "runs" : "workers", value == option_runs ? "runs" : "threads", argument);
+      if (value == option_runs) b->runs = number;
+      else b->options.workers = (uint32_t)number;
+      return AX_OK;
+  }
+}
+
+int bench_main(int argc, const char **argv) {
+  bench b = {.runs = 0};
+  const struct poptOption table[] = {
+      {"in", 'i', POPT_ARG_STRING, NULL, option_in, "An input; those that are not given are ones", "NAME=VALUE"},
+      SHARDING_OPTIONS,
+      {"runs", '\0', POPT_ARG_STRING, NULL, option_runs, "How often it is run (as half a second has room for)", "N"},
+      {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: one a core)", "N"},
+      POPT_TABLEEND,
+  };
+  const option_set set = {.command = "bench",
+                          .usage = "FILE [OPTION...]",
+                          .summary = "Runs the program in FILE (- for standard input) over and over, and lists where its time goes.",
+                          .table = table,
+                          .handle = take_option,
+                          .context = &b,
+                          .wants_file = true,
+                          .notes =
+                              "A line for each kernel, product and exchange, those that lose most time first. us: in which somebody was at it, in one run, the\n"
+                              "least of all; calls: in one run, by all devices (an operation in a loop is called once a step). bound: the least time for\n"
+                              "the bytes that it has to read and write and for its operations, from what this machine reads, writes and multiplies, measured\n"
+                              "before. What was just written is still in the caches, so that small operations can be faster than their bound; taking the time\n"
+                              "costs some 50 ns a call.\n\n"
+                              "  axle bench f.axle\n"
+                              "  axle bench f.axle --in x=x.npy --workers 1\n"};
+  char *file = NULL;
+  bool done;
+  int code = read_options(&set, argc, argv, &file, &done);
+  if (code == EXIT_OK && !done && bench_program(&b, file) != AX_OK) code = report_error();
+  deinit(&b);
+  free(file);
+  return code;
+}

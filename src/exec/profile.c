@@ -1,0 +1,107 @@
+#include "exec/profile.h"
+
+#include "exec/timeline.h"
+
+/* Operations of a dtype beside f32's, on processors with instructions for narrow ones as wide as their registers. */
+static double width_of(ax_dtype dtype) {
+  switch ((int)dtype) {
+    case AX_F64: return 0.5;
+    case AX_BF16: return 2;
+    default: return 1;
+  }
+}
+
+static double computing(const ax_speeds *speeds, const ax_amount *amount) { return amount->flops / (speeds->flops * width_of(amount->dtype)); }
+
+/* What fits where less was measured goes as fast as that. */
+static double moving(const ax_speeds *speeds, const ax_amount *amount) {
+  const double bytes = amount->read + amount->written;
+  uint32_t i = 0;
+  while (i + 1 < AX_SPEED_SIZES && speeds->size[i] < bytes) i++;
+  return amount->read / speeds->read[i] + amount->written / speeds->write[i];
+}
+
+double ax_speeds_bound(const ax_speeds *speeds, const ax_amount *amount) {
+  const double a = computing(speeds, amount), b = moving(speeds, amount);
+  return a > b ? a : b;
+}
+
+const char *ax_speeds_which(const ax_speeds *speeds, const ax_amount *amount) {
+  return computing(speeds, amount) > moving(speeds, amount) ? "arithmetic" : "memory";
+}
+
+typedef struct covered { /* by the spans of an instruction so far */
+  int64_t until;
+  uint32_t frame; /* of the latest */
+} covered;
+
+/* Spans are as they began, so what an instruction's earlier ones cover ends with the latest end of them. Threads that help with a call have spans of
+   their own, of the same frame and at the same time. */
+static void add_spans(const ax_timeline *timeline, ax_profile_row *rows, covered *by) {
+  for (uint32_t i = 0; i < timeline->count; i++) {
+    const ax_span *span = &timeline->spans[i];
+    covered *c = &by[span->instr];
+    ax_profile_row *row = &rows[span->instr];
+    int64_t from = span->begin > c->until ? span->begin : c->until;
+    if (row->calls == 0 || span->begin >= c->until || span->frame != c->frame) row->calls++;
+    c->frame = span->frame;
+    if (span->end <= from) continue;
+    row->seconds += 1e-9 * (double)(span->end - from);
+    c->until = span->end;
+  }
+}
+
+ax_status ax_executable_profile(ax_executable *e, ax_profile_row **rows, uint32_t *count) {
+  *rows = NULL;
+  *count = 0;
+  if (e->timeline == NULL) return ax_error(AX_INVALID_ARGUMENT, "profile: the executable was compiled without a timeline");
+  const uint32_t instrs = e->codes[0].instr_count;
+  ax_profile_row *made = ax_calloc(instrs, sizeof made[0]);
+  covered *by = ax_calloc(instrs, sizeof by[0]);
+  ax_status status = made != NULL && by != NULL ? AX_OK : ax_out_of_memory(instrs * sizeof made[0]);
+  if (status == AX_OK) {
+    pthread_mutex_lock(&e->lock);
+    if (e->timeline->spans == NULL) status = ax_error(AX_INVALID_ARGUMENT, "profile: there was no run yet");
+    else add_spans(e->timeline, made, by);
+    pthread_mutex_unlock(&e->lock);
+  }
+  for (uint32_t i = 0; status == AX_OK && i < instrs; i++) made[i].op = e->ops[i];
+  ax_free(by);
+  if (status != AX_OK) {
+    ax_free(made);
+    return status;
+  }
+  *rows = made;
+  *count = instrs;
+  return AX_OK;
+}
+
+/* --- Nests as text --- */
+
+static void nest_head(ax_text *text, const ax_op *op, uint32_t number, const ax_amount *amount) {
+  ax_text_add(text, "%u: %s", number, op->eqn != NULL ? op->eqn->prim->name : "copy");
+  if (op->eqn != NULL && op->eqn->location != NULL) ax_text_add(text, "  @\"%s\"", op->eqn->location);
+  ax_text_add(text, "\n    reads %.4g KB, writes %.4g KB, %.4g thousand operations of %s", amount->read / 1e3, amount->written / 1e3, amount->flops / 1e3,
+              ax_dtype_name(amount->dtype));
+}
+
+ax_status ax_nests_text(ax_text *text, const ax_assembly *a, const ax_speeds *speeds) {
+  uint32_t number = 0;
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    const ax_op *op = a->ops[i];
+    if (a->instrs[i].kind != AX_INSTR_KERNEL && a->instrs[i].kind != AX_INSTR_GEMM) continue;
+    const ax_amount amount = ax_op_amount(a->plan, op);
+    nest_head(text, op, number++, &amount);
+    if (speeds != NULL) ax_text_add(text, "; bound %.4g us (%s)", 1e6 * ax_speeds_bound(speeds, &amount), ax_speeds_which(speeds, &amount));
+    ax_text_add(text, "\n");
+    if (op->kind == AX_OP_KERNEL) {
+      AX_TRY(ax_jit_nest_text(op->kernel.kernel, text));
+      ax_kernel_text(text, op->kernel.kernel);
+    } else {
+      const ax_gemm *g = op->gemm;
+      ax_text_add(text, "    product %s[%lld,%lld] x [%lld,%lld], %lld of them, in %u parts\n", ax_dtype_name(g->dtype), (long long)g->m, (long long)g->k,
+                  (long long)g->k, (long long)g->n, (long long)ax_dims_elems(g->batch_rank, g->batch), a->instrs[i].parts);
+    }
+  }
+  return AX_OK;
+}

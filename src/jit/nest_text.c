@@ -1,0 +1,56 @@
+/* How a kernel is walked, for `axle show --after schedule` and messages. */
+#include "jit/jit.h"
+#include "jit/schedule.h"
+#include "loop/amount.h"
+
+static const char *const shapes[] = {
+    [AX_NEST_LANES] = "lanes: the vector loop is innermost",
+    [AX_NEST_BLOCK] = "block: vectors of results stay in registers",
+    [AX_NEST_STRIP] = "strip: one vector of results, with partial sums",
+    [AX_NEST_TILE] = "tile: results in a tile on the stack",
+    [AX_NEST_TRANSPOSE] = "transpose: squares are turned in registers",
+};
+
+uint32_t ax_jit_vector_bytes(void) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) return 64;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
+#endif
+  return 16;
+}
+
+/* "i0 x i1" of the kernel's dimensions that a loop goes through; those of one step are in none. */
+static void add_dims(ax_text *text, const ax_schedule *s, uint32_t loop) {
+  bool any = false;
+  for (uint32_t d = 0; d < s->kernel->rank; d++) {
+    if (s->loop_of_dim[d] != (int)loop) continue;
+    ax_text_add(text, "%si%u", any ? "*" : "", d);
+    any = true;
+  }
+  if (!any) ax_text_add(text, "once");
+}
+
+static void add_loop(ax_text *text, const ax_schedule *s, uint32_t loop) {
+  const ax_loop *l = &s->loops[loop];
+  ax_text_add(text, "    %*sfor ", (int)(2 * loop), "");
+  add_dims(text, s, loop);
+  ax_text_add(text, " < %lld", (long long)l->extent);
+  if (l->reduced) ax_text_add(text, ", reduced over");
+  if (l->ranged && s->kernel->parts > 1) ax_text_add(text, ", in %u parts", s->kernel->parts);
+  if (loop == s->vector) ax_text_add(text, ", in vectors of %u", s->lanes);
+  if (loop == s->unrolled && s->unroll > 1) ax_text_add(text, ", %u at a time", s->unroll);
+  ax_text_add(text, "\n");
+}
+
+ax_status ax_jit_nest_text(const ax_loop_kernel *kernel, ax_text *text) {
+  ax_arena scratch = {0};
+  ax_schedule *s = NULL;
+  ax_status status = ax_schedule_create(&scratch, kernel, ax_jit_vector_bytes(), &s);
+  if (status == AX_OK) {
+    ax_text_add(text, "    %s%s\n", shapes[s->shape], s->wide ? "; sums of narrow floats in f64" : "");
+    for (uint32_t l = 0; l < s->loop_count; l++) add_loop(text, s, l);
+  }
+  ax_arena_deinit(&scratch);
+  return status;
+}

@@ -1,0 +1,77 @@
+#include "loop/amount.h"
+
+#include "ir/program.h"
+
+/* Elements of a slot that one load or store comes to: all steps of the kernel along dimensions that its position depends on. */
+static double reach(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
+  const ax_slot *s = &kernel->slots[slot];
+  bool moves[2 * AX_MAX_RANK] = {false};
+  double steps = 1, elems = (double)ax_dims_elems(s->rank, s->dims);
+  bool looked_up = false;
+  for (uint32_t d = 0; d < s->rank; d++) {
+    if (at[d].dim >= 0 && at[d].coef != 0) moves[at[d].dim] = true;
+    looked_up = looked_up || at[d].dynamic != AX_NONE;
+  }
+  for (uint32_t d = 0; d < kernel->rank; d++)
+    if (moves[d] || looked_up) steps *= (double)kernel->dims[d];
+  return steps < elems ? steps : elems;
+}
+
+ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
+  double most[AX_MAX_SLOTS][2] = {{0}}, each = 0;
+  ax_amount out = {.dtype = AX_F32};
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    const ax_expr *expr = &kernel->exprs[i];
+    if (expr->op == AX_LEAF_LOAD) {
+      const double elems = reach(kernel, expr->slot, expr->at);
+      if (elems > most[expr->slot][0]) most[expr->slot][0] = elems;
+    } else if (expr->op < AX_SCALAR_COUNT && ax_is_float(expr->dtype)) {
+      each++;
+    }
+  }
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    const ax_store *store = &kernel->stores[i];
+    const double elems = reach(kernel, store->slot, store->at);
+    if (elems > most[store->slot][1]) most[store->slot][1] = elems;
+    each += store->reduce != AX_SCALAR_NONE;
+    out.dtype = kernel->slots[store->slot].dtype;
+  }
+  for (uint32_t s = 0; s < kernel->slot_count; s++) {
+    const double item = (double)ax_dtype_bytes(kernel->slots[s].dtype);
+    out.read += most[s][0] * item;
+    out.written += most[s][1] * item;
+  }
+  out.flops = each * (double)ax_dims_elems(kernel->rank, kernel->dims);
+  return out;
+}
+
+/* A product of narrow numbers may be made in wide ones here, but is one of narrow ones. */
+static ax_amount gemm_amount(const ax_op *op) {
+  const ax_gemm *g = op->gemm;
+  const double m = (double)g->m, n = (double)g->n, k = (double)g->k, batch = (double)ax_dims_elems(g->batch_rank, g->batch);
+  ax_amount out = {.flops = 2 * m * n * k * batch};
+  out.dtype = op->eqn != NULL && op->program != NULL && op->eqn->in_count > 0 ? op->program->types[op->eqn->in[0]].dtype : g->dtype;
+  const double item = (double)ax_dtype_bytes(out.dtype);
+  out.written = m * n * batch * item;
+  out.read = (m * k + k * n) * batch * item + (g->accumulate ? out.written : 0);
+  return out;
+}
+
+typedef struct touching {
+  const ax_plan *plan;
+  ax_amount *amount;
+} touching;
+
+static void touch(void *context, uint32_t buffer, bool writes) {
+  const touching *t = context;
+  *(writes ? &t->amount->written : &t->amount->read) += (double)ax_buffer_bytes(&t->plan->buffers[buffer]);
+}
+
+ax_amount ax_op_amount(const ax_plan *plan, const ax_op *op) {
+  ax_amount out = {.dtype = AX_F32};
+  if (op->kind == AX_OP_KERNEL) return ax_kernel_amount(op->kernel.kernel);
+  if (op->kind == AX_OP_GEMM) return gemm_amount(op);
+  touching all = {plan, &out};
+  ax_op_visit(op, touch, &all);
+  return out;
+}
