@@ -1,9 +1,12 @@
-/* Transcendental functions come from SLEEF, always as calls on whole registers: scalars and short vectors are padded and long
-   ones cut up, so that a result never depends on where in a vector it was computed. Code names them by what they are (operation,
-   dtype, size of the registers), and ax_math_find has their addresses when the code is loaded: no address is part of it. */
+/* Transcendental functions are calls on whole registers: scalars and short vectors are padded and long ones cut up, so that a result
+   never depends on where in a vector it was computed. What is called is found by accuracy: our own functions (vector_math.h), which are
+   within 4 units of the last place, or SLEEF's, which are within 1 and are slower; where a register has no function of ours, SLEEF's as
+   well. Code names them by what they are (operation, dtype, size of the registers, whether the most precise is asked for), and
+   ax_math_find has their addresses when the code is loaded: no address is part of it. */
 #include <stdio.h>
 
 #include "jit/codegen.h"
+#include "jit/vector_math.h"
 
 #if defined(__x86_64__)
 #define AX_MATH_VARIANTS(name)                                                            \
@@ -35,7 +38,7 @@ AX_MATH_DECLARE(erf)
 AX_MATH_DECLARE(pow)
 
 /* [f32, f64][16, 32, 64 byte registers] */
-static const ax_object_function functions[AX_SCALAR_COUNT][2][3] = {
+static const ax_object_function sleef[AX_SCALAR_COUNT][2][3] = {
     [AX_SCALAR_EXP] = AX_MATH_VARIANTS(exp),     [AX_SCALAR_LOG] = AX_MATH_VARIANTS(log),
     [AX_SCALAR_LOG1P] = AX_MATH_VARIANTS(log1p), [AX_SCALAR_EXPM1] = AX_MATH_VARIANTS(expm1),
     [AX_SCALAR_SIN] = AX_MATH_VARIANTS(sin),     [AX_SCALAR_COS] = AX_MATH_VARIANTS(cos),
@@ -43,22 +46,34 @@ static const ax_object_function functions[AX_SCALAR_COUNT][2][3] = {
     [AX_SCALAR_POW] = AX_MATH_VARIANTS(pow),
 };
 
+static ax_object_function own(ax_scalar op, bool is_f64, uint32_t size) {
+  if (size == 0) return NULL;
+  const ax_vector_math *math = size == 2 ? &ax_vector_math_64 : &ax_vector_math_32;
+  return is_f64 ? math->f64[op] : math->f32[op];
+}
+
 #define AX_MATH_PREFIX "axle_math"
 
 ax_object_function ax_math_find(const char *name) {
-  unsigned op, is_f64, size;
+  unsigned op, is_f64, size, precise;
   char end;
-  if (sscanf(name, AX_MATH_PREFIX "_%2u_%1u_%1u%c", &op, &is_f64, &size, &end) != 3) return NULL;
-  return op < AX_SCALAR_COUNT && is_f64 < 2 && size < 3 ? functions[op][is_f64][size] : NULL;
+  if (sscanf(name, AX_MATH_PREFIX "_%2u_%1u_%1u_%1u%c", &op, &is_f64, &size, &precise, &end) != 4) return NULL;
+  if (op >= AX_SCALAR_COUNT || is_f64 > 1 || size > 2 || precise > 1) return NULL;
+  ax_object_function found = precise ? NULL : own(op, is_f64, size);
+  return found != NULL ? found : sleef[op][is_f64][size];
 }
+
+static uint32_t register_size(const ax_codegen *cg) { return cg->vector_bytes == 64 ? 2 : cg->vector_bytes == 32 ? 1 : 0; }
+
+bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) { return own(op, dtype == AX_F64, register_size(cg)) != NULL; }
 
 /* One call on a whole register. */
 static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef *args, uint32_t width) {
-  uint32_t count = (uint32_t)ax_scalar_arity(op), size = cg->vector_bytes == 64 ? 2 : cg->vector_bytes == 32 ? 1 : 0;
+  uint32_t count = (uint32_t)ax_scalar_arity(op);
   LLVMTypeRef vector = ax_cg_register(cg, dtype, width), parameters[] = {vector, vector};
   LLVMTypeRef type = LLVMFunctionType(vector, parameters, count, false);
   char name[32];
-  snprintf(name, sizeof name, AX_MATH_PREFIX "_%u_%u_%u", (unsigned)op, (unsigned)(dtype == AX_F64), (unsigned)size);
+  snprintf(name, sizeof name, AX_MATH_PREFIX "_%u_%u_%u_0", (unsigned)op, (unsigned)(dtype == AX_F64), (unsigned)register_size(cg));
   LLVMValueRef function = LLVMGetNamedFunction(cg->module, name);
   if (function == NULL) function = LLVMAddFunction(cg->module, name, type);
   return LLVMBuildCall2(cg->builder, type, function, args, count, "");

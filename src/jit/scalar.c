@@ -88,27 +88,28 @@ static LLVMValueRef emit_sign(const op *o) {
 
 /* --- Functions --- */
 
-static LLVMValueRef emit_math(const op *o) {
-  return ax_cg_math(o->cg, o->expr->op, o->dtype == AX_F64 ? AX_F64 : AX_F32, o->args, o->lanes);
-}
+static ax_dtype computed(const op *o) { return o->dtype == AX_F64 ? AX_F64 : AX_F32; }
+static LLVMValueRef emit_math(const op *o) { return ax_cg_math(o->cg, o->expr->op, computed(o), o->args, o->lanes); }
 
 /* SLEEF's log1p loses subnormals and calls the largest numbers infinite: those are scaled down by 2^64 before, and up after. */
 static LLVMValueRef emit_log1p(const op *o) {
+  if (ax_cg_has_own(o->cg, AX_SCALAR_LOG1P, computed(o))) return emit_math(o);
   LLVMBuilderRef b = o->cg->builder;
   LLVMValueRef x = o->args[0], size = unary(o, "llvm.fabs", x);
   LLVMValueRef large = LLVMBuildFCmp(b, LLVMRealOGT, x, number(o, o->dtype == AX_F64 ? 1e306 : 1e37), "");
   LLVMValueRef tiny = LLVMBuildFCmp(b, LLVMRealOLT, size, number(o, 0x1p-60), "");
   LLVMValueRef scaled = LLVMBuildSelect(b, large, LLVMBuildFMul(b, x, number(o, 0x1p-64), ""), x, "");
-  LLVMValueRef log = ax_cg_math(o->cg, AX_SCALAR_LOG1P, o->dtype == AX_F64 ? AX_F64 : AX_F32, &scaled, o->lanes);
+  LLVMValueRef log = ax_cg_math(o->cg, AX_SCALAR_LOG1P, computed(o), &scaled, o->lanes);
   LLVMValueRef back = LLVMBuildFAdd(b, log, number(o, 44.361419555836499802702855773323), ""); /* 64 log 2 */
   return LLVMBuildSelect(b, tiny, x, LLVMBuildSelect(b, large, back, log, ""), "");
 }
 
 /* 1 / (1 + exp(-x)), as e / (1 + e) with e = exp(x) below 0, where exp(-x) would overflow. */
 static LLVMValueRef emit_logistic(const op *o) {
+  if (ax_cg_has_own(o->cg, AX_SCALAR_LOGISTIC, computed(o))) return emit_math(o);
   LLVMBuilderRef b = o->cg->builder;
   LLVMValueRef minus = LLVMBuildFNeg(b, unary(o, "llvm.fabs", o->args[0]), ""), one = number(o, 1);
-  LLVMValueRef e = ax_cg_math(o->cg, AX_SCALAR_EXP, o->dtype == AX_F64 ? AX_F64 : AX_F32, &minus, o->lanes);
+  LLVMValueRef e = ax_cg_math(o->cg, AX_SCALAR_EXP, computed(o), &minus, o->lanes);
   LLVMValueRef below = LLVMBuildFCmp(b, LLVMRealOLT, o->args[0], zero(o), "");
   return LLVMBuildFDiv(b, LLVMBuildSelect(b, below, e, one, ""), LLVMBuildFAdd(b, one, e, ""), "");
 }

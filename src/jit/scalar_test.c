@@ -59,7 +59,7 @@ static uint64_t distance(ax_dtype dtype, uint64_t a, uint64_t b) {
 static uint64_t tolerance(ax_scalar op, ax_dtype dtype) {
   bool math = (op >= AX_SCALAR_EXP && op <= AX_SCALAR_LOGISTIC) || op == AX_SCALAR_ERF || op == AX_SCALAR_POW;
   if (!math || !ax_is_float(dtype)) return 0;
-  return dtype == AX_BF16 || dtype == AX_F16 ? 1 : 3;
+  return dtype == AX_BF16 || dtype == AX_F16 ? 1 : 4;
 }
 
 static uint64_t bits_at(ax_dtype dtype, const void *array, int64_t at) {
@@ -223,7 +223,7 @@ static void accuracy(void **state) {
       reference_run(kernel, (void *[]){a, b, c, wanted}, NULL, 0, count);
       for (int w = 0; w < width_count; w++) {
         compile(jits[w], kernel)(slots, NULL, 0, count);
-        check(&op, (ax_dtype)d, got, wanted, count, 3, slots);
+        check(&op, (ax_dtype)d, got, wanted, count, 4, slots);
       }
       ax_arena_deinit(&arena);
     }
