@@ -17,6 +17,14 @@ static inline void ax_compute_range(const ax_frame *frame, const ax_instr *instr
   instr->kernel.code(slots, frame->coordinates, begin, end);
 }
 
+/* A LOOP that has a strand. Who does not own what it makes passes it by. */
+static inline void ax_compute_strand(const ax_frame *frame, const ax_strand_instr *strand) {
+  void *places[AX_STRAND_PLACES];
+  if ((strand->skip & frame->nonzero) != 0) return;
+  for (uint32_t i = 0; i < strand->ref_count; i++) places[i] = ax_address(frame, &strand->refs[i]);
+  strand->code(places, frame->coordinates, 0, 1);
+}
+
 /* A KERNEL, GEMM or ROUTINE instruction, whole; or part `part` of its `parts`, which may run at once. Their status has no message yet, since
    a part may fail on another thread than the one that reports it: ax_compute_failed gives the message to any but AX_OK. */
 AX_MUST_USE ax_status ax_compute(const ax_frame *frame, const ax_instr *instr);

@@ -49,7 +49,7 @@ typedef enum ax_instr_kind {
   AX_INSTR_RECEIVE, /* one from another: waits for it */
   AX_INSTR_WAIT,
   AX_INSTR_SIGNAL,
-  AX_INSTR_LOOP,   /* iteration = 0; to `target` when there are no trips */
+  AX_INSTR_LOOP,   /* iteration = 0; to `target` when there are no trips, or when its strand has made them all */
   AX_INSTR_ENTER,  /* a region: count it */
   AX_INSTR_NEXT,   /* iteration + 1; to `target` when there are more trips (always, in a while loop) */
   AX_INSTR_TEST,   /* to `target` when the condition is false */
@@ -128,6 +128,14 @@ typedef struct ax_turns {
   const uint32_t *number; /* by device */
 } ax_turns;
 
+/* A loop that is one function (strands.c). */
+typedef struct ax_strand_instr {
+  ax_kernel_code code;
+  ax_axis_set skip;   /* as an instruction's */
+  uint32_t ref_count;
+  const ax_ref *refs; /* by place */
+} ax_strand_instr;
+
 /* What every frame reads as it steps through the list comes first, what few kinds or only reports need last. */
 typedef struct ax_instr {
   ax_instr_kind kind;
@@ -160,6 +168,7 @@ typedef struct ax_instr {
     struct { /* LOOP, NEXT, TEST, JUMP */
       int64_t trips;
       uint32_t target, loop;
+      ax_strand_instr *strand; /* LOOP: all of it, up to the target, is done at once; NULL */
     };
     struct {
       uint32_t *targets, count;
@@ -419,6 +428,9 @@ void ax_compute_start(void);
 /* Into how many parts it is cut: by its size alone. */
 uint32_t ax_gemm_parts(const ax_gemm *gemm);
 uint32_t ax_check_parts(const ax_value_check *check); /* exec/check.c */
+/* --- exec/strands.c: the loops that are strands, in the order of the list: each, and its LOOP, which has all of it but the code. Room for as many as
+   there are instructions. --- */
+AX_MUST_USE ax_status ax_find_strands(ax_assembly *assembly, const ax_strand **strands, uint32_t *loops, uint32_t *count);
 /* --- exec/sets.c: the index in executable->sets of a set of axes, made when first asked for. --- */
 AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uint32_t *out);
 /* --- exec/exchange.c: what PUSH and CLEAR need at run time, once memory is placed; the kernels by which a push combines. --- */

@@ -159,7 +159,8 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
       case AX_INSTR_SIGNAL: ax_schedule_signal(run, instr->sync.first + instr->sync.counter[frame->device], 1); break;
       case AX_INSTR_LOOP:
         frame->iteration[instr->loop] = 0;
-        if (instr->trips == 0) next = instr->target;
+        if (instr->strand != NULL) ax_compute_strand(frame, instr->strand);
+        if (instr->trips == 0 || instr->strand != NULL) next = instr->target;
         break;
       case AX_INSTR_ENTER: frame->entered[instr->region]++; break;
       case AX_INSTR_NEXT:
@@ -172,7 +173,7 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
       case AX_INSTR_JUMP: next = instr->target; break;
       case AX_INSTR_END: return FINISHED;
     }
-    if (timed && instr->kind <= AX_INSTR_PUSH) ax_timeline_add(run, seat, f, pc, begin);
+    if (timed && (instr->kind <= AX_INSTR_PUSH || (instr->kind == AX_INSTR_LOOP && instr->strand != NULL))) ax_timeline_add(run, seat, f, pc, begin);
     pc = next;
     if (chooser != NULL && chooser->yields(chooser->state, instr)) {
       frame->pc = pc;

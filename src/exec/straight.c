@@ -202,7 +202,8 @@ ax_status ax_straight_run(const ax_straight *s, void *const *in, void *const *ou
       case AX_INSTR_EVAL: status = ax_compute_eval(e, &frame, instr, 0); break;
       case AX_INSTR_LOOP:
         frame.iteration[instr->loop] = 0;
-        if (instr->trips == 0) pc = instr->target;
+        if (instr->strand != NULL) ax_compute_strand(&frame, instr->strand);
+        if (instr->trips == 0 || instr->strand != NULL) pc = instr->target;
         break;
       case AX_INSTR_NEXT:
         if (++frame.iteration[instr->loop] < instr->trips) pc = instr->target;

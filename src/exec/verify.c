@@ -31,6 +31,7 @@ typedef struct verifier {
   ax_occupancy memory; /* by root */
   const uint32_t *known[8]; /* tables of counters that have been gone through, by how many counters there are, and which was first */
   uint32_t known_count[8], known_next;
+  uint32_t strand_end; /* instructions before this one are inside a strand that has been come to */
 } verifier;
 
 static const ax_instr *at(const verifier *v, uint32_t i) { return &v->a->instrs[i]; }
@@ -434,7 +435,10 @@ static ax_status check_instr(verifier *v, uint32_t i) {
   bool scratch = i + 1 < v->a->instr_count && at(v, i + 1)->scratch;
   for (uint32_t k = 0; k < instr->ref_count; k++) scratch = scratch || instr->refs[k].space == space;
   if (scratch && v->a->executable->spaces[space].bytes > 0 && !instr->scratch) return ax_error(AX_INTERNAL, "does not say that scratch memory is needed");
-  if (instr->kind == AX_INSTR_KERNEL && instr->kernel.code == NULL) return ax_error(AX_INTERNAL, "has no code");
+  if (instr->kind == AX_INSTR_LOOP && instr->strand != NULL && instr->target > v->strand_end) v->strand_end = instr->target;
+  if (instr->kind == AX_INSTR_LOOP && instr->strand != NULL && instr->strand->code == NULL) return ax_error(AX_INTERNAL, "has a strand without code");
+  if (instr->kind == AX_INSTR_KERNEL && instr->kernel.code == NULL && i >= v->strand_end) return ax_error(AX_INTERNAL, "has no code");
+  if (i < v->strand_end && is_sync(instr)) return ax_error(AX_INTERNAL, "waits or signals inside a strand");
   return AX_OK;
 }
 

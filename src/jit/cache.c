@@ -1,4 +1,4 @@
-/* A hash table over a list of entries; each entry holds a deep copy of its kernel, since the caller's arena may go. */
+/* A hash table over a list of entries; each entry holds a deep copy of its kernel or strand, since the caller's arena may go. */
 #include "jit/cache.h"
 
 #include <string.h>
@@ -9,13 +9,16 @@ void ax_cache_deinit(ax_cache *cache) {
   ax_arena_deinit(&cache->arena);
 }
 
-/* The place of an equal kernel, or the free place for it. */
-static uint32_t *find(const ax_cache *cache, const ax_loop_kernel *kernel, uint64_t hash) {
-  for (uint64_t at = hash;; at++) {
+static bool same(const ax_cached *entry, const ax_cached *wanted) {
+  if (entry->hash != wanted->hash || (entry->strand != NULL) != (wanted->strand != NULL)) return false;
+  return wanted->strand != NULL ? ax_strand_equal(entry->strand, wanted->strand) : ax_kernel_equal(entry->kernel, wanted->kernel);
+}
+
+/* The place of an equal one, or the free place for it. */
+static uint32_t *find(const ax_cache *cache, const ax_cached *wanted) {
+  for (uint64_t at = wanted->hash;; at++) {
     uint32_t *place = &cache->table[at & (cache->table_size - 1)];
-    if (*place == 0) return place;
-    const ax_cached *entry = &cache->entries[*place - 1];
-    if (entry->hash == hash && ax_kernel_equal(entry->kernel, kernel)) return place;
+    if (*place == 0 || same(&cache->entries[*place - 1], wanted)) return place;
   }
 }
 
@@ -42,18 +45,26 @@ static ax_status reserve(ax_cache *cache) {
   return AX_OK;
 }
 
-ax_status ax_cache_get(ax_cache *cache, const ax_loop_kernel *kernel, uint32_t *entry) {
-  uint64_t hash = ax_kernel_hash(kernel);
+static ax_status get(ax_cache *cache, ax_cached wanted, uint32_t *entry) {
   AX_TRY(reserve(cache));
-  uint32_t *place = find(cache, kernel, hash);
+  uint32_t *place = find(cache, &wanted);
   if (*place == 0) {
-    const ax_loop_kernel *copy = ax_kernel_copy(&cache->arena, kernel);
-    if (copy == NULL) return ax_out_of_memory(kernel->expr_count * sizeof kernel->exprs[0]);
-    cache->entries[cache->count++] = (ax_cached){.kernel = copy, .hash = hash};
+    if (wanted.kernel != NULL) wanted.kernel = ax_kernel_copy(&cache->arena, wanted.kernel);
+    if (wanted.strand != NULL) wanted.strand = ax_strand_copy(&cache->arena, wanted.strand);
+    if (wanted.kernel == NULL && wanted.strand == NULL) return ax_out_of_memory(0);
+    cache->entries[cache->count++] = wanted;
     *place = cache->count;
   }
   *entry = *place - 1;
   return AX_OK;
+}
+
+ax_status ax_cache_get(ax_cache *cache, const ax_loop_kernel *kernel, uint32_t *entry) {
+  return get(cache, (ax_cached){.kernel = kernel, .hash = ax_kernel_hash(kernel)}, entry);
+}
+
+ax_status ax_cache_get_strand(ax_cache *cache, const ax_strand *strand, uint32_t *entry) {
+  return get(cache, (ax_cached){.strand = strand, .hash = ax_strand_hash(strand)}, entry);
 }
 
 void ax_cache_truncate(ax_cache *cache, uint32_t count) {

@@ -16,9 +16,13 @@ typedef struct ax_codegen {
   LLVMModuleRef module;
   LLVMBuilderRef builder;
   LLVMValueRef function;
+  LLVMBasicBlockRef entry; /* of a function with loops around kernels: where memory on the stack is taken. NULL: where it is asked for */
 } ax_codegen;
 
-/* --- types.c: types, constants, vectors --- */
+/* --- types.c: functions, types, constants, vectors --- */
+/* A function of the type of ax_kernel_code; the builder stands at its begin. */
+void ax_cg_begin_function(ax_codegen *cg, const char *name);
+LLVMValueRef ax_cg_stack(const ax_codegen *cg, LLVMTypeRef type); /* memory on the stack, aligned to a cache line */
 LLVMTypeRef ax_cg_int(const ax_codegen *cg, uint32_t bits, uint32_t lanes);
 LLVMTypeRef ax_cg_register(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes);
 LLVMTypeRef ax_cg_memory(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes);

@@ -2,6 +2,8 @@
    so each is a single block with its test at the end. */
 #include "jit/nest.h"
 
+#include <string.h>
+
 enum { tile_elems_in_all = 4096, most_masked = 1 << 15 };
 
 typedef struct range { /* lo .. hi; `count` is hi - lo where it is a constant, else -1 and a multiple of `multiple` */
@@ -19,7 +21,7 @@ static range static_range(const ax_nest *nest, int64_t extent) {
 
 static range loop_range(const ax_nest *nest, uint32_t loop) {
   const ax_loop *l = &nest->schedule->loops[loop];
-  if (!l->ranged) return static_range(nest, l->extent);
+  if (!l->ranged || nest->inside != NULL) return static_range(nest, l->extent);
   return (range){nest->begin, nest->end, -1, l->scale};
 }
 
@@ -414,33 +416,12 @@ static void parallel_loops(ax_nest *nest, uint32_t loop_id) {
 
 /* --- The function --- */
 
-static void set_attribute(ax_nest *nest, const char *key, const char *value) {
-  LLVMAttributeRef attribute = LLVMCreateStringAttribute(nest->cg.context, key, (unsigned)__builtin_strlen(key), value,
-                                                         (unsigned)__builtin_strlen(value));
-  LLVMAddAttributeAtIndex(nest->cg.function, LLVMAttributeFunctionIndex, attribute);
-}
-
-static void set_flag(ax_nest *nest, const char *name) {
-  unsigned kind = LLVMGetEnumAttributeKindForName(name, __builtin_strlen(name));
-  LLVMAddAttributeAtIndex(nest->cg.function, LLVMAttributeFunctionIndex,
-                          LLVMCreateEnumAttribute(nest->cg.context, kind, 0));
-}
-
 static void begin_function(ax_nest *nest, const char *name) {
-  LLVMContextRef context = nest->cg.context;
-  LLVMTypeRef pointer = LLVMPointerTypeInContext(context, 0), word = LLVMInt64TypeInContext(context);
-  LLVMTypeRef parameters[] = {pointer, pointer, word, word};
-  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(context), parameters, 4, false);
-  LLVMValueRef function = nest->cg.function = LLVMAddFunction(nest->cg.module, name, type);
-  set_flag(nest, "nounwind");
-  set_flag(nest, "noinline"); /* optnone asks for it */
-  set_flag(nest, "optnone");  /* twice as fast to compile; register allocation, which counts, is done all the same */
-  if (nest->cg.vector_bytes == 64) set_attribute(nest, "prefer-vector-width", "512");
-  nest->slots = LLVMGetParam(function, 0);
-  nest->coordinates = LLVMGetParam(function, 1);
-  nest->begin = LLVMGetParam(function, 2);
-  nest->end = LLVMGetParam(function, 3);
-  LLVMPositionBuilderAtEnd(nest->cg.builder, new_block(nest));
+  ax_cg_begin_function(&nest->cg, name);
+  nest->slots = LLVMGetParam(nest->cg.function, 0);
+  nest->coordinates = LLVMGetParam(nest->cg.function, 1);
+  nest->begin = LLVMGetParam(nest->cg.function, 2);
+  nest->end = LLVMGetParam(nest->cg.function, 3);
 }
 
 static void load_slot_bases(ax_nest *nest) {
@@ -461,8 +442,7 @@ static void allocate_tiles(ax_nest *nest) {
     if (kernel->stores[s].reduce == AX_SCALAR_NONE) continue;
     ax_dtype dtype = ax_nest_accumulator_dtype(nest, s);
     LLVMTypeRef type = LLVMArrayType2(ax_cg_memory(&nest->cg, dtype, 1), (uint64_t)tile_elems(nest));
-    nest->tiles[s] = LLVMBuildAlloca(nest->cg.builder, type, "");
-    LLVMSetAlignment(nest->tiles[s], 64);
+    nest->tiles[s] = ax_cg_stack(&nest->cg, type);
   }
 }
 
@@ -486,9 +466,11 @@ static void emit_body(ax_nest *nest) {
   LLVMBasicBlockRef skip = NULL;
   if (nest->schedule->shape == AX_NEST_TILE) allocate_tiles(nest);
   if (nest->schedule->shape == AX_NEST_TRANSPOSE) ax_nest_allocate_squares(nest);
-  if (is_ranged(nest->schedule)) open_guard(nest, nest->begin, nest->end, &skip);
-  scale_range(nest);
-  load_slot_bases(nest);
+  if (nest->inside == NULL) {
+    if (is_ranged(nest->schedule)) open_guard(nest, nest->begin, nest->end, &skip);
+    scale_range(nest);
+    load_slot_bases(nest);
+  }
   ax_nest_entry(nest);
   parallel_loops(nest, 0);
   if (skip != NULL) close_guard(nest, skip);
@@ -531,19 +513,44 @@ static bool any_empty(const int64_t *dims, uint32_t count) {
   return false;
 }
 
+/* `*nothing`: there is no step to do. */
+static ax_status prepare(ax_arena *arena, const ax_loop_kernel *kernel, ax_nest *nest, bool *nothing) {
+  uint32_t parallel = kernel->rank - kernel->reduce_rank;
+  ax_schedule *schedule;
+  *nothing = any_empty(kernel->dims, parallel);
+  if (!*nothing && any_empty(kernel->dims + parallel, kernel->reduce_rank)) kernel = identities(arena, kernel);
+  if (kernel == NULL) return ax_out_of_memory(sizeof *kernel);
+  AX_TRY(ax_schedule_create(arena, kernel, nest->cg.vector_bytes, &schedule));
+  nest->schedule = schedule;
+  ax_nest_end_narrow(nest);
+  return allocate(arena, nest) ? AX_OK : ax_out_of_memory(AX_MAX_UNROLL * kernel->expr_count * sizeof(LLVMValueRef));
+}
+
 ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const char *name) {
   ax_nest nest = {.cg = *cg, .instances = 1};
-  uint32_t parallel = kernel->rank - kernel->reduce_rank;
-  bool nothing = any_empty(kernel->dims, parallel);
-  ax_schedule *schedule;
-  if (!nothing && any_empty(kernel->dims + parallel, kernel->reduce_rank)) kernel = identities(arena, kernel);
-  if (kernel == NULL) return ax_out_of_memory(sizeof *kernel);
-  AX_TRY(ax_schedule_create(arena, kernel, cg->vector_bytes, &schedule));
-  nest.schedule = schedule;
-  ax_nest_end_narrow(&nest);
-  if (!allocate(arena, &nest)) return ax_out_of_memory(AX_MAX_UNROLL * kernel->expr_count * sizeof(LLVMValueRef));
+  bool nothing;
+  AX_TRY(prepare(arena, kernel, &nest, &nothing));
   begin_function(&nest, name);
   if (!nothing) emit_body(&nest);
   LLVMBuildRetVoid(cg->builder);
+  return AX_OK;
+}
+
+static bool reduces(const ax_loop_kernel *kernel) {
+  for (uint32_t i = 0; i < kernel->store_count; i++)
+    if (kernel->stores[i].reduce != AX_SCALAR_NONE) return true;
+  return false;
+}
+
+/* Nobody asks for a range, so that dimensions of size 1 need no loop. A reduction keeps it all the same: its order of additions is that of its
+   schedule. */
+ax_status ax_nest_emit_inside(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const ax_nest_inside *inside) {
+  ax_nest nest = {.cg = *cg, .instances = 1, .inside = inside, .coordinates = inside->coordinates};
+  ax_loop_kernel whole = *kernel;
+  bool nothing;
+  if (!reduces(kernel)) whole.ranged = UINT32_MAX;
+  AX_TRY(prepare(arena, &whole, &nest, &nothing));
+  memcpy(nest.slot_bases, inside->bases, kernel->slot_count * sizeof inside->bases[0]);
+  if (!nothing) emit_body(&nest);
   return AX_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "jit/strand_emit.h"
 #include "jit/llvm.h"
 #include "jit/nest.h"
 
@@ -72,7 +73,7 @@ static ax_status verify(LLVMModuleRef module) {
   return status;
 }
 
-static ax_status emit_all(const ax_generator *generator, LLVMModuleRef module, const ax_loop_kernel *const *kernels, uint32_t count) {
+static ax_status emit_all(const ax_generator *generator, LLVMModuleRef module, const ax_unit *units, uint32_t count) {
   ax_codegen cg = {.vector_bytes = generator->vector_bytes, .context = generator->context, .module = module};
   ax_status status = AX_OK;
   cg.builder = LLVMCreateBuilderInContext(cg.context);
@@ -80,7 +81,7 @@ static ax_status emit_all(const ax_generator *generator, LLVMModuleRef module, c
     ax_arena scratch = {0};
     char name[32];
     snprintf(name, sizeof name, AX_KERNEL_PREFIX "%u", i);
-    status = ax_nest_emit(&scratch, &cg, kernels[i], name);
+    status = units[i].strand != NULL ? ax_strand_emit(&scratch, &cg, units[i].strand, name) : ax_nest_emit(&scratch, &cg, units[i].kernel, name);
     ax_arena_deinit(&scratch);
   }
   LLVMDisposeBuilder(cg.builder);
@@ -107,13 +108,13 @@ static ax_status write_object(const ax_generator *generator, LLVMModuleRef modul
   return *object != NULL ? AX_OK : ax_out_of_memory(*bytes);
 }
 
-ax_status ax_generator_emit(ax_generator *generator, const ax_loop_kernel *const *kernels, uint32_t count, void **object, size_t *bytes) {
+ax_status ax_generator_emit(ax_generator *generator, const ax_unit *units, uint32_t count, void **object, size_t *bytes) {
   enum { to_start = 16 << 20, a_kernel = 64 << 10, most_kernels = 4096 }; /* bytes. A look, no reservation: more than this is never asked for */
   *object = NULL;
   AX_TRY(ax_memory_for_library(to_start + (size_t)(count < most_kernels ? count : most_kernels) * a_kernel));
   AX_TRY(start(generator));
   LLVMModuleRef module = LLVMModuleCreateWithNameInContext("axle", generator->context);
-  ax_status status = emit_all(generator, module, kernels, count);
+  ax_status status = emit_all(generator, module, units, count);
   if (status == AX_OK) status = write_object(generator, module, object, bytes);
   LLVMDisposeModule(module);
   return status;

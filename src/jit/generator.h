@@ -1,8 +1,8 @@
-/* LLVM's code generator for this machine: kernels in, an object file out. Nothing of it is there, nor LLVM itself, before the first. */
+/* LLVM's code generator for this machine: kernels and strands in, an object file out. Nothing of it is there, nor LLVM itself, before the first. */
 #ifndef AX_JIT_GENERATOR_H
 #define AX_JIT_GENERATOR_H
 
-#include "loop/kernel.h"
+#include "jit/strand.h"
 
 /* Zero-initialise to start. Not locked: ax_compiler does that. */
 typedef struct ax_generator {
@@ -12,12 +12,17 @@ typedef struct ax_generator {
   struct LLVMOpaqueContext *context;
 } ax_generator;
 
-/* What the functions are called: this, followed by the kernel's number. */
+typedef struct ax_unit { /* what becomes a function: one of the two */
+  const ax_loop_kernel *kernel;
+  const ax_strand *strand;
+} ax_unit;
+
+/* What the functions are called: this, followed by the unit's number. */
 #define AX_KERNEL_PREFIX "axle_kernel_"
 
-/* The kernels as one object file, *object, of *bytes bytes: owned by the caller, ax_free. AX_INTERNAL: LLVM is not there, or refuses.
+/* The units as one object file, *object, of *bytes bytes: owned by the caller, ax_free. AX_INTERNAL: LLVM is not there, or refuses.
    AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_generator_emit(ax_generator *generator, const ax_loop_kernel *const *kernels, uint32_t count, void **object, size_t *bytes);
+AX_MUST_USE ax_status ax_generator_emit(ax_generator *generator, const ax_unit *units, uint32_t count, void **object, size_t *bytes);
 void ax_generator_deinit(ax_generator *generator);
 
 #endif

@@ -71,40 +71,55 @@ static ax_status compile_entries(ax_compiler *jit, uint32_t first) {
   const uint32_t count = jit->cache.count - first;
   void *object = NULL;
   size_t bytes = 0;
-  const ax_loop_kernel **kernels = ax_alloc(count * sizeof kernels[0]);
-  if (kernels == NULL) return ax_out_of_memory(count * sizeof kernels[0]);
-  for (uint32_t i = 0; i < count; i++) kernels[i] = jit->cache.entries[first + i].kernel;
-  ax_status status = ax_generator_emit(&jit->generator, kernels, count, &object, &bytes);
+  ax_unit *units = ax_alloc(count * sizeof units[0]);
+  if (units == NULL) return ax_out_of_memory(count * sizeof units[0]);
+  for (uint32_t i = 0; i < count; i++) units[i] = (ax_unit){jit->cache.entries[first + i].kernel, jit->cache.entries[first + i].strand};
+  ax_status status = ax_generator_emit(&jit->generator, units, count, &object, &bytes);
   if (status == AX_OK) status = load_entries(jit, first, object, bytes);
   ax_free(object);
-  ax_free(kernels);
+  ax_free(units);
   return status;
 }
 
-static ax_status compile_locked(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, uint32_t *entries) {
-  uint32_t before = jit->cache.count;
-  ax_status status = AX_OK;
-  for (uint32_t i = 0; i < count && status == AX_OK; i++) {
-    if (kernels[i]->failed)
-      status = ax_out_of_memory(0);
-    else
-      status = ax_cache_get(&jit->cache, kernels[i], &entries[i]);
+static ax_status find_kernels(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, uint32_t *entries) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (kernels[i]->failed) return ax_out_of_memory(0);
+    AX_TRY(ax_cache_get(&jit->cache, kernels[i], &entries[i]));
   }
+  return AX_OK;
+}
+
+static ax_status find_strands(ax_compiler *jit, const ax_strand *const *strands, uint32_t count, uint32_t *entries) {
+  for (uint32_t i = 0; i < count; i++) AX_TRY(ax_cache_get_strand(&jit->cache, strands[i], &entries[i]));
+  return AX_OK;
+}
+
+static ax_status compile_locked(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, const ax_strand *const *strands, uint32_t strand_count,
+                                uint32_t *entries) {
+  uint32_t before = jit->cache.count;
+  ax_status status = find_kernels(jit, kernels, count, entries);
+  if (status == AX_OK) status = find_strands(jit, strands, strand_count, entries + count);
   if (status == AX_OK && jit->cache.count > before) status = compile_entries(jit, before);
   if (status != AX_OK) ax_cache_truncate(&jit->cache, before);
-  else jit->found += count - (jit->cache.count - before);
+  else jit->found += count + strand_count - (jit->cache.count - before);
+  return status;
+}
+
+ax_status ax_jit_compile_all(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, ax_kernel_code *out, const ax_strand *const *strands,
+                             uint32_t strand_count, ax_kernel_code *strand_out) {
+  uint32_t *entries = ax_alloc((count + (size_t)strand_count) * sizeof entries[0]);
+  if (entries == NULL) return ax_out_of_memory((count + (size_t)strand_count) * sizeof entries[0]);
+  pthread_mutex_lock(&jit->lock);
+  ax_status status = compile_locked(jit, kernels, count, strands, strand_count, entries);
+  for (uint32_t i = 0; i < count; i++) out[i] = status == AX_OK ? jit->cache.entries[entries[i]].code : NULL;
+  for (uint32_t i = 0; i < strand_count; i++) strand_out[i] = status == AX_OK ? jit->cache.entries[entries[count + i]].code : NULL;
+  pthread_mutex_unlock(&jit->lock);
+  ax_free(entries);
   return status;
 }
 
 ax_status ax_jit_compile(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, ax_kernel_code *out) {
-  uint32_t *entries = ax_alloc(count * sizeof entries[0]);
-  if (entries == NULL) return ax_out_of_memory(count * sizeof entries[0]);
-  pthread_mutex_lock(&jit->lock);
-  ax_status status = compile_locked(jit, kernels, count, entries);
-  for (uint32_t i = 0; i < count; i++) out[i] = status == AX_OK ? jit->cache.entries[entries[i]].code : NULL;
-  pthread_mutex_unlock(&jit->lock);
-  ax_free(entries);
-  return status;
+  return ax_jit_compile_all(jit, kernels, count, out, NULL, 0, NULL);
 }
 
 void ax_jit_count(ax_compiler *jit, uint64_t *compiled, uint64_t *found) {

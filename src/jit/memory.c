@@ -229,9 +229,30 @@ LLVMValueRef ax_nest_load_one(ax_nest *nest, LLVMTypeRef element, LLVMValueRef p
   return value;
 }
 
+/* The register of a slot that is held. */
+static LLVMValueRef *held_at(const ax_nest *nest, uint32_t slot) { return nest->inside != NULL ? nest->inside->held[slot] : NULL; }
+
+LLVMTypeRef ax_nest_held_type(const ax_codegen *cg, ax_dtype dtype) {
+  return dtype == AX_BOOL ? ax_cg_register(cg, dtype, 1) : ax_cg_memory(cg, dtype, 1);
+}
+
+static LLVMValueRef load_held(ax_nest *nest, uint32_t access, ax_dtype dtype, LLVMValueRef held) {
+  LLVMValueRef value = dtype == AX_BOOL ? held : ax_cg_to_register(&nest->cg, dtype, held, 1);
+  bool spread = ax_schedule_depends(nest->schedule, access, nest->schedule->vector);
+  return spread ? ax_cg_broadcast(&nest->cg, value, nest->schedule->lanes) : value;
+}
+
+/* There is one element, so one step that stores it: that of lane 0. */
+static LLVMValueRef store_held(ax_nest *nest, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
+  if (lanes > 1) value = LLVMBuildExtractElement(nest->cg.builder, value, ax_cg_i64(&nest->cg, 0), "");
+  return dtype == AX_BOOL ? value : ax_cg_to_memory(&nest->cg, dtype, value, 1);
+}
+
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
   const ax_access *a = &nest->schedule->accesses[access];
   int64_t stride = a->stride[nest->schedule->vector];
+  LLVMValueRef *held = held_at(nest, a->slot);
+  if (held != NULL) return load_held(nest, access, dtype, *held);
   if (a->transposed) return ax_nest_load_transposed(nest, access, dtype);
   if (nest->narrow)
     return ax_cg_to_register(&nest->cg, dtype, ax_nest_load_narrow(nest, access, instance), nest->schedule->lanes);
@@ -256,6 +277,11 @@ void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t 
   ax_dtype dtype = nest->schedule->kernel->slots[a->slot].dtype;
   int64_t stride = a->stride[nest->schedule->vector];
   LLVMTypeRef element = ax_nest_element(nest, access);
+  LLVMValueRef *held = held_at(nest, a->slot);
+  if (held != NULL) {
+    *held = store_held(nest, dtype, value, lanes);
+    return;
+  }
   LLVMValueRef pointer = instance_pointer(nest, access, instance);
   if (stride == 0 && !nest->narrow) {
     if (lanes > 1) value = LLVMBuildExtractElement(nest->cg.builder, value, ax_cg_i64(&nest->cg, 0), "");

@@ -11,8 +11,16 @@
 
 enum { AX_MAX_UNROLL = 8 };
 
+/* Where a kernel stands in a function of more than itself (strand.h). */
+typedef struct ax_nest_inside {
+  LLVMValueRef coordinates;
+  const LLVMValueRef *bases; /* by slot: its address; of one that is held, anything */
+  LLVMValueRef *const *held; /* by slot: the value of its one element, where that is in a register (ax_nest_held_type); NULL */
+} ax_nest_inside;
+
 typedef struct ax_nest {
   ax_codegen cg;
+  const ax_nest_inside *inside; /* NULL: a function of its own */
   const ax_schedule *schedule;
   LLVMValueRef slots, coordinates, begin, end; /* the arguments; begin and end in iterations of the ranged loop */
   uint32_t level, instances;
@@ -33,6 +41,9 @@ typedef struct ax_nest {
 
 /* Emits the function `name` into cg->module. Scratch memory comes from the arena. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const char *name);
+
+/* Emits the kernel, all of its range, from where the builder is, and leaves it where that is done. */
+AX_MUST_USE ax_status ax_nest_emit_inside(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const ax_nest_inside *inside);
 
 /* --- emit.c --- */
 typedef struct ax_nest_loop {
@@ -65,6 +76,7 @@ void ax_nest_finish(ax_nest *nest);
 void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes);
 
 /* --- memory.c --- */
+LLVMTypeRef ax_nest_held_type(const ax_codegen *cg, ax_dtype dtype); /* as memory has it; of a bool, a bit */
 LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access);                    /* a level 0 pointer */
 void ax_nest_move_pointer(ax_nest *nest, uint32_t access); /* the current level's, by the starts that are known from this level on */
 void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index); /* level's pointers to level + 1's */

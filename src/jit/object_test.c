@@ -34,7 +34,7 @@ static int make_object(void **state) {
   const int64_t dims[] = {elems};
   ax_arena arena = {0};
   ax_generator generator = {0};
-  const ax_loop_kernel *both[kernels];
+  ax_unit both[kernels];
   for (int i = 0; i < kernels; i++) {
     ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, dims);
     ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 1, dims), at);
@@ -45,7 +45,7 @@ static int make_object(void **state) {
     if (i == 0) x = ax_kernel_op(k, AX_SCALAR_EXP, AX_F32, x, AX_NONE, AX_NONE);
     x = ax_kernel_op(k, i == 0 ? AX_SCALAR_ADD : AX_SCALAR_MUL, AX_F32, x, c, AX_NONE);
     ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 1, dims), at, x, AX_SCALAR_NONE);
-    both[i] = k;
+    both[i] = (ax_unit){.kernel = k};
   }
   ax_status status = ax_generator_emit(&generator, both, kernels, (void **)&object, &bytes);
   ax_generator_deinit(&generator);

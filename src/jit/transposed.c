@@ -18,8 +18,7 @@ void ax_nest_allocate_squares(ax_nest *nest) {
   for (uint32_t a = 0; a < schedule->kernel->expr_count; a++) {
     if (!schedule->accesses[a].transposed) continue;
     LLVMTypeRef square = LLVMArrayType2(ax_nest_element(nest, a), (uint64_t)schedule->lanes * schedule->lanes);
-    nest->tiles[a] = LLVMBuildAlloca(nest->cg.builder, square, "");
-    LLVMSetAlignment(nest->tiles[a], 64);
+    nest->tiles[a] = ax_cg_stack(&nest->cg, square);
   }
 }
 

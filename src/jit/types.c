@@ -1,9 +1,43 @@
-/* Types, constants and the shuffles everything else uses. */
+/* Functions, types, constants and the shuffles everything else uses. */
 #include <string.h>
 
 #include "jit/codegen.h"
 
 enum { max_lanes = 64 };
+
+/* --- Functions --- */
+
+static void set_attribute(const ax_codegen *cg, const char *key, const char *value) {
+  LLVMAttributeRef attribute = LLVMCreateStringAttribute(cg->context, key, (unsigned)strlen(key), value, (unsigned)strlen(value));
+  LLVMAddAttributeAtIndex(cg->function, LLVMAttributeFunctionIndex, attribute);
+}
+
+static void set_flag(const ax_codegen *cg, const char *name) {
+  unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+  LLVMAddAttributeAtIndex(cg->function, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(cg->context, kind, 0));
+}
+
+void ax_cg_begin_function(ax_codegen *cg, const char *name) {
+  LLVMTypeRef pointer = LLVMPointerTypeInContext(cg->context, 0), word = LLVMInt64TypeInContext(cg->context);
+  LLVMTypeRef parameters[] = {pointer, pointer, word, word};
+  cg->function = LLVMAddFunction(cg->module, name, LLVMFunctionType(LLVMVoidTypeInContext(cg->context), parameters, 4, false));
+  set_flag(cg, "nounwind");
+  set_flag(cg, "noinline"); /* optnone asks for it */
+  set_flag(cg, "optnone");  /* twice as fast to compile; register allocation, which counts, is done all the same */
+  if (cg->vector_bytes == 64) set_attribute(cg, "prefer-vector-width", "512");
+  LLVMPositionBuilderAtEnd(cg->builder, LLVMAppendBasicBlockInContext(cg->context, cg->function, ""));
+}
+
+LLVMValueRef ax_cg_stack(const ax_codegen *cg, LLVMTypeRef type) {
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(cg->builder);
+  if (cg->entry != NULL) LLVMPositionBuilderAtEnd(cg->builder, cg->entry);
+  LLVMValueRef memory = LLVMBuildAlloca(cg->builder, type, "");
+  LLVMSetAlignment(memory, 64);
+  LLVMPositionBuilderAtEnd(cg->builder, here);
+  return memory;
+}
+
+/* --- Types --- */
 
 static LLVMTypeRef lanes_of(LLVMTypeRef element, uint32_t lanes) {
   return lanes == 1 ? element : LLVMVectorType(element, lanes);
