@@ -113,6 +113,7 @@ static const char *kind_of(const ax_op *op) {
     case AX_OP_START: return "exchange";
     case AX_OP_EVAL: return "reference";
     case AX_OP_ROUTINE: return "routine";
+    case AX_OP_LOOP: return "loop";
     default: return "other";
   }
 }
