@@ -41,7 +41,7 @@ static void print_vectors(void) {
 #endif
 }
 
-static const char *const libraries[] = {"libdnnl.", "libopenblas", "libsleef.", "libzip.", "libz."};
+static const char *const libraries[] = {"libsleef.", "libzip.", "libz."};
 
 /* The real file of each library that is loaded: its name has the version. */
 static int print_library(struct dl_phdr_info *info, size_t size, void *context) {

@@ -64,8 +64,7 @@ void ax_print_to(const char *text, void *file);
 
 /* Worker threads, memory, compiled code and executables. Reference-counted; arrays and executables retain it. Any thread. */
 typedef struct ax_runtime ax_runtime;
-/* options may be NULL: all 0. `*out` is owned by the caller. Turns off threads that OpenBLAS has of its own, for the whole process:
-   results must not depend on how many there are. AX_INVALID_ARGUMENT: max_devices below 0, a policy or a check_numerics that is none. */
+/* options may be NULL: all 0. `*out` is owned by the caller. AX_INVALID_ARGUMENT: max_devices below 0, a policy or a check_numerics that is none. */
 AX_MUST_USE ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out);
 ax_runtime *ax_runtime_retain(ax_runtime *runtime);
 /* The last reference of those that create and retain gave waits for all runs in flight; arrays and executables may outlive it. */

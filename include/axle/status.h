@@ -26,8 +26,8 @@ extern "C" {
 typedef enum ax_status {
   AX_OK = 0,
   AX_INVALID_ARGUMENT, /* the caller's input is wrong: shapes, dtypes, axis names, specs, handles */
-  AX_OUT_OF_MEMORY,    /* an allocation failed; nothing half-done stays behind. LLVM and oneDNN end the process when they find no memory:
-                          before they start it is looked whether what they usually need is there */
+  AX_OUT_OF_MEMORY,    /* an allocation failed; nothing half-done stays behind. LLVM ends the process when it finds no memory:
+                          before it starts it is looked whether what it usually needs is there */
   AX_ABSENT,           /* a rule or feature that does not exist (yet), named in the message */
   AX_PARSE_ERROR,      /* text that is not a program; the message has file, line, column and a caret */
   AX_IO_ERROR,         /* a file could not be opened, read or written, or is malformed */

@@ -2,77 +2,52 @@
 #include "exec/compute.h"
 
 #include <assert.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <dnnl.h>
-
-/* Where OpenBLAS comes with threads of its own (libopenblas0-pthread), it cuts a product by how many there are: other bits on other
-   machines, and threads that fight with ours. Serial builds ignore this. */
-void ax_compute_start(void) { openblas_set_num_threads(1); }
-
-static ax_status status_of(dnnl_status_t status) {
-  return status == dnnl_success ? AX_OK : status == dnnl_out_of_memory ? AX_OUT_OF_MEMORY : AX_INTERNAL;
-}
+#include "product/product.h"
 
 typedef struct tile { /* of a product's result */
   int64_t row, rows, column, columns;
 } tile;
 
-/* oneDNN makes its code at the first product of a process, and does not look whether there is memory for it. */
-static ax_status library_product(const ax_gemm *g, const char *a, const char *b, char *c, tile t) {
-  static atomic_bool started;
-  enum { to_start = 48 << 20 };
-  bool first = !atomic_load_explicit(&started, memory_order_relaxed);
-  if (first) AX_TRY(ax_memory_for_library(to_start));
-  AX_TRY(status_of(dnnl_sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', t.rows, t.columns, g->k, 1,
-                              (const float *)(const void *)a, g->lda, (const float *)(const void *)b, g->ldb,
-                              (float)g->accumulate, (float *)(void *)c, g->ldc)));
-  if (first) atomic_store_explicit(&started, true, memory_order_relaxed);
-  return AX_OK;
+enum { most_bytes = 64 }; /* of a register */
+
+/* The product that makes a tile. */
+static ax_product tile_product(const ax_gemm *g, tile t) {
+  return (ax_product){.dtype = g->dtype, .m = t.rows, .n = t.columns, .k = g->k,
+                      .a_row = g->transpose_a ? 1 : g->lda, .a_column = g->transpose_a ? g->lda : 1,
+                      .b_row = g->transpose_b ? 1 : g->ldb, .b_column = g->transpose_b ? g->ldb : 1,
+                      .c_row = g->ldc, .add = g->accumulate};
 }
 
-/* OpenBLAS that is built without threads hands out its working memory without a lock: two products at once would be in the same memory. */
-static void double_product(const ax_gemm *g, const double *a, const double *b, double *c, tile t) {
-  static pthread_mutex_t working_memory = PTHREAD_MUTEX_INITIALIZER;
-  const bool alone = openblas_get_parallel() == OPENBLAS_SEQUENTIAL;
-  if (alone) pthread_mutex_lock(&working_memory);
-  cblas_dgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans, (int)t.rows, (int)t.columns,
-              (int)g->k, 1, a, (int)g->lda, b, (int)g->ldb, g->accumulate, c, (int)g->ldc);
-  if (alone) pthread_mutex_unlock(&working_memory);
-}
-
-static ax_status product_tile(const ax_gemm *g, const char *a, const char *b, char *c, tile t) {
-  int64_t item = (int64_t)ax_dtype_bytes(g->dtype);
-  a += t.row * (g->transpose_a ? 1 : g->lda) * item;
-  b += t.column * (g->transpose_b ? g->ldb : 1) * item;
-  c += (t.row * g->ldc + t.column) * item;
-  if (g->dtype == AX_F32) return library_product(g, a, b, c, t);
-  double_product(g, (const double *)(const void *)a, (const double *)(const void *)b, (double *)(void *)c, t);
-  return AX_OK;
-}
-
-/* A tile of product `i` of the batch. */
-static ax_status product(const ax_frame *frame, const ax_instr *instr, int64_t i, tile t) {
+/* A tile of each of some products of the batch. */
+static ax_status product_tiles(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end, tile t) {
   const ax_gemm *g = instr->gemm;
-  int64_t item = (int64_t)ax_dtype_bytes(g->dtype), at = g->a_offset, bt = g->b_offset, ct = g->c_offset;
-  for (uint32_t d = g->batch_rank; d-- > 0; i /= g->batch[d]) {
-    int64_t index = i % g->batch[d];
-    at += index * g->a_stride[d];
-    bt += index * g->b_stride[d];
-    ct += index * g->c_stride[d];
-  }
+  const ax_product p = tile_product(g, t);
+  const ax_product_way way = ax_product_choose(&p, most_bytes);
+  void *work = NULL;
+  if (way.work_bytes > 0 && (work = ax_alloc(way.work_bytes)) == NULL) return AX_OUT_OF_MEMORY;
   const char *a = ax_address(frame, &instr->refs[0]), *b = ax_address(frame, &instr->refs[1]);
-  return product_tile(g, a + at * item, b + bt * item, (char *)ax_address(frame, &instr->refs[2]) + ct * item, t);
+  char *c = ax_address(frame, &instr->refs[2]);
+  for (int64_t i = begin; i < end; i++) {
+    int64_t at = g->a_offset + t.row * p.a_row, bt = g->b_offset + t.column * p.b_column, ct = g->c_offset + t.row * p.c_row + t.column, rest = i;
+    for (uint32_t d = g->batch_rank; d-- > 0; rest /= g->batch[d]) {
+      int64_t index = d > 0 ? rest % g->batch[d] : rest;
+      at += index * g->a_stride[d];
+      bt += index * g->b_stride[d];
+      ct += index * g->c_stride[d];
+    }
+    ax_product_run(&p, &way, a + at * way.kernels->number_bytes, b + bt * way.kernels->number_bytes, c + ct * way.kernels->result_bytes, work);
+  }
+  ax_free(work);
+  return AX_OK;
 }
 
 /* --- The parts of a product --- */
 
-/* Multiply-adds: about 100 us of them. */
-static const double part_work = 1 << 23;
-enum { most_parts = 256, most_tiles = 64, tile_edge = 16 };
+/* Multiply-adds of f32: some tens of microseconds of them. */
+static const double part_work = 1 << 21;
+enum { most_parts = 256, most_tiles = 64, tile_edge = 32 };
 
 typedef struct tiling {
   int64_t rows, columns; /* tiles in each product ... */
@@ -85,7 +60,7 @@ static double packing(const ax_gemm *g, int64_t rows, int64_t columns) {
 }
 
 /* Halves the larger side until there are enough tiles, or packing would cost more than a tenth or so of the product. */
-static tiling tile_product(const ax_gemm *g, double wanted) {
+static tiling tiling_of_one(const ax_gemm *g, double wanted) {
   tiling t = {1, 1, 1};
   double most = 1.25 * packing(g, 1, 1);
   if (most < 1.0 / 85) most = 1.0 / 85;
@@ -100,13 +75,13 @@ static tiling tile_product(const ax_gemm *g, double wanted) {
 /* By the product's shape alone. */
 static tiling tiling_of(const ax_gemm *g) {
   double count = (double)ax_dims_elems(g->batch_rank, g->batch);
-  double work = (double)g->m * (double)g->n * (double)g->k * (g->dtype == AX_F64 ? 2 : 1), wanted = work * count / part_work;
+  double work = (double)g->m * (double)g->n * (double)g->k * (g->dtype == AX_F64 ? 2 : g->dtype == AX_BF16 ? 0.5 : 1), wanted = work * count / part_work;
   if (wanted < 2) return (tiling){1, 1, 1};
   if (count >= most_tiles || work < 2 * part_work) {
     if (wanted > most_parts) wanted = most_parts;
     return (tiling){1, 1, (int64_t)(wanted < count ? wanted : count)};
   }
-  tiling t = tile_product(g, (wanted < most_tiles ? wanted : most_tiles) / count);
+  tiling t = tiling_of_one(g, (wanted < most_tiles ? wanted : most_tiles) / count);
   t.groups = (int64_t)count;
   return t;
 }
@@ -129,10 +104,7 @@ static ax_status gemm_part(const ax_frame *frame, const ax_instr *instr, uint32_
   tile it = {.row = tile_begin(g->m, row, t.rows), .column = tile_begin(g->n, column, t.columns)};
   it.rows = tile_begin(g->m, row + 1, t.rows) - it.row;
   it.columns = tile_begin(g->n, column + 1, t.columns) - it.column;
-  ax_status status = AX_OK;
-  for (int64_t i = count * group / t.groups; status == AX_OK && i < count * (group + 1) / t.groups; i++)
-    status = product(frame, instr, i, it);
-  return status;
+  return product_tiles(frame, instr, count * group / t.groups, count * (group + 1) / t.groups, it);
 }
 
 /* --- Routines --- */
@@ -194,8 +166,7 @@ ax_status ax_compute_failed(const ax_instr *instr, ax_status status) {
   const ax_gemm *g = instr->gemm;
   if (status == AX_OK) return AX_OK;
   if (instr->kind == AX_INSTR_ROUTINE) return ax_error(status, "%s found no memory to work in", instr->eqn->prim->name);
-  assert(instr->kind == AX_INSTR_GEMM);
-  return ax_error(status, "a product %s[%lld,%lld] x [%lld,%lld] failed: %s", ax_dtype_name(g->dtype), (long long)g->m,
-                  (long long)g->k, (long long)g->k, (long long)g->n,
-                  status == AX_OUT_OF_MEMORY ? "the library found no memory for it" : "the library refused it");
+  assert(instr->kind == AX_INSTR_GEMM && status == AX_OUT_OF_MEMORY);
+  return ax_error(status, "a product %s[%lld,%lld] x [%lld,%lld] found no memory to work in", ax_dtype_name(g->dtype), (long long)g->m,
+                  (long long)g->k, (long long)g->k, (long long)g->n);
 }

@@ -423,8 +423,6 @@ AX_MUST_USE ax_status ax_find_lifetimes(ax_assembly *assembly, ax_lifetime **out
    common; fixed: by root, it is to have memory of its own. --- */
 AX_MUST_USE ax_status ax_reuse_shared(ax_assembly *assembly, const ax_axis_set *group, const bool *fixed);
 /* --- exec/compute.c --- */
-/* Before the first product: the libraries' own threads are turned off, for the whole process. */
-void ax_compute_start(void);
 /* Into how many parts it is cut: by its size alone. */
 uint32_t ax_gemm_parts(const ax_gemm *gemm);
 uint32_t ax_check_parts(const ax_value_check *check); /* exec/check.c */

@@ -14,9 +14,6 @@
 #include "exec/timeline.h"
 #include "exec/turns.h"
 
-void omp_set_num_threads(int count); /* libgomp's; clang 14 has no omp.h */
-int omp_get_max_threads(void);
-
 typedef enum outcome { PARKED, YIELDS, FINISHED, FAILED } outcome;
 
 /* --- Instructions --- */
@@ -200,8 +197,6 @@ static void work(void *context, const ax_helper *helper) {
   ax_execution *run = context;
   ax_seat *seat = ax_schedule_enter(run);
   if (seat == NULL) return;
-  int threads = omp_get_max_threads(); /* the libraries' own threads would fight with ours */
-  if (threads != 1) omp_set_num_threads(1);
   while (!atomic_load_explicit(&run->over, memory_order_acquire)) {
     uint32_t f = ax_schedule_take(run, seat);
     if (f != AX_NONE) {
@@ -213,7 +208,6 @@ static void work(void *context, const ax_helper *helper) {
     ax_schedule_wait(run);
   }
   ax_schedule_leave(run, seat);
-  if (threads != 1) omp_set_num_threads(threads);
 }
 
 void ax_execution_run(ax_execution *run, uint64_t number) {

@@ -87,7 +87,6 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   pthread_mutex_init(&runtime->order, NULL);
   ax_callbacks_init(&runtime->callbacks);
   runtime->hooks = (ax_hooks){.callbacks = &runtime->callbacks, .print = runtime->options.print, .print_context = runtime->options.print_context};
-  ax_compute_start();
   ax_status status = ax_jit_create(&runtime->jit);
   if (status == AX_OK) status = ax_workers_create(runtime->options.workers - 1, &runtime->workers);
   if (status != AX_OK) {

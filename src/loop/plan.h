@@ -34,7 +34,7 @@ static inline int64_t ax_buffer_bytes(const ax_buffer *buffer) {
 
 /* C[b] (+)= A[b] B[b], each matrix row-major with the given leading dimension; b runs over `batch_rank` dimensions. */
 typedef struct ax_gemm {
-  ax_dtype dtype; /* f32 or f64 */
+  ax_dtype dtype; /* of a and b; c's is ax_product_result's (product/product.h) */
   bool transpose_a, transpose_b, accumulate;
   int64_t m, n, k, lda, ldb, ldc;
   uint32_t a, b, c;

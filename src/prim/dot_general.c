@@ -13,6 +13,7 @@
 
 #include "prim/prims.h"
 #include "prim/shape.h"
+#include "product/product.h"
 
 typedef struct dot_params {
   ax_dims lhs_contract, rhs_contract, lhs_batch, rhs_batch;
@@ -306,13 +307,11 @@ static bool as_matrix(const ax_type *type, const ax_dims *batch, const ax_dims *
   return true;
 }
 
-/* A buffer of `dtype` with the listed dimensions of `src`, in that order. */
-static ax_status lower_permuted(ax_lower *lower, uint32_t src, ax_axis_set axes, const ax_dims *order, ax_dtype dtype,
-                                uint32_t *out) {
+/* A buffer with the listed dimensions of `src`, in that order. */
+static ax_status lower_permuted(ax_lower *lower, uint32_t src, ax_axis_set axes, const ax_dims *order, uint32_t *out) {
   ax_type from = ax_lower_get(lower, src)->type, to = from;
   ax_position src_at[AX_MAX_RANK], dst_at[AX_MAX_RANK];
   ax_at_identity(dst_at, from.rank);
-  to.dtype = dtype;
   for (uint32_t i = 0; i < order->count; i++) {
     to.dims[i] = from.dims[order->v[i]];
     src_at[order->v[i]] = dst_at[i];
@@ -334,22 +333,18 @@ static ax_dims numbers(uint32_t first, uint32_t count) {
   return dims;
 }
 
-/* The operand as matrices of `dtype`: where it lies, or copied into the order batch, rows, columns, or converted. */
-static ax_status lower_matrix(ax_lower *lower, uint32_t buffer, ax_axis_set axes, ax_dtype dtype, const ax_dims *batch,
-                              const ax_dims *rows, const ax_dims *columns, matrix *out) {
+/* The operand as matrices: where it lies, or copied into the order batch, rows, columns. */
+static ax_status lower_matrix(ax_lower *lower, uint32_t buffer, ax_axis_set axes, const ax_dims *batch, const ax_dims *rows,
+                              const ax_dims *columns, matrix *out) {
   ax_type type = ax_lower_get(lower, buffer)->type;
-  bool lies = as_matrix(&type, batch, rows, columns, out);
   out->buffer = buffer;
-  if (lies && type.dtype == dtype) return AX_OK;
-  ax_dims order = lies ? numbers(0, type.rank) : joined(batch, rows, columns);
-  AX_TRY(lower_permuted(lower, buffer, axes, &order, dtype, &out->buffer));
-  if (lies) return AX_OK;
+  if (as_matrix(&type, batch, rows, columns, out)) return AX_OK;
+  ax_dims order = joined(batch, rows, columns);
+  AX_TRY(lower_permuted(lower, buffer, axes, &order, &out->buffer));
   ax_dims first = numbers(0, batch->count), second = numbers(batch->count, rows->count);
   ax_dims third = numbers(batch->count + rows->count, columns->count);
   type = ax_lower_get(lower, out->buffer)->type;
-  lies = as_matrix(&type, &first, &second, &third, out);
-  assert(lies);
-  return AX_OK;
+  return as_matrix(&type, &first, &second, &third, out) ? AX_OK : ax_error(AX_INTERNAL, "a copied operand is no matrix");
 }
 
 /* Into how many blocks of k a product is cut: 1, unless k is so long that one sum over it would be inexact, or that the results alone
@@ -374,7 +369,7 @@ static ax_status lower_blocks(ax_lower *lower, ax_gemm gemm, int64_t blocks, uin
   ax_type type = result->type;
   ax_position from[AX_MAX_RANK + 1], to[AX_MAX_RANK];
   memcpy(dims + 1, type.dims, rank * sizeof dims[0]);
-  type = ax_array_type(gemm.dtype, rank + 1, dims);
+  type = ax_array_type(type.dtype, rank + 1, dims);
   AX_TRY(ax_lower_buffer(lower, &type, result->axes, &parts));
   ax_gemm block = gemm, last = gemm;
   block.c = last.c = parts;
@@ -402,7 +397,7 @@ static ax_status lower_blocks(ax_lower *lower, ax_gemm gemm, int64_t blocks, uin
 
 static ax_status lower_product(ax_lower *lower, const matrix *a, const matrix *b, const ax_dims *batch,
                                const int64_t *lhs_dims, uint32_t out) {
-  ax_gemm gemm = {.dtype = ax_lower_get(lower, out)->type.dtype,
+  ax_gemm gemm = {.dtype = ax_lower_get(lower, a->buffer)->type.dtype,
                   .transpose_a = a->transposed,
                   .transpose_b = b->transposed,
                   .m = a->rows,
@@ -457,7 +452,7 @@ static ax_status narrow_product(ax_lower *lower, const ax_type *type, uint32_t p
   return ax_lower_move(lower, type->rank, type->dims, out, at, product, at);
 }
 
-static ax_status lower_float(ax_lower *lower, const ax_eqn *eqn, side left, side right, const uint32_t *in,
+static ax_status lower_products(ax_lower *lower, const ax_eqn *eqn, side left, side right, const uint32_t *in,
                              uint32_t out) {
   ax_type type = lower->program->types[eqn->out];
   const ax_axis_set *differs = lower->differs;
@@ -465,8 +460,8 @@ static ax_status lower_float(ax_lower *lower, const ax_eqn *eqn, side left, side
   matrix a, b;
   AX_TRY(product_buffer(lower, eqn, &type, &product));
   sort_pairs(&left.contract, &right.contract);
-  AX_TRY(lower_matrix(lower, in[0], differs[eqn->in[0]], type.dtype, &left.batch, &left.free, &left.contract, &a));
-  AX_TRY(lower_matrix(lower, in[1], differs[eqn->in[1]], type.dtype, &right.batch, &right.contract, &right.free, &b));
+  AX_TRY(lower_matrix(lower, in[0], differs[eqn->in[0]], &left.batch, &left.free, &left.contract, &a));
+  AX_TRY(lower_matrix(lower, in[1], differs[eqn->in[1]], &right.batch, &right.contract, &right.free, &b));
   AX_TRY(lower_product(lower, &a, &b, &left.batch, lower->program->types[eqn->in[0]].dims, product));
   return narrow_product(lower, &type, product, out);
 }
@@ -519,7 +514,8 @@ static int64_t listed_elems(const ax_type *type, const ax_dims *which) {
 static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const side *left, const side *right) {
   enum { tiny = 4096 };
   int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);
-  if (!ax_is_float(lhs->dtype) || m == 1 || n == 1) return true;
+  ax_dtype made;
+  if (!ax_product_result(lhs->dtype, &made) || m == 1 || n == 1) return true;
   return listed_elems(lhs, &left->batch) > 1 && m <= tiny && n <= tiny && k <= tiny && m * n * k <= tiny;
 }
 
@@ -529,7 +525,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   if (ax_type_elems(lhs) == 0 || ax_type_elems(rhs) == 0) return ax_lower_fill(lower, out[0], (ax_number){0});
   if (suits_loops(lhs, rhs, &left, &right)) return lower_loops(lower, eqn, &left, &right, in, out[0]);
-  return lower_float(lower, eqn, left, right, in, out[0]);
+  return lower_products(lower, eqn, left, right, in, out[0]);
 }
 
 /* --- hlo --- */

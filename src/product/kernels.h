@@ -1,0 +1,50 @@
+/* What the products of one dtype are made of, for one width of register. A *unit* is what a lane of the left factor holds at one step of k: a number, or,
+   where the processor multiplies two narrow ones and adds both, a pair. Narrow floats without such an instruction become f32 when they are packed.
+
+     tile                c[rows, columns] (+)= a[rows, steps] b[steps, columns], sums in registers: each is one chain over the steps, in their order
+     across, along       pack lines: numbers of one step beside one another, a panel of two vectors (the last one: perhaps of one) after the other
+     lines               copies rows, each as it is
+
+   Which number is added when depends on steps alone: not on where a result stands in a tile, nor on what was packed. */
+#ifndef AX_PRODUCT_KERNELS_H
+#define AX_PRODUCT_KERNELS_H
+
+#include "axle/type.h"
+
+enum { long_tile = 64 }; /* steps: worth fetching c ahead */
+
+typedef struct ax_tile {
+  const char *a, *b;
+  char *c;
+  int64_t steps, a_row, a_step, b_step, c_row; /* all but steps: bytes */
+  int rows, columns;                           /* at most most_rows, and two vectors */
+  bool add;
+} ax_tile;
+
+/* `lines` of `count` numbers each: number p of line l lies at from + l * line + p * number (bytes). */
+typedef struct ax_packing {
+  const char *from;
+  char *to;
+  int64_t line, number, lines, count;
+  int64_t to_line; /* lines: bytes from one to the next */
+  int64_t panel;   /* across, along: bytes of a whole panel */
+} ax_packing;
+
+typedef struct ax_product_kernels {
+  int lanes, most_rows, unit; /* results in a vector; rows of a tile; numbers in a unit */
+  int number_bytes, unit_bytes, result_bytes;
+  bool in_place;  /* a unit is a number as it lies: b need not be packed, ... */
+  bool in_pairs;  /* ... or two as they lie: a need not be */
+  bool some;      /* tiles load no more than `columns` of b */
+  void (*tile)(const ax_tile *tile);
+  void (*across)(const ax_packing *packing); /* number p of all lines lies side by side: line = number_bytes */
+  void (*along)(const ax_packing *packing);  /* number = number_bytes */
+  void (*lines)(const ax_packing *packing);  /* number = number_bytes; may write up to a vector more of the last unit's line */
+} ax_product_kernels;
+
+/* For registers of 64, 32 and 16 bytes; NULL: none for such numbers, or the processor has no such registers. */
+const ax_product_kernels *ax_product_kernels_512(ax_dtype dtype);
+const ax_product_kernels *ax_product_kernels_256(ax_dtype dtype);
+const ax_product_kernels *ax_product_kernels_128(ax_dtype dtype);
+
+#endif

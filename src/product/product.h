@@ -1,0 +1,32 @@
+/* Products of matrices, on one thread: c (+)= a b, with factors of any strides. Of bf16 and f16 the results are f32. Each result is a sum in blocks of at
+   most some hundred products, each block a chain in the order of k, and the blocks added in their order: by k and the processor alone, so not by
+   the tile in which a product is made, nor by its other dimensions or strides. */
+#ifndef AX_PRODUCT_PRODUCT_H
+#define AX_PRODUCT_PRODUCT_H
+
+#include "product/kernels.h"
+
+typedef struct ax_product {
+  ax_dtype dtype;                                 /* of the factors; one that ax_product_result knows */
+  int64_t m, n, k;
+  int64_t a_row, a_column, b_row, b_column, c_row; /* numbers between neighbours; those of c's rows lie side by side */
+  bool add;
+} ax_product;
+
+/* How it is made: decided once for equal products, by ax_product_choose. */
+typedef struct ax_product_way {
+  const ax_product_kernels *kernels;
+  int64_t blocks, block;   /* of k: how many, numbers in each but perhaps the last */
+  int64_t columns;         /* of b, packed at a time */
+  bool packs_a, packs_b;
+  size_t b_bytes, work_bytes;
+} ax_product_way;
+
+/* What a product of such factors is made of; false: there is none. bf16 and f16 give f32. */
+bool ax_product_result(ax_dtype dtype, ax_dtype *result);
+/* most_bytes: of a register, 64 but for tests. */
+ax_product_way ax_product_choose(const ax_product *product, uint32_t most_bytes);
+/* work: way->work_bytes, aligned to 64; NULL where that is 0. */
+void ax_product_run(const ax_product *product, const ax_product_way *way, const void *a, const void *b, void *c, void *work);
+
+#endif

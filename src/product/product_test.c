@@ -1,0 +1,176 @@
+/* Products of every dtype, at each width of register, in every orientation, against sums in f64 or modulo 2^32; and that what a result is follows from k
+   alone: not from the tile it is made in, nor from strides. Factors stand right before the end of their memory. */
+#include "product/product.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "ir/number.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+
+static const uint32_t widths[] = {64, 32, 16};
+static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_F16, AX_S32, AX_U32};
+
+typedef struct factors {
+  ax_product product;
+  ax_dtype result;
+  char *a, *b, *c;
+} factors;
+
+static char *numbers(test_random *random, ax_dtype dtype, int64_t count) {
+  char *made = ax_alloc((size_t)count * ax_dtype_bytes(dtype));
+  assert_non_null(made);
+  for (int64_t i = 0; i < count; i++) {
+    ax_number x;
+    if (ax_is_float(dtype)) x.f = test_random_uniform(random, -1, 1);
+    else x.u = test_random_bits(random);
+    ax_number_store(dtype, made, i, x);
+  }
+  return made;
+}
+
+/* way: bit 0, a lies transposed; bit 1, b does. */
+static factors make(test_random *random, ax_dtype dtype, int64_t m, int64_t n, int64_t k, int way, bool add) {
+  factors f = {.product = {.dtype = dtype, .m = m, .n = n, .k = k, .a_row = way & 1 ? 1 : k, .a_column = way & 1 ? m : 1,
+                           .b_row = way & 2 ? 1 : n, .b_column = way & 2 ? k : 1, .c_row = n, .add = add}};
+  assert_true(ax_product_result(dtype, &f.result));
+  f.a = numbers(random, dtype, m * k);
+  f.b = numbers(random, dtype, k * n);
+  f.c = numbers(random, f.result, m * n);
+  return f;
+}
+
+static void release(factors *f) {
+  ax_free(f->a);
+  ax_free(f->b);
+  ax_free(f->c);
+}
+
+static void run(const ax_product *p, uint32_t width, const char *a, const char *b, char *c) {
+  ax_product_way way = ax_product_choose(p, width);
+  void *work = way.work_bytes > 0 ? ax_alloc(way.work_bytes) : NULL;
+  if (work != NULL) memset(work, 0xff, way.work_bytes); /* NaN */
+  ax_product_run(p, &way, a, b, c, work);
+  ax_free(work);
+}
+
+static void check_result(const factors *f, const char *before, int64_t i, int64_t j) {
+  const ax_product *p = &f->product;
+  ax_number old = ax_number_load(f->result, before, i * p->n + j), now = ax_number_load(f->result, f->c, i * p->n + j);
+  double sum = p->add ? old.f : 0, size = fabs(sum);
+  uint32_t bits = p->add ? (uint32_t)old.u : 0;
+  for (int64_t x = 0; x < p->k; x++) {
+    ax_number a = ax_number_load(p->dtype, f->a, i * p->a_row + x * p->a_column), b = ax_number_load(p->dtype, f->b, x * p->b_row + j * p->b_column);
+    if (ax_is_float(p->dtype)) sum += a.f * b.f, size += fabs(a.f * b.f);
+    else bits += (uint32_t)a.u * (uint32_t)b.u;
+  }
+  double most = size * (f->result == AX_F64 ? 0x1p-53 : 0x1p-24) * ((double)p->k + 2);
+  bool right = ax_is_float(p->dtype) ? fabs(now.f - sum) <= most : (uint32_t)now.u == bits;
+  if (!right)
+    fail_msg("%s [%lld,%lld,%lld] at %lld,%lld: %.9g, not %.9g", ax_dtype_name(p->dtype), (long long)p->m, (long long)p->n, (long long)p->k,
+             (long long)i, (long long)j, now.f, sum);
+}
+
+static void check(test_random *random, ax_dtype dtype, int64_t m, int64_t n, int64_t k, int way, uint32_t width) {
+  factors f = make(random, dtype, m, n, k, way, way & 4);
+  size_t bytes = (size_t)(m * n) * ax_dtype_bytes(f.result);
+  char *before = ax_alloc(bytes);
+  memcpy(before, f.c, bytes);
+  run(&f.product, width, f.a, f.b, f.c);
+  int64_t step = 1 + m * n * k / 200000;
+  for (int64_t at = 0; at < m * n; at += step) check_result(&f, before, at / n, at % n);
+  check_result(&f, before, m - 1, n - 1);
+  ax_free(before);
+  release(&f);
+}
+
+/* Around the sizes of tiles, panels and blocks. */
+static void sizes(void **state) {
+  (void)state;
+  static const int64_t extents[] = {1, 2, 3, 5, 7, 8, 13, 14, 15, 16, 17, 29, 31, 32, 33, 48, 63, 64, 65, 100, 383, 385, 771};
+  test_random random = {1};
+  for (size_t w = 0; w < AX_COUNT(widths); w++)
+    for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+      for (int i = 0; i < 250; i++) {
+        int64_t m = extents[test_random_below(&random, AX_COUNT(extents))], n = extents[test_random_below(&random, AX_COUNT(extents))];
+        int64_t k = extents[test_random_below(&random, AX_COUNT(extents))];
+        if (m * n * k > 1 << 22) k = 1 + k % 16;
+        check(&random, dtypes[d], m, n, k, i, widths[w]);
+      }
+}
+
+/* More columns than are packed at a time, and rows that are copied because they would meet in the cache. */
+static void large(void **state) {
+  (void)state;
+  test_random random = {2};
+  for (size_t w = 0; w < AX_COUNT(widths); w++)
+    for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+      for (int way = 0; way < 4; way++) {
+        check(&random, dtypes[d], 31, 1100, 1024, way, widths[w]);
+        check(&random, dtypes[d], 70, 300, 1024, way, widths[w]);
+      }
+}
+
+/* Any tile of a product, and any strides, give the bits of the whole. */
+static void tiles(void **state) {
+  (void)state;
+  enum { m = 61, n = 131, k = 901 };
+  test_random random = {3};
+  for (size_t w = 0; w < AX_COUNT(widths); w++)
+    for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+      for (int way = 0; way < 4; way++) {
+        factors f = make(&random, dtypes[d], m, n, k, way, false);
+        size_t bytes = ax_dtype_bytes(dtypes[d]), made = ax_dtype_bytes(f.result);
+        char *again = ax_calloc(m * n, made);
+        run(&f.product, widths[w], f.a, f.b, f.c);
+        for (int i = 0; i < 60; i++) {
+          int64_t row = test_random_below(&random, m), column = test_random_below(&random, n);
+          ax_product tile = f.product;
+          tile.m = 1 + test_random_below(&random, m - row);
+          tile.n = 1 + test_random_below(&random, n - column);
+          run(&tile, widths[w], f.a + row * tile.a_row * (int64_t)bytes, f.b + column * tile.b_column * (int64_t)bytes,
+              again + (row * n + column) * (int64_t)made);
+          for (int64_t r = row; r < row + tile.m; r++)
+            assert_memory_equal(again + (r * n + column) * (int64_t)made, f.c + (r * n + column) * (int64_t)made, (size_t)tile.n * made);
+        }
+        ax_free(again);
+        release(&f);
+      }
+}
+
+/* Infinities and NaN go where they belong: what fills up a tile touches nothing. */
+static void not_finite(void **state) {
+  (void)state;
+  enum { m = 5, n = 19, k = 35 };
+  test_random random = {4};
+  for (size_t w = 0; w < AX_COUNT(widths); w++)
+    for (size_t d = 0; d < 4; d++)
+      for (int way = 0; way < 4; way++) {
+        factors f = make(&random, dtypes[d], m, n, k, way, false);
+        ax_number_store(dtypes[d], f.a, 2 * f.product.a_row + 7 * f.product.a_column, (ax_number){.f = INFINITY});
+        ax_number_store(dtypes[d], f.b, 3 * f.product.b_row + 18 * f.product.b_column, (ax_number){.f = NAN});
+        run(&f.product, widths[w], f.a, f.b, f.c);
+        for (int64_t i = 0; i < m; i++)
+          for (int64_t j = 0; j < n; j++) {
+            double x = ax_number_load(f.result, f.c, i * n + j).f;
+            assert_true(j == 18 ? isnan(x) : i == 2 ? isinf(x) : isfinite(x));
+          }
+        release(&f);
+      }
+}
+
+static void other_dtypes(void **state) {
+  (void)state;
+  ax_dtype made;
+  assert_false(ax_product_result(AX_BOOL, &made));
+  assert_false(ax_product_result(AX_S64, &made));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(large), cmocka_unit_test(tiles), cmocka_unit_test(not_finite),
+                                     cmocka_unit_test(other_dtypes)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

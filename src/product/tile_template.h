@@ -1,0 +1,221 @@
+/* Included once for each kind of unit and width of register: the kernels of kernels.h, as functions KIND(tile) and so on. What is defined before:
+
+     KIND(name)   name with the kind's prefix          LANES, ROWS   results in a vector, rows of a tile (4, 6 or 14, no more than 2 LANES)
+     UNIT         numbers in a unit                    SOME          1: KIND(load_some) costs no more than a load
+     FACTOR, SUM  vectors of units, of results         NUMBER_BYTES  of a number as it lies
+     KIND(multiply_add), KIND(broadcast), KIND(load), KIND(load_some), KIND(sum_load), KIND(sum_store), KIND(sum_load_some), KIND(sum_store_some)
+     KIND(unit_across)(from, number, count, lanes)     units of `lanes` lines that lie side by side, of `count` numbers `number` bytes apart
+     KIND(unit_along)(from, count)                     units of one line, of `count` numbers in all
+     KIND(unit_along) and KIND(unit_across) give 0 for lanes and numbers that are not there. */
+#if ROWS > 2 * LANES
+#error "a tile's rows are packed as one panel"
+#endif
+#define UNIT_BYTES ((int64_t)sizeof(FACTOR) / LANES)
+#define RESULT_BYTES ((int64_t)sizeof(SUM) / LANES)
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* rows and vectors are constants wherever this is inlined: all loops over them are unrolled, and sums stay in registers. */
+static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t, const int rows, const int vectors) {
+  SUM sum[ROWS][2];
+  const char *a = t->a, *b = t->b;
+  const int64_t a_row = t->a_row, a_step = t->a_step, b_step = t->b_step, c_row = t->c_row;
+  const int some = t->columns - (vectors - 1) * LANES;
+  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (SUM){0};
+  if (t->steps >= long_tile)
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) __builtin_prefetch(t->c + i * c_row + j * (int64_t)sizeof(SUM), 1);
+  for (int64_t step = t->steps; step > 0; step--) {
+    FACTOR right[2];
+    UNROLL for (int j = 0; j < vectors; j++)
+      right[j] = SOME && j == vectors - 1 ? KIND(load_some)(b + j * (int64_t)sizeof(FACTOR), some) : KIND(load)(b + j * (int64_t)sizeof(FACTOR));
+    UNROLL for (int i = 0; i < rows; i++) {
+      FACTOR left = KIND(broadcast)(a + i * a_row);
+      UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = KIND(multiply_add)(sum[i][j], left, right[j]);
+    }
+    a += a_step;
+    b += b_step;
+  }
+  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) {
+    char *c = t->c + i * c_row + j * (int64_t)sizeof(SUM);
+    bool last = j == vectors - 1 && some < LANES;
+    if (t->add) sum[i][j] += last ? KIND(sum_load_some)(c, some) : KIND(sum_load)(c);
+    if (last) KIND(sum_store_some)(c, sum[i][j], some);
+    else KIND(sum_store)(c, sum[i][j]);
+  }
+}
+
+static void KIND(tile_narrow)(const ax_tile *t) {
+  switch (t->rows) {
+    case 1: KIND(tile_of)(t, 1, 1); break;
+    case 2: KIND(tile_of)(t, 2, 1); break;
+    case 3: KIND(tile_of)(t, 3, 1); break;
+    case 4: KIND(tile_of)(t, 4, 1); break;
+#if ROWS > 4
+    case 5: KIND(tile_of)(t, 5, 1); break;
+    case 6: KIND(tile_of)(t, 6, 1); break;
+#endif
+#if ROWS > 6
+    case 7: KIND(tile_of)(t, 7, 1); break;
+    case 8: KIND(tile_of)(t, 8, 1); break;
+    case 9: KIND(tile_of)(t, 9, 1); break;
+    case 10: KIND(tile_of)(t, 10, 1); break;
+    case 11: KIND(tile_of)(t, 11, 1); break;
+    case 12: KIND(tile_of)(t, 12, 1); break;
+    case 13: KIND(tile_of)(t, 13, 1); break;
+    case 14: KIND(tile_of)(t, 14, 1); break;
+#endif
+  }
+}
+
+static void KIND(tile)(const ax_tile *t) {
+  if (t->columns <= LANES) {
+    KIND(tile_narrow)(t);
+    return;
+  }
+  switch (t->rows) {
+    case 1: KIND(tile_of)(t, 1, 2); break;
+    case 2: KIND(tile_of)(t, 2, 2); break;
+    case 3: KIND(tile_of)(t, 3, 2); break;
+    case 4: KIND(tile_of)(t, 4, 2); break;
+#if ROWS > 4
+    case 5: KIND(tile_of)(t, 5, 2); break;
+    case 6: KIND(tile_of)(t, 6, 2); break;
+#endif
+#if ROWS > 6
+    case 7: KIND(tile_of)(t, 7, 2); break;
+    case 8: KIND(tile_of)(t, 8, 2); break;
+    case 9: KIND(tile_of)(t, 9, 2); break;
+    case 10: KIND(tile_of)(t, 10, 2); break;
+    case 11: KIND(tile_of)(t, 11, 2); break;
+    case 12: KIND(tile_of)(t, 12, 2); break;
+    case 13: KIND(tile_of)(t, 13, 2); break;
+    case 14: KIND(tile_of)(t, 14, 2); break;
+#endif
+  }
+}
+
+/* LANES vectors, transposed: halves change places, then quarters within them, and so on. */
+static inline void KIND(turn)(FACTOR *x) {
+#if LANES == 16
+  UNROLL for (int i = 0; i < 8; i++) {
+    FACTOR low = x[i], high = x[i + 8];
+    x[i] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+    x[i + 8] = __builtin_shufflevector(low, high, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+  }
+#endif
+#if LANES >= 8
+  UNROLL for (int i = 0; i < LANES; i++) {
+    if (i & 4) continue;
+    FACTOR low = x[i], high = x[i + 4];
+#if LANES == 16
+    x[i] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+    x[i + 4] = __builtin_shufflevector(low, high, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+#else
+    x[i] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 8, 9, 10, 11);
+    x[i + 4] = __builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15);
+#endif
+  }
+#endif
+#if LANES >= 4
+  UNROLL for (int i = 0; i < LANES; i++) {
+    if (i & 2) continue;
+    FACTOR low = x[i], high = x[i + 2];
+#if LANES == 16
+    x[i] = __builtin_shufflevector(low, high, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+    x[i + 2] = __builtin_shufflevector(low, high, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+#elif LANES == 8
+    x[i] = __builtin_shufflevector(low, high, 0, 1, 8, 9, 4, 5, 12, 13);
+    x[i + 2] = __builtin_shufflevector(low, high, 2, 3, 10, 11, 6, 7, 14, 15);
+#else
+    x[i] = __builtin_shufflevector(low, high, 0, 1, 4, 5);
+    x[i + 2] = __builtin_shufflevector(low, high, 2, 3, 6, 7);
+#endif
+  }
+#endif
+  UNROLL for (int i = 0; i < LANES; i += 2) {
+    FACTOR low = x[i], high = x[i + 1];
+#if LANES == 16
+    x[i] = __builtin_shufflevector(low, high, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+    x[i + 1] = __builtin_shufflevector(low, high, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+#elif LANES == 8
+    x[i] = __builtin_shufflevector(low, high, 0, 8, 2, 10, 4, 12, 6, 14);
+    x[i + 1] = __builtin_shufflevector(low, high, 1, 9, 3, 11, 5, 13, 7, 15);
+#elif LANES == 4
+    x[i] = __builtin_shufflevector(low, high, 0, 4, 2, 6);
+    x[i + 1] = __builtin_shufflevector(low, high, 1, 5, 3, 7);
+#else
+    x[i] = __builtin_shufflevector(low, high, 0, 2);
+    x[i + 1] = __builtin_shufflevector(low, high, 1, 3);
+#endif
+  }
+}
+
+/* Step by step, so that memory is read in rows. */
+static void KIND(across)(const ax_packing *p) {
+  const int64_t width = 2 * LANES, whole = p->lines / width, rest = p->lines - whole * width;
+  const int64_t last = (rest > LANES ? 2 : 1) * (int64_t)sizeof(FACTOR);
+  for (int64_t at = 0, u = 0; at < p->count; at += UNIT, u++) {
+    const char *from = p->from + at * p->number;
+    const int numbers = p->count - at < UNIT ? (int)(p->count - at) : UNIT;
+    char *to = p->to + u * 2 * (int64_t)sizeof(FACTOR);
+    for (int64_t i = 0; i < whole; i++, from += width * NUMBER_BYTES, to += p->panel) {
+      *(FACTOR *)(void *)to = KIND(unit_across)(from, p->number, numbers, LANES);
+      *(FACTOR *)(void *)(to + sizeof(FACTOR)) = KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, LANES);
+    }
+    to = p->to + whole * p->panel + u * last;
+    if (rest > 0) *(FACTOR *)(void *)to = KIND(unit_across)(from, p->number, numbers, rest < LANES ? (int)rest : LANES);
+    if (rest > LANES) *(FACTOR *)(void *)(to + sizeof(FACTOR)) = KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, (int)rest - LANES);
+  }
+}
+
+/* Where the vector of lines from `line` on is packed, and how far apart its steps are: in a panel of two vectors, or of one that is left over. */
+static inline char *KIND(packed_at)(const ax_packing *p, int64_t line, int64_t *step) {
+  const int64_t width = 2 * LANES, panel = line / width;
+  *step = (p->lines - panel * width > LANES ? 2 : 1) * (int64_t)sizeof(FACTOR);
+  return p->to + panel * p->panel + line / LANES % 2 * (int64_t)sizeof(FACTOR);
+}
+
+/* Squares of LANES by LANES units, transposed. */
+static void KIND(along)(const ax_packing *p) {
+  for (int64_t line = 0; line < p->lines; line += LANES) {
+    int64_t step;
+    char *to = KIND(packed_at)(p, line, &step);
+    for (int64_t at = 0; at < p->count; at += UNIT * LANES) {
+      FACTOR square[LANES];
+      int64_t numbers = p->count - at < UNIT * LANES ? p->count - at : UNIT * LANES;
+      for (int64_t l = 0; l < LANES; l++)
+        square[l] = line + l < p->lines ? KIND(unit_along)(p->from + (line + l) * p->line + at * NUMBER_BYTES, (int)numbers) : (FACTOR){0};
+      KIND(turn)(square);
+      for (int64_t u = 0; u * UNIT < numbers; u++) *(FACTOR *)(void *)(to + (at / UNIT + u) * step) = square[u];
+    }
+  }
+}
+
+static void KIND(lines)(const ax_packing *p) {
+  for (int64_t line = 0; line < p->lines; line++)
+    for (int64_t at = 0; at < p->count; at += UNIT * LANES) {
+      int64_t numbers = p->count - at < UNIT * LANES ? p->count - at : UNIT * LANES;
+      *(FACTOR *)(void *)(p->to + line * p->to_line + at / UNIT * UNIT_BYTES) = KIND(unit_along)(p->from + line * p->line + at * NUMBER_BYTES, (int)numbers);
+    }
+}
+
+static const ax_product_kernels KIND(kernels) = {
+    .lanes = LANES, .most_rows = ROWS, .unit = UNIT, .number_bytes = NUMBER_BYTES, .unit_bytes = UNIT_BYTES, .result_bytes = RESULT_BYTES,
+    .in_place = UNIT == 1 && NUMBER_BYTES == UNIT_BYTES, .in_pairs = UNIT * NUMBER_BYTES == UNIT_BYTES, .some = SOME,
+    .tile = KIND(tile), .across = KIND(across), .along = KIND(along), .lines = KIND(lines),
+};
+
+#undef KIND
+#undef LANES
+#undef ROWS
+#undef UNIT
+#undef SOME
+#undef FACTOR
+#undef SUM
+#undef NUMBER_BYTES
+#undef UNIT_BYTES
+#undef RESULT_BYTES
+#undef UNROLL
