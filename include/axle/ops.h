@@ -228,8 +228,7 @@ ax_value ax_allclose(ax_value a, ax_value b, double rtol, double atol);
    others, then rhs's others. Of bf16 and f16, made in f32 and rounded once. Products with vectors and of tiny matrices are sums
    as above, of factors rounded to f32 first. In others up to 65,536 products are added so: blocks of at most 384 (768 of bf16) in a row, each
    multiplication and its addition rounded as one where the processor can, and then the blocks' sums in a row. Longer sums are sums, as above, of
-   such, and so are shorter ones that would otherwise give few threads work. Where the processor multiplies bf16 itself, subnormal ones count as 0,
-   and so do subnormal sums of them. Integers wrap. */
+   such, and so are shorter ones that would otherwise give few threads work. Integers wrap. */
 ax_value ax_dot_general(ax_value lhs, ax_value rhs, uint32_t contract_count, const int64_t *lhs_contract,
                         const int64_t *rhs_contract, uint32_t batch_count, const int64_t *lhs_batch, const int64_t *rhs_batch);
 ax_value ax_matmul(ax_value a, ax_value b); /* as NumPy's, ranks >= 1 */

@@ -28,19 +28,27 @@ typedef struct ax_packing {
   int64_t line, number, lines, count;
   int64_t to_line; /* lines: bytes from one to the next */
   int64_t panel;   /* across, along: bytes of a whole panel */
+  int least;       /* made less or equal to the biased exponents of all numbers but 0, where kernels->careful asks for it */
 } ax_packing;
+
+enum { no_exponent = 1 << 12 }; /* above any */
 
 typedef struct ax_product_kernels {
   int lanes, most_rows, unit; /* results in a vector; rows of a tile; numbers in a unit */
   int number_bytes, unit_bytes, result_bytes;
-  bool in_place;  /* a unit is a number as it lies: b need not be packed, ... */
-  bool in_pairs;  /* ... or two as they lie: a need not be */
+  bool in_place;  /* a unit is a number as it lies: nothing need be packed */
   bool some;      /* tiles load no more than `columns` of b */
   void (*tile)(const ax_tile *tile);
-  void (*across)(const ax_packing *packing); /* number p of all lines lies side by side: line = number_bytes */
-  void (*along)(const ax_packing *packing);  /* number = number_bytes */
-  void (*lines)(const ax_packing *packing);  /* number = number_bytes; may write up to a vector more of the last unit's line */
+  void (*across)(ax_packing *packing); /* number p of all lines lies side by side: line = number_bytes */
+  void (*along)(ax_packing *packing);  /* number = number_bytes */
+  void (*lines)(ax_packing *packing);  /* number = number_bytes; may write up to a vector more of the last unit's line */
+  /* The processor's products of bf16 take subnormal numbers for 0, and make 0 of subnormal sums. Where the least exponents of both factors add up
+     to careful_below there are none: each product is a multiple of 2^-126, so any sum is 0 or normal. Below that, a tile with the same
+     additions, in f32. NULL: not needed. */
+  void (*careful)(const ax_tile *tile);
 } ax_product_kernels;
+
+enum { careful_below = 142 }; /* 2 * 127 for the bias, 2 * 7 digits behind the point, 126 */
 
 /* For registers of 64, 32 and 16 bytes; NULL: none for such numbers, or the processor has no such registers. */
 const ax_product_kernels *ax_product_kernels_512(ax_dtype dtype);

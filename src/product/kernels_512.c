@@ -177,7 +177,47 @@ static inline words pair_unit_along(const char *p, int count) { return (words)_m
 #define pair_sum_store f32_store
 #define pair_sum_store_some f32_store_some
 
+/* The same additions in f32: the processor adds the second product of a pair first. */
+static inline floats careful_multiply_add(floats sum, words a, words b) {
+  const words second = (words){0} + 0xffff0000u;
+  return f32_multiply_add(f32_multiply_add(sum, (floats)(a & second), (floats)(b & second)), (floats)(a << 16), (floats)(b << 16));
+}
+#define careful_unit_across pair_unit_across
+#define careful_unit_along pair_unit_along
+#define careful_broadcast s32_broadcast
+#define careful_load s32_load
+#define careful_load_some s32_load_some
+#define careful_sum_load f32_load
+#define careful_sum_load_some f32_load_some
+#define careful_sum_store f32_store
+#define careful_sum_store_some f32_store_some
+
+#define KIND(name) careful_##name
+#define LANES 16
+#define ROWS 14
+#define UNIT 2
+#define SOME 1
+#define FACTOR words
+#define SUM floats
+#define NUMBER_BYTES 2
+#include "product/tile_template.h"
+
+/* Of each half the least magnitude less 1, so that 0 is the largest. */
+static inline words pair_none(void) { return (words){0} - 1; }
+static inline words pair_least(words least, words units) {
+  __m512i size = _mm512_and_si512((__m512i)units, _mm512_set1_epi16(0x7fff));
+  return (words)_mm512_min_epu16((__m512i)least, _mm512_sub_epi16(size, _mm512_set1_epi16(1)));
+}
+static inline int pair_exponent(words least) {
+  uint16_t halves[32], smallest = 0xffff;
+  memcpy(halves, &least, sizeof halves);
+  for (int i = 0; i < 32; i++) smallest = halves[i] < smallest ? halves[i] : smallest;
+  if (smallest == 0xffff) return no_exponent;
+  return smallest + 1 < 1 << 7 ? -no_exponent : (smallest + 1) >> 7; /* a subnormal number is below anything */
+}
+
 #define KIND(name) pair_##name
+#define CAREFUL careful_tile
 #define LANES 16
 #define ROWS 14
 #define UNIT 2
@@ -192,7 +232,7 @@ static inline words pair_unit_along(const char *p, int count) { return (words)_m
 const ax_product_kernels *ax_product_kernels_512(ax_dtype dtype) {
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl")) return NULL;
 #if defined(__AVX512BF16__)
-  if (dtype == AX_BF16 && __builtin_cpu_supports("avx512bf16")) return &pair_kernels;
+  if (dtype == AX_BF16) return __builtin_cpu_supports("avx512bf16") ? &pair_kernels : &bf16_kernels;
 #endif
   switch ((int)dtype) {
     case AX_F32: return &f32_kernels;

@@ -44,7 +44,7 @@ static bool packs_b(const ax_product *p, const ax_product_kernels *k, int64_t bl
 
 static bool packs_a(const ax_product *p, const ax_product_kernels *k, int64_t block) {
   bool turned = p->a_column != 1;
-  if (!k->in_pairs || (k->unit > 1 && (turned || p->k % k->unit != 0))) return true;
+  if (!k->in_place) return true;
   if (p->n <= many_panels * 2 * k->lanes || block * k->unit_bytes < conflict) return false;
   return turned || p->a_row * k->number_bytes % conflict == 0;
 }
@@ -75,20 +75,22 @@ typedef struct making { /* of some columns, over one block of k */
   const char *a, *b;
   char *c, *packed_a, *packed_b;
   int64_t columns, numbers; /* of k */
+  int a_least, b_least;     /* exponents: see kernels->careful */
   bool add;
 } making;
 
-static void pack_columns(const making *m) {
+static void pack_columns(making *m) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
   ax_packing packing = {.from = m->b, .to = m->packed_b, .line = p->b_column * k->number_bytes, .number = p->b_row * k->number_bytes,
                         .lines = m->columns, .count = m->numbers,
-                        .panel = 2 * k->lanes * ceil_div(m->numbers, k->unit) * k->unit_bytes};
+                        .panel = 2 * k->lanes * ceil_div(m->numbers, k->unit) * k->unit_bytes, .least = no_exponent};
   (p->b_column == 1 ? k->across : k->along)(&packing);
+  m->b_least = packing.least;
 }
 
 /* Rows of a as the tile reads them: copied, or where they lie. */
-static void take_rows(const making *m, const char *a, ax_tile *tile) {
+static void take_rows(making *m, const char *a, ax_tile *tile) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
   tile->a = a;
@@ -96,7 +98,7 @@ static void take_rows(const making *m, const char *a, ax_tile *tile) {
   tile->a_step = p->a_column * k->unit * k->number_bytes;
   if (!m->way->packs_a) return;
   ax_packing packing = {.from = a, .to = m->packed_a, .line = tile->a_row, .number = p->a_column * k->number_bytes, .lines = tile->rows,
-                        .count = m->numbers, .to_line = copied_row(k, m->numbers)};
+                        .count = m->numbers, .to_line = copied_row(k, m->numbers), .least = no_exponent};
   tile->a = m->packed_a;
   if (p->a_column == 1) {
     k->lines(&packing);
@@ -107,6 +109,7 @@ static void take_rows(const making *m, const char *a, ax_tile *tile) {
     tile->a_row = k->unit_bytes;
     tile->a_step = (tile->rows > k->lanes ? 2 : 1) * k->lanes * k->unit_bytes;
   }
+  m->a_least = packing.least;
 }
 
 /* Rows of a that come next: they are on their way to the cache while the panels of those before them are made, a share with each. */
@@ -137,6 +140,7 @@ static inline void fetch_some(fetching *f) {
 static void make_panels(const making *m, ax_tile *tile, char *c, fetching next) {
   const ax_product_kernels *k = m->way->kernels;
   int64_t width = 2 * k->lanes, units = ceil_div(m->numbers, k->unit);
+  bool careful = k->careful != NULL && m->a_least + m->b_least < careful_below;
   for (int64_t column = 0; column < m->columns; column += width) {
     int64_t left = m->columns - column;
     tile->columns = (int)(left < width ? left : width);
@@ -144,11 +148,11 @@ static void make_panels(const making *m, ax_tile *tile, char *c, fetching next) 
     tile->b_step = m->way->packs_b ? (left > k->lanes ? width : k->lanes) * k->unit_bytes : m->product->b_row * k->number_bytes;
     tile->c = c + column * k->result_bytes;
     fetch_some(&next);
-    k->tile(tile);
+    (careful ? k->careful : k->tile)(tile);
   }
 }
 
-static void make(const making *m) {
+static void make(making *m) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
   int64_t groups = ceil_div(p->m, k->most_rows);

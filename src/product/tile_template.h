@@ -6,7 +6,21 @@
      KIND(multiply_add), KIND(broadcast), KIND(load), KIND(load_some), KIND(sum_load), KIND(sum_store), KIND(sum_load_some), KIND(sum_store_some)
      KIND(unit_across)(from, number, count, lanes)     units of `lanes` lines that lie side by side, of `count` numbers `number` bytes apart
      KIND(unit_along)(from, count)                     units of one line, of `count` numbers in all
+     CAREFUL      NULL, or the tile for numbers that tiles do not take; then KIND(least)(least, units) notes exponents, and KIND(exponent)(least)
+                  is the least of all; KIND(none) is what there is before; undefined: NULL
      KIND(unit_along) and KIND(unit_across) give 0 for lanes and numbers that are not there. */
+#if !defined(CAREFUL)
+#define CAREFUL NULL
+static inline FACTOR KIND(none)(void) { return (FACTOR){0}; }
+static inline FACTOR KIND(least)(FACTOR least, FACTOR units) {
+  (void)units;
+  return least;
+}
+static inline int KIND(exponent)(FACTOR least) {
+  (void)least;
+  return no_exponent;
+}
+#endif
 #if ROWS > 2 * LANES
 #error "a tile's rows are packed as one panel"
 #endif
@@ -153,8 +167,19 @@ static inline void KIND(turn)(FACTOR *x) {
   }
 }
 
+static inline void KIND(put)(char *to, FACTOR units, FACTOR *least) {
+  *(FACTOR *)(void *)to = units;
+  *least = KIND(least)(*least, units);
+}
+
+static inline void KIND(note)(ax_packing *p, FACTOR least) {
+  int exponent = KIND(exponent)(least);
+  if (exponent < p->least) p->least = exponent;
+}
+
 /* Step by step, so that memory is read in rows. */
-static void KIND(across)(const ax_packing *p) {
+static void KIND(across)(ax_packing *p) {
+  FACTOR least = KIND(none)();
   const int64_t width = 2 * LANES, whole = p->lines / width, rest = p->lines - whole * width;
   const int64_t last = (rest > LANES ? 2 : 1) * (int64_t)sizeof(FACTOR);
   for (int64_t at = 0, u = 0; at < p->count; at += UNIT, u++) {
@@ -162,13 +187,15 @@ static void KIND(across)(const ax_packing *p) {
     const int numbers = p->count - at < UNIT ? (int)(p->count - at) : UNIT;
     char *to = p->to + u * 2 * (int64_t)sizeof(FACTOR);
     for (int64_t i = 0; i < whole; i++, from += width * NUMBER_BYTES, to += p->panel) {
-      *(FACTOR *)(void *)to = KIND(unit_across)(from, p->number, numbers, LANES);
-      *(FACTOR *)(void *)(to + sizeof(FACTOR)) = KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, LANES);
+      KIND(put)(to, KIND(unit_across)(from, p->number, numbers, LANES), &least);
+      KIND(put)(to + sizeof(FACTOR), KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, LANES), &least);
     }
     to = p->to + whole * p->panel + u * last;
-    if (rest > 0) *(FACTOR *)(void *)to = KIND(unit_across)(from, p->number, numbers, rest < LANES ? (int)rest : LANES);
-    if (rest > LANES) *(FACTOR *)(void *)(to + sizeof(FACTOR)) = KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, (int)rest - LANES);
+    if (rest > 0) KIND(put)(to, KIND(unit_across)(from, p->number, numbers, rest < LANES ? (int)rest : LANES), &least);
+    if (rest > LANES)
+      KIND(put)(to + sizeof(FACTOR), KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, (int)rest - LANES), &least);
   }
+  KIND(note)(p, least);
 }
 
 /* Where the vector of lines from `line` on is packed, and how far apart its steps are: in a panel of two vectors, or of one that is left over. */
@@ -179,7 +206,8 @@ static inline char *KIND(packed_at)(const ax_packing *p, int64_t line, int64_t *
 }
 
 /* Squares of LANES by LANES units, transposed. */
-static void KIND(along)(const ax_packing *p) {
+static void KIND(along)(ax_packing *p) {
+  FACTOR least = KIND(none)();
   for (int64_t line = 0; line < p->lines; line += LANES) {
     int64_t step;
     char *to = KIND(packed_at)(p, line, &step);
@@ -189,26 +217,31 @@ static void KIND(along)(const ax_packing *p) {
       for (int64_t l = 0; l < LANES; l++)
         square[l] = line + l < p->lines ? KIND(unit_along)(p->from + (line + l) * p->line + at * NUMBER_BYTES, (int)numbers) : (FACTOR){0};
       KIND(turn)(square);
-      for (int64_t u = 0; u * UNIT < numbers; u++) *(FACTOR *)(void *)(to + (at / UNIT + u) * step) = square[u];
+      for (int64_t u = 0; u * UNIT < numbers; u++) KIND(put)(to + (at / UNIT + u) * step, square[u], &least);
     }
   }
+  KIND(note)(p, least);
 }
 
-static void KIND(lines)(const ax_packing *p) {
+static void KIND(lines)(ax_packing *p) {
+  FACTOR least = KIND(none)();
   for (int64_t line = 0; line < p->lines; line++)
     for (int64_t at = 0; at < p->count; at += UNIT * LANES) {
       int64_t numbers = p->count - at < UNIT * LANES ? p->count - at : UNIT * LANES;
-      *(FACTOR *)(void *)(p->to + line * p->to_line + at / UNIT * UNIT_BYTES) = KIND(unit_along)(p->from + line * p->line + at * NUMBER_BYTES, (int)numbers);
+      FACTOR units = KIND(unit_along)(p->from + line * p->line + at * NUMBER_BYTES, (int)numbers);
+      KIND(put)(p->to + line * p->to_line + at / UNIT * UNIT_BYTES, units, &least);
     }
+  KIND(note)(p, least);
 }
 
 static const ax_product_kernels KIND(kernels) = {
     .lanes = LANES, .most_rows = ROWS, .unit = UNIT, .number_bytes = NUMBER_BYTES, .unit_bytes = UNIT_BYTES, .result_bytes = RESULT_BYTES,
-    .in_place = UNIT == 1 && NUMBER_BYTES == UNIT_BYTES, .in_pairs = UNIT * NUMBER_BYTES == UNIT_BYTES, .some = SOME,
-    .tile = KIND(tile), .across = KIND(across), .along = KIND(along), .lines = KIND(lines),
+    .in_place = UNIT == 1 && NUMBER_BYTES == UNIT_BYTES, .some = SOME,
+    .tile = KIND(tile), .across = KIND(across), .along = KIND(along), .lines = KIND(lines), .careful = CAREFUL,
 };
 
 #undef KIND
+#undef CAREFUL
 #undef LANES
 #undef ROWS
 #undef UNIT
