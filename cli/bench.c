@@ -109,6 +109,7 @@ static int by_loss(const void *a, const void *b) {
 static const char *kind_of(const ax_op *op) {
   switch ((int)op->kind) {
     case AX_OP_KERNEL: return "kernel";
+    case AX_OP_ROWS: return "rows";
     case AX_OP_GEMM: return "product";
     case AX_OP_START: return "exchange";
     case AX_OP_EVAL: return "reference";
@@ -124,6 +125,8 @@ static void print_shape(const ax_op *op) {
     const ax_loop_kernel *k = op->kernel.kernel;
     for (uint32_t d = 0; d < k->rank; d++) printf("%s%lld", d == 0 ? " [" : d == k->rank - k->reduce_rank ? ", over " : ",", (long long)k->dims[d]);
     if (k->rank > 0) printf("]");
+  } else if (op->kind == AX_OP_ROWS) {
+    printf(" %u kernels over %lld rows", op->rows->count, (long long)(op->rows->outer * op->rows->extent));
   } else if (op->kind == AX_OP_GEMM) {
     const ax_gemm *g = op->gemm;
     const long long batch = (long long)ax_dims_elems(g->batch_rank, g->batch);

@@ -349,7 +349,7 @@ int show_main(int argc, const char **argv) {
           "  memory          what memory a run takes, a device and in all, and what is alive where most is held\n"
           "  effects         which axes its collectives name, and whether devices send each other messages\n"
           "Passes on the way to an executable, for --after (a name that is none lists all of them): simplify,\n"
-          "partition, body (the program of each device), lower (buffers and operations), .. coalesce, flatten\n"
+          "partition, body (the program of each device), lower (buffers and operations), .. rows, flatten\n"
           "(instructions), synchronise, memory (and what is alive where most is held), .. schedule (each kernel's loops in\n"
           "their order, with parts, tiles and vectors, what it reads, writes and computes, and the least time that takes on this\n"
           "machine), finish\n\n"

@@ -148,8 +148,9 @@ ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const a
 ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part) {
   if (instr->kind == AX_INSTR_GEMM) return gemm_part(frame, instr, part);
   if (instr->kind == AX_INSTR_ROUTINE) return routine_part(frame, instr, part);
-  int64_t extent = instr->kernel.extent, parts = instr->parts;
-  ax_compute_range(frame, instr, extent * part / parts, extent * (part + 1) / parts);
+  int64_t parts = instr->parts, extent = instr->kind == AX_INSTR_ROWS ? instr->rows->rows->outer * instr->rows->rows->extent : instr->kernel.extent;
+  if (instr->kind == AX_INSTR_ROWS) ax_compute_rows(frame, instr, extent * part / parts, extent * (part + 1) / parts);
+  else ax_compute_range(frame, instr, extent * part / parts, extent * (part + 1) / parts);
   return AX_OK;
 }
 

@@ -25,7 +25,10 @@ static inline void ax_compute_strand(const ax_frame *frame, const ax_strand_inst
   strand->code(places, frame->coordinates, 0, 1);
 }
 
-/* A KERNEL, GEMM or ROUTINE instruction, whole; or part `part` of its `parts`, which may run at once. Their status has no message yet, since
+/* A ROWS instruction, over part of its rows (exec/rows.c). */
+void ax_compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end);
+
+/* A KERNEL, ROWS, GEMM or ROUTINE instruction, whole; or part `part` of its `parts`, which may run at once. Their status has no message yet, since
    a part may fail on another thread than the one that reports it: ax_compute_failed gives the message to any but AX_OK. */
 AX_MUST_USE ax_status ax_compute(const ax_frame *frame, const ax_instr *instr);
 AX_MUST_USE ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part);

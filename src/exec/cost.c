@@ -11,6 +11,7 @@ static cost block_cost(const ax_plan *plan, const ax_block *block);
 static double own_time(const ax_plan *plan, const ax_op *op) {
   switch (op->kind) {
     case AX_OP_KERNEL: return 20 + ax_kernel_time(op->kernel.kernel);
+    case AX_OP_ROWS: return 20 + ax_rows_time(op->rows);
     case AX_OP_GEMM:
       return 200 + 0.02 * (double)op->gemm->m * (double)op->gemm->n * (double)op->gemm->k *
                        (double)ax_dims_elems(op->gemm->batch_rank, op->gemm->batch);

@@ -35,6 +35,7 @@ typedef struct ax_ref {
 
 typedef enum ax_instr_kind {
   AX_INSTR_KERNEL,
+  AX_INSTR_ROWS,
   AX_INSTR_GEMM,
   AX_INSTR_EVAL,
   AX_INSTR_ROUTINE,
@@ -82,6 +83,11 @@ typedef struct ax_push {
 typedef struct ax_loops { /* that an instruction which may find something stands in, the outermost first */
   uint32_t count, *v;
 } ax_loops;
+
+typedef struct ax_rows_instr {
+  const ax_rows *rows;
+  ax_kernel_code *code; /* by kernel */
+} ax_rows_instr;
 
 typedef struct ax_ragged_instr {
   const ax_ragged *ragged;
@@ -140,9 +146,9 @@ typedef struct ax_strand_instr {
 typedef struct ax_instr {
   ax_instr_kind kind;
   ax_axis_set skip;
-  ax_ref *refs; /* KERNEL: by slot; GEMM: a, b, c; EVAL, CALL, ROUTINE: in then out; CHECK: result, then what it is made of; RAGGED, CORES: as ax_ragged_buffers and ax_cores_buffer_at have them; PUSH, CLEAR: in, out; SEND, RECEIVE: the array; TEST, BRANCH: the scalar */
+  ax_ref *refs; /* KERNEL: by slot; ROWS: by slot of all kernels, of local roots in no space; GEMM: a, b, c; EVAL, CALL, ROUTINE: in then out; CHECK: result, then what it is made of; RAGGED, CORES: as ax_ragged_buffers and ax_cores_buffer_at have them; PUSH, CLEAR: in, out; SEND, RECEIVE: the array; TEST, BRANCH: the scalar */
   uint32_t ref_count;
-  uint32_t parts;  /* KERNEL, GEMM, ROUTINE, CHECK: into which it may be cut */
+  uint32_t parts;  /* KERNEL, ROWS, GEMM, ROUTINE, CHECK: into which it may be cut */
   uint32_t region; /* ENTER: which; PUSH: that it stands in */
   bool scratch;    /* a frame that goes on from here may still need scratch memory */
   union {
@@ -150,6 +156,7 @@ typedef struct ax_instr {
       ax_kernel_code code;
       int64_t extent; /* of the dimension it is ranged over */
     } kernel;
+    ax_rows_instr *rows;
     const ax_gemm *gemm;
     const ax_routine *routine;
     const ax_value_check *check;

@@ -272,7 +272,7 @@ ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, c
 /* --- Text --- */
 
 static const char *const instr_names[] = {
-    [AX_INSTR_KERNEL] = "kernel", [AX_INSTR_GEMM] = "gemm",   [AX_INSTR_EVAL] = "eval",     [AX_INSTR_ROUTINE] = "routine", [AX_INSTR_CHECK] = "check", [AX_INSTR_CALL] = "call",
+    [AX_INSTR_KERNEL] = "kernel", [AX_INSTR_ROWS] = "rows", [AX_INSTR_GEMM] = "gemm",   [AX_INSTR_EVAL] = "eval",     [AX_INSTR_ROUTINE] = "routine", [AX_INSTR_CHECK] = "check", [AX_INSTR_CALL] = "call",
     [AX_INSTR_RAGGED] = "ragged", [AX_INSTR_CORES] = "cores", [AX_INSTR_PUSH] = "push",     [AX_INSTR_SEND] = "send",   [AX_INSTR_RECEIVE] = "receive",
     [AX_INSTR_CLEAR] = "clear",   [AX_INSTR_WAIT] = "wait",   [AX_INSTR_SIGNAL] = "signal", [AX_INSTR_LOOP] = "loop",
     [AX_INSTR_ENTER] = "enter",   [AX_INSTR_NEXT] = "next",   [AX_INSTR_TEST] = "test",     [AX_INSTR_BRANCH] = "branch",
@@ -296,7 +296,7 @@ static void instr_text(ax_text *text, const ax_executable *e, const ax_instr *in
   if (instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_NEXT || instr->kind == AX_INSTR_TEST || instr->kind == AX_INSTR_JUMP)
     ax_text_add(text, " to %u", instr->target);
   for (uint32_t k = 0; k < instr->ref_count; k++)
-    ax_text_add(text, " s%u+%lld", instr->refs[k].space, (long long)instr->refs[k].offset);
+    if (instr->refs[k].space != AX_NONE) ax_text_add(text, " s%u+%lld", instr->refs[k].space, (long long)instr->refs[k].offset);
   if (instr->eqn != NULL) {
     ax_text_add(text, "   ; ");
     ax_origin_text(text, instr->eqn);

@@ -105,6 +105,7 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
           break;
         }
         /* fall through */
+      case AX_INSTR_ROWS:
       case AX_INSTR_ROUTINE:
       case AX_INSTR_GEMM: {
         ax_status status = compute(run, seat, frame, instr);

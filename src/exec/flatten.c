@@ -49,9 +49,26 @@ static void visit(void *context, uint32_t buffer, bool writes) {
                       .done_position = v->position, .done_region = v->region};
   if (writes && v->op->kind == AX_OP_START) access.exchange = v->op->exchange;
   if (v->status == AX_OK) v->status = add_access(v->assembly, &access);
-  if (!writes || v->op->kind != AX_OP_KERNEL || !v->assembly->plan->buffers[access.root].updated) return;
+  if (!writes || (v->op->kind != AX_OP_KERNEL && v->op->kind != AX_OP_ROWS) || !v->assembly->plan->buffers[access.root].updated) return;
   access.writes = false; /* what it does not write must be there */
   if (v->status == AX_OK) v->status = add_access(v->assembly, &access);
+}
+
+/* Local roots have no memory. */
+static void visit_rows(visit_state *v) {
+  const ax_rows *rows = v->op->rows;
+  uint32_t first = 0;
+  for (uint32_t k = 0; k < rows->count; first += rows->kernels[k++].kernel.kernel->slot_count) {
+    const ax_bound *bound = &rows->kernels[k].kernel;
+    for (uint32_t i = 0; i < bound->kernel->expr_count; i++) {
+      const ax_expr *load = &bound->kernel->exprs[i];
+      if (load->op == AX_LEAF_LOAD && rows->slots[first + load->slot].row_bytes == 0) visit(v, bound->buffers[load->slot], false);
+    }
+    for (uint32_t i = 0; i < bound->kernel->store_count; i++) {
+      uint32_t slot = bound->kernel->stores[i].slot;
+      if (rows->slots[first + slot].row_bytes == 0) visit(v, bound->buffers[slot], true);
+    }
+  }
 }
 
 static ax_status list_loops(ax_assembly *a, uint32_t region, ax_loops *out) {
@@ -70,6 +87,14 @@ static ax_status describe_ragged(ax_assembly *a, const ax_op *op, uint32_t regio
   (*out)->ragged = op->ragged;
   (*out)->step = op->step;
   return list_loops(a, region, &(*out)->loops);
+}
+
+static ax_status describe_rows(ax_assembly *a, const ax_op *op, ax_rows_instr **out) {
+  *out = ax_arena_alloc(&a->plan->arena, sizeof **out);
+  if (*out == NULL) return ax_out_of_memory(sizeof **out);
+  (*out)->rows = op->rows;
+  (*out)->code = ax_arena_alloc(&a->plan->arena, op->rows->count * sizeof (*out)->code[0]);
+  return (*out)->code != NULL ? AX_OK : ax_out_of_memory(op->rows->count * sizeof (*out)->code[0]);
 }
 
 static ax_status describe_cores(ax_assembly *a, const ax_op *op, ax_cores_instr **out) {
@@ -109,7 +134,7 @@ static ax_status describe_eval(ax_assembly *a, uint32_t region, const ax_loops *
 }
 
 static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
-  static const ax_instr_kind kinds[] = {[AX_OP_KERNEL] = AX_INSTR_KERNEL, [AX_OP_GEMM] = AX_INSTR_GEMM,
+  static const ax_instr_kind kinds[] = {[AX_OP_KERNEL] = AX_INSTR_KERNEL, [AX_OP_ROWS] = AX_INSTR_ROWS, [AX_OP_GEMM] = AX_INSTR_GEMM,
                                         [AX_OP_EVAL] = AX_INSTR_EVAL, [AX_OP_ROUTINE] = AX_INSTR_ROUTINE, [AX_OP_START] = AX_INSTR_PUSH,
                                         [AX_OP_DONE] = AX_INSTR_CLEAR,
                                         [AX_OP_SEND] = AX_INSTR_SEND, [AX_OP_RECEIVE] = AX_INSTR_RECEIVE, [AX_OP_CHECK] = AX_INSTR_CHECK,
@@ -123,7 +148,9 @@ static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
   if (op->kind == AX_OP_EVAL) AX_TRY(describe_eval(a, region, &a->instrs[v.position].call.loops));
   if (op->kind == AX_OP_RAGGED) AX_TRY(describe_ragged(a, op, region, &a->instrs[v.position].ragged));
   if (op->kind == AX_OP_CORES) AX_TRY(describe_cores(a, op, &a->instrs[v.position].cores));
-  ax_op_visit(op, visit, &v);
+  if (op->kind == AX_OP_ROWS) AX_TRY(describe_rows(a, op, &a->instrs[v.position].rows));
+  if (op->kind == AX_OP_ROWS) visit_rows(&v);
+  else ax_op_visit(op, visit, &v);
   return v.status;
 }
 

@@ -269,6 +269,21 @@ static ax_status set_refs(placer *p, ax_instr *instr, const uint32_t *buffers, u
   return AX_OK;
 }
 
+/* A slot of a local root is in no space, which is told by its first place. */
+static ax_status rows_refs(placer *p, ax_instr *instr, const ax_rows *rows) {
+  uint32_t at = 0;
+  instr->refs = ax_arena_alloc(&p->a->plan->arena, rows->slot_count * sizeof instr->refs[0]);
+  if (instr->refs == NULL) return ax_out_of_memory(rows->slot_count * sizeof instr->refs[0]);
+  instr->ref_count = rows->slot_count;
+  for (uint32_t k = 0; k < rows->count; k++) {
+    const ax_bound *bound = &rows->kernels[k].kernel;
+    for (uint32_t i = 0; i < bound->kernel->slot_count; i++, at++)
+      instr->refs[at] = rows->slots[at].row_bytes == 0 ? ref_of(p, bound->buffers[i])
+                                                       : (ax_ref){.space = AX_NONE, .offset = p->a->plan->buffers[bound->buffers[i]].offset};
+  }
+  return AX_OK;
+}
+
 static ax_status eval_refs(placer *p, ax_instr *instr, const ax_op *op) {
   uint32_t count = op->eqn->in_count + op->eqn->out_count;
   uint32_t *buffers = ax_arena_alloc(&p->a->scratch, count * sizeof buffers[0]);
@@ -308,6 +323,9 @@ static ax_status encode(placer *p, uint32_t position) {
       instr->parts = kernel->parts;
       return set_refs(p, instr, op->kernel.buffers, kernel->slot_count);
     }
+    case AX_INSTR_ROWS:
+      instr->parts = op->rows->parts;
+      return rows_refs(p, instr, op->rows);
     case AX_INSTR_GEMM: {
       uint32_t buffers[] = {op->gemm->a, op->gemm->b, op->gemm->c};
       instr->gemm = op->gemm;

@@ -85,11 +85,23 @@ static void nest_head(ax_text *text, const ax_op *op, uint32_t number, const ax_
               ax_dtype_name(amount->dtype));
 }
 
+/* The kernels of a group, each for itself. */
+static ax_status rows_text(ax_text *text, const ax_rows *rows, uint32_t parts) {
+  ax_text_add(text, "    %u kernels over the same %lld rows, %lld at a time, in %u parts:\n", rows->count, (long long)(rows->outer * rows->extent), (long long)rows->step,
+              parts);
+  for (uint32_t k = 0; k < rows->count; k++) {
+    AX_TRY(ax_jit_nest_text(rows->kernels[k].kernel.kernel, text));
+    ax_kernel_text(text, rows->kernels[k].kernel.kernel);
+  }
+  return AX_OK;
+}
+
 ax_status ax_nests_text(ax_text *text, const ax_assembly *a, const ax_speeds *speeds) {
   uint32_t number = 0;
   for (uint32_t i = 0; i < a->instr_count; i++) {
     const ax_op *op = a->ops[i];
-    if (a->instrs[i].kind != AX_INSTR_KERNEL && a->instrs[i].kind != AX_INSTR_GEMM) continue;
+    const ax_instr_kind kind = a->instrs[i].kind;
+    if (kind != AX_INSTR_KERNEL && kind != AX_INSTR_ROWS && kind != AX_INSTR_GEMM) continue;
     const ax_amount amount = ax_op_amount(a->plan, op);
     nest_head(text, op, number++, &amount);
     if (speeds != NULL) ax_text_add(text, "; bound %.4g us (%s)", 1e6 * ax_speeds_bound(speeds, &amount), ax_speeds_which(speeds, &amount));
@@ -97,6 +109,8 @@ ax_status ax_nests_text(ax_text *text, const ax_assembly *a, const ax_speeds *sp
     if (op->kind == AX_OP_KERNEL) {
       AX_TRY(ax_jit_nest_text(op->kernel.kernel, text));
       ax_kernel_text(text, op->kernel.kernel);
+    } else if (op->kind == AX_OP_ROWS) {
+      AX_TRY(rows_text(text, op->rows, a->instrs[i].parts));
     } else {
       const ax_gemm *g = op->gemm;
       ax_text_add(text, "    product %s[%lld,%lld] x [%lld,%lld], %lld of them, in %u parts\n", ax_dtype_name(g->dtype), (long long)g->m, (long long)g->k,

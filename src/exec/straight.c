@@ -35,7 +35,7 @@ static bool only_computes(const ax_executable *e) {
   const ax_code *code = &e->codes[0];
   for (uint32_t i = 0; i < code->instr_count; i++) {
     const ax_instr_kind kind = code->instrs[i].kind;
-    bool computes = kind == AX_INSTR_KERNEL || kind == AX_INSTR_GEMM || kind == AX_INSTR_EVAL || kind == AX_INSTR_ROUTINE || kind == AX_INSTR_LOOP ||
+    bool computes = kind == AX_INSTR_KERNEL || kind == AX_INSTR_ROWS || kind == AX_INSTR_GEMM || kind == AX_INSTR_EVAL || kind == AX_INSTR_ROUTINE || kind == AX_INSTR_LOOP ||
                     kind == AX_INSTR_ENTER || kind == AX_INSTR_NEXT;
     if (!computes && !(kind == AX_INSTR_END && i + 1 == code->instr_count)) return false;
   }

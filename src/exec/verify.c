@@ -182,15 +182,29 @@ typedef struct operand {
   bool reads, writes;
 } operand;
 
+static operand operand_of_kernel(const ax_op *op, uint32_t slot) {
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  operand o = {.buffer = op->kernel.buffers[slot]};
+  for (uint32_t i = 0; i < kernel->expr_count; i++) o.reads = o.reads || (kernel->exprs[i].op == AX_LEAF_LOAD && kernel->exprs[i].slot == slot);
+  for (uint32_t i = 0; i < kernel->store_count; i++) o.writes = o.writes || kernel->stores[i].slot == slot;
+  return o;
+}
+
+/* What an earlier kernel has written is not read from before. */
+static operand operand_of_rows(const ax_rows *rows, uint32_t k) {
+  uint32_t member = 0, first = 0;
+  while (k - first >= rows->kernels[member].kernel.kernel->slot_count) first += rows->kernels[member++].kernel.kernel->slot_count;
+  operand o = operand_of_kernel(&rows->kernels[member], k - first);
+  for (uint32_t m = 0; m < member; m++)
+    for (uint32_t i = 0; i < rows->kernels[m].kernel.kernel->store_count; i++)
+      if (rows->kernels[m].kernel.buffers[rows->kernels[m].kernel.kernel->stores[i].slot] == o.buffer) o.reads = false;
+  return o;
+}
+
 static operand operand_of(const ax_instr *instr, const ax_op *op, uint32_t k) {
   switch (instr->kind) {
-    case AX_INSTR_KERNEL: {
-      const ax_loop_kernel *kernel = op->kernel.kernel;
-      operand o = {.buffer = op->kernel.buffers[k]};
-      for (uint32_t i = 0; i < kernel->expr_count; i++) o.reads = o.reads || (kernel->exprs[i].op == AX_LEAF_LOAD && kernel->exprs[i].slot == k);
-      for (uint32_t i = 0; i < kernel->store_count; i++) o.writes = o.writes || kernel->stores[i].slot == k;
-      return o;
-    }
+    case AX_INSTR_KERNEL: return operand_of_kernel(op, k);
+    case AX_INSTR_ROWS: return operand_of_rows(op->rows, k);
     case AX_INSTR_GEMM:
       return k < 2 ? (operand){k == 0 ? op->gemm->a : op->gemm->b, true, false} : (operand){op->gemm->c, op->gemm->accumulate, true};
     case AX_INSTR_CALL:
@@ -220,6 +234,7 @@ static operand operand_of(const ax_instr *instr, const ax_op *op, uint32_t k) {
 static uint32_t operand_count(const ax_instr *instr, const ax_op *op) {
   switch (instr->kind) {
     case AX_INSTR_KERNEL: return op->kernel.kernel->slot_count;
+    case AX_INSTR_ROWS: return op->rows->slot_count;
     case AX_INSTR_GEMM: return 3;
     case AX_INSTR_CALL:
     case AX_INSTR_EVAL: return op->eqn->in_count + op->eqn->out_count;
@@ -259,12 +274,16 @@ static ax_status check_ref(verifier *v, const ax_ref *ref, uint32_t buffer) {
   return AX_OK;
 }
 
+/* Of a root that has no memory but a block of rows. */
+static bool is_local(const ax_instr *instr, uint32_t k) { return instr->kind == AX_INSTR_ROWS && instr->rows->rows->slots[k].row_bytes != 0; }
+
 static ax_status check_refs(verifier *v, uint32_t i) {
   const ax_instr *instr = at(v, i);
   const ax_op *op = v->a->ops[i];
   uint32_t count = op != NULL ? operand_count(instr, op) : 0;
   if (instr->ref_count != count) return ax_error(AX_INTERNAL, "has %u operands, not %u", instr->ref_count, count);
-  for (uint32_t k = 0; k < count; k++) AX_TRY(check_ref(v, &instr->refs[k], operand_of(instr, op, k).buffer));
+  for (uint32_t k = 0; k < count; k++)
+    if (!is_local(instr, k)) AX_TRY(check_ref(v, &instr->refs[k], operand_of(instr, op, k).buffer));
   return AX_OK;
 }
 
@@ -299,6 +318,7 @@ static ax_status touch(verifier *v, uint32_t i) {
     for (uint32_t k = 0; k < instr->ref_count; k++) {
       operand o = operand_of(instr, v->a->ops[i], k);
       uint32_t root = v->a->plan->buffers[o.buffer].root;
+      if (is_local(instr, k)) continue;
       if (!writing && v->a->plan->buffers[root].kind == AX_BUFFER_CONST) continue; /* equal ones are in one place, and stay */
       if (writing ? o.writes : o.reads) AX_TRY(move_in(v, root, writing ? any_tenant : same_tenant));
     }
@@ -439,6 +459,8 @@ static ax_status check_instr(verifier *v, uint32_t i) {
   if (instr->kind == AX_INSTR_LOOP && instr->strand != NULL && instr->strand->code == NULL) return ax_error(AX_INTERNAL, "has a strand without code");
   if (instr->kind == AX_INSTR_KERNEL && instr->kernel.code == NULL && i >= v->strand_end) return ax_error(AX_INTERNAL, "has no code");
   if (i < v->strand_end && is_sync(instr)) return ax_error(AX_INTERNAL, "waits or signals inside a strand");
+  for (uint32_t k = 0; instr->kind == AX_INSTR_ROWS && k < instr->rows->rows->count; k++)
+    if (instr->rows->code[k] == NULL) return ax_error(AX_INTERNAL, "has no code for kernel %u", k);
   return AX_OK;
 }
 

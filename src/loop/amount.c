@@ -57,6 +57,44 @@ static ax_amount gemm_amount(const ax_op *op) {
   return out;
 }
 
+typedef struct moved { /* a root that lies in memory */
+  uint32_t root;
+  bool read, written;
+} moved;
+
+static moved *moved_root(moved *list, uint32_t *count, uint32_t root) {
+  uint32_t i = 0;
+  while (i < *count && list[i].root != root) i++;
+  if (i == *count) list[(*count)++] = (moved){.root = root};
+  return &list[i];
+}
+
+/* What lies in memory moves once, however many kernels touch it, and what they made themselves is not read from there. */
+static ax_amount rows_amount(const ax_plan *plan, const ax_rows *rows) {
+  moved list[AX_ROWS_SLOTS];
+  uint32_t count = 0, first = 0;
+  ax_amount out = {.dtype = AX_F32};
+  for (uint32_t k = 0; k < rows->count; first += rows->kernels[k++].kernel.kernel->slot_count) {
+    const ax_bound *bound = &rows->kernels[k].kernel;
+    const ax_loop_kernel *kernel = bound->kernel;
+    const ax_amount one = ax_kernel_amount(kernel);
+    out.flops += one.flops * (double)rows->outer;
+    out.dtype = one.dtype;
+    for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
+      bool load = i < kernel->expr_count;
+      if (load && kernel->exprs[i].op != AX_LEAF_LOAD) continue;
+      uint32_t slot = load ? kernel->exprs[i].slot : kernel->stores[i - kernel->expr_count].slot;
+      if (rows->slots[first + slot].row_bytes != 0) continue;
+      const ax_buffer *buffer = &plan->buffers[bound->buffers[slot]];
+      moved *m = moved_root(list, &count, buffer->root);
+      if (load && !m->read && !m->written) out.read += (double)ax_buffer_bytes(buffer);
+      if (!load && !m->written) out.written += (double)ax_buffer_bytes(buffer);
+      *(load ? &m->read : &m->written) = true;
+    }
+  }
+  return out;
+}
+
 typedef struct touching {
   const ax_plan *plan;
   ax_amount *amount;
@@ -70,6 +108,7 @@ static void touch(void *context, uint32_t buffer, bool writes) {
 ax_amount ax_op_amount(const ax_plan *plan, const ax_op *op) {
   ax_amount out = {.dtype = AX_F32};
   if (op->kind == AX_OP_KERNEL) return ax_kernel_amount(op->kernel.kernel);
+  if (op->kind == AX_OP_ROWS) return rows_amount(plan, op->rows);
   if (op->kind == AX_OP_GEMM) return gemm_amount(op);
   touching all = {plan, &out};
   ax_op_visit(op, touch, &all);

@@ -25,6 +25,14 @@ static void add_op(ax_text *line, ax_plan *plan, ax_op *op) {
   switch (op->kind) {
     case AX_OP_NONE: fail(); break;
     case AX_OP_KERNEL: add_kernel(line, op->kernel.kernel); break;
+    case AX_OP_ROWS:
+      ax_text_add(line, "rows (");
+      for (uint32_t k = 0; k < op->rows->count; k++) {
+        if (k > 0) ax_text_add(line, "; ");
+        add_op(line, plan, &op->rows->kernels[k]);
+      }
+      ax_text_add(line, ")");
+      break;
     case AX_OP_GEMM:
       ax_text_add(line, "gemm%s[%lld,%lld]%s[%lld,%lld]", op->gemm->transpose_a ? "'" : "", (long long)op->gemm->m,
                   (long long)op->gemm->k, op->gemm->transpose_b ? "'" : "", (long long)op->gemm->k, (long long)op->gemm->n);

@@ -86,6 +86,9 @@ void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
   switch (op->kind) {
     case AX_OP_NONE: break;
     case AX_OP_KERNEL: visit_kernel(op, visit, context); break;
+    case AX_OP_ROWS:
+      for (uint32_t k = 0; k < op->rows->count; k++) visit_kernel(&op->rows->kernels[k], visit, context);
+      break;
     case AX_OP_GEMM:
       visit(context, op->gemm->a, false);
       visit(context, op->gemm->b, false);
@@ -120,6 +123,12 @@ void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
       break;
     case AX_OP_BRANCH: visit(context, op->branch.index, false); break;
   }
+}
+
+double ax_rows_time(const ax_rows *rows) {
+  double time = 0;
+  for (uint32_t k = 0; k < rows->count; k++) time += ax_kernel_time(rows->kernels[k].kernel.kernel);
+  return time * (double)rows->outer;
 }
 
 ax_routine *ax_routine_copy(ax_arena *arena, const ax_routine *routine) {
@@ -256,6 +265,14 @@ static void cores_text(ax_text *text, const ax_plan *plan, const ax_op *op) {
   ax_text_add(text, "\n");
 }
 
+static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent);
+
+static void rows_text(ax_text *text, const ax_plan *plan, const ax_rows *rows, int indent) {
+  ax_text_add(text, "%lld rows, %lld at a time, %lld bytes of them beside memory\n", (long long)(rows->outer * rows->extent), (long long)rows->step,
+              (long long)rows->block_bytes);
+  for (uint32_t k = 0; k < rows->count; k++) op_text(text, plan, &rows->kernels[k], indent + 4);
+}
+
 static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
   ax_text_add(text, "%*son %s", indent, "", ax_axis_set_string(op->axes, &plan->mesh));
   if (op->eqn != NULL) {
@@ -270,6 +287,7 @@ static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
       ax_text_add(text, ", ");
       ax_kernel_text(text, op->kernel.kernel);
       break;
+    case AX_OP_ROWS: rows_text(text, plan, op->rows, indent); break;
     case AX_OP_GEMM: gemm_text(text, op->gemm); break;
     case AX_OP_EVAL:
       ax_text_add(text, "eval %s", op->eqn->prim->name);

@@ -127,6 +127,31 @@ typedef struct ax_routine {
   double time;       /* nanoseconds on one thread, roughly */
 } ax_routine;
 
+/* Kernels that go over the same rows, done block of rows by block of rows: each kernel over rows b .. b + step, then over the next ones. So
+   what one makes of a row, and what several read of it, is still in the cache when the next one comes to it.
+
+   A kernel has a dimension of `extent` steps that it is ranged over, and may stand for `outer` such kernels one after the other: of index a, each
+   slot begins a * outer_step bytes further on. Rows are numbered over both. Whatever two kernels touch, one of them writing, they touch
+   at the same row, so that the order of blocks is of no matter. What nobody else touches is local: it has no memory but a block of rows on
+   the stack of whoever computes. */
+typedef struct ax_rows_slot {
+  int64_t outer_step; /* bytes */
+  int64_t row_bytes;  /* of a local root: from row to row; 0: it lies in memory */
+  int64_t place;      /* of a local root: where it is in the block */
+} ax_rows_slot;
+
+typedef struct ax_rows {
+  uint32_t count;
+  struct ax_op *kernels; /* KERNEL operations, in order */
+  int64_t outer, extent;
+  int64_t step;          /* rows in a block */
+  uint32_t parts;        /* into which the rows are worth cutting */
+  uint32_t slot_count;   /* of all kernels */
+  ax_rows_slot *slots;   /* the first kernel's, then the next one's */
+  int64_t block_bytes;   /* for local roots */
+} ax_rows;
+enum { AX_ROWS_SLOTS = 192, AX_ROWS_KERNELS = 32, AX_ROWS_BYTES = 192 << 10 }; /* the most of a group */
+
 typedef struct ax_block {
   struct ax_op *ops;
   uint32_t count, capacity;
@@ -135,6 +160,7 @@ typedef struct ax_block {
 typedef enum ax_op_kind {
   AX_OP_NONE, /* nothing: taken out by the pass at work, which sweeps its block before it ends */
   AX_OP_KERNEL,
+  AX_OP_ROWS, /* kernels over the same rows (loop/rows.c) */
   AX_OP_GEMM,
   AX_OP_EVAL,  /* the primitive's reference code */
   AX_OP_ROUTINE, /* code of its own */
@@ -158,6 +184,7 @@ typedef struct ax_op {
   const ax_gate *gate;       /* until the schedule is made; NULL: none */
   union {
     ax_bound kernel;
+    ax_rows *rows;
     ax_gemm *gemm;
     struct {
       uint32_t *in, *out;
@@ -248,6 +275,9 @@ bool ax_op_has_messages(const ax_op *op);
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_position **at);
 /* The same, and it takes all of `*from` as it lies. */
 bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from);
+
+/* Nanoseconds on one thread, as ax_kernel_time. */
+double ax_rows_time(const ax_rows *rows);
 
 /* A copy in the arena, with a list of buffers of its own. NULL: no memory. */
 ax_routine *ax_routine_copy(ax_arena *arena, const ax_routine *routine);

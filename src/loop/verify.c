@@ -143,6 +143,24 @@ static ax_status check_kernel(const verifier *v, const ax_op *op) {
   return check_nest(kernel);
 }
 
+static ax_status check_rows(const verifier *v, const ax_rows *rows) {
+  uint32_t slots = 0;
+  if (rows->count < 2 || rows->count > AX_ROWS_KERNELS || rows->block_bytes > AX_ROWS_BYTES || rows->step < 1 || rows->parts < 1)
+    return ax_error(AX_INTERNAL, "is no group of rows");
+  for (uint32_t k = 0; k < rows->count; k++) {
+    const ax_op *op = &rows->kernels[k];
+    if (op->kind != AX_OP_KERNEL || op->axes != rows->kernels[0].axes) return ax_error(AX_INTERNAL, "kernel %u is no member", k);
+    AX_TRY(check_kernel(v, op));
+    if (ax_kernel_extent(op->kernel.kernel) != rows->extent) return ax_error(AX_INTERNAL, "kernel %u goes over other rows", k);
+    for (uint32_t i = 0; i < op->kernel.kernel->slot_count && slots < rows->slot_count; i++, slots++) {
+      const ax_rows_slot *slot = &rows->slots[slots];
+      if (slot->row_bytes != 0 && (slot->place < 0 || slot->place + slot->row_bytes * rows->step > rows->block_bytes))
+        return ax_error(AX_INTERNAL, "kernel %u: slot %u is outside of the block", k, i);
+    }
+  }
+  return slots == rows->slot_count && slots <= AX_ROWS_SLOTS ? AX_OK : ax_error(AX_INTERNAL, "has %u slots, not %u", rows->slot_count, slots);
+}
+
 /* --- Products and exchanges --- */
 
 /* A strided box of elements inside a buffer. */
@@ -262,6 +280,7 @@ static ax_status check_shape(const verifier *v, const ax_op *op) {
   switch (op->kind) {
     case AX_OP_NONE: return ax_error(AX_INTERNAL, "was taken out");
     case AX_OP_KERNEL: return check_kernel(v, op);
+    case AX_OP_ROWS: return check_rows(v, op->rows);
     case AX_OP_GEMM: return check_gemm(v, op->gemm);
     case AX_OP_START: return check_start(v, op->exchange);
     case AX_OP_DONE: return check_done(v, op->exchange);
@@ -282,6 +301,7 @@ static ax_status check_shape(const verifier *v, const ax_op *op) {
 /* Run along what it writes is stored along; more, where a device's own part of a group's result is written. */
 static ax_status check_axes(const verifier *v, const ax_op *op) {
   uint32_t to = op->kind == AX_OP_KERNEL ? op->kernel.buffers[op->kernel.kernel->stores[0].slot]
+                : op->kind == AX_OP_ROWS ? op->rows->kernels[0].kernel.buffers[op->rows->kernels[0].kernel.kernel->stores[0].slot]
                 : op->kind == AX_OP_GEMM ? op->gemm->c
                 : op->kind == AX_OP_RAGGED ? op->ragged->out
                 : op->kind == AX_OP_CORES ? op->cores->state

@@ -19,7 +19,7 @@ typedef struct making {
 
 static ax_status count_op(const making *m, const ax_op *op, ax_amount *out) {
   *out = ax_op_amount(m->plan, op);
-  if (op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM) return AX_OK;
+  if (op->kind == AX_OP_KERNEL || op->kind == AX_OP_ROWS || op->kind == AX_OP_GEMM) return AX_OK;
   if (op->eqn == NULL || op->program == NULL || op->kind == AX_OP_CHECK || op->eqn->prim->kind != AX_LOCAL) return AX_OK;
   out->dtype = op->program->types[op->eqn->out].dtype;
   return ax_equation_flops(op->program, op->eqn, &out->flops);

@@ -1,0 +1,527 @@
+/* Kernels over the same rows are done together, few rows at a time (ax_rows in plan.h), so that rows stay in the cache from one to the next:
+
+     m[i] = max over j of x[i, j]                           rows 0 .. 16 of all four, then rows 16 .. 32, ...
+     e[i, j] = exp(x[i, j] - m[i])
+     s[i] = sum over j of e[i, j]                           m, e and s are read by nobody else: they are local, a block of 16 rows
+     y[i, j] = e[i, j] / s[i]                               on the stack
+
+   A group begins with a kernel and takes in kernels after it that touch what it touches. A dimension of the first one is the rows': the outermost of which
+   one is small enough; those around it are gone through one index after the other. A kernel that has as many steps in all may be put under these dimensions.
+
+   What a group does to each root is noted as one use: from row to row it moves by so many bytes, and touches such bytes of row 0. Kernels may be done together
+   when every root that one of them writes is touched by all of them with the same distance from row to row, and no further than that: then
+   row r of one kernel has to do with row r of another alone. A kernel that is taken in moves up to the group, so nothing in between may touch what it writes, or
+   write what it reads. What arrives from other devices is not waited for earlier than before.
+
+   What a kernel computes depends on its sizes alone, and never on which rows it is called with, so results keep their bits. This is the last pass: what rows
+   are done together depends on where results lie. */
+#include <string.h>
+
+#include "loop/index_map.h"
+#include "loop/kernel_rewrite.h"
+#include "loop/passes.h"
+
+static const double part_time = 30000; /* nanoseconds */
+enum {
+  window = 48,             /* operations that a group looks ahead */
+  most_skipped = 6,        /* of those that stay where they are */
+  most_uses = 64,          /* roots that a group touches */
+  most_row = 48 << 10,     /* bytes of a row of the first kernel, if there is a choice */
+  most_rows_bytes = 4 << 20, /* of one row of all that is touched: beyond it, it is in no cache when the next kernel comes */
+  block_bytes = 48 << 10,  /* of a block of rows of all that is touched */
+  least_shared = 64 << 10, /* bytes that several kernels touch, for a group to be worth it */
+  least_first = 16 << 10,  /* bytes that the first kernel touches: the shortest of lists of small ones is not gone through for nothing */
+  most_parts = 256,
+  part_bytes = 2048        /* the least that a part writes */
+};
+
+typedef struct use { /* what a group does to a root */
+  uint32_t root, members; /* the kernels that touch it, a bit each */
+  uint32_t loop;         /* of the views by which it is touched */
+  int64_t loop_step;
+  int64_t row, outer;    /* bytes from row to row, and from one outer index to the next */
+  int64_t low, high;     /* bytes of row 0 that are touched */
+  uint32_t touches;
+  bool written, irregular; /* irregular: by different distances, or by places that are not known */
+} use;
+
+typedef struct group {
+  ax_op members[AX_ROWS_KERNELS];
+  uint32_t count, use_count, slot_count;
+  use uses[most_uses];
+  int64_t outer, extent;
+  uint32_t places[AX_ROWS_KERNELS]; /* of the members, in the block */
+} group;
+
+typedef struct grouper {
+  ax_plan *plan;
+  ax_arena tables;
+  uint32_t *reads, *writes; /* by root: see ax_plan_count */
+  bool *arrives;            /* by root: made by an exchange or a message */
+  uint32_t roots;           /* that there were to begin with */
+  ax_block *block;
+  bool *gone;               /* by position: it is in a group */
+  uint8_t *touched;         /* by root: 1 read, 2 written, by what a group has skipped */
+  uint32_t *skipped_roots, skipped_count, skipped_capacity;
+  group now, trial;
+  bool failed;              /* no memory */
+  uint8_t change;
+} grouper;
+
+/* --- One kernel under the dimensions of a group --- */
+
+static bool uses_index(const ax_loop_kernel *kernel, uint32_t below) {
+  for (uint32_t i = 0; i < kernel->expr_count; i++)
+    if (kernel->exprs[i].op == AX_LEAF_INDEX && kernel->exprs[i].imm < (int64_t)below && kernel->dims[kernel->exprs[i].imm] > 1) return true;
+  return false;
+}
+
+/* Bytes that an index of dimension `dim` has around it and those before it, as one number: from one to the next; -1: not evenly. */
+static int64_t outer_step(const ax_loop_kernel *kernel, const ax_affine *address, uint32_t dim) {
+  int64_t step = 0, size = 0;
+  for (uint32_t d = dim; d-- > 0;) {
+    if (kernel->dims[d] == 1) continue;
+    if (size == 0) step = address->coef[d];
+    else if (address->coef[d] != step * size) return INT64_MIN;
+    size = (size == 0 ? 1 : size) * kernel->dims[d];
+  }
+  return step;
+}
+
+/* The use that one access makes of a root. `dim`: of the rows. False: rows are not how it should be walked. */
+static bool use_of(const grouper *g, const ax_bound *kernel, uint32_t slot, const ax_position *at, uint32_t dim, use *out) {
+  const ax_loop_kernel *k = kernel->kernel;
+  const ax_slot *s = &k->slots[slot];
+  const ax_buffer *view = &g->plan->buffers[kernel->buffers[slot]];
+  int64_t item = (int64_t)ax_dtype_bytes(s->dtype);
+  ax_affine address;
+  *out = (use){.root = view->root, .loop = view->loop, .loop_step = view->loop != AX_NONE ? view->step : 0, .touches = 1};
+  if (!ax_affine_of(s->rank, s->dims, at, &address)) {
+    out->irregular = true;
+    return true;
+  }
+  int64_t outer = outer_step(k, &address, dim);
+  if (outer == INT64_MIN) return false;
+  out->row = address.coef[dim] * item;
+  out->outer = outer * item;
+  out->low = view->offset + address.offset * item;
+  out->high = out->low + item;
+  for (uint32_t d = dim + 1; d < k->rank; d++) {
+    int64_t reach = address.coef[d] * (k->dims[d] - 1) * item;
+    if (reach < 0) out->low += reach;
+    else out->high += reach;
+    int64_t apart = address.coef[d] < 0 ? -address.coef[d] : address.coef[d];
+    if (k->dims[d] > 1 && out->row != 0 && apart * item > (out->row < 0 ? -out->row : out->row)) return false; /* rows are its columns */
+  }
+  return true;
+}
+
+static bool add_use(group *to, const use *one, uint32_t member) {
+  for (uint32_t i = 0; i < to->use_count; i++) {
+    use *u = &to->uses[i];
+    if (u->root != one->root) continue;
+    bool same = u->loop == one->loop && u->loop_step == one->loop_step && u->row == one->row && (u->outer == one->outer || to->outer == 1);
+    u->irregular = u->irregular || one->irregular || !same;
+    if (one->low < u->low) u->low = one->low;
+    if (one->high > u->high) u->high = one->high;
+    u->members |= (uint32_t)1 << member;
+    u->written = u->written || one->written;
+    u->touches++;
+    return true;
+  }
+  if (to->use_count == most_uses) return false;
+  to->uses[to->use_count] = *one;
+  to->uses[to->use_count++].members = (uint32_t)1 << member;
+  return true;
+}
+
+static bool by_several(const use *u) { return (u->members & (u->members - 1)) != 0; }
+
+/* Row r of one kernel has to do with row r of another alone. */
+static bool is_sound(const group *of, const use *u) {
+  if (!u->written || !by_several(u)) return true;
+  return !u->irregular && u->row > 0 && u->high - u->low <= u->row && (of->outer == 1 || u->outer >= u->row * of->extent);
+}
+
+/* --- Members --- */
+
+static uint32_t make_view(void *context, uint32_t buffer, uint32_t rank, const int64_t *dims) {
+  grouper *g = context;
+  ax_buffer view = g->plan->buffers[buffer];
+  view.type = ax_array_type(view.type.dtype, rank, dims);
+  if (ax_plan_add_buffer(g->plan, &view, &buffer) != AX_OK) return AX_NONE;
+  return buffer;
+}
+
+/* The dimension of the rows, when those before it have `outer` indices in all; AX_NONE. */
+static uint32_t rows_dim(const ax_loop_kernel *kernel, int64_t outer, int64_t extent) {
+  int64_t before = 1;
+  for (uint32_t d = 0; d < kernel->rank - kernel->reduce_rank; d++) {
+    if (before == outer && kernel->dims[d] == extent) return d;
+    before *= kernel->dims[d];
+  }
+  return AX_NONE;
+}
+
+/* `op` as it is to be a member, with all dimensions around the rows still there. Its kernel NULL: it cannot be. */
+static ax_status as_member(grouper *g, const group *of, ax_op *op) {
+  ax_loop_kernel *kernel = op->kernel.kernel;
+  uint32_t dim = rows_dim(kernel, of->outer, of->extent);
+  int64_t rows = of->outer * of->extent, steps = ax_dims_elems(kernel->rank, kernel->dims);
+  if (dim == AX_NONE && kernel->reduce_rank == 0 && steps % rows == 0 && steps > 0) {
+    const ax_views views = {make_view, g};
+    const ax_bound from = op->kernel;
+    int64_t dims[] = {of->outer, of->extent, steps / rows};
+    AX_TRY(ax_kernel_redimension(&g->plan->arena, &from, 3, dims, &views, &op->kernel));
+    if ((kernel = op->kernel.kernel) != NULL) dim = 1;
+  }
+  bool fits = dim != AX_NONE && !uses_index(kernel, dim);
+  op->kernel.kernel = fits ? kernel : NULL;
+  if (!fits) return AX_OK;
+  return AX_OK;
+}
+
+/* A kernel of the rows of one outer index. */
+static ax_status finish_member(grouper *g, const group *of, ax_op *op) {
+  uint32_t dim = rows_dim(op->kernel.kernel, of->outer, of->extent);
+  bool ready = op->kernel.kernel->ranged == dim;
+  for (uint32_t d = 0; d < dim; d++) ready = ready && op->kernel.kernel->dims[d] == 1;
+  if (ready) return AX_OK;
+  ax_loop_kernel *copy = ax_kernel_copy(&g->plan->arena, op->kernel.kernel);
+  if (copy == NULL) return ax_out_of_memory(sizeof *copy);
+  for (uint32_t d = 0; d < dim; d++) copy->dims[d] = 1;
+  copy->ranged = dim;
+  copy->parts = 1;
+  op->kernel.kernel = copy;
+  return AX_OK;
+}
+
+/* Adds what the kernel touches to the trial; false: it cannot be done with the others. */
+static bool try_member(grouper *g, const ax_op *op) {
+  group *t = &g->trial;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  uint32_t dim = rows_dim(kernel, t->outer, t->extent), member = t->count;
+  use one;
+  if (t->count == AX_ROWS_KERNELS || t->slot_count + kernel->slot_count > AX_ROWS_SLOTS) return false;
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    const ax_expr *load = &kernel->exprs[i];
+    if (load->op != AX_LEAF_LOAD) continue;
+    if (!use_of(g, &op->kernel, load->slot, load->at, dim, &one) || !add_use(t, &one, member)) return false;
+  }
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    const ax_store *store = &kernel->stores[i];
+    if (!use_of(g, &op->kernel, store->slot, store->at, dim, &one)) return false;
+    one.written = true;
+    if (!add_use(t, &one, member)) return false;
+  }
+  for (uint32_t i = 0; i < t->use_count; i++)
+    if (!is_sound(t, &t->uses[i])) return false;
+  t->members[t->count++] = *op;
+  t->slot_count += kernel->slot_count;
+  return true;
+}
+
+/* --- What stays in between --- */
+
+static void note_skipped(void *context, uint32_t buffer, bool writes) {
+  grouper *g = context;
+  uint32_t root = g->plan->buffers[buffer].root;
+  if (g->touched[root] == 0) {
+    if (ax_grow(&g->skipped_roots, sizeof g->skipped_roots[0], g->skipped_count, 1, &g->skipped_capacity) != AX_OK) {
+      g->failed = true;
+      return;
+    }
+    g->skipped_roots[g->skipped_count++] = root;
+  }
+  g->touched[root] |= writes ? 2 : 1;
+}
+
+static void look_for_hazard(void *context, uint32_t buffer, bool writes) {
+  grouper *g = context;
+  uint8_t by = g->touched[g->plan->buffers[buffer].root];
+  if (writes ? by != 0 : (by & 2) != 0) g->change = 1;
+}
+
+static bool moves_up(grouper *g, const ax_op *op) {
+  g->change = 0;
+  ax_op_visit(op, look_for_hazard, g);
+  return g->change == 0;
+}
+
+static void forget_skipped(grouper *g) {
+  for (uint32_t i = 0; i < g->skipped_count; i++) g->touched[g->skipped_roots[i]] = 0;
+  g->skipped_count = 0;
+}
+
+/* It reads what arrives, and the group does not yet. */
+static bool waits(const grouper *g, const ax_op *op) {
+  for (uint32_t i = 0; i < op->kernel.kernel->slot_count; i++) {
+    uint32_t root = g->plan->buffers[op->kernel.buffers[i]].root, k = 0;
+    if (!g->arrives[root]) continue;
+    while (k < g->now.use_count && g->now.uses[k].root != root) k++;
+    if (k == g->now.use_count) return true;
+  }
+  return false;
+}
+
+static bool only_computes(const ax_op *op) {
+  return (op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM || op->kind == AX_OP_ROUTINE) && !ax_op_is_ordered(op);
+}
+
+/* --- A group --- */
+
+/* The rows of the first kernel: the outermost dimension of which an index is little enough. */
+static bool choose_rows(const ax_loop_kernel *kernel, int64_t *outer, int64_t *extent) {
+  int64_t before = 1, item = 1, left = ax_dims_elems(kernel->rank, kernel->dims);
+  bool found = false;
+  for (uint32_t i = 0; i < kernel->slot_count; i++)
+    if ((int64_t)ax_dtype_bytes(kernel->slots[i].dtype) > item) item = (int64_t)ax_dtype_bytes(kernel->slots[i].dtype);
+  if (left == 0) return false;
+  for (uint32_t d = 0; d < kernel->rank - kernel->reduce_rank; d++) {
+    left /= kernel->dims[d];
+    if (kernel->dims[d] > 1) {
+      *outer = before;
+      *extent = kernel->dims[d];
+      found = true;
+      if (left * item <= most_row) return true;
+    }
+    before *= kernel->dims[d];
+  }
+  return found;
+}
+
+static void copy_group(group *to, const group *from) {
+  memcpy(to->members, from->members, from->count * sizeof from->members[0]);
+  memcpy(to->uses, from->uses, from->use_count * sizeof from->uses[0]);
+  memcpy(to->places, from->places, from->count * sizeof from->places[0]);
+  to->count = from->count;
+  to->use_count = from->use_count;
+  to->slot_count = from->slot_count;
+  to->outer = from->outer;
+  to->extent = from->extent;
+}
+
+static ax_status take_in(grouper *g, uint32_t at, bool *taken) {
+  const ax_op *op = &g->block->ops[at];
+  *taken = false;
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || op->axes != g->now.members[0].axes || op->diverging != g->now.members[0].diverging ||
+      waits(g, op) || !moves_up(g, op))
+    return AX_OK;
+  ax_op member = *op;
+  AX_TRY(as_member(g, &g->now, &member));
+  if (member.kernel.kernel == NULL) return AX_OK;
+  copy_group(&g->trial, &g->now);
+  if (!try_member(g, &member)) return AX_OK;
+  g->trial.places[g->now.count] = at;
+  copy_group(&g->now, &g->trial);
+  *taken = true;
+  return AX_OK;
+}
+
+/* The kernels that have to do with the first one, by rows that both touch, or that have to do with such. */
+static uint32_t connected(const group *of) {
+  uint32_t all = 1, before = 0;
+  while (all != before) {
+    before = all;
+    for (uint32_t i = 0; i < of->use_count; i++) {
+      const use *u = &of->uses[i];
+      if (u->row > 0 && !u->irregular && (u->members & all) != 0) all |= u->members;
+    }
+  }
+  return all;
+}
+
+/* Leaves out what has nothing to do with the others: it stays where it is. Nothing was moved over it that touches what it does. */
+static bool leave_out(grouper *g) {
+  group *t = &g->trial;
+  uint32_t kept = connected(&g->now);
+  t->count = t->use_count = t->slot_count = 0;
+  t->outer = g->now.outer;
+  t->extent = g->now.extent;
+  for (uint32_t k = 0; k < g->now.count; k++) {
+    if ((kept >> k & 1) == 0) continue;
+    t->places[t->count] = g->now.places[k];
+    if (!try_member(g, &g->now.members[k])) return false;
+  }
+  copy_group(&g->now, t);
+  return true;
+}
+
+/* Bytes of a row of all that is touched, and of all rows of what several kernels touch. */
+static int64_t bytes_of_row(const group *of, double *shared) {
+  int64_t row = 0;
+  *shared = 0;
+  for (uint32_t i = 0; i < of->use_count; i++) {
+    const use *u = &of->uses[i];
+    if (u->row == 0 || u->irregular) continue;
+    row += u->high - u->low;
+    if (by_several(u)) *shared += (double)(u->high - u->low) * (double)(of->outer * of->extent);
+  }
+  return row;
+}
+
+static double time_of(const group *of) {
+  double time = 0;
+  for (uint32_t i = 0; i < of->count; i++) time += ax_kernel_time(of->members[i].kernel.kernel);
+  return time;
+}
+
+/* Nobody else touches the root, so a block of its rows is enough. */
+static bool is_local(const grouper *g, const group *of, const use *u) {
+  const ax_buffer *root = &g->plan->buffers[u->root];
+  return root->kind == AX_BUFFER_TEMP && u->written && !u->irregular && u->row > 0 && u->loop == AX_NONE && u->low >= 0 && u->high <= u->row &&
+         u->touches == g->reads[u->root] + g->writes[u->root] && root->axes == of->members[0].axes && !root->updated;
+}
+
+/* Where local roots lie in a block of rows: the smallest first, as long as there is room; place[i] -1: in memory. */
+static int64_t place_local(const grouper *g, const group *of, int64_t step, int64_t *place) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < of->use_count; i++) place[i] = -1;
+  for (int large = 0; large <= 1; large++)
+    for (uint32_t i = 0; i < of->use_count; i++) {
+      int64_t mine = (of->uses[i].row * step + 63) / 64 * 64 + 64; /* more, so that they do not all begin at the same place of a page */
+      if (place[i] >= 0 || !is_local(g, of, &of->uses[i]) || (mine > 4096) != (large == 1) || bytes + mine > AX_ROWS_BYTES) continue;
+      place[i] = bytes;
+      bytes += mine;
+    }
+  return bytes;
+}
+
+static ax_status describe_slots(const grouper *g, const group *of, const int64_t *place, ax_rows *rows) {
+  uint32_t s = 0;
+  for (uint32_t k = 0; k < of->count; k++) {
+    const ax_bound *bound = &of->members[k].kernel;
+    const ax_loop_kernel *kernel = bound->kernel;
+    uint32_t dim = rows_dim(kernel, of->outer, of->extent);
+    for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
+      const ax_expr *load = i < kernel->expr_count ? &kernel->exprs[i] : NULL;
+      if (load != NULL && load->op != AX_LEAF_LOAD) continue;
+      uint32_t slot = load != NULL ? load->slot : kernel->stores[i - kernel->expr_count].slot, u = 0;
+      use one;
+      if (!use_of(g, bound, slot, load != NULL ? load->at : kernel->stores[i - kernel->expr_count].at, dim, &one)) return ax_error(AX_INTERNAL, "rows: lost");
+      while (of->uses[u].root != one.root) u++;
+      bool local = place[u] >= 0;
+      rows->slots[s + slot] = (ax_rows_slot){.outer_step = local ? 0 : one.outer, .row_bytes = local ? one.row : 0, .place = local ? place[u] : 0};
+    }
+    s += kernel->slot_count;
+  }
+  return AX_OK;
+}
+
+/* *made: the operation that does the group; of kind NONE when it is not worth it. */
+static ax_status make_group(grouper *g, ax_op *made) {
+  group *of = &g->now;
+  ax_arena *arena = &g->plan->arena;
+  double shared, rows_count = (double)of->outer * (double)of->extent;
+  int64_t row = bytes_of_row(of, &shared), place[most_uses], step = row > 0 ? block_bytes / row : of->extent;
+  made->kind = AX_OP_NONE;
+  if (of->count < 2 || shared < least_shared || row > most_rows_bytes) return AX_OK;
+  if (step < 1) step = 1;
+  if (step > of->extent) step = of->extent;
+  ax_rows *rows = ax_arena_alloc(arena, sizeof *rows);
+  if (rows == NULL) return ax_out_of_memory(sizeof *rows);
+  *rows = (ax_rows){.count = of->count, .outer = of->outer, .extent = of->extent, .step = step, .parts = 1, .slot_count = of->slot_count};
+  rows->block_bytes = place_local(g, of, step, place);
+  rows->slots = ax_arena_alloc(arena, of->slot_count * sizeof rows->slots[0]);
+  if (rows->slots == NULL) return ax_out_of_memory(of->slot_count * sizeof rows->slots[0]);
+  AX_TRY(describe_slots(g, of, place, rows));
+  double parts = time_of(of) / part_time, most = rows_count * (double)row / part_bytes;
+  if (parts > most) parts = most;
+  if (parts > rows_count) parts = rows_count;
+  if (parts > most_parts) parts = most_parts;
+  if (parts > 1) rows->parts = (uint32_t)parts;
+  for (uint32_t k = 0; k < of->count; k++) AX_TRY(finish_member(g, of, &of->members[k]));
+  rows->kernels = ax_arena_copy(arena, of->members, of->count * sizeof of->members[0]);
+  if (rows->kernels == NULL) return ax_out_of_memory(of->count * sizeof of->members[0]);
+  *made = of->members[of->count - 1];
+  made->kind = AX_OP_ROWS;
+  made->rows = rows;
+  return AX_OK;
+}
+
+static int64_t touched_bytes(const grouper *g, const ax_bound *kernel) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < kernel->kernel->slot_count; i++) bytes += ax_buffer_bytes(&g->plan->buffers[kernel->buffers[i]]);
+  return bytes;
+}
+
+/* The group that begins with the kernel at `at`; its members are gone, and the first of them is the group. */
+static ax_status group_from(grouper *g, uint32_t at) {
+  ax_op *first = &g->block->ops[at], made;
+  uint32_t skipped = 0;
+  if (first->kind != AX_OP_KERNEL || ax_op_is_ordered(first) || touched_bytes(g, &first->kernel) < least_first) return AX_OK;
+  g->now.count = g->now.use_count = g->now.slot_count = 0;
+  if (!choose_rows(first->kernel.kernel, &g->now.outer, &g->now.extent)) return AX_OK;
+  ax_op member = *first;
+  AX_TRY(as_member(g, &g->now, &member));
+  if (member.kernel.kernel == NULL) return AX_OK;
+  copy_group(&g->trial, &g->now);
+  if (!try_member(g, &member)) return AX_OK;
+  copy_group(&g->now, &g->trial);
+  g->now.places[0] = at;
+  ax_status status = AX_OK;
+  for (uint32_t i = at + 1; i < g->block->count && i <= at + window && skipped < most_skipped && status == AX_OK; i++) {
+    bool taken;
+    if (g->gone[i]) continue;
+    if (!only_computes(&g->block->ops[i])) break;
+    status = take_in(g, i, &taken);
+    if (status != AX_OK || taken) continue;
+    ax_op_visit(&g->block->ops[i], note_skipped, g);
+    skipped++;
+  }
+  forget_skipped(g);
+  if (status == AX_OK && g->failed) status = ax_out_of_memory(0);
+  if (status == AX_OK && !leave_out(g)) return AX_OK;
+  if (status == AX_OK) status = make_group(g, &made);
+  if (status != AX_OK || made.kind == AX_OP_NONE) return status;
+  *first = made;
+  for (uint32_t k = 1; k < g->now.count; k++) {
+    g->gone[g->now.places[k]] = true;
+    g->block->ops[g->now.places[k]].kind = AX_OP_NONE;
+  }
+  return AX_OK;
+}
+
+static ax_status group_block(void *context, ax_block *block, bool is_body) {
+  grouper *g = context;
+  (void)is_body;
+  g->block = block;
+  g->gone = ax_calloc(block->count + (size_t)1, sizeof g->gone[0]);
+  if (g->gone == NULL) return ax_out_of_memory(block->count);
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; i < block->count && status == AX_OK; i++)
+    if (!g->gone[i]) status = group_from(g, i);
+  ax_free(g->gone);
+  ax_block_sweep(block);
+  return status;
+}
+
+static void note_arrival(void *context, ax_op *op) {
+  grouper *g = context;
+  if (op->kind == AX_OP_START) g->arrives[g->plan->buffers[op->exchange->out].root] = true;
+  if (op->kind == AX_OP_RECEIVE) g->arrives[g->plan->buffers[op->message->buffer].root] = true;
+}
+
+static ax_status make_tables(grouper *g) {
+  g->roots = g->plan->buffer_count;
+  g->reads = ax_arena_alloc(&g->tables, g->roots * sizeof g->reads[0]);
+  g->writes = ax_arena_alloc(&g->tables, g->roots * sizeof g->writes[0]);
+  g->arrives = ax_arena_alloc(&g->tables, g->roots * sizeof g->arrives[0]);
+  g->touched = ax_arena_alloc(&g->tables, g->roots * sizeof g->touched[0]);
+  if (g->reads == NULL || g->writes == NULL || g->arrives == NULL || g->touched == NULL) return ax_out_of_memory(g->roots * sizeof g->reads[0]);
+  ax_plan_count(g->plan, g->reads, g->writes);
+  ax_block_walk(&g->plan->block, note_arrival, g);
+  return AX_OK;
+}
+
+ax_status ax_plan_rows(ax_plan *plan) {
+  grouper *g = ax_calloc(1, sizeof *g);
+  if (g == NULL) return ax_out_of_memory(sizeof *g);
+  g->plan = plan;
+  ax_status status = make_tables(g);
+  if (status == AX_OK) status = ax_blocks_visit(&plan->block, group_block, g);
+  ax_free(g->skipped_roots);
+  ax_arena_deinit(&g->tables);
+  ax_free(g);
+  return status;
+}
