@@ -13,6 +13,7 @@ static const struct {
     {"index", 0},
     {"axis", 0},
     {"load", 0},
+    {"inside", 0},
 };
 
 int ax_scalar_arity(ax_scalar op) { return scalars[op].arity; }

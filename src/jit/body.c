@@ -25,15 +25,22 @@ LLVMValueRef ax_nest_mask(const ax_nest *nest, uint32_t instance) {
   return partial ? nest->mask : NULL;
 }
 
+/* Of lane 0. */
+static LLVMValueRef first_index(ax_nest *nest, int dim, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  if (dim < 0 || schedule->loop_of_dim[dim] < 0) return ax_cg_i64(&nest->cg, 0);
+  uint32_t loop = (uint32_t)schedule->loop_of_dim[dim];
+  int64_t step = loop != schedule->unrolled ? 0 : loop == schedule->vector ? schedule->lanes : 1;
+  return LLVMBuildAdd(nest->cg.builder, nest->index[loop], ax_cg_i64(&nest->cg, step * instance), "");
+}
+
 static LLVMValueRef emit_index(ax_nest *nest, uint32_t dim, uint32_t instance) {
   const ax_schedule *schedule = nest->schedule;
   const ax_codegen *cg = &nest->cg;
-  if (schedule->loop_of_dim[dim] < 0) return ax_cg_i64(cg, 0);
-  uint32_t loop = (uint32_t)schedule->loop_of_dim[dim];
-  if (nest->narrow && loop >= schedule->outer) return ax_nest_narrow_index(nest, loop, instance);
-  int64_t step = loop != schedule->unrolled ? 0 : loop == schedule->vector ? schedule->lanes : 1;
-  LLVMValueRef index = LLVMBuildAdd(cg->builder, nest->index[loop], ax_cg_i64(cg, step * instance), "");
-  if (loop != schedule->vector) return index;
+  if (schedule->loop_of_dim[dim] >= 0 && nest->narrow && (uint32_t)schedule->loop_of_dim[dim] >= schedule->outer)
+    return ax_nest_narrow_index(nest, (uint32_t)schedule->loop_of_dim[dim], instance);
+  LLVMValueRef index = first_index(nest, (int)dim, instance);
+  if (schedule->loop_of_dim[dim] != (int)schedule->vector) return index;
   index = ax_cg_broadcast(cg, index, schedule->lanes);
   return LLVMBuildAdd(cg->builder, index, ax_cg_iota(cg, 64, schedule->lanes, 1), "");
 }
@@ -49,6 +56,8 @@ static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
   uint32_t lanes = lanes_of(nest, node);
   LLVMValueRef args[3] = {NULL};
+  ax_known decided = expr->op == AX_SCALAR_SELECT ? ax_nest_known(nest, expr->arg[0]) : AX_KNOWN_NOT;
+  if (decided != AX_KNOWN_NOT) return ax_nest_value(nest, expr->arg[decided == AX_KNOWN_TRUE ? 1 : 2], instance, lanes);
   for (int i = 0; i < ax_scalar_arity(expr->op); i++) args[i] = ax_nest_value(nest, expr->arg[i], instance, lanes);
   ax_ex operand = expr->arg[expr->op == AX_SCALAR_SELECT ? 1 : 0];
   return ax_cg_scalar(&nest->cg, expr, nest->schedule->kernel->exprs[operand].dtype, args, lanes);
@@ -65,6 +74,8 @@ static LLVMValueRef emit_node(ax_nest *nest, ax_ex node, uint32_t instance) {
       return emit_axis(nest, (uint32_t)expr->imm);
     case AX_LEAF_LOAD:
       return ax_nest_load(nest, node, expr->dtype, instance);
+    case AX_LEAF_INSIDE:
+      return ax_nest_guard(nest, node, first_index(nest, expr->at->dim, instance), lanes_of(nest, node));
     default:
       return emit_op(nest, node, instance);
   }

@@ -214,6 +214,45 @@ static void walk(ax_nest *nest, const range *r, leaf body) {
     walk_dynamic(nest, r, block, body);
 }
 
+/* --- Guarded loads --- */
+
+/* The steps before the settled ones and those after them, by one code; both may be none. */
+static void walk_unsettled(ax_nest *nest, const range *r, LLVMValueRef first, LLVMValueRef end, leaf body) {
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMBasicBlockRef skip;
+  ax_nest_loop side = ax_nest_open_loop(nest, i64(nest, 0), false);
+  LLVMValueRef before = LLVMBuildICmp(b, LLVMIntSLT, side.index, i64(nest, 1), "");
+  LLVMValueRef lo = LLVMBuildSelect(b, before, r->lo, end, ""), hi = LLVMBuildSelect(b, before, first, r->hi, "");
+  open_guard(nest, lo, hi, &skip);
+  repeat_masked(nest, lo, hi, body);
+  close_guard(nest, skip);
+  ax_nest_close_loop(nest, &side, i64(nest, 2), 1);
+}
+
+/* Whole vectors of settled steps, a multiple of the lanes from where the range begins, and all others under masks. Nothing is accumulated. */
+static void walk_guarded(ax_nest *nest, const range *r, leaf body) {
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
+  LLVMBasicBlockRef skip;
+  int64_t lanes = nest->schedule->lanes;
+  LLVMValueRef row = ax_nest_row_settled(nest), zero = i64(nest, 0);
+  LLVMValueRef late[] = {LLVMBuildSub(b, i64(nest, nest->settled_first + lanes - 1), r->lo, ""), zero};
+  LLVMValueRef before = LLVMBuildAnd(b, ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, late, 2), i64(nest, -lanes), "");
+  LLVMValueRef ends[] = {i64(nest, nest->settled_end), r->hi}, first = LLVMBuildAdd(b, r->lo, before, "");
+  LLVMValueRef count[] = {LLVMBuildSub(b, ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, ends, 2), first, ""), zero};
+  LLVMValueRef whole = LLVMBuildAnd(b, ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, count, 2), i64(nest, -lanes), "");
+  whole = LLVMBuildSelect(b, row, whole, zero, "");
+  first = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, zero, whole, ""), first, r->hi, "");
+  LLVMValueRef end = LLVMBuildAdd(b, first, whole, "");
+  if (vector_unrolled(nest)) nest->instances = 1;
+  walk_unsettled(nest, r, first, end, body);
+  open_guard(nest, first, end, &skip);
+  nest->settled = true;
+  repeat(nest, first, end, lanes, false, body);
+  nest->settled = false;
+  close_guard(nest, skip);
+}
+
 /* --- Reduced loops --- */
 
 typedef void (*inner)(ax_nest *nest, const range *tile);
@@ -267,6 +306,10 @@ static void walk_and_accumulate(ax_nest *nest, const range *r) { walk(nest, r, e
 
 static void emit_lanes(ax_nest *nest) {
   range r = loop_range(nest, nest->schedule->vector);
+  if (!nest->schedule->reduces && ax_nest_find_settled(nest) && nest->settled_end - nest->settled_first >= 2 * (int64_t)nest->schedule->lanes) {
+    walk_guarded(nest, &r, enter_and_accumulate);
+    return;
+  }
   if (nest->schedule->reduces) ax_nest_init(nest);
   reduced_loops(nest, nest->schedule->outer, nest->schedule->vector, &r, walk_and_accumulate);
   if (nest->schedule->reduces) ax_nest_finish(nest);
@@ -485,7 +528,8 @@ static bool allocate(ax_arena *arena, ax_nest *nest) {
   nest->values = ax_arena_alloc(arena, instances * (size_t)kernel->expr_count * word);
   nest->accumulators = ax_arena_alloc(arena, AX_MAX_UNROLL * (size_t)kernel->store_count * word);
   nest->tiles = ax_arena_alloc(arena, accesses * word);
-  return nest->slot_bases && nest->pointers && nest->values && nest->accumulators && nest->tiles;
+  nest->holds = ax_arena_alloc(arena, kernel->expr_count + (size_t)1);
+  return nest->holds && nest->slot_bases && nest->pointers && nest->values && nest->accumulators && nest->tiles;
 }
 
 /* Nothing to reduce over: the results are the identities, stored by a kernel over the other dimensions. */

@@ -209,7 +209,7 @@ void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
 /* --- By access --- */
 
 /* Each lane's element where its own start says; 32-bit indices, where they do, make the faster gather. */
-static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance) {
+static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance, LLVMValueRef mask) {
   const ax_schedule *schedule = nest->schedule;
   const ax_access *a = &schedule->accesses[access];
   const ax_slot *slot = &schedule->kernel->slots[a->slot];
@@ -220,7 +220,48 @@ static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef 
   if (ax_dims_elems(slot->rank, slot->dims) <= INT32_MAX)
     offsets = LLVMBuildTrunc(nest->cg.builder, offsets, ax_cg_int(&nest->cg, 32, schedule->lanes), "");
   LLVMValueRef lanes = LLVMBuildGEP2(nest->cg.builder, element, pointer, &offsets, 1, "");
-  return gather_lanes(nest, element, lanes, ax_nest_mask(nest, instance));
+  return gather_lanes(nest, element, lanes, mask);
+}
+
+/* 0 in as many lanes as the load is asked for. */
+static LLVMValueRef nothing(ax_nest *nest, uint32_t access, ax_dtype dtype) {
+  const ax_schedule *schedule = nest->schedule;
+  return LLVMConstNull(ax_cg_register(&nest->cg, dtype, ax_schedule_depends(schedule, access, schedule->vector) ? schedule->lanes : 1));
+}
+
+/* Of one place, where a guard that does not differ between lanes may say that it is outside: then the slot's first element is read instead,
+   and 0 taken. */
+static LLVMValueRef load_one_guarded(ax_nest *nest, const ax_access *a, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef guard) {
+  LLVMBuilderRef b = nest->cg.builder;
+  uint32_t bits = 8 * alignment(element);
+  LLVMTypeRef word = ax_cg_int(&nest->cg, bits, 1);
+  pointer = LLVMBuildSelect(b, guard, pointer, nest->slot_bases[a->slot], "");
+  LLVMValueRef value = LLVMBuildLoad2(b, word, pointer, "");
+  LLVMSetAlignment(value, alignment(element));
+  return LLVMBuildCast(b, LLVMBitCast, LLVMBuildSelect(b, guard, value, LLVMConstNull(word), ""), element, "");
+}
+
+/* Lanes beyond a guard are not read, and 0. */
+static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  const ax_access *a = &schedule->accesses[access];
+  int64_t stride = a->stride[schedule->vector];
+  LLVMTypeRef element = ax_nest_element(nest, access);
+  LLVMValueRef pointer = instance_pointer(nest, access, instance), mask = ax_nest_mask(nest, instance), value;
+  bool moved = ax_access_is_moved(a, schedule->vector), differs = ax_schedule_depends(schedule, a->guard, schedule->vector);
+  if (!moved && is_own(schedule, a->moved))
+    pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, NULL));
+  if (stride == 0 && !moved && !differs)
+    return ax_cg_to_register(&nest->cg, dtype, load_one_guarded(nest, a, element, pointer, ax_nest_value(nest, a->guard, instance, 1)), 1);
+  LLVMValueRef guard = ax_nest_value(nest, a->guard, instance, schedule->lanes);
+  mask = mask == NULL ? guard : LLVMBuildAnd(nest->cg.builder, mask, guard, "");
+  if (moved)
+    value = load_looked_up(nest, access, pointer, instance, mask);
+  else if (stride == 1 || stride == -1)
+    value = ax_nest_load_lanes(nest, element, pointer, stride, mask);
+  else
+    value = gather(nest, element, pointer, stride, mask);
+  return ax_cg_to_register(&nest->cg, dtype, value, schedule->lanes);
 }
 
 LLVMValueRef ax_nest_load_one(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer) {
@@ -236,10 +277,14 @@ LLVMTypeRef ax_nest_held_type(const ax_codegen *cg, ax_dtype dtype) {
   return dtype == AX_BOOL ? ax_cg_register(cg, dtype, 1) : ax_cg_memory(cg, dtype, 1);
 }
 
-static LLVMValueRef load_held(ax_nest *nest, uint32_t access, ax_dtype dtype, LLVMValueRef held) {
+static LLVMValueRef load_held(ax_nest *nest, uint32_t access, ax_dtype dtype, LLVMValueRef held, bool guarded, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
   LLVMValueRef value = dtype == AX_BOOL ? held : ax_cg_to_register(&nest->cg, dtype, held, 1);
-  bool spread = ax_schedule_depends(nest->schedule, access, nest->schedule->vector);
-  return spread ? ax_cg_broadcast(&nest->cg, value, nest->schedule->lanes) : value;
+  uint32_t lanes = ax_schedule_depends(schedule, access, schedule->vector) ? schedule->lanes : 1;
+  value = ax_cg_broadcast(&nest->cg, value, lanes);
+  if (!guarded) return value;
+  LLVMValueRef guard = ax_nest_value(nest, schedule->accesses[access].guard, instance, lanes);
+  return LLVMBuildSelect(nest->cg.builder, guard, value, LLVMConstNull(LLVMTypeOf(value)), "");
 }
 
 /* There is one element, so one step that stores it: that of lane 0. */
@@ -252,14 +297,17 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   const ax_access *a = &nest->schedule->accesses[access];
   int64_t stride = a->stride[nest->schedule->vector];
   LLVMValueRef *held = held_at(nest, a->slot);
-  if (held != NULL) return load_held(nest, access, dtype, *held);
+  ax_known guard = a->guard == AX_NONE ? AX_KNOWN_TRUE : ax_nest_known(nest, a->guard);
+  if (guard == AX_KNOWN_FALSE) return nothing(nest, access, dtype);
+  if (held != NULL) return load_held(nest, access, dtype, *held, guard == AX_KNOWN_NOT, instance);
+  if (guard == AX_KNOWN_NOT) return load_guarded(nest, access, dtype, instance);
   if (a->transposed) return ax_nest_load_transposed(nest, access, dtype);
   if (nest->narrow)
     return ax_cg_to_register(&nest->cg, dtype, ax_nest_load_narrow(nest, access, instance), nest->schedule->lanes);
   LLVMTypeRef element = ax_nest_element(nest, access);
   LLVMValueRef pointer = instance_pointer(nest, access, instance), value;
   if (ax_access_is_moved(a, nest->schedule->vector))
-    return ax_cg_to_register(&nest->cg, dtype, load_looked_up(nest, access, pointer, instance), nest->schedule->lanes);
+    return ax_cg_to_register(&nest->cg, dtype, load_looked_up(nest, access, pointer, instance, ax_nest_mask(nest, instance)), nest->schedule->lanes);
   if (is_own(nest->schedule, a->moved))
     pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, NULL));
   uint32_t lanes = stride == 0 ? 1 : nest->schedule->lanes;
@@ -268,7 +316,9 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   } else {
     value = ax_nest_load_lanes(nest, element, pointer, stride, ax_nest_mask(nest, instance));
   }
-  return ax_cg_to_register(&nest->cg, dtype, value, lanes);
+  value = ax_cg_to_register(&nest->cg, dtype, value, lanes);
+  bool spread = lanes == 1 && ax_schedule_depends(nest->schedule, access, nest->schedule->vector); /* by a guard that is settled */
+  return spread ? ax_cg_broadcast(&nest->cg, value, nest->schedule->lanes) : value;
 }
 
 /* Where all lanes share one place, the store makes no sense unless they agree: the first one stands for all. */

@@ -52,7 +52,7 @@ static uint64_t narrow_loops(const ax_schedule *s) { return ((uint64_t)2 << (s->
 /* Instructions to move all vectors of a block; below 0: it cannot be done. */
 static double moves(const ax_schedule *s, const ax_access *access, bool store) {
   double cost = 0;
-  if ((access->moved & narrow_loops(s)) != 0) return -1;
+  if ((access->moved & narrow_loops(s)) != 0 || (!store && access->guard != AX_NONE)) return -1;
   if (!store && access->stride[s->outer] == 0) return 0.5 * s->narrow;
   for (uint32_t l = s->outer; store && l < s->loop_count; l++)
     if (access->stride[l] == 0) return -1;
@@ -74,6 +74,7 @@ double ax_narrow_cost(const ax_schedule *s) {
   for (uint32_t a = 0; a < s->kernel->expr_count + s->kernel->store_count; a++) {
     const ax_access *access = &s->accesses[a];
     bool store = a >= s->kernel->expr_count, inside = !store && (s->deps[a] & narrow_loops(s)) != 0;
+    if (!store && s->live[a] && s->kernel->exprs[a].op == AX_LEAF_INSIDE) return -1;
     double each = access->live ? moves(s, access, store) : inside && s->live[a] ? 0.5 * s->narrow : 0;
     if (each < 0) return -1;
     cost += each;

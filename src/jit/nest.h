@@ -36,6 +36,9 @@ typedef struct ax_nest {
   LLVMValueRef *tiles;              /* on the stack: TILE's sums, by store; TRANSPOSE's squares, by access */
   LLVMValueRef tile_start;         /* where the tiles begin: along the vector loop (TILE) or the innermost one (TRANSPOSE) */
   LLVMValueRef block_lo, block_hi; /* TRANSPOSE: the innermost loop's range in this block */
+  bool *holds;                     /* by node: what each guard is in the settled steps (guards.c) */
+  int64_t settled_first, settled_end; /* those along the vector loop */
+  bool settled;                    /* the code in the making is of settled steps */
   bool accumulating;               /* the accumulators are live: loops carry them around */
 } ax_nest;
 
@@ -101,6 +104,17 @@ void ax_nest_end_narrow(ax_nest *nest);
 LLVMValueRef ax_nest_load_narrow(ax_nest *nest, uint32_t access, uint32_t instance);
 void ax_nest_store_narrow(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t instance);
 LLVMValueRef ax_nest_narrow_index(ax_nest *nest, uint32_t loop, uint32_t instance);
+
+/* --- guards.c --- */
+/* Finds the settled steps; false: there are no guards, or too many. */
+bool ax_nest_find_settled(ax_nest *nest);
+/* Inside all loops but the vector loop: whether steps are settled here. */
+LLVMValueRef ax_nest_row_settled(ax_nest *nest);
+typedef enum ax_known { AX_KNOWN_NOT, AX_KNOWN_FALSE, AX_KNOWN_TRUE } ax_known;
+/* Of a condition, in the code in the making. */
+ax_known ax_nest_known(const ax_nest *nest, ax_ex node);
+/* An INSIDE node where its loop's index is `index`, or from there on, lane by lane. */
+LLVMValueRef ax_nest_guard(ax_nest *nest, ax_ex node, LLVMValueRef index, uint32_t lanes);
 
 /* --- transposed.c --- */
 void ax_nest_allocate_squares(ax_nest *nest);

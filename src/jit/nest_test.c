@@ -84,11 +84,44 @@ static int64_t make_at(ax_loop_kernel *k, ax_position *at, int dim, bool plain, 
   return size + at->limit;
 }
 
+/* A position that goes beyond the slot at either end, and the condition under which it does not. Returns the slot's size. */
+static int64_t make_guarded_at(ax_loop_kernel *k, ax_position *at, int dim, ax_ex *guard) {
+  static const int64_t coefs[] = {1, 1, 1, 1, 2, 5, -1, -3};
+  int64_t coef = coefs[pick(AX_COUNT(coefs))], extent = dim >= 0 ? k->dims[dim] : 1, reach = coef * (extent - 1);
+  int64_t low = reach < 0 ? reach : 0, span = (reach < 0 ? -reach : reach) + 1, before = (int64_t)pick(4), size = span - before - (int64_t)pick(3);
+  if (size < 1) size = 1;
+  if (chance(4)) size = 1 + (int64_t)pick((uint64_t)span);
+  *at = (ax_position){.dim = dim, .coef = coef, .offset = -low - before, .dynamic = AX_NONE};
+  *guard = ax_kernel_both(k, *guard, ax_kernel_inside(k, dim, coef, at->offset, size));
+  return size;
+}
+
+/* Over the kernel's dimensions in order, some left out. */
+static ax_ex make_guarded_load(ax_loop_kernel *k, ax_dtype dtype) {
+  ax_position at[AX_MAX_RANK];
+  int64_t dims[AX_MAX_RANK], elems = 1;
+  ax_ex guard = AX_NONE;
+  uint32_t rank = k->rank;
+  bool turned = chance(5);
+  for (uint32_t d = 0; d < rank; d++) {
+    int dim = chance(6) ? -1 : (int)(turned ? rank - 1 - d : d);
+    if (dim >= 0 && elems * k->dims[dim] * 5 > 1 << 21) dim = -1;
+    if (chance(3)) dims[d] = make_at(k, &at[d], dim, false, false);
+    else dims[d] = make_guarded_at(k, &at[d], dim, &guard);
+    elems *= dims[d];
+  }
+  if (k->rank > 0 && chance(4)) guard = ax_kernel_both(k, guard, ax_kernel_inside(k, (int)pick(k->rank), 1, (int64_t)pick(5) - 3, 1 + (int64_t)pick(20)));
+  ax_ex value = ax_kernel_load_where(k, ax_kernel_slot(k, dtype, rank, dims), at, guard);
+  if (guard == AX_NONE || chance(2)) return value;
+  return ax_kernel_op(k, AX_SCALAR_SELECT, dtype, guard, value, ax_kernel_const(k, dtype, 0));
+}
+
 static ax_ex make_load(ax_loop_kernel *k, ax_dtype dtype) {
   ax_position at[AX_MAX_RANK];
   int64_t dims[AX_MAX_RANK], elems = 1;
   uint32_t rank = k->rank, order = (uint32_t)pick(4);
   bool plain = !chance(3);
+  if (chance(4) && ax_dims_elems(k->rank, k->dims) > 0) return make_guarded_load(k, dtype);
   if (order == 0) rank = (uint32_t)pick(k->rank + 2);
   for (uint32_t d = 0; d < rank; d++) {
     int dim = (int)(order == 1 ? rank - 1 - d : d);

@@ -290,7 +290,13 @@ static inline number evaluate(const reference *r, const ax_expr *expr) {
     case AX_LEAF_CONST: return number_of_bits(expr->dtype, (uint64_t)expr->imm);
     case AX_LEAF_INDEX: return (number){.i = r->index[expr->imm]};
     case AX_LEAF_AXIS: return (number){.i = r->coordinates[expr->imm]};
-    case AX_LEAF_LOAD: return load_number(expr->dtype, r->slots[expr->slot], position(r, expr->slot, expr->at));
+    case AX_LEAF_INSIDE: {
+      int64_t here = expr->at->offset + (expr->at->dim >= 0 ? expr->at->coef * r->index[expr->at->dim] : 0);
+      return (number){.i = here >= 0 && here < expr->imm};
+    }
+    case AX_LEAF_LOAD:
+      if (expr->arg[0] != AX_NONE && r->values[expr->arg[0]].i == 0) return number_of_bits(expr->dtype, 0);
+      return load_number(expr->dtype, r->slots[expr->slot], position(r, expr->slot, expr->at));
     default: break;
   }
   ax_ex operand = expr->arg[expr->op == AX_SCALAR_SELECT ? 1 : 0];

@@ -21,13 +21,15 @@ static void mark_live(ax_schedule *s) {
     const ax_expr *expr = &kernel->exprs[id];
     if (!s->live[id]) continue;
     for (int i = 0; i < ax_scalar_arity(expr->op); i++) s->live[expr->arg[i]] = true;
-    if (expr->op == AX_LEAF_LOAD) mark_starts(s, expr->at, kernel->slots[expr->slot].rank);
+    if (expr->op != AX_LEAF_LOAD) continue;
+    mark_starts(s, expr->at, kernel->slots[expr->slot].rank);
+    if (expr->arg[0] != AX_NONE) s->live[expr->arg[0]] = true;
   }
 }
 
 /* Strides by kernel dimension, until loops are made. */
-static ax_access make_access(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
-  ax_access access = {.live = true, .slot = slot, .at = at};
+static ax_access make_access(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex guard) {
+  ax_access access = {.live = true, .slot = slot, .guard = guard, .at = at};
   int64_t pitch = 1;
   for (uint32_t d = kernel->slots[slot].rank; d-- > 0; pitch *= kernel->slots[slot].dims[d]) {
     access.offset += at[d].offset * pitch;
@@ -40,10 +42,10 @@ static void make_accesses(ax_schedule *s) {
   const ax_loop_kernel *kernel = s->kernel;
   for (ax_ex id = 0; id < kernel->expr_count; id++) {
     const ax_expr *expr = &kernel->exprs[id];
-    if (s->live[id] && expr->op == AX_LEAF_LOAD) s->accesses[id] = make_access(kernel, expr->slot, expr->at);
+    if (s->live[id] && expr->op == AX_LEAF_LOAD) s->accesses[id] = make_access(kernel, expr->slot, expr->at, expr->arg[0]);
   }
   for (uint32_t i = 0; i < kernel->store_count; i++)
-    *ax_schedule_store(s, i) = make_access(kernel, kernel->stores[i].slot, kernel->stores[i].at);
+    *ax_schedule_store(s, i) = make_access(kernel, kernel->stores[i].slot, kernel->stores[i].at, AX_NONE);
 }
 
 static uint32_t access_count(const ax_schedule *s) { return s->kernel->expr_count + s->kernel->store_count; }
@@ -51,8 +53,11 @@ static uint32_t access_count(const ax_schedule *s) { return s->kernel->expr_coun
 /* --- Dimensions to loops --- */
 
 static bool index_used(const ax_schedule *s, uint32_t dim) {
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
-    if (s->live[id] && s->kernel->exprs[id].op == AX_LEAF_INDEX && s->kernel->exprs[id].imm == dim) return true;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    const ax_expr *expr = &s->kernel->exprs[id];
+    if (s->live[id] && expr->op == AX_LEAF_INDEX && expr->imm == dim) return true;
+    if (s->live[id] && expr->op == AX_LEAF_INSIDE && expr->at->dim == (int)dim) return true;
+  }
   return false;
 }
 
@@ -135,7 +140,10 @@ static void find_deps(ax_schedule *s) {
     if (expr->op == AX_LEAF_LOAD) {
       find_moved(s, &s->accesses[id]);
       s->deps[id] = ax_access_deps(s, &s->accesses[id]) | s->accesses[id].moved;
+      if (expr->arg[0] != AX_NONE) s->deps[id] |= s->deps[expr->arg[0]];
     }
+    if (expr->op == AX_LEAF_INSIDE && expr->at->dim >= 0 && s->loop_of_dim[expr->at->dim] >= 0)
+      s->deps[id] = (uint64_t)1 << s->loop_of_dim[expr->at->dim];
     if (expr->op == AX_LEAF_INDEX && s->loop_of_dim[expr->imm] >= 0)
       s->deps[id] = (uint64_t)1 << s->loop_of_dim[expr->imm];
     for (int i = 0; i < ax_scalar_arity(expr->op); i++) s->deps[id] |= s->deps[expr->arg[i]];
@@ -177,7 +185,7 @@ static int along(const ax_schedule *s, const ax_access *access, uint32_t vector)
 }
 
 static bool can_turn(const ax_schedule *s, const ax_access *access, uint32_t vector) {
-  return !s->reduces && access->moved == 0 && s->loops[vector].extent > 1 && along(s, access, vector) >= 0;
+  return !s->reduces && access->moved == 0 && access->guard == AX_NONE && s->loops[vector].extent > 1 && along(s, access, vector) >= 0;
 }
 
 /* Instructions to move one vector, roughly. */
@@ -188,7 +196,7 @@ static double access_cost(const ax_schedule *s, const ax_access *access, uint32_
   if (stride == 1) return 1;
   if (stride == -1) return 2;
   if (store) return s->lanes * 3;
-  if (ax_stride_picks(stride, s->lanes)) return (double)stride * 2;
+  if (ax_access_picks(access, loop, s->lanes)) return (double)stride * 2;
   return can_turn(s, access, loop) ? 5 : s->lanes * 2;
 }
 
@@ -248,7 +256,7 @@ static bool gathers_short_elements(const ax_schedule *s) {
   for (uint32_t a = 0; a < access_count(s); a++) {
     const ax_access *access = &s->accesses[a];
     int64_t stride = access->stride[s->vector];
-    bool near = (stride >= -1 && stride <= 1) || ax_stride_picks(stride, s->lanes);
+    bool near = (stride >= -1 && stride <= 1) || ax_access_picks(access, s->vector, s->lanes);
     if (ax_access_is_moved(access, s->vector)) near = false;
     if (access->live && !near && ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4) return true;
   }

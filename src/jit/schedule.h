@@ -33,6 +33,7 @@ typedef struct ax_access {
   bool transposed; /* TRANSPOSE: read through a transposed square */
   uint64_t moved;  /* the loops that dynamic starts depend on, a bit each; 0 of stores */
   uint32_t slot;
+  ax_ex guard;     /* of a load: where it is done; AX_NONE: everywhere */
   const ax_position *at; /* for the dynamic starts */
   int64_t offset;
   int64_t stride[AX_MAX_LOOPS];
@@ -83,6 +84,11 @@ double ax_narrow_cost(const ax_schedule *schedule);
 /* Loads of short strides read everything between and pick; with longer ones, they gather. */
 static inline bool ax_stride_picks(int64_t stride, uint32_t lanes) {
   return stride > 1 && stride <= 8 && stride * 2 <= (int64_t)lanes;
+}
+
+/* Guarded loads do not: they may reach outside of memory. */
+static inline bool ax_access_picks(const ax_access *access, uint32_t loop, uint32_t lanes) {
+  return access->guard == AX_NONE && ax_stride_picks(access->stride[loop], lanes);
 }
 
 #endif

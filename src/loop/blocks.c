@@ -42,7 +42,7 @@ static bool can_be_had(const blocking *s) {
   uint32_t kept = k->rank - k->reduce_rank, stores = 0;
   if (k->rank >= 2 * AX_MAX_RANK || kept >= AX_MAX_RANK || k->expr_count + k->store_count > AX_MAX_SLOTS) return false;
   for (uint32_t i = 0; i < k->expr_count; i++)
-    if (k->exprs[i].op == AX_LEAF_LOAD && !fits_blocks(s, k->exprs[i].slot, k->exprs[i].at)) return false;
+    if (k->exprs[i].op == AX_LEAF_INSIDE || (k->exprs[i].op == AX_LEAF_LOAD && !fits_blocks(s, k->exprs[i].slot, k->exprs[i].at))) return false;
   for (uint32_t i = 0; i < k->store_count; i++) {
     const ax_store *store = &k->stores[i];
     const ax_slot *slot = &k->slots[store->slot];

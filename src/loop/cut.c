@@ -18,7 +18,8 @@ static double op_time(const ax_expr *expr) {
   double width = (double)ax_dtype_bytes(expr->dtype) / 4, computed = is_integer || width > 1 ? width : 1; /* narrow floats: in f32 */
   switch ((int)expr->op) {
     case AX_LEAF_CONST:
-    case AX_LEAF_AXIS: return 0;
+    case AX_LEAF_AXIS:
+    case AX_LEAF_INSIDE: return 0;
     case AX_SCALAR_DIV: return is_integer ? width * width : 0.1 * computed;
     case AX_SCALAR_SQRT:
     case AX_SCALAR_RSQRT: return 0.1 * computed;

@@ -225,6 +225,18 @@ static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t roo
   return NULL;
 }
 
+/* Guards, and choices by them: the compiler leaves out nearly all. */
+static bool is_guard(const ax_loop_kernel *kernel, ax_ex node) {
+  const ax_expr *expr = &kernel->exprs[node];
+  if (expr->op == AX_LEAF_INSIDE) return true;
+  return expr->op == AX_SCALAR_AND && is_guard(kernel, expr->arg[0]) && is_guard(kernel, expr->arg[1]);
+}
+
+static bool is_of_guards(const ax_loop_kernel *kernel, ax_ex node) {
+  const ax_expr *expr = &kernel->exprs[node];
+  return is_guard(kernel, expr->op == AX_SCALAR_SELECT ? expr->arg[0] : node);
+}
+
 /* An element of what is stored costs no more than a load: one load and nothing else, a little work on indices, anything on constants
    (which the compiler does). */
 static bool is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {
@@ -237,7 +249,7 @@ static bool is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {
     if (!needed[i]) continue;
     loads += kernel->exprs[i].op == AX_LEAF_LOAD;
     indices += kernel->exprs[i].op == AX_LEAF_INDEX || kernel->exprs[i].op == AX_LEAF_AXIS;
-    work += kernel->exprs[i].op < AX_SCALAR_COUNT;
+    work += kernel->exprs[i].op < AX_SCALAR_COUNT && !is_of_guards(kernel, i);
   }
   if (loads > 1) return false;
   return loads == 1 ? work == 0 : indices == 0 || work <= 2;
@@ -251,6 +263,14 @@ static bool is_loaded_once(const ax_loop_kernel *consumer, uint32_t slot) {
   for (uint32_t i = 0; i < consumer->expr_count; i++)
     loads += consumer->exprs[i].op == AX_LEAF_LOAD && consumer->exprs[i].slot == slot;
   return loads == 1;
+}
+
+static bool is_guarded(const ax_loop_kernel *consumer, uint32_t slot) {
+  for (uint32_t i = 0; i < consumer->expr_count; i++) {
+    const ax_expr *expr = &consumer->exprs[i];
+    if (expr->op == AX_LEAF_LOAD && expr->slot == slot && expr->arg[0] != AX_NONE) return true;
+  }
+  return false;
 }
 
 /* What the producer reads would be held in place of what it makes, for a long way, and is more. In a sum of many values that come one by
@@ -273,8 +293,9 @@ static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *st
   if (holds_more(f, &producer->kernel, position, at, root)) return false;
   if (producer->axes != consumer->axes || f->reads[root] > most_shares || producer->kernel.kernel->store_count != 1) return false;
   const ax_loop_kernel *kernel = consumer->kernel.kernel; /* several readers: each may compute its share */
-  return is_loaded_once(kernel, slot) &&
-         ax_dims_elems(kernel->rank, kernel->dims) * f->reads[root] <= ax_type_elems(&f->plan->buffers[root].type);
+  int64_t elems = ax_type_elems(&f->plan->buffers[root].type);
+  if (is_guarded(kernel, slot)) elems += elems / 4; /* it is padded: what is computed in vain is less than a pass */
+  return is_loaded_once(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[root] <= elems;
 }
 
 /* The consumer writes what the producer reads: computed at once, an element might be read after it is written. Not so when the
@@ -371,7 +392,7 @@ static bool pointwise_related(const fuser *f, const ax_bound *a, const ax_bound 
       uint32_t other = b->buffers[expr->slot];
       if (root_of(f, other) != root_of(f, buffer)) continue;
       uint32_t rank = kb->slots[expr->slot].rank;
-      if (other != buffer || ka->stores[i].reduce != AX_SCALAR_NONE || !ax_at_is_identity(expr->at, rank) ||
+      if (expr->arg[0] != AX_NONE || other != buffer || ka->stores[i].reduce != AX_SCALAR_NONE || !ax_at_is_identity(expr->at, rank) ||
           !ax_at_is_identity(ka->stores[i].at, rank) || rank != ka->rank)
         return false;
     }

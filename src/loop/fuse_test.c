@@ -218,10 +218,37 @@ static void updated(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_dynamic_update_slice(once, ax_neg(row), (ax_value[]){ax_full(AX_S32, 0, NULL, 2), zero});
 }
 
+/* What is padded is chosen by whoever reads it, at as many places as it likes; what is computed first, where that is not much more of it. */
+static void stencil(const ax_value *in, ax_value *out, void *context) {
+  const int64_t one[] = {1, 1}, none[] = {0, 0}, n = ax_typeof(in[0]).dims[0], m = ax_typeof(in[0]).dims[1];
+  const double *around = context;
+  ax_value wide = ax_pad(in[0], number(*around), one, one, none), sum = in[0];
+  for (int64_t d = 0; d < 4; d++) {
+    const int64_t start[] = {d == 0 ? 0 : d == 1 ? 2 : 1, d == 2 ? 0 : d == 3 ? 2 : 1}, limit[] = {start[0] + n, start[1] + m};
+    sum = ax_add(sum, ax_slice(wide, start, limit, NULL));
+  }
+  out[0] = ax_tanh(sum);
+}
+
+static void computed_and_padded(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value wide = ax_pad(ax_exp(in[0]), number(7), (int64_t[]){1, 1}, (int64_t[]){1, 1}, (int64_t[]){0, 0});
+  out[0] = ax_mul(wide, in[1]);
+}
+
+static void paddings(void **state) {
+  (void)state;
+  static const double nothing = 0, something = 3;
+  const ax_type square = TEST_TYPE(AX_F32, 40, 40), wide[] = {square, TEST_TYPE(AX_F32, 42, 42)};
+  expect_plan(test_trace(stencil, (void *)(uintptr_t)&nothing, &square, 1, 1), "kernel[40,40]");
+  expect_plan(test_trace(stencil, (void *)(uintptr_t)&something, &square, 1, 1), "kernel[40,40]");
+  expect(computed_and_padded, wide, 2, 1, "kernel[42,42]");
+}
+
 static void parts(void **state) {
   (void)state;
   const ax_type in[] = {matrix, matrix};
-  expect(padded, in, 1, 1, "kernel[5,9]; kernel[4,6]");
+  expect(padded, in, 1, 1, "kernel[4,6]; kernel[5,9]");
   expect(joined, in, 2, 1, "kernel[4,6]; kernel[4,6]");
   expect(updated, in, 2, 1, "kernel[4,6]; kernel[1,6]; kernel[1,6]");
 }
@@ -386,9 +413,9 @@ static void rotated(const ax_value *in, ax_value *out, void *context) {
 /* Its gradient pads. */
 static void halves_padded(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  const int64_t none[] = {0, 0}, before[] = {0, 32};
-  ax_value zero = number(0);
-  out[0] = ax_mul(ax_add(ax_pad(half(in[0], 0), zero, before, none, none), ax_pad(half(in[1], 1), zero, none, before, none)), in[2]);
+  const int64_t none[] = {0, 0}, before[] = {0, 64}, middle[] = {0, 64}, rows[] = {64, 64}, all[] = {64, 128};
+  ax_value zero = number(0), first = ax_slice(in[0], none, rows, NULL), second = ax_slice(in[1], middle, all, NULL);
+  out[0] = ax_mul(ax_add(ax_pad(first, zero, before, none, none), ax_pad(second, zero, none, before, none)), in[2]);
 }
 
 /* A product wants it whole; so does the sum along what is put together. */
@@ -410,9 +437,9 @@ static void columns(const ax_value *in, ax_value *out, void *context) {
 
 static void put_together(void **state) {
   (void)state;
-  const ax_type in[] = {wide, wide, wide};
+  const ax_type in[] = {wide, wide, wide}, large = TEST_TYPE(AX_F32, 64, 128), many[] = {large, large, large};
   expect(rotated, in, 3, 1, "kernel[32,32]; kernel[32,32]");
-  expect(halves_padded, in, 3, 1, "kernel[32,32]; kernel[32,32]");
+  expect(halves_padded, many, 3, 1, "kernel[64,64]; kernel[64,64]");
   expect(wanted_whole, in, 3, 2, "kernel[32,32]; kernel[32,32]; gemm[32,64][64,32]; kernel[32,32]; kernel[32,32]; reduce[32,64]");
   expect(columns, in, 2, 1, "kernel[32,1]; kernel[32,63]; kernel[32,64]");
 }
@@ -551,7 +578,7 @@ static void sums(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pointwise), cmocka_unit_test(reductions), cmocka_unit_test(products),
-      cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
+      cmocka_unit_test(paddings), cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
       cmocka_unit_test(dead),      cmocka_unit_test(sums),       cmocka_unit_test(effects),
       cmocka_unit_test(views),     cmocka_unit_test(put_together),
   };

@@ -60,7 +60,7 @@ static bool ats_equal(const ax_position *a, const ax_position *b, uint32_t rank)
 
 static bool expr_equal(const ax_loop_kernel *kernel, const ax_expr *a, const ax_expr *b) {
   if (a->op != b->op || a->dtype != b->dtype || a->imm != b->imm || memcmp(a->arg, b->arg, sizeof a->arg) != 0) return false;
-  return a->op != AX_LEAF_LOAD || (a->slot == b->slot && ats_equal(a->at, b->at, kernel->slots[a->slot].rank));
+  return a->slot == b->slot && ats_equal(a->at, b->at, ax_expr_positions(kernel, a));
 }
 
 /* --- Nodes --- */
@@ -82,7 +82,7 @@ static uint64_t hash_at(uint64_t hash, const ax_position *at, uint32_t rank) {
 static uint64_t hash_expr(uint64_t hash, const ax_loop_kernel *kernel, const ax_expr *expr) {
   hash = ax_hash_word(hash, pair((uint32_t)expr->op << 8 | (uint32_t)expr->dtype, expr->slot));
   hash = ax_hash_word(hash, (uint64_t)expr->imm);
-  if (expr->op == AX_LEAF_LOAD) return hash_at(hash, expr->at, kernel->slots[expr->slot].rank);
+  hash = hash_at(hash, expr->at, ax_expr_positions(kernel, expr));
   hash = ax_hash_word(hash, pair(expr->arg[0], expr->arg[1]));
   return ax_hash_word(hash, expr->arg[2]);
 }
@@ -122,8 +122,8 @@ static ax_ex add(ax_loop_kernel *kernel, const ax_expr *expr) {
   ax_ex found = find(kernel, expr);
   if (found != AX_NONE) return found;
   ax_expr fresh = *expr;
-  if (expr->op == AX_LEAF_LOAD) {
-    fresh.at = ax_arena_copy(kernel->arena, expr->at, kernel->slots[expr->slot].rank * sizeof expr->at[0]);
+  if (expr->at != NULL) {
+    fresh.at = ax_arena_copy(kernel->arena, expr->at, ax_expr_positions(kernel, expr) * sizeof expr->at[0]);
     kernel->failed = fresh.at == NULL;
   }
   if (!reserve(kernel, &kernel->exprs, sizeof kernel->exprs[0], kernel->expr_count, &kernel->expr_capacity)) return 0;
@@ -143,9 +143,37 @@ ax_ex ax_kernel_index(ax_loop_kernel *kernel, uint32_t dim) { return leaf(kernel
 ax_ex ax_kernel_axis(ax_loop_kernel *kernel, uint32_t axis) { return leaf(kernel, AX_LEAF_AXIS, AX_S64, axis); }
 
 ax_ex ax_kernel_load(ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
+  return ax_kernel_load_where(kernel, slot, at, AX_NONE);
+}
+
+static bool is_constant(const ax_loop_kernel *kernel, ax_ex node, int64_t bits) {
+  return node != AX_NONE && kernel->exprs[node].op == AX_LEAF_CONST && kernel->exprs[node].imm == bits;
+}
+
+ax_ex ax_kernel_load_where(ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex guard) {
   if (kernel->failed) return 0;
-  return add(kernel, &(ax_expr){.op = AX_LEAF_LOAD, .dtype = kernel->slots[slot].dtype, .arg = {AX_NONE, AX_NONE, AX_NONE},
+  if (is_constant(kernel, guard, 0)) return ax_kernel_const(kernel, kernel->slots[slot].dtype, 0);
+  if (is_constant(kernel, guard, 1)) guard = AX_NONE;
+  return add(kernel, &(ax_expr){.op = AX_LEAF_LOAD, .dtype = kernel->slots[slot].dtype, .arg = {guard, AX_NONE, AX_NONE},
                                 .slot = slot, .at = at});
+}
+
+ax_ex ax_kernel_inside(ax_loop_kernel *kernel, int dim, int64_t coef, int64_t offset, int64_t limit) {
+  int64_t reach = dim < 0 || kernel->dims[dim] == 0 ? 0 : coef * (kernel->dims[dim] - 1);
+  int64_t low = offset + (reach < 0 ? reach : 0), high = offset + (reach > 0 ? reach : 0);
+  if (low >= 0 && high < limit) return ax_kernel_const(kernel, AX_BOOL, 1);
+  if (low >= limit || high < 0) return ax_kernel_const(kernel, AX_BOOL, 0);
+  const ax_position at = {.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE};
+  return add(kernel, &(ax_expr){.op = AX_LEAF_INSIDE, .dtype = AX_BOOL, .arg = {AX_NONE, AX_NONE, AX_NONE}, .imm = limit, .at = &at});
+}
+
+ax_ex ax_kernel_both(ax_loop_kernel *kernel, ax_ex a, ax_ex b) {
+  if (kernel->failed) return 0;
+  if (is_constant(kernel, a, 1)) a = AX_NONE;
+  if (is_constant(kernel, b, 1)) b = AX_NONE;
+  if (a == AX_NONE || is_constant(kernel, b, 0)) return b;
+  if (b == AX_NONE || is_constant(kernel, a, 0)) return a;
+  return a == b ? a : ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, a, b, AX_NONE);
 }
 
 ax_ex ax_kernel_op(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c) {
@@ -202,7 +230,7 @@ ax_loop_kernel *ax_kernel_copy(ax_arena *arena, const ax_loop_kernel *from) {
   bool copied = true;
   for (uint32_t i = 0; i < kernel->expr_count && copied; i++) {
     ax_expr *expr = &kernel->exprs[i];
-    if (expr->op == AX_LEAF_LOAD) copied = copy_at(arena, &expr->at, kernel->slots[expr->slot].rank);
+    if (expr->at != NULL) copied = copy_at(arena, &expr->at, ax_expr_positions(kernel, expr));
   }
   for (uint32_t i = 0; i < kernel->store_count && copied; i++)
     copied = copy_at(arena, &kernel->stores[i].at, kernel->slots[kernel->stores[i].slot].rank);
@@ -214,8 +242,7 @@ size_t ax_kernel_copy_bytes(const ax_loop_kernel *kernel) {
                  ax_arena_bytes(kernel->slot_count * sizeof kernel->slots[0]) +
                  ax_arena_bytes(kernel->store_count * sizeof kernel->stores[0]);
   for (uint32_t i = 0; i < kernel->expr_count; i++)
-    if (kernel->exprs[i].op == AX_LEAF_LOAD)
-      bytes += ax_arena_bytes(kernel->slots[kernel->exprs[i].slot].rank * sizeof(ax_position));
+    if (kernel->exprs[i].at != NULL) bytes += ax_arena_bytes(ax_expr_positions(kernel, &kernel->exprs[i]) * sizeof(ax_position));
   for (uint32_t i = 0; i < kernel->store_count; i++)
     bytes += ax_arena_bytes(kernel->slots[kernel->stores[i].slot].rank * sizeof(ax_position));
   return bytes;
@@ -295,6 +322,11 @@ static void add_expr(ax_text *text, const ax_loop_kernel *kernel, ax_ex id) {
   if (expr->op == AX_LEAF_LOAD) {
     ax_text_add(text, " s%u", expr->slot);
     add_at(text, expr->at, kernel->slots[expr->slot].rank);
+    if (expr->arg[0] != AX_NONE) ax_text_add(text, " where e%u", expr->arg[0]);
+  } else if (expr->op == AX_LEAF_INSIDE) {
+    ax_text_add(text, " ");
+    add_at(text, expr->at, 1);
+    ax_text_add(text, " of %lld", (long long)expr->imm);
   } else if (expr->op == AX_LEAF_CONST) {
     ax_text_add(text, " ");
     ax_element_text(text, expr->dtype, &expr->imm, 0);

@@ -29,10 +29,10 @@ typedef struct ax_position {
 typedef struct ax_expr {
   ax_scalar op;
   ax_dtype dtype; /* of the result */
-  ax_ex arg[3];
+  ax_ex arg[3];    /* LOAD: the first is its guard, or AX_NONE */
   int64_t imm;
   uint32_t slot;   /* LOAD */
-  const ax_position *at; /* LOAD: one a dimension of the slot */
+  const ax_position *at; /* LOAD: one a dimension of the slot; INSIDE: one */
 } ax_expr;
 
 enum { AX_MAX_SLOTS = 64 }; /* of one kernel */
@@ -76,6 +76,17 @@ ax_ex ax_kernel_const(ax_loop_kernel *kernel, ax_dtype dtype, int64_t bits);
 ax_ex ax_kernel_index(ax_loop_kernel *kernel, uint32_t dim);
 ax_ex ax_kernel_axis(ax_loop_kernel *kernel, uint32_t axis);
 ax_ex ax_kernel_load(ax_loop_kernel *kernel, uint32_t slot, const ax_position *at);
+/* Loads only where `guard` holds, and is 0, all bits, elsewhere; AX_NONE: everywhere. A guard is an INSIDE or a conjunction of some; where it does
+   not hold, the positions may be outside of the slot. */
+ax_ex ax_kernel_load_where(ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex guard);
+/* Whether 0 <= coef * i[dim] + offset < limit; a constant where that is one. dim -1: none. */
+ax_ex ax_kernel_inside(ax_loop_kernel *kernel, int dim, int64_t coef, int64_t offset, int64_t limit);
+/* Both; AX_NONE stands for what always holds, and comes back for it. */
+ax_ex ax_kernel_both(ax_loop_kernel *kernel, ax_ex a, ax_ex b);
+/* The positions of a node: how many there are in `at`. */
+static inline uint32_t ax_expr_positions(const ax_loop_kernel *kernel, const ax_expr *expr) {
+  return expr->op == AX_LEAF_LOAD ? kernel->slots[expr->slot].rank : expr->op == AX_LEAF_INSIDE ? 1 : 0;
+}
 /* Equal nodes are shared. Unused operands are AX_NONE. */
 ax_ex ax_kernel_op(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c);
 ax_ex ax_kernel_op_imm(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, int64_t imm);

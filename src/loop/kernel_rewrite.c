@@ -17,6 +17,7 @@ typedef struct copier {
   const ax_digits *digits; /* from's loop indices are the digits of an address, in terms of `to`; NULL */
   uint32_t digit_count;
   const ax_views *views;
+  ax_ex guard;     /* in terms of `to`: where anything may be loaded; AX_NONE: everywhere */
   bool failed;     /* a composition that one ax_position cannot express, or too large */
 } copier;
 
@@ -29,7 +30,7 @@ static ax_status start(ax_arena *arena, const ax_loop_kernel *like, uint32_t red
 
 static ax_status start_copier(copier *c, ax_arena *arena, const ax_bound *from, ax_bound *to) {
   size_t bytes = (from->kernel->expr_count + 1) * sizeof c->map[0];
-  *c = (copier){.arena = arena, .from = from, .to = to, .map = ax_arena_alloc(arena, bytes)};
+  *c = (copier){.arena = arena, .from = from, .to = to, .guard = AX_NONE, .map = ax_arena_alloc(arena, bytes)};
   if (c->map == NULL) return ax_out_of_memory(bytes);
   memset(c->map, 0xff, bytes);
   return AX_OK;
@@ -144,22 +145,62 @@ static uint32_t slot_and_at(copier *c, uint32_t from_slot, const ax_position *fr
   return slot;
 }
 
+static ax_ex mapped(const copier *c, ax_ex node) { return node == AX_NONE ? AX_NONE : c->map[node]; }
+
+/* With one loop index and no more, or the composition fails. */
+static ax_ex inside_by_digits(copier *c, const ax_expr *expr) {
+  const ax_digits *one = c->digits;
+  int dim = -1;
+  int64_t coef = 0;
+  if (expr->at->dim < 0) return ax_kernel_inside(c->to->kernel, -1, 0, expr->at->offset, expr->imm);
+  while (one->last < (uint32_t)expr->at->dim) one++;
+  c->failed = c->failed || one->first != one->last;
+  for (uint32_t k = 0; k < c->to->kernel->rank; k++) {
+    if (one->number.coef[k] == 0) continue;
+    c->failed = c->failed || dim >= 0;
+    dim = (int)k;
+    coef = one->number.coef[k];
+  }
+  return ax_kernel_inside(c->to->kernel, dim, expr->at->coef * coef, expr->at->offset + expr->at->coef * one->number.offset, expr->imm);
+}
+
+static ax_ex copy_inside(copier *c, const ax_expr *expr) {
+  if (c->digits != NULL) return inside_by_digits(c, expr);
+  ax_position at = compose(c, *expr->at);
+  c->failed = c->failed || at.dynamic != AX_NONE;
+  return c->failed ? 0 : ax_kernel_inside(c->to->kernel, at.dim, at.coef, at.offset, expr->imm);
+}
+
+/* An operation on what has been copied; what a condition that has become certain decides is not there any more. */
+static ax_ex copy_op(copier *c, const ax_expr *expr) {
+  ax_loop_kernel *to = c->to->kernel;
+  ax_ex arg[3];
+  for (int k = 0; k < 3; k++) arg[k] = mapped(c, expr->arg[k]);
+  if (to->failed) return 0;
+  if (expr->op == AX_SCALAR_INTEGER_POW) return ax_kernel_op_imm(to, expr->op, expr->dtype, arg[0], expr->imm);
+  if (expr->op == AX_SCALAR_AND && expr->dtype == AX_BOOL) {
+    ax_ex both = ax_kernel_both(to, arg[0], arg[1]);
+    return both != AX_NONE ? both : ax_kernel_const(to, AX_BOOL, 1);
+  }
+  if (expr->op == AX_SCALAR_SELECT && to->exprs[arg[0]].op == AX_LEAF_CONST) return arg[to->exprs[arg[0]].imm != 0 ? 1 : 2];
+  return ax_kernel_op(to, expr->op, expr->dtype, arg[0], arg[1], arg[2]);
+}
+
 static ax_ex copy_one(copier *c, const ax_expr *expr) {
   ax_loop_kernel *to = c->to->kernel;
   ax_position at[AX_MAX_RANK];
-  ax_ex arg[3];
   switch (expr->op) {
     case AX_LEAF_LOAD: {
       uint32_t slot = slot_and_at(c, expr->slot, expr->at, at);
-      return c->failed || to->failed ? 0 : ax_kernel_load(to, slot, at);
+      if (c->failed || to->failed) return 0;
+      ax_ex guard = ax_kernel_both(to, c->guard, mapped(c, expr->arg[0]));
+      return to->failed ? 0 : ax_kernel_load_where(to, slot, at, guard);
     }
+    case AX_LEAF_INSIDE: return copy_inside(c, expr);
     case AX_LEAF_INDEX: return c->digits != NULL ? index_by_digits(c, (uint32_t)expr->imm) : index_expr(c, (uint32_t)expr->imm);
     case AX_LEAF_CONST:
     case AX_LEAF_AXIS: return ax_kernel_op_imm(to, expr->op, expr->dtype, AX_NONE, expr->imm);
-    default:
-      for (int k = 0; k < 3; k++) arg[k] = expr->arg[k] == AX_NONE ? AX_NONE : c->map[expr->arg[k]];
-      if (expr->op == AX_SCALAR_INTEGER_POW) return ax_kernel_op_imm(to, expr->op, expr->dtype, arg[0], expr->imm);
-      return ax_kernel_op(to, expr->op, expr->dtype, arg[0], arg[1], arg[2]);
+    default: return copy_op(c, expr);
   }
 }
 
@@ -197,6 +238,15 @@ static bool same_array(const ax_slot *a, const ax_slot *b) {
   return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
 }
 
+/* What is loaded where the guard holds is computed there; elsewhere it is 0, which a load is already. */
+static ax_ex guarded(const copier *inner, const ax_store *store) {
+  ax_loop_kernel *to = inner->to->kernel;
+  const ax_expr *value = &inner->from->kernel->exprs[store->expr];
+  ax_ex made = inner->map[store->expr];
+  if (to->failed || inner->guard == AX_NONE || value->op == AX_LEAF_LOAD) return made;
+  return ax_kernel_op(to, AX_SCALAR_SELECT, value->dtype, inner->guard, made, ax_kernel_const(to, value->dtype, 0));
+}
+
 /* What the producer stores at the position of a load of the consumer, as a node of the kernel under construction. */
 static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_store *store, const ax_expr *load, int64_t offset, ax_ex *out) {
   const ax_slot *loaded = &c->from->kernel->slots[load->slot], *stored = &producer->kernel->slots[store->slot];
@@ -208,6 +258,7 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
   AX_TRY(start_copier(&inner, c->arena, producer, c->to));
   inner.failed = c->failed;
   inner.views = c->views;
+  inner.guard = mapped(c, load->arg[0]);
   if (same_array(loaded, stored) && offset == 0) {
     for (uint32_t d = 0; d < loaded->rank; d++) at[d] = compose(c, load->at[d]);
     inner.at = at;
@@ -222,7 +273,7 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
   }
   copy_all(&inner);
   c->failed = inner.failed;
-  if (!c->failed) *out = inner.map[store->expr];
+  if (!c->failed) *out = guarded(&inner, store);
   return AX_OK;
 }
 
@@ -313,7 +364,8 @@ ax_status ax_kernel_piece(ax_arena *arena, const ax_bound *kernel, uint32_t dim,
   c.at = at;
   copy_all(&c);
   copy_stores(&c, NULL);
-  return made(&fresh, c.failed, out);
+  AX_TRY(made(&fresh, c.failed, out)); /* guards may have become certain, and what they decide is not needed then */
+  return out->kernel == NULL || ax_kernel_is_pruned(out->kernel) ? AX_OK : ax_kernel_prune(arena, &fresh, NULL, out);
 }
 
 /* --- Pruning --- */

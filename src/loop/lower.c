@@ -107,6 +107,16 @@ ax_ex ax_lower_load(ax_lower *lower, uint32_t buffer, const ax_position *at) {
   return ax_kernel_load(lower->kernel, slot, at);
 }
 
+ax_ex ax_lower_load_where(ax_lower *lower, uint32_t buffer, const ax_position *at, ax_ex guard) {
+  ax_loop_kernel *kernel = lower->kernel;
+  int64_t bits;
+  const ax_buffer *source = &lower->plan->buffers[buffer];
+  ax_dtype dtype = source->type.dtype;
+  if (!ax_lower_constant(source, &bits)) return ax_kernel_load_where(kernel, slot_of(lower, buffer), at, guard);
+  ax_ex value = ax_kernel_const(kernel, dtype, bits);
+  return guard == AX_NONE ? value : ax_kernel_op(kernel, AX_SCALAR_SELECT, dtype, guard, value, ax_kernel_const(kernel, dtype, 0));
+}
+
 ax_ex ax_lower_load_scalar(ax_lower *lower, uint32_t buffer) { return ax_lower_load(lower, buffer, NULL); }
 
 void ax_lower_store(ax_lower *lower, uint32_t buffer, const ax_position *at, ax_ex expr, ax_scalar reduce) {

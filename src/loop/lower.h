@@ -33,6 +33,7 @@ const ax_buffer *ax_lower_get(const ax_lower *lower, uint32_t buffer);
 /* A kernel: begin, load and combine (ax_kernel_* on lower->kernel), store, end. */
 AX_MUST_USE ax_status ax_lower_kernel_begin(ax_lower *lower, uint32_t rank, uint32_t reduce_rank, const int64_t *dims);
 ax_ex ax_lower_load(ax_lower *lower, uint32_t buffer, const ax_position *at);
+ax_ex ax_lower_load_where(ax_lower *lower, uint32_t buffer, const ax_position *at, ax_ex guard); /* as ax_kernel_load_where */
 ax_ex ax_lower_load_scalar(ax_lower *lower, uint32_t buffer); /* of a rank-0 buffer */
 void ax_lower_store(ax_lower *lower, uint32_t buffer, const ax_position *at, ax_ex expr, ax_scalar reduce);
 AX_MUST_USE ax_status ax_lower_kernel_end(ax_lower *lower);

@@ -149,7 +149,7 @@ static bool find_stride(const cutter *c, const ax_op *op, const parts *p, stride
     if (load->op != AX_LEAF_LOAD || root_of(c, op->kernel.buffers[load->slot]) != p->root) continue;
     const ax_position *at = &load->at[p->dim];
     ++*loads;
-    if (op->kernel.buffers[load->slot] != p->root || at->dim < 0 || at->coef < 1 || at->dynamic != AX_NONE) return false;
+    if (load->arg[0] != AX_NONE || op->kernel.buffers[load->slot] != p->root || at->dim < 0 || at->coef < 1 || at->dynamic != AX_NONE) return false;
     if (any && ((uint32_t)at->dim != out->dim || at->coef != out->coef || at->offset != out->offset)) return false;
     *out = (stride){.dim = (uint32_t)at->dim, .coef = at->coef, .offset = at->offset};
     any = true;

@@ -64,22 +64,41 @@ static ax_status check_buffers(const verifier *v) {
 
 /* --- Kernels --- */
 
-/* The places that the static part of a position takes. */
-static void range_of(const ax_loop_kernel *kernel, const ax_position *at, int64_t *low, int64_t *high) {
-  int64_t reach = at->dim < 0 || kernel->dims[at->dim] == 0 ? 0 : at->coef * (kernel->dims[at->dim] - 1);
-  *low = at->offset + (reach < 0 ? reach : 0);
-  *high = at->offset + (reach > 0 ? reach : 0);
+static int64_t divide_down(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+/* The steps first .. last of loop index `dim` in which a guard may hold. */
+static void narrow(const ax_loop_kernel *kernel, ax_ex guard, int dim, int64_t *first, int64_t *last) {
+  if (guard == AX_NONE) return;
+  const ax_expr *expr = &kernel->exprs[guard];
+  if (expr->op == AX_SCALAR_AND) {
+    narrow(kernel, expr->arg[0], dim, first, last);
+    narrow(kernel, expr->arg[1], dim, first, last);
+  }
+  if (expr->op != AX_LEAF_INSIDE || expr->at->dim != dim || expr->at->coef == 0) return;
+  int64_t coef = expr->at->coef, at_0 = -expr->at->offset, at_end = expr->imm - 1 - expr->at->offset;
+  int64_t low = -divide_down(-(coef > 0 ? at_0 : at_end), coef), high = divide_down(coef > 0 ? at_end : at_0, coef);
+  if (low > *first) *first = low;
+  if (high < *last) *last = high;
+}
+
+/* The places that the static part of a position takes, where the guard holds. */
+static void range_of(const ax_loop_kernel *kernel, const ax_position *at, ax_ex guard, int64_t *low, int64_t *high) {
+  int64_t first = 0, last = at->dim < 0 || kernel->dims[at->dim] == 0 ? 0 : kernel->dims[at->dim] - 1, coef = at->dim < 0 ? 0 : at->coef;
+  if (at->dim >= 0) narrow(kernel, guard, at->dim, &first, &last);
+  if (last < first) last = first = 0; /* it never holds */
+  *low = at->offset + coef * (coef < 0 ? last : first);
+  *high = at->offset + coef * (coef < 0 ? first : last);
 }
 
 /* `before`: nodes that a dynamic position may be. */
-static ax_status check_position(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex before) {
+static ax_status check_position(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex guard, ax_ex before) {
   if (slot >= kernel->slot_count) return ax_error(AX_INTERNAL, "slot %u of %u", slot, kernel->slot_count);
   for (uint32_t d = 0; d < kernel->slots[slot].rank; d++) {
     int64_t low, high;
     if (at == NULL || at[d].dim >= (int)kernel->rank) return ax_error(AX_INTERNAL, "slot %u: position %u is missing", slot, d);
     if (at[d].dynamic != AX_NONE && (at[d].dynamic >= before || at[d].limit < 0))
       return ax_error(AX_INTERNAL, "slot %u: position %u is moved by e%u up to %lld", slot, d, at[d].dynamic, (long long)at[d].limit);
-    range_of(kernel, &at[d], &low, &high);
+    range_of(kernel, &at[d], guard, &low, &high);
     if (at[d].dynamic != AX_NONE) high += at[d].limit;
     if (low < 0 || high >= kernel->slots[slot].dims[d])
       return ax_error(AX_INTERNAL, "slot %u: position %u goes from %lld to %lld of %lld", slot, d, (long long)low, (long long)high,
@@ -105,11 +124,21 @@ static ax_status check_still(const ax_loop_kernel *kernel, const ax_store *store
   ax_kernel_needs(kernel, needed);
   for (ax_ex e = 0; e < kernel->expr_count; e++) {
     const ax_expr *expr = &kernel->exprs[e];
-    bool moves = needed[e] && expr->op == AX_LEAF_INDEX;
+    bool moves = needed[e] && (expr->op == AX_LEAF_INDEX || expr->op == AX_LEAF_INSIDE);
     for (uint32_t d = 0; needed[e] && expr->op == AX_LEAF_LOAD && d < kernel->slots[expr->slot].rank; d++) moves = moves || expr->at[d].dim >= 0;
     if (moves) return ax_error(AX_INTERNAL, "slot %u: where e%u is stored depends on an index, by e%u", store->slot, store->expr, e);
   }
   return AX_OK;
+}
+
+/* Conditions on loop indices and conjunctions of them, and nothing else. */
+static ax_status check_guard(const ax_loop_kernel *kernel, ax_ex load, ax_ex guard) {
+  if (guard >= load) return ax_error(AX_INTERNAL, "e%u is guarded by e%u", load, guard);
+  const ax_expr *expr = &kernel->exprs[guard];
+  if (expr->op == AX_LEAF_INSIDE) return AX_OK;
+  if (expr->op != AX_SCALAR_AND || expr->arg[0] >= guard || expr->arg[1] >= guard) return ax_error(AX_INTERNAL, "e%u is guarded by e%u", load, guard);
+  AX_TRY(check_guard(kernel, load, expr->arg[0]));
+  return check_guard(kernel, load, expr->arg[1]);
 }
 
 static ax_status check_nest(const ax_loop_kernel *kernel) {
@@ -117,13 +146,16 @@ static ax_status check_nest(const ax_loop_kernel *kernel) {
     const ax_expr *expr = &kernel->exprs[e];
     for (int i = 0; i < ax_scalar_arity(expr->op); i++)
       if (expr->arg[i] >= e) return ax_error(AX_INTERNAL, "e%u uses e%u", e, expr->arg[i]);
-    if (expr->op == AX_LEAF_LOAD && !is_empty(kernel)) AX_TRY(check_position(kernel, expr->slot, expr->at, e));
+    if (expr->op == AX_LEAF_LOAD && expr->arg[0] != AX_NONE) AX_TRY(check_guard(kernel, e, expr->arg[0]));
+    if (expr->op == AX_LEAF_LOAD && !is_empty(kernel)) AX_TRY(check_position(kernel, expr->slot, expr->at, expr->arg[0], e));
+    if (expr->op == AX_LEAF_INSIDE && (expr->at == NULL || expr->at->dim >= (int)kernel->rank || expr->at->dynamic != AX_NONE))
+      return ax_error(AX_INTERNAL, "e%u: the position is missing", e);
   }
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
     if (store->expr >= kernel->expr_count) return ax_error(AX_INTERNAL, "stores e%u", store->expr);
     if (!is_empty(kernel)) {
-      AX_TRY(check_position(kernel, store->slot, store->at, kernel->expr_count));
+      AX_TRY(check_position(kernel, store->slot, store->at, AX_NONE, kernel->expr_count));
       AX_TRY(check_still(kernel, store));
     }
     if (!suits_slot(store, kernel->exprs[store->expr].dtype, kernel->slots[store->slot].dtype)) return ax_error(AX_INTERNAL, "e%u is not of its slot's dtype", store->expr);

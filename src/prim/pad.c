@@ -10,7 +10,7 @@ typedef struct pad_params {
   ax_dims low, high, interior;
 } pad_params;
 
-enum { most_log2 = 60 }; /* amounts stay below 2^60: no sum of them overflows */
+enum { most_log2 = 60, small_elems = 4096 }; /* amounts stay below 2^60: no sum of them overflows */
 
 static ax_status infer_dim(const pad_params *p, uint32_t d, int64_t size, int64_t *out) {
   const int64_t most = (int64_t)1 << most_log2;
@@ -181,6 +181,33 @@ static void block(const ax_block_args *args) {
   args->out[0] = pads ? ax_bind1(args->eqn->prim, &p, args->in, 2) : args->in[0];
 }
 
+/* Each element of the result is one of the operand's, or the value: one kernel, that others take in. */
+static ax_status lower_choice(ax_lower *lower, const ax_type *type, const window *w, const uint32_t *in, uint32_t out) {
+  ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
+  int64_t bits = 1;
+  ax_at_identity(to, type->rank);
+  AX_TRY(ax_lower_kernel_begin(lower, type->rank, 0, type->dims));
+  ax_loop_kernel *kernel = lower->kernel;
+  ax_ex guard = AX_NONE;
+  for (uint32_t d = 0; d < type->rank; d++) {
+    from[d] = (ax_position){.dim = (int)d, .coef = 1, .offset = w->first[d] - w->place[d], .dynamic = AX_NONE};
+    guard = ax_kernel_both(kernel, guard, ax_kernel_inside(kernel, (int)d, 1, -w->place[d], w->count[d]));
+  }
+  ax_ex value = ax_lower_load_where(lower, in[0], from, guard);
+  if (guard != AX_NONE && (!ax_lower_constant(ax_lower_get(lower, in[1]), &bits) || bits != 0))
+    value = ax_kernel_op(kernel, AX_SCALAR_SELECT, type->dtype, guard, value, ax_lower_load_scalar(lower, in[1]));
+  ax_lower_store(lower, out, to, value, AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
+/* Not with something between elements; nor what is long padding along one dimension, whose readers had better be cut where it begins. */
+static bool is_choice(const window *w, const ax_type *type) {
+  for (uint32_t d = 0; d < type->rank; d++)
+    if (w->step[d] != 1) return false;
+  uint32_t dim = padded_dim(w, type);
+  return dim == AX_NONE || ax_type_elems(type) < small_elems || (type->dims[dim] - w->count[dim]) * 8 <= type->dims[dim];
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *x = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
   window w = window_of(eqn->params, x->rank, x->dims, type->dims);
@@ -191,6 +218,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
     to[d] = (ax_position){.dim = (int)d, .coef = w.step[d], .offset = w.place[d], .dynamic = AX_NONE};
   }
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  if (moved > 0 && is_choice(&w, type)) return lower_choice(lower, type, &w, in, out[0]);
   if (moved < ax_type_elems(type) || moved == 0) AX_TRY(lower_values(lower, out[0], in[1], &w, type, moved));
   return moved > 0 ? ax_lower_move(lower, x->rank, w.count, out[0], to, in[0], from) : AX_OK;
 }
