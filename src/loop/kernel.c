@@ -307,7 +307,7 @@ static void add_at(ax_text *text, const ax_position *at, uint32_t rank) {
       plus = "+";
     }
     if (at[d].offset != 0 || (at[d].dim < 0 && at[d].dynamic == AX_NONE)) {
-      ax_text_add(text, "%s%lld", plus, (long long)at[d].offset);
+      ax_text_add(text, "%s%lld", at[d].offset < 0 ? "" : plus, (long long)at[d].offset);
       plus = "+";
     }
     if (at[d].dynamic != AX_NONE) ax_text_add(text, "%sclamp(e%u, %lld)", plus, at[d].dynamic, (long long)at[d].limit);

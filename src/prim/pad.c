@@ -191,7 +191,8 @@ static ax_status lower_choice(ax_lower *lower, const ax_type *type, const window
   ax_ex guard = AX_NONE;
   for (uint32_t d = 0; d < type->rank; d++) {
     from[d] = (ax_position){.dim = (int)d, .coef = 1, .offset = w->first[d] - w->place[d], .dynamic = AX_NONE};
-    guard = ax_kernel_both(kernel, guard, ax_kernel_inside(kernel, (int)d, 1, -w->place[d], w->count[d]));
+    bool all = w->place[d] == 0 && w->count[d] == type->dims[d];
+    if (!all) guard = ax_kernel_both(kernel, guard, ax_kernel_inside(kernel, (int)d, 1, -w->place[d], w->count[d]));
   }
   ax_ex value = ax_lower_load_where(lower, in[0], from, guard);
   if (guard != AX_NONE && (!ax_lower_constant(ax_lower_get(lower, in[1]), &bits) || bits != 0))
