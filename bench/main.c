@@ -20,6 +20,7 @@ static const struct {
     {"train", train, 1, "mlp_small|mlp_middle|transformer"},
     {"at_once", at_once, 2, "small|mlp_small|mlp_middle|transformer THREADS"},
     {"ahead", ahead, 1, "mlp_small|mlp_middle|transformer"},
+    {"compile_again", compile_again, 1, "mlp_small|mlp_middle|transformer"},
     {"compile", compile, 1, "mlp_small|mlp_middle|transformer"},
     {"peak_memory", peak_memory, 1, "DEVICES"},
     {"temporaries", temporaries, 2, "step|loss LAYERS"},

@@ -23,9 +23,13 @@ typedef struct run {
   ax_program *whole; /* what runs: takes and gives whole arrays */
   char *timeline;    /* file; NULL: none */
   bool traces;       /* the timeline is what is wanted */
+  char *code_cache;  /* NULL: own_code_cache */
 } run;
 
 enum { option_in = 1, option_out, option_policy, option_seed, option_workers };
+
+/* What the user's environment does not say otherwise: a command is started over and over with the same program. */
+static const char *own_code_cache(void) { return getenv("AXLE_CODE_CACHE") == NULL ? "user" : NULL; }
 
 /* --- Inputs --- */
 
@@ -179,6 +183,7 @@ static ax_status run_compiled(run *run) {
   if (arrays == NULL) return ax_out_of_memory(count * sizeof arrays[0]);
   run->options.print = ax_print_to;
   run->options.print_context = stdout;
+  run->options.code_cache = run->code_cache != NULL ? run->code_cache : own_code_cache();
   ax_status status = ax_runtime_create(&run->options, &runtime);
   if (status == AX_OK) {
     const ax_compile_options options = {.check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u),
@@ -256,6 +261,7 @@ static void deinit(run *run) {
   word_list_deinit(&run->out);
   shardings_deinit(&run->shardings);
   free(run->timeline);
+  free(run->code_cache);
 }
 
 /* --- The command line --- */
@@ -330,6 +336,7 @@ static int main_of(bool traces, int argc, const char **argv) {
       {"policy", '\0', POPT_ARG_STRING, NULL, option_policy, "Order of the devices: parallel, fixed, seeded", "POLICY"},
       {"seed", '\0', POPT_ARG_STRING, NULL, option_seed, "For --policy seeded", "N"},
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: one a core)", "N"},
+      {"code-cache", '\0', POPT_ARG_STRING, &run.code_cache, 0, "Folder of compiled code: a path, user or off", "FOLDER"},
       POPT_TABLEEND,
   };
   const option_set set = {.command = traces ? "trace" : "run",

@@ -4,18 +4,20 @@
 set -u
 
 : "${AXLE:?the axle command}"
+export AXLE_CODE_CACHE=off
 case $AXLE in /*) ;; *) AXLE=$PWD/$AXLE ;; esac
 primitives=$(sed -n 's/^AX_PRIM(\(.*\))$/\1/p' src/prim/prims.def)
 source=$PWD work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failed=0
+settings= # of the environment, for the next commands
 
 # expect CODE PATTERN ARGUMENT...: the exit code, and that a line of the output matches.
 expect() {
   wanted=$1 pattern=$2
   shift 2
-  "$AXLE" "$@" >out 2>&1 <input
+  env $settings "$AXLE" "$@" >out 2>&1 <input
   code=$?
   if [ $code -ne "$wanted" ] || { [ -n "$pattern" ] && ! grep -q -- "$pattern" out; }; then
     echo "axle $*: exit $code, not $wanted; or no line with: $pattern"
@@ -91,6 +93,29 @@ expect 0 ' 1 .* kernel \[2,3\] of add @ line 2' bench double.axle --runs 3
 expect 0 ' 2 .*exchange of psum' bench whole.axle --runs 2 --workers 1
 expect 2 'not a number of runs' bench double.axle --runs 0
 expect 1 'input x is f32\[2,3\], but f32\[1,3\] is given' bench double.axle --in 'x=0:f32[1,3]'
+
+# The code cache: off as these tests say, where an option or the environment says, and where the user's are.
+kept() {
+  [ "$(find "$1" -type f 2>/dev/null | wc -l)" "$2" 0 ] || { echo "code cache: files in $1 are not $2 0"; find "$1"; failed=$((failed + 1)); }
+}
+twice='run double.axle -i x=1:f32[2,3] -i k=1:s32[]'
+expect 0 '^y = 2.0' $twice --code-cache "$work/kept"
+kept kept -gt
+expect 0 '^y = 2.0' $twice --code-cache "$work/kept"
+settings="HOME=$work/home XDG_CACHE_HOME="
+expect 0 '^y = 2.0' $twice
+kept home -eq
+settings="AXLE_CODE_CACHE=$work/other"
+expect 0 '^y = 2.0' $twice
+kept other -gt
+settings="-u AXLE_CODE_CACHE HOME=$work/home XDG_CACHE_HOME="
+expect 0 '^y = 2.0' $twice
+kept home/.cache/axle -gt
+settings="XDG_CACHE_HOME=$work/xdg"
+expect 0 '^y = 2.0' $twice --code-cache user
+kept xdg/axle -gt
+settings=
+expect 0 '^y = 2.0' $twice --code-cache /proc/no
 expect 0 '^ *7  flops$' show double.axle --cost --pass simplify
 expect 2 'error: nothing can follow the pass lower' show double.axle --cost --pass lower
 expect 0 '^ *128 *128  arguments$' show double.axle --memory

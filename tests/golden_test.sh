@@ -12,6 +12,7 @@
 set -eu
 
 : "${AXLE:?the axle command}"
+export AXLE_CODE_CACHE=off
 case $AXLE in /*) ;; *) AXLE=$PWD/$AXLE ;; esac
 folder=$(dirname "$0")/golden
 work=$(mktemp -d)

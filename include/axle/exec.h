@@ -58,6 +58,11 @@ typedef struct ax_runtime_options {
   void (*log)(const char *line, void *context); /* told, a line each, what was lowered and compiled and how long it took, and which donated
                           arguments are of no use. On the thread that compiles, with nothing locked. NULL: nobody is told; nothing is printed */
   void *log_context;
+  /* The folder in which machine code is kept for later processes ("the code cache"): a path, "user" ($XDG_CACHE_HOME/axle, or ~/.cache/axle), or "off".
+     NULL: what the environment's AXLE_CODE_CACHE says in the same words, and where it is not set nothing is kept. Borrowed for the call. A folder
+     that cannot be used, since it belongs to somebody else or others can write in it, is not used; `log` is told. As jax_compilation_cache_dir. */
+  const char *code_cache;
+  uint64_t code_cache_bytes; /* what that folder holds at most; 0: 256 MiB */
 } ax_runtime_options;
 /* A ready `print`: writes the text to a stdio stream (the context, a FILE *), whole. */
 void ax_print_to(const char *text, void *file);
@@ -83,6 +88,7 @@ void ax_runtime_wait(ax_runtime *runtime);
 typedef struct ax_counters {
   uint64_t programs_compiled, programs_found; /* by ax_compile and what calls it */
   uint64_t kernels_compiled, kernels_found;   /* of programs that were compiled: machine code of fused operations */
+  uint64_t kernels_loaded;                    /* those that were not compiled, since an earlier process had left their code (ax_runtime_options.code_cache) */
   uint64_t arguments_copied;                  /* by calls, as they lay otherwise than the program wants them; shardings that mean the same are none */
   uint64_t layouts_made, layouts_found;       /* how arrays lie: of each kind of type, mesh, spec and devices one, while anybody has it */
   uint64_t runs, calls_without_run; /* calls that devices ran for, and those that gave arguments, or constants made by an earlier one, as results */

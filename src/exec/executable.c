@@ -98,7 +98,9 @@ static void put_in_cache(ax_runtime *runtime, ax_executable *e) {
 }
 
 static void tell(const ax_executable *e) {
+  char trouble[256];
   if (e->runtime->options.log == NULL) return;
+  if (ax_jit_trouble(e->runtime->jit, trouble, sizeof trouble)) ax_runtime_log(e->runtime, "compile: the code cache is not used: %s", trouble);
   ax_runtime_log(e->runtime, "lower: %u equations for %u devices, %.3f s", e->program->eqn_count, e->devices, e->lower_seconds);
   ax_runtime_log(e->runtime, "compile: %u instructions, %.3f s", e->codes[0].instr_count, e->compile_seconds);
   for (uint32_t i = 0; i < e->in_count; i++) {

@@ -1,8 +1,10 @@
 /* The runtime: options, pooled memory (pool.c), workers, and the cache of executables. */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "exec/code_cache.h"
 #include "exec/exec.h"
 #include "exec/pending.h"
 
@@ -37,7 +39,10 @@ ax_counters ax_runtime_counters(const ax_runtime *runtime) {
     counters.arguments_copied += atomic_load_explicit(&runtime->tallies[i].copied, memory_order_relaxed);
     counters.calls_without_run += atomic_load_explicit(&runtime->tallies[i].calls_without, memory_order_relaxed);
   }
-  ax_jit_count(runtime->jit, &counters.kernels_compiled, &counters.kernels_found);
+  const ax_jit_counts kernels = ax_jit_count(runtime->jit);
+  counters.kernels_compiled = kernels.compiled;
+  counters.kernels_found = kernels.found;
+  counters.kernels_loaded = kernels.loaded;
   return counters;
 }
 
@@ -69,6 +74,13 @@ static ax_status check_options(const ax_runtime_options *options) {
   return AX_OK;
 }
 
+static ax_status create_compiler(ax_runtime *runtime) {
+  char folder[PATH_MAX];
+  const bool keeps = ax_code_cache_folder(runtime->options.code_cache, folder, sizeof folder);
+  runtime->options.code_cache = NULL; /* it was borrowed */
+  return ax_jit_create(&(ax_jit_options){.folder = keeps ? folder : NULL, .folder_bytes = runtime->options.code_cache_bytes}, &runtime->jit);
+}
+
 ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out) {
   *out = NULL;
   AX_TRY(check_options(options));
@@ -87,7 +99,7 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   pthread_mutex_init(&runtime->order, NULL);
   ax_callbacks_init(&runtime->callbacks);
   runtime->hooks = (ax_hooks){.callbacks = &runtime->callbacks, .print = runtime->options.print, .print_context = runtime->options.print_context};
-  ax_status status = ax_jit_create(&runtime->jit);
+  ax_status status = create_compiler(runtime);
   if (status == AX_OK) status = ax_workers_create(runtime->options.workers - 1, &runtime->workers);
   if (status != AX_OK) {
     ax_runtime_destroy(runtime);

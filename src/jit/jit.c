@@ -1,43 +1,54 @@
-/* The cache and what fills it: kernels that are new become an object file together (generator.h), which is loaded (object.h). One mutex
-   guards everything, since LLVM contexts are not thread-safe and compiles are rare. */
+/* The cache and what fills it: kernels that are new are looked for in the folder (kept.h); those that are nowhere become an object file together
+   (generator.h), which is loaded (object.h) and kept. One mutex guards everything, since LLVM contexts are not thread-safe and compiles are
+   rare. */
 #include "jit/jit.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "jit/cache.h"
 #include "jit/codegen.h"
 #include "jit/generator.h"
-#include "jit/machine.h"
+#include "jit/target.h"
+#include "jit/kept.h"
 #include "jit/object.h"
 
 struct ax_compiler {
   pthread_mutex_t lock;
   ax_cache cache;
-  uint64_t found; /* kernels that were in it */
+  uint64_t found, loaded; /* kernels that were in it, and those that came from the folder */
   ax_generator generator;
-  ax_object *objects; /* whose code the cache has */
-  uint32_t object_count, object_capacity;
+  ax_kept kept;
+  ax_digest target; /* where the folder is in use */
+  ax_objects objects; /* whose code the cache has */
 };
 
-ax_status ax_jit_create_narrow(ax_compiler **out, uint32_t most_vector_bytes) {
+ax_status ax_jit_create(const ax_jit_options *options, ax_compiler **out) {
+  static const ax_jit_options none;
   *out = NULL;
+  if (options == NULL) options = &none;
   if (!ax_object_supported()) return ax_error(AX_ABSENT, "kernels are compiled for x86-64 and 64-bit ARM alone");
-  ax_compiler *jit = *out = ax_calloc(1, sizeof *jit);
+  ax_compiler *jit = ax_calloc(1, sizeof *jit);
   if (jit == NULL) return ax_out_of_memory(sizeof *jit);
-  jit->generator.most_vector_bytes = most_vector_bytes;
+  const bool keeps = options->folder != NULL && ax_jit_target(options->most_vector_bytes, options->processor, &jit->target);
+  ax_status status = ax_kept_init(&jit->kept, keeps ? options->folder : NULL, options->folder_bytes);
+  if (status != AX_OK) {
+    ax_free(jit);
+    return status;
+  }
+  jit->generator.most_vector_bytes = options->most_vector_bytes;
   pthread_mutex_init(&jit->lock, NULL);
+  *out = jit;
   return AX_OK;
 }
 
-ax_status ax_jit_create(ax_compiler **out) { return ax_jit_create_narrow(out, 0); }
-
 void ax_jit_destroy(ax_compiler *jit) {
   if (jit == NULL) return;
-  for (uint32_t i = 0; i < jit->object_count; i++) ax_object_unload(&jit->objects[i]);
-  ax_free(jit->objects);
+  ax_objects_deinit(&jit->objects);
   ax_generator_deinit(&jit->generator);
+  ax_kept_deinit(&jit->kept);
   ax_cache_deinit(&jit->cache);
   pthread_mutex_destroy(&jit->lock);
   ax_free(jit);
@@ -53,31 +64,76 @@ static ax_object_function find_function(const char *name) {
   return found;
 }
 
-/* The object's functions are those of the entries from `first` on. */
-static ax_status load_entries(ax_compiler *jit, uint32_t first, const void *object, size_t bytes) {
-  const uint32_t count = jit->cache.count - first;
-  AX_TRY(ax_grow(&jit->objects, sizeof jit->objects[0], jit->object_count, 1, &jit->object_capacity));
-  ax_object_function *functions = ax_alloc(count * sizeof functions[0]);
-  if (functions == NULL) return ax_out_of_memory(count * sizeof functions[0]);
-  ax_status status =
-      ax_object_load(object, bytes, find_function, AX_KERNEL_PREFIX, count, functions, &jit->objects[jit->object_count]);
-  for (uint32_t i = 0; i < count && status == AX_OK; i++) jit->cache.entries[first + i].code = (ax_kernel_code)functions[i];
-  if (status == AX_OK) jit->object_count++;
-  ax_free(functions);
+static void add_word(void *digester, uint64_t word) { ax_digester_add(digester, &word, sizeof word); }
+
+static ax_digest key_of(const ax_compiler *jit, const ax_cached *entry) {
+  ax_digester digester;
+  ax_digester_init(&digester);
+  ax_digester_add(&digester, &jit->target, sizeof jit->target);
+  add_word(&digester, entry->strand != NULL);
+  if (entry->strand != NULL) ax_strand_words(entry->strand, add_word, &digester);
+  else ax_kernel_words(entry->kernel, add_word, &digester);
+  return ax_digester_finish(&digester);
+}
+
+/* Kernels and strands in the making: entries of the cache, in order. */
+typedef struct batch {
+  uint32_t count;
+  uint32_t *entries;
+  ax_unit *units;
+  ax_digest *keys;
+  ax_object_function *functions;
+} batch;
+
+static ax_status batch_init(ax_arena *arena, uint32_t first, uint32_t count, batch *b) {
+  *b = (batch){.count = count};
+  b->entries = ax_arena_alloc(arena, count * sizeof b->entries[0]);
+  b->units = ax_arena_alloc(arena, count * sizeof b->units[0]);
+  b->keys = ax_arena_alloc(arena, count * sizeof b->keys[0]);
+  b->functions = ax_arena_alloc(arena, count * sizeof b->functions[0]);
+  for (uint32_t i = 0; b->entries != NULL && i < count; i++) b->entries[i] = first + i;
+  return b->entries != NULL && b->units != NULL && b->keys != NULL && b->functions != NULL ? AX_OK : ax_out_of_memory(count * sizeof b->keys[0]);
+}
+
+/* Those that the folder has get their code; the batch is the others afterwards. */
+static void find_kept(ax_compiler *jit, batch *b) {
+  uint32_t left = 0;
+  if (jit->kept.path == NULL) return;
+  for (uint32_t i = 0; i < b->count; i++) b->keys[i] = key_of(jit, &jit->cache.entries[b->entries[i]]);
+  ax_kept_find(&jit->kept, b->keys, b->count, find_function, b->functions, &jit->objects);
+  for (uint32_t i = 0; i < b->count; i++) {
+    jit->cache.entries[b->entries[i]].code = (ax_kernel_code)b->functions[i];
+    if (b->functions[i] != NULL) continue;
+    b->entries[left] = b->entries[i];
+    b->keys[left++] = b->keys[i];
+  }
+  b->count = left;
+}
+
+static ax_status compile_batch(ax_compiler *jit, batch *b) {
+  void *object;
+  size_t bytes;
+  for (uint32_t i = 0; i < b->count; i++) {
+    const ax_cached *entry = &jit->cache.entries[b->entries[i]];
+    b->units[i] = (ax_unit){entry->kernel, entry->strand};
+  }
+  AX_TRY(ax_generator_emit(&jit->generator, b->units, b->count, &object, &bytes));
+  ax_status status = ax_objects_load(&jit->objects, object, bytes, find_function, AX_KERNEL_PREFIX, b->count, b->functions);
+  for (uint32_t i = 0; i < b->count && status == AX_OK; i++) jit->cache.entries[b->entries[i]].code = (ax_kernel_code)b->functions[i];
+  if (status == AX_OK) ax_kept_put(&jit->kept, b->keys, b->count, object, bytes);
+  ax_free(object);
   return status;
 }
 
 static ax_status compile_entries(ax_compiler *jit, uint32_t first) {
+  batch b;
+  ax_arena scratch = {0};
   const uint32_t count = jit->cache.count - first;
-  void *object = NULL;
-  size_t bytes = 0;
-  ax_unit *units = ax_alloc(count * sizeof units[0]);
-  if (units == NULL) return ax_out_of_memory(count * sizeof units[0]);
-  for (uint32_t i = 0; i < count; i++) units[i] = (ax_unit){jit->cache.entries[first + i].kernel, jit->cache.entries[first + i].strand};
-  ax_status status = ax_generator_emit(&jit->generator, units, count, &object, &bytes);
-  if (status == AX_OK) status = load_entries(jit, first, object, bytes);
-  ax_free(object);
-  ax_free(units);
+  ax_status status = batch_init(&scratch, first, count, &b);
+  if (status == AX_OK) find_kept(jit, &b);
+  if (status == AX_OK && b.count > 0) status = compile_batch(jit, &b);
+  if (status == AX_OK) jit->loaded += count - b.count;
+  ax_arena_deinit(&scratch);
   return status;
 }
 
@@ -122,9 +178,17 @@ ax_status ax_jit_compile(ax_compiler *jit, const ax_loop_kernel *const *kernels,
   return ax_jit_compile_all(jit, kernels, count, out, NULL, 0, NULL);
 }
 
-void ax_jit_count(ax_compiler *jit, uint64_t *compiled, uint64_t *found) {
+ax_jit_counts ax_jit_count(ax_compiler *jit) {
   pthread_mutex_lock(&jit->lock);
-  *compiled = jit->cache.count;
-  *found = jit->found;
+  const ax_jit_counts counts = {jit->cache.count - jit->loaded, jit->found, jit->loaded};
   pthread_mutex_unlock(&jit->lock);
+  return counts;
+}
+
+bool ax_jit_trouble(ax_compiler *jit, char *text, size_t bytes) {
+  pthread_mutex_lock(&jit->lock);
+  const bool told = snprintf(text, bytes, "%s", jit->kept.trouble) > 0;
+  jit->kept.trouble[0] = '\0';
+  pthread_mutex_unlock(&jit->lock);
+  return told;
 }

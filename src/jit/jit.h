@@ -15,8 +15,15 @@ typedef void (*ax_kernel_code)(void *const *slots, const int64_t *coordinates, i
 /* The file name of LLVM's library, which is loaded with the first compile. */
 const char *ax_jit_library(void);
 
-/* Cheap: LLVM starts with the first compile. Used from any thread; one compile at a time. */
-AX_MUST_USE ax_status ax_jit_create(ax_compiler **out);
+typedef struct ax_jit_options {
+  const char *folder;          /* where compiled code is kept for other processes (jit/kept.h); NULL: nowhere */
+  uint64_t folder_bytes;       /* how much it may hold; 0: 256 MiB */
+  uint32_t most_vector_bytes;  /* for tests: registers as of an older machine, at most 64, 32 or 16 bytes; 0: those of this one */
+  const char *processor;       /* for tests: what code in the folder is for instead of this processor; NULL: this one */
+} ax_jit_options;
+
+/* Cheap: LLVM starts with the first kernel that is compiled. Used from any thread; one compile at a time. options may be NULL: all 0. */
+AX_MUST_USE ax_status ax_jit_create(const ax_jit_options *options, ax_compiler **out);
 void ax_jit_destroy(ax_compiler *jit); /* the code it made goes with it; NULL is allowed */
 
 /* Machine code for each kernel. Equal kernels (now or in an earlier call) are compiled once; the others go into one module. */
@@ -27,7 +34,12 @@ AX_MUST_USE ax_status ax_jit_compile_all(ax_compiler *jit, const ax_loop_kernel 
 /* The kernel's loops as they are made on this machine, a line each: their order, parts, vectors and what is done at a time. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_jit_nest_text(const ax_loop_kernel *kernel, ax_text *text);
 uint32_t ax_jit_vector_bytes(void); /* of this machine's widest registers that code is made for */
-/* How many were compiled, and how many found among those that were, so far. */
-void ax_jit_count(ax_compiler *jit, uint64_t *compiled, uint64_t *found);
+/* How many kernels were compiled, found among those that were, and loaded from the folder, so far. */
+typedef struct ax_jit_counts {
+  uint64_t compiled, found, loaded;
+} ax_jit_counts;
+ax_jit_counts ax_jit_count(ax_compiler *jit);
+/* Once, when it is known that the folder cannot be used: why. False, and an empty text: no news. */
+bool ax_jit_trouble(ax_compiler *jit, char *text, size_t bytes);
 
 #endif

@@ -342,7 +342,7 @@ static void failing_memory(void **state) {
     ax_compiler *fresh = NULL;
     ax_kernel_code codes[2];
     allocations_left = calls;
-    ax_status status = ax_jit_create(&fresh);
+    ax_status status = ax_jit_create(NULL, &fresh);
     if (status == AX_OK) status = ax_jit_compile(fresh, kernels, 2, codes);
     bool done = status == AX_OK;
     if (!done) assert_int_equal(status, AX_OUT_OF_MEMORY);
@@ -360,7 +360,7 @@ static void failing_memory(void **state) {
 
 static int setup(void **state) {
   (void)state;
-  return ax_jit_create(&jit) != AX_OK;
+  return ax_jit_create(NULL, &jit) != AX_OK;
 }
 
 static int teardown(void **state) {

@@ -351,3 +351,19 @@ void ax_object_unload(ax_object *object) {
   if (object->memory != NULL) munmap(object->memory, object->bytes);
   *object = (ax_object){0};
 }
+
+/* --- Several --- */
+
+ax_status ax_objects_load(ax_objects *objects, const void *data, size_t bytes, ax_object_find *find, const char *prefix, uint32_t count,
+                          ax_object_function *functions) {
+  AX_TRY(ax_grow(&objects->all, sizeof objects->all[0], objects->count, 1, &objects->capacity));
+  AX_TRY(ax_object_load(data, bytes, find, prefix, count, functions, &objects->all[objects->count]));
+  objects->count++;
+  return AX_OK;
+}
+
+void ax_objects_deinit(ax_objects *objects) {
+  for (uint32_t i = 0; i < objects->count; i++) ax_object_unload(&objects->all[i]);
+  ax_free(objects->all);
+  *objects = (ax_objects){0};
+}

@@ -26,4 +26,15 @@ AX_MUST_USE ax_status ax_object_load(const void *data, size_t bytes, ax_object_f
                                      ax_object_function *functions, ax_object *out);
 void ax_object_unload(ax_object *object);
 
+/* Objects that are unloaded together. Zero-initialise to start. */
+typedef struct ax_objects {
+  ax_object *all;
+  uint32_t count, capacity;
+} ax_objects;
+
+/* As ax_object_load; the object is one more of them. */
+AX_MUST_USE ax_status ax_objects_load(ax_objects *objects, const void *data, size_t bytes, ax_object_find *find, const char *prefix, uint32_t count,
+                                      ax_object_function *functions);
+void ax_objects_deinit(ax_objects *objects);
+
 #endif

@@ -1,11 +1,5 @@
 /* Loading: what is loaded runs and cannot be written; objects that are cut off or damaged anywhere, and such as call what is not there, are
    errors or load all the same, and nothing is read beyond them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka wants the four above first */
-#include <cmocka.h>
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +9,7 @@
 #include "jit/generator.h"
 #include "jit/jit.h"
 #include "jit/object.h"
+#include "support/cmocka.h"
 
 enum { elems = 37, kernels = 2 };
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "jit/machine.h"
+#include "jit/jit.h"
 #include "jit/reference_test.h"
 
 enum { width_count = 3 };
@@ -233,7 +233,7 @@ static void accuracy(void **state) {
 static int setup(void **state) {
   (void)state;
   for (int w = 0; w < width_count; w++)
-    if (ax_jit_create_narrow(&jits[w], widths[w]) != AX_OK) return 1;
+    if (ax_jit_create(&(ax_jit_options){.most_vector_bytes = widths[w]}, &jits[w]) != AX_OK) return 1;
   return 0;
 }
 

@@ -3,19 +3,32 @@
 
 #include <string.h>
 
-uint64_t ax_strand_hash(const ax_strand *strand) {
-  uint64_t hash = ax_hash_word(AX_HASH_SEED, strand->step_count);
+void ax_strand_words(const ax_strand *strand, ax_take_word *take, void *context) {
+  take(context, (uint64_t)strand->step_count << 32 | strand->place_count);
   for (uint32_t i = 0; i < strand->place_count; i++) {
     const ax_strand_place *p = &strand->places[i];
-    hash = ax_hash_word(hash, (uint64_t)p->dtype << 3 | (uint64_t)p->held << 2 | (uint64_t)p->needed << 1 | p->wanted);
+    take(context, (uint64_t)p->dtype << 3 | (uint64_t)p->held << 2 | (uint64_t)p->needed << 1 | p->wanted);
   }
   for (uint32_t i = 0; i < strand->step_count; i++) {
     const ax_strand_step *s = &strand->steps[i];
-    hash = ax_hash_word(ax_hash_word(hash, (uint64_t)s->kind << 32 | s->count), (uint64_t)s->trips);
-    if (s->kernel != NULL) hash = ax_hash_word(hash, ax_kernel_hash(s->kernel));
-    for (uint32_t k = 0; k < ax_strand_operands(s); k++)
-      hash = ax_hash_word(ax_hash_word(hash, (uint64_t)s->operands[k].place << 32 | s->operands[k].loop), (uint64_t)s->operands[k].step);
+    take(context, (uint64_t)s->kind << 32 | s->count);
+    take(context, (uint64_t)s->trips);
+    if (s->kind == AX_STRAND_KERNEL) ax_kernel_words(s->kernel, take, context);
+    for (uint32_t k = 0; k < ax_strand_operands(s); k++) {
+      take(context, (uint64_t)s->operands[k].place << 32 | s->operands[k].loop);
+      take(context, (uint64_t)s->operands[k].step);
+    }
   }
+}
+
+static void take_hash(void *context, uint64_t word) {
+  uint64_t *hash = context;
+  *hash = ax_hash_word(*hash, word);
+}
+
+uint64_t ax_strand_hash(const ax_strand *strand) {
+  uint64_t hash = AX_HASH_SEED;
+  ax_strand_words(strand, take_hash, &hash);
   return hash;
 }
 

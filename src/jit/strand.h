@@ -47,6 +47,7 @@ static inline uint32_t ax_strand_operands(const ax_strand_step *step) {
   return step->kind == AX_STRAND_KERNEL ? step->kernel->slot_count : step->kind == AX_STRAND_TEST || step->kind == AX_STRAND_BRANCH;
 }
 /* Structure only: equal strands give the same machine code. */
+void ax_strand_words(const ax_strand *strand, ax_take_word *take, void *context); /* all of it, as ax_kernel_words */
 uint64_t ax_strand_hash(const ax_strand *strand);
 bool ax_strand_equal(const ax_strand *a, const ax_strand *b);
 /* A copy, with copies of the kernels; NULL: no memory. */

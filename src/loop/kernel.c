@@ -69,27 +69,37 @@ enum { few_exprs = 16 }; /* are looked through one by one; more are found by the
 
 static uint64_t pair(uint32_t high, uint32_t low) { return (uint64_t)high << 32 | low; }
 
-static uint64_t hash_at(uint64_t hash, const ax_position *at, uint32_t rank) {
-  for (uint32_t d = 0; d < rank; d++) {
-    hash = ax_hash_word(hash, pair((uint32_t)at[d].dim, at[d].dynamic));
-    hash = ax_hash_word(hash, (uint64_t)at[d].offset);
-    if (at[d].dim >= 0) hash = ax_hash_word(hash, (uint64_t)at[d].coef);
-    if (at[d].dynamic != AX_NONE) hash = ax_hash_word(hash, (uint64_t)at[d].limit);
-  }
-  return hash;
+static void take_hash(void *context, uint64_t word) {
+  uint64_t *hash = context;
+  *hash = ax_hash_word(*hash, word);
 }
 
-static uint64_t hash_expr(uint64_t hash, const ax_loop_kernel *kernel, const ax_expr *expr) {
-  hash = ax_hash_word(hash, pair((uint32_t)expr->op << 8 | (uint32_t)expr->dtype, expr->slot));
-  hash = ax_hash_word(hash, (uint64_t)expr->imm);
-  hash = hash_at(hash, expr->at, ax_expr_positions(kernel, expr));
-  hash = ax_hash_word(hash, pair(expr->arg[0], expr->arg[1]));
-  return ax_hash_word(hash, expr->arg[2]);
+static void at_words(const ax_position *at, uint32_t rank, ax_take_word *take, void *context) {
+  for (uint32_t d = 0; d < rank; d++) {
+    take(context, pair((uint32_t)at[d].dim, at[d].dynamic));
+    take(context, (uint64_t)at[d].offset);
+    if (at[d].dim >= 0) take(context, (uint64_t)at[d].coef);
+    if (at[d].dynamic != AX_NONE) take(context, (uint64_t)at[d].limit);
+  }
+}
+
+static void expr_words(const ax_loop_kernel *kernel, const ax_expr *expr, ax_take_word *take, void *context) {
+  take(context, pair((uint32_t)expr->op << 8 | (uint32_t)expr->dtype, expr->slot));
+  take(context, (uint64_t)expr->imm);
+  at_words(expr->at, ax_expr_positions(kernel, expr), take, context);
+  take(context, pair(expr->arg[0], expr->arg[1]));
+  take(context, expr->arg[2]);
+}
+
+static uint64_t hash_expr(const ax_loop_kernel *kernel, const ax_expr *expr) {
+  uint64_t hash = AX_HASH_SEED;
+  expr_words(kernel, expr, take_hash, &hash);
+  return hash;
 }
 
 /* Where the table has an equal node, or room for it. */
 static uint32_t *place_of(const ax_loop_kernel *kernel, const ax_expr *expr) {
-  for (uint64_t at = hash_expr(AX_HASH_SEED, kernel, expr);; at++) {
+  for (uint64_t at = hash_expr(kernel, expr);; at++) {
     uint32_t *place = &kernel->table[at & (kernel->table_size - 1)];
     if (*place == 0 || expr_equal(kernel, &kernel->exprs[*place - 1], expr)) return place;
   }
@@ -250,17 +260,29 @@ size_t ax_kernel_copy_bytes(const ax_loop_kernel *kernel) {
 
 /* --- Structure --- */
 
-uint64_t ax_kernel_hash(const ax_loop_kernel *kernel) {
-  uint64_t hash = ax_hash_bytes(AX_HASH_SEED, kernel->dims, kernel->rank * sizeof kernel->dims[0]);
-  hash = ax_hash_bytes(hash, &kernel->reduce_rank, sizeof kernel->reduce_rank);
-  hash = ax_hash_bytes(hash, &kernel->ranged, sizeof kernel->ranged);
-  for (uint32_t i = 0; i < kernel->expr_count; i++) hash = hash_expr(hash, kernel, &kernel->exprs[i]);
+void ax_kernel_words(const ax_loop_kernel *kernel, ax_take_word *take, void *context) {
+  take(context, pair(kernel->rank, kernel->reduce_rank));
+  take(context, kernel->ranged);
+  for (uint32_t d = 0; d < kernel->rank; d++) take(context, (uint64_t)kernel->dims[d]);
+  take(context, kernel->slot_count);
+  for (uint32_t i = 0; i < kernel->slot_count; i++) {
+    const ax_slot *slot = &kernel->slots[i];
+    take(context, pair((uint32_t)slot->dtype, slot->rank));
+    for (uint32_t d = 0; d < slot->rank; d++) take(context, (uint64_t)slot->dims[d]);
+  }
+  take(context, pair(kernel->expr_count, kernel->store_count));
+  for (uint32_t i = 0; i < kernel->expr_count; i++) expr_words(kernel, &kernel->exprs[i], take, context);
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
-    int64_t words[] = {store->slot, store->expr, store->reduce};
-    hash = ax_hash_bytes(hash, words, sizeof words);
-    hash = hash_at(hash, store->at, kernel->slots[store->slot].rank);
+    take(context, pair(store->slot, store->expr));
+    take(context, (uint64_t)store->reduce);
+    at_words(store->at, kernel->slots[store->slot].rank, take, context);
   }
+}
+
+uint64_t ax_kernel_hash(const ax_loop_kernel *kernel) {
+  uint64_t hash = AX_HASH_SEED;
+  ax_kernel_words(kernel, take_hash, &hash);
   return hash;
 }
 

@@ -108,7 +108,10 @@ bool ax_at_is_identity(const ax_position *at, uint32_t rank);
 /* Going through its steps, a kernel comes to every element of a slot's array at these positions, as it lies. */
 bool ax_kernel_covers(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at);
 
-/* Structure only: equal kernels give the same machine code. */
+/* Structure only: equal kernels give the same machine code. The words say all of it, so that those of different kernels differ: who adds to the
+   structure adds to them. */
+typedef void ax_take_word(void *context, uint64_t word);
+void ax_kernel_words(const ax_loop_kernel *kernel, ax_take_word *take, void *context);
 uint64_t ax_kernel_hash(const ax_loop_kernel *kernel);
 bool ax_kernel_equal(const ax_loop_kernel *a, const ax_loop_kernel *b);
 /* For messages and golden files. */

@@ -1,0 +1,24 @@
+/* BLAKE2b with results of 32 bytes (RFC 7693), for what is told from others by its digest alone: two different texts of the same digest are
+   not to be found. For tables in memory ax_hash_bytes is cheaper. */
+#ifndef AX_BASE_DIGEST_H
+#define AX_BASE_DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct ax_digest {
+  unsigned char bytes[32];
+} ax_digest;
+
+/* A digest in the making. */
+typedef struct ax_digester {
+  uint64_t state[8], count; /* bytes that are in the state */
+  unsigned char block[128];
+  size_t filled; /* of the block, which is taken in when more than it holds has come */
+} ax_digester;
+
+void ax_digester_init(ax_digester *digester);
+void ax_digester_add(ax_digester *digester, const void *data, size_t bytes);
+ax_digest ax_digester_finish(ax_digester *digester);
+
+#endif
