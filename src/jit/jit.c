@@ -11,9 +11,9 @@
 #include "jit/cache.h"
 #include "jit/codegen.h"
 #include "jit/generator.h"
-#include "jit/target.h"
 #include "jit/kept.h"
 #include "jit/object.h"
+#include "jit/target.h"
 
 struct ax_compiler {
   pthread_mutex_t lock;
