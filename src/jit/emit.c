@@ -109,6 +109,7 @@ static LLVMValueRef partial_mask(ax_nest *nest, LLVMValueRef present) {
 static void mask_first(ax_nest *nest, LLVMValueRef mask, LLVMValueRef present) {
   nest->mask = mask;
   nest->present = present;
+  nest->present_count = -1;
 }
 
 /* Whether every iteration may run under a mask at little cost: one body then serves whole vectors and remainders alike, which
@@ -150,6 +151,7 @@ static void walk_static(ax_nest *nest, const range *r, uint32_t block, leaf body
   if (rest == 0) return;
   if (vector_unrolled(nest)) nest->instances = (uint32_t)((rest + lanes - 1) / lanes);
   if (rest % lanes) mask_first(nest, constant_mask(nest, rest % lanes), i64(nest, rest % lanes));
+  nest->present_count = rest % lanes;
   body(nest, add(nest, r->lo, whole));
   mask_first(nest, NULL, NULL);
 }

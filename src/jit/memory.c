@@ -100,6 +100,12 @@ static uint32_t alignment(LLVMTypeRef element) {
   return kind == LLVMDoubleTypeKind ? 8 : kind == LLVMFloatTypeKind ? 4 : LLVMGetIntTypeWidth(element) / 8;
 }
 
+LLVMValueRef ax_nest_load_one(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer) {
+  LLVMValueRef value = LLVMBuildLoad2(nest->cg.builder, element, pointer, "");
+  LLVMSetAlignment(value, alignment(element));
+  return value;
+}
+
 /* The lanes in memory's order, for strides 1 and -1. */
 static LLVMValueRef lowest(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride) {
   int64_t back = stride == 1 ? 0 : 1 - (int64_t)nest->schedule->lanes;
@@ -144,8 +150,26 @@ static LLVMValueRef gather_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRe
   return ax_cg_intrinsic(&nest->cg, "llvm.masked.gather", types, 2, arguments, 4);
 }
 
+/* Lanes that exist, where that is known now; else -1. */
+static int64_t known_lanes(const ax_nest *nest, LLVMValueRef mask) {
+  if (mask == NULL) return nest->schedule->lanes;
+  return nest->present_count;
+}
+
+static LLVMValueRef lane_place(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t offset) {
+  return ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, offset));
+}
+
+/* One by one: where data is not in a cache, what fetches ahead does not see the steps of gather instructions, which then take ten times as long. */
 static LLVMValueRef gather(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride,
                            LLVMValueRef mask) {
+  int64_t count = known_lanes(nest, mask);
+  LLVMValueRef all = LLVMGetPoison(LLVMVectorType(element, nest->schedule->lanes));
+  for (int64_t l = 0; l < count; l++) {
+    LLVMValueRef one = ax_nest_load_one(nest, element, lane_place(nest, element, pointer, l * stride));
+    all = LLVMBuildInsertElement(nest->cg.builder, all, one, ax_cg_i64(&nest->cg, l), "");
+  }
+  if (count >= 0) return all;
   return gather_lanes(nest, element, lane_pointers(nest, element, pointer, stride), mask);
 }
 
@@ -188,6 +212,11 @@ LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef
 void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
                          LLVMValueRef value) {
   LLVMValueRef align = align_argument(nest, element);
+  for (int64_t l = 0; stride != 1 && stride != -1 && l < known_lanes(nest, mask); l++) {
+    LLVMValueRef one = LLVMBuildExtractElement(nest->cg.builder, value, ax_cg_i64(&nest->cg, l), "");
+    LLVMSetAlignment(LLVMBuildStore(nest->cg.builder, one, lane_place(nest, element, pointer, l * stride)), alignment(element));
+  }
+  if (stride != 1 && stride != -1 && known_lanes(nest, mask) >= 0) return;
   if (stride != 1 && stride != -1) {
     LLVMValueRef lanes = lane_pointers(nest, element, pointer, stride);
     LLVMTypeRef types[] = {LLVMTypeOf(value), LLVMTypeOf(lanes)};
@@ -262,12 +291,6 @@ static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype,
   else
     value = gather(nest, element, pointer, stride, mask);
   return ax_cg_to_register(&nest->cg, dtype, value, schedule->lanes);
-}
-
-LLVMValueRef ax_nest_load_one(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer) {
-  LLVMValueRef value = LLVMBuildLoad2(nest->cg.builder, element, pointer, "");
-  LLVMSetAlignment(value, alignment(element));
-  return value;
 }
 
 /* The register of a slot that is held. */

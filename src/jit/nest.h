@@ -28,6 +28,7 @@ typedef struct ax_nest {
   uint64_t spread, repeated;        /* loops, a bit each: whose iterations lie in lanes; on which what an instance has depends */
   LLVMValueRef mask;                /* the lanes that exist; NULL: all. See ax_nest_mask */
   LLVMValueRef present;             /* how many there are, where mask is not NULL */
+  int64_t present_count;            /* the same, where it is a constant; else -1 */
   LLVMValueRef index[AX_MAX_LOOPS]; /* of each open loop; of the vector loop: that of lane 0 */
   LLVMValueRef *slot_bases;         /* by slot */
   LLVMValueRef *pointers;           /* [level][access]: with the loops open at that level added in */
