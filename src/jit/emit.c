@@ -92,6 +92,15 @@ static LLVMValueRef constant_mask(const ax_nest *nest, int64_t present) {
   return LLVMConstVector(lane, lanes);
 }
 
+/* In a register from the start, where registers can hold masks: made in each iteration, it would go through half of a register, and so
+   wait for whatever was in there. */
+static void make_rest_mask(ax_nest *nest) {
+  const ax_schedule *schedule = nest->schedule;
+  int64_t rest = schedule->loops[schedule->vector].extent % schedule->lanes;
+  if (nest->cg.vector_bytes < 64 || rest == 0 || schedule->loops[schedule->vector].ranged) return;
+  nest->rest_mask = LLVMBuildFreeze(nest->cg.builder, constant_mask(nest, rest), "");
+}
+
 static LLVMValueRef add(const ax_nest *nest, LLVMValueRef a, int64_t b) {
   return LLVMBuildAdd(nest->cg.builder, a, i64(nest, b), "");
 }
@@ -150,7 +159,10 @@ static void walk_static(ax_nest *nest, const range *r, uint32_t block, leaf body
   if (whole > 0) repeat(nest, r->lo, add(nest, r->lo, whole), step, whole == step, body);
   if (rest == 0) return;
   if (vector_unrolled(nest)) nest->instances = (uint32_t)((rest + lanes - 1) / lanes);
-  if (rest % lanes) mask_first(nest, constant_mask(nest, rest % lanes), i64(nest, rest % lanes));
+  if (rest % lanes != 0) {
+    bool made = nest->rest_mask != NULL && rest % lanes == nest->schedule->loops[nest->schedule->vector].extent % lanes;
+    mask_first(nest, made ? nest->rest_mask : constant_mask(nest, rest % lanes), i64(nest, rest % lanes));
+  }
   nest->present_count = rest % lanes;
   body(nest, add(nest, r->lo, whole));
   mask_first(nest, NULL, NULL);
@@ -516,6 +528,7 @@ static void emit_body(ax_nest *nest) {
     scale_range(nest);
     load_slot_bases(nest);
   }
+  make_rest_mask(nest);
   ax_nest_entry(nest);
   parallel_loops(nest, 0);
   if (skip != NULL) close_guard(nest, skip);

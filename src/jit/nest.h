@@ -24,6 +24,7 @@ typedef struct ax_nest {
   const ax_schedule *schedule;
   LLVMValueRef slots, coordinates, begin, end; /* the arguments; begin and end in iterations of the ranged loop */
   uint32_t level, instances;
+  LLVMValueRef rest_mask;           /* of the vector that ends each row; NULL: made where it is needed */
   bool narrow;                      /* in a block of NARROW */
   uint64_t spread, repeated;        /* loops, a bit each: whose iterations lie in lanes; on which what an instance has depends */
   LLVMValueRef mask;                /* the lanes that exist; NULL: all. See ax_nest_mask */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "ir/program.h"
+
 /* --- What is needed --- */
 
 static void mark_starts(ax_schedule *s, const ax_position *at, uint32_t rank) {
@@ -197,7 +199,13 @@ static double access_cost(const ax_schedule *s, const ax_access *access, uint32_
   if (stride == -1) return 2;
   if (store) return s->lanes * 3;
   if (ax_access_picks(access, loop, s->lanes)) return (double)stride * 2;
-  return can_turn(s, access, loop) ? 5 : s->lanes * 2;
+  return can_turn(s, access, loop) ? 5 : s->lanes * (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4 ? 2 : 1.25);
+}
+
+/* To combine the lanes of one register. Largest and smallest floats take several instructions, as NaNs and -0 are looked for. */
+static double across_cost(const ax_schedule *s, const ax_store *store) {
+  bool extreme = (store->reduce == AX_SCALAR_MAX || store->reduce == AX_SCALAR_MIN) && ax_is_float(s->kernel->slots[store->slot].dtype);
+  return 2 * __builtin_ctz(s->lanes) * (extreme ? 5 : 1);
 }
 
 /* Per element of the loop. A vector that is half empty costs as much as a full one. */
@@ -211,7 +219,7 @@ static double loop_cost(const ax_schedule *s, uint32_t loop) {
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
     bool plain = s->kernel->stores[i].reduce == AX_SCALAR_NONE;
     if (plain) cost += access_cost(s, ax_schedule_store(s, i), loop, true);
-    if (!plain) cost += l->reduced ? 1 + 8 / vectors : 1;
+    if (!plain) cost += l->reduced ? 1 + across_cost(s, &s->kernel->stores[i]) / vectors : 1;
   }
   return cost * vectors / (double)l->extent;
 }
@@ -261,6 +269,11 @@ static bool gathers_short_elements(const ax_schedule *s) {
     if (access->live && !near && ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4) return true;
   }
   return false;
+}
+
+/* Registers no longer than a short loop fills. */
+static void shorten(ax_schedule *s) {
+  while (s->lanes > 4 && s->loops[s->vector].extent <= s->lanes / 2) s->lanes /= 2;
 }
 
 static ax_nest_shape choose_shape(const ax_schedule *s) {
@@ -431,6 +444,7 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   AX_TRY(choose_narrow(s, arena, &narrow));
   if (narrow) return AX_OK;
   if (gathers_short_elements(s) && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;
+  shorten(s);
   s->shape = choose_shape(s);
   int transposed = choose_transposed(s);
   if (transposed >= 0) s->shape = AX_NEST_TRANSPOSE;
