@@ -56,9 +56,30 @@ void ax_jit_destroy(ax_compiler *jit) {
 
 /* --- Compiling --- */
 
+#if defined(__x86_64__)
+/* The compiler's own, which no library exports: f16 to and from f32 and f64, where the machine has no instruction for that. */
+void __extendhfsf2(void), __extendhfdf2(void), __truncsfhf2(void), __truncdfhf2(void);
+
+static ax_object_function find_half(const char *name) {
+  static const struct {
+    const char *name;
+    ax_object_function function;
+  } all[] = {{"__extendhfsf2", __extendhfsf2}, {"__extendhfdf2", __extendhfdf2}, {"__truncsfhf2", __truncsfhf2}, {"__truncdfhf2", __truncdfhf2}};
+  for (size_t i = 0; i < AX_COUNT(all); i++)
+    if (strcmp(name, all[i].name) == 0) return all[i].function;
+  return NULL;
+}
+#else
+static ax_object_function find_half(const char *name) {
+  (void)name;
+  return NULL;
+}
+#endif
+
 /* What the code generator itself calls is the C library's (floor, where the machine has no instruction for it; memset). */
 static ax_object_function find_function(const char *name) {
   ax_object_function found = ax_math_find(name);
+  if (found == NULL) found = find_half(name);
   void *symbol = found == NULL ? dlsym(RTLD_DEFAULT, name) : NULL;
   if (symbol != NULL) memcpy(&found, &symbol, sizeof found);
   return found;
