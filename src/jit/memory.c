@@ -153,7 +153,7 @@ static LLVMValueRef gather_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRe
 /* Lanes that exist, where that is known now; else -1. */
 static int64_t known_lanes(const ax_nest *nest, LLVMValueRef mask) {
   if (mask == NULL) return nest->schedule->lanes;
-  return nest->present_count;
+  return mask == nest->mask ? nest->present_count : -1; /* another one has a guard in it */
 }
 
 static LLVMValueRef lane_place(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t offset) {
