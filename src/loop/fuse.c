@@ -23,7 +23,7 @@
 #include "loop/passes.h"
 #include "loop/rewrites.h"
 
-enum { window = 24, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4 };
+enum { window = 24, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4, most_choices = 4 };
 
 /* The operation at `position` of the block touches `root`. Those of a root are linked, the latest first. */
 typedef struct touch {
@@ -241,16 +241,17 @@ static bool is_of_guards(const ax_loop_kernel *kernel, ax_ex node) {
    (which the compiler does). */
 static bool is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {
   bool needed[AX_MOST_EXPRS] = {false};
-  uint32_t loads = 0, indices = 0, work = 0;
+  uint32_t loads = 0, guarded = 0, indices = 0, work = 0;
   if (kernel->expr_count > AX_MOST_EXPRS) return false;
   needed[store->expr] = true;
   ax_kernel_needs(kernel, needed);
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     if (!needed[i]) continue;
-    loads += kernel->exprs[i].op == AX_LEAF_LOAD;
+    if (kernel->exprs[i].op == AX_LEAF_LOAD) *(kernel->exprs[i].arg[0] == AX_NONE ? &loads : &guarded) += 1;
     indices += kernel->exprs[i].op == AX_LEAF_INDEX || kernel->exprs[i].op == AX_LEAF_AXIS;
     work += kernel->exprs[i].op < AX_SCALAR_COUNT && !is_of_guards(kernel, i);
   }
+  loads += guarded > most_choices ? guarded : guarded > 0; /* of which one is done */
   if (loads > 1) return false;
   return loads == 1 ? work == 0 : indices == 0 || work <= 2;
 }

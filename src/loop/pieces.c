@@ -7,6 +7,11 @@
    element. What is written in pieces so is an array of parts itself, and so on down to what needs it whole: products, collectives,
    reductions, results, carries.
 
+   Where one part is nearly all of the array, or readers cannot be cut, and the parts are copies, one kernel makes the whole array instead,
+   each element of the part that has it, by guarded loads (loop/kernel.h): readers take that in as it is, wherever they look.
+
+     c[0] = x[9];  c[1 .. 10] = x[0 .. 9];  y = c + x      becomes      y[i] = (i < 1 ? x[i + 9] : x[i - 1]) + x[i]
+
    Readers must step along the parts one element or a few at a time. A piece's innermost runs must not get short, as kernels work
    on vectors, and small arrays are left alone when that would make more kernels. */
 #include <string.h>
@@ -14,7 +19,7 @@
 #include "loop/kernel_rewrite.h"
 #include "loop/passes.h"
 
-enum { most_parts = 4, least_run = 16, small_elems = 4096 };
+enum { most_parts = 4, least_run = 16, small_elems = 4096, nearly_all = 8 };
 
 typedef struct node { /* an operation of the block, in a list */
   ax_op op;
@@ -37,6 +42,7 @@ typedef struct cutter {
   uint32_t touch_count, touch_capacity;
   node *nodes;                 /* of the block at work */
   uint32_t node_count, node_capacity, noting;
+  bool changed;                /* the block's operations are not what they were */
   ax_status status;            /* of a visit */
 } cutter;
 
@@ -265,17 +271,128 @@ static ax_status make_pieces(cutter *c, const uint32_t *readers, const stride *s
   return AX_OK;
 }
 
+/* --- Choosing --- */
+
+/* The part's writer copies, element by element, and does nothing else. */
+static const ax_expr *copied(const cutter *c, const part *one) {
+  const ax_op *op = &c->nodes[one->node].op;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  if (ax_op_is_ordered(op) || kernel->store_count != 1 || kernel->expr_count != 1 || kernel->exprs[0].op != AX_LEAF_LOAD) return NULL;
+  return kernel->exprs[0].arg[0] == AX_NONE ? &kernel->exprs[0] : NULL;
+}
+
+/* Nothing writes the root from the first of the parts on until after the last. */
+static bool is_still(const cutter *c, uint32_t root, uint32_t first, uint32_t last) {
+  for (uint32_t t = c->first[1][root]; t != AX_NONE; t = c->touches[t].next) {
+    const node *n = &c->nodes[c->touches[t].node];
+    if (n->op.kind != AX_OP_NONE && n->order > first && n->order < last) return false;
+  }
+  return true;
+}
+
+/* `*at`: the part that is written last. */
+static bool can_choose(const cutter *c, const parts *p, uint32_t *at) {
+  uint32_t first = p->part[0].node, last = first;
+  for (uint32_t i = 1; i < p->count; i++) {
+    if (c->nodes[p->part[i].node].order < c->nodes[first].order) first = p->part[i].node;
+    if (c->nodes[p->part[i].node].order > c->nodes[last].order) last = p->part[i].node;
+  }
+  for (uint32_t i = 0; i < p->count; i++) {
+    const ax_op *op = &c->nodes[p->part[i].node].op;
+    const ax_expr *load = copied(c, &p->part[i]);
+    if (load == NULL || op->axes != c->nodes[last].op.axes) return false;
+    if (!is_still(c, root_of(c, op->kernel.buffers[load->slot]), c->nodes[first].order, c->nodes[last].order)) return false;
+  }
+  *at = last;
+  return true;
+}
+
+static bool is_mostly_one(const cutter *c, const parts *p) {
+  int64_t all = c->plan->buffers[p->root].type.dims[p->dim];
+  for (uint32_t i = 0; i < p->count; i++)
+    if ((all - p->part[i].extent) * nearly_all <= all) return true;
+  return false;
+}
+
+/* Every reader is a kernel of this block that comes after the parts. */
+static bool are_readers_kernels(const cutter *c, uint32_t root, uint32_t last) {
+  uint32_t loads = 0;
+  for (uint32_t t = c->first[0][root]; t != AX_NONE; t = c->touches[t].next) {
+    const node *n = &c->nodes[c->touches[t].node];
+    uint32_t to, from;
+    if (n->op.kind == AX_OP_NONE) continue;
+    if (n->op.kind != AX_OP_KERNEL || ax_op_is_ordered(&n->op) || n->order <= c->nodes[last].order || ax_op_copies_all(&n->op, &to, &from)) return false;
+    const ax_loop_kernel *kernel = n->op.kernel.kernel;
+    for (uint32_t i = 0; i < kernel->expr_count; i++)
+      loads += kernel->exprs[i].op == AX_LEAF_LOAD && root_of(c, n->op.kernel.buffers[kernel->exprs[i].slot]) == root;
+  }
+  return loads > 0 && loads == c->reads[root];
+}
+
+/* What the part has at the kernel's steps, where they are its own. */
+static ax_ex load_part(cutter *c, ax_bound *to, const parts *p, const part *one, ax_ex *guard) {
+  const ax_bound *from = &c->nodes[one->node].op.kernel;
+  const ax_expr *load = &from->kernel->exprs[0];
+  const ax_slot *slot = &from->kernel->slots[load->slot];
+  ax_position at[AX_MAX_RANK];
+  uint32_t s = 0;
+  for (uint32_t d = 0; d < slot->rank; d++) {
+    at[d] = load->at[d];
+    if (at[d].dim == (int)p->dim) at[d].offset -= at[d].coef * one->begin;
+  }
+  while (s < to->kernel->slot_count && to->buffers[s] != from->buffers[load->slot]) s++;
+  if (s == to->kernel->slot_count) {
+    ax_kernel_slot(to->kernel, slot->dtype, slot->rank, slot->dims);
+    to->buffers[s] = from->buffers[load->slot];
+  }
+  *guard = ax_kernel_inside(to->kernel, (int)p->dim, 1, -one->begin, one->extent);
+  return ax_kernel_load_where(to->kernel, s, at, *guard);
+}
+
+/* The operation at `last` makes all of the array. */
+static ax_status choose_parts(cutter *c, const parts *p, uint32_t last) {
+  const ax_type *type = &c->plan->buffers[p->root].type;
+  ax_arena *arena = &c->plan->drafts;
+  ax_bound made = {ax_kernel_create(arena, type->rank, 0, type->dims), ax_arena_alloc(arena, (most_parts + 1) * sizeof made.buffers[0])};
+  ax_position at[AX_MAX_RANK];
+  ax_ex guard, chosen = AX_NONE;
+  if (made.kernel == NULL || made.buffers == NULL) return ax_out_of_memory(sizeof *made.kernel);
+  for (uint32_t i = p->count; i-- > 0 && !made.kernel->failed;) {
+    ax_ex value = load_part(c, &made, p, &p->part[i], &guard);
+    chosen = chosen == AX_NONE ? value : ax_kernel_op(made.kernel, AX_SCALAR_SELECT, type->dtype, guard, value, chosen);
+  }
+  made.buffers[made.kernel->slot_count] = p->root;
+  ax_at_identity(at, type->rank);
+  ax_kernel_store(made.kernel, ax_kernel_slot(made.kernel, type->dtype, type->rank, type->dims), at, chosen, AX_SCALAR_NONE);
+  if (made.kernel->failed) return ax_out_of_memory(sizeof *made.kernel);
+  for (uint32_t i = 0; i < p->count; i++) {
+    node *n = &c->nodes[p->part[i].node];
+    c->change = (uint32_t)-1;
+    ax_op_visit(&n->op, count_one, c);
+    if (p->part[i].node != last) n->op.kind = AX_OP_NONE;
+  }
+  node *n = &c->nodes[last];
+  n->op.kernel = made;
+  c->change = 1;
+  ax_op_visit(&n->op, count_one, c);
+  c->noting = last;
+  ax_op_visit_all(&n->op, note_touch, c);
+  c->changed = true;
+  return c->status;
+}
+
+/* --- Which of both --- */
+
 enum { most_readers = 8 };
 
-static ax_status take_apart(cutter *c, uint32_t root) {
-  parts p;
+static ax_status cut_readers(cutter *c, parts *whole, bool *done) {
+  parts p = *whole;
+  const uint32_t root = p.root;
   uint32_t readers[most_readers], count = 0, loads = 0;
   stride strides[most_readers];
   ax_bound made[most_readers * most_parts] = {{NULL, NULL}};
   bool possible;
   const ax_buffer *buffer = &c->plan->buffers[root];
-  if (c->writes[root] < 2 || c->writes[root] > most_parts || c->kept[root] || buffer->kind != AX_BUFFER_TEMP) return AX_OK;
-  if (!find_parts(c, root, &p)) return AX_OK;
   for (uint32_t t = c->first[0][root]; t != AX_NONE; t = c->touches[t].next) {
     uint32_t at = c->touches[t].node;
     if (c->nodes[at].op.kind == AX_OP_NONE) continue;
@@ -290,7 +407,19 @@ static ax_status take_apart(cutter *c, uint32_t root) {
   AX_TRY(make_part_buffers(c, &p));
   for (uint32_t i = 0; i < p.count; i++) AX_TRY(move_writer(c, &p, &p.part[i]));
   for (uint32_t r = 0; r < count; r++) AX_TRY(replace_reader(c, readers[r], &p, made + r * most_parts));
+  *done = true;
   return AX_OK;
+}
+
+static ax_status take_apart(cutter *c, uint32_t root) {
+  parts p;
+  uint32_t last = AX_NONE;
+  bool done = false;
+  if (c->writes[root] < 2 || c->writes[root] > most_parts || c->kept[root] || c->plan->buffers[root].kind != AX_BUFFER_TEMP) return AX_OK;
+  if (!find_parts(c, root, &p)) return AX_OK;
+  bool choice = can_choose(c, &p, &last) && are_readers_kernels(c, root, last);
+  if (!choice || !is_mostly_one(c, &p)) AX_TRY(cut_readers(c, &p, &done));
+  return choice && !done ? choose_parts(c, &p, last) : AX_OK;
 }
 
 /* --- The pass --- */
@@ -320,6 +449,7 @@ static ax_status cut_block(void *context, ax_block *block, bool is_body) {
   uint32_t at, count = block->count;
   (void)is_body;
   c->node_count = c->touch_count = 0;
+  c->changed = false;
   for (uint32_t i = 0; i < count; i++) {
     AX_TRY(add_node(c, &block->ops[i], i, &at));
     if (i > 0) c->nodes[i - 1].next = i;
@@ -327,7 +457,7 @@ static ax_status cut_block(void *context, ax_block *block, bool is_body) {
   AX_TRY(go_through(c));
   for (uint32_t i = 0; i < c->node_count; i++) ax_op_visit_all(&c->nodes[i].op, forget, c);
   for (uint32_t i = 0; i < count; i++) ax_op_visit_all(&block->ops[i], forget, c); /* the operations that were replaced, too */
-  return c->node_count > count ? write_back(c, block) : AX_OK;
+  return c->node_count > count || c->changed ? write_back(c, block) : AX_OK;
 }
 
 static ax_status make_tables(cutter *c, ax_arena *tables) {
