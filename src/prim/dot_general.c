@@ -512,7 +512,7 @@ static int64_t listed_elems(const ax_type *type, const ax_dims *which) {
 
 /* Where a library's product is not worth its call: vectors, which it packs or adds up in one long row, and many tiny matrices. */
 static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const side *left, const side *right) {
-  enum { tiny = 4096 };
+  enum { tiny = 512 };
   int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);
   ax_dtype made;
   if (!ax_product_result(lhs->dtype, &made) || m == 1 || n == 1) return true;
