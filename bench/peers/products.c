@@ -32,7 +32,7 @@ typedef int dnnl_product(char, char, int64_t, int64_t, int64_t, float, const flo
 typedef void blas_f32(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
 typedef void blas_f64(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
 typedef void small_product(const void *, const void *, void *);
-typedef small_product *make_small(const int *, const int *, const int *, const int *, const int *, const int *, const void *, const void *, const int *, const int *);
+typedef small_product *make_small(int, int, int, const int *, const int *, const int *, const void *, const void *, const int *, const int *);
 
 typedef struct library {
   const char *name, *file;
@@ -90,7 +90,7 @@ static bool make_kernel(running *r, const library *l) {
   const double zero_f64 = 0;
   make_small *make = (make_small *)(uintptr_t)(s->dtype == AX_F32 ? l->f32 : l->f64);
   if (s->a_turned || s->b_turned || m > 64 || n > 64 || k > 64) return false;
-  r->small = make(&m, &n, &k, NULL, NULL, NULL, NULL, s->dtype == AX_F32 ? (const void *)&zero : &zero_f64, &none, NULL);
+  r->small = make(m, n, k, NULL, NULL, NULL, NULL, s->dtype == AX_F32 ? (const void *)&zero : &zero_f64, &none, NULL);
   return r->small != NULL;
 }
 

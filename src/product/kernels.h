@@ -11,14 +11,13 @@
 
 #include "axle/type.h"
 
-enum { long_tile = 64 }; /* steps: worth fetching c ahead */
-
 typedef struct ax_tile {
   const char *a, *b;
   char *c;
   int64_t steps, a_row, a_step, b_step, c_row; /* all but steps: bytes */
   int rows, columns;                           /* at most most_rows, and two vectors */
   bool add;
+  bool fetch;                                  /* c is far: it is fetched ahead */
 } ax_tile;
 
 /* `lines` of `count` numbers each: number p of line l lies at from + l * line + p * number (bytes). */

@@ -16,9 +16,10 @@ enum {
   block_bytes = 3072,       /* and of a row of a */
   panel_bytes = 448 << 10,  /* packed of b */
   near_bytes = 32 << 10,    /* of b, to be read where it lies */
-  few_groups = 2,           /* of rows, that read it where it lies however large it is */
+  few_groups = 1,           /* of rows, that read it where it lies however large it is */
   many_panels = 3,          /* that make it worth to copy rows of a */
   conflict = 1024,          /* bytes: rows so far apart meet in a few sets */
+  long_tile = 64,           /* steps, in which what comes next can be fetched */
 };
 
 bool ax_product_result(ax_dtype dtype, ax_dtype *result) {
@@ -34,6 +35,8 @@ static const ax_product_kernels *kernels_of(ax_dtype dtype, uint32_t most_bytes)
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+/* Small products are over before a division is: units are of one number or two. */
+static int64_t units_of(const ax_product_kernels *k, int64_t numbers) { return k->unit == 1 ? numbers : (numbers + 1) / 2; }
 
 static bool packs_b(const ax_product *p, const ax_product_kernels *k, int64_t block) {
   if (!k->in_place || p->b_column != 1) return true;
@@ -51,15 +54,16 @@ static bool packs_a(const ax_product *p, const ax_product_kernels *k, int64_t bl
 
 /* Bytes between rows of a that were copied: odd lines of the cache, so that rows do not meet in one set. */
 static int64_t copied_row(const ax_product_kernels *k, int64_t block) {
-  return round_up(ceil_div(block, k->unit) * k->unit_bytes, 128) + 64;
+  return round_up(units_of(k, block) * k->unit_bytes, 128) + 64;
 }
 
 ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   const ax_product_kernels *k = kernels_of(p->dtype, most_bytes);
   int64_t most = (block_bytes / k->unit_bytes < block_steps ? block_bytes / k->unit_bytes : block_steps) * k->unit;
   int64_t blocks = p->k > most ? ceil_div(p->k, most) : 1, block = round_up(ceil_div(p->k, blocks), k->unit);
-  int64_t width = 2 * k->lanes, units = ceil_div(block, k->unit), fit = panel_bytes / (units * k->unit_bytes + 1) / width * width;
+  int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panel_bytes / (units * k->unit_bytes + 1) / width * width;
   ax_product_way way = {.kernels = k, .blocks = block > 0 ? ceil_div(p->k, block) : 1, .block = block};
+  way.rows = p->m <= k->most_rows ? p->m : ceil_div(p->m, ceil_div(p->m, k->most_rows));
   way.packs_b = packs_b(p, k, block);
   way.packs_a = packs_a(p, k, block);
   way.columns = !way.packs_b || p->n <= fit ? p->n : fit;
@@ -84,7 +88,7 @@ static void pack_columns(making *m) {
   const ax_product_kernels *k = m->way->kernels;
   ax_packing packing = {.from = m->b, .to = m->packed_b, .line = p->b_column * k->number_bytes, .number = p->b_row * k->number_bytes,
                         .lines = m->columns, .count = m->numbers,
-                        .panel = 2 * k->lanes * ceil_div(m->numbers, k->unit) * k->unit_bytes, .least = no_exponent};
+                        .panel = 2 * k->lanes * units_of(k, m->numbers) * k->unit_bytes, .least = no_exponent};
   (p->b_column == 1 ? k->across : k->along)(&packing);
   m->b_least = packing.least;
 }
@@ -139,7 +143,7 @@ static inline void fetch_some(fetching *f) {
 
 static void make_panels(const making *m, ax_tile *tile, char *c, fetching next) {
   const ax_product_kernels *k = m->way->kernels;
-  int64_t width = 2 * k->lanes, units = ceil_div(m->numbers, k->unit);
+  int64_t width = 2 * k->lanes, units = units_of(k, m->numbers);
   bool careful = k->careful != NULL && m->a_least + m->b_least < careful_below;
   for (int64_t column = 0; column < m->columns; column += width) {
     int64_t left = m->columns - column;
@@ -155,16 +159,14 @@ static void make_panels(const making *m, ax_tile *tile, char *c, fetching next) 
 static void make(making *m) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
-  int64_t groups = ceil_div(p->m, k->most_rows);
-  ax_tile tile = {.steps = ceil_div(m->numbers, k->unit), .c_row = p->c_row * k->result_bytes, .add = m->add};
-  bool fetches = m->way->packs_b && tile.steps >= long_tile;
+  ax_tile tile = {.steps = units_of(k, m->numbers), .c_row = p->c_row * k->result_bytes, .add = m->add};
+  tile.fetch = m->way->packs_b && tile.steps >= long_tile;
   if (m->way->packs_b) pack_columns(m);
-  for (int64_t g = 0; g < groups; g++) {
-    int64_t row = p->m * g / groups;
-    int64_t next = p->m * (g + 1) / groups;
+  for (int64_t row = 0; row < p->m; row += m->way->rows) {
+    const int64_t next = row + m->way->rows, left = p->m - next;
     fetching fetch = {0};
-    if (fetches && g + 1 < groups) fetch = fetch_rows(m, m->a + next * p->a_row * k->number_bytes, p->m * (g + 2) / groups - next);
-    tile.rows = (int)(next - row);
+    tile.rows = (int)(left < 0 ? p->m - row : m->way->rows);
+    if (tile.fetch && left > 0) fetch = fetch_rows(m, m->a + next * p->a_row * k->number_bytes, left < m->way->rows ? left : m->way->rows);
     take_rows(m, m->a + row * p->a_row * k->number_bytes, &tile);
     make_panels(m, &tile, m->c + row * tile.c_row, fetch);
   }

@@ -17,6 +17,7 @@ typedef struct ax_product {
 typedef struct ax_product_way {
   const ax_product_kernels *kernels;
   int64_t blocks, block;   /* of k: how many, numbers in each but perhaps the last */
+  int64_t rows;            /* of a tile, but perhaps of the last */
   int64_t columns;         /* of b, packed at a time */
   bool packs_a, packs_b;
   size_t b_bytes, work_bytes;

@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t
   const int64_t a_row = t->a_row, a_step = t->a_step, b_step = t->b_step, c_row = t->c_row;
   const int some = t->columns - (vectors - 1) * LANES;
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (SUM){0};
-  if (t->steps >= long_tile)
+  if (t->fetch)
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) __builtin_prefetch(t->c + i * c_row + j * (int64_t)sizeof(SUM), 1);
   for (int64_t step = t->steps; step > 0; step--) {
     FACTOR right[2];
@@ -52,12 +52,23 @@ static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t
     a += a_step;
     b += b_step;
   }
-  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) {
-    char *c = t->c + i * c_row + j * (int64_t)sizeof(SUM);
-    bool last = j == vectors - 1 && some < LANES;
-    if (t->add) sum[i][j] += last ? KIND(sum_load_some)(c, some) : KIND(sum_load)(c);
-    if (last) KIND(sum_store_some)(c, sum[i][j], some);
-    else KIND(sum_store)(c, sum[i][j]);
+  char *c = t->c;
+  if (t->add) {
+    const char *old = c;
+    UNROLL for (int i = 0; i < rows; i++, old += c_row) UNROLL for (int j = 0; j < vectors; j++) {
+      const char *from = old + j * (int64_t)sizeof(SUM);
+      sum[i][j] += j == vectors - 1 && some < LANES ? KIND(sum_load_some)(from, some) : KIND(sum_load)(from);
+    }
+  }
+  if (some < LANES) {
+    UNROLL for (int i = 0; i < rows; i++, c += c_row) UNROLL for (int j = 0; j < vectors; j++) {
+      char *to = c + j * (int64_t)sizeof(SUM);
+      if (j == vectors - 1) KIND(sum_store_some)(to, sum[i][j], some);
+      else KIND(sum_store)(to, sum[i][j]);
+    }
+  } else {
+    UNROLL for (int i = 0; i < rows; i++, c += c_row) UNROLL for (int j = 0; j < vectors; j++)
+      KIND(sum_store)(c + j * (int64_t)sizeof(SUM), sum[i][j]);
   }
 }
 
