@@ -16,9 +16,10 @@ enum {
   block_bytes = 3072,       /* and of a row of a */
   panel_bytes = 448 << 10,  /* packed of b */
   near_bytes = 32 << 10,    /* of b, to be read where it lies */
-  few_groups = 1,           /* of rows, that read it where it lies however large it is */
+  few_groups = 2,           /* of rows, that read it where it lies however large it is */
   many_panels = 3,          /* that make it worth to copy rows of a */
-  conflict = 1024,          /* bytes: rows so far apart meet in a few sets */
+  conflict = 8192,          /* bytes: rows so far apart meet in a few sets */
+  least_copied = 1024,      /* bytes of a row */
   long_tile = 64,           /* steps, in which what comes next can be fetched */
 };
 
@@ -48,7 +49,7 @@ static bool packs_b(const ax_product *p, const ax_product_kernels *k, int64_t bl
 static bool packs_a(const ax_product *p, const ax_product_kernels *k, int64_t block) {
   bool turned = p->a_column != 1;
   if (!k->in_place) return true;
-  if (p->n <= many_panels * 2 * k->lanes || block * k->unit_bytes < conflict) return false;
+  if (p->n <= many_panels * 2 * k->lanes || block * k->unit_bytes < least_copied) return false;
   return turned || p->a_row * k->number_bytes % conflict == 0;
 }
 
