@@ -111,6 +111,7 @@ static void large(void **state) {
       for (int way = 0; way < 4; way++) {
         check(&random, dtypes[d], 31, 1100, 1024, way, widths[w]);
         check(&random, dtypes[d], 70, 300, 1024, way, widths[w]);
+        check(&random, dtypes[d], 29, 200, 2048, way, widths[w]);
       }
 }
 
