@@ -47,10 +47,19 @@ ax_status ax_require(const void *given, const char *what) {
   return given != NULL ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "there is no %s", what);
 }
 
+enum { huge_page = 2 << 20, large = 2 * huge_page };
+
+/* What is large lies in huge pages, where the system gives them when asked: going through it, most of the time would otherwise be spent on where its
+   pages are. Its end stays in small ones, so that it takes no more memory. */
 static void *default_allocate(void *user, size_t bytes, size_t align) {
   (void)user;
   void *memory = NULL;
-  return posix_memalign(&memory, align, bytes) == 0 ? memory : NULL;
+  if (bytes >= large && align < huge_page) align = huge_page;
+  if (posix_memalign(&memory, align, bytes) != 0) return NULL;
+#ifdef MADV_HUGEPAGE
+  if (bytes >= large) (void)madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE); /* refused: as it was */
+#endif
+  return memory;
 }
 
 static void default_release(void *user, void *memory) {
