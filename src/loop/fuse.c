@@ -20,6 +20,7 @@
    end. */
 #include <string.h>
 
+#include "loop/index_map.h"
 #include "loop/passes.h"
 #include "loop/rewrites.h"
 
@@ -256,8 +257,10 @@ static bool is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {
   return loads == 1 ? work == 0 : indices == 0 || work <= 2;
 }
 
-/* All that a kernel does. */
-static bool is_all_cheap(const ax_loop_kernel *kernel) { return kernel->store_count == 1 && is_cheap(kernel, &kernel->stores[0]); }
+/* All that a kernel does. A reduction is not: no reader can make it of a load. */
+static bool is_all_cheap(const ax_loop_kernel *kernel) {
+  return kernel->store_count == 1 && kernel->reduce_rank == 0 && is_cheap(kernel, &kernel->stores[0]);
+}
 
 static bool is_loaded_once(const ax_loop_kernel *consumer, uint32_t slot) {
   uint32_t loads = 0;
@@ -404,6 +407,44 @@ static bool pointwise_related(const fuser *f, const ax_bound *a, const ax_bound 
   return true;
 }
 
+/* The dimensions, a bit each, along which elements lie closest together in one of the arrays that are as large as the kernel, nearly. */
+static uint32_t inner_dims(const ax_loop_kernel *kernel) {
+  uint32_t inner = 0;
+  for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
+    const ax_expr *load = i < kernel->expr_count ? &kernel->exprs[i] : NULL;
+    if (load != NULL && load->op != AX_LEAF_LOAD) continue;
+    const ax_store *store = load != NULL ? NULL : &kernel->stores[i - kernel->expr_count];
+    const ax_slot *slot = &kernel->slots[load != NULL ? load->slot : store->slot];
+    ax_affine address;
+    int64_t least = INT64_MAX, steps = 1;
+    uint32_t closest = AX_NONE;
+    if (!ax_affine_of(slot->rank, slot->dims, load != NULL ? load->at : store->at, &address)) continue;
+    for (uint32_t d = 0; d < kernel->rank; d++) {
+      int64_t apart = address.coef[d] < 0 ? -address.coef[d] : address.coef[d];
+      if (apart == 0 || kernel->dims[d] == 1) continue;
+      steps *= kernel->dims[d];
+      if (apart < least) least = apart, closest = d;
+    }
+    if (closest != AX_NONE && steps >= ax_dims_elems(kernel->rank, kernel->dims) / 8) inner |= (uint32_t)1 << closest;
+  }
+  return inner;
+}
+
+/* They walk memory in the same order. Rows of one array and columns of another, gone through together, are one of them against the grain. */
+static bool walk_alike(const ax_loop_kernel *a, const ax_loop_kernel *b) {
+  uint32_t x = inner_dims(a), y = inner_dims(b);
+  return x == 0 || y == 0 || (x & y) != 0;
+}
+
+/* One reduces long rows to few results, which is done in blocks (loop/blocks.h), and the other stores each element, which cannot be done there. */
+static bool needs_blocks(const ax_loop_kernel *a, const ax_loop_kernel *b) {
+  enum { few_rows = 16, long_rows = 1 << 14 };
+  const ax_loop_kernel *reducing = a->reduce_rank != 0 ? a : b, *other = reducing == a ? b : a;
+  if (reducing->reduce_rank == 0 || other->reduce_rank != 0) return false;
+  uint32_t kept = reducing->rank - reducing->reduce_rank;
+  return ax_dims_elems(kept, reducing->dims) < few_rows && ax_dims_elems(reducing->reduce_rank, reducing->dims + kept) > long_rows;
+}
+
 /* Both together touch no more buffers than a kernel may. */
 static bool fits(const ax_bound *a, const ax_bound *b) {
   uint32_t slots = a->kernel->slot_count;
@@ -448,7 +489,9 @@ static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_boun
   if (same ? elems > small_elems && !common : !common || elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims)) return AX_OK;
   ax_bound first = a->kernel, second = b->kernel;
   if (!same) AX_TRY(bring_together(f, &first, &second, brought));
-  if (!same_space(first.kernel, second.kernel) || !fits(&first, &second) || !pointwise_related(f, &first, &second)) return AX_OK;
+  if (!same_space(first.kernel, second.kernel) || !fits(&first, &second) || !pointwise_related(f, &first, &second) ||
+      (elems > small_elems && (!walk_alike(first.kernel, second.kernel) || needs_blocks(first.kernel, second.kernel))))
+    return AX_OK;
   *x = first;
   *y = second;
   return AX_OK;
