@@ -28,9 +28,9 @@ enum {
   most_uses = 64,          /* roots that a group touches */
   most_row = 48 << 10,     /* bytes of a row of the first kernel, if there is a choice */
   most_rows_bytes = 4 << 20, /* of one row of all that is touched: beyond it, it is in no cache when the next kernel comes */
-  block_bytes = 48 << 10,  /* of a block of rows of all that is touched */
-  least_shared = 64 << 10, /* bytes that several kernels touch, for a group to be worth it */
-  least_first = 16 << 10,  /* bytes that the first kernel touches: the shortest of lists of small ones is not gone through for nothing */
+  block_bytes = AX_HOSTILE ? 64 : 32 << 10, /* of a block of rows of all that is touched */
+  least_shared = AX_HOSTILE ? 1 : 64 << 10, /* bytes that several kernels touch, for a group to be worth it */
+  least_first = AX_HOSTILE ? 1 : 16 << 10, /* bytes that the first kernel touches: the shortest of lists of small ones is not gone through for nothing */
   most_parts = 256,
   part_bytes = 2048        /* the least that a part writes */
 };
