@@ -191,20 +191,20 @@ static operand operand_of_kernel(const ax_op *op, uint32_t slot) {
 }
 
 /* What an earlier kernel has written is not read from before. */
-static operand operand_of_rows(const ax_rows *rows, uint32_t k) {
+static operand operand_of_rows(const ax_buffer *buffers, const ax_rows *rows, uint32_t k) {
   uint32_t member = 0, first = 0;
   while (k - first >= rows->kernels[member].kernel.kernel->slot_count) first += rows->kernels[member++].kernel.kernel->slot_count;
   operand o = operand_of_kernel(&rows->kernels[member], k - first);
   for (uint32_t m = 0; m < member; m++)
     for (uint32_t i = 0; i < rows->kernels[m].kernel.kernel->store_count; i++)
-      if (rows->kernels[m].kernel.buffers[rows->kernels[m].kernel.kernel->stores[i].slot] == o.buffer) o.reads = false;
+      if (buffers[rows->kernels[m].kernel.buffers[rows->kernels[m].kernel.kernel->stores[i].slot]].root == buffers[o.buffer].root) o.reads = false;
   return o;
 }
 
-static operand operand_of(const ax_instr *instr, const ax_op *op, uint32_t k) {
+static operand operand_of(const ax_buffer *buffers, const ax_instr *instr, const ax_op *op, uint32_t k) {
   switch (instr->kind) {
     case AX_INSTR_KERNEL: return operand_of_kernel(op, k);
-    case AX_INSTR_ROWS: return operand_of_rows(op->rows, k);
+    case AX_INSTR_ROWS: return operand_of_rows(buffers, op->rows, k);
     case AX_INSTR_GEMM:
       return k < 2 ? (operand){k == 0 ? op->gemm->a : op->gemm->b, true, false} : (operand){op->gemm->c, op->gemm->accumulate, true};
     case AX_INSTR_CALL:
@@ -283,7 +283,7 @@ static ax_status check_refs(verifier *v, uint32_t i) {
   uint32_t count = op != NULL ? operand_count(instr, op) : 0;
   if (instr->ref_count != count) return ax_error(AX_INTERNAL, "has %u operands, not %u", instr->ref_count, count);
   for (uint32_t k = 0; k < count; k++)
-    if (!is_local(instr, k)) AX_TRY(check_ref(v, &instr->refs[k], operand_of(instr, op, k).buffer));
+    if (!is_local(instr, k)) AX_TRY(check_ref(v, &instr->refs[k], operand_of(v->a->plan->buffers, instr, op, k).buffer));
   return AX_OK;
 }
 
@@ -316,7 +316,7 @@ static ax_status touch(verifier *v, uint32_t i) {
   if (ax_instr_parks(instr)) AX_TRY(forget_scratch(v));
   for (int writing = 0; writing <= 1; writing++)
     for (uint32_t k = 0; k < instr->ref_count; k++) {
-      operand o = operand_of(instr, v->a->ops[i], k);
+      operand o = operand_of(v->a->plan->buffers, instr, v->a->ops[i], k);
       uint32_t root = v->a->plan->buffers[o.buffer].root;
       if (is_local(instr, k)) continue;
       if (!writing && v->a->plan->buffers[root].kind == AX_BUFFER_CONST) continue; /* equal ones are in one place, and stay */
