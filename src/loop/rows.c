@@ -29,7 +29,8 @@ enum {
   most_row = 48 << 10,     /* bytes of a row of the first kernel, if there is a choice */
   most_rows_bytes = 4 << 20, /* of one row of all that is touched: beyond it, it is in no cache when the next kernel comes */
   block_bytes = AX_HOSTILE ? 64 : 32 << 10, /* of a block of rows of all that is touched */
-  least_shared = AX_HOSTILE ? 1 : 64 << 10, /* bytes that several kernels touch, for a group to be worth it */
+  least_shared = AX_HOSTILE ? 1 : 128 << 10, /* bytes of a root that several kernels touch: less is in the second cache anyway */
+  least_block = AX_HOSTILE ? 1 : 4 << 10, /* bytes of a root that a kernel comes to in a block of rows */
   least_first = AX_HOSTILE ? 1 : 16 << 10, /* bytes that the first kernel touches: the shortest of lists of small ones is not gone through for nothing */
   most_parts = 256,
   part_bytes = 2048        /* the least that a part writes */
@@ -347,17 +348,39 @@ static bool leave_out(grouper *g) {
   return true;
 }
 
-/* Bytes of a row of all that is touched, and of all rows of what several kernels touch. */
-static int64_t bytes_of_row(const group *of, double *shared) {
-  int64_t row = 0;
-  *shared = 0;
+/* Between these it has to stay in the cache. */
+static uint32_t first_member(const use *u) { return (uint32_t)__builtin_ctz(u->members); }
+static uint32_t last_member(const use *u) { return 31 - (uint32_t)__builtin_clz(u->members); }
+
+typedef struct extent {
+  int64_t row;     /* bytes of a row of all that is to be in the cache at once */
+  int64_t longest; /* of what one root has in a row */
+  double largest;  /* bytes of a root that several kernels touch */
+} extent;
+
+static extent extent_of(const group *of) {
+  int64_t alive[AX_ROWS_KERNELS] = {0};
+  extent e = {0};
   for (uint32_t i = 0; i < of->use_count; i++) {
     const use *u = &of->uses[i];
+    int64_t mine = u->high - u->low;
     if (u->row == 0 || u->irregular) continue;
-    row += u->high - u->low;
-    if (by_several(u)) *shared += (double)(u->high - u->low) * (double)(of->outer * of->extent);
+    for (uint32_t k = first_member(u); k <= last_member(u); k++) alive[k] += mine;
+    if (mine > e.longest) e.longest = mine;
+    double all = (double)mine * (double)(of->outer * of->extent);
+    if (by_several(u) && all > e.largest) e.largest = all;
   }
-  return row;
+  for (uint32_t k = 0; k < of->count; k++)
+    if (alive[k] > e.row) e.row = alive[k];
+  return e;
+}
+
+/* Rows in a block: as many as stay in the cache, but no fewer than are worth calling a kernel for. */
+static int64_t rows_at_a_time(const group *of, const extent *e) {
+  int64_t step = e->row > 0 ? block_bytes / e->row : of->extent;
+  if (e->longest > 0 && step < least_block / e->longest) step = least_block / e->longest;
+  if (step < 1) step = 1;
+  return step < of->extent ? step : of->extent;
 }
 
 static double time_of(const group *of) {
@@ -373,17 +396,26 @@ static bool is_local(const grouper *g, const group *of, const use *u) {
          u->touches == g->reads[u->root] + g->writes[u->root] && root->axes == of->members[0].axes && !root->updated;
 }
 
-/* Where local roots lie in a block of rows: the smallest first, as long as there is room; place[i] -1: in memory. */
+static bool overlap(const use *a, const use *b) { return first_member(a) <= last_member(b) && first_member(b) <= last_member(a); }
+
+/* Where local roots lie in a block of rows, as long as there is room: each where none lies that is in use at the same time; place[i] -1: in memory. */
 static int64_t place_local(const grouper *g, const group *of, int64_t step, int64_t *place) {
-  int64_t bytes = 0;
-  for (uint32_t i = 0; i < of->use_count; i++) place[i] = -1;
-  for (int large = 0; large <= 1; large++)
-    for (uint32_t i = 0; i < of->use_count; i++) {
-      int64_t mine = (of->uses[i].row * step + 63) / 64 * 64 + 64; /* more, so that they do not all begin at the same place of a page */
-      if (place[i] >= 0 || !is_local(g, of, &of->uses[i]) || (mine > 4096) != (large == 1) || bytes + mine > AX_ROWS_BYTES) continue;
-      place[i] = bytes;
-      bytes += mine;
+  int64_t bytes = 0, size[most_uses];
+  for (uint32_t i = 0; i < of->use_count; i++) {
+    const use *u = &of->uses[i];
+    place[i] = -1;
+    if (!is_local(g, of, u) || u->row > AX_ROWS_BYTES / step) continue;
+    size[i] = (u->row * step + 63) / 64 * 64 + 64; /* more, so that they do not all begin at the same place of a page */
+    int64_t at = 0;
+    for (uint32_t k = 0; k < i; k++) {
+      if (place[k] < 0 || !overlap(u, &of->uses[k]) || at >= place[k] + size[k] || place[k] >= at + size[i]) continue;
+      at = place[k] + size[k];
+      k = UINT32_MAX; /* from the first again: at only grows */
     }
+    if (at + size[i] > AX_ROWS_BYTES) continue;
+    place[i] = at;
+    if (at + size[i] > bytes) bytes = at + size[i];
+  }
   return bytes;
 }
 
@@ -412,12 +444,11 @@ static ax_status describe_slots(const grouper *g, const group *of, const int64_t
 static ax_status make_group(grouper *g, ax_op *made) {
   group *of = &g->now;
   ax_arena *arena = &g->plan->arena;
-  double shared, rows_count = (double)of->outer * (double)of->extent;
-  int64_t row = bytes_of_row(of, &shared), place[most_uses], step = row > 0 ? block_bytes / row : of->extent;
+  double rows_count = (double)of->outer * (double)of->extent;
+  const extent e = extent_of(of);
+  int64_t place[most_uses], step = rows_at_a_time(of, &e);
   made->kind = AX_OP_NONE;
-  if (of->count < 2 || shared < least_shared || row > most_rows_bytes) return AX_OK;
-  if (step < 1) step = 1;
-  if (step > of->extent) step = of->extent;
+  if (of->count < 2 || e.largest < least_shared || e.row > most_rows_bytes) return AX_OK;
   ax_rows *rows = ax_arena_alloc(arena, sizeof *rows);
   if (rows == NULL) return ax_out_of_memory(sizeof *rows);
   *rows = (ax_rows){.count = of->count, .outer = of->outer, .extent = of->extent, .step = step, .parts = 1, .slot_count = of->slot_count};
@@ -425,7 +456,7 @@ static ax_status make_group(grouper *g, ax_op *made) {
   rows->slots = ax_arena_alloc(arena, of->slot_count * sizeof rows->slots[0]);
   if (rows->slots == NULL) return ax_out_of_memory(of->slot_count * sizeof rows->slots[0]);
   AX_TRY(describe_slots(g, of, place, rows));
-  double parts = time_of(of) / part_time, most = rows_count * (double)row / part_bytes;
+  double parts = time_of(of) / part_time, most = rows_count * (double)e.row / part_bytes;
   if (parts > most) parts = most;
   if (parts > rows_count) parts = rows_count;
   if (parts > most_parts) parts = most_parts;
