@@ -7,7 +7,7 @@
    Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 products are made in f32 and rounded once. Integers wrap.
    Bilinear; each transpose is a dot_general of the cotangent with the other operand over the other's free dimensions.
    Compiled: a GEMM over each operand as a matrix where it lies, or copied so that it is one; a kernel, which sums as reduce_sum does, for
-   integers, for vectors (one result dimension of 1) and for many tiny matrices.
+   integers, for vectors (one result dimension of 1), for many tiny matrices, and where there is one term, so nothing to sum.
    Sharding: a batch or free dimension goes through; a contracted one makes a sum over its mesh axes. */
 #include <string.h>
 
@@ -482,6 +482,25 @@ static ax_ex load_factor(ax_lower *lower, uint32_t buffer, const ax_position *at
   return ax_kernel_op(lower->kernel, AX_SCALAR_CONVERT, dtype, x, AX_NONE, AX_NONE);
 }
 
+/* Of one term: nothing is reduced over, so that others may take it in. 0 is added, as a sum begins with it: -0.0 becomes 0.0. */
+static ax_status lower_one_term(ax_lower *lower, const ax_type *type, const uint32_t *in, ax_position *left_at, uint32_t left_rank,
+                                ax_position *right_at, uint32_t right_rank, uint32_t product) {
+  ax_position to[AX_MAX_RANK];
+  ax_loop_kernel *kernel;
+  for (uint32_t d = 0; d < left_rank; d++)
+    if (left_at[d].dim >= (int)type->rank) left_at[d] = (ax_position){.dim = -1, .dynamic = AX_NONE};
+  for (uint32_t d = 0; d < right_rank; d++)
+    if (right_at[d].dim >= (int)type->rank) right_at[d] = (ax_position){.dim = -1, .dynamic = AX_NONE};
+  ax_at_identity(to, type->rank);
+  AX_TRY(ax_lower_kernel_begin(lower, type->rank, 0, type->dims));
+  kernel = lower->kernel;
+  ax_ex a = load_factor(lower, in[0], left_at, type->dtype), b = load_factor(lower, in[1], right_at, type->dtype);
+  ax_ex value = ax_kernel_op(kernel, AX_SCALAR_MUL, type->dtype, a, b, AX_NONE);
+  if (ax_is_float(type->dtype)) value = ax_kernel_op(kernel, AX_SCALAR_ADD, type->dtype, value, ax_kernel_const(kernel, type->dtype, 0), AX_NONE);
+  ax_lower_store(lower, product, to, value, AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
 /* As one kernel: a sum of products over the contracted dimensions. */
 static ax_status lower_loops(ax_lower *lower, const ax_eqn *eqn, const side *left, const side *right, const uint32_t *in,
                              uint32_t out) {
@@ -495,6 +514,10 @@ static ax_status lower_loops(ax_lower *lower, const ax_eqn *eqn, const side *lef
   for (uint32_t i = 0; i < summed; i++) dims[type->rank + i] = lhs->dims[left->contract.v[i]];
   loop_places(left, left->batch.count, type->rank, left_at);
   loop_places(right, left->batch.count + left->free.count, type->rank, right_at);
+  if (summed > 0 && ax_dims_elems(summed, dims + type->rank) == 1) {
+    AX_TRY(lower_one_term(lower, &wide, in, left_at, lhs->rank, right_at, lower->program->types[eqn->in[1]].rank, product));
+    return narrow_product(lower, &wide, product, out);
+  }
   ax_at_identity(to, type->rank);
   AX_TRY(ax_lower_kernel_begin(lower, type->rank + summed, summed, dims));
   ax_ex a = load_factor(lower, in[0], left_at, wide.dtype), b = load_factor(lower, in[1], right_at, wide.dtype);
@@ -515,7 +538,7 @@ static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const side *left
   enum { tiny = 512 };
   int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);
   ax_dtype made;
-  if (!ax_product_result(lhs->dtype, &made) || m == 1 || n == 1) return true;
+  if (!ax_product_result(lhs->dtype, &made) || m == 1 || n == 1 || k == 1) return true;
   return listed_elems(lhs, &left->batch) > 1 && m <= tiny && n <= tiny && k <= tiny && m * n * k <= tiny;
 }
 
