@@ -12,13 +12,6 @@
 
 enum { most_changes = 32 }; /* along one loop; with more, nothing is settled */
 
-static int64_t divide_down(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-
-static bool holds_at(const ax_expr *inside, int64_t index) {
-  int64_t at = inside->at->offset + (inside->at->dim < 0 ? 0 : inside->at->coef * index);
-  return at >= 0 && at < inside->imm;
-}
-
 static bool is_live_guard(const ax_schedule *schedule, ax_ex node) {
   return schedule->live[node] && schedule->kernel->exprs[node].op == AX_LEAF_INSIDE;
 }
@@ -38,25 +31,14 @@ static bool add_change(int64_t *places, uint32_t *count, int64_t place, int64_t 
   return true;
 }
 
-/* Where a condition may change: the first index at which the position has come to 0, or to the limit. */
-static bool add_changes(const ax_expr *inside, int64_t *places, uint32_t *count, int64_t extent) {
-  int64_t coef = inside->at->coef, offset = inside->at->offset;
-  if (coef == 0) return true;
-  const int64_t bounds[] = {0, inside->imm};
-  for (int k = 0; k < 2; k++) {
-    int64_t place = coef > 0 ? -divide_down(offset - bounds[k], coef) : divide_down(offset - bounds[k], -coef) + 1;
-    if (!add_change(places, count, place, extent)) return false;
-  }
-  return true;
-}
-
 static bool longest_stretch(const ax_schedule *schedule, uint32_t loop, int64_t *first, int64_t *end) {
   int64_t places[most_changes + 2], extent = schedule->loops[loop].extent;
   uint32_t count = 0;
-  for (ax_ex node = 0; node < schedule->kernel->expr_count; node++)
-    if (is_live_guard(schedule, node) && loop_of(schedule, node) == (int)loop &&
-        !add_changes(&schedule->kernel->exprs[node], places, &count, extent))
-      return false;
+  for (ax_ex node = 0; node < schedule->kernel->expr_count; node++) {
+    if (!is_live_guard(schedule, node) || loop_of(schedule, node) != (int)loop) continue;
+    const ax_stretch *holds = &schedule->stretches[node];
+    if (!add_change(places, &count, holds->first, extent) || !add_change(places, &count, holds->end, extent)) return false;
+  }
   places[count] = extent;
   *first = 0;
   *end = places[0];
@@ -77,7 +59,8 @@ bool ax_nest_find_settled(ax_nest *nest) {
   for (ax_ex node = 0; node < schedule->kernel->expr_count; node++) {
     if (!is_live_guard(schedule, node)) continue;
     int loop = loop_of(schedule, node);
-    nest->holds[node] = holds_at(&schedule->kernel->exprs[node], loop < 0 ? 0 : first[loop]);
+    const int64_t index = loop < 0 ? 0 : first[loop];
+    nest->holds[node] = schedule->stretches[node].first <= index && index < schedule->stretches[node].end;
     any = true;
   }
   nest->settled_first = first[schedule->vector];
@@ -107,19 +90,18 @@ ax_known ax_nest_known(const ax_nest *nest, ax_ex node) {
   return a == AX_KNOWN_TRUE && b == AX_KNOWN_TRUE ? AX_KNOWN_TRUE : AX_KNOWN_NOT;
 }
 
-/* 32 bits do where no position and no limit is far off: an unsigned comparison finds what is below 0 too. */
+/* 32 bits do where the loop is not longer: an unsigned comparison finds what comes before the stretch too. */
 LLVMValueRef ax_nest_guard(ax_nest *nest, ax_ex node, LLVMValueRef index, uint32_t lanes) {
-  const ax_expr *expr = &nest->schedule->kernel->exprs[node];
+  const ax_schedule *schedule = nest->schedule;
   const ax_codegen *cg = &nest->cg;
-  const int64_t most = INT32_MAX / 4, coef = expr->at->dim < 0 ? 0 : expr->at->coef, extent = expr->at->dim < 0 ? 1 : nest->schedule->kernel->dims[expr->at->dim];
-  bool near = coef > -most && coef < most && coef * (double)extent > -(double)most && coef * (double)extent < (double)most && expr->at->offset > -most &&
-              expr->at->offset < most && expr->imm < most;
+  const ax_stretch holds = schedule->stretches[node];
+  int loop = loop_of(schedule, node);
+  bool near = loop < 0 || schedule->loops[loop].extent < INT32_MAX / 2;
   uint32_t bits = near ? 32 : 64;
-  LLVMValueRef at = LLVMBuildMul(cg->builder, index, ax_cg_i64(cg, coef), "");
-  at = LLVMBuildAdd(cg->builder, at, ax_cg_i64(cg, expr->at->offset), "");
+  LLVMValueRef at = LLVMBuildSub(cg->builder, index, ax_cg_i64(cg, holds.first), "");
   if (near) at = LLVMBuildTrunc(cg->builder, at, ax_cg_int(cg, 32, 1), "");
   at = ax_cg_broadcast(cg, at, lanes);
-  if (lanes > 1) at = LLVMBuildAdd(cg->builder, at, ax_cg_iota(cg, bits, lanes, coef), "");
-  LLVMValueRef limit = ax_cg_broadcast(cg, LLVMConstInt(ax_cg_int(cg, bits, 1), (uint64_t)expr->imm, false), lanes);
-  return LLVMBuildICmp(cg->builder, LLVMIntULT, at, limit, "");
+  if (lanes > 1) at = LLVMBuildAdd(cg->builder, at, ax_cg_iota(cg, bits, lanes, 1), "");
+  LLVMValueRef count = ax_cg_broadcast(cg, LLVMConstInt(ax_cg_int(cg, bits, 1), (uint64_t)(holds.end - holds.first), false), lanes);
+  return LLVMBuildICmp(cg->builder, LLVMIntULT, at, count, "");
 }

@@ -55,12 +55,46 @@ static uint32_t access_count(const ax_schedule *s) { return s->kernel->expr_coun
 /* --- Dimensions to loops --- */
 
 static bool index_used(const ax_schedule *s, uint32_t dim) {
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    const ax_expr *expr = &s->kernel->exprs[id];
-    if (s->live[id] && expr->op == AX_LEAF_INDEX && expr->imm == dim) return true;
-    if (s->live[id] && expr->op == AX_LEAF_INSIDE && expr->at->dim == (int)dim) return true;
-  }
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
+    if (s->live[id] && s->kernel->exprs[id].op == AX_LEAF_INDEX && s->kernel->exprs[id].imm == dim) return true;
   return false;
+}
+
+static bool is_guard(const ax_schedule *s, ax_ex id) { return s->live[id] && s->kernel->exprs[id].op == AX_LEAF_INSIDE; }
+
+static bool guard_used(const ax_schedule *s, uint32_t dim) {
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
+    if (is_guard(s, id) && s->kernel->exprs[id].at->dim == (int)dim) return true;
+  return false;
+}
+
+static int64_t divide_down(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+/* The indices in which a guard holds, of those there are. */
+static ax_stretch stretch_of(const ax_loop_kernel *kernel, const ax_expr *guard) {
+  int64_t coef = guard->at->dim < 0 ? 0 : guard->at->coef, offset = guard->at->offset, extent = guard->at->dim < 0 ? 1 : kernel->dims[guard->at->dim];
+  if (coef == 0) return (ax_stretch){0, offset >= 0 && offset < guard->imm ? extent : 0};
+  int64_t first = coef > 0 ? -divide_down(offset, coef) : divide_down(offset - guard->imm, -coef) + 1;
+  int64_t end = coef > 0 ? -divide_down(offset - guard->imm, coef) : divide_down(offset, -coef) + 1;
+  if (first < 0) first = 0;
+  if (end > extent) end = extent;
+  return (ax_stretch){first, end < first ? first : end};
+}
+
+static void find_stretches(ax_schedule *s) {
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
+    if (is_guard(s, id)) s->stretches[id] = stretch_of(s->kernel, &s->kernel->exprs[id]);
+}
+
+/* Each iteration of the loop has become so many. */
+static void scale_stretches(ax_schedule *s, uint32_t loop, int64_t by) {
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    if (!is_guard(s, id)) continue;
+    int dim = s->kernel->exprs[id].at->dim;
+    if (dim < 0 || s->loop_of_dim[dim] != (int)loop) continue;
+    s->stretches[id].first *= by;
+    s->stretches[id].end *= by;
+  }
 }
 
 /* The outer of two neighbours steps exactly over the inner one, in every access. */
@@ -91,6 +125,8 @@ static bool range_moves_on(const ax_schedule *s, const ax_loop *first, const ax_
 static void make_loops(ax_schedule *s) {
   const ax_loop_kernel *kernel = s->kernel;
   bool last_has_index = false;
+  for (uint32_t d = 0; d < kernel->rank; d++) s->loop_of_dim[d] = -1;
+  find_stretches(s);
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
   for (uint32_t d = 0; d < kernel->rank; d++) {
     bool reduced = s->reduces && d >= parallel, has_index = index_used(s, d);
@@ -104,8 +140,9 @@ static void make_loops(ax_schedule *s) {
       s->loop_count = 0;
       last_has_index = false;
       for (uint32_t i = 0; i < d; i++) s->loop_of_dim[i] = -1;
-    } else if (s->loop_count > 0 && last->reduced == reduced && !loop.ranged && !has_index && !last_has_index &&
+    } else if (s->loop_count > 0 && last->reduced == reduced && !loop.ranged && !has_index && !last_has_index && !guard_used(s, d) &&
                linear_across(s, s->loop_count - 1, d, loop.extent)) {
+      scale_stretches(s, s->loop_count - 1, loop.extent);
       loop.ranged = last->ranged;
       loop.scale = last->scale * loop.extent;
       loop.extent *= last->extent;
@@ -421,8 +458,9 @@ static bool allocate(ax_schedule *s, ax_arena *arena) {
   size_t exprs = s->kernel->expr_count;
   s->live = ax_arena_alloc(arena, exprs * sizeof s->live[0]);
   s->deps = ax_arena_alloc(arena, exprs * sizeof s->deps[0]);
+  s->stretches = ax_arena_alloc(arena, exprs * sizeof s->stretches[0]);
   s->accesses = ax_arena_alloc(arena, (exprs + s->kernel->store_count) * sizeof s->accesses[0]);
-  return s->live != NULL && s->deps != NULL && s->accesses != NULL;
+  return s->live != NULL && s->stretches != NULL && s->deps != NULL && s->accesses != NULL;
 }
 
 ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_schedule **out) {

@@ -39,6 +39,10 @@ typedef struct ax_access {
   int64_t stride[AX_MAX_LOOPS];
 } ax_access;
 
+typedef struct ax_stretch {
+  int64_t first, end;
+} ax_stretch;
+
 typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE, AX_NEST_NARROW, AX_NEST_TRANSPOSE } ax_nest_shape;
 
 typedef struct ax_schedule {
@@ -60,6 +64,7 @@ typedef struct ax_schedule {
   ax_access *accesses;           /* by node for loads, then by store */
   bool *live;                    /* by node: some store needs it */
   uint64_t *deps;                /* by node: the loops it depends on, a bit each */
+  ax_stretch *stretches;         /* by node, of INSIDE: the iterations of its loop in which it holds */
 } ax_schedule;
 
 /* `vector_bytes`: of the machine's registers. Memory comes from the arena. AX_OUT_OF_MEMORY. */
