@@ -14,7 +14,7 @@ static inline void *ax_address(const ax_frame *frame, const ax_ref *ref) { retur
 static inline void ax_compute_range(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end) {
   void *slots[AX_MAX_SLOTS];
   for (uint32_t i = 0; i < instr->ref_count; i++) slots[i] = ax_address(frame, &instr->refs[i]);
-  instr->kernel.code(slots, frame->coordinates, begin, end);
+  instr->kernel.code(slots, frame->coordinates, begin * instr->kernel.scale, end * instr->kernel.scale);
 }
 
 /* A LOOP that has a strand. Who does not own what it makes passes it by. */

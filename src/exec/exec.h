@@ -155,6 +155,7 @@ typedef struct ax_instr {
     struct {
       ax_kernel_code code;
       int64_t extent; /* of the dimension it is ranged over */
+      int64_t scale;  /* a step along it is so many of the code's (exec/flat.h) */
     } kernel;
     ax_rows_instr *rows;
     const ax_gemm *gemm;

@@ -7,6 +7,7 @@
 
 #include "exec/exec.h"
 #include "exec/execution.h"
+#include "exec/flat.h"
 #include "exec/profile.h"
 #include "mesh/constraint.h"
 #include "mesh/sharding.h"
@@ -229,9 +230,9 @@ static uint32_t after(const ax_instr *instr, uint32_t i) { return instr->kind ==
 
 static ax_status list_kernels(ax_assembly *a, wanted *w) {
   for (uint32_t i = 0; i < a->instr_count; i = after(&a->instrs[i], i)) {
-    const ax_instr *instr = &a->instrs[i];
+    ax_instr *instr = &a->instrs[i];
     for (uint32_t k = 0; k < row_kernels(instr); k++) w->kernels[w->count++] = instr->rows->rows->kernels[k].kernel.kernel;
-    if (instr->kind == AX_INSTR_KERNEL) w->kernels[w->count++] = a->ops[i]->kernel.kernel;
+    if (instr->kind == AX_INSTR_KERNEL && (w->kernels[w->count++] = ax_kernel_flat(&a->scratch, a->ops[i]->kernel.kernel, &instr->kernel.scale)) == NULL) return ax_out_of_memory(0);
     for (int first = 0; combines(instr) && first <= widens(a, instr); first++)
       if ((w->kernels[w->count++] = ax_combine_kernel(a, instr->push->exchange, instr->push->run, first)) == NULL) return ax_out_of_memory(0);
     if (combines(instr) && instr->push->at_once && (w->kernels[w->count++] = ax_combine_all_kernel(a, instr->push)) == NULL) return ax_out_of_memory(0);
