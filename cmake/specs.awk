@@ -1,6 +1,6 @@
 # The spec comments of the primitives, from the comment at the head of the file in which each one's record stands.
 #
-#   awk -v form=page -f cmake/specs.awk src/prim/prims.def src/prim/*.c src/mesh/*.c src/kernel/*.c      docs/primitives.md
+#   awk -v form=page -f cmake/specs.awk src/prim/prims.def src/ir/accuracy.def src/prim/*.c src/mesh/*.c src/kernel/*.c      docs/primitives.md
 #   awk -v form=c ..                                                                      what `axle help` is made of
 #
 # A record is `const ax_prim ax_prim_NAME = {`, or a line of a family's macro, `..RECORD(NAME, ..`. Fails when a primitive has no record, or
@@ -9,6 +9,13 @@
 FNR == 1 {
   file++
   in_head = 1
+}
+FILENAME ~ /accuracy\.def$/ {
+  if (match($0, /^AX_ACCURACY\(.*\)/)) {
+    split(substr($0, 13, RLENGTH - 13), field, /, */)
+    accuracy[++accuracies] = sprintf("| %s | %s | %s | %s | %s |", tolower(field[1]), field[2], field[3], field[4], field[5])
+  }
+  next
 }
 FILENAME ~ /\.def$/ {
   if (match($0, /^AX_PRIM\([a-z0-9_]+\)/)) names[++count] = substr($0, 9, RLENGTH - 9)
@@ -82,4 +89,11 @@ function print_page() {
   print "`T[d..]` is an array of any dtype and shape, `{V: axes}` what it varies over; a primitive that is linear in an operand has a"
   print "transpose, from which reverse derivatives are made.\n"
   for (i = 1; i <= homes; i++) print "## " members[order[i]] "\n\n```text\n" spec[order[i]] "\n```\n"
+  print "## How accurate functions are\n"
+  print "Largest errors, in units of the last place of the result: by default, and with `accuracy=highest` (`ax_accurate`). bf16 and f16 are"
+  print "computed in f32 and rounded: 0.51. `axle help NAME` says what the others are; their results are the exact ones, rounded once, but for pow,"
+  print "which is within 1, and powers of integers, which are rounded after every product. Registers of 64 and of 32 bytes give the same bits; those of 16"
+  print "bytes, and other processors, other ones within the same bounds.\n"
+  print "| function | f32 | f64 | f32, highest | f64, highest |\n| --- | --- | --- | --- | --- |"
+  for (i = 1; i <= accuracies; i++) print accuracy[i]
 }

@@ -64,6 +64,10 @@ static void mismatched(const ax_value *in, ax_value *out, void *context) {
     case 21: out[0] = ax_full(AX_F32, 17, high, 0); break;
     case 22: out[0] = ax_constant(NULL, high); break;
     case 23: out[0] = ax_constant(&in_types[0], NULL); break;
+    case 24: out[0] = ax_accurate(ax_neg(v), AX_ACCURACY_HIGHEST); break;
+    case 25: out[0] = ax_accurate(v, AX_ACCURACY_HIGHEST); break;
+    case 26: out[0] = ax_accurate(ax_tanh(v), -2); break;
+    case 27: out[0] = ax_accurate(ax_rsqrt(ax_convert_element_type(v, AX_F64)), 1); break;
     default: out[0] = ax_full((ax_dtype)55, 0, NULL, 0); break;
   }
 }
@@ -162,7 +166,11 @@ static void shapes_and_dtypes(void **state) {
       {mismatched, 21, "rank"},
       {mismatched, 22, "constant: there is no type"},
       {mismatched, 23, "constant: there is no data"},
-      {mismatched, 24, "constant"},
+      {mismatched, 24, "accurate: its operand is neg, and no result of exp, tanh"},
+      {mismatched, 25, "accurate: its operand is no equation's result"},
+      {mismatched, 26, "an accuracy of -2 units of the last place"},
+      {mismatched, 27, "rsqrt of f64 is within 1.5 units of the last place at best, not 1"},
+      {mismatched, 28, "constant"},
   };
   refuse(refusals, COUNT(refusals));
 }
@@ -656,7 +664,7 @@ static void outside_a_trace(void **state) {
   const char *spec[] = {"d", "d"};
   TEST_OK(ax_mesh_parse("d=2", &mesh));
   ax_value made[] = {
-      ax_full(AX_F32, 1, dims, 1), ax_full_like(x, 1), ax_constant(&type, data), ax_add(x, x), ax_neg(x), ax_integer_pow(x, 2),
+      ax_full(AX_F32, 1, dims, 1), ax_full_like(x, 1), ax_constant(&type, data), ax_add(x, x), ax_neg(x), ax_integer_pow(x, 2), ax_accurate(x, 1),
       ax_where(x, x, x), ax_convert_element_type(x, AX_F32), ax_reshape(x, 1, dims), ax_transpose(x, zero),
       ax_broadcast_in_dim(x, 1, dims, zero), ax_slice(x, zero, dims, NULL), ax_concatenate(2, in, 0),
       ax_iota(AX_S32, 1, dims, 0), ax_dynamic_slice(x, in, dims), ax_dynamic_update_slice(x, x, in),

@@ -60,6 +60,14 @@ ax_value ax_logistic(ax_value x); /* 1 / (1 + exp(-x)) */
 ax_value ax_sqrt(ax_value x);
 ax_value ax_rsqrt(ax_value x);
 ax_value ax_erf(ax_value x);
+/* How accurate y is computed: y is the result of one of the functions from exp to erf, made in the trace in progress, and is returned. `ulps` is
+   the largest error in units of the result's last place, or AX_ACCURACY_HIGHEST: the least there is. Without a call, and with
+   AX_ACCURACY_DEFAULT, it is at most 4 (f32, f64). docs/primitives.md has the errors of each function; f32 at its highest takes about five times as
+   long. Equations carry it (accuracy=highest), transforms hand it on, sin's derivative included, and StableHLO has it as result_accuracy, where
+   erf has none. As the parameter `accuracy` of jax.lax.tanh and its like, without absolute and relative tolerances. Errors: y is no such result;
+   an error below the least for its dtype, or a negative one. */
+enum { AX_ACCURACY_DEFAULT = 0, AX_ACCURACY_HIGHEST = -1 };
+ax_value ax_accurate(ax_value y, int64_t ulps);
 ax_value ax_integer_pow(ax_value x, int64_t exponent); /* T numeric; a negative exponent: T float */
 ax_value ax_eq(ax_value a, ax_value b);                /* -> bool, as those below; any T; of NaN only ne holds */
 ax_value ax_ne(ax_value a, ax_value b);
@@ -334,6 +342,7 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_sqrt(...) AX_LINED(sqrt, __VA_ARGS__)
 #define ax_rsqrt(...) AX_LINED(rsqrt, __VA_ARGS__)
 #define ax_erf(...) AX_LINED(erf, __VA_ARGS__)
+#define ax_accurate(...) AX_LINED(accurate, __VA_ARGS__)
 #define ax_integer_pow(...) AX_LINED(integer_pow, __VA_ARGS__)
 #define ax_eq(a, b) AX_LINED(eq, AX_X(a), AX_X(b))
 #define ax_ne(a, b) AX_LINED(ne, AX_X(a), AX_X(b))

@@ -103,7 +103,8 @@ static bool types_equal(const ax_types *a, const ax_types *b) {
 
 static bool field_equal(ax_param_kind kind, const void *a, const void *b) {
   switch (kind) {
-    case AX_PARAM_I64: return *(const int64_t *)a == *(const int64_t *)b;
+    case AX_PARAM_I64:
+    case AX_PARAM_ACCURACY: return *(const int64_t *)a == *(const int64_t *)b;
     case AX_PARAM_BOOL: return *(const bool *)a == *(const bool *)b;
     case AX_PARAM_DTYPE: return *(const ax_dtype *)a == *(const ax_dtype *)b;
     case AX_PARAM_DIMS: {
@@ -172,7 +173,8 @@ static uint64_t hash_text(uint64_t seed, const char *text) { return ax_hash_byte
 
 static uint64_t hash_field(uint64_t seed, ax_param_kind kind, const void *field) {
   switch (kind) {
-    case AX_PARAM_I64: return ax_hash_bytes(seed, field, sizeof(int64_t));
+    case AX_PARAM_I64:
+    case AX_PARAM_ACCURACY: return ax_hash_bytes(seed, field, sizeof(int64_t));
     case AX_PARAM_BOOL: return ax_hash_bytes(seed, field, sizeof(bool));
     case AX_PARAM_DTYPE: return ax_hash_bytes(seed, field, sizeof(ax_dtype));
     case AX_PARAM_DIMS: {

@@ -1,6 +1,7 @@
 /* Types and parameters, read back as print.c writes them. */
 #include <string.h>
 
+#include "axle/ops.h"
 #include "ir/parse.h"
 
 enum { most_literal_bytes = 1 << 30 };
@@ -425,9 +426,17 @@ static ax_status parse_callback(ax_parser *parser, ax_callback **out) {
   return AX_OK;
 }
 
+/* highest, or so many units of the last place */
+static ax_status parse_accuracy(ax_parser *parser, int64_t *out) {
+  if (!ax_next_is(parser, "highest")) return ax_expect_integer(parser, out);
+  *out = AX_ACCURACY_HIGHEST;
+  return ax_lexer_next(&parser->lexer);
+}
+
 static ax_status parse_value(ax_parser *parser, place *place, ax_param_kind kind, void *field) {
   switch (kind) {
     case AX_PARAM_I64: return ax_expect_integer(parser, field);
+    case AX_PARAM_ACCURACY: return parse_accuracy(parser, field);
     case AX_PARAM_BOOL: return parse_bool(parser, field);
     case AX_PARAM_DTYPE: return parse_dtype(parser, field);
     case AX_PARAM_KIND: return parse_kind(parser, field);
@@ -477,7 +486,7 @@ ax_status ax_parse_params(ax_parser *parser, const ax_prim *prim, const ax_mesh 
     AX_TRY(ax_accept(parser, "]", &end));
   }
   for (uint32_t i = 0; i < prim->param_count; i++)
-    if ((given >> i & 1) == 0)
+    if ((given >> i & 1) == 0 && prim->params[i].kind != AX_PARAM_ACCURACY)
       return ax_lexer_error(&parser->lexer, &at, "%s needs its parameter \"%s\"", prim->name, prim->params[i].name);
   return AX_OK;
 }

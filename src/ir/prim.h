@@ -62,6 +62,7 @@ typedef enum ax_param_kind {
   AX_PARAM_MESH,     /* ax_mesh */
   AX_PARAM_SPECS,    /* ax_specs; axis numbers refer to the same record's AX_PARAM_MESH */
   AX_PARAM_KIND,     /* ax_unreduced_kind */
+  AX_PARAM_ACCURACY, /* int64_t; texts leave the default out */
   AX_PARAM_NAMES,    /* ax_axes without groups: words that name no axes */
   AX_PARAM_TEXT,     /* const char *, any bytes */
   AX_PARAM_TYPES,    /* ax_types */

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "axle/ops.h"
 #include "ir/text.h"
 
 enum { line_columns = 100 };
@@ -145,6 +146,16 @@ static const ax_mesh *mesh_of(const ax_eqn *eqn) {
   return mesh != NULL ? mesh : &none;
 }
 
+static void accuracy_text(ax_text *text, int64_t accuracy) {
+  if (accuracy == AX_ACCURACY_HIGHEST) ax_text_add(text, "highest");
+  else ax_text_add(text, "%" PRId64, accuracy);
+}
+
+/* Texts leave it out. */
+static bool is_default(const ax_eqn *eqn, const ax_param *param) {
+  return param->kind == AX_PARAM_ACCURACY && *(const int64_t *)ax_param_at(eqn, param) == AX_ACCURACY_DEFAULT;
+}
+
 static void param_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_param *param, int indent, style style) {
   const void *field = ax_param_at(eqn, param);
   switch (param->kind) {
@@ -163,18 +174,23 @@ static void param_text(ax_text *text, const ax_program *program, const ax_eqn *e
     case AX_PARAM_KIND: ax_text_add(text, "%s", ax_kind_names[*(const ax_unreduced_kind *)field]); break;
     case AX_PARAM_TEXT: ax_quoted_text(text, *(const char *const *)field); break;
     case AX_PARAM_TYPES: types_text(text, field); break;
+    case AX_PARAM_ACCURACY: accuracy_text(text, *(const int64_t *)field); break;
     case AX_PARAM_CALLBACK: ax_quoted_text(text, (*(ax_callback *const *)field)->name); break;
   }
 }
 
 /* On one line, or a line each when there is a program among them. */
 static void params_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, int indent, style style) {
-  bool lines = false;
-  for (uint32_t i = 0; i < eqn->prim->param_count; i++)
+  bool lines = false, none = true;
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
     lines |= eqn->prim->params[i].kind == AX_PARAM_PROGRAM || eqn->prim->params[i].kind == AX_PARAM_PROGRAMS;
+    none &= is_default(eqn, &eqn->prim->params[i]);
+  }
+  if (none) return;
   ax_text_add(text, "[");
   for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
     const ax_param *param = &eqn->prim->params[i];
+    if (is_default(eqn, param)) continue;
     if (lines)
       new_line(text, indent + 2);
     else if (i > 0)

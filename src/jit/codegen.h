@@ -71,7 +71,7 @@ LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef 
 
 /* --- math.c --- */
 /* exp, log, ... and pow of f32 or f64 registers. */
-LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef *args, uint32_t lanes);
+LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t lanes);
 ax_object_function ax_math_find(const char *name); /* what such code calls; NULL: nothing of this name */
 /* Whether that calls a function of ours (vector_math.h), which is right for all operands. */
 bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype);

@@ -46,9 +46,10 @@ static const ax_object_function sleef[AX_SCALAR_COUNT][2][3] = {
     [AX_SCALAR_POW] = AX_MATH_VARIANTS(pow),
 };
 
-static ax_object_function own(ax_scalar op, bool is_f64, uint32_t size) {
+static ax_object_function own(ax_scalar op, bool is_f64, uint32_t size, bool precise) {
   if (size == 0) return NULL;
   const ax_vector_math *math = size == 2 ? &ax_vector_math_64 : &ax_vector_math_32;
+  if (precise) return is_f64 ? math->precise_f64[op] : NULL;
   return is_f64 ? math->f64[op] : math->f32[op];
 }
 
@@ -59,45 +60,46 @@ ax_object_function ax_math_find(const char *name) {
   char end;
   if (sscanf(name, AX_MATH_PREFIX "_%2u_%1u_%1u_%1u%c", &op, &is_f64, &size, &precise, &end) != 4) return NULL;
   if (op >= AX_SCALAR_COUNT || is_f64 > 1 || size > 2 || precise > 1) return NULL;
-  ax_object_function found = precise ? NULL : own(op, is_f64, size);
+  ax_object_function found = own(op, is_f64, size, precise);
   return found != NULL ? found : sleef[op][is_f64][size];
 }
 
 static uint32_t register_size(const ax_codegen *cg) { return cg->vector_bytes == 64 ? 2 : cg->vector_bytes == 32 ? 1 : 0; }
 
-bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) { return own(op, dtype == AX_F64, register_size(cg)) != NULL; }
+bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) { return own(op, dtype == AX_F64, register_size(cg), false) != NULL; }
 
 /* One call on a whole register. */
-static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef *args, uint32_t width) {
+static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t width) {
   uint32_t count = (uint32_t)ax_scalar_arity(op);
   LLVMTypeRef vector = ax_cg_register(cg, dtype, width), parameters[] = {vector, vector};
   LLVMTypeRef type = LLVMFunctionType(vector, parameters, count, false);
   char name[32];
-  snprintf(name, sizeof name, AX_MATH_PREFIX "_%u_%u_%u_0", (unsigned)op, (unsigned)(dtype == AX_F64), (unsigned)register_size(cg));
+  snprintf(name, sizeof name, AX_MATH_PREFIX "_%u_%u_%u_%u", (unsigned)op, (unsigned)(dtype == AX_F64), (unsigned)register_size(cg),
+           (unsigned)precise);
   LLVMValueRef function = LLVMGetNamedFunction(cg->module, name);
   if (function == NULL) function = LLVMAddFunction(cg->module, name, type);
   return LLVMBuildCall2(cg->builder, type, function, args, count, "");
 }
 
-static LLVMValueRef call_padded(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef *args, uint32_t lanes,
+static LLVMValueRef call_padded(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t lanes,
                                 uint32_t width) {
   LLVMValueRef wide[2] = {NULL};
   for (int i = 0; i < ax_scalar_arity(op); i++)
     wide[i] = lanes == 1 ? ax_cg_broadcast(cg, args[i], width) : ax_cg_slice(cg, args[i], 0, width);
-  LLVMValueRef result = call(cg, op, dtype, wide, width);
+  LLVMValueRef result = call(cg, op, dtype, precise, wide, width);
   if (lanes > 1) return ax_cg_slice(cg, result, 0, lanes);
   return LLVMBuildExtractElement(cg->builder, result, LLVMConstInt(LLVMInt32TypeInContext(cg->context), 0, false), "");
 }
 
-LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef *args, uint32_t lanes) {
+LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t lanes) {
   uint32_t width = cg->vector_bytes / (uint32_t)ax_dtype_bytes(dtype), half = lanes / 2;
-  if (lanes == width) return call(cg, op, dtype, args, width);
-  if (lanes < width) return call_padded(cg, op, dtype, args, lanes, width);
+  if (lanes == width) return call(cg, op, dtype, precise, args, width);
+  if (lanes < width) return call_padded(cg, op, dtype, precise, args, lanes, width);
   LLVMValueRef low[2] = {NULL}, high[2] = {NULL};
   for (int i = 0; i < ax_scalar_arity(op); i++) {
     low[i] = ax_cg_slice(cg, args[i], 0, half);
     high[i] = ax_cg_slice(cg, args[i], half, half);
   }
-  LLVMValueRef first = ax_cg_math(cg, op, dtype, low, half);
-  return ax_cg_concat(cg, first, ax_cg_math(cg, op, dtype, high, half), half);
+  LLVMValueRef first = ax_cg_math(cg, op, dtype, precise, low, half);
+  return ax_cg_concat(cg, first, ax_cg_math(cg, op, dtype, precise, high, half), half);
 }

@@ -55,7 +55,7 @@ static LLVMValueRef emit_min(const op *o) { return extreme(o, "llvm.minimum", "l
 
 static LLVMValueRef emit_pow(const op *o) {
   if (o->kind == AX_KIND_FLOAT)
-    return ax_cg_math(o->cg, AX_SCALAR_POW, o->dtype == AX_F64 ? AX_F64 : AX_F32, o->args, o->lanes);
+    return ax_cg_math(o->cg, AX_SCALAR_POW, o->dtype == AX_F64 ? AX_F64 : AX_F32, false, o->args, o->lanes);
   return ax_cg_integer_pow(o->cg, o->dtype, o->args[0], o->args[1], o->lanes);
 }
 
@@ -89,33 +89,60 @@ static LLVMValueRef emit_sign(const op *o) {
 /* --- Functions --- */
 
 static ax_dtype computed(const op *o) { return o->dtype == AX_F64 ? AX_F64 : AX_F32; }
-static LLVMValueRef emit_math(const op *o) { return ax_cg_math(o->cg, o->expr->op, computed(o), o->args, o->lanes); }
+
+/* More accurate than by default: f32 in f64 and rounded, f64 by other functions. */
+static bool precise(const op *o) { return ax_scalar_precise(o->expr->op, o->dtype, o->expr->imm); }
+static LLVMValueRef in_f64(const op *o, emitter emit) {
+  LLVMTypeRef f64 = ax_cg_register(o->cg, AX_F64, o->lanes);
+  LLVMValueRef x = LLVMBuildCast(o->cg->builder, LLVMFPExt, o->args[0], f64, "");
+  const ax_expr wide = {.op = o->expr->op, .dtype = AX_F64};
+  const op inner = {.cg = o->cg, .expr = &wide, .dtype = AX_F64, .kind = o->kind, .args = &x, .type = f64, .lanes = o->lanes};
+  return LLVMBuildCast(o->cg->builder, LLVMFPTrunc, emit(&inner), o->type, "");
+}
+
+static LLVMValueRef emit_math(const op *o) {
+  if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_math);
+  return ax_cg_math(o->cg, o->expr->op, computed(o), precise(o), o->args, o->lanes);
+}
+
+/* The tanh that is more precise is off by a little more than 1 unit of the last place where the result is the operand. */
+static LLVMValueRef emit_tanh(const op *o) {
+  LLVMValueRef result = emit_math(o), x = o->args[0];
+  if (!precise(o) || o->dtype != AX_F64) return result;
+  LLVMValueRef tiny = LLVMBuildFCmp(o->cg->builder, LLVMRealOLT, unary(o, "llvm.fabs", x), number(o, 0x1p-28), "");
+  return LLVMBuildSelect(o->cg->builder, tiny, x, result, "");
+}
 
 /* SLEEF's log1p loses subnormals and calls the largest numbers infinite: those are scaled down by 2^64 before, and up after. */
 static LLVMValueRef emit_log1p(const op *o) {
-  if (ax_cg_has_own(o->cg, AX_SCALAR_LOG1P, computed(o))) return emit_math(o);
+  if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_log1p);
+  if (!precise(o) && ax_cg_has_own(o->cg, AX_SCALAR_LOG1P, computed(o))) return emit_math(o);
   LLVMBuilderRef b = o->cg->builder;
   LLVMValueRef x = o->args[0], size = unary(o, "llvm.fabs", x);
   LLVMValueRef large = LLVMBuildFCmp(b, LLVMRealOGT, x, number(o, o->dtype == AX_F64 ? 1e306 : 1e37), "");
   LLVMValueRef tiny = LLVMBuildFCmp(b, LLVMRealOLT, size, number(o, 0x1p-60), "");
   LLVMValueRef scaled = LLVMBuildSelect(b, large, LLVMBuildFMul(b, x, number(o, 0x1p-64), ""), x, "");
-  LLVMValueRef log = ax_cg_math(o->cg, AX_SCALAR_LOG1P, computed(o), &scaled, o->lanes);
+  LLVMValueRef log = ax_cg_math(o->cg, AX_SCALAR_LOG1P, computed(o), precise(o), &scaled, o->lanes);
   LLVMValueRef back = LLVMBuildFAdd(b, log, number(o, 44.361419555836499802702855773323), ""); /* 64 log 2 */
   return LLVMBuildSelect(b, tiny, x, LLVMBuildSelect(b, large, back, log, ""), "");
 }
 
 /* 1 / (1 + exp(-x)), as e / (1 + e) with e = exp(x) below 0, where exp(-x) would overflow. */
 static LLVMValueRef emit_logistic(const op *o) {
+  if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_logistic);
   if (ax_cg_has_own(o->cg, AX_SCALAR_LOGISTIC, computed(o))) return emit_math(o);
   LLVMBuilderRef b = o->cg->builder;
   LLVMValueRef minus = LLVMBuildFNeg(b, unary(o, "llvm.fabs", o->args[0]), ""), one = number(o, 1);
-  LLVMValueRef e = ax_cg_math(o->cg, AX_SCALAR_EXP, computed(o), &minus, o->lanes);
+  LLVMValueRef e = ax_cg_math(o->cg, AX_SCALAR_EXP, computed(o), false, &minus, o->lanes);
   LLVMValueRef below = LLVMBuildFCmp(b, LLVMRealOLT, o->args[0], zero(o), "");
   return LLVMBuildFDiv(b, LLVMBuildSelect(b, below, e, one, ""), LLVMBuildFAdd(b, one, e, ""), "");
 }
 
 static LLVMValueRef emit_sqrt(const op *o) { return unary(o, "llvm.sqrt", o->args[0]); }
-static LLVMValueRef emit_rsqrt(const op *o) { return LLVMBuildFDiv(o->cg->builder, number(o, 1), emit_sqrt(o), ""); }
+static LLVMValueRef emit_rsqrt(const op *o) {
+  if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_rsqrt);
+  return LLVMBuildFDiv(o->cg->builder, number(o, 1), emit_sqrt(o), "");
+}
 
 static LLVMValueRef multiply(const op *o, LLVMValueRef a, LLVMValueRef b) {
   return o->kind == AX_KIND_FLOAT ? LLVMBuildFMul(o->cg->builder, a, b, "") : LLVMBuildMul(o->cg->builder, a, b, "");
@@ -185,7 +212,7 @@ static const struct {
     [AX_SCALAR_EXPM1] = {emit_math, ROUND},
     [AX_SCALAR_SIN] = {emit_math, ROUND},
     [AX_SCALAR_COS] = {emit_math, ROUND},
-    [AX_SCALAR_TANH] = {emit_math, ROUND},
+    [AX_SCALAR_TANH] = {emit_tanh, ROUND},
     [AX_SCALAR_LOGISTIC] = {emit_logistic, ROUND},
     [AX_SCALAR_SQRT] = {emit_sqrt, ROUND},
     [AX_SCALAR_RSQRT] = {emit_rsqrt, ROUND},

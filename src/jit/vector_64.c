@@ -31,6 +31,11 @@ const ax_vector_math ax_vector_math_64 = {
             [AX_SCALAR_SIN] = (ax_vector_function)f64_sin,
             [AX_SCALAR_COS] = (ax_vector_function)f64_cos,
         },
+    .precise_f64 =
+        {
+            [AX_SCALAR_SIN] = (ax_vector_function)f64_sin_precise,
+            [AX_SCALAR_COS] = (ax_vector_function)f64_cos_precise,
+        },
 };
 #else
 const ax_vector_math ax_vector_math_64;

@@ -197,6 +197,11 @@ static f64s f64_one_by_one(f64s x, f64s result, double (*function)(double)) {
   return result;
 }
 
+static f64s f64_of_each(f64s x, double (*function)(double)) {
+  for (int i = 0; i < (int)(sizeof x / sizeof x[0]); i++) x[i] = function(x[i]);
+  return x;
+}
+
 static f64s f64_sin(f64s x) {
   f64s n = f64_round(x * f64_all(0.3183098861837907)), result = f64_turned(f64_sine(x, n), n);
   result = f64_pick(f64_equal(x, f64_all(0)), x, result); /* -0 */
@@ -208,3 +213,7 @@ static f64s f64_cos(f64s x) {
   f64s result = -f64_turned(f64_sine(x, n + half), n);
   return f64_any_not_inside(x, f64_all(-1073741824.0), f64_all(1073741824.0)) ? f64_one_by_one(x, result, cos) : result;
 }
+
+/* Within 0.6 units of the last place, for those who ask for it. */
+static f64s f64_sin_precise(f64s x) { return f64_of_each(x, sin); }
+static f64s f64_cos_precise(f64s x) { return f64_of_each(x, cos); }

@@ -18,6 +18,7 @@ typedef void (*ax_vector_function)(void);
 /* NULL: there is no such function. */
 typedef struct ax_vector_math {
   ax_vector_function f32[AX_SCALAR_COUNT], f64[AX_SCALAR_COUNT];
+  ax_vector_function precise_f64[AX_SCALAR_COUNT]; /* where SLEEF's would depend on the neighbours */
 } ax_vector_math;
 
 /* By bytes a register. All are NULL where the compiler makes no code for such registers. */

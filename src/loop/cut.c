@@ -16,6 +16,7 @@ enum { most_parts = 256, enough_parts = 64, run_bytes = 2048 };
 static double op_time(const ax_expr *expr) {
   bool is_integer = !ax_is_float(expr->dtype);
   double width = (double)ax_dtype_bytes(expr->dtype) / 4, computed = is_integer || width > 1 ? width : 1; /* narrow floats: in f32 */
+  if (ax_scalar_precise(expr->op, expr->dtype, expr->imm)) computed *= 5;
   switch ((int)expr->op) {
     case AX_LEAF_CONST:
     case AX_LEAF_AXIS:

@@ -352,7 +352,7 @@ static void add_expr(ax_text *text, const ax_loop_kernel *kernel, ax_ex id) {
   } else if (expr->op == AX_LEAF_CONST) {
     ax_text_add(text, " ");
     ax_element_text(text, expr->dtype, &expr->imm, 0);
-  } else if (expr->op > AX_SCALAR_COUNT - 1 || expr->op == AX_SCALAR_INTEGER_POW) {
+  } else if (expr->op > AX_SCALAR_COUNT - 1 || expr->op == AX_SCALAR_INTEGER_POW || (expr->op != AX_SCALAR_CONVERT && expr->imm != 0)) {
     ax_text_add(text, " %lld", (long long)expr->imm);
   }
   ax_text_add(text, "\n");

@@ -177,7 +177,7 @@ static ax_ex copy_op(copier *c, const ax_expr *expr) {
   ax_ex arg[3];
   for (int k = 0; k < 3; k++) arg[k] = mapped(c, expr->arg[k]);
   if (to->failed) return 0;
-  if (expr->op == AX_SCALAR_INTEGER_POW) return ax_kernel_op_imm(to, expr->op, expr->dtype, arg[0], expr->imm);
+  if (ax_scalar_arity(expr->op) == 1) return ax_kernel_op_imm(to, expr->op, expr->dtype, arg[0], expr->imm);
   if (expr->op == AX_SCALAR_AND && expr->dtype == AX_BOOL) {
     ax_ex both = ax_kernel_both(to, arg[0], arg[1]);
     return both != AX_NONE ? both : ax_kernel_const(to, AX_BOOL, 1);

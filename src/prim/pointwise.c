@@ -21,11 +21,16 @@
      sqrt, rsqrt    float     x^(1/2), x^(-1/2)                                        dx / (2 sqrt(x)), -rsqrt(x) / (2 x) dx
      erf            float     the error function                                       2 / sqrt(pi) e^(-x^2) dx
 
+   exp to erf have one parameter, accuracy: how far results may be from the exact ones, in units of their last place, or "highest" for as
+   near as there is; printed where it is not the default, which is within 4 (f32, f64). What each function keeps to stands below on the page of
+   primitives. It chooses the code that is run: evaluation by reference is as exact either way. Derivatives have the accuracy of what they are of.
+
    add, sub and neg are linear, mul in either operand, div (of floats) in the first; of unreduced operands max takes those by max, min those by min.
    Errors: shapes or dtypes that differ; a dtype the operation has no meaning for. Sharding: every dimension goes through.
    A member of the family is a scalar operation (ir/scalar.def), which dtypes it takes, and its derivative; evaluation, batching,
    lowering and export are the family's. Derivatives are those of jax.lax, at the kinks too (max shares equally on ties). */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "prim/composite.h"
@@ -56,6 +61,21 @@ static ax_status infer_float(const ax_infer_args *args) {
   if (!ax_is_float(args->in[0].dtype))
     return ax_error(AX_INVALID_ARGUMENT, "needs a float dtype, got %s", ax_dtype_name(args->in[0].dtype));
   return infer_same(args);
+}
+
+/* Whether there is code that is so accurate. */
+static ax_status accuracy_check(const ax_prim *prim, ax_dtype dtype, int64_t accuracy) {
+  if (accuracy == AX_ACCURACY_DEFAULT || accuracy == AX_ACCURACY_HIGHEST) return AX_OK;
+  if (accuracy < 0) return ax_error(AX_INVALID_ARGUMENT, "an accuracy of %lld units of the last place", (long long)accuracy);
+  double least = ax_scalar_error(prim->scalar, dtype, true), usual = ax_scalar_error(prim->scalar, dtype, false);
+  if ((double)accuracy >= (least < usual ? least : usual)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s of %s is within %g units of the last place at best, not %lld", prim->name, ax_dtype_name(dtype), least,
+                  (long long)accuracy);
+}
+
+static ax_status infer_function(const ax_infer_args *args) {
+  AX_TRY(infer_float(args));
+  return accuracy_check(args->prim, args->in[0].dtype, *(const int64_t *)args->params);
 }
 
 /* Integers have no reciprocal. */
@@ -145,6 +165,18 @@ static ax_status sign_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, ui
 static ax_status erf_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const char *attributes = "call_target_name = \"mhlo.erf\", mhlo.attributes = {}, mhlo.version = 1 : i64";
   return ax_hlo_simple(hlo, eqn, "stablehlo.custom_call", in, attributes, out);
+}
+
+static ax_status function_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const int64_t accuracy = *(const int64_t *)eqn->params;
+  char attributes[160];
+  if (accuracy == AX_ACCURACY_DEFAULT) return ax_hlo_by_form(hlo, eqn, in, out);
+  if (accuracy == AX_ACCURACY_HIGHEST)
+    snprintf(attributes, sizeof attributes, "result_accuracy = #stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>");
+  else
+    snprintf(attributes, sizeof attributes,
+             "result_accuracy = #stablehlo.result_accuracy<ulps = %lld, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>", (long long)accuracy);
+  return ax_hlo_simple(hlo, eqn, eqn->prim->form->op, in, attributes, out);
 }
 
 /* By squaring, and a division for a negative exponent. */
@@ -249,8 +281,6 @@ static ax_value log1p_factor(ax_value x, ax_value y) {
   return ax_div(ax_full_like(x, 1), above);
 }
 static ax_value expm1_factor(ax_value x, ax_value y) { return (void)x, plus_constant(y, 1); }
-static ax_value sin_factor(ax_value x, ax_value y) { return (void)y, ax_cos(x); }
-static ax_value cos_factor(ax_value x, ax_value y) { return (void)y, ax_neg(ax_sin(x)); }
 /* 1 - y^2, which keeps its digits where y is near 1 */
 static ax_value tanh_factor(ax_value x, ax_value y) {
   ax_value above = ((void)x, plus_constant(y, 1)), below = ax_sub(ax_full_like(y, 1), y);
@@ -259,22 +289,32 @@ static ax_value tanh_factor(ax_value x, ax_value y) {
 static ax_value logistic_factor(ax_value x, ax_value y) { return (void)x, ax_mul(y, ax_sub(ax_full_like(y, 1), y)); }
 static ax_value sqrt_factor(ax_value x, ax_value y) { return (void)x, ax_div(ax_full_like(y, 0.5), y); }
 static ax_value rsqrt_factor(ax_value x, ax_value y) { return times_constant(ax_div(y, x), -0.5); }
-static ax_value erf_factor(ax_value x, ax_value y) {
-  return (void)y, times_constant(ax_exp(ax_neg(ax_mul(x, x))), 2 / sqrt(3.14159265358979323846));
-}
-
 static void abs_jvp(const ax_jvp_args *a) { unary_jvp(a, abs_factor); }
 static void exp_jvp(const ax_jvp_args *a) { unary_jvp(a, itself_factor); }
 static void log_jvp(const ax_jvp_args *a) { unary_jvp(a, log_factor); }
 static void log1p_jvp(const ax_jvp_args *a) { unary_jvp(a, log1p_factor); }
 static void expm1_jvp(const ax_jvp_args *a) { unary_jvp(a, expm1_factor); }
-static void sin_jvp(const ax_jvp_args *a) { unary_jvp(a, sin_factor); }
-static void cos_jvp(const ax_jvp_args *a) { unary_jvp(a, cos_factor); }
+/* Another function of the operand, as accurate. */
+static ax_value also(const ax_jvp_args *a, const ax_prim *prim) { return ax_bind1(prim, a->eqn->params, a->in, 1); }
+static void sin_jvp(const ax_jvp_args *a) {
+  one_in(a);
+  a->tangent_out[0] = ax_is_zero(a->tangent_in[0]) ? ax_zero : ax_mul(a->tangent_in[0], also(a, &ax_prim_cos));
+}
+static void cos_jvp(const ax_jvp_args *a) {
+  one_in(a);
+  a->tangent_out[0] = ax_is_zero(a->tangent_in[0]) ? ax_zero : ax_mul(a->tangent_in[0], ax_neg(also(a, &ax_prim_sin)));
+}
 static void tanh_jvp(const ax_jvp_args *a) { unary_jvp(a, tanh_factor); }
 static void logistic_jvp(const ax_jvp_args *a) { unary_jvp(a, logistic_factor); }
 static void sqrt_jvp(const ax_jvp_args *a) { unary_jvp(a, sqrt_factor); }
 static void rsqrt_jvp(const ax_jvp_args *a) { unary_jvp(a, rsqrt_factor); }
-static void erf_jvp(const ax_jvp_args *a) { unary_jvp(a, erf_factor); }
+static void erf_jvp(const ax_jvp_args *a) {
+  one_in(a);
+  a->tangent_out[0] = ax_zero;
+  if (ax_is_zero(a->tangent_in[0])) return;
+  ax_value minus = ax_neg(ax_mul(a->in[0], a->in[0])), bell = ax_bind1(&ax_prim_exp, a->eqn->params, &minus, 1);
+  a->tangent_out[0] = ax_mul(a->tangent_in[0], times_constant(bell, 2 / sqrt(3.14159265358979323846)));
+}
 
 /* n x^(n-1), without an equation for x^1 */
 static void integer_pow_jvp(const ax_jvp_args *a) {
@@ -344,6 +384,7 @@ static void neg_simplify(const ax_simplify_args *args) {
 
 /* --- The records --- */
 
+static const ax_param function_params[] = {{"accuracy", AX_PARAM_ACCURACY, 0}};
 static const ax_param integer_pow_params[] = {{"y", AX_PARAM_I64, 0}};
 
 AX_POINTWISE_RECORD(add, ADD, AX_FORM("add"), 2, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, add_jvp, add_transpose, add_simplify, ax_hlo_by_form);
@@ -358,17 +399,17 @@ AX_POINTWISE(pow, POW, AX_FORM("power"), 2, infer_float, pow_jvp, ax_absent_tran
 AX_POINTWISE_RECORD(neg, NEG, AX_FORM("negate"), 1, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, ax_jvp_linear, neg_transpose, neg_simplify, ax_hlo_by_form);
 AX_POINTWISE_HLO(abs, ABS, AX_FORM("abs"), 1, infer_numeric, abs_jvp, ax_absent_transpose, abs_hlo);
 AX_POINTWISE_HLO(sign, SIGN, AX_FORM("sign"), 1, infer_numeric, ax_jvp_zero, ax_absent_transpose, sign_hlo);
-AX_POINTWISE(exp, EXP, AX_FORM("exponential"), 1, infer_float, exp_jvp, ax_absent_transpose);
-AX_POINTWISE(log, LOG, AX_FORM("log"), 1, infer_float, log_jvp, ax_absent_transpose);
-AX_POINTWISE(log1p, LOG1P, AX_FORM("log_plus_one"), 1, infer_float, log1p_jvp, ax_absent_transpose);
-AX_POINTWISE(expm1, EXPM1, AX_FORM("exponential_minus_one"), 1, infer_float, expm1_jvp, ax_absent_transpose);
-AX_POINTWISE(sin, SIN, AX_FORM("sine"), 1, infer_float, sin_jvp, ax_absent_transpose);
-AX_POINTWISE(cos, COS, AX_FORM("cosine"), 1, infer_float, cos_jvp, ax_absent_transpose);
-AX_POINTWISE(tanh, TANH, AX_FORM("tanh"), 1, infer_float, tanh_jvp, ax_absent_transpose);
-AX_POINTWISE(logistic, LOGISTIC, AX_FORM("logistic"), 1, infer_float, logistic_jvp, ax_absent_transpose);
-AX_POINTWISE(sqrt, SQRT, AX_FORM("sqrt"), 1, infer_float, sqrt_jvp, ax_absent_transpose);
-AX_POINTWISE(rsqrt, RSQRT, AX_FORM("rsqrt"), 1, infer_float, rsqrt_jvp, ax_absent_transpose);
-AX_POINTWISE_HLO(erf, ERF, NULL, 1, infer_float, erf_jvp, ax_absent_transpose, erf_hlo);
+AX_FUNCTION(exp, EXP, AX_FORM("exponential"), exp_jvp, function_hlo);
+AX_FUNCTION(log, LOG, AX_FORM("log"), log_jvp, function_hlo);
+AX_FUNCTION(log1p, LOG1P, AX_FORM("log_plus_one"), log1p_jvp, function_hlo);
+AX_FUNCTION(expm1, EXPM1, AX_FORM("exponential_minus_one"), expm1_jvp, function_hlo);
+AX_FUNCTION(sin, SIN, AX_FORM("sine"), sin_jvp, function_hlo);
+AX_FUNCTION(cos, COS, AX_FORM("cosine"), cos_jvp, function_hlo);
+AX_FUNCTION(tanh, TANH, AX_FORM("tanh"), tanh_jvp, function_hlo);
+AX_FUNCTION(logistic, LOGISTIC, AX_FORM("logistic"), logistic_jvp, function_hlo);
+AX_FUNCTION(sqrt, SQRT, AX_FORM("sqrt"), sqrt_jvp, function_hlo);
+AX_FUNCTION(rsqrt, RSQRT, AX_FORM("rsqrt"), rsqrt_jvp, function_hlo);
+AX_FUNCTION(erf, ERF, NULL, erf_jvp, erf_hlo);
 
 const ax_prim ax_prim_integer_pow = {
     .name = "integer_pow", .kind = AX_LOCAL, .cheap = true, .scalar = AX_SCALAR_INTEGER_POW, .in_count = 1, .out_count = 1,
@@ -382,6 +423,10 @@ const ax_prim ax_prim_integer_pow = {
 /* --- The functions --- */
 
 static ax_value unary(const ax_prim *prim, ax_value x) { return ax_bind1(prim, NULL, &x, 1); }
+static ax_value function(const ax_prim *prim, ax_value x) {
+  const int64_t accuracy = AX_ACCURACY_DEFAULT;
+  return ax_bind1(prim, &accuracy, &x, 1);
+}
 
 ax_value ax_bind_binary(const ax_prim *prim, ax_value a, ax_value b) {
   ax_value in[] = {a, b};
@@ -406,15 +451,47 @@ ax_value ax_pow(ax_value a, ax_value b) { return ax_bind_binary(&ax_prim_pow, a,
 ax_value ax_neg(ax_value x) { return unary(&ax_prim_neg, x); }
 ax_value ax_abs(ax_value x) { return unary(&ax_prim_abs, x); }
 ax_value ax_sign(ax_value x) { return unary(&ax_prim_sign, x); }
-ax_value ax_exp(ax_value x) { return unary(&ax_prim_exp, x); }
-ax_value ax_log(ax_value x) { return unary(&ax_prim_log, x); }
-ax_value ax_log1p(ax_value x) { return unary(&ax_prim_log1p, x); }
-ax_value ax_expm1(ax_value x) { return unary(&ax_prim_expm1, x); }
-ax_value ax_sin(ax_value x) { return unary(&ax_prim_sin, x); }
-ax_value ax_cos(ax_value x) { return unary(&ax_prim_cos, x); }
-ax_value ax_tanh(ax_value x) { return unary(&ax_prim_tanh, x); }
-ax_value ax_logistic(ax_value x) { return unary(&ax_prim_logistic, x); }
-ax_value ax_sqrt(ax_value x) { return unary(&ax_prim_sqrt, x); }
-ax_value ax_rsqrt(ax_value x) { return unary(&ax_prim_rsqrt, x); }
-ax_value ax_erf(ax_value x) { return unary(&ax_prim_erf, x); }
+ax_value ax_exp(ax_value x) { return function(&ax_prim_exp, x); }
+ax_value ax_log(ax_value x) { return function(&ax_prim_log, x); }
+ax_value ax_log1p(ax_value x) { return function(&ax_prim_log1p, x); }
+ax_value ax_expm1(ax_value x) { return function(&ax_prim_expm1, x); }
+ax_value ax_sin(ax_value x) { return function(&ax_prim_sin, x); }
+ax_value ax_cos(ax_value x) { return function(&ax_prim_cos, x); }
+ax_value ax_tanh(ax_value x) { return function(&ax_prim_tanh, x); }
+ax_value ax_logistic(ax_value x) { return function(&ax_prim_logistic, x); }
+ax_value ax_sqrt(ax_value x) { return function(&ax_prim_sqrt, x); }
+ax_value ax_rsqrt(ax_value x) { return function(&ax_prim_rsqrt, x); }
+ax_value ax_erf(ax_value x) { return function(&ax_prim_erf, x); }
 ax_value ax_integer_pow(ax_value x, int64_t exponent) { return ax_bind1(&ax_prim_integer_pow, &exponent, &x, 1); }
+
+/* The equation in progress that gives it; NULL: it is an operand of the trace. */
+static ax_eqn *made_by(ax_builder *builder, uint32_t id) {
+  uint32_t low = 0, high = builder->eqn_count;
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+    if (builder->eqns[middle].out + builder->eqns[middle].out_count <= id) low = middle + 1;
+    else high = middle;
+  }
+  return low < builder->eqn_count && builder->eqns[low].out <= id ? &builder->eqns[low] : NULL;
+}
+
+static ax_status make_accurate(ax_builder *builder, ax_value y, uint32_t id, int64_t ulps) {
+  ax_eqn *eqn = made_by(builder, id);
+  if (eqn == NULL || eqn->prim->params != function_params)
+    return ax_error(AX_INVALID_ARGUMENT, "accurate: its operand is %s, and no result of exp, tanh or another function that has an accuracy",
+                    eqn == NULL ? "no equation's result" : eqn->prim->name);
+  AX_TRY(accuracy_check(eqn->prim, ax_typeof(y).dtype, ulps));
+  const void *params = ax_arena_copy(&builder->arena, &ulps, sizeof ulps);
+  if (params == NULL) return ax_out_of_memory(sizeof ulps);
+  eqn->params = params;
+  return AX_OK;
+}
+
+ax_value ax_accurate(ax_value y, int64_t ulps) {
+  uint32_t id = ax_value_id(y);
+  if (id == AX_NONE) return ax_poison;
+  ax_status status = make_accurate(ax_builder_current(), y, id, ulps);
+  if (status == AX_OK) return y;
+  ax_fail(status);
+  return ax_poison;
+}

@@ -29,6 +29,15 @@ ax_number ax_scalar_eval(ax_scalar op, ax_dtype dtype, const ax_number *x, int64
   }
 #define AX_POINTWISE_HLO(name_, scalar_, form_, operands, infer_, jvp_, transpose_, hlo_) \
   AX_POINTWISE_RECORD(name_, scalar_, form_, operands, AX_LINEAR_NOT, 0, infer_, jvp_, transpose_, ax_simplify_nothing, hlo_)
+/* One of the functions that have an accuracy. */
+#define AX_FUNCTION(name_, scalar_, form_, jvp_, hlo_)                                                                  \
+  const ax_prim ax_prim_##name_ = {                                                                                     \
+      .name = #name_, .kind = AX_LOCAL, .cheap = true, .scalar = AX_SCALAR_##scalar_, .form = form_,                        \
+      .in_count = 1, .out_count = 1, .params = function_params, .param_count = 1, .params_bytes = sizeof(int64_t),      \
+      .infer = infer_function, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,       \
+      .jvp = jvp_, .linearize = jvp_, .transpose = ax_absent_transpose, .batch = ax_batch_pointwise,                    \
+      .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_pointwise, .hlo = hlo_,              \
+  }
 #define AX_POINTWISE(name_, scalar_, form_, operands, infer_, jvp_, transpose_) \
   AX_POINTWISE_HLO(name_, scalar_, form_, operands, infer_, jvp_, transpose_, ax_hlo_by_form)
 

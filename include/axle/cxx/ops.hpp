@@ -59,6 +59,7 @@ inline value rsqrt(input x) { return detail::lined(ax_rsqrt(x), x, "rsqrt"); }
 inline value erf(input x) { return detail::lined(ax_erf(x), x, "erf"); }
 inline value sin(input x) { return detail::lined(ax_sin(x), x, "sin"); }
 inline value cos(input x) { return detail::lined(ax_cos(x), x, "cos"); }
+inline value accurate(input y, std::int64_t ulps) { return detail::lined(ax_accurate(y, ulps), y, "accurate"); }
 inline value integer_pow(input x, std::int64_t exponent) { return detail::lined(ax_integer_pow(x, exponent), x, "integer_pow"); }
 inline value eq(operand a, operand b) { return a == b; }
 inline value ne(operand a, operand b) { return a != b; }

@@ -1,0 +1,177 @@
+/* The errors that ir/accuracy.def states, measured: on operands of all sizes, at each width of registers, against long double. And that a
+   result has nothing to do with its neighbours, nor with the width where the functions are ours. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/ops.h"
+#include "jit/jit.h"
+#include "jit/machine.h"
+
+enum { count = 4096, rounds = 24, width_count = 3 };
+static const uint32_t widths[width_count] = {64, 32, 16};
+static ax_compiler *jits[width_count];
+
+typedef long double (*exact_function)(long double);
+static long double logistic(long double x) { return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x)); }
+static long double rsqrt(long double x) { return 1 / sqrtl(x); }
+
+static const struct {
+  ax_scalar op;
+  exact_function exact;
+} functions[] = {
+    {AX_SCALAR_EXP, expl}, {AX_SCALAR_LOG, logl},   {AX_SCALAR_LOG1P, log1pl},     {AX_SCALAR_EXPM1, expm1l}, {AX_SCALAR_SIN, sinl},   {AX_SCALAR_COS, cosl},
+    {AX_SCALAR_TANH, tanhl}, {AX_SCALAR_LOGISTIC, logistic}, {AX_SCALAR_SQRT, sqrtl}, {AX_SCALAR_RSQRT, rsqrt}, {AX_SCALAR_ERF, erfl},
+};
+
+/* --- Operands --- */
+
+static uint64_t state = 88172645463325252u;
+static uint64_t draw(void) {
+  state ^= state << 13;
+  state ^= state >> 7;
+  return state ^= state << 17;
+}
+
+/* By turns: any bits; about 1; of sizes from 2^-12 to 2^12; between -20 and 20. */
+static double operand(ax_dtype dtype, uint32_t turn) {
+  double unit = (double)(draw() >> 11) * 0x1p-52 - 1;
+  if (turn % 4 == 1) return 1 + unit * 0.6;
+  if (turn % 4 == 2) return ldexp(unit, (int)(draw() % 25) - 12);
+  if (turn % 4 == 3) return unit * 20;
+  uint64_t bits = draw();
+  double wide;
+  float narrow;
+  memcpy(&wide, &bits, sizeof wide);
+  memcpy(&narrow, &bits, sizeof narrow);
+  return dtype == AX_F64 ? wide : (double)narrow;
+}
+
+static double load(ax_dtype dtype, const void *array, int64_t i) { return dtype == AX_F64 ? ((const double *)array)[i] : (double)((const float *)array)[i]; }
+static void store(ax_dtype dtype, void *array, int64_t i, double x) {
+  if (dtype == AX_F64) ((double *)array)[i] = x;
+  else ((float *)array)[i] = (float)x;
+}
+
+/* --- Kernels --- */
+
+static ax_kernel_code compile(ax_compiler *jit, ax_scalar op, ax_dtype dtype, int64_t accuracy, int64_t elems) {
+  ax_arena arena = {0};
+  ax_position at[1];
+  ax_kernel_code code;
+  ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, &elems);
+  ax_at_identity(at, 1);
+  uint32_t in = ax_kernel_slot(k, dtype, 1, &elems), out = ax_kernel_slot(k, dtype, 1, &elems);
+  ax_kernel_store(k, out, at, ax_kernel_op_imm(k, op, dtype, ax_kernel_load(k, in, at), accuracy), AX_SCALAR_NONE);
+  const ax_loop_kernel *kernel = k;
+  if (ax_jit_compile(jit, &kernel, 1, &code) != AX_OK) fail_msg("%s", ax_message());
+  ax_arena_deinit(&arena);
+  return code;
+}
+
+/* In units of the last place of an exact result, which is no NaN; 0 where both are infinite once rounded, or both are NaN. */
+static double error_of(ax_dtype dtype, double got, long double exact) {
+  int exponent, digits = dtype == AX_F64 ? 53 : 24, least = dtype == AX_F64 ? -1021 : -125;
+  double rounded = dtype == AX_F64 ? (double)exact : (double)(float)exact;
+  if (isnan(rounded) || isnan(got)) return isnan(rounded) && isnan(got) ? 0 : INFINITY;
+  if (isinf(rounded) || isinf(got)) return rounded == got ? 0 : fabsl(exact) < (dtype == AX_F64 ? 1.79769313e308L : 3.40282e38L) ? INFINITY : 1;
+  if (signbit(rounded) != signbit(got)) return INFINITY;
+  frexpl(exact, &exponent);
+  return (double)fabsl(ldexpl(got - exact, digits - (exponent < least ? least : exponent)));
+}
+
+static void measure(int f, ax_dtype dtype, int64_t accuracy, int w) {
+  static _Alignas(64) double in[count], out[count];
+  ax_kernel_code code = compile(jits[w], functions[f].op, dtype, accuracy, count);
+  const double most = ax_scalar_error(functions[f].op, dtype, accuracy == AX_ACCURACY_HIGHEST);
+  double worst = 0;
+  for (uint32_t round = 0; round < rounds; round++) {
+    for (uint32_t i = 0; i < count; i++) store(dtype, in, i, operand(dtype, i));
+    code((void *[]){in, out}, NULL, 0, count);
+    for (uint32_t i = 0; i < count; i++) {
+      double x = load(dtype, in, i), error = error_of(dtype, load(dtype, out, i), functions[f].exact(x));
+      if (error > worst) worst = error;
+      if (error > most)
+        fail_msg("%s of %s at %a, %u bytes, accuracy %lld: %a is off by %g units of the last place, more than %g", ax_scalar_name(functions[f].op),
+                 ax_dtype_name(dtype), x, widths[w], (long long)accuracy, load(dtype, out, i), error, most);
+    }
+  }
+  assert_true(worst > 0.4); /* something was measured */
+}
+
+static void errors(void **unused) {
+  (void)unused;
+  for (int f = 0; f < (int)AX_COUNT(functions); f++)
+    for (int w = 0; w < width_count; w++)
+      for (int d = AX_F32; d <= AX_F64; d++) {
+        measure(f, (ax_dtype)d, AX_ACCURACY_DEFAULT, w);
+        measure(f, (ax_dtype)d, AX_ACCURACY_HIGHEST, w);
+      }
+}
+
+/* Whole units of the last place: the default where that does, what is more precise elsewhere. */
+static void tolerances(void **unused) {
+  (void)unused;
+  for (int f = 0; f < (int)AX_COUNT(functions); f++)
+    for (int d = AX_F32; d <= AX_F64; d++) {
+      const double usual = ax_scalar_error(functions[f].op, (ax_dtype)d, false), least = ax_scalar_error(functions[f].op, (ax_dtype)d, true);
+      assert_true(usual <= 4 && least <= usual && usual > 0);
+      assert_false(ax_scalar_precise(functions[f].op, (ax_dtype)d, AX_ACCURACY_DEFAULT));
+      assert_false(ax_scalar_precise(functions[f].op, (ax_dtype)d, 4));
+      assert_int_equal(ax_scalar_precise(functions[f].op, (ax_dtype)d, AX_ACCURACY_HIGHEST), least < usual);
+      assert_int_equal(ax_scalar_precise(functions[f].op, (ax_dtype)d, 1), usual > 1);
+      assert_true(ax_scalar_error(functions[f].op, AX_BF16, false) == 0.51);
+    }
+}
+
+/* Each operand between others that are small, large, subnormal and not a number: the same bits as alone. */
+static void neighbours(void **unused) {
+  enum { some = 1 << 10 };
+  static _Alignas(64) double in[some], out[some], alone[1], result[1];
+  static const double others[] = {0.5, 1e30, 1e-40, NAN, -3e5, 40000, INFINITY, -0.0};
+  (void)unused;
+  for (int f = 0; f < (int)AX_COUNT(functions); f++)
+    for (int w = 0; w < 2; w++)
+      for (int d = AX_F32; d <= AX_F64; d++) {
+        size_t bytes = ax_dtype_bytes((ax_dtype)d);
+        ax_kernel_code many = compile(jits[w], functions[f].op, (ax_dtype)d, AX_ACCURACY_DEFAULT, some);
+        ax_kernel_code one = compile(jits[w], functions[f].op, (ax_dtype)d, AX_ACCURACY_DEFAULT, 1);
+        for (uint32_t i = 0; i < some; i++) store((ax_dtype)d, in, i, i % 2 == 0 ? operand((ax_dtype)d, i / 2) : others[draw() % AX_COUNT(others)]);
+        many((void *[]){in, out}, NULL, 0, some);
+        for (uint32_t i = 0; i < some; i++) {
+          memcpy(alone, (char *)in + i * bytes, bytes);
+          one((void *[]){alone, result}, NULL, 0, 1);
+          if (isnan(load((ax_dtype)d, out, i)) && isnan(load((ax_dtype)d, result, 0))) continue;
+          if (memcmp(result, (char *)out + i * bytes, bytes) != 0)
+            fail_msg("%s of %s at %a depends on its neighbours", ax_scalar_name(functions[f].op), ax_dtype_name((ax_dtype)d), load((ax_dtype)d, in, i));
+        }
+      }
+}
+
+static int setup(void **unused) {
+  (void)unused;
+  for (int w = 0; w < width_count; w++)
+    if (ax_jit_create_narrow(&jits[w], widths[w]) != AX_OK) return 1;
+  return 0;
+}
+
+static int teardown(void **unused) {
+  (void)unused;
+  for (int w = 0; w < width_count; w++) ax_jit_destroy(jits[w]);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(errors),
+      cmocka_unit_test(tolerances),
+      cmocka_unit_test(neighbours),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
