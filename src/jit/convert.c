@@ -1,5 +1,5 @@
 /* Conversions between dtypes, and between registers and memory. Every conversion rounds once: where it would go through a wider
-   type first (f64 -> f32 -> bf16), the first step rounds to odd, which leaves the second one its correct answer. */
+   type first (f64 -> f32 -> bf16), the first step leaves a sticky bit of what it drops, so that the second has its correct answer. */
 #include <math.h>
 
 #include "jit/codegen.h"
@@ -15,16 +15,18 @@ static LLVMValueRef constant(const ax_codegen *cg, uint32_t bits, uint32_t lanes
 /* --- Narrow floats --- */
 
 /* Adds just below half of the last kept bit, and one more when that bit is odd: round to nearest even. */
-static LLVMValueRef round_bf16(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes) {
+static LLVMValueRef round_bf16(const ax_codegen *cg, LLVMValueRef value, bool may_be_nan, uint32_t lanes) {
   LLVMBuilderRef b = cg->builder;
   LLVMTypeRef type = ax_cg_int(cg, 32, lanes);
   LLVMValueRef bits = cast(cg, LLVMBitCast, value, type);
   LLVMValueRef odd =
       LLVMBuildAnd(b, LLVMBuildLShr(b, bits, constant(cg, 32, lanes, 16), ""), constant(cg, 32, lanes, 1), "");
   LLVMValueRef up = LLVMBuildAdd(b, LLVMBuildAdd(b, bits, constant(cg, 32, lanes, 0x7fff), ""), odd, "");
-  LLVMValueRef nan = LLVMBuildOr(b, bits, constant(cg, 32, lanes, 0x400000), "");
-  LLVMValueRef kept = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, value, value, ""), nan, up, "");
-  return cast(cg, LLVMBitCast, LLVMBuildAnd(b, kept, constant(cg, 32, lanes, 0xffff0000u), ""), LLVMTypeOf(value));
+  if (may_be_nan) {
+    LLVMValueRef nan = LLVMBuildOr(b, bits, constant(cg, 32, lanes, 0x400000), "");
+    up = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, value, value, ""), nan, up, "");
+  }
+  return cast(cg, LLVMBitCast, LLVMBuildAnd(b, up, constant(cg, 32, lanes, 0xffff0000u), ""), LLVMTypeOf(value));
 }
 
 static LLVMTypeRef half_type(const ax_codegen *cg, uint32_t lanes) {
@@ -33,7 +35,7 @@ static LLVMTypeRef half_type(const ax_codegen *cg, uint32_t lanes) {
 }
 
 LLVMValueRef ax_cg_round(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
-  if (dtype == AX_BF16) return round_bf16(cg, value, lanes);
+  if (dtype == AX_BF16) return round_bf16(cg, value, true, lanes);
   if (dtype != AX_F16) return value;
   return cast(cg, LLVMFPExt, cast(cg, LLVMFPTrunc, value, half_type(cg, lanes)), LLVMTypeOf(value));
 }
@@ -56,37 +58,36 @@ LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef 
   return cast(cg, LLVMTrunc, LLVMBuildLShr(cg->builder, bits, constant(cg, 32, lanes, 16), ""), type);
 }
 
-/* --- Rounding to odd --- */
+/* --- Sticky bits --- */
 
-/* f64 to an f32 that is exact, or the odd one of its two neighbours. */
-static LLVMValueRef to_odd(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes) {
+/* The bits below bit `count`, made one: bit `count` is set where any of them is, and they are cleared. What is rounded to a unit of at least four
+   times that bit is rounded alike, also where numbers are negative in two's complement. */
+static LLVMValueRef collapse(const ax_codegen *cg, LLVMValueRef bits, uint32_t width, uint32_t count, uint32_t lanes) {
   LLVMBuilderRef b = cg->builder;
-  LLVMTypeRef f64 = ax_cg_register(cg, AX_F64, lanes), i32 = ax_cg_int(cg, 32, lanes);
-  LLVMValueRef nearest = cast(cg, LLVMFPTrunc, value, ax_cg_register(cg, AX_F32, lanes));
-  LLVMValueRef back = cast(cg, LLVMFPExt, nearest, f64);
-  LLVMValueRef a = ax_cg_intrinsic(cg, "llvm.fabs", &f64, 1, &back, 1);
-  LLVMValueRef v = ax_cg_intrinsic(cg, "llvm.fabs", &f64, 1, &value, 1);
-  LLVMValueRef away = cast(cg, LLVMZExt, LLVMBuildFCmp(b, LLVMRealOGT, a, v, ""), i32);
-  LLVMValueRef inexact = cast(cg, LLVMZExt, LLVMBuildFCmp(b, LLVMRealONE, a, v, ""), i32);
-  LLVMValueRef bits = LLVMBuildSub(b, cast(cg, LLVMBitCast, nearest, i32), away, "");
-  return cast(cg, LLVMBitCast, LLVMBuildOr(b, bits, inexact, ""), LLVMTypeOf(nearest));
+  const uint64_t low = (1ull << count) - 1;
+  LLVMValueRef mask = constant(cg, width, lanes, low);
+  LLVMValueRef sticky = LLVMBuildAdd(b, LLVMBuildAnd(b, bits, mask, ""), mask, "");
+  return LLVMBuildAnd(b, LLVMBuildOr(b, bits, sticky, ""), constant(cg, width, lanes, ~low), "");
 }
 
-/* A 64-bit integer to an f64 that still rounds to the right narrow float: beyond 52 bits, in units of 4096, made odd. */
-static LLVMValueRef wide_int_to_f64(const ax_codegen *cg, bool is_signed, LLVMValueRef value, uint32_t lanes) {
+/* f64 to an f32 that rounds to the same bf16 or f16: of 15 digits, the last of them sticky, which f32 has down to where both are 0. */
+static LLVMValueRef to_sticky(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes) {
+  LLVMValueRef bits = collapse(cg, cast(cg, LLVMBitCast, value, ax_cg_int(cg, 64, lanes)), 64, 38, lanes);
+  return cast(cg, LLVMFPTrunc, cast(cg, LLVMBitCast, bits, LLVMTypeOf(value)), ax_cg_register(cg, AX_F32, lanes));
+}
+
+/* An integer from 2^24 on has digits that bf16 has not; what is below its bit 8 (of 32 bits) or 15 (of 64) is only sticky there. Then f32 has all
+   others of 32 bits, f64 those of 64. */
+static LLVMValueRef int_to_sticky(const ax_codegen *cg, ax_dtype from, LLVMValueRef value, uint32_t lanes) {
   LLVMBuilderRef b = cg->builder;
-  LLVMTypeRef type = LLVMTypeOf(value), f64 = ax_cg_register(cg, AX_F64, lanes);
-  LLVMOpcode to_float = is_signed ? LLVMSIToFP : LLVMUIToFP;
-  LLVMValueRef twelve = constant(cg, 64, lanes, 12), limit = constant(cg, 64, lanes, 1ull << 52);
-  LLVMValueRef low = LLVMBuildAnd(b, value, constant(cg, 64, lanes, 4095), "");
-  LLVMValueRef sticky = cast(cg, LLVMZExt, LLVMBuildICmp(b, LLVMIntNE, low, LLVMConstNull(type), ""), type);
-  LLVMValueRef high = is_signed ? LLVMBuildAShr(b, value, twelve, "") : LLVMBuildLShr(b, value, twelve, "");
-  LLVMValueRef units = cast(cg, to_float, LLVMBuildOr(b, high, sticky, ""), f64);
-  LLVMValueRef large = LLVMBuildFMul(b, units, ax_cg_number(cg, AX_F64, lanes, 4096), "");
+  const bool is_signed = ax_dtype_get(from)->kind == AX_KIND_SIGNED;
+  const uint32_t width = 8 * (uint32_t)ax_dtype_bytes(from);
+  LLVMValueRef limit = constant(cg, width, lanes, 1u << 24), bound = is_signed ? constant(cg, width, lanes, 1u << 25) : limit;
   LLVMValueRef biased = is_signed ? LLVMBuildAdd(b, value, limit, "") : value;
-  LLVMValueRef bound = is_signed ? constant(cg, 64, lanes, 1ull << 53) : limit;
-  LLVMValueRef small = LLVMBuildICmp(b, LLVMIntULT, biased, bound, "");
-  return LLVMBuildSelect(b, small, cast(cg, to_float, value, f64), large, "");
+  LLVMValueRef large = collapse(cg, value, width, width == 64 ? 15 : 8, lanes);
+  LLVMValueRef kept = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, biased, bound, ""), value, large, "");
+  LLVMValueRef exact = cast(cg, is_signed ? LLVMSIToFP : LLVMUIToFP, kept, ax_cg_register(cg, width == 64 ? AX_F64 : AX_F32, lanes));
+  return width == 64 ? to_sticky(cg, exact, lanes) : exact;
 }
 
 /* --- By kind --- */
@@ -98,10 +99,9 @@ static LLVMValueRef int_to_float(const ax_codegen *cg, ax_dtype from, ax_dtype t
   LLVMOpcode op = is_signed ? LLVMSIToFP : LLVMUIToFP;
   size_t bytes = ax_dtype_bytes(from);
   if (!is_narrow(to)) return cast(cg, op, value, ax_cg_register(cg, to, lanes));
-  if (bytes < 4) return ax_cg_round(cg, to, cast(cg, op, value, ax_cg_register(cg, AX_F32, lanes)), lanes);
-  LLVMValueRef wide = bytes == 8 ? wide_int_to_f64(cg, is_signed, value, lanes)
-                                 : cast(cg, op, value, ax_cg_register(cg, AX_F64, lanes));
-  return ax_cg_round(cg, to, to_odd(cg, wide, lanes), lanes);
+  const bool direct = bytes < 4 || to == AX_F16; /* from 2^24 on, f16 is infinite */
+  LLVMValueRef wide = direct ? cast(cg, op, value, ax_cg_register(cg, AX_F32, lanes)) : int_to_sticky(cg, from, value, lanes);
+  return to == AX_BF16 ? round_bf16(cg, wide, false, lanes) : ax_cg_round(cg, to, wide, lanes);
 }
 
 /* Clamped to what both types have, converted, and put right where there was nothing to clamp to: LLVM's own saturating conversion
@@ -137,7 +137,7 @@ static LLVMValueRef float_to_float(const ax_codegen *cg, ax_dtype from, ax_dtype
                                    uint32_t lanes) {
   LLVMTypeRef type = ax_cg_register(cg, to, lanes);
   if (to == AX_F64) return cast(cg, LLVMFPExt, value, type);
-  if (from == AX_F64) value = is_narrow(to) ? to_odd(cg, value, lanes) : cast(cg, LLVMFPTrunc, value, type);
+  if (from == AX_F64) value = is_narrow(to) ? to_sticky(cg, value, lanes) : cast(cg, LLVMFPTrunc, value, type);
   return ax_cg_round(cg, to, value, lanes);
 }
 
