@@ -40,6 +40,10 @@ LLVMValueRef ax_cg_round(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef valu
   return cast(cg, LLVMFPExt, cast(cg, LLVMFPTrunc, value, half_type(cg, lanes)), LLVMTypeOf(value));
 }
 
+LLVMValueRef ax_cg_round_arithmetic(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
+  return dtype == AX_BF16 ? round_bf16(cg, value, false, lanes) : ax_cg_round(cg, dtype, value, lanes);
+}
+
 LLVMValueRef ax_cg_to_register(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef memory, uint32_t lanes) {
   LLVMTypeRef type = ax_cg_register(cg, dtype, lanes);
   if (dtype == AX_BOOL) return LLVMBuildICmp(cg->builder, LLVMIntNE, memory, LLVMConstNull(LLVMTypeOf(memory)), "");
@@ -101,7 +105,7 @@ static LLVMValueRef int_to_float(const ax_codegen *cg, ax_dtype from, ax_dtype t
   if (!is_narrow(to)) return cast(cg, op, value, ax_cg_register(cg, to, lanes));
   const bool direct = bytes < 4 || to == AX_F16; /* from 2^24 on, f16 is infinite */
   LLVMValueRef wide = direct ? cast(cg, op, value, ax_cg_register(cg, AX_F32, lanes)) : int_to_sticky(cg, from, value, lanes);
-  return to == AX_BF16 ? round_bf16(cg, wide, false, lanes) : ax_cg_round(cg, to, wide, lanes);
+  return ax_cg_round_arithmetic(cg, to, wide, lanes);
 }
 
 /* Clamped to what both types have, converted, and put right where there was nothing to clamp to: LLVM's own saturating conversion

@@ -49,6 +49,30 @@ static void check_quotients(int64_t *a, int64_t *b) {
   ax_arena_deinit(&arena);
 }
 
+/* A long chain of narrow operations, which is done for several vectors side by side: at each number of elements as for one alone. */
+static void narrow_chains(void **state) {
+  enum { most = 150, links = 16 };
+  static _Alignas(64) uint16_t in[most], out[most + 1], alone[most];
+  (void)state;
+  for (int64_t i = 0; i < most; i++) in[i] = (uint16_t)(0x3f00 + 7 * i); /* from 0.5 up, as bf16 */
+  for (int64_t n = 0; n <= most; n++) {
+    const int64_t dims[] = {n == 0 ? 1 : n};
+    ax_arena arena = {0};
+    ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, dims);
+    uint32_t x = ax_kernel_slot(k, AX_BF16, 1, dims), y = ax_kernel_slot(k, AX_BF16, 1, dims);
+    ax_ex value = ax_kernel_load(k, x, identity), first = value;
+    for (int link = 0; link < links; link++) value = ax_kernel_op(k, link % 2 == 0 ? AX_SCALAR_MUL : AX_SCALAR_SUB, AX_BF16, value, first, AX_NONE);
+    ax_kernel_store(k, y, identity, value, AX_SCALAR_NONE);
+    ax_kernel_code code = compile(k);
+    for (int64_t i = 0; n == 0 && i < most; i++) code((void *[]){in + i, alone + i}, NULL, 0, 1);
+    out[n] = 0xeeee;
+    if (n > 0) code((void *[]){in, out}, NULL, 0, n);
+    assert_memory_equal(out, alone, (size_t)n * sizeof out[0]);
+    assert_int_equal(out[n], 0xeeee);
+    ax_arena_deinit(&arena);
+  }
+}
+
 /* Of 64 bits, next to whole numbers: up to where floats would round, and beyond. */
 static void long_quotients(void **state) {
   (void)state;
@@ -373,7 +397,7 @@ static int teardown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(remainders),
-      cmocka_unit_test(long_quotients),
+      cmocka_unit_test(narrow_chains), cmocka_unit_test(long_quotients),
       cmocka_unit_test(ranges_of_merged_dimensions),
       cmocka_unit_test(in_place),
       cmocka_unit_test(sums_do_not_depend_on_ranges),

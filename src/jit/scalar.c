@@ -189,17 +189,17 @@ static LLVMValueRef emit_convert(const op *o) {
   return ax_cg_convert(o->cg, o->dtype, o->expr->dtype, o->args[0], o->lanes);
 }
 
-/* Whether the f32 result of a narrow float operation may need rounding. */
-typedef enum rounding { EXACT, ROUND } rounding;
+/* Whether the f32 result of a narrow float operation may need rounding; of arithmetic, which has no NaN but its operands' and the processor's own. */
+typedef enum rounding { EXACT, ROUND, ARITHMETIC } rounding;
 
 static const struct {
   emitter emit;
   rounding narrow;
 } ops[AX_SCALAR_COUNT] = {
-    [AX_SCALAR_ADD] = {emit_add, ROUND},
-    [AX_SCALAR_SUB] = {emit_sub, ROUND},
-    [AX_SCALAR_MUL] = {emit_mul, ROUND},
-    [AX_SCALAR_DIV] = {emit_div, ROUND},
+    [AX_SCALAR_ADD] = {emit_add, ARITHMETIC},
+    [AX_SCALAR_SUB] = {emit_sub, ARITHMETIC},
+    [AX_SCALAR_MUL] = {emit_mul, ARITHMETIC},
+    [AX_SCALAR_DIV] = {emit_div, ARITHMETIC},
     [AX_SCALAR_MAX] = {emit_max, EXACT},
     [AX_SCALAR_MIN] = {emit_min, EXACT},
     [AX_SCALAR_POW] = {emit_pow, ROUND},
@@ -214,10 +214,10 @@ static const struct {
     [AX_SCALAR_COS] = {emit_math, ROUND},
     [AX_SCALAR_TANH] = {emit_tanh, ROUND},
     [AX_SCALAR_LOGISTIC] = {emit_logistic, ROUND},
-    [AX_SCALAR_SQRT] = {emit_sqrt, ROUND},
-    [AX_SCALAR_RSQRT] = {emit_rsqrt, ROUND},
+    [AX_SCALAR_SQRT] = {emit_sqrt, ARITHMETIC},
+    [AX_SCALAR_RSQRT] = {emit_rsqrt, ARITHMETIC},
     [AX_SCALAR_ERF] = {emit_math, ROUND},
-    [AX_SCALAR_INTEGER_POW] = {emit_integer_pow, ROUND},
+    [AX_SCALAR_INTEGER_POW] = {emit_integer_pow, ARITHMETIC},
     [AX_SCALAR_EQ] = {emit_eq, EXACT},
     [AX_SCALAR_NE] = {emit_ne, EXACT},
     [AX_SCALAR_LT] = {emit_lt, EXACT},
@@ -236,6 +236,7 @@ LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype op
   op o = {.cg = cg, .expr = expr, .dtype = operand, .kind = ax_dtype_get(operand)->kind, .args = args, .lanes = lanes};
   o.type = ax_cg_register(cg, operand, lanes);
   LLVMValueRef value = ops[expr->op].emit(&o);
+  if (ops[expr->op].narrow == ARITHMETIC) return ax_cg_round_arithmetic(cg, expr->dtype, value, lanes);
   return ops[expr->op].narrow == ROUND ? ax_cg_round(cg, expr->dtype, value, lanes) : value;
 }
 

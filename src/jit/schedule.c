@@ -332,11 +332,22 @@ static uint32_t body_weight(const ax_schedule *s) {
   return weight;
 }
 
-/* Reductions need several chains of additions at once; the rest does well enough one vector at a time. */
+/* Operations on narrow floats are each rounded, one after the other: so many that the next vector does not begin before this one ends. */
+static bool waits_for_rounding(const ax_schedule *s) {
+  enum { many = 10 };
+  uint32_t count = 0;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    const ax_expr *expr = &s->kernel->exprs[id];
+    count += s->live[id] && (expr->dtype == AX_BF16 || expr->dtype == AX_F16) && expr->op >= AX_SCALAR_ADD && expr->op <= AX_SCALAR_DIV;
+  }
+  return count >= many;
+}
+
+/* Reductions need several chains of additions at once; the rest does well enough one vector at a time, unless that takes too long. */
 static uint32_t choose_unroll(const ax_schedule *s) {
   uint32_t weight = body_weight(s) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
-  if (!s->reduces) return 1;
-  if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
+  if (!s->reduces) unroll = s->shape == AX_NEST_LANES && waits_for_rounding(s) ? 4 : 1;
+  else if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
   int64_t vectors = (s->loops[s->vector].extent + s->lanes - 1) / s->lanes;
   bool along_vector = s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_LANES;
   while (along_vector && unroll > 1 && unroll / 2 >= vectors) unroll /= 2; /* of nothing there are no vectors */
