@@ -12,7 +12,6 @@
 
 #include "axle/ops.h"
 #include "jit/jit.h"
-#include "jit/machine.h"
 
 enum { count = 4096, rounds = 24, width_count = 3 };
 static const uint32_t widths[width_count] = {64, 32, 16};
@@ -157,7 +156,7 @@ static void neighbours(void **unused) {
 static int setup(void **unused) {
   (void)unused;
   for (int w = 0; w < width_count; w++)
-    if (ax_jit_create_narrow(&jits[w], widths[w]) != AX_OK) return 1;
+    if (ax_jit_create(&(ax_jit_options){.most_vector_bytes = widths[w]}, &jits[w]) != AX_OK) return 1;
   return 0;
 }
 
