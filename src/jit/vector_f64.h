@@ -43,11 +43,22 @@ static f64s f64_logistic(f64s x) {
   return f64_pick(f64_less(x, f64_all(0)), e, one) / (one + e);
 }
 
-/* -y / (2 + y) with y = e^(-2x) - 1, for x >= 0 */
+/* -y / (2 + y) with y = e^(-2x) - 1, for x >= 0: e^(-2x) = 2^n e^(-2r). One constant will do for n log(2)/2, as for f32. */
 static f64s f64_tanh(f64s x) {
-  f64s one = f64_all(1), double_x = f64_max(f64_all(-45), f64_all(-2) * f64_sized(x));
-  f64s n = f64_exponent(double_x), r = f64_remainder(double_x, n), scale = f64_scale(one, n);
-  f64s y = f64_fma(scale, r * f64_exp_slope(r), scale - one);
+  f64s one = f64_all(1), size = f64_min(f64_all(22.5), f64_sized(x));
+  f64s n = f64_round(size * f64_all(-2.8853900817779268)), r = f64_fma(n, f64_all(0.34657359027997264), size);
+  f64s p = f64_all(-5.132488999390002e-05); /* (e^-2r - 1) / r */
+  p = f64_fma(p, r, f64_all(0.0002828934592351914));
+  p = f64_fma(p, r, f64_all(-0.001410938133609575));
+  p = f64_fma(p, r, f64_all(0.006349185148780456));
+  p = f64_fma(p, r, f64_all(-0.025396825270906434));
+  p = f64_fma(p, r, f64_all(0.08888888916696364));
+  p = f64_fma(p, r, f64_all(-0.2666666666681289));
+  p = f64_fma(p, r, f64_all(0.6666666666651798));
+  p = f64_fma(p, r, f64_all(-1.3333333333333284));
+  p = f64_fma(p, r, f64_all(2.000000000000002));
+  p = f64_fma(p, r, f64_all(-2.0));
+  f64s scale = f64_scale(one, n), y = f64_fma(scale, p * r, scale - one);
   return f64_signed(f64_sized(y) / (f64_all(2) + y), x);
 }
 
