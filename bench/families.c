@@ -254,7 +254,7 @@ static void conds_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value now[2] = {in[0], in[1]}, large;
   for (int64_t i = 0; i < ((const subject *)context)->n; i++) {
     is_large(now, &large, NULL);
-    ax_switch(large, 2, (const ax_fn[]){AX_FN(short_step, 2, 2), AX_FN(longer_step, 2, 2)}, now, now);
+    ax_switch(ax_convert_element_type(large, AX_S32), 2, (const ax_fn[]){AX_FN(short_step, 2, 2), AX_FN(longer_step, 2, 2)}, now, now);
   }
   out[0] = ax_reduce_sum(now[0], AX_ALL_DIMS, false);
 }
@@ -337,7 +337,7 @@ static void nested_level(const ax_value *in, ax_value *out, void *context) {
     case 0: ax_scan(AX_CLOSURE(nested_level, 2, 2, &inner), 2, 2, false, pair, out); break;
     case 1:
       is_large(in, &large, NULL);
-      ax_switch(large, 2, (const ax_fn[]){AX_FN(short_step, 2, 2), AX_CLOSURE(nested_level, 2, 2, &inner)}, pair, out);
+      ax_switch(ax_convert_element_type(large, AX_S32), 2, (const ax_fn[]){AX_FN(short_step, 2, 2), AX_CLOSURE(nested_level, 2, 2, &inner)}, pair, out);
       break;
     default: ax_while(AX_CLOSURE(is_large, 2, 1, &inner), AX_CLOSURE(nested_level, 2, 2, &inner), pair, out);
   }

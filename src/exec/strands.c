@@ -2,7 +2,7 @@
    for all that share them or each does for itself. The instructions stay in the list behind the LOOP, which has the strand, and does all of them
    at once.
 
-   An operand is held in a register where it is all of a root of one element: no other root's bytes are read through it, and whoever else lives
+   An operand can be held in registers where it is all of a root of few elements: no other root's bytes are read through it, and whoever else lives
    in its memory does so before or after. Its lifetime says whether it is needed before the strand's first step, and wanted after its last. */
 #include <string.h>
 
@@ -73,10 +73,13 @@ static bool wanted_after(const maker *m, uint32_t root) {
   return (kind != AX_SPACE_SCRATCH && kind != AX_SPACE_KEPT && kind != AX_SPACE_CONST) || r->life.last >= m->end;
 }
 
-static bool is_held(const maker *m, const ax_buffer *buffer, ax_dtype dtype) {
+/* How many elements of an operand can be held: all of its root's, if they are few. */
+static uint16_t held_elems(const maker *m, const ax_buffer *buffer, ax_dtype dtype) {
   const ax_buffer *root = &m->a->plan->buffers[buffer->root];
-  return ax_type_elems(&root->type) == 1 && root->type.dtype == dtype && buffer->type.dtype == dtype && buffer->offset == 0 &&
-         (buffer->loop == AX_NONE || buffer->step == 0);
+  const int64_t bytes = ax_buffer_bytes(root);
+  bool whole = root->type.dtype == dtype && buffer->type.dtype == dtype && ax_buffer_bytes(buffer) == bytes && buffer->offset == 0 &&
+               (buffer->loop == AX_NONE || buffer->step == 0);
+  return whole && bytes <= AX_STRAND_HELD ? (uint16_t)ax_type_elems(&root->type) : 0;
 }
 
 static bool same_ref(const ax_ref *a, const ax_ref *b) {
@@ -100,8 +103,8 @@ static bool find_place(maker *m, ax_ref ref, uint32_t buffer, ax_dtype dtype, ax
   if (p == AX_STRAND_PLACES) return false;
   m->refs[p] = ref;
   m->roots[p] = root;
-  m->places[p] = (ax_strand_place){.dtype = dtype, .held = is_held(m, b, dtype)};
-  if (m->places[p].held) {
+  m->places[p] = (ax_strand_place){.dtype = dtype, .elems = held_elems(m, b, dtype)};
+  if (m->places[p].elems > 0) {
     m->places[p].needed = needed_before(m, root);
     m->places[p].wanted = wanted_after(m, root);
   }
@@ -113,7 +116,7 @@ static bool find_place(maker *m, ax_ref ref, uint32_t buffer, ax_dtype dtype, ax
 static void settle_places(maker *m) {
   for (uint32_t p = 0; p < m->strand.place_count; p++)
     for (uint32_t q = 0; q < m->strand.place_count; q++)
-      if (p != q && m->roots[p] == m->roots[q]) m->places[p].held = m->places[p].needed = m->places[p].wanted = false;
+      if (p != q && m->roots[p] == m->roots[q]) m->places[p] = (ax_strand_place){.dtype = m->places[p].dtype};
 }
 
 /* --- Steps --- */

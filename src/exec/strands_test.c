@@ -115,11 +115,15 @@ static void in_a_scan(const ax_value *in, ax_value *out, void *context) {
   ax_scan(AX_CLOSURE(change_all, CARRIES, CARRIES, context), CARRIES, ((const body *)context)->trips, false, in, out);
 }
 
-static void one_random(uint64_t seed, bool show) {
+static ax_program *trace_random(uint64_t seed) {
   ax_type types[CARRIES];
   const body b = {seed, 1 + (uint32_t)(seed % 3), 1 + (int64_t)(seed % 4)};
   carry_types(types);
-  ax_program *program = test_trace(in_a_scan, (void *)(uintptr_t)&b, types, CARRIES, CARRIES);
+  return test_trace(in_a_scan, (void *)(uintptr_t)&b, types, CARRIES, CARRIES);
+}
+
+static void one_random(uint64_t seed, bool show) {
+  ax_program *program = trace_random(seed);
   test_random_run(program, seed, show, 0);
   ax_program_release(program);
 }
@@ -127,6 +131,111 @@ static void one_random(uint64_t seed, bool show) {
 static void random_loops(void **state) {
   (void)state;
   test_each_seed(60, one_random);
+}
+
+/* --- Vectors: carries of one length, changed element by element, and sums of all --- */
+
+enum vectors { WIDE, NARROW, TRUTH, WHOLE, DOUBLE, SHORT, MOST, VECTORS }; /* the last of them a scalar */
+
+static void vector_types(int64_t elems, ax_type *types) {
+  const ax_dtype dtypes[] = {AX_F32, AX_BF16, AX_BOOL, AX_S32, AX_F64, AX_S8};
+  for (size_t k = 0; k < AX_COUNT(dtypes); k++) types[k] = TEST_TYPE(dtypes[k], elems);
+  types[MOST] = TEST_SCALAR(AX_F32);
+}
+
+static void change_vectors(const ax_value *in, ax_value *out, void *context) {
+  test_random random = {*(const uint64_t *)context};
+  memcpy(out, in, VECTORS * sizeof out[0]);
+  for (int k = 0; k < 4; k++) {
+    ax_value wide = out[WIDE];
+    switch (test_random_below(&random, 10)) {
+      case 0: out[WIDE] = halved(wide, 1); break;
+      case 1: out[NARROW] = halved(out[NARROW], 0.5); break;
+      case 2: out[TRUTH] = ax_gt(wide, cast(out[NARROW], AX_F32)); break;
+      case 3: out[WHOLE] = ax_add(ax_mul(out[WHOLE], ax_integer(3)), cast(out[SHORT], AX_S32)); break;
+      case 4: out[DOUBLE] = ax_where(out[TRUTH], out[DOUBLE], halved(cast(wide, AX_F64), 2)); break;
+      case 5: out[SHORT] = ax_add(out[SHORT], ax_integer(7)); break;
+      case 6: out[MOST] = ax_reduce_max(wide, AX_ALL_DIMS, false); break;
+      case 7: out[WIDE] = ax_add(ax_mul(wide, ax_real(0.25)), out[MOST]); break;
+      case 8: /* these change places */
+        out[WIDE] = cast(out[NARROW], AX_F32);
+        out[NARROW] = cast(wide, AX_BF16);
+        break;
+      default: out[WIDE] = ax_broadcast_to(out[MOST], AX_DIMS(ax_typeof(wide).dims[0]));
+    }
+  }
+}
+
+/* In a branch of a while in a scan. */
+static void vectors_stay(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  memcpy(out, in, VECTORS * sizeof out[0]);
+}
+static void perhaps(const ax_value *in, ax_value *out, void *context) {
+  ax_if(ax_gt(in[MOST], ax_real(0)), AX_CLOSURE(change_vectors, VECTORS, VECTORS, context), AX_FN(vectors_stay, VECTORS, VECTORS), in, out);
+  const uint64_t seed = *(const uint64_t *)context + 1;
+  change_vectors(out, out, (void *)(uintptr_t)&seed);
+}
+static AX_BODY(below_three) { out[0] = ax_lt(in[VECTORS], ax_integer(3)); }
+static void perhaps_again(const ax_value *in, ax_value *out, void *context) {
+  perhaps(in, out, context);
+  out[VECTORS] = ax_add(in[VECTORS], ax_integer(1));
+}
+static void thrice(const ax_value *in, ax_value *out, void *context) {
+  ax_value now[VECTORS + 1];
+  memcpy(now, in, VECTORS * sizeof now[0]);
+  now[VECTORS] = ax_full_i64(AX_S32, 0, NULL, 0);
+  ax_while(AX_FN(below_three, VECTORS + 1, 1), AX_CLOSURE(perhaps_again, VECTORS + 1, VECTORS + 1, context), now, now);
+  memcpy(out, now, VECTORS * sizeof out[0]);
+}
+static void vectors_in_a_scan(const ax_value *in, ax_value *out, void *context) { ax_scan(AX_CLOSURE(thrice, VECTORS, VECTORS, context), VECTORS, 4, false, in, out); }
+
+static ax_program *trace_vectors(uint64_t seed) {
+  static const int64_t lengths[] = {1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129, 255, 256, 300};
+  ax_type types[VECTORS];
+  vector_types(lengths[seed % AX_COUNT(lengths)], types);
+  return test_trace(vectors_in_a_scan, &seed, types, VECTORS, VECTORS);
+}
+
+static void one_of_vectors(uint64_t seed, bool show) {
+  ax_program *program = trace_vectors(seed);
+  test_random_run(program, seed, show, 0);
+  ax_program_release(program);
+}
+
+static void vectors(void **state) {
+  (void)state;
+  test_each_seed(63, one_of_vectors);
+}
+
+/* --- Shorter registers --- */
+
+static void at_width(ax_runtime *runtime, ax_program *program, uint64_t seed) {
+  ax_tensor *in[CARRIES], *out[CARRIES], *wanted[CARRIES];
+  test_random random = {seed};
+  const uint32_t count = ax_program_in_count(program);
+  for (uint32_t k = 0; k < count; k++) in[k] = test_random_tensor(&random, *ax_program_in_type(program, k), -2, 2);
+  test_execute(runtime, program, in, out);
+  test_execute_reference(runtime, program, in, wanted);
+  for (uint32_t k = 0; k < count; k++) assert_true(test_same_tensors(out[k], wanted[k]));
+  test_release(in, count);
+  test_release(out, count);
+  test_release(wanted, count);
+  ax_program_release(program);
+}
+
+static void shorter_registers(void **state) {
+  (void)state;
+  for (uint32_t bytes = 16; bytes <= 64; bytes *= 2) {
+    ax_runtime *runtime;
+    TEST_OK(ax_runtime_create(NULL, &runtime));
+    ax_jit_destroy(runtime->jit);
+    runtime->jit = NULL;
+    TEST_OK(ax_jit_create(&(ax_jit_options){.most_vector_bytes = bytes}, &runtime->jit));
+    for (uint64_t seed = 1; seed <= 42; seed++) at_width(runtime, trace_vectors(seed), seed);
+    for (uint64_t seed = 1; seed <= 15; seed++) at_width(runtime, trace_random(seed), seed);
+    ax_runtime_release(runtime);
+  }
 }
 
 /* --- What becomes a strand --- */
@@ -264,7 +373,7 @@ static void devices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(random_loops),         cmocka_unit_test(ten_deep),          cmocka_unit_test(forty_deep),
+      cmocka_unit_test(random_loops), cmocka_unit_test(vectors), cmocka_unit_test(shorter_registers), cmocka_unit_test(ten_deep), cmocka_unit_test(forty_deep),
       cmocka_unit_test(no_function_without_end), cmocka_unit_test(carries_that_turn), cmocka_unit_test(devices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,15 +148,23 @@ static void repeat_masked(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, leaf 
   ax_nest_close_loop(nest, &l, hi, nest->schedule->lanes);
 }
 
+/* What is held in registers is found by number: no loop could do that. */
+static void repeat_whole(ax_nest *nest, LLVMValueRef lo, int64_t whole, int64_t step, leaf body) {
+  bool unrolled = nest->inside != NULL && nest->inside->unrolled;
+  if (!unrolled && whole > 0) repeat(nest, lo, add(nest, lo, whole), step, whole == step, body);
+  for (int64_t at = 0; unrolled && at < whole; at += step) body(nest, add(nest, lo, at));
+}
+
 /* Whole blocks, then one shorter block whose last vector may be partial. */
 static void walk_static(ax_nest *nest, const range *r, uint32_t block, leaf body) {
   int64_t lanes = nest->schedule->lanes, step = block * lanes, whole = r->count / step * step, rest = r->count - whole;
   if (vector_unrolled(nest)) nest->instances = block;
-  if (block == 1 && whole > 0 && rest > 0 && !nest->accumulating && masks_are_cheap(nest)) {
+  bool unrolled = nest->inside != NULL && nest->inside->unrolled;
+  if (block == 1 && whole > 0 && rest > 0 && !nest->accumulating && !unrolled && masks_are_cheap(nest)) {
     repeat_masked(nest, r->lo, add(nest, r->lo, r->count), body);
     return;
   }
-  if (whole > 0) repeat(nest, r->lo, add(nest, r->lo, whole), step, whole == step, body);
+  repeat_whole(nest, r->lo, whole, step, body);
   if (rest == 0) return;
   if (vector_unrolled(nest)) nest->instances = (uint32_t)((rest + lanes - 1) / lanes);
   if (rest % lanes != 0) {
@@ -320,7 +328,8 @@ static void walk_and_accumulate(ax_nest *nest, const range *r) { walk(nest, r, e
 
 static void emit_lanes(ax_nest *nest) {
   range r = loop_range(nest, nest->schedule->vector);
-  if (!nest->schedule->reduces && ax_nest_find_settled(nest) && nest->settled_end - nest->settled_first >= 2 * (int64_t)nest->schedule->lanes) {
+  bool unrolled = nest->inside != NULL && nest->inside->unrolled;
+  if (!nest->schedule->reduces && !unrolled && ax_nest_find_settled(nest) && nest->settled_end - nest->settled_first >= 2 * (int64_t)nest->schedule->lanes) {
     walk_guarded(nest, &r, enter_and_accumulate);
     return;
   }
@@ -572,25 +581,28 @@ static bool any_empty(const int64_t *dims, uint32_t count) {
   return false;
 }
 
-/* `*nothing`: there is no step to do. */
-static ax_status prepare(ax_arena *arena, const ax_loop_kernel *kernel, ax_nest *nest, bool *nothing) {
+/* The schedule of what there is to do; NULL: nothing. */
+static ax_status schedule_of(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_schedule **out) {
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
-  ax_schedule *schedule;
-  *nothing = any_empty(kernel->dims, parallel);
-  if (!*nothing && any_empty(kernel->dims + parallel, kernel->reduce_rank)) kernel = identities(arena, kernel);
-  if (kernel == NULL) return ax_out_of_memory(sizeof *kernel);
-  AX_TRY(ax_schedule_create(arena, kernel, nest->cg.vector_bytes, &schedule));
+  *out = NULL;
+  if (any_empty(kernel->dims, parallel)) return AX_OK;
+  if (any_empty(kernel->dims + parallel, kernel->reduce_rank)) kernel = identities(arena, kernel);
+  return kernel != NULL ? ax_schedule_create(arena, kernel, vector_bytes, out) : ax_out_of_memory(sizeof *kernel);
+}
+
+static ax_status begin(ax_arena *arena, ax_nest *nest, const ax_schedule *schedule) {
   nest->schedule = schedule;
   ax_nest_end_narrow(nest);
-  return allocate(arena, nest) ? AX_OK : ax_out_of_memory(AX_MAX_UNROLL * kernel->expr_count * sizeof(LLVMValueRef));
+  return allocate(arena, nest) ? AX_OK : ax_out_of_memory(AX_MAX_UNROLL * schedule->kernel->expr_count * sizeof(LLVMValueRef));
 }
 
 ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const char *name) {
   ax_nest nest = {.cg = *cg, .instances = 1};
-  bool nothing;
-  AX_TRY(prepare(arena, kernel, &nest, &nothing));
+  ax_schedule *schedule;
+  AX_TRY(schedule_of(arena, kernel, cg->vector_bytes, &schedule));
+  if (schedule != NULL) AX_TRY(begin(arena, &nest, schedule));
   begin_function(&nest, name);
-  if (!nothing) emit_body(&nest);
+  if (schedule != NULL) emit_body(&nest);
   LLVMBuildRetVoid(cg->builder);
   return AX_OK;
 }
@@ -603,13 +615,17 @@ static bool reduces(const ax_loop_kernel *kernel) {
 
 /* Nobody asks for a range, so that dimensions of size 1 need no loop. A reduction keeps it all the same: its order of additions is that of its
    schedule. */
-ax_status ax_nest_emit_inside(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const ax_nest_inside *inside) {
+ax_status ax_nest_schedule_inside(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_schedule **out) {
+  ax_loop_kernel *whole = ax_arena_copy(arena, kernel, sizeof *whole);
+  if (whole == NULL) return ax_out_of_memory(sizeof *whole);
+  if (!reduces(kernel)) whole->ranged = UINT32_MAX;
+  return schedule_of(arena, whole, vector_bytes, out);
+}
+
+ax_status ax_nest_emit_inside(ax_arena *arena, const ax_codegen *cg, const ax_schedule *schedule, const ax_nest_inside *inside) {
   ax_nest nest = {.cg = *cg, .instances = 1, .inside = inside, .coordinates = inside->coordinates};
-  ax_loop_kernel whole = *kernel;
-  bool nothing;
-  if (!reduces(kernel)) whole.ranged = UINT32_MAX;
-  AX_TRY(prepare(arena, &whole, &nest, &nothing));
-  memcpy(nest.slot_bases, inside->bases, kernel->slot_count * sizeof inside->bases[0]);
-  if (!nothing) emit_body(&nest);
+  AX_TRY(begin(arena, &nest, schedule));
+  memcpy(nest.slot_bases, inside->bases, schedule->kernel->slot_count * sizeof inside->bases[0]);
+  emit_body(&nest);
   return AX_OK;
 }

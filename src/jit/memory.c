@@ -293,36 +293,13 @@ static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype,
   return ax_cg_to_register(&nest->cg, dtype, value, schedule->lanes);
 }
 
-/* The register of a slot that is held. */
-static LLVMValueRef *held_at(const ax_nest *nest, uint32_t slot) { return nest->inside != NULL ? nest->inside->held[slot] : NULL; }
-
-LLVMTypeRef ax_nest_held_type(const ax_codegen *cg, ax_dtype dtype) {
-  return dtype == AX_BOOL ? ax_cg_register(cg, dtype, 1) : ax_cg_memory(cg, dtype, 1);
-}
-
-static LLVMValueRef load_held(ax_nest *nest, uint32_t access, ax_dtype dtype, LLVMValueRef held, bool guarded, uint32_t instance) {
-  const ax_schedule *schedule = nest->schedule;
-  LLVMValueRef value = dtype == AX_BOOL ? held : ax_cg_to_register(&nest->cg, dtype, held, 1);
-  uint32_t lanes = ax_schedule_depends(schedule, access, schedule->vector) ? schedule->lanes : 1;
-  value = ax_cg_broadcast(&nest->cg, value, lanes);
-  if (!guarded) return value;
-  LLVMValueRef guard = ax_nest_value(nest, schedule->accesses[access].guard, instance, lanes);
-  return LLVMBuildSelect(nest->cg.builder, guard, value, LLVMConstNull(LLVMTypeOf(value)), "");
-}
-
-/* There is one element, so one step that stores it: that of lane 0. */
-static LLVMValueRef store_held(ax_nest *nest, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
-  if (lanes > 1) value = LLVMBuildExtractElement(nest->cg.builder, value, ax_cg_i64(&nest->cg, 0), "");
-  return dtype == AX_BOOL ? value : ax_cg_to_memory(&nest->cg, dtype, value, 1);
-}
-
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
   const ax_access *a = &nest->schedule->accesses[access];
   int64_t stride = a->stride[nest->schedule->vector];
-  LLVMValueRef *held = held_at(nest, a->slot);
+  LLVMValueRef *held = ax_nest_held_at(nest, a, instance);
   ax_known guard = a->guard == AX_NONE ? AX_KNOWN_TRUE : ax_nest_known(nest, a->guard);
   if (guard == AX_KNOWN_FALSE) return nothing(nest, access, dtype);
-  if (held != NULL) return load_held(nest, access, dtype, *held, guard == AX_KNOWN_NOT, instance);
+  if (held != NULL) return ax_nest_load_held(nest, access, dtype, *held, guard == AX_KNOWN_NOT, instance);
   if (guard == AX_KNOWN_NOT) return load_guarded(nest, access, dtype, instance);
   if (a->transposed) return ax_nest_load_transposed(nest, access, dtype);
   if (nest->narrow)
@@ -350,9 +327,9 @@ void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t 
   ax_dtype dtype = nest->schedule->kernel->slots[a->slot].dtype;
   int64_t stride = a->stride[nest->schedule->vector];
   LLVMTypeRef element = ax_nest_element(nest, access);
-  LLVMValueRef *held = held_at(nest, a->slot);
+  LLVMValueRef *held = ax_nest_held_at(nest, a, instance);
   if (held != NULL) {
-    *held = store_held(nest, dtype, value, lanes);
+    ax_nest_store_held(nest, dtype, held, value, lanes);
     return;
   }
   LLVMValueRef pointer = instance_pointer(nest, access, instance);

@@ -15,7 +15,8 @@ enum { AX_MAX_UNROLL = 8 };
 typedef struct ax_nest_inside {
   LLVMValueRef coordinates;
   const LLVMValueRef *bases; /* by slot: its address; of one that is held, anything */
-  LLVMValueRef *const *held; /* by slot: the value of its one element, where that is in a register (ax_nest_held_type); NULL */
+  LLVMValueRef *const *held; /* by slot: what is in registers of it: one element, or all of its vectors, of as many lanes as the schedule's; NULL */
+  bool unrolled;             /* some are held as vectors: ax_nest_walks_once */
 } ax_nest_inside;
 
 typedef struct ax_nest {
@@ -47,8 +48,12 @@ typedef struct ax_nest {
 /* Emits the function `name` into cg->module. Scratch memory comes from the arena. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const char *name);
 
-/* Emits the kernel, all of its range, from where the builder is, and leaves it where that is done. */
-AX_MUST_USE ax_status ax_nest_emit_inside(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const ax_nest_inside *inside);
+/* The schedule of a kernel that stands inside a function, where it is done whole; NULL: there is nothing to do. */
+AX_MUST_USE ax_status ax_nest_schedule_inside(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_schedule **out);
+/* Emits it from where the builder is, and leaves that where it is done. */
+AX_MUST_USE ax_status ax_nest_emit_inside(ax_arena *arena, const ax_codegen *cg, const ax_schedule *schedule, const ax_nest_inside *inside);
+/* Whether it goes once along its vector loop, and there touches nothing of the slot but element i at step i: so it can be held as vectors. */
+bool ax_nest_walks_once(const ax_schedule *schedule, uint32_t slot, int64_t elems);
 
 /* --- emit.c --- */
 typedef struct ax_nest_loop {
@@ -81,7 +86,6 @@ void ax_nest_finish(ax_nest *nest);
 void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes);
 
 /* --- memory.c --- */
-LLVMTypeRef ax_nest_held_type(const ax_codegen *cg, ax_dtype dtype); /* as memory has it; of a bool, a bit */
 LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access);                    /* a level 0 pointer */
 void ax_nest_move_pointer(ax_nest *nest, uint32_t access); /* the current level's, by the starts that are known from this level on */
 void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index); /* level's pointers to level + 1's */
@@ -97,6 +101,13 @@ LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef
                                 LLVMValueRef mask);
 void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
                          LLVMValueRef value);
+
+/* --- held.c --- */
+LLVMTypeRef ax_nest_held_type(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes); /* as memory has it; of one bool, a bit */
+/* The register of what an access is about, of an instance; NULL: it is not held. */
+LLVMValueRef *ax_nest_held_at(const ax_nest *nest, const ax_access *access, uint32_t instance);
+LLVMValueRef ax_nest_load_held(ax_nest *nest, uint32_t access, ax_dtype dtype, LLVMValueRef held, bool guarded, uint32_t instance);
+void ax_nest_store_held(ax_nest *nest, ax_dtype dtype, LLVMValueRef *held, LLVMValueRef value, uint32_t lanes);
 
 /* --- narrow.c --- */
 void ax_nest_begin_narrow(ax_nest *nest); /* what follows, to the end, is for blocks; computes what all of them share */

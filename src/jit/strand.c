@@ -7,7 +7,7 @@ void ax_strand_words(const ax_strand *strand, ax_take_word *take, void *context)
   take(context, (uint64_t)strand->step_count << 32 | strand->place_count);
   for (uint32_t i = 0; i < strand->place_count; i++) {
     const ax_strand_place *p = &strand->places[i];
-    take(context, (uint64_t)p->dtype << 3 | (uint64_t)p->held << 2 | (uint64_t)p->needed << 1 | p->wanted);
+    take(context, (uint64_t)p->dtype << 32 | (uint64_t)p->elems << 2 | (uint64_t)p->needed << 1 | p->wanted);
   }
   for (uint32_t i = 0; i < strand->step_count; i++) {
     const ax_strand_step *s = &strand->steps[i];
@@ -33,7 +33,7 @@ uint64_t ax_strand_hash(const ax_strand *strand) {
 }
 
 static bool same_place(const ax_strand_place *a, const ax_strand_place *b) {
-  return a->dtype == b->dtype && a->held == b->held && a->needed == b->needed && a->wanted == b->wanted;
+  return a->dtype == b->dtype && a->elems == b->elems && a->needed == b->needed && a->wanted == b->wanted;
 }
 
 static bool same_step(const ax_strand_step *a, const ax_strand_step *b) {

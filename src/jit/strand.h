@@ -6,9 +6,9 @@
                                         BRANCH i  CASE .. CASE .. END    the case of number i, clamped
                                         KERNEL
 
-   What steps touch are *places*: memory whose address is given when the function is called. A place that is *held* is one element, which
+   What steps touch are *places*: memory whose address is given when the function is called. A place that can be *held* is a few elements, which
    nothing but the strand's own steps touches while it runs: it is read before the first of them if it is needed, written after the last if it is
-   wanted, and in a register in between. */
+   wanted, and in registers in between: one element, or a few vectors where every step that touches it goes through them one by one. */
 #ifndef AX_JIT_STRAND_H
 #define AX_JIT_STRAND_H
 
@@ -32,10 +32,11 @@ typedef struct ax_strand_step {
 
 typedef struct ax_strand_place {
   ax_dtype dtype;
-  bool held, needed, wanted; /* needed, wanted: of one that is held */
+  uint16_t elems;            /* of one that can be held; 0: it cannot */
+  bool needed, wanted;
 } ax_strand_place;
 
-enum { AX_STRAND_PLACES = 128, AX_STRAND_NESTED = 32 };
+enum { AX_STRAND_PLACES = 128, AX_STRAND_NESTED = 32, AX_STRAND_HELD = 512 }; /* the last: bytes of a place that is held, at most */
 typedef struct ax_strand {
   uint32_t step_count, place_count;
   const ax_strand_step *steps;
