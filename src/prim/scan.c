@@ -262,6 +262,12 @@ static ax_status lower_steps(lower_state *s, int64_t first, uint32_t loop) {
   return AX_OK;
 }
 
+/* A carry that a step returns as it came is no carry: every step reads what went in. */
+static bool stays(const lower_state *s, uint32_t carry) {
+  const ax_program *body = s->params->body;
+  return body->outs[carry] == s->consts + carry;
+}
+
 static ax_status lower_scan(lower_state *s, uint32_t *in, bool first_apart) {
   ax_lower *lower = s->lower;
   ax_block *outer;
@@ -271,13 +277,18 @@ static ax_status lower_scan(lower_state *s, uint32_t *in, bool first_apart) {
   if (first_apart) AX_TRY(lower_steps(s, 0, AX_NONE));
   const uint32_t *starts = first_apart ? s->body_out : in + s->consts;
   for (uint32_t k = 0; k < s->carries; k++) {
+    if (stays(s, k)) continue;
     AX_TRY(ax_lower_copy(lower, s->out[k], starts[k]));
     s->body_in[s->consts + k] = s->out[k];
   }
   AX_TRY(ax_lower_loop_begin(lower, s->params->length - first_apart, 0, &outer, &loop));
   AX_TRY(lower_steps(s, first_apart, loop));
+  for (uint32_t k = 0; k < s->carries; k++)
+    if (stays(s, k)) s->body_out[k] = s->out[k];
   AX_TRY(ax_region_lower_carries(lower, s->out, s->body_out, s->carries));
   ax_lower_loop_end(lower, outer);
+  for (uint32_t k = 0; k < s->carries; k++) /* behind the loop: into memory that is donated, it may be no copy */
+    if (stays(s, k)) AX_TRY(ax_lower_copy(lower, s->out[k], in[s->consts + k]));
   return AX_OK;
 }
 
