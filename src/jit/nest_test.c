@@ -189,12 +189,12 @@ static ax_loop_kernel *make_kernel(ax_arena *arena) {
     room /= dims[d];
   }
   bool long_sums = chance(6), narrow = !long_sums && rank >= 2 && chance(3); /* many results of many rows each; many rows of few */
-  static const int64_t widths_of_rows[] = {2, 3, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17}, rows[] = {1, 15, 16, 17, 31, 63, 64, 65, 127, 129, 300, 1000};
+  static const int64_t widths_of_rows[] = {2, 3, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17}, rows[] = {1, 15, 16, 17, 31, 63, 64, 65, 127, 129, 300, 4095, 4096, 4097, 4111, 4200};
   if (narrow) {
     rank = 2 + (uint32_t)pick(2);
     dims[rank - 1] = widths_of_rows[pick(AX_COUNT(widths_of_rows))];
     dims[rank - 2] = chance(3) ? 2 : rows[pick(AX_COUNT(rows))];
-    if (rank == 3) dims[0] = dims[1] == 2 ? rows[pick(AX_COUNT(rows))] : 1 + (int64_t)pick(5);
+    if (rank == 3) dims[0] = dims[1] == 2 ? rows[pick(AX_COUNT(rows))] : 1 + (int64_t)pick(2);
   }
   if (long_sums) {
     rank = 2;

@@ -440,16 +440,17 @@ static void make_narrow(ax_schedule *s, const uint32_t *order, uint32_t first, i
   find_deps(s);
 }
 
-/* By rows, the last vector of each is masked, which is slow where it reaches over two cache lines. */
+/* By rows, the last vector of each is masked, which is slow where it reaches over two cache lines. A body for many vectors takes a few
+   milliseconds to compile, which few rows do not bring back. */
 static ax_status choose_narrow(ax_schedule *s, ax_arena *arena, bool *chosen) {
-  enum { most_nodes = 96, masked_row = 4 };
+  enum { most_nodes = 96, masked_row = 4, least_rows = 4096 };
   uint32_t order[AX_MAX_LOOPS], first;
   int64_t narrow;
   *chosen = false;
   if (s->reduces || s->loop_count < 2) return AX_OK;
   sort_loops(s, order);
   first = before_narrow(s, order, &narrow);
-  if (first == 0 || body_weight(s) * narrow > most_nodes) return AX_OK;
+  if (first == 0 || body_weight(s) * narrow > most_nodes || s->work / narrow < least_rows) return AX_OK;
   int64_t row = s->loops[s->vector].extent;
   double cost, by_rows = loop_cost(s, s->vector) + (row % s->lanes == 0 ? 1.0 : masked_row) / (double)row;
   ax_schedule before = *s;
