@@ -72,10 +72,15 @@ static tiling tiling_of_one(const ax_gemm *g, double wanted) {
   return t;
 }
 
+/* Of a multiply-add, beside one of f32. */
+static double slowness(ax_dtype dtype) {
+  return dtype == AX_F64 ? 2 : dtype == AX_BF16 ? 0.5 : ax_dtype_bytes(dtype) == 1 ? 0.25 : 1;
+}
+
 /* By the product's shape alone. */
 static tiling tiling_of(const ax_gemm *g) {
   double count = (double)ax_dims_elems(g->batch_rank, g->batch);
-  double work = (double)g->m * (double)g->n * (double)g->k * (g->dtype == AX_F64 ? 2 : g->dtype == AX_BF16 ? 0.5 : 1), wanted = work * count / part_work;
+  double work = (double)g->m * (double)g->n * (double)g->k * slowness(g->dtype), wanted = work * count / part_work;
   if (wanted < 2) return (tiling){1, 1, 1};
   if (count >= most_tiles || work < 2 * part_work) {
     if (wanted > most_parts) wanted = most_parts;

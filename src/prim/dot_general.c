@@ -7,7 +7,7 @@
    Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 products are made in f32 and rounded once. Integers wrap.
    Bilinear; each transpose is a dot_general of the cotangent with the other operand over the other's free dimensions.
    Compiled: a GEMM over each operand as a matrix where it lies, or copied so that it is one; a kernel, which sums as reduce_sum does, for
-   integers, for vectors (one result dimension of 1), for many tiny matrices, and where there is one term, so nothing to sum.
+   integers of 16 and 64 bits, for vectors (one result dimension of 1), for many tiny matrices, and where there is one term, so nothing to sum.
    Sharding: a batch or free dimension goes through; a contracted one makes a sum over its mesh axes. */
 #include <string.h>
 
@@ -440,8 +440,9 @@ static void sort_pairs(ax_dims *key, ax_dims *other) {
 
 /* The dtype that products of `type` are made in goes into it; `product` is a buffer of that: the given one, or one of its own. */
 static ax_status product_buffer(ax_lower *lower, const ax_eqn *eqn, ax_type *type, uint32_t *product) {
-  if (type->dtype != AX_BF16 && type->dtype != AX_F16) return AX_OK;
-  type->dtype = AX_F32;
+  ax_dtype made;
+  if (!ax_product_result(type->dtype, &made) || made == type->dtype) return AX_OK;
+  type->dtype = made;
   return ax_lower_buffer(lower, type, lower->differs[eqn->out], product);
 }
 
@@ -509,7 +510,7 @@ static ax_status lower_loops(ax_lower *lower, const ax_eqn *eqn, const side *lef
   int64_t dims[2 * AX_MAX_RANK];
   uint32_t summed = left->contract.count, product = out;
   ax_type wide = *type;
-  AX_TRY(product_buffer(lower, eqn, &wide, &product));
+  if (ax_is_float(type->dtype)) AX_TRY(product_buffer(lower, eqn, &wide, &product));
   memcpy(dims, type->dims, sizeof type->dims);
   for (uint32_t i = 0; i < summed; i++) dims[type->rank + i] = lhs->dims[left->contract.v[i]];
   loop_places(left, left->batch.count, type->rank, left_at);

@@ -285,7 +285,8 @@ static void lowered_products(void **state) {
       /* made in f32, and rounded */
       {TEST_TYPE(AX_BF16, 3, 4), TEST_TYPE(AX_BF16, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
       {TEST_TYPE(AX_S32, 3, 4), TEST_TYPE(AX_S32, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 0, 1},
-      {TEST_TYPE(AX_S8, 3, 4), TEST_TYPE(AX_S8, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 0},
+      {TEST_TYPE(AX_S8, 3, 4), TEST_TYPE(AX_S8, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
+      {TEST_TYPE(AX_S16, 3, 4), TEST_TYPE(AX_S16, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 0},
   };
   for (size_t i = 0; i < AX_COUNT(products); i++) {
     ax_program *program;

@@ -1,5 +1,6 @@
 /* What the products of one dtype are made of, for one width of register. A *unit* is what a lane of the left factor holds at one step of k: a number, or,
-   where the processor multiplies two narrow ones and adds both, a pair. Narrow floats without such an instruction become f32 when they are packed.
+   where the processor multiplies two or four narrow ones and adds them all, so many. Narrow numbers without such an instruction become of 32 bits when they
+   are packed.
 
      tile                c[rows, columns] (+)= a[rows, steps] b[steps, columns], sums in registers: each is one chain over the steps, in their order
      across, along       pack lines: numbers of one step beside one another, a panel of two vectors (the last one: perhaps of one) after the other

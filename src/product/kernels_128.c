@@ -185,12 +185,44 @@ static inline floats f16_unit_across(const char *p, int64_t number, int count, i
 #define NUMBER_BYTES 2
 #include "product/tile_template.h"
 
+/* --- s8 and u8 made 32 bits when they are packed; the last 8 bits are wanted --- */
+
+static inline words s8_unit_along(const char *p, int count) {
+  words x = {0};
+  for (int i = 0; i < count; i++) x[i] = (uint8_t)p[i];
+  return x;
+}
+static inline words s8_unit_across(const char *p, int64_t number, int count, int lanes) {
+  (void)number, (void)count;
+  return s8_unit_along(p, lanes);
+}
+#define s8_multiply_add s32_multiply_add
+#define s8_broadcast s32_broadcast
+#define s8_load s32_load
+#define s8_load_some s32_load_some
+#define s8_sum_load s32_load
+#define s8_sum_load_some s32_load_some
+#define s8_sum_store s32_store
+#define s8_sum_store_some s32_store_some
+
+#define KIND(name) s8_##name
+#define LANES 4
+#define ROWS 6
+#define UNIT 1
+#define SOME 0
+#define FACTOR words
+#define SUM words
+#define NUMBER_BYTES 1
+#include "product/tile_template.h"
+
 const ax_product_kernels *ax_product_kernels_128(ax_dtype dtype) {
   switch ((int)dtype) {
     case AX_F32: return &f32_kernels;
     case AX_F64: return &f64_kernels;
     case AX_S32:
     case AX_U32: return &s32_kernels;
+    case AX_S8:
+    case AX_U8: return &s8_kernels;
     case AX_BF16: return &bf16_kernels;
     case AX_F16: return &f16_kernels;
     default: return NULL;

@@ -229,8 +229,71 @@ static inline int pair_exponent(words least) {
 
 #endif
 
+/* --- Fours of s8 or u8, of which the last 8 bits are wanted --- */
+
+#if defined(__AVX512VNNI__)
+
+/* The left ones count as unsigned: that is another multiple of 256. */
+static inline words four_multiply_add(words sum, words a, words b) { return (words)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b); }
+static inline words four_unit_across(const char *p, int64_t number, int count, int lanes) {
+  words units = {0};
+  for (int i = 0; i < count; i++) units |= (words)_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(first_16(lanes), p + i * number)) << (8 * i);
+  return units;
+}
+static inline words four_unit_along(const char *p, int count) {
+  return (words)_mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, (unsigned)(count < 64 ? count : 64)), p);
+}
+#define four_broadcast s32_broadcast
+#define four_load s32_load
+#define four_load_some s32_load_some
+#define four_sum_load s32_load
+#define four_sum_load_some s32_load_some
+#define four_sum_store s32_store
+#define four_sum_store_some s32_store_some
+
+#define KIND(name) four_##name
+#define LANES 16
+#define ROWS 14
+#define UNIT 4
+#define SOME 1
+#define FACTOR words
+#define SUM words
+#define NUMBER_BYTES 1
+#include "product/tile_template.h"
+
+#endif
+
+static inline words s8_unit_along(const char *p, int count) {
+  return (words)_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(first_16(count < 16 ? count : 16), p));
+}
+static inline words s8_unit_across(const char *p, int64_t number, int count, int lanes) {
+  (void)number, (void)count;
+  return s8_unit_along(p, lanes);
+}
+#define s8_multiply_add s32_multiply_add
+#define s8_broadcast s32_broadcast
+#define s8_load s32_load
+#define s8_load_some s32_load_some
+#define s8_sum_load s32_load
+#define s8_sum_load_some s32_load_some
+#define s8_sum_store s32_store
+#define s8_sum_store_some s32_store_some
+
+#define KIND(name) s8_##name
+#define LANES 16
+#define ROWS 14
+#define UNIT 1
+#define SOME 1
+#define FACTOR words
+#define SUM words
+#define NUMBER_BYTES 1
+#include "product/tile_template.h"
+
 const ax_product_kernels *ax_product_kernels_512(ax_dtype dtype) {
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl")) return NULL;
+#if defined(__AVX512VNNI__)
+  if ((dtype == AX_S8 || dtype == AX_U8) && __builtin_cpu_supports("avx512vnni")) return &four_kernels;
+#endif
 #if defined(__AVX512BF16__)
   if (dtype == AX_BF16) return __builtin_cpu_supports("avx512bf16") ? &pair_kernels : &bf16_kernels;
 #endif
@@ -239,6 +302,8 @@ const ax_product_kernels *ax_product_kernels_512(ax_dtype dtype) {
     case AX_F64: return &f64_kernels;
     case AX_S32:
     case AX_U32: return &s32_kernels;
+    case AX_S8:
+    case AX_U8: return &s8_kernels;
     case AX_BF16: return &bf16_kernels;
     case AX_F16: return &f16_kernels;
     default: return NULL;

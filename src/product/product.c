@@ -24,8 +24,9 @@ enum {
 };
 
 bool ax_product_result(ax_dtype dtype, ax_dtype *result) {
-  *result = dtype == AX_BF16 || dtype == AX_F16 ? AX_F32 : dtype;
-  return dtype == AX_BF16 || dtype == AX_F16 || dtype == AX_F32 || dtype == AX_F64 || dtype == AX_S32 || dtype == AX_U32;
+  bool narrow = dtype == AX_S8 || dtype == AX_U8, half = dtype == AX_BF16 || dtype == AX_F16;
+  *result = half ? AX_F32 : narrow ? AX_S32 : dtype;
+  return half || narrow || dtype == AX_F32 || dtype == AX_F64 || dtype == AX_S32 || dtype == AX_U32;
 }
 
 static const ax_product_kernels *kernels_of(ax_dtype dtype, uint32_t most_bytes) {
@@ -36,8 +37,8 @@ static const ax_product_kernels *kernels_of(ax_dtype dtype, uint32_t most_bytes)
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
-/* Small products are over before a division is: units are of one number or two. */
-static int64_t units_of(const ax_product_kernels *k, int64_t numbers) { return k->unit == 1 ? numbers : (numbers + 1) / 2; }
+/* Small products are over before a division is: units are of one, two or four numbers. */
+static int64_t units_of(const ax_product_kernels *k, int64_t numbers) { return (numbers + k->unit - 1) >> k->unit / 2; }
 
 static bool packs_b(const ax_product *p, const ax_product_kernels *k, int64_t block) {
   if (!k->in_place || p->b_column != 1) return true;

@@ -1,4 +1,5 @@
-/* Products of matrices, on one thread: c (+)= a b, with factors of any strides. Of bf16 and f16 the results are f32. Each result is a sum in blocks of at
+/* Products of matrices, on one thread: c (+)= a b, with factors of any strides. Of bf16 and f16 the results are f32, of s8 and u8 s32, of which
+   the last 8 bits are right. Each result is a sum in blocks of at
    most some hundred products, each block a chain in the order of k, and the blocks added in their order: by k and the processor alone, so not by
    the tile in which a product is made, nor by its other dimensions or strides. */
 #ifndef AX_PRODUCT_PRODUCT_H
@@ -23,7 +24,7 @@ typedef struct ax_product_way {
   size_t b_bytes, work_bytes;
 } ax_product_way;
 
-/* What a product of such factors is made of; false: there is none. bf16 and f16 give f32. */
+/* What a product of such factors gives; false: there is none. */
 bool ax_product_result(ax_dtype dtype, ax_dtype *result);
 /* most_bytes: of a register, 64 but for tests. */
 ax_product_way ax_product_choose(const ax_product *product, uint32_t most_bytes);
