@@ -89,7 +89,7 @@ static void expect(const test_map *map, const ax_type *in, uint32_t copies, int6
   ax_program *program = test_trace_map(map, in);
   ax_plan *plan = test_plan(program);
   counted c = {0};
-  TEST_OK(ax_plan_optimise(plan, NULL, NULL));
+  TEST_OK(ax_plan_optimise(plan, "alternate", NULL));
   ax_block_walk(&plan->block, count, &c);
   assert_int_equal(c.copies, copies);
   assert_int_equal(c.trips, trips);

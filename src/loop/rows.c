@@ -29,7 +29,7 @@ enum {
   most_row = 48 << 10,     /* bytes of a row of the first kernel, if there is a choice */
   most_rows_bytes = 4 << 20, /* of one row of all that is touched: beyond it, it is in no cache when the next kernel comes */
   block_bytes = AX_HOSTILE ? 64 : 32 << 10, /* of a block of rows of all that is touched */
-  least_shared = AX_HOSTILE ? 1 : 128 << 10, /* bytes of a root that several kernels touch: less is in the second cache anyway */
+  least_shared = AX_HOSTILE ? 512 : 128 << 10, /* bytes of a root that several kernels touch: less is in the second cache anyway */
   least_block = AX_HOSTILE ? 1 : 4 << 10, /* bytes of a root that a kernel comes to in a block of rows */
   least_first = AX_HOSTILE ? 1 : 16 << 10, /* bytes that the first kernel touches: the shortest of lists of small ones is not gone through for nothing */
   most_parts = 256,
