@@ -5,38 +5,8 @@
 #define AX_VECTOR_BYTES 32
 #include "jit/vector_f32.h"
 #include "jit/vector_f64.h"
-
-const ax_vector_math ax_vector_math_32 = {
-    .f32 =
-        {
-            [AX_SCALAR_EXP] = (ax_vector_function)f32_exp,
-            [AX_SCALAR_EXPM1] = (ax_vector_function)f32_expm1,
-            [AX_SCALAR_LOG] = (ax_vector_function)f32_log,
-            [AX_SCALAR_LOG1P] = (ax_vector_function)f32_log1p,
-            [AX_SCALAR_LOGISTIC] = (ax_vector_function)f32_logistic,
-            [AX_SCALAR_TANH] = (ax_vector_function)f32_tanh,
-            [AX_SCALAR_ERF] = (ax_vector_function)f32_erf,
-            [AX_SCALAR_SIN] = (ax_vector_function)f32_sin,
-            [AX_SCALAR_COS] = (ax_vector_function)f32_cos,
-        },
-    .f64 =
-        {
-            [AX_SCALAR_EXP] = (ax_vector_function)f64_exp,
-            [AX_SCALAR_EXPM1] = (ax_vector_function)f64_expm1,
-            [AX_SCALAR_LOG] = (ax_vector_function)f64_log,
-            [AX_SCALAR_LOG1P] = (ax_vector_function)f64_log1p,
-            [AX_SCALAR_LOGISTIC] = (ax_vector_function)f64_logistic,
-            [AX_SCALAR_TANH] = (ax_vector_function)f64_tanh,
-            [AX_SCALAR_ERF] = (ax_vector_function)f64_erf,
-            [AX_SCALAR_SIN] = (ax_vector_function)f64_sin,
-            [AX_SCALAR_COS] = (ax_vector_function)f64_cos,
-        },
-    .precise_f64 =
-        {
-            [AX_SCALAR_SIN] = (ax_vector_function)f64_sin_precise,
-            [AX_SCALAR_COS] = (ax_vector_function)f64_cos_precise,
-        },
-};
+#define AX_VECTOR_TABLE ax_vector_math_32
+#include "jit/vector_table.h"
 #else
 const ax_vector_math ax_vector_math_32;
 #endif

@@ -30,16 +30,11 @@ static inline floats f32_broadcast(const char *p) {
 }
 static inline floats f32_multiply_add(floats sum, floats a, floats b) { return sum + a * b; }
 static inline floats f32_unit_along(const char *p, int count) { return count == 4 ? f32_load(p) : f32_load_some(p, count); }
-static inline floats f32_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return f32_unit_along(p, lanes);
-}
-#define f32_sum_load f32_load
-#define f32_sum_load_some f32_load_some
-#define f32_sum_store f32_store
-#define f32_sum_store_some f32_store_some
 
 #define KIND(name) f32_##name
+#define UNITS(name) f32_##name
+#define RESULTS(name) f32_##name
+#define MULTIPLY_ADD f32_multiply_add
 #define LANES 4
 #define ROWS 6
 #define UNIT 1
@@ -70,16 +65,11 @@ static inline doubles f64_broadcast(const char *p) {
 }
 static inline doubles f64_multiply_add(doubles sum, doubles a, doubles b) { return sum + a * b; }
 static inline doubles f64_unit_along(const char *p, int count) { return count == 2 ? f64_load(p) : f64_load_some(p, count); }
-static inline doubles f64_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return f64_unit_along(p, lanes);
-}
-#define f64_sum_load f64_load
-#define f64_sum_load_some f64_load_some
-#define f64_sum_store f64_store
-#define f64_sum_store_some f64_store_some
 
 #define KIND(name) f64_##name
+#define UNITS(name) f64_##name
+#define RESULTS(name) f64_##name
+#define MULTIPLY_ADD f64_multiply_add
 #define LANES 2
 #define ROWS 4
 #define UNIT 1
@@ -110,16 +100,11 @@ static inline words s32_broadcast(const char *p) {
 }
 static inline words s32_multiply_add(words sum, words a, words b) { return sum + a * b; }
 static inline words s32_unit_along(const char *p, int count) { return count == 4 ? s32_load(p) : s32_load_some(p, count); }
-static inline words s32_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return s32_unit_along(p, lanes);
-}
-#define s32_sum_load s32_load
-#define s32_sum_load_some s32_load_some
-#define s32_sum_store s32_store
-#define s32_sum_store_some s32_store_some
 
 #define KIND(name) s32_##name
+#define UNITS(name) s32_##name
+#define RESULTS(name) s32_##name
+#define MULTIPLY_ADD s32_multiply_add
 #define LANES 4
 #define ROWS 6
 #define UNIT 1
@@ -138,20 +123,11 @@ static inline floats some_floats(ax_dtype dtype, const char *p, int count) {
 }
 
 static inline floats bf16_unit_along(const char *p, int count) { return some_floats(AX_BF16, p, count); }
-static inline floats bf16_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return bf16_unit_along(p, lanes);
-}
-#define bf16_multiply_add f32_multiply_add
-#define bf16_broadcast f32_broadcast
-#define bf16_load f32_load
-#define bf16_load_some f32_load_some
-#define bf16_sum_load f32_load
-#define bf16_sum_load_some f32_load_some
-#define bf16_sum_store f32_store
-#define bf16_sum_store_some f32_store_some
 
 #define KIND(name) bf16_##name
+#define UNITS(name) f32_##name
+#define RESULTS(name) f32_##name
+#define MULTIPLY_ADD f32_multiply_add
 #define LANES 4
 #define ROWS 6
 #define UNIT 1
@@ -162,20 +138,11 @@ static inline floats bf16_unit_across(const char *p, int64_t number, int count, 
 #include "product/tile_template.h"
 
 static inline floats f16_unit_along(const char *p, int count) { return some_floats(AX_F16, p, count); }
-static inline floats f16_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return f16_unit_along(p, lanes);
-}
-#define f16_multiply_add f32_multiply_add
-#define f16_broadcast f32_broadcast
-#define f16_load f32_load
-#define f16_load_some f32_load_some
-#define f16_sum_load f32_load
-#define f16_sum_load_some f32_load_some
-#define f16_sum_store f32_store
-#define f16_sum_store_some f32_store_some
 
 #define KIND(name) f16_##name
+#define UNITS(name) f32_##name
+#define RESULTS(name) f32_##name
+#define MULTIPLY_ADD f32_multiply_add
 #define LANES 4
 #define ROWS 6
 #define UNIT 1
@@ -192,20 +159,11 @@ static inline words s8_unit_along(const char *p, int count) {
   for (int i = 0; i < count; i++) x[i] = (uint8_t)p[i];
   return x;
 }
-static inline words s8_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return s8_unit_along(p, lanes);
-}
-#define s8_multiply_add s32_multiply_add
-#define s8_broadcast s32_broadcast
-#define s8_load s32_load
-#define s8_load_some s32_load_some
-#define s8_sum_load s32_load
-#define s8_sum_load_some s32_load_some
-#define s8_sum_store s32_store
-#define s8_sum_store_some s32_store_some
 
 #define KIND(name) s8_##name
+#define UNITS(name) s32_##name
+#define RESULTS(name) s32_##name
+#define MULTIPLY_ADD s32_multiply_add
 #define LANES 4
 #define ROWS 6
 #define UNIT 1

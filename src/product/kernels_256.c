@@ -24,16 +24,11 @@ static inline floats f32_load_some(const char *p, int count) { return (floats)_m
 static inline void f32_store(char *p, floats x) { _mm256_storeu_ps((float *)(void *)p, (__m256)x); }
 static inline void f32_store_some(char *p, floats x, int count) { _mm256_maskstore_ps((float *)(void *)p, first_8(count), (__m256)x); }
 static inline floats f32_unit_along(const char *p, int count) { return count == 8 ? f32_load(p) : f32_load_some(p, count); }
-static inline floats f32_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return f32_unit_along(p, lanes);
-}
-#define f32_sum_load f32_load
-#define f32_sum_load_some f32_load_some
-#define f32_sum_store f32_store
-#define f32_sum_store_some f32_store_some
 
 #define KIND(name) f32_##name
+#define UNITS(name) f32_##name
+#define RESULTS(name) f32_##name
+#define MULTIPLY_ADD f32_multiply_add
 #define LANES 8
 #define ROWS 6
 #define UNIT 1
@@ -52,16 +47,11 @@ static inline doubles f64_load_some(const char *p, int count) { return (doubles)
 static inline void f64_store(char *p, doubles x) { _mm256_storeu_pd((double *)(void *)p, (__m256d)x); }
 static inline void f64_store_some(char *p, doubles x, int count) { _mm256_maskstore_pd((double *)(void *)p, first_4(count), (__m256d)x); }
 static inline doubles f64_unit_along(const char *p, int count) { return count == 4 ? f64_load(p) : f64_load_some(p, count); }
-static inline doubles f64_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return f64_unit_along(p, lanes);
-}
-#define f64_sum_load f64_load
-#define f64_sum_load_some f64_load_some
-#define f64_sum_store f64_store
-#define f64_sum_store_some f64_store_some
 
 #define KIND(name) f64_##name
+#define UNITS(name) f64_##name
+#define RESULTS(name) f64_##name
+#define MULTIPLY_ADD f64_multiply_add
 #define LANES 4
 #define ROWS 6
 #define UNIT 1
@@ -80,16 +70,11 @@ static inline words s32_load_some(const char *p, int count) { return (words)_mm2
 static inline void s32_store(char *p, words x) { _mm256_storeu_si256((__m256i *)(void *)p, (__m256i)x); }
 static inline void s32_store_some(char *p, words x, int count) { _mm256_maskstore_epi32((int *)(void *)p, first_8(count), (__m256i)x); }
 static inline words s32_unit_along(const char *p, int count) { return count == 8 ? s32_load(p) : s32_load_some(p, count); }
-static inline words s32_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return s32_unit_along(p, lanes);
-}
-#define s32_sum_load s32_load
-#define s32_sum_load_some s32_load_some
-#define s32_sum_store s32_store
-#define s32_sum_store_some s32_store_some
 
 #define KIND(name) s32_##name
+#define UNITS(name) s32_##name
+#define RESULTS(name) s32_##name
+#define MULTIPLY_ADD s32_multiply_add
 #define LANES 8
 #define ROWS 6
 #define UNIT 1
@@ -109,20 +94,11 @@ static inline __m128i short_lanes(const char *p, int count) {
 }
 
 static inline floats bf16_unit_along(const char *p, int count) { return (floats)_mm256_slli_epi32(_mm256_cvtepu16_epi32(short_lanes(p, count)), 16); }
-static inline floats bf16_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return bf16_unit_along(p, lanes);
-}
-#define bf16_multiply_add f32_multiply_add
-#define bf16_broadcast f32_broadcast
-#define bf16_load f32_load
-#define bf16_load_some f32_load_some
-#define bf16_sum_load f32_load
-#define bf16_sum_load_some f32_load_some
-#define bf16_sum_store f32_store
-#define bf16_sum_store_some f32_store_some
 
 #define KIND(name) bf16_##name
+#define UNITS(name) f32_##name
+#define RESULTS(name) f32_##name
+#define MULTIPLY_ADD f32_multiply_add
 #define LANES 8
 #define ROWS 6
 #define UNIT 1
@@ -133,20 +109,11 @@ static inline floats bf16_unit_across(const char *p, int64_t number, int count, 
 #include "product/tile_template.h"
 
 static inline floats f16_unit_along(const char *p, int count) { return (floats)_mm256_cvtph_ps(short_lanes(p, count)); }
-static inline floats f16_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return f16_unit_along(p, lanes);
-}
-#define f16_multiply_add f32_multiply_add
-#define f16_broadcast f32_broadcast
-#define f16_load f32_load
-#define f16_load_some f32_load_some
-#define f16_sum_load f32_load
-#define f16_sum_load_some f32_load_some
-#define f16_sum_store f32_store
-#define f16_sum_store_some f32_store_some
 
 #define KIND(name) f16_##name
+#define UNITS(name) f32_##name
+#define RESULTS(name) f32_##name
+#define MULTIPLY_ADD f32_multiply_add
 #define LANES 8
 #define ROWS 6
 #define UNIT 1
@@ -163,20 +130,11 @@ static inline words s8_unit_along(const char *p, int count) {
   memcpy(&lanes, p, (size_t)(count < 8 ? count : 8));
   return (words)_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(lanes));
 }
-static inline words s8_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return s8_unit_along(p, lanes);
-}
-#define s8_multiply_add s32_multiply_add
-#define s8_broadcast s32_broadcast
-#define s8_load s32_load
-#define s8_load_some s32_load_some
-#define s8_sum_load s32_load
-#define s8_sum_load_some s32_load_some
-#define s8_sum_store s32_store
-#define s8_sum_store_some s32_store_some
 
 #define KIND(name) s8_##name
+#define UNITS(name) s32_##name
+#define RESULTS(name) s32_##name
+#define MULTIPLY_ADD s32_multiply_add
 #define LANES 8
 #define ROWS 6
 #define UNIT 1

@@ -22,17 +22,12 @@ static inline floats f32_load(const char *p) { return (floats)_mm512_loadu_ps(p)
 static inline floats f32_load_some(const char *p, int count) { return (floats)_mm512_maskz_loadu_ps(first_16(count), p); }
 static inline void f32_store(char *p, floats x) { _mm512_storeu_ps(p, (__m512)x); }
 static inline void f32_store_some(char *p, floats x, int count) { _mm512_mask_storeu_ps(p, first_16(count), (__m512)x); }
-static inline floats f32_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return lanes == 16 ? f32_load(p) : f32_load_some(p, lanes);
-}
 static inline floats f32_unit_along(const char *p, int count) { return count == 16 ? f32_load(p) : f32_load_some(p, count); }
-#define f32_sum_load f32_load
-#define f32_sum_load_some f32_load_some
-#define f32_sum_store f32_store
-#define f32_sum_store_some f32_store_some
 
 #define KIND(name) f32_##name
+#define UNITS(name) f32_##name
+#define RESULTS(name) f32_##name
+#define MULTIPLY_ADD f32_multiply_add
 #define LANES 16
 #define ROWS 14
 #define UNIT 1
@@ -50,17 +45,12 @@ static inline doubles f64_load(const char *p) { return (doubles)_mm512_loadu_pd(
 static inline doubles f64_load_some(const char *p, int count) { return (doubles)_mm512_maskz_loadu_pd((__mmask8)first_16(count), p); }
 static inline void f64_store(char *p, doubles x) { _mm512_storeu_pd(p, (__m512d)x); }
 static inline void f64_store_some(char *p, doubles x, int count) { _mm512_mask_storeu_pd(p, (__mmask8)first_16(count), (__m512d)x); }
-static inline doubles f64_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return lanes == 8 ? f64_load(p) : f64_load_some(p, lanes);
-}
 static inline doubles f64_unit_along(const char *p, int count) { return count == 8 ? f64_load(p) : f64_load_some(p, count); }
-#define f64_sum_load f64_load
-#define f64_sum_load_some f64_load_some
-#define f64_sum_store f64_store
-#define f64_sum_store_some f64_store_some
 
 #define KIND(name) f64_##name
+#define UNITS(name) f64_##name
+#define RESULTS(name) f64_##name
+#define MULTIPLY_ADD f64_multiply_add
 #define LANES 8
 #define ROWS 14
 #define UNIT 1
@@ -82,17 +72,12 @@ static inline words s32_load(const char *p) { return (words)_mm512_loadu_si512(p
 static inline words s32_load_some(const char *p, int count) { return (words)_mm512_maskz_loadu_epi32(first_16(count), p); }
 static inline void s32_store(char *p, words x) { _mm512_storeu_si512(p, (__m512i)x); }
 static inline void s32_store_some(char *p, words x, int count) { _mm512_mask_storeu_epi32(p, first_16(count), (__m512i)x); }
-static inline words s32_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return s32_load_some(p, lanes);
-}
 static inline words s32_unit_along(const char *p, int count) { return s32_load_some(p, count); }
-#define s32_sum_load s32_load
-#define s32_sum_load_some s32_load_some
-#define s32_sum_store s32_store
-#define s32_sum_store_some s32_store_some
 
 #define KIND(name) s32_##name
+#define UNITS(name) s32_##name
+#define RESULTS(name) s32_##name
+#define MULTIPLY_ADD s32_multiply_add
 #define LANES 16
 #define ROWS 14
 #define UNIT 1
@@ -109,20 +94,11 @@ static inline __m256i short_lanes(const char *p, int count) { return _mm256_mask
 static inline floats bf16_unit_along(const char *p, int count) {
   return (floats)_mm512_slli_epi32(_mm512_cvtepu16_epi32(short_lanes(p, count < 16 ? count : 16)), 16);
 }
-static inline floats bf16_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return bf16_unit_along(p, lanes);
-}
-#define bf16_multiply_add f32_multiply_add
-#define bf16_broadcast f32_broadcast
-#define bf16_load f32_load
-#define bf16_load_some f32_load_some
-#define bf16_sum_load f32_load
-#define bf16_sum_load_some f32_load_some
-#define bf16_sum_store f32_store
-#define bf16_sum_store_some f32_store_some
 
 #define KIND(name) bf16_##name
+#define UNITS(name) f32_##name
+#define RESULTS(name) f32_##name
+#define MULTIPLY_ADD f32_multiply_add
 #define LANES 16
 #define ROWS 14
 #define UNIT 1
@@ -133,20 +109,11 @@ static inline floats bf16_unit_across(const char *p, int64_t number, int count, 
 #include "product/tile_template.h"
 
 static inline floats f16_unit_along(const char *p, int count) { return (floats)_mm512_cvtph_ps(short_lanes(p, count < 16 ? count : 16)); }
-static inline floats f16_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return f16_unit_along(p, lanes);
-}
-#define f16_multiply_add f32_multiply_add
-#define f16_broadcast f32_broadcast
-#define f16_load f32_load
-#define f16_load_some f32_load_some
-#define f16_sum_load f32_load
-#define f16_sum_load_some f32_load_some
-#define f16_sum_store f32_store
-#define f16_sum_store_some f32_store_some
 
 #define KIND(name) f16_##name
+#define UNITS(name) f32_##name
+#define RESULTS(name) f32_##name
+#define MULTIPLY_ADD f32_multiply_add
 #define LANES 16
 #define ROWS 14
 #define UNIT 1
@@ -169,13 +136,6 @@ static inline words pair_unit_across(const char *p, int64_t number, int count, i
   return (words)_mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
 static inline words pair_unit_along(const char *p, int count) { return (words)_mm512_maskz_loadu_epi16(first_32(count < 32 ? count : 32), p); }
-#define pair_broadcast s32_broadcast
-#define pair_load s32_load
-#define pair_load_some s32_load_some
-#define pair_sum_load f32_load
-#define pair_sum_load_some f32_load_some
-#define pair_sum_store f32_store
-#define pair_sum_store_some f32_store_some
 
 /* The same additions in f32: the processor adds the second product of a pair first. */
 static inline floats careful_multiply_add(floats sum, words a, words b) {
@@ -184,15 +144,11 @@ static inline floats careful_multiply_add(floats sum, words a, words b) {
 }
 #define careful_unit_across pair_unit_across
 #define careful_unit_along pair_unit_along
-#define careful_broadcast s32_broadcast
-#define careful_load s32_load
-#define careful_load_some s32_load_some
-#define careful_sum_load f32_load
-#define careful_sum_load_some f32_load_some
-#define careful_sum_store f32_store
-#define careful_sum_store_some f32_store_some
 
 #define KIND(name) careful_##name
+#define UNITS(name) s32_##name
+#define RESULTS(name) f32_##name
+#define MULTIPLY_ADD careful_multiply_add
 #define LANES 16
 #define ROWS 14
 #define UNIT 2
@@ -217,6 +173,9 @@ static inline int pair_exponent(words least) {
 }
 
 #define KIND(name) pair_##name
+#define UNITS(name) s32_##name
+#define RESULTS(name) f32_##name
+#define MULTIPLY_ADD pair_multiply_add
 #define CAREFUL careful_tile
 #define LANES 16
 #define ROWS 14
@@ -243,15 +202,11 @@ static inline words four_unit_across(const char *p, int64_t number, int count, i
 static inline words four_unit_along(const char *p, int count) {
   return (words)_mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, (unsigned)(count < 64 ? count : 64)), p);
 }
-#define four_broadcast s32_broadcast
-#define four_load s32_load
-#define four_load_some s32_load_some
-#define four_sum_load s32_load
-#define four_sum_load_some s32_load_some
-#define four_sum_store s32_store
-#define four_sum_store_some s32_store_some
 
 #define KIND(name) four_##name
+#define UNITS(name) s32_##name
+#define RESULTS(name) s32_##name
+#define MULTIPLY_ADD four_multiply_add
 #define LANES 16
 #define ROWS 14
 #define UNIT 4
@@ -266,20 +221,11 @@ static inline words four_unit_along(const char *p, int count) {
 static inline words s8_unit_along(const char *p, int count) {
   return (words)_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(first_16(count < 16 ? count : 16), p));
 }
-static inline words s8_unit_across(const char *p, int64_t number, int count, int lanes) {
-  (void)number, (void)count;
-  return s8_unit_along(p, lanes);
-}
-#define s8_multiply_add s32_multiply_add
-#define s8_broadcast s32_broadcast
-#define s8_load s32_load
-#define s8_load_some s32_load_some
-#define s8_sum_load s32_load
-#define s8_sum_load_some s32_load_some
-#define s8_sum_store s32_store
-#define s8_sum_store_some s32_store_some
 
 #define KIND(name) s8_##name
+#define UNITS(name) s32_##name
+#define RESULTS(name) s32_##name
+#define MULTIPLY_ADD s32_multiply_add
 #define LANES 16
 #define ROWS 14
 #define UNIT 1

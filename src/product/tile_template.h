@@ -1,11 +1,12 @@
 /* Included once for each kind of unit and width of register: the kernels of kernels.h, as functions KIND(tile) and so on. What is defined before:
 
      KIND(name)   name with the kind's prefix          LANES, ROWS   results in a vector, rows of a tile (4, 6 or 14, no more than 2 LANES)
-     UNIT         numbers in a unit                    SOME          1: KIND(load_some) costs no more than a load
+     UNIT         numbers in a unit                    SOME          1: UNITS(load_some) costs no more than a load
      FACTOR, SUM  vectors of units, of results         NUMBER_BYTES  of a number as it lies
-     KIND(multiply_add), KIND(broadcast), KIND(load), KIND(load_some), KIND(sum_load), KIND(sum_store), KIND(sum_load_some), KIND(sum_store_some)
-     KIND(unit_across)(from, number, count, lanes)     units of `lanes` lines that lie side by side, of `count` numbers `number` bytes apart
+     UNITS(name), RESULTS(name)                        with the prefixes of load, load_some and broadcast of units, of load, load_some, store and store_some of results
+     MULTIPLY_ADD(sum, a, b)
      KIND(unit_along)(from, count)                     units of one line, of `count` numbers in all
+     KIND(unit_across)(from, number, count, lanes)     units of `lanes` lines that lie side by side, of `count` numbers `number` bytes apart; of one number: made here
      CAREFUL      NULL, or the tile for numbers that tiles do not take; then KIND(least)(least, units) notes exponents, and KIND(exponent)(least)
                   is the least of all; KIND(none) is what there is before; undefined: NULL
      KIND(unit_along) and KIND(unit_across) give 0 for lanes and numbers that are not there. */
@@ -19,6 +20,12 @@ static inline FACTOR KIND(least)(FACTOR least, FACTOR units) {
 static inline int KIND(exponent)(FACTOR least) {
   (void)least;
   return no_exponent;
+}
+#endif
+#if UNIT == 1
+static inline FACTOR KIND(unit_across)(const char *from, int64_t number, int count, int lanes) {
+  (void)number, (void)count;
+  return KIND(unit_along)(from, lanes);
 }
 #endif
 #if ROWS > 2 * LANES
@@ -44,10 +51,10 @@ static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t
   for (int64_t step = t->steps; step > 0; step--) {
     FACTOR right[2];
     UNROLL for (int j = 0; j < vectors; j++)
-      right[j] = SOME && j == vectors - 1 ? KIND(load_some)(b + j * (int64_t)sizeof(FACTOR), some) : KIND(load)(b + j * (int64_t)sizeof(FACTOR));
+      right[j] = SOME && j == vectors - 1 ? UNITS(load_some)(b + j * (int64_t)sizeof(FACTOR), some) : UNITS(load)(b + j * (int64_t)sizeof(FACTOR));
     UNROLL for (int i = 0; i < rows; i++) {
-      FACTOR left = KIND(broadcast)(a + i * a_row);
-      UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = KIND(multiply_add)(sum[i][j], left, right[j]);
+      FACTOR left = UNITS(broadcast)(a + i * a_row);
+      UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = MULTIPLY_ADD(sum[i][j], left, right[j]);
     }
     a += a_step;
     b += b_step;
@@ -57,18 +64,18 @@ static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t
     const char *old = c;
     UNROLL for (int i = 0; i < rows; i++, old += c_row) UNROLL for (int j = 0; j < vectors; j++) {
       const char *from = old + j * (int64_t)sizeof(SUM);
-      sum[i][j] += j == vectors - 1 && some < LANES ? KIND(sum_load_some)(from, some) : KIND(sum_load)(from);
+      sum[i][j] += j == vectors - 1 && some < LANES ? RESULTS(load_some)(from, some) : RESULTS(load)(from);
     }
   }
   if (some < LANES) {
     UNROLL for (int i = 0; i < rows; i++, c += c_row) UNROLL for (int j = 0; j < vectors; j++) {
       char *to = c + j * (int64_t)sizeof(SUM);
-      if (j == vectors - 1) KIND(sum_store_some)(to, sum[i][j], some);
-      else KIND(sum_store)(to, sum[i][j]);
+      if (j == vectors - 1) RESULTS(store_some)(to, sum[i][j], some);
+      else RESULTS(store)(to, sum[i][j]);
     }
   } else {
     UNROLL for (int i = 0; i < rows; i++, c += c_row) UNROLL for (int j = 0; j < vectors; j++)
-      KIND(sum_store)(c + j * (int64_t)sizeof(SUM), sum[i][j]);
+      RESULTS(store)(c + j * (int64_t)sizeof(SUM), sum[i][j]);
   }
 }
 
@@ -252,6 +259,9 @@ static const ax_product_kernels KIND(kernels) = {
 };
 
 #undef KIND
+#undef UNITS
+#undef RESULTS
+#undef MULTIPLY_ADD
 #undef CAREFUL
 #undef LANES
 #undef ROWS

@@ -1,0 +1,32 @@
+/* Included behind vector_f32.h and vector_f64.h, once for each width of register: the table AX_VECTOR_TABLE of their functions. */
+const ax_vector_math AX_VECTOR_TABLE = {
+    .f32 =
+        {
+            [AX_SCALAR_EXP] = (ax_vector_function)f32_exp,
+            [AX_SCALAR_EXPM1] = (ax_vector_function)f32_expm1,
+            [AX_SCALAR_LOG] = (ax_vector_function)f32_log,
+            [AX_SCALAR_LOG1P] = (ax_vector_function)f32_log1p,
+            [AX_SCALAR_LOGISTIC] = (ax_vector_function)f32_logistic,
+            [AX_SCALAR_TANH] = (ax_vector_function)f32_tanh,
+            [AX_SCALAR_ERF] = (ax_vector_function)f32_erf,
+            [AX_SCALAR_SIN] = (ax_vector_function)f32_sin,
+            [AX_SCALAR_COS] = (ax_vector_function)f32_cos,
+        },
+    .f64 =
+        {
+            [AX_SCALAR_EXP] = (ax_vector_function)f64_exp,
+            [AX_SCALAR_EXPM1] = (ax_vector_function)f64_expm1,
+            [AX_SCALAR_LOG] = (ax_vector_function)f64_log,
+            [AX_SCALAR_LOG1P] = (ax_vector_function)f64_log1p,
+            [AX_SCALAR_LOGISTIC] = (ax_vector_function)f64_logistic,
+            [AX_SCALAR_TANH] = (ax_vector_function)f64_tanh,
+            [AX_SCALAR_ERF] = (ax_vector_function)f64_erf,
+            [AX_SCALAR_SIN] = (ax_vector_function)f64_sin,
+            [AX_SCALAR_COS] = (ax_vector_function)f64_cos,
+        },
+    .precise_f64 =
+        {
+            [AX_SCALAR_SIN] = (ax_vector_function)f64_sin_precise,
+            [AX_SCALAR_COS] = (ax_vector_function)f64_cos_precise,
+        },
+};
