@@ -146,7 +146,19 @@ LLVMValueRef *ax_nest_accumulator(ax_nest *nest, uint32_t store, uint32_t instan
   return &nest->accumulators[store * AX_MAX_UNROLL + instance];
 }
 
+/* The floats of which the largest or smallest is looked for in their order as integers (order.c); AX_NO_DTYPE: it is none of that. Registers of 16 bytes
+   have no such instructions for 32 and 64 bits. */
+static ax_dtype ordered(const ax_nest *nest, uint32_t store) {
+  ax_scalar reduce = nest->schedule->kernel->stores[store].reduce;
+  ax_dtype dtype = store_dtype(nest, store);
+  if (reduce != AX_SCALAR_MAX && reduce != AX_SCALAR_MIN) return AX_NO_DTYPE;
+  if (dtype == AX_U16) return nest->schedule->bits_of;
+  if (!ax_is_float(dtype) || nest->cg.vector_bytes < 32) return AX_NO_DTYPE;
+  return dtype == AX_F64 ? AX_F64 : AX_F32;
+}
+
 ax_dtype ax_nest_accumulator_dtype(const ax_nest *nest, uint32_t store) {
+  if (ordered(nest, store) != AX_NO_DTYPE) return ax_cg_order(ordered(nest, store));
   bool is_sum = nest->schedule->kernel->stores[store].reduce == AX_SCALAR_ADD;
   return ax_cg_accumulator(store_dtype(nest, store), is_sum && nest->schedule->wide);
 }
@@ -170,13 +182,20 @@ void ax_nest_init(ax_nest *nest) {
   nest->accumulating = nest->schedule->reduces;
 }
 
+/* Of what goes into an accumulator, which may be wider. */
+static ax_dtype contribution_dtype(const ax_nest *nest, uint32_t store) {
+  return widens(nest, store) ? store_dtype(nest, store) : ax_nest_accumulator_dtype(nest, store);
+}
+
 /* Lanes that do not exist must not count when lanes are added up; elsewhere they are merely not stored. */
 static LLVMValueRef contribution(ax_nest *nest, uint32_t store, uint32_t instance) {
   const ax_store *s = reduction(nest, store);
   uint32_t lanes = nest->schedule->lanes;
   LLVMValueRef value = ax_nest_value(nest, s->expr, instance, lanes), mask = ax_nest_mask(nest, instance);
+  ax_dtype order = ordered(nest, store);
+  if (order != AX_NO_DTYPE) value = ax_cg_to_order(&nest->cg, s->reduce, order, value, lanes);
   if (mask == NULL || nest->schedule->shape != AX_NEST_LANES) return value;
-  LLVMValueRef identity = ax_cg_identity(&nest->cg, s->reduce, store_dtype(nest, store), lanes);
+  LLVMValueRef identity = ax_cg_identity(&nest->cg, s->reduce, contribution_dtype(nest, store), lanes);
   return LLVMBuildSelect(nest->cg.builder, mask, value, identity, "");
 }
 
@@ -198,7 +217,7 @@ static LLVMValueRef contributions(ax_nest *nest, uint32_t store) {
   for (uint32_t i = 0; i < nest->instances; i++) values[i] = contribution(nest, store, i);
   for (uint32_t half = 1; half < nest->instances; half *= 2)
     for (uint32_t i = 0; i + half < nest->instances; i += 2 * half)
-      values[i] = ax_cg_combine(&nest->cg, s->reduce, store_dtype(nest, store), values[i], values[i + half], nest->schedule->lanes);
+      values[i] = ax_cg_combine(&nest->cg, s->reduce, contribution_dtype(nest, store), values[i], values[i + half], nest->schedule->lanes);
   return widened(nest, store, values[0]);
 }
 
@@ -244,7 +263,8 @@ void ax_nest_accumulate(ax_nest *nest) {
 }
 
 void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes) {
-  ax_dtype dtype = store_dtype(nest, store);
+  ax_dtype dtype = store_dtype(nest, store), order = ordered(nest, store);
+  if (order != AX_NO_DTYPE) sum = ax_cg_from_order(&nest->cg, reduction(nest, store)->reduce, order, sum, lanes);
   sum = widens(nest, store) ? ax_cg_convert(&nest->cg, AX_F64, dtype, sum, lanes) : ax_cg_round(&nest->cg, dtype, sum, lanes);
   ax_nest_store(nest, nest->schedule->kernel->expr_count + store, sum, lanes, instance);
 }

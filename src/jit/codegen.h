@@ -57,6 +57,12 @@ LLVMValueRef ax_cg_identity(const ax_codegen *cg, ax_scalar reduce, ax_dtype dty
 LLVMValueRef ax_cg_combine(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b,
                            uint32_t lanes);
 
+/* --- order.c: the largest and the smallest --- */
+/* The integers that floats of `dtype` are compared as. Their registers are bits where they are of 16 bits, here alone. */
+ax_dtype ax_cg_order(ax_dtype dtype);
+LLVMValueRef ax_cg_to_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
+LLVMValueRef ax_cg_from_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
+
 /* --- integer.c: division and powers --- */
 LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, uint32_t lanes);
 LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef base, LLVMValueRef exponent,

@@ -239,9 +239,9 @@ static double access_cost(const ax_schedule *s, const ax_access *access, uint32_
   return can_turn(s, access, loop) ? 5 : s->lanes * (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4 ? 2 : 1.25);
 }
 
-/* To combine the lanes of one register. Largest and smallest floats take several instructions, as NaNs and -0 are looked for. */
+/* To combine the lanes of one register. Largest and smallest floats take several instructions where they are not compared as integers (order.c). */
 static double across_cost(const ax_schedule *s, const ax_store *store) {
-  bool extreme = (store->reduce == AX_SCALAR_MAX || store->reduce == AX_SCALAR_MIN) && ax_is_float(s->kernel->slots[store->slot].dtype);
+  bool extreme = (store->reduce == AX_SCALAR_MAX || store->reduce == AX_SCALAR_MIN) && s->vector_bytes < 32 && ax_is_float(s->kernel->slots[store->slot].dtype);
   return 2 * __builtin_ctz(s->lanes) * (extreme ? 5 : 1);
 }
 
@@ -483,6 +483,7 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   if (!allocate(s, arena)) return ax_out_of_memory(kernel->expr_count * sizeof(ax_access));
   for (uint32_t i = 0; i < kernel->store_count; i++) s->reduces |= kernel->stores[i].reduce != AX_SCALAR_NONE;
   mark_live(s);
+  AX_TRY(ax_schedule_take_bits(s, arena));
   make_accesses(s);
   make_loops(s);
   find_deps(s);

@@ -46,7 +46,8 @@ typedef struct ax_stretch {
 typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE, AX_NEST_NARROW, AX_NEST_TRANSPOSE } ax_nest_shape;
 
 typedef struct ax_schedule {
-  const ax_loop_kernel *kernel;
+  const ax_loop_kernel *kernel; /* the one asked for, or the same on bits (bits.c) */
+  ax_dtype bits_of;    /* what its elements of AX_U16 are the bits of; AX_NO_DTYPE: numbers */
   bool reduces;        /* has stores that reduce */
   bool wide;           /* sums of narrower floats are made in f64: one accumulator would take more than AX_FEW_ADDITIONS */
   uint32_t loop_count; /* at least 1 */
@@ -79,6 +80,8 @@ static inline bool ax_schedule_depends(const ax_schedule *schedule, ax_ex node, 
 }
 /* 1 + the position of the innermost loop in `deps`; 0 for none: where a value with these dependences is computed. */
 static inline uint32_t ax_schedule_level(uint64_t deps) { return deps == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(deps); }
+/* bits.c: of a schedule that says what is live, and no more yet. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_schedule_take_bits(ax_schedule *schedule, ax_arena *arena);
 uint64_t ax_access_deps(const ax_schedule *schedule, const ax_access *access);
 static inline bool ax_access_is_moved(const ax_access *access, uint32_t loop) { return access->moved >> loop & 1; }
 
