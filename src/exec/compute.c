@@ -150,12 +150,20 @@ ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const a
   return status;
 }
 
+/* Where a part begins. Where parts are long, at a multiple of a short vector's elements or of many vectors': what begins amid a line of a
+   cache reads and writes two lines a vector, to its end. */
+static int64_t part_begin(int64_t extent, int64_t part, int64_t parts) {
+  int64_t begin = extent * part / parts, unit = 64;
+  while (unit > 1 && extent / parts < 16 * unit) unit /= 2;
+  return part == parts ? extent : begin / unit * unit;
+}
+
 ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part) {
   if (instr->kind == AX_INSTR_GEMM) return gemm_part(frame, instr, part);
   if (instr->kind == AX_INSTR_ROUTINE) return routine_part(frame, instr, part);
   int64_t parts = instr->parts, extent = instr->kind == AX_INSTR_ROWS ? instr->rows->rows->outer * instr->rows->rows->extent : instr->kernel.extent;
-  if (instr->kind == AX_INSTR_ROWS) ax_compute_rows(frame, instr, extent * part / parts, extent * (part + 1) / parts);
-  else ax_compute_range(frame, instr, extent * part / parts, extent * (part + 1) / parts);
+  if (instr->kind == AX_INSTR_ROWS) ax_compute_rows(frame, instr, part_begin(extent, part, parts), part_begin(extent, part + (int64_t)1, parts));
+  else ax_compute_range(frame, instr, part_begin(extent, part, parts), part_begin(extent, part + (int64_t)1, parts));
   return AX_OK;
 }
 

@@ -13,7 +13,7 @@ static double own_time(const ax_plan *plan, const ax_op *op) {
     case AX_OP_KERNEL: return 20 + ax_kernel_time(op->kernel.kernel);
     case AX_OP_ROWS: return 20 + ax_rows_time(op->rows);
     case AX_OP_GEMM:
-      return 200 + 0.02 * (double)op->gemm->m * (double)op->gemm->n * (double)op->gemm->k *
+      return 200 + 0.012 * (double)op->gemm->m * (double)op->gemm->n * (double)op->gemm->k *
                        (double)ax_dims_elems(op->gemm->batch_rank, op->gemm->batch);
     case AX_OP_EVAL: return ax_op_is_ordered(op) || op->eval.callback != NULL ? 20000 : 1000; /* what a callback does is not known */
     case AX_OP_ROUTINE: return 100 + op->routine->time;
@@ -53,5 +53,5 @@ double ax_plan_time(const ax_plan *plan) { return block_cost(plan, &plan->block)
 /* Waking a thread takes some microseconds, and passing a frame from one to another about one. */
 bool ax_worth_threads(const ax_executable *e) {
   cost whole = block_cost(e->plan, &e->plan->block);
-  return whole.time > 30000 && whole.time / (whole.segments + e->devices) > 2000;
+  return whole.time > 12000 && whole.time / (whole.segments + e->devices) > 1200;
 }

@@ -72,6 +72,6 @@ ax_strand *ax_strand_copy(ax_arena *arena, const ax_strand *strand) {
 
 /* Beyond a microsecond a call is no matter; and code that is long is compiled once for all who call it. */
 bool ax_strand_takes(const ax_loop_kernel *kernel) {
-  enum { most_exprs = 64, most_time = 2000 };
+  enum { most_exprs = 64, most_time = 1000 };
   return kernel->expr_count <= most_exprs && ax_kernel_time(kernel) <= most_time;
 }

@@ -1,47 +1,61 @@
 /* Large kernels are cut into parts, which several threads may run at once. Along which dimension, and into how many, follows from the
-   kernel alone: a part should take some tens of microseconds, and walk memory in runs that are long enough to be fetched ahead. A
+   kernel alone: a part should take some microseconds, and walk memory in runs that are long enough to be fetched ahead. A
    reduction to few results is made in blocks first (loop/blocks.h). */
 #include <string.h>
 
 #include "ir/program.h"
+#include "loop/amount.h"
 #include "loop/blocks.h"
 #include "loop/passes.h"
 
-static const double part_time = 30000; /* nanoseconds */
-enum { most_parts = 256, enough_parts = 64, run_bytes = 2048 };
+enum { most_parts = 256, enough_parts = 32, run_bytes = 2048, least_run_bytes = 128, few_parts = 8 };
 
 /* --- How long it takes --- */
 
-/* Nanoseconds an element, on one thread of a machine with wide vectors, roughly. */
+/* Nanoseconds an element that is in a register, on one thread of a machine with wide vectors, roughly. */
 static double op_time(const ax_expr *expr) {
-  bool is_integer = !ax_is_float(expr->dtype);
-  double width = (double)ax_dtype_bytes(expr->dtype) / 4, computed = is_integer || width > 1 ? width : 1; /* narrow floats: in f32 */
-  if (ax_scalar_precise(expr->op, expr->dtype, expr->imm)) computed *= 5;
+  bool is_float = ax_is_float(expr->dtype), is_half = is_float && ax_dtype_bytes(expr->dtype) < 4;
+  double bytes = (double)ax_dtype_bytes(expr->dtype), simple = is_half ? 0.06 : 0.004 * bytes;
+  double call = is_half ? 1.5 : is_float && bytes > 4 ? 2.7 : 1; /* of a function, beside f32's */
+  if (ax_scalar_precise(expr->op, expr->dtype, expr->imm)) call *= 5;
   switch ((int)expr->op) {
     case AX_LEAF_CONST:
     case AX_LEAF_AXIS:
     case AX_LEAF_INSIDE: return 0;
-    case AX_SCALAR_DIV: return is_integer ? width * width : 0.1 * computed;
+    case AX_LEAF_LOAD: return 0.002 * bytes;
+    case AX_SCALAR_DIV: return is_float ? 0.06 * call : 0.04 * bytes;
     case AX_SCALAR_SQRT:
-    case AX_SCALAR_RSQRT: return 0.1 * computed;
-    case AX_SCALAR_EXP:
+    case AX_SCALAR_RSQRT: return 0.09 * call;
+    case AX_SCALAR_EXP: return 0.1 * call;
     case AX_SCALAR_SIN:
     case AX_SCALAR_COS:
-    case AX_SCALAR_LOGISTIC: return 0.18 * computed;
-    case AX_SCALAR_LOG:
+    case AX_SCALAR_TANH:
     case AX_SCALAR_EXPM1:
-    case AX_SCALAR_LOG1P:
-    case AX_SCALAR_TANH: return 0.22 * computed;
-    case AX_SCALAR_ERF: return 0.3 * computed;
-    case AX_SCALAR_POW: return 1.7 * computed;
-    default: return 0.05;
+    case AX_SCALAR_LOGISTIC: return 0.15 * call;
+    case AX_SCALAR_LOG:
+    case AX_SCALAR_LOG1P: return 0.2 * call;
+    case AX_SCALAR_ERF: return 0.27 * call;
+    case AX_SCALAR_POW: return 1.7 * (call < 2 ? 1 : call * 0.8);
+    default: return simple;
   }
 }
 
+/* Nanoseconds a byte, of so many bytes that are touched together: in the second cache, in a cache that cores share, in memory. */
+static double byte_time(double bytes) { return bytes <= 1 << 20 ? 0.005 : bytes <= 24 << 20 ? 0.01 : 0.02; }
+
 double ax_kernel_time(const ax_loop_kernel *kernel) {
-  double elem = 0.05 * kernel->store_count;
+  const ax_amount amount = ax_kernel_amount(kernel);
+  double elem = 0.01 * kernel->store_count, bytes = amount.read + amount.written;
   for (uint32_t i = 0; i < kernel->expr_count; i++) elem += op_time(&kernel->exprs[i]);
-  return elem * (double)ax_dims_elems(kernel->rank, kernel->dims);
+  return elem * (double)ax_dims_elems(kernel->rank, kernel->dims) + bytes * byte_time(bytes);
+}
+
+/* Of a few microseconds, which is what it takes two threads to share anything at all; of more where there are many. */
+double ax_parts_worth(double time) {
+  const double least = 8000, more = 18000;
+  enum { few = 8 };
+  double parts = time / least;
+  return parts <= few ? parts : few + (time - few * least) / more;
 }
 
 /* --- Along which dimension --- */
@@ -62,10 +76,10 @@ static access access_of(const ax_loop_kernel *kernel, uint32_t slot, const ax_po
   return a;
 }
 
-/* The least extent of a part along `dim` at which this access still goes over whole runs. */
-static int64_t least_extent(const access *a, uint32_t dim) {
+/* The least extent of a part along `dim` at which this access still goes over runs of so many bytes. */
+static int64_t least_extent(const access *a, uint32_t dim, int64_t run) {
   int64_t apart = (a->stride[dim] < 0 ? -a->stride[dim] : a->stride[dim]) * a->bytes;
-  return apart == 0 ? 1 : (run_bytes + apart - 1) / apart;
+  return apart == 0 ? 1 : (run + apart - 1) / apart;
 }
 
 typedef struct lengths {
@@ -73,7 +87,7 @@ typedef struct lengths {
 } lengths;
 
 /* Only accesses that matter: those to no less than a few elements for each of the largest's. */
-static lengths least_lengths(const ax_loop_kernel *kernel) {
+static lengths least_lengths(const ax_loop_kernel *kernel, int64_t run) {
   lengths l;
   double largest = 0;
   for (uint32_t pass = 0; pass < 2; pass++) {
@@ -85,7 +99,7 @@ static lengths least_lengths(const ax_loop_kernel *kernel) {
       access a = expr != NULL ? access_of(kernel, expr->slot, expr->at) : access_of(kernel, store->slot, store->at);
       if (pass == 0 && a.elems > largest) largest = a.elems;
       for (uint32_t d = 0; pass == 1 && a.elems * 8 >= largest && d < kernel->rank; d++) {
-        int64_t least = least_extent(&a, d);
+        int64_t least = least_extent(&a, d, run);
         if (least > l.least[d]) l.least[d] = least;
       }
     }
@@ -136,13 +150,17 @@ typedef struct cutter {
 } cutter;
 
 static void cut_kernel(ax_loop_kernel *kernel) {
-  double wanted = ax_kernel_time(kernel) / part_time;
+  double wanted = ax_parts_worth(ax_kernel_time(kernel));
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
   kernel->ranged = 0;
   kernel->parts = 1;
   if (wanted < 2 || parallel == 0) return;
-  lengths l = least_lengths(kernel);
+  lengths l = least_lengths(kernel, run_bytes);
   cut best = choose(kernel, &l, 0, parallel, wanted < most_parts ? wanted : most_parts);
+  for (int64_t run = run_bytes / 4; run >= least_run_bytes && best.most < few_parts / 2 && (double)best.most * 2 <= wanted; run /= 4) {
+    l = least_lengths(kernel, run); /* a few parts of shorter runs are better than none */
+    best = choose(kernel, &l, 0, parallel, wanted < few_parts ? wanted : few_parts);
+  }
   kernel->ranged = best.dim;
   kernel->parts = (uint32_t)best.most;
 }
@@ -150,12 +168,12 @@ static void cut_kernel(ax_loop_kernel *kernel) {
 /* Into blocks, when its results are too few to give all threads work. */
 static ax_status in_blocks(cutter *c, const ax_op *op, ax_op *out, uint32_t *made) {
   const ax_loop_kernel *kernel = op->kernel.kernel;
-  double wanted = ax_kernel_time(kernel) / part_time;
+  double wanted = ax_parts_worth(ax_kernel_time(kernel));
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
   *made = 0;
   if (wanted < 2 || kernel->reduce_rank == 0) return AX_OK;
   if (wanted > enough_parts) wanted = enough_parts;
-  lengths l = least_lengths(kernel);
+  lengths l = least_lengths(kernel, run_bytes);
   cut plain = choose(kernel, &l, 0, parallel, wanted), blocks = choose_blocks(kernel, &l, wanted);
   if (plain.most * 2 > blocks.most) return AX_OK;
   return ax_reduce_in_blocks(c->plan, op, blocks.dim, even_count(kernel->dims[blocks.dim], blocks.most), out, made);

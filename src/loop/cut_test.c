@@ -44,30 +44,42 @@ static void expect(ax_function body, void *context, ax_type type, const char *wa
 static void small_kernels(void **state) {
   (void)state;
   expect(add, NULL, TEST_TYPE(AX_F32, 100, 100), "i0 in 1");
+  expect(add, NULL, TEST_TYPE(AX_F32, 1 << 16), "i0 in 1");
+  expect(add, NULL, TEST_TYPE(AX_F32, 1 << 18), "i0 in 3");
   expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, 200, 200), "i0 in 1");
 }
 
 static void one_long_dimension(void **state) {
   (void)state;
-  expect(add, NULL, TEST_TYPE(AX_F32, 1 << 22), "i0 in 20");
-  expect(add, NULL, TEST_TYPE(AX_F32, 1, 1 << 22), "i1 in 20");
-  expect(add, NULL, TEST_TYPE(AX_F32, 3, 1 << 22), "i1 in 62");
-  expect(add, NULL, TEST_TYPE(AX_F32, 1 << 18, 16), "i0 in 20");
+  expect(add, NULL, TEST_TYPE(AX_F32, 1 << 22), "i0 in 49");
+  expect(add, NULL, TEST_TYPE(AX_F32, 1, 1 << 22), "i1 in 49");
+  expect(add, NULL, TEST_TYPE(AX_F32, 3, 1 << 22), "i1 in 140");
+  expect(add, NULL, TEST_TYPE(AX_F32, 1 << 18, 16), "i0 in 49");
 }
 
 /* A part goes over 2 KiB at a time of what it reads and of what it writes. */
 static void transposes(void **state) {
   (void)state;
   expect(transpose, (int64_t[]){1, 0}, TEST_TYPE(AX_F32, 4096, 4096), "i0 in 8");
-  expect(transpose, (int64_t[]){1, 0}, TEST_TYPE(AX_F32, 1 << 20, 16), "i1 in 55");
-  expect(transpose, (int64_t[]){1, 0}, TEST_TYPE(AX_F32, 16, 1 << 20), "i0 in 55");
+  expect(transpose, (int64_t[]){1, 0}, TEST_TYPE(AX_F32, 1 << 20, 16), "i1 in 170");
+  expect(transpose, (int64_t[]){1, 0}, TEST_TYPE(AX_F32, 16, 1 << 20), "i0 in 170");
   expect(transpose, (int64_t[]){3, 2, 1, 0}, TEST_TYPE(AX_F32, 64, 64, 64, 64), "i1 in 8");
+}
+
+/* Where no dimension has runs of that length, a few parts go over shorter ones; over less than two lines of a cache, none. */
+static void short_runs(void **state) {
+  (void)state;
+  expect(transpose, (int64_t[]){1, 0}, TEST_TYPE(AX_F32, 512, 512), "i0 in 3");
+  expect(transpose, (int64_t[]){1, 0}, TEST_TYPE(AX_S8, 1000, 1000), "i0 in 4");
+  expect(transpose, (int64_t[]){2, 1, 0}, TEST_TYPE(AX_F32, 200, 200, 200), "i1 in 66");
+  expect(transpose, (int64_t[]){0, 2, 1}, TEST_TYPE(AX_S8, 1, 100, 60), "i0 in 1");
+  expect(sum, &(sum_case){{1}, 1}, TEST_TYPE(AX_F32, 16, 3, 16), "i0 in 1");
 }
 
 static void sums(void **state) {
   (void)state;
-  expect(sum, &(sum_case){{1}, 1}, TEST_TYPE(AX_F32, 4096, 4096), "i0 in 55");
-  expect(sum, &(sum_case){{0, 2}, 2}, TEST_TYPE(AX_F32, 64, 512, 512), "i0 in 55");
+  expect(sum, &(sum_case){{1}, 1}, TEST_TYPE(AX_F32, 4096, 4096), "i0 in 95");
+  expect(sum, &(sum_case){{0, 2}, 2}, TEST_TYPE(AX_F32, 64, 512, 512), "i0 in 95");
 }
 
 /* Too few results to cut: blocks, then their combination. */
@@ -78,13 +90,13 @@ static void sums_in_blocks(void **state) {
   expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, 4096, 4096), "i0 in 32; i0 in 1");
   expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, 1 << 20, 16), "i0 in 32; i0 in 1");
   expect(sum, &(sum_case){{1}, 1}, TEST_TYPE(AX_F32, 3, 1 << 20), "i0 in 8; i0 in 1");
-  expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, (1 << 20) + 7), "i0 in 3; i0 in 1; i0 in 1"); /* a prime: some are left over */
-  expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, (1 << 20) + 7, 3), "i0 in 10; i0 in 1; i0 in 1");
+  expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, (1 << 20) + 7), "i0 in 7; i0 in 1; i0 in 1"); /* a prime: some are left over */
+  expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, (1 << 20) + 7, 3), "i0 in 14; i0 in 1; i0 in 1");
   expect(sum, &(sum_case){{1}, 1}, TEST_TYPE(AX_F32, 2, (1 << 20) + 7), "i0 in 2"); /* some would be left over, but not in front */
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sums_in_blocks), cmocka_unit_test(small_kernels), cmocka_unit_test(one_long_dimension),
-                                     cmocka_unit_test(transposes), cmocka_unit_test(sums)};
+                                     cmocka_unit_test(transposes), cmocka_unit_test(short_runs), cmocka_unit_test(sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

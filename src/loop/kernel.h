@@ -101,6 +101,8 @@ size_t ax_kernel_copy_bytes(const ax_loop_kernel *kernel); /* what the copy take
 int64_t ax_kernel_extent(const ax_loop_kernel *kernel);
 /* Nanoseconds on one thread, to tell microseconds from milliseconds. */
 double ax_kernel_time(const ax_loop_kernel *kernel); /* loop/cut.c */
+/* Into how many parts, at most, it is worth cutting what takes so long; below 2: it is not. */
+double ax_parts_worth(double nanoseconds);
 
 /* at[d] = i[d]: the slot's dimensions are the loop's first ones. */
 void ax_at_identity(ax_position *at, uint32_t rank);

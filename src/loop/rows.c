@@ -21,7 +21,6 @@
 #include "loop/kernel_rewrite.h"
 #include "loop/passes.h"
 
-static const double part_time = 30000; /* nanoseconds */
 enum {
   window = 48,             /* operations that a group looks ahead */
   most_skipped = 6,        /* of those that stay where they are */
@@ -456,7 +455,7 @@ static ax_status make_group(grouper *g, ax_op *made) {
   rows->slots = ax_arena_alloc(arena, of->slot_count * sizeof rows->slots[0]);
   if (rows->slots == NULL) return ax_out_of_memory(of->slot_count * sizeof rows->slots[0]);
   AX_TRY(describe_slots(g, of, place, rows));
-  double parts = time_of(of) / part_time, most = rows_count * (double)e.row / part_bytes;
+  double parts = ax_parts_worth(time_of(of)), most = rows_count * (double)e.row / part_bytes;
   if (parts > most) parts = most;
   if (parts > rows_count) parts = rows_count;
   if (parts > most_parts) parts = most_parts;
