@@ -3,7 +3,8 @@
    are packed.
 
      tile                c[rows, columns] (+)= a[rows, steps] b[steps, columns], sums in registers: each is one chain over the steps, in their order
-     across, along       pack lines: numbers of one step beside one another, a panel of two vectors (the last one: perhaps of one) after the other
+     across, along       pack lines: numbers of one step beside one another, a panel of two vectors (the last one: perhaps of one) after the other;
+                         across also packs narrower panels: each of a tile's rows, where the left factor lies transposed
      lines               copies rows, each as it is
 
    Which number is added when depends on steps alone: not on where a result stands in a tile, nor on what was packed. */
@@ -12,11 +13,23 @@
 
 #include "axle/type.h"
 
+enum { most_steps = 384 };
+/* Bytes between rows that `lines` copied: an odd number of the cache's lines, so that rows do not meet in one set. */
+#define PACKED_LINE(unit_bytes) ((int64_t)most_steps * (unit_bytes) + 64)
+
+/* How the factors of a tile stand; packed ones in distances that its code knows. */
+typedef enum ax_standing {
+  AX_ANYHOW,
+  AX_IN_LINES, /* a in lines, b in a panel */
+  AX_IN_PANEL, /* a in a panel of as many lines as the tile has rows, b in one */
+} ax_standing;
+
 typedef struct ax_tile {
   const char *a, *b;
   char *c;
   int64_t steps, a_row, a_step, b_step, c_row; /* all but steps: bytes */
   int rows, columns;                           /* at most most_rows, and two vectors */
+  ax_standing stand;
   bool add;
   bool fetch;                                  /* c is far: it is fetched ahead */
 } ax_tile;
@@ -26,8 +39,8 @@ typedef struct ax_packing {
   const char *from;
   char *to;
   int64_t line, number, lines, count;
-  int64_t to_line; /* lines: bytes from one to the next */
-  int64_t panel;   /* across, along: bytes of a whole panel */
+  int64_t panel;   /* across, along: bytes from one panel to the next */
+  int width;       /* across: lines of a panel, two vectors at most */
   int least;       /* made less or equal to the biased exponents of all numbers but 0, where kernels->careful asks for it */
 } ax_packing;
 

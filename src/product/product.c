@@ -1,10 +1,11 @@
-/* A product goes block of k by block of k, some columns of b at a time, and then rows by rows:
+/* A product goes block of k by block of k, some columns of b at a time, and then group by group of rows:
 
      b[block, columns]  packed into panels of two vectors        stays in the second-level cache
      a[rows, block]     as many rows as a tile has               stays in the first-level cache while all panels go by
      c[rows, panel]     one tile, in registers
 
-   What lies well is not packed: few rows read b where it is, and rows of a are only copied where they would meet in one set of the cache. */
+   What lies well is not packed: few rows read b where it is, and narrow products a. Rows of a are copied once for all of b's columns, so that the tile
+   knows how far apart they are and they do not meet in one set of the cache. */
 #include "product/product.h"
 
 #include <string.h>
@@ -12,9 +13,12 @@
 #include "base/base.h"
 
 enum {
-  block_steps = 384,        /* at most so many units of k in a block; */
-  block_bytes = 3072,       /* and of a row of a */
-  panel_bytes = 448 << 10,  /* packed of b */
+  line_bytes = 64,
+  many_groups = 3,          /* of rows: some few of the last group cost little beside the others */
+  block_bytes = 3072,       /* of a row of a in a block, and most_steps units of k */
+  panel_bytes = 512 << 10,  /* packed of b */
+  pass_bytes = 4 << 20,     /* packed of a, that is kept for more columns */
+  turned_groups = 8,        /* of a that lies transposed, packed at once: some lines of the cache from each of its rows */
   near_bytes = 32 << 10,    /* of b, to be read where it lies */
   few_groups = 2,           /* of rows, that read it where it lies however large it is */
   many_panels = 3,          /* that make it worth to copy rows of a */
@@ -47,75 +51,108 @@ static bool packs_b(const ax_product *p, const ax_product_kernels *k, int64_t bl
   return block * p->n * k->unit_bytes > near_bytes;
 }
 
-static bool packs_a(const ax_product *p, const ax_product_kernels *k, int64_t block) {
+static bool packs_a(const ax_product *p, const ax_product_kernels *k, int64_t block, bool packs_b) {
   bool turned = p->a_column != 1;
   if (!k->in_place) return true;
   if (p->n <= many_panels * 2 * k->lanes || block * k->unit_bytes < least_copied) return false;
-  return turned || p->a_row * k->number_bytes % conflict == 0;
+  return turned || packs_b || p->a_row * k->number_bytes % conflict == 0;
 }
 
-/* Bytes between rows of a that were copied: odd lines of the cache, so that rows do not meet in one set. */
-static int64_t copied_row(const ax_product_kernels *k, int64_t block) {
-  return round_up(units_of(k, block) * k->unit_bytes, 128) + 64;
+/* Rows of a group: of a few groups all have about as many, so that the last is not much slower for its size. */
+static int64_t rows_of(const ax_product *p, const ax_product_kernels *k) {
+  int64_t groups = ceil_div(p->m, k->most_rows);
+  return groups > many_groups || groups == 0 ? k->most_rows : ceil_div(p->m, groups);
+}
+
+/* Room for a's packed rows, and how many of them one pass over the columns makes. */
+static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units) {
+  const ax_product_kernels *k = way->kernels;
+  const bool turned = p->a_column != 1, kept = way->columns < p->n;
+  way->groups = ceil_div(p->m, way->rows);
+  if (!way->packs_a) return;
+  way->panel_bytes = turned ? (way->rows > k->lanes ? 2 : 1) * k->lanes * units * k->unit_bytes : way->rows * PACKED_LINE(k->unit_bytes);
+  way->slot_bytes = round_up(way->panel_bytes, line_bytes) + (k->careful != NULL ? line_bytes : 0);
+  if (kept && way->groups * way->slot_bytes > pass_bytes) way->groups = pass_bytes / way->slot_bytes;
+  way->ahead = turned ? turned_groups : 1;
+  way->slots = kept || way->groups < way->ahead ? way->groups : way->ahead;
 }
 
 ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   const ax_product_kernels *k = kernels_of(p->dtype, most_bytes);
-  int64_t most = (block_bytes / k->unit_bytes < block_steps ? block_bytes / k->unit_bytes : block_steps) * k->unit;
+  int64_t most = (block_bytes / k->unit_bytes < most_steps ? block_bytes / k->unit_bytes : most_steps) * k->unit;
   int64_t blocks = p->k > most ? ceil_div(p->k, most) : 1, block = round_up(ceil_div(p->k, blocks), k->unit);
   int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panel_bytes / (units * k->unit_bytes + 1) / width * width;
-  ax_product_way way = {.kernels = k, .blocks = block > 0 ? ceil_div(p->k, block) : 1, .block = block};
-  way.rows = p->m <= k->most_rows ? p->m : ceil_div(p->m, ceil_div(p->m, k->most_rows));
+  ax_product_way way = {.kernels = k, .blocks = block > 0 ? ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
   way.packs_b = packs_b(p, k, block);
-  way.packs_a = packs_a(p, k, block);
+  way.packs_a = packs_a(p, k, block, way.packs_b);
   way.columns = !way.packs_b || p->n <= fit ? p->n : fit;
   if (way.packs_b) way.b_bytes = (size_t)(round_up(way.columns, k->lanes) * units * k->unit_bytes);
-  int64_t across = width * units * k->unit_bytes, along = k->most_rows * copied_row(k, block);
-  way.work_bytes = way.b_bytes + (way.packs_a ? (size_t)(across > along ? across : along) : 0);
+  choose_slots(&way, p, units);
+  way.work_bytes = way.b_bytes + (size_t)(way.slots * way.slot_bytes);
   return way;
 }
 
-typedef struct making { /* of some columns, over one block of k */
+typedef struct making { /* of some rows and columns, over one block of k */
   const ax_product *product;
   const ax_product_way *way;
   const char *a, *b;
   char *c, *packed_a, *packed_b;
-  int64_t columns, numbers; /* of k */
-  int a_least, b_least;     /* exponents: see kernels->careful */
-  bool add;
+  int64_t rows, columns, numbers; /* of k */
+  int b_least;                    /* exponent: see kernels->careful */
+  bool add, packs_a;              /* packs_a: its packed rows are not there yet */
 } making;
 
 static void pack_columns(making *m) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
   ax_packing packing = {.from = m->b, .to = m->packed_b, .line = p->b_column * k->number_bytes, .number = p->b_row * k->number_bytes,
-                        .lines = m->columns, .count = m->numbers,
+                        .lines = m->columns, .count = m->numbers, .width = 2 * k->lanes,
                         .panel = 2 * k->lanes * units_of(k, m->numbers) * k->unit_bytes, .least = no_exponent};
   (p->b_column == 1 ? k->across : k->along)(&packing);
   m->b_least = packing.least;
 }
 
-/* Rows of a as the tile reads them: copied, or where they lie. */
-static void take_rows(making *m, const char *a, ax_tile *tile) {
+static char *slot_of(const making *m, int64_t group) { return m->packed_a + group % m->way->slots * m->way->slot_bytes; }
+
+/* The least exponents of a slot's rows stand behind them. */
+static void note_least(const making *m, int64_t group, int least) {
+  if (m->way->kernels->careful != NULL) memcpy(slot_of(m, group) + m->way->slot_bytes - line_bytes, &least, sizeof least);
+}
+
+static int least_of(const making *m, int64_t group) {
+  int least = no_exponent;
+  if (m->way->packs_a && m->way->kernels->careful != NULL) memcpy(&least, slot_of(m, group) + m->way->slot_bytes - line_bytes, sizeof least);
+  return least;
+}
+
+/* Packs a group of rows; of rows that lie transposed several at once, since they share lines of the cache. */
+static void pack_rows(const making *m, int64_t group) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
-  tile->a = a;
+  const int64_t row = group * m->way->rows, left = m->rows - row, most = m->way->ahead * m->way->rows, lines = left < most ? left : most;
+  ax_packing packing = {.from = m->a + row * p->a_row * k->number_bytes, .to = slot_of(m, group), .line = p->a_row * k->number_bytes,
+                        .number = p->a_column * k->number_bytes, .lines = lines, .count = m->numbers, .panel = m->way->slot_bytes,
+                        .width = (int)m->way->rows, .least = no_exponent};
+  if (group % m->way->ahead != 0) return;
+  (p->a_column == 1 ? k->lines : k->across)(&packing);
+  for (int64_t i = 0; i * m->way->rows < lines; i++) note_least(m, group + i, packing.least);
+}
+
+/* Rows of a as the tile reads them: packed, or where they lie. */
+static void take_rows(const making *m, int64_t group, ax_tile *tile) {
+  const ax_product *p = m->product;
+  const ax_product_kernels *k = m->way->kernels;
+  const bool turned = p->a_column != 1;
+  tile->a = m->a + group * m->way->rows * p->a_row * k->number_bytes;
   tile->a_row = p->a_row * k->number_bytes;
   tile->a_step = p->a_column * k->unit * k->number_bytes;
+  tile->stand = AX_ANYHOW;
   if (!m->way->packs_a) return;
-  ax_packing packing = {.from = a, .to = m->packed_a, .line = tile->a_row, .number = p->a_column * k->number_bytes, .lines = tile->rows,
-                        .count = m->numbers, .to_line = copied_row(k, m->numbers), .least = no_exponent};
-  tile->a = m->packed_a;
-  if (p->a_column == 1) {
-    k->lines(&packing);
-    tile->a_row = packing.to_line;
-    tile->a_step = k->unit_bytes;
-  } else {
-    k->across(&packing); /* one panel: rows are no more than two vectors hold */
-    tile->a_row = k->unit_bytes;
-    tile->a_step = (tile->rows > k->lanes ? 2 : 1) * k->lanes * k->unit_bytes;
-  }
-  m->a_least = packing.least;
+  if (m->packs_a) pack_rows(m, group);
+  tile->a = slot_of(m, group);
+  tile->a_row = turned ? k->unit_bytes : PACKED_LINE(k->unit_bytes);
+  tile->a_step = turned ? (tile->rows > k->lanes ? 2 : 1) * k->lanes * k->unit_bytes : k->unit_bytes;
+  if (m->way->packs_b) tile->stand = turned ? AX_IN_PANEL : AX_IN_LINES;
 }
 
 /* Rows of a that come next: they are on their way to the cache while the panels of those before them are made, a share with each. */
@@ -124,12 +161,13 @@ typedef struct fetching {
   int64_t apart, bytes, at, lines; /* of runs; lines with each panel */
 } fetching;
 
-enum { line_bytes = 64 };
-
-static fetching fetch_rows(const making *m, const char *a, int64_t rows) {
+static fetching fetch_rows(const making *m, int64_t group) {
   const ax_product *p = m->product;
-  int64_t number = m->way->kernels->number_bytes, panels = ceil_div(m->columns, 2 * m->way->kernels->lanes), runs = rows;
-  fetching f = {.run = a, .apart = p->a_row * number, .bytes = m->numbers * number};
+  const int64_t row = group * m->way->rows, left = m->rows - row, rows = left < m->way->rows ? left : m->way->rows;
+  const int64_t number = m->way->kernels->number_bytes, panels = ceil_div(m->columns, 2 * m->way->kernels->lanes);
+  if (left <= 0) return (fetching){0};
+  fetching f = {.run = m->a + row * p->a_row * number, .apart = p->a_row * number, .bytes = m->numbers * number};
+  int64_t runs = rows;
   if (p->a_column != 1) runs = m->numbers, f.bytes = rows * number, f.apart = p->a_column * number;
   f.lines = ceil_div(runs * (f.bytes / line_bytes + 1), panels);
   return f;
@@ -143,10 +181,9 @@ static inline void fetch_some(fetching *f) {
   }
 }
 
-static void make_panels(const making *m, ax_tile *tile, char *c, fetching next) {
+static void make_panels(const making *m, ax_tile *tile, char *c, bool careful, fetching next) {
   const ax_product_kernels *k = m->way->kernels;
   int64_t width = 2 * k->lanes, units = units_of(k, m->numbers);
-  bool careful = k->careful != NULL && m->a_least + m->b_least < careful_below;
   for (int64_t column = 0; column < m->columns; column += width) {
     int64_t left = m->columns - column;
     tile->columns = (int)(left < width ? left : width);
@@ -160,32 +197,42 @@ static void make_panels(const making *m, ax_tile *tile, char *c, fetching next) 
 
 static void make(making *m) {
   const ax_product *p = m->product;
-  const ax_product_kernels *k = m->way->kernels;
-  ax_tile tile = {.steps = units_of(k, m->numbers), .c_row = p->c_row * k->result_bytes, .add = m->add};
-  tile.fetch = m->way->packs_b && tile.steps >= long_tile;
-  if (m->way->packs_b) pack_columns(m);
-  for (int64_t row = 0; row < p->m; row += m->way->rows) {
-    const int64_t next = row + m->way->rows, left = p->m - next;
-    fetching fetch = {0};
-    tile.rows = (int)(left < 0 ? p->m - row : m->way->rows);
-    if (tile.fetch && left > 0) fetch = fetch_rows(m, m->a + next * p->a_row * k->number_bytes, left < m->way->rows ? left : m->way->rows);
-    take_rows(m, m->a + row * p->a_row * k->number_bytes, &tile);
-    make_panels(m, &tile, m->c + row * tile.c_row, fetch);
+  const ax_product_way *way = m->way;
+  ax_tile tile = {.steps = units_of(way->kernels, m->numbers), .c_row = p->c_row * way->kernels->result_bytes, .add = m->add};
+  tile.fetch = way->packs_b && tile.steps >= long_tile;
+  const bool fetched = tile.fetch && (m->packs_a || !way->packs_a);
+  if (way->packs_b) pack_columns(m);
+  for (int64_t row = 0, group = 0; row < m->rows; row += way->rows, group++) {
+    tile.rows = (int)(m->rows - row < way->rows ? m->rows - row : way->rows);
+    take_rows(m, group, &tile);
+    bool careful = way->kernels->careful != NULL && least_of(m, group) + m->b_least < careful_below;
+    make_panels(m, &tile, m->c + row * tile.c_row, careful, fetched ? fetch_rows(m, group + (way->packs_a ? way->ahead : 1)) : (fetching){0});
+  }
+}
+
+/* A pass: some rows, over one block of k, and all columns. */
+static void make_pass(making *m, const char *b, char *c) {
+  const ax_product *p = m->product;
+  for (int64_t column = 0; column < p->n; column += m->way->columns) {
+    m->columns = p->n - column < m->way->columns ? p->n - column : m->way->columns;
+    m->b = b + column * p->b_column * m->way->kernels->number_bytes;
+    m->c = c + column * m->way->kernels->result_bytes;
+    m->packs_a = m->way->packs_a && column == 0;
+    make(m);
   }
 }
 
 void ax_product_run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work) {
   const ax_product_kernels *k = way->kernels;
-  making m = {.product = p, .way = way, .packed_b = work, .packed_a = work != NULL ? (char *)work + way->b_bytes : NULL};
-  for (int64_t column = 0; column < p->n; column += way->columns)
+  const int64_t most_rows = way->groups * way->rows;
+  making m = {.product = p, .way = way, .packed_b = work, .packed_a = work != NULL ? (char *)work + way->b_bytes : NULL, .b_least = no_exponent};
+  for (int64_t row = 0; row < p->m; row += most_rows)
     for (int64_t i = 0; i < way->blocks; i++) {
-      int64_t at = i * way->block;
+      const int64_t at = i * way->block;
+      m.rows = p->m - row < most_rows ? p->m - row : most_rows;
       m.numbers = p->k - at < way->block ? p->k - at : way->block;
-      m.columns = p->n - column < way->columns ? p->n - column : way->columns;
-      m.a = (const char *)a + at * p->a_column * k->number_bytes;
-      m.b = (const char *)b + (at * p->b_row + column * p->b_column) * k->number_bytes;
-      m.c = (char *)c + column * k->result_bytes;
+      m.a = (const char *)a + (at * p->a_column + row * p->a_row) * k->number_bytes;
       m.add = p->add || i > 0;
-      make(&m);
+      make_pass(&m, (const char *)b + at * p->b_row * k->number_bytes, (char *)c + row * p->c_row * k->result_bytes);
     }
 }

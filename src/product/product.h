@@ -18,9 +18,12 @@ typedef struct ax_product {
 typedef struct ax_product_way {
   const ax_product_kernels *kernels;
   int64_t blocks, block;   /* of k: how many, numbers in each but perhaps the last */
-  int64_t rows;            /* of a tile, but perhaps of the last */
+  int64_t rows;            /* of a group, which tiles make: all but perhaps the last */
+  int64_t groups;          /* that one pass over b's columns makes */
   int64_t columns;         /* of b, packed at a time */
   bool packs_a, packs_b;
+  int64_t slots, ahead;    /* for packed groups: all of a pass, where b's columns come in several parts; how many are packed at once */
+  int64_t slot_bytes, panel_bytes; /* panel_bytes: of them, what the rows take */
   size_t b_bytes, work_bytes;
 } ax_product_way;
 

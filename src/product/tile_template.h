@@ -33,17 +33,22 @@ static inline FACTOR KIND(unit_across)(const char *from, int64_t number, int cou
 #endif
 #define UNIT_BYTES ((int64_t)sizeof(FACTOR) / LANES)
 #define RESULT_BYTES ((int64_t)sizeof(SUM) / LANES)
+#define VECTOR_BYTES ((int64_t)sizeof(FACTOR))
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* rows and vectors are constants wherever this is inlined: all loops over them are unrolled, and sums stay in registers. */
-static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t, const int rows, const int vectors) {
+/* rows, vectors and stand are constants wherever this is inlined: all loops over them are unrolled, and sums stay in registers, as do distances, which
+   for packed factors are constants. */
+static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t, const int rows, const int vectors, const ax_standing stand) {
   SUM sum[ROWS][2];
   const char *a = t->a, *b = t->b;
-  const int64_t a_row = t->a_row, a_step = t->a_step, b_step = t->b_step, c_row = t->c_row;
+  const int64_t a_row = stand == AX_IN_LINES ? PACKED_LINE(UNIT_BYTES) : stand == AX_IN_PANEL ? UNIT_BYTES : t->a_row;
+  const int64_t a_step = stand == AX_IN_LINES ? UNIT_BYTES : stand == AX_IN_PANEL ? (rows > LANES ? 2 : 1) * VECTOR_BYTES : t->a_step;
+  const int64_t b_step = stand == AX_ANYHOW ? t->b_step : vectors * VECTOR_BYTES, c_row = t->c_row;
+  const bool whole = !SOME || stand != AX_ANYHOW; /* vectors of b can be loaded */
   const int some = t->columns - (vectors - 1) * LANES;
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (SUM){0};
   if (t->fetch)
@@ -51,7 +56,7 @@ static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t
   for (int64_t step = t->steps; step > 0; step--) {
     FACTOR right[2];
     UNROLL for (int j = 0; j < vectors; j++)
-      right[j] = SOME && j == vectors - 1 ? UNITS(load_some)(b + j * (int64_t)sizeof(FACTOR), some) : UNITS(load)(b + j * (int64_t)sizeof(FACTOR));
+      right[j] = !whole && j == vectors - 1 ? UNITS(load_some)(b + j * VECTOR_BYTES, some) : UNITS(load)(b + j * VECTOR_BYTES);
     UNROLL for (int i = 0; i < rows; i++) {
       FACTOR left = UNITS(broadcast)(a + i * a_row);
       UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = MULTIPLY_ADD(sum[i][j], left, right[j]);
@@ -81,23 +86,23 @@ static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t
 
 static void KIND(tile_narrow)(const ax_tile *t) {
   switch (t->rows) {
-    case 1: KIND(tile_of)(t, 1, 1); break;
-    case 2: KIND(tile_of)(t, 2, 1); break;
-    case 3: KIND(tile_of)(t, 3, 1); break;
-    case 4: KIND(tile_of)(t, 4, 1); break;
+    case 1: KIND(tile_of)(t, 1, 1, AX_ANYHOW); break;
+    case 2: KIND(tile_of)(t, 2, 1, AX_ANYHOW); break;
+    case 3: KIND(tile_of)(t, 3, 1, AX_ANYHOW); break;
+    case 4: KIND(tile_of)(t, 4, 1, AX_ANYHOW); break;
 #if ROWS > 4
-    case 5: KIND(tile_of)(t, 5, 1); break;
-    case 6: KIND(tile_of)(t, 6, 1); break;
+    case 5: KIND(tile_of)(t, 5, 1, AX_ANYHOW); break;
+    case 6: KIND(tile_of)(t, 6, 1, AX_ANYHOW); break;
 #endif
 #if ROWS > 6
-    case 7: KIND(tile_of)(t, 7, 1); break;
-    case 8: KIND(tile_of)(t, 8, 1); break;
-    case 9: KIND(tile_of)(t, 9, 1); break;
-    case 10: KIND(tile_of)(t, 10, 1); break;
-    case 11: KIND(tile_of)(t, 11, 1); break;
-    case 12: KIND(tile_of)(t, 12, 1); break;
-    case 13: KIND(tile_of)(t, 13, 1); break;
-    case 14: KIND(tile_of)(t, 14, 1); break;
+    case 7: KIND(tile_of)(t, 7, 1, AX_ANYHOW); break;
+    case 8: KIND(tile_of)(t, 8, 1, AX_ANYHOW); break;
+    case 9: KIND(tile_of)(t, 9, 1, AX_ANYHOW); break;
+    case 10: KIND(tile_of)(t, 10, 1, AX_ANYHOW); break;
+    case 11: KIND(tile_of)(t, 11, 1, AX_ANYHOW); break;
+    case 12: KIND(tile_of)(t, 12, 1, AX_ANYHOW); break;
+    case 13: KIND(tile_of)(t, 13, 1, AX_ANYHOW); break;
+    case 14: KIND(tile_of)(t, 14, 1, AX_ANYHOW); break;
 #endif
   }
 }
@@ -107,24 +112,29 @@ static void KIND(tile)(const ax_tile *t) {
     KIND(tile_narrow)(t);
     return;
   }
+  if (t->rows == ROWS && t->stand != AX_ANYHOW) { /* most, of large products */
+    if (t->stand == AX_IN_LINES) KIND(tile_of)(t, ROWS, 2, AX_IN_LINES);
+    else KIND(tile_of)(t, ROWS, 2, AX_IN_PANEL);
+    return;
+  }
   switch (t->rows) {
-    case 1: KIND(tile_of)(t, 1, 2); break;
-    case 2: KIND(tile_of)(t, 2, 2); break;
-    case 3: KIND(tile_of)(t, 3, 2); break;
-    case 4: KIND(tile_of)(t, 4, 2); break;
+    case 1: KIND(tile_of)(t, 1, 2, AX_ANYHOW); break;
+    case 2: KIND(tile_of)(t, 2, 2, AX_ANYHOW); break;
+    case 3: KIND(tile_of)(t, 3, 2, AX_ANYHOW); break;
+    case 4: KIND(tile_of)(t, 4, 2, AX_ANYHOW); break;
 #if ROWS > 4
-    case 5: KIND(tile_of)(t, 5, 2); break;
-    case 6: KIND(tile_of)(t, 6, 2); break;
+    case 5: KIND(tile_of)(t, 5, 2, AX_ANYHOW); break;
+    case 6: KIND(tile_of)(t, 6, 2, AX_ANYHOW); break;
 #endif
 #if ROWS > 6
-    case 7: KIND(tile_of)(t, 7, 2); break;
-    case 8: KIND(tile_of)(t, 8, 2); break;
-    case 9: KIND(tile_of)(t, 9, 2); break;
-    case 10: KIND(tile_of)(t, 10, 2); break;
-    case 11: KIND(tile_of)(t, 11, 2); break;
-    case 12: KIND(tile_of)(t, 12, 2); break;
-    case 13: KIND(tile_of)(t, 13, 2); break;
-    case 14: KIND(tile_of)(t, 14, 2); break;
+    case 7: KIND(tile_of)(t, 7, 2, AX_ANYHOW); break;
+    case 8: KIND(tile_of)(t, 8, 2, AX_ANYHOW); break;
+    case 9: KIND(tile_of)(t, 9, 2, AX_ANYHOW); break;
+    case 10: KIND(tile_of)(t, 10, 2, AX_ANYHOW); break;
+    case 11: KIND(tile_of)(t, 11, 2, AX_ANYHOW); break;
+    case 12: KIND(tile_of)(t, 12, 2, AX_ANYHOW); break;
+    case 13: KIND(tile_of)(t, 13, 2, AX_ANYHOW); break;
+    case 14: KIND(tile_of)(t, 14, 2, AX_ANYHOW); break;
 #endif
   }
 }
@@ -195,32 +205,37 @@ static inline void KIND(note)(ax_packing *p, FACTOR least) {
   if (exponent < p->least) p->least = exponent;
 }
 
-/* Step by step, so that memory is read in rows. */
-static void KIND(across)(ax_packing *p) {
+/* Step by step, so that memory is read in rows; first and second: lanes of a panel's vectors. */
+static inline __attribute__((always_inline)) void KIND(across_by)(ax_packing *p, const int first, const int second) {
   FACTOR least = KIND(none)();
-  const int64_t width = 2 * LANES, whole = p->lines / width, rest = p->lines - whole * width;
-  const int64_t last = (rest > LANES ? 2 : 1) * (int64_t)sizeof(FACTOR);
+  const int64_t width = first + second, whole = p->lines / width, rest = p->lines - whole * width;
+  const int64_t step = (second > 0 ? 2 : 1) * VECTOR_BYTES, last = (rest > LANES ? 2 : 1) * VECTOR_BYTES;
   for (int64_t at = 0, u = 0; at < p->count; at += UNIT, u++) {
     const char *from = p->from + at * p->number;
     const int numbers = p->count - at < UNIT ? (int)(p->count - at) : UNIT;
-    char *to = p->to + u * 2 * (int64_t)sizeof(FACTOR);
+    char *to = p->to + u * step;
     for (int64_t i = 0; i < whole; i++, from += width * NUMBER_BYTES, to += p->panel) {
-      KIND(put)(to, KIND(unit_across)(from, p->number, numbers, LANES), &least);
-      KIND(put)(to + sizeof(FACTOR), KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, LANES), &least);
+      KIND(put)(to, KIND(unit_across)(from, p->number, numbers, first), &least);
+      if (second > 0) KIND(put)(to + VECTOR_BYTES, KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, second), &least);
     }
     to = p->to + whole * p->panel + u * last;
     if (rest > 0) KIND(put)(to, KIND(unit_across)(from, p->number, numbers, rest < LANES ? (int)rest : LANES), &least);
     if (rest > LANES)
-      KIND(put)(to + sizeof(FACTOR), KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, (int)rest - LANES), &least);
+      KIND(put)(to + VECTOR_BYTES, KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, (int)rest - LANES), &least);
   }
   KIND(note)(p, least);
+}
+
+static void KIND(across)(ax_packing *p) {
+  if (p->width == 2 * LANES) KIND(across_by)(p, LANES, LANES);
+  else KIND(across_by)(p, p->width < LANES ? p->width : LANES, p->width < LANES ? 0 : p->width - LANES);
 }
 
 /* Where the vector of lines from `line` on is packed, and how far apart its steps are: in a panel of two vectors, or of one that is left over. */
 static inline char *KIND(packed_at)(const ax_packing *p, int64_t line, int64_t *step) {
   const int64_t width = 2 * LANES, panel = line / width;
-  *step = (p->lines - panel * width > LANES ? 2 : 1) * (int64_t)sizeof(FACTOR);
-  return p->to + panel * p->panel + line / LANES % 2 * (int64_t)sizeof(FACTOR);
+  *step = (p->lines - panel * width > LANES ? 2 : 1) * VECTOR_BYTES;
+  return p->to + panel * p->panel + line / LANES % 2 * VECTOR_BYTES;
 }
 
 /* Squares of LANES by LANES units, transposed. */
@@ -247,7 +262,7 @@ static void KIND(lines)(ax_packing *p) {
     for (int64_t at = 0; at < p->count; at += UNIT * LANES) {
       int64_t numbers = p->count - at < UNIT * LANES ? p->count - at : UNIT * LANES;
       FACTOR units = KIND(unit_along)(p->from + line * p->line + at * NUMBER_BYTES, (int)numbers);
-      KIND(put)(p->to + line * p->to_line + at / UNIT * UNIT_BYTES, units, &least);
+      KIND(put)(p->to + line * PACKED_LINE(UNIT_BYTES) + at / UNIT * UNIT_BYTES, units, &least);
     }
   KIND(note)(p, least);
 }
@@ -272,4 +287,5 @@ static const ax_product_kernels KIND(kernels) = {
 #undef NUMBER_BYTES
 #undef UNIT_BYTES
 #undef RESULT_BYTES
+#undef VECTOR_BYTES
 #undef UNROLL
