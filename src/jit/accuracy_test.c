@@ -114,6 +114,54 @@ static void errors(void **unused) {
       }
 }
 
+/* --- Narrow floats: all operands there are --- */
+
+static double wide(ax_dtype dtype, uint16_t bits) {
+  uint32_t word = (uint32_t)bits << 16;
+  float value;
+  memcpy(&value, &word, sizeof value);
+  if (dtype == AX_BF16) return (double)value;
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  double size = exponent == 31 ? (fraction == 0 ? INFINITY : NAN) : ldexp(exponent == 0 ? fraction : 1024 + fraction, (exponent == 0 ? 1 : exponent) - 25);
+  return bits >> 15 ? -size : size;
+}
+
+/* As error_of. What rounds to the largest finite number or to infinity may be either, where it is that near. */
+static double narrow_error(ax_dtype dtype, double got, long double exact) {
+  const int digits = dtype == AX_BF16 ? 8 : 11, least = dtype == AX_BF16 ? -125 : -13;
+  const long double limit = dtype == AX_BF16 ? 0x1p128L : 0x1p16L;
+  int exponent;
+  if (isnan(exact) || isnan(got)) return isnan(exact) && isnan(got) ? 0 : INFINITY;
+  if (exact == 0 || isinf(exact)) return got == (double)exact && !signbit(got) == !signbit(exact) ? 0 : INFINITY;
+  if (isinf(got)) got = copysign((double)limit, got); /* where the next number would be */
+  if (!signbit(got) != !signbit(exact)) return INFINITY;
+  if (fabsl(exact) >= limit) return fabs(got) == (double)limit ? 0 : INFINITY;
+  frexpl(exact, &exponent);
+  return (double)fabsl(ldexpl(got - exact, digits - (exponent < least ? least : exponent)));
+}
+
+static void narrow_errors(void **unused) {
+  enum { every = 1 << 16 };
+  static _Alignas(64) uint16_t in[every], out[every], first[every];
+  (void)unused;
+  for (uint32_t i = 0; i < every; i++) in[i] = (uint16_t)(i * 25173); /* neighbours that have nothing to do with each other */
+  for (int f = 0; f < (int)AX_COUNT(functions); f++)
+    for (int d = AX_BF16; d <= AX_F16; d++)
+      for (int w = 0; w < width_count; w++) {
+        ax_kernel_code code = compile(jits[w], functions[f].op, (ax_dtype)d, AX_ACCURACY_DEFAULT, every);
+        const double most = ax_scalar_error(functions[f].op, (ax_dtype)d, false);
+        code((void *[]){in, out}, NULL, 0, every);
+        for (uint32_t i = 0; i < every; i++) {
+          const double x = wide((ax_dtype)d, in[i]), got = wide((ax_dtype)d, out[i]), error = narrow_error((ax_dtype)d, got, functions[f].exact(x));
+          if (error > most)
+            fail_msg("%s of %s at %a, %u bytes: %a is off by %g units of the last place, more than %g", ax_scalar_name(functions[f].op), ax_dtype_name((ax_dtype)d),
+                     x, widths[w], got, error, most);
+          if (w == 1 && out[i] != first[i] && !isnan(got)) fail_msg("%s of %s at %a depends on the size of registers", ax_scalar_name(functions[f].op), ax_dtype_name((ax_dtype)d), x);
+        }
+        if (w == 0) memcpy(first, out, sizeof first);
+      }
+}
+
 /* Whole units of the last place: the default where that does, what is more precise elsewhere. */
 static void tolerances(void **unused) {
   (void)unused;
@@ -169,6 +217,7 @@ static int teardown(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(errors),
+      cmocka_unit_test(narrow_errors),
       cmocka_unit_test(tolerances),
       cmocka_unit_test(neighbours),
   };

@@ -3,11 +3,13 @@
 
 /* --- Nodes --- */
 
-static LLVMValueRef *value_at(ax_nest *nest, ax_ex node, uint32_t instance) {
+static size_t place_of(const ax_nest *nest, ax_ex node, uint32_t instance) {
   const ax_schedule *schedule = nest->schedule;
   if ((schedule->deps[node] & nest->repeated) == 0) instance = 0;
-  return &nest->values[instance * schedule->kernel->expr_count + node];
+  return (size_t)instance * schedule->kernel->expr_count + node;
 }
+
+static LLVMValueRef *value_at(ax_nest *nest, ax_ex node, uint32_t instance) { return &nest->values[place_of(nest, node, instance)]; }
 
 static uint32_t lanes_of(const ax_nest *nest, ax_ex node) {
   return (nest->schedule->deps[node] & nest->spread) != 0 ? nest->schedule->lanes : 1;
@@ -52,12 +54,54 @@ static LLVMValueRef emit_axis(ax_nest *nest, uint32_t axis) {
   return LLVMBuildLoad2(nest->cg.builder, i64, pointer, "");
 }
 
+/* --- One divisor for many --- */
+
+/* A quotient of two bf16, which have 8 digits, is at least 2^-17 of itself away from where rounding to bf16 changes, so that the product with the
+   reciprocal in f32 is rounded to the same; subnormal ones are as far away, or exact. What is divided is scaled, so that the reciprocal is normal. */
+static bool divides_many(const ax_schedule *schedule, ax_ex node) {
+  const ax_expr *expr = &schedule->kernel->exprs[node];
+  return expr->op == AX_SCALAR_DIV && expr->dtype == AX_BF16 && schedule->shape != AX_NEST_NARROW && ax_schedule_depends(schedule, node, schedule->vector) &&
+         !ax_schedule_depends(schedule, expr->arg[1], schedule->vector) && schedule->lanes > 1;
+}
+
+/* The scale and the reciprocal, in all lanes. */
+static void emit_reciprocal(ax_nest *nest, ax_ex divisor, uint32_t instance) {
+  LLVMBuilderRef b = nest->cg.builder;
+  const ax_codegen *cg = &nest->cg;
+  LLVMValueRef *out = &nest->reciprocals[2 * place_of(nest, divisor, instance)], x = ax_nest_value(nest, divisor, instance, 1);
+  LLVMTypeRef type = LLVMTypeOf(x);
+  LLVMValueRef size = ax_cg_intrinsic(cg, "llvm.fabs", &type, 1, &x, 1), one = ax_cg_number(cg, AX_F32, 1, 1);
+  LLVMValueRef small = LLVMBuildFCmp(b, LLVMRealOLT, size, ax_cg_number(cg, AX_F32, 1, 0x1p-100), "");
+  LLVMValueRef large = LLVMBuildFCmp(b, LLVMRealOGT, size, ax_cg_number(cg, AX_F32, 1, 0x1p100), "");
+  LLVMValueRef scale = LLVMBuildSelect(b, large, ax_cg_number(cg, AX_F32, 1, 0x1p-64), one, "");
+  scale = LLVMBuildSelect(b, small, ax_cg_number(cg, AX_F32, 1, 0x1p64), scale, "");
+  LLVMValueRef reciprocal = LLVMBuildFDiv(b, one, LLVMBuildFMul(b, x, scale, ""), "");
+  out[0] = ax_cg_broadcast(cg, scale, nest->schedule->lanes);
+  out[1] = ax_cg_broadcast(cg, reciprocal, nest->schedule->lanes);
+}
+
+void ax_nest_find_divisors(ax_nest *nest) {
+  const ax_loop_kernel *kernel = nest->schedule->kernel;
+  for (ax_ex node = 0; node < kernel->expr_count; node++)
+    if (nest->schedule->live[node] && divides_many(nest->schedule, node)) nest->is_divisor[kernel->exprs[node].arg[1]] = true;
+}
+
+static LLVMValueRef divide(ax_nest *nest, const ax_expr *expr, uint32_t instance) {
+  const LLVMValueRef *by = &nest->reciprocals[2 * place_of(nest, expr->arg[1], instance)];
+  const uint32_t lanes = nest->schedule->lanes;
+  LLVMValueRef scaled = LLVMBuildFMul(nest->cg.builder, ax_nest_value(nest, expr->arg[0], instance, lanes), by[0], "");
+  return ax_cg_round_arithmetic(&nest->cg, AX_BF16, LLVMBuildFMul(nest->cg.builder, scaled, by[1], ""), lanes);
+}
+
+/* --- Operations and leaves --- */
+
 static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
   uint32_t lanes = lanes_of(nest, node);
   LLVMValueRef args[3] = {NULL};
   ax_known decided = expr->op == AX_SCALAR_SELECT ? ax_nest_known(nest, expr->arg[0]) : AX_KNOWN_NOT;
   if (decided != AX_KNOWN_NOT) return ax_nest_value(nest, expr->arg[decided == AX_KNOWN_TRUE ? 1 : 2], instance, lanes);
+  if (divides_many(nest->schedule, node)) return divide(nest, expr, instance);
   for (int i = 0; i < ax_scalar_arity(expr->op); i++) args[i] = ax_nest_value(nest, expr->arg[i], instance, lanes);
   ax_ex operand = expr->arg[expr->op == AX_SCALAR_SELECT ? 1 : 0];
   return ax_cg_scalar(&nest->cg, expr, nest->schedule->kernel->exprs[operand].dtype, args, lanes);
@@ -83,7 +127,10 @@ static LLVMValueRef emit_node(ax_nest *nest, ax_ex node, uint32_t instance) {
 
 static void emit_instances(ax_nest *nest, ax_ex node) {
   bool unrolled = ax_schedule_depends(nest->schedule, node, nest->schedule->unrolled);
-  for (uint32_t i = 0; i < (unrolled ? nest->instances : 1); i++) *value_at(nest, node, i) = emit_node(nest, node, i);
+  for (uint32_t i = 0; i < (unrolled ? nest->instances : 1); i++) {
+    *value_at(nest, node, i) = emit_node(nest, node, i);
+    if (nest->is_divisor[node]) emit_reciprocal(nest, node, i);
+  }
 }
 
 void ax_nest_emit_nodes(ax_nest *nest, uint64_t with, uint64_t without, uint32_t instance) {

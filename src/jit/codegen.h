@@ -77,8 +77,13 @@ LLVMValueRef ax_cg_round_arithmetic(const ax_codegen *cg, ax_dtype dtype, LLVMVa
 LLVMValueRef ax_cg_to_register(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef memory, uint32_t lanes);
 LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
 
+/* --- half_math.c --- */
+/* Whether a function of a narrow dtype is made in line. It has no NaN but its operands' and the processor's own. */
+bool ax_cg_has_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype);
+LLVMValueRef ax_cg_half(const ax_codegen *cg, ax_scalar op, LLVMValueRef x); /* of a whole register of f32 */
+
 /* --- math.c --- */
-/* exp, log, ... and pow of f32 or f64 registers. */
+/* exp, log, ... and pow, in registers of f64, or of f32 for that and what is narrower: to be rounded. */
 LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t lanes);
 ax_object_function ax_math_find(const char *name); /* what such code calls; NULL: nothing of this name */
 /* Whether that calls a function of ours (vector_math.h), which is right for all operands. */

@@ -70,6 +70,7 @@ bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) { return 
 
 /* One call on a whole register. */
 static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t width) {
+  if (ax_cg_has_half(cg, op, dtype)) return ax_cg_half(cg, op, args[0]);
   uint32_t count = (uint32_t)ax_scalar_arity(op);
   LLVMTypeRef vector = ax_cg_register(cg, dtype, width), parameters[] = {vector, vector};
   LLVMTypeRef type = LLVMFunctionType(vector, parameters, count, false);
@@ -92,7 +93,7 @@ static LLVMValueRef call_padded(const ax_codegen *cg, ax_scalar op, ax_dtype dty
 }
 
 LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t lanes) {
-  uint32_t width = cg->vector_bytes / (uint32_t)ax_dtype_bytes(dtype), half = lanes / 2;
+  uint32_t width = cg->vector_bytes / (dtype == AX_F64 ? 8 : 4), half = lanes / 2;
   if (lanes == width) return call(cg, op, dtype, precise, args, width);
   if (lanes < width) return call_padded(cg, op, dtype, precise, args, lanes, width);
   LLVMValueRef low[2] = {NULL}, high[2] = {NULL};

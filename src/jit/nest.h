@@ -35,6 +35,8 @@ typedef struct ax_nest {
   LLVMValueRef *slot_bases;         /* by slot */
   LLVMValueRef *pointers;           /* [level][access]: with the loops open at that level added in */
   LLVMValueRef *values;             /* [instance][node] */
+  LLVMValueRef *reciprocals;        /* [instance][node][2]: of divisors */
+  bool *is_divisor;                 /* by node: of many, which are multiplied instead (body.c) */
   LLVMValueRef *accumulators;       /* [store][instance] */
   LLVMValueRef *tiles;              /* on the stack: TILE's sums, by store; TRANSPOSE's squares, by access */
   LLVMValueRef tile_start;         /* where the tiles begin: along the vector loop (TILE) or the innermost one (TRANSPOSE) */
@@ -68,6 +70,7 @@ void ax_nest_close_loop(ax_nest *nest, const ax_nest_loop *loop, LLVMValueRef hi
 void ax_nest_enter(ax_nest *nest, uint32_t loop,
                    LLVMValueRef index); /* computes and stores what belongs to its level */
 static inline void ax_nest_leave(ax_nest *nest) { nest->level--; }
+void ax_nest_find_divisors(ax_nest *nest);
 void ax_nest_entry(ax_nest *nest); /* level 0 */
 /* One instance of the nodes that depend on loops of `with` and on none of `without`. */
 void ax_nest_emit_nodes(ax_nest *nest, uint64_t with, uint64_t without, uint32_t instance);

@@ -102,7 +102,7 @@ static LLVMValueRef in_f64(const op *o, emitter emit) {
 
 static LLVMValueRef emit_math(const op *o) {
   if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_math);
-  return ax_cg_math(o->cg, o->expr->op, computed(o), precise(o), o->args, o->lanes);
+  return ax_cg_math(o->cg, o->expr->op, o->dtype, precise(o), o->args, o->lanes);
 }
 
 /* The tanh that is more precise is off by a little more than 1 unit of the last place where the result is the operand. */
@@ -236,7 +236,7 @@ LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype op
   op o = {.cg = cg, .expr = expr, .dtype = operand, .kind = ax_dtype_get(operand)->kind, .args = args, .lanes = lanes};
   o.type = ax_cg_register(cg, operand, lanes);
   LLVMValueRef value = ops[expr->op].emit(&o);
-  if (ops[expr->op].narrow == ARITHMETIC) return ax_cg_round_arithmetic(cg, expr->dtype, value, lanes);
+  if (ops[expr->op].narrow == ARITHMETIC || ax_cg_has_half(cg, expr->op, operand)) return ax_cg_round_arithmetic(cg, expr->dtype, value, lanes);
   return ops[expr->op].narrow == ROUND ? ax_cg_round(cg, expr->dtype, value, lanes) : value;
 }
 

@@ -230,6 +230,41 @@ static void accuracy(void **state) {
   }
 }
 
+/* Many bf16 by one, which is done otherwise than each by its own: the same bits, for all divisors there are. */
+static void one_divisor(void **unused) {
+  enum { some = 40, rows = 1 << 12 };
+  static _Alignas(64) uint16_t x[some], divisors[rows], each[some], quotients[rows * some], wanted[some];
+  const int64_t dims[] = {rows, some}, row[] = {some};
+  (void)unused;
+  for (int w = 0; w < width_count; w++) {
+    ax_arena arena = {0};
+    ax_position at[2], along[1], down[1];
+    ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+    ax_at_identity(at, 2);
+    ax_at_identity(down, 1);
+    ax_at_identity(along, 1);
+    along[0].dim = 1;
+    ax_ex a = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 1, row), along), b = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 1, dims), down);
+    ax_kernel_store(k, ax_kernel_slot(k, AX_BF16, 2, dims), at, ax_kernel_op(k, AX_SCALAR_DIV, AX_BF16, a, b, AX_NONE), AX_SCALAR_NONE);
+    ax_kernel_code together = compile(jits[w], k), apart = compile(jits[w], make(&arena, &(ax_expr){.op = AX_SCALAR_DIV, .dtype = AX_BF16}, AX_BF16, some, false));
+    for (uint32_t first = 0; first < 65536; first += rows) {
+      for (uint32_t i = 0; i < some; i++) x[i] = (uint16_t)((first + i) * 40503u ^ i << 9);
+      for (uint32_t i = 0; i < rows; i++) divisors[i] = (uint16_t)(first + i);
+      together((void *[]){x, divisors, quotients}, NULL, 0, rows);
+      for (uint32_t r = 0; r < rows; r++) {
+        for (uint32_t i = 0; i < some; i++) each[i] = divisors[r];
+        apart((void *[]){x, each, NULL, wanted}, NULL, 0, some);
+        for (uint32_t i = 0; i < some; i++) {
+          number g = number_of_bits(AX_BF16, quotients[r * some + i]), v = number_of_bits(AX_BF16, wanted[i]);
+          if (quotients[r * some + i] != wanted[i] && !(isnan(g.f) && isnan(v.f)))
+            fail_msg("%a / %a of bf16, %u bytes: %a together, %a apart", number_of_bits(AX_BF16, x[i]).f, number_of_bits(AX_BF16, divisors[r]).f, widths[w], g.f, v.f);
+        }
+      }
+    }
+    ax_arena_deinit(&arena);
+  }
+}
+
 static int setup(void **state) {
   (void)state;
   for (int w = 0; w < width_count; w++)
@@ -249,6 +284,7 @@ int main(void) {
       cmocka_unit_test(powers),
       cmocka_unit_test(conversions),
       cmocka_unit_test(accuracy),
+      cmocka_unit_test(one_divisor),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

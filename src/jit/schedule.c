@@ -189,10 +189,12 @@ static void find_deps(ax_schedule *s) {
   }
 }
 
+static bool is_narrow(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
+
 /* Bytes an element of this type takes in a register, as far as the lane count should care: narrow floats are computed in f32,
    comparisons are masks, and 64-bit integers that are only index arithmetic should not halve everything else. */
 static size_t lane_bytes(const ax_expr *expr) {
-  if (expr->dtype == AX_BF16 || expr->dtype == AX_F16) return 4;
+  if (is_narrow(expr->dtype)) return 4;
   if (expr->op != AX_LEAF_LOAD && (expr->dtype == AX_S64 || expr->dtype == AX_U64)) return 1;
   return ax_dtype_bytes(expr->dtype);
 }
@@ -327,7 +329,8 @@ static uint32_t body_weight(const ax_schedule *s) {
   uint32_t weight = 0;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     ax_scalar op = s->kernel->exprs[id].op;
-    if (s->live[id]) weight += op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF ? 12 : op == AX_LEAF_CONST ? 0 : 1;
+    const uint32_t function = is_narrow(s->kernel->exprs[id].dtype) ? 8 : 12; /* half_math.c */
+    if (s->live[id]) weight += op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF ? function : op == AX_LEAF_CONST ? 0 : 1;
   }
   return weight;
 }
@@ -338,7 +341,7 @@ static bool waits_for_rounding(const ax_schedule *s) {
   uint32_t count = 0;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     const ax_expr *expr = &s->kernel->exprs[id];
-    count += s->live[id] && (expr->dtype == AX_BF16 || expr->dtype == AX_F16) && expr->op >= AX_SCALAR_ADD && expr->op <= AX_SCALAR_DIV;
+    count += s->live[id] && is_narrow(expr->dtype) && expr->op >= AX_SCALAR_ADD && expr->op <= AX_SCALAR_DIV;
   }
   return count >= many;
 }
