@@ -216,7 +216,7 @@ static bool widens(const ax_nest *nest, uint32_t store) {
 }
 
 uint32_t ax_nest_partial_sums(const ax_nest *nest, uint32_t store) {
-  return widens(nest, store) ? 1 : nest->schedule->unroll;
+  return widens(nest, store) || nest->schedule->shape == AX_NEST_RUNS ? 1 : nest->schedule->unroll;
 }
 
 void ax_nest_init(ax_nest *nest) {
@@ -241,7 +241,7 @@ static LLVMValueRef contribution(ax_nest *nest, uint32_t store, uint32_t instanc
   LLVMValueRef value = ax_nest_value(nest, s->expr, instance, lanes), mask = ax_nest_mask(nest, instance);
   ax_dtype order = ordered(nest, store);
   if (order != AX_NO_DTYPE) value = ax_cg_to_order(&nest->cg, s->reduce, order, value, lanes);
-  if (mask == NULL || nest->schedule->shape != AX_NEST_LANES) return value;
+  if (mask == NULL || (nest->schedule->shape != AX_NEST_LANES && nest->schedule->shape != AX_NEST_RUNS)) return value;
   LLVMValueRef identity = ax_cg_identity(&nest->cg, s->reduce, contribution_dtype(nest, store), lanes);
   return LLVMBuildSelect(nest->cg.builder, mask, value, identity, "");
 }
@@ -269,7 +269,10 @@ static LLVMValueRef contributions(ax_nest *nest, uint32_t store) {
 }
 
 static LLVMValueRef tile_pointer(ax_nest *nest, uint32_t store) {
-  LLVMValueRef offset = LLVMBuildSub(nest->cg.builder, nest->index[nest->schedule->vector], nest->tile_start, "");
+  const ax_schedule *schedule = nest->schedule;
+  bool runs = schedule->shape == AX_NEST_RUNS; /* a vector for each of its rows */
+  LLVMValueRef offset = LLVMBuildSub(nest->cg.builder, nest->index[runs ? schedule->listed : schedule->vector], nest->tile_start, "");
+  if (runs) offset = LLVMBuildMul(nest->cg.builder, offset, ax_cg_i64(&nest->cg, schedule->lanes), "");
   LLVMTypeRef element = ax_cg_memory(&nest->cg, ax_nest_accumulator_dtype(nest, store), 1);
   return LLVMBuildGEP2(nest->cg.builder, element, nest->tiles[store], &offset, 1, "");
 }
@@ -293,7 +296,7 @@ static void accumulate_instance(ax_nest *nest, uint32_t store, uint32_t i) {
 
 static void accumulate_store(ax_nest *nest, uint32_t store) {
   uint32_t lanes = nest->schedule->lanes;
-  bool separate = nest->schedule->shape == AX_NEST_BLOCK || !widens(nest, store);
+  bool separate = nest->schedule->shape == AX_NEST_BLOCK || (nest->schedule->shape != AX_NEST_RUNS && !widens(nest, store));
   if (nest->schedule->shape == AX_NEST_TILE) {
     store_tile(nest, store, combine(nest, store, load_tile(nest, store), contributions(nest, store), lanes));
   } else if (separate) {
@@ -341,6 +344,9 @@ static void finish_one(ax_nest *nest, uint32_t store) {
     case AX_NEST_LANES:
       ax_nest_store_sum(nest, store, across_lanes(nest, store, partial_sums(nest, store)), 0, 1);
       break;
+    case AX_NEST_RUNS:
+      ax_nest_store_sum(nest, store, across_lanes(nest, store, load_tile(nest, store)), 0, 1);
+      break;
     case AX_NEST_STRIP:
       ax_nest_store_sum(nest, store, partial_sums(nest, store), 0, lanes);
       break;
@@ -354,6 +360,18 @@ static void finish_one(ax_nest *nest, uint32_t store) {
       for (uint32_t i = 0; i < nest->instances; i++)
         ax_nest_store_sum(nest, store, *ax_nest_accumulator(nest, store, i), i, lanes);
   }
+}
+
+void ax_nest_take_up(ax_nest *nest) {
+  ax_nest_init(nest);
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++)
+    if (reduction(nest, s) != NULL) *ax_nest_accumulator(nest, s, 0) = load_tile(nest, s);
+}
+
+void ax_nest_put_down(ax_nest *nest) {
+  nest->accumulating = false;
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++)
+    if (reduction(nest, s) != NULL) store_tile(nest, s, *ax_nest_accumulator(nest, s, 0));
 }
 
 void ax_nest_finish(ax_nest *nest) {

@@ -356,9 +356,10 @@ static void emit_block(ax_nest *nest) {
   walk(nest, &r, results_in_registers);
 }
 
-/* Tiles of even size, all stores' together small enough for the first-level cache and for any thread's stack. */
+/* Tiles of even size, all stores' together small enough for the first-level cache and for any thread's stack. Those of RUNS have a vector a row. */
 static int64_t tile_elems(const ax_nest *nest) {
-  int64_t extent = nest->schedule->loops[nest->schedule->vector].extent, lanes = nest->schedule->lanes;
+  const ax_schedule *schedule = nest->schedule;
+  int64_t lanes = schedule->lanes, extent = schedule->shape == AX_NEST_RUNS ? schedule->loops[schedule->listed].extent * lanes : schedule->loops[schedule->vector].extent;
   int64_t stores = nest->schedule->kernel->store_count, most = tile_elems_in_all / (stores < 2 ? 2 : stores);
   if (most < lanes) most = lanes;
   int64_t tiles = (extent + most - 1) / most, even = (extent + tiles - 1) / tiles;
@@ -378,13 +379,15 @@ static void fill_tile(ax_nest *nest, LLVMValueRef index) {
   }
 }
 
-static void finish_tile(ax_nest *nest, LLVMValueRef index) {
-  nest->index[nest->schedule->vector] = index;
-  ax_nest_step_pointers(nest, nest->schedule->vector, index);
+static void finish_along(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
+  nest->index[loop] = index;
+  ax_nest_step_pointers(nest, loop, index);
   nest->level++;
   ax_nest_finish(nest);
   nest->level--;
 }
+
+static void finish_tile(ax_nest *nest, LLVMValueRef index) { finish_along(nest, nest->schedule->vector, index); }
 
 static range tile_range(ax_nest *nest, const range *all, LLVMValueRef lo, int64_t elems) {
   if (all->count >= 0 && all->count % elems == 0) return (range){lo, add(nest, lo, elems), elems, elems};
@@ -406,6 +409,35 @@ static void emit_tile(ax_nest *nest) {
   reduced_loops(nest, schedule->outer, schedule->vector, &tile, walk_and_accumulate);
   walk(nest, &tile, finish_tile);
   ax_nest_close_loop(nest, &l, all.hi, elems);
+}
+
+/* A block of rows along p, whose sums the tile has. */
+static void rows_of_runs(ax_nest *nest, const range *block) {
+  uint32_t loop = nest->schedule->listed;
+  range r = loop_range(nest, nest->schedule->vector);
+  ax_nest_loop l = ax_nest_open_loop(nest, block->lo, block->count == 1);
+  ax_nest_enter(nest, loop, l.index);
+  ax_nest_take_up(nest);
+  walk(nest, &r, enter_and_accumulate);
+  ax_nest_put_down(nest);
+  ax_nest_leave(nest);
+  ax_nest_close_loop(nest, &l, block->hi, 1);
+}
+
+static void emit_runs(ax_nest *nest) {
+  const ax_schedule *schedule = nest->schedule;
+  range all = loop_range(nest, schedule->listed);
+  int64_t lanes = schedule->lanes, rows = tile_elems(nest) / lanes;
+  ax_nest_loop l = ax_nest_open_loop(nest, all.lo, all.count == rows);
+  range block = tile_range(nest, &all, l.index, rows);
+  LLVMValueRef count = LLVMBuildSub(nest->cg.builder, block.hi, block.lo, "");
+  nest->tile_start = l.index;
+  repeat(nest, i64(nest, 0), LLVMBuildMul(nest->cg.builder, count, i64(nest, lanes), ""), lanes, block.count == 1, fill_tile);
+  reduced_loops(nest, schedule->outer, schedule->listed, &block, rows_of_runs);
+  ax_nest_loop row = ax_nest_open_loop(nest, block.lo, block.count == 1);
+  finish_along(nest, schedule->listed, row.index);
+  ax_nest_close_loop(nest, &row, block.hi, 1);
+  ax_nest_close_loop(nest, &l, all.hi, rows);
 }
 
 static void transposed_square(ax_nest *nest, LLVMValueRef index) {
@@ -459,6 +491,9 @@ static void parallel_loops(ax_nest *nest, uint32_t loop_id) {
         break;
       case AX_NEST_TILE:
         emit_tile(nest);
+        break;
+      case AX_NEST_RUNS:
+        emit_runs(nest);
         break;
       case AX_NEST_NARROW:
         emit_narrow(nest);
@@ -530,7 +565,7 @@ static bool is_ranged(const ax_schedule *schedule) {
 
 static void emit_body(ax_nest *nest) {
   LLVMBasicBlockRef skip = NULL;
-  if (nest->schedule->shape == AX_NEST_TILE) allocate_tiles(nest);
+  if (nest->schedule->shape == AX_NEST_TILE || nest->schedule->shape == AX_NEST_RUNS) allocate_tiles(nest);
   if (nest->schedule->shape == AX_NEST_TRANSPOSE) ax_nest_allocate_squares(nest);
   if (nest->inside == NULL) {
     if (is_ranged(nest->schedule)) open_guard(nest, nest->begin, nest->end, &skip);

@@ -38,8 +38,8 @@ typedef struct ax_nest {
   LLVMValueRef *reciprocals;        /* [instance][node][2]: of divisors */
   bool *is_divisor;                 /* by node: of many, which are multiplied instead (body.c) */
   LLVMValueRef *accumulators;       /* [store][instance] */
-  LLVMValueRef *tiles;              /* on the stack: TILE's sums, by store; TRANSPOSE's squares, by access */
-  LLVMValueRef tile_start;         /* where the tiles begin: along the vector loop (TILE) or the innermost one (TRANSPOSE) */
+  LLVMValueRef *tiles;              /* on the stack: TILE's and RUNS' sums, by store; TRANSPOSE's squares, by access */
+  LLVMValueRef tile_start;         /* where the tiles begin: along the vector loop (TILE), p (RUNS) or the innermost one (TRANSPOSE) */
   LLVMValueRef block_lo, block_hi; /* TRANSPOSE: the innermost loop's range in this block */
   bool *holds;                     /* by node: what each guard is in the settled steps (guards.c) */
   int64_t settled_first, settled_end; /* those along the vector loop */
@@ -82,6 +82,9 @@ ax_dtype ax_nest_accumulator_dtype(const ax_nest *nest, uint32_t store);
 /* How many accumulators LANES and STRIP keep for one vector of results. */
 uint32_t ax_nest_partial_sums(const ax_nest *nest, uint32_t store);
 void ax_nest_init(ax_nest *nest);       /* accumulators to the identity */
+/* RUNS: accumulators from and to where the tile has those of a row. */
+void ax_nest_take_up(ax_nest *nest);
+void ax_nest_put_down(ax_nest *nest);
 void ax_nest_accumulate(ax_nest *nest); /* the instances' values into the accumulators */
 /* Accumulators to the slots, adding up partial sums in a fixed order where the shape keeps them. */
 void ax_nest_finish(ax_nest *nest);

@@ -119,13 +119,14 @@ static ax_ex make_guarded_load(ax_loop_kernel *k, ax_dtype dtype) {
 static ax_ex make_load(ax_loop_kernel *k, ax_dtype dtype) {
   ax_position at[AX_MAX_RANK];
   int64_t dims[AX_MAX_RANK], elems = 1;
-  uint32_t rank = k->rank, order = (uint32_t)pick(4);
+  uint32_t rank = k->rank, parallel = rank - k->reduce_rank, order = (uint32_t)pick(5);
   bool plain = !chance(3);
   if (chance(4) && ax_dims_elems(k->rank, k->dims) > 0) return make_guarded_load(k, dtype);
   if (order == 0) rank = (uint32_t)pick(k->rank + 2);
   for (uint32_t d = 0; d < rank; d++) {
     int dim = (int)(order == 1 ? rank - 1 - d : d);
-    if (order == 3) dim = (int)((d + k->rank - k->reduce_rank) % k->rank); /* reduced dimensions first */
+    if (order == 3) dim = (int)((d + parallel) % k->rank); /* reduced dimensions first */
+    if (order == 4 && k->reduce_rank > 0 && d <= parallel) dim = (int)(d == 0 ? parallel : d - 1); /* only one of them */
     if (order == 0) dim = k->rank == 0 || chance(4) ? -1 : (int)pick(k->rank);
     if (order == 2 && chance(3)) dim = -1;
     if (dim >= 0 && elems * k->dims[dim] * 9 > 1 << 21) dim = -1;
@@ -189,6 +190,7 @@ static ax_loop_kernel *make_kernel(ax_arena *arena) {
     room /= dims[d];
   }
   bool long_sums = chance(6), narrow = !long_sums && rank >= 2 && chance(3); /* many results of many rows each; many rows of few */
+  bool apart = !long_sums && !narrow && rank >= 3 && chance(2); /* what is reduced over may lie on both sides of the rest */
   static const int64_t widths_of_rows[] = {2, 3, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17}, rows[] = {1, 15, 16, 17, 31, 63, 64, 65, 127, 129, 300, 4095, 4096, 4097, 4111, 4200};
   if (narrow) {
     rank = 2 + (uint32_t)pick(2);
@@ -201,7 +203,7 @@ static ax_loop_kernel *make_kernel(ax_arena *arena) {
     dims[0] = 1 + (int64_t)pick(1500);
     dims[1] = 1 + (int64_t)pick(60);
   }
-  ax_loop_kernel *k = ax_kernel_create(arena, rank, long_sums ? 1 : chance(2) ? 0 : (uint32_t)pick(rank + 1), dims);
+  ax_loop_kernel *k = ax_kernel_create(arena, rank, long_sums ? 1 : apart ? 2 : chance(2) ? 0 : (uint32_t)pick(rank + 1), dims);
   if (rank > k->reduce_rank && chance(2)) k->ranged = (uint32_t)pick(rank - k->reduce_rank);
   for (uint64_t stores = 1 + pick(2); stores > 0; stores--) {
     ax_dtype dtype = pick_dtype();

@@ -278,6 +278,8 @@ static uint32_t choose_vector(const ax_schedule *s) {
 
 /* --- Shape and order --- */
 
+static int64_t length(int64_t stride) { return stride < 0 ? -stride : stride; }
+
 static int64_t reduced_elems(const ax_schedule *s) {
   int64_t elems = 1;
   for (uint32_t l = 0; l < s->loop_count; l++)
@@ -315,10 +317,34 @@ static void shorten(ax_schedule *s) {
   while (s->lanes > 4 && s->loops[s->vector].extent <= s->lanes / 2) s->lanes /= 2;
 }
 
+/* Of a reduction along the vector loop: the parallel loop whose rows lie nearest to each other, where some that are added up lie further apart; -1: none.
+   Decided by the load that moves along the vector loop and most others. */
+static int choose_listed(const ax_schedule *s) {
+  enum { long_row = 16 << 10, least = 4 };
+  const ax_access *most = NULL;
+  int listed = -1;
+  int64_t far = 0;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    const ax_access *access = &s->accesses[id];
+    if (!access->live || access->stride[s->vector] == 0 || ax_access_is_moved(access, s->vector)) continue;
+    if (most == NULL || __builtin_popcountll(ax_access_deps(s, access)) > __builtin_popcountll(ax_access_deps(s, most))) most = access;
+  }
+  if (!s->reduces || !s->loops[s->vector].reduced || most == NULL) return -1;
+  if (s->loops[s->vector].extent * (int64_t)ax_dtype_bytes(s->kernel->slots[most->slot].dtype) > long_row) return -1;
+  for (uint32_t l = 0; l < s->loop_count; l++)
+    if (s->loops[l].reduced && l != s->vector && s->loops[l].extent >= least && length(most->stride[l]) > far) far = length(most->stride[l]);
+  for (uint32_t l = 0; l < s->loop_count; l++) {
+    int64_t stride = length(most->stride[l]);
+    if (s->loops[l].reduced || s->loops[l].extent < least || stride == 0 || stride >= far) continue;
+    if (listed < 0 || stride < length(most->stride[listed])) listed = (int)l;
+  }
+  return listed;
+}
+
 static ax_nest_shape choose_shape(const ax_schedule *s) {
   const ax_loop *vector = &s->loops[s->vector];
   int64_t rows = reduced_elems(s);
-  if (!s->reduces || vector->reduced) return AX_NEST_LANES;
+  if (!s->reduces || vector->reduced) return choose_listed(s) >= 0 ? AX_NEST_RUNS : AX_NEST_LANES;
   if (rows == 1) return AX_NEST_BLOCK;
   if (vector->extent <= s->lanes) return AX_NEST_STRIP;
   return vector->extent <= 8 * (int64_t)s->lanes || rows <= 16 ? AX_NEST_BLOCK : AX_NEST_TILE;
@@ -352,7 +378,7 @@ static uint32_t choose_unroll(const ax_schedule *s) {
   if (!s->reduces) unroll = s->shape == AX_NEST_LANES && waits_for_rounding(s) ? 4 : 1;
   else if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
   int64_t vectors = (s->loops[s->vector].extent + s->lanes - 1) / s->lanes;
-  bool along_vector = s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_LANES;
+  bool along_vector = s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_LANES || s->shape == AX_NEST_RUNS;
   while (along_vector && unroll > 1 && unroll / 2 >= vectors) unroll /= 2; /* of nothing there are no vectors */
   return unroll;
 }
@@ -373,36 +399,38 @@ static void renumber(ax_schedule *s, const uint32_t *to_new) {
     if (s->loop_of_dim[d] >= 0) s->loop_of_dim[d] = (int)to_new[s->loop_of_dim[d]];
 }
 
-/* `last`: a parallel loop that goes innermost after all, or -1. */
-static void order_loops(ax_schedule *s, int last) {
+/* `last`: a parallel loop that goes innermost after all, or -1; `listed`: one that goes inside of the reduced ones, or -1. */
+static void order_loops(ax_schedule *s, int last, int listed) {
   ax_loop loops[AX_MAX_LOOPS];
   uint32_t to_new[AX_MAX_LOOPS], count = s->loop_count, vector = s->vector;
-  bool inside = s->shape == AX_NEST_LANES || s->shape == AX_NEST_TILE;
+  bool inside = s->shape == AX_NEST_LANES || s->shape == AX_NEST_TILE || s->shape == AX_NEST_RUNS;
   memcpy(loops, s->loops, sizeof loops);
   s->loop_count = 0;
   for (uint32_t l = 0; l < count; l++)
-    if (l != vector && !loops[l].reduced && (int)l != last) move_loop(s, loops, to_new, l);
+    if (l != vector && !loops[l].reduced && (int)l != last && (int)l != listed) move_loop(s, loops, to_new, l);
   s->outer = s->loop_count;
   if (!inside) move_loop(s, loops, to_new, vector);
   for (uint32_t l = 0; l < count; l++)
     if (l != vector && loops[l].reduced) move_loop(s, loops, to_new, l);
+  if (listed >= 0) move_loop(s, loops, to_new, (uint32_t)listed);
   if (inside) move_loop(s, loops, to_new, vector);
   if (last >= 0) move_loop(s, loops, to_new, (uint32_t)last);
   renumber(s, to_new);
   s->vector = to_new[vector];
+  if (listed >= 0) s->listed = to_new[listed];
 }
 
 /* How many values are added one after the other into an accumulator. */
 static int64_t chain(const ax_schedule *s) {
   int64_t rows = reduced_elems(s), lanes = s->lanes;
+  int64_t vectors = (s->loops[s->vector].extent + lanes - 1) / lanes;
   if (s->shape == AX_NEST_BLOCK) return rows;
-  if (s->shape == AX_NEST_LANES) rows = rows / s->loops[s->vector].extent * ((s->loops[s->vector].extent + lanes - 1) / lanes);
+  if (s->shape == AX_NEST_RUNS) return rows / s->loops[s->vector].extent * ((vectors + s->unroll - 1) / s->unroll);
+  if (s->shape == AX_NEST_LANES) rows = rows / s->loops[s->vector].extent * vectors;
   return (rows + s->unroll - 1) / s->unroll;
 }
 
 /* --- Several rows a vector --- */
-
-static int64_t length(int64_t stride) { return stride < 0 ? -stride : stride; }
 
 /* The loops as the first store steps through them, the widest steps first. */
 static void sort_loops(const ax_schedule *s, uint32_t *order) {
@@ -500,12 +528,12 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   if (gathers_short_elements(s) && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;
   shorten(s);
   s->shape = choose_shape(s);
-  int transposed = choose_transposed(s);
+  int transposed = choose_transposed(s), listed = s->shape == AX_NEST_RUNS ? choose_listed(s) : -1;
   if (transposed >= 0) s->shape = AX_NEST_TRANSPOSE;
   if (transposed >= 0) s->lanes = transposed_lanes(s);
   s->unroll = choose_unroll(s);
   s->wide = s->reduces && chain(s) > AX_FEW_ADDITIONS;
-  order_loops(s, transposed);
+  order_loops(s, transposed, listed);
   s->unrolled = s->shape == AX_NEST_STRIP  ? s->loop_count - 1
                 : s->shape == AX_NEST_TILE ? s->loop_count - 2
                                            : s->vector;

@@ -8,6 +8,8 @@
      STRIP   par.. V red.. r      one vector of results (V is short); `unroll` partial sums along r, added up at the end.
      TILE    par.. tile red.. r V many results (V is long) over many rows: sums live in a tile on the stack, so that memory is
                                   walked row by row; `unroll` rows at a time.
+     RUNS    par.. red.. p V      as LANES, where rows along p lie nearer to each other than those that are added up: for each p a vector of sums lives
+                                  in a tile on the stack, so that memory is walked in its order
      NARROW       par.. R c.. V        no reductions; the loops after R are so short that a vector takes several rows (narrow.c).
      TRANSPOSE    par.. block V w      no reductions; loads that lie along w are read as squares, lanes by lanes, and transposed.
 
@@ -43,7 +45,7 @@ typedef struct ax_stretch {
   int64_t first, end;
 } ax_stretch;
 
-typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE, AX_NEST_NARROW, AX_NEST_TRANSPOSE } ax_nest_shape;
+typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE, AX_NEST_RUNS, AX_NEST_NARROW, AX_NEST_TRANSPOSE } ax_nest_shape;
 
 typedef struct ax_schedule {
   const ax_loop_kernel *kernel; /* the one asked for, or the same on bits (bits.c) */
@@ -55,6 +57,7 @@ typedef struct ax_schedule {
   uint32_t outer;      /* so many parallel loops stand outside everything else */
   uint32_t unrolled;   /* the loop of which several iterations are done at a time: `vector`, or the last reduced one */
   uint32_t unroll;     /* how many */
+  uint32_t listed;     /* RUNS: the loop p */
   uint32_t lanes;
   uint32_t vector_bytes; /* of the machine's registers */
   uint32_t narrow;       /* NARROW: iterations of the loops after R, together */
