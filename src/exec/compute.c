@@ -12,12 +12,18 @@ typedef struct tile { /* of a product's result */
 
 enum { most_bytes = 64 }; /* of a register */
 
+/* Larger than what caches near the cores hold. */
+static bool is_far(const ax_gemm *g) {
+  const double far_bytes = 2 << 20;
+  return (double)g->m * (double)g->k * (double)ax_dims_elems(g->batch_rank, g->batch) * (double)ax_dtype_bytes(g->dtype) > far_bytes;
+}
+
 /* The product that makes a tile. */
 static ax_product tile_product(const ax_gemm *g, tile t) {
   return (ax_product){.dtype = g->dtype, .m = t.rows, .n = t.columns, .k = g->k,
                       .a_row = g->transpose_a ? 1 : g->lda, .a_column = g->transpose_a ? g->lda : 1,
                       .b_row = g->transpose_b ? 1 : g->ldb, .b_column = g->transpose_b ? g->ldb : 1,
-                      .c_row = g->ldc, .add = g->accumulate};
+                      .c_row = g->ldc, .add = g->accumulate, .far = is_far(g)};
 }
 
 /* A tile of each of some products of the batch. */
@@ -45,9 +51,10 @@ static ax_status product_tiles(const ax_frame *frame, const ax_instr *instr, int
 
 /* --- The parts of a product --- */
 
-/* Multiply-adds of f32: some tens of microseconds of them. */
-static const double part_work = 1 << 21;
+/* Multiply-adds of f32: some tens of microseconds of them; and as what reading or writing a byte counts. */
+static const double part_work = 1 << 21, byte_work = 2;
 enum { most_parts = 256, most_tiles = 64, tile_edge = 32 };
+enum { few_rows = 28, short_run = 256, long_run = 512 }; /* columns of b, that few rows read where they lie */
 
 typedef struct tiling {
   int64_t rows, columns; /* tiles in each product ... */
@@ -59,6 +66,13 @@ static double packing(const ax_gemm *g, int64_t rows, int64_t columns) {
   return (double)rows / (double)g->m + (double)columns / (double)g->n;
 }
 
+/* Columns of a tile: of few rows so many that memory is read in long runs. */
+static int64_t least_columns(const ax_gemm *g) {
+  if (g->m > few_rows) return tile_edge;
+  int64_t eighth = g->n / 8;
+  return eighth < short_run ? short_run : eighth > long_run ? long_run : eighth;
+}
+
 /* Halves the larger side until there are enough tiles, or packing would cost more than a tenth or so of the product. */
 static tiling tiling_of_one(const ax_gemm *g, double wanted) {
   tiling t = {1, 1, 1};
@@ -67,6 +81,7 @@ static tiling tiling_of_one(const ax_gemm *g, double wanted) {
   while ((double)(t.rows * t.columns) < wanted) {
     double by_rows = packing(g, 2 * t.rows, t.columns), by_columns = packing(g, t.rows, 2 * t.columns);
     if ((by_rows < by_columns ? by_rows : by_columns) > most) break;
+    if (by_rows >= by_columns && 2 * t.columns * least_columns(g) > g->n) break;
     *(by_rows < by_columns ? &t.rows : &t.columns) *= 2;
   }
   return t;
@@ -80,7 +95,8 @@ static double slowness(ax_dtype dtype) {
 /* By the product's shape alone. */
 static tiling tiling_of(const ax_gemm *g) {
   double count = (double)ax_dims_elems(g->batch_rank, g->batch);
-  double work = (double)g->m * (double)g->n * (double)g->k * slowness(g->dtype), wanted = work * count / part_work;
+  double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+  double work = m * n * k * slowness(g->dtype) + (m * k + k * n + m * n) * ax_dtype_bytes(g->dtype) * byte_work, wanted = work * count / part_work;
   if (wanted < 2) return (tiling){1, 1, 1};
   if (count >= most_tiles || work < 2 * part_work) {
     if (wanted > most_parts) wanted = most_parts;

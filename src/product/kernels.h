@@ -3,6 +3,7 @@
    are packed.
 
      tile                c[rows, columns] (+)= a[rows, steps] b[steps, columns], sums in registers: each is one chain over the steps, in their order
+     narrow              the same, of up to `lanes` rows and `most_columns`, whose rows are read where they lie, number beside number
      across, along       pack lines: numbers of one step beside one another, a panel of two vectors (the last one: perhaps of one) after the other;
                          across also packs narrower panels: each of a tile's rows, where the left factor lies transposed
      lines               copies rows, each as it is
@@ -28,10 +29,14 @@ typedef struct ax_tile {
   const char *a, *b;
   char *c;
   int64_t steps, a_row, a_step, b_step, c_row; /* all but steps: bytes */
+  int64_t numbers;                             /* narrow: of a row, of which the steps are units */
   int rows, columns;                           /* at most most_rows, and two vectors */
   ax_standing stand;
+  int b_least;                                 /* narrow: as packing notes it */
   bool add;
   bool fetch;                                  /* c is far: it is fetched ahead */
+  bool resumes, pauses;                        /* tile: the sums begin as they stand in `held`; and end there, not in c */
+  char *held;                                  /* two vectors a row */
 } ax_tile;
 
 /* `lines` of `count` numbers each: number p of line l lies at from + l * line + p * number (bytes). */
@@ -47,11 +52,12 @@ typedef struct ax_packing {
 enum { no_exponent = 1 << 12 }; /* above any */
 
 typedef struct ax_product_kernels {
-  int lanes, most_rows, unit; /* results in a vector; rows of a tile; numbers in a unit */
+  int lanes, most_rows, most_columns, unit; /* results in a vector; rows of a tile; columns of a narrow one; numbers in a unit */
   int number_bytes, unit_bytes, result_bytes;
   bool in_place;  /* a unit is a number as it lies: nothing need be packed */
   bool some;      /* tiles load no more than `columns` of b */
   void (*tile)(const ax_tile *tile);
+  void (*narrow)(const ax_tile *tile);
   void (*across)(ax_packing *packing); /* number p of all lines lies side by side: line = number_bytes */
   void (*along)(ax_packing *packing);  /* number = number_bytes */
   void (*lines)(ax_packing *packing);  /* number = number_bytes; may write up to a vector more of the last unit's line */

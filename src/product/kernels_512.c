@@ -165,9 +165,9 @@ static inline words pair_least(words least, words units) {
   return (words)_mm512_min_epu16((__m512i)least, _mm512_sub_epi16(size, _mm512_set1_epi16(1)));
 }
 static inline int pair_exponent(words least) {
-  uint16_t halves[32], smallest = 0xffff;
-  memcpy(halves, &least, sizeof halves);
-  for (int i = 0; i < 32; i++) smallest = halves[i] < smallest ? halves[i] : smallest;
+  __m256i half = _mm256_min_epu16(_mm512_castsi512_si256((__m512i)least), _mm512_extracti64x4_epi64((__m512i)least, 1));
+  __m128i quarter = _mm_min_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+  int smallest = _mm_extract_epi16(_mm_minpos_epu16(quarter), 0);
   if (smallest == 0xffff) return no_exponent;
   return smallest + 1 < 1 << 7 ? -no_exponent : (smallest + 1) >> 7; /* a subnormal number is below anything */
 }
@@ -176,7 +176,8 @@ static inline int pair_exponent(words least) {
 #define UNITS(name) s32_##name
 #define RESULTS(name) f32_##name
 #define MULTIPLY_ADD pair_multiply_add
-#define CAREFUL careful_tile
+#define CAREFUL 1
+#define CAREFUL_KIND(name) careful_##name
 #define LANES 16
 #define ROWS 14
 #define UNIT 2

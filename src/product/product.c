@@ -4,8 +4,10 @@
      a[rows, block]     as many rows as a tile has               stays in the first-level cache while all panels go by
      c[rows, panel]     one tile, in registers
 
-   What lies well is not packed: few rows read b where it is, and narrow products a. Rows of a are copied once for all of b's columns, so that the tile
-   knows how far apart they are and they do not meet in one set of the cache. */
+   What lies well is not packed. Few rows read b where it is, some steps of all its columns at a time, so that memory is read in long runs; sums wait in
+   `held` until the next steps come. Narrow products read a where it is, and where columns are few, rows of a stand in the lanes of a vector
+   (narrow_template.h). Other rows of a are copied once for all of b's columns, so that the tile knows how far apart they are and they do not meet in
+   one set of the cache. */
 #include "product/product.h"
 
 #include <string.h>
@@ -25,6 +27,10 @@ enum {
   conflict = 8192,          /* bytes: rows so far apart meet in a few sets */
   least_copied = 1024,      /* bytes of a row */
   long_tile = 64,           /* steps, in which what comes next can be fetched */
+  fetched_ahead = 8 << 10,  /* bytes of a, where a tile takes less time than memory does */
+  streamed_steps = 16,      /* of b: as many rows of it as are read side by side */
+  streamed_ahead = 8,       /* panels, that are fetched */
+  held_bytes = 128 << 10,   /* of sums that wait */
 };
 
 bool ax_product_result(ax_dtype dtype, ax_dtype *result) {
@@ -67,7 +73,7 @@ static int64_t rows_of(const ax_product *p, const ax_product_kernels *k) {
 /* Room for a's packed rows, and how many of them one pass over the columns makes. */
 static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units) {
   const ax_product_kernels *k = way->kernels;
-  const bool turned = p->a_column != 1, kept = way->columns < p->n;
+  const bool turned = p->a_column != 1, kept = way->columns < p->n || way->streams_b;
   way->groups = ceil_div(p->m, way->rows);
   if (!way->packs_a) return;
   way->panel_bytes = turned ? (way->rows > k->lanes ? 2 : 1) * k->lanes * units * k->unit_bytes : way->rows * PACKED_LINE(k->unit_bytes);
@@ -77,6 +83,18 @@ static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units
   way->slots = kept || way->groups < way->ahead ? way->groups : way->ahead;
 }
 
+/* Few columns fill no vector: then it pays to turn rows, if there are enough to fill one and they have a few numbers each. */
+static bool is_narrow(const ax_product *p, const ax_product_kernels *k, int64_t block) {
+  return p->n <= k->most_columns && p->m >= k->lanes && p->a_column == 1 && 2 * units_of(k, block) >= k->lanes;
+}
+
+/* Of b, streamed: sums of as many wait. */
+static int64_t streamed_columns(const ax_product_way *way, const ax_product *p) {
+  const ax_product_kernels *k = way->kernels;
+  int64_t width = 2 * k->lanes, most = held_bytes / (ceil_div(p->m, way->rows) * way->rows * width * k->result_bytes), panels = ceil_div(p->n, width);
+  return ceil_div(panels, ceil_div(panels, most)) * width;
+}
+
 ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   const ax_product_kernels *k = kernels_of(p->dtype, most_bytes);
   int64_t most = (block_bytes / k->unit_bytes < most_steps ? block_bytes / k->unit_bytes : most_steps) * k->unit;
@@ -84,11 +102,19 @@ ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panel_bytes / (units * k->unit_bytes + 1) / width * width;
   ax_product_way way = {.kernels = k, .blocks = block > 0 ? ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
   way.packs_b = packs_b(p, k, block);
-  way.packs_a = packs_a(p, k, block, way.packs_b);
-  way.columns = !way.packs_b || p->n <= fit ? p->n : fit;
+  way.streams_b = !way.packs_b && block * p->n * k->unit_bytes > near_bytes;
+  way.packs_a = way.streams_b || packs_a(p, k, block, way.packs_b);
+  if (is_narrow(p, k, block)) {
+    way.narrow = true;
+    way.rows = k->lanes;
+    way.packs_a = way.streams_b = false;
+    way.packs_b = !k->in_place || p->b_column != 1;
+  }
+  way.columns = way.streams_b ? streamed_columns(&way, p) : !way.packs_b || p->n <= fit ? p->n : fit;
   if (way.packs_b) way.b_bytes = (size_t)(round_up(way.columns, k->lanes) * units * k->unit_bytes);
   choose_slots(&way, p, units);
   way.work_bytes = way.b_bytes + (size_t)(way.slots * way.slot_bytes);
+  if (way.streams_b) way.work_bytes += (size_t)(way.columns * way.groups * way.rows * k->result_bytes);
   return way;
 }
 
@@ -155,11 +181,20 @@ static void take_rows(const making *m, int64_t group, ax_tile *tile) {
   if (m->way->packs_b) tile->stand = turned ? AX_IN_PANEL : AX_IN_LINES;
 }
 
-/* Rows of a that come next: they are on their way to the cache while the panels of those before them are made, a share with each. */
+/* Lines that come next. Rows of a: they are on their way to the cache while the panels of those before them are made, a share with each. */
 typedef struct fetching {
   const char *run;            /* the next line is `at` bytes into it */
   int64_t apart, bytes, at, lines; /* of runs; lines with each panel */
 } fetching;
+
+/* How many groups of rows on those are that are fetched while one is made; as many as there are: none are. */
+static int64_t fetch_distance(const making *m, bool long_tiles) {
+  const ax_product *p = m->product;
+  const ax_product_way *way = m->way;
+  if (long_tiles) return m->packs_a || !way->packs_a ? way->packs_a ? way->ahead : 1 : way->groups;
+  if (p->a_column != 1 || way->columns < p->n || !p->far) return way->groups;
+  return ceil_div(fetched_ahead, m->numbers * way->kernels->number_bytes * way->rows);
+}
 
 static fetching fetch_rows(const making *m, int64_t group) {
   const ax_product *p = m->product;
@@ -168,6 +203,7 @@ static fetching fetch_rows(const making *m, int64_t group) {
   if (left <= 0) return (fetching){0};
   fetching f = {.run = m->a + row * p->a_row * number, .apart = p->a_row * number, .bytes = m->numbers * number};
   int64_t runs = rows;
+  if (p->a_column == 1 && f.apart == f.bytes) runs = 1, f.bytes *= rows;
   if (p->a_column != 1) runs = m->numbers, f.bytes = rows * number, f.apart = p->a_column * number;
   f.lines = ceil_div(runs * (f.bytes / line_bytes + 1), panels);
   return f;
@@ -191,22 +227,85 @@ static void make_panels(const making *m, ax_tile *tile, char *c, bool careful, f
     tile->b_step = m->way->packs_b ? (left > k->lanes ? width : k->lanes) * k->unit_bytes : m->product->b_row * k->number_bytes;
     tile->c = c + column * k->result_bytes;
     fetch_some(&next);
-    (careful ? k->careful : k->tile)(tile);
+    (m->way->narrow ? k->narrow : careful ? k->careful : k->tile)(tile);
   }
 }
 
 static void make(making *m) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
-  ax_tile tile = {.steps = units_of(way->kernels, m->numbers), .c_row = p->c_row * way->kernels->result_bytes, .add = m->add};
+  ax_tile tile = {.steps = units_of(way->kernels, m->numbers), .c_row = p->c_row * way->kernels->result_bytes, .numbers = m->numbers, .add = m->add};
   tile.fetch = way->packs_b && tile.steps >= long_tile;
-  const bool fetched = tile.fetch && (m->packs_a || !way->packs_a);
+  const int64_t ahead = fetch_distance(m, tile.fetch);
   if (way->packs_b) pack_columns(m);
+  tile.b_least = m->b_least;
   for (int64_t row = 0, group = 0; row < m->rows; row += way->rows, group++) {
     tile.rows = (int)(m->rows - row < way->rows ? m->rows - row : way->rows);
     take_rows(m, group, &tile);
     bool careful = way->kernels->careful != NULL && least_of(m, group) + m->b_least < careful_below;
-    make_panels(m, &tile, m->c + row * tile.c_row, careful, fetched ? fetch_rows(m, group + (way->packs_a ? way->ahead : 1)) : (fetching){0});
+    make_panels(m, &tile, m->c + row * tile.c_row, careful, fetch_rows(m, group + ahead));
+  }
+}
+
+/* The rows as groups, each with what it has of a; b some steps at a time, panel by panel; what is fetched comes some panels later. */
+typedef struct streaming {
+  const making *m;
+  ax_tile tiles[few_groups];
+  int64_t groups, panels, chunks;
+} streaming;
+
+static const char *streamed(const streaming *s, int64_t index) {
+  const ax_product *p = s->m->product;
+  const ax_product_kernels *k = s->m->way->kernels;
+  return s->m->b + (index / s->panels * streamed_steps * p->b_row + index % s->panels * 2 * k->lanes) * k->number_bytes;
+}
+
+static void fetch_panel(const streaming *s, int64_t index) {
+  const ax_product *p = s->m->product;
+  const ax_product_kernels *k = s->m->way->kernels;
+  int64_t steps = s->m->numbers - index / s->panels * streamed_steps, apart = p->b_row * k->number_bytes;
+  const char *from = streamed(s, index);
+  if (steps > streamed_steps) steps = streamed_steps;
+  for (int64_t i = 0; i < steps; i++, from += apart)
+    for (int64_t at = 0; at < 2 * k->lanes * k->number_bytes; at += line_bytes) __builtin_prefetch(from + at);
+}
+
+static void make_panel(streaming *s, int64_t index) {
+  const making *m = s->m;
+  const ax_product_kernels *k = m->way->kernels;
+  int64_t chunk = index / s->panels, panel = index % s->panels, width = 2 * k->lanes, rest = m->columns - panel * width;
+  int64_t left = m->numbers - chunk * streamed_steps, held = m->way->rows * width * k->result_bytes;
+  for (int64_t g = 0; g < s->groups; g++) {
+    ax_tile *tile = &s->tiles[g], part = *tile;
+    part.columns = (int)(rest < width ? rest : width);
+    part.steps = left < streamed_steps ? left : streamed_steps;
+    part.a = tile->a + chunk * streamed_steps * tile->a_step;
+    part.b = streamed(s, index);
+    part.c = tile->c + panel * width * k->result_bytes;
+    part.held = tile->held + panel * s->groups * held;
+    part.resumes = chunk > 0;
+    part.pauses = chunk + 1 < s->chunks;
+    k->tile(&part);
+  }
+}
+
+static void make_streamed(making *m) {
+  const ax_product *p = m->product;
+  const ax_product_way *way = m->way;
+  const ax_product_kernels *k = way->kernels;
+  streaming s = {.m = m, .panels = ceil_div(m->columns, 2 * k->lanes), .chunks = ceil_div(m->numbers, streamed_steps)};
+  char *held = m->packed_a + way->slots * way->slot_bytes;
+  for (int64_t row = 0; row < m->rows; row += way->rows, s.groups++) {
+    ax_tile *tile = &s.tiles[s.groups];
+    *tile = (ax_tile){.c_row = p->c_row * k->result_bytes, .b_step = p->b_row * k->number_bytes, .add = m->add,
+                      .rows = (int)(m->rows - row < way->rows ? m->rows - row : way->rows)};
+    take_rows(m, s.groups, tile);
+    tile->c = m->c + row * tile->c_row;
+    tile->held = held + s.groups * way->rows * 2 * k->lanes * k->result_bytes;
+  }
+  for (int64_t index = 0; index < s.panels * s.chunks; index++) {
+    if (index + streamed_ahead < s.panels * s.chunks) fetch_panel(&s, index + streamed_ahead);
+    make_panel(&s, index);
   }
 }
 
@@ -218,7 +317,8 @@ static void make_pass(making *m, const char *b, char *c) {
     m->b = b + column * p->b_column * m->way->kernels->number_bytes;
     m->c = c + column * m->way->kernels->result_bytes;
     m->packs_a = m->way->packs_a && column == 0;
-    make(m);
+    if (m->way->streams_b) make_streamed(m);
+    else make(m);
   }
 }
 

@@ -12,6 +12,7 @@ typedef struct ax_product {
   int64_t m, n, k;
   int64_t a_row, a_column, b_row, b_column, c_row; /* numbers between neighbours; those of c's rows lie side by side */
   bool add;
+  bool far;   /* a, or what it is part of, is larger than what caches near the core hold */
 } ax_product;
 
 /* How it is made: decided once for equal products, by ax_product_choose. */
@@ -21,6 +22,8 @@ typedef struct ax_product_way {
   int64_t rows;            /* of a group, which tiles make: all but perhaps the last */
   int64_t groups;          /* that one pass over b's columns makes */
   int64_t columns;         /* of b, packed at a time */
+  bool narrow;             /* tiles have their rows in lanes */
+  bool streams_b;          /* few rows: b is read where it lies, in the order in which it does */
   bool packs_a, packs_b;
   int64_t slots, ahead;    /* for packed groups: all of a pass, where b's columns come in several parts; how many are packed at once */
   int64_t slot_bytes, panel_bytes; /* panel_bytes: of them, what the rows take */

@@ -49,7 +49,9 @@ static void release(factors *f) {
   ax_free(f->c);
 }
 
-static void run(const ax_product *p, uint32_t width, const char *a, const char *b, char *c) {
+static void run(const ax_product *product, uint32_t width, const char *a, const char *b, char *c) {
+  ax_product far = *product, *p = &far;
+  far.far = product->m % 2 == 1; /* of which no result may know */
   ax_product_way way = ax_product_choose(p, width);
   void *work = way.work_bytes > 0 ? ax_alloc(way.work_bytes) : NULL;
   if (work != NULL) memset(work, 0xff, way.work_bytes); /* NaN */
@@ -102,7 +104,7 @@ static void sizes(void **state) {
       }
 }
 
-/* More columns than are packed at a time, and rows that are copied because they would meet in the cache. */
+/* More columns than are packed at a time, and rows that are copied because they would meet in the cache; few rows, and few columns. */
 static void large(void **state) {
   (void)state;
   test_random random = {2};
@@ -112,6 +114,9 @@ static void large(void **state) {
         check(&random, dtypes[d], 31, 1100, 1024, way, widths[w]);
         check(&random, dtypes[d], 70, 300, 1024, way, widths[w]);
         check(&random, dtypes[d], 29, 200, 2048, way, widths[w]);
+        check(&random, dtypes[d], 5, 4100, 400, way, widths[w]);
+        check(&random, dtypes[d], 27, 1300, 99, way, widths[w]);
+        check(&random, dtypes[d], 515, 1 + way, 777, way, widths[w]);
       }
 }
 

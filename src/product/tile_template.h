@@ -7,11 +7,10 @@
      MULTIPLY_ADD(sum, a, b)
      KIND(unit_along)(from, count)                     units of one line, of `count` numbers in all
      KIND(unit_across)(from, number, count, lanes)     units of `lanes` lines that lie side by side, of `count` numbers `number` bytes apart; of one number: made here
-     CAREFUL      NULL, or the tile for numbers that tiles do not take; then KIND(least)(least, units) notes exponents, and KIND(exponent)(least)
-                  is the least of all; KIND(none) is what there is before; undefined: NULL
+     CAREFUL      1: there are numbers that tiles do not take, for which CAREFUL_KIND(name) are; then KIND(least)(least, units) notes exponents, and
+                  KIND(exponent)(least) is the least of all; KIND(none) is what there is before
      KIND(unit_along) and KIND(unit_across) give 0 for lanes and numbers that are not there. */
-#if !defined(CAREFUL)
-#define CAREFUL NULL
+#if !CAREFUL
 static inline FACTOR KIND(none)(void) { return (FACTOR){0}; }
 static inline FACTOR KIND(least)(FACTOR least, FACTOR units) {
   (void)units;
@@ -31,6 +30,7 @@ static inline FACTOR KIND(unit_across)(const char *from, int64_t number, int cou
 #if ROWS > 2 * LANES
 #error "a tile's rows are packed as one panel"
 #endif
+#define COLUMNS (LANES == 16 ? 12 : LANES / 2) /* of a narrow tile */
 #define UNIT_BYTES ((int64_t)sizeof(FACTOR) / LANES)
 #define RESULT_BYTES ((int64_t)sizeof(SUM) / LANES)
 #define VECTOR_BYTES ((int64_t)sizeof(FACTOR))
@@ -51,6 +51,8 @@ static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t
   const bool whole = !SOME || stand != AX_ANYHOW; /* vectors of b can be loaded */
   const int some = t->columns - (vectors - 1) * LANES;
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (SUM){0};
+  if (t->resumes)
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = RESULTS(load)(t->held + (2 * i + j) * (int64_t)sizeof(SUM));
   if (t->fetch)
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) __builtin_prefetch(t->c + i * c_row + j * (int64_t)sizeof(SUM), 1);
   for (int64_t step = t->steps; step > 0; step--) {
@@ -63,6 +65,10 @@ static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t
     }
     a += a_step;
     b += b_step;
+  }
+  if (t->pauses) {
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) RESULTS(store)(t->held + (2 * i + j) * (int64_t)sizeof(SUM), sum[i][j]);
+    return;
   }
   char *c = t->c;
   if (t->add) {
@@ -139,61 +145,89 @@ static void KIND(tile)(const ax_tile *t) {
   }
 }
 
-/* LANES vectors, transposed: halves change places, then quarters within them, and so on. */
-static inline void KIND(turn)(FACTOR *x) {
+/* Numbers of two vectors by turns, of each 16 bytes the first half and the second; and whole 16 bytes: those at even places and those at odd ones. */
 #if LANES == 16
-  UNROLL for (int i = 0; i < 8; i++) {
-    FACTOR low = x[i], high = x[i + 8];
-    x[i] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-    x[i + 8] = __builtin_shufflevector(low, high, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-  }
-#endif
-#if LANES >= 8
-  UNROLL for (int i = 0; i < LANES; i++) {
-    if (i & 4) continue;
-    FACTOR low = x[i], high = x[i + 4];
-#if LANES == 16
-    x[i] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-    x[i + 4] = __builtin_shufflevector(low, high, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-#else
-    x[i] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 8, 9, 10, 11);
-    x[i + 4] = __builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15);
-#endif
-  }
-#endif
-#if LANES >= 4
-  UNROLL for (int i = 0; i < LANES; i++) {
-    if (i & 2) continue;
-    FACTOR low = x[i], high = x[i + 2];
-#if LANES == 16
-    x[i] = __builtin_shufflevector(low, high, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-    x[i + 2] = __builtin_shufflevector(low, high, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+#define FIRST(x, y) __builtin_shufflevector(x, y, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+#define SECOND(x, y) __builtin_shufflevector(x, y, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
+#define FIRST_PAIRS(x, y) __builtin_shufflevector(x, y, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
+#define SECOND_PAIRS(x, y) __builtin_shufflevector(x, y, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
+#define EVEN(x, y) __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+#define ODD(x, y) __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
+#elif LANES == 8 && NUMBER_BYTES == 8
+#define FIRST(x, y) __builtin_shufflevector(x, y, 0, 8, 2, 10, 4, 12, 6, 14)
+#define SECOND(x, y) __builtin_shufflevector(x, y, 1, 9, 3, 11, 5, 13, 7, 15)
+#define EVEN(x, y) __builtin_shufflevector(x, y, 0, 1, 4, 5, 8, 9, 12, 13)
+#define ODD(x, y) __builtin_shufflevector(x, y, 2, 3, 6, 7, 10, 11, 14, 15)
 #elif LANES == 8
-    x[i] = __builtin_shufflevector(low, high, 0, 1, 8, 9, 4, 5, 12, 13);
-    x[i + 2] = __builtin_shufflevector(low, high, 2, 3, 10, 11, 6, 7, 14, 15);
-#else
-    x[i] = __builtin_shufflevector(low, high, 0, 1, 4, 5);
-    x[i + 2] = __builtin_shufflevector(low, high, 2, 3, 6, 7);
-#endif
-  }
-#endif
-  UNROLL for (int i = 0; i < LANES; i += 2) {
-    FACTOR low = x[i], high = x[i + 1];
-#if LANES == 16
-    x[i] = __builtin_shufflevector(low, high, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-    x[i + 1] = __builtin_shufflevector(low, high, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-#elif LANES == 8
-    x[i] = __builtin_shufflevector(low, high, 0, 8, 2, 10, 4, 12, 6, 14);
-    x[i + 1] = __builtin_shufflevector(low, high, 1, 9, 3, 11, 5, 13, 7, 15);
+#define FIRST(x, y) __builtin_shufflevector(x, y, 0, 8, 1, 9, 4, 12, 5, 13)
+#define SECOND(x, y) __builtin_shufflevector(x, y, 2, 10, 3, 11, 6, 14, 7, 15)
+#define FIRST_PAIRS(x, y) __builtin_shufflevector(x, y, 0, 1, 8, 9, 4, 5, 12, 13)
+#define SECOND_PAIRS(x, y) __builtin_shufflevector(x, y, 2, 3, 10, 11, 6, 7, 14, 15)
+#define EVEN(x, y) __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11)
+#define ODD(x, y) __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15)
+#elif LANES == 4 && NUMBER_BYTES == 8
+#define FIRST(x, y) __builtin_shufflevector(x, y, 0, 4, 2, 6)
+#define SECOND(x, y) __builtin_shufflevector(x, y, 1, 5, 3, 7)
+#define EVEN(x, y) __builtin_shufflevector(x, y, 0, 1, 4, 5)
+#define ODD(x, y) __builtin_shufflevector(x, y, 2, 3, 6, 7)
 #elif LANES == 4
-    x[i] = __builtin_shufflevector(low, high, 0, 4, 2, 6);
-    x[i + 1] = __builtin_shufflevector(low, high, 1, 5, 3, 7);
+#define FIRST(x, y) __builtin_shufflevector(x, y, 0, 4, 1, 5)
+#define SECOND(x, y) __builtin_shufflevector(x, y, 2, 6, 3, 7)
+#define FIRST_PAIRS(x, y) __builtin_shufflevector(x, y, 0, 1, 4, 5)
+#define SECOND_PAIRS(x, y) __builtin_shufflevector(x, y, 2, 3, 6, 7)
 #else
-    x[i] = __builtin_shufflevector(low, high, 0, 2);
-    x[i + 1] = __builtin_shufflevector(low, high, 1, 3);
+#define FIRST(x, y) __builtin_shufflevector(x, y, 0, 2)
+#define SECOND(x, y) __builtin_shufflevector(x, y, 1, 3)
+#endif
+#if NUMBER_BYTES == 8
+#define EACH 2 /* units in 16 bytes */
+#else
+#define EACH 4
+#endif
+
+/* Squares of 16 bytes a row, transposed where they are. */
+static inline __attribute__((always_inline)) void KIND(turn_within)(FACTOR *x) {
+  UNROLL for (int i = 0; i < LANES; i += EACH) {
+    FACTOR first = FIRST(x[i], x[i + 1]), second = SECOND(x[i], x[i + 1]);
+#if EACH == 4
+    FACTOR third = FIRST(x[i + 2], x[i + 3]), fourth = SECOND(x[i + 2], x[i + 3]);
+    x[i] = FIRST_PAIRS(first, third);
+    x[i + 1] = SECOND_PAIRS(first, third);
+    x[i + 2] = FIRST_PAIRS(second, fourth);
+    x[i + 3] = SECOND_PAIRS(second, fourth);
+#else
+    x[i] = first;
+    x[i + 1] = second;
 #endif
   }
 }
+
+/* LANES vectors, transposed: within squares of 16 bytes a row, and then the squares. Each step is one instruction. */
+static inline __attribute__((always_inline)) void KIND(turn)(FACTOR *x) {
+  KIND(turn_within)(x);
+#if LANES == 4 * EACH
+  UNROLL for (int i = 0; i < EACH; i++) {
+    FACTOR *first = &x[i], *second = &x[i + EACH], *third = &x[i + 2 * EACH], *fourth = &x[i + 3 * EACH];
+    FACTOR even = EVEN(*first, *second), odd = ODD(*first, *second), even_too = EVEN(*third, *fourth), odd_too = ODD(*third, *fourth);
+    *first = EVEN(even, even_too);
+    *second = EVEN(odd, odd_too);
+    *third = ODD(even, even_too);
+    *fourth = ODD(odd, odd_too);
+  }
+#elif LANES == 2 * EACH
+  UNROLL for (int i = 0; i < EACH; i++) {
+    FACTOR even = EVEN(x[i], x[i + EACH]);
+    x[i + EACH] = ODD(x[i], x[i + EACH]);
+    x[i] = even;
+  }
+#endif
+}
+#undef FIRST
+#undef SECOND
+#undef FIRST_PAIRS
+#undef SECOND_PAIRS
+#undef EVEN
+#undef ODD
 
 static inline void KIND(put)(char *to, FACTOR units, FACTOR *least) {
   *(FACTOR *)(void *)to = units;
@@ -267,10 +301,15 @@ static void KIND(lines)(ax_packing *p) {
   KIND(note)(p, least);
 }
 
+#include "product/narrow_template.h"
+
 static const ax_product_kernels KIND(kernels) = {
-    .lanes = LANES, .most_rows = ROWS, .unit = UNIT, .number_bytes = NUMBER_BYTES, .unit_bytes = UNIT_BYTES, .result_bytes = RESULT_BYTES,
+    .lanes = LANES, .most_rows = ROWS, .most_columns = COLUMNS, .unit = UNIT, .number_bytes = NUMBER_BYTES, .unit_bytes = UNIT_BYTES, .result_bytes = RESULT_BYTES,
     .in_place = UNIT == 1 && NUMBER_BYTES == UNIT_BYTES, .some = SOME,
-    .tile = KIND(tile), .across = KIND(across), .along = KIND(along), .lines = KIND(lines), .careful = CAREFUL,
+    .tile = KIND(tile), .across = KIND(across), .along = KIND(along), .lines = KIND(lines), .narrow = KIND(narrow),
+#if CAREFUL
+    .careful = CAREFUL_KIND(tile),
+#endif
 };
 
 #undef KIND
@@ -278,6 +317,9 @@ static const ax_product_kernels KIND(kernels) = {
 #undef RESULTS
 #undef MULTIPLY_ADD
 #undef CAREFUL
+#undef CAREFUL_KIND
+#undef COLUMNS
+#undef EACH
 #undef LANES
 #undef ROWS
 #undef UNIT
