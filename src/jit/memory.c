@@ -310,6 +310,7 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
     return ax_cg_to_register(&nest->cg, dtype, load_looked_up(nest, access, pointer, instance, ax_nest_mask(nest, instance)), nest->schedule->lanes);
   if (is_own(nest->schedule, a->moved))
     pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, NULL));
+  if (ax_nest_is_paired(nest, access, instance)) return ax_nest_load_paired(nest, access, pointer, instance);
   uint32_t lanes = stride == 0 ? 1 : nest->schedule->lanes;
   if (stride == 0) {
     value = ax_nest_load_one(nest, element, pointer);
@@ -340,6 +341,10 @@ void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t 
     return;
   }
   if (lanes == 1) value = ax_cg_broadcast(&nest->cg, value, nest->schedule->lanes);
+  if (ax_nest_is_paired(nest, access, instance)) {
+    ax_nest_store_paired(nest, access, pointer, value, instance);
+    return;
+  }
   value = ax_cg_to_memory(&nest->cg, dtype, value, nest->schedule->lanes);
   if (nest->narrow)
     ax_nest_store_narrow(nest, access, value, instance);

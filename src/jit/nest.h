@@ -34,6 +34,7 @@ typedef struct ax_nest {
   LLVMValueRef index[AX_MAX_LOOPS]; /* of each open loop; of the vector loop: that of lane 0 */
   LLVMValueRef *slot_bases;         /* by slot */
   LLVMValueRef *pointers;           /* [level][access]: with the loops open at that level added in */
+  LLVMValueRef *pairs;              /* by access: what the even instance loaded or has for the odd one to store (paired.c) */
   LLVMValueRef *values;             /* [instance][node] */
   LLVMValueRef *reciprocals;        /* [instance][node][2]: of divisors */
   bool *is_divisor;                 /* by node: of many, which are multiplied instead (body.c) */
@@ -107,6 +108,12 @@ LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef
                                 LLVMValueRef mask);
 void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
                          LLVMValueRef value);
+
+/* --- paired.c --- */
+/* Whether an access of this instance is one half of a pair's. The even half comes first. */
+bool ax_nest_is_paired(const ax_nest *nest, uint32_t access, uint32_t instance);
+LLVMValueRef ax_nest_load_paired(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance);
+void ax_nest_store_paired(ax_nest *nest, uint32_t access, LLVMValueRef pointer, LLVMValueRef value, uint32_t instance);
 
 /* --- held.c --- */
 LLVMTypeRef ax_nest_held_type(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes); /* as memory has it; of one bool, a bit */

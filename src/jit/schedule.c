@@ -531,7 +531,9 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   int transposed = choose_transposed(s), listed = s->shape == AX_NEST_RUNS ? choose_listed(s) : -1;
   if (transposed >= 0) s->shape = AX_NEST_TRANSPOSE;
   if (transposed >= 0) s->lanes = transposed_lanes(s);
+  s->paired = ax_schedule_can_pair(s);
   s->unroll = choose_unroll(s);
+  if (s->paired && s->unroll == 1) s->unroll = 2;
   s->wide = s->reduces && chain(s) > AX_FEW_ADDITIONS;
   order_loops(s, transposed, listed);
   s->unrolled = s->shape == AX_NEST_STRIP  ? s->loop_count - 1

@@ -59,6 +59,7 @@ typedef struct ax_schedule {
   uint32_t unroll;     /* how many */
   uint32_t listed;     /* RUNS: the loop p */
   uint32_t lanes;
+  bool paired;         /* instances are taken in pairs, whose elements alternate (paired.c); the unrolled loop is the vector loop */
   uint32_t vector_bytes; /* of the machine's registers */
   uint32_t narrow;       /* NARROW: iterations of the loops after R, together */
   int64_t work; /* iterations in all */
@@ -87,6 +88,8 @@ static inline uint32_t ax_schedule_level(uint64_t deps) { return deps == 0 ? 0 :
 AX_MUST_USE ax_status ax_schedule_take_bits(ax_schedule *schedule, ax_arena *arena);
 uint64_t ax_access_deps(const ax_schedule *schedule, const ax_access *access);
 static inline bool ax_access_is_moved(const ax_access *access, uint32_t loop) { return access->moved >> loop & 1; }
+
+bool ax_schedule_can_pair(const ax_schedule *schedule); /* paired.c; by all but `unroll` and what comes after it in the making */
 
 /* NARROW (narrow.c), of a schedule with its loops in that order: instructions an element; below 0: it cannot be done so. */
 enum { AX_MAX_NARROW = 48 };
