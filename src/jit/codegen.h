@@ -80,7 +80,7 @@ LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef 
 /* --- half_math.c --- */
 /* Whether a function of a narrow dtype is made in line. It has no NaN but its operands' and the processor's own. */
 bool ax_cg_has_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype);
-LLVMValueRef ax_cg_half(const ax_codegen *cg, ax_scalar op, LLVMValueRef x); /* of a whole register of f32 */
+LLVMValueRef ax_cg_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef x); /* of a whole register of f32 */
 
 /* --- math.c --- */
 /* exp, log, ... and pow, in registers of f64, or of f32 for that and what is narrower: to be rounded. */

@@ -70,7 +70,7 @@ bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) { return 
 
 /* One call on a whole register. */
 static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t width) {
-  if (ax_cg_has_half(cg, op, dtype)) return ax_cg_half(cg, op, args[0]);
+  if (ax_cg_has_half(cg, op, dtype)) return ax_cg_half(cg, op, dtype, args[0]);
   uint32_t count = (uint32_t)ax_scalar_arity(op);
   LLVMTypeRef vector = ax_cg_register(cg, dtype, width), parameters[] = {vector, vector};
   LLVMTypeRef type = LLVMFunctionType(vector, parameters, count, false);
