@@ -451,20 +451,34 @@ static void transposed_square(ax_nest *nest, LLVMValueRef index) {
   ax_nest_leave(nest);
 }
 
-/* Squares reach over the end of a range, but never of the extent: the last one begins early enough. */
-static void emit_turn(ax_nest *nest) {
-  uint32_t innermost = nest->schedule->loop_count - 1;
-  int64_t lanes = nest->schedule->lanes;
+/* Squares side by side along the innermost loop, and below each other along the vector loop. They reach over the end of a range, but never of the
+   extent: the last one begins early enough. */
+static void squares(ax_nest *nest, const range *along, const range *across) {
+  int64_t lanes = nest->schedule->lanes, extent = nest->schedule->loops[nest->schedule->loop_count - 1].extent;
   LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
-  range all = loop_range(nest, innermost), across = loop_range(nest, nest->schedule->vector);
-  ax_nest_loop l = ax_nest_open_loop(nest, all.lo, all.count == lanes);
-  range block = tile_range(nest, &all, l.index, lanes);
-  LLVMValueRef starts[] = {l.index, i64(nest, nest->schedule->loops[innermost].extent - lanes)};
+  ax_nest_loop l = ax_nest_open_loop(nest, along->lo, along->count == lanes);
+  range block = tile_range(nest, along, l.index, lanes);
+  LLVMValueRef starts[] = {l.index, i64(nest, extent - lanes)};
   nest->tile_start = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, starts, 2);
   nest->block_lo = block.lo;
   nest->block_hi = block.hi;
-  walk(nest, &across, transposed_square);
-  ax_nest_close_loop(nest, &l, all.hi, lanes);
+  walk(nest, across, transposed_square);
+  ax_nest_close_loop(nest, &l, along->hi, lanes);
+}
+
+/* In blocks of squares, so that what is near in memory is come to soon on both sides. */
+static void emit_turn(ax_nest *nest) {
+  const ax_schedule *schedule = nest->schedule;
+  int64_t edge = AX_SQUARES_A_BLOCK * (int64_t)schedule->lanes;
+  range along = loop_range(nest, schedule->loop_count - 1), across = loop_range(nest, schedule->vector);
+  bool narrow = along.count >= 0 && along.count <= edge, low = across.count >= 0 && across.count <= edge;
+  ax_nest_loop a = ax_nest_open_loop(nest, along.lo, narrow);
+  range columns = narrow ? along : tile_range(nest, &along, a.index, edge);
+  ax_nest_loop b = ax_nest_open_loop(nest, across.lo, low);
+  range rows = low ? across : tile_range(nest, &across, b.index, edge);
+  squares(nest, &columns, &rows);
+  ax_nest_close_loop(nest, &b, across.hi, edge);
+  ax_nest_close_loop(nest, &a, along.hi, edge);
 }
 
 /* Whole blocks, then rows. */

@@ -10,6 +10,7 @@
 #include "jit/schedule.h"
 
 enum { AX_MAX_UNROLL = 8 };
+enum { AX_SQUARES_A_BLOCK = 4 }; /* TRANSPOSE: in either direction */
 
 /* Where a kernel stands in a function of more than itself (strand.h). */
 typedef struct ax_nest_inside {

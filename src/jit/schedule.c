@@ -213,15 +213,15 @@ static uint32_t choose_lanes(const ax_schedule *s, uint32_t vector_bytes) {
   return vector_bytes / (uint32_t)widest;
 }
 
-/* Squares of more than this many lanes would take too many shuffles. */
-static uint32_t transposed_lanes(const ax_schedule *s) { return s->lanes > 16 ? 16 : s->lanes; }
+/* The least extent of the loop that squares lie along. */
+static uint32_t least_turned(const ax_schedule *s) { return s->lanes > 16 ? 16 : s->lanes; }
 
 /* The loop along which an access that strides over `vector` lies in memory; -1: none that is long enough. */
 static int along(const ax_schedule *s, const ax_access *access, uint32_t vector) {
   int64_t stride = access->stride[vector];
   if ((stride >= -1 && stride <= 1) || ax_stride_picks(stride, s->lanes)) return -1;
   for (uint32_t l = 0; l < s->loop_count; l++)
-    if (access->stride[l] == 1 && s->loops[l].extent >= transposed_lanes(s)) return (int)l;
+    if (access->stride[l] == 1 && s->loops[l].extent >= least_turned(s)) return (int)l;
   return -1;
 }
 
@@ -300,12 +300,19 @@ static int choose_transposed(ax_schedule *s) {
   return transposed;
 }
 
+/* Squares of whole registers, so that lines of a cache are read and written whole; but no larger than the loops are. */
+static uint32_t turned_lanes(const ax_schedule *s, uint32_t along) {
+  uint32_t lanes = s->lanes;
+  while (lanes > 4 && (s->loops[along].extent < lanes || s->loops[s->vector].extent <= lanes / 2)) lanes /= 2;
+  return lanes;
+}
+
 /* Nor are there gathers for them; element by element, the fewer the better. */
 static bool gathers_short_elements(const ax_schedule *s) {
   for (uint32_t a = 0; a < access_count(s); a++) {
     const ax_access *access = &s->accesses[a];
     int64_t stride = access->stride[s->vector];
-    bool near = (stride >= -1 && stride <= 1) || ax_access_picks(access, s->vector, s->lanes);
+    bool near = access->transposed || (stride >= -1 && stride <= 1) || ax_access_picks(access, s->vector, s->lanes);
     if (ax_access_is_moved(access, s->vector)) near = false;
     if (access->live && !near && ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4) return true;
   }
@@ -525,12 +532,12 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;
   AX_TRY(choose_narrow(s, arena, &narrow));
   if (narrow) return AX_OK;
+  int transposed = choose_transposed(s);
   if (gathers_short_elements(s) && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;
   shorten(s);
-  s->shape = choose_shape(s);
-  int transposed = choose_transposed(s), listed = s->shape == AX_NEST_RUNS ? choose_listed(s) : -1;
-  if (transposed >= 0) s->shape = AX_NEST_TRANSPOSE;
-  if (transposed >= 0) s->lanes = transposed_lanes(s);
+  s->shape = transposed >= 0 ? AX_NEST_TRANSPOSE : choose_shape(s);
+  int listed = s->shape == AX_NEST_RUNS ? choose_listed(s) : -1;
+  if (transposed >= 0) s->lanes = turned_lanes(s, (uint32_t)transposed);
   s->paired = ax_schedule_can_pair(s);
   s->unroll = choose_unroll(s);
   if (s->paired && s->unroll == 1) s->unroll = 2;
