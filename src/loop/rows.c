@@ -30,7 +30,6 @@ enum {
   block_bytes = AX_HOSTILE ? 64 : 32 << 10, /* of a block of rows of all that is touched */
   least_shared = AX_HOSTILE ? 512 : 128 << 10, /* bytes of a root that several kernels touch: less is in the second cache anyway */
   least_block = AX_HOSTILE ? 1 : 4 << 10, /* bytes of a root that a kernel comes to in a block of rows */
-  least_first = AX_HOSTILE ? 1 : 16 << 10, /* bytes that the first kernel touches: the shortest of lists of small ones is not gone through for nothing */
   most_parts = 256,
   part_bytes = 2048        /* the least that a part writes */
 };
@@ -469,17 +468,18 @@ static ax_status make_group(grouper *g, ax_op *made) {
   return AX_OK;
 }
 
-static int64_t touched_bytes(const grouper *g, const ax_bound *kernel) {
-  int64_t bytes = 0;
-  for (uint32_t i = 0; i < kernel->kernel->slot_count; i++) bytes += ax_buffer_bytes(&g->plan->buffers[kernel->buffers[i]]);
-  return bytes;
+/* Without it nothing else is looked at: what several kernels of a group touch, the first one mostly does. */
+static bool touches_much(const grouper *g, const ax_bound *kernel) {
+  for (uint32_t i = 0; i < kernel->kernel->slot_count; i++)
+    if (ax_buffer_bytes(&g->plan->buffers[g->plan->buffers[kernel->buffers[i]].root]) >= least_shared) return true;
+  return false;
 }
 
 /* The group that begins with the kernel at `at`; its members are gone, and the first of them is the group. */
 static ax_status group_from(grouper *g, uint32_t at) {
   ax_op *first = &g->block->ops[at], made;
   uint32_t skipped = 0;
-  if (first->kind != AX_OP_KERNEL || ax_op_is_ordered(first) || touched_bytes(g, &first->kernel) < least_first) return AX_OK;
+  if (first->kind != AX_OP_KERNEL || ax_op_is_ordered(first) || !touches_much(g, &first->kernel)) return AX_OK;
   g->now.count = g->now.use_count = g->now.slot_count = 0;
   if (!choose_rows(first->kernel.kernel, &g->now.outer, &g->now.extent)) return AX_OK;
   ax_op member = *first;
