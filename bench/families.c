@@ -289,7 +289,7 @@ static void short_branch(const ax_value *in, ax_value *out, void *context) {
 static void long_cond_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value large, made;
   is_large(in, &large, NULL);
-  ax_switch(large, 2, (const ax_fn[]){AX_FN(short_branch, 2, 1), AX_CLOSURE(long_branch, 2, 1, context)}, in, &made);
+  ax_switch(ax_convert_element_type(large, AX_S32), 2, (const ax_fn[]){AX_FN(short_branch, 2, 1), AX_CLOSURE(long_branch, 2, 1, context)}, in, &made);
   out[0] = ax_reduce_sum(made, AX_ALL_DIMS, false);
 }
 static void long_cond(subject *s) { differentiated(s, long_cond_loss, 2, DIMS(4)); }
