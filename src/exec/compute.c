@@ -4,13 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "product/product.h"
-
 typedef struct tile { /* of a product's result */
   int64_t row, rows, column, columns;
 } tile;
-
-enum { most_bytes = 64 }; /* of a register */
 
 /* Larger than what caches near the cores hold. */
 static bool is_far(const ax_gemm *g) {
@@ -18,32 +14,39 @@ static bool is_far(const ax_gemm *g) {
   return (double)g->m * (double)g->k * (double)ax_dims_elems(g->batch_rank, g->batch) * (double)ax_dtype_bytes(g->dtype) > far_bytes;
 }
 
-/* The product that makes a tile. */
-static ax_product tile_product(const ax_gemm *g, tile t) {
-  return (ax_product){.dtype = g->dtype, .m = t.rows, .n = t.columns, .k = g->k,
+ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns) {
+  return (ax_product){.dtype = g->dtype, .m = rows, .n = columns, .k = g->k,
                       .a_row = g->transpose_a ? 1 : g->lda, .a_column = g->transpose_a ? g->lda : 1,
                       .b_row = g->transpose_b ? 1 : g->ldb, .b_column = g->transpose_b ? g->ldb : 1,
                       .c_row = g->ldc, .add = g->accumulate, .far = is_far(g)};
 }
 
+void ax_gemm_begin(const ax_gemm *g, int64_t index, int64_t *at) {
+  at[0] = g->a_offset;
+  at[1] = g->b_offset;
+  at[2] = g->c_offset;
+  for (uint32_t d = g->batch_rank; d-- > 0; index /= g->batch[d]) {
+    int64_t i = d > 0 ? index % g->batch[d] : index;
+    at[0] += i * g->a_stride[d];
+    at[1] += i * g->b_stride[d];
+    at[2] += i * g->c_stride[d];
+  }
+}
+
 /* A tile of each of some products of the batch. */
 static ax_status product_tiles(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end, tile t) {
   const ax_gemm *g = instr->gemm;
-  const ax_product p = tile_product(g, t);
-  const ax_product_way way = ax_product_choose(&p, most_bytes);
+  const ax_product p = ax_gemm_product(g, t.rows, t.columns);
+  const ax_product_way way = ax_product_choose(&p, AX_REGISTER_BYTES);
   void *work = NULL;
   if (way.work_bytes > 0 && (work = ax_alloc(way.work_bytes)) == NULL) return AX_OUT_OF_MEMORY;
   const char *a = ax_address(frame, &instr->refs[0]), *b = ax_address(frame, &instr->refs[1]);
   char *c = ax_address(frame, &instr->refs[2]);
   for (int64_t i = begin; i < end; i++) {
-    int64_t at = g->a_offset + t.row * p.a_row, bt = g->b_offset + t.column * p.b_column, ct = g->c_offset + t.row * p.c_row + t.column, rest = i;
-    for (uint32_t d = g->batch_rank; d-- > 0; rest /= g->batch[d]) {
-      int64_t index = d > 0 ? rest % g->batch[d] : rest;
-      at += index * g->a_stride[d];
-      bt += index * g->b_stride[d];
-      ct += index * g->c_stride[d];
-    }
-    ax_product_run(&p, &way, a + at * way.kernels->number_bytes, b + bt * way.kernels->number_bytes, c + ct * way.kernels->result_bytes, work);
+    int64_t at[3];
+    ax_gemm_begin(g, i, at);
+    ax_product_run(&p, &way, a + (at[0] + t.row * p.a_row) * way.kernels->number_bytes, b + (at[1] + t.column * p.b_column) * way.kernels->number_bytes,
+                   c + (at[2] + t.row * p.c_row + t.column) * way.kernels->result_bytes, work);
   }
   ax_free(work);
   return AX_OK;
@@ -178,8 +181,9 @@ ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t
   if (instr->kind == AX_INSTR_GEMM) return gemm_part(frame, instr, part);
   if (instr->kind == AX_INSTR_ROUTINE) return routine_part(frame, instr, part);
   int64_t parts = instr->parts, extent = instr->kind == AX_INSTR_ROWS ? instr->rows->rows->outer * instr->rows->rows->extent : instr->kernel.extent;
-  if (instr->kind == AX_INSTR_ROWS) ax_compute_rows(frame, instr, part_begin(extent, part, parts), part_begin(extent, part + (int64_t)1, parts));
-  else ax_compute_range(frame, instr, part_begin(extent, part, parts), part_begin(extent, part + (int64_t)1, parts));
+  const int64_t begin = part_begin(extent, part, parts), end = part_begin(extent, part + (int64_t)1, parts);
+  if (instr->kind == AX_INSTR_ROWS) return ax_compute_rows(frame, instr, begin, end);
+  ax_compute_range(frame, instr, begin, end);
   return AX_OK;
 }
 
@@ -187,6 +191,8 @@ ax_status ax_compute(const ax_frame *frame, const ax_instr *instr) {
   ax_status status = AX_OK;
   if (instr->kind == AX_INSTR_KERNEL)
     ax_compute_range(frame, instr, 0, instr->kernel.extent);
+  else if (instr->kind == AX_INSTR_ROWS)
+    status = ax_compute_rows(frame, instr, 0, instr->rows->rows->outer * instr->rows->rows->extent);
   else
     for (uint32_t part = 0; status == AX_OK && part < instr->parts; part++) status = ax_compute_part(frame, instr, part);
   return status;
@@ -196,6 +202,7 @@ ax_status ax_compute_failed(const ax_instr *instr, ax_status status) {
   const ax_gemm *g = instr->gemm;
   if (status == AX_OK) return AX_OK;
   if (instr->kind == AX_INSTR_ROUTINE) return ax_error(status, "%s found no memory to work in", instr->eqn->prim->name);
+  if (instr->kind == AX_INSTR_ROWS) return ax_error(status, "products over the same rows found no memory to work in");
   assert(instr->kind == AX_INSTR_GEMM && status == AX_OUT_OF_MEMORY);
   return ax_error(status, "a product %s[%lld,%lld] x [%lld,%lld] found no memory to work in", ax_dtype_name(g->dtype), (long long)g->m,
                   (long long)g->k, (long long)g->k, (long long)g->n);

@@ -12,9 +12,7 @@ static double own_time(const ax_plan *plan, const ax_op *op) {
   switch (op->kind) {
     case AX_OP_KERNEL: return 20 + ax_kernel_time(op->kernel.kernel);
     case AX_OP_ROWS: return 20 + ax_rows_time(op->rows);
-    case AX_OP_GEMM:
-      return 200 + 0.012 * (double)op->gemm->m * (double)op->gemm->n * (double)op->gemm->k *
-                       (double)ax_dims_elems(op->gemm->batch_rank, op->gemm->batch);
+    case AX_OP_GEMM: return 200 + ax_gemm_time(op->gemm);
     case AX_OP_EVAL: return ax_op_is_ordered(op) || op->eval.callback != NULL ? 20000 : 1000; /* what a callback does is not known */
     case AX_OP_ROUTINE: return 100 + op->routine->time;
     case AX_OP_CHECK: return 20 + 0.1 * (double)ax_buffer_bytes(&plan->buffers[op->check.buffers[0]]);

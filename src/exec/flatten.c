@@ -58,17 +58,12 @@ static void visit(void *context, uint32_t buffer, bool writes) {
 static void visit_rows(visit_state *v) {
   const ax_rows *rows = v->op->rows;
   uint32_t first = 0;
-  for (uint32_t k = 0; k < rows->count; first += rows->kernels[k++].kernel.kernel->slot_count) {
-    const ax_bound *bound = &rows->kernels[k].kernel;
-    for (uint32_t i = 0; i < bound->kernel->expr_count; i++) {
-      const ax_expr *load = &bound->kernel->exprs[i];
-      if (load->op == AX_LEAF_LOAD && rows->slots[first + load->slot].row_bytes == 0) visit(v, bound->buffers[load->slot], false);
-    }
-    for (uint32_t i = 0; i < bound->kernel->store_count; i++) {
-      uint32_t slot = bound->kernel->stores[i].slot;
-      if (rows->slots[first + slot].row_bytes == 0) visit(v, bound->buffers[slot], true);
-    }
-  }
+  for (uint32_t k = 0; k < rows->count; first += ax_op_slots(&rows->members[k++]))
+    for (int writes = 0; writes < 2; writes++)
+      for (uint32_t i = 0; i < ax_op_slots(&rows->members[k]); i++) {
+        const ax_op_use o = ax_op_slot(&rows->members[k], i);
+        if ((writes ? o.writes : o.reads) && rows->slots[first + i].row_bytes == 0) visit(v, o.buffer, writes);
+      }
 }
 
 static ax_status list_loops(ax_assembly *a, uint32_t region, ax_loops *out) {

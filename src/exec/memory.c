@@ -275,12 +275,11 @@ static ax_status rows_refs(placer *p, ax_instr *instr, const ax_rows *rows) {
   instr->refs = ax_arena_alloc(&p->a->plan->arena, rows->slot_count * sizeof instr->refs[0]);
   if (instr->refs == NULL) return ax_out_of_memory(rows->slot_count * sizeof instr->refs[0]);
   instr->ref_count = rows->slot_count;
-  for (uint32_t k = 0; k < rows->count; k++) {
-    const ax_bound *bound = &rows->kernels[k].kernel;
-    for (uint32_t i = 0; i < bound->kernel->slot_count; i++, at++)
-      instr->refs[at] = rows->slots[at].row_bytes == 0 ? ref_of(p, bound->buffers[i])
-                                                       : (ax_ref){.space = AX_NONE, .offset = p->a->plan->buffers[bound->buffers[i]].offset};
-  }
+  for (uint32_t k = 0; k < rows->count; k++)
+    for (uint32_t i = 0; i < ax_op_slots(&rows->members[k]); i++, at++) {
+      uint32_t buffer = ax_op_slot(&rows->members[k], i).buffer;
+      instr->refs[at] = rows->slots[at].row_bytes == 0 ? ref_of(p, buffer) : (ax_ref){.space = AX_NONE, .offset = p->a->plan->buffers[buffer].offset};
+    }
   return AX_OK;
 }
 

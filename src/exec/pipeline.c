@@ -212,11 +212,12 @@ typedef struct wanted {
   uint32_t count, strand_count;
 } wanted;
 
-static uint32_t row_kernels(const ax_instr *instr) { return instr->kind == AX_INSTR_ROWS ? instr->rows->rows->count : 0; }
+static uint32_t row_members(const ax_instr *instr) { return instr->kind == AX_INSTR_ROWS ? instr->rows->rows->count : 0; }
+static bool is_kernel(const ax_instr *rows, uint32_t k) { return rows->rows->rows->members[k].kind == AX_OP_KERNEL; }
 
 static bool allocate_wanted(ax_assembly *a, wanted *w) {
   size_t most = 3 * (size_t)a->instr_count;
-  for (uint32_t i = 0; i < a->instr_count; i++) most += row_kernels(&a->instrs[i]);
+  for (uint32_t i = 0; i < a->instr_count; i++) most += row_members(&a->instrs[i]);
   w->kernels = ax_arena_alloc(&a->scratch, most * sizeof w->kernels[0]);
   w->code = ax_arena_alloc(&a->scratch, most * sizeof w->code[0]);
   w->strands = ax_arena_alloc(&a->scratch, a->instr_count * sizeof w->strands[0]);
@@ -231,7 +232,8 @@ static uint32_t after(const ax_instr *instr, uint32_t i) { return instr->kind ==
 static ax_status list_kernels(ax_assembly *a, wanted *w) {
   for (uint32_t i = 0; i < a->instr_count; i = after(&a->instrs[i], i)) {
     ax_instr *instr = &a->instrs[i];
-    for (uint32_t k = 0; k < row_kernels(instr); k++) w->kernels[w->count++] = instr->rows->rows->kernels[k].kernel.kernel;
+    for (uint32_t k = 0; k < row_members(instr); k++)
+      if (is_kernel(instr, k)) w->kernels[w->count++] = instr->rows->rows->members[k].kernel.kernel;
     if (instr->kind == AX_INSTR_KERNEL && (w->kernels[w->count++] = ax_kernel_flat(&a->scratch, a->ops[i]->kernel.kernel, &instr->kernel.scale)) == NULL) return ax_out_of_memory(0);
     for (int first = 0; combines(instr) && first <= widens(a, instr); first++)
       if ((w->kernels[w->count++] = ax_combine_kernel(a, instr->push->exchange, instr->push->run, first)) == NULL) return ax_out_of_memory(0);
@@ -251,7 +253,7 @@ static ax_status compile_kernels(ax_assembly *a) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < a->instr_count; i = after(&a->instrs[i], i)) {
     ax_instr *instr = &a->instrs[i];
-    for (uint32_t k = 0; k < row_kernels(instr); k++) instr->rows->code[k] = w.code[count++];
+    for (uint32_t k = 0; k < row_members(instr); k++) instr->rows->code[k] = is_kernel(instr, k) ? w.code[count++] : NULL;
     if (instr->kind == AX_INSTR_KERNEL) instr->kernel.code = w.code[count++];
     if (!combines(instr)) continue;
     instr->push->combine = w.code[count++];

@@ -85,13 +85,24 @@ static void nest_head(ax_text *text, const ax_op *op, uint32_t number, const ax_
               ax_dtype_name(amount->dtype));
 }
 
-/* The kernels of a group, each for itself. */
+static void product_text(ax_text *text, const ax_gemm *g) {
+  ax_text_add(text, "    product %s[%lld,%lld] x [%lld,%lld], %lld of them", ax_dtype_name(g->dtype), (long long)g->m, (long long)g->k, (long long)g->k, (long long)g->n,
+              (long long)ax_dims_elems(g->batch_rank, g->batch));
+}
+
+/* The members of a group, each for itself. */
 static ax_status rows_text(ax_text *text, const ax_rows *rows, uint32_t parts) {
-  ax_text_add(text, "    %u kernels over the same %lld rows, %lld at a time, in %u parts:\n", rows->count, (long long)(rows->outer * rows->extent), (long long)rows->step,
+  ax_text_add(text, "    %u over the same %lld rows, %lld at a time, in %u parts:\n", rows->count, (long long)(rows->outer * rows->extent), (long long)rows->step,
               parts);
   for (uint32_t k = 0; k < rows->count; k++) {
-    AX_TRY(ax_jit_nest_text(rows->kernels[k].kernel.kernel, text));
-    ax_kernel_text(text, rows->kernels[k].kernel.kernel);
+    const ax_op *member = &rows->members[k];
+    if (member->kind == AX_OP_GEMM) {
+      product_text(text, member->gemm);
+      ax_text_add(text, "\n");
+      continue;
+    }
+    AX_TRY(ax_jit_nest_text(member->kernel.kernel, text));
+    ax_kernel_text(text, member->kernel.kernel);
   }
   return AX_OK;
 }
@@ -112,9 +123,8 @@ ax_status ax_nests_text(ax_text *text, const ax_assembly *a, const ax_speeds *sp
     } else if (op->kind == AX_OP_ROWS) {
       AX_TRY(rows_text(text, op->rows, a->instrs[i].parts));
     } else {
-      const ax_gemm *g = op->gemm;
-      ax_text_add(text, "    product %s[%lld,%lld] x [%lld,%lld], %lld of them, in %u parts\n", ax_dtype_name(g->dtype), (long long)g->m, (long long)g->k,
-                  (long long)g->k, (long long)g->n, (long long)ax_dims_elems(g->batch_rank, g->batch), a->instrs[i].parts);
+      product_text(text, op->gemm);
+      ax_text_add(text, ", in %u parts\n", a->instrs[i].parts);
     }
   }
   return AX_OK;

@@ -176,58 +176,45 @@ static ax_status check_wait(const verifier *v, uint32_t i) {
 
 /* --- Memory --- */
 
-/* An operand of an instruction. */
-typedef struct operand {
-  uint32_t buffer;
-  bool reads, writes;
-} operand;
-
-static operand operand_of_kernel(const ax_op *op, uint32_t slot) {
-  const ax_loop_kernel *kernel = op->kernel.kernel;
-  operand o = {.buffer = op->kernel.buffers[slot]};
-  for (uint32_t i = 0; i < kernel->expr_count; i++) o.reads = o.reads || (kernel->exprs[i].op == AX_LEAF_LOAD && kernel->exprs[i].slot == slot);
-  for (uint32_t i = 0; i < kernel->store_count; i++) o.writes = o.writes || kernel->stores[i].slot == slot;
-  return o;
-}
-
-/* What an earlier kernel has written is not read from before. */
-static operand operand_of_rows(const ax_buffer *buffers, const ax_rows *rows, uint32_t k) {
+/* What an earlier member has written is not read from before. */
+static ax_op_use operand_of_rows(const ax_buffer *buffers, const ax_rows *rows, uint32_t k) {
   uint32_t member = 0, first = 0;
-  while (k - first >= rows->kernels[member].kernel.kernel->slot_count) first += rows->kernels[member++].kernel.kernel->slot_count;
-  operand o = operand_of_kernel(&rows->kernels[member], k - first);
+  while (k - first >= ax_op_slots(&rows->members[member])) first += ax_op_slots(&rows->members[member++]);
+  ax_op_use o = ax_op_slot(&rows->members[member], k - first);
   for (uint32_t m = 0; m < member; m++)
-    for (uint32_t i = 0; i < rows->kernels[m].kernel.kernel->store_count; i++)
-      if (buffers[rows->kernels[m].kernel.buffers[rows->kernels[m].kernel.kernel->stores[i].slot]].root == buffers[o.buffer].root) o.reads = false;
+    for (uint32_t i = 0; i < ax_op_slots(&rows->members[m]); i++) {
+      const ax_op_use earlier = ax_op_slot(&rows->members[m], i);
+      if (earlier.writes && buffers[earlier.buffer].root == buffers[o.buffer].root) o.reads = false;
+    }
   return o;
 }
 
-static operand operand_of(const ax_buffer *buffers, const ax_instr *instr, const ax_op *op, uint32_t k) {
+static ax_op_use operand_of(const ax_buffer *buffers, const ax_instr *instr, const ax_op *op, uint32_t k) {
   switch (instr->kind) {
-    case AX_INSTR_KERNEL: return operand_of_kernel(op, k);
+    case AX_INSTR_KERNEL:
+    case AX_INSTR_GEMM: return ax_op_slot(op, k);
     case AX_INSTR_ROWS: return operand_of_rows(buffers, op->rows, k);
-    case AX_INSTR_GEMM:
-      return k < 2 ? (operand){k == 0 ? op->gemm->a : op->gemm->b, true, false} : (operand){op->gemm->c, op->gemm->accumulate, true};
     case AX_INSTR_CALL:
     case AX_INSTR_EVAL:
-      return k < op->eqn->in_count ? (operand){op->eval.in[k], true, false} : (operand){op->eval.out[k - op->eqn->in_count], false, true};
+      return k < op->eqn->in_count ? (ax_op_use){op->eval.in[k], true, false} : (ax_op_use){op->eval.out[k - op->eqn->in_count], false, true};
     case AX_INSTR_ROUTINE:
-      return k < op->routine->in_count ? (operand){op->routine->buffers[k], true, false} : (operand){op->routine->buffers[k], op->routine->updates, true};
-    case AX_INSTR_CHECK: return (operand){op->check.buffers[k], true, false};
+      return k < op->routine->in_count ? (ax_op_use){op->routine->buffers[k], true, false} : (ax_op_use){op->routine->buffers[k], op->routine->updates, true};
+    case AX_INSTR_CHECK: return (ax_op_use){op->check.buffers[k], true, false};
     case AX_INSTR_RAGGED: {
       ax_ragged_buffer list[AX_RAGGED_MOST];
       (void)ax_ragged_buffers(op->ragged, op->step, list);
-      return (operand){list[k].buffer, list[k].reads, list[k].writes};
+      return (ax_op_use){list[k].buffer, list[k].reads, list[k].writes};
     }
     case AX_INSTR_CORES: {
       const ax_cores_buffer b = ax_cores_buffer_at(op->cores, op->cores_step, k);
-      return (operand){b.buffer, b.reads, b.writes};
+      return (ax_op_use){b.buffer, b.reads, b.writes};
     }
-    case AX_INSTR_PUSH: return k == 0 ? (operand){op->exchange->in, true, false} : (operand){op->exchange->out, false, true};
-    case AX_INSTR_CLEAR: return k == 0 ? (operand){op->exchange->in, false, false} : (operand){op->exchange->out, false, true};
-    case AX_INSTR_SEND: return (operand){op->message->buffer, true, false};
-    case AX_INSTR_RECEIVE: return (operand){op->message->buffer, false, true};
-    case AX_INSTR_TEST: return (operand){op->loop.condition, true, false};
-    default: return (operand){op->branch.index, true, false};
+    case AX_INSTR_PUSH: return k == 0 ? (ax_op_use){op->exchange->in, true, false} : (ax_op_use){op->exchange->out, false, true};
+    case AX_INSTR_CLEAR: return k == 0 ? (ax_op_use){op->exchange->in, false, false} : (ax_op_use){op->exchange->out, false, true};
+    case AX_INSTR_SEND: return (ax_op_use){op->message->buffer, true, false};
+    case AX_INSTR_RECEIVE: return (ax_op_use){op->message->buffer, false, true};
+    case AX_INSTR_TEST: return (ax_op_use){op->loop.condition, true, false};
+    default: return (ax_op_use){op->branch.index, true, false};
   }
 }
 
@@ -316,7 +303,7 @@ static ax_status touch(verifier *v, uint32_t i) {
   if (ax_instr_parks(instr)) AX_TRY(forget_scratch(v));
   for (int writing = 0; writing <= 1; writing++)
     for (uint32_t k = 0; k < instr->ref_count; k++) {
-      operand o = operand_of(v->a->plan->buffers, instr, v->a->ops[i], k);
+      ax_op_use o = operand_of(v->a->plan->buffers, instr, v->a->ops[i], k);
       uint32_t root = v->a->plan->buffers[o.buffer].root;
       if (is_local(instr, k)) continue;
       if (!writing && v->a->plan->buffers[root].kind == AX_BUFFER_CONST) continue; /* equal ones are in one place, and stay */
@@ -460,7 +447,7 @@ static ax_status check_instr(verifier *v, uint32_t i) {
   if (instr->kind == AX_INSTR_KERNEL && instr->kernel.code == NULL && i >= v->strand_end) return ax_error(AX_INTERNAL, "has no code");
   if (i < v->strand_end && is_sync(instr)) return ax_error(AX_INTERNAL, "waits or signals inside a strand");
   for (uint32_t k = 0; instr->kind == AX_INSTR_ROWS && k < instr->rows->rows->count; k++)
-    if (instr->rows->code[k] == NULL) return ax_error(AX_INTERNAL, "has no code for kernel %u", k);
+    if (instr->rows->rows->members[k].kind == AX_OP_KERNEL && instr->rows->code[k] == NULL) return ax_error(AX_INTERNAL, "has no code for kernel %u", k);
   return AX_OK;
 }
 

@@ -69,27 +69,26 @@ static moved *moved_root(moved *list, uint32_t *count, uint32_t root) {
   return &list[i];
 }
 
-/* What lies in memory moves once, however many kernels touch it, and what they made themselves is not read from there. */
+/* What lies in memory moves once, however many members touch it, and what they made themselves is not read from there. */
 static ax_amount rows_amount(const ax_plan *plan, const ax_rows *rows) {
   moved list[AX_ROWS_SLOTS];
   uint32_t count = 0, first = 0;
   ax_amount out = {.dtype = AX_F32};
-  for (uint32_t k = 0; k < rows->count; first += rows->kernels[k++].kernel.kernel->slot_count) {
-    const ax_bound *bound = &rows->kernels[k].kernel;
-    const ax_loop_kernel *kernel = bound->kernel;
-    const ax_amount one = ax_kernel_amount(kernel);
-    out.flops += one.flops * (double)rows->outer;
+  for (uint32_t k = 0; k < rows->count; first += ax_op_slots(&rows->members[k++])) {
+    const ax_op *member = &rows->members[k];
+    const bool product = member->kind == AX_OP_GEMM;
+    const ax_amount one = product ? gemm_amount(member) : ax_kernel_amount(member->kernel.kernel);
+    out.flops += one.flops * (product ? 1 : (double)rows->outer);
     out.dtype = one.dtype;
-    for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
-      bool load = i < kernel->expr_count;
-      if (load && kernel->exprs[i].op != AX_LEAF_LOAD) continue;
-      uint32_t slot = load ? kernel->exprs[i].slot : kernel->stores[i - kernel->expr_count].slot;
-      if (rows->slots[first + slot].row_bytes != 0) continue;
-      const ax_buffer *buffer = &plan->buffers[bound->buffers[slot]];
+    for (uint32_t i = 0; i < ax_op_slots(member); i++) {
+      if (rows->slots[first + i].row_bytes != 0) continue;
+      const ax_op_use o = ax_op_slot(member, i);
+      const ax_buffer *buffer = &plan->buffers[o.buffer];
       moved *m = moved_root(list, &count, buffer->root);
-      if (load && !m->read && !m->written) out.read += (double)ax_buffer_bytes(buffer);
-      if (!load && !m->written) out.written += (double)ax_buffer_bytes(buffer);
-      *(load ? &m->read : &m->written) = true;
+      if (o.reads && !m->read && !m->written) out.read += (double)ax_buffer_bytes(buffer);
+      if (o.writes && !m->written) out.written += (double)ax_buffer_bytes(buffer);
+      m->read = m->read || o.reads;
+      m->written = m->written || o.writes;
     }
   }
   return out;

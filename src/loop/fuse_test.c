@@ -29,7 +29,7 @@ static void add_op(ax_text *line, ax_plan *plan, ax_op *op) {
       ax_text_add(line, "rows (");
       for (uint32_t k = 0; k < op->rows->count; k++) {
         if (k > 0) ax_text_add(line, "; ");
-        add_op(line, plan, &op->rows->kernels[k]);
+        add_op(line, plan, &op->rows->members[k]);
       }
       ax_text_add(line, ")");
       break;

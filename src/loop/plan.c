@@ -87,7 +87,7 @@ void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
     case AX_OP_NONE: break;
     case AX_OP_KERNEL: visit_kernel(op, visit, context); break;
     case AX_OP_ROWS:
-      for (uint32_t k = 0; k < op->rows->count; k++) visit_kernel(&op->rows->kernels[k], visit, context);
+      for (uint32_t k = 0; k < op->rows->count; k++) ax_op_visit(&op->rows->members[k], visit, context);
       break;
     case AX_OP_GEMM:
       visit(context, op->gemm->a, false);
@@ -125,10 +125,31 @@ void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
   }
 }
 
+double ax_gemm_time(const ax_gemm *g) {
+  return 0.012 * (double)g->m * (double)g->n * (double)g->k * (double)ax_dims_elems(g->batch_rank, g->batch);
+}
+
 double ax_rows_time(const ax_rows *rows) {
   double time = 0;
-  for (uint32_t k = 0; k < rows->count; k++) time += ax_kernel_time(rows->kernels[k].kernel.kernel);
-  return time * (double)rows->outer;
+  for (uint32_t k = 0; k < rows->count; k++) {
+    const ax_op *member = &rows->members[k];
+    time += member->kind == AX_OP_GEMM ? ax_gemm_time(member->gemm) : ax_kernel_time(member->kernel.kernel) * (double)rows->outer;
+  }
+  return time;
+}
+
+uint32_t ax_op_slots(const ax_op *op) { return op->kind == AX_OP_GEMM ? 3 : op->kernel.kernel->slot_count; }
+
+ax_op_use ax_op_slot(const ax_op *op, uint32_t index) {
+  if (op->kind == AX_OP_GEMM) {
+    const uint32_t buffers[] = {op->gemm->a, op->gemm->b, op->gemm->c};
+    return (ax_op_use){buffers[index], index < 2 || op->gemm->accumulate, index == 2};
+  }
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  ax_op_use o = {.buffer = op->kernel.buffers[index]};
+  for (uint32_t i = 0; i < kernel->expr_count; i++) o.reads = o.reads || (kernel->exprs[i].op == AX_LEAF_LOAD && kernel->exprs[i].slot == index);
+  for (uint32_t i = 0; i < kernel->store_count; i++) o.writes = o.writes || kernel->stores[i].slot == index;
+  return o;
 }
 
 ax_routine *ax_routine_copy(ax_arena *arena, const ax_routine *routine) {
@@ -270,7 +291,7 @@ static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
 static void rows_text(ax_text *text, const ax_plan *plan, const ax_rows *rows, int indent) {
   ax_text_add(text, "%lld rows, %lld at a time, %lld bytes of them beside memory\n", (long long)(rows->outer * rows->extent), (long long)rows->step,
               (long long)rows->block_bytes);
-  for (uint32_t k = 0; k < rows->count; k++) op_text(text, plan, &rows->kernels[k], indent + 4);
+  for (uint32_t k = 0; k < rows->count; k++) op_text(text, plan, &rows->members[k], indent + 4);
 }
 
 static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {

@@ -127,30 +127,31 @@ typedef struct ax_routine {
   double time;       /* nanoseconds on one thread, roughly */
 } ax_routine;
 
-/* Kernels that go over the same rows, done block of rows by block of rows: each kernel over rows b .. b + step, then over the next ones. So
+/* Kernels and products that go over the same rows, done block of rows by block of rows: each member over rows b .. b + step, then over the next ones. So
    what one makes of a row, and what several read of it, is still in the cache when the next one comes to it.
 
    A kernel has a dimension of `extent` steps that it is ranged over, and may stand for `outer` such kernels one after the other: of index a, each
-   slot begins a * outer_step bytes further on. Rows are numbered over both. Whatever two kernels touch, one of them writing, they touch
+   slot begins a * outer_step bytes further on. A product has `extent` rows, and there are `outer` of them; the factor on the right is read whole by
+   each block. Rows are numbered over both. Whatever two members touch, one of them writing, they touch
    at the same row, so that the order of blocks is of no matter. What nobody else touches is local: it has no memory but a block of rows on
    the stack of whoever computes. */
 typedef struct ax_rows_slot {
-  int64_t outer_step; /* bytes */
+  int64_t outer_step; /* bytes; of a product 0: it knows its own */
   int64_t row_bytes;  /* of a local root: from row to row; 0: it lies in memory */
   int64_t place;      /* of a local root: where it is in the block */
 } ax_rows_slot;
 
 typedef struct ax_rows {
   uint32_t count;
-  struct ax_op *kernels; /* KERNEL operations, in order */
+  struct ax_op *members; /* KERNEL and GEMM operations, in order */
   int64_t outer, extent;
   int64_t step;          /* rows in a block */
   uint32_t parts;        /* into which the rows are worth cutting */
-  uint32_t slot_count;   /* of all kernels */
-  ax_rows_slot *slots;   /* the first kernel's, then the next one's */
+  uint32_t slot_count;   /* of all members */
+  ax_rows_slot *slots;   /* the first member's, then the next one's */
   int64_t block_bytes;   /* for local roots */
 } ax_rows;
-enum { AX_ROWS_SLOTS = 192, AX_ROWS_KERNELS = 32, AX_ROWS_BYTES = 192 << 10 }; /* the most of a group */
+enum { AX_ROWS_SLOTS = 192, AX_ROWS_MEMBERS = 32, AX_ROWS_BYTES = 192 << 10 }; /* the most of a group */
 
 typedef struct ax_block {
   struct ax_op *ops;
@@ -160,7 +161,7 @@ typedef struct ax_block {
 typedef enum ax_op_kind {
   AX_OP_NONE, /* nothing: taken out by the pass at work, which sweeps its block before it ends */
   AX_OP_KERNEL,
-  AX_OP_ROWS, /* kernels over the same rows (loop/rows.c) */
+  AX_OP_ROWS, /* kernels and products over the same rows (loop/rows.c) */
   AX_OP_GEMM,
   AX_OP_EVAL,  /* the primitive's reference code */
   AX_OP_ROUTINE, /* code of its own */
@@ -277,7 +278,16 @@ bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_posit
 bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from);
 
 /* Nanoseconds on one thread, as ax_kernel_time. */
+double ax_gemm_time(const ax_gemm *gemm);
 double ax_rows_time(const ax_rows *rows);
+
+/* What a kernel or a product takes: a kernel's slots; of a product both factors, then the result. */
+typedef struct ax_op_use {
+  uint32_t buffer;
+  bool reads, writes;
+} ax_op_use;
+uint32_t ax_op_slots(const ax_op *op);
+ax_op_use ax_op_slot(const ax_op *op, uint32_t index);
 
 /* A copy in the arena, with a list of buffers of its own. NULL: no memory. */
 ax_routine *ax_routine_copy(ax_arena *arena, const ax_routine *routine);

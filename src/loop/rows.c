@@ -1,4 +1,4 @@
-/* Kernels over the same rows are done together, few rows at a time (ax_rows in plan.h), so that rows stay in the cache from one to the next:
+/* Kernels and products over the same rows are done together, few rows at a time (ax_rows in plan.h), so that rows stay in the cache from one to the next:
 
      m[i] = max over j of x[i, j]                           rows 0 .. 16 of all four, then rows 16 .. 32, ...
      e[i, j] = exp(x[i, j] - m[i])
@@ -8,7 +8,10 @@
    A group begins with a kernel and takes in kernels after it that touch what it touches. A dimension of the first one is the rows': the outermost of which
    one is small enough; those around it are gone through one index after the other. A kernel that has as many steps in all may be put under these dimensions.
 
-   What a group does to each root is noted as one use: from row to row it moves by so many bytes, and touches such bytes of row 0. Kernels may be done together
+   A product takes part when the factor on its right is small: it is packed once for many rows, and stays in the cache with them. Attention's scores, their
+   softmax and what it weighs are one group, and the scores are in no memory.
+
+   What a group does to each root is noted as one use: from row to row it moves by so many bytes, and touches such bytes of row 0. Members may be done together
    when every root that one of them writes is touched by all of them with the same distance from row to row, and no further than that: then
    row r of one kernel has to do with row r of another alone. A kernel that is taken in moves up to the group, so nothing in between may touch what it writes, or
    write what it reads. What arrives from other devices is not waited for earlier than before.
@@ -30,12 +33,20 @@ enum {
   block_bytes = AX_HOSTILE ? 64 : 32 << 10, /* of a block of rows of all that is touched */
   least_shared = AX_HOSTILE ? 512 : 128 << 10, /* bytes of a root that several kernels touch: less is in the second cache anyway */
   least_block = AX_HOSTILE ? 1 : 4 << 10, /* bytes of a root that a kernel comes to in a block of rows */
+  most_factor = 160 << 10, /* of a product's factor on the right; */
+  most_factors = 320 << 10, /* of all of a group */
+  least_product_rows = AX_HOSTILE ? 1 : 128, /* for which it is packed */
+  tile_rows = AX_HOSTILE ? 1 : 14, /* of a product: blocks are of so many, */
+  most_tiles = 6,           /* so many times */
+  tiles_bytes = 256 << 10,  /* of such a block of all that is touched */
+  least_part_rows = AX_HOSTILE ? 1 : 64, /* of a group with products */
+  least_parts = AX_HOSTILE ? 1 : 16,
   most_parts = 256,
   part_bytes = 2048        /* the least that a part writes */
 };
 
 typedef struct use { /* what a group does to a root */
-  uint32_t root, members; /* the kernels that touch it, a bit each */
+  uint32_t root, members; /* those that touch it, a bit each */
   uint32_t loop;         /* of the views by which it is touched */
   int64_t loop_step;
   int64_t row, outer;    /* bytes from row to row, and from one outer index to the next */
@@ -45,11 +56,12 @@ typedef struct use { /* what a group does to a root */
 } use;
 
 typedef struct group {
-  ax_op members[AX_ROWS_KERNELS];
+  ax_op members[AX_ROWS_MEMBERS];
   uint32_t count, use_count, slot_count;
   use uses[most_uses];
   int64_t outer, extent;
-  uint32_t places[AX_ROWS_KERNELS]; /* of the members, in the block */
+  int64_t factors; /* bytes of the products' factors on the right */
+  uint32_t places[AX_ROWS_MEMBERS]; /* of the members, in the block */
 } group;
 
 typedef struct grouper {
@@ -64,6 +76,7 @@ typedef struct grouper {
   uint32_t *skipped_roots, skipped_count, skipped_capacity;
   group now, trial;
   bool failed;              /* no memory */
+  bool products;            /* may be members */
   uint8_t change;
 } grouper;
 
@@ -115,6 +128,40 @@ static bool use_of(const grouper *g, const ax_bound *kernel, uint32_t slot, cons
   return true;
 }
 
+/* Elements from one product of the batch to the next, as one number; INT64_MIN: not evenly. */
+static int64_t batch_step(const ax_gemm *g, const int64_t *strides) {
+  int64_t step = 0, size = 0;
+  for (uint32_t d = g->batch_rank; d-- > 0;) {
+    if (g->batch[d] == 1) continue;
+    if (size == 0) step = strides[d];
+    else if (strides[d] != step * size) return INT64_MIN;
+    size = (size == 0 ? 1 : size) * g->batch[d];
+  }
+  return step;
+}
+
+static int64_t product_count(const ax_gemm *g) { return ax_dims_elems(g->batch_rank, g->batch); }
+
+/* The use that a product makes of an operand. */
+static use use_of_product(const grouper *g, const ax_gemm *p, uint32_t index) {
+  const ax_op op = {.kind = AX_OP_GEMM, .gemm = (ax_gemm *)p};
+  const ax_op_use o = ax_op_slot(&op, index);
+  const ax_buffer *view = &g->plan->buffers[o.buffer];
+  const int64_t item = (int64_t)ax_dtype_bytes(view->type.dtype);
+  const int64_t offset = index == 0 ? p->a_offset : index == 1 ? p->b_offset : p->c_offset;
+  const int64_t outer = batch_step(p, index == 0 ? p->a_stride : index == 1 ? p->b_stride : p->c_stride);
+  const int64_t row = index == 2 ? p->ldc : index == 1 ? 0 : p->transpose_a ? 1 : p->lda;
+  const int64_t reach = index == 2 ? p->n : index == 1 ? 0 : p->transpose_a ? (p->k - 1) * p->lda + 1 : p->k;
+  use out = {.root = view->root, .loop = view->loop, .loop_step = view->loop != AX_NONE ? view->step : 0, .touches = 1, .written = o.writes};
+  out.irregular = outer == INT64_MIN || index == 1; /* of the factor on the right a row has to do with all */
+  if (out.irregular) return out;
+  out.row = row * item;
+  out.outer = outer * item;
+  out.low = view->offset + offset * item;
+  out.high = out.low + reach * item;
+  return out;
+}
+
 static bool add_use(group *to, const use *one, uint32_t member) {
   for (uint32_t i = 0; i < to->use_count; i++) {
     use *u = &to->uses[i];
@@ -162,8 +209,19 @@ static uint32_t rows_dim(const ax_loop_kernel *kernel, int64_t outer, int64_t ex
   return AX_NONE;
 }
 
-/* `op` as it is to be a member, with all dimensions around the rows still there. Its kernel NULL: it cannot be. */
-static ax_status as_member(grouper *g, const group *of, ax_op *op) {
+static int64_t factor_bytes(const ax_gemm *g) { return g->k * g->n * (int64_t)ax_dtype_bytes(g->dtype); }
+
+static bool product_fits(const grouper *g, const group *of, const ax_gemm *p) {
+  return g->products && !p->accumulate && p->m == of->extent && product_count(p) == of->outer && p->k > 0 && factor_bytes(p) <= most_factor &&
+         of->extent >= least_product_rows;
+}
+
+/* `op` as it is to be a member, with all dimensions around the rows still there. False: it cannot be. */
+static ax_status as_member(grouper *g, const group *of, ax_op *op, bool *fits) {
+  if (op->kind == AX_OP_GEMM) {
+    *fits = product_fits(g, of, op->gemm);
+    return AX_OK;
+  }
   ax_loop_kernel *kernel = op->kernel.kernel;
   uint32_t dim = rows_dim(kernel, of->outer, of->extent);
   int64_t rows = of->outer * of->extent, steps = ax_dims_elems(kernel->rank, kernel->dims);
@@ -173,15 +231,15 @@ static ax_status as_member(grouper *g, const group *of, ax_op *op) {
     int64_t dims[] = {of->outer, of->extent, steps / rows};
     AX_TRY(ax_kernel_redimension(&g->plan->arena, &from, 3, dims, &views, &op->kernel));
     if ((kernel = op->kernel.kernel) != NULL) dim = 1;
+    else kernel = from.kernel;
   }
-  bool fits = dim != AX_NONE && !uses_index(kernel, dim);
-  op->kernel.kernel = fits ? kernel : NULL;
-  if (!fits) return AX_OK;
+  *fits = dim != AX_NONE && !uses_index(kernel, dim);
   return AX_OK;
 }
 
 /* A kernel of the rows of one outer index. */
 static ax_status finish_member(grouper *g, const group *of, ax_op *op) {
+  if (op->kind == AX_OP_GEMM) return AX_OK;
   uint32_t dim = rows_dim(op->kernel.kernel, of->outer, of->extent);
   bool ready = op->kernel.kernel->ranged == dim;
   for (uint32_t d = 0; d < dim; d++) ready = ready && op->kernel.kernel->dims[d] == 1;
@@ -195,13 +253,22 @@ static ax_status finish_member(grouper *g, const group *of, ax_op *op) {
   return AX_OK;
 }
 
-/* Adds what the kernel touches to the trial; false: it cannot be done with the others. */
-static bool try_member(grouper *g, const ax_op *op) {
+static bool add_product(grouper *g, const ax_gemm *p) {
+  group *t = &g->trial;
+  t->factors += factor_bytes(p);
+  if (t->factors > most_factors) return false;
+  for (uint32_t i = 0; i < 3; i++) {
+    const use one = use_of_product(g, p, i);
+    if (!add_use(t, &one, t->count)) return false;
+  }
+  return true;
+}
+
+static bool add_kernel(grouper *g, const ax_op *op) {
   group *t = &g->trial;
   const ax_loop_kernel *kernel = op->kernel.kernel;
   uint32_t dim = rows_dim(kernel, t->outer, t->extent), member = t->count;
   use one;
-  if (t->count == AX_ROWS_KERNELS || t->slot_count + kernel->slot_count > AX_ROWS_SLOTS) return false;
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *load = &kernel->exprs[i];
     if (load->op != AX_LEAF_LOAD) continue;
@@ -213,10 +280,18 @@ static bool try_member(grouper *g, const ax_op *op) {
     one.written = true;
     if (!add_use(t, &one, member)) return false;
   }
+  return true;
+}
+
+/* Adds what the operation touches to the trial; false: it cannot be done with the others. */
+static bool try_member(grouper *g, const ax_op *op) {
+  group *t = &g->trial;
+  if (t->count == AX_ROWS_MEMBERS || t->slot_count + ax_op_slots(op) > AX_ROWS_SLOTS) return false;
+  if (!(op->kind == AX_OP_GEMM ? add_product(g, op->gemm) : add_kernel(g, op))) return false;
   for (uint32_t i = 0; i < t->use_count; i++)
     if (!is_sound(t, &t->uses[i])) return false;
   t->members[t->count++] = *op;
-  t->slot_count += kernel->slot_count;
+  t->slot_count += ax_op_slots(op);
   return true;
 }
 
@@ -254,8 +329,8 @@ static void forget_skipped(grouper *g) {
 
 /* It reads what arrives, and the group does not yet. */
 static bool waits(const grouper *g, const ax_op *op) {
-  for (uint32_t i = 0; i < op->kernel.kernel->slot_count; i++) {
-    uint32_t root = g->plan->buffers[op->kernel.buffers[i]].root, k = 0;
+  for (uint32_t i = 0; i < ax_op_slots(op); i++) {
+    uint32_t root = g->plan->buffers[ax_op_slot(op, i).buffer].root, k = 0;
     if (!g->arrives[root]) continue;
     while (k < g->now.use_count && g->now.uses[k].root != root) k++;
     if (k == g->now.use_count) return true;
@@ -269,8 +344,14 @@ static bool only_computes(const ax_op *op) {
 
 /* --- A group --- */
 
-/* The rows of the first kernel: the outermost dimension of which an index is little enough. */
-static bool choose_rows(const ax_loop_kernel *kernel, int64_t *outer, int64_t *extent) {
+/* The rows of the first member; of a kernel the outermost dimension of which an index is little enough. */
+static bool choose_rows(const ax_op *op, int64_t *outer, int64_t *extent) {
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  if (op->kind == AX_OP_GEMM) {
+    *outer = product_count(op->gemm);
+    *extent = op->gemm->m;
+    return *outer * *extent > 0;
+  }
   int64_t before = 1, item = 1, left = ax_dims_elems(kernel->rank, kernel->dims);
   bool found = false;
   for (uint32_t i = 0; i < kernel->slot_count; i++)
@@ -298,17 +379,21 @@ static void copy_group(group *to, const group *from) {
   to->slot_count = from->slot_count;
   to->outer = from->outer;
   to->extent = from->extent;
+  to->factors = from->factors;
 }
+
+static bool can_be_member(const ax_op *op) { return (op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM) && !ax_op_is_ordered(op); }
 
 static ax_status take_in(grouper *g, uint32_t at, bool *taken) {
   const ax_op *op = &g->block->ops[at];
+  bool fits;
   *taken = false;
-  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || op->axes != g->now.members[0].axes || op->diverging != g->now.members[0].diverging ||
+  if (!can_be_member(op) || op->axes != g->now.members[0].axes || op->diverging != g->now.members[0].diverging ||
       waits(g, op) || !moves_up(g, op))
     return AX_OK;
   ax_op member = *op;
-  AX_TRY(as_member(g, &g->now, &member));
-  if (member.kernel.kernel == NULL) return AX_OK;
+  AX_TRY(as_member(g, &g->now, &member, &fits));
+  if (!fits) return AX_OK;
   copy_group(&g->trial, &g->now);
   if (!try_member(g, &member)) return AX_OK;
   g->trial.places[g->now.count] = at;
@@ -335,6 +420,7 @@ static bool leave_out(grouper *g) {
   group *t = &g->trial;
   uint32_t kept = connected(&g->now);
   t->count = t->use_count = t->slot_count = 0;
+  t->factors = 0;
   t->outer = g->now.outer;
   t->extent = g->now.extent;
   for (uint32_t k = 0; k < g->now.count; k++) {
@@ -357,7 +443,7 @@ typedef struct extent {
 } extent;
 
 static extent extent_of(const group *of) {
-  int64_t alive[AX_ROWS_KERNELS] = {0};
+  int64_t alive[AX_ROWS_MEMBERS] = {0};
   extent e = {0};
   for (uint32_t i = 0; i < of->use_count; i++) {
     const use *u = &of->uses[i];
@@ -383,7 +469,10 @@ static int64_t rows_at_a_time(const group *of, const extent *e) {
 
 static double time_of(const group *of) {
   double time = 0;
-  for (uint32_t i = 0; i < of->count; i++) time += ax_kernel_time(of->members[i].kernel.kernel);
+  for (uint32_t i = 0; i < of->count; i++) {
+    const ax_op *op = &of->members[i];
+    time += op->kind == AX_OP_GEMM ? ax_gemm_time(op->gemm) : ax_kernel_time(op->kernel.kernel);
+  }
   return time;
 }
 
@@ -417,51 +506,94 @@ static int64_t place_local(const grouper *g, const group *of, int64_t step, int6
   return bytes;
 }
 
-static ax_status describe_slots(const grouper *g, const group *of, const int64_t *place, ax_rows *rows) {
-  uint32_t s = 0;
-  for (uint32_t k = 0; k < of->count; k++) {
-    const ax_bound *bound = &of->members[k].kernel;
-    const ax_loop_kernel *kernel = bound->kernel;
-    uint32_t dim = rows_dim(kernel, of->outer, of->extent);
-    for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
-      const ax_expr *load = i < kernel->expr_count ? &kernel->exprs[i] : NULL;
-      if (load != NULL && load->op != AX_LEAF_LOAD) continue;
-      uint32_t slot = load != NULL ? load->slot : kernel->stores[i - kernel->expr_count].slot, u = 0;
-      use one;
-      if (!use_of(g, bound, slot, load != NULL ? load->at : kernel->stores[i - kernel->expr_count].at, dim, &one)) return ax_error(AX_INTERNAL, "rows: lost");
-      while (of->uses[u].root != one.root) u++;
-      bool local = place[u] >= 0;
-      rows->slots[s + slot] = (ax_rows_slot){.outer_step = local ? 0 : one.outer, .row_bytes = local ? one.row : 0, .place = local ? place[u] : 0};
-    }
-    s += kernel->slot_count;
+static bool has_products(const group *of) {
+  for (uint32_t k = 0; k < of->count; k++)
+    if (of->members[k].kind == AX_OP_GEMM) return true;
+  return false;
+}
+
+/* For tiles of products: as many as there is room for all that is local and the cache for the rest. 0: not even one. */
+static int64_t rows_of_tiles(const grouper *g, const group *of, const extent *e) {
+  int64_t place[most_uses], step = e->row > 0 ? tiles_bytes / e->row / tile_rows * tile_rows : 0;
+  if (step > most_tiles * tile_rows) step = most_tiles * tile_rows;
+  for (; step > 0; step -= tile_rows) {
+    bool all = true;
+    place_local(g, of, step, place);
+    for (uint32_t i = 0; i < of->use_count; i++) all = all && (place[i] >= 0 || !is_local(g, of, &of->uses[i]));
+    if (all) break;
+  }
+  return step < of->extent ? step : of->extent;
+}
+
+static void describe_slot(const group *of, const use *one, const int64_t *place, bool product, ax_rows_slot *slot) {
+  uint32_t u = 0;
+  while (of->uses[u].root != one->root) u++;
+  bool local = place[u] >= 0;
+  *slot = (ax_rows_slot){.outer_step = local || product ? 0 : one->outer, .row_bytes = local ? one->row : 0, .place = local ? place[u] : 0};
+}
+
+static ax_status describe_kernel(const grouper *g, const group *of, const ax_bound *bound, const int64_t *place, ax_rows_slot *slots) {
+  const ax_loop_kernel *kernel = bound->kernel;
+  uint32_t dim = rows_dim(kernel, of->outer, of->extent);
+  for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
+    const ax_expr *load = i < kernel->expr_count ? &kernel->exprs[i] : NULL;
+    if (load != NULL && load->op != AX_LEAF_LOAD) continue;
+    const ax_store *store = load == NULL ? &kernel->stores[i - kernel->expr_count] : NULL;
+    uint32_t slot = load != NULL ? load->slot : store->slot;
+    use one;
+    if (!use_of(g, bound, slot, load != NULL ? load->at : store->at, dim, &one)) return ax_error(AX_INTERNAL, "rows: lost");
+    describe_slot(of, &one, place, false, &slots[slot]);
   }
   return AX_OK;
+}
+
+static ax_status describe_slots(const grouper *g, const group *of, const int64_t *place, ax_rows *rows) {
+  ax_rows_slot *slots = rows->slots;
+  for (uint32_t k = 0; k < of->count; slots += ax_op_slots(&of->members[k++])) {
+    const ax_op *op = &of->members[k];
+    if (op->kind == AX_OP_KERNEL) AX_TRY(describe_kernel(g, of, &op->kernel, place, slots));
+    for (uint32_t i = 0; op->kind == AX_OP_GEMM && i < 3; i++) {
+      const use one = use_of_product(g, op->gemm, i);
+      describe_slot(of, &one, place, true, &slots[i]);
+    }
+  }
+  return AX_OK;
+}
+
+/* Into how many parts a group is worth cutting. */
+static double parts_of(const group *of, const extent *e) {
+  double rows = (double)of->outer * (double)of->extent, parts = ax_parts_worth(time_of(of));
+  double most = has_products(of) ? rows / least_part_rows : rows * (double)e->row / part_bytes;
+  if (parts > most) parts = most;
+  if (parts > rows) parts = rows;
+  return parts > most_parts ? most_parts : parts > 1 ? parts : 1;
+}
+
+/* Products alone are cut into as many parts as they are worth, by rows and by columns: they are not to lose that. */
+static bool is_worth_it(const group *of, const extent *e, int64_t step, double parts) {
+  if (of->count < 2 || step == 0 || e->largest < least_shared || e->row > most_rows_bytes) return false;
+  return !has_products(of) || parts >= least_parts || parts >= 0.5 * ax_parts_worth(time_of(of));
 }
 
 /* *made: the operation that does the group; of kind NONE when it is not worth it. */
 static ax_status make_group(grouper *g, ax_op *made) {
   group *of = &g->now;
   ax_arena *arena = &g->plan->arena;
-  double rows_count = (double)of->outer * (double)of->extent;
   const extent e = extent_of(of);
-  int64_t place[most_uses], step = rows_at_a_time(of, &e);
+  int64_t place[most_uses], step = has_products(of) ? rows_of_tiles(g, of, &e) : rows_at_a_time(of, &e);
+  double parts = parts_of(of, &e);
   made->kind = AX_OP_NONE;
-  if (of->count < 2 || e.largest < least_shared || e.row > most_rows_bytes) return AX_OK;
+  if (!is_worth_it(of, &e, step, parts)) return AX_OK;
   ax_rows *rows = ax_arena_alloc(arena, sizeof *rows);
   if (rows == NULL) return ax_out_of_memory(sizeof *rows);
-  *rows = (ax_rows){.count = of->count, .outer = of->outer, .extent = of->extent, .step = step, .parts = 1, .slot_count = of->slot_count};
+  *rows = (ax_rows){.count = of->count, .outer = of->outer, .extent = of->extent, .step = step, .parts = (uint32_t)parts, .slot_count = of->slot_count};
   rows->block_bytes = place_local(g, of, step, place);
   rows->slots = ax_arena_alloc(arena, of->slot_count * sizeof rows->slots[0]);
   if (rows->slots == NULL) return ax_out_of_memory(of->slot_count * sizeof rows->slots[0]);
   AX_TRY(describe_slots(g, of, place, rows));
-  double parts = ax_parts_worth(time_of(of)), most = rows_count * (double)e.row / part_bytes;
-  if (parts > most) parts = most;
-  if (parts > rows_count) parts = rows_count;
-  if (parts > most_parts) parts = most_parts;
-  if (parts > 1) rows->parts = (uint32_t)parts;
   for (uint32_t k = 0; k < of->count; k++) AX_TRY(finish_member(g, of, &of->members[k]));
-  rows->kernels = ax_arena_copy(arena, of->members, of->count * sizeof of->members[0]);
-  if (rows->kernels == NULL) return ax_out_of_memory(of->count * sizeof of->members[0]);
+  rows->members = ax_arena_copy(arena, of->members, of->count * sizeof of->members[0]);
+  if (rows->members == NULL) return ax_out_of_memory(of->count * sizeof of->members[0]);
   *made = of->members[of->count - 1];
   made->kind = AX_OP_ROWS;
   made->rows = rows;
@@ -469,24 +601,23 @@ static ax_status make_group(grouper *g, ax_op *made) {
 }
 
 /* Without it nothing else is looked at: what several kernels of a group touch, the first one mostly does. */
-static bool touches_much(const grouper *g, const ax_bound *kernel) {
-  for (uint32_t i = 0; i < kernel->kernel->slot_count; i++)
-    if (ax_buffer_bytes(&g->plan->buffers[g->plan->buffers[kernel->buffers[i]].root]) >= least_shared) return true;
+static bool touches_much(const grouper *g, const ax_op *op) {
+  for (uint32_t i = 0; i < ax_op_slots(op); i++)
+    if (ax_buffer_bytes(&g->plan->buffers[g->plan->buffers[ax_op_slot(op, i).buffer].root]) >= least_shared) return true;
   return false;
 }
 
-/* The group that begins with the kernel at `at`; its members are gone, and the first of them is the group. */
-static ax_status group_from(grouper *g, uint32_t at) {
-  ax_op *first = &g->block->ops[at], made;
+/* The group that begins with the operation at `at`, in g->now. Fewer than two members: there is none. */
+static ax_status gather(grouper *g, uint32_t at) {
   uint32_t skipped = 0;
-  if (first->kind != AX_OP_KERNEL || ax_op_is_ordered(first) || !touches_much(g, &first->kernel)) return AX_OK;
+  bool fits;
+  ax_op member = g->block->ops[at];
   g->now.count = g->now.use_count = g->now.slot_count = 0;
-  if (!choose_rows(first->kernel.kernel, &g->now.outer, &g->now.extent)) return AX_OK;
-  ax_op member = *first;
-  AX_TRY(as_member(g, &g->now, &member));
-  if (member.kernel.kernel == NULL) return AX_OK;
+  g->now.factors = 0;
+  if (!choose_rows(&member, &g->now.outer, &g->now.extent)) return AX_OK;
+  AX_TRY(as_member(g, &g->now, &member, &fits));
   copy_group(&g->trial, &g->now);
-  if (!try_member(g, &member)) return AX_OK;
+  if (!fits || !try_member(g, &member)) return AX_OK;
   copy_group(&g->now, &g->trial);
   g->now.places[0] = at;
   ax_status status = AX_OK;
@@ -501,9 +632,23 @@ static ax_status group_from(grouper *g, uint32_t at) {
   }
   forget_skipped(g);
   if (status == AX_OK && g->failed) status = ax_out_of_memory(0);
-  if (status == AX_OK && !leave_out(g)) return AX_OK;
-  if (status == AX_OK) status = make_group(g, &made);
-  if (status != AX_OK || made.kind == AX_OP_NONE) return status;
+  if (status == AX_OK && !leave_out(g)) g->now.count = 0;
+  return status;
+}
+
+/* The group that begins with the operation at `at`; its members are gone, and the first of them is the group. */
+static ax_status group_from(grouper *g, uint32_t at) {
+  ax_op *first = &g->block->ops[at], made = {.kind = AX_OP_NONE};
+  if (!can_be_member(first) || !touches_much(g, first)) return AX_OK;
+  g->products = true;
+  AX_TRY(gather(g, at));
+  if (g->now.count >= 2) AX_TRY(make_group(g, &made));
+  if (made.kind == AX_OP_NONE && first->kind == AX_OP_KERNEL && has_products(&g->now)) {
+    g->products = false;
+    AX_TRY(gather(g, at));
+    if (g->now.count >= 2) AX_TRY(make_group(g, &made));
+  }
+  if (made.kind == AX_OP_NONE) return AX_OK;
   *first = made;
   for (uint32_t k = 1; k < g->now.count; k++) {
     g->gone[g->now.places[k]] = true;

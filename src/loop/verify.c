@@ -175,24 +175,6 @@ static ax_status check_kernel(const verifier *v, const ax_op *op) {
   return check_nest(kernel);
 }
 
-static ax_status check_rows(const verifier *v, const ax_rows *rows) {
-  uint32_t slots = 0;
-  if (rows->count < 2 || rows->count > AX_ROWS_KERNELS || rows->block_bytes > AX_ROWS_BYTES || rows->step < 1 || rows->parts < 1)
-    return ax_error(AX_INTERNAL, "is no group of rows");
-  for (uint32_t k = 0; k < rows->count; k++) {
-    const ax_op *op = &rows->kernels[k];
-    if (op->kind != AX_OP_KERNEL || op->axes != rows->kernels[0].axes) return ax_error(AX_INTERNAL, "kernel %u is no member", k);
-    AX_TRY(check_kernel(v, op));
-    if (ax_kernel_extent(op->kernel.kernel) != rows->extent) return ax_error(AX_INTERNAL, "kernel %u goes over other rows", k);
-    for (uint32_t i = 0; i < op->kernel.kernel->slot_count && slots < rows->slot_count; i++, slots++) {
-      const ax_rows_slot *slot = &rows->slots[slots];
-      if (slot->row_bytes != 0 && (slot->place < 0 || slot->place + slot->row_bytes * rows->step > rows->block_bytes))
-        return ax_error(AX_INTERNAL, "kernel %u: slot %u is outside of the block", k, i);
-    }
-  }
-  return slots == rows->slot_count && slots <= AX_ROWS_SLOTS ? AX_OK : ax_error(AX_INTERNAL, "has %u slots, not %u", rows->slot_count, slots);
-}
-
 /* --- Products and exchanges --- */
 
 /* A strided box of elements inside a buffer. */
@@ -224,6 +206,26 @@ static ax_status check_gemm(const verifier *v, const ax_gemm *g) {
   AX_TRY(check_matrix(v, g, g->a, g->a_offset, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, g->lda, g->a_stride, g->dtype));
   AX_TRY(check_matrix(v, g, g->b, g->b_offset, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, g->ldb, g->b_stride, g->dtype));
   return check_matrix(v, g, g->c, g->c_offset, g->m, g->n, g->ldc, g->c_stride, made);
+}
+
+static ax_status check_rows(const verifier *v, const ax_rows *rows) {
+  uint32_t slots = 0;
+  if (rows->count < 2 || rows->count > AX_ROWS_MEMBERS || rows->block_bytes > AX_ROWS_BYTES || rows->step < 1 || rows->parts < 1)
+    return ax_error(AX_INTERNAL, "is no group of rows");
+  for (uint32_t k = 0; k < rows->count; k++) {
+    const ax_op *op = &rows->members[k];
+    bool product = op->kind == AX_OP_GEMM;
+    if ((op->kind != AX_OP_KERNEL && !product) || op->axes != rows->members[0].axes) return ax_error(AX_INTERNAL, "operation %u is no member", k);
+    AX_TRY(product ? check_gemm(v, op->gemm) : check_kernel(v, op));
+    if ((product ? op->gemm->m : ax_kernel_extent(op->kernel.kernel)) != rows->extent || (product && ax_dims_elems(op->gemm->batch_rank, op->gemm->batch) != rows->outer))
+      return ax_error(AX_INTERNAL, "member %u goes over other rows", k);
+    for (uint32_t i = 0; i < ax_op_slots(op) && slots < rows->slot_count; i++, slots++) {
+      const ax_rows_slot *slot = &rows->slots[slots];
+      if (slot->row_bytes != 0 && (slot->place < 0 || slot->place + slot->row_bytes * rows->step > rows->block_bytes))
+        return ax_error(AX_INTERNAL, "member %u: slot %u is outside of the block", k, i);
+    }
+  }
+  return slots == rows->slot_count && slots <= AX_ROWS_SLOTS ? AX_OK : ax_error(AX_INTERNAL, "has %u slots, not %u", rows->slot_count, slots);
 }
 
 static ax_status check_start(const verifier *v, const ax_exchange *x) {
@@ -330,10 +332,16 @@ static ax_status check_shape(const verifier *v, const ax_op *op) {
   return ax_error(AX_INTERNAL, "is no operation");
 }
 
+static uint32_t written_by(const ax_op *member) {
+  uint32_t i = 0;
+  while (!ax_op_slot(member, i).writes) i++;
+  return ax_op_slot(member, i).buffer;
+}
+
 /* Run along what it writes is stored along; more, where a device's own part of a group's result is written. */
 static ax_status check_axes(const verifier *v, const ax_op *op) {
   uint32_t to = op->kind == AX_OP_KERNEL ? op->kernel.buffers[op->kernel.kernel->stores[0].slot]
-                : op->kind == AX_OP_ROWS ? op->rows->kernels[0].kernel.buffers[op->rows->kernels[0].kernel.kernel->stores[0].slot]
+                : op->kind == AX_OP_ROWS ? written_by(&op->rows->members[0])
                 : op->kind == AX_OP_GEMM ? op->gemm->c
                 : op->kind == AX_OP_RAGGED ? op->ragged->out
                 : op->kind == AX_OP_CORES ? op->cores->state
