@@ -125,7 +125,7 @@ typedef struct making { /* of some rows and columns, over one block of k */
   char *c, *packed_a, *packed_b;
   int64_t rows, columns, numbers; /* of k */
   int b_least;                    /* exponent: see kernels->careful */
-  bool add, packs_a;              /* packs_a: its packed rows are not there yet */
+  bool add, packs_a, packs_b;     /* packs_: packed rows, or columns, are not there yet */
 } making;
 
 static void pack_columns(making *m) {
@@ -237,7 +237,7 @@ static void make(making *m) {
   ax_tile tile = {.steps = units_of(way->kernels, m->numbers), .c_row = p->c_row * way->kernels->result_bytes, .numbers = m->numbers, .add = m->add};
   tile.fetch = way->packs_b && tile.steps >= long_tile;
   const int64_t ahead = fetch_distance(m, tile.fetch);
-  if (way->packs_b) pack_columns(m);
+  if (m->packs_b) pack_columns(m);
   tile.b_least = m->b_least;
   for (int64_t row = 0, group = 0; row < m->rows; row += way->rows, group++) {
     tile.rows = (int)(m->rows - row < way->rows ? m->rows - row : way->rows);
@@ -309,12 +309,20 @@ static void make_streamed(making *m) {
   }
 }
 
+/* Of b packed whole: a block of k, and behind it the least exponent. */
+static size_t packed_block(const ax_product_way *way) { return (way->b_bytes + line_bytes - 1) / line_bytes * line_bytes + line_bytes; }
+
+static void take_packed(making *m, const void *packed, int64_t block) {
+  m->packed_b = (char *)(uintptr_t)packed + (size_t)block * packed_block(m->way);
+  memcpy(&m->b_least, m->packed_b + m->way->b_bytes, sizeof m->b_least);
+}
+
 /* A pass: some rows, over one block of k, and all columns. */
 static void make_pass(making *m, const char *b, char *c) {
   const ax_product *p = m->product;
   for (int64_t column = 0; column < p->n; column += m->way->columns) {
     m->columns = p->n - column < m->way->columns ? p->n - column : m->way->columns;
-    m->b = b + column * p->b_column * m->way->kernels->number_bytes;
+    if (b != NULL) m->b = b + column * p->b_column * m->way->kernels->number_bytes;
     m->c = c + column * m->way->kernels->result_bytes;
     m->packs_a = m->way->packs_a && column == 0;
     if (m->way->streams_b) make_streamed(m);
@@ -322,10 +330,12 @@ static void make_pass(making *m, const char *b, char *c) {
   }
 }
 
-void ax_product_run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work) {
+/* b: where it lies, or packed whole. */
+static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work, bool packed) {
   const ax_product_kernels *k = way->kernels;
   const int64_t most_rows = way->groups * way->rows;
   making m = {.product = p, .way = way, .packed_b = work, .packed_a = work != NULL ? (char *)work + way->b_bytes : NULL, .b_least = no_exponent};
+  m.packs_b = way->packs_b && !packed;
   for (int64_t row = 0; row < p->m; row += most_rows)
     for (int64_t i = 0; i < way->blocks; i++) {
       const int64_t at = i * way->block;
@@ -333,6 +343,32 @@ void ax_product_run(const ax_product *p, const ax_product_way *way, const void *
       m.numbers = p->k - at < way->block ? p->k - at : way->block;
       m.a = (const char *)a + (at * p->a_column + row * p->a_row) * k->number_bytes;
       m.add = p->add || i > 0;
-      make_pass(&m, (const char *)b + at * p->b_row * k->number_bytes, (char *)c + row * p->c_row * k->result_bytes);
+      if (packed) take_packed(&m, b, i);
+      make_pass(&m, packed ? NULL : (const char *)b + at * p->b_row * k->number_bytes, (char *)c + row * p->c_row * k->result_bytes);
     }
+}
+
+void ax_product_run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work) {
+  run(p, way, a, b, c, work, false);
+}
+
+size_t ax_product_packed_bytes(const ax_product *p, const ax_product_way *way) {
+  return way->packs_b && way->columns == p->n ? (size_t)way->blocks * packed_block(way) : 0;
+}
+
+void ax_product_pack(const ax_product *p, const ax_product_way *way, const void *b, void *packed) {
+  const ax_product_kernels *k = way->kernels;
+  making m = {.product = p, .way = way, .columns = p->n};
+  for (int64_t i = 0; i < way->blocks; i++) {
+    const int64_t at = i * way->block;
+    m.packed_b = (char *)packed + (size_t)i * packed_block(way);
+    m.numbers = p->k - at < way->block ? p->k - at : way->block;
+    m.b = (const char *)b + at * p->b_row * k->number_bytes;
+    pack_columns(&m);
+    memcpy(m.packed_b + way->b_bytes, &m.b_least, sizeof m.b_least);
+  }
+}
+
+void ax_product_run_packed(const ax_product *p, const ax_product_way *way, const void *a, const void *packed, void *c, void *work) {
+  run(p, way, a, packed, c, work, true);
 }

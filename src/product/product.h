@@ -37,4 +37,11 @@ ax_product_way ax_product_choose(const ax_product *product, uint32_t most_bytes)
 /* work: way->work_bytes, aligned to 64; NULL where that is 0. */
 void ax_product_run(const ax_product *product, const ax_product_way *way, const void *a, const void *b, void *c, void *work);
 
+/* Many products with the same b, each of some rows: b can be packed for all of them. The way is one that was chosen for at least as many rows. */
+/* Bytes of b as it is packed, aligned to 64; 0: it is read where it is, or packed bit by bit. */
+size_t ax_product_packed_bytes(const ax_product *product, const ax_product_way *way);
+void ax_product_pack(const ax_product *product, const ax_product_way *way, const void *b, void *packed);
+/* work: as for ax_product_run. */
+void ax_product_run_packed(const ax_product *product, const ax_product_way *way, const void *a, const void *packed, void *c, void *work);
+
 #endif
