@@ -126,7 +126,7 @@ static void print_shape(const ax_op *op) {
     for (uint32_t d = 0; d < k->rank; d++) printf("%s%lld", d == 0 ? " [" : d == k->rank - k->reduce_rank ? ", over " : ",", (long long)k->dims[d]);
     if (k->rank > 0) printf("]");
   } else if (op->kind == AX_OP_ROWS) {
-    printf(" %u over %lld rows", op->rows->count, (long long)(op->rows->outer * op->rows->extent));
+    printf(" %u kernels and products over %lld rows", op->rows->count, (long long)(op->rows->outer * op->rows->extent));
   } else if (op->kind == AX_OP_GEMM) {
     const ax_gemm *g = op->gemm;
     const long long batch = (long long)ax_dims_elems(g->batch_rank, g->batch);

@@ -1,4 +1,4 @@
-/* Chains over rows made at random: reductions of rows, what is made of them and of rows, other rows and columns in between, in loops, and their gradients.
+/* Chains over rows made at random: reductions of rows, what is made of them and of rows, products, other rows and columns in between, in loops, and their gradients.
    Values are large enough for rows to be done together (loop/rows.c); every policy must give the same bits, and reference evaluation's values. */
 #include "axle/ops.h"
 #include "axle/transform.h"
@@ -54,8 +54,21 @@ static ax_value looped(maker *m, ax_value x, ax_value y) {
   return below(m, 2) == 0 ? made[0] : made[1];
 }
 
+/* What the first rows of y are worth to each row of x, and their mean by that. */
+static ax_value attended(maker *m, ax_value x, ax_value y) {
+  const uint32_t rows = m->rank - 2;
+  const int64_t start[3] = {0}, most = 1 + 30000 / m->dims[rows + 1];
+  int64_t limit[3] = {m->dims[0], m->dims[1], m->dims[2]};
+  limit[rows] = 1 + below(m, most < 60 ? most : 60);
+  if (limit[rows] > m->dims[rows]) limit[rows] = m->dims[rows];
+  ax_value few = ax_slice(y, start, limit, NULL);
+  ax_value scores = ax_einsum(m->rank == 2 ? "qd,kd->qk" : "bqd,bkd->bqk", 2, (ax_value[]){ax_tanh(x), few});
+  ax_value shares = ax_softmax(ax_mul(scores, ax_real(1 / (double)m->dims[rows + 1])), -1);
+  return ax_einsum(m->rank == 2 ? "qk,kd->qd" : "bqk,bkd->bqd", 2, (ax_value[]){shares, few});
+}
+
 static ax_value next(maker *m, ax_value x, ax_value y) {
-  switch (below(m, 11)) {
+  switch (below(m, 13)) {
     case 0: return ax_softmax(x, -1);
     case 1: return ax_log_softmax(x, -1);
     case 2: return layernorm(x);
@@ -65,6 +78,8 @@ static ax_value next(maker *m, ax_value x, ax_value y) {
     case 6: return across(m, x);
     case 7: return looped(m, x, y);
     case 8: return ax_reshape(ax_logistic(ax_reshape(x, 1, (int64_t[]){ax_dims_elems(m->rank, m->dims)})), m->rank, m->dims);
+    case 9:
+    case 10: return attended(m, x, y);
     default: return ax_sub(ax_mul(x, ax_real(0.5)), y);
   }
 }

@@ -92,7 +92,7 @@ static void product_text(ax_text *text, const ax_gemm *g) {
 
 /* The members of a group, each for itself. */
 static ax_status rows_text(ax_text *text, const ax_rows *rows, uint32_t parts) {
-  ax_text_add(text, "    %u over the same %lld rows, %lld at a time, in %u parts:\n", rows->count, (long long)(rows->outer * rows->extent), (long long)rows->step,
+  ax_text_add(text, "    %u kernels and products over the same %lld rows, %lld at a time, in %u parts:\n", rows->count, (long long)(rows->outer * rows->extent), (long long)rows->step,
               parts);
   for (uint32_t k = 0; k < rows->count; k++) {
     const ax_op *member = &rows->members[k];

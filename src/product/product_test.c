@@ -155,6 +155,34 @@ static void tiles(void **state) {
       }
 }
 
+/* Some rows at a time, of a factor that was packed once: the bits of the whole. */
+static void packed(void **state) {
+  (void)state;
+  enum { m = 75 };
+  static const int64_t sizes[][2] = {{131, 901}, {33, 64}, {512, 64}, {5, 300}, {16, 7}, {200, 1}};
+  test_random random = {7};
+  for (size_t w = 0; w < AX_COUNT(widths); w++)
+    for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+      for (int i = 0; i < 4 * (int)AX_COUNT(sizes); i++) {
+        factors f = make(&random, dtypes[d], m, sizes[i / 4][0], sizes[i / 4][1], i, false);
+        const ax_product_way way = ax_product_choose(&f.product, widths[w]);
+        const size_t bytes = ax_product_packed_bytes(&f.product, &way), made = ax_dtype_bytes(f.result) * (size_t)f.product.n;
+        char *again = ax_calloc(m, made), *b = bytes > 0 ? ax_alloc(bytes) : NULL, *work = way.work_bytes > 0 ? ax_alloc(way.work_bytes) : NULL;
+        run(&f.product, widths[w], f.a, f.b, f.c);
+        if (b != NULL) ax_product_pack(&f.product, &way, f.b, b);
+        ax_product some = f.product;
+        for (int64_t row = 0; row < m; row += some.m) {
+          some.m = 1 + test_random_below(&random, m - row);
+          const char *a = f.a + row * some.a_row * (int64_t)ax_dtype_bytes(dtypes[d]);
+          if (b != NULL) ax_product_run_packed(&some, &way, a, b, again + row * (int64_t)made, work);
+          else ax_product_run(&some, &way, a, f.b, again + row * (int64_t)made, work);
+        }
+        assert_memory_equal(again, f.c, m * made);
+        ax_free(again), ax_free(b), ax_free(work);
+        release(&f);
+      }
+}
+
 /* Infinities and NaN go where they belong: what fills up a tile touches nothing. */
 static void not_finite(void **state) {
   (void)state;
@@ -211,7 +239,7 @@ static void other_dtypes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),      cmocka_unit_test(large),         cmocka_unit_test(passes),      cmocka_unit_test(tiles),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),      cmocka_unit_test(large),         cmocka_unit_test(passes),      cmocka_unit_test(tiles), cmocka_unit_test(packed),
                                      cmocka_unit_test(not_finite), cmocka_unit_test(small_numbers), cmocka_unit_test(other_dtypes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
