@@ -497,6 +497,28 @@ static void emit_narrow(ax_nest *nest) {
   close_guard(nest, skip);
 }
 
+static void parallel_loops(ax_nest *nest, uint32_t loop_id);
+
+static void one_loop(ax_nest *nest, uint32_t loop_id, range r) {
+  ax_nest_loop l = ax_nest_open_loop(nest, r.lo, r.count == 1);
+  ax_nest_enter(nest, loop_id, l.index);
+  parallel_loops(nest, loop_id + 1);
+  ax_nest_leave(nest);
+  ax_nest_close_loop(nest, &l, r.hi, 1);
+}
+
+/* The loop, once for each block of the next one. */
+static void in_blocks(ax_nest *nest, uint32_t loop_id) {
+  int64_t step = nest->schedule->blocked;
+  range next = loop_range(nest, loop_id + 1);
+  ax_nest_loop l = ax_nest_open_loop(nest, next.lo, false);
+  range block = tile_range(nest, &next, l.index, step);
+  nest->block_lo = block.lo;
+  nest->block_hi = block.hi;
+  one_loop(nest, loop_id, loop_range(nest, loop_id));
+  ax_nest_close_loop(nest, &l, next.hi, step);
+}
+
 static void parallel_loops(ax_nest *nest, uint32_t loop_id) {
   if (loop_id == nest->schedule->outer) {
     switch (nest->schedule->shape) {
@@ -521,12 +543,12 @@ static void parallel_loops(ax_nest *nest, uint32_t loop_id) {
     }
     return;
   }
-  range r = loop_range(nest, loop_id);
-  ax_nest_loop l = ax_nest_open_loop(nest, r.lo, r.count == 1);
-  ax_nest_enter(nest, loop_id, l.index);
-  parallel_loops(nest, loop_id + 1);
-  ax_nest_leave(nest);
-  ax_nest_close_loop(nest, &l, r.hi, 1);
+  if (nest->schedule->blocked > 0 && loop_id + 2 == nest->schedule->outer) {
+    in_blocks(nest, loop_id);
+    return;
+  }
+  bool in_block = nest->schedule->blocked > 0 && loop_id + 1 == nest->schedule->outer;
+  one_loop(nest, loop_id, in_block ? (range){nest->block_lo, nest->block_hi, -1, 1} : loop_range(nest, loop_id));
 }
 
 /* --- The function --- */

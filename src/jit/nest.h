@@ -42,7 +42,7 @@ typedef struct ax_nest {
   LLVMValueRef *accumulators;       /* [store][instance] */
   LLVMValueRef *tiles;              /* on the stack: TILE's and RUNS' sums, by store; TRANSPOSE's squares, by access */
   LLVMValueRef tile_start;         /* where the tiles begin: along the vector loop (TILE), p (RUNS) or the innermost one (TRANSPOSE) */
-  LLVMValueRef block_lo, block_hi; /* TRANSPOSE: the innermost loop's range in this block */
+  LLVMValueRef block_lo, block_hi; /* TRANSPOSE: the innermost loop's range in this block; blocked LANES: that of the last parallel loop */
   bool *holds;                     /* by node: what each guard is in the settled steps (guards.c) */
   int64_t settled_first, settled_end; /* those along the vector loop */
   bool settled;                    /* the code in the making is of settled steps */

@@ -346,6 +346,45 @@ static void random_kernels(void **state) {
   if (kernels >= 150 && blocked < kernels / 50) fail_msg("only %d of %d kernels were made in blocks", blocked, kernels);
 }
 
+/* Shapes that are large enough for each way to walk what lies in one order and is wanted in another. */
+typedef struct walk {
+  uint32_t rank, reduced; /* the last dimensions are reduced over */
+  int64_t dims[4];        /* of the kernel */
+  int order[4];           /* of these, in the array that is read */
+} walk;
+
+static void try_walk(const walk *w, ax_dtype dtype) {
+  ax_arena arena = {0};
+  ax_position from[4], to[4];
+  int64_t dims[4];
+  ax_loop_kernel *k = ax_kernel_create(&arena, w->rank, w->reduced, w->dims);
+  for (uint32_t d = 0; d < w->rank; d++) {
+    from[d] = (ax_position){.dim = w->order[d], .coef = 1, .dynamic = AX_NONE};
+    dims[d] = w->dims[w->order[d]];
+  }
+  ax_at_identity(to, w->rank - w->reduced);
+  if (w->rank > w->reduced + 1) k->ranged = (uint32_t)pick(w->rank - w->reduced);
+  ax_ex value = ax_kernel_load(k, ax_kernel_slot(k, dtype, w->rank, dims), from);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, w->rank - w->reduced, w->dims), to, value, w->reduced == 0 ? AX_SCALAR_NONE : chance(2) ? AX_SCALAR_MAX : AX_SCALAR_ADD);
+  assert_false(k->failed);
+  try_kernel(k);
+  ax_arena_deinit(&arena);
+}
+
+static void orders_of_dimensions(void **state) {
+  static const walk walks[] = {
+      {2, 0, {64, 64}, {1, 0}},        {2, 0, {65, 130}, {1, 0}},       {2, 0, {200, 33}, {1, 0}},      {2, 0, {17, 16}, {1, 0}},
+      {2, 0, {16, 257}, {1, 0}},       {2, 0, {300, 271}, {1, 0}},      {3, 0, {3, 70, 63}, {0, 2, 1}}, {3, 0, {40, 5, 66}, {2, 1, 0}},
+      {4, 0, {2, 9, 1201, 31}, {0, 2, 1, 3}}, {4, 0, {1, 16, 4500, 8}, {0, 2, 1, 3}}, {3, 2, {37, 5, 100}, {1, 0, 2}}, {3, 2, {300, 64, 17}, {1, 0, 2}},
+      {4, 2, {3, 130, 9, 70}, {2, 0, 1, 3}}, {4, 2, {5, 33, 7, 40}, {0, 2, 1, 3}},
+  };
+  static const ax_dtype dtypes[] = {AX_U8, AX_S16, AX_BF16, AX_F32, AX_F64};
+  (void)state;
+  random_state = 1;
+  for (uint32_t i = 0; i < AX_COUNT(walks); i++)
+    for (uint32_t d = 0; d < AX_COUNT(dtypes); d++) try_walk(&walks[i], walks[i].reduced > 0 && d < 3 ? AX_F32 : dtypes[d]);
+}
+
 static int setup(void **state) {
   (void)state;
   for (int w = 0; w < width_count; w++)
@@ -360,6 +399,6 @@ static int teardown(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels), cmocka_unit_test(orders_of_dimensions)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

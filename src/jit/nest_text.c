@@ -41,6 +41,7 @@ static void add_loop(ax_text *text, const ax_schedule *s, uint32_t loop) {
   if (l->reduced) ax_text_add(text, ", reduced over");
   if (l->ranged && s->kernel->parts > 1) ax_text_add(text, ", in %u parts", s->kernel->parts);
   if (loop == s->vector) ax_text_add(text, ", in vectors of %u", s->lanes);
+  if (s->blocked > 0 && loop + 1 == s->outer) ax_text_add(text, ", %lld for each step of the one before", (long long)s->blocked);
   if (loop == s->unrolled && s->unroll > 1) ax_text_add(text, ", %u at a time", s->unroll);
   ax_text_add(text, "\n");
 }

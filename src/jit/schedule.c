@@ -427,6 +427,31 @@ static void order_loops(ax_schedule *s, int last, int listed) {
   if (listed >= 0) s->listed = to_new[listed];
 }
 
+/* Short rows that are read in one order and written in another: of the last two parallel loops, a outside of b,
+
+       for a:  for b:  y[a, b, :] = x[b, a, :]
+
+   each row is all that is read of what lies there, until a goes on. So b is done in blocks, in which what is read for all of a stays in the
+   first cache. */
+static int64_t choose_blocked(const ax_schedule *s) {
+  enum { cache = 32 << 10, least_bytes = 512 << 10, long_row = 128, least = 4 };
+  if (s->shape != AX_NEST_LANES || s->reduces || s->outer < 2) return 0;
+  const ax_loop *a = &s->loops[s->outer - 2], *b = &s->loops[s->outer - 1];
+  const int64_t *to = ax_schedule_store(s, 0)->stride;
+  int64_t block = 0;
+  if (length(to[s->outer - 2]) < length(to[s->outer - 1])) return 0;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    const ax_access *access = &s->accesses[id];
+    int64_t along_a = length(access->stride[s->outer - 2]), along_b = length(access->stride[s->outer - 1]);
+    if (!access->live || access->moved != 0 || along_a == 0 || along_a >= along_b) continue;
+    int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), row = s->loops[s->vector].extent * bytes;
+    if (row > long_row || s->work * bytes < least_bytes || a->extent * row > cache / least) continue;
+    int64_t fits = cache / (a->extent * row);
+    if (block == 0 || fits < block) block = fits;
+  }
+  return block < b->extent ? block : 0;
+}
+
 /* How many values are added one after the other into an accumulator. */
 static int64_t chain(const ax_schedule *s) {
   int64_t rows = reduced_elems(s), lanes = s->lanes;
@@ -546,6 +571,7 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   s->unrolled = s->shape == AX_NEST_STRIP  ? s->loop_count - 1
                 : s->shape == AX_NEST_TILE ? s->loop_count - 2
                                            : s->vector;
+  s->blocked = choose_blocked(s);
   find_deps(s);
   return AX_OK;
 }

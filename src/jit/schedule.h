@@ -58,6 +58,7 @@ typedef struct ax_schedule {
   uint32_t unrolled;   /* the loop of which several iterations are done at a time: `vector`, or the last reduced one */
   uint32_t unroll;     /* how many */
   uint32_t listed;     /* RUNS: the loop p */
+  int64_t blocked;     /* LANES: so many iterations of the last parallel loop at a time, for each of the one before it; 0: all */
   uint32_t lanes;
   bool paired;         /* instances are taken in pairs, whose elements alternate (paired.c); the unrolled loop is the vector loop */
   uint32_t vector_bytes; /* of the machine's registers */
