@@ -308,6 +308,7 @@ struct ax_executable {
   uint32_t const_space, scratch_space;
   double lower_seconds, compile_seconds;
   bool threaded; /* big enough for more than the calling thread */
+  bool brief;    /* so short that waiting for a thread without a processor would be most of it */
   bool in_parts; /* some instruction may be done in parts by several threads */
   struct ax_executable *next_cached;
   ax_idle idle[AX_IDLE_PLACES]; /* runs kept for the next calls; each thread looks at a place of its own first */

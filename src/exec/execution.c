@@ -191,6 +191,7 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
   uint32_t workers = e->runtime->options.workers;
   run->threads = e->in_parts || workers < e->frame_count ? workers : e->frame_count;
   run->threaded = run->threads > 1 && e->threaded && ax_workers_any(e->runtime->workers);
+  if (run->threaded && e->brief) run->threaded = !ax_workers_held_up(e->runtime->workers);
   reset_schedule(run);
   run->status = run->finding.status = AX_OK;
 }

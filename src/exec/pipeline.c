@@ -323,6 +323,7 @@ static ax_status finish(ax_assembly *a) {
   mark_scratch(a);
   for (uint32_t i = 0; i < a->instr_count; i++) e->in_parts = e->in_parts || a->instrs[i].parts > 1;
   e->threaded = ax_worth_threads(e);
+  e->brief = ax_plan_time(e->plan) < 2e6;
   e->accesses = ax_arena_copy(&a->plan->arena, a->accesses, a->access_count * sizeof a->accesses[0]);
   e->codes = ax_arena_alloc(&a->plan->arena, sizeof e->codes[0]);
   if (e->timeline != NULL) {

@@ -37,12 +37,17 @@ ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(con
   atomic_store(&share->open, true);
   atomic_fetch_add(&run->shares, 1);
   ax_schedule_wake(run, true);
+  const int64_t begin = ax_timeline_now();
   do_parts(run, share);
   atomic_store(&share->open, false);
+  const bool waits = atomic_load(&share->helpers) > 0;
+  const int64_t own = waits ? ax_timeline_now() - begin : 0;
   for (int i = 0; atomic_load(&share->helpers) > 0; i++) { /* at most a part each */
     if (i < spins) ax_relax();
     else sched_yield();
   }
+  const int64_t waited = waits ? ax_timeline_now() - begin - own : 0;
+  if (waited > 2 * own) ax_workers_note_wait(run->executable->runtime->workers, waited);
   return atomic_load(&share->status);
 }
 

@@ -3,7 +3,10 @@
 
    When callers leave no room for helpers, one of the free threads looks every now and then whether there is some again: callers
    that run one small job after another leave it for an instant only, and to wake somebody at the end of each would cost more
-   than the help is worth. */
+   than the help is worth.
+
+   On a busy machine a helper may lose its processor for milliseconds, in which a job of microseconds waits for it. After that short
+   jobs are done without helpers for a while, so that such waits take a small part of the time. */
 #include "exec/workers.h"
 
 #include <pthread.h>
@@ -12,7 +15,7 @@
 
 #include "exec/float_mode.h"
 
-enum { spins = 20000, watch_nanoseconds = 1000000 };
+enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, times_alone = 16, most_alone = 500000000 };
 
 struct ax_workers {
   pid_t process;  /* that has the threads: a forked child has none */
@@ -26,6 +29,7 @@ struct ax_workers {
   _Atomic uint32_t came;    /* jobs and tasks so far */
   _Atomic uint32_t lacking; /* tasks that wait, and jobs that could use more helpers than they have */
   _Atomic uint32_t active;  /* callers of jobs, and their helpers */
+  _Atomic int64_t alone_until; /* of the monotonic clock, in nanoseconds: helpers are held up */
   uint32_t free;            /* threads of the team with nothing to do */
   uint32_t visitors;        /* helpers that wait for something besides */
   bool watched;             /* a thread of the team looks for room */
@@ -237,6 +241,23 @@ static void begin(ax_workers *workers, ax_job *job) {
   pthread_mutex_unlock(&workers->lock);
 }
 
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+void ax_workers_note_wait(ax_workers *workers, int64_t nanoseconds) {
+  if (nanoseconds < long_wait) return;
+  int64_t alone = nanoseconds < most_alone / times_alone ? nanoseconds * times_alone : most_alone;
+  atomic_store_explicit(&workers->alone_until, now() + alone, memory_order_relaxed);
+}
+
+bool ax_workers_held_up(const ax_workers *workers) {
+  int64_t until = atomic_load_explicit(&workers->alone_until, memory_order_relaxed);
+  return until != 0 && now() < until;
+}
+
 void ax_workers_call(ax_workers *workers, ax_job *job) {
   if (!ax_workers_any(workers)) {
     job->work(job->context, NULL);
@@ -247,6 +268,8 @@ void ax_workers_call(ax_workers *workers, ax_job *job) {
   pthread_mutex_lock(&workers->lock);
   set_helpers(workers, job, 0, job->joined); /* who has not come yet need not */
   pthread_mutex_unlock(&workers->lock);
+  const bool helped = atomic_load_explicit(&job->joined, memory_order_relaxed) > 0;
+  const int64_t since = helped ? now() : 0;
   for (uint32_t i = 0; i < spins && atomic_load_explicit(&job->joined, memory_order_relaxed) > 0; i++) ax_relax();
   pthread_mutex_lock(&workers->lock);
   while (job->joined > 0) pthread_cond_wait(&workers->left, &workers->lock);
@@ -255,6 +278,7 @@ void ax_workers_call(ax_workers *workers, ax_job *job) {
   *link = job->next;
   atomic_fetch_sub(&workers->active, 1);
   pthread_mutex_unlock(&workers->lock);
+  if (helped) ax_workers_note_wait(workers, now() - since);
 }
 
 bool ax_workers_help(ax_workers *workers, uint64_t number, const _Atomic bool *until) {

@@ -55,6 +55,11 @@ bool ax_workers_help(ax_workers *workers, uint64_t number, const _Atomic bool *u
 /* True when a job or task came since the helper joined its own, and some lack threads; or when it is to stay no longer. */
 bool ax_helper_leaves(const ax_helper *helper);
 
+/* Who has waited so long for a helper that had nothing more to do than to leave, or to end what takes an instant, tells of it: the helper had no
+   processor. For some time, many times as long, short jobs are then better done alone, as ax_workers_held_up says. */
+void ax_workers_note_wait(ax_workers *workers, int64_t nanoseconds);
+bool ax_workers_held_up(const ax_workers *workers);
+
 void ax_workers_push(ax_workers *workers, ax_task *task);
 /* A number that changes with each task that comes and each job that may be helped in, and whenever somebody tells; sleeps while it is still
    `seen`. */

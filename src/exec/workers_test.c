@@ -232,6 +232,20 @@ static void no_threads(void **state) {
   ax_workers_destroy(workers);
 }
 
+/* Long waits are remembered for a while, many times as long as they were. */
+static void held_up(void **state) {
+  ax_workers *workers = team_of(1);
+  (void)state;
+  assert_false(ax_workers_held_up(workers));
+  ax_workers_note_wait(workers, 10000);
+  assert_false(ax_workers_held_up(workers));
+  ax_workers_note_wait(workers, 1000000000);
+  assert_true(ax_workers_held_up(workers));
+  for (int i = 0; i < 10000 && ax_workers_held_up(workers); i++) usleep(1000);
+  assert_false(ax_workers_held_up(workers));
+  ax_workers_destroy(workers);
+}
+
 static void ended_from_inside(void **state) {
   (void)state;
   for (int i = 0; i < 20; i++) {
@@ -248,7 +262,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(helpers_go_where_they_lack), cmocka_unit_test(no_more_than_processors), cmocka_unit_test(help_from_outside),
       cmocka_unit_test(tasks_in_order),             cmocka_unit_test(a_task_beside_a_job),     cmocka_unit_test(no_threads),
-      cmocka_unit_test(ended_from_inside),
+      cmocka_unit_test(ended_from_inside),          cmocka_unit_test(held_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
