@@ -75,6 +75,8 @@ LLVMValueRef ax_cg_round(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef valu
 /* The same for what has no NaN with bits that a narrow type lacks, as results of arithmetic on values of it. */
 LLVMValueRef ax_cg_round_arithmetic(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
 LLVMValueRef ax_cg_to_register(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef memory, uint32_t lanes);
+/* Bits whose upper half is that of an f32; the lower one is anything, so that nobody clears what is dropped then. */
+LLVMValueRef ax_cg_upper_half(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes);
 LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
 
 /* --- half_math.c --- */

@@ -29,6 +29,14 @@ static LLVMValueRef round_bf16(const ax_codegen *cg, LLVMValueRef value, bool ma
   return cast(cg, LLVMBitCast, LLVMBuildAnd(b, up, constant(cg, 32, lanes, 0xffff0000u), ""), LLVMTypeOf(value));
 }
 
+LLVMValueRef ax_cg_upper_half(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes) {
+  LLVMValueRef from = LLVMIsABitCastInst(value) != NULL ? LLVMGetOperand(value, 0) : NULL;
+  if (from != NULL && LLVMIsABinaryOperator(from) != NULL && LLVMGetInstructionOpcode(from) == LLVMAnd &&
+      LLVMGetOperand(from, 1) == constant(cg, 32, lanes, 0xffff0000u))
+    return LLVMGetOperand(from, 0);
+  return cast(cg, LLVMBitCast, value, ax_cg_int(cg, 32, lanes));
+}
+
 static LLVMTypeRef half_type(const ax_codegen *cg, uint32_t lanes) {
   LLVMTypeRef half = LLVMHalfTypeInContext(cg->context);
   return lanes == 1 ? half : LLVMVectorType(half, lanes);
@@ -58,7 +66,7 @@ LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef 
   if (dtype == AX_BOOL) return cast(cg, LLVMZExt, value, type);
   if (dtype == AX_F16) return cast(cg, LLVMBitCast, cast(cg, LLVMFPTrunc, value, half_type(cg, lanes)), type);
   if (dtype != AX_BF16) return value;
-  LLVMValueRef bits = cast(cg, LLVMBitCast, value, ax_cg_int(cg, 32, lanes));
+  LLVMValueRef bits = ax_cg_upper_half(cg, value, lanes);
   return cast(cg, LLVMTrunc, LLVMBuildLShr(cg->builder, bits, constant(cg, 32, lanes, 16), ""), type);
 }
 

@@ -58,12 +58,12 @@ LLVMValueRef ax_nest_load_paired(ax_nest *nest, uint32_t access, LLVMValueRef po
 
 void ax_nest_store_paired(ax_nest *nest, uint32_t access, LLVMValueRef pointer, LLVMValueRef value, uint32_t instance) {
   LLVMBuilderRef b = nest->cg.builder;
-  LLVMValueRef *pair = &nest->pairs[access], bits = LLVMBuildCast(b, LLVMBitCast, value, words(nest), "");
+  LLVMValueRef *pair = &nest->pairs[access];
   if (instance % 2 == 0) {
-    *pair = LLVMBuildLShr(b, bits, all(nest, 16), "");
+    *pair = LLVMBuildLShr(b, ax_cg_upper_half(&nest->cg, value, nest->schedule->lanes), all(nest, 16), "");
     return;
   }
-  LLVMValueRef one = LLVMBuildOr(b, bits, *pair, ""), back = ax_cg_i64(&nest->cg, -(int64_t)nest->schedule->lanes);
+  LLVMValueRef one = LLVMBuildOr(b, LLVMBuildCast(b, LLVMBitCast, value, words(nest), ""), *pair, ""), back = ax_cg_i64(&nest->cg, -(int64_t)nest->schedule->lanes);
   pointer = ax_nest_advance(nest, ax_nest_element(nest, access), pointer, back);
   LLVMSetAlignment(LLVMBuildStore(b, one, pointer), 2);
 }
