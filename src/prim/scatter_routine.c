@@ -234,20 +234,66 @@ static void add_elements(const scatter *s, const memory *m, range part) {
   }
 }
 
-/* Rows at one number each: those that are another part's are passed over at once. */
-static void do_rows(const scatter *s, const memory *m, range part) {
-  const loop *l = &s->batch[0];
-  const int64_t limit = s->limit[0], pitch = s->pitch[0];
-  for (int64_t i = 0; i < l->extent; i++) {
-    int64_t start = number_at(s->index_dtype, m->indices, i * l->indices);
-    if (!s->clips && (start < 0 || start > limit)) continue;
-    start = start < 0 ? 0 : start > limit ? limit : start;
-    if (start >= part.begin && start < part.end) do_window(s, m, start * pitch, i * l->updates, (range){0, 1});
+/* One number an index, and of windows that have pieces in several parts only runs. */
+static bool has_rows(const scatter *s) {
+  const bool pieces = s->cut_window >= 0;
+  return s->batch_rank == 1 && s->batch[0].operand == 0 && s->number_count == 1 && (!pieces || (s->window_rank == 1 && s->cut_number < 0));
+}
+
+/* Where row i goes; -1: nowhere. */
+static inline int64_t place_of(const scatter *s, const memory *m, int64_t i) {
+  const int64_t at = i * s->batch[0].indices, limit = s->limit[0];
+  const int64_t start = s->index_dtype == AX_S32 ? ((const int32_t *)(const void *)m->indices)[at] : number_at(s->index_dtype, m->indices, at);
+  if (start >= 0 && start <= limit) return start;
+  return !s->clips ? -1 : start < 0 ? 0 : limit;
+}
+
+enum { listed = 256, fetched_ahead = 8, fetched_bytes = 512, line_bytes = 64 }; /* rows; of each */
+
+typedef struct listing { /* rows of the part, and where they go */
+  int64_t count, row[listed], place[listed];
+} listing;
+
+/* Of rows [i, end): no branch depends on whose a row is, which nothing foretells. */
+static void list_rows(const scatter *s, const memory *m, range places, int64_t i, int64_t end, listing *list) {
+  list->count = 0;
+  for (; i < end; i++) {
+    const int64_t place = place_of(s, m, i);
+    list->row[list->count] = i;
+    list->place[list->count] = place;
+    list->count += place >= places.begin && place < places.end;
   }
 }
 
-/* One number an index, and rows that no part has a piece of. */
-static bool has_rows(const scatter *s) { return s->batch_rank == 1 && s->batch[0].operand == 0 && s->number_count == 1 && s->cut_window < 0; }
+static void fetch_row(const char *to, int64_t bytes) {
+  for (int64_t at = 0; at < bytes && at < fetched_bytes; at += line_bytes) __builtin_prefetch(to + at, 1);
+}
+
+/* The part's columns of rows that are listed. */
+static void do_listed(const scatter *s, const memory *m, const listing *list, range columns) {
+  const loop scalar = {1, 1, 1, 0}, *row = s->window_rank > 0 ? &s->window[0] : &scalar;
+  const bool adds = s->combine == AX_SCALAR_ADD && s->dtype == AX_F32 && s->window_rank <= 1 && row->operand == 1 && row->updates == 1;
+  const int64_t count = columns.end - columns.begin, pitch = s->pitch[0] * s->bytes, from = s->batch[0].updates * s->bytes;
+  const memory begin = {m->indices, m->updates + columns.begin * row->updates * s->bytes, m->operand + columns.begin * row->operand * s->bytes};
+  for (int64_t i = 0; i < list->count; i++) {
+    if (i + fetched_ahead < list->count) fetch_row(begin.operand + list->place[i + fetched_ahead] * pitch, count * s->bytes);
+    const run r = {.to = begin.operand + list->place[i] * pitch, .from = begin.updates + list->row[i] * from, .count = count,
+                   .to_stride = row->operand, .from_stride = row->updates};
+    if (adds) add_f32((float *)(void *)r.to, (const float *)(const void *)r.from, count);
+    else if (s->window_rank > 1) do_window(s, m, list->place[i] * s->pitch[0], list->row[i] * s->batch[0].updates, (range){0, 1});
+    else do_run(s, &r);
+  }
+}
+
+/* Rows at one number each: those in places of the part, and of these its columns. */
+static void do_rows(const scatter *s, const memory *m, range places, range columns) {
+  const int64_t extent = s->batch[0].extent;
+  listing list;
+  for (int64_t i = 0; i < extent; i += listed) {
+    list_rows(s, m, places, i, extent - i < listed ? extent : i + listed, &list);
+    do_listed(s, m, &list, columns);
+  }
+}
 
 static ax_status do_part(const void *data, void *const *memories, uint32_t part) {
   const scatter *s = data;
@@ -256,9 +302,10 @@ static ax_status do_part(const void *data, void *const *memories, uint32_t part)
   int64_t index[AX_MAX_RANK], first[AX_MAX_RANK], end[AX_MAX_RANK], operand = 0, updates = 0, indices = 0;
   if (has_rows(s)) {
     const range places = s->cut_number == 0 ? own : (range){0, INT64_MAX};
+    const range columns = s->cut_window == 0 ? own : (range){0, s->window_rank > 0 ? s->window[0].extent : 1};
     bool sums = s->window_rank == 0 && s->combine == AX_SCALAR_ADD && s->dtype == AX_F32 && s->index_dtype == AX_S32;
     if (sums) add_elements(s, &m, places);
-    else do_rows(s, &m, places);
+    else do_rows(s, &m, places, columns);
     return AX_OK;
   }
   for (uint32_t d = 0; d < s->batch_rank; d++) {
@@ -320,7 +367,7 @@ static void find_loops(scatter *s, const ax_windows *w, const arrays *a) {
   }
 }
 
-enum { run_bytes = 256, most_parts = 16, few_parts = 4, enough_elems = 16, near_bytes = 1 << 20 };
+enum { run_bytes = 128, most_parts = 16, few_parts = 4, enough_elems = 16, near_bytes = 1 << 20 };
 
 static uint32_t fewer(double wanted, int64_t most) { return (double)most < wanted ? (uint32_t)(most > 1 ? most : 1) : (uint32_t)wanted; }
 
@@ -348,8 +395,11 @@ static void find_cut(scatter *s, const ax_windows *w, const arrays *a, double wa
   if (s->parts > 1) return;
   if (wanted > few_parts) wanted = few_parts; /* every part looks at every index, and at other updates than those that lie in order */
   if (elems < enough_elems && ax_type_elems(a->operand) * s->bytes <= near_bytes) return;
-  for (uint32_t d = 0; d < w->rank; d++)
-    if (w->component_of[d] >= 0) try_cut(s, -1, s->window_of[d], w->component_of[d], a->operand->dims[d], fewer(wanted, a->operand->dims[d]));
+  for (uint32_t d = 0; d < w->rank; d++) {
+    const int window = s->window_of[d];
+    const bool whole = window < 0 || s->window[window].extent == 1; /* it has no pieces */
+    if (w->component_of[d] >= 0) try_cut(s, -1, whole ? -1 : window, w->component_of[d], a->operand->dims[d], fewer(wanted, a->operand->dims[d]));
+  }
 }
 
 /* Window dimensions that lie behind one another are one. The one that is cut stays by itself. */
