@@ -7,7 +7,8 @@
    Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 products are made in f32 and rounded once. Integers wrap.
    Bilinear; each transpose is a dot_general of the cotangent with the other operand over the other's free dimensions.
    Compiled: a GEMM over each operand as a matrix where it lies, or copied so that it is one; a kernel, which sums as reduce_sum does, for
-   integers of 16 and 64 bits, for vectors (one result dimension of 1), for many tiny matrices, and where there is one term, so nothing to sum.
+   integers of 16 and 64 bits, for vectors (one result dimension of 1) but those by many short rows, for many tiny matrices, and where there is one
+   term, so nothing to sum.
    Sharding: a batch or free dimension goes through; a contracted one makes a sum over its mesh axes. */
 #include <string.h>
 
@@ -453,16 +454,17 @@ static ax_status narrow_product(ax_lower *lower, const ax_type *type, uint32_t p
   return ax_lower_move(lower, type->rank, type->dims, out, at, product, at);
 }
 
-static ax_status lower_products(ax_lower *lower, const ax_eqn *eqn, side left, side right, const uint32_t *in,
-                             uint32_t out) {
+/* `swapped`: the right operand's rows by the left one, which is a vector; the result lies the same way. */
+static ax_status lower_products(ax_lower *lower, const ax_eqn *eqn, side left, side right, const uint32_t *in, bool swapped, uint32_t out) {
   ax_type type = lower->program->types[eqn->out];
   const ax_axis_set *differs = lower->differs;
+  const uint32_t first = swapped, second = !swapped;
   uint32_t product = out;
   matrix a, b;
   AX_TRY(product_buffer(lower, eqn, &type, &product));
   sort_pairs(&left.contract, &right.contract);
-  AX_TRY(lower_matrix(lower, in[0], differs[eqn->in[0]], &left.batch, &left.free, &left.contract, &a));
-  AX_TRY(lower_matrix(lower, in[1], differs[eqn->in[1]], &right.batch, &right.contract, &right.free, &b));
+  AX_TRY(lower_matrix(lower, in[first], differs[eqn->in[first]], &left.batch, &left.free, &left.contract, &a));
+  AX_TRY(lower_matrix(lower, in[second], differs[eqn->in[second]], &right.batch, &right.contract, &right.free, &b));
   AX_TRY(lower_product(lower, &a, &b, &left.batch, lower->program->types[eqn->in[0]].dims, product));
   return narrow_product(lower, &type, product, out);
 }
@@ -534,7 +536,17 @@ static int64_t listed_elems(const ax_type *type, const ax_dims *which) {
   return elems;
 }
 
-/* Where a library's product is not worth its call: vectors, which it packs or adds up in one long row, and many tiny matrices. */
+/* A matrix of many short rows, times a vector: loops would take each row by itself, unless rows are so short that they pick numbers of several. */
+static bool has_short_rows(const ax_type *matrix, const side *s) {
+  enum { short_row = 32, many = 1 << 16 };
+  int64_t picked = ax_dtype_bytes(matrix->dtype) == 8 ? 4 : 8;
+  int64_t k = listed_elems(matrix, &s->contract);
+  ax_dtype made;
+  return s->batch.count == 0 && s->contract.count == 1 && s->contract.v[0] + 1 == matrix->rank && k > picked && k <= short_row && ax_type_elems(matrix) >= many &&
+         ax_product_result(matrix->dtype, &made);
+}
+
+/* Where a product is not worth its call: vectors, which are one long row, and many tiny matrices. */
 static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const side *left, const side *right) {
   enum { tiny = 512 };
   int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);
@@ -548,8 +560,11 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   side left = lhs_side(eqn->params, lhs->rank), right = rhs_side(eqn->params, rhs->rank);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   if (ax_type_elems(lhs) == 0 || ax_type_elems(rhs) == 0) return ax_lower_fill(lower, out[0], (ax_number){0});
+  bool one_row = listed_elems(lhs, &left.free) == 1, one_column = listed_elems(rhs, &right.free) == 1;
+  if (one_column && has_short_rows(lhs, &left)) return lower_products(lower, eqn, left, right, in, false, out[0]);
+  if (one_row && has_short_rows(rhs, &right)) return lower_products(lower, eqn, right, left, in, true, out[0]);
   if (suits_loops(lhs, rhs, &left, &right)) return lower_loops(lower, eqn, &left, &right, in, out[0]);
-  return lower_products(lower, eqn, left, right, in, out[0]);
+  return lower_products(lower, eqn, left, right, in, false, out[0]);
 }
 
 /* --- hlo --- */
