@@ -168,6 +168,41 @@ static void of_matrices(void **state) {
   }
 }
 
+static void by_vectors(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_matmul(in[0], in[1]);
+  out[1] = ax_dot_general(in[1], in[0], 1, (int64_t[]){0}, (int64_t[]){1}, 0, NULL, NULL);
+}
+
+/* Many rows of few numbers, from either side. */
+static void of_short_rows(void **state) {
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_S32};
+  for (int64_t k = 3; k <= 33; k += 5)
+    for (size_t d = 0; d < 3; d++) {
+      const int64_t m = (1 << 16) / k + 5;
+      ax_type types[] = {TEST_TYPE(dtypes[d], m, k), TEST_TYPE(dtypes[d], k)};
+      ax_program *program = test_trace(by_vectors, NULL, types, 2, 2);
+      ax_runtime *runtime;
+      ax_tensor *in[2], *out[2];
+      TEST_OK(ax_runtime_create(NULL, &runtime));
+      for (uint32_t i = 0; i < 2; i++) {
+        TEST_OK(ax_tensor_create(&types[i], &in[i]));
+        for (int64_t e = 0; e < test_elems(in[i]); e++) test_set(in[i], e, (double)(e * 7 % 13) - 5);
+      }
+      test_execute(runtime, program, in, out);
+      for (int64_t row = 0; row < m; row++) {
+        double sum = 0;
+        for (int64_t j = 0; j < k; j++) sum += test_get(in[0], row * k + j) * test_get(in[1], j);
+        assert_true(test_get(out[0], row) == sum && test_get(out[1], row) == sum); /* of small integers: exact */
+      }
+      test_release(in, 2);
+      test_release(out, 2);
+      ax_runtime_release(runtime);
+      ax_program_release(program);
+    }
+}
+
 static void sum_over_devices(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_psum(in[0], "d");
@@ -201,6 +236,6 @@ static void over_devices(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(of_everything), cmocka_unit_test(along_dimensions), cmocka_unit_test(of_matrices), cmocka_unit_test(over_devices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(of_everything), cmocka_unit_test(along_dimensions), cmocka_unit_test(of_matrices), cmocka_unit_test(of_short_rows), cmocka_unit_test(over_devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -539,11 +539,10 @@ static int64_t listed_elems(const ax_type *type, const ax_dims *which) {
 /* A matrix of many short rows, times a vector: loops would take each row by itself, unless rows are so short that they pick numbers of several. */
 static bool has_short_rows(const ax_type *matrix, const side *s) {
   enum { short_row = 32, many = 1 << 16 };
-  int64_t picked = ax_dtype_bytes(matrix->dtype) == 8 ? 4 : 8;
-  int64_t k = listed_elems(matrix, &s->contract);
+  int64_t k = listed_elems(matrix, &s->contract), picked = ax_dtype_bytes(matrix->dtype) == 8 ? 4 : 8;
   ax_dtype made;
   return s->batch.count == 0 && s->contract.count == 1 && s->contract.v[0] + 1 == matrix->rank && k > picked && k <= short_row && ax_type_elems(matrix) >= many &&
-         ax_product_result(matrix->dtype, &made);
+         ax_product_result(matrix->dtype, &made) && made == matrix->dtype;
 }
 
 /* Where a product is not worth its call: vectors, which are one long row, and many tiny matrices. */
