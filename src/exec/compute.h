@@ -3,7 +3,6 @@
 #define AX_EXEC_COMPUTE_H
 
 #include "exec/execution.h"
-#include "product/product.h"
 
 /* In the part that comes `away` after the frame's own. */
 static inline void *ax_address_away(const ax_frame *frame, const ax_ref *ref, int64_t away) {
@@ -26,17 +25,11 @@ static inline void ax_compute_strand(const ax_frame *frame, const ax_strand_inst
   strand->code(places, frame->coordinates, 0, 1);
 }
 
-/* Some rows and columns of a product. */
-ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns);
-/* at[3]: the elements where the factors and the result of the index-th product of the batch begin. */
-void ax_gemm_begin(const ax_gemm *g, int64_t index, int64_t *at);
-enum { AX_REGISTER_BYTES = 64 }; /* the most that products are made with */
-
 /* A ROWS instruction, over part of its rows (exec/rows.c). AX_OUT_OF_MEMORY has no message. */
 AX_MUST_USE ax_status ax_compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end);
 
-/* A KERNEL, ROWS, GEMM or ROUTINE instruction, whole; or part `part` of its `parts`, which may run at once. Their status has no message yet, since
-   a part may fail on another thread than the one that reports it: ax_compute_failed gives the message to any but AX_OK. */
+/* A KERNEL, ROWS, GEMM or ROUTINE instruction, whole; or, but of a GEMM (gemm.h), part `part` of its `parts`, which may run at once. Their status has no
+   message yet, since a part may fail on another thread than the one that reports it: ax_compute_failed gives the message to any but AX_OK. */
 AX_MUST_USE ax_status ax_compute(const ax_frame *frame, const ax_instr *instr);
 AX_MUST_USE ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part);
 AX_MUST_USE ax_status ax_compute_failed(const ax_instr *instr, ax_status status);

@@ -431,8 +431,8 @@ AX_MUST_USE ax_status ax_find_lifetimes(ax_assembly *assembly, ax_lifetime **out
 /* --- exec/reuse.c: where shared roots live. group: by root, the axes whose coordinates a group of frames that touch one part has in
    common; fixed: by root, it is to have memory of its own. --- */
 AX_MUST_USE ax_status ax_reuse_shared(ax_assembly *assembly, const ax_axis_set *group, const bool *fixed);
-/* --- exec/compute.c --- */
-/* Into how many parts it is cut: by its size alone. */
+/* --- exec/gemm.c --- */
+/* Into how many tiles it is cut where threads share it: by its size alone; large ones are cut otherwise. */
 uint32_t ax_gemm_parts(const ax_gemm *gemm);
 uint32_t ax_check_parts(const ax_value_check *check); /* exec/check.c */
 /* --- exec/strands.c: the loops that are strands, in the order of the list: each, and its LOOP, which has all of it but the code. Room for as many as

@@ -6,6 +6,7 @@
 #include "exec/check.h"
 #include "exec/compute.h"
 #include "exec/cores.h"
+#include "exec/gemm.h"
 #include "exec/mail.h"
 #include "exec/push.h"
 #include "exec/ragged.h"
@@ -31,9 +32,10 @@ static ax_status compute_part(const void *context, uint32_t part) {
 /* A large kernel or product is done in parts by whoever is idle. The parts depend on its size alone, so the result does not depend
    on who that is. */
 static ax_status compute(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr) {
-  if (!run->threaded || instr->parts <= 1) return ax_compute(frame, instr);
   seat->share.frame = (uint32_t)(frame - run->frames);
   seat->share.instr = (uint32_t)(instr - frame->code->instrs);
+  if (instr->kind == AX_INSTR_GEMM) return ax_gemm_run(run, seat, frame, instr);
+  if (!run->threaded || instr->parts <= 1) return ax_compute(frame, instr);
   return ax_share_parts(run, seat, compute_part, &(computation){frame, instr}, instr->parts);
 }
 

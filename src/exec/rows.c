@@ -2,6 +2,7 @@
 
    A slot of a local root is as if the root lay in memory whole: where row `first` of the block lies less so many rows. So its members know nothing of it. */
 #include "exec/compute.h"
+#include "exec/gemm.h"
 
 typedef struct rows_product { /* of a member that is one */
   ax_product product;

@@ -14,7 +14,7 @@
 
 #include "axle/type.h"
 
-enum { most_steps = 384 };
+enum { most_steps = 384, fetched_steps = 8 }; /* in a block; across: that memory is asked for ahead */
 /* Bytes between rows that `lines` copied: an odd number of the cache's lines, so that rows do not meet in one set. */
 #define PACKED_LINE(unit_bytes) ((int64_t)most_steps * (unit_bytes) + 64)
 

@@ -76,8 +76,8 @@ static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units
   const bool turned = p->a_column != 1, kept = way->columns < p->n || way->streams_b;
   way->groups = ceil_div(p->m, way->rows);
   if (!way->packs_a) return;
-  way->panel_bytes = turned ? (way->rows > k->lanes ? 2 : 1) * k->lanes * units * k->unit_bytes : way->rows * PACKED_LINE(k->unit_bytes);
-  way->slot_bytes = round_up(way->panel_bytes, line_bytes) + (k->careful != NULL ? line_bytes : 0);
+  const int64_t panel = (way->rows > k->lanes ? 2 : 1) * k->lanes * units * k->unit_bytes;
+  way->slot_bytes = round_up(turned ? panel : way->rows * PACKED_LINE(k->unit_bytes), line_bytes) + (k->careful != NULL ? line_bytes : 0);
   if (kept && way->groups * way->slot_bytes > pass_bytes) way->groups = pass_bytes / way->slot_bytes;
   way->ahead = turned ? turned_groups : 1;
   way->slots = kept || way->groups < way->ahead ? way->groups : way->ahead;
@@ -123,6 +123,7 @@ typedef struct making { /* of some rows and columns, over one block of k */
   const ax_product_way *way;
   const char *a, *b;
   char *c, *packed_a, *packed_b;
+  int64_t slots;                  /* at packed_a */
   int64_t rows, columns, numbers; /* of k */
   int b_least;                    /* exponent: see kernels->careful */
   bool add, packs_a, packs_b;     /* packs_: packed rows, or columns, are not there yet */
@@ -138,7 +139,7 @@ static void pack_columns(making *m) {
   m->b_least = packing.least;
 }
 
-static char *slot_of(const making *m, int64_t group) { return m->packed_a + group % m->way->slots * m->way->slot_bytes; }
+static char *slot_of(const making *m, int64_t group) { return m->packed_a + group % m->slots * m->way->slot_bytes; }
 
 /* The least exponents of a slot's rows stand behind them. */
 static void note_least(const making *m, int64_t group, int least) {
@@ -169,11 +170,13 @@ static void take_rows(const making *m, int64_t group, ax_tile *tile) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
   const bool turned = p->a_column != 1;
-  tile->a = m->a + group * m->way->rows * p->a_row * k->number_bytes;
-  tile->a_row = p->a_row * k->number_bytes;
-  tile->a_step = p->a_column * k->unit * k->number_bytes;
   tile->stand = AX_ANYHOW;
-  if (!m->way->packs_a) return;
+  if (!m->way->packs_a) {
+    tile->a = m->a + group * m->way->rows * p->a_row * k->number_bytes;
+    tile->a_row = p->a_row * k->number_bytes;
+    tile->a_step = p->a_column * k->unit * k->number_bytes;
+    return;
+  }
   if (m->packs_a) pack_rows(m, group);
   tile->a = slot_of(m, group);
   tile->a_row = turned ? k->unit_bytes : PACKED_LINE(k->unit_bytes);
@@ -191,8 +194,8 @@ typedef struct fetching {
 static int64_t fetch_distance(const making *m, bool long_tiles) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
-  if (long_tiles) return m->packs_a || !way->packs_a ? way->packs_a ? way->ahead : 1 : way->groups;
-  if (p->a_column != 1 || way->columns < p->n || !p->far) return way->groups;
+  if (long_tiles) return m->packs_a ? way->ahead : way->packs_a ? m->rows : 1;
+  if (p->a_column != 1 || way->columns < p->n || !p->far) return m->rows;
   return ceil_div(fetched_ahead, m->numbers * way->kernels->number_bytes * way->rows);
 }
 
@@ -317,14 +320,19 @@ static void take_packed(making *m, const void *packed, int64_t block) {
   memcpy(&m->b_least, m->packed_b + m->way->b_bytes, sizeof m->b_least);
 }
 
-/* A pass: some rows, over one block of k, and all columns. */
+static int64_t block_numbers(const ax_product *p, const ax_product_way *way, int64_t block) {
+  const int64_t left = p->k - block * way->block;
+  return left < way->block ? left : way->block;
+}
+
+/* A pass: some rows, over one block of k, and all columns. Where m->a is NULL its rows are packed already; where b is, its columns. */
 static void make_pass(making *m, const char *b, char *c) {
   const ax_product *p = m->product;
   for (int64_t column = 0; column < p->n; column += m->way->columns) {
     m->columns = p->n - column < m->way->columns ? p->n - column : m->way->columns;
     if (b != NULL) m->b = b + column * p->b_column * m->way->kernels->number_bytes;
     m->c = c + column * m->way->kernels->result_bytes;
-    m->packs_a = m->way->packs_a && column == 0;
+    m->packs_a = m->way->packs_a && m->a != NULL && column == 0;
     if (m->way->streams_b) make_streamed(m);
     else make(m);
   }
@@ -334,13 +342,13 @@ static void make_pass(making *m, const char *b, char *c) {
 static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work, bool packed) {
   const ax_product_kernels *k = way->kernels;
   const int64_t most_rows = way->groups * way->rows;
-  making m = {.product = p, .way = way, .packed_b = work, .packed_a = work != NULL ? (char *)work + way->b_bytes : NULL, .b_least = no_exponent};
-  m.packs_b = way->packs_b && !packed;
+  making m = {.product = p, .way = way, .packed_b = work, .packed_a = work != NULL ? (char *)work + way->b_bytes : NULL, .slots = way->slots,
+              .b_least = no_exponent, .packs_b = way->packs_b && !packed};
   for (int64_t row = 0; row < p->m; row += most_rows)
     for (int64_t i = 0; i < way->blocks; i++) {
       const int64_t at = i * way->block;
       m.rows = p->m - row < most_rows ? p->m - row : most_rows;
-      m.numbers = p->k - at < way->block ? p->k - at : way->block;
+      m.numbers = block_numbers(p, way, i);
       m.a = (const char *)a + (at * p->a_column + row * p->a_row) * k->number_bytes;
       m.add = p->add || i > 0;
       if (packed) take_packed(&m, b, i);
@@ -357,13 +365,11 @@ size_t ax_product_packed_bytes(const ax_product *p, const ax_product_way *way) {
 }
 
 void ax_product_pack(const ax_product *p, const ax_product_way *way, const void *b, void *packed) {
-  const ax_product_kernels *k = way->kernels;
   making m = {.product = p, .way = way, .columns = p->n};
   for (int64_t i = 0; i < way->blocks; i++) {
-    const int64_t at = i * way->block;
     m.packed_b = (char *)packed + (size_t)i * packed_block(way);
-    m.numbers = p->k - at < way->block ? p->k - at : way->block;
-    m.b = (const char *)b + at * p->b_row * k->number_bytes;
+    m.numbers = block_numbers(p, way, i);
+    m.b = (const char *)b + i * way->block * p->b_row * way->kernels->number_bytes;
     pack_columns(&m);
     memcpy(m.packed_b + way->b_bytes, &m.b_least, sizeof m.b_least);
   }
@@ -371,4 +377,25 @@ void ax_product_pack(const ax_product *p, const ax_product_way *way, const void 
 
 void ax_product_run_packed(const ax_product *p, const ax_product_way *way, const void *a, const void *packed, void *c, void *work) {
   run(p, way, a, packed, c, work, true);
+}
+
+void ax_product_pack_rows(const ax_product *p, const ax_product_way *way, const void *a, int64_t begin, int64_t end, ax_product_rows rows) {
+  const int64_t groups = ceil_div(p->m, way->rows), last = end * way->rows;
+  making m = {.product = p, .way = way, .slots = groups, .rows = last < p->m ? last : p->m};
+  for (int64_t i = 0; i < way->blocks; i++) {
+    m.numbers = block_numbers(p, way, i);
+    m.a = (const char *)a + i * way->block * p->a_column * way->kernels->number_bytes;
+    m.packed_a = rows.packed + i * rows.block;
+    for (int64_t group = begin; group < end; group++) pack_rows(&m, group);
+  }
+}
+
+void ax_product_run_rows(const ax_product *p, const ax_product_way *way, ax_product_rows rows, const void *b, void *c, void *work) {
+  making m = {.product = p, .way = way, .rows = p->m, .slots = ceil_div(p->m, way->rows), .packed_b = work, .b_least = no_exponent, .packs_b = true};
+  for (int64_t i = 0; i < way->blocks; i++) {
+    m.numbers = block_numbers(p, way, i);
+    m.packed_a = rows.packed + i * rows.block;
+    m.add = p->add || i > 0;
+    make_pass(&m, (const char *)b + i * way->block * p->b_row * way->kernels->number_bytes, c);
+  }
 }

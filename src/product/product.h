@@ -26,9 +26,15 @@ typedef struct ax_product_way {
   bool streams_b;          /* few rows: b is read where it lies, in the order in which it does */
   bool packs_a, packs_b;
   int64_t slots, ahead;    /* for packed groups: all of a pass, where b's columns come in several parts; how many are packed at once */
-  int64_t slot_bytes, panel_bytes; /* panel_bytes: of them, what the rows take */
+  int64_t slot_bytes;
   size_t b_bytes, work_bytes;
 } ax_product_way;
+
+/* Rows of a that were packed before, for products of the same rows and other columns. */
+typedef struct ax_product_rows {
+  char *packed;
+  int64_t block; /* bytes from one block of k to the next */
+} ax_product_rows;
 
 /* What a product of such factors gives; false: there is none. */
 bool ax_product_result(ax_dtype dtype, ax_dtype *result);
@@ -43,5 +49,12 @@ size_t ax_product_packed_bytes(const ax_product *product, const ax_product_way *
 void ax_product_pack(const ax_product *product, const ax_product_way *way, const void *b, void *packed);
 /* work: as for ax_product_run. */
 void ax_product_run_packed(const ax_product *product, const ax_product_way *way, const void *a, const void *packed, void *c, void *work);
+
+/* One product in parts, on several threads, where way->packs_a and way->packs_b: groups begin .. end - 1 of a's rows are packed for all blocks of k, group i at
+   rows.packed + i * way->slot_bytes (aligned to 64; way->blocks * rows.block bytes in all); begin: a multiple of way->ahead. Then
+   a product of rows from any group on, and of any columns, is made of what was packed: product has its m and n, rows.packed is its first group; work:
+   way->b_bytes. */
+void ax_product_pack_rows(const ax_product *product, const ax_product_way *way, const void *a, int64_t begin, int64_t end, ax_product_rows rows);
+void ax_product_run_rows(const ax_product *product, const ax_product_way *way, ax_product_rows rows, const void *b, void *c, void *work);
 
 #endif

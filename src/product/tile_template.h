@@ -249,6 +249,8 @@ static inline __attribute__((always_inline)) void KIND(across_by)(ax_packing *p,
     const int numbers = p->count - at < UNIT ? (int)(p->count - at) : UNIT;
     char *to = p->to + u * step;
     for (int64_t i = 0; i < whole; i++, from += width * NUMBER_BYTES, to += p->panel) {
+      __builtin_prefetch(from + fetched_steps * p->number);
+      if (second > 0 && width * NUMBER_BYTES > 64) __builtin_prefetch(from + fetched_steps * p->number + 64);
       KIND(put)(to, KIND(unit_across)(from, p->number, numbers, first), &least);
       if (second > 0) KIND(put)(to + VECTOR_BYTES, KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, second), &least);
     }

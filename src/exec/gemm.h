@@ -1,0 +1,21 @@
+/* Products of matrices, by one thread or several. */
+#ifndef AX_EXEC_GEMM_H
+#define AX_EXEC_GEMM_H
+
+#include "exec/execution.h"
+#include "exec/pool.h"
+#include "product/product.h"
+
+/* Some rows and columns of a product. */
+ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns);
+/* at[3]: the elements where the factors and the result of the index-th product of the batch begin. */
+void ax_gemm_begin(const ax_gemm *g, int64_t index, int64_t *at);
+enum { AX_REGISTER_BYTES = 64 }; /* the most that products are made with */
+
+/* A GEMM instruction, whole, on this thread. pool: where it takes memory to work in; NULL: from anywhere. The status has no message: ax_compute_failed gives
+   it. */
+AX_MUST_USE ax_status ax_gemm_compute(const ax_frame *frame, const ax_instr *instr, ax_pool *pool);
+/* The same, in parts where others can help. */
+AX_MUST_USE ax_status ax_gemm_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr);
+
+#endif
