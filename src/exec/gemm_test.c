@@ -1,4 +1,5 @@
-/* Products: in tiles; one that finds no memory to work in fails the run, whoever computed it. */
+/* Products: in tiles and strips, with the same bits for every number of threads; one that finds no memory to work in fails the run, whoever computed it. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "axle/ops.h"
@@ -9,11 +10,14 @@
 /* Memory of which the given piece for a product's work from now on is not there; 0: all is. */
 static atomic_int fails_in;
 
+typedef struct sizes { /* bytes that a product below works in, and nothing else asks for */
+  size_t least, most;
+} sizes;
+
 static void *allocate(void *user, size_t bytes, size_t align) {
-  enum { least = 25000, most = 26000 }; /* what the products below work in, and nothing else asks for */
+  const sizes *fails = user;
   void *memory = NULL;
-  (void)user;
-  int left = bytes >= least && bytes < most ? atomic_load(&fails_in) : 0;
+  int left = bytes >= fails->least && bytes < fails->most ? atomic_load(&fails_in) : 0;
   while (left > 0 && !atomic_compare_exchange_weak(&fails_in, &left, left - 1)) continue;
   return left == 1 || posix_memalign(&memory, align, bytes) != 0 ? NULL : memory;
 }
@@ -50,7 +54,7 @@ static void square(const ax_value *in, ax_value *out, void *context) {
 }
 
 /* With no memory for the nth part, then with memory for all. */
-static void check(ax_type type, uint32_t workers, int nth) {
+static void check(ax_type type, uint32_t workers, int nth, sizes fails) {
   ax_runtime *runtime;
   ax_executable *executable;
   ax_array *x, *y;
@@ -62,7 +66,7 @@ static void check(ax_type type, uint32_t workers, int nth) {
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   test_use_threads(executable);
   TEST_OK(ax_device_put(runtime, NULL, "", &type, data->data, &x));
-  const ax_allocator scarce = {allocate, release, NULL};
+  const ax_allocator scarce = {allocate, release, &fails};
   ax_set_allocator(&scarce);
   atomic_store(&fails_in, nth);
   TEST_FAILS(ax_run(executable, 1, &x, 1, &y), AX_OUT_OF_MEMORY, "a product f32[");
@@ -77,16 +81,25 @@ static void check(ax_type type, uint32_t workers, int nth) {
   ax_set_allocator(NULL);
 }
 
+static const sizes columns_of_64 = {25000, 26000};
+
 static void failed_products(void **state) {
   (void)state;
-  check(TEST_TYPE(AX_F32, 64, 100), 1, 1);
-  check(TEST_TYPE(AX_F32, 3, 64, 100), 1, 1);
+  check(TEST_TYPE(AX_F32, 64, 100), 1, 1, columns_of_64);
+  check(TEST_TYPE(AX_F32, 3, 64, 100), 1, 1, columns_of_64);
 }
 
 /* Large enough for parts that other threads take. */
 static void failed_parts(void **state) {
   (void)state;
-  for (int nth = 1; nth <= 7; nth += 3) check(TEST_TYPE(AX_F32, 64, 64, 100), 2, nth);
+  for (int nth = 1; nth <= 7; nth += 3) check(TEST_TYPE(AX_F32, 64, 64, 100), 2, nth, columns_of_64);
+}
+
+/* Large enough for strips: the packed rows, then columns of the nth strip. */
+static void failed_strips(void **state) {
+  (void)state;
+  check(TEST_TYPE(AX_F32, 600, 600), 2, 1, (sizes){1500000, 3000000});
+  check(TEST_TYPE(AX_F32, 600, 600), 2, 1, (sizes){200000, 1000000});
 }
 
 typedef struct orientation {
@@ -127,7 +140,75 @@ static void tiles(void **state) {
   ax_runtime_release(runtime);
 }
 
+typedef struct product {
+  ax_dtype dtype;
+  int64_t batch, m, n, k; /* batch 0: it has none */
+  bool lhs_turned, rhs_turned;
+} product;
+
+static void multiply_batch(const ax_value *in, ax_value *out, void *context) {
+  const product *p = context;
+  const uint32_t rank = p->batch > 0;
+  const int64_t lhs = rank + !p->lhs_turned, rhs = rank + p->rhs_turned, batch = 0;
+  out[0] = ax_dot_general(in[0], in[1], 1, &lhs, &rhs, rank, &batch, &batch);
+}
+
+static ax_type matrices(const product *p, int64_t rows, int64_t columns, bool turned) {
+  const int64_t dims[] = {p->batch, turned ? columns : rows, turned ? rows : columns};
+  return p->batch > 0 ? ax_array_type(p->dtype, 3, dims) : ax_array_type(p->dtype, 2, dims + 1);
+}
+
+static ax_tensor *multiplied(ax_program *program, ax_tensor *const *in, uint32_t workers) {
+  ax_runtime *runtime;
+  ax_tensor *out;
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &runtime));
+  test_execute(runtime, program, in, &out);
+  ax_runtime_release(runtime);
+  return out;
+}
+
+static void check_sums(const product *p, ax_tensor *const *in, const ax_tensor *out) {
+  const int64_t m = p->m, n = p->n, k = p->k, count = (p->batch > 0 ? p->batch : 1) * m * n;
+  for (int64_t at = 0; at < count; at += count / 60) {
+    const int64_t which = at / (m * n), i = at / n % m, j = at % n;
+    double sum = 0;
+    for (int64_t x = 0; x < k; x++)
+      sum += test_get(in[0], which * m * k + (p->lhs_turned ? x * m + i : i * k + x)) * test_get(in[1], which * k * n + (p->rhs_turned ? j * k + x : x * n + j));
+    if (ax_is_float(p->dtype)) TEST_NEAR(test_get(out, at), sum, p->dtype == AX_BF16 ? 0.02 * (1 + fabs(sum)) : 1e-3);
+    else assert_int_equal((int64_t)sum & 255, (int64_t)test_get(out, at) & 255);
+  }
+}
+
+/* Large enough for strips: of every kind of number, in every orientation, some of a batch; with more rows than are packed at a time; a few
+   columns more than whole panels. */
+static void strips(void **state) {
+  (void)state;
+  static const product products[] = {
+      {AX_F32, 0, 300, 517, 400, 0, 0},   {AX_F32, 0, 300, 517, 400, 1, 0}, {AX_F32, 0, 71, 1030, 700, 0, 1},  {AX_F32, 3, 200, 450, 400, 1, 1},
+      {AX_F64, 0, 301, 300, 300, 0, 0},   {AX_F64, 2, 301, 300, 300, 1, 0}, {AX_BF16, 0, 500, 500, 300, 0, 0}, {AX_BF16, 0, 500, 500, 301, 1, 0},
+      {AX_F32, 0, 401, 300, 11000, 0, 0}, {AX_F32, 0, 500, 300, 9000, 1, 1}, {AX_S8, 0, 701, 700, 300, 1, 0},
+  };
+  test_random random = {7};
+  for (size_t i = 0; i < AX_COUNT(products); i++) {
+    product p = products[i];
+    const ax_type types[] = {matrices(&p, p.m, p.k, p.lhs_turned), matrices(&p, p.k, p.n, p.rhs_turned)};
+    ax_program *program = test_trace(multiply_batch, &p, types, 2, 1);
+    ax_tensor *in[] = {test_random_tensor(&random, types[0], -1, 1), test_random_tensor(&random, types[1], -1, 1)};
+    ax_tensor *alone = multiplied(program, in, 1);
+    check_sums(&p, in, alone);
+    for (uint32_t workers = 2; workers <= 7; workers += 5) {
+      ax_tensor *out = multiplied(program, in, workers);
+      assert_true(test_same_tensors(out, alone));
+      test_release(&out, 1);
+    }
+    test_release(&alone, 1);
+    test_release(in, 2);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(failed_products), cmocka_unit_test(failed_parts), cmocka_unit_test(tiles), cmocka_unit_test(products_at_once)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(failed_products), cmocka_unit_test(failed_parts),     cmocka_unit_test(failed_strips),
+                                     cmocka_unit_test(tiles),           cmocka_unit_test(strips),           cmocka_unit_test(products_at_once)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
