@@ -274,19 +274,32 @@ static inline char *KIND(packed_at)(const ax_packing *p, int64_t line, int64_t *
   return p->to + panel * p->panel + line / LANES % 2 * VECTOR_BYTES;
 }
 
-/* Squares of LANES by LANES units, transposed. */
+/* A square of LANES by LANES units, transposed, that is whole: in registers. */
+static inline void KIND(square)(const char *from, int64_t line, char *to, int64_t step, FACTOR *least) {
+  FACTOR square[LANES];
+  UNROLL for (int l = 0; l < LANES; l++) square[l] = KIND(unit_along)(from + l * line, UNIT * LANES);
+  KIND(turn)(square);
+  UNROLL for (int u = 0; u < LANES; u++) KIND(put)(to + u * step, square[u], least);
+}
+
+/* One of which lines or numbers are missing. */
+static inline void KIND(corner)(const ax_packing *p, const char *from, int64_t lines, int64_t numbers, char *to, int64_t step, FACTOR *least) {
+  FACTOR square[LANES];
+  for (int64_t l = 0; l < LANES; l++) square[l] = l < lines ? KIND(unit_along)(from + l * p->line, (int)numbers) : (FACTOR){0};
+  KIND(turn)(square);
+  for (int64_t u = 0; u * UNIT < numbers; u++) KIND(put)(to + u * step, square[u], least);
+}
+
 static void KIND(along)(ax_packing *p) {
   FACTOR least = KIND(none)();
   for (int64_t line = 0; line < p->lines; line += LANES) {
     int64_t step;
     char *to = KIND(packed_at)(p, line, &step);
-    for (int64_t at = 0; at < p->count; at += UNIT * LANES) {
-      FACTOR square[LANES];
-      int64_t numbers = p->count - at < UNIT * LANES ? p->count - at : UNIT * LANES;
-      for (int64_t l = 0; l < LANES; l++)
-        square[l] = line + l < p->lines ? KIND(unit_along)(p->from + (line + l) * p->line + at * NUMBER_BYTES, (int)numbers) : (FACTOR){0};
-      KIND(turn)(square);
-      for (int64_t u = 0; u * UNIT < numbers; u++) KIND(put)(to + (at / UNIT + u) * step, square[u], &least);
+    for (int64_t at = 0; at < p->count; at += UNIT * LANES, to += LANES * step) {
+      const char *from = p->from + line * p->line + at * NUMBER_BYTES;
+      const int64_t lines = p->lines - line, numbers = p->count - at < UNIT * LANES ? p->count - at : UNIT * LANES;
+      if (lines >= LANES && numbers == UNIT * LANES) KIND(square)(from, p->line, to, step, &least);
+      else KIND(corner)(p, from, lines, numbers, to, step, &least);
     }
   }
   KIND(note)(p, least);
