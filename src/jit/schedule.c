@@ -199,9 +199,8 @@ static size_t lane_bytes(const ax_expr *expr) {
   return ax_dtype_bytes(expr->dtype);
 }
 
-/* Before AVX-512 there are no masks for elements of less than 4 bytes: each lane of a remainder would be a branch. */
-static uint32_t choose_lanes(const ax_schedule *s, uint32_t vector_bytes) {
-  size_t widest = vector_bytes < 64 ? 4 : 1;
+/* Of elements of at least so many bytes. */
+static uint32_t lanes_of(const ax_schedule *s, uint32_t vector_bytes, size_t widest) {
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     size_t bytes = lane_bytes(&s->kernel->exprs[id]);
     if (s->live[id] && bytes > widest) widest = bytes;
@@ -212,6 +211,9 @@ static uint32_t choose_lanes(const ax_schedule *s, uint32_t vector_bytes) {
   }
   return vector_bytes / (uint32_t)widest;
 }
+
+/* Before AVX-512 there are no masks for elements of less than 4 bytes: each lane of a remainder would be a branch. */
+static uint32_t choose_lanes(const ax_schedule *s, uint32_t vector_bytes) { return lanes_of(s, vector_bytes, vector_bytes < 64 ? 4 : 1); }
 
 /* The least extent of the loop that squares lie along. */
 static uint32_t least_turned(const ax_schedule *s) { return s->lanes > 16 ? 16 : s->lanes; }
@@ -301,9 +303,11 @@ static int choose_transposed(ax_schedule *s) {
 }
 
 /* Squares of whole registers, so that lines of a cache are read and written whole; but no larger than the loops are. */
-static uint32_t turned_lanes(const ax_schedule *s, uint32_t along) {
-  uint32_t lanes = s->lanes;
-  while (lanes > 4 && (s->loops[along].extent < lanes || s->loops[s->vector].extent <= lanes / 2)) lanes /= 2;
+static uint32_t turned_lanes(const ax_schedule *s, uint32_t along, bool gathers) {
+  const ax_loop *vector = &s->loops[s->vector];
+  uint32_t lanes = s->lanes, whole = lanes_of(s, s->vector_bytes, 1);
+  if (!gathers && !vector->ranged && vector->extent % whole == 0) lanes = whole; /* nothing is left over, and so no masks are needed */
+  while (lanes > 4 && (s->loops[along].extent < lanes || vector->extent <= lanes / 2)) lanes /= 2;
   return lanes;
 }
 
@@ -558,11 +562,12 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   AX_TRY(choose_narrow(s, arena, &narrow));
   if (narrow) return AX_OK;
   int transposed = choose_transposed(s);
-  if (gathers_short_elements(s) && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;
+  bool gathers = gathers_short_elements(s);
+  if (gathers && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;
   shorten(s);
   s->shape = transposed >= 0 ? AX_NEST_TRANSPOSE : choose_shape(s);
   int listed = s->shape == AX_NEST_RUNS ? choose_listed(s) : -1;
-  if (transposed >= 0) s->lanes = turned_lanes(s, (uint32_t)transposed);
+  if (transposed >= 0) s->lanes = turned_lanes(s, (uint32_t)transposed, gathers);
   s->paired = ax_schedule_can_pair(s);
   s->unroll = choose_unroll(s);
   if (s->paired && s->unroll == 1) s->unroll = 2;
