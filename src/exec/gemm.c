@@ -114,8 +114,8 @@ static double packing(const ax_gemm *g, int64_t rows, int64_t columns) {
 /* Columns of a tile: of few rows so many that memory is read in long runs. */
 static int64_t least_columns(const ax_gemm *g) {
   if (g->m > few_rows) return tile_edge;
-  int64_t eighth = g->n / 8;
-  return eighth < short_run ? short_run : eighth > long_run ? long_run : eighth;
+  int64_t half = g->n / 2, eighth = g->n / 8, run = eighth < short_run ? short_run : eighth > long_run ? long_run : eighth;
+  return half < run ? half : run;
 }
 
 /* Halves the larger side until there are enough tiles, or packing would cost more than a tenth or so of the product. */
