@@ -4,23 +4,31 @@
 
    The sums are the tile's: one chain over the steps for each result. So which of the two makes a result shows in time alone. */
 
-/* The units of `rows` rows from `from` on, `numbers` of each: those of step u are in x[u]. */
-static inline __attribute__((always_inline)) void KIND(take_square)(FACTOR *x, const char *from, int64_t row, int rows, int numbers, FACTOR *least) {
-  if (rows == LANES) {
-    UNROLL for (int l = 0; l < LANES; l++) x[l] = KIND(unit_along)(from + l * row, numbers);
-  } else {
-    UNROLL for (int l = 0; l < LANES; l++) x[l] = l < rows ? KIND(unit_along)(from + l * row, numbers) : (FACTOR){0};
-  }
+/* The units of LANES rows, as many as there are lanes: those of step u are in x[u]. */
+static inline __attribute__((always_inline)) void KIND(take_square)(FACTOR *x, const char *from, const int64_t *rows, FACTOR *least) {
+  UNROLL for (int l = 0; l < LANES; l++) x[l] = KIND(unit_along)(from + rows[l], LANES * UNIT);
   UNROLL for (int l = 0; l < LANES; l++) *least = KIND(least)(*least, x[l]);
   KIND(turn)(x);
 }
 
-static inline __attribute__((always_inline)) void KIND(put_columns)(const ax_tile *t, SUM *sum, const int columns) {
+/* Fewer units, of `numbers` numbers each; called, since it is the same for all columns. */
+static __attribute__((noinline)) void KIND(take_some)(FACTOR *made, const char *from, const int64_t *rows, int numbers, FACTOR *least) {
   FACTOR x[LANES];
+  UNROLL for (int l = 0; l < LANES; l++) x[l] = KIND(unit_along)(from + rows[l], numbers);
+  UNROLL for (int l = 0; l < LANES; l++) *least = KIND(least)(*least, x[l]);
+  KIND(turn)(x);
+  UNROLL for (int l = 0; l < LANES; l++) made[l] = x[l];
+}
+
+/* Called, since it is the same for all: sums go through memory once for as many rows as a vector has lanes. */
+static __attribute__((noinline)) void KIND(put_columns)(const ax_tile *t, const SUM *sum) {
+  FACTOR x[LANES];
+  const int columns = t->columns;
   if (columns == 1 && t->c_row == RESULT_BYTES) {
-    if (t->add) sum[0] += t->rows == LANES ? RESULTS(load)(t->c) : RESULTS(load_some)(t->c, t->rows);
-    if (t->rows == LANES) RESULTS(store)(t->c, sum[0]);
-    else RESULTS(store_some)(t->c, sum[0], t->rows);
+    SUM all = sum[0];
+    if (t->add) all += t->rows == LANES ? RESULTS(load)(t->c) : RESULTS(load_some)(t->c, t->rows);
+    if (t->rows == LANES) RESULTS(store)(t->c, all);
+    else RESULTS(store_some)(t->c, all, t->rows);
     return;
   }
   UNROLL for (int l = 0; l < LANES; l++) x[l] = l < columns ? (FACTOR)sum[l] : (FACTOR){0};
@@ -39,17 +47,19 @@ static inline __attribute__((always_inline)) void KIND(narrow_of)(const ax_tile 
   SUM sum[COLUMNS];
   FACTOR x[LANES], least = KIND(none)();
   const char *a = t->a, *b = t->b;
-  int64_t steps = t->steps;
+  int64_t numbers = t->numbers, rows[LANES];
+  for (int l = 0; l < LANES; l++) rows[l] = (l < t->rows ? l : t->rows - 1) * t->a_row; /* lanes without a row do the last one's work again */
   UNROLL for (int j = 0; j < columns; j++) sum[j] = (SUM){0};
-  for (; steps > LANES; steps -= LANES, a += LANES * UNIT * NUMBER_BYTES) {
-    KIND(take_square)(x, a, t->a_row, t->rows, LANES * UNIT, &least);
+  for (; numbers >= LANES * UNIT; numbers -= LANES * UNIT, a += LANES * UNIT * NUMBER_BYTES) {
+    KIND(take_square)(x, a, rows, &least);
     UNROLL for (int u = 0; u < LANES; u++, b += t->b_step)
       UNROLL for (int j = 0; j < columns; j++) sum[j] = MULTIPLY_ADD(sum[j], x[u], UNITS(broadcast)(b + j * UNIT_BYTES));
   }
-  KIND(take_square)(x, a, t->a_row, t->rows, (int)(t->numbers - (t->steps - steps) * UNIT), &least);
-  UNROLL for (int u = 0; u < LANES; u++, b += t->b_step) {
-    if (u == steps) break;
-    UNROLL for (int j = 0; j < columns; j++) sum[j] = MULTIPLY_ADD(sum[j], x[u], UNITS(broadcast)(b + j * UNIT_BYTES));
+  if (numbers > 0) {
+    FACTOR some[LANES];
+    KIND(take_some)(some, a, rows, (int)numbers, &least);
+    for (int u = 0; u * UNIT < numbers; u++, b += t->b_step)
+      UNROLL for (int j = 0; j < columns; j++) sum[j] = MULTIPLY_ADD(sum[j], some[u], UNITS(broadcast)(b + j * UNIT_BYTES));
   }
 #if CAREFUL
   if (t->b_least + KIND(exponent)(least) < careful_below) {
@@ -57,7 +67,7 @@ static inline __attribute__((always_inline)) void KIND(narrow_of)(const ax_tile 
     return;
   }
 #endif
-  KIND(put_columns)(t, sum, columns);
+  KIND(put_columns)(t, sum);
 }
 
 static void KIND(narrow)(const ax_tile *t) {

@@ -30,7 +30,7 @@ static inline FACTOR KIND(unit_across)(const char *from, int64_t number, int cou
 #if ROWS > 2 * LANES
 #error "a tile's rows are packed as one panel"
 #endif
-#define COLUMNS (LANES == 16 ? 12 : LANES / 2) /* of a narrow tile */
+#define COLUMNS (NUMBER_BYTES * UNIT < 4 ? 1 : LANES == 16 ? 12 : LANES / 2) /* of a narrow tile; numbers that are made wide mostly have better ones */
 #define UNIT_BYTES ((int64_t)sizeof(FACTOR) / LANES)
 #define RESULT_BYTES ((int64_t)sizeof(SUM) / LANES)
 #define VECTOR_BYTES ((int64_t)sizeof(FACTOR))
