@@ -466,11 +466,15 @@ static void squares(ax_nest *nest, const range *along, const range *across) {
   ax_nest_close_loop(nest, &l, along->hi, lanes);
 }
 
-/* In blocks of squares, so that what is near in memory is come to soon on both sides. */
+/* Large squares in blocks, so that what is near in memory is come to soon on both sides; strips of small ones are faster from end to end. */
 static void emit_turn(ax_nest *nest) {
   const ax_schedule *schedule = nest->schedule;
   int64_t edge = AX_SQUARES_A_BLOCK * (int64_t)schedule->lanes;
   range along = loop_range(nest, schedule->loop_count - 1), across = loop_range(nest, schedule->vector);
+  if (schedule->lanes <= 16) {
+    squares(nest, &along, &across);
+    return;
+  }
   bool narrow = along.count >= 0 && along.count <= edge, low = across.count >= 0 && across.count <= edge;
   ax_nest_loop a = ax_nest_open_loop(nest, along.lo, narrow);
   range columns = narrow ? along : tile_range(nest, &along, a.index, edge);
