@@ -37,7 +37,8 @@ enum {
   most_factors = 320 << 10, /* of all of a group */
   least_product_rows = AX_HOSTILE ? 1 : 128, /* for which it is packed */
   tile_rows = AX_HOSTILE ? 1 : 14, /* of a product: blocks are of so many, */
-  most_tiles = 6,           /* so many times */
+  most_tiles = 6,           /* so many times, */
+  short_rows_bytes = 96 << 10, /* or for this much */
   tiles_bytes = 256 << 10,  /* of such a block of all that is touched */
   least_part_rows = AX_HOSTILE ? 1 : 64, /* of a group with products */
   least_parts = AX_HOSTILE ? 1 : 16,
@@ -515,7 +516,8 @@ static bool has_products(const group *of) {
 /* For tiles of products: as many as there is room for all that is local and the cache for the rest. 0: not even one. */
 static int64_t rows_of_tiles(const grouper *g, const group *of, const extent *e) {
   int64_t place[most_uses], step = e->row > 0 ? tiles_bytes / e->row / tile_rows * tile_rows : 0;
-  if (step > most_tiles * tile_rows) step = most_tiles * tile_rows;
+  const int64_t many = e->row > 0 ? short_rows_bytes / e->row / tile_rows * tile_rows : 0;
+  if (step > most_tiles * tile_rows && step > many) step = many > most_tiles * tile_rows ? many : most_tiles * tile_rows;
   for (; step > 0; step -= tile_rows) {
     bool all = true;
     place_local(g, of, step, place);
