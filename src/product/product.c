@@ -114,6 +114,7 @@ ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   if (way.packs_b) way.b_bytes = (size_t)(round_up(way.columns, k->lanes) * units * k->unit_bytes);
   choose_slots(&way, p, units);
   way.work_bytes = way.b_bytes + (size_t)(way.slots * way.slot_bytes);
+  way.plain = way.blocks == 1 && !way.packs_a && !way.packs_b && !way.streams_b && !way.narrow && !p->far;
   if (way.streams_b) way.work_bytes += (size_t)(way.columns * way.groups * way.rows * k->result_bytes);
   return way;
 }
@@ -199,11 +200,11 @@ static int64_t fetch_distance(const making *m, bool long_tiles) {
   return ceil_div(fetched_ahead, m->numbers * way->kernels->number_bytes * way->rows);
 }
 
-static fetching fetch_rows(const making *m, int64_t group) {
+static inline fetching fetch_rows(const making *m, int64_t group) {
   const ax_product *p = m->product;
   const int64_t row = group * m->way->rows, left = m->rows - row, rows = left < m->way->rows ? left : m->way->rows;
-  const int64_t number = m->way->kernels->number_bytes, panels = ceil_div(m->columns, 2 * m->way->kernels->lanes);
   if (left <= 0) return (fetching){0};
+  const int64_t number = m->way->kernels->number_bytes, panels = ceil_div(m->columns, 2 * m->way->kernels->lanes);
   fetching f = {.run = m->a + row * p->a_row * number, .apart = p->a_row * number, .bytes = m->numbers * number};
   int64_t runs = rows;
   if (p->a_column == 1 && f.apart == f.bytes) runs = 1, f.bytes *= rows;
@@ -220,7 +221,7 @@ static inline void fetch_some(fetching *f) {
   }
 }
 
-static void make_panels(const making *m, ax_tile *tile, char *c, bool careful, fetching next) {
+static inline void make_panels(const making *m, ax_tile *tile, char *c, bool careful, fetching next) {
   const ax_product_kernels *k = m->way->kernels;
   int64_t width = 2 * k->lanes, units = units_of(k, m->numbers);
   for (int64_t column = 0; column < m->columns; column += width) {
@@ -234,7 +235,7 @@ static void make_panels(const making *m, ax_tile *tile, char *c, bool careful, f
   }
 }
 
-static void make(making *m) {
+static inline void make(making *m) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
   ax_tile tile = {.steps = units_of(way->kernels, m->numbers), .c_row = p->c_row * way->kernels->result_bytes, .numbers = m->numbers, .add = m->add};
@@ -356,8 +357,26 @@ static void run(const ax_product *p, const ax_product_way *way, const void *a, c
     }
 }
 
+static void run_plain(const ax_product *p, const ax_product_way *way, const char *a, const char *b, char *c) {
+  const ax_product_kernels *k = way->kernels;
+  const int64_t width = 2 * k->lanes, c_row = p->c_row * k->result_bytes;
+  ax_tile tile = {.steps = p->k, .a_row = p->a_row * k->number_bytes, .a_step = p->a_column * k->number_bytes, .b_step = p->b_row * k->number_bytes,
+                  .c_row = c_row, .add = p->add};
+  for (int64_t row = 0; row < p->m; row += way->rows) {
+    tile.rows = (int)(p->m - row < way->rows ? p->m - row : way->rows);
+    tile.a = a + row * tile.a_row;
+    for (int64_t column = 0; column < p->n; column += width) {
+      tile.columns = (int)(p->n - column < width ? p->n - column : width);
+      tile.b = b + column * k->number_bytes;
+      tile.c = c + row * c_row + column * k->result_bytes;
+      k->tile(&tile);
+    }
+  }
+}
+
 void ax_product_run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work) {
-  run(p, way, a, b, c, work, false);
+  if (way->plain) run_plain(p, way, a, b, c);
+  else run(p, way, a, b, c, work, false);
 }
 
 size_t ax_product_packed_bytes(const ax_product *p, const ax_product_way *way) {

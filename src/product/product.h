@@ -25,6 +25,7 @@ typedef struct ax_product_way {
   bool narrow;             /* tiles have their rows in lanes */
   bool streams_b;          /* few rows: b is read where it lies, in the order in which it does */
   bool packs_a, packs_b;
+  bool plain;              /* nothing is packed, fetched or made in blocks: small products are over before that is looked at */
   int64_t slots, ahead;    /* for packed groups: all of a pass, where b's columns come in several parts; how many are packed at once */
   int64_t slot_bytes;
   size_t b_bytes, work_bytes;
