@@ -22,6 +22,7 @@ enum {
   pass_bytes = 4 << 20,     /* packed of a, that is kept for more columns */
   turned_groups = 8,        /* of a that lies transposed, packed at once: some lines of the cache from each of its rows */
   near_bytes = 32 << 10,    /* of b, to be read where it lies */
+  far_bytes = 12 << 20,     /* of b and what lies between, that are in no cache near a core: long runs are worth more than sums in registers */
   few_groups = 2,           /* of rows, that read it where it lies however large it is */
   many_panels = 3,          /* that make it worth to copy rows of a */
   conflict = 8192,          /* bytes: rows so far apart meet in a few sets */
@@ -102,7 +103,7 @@ ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panel_bytes / (units * k->unit_bytes + 1) / width * width;
   ax_product_way way = {.kernels = k, .blocks = block > 0 ? ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
   way.packs_b = packs_b(p, k, block);
-  way.streams_b = !way.packs_b && block * p->n * k->unit_bytes > near_bytes;
+  way.streams_b = !way.packs_b && block * p->n * k->unit_bytes > near_bytes && p->k * p->b_row * k->number_bytes >= far_bytes;
   way.packs_a = way.streams_b || packs_a(p, k, block, way.packs_b);
   if (is_narrow(p, k, block)) {
     way.narrow = true;

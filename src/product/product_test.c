@@ -120,6 +120,18 @@ static void large(void **state) {
       }
 }
 
+/* Few rows of so large a factor that it is read in long runs, some steps at a time. */
+static void few_rows(void **state) {
+  (void)state;
+  static const ax_dtype in_place[] = {AX_F32, AX_F64, AX_S32};
+  test_random random = {8};
+  for (size_t w = 0; w < AX_COUNT(widths); w++)
+    for (size_t d = 0; d < AX_COUNT(in_place); d++) {
+      check(&random, in_place[d], 5, 8200, 400, 4 * (int)(w % 2), widths[w]);
+      check(&random, in_place[d], w == 0 ? 27 : 7, 4097, 771, 1, widths[w]);
+    }
+}
+
 /* More rows than stay packed for all columns, at the widest registers there are: others make them the same way. */
 static void passes(void **state) {
   (void)state;
@@ -239,7 +251,7 @@ static void other_dtypes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),      cmocka_unit_test(large),         cmocka_unit_test(passes),      cmocka_unit_test(tiles), cmocka_unit_test(packed),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),      cmocka_unit_test(large),         cmocka_unit_test(passes), cmocka_unit_test(few_rows),      cmocka_unit_test(tiles), cmocka_unit_test(packed),
                                      cmocka_unit_test(not_finite), cmocka_unit_test(small_numbers), cmocka_unit_test(other_dtypes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
