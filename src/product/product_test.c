@@ -126,7 +126,7 @@ static void few_rows(void **state) {
   static const ax_dtype in_place[] = {AX_F32, AX_F64, AX_S32};
   test_random random = {8};
   for (size_t w = 0; w < AX_COUNT(widths); w++)
-    for (size_t d = 0; d < AX_COUNT(in_place); d++) {
+    for (size_t d = 0; d < (w == 0 ? AX_COUNT(in_place) : 1); d++) {
       check(&random, in_place[d], 5, 8200, 400, 4 * (int)(w % 2), widths[w]);
       check(&random, in_place[d], w == 0 ? 27 : 7, 4097, 771, 1, widths[w]);
     }
