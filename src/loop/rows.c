@@ -23,6 +23,7 @@
 #include "loop/index_map.h"
 #include "loop/kernel_rewrite.h"
 #include "loop/passes.h"
+#include "loop/rows_use.h"
 
 enum {
   window = 48,             /* operations that a group looks ahead */
@@ -46,20 +47,10 @@ enum {
   part_bytes = 2048        /* the least that a part writes */
 };
 
-typedef struct use { /* what a group does to a root */
-  uint32_t root, members; /* those that touch it, a bit each */
-  uint32_t loop;         /* of the views by which it is touched */
-  int64_t loop_step;
-  int64_t row, outer;    /* bytes from row to row, and from one outer index to the next */
-  int64_t low, high;     /* bytes of row 0 that are touched */
-  uint32_t touches;
-  bool written, irregular; /* irregular: by different distances, or by places that are not known */
-} use;
-
 typedef struct group {
   ax_op members[AX_ROWS_MEMBERS];
   uint32_t count, use_count, slot_count;
-  use uses[most_uses];
+  ax_rows_use uses[most_uses];
   int64_t outer, extent;
   int64_t factors; /* bytes of the products' factors on the right */
   uint32_t places[AX_ROWS_MEMBERS]; /* of the members, in the block */
@@ -89,83 +80,11 @@ static bool uses_index(const ax_loop_kernel *kernel, uint32_t below) {
   return false;
 }
 
-/* Bytes that an index of dimension `dim` has around it and those before it, as one number: from one to the next; -1: not evenly. */
-static int64_t outer_step(const ax_loop_kernel *kernel, const ax_affine *address, uint32_t dim) {
-  int64_t step = 0, size = 0;
-  for (uint32_t d = dim; d-- > 0;) {
-    if (kernel->dims[d] == 1) continue;
-    if (size == 0) step = address->coef[d];
-    else if (address->coef[d] != step * size) return INT64_MIN;
-    size = (size == 0 ? 1 : size) * kernel->dims[d];
-  }
-  return step;
-}
-
-/* The use that one access makes of a root. `dim`: of the rows. False: rows are not how it should be walked. */
-static bool use_of(const grouper *g, const ax_bound *kernel, uint32_t slot, const ax_position *at, uint32_t dim, use *out) {
-  const ax_loop_kernel *k = kernel->kernel;
-  const ax_slot *s = &k->slots[slot];
-  const ax_buffer *view = &g->plan->buffers[kernel->buffers[slot]];
-  int64_t item = (int64_t)ax_dtype_bytes(s->dtype);
-  ax_affine address;
-  *out = (use){.root = view->root, .loop = view->loop, .loop_step = view->loop != AX_NONE ? view->step : 0, .touches = 1};
-  if (!ax_affine_of(s->rank, s->dims, at, &address)) {
-    out->irregular = true;
-    return true;
-  }
-  int64_t outer = outer_step(k, &address, dim);
-  if (outer == INT64_MIN) return false;
-  out->row = address.coef[dim] * item;
-  out->outer = outer * item;
-  out->low = view->offset + address.offset * item;
-  out->high = out->low + item;
-  for (uint32_t d = dim + 1; d < k->rank; d++) {
-    int64_t reach = address.coef[d] * (k->dims[d] - 1) * item;
-    if (reach < 0) out->low += reach;
-    else out->high += reach;
-    int64_t apart = address.coef[d] < 0 ? -address.coef[d] : address.coef[d];
-    if (k->dims[d] > 1 && out->row != 0 && apart * item > (out->row < 0 ? -out->row : out->row)) return false; /* rows are its columns */
-  }
-  return true;
-}
-
-/* Elements from one product of the batch to the next, as one number; INT64_MIN: not evenly. */
-static int64_t batch_step(const ax_gemm *g, const int64_t *strides) {
-  int64_t step = 0, size = 0;
-  for (uint32_t d = g->batch_rank; d-- > 0;) {
-    if (g->batch[d] == 1) continue;
-    if (size == 0) step = strides[d];
-    else if (strides[d] != step * size) return INT64_MIN;
-    size = (size == 0 ? 1 : size) * g->batch[d];
-  }
-  return step;
-}
-
 static int64_t product_count(const ax_gemm *g) { return ax_dims_elems(g->batch_rank, g->batch); }
 
-/* The use that a product makes of an operand. */
-static use use_of_product(const grouper *g, const ax_gemm *p, uint32_t index) {
-  const ax_op op = {.kind = AX_OP_GEMM, .gemm = (ax_gemm *)p};
-  const ax_op_use o = ax_op_slot(&op, index);
-  const ax_buffer *view = &g->plan->buffers[o.buffer];
-  const int64_t item = (int64_t)ax_dtype_bytes(view->type.dtype);
-  const int64_t offset = index == 0 ? p->a_offset : index == 1 ? p->b_offset : p->c_offset;
-  const int64_t outer = batch_step(p, index == 0 ? p->a_stride : index == 1 ? p->b_stride : p->c_stride);
-  const int64_t row = index == 2 ? p->ldc : index == 1 ? 0 : p->transpose_a ? 1 : p->lda;
-  const int64_t reach = index == 2 ? p->n : index == 1 ? 0 : p->transpose_a ? (p->k - 1) * p->lda + 1 : p->k;
-  use out = {.root = view->root, .loop = view->loop, .loop_step = view->loop != AX_NONE ? view->step : 0, .touches = 1, .written = o.writes};
-  out.irregular = outer == INT64_MIN || index == 1; /* of the factor on the right a row has to do with all */
-  if (out.irregular) return out;
-  out.row = row * item;
-  out.outer = outer * item;
-  out.low = view->offset + offset * item;
-  out.high = out.low + reach * item;
-  return out;
-}
-
-static bool add_use(group *to, const use *one, uint32_t member) {
+static bool add_use(group *to, const ax_rows_use *one, uint32_t member) {
   for (uint32_t i = 0; i < to->use_count; i++) {
-    use *u = &to->uses[i];
+    ax_rows_use *u = &to->uses[i];
     if (u->root != one->root) continue;
     bool same = u->loop == one->loop && u->loop_step == one->loop_step && u->row == one->row && (u->outer == one->outer || to->outer == 1);
     u->irregular = u->irregular || one->irregular || !same;
@@ -182,10 +101,10 @@ static bool add_use(group *to, const use *one, uint32_t member) {
   return true;
 }
 
-static bool by_several(const use *u) { return (u->members & (u->members - 1)) != 0; }
+static bool by_several(const ax_rows_use *u) { return (u->members & (u->members - 1)) != 0; }
 
 /* Row r of one kernel has to do with row r of another alone. */
-static bool is_sound(const group *of, const use *u) {
+static bool is_sound(const group *of, const ax_rows_use *u) {
   if (!u->written || !by_several(u)) return true;
   return !u->irregular && u->row > 0 && u->high - u->low <= u->row && (of->outer == 1 || u->outer >= u->row * of->extent);
 }
@@ -259,7 +178,7 @@ static bool add_product(grouper *g, const ax_gemm *p) {
   t->factors += factor_bytes(p);
   if (t->factors > most_factors) return false;
   for (uint32_t i = 0; i < 3; i++) {
-    const use one = use_of_product(g, p, i);
+    const ax_rows_use one = ax_rows_use_of_product(g->plan, p, i);
     if (!add_use(t, &one, t->count)) return false;
   }
   return true;
@@ -269,15 +188,15 @@ static bool add_kernel(grouper *g, const ax_op *op) {
   group *t = &g->trial;
   const ax_loop_kernel *kernel = op->kernel.kernel;
   uint32_t dim = rows_dim(kernel, t->outer, t->extent), member = t->count;
-  use one;
+  ax_rows_use one;
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *load = &kernel->exprs[i];
     if (load->op != AX_LEAF_LOAD) continue;
-    if (!use_of(g, &op->kernel, load->slot, load->at, dim, &one) || !add_use(t, &one, member)) return false;
+    if (!ax_rows_use_of(g->plan, &op->kernel, load->slot, load->at, dim, &one) || !add_use(t, &one, member)) return false;
   }
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
-    if (!use_of(g, &op->kernel, store->slot, store->at, dim, &one)) return false;
+    if (!ax_rows_use_of(g->plan, &op->kernel, store->slot, store->at, dim, &one)) return false;
     one.written = true;
     if (!add_use(t, &one, member)) return false;
   }
@@ -409,7 +328,7 @@ static uint32_t connected(const group *of) {
   while (all != before) {
     before = all;
     for (uint32_t i = 0; i < of->use_count; i++) {
-      const use *u = &of->uses[i];
+      const ax_rows_use *u = &of->uses[i];
       if (u->row > 0 && !u->irregular && (u->members & all) != 0) all |= u->members;
     }
   }
@@ -434,8 +353,8 @@ static bool leave_out(grouper *g) {
 }
 
 /* Between these it has to stay in the cache. */
-static uint32_t first_member(const use *u) { return (uint32_t)__builtin_ctz(u->members); }
-static uint32_t last_member(const use *u) { return 31 - (uint32_t)__builtin_clz(u->members); }
+static uint32_t first_member(const ax_rows_use *u) { return (uint32_t)__builtin_ctz(u->members); }
+static uint32_t last_member(const ax_rows_use *u) { return 31 - (uint32_t)__builtin_clz(u->members); }
 
 typedef struct extent {
   int64_t row;     /* bytes of a row of all that is to be in the cache at once */
@@ -447,7 +366,7 @@ static extent extent_of(const group *of) {
   int64_t alive[AX_ROWS_MEMBERS] = {0};
   extent e = {0};
   for (uint32_t i = 0; i < of->use_count; i++) {
-    const use *u = &of->uses[i];
+    const ax_rows_use *u = &of->uses[i];
     int64_t mine = u->high - u->low;
     if (u->row == 0 || u->irregular) continue;
     for (uint32_t k = first_member(u); k <= last_member(u); k++) alive[k] += mine;
@@ -478,19 +397,19 @@ static double time_of(const group *of) {
 }
 
 /* Nobody else touches the root, so a block of its rows is enough. */
-static bool is_local(const grouper *g, const group *of, const use *u) {
+static bool is_local(const grouper *g, const group *of, const ax_rows_use *u) {
   const ax_buffer *root = &g->plan->buffers[u->root];
   return root->kind == AX_BUFFER_TEMP && u->written && !u->irregular && u->row > 0 && u->loop == AX_NONE && u->low >= 0 && u->high <= u->row &&
          u->touches == g->reads[u->root] + g->writes[u->root] && root->axes == of->members[0].axes && !root->updated;
 }
 
-static bool overlap(const use *a, const use *b) { return first_member(a) <= last_member(b) && first_member(b) <= last_member(a); }
+static bool overlap(const ax_rows_use *a, const ax_rows_use *b) { return first_member(a) <= last_member(b) && first_member(b) <= last_member(a); }
 
 /* Where local roots lie in a block of rows, as long as there is room: each where none lies that is in use at the same time; place[i] -1: in memory. */
 static int64_t place_local(const grouper *g, const group *of, int64_t step, int64_t *place) {
   int64_t bytes = 0, size[most_uses];
   for (uint32_t i = 0; i < of->use_count; i++) {
-    const use *u = &of->uses[i];
+    const ax_rows_use *u = &of->uses[i];
     place[i] = -1;
     if (!is_local(g, of, u) || u->row > AX_ROWS_BYTES / step) continue;
     size[i] = (u->row * step + 63) / 64 * 64 + 64; /* more, so that they do not all begin at the same place of a page */
@@ -527,7 +446,7 @@ static int64_t rows_of_tiles(const grouper *g, const group *of, const extent *e)
   return step < of->extent ? step : of->extent;
 }
 
-static void describe_slot(const group *of, const use *one, const int64_t *place, bool product, ax_rows_slot *slot) {
+static void describe_slot(const group *of, const ax_rows_use *one, const int64_t *place, bool product, ax_rows_slot *slot) {
   uint32_t u = 0;
   while (of->uses[u].root != one->root) u++;
   bool local = place[u] >= 0;
@@ -542,8 +461,8 @@ static ax_status describe_kernel(const grouper *g, const group *of, const ax_bou
     if (load != NULL && load->op != AX_LEAF_LOAD) continue;
     const ax_store *store = load == NULL ? &kernel->stores[i - kernel->expr_count] : NULL;
     uint32_t slot = load != NULL ? load->slot : store->slot;
-    use one;
-    if (!use_of(g, bound, slot, load != NULL ? load->at : store->at, dim, &one)) return ax_error(AX_INTERNAL, "rows: lost");
+    ax_rows_use one;
+    if (!ax_rows_use_of(g->plan, bound, slot, load != NULL ? load->at : store->at, dim, &one)) return ax_error(AX_INTERNAL, "rows: lost");
     describe_slot(of, &one, place, false, &slots[slot]);
   }
   return AX_OK;
@@ -555,7 +474,7 @@ static ax_status describe_slots(const grouper *g, const group *of, const int64_t
     const ax_op *op = &of->members[k];
     if (op->kind == AX_OP_KERNEL) AX_TRY(describe_kernel(g, of, &op->kernel, place, slots));
     for (uint32_t i = 0; op->kind == AX_OP_GEMM && i < 3; i++) {
-      const use one = use_of_product(g, op->gemm, i);
+      const ax_rows_use one = ax_rows_use_of_product(g->plan, op->gemm, i);
       describe_slot(of, &one, place, true, &slots[i]);
     }
   }
