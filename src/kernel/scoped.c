@@ -25,7 +25,7 @@ ax_status ax_scratch_check(const ax_types *scratch, const ax_pairs *arrivals) {
   static const ax_mesh none;
   for (uint32_t i = 0; i < scratch->count; i++) {
     const ax_type *type = &scratch->v[i];
-    int64_t count;
+    int64_t count = 0;
     ax_status status = ax_type_check(type, &none);
     if (status != AX_OK) return ax_error_context(status, "scratch %u: ", i);
     if (!ax_is_memory(type->form))

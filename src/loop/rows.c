@@ -308,6 +308,7 @@ static ax_status take_in(grouper *g, uint32_t at, bool *taken) {
   const ax_op *op = &g->block->ops[at];
   bool fits;
   *taken = false;
+  if (op->kind == AX_OP_GEMM && g->skipped_count > 0) return AX_OK; /* what it makes is large, and not to be held for longer */
   if (!can_be_member(op) || op->axes != g->now.members[0].axes || op->diverging != g->now.members[0].diverging ||
       waits(g, op) || !moves_up(g, op))
     return AX_OK;

@@ -15,6 +15,7 @@
 #include "axle/type.h"
 
 enum { most_steps = 384, fetched_steps = 8 }; /* in a block; across: that memory is asked for ahead */
+enum { far_ahead = 512 }; /* bytes, that a narrow tile fetches ahead in each row */
 /* Bytes between rows that `lines` copied: an odd number of the cache's lines, so that rows do not meet in one set. */
 #define PACKED_LINE(unit_bytes) ((int64_t)most_steps * (unit_bytes) + 64)
 
@@ -34,7 +35,8 @@ typedef struct ax_tile {
   ax_standing stand;
   int b_least;                                 /* narrow: as packing notes it */
   bool add;
-  bool fetch;                                  /* c is far: it is fetched ahead */
+  bool turned;                                 /* narrow: c[columns, rows] is made */
+  bool fetch;                                  /* c is far: it is fetched ahead; narrow: so are its rows */
   bool resumes, pauses;                        /* tile: the sums begin as they stand in `held`; and end there, not in c */
   char *held;                                  /* two vectors a row */
 } ax_tile;

@@ -24,6 +24,15 @@ static __attribute__((noinline)) void KIND(take_some)(FACTOR *made, const char *
 static __attribute__((noinline)) void KIND(put_columns)(const ax_tile *t, const SUM *sum) {
   FACTOR x[LANES];
   const int columns = t->columns;
+  if (t->turned) {
+    char *to = t->c;
+    for (int j = 0; j < columns; j++, to += t->c_row) {
+      SUM row = sum[j];
+      if (t->add) row += RESULTS(load_some)(to, t->rows);
+      RESULTS(store_some)(to, row, t->rows);
+    }
+    return;
+  }
   if (columns == 1 && t->c_row == RESULT_BYTES) {
     SUM all = sum[0];
     if (t->add) all += t->rows == LANES ? RESULTS(load)(t->c) : RESULTS(load_some)(t->c, t->rows);
@@ -51,6 +60,8 @@ static inline __attribute__((always_inline)) void KIND(narrow_of)(const ax_tile 
   for (int l = 0; l < LANES; l++) rows[l] = (l < t->rows ? l : t->rows - 1) * t->a_row; /* lanes without a row do the last one's work again */
   UNROLL for (int j = 0; j < columns; j++) sum[j] = (SUM){0};
   for (; numbers >= LANES * UNIT; numbers -= LANES * UNIT, a += LANES * UNIT * NUMBER_BYTES) {
+    if (t->fetch)
+      UNROLL for (int l = 0; l < LANES; l++) __builtin_prefetch(a + rows[l] + far_ahead);
     KIND(take_square)(x, a, rows, &least);
     UNROLL for (int u = 0; u < LANES; u++, b += t->b_step)
       UNROLL for (int j = 0; j < columns; j++) sum[j] = MULTIPLY_ADD(sum[j], x[u], UNITS(broadcast)(b + j * UNIT_BYTES));

@@ -29,6 +29,7 @@ enum {
   least_copied = 1024,      /* bytes of a row */
   long_tile = 64,           /* steps, in which what comes next can be fetched */
   fetched_ahead = 8 << 10,  /* bytes of a, where a tile takes less time than memory does */
+  long_row = 1024,          /* bytes, of a narrow product */
   streamed_steps = 16,      /* of b: as many rows of it as are read side by side */
   streamed_ahead = 8,       /* panels, that are fetched */
   held_bytes = 128 << 10,   /* of sums that wait */
@@ -96,8 +97,14 @@ static int64_t streamed_columns(const ax_product_way *way, const ax_product *p) 
   return ceil_div(panels, ceil_div(panels, most)) * width;
 }
 
-ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
-  const ax_product_kernels *k = kernels_of(p->dtype, most_bytes);
+/* The same products with rows for columns. */
+static ax_product turn(const ax_product *p) {
+  const int64_t far_bytes = 2 << 20;
+  return (ax_product){.dtype = p->dtype, .m = p->n, .n = p->m, .k = p->k, .a_row = p->b_column, .a_column = p->b_row, .b_row = p->a_column,
+                      .b_column = p->a_row, .c_row = p->c_row, .add = p->add, .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > far_bytes};
+}
+
+static ax_product_way choose(const ax_product *p, const ax_product_kernels *k) {
   int64_t most = (block_bytes / k->unit_bytes < most_steps ? block_bytes / k->unit_bytes : most_steps) * k->unit;
   int64_t blocks = p->k > most ? ceil_div(p->k, most) : 1, block = round_up(ceil_div(p->k, blocks), k->unit);
   int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panel_bytes / (units * k->unit_bytes + 1) / width * width;
@@ -118,6 +125,19 @@ ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   way.plain = way.blocks == 1 && !way.packs_a && !way.packs_b && !way.streams_b && !way.narrow && !p->far;
   if (way.streams_b) way.work_bytes += (size_t)(way.columns * way.groups * way.rows * k->result_bytes);
   return way;
+}
+
+/* Few rows of a, and a b that lies transposed: its lines are rows of a narrow product, and need not be packed for so few. Fours of numbers are not the
+   same either way: the left ones count as unsigned. */
+ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
+  const ax_product_kernels *k = kernels_of(p->dtype, most_bytes);
+  if (k->unit <= 2 && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 && p->n > k->most_columns) {
+    const ax_product turned = turn(p);
+    ax_product_way way = choose(&turned, k);
+    way.turned = true;
+    if (way.narrow) return way;
+  }
+  return choose(p, k);
 }
 
 typedef struct making { /* of some rows and columns, over one block of k */
@@ -193,11 +213,14 @@ typedef struct fetching {
 } fetching;
 
 /* How many groups of rows on those are that are fetched while one is made; as many as there are: none are. */
+/* Of a narrow product: tiles fetch them themselves. */
+static bool has_long_rows(const making *m) { return m->way->narrow && m->numbers * m->way->kernels->number_bytes > long_row; }
+
 static int64_t fetch_distance(const making *m, bool long_tiles) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
   if (long_tiles) return m->packs_a ? way->ahead : way->packs_a ? m->rows : 1;
-  if (p->a_column != 1 || way->columns < p->n || !p->far) return m->rows;
+  if (p->a_column != 1 || way->columns < p->n || !p->far || has_long_rows(m)) return m->rows;
   return ceil_div(fetched_ahead, m->numbers * way->kernels->number_bytes * way->rows);
 }
 
@@ -239,16 +262,18 @@ static inline void make_panels(const making *m, ax_tile *tile, char *c, bool car
 static inline void make(making *m) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
-  ax_tile tile = {.steps = units_of(way->kernels, m->numbers), .c_row = p->c_row * way->kernels->result_bytes, .numbers = m->numbers, .add = m->add};
-  tile.fetch = way->packs_b && tile.steps >= long_tile;
-  const int64_t ahead = fetch_distance(m, tile.fetch);
+  ax_tile tile = {.steps = units_of(way->kernels, m->numbers), .c_row = p->c_row * way->kernels->result_bytes, .numbers = m->numbers, .add = m->add,
+                  .turned = way->turned};
+  const int64_t c_step = way->turned ? way->kernels->result_bytes : tile.c_row;
+  tile.fetch = way->narrow ? p->far && has_long_rows(m) : way->packs_b && tile.steps >= long_tile;
+  const int64_t ahead = fetch_distance(m, tile.fetch && !way->narrow);
   if (m->packs_b) pack_columns(m);
   tile.b_least = m->b_least;
   for (int64_t row = 0, group = 0; row < m->rows; row += way->rows, group++) {
     tile.rows = (int)(m->rows - row < way->rows ? m->rows - row : way->rows);
     take_rows(m, group, &tile);
     bool careful = way->kernels->careful != NULL && least_of(m, group) + m->b_least < careful_below;
-    make_panels(m, &tile, m->c + row * tile.c_row, careful, fetch_rows(m, group + ahead));
+    make_panels(m, &tile, m->c + row * c_step, careful, fetch_rows(m, group + ahead));
   }
 }
 
@@ -376,12 +401,18 @@ static void run_plain(const ax_product *p, const ax_product_way *way, const char
 }
 
 void ax_product_run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work) {
-  if (way->plain) run_plain(p, way, a, b, c);
-  else run(p, way, a, b, c, work, false);
+  if (way->turned) {
+    const ax_product turned = turn(p);
+    run(&turned, way, b, a, c, work, false);
+  } else if (way->plain) {
+    run_plain(p, way, a, b, c);
+  } else {
+    run(p, way, a, b, c, work, false);
+  }
 }
 
 size_t ax_product_packed_bytes(const ax_product *p, const ax_product_way *way) {
-  return way->packs_b && way->columns == p->n ? (size_t)way->blocks * packed_block(way) : 0;
+  return way->packs_b && !way->turned && way->columns == p->n ? (size_t)way->blocks * packed_block(way) : 0;
 }
 
 void ax_product_pack(const ax_product *p, const ax_product_way *way, const void *b, void *packed) {

@@ -23,6 +23,7 @@ typedef struct ax_product_way {
   int64_t groups;          /* that one pass over b's columns makes */
   int64_t columns;         /* of b, packed at a time */
   bool narrow;             /* tiles have their rows in lanes */
+  bool turned;             /* it is made as the product of b', then a' (their transposes); all else here is of that one */
   bool streams_b;          /* few rows: b is read where it lies, in the order in which it does */
   bool packs_a, packs_b;
   bool plain;              /* nothing is packed, fetched or made in blocks: small products are over before that is looked at */
