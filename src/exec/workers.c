@@ -6,7 +6,8 @@
    than the help is worth.
 
    On a busy machine a helper may lose its processor for milliseconds, in which a job of microseconds waits for it. After that short
-   jobs are done without helpers for a while, so that such waits take a small part of the time. */
+   jobs are done without helpers for a while: for as long as the wait was, and when such waits come one soon after the other for twice as long each time, up to
+   sixteen times, so that they take a small part of the time and one wait now and then costs little. */
 #include "exec/workers.h"
 
 #include <pthread.h>
@@ -15,7 +16,7 @@
 
 #include "exec/float_mode.h"
 
-enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, times_alone = 16, most_alone = 500000000 };
+enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, most_times_alone = 16, soon = 50000000, most_alone = 500000000 };
 
 struct ax_workers {
   pid_t process;  /* that has the threads: a forked child has none */
@@ -30,6 +31,7 @@ struct ax_workers {
   _Atomic uint32_t lacking; /* tasks that wait, and jobs that could use more helpers than they have */
   _Atomic uint32_t active;  /* callers of jobs, and their helpers */
   _Atomic int64_t alone_until; /* of the monotonic clock, in nanoseconds: helpers are held up */
+  _Atomic int64_t times_alone; /* as long as the last wait was */
   uint32_t free;            /* threads of the team with nothing to do */
   uint32_t visitors;        /* helpers that wait for something besides */
   bool watched;             /* a thread of the team looks for room */
@@ -249,8 +251,12 @@ static int64_t now(void) {
 
 void ax_workers_note_wait(ax_workers *workers, int64_t nanoseconds) {
   if (nanoseconds < long_wait) return;
-  int64_t alone = nanoseconds < most_alone / times_alone ? nanoseconds * times_alone : most_alone;
-  atomic_store_explicit(&workers->alone_until, now() + alone, memory_order_relaxed);
+  const int64_t time = now(), until = atomic_load_explicit(&workers->alone_until, memory_order_relaxed);
+  int64_t times = until != 0 && time < until + soon ? 2 * atomic_load_explicit(&workers->times_alone, memory_order_relaxed) : 1;
+  if (times > most_times_alone) times = most_times_alone;
+  int64_t alone = nanoseconds < most_alone / times ? nanoseconds * times : most_alone;
+  atomic_store_explicit(&workers->times_alone, times, memory_order_relaxed);
+  atomic_store_explicit(&workers->alone_until, time + alone, memory_order_relaxed);
 }
 
 bool ax_workers_held_up(const ax_workers *workers) {
