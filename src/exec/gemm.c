@@ -24,8 +24,7 @@ enum { much_work = 64 << 10 }; /* bytes */
 
 /* Larger than what caches near the cores hold. */
 static bool is_far(const ax_gemm *g) {
-  const double far_bytes = 2 << 20;
-  return (double)g->m * (double)g->k * (double)ax_dims_elems(g->batch_rank, g->batch) * (double)ax_dtype_bytes(g->dtype) > far_bytes;
+  return (double)g->m * (double)g->k * (double)ax_dims_elems(g->batch_rank, g->batch) * (double)ax_dtype_bytes(g->dtype) > AX_PRODUCT_NEAR;
 }
 
 ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns) {

@@ -12,10 +12,9 @@
 
 #include "axle/ops.h"
 #include "jit/jit.h"
+#include "jit/widths_test.h"
 
-enum { count = 4096, rounds = 24, width_count = 3 };
-static const uint32_t widths[width_count] = {64, 32, 16};
-static ax_compiler *jits[width_count];
+enum { count = 4096, rounds = 24 };
 
 typedef long double (*exact_function)(long double);
 static long double logistic(long double x) { return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x)); }
@@ -201,19 +200,6 @@ static void neighbours(void **unused) {
       }
 }
 
-static int setup(void **unused) {
-  (void)unused;
-  for (int w = 0; w < width_count; w++)
-    if (ax_jit_create(&(ax_jit_options){.most_vector_bytes = widths[w]}, &jits[w]) != AX_OK) return 1;
-  return 0;
-}
-
-static int teardown(void **unused) {
-  (void)unused;
-  for (int w = 0; w < width_count; w++) ax_jit_destroy(jits[w]);
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(errors),
@@ -221,5 +207,5 @@ int main(void) {
       cmocka_unit_test(tolerances),
       cmocka_unit_test(neighbours),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

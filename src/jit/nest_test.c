@@ -11,11 +11,10 @@
 #include "jit/jit.h"
 #include "jit/guarded_test.h"
 #include "jit/reference_test.h"
+#include "jit/widths_test.h"
 #include "loop/blocks.h"
 
-enum { width_count = 3, max_slots = 12 };
-static const uint32_t widths[width_count] = {64, 32, 16};
-static ax_compiler *jits[width_count];
+enum { max_slots = 12 };
 
 static uint64_t random_state;
 static uint64_t pick(uint64_t below) {
@@ -385,20 +384,7 @@ static void orders_of_dimensions(void **state) {
     for (uint32_t d = 0; d < AX_COUNT(dtypes); d++) try_walk(&walks[i], walks[i].reduced > 0 && d < 3 ? AX_F32 : dtypes[d]);
 }
 
-static int setup(void **state) {
-  (void)state;
-  for (int w = 0; w < width_count; w++)
-    if (ax_jit_create(&(ax_jit_options){.most_vector_bytes = widths[w]}, &jits[w]) != AX_OK) return 1;
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  for (int w = 0; w < width_count; w++) ax_jit_destroy(jits[w]);
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels), cmocka_unit_test(orders_of_dimensions)};
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

@@ -10,10 +10,9 @@
 
 #include "jit/jit.h"
 #include "jit/reference_test.h"
+#include "jit/widths_test.h"
 
-enum { width_count = 3, most = 4096 };
-static const uint32_t widths[width_count] = {64, 32, 16};
-static ax_compiler *jits[width_count];
+enum { most = 4096 };
 static _Alignas(64) unsigned char in[most * 8], out[most * 8];
 
 static uint64_t state = 88172645463325252u;
@@ -110,23 +109,10 @@ static void moves(void **unused) {
       }
 }
 
-static int setup(void **unused) {
-  (void)unused;
-  for (int w = 0; w < width_count; w++)
-    if (ax_jit_create(&(ax_jit_options){.most_vector_bytes = widths[w]}, &jits[w]) != AX_OK) return 1;
-  return 0;
-}
-
-static int teardown(void **unused) {
-  (void)unused;
-  for (int w = 0; w < width_count; w++) ax_jit_destroy(jits[w]);
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(extremes),
       cmocka_unit_test(moves),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

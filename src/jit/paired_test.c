@@ -10,10 +10,9 @@
 
 #include "jit/jit.h"
 #include "jit/reference_test.h"
+#include "jit/widths_test.h"
 
-enum { width_count = 3, most = 1 << 17 };
-static const uint32_t widths[width_count] = {64, 32, 16};
-static ax_compiler *jits[width_count];
+enum { most = 1 << 17 };
 static _Alignas(64) uint16_t a[most], b[most], row[most], y[2][most], z[2][most], sum[2][most];
 
 static ax_kernel_code compile(ax_compiler *jit, const ax_loop_kernel *kernel) {
@@ -103,20 +102,7 @@ static void shapes(void **unused) {
     for (uint32_t s = 0; s < AX_COUNT(all); s++) try_shape(all[s], w);
 }
 
-static int setup(void **unused) {
-  (void)unused;
-  for (int w = 0; w < width_count; w++)
-    if (ax_jit_create(&(ax_jit_options){.most_vector_bytes = widths[w]}, &jits[w]) != AX_OK) return 1;
-  return 0;
-}
-
-static int teardown(void **unused) {
-  (void)unused;
-  for (int w = 0; w < width_count; w++) ax_jit_destroy(jits[w]);
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(shapes)};
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

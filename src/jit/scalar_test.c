@@ -9,10 +9,8 @@
 
 #include "jit/jit.h"
 #include "jit/reference_test.h"
+#include "jit/widths_test.h"
 
-enum { width_count = 3 };
-static const uint32_t widths[width_count] = {64, 32, 16};
-static ax_compiler *jits[width_count];
 
 /* Among them ties of bf16 and f16, exact and off by what f32 cannot hold: to catch rounding twice. */
 static const double float_edges[] = {
@@ -265,19 +263,6 @@ static void one_divisor(void **unused) {
   }
 }
 
-static int setup(void **state) {
-  (void)state;
-  for (int w = 0; w < width_count; w++)
-    if (ax_jit_create(&(ax_jit_options){.most_vector_bytes = widths[w]}, &jits[w]) != AX_OK) return 1;
-  return 0;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  for (int w = 0; w < width_count; w++) ax_jit_destroy(jits[w]);
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operations),
@@ -286,5 +271,5 @@ int main(void) {
       cmocka_unit_test(accuracy),
       cmocka_unit_test(one_divisor),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

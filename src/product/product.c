@@ -22,7 +22,7 @@ enum {
   pass_bytes = 4 << 20,     /* packed of a, that is kept for more columns */
   turned_groups = 8,        /* of a that lies transposed, packed at once: some lines of the cache from each of its rows */
   near_bytes = 32 << 10,    /* of b, to be read where it lies */
-  far_bytes = 12 << 20,     /* of b and what lies between, that are in no cache near a core: long runs are worth more than sums in registers */
+  streamed_bytes = 12 << 20, /* of b and what lies between, that are in no cache near a core: long runs are worth more than sums in registers */
   few_groups = 2,           /* of rows, that read it where it lies however large it is */
   many_panels = 3,          /* that make it worth to copy rows of a */
   conflict = 8192,          /* bytes: rows so far apart meet in a few sets */
@@ -99,9 +99,8 @@ static int64_t streamed_columns(const ax_product_way *way, const ax_product *p) 
 
 /* The same products with rows for columns. */
 static ax_product turn(const ax_product *p) {
-  const int64_t far_bytes = 2 << 20;
   return (ax_product){.dtype = p->dtype, .m = p->n, .n = p->m, .k = p->k, .a_row = p->b_column, .a_column = p->b_row, .b_row = p->a_column,
-                      .b_column = p->a_row, .c_row = p->c_row, .add = p->add, .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > far_bytes};
+                      .b_column = p->a_row, .c_row = p->c_row, .add = p->add, .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > AX_PRODUCT_NEAR};
 }
 
 static ax_product_way choose(const ax_product *p, const ax_product_kernels *k) {
@@ -110,7 +109,7 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k) {
   int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panel_bytes / (units * k->unit_bytes + 1) / width * width;
   ax_product_way way = {.kernels = k, .blocks = block > 0 ? ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
   way.packs_b = packs_b(p, k, block);
-  way.streams_b = !way.packs_b && block * p->n * k->unit_bytes > near_bytes && p->k * p->b_row * k->number_bytes >= far_bytes;
+  way.streams_b = !way.packs_b && block * p->n * k->unit_bytes > near_bytes && p->k * p->b_row * k->number_bytes >= streamed_bytes;
   way.packs_a = way.streams_b || packs_a(p, k, block, way.packs_b);
   if (is_narrow(p, k, block)) {
     way.narrow = true;

@@ -7,6 +7,8 @@
 
 #include "product/kernels.h"
 
+enum { AX_PRODUCT_NEAR = 2 << 20 }; /* bytes of a factor that caches near the core hold */
+
 typedef struct ax_product {
   ax_dtype dtype;                                 /* of the factors; one that ax_product_result knows */
   int64_t m, n, k;
