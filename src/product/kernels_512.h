@@ -1,0 +1,59 @@
+/* What the kernels for registers of 64 bytes have in common: vectors, and what is done to those of f32 and of 32-bit integers, of which other kinds
+   are made.
+   One file compiles one kind or two, so that they are compiled side by side; kernels_512.c chooses among them. Empty where the compiler is not asked for
+   AVX-512. */
+#ifndef AX_PRODUCT_KERNELS_512_H
+#define AX_PRODUCT_KERNELS_512_H
+
+#include "product/kernels.h"
+
+/* Each NULL where it was compiled without the instructions it is made of. */
+const ax_product_kernels *ax_product_512_f32(void);
+const ax_product_kernels *ax_product_512_f64(void);
+const ax_product_kernels *ax_product_512_s32(void);
+const ax_product_kernels *ax_product_512_s8(void);
+const ax_product_kernels *ax_product_512_bf16(void);  /* made f32 when packed */
+const ax_product_kernels *ax_product_512_f16(void);   /* the same */
+const ax_product_kernels *ax_product_512_pairs(void); /* of bf16, by the processor's products of them */
+const ax_product_kernels *ax_product_512_fours(void); /* of s8 or u8, by the processor's products of them; the last 8 bits are right */
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+#define AX_HAS_512 1
+
+#include <immintrin.h>
+#include <string.h>
+
+typedef float floats __attribute__((vector_size(64)));
+typedef double doubles __attribute__((vector_size(64)));
+typedef uint32_t words __attribute__((vector_size(64)));
+
+static inline __mmask16 first_16(int count) { return (__mmask16)_bzhi_u32(0xffff, (unsigned)count); }
+static inline __mmask32 first_32(int count) { return (__mmask32)_bzhi_u32(0xffffffff, (unsigned)count); }
+static inline __m256i short_lanes(const char *p, int count) { return _mm256_maskz_loadu_epi16(first_16(count), p); }
+
+/* --- f32 --- */
+
+static inline floats f32_multiply_add(floats sum, floats a, floats b) { return (floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum); }
+static inline floats f32_broadcast(const char *p) { return (floats)_mm512_set1_ps(*(const float *)(const void *)p); }
+static inline floats f32_load(const char *p) { return (floats)_mm512_loadu_ps(p); }
+static inline floats f32_load_some(const char *p, int count) { return (floats)_mm512_maskz_loadu_ps(first_16(count), p); }
+static inline void f32_store(char *p, floats x) { _mm512_storeu_ps(p, (__m512)x); }
+static inline void f32_store_some(char *p, floats x, int count) { _mm512_mask_storeu_ps(p, first_16(count), (__m512)x); }
+static inline floats f32_unit_along(const char *p, int count) { return count == 16 ? f32_load(p) : f32_load_some(p, count); }
+
+/* --- s32 and u32 --- */
+
+static inline words s32_multiply_add(words sum, words a, words b) { return sum + a * b; }
+static inline words s32_broadcast(const char *p) {
+  int x;
+  memcpy(&x, p, sizeof x); /* a pair need not be aligned */
+  return (words)_mm512_set1_epi32(x);
+}
+static inline words s32_load(const char *p) { return (words)_mm512_loadu_si512(p); }
+static inline words s32_load_some(const char *p, int count) { return (words)_mm512_maskz_loadu_epi32(first_16(count), p); }
+static inline void s32_store(char *p, words x) { _mm512_storeu_si512(p, (__m512i)x); }
+static inline void s32_store_some(char *p, words x, int count) { _mm512_mask_storeu_epi32(p, first_16(count), (__m512i)x); }
+static inline words s32_unit_along(const char *p, int count) { return s32_load_some(p, count); }
+
+#endif
+#endif
