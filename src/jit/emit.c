@@ -357,13 +357,14 @@ static bool allocate(ax_arena *arena, ax_nest *nest) {
   nest->slot_bases = ax_arena_alloc(arena, kernel->slot_count * word);
   nest->pointers = ax_arena_alloc(arena, (nest->schedule->loop_count + 1) * accesses * word);
   nest->pairs = ax_arena_alloc(arena, accesses * word);
+  nest->columns = ax_arena_alloc(arena, instances * (size_t)kernel->expr_count * word);
   nest->values = ax_arena_alloc(arena, instances * (size_t)kernel->expr_count * word);
   nest->reciprocals = ax_arena_alloc(arena, 2 * instances * (size_t)kernel->expr_count * word);
   nest->is_divisor = ax_arena_alloc(arena, kernel->expr_count + (size_t)1);
   nest->accumulators = ax_arena_alloc(arena, AX_MAX_UNROLL * (size_t)kernel->store_count * word);
   nest->tiles = ax_arena_alloc(arena, accesses * word);
   nest->holds = ax_arena_alloc(arena, kernel->expr_count + (size_t)1);
-  return nest->holds && nest->slot_bases && nest->pointers && nest->pairs && nest->values && nest->reciprocals && nest->is_divisor && nest->accumulators && nest->tiles;
+  return nest->holds && nest->slot_bases && nest->pointers && nest->pairs && nest->columns && nest->values && nest->reciprocals && nest->is_divisor && nest->accumulators && nest->tiles;
 }
 
 /* Nothing to reduce over: the results are the identities, stored by a kernel over the other dimensions. */

@@ -36,6 +36,7 @@ typedef struct ax_nest {
   LLVMValueRef *slot_bases;         /* by slot */
   LLVMValueRef *pointers;           /* [level][access]: with the loops open at that level added in */
   LLVMValueRef *pairs;              /* by access: what the even instance loaded or has for the odd one to store (paired.c) */
+  LLVMValueRef *columns;            /* [instance][node]: loads that were done with an earlier one (columns.c) */
   LLVMValueRef *values;             /* [instance][node] */
   LLVMValueRef *reciprocals;        /* [instance][node][2]: of divisors */
   bool *is_divisor;                 /* by node: of many, which are multiplied instead (body.c) */
@@ -115,6 +116,11 @@ void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
 bool ax_nest_is_paired(const ax_nest *nest, uint32_t access, uint32_t instance);
 LLVMValueRef ax_nest_load_paired(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance);
 void ax_nest_store_paired(ax_nest *nest, uint32_t access, LLVMValueRef pointer, LLVMValueRef value, uint32_t instance);
+
+/* --- columns.c --- */
+/* All lanes of a load that is done with its neighbours, in memory's types; `pointer`: of the first. False: it is not. Each load is done once between changes
+   of `instances`. */
+bool ax_nest_load_columns(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance, LLVMValueRef *out);
 
 /* --- held.c --- */
 LLVMTypeRef ax_nest_held_type(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes); /* as memory has it; of one bool, a bit */

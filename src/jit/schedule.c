@@ -239,6 +239,7 @@ static double access_cost(const ax_schedule *s, const ax_access *access, uint32_
   if (stride == 1) return 1;
   if (stride == -1) return 2;
   if (store) return s->lanes * 3;
+  if (ax_schedule_in_columns(s, (ax_ex)(access - s->accesses), loop)) return 6;
   if (ax_access_picks(access, loop, s->lanes)) return (double)stride * 2;
   return can_turn(s, access, loop) ? 5 : s->lanes * (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4 ? 2 : 1.25);
 }
@@ -318,6 +319,7 @@ static bool gathers_short_elements(const ax_schedule *s) {
     int64_t stride = access->stride[s->vector];
     bool near = access->transposed || (stride >= -1 && stride <= 1) || ax_access_picks(access, s->vector, s->lanes);
     if (ax_access_is_moved(access, s->vector)) near = false;
+    near |= ax_schedule_in_columns(s, a, s->vector);
     if (access->live && !near && ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4) return true;
   }
   return false;

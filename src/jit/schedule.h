@@ -92,6 +92,9 @@ static inline bool ax_access_is_moved(const ax_access *access, uint32_t loop) { 
 
 bool ax_schedule_can_pair(const ax_schedule *schedule); /* paired.c; by all but `unroll` and what comes after it in the making */
 
+/* columns.c: whether a load that steps over rows along `loop` is done with those of its neighbours. */
+bool ax_schedule_in_columns(const ax_schedule *schedule, ax_ex load, uint32_t loop);
+
 /* NARROW (narrow.c), of a schedule with its loops in that order: instructions an element; below 0: it cannot be done so. */
 enum { AX_MAX_NARROW = 48 };
 double ax_narrow_cost(const ax_schedule *schedule);

@@ -2,7 +2,8 @@
    The first of equals; NaN counts as greatest.
    Parameters: axes (one), index_dtype.
    Errors: not one axis, or outside the rank; nothing along it; an index dtype that is no integer or too small for the axis.
-   No tangent. Compiled: the maximum m (NaN if there is one), then the least index where x = m or x is NaN. */
+   No tangent. Compiled: the maximum m (NaN if there is one), then the least index where x = m or x is NaN; along a short axis, element after
+   element is compared with the best so far. */
 #include <stdio.h>
 
 #include "prim/pointwise.h"
@@ -110,13 +111,47 @@ static void shard(const ax_shard_args *args) {
   }
 }
 
+static ax_ex load_at(ax_lower *lower, uint32_t x, const ax_reduction *r, int64_t place) {
+  ax_position at[AX_MAX_RANK];
+  for (uint32_t d = 0; d < r->rank; d++)
+    at[d] = r->at[d].dim + 1 == (int)r->rank ? (ax_position){.dim = -1, .offset = place, .dynamic = AX_NONE} : r->at[d];
+  return ax_lower_load(lower, x, at);
+}
+
+/* As `beats`: not below or equal, which NaN is not either. */
+static ax_ex emit_beats(ax_loop_kernel *kernel, ax_dtype dtype, ax_ex here, ax_ex best) {
+  if (dtype == AX_BOOL) return ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, here, ax_kernel_op(kernel, AX_SCALAR_NOT, AX_BOOL, best, AX_NONE, AX_NONE), AX_NONE);
+  if (!ax_is_float(dtype)) return ax_kernel_op(kernel, AX_SCALAR_GT, AX_BOOL, here, best, AX_NONE);
+  ax_ex below = ax_kernel_op(kernel, AX_SCALAR_LE, AX_BOOL, here, best, AX_NONE), number = ax_kernel_op(kernel, AX_SCALAR_EQ, AX_BOOL, best, best, AX_NONE);
+  return ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, ax_kernel_op(kernel, AX_SCALAR_NOT, AX_BOOL, below, AX_NONE, AX_NONE), number, AX_NONE);
+}
+
+/* In one pass: the elements of an axis are loads of one step. */
+static ax_status lower_short(ax_lower *lower, uint32_t x, const ax_reduction *r, uint32_t out) {
+  ax_dtype dtype = ax_lower_get(lower, x)->type.dtype, index_dtype = ax_lower_get(lower, out)->type.dtype;
+  ax_position to[AX_MAX_RANK];
+  ax_at_identity(to, r->kept.count);
+  AX_TRY(ax_lower_kernel_begin(lower, r->kept.count, 0, r->dims));
+  ax_loop_kernel *kernel = lower->kernel;
+  ax_ex best = load_at(lower, x, r, 0), place = ax_kernel_const(kernel, index_dtype, 0);
+  for (int64_t i = 1; i < r->dims[r->rank - 1]; i++) {
+    ax_ex here = load_at(lower, x, r, i), hit = emit_beats(kernel, dtype, here, best);
+    best = ax_kernel_op(kernel, AX_SCALAR_SELECT, dtype, hit, here, best);
+    place = ax_kernel_op(kernel, AX_SCALAR_SELECT, index_dtype, hit, ax_kernel_const(kernel, index_dtype, i), place);
+  }
+  ax_lower_store(lower, out, to, place, AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  enum { short_axis = 16 };
   const ax_type *x = &lower->program->types[eqn->in[0]];
   ax_reduction r = ax_reduction_of(x->rank, x->dims, &((const argmax_params *)eqn->params)->axes);
   ax_type type = lower->program->types[eqn->out];
   uint32_t maximum;
   type.dtype = x->dtype;
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  if (r.dims[r.rank - 1] <= short_axis) return lower_short(lower, in[0], &r, out[0]);
   AX_TRY(ax_lower_buffer(lower, &type, lower->differs[eqn->out], &maximum));
   AX_TRY(lower_maximum(lower, in[0], &r, maximum));
   return lower_index(lower, in[0], maximum, &r, out[0]);

@@ -1,0 +1,117 @@
+/* Columns of rows that lie next to each other: loads that step over the same rows along the vector loop, element by element side by side.
+
+     for i:  f(x[10 i + 3], x[10 i + 4], x[10 i + 5], x[10 i + 6])
+
+   A line of 16 bytes has the elements of such loads, `line` of them, of one row. Lines of rows are read into registers, row `line` * j + q as line j of
+   register q, and transposed inside of lines:
+
+     a3 a4 a5 a6 | e3 ..        a3 b3 c3 d3 | e3 ..      column 3
+     b3 b4 b5 b6 | f3 ..   ->   a4 b4 c4 d4 | e4 ..      column 4
+     c3 c4 c5 c6 | g3 ..        a5 b5 c5 d5 | e5 ..
+     d3 d4 d5 d6 | h3 ..        a6 b6 c6 d6 | e6 ..
+
+   which takes less than a load a row, where each column by itself takes one and puts it in its place. Only what the loads themselves read is read. */
+#include "jit/nest.h"
+
+enum { line_bytes = 16, most_line = 16, most_nodes = 512 };
+
+/* --- Which loads --- */
+
+typedef struct columns { /* of one line; by element the load of it that is done with the others, or AX_NONE */
+  ax_ex load[most_line];
+  uint32_t line, place; /* elements; which of them is the load asked for */
+} columns;
+
+static bool is_beside(const ax_schedule *s, ax_ex a, ax_ex b) {
+  const ax_access *x = &s->accesses[a], *y = &s->accesses[b];
+  if (!y->live || y->moved != 0 || y->guard != AX_NONE || x->slot != y->slot) return false;
+  for (uint32_t l = 0; l < s->loop_count; l++)
+    if (x->stride[l] != y->stride[l]) return false;
+  return true;
+}
+
+static ax_ex find(const ax_schedule *s, ax_ex load, int64_t offset) {
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
+    if (s->accesses[id].live && s->accesses[id].offset == offset && is_beside(s, load, id)) return id;
+  return AX_NONE;
+}
+
+/* The run of loads side by side that this one is in is cut into lines from its beginning; the last of them ends where it does. */
+static bool find_columns(const ax_schedule *s, ax_ex load, uint32_t loop, columns *c) {
+  const ax_access *access = &s->accesses[load];
+  const int64_t stride = access->stride[loop], offset = access->offset;
+  c->line = line_bytes / (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
+  if (s->kernel->expr_count > most_nodes || s->lanes % c->line != 0 || c->line < 2 || (stride >= -1 && stride <= 4)) return false;
+  if (!access->live || access->moved != 0 || access->guard != AX_NONE) return false;
+  int64_t first = offset, end = offset + 1;
+  while (find(s, load, first - 1) != AX_NONE) first--;
+  while (find(s, load, end) != AX_NONE) end++;
+  if (end - first < c->line) return false;
+  int64_t own = first + (offset - first) / c->line * c->line, start = own + c->line > end ? end - c->line : own;
+  c->place = (uint32_t)(offset - start);
+  for (uint32_t i = 0; i < c->line; i++) c->load[i] = start + i < own ? AX_NONE : find(s, load, start + i);
+  return true;
+}
+
+bool ax_schedule_in_columns(const ax_schedule *schedule, ax_ex load, uint32_t loop) {
+  columns c;
+  return load < schedule->kernel->expr_count && find_columns(schedule, load, loop, &c);
+}
+
+/* --- Loads --- */
+
+static LLVMValueRef load_line(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, uint32_t line) {
+  LLVMValueRef value = LLVMBuildLoad2(nest->cg.builder, LLVMVectorType(element, line), pointer, "");
+  LLVMSetAlignment(value, line_bytes / line);
+  return value;
+}
+
+/* Lines of rows `first`, `first` + line, .., together a register. */
+static LLVMValueRef load_lines(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, const columns *c, int64_t stride, uint32_t first) {
+  LLVMValueRef parts[64];
+  uint32_t count = nest->schedule->lanes / c->line;
+  for (uint32_t j = 0; j < count; j++) {
+    int64_t row = first + j * c->line;
+    parts[j] = load_line(nest, element, ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, row * stride - c->place)), c->line);
+  }
+  for (uint32_t each = c->line; count > 1; each *= 2, count /= 2)
+    for (uint32_t j = 0; j < count / 2; j++) parts[j] = ax_cg_concat(&nest->cg, parts[2 * j], parts[2 * j + 1], each);
+  return parts[0];
+}
+
+/* Blocks of `block` elements of a and b in turn, from the lower or the upper half of each line. */
+static LLVMValueRef interleave(ax_nest *nest, LLVMValueRef a, LLVMValueRef b, uint32_t line, uint32_t block, bool upper) {
+  int64_t from[64];
+  const uint32_t lanes = nest->schedule->lanes;
+  for (uint32_t l = 0; l < lanes; l++) {
+    uint32_t in_line = l % line, pair = in_line / (2 * block), second = in_line / block % 2;
+    uint32_t source = l - in_line + (upper ? line / 2 : 0) + pair * block + in_line % block;
+    from[l] = second ? lanes + source : source;
+  }
+  return ax_cg_shuffle(&nest->cg, a, b, from, lanes);
+}
+
+bool ax_nest_load_columns(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance, LLVMValueRef *out) {
+  const ax_schedule *s = nest->schedule;
+  const size_t nodes = s->kernel->expr_count;
+  LLVMTypeRef element = ax_nest_element(nest, access);
+  LLVMValueRef rows[most_line];
+  columns c;
+  *out = nest->columns[instance * nodes + access];
+  nest->columns[instance * nodes + access] = NULL;
+  if (*out != NULL) return true;
+  if (!find_columns(s, access, s->vector, &c)) return false;
+  for (uint32_t q = 0; q < c.line; q++) rows[q] = load_lines(nest, element, pointer, &c, s->accesses[access].stride[s->vector], q);
+  for (uint32_t block = 1; block < c.line; block *= 2) {
+    LLVMValueRef turned[most_line];
+    for (uint32_t r = 0; r < c.line; r++) {
+      uint32_t group = r / (2 * block) * 2 * block, which = r % (2 * block) / 2;
+      turned[r] = interleave(nest, rows[group + which], rows[group + block + which], c.line, block, r % 2);
+    }
+    for (uint32_t r = 0; r < c.line; r++) rows[r] = turned[r];
+  }
+  for (uint32_t i = 0; i < c.line; i++)
+    if (c.load[i] != AX_NONE && i != c.place) nest->columns[instance * nodes + c.load[i]] = rows[i];
+  *out = rows[c.place];
+  return true;
+}

@@ -1,0 +1,112 @@
+/* Columns of rows, loaded together (columns.c): each comes out as it lies, for rows of any length, runs with gaps in them, in whole and in ranges that
+   begin anywhere, and nothing is read before the first element or after the last. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the four above first */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jit/guarded_test.h"
+#include "jit/jit.h"
+#include "jit/widths_test.h"
+
+enum { most_columns = 20 };
+
+typedef struct shape {
+  int64_t rows, row; /* elements of a row */
+  uint32_t count;
+  int64_t columns[most_columns];
+} shape;
+
+/* y[k, i] = x[i, columns[k]], but for the last column: of the two before it, the one that is greater. */
+static ax_loop_kernel *columns_of(ax_arena *arena, ax_dtype dtype, const shape *s) {
+  const int64_t from[] = {s->rows, s->row}, to[] = {s->count, s->rows};
+  ax_ex x[most_columns];
+  ax_loop_kernel *k = ax_kernel_create(arena, 1, 0, &s->rows);
+  uint32_t in = ax_kernel_slot(k, dtype, 2, from), out = ax_kernel_slot(k, dtype, 2, to);
+  for (uint32_t c = 0; c < s->count; c++) {
+    ax_position at[] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE}, {.dim = -1, .offset = s->columns[c], .dynamic = AX_NONE}};
+    x[c] = ax_kernel_load(k, in, at);
+  }
+  for (uint32_t c = 0; c < s->count; c++) {
+    ax_position at[] = {{.dim = -1, .offset = c, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .dynamic = AX_NONE}};
+    ax_ex value = x[c];
+    if (c > 1 && c + 1 == s->count) value = ax_kernel_op(k, AX_SCALAR_SELECT, dtype, ax_kernel_op(k, AX_SCALAR_GT, AX_BOOL, x[c - 2], x[c - 1], AX_NONE), x[c - 2], x[c - 1]);
+    ax_kernel_store(k, out, at, value, AX_SCALAR_NONE);
+  }
+  assert_false(k->failed);
+  return k;
+}
+
+/* Positive numbers of the dtype's order: bits that count up and down, none of them NaN. */
+static uint64_t element(ax_dtype dtype, int64_t i) {
+  const uint32_t bits = (uint32_t)i * 2654435761u;
+  return ax_dtype_bytes(dtype) == 1 ? bits >> 26 : ax_dtype_bytes(dtype) == 2 ? bits >> 18 & 0x3bff : ax_dtype_bytes(dtype) == 4 ? bits >> 2 & 0x3f7fffff : (uint64_t)(bits >> 2) << 24;
+}
+
+static void put(void *data, ax_dtype dtype, int64_t i, uint64_t bits) { memcpy((char *)data + i * (int64_t)ax_dtype_bytes(dtype), &bits, ax_dtype_bytes(dtype)); }
+
+static uint64_t expected(const shape *s, ax_dtype dtype, uint32_t c, int64_t i) {
+  uint64_t x = element(dtype, i * s->row + s->columns[c]);
+  if (c < 2 || c + 1 != s->count) return x;
+  uint64_t a = element(dtype, i * s->row + s->columns[c - 2]), b = element(dtype, i * s->row + s->columns[c - 1]);
+  return a > b ? a : b;
+}
+
+static void try_shape(const shape *s, ax_dtype dtype, int w) {
+  ax_arena arena = {0};
+  ax_loop_kernel *kernel = columns_of(&arena, dtype, s);
+  const size_t bytes = ax_dtype_bytes(dtype), in = (size_t)(s->rows * s->row) * bytes, out = (size_t)s->count * (size_t)s->rows * bytes;
+  guarded x[2] = {guarded_create(in, true), guarded_create(in, false)};
+  char *y = calloc(1, out), *wanted = calloc(1, out);
+  ax_kernel_code code;
+  if (ax_jit_compile(jits[w], (const ax_loop_kernel *[]){kernel}, 1, &code) != AX_OK) fail_msg("%s", ax_message());
+  for (int64_t i = 0; i < s->rows * s->row; i++) put(x[0].data, dtype, i, element(dtype, i)), put(x[1].data, dtype, i, element(dtype, i));
+  for (uint32_t c = 0; c < s->count; c++)
+    for (int64_t i = 0; i < s->rows; i++) put(wanted, dtype, c * s->rows + i, expected(s, dtype, c, i));
+  for (int at = 0; at < 2; at++) {
+    memset(y, 0xff, out);
+    code((void *[]){x[at].data, y}, NULL, 0, s->rows / 3);
+    code((void *[]){x[at].data, y}, NULL, s->rows / 3, s->rows);
+    for (size_t i = 0; i < out; i += bytes)
+      if (memcmp(y + i, wanted + i, bytes) != 0)
+        fail_msg("%s [%lld,%lld], %u bytes, column %zu of %u, row %zu", ax_dtype_name(dtype), (long long)s->rows, (long long)s->row, widths[w],
+                 i / bytes / (size_t)s->rows, s->count, i / bytes % (size_t)s->rows);
+  }
+  guarded_destroy(&x[0]);
+  guarded_destroy(&x[1]);
+  free(y);
+  free(wanted);
+  ax_arena_deinit(&arena);
+}
+
+static void shapes(void **unused) {
+  static const shape all[] = {
+      {1000, 10, 10, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+      {999, 5, 5, {4, 3, 2, 1, 0}},
+      {517, 9, 8, {1, 2, 3, 4, 5, 6, 7, 8}},
+      {517, 16, 16, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
+      {130, 33, 11, {3, 4, 5, 6, 20, 21, 22, 23, 24, 25, 26}},
+      {64, 17, 6, {2, 3, 4, 6, 7, 8}},
+      {70, 6, 5, {1, 2, 3, 4, 5}},
+      {33, 100, 4, {96, 97, 98, 99}},
+      {15, 7, 7, {0, 1, 2, 3, 4, 5, 6}},
+      {16, 20, 20, {19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}},
+      {1, 12, 12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+  };
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_F16, AX_S8, AX_S32};
+  (void)unused;
+  for (int w = 0; w < width_count; w++)
+    for (uint32_t d = 0; d < AX_COUNT(dtypes); d++)
+      for (uint32_t s = 0; s < AX_COUNT(all); s++)
+        try_shape(&all[s], dtypes[d], w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(shapes)};
+  return cmocka_run_group_tests(tests, make_jits, destroy_jits);
+}
