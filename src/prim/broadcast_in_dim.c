@@ -77,7 +77,7 @@ static void simplify(const ax_simplify_args *args) {
     const ax_dims *first = &((const broadcast_params *)inner->params)->broadcast_dimensions, second = p.broadcast_dimensions;
     p.broadcast_dimensions = *first;
     for (uint32_t i = 0; i < first->count; i++) p.broadcast_dimensions.v[i] = second.v[first->v[i]];
-    ax_simplify_replace(args, inner->in[0], &p);
+    ax_simplify_replace(args, 0, inner->in[0], &p);
   }
   uint32_t x = args->eqn->in[0];
   if (ax_same_shape(&args->types[x], &args->types[args->eqn->out])) args->same[0] = x;

@@ -9,6 +9,7 @@
    Compiled: a GEMM over each operand as a matrix where it lies, or copied so that it is one; a kernel, which sums as reduce_sum does, for
    integers of 16 and 64 bits, for vectors (one result dimension of 1) but those by many short rows, for many tiny matrices, and where there is one
    term, so nothing to sum.
+   Simplified: operands that were transposed are taken as they lay before, where the order of the result's and of the contracted dimensions is the same.
    Sharding: a batch or free dimension goes through; a contracted one makes a sum over its mesh axes. */
 #include <string.h>
 
@@ -237,6 +238,37 @@ static void batch(const ax_batch_args *args) {
                                                                : (int)left.free.count + free_before(&right, right_dim));
   }
   args->out[0] = bind(&p, args->in[0], args->in[1]);
+}
+
+/* --- simplify --- */
+
+static bool keeps_order(const ax_dims *dims, const ax_dims *permutation) {
+  for (uint32_t i = 0; i < dims->count; i++)
+    for (uint32_t j = 0; j < i; j++)
+      if ((dims->v[j] < dims->v[i]) != (permutation->v[dims->v[j]] < permutation->v[dims->v[i]])) return false;
+  return true;
+}
+
+static void permute(ax_dims *dims, const ax_dims *permutation) {
+  for (uint32_t i = 0; i < dims->count; i++) dims->v[i] = permutation->v[dims->v[i]];
+}
+
+/* A product reads its factors as they lie, so a transposed one need not be made. Whoever else reads it may make it. */
+static void simplify_side(const ax_simplify_args *args, uint32_t k) {
+  const ax_eqn *inner = ax_simplify_operand(args, k, &ax_prim_transpose);
+  dot_params p = *(const dot_params *)args->eqn->params;
+  if (inner == NULL || *args->failed) return;
+  const ax_dims *permutation = ax_transposed_dims(inner);
+  const side of = k == 0 ? lhs_side(&p, permutation->count) : rhs_side(&p, permutation->count);
+  if (!keeps_order(&of.free, permutation) || !keeps_order(&of.contract, permutation)) return;
+  permute(k == 0 ? &p.lhs_batch : &p.rhs_batch, permutation);
+  permute(k == 0 ? &p.lhs_contract : &p.rhs_contract, permutation);
+  ax_simplify_replace(args, k, inner->in[0], &p);
+}
+
+static void simplify(const ax_simplify_args *args) {
+  simplify_side(args, 0);
+  simplify_side(args, 1);
 }
 
 /* --- shard --- */
@@ -597,7 +629,7 @@ const ax_prim ax_prim_dot_general = {
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(dot_params),
     .linear = AX_LINEAR_ONE, .kinds = AX_KINDS_SUM,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
+    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .lower = lower, .hlo = hlo,
 };
 
 ax_value ax_dot_general(ax_value lhs, ax_value rhs, uint32_t contract_count, const int64_t *lhs_contract,

@@ -209,7 +209,7 @@ static bool widens(ax_dtype from, ax_dtype to) {
 static void convert_simplify(const ax_simplify_args *args) {
   const ax_eqn *inner = ax_simplify_operand(args, 0, &ax_prim_convert_element_type);
   if (inner != NULL && widens(args->types[inner->in[0]].dtype, args->types[inner->out].dtype))
-    ax_simplify_replace(args, inner->in[0], args->eqn->params);
+    ax_simplify_replace(args, 0, inner->in[0], args->eqn->params);
   uint32_t x = args->eqn->in[0];
   if (args->types[x].dtype == args->types[args->eqn->out].dtype) args->same[0] = x;
 }

@@ -37,7 +37,7 @@ static void batch(const ax_batch_args *args) {
 /* A reshape of a reshape is one; to the shape there is, none. */
 static void simplify(const ax_simplify_args *args) {
   const ax_eqn *inner = ax_simplify_operand(args, 0, &ax_prim_reshape);
-  if (inner != NULL) ax_simplify_replace(args, inner->in[0], args->eqn->params);
+  if (inner != NULL) ax_simplify_replace(args, 0, inner->in[0], args->eqn->params);
   uint32_t x = args->eqn->in[0];
   if (ax_same_shape(&args->types[x], &args->types[args->eqn->out])) args->same[0] = x;
 }

@@ -291,12 +291,13 @@ bool ax_simplify_is(const ax_simplify_args *args, uint32_t k, double value) {
   return false;
 }
 
-void ax_simplify_replace(const ax_simplify_args *args, uint32_t x, const void *params) {
+void ax_simplify_replace(const ax_simplify_args *args, uint32_t k, uint32_t x, const void *params) {
   size_t bytes = args->eqn->prim->params_bytes;
-  uint32_t *in = ax_arena_copy(args->arena, &x, sizeof x);
+  uint32_t *in = ax_arena_copy(args->arena, args->eqn->in, args->eqn->in_count * sizeof x);
   void *copy = bytes > 0 ? ax_arena_copy(args->arena, params, bytes) : NULL;
   *args->failed = in == NULL || (bytes > 0 && copy == NULL);
   if (*args->failed) return;
+  in[k] = x;
   args->eqn->in = in;
   args->eqn->params = copy;
   *args->changed = true;

@@ -127,8 +127,8 @@ ax_value ax_batch_front(ax_value x, int dim, int64_t size);
 const ax_eqn *ax_simplify_operand(const ax_simplify_args *args, uint32_t k, const ax_prim *prim);
 /* Whether every element of operand k is `value`, zeros told apart by their sign. */
 bool ax_simplify_is(const ax_simplify_args *args, uint32_t k, double value);
-/* The equation takes x and `params`, of the size of its own, from now on. */
-void ax_simplify_replace(const ax_simplify_args *args, uint32_t x, const void *params);
+/* The equation takes x for its operand k, and `params`, of the size of its own, from now on. */
+void ax_simplify_replace(const ax_simplify_args *args, uint32_t k, uint32_t x, const void *params);
 
 /* --- StableHLO helpers --- */
 /* The rule of primitives with a form: the op it names. */

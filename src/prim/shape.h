@@ -17,6 +17,8 @@ void ax_dims_shift(ax_dims *dims, int64_t at);
 ax_dims ax_dims_others(uint32_t rank, const ax_dims *a, const ax_dims *b);
 /* The sizes of those of x's dimensions that are not among the axes. */
 ax_dims ax_dims_left(const ax_type *x, const ax_dims *axes);
+/* Of an equation that transposes: which of its operand's dimensions each of its result's is. */
+const ax_dims *ax_transposed_dims(const ax_eqn *eqn);
 
 /* --- For infer --- */
 /* An array type; refuses negative dimensions and an unknown dtype. */

@@ -49,12 +49,14 @@ static void simplify(const ax_simplify_args *args) {
   if (inner != NULL) {
     const ax_dims *first = &((const transpose_params *)inner->params)->permutation;
     for (uint32_t i = 0; i < p.permutation.count; i++) p.permutation.v[i] = first->v[p.permutation.v[i]];
-    ax_simplify_replace(args, inner->in[0], &p);
+    ax_simplify_replace(args, 0, inner->in[0], &p);
   }
   bool moves = *args->failed;
   for (uint32_t i = 0; i < p.permutation.count; i++) moves = moves || p.permutation.v[i] != i;
   if (!moves) args->same[0] = args->eqn->in[0];
 }
+
+const ax_dims *ax_transposed_dims(const ax_eqn *eqn) { return &((const transpose_params *)eqn->params)->permutation; }
 
 static void shard(const ax_shard_args *args) {
   const ax_dims *permutation = &((const transpose_params *)args->eqn->params)->permutation;

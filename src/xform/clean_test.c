@@ -207,6 +207,10 @@ static void what_stays(void **state) {
       "{ lambda x:s32[]. let y:u64[] = convert_element_type[dtype=u64] x z:f32[] = convert_element_type[dtype=f32] y in (z,) }",
       "{ lambda x:f32[2,3]. let y:f32[3,2] = reshape[new_sizes=(3, 2)] x z:f32[2,3] = transpose[permutation=(1, 0)] y in (z,) }",
       "{ lambda x:f32[]. let y:f32[] = stop_gradient x in (y,) }",
+      "{ lambda x:f32[2,3] y:f32[5,4,3]. let t:f32[3,4,5] = transpose[permutation=(2, 1, 0)] y " /* the result's dimensions would change places */
+      "z:f32[2,4,5] = dot_general[lhs_contract=(1,) rhs_contract=(0,) lhs_batch=() rhs_batch=()] x t in (z,) }",
+      "{ lambda x:f32[2,3,4] y:f32[3,4,5]. let t:f32[2,4,3] = transpose[permutation=(0, 2, 1)] x " /* another order of additions */
+      "z:f32[2,5] = dot_general[lhs_contract=(2, 1) rhs_contract=(0, 1) lhs_batch=() rhs_batch=()] t y in (z,) }",
   };
   for (size_t i = 0; i < AX_COUNT(texts); i++) simplifies_to(texts[i], texts[i]);
 }
@@ -218,6 +222,15 @@ static void chains(void **state) {
   simplifies_to("{ lambda x:f32[2,3,4]. let a:f32[3,4,2] = transpose[permutation=(1, 2, 0)] x b:f32[4,3,2] = transpose[permutation=(1, 0, 2)] a "
                 "in (b,) }",
                 "{ lambda x:f32[2,3,4]. let b:f32[4,3,2] = transpose[permutation=(2, 1, 0)] x in (b,) }");
+  simplifies_to("{ lambda x:f32[2,3] y:f32[5,3]. let t:f32[3,5] = transpose[permutation=(1, 0)] y "
+                "z:f32[2,5] = dot_general[lhs_contract=(1,) rhs_contract=(0,) lhs_batch=() rhs_batch=()] x t in (z,) }",
+                "{ lambda x:f32[2,3] y:f32[5,3]. let z:f32[2,5] = dot_general[lhs_contract=(1,) rhs_contract=(1,) lhs_batch=() rhs_batch=()] x y "
+                "in (z,) }");
+  simplifies_to("{ lambda q:f32[2,8,3,4] k:f32[2,9,3,4]. let a:f32[2,3,8,4] = transpose[permutation=(0, 2, 1, 3)] q "
+                "b:f32[2,3,4,9] = transpose[permutation=(0, 2, 3, 1)] k "
+                "z:f32[2,3,8,9] = dot_general[lhs_contract=(3,) rhs_contract=(2,) lhs_batch=(0, 1) rhs_batch=(0, 1)] a b in (z,) }",
+                "{ lambda q:f32[2,8,3,4] k:f32[2,9,3,4]. let "
+                "z:f32[2,3,8,9] = dot_general[lhs_contract=(3,) rhs_contract=(3,) lhs_batch=(0, 2) rhs_batch=(0, 2)] q k in (z,) }");
   simplifies_to("{ lambda x:f32[3]. let a:f32[3,1] = broadcast_in_dim[shape=(3, 1) broadcast_dimensions=(0,)] x "
                 "b:f32[2,3,4] = broadcast_in_dim[shape=(2, 3, 4) broadcast_dimensions=(1, 2)] a in (b,) }",
                 "{ lambda x:f32[3]. let b:f32[2,3,4] = broadcast_in_dim[shape=(2, 3, 4) broadcast_dimensions=(1,)] x in (b,) }");
