@@ -1,14 +1,16 @@
 /* Products, whole or in parts that several threads make.
 
-   One thread makes the whole as one. Several make small products tile by tile, each for itself; of large ones they first pack the rows, each some of
-   them, and then take strips of columns, whose own columns they pack:
+   One thread makes the whole as one. Several make small products tile by tile, each for itself; of large ones they first pack the smaller factor, each
+   some of it, and then take strips of the other, which they pack themselves. So each number is packed once:
 
-                  strips
-               +--+--+--+--+
-     a, packed |  |  |  |  |    chunks of rows, where there are too few strips
-     by all    +--+--+--+--+
-               |  |  |  |  |
-               +--+--+--+--+
+                                b, packed by all                             strips
+                               +----------+                               +--+--+--+--+
+     strips of rows: a, each   |          |        of columns: a, packed  |  |  |  |  |     b, each its own
+     its own                   +----------+        by all                 |  |  |  |  |
+                               |          |                               |  |  |  |  |
+                               +----------+                               +--+--+--+--+
+
+   Where there are too few strips for all threads, each is cut in chunks of the other side as well.
 
    The parts follow from the number of threads, the results do not: those follow from k alone (product/product.h). */
 #include "exec/gemm.h"
@@ -185,86 +187,108 @@ static ax_status make_tile(const void *context, uint32_t part) {
 
 /* --- Strips --- */
 
-static const double strips_work = 1 << 25; /* at least, so that packing in turns is worth waiting for each other twice */
+static const double strips_work = 1 << 24; /* at least, so that packing in turns is worth waiting for each other twice */
 enum {
-  packed_bytes = 16 << 20, /* of a at a time */
-  least_groups = 4,        /* of rows */
-  least_panels = 8,        /* of columns */
+  packed_bytes = 16 << 20, /* of a factor at a time */
+  least_units = 4,         /* groups of rows, and panels of columns: in a strip, unless there are too few; at least so many of each are packed in common */
   thread_parts = 8,        /* for each thread, so that one that is late holds up little */
 };
 
-typedef struct striping { /* of one product, or of as many of its rows as are packed at a time */
+typedef struct striping { /* of one product, or of what is packed of it at a time */
   ax_product product;
   ax_product_way way;
   factors factors;
-  ax_product_rows rows;
+  ax_product_packed shared;        /* the factor that all need: columns, where strips are of rows; not packed where it lies well */
   ax_pool *pool;
-  int64_t groups, packs;           /* of rows; parts in which they are packed */
-  int64_t chunks, strips, columns; /* columns: of a strip, but perhaps the last */
+  bool by_rows;
+  int64_t units, packs;            /* of the shared factor: groups or panels; parts in which they are packed */
+  int64_t strip_units, strips, chunks;
 } striping;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Of some hundred rows or more, and as many columns; of which so many groups are packed at a time. */
-static int64_t striped_groups(const ax_product *p, const ax_product_way *way) {
-  const int64_t groups = ceil_div(p->m, way->rows), most = packed_bytes / (way->blocks * way->slot_bytes + 1);
-  if (!way->packs_a || !way->packs_b || groups < least_groups || most < least(groups, 2 * way->ahead + least_groups)) return 0;
-  if (p->n < least_panels * 2 * way->kernels->lanes) return 0;
-  const int64_t steps = ceil_div(groups, way->ahead), most_at_once = most / way->ahead;
-  return groups <= most ? groups : ceil_div(steps, ceil_div(steps, most_at_once)) * way->ahead;
+static int64_t panel_columns(const striping *s) { return 2 * s->way.kernels->lanes; }
+static bool packs_shared(const striping *s) { return s->by_rows ? s->way.packs_b : s->way.packs_a; }
+static int64_t packed_at_once(const striping *s) { return s->by_rows || s->way.ahead == 0 ? 1 : s->way.ahead; } /* units */
+static int64_t unit_bytes(const striping *s) { return s->by_rows ? s->way.panel_bytes : s->way.slot_bytes; }
+
+/* The larger factor is cut, so that little is written to be read again; unless it has too few rows or columns for the threads. False: tiles are better. */
+static bool suits_strips(striping *s, int64_t threads) {
+  const int64_t groups = ax_product_groups(&s->product, &s->way), panels = ax_product_panels(&s->product, &s->way), enough = 2 * threads * least_units;
+  if (s->way.turned || s->way.streams_b || groups < least_units || panels < least_units) return false;
+  s->by_rows = s->product.n <= 2 * s->product.m;
+  if ((s->by_rows ? groups : panels) < enough && (s->by_rows ? panels > groups : groups > panels)) s->by_rows = !s->by_rows;
+  s->units = s->by_rows ? panels : groups;
+  return true;
 }
 
 static ax_status pack_part(const void *context, uint32_t part) {
   const striping *s = context;
-  const int64_t steps = ceil_div(s->groups, s->way.ahead), begin = steps * part / s->packs, end = steps * (part + 1) / s->packs;
-  ax_product_pack_rows(&s->product, &s->way, s->factors.a, begin * s->way.ahead, least(end * s->way.ahead, s->groups), s->rows);
+  const int64_t step = packed_at_once(s), steps = ceil_div(s->units, step);
+  const int64_t begin = steps * part / s->packs * step, end = least(steps * (part + 1) / s->packs * step, s->units);
+  if (s->by_rows) ax_product_pack_columns(&s->product, &s->way, s->factors.b, begin, end, s->shared);
+  else ax_product_pack_rows(&s->product, &s->way, s->factors.a, begin, end, s->shared);
   return AX_OK;
 }
+
+typedef struct range {
+  int64_t begin, end;
+} range;
+
+static range part_of(int64_t count, int64_t index, int64_t parts) { return (range){count * index / parts, count * (index + 1) / parts}; }
 
 static ax_status make_strip(const void *context, uint32_t part) {
   const striping *s = context;
   const ax_product_kernels *k = s->way.kernels;
-  const int64_t chunk = part / s->strips, group = s->groups * chunk / s->chunks, next = s->groups * (chunk + 1) / s->chunks;
-  const int64_t column = part % s->strips * s->columns, row = group * s->way.rows;
+  const range strip = part_of(s->strip_units, part % s->strips, s->strips), chunk = part_of(s->units, part / s->strips, s->chunks);
+  const range groups = s->by_rows ? strip : chunk, panels = s->by_rows ? chunk : strip;
+  const int64_t row = groups.begin * s->way.rows, column = panels.begin * panel_columns(s);
   ax_product p = s->product;
-  p.n = least(s->columns, p.n - column);
-  p.m = least(next * s->way.rows, p.m) - row;
-  void *work = take_work(s->pool, s->way.b_bytes);
-  if (work == NULL) return AX_OUT_OF_MEMORY;
-  const ax_product_rows rows = {s->rows.packed + group * s->way.slot_bytes, s->rows.block};
-  ax_product_run_rows(&p, &s->way, rows, s->factors.b + column * p.b_column * k->number_bytes, s->factors.c + (row * p.c_row + column) * k->result_bytes,
-                        work);
-  give_work(s->pool, work, s->way.b_bytes);
+  p.m = least(groups.end * s->way.rows, p.m) - row;
+  p.n = least(panels.end * panel_columns(s), p.n) - column;
+  ax_product_factors f = {.a = s->factors.a + row * p.a_row * k->number_bytes, .b = s->factors.b + column * p.b_column * k->number_bytes};
+  if (s->shared.packed != NULL) *(s->by_rows ? &f.columns : &f.rows) = (ax_product_packed){s->shared.packed + chunk.begin * unit_bytes(s), s->shared.block};
+  const size_t bytes = ax_product_parts_bytes(&p, &s->way, &f);
+  void *work = bytes > 0 ? take_work(s->pool, bytes) : NULL;
+  if (bytes > 0 && work == NULL) return AX_OUT_OF_MEMORY;
+  ax_product_run_parts(&p, &s->way, &f, s->factors.c + (row * p.c_row + column) * k->result_bytes, work);
+  give_work(s->pool, work, bytes);
   return AX_OK;
 }
 
-/* Whole panels, and several parts for each thread. */
+/* Several strips for each thread, of some groups or panels each; as many for each thread, where they are few. */
 static void cut_strips(striping *s, int64_t threads) {
-  const int64_t width = 2 * s->way.kernels->lanes, panels = ceil_div(s->product.n, width), wanted = thread_parts * threads;
-  s->columns = (panels > wanted ? panels / wanted : 1) * width;
-  s->strips = ceil_div(s->product.n, s->columns);
-  s->chunks = least(ceil_div(wanted / 2, s->strips), ceil_div(s->groups, least_groups));
-  s->packs = least(wanted, ceil_div(s->groups, s->way.ahead));
+  s->strip_units = s->by_rows ? ax_product_groups(&s->product, &s->way) : ax_product_panels(&s->product, &s->way);
+  s->strips = least(most(s->strip_units / least_units, 1), thread_parts * threads);
+  if (s->strips < 2 * threads) s->strips = least(most(s->strip_units / 2, 1), 2 * threads);
+  if (s->strips > threads) s->strips -= s->strips % threads;
+  s->chunks = most(least(2 * threads / s->strips, s->units / least_units), 1);
+  s->packs = least(thread_parts * threads, ceil_div(s->units, packed_at_once(s)));
 }
 
-static ax_status make_striped(ax_execution *run, ax_seat *seat, striping *s, int64_t groups) {
+/* What all need in turns, each of as much as is packed at a time. */
+static ax_status make_striped(ax_execution *run, ax_seat *seat, striping *s) {
   const ax_product_kernels *k = s->way.kernels;
-  const int64_t rows = groups * s->way.rows, m = s->product.m;
-  const size_t bytes = (size_t)(groups * s->way.blocks * s->way.slot_bytes);
+  const int64_t unit = s->by_rows ? panel_columns(s) : s->way.rows, all = s->by_rows ? s->product.n : s->product.m, step = packed_at_once(s);
+  const bool packs = packs_shared(s);
+  const int64_t fit = packs ? most(packed_bytes / (s->way.blocks * unit_bytes(s)), least_units) : s->units, turns = ceil_div(s->units, fit);
+  const int64_t units = ceil_div(ceil_div(s->units, step), turns) * step;
+  const size_t bytes = packs ? (size_t)(units * s->way.blocks * unit_bytes(s)) : 0;
   ax_status status = AX_OK;
-  s->rows = (ax_product_rows){.packed = take_work(s->pool, bytes), .block = groups * s->way.slot_bytes};
-  if (s->rows.packed == NULL) return AX_OUT_OF_MEMORY;
-  for (int64_t row = 0; row < m && status == AX_OK; row += rows) {
-    s->product.m = least(rows, m - row);
-    s->groups = ceil_div(s->product.m, s->way.rows);
+  s->shared = (ax_product_packed){.packed = packs ? take_work(s->pool, bytes) : NULL, .block = units * unit_bytes(s)};
+  if (packs && s->shared.packed == NULL) return AX_OUT_OF_MEMORY;
+  for (int64_t begin = 0; begin < all && status == AX_OK; begin += units * unit) {
+    *(s->by_rows ? &s->product.n : &s->product.m) = least(units * unit, all - begin);
+    s->units = ceil_div(least(units * unit, all - begin), unit);
     cut_strips(s, run->threads);
-    status = ax_share_parts(run, seat, pack_part, s, (uint32_t)s->packs);
+    if (packs) status = ax_share_parts(run, seat, pack_part, s, (uint32_t)s->packs);
     if (status == AX_OK) status = ax_share_parts(run, seat, make_strip, s, (uint32_t)(s->strips * s->chunks));
-    s->factors.a += rows * s->product.a_row * k->number_bytes;
-    s->factors.c += rows * s->product.c_row * k->result_bytes;
+    *(s->by_rows ? &s->factors.b : &s->factors.a) += units * unit * (s->by_rows ? s->product.b_column : s->product.a_row) * k->number_bytes;
+    s->factors.c += units * unit * (s->by_rows ? 1 : s->product.c_row) * k->result_bytes;
   }
-  give_work(s->pool, s->rows.packed, bytes);
+  give_work(s->pool, s->shared.packed, bytes);
   return status;
 }
 
@@ -275,13 +299,13 @@ ax_status ax_gemm_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, c
   const int64_t count = ax_dims_elems(g->batch_rank, g->batch);
   striping s = {.product = ax_gemm_product(g, g->m, g->n), .pool = pool};
   s.way = ax_product_choose(&s.product, AX_REGISTER_BYTES);
-  const int64_t groups = one_work(g) < strips_work || count >= most_tiles ? 0 : striped_groups(&s.product, &s.way);
-  if (groups == 0) return ax_share_parts(run, seat, make_tile, &(gemm_run){frame, instr, pool, tiling_of(g)}, instr->parts);
+  if (one_work(g) < strips_work || count >= most_tiles || !suits_strips(&s, run->threads))
+    return ax_share_parts(run, seat, make_tile, &(gemm_run){frame, instr, pool, tiling_of(g)}, instr->parts);
   ax_status status = AX_OK;
   for (int64_t i = 0; i < count && status == AX_OK; i++) {
     striping one = s;
     one.factors = factors_of(frame, instr, s.way.kernels, i);
-    status = make_striped(run, seat, &one, groups);
+    status = make_striped(run, seat, &one);
   }
   return status;
 }

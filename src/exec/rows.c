@@ -7,7 +7,7 @@
 typedef struct rows_product { /* of a member that is one */
   ax_product product;
   ax_product_way way;
-  char *packed;   /* its right factor; NULL: it is read where it is */
+  ax_product_packed packed; /* its right factor; none: it is read where it is */
   int64_t packed_of; /* outer index; -1: of none yet */
 } rows_product;
 
@@ -32,13 +32,13 @@ static void do_product(rows_work *w, const ax_gemm *g, rows_product *of, uint32_
   const char *a = (const char *)slots[0] + (at[0] + begin * p->a_row) * way->kernels->number_bytes;
   const char *b = (const char *)slots[1] + at[1] * way->kernels->number_bytes;
   char *c = (char *)slots[2] + (at[2] + begin * p->c_row) * way->kernels->result_bytes;
-  if (of->packed == NULL) {
+  if (of->packed.packed == NULL) {
     ax_product_run(p, way, a, b, c, w->room);
     return;
   }
-  if (of->packed_of != outer) ax_product_pack(p, way, b, of->packed);
+  if (of->packed_of != outer) ax_product_pack_columns(p, way, b, 0, ax_product_panels(p, way), of->packed);
   of->packed_of = outer;
-  ax_product_run_packed(p, way, a, of->packed, c, w->room);
+  ax_product_run_parts(p, way, &(ax_product_factors){.a = a, .columns = of->packed}, c, w->room);
 }
 
 /* Rows begin .. end of the one outer index `outer`. */
@@ -75,10 +75,15 @@ static void find_slots(rows_work *w, const ax_frame *frame, const ax_instr *inst
   }
 }
 
+/* Of the right factor, where it fits what is packed at a time; 0: it is packed bit by bit, or not. */
+static size_t packed_bytes(const ax_product *p, const ax_product_way *way) {
+  return way->packs_b && !way->turned && way->columns == p->n ? (size_t)(way->blocks * ax_product_panels(p, way) * way->panel_bytes) : 0;
+}
+
 /* How `rows` rows at most are made of each product, and memory for it. */
 static ax_status prepare_products(rows_work *w, int64_t most) {
   const ax_rows *rows = w->instr->rows;
-  rows_product list[AX_ROWS_MEMBERS];
+  rows_product list[AX_ROWS_MEMBERS] = {0};
   size_t packed = 0, room = 0, bytes[AX_ROWS_MEMBERS];
   bool any = false;
   for (uint32_t k = 0; k < rows->count; k++) {
@@ -87,7 +92,7 @@ static ax_status prepare_products(rows_work *w, int64_t most) {
     any = true;
     list[k].product = ax_gemm_product(g, most < rows->extent ? most : rows->extent, g->n);
     list[k].way = ax_product_choose(&list[k].product, AX_REGISTER_BYTES);
-    bytes[k] = ax_product_packed_bytes(&list[k].product, &list[k].way);
+    bytes[k] = packed_bytes(&list[k].product, &list[k].way);
     packed += bytes[k];
     if (list[k].way.work_bytes > room) room = list[k].way.work_bytes;
   }
@@ -100,7 +105,7 @@ static ax_status prepare_products(rows_work *w, int64_t most) {
   for (uint32_t k = 0; k < rows->count; k++) {
     if (rows->members[k].kind != AX_OP_GEMM) continue;
     w->products[k] = list[k];
-    w->products[k].packed = bytes[k] > 0 ? memory : NULL;
+    if (bytes[k] > 0) w->products[k].packed = (ax_product_packed){.packed = memory, .block = (int64_t)bytes[k] / list[k].way.blocks};
     w->products[k].packed_of = -1;
     memory += bytes[k];
   }

@@ -103,6 +103,14 @@ static ax_product turn(const ax_product *p) {
                       .b_column = p->a_row, .c_row = p->c_row, .add = p->add, .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > AX_PRODUCT_NEAR};
 }
 
+/* So many columns, packed for one block: panels, the last of them no wider than it must be. */
+static size_t columns_bytes(const ax_product_way *way, int64_t columns) {
+  const ax_product_kernels *k = way->kernels;
+  const int64_t width = 2 * k->lanes, whole = columns / width, rest = columns - whole * width;
+  const bool narrow = rest <= k->lanes && k->careful == NULL;
+  return (size_t)(whole * way->panel_bytes + (rest == 0 ? 0 : narrow ? way->panel_bytes / 2 : way->panel_bytes));
+}
+
 static ax_product_way choose(const ax_product *p, const ax_product_kernels *k) {
   int64_t most = (block_bytes / k->unit_bytes < most_steps ? block_bytes / k->unit_bytes : most_steps) * k->unit;
   int64_t blocks = p->k > most ? ceil_div(p->k, most) : 1, block = round_up(ceil_div(p->k, blocks), k->unit);
@@ -118,7 +126,10 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k) {
     way.packs_b = !k->in_place || p->b_column != 1;
   }
   way.columns = way.streams_b ? streamed_columns(&way, p) : !way.packs_b || p->n <= fit ? p->n : fit;
-  if (way.packs_b) way.b_bytes = (size_t)(round_up(way.columns, k->lanes) * units * k->unit_bytes);
+  if (way.packs_b) {
+    way.panel_bytes = width * units * k->unit_bytes + (k->careful != NULL ? line_bytes : 0);
+    way.b_bytes = columns_bytes(&way, way.columns);
+  }
   choose_slots(&way, p, units);
   way.work_bytes = way.b_bytes + (size_t)(way.slots * way.slot_bytes);
   way.plain = way.blocks == 1 && !way.packs_a && !way.packs_b && !way.streams_b && !way.narrow && !p->far;
@@ -146,18 +157,31 @@ typedef struct making { /* of some rows and columns, over one block of k */
   char *c, *packed_a, *packed_b;
   int64_t slots;                  /* at packed_a */
   int64_t rows, columns, numbers; /* of k */
-  int b_least;                    /* exponent: see kernels->careful */
   bool add, packs_a, packs_b;     /* packs_: packed rows, or columns, are not there yet */
 } making;
 
-static void pack_columns(making *m) {
+/* The least exponents of a panel's columns stand behind them. */
+static void note_columns(const making *m, int64_t panel, int least) {
+  if (m->way->kernels->careful != NULL) memcpy(m->packed_b + (panel + 1) * m->way->panel_bytes - line_bytes, &least, sizeof least);
+}
+
+static int least_of_columns(const making *m) {
+  int least = no_exponent, one;
+  if (!m->way->packs_b || m->way->kernels->careful == NULL) return least;
+  for (int64_t column = 0, panel = 1; column < m->columns; column += 2 * m->way->kernels->lanes, panel++) {
+    memcpy(&one, m->packed_b + panel * m->way->panel_bytes - line_bytes, sizeof one);
+    if (one < least) least = one;
+  }
+  return least;
+}
+
+static void pack_columns(const making *m) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
   ax_packing packing = {.from = m->b, .to = m->packed_b, .line = p->b_column * k->number_bytes, .number = p->b_row * k->number_bytes,
-                        .lines = m->columns, .count = m->numbers, .width = 2 * k->lanes,
-                        .panel = 2 * k->lanes * units_of(k, m->numbers) * k->unit_bytes, .least = no_exponent};
+                        .lines = m->columns, .count = m->numbers, .width = 2 * k->lanes, .panel = m->way->panel_bytes, .least = no_exponent};
   (p->b_column == 1 ? k->across : k->along)(&packing);
-  m->b_least = packing.least;
+  for (int64_t column = 0, panel = 0; column < m->columns; column += 2 * k->lanes, panel++) note_columns(m, panel, packing.least);
 }
 
 static char *slot_of(const making *m, int64_t group) { return m->packed_a + group % m->slots * m->way->slot_bytes; }
@@ -246,11 +270,12 @@ static inline void fetch_some(fetching *f) {
 
 static inline void make_panels(const making *m, ax_tile *tile, char *c, bool careful, fetching next) {
   const ax_product_kernels *k = m->way->kernels;
-  int64_t width = 2 * k->lanes, units = units_of(k, m->numbers);
-  for (int64_t column = 0; column < m->columns; column += width) {
+  const int64_t width = 2 * k->lanes;
+  const char *packed = m->packed_b;
+  for (int64_t column = 0; column < m->columns; column += width, packed += m->way->panel_bytes) {
     int64_t left = m->columns - column;
     tile->columns = (int)(left < width ? left : width);
-    tile->b = m->way->packs_b ? m->packed_b + column * units * k->unit_bytes : m->b + column * k->number_bytes;
+    tile->b = m->way->packs_b ? packed : m->b + column * k->number_bytes;
     tile->b_step = m->way->packs_b ? (left > k->lanes ? width : k->lanes) * k->unit_bytes : m->product->b_row * k->number_bytes;
     tile->c = c + column * k->result_bytes;
     fetch_some(&next);
@@ -267,11 +292,11 @@ static inline void make(making *m) {
   tile.fetch = way->narrow ? p->far && has_long_rows(m) : way->packs_b && tile.steps >= long_tile;
   const int64_t ahead = fetch_distance(m, tile.fetch && !way->narrow);
   if (m->packs_b) pack_columns(m);
-  tile.b_least = m->b_least;
+  tile.b_least = least_of_columns(m);
   for (int64_t row = 0, group = 0; row < m->rows; row += way->rows, group++) {
     tile.rows = (int)(m->rows - row < way->rows ? m->rows - row : way->rows);
     take_rows(m, group, &tile);
-    bool careful = way->kernels->careful != NULL && least_of(m, group) + m->b_least < careful_below;
+    bool careful = way->kernels->careful != NULL && least_of(m, group) + tile.b_least < careful_below;
     make_panels(m, &tile, m->c + row * c_step, careful, fetch_rows(m, group + ahead));
   }
 }
@@ -323,7 +348,7 @@ static void make_streamed(making *m) {
   const ax_product_way *way = m->way;
   const ax_product_kernels *k = way->kernels;
   streaming s = {.m = m, .panels = ceil_div(m->columns, 2 * k->lanes), .chunks = ceil_div(m->numbers, streamed_steps)};
-  char *held = m->packed_a + way->slots * way->slot_bytes;
+  char *held = m->packed_a + m->slots * way->slot_bytes;
   for (int64_t row = 0; row < m->rows; row += way->rows, s.groups++) {
     ax_tile *tile = &s.tiles[s.groups];
     *tile = (ax_tile){.c_row = p->c_row * k->result_bytes, .b_step = p->b_row * k->number_bytes, .add = m->add,
@@ -338,47 +363,53 @@ static void make_streamed(making *m) {
   }
 }
 
-/* Of b packed whole: a block of k, and behind it the least exponent. */
-static size_t packed_block(const ax_product_way *way) { return (way->b_bytes + line_bytes - 1) / line_bytes * line_bytes + line_bytes; }
-
-static void take_packed(making *m, const void *packed, int64_t block) {
-  m->packed_b = (char *)(uintptr_t)packed + (size_t)block * packed_block(m->way);
-  memcpy(&m->b_least, m->packed_b + m->way->b_bytes, sizeof m->b_least);
-}
-
 static int64_t block_numbers(const ax_product *p, const ax_product_way *way, int64_t block) {
   const int64_t left = p->k - block * way->block;
   return left < way->block ? left : way->block;
 }
 
-/* A pass: some rows, over one block of k, and all columns. Where m->a is NULL its rows are packed already; where b is, its columns. */
-static void make_pass(making *m, const char *b, char *c) {
+/* A pass: some rows, over one block of k, and all columns, a few panels at a time. Where m->a is NULL its rows are packed already; where b is, its columns, at
+   `packed`. */
+static void make_pass(making *m, const char *b, char *packed, char *c) {
   const ax_product *p = m->product;
+  const ax_product_kernels *k = m->way->kernels;
   for (int64_t column = 0; column < p->n; column += m->way->columns) {
     m->columns = p->n - column < m->way->columns ? p->n - column : m->way->columns;
-    if (b != NULL) m->b = b + column * p->b_column * m->way->kernels->number_bytes;
-    m->c = c + column * m->way->kernels->result_bytes;
+    if (b != NULL) m->b = b + column * p->b_column * k->number_bytes;
+    if (b == NULL) m->packed_b = packed + column / (2 * k->lanes) * m->way->panel_bytes;
+    m->c = c + column * k->result_bytes;
     m->packs_a = m->way->packs_a && m->a != NULL && column == 0;
     if (m->way->streams_b) make_streamed(m);
     else make(m);
   }
 }
 
-/* b: where it lies, or packed whole. */
-static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work, bool packed) {
+int64_t ax_product_groups(const ax_product *p, const ax_product_way *way) { return ceil_div(p->m, way->rows); }
+int64_t ax_product_panels(const ax_product *p, const ax_product_way *way) { return ceil_div(p->n, 2 * way->kernels->lanes); }
+
+/* Of a's packed rows, where they are packed for each pass. */
+static int64_t slots_of(const ax_product *p, const ax_product_way *way) {
+  const int64_t groups = ax_product_groups(p, way);
+  return groups < way->slots ? groups : way->slots;
+}
+
+static void run(const ax_product *p, const ax_product_way *way, const ax_product_factors *f, char *c, char *work) {
   const ax_product_kernels *k = way->kernels;
-  const int64_t most_rows = way->groups * way->rows;
-  making m = {.product = p, .way = way, .packed_b = work, .packed_a = work != NULL ? (char *)work + way->b_bytes : NULL, .slots = way->slots,
-              .b_least = no_exponent, .packs_b = way->packs_b && !packed};
+  const bool rows_wait = f->rows.packed != NULL, columns_wait = f->columns.packed != NULL;
+  const int64_t most_rows = rows_wait ? p->m : way->groups * way->rows;
+  char *const packed_a = work != NULL && !columns_wait ? work + way->b_bytes : work;
+  making m = {.product = p, .way = way, .packed_b = work, .packed_a = packed_a, .slots = rows_wait ? ax_product_groups(p, way) : slots_of(p, way),
+              .packs_b = way->packs_b && !columns_wait};
   for (int64_t row = 0; row < p->m; row += most_rows)
     for (int64_t i = 0; i < way->blocks; i++) {
       const int64_t at = i * way->block;
       m.rows = p->m - row < most_rows ? p->m - row : most_rows;
       m.numbers = block_numbers(p, way, i);
-      m.a = (const char *)a + (at * p->a_column + row * p->a_row) * k->number_bytes;
       m.add = p->add || i > 0;
-      if (packed) take_packed(&m, b, i);
-      make_pass(&m, packed ? NULL : (const char *)b + at * p->b_row * k->number_bytes, (char *)c + row * p->c_row * k->result_bytes);
+      if (rows_wait) m.packed_a = f->rows.packed + i * f->rows.block;
+      else m.a = (const char *)f->a + (at * p->a_column + row * p->a_row) * k->number_bytes;
+      make_pass(&m, columns_wait ? NULL : (const char *)f->b + at * p->b_row * k->number_bytes, columns_wait ? f->columns.packed + i * f->columns.block : NULL,
+                c + row * p->c_row * k->result_bytes);
     }
 }
 
@@ -402,35 +433,16 @@ static void run_plain(const ax_product *p, const ax_product_way *way, const char
 void ax_product_run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work) {
   if (way->turned) {
     const ax_product turned = turn(p);
-    run(&turned, way, b, a, c, work, false);
+    run(&turned, way, &(ax_product_factors){.a = b, .b = a}, c, work);
   } else if (way->plain) {
     run_plain(p, way, a, b, c);
   } else {
-    run(p, way, a, b, c, work, false);
+    run(p, way, &(ax_product_factors){.a = a, .b = b}, c, work);
   }
 }
 
-size_t ax_product_packed_bytes(const ax_product *p, const ax_product_way *way) {
-  return way->packs_b && !way->turned && way->columns == p->n ? (size_t)way->blocks * packed_block(way) : 0;
-}
-
-void ax_product_pack(const ax_product *p, const ax_product_way *way, const void *b, void *packed) {
-  making m = {.product = p, .way = way, .columns = p->n};
-  for (int64_t i = 0; i < way->blocks; i++) {
-    m.packed_b = (char *)packed + (size_t)i * packed_block(way);
-    m.numbers = block_numbers(p, way, i);
-    m.b = (const char *)b + i * way->block * p->b_row * way->kernels->number_bytes;
-    pack_columns(&m);
-    memcpy(m.packed_b + way->b_bytes, &m.b_least, sizeof m.b_least);
-  }
-}
-
-void ax_product_run_packed(const ax_product *p, const ax_product_way *way, const void *a, const void *packed, void *c, void *work) {
-  run(p, way, a, packed, c, work, true);
-}
-
-void ax_product_pack_rows(const ax_product *p, const ax_product_way *way, const void *a, int64_t begin, int64_t end, ax_product_rows rows) {
-  const int64_t groups = ceil_div(p->m, way->rows), last = end * way->rows;
+void ax_product_pack_rows(const ax_product *p, const ax_product_way *way, const void *a, int64_t begin, int64_t end, ax_product_packed rows) {
+  const int64_t groups = ax_product_groups(p, way), last = end * way->rows;
   making m = {.product = p, .way = way, .slots = groups, .rows = last < p->m ? last : p->m};
   for (int64_t i = 0; i < way->blocks; i++) {
     m.numbers = block_numbers(p, way, i);
@@ -440,12 +452,22 @@ void ax_product_pack_rows(const ax_product *p, const ax_product_way *way, const 
   }
 }
 
-void ax_product_run_rows(const ax_product *p, const ax_product_way *way, ax_product_rows rows, const void *b, void *c, void *work) {
-  making m = {.product = p, .way = way, .rows = p->m, .slots = ceil_div(p->m, way->rows), .packed_b = work, .b_least = no_exponent, .packs_b = true};
+void ax_product_pack_columns(const ax_product *p, const ax_product_way *way, const void *b, int64_t begin, int64_t end, ax_product_packed columns) {
+  const int64_t first = begin * 2 * way->kernels->lanes, last = end * 2 * way->kernels->lanes;
+  making m = {.product = p, .way = way, .columns = (last < p->n ? last : p->n) - first};
   for (int64_t i = 0; i < way->blocks; i++) {
     m.numbers = block_numbers(p, way, i);
-    m.packed_a = rows.packed + i * rows.block;
-    m.add = p->add || i > 0;
-    make_pass(&m, (const char *)b + i * way->block * p->b_row * way->kernels->number_bytes, c);
+    m.b = (const char *)b + (i * way->block * p->b_row + first * p->b_column) * way->kernels->number_bytes;
+    m.packed_b = columns.packed + i * columns.block + begin * way->panel_bytes;
+    pack_columns(&m);
   }
+}
+
+size_t ax_product_parts_bytes(const ax_product *p, const ax_product_way *way, const ax_product_factors *f) {
+  const size_t held = way->streams_b ? way->work_bytes - way->b_bytes - (size_t)(way->slots * way->slot_bytes) : 0;
+  return (f->columns.packed != NULL ? 0 : way->b_bytes) + (f->rows.packed != NULL ? 0 : (size_t)(slots_of(p, way) * way->slot_bytes)) + held;
+}
+
+void ax_product_run_parts(const ax_product *p, const ax_product_way *way, const ax_product_factors *factors, void *c, void *work) {
+  run(p, way, factors, c, work);
 }
