@@ -99,7 +99,8 @@ ax_status ax_gemm_compute(const ax_frame *frame, const ax_instr *instr, ax_pool 
 
 /* Multiply-adds of f32: some tens of microseconds of them; and as what reading or writing a byte counts. */
 static const double part_work = 1 << 21, byte_work = 2;
-enum { most_parts = 256, most_tiles = 64, tile_edge = 32 };
+enum { most_parts = 256, most_tiles = 64, tile_edge = 32, pack_work = 8 };
+enum { thread_parts = 8 }; /* for each thread, so that one that is late holds up little */
 enum { few_rows = 28, short_run = 256, long_run = 512 }; /* columns of b, that few rows read where they lie */
 
 typedef struct tiling {
@@ -107,9 +108,10 @@ typedef struct tiling {
   int64_t groups;        /* ... or, where that is 1, groups of products of the batch; in both cases rows * columns * groups parts */
 } tiling;
 
-/* What a library does for an element of a tile besides its multiply-adds: it packs the rows and the columns that meet in the tile. */
-static double packing(const ax_gemm *g, int64_t rows, int64_t columns) {
-  return (double)rows / (double)g->m + (double)columns / (double)g->n;
+/* What packing adds to each multiply-add, beside which a number that is packed is pack_work of them: the rows and the columns that meet in a tile are packed
+   for it. */
+static double with_packing(const ax_gemm *g, int64_t rows, int64_t columns) {
+  return 1 + pack_work * ((double)rows / (double)g->m + (double)columns / (double)g->n);
 }
 
 /* Columns of a tile: of few rows so many that memory is read in long runs. */
@@ -119,16 +121,16 @@ static int64_t least_columns(const ax_gemm *g) {
   return half < run ? half : run;
 }
 
-/* Halves the larger side until there are enough tiles, or packing would cost more than a tenth or so of the product. */
-static tiling tiling_of_one(const ax_gemm *g, double wanted) {
+/* Halves the larger side: until each thread has a tile, unless packing eats up what that brings, and then while that costs next to nothing. */
+static tiling tiling_of_one(const ax_gemm *g, double wanted, int64_t threads) {
   tiling t = {1, 1, 1};
-  double most = 1.25 * packing(g, 1, 1);
-  if (most < 1.0 / 85) most = 1.0 / 85;
   while ((double)(t.rows * t.columns) < wanted) {
-    double by_rows = packing(g, 2 * t.rows, t.columns), by_columns = packing(g, t.rows, 2 * t.columns);
-    if ((by_rows < by_columns ? by_rows : by_columns) > most) break;
-    if (by_rows >= by_columns && 2 * t.columns * least_columns(g) > g->n) break;
-    *(by_rows < by_columns ? &t.rows : &t.columns) *= 2;
+    const bool can_rows = 2 * t.rows * few_rows <= g->m, can_columns = 2 * t.columns * least_columns(g) <= g->n;
+    const double by_rows = with_packing(g, 2 * t.rows, t.columns), by_columns = with_packing(g, t.rows, 2 * t.columns);
+    const bool rows = can_rows && (by_rows < by_columns || !can_columns);
+    if (!rows && !can_columns) break;
+    if ((rows ? by_rows : by_columns) > (t.rows * t.columns < threads ? 1.7 : 1.03) * with_packing(g, t.rows, t.columns)) break;
+    *(rows ? &t.rows : &t.columns) *= 2;
   }
   return t;
 }
@@ -141,29 +143,35 @@ static double slowness(ax_dtype dtype) {
 /* Multiply-adds of one product of the batch, as if they were of f32. */
 static double one_work(const ax_gemm *g) { return (double)g->m * (double)g->n * (double)g->k * slowness(g->dtype); }
 
-/* By the product's shape alone. */
-static tiling tiling_of(const ax_gemm *g) {
-  double count = (double)ax_dims_elems(g->batch_rank, g->batch);
-  double m = (double)g->m, n = (double)g->n, k = (double)g->k;
-  double work = one_work(g) + (m * k + k * n + m * n) * ax_dtype_bytes(g->dtype) * byte_work, wanted = work * count / part_work;
-  if (wanted < 2) return (tiling){1, 1, 1};
-  if (count >= most_tiles || work < 2 * part_work) {
-    if (wanted > most_parts) wanted = most_parts;
-    return (tiling){1, 1, (int64_t)(wanted < count ? wanted : count)};
+/* Parts that are worth somebody's while; by the product's shape alone. */
+static double wanted_parts(const ax_gemm *g, double count) {
+  const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
+  return (one_work(g) + (m * k + k * n + m * n) * ax_dtype_bytes(g->dtype) * byte_work) * count / part_work;
+}
+
+static tiling tiling_of(const ax_gemm *g, int64_t threads) {
+  const double count = (double)ax_dims_elems(g->batch_rank, g->batch), wanted = wanted_parts(g, count), enough = (double)(thread_parts * threads);
+  if (count >= most_tiles || wanted < 2 * count) {
+    const double parts = wanted > most_parts ? most_parts : wanted;
+    return (tiling){1, 1, (int64_t)(parts < count ? parts : count)};
   }
-  tiling t = tiling_of_one(g, (wanted < most_tiles ? wanted : most_tiles) / count);
+  tiling t = tiling_of_one(g, (wanted < enough ? wanted : enough) / count, threads);
   t.groups = (int64_t)count;
   return t;
 }
 
 uint32_t ax_gemm_parts(const ax_gemm *g) {
-  tiling t = tiling_of(g);
-  return (uint32_t)(t.rows * t.columns * t.groups);
+  const double wanted = wanted_parts(g, (double)ax_dims_elems(g->batch_rank, g->batch));
+  return wanted < 2 ? 1 : wanted < most_parts ? (uint32_t)wanted : most_parts;
 }
 
-/* Where the index-th of `count` tiles begins. */
-static int64_t tile_begin(int64_t extent, int64_t index, int64_t count) {
-  return index == count ? extent : extent * index / count / tile_edge * tile_edge;
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Where the index-th of `count` tiles begins, of so many rows or columns: a multiple of `edge`. */
+static int64_t tile_begin(int64_t extent, int64_t edge, int64_t index, int64_t count) {
+  return least(ceil_div(extent, edge) * index / count * edge, extent);
 }
 
 typedef struct gemm_run {
@@ -171,6 +179,7 @@ typedef struct gemm_run {
   const ax_instr *instr;
   ax_pool *pool;
   tiling tiles;
+  int64_t row_edge;
 } gemm_run;
 
 static ax_status make_tile(const void *context, uint32_t part) {
@@ -179,9 +188,9 @@ static ax_status make_tile(const void *context, uint32_t part) {
   const tiling t = r->tiles;
   int64_t count = ax_dims_elems(g->batch_rank, g->batch), row = part / t.columns % t.rows, column = part % t.columns;
   int64_t group = part / (t.rows * t.columns);
-  tile it = {.row = tile_begin(g->m, row, t.rows), .column = tile_begin(g->n, column, t.columns)};
-  it.rows = tile_begin(g->m, row + 1, t.rows) - it.row;
-  it.columns = tile_begin(g->n, column + 1, t.columns) - it.column;
+  tile it = {.row = tile_begin(g->m, r->row_edge, row, t.rows), .column = tile_begin(g->n, tile_edge, column, t.columns)};
+  it.rows = tile_begin(g->m, r->row_edge, row + 1, t.rows) - it.row;
+  it.columns = tile_begin(g->n, tile_edge, column + 1, t.columns) - it.column;
   return product_tiles(r->frame, r->instr, count * group / t.groups, count * (group + 1) / t.groups, it, r->pool);
 }
 
@@ -191,7 +200,6 @@ static const double strips_work = 1 << 24; /* at least, so that packing in turns
 enum {
   packed_bytes = 16 << 20, /* of a factor at a time */
   least_units = 4,         /* groups of rows, and panels of columns: in a strip, unless there are too few; at least so many of each are packed in common */
-  thread_parts = 8,        /* for each thread, so that one that is late holds up little */
 };
 
 typedef struct striping { /* of one product, or of what is packed of it at a time */
@@ -204,10 +212,6 @@ typedef struct striping { /* of one product, or of what is packed of it at a tim
   int64_t units, packs;            /* of the shared factor: groups or panels; parts in which they are packed */
   int64_t strip_units, strips, chunks;
 } striping;
-
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static int64_t panel_columns(const striping *s) { return 2 * s->way.kernels->lanes; }
 static bool packs_shared(const striping *s) { return s->by_rows ? s->way.packs_b : s->way.packs_a; }
@@ -299,8 +303,10 @@ ax_status ax_gemm_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, c
   const int64_t count = ax_dims_elems(g->batch_rank, g->batch);
   striping s = {.product = ax_gemm_product(g, g->m, g->n), .pool = pool};
   s.way = ax_product_choose(&s.product, AX_REGISTER_BYTES);
-  if (one_work(g) < strips_work || count >= most_tiles || !suits_strips(&s, run->threads))
-    return ax_share_parts(run, seat, make_tile, &(gemm_run){frame, instr, pool, tiling_of(g)}, instr->parts);
+  if (one_work(g) < strips_work || count >= most_tiles || !suits_strips(&s, run->threads)) {
+    const gemm_run tiles = {frame, instr, pool, tiling_of(g, run->threads), s.way.rows};
+    return ax_share_parts(run, seat, make_tile, &tiles, (uint32_t)(tiles.tiles.rows * tiles.tiles.columns * tiles.tiles.groups));
+  }
   ax_status status = AX_OK;
   for (int64_t i = 0; i < count && status == AX_OK; i++) {
     striping one = s;
