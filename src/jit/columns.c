@@ -2,7 +2,7 @@
 
      for i:  f(x[10 i + 3], x[10 i + 4], x[10 i + 5], x[10 i + 6])
 
-   A line of 16 bytes has the elements of such loads, `line` of them, of one row. Lines of rows are read into registers, row `line` * j + q as line j of
+   A line of 16 bytes, or of 8 or 4 where they are fewer, has the elements of such loads, `line` of them, of one row. Lines of rows are read into registers, row `line` * j + q as line j of
    register q, and transposed inside of lines:
 
      a3 a4 a5 a6 | e3 ..        a3 b3 c3 d3 | e3 ..      column 3
@@ -13,13 +13,13 @@
    which takes less than a load a row, where each column by itself takes one and puts it in its place. Only what the loads themselves read is read. */
 #include "jit/nest.h"
 
-enum { line_bytes = 16, most_line = 16, most_nodes = 512 };
+enum { most_bytes = 16, least_bytes = 4, most_line = 16, most_nodes = 512 };
 
 /* --- Which loads --- */
 
 typedef struct columns { /* of one line; by element the load of it that is done with the others, or AX_NONE */
   ax_ex load[most_line];
-  uint32_t line, place; /* elements; which of them is the load asked for */
+  uint32_t bytes, line, place; /* of a line; elements; which of them is the load asked for */
 } columns;
 
 static bool is_beside(const ax_schedule *s, ax_ex a, ax_ex b) {
@@ -40,13 +40,15 @@ static ax_ex find(const ax_schedule *s, ax_ex load, int64_t offset) {
 static bool find_columns(const ax_schedule *s, ax_ex load, uint32_t loop, columns *c) {
   const ax_access *access = &s->accesses[load];
   const int64_t stride = access->stride[loop], offset = access->offset;
-  c->line = line_bytes / (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
-  if (s->kernel->expr_count > most_nodes || s->lanes % c->line != 0 || c->line < 2 || (stride >= -1 && stride <= 4)) return false;
+  const uint32_t element = (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
+  if (s->kernel->expr_count > most_nodes || (stride >= -1 && stride <= 4)) return false;
   if (!access->live || access->moved != 0 || access->guard != AX_NONE) return false;
   int64_t first = offset, end = offset + 1;
   while (find(s, load, first - 1) != AX_NONE) first--;
   while (find(s, load, end) != AX_NONE) end++;
-  if (end - first < c->line) return false;
+  for (c->bytes = most_bytes; c->bytes > least_bytes && (end - first < c->bytes / element || s->lanes < c->bytes / element); c->bytes /= 2) {}
+  c->line = c->bytes / element;
+  if (c->line < 2 || end - first < c->line || s->lanes % c->line != 0) return false;
   int64_t own = first + (offset - first) / c->line * c->line, start = own + c->line > end ? end - c->line : own;
   c->place = (uint32_t)(offset - start);
   for (uint32_t i = 0; i < c->line; i++) c->load[i] = start + i < own ? AX_NONE : find(s, load, start + i);
@@ -60,22 +62,21 @@ bool ax_schedule_in_columns(const ax_schedule *schedule, ax_ex load, uint32_t lo
 
 /* --- Loads --- */
 
-static LLVMValueRef load_line(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, uint32_t line) {
-  LLVMValueRef value = LLVMBuildLoad2(nest->cg.builder, LLVMVectorType(element, line), pointer, "");
-  LLVMSetAlignment(value, line_bytes / line);
-  return value;
-}
-
 /* Lines of rows `first`, `first` + line, .., together a register. */
 static LLVMValueRef load_lines(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, const columns *c, int64_t stride, uint32_t first) {
-  LLVMValueRef parts[64];
-  uint32_t count = nest->schedule->lanes / c->line;
+  LLVMBuilderRef b = nest->cg.builder;
+  const uint32_t lanes = nest->schedule->lanes, count = lanes / c->line;
+  LLVMTypeRef line = c->bytes == 16 ? LLVMVectorType(element, c->line) : ax_cg_int(&nest->cg, 8 * c->bytes, 1);
+  LLVMValueRef parts[64], all = c->bytes == 16 ? NULL : LLVMGetPoison(LLVMVectorType(line, count));
   for (uint32_t j = 0; j < count; j++) {
     int64_t row = first + j * c->line;
-    parts[j] = load_line(nest, element, ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, row * stride - c->place)), c->line);
+    parts[j] = LLVMBuildLoad2(b, line, ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, row * stride - c->place)), "");
+    LLVMSetAlignment(parts[j], c->bytes / c->line);
+    if (all != NULL) all = LLVMBuildInsertElement(b, all, parts[j], ax_cg_i64(&nest->cg, j), "");
   }
-  for (uint32_t each = c->line; count > 1; each *= 2, count /= 2)
-    for (uint32_t j = 0; j < count / 2; j++) parts[j] = ax_cg_concat(&nest->cg, parts[2 * j], parts[2 * j + 1], each);
+  if (all != NULL) return LLVMBuildCast(b, LLVMBitCast, all, LLVMVectorType(element, lanes), "");
+  for (uint32_t each = c->line, left = count; left > 1; each *= 2, left /= 2)
+    for (uint32_t j = 0; j < left / 2; j++) parts[j] = ax_cg_concat(&nest->cg, parts[2 * j], parts[2 * j + 1], each);
   return parts[0];
 }
 
