@@ -46,15 +46,23 @@ static float f32_extreme(float a, float b, bool least) {
 
 /* A fixed count, so that compilers need not be told to do several at once. */
 enum { at_once = 16 };
-static inline void add_some(float *restrict to, const float *restrict from) {
-  for (int k = 0; k < at_once; k++) to[k] += from[k];
-}
-
-static void add_f32(float *to, const float *from, int64_t n) {
+static inline __attribute__((always_inline)) void add_some(float *restrict to, const float *restrict from, int64_t n) {
   int64_t i = 0;
-  for (; i + at_once <= n; i += at_once) add_some(to + i, from + i);
+  for (; i + at_once <= n; i += at_once)
+    for (int k = 0; k < at_once; k++) to[i + k] += from[i + k];
   for (; i < n; i++) to[i] += from[i];
 }
+
+typedef void add_run(float *to, const float *from, int64_t n);
+
+static void add_f32(float *to, const float *from, int64_t n) { add_some(to, from, n); }
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void add_f32_wide(float *to, const float *from, int64_t n) { add_some(to, from, n); }
+static add_run *adder(void) { return __builtin_cpu_supports("avx2") ? add_f32_wide : add_f32; }
+#else
+static add_run *adder(void) { return add_f32; }
+#endif
 
 static void run_f32(ax_scalar combine, const run *r) {
   float *to = (float *)(void *)r->to;
@@ -240,12 +248,10 @@ static bool has_rows(const scatter *s) {
   return s->batch_rank == 1 && s->batch[0].operand == 0 && s->number_count == 1 && (!pieces || (s->window_rank == 1 && s->cut_number < 0));
 }
 
-/* Where row i goes; -1: nowhere. */
-static inline int64_t place_of(const scatter *s, const memory *m, int64_t i) {
-  const int64_t at = i * s->batch[0].indices, limit = s->limit[0];
-  const int64_t start = s->index_dtype == AX_S32 ? ((const int32_t *)(const void *)m->indices)[at] : number_at(s->index_dtype, m->indices, at);
-  if (start >= 0 && start <= limit) return start;
-  return !s->clips ? -1 : start < 0 ? 0 : limit;
+/* Where an index of `start` goes; -1: nowhere. Without branches. */
+static inline int64_t place_of(int64_t start, int64_t limit, bool clips) {
+  const int64_t low = start < 0 ? 0 : start, inside = low > limit ? limit : low;
+  return inside | -(int64_t)((inside != start) & !clips);
 }
 
 enum { listed = 256, fetched_ahead = 8, fetched_bytes = 512, line_bytes = 64 }; /* rows; of each */
@@ -254,19 +260,36 @@ typedef struct listing { /* rows of the part, and where they go */
   int64_t count, row[listed], place[listed];
 } listing;
 
+static inline void list_row(listing *list, int64_t *count, int64_t row, int64_t place, range places) {
+  list->row[*count] = row;
+  list->place[*count] = place;
+  *count += (place >= places.begin) & (place < places.end);
+}
+
 /* Of rows [i, end): no branch depends on whose a row is, which nothing foretells. */
 static void list_rows(const scatter *s, const memory *m, range places, int64_t i, int64_t end, listing *list) {
-  list->count = 0;
-  for (; i < end; i++) {
-    const int64_t place = place_of(s, m, i);
-    list->row[list->count] = i;
-    list->place[list->count] = place;
-    list->count += place >= places.begin && place < places.end;
-  }
+  const int32_t *at = (const int32_t *)(const void *)m->indices;
+  const int64_t step = s->batch[0].indices, limit = s->limit[0];
+  const bool clips = s->clips;
+  int64_t count = 0;
+  if (s->index_dtype == AX_S32)
+    for (; i < end; i++) list_row(list, &count, i, place_of(at[i * step], limit, clips), places);
+  else
+    for (; i < end; i++) list_row(list, &count, i, place_of(number_at(s->index_dtype, m->indices, i * step), limit, clips), places);
+  list->count = count;
 }
 
 static void fetch_row(const char *to, int64_t bytes) {
   for (int64_t at = 0; at < bytes && at < fetched_bytes; at += line_bytes) __builtin_prefetch(to + at, 1);
+}
+
+/* Runs of f32 that lie together are added. */
+static void add_listed(const listing *list, char *to, const char *from, int64_t to_pitch, int64_t from_pitch, int64_t count) {
+  add_run *add = adder();
+  for (int64_t i = 0; i < list->count; i++) {
+    if (i + fetched_ahead < list->count) fetch_row(to + list->place[i + fetched_ahead] * to_pitch, count * (int64_t)sizeof(float));
+    add((float *)(void *)(to + list->place[i] * to_pitch), (const float *)(const void *)(from + list->row[i] * from_pitch), count);
+  }
 }
 
 /* The part's columns of rows that are listed. */
@@ -275,12 +298,15 @@ static void do_listed(const scatter *s, const memory *m, const listing *list, ra
   const bool adds = s->combine == AX_SCALAR_ADD && s->dtype == AX_F32 && s->window_rank <= 1 && row->operand == 1 && row->updates == 1;
   const int64_t count = columns.end - columns.begin, pitch = s->pitch[0] * s->bytes, from = s->batch[0].updates * s->bytes;
   const memory begin = {m->indices, m->updates + columns.begin * row->updates * s->bytes, m->operand + columns.begin * row->operand * s->bytes};
+  if (adds) {
+    add_listed(list, begin.operand, begin.updates, pitch, from, count);
+    return;
+  }
   for (int64_t i = 0; i < list->count; i++) {
     if (i + fetched_ahead < list->count) fetch_row(begin.operand + list->place[i + fetched_ahead] * pitch, count * s->bytes);
     const run r = {.to = begin.operand + list->place[i] * pitch, .from = begin.updates + list->row[i] * from, .count = count,
                    .to_stride = row->operand, .from_stride = row->updates};
-    if (adds) add_f32((float *)(void *)r.to, (const float *)(const void *)r.from, count);
-    else if (s->window_rank > 1) do_window(s, m, list->place[i] * s->pitch[0], list->row[i] * s->batch[0].updates, (range){0, 1});
+    if (s->window_rank > 1) do_window(s, m, list->place[i] * s->pitch[0], list->row[i] * s->batch[0].updates, (range){0, 1});
     else do_run(s, &r);
   }
 }
