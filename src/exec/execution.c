@@ -67,7 +67,10 @@ static ax_status allocate(ax_execution *run) {
   if (run->frames == NULL || run->parking == NULL || run->words == NULL || run->counters == NULL || run->arrived == NULL ||
       run->part == NULL || run->ready == NULL || run->seats == NULL)
     return ax_out_of_memory(words * sizeof run->words[0]);
-  for (; run->seat_count < e->runtime->options.workers; run->seat_count++) pthread_mutex_init(&run->seats[run->seat_count].lock, NULL);
+  for (; run->seat_count < e->runtime->options.workers; run->seat_count++) {
+    pthread_mutex_init(&run->seats[run->seat_count].lock, NULL);
+    pthread_cond_init(&run->seats[run->seat_count].share.left, NULL);
+  }
   lay_out_frames(run);
   AX_TRY(ax_mail_init(run));
   return allocate_spaces(run);
@@ -104,6 +107,7 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
     free_scratch(e, run->seats[i].scratch);
     ax_free(run->seats[i].spans);
     pthread_mutex_destroy(&run->seats[i].lock);
+    pthread_cond_destroy(&run->seats[i].share.left);
   }
   for (uint32_t f = 0; run->frames != NULL && f < e->frame_count; f++) /* after a failure, some still hold theirs */
     ax_pool_free(&e->runtime->pool, run->frames[f].scratch, (size_t)e->spaces[e->scratch_space].bytes);
@@ -191,7 +195,7 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
   uint32_t workers = e->runtime->options.workers;
   run->threads = e->in_parts || workers < e->frame_count ? workers : e->frame_count;
   run->threaded = run->threads > 1 && e->threaded && ax_workers_any(e->runtime->workers);
-  if (run->threaded && e->brief) run->threaded = !ax_workers_held_up(e->runtime->workers);
+  if (run->threaded && e->brief) run->threaded = !ax_workers_held_up(e->runtime->workers, 0);
   reset_schedule(run);
   run->status = run->finding.status = AX_OK;
 }

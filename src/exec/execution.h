@@ -32,6 +32,8 @@ typedef struct ax_share {
   _Atomic bool open;       /* others may join */
   _Atomic uint32_t next;   /* part nobody has taken yet */
   _Atomic uint32_t helpers; /* threads that looked at it and have not left */
+  _Atomic bool awaited;     /* the owner sleeps until helpers have left */
+  pthread_cond_t left;      /* with the run's lock */
   _Atomic ax_status status; /* of a part that failed; AX_OK: none has */
   uint32_t frame, instr;    /* for the timeline: of whom it is */
 } ax_share;

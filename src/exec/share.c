@@ -5,26 +5,49 @@
    that nobody still holds on to it. */
 #include "exec/share.h"
 
-#include <sched.h>
-
 #include "exec/scheduler.h"
 #include "exec/timeline.h"
 
-enum { spins = 2000 };
+enum { spins = 2000, brief_parts = 16, long_alone = 5000000 };
 
-static void do_parts(ax_execution *run, ax_share *share) {
-  uint32_t count = atomic_load_explicit(&share->count, memory_order_relaxed);
-  for (uint32_t part; (part = atomic_fetch_add(&share->next, 1)) < count;) {
+/* While helpers are held up: small work, which would be waited for longer than it takes, and any when that has been so for long. */
+static bool better_alone(const ax_execution *run, uint32_t count) {
+  return ax_workers_held_up(run->executable->runtime->workers, count < brief_parts ? 0 : long_alone);
+}
+
+/* Gives how many parts it did. */
+static uint32_t do_parts(ax_execution *run, ax_share *share) {
+  uint32_t count = atomic_load_explicit(&share->count, memory_order_relaxed), done = 0;
+  for (uint32_t part; (part = atomic_fetch_add(&share->next, 1)) < count; done++) {
     if (part + 1 == count) atomic_fetch_sub(&run->shares, 1);
     ax_status status = share->part(share->context, part);
     if (status != AX_OK) atomic_store(&share->status, status);
   }
+  return done;
+}
+
+/* For at most a part each. Who sleeps has a processor again as soon as it wakes; who yields instead goes behind all others each time. */
+static void await_helpers(ax_execution *run, ax_share *share) {
+  for (int i = 0; i < spins && atomic_load(&share->helpers) > 0; i++) ax_relax();
+  if (atomic_load(&share->helpers) == 0) return;
+  pthread_mutex_lock(&run->lock);
+  atomic_store(&share->awaited, true); /* before looking again: who leaves looks at it after that */
+  while (atomic_load(&share->helpers) > 0) pthread_cond_wait(&share->left, &run->lock);
+  atomic_store(&share->awaited, false);
+  pthread_mutex_unlock(&run->lock);
+}
+
+static void leave(ax_execution *run, ax_share *share) {
+  if (atomic_fetch_sub(&share->helpers, 1) > 1 || !atomic_load(&share->awaited)) return;
+  pthread_mutex_lock(&run->lock);
+  pthread_cond_signal(&share->left);
+  pthread_mutex_unlock(&run->lock);
 }
 
 ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(const void *context, uint32_t part), const void *context,
                          uint32_t count) {
   ax_status status = AX_OK;
-  if (!run->threaded || count <= 1) {
+  if (!run->threaded || count <= 1 || better_alone(run, count)) {
     for (uint32_t i = 0; i < count && status == AX_OK; i++) status = part(context, i);
     return status;
   }
@@ -36,18 +59,15 @@ ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(con
   atomic_store_explicit(&share->status, AX_OK, memory_order_relaxed);
   atomic_store(&share->open, true);
   atomic_fetch_add(&run->shares, 1);
+  const int64_t call = ax_timeline_now();
   ax_schedule_wake(run, true);
   const int64_t begin = ax_timeline_now();
-  do_parts(run, share);
+  const uint32_t done = do_parts(run, share);
   atomic_store(&share->open, false);
-  const bool waits = atomic_load(&share->helpers) > 0;
-  const int64_t own = waits ? ax_timeline_now() - begin : 0;
-  for (int i = 0; atomic_load(&share->helpers) > 0; i++) { /* at most a part each */
-    if (i < spins) ax_relax();
-    else sched_yield();
-  }
-  const int64_t waited = waits ? ax_timeline_now() - begin - own : 0;
-  if (waited > 2 * own) ax_workers_note_wait(run->executable->runtime->workers, waited);
+  const int64_t end = ax_timeline_now();
+  await_helpers(run, share);
+  const int64_t saved = done > 0 ? (end - begin) / done * (count - done) : 0;
+  ax_workers_note_help(run->executable->runtime->workers, saved, begin - call + (ax_timeline_now() - end));
   return atomic_load(&share->status);
 }
 
@@ -69,7 +89,7 @@ bool ax_share_help(ax_execution *run, ax_seat *seat) {
       if (run->executable->timeline != NULL) ax_timeline_add(run, seat, share->frame, share->instr, begin);
       helped = true;
     }
-    atomic_fetch_sub(&share->helpers, 1);
+    leave(run, share);
   }
   return helped;
 }

@@ -7,7 +7,8 @@
 
    On a busy machine a helper may lose its processor for milliseconds, in which a job of microseconds waits for it. After that short
    jobs are done without helpers for a while: for as long as the wait was, and when such waits come one soon after the other for twice as long each time, up to
-   sixteen times, so that they take a small part of the time and one wait now and then costs little. */
+   sixteen times, so that they take a small part of the time and one wait now and then costs little. Of work in parts an account is kept of what
+   helpers save and what they cost: a debt counts as such a wait. */
 #include "exec/workers.h"
 
 #include <pthread.h>
@@ -16,7 +17,7 @@
 
 #include "exec/float_mode.h"
 
-enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, most_times_alone = 16, soon = 50000000, most_alone = 500000000 };
+enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, most_times_alone = 16, soon = 50000000, most_alone = 500000000, most_credit = 500000 };
 
 struct ax_workers {
   pid_t process;  /* that has the threads: a forked child has none */
@@ -32,6 +33,7 @@ struct ax_workers {
   _Atomic uint32_t active;  /* callers of jobs, and their helpers */
   _Atomic int64_t alone_until; /* of the monotonic clock, in nanoseconds: helpers are held up */
   _Atomic int64_t times_alone; /* as long as the last wait was */
+  _Atomic int64_t debt; /* nanoseconds that helpers cost more than they saved; less than 0: a credit */
   uint32_t free;            /* threads of the team with nothing to do */
   uint32_t visitors;        /* helpers that wait for something besides */
   bool watched;             /* a thread of the team looks for room */
@@ -259,9 +261,16 @@ void ax_workers_note_wait(ax_workers *workers, int64_t nanoseconds) {
   atomic_store_explicit(&workers->alone_until, time + alone, memory_order_relaxed);
 }
 
-bool ax_workers_held_up(const ax_workers *workers) {
+void ax_workers_note_help(ax_workers *workers, int64_t saved, int64_t lost) {
+  int64_t debt = atomic_load_explicit(&workers->debt, memory_order_relaxed) + lost - saved;
+  if (debt < -most_credit) debt = -most_credit;
+  ax_workers_note_wait(workers, debt);
+  atomic_store_explicit(&workers->debt, debt < long_wait ? debt : 0, memory_order_relaxed);
+}
+
+bool ax_workers_held_up(const ax_workers *workers, int64_t longer_than) {
   int64_t until = atomic_load_explicit(&workers->alone_until, memory_order_relaxed);
-  return until != 0 && now() < until;
+  return until != 0 && now() + longer_than < until;
 }
 
 void ax_workers_call(ax_workers *workers, ax_job *job) {

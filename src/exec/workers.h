@@ -56,9 +56,12 @@ bool ax_workers_help(ax_workers *workers, uint64_t number, const _Atomic bool *u
 bool ax_helper_leaves(const ax_helper *helper);
 
 /* Who has waited so long for a helper that had nothing more to do than to leave, or to end what takes an instant, tells of it: the helper had no
-   processor. For some time, many times as long, short jobs are then better done alone, as ax_workers_held_up says. */
+   processor. For some time, many times as long, short jobs are then better done alone, as ax_workers_held_up says: for longer than so many
+   nanoseconds from now on. */
 void ax_workers_note_wait(ax_workers *workers, int64_t nanoseconds);
-bool ax_workers_held_up(const ax_workers *workers);
+/* The same of work that was shared: what helpers saved, and what calling them and waiting for them took. */
+void ax_workers_note_help(ax_workers *workers, int64_t saved, int64_t lost);
+bool ax_workers_held_up(const ax_workers *workers, int64_t longer_than);
 
 void ax_workers_push(ax_workers *workers, ax_task *task);
 /* A number that changes with each task that comes and each job that may be helped in, and whenever somebody tells; sleeps while it is still

@@ -236,15 +236,21 @@ static void no_threads(void **state) {
 static void held_up(void **state) {
   ax_workers *workers = team_of(1);
   (void)state;
-  assert_false(ax_workers_held_up(workers));
+  assert_false(ax_workers_held_up(workers, 0));
   ax_workers_note_wait(workers, 10000);
-  assert_false(ax_workers_held_up(workers));
+  assert_false(ax_workers_held_up(workers, 0));
   for (int i = 0; i < 8; i++) ax_workers_note_wait(workers, 20000000);
-  assert_true(ax_workers_held_up(workers));
+  assert_true(ax_workers_held_up(workers, 0));
   usleep(100000); /* five times one of them */
-  assert_true(ax_workers_held_up(workers));
-  for (int i = 0; i < 10000 && ax_workers_held_up(workers); i++) usleep(1000);
-  assert_false(ax_workers_held_up(workers));
+  assert_true(ax_workers_held_up(workers, 0));
+  assert_false(ax_workers_held_up(workers, 1000000000));
+  for (int i = 0; i < 10000 && ax_workers_held_up(workers, 0); i++) usleep(1000);
+  assert_false(ax_workers_held_up(workers, 0));
+  ax_workers_note_help(workers, 10000000, 0); /* of a credit only so much counts */
+  ax_workers_note_help(workers, 0, 600000);
+  assert_false(ax_workers_held_up(workers, 0));
+  for (int i = 0; i < 4; i++) ax_workers_note_help(workers, 0, 90000);
+  assert_true(ax_workers_held_up(workers, 0));
   ax_workers_destroy(workers);
 }
 
