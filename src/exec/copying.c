@@ -68,10 +68,11 @@ static void copy_piece(const copying *c, int64_t piece) {
   copy_box(c->from, &to, offset, data);
 }
 
-static void work(void *context, const ax_helper *helper) {
+static bool work(void *context, const ax_helper *helper) {
   copying *c = context;
   (void)helper; /* pieces are short: none is left in the middle */
   for (int64_t piece; (piece = atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed)) < c->outer * c->cuts;) copy_piece(c, piece);
+  return false;
 }
 
 static void nudge(void *context) { (void)context; } /* no helper sleeps */

@@ -196,10 +196,10 @@ static void run_one(ax_execution *run, ax_seat *seat, uint32_t f) {
 
 static void nudge(void *context) { ax_schedule_wake(context, true); }
 
-static void work(void *context, const ax_helper *helper) {
+static bool work(void *context, const ax_helper *helper) {
   ax_execution *run = context;
   ax_seat *seat = ax_schedule_enter(run);
-  if (seat == NULL) return;
+  if (seat == NULL) return true;
   while (!atomic_load_explicit(&run->over, memory_order_acquire)) {
     uint32_t f = ax_schedule_take(run, seat);
     if (f != AX_NONE) {
@@ -211,6 +211,7 @@ static void work(void *context, const ax_helper *helper) {
     ax_schedule_wait(run);
   }
   ax_schedule_leave(run, seat);
+  return !atomic_load_explicit(&run->over, memory_order_acquire);
 }
 
 void ax_execution_run(ax_execution *run, uint64_t number) {

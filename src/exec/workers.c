@@ -81,7 +81,8 @@ static void tell_next(ax_workers *workers) {
   if (workers->free > 0 && atomic_load(&workers->lacking) > 0 && room(workers)) tell(workers, 1);
 }
 
-/* Helps in the job until there is nothing to do or the helper is to leave. The lock is let go meanwhile. */
+/* Helps in the job until there is nothing to do or the helper is to leave. The lock is let go meanwhile. A job that is over wants nobody any more,
+   though its caller, who may have no processor, has not said so yet: whoever came would leave at once, and come again. */
 static void join(ax_workers *workers, ax_job *job, const _Atomic bool *until) {
   const ax_helper helper = {workers, atomic_load(&workers->came), until};
   set_helpers(workers, job, job->wanted, job->joined + 1);
@@ -89,11 +90,11 @@ static void join(ax_workers *workers, ax_job *job, const _Atomic bool *until) {
   workers->visitors += until != NULL;
   tell_next(workers);
   pthread_mutex_unlock(&workers->lock);
-  job->work(job->context, &helper);
+  const bool more = job->work(job->context, &helper);
   pthread_mutex_lock(&workers->lock);
   workers->visitors -= until != NULL;
   atomic_fetch_sub(&workers->active, 1);
-  set_helpers(workers, job, job->wanted, job->joined - 1);
+  set_helpers(workers, job, more ? job->wanted : 0, job->joined - 1);
   if (job->joined == 0) pthread_cond_broadcast(&workers->left);
   if (until != NULL) tell_next(workers); /* a visitor does not look for other jobs */
 }

@@ -25,8 +25,9 @@ typedef struct ax_helper {
 } ax_helper;
 
 typedef struct ax_job {
-  void (*work)(void *context, const ax_helper *helper); /* helper NULL: the caller's own thread, which stays to the end */
-  void (*nudge)(void *context);                         /* helpers that sleep in it should ask whether to leave */
+  /* helper NULL: the caller's own thread, which stays to the end. False: nothing is left to do, and no helper need come any more. */
+  bool (*work)(void *context, const ax_helper *helper);
+  void (*nudge)(void *context); /* helpers that sleep in it should ask whether to leave */
   void *context;
   uint64_t number; /* see ax_workers_help; 0: its caller waits for it, nobody else */
   uint32_t wanted; /* helpers it can use */

@@ -28,15 +28,17 @@ typedef struct work_place {
   _Atomic bool called, over;
 } work_place;
 
-static void work(void *context, const ax_helper *helper) {
+static bool work(void *context, const ax_helper *helper) {
   work_place *w = context;
   if (helper != NULL) atomic_fetch_add(&w->helpers, 1);
   else w->called = true;
   pthread_mutex_lock(&w->lock);
   while (!w->over && !(helper != NULL && ax_helper_leaves(helper))) pthread_cond_wait(&w->change, &w->lock);
   if (helper != NULL && !w->over) w->left_early++;
+  const bool over = w->over;
   pthread_mutex_unlock(&w->lock);
   if (helper != NULL) atomic_fetch_sub(&w->helpers, 1);
+  return !over;
 }
 
 static void nudge(void *context) {
@@ -108,6 +110,27 @@ static void no_more_than_processors(void **state) {
   finish(&first, one);
   await_count(&second.helpers, 1);
   finish(&second, two);
+  ax_workers_destroy(workers);
+}
+
+/* A job with nothing left to do, whose caller takes its time: the helper comes once. */
+static bool take_time(void *context, const ax_helper *helper) {
+  _Atomic int *came = context;
+  if (helper != NULL) {
+    atomic_fetch_add(came, 1);
+  } else {
+    await_count(came, 1);
+    usleep(20000);
+  }
+  return false;
+}
+
+static void none_come_when_it_is_over(void **state) {
+  (void)state;
+  ax_workers *workers = team_of(1);
+  _Atomic int came = 0;
+  ax_workers_call(workers, &(ax_job){.work = take_time, .nudge = nudge, .context = &came, .wanted = 1});
+  assert_int_equal(came, 1);
   ax_workers_destroy(workers);
 }
 
@@ -270,7 +293,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(helpers_go_where_they_lack), cmocka_unit_test(no_more_than_processors), cmocka_unit_test(help_from_outside),
       cmocka_unit_test(tasks_in_order),             cmocka_unit_test(a_task_beside_a_job),     cmocka_unit_test(no_threads),
-      cmocka_unit_test(ended_from_inside),          cmocka_unit_test(held_up),
+      cmocka_unit_test(none_come_when_it_is_over), cmocka_unit_test(ended_from_inside),          cmocka_unit_test(held_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
