@@ -73,19 +73,49 @@ static void give_work(ax_pool *pool, void *work, size_t bytes) {
   else if (work != NULL) ax_pool_free(pool, work, bytes);
 }
 
-/* A tile of each of some products of the batch. */
+/* Where the n-th term of a factor lies, beside the first. */
+static int64_t term_at(const ax_gemm *g, const int64_t *step, int64_t n) {
+  int64_t at = 0;
+  for (uint32_t d = g->term_rank; d-- > 0; n /= g->terms[d]) at += n % g->terms[d] * step[d];
+  return at;
+}
+
+/* Whether all products of the batch have the same right factors. */
+static bool has_one_right(const ax_gemm *g) {
+  for (uint32_t d = 0; d < g->batch_rank; d++)
+    if (g->b_stride[d] != 0 && g->batch[d] > 1) return false;
+  return true;
+}
+
+size_t ax_gemm_packed_bytes(const ax_product *p, const ax_product_way *way) {
+  return way->packs_b && !way->turned && way->columns == p->n ? (size_t)(way->blocks * ax_product_panels(p, way) * way->panel_bytes) : 0;
+}
+
+/* A tile of each of some products of the batch. Right factors that all of them have are packed once. */
 static ax_status product_tiles(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end, tile t, ax_pool *pool) {
-  const ax_product p = ax_gemm_product(instr->gemm, t.rows, t.columns);
+  const ax_gemm *g = instr->gemm;
+  ax_product p = ax_gemm_product(g, t.rows, t.columns);
   const ax_product_way way = ax_product_choose(&p, AX_REGISTER_BYTES);
   const ax_product_kernels *k = way.kernels;
-  void *work = NULL;
-  if (way.work_bytes > 0 && (work = take_work(pool, way.work_bytes)) == NULL) return AX_OUT_OF_MEMORY;
+  const int64_t terms = ax_dims_elems(g->term_rank, g->terms);
+  const size_t each = end - begin > 1 && has_one_right(g) ? ax_gemm_packed_bytes(&p, &way) : 0;
+  const size_t work_bytes = (way.work_bytes + 63) / 64 * 64, bytes = work_bytes + each * (size_t)terms;
+  char *work = NULL;
+  if (bytes > 0 && (work = take_work(pool, bytes)) == NULL) return AX_OUT_OF_MEMORY;
   for (int64_t i = begin; i < end; i++) {
     const factors f = factors_of(frame, instr, k, i);
-    ax_product_run(&p, &way, f.a + t.row * p.a_row * k->number_bytes, f.b + t.column * p.b_column * k->number_bytes,
-                   f.c + (t.row * p.c_row + t.column) * k->result_bytes, work);
+    char *c = f.c + (t.row * p.c_row + t.column) * k->result_bytes;
+    for (int64_t n = 0; n < terms; n++) {
+      const char *a = f.a + (t.row * p.a_row + term_at(g, g->a_term, n)) * k->number_bytes;
+      const char *b = f.b + (t.column * p.b_column + term_at(g, g->b_term, n)) * k->number_bytes;
+      const ax_product_packed columns = {work + work_bytes + (size_t)n * each, (int64_t)each / way.blocks};
+      p.add = g->accumulate || n > 0;
+      if (each > 0 && i == begin) ax_product_pack_columns(&p, &way, b, 0, ax_product_panels(&p, &way), columns);
+      if (each > 0) ax_product_run_parts(&p, &way, &(ax_product_factors){.a = a, .columns = columns}, c, work);
+      else ax_product_run(&p, &way, a, b, c, work);
+    }
   }
-  give_work(pool, work, way.work_bytes);
+  give_work(pool, work, bytes);
   return AX_OK;
 }
 
@@ -141,7 +171,9 @@ static double slowness(ax_dtype dtype) {
 }
 
 /* Multiply-adds of one product of the batch, as if they were of f32. */
-static double one_work(const ax_gemm *g) { return (double)g->m * (double)g->n * (double)g->k * slowness(g->dtype); }
+static double one_work(const ax_gemm *g) {
+  return (double)g->m * (double)g->n * (double)g->k * (double)ax_dims_elems(g->term_rank, g->terms) * slowness(g->dtype);
+}
 
 /* Parts that are worth somebody's while; by the product's shape alone. */
 static double wanted_parts(const ax_gemm *g, double count) {
@@ -303,7 +335,7 @@ ax_status ax_gemm_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, c
   const int64_t count = ax_dims_elems(g->batch_rank, g->batch);
   striping s = {.product = ax_gemm_product(g, g->m, g->n), .pool = pool};
   s.way = ax_product_choose(&s.product, AX_REGISTER_BYTES);
-  if (one_work(g) < strips_work || count >= most_tiles || !suits_strips(&s, run->threads)) {
+  if (one_work(g) < strips_work || count >= most_tiles || g->term_rank > 0 || !suits_strips(&s, run->threads)) {
     const gemm_run tiles = {frame, instr, pool, tiling_of(g, run->threads), s.way.rows};
     return ax_share_parts(run, seat, make_tile, &tiles, (uint32_t)(tiles.tiles.rows * tiles.tiles.columns * tiles.tiles.groups));
   }

@@ -88,6 +88,7 @@ static void nest_head(ax_text *text, const ax_op *op, uint32_t number, const ax_
 static void product_text(ax_text *text, const ax_gemm *g) {
   ax_text_add(text, "    product %s[%lld,%lld] x [%lld,%lld], %lld of them", ax_dtype_name(g->dtype), (long long)g->m, (long long)g->k, (long long)g->k, (long long)g->n,
               (long long)ax_dims_elems(g->batch_rank, g->batch));
+  if (g->term_rank > 0) ax_text_add(text, ", each of %lld added up", (long long)ax_dims_elems(g->term_rank, g->terms));
 }
 
 /* The members of a group, each for itself. */

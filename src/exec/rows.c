@@ -75,11 +75,6 @@ static void find_slots(rows_work *w, const ax_frame *frame, const ax_instr *inst
   }
 }
 
-/* Of the right factor, where it fits what is packed at a time; 0: it is packed bit by bit, or not. */
-static size_t packed_bytes(const ax_product *p, const ax_product_way *way) {
-  return way->packs_b && !way->turned && way->columns == p->n ? (size_t)(way->blocks * ax_product_panels(p, way) * way->panel_bytes) : 0;
-}
-
 /* How `rows` rows at most are made of each product, and memory for it. */
 static ax_status prepare_products(rows_work *w, int64_t most) {
   const ax_rows *rows = w->instr->rows;
@@ -92,7 +87,7 @@ static ax_status prepare_products(rows_work *w, int64_t most) {
     any = true;
     list[k].product = ax_gemm_product(g, most < rows->extent ? most : rows->extent, g->n);
     list[k].way = ax_product_choose(&list[k].product, AX_REGISTER_BYTES);
-    bytes[k] = packed_bytes(&list[k].product, &list[k].way);
+    bytes[k] = ax_gemm_packed_bytes(&list[k].product, &list[k].way);
     packed += bytes[k];
     if (list[k].way.work_bytes > room) room = list[k].way.work_bytes;
   }

@@ -54,7 +54,7 @@ ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
 /* A product of narrow numbers may be made in wide ones here, but is one of narrow ones. */
 static ax_amount gemm_amount(const ax_op *op) {
   const ax_gemm *g = op->gemm;
-  const double m = (double)g->m, n = (double)g->n, k = (double)g->k, batch = (double)ax_dims_elems(g->batch_rank, g->batch);
+  const double m = (double)g->m, n = (double)g->n, k = (double)g->k * (double)ax_dims_elems(g->term_rank, g->terms), batch = (double)ax_dims_elems(g->batch_rank, g->batch);
   ax_amount out = {.flops = 2 * m * n * k * batch};
   out.dtype = op->eqn != NULL && op->program != NULL && op->eqn->in_count > 0 ? op->program->types[op->eqn->in[0]].dtype : g->dtype;
   const double item = (double)ax_dtype_bytes(out.dtype);

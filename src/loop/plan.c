@@ -126,7 +126,7 @@ void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
 }
 
 double ax_gemm_time(const ax_gemm *g) {
-  return 0.012 * (double)g->m * (double)g->n * (double)g->k * (double)ax_dims_elems(g->batch_rank, g->batch);
+  return 0.012 * (double)g->m * (double)g->n * (double)g->k * (double)ax_dims_elems(g->term_rank, g->terms) * (double)ax_dims_elems(g->batch_rank, g->batch);
 }
 
 double ax_rows_time(const ax_rows *rows) {
@@ -263,6 +263,7 @@ static void gemm_text(ax_text *text, const ax_gemm *gemm) {
   ax_text_add(text, "gemm b%u %s b%u%s b%u%s m=%lld n=%lld k=%lld", gemm->c, gemm->accumulate ? "+=" : "=", gemm->a,
               gemm->transpose_a ? "'" : "", gemm->b, gemm->transpose_b ? "'" : "", (long long)gemm->m,
               (long long)gemm->n, (long long)gemm->k);
+  for (uint32_t i = 0; i < gemm->term_rank; i++) ax_text_add(text, " terms=%lld", (long long)gemm->terms[i]);
   for (uint32_t i = 0; i < gemm->batch_rank; i++) ax_text_add(text, " batch=%lld", (long long)gemm->batch[i]);
   ax_text_add(text, "\n");
 }

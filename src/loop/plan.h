@@ -32,7 +32,10 @@ static inline int64_t ax_buffer_bytes(const ax_buffer *buffer) {
   return ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype);
 }
 
-/* C[b] (+)= A[b] B[b], each matrix row-major with the given leading dimension; b runs over `batch_rank` dimensions. */
+enum { AX_GEMM_TERMS = 2 }; /* dimensions */
+
+/* C[b] (+)= sum over t of A[b, t] B[b, t], each matrix row-major with the given leading dimension; b runs over `batch_rank` dimensions, t over
+   `term_rank` more, and terms are added in their row-major order. */
 typedef struct ax_gemm {
   ax_dtype dtype; /* of a and b; c's is ax_product_result's (product/product.h) */
   bool transpose_a, transpose_b, accumulate;
@@ -41,6 +44,8 @@ typedef struct ax_gemm {
   int64_t a_offset, b_offset, c_offset; /* elements */
   uint32_t batch_rank;
   int64_t batch[AX_MAX_RANK], a_stride[AX_MAX_RANK], b_stride[AX_MAX_RANK], c_stride[AX_MAX_RANK]; /* elements */
+  uint32_t term_rank;
+  int64_t terms[AX_GEMM_TERMS], a_term[AX_GEMM_TERMS], b_term[AX_GEMM_TERMS]; /* how many, and elements from one to the next */
 } ax_gemm;
 
 /* What operations wait for that are not to be done as soon as they could be: those of a body that is done again, late, so that what it makes

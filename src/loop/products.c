@@ -1,4 +1,6 @@
 /* A product that is only transposed afterwards is computed transposed: (A B)' = B' A'. Gradients of weights come like this. */
+#include <string.h>
+
 #include "loop/passes.h"
 
 static bool is_plain(const ax_plan *plan, uint32_t buffer, const uint32_t *reads, const uint32_t *writes) {
@@ -31,6 +33,8 @@ static ax_gemm transposed(const ax_gemm *gemm, uint32_t to) {
   made.b = gemm->a;
   made.a_offset = gemm->b_offset;
   made.b_offset = gemm->a_offset;
+  memcpy(made.a_term, gemm->b_term, sizeof made.a_term);
+  memcpy(made.b_term, gemm->a_term, sizeof made.b_term);
   made.c = to;
   return made;
 }

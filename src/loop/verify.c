@@ -190,22 +190,24 @@ static ax_status check_box(const verifier *v, uint32_t buffer, int64_t offset, u
 }
 
 static ax_status check_matrix(const verifier *v, const ax_gemm *g, uint32_t buffer, int64_t offset, int64_t rows, int64_t columns, int64_t ld,
-                              const int64_t *batch, ax_dtype dtype) {
-  int64_t dims[AX_MAX_RANK + 2], strides[AX_MAX_RANK + 2];
+                              const int64_t *batch, const int64_t *term, ax_dtype dtype) {
+  int64_t dims[AX_MAX_RANK + 2 + AX_GEMM_TERMS], strides[AX_MAX_RANK + 2 + AX_GEMM_TERMS];
+  uint32_t rank = g->batch_rank;
   memcpy(dims, g->batch, g->batch_rank * sizeof dims[0]);
   memcpy(strides, batch, g->batch_rank * sizeof strides[0]);
-  dims[g->batch_rank] = rows, strides[g->batch_rank] = ld;
-  dims[g->batch_rank + 1] = columns, strides[g->batch_rank + 1] = 1;
-  AX_TRY(check_box(v, buffer, offset, g->batch_rank + 2, dims, strides));
+  dims[rank] = rows, strides[rank++] = ld;
+  dims[rank] = columns, strides[rank++] = 1;
+  for (uint32_t i = 0; term != NULL && i < g->term_rank; i++) dims[rank] = g->terms[i], strides[rank++] = term[i];
+  AX_TRY(check_box(v, buffer, offset, rank, dims, strides));
   return v->plan->buffers[buffer].type.dtype == dtype ? AX_OK : ax_error(AX_INTERNAL, "b%u is of another dtype", buffer);
 }
 
 static ax_status check_gemm(const verifier *v, const ax_gemm *g) {
   ax_dtype made;
   if (!ax_product_result(g->dtype, &made)) return ax_error(AX_INTERNAL, "a product of %s", ax_dtype_name(g->dtype));
-  AX_TRY(check_matrix(v, g, g->a, g->a_offset, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, g->lda, g->a_stride, g->dtype));
-  AX_TRY(check_matrix(v, g, g->b, g->b_offset, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, g->ldb, g->b_stride, g->dtype));
-  return check_matrix(v, g, g->c, g->c_offset, g->m, g->n, g->ldc, g->c_stride, made);
+  AX_TRY(check_matrix(v, g, g->a, g->a_offset, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, g->lda, g->a_stride, g->a_term, g->dtype));
+  AX_TRY(check_matrix(v, g, g->b, g->b_offset, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, g->ldb, g->b_stride, g->b_term, g->dtype));
+  return check_matrix(v, g, g->c, g->c_offset, g->m, g->n, g->ldc, g->c_stride, NULL, made);
 }
 
 static ax_status check_rows(const verifier *v, const ax_rows *rows) {

@@ -11,7 +11,7 @@
 #include "prim/conv_general_dilated.h"
 #include "prim/prims.h"
 
-enum { most_written_out = 128, few_features = 32, long_sum = 128 };
+enum { most_written_out = 128, few_features = 32, long_sum = 128, long_width = 16 };
 
 /* lhs as [group, ..], padded, with its batch, spatial and in dimensions where the fields say, and rhs likewise; what is made is
    [group, batch, o.., out]. */
@@ -298,13 +298,25 @@ static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
   return ax_convert_element_type(made, dtype);
 }
 
-/* --- Rows unfolded --- */
+/* --- Rows as they lie, and rows unfolded --- */
 
-/* Of images without groups: along the last spatial dimension the kernel's places are laid beside one another, once; along the first each place is a
-   product of rows that lie together, added to those before it. Rows that a stride skips lie behind one another too.
+/* Of images without groups.
+
+   Few places, which is what layers have. Along a row of the image the kernel's places lie beside one another, each row of the left factor over most of the last:
+   what a row of the result is made of is a product for each of the kernel's rows, added up.
+
+     y[batch, oh, ow, out] = sum over kh of padded[batch, oh * stride + kh * dilation, (ow * stride .. + kw, in)] . rhs[kh, (kw, in), out]
+
+   Where rows are short, or places in a row do not lie side by side: along the last spatial dimension the kernel's places are laid beside one
+   another, once; along the first each place is a product of rows that lie together, added to those before it. Rows that a stride skips lie behind
+   one another too.
 
      unfolded[batch, h mod stride, h / stride, ow, kw, in] = padded[batch, h, ow * stride + kw * dilation, in]
-     y[batch, (oh, ow), out] += unfolded[batch, (kh * dilation) mod stride, (kh * dilation) / stride + oh, ow, (kw, in)] . rhs[kh, (kw, in), out] */
+     y[batch, (oh, ow), out] += unfolded[batch, (kh * dilation) mod stride, (kh * dilation) / stride + oh, ow, (kw, in)] . rhs[kh, (kw, in), out]
+
+   Few positions, which is what gradients of kernels have: the same with images that have batches for features.
+
+     y[oh, (ow, batch), out] = sum over in, kh of padded[in, oh * stride + kh * dilation, kw * dilation + (ow, batch)]' . rhs[in, kh, kw, out] */
 typedef struct unfolding {
   const ax_conv_params *p;
   ax_window rows, columns; /* padded */
@@ -312,7 +324,7 @@ typedef struct unfolding {
   int64_t skipped, together;             /* the stride of rows, and how many lie together for each remainder by it */
 } unfolding;
 
-static bool unfolds(const ax_lower *lower, const ax_eqn *eqn, unfolding *u) {
+static bool is_plain_image(const ax_lower *lower, const ax_eqn *eqn, unfolding *u) {
   const ax_conv_params *p = eqn->params;
   const ax_type *lhs = &lower->program->types[eqn->in[0]], *rhs = &lower->program->types[eqn->in[1]];
   if (ax_conv_spatial(p) != 2 || p->feature_group_count * p->batch_group_count != 1 || (lhs->dtype != AX_F32 && lhs->dtype != AX_F64)) return false;
@@ -323,28 +335,81 @@ static bool unfolds(const ax_lower *lower, const ax_eqn *eqn, unfolding *u) {
   u->skipped = u->rows.stride;
   u->rows.array = ax_dilated(u->rows.array, u->rows.base) + u->rows.low + u->rows.high;
   u->together = (u->rows.array + u->skipped - 1) / u->skipped;
+  return true;
+}
+
+static bool has_few_places(const unfolding *u) {
   const bool few = u->rows.size <= u->height && u->columns.size <= u->width && u->rows.size * u->columns.size <= most_written_out;
   return few && u->rows.size > 1 && u->out > 1 && u->height * u->width >= 16; /* others are sums or single products */
 }
 
-/* lhs as [batch, h, w, in], padded. */
-static ax_value padded_image(const ax_eqn *eqn, const ax_value *in) {
+static bool has_few_positions(const unfolding *u) {
+  const bool few = u->height < u->rows.size && u->width <= u->columns.size && u->height * u->width <= most_written_out;
+  return few && u->columns.stride == 1 && u->columns.size >= long_width && u->width * u->batch > 1 && u->out > 1;
+}
+
+/* lhs in this order, padded. */
+static ax_value padded(const ax_eqn *eqn, const ax_value *in, const uint32_t *order) {
   const ax_conv_params *p = eqn->params;
-  static const uint32_t order[] = {AX_CONV_BATCH, AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_FEATURE};
   const ax_type lhs = ax_typeof(in[0]), rhs = ax_typeof(in[1]);
   ax_window windows[] = {ax_conv_window(p, &lhs, &rhs, 0), ax_conv_window(p, &lhs, &rhs, 1)};
   uint32_t at[AX_MAX_RANK];
   return ax_window_padded(ordered(in[0], &p->lhs_spec, order, false, at), ax_zero_like(in[0]), 1, 2, windows);
 }
 
-/* rhs as [kh, kw, in, out]. */
-static ax_value kernel_rows(const ax_eqn *eqn, const ax_value *in) {
-  static const uint32_t order[] = {AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_IN, AX_CONV_OUT};
+static bool lies_in_rows(const unfolding *u) { return u->columns.dilation == 1 && u->width >= long_width; }
+
+static ax_status multiply_image(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t kernel, uint32_t out) {
+  const ax_type *type = &ax_lower_get(lower, image)->type;
+  const int64_t row = type->dims[2] * u->in, k = u->columns.size * u->in;
+  const ax_gemm gemm = {.dtype = type->dtype, .m = u->width, .n = u->out, .k = k, .lda = u->columns.stride * u->in, .ldb = u->out, .ldc = u->out,
+                        .a = image, .b = kernel, .c = out, .batch_rank = 2, .batch = {u->batch, u->height},
+                        .a_stride = {type->dims[1] * row, u->rows.stride * row}, .c_stride = {u->height * u->width * u->out, u->width * u->out},
+                        .term_rank = 1, .terms = {u->rows.size}, .a_term = {u->rows.dilation * row}, .b_term = {k * u->out}};
+  return ax_lower_gemm(lower, &gemm);
+}
+
+/* out[oh, ow, batch, out] */
+static ax_status multiply_features(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t kernel, uint32_t out) {
+  const ax_type *type = &ax_lower_get(lower, image)->type;
+  const int64_t row = type->dims[2] * u->batch, m = u->width * u->batch, rows = u->columns.size * u->out;
+  const ax_gemm gemm = {.dtype = type->dtype, .transpose_a = true, .m = m, .n = u->out, .k = u->columns.size, .lda = u->columns.dilation * u->batch,
+                        .ldb = u->out, .ldc = u->out, .a = image, .b = kernel, .c = out, .batch_rank = 1, .batch = {u->height},
+                        .a_stride = {u->rows.stride * row}, .c_stride = {m * u->out}, .term_rank = 2, .terms = {u->in, u->rows.size},
+                        .a_term = {type->dims[1] * row, u->rows.dilation * row}, .b_term = {u->rows.size * rows, rows}};
+  return ax_lower_gemm(lower, &gemm);
+}
+
+static ax_value kernel_in(const ax_eqn *eqn, const ax_value *in, const uint32_t *order) {
   uint32_t at[AX_MAX_RANK];
   return ordered(in[1], &((const ax_conv_params *)eqn->params)->rhs_spec, order, false, at);
 }
 
+/* rhs as [kh, kw, in, out]. */
+static ax_value kernel_rows(const ax_eqn *eqn, const ax_value *in) {
+  static const uint32_t order[] = {AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_IN, AX_CONV_OUT};
+  return kernel_in(eqn, in, order);
+}
+
+/* rhs as [in, kh, kw, out]. */
+static ax_value kernel_images(const ax_eqn *eqn, const ax_value *in) {
+  static const uint32_t order[] = {AX_CONV_IN, AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_OUT};
+  return kernel_in(eqn, in, order);
+}
+
 static ax_position place(int dim, int64_t coef, int64_t offset) { return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE}; }
+
+/* lhs as [batch, h, w, in], padded. */
+static ax_value padded_image(const ax_eqn *eqn, const ax_value *in) {
+  static const uint32_t order[] = {AX_CONV_BATCH, AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_FEATURE};
+  return padded(eqn, in, order);
+}
+
+/* lhs as [in, h, w, batch], padded. */
+static ax_value padded_features(const ax_eqn *eqn, const ax_value *in) {
+  static const uint32_t order[] = {AX_CONV_FEATURE, AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_BATCH};
+  return padded(eqn, in, order);
+}
 
 /* unfolded[batch, remainder, row, ow, kw * in] from the padded image. */
 static ax_status unfold(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t *out) {
@@ -382,27 +447,46 @@ static ax_status multiply_rows(ax_lower *lower, const unfolding *u, uint32_t unf
   return AX_OK;
 }
 
+/* The result, of which `product` has the dimensions at `src`. */
+static ax_status moved(ax_lower *lower, const ax_eqn *eqn, uint32_t product, const ax_position *src, uint32_t *out) {
+  ax_position dst[AX_MAX_RANK];
+  bool same = true;
+  *out = product;
+  for (int d = 0; d < 4; d++) same = same && src[d].dim == d;
+  if (same) return AX_OK;
+  ax_at_identity(dst, 4);
+  AX_TRY(ax_lower_result(lower, eqn, 0, out));
+  return ax_lower_move(lower, 4, lower->program->types[eqn->out].dims, *out, dst, product, src);
+}
+
 static ax_status lower_rows(ax_lower *lower, const ax_eqn *eqn, const unfolding *u, const uint32_t *in, uint32_t *out) {
-  const ax_conv_params *p = u->p;
-  const ax_type *type = &lower->program->types[eqn->out];
+  const ax_dims *spec = &u->p->out_spec;
   const int64_t dims[] = {u->batch, u->height, u->width, u->out};
-  const ax_type plain = ax_array_type(type->dtype, 4, dims);
-  uint32_t image, kernel, unfolded, product = 0;
+  const ax_type plain = ax_array_type(lower->program->types[eqn->out].dtype, 4, dims);
+  const bool lies = lies_in_rows(u);
+  uint32_t image, kernel, unfolded = 0, product = 0;
   AX_TRY(ax_lower_expanded(lower, eqn, padded_image, in, &image));
   AX_TRY(ax_lower_expanded(lower, eqn, kernel_rows, in, &kernel));
-  AX_TRY(unfold(lower, u, image, &unfolded));
+  if (!lies) AX_TRY(unfold(lower, u, image, &unfolded));
   AX_TRY(ax_lower_buffer(lower, &plain, lower->differs[eqn->out], &product));
-  AX_TRY(multiply_rows(lower, u, unfolded, kernel, product));
-  ax_position src[AX_MAX_RANK], dst[AX_MAX_RANK];
-  ax_at_identity(dst, 4);
-  src[0] = dst[p->out_spec.v[AX_CONV_BATCH]], src[3] = dst[p->out_spec.v[AX_CONV_FEATURE]];
-  src[1] = dst[p->out_spec.v[AX_CONV_SPATIAL]], src[2] = dst[p->out_spec.v[AX_CONV_SPATIAL + 1]];
-  bool same = true;
-  for (int d = 0; d < 4; d++) same = same && src[d].dim == d;
-  *out = product;
-  if (same) return AX_OK;
-  AX_TRY(ax_lower_result(lower, eqn, 0, out));
-  return ax_lower_move(lower, 4, type->dims, *out, dst, product, src);
+  AX_TRY(lies ? multiply_image(lower, u, image, kernel, product) : multiply_rows(lower, u, unfolded, kernel, product));
+  const ax_position src[] = {place((int)spec->v[AX_CONV_BATCH], 1, 0), place((int)spec->v[AX_CONV_SPATIAL], 1, 0),
+                             place((int)spec->v[AX_CONV_SPATIAL + 1], 1, 0), place((int)spec->v[AX_CONV_FEATURE], 1, 0)};
+  return moved(lower, eqn, product, src, out);
+}
+
+static ax_status lower_features(ax_lower *lower, const ax_eqn *eqn, const unfolding *u, const uint32_t *in, uint32_t *out) {
+  const ax_dims *spec = &u->p->out_spec;
+  const int64_t dims[] = {u->height, u->width, u->batch, u->out};
+  const ax_type plain = ax_array_type(lower->program->types[eqn->out].dtype, 4, dims);
+  uint32_t image, kernel, product = 0;
+  AX_TRY(ax_lower_expanded(lower, eqn, padded_features, in, &image));
+  AX_TRY(ax_lower_expanded(lower, eqn, kernel_images, in, &kernel));
+  AX_TRY(ax_lower_buffer(lower, &plain, lower->differs[eqn->out], &product));
+  AX_TRY(multiply_features(lower, u, image, kernel, product));
+  const ax_position src[] = {place((int)spec->v[AX_CONV_SPATIAL], 1, 0), place((int)spec->v[AX_CONV_SPATIAL + 1], 1, 0),
+                             place((int)spec->v[AX_CONV_BATCH], 1, 0), place((int)spec->v[AX_CONV_FEATURE], 1, 0)};
+  return moved(lower, eqn, product, src, out);
 }
 
 ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -412,6 +496,8 @@ ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
     AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
     return ax_lower_fill(lower, out[0], (ax_number){0});
   }
-  if (unfolds(lower, eqn, &u)) return lower_rows(lower, eqn, &u, in, out);
+  const bool plain = is_plain_image(lower, eqn, &u);
+  if (plain && has_few_places(&u)) return lower_rows(lower, eqn, &u, in, out);
+  if (plain && has_few_positions(&u)) return lower_features(lower, eqn, &u, in, out);
   return ax_lower_expanded(lower, eqn, expand, in, out);
 }

@@ -1,0 +1,175 @@
+/* Convolutions of images against their definition, exactly: of small whole numbers no sum is rounded. Sizes, orders of dimensions, paddings,
+   strides and dilations at random, so that all ways of computing them are taken: rows as they lie, rows unfolded, few positions. */
+#include <stdio.h>
+#include <string.h>
+
+#include "axle/exec.h"
+#include "axle/ops.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+#include "support/tensor.h"
+
+typedef struct example {
+  char lhs[5], rhs[5], out[5], places[3]; /* places: the letters that strides and the like are of, in rhs's order */
+  int64_t size[128], rhs_size[128], out_size[128]; /* by letter: N C H W, O I H W, N C H W */
+  int64_t strides[2], low[2], high[2], base[2], dilation[2];
+  ax_dtype dtype;
+} example;
+
+static void shuffle(test_random *random, const char *letters, char *to) {
+  strcpy(to, letters);
+  for (int k = 4; k > 1; k--) {
+    int with = (int)test_random_below(random, k);
+    char kept = to[k - 1];
+    to[k - 1] = to[with], to[with] = kept;
+  }
+}
+
+/* Of sizes from 1 on, now and then a long one. */
+static int64_t some(test_random *random, int64_t few, int64_t many) {
+  return 1 + test_random_below(random, test_random_below(random, 3) > 0 ? few : many);
+}
+
+static bool make_example(example *x, test_random *random) {
+  static const ax_dtype dtypes[] = {AX_F32, AX_F32, AX_F64, AX_S32};
+  const bool few_positions = test_random_below(random, 3) == 0;
+  *x = (example){.dtype = dtypes[test_random_below(random, 4)]};
+  shuffle(random, "NCHW", x->lhs);
+  shuffle(random, "OIHW", x->rhs);
+  shuffle(random, "NCHW", x->out);
+  if (test_random_below(random, 2)) strcpy(x->lhs, few_positions ? "CHWN" : "NHWC"), strcpy(x->rhs, few_positions ? "IHWO" : "HWIO");
+  strcpy(x->places, strchr(x->rhs, 'H') < strchr(x->rhs, 'W') ? "HW" : "WH");
+  x->size['N'] = some(random, 3, 9), x->size['C'] = x->rhs_size['I'] = some(random, 3, 40), x->rhs_size['O'] = some(random, 5, 40);
+  for (int i = 0; i < 2; i++) {
+    const int64_t image = some(random, 8, 45), kernel = few_positions ? some(random, image, image) : some(random, 4, 7);
+    const bool plain = test_random_below(random, 2);
+    x->size[(int)x->places[i]] = image, x->rhs_size[(int)x->places[i]] = kernel;
+    x->strides[i] = plain ? 1 : some(random, 3, 3), x->base[i] = plain ? 1 : some(random, 2, 3), x->dilation[i] = plain ? 1 : some(random, 2, 3);
+    x->low[i] = test_random_below(random, 6) - 1, x->high[i] = test_random_below(random, 6) - 1;
+    const int64_t padded = (image - 1) * x->base[i] + 1 + x->low[i] + x->high[i], reach = (kernel - 1) * x->dilation[i] + 1;
+    if (padded < reach) return false;
+    x->out_size[(int)x->places[i]] = (padded - reach) / x->strides[i] + 1;
+  }
+  x->out_size['N'] = x->size['N'], x->out_size['C'] = x->rhs_size['O'];
+  int64_t work = x->size['N'] * x->size['C'] * x->rhs_size['O'];
+  for (int i = 0; i < 2; i++) work *= x->out_size[(int)x->places[i]] * x->rhs_size[(int)x->places[i]];
+  return work < 4000000;
+}
+
+static ax_type type_of(ax_dtype dtype, const char *letters, const int64_t *size) {
+  int64_t dims[4];
+  for (int d = 0; d < 4; d++) dims[d] = size[(int)letters[d]];
+  return ax_array_type(dtype, 4, dims);
+}
+
+static int64_t place_of(const char *letters, const int64_t *size, const int64_t *at) {
+  int64_t place = 0;
+  for (int d = 0; d < 4; d++) place = place * size[(int)letters[d]] + at[(int)letters[d]];
+  return place;
+}
+
+/* lhs's element for an element of the result and a place of the kernel; -1: none. */
+static int64_t lhs_place(const example *x, const int64_t *out, const int64_t *kernel) {
+  int64_t at[128] = {['N'] = out['N'], ['C'] = kernel['I']};
+  for (int i = 0; i < 2; i++) {
+    const int p = x->places[i];
+    const int64_t dilated = out[p] * x->strides[i] + kernel[p] * x->dilation[i] - x->low[i];
+    if (dilated < 0 || dilated % x->base[i] != 0 || dilated / x->base[i] >= x->size[p]) return -1;
+    at[p] = dilated / x->base[i];
+  }
+  return place_of(x->lhs, x->size, at);
+}
+
+static double sum_at(const example *x, ax_tensor *const *in, const int64_t *out) {
+  int64_t kernel[128] = {['O'] = out['C']};
+  double sum = 0;
+  for (kernel['I'] = 0; kernel['I'] < x->rhs_size['I']; kernel['I']++)
+    for (kernel['H'] = 0; kernel['H'] < x->rhs_size['H']; kernel['H']++)
+      for (kernel['W'] = 0; kernel['W'] < x->rhs_size['W']; kernel['W']++) {
+        const int64_t left = lhs_place(x, out, kernel);
+        if (left >= 0) sum += test_get(in[0], left) * test_get(in[1], place_of(x->rhs, x->rhs_size, kernel));
+      }
+  return sum;
+}
+
+static void call(const ax_value *in, ax_value *out, void *context) {
+  const example *x = context;
+  const ax_conv_options options = {.lhs = x->lhs, .rhs = x->rhs, .out = x->out, .strides = x->strides, .low = x->low, .high = x->high,
+                                   .lhs_dilation = x->base, .rhs_dilation = x->dilation};
+  out[0] = ax_conv_general_dilated(in[0], in[1], &options);
+}
+
+static void compare(const example *x, uint64_t seed, ax_tensor *const *in, const ax_tensor *out) {
+  int64_t at[128] = {0};
+  for (at['N'] = 0; at['N'] < x->out_size['N']; at['N']++)
+    for (at['C'] = 0; at['C'] < x->out_size['C']; at['C']++)
+      for (at['H'] = 0; at['H'] < x->out_size['H']; at['H']++)
+        for (at['W'] = 0; at['W'] < x->out_size['W']; at['W']++) {
+          const double wanted = sum_at(x, in, at), found = test_get(out, place_of(x->out, x->out_size, at));
+          if (found != wanted)
+            fail_msg("seed %llu: %s %s -> %s at N %lld C %lld H %lld W %lld: %g, not %g", (unsigned long long)seed, x->lhs, x->rhs, x->out, (long long)at['N'],
+                     (long long)at['C'], (long long)at['H'], (long long)at['W'], found, wanted);
+        }
+}
+
+static void one_example(uint64_t seed, bool show) {
+  test_random random = {seed};
+  example x;
+  while (!make_example(&x, &random)) {}
+  ax_type types[] = {type_of(x.dtype, x.lhs, x.size), type_of(x.dtype, x.rhs, x.rhs_size)};
+  const ax_type type = type_of(x.dtype, x.out, x.out_size);
+  ax_tensor *in[2], *out;
+  for (int i = 0; i < 2; i++) {
+    in[i] = test_tensor(types[i], NULL);
+    for (int64_t k = 0; k < test_elems(in[i]); k++) test_set(in[i], k, (double)test_random_below(&random, 9) - 4);
+  }
+  ax_program *program = test_trace(call, &x, types, 2, 1);
+  if (show) test_show_program(program);
+  if (!ax_type_equal(&type, ax_program_out_type(program, 0)))
+    fail_msg("seed %llu: %s, not %s", (unsigned long long)seed, ax_type_string(ax_program_out_type(program, 0), NULL), ax_type_string(&type, NULL));
+  test_run(program, in, &out);
+  compare(&x, seed, in, out);
+  if (seed % 32 == 1) TEST_EVERY_WAY(program, in, 0);
+  test_release(in, 2);
+  test_release(&out, 1);
+  ax_program_release(program);
+}
+
+static void at_random(void **state) {
+  (void)state;
+  test_each_seed(200, one_example);
+}
+
+/* One image of each kind: how it is computed is seen in the plan. */
+static void ways(void **state) {
+  static const struct {
+    int64_t lhs[4], rhs[4], dilation;
+    const char *specs[3], *way;
+  } all[] = {
+      {{2, 20, 20, 3}, {3, 3, 3, 4}, 1, {"NHWC", "HWIO", "NHWC"}, "m=18 n=4 k=9 terms=3 batch=2 batch=18"},     /* rows as they lie */
+      {{2, 10, 10, 3}, {3, 3, 3, 4}, 1, {"NHWC", "HWIO", "NHWC"}, "m=64 n=4 k=9 batch=2"},                      /* unfolded */
+      {{3, 20, 20, 2}, {3, 18, 18, 4}, 1, {"CHWN", "IHWO", "HWNC"}, "m=6 n=4 k=18 terms=3 terms=18 batch=3"},   /* few positions */
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    example x = {.strides = {1, 1}, .base = {1, 1}, .dilation = {all[i].dilation, all[i].dilation}};
+    strcpy(x.lhs, all[i].specs[0]), strcpy(x.rhs, all[i].specs[1]), strcpy(x.out, all[i].specs[2]);
+    const ax_type types[] = {ax_array_type(AX_F32, 4, all[i].lhs), ax_array_type(AX_F32, 4, all[i].rhs)};
+    ax_program *program = test_trace(call, &x, types, 2, 1);
+    ax_plan *plan = test_plan(program);
+    ax_text text = {0};
+    char *shown;
+    ax_plan_text(&text, plan);
+    TEST_OK(ax_text_finish(&text, &shown));
+    if (strstr(shown, all[i].way) == NULL) fail_msg("no %s in\n%s", all[i].way, shown);
+    ax_free(shown);
+    ax_plan_destroy(plan);
+    ax_program_release(program);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(ways)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
