@@ -131,7 +131,7 @@ ax_status ax_gemm_compute(const ax_frame *frame, const ax_instr *instr, ax_pool 
 static const double part_work = 1 << 21, byte_work = 2;
 enum { most_parts = 256, most_tiles = 64, tile_edge = 32, pack_work = 8 };
 enum { thread_parts = 8 }; /* for each thread, so that one that is late holds up little */
-enum { few_rows = 28, short_run = 256, long_run = 512 }; /* columns of b, that few rows read where they lie */
+enum { few_rows = 28, short_run = 512, long_run = 1024 }; /* columns of b, that few rows read where they lie */
 
 typedef struct tiling {
   int64_t rows, columns; /* tiles in each product ... */
@@ -147,7 +147,7 @@ static double with_packing(const ax_gemm *g, int64_t rows, int64_t columns) {
 /* Columns of a tile: of few rows so many that memory is read in long runs. */
 static int64_t least_columns(const ax_gemm *g) {
   if (g->m > few_rows) return tile_edge;
-  int64_t half = g->n / 2, eighth = g->n / 8, run = eighth < short_run ? short_run : eighth > long_run ? long_run : eighth;
+  int64_t half = g->n / 2, quarter = g->n / 4, run = quarter < short_run ? short_run : quarter > long_run ? long_run : quarter;
   return half < run ? half : run;
 }
 

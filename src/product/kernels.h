@@ -41,6 +41,15 @@ typedef struct ax_tile {
   char *held;                                  /* two vectors a row */
 } ax_tile;
 
+typedef struct ax_stream { /* few rows by some steps of b, over whole panels of its columns */
+  const char *a, *b, *next; /* a: its rows side by side; next: of b, what is read after this */
+  char *c, *held;           /* held: where sums wait, panel after panel */
+  int64_t steps, panels, ahead;   /* ahead: panels on, whose b is fetched */
+  int64_t a_step, b_step, c_row;  /* bytes */
+  int rows;                 /* at most most_rows; panels are of four vectors for up to wide_rows, of two for more */
+  bool add, resumes, pauses; /* as of a tile */
+} ax_stream;
+
 /* `lines` of `count` numbers each: number p of line l lies at from + l * line + p * number (bytes). */
 typedef struct ax_packing {
   const char *from;
@@ -60,6 +69,8 @@ typedef struct ax_product_kernels {
   bool some;      /* tiles load no more than `columns` of b */
   void (*tile)(const ax_tile *tile);
   void (*narrow)(const ax_tile *tile);
+  void (*stream)(const ax_stream *stream); /* NULL: none; else in_place */
+  int wide_rows;
   void (*across)(ax_packing *packing); /* number p of all lines lies side by side: line = number_bytes */
   void (*along)(ax_packing *packing);  /* number = number_bytes */
   void (*lines)(ax_packing *packing);  /* number = number_bytes; may write up to a vector more of the last unit's line */

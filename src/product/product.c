@@ -4,15 +4,15 @@
      a[rows, block]     as many rows as a tile has               stays in the first-level cache while all panels go by
      c[rows, panel]     one tile, in registers
 
-   What lies well is not packed. Few rows read b where it is, some steps of all its columns at a time, so that memory is read in long runs; sums wait in
-   `held` until the next steps come. Narrow products read a where it is, and where columns are few, rows of a stand in the lanes of a vector
-   (narrow_template.h). Other rows of a are copied once for all of b's columns, so that the tile knows how far apart they are and they do not meet in
-   one set of the cache. */
+   What lies well is not packed. Few rows read a large b where it is, in long runs (few.h). Narrow products read a where it is, and where columns are few,
+   rows of a stand in the lanes of a vector (narrow_template.h). Other rows of a are copied once for all of b's columns, so that the tile knows how far
+   apart they are and they do not meet in one set of the cache. */
 #include "product/product.h"
 
 #include <string.h>
 
 #include "base/base.h"
+#include "product/few.h"
 
 enum {
   line_bytes = 64,
@@ -22,7 +22,6 @@ enum {
   pass_bytes = 4 << 20,     /* packed of a, that is kept for more columns */
   turned_groups = 8,        /* of a that lies transposed, packed at once: some lines of the cache from each of its rows */
   near_bytes = 32 << 10,    /* of b, to be read where it lies */
-  streamed_bytes = 12 << 20, /* of b and what lies between, that are in no cache near a core: long runs are worth more than sums in registers */
   few_groups = 2,           /* of rows, that read it where it lies however large it is */
   many_panels = 3,          /* that make it worth to copy rows of a */
   conflict = 8192,          /* bytes: rows so far apart meet in a few sets */
@@ -30,9 +29,6 @@ enum {
   long_tile = 64,           /* steps, in which what comes next can be fetched */
   fetched_ahead = 8 << 10,  /* bytes of a, where a tile takes less time than memory does */
   long_row = 1024,          /* bytes, of a narrow product */
-  streamed_steps = 16,      /* of b: as many rows of it as are read side by side */
-  streamed_ahead = 8,       /* panels, that are fetched */
-  held_bytes = 128 << 10,   /* of sums that wait */
 };
 
 bool ax_product_result(ax_dtype dtype, ax_dtype *result) {
@@ -75,7 +71,7 @@ static int64_t rows_of(const ax_product *p, const ax_product_kernels *k) {
 /* Room for a's packed rows, and how many of them one pass over the columns makes. */
 static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units) {
   const ax_product_kernels *k = way->kernels;
-  const bool turned = p->a_column != 1, kept = way->columns < p->n || way->streams_b;
+  const bool turned = p->a_column != 1, kept = way->columns < p->n;
   way->groups = ceil_div(p->m, way->rows);
   if (!way->packs_a) return;
   const int64_t panel = (way->rows > k->lanes ? 2 : 1) * k->lanes * units * k->unit_bytes;
@@ -88,13 +84,6 @@ static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units
 /* Few columns fill no vector: then it pays to turn rows, if there are enough to fill one and they have a few numbers each. */
 static bool is_narrow(const ax_product *p, const ax_product_kernels *k, int64_t block) {
   return p->n <= k->most_columns && p->m >= k->lanes && p->a_column == 1 && 2 * units_of(k, block) >= k->lanes;
-}
-
-/* Of b, streamed: sums of as many wait. */
-static int64_t streamed_columns(const ax_product_way *way, const ax_product *p) {
-  const ax_product_kernels *k = way->kernels;
-  int64_t width = 2 * k->lanes, most = held_bytes / (ceil_div(p->m, way->rows) * way->rows * width * k->result_bytes), panels = ceil_div(p->n, width);
-  return ceil_div(panels, ceil_div(panels, most)) * width;
 }
 
 /* The same products with rows for columns. */
@@ -117,23 +106,22 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k) {
   int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panel_bytes / (units * k->unit_bytes + 1) / width * width;
   ax_product_way way = {.kernels = k, .blocks = block > 0 ? ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
   way.packs_b = packs_b(p, k, block);
-  way.streams_b = !way.packs_b && block * p->n * k->unit_bytes > near_bytes && p->k * p->b_row * k->number_bytes >= streamed_bytes;
-  way.packs_a = way.streams_b || packs_a(p, k, block, way.packs_b);
+  way.packs_a = packs_a(p, k, block, way.packs_b);
   if (is_narrow(p, k, block)) {
     way.narrow = true;
     way.rows = k->lanes;
-    way.packs_a = way.streams_b = false;
+    way.packs_a = false;
     way.packs_b = !k->in_place || p->b_column != 1;
   }
-  way.columns = way.streams_b ? streamed_columns(&way, p) : !way.packs_b || p->n <= fit ? p->n : fit;
+  way.columns = !way.packs_b || p->n <= fit ? p->n : fit;
   if (way.packs_b) {
     way.panel_bytes = width * units * k->unit_bytes + (k->careful != NULL ? line_bytes : 0);
     way.b_bytes = columns_bytes(&way, way.columns);
   }
   choose_slots(&way, p, units);
   way.work_bytes = way.b_bytes + (size_t)(way.slots * way.slot_bytes);
-  way.plain = way.blocks == 1 && !way.packs_a && !way.packs_b && !way.streams_b && !way.narrow && !p->far;
-  if (way.streams_b) way.work_bytes += (size_t)(way.columns * way.groups * way.rows * k->result_bytes);
+  way.plain = way.blocks == 1 && !way.packs_a && !way.packs_b && !way.narrow && !p->far;
+  if (!way.narrow && ax_few_streams(p, k)) ax_few_choose(&way, p);
   return way;
 }
 
@@ -301,68 +289,6 @@ static inline void make(making *m) {
   }
 }
 
-/* The rows as groups, each with what it has of a; b some steps at a time, panel by panel; what is fetched comes some panels later. */
-typedef struct streaming {
-  const making *m;
-  ax_tile tiles[few_groups];
-  int64_t groups, panels, chunks;
-} streaming;
-
-static const char *streamed(const streaming *s, int64_t index) {
-  const ax_product *p = s->m->product;
-  const ax_product_kernels *k = s->m->way->kernels;
-  return s->m->b + (index / s->panels * streamed_steps * p->b_row + index % s->panels * 2 * k->lanes) * k->number_bytes;
-}
-
-static void fetch_panel(const streaming *s, int64_t index) {
-  const ax_product *p = s->m->product;
-  const ax_product_kernels *k = s->m->way->kernels;
-  int64_t steps = s->m->numbers - index / s->panels * streamed_steps, apart = p->b_row * k->number_bytes;
-  const char *from = streamed(s, index);
-  if (steps > streamed_steps) steps = streamed_steps;
-  for (int64_t i = 0; i < steps; i++, from += apart)
-    for (int64_t at = 0; at < 2 * k->lanes * k->number_bytes; at += line_bytes) __builtin_prefetch(from + at);
-}
-
-static void make_panel(streaming *s, int64_t index) {
-  const making *m = s->m;
-  const ax_product_kernels *k = m->way->kernels;
-  int64_t chunk = index / s->panels, panel = index % s->panels, width = 2 * k->lanes, rest = m->columns - panel * width;
-  int64_t left = m->numbers - chunk * streamed_steps, held = m->way->rows * width * k->result_bytes;
-  for (int64_t g = 0; g < s->groups; g++) {
-    ax_tile *tile = &s->tiles[g], part = *tile;
-    part.columns = (int)(rest < width ? rest : width);
-    part.steps = left < streamed_steps ? left : streamed_steps;
-    part.a = tile->a + chunk * streamed_steps * tile->a_step;
-    part.b = streamed(s, index);
-    part.c = tile->c + panel * width * k->result_bytes;
-    part.held = tile->held + panel * s->groups * held;
-    part.resumes = chunk > 0;
-    part.pauses = chunk + 1 < s->chunks;
-    k->tile(&part);
-  }
-}
-
-static void make_streamed(making *m) {
-  const ax_product *p = m->product;
-  const ax_product_way *way = m->way;
-  const ax_product_kernels *k = way->kernels;
-  streaming s = {.m = m, .panels = ceil_div(m->columns, 2 * k->lanes), .chunks = ceil_div(m->numbers, streamed_steps)};
-  char *held = m->packed_a + m->slots * way->slot_bytes;
-  for (int64_t row = 0; row < m->rows; row += way->rows, s.groups++) {
-    ax_tile *tile = &s.tiles[s.groups];
-    *tile = (ax_tile){.c_row = p->c_row * k->result_bytes, .b_step = p->b_row * k->number_bytes, .add = m->add,
-                      .rows = (int)(m->rows - row < way->rows ? m->rows - row : way->rows)};
-    take_rows(m, s.groups, tile);
-    tile->c = m->c + row * tile->c_row;
-    tile->held = held + s.groups * way->rows * 2 * k->lanes * k->result_bytes;
-  }
-  for (int64_t index = 0; index < s.panels * s.chunks; index++) {
-    if (index + streamed_ahead < s.panels * s.chunks) fetch_panel(&s, index + streamed_ahead);
-    make_panel(&s, index);
-  }
-}
-
 static int64_t block_numbers(const ax_product *p, const ax_product_way *way, int64_t block) {
   const int64_t left = p->k - block * way->block;
   return left < way->block ? left : way->block;
@@ -379,8 +305,7 @@ static void make_pass(making *m, const char *b, char *packed, char *c) {
     if (b == NULL) m->packed_b = packed + column / (2 * k->lanes) * m->way->panel_bytes;
     m->c = c + column * k->result_bytes;
     m->packs_a = m->way->packs_a && m->a != NULL && column == 0;
-    if (m->way->streams_b) make_streamed(m);
-    else make(m);
+    make(m);
   }
 }
 
@@ -434,6 +359,8 @@ void ax_product_run(const ax_product *p, const ax_product_way *way, const void *
   if (way->turned) {
     const ax_product turned = turn(p);
     run(&turned, way, &(ax_product_factors){.a = b, .b = a}, c, work);
+  } else if (way->streams_b) {
+    ax_few_run(p, way, a, b, c, work);
   } else if (way->plain) {
     run_plain(p, way, a, b, c);
   } else {

@@ -120,6 +120,21 @@ static void large(void **state) {
       }
 }
 
+/* Some columns, which few rows do not read in long runs, have the bits of the whole. */
+static void check_columns(test_random *random, ax_dtype dtype, int64_t m, int64_t n, int64_t k, int way, uint32_t width) {
+  factors f = make(random, dtype, m, n, k, way, false);
+  const int64_t bytes = (int64_t)ax_dtype_bytes(dtype), column = test_random_below(random, n / 2);
+  char *again = ax_calloc((size_t)(m * n), (size_t)bytes);
+  run(&f.product, width, f.a, f.b, f.c);
+  ax_product some = f.product;
+  some.n = 1 + test_random_below(random, 100);
+  run(&some, width, f.a, f.b + column * some.b_column * bytes, again + column * bytes);
+  for (int64_t row = 0; row < m; row++)
+    assert_memory_equal(again + (row * n + column) * bytes, f.c + (row * n + column) * bytes, (size_t)(some.n * bytes));
+  ax_free(again);
+  release(&f);
+}
+
 /* Few rows of so large a factor that it is read in long runs, some steps at a time. */
 static void few_rows(void **state) {
   (void)state;
@@ -129,6 +144,11 @@ static void few_rows(void **state) {
     for (size_t d = 0; d < (w == 0 ? AX_COUNT(in_place) : 1); d++) {
       check(&random, in_place[d], 5, 8200, 400, 4 * (int)(w % 2), widths[w]);
       check(&random, in_place[d], w == 0 ? 27 : 7, 4097, 771, 1, widths[w]);
+      check(&random, in_place[d], 1 + (int64_t)w, 2050, 399, (int)d, widths[w]);
+      for (int64_t m = 3; m < 29; m += 5) {
+        check(&random, in_place[d], m, 1029 + m % 3, 391, 4 + (int)(m % 2), widths[w]);
+        check_columns(&random, in_place[d], m, 1029 + m, 391, (int)(m % 2), widths[w]);
+      }
     }
 }
 

@@ -317,11 +317,17 @@ static void KIND(lines)(ax_packing *p) {
 }
 
 #include "product/narrow_template.h"
+#if UNIT == 1 && NUMBER_BYTES >= 4
+#include "product/stream_template.h"
+#endif
 
 static const ax_product_kernels KIND(kernels) = {
     .lanes = LANES, .most_rows = ROWS, .most_columns = COLUMNS, .unit = UNIT, .number_bytes = NUMBER_BYTES, .unit_bytes = UNIT_BYTES, .result_bytes = RESULT_BYTES,
     .in_place = UNIT == 1 && NUMBER_BYTES == UNIT_BYTES, .some = SOME,
     .tile = KIND(tile), .across = KIND(across), .along = KIND(along), .lines = KIND(lines), .narrow = KIND(narrow),
+#if UNIT == 1 && NUMBER_BYTES >= 4
+    .stream = KIND(stream), .wide_rows = WIDE_ROWS,
+#endif
 #if CAREFUL
     .careful = CAREFUL_KIND(tile),
 #endif
@@ -346,3 +352,4 @@ static const ax_product_kernels KIND(kernels) = {
 #undef RESULT_BYTES
 #undef VECTOR_BYTES
 #undef UNROLL
+#undef WIDE_ROWS
