@@ -51,6 +51,8 @@ void ax_few_choose(ax_product_way *way, const ax_product *p) {
   way->streams_b = true;
   way->packs_a = way->packs_b = way->plain = false;
   way->groups = groups;
+  way->slots = 0;
+  way->b_bytes = 0;
   way->columns = ceil_div(panels, ceil_div(panels, most)) * width;
   way->slot_bytes = way->block * packed_step(k, way->rows);
   way->work_bytes = (size_t)(groups * (way->slot_bytes + way->columns * way->rows * k->result_bytes));

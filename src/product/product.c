@@ -391,8 +391,7 @@ void ax_product_pack_columns(const ax_product *p, const ax_product_way *way, con
 }
 
 size_t ax_product_parts_bytes(const ax_product *p, const ax_product_way *way, const ax_product_factors *f) {
-  const size_t held = way->streams_b ? way->work_bytes - way->b_bytes - (size_t)(way->slots * way->slot_bytes) : 0;
-  return (f->columns.packed != NULL ? 0 : way->b_bytes) + (f->rows.packed != NULL ? 0 : (size_t)(slots_of(p, way) * way->slot_bytes)) + held;
+  return (f->columns.packed != NULL ? 0 : way->b_bytes) + (f->rows.packed != NULL ? 0 : (size_t)(slots_of(p, way) * way->slot_bytes));
 }
 
 void ax_product_run_parts(const ax_product *p, const ax_product_way *way, const ax_product_factors *factors, void *c, void *work) {
