@@ -231,7 +231,8 @@ static ax_status make_tile(const void *context, uint32_t part) {
 static const double strips_work = 1 << 24; /* at least, so that packing in turns is worth waiting for each other twice */
 enum {
   packed_bytes = 16 << 20, /* of a factor at a time */
-  least_units = 4,         /* groups of rows, and panels of columns: in a strip, unless there are too few; at least so many of each are packed in common */
+  least_units = 4,         /* groups of rows, and panels of columns, that are worth it */
+  long_strip = 112,        /* rows or columns: each number of the shared factor is read from far caches for so many */
 };
 
 typedef struct striping { /* of one product, or of what is packed of it at a time */
@@ -254,7 +255,7 @@ static int64_t unit_bytes(const striping *s) { return s->by_rows ? s->way.panel_
 static bool suits_strips(striping *s, int64_t threads) {
   const int64_t groups = ax_product_groups(&s->product, &s->way), panels = ax_product_panels(&s->product, &s->way), enough = 2 * threads * least_units;
   if (s->way.turned || s->way.streams_b || groups < least_units || panels < least_units) return false;
-  s->by_rows = s->product.n <= 2 * s->product.m;
+  s->by_rows = s->product.n <= s->product.m;
   if ((s->by_rows ? groups : panels) < enough && (s->by_rows ? panels > groups : groups > panels)) s->by_rows = !s->by_rows;
   s->units = s->by_rows ? panels : groups;
   return true;
@@ -297,7 +298,7 @@ static ax_status make_strip(const void *context, uint32_t part) {
 /* Several strips for each thread, of some groups or panels each; as many for each thread, where they are few. */
 static void cut_strips(striping *s, int64_t threads) {
   s->strip_units = s->by_rows ? ax_product_groups(&s->product, &s->way) : ax_product_panels(&s->product, &s->way);
-  s->strips = least(most(s->strip_units / least_units, 1), thread_parts * threads);
+  s->strips = least(most((s->by_rows ? s->product.m : s->product.n) / long_strip, 1), thread_parts * threads);
   if (s->strips < 2 * threads) s->strips = least(most(s->strip_units / 2, 1), 2 * threads);
   if (s->strips > threads) s->strips -= s->strips % threads;
   s->chunks = most(least(2 * threads / s->strips, s->units / least_units), 1);
