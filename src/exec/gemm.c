@@ -232,7 +232,8 @@ static const double strips_work = 1 << 24; /* at least, so that packing in turns
 enum {
   packed_bytes = 16 << 20, /* of a factor at a time */
   least_units = 4,         /* groups of rows, and panels of columns, that are worth it */
-  long_strip = 112,        /* rows or columns: each number of the shared factor is read from far caches for so many */
+  long_strip = 224,        /* rows or columns: each number of the shared factor is read from far caches for so many; */
+  short_strip = 112,       /* or for so many, where each thread would have less than two strips */
 };
 
 typedef struct striping { /* of one product, or of what is packed of it at a time */
@@ -298,7 +299,8 @@ static ax_status make_strip(const void *context, uint32_t part) {
 /* Several strips for each thread, of some groups or panels each; as many for each thread, where they are few. */
 static void cut_strips(striping *s, int64_t threads) {
   s->strip_units = s->by_rows ? ax_product_groups(&s->product, &s->way) : ax_product_panels(&s->product, &s->way);
-  s->strips = least(most((s->by_rows ? s->product.m : s->product.n) / long_strip, 1), thread_parts * threads);
+  const int64_t extent = s->by_rows ? s->product.m : s->product.n;
+  s->strips = most(1, least(most(extent / long_strip, least(extent / short_strip, 2 * threads)), thread_parts * threads));
   if (s->strips < 2 * threads) s->strips = least(most(s->strip_units / 2, 1), 2 * threads);
   if (s->strips > threads) s->strips -= s->strips % threads;
   s->chunks = most(least(2 * threads / s->strips, s->units / least_units), 1);
