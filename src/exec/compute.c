@@ -46,7 +46,7 @@ ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const a
 
 /* Where a part begins. Where parts are long, at a multiple of a short vector's elements or of many vectors': what begins amid a line of a
    cache reads and writes two lines a vector, to its end. */
-static int64_t part_begin(int64_t extent, int64_t part, int64_t parts) {
+int64_t ax_part_begin(int64_t extent, int64_t part, int64_t parts) {
   int64_t begin = extent * part / parts, unit = 64;
   while (unit > 1 && extent / parts < 16 * unit) unit /= 2;
   return part == parts ? extent : begin / unit * unit;
@@ -55,7 +55,7 @@ static int64_t part_begin(int64_t extent, int64_t part, int64_t parts) {
 ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part) {
   if (instr->kind == AX_INSTR_ROUTINE) return routine_part(frame, instr, part);
   int64_t parts = instr->parts, extent = instr->kind == AX_INSTR_ROWS ? instr->rows->rows->outer * instr->rows->rows->extent : instr->kernel.extent;
-  const int64_t begin = part_begin(extent, part, parts), end = part_begin(extent, part + (int64_t)1, parts);
+  const int64_t begin = ax_part_begin(extent, part, parts), end = ax_part_begin(extent, part + (int64_t)1, parts);
   if (instr->kind == AX_INSTR_ROWS) return ax_compute_rows(frame, instr, begin, end);
   ax_compute_range(frame, instr, begin, end);
   return AX_OK;

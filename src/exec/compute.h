@@ -25,8 +25,13 @@ static inline void ax_compute_strand(const ax_frame *frame, const ax_strand_inst
   strand->code(places, frame->coordinates, 0, 1);
 }
 
+/* Where a part begins of what goes from 0 to extent. */
+int64_t ax_part_begin(int64_t extent, int64_t part, int64_t parts);
+
 /* A ROWS instruction, over part of its rows (exec/rows.c). AX_OUT_OF_MEMORY has no message. */
 AX_MUST_USE ax_status ax_compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end);
+/* All of them, in parts that others help with. */
+AX_MUST_USE ax_status ax_rows_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr);
 
 /* A KERNEL, ROWS, GEMM or ROUTINE instruction, whole; or, but of a GEMM (gemm.h), part `part` of its `parts`, which may run at once. Their status has no
    message yet, since a part may fail on another thread than the one that reports it: ax_compute_failed gives the message to any but AX_OK. */

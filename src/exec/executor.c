@@ -36,6 +36,7 @@ static ax_status compute(ax_execution *run, ax_seat *seat, const ax_frame *frame
   seat->share.instr = (uint32_t)(instr - frame->code->instrs);
   if (instr->kind == AX_INSTR_GEMM) return ax_gemm_run(run, seat, frame, instr);
   if (!run->threaded || instr->parts <= 1) return ax_compute(frame, instr);
+  if (instr->kind == AX_INSTR_ROWS) return ax_rows_run(run, seat, frame, instr);
   return ax_share_parts(run, seat, compute_part, &(computation){frame, instr}, instr->parts);
 }
 

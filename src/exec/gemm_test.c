@@ -99,7 +99,7 @@ static void failed_parts(void **state) {
 static void failed_strips(void **state) {
   (void)state;
   check(TEST_TYPE(AX_F32, 600, 600), 2, 1, (sizes){1450000, 3000000});
-  check(TEST_TYPE(AX_F32, 600, 600), 2, 1, (sizes){65536, 200000});
+  check(TEST_TYPE(AX_F32, 600, 600), 2, 1, (sizes){65536, 400000});
 }
 
 typedef struct orientation {
@@ -180,7 +180,7 @@ static void check_sums(const product *p, ax_tensor *const *in, const ax_tensor *
 }
 
 /* Large enough for strips: of every kind of number, in every orientation, some of a batch; with more rows than are packed at a time; a few
-   columns more than whole panels. */
+   columns more than whole panels. Those of bf16 with a small factor are made row by row with what narrows them. */
 static void strips(void **state) {
   (void)state;
   static const product products[] = {
@@ -188,6 +188,7 @@ static void strips(void **state) {
       {AX_F64, 0, 301, 300, 300, 0, 0},   {AX_F64, 2, 301, 300, 300, 1, 0}, {AX_BF16, 0, 500, 500, 300, 0, 0}, {AX_BF16, 0, 500, 500, 301, 1, 0},
       {AX_F32, 0, 401, 300, 11000, 0, 0}, {AX_F32, 0, 500, 300, 9000, 1, 1}, {AX_S8, 0, 701, 700, 300, 1, 0},   {AX_F32, 0, 60, 700, 9000, 1, 0},
       {AX_F32, 0, 700, 100, 300, 1, 1},   {AX_F32, 0, 257, 1100, 5000, 0, 1}, {AX_BF16, 0, 301, 100, 901, 1, 1}, {AX_F32, 0, 1100, 600, 9000, 1, 0},
+      {AX_BF16, 0, 1024, 128, 640, 0, 1}, {AX_BF16, 0, 2000, 200, 300, 1, 0}, {AX_BF16, 9, 256, 128, 300, 0, 1}, {AX_BF16, 40, 128, 64, 128, 0, 0},
   };
   test_random random = {7};
   for (size_t i = 0; i < AX_COUNT(products); i++) {
