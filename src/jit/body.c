@@ -323,7 +323,7 @@ void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t
 static LLVMValueRef partial_sums(ax_nest *nest, uint32_t store) {
   uint32_t count = ax_nest_partial_sums(nest, store);
   for (uint32_t half = 1; half < count; half *= 2)
-    for (uint32_t i = 0; i < count; i += 2 * half) {
+    for (uint32_t i = 0; i + half < count; i += 2 * half) {
       LLVMValueRef *sum = ax_nest_accumulator(nest, store, i);
       *sum = combine(nest, store, *sum, *ax_nest_accumulator(nest, store, i + half), nest->schedule->lanes);
     }

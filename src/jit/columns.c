@@ -10,16 +10,23 @@
      c3 c4 c5 c6 | g3 ..        a5 b5 c5 d5 | e5 ..
      d3 d4 d5 d6 | h3 ..        a6 b6 c6 d6 | e6 ..
 
-   which takes less than a load a row, where each column by itself takes one and puts it in its place. Only what the loads themselves read is read. */
+   which takes less than a load a row, where each column by itself takes one and puts it in its place. Only what the loads themselves read is read.
+
+   A reduction over short rows, in whose lanes the rows are, does likewise: what lies side by side are then the instances of one load. */
 #include "jit/nest.h"
 
 enum { most_bytes = 16, least_bytes = 4, most_line = 16, most_nodes = 512 };
 
 /* --- Which loads --- */
 
-typedef struct columns { /* of one line; by element the load of it that is done with the others, or AX_NONE */
-  ax_ex load[most_line];
-  uint32_t bytes, line, place; /* of a line; elements; which of them is the load asked for */
+typedef struct column {
+  ax_ex load; /* AX_NONE: done with another line */
+  uint32_t instance;
+} column;
+
+typedef struct columns { /* of one line */
+  column of[most_line];
+  uint32_t bytes, line, place; /* of a line; elements; which of them is asked for */
 } columns;
 
 static bool is_beside(const ax_schedule *s, ax_ex a, ax_ex b) {
@@ -36,28 +43,57 @@ static ax_ex find(const ax_schedule *s, ax_ex load, int64_t offset) {
   return AX_NONE;
 }
 
-/* The run of loads side by side that this one is in is cut into lines from its beginning; the last of them ends where it does. */
+static bool steps_over_rows(const ax_access *access, uint32_t loop) {
+  const int64_t stride = access->stride[loop];
+  return access->live && access->moved == 0 && access->guard == AX_NONE && (stride < -1 || stride > 4);
+}
+
+/* Of the run [first, end) of elements side by side, all of which are loaded: the line that `offset` is in. They begin where the run does; the last ends
+   where it does, and leaves out what the one before it has. False: the run is too short for any. */
+static bool find_line(columns *c, int64_t first, int64_t end, int64_t offset, uint32_t element, uint32_t lanes, int64_t *start, int64_t *own) {
+  for (c->bytes = most_bytes; c->bytes > least_bytes && (end - first < c->bytes / element || lanes < c->bytes / element); c->bytes /= 2) {}
+  c->line = c->bytes / element;
+  if (c->line < 2 || end - first < c->line || lanes % c->line != 0) return false;
+  *own = first + (offset - first) / c->line * c->line;
+  *start = *own + c->line > end ? end - c->line : *own;
+  c->place = (uint32_t)(offset - *start);
+  return true;
+}
+
 static bool find_columns(const ax_schedule *s, ax_ex load, uint32_t loop, columns *c) {
   const ax_access *access = &s->accesses[load];
-  const int64_t stride = access->stride[loop], offset = access->offset;
-  const uint32_t element = (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
-  if (s->kernel->expr_count > most_nodes || (stride >= -1 && stride <= 4)) return false;
-  if (!access->live || access->moved != 0 || access->guard != AX_NONE) return false;
-  int64_t first = offset, end = offset + 1;
+  const int64_t offset = access->offset;
+  int64_t first = offset, end = offset + 1, start, own;
+  if (s->kernel->expr_count > most_nodes || !steps_over_rows(access, loop)) return false;
   while (find(s, load, first - 1) != AX_NONE) first--;
   while (find(s, load, end) != AX_NONE) end++;
-  for (c->bytes = most_bytes; c->bytes > least_bytes && (end - first < c->bytes / element || s->lanes < c->bytes / element); c->bytes /= 2) {}
-  c->line = c->bytes / element;
-  if (c->line < 2 || end - first < c->line || s->lanes % c->line != 0) return false;
-  int64_t own = first + (offset - first) / c->line * c->line, start = own + c->line > end ? end - c->line : own;
-  c->place = (uint32_t)(offset - start);
-  for (uint32_t i = 0; i < c->line; i++) c->load[i] = start + i < own ? AX_NONE : find(s, load, start + i);
+  if (!find_line(c, first, end, offset, (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), s->lanes, &start, &own)) return false;
+  for (uint32_t i = 0; i < c->line; i++) c->of[i] = (column){start + i < own ? AX_NONE : find(s, load, start + i), 0};
   return true;
 }
 
 bool ax_schedule_in_columns(const ax_schedule *schedule, ax_ex load, uint32_t loop) {
   columns c;
   return load < schedule->kernel->expr_count && find_columns(schedule, load, loop, &c);
+}
+
+uint32_t ax_schedule_row_line(const ax_schedule *s, const ax_access *access, uint32_t loop) {
+  uint32_t last = s->loop_count;
+  while (last > 0 && !s->loops[last - 1].reduced) last--;
+  if (!s->reduces || last == 0 || s->loops[loop].reduced || access->stride[last - 1] != 1 || !steps_over_rows(access, loop)) return 0;
+  const uint32_t line = most_bytes / (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
+  return s->loops[last - 1].extent > 1 && s->lanes >= line ? line : 0;
+}
+
+/* Of instances along the unrolled loop. */
+static bool find_instances(const ax_nest *nest, ax_ex load, uint32_t instance, columns *c) {
+  const ax_schedule *s = nest->schedule;
+  const ax_access *access = &s->accesses[load];
+  int64_t start, own;
+  if (s->unrolled == s->vector || access->stride[s->unrolled] != 1 || !steps_over_rows(access, s->vector)) return false;
+  if (!find_line(c, 0, nest->instances, instance, (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), s->lanes, &start, &own)) return false;
+  for (uint32_t i = 0; i < c->line; i++) c->of[i] = (column){start + i < own ? AX_NONE : load, (uint32_t)start + i};
+  return true;
 }
 
 /* --- Loads --- */
@@ -92,27 +128,32 @@ static LLVMValueRef interleave(ax_nest *nest, LLVMValueRef a, LLVMValueRef b, ui
   return ax_cg_shuffle(&nest->cg, a, b, from, lanes);
 }
 
+/* `line` registers of rows to as many of columns. */
+static void turn_lines(ax_nest *nest, LLVMValueRef *rows, uint32_t line) {
+  for (uint32_t block = 1; block < line; block *= 2) {
+    LLVMValueRef turned[most_line];
+    for (uint32_t r = 0; r < line; r++) {
+      uint32_t group = r / (2 * block) * 2 * block, which = r % (2 * block) / 2;
+      turned[r] = interleave(nest, rows[group + which], rows[group + block + which], line, block, r % 2);
+    }
+    for (uint32_t r = 0; r < line; r++) rows[r] = turned[r];
+  }
+}
+
 bool ax_nest_load_columns(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance, LLVMValueRef *out) {
   const ax_schedule *s = nest->schedule;
   const size_t nodes = s->kernel->expr_count;
-  LLVMTypeRef element = ax_nest_element(nest, access);
-  LLVMValueRef rows[most_line];
+  LLVMValueRef rows[most_line], *done = &nest->columns[instance * nodes + access];
   columns c;
-  *out = nest->columns[instance * nodes + access];
-  nest->columns[instance * nodes + access] = NULL;
+  *out = *done;
+  *done = NULL;
   if (*out != NULL) return true;
-  if (!find_columns(s, access, s->vector, &c)) return false;
-  for (uint32_t q = 0; q < c.line; q++) rows[q] = load_lines(nest, element, pointer, &c, s->accesses[access].stride[s->vector], q);
-  for (uint32_t block = 1; block < c.line; block *= 2) {
-    LLVMValueRef turned[most_line];
-    for (uint32_t r = 0; r < c.line; r++) {
-      uint32_t group = r / (2 * block) * 2 * block, which = r % (2 * block) / 2;
-      turned[r] = interleave(nest, rows[group + which], rows[group + block + which], c.line, block, r % 2);
-    }
-    for (uint32_t r = 0; r < c.line; r++) rows[r] = turned[r];
-  }
+  const bool instances = find_instances(nest, access, instance, &c);
+  if (!instances && !find_columns(s, access, s->vector, &c)) return false;
+  for (uint32_t q = 0; q < c.line; q++) rows[q] = load_lines(nest, ax_nest_element(nest, access), pointer, &c, s->accesses[access].stride[s->vector], q);
+  turn_lines(nest, rows, c.line);
   for (uint32_t i = 0; i < c.line; i++)
-    if (c.load[i] != AX_NONE && i != c.place) nest->columns[instance * nodes + c.load[i]] = rows[i];
+    if (c.of[i].load != AX_NONE && i != c.place) nest->columns[(instances ? c.of[i].instance : instance) * nodes + c.of[i].load] = rows[i];
   *out = rows[c.place];
   return true;
 }

@@ -1,5 +1,5 @@
 /* Columns of rows, loaded together (columns.c): each comes out as it lies, for rows of any length, runs with gaps in them, in whole and in ranges that
-   begin anywhere, and nothing is read before the first element or after the last. */
+   begin anywhere, and nothing is read before the first element or after the last. So do sums and maxima of short rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 
 #include "jit/guarded_test.h"
 #include "jit/jit.h"
+#include "jit/reference_test.h"
 #include "jit/widths_test.h"
 
 enum { most_columns = 20 };
@@ -108,7 +109,65 @@ static void shapes(void **unused) {
         try_shape(&all[s], dtypes[d], w);
 }
 
+/* --- Reductions of rows --- */
+
+/* y[i] = the sum, or the greatest, of 2 x[i, ..] over the middle of rows that are longer by `more`. */
+static ax_loop_kernel *reduction_of(ax_arena *arena, ax_dtype dtype, const int64_t *dims, int64_t more, ax_scalar reduce) {
+  const int64_t from[] = {dims[0], dims[1] + more};
+  ax_loop_kernel *k = ax_kernel_create(arena, 2, 1, dims);
+  ax_position at[] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE}, {.dim = 1, .coef = 1, .offset = more / 2, .dynamic = AX_NONE}}, to[1];
+  ax_at_identity(to, 1);
+  ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, dtype, 2, from), at);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, 1, from), to, ax_kernel_op(k, AX_SCALAR_ADD, dtype, x, x, AX_NONE), reduce);
+  assert_false(k->failed);
+  return k;
+}
+
+/* Whole numbers whose sums every dtype has. */
+static void fill_numbers(void *data, ax_dtype dtype, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    const number x = {.f = (double)((uint32_t)i * 2654435761u >> 29) - 3}, whole = {.i = (int64_t)x.f};
+    put(data, dtype, i, bits_of_number(dtype, ax_is_float(dtype) ? x : whole));
+  }
+}
+
+static void try_reduction(ax_dtype dtype, int64_t rows, int64_t row, int64_t more, ax_scalar reduce, int w) {
+  ax_arena arena = {0};
+  const int64_t dims[] = {rows, row};
+  ax_loop_kernel *kernel = reduction_of(&arena, dtype, dims, more, reduce);
+  const size_t bytes = ax_dtype_bytes(dtype), in = (size_t)(rows * (row + more)) * bytes, out = (size_t)rows * bytes;
+  guarded x[2] = {guarded_create(in, true), guarded_create(in, false)};
+  char *y = calloc(1, out), *wanted = calloc(1, out);
+  ax_kernel_code code;
+  if (ax_jit_compile(jits[w], (const ax_loop_kernel *[]){kernel}, 1, &code) != AX_OK) fail_msg("%s", ax_message());
+  for (int at = 0; at < 2; at++) {
+    fill_numbers(x[at].data, dtype, rows * (row + more));
+    reference_run(kernel, (void *[]){x[at].data, wanted}, NULL, 0, rows);
+    memset(y, 0xff, out);
+    code((void *[]){x[at].data, y}, NULL, 0, rows / 3);
+    code((void *[]){x[at].data, y}, NULL, rows / 3, rows);
+    for (size_t i = 0; i < out; i += bytes)
+      if (memcmp(y + i, wanted + i, bytes) != 0)
+        fail_msg("%s of %s [%lld,%lld] of %lld, %u bytes, row %zu", reduce == AX_SCALAR_ADD ? "sum" : "max", ax_dtype_name(dtype), (long long)rows, (long long)row,
+                 (long long)(row + more), widths[w], i / bytes);
+  }
+  guarded_destroy(&x[0]);
+  guarded_destroy(&x[1]);
+  free(y);
+  free(wanted);
+  ax_arena_deinit(&arena);
+}
+
+static void reductions(void **unused) {
+  static const int64_t lengths[] = {2, 3, 5, 6, 7, 8, 9, 10, 13, 15, 16, 17, 20, 31, 33};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_S8, AX_S32};
+  (void)unused;
+  for (int w = 0; w < width_count; w++)
+    for (uint32_t d = 0; d < AX_COUNT(dtypes); d++)
+      for (uint32_t l = 0; l < AX_COUNT(lengths); l++) try_reduction(dtypes[d], 157, lengths[l], l % 4 == 3 ? 5 : 0, l % 2 == 0 ? AX_SCALAR_ADD : AX_SCALAR_MAX, w);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(shapes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(shapes), cmocka_unit_test(reductions)};
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

@@ -9,7 +9,7 @@
 #include "jit/codegen.h"
 #include "jit/schedule.h"
 
-enum { AX_MAX_UNROLL = 8 };
+enum { AX_MAX_UNROLL = 16 };
 enum { AX_SQUARES_A_BLOCK = 4 }; /* TRANSPOSE: in either direction */
 
 /* Where a kernel stands in a function of more than itself (strand.h). */

@@ -239,6 +239,7 @@ static double access_cost(const ax_schedule *s, const ax_access *access, uint32_
   if (stride == 1) return 1;
   if (stride == -1) return 2;
   if (store) return s->lanes * 3;
+  if (ax_schedule_row_line(s, access, loop) > 0) return 8;
   if (ax_schedule_in_columns(s, (ax_ex)(access - s->accesses), loop)) return 6;
   if (ax_access_picks(access, loop, s->lanes)) return (double)stride * 2;
   return can_turn(s, access, loop) ? 5 : s->lanes * (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4 ? 2 : 1.25);
@@ -319,7 +320,7 @@ static bool gathers_short_elements(const ax_schedule *s) {
     int64_t stride = access->stride[s->vector];
     bool near = access->transposed || (stride >= -1 && stride <= 1) || ax_access_picks(access, s->vector, s->lanes);
     if (ax_access_is_moved(access, s->vector)) near = false;
-    near |= ax_schedule_in_columns(s, a, s->vector);
+    near |= ax_schedule_in_columns(s, a, s->vector) || (a < s->kernel->expr_count && ax_schedule_row_line(s, access, s->vector) > 0);
     if (access->live && !near && ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4) return true;
   }
   return false;
@@ -354,12 +355,22 @@ static int choose_listed(const ax_schedule *s) {
   return listed;
 }
 
+/* Of the reductions whose lanes are rows: how many elements of each are taken at a time; 0: they are not that. */
+static uint32_t row_line(const ax_schedule *s) {
+  uint32_t line = 0;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    uint32_t own = s->accesses[id].live ? ax_schedule_row_line(s, &s->accesses[id], s->vector) : 0;
+    if (own > line) line = own;
+  }
+  return line;
+}
+
 static ax_nest_shape choose_shape(const ax_schedule *s) {
   const ax_loop *vector = &s->loops[s->vector];
   int64_t rows = reduced_elems(s);
   if (!s->reduces || vector->reduced) return choose_listed(s) >= 0 ? AX_NEST_RUNS : AX_NEST_LANES;
   if (rows == 1) return AX_NEST_BLOCK;
-  if (vector->extent <= s->lanes) return AX_NEST_STRIP;
+  if (vector->extent <= s->lanes || row_line(s) > 0) return AX_NEST_STRIP;
   return vector->extent <= 8 * (int64_t)s->lanes || rows <= 16 ? AX_NEST_BLOCK : AX_NEST_TILE;
 }
 
@@ -385,11 +396,21 @@ static bool waits_for_rounding(const ax_schedule *s) {
   return count >= many;
 }
 
+/* Of short rows: all of one at once, or else parts of even length. */
+static uint32_t even_unroll(const ax_schedule *s) {
+  int64_t row = 1;
+  for (uint32_t l = 0; l < s->loop_count; l++)
+    if (s->loops[l].reduced) row = s->loops[l].extent; /* the last */
+  const int64_t trips = (row + AX_MOST_ROW - 1) / AX_MOST_ROW;
+  return (uint32_t)((row + trips - 1) / trips);
+}
+
 /* Reductions need several chains of additions at once; the rest does well enough one vector at a time, unless that takes too long. */
 static uint32_t choose_unroll(const ax_schedule *s) {
   uint32_t weight = body_weight(s) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
   if (!s->reduces) unroll = s->shape == AX_NEST_LANES && waits_for_rounding(s) ? 4 : 1;
   else if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
+  if (s->shape == AX_NEST_STRIP && weight <= 24 && row_line(s) > 0) unroll = even_unroll(s);
   int64_t vectors = (s->loops[s->vector].extent + s->lanes - 1) / s->lanes;
   bool along_vector = s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_LANES || s->shape == AX_NEST_RUNS;
   while (along_vector && unroll > 1 && unroll / 2 >= vectors) unroll /= 2; /* of nothing there are no vectors */

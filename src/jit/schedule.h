@@ -5,7 +5,7 @@
 
      LANES   par.. red.. V        the vector loop is innermost. Reductions over it keep `unroll` vectors and add up at the end.
      BLOCK   par.. V red..        results lie along V; `unroll` vectors of them stay in registers while red.. runs.
-     STRIP   par.. V red.. r      one vector of results (V is short); `unroll` partial sums along r, added up at the end.
+     STRIP   par.. V red.. r      one vector of results (V is short, or r are rows that are short); `unroll` partial sums along r, added up at the end.
      TILE    par.. tile red.. r V many results (V is long) over many rows: sums live in a tile on the stack, so that memory is
                                   walked row by row; `unroll` rows at a time.
      RUNS    par.. red.. p V      as LANES, where rows along p lie nearer to each other than those that are added up: for each p a vector of sums lives
@@ -20,7 +20,7 @@
 #include "loop/kernel.h"
 
 enum { AX_MAX_LOOPS = 2 * AX_MAX_RANK + 1 };
-enum { AX_FEW_ADDITIONS = 16 };
+enum { AX_FEW_ADDITIONS = 16, AX_MOST_ROW = 16 /* as AX_MAX_UNROLL */ };
 
 typedef struct ax_loop {
   int64_t extent;
@@ -94,6 +94,9 @@ bool ax_schedule_can_pair(const ax_schedule *schedule); /* paired.c; by all but 
 
 /* columns.c: whether a load that steps over rows along `loop` is done with those of its neighbours. */
 bool ax_schedule_in_columns(const ax_schedule *schedule, ax_ex load, uint32_t loop);
+/* Of a load of a reduction's that would step over rows along `loop`, and along them by the last reduced loop: how many elements of a row are best taken at a
+   time; 0: it does not. */
+uint32_t ax_schedule_row_line(const ax_schedule *schedule, const ax_access *access, uint32_t loop);
 
 /* NARROW (narrow.c), of a schedule with its loops in that order: instructions an element; below 0: it cannot be done so. */
 enum { AX_MAX_NARROW = 48 };
