@@ -6,9 +6,9 @@
    than the help is worth.
 
    On a busy machine a helper may lose its processor for milliseconds, in which a job of microseconds waits for it. After that short
-   jobs are done without helpers for a while: for as long as the wait was, and when such waits come one soon after the other for twice as long each time, up to
-   sixteen times, so that they take a small part of the time and one wait now and then costs little. Of work in parts an account is kept of what
-   helpers save and what they cost: a debt counts as such a wait. */
+   jobs are done without helpers for a while: for as long as the wait was, and when the next such wait comes before this one is made up for, twice as long each
+   time, up to sixteen times, so that they take a small part of the time and one wait now and then costs little. A wait is made up for by what
+   helpers save since, and by time. Of work in parts an account is kept of what they save and what they cost: a debt counts as such a wait. */
 #include "exec/workers.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@
 
 #include "exec/float_mode.h"
 
-enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, most_times_alone = 16, soon = 50000000, most_alone = 500000000, most_credit = 500000 };
+enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, most_times_alone = 16, makes_up = 32, most_alone = 500000000, most_credit = 500000 };
 
 struct ax_workers {
   pid_t process;  /* that has the threads: a forked child has none */
@@ -33,6 +33,7 @@ struct ax_workers {
   _Atomic uint32_t active;  /* callers of jobs, and their helpers */
   _Atomic int64_t alone_until; /* of the monotonic clock, in nanoseconds: helpers are held up */
   _Atomic int64_t times_alone; /* as long as the last wait was */
+  _Atomic int64_t owed, owed_at; /* nanoseconds of waits that were not made up for then */
   _Atomic int64_t debt; /* nanoseconds that helpers cost more than they saved; less than 0: a credit */
   uint32_t free;            /* threads of the team with nothing to do */
   uint32_t visitors;        /* helpers that wait for something besides */
@@ -254,16 +255,22 @@ static int64_t now(void) {
 
 void ax_workers_note_wait(ax_workers *workers, int64_t nanoseconds) {
   if (nanoseconds < long_wait) return;
-  const int64_t time = now(), until = atomic_load_explicit(&workers->alone_until, memory_order_relaxed);
-  int64_t times = until != 0 && time < until + soon ? 2 * atomic_load_explicit(&workers->times_alone, memory_order_relaxed) : 1;
+  const int64_t time = now(), since = time - atomic_load_explicit(&workers->owed_at, memory_order_relaxed);
+  int64_t owed = atomic_load_explicit(&workers->owed, memory_order_relaxed) - since / makes_up;
+  int64_t times = owed > 0 ? 2 * atomic_load_explicit(&workers->times_alone, memory_order_relaxed) : 1;
   if (times > most_times_alone) times = most_times_alone;
   int64_t alone = nanoseconds < most_alone / times ? nanoseconds * times : most_alone;
+  if (owed < 0) owed = 0;
+  atomic_store_explicit(&workers->owed, owed < most_alone ? owed + nanoseconds : owed, memory_order_relaxed);
+  atomic_store_explicit(&workers->owed_at, time, memory_order_relaxed);
   atomic_store_explicit(&workers->times_alone, times, memory_order_relaxed);
   atomic_store_explicit(&workers->alone_until, time + alone, memory_order_relaxed);
 }
 
 void ax_workers_note_help(ax_workers *workers, int64_t saved, int64_t lost) {
+  const int64_t owed = atomic_load_explicit(&workers->owed, memory_order_relaxed);
   int64_t debt = atomic_load_explicit(&workers->debt, memory_order_relaxed) + lost - saved;
+  if (owed > 0) atomic_store_explicit(&workers->owed, owed - saved, memory_order_relaxed);
   if (debt < -most_credit) debt = -most_credit;
   ax_workers_note_wait(workers, debt);
   atomic_store_explicit(&workers->debt, debt < long_wait ? debt : 0, memory_order_relaxed);
