@@ -187,7 +187,7 @@ static ax_status make_combination(const blocking *s, ax_op *out) {
 
 /* --- Together --- */
 
-/* Sums of narrow floats stay in f32 until the last. */
+/* Sums of narrow floats stay in f32 until the last; the greatest is one of them. */
 static ax_status add_part_buffers(blocking *s) {
   const ax_loop_kernel *from = s->from;
   uint32_t kept = from->rank - from->reduce_rank;
@@ -197,7 +197,8 @@ static ax_status add_part_buffers(blocking *s) {
     int64_t dims[AX_MAX_RANK + 1] = {s->count + (s->rest > 0)};
     memcpy(dims + 1, from->dims, kept * sizeof dims[0]);
     ax_dtype dtype = from->slots[from->stores[i].slot].dtype;
-    if (dtype == AX_BF16 || dtype == AX_F16) dtype = AX_F32;
+    const bool adds = from->stores[i].reduce != AX_SCALAR_MAX && from->stores[i].reduce != AX_SCALAR_MIN;
+    if (adds && (dtype == AX_BF16 || dtype == AX_F16)) dtype = AX_F32;
     ax_buffer result = s->plan->buffers[s->op->kernel.buffers[from->stores[i].slot]];
     ax_buffer part = {.type = ax_array_type(dtype, kept + 1, dims), .axes = result.axes, .root = AX_NONE, .loop = AX_NONE};
     AX_TRY(ax_plan_add_buffer(s->plan, &part, &s->parts[i]));
