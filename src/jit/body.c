@@ -330,22 +330,40 @@ static LLVMValueRef partial_sums(ax_nest *nest, uint32_t store) {
   return *ax_nest_accumulator(nest, store, 0);
 }
 
-/* The upper half onto the lower half, until one lane is left. */
-static LLVMValueRef across_lanes(ax_nest *nest, uint32_t store, LLVMValueRef sum) {
+/* The upper half onto the lower half, until two lanes are left. */
+static LLVMValueRef two_lanes(ax_nest *nest, uint32_t store, LLVMValueRef sum) {
   for (uint32_t half = nest->schedule->lanes / 2; half > 1; half /= 2)
     sum = combine(nest, store, ax_cg_slice(&nest->cg, sum, 0, half), ax_cg_slice(&nest->cg, sum, half, half), half);
-  LLVMValueRef low = LLVMBuildExtractElement(nest->cg.builder, sum, ax_cg_i64(&nest->cg, 0), "");
-  return combine(nest, store, low, LLVMBuildExtractElement(nest->cg.builder, sum, ax_cg_i64(&nest->cg, 1), ""), 1);
+  return sum;
+}
+
+static LLVMValueRef lane(ax_nest *nest, LLVMValueRef vector, int64_t which) {
+  return LLVMBuildExtractElement(nest->cg.builder, vector, ax_cg_i64(&nest->cg, which), "");
+}
+
+/* All lanes to one, which is stored. Floats that are compared as integers stay in vector registers until they are floats again: the way to the others
+   and back takes longer than all else here. */
+static void store_across(ax_nest *nest, uint32_t store, LLVMValueRef sum) {
+  const int64_t swapped[] = {1, 0};
+  const ax_dtype order = ordered(nest, store);
+  sum = two_lanes(nest, store, sum);
+  if (order == AX_NO_DTYPE) {
+    ax_nest_store_sum(nest, store, combine(nest, store, lane(nest, sum, 0), lane(nest, sum, 1), 1), 0, 1);
+    return;
+  }
+  sum = combine(nest, store, sum, ax_cg_shuffle(&nest->cg, sum, NULL, swapped, 2), 2);
+  sum = lane(nest, ax_cg_from_order(&nest->cg, reduction(nest, store)->reduce, order, sum, 2), 0);
+  ax_nest_store(nest, nest->schedule->kernel->expr_count + store, ax_cg_round(&nest->cg, store_dtype(nest, store), sum, 1), 1, 0);
 }
 
 static void finish_one(ax_nest *nest, uint32_t store) {
   uint32_t lanes = nest->schedule->lanes;
   switch (nest->schedule->shape) {
     case AX_NEST_LANES:
-      ax_nest_store_sum(nest, store, across_lanes(nest, store, partial_sums(nest, store)), 0, 1);
+      store_across(nest, store, partial_sums(nest, store));
       break;
     case AX_NEST_RUNS:
-      ax_nest_store_sum(nest, store, across_lanes(nest, store, load_tile(nest, store)), 0, 1);
+      store_across(nest, store, load_tile(nest, store));
       break;
     case AX_NEST_STRIP:
       ax_nest_store_sum(nest, store, partial_sums(nest, store), 0, lanes);
