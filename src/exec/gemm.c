@@ -144,9 +144,9 @@ static double with_packing(const ax_gemm *g, int64_t rows, int64_t columns) {
   return 1 + pack_work * ((double)rows / (double)g->m + (double)columns / (double)g->n);
 }
 
-/* Columns of a tile: of few rows so many that memory is read in long runs. */
+/* Columns of a tile: of few rows so many that memory is read in long runs, where they do not lie transposed. */
 static int64_t least_columns(const ax_gemm *g) {
-  if (g->m > few_rows) return tile_edge;
+  if (g->m > few_rows || g->transpose_b) return tile_edge;
   int64_t half = g->n / 2, quarter = g->n / 4, run = quarter < short_run ? short_run : quarter > long_run ? long_run : quarter;
   return half < run ? half : run;
 }

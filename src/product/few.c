@@ -1,10 +1,15 @@
-/* Few rows by a large b, which is read once, where it lies, in long runs: block of k by block of k, some columns at a time, some steps at a time.
+/* Few rows by a large b, which is read once. Where it lies in rows, in long runs: block of k by block of k, some columns at a time, some steps at a time.
 
      b[some steps, columns]       runs side by side; they stay in the second-level cache for all groups of rows
      a[rows, block]               packed
      held[rows, columns]          sums, that wait in the second-level cache for the next steps
 
-   What comes later is on its way meanwhile. */
+   What comes later is on its way meanwhile. Where b lies transposed, panel by panel of its columns, which are turned some steps at a time and used while
+   they are in the first-level cache:
+
+     panel[turned_steps, two vectors]   turned
+     a[rows, k]                         packed, in the second-level cache
+     held[rows, two vectors] */
 #include "product/few.h"
 
 #include "base/base.h"
@@ -18,6 +23,8 @@ enum {
   far_steps = 8, near_steps = 32,
   many_rows = 8,            /* that take longer than memory: sums need not wait as often */
   fetched_bytes = 16 << 10, /* on their way */
+  least_turned = 3, most_turned = 16, /* rows by a b that lies transposed: fewer are at home in a narrow product, unless b is near; more pay for packing it */
+  turned_steps = 128,       /* at a time: they stay in the first-level cache */
   held_bytes = 256 << 10,   /* of sums that wait */
   chunk_bytes = 128 << 10,  /* of b, that is read before the next group of rows does */
 };
@@ -66,14 +73,13 @@ typedef struct streaming { /* of one block of k */
   bool add;
 } streaming;
 
-static void pack(const streaming *s, const char *a) {
-  const ax_product *p = s->product;
-  const ax_product_kernels *k = s->way->kernels;
-  for (int64_t group = 0; group < s->groups; group++) {
-    const int64_t row = group * s->way->rows;
-    ax_packing packing = {.from = a + row * p->a_row * k->number_bytes, .to = s->packed + group * s->way->slot_bytes, .line = p->a_row * k->number_bytes,
-                          .number = p->a_column * k->number_bytes, .lines = least(s->way->rows, p->m - row), .count = s->numbers, .panel = s->way->slot_bytes,
-                          .width = (int)s->way->rows, .least = no_exponent};
+/* The rows, over some numbers of k: groups way->slot_bytes apart. */
+static void pack(const ax_product *p, const ax_product_way *way, const char *a, int64_t numbers, char *packed) {
+  const ax_product_kernels *k = way->kernels;
+  for (int64_t row = 0; row < p->m; row += way->rows, packed += way->slot_bytes) {
+    ax_packing packing = {.from = a + row * p->a_row * k->number_bytes, .to = packed, .line = p->a_row * k->number_bytes,
+                          .number = p->a_column * k->number_bytes, .lines = least(way->rows, p->m - row), .count = numbers, .panel = way->slot_bytes,
+                          .width = (int)way->rows, .least = no_exponent};
     (p->a_column == 1 ? k->along : k->across)(&packing);
   }
 }
@@ -126,8 +132,86 @@ void ax_few_run(const ax_product *p, const ax_product_way *way, const char *a, c
     const int64_t at = i * way->block;
     s.numbers = least(way->block, p->k - at);
     s.add = p->add || i > 0;
-    pack(&s, a + at * p->a_column * k->number_bytes);
+    pack(p, way, a + at * p->a_column * k->number_bytes, s.numbers, s.packed);
     for (int64_t column = 0; column < p->n; column += way->columns)
       make_columns(&s, b + (at * p->b_row + column) * k->number_bytes, c + column * k->result_bytes, least(way->columns, p->n - column));
+  }
+}
+
+/* --- b transposed --- */
+
+bool ax_few_turns(const ax_product *p, const ax_product_kernels *k) {
+  const int64_t bytes = p->n * p->b_column * k->number_bytes;
+  if (k->stream == NULL || p->b_row != 1 || p->b_column == 1 || p->m == 0 || p->m > most_turned || p->k == 0 || p->n < 2 * k->lanes) return false;
+  return bytes >= least_bytes && (p->m >= least_turned || bytes < far_bytes);
+}
+
+void ax_few_choose_turns(ax_product_way *way, const ax_product *p) {
+  const ax_product_kernels *k = way->kernels;
+  const int64_t panel = 2 * k->lanes;
+  way->turns_b = true;
+  way->packs_a = way->packs_b = way->plain = false;
+  way->groups = ceil_div(p->m, way->rows);
+  way->slots = 0;
+  way->b_bytes = 0;
+  way->columns = p->n;
+  way->slot_bytes = way->block * packed_step(k, way->rows);
+  way->work_bytes = (size_t)(way->blocks * way->groups * way->slot_bytes + panel * (2 * turned_steps * k->unit_bytes + way->groups * way->rows * k->result_bytes));
+}
+
+typedef struct turning { /* of a panel of b's columns */
+  const ax_product *product;
+  const ax_product_way *way;
+  char *rows, *panel, *held; /* packed: all rows, some steps of the panel; and its sums, that wait */
+  int64_t columns;
+} turning;
+
+static void turn_steps(const turning *t, const char *b, int64_t step, int64_t steps) {
+  const ax_product *p = t->product;
+  const ax_product_kernels *k = t->way->kernels;
+  ax_packing packing = {.from = b + step * k->number_bytes, .to = t->panel, .line = p->b_column * k->number_bytes, .number = k->number_bytes, .lines = t->columns,
+                        .count = steps, .least = no_exponent};
+  k->along(&packing);
+}
+
+/* Of those left in a block; not much less than that the next time. */
+static int64_t steps_of(int64_t left) { return left < 2 * turned_steps - turned_steps / 2 ? left : turned_steps; }
+
+/* Some steps, of those in a block of k, for all rows. */
+static void make_steps(const turning *t, int64_t block, int64_t at, int64_t numbers, char *c) {
+  const ax_product *p = t->product;
+  const ax_product_way *way = t->way;
+  const ax_product_kernels *k = way->kernels;
+  const int64_t width = 2 * k->lanes;
+  ax_tile tile = {.b = t->panel, .steps = steps_of(numbers - at), .a_row = k->unit_bytes, .b_step = (t->columns > k->lanes ? width : k->lanes) * k->unit_bytes,
+                  .c_row = p->c_row * k->result_bytes, .columns = (int)t->columns, .stand = AX_IN_PANEL, .add = p->add || block > 0,
+                  .resumes = at > 0, .pauses = at + steps_of(numbers - at) < numbers};
+  for (int64_t group = 0; group < way->groups; group++) {
+    const int64_t row = group * way->rows;
+    tile.rows = (int)least(way->rows, p->m - row);
+    tile.a_step = packed_step(k, tile.rows);
+    tile.a = t->rows + (block * way->groups + group) * way->slot_bytes + at * tile.a_step;
+    tile.c = c + row * tile.c_row;
+    tile.held = t->held + row * width * k->result_bytes;
+    k->tile(&tile);
+  }
+}
+
+void ax_few_run_turns(const ax_product *p, const ax_product_way *way, const char *a, const char *b, char *c, char *work) {
+  const ax_product_kernels *k = way->kernels;
+  const int64_t width = 2 * k->lanes;
+  turning t = {.product = p, .way = way, .rows = work, .panel = work + way->blocks * way->groups * way->slot_bytes};
+  t.held = t.panel + width * 2 * turned_steps * k->unit_bytes;
+  for (int64_t i = 0; i < way->blocks; i++)
+    pack(p, way, a + i * way->block * p->a_column * k->number_bytes, least(way->block, p->k - i * way->block), t.rows + i * way->groups * way->slot_bytes);
+  for (int64_t column = 0; column < p->n; column += width) {
+    t.columns = least(width, p->n - column);
+    for (int64_t i = 0; i < way->blocks; i++) {
+      const int64_t step = i * way->block, numbers = least(way->block, p->k - step);
+      for (int64_t at = 0; at < numbers; at += steps_of(numbers - at)) {
+        turn_steps(&t, b + column * p->b_column * k->number_bytes, step + at, steps_of(numbers - at));
+        make_steps(&t, i, at, numbers, c + column * k->result_bytes);
+      }
+    }
   }
 }

@@ -18,6 +18,7 @@ enum {
   line_bytes = 64,
   many_groups = 3,          /* of rows: some few of the last group cost little beside the others */
   block_bytes = 3072,       /* of a row of a in a block, and most_steps units of k */
+  whole_lines = 16,         /* units: blocks begin where lines of the cache do, if rows do */
   panel_bytes = 512 << 10,  /* packed of b */
   pass_bytes = 4 << 20,     /* packed of a, that is kept for more columns */
   turned_groups = 8,        /* of a that lies transposed, packed at once: some lines of the cache from each of its rows */
@@ -102,7 +103,7 @@ static size_t columns_bytes(const ax_product_way *way, int64_t columns) {
 
 static ax_product_way choose(const ax_product *p, const ax_product_kernels *k) {
   int64_t most = (block_bytes / k->unit_bytes < most_steps ? block_bytes / k->unit_bytes : most_steps) * k->unit;
-  int64_t blocks = p->k > most ? ceil_div(p->k, most) : 1, block = round_up(ceil_div(p->k, blocks), k->unit);
+  int64_t blocks = p->k > most ? ceil_div(p->k, most) : 1, block = round_up(ceil_div(p->k, blocks), blocks > 1 ? whole_lines * k->unit : k->unit);
   int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panel_bytes / (units * k->unit_bytes + 1) / width * width;
   ax_product_way way = {.kernels = k, .blocks = block > 0 ? ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
   way.packs_b = packs_b(p, k, block);
@@ -122,14 +123,15 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k) {
   way.work_bytes = way.b_bytes + (size_t)(way.slots * way.slot_bytes);
   way.plain = way.blocks == 1 && !way.packs_a && !way.packs_b && !way.narrow && !p->far;
   if (!way.narrow && ax_few_streams(p, k)) ax_few_choose(&way, p);
+  if (!way.narrow && ax_few_turns(p, k)) ax_few_choose_turns(&way, p);
   return way;
 }
 
-/* Few rows of a, and a b that lies transposed: its lines are rows of a narrow product, and need not be packed for so few. Fours of numbers are not the
+/* Few rows of a, and a b that lies transposed and is not large: its lines are rows of a narrow product, and need not be packed for so few. Fours of numbers are not the
    same either way: the left ones count as unsigned. */
 ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   const ax_product_kernels *k = kernels_of(p->dtype, most_bytes);
-  if (k->unit <= 2 && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 && p->n > k->most_columns) {
+  if (!ax_few_turns(p, k) && k->unit <= 2 && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 && p->n > k->most_columns) {
     const ax_product turned = turn(p);
     ax_product_way way = choose(&turned, k);
     way.turned = true;
@@ -361,6 +363,8 @@ void ax_product_run(const ax_product *p, const ax_product_way *way, const void *
     run(&turned, way, &(ax_product_factors){.a = b, .b = a}, c, work);
   } else if (way->streams_b) {
     ax_few_run(p, way, a, b, c, work);
+  } else if (way->turns_b) {
+    ax_few_run_turns(p, way, a, b, c, work);
   } else if (way->plain) {
     run_plain(p, way, a, b, c);
   } else {

@@ -27,6 +27,7 @@ typedef struct ax_product_way {
   bool narrow;             /* tiles have their rows in lanes */
   bool turned;             /* it is made as the product of b', then a' (their transposes); all else here is of that one */
   bool streams_b;          /* few rows: b is read where it lies, in the order in which it does */
+  bool turns_b;            /* few rows: b, which lies transposed, is turned panel by panel, some steps at a time */
   bool packs_a, packs_b;
   bool plain;              /* nothing is packed, fetched or made in blocks: small products are over before that is looked at */
   int64_t slots, ahead;    /* for packed groups: all of a pass, where b's columns come in several parts; how many are packed at once */

@@ -135,7 +135,7 @@ static void check_columns(test_random *random, ax_dtype dtype, int64_t m, int64_
   release(&f);
 }
 
-/* Few rows of so large a factor that it is read in long runs, some steps at a time. */
+/* Few rows of so large a factor that it is read in long runs, or turned, some steps at a time. */
 static void few_rows(void **state) {
   (void)state;
   static const ax_dtype in_place[] = {AX_F32, AX_F64, AX_S32};
@@ -148,6 +148,7 @@ static void few_rows(void **state) {
       for (int64_t m = 3; m < 29; m += 5) {
         check(&random, in_place[d], m, 1029 + m % 3, 391, 4 + (int)(m % 2), widths[w]);
         check_columns(&random, in_place[d], m, 1029 + m, 391, (int)(m % 2), widths[w]);
+        if (m < 17) check_columns(&random, in_place[d], m, 700 + m, 385 + 16 * m, 2 + (int)(m % 2), widths[w]);
       }
     }
 }
