@@ -127,8 +127,8 @@ ax_status ax_gemm_compute(const ax_frame *frame, const ax_instr *instr, ax_pool 
 
 /* --- The parts of a product --- */
 
-/* Multiply-adds of f32: some tens of microseconds of them; and as what reading or writing a byte counts. */
-static const double part_work = 1 << 21, byte_work = 2;
+/* Multiply-adds of f32: some eight microseconds of them, as of parts of kernels; and as what reading or writing a byte counts. */
+static const double part_work = 8e5, byte_work = 2;
 enum { most_parts = 256, most_tiles = 64, tile_edge = 32, pack_work = 8 };
 enum { thread_parts = 8 }; /* for each thread, so that one that is late holds up little */
 enum { few_rows = 28, short_run = 512, long_run = 1024 }; /* columns of b, that few rows read where they lie */
