@@ -10,8 +10,6 @@
 ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns);
 /* at[3]: the elements where the factors and the result of the index-th product of the batch begin. */
 void ax_gemm_begin(const ax_gemm *g, int64_t index, int64_t *at);
-/* Of a right factor, packed whole for several products; 0: it is packed bit by bit for each, or not. */
-size_t ax_gemm_packed_bytes(const ax_product *p, const ax_product_way *way);
 enum { AX_REGISTER_BYTES = 64 }; /* the most that products are made with */
 
 /* A GEMM instruction, whole, on this thread. pool: where it takes memory to work in; NULL: from anywhere. The status has no message: ax_compute_failed gives

@@ -2,18 +2,17 @@
 
    A slot of a local root is as if the root lay in memory whole: where row `first` of the block lies less so many rows. So its members know nothing of it.
 
-   The products' right factors are packed once: by whoever does the rows, for each outer index, or, where there is one such index and several threads do parts,
-   by all of them before. */
+   The products' right factors are packed by whoever does the rows, for each outer index. */
 #include "exec/compute.h"
 #include "exec/gemm.h"
 #include "exec/share.h"
 
-enum { pack_bytes = 32 << 10, thread_parts = 8 }; /* for a part of packing; parts for each thread */
+enum { few_parts = 2, whole_parts = 8 }; /* for each thread, of groups with products: where parts pack what others pack too, and where they do not */
 
 typedef struct rows_product { /* of a member that is one */
   ax_product product;
   ax_product_way way;
-  ax_product_packed packed; /* its right factor; none: it is read where it is */
+  char *packed;   /* its right factor; NULL: it is read where it is */
   int64_t packed_of; /* outer index; -1: of none yet */
 } rows_product;
 
@@ -38,13 +37,13 @@ static void do_product(rows_work *w, const ax_gemm *g, rows_product *of, uint32_
   const char *a = (const char *)slots[0] + (at[0] + begin * p->a_row) * way->kernels->number_bytes;
   const char *b = (const char *)slots[1] + at[1] * way->kernels->number_bytes;
   char *c = (char *)slots[2] + (at[2] + begin * p->c_row) * way->kernels->result_bytes;
-  if (of->packed.packed == NULL) {
+  if (of->packed == NULL) {
     ax_product_run(p, way, a, b, c, w->room);
     return;
   }
-  if (of->packed_of != outer) ax_product_pack_columns(p, way, b, 0, ax_product_panels(p, way), of->packed);
+  if (of->packed_of != outer) ax_product_pack(p, way, b, of->packed);
   of->packed_of = outer;
-  ax_product_run_parts(p, way, &(ax_product_factors){.a = a, .columns = of->packed}, c, w->room);
+  ax_product_run_packed(p, way, a, of->packed, c, w->room);
 }
 
 /* Rows begin .. end of the one outer index `outer`. */
@@ -81,36 +80,23 @@ static void find_slots(rows_work *w, const ax_frame *frame, const ax_instr *inst
   }
 }
 
-/* How rows are made of each product, at most `most` at a time. False: there is no product. */
-static bool choose_products(const ax_rows *rows, int64_t most, rows_product *list) {
+/* How `rows` rows at most are made of each product, and memory for it. */
+static ax_status prepare_products(rows_work *w, int64_t most) {
+  const ax_rows *rows = w->instr->rows;
+  rows_product list[AX_ROWS_MEMBERS] = {0};
+  size_t packed = 0, room = 0, bytes[AX_ROWS_MEMBERS];
   bool any = false;
   for (uint32_t k = 0; k < rows->count; k++) {
     const ax_gemm *g = rows->members[k].gemm;
     if (rows->members[k].kind != AX_OP_GEMM) continue;
     any = true;
-    list[k] = (rows_product){.product = ax_gemm_product(g, most < rows->extent ? most : rows->extent, g->n), .packed_of = -1};
+    list[k].product = ax_gemm_product(g, most < rows->extent ? most : rows->extent, g->n);
     list[k].way = ax_product_choose(&list[k].product, AX_REGISTER_BYTES);
-  }
-  return any;
-}
-
-static ax_product_packed packed_at(const rows_product *of, char *memory, size_t bytes) {
-  return (ax_product_packed){.packed = bytes > 0 ? memory : NULL, .block = (int64_t)bytes / of->way.blocks};
-}
-
-/* Memory for the products; what is packed already stays where it is. */
-static ax_status prepare_products(rows_work *w, int64_t most, const rows_product *shared) {
-  const ax_rows *rows = w->instr->rows;
-  rows_product list[AX_ROWS_MEMBERS];
-  size_t packed = 0, room = 0, bytes[AX_ROWS_MEMBERS];
-  if (shared == NULL && !choose_products(rows, most, list)) return AX_OK;
-  for (uint32_t k = 0; k < rows->count; k++) {
-    if (rows->members[k].kind != AX_OP_GEMM) continue;
-    if (shared != NULL) list[k] = shared[k];
-    bytes[k] = list[k].packed.packed == NULL ? ax_gemm_packed_bytes(&list[k].product, &list[k].way) : 0;
+    bytes[k] = ax_product_packed_bytes(&list[k].product, &list[k].way);
     packed += bytes[k];
     if (list[k].way.work_bytes > room) room = list[k].way.work_bytes;
   }
+  if (!any) return AX_OK;
   const size_t head = (rows->count * sizeof list[0] + 63) / 64 * 64;
   char *memory = ax_alloc(head + packed + room);
   if (memory == NULL) return AX_OUT_OF_MEMORY;
@@ -119,28 +105,25 @@ static ax_status prepare_products(rows_work *w, int64_t most, const rows_product
   for (uint32_t k = 0; k < rows->count; k++) {
     if (rows->members[k].kind != AX_OP_GEMM) continue;
     w->products[k] = list[k];
-    if (list[k].packed.packed == NULL) w->products[k].packed = packed_at(&list[k], memory, bytes[k]);
+    w->products[k].packed = bytes[k] > 0 ? memory : NULL;
+    w->products[k].packed_of = -1;
     memory += bytes[k];
   }
   w->room = memory;
   return AX_OK;
 }
 
-static ax_status compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end, const rows_product *shared) {
+ax_status ax_compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end) {
   _Alignas(64) char block[AX_ROWS_BYTES];
   rows_work w;
   w.instr = instr->rows;
   w.coordinates = frame->coordinates;
   w.products = NULL;
-  AX_TRY(prepare_products(&w, end - begin, shared));
+  AX_TRY(prepare_products(&w, end - begin));
   find_slots(&w, frame, instr, block);
   do_rows(&w, begin, end);
   ax_free(w.products);
   return AX_OK;
-}
-
-ax_status ax_compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end) {
-  return compute_rows(frame, instr, begin, end, NULL);
 }
 
 /* --- By several threads --- */
@@ -148,22 +131,9 @@ ax_status ax_compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t 
 typedef struct rows_run {
   const ax_frame *frame;
   const ax_instr *instr;
-  const rows_product *products; /* by member, their right factors packed; NULL: each part packs its own */
   int64_t parts;
-  bool whole;                   /* parts are of whole outer indices */
-  /* of a product at hand: */
-  const rows_product *packing;
-  const char *factor;
-  int64_t packs;
+  bool whole; /* parts are of whole outer indices */
 } rows_run;
-
-static ax_status pack_part(const void *context, uint32_t part) {
-  const rows_run *r = context;
-  const rows_product *of = r->packing;
-  const int64_t panels = ax_product_panels(&of->product, &of->way);
-  ax_product_pack_columns(&of->product, &of->way, r->factor, panels * part / r->packs, panels * (part + 1) / r->packs, of->packed);
-  return AX_OK;
-}
 
 static int64_t first_row(const rows_run *r, int64_t part) {
   const ax_rows *rows = r->instr->rows->rows;
@@ -172,49 +142,23 @@ static int64_t first_row(const rows_run *r, int64_t part) {
 
 static ax_status compute_part(const void *context, uint32_t part) {
   const rows_run *r = context;
-  return compute_rows(r->frame, r->instr, first_row(r, part), first_row(r, part + (int64_t)1), r->products);
+  return ax_compute_rows(r->frame, r->instr, first_row(r, part), first_row(r, part + (int64_t)1));
 }
 
-/* The right factors of all products, packed; *memory: where. */
-static ax_status pack_factors(ax_execution *run, ax_seat *seat, rows_run *r, rows_product *list, char **memory, size_t *bytes) {
-  const ax_rows *rows = r->instr->rows->rows;
-  ax_pool *pool = &run->executable->runtime->pool;
-  ax_status status = AX_OK;
+static bool has_products(const ax_rows *rows) {
   for (uint32_t k = 0; k < rows->count; k++)
-    if (rows->members[k].kind == AX_OP_GEMM) *bytes += ax_gemm_packed_bytes(&list[k].product, &list[k].way);
-  if (*bytes == 0) return AX_OK;
-  if (ax_pool_alloc(pool, *bytes, (void **)memory) != AX_OK) return AX_OUT_OF_MEMORY;
-  char *at = *memory;
-  for (uint32_t k = 0, slot = 0; k < rows->count && status == AX_OK; slot += ax_op_slots(&rows->members[k++])) {
-    const ax_gemm *g = rows->members[k].gemm;
-    const size_t mine = rows->members[k].kind == AX_OP_GEMM ? ax_gemm_packed_bytes(&list[k].product, &list[k].way) : 0;
-    if (mine == 0) continue;
-    list[k].packed = packed_at(&list[k], at, mine);
-    list[k].packed_of = 0;
-    r->packing = &list[k];
-    r->factor = (const char *)ax_address(r->frame, &r->instr->refs[slot + 1]) + g->b_offset * list[k].way.kernels->number_bytes;
-    r->packs = (int64_t)(mine / pack_bytes) + 1;
-    if (r->packs > ax_product_panels(&list[k].product, &list[k].way)) r->packs = ax_product_panels(&list[k].product, &list[k].way);
-    status = ax_share_parts(run, seat, pack_part, r, (uint32_t)r->packs);
-    at += mine;
-  }
-  r->products = list;
-  return status;
+    if (rows->members[k].kind == AX_OP_GEMM) return true;
+  return false;
 }
 
-/* Parts are whole outer indices where there are enough of them, since each needs factors of its own. */
 ax_status ax_rows_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr) {
   const ax_rows *rows = instr->rows->rows;
-  rows_product list[AX_ROWS_MEMBERS];
   rows_run r = {.frame = frame, .instr = instr, .parts = instr->parts};
-  char *memory = NULL;
-  size_t bytes = 0;
-  ax_status status = AX_OK;
-  const bool products = choose_products(rows, rows->extent, list);
-  if (products && r.parts > thread_parts * (int64_t)run->threads) r.parts = thread_parts * run->threads;
-  r.whole = products && rows->outer >= r.parts;
-  if (products && rows->outer == 1) status = pack_factors(run, seat, &r, list, &memory, &bytes);
-  if (status == AX_OK) status = ax_share_parts(run, seat, compute_part, &r, (uint32_t)r.parts);
-  ax_pool_free(&run->executable->runtime->pool, memory, bytes);
-  return status;
+  if (has_products(rows)) {
+    r.whole = rows->outer >= few_parts * (int64_t)run->threads;
+    const int64_t most = (r.whole ? whole_parts : few_parts) * (int64_t)run->threads;
+    if (r.parts > most) r.parts = most;
+    if (r.whole && r.parts > rows->outer) r.parts = rows->outer;
+  }
+  return ax_share_parts(run, seat, compute_part, &r, (uint32_t)r.parts);
 }

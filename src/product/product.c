@@ -296,47 +296,36 @@ static int64_t block_numbers(const ax_product *p, const ax_product_way *way, int
   return left < way->block ? left : way->block;
 }
 
-/* A pass: some rows, over one block of k, and all columns, a few panels at a time. Where m->a is NULL its rows are packed already; where b is, its columns, at
-   `packed`. */
-static void make_pass(making *m, const char *b, char *packed, char *c) {
+/* A pass: some rows, over one block of k, and all columns, a few panels at a time. b NULL: they are packed already. */
+static void make_pass(making *m, const char *b, char *c) {
   const ax_product *p = m->product;
-  const ax_product_kernels *k = m->way->kernels;
   for (int64_t column = 0; column < p->n; column += m->way->columns) {
     m->columns = p->n - column < m->way->columns ? p->n - column : m->way->columns;
-    if (b != NULL) m->b = b + column * p->b_column * k->number_bytes;
-    if (b == NULL) m->packed_b = packed + column / (2 * k->lanes) * m->way->panel_bytes;
-    m->c = c + column * k->result_bytes;
-    m->packs_a = m->way->packs_a && m->a != NULL && column == 0;
+    if (b != NULL) m->b = b + column * p->b_column * m->way->kernels->number_bytes;
+    m->c = c + column * m->way->kernels->result_bytes;
+    m->packs_a = m->way->packs_a && column == 0;
     make(m);
   }
 }
 
-int64_t ax_product_groups(const ax_product *p, const ax_product_way *way) { return ceil_div(p->m, way->rows); }
-int64_t ax_product_panels(const ax_product *p, const ax_product_way *way) { return ceil_div(p->n, 2 * way->kernels->lanes); }
+/* Of b packed whole, from one block of k to the next. */
+static int64_t packed_block(const ax_product *p, const ax_product_way *way) { return ceil_div(p->n, 2 * way->kernels->lanes) * way->panel_bytes; }
 
-/* Of a's packed rows, where they are packed for each pass. */
-static int64_t slots_of(const ax_product *p, const ax_product_way *way) {
-  const int64_t groups = ax_product_groups(p, way);
-  return groups < way->slots ? groups : way->slots;
-}
-
-static void run(const ax_product *p, const ax_product_way *way, const ax_product_factors *f, char *c, char *work) {
+/* packed: b as it was packed before; NULL: it was not. */
+static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c, char *work) {
   const ax_product_kernels *k = way->kernels;
-  const bool rows_wait = f->rows.packed != NULL, columns_wait = f->columns.packed != NULL;
-  const int64_t most_rows = rows_wait ? p->m : way->groups * way->rows;
-  char *const packed_a = work != NULL && !columns_wait ? work + way->b_bytes : work;
-  making m = {.product = p, .way = way, .packed_b = work, .packed_a = packed_a, .slots = rows_wait ? ax_product_groups(p, way) : slots_of(p, way),
-              .packs_b = way->packs_b && !columns_wait};
+  const int64_t most_rows = way->groups * way->rows;
+  making m = {.product = p, .way = way, .packed_b = work, .packed_a = work != NULL ? work + way->b_bytes : NULL, .slots = way->slots,
+              .packs_b = way->packs_b && packed == NULL};
   for (int64_t row = 0; row < p->m; row += most_rows)
     for (int64_t i = 0; i < way->blocks; i++) {
       const int64_t at = i * way->block;
       m.rows = p->m - row < most_rows ? p->m - row : most_rows;
       m.numbers = block_numbers(p, way, i);
+      m.a = (const char *)a + (at * p->a_column + row * p->a_row) * k->number_bytes;
       m.add = p->add || i > 0;
-      if (rows_wait) m.packed_a = f->rows.packed + i * f->rows.block;
-      else m.a = (const char *)f->a + (at * p->a_column + row * p->a_row) * k->number_bytes;
-      make_pass(&m, columns_wait ? NULL : (const char *)f->b + at * p->b_row * k->number_bytes, columns_wait ? f->columns.packed + i * f->columns.block : NULL,
-                c + row * p->c_row * k->result_bytes);
+      if (packed != NULL) m.packed_b = (char *)(uintptr_t)packed + i * packed_block(p, way);
+      make_pass(&m, packed != NULL ? NULL : (const char *)b + at * p->b_row * k->number_bytes, c + row * p->c_row * k->result_bytes);
     }
 }
 
@@ -360,7 +349,7 @@ static void run_plain(const ax_product *p, const ax_product_way *way, const char
 void ax_product_run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, void *c, void *work) {
   if (way->turned) {
     const ax_product turned = turn(p);
-    run(&turned, way, &(ax_product_factors){.a = b, .b = a}, c, work);
+    run(&turned, way, b, a, NULL, c, work);
   } else if (way->streams_b) {
     ax_few_run(p, way, a, b, c, work);
   } else if (way->turns_b) {
@@ -368,36 +357,24 @@ void ax_product_run(const ax_product *p, const ax_product_way *way, const void *
   } else if (way->plain) {
     run_plain(p, way, a, b, c);
   } else {
-    run(p, way, &(ax_product_factors){.a = a, .b = b}, c, work);
+    run(p, way, a, b, NULL, c, work);
   }
 }
 
-void ax_product_pack_rows(const ax_product *p, const ax_product_way *way, const void *a, int64_t begin, int64_t end, ax_product_packed rows) {
-  const int64_t groups = ax_product_groups(p, way), last = end * way->rows;
-  making m = {.product = p, .way = way, .slots = groups, .rows = last < p->m ? last : p->m};
-  for (int64_t i = 0; i < way->blocks; i++) {
-    m.numbers = block_numbers(p, way, i);
-    m.a = (const char *)a + i * way->block * p->a_column * way->kernels->number_bytes;
-    m.packed_a = rows.packed + i * rows.block;
-    for (int64_t group = begin; group < end; group++) pack_rows(&m, group);
-  }
+size_t ax_product_packed_bytes(const ax_product *p, const ax_product_way *way) {
+  return way->packs_b && !way->turned && way->columns == p->n ? (size_t)(way->blocks * packed_block(p, way)) : 0;
 }
 
-void ax_product_pack_columns(const ax_product *p, const ax_product_way *way, const void *b, int64_t begin, int64_t end, ax_product_packed columns) {
-  const int64_t first = begin * 2 * way->kernels->lanes, last = end * 2 * way->kernels->lanes;
-  making m = {.product = p, .way = way, .columns = (last < p->n ? last : p->n) - first};
+void ax_product_pack(const ax_product *p, const ax_product_way *way, const void *b, void *packed) {
+  making m = {.product = p, .way = way, .columns = p->n};
   for (int64_t i = 0; i < way->blocks; i++) {
     m.numbers = block_numbers(p, way, i);
-    m.b = (const char *)b + (i * way->block * p->b_row + first * p->b_column) * way->kernels->number_bytes;
-    m.packed_b = columns.packed + i * columns.block + begin * way->panel_bytes;
+    m.b = (const char *)b + i * way->block * p->b_row * way->kernels->number_bytes;
+    m.packed_b = (char *)packed + i * packed_block(p, way);
     pack_columns(&m);
   }
 }
 
-size_t ax_product_parts_bytes(const ax_product *p, const ax_product_way *way, const ax_product_factors *f) {
-  return (f->columns.packed != NULL ? 0 : way->b_bytes) + (f->rows.packed != NULL ? 0 : (size_t)(slots_of(p, way) * way->slot_bytes));
-}
-
-void ax_product_run_parts(const ax_product *p, const ax_product_way *way, const ax_product_factors *factors, void *c, void *work) {
-  run(p, way, factors, c, work);
+void ax_product_run_packed(const ax_product *p, const ax_product_way *way, const void *a, const void *packed, void *c, void *work) {
+  run(p, way, a, NULL, packed, c, work);
 }

@@ -35,18 +35,6 @@ typedef struct ax_product_way {
   size_t b_bytes, work_bytes;
 } ax_product_way;
 
-/* A factor that was packed before, for all blocks of k: groups of rows, way->slot_bytes each, or panels of columns, way->panel_bytes each. */
-typedef struct ax_product_packed {
-  char *packed;  /* the first, aligned to 64; NULL: it is not packed */
-  int64_t block; /* bytes from one block of k to the next: as many groups or panels as there are */
-} ax_product_packed;
-
-/* Both factors, each where it lies or packed. */
-typedef struct ax_product_factors {
-  const void *a, *b;
-  ax_product_packed rows, columns; /* then a, or b, is not read */
-} ax_product_factors;
-
 /* What a product of such factors gives; false: there is none. */
 bool ax_product_result(ax_dtype dtype, ax_dtype *result);
 /* most_bytes: of a register, 64 but for tests. */
@@ -54,16 +42,11 @@ ax_product_way ax_product_choose(const ax_product *product, uint32_t most_bytes)
 /* work: way->work_bytes, aligned to 64; NULL where that is 0. */
 void ax_product_run(const ax_product *product, const ax_product_way *way, const void *a, const void *b, void *c, void *work);
 
-/* One product in parts, perhaps on several threads, and products that have a factor in common: what way->packs_a and way->packs_b say can be packed once
-   for all of them. The way is one that was chosen for at least as many rows and columns; the parts begin with any group, and any panel. */
-int64_t ax_product_groups(const ax_product *product, const ax_product_way *way);
-int64_t ax_product_panels(const ax_product *product, const ax_product_way *way);
-/* Packs groups begin .. end - 1 of a's rows, to where they belong in rows; begin: a multiple of way->ahead. */
-void ax_product_pack_rows(const ax_product *product, const ax_product_way *way, const void *a, int64_t begin, int64_t end, ax_product_packed rows);
-/* Panels begin .. end - 1 of b's columns. */
-void ax_product_pack_columns(const ax_product *product, const ax_product_way *way, const void *b, int64_t begin, int64_t end, ax_product_packed columns);
-/* product: the part's m and n; work: as many bytes as ax_product_parts_bytes says, aligned to 64. */
-size_t ax_product_parts_bytes(const ax_product *product, const ax_product_way *way, const ax_product_factors *factors);
-void ax_product_run_parts(const ax_product *product, const ax_product_way *way, const ax_product_factors *factors, void *c, void *work);
+/* Many products with the same b, each of some rows: b can be packed for all of them. The way is one that was chosen for at least as many rows. */
+/* Bytes of b as it is packed, aligned to 64; 0: it is read where it is, or packed bit by bit. */
+size_t ax_product_packed_bytes(const ax_product *product, const ax_product_way *way);
+void ax_product_pack(const ax_product *product, const ax_product_way *way, const void *b, void *packed);
+/* work: as for ax_product_run. */
+void ax_product_run_packed(const ax_product *product, const ax_product_way *way, const void *a, const void *packed, void *c, void *work);
 
 #endif
