@@ -43,9 +43,11 @@ static ax_ex find(const ax_schedule *s, ax_ex load, int64_t offset) {
   return AX_NONE;
 }
 
-static bool steps_over_rows(const ax_access *access, uint32_t loop) {
+/* The code for many lines takes some milliseconds to compile, which few rows do not bring back. */
+static bool steps_over_rows(const ax_schedule *s, const ax_access *access, uint32_t loop) {
+  enum { least_rows = 1 << 13 };
   const int64_t stride = access->stride[loop];
-  return access->live && access->moved == 0 && access->guard == AX_NONE && (stride < -1 || stride > 4);
+  return s->loops[loop].extent >= least_rows && access->live && access->moved == 0 && access->guard == AX_NONE && (stride < -1 || stride > 4);
 }
 
 /* Of the run [first, end) of elements side by side, all of which are loaded: the line that `offset` is in. They begin where the run does; the last ends
@@ -64,7 +66,7 @@ static bool find_columns(const ax_schedule *s, ax_ex load, uint32_t loop, column
   const ax_access *access = &s->accesses[load];
   const int64_t offset = access->offset;
   int64_t first = offset, end = offset + 1, start, own;
-  if (s->kernel->expr_count > most_nodes || !steps_over_rows(access, loop)) return false;
+  if (s->kernel->expr_count > most_nodes || !steps_over_rows(s, access, loop)) return false;
   while (find(s, load, first - 1) != AX_NONE) first--;
   while (find(s, load, end) != AX_NONE) end++;
   if (!find_line(c, first, end, offset, (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), s->lanes, &start, &own)) return false;
@@ -80,9 +82,9 @@ bool ax_schedule_in_columns(const ax_schedule *schedule, ax_ex load, uint32_t lo
 uint32_t ax_schedule_row_line(const ax_schedule *s, const ax_access *access, uint32_t loop) {
   uint32_t last = s->loop_count;
   while (last > 0 && !s->loops[last - 1].reduced) last--;
-  if (!s->reduces || last == 0 || s->loops[loop].reduced || access->stride[last - 1] != 1 || !steps_over_rows(access, loop)) return 0;
-  const uint32_t line = most_bytes / (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
-  return s->loops[last - 1].extent > 1 && s->lanes >= line ? line : 0;
+  if (!s->reduces || last == 0 || s->loops[loop].reduced || access->stride[last - 1] != 1 || !steps_over_rows(s, access, loop)) return 0;
+  const uint32_t bytes = (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), line = most_bytes / bytes;
+  return bytes > 1 && s->loops[last - 1].extent > 1 && s->lanes >= line ? line : 0; /* shuffles of bytes take long to compile */
 }
 
 /* Of instances along the unrolled loop. */
@@ -90,7 +92,7 @@ static bool find_instances(const ax_nest *nest, ax_ex load, uint32_t instance, c
   const ax_schedule *s = nest->schedule;
   const ax_access *access = &s->accesses[load];
   int64_t start, own;
-  if (s->unrolled == s->vector || access->stride[s->unrolled] != 1 || !steps_over_rows(access, s->vector)) return false;
+  if (s->unrolled == s->vector || access->stride[s->unrolled] != 1 || !steps_over_rows(s, access, s->vector)) return false;
   if (!find_line(c, 0, nest->instances, instance, (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), s->lanes, &start, &own)) return false;
   for (uint32_t i = 0; i < c->line; i++) c->of[i] = (column){start + i < own ? AX_NONE : load, (uint32_t)start + i};
   return true;
@@ -98,15 +100,23 @@ static bool find_instances(const ax_nest *nest, ax_ex load, uint32_t instance, c
 
 /* --- Loads --- */
 
+/* Of the line of row `row`; rows that do not exist repeat the last one that does: masks would be a branch a lane where elements are short. */
+static LLVMValueRef line_at(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, const columns *c, int64_t stride, int64_t row, bool whole) {
+  if (whole) return ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, row * stride - c->place));
+  LLVMTypeRef i64 = LLVMInt64TypeInContext(nest->cg.context);
+  LLVMValueRef rows[] = {ax_cg_i64(&nest->cg, row), LLVMBuildSub(nest->cg.builder, nest->present, ax_cg_i64(&nest->cg, 1), "")};
+  LLVMValueRef offset = LLVMBuildMul(nest->cg.builder, ax_cg_intrinsic(&nest->cg, "llvm.smin", &i64, 1, rows, 2), ax_cg_i64(&nest->cg, stride), "");
+  return ax_nest_advance(nest, element, ax_nest_advance(nest, element, pointer, offset), ax_cg_i64(&nest->cg, -(int64_t)c->place));
+}
+
 /* Lines of rows `first`, `first` + line, .., together a register. */
-static LLVMValueRef load_lines(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, const columns *c, int64_t stride, uint32_t first) {
+static LLVMValueRef load_lines(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, const columns *c, int64_t stride, uint32_t first, bool whole_vector) {
   LLVMBuilderRef b = nest->cg.builder;
   const uint32_t lanes = nest->schedule->lanes, count = lanes / c->line;
   LLVMTypeRef line = c->bytes == 16 ? LLVMVectorType(element, c->line) : ax_cg_int(&nest->cg, 8 * c->bytes, 1);
   LLVMValueRef parts[64], all = c->bytes == 16 ? NULL : LLVMGetPoison(LLVMVectorType(line, count));
   for (uint32_t j = 0; j < count; j++) {
-    int64_t row = first + j * c->line;
-    parts[j] = LLVMBuildLoad2(b, line, ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, row * stride - c->place)), "");
+    parts[j] = LLVMBuildLoad2(b, line, line_at(nest, element, pointer, c, stride, first + j * c->line, whole_vector), "");
     LLVMSetAlignment(parts[j], c->bytes / c->line);
     if (all != NULL) all = LLVMBuildInsertElement(b, all, parts[j], ax_cg_i64(&nest->cg, j), "");
   }
@@ -150,7 +160,8 @@ bool ax_nest_load_columns(ax_nest *nest, uint32_t access, LLVMValueRef pointer, 
   if (*out != NULL) return true;
   const bool instances = find_instances(nest, access, instance, &c);
   if (!instances && !find_columns(s, access, s->vector, &c)) return false;
-  for (uint32_t q = 0; q < c.line; q++) rows[q] = load_lines(nest, ax_nest_element(nest, access), pointer, &c, s->accesses[access].stride[s->vector], q);
+  const bool whole = ax_nest_mask(nest, instance) == NULL;
+  for (uint32_t q = 0; q < c.line; q++) rows[q] = load_lines(nest, ax_nest_element(nest, access), pointer, &c, s->accesses[access].stride[s->vector], q, whole);
   turn_lines(nest, rows, c.line);
   for (uint32_t i = 0; i < c.line; i++)
     if (c.of[i].load != AX_NONE && i != c.place) nest->columns[(instances ? c.of[i].instance : instance) * nodes + c.of[i].load] = rows[i];

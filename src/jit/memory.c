@@ -314,7 +314,7 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   uint32_t lanes = stride == 0 ? 1 : nest->schedule->lanes;
   if (stride == 0) {
     value = ax_nest_load_one(nest, element, pointer);
-  } else if (ax_nest_mask(nest, instance) != NULL || !ax_nest_load_columns(nest, access, pointer, instance, &value)) {
+  } else if (!ax_nest_load_columns(nest, access, pointer, instance, &value)) {
     value = ax_nest_load_lanes(nest, element, pointer, stride, ax_nest_mask(nest, instance));
   }
   value = ax_cg_to_register(&nest->cg, dtype, value, lanes);

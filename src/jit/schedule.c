@@ -587,6 +587,7 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   int transposed = choose_transposed(s);
   bool gathers = gathers_short_elements(s);
   if (gathers && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;
+  if (row_line(s) > 0 && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4; /* twice the rows would take twice as long to compile, or longer */
   shorten(s);
   s->shape = transposed >= 0 ? AX_NEST_TRANSPOSE : choose_shape(s);
   int listed = s->shape == AX_NEST_RUNS ? choose_listed(s) : -1;

@@ -115,9 +115,9 @@ static bool masks_are_cheap(const ax_nest *nest) {
     const ax_access *access = &schedule->accesses[a];
     int64_t stride = access->stride[schedule->vector];
     bool short_element = ax_dtype_bytes(schedule->kernel->slots[access->slot].dtype) < 4,
-         near = ((stride >= -1 && stride <= 1) || ax_stride_picks(stride, schedule->lanes)) && !ax_access_is_moved(access, schedule->vector);
+         near = ((stride >= -1 && stride <= 1) || ax_stride_picks(stride, schedule->lanes) || ax_schedule_in_columns(schedule, a, schedule->vector)) &&
+               !ax_access_is_moved(access, schedule->vector);
     if (access->live && short_element && !near) return false;
-    if (ax_schedule_in_columns(schedule, a, schedule->vector)) return false; /* of whole vectors */
   }
   return true;
 }

@@ -144,14 +144,16 @@ static ax_status lower_short(ax_lower *lower, uint32_t x, const ax_reduction *r,
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  enum { short_axis = 16 };
+  enum { short_axis = 16, least_rows = 1 << 13 }; /* as jit/columns.c */
   const ax_type *x = &lower->program->types[eqn->in[0]];
-  ax_reduction r = ax_reduction_of(x->rank, x->dims, &((const argmax_params *)eqn->params)->axes);
+  const argmax_params *p = eqn->params;
+  ax_reduction r = ax_reduction_of(x->rank, x->dims, &p->axes);
   ax_type type = lower->program->types[eqn->out];
   uint32_t maximum;
   type.dtype = x->dtype;
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
-  if (r.dims[r.rank - 1] <= short_axis) return lower_short(lower, in[0], &r, out[0]);
+  bool is_last = p->axes.v[0] + 1 == (int64_t)x->rank;
+  if (r.dims[r.rank - 1] <= short_axis && (!is_last || ax_dims_elems(r.kept.count, r.dims) >= least_rows)) return lower_short(lower, in[0], &r, out[0]);
   AX_TRY(ax_lower_buffer(lower, &type, lower->differs[eqn->out], &maximum));
   AX_TRY(lower_maximum(lower, in[0], &r, maximum));
   return lower_index(lower, in[0], maximum, &r, out[0]);

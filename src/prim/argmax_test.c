@@ -11,7 +11,7 @@
 
 static ax_runtime *runtime;
 
-enum { before = 3, after = 37, longest = 40 };
+enum { before = 3, few = 37, many = 2731, longest = 40 };
 
 static AX_BODY(argmax) { out[0] = ax_argmax(in[0], *(const int64_t *)context, AX_S32); }
 
@@ -33,8 +33,8 @@ static int64_t first_greatest(const double *x, int64_t count, int64_t step) {
   return best;
 }
 
-static void check(ax_dtype dtype, int64_t axis, int64_t length) {
-  static double data[before * after * longest];
+static void check(ax_dtype dtype, int64_t axis, int64_t length, int64_t after) {
+  static double data[before * many * longest];
   const int64_t inner = axis == 2 ? 1 : axis == 1 ? after : before * after;
   const ax_type type = axis == 2 ? TEST_TYPE(dtype, before, after, length) : axis == 1 ? TEST_TYPE(dtype, before, length, after) : TEST_TYPE(dtype, length, before, after);
   const int64_t elems = before * after * length;
@@ -58,7 +58,10 @@ static void first_of_the_greatest(void **state) {
   (void)state;
   for (size_t d = 0; d < AX_COUNT(dtypes); d++)
     for (int64_t axis = 0; axis < 3; axis++)
-      for (size_t l = 0; l < AX_COUNT(lengths); l++) check(dtypes[d], axis, lengths[l]);
+      for (size_t l = 0; l < AX_COUNT(lengths); l++) {
+        check(dtypes[d], axis, lengths[l], few);
+        if (axis == 2) check(dtypes[d], axis, lengths[l], many); /* rows */
+      }
 }
 
 static int start(void **state) {
