@@ -21,9 +21,10 @@ import jax_models
 
 def theirs(model, weights, data):
     mesh = Mesh(np.array(jax.devices()).reshape(model.mesh[0]), model.mesh[1])
-    f = jax.jit(shard_map(jax.value_and_grad(model.loss), mesh=mesh, in_specs=(model.weight_specs, model.data_specs),
-                          out_specs=(P(), model.weight_specs)))
-    loss, slopes = f(weights, data)
+    both = jax.value_and_grad(model.loss)
+    if not model.is_global:
+        both = shard_map(both, mesh=mesh, in_specs=(model.weight_specs, model.data_specs), out_specs=(P(), model.weight_specs))
+    loss, slopes = jax.jit(both)(weights, data)
     return {"loss": np.asarray(loss)} | {name: np.asarray(g) for name, g in slopes.items()}
 
 

@@ -152,9 +152,11 @@ void gradients(char **arguments) {
   ax_runtime *runtime = new_runtime();
   ax_npz *npz;
   ax_mesh mesh;
-  ax_array *arrays[64], **out = arrays + m->input_count;
-  ax_host_array results[32];
-  const char *names[32] = {"loss"};
+  const uint32_t count = 1 + m->weight_count;
+  ax_array **arrays = calloc(m->input_count + count, sizeof arrays[0]), **out = arrays + m->input_count;
+  ax_host_array *results = calloc(count, sizeof results[0]);
+  const char **names = calloc(count, sizeof names[0]);
+  names[0] = "loss";
   check(ax_npz_read(arguments[1], &npz));
   check(ax_mesh_parse(m->mesh, &mesh));
   for (uint32_t i = 0; i < m->input_count; i++) {
@@ -164,10 +166,10 @@ void gradients(char **arguments) {
     check(ax_device_put(runtime, &mesh, m->specs[i], &type, host->data, &arrays[i]));
   }
   ax_executable *executable = compile_gradients(m, runtime);
-  check(ax_run(executable, m->input_count, arrays, 1 + m->weight_count, out));
-  for (uint32_t k = 0; k <= m->weight_count; k++) {
+  check(ax_run(executable, m->input_count, arrays, count, out));
+  for (uint32_t k = 0; k < count; k++) {
     results[k] = run_to_host(out[k]);
     if (k > 0) names[k] = m->names[k - 1];
   }
-  check(ax_npz_write(arguments[2], 1 + m->weight_count, names, results));
+  check(ax_npz_write(arguments[2], count, names, results));
 }
