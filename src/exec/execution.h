@@ -5,6 +5,7 @@
 #include "exec/counter.h"
 #include "exec/exec.h"
 #include "exec/policy.h"
+#include "exec/workers.h"
 
 typedef enum frame_state { FRAME_ACTIVE, FRAME_PARKED, FRAME_DONE } frame_state;
 
@@ -75,6 +76,7 @@ typedef struct ax_execution {
   struct ax_queue *queues; /* by link: of messages (mail.c) */
   unsigned char **part; /* by space, first + place: where it is; NULL: nowhere yet, or in another process */
 
+  ax_job job;                        /* of the team, where it is threaded; of one frame, helpers are asked for when something is shared */
   bool threaded;                     /* several threads run it: so many */
   uint32_t threads;
   const ax_chooser *chooser;         /* NULL: who is ready first */

@@ -216,10 +216,12 @@ static bool work(void *context, const ax_helper *helper) {
 }
 
 void ax_execution_run(ax_execution *run, uint64_t number) {
-  if (run->threaded)
-    ax_workers_call(run->executable->runtime->workers, &(ax_job){work, nudge, run, number, .wanted = run->threads - 1});
-  else
+  if (run->threaded) {
+    run->job = (ax_job){work, nudge, run, number, .wanted = run->threads - 1, .late = run->executable->frame_count == 1};
+    ax_workers_call(run->executable->runtime->workers, &run->job);
+  } else {
     work(run, NULL);
+  }
   ax_schedule_land(run);
 }
 

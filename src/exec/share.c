@@ -60,6 +60,7 @@ ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(con
   atomic_store(&share->open, true);
   atomic_fetch_add(&run->shares, 1);
   const int64_t call = ax_timeline_now();
+  ax_workers_ask(run->executable->runtime->workers, &run->job);
   ax_schedule_wake(run, true);
   const int64_t begin = ax_timeline_now();
   const uint32_t done = do_parts(run, share);

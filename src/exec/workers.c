@@ -6,7 +6,7 @@
    than the help is worth.
 
    On a busy machine a helper may lose its processor for milliseconds, in which a job of microseconds waits for it. After that short
-   jobs are done without helpers for a while: for as long as the wait was, and when the next such wait comes before this one is made up for, twice as long each
+   jobs are done without helpers for a while: for as long as the wait was, and when the next such wait comes before this one is made up for, four times as long each
    time, up to sixteen times, so that they take a small part of the time and one wait now and then costs little. A wait is made up for by what
    helpers save since, and by time. Of work in parts an account is kept of what they save and what they cost: a debt counts as such a wait. */
 #include "exec/workers.h"
@@ -17,7 +17,7 @@
 
 #include "exec/float_mode.h"
 
-enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, most_times_alone = 16, makes_up = 32, most_alone = 500000000, most_credit = 500000 };
+enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, most_times_alone = 16, makes_up = 256, most_alone = 500000000, most_credit = 500000 };
 
 struct ax_workers {
   pid_t process;  /* that has the threads: a forked child has none */
@@ -233,11 +233,11 @@ static void nudge_helpers(ax_workers *workers) {
     if (job->joined > 0) job->nudge(job->context);
 }
 
-static void begin(ax_workers *workers, ax_job *job) {
+static void ask(ax_workers *workers, ax_job *job) {
   pthread_mutex_lock(&workers->lock);
+  job->asked = true;
   job->joined = 0;
   atomic_fetch_add(&workers->came, 1);
-  atomic_fetch_add(&workers->active, 1);
   atomic_fetch_add(&workers->lacking, lacks(job) ? 1 : 0);
   if (room(workers)) tell(workers, job->wanted);
   else if (!workers->watched) tell(workers, 1);
@@ -257,7 +257,7 @@ void ax_workers_note_wait(ax_workers *workers, int64_t nanoseconds) {
   if (nanoseconds < long_wait) return;
   const int64_t time = now(), since = time - atomic_load_explicit(&workers->owed_at, memory_order_relaxed);
   int64_t owed = atomic_load_explicit(&workers->owed, memory_order_relaxed) - since / makes_up;
-  int64_t times = owed > 0 ? 2 * atomic_load_explicit(&workers->times_alone, memory_order_relaxed) : 1;
+  int64_t times = owed > 0 ? 4 * atomic_load_explicit(&workers->times_alone, memory_order_relaxed) : 1;
   if (times > most_times_alone) times = most_times_alone;
   int64_t alone = nanoseconds < most_alone / times ? nanoseconds * times : most_alone;
   if (owed < 0) owed = 0;
@@ -281,13 +281,8 @@ bool ax_workers_held_up(const ax_workers *workers, int64_t longer_than) {
   return until != 0 && now() + longer_than < until;
 }
 
-void ax_workers_call(ax_workers *workers, ax_job *job) {
-  if (!ax_workers_any(workers)) {
-    job->work(job->context, NULL);
-    return;
-  }
-  begin(workers, job);
-  job->work(job->context, NULL);
+/* The caller's own thread is done. */
+static void end(ax_workers *workers, ax_job *job) {
   pthread_mutex_lock(&workers->lock);
   set_helpers(workers, job, 0, job->joined); /* who has not come yet need not */
   pthread_mutex_unlock(&workers->lock);
@@ -302,6 +297,23 @@ void ax_workers_call(ax_workers *workers, ax_job *job) {
   atomic_fetch_sub(&workers->active, 1);
   pthread_mutex_unlock(&workers->lock);
   if (helped) ax_workers_note_wait(workers, now() - since);
+}
+
+void ax_workers_call(ax_workers *workers, ax_job *job) {
+  if (!ax_workers_any(workers)) {
+    job->work(job->context, NULL);
+    return;
+  }
+  job->asked = false;
+  atomic_fetch_add(&workers->active, 1);
+  if (!job->late) ask(workers, job);
+  job->work(job->context, NULL);
+  if (job->asked) end(workers, job);
+  else atomic_fetch_sub(&workers->active, 1);
+}
+
+void ax_workers_ask(ax_workers *workers, ax_job *job) {
+  if (!job->asked) ask(workers, job);
 }
 
 bool ax_workers_help(ax_workers *workers, uint64_t number, const _Atomic bool *until) {

@@ -31,7 +31,9 @@ typedef struct ax_job {
   void *context;
   uint64_t number; /* see ax_workers_help; 0: its caller waits for it, nobody else */
   uint32_t wanted; /* helpers it can use */
+  bool late;       /* but only from when it asks for them on: see ax_workers_ask */
   /* the team's */
+  bool asked;
   _Atomic uint32_t joined; /* written with its lock held */
   struct ax_job *next;
 } ax_job;
@@ -50,6 +52,9 @@ void ax_workers_destroy(ax_workers *workers);
 bool ax_workers_any(const ax_workers *workers); /* it has threads */
 /* Does the job, with helpers, and returns when all have left it. */
 void ax_workers_call(ax_workers *workers, ax_job *job);
+/* Inside of a job, on a thread that works on it: helpers may come from now on. Until then only the caller's own thread is there, and its end waits for
+   nobody. */
+void ax_workers_ask(ax_workers *workers, ax_job *job);
 /* Helps in a job whose number is not greater than this, until it is over, or others lack threads more, or `until`, of which ax_workers_tell
    tells. False: no such job, or none wants anybody. */
 bool ax_workers_help(ax_workers *workers, uint64_t number, const _Atomic bool *until);

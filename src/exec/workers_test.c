@@ -134,6 +134,41 @@ static void none_come_when_it_is_over(void **state) {
   ax_workers_destroy(workers);
 }
 
+/* A job that asks late: nobody comes before. */
+typedef struct late_job {
+  ax_workers *workers;
+  ax_job job;
+  _Atomic int came;
+  int before;
+} late_job;
+
+static bool ask_late(void *context, const ax_helper *helper) {
+  late_job *l = context;
+  if (helper != NULL) {
+    atomic_fetch_add(&l->came, 1);
+    return false;
+  }
+  usleep(20000);
+  l->before = l->came;
+  ax_workers_ask(l->workers, &l->job);
+  ax_workers_ask(l->workers, &l->job); /* once is enough */
+  await_count(&l->came, 1);
+  return false;
+}
+
+static void helpers_that_are_asked_for(void **state) {
+  (void)state;
+  late_job l = {.workers = team_of(1)};
+  for (int i = 0; i < 2; i++) {
+    l.came = 0;
+    l.job = (ax_job){.work = ask_late, .nudge = nudge, .context = &l, .wanted = 1, .late = true};
+    ax_workers_call(l.workers, &l.job);
+    assert_int_equal(l.before, 0);
+    assert_int_equal(l.came, 1);
+  }
+  ax_workers_destroy(l.workers);
+}
+
 /* Who waits for job 7 may help in it, and in earlier ones, until what it waits for is there. */
 typedef struct guest {
   work_place *place;
@@ -293,7 +328,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(helpers_go_where_they_lack), cmocka_unit_test(no_more_than_processors), cmocka_unit_test(help_from_outside),
       cmocka_unit_test(tasks_in_order),             cmocka_unit_test(a_task_beside_a_job),     cmocka_unit_test(no_threads),
-      cmocka_unit_test(none_come_when_it_is_over), cmocka_unit_test(ended_from_inside),          cmocka_unit_test(held_up),
+      cmocka_unit_test(none_come_when_it_is_over), cmocka_unit_test(helpers_that_are_asked_for), cmocka_unit_test(ended_from_inside),          cmocka_unit_test(held_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
