@@ -132,6 +132,7 @@ enum {
   most_parts = 256,
   thread_parts = 8,  /* for each thread, at most */
   whole_parts = 4,   /* products of a batch for each thread, that need not be as many for all */
+  row_edge = 4,
   few_rows = 28, short_run = 512, long_run = 1024, least_run = 32 /* columns of b, that few rows read where they lie; of any tile */
 };
 
@@ -235,13 +236,20 @@ static ax_status make_tile(const void *context, uint32_t part) {
   return product_tiles(r->frame, r->instr, count * group / t.groups, count * (group + 1) / t.groups, it, r->pool);
 }
 
+/* Of numbers that a tile's rows and columns are multiples of: such that the last of them are hardly slower than others, and lines of the cache are whole. */
+static void set_edges(gemm_run *r, const ax_product_way *way) {
+  const int64_t lanes = way->kernels->lanes, line = 64 / way->kernels->number_bytes;
+  r->row_edge = way->turned ? 2 * lanes : way->narrow ? way->rows : row_edge;
+  r->column_edge = way->turned ? way->rows : way->streams_b ? 2 * lanes : lanes > line ? lanes : line;
+}
+
 ax_status ax_gemm_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr) {
   const ax_gemm *g = instr->gemm;
   ax_pool *pool = &run->executable->runtime->pool;
   if (!run->threaded || instr->parts <= 1) return ax_gemm_compute(frame, instr, pool);
   const ax_product whole = ax_gemm_product(g, g->m, g->n);
   const ax_product_way way = ax_product_choose(&whole, AX_REGISTER_BYTES);
-  const int64_t panel = 2 * way.kernels->lanes;
-  const gemm_run r = {frame, instr, pool, tiling_of(g, run->threads), way.turned ? panel : way.rows, way.turned ? way.rows : panel};
+  gemm_run r = {.frame = frame, .instr = instr, .pool = pool, .tiles = tiling_of(g, run->threads)};
+  set_edges(&r, &way);
   return ax_share_parts(run, seat, make_tile, &r, (uint32_t)(r.tiles.rows * r.tiles.columns * r.tiles.groups));
 }
