@@ -371,6 +371,7 @@ static void finish_one(ax_nest *nest, uint32_t store) {
     case AX_NEST_TILE:
       ax_nest_store_sum(nest, store, load_tile(nest, store), 0, lanes);
       break;
+    case AX_NEST_COLUMNS:
     case AX_NEST_NARROW:
     case AX_NEST_TRANSPOSE:
       break; /* they have no reductions */

@@ -43,10 +43,11 @@ static ax_ex find(const ax_schedule *s, ax_ex load, int64_t offset) {
   return AX_NONE;
 }
 
-/* The code for many lines takes some milliseconds to compile, which few rows do not bring back. */
+/* The code for many lines takes some milliseconds to compile, which few rows do not bring back. Bytes are picked faster, where they can be. */
 static bool steps_over_rows(const ax_schedule *s, const ax_access *access, uint32_t loop) {
   enum { least_rows = 1 << 13 };
   const int64_t stride = access->stride[loop];
+  if (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) == 1 && ax_stride_picks(stride, s->lanes)) return false;
   return s->loops[loop].extent >= least_rows && access->live && access->moved == 0 && access->guard == AX_NONE && (stride < -1 || stride > 4);
 }
 

@@ -1,5 +1,6 @@
 /* Columns of rows, loaded together (columns.c): each comes out as it lies, for rows of any length, runs with gaps in them, in whole and in ranges that
-   begin anywhere, and nothing is read before the first element or after the last. So do sums and maxima of short rows. */
+   begin anywhere, and nothing is read before the first element or after the last. So do sums and maxima of short rows, and such rows
+   turned. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -167,7 +168,59 @@ static void reductions(void **unused) {
       for (uint32_t l = 0; l < AX_COUNT(lengths); l++) try_reduction(dtypes[d], 8205, lengths[l], l % 4 == 3 ? 5 : 0, l % 2 == 0 ? AX_SCALAR_ADD : AX_SCALAR_MAX, w);
 }
 
+/* --- Short rows turned --- */
+
+/* y[c, i] = x[i, c + more / 2] + w[c] + v[i], of rows that are longer by `more`. */
+static ax_loop_kernel *turned_of(ax_arena *arena, ax_dtype dtype, int64_t rows, int64_t row, int64_t more) {
+  const int64_t dims[] = {row, rows}, from[] = {rows, row + more};
+  ax_loop_kernel *k = ax_kernel_create(arena, 2, 0, dims);
+  ax_position at[] = {{.dim = 1, .coef = 1, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .offset = more / 2, .dynamic = AX_NONE}}, to[2];
+  ax_at_identity(to, 2);
+  k->ranged = 1;
+  ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, dtype, 2, from), at), w = ax_kernel_load(k, ax_kernel_slot(k, dtype, 1, dims), to);
+  ax_ex v = ax_kernel_load(k, ax_kernel_slot(k, dtype, 1, dims + 1), at);
+  ax_ex sum = ax_kernel_op(k, AX_SCALAR_ADD, dtype, ax_kernel_op(k, AX_SCALAR_ADD, dtype, x, w, AX_NONE), v, AX_NONE);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, dims), to, sum, AX_SCALAR_NONE);
+  assert_false(k->failed);
+  return k;
+}
+
+static void try_turned(ax_dtype dtype, int64_t rows, int64_t row, int64_t more, int width) {
+  ax_arena arena = {0};
+  ax_loop_kernel *kernel = turned_of(&arena, dtype, rows, row, more);
+  const size_t bytes = ax_dtype_bytes(dtype), in = (size_t)(rows * (row + more)) * bytes, out = (size_t)(rows * row) * bytes;
+  guarded x = guarded_create(in, more == 0);
+  char *y = calloc(1, out), *wanted = calloc(1, out), *w = calloc((size_t)row, bytes), *v = calloc((size_t)rows, bytes);
+  ax_kernel_code code;
+  if (ax_jit_compile(jits[width], (const ax_loop_kernel *[]){kernel}, 1, &code) != AX_OK) fail_msg("%s", ax_message());
+  fill_numbers(x.data, dtype, rows * (row + more));
+  fill_numbers(w, dtype, row);
+  fill_numbers(v, dtype, rows);
+  reference_run(kernel, (void *[]){x.data, w, v, wanted}, NULL, 0, row);
+  code((void *[]){x.data, w, v, y}, NULL, 0, rows / 3);
+  code((void *[]){x.data, w, v, y}, NULL, rows / 3, rows);
+  for (size_t i = 0; i < out; i += bytes)
+    if (memcmp(y + i, wanted + i, bytes) != 0)
+      fail_msg("%s [%lld,%lld] of %lld, %u bytes, column %zu, row %zu", ax_dtype_name(dtype), (long long)rows, (long long)row, (long long)(row + more), widths[width],
+               i / bytes / (size_t)rows, i / bytes % (size_t)rows);
+  guarded_destroy(&x);
+  free(y);
+  free(wanted);
+  free(w);
+  free(v);
+  ax_arena_deinit(&arena);
+}
+
+static void turned(void **unused) {
+  static const int64_t lengths[] = {2, 3, 5, 6, 9, 12, 13, 16};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_S8, AX_S32};
+  (void)unused;
+  for (int w = 0; w < width_count; w++)
+    for (uint32_t d = 0; d < AX_COUNT(dtypes); d++)
+      for (uint32_t l = 0; l < AX_COUNT(lengths); l++) try_turned(dtypes[d], 8205, lengths[l], l % 3 == 2 ? 3 : 0, w);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(shapes), cmocka_unit_test(reductions)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(shapes), cmocka_unit_test(reductions), cmocka_unit_test(turned)};
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

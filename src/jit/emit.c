@@ -274,6 +274,7 @@ static void parallel_loops(ax_nest *nest, uint32_t loop_id) {
         break;
       case AX_NEST_BLOCK:
       case AX_NEST_STRIP:
+      case AX_NEST_COLUMNS:
         emit_block(nest);
     }
     return;

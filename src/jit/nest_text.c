@@ -9,6 +9,7 @@ static const char *const shapes[] = {
     [AX_NEST_STRIP] = "strip: one vector of results, with partial sums",
     [AX_NEST_TILE] = "tile: results in a tile on the stack",
     [AX_NEST_RUNS] = "runs: the vector loop is innermost, and a vector of sums for each row is in a tile on the stack",
+    [AX_NEST_COLUMNS] = "columns: of many rows at once",
     [AX_NEST_NARROW] = "narrow: several rows a vector",
     [AX_NEST_TRANSPOSE] = "transpose: squares are turned in registers",
 };

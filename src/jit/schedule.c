@@ -385,6 +385,23 @@ static uint32_t body_weight(const ax_schedule *s) {
   return weight;
 }
 
+/* The short loop that a load lies along, which would step over rows: by LANES it would go over all of them once for each of their elements. -1: there is
+   none. */
+static int choose_columns(const ax_schedule *s) {
+  enum { least_rows = 1 << 13, most_nodes = 96 };
+  if (s->reduces || s->loops[s->vector].extent < least_rows) return -1;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    const ax_access *access = &s->accesses[id];
+    if (!access->live || access->moved != 0 || access->guard != AX_NONE || length(access->stride[s->vector]) < 2) continue;
+    for (uint32_t l = 0; l < s->loop_count; l++) {
+      const int64_t extent = s->loops[l].extent;
+      if (l == s->vector || s->loops[l].ranged || access->stride[l] != 1 || extent > AX_MOST_ROW) continue;
+      if (extent * body_weight(s) * s->kernel->store_count <= most_nodes) return (int)l;
+    }
+  }
+  return -1;
+}
+
 /* Operations on narrow floats are each rounded, one after the other: so many that the next vector does not begin before this one ends. */
 static bool waits_for_rounding(const ax_schedule *s) {
   enum { many = 10 };
@@ -590,14 +607,17 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   if (row_line(s) > 0 && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4; /* twice the rows would take twice as long to compile, or longer */
   shorten(s);
   s->shape = transposed >= 0 ? AX_NEST_TRANSPOSE : choose_shape(s);
+  int columns = transposed >= 0 ? -1 : choose_columns(s);
+  if (columns >= 0) s->shape = AX_NEST_COLUMNS;
   int listed = s->shape == AX_NEST_RUNS ? choose_listed(s) : -1;
   if (transposed >= 0) s->lanes = turned_lanes(s, (uint32_t)transposed, gathers);
   s->paired = ax_schedule_can_pair(s);
   s->unroll = choose_unroll(s);
   if (s->paired && s->unroll == 1) s->unroll = 2;
   s->wide = s->reduces && chain(s) > AX_FEW_ADDITIONS;
-  order_loops(s, transposed, listed);
-  s->unrolled = s->shape == AX_NEST_STRIP  ? s->loop_count - 1
+  if (columns >= 0) s->unroll = (uint32_t)s->loops[columns].extent;
+  order_loops(s, transposed >= 0 ? transposed : columns, listed);
+  s->unrolled = s->shape == AX_NEST_STRIP || s->shape == AX_NEST_COLUMNS ? s->loop_count - 1
                 : s->shape == AX_NEST_TILE ? s->loop_count - 2
                                            : s->vector;
   s->blocked = choose_blocked(s);

@@ -10,6 +10,7 @@
                                   walked row by row; `unroll` rows at a time.
      RUNS    par.. red.. p V      as LANES, where rows along p lie nearer to each other than those that are added up: for each p a vector of sums lives
                                   in a tile on the stack, so that memory is walked in its order
+     COLUMNS par.. V c            no reductions; rows of the short c, which loads lie along, are done a vector of rows at a time (columns.c)
      NARROW       par.. R c.. V        no reductions; the loops after R are so short that a vector takes several rows (narrow.c).
      TRANSPOSE    par.. block V w      no reductions; loads that lie along w are read as squares, lanes by lanes, and transposed.
 
@@ -45,7 +46,7 @@ typedef struct ax_stretch {
   int64_t first, end;
 } ax_stretch;
 
-typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE, AX_NEST_RUNS, AX_NEST_NARROW, AX_NEST_TRANSPOSE } ax_nest_shape;
+typedef enum ax_nest_shape { AX_NEST_LANES, AX_NEST_BLOCK, AX_NEST_STRIP, AX_NEST_TILE, AX_NEST_RUNS, AX_NEST_COLUMNS, AX_NEST_NARROW, AX_NEST_TRANSPOSE } ax_nest_shape;
 
 typedef struct ax_schedule {
   const ax_loop_kernel *kernel; /* the one asked for, or the same on bits (bits.c) */
