@@ -3,7 +3,7 @@
    are packed.
 
      tile                c[rows, columns] (+)= a[rows, steps] b[steps, columns], sums in registers: each is one chain over the steps, in their order
-     narrow              the same, of up to `lanes` rows and `most_columns`, whose rows are read where they lie, number beside number
+     narrow              the same, of any number of rows, `lanes` at a time, and up to `most_columns`, whose rows are read where they lie, number beside number
      across, along       pack lines: numbers of one step beside one another, a panel of two vectors (the last one: perhaps of one) after the other;
                          across also packs narrower panels: each of a tile's rows, where the left factor lies transposed
      lines               copies rows, each as it is
@@ -15,7 +15,6 @@
 #include "axle/type.h"
 
 enum { most_steps = 384, fetched_steps = 8 }; /* in a block; across: that memory is asked for ahead */
-enum { far_ahead = 512 }; /* bytes, that a narrow tile fetches ahead in each row */
 /* Bytes between rows that `lines` copied: an odd number of the cache's lines, so that rows do not meet in one set. */
 #define PACKED_LINE(unit_bytes) ((int64_t)most_steps * (unit_bytes) + 64)
 
@@ -30,13 +29,13 @@ typedef struct ax_tile {
   const char *a, *b;
   char *c;
   int64_t steps, a_row, a_step, b_step, c_row; /* all but steps: bytes */
-  int64_t numbers;                             /* narrow: of a row, of which the steps are units */
+  int64_t numbers, lines, ahead;               /* narrow: of a row, of which the steps are units; rows in all; bytes from what is read to what is fetched, or 0 */
   int rows, columns;                           /* at most most_rows, and two vectors */
   ax_standing stand;
   int b_least;                                 /* narrow: as packing notes it */
   bool add;
   bool turned;                                 /* narrow: c[columns, rows] is made */
-  bool fetch;                                  /* c is far: it is fetched ahead; narrow: so are its rows */
+  bool fetch;                                  /* c is far: it is fetched ahead */
   bool resumes, pauses;                        /* tile: the sums begin as they stand in `held`; and end there, not in c */
   char *held;                                  /* two vectors a row */
 } ax_tile;
@@ -44,7 +43,7 @@ typedef struct ax_tile {
 typedef struct ax_stream { /* few rows by some steps of b, over whole panels of its columns */
   const char *a, *b, *next; /* a: its rows side by side; next: of b, what is read after this */
   char *c, *held;           /* held: where sums wait, panel after panel */
-  int64_t steps, panels, ahead;   /* ahead: panels on, whose b is fetched */
+  int64_t steps, panels, ahead;   /* ahead: panels on, whose b is fetched; 0: nothing is */
   int64_t a_step, b_step, c_row;  /* bytes */
   int rows;                 /* at most most_rows; panels are of four vectors for up to wide_rows, of two for more */
   bool add, resumes, pauses; /* as of a tile */

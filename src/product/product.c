@@ -29,7 +29,7 @@ enum {
   least_copied = 1024,      /* bytes of a row */
   long_tile = 64,           /* steps, in which what comes next can be fetched */
   fetched_ahead = 8 << 10,  /* bytes of a, where a tile takes less time than memory does */
-  long_row = 1024,          /* bytes, of a narrow product */
+  long_row = 1024, row_ahead = 512, /* bytes, of a narrow product, of which so many are fetched ahead in the row itself */
 };
 
 bool ax_product_result(ax_dtype dtype, ax_dtype *result) {
@@ -226,14 +226,11 @@ typedef struct fetching {
 } fetching;
 
 /* How many groups of rows on those are that are fetched while one is made; as many as there are: none are. */
-/* Of a narrow product: tiles fetch them themselves. */
-static bool has_long_rows(const making *m) { return m->way->narrow && m->numbers * m->way->kernels->number_bytes > long_row; }
-
 static int64_t fetch_distance(const making *m, bool long_tiles) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
   if (long_tiles) return m->packs_a ? way->ahead : way->packs_a ? m->rows : 1;
-  if (p->a_column != 1 || way->columns < p->n || !p->far || has_long_rows(m)) return m->rows;
+  if (p->a_column != 1 || way->columns < p->n || !p->far) return m->rows;
   return ceil_div(fetched_ahead, m->numbers * way->kernels->number_bytes * way->rows);
 }
 
@@ -269,25 +266,37 @@ static inline void make_panels(const making *m, ax_tile *tile, char *c, bool car
     tile->b_step = m->way->packs_b ? (left > k->lanes ? width : k->lanes) * k->unit_bytes : m->product->b_row * k->number_bytes;
     tile->c = c + column * k->result_bytes;
     fetch_some(&next);
-    (m->way->narrow ? k->narrow : careful ? k->careful : k->tile)(tile);
+    (careful ? k->careful : k->tile)(tile);
   }
+}
+
+/* All rows at once, which the kernel reads where they lie. */
+static void make_narrow(making *m) {
+  const ax_product *p = m->product;
+  const ax_product_way *way = m->way;
+  const ax_product_kernels *k = way->kernels;
+  const int64_t bytes = m->numbers * k->number_bytes;
+  if (m->packs_b) pack_columns(m);
+  ax_tile tile = {.a = m->a, .b = way->packs_b ? m->packed_b : m->b, .c = m->c, .a_row = p->a_row * k->number_bytes,
+                  .b_step = way->packs_b ? k->lanes * k->unit_bytes : p->b_row * k->number_bytes, .c_row = p->c_row * k->result_bytes,
+                  .columns = (int)m->columns, .numbers = m->numbers, .lines = m->rows, .b_least = least_of_columns(m), .add = m->add, .turned = way->turned};
+  if (p->far) tile.ahead = bytes > long_row ? row_ahead : ceil_div(fetched_ahead, bytes * k->lanes) * k->lanes * tile.a_row;
+  k->narrow(&tile);
 }
 
 static inline void make(making *m) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
-  ax_tile tile = {.steps = units_of(way->kernels, m->numbers), .c_row = p->c_row * way->kernels->result_bytes, .numbers = m->numbers, .add = m->add,
-                  .turned = way->turned};
-  const int64_t c_step = way->turned ? way->kernels->result_bytes : tile.c_row;
-  tile.fetch = way->narrow ? p->far && has_long_rows(m) : way->packs_b && tile.steps >= long_tile;
-  const int64_t ahead = fetch_distance(m, tile.fetch && !way->narrow);
+  ax_tile tile = {.steps = units_of(way->kernels, m->numbers), .c_row = p->c_row * way->kernels->result_bytes, .add = m->add};
+  tile.fetch = way->packs_b && tile.steps >= long_tile;
+  const int64_t ahead = fetch_distance(m, tile.fetch);
   if (m->packs_b) pack_columns(m);
   tile.b_least = least_of_columns(m);
   for (int64_t row = 0, group = 0; row < m->rows; row += way->rows, group++) {
     tile.rows = (int)(m->rows - row < way->rows ? m->rows - row : way->rows);
     take_rows(m, group, &tile);
     bool careful = way->kernels->careful != NULL && least_of(m, group) + tile.b_least < careful_below;
-    make_panels(m, &tile, m->c + row * c_step, careful, fetch_rows(m, group + ahead));
+    make_panels(m, &tile, m->c + row * tile.c_row, careful, fetch_rows(m, group + ahead));
   }
 }
 
@@ -304,7 +313,8 @@ static void make_pass(making *m, const char *b, char *c) {
     if (b != NULL) m->b = b + column * p->b_column * m->way->kernels->number_bytes;
     m->c = c + column * m->way->kernels->result_bytes;
     m->packs_a = m->way->packs_a && column == 0;
-    make(m);
+    if (m->way->narrow) make_narrow(m);
+    else make(m);
   }
 }
 
@@ -329,15 +339,24 @@ static void run(const ax_product *p, const ax_product_way *way, const void *a, c
     }
 }
 
+/* One row by whole panels of b's columns, which are wide, since a chain of additions at a time is slow. How many columns they are. */
+static int64_t make_row(const ax_product *p, const ax_product_kernels *k, const char *a, const char *b, char *c) {
+  const int64_t width = 4 * k->lanes, panels = p->n / width;
+  const ax_stream row = {.a = a, .b = b, .c = c, .steps = p->k, .panels = panels, .a_step = p->a_column * k->number_bytes, .b_step = p->b_row * k->number_bytes,
+                         .rows = 1, .add = p->add};
+  if (panels > 0) k->stream(&row);
+  return panels * width;
+}
+
 static void run_plain(const ax_product *p, const ax_product_way *way, const char *a, const char *b, char *c) {
   const ax_product_kernels *k = way->kernels;
-  const int64_t width = 2 * k->lanes, c_row = p->c_row * k->result_bytes;
+  const int64_t width = 2 * k->lanes, c_row = p->c_row * k->result_bytes, begin = p->m == 1 && k->stream != NULL ? make_row(p, k, a, b, c) : 0;
   ax_tile tile = {.steps = p->k, .a_row = p->a_row * k->number_bytes, .a_step = p->a_column * k->number_bytes, .b_step = p->b_row * k->number_bytes,
                   .c_row = c_row, .add = p->add};
   for (int64_t row = 0; row < p->m; row += way->rows) {
     tile.rows = (int)(p->m - row < way->rows ? p->m - row : way->rows);
     tile.a = a + row * tile.a_row;
-    for (int64_t column = 0; column < p->n; column += width) {
+    for (int64_t column = begin; column < p->n; column += width) {
       tile.columns = (int)(p->n - column < width ? p->n - column : width);
       tile.b = b + column * k->number_bytes;
       tile.c = c + row * c_row + column * k->result_bytes;

@@ -22,7 +22,8 @@ static inline __attribute__((always_inline)) void KIND(stream_of)(const ax_strea
     for (int64_t step = t->steps; step > 0; step--, a += a_step, b += b_step, fetched += b_step) {
       FACTOR right[4];
       UNROLL for (int j = 0; j < vectors; j++) right[j] = UNITS(load)(b + j * VECTOR_BYTES);
-      UNROLL for (int64_t at = 0; at < width; at += 64) __builtin_prefetch(fetched + at);
+      if (ahead > 0)
+        UNROLL for (int64_t at = 0; at < width; at += 64) __builtin_prefetch(fetched + at);
       UNROLL for (int i = 0; i < rows; i++) {
         FACTOR left = UNITS(broadcast)(a + i * UNIT_BYTES);
         UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = MULTIPLY_ADD(sum[i][j], left, right[j]);

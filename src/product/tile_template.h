@@ -147,6 +147,10 @@ static void KIND(tile)(const ax_tile *t) {
 
 /* Numbers of two vectors by turns, of each 16 bytes the first half and the second; and whole 16 bytes: those at even places and those at odd ones. */
 #if LANES == 16
+/* Of halves of vectors: the first halves; and then of each the first 16 bytes, or the second ones, by turns. */
+#define LOWER(x, y) __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
+#define EVEN_PAIR(x, y) __builtin_shufflevector(x, y, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27)
+#define ODD_PAIR(x, y) __builtin_shufflevector(x, y, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31)
 #define FIRST(x, y) __builtin_shufflevector(x, y, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
 #define SECOND(x, y) __builtin_shufflevector(x, y, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
 #define FIRST_PAIRS(x, y) __builtin_shufflevector(x, y, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
@@ -186,8 +190,8 @@ static void KIND(tile)(const ax_tile *t) {
 #endif
 
 /* Squares of 16 bytes a row, transposed where they are. */
-static inline __attribute__((always_inline)) void KIND(turn_within)(FACTOR *x) {
-  UNROLL for (int i = 0; i < LANES; i += EACH) {
+static inline __attribute__((always_inline)) void KIND(turn_within)(FACTOR *x, const int vectors) {
+  UNROLL for (int i = 0; i < vectors; i += EACH) {
     FACTOR first = FIRST(x[i], x[i + 1]), second = SECOND(x[i], x[i + 1]);
 #if EACH == 4
     FACTOR third = FIRST(x[i + 2], x[i + 3]), fourth = SECOND(x[i + 2], x[i + 3]);
@@ -202,18 +206,23 @@ static inline __attribute__((always_inline)) void KIND(turn_within)(FACTOR *x) {
   }
 }
 
+#if LANES == 4 * EACH
+/* Four vectors of four times 16 bytes, some places apart, transposed. */
+static inline __attribute__((always_inline)) void KIND(turn_squares)(FACTOR *x, const int apart) {
+  FACTOR *first = x, *second = x + apart, *third = x + 2 * apart, *fourth = x + 3 * apart;
+  FACTOR even = EVEN(*first, *second), odd = ODD(*first, *second), even_too = EVEN(*third, *fourth), odd_too = ODD(*third, *fourth);
+  *first = EVEN(even, even_too);
+  *second = EVEN(odd, odd_too);
+  *third = ODD(even, even_too);
+  *fourth = ODD(odd, odd_too);
+}
+#endif
+
 /* LANES vectors, transposed: within squares of 16 bytes a row, and then the squares. Each step is one instruction. */
 static inline __attribute__((always_inline)) void KIND(turn)(FACTOR *x) {
-  KIND(turn_within)(x);
+  KIND(turn_within)(x, LANES);
 #if LANES == 4 * EACH
-  UNROLL for (int i = 0; i < EACH; i++) {
-    FACTOR *first = &x[i], *second = &x[i + EACH], *third = &x[i + 2 * EACH], *fourth = &x[i + 3 * EACH];
-    FACTOR even = EVEN(*first, *second), odd = ODD(*first, *second), even_too = EVEN(*third, *fourth), odd_too = ODD(*third, *fourth);
-    *first = EVEN(even, even_too);
-    *second = EVEN(odd, odd_too);
-    *third = ODD(even, even_too);
-    *fourth = ODD(odd, odd_too);
-  }
+  UNROLL for (int i = 0; i < EACH; i++) KIND(turn_squares)(&x[i], EACH);
 #elif LANES == 2 * EACH
   UNROLL for (int i = 0; i < EACH; i++) {
     FACTOR even = EVEN(x[i], x[i + EACH]);
@@ -352,4 +361,7 @@ static const ax_product_kernels KIND(kernels) = {
 #undef RESULT_BYTES
 #undef VECTOR_BYTES
 #undef UNROLL
+#undef LOWER
+#undef EVEN_PAIR
+#undef ODD_PAIR
 #undef WIDE_ROWS
