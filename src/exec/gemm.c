@@ -122,8 +122,8 @@ ax_status ax_gemm_compute(const ax_frame *frame, const ax_instr *instr, ax_pool 
 
 /* --- The parts of a product --- */
 
-/* Multiply-adds of f32: some eight microseconds of them, as of parts of kernels; and as what reading or writing a byte counts. */
-static const double part_work = 8e5, byte_work = 2;
+/* Multiply-adds of f32: some six microseconds of them; and as what reading or writing a byte counts. */
+static const double part_work = 6e5, byte_work = 2;
 /* What a thread more has to bring at least; what packing again may cost, so that a thread that is late holds up less. */
 static const double least_gain = 1.15, finer_cost = 1.01;
 enum {
@@ -199,7 +199,10 @@ static double wanted_parts(const ax_gemm *g, double count) {
 static tiling tiling_of(const ax_gemm *g, int64_t threads) {
   const int64_t count = ax_dims_elems(g->batch_rank, g->batch);
   const double wanted = wanted_parts(g, (double)count), parts = wanted < (double)(thread_parts * threads) ? wanted : (double)(thread_parts * threads);
-  if (count >= most_tiles || wanted < 2 * (double)count) return (tiling){1, 1, parts < (double)count ? (int64_t)parts : count};
+  if (count >= most_tiles || wanted < 2 * (double)count) {
+    const int64_t groups = parts < (double)count ? (int64_t)parts : count;
+    return (tiling){1, 1, groups > threads ? groups / threads * threads : groups};
+  }
   tiling t = {1, 1, 1};
   if (count < whole_parts * threads && count % threads != 0) t = tiling_of_one(g, wanted / (double)count, threads);
   t.groups = count;
