@@ -15,7 +15,7 @@
    A reduction over short rows, in whose lanes the rows are, does likewise: what lies side by side are then the instances of one load. */
 #include "jit/nest.h"
 
-enum { most_bytes = 16, least_bytes = 4, most_line = 16, most_nodes = 512 };
+enum { most_bytes = 16, least_bytes = 4, most_line = 16, most_nodes = 512, least_rows = 1 << 13 };
 
 /* --- Which loads --- */
 
@@ -45,7 +45,6 @@ static ax_ex find(const ax_schedule *s, ax_ex load, int64_t offset) {
 
 /* The code for many lines takes some milliseconds to compile, which few rows do not bring back. Bytes are picked faster, where they can be. */
 static bool steps_over_rows(const ax_schedule *s, const ax_access *access, uint32_t loop) {
-  enum { least_rows = 1 << 13 };
   const int64_t stride = access->stride[loop];
   if (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) == 1 && ax_stride_picks(stride, s->lanes)) return false;
   return s->loops[loop].extent >= least_rows && access->live && access->moved == 0 && access->guard == AX_NONE && (stride < -1 || stride > 4);
@@ -81,11 +80,28 @@ bool ax_schedule_in_columns(const ax_schedule *schedule, ax_ex load, uint32_t lo
 }
 
 uint32_t ax_schedule_row_line(const ax_schedule *s, const ax_access *access, uint32_t loop) {
+  enum { light = 24 };
   uint32_t last = s->loop_count;
   while (last > 0 && !s->loops[last - 1].reduced) last--;
-  if (!s->reduces || last == 0 || s->loops[loop].reduced || access->stride[last - 1] != 1 || !steps_over_rows(s, access, loop)) return 0;
+  if (!s->reduces || s->weight > light || last == 0 || s->loops[loop].reduced || access->stride[last - 1] != 1 || !steps_over_rows(s, access, loop)) return 0;
   const uint32_t bytes = (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), line = most_bytes / bytes;
-  return bytes > 1 && s->loops[last - 1].extent > 1 && s->lanes >= line ? line : 0; /* shuffles of bytes take long to compile */
+  const bool is_short = s->loops[last - 1].extent > 1 && s->loops[last - 1].extent <= AX_MOST_ROW; /* longer ones fill registers by themselves */
+  return bytes > 1 && is_short && s->lanes >= line ? line : 0; /* shuffles of bytes take long to compile */
+}
+
+int ax_schedule_choose_columns(const ax_schedule *s) {
+  enum { most_weight = 96 };
+  if (s->reduces || s->loops[s->vector].extent < least_rows) return -1;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    const ax_access *access = &s->accesses[id];
+    if (!access->live || access->moved != 0 || access->guard != AX_NONE || (access->stride[s->vector] > -2 && access->stride[s->vector] < 2)) continue;
+    for (uint32_t l = 0; l < s->loop_count; l++) {
+      const int64_t extent = s->loops[l].extent;
+      if (l == s->vector || s->loops[l].ranged || access->stride[l] != 1 || extent > AX_MOST_ROW) continue;
+      if (extent * s->weight <= most_weight) return (int)l;
+    }
+  }
+  return -1;
 }
 
 /* Of instances along the unrolled loop. */

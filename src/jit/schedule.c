@@ -155,6 +155,19 @@ static void make_loops(ax_schedule *s) {
   if (s->loop_count == 0) s->loops[s->loop_count++] = (ax_loop){.extent = 1, .scale = 1};
 }
 
+/* --- How much it computes --- */
+
+/* Rough size of the body: unrolling pays for small ones only. */
+static uint32_t body_weight(const ax_schedule *s) {
+  uint32_t weight = 0;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    ax_scalar op = s->kernel->exprs[id].op;
+    const uint32_t function = s->paired ? 8 : 12; /* of bf16: half_math.c */
+    if (s->live[id]) weight += op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF ? function : op == AX_LEAF_CONST ? 0 : 1;
+  }
+  return weight;
+}
+
 /* --- The vector loop --- */
 
 uint64_t ax_access_deps(const ax_schedule *s, const ax_access *access) {
@@ -374,34 +387,6 @@ static ax_nest_shape choose_shape(const ax_schedule *s) {
   return vector->extent <= 8 * (int64_t)s->lanes || rows <= 16 ? AX_NEST_BLOCK : AX_NEST_TILE;
 }
 
-/* Rough size of the body: unrolling pays for small ones only. */
-static uint32_t body_weight(const ax_schedule *s) {
-  uint32_t weight = 0;
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    ax_scalar op = s->kernel->exprs[id].op;
-    const uint32_t function = s->paired ? 8 : 12; /* of bf16: half_math.c */
-    if (s->live[id]) weight += op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF ? function : op == AX_LEAF_CONST ? 0 : 1;
-  }
-  return weight;
-}
-
-/* The short loop that a load lies along, which would step over rows: by LANES it would go over all of them once for each of their elements. -1: there is
-   none. */
-static int choose_columns(const ax_schedule *s) {
-  enum { least_rows = 1 << 13, most_nodes = 96 };
-  if (s->reduces || s->loops[s->vector].extent < least_rows) return -1;
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    const ax_access *access = &s->accesses[id];
-    if (!access->live || access->moved != 0 || access->guard != AX_NONE || length(access->stride[s->vector]) < 2) continue;
-    for (uint32_t l = 0; l < s->loop_count; l++) {
-      const int64_t extent = s->loops[l].extent;
-      if (l == s->vector || s->loops[l].ranged || access->stride[l] != 1 || extent > AX_MOST_ROW) continue;
-      if (extent * body_weight(s) * s->kernel->store_count <= most_nodes) return (int)l;
-    }
-  }
-  return -1;
-}
-
 /* Operations on narrow floats are each rounded, one after the other: so many that the next vector does not begin before this one ends. */
 static bool waits_for_rounding(const ax_schedule *s) {
   enum { many = 10 };
@@ -413,13 +398,12 @@ static bool waits_for_rounding(const ax_schedule *s) {
   return count >= many;
 }
 
-/* Of short rows: all of one at once, or else parts of even length. */
-static uint32_t even_unroll(const ax_schedule *s) {
+/* The extent of the last reduced loop. */
+static int64_t row_length(const ax_schedule *s) {
   int64_t row = 1;
   for (uint32_t l = 0; l < s->loop_count; l++)
-    if (s->loops[l].reduced) row = s->loops[l].extent; /* the last */
-  const int64_t trips = (row + AX_MOST_ROW - 1) / AX_MOST_ROW;
-  return (uint32_t)((row + trips - 1) / trips);
+    if (s->loops[l].reduced) row = s->loops[l].extent;
+  return row;
 }
 
 /* Reductions need several chains of additions at once; the rest does well enough one vector at a time, unless that takes too long. */
@@ -427,7 +411,7 @@ static uint32_t choose_unroll(const ax_schedule *s) {
   uint32_t weight = body_weight(s) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
   if (!s->reduces) unroll = s->shape == AX_NEST_LANES && waits_for_rounding(s) ? 4 : 1;
   else if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
-  if (s->shape == AX_NEST_STRIP && weight <= 24 && row_line(s) > 0) unroll = even_unroll(s);
+  if (s->shape == AX_NEST_STRIP && row_line(s) > 0) unroll = (uint32_t)row_length(s);
   int64_t vectors = (s->loops[s->vector].extent + s->lanes - 1) / s->lanes;
   bool along_vector = s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_LANES || s->shape == AX_NEST_RUNS;
   while (along_vector && unroll > 1 && unroll / 2 >= vectors) unroll /= 2; /* of nothing there are no vectors */
@@ -596,6 +580,7 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   find_deps(s);
   s->lanes = choose_lanes(s, vector_bytes);
   s->vector_bytes = vector_bytes;
+  s->weight = body_weight(s) * kernel->store_count;
   s->vector = choose_vector(s);
   s->work = 1;
   for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;
@@ -607,7 +592,7 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   if (row_line(s) > 0 && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4; /* twice the rows would take twice as long to compile, or longer */
   shorten(s);
   s->shape = transposed >= 0 ? AX_NEST_TRANSPOSE : choose_shape(s);
-  int columns = transposed >= 0 ? -1 : choose_columns(s);
+  int columns = transposed >= 0 ? -1 : ax_schedule_choose_columns(s);
   if (columns >= 0) s->shape = AX_NEST_COLUMNS;
   int listed = s->shape == AX_NEST_RUNS ? choose_listed(s) : -1;
   if (transposed >= 0) s->lanes = turned_lanes(s, (uint32_t)transposed, gathers);

@@ -53,6 +53,7 @@ typedef struct ax_schedule {
   ax_dtype bits_of;    /* what its elements of AX_U16 are the bits of; AX_NO_DTYPE: numbers */
   bool reduces;        /* has stores that reduce */
   bool wide;           /* sums of narrower floats are made in f64: one accumulator would take more than AX_FEW_ADDITIONS */
+  uint32_t weight;     /* nodes of its body, times its stores, roughly */
   uint32_t loop_count; /* at least 1 */
   uint32_t vector;     /* the vector loop */
   uint32_t outer;      /* so many parallel loops stand outside everything else */
@@ -95,6 +96,9 @@ bool ax_schedule_can_pair(const ax_schedule *schedule); /* paired.c; by all but 
 
 /* columns.c: whether a load that steps over rows along `loop` is done with those of its neighbours. */
 bool ax_schedule_in_columns(const ax_schedule *schedule, ax_ex load, uint32_t loop);
+/* Of a kernel without reductions: the short loop that a load lies along, which would step over rows. By LANES it would go over all of them once for each of
+   their elements. -1: there is none. */
+int ax_schedule_choose_columns(const ax_schedule *schedule);
 /* Of a load of a reduction's that would step over rows along `loop`, and along them by the last reduced loop: how many elements of a row are best taken at a
    time; 0: it does not. */
 uint32_t ax_schedule_row_line(const ax_schedule *schedule, const ax_access *access, uint32_t loop);
