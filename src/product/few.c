@@ -23,7 +23,8 @@ enum {
   far_steps = 8, near_steps = 32,
   many_rows = 8,            /* that take longer than memory: sums need not wait as often */
   fetched_bytes = 16 << 10, /* on their way */
-  least_turned = 3, most_turned = 16, /* rows by a b that lies transposed: fewer are at home in a narrow product, unless b is near; more pay for packing it */
+  least_turned = 5, most_turned = 16, /* rows by a b that lies transposed: fewer are at home in a narrow product, more pay for packing it */
+  least_panels = 8,         /* of such a b, of which the last one may have few lines */
   turned_steps = 128,       /* at a time: they stay in the first-level cache */
   held_bytes = 256 << 10,   /* of sums that wait */
   chunk_bytes = 128 << 10,  /* of b, that is read before the next group of rows does */
@@ -142,8 +143,8 @@ void ax_few_run(const ax_product *p, const ax_product_way *way, const char *a, c
 
 bool ax_few_turns(const ax_product *p, const ax_product_kernels *k) {
   const int64_t bytes = p->n * p->b_column * k->number_bytes;
-  if (k->stream == NULL || p->b_row != 1 || p->b_column == 1 || p->m == 0 || p->m > most_turned || p->k == 0 || p->n < 2 * k->lanes) return false;
-  return bytes >= least_bytes && (p->m >= least_turned || bytes < far_bytes);
+  if (k->stream == NULL || p->b_row != 1 || p->b_column == 1 || p->m < least_turned || p->m > most_turned || p->k == 0) return false;
+  return bytes >= least_bytes && p->n >= least_panels * 2 * k->lanes;
 }
 
 void ax_few_choose_turns(ax_product_way *way, const ax_product *p) {

@@ -127,8 +127,8 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k) {
   return way;
 }
 
-/* Few rows of a, and a b that lies transposed and is not large: its lines are rows of a narrow product, and need not be packed for so few. Fours of numbers are not the
-   same either way: the left ones count as unsigned. */
+/* Few rows of a, and a b that lies transposed: its lines are rows of a narrow product, and need not be packed for so few, unless it is large (few.h). Fours
+   of numbers are not the same either way: the left ones count as unsigned. */
 ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   const ax_product_kernels *k = kernels_of(p->dtype, most_bytes);
   if (!ax_few_turns(p, k) && k->unit <= 2 && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 && p->n > k->most_columns) {
