@@ -15,13 +15,13 @@
 #include "base/base.h"
 
 enum {
-  few_groups = 2,           /* of rows */
+  few_groups = 5,           /* of rows: more pay for packing b */
   least_bytes = 1 << 20,    /* of b and what lies between */
   least_apart = 4 << 10,    /* rows of b: nearer ones are read ahead as they are */
   least_run = 2 << 10,      /* of a row of b */
   far_bytes = 16 << 20,     /* that lie in memory: then runs are few, since that gives them one by one, and rows a power of two apart meet in one set */
   far_steps = 8, near_steps = 32,
-  many_rows = 8,            /* that take longer than memory: sums need not wait as often */
+  many_rows = 8, more_rows = 28, /* that take longer than memory, and twice as long: sums need not wait as often */
   fetched_bytes = 16 << 10, /* on their way */
   least_turned = 5, most_turned = 16, /* rows by a b that lies transposed: fewer are at home in a narrow product, more pay for packing it */
   least_panels = 8,         /* of such a b, of which the last one may have few lines */
@@ -44,7 +44,7 @@ static int64_t panel_vectors(const ax_product_way *way) { return way->rows <= wa
 
 /* Of b: as many rows of it as are read side by side. */
 static int64_t streamed_steps(const ax_product *p, const ax_product_kernels *k) {
-  if (p->k * p->b_row * k->number_bytes < far_bytes) return near_steps;
+  if (p->m > more_rows || p->k * p->b_row * k->number_bytes < far_bytes) return near_steps;
   return p->m > many_rows ? 2 * far_steps : far_steps;
 }
 
