@@ -248,34 +248,38 @@ static bool has_rows(const scatter *s) {
   return s->batch_rank == 1 && s->batch[0].operand == 0 && s->number_count == 1 && (!pieces || (s->window_rank == 1 && s->cut_number < 0));
 }
 
-/* Where an index of `start` goes; -1: nowhere. Without branches. */
-static inline int64_t place_of(int64_t start, int64_t limit, bool clips) {
-  const int64_t low = start < 0 ? 0 : start, inside = low > limit ? limit : low;
-  return inside | -(int64_t)((inside != start) & !clips);
-}
-
 enum { listed = 256, fetched_ahead = 8, fetched_bytes = 512, line_bytes = 64 }; /* rows; of each */
 
 typedef struct listing { /* rows of the part, and where they go */
   int64_t count, row[listed], place[listed];
 } listing;
 
-static inline void list_row(listing *list, int64_t *count, int64_t row, int64_t place, range places) {
+typedef struct accepting { /* places of the part, and the last there is */
+  int64_t begin, limit;
+  uint64_t count;
+  bool clips;
+} accepting;
+
+/* Without branches. */
+static inline void list_row(listing *list, int64_t *count, int64_t row, int64_t start, accepting a) {
+  const int64_t low = start < 0 ? 0 : start, place = a.clips ? (low > a.limit ? a.limit : low) : start;
   list->row[*count] = row;
   list->place[*count] = place;
-  *count += (place >= places.begin) & (place < places.end);
+  *count += (uint64_t)place - (uint64_t)a.begin < a.count;
 }
 
 /* Of rows [i, end): no branch depends on whose a row is, which nothing foretells. */
 static void list_rows(const scatter *s, const memory *m, range places, int64_t i, int64_t end, listing *list) {
   const int32_t *at = (const int32_t *)(const void *)m->indices;
-  const int64_t step = s->batch[0].indices, limit = s->limit[0];
-  const bool clips = s->clips;
+  const int64_t step = s->batch[0].indices, limit = s->limit[0], last = places.end <= limit ? places.end : limit + 1;
+  const accepting a = {places.begin, limit, last > places.begin ? (uint64_t)(last - places.begin) : 0, s->clips};
   int64_t count = 0;
-  if (s->index_dtype == AX_S32)
-    for (; i < end; i++) list_row(list, &count, i, place_of(at[i * step], limit, clips), places);
+  if (s->index_dtype == AX_S32 && a.clips)
+    for (; i < end; i++) list_row(list, &count, i, at[i * step], (accepting){a.begin, a.limit, a.count, true});
+  else if (s->index_dtype == AX_S32)
+    for (; i < end; i++) list_row(list, &count, i, at[i * step], (accepting){a.begin, a.limit, a.count, false});
   else
-    for (; i < end; i++) list_row(list, &count, i, place_of(number_at(s->index_dtype, m->indices, i * step), limit, clips), places);
+    for (; i < end; i++) list_row(list, &count, i, number_at(s->index_dtype, m->indices, i * step), a);
   list->count = count;
 }
 
