@@ -228,20 +228,21 @@ static uint32_t lanes_of(const ax_schedule *s, uint32_t vector_bytes, size_t wid
 /* Before AVX-512 there are no masks for elements of less than 4 bytes: each lane of a remainder would be a branch. */
 static uint32_t choose_lanes(const ax_schedule *s, uint32_t vector_bytes) { return lanes_of(s, vector_bytes, vector_bytes < 64 ? 4 : 1); }
 
-/* The least extent of the loop that squares lie along. */
-static uint32_t least_turned(const ax_schedule *s) { return s->lanes > 16 ? 16 : s->lanes; }
+enum { full_square = 16, short_square = 8 }; /* the least extent of the loop that squares lie along, at most */
 
-/* The loop along which an access that strides over `vector` lies in memory; -1: none that is long enough. */
-static int along(const ax_schedule *s, const ax_access *access, uint32_t vector) {
+/* The loop along which an access that strides over `vector` lies in memory; -1: none that has `least` elements, or as many as there are lanes. Where
+   elements can be gathered, short squares pay only when nothing is left over. */
+static int along(const ax_schedule *s, const ax_access *access, uint32_t vector, uint32_t least) {
+  const bool whole = least == short_square && ax_dtype_bytes(s->kernel->slots[access->slot].dtype) >= 4;
   int64_t stride = access->stride[vector];
   if ((stride >= -1 && stride <= 1) || ax_stride_picks(stride, s->lanes)) return -1;
   for (uint32_t l = 0; l < s->loop_count; l++)
-    if (access->stride[l] == 1 && s->loops[l].extent >= least_turned(s)) return (int)l;
+    if (access->stride[l] == 1 && s->loops[l].extent >= (least < s->lanes ? least : s->lanes) && (!whole || s->loops[l].extent % short_square == 0)) return (int)l;
   return -1;
 }
 
-static bool can_turn(const ax_schedule *s, const ax_access *access, uint32_t vector) {
-  return !s->reduces && access->moved == 0 && access->guard == AX_NONE && s->loops[vector].extent > 1 && along(s, access, vector) >= 0;
+static bool can_turn(const ax_schedule *s, const ax_access *access, uint32_t vector, uint32_t least) {
+  return !s->reduces && access->moved == 0 && access->guard == AX_NONE && s->loops[vector].extent > 1 && along(s, access, vector, least) >= 0;
 }
 
 /* Instructions to move one vector, roughly. */
@@ -255,7 +256,8 @@ static double access_cost(const ax_schedule *s, const ax_access *access, uint32_
   if (ax_schedule_row_line(s, access, loop) > 0) return 8;
   if (ax_schedule_in_columns(s, (ax_ex)(access - s->accesses), loop)) return 6;
   if (ax_access_picks(access, loop, s->lanes)) return (double)stride * 2;
-  return can_turn(s, access, loop) ? 5 : s->lanes * (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4 ? 2 : 1.25);
+  if (can_turn(s, access, loop, full_square)) return 5;
+  return can_turn(s, access, loop, short_square) ? 10 : s->lanes * (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4 ? 2 : 1.25);
 }
 
 /* To combine the lanes of one register. Largest and smallest floats take several instructions where they are not compared as integers (order.c). */
@@ -305,12 +307,12 @@ static int64_t reduced_elems(const ax_schedule *s) {
 }
 
 /* Picks the loop w for TRANSPOSE by the first load that wants one, and marks all that lie along it. -1: none does. */
-static int choose_transposed(ax_schedule *s) {
+static int choose_transposed(ax_schedule *s, uint32_t least) {
   int transposed = -1;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     ax_access *access = &s->accesses[id];
-    if (!access->live || !can_turn(s, access, s->vector)) continue;
-    int loop = along(s, access, s->vector);
+    if (!access->live || !can_turn(s, access, s->vector, least)) continue;
+    int loop = along(s, access, s->vector, least);
     if (transposed < 0) transposed = loop;
     access->transposed = loop == transposed;
   }
@@ -586,7 +588,8 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;
   AX_TRY(choose_narrow(s, arena, &narrow));
   if (narrow) return AX_OK;
-  int transposed = choose_transposed(s);
+  int transposed = choose_transposed(s, full_square);
+  if (transposed < 0 && ax_schedule_choose_columns(s) < 0) transposed = choose_transposed(s, short_square);
   bool gathers = gathers_short_elements(s);
   if (gathers && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;
   if (row_line(s) > 0 && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4; /* twice the rows would take twice as long to compile, or longer */
