@@ -235,7 +235,7 @@ enum { full_square = 16, short_square = 8 }; /* the least extent of the loop tha
 static int along(const ax_schedule *s, const ax_access *access, uint32_t vector, uint32_t least) {
   const bool whole = least == short_square && ax_dtype_bytes(s->kernel->slots[access->slot].dtype) >= 4;
   int64_t stride = access->stride[vector];
-  if ((stride >= -1 && stride <= 1) || ax_stride_picks(stride, s->lanes)) return -1;
+  if ((stride >= -1 && stride <= 1) || (ax_stride_picks(stride, s->lanes) && (least != short_square || stride < short_square))) return -1;
   for (uint32_t l = 0; l < s->loop_count; l++)
     if (access->stride[l] == 1 && s->loops[l].extent >= (least < s->lanes ? least : s->lanes) && (!whole || s->loops[l].extent % short_square == 0)) return (int)l;
   return -1;
@@ -255,9 +255,9 @@ static double access_cost(const ax_schedule *s, const ax_access *access, uint32_
   if (store) return s->lanes * 3;
   if (ax_schedule_row_line(s, access, loop) > 0) return 8;
   if (ax_schedule_in_columns(s, (ax_ex)(access - s->accesses), loop)) return 6;
-  if (ax_access_picks(access, loop, s->lanes)) return (double)stride * 2;
   if (can_turn(s, access, loop, full_square)) return 5;
-  return can_turn(s, access, loop, short_square) ? 10 : s->lanes * (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4 ? 2 : 1.25);
+  if (can_turn(s, access, loop, short_square)) return 10;
+  return ax_access_picks(access, loop, s->lanes) ? (double)stride * 2 : s->lanes * (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4 ? 2 : 1.25);
 }
 
 /* To combine the lanes of one register. Largest and smallest floats take several instructions where they are not compared as integers (order.c). */
