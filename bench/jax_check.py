@@ -1,7 +1,7 @@
 """jax_check.py OURS: the losses and gradients that build/bench/ours computes beside JAX's, from the same weights and data.
 
 Prints, for each model, the loss's relative difference and the largest difference in a gradient relative to that gradient's
-largest element. Fails where one is above 1e-3."""
+largest element. Fails where one is above 1e-3. Elements at a kink of the model are left out: they depend on how a zero was rounded."""
 
 import os
 import subprocess
@@ -42,8 +42,11 @@ for name, make in jax_models.MODELS.items():
     model = make()
     weights, data = model.make(np.random.default_rng(7))
     want, got = theirs(model, weights, data), ours(sys.argv[1], name, weights | data)
-    off = {key: float(np.abs(got[key] - want[key]).max() / np.abs(want[key]).max()) for key in want}
+    kinks = model.kinks(weights, data)
+    off = {key: float((np.abs(got[key] - want[key]) * ~kinks.get(key, np.False_)).max() / np.abs(want[key]).max()) for key in want}
+    left_out = max((float(np.mean(mask)) for mask in kinks.values()), default=0)
     worst = max((key for key in off if key != "loss"), key=off.get)
     good = good and max(off.values()) < 1e-3
-    print(f"{name}: loss {float(got['loss']):.6f}, off by {off['loss']:.1e}; gradients off by at most {off[worst]:.1e} ({worst})")
+    print(f"{name}: loss {float(got['loss']):.6f}, off by {off['loss']:.1e}; gradients off by at most {off[worst]:.1e} ({worst})"
+          + (f", without the {left_out:.1%} at kinks" if left_out > 0 else ""))
 sys.exit(0 if good else 1)

@@ -14,6 +14,7 @@ class Model:
     """loss(weights, data), both dicts; specs by name; make(rng) gives the arrays: weights, data."""
 
     mesh = ((4, 2), ("data", "model"))
+    kinks = staticmethod(lambda weights, data: {})  # by weight: which of its elements have gradients that a rounding may change much
 
     def __init__(self, loss, weights, data, make, is_global=False):
         """is_global: the loss is over whole arrays, and jit lays them out."""
@@ -31,7 +32,13 @@ def mlp(batch, width, hidden, classes):
         weights = {"w1": normal(width, hidden) * np.float32(0.05), "w2": normal(hidden, classes) * np.float32(0.05)}
         return weights, {"x": normal(batch, width), "y": y}
 
-    return Model(loss, {"w1": P(None, "model"), "w2": P("model")}, {"x": P("data"), "y": P("data")}, make)
+    def kinks(weights, data):  # hidden features that are as good as 0 for some example, where the slope jumps
+        near = np.abs(data["x"].astype(np.float64) @ weights["w1"]) < 3e-6
+        return {"w1": near.any(0)[None, :]}
+
+    model = Model(loss, {"w1": P(None, "model"), "w2": P("model")}, {"x": P("data"), "y": P("data")}, make)
+    model.kinks = kinks
+    return model
 
 
 def linear(devices, batch, width, out):
