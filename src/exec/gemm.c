@@ -14,6 +14,9 @@
    The parts follow from the number of threads, the results do not: those follow from k alone (product/product.h). */
 #include "exec/gemm.h"
 
+#include <math.h>
+#include <string.h>
+
 #include "exec/compute.h"
 #include "exec/share.h"
 
@@ -86,31 +89,116 @@ static bool has_one_right(const ax_gemm *g) {
   return true;
 }
 
+/* --- Terms --- */
+
+enum { run_of_terms = 64, most_packed = 16 << 20 }; /* bytes */
+
+/* What a tile of the products of a batch is made with, on one thread. */
+typedef struct tile_work {
+  const ax_gemm *gemm;
+  tile tile;
+  ax_product product;
+  ax_product_way way;
+  char *work, *packed; /* packed: right factors that all have in common, a term each `each` bytes; none where that is 0 */
+  size_t each;
+  char *sums; /* of a run of terms, of all, and what these lack: a tile each; NULL: terms are few */
+} tile_work;
+
+/* total + lack += more, as if exactly. */
+static void add_exactly_f32(float *total, float *lack, const float *more, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    const float sum = total[i] + more[i], added = sum - total[i];
+    lack[i] += (total[i] - (sum - added)) + (more[i] - added);
+    total[i] = sum;
+  }
+}
+
+static void add_exactly_f64(double *total, double *lack, const double *more, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    const double sum = total[i] + more[i], added = sum - total[i];
+    lack[i] += (total[i] - (sum - added)) + (more[i] - added);
+    total[i] = sum;
+  }
+}
+
+/* c (+)= total + lack, which are rows without gaps. An infinity or NaN of the total says all: what it lacks is a NaN then. */
+static void put_sums(const tile_work *w, char *c, const char *total, const char *lack) {
+  const ax_product *p = &w->product;
+  const bool add = w->gemm->accumulate;
+  for (int64_t row = 0; row < p->m; row++)
+    for (int64_t column = 0; column < p->n; column++) {
+      const int64_t from = row * p->n + column, to = row * w->gemm->ldc + column;
+      if (p->dtype == AX_F32) {
+        const float t = ((const float *)total)[from], l = ((const float *)lack)[from], sum = isfinite(t) ? t + l : t;
+        ((float *)c)[to] = add ? ((float *)c)[to] + sum : sum;
+      } else {
+        const double t = ((const double *)total)[from], l = ((const double *)lack)[from], sum = isfinite(t) ? t + l : t;
+        ((double *)c)[to] = add ? ((double *)c)[to] + sum : sum;
+      }
+    }
+}
+
+/* The n-th term of a product of the batch whose factors these are, into c; packs: nobody has packed the right factors yet. */
+static void make_term(tile_work *w, const factors *f, int64_t n, bool packs, char *c) {
+  const ax_gemm *g = w->gemm;
+  const ax_product *p = &w->product;
+  const int64_t bytes = w->way.kernels->number_bytes;
+  const char *a = f->a + (w->tile.row * p->a_row + term_at(g, g->a_term, n)) * bytes;
+  const char *b = f->b + (w->tile.column * p->b_column + term_at(g, g->b_term, n)) * bytes;
+  if (w->each == 0) {
+    ax_product_run(p, &w->way, a, b, c, w->work);
+    return;
+  }
+  char *packed = w->packed + (size_t)n * w->each;
+  if (packs) ax_product_pack(p, &w->way, b, packed);
+  ax_product_run_packed(p, &w->way, a, packed, c, w->work);
+}
+
+/* Many terms are added in runs, and these exactly, so that sums do not get worse with their number. */
+static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool packs, char *c) {
+  ax_product *p = &w->product;
+  const int64_t count = p->m * p->n;
+  const size_t bytes = (size_t)count * (size_t)w->way.kernels->result_bytes;
+  char *part = w->sums, *total = part + bytes, *lack = total + bytes;
+  memset(total, 0, 2 * bytes);
+  p->c_row = p->n;
+  for (int64_t n = 0; n < terms; n++) {
+    p->add = n % run_of_terms > 0;
+    make_term(w, f, n, packs, part);
+    if ((n + 1) % run_of_terms > 0 && n + 1 < terms) continue;
+    if (p->dtype == AX_F32) add_exactly_f32((float *)(void *)total, (float *)(void *)lack, (const float *)(const void *)part, count);
+    else add_exactly_f64((double *)(void *)total, (double *)(void *)lack, (const double *)(const void *)part, count);
+  }
+  put_sums(w, c, total, lack);
+}
+
 /* A tile of each of some products of the batch. Right factors that all of them have are packed once. */
 static ax_status product_tiles(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end, tile t, ax_pool *pool) {
   const ax_gemm *g = instr->gemm;
-  ax_product p = ax_gemm_product(g, t.rows, t.columns);
-  const ax_product_way way = ax_product_choose(&p, AX_REGISTER_BYTES);
-  const ax_product_kernels *k = way.kernels;
+  tile_work w = {.gemm = g, .tile = t, .product = ax_gemm_product(g, t.rows, t.columns)};
+  w.way = ax_product_choose(&w.product, AX_REGISTER_BYTES);
+  const ax_product_kernels *k = w.way.kernels;
   const int64_t terms = ax_dims_elems(g->term_rank, g->terms);
-  const size_t each = end - begin > 1 && has_one_right(g) ? ax_product_packed_bytes(&p, &way) : 0;
-  const size_t work_bytes = (way.work_bytes + 63) / 64 * 64, bytes = work_bytes + each * (size_t)terms;
-  char *work = NULL;
-  if (bytes > 0 && (work = take_work(pool, bytes)) == NULL) return AX_OUT_OF_MEMORY;
+  const bool is_long = terms > run_of_terms && (g->dtype == AX_F32 || g->dtype == AX_F64);
+  if (end - begin > 1 && has_one_right(g)) w.each = ax_product_packed_bytes(&w.product, &w.way);
+  if ((double)w.each * (double)terms > most_packed) w.each = 0;
+  const size_t work_bytes = (w.way.work_bytes + 63) / 64 * 64, packed_bytes = w.each * (size_t)terms;
+  const size_t bytes = work_bytes + packed_bytes + (is_long ? 3 * (size_t)(t.rows * t.columns) * (size_t)k->result_bytes : 0);
+  char *memory = NULL;
+  if (bytes > 0 && (memory = take_work(pool, bytes)) == NULL) return AX_OUT_OF_MEMORY;
+  w.work = memory;
+  w.packed = memory + work_bytes;
+  w.sums = w.packed + packed_bytes;
   for (int64_t i = begin; i < end; i++) {
     const factors f = factors_of(frame, instr, k, i);
-    char *c = f.c + (t.row * p.c_row + t.column) * k->result_bytes;
-    for (int64_t n = 0; n < terms; n++) {
-      const char *a = f.a + (t.row * p.a_row + term_at(g, g->a_term, n)) * k->number_bytes;
-      const char *b = f.b + (t.column * p.b_column + term_at(g, g->b_term, n)) * k->number_bytes;
-      char *packed = work + work_bytes + (size_t)n * each;
-      p.add = g->accumulate || n > 0;
-      if (each > 0 && i == begin) ax_product_pack(&p, &way, b, packed);
-      if (each > 0) ax_product_run_packed(&p, &way, a, packed, c, work);
-      else ax_product_run(&p, &way, a, b, c, work);
+    char *c = f.c + (t.row * g->ldc + t.column) * k->result_bytes;
+    if (is_long) make_long_sum(&w, &f, terms, i == begin, c);
+    for (int64_t n = 0; n < terms && !is_long; n++) {
+      w.product.add = g->accumulate || n > 0;
+      make_term(&w, &f, n, i == begin, c);
     }
   }
-  give_work(pool, work, bytes);
+  give_work(pool, memory, bytes);
   return AX_OK;
 }
 
@@ -151,7 +239,8 @@ static double with_packing(const ax_gemm *g, tiling t) {
 
 /* Columns of a tile: of few rows so many that memory is read in long runs, where they do not lie transposed. */
 static int64_t least_columns(const ax_gemm *g) {
-  if (g->m > few_rows || g->transpose_b) return least_run;
+  const int64_t line = 64 / (int64_t)ax_dtype_bytes(g->dtype); /* where tiles end */
+  if (g->m > few_rows || g->transpose_b) return line > least_run ? line : least_run;
   int64_t half = g->n / 2, quarter = g->n / 4, run = quarter < short_run ? short_run : quarter > long_run ? long_run : quarter;
   return half < run ? half : run;
 }

@@ -1,5 +1,6 @@
 /* Convolutions of images against their definition, exactly: of small whole numbers no sum is rounded. Sizes, orders of dimensions, paddings,
    strides and dilations at random, so that all ways of computing them are taken: rows as they lie, rows unfolded, few positions. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,13 +114,27 @@ static void compare(const example *x, uint64_t seed, ax_tensor *const *in, const
         }
 }
 
+/* By reference evaluation, or compiled on two threads. */
+static ax_tensor *result_of(ax_program *program, ax_tensor *const *in, bool compiled) {
+  ax_runtime *runtime;
+  ax_tensor *out;
+  if (!compiled) {
+    test_run(program, in, &out);
+    return out;
+  }
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 2}, &runtime));
+  test_execute(runtime, program, in, &out);
+  ax_runtime_release(runtime);
+  return out;
+}
+
 static void one_example(uint64_t seed, bool show) {
   test_random random = {seed};
   example x;
   while (!make_example(&x, &random)) {}
   ax_type types[] = {type_of(x.dtype, x.lhs, x.size), type_of(x.dtype, x.rhs, x.rhs_size)};
   const ax_type type = type_of(x.dtype, x.out, x.out_size);
-  ax_tensor *in[2], *out;
+  ax_tensor *in[2];
   for (int i = 0; i < 2; i++) {
     in[i] = test_tensor(types[i], NULL);
     for (int64_t k = 0; k < test_elems(in[i]); k++) test_set(in[i], k, (double)test_random_below(&random, 9) - 4);
@@ -128,17 +143,40 @@ static void one_example(uint64_t seed, bool show) {
   if (show) test_show_program(program);
   if (!ax_type_equal(&type, ax_program_out_type(program, 0)))
     fail_msg("seed %llu: %s, not %s", (unsigned long long)seed, ax_type_string(ax_program_out_type(program, 0), NULL), ax_type_string(&type, NULL));
-  test_run(program, in, &out);
-  compare(&x, seed, in, out);
+  for (int compiled = 0; compiled < 2; compiled++) {
+    ax_tensor *out = result_of(program, in, compiled);
+    compare(&x, seed, in, out);
+    test_release(&out, 1);
+  }
   if (seed % 32 == 1) TEST_EVERY_WAY(program, in, 0);
   test_release(in, 2);
-  test_release(&out, 1);
   ax_program_release(program);
 }
 
 static void at_random(void **state) {
   (void)state;
   test_each_seed(200, one_example);
+}
+
+/* A kernel's gradient of many images, all the same: sums of 32,768 are made of 1,024 terms, and no worse for it. */
+static void many_terms(void **state) {
+  example x = {.lhs = "CHWN", .rhs = "IHWO", .out = "HWNC", .strides = {1, 1}, .base = {1, 1}, .dilation = {1, 1}};
+  const ax_type types[] = {ax_array_type(AX_F32, 4, (int64_t[]){32, 34, 34, 4}), ax_array_type(AX_F32, 4, (int64_t[]){32, 32, 32, 4})};
+  (void)state;
+  ax_tensor *in[2];
+  for (int i = 0; i < 2; i++) {
+    in[i] = test_tensor(types[i], NULL);
+    for (int64_t k = 0; k < test_elems(in[i]); k++) test_set(in[i], k, 0.1);
+  }
+  ax_program *program = test_trace(call, &x, types, 2, 1);
+  ax_tensor *out = result_of(program, in, true);
+  const double wanted = 32768.0 * (double)0.1f * (double)0.1f;
+  for (int64_t k = 0; k < test_elems(out); k++)
+    if (fabs(test_get(out, k) - wanted) > 25 * ldexp(wanted, -24)) fail_msg("%.9g, not %.9g", test_get(out, k), wanted);
+  TEST_EVERY_WAY(program, in, 1e-6);
+  test_release(in, 2);
+  test_release(&out, 1);
+  ax_program_release(program);
 }
 
 /* One image of each kind: how it is computed is seen in the plan. */
@@ -170,6 +208,6 @@ static void ways(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(ways)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(many_terms), cmocka_unit_test(ways)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
