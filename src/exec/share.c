@@ -47,15 +47,22 @@ static void leave(ax_execution *run, ax_share *share) {
 ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(const void *context, uint32_t part), const void *context,
                          uint32_t count) {
   ax_status status = AX_OK;
-  if (!run->threaded || count <= 1 || better_alone(run, count)) {
-    for (uint32_t i = 0; i < count && status == AX_OK; i++) status = part(context, i);
+  uint32_t first = 0;
+  if (!run->threaded || count <= 1) {
+    for (; first < count && status == AX_OK; first++) status = part(context, first);
     return status;
+  }
+  if (better_alone(run, count)) {
+    const int64_t begin = ax_timeline_now();
+    do status = part(context, first++);
+    while (first < count && status == AX_OK && ax_timeline_now() - begin < long_alone); /* what takes longer is worth a wait */
+    if (first == count || status != AX_OK) return status;
   }
   ax_share *share = &seat->share;
   share->part = part;
   share->context = context;
   atomic_store_explicit(&share->count, count, memory_order_relaxed);
-  atomic_store_explicit(&share->next, 0, memory_order_relaxed);
+  atomic_store_explicit(&share->next, first, memory_order_relaxed);
   atomic_store_explicit(&share->status, AX_OK, memory_order_relaxed);
   atomic_store(&share->open, true);
   atomic_fetch_add(&run->shares, 1);
@@ -67,7 +74,7 @@ ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(con
   atomic_store(&share->open, false);
   const int64_t end = ax_timeline_now();
   await_helpers(run, share);
-  const int64_t saved = done > 0 ? (end - begin) / done * (count - done) : 0;
+  const int64_t saved = done > 0 ? (end - begin) / done * (count - first - done) : 0;
   ax_workers_note_help(run->executable->runtime->workers, saved, begin - call + (ax_timeline_now() - end));
   return atomic_load(&share->status);
 }

@@ -135,6 +135,7 @@ static void spin_and_sleep(ax_workers *workers) { /* with the lock held; it is l
   spin_for_news(workers, seen);
   pthread_mutex_lock(&workers->lock);
   while (atomic_load(&workers->news) == seen && !workers->stop) {
+    if (job_to_help(workers) != NULL) break; /* there is room now, of which nobody tells */
     if (!crowded(workers) || workers->watched) {
       pthread_cond_wait(&workers->wake, &workers->lock);
     } else {
@@ -258,6 +259,7 @@ void ax_workers_note_wait(ax_workers *workers, int64_t nanoseconds) {
   const int64_t time = now(), since = time - atomic_load_explicit(&workers->owed_at, memory_order_relaxed);
   int64_t owed = atomic_load_explicit(&workers->owed, memory_order_relaxed) - since / makes_up;
   int64_t times = owed > 0 ? 4 * atomic_load_explicit(&workers->times_alone, memory_order_relaxed) : 1;
+  if (times < 1) times = 1; /* what another thread writes just now */
   if (times > most_times_alone) times = most_times_alone;
   int64_t alone = nanoseconds < most_alone / times ? nanoseconds * times : most_alone;
   if (owed < 0) owed = 0;

@@ -62,11 +62,12 @@ static bool find_line(columns *c, int64_t first, int64_t end, int64_t offset, ui
   return true;
 }
 
+/* Of several nodes that load the same, the first is one of a line; the others, which differ in dimensions of one index, load for themselves. */
 static bool find_columns(const ax_schedule *s, ax_ex load, uint32_t loop, columns *c) {
   const ax_access *access = &s->accesses[load];
   const int64_t offset = access->offset;
   int64_t first = offset, end = offset + 1, start, own;
-  if (s->kernel->expr_count > most_nodes || !steps_over_rows(s, access, loop)) return false;
+  if (s->kernel->expr_count > most_nodes || !steps_over_rows(s, access, loop) || find(s, load, offset) != load) return false;
   while (find(s, load, first - 1) != AX_NONE) first--;
   while (find(s, load, end) != AX_NONE) end++;
   if (!find_line(c, first, end, offset, (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), s->lanes, &start, &own)) return false;

@@ -26,12 +26,14 @@ typedef struct shape {
 
 /* y[k, i] = x[i, columns[k]], but for the last column: of the two before it, the one that is greater. */
 static ax_loop_kernel *columns_of(ax_arena *arena, ax_dtype dtype, const shape *s) {
-  const int64_t from[] = {s->rows, s->row}, to[] = {s->count, s->rows};
+  const int64_t from[] = {s->rows, s->row}, to[] = {s->count, s->rows}, dims[] = {s->rows, 1};
   ax_ex x[most_columns];
-  ax_loop_kernel *k = ax_kernel_create(arena, 1, 0, &s->rows);
+  ax_loop_kernel *k = ax_kernel_create(arena, 2, 0, dims);
   uint32_t in = ax_kernel_slot(k, dtype, 2, from), out = ax_kernel_slot(k, dtype, 2, to);
   for (uint32_t c = 0; c < s->count; c++) {
-    ax_position at[] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE}, {.dim = -1, .offset = s->columns[c], .dynamic = AX_NONE}};
+    bool again = false; /* then it is another node, by a dimension of one index */
+    for (uint32_t before = 0; before < c; before++) again = again || s->columns[before] == s->columns[c];
+    ax_position at[] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE}, {.dim = again ? 1 : -1, .coef = again, .offset = s->columns[c], .dynamic = AX_NONE}};
     x[c] = ax_kernel_load(k, in, at);
   }
   for (uint32_t c = 0; c < s->count; c++) {
@@ -100,6 +102,7 @@ static void shapes(void **unused) {
       {8200, 9, 3, {5, 6, 7}},
       {15, 7, 7, {0, 1, 2, 3, 4, 5, 6}},
       {8221, 20, 20, {19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}},
+      {8207, 10, 7, {3, 4, 5, 6, 4, 5, 6}},
       {1, 12, 12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
   };
   static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_F16, AX_S8, AX_S32};
