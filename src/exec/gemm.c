@@ -175,6 +175,7 @@ static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool pa
 /* A tile of each of some products of the batch. Right factors that all of them have are packed once. */
 static ax_status product_tiles(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end, tile t, ax_pool *pool) {
   const ax_gemm *g = instr->gemm;
+  if (t.rows == 0 || t.columns == 0) return AX_OK;
   tile_work w = {.gemm = g, .tile = t, .product = ax_gemm_product(g, t.rows, t.columns)};
   w.way = ax_product_choose(&w.product, AX_REGISTER_BYTES);
   const ax_product_kernels *k = w.way.kernels;
