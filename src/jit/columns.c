@@ -144,30 +144,6 @@ static LLVMValueRef load_lines(ax_nest *nest, LLVMTypeRef element, LLVMValueRef 
   return parts[0];
 }
 
-/* Blocks of `block` elements of a and b in turn, from the lower or the upper half of each line. */
-static LLVMValueRef interleave(ax_nest *nest, LLVMValueRef a, LLVMValueRef b, uint32_t line, uint32_t block, bool upper) {
-  int64_t from[64];
-  const uint32_t lanes = nest->schedule->lanes;
-  for (uint32_t l = 0; l < lanes; l++) {
-    uint32_t in_line = l % line, pair = in_line / (2 * block), second = in_line / block % 2;
-    uint32_t source = l - in_line + (upper ? line / 2 : 0) + pair * block + in_line % block;
-    from[l] = second ? lanes + source : source;
-  }
-  return ax_cg_shuffle(&nest->cg, a, b, from, lanes);
-}
-
-/* `line` registers of rows to as many of columns. */
-static void turn_lines(ax_nest *nest, LLVMValueRef *rows, uint32_t line) {
-  for (uint32_t block = 1; block < line; block *= 2) {
-    LLVMValueRef turned[most_line];
-    for (uint32_t r = 0; r < line; r++) {
-      uint32_t group = r / (2 * block) * 2 * block, which = r % (2 * block) / 2;
-      turned[r] = interleave(nest, rows[group + which], rows[group + block + which], line, block, r % 2);
-    }
-    for (uint32_t r = 0; r < line; r++) rows[r] = turned[r];
-  }
-}
-
 bool ax_nest_load_columns(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance, LLVMValueRef *out) {
   const ax_schedule *s = nest->schedule;
   const size_t nodes = s->kernel->expr_count;
@@ -180,7 +156,7 @@ bool ax_nest_load_columns(ax_nest *nest, uint32_t access, LLVMValueRef pointer, 
   if (!instances && !find_columns(s, access, s->vector, &c)) return false;
   const bool whole = ax_nest_mask(nest, instance) == NULL;
   for (uint32_t q = 0; q < c.line; q++) rows[q] = load_lines(nest, ax_nest_element(nest, access), pointer, &c, s->accesses[access].stride[s->vector], q, whole);
-  turn_lines(nest, rows, c.line);
+  ax_nest_turn_lines(nest, rows, c.line);
   for (uint32_t i = 0; i < c.line; i++)
     if (c.of[i].load != AX_NONE && i != c.place) nest->columns[(instances ? c.of[i].instance : instance) * nodes + c.of[i].load] = rows[i];
   *out = rows[c.place];

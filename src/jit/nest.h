@@ -151,6 +151,8 @@ LLVMValueRef ax_nest_guard(ax_nest *nest, ax_ex node, LLVMValueRef index, uint32
 
 /* --- transposed.c --- */
 void ax_nest_allocate_squares(ax_nest *nest);
+/* `line` registers, each of lines of so many elements: inside of lines rows become columns. Row k then has, in its line j, column j * line + k. */
+void ax_nest_turn_lines(ax_nest *nest, LLVMValueRef *rows, uint32_t line);
 /* At the vector loop's level: reads each square at tile_start, turns it and leaves it in its tile. */
 void ax_nest_fill_squares(ax_nest *nest);
 LLVMValueRef ax_nest_load_transposed(ax_nest *nest, uint32_t access, ax_dtype dtype);

@@ -60,25 +60,25 @@ static void store_row(const square *s, LLVMValueRef row, LLVMValueRef value) {
 /* --- Lines --- */
 
 /* Blocks of `block` elements of a and b in turn, from the lower or the upper half of each line. */
-static LLVMValueRef interleave(const square *s, LLVMValueRef a, LLVMValueRef b, uint32_t block, bool upper) {
+static LLVMValueRef interleave(ax_nest *nest, LLVMValueRef a, LLVMValueRef b, uint32_t line, uint32_t block, bool upper) {
+  const uint32_t lanes = nest->schedule->lanes;
   int64_t from[64];
-  for (uint32_t l = 0; l < s->lanes; l++) {
-    uint32_t in_line = l % s->line, pair = in_line / (2 * block), second = in_line / block % 2;
-    uint32_t source = l - in_line + (upper ? s->line / 2 : 0) + pair * block + in_line % block;
-    from[l] = second ? s->lanes + source : source;
+  for (uint32_t l = 0; l < lanes; l++) {
+    uint32_t in_line = l % line, pair = in_line / (2 * block), second = in_line / block % 2;
+    uint32_t source = l - in_line + (upper ? line / 2 : 0) + pair * block + in_line % block;
+    from[l] = second ? lanes + source : source;
   }
-  return ax_cg_shuffle(&s->nest->cg, a, b, from, s->lanes);
+  return ax_cg_shuffle(&nest->cg, a, b, from, lanes);
 }
 
-/* `line` rows, to columns: row k then has, in its line j, column j * line + k. */
-static void transpose_lines(const square *s, LLVMValueRef *rows) {
-  for (uint32_t block = 1; block < s->line; block *= 2) {
-    LLVMValueRef transposed[64];
-    for (uint32_t r = 0; r < s->line; r++) {
+void ax_nest_turn_lines(ax_nest *nest, LLVMValueRef *rows, uint32_t line) {
+  for (uint32_t block = 1; block < line; block *= 2) {
+    LLVMValueRef turned[64];
+    for (uint32_t r = 0; r < line; r++) {
       uint32_t group = r / (2 * block) * 2 * block, which = r % (2 * block) / 2;
-      transposed[r] = interleave(s, rows[group + which], rows[group + block + which], block, r % 2);
+      turned[r] = interleave(nest, rows[group + which], rows[group + block + which], line, block, r % 2);
     }
-    for (uint32_t r = 0; r < s->line; r++) rows[r] = transposed[r];
+    for (uint32_t r = 0; r < line; r++) rows[r] = turned[r];
   }
 }
 
@@ -93,7 +93,7 @@ static void read_lines(const square *s) {
     LLVMValueRef offset = scaled(s, row, schedule->accesses[s->access].stride[schedule->vector]);
     rows[r] = load_row(s, ax_nest_advance(s->nest, s->element, corner, offset));
   }
-  transpose_lines(s, rows);
+  ax_nest_turn_lines(s->nest, rows, s->line);
   for (uint32_t r = 0; r < s->line; r++) store_row(s, plus(s, l.index, r), rows[r]);
   ax_nest_close_loop(s->nest, &l, ax_cg_i64(&s->nest->cg, s->lanes), s->line);
 }
