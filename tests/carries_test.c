@@ -1,5 +1,6 @@
 /* Loops with many carries: the cost of what asks how far derivatives, batch dimensions and needs reach follows their number, however long
    the way from carry to carry is; and which carries take part in a scan's transpose. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,6 +222,81 @@ static void zero_cotangents_are_not_carried(void **state) {
   }
 }
 
+/* --- A carry that no step changes is no residual of each step --- */
+
+/* (h, v, w): two factors that are handed on as they came, or change places. */
+typedef struct factors {
+  bool swap, reverse, inside; /* inside: in a scan in the scan's body */
+} factors;
+
+static void times_factors(const ax_value *in, ax_value *out, void *context) {
+  const bool swap = ((const factors *)context)->swap;
+  out[0] = ax_sin(ax_mul(in[0], ax_add(in[1], ax_mul(in[2], in[2]))));
+  out[1] = in[1 + swap];
+  out[2] = in[2 - swap];
+}
+static void times_factors_often(const ax_value *in, ax_value *out, void *context) { ax_scan(AX_CLOSURE(times_factors, 3, 3, context), 3, 2, false, in, out); }
+static void with_factors(const ax_value *in, ax_value *out, void *context) {
+  const factors *f = context;
+  ax_value made[3];
+  ax_scan(AX_CLOSURE(f->inside ? times_factors_often : times_factors, 3, 3, context), 3, 3, f->reverse, in, made);
+  out[0] = made[0];
+}
+
+/* The derivatives by h, v and w, of as many steps, forward. */
+static void derive_by_hand(const factors *f, const double *in, double *out) {
+  double h = in[0], dh[3] = {1, 0, 0};
+  for (int step = 0; step < (f->inside ? 6 : 3); step++) {
+    const bool turned = f->swap && step % 2 == 1;
+    const double v = in[1 + turned], w = in[2 - turned], by = cos(h * (v + w * w)), by_v = by * h, by_w = by * h * 2 * w;
+    for (int i = 0; i < 3; i++) dh[i] *= by * (v + w * w);
+    dh[1 + turned] += by_v;
+    dh[2 - turned] += by_w;
+    h = sin(h * (v + w * w));
+  }
+  memcpy(out, dh, sizeof dh);
+}
+
+/* The same with factors that the body captures. */
+static void times_captured(const ax_value *in, ax_value *out, void *context) {
+  const ax_value *outer = context;
+  out[0] = ax_sin(ax_mul(in[0], ax_add(outer[1], ax_mul(outer[2], outer[2]))));
+}
+static void with_captured(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value start = in[0];
+  ax_scan(AX_CLOSURE(times_captured, 1, 1, (void *)in), 1, 3, false, &start, out);
+}
+
+/* Residuals that a linearized program holds of each step. */
+static uint32_t stacked_residuals(ax_function function, factors *f) {
+  const ax_type types[] = {TEST_TYPE(AX_F64, 7), TEST_TYPE(AX_F64, 7), TEST_TYPE(AX_F64, 7)};
+  ax_program *program = test_trace(function, f, types, 3, 1), *primal, *tangent;
+  uint32_t residuals, count = 0;
+  TEST_OK(ax_program_linearize(program, AX_ALL_ARGS, &primal, &tangent, &residuals));
+  for (uint32_t r = 0; r < residuals; r++) count += tangent->types[r].rank == 2;
+  ax_program_release(program), ax_program_release(primal), ax_program_release(tangent);
+  return count;
+}
+
+static void kept_carries_are_not_stacked(void **state) {
+  (void)state;
+  assert_int_equal(stacked_residuals(with_factors, &(factors){0}), stacked_residuals(with_captured, NULL));
+  assert_true(stacked_residuals(with_factors, &(factors){.swap = true}) > stacked_residuals(with_captured, NULL));
+  for (int way = 0; way < 8; way++) {
+    factors f = {way & 1, way >> 1 & 1, way >> 2 & 1};
+    const ax_type scalars[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
+    const double in[] = {0.7, 1.3, -0.4};
+    double out[3], by_hand[3];
+    ax_program *program = test_trace(with_factors, &f, scalars, 3, 1), *grad;
+    TEST_OK(backward(program, &grad));
+    test_run_scalars(grad, in, out);
+    derive_by_hand(&f, in, by_hand);
+    for (int i = 0; i < 3; i++) TEST_NEAR(out[i], by_hand[i], 1e-12);
+    ax_program_release(grad), ax_program_release(program);
+  }
+}
+
 /* --- What began as parts of a sum stays that --- */
 
 static void varying_again(const ax_value *in, ax_value *out, void *context) {
@@ -260,6 +336,7 @@ int main(void) {
       cmocka_unit_test(types_are_found_at_once),
       cmocka_unit_test(another_loop_is_no_known_one),
       cmocka_unit_test(reaches_as_far_as_steps),
+      cmocka_unit_test(kept_carries_are_not_stacked),
       cmocka_unit_test(zero_cotangents_are_not_carried),
       cmocka_unit_test(parts_do_not_vary),
   };

@@ -2,7 +2,7 @@
 
      jvp         one scan, of the body's jvp: (consts, dconsts; carry, dcarry; xs, dxs)
      linearize   a scan of the body's primal half, whose residuals leave as further ys; then one of its tangent half, which takes
-                 them as xs. Residuals that are constants or slices of xs are passed as they are.
+                 them as xs. Residuals that are constants, carries that no step changes or slices of xs are passed as they are.
      transpose   a scan the other way: (constants; sums of the constants' cotangents, cotangents of carries; xs, cotangents of ys)
      batch       one scan, of the body batched
      prune       a carry is needed when its result is, or another carry or y that is uses it
@@ -32,6 +32,8 @@ typedef enum role { ROLE_CONST, ROLE_CARRY, ROLE_SLICE, ROLE_COUNT } role;
 static role role_of_in(const scan *s, uint32_t i) {
   return i < s->consts ? ROLE_CONST : is_carry(s, i) ? ROLE_CARRY : ROLE_SLICE;
 }
+/* A carry that every step returns as it came: each step has what went in. */
+static bool stays(const scan *s, uint32_t i) { return is_carry(s, i) && s->p.body->outs[i - s->consts] == i; }
 static role role_of_out(const scan *s, uint32_t k) { return k < s->carries ? ROLE_CARRY : ROLE_SLICE; }
 
 /* Binds a scan over `body`, whose inputs are those added and of whose results those of out_from are wanted (carries first). Gives its
@@ -116,13 +118,13 @@ static ax_value *bind_primal(const scan *s, const ax_jvp_args *args, const ax_pr
   add_primals(s, &operands, args->in);
   for (uint32_t r = 0; r < residuals; r++) {
     uint32_t id = primal->outs[s->out_count + r];
-    if (id >= s->in_count || is_carry(s, id)) out_from[count++] = s->out_count + r;
+    if (id >= s->in_count || (is_carry(s, id) && !stays(s, id))) out_from[count++] = s->out_count + r;
   }
   ax_value *out = bind_sorted(s, &operands, primal, out_from, count);
   for (uint32_t r = 0, next = s->out_count; out != NULL && r < residuals; r++) {
     uint32_t id = primal->outs[s->out_count + r];
     if (next < count && out_from[next] == s->out_count + r) ax_sorting_add(tangent, ROLE_SLICE, out[next++]);
-    else ax_sorting_add(tangent, role_of_in(s, id), args->in[id]);
+    else ax_sorting_add(tangent, stays(s, id) ? ROLE_CONST : role_of_in(s, id), args->in[id]);
   }
   return out;
 }
@@ -135,7 +137,7 @@ void ax_scan_linearize(const ax_jvp_args *args) {
   uint32_t residuals;
   bool *held = ax_trace_alloc(s.in_count);
   if (held == NULL || !tangents_init(&s, &t, args)) return;
-  for (uint32_t i = 0; i < s.in_count; i++) held[i] = !is_carry(&s, i);
+  for (uint32_t i = 0; i < s.in_count; i++) held[i] = !is_carry(&s, i) || stays(&s, i);
   ax_status status = ax_linearize_program(s.p.body, t.in, t.want, held, &primal, &tangent, &residuals);
   if (status != AX_OK) {
     ax_fail(status);
