@@ -349,7 +349,7 @@ static void shorten(ax_schedule *s) {
 /* Of a reduction along the vector loop: the parallel loop whose rows lie nearest to each other, where some that are added up lie further apart; -1: none.
    Decided by the load that moves along the vector loop and most others. */
 static int choose_listed(const ax_schedule *s) {
-  enum { long_row = 16 << 10, least = 4 };
+  enum { long_row = 16 << 10, least = 2 };
   const ax_access *most = NULL;
   int listed = -1;
   int64_t far = 0;

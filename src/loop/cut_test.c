@@ -79,7 +79,16 @@ static void short_runs(void **state) {
 static void sums(void **state) {
   (void)state;
   expect(sum, &(sum_case){{1}, 1}, TEST_TYPE(AX_F32, 4096, 4096), "i0 in 95");
-  expect(sum, &(sum_case){{0, 2}, 2}, TEST_TYPE(AX_F32, 64, 512, 512), "i0 in 95");
+  expect(sum, &(sum_case){{0, 2}, 2}, TEST_TYPE(AX_F32, 64, 128, 512), "i0 in 17");
+}
+
+/* Parts of the results would be read in runs of a few KiB, and blocks lie in one piece. */
+static void sums_in_long_runs(void **state) {
+  (void)state;
+  expect(sum, &(sum_case){{0, 2}, 2}, TEST_TYPE(AX_F32, 64, 512, 512), "i0 in 32; i0 in 1");
+  expect(sum, &(sum_case){{0, 2}, 2}, TEST_TYPE(AX_F32, 26, 1000, 511), "i0 in 26; i0 in 1");
+  expect(sum, &(sum_case){{0, 2}, 2}, TEST_TYPE(AX_F32, 8, 3000, 511), "i0 in 46"); /* in runs of 128 KiB */
+  expect(sum, &(sum_case){{0, 2}, 2}, TEST_TYPE(AX_BF16, 53, 1000, 515), "i0 in 26; i0 in 1; i0 in 1");
 }
 
 /* Too few results to cut: blocks, then their combination. */
@@ -97,6 +106,6 @@ static void sums_in_blocks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sums_in_blocks), cmocka_unit_test(small_kernels), cmocka_unit_test(one_long_dimension),
-                                     cmocka_unit_test(transposes), cmocka_unit_test(short_runs), cmocka_unit_test(sums)};
+                                     cmocka_unit_test(transposes), cmocka_unit_test(short_runs), cmocka_unit_test(sums), cmocka_unit_test(sums_in_long_runs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
