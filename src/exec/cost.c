@@ -8,7 +8,7 @@ typedef struct cost {
 
 static cost block_cost(const ax_plan *plan, const ax_block *block);
 
-static double own_time(const ax_plan *plan, const ax_op *op) {
+double ax_plan_op_time(const ax_plan *plan, const ax_op *op) {
   switch (op->kind) {
     case AX_OP_KERNEL: return 20 + ax_kernel_time(op->kernel.kernel);
     case AX_OP_ROWS: return 20 + ax_rows_time(op->rows);
@@ -30,7 +30,7 @@ static bool waits(const ax_op *op) { return op->kind == AX_OP_START || op->kind 
 static cost op_cost(const ax_plan *plan, const ax_op *op) {
   double times = (double)ax_axis_set_size(op->axes, &plan->mesh);
   if (op->kind == AX_OP_BRANCH) return block_cost(plan, &op->branch.blocks[0]);
-  if (op->kind != AX_OP_LOOP) return (cost){times * own_time(plan, op), waits(op) ? times : 0};
+  if (op->kind != AX_OP_LOOP) return (cost){times * ax_plan_op_time(plan, op), waits(op) ? times : 0};
   double trips = op->loop.trips < 0 ? 10 : (double)op->loop.trips;
   cost test = block_cost(plan, &op->loop.test), body = block_cost(plan, &op->loop.body);
   return (cost){trips * (test.time + body.time), trips * (test.segments + body.segments)};

@@ -150,6 +150,7 @@ typedef struct ax_instr {
   uint32_t ref_count;
   uint32_t parts;  /* KERNEL, ROWS, GEMM, ROUTINE, CHECK: into which it may be cut */
   uint32_t region; /* ENTER: which; PUSH: that it stands in */
+  uint16_t microseconds; /* where it may be cut: about what it takes one thread, up to the most that is told */
   bool scratch;    /* a frame that goes on from here may still need scratch memory */
   union {
     struct {
@@ -454,6 +455,8 @@ AX_MUST_USE ax_status ax_make_ragged(ax_assembly *assembly);
 AX_MUST_USE ax_status ax_make_cores(ax_assembly *assembly);
 /* --- exec/cost.c: nanoseconds on one thread, roughly; whether more than the calling thread are worth waking. --- */
 double ax_plan_time(const ax_plan *plan);
+/* Of one operation that is no loop and no branch. */
+double ax_plan_op_time(const ax_plan *plan, const ax_op *op);
 bool ax_worth_threads(const ax_executable *executable);
 
 /* --- exec/runtime.c --- */

@@ -167,7 +167,7 @@ static void reset_schedule(ax_execution *run) {
     seat->first = seat->last = AX_NONE;
     atomic_store_explicit(&seat->count, 0, memory_order_relaxed);
   }
-  run->ready_first = run->ready_count = 0;
+  run->ready_first = run->ready_count = run->alone = 0;
   atomic_store_explicit(&run->flown, false, memory_order_relaxed);
   atomic_store_explicit(&run->in_flight, 0, memory_order_relaxed);
   atomic_store_explicit(&run->fresh, 0, memory_order_relaxed);

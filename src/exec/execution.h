@@ -25,13 +25,16 @@ typedef struct ax_frame {
   const int64_t *coordinates;
 } ax_frame;
 
+enum { AX_PLACED_PARTS = 512 }; /* of a share, of which each thread takes those near its own place */
+
 /* Work in parts that several threads do: by the thread whose seat it is, and by whoever is idle. exec/share.c */
 typedef struct ax_share {
   ax_status (*part)(const void *context, uint32_t part);
   const void *context;
   _Atomic uint32_t count;  /* parts */
   _Atomic bool open;       /* others may join */
-  _Atomic uint32_t next;   /* part nobody has taken yet */
+  _Atomic uint32_t taken;  /* parts, or more when threads come in vain */
+  _Atomic uint64_t gone[AX_PLACED_PARTS / 64]; /* which of them, a bit each, where there are no more than that */
   _Atomic uint32_t helpers; /* threads that looked at it and have not left */
   _Atomic bool awaited;     /* the owner sleeps until helpers have left */
   pthread_cond_t left;      /* with the run's lock */
@@ -89,6 +92,7 @@ typedef struct ax_execution {
   _Atomic uint32_t running;          /* frames that run: kept count of when scratch memory is large */
   _Atomic uint32_t scratch_out;      /* blocks that frames hold: likewise */
   _Atomic uint32_t shares;           /* that have parts nobody has taken yet */
+  uint32_t alone;                    /* microseconds of small work for which no helper was called: see share.c */
   _Atomic uint32_t sleepers;         /* threads that wait for `change` */
   _Atomic bool over;                 /* written with the lock held */
   pthread_mutex_t lock;              /* of what follows; and for going to sleep */

@@ -211,8 +211,8 @@ ax_status ax_gemm_compute(const ax_frame *frame, const ax_instr *instr, ax_pool 
 
 /* --- The parts of a product --- */
 
-/* Multiply-adds of f32: some six microseconds of them; and as what reading or writing a byte counts. */
-static const double part_work = 6e5, byte_work = 2;
+/* Multiply-adds of f32: some three microseconds of them; and as what reading or writing a byte counts. */
+static const double part_work = 3e5, byte_work = 2;
 /* What a thread more has to bring at least; what packing again may cost, so that a thread that is late holds up less. */
 static const double least_gain = 1.15, finer_cost = 1.01;
 enum {
@@ -339,7 +339,6 @@ static void set_edges(gemm_run *r, const ax_product_way *way) {
 ax_status ax_gemm_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr) {
   const ax_gemm *g = instr->gemm;
   ax_pool *pool = &run->executable->runtime->pool;
-  if (!run->threaded || instr->parts <= 1) return ax_gemm_compute(frame, instr, pool);
   const ax_product whole = ax_gemm_product(g, g->m, g->n);
   const ax_product_way way = ax_product_choose(&whole, AX_REGISTER_BYTES);
   gemm_run r = {.frame = frame, .instr = instr, .pool = pool, .tiles = tiling_of(g, run->threads)};

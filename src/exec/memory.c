@@ -6,6 +6,7 @@
      scratch                      one frame's own between two parkings: a block that goes with whoever is running, reused by lifetime
 
    So a program whose devices never wait in the middle needs scratch for as many devices as run at once, not for all. */
+#include <math.h>
 #include <string.h>
 
 #include "exec/exec.h"
@@ -383,7 +384,11 @@ static ax_status place(placer *p) {
   uint32_t all;
   AX_TRY(ax_set_of(p->e, ax_all_axes(&a->plan->mesh), &all));
   p->devices = p->e->sets[all].index;
-  for (uint32_t i = 0; i < a->instr_count; i++) AX_TRY(encode(p, i));
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    ax_instr *instr = &a->instrs[i];
+    AX_TRY(encode(p, i));
+    if (instr->parts > 1) instr->microseconds = (uint16_t)fmin(ax_plan_op_time(a->plan, a->ops[i]) / 1000, UINT16_MAX);
+  }
   return note_residents(p);
 }
 

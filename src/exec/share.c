@@ -2,25 +2,52 @@
 
    Idle threads look at one number, how many shares have parts left; then at the seats' own counters. Nothing is locked. A thread that looks
    into a share says so first (helpers), so that the owner, who closes the share and then waits for helpers to be none, knows
-   that nobody still holds on to it. */
+   that nobody still holds on to it.
+
+   A part is taken in two steps: a counter says whether there is one left, and then each thread looks for it from its own place on, which is
+   where its seat among the run's threads is among the parts. So step after step of a loop a thread works on the same part of
+   each array, which its own cache still holds, and takes others' parts only when its own are done. */
 #include "exec/share.h"
 
 #include "exec/scheduler.h"
 #include "exec/timeline.h"
 
-enum { spins = 2000, brief_parts = 16, long_alone = 5000000 };
+enum { spins = 2000, brief_parts = 16, worth_asking = 8, met_before = 20, long_alone = 5000000 };
 
 /* While helpers are held up: small work, which would be waited for longer than it takes, and any when that has been so for long. */
 static bool better_alone(const ax_execution *run, uint32_t count) {
   return ax_workers_held_up(run->executable->runtime->workers, count < brief_parts ? 0 : long_alone);
 }
 
+/* To call a helper into a run takes a microsecond or two, and more where it sleeps: it is done for what takes much longer, or when there has been some
+   before, as in a loop. In runs of one device helpers are called by what is shared; in others they are there. */
+bool ax_share_worth(ax_execution *run, const ax_instr *instr) {
+  if (!run->threaded || instr->parts <= 1) return false;
+  if (!run->job.late || run->job.asked || instr->microseconds >= worth_asking) return true;
+  run->alone += instr->microseconds;
+  return run->alone >= met_before;
+}
+
+/* A part that nobody has taken, from the place on; there is one, as has been counted. */
+static uint32_t take_near(ax_share *share, uint32_t count, uint32_t *place) {
+  for (;; *place = *place + 1 < count ? *place + 1 : 0) {
+    _Atomic uint64_t *word = &share->gone[*place / 64];
+    const uint64_t bit = (uint64_t)1 << *place % 64;
+    if ((atomic_load_explicit(word, memory_order_relaxed) & bit) == 0 && (atomic_fetch_or(word, bit) & bit) == 0) return *place;
+  }
+}
+
+static uint32_t place_of(const ax_execution *run, const ax_seat *seat, uint32_t count) {
+  return (uint32_t)((uint64_t)((uint32_t)(seat - run->seats) % run->threads) * count / run->threads);
+}
+
 /* Gives how many parts it did. */
-static uint32_t do_parts(ax_execution *run, ax_share *share) {
-  uint32_t count = atomic_load_explicit(&share->count, memory_order_relaxed), done = 0;
-  for (uint32_t part; (part = atomic_fetch_add(&share->next, 1)) < count; done++) {
-    if (part + 1 == count) atomic_fetch_sub(&run->shares, 1);
-    ax_status status = share->part(share->context, part);
+static uint32_t do_parts(ax_execution *run, const ax_seat *seat, ax_share *share) {
+  const uint32_t count = atomic_load_explicit(&share->count, memory_order_relaxed);
+  uint32_t place = place_of(run, seat, count), done = 0;
+  for (uint32_t taken; (taken = atomic_fetch_add(&share->taken, 1)) < count; done++) {
+    if (taken + 1 == count) atomic_fetch_sub(&run->shares, 1);
+    ax_status status = share->part(share->context, count <= AX_PLACED_PARTS ? take_near(share, count, &place) : taken);
     if (status != AX_OK) atomic_store(&share->status, status);
   }
   return done;
@@ -62,7 +89,9 @@ ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(con
   share->part = part;
   share->context = context;
   atomic_store_explicit(&share->count, count, memory_order_relaxed);
-  atomic_store_explicit(&share->next, first, memory_order_relaxed);
+  atomic_store_explicit(&share->taken, first, memory_order_relaxed);
+  for (uint32_t i = 0; count <= AX_PLACED_PARTS && i * 64 < count; i++)
+    atomic_store_explicit(&share->gone[i], first >= (i + 1) * 64 ? ~(uint64_t)0 : first <= i * 64 ? 0 : ((uint64_t)1 << first % 64) - 1, memory_order_relaxed);
   atomic_store_explicit(&share->status, AX_OK, memory_order_relaxed);
   atomic_store(&share->open, true);
   atomic_fetch_add(&run->shares, 1);
@@ -70,7 +99,7 @@ ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(con
   ax_workers_ask(run->executable->runtime->workers, &run->job);
   ax_schedule_wake(run, true);
   const int64_t begin = ax_timeline_now();
-  const uint32_t done = do_parts(run, share);
+  const uint32_t done = do_parts(run, seat, share);
   atomic_store(&share->open, false);
   const int64_t end = ax_timeline_now();
   await_helpers(run, share);
@@ -81,7 +110,7 @@ ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(con
 
 static bool has_parts(ax_share *share) {
   return atomic_load_explicit(&share->open, memory_order_relaxed) &&
-         atomic_load_explicit(&share->next, memory_order_relaxed) < atomic_load_explicit(&share->count, memory_order_relaxed);
+         atomic_load_explicit(&share->taken, memory_order_relaxed) < atomic_load_explicit(&share->count, memory_order_relaxed);
 }
 
 bool ax_share_help(ax_execution *run, ax_seat *seat) {
@@ -93,7 +122,7 @@ bool ax_share_help(ax_execution *run, ax_seat *seat) {
     atomic_fetch_add(&share->helpers, 1);
     if (atomic_load(&share->open)) {
       int64_t begin = run->executable->timeline != NULL ? ax_timeline_now() : 0;
-      do_parts(run, share);
+      do_parts(run, seat, share);
       if (run->executable->timeline != NULL) ax_timeline_add(run, seat, share->frame, share->instr, begin);
       helped = true;
     }

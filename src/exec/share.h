@@ -8,6 +8,8 @@
    that failed. */
 AX_MUST_USE ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(const void *context, uint32_t part),
                                      const void *context, uint32_t count);
+/* Whether an instruction is to be done in parts that are shared. */
+bool ax_share_worth(ax_execution *run, const ax_instr *instr);
 /* Does parts of what others share. False: there are none. */
 bool ax_share_help(ax_execution *run, ax_seat *seat);
 

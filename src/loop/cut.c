@@ -1,6 +1,7 @@
 /* Large kernels are cut into parts, which several threads may run at once. Along which dimension, and into how many, follows from the
    kernel alone: a part should take some microseconds, and walk memory in runs that are long enough to be fetched ahead. A
    reduction to few results is made in blocks first (loop/blocks.h). */
+#include <math.h>
 #include <string.h>
 
 #include "ir/program.h"
@@ -56,6 +57,16 @@ double ax_parts_worth(double time) {
   enum { few = 8 };
   double parts = time / least;
   return parts <= few ? parts : few + (time - few * least) / more;
+}
+
+/* The same of what is cut without changing what is computed: finer where there is little, and no odd number, of which one of two threads would be
+   left with one more. Who runs it knows whether threads are at hand (exec/share.c). */
+static double parts_to_share(double time) {
+  static const double two = 5000, four = 10000;
+  enum { few = 8 };
+  const double parts = ax_parts_worth(time);
+  if (time < four) return time < two ? 1 : 2;
+  return parts > few ? parts : parts < 4 ? 4 : 2 * ceil(parts / 2);
 }
 
 /* --- Along which dimension --- */
@@ -172,7 +183,7 @@ typedef struct cutter {
 } cutter;
 
 static void cut_kernel(ax_loop_kernel *kernel) {
-  double wanted = ax_parts_worth(ax_kernel_time(kernel));
+  double wanted = parts_to_share(ax_kernel_time(kernel));
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
   kernel->ranged = 0;
   kernel->parts = 1;
