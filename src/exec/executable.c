@@ -288,7 +288,8 @@ static uint32_t most_times(const ax_event *event) {
 
 /* Of a list under way what is not known yet is left out. */
 static void instr_text(ax_text *text, const ax_executable *e, const ax_instr *instr, uint32_t i) {
-  ax_text_add(text, "%4u %-7s", i, instr_names[instr->kind]);
+  const bool named = instr->kind == AX_INSTR_ROUTINE && instr->routine != NULL && instr->routine->name != NULL;
+  ax_text_add(text, "%4u %-7s", i, named ? instr->routine->name : instr_names[instr->kind]);
   ax_axis_set on = ax_all_axes(&e->plan->mesh) & ~instr->skip;
   ax_text_add(text, " on %s", ax_axis_set_string(on, &e->plan->mesh));
   if (instr->kind == AX_INSTR_WAIT || instr->kind == AX_INSTR_SIGNAL)

@@ -38,6 +38,10 @@ ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns) {
                       .c_row = g->ldc, .add = g->accumulate, .far = is_far(g)};
 }
 
+ax_product_way ax_gemm_way(const ax_gemm *g, const ax_product *p) {
+  return g->packed ? ax_product_choose_packed(p, g->n, AX_REGISTER_BYTES) : ax_product_choose(p, AX_REGISTER_BYTES);
+}
+
 void ax_gemm_begin(const ax_gemm *g, int64_t index, int64_t *at) {
   at[0] = g->a_offset;
   at[1] = g->b_offset;
@@ -144,7 +148,12 @@ static void make_term(tile_work *w, const factors *f, int64_t n, bool packs, cha
   const ax_product *p = &w->product;
   const int64_t bytes = w->way.kernels->number_bytes;
   const char *a = f->a + (w->tile.row * p->a_row + term_at(g, g->a_term, n)) * bytes;
-  const char *b = f->b + (w->tile.column * p->b_column + term_at(g, g->b_term, n)) * bytes;
+  const char *b = f->b + term_at(g, g->b_term, n) * bytes;
+  if (g->packed) {
+    ax_product_run_packed(p, &w->way, a, b + ax_product_panel_at(&w->way, w->tile.column), c, w->work);
+    return;
+  }
+  b += w->tile.column * p->b_column * bytes;
   if (w->each == 0) {
     ax_product_run(p, &w->way, a, b, c, w->work);
     return;
@@ -177,11 +186,11 @@ static ax_status product_tiles(const ax_frame *frame, const ax_instr *instr, int
   const ax_gemm *g = instr->gemm;
   if (t.rows == 0 || t.columns == 0) return AX_OK;
   tile_work w = {.gemm = g, .tile = t, .product = ax_gemm_product(g, t.rows, t.columns)};
-  w.way = ax_product_choose(&w.product, AX_REGISTER_BYTES);
+  w.way = ax_gemm_way(g, &w.product);
   const ax_product_kernels *k = w.way.kernels;
   const int64_t terms = ax_dims_elems(g->term_rank, g->terms);
   const bool is_long = terms > run_of_terms && (g->dtype == AX_F32 || g->dtype == AX_F64);
-  if (end - begin > 1 && has_one_right(g)) w.each = ax_product_packed_bytes(&w.product, &w.way);
+  if (!g->packed && end - begin > 1 && has_one_right(g)) w.each = ax_product_packed_bytes(&w.way);
   if ((double)w.each * (double)terms > most_packed) w.each = 0;
   const size_t work_bytes = (w.way.work_bytes + 63) / 64 * 64, packed_bytes = w.each * (size_t)terms;
   const size_t bytes = work_bytes + packed_bytes + (is_long ? 3 * (size_t)(t.rows * t.columns) * (size_t)k->result_bytes : 0);
@@ -233,15 +242,15 @@ typedef struct tiling {
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* What packing adds to each multiply-add: the rows and the columns that meet in a tile are packed for it. */
+/* What packing adds to each multiply-add: the rows and the columns that meet in a tile are packed for it, if they are not yet. */
 static double with_packing(const ax_gemm *g, tiling t) {
-  return 1 + pack_work * ((double)t.rows / (double)g->m + (double)t.columns / (double)g->n);
+  return 1 + pack_work * ((g->packed ? 0 : (double)t.rows / (double)g->m) + (double)t.columns / (double)g->n);
 }
 
 /* Columns of a tile: of few rows so many that memory is read in long runs, where they do not lie transposed. */
 static int64_t least_columns(const ax_gemm *g) {
   const int64_t line = 64 / (int64_t)ax_dtype_bytes(g->dtype); /* where tiles end */
-  if (g->m > few_rows || g->transpose_b) return line > least_run ? line : least_run;
+  if (g->m > few_rows || g->transpose_b || g->packed) return line > least_run ? line : least_run;
   int64_t half = g->n / 2, quarter = g->n / 4, run = quarter < short_run ? short_run : quarter > long_run ? long_run : quarter;
   return half < run ? half : run;
 }
@@ -330,18 +339,18 @@ static ax_status make_tile(const void *context, uint32_t part) {
 }
 
 /* Of numbers that a tile's rows and columns are multiples of: such that the last of them are hardly slower than others, and lines of the cache are whole. */
-static void set_edges(gemm_run *r, const ax_product_way *way) {
+static void set_edges(gemm_run *r, const ax_gemm *g, const ax_product_way *way) {
   const int64_t lanes = way->kernels->lanes, line = 64 / way->kernels->number_bytes;
   r->row_edge = way->turned ? 2 * lanes : way->narrow ? way->rows : row_edge;
-  r->column_edge = way->turned ? way->rows : way->streams_b ? 2 * lanes : lanes > line ? lanes : line;
+  r->column_edge = g->packed ? ax_product_panel_columns(way) : way->turned ? way->rows : way->streams_b ? 2 * lanes : lanes > line ? lanes : line;
 }
 
 ax_status ax_gemm_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr) {
   const ax_gemm *g = instr->gemm;
   ax_pool *pool = &run->executable->runtime->pool;
   const ax_product whole = ax_gemm_product(g, g->m, g->n);
-  const ax_product_way way = ax_product_choose(&whole, AX_REGISTER_BYTES);
+  const ax_product_way way = ax_gemm_way(g, &whole);
   gemm_run r = {.frame = frame, .instr = instr, .pool = pool, .tiles = tiling_of(g, run->threads)};
-  set_edges(&r, &way);
+  set_edges(&r, g, &way);
   return ax_share_parts(run, seat, make_tile, &r, (uint32_t)(r.tiles.rows * r.tiles.columns * r.tiles.groups));
 }

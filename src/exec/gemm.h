@@ -8,9 +8,10 @@
 
 /* Some rows and columns of a product. */
 ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns);
+/* How such a product of `g` is made. */
+ax_product_way ax_gemm_way(const ax_gemm *g, const ax_product *product);
 /* at[3]: the elements where the factors and the result of the index-th product of the batch begin. */
 void ax_gemm_begin(const ax_gemm *g, int64_t index, int64_t *at);
-enum { AX_REGISTER_BYTES = 64 }; /* the most that products are made with */
 
 /* A GEMM instruction, whole, on this thread. pool: where it takes memory to work in; NULL: from anywhere. The status has no message: ax_compute_failed gives
    it. */

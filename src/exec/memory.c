@@ -11,6 +11,7 @@
 
 #include "exec/exec.h"
 #include "exec/pack.h"
+#include "loop/panels.h"
 
 typedef struct placer {
   ax_assembly *a;
@@ -113,6 +114,13 @@ static ax_status pack(placer *p, uint32_t root, const uint32_t *next, int64_t *b
 /* --- Spaces --- */
 
 static bool is_constant(const ax_plan *plan, uint32_t i) { return plan->buffers[i].kind == AX_BUFFER_CONST && plan->buffers[i].root == i; }
+/* One that nobody reads, since its readers have it packed, is not. */
+static bool is_held(const placer *p, uint32_t i) { return is_constant(p->a->plan, i) && p->lives[i].first <= p->lives[i].last; }
+
+static bool same_constant(const ax_buffer *a, const ax_buffer *b) {
+  if (a->data != b->data || ax_buffer_bytes(a) != ax_buffer_bytes(b) || (a->panels == NULL) != (b->panels == NULL)) return false;
+  return a->panels == NULL || ax_panels_equal(a->panels, b->panels);
+}
 
 /* Of the constants that are the same data, as those of all calls of a body are, the first. seen: a table with room for more than there
    are, of 1 + a root. */
@@ -121,7 +129,7 @@ static uint32_t first_alike(const ax_plan *plan, uint32_t *seen, size_t size, ui
   size_t at = ax_hash_word(AX_HASH_SEED, (uintptr_t)buffer->data) & (size - 1);
   for (; seen[at] != 0; at = (at + 1) & (size - 1)) {
     const ax_buffer *other = &plan->buffers[seen[at] - 1];
-    if (other->data == buffer->data && ax_buffer_bytes(other) == ax_buffer_bytes(buffer)) return seen[at] - 1;
+    if (same_constant(other, buffer)) return seen[at] - 1;
   }
   seen[at] = root + 1;
   return root;
@@ -135,11 +143,18 @@ static ax_status find_constants(placer *p, int64_t *bytes) {
   uint32_t *seen = ax_arena_alloc(&p->a->scratch, size * sizeof seen[0]);
   if (seen == NULL) return ax_out_of_memory(size * sizeof seen[0]);
   for (uint32_t i = 0; i < root_count(p); i++) {
-    if (!is_constant(plan, i)) continue;
+    if (!is_held(p, i)) continue;
     uint32_t first = first_alike(plan, seen, size, i);
     p->offset[i] = first == i ? *bytes : p->offset[first];
     if (first == i) *bytes += round64(ax_buffer_bytes(&plan->buffers[i]));
   }
+  return AX_OK;
+}
+
+static ax_status put_constant(const ax_buffer *buffer, unsigned char *to) {
+  void *const memory[] = {(void *)(uintptr_t)buffer->data, to};
+  if (buffer->panels == NULL) memcpy(to, buffer->data, (size_t)ax_buffer_bytes(buffer));
+  for (uint32_t part = 0; buffer->panels != NULL && part < ax_panels_parts(buffer->panels); part++) AX_TRY(ax_panels_pack(buffer->panels, memory, part));
   return AX_OK;
 }
 
@@ -152,10 +167,10 @@ static ax_status place_constants(placer *p) {
   if (p->e->constants == NULL) return ax_out_of_memory((size_t)bytes);
   for (uint32_t i = 0; i < root_count(p); i++) {
     const ax_buffer *buffer = &plan->buffers[i];
-    if (!is_constant(plan, i)) continue;
+    if (!is_held(p, i)) continue;
     p->space[i] = p->e->const_space;
     if (ax_buffer_bytes(buffer) == 0 || p->offset[i] < copied) continue;
-    memcpy(p->e->constants + p->offset[i], buffer->data, (size_t)ax_buffer_bytes(buffer));
+    AX_TRY(put_constant(buffer, p->e->constants + p->offset[i]));
     copied = p->offset[i] + ax_buffer_bytes(buffer);
   }
   return AX_OK;

@@ -2,7 +2,7 @@
 
    A slot of a local root is as if the root lay in memory whole: where row `first` of the block lies less so many rows. So its members know nothing of it.
 
-   The products' right factors are packed by whoever does the rows, for each outer index. */
+   The products' right factors are packed by whoever does the rows, for each outer index, unless they are packed already. */
 #include "exec/compute.h"
 #include "exec/gemm.h"
 #include "exec/share.h"
@@ -37,6 +37,10 @@ static void do_product(rows_work *w, const ax_gemm *g, rows_product *of, uint32_
   const char *a = (const char *)slots[0] + (at[0] + begin * p->a_row) * way->kernels->number_bytes;
   const char *b = (const char *)slots[1] + at[1] * way->kernels->number_bytes;
   char *c = (char *)slots[2] + (at[2] + begin * p->c_row) * way->kernels->result_bytes;
+  if (g->packed) {
+    ax_product_run_packed(p, way, a, b, c, w->room);
+    return;
+  }
   if (of->packed == NULL) {
     ax_product_run(p, way, a, b, c, w->room);
     return;
@@ -91,8 +95,8 @@ static ax_status prepare_products(rows_work *w, int64_t most) {
     if (rows->members[k].kind != AX_OP_GEMM) continue;
     any = true;
     list[k].product = ax_gemm_product(g, most < rows->extent ? most : rows->extent, g->n);
-    list[k].way = ax_product_choose(&list[k].product, AX_REGISTER_BYTES);
-    bytes[k] = ax_product_packed_bytes(&list[k].product, &list[k].way);
+    list[k].way = ax_gemm_way(g, &list[k].product);
+    bytes[k] = g->packed ? 0 : ax_product_packed_bytes(&list[k].way);
     packed += bytes[k];
     if (list[k].way.work_bytes > room) room = list[k].way.work_bytes;
   }

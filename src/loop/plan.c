@@ -260,8 +260,8 @@ static void add_list(ax_text *text, const char *lead, const uint32_t *buffers, u
 }
 
 static void gemm_text(ax_text *text, const ax_gemm *gemm) {
-  ax_text_add(text, "gemm b%u %s b%u%s b%u%s m=%lld n=%lld k=%lld", gemm->c, gemm->accumulate ? "+=" : "=", gemm->a,
-              gemm->transpose_a ? "'" : "", gemm->b, gemm->transpose_b ? "'" : "", (long long)gemm->m,
+  ax_text_add(text, "gemm b%u %s b%u%s %sb%u%s m=%lld n=%lld k=%lld", gemm->c, gemm->accumulate ? "+=" : "=", gemm->a,
+              gemm->transpose_a ? "'" : "", gemm->packed ? "packed " : "", gemm->b, gemm->transpose_b ? "'" : "", (long long)gemm->m,
               (long long)gemm->n, (long long)gemm->k);
   for (uint32_t i = 0; i < gemm->term_rank; i++) ax_text_add(text, " terms=%lld", (long long)gemm->terms[i]);
   for (uint32_t i = 0; i < gemm->batch_rank; i++) ax_text_add(text, " batch=%lld", (long long)gemm->batch[i]);
@@ -318,7 +318,8 @@ static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
       ax_text_add(text, "\n");
       break;
     case AX_OP_ROUTINE:
-      add_list(text, op->routine->updates ? "routine, updating, of" : "routine of", op->routine->buffers, op->routine->in_count);
+      ax_text_add(text, "%s%s of", op->routine->name != NULL ? op->routine->name : "routine", op->routine->updates ? ", updating," : "");
+      add_list(text, "", op->routine->buffers, op->routine->in_count);
       add_list(text, " to", op->routine->buffers + op->routine->in_count, op->routine->out_count);
       ax_text_add(text, ", in %u parts\n", op->routine->parts);
       break;

@@ -20,7 +20,8 @@ typedef struct ax_buffer {
   ax_type type;      /* dtype and shape: dense, row-major */
   ax_axis_set axes;  /* stored once for each coordinate along these */
   uint32_t index;    /* INPUT: which */
-  const void *data;  /* CONST: borrowed from the program */
+  const void *data;  /* CONST: borrowed from the program ... */
+  const struct ax_panels *panels; /* ... and packed so; NULL: it is as it lies (loop/panels.h) */
   uint32_t root;     /* the buffer whose memory this is; its own id unless it is a view */
   int64_t offset;    /* of a view: bytes into the root ... */
   uint32_t loop;     /* ... plus step bytes times the iteration of this loop; AX_NONE for none */
@@ -35,10 +36,10 @@ static inline int64_t ax_buffer_bytes(const ax_buffer *buffer) {
 enum { AX_GEMM_TERMS = 2 }; /* dimensions */
 
 /* C[b] (+)= sum over t of A[b, t] B[b, t], each matrix row-major with the given leading dimension; b runs over `batch_rank` dimensions, t over
-   `term_rank` more, and terms are added in their row-major order. */
+   `term_rank` more, and terms are added in their row-major order. B may be packed: then b_offset, b_stride and b_term say where its panels begin. */
 typedef struct ax_gemm {
   ax_dtype dtype; /* of a and b; c's is ax_product_result's (product/product.h) */
-  bool transpose_a, transpose_b, accumulate;
+  bool transpose_a, transpose_b, accumulate, packed; /* packed: b is in panels (loop/panels.h) */
   int64_t m, n, k, lda, ldb, ldc;
   uint32_t a, b, c;
   int64_t a_offset, b_offset, c_offset; /* elements */
@@ -130,6 +131,7 @@ typedef struct ax_routine {
   uint32_t *buffers; /* those that are read, then those that are written */
   bool updates;      /* what is written stays as it was where nothing is written: so it is read too */
   double time;       /* nanoseconds on one thread, roughly */
+  const char *name;  /* in texts; NULL: it has none but its primitive's */
 } ax_routine;
 
 /* Kernels and products that go over the same rows, done block of rows by block of rows: each member over rows b .. b + step, then over the next ones. So

@@ -10,8 +10,9 @@
 
    Only a defect of Axle's own breaks one, so the status is AX_INTERNAL. It costs a walk over the plan. */
 #include "loop/kernel_rewrite.h"
-#include "product/product.h"
+#include "loop/panels.h"
 #include "loop/passes.h"
+#include "product/product.h"
 
 #include <string.h>
 
@@ -202,11 +203,19 @@ static ax_status check_matrix(const verifier *v, const ax_gemm *g, uint32_t buff
   return v->plan->buffers[buffer].type.dtype == dtype ? AX_OK : ax_error(AX_INTERNAL, "b%u is of another dtype", buffer);
 }
 
+/* The panels of each right factor lie one after the other. */
+static ax_status check_panels(const verifier *v, const ax_gemm *g) {
+  const ax_panels one = {.dtype = g->dtype, .n = g->n, .k = g->k};
+  const int64_t numbers = ax_panels_each(&one);
+  return check_matrix(v, g, g->b, g->b_offset, 1, numbers, numbers, g->b_stride, g->b_term, g->dtype);
+}
+
 static ax_status check_gemm(const verifier *v, const ax_gemm *g) {
   ax_dtype made;
   if (!ax_product_result(g->dtype, &made)) return ax_error(AX_INTERNAL, "a product of %s", ax_dtype_name(g->dtype));
   AX_TRY(check_matrix(v, g, g->a, g->a_offset, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, g->lda, g->a_stride, g->a_term, g->dtype));
-  AX_TRY(check_matrix(v, g, g->b, g->b_offset, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, g->ldb, g->b_stride, g->b_term, g->dtype));
+  if (g->packed) AX_TRY(check_panels(v, g));
+  else AX_TRY(check_matrix(v, g, g->b, g->b_offset, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, g->ldb, g->b_stride, g->b_term, g->dtype));
   return check_matrix(v, g, g->c, g->c_offset, g->m, g->n, g->ldc, g->c_stride, NULL, made);
 }
 

@@ -101,29 +101,32 @@ static size_t columns_bytes(const ax_product_way *way, int64_t columns) {
   return (size_t)(whole * way->panel_bytes + (rest == 0 ? 0 : narrow ? way->panel_bytes / 2 : way->panel_bytes));
 }
 
-static ax_product_way choose(const ax_product *p, const ax_product_kernels *k) {
+/* columns: of all of b, where it is packed already; or 0. */
+static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, int64_t columns) {
   int64_t most = (block_bytes / k->unit_bytes < most_steps ? block_bytes / k->unit_bytes : most_steps) * k->unit;
   int64_t blocks = p->k > most ? ceil_div(p->k, most) : 1, block = round_up(ceil_div(p->k, blocks), blocks > 1 ? whole_lines * k->unit : k->unit);
   int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panel_bytes / (units * k->unit_bytes + 1) / width * width;
   ax_product_way way = {.kernels = k, .blocks = block > 0 ? ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
-  way.packs_b = packs_b(p, k, block);
+  way.packs_b = columns > 0 || packs_b(p, k, block);
   way.packs_a = packs_a(p, k, block, way.packs_b);
   if (is_narrow(p, k, block)) {
     way.narrow = true;
     way.rows = k->lanes;
     way.packs_a = false;
-    way.packs_b = !k->in_place || p->b_column != 1;
+    way.packs_b = columns > 0 || !k->in_place || p->b_column != 1;
   }
   way.columns = !way.packs_b || p->n <= fit ? p->n : fit;
   if (way.packs_b) {
     way.panel_bytes = width * units * k->unit_bytes + (k->careful != NULL ? line_bytes : 0);
-    way.b_bytes = columns_bytes(&way, way.columns);
+    way.b_bytes = columns > 0 ? 0 : columns_bytes(&way, way.columns);
+    way.block_bytes = ceil_div(columns > 0 ? columns : p->n, width) * way.panel_bytes;
   }
   choose_slots(&way, p, units);
   way.work_bytes = way.b_bytes + (size_t)(way.slots * way.slot_bytes);
   way.plain = way.blocks == 1 && !way.packs_a && !way.packs_b && !way.narrow && !p->far;
-  if (!way.narrow && ax_few_streams(p, k)) ax_few_choose(&way, p);
-  if (!way.narrow && ax_few_turns(p, k)) ax_few_choose_turns(&way, p);
+  if (way.narrow || columns > 0) return way;
+  if (ax_few_streams(p, k)) ax_few_choose(&way, p);
+  if (ax_few_turns(p, k)) ax_few_choose_turns(&way, p);
   return way;
 }
 
@@ -133,12 +136,16 @@ ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   const ax_product_kernels *k = kernels_of(p->dtype, most_bytes);
   if (!ax_few_turns(p, k) && k->unit <= 2 && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 && p->n > k->most_columns) {
     const ax_product turned = turn(p);
-    ax_product_way way = choose(&turned, k);
+    ax_product_way way = choose(&turned, k, 0);
     way.turned = true;
     if (way.narrow) return way;
   }
-  return choose(p, k);
+  return choose(p, k, 0);
 }
+
+ax_product_way ax_product_choose_packed(const ax_product *p, int64_t columns, uint32_t most_bytes) { return choose(p, kernels_of(p->dtype, most_bytes), columns); }
+int64_t ax_product_panel_columns(const ax_product_way *way) { return 2 * way->kernels->lanes; }
+int64_t ax_product_panel_at(const ax_product_way *way, int64_t column) { return column / ax_product_panel_columns(way) * way->panel_bytes; }
 
 typedef struct making { /* of some rows and columns, over one block of k */
   const ax_product *product;
@@ -305,21 +312,20 @@ static int64_t block_numbers(const ax_product *p, const ax_product_way *way, int
   return left < way->block ? left : way->block;
 }
 
-/* A pass: some rows, over one block of k, and all columns, a few panels at a time. b NULL: they are packed already. */
+/* A pass: some rows, over one block of k, and all columns, a few panels at a time. b NULL: they are packed already, all of them. */
 static void make_pass(making *m, const char *b, char *c) {
   const ax_product *p = m->product;
+  char *packed = m->packed_b;
   for (int64_t column = 0; column < p->n; column += m->way->columns) {
     m->columns = p->n - column < m->way->columns ? p->n - column : m->way->columns;
     if (b != NULL) m->b = b + column * p->b_column * m->way->kernels->number_bytes;
+    else m->packed_b = packed + ax_product_panel_at(m->way, column);
     m->c = c + column * m->way->kernels->result_bytes;
     m->packs_a = m->way->packs_a && column == 0;
     if (m->way->narrow) make_narrow(m);
     else make(m);
   }
 }
-
-/* Of b packed whole, from one block of k to the next. */
-static int64_t packed_block(const ax_product *p, const ax_product_way *way) { return ceil_div(p->n, 2 * way->kernels->lanes) * way->panel_bytes; }
 
 /* packed: b as it was packed before; NULL: it was not. */
 static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c, char *work) {
@@ -334,7 +340,7 @@ static void run(const ax_product *p, const ax_product_way *way, const void *a, c
       m.numbers = block_numbers(p, way, i);
       m.a = (const char *)a + (at * p->a_column + row * p->a_row) * k->number_bytes;
       m.add = p->add || i > 0;
-      if (packed != NULL) m.packed_b = (char *)(uintptr_t)packed + i * packed_block(p, way);
+      if (packed != NULL) m.packed_b = (char *)(uintptr_t)packed + i * way->block_bytes;
       make_pass(&m, packed != NULL ? NULL : (const char *)b + at * p->b_row * k->number_bytes, c + row * p->c_row * k->result_bytes);
     }
 }
@@ -380,16 +386,16 @@ void ax_product_run(const ax_product *p, const ax_product_way *way, const void *
   }
 }
 
-size_t ax_product_packed_bytes(const ax_product *p, const ax_product_way *way) {
-  return way->packs_b && !way->turned && way->columns == p->n ? (size_t)(way->blocks * packed_block(p, way)) : 0;
+size_t ax_product_packed_bytes(const ax_product_way *way) {
+  return way->packs_b && !way->turned ? (size_t)(way->blocks * way->block_bytes) : 0;
 }
 
 void ax_product_pack(const ax_product *p, const ax_product_way *way, const void *b, void *packed) {
-  making m = {.product = p, .way = way, .columns = p->n};
+  making m = {.product = p, .way = way, .columns = p->n}; /* all at once */
   for (int64_t i = 0; i < way->blocks; i++) {
     m.numbers = block_numbers(p, way, i);
     m.b = (const char *)b + i * way->block * p->b_row * way->kernels->number_bytes;
-    m.packed_b = (char *)packed + i * packed_block(p, way);
+    m.packed_b = (char *)packed + i * way->block_bytes;
     pack_columns(&m);
   }
 }

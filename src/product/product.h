@@ -7,7 +7,10 @@
 
 #include "product/kernels.h"
 
-enum { AX_PRODUCT_NEAR = 2 << 20 }; /* bytes of a factor that caches near the core hold */
+enum {
+  AX_PRODUCT_NEAR = 2 << 20, /* bytes of a factor that caches near the core hold */
+  AX_REGISTER_BYTES = 64     /* the most that programs' products are made with */
+};
 
 typedef struct ax_product {
   ax_dtype dtype;                                 /* of the factors; one that ax_product_result knows */
@@ -32,6 +35,7 @@ typedef struct ax_product_way {
   bool plain;              /* nothing is packed, fetched or made in blocks: small products are over before that is looked at */
   int64_t slots, ahead;    /* for packed groups: all of a pass, where b's columns come in several parts; how many are packed at once */
   int64_t slot_bytes, panel_bytes;
+  int64_t block_bytes;     /* from one block of k to the next, where all columns of b are packed before */
   size_t b_bytes, work_bytes;
 } ax_product_way;
 
@@ -42,11 +46,16 @@ ax_product_way ax_product_choose(const ax_product *product, uint32_t most_bytes)
 /* work: way->work_bytes, aligned to 64; NULL where that is 0. */
 void ax_product_run(const ax_product *product, const ax_product_way *way, const void *a, const void *b, void *c, void *work);
 
-/* Many products with the same b, each of some rows: b can be packed for all of them. The way is one that was chosen for at least as many rows. */
-/* Bytes of b as it is packed, aligned to 64; 0: it is read where it is, or packed bit by bit. */
-size_t ax_product_packed_bytes(const ax_product *product, const ax_product_way *way);
+/* Many products with the same b, of any rows: b can be packed whole for all of them. How it then lies follows from its dtype, rows and columns alone. */
+/* Bytes of b as it is packed, aligned to 64; 0: the way reads it where it is, or turned. */
+size_t ax_product_packed_bytes(const ax_product_way *way);
 void ax_product_pack(const ax_product *product, const ax_product_way *way, const void *b, void *packed);
 /* work: as for ax_product_run. */
 void ax_product_run_packed(const ax_product *product, const ax_product_way *way, const void *a, const void *packed, void *c, void *work);
+/* The way of a product whose b is packed already. It may have some of b's columns only, from the beginning of a panel on: `columns` are all there are. */
+ax_product_way ax_product_choose_packed(const ax_product *product, int64_t columns, uint32_t most_bytes);
+/* Of such a way: columns of a panel; where the one that begins with that column is. */
+int64_t ax_product_panel_columns(const ax_product_way *way);
+int64_t ax_product_panel_at(const ax_product_way *way, int64_t column);
 
 #endif

@@ -199,7 +199,7 @@ static void packed(void **state) {
       for (int i = 0; i < 4 * (int)AX_COUNT(sizes); i++) {
         factors f = make(&random, dtypes[d], m, sizes[i / 4][0], sizes[i / 4][1], i, false);
         const ax_product_way way = ax_product_choose(&f.product, widths[w]);
-        const size_t bytes = ax_product_packed_bytes(&f.product, &way), made = ax_dtype_bytes(f.result) * (size_t)f.product.n;
+        const size_t bytes = ax_product_packed_bytes(&way), made = ax_dtype_bytes(f.result) * (size_t)f.product.n;
         char *again = ax_calloc(m, made), *b = bytes > 0 ? ax_alloc(bytes) : NULL, *work = way.work_bytes > 0 ? ax_alloc(way.work_bytes) : NULL;
         run(&f.product, widths[w], f.a, f.b, f.c);
         if (b != NULL) ax_product_pack(&f.product, &way, f.b, b);

@@ -1,0 +1,390 @@
+/* Right factors packed once. A product packs its right factor into panels, or reads it where it lies as well as it can, each time it is made:
+
+     loop 0, 1000 times                           routine: pack b7 to b20
+       gemm b13 = b10 b7'            ->           loop 0, 1000 times
+                                                    gemm b13 = b10 panels b20
+
+   A factor that a loop does not change is packed before the loop: the outermost one that reads it and does not write it. A constant is packed when memory is
+   placed (ax_buffer.panels), and is held in panels alone where nothing else reads it. Products that read a factor alike share it.
+
+   How panels lie follows from the factor's dtype and extents, and products have the same bits either way (product/product.h), so nothing else changes.
+
+   It costs memory: so much as factors take. So a plan has bounds for it. Few rows by a factor that is in no cache are made best where it lies, in long runs, so those
+   have a bound of their own; and many rows hardly gain. */
+#include "loop/panels.h"
+
+#include <string.h>
+
+#include "loop/passes.h"
+#include "product/product.h"
+
+enum {
+  most_rows = 512,          /* beyond it, packing is little beside the product */
+  most_bytes = 64 << 20,    /* of all factors before loops, and of constants that are held as they are too */
+  most_near_bytes = 4 << 20 /* of those that few rows are multiplied with, of one plan: the caches hold them */
+};
+
+/* --- Packing --- */
+
+bool ax_panels_equal(const ax_panels *a, const ax_panels *b) {
+  if (a->dtype != b->dtype || a->n != b->n || a->k != b->k || a->row != b->row || a->column != b->column || a->offset != b->offset || a->rank != b->rank) return false;
+  return memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0 && memcmp(a->stride, b->stride, a->rank * sizeof a->stride[0]) == 0;
+}
+
+static ax_product product_of(const ax_panels *p, int64_t columns) {
+  return (ax_product){.dtype = p->dtype, .m = 1, .n = columns, .k = p->k, .a_row = p->k, .a_column = 1, .b_row = p->row, .b_column = p->column, .c_row = columns};
+}
+
+static ax_product_way way_of(const ax_panels *p) {
+  const ax_product whole = product_of(p, p->n);
+  return ax_product_choose_packed(&whole, p->n, AX_REGISTER_BYTES);
+}
+
+int64_t ax_panels_each(const ax_panels *p) {
+  const ax_product_way way = way_of(p);
+  return (int64_t)(ax_product_packed_bytes(&way) / ax_dtype_bytes(p->dtype));
+}
+
+int64_t ax_panels_numbers(const ax_panels *p) { return ax_dims_elems(p->rank, p->dims) * ax_panels_each(p); }
+
+/* Nanoseconds on one thread, roughly. */
+static double time_of(const ax_panels *p) { return 0.2 * (double)p->n * (double)p->k * (double)ax_dims_elems(p->rank, p->dims); }
+
+static int64_t panels_of(const ax_panels *p, const ax_product_way *way) {
+  const int64_t width = ax_product_panel_columns(way);
+  return (p->n + width - 1) / width;
+}
+
+uint32_t ax_panels_parts(const ax_panels *p) {
+  enum { part_time = 30000, most_parts = 64 };
+  const ax_product_way way = way_of(p);
+  const double all = (double)panels_of(p, &way) * (double)ax_dims_elems(p->rank, p->dims), worth = time_of(p) / part_time;
+  const double most = all < most_parts ? all : most_parts;
+  return worth < 2 || most < 2 ? 1 : (uint32_t)(worth < most ? worth : most);
+}
+
+/* Where the index-th matrix begins. */
+static int64_t begin_of(const ax_panels *p, int64_t index) {
+  int64_t at = p->offset;
+  for (uint32_t d = p->rank; d-- > 0; index /= p->dims[d]) at += index % p->dims[d] * p->stride[d];
+  return at;
+}
+
+ax_status ax_panels_pack(const void *panels, void *const *memory, uint32_t part) {
+  const ax_panels *p = panels;
+  const ax_product_way way = way_of(p);
+  const int64_t bytes = (int64_t)ax_dtype_bytes(p->dtype), width = ax_product_panel_columns(&way), each = panels_of(p, &way);
+  const int64_t all = each * ax_dims_elems(p->rank, p->dims), parts = ax_panels_parts(p), end = all * (part + (int64_t)1) / parts;
+  for (int64_t at = all * part / parts, next; at < end; at = next) {
+    const int64_t matrix = at / each, column = at % each * width;
+    next = (matrix + 1) * each < end ? (matrix + 1) * each : end;
+    const int64_t columns = (next - at) * width < p->n - column ? (next - at) * width : p->n - column;
+    const ax_product some = product_of(p, columns);
+    ax_product_pack(&some, &way, (const char *)memory[0] + (begin_of(p, matrix) + column * p->column) * bytes,
+                    (char *)memory[1] + matrix * (int64_t)ax_product_packed_bytes(&way) + ax_product_panel_at(&way, column));
+  }
+  return AX_OK;
+}
+
+/* --- What is worth it --- */
+
+typedef enum gain { GAIN_NONE, GAIN_NEAR, GAIN_ALWAYS } gain; /* NEAR: while a cache holds the factor */
+
+static gain gain_of(const ax_gemm *g) {
+  const ax_product p = {.dtype = g->dtype, .m = g->m, .n = g->n, .k = g->k, .a_row = g->transpose_a ? 1 : g->lda, .a_column = g->transpose_a ? g->lda : 1,
+                        .b_row = g->transpose_b ? 1 : g->ldb, .b_column = g->transpose_b ? g->ldb : 1, .c_row = g->ldc};
+  if (g->packed || g->m < 2 || g->m > most_rows || g->n == 0 || g->k == 0 || ax_dims_elems(g->batch_rank, g->batch) * ax_dims_elems(g->term_rank, g->terms) == 0) return GAIN_NONE;
+  const ax_product_way way = ax_product_choose(&p, AX_REGISTER_BYTES);
+  if (way.packs_b && !way.turned) return GAIN_ALWAYS;
+  return way.turned || way.streams_b || way.turns_b ? GAIN_NEAR : GAIN_NONE;
+}
+
+/* One dimension more of the matrices, unless all along it are the same. */
+static int64_t add_dim(ax_panels *p, int64_t size, int64_t stride) {
+  if (stride == 0 || size == 1) return 0;
+  p->dims[p->rank] = size;
+  p->stride[p->rank++] = stride;
+  return 1;
+}
+
+/* The factors of a product, and the product that reads them packed. */
+static ax_panels panels_of_product(const ax_gemm *g, ax_gemm *packed) {
+  ax_panels p = {.dtype = g->dtype, .n = g->n, .k = g->k, .row = g->transpose_b ? 1 : g->ldb, .column = g->transpose_b ? g->ldb : 1, .offset = g->b_offset};
+  *packed = *g;
+  for (uint32_t d = 0; d < g->batch_rank; d++) packed->b_stride[d] = add_dim(&p, g->batch[d], g->b_stride[d]);
+  for (uint32_t d = 0; d < g->term_rank; d++) packed->b_term[d] = add_dim(&p, g->terms[d], g->b_term[d]);
+  int64_t stride = ax_panels_each(&p);
+  for (uint32_t d = g->term_rank; d-- > 0;)
+    if (packed->b_term[d] != 0) packed->b_term[d] = stride, stride *= g->terms[d];
+  for (uint32_t d = g->batch_rank; d-- > 0;)
+    if (packed->b_stride[d] != 0) packed->b_stride[d] = stride, stride *= g->batch[d];
+  packed->packed = true;
+  packed->transpose_b = false;
+  packed->b_offset = 0;
+  packed->ldb = g->n;
+  return p;
+}
+
+/* --- What is written where --- */
+
+typedef struct loop_span { /* numbers of operations, as they are walked */
+  uint32_t begin, end;
+} loop_span;
+
+typedef struct packed { /* a root's factor in panels */
+  const ax_panels *panels;
+  uint32_t buffer, from, loop; /* from: of which it was packed; loop: before which; AX_NONE: a constant */
+  struct packed *next;
+} packed;
+
+typedef struct insertion { /* before an operation of a block */
+  ax_op op;
+  uint32_t at;
+  struct insertion *next;
+} insertion;
+
+typedef struct level { /* a block that is walked, and its operation at hand, which may hold the next one */
+  ax_block *block;
+  struct level *outer;
+  uint32_t at, count;      /* of insertions, which come in the order of what they stand before */
+  insertion *first, **last;
+} level;
+
+typedef struct packer {
+  ax_plan *plan;
+  ax_arena scratch;
+  uint32_t roots;              /* that there were to begin with */
+  uint32_t number;             /* of the operation that is walked */
+  uint32_t *reads, *writes;    /* by root: see ax_plan_count */
+  uint32_t *first_write;       /* by root: in `written`, of which the numbers rise; */
+  uint32_t *written;           /* numbers of operations that write it */
+  uint32_t *filled;            /* by root: how many there are so far */
+  loop_span *loops;            /* by id */
+  packed **made;               /* by root */
+  uint32_t *shared;            /* by root that is a constant: reads as factors that are packed alike; */
+  ax_panels **alike;           /* as this says; NULL: none yet */
+  int64_t bytes, near_bytes;   /* packed so far */
+} packer;
+
+static void note_write(void *context, uint32_t buffer, bool writes) {
+  packer *p = context;
+  const uint32_t root = p->plan->buffers[buffer].root;
+  if (writes) p->written[p->first_write[root] + p->filled[root]++] = p->number;
+}
+
+/* By root that is a constant, whether all who read it are products that would have it packed alike. */
+static void note_factor(packer *p, const ax_gemm *g) {
+  ax_gemm made;
+  const ax_buffer *buffer = &p->plan->buffers[g->b];
+  if (p->plan->buffers[buffer->root].kind != AX_BUFFER_CONST || gain_of(g) == GAIN_NONE) return;
+  const ax_panels panels = panels_of_product(g, &made);
+  if (p->alike[buffer->root] == NULL) p->alike[buffer->root] = ax_arena_copy(&p->scratch, &panels, sizeof panels);
+  if (p->alike[buffer->root] != NULL && ax_panels_equal(p->alike[buffer->root], &panels)) p->shared[buffer->root]++;
+}
+
+static void note_op(packer *p, ax_op *op) {
+  ax_op_visit(op, note_write, p);
+  if (op->kind == AX_OP_GEMM) note_factor(p, op->gemm);
+  for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++)
+    if (op->rows->members[k].kind == AX_OP_GEMM) note_factor(p, op->rows->members[k].gemm);
+  p->number++;
+}
+
+static void note_block(packer *p, const ax_block *block) {
+  for (uint32_t i = 0; i < block->count; i++) {
+    ax_op *op = &block->ops[i];
+    const uint32_t begin = p->number;
+    note_op(p, op);
+    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) note_block(p, ax_op_block(op, k));
+    if (op->kind == AX_OP_LOOP) p->loops[op->loop.id] = (loop_span){begin, p->number};
+  }
+}
+
+static bool writes_in(const packer *p, uint32_t root, loop_span span) {
+  const uint32_t *list = p->written + p->first_write[root];
+  uint32_t low = 0, high = p->filled[root];
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    if (list[middle] < span.begin) low = middle + 1;
+    else high = middle;
+  }
+  return low < p->filled[root] && list[low] < span.end;
+}
+
+/* --- Where it is packed --- */
+
+/* The outermost loop around that leaves the buffer as it is, and of those inside which none writes it; NULL: there is none, or it goes round once. */
+static level *place_of(const packer *p, level *inner, uint32_t buffer) {
+  const ax_buffer *b = &p->plan->buffers[buffer];
+  level *found = NULL;
+  bool often = false;
+  for (level *l = inner; l != NULL; l = l->outer) {
+    const ax_op *op = &l->block->ops[l->at];
+    if (op->kind != AX_OP_LOOP) continue;
+    if (b->loop == op->loop.id || writes_in(p, b->root, p->loops[op->loop.id])) break;
+    often = often || op->loop.trips < 0 || op->loop.trips > 1;
+    found = l;
+  }
+  return often ? found : NULL;
+}
+
+static const packed *find_made(const packer *p, uint32_t root, uint32_t from, uint32_t loop, const ax_panels *panels) {
+  const ax_buffer *b = &p->plan->buffers[from];
+  for (const packed *one = p->made[root]; one != NULL; one = one->next) {
+    const ax_buffer *other = &p->plan->buffers[one->from];
+    if (one->loop == loop && b->offset == other->offset && b->loop == other->loop && b->step == other->step && ax_panels_equal(one->panels, panels)) return one;
+  }
+  return NULL;
+}
+
+/* Whether there is room for it, which it then has. */
+static bool fits(packer *p, gain of, int64_t bytes) {
+  if (bytes > most_bytes - p->bytes || (of == GAIN_NEAR && bytes > most_near_bytes - p->near_bytes)) return false;
+  p->bytes += bytes;
+  if (of == GAIN_NEAR) p->near_bytes += bytes;
+  return true;
+}
+
+static ax_status add_made(packer *p, uint32_t root, uint32_t from, uint32_t loop, const ax_panels *panels, const ax_buffer *buffer, packed **out) {
+  packed *one = *out = ax_arena_alloc(&p->scratch, sizeof *one);
+  if (one == NULL) return ax_out_of_memory(sizeof *one);
+  *one = (packed){.panels = panels, .from = from, .loop = loop, .next = p->made[root]};
+  p->made[root] = one;
+  return ax_plan_add_buffer(p->plan, buffer, &one->buffer);
+}
+
+/* An operation before the loop. */
+static ax_status pack_before(packer *p, level *place, const ax_op *of, uint32_t from, const ax_panels *panels, packed **out) {
+  const ax_op *loop = &place->block->ops[place->at];
+  const uint32_t root = p->plan->buffers[from].root;
+  const int64_t numbers = ax_panels_numbers(panels);
+  const ax_buffer to = {.type = ax_array_type(panels->dtype, 1, &numbers), .axes = p->plan->buffers[root].axes | loop->diverging, .root = AX_NONE, .loop = AX_NONE};
+  AX_TRY(add_made(p, root, from, loop->loop.id, panels, &to, out));
+  uint32_t buffers[] = {from, (*out)->buffer};
+  const ax_routine routine = {.run = ax_panels_pack, .data = panels, .in_count = 1, .out_count = 1, .parts = ax_panels_parts(panels), .buffers = buffers, .name = "pack",
+                              .time = time_of(panels)};
+  insertion *made = ax_arena_alloc(&p->scratch, sizeof *made);
+  if (made == NULL) return ax_out_of_memory(sizeof *made);
+  made->op = (ax_op){.kind = AX_OP_ROUTINE, .eqn = of->eqn, .program = of->program, .axes = to.axes, .diverging = loop->diverging};
+  made->at = place->at;
+  *place->last = made;
+  place->last = &made->next;
+  place->count++;
+  made->op.routine = ax_routine_copy(&p->plan->arena, &routine);
+  return made->op.routine != NULL ? AX_OK : ax_out_of_memory(sizeof routine);
+}
+
+static ax_status pack_constant(packer *p, uint32_t from, const ax_panels *panels, packed **out) {
+  const ax_buffer *buffer = &p->plan->buffers[from];
+  const int64_t numbers = ax_panels_numbers(panels);
+  const ax_buffer to = {.kind = AX_BUFFER_CONST, .type = ax_array_type(panels->dtype, 1, &numbers), .data = p->plan->buffers[buffer->root].data, .panels = panels,
+                        .root = AX_NONE, .loop = AX_NONE};
+  return add_made(p, buffer->root, from, AX_NONE, panels, &to, out);
+}
+
+/* Constants are whole: what views of them would be is for the others. */
+static bool is_constant(const packer *p, uint32_t buffer) {
+  const ax_buffer *b = &p->plan->buffers[buffer];
+  return b->root == buffer && b->kind == AX_BUFFER_CONST;
+}
+
+/* `op`: the product, or the group that it is a member of. */
+static ax_status pack_factor(packer *p, level *inner, const ax_op *op, ax_gemm **gemm) {
+  ax_gemm made;
+  const uint32_t from = (*gemm)->b, root = p->plan->buffers[from].root;
+  const gain of = gain_of(*gemm);
+  if (of == GAIN_NONE || root >= p->roots) return AX_OK;
+  const bool constant = is_constant(p, from);
+  level *place = constant ? NULL : place_of(p, inner, from);
+  if (!constant && place == NULL) return AX_OK;
+  const ax_panels panels = panels_of_product(*gemm, &made);
+  const uint32_t loop = constant ? AX_NONE : place->block->ops[place->at].loop.id;
+  const packed *there = find_made(p, root, from, loop, &panels);
+  if (there == NULL) {
+    packed *one;
+    const int64_t bytes = ax_panels_numbers(&panels) * (int64_t)ax_dtype_bytes(panels.dtype);
+    const bool instead = constant && of == GAIN_ALWAYS && p->shared[root] == p->reads[root]; /* nobody else reads it */
+    if (!instead && !fits(p, of, bytes)) return AX_OK;
+    const ax_panels *kept = ax_arena_copy(&p->plan->arena, &panels, sizeof panels);
+    if (kept == NULL) return ax_out_of_memory(sizeof panels);
+    AX_TRY(constant ? pack_constant(p, from, kept, &one) : pack_before(p, place, op, from, kept, &one));
+    there = one;
+  }
+  made.b = there->buffer;
+  *gemm = ax_arena_copy(&p->plan->arena, &made, sizeof made);
+  return *gemm != NULL ? AX_OK : ax_out_of_memory(sizeof made);
+}
+
+/* --- The walk --- */
+
+static ax_status insert(packer *p, const level *l) {
+  ax_block *block = l->block;
+  if (l->count == 0) return AX_OK;
+  const size_t all = block->count + (size_t)l->count;
+  ax_op *ops = ax_arena_alloc(&p->plan->arena, all * sizeof ops[0]);
+  if (ops == NULL) return ax_out_of_memory(all * sizeof ops[0]);
+  uint32_t count = 0;
+  const insertion *next = l->first;
+  for (uint32_t i = 0; i < block->count; i++) {
+    for (; next != NULL && next->at == i; next = next->next) ops[count++] = next->op;
+    ops[count++] = block->ops[i];
+  }
+  *block = (ax_block){.ops = ops, .count = count, .capacity = count};
+  return AX_OK;
+}
+
+static ax_status pack_block(packer *p, ax_block *block, level *outer) {
+  level here = {.block = block, .outer = outer};
+  here.last = &here.first;
+  for (; here.at < block->count; here.at++) {
+    ax_op *op = &block->ops[here.at];
+    if (op->kind == AX_OP_GEMM) AX_TRY(pack_factor(p, &here, op, &op->gemm));
+    for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++)
+      if (op->rows->members[k].kind == AX_OP_GEMM) AX_TRY(pack_factor(p, &here, op, &op->rows->members[k].gemm));
+    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(pack_block(p, ax_op_block(op, k), &here));
+  }
+  return insert(p, &here);
+}
+
+/* Whether there is anything to be done: a loop, or a constant that a product may read. */
+static bool has_any(const ax_plan *plan) {
+  bool any = plan->loop_count > 0;
+  for (uint32_t i = 0; i < plan->buffer_count && !any; i++) any = plan->buffers[i].kind == AX_BUFFER_CONST && plan->buffers[i].type.rank > 0;
+  return any;
+}
+
+static ax_status make_tables(packer *p) {
+  const ax_plan *plan = p->plan;
+  ax_arena *scratch = &p->scratch;
+  const size_t roots = p->roots = plan->buffer_count;
+  p->reads = ax_arena_alloc(scratch, roots * sizeof p->reads[0]);
+  p->writes = ax_arena_alloc(scratch, roots * sizeof p->writes[0]);
+  p->first_write = ax_arena_alloc(scratch, roots * sizeof p->first_write[0]);
+  p->filled = ax_arena_alloc(scratch, roots * sizeof p->filled[0]);
+  p->loops = ax_arena_alloc(scratch, plan->loop_count * sizeof p->loops[0]);
+  p->made = ax_arena_alloc(scratch, roots * sizeof p->made[0]);
+  p->shared = ax_arena_alloc(scratch, roots * sizeof p->shared[0]);
+  p->alike = ax_arena_alloc(scratch, roots * sizeof p->alike[0]);
+  if (p->reads == NULL || p->writes == NULL || p->first_write == NULL || p->filled == NULL || p->loops == NULL || p->made == NULL || p->shared == NULL || p->alike == NULL)
+    return ax_out_of_memory(roots * sizeof p->made[0]);
+  ax_plan_count(plan, p->reads, p->writes);
+  uint32_t all = 0;
+  for (uint32_t i = 0; i < roots; i++) {
+    p->first_write[i] = all;
+    all += p->writes[i];
+  }
+  p->written = ax_arena_alloc(scratch, all * sizeof p->written[0]);
+  return p->written != NULL ? AX_OK : ax_out_of_memory(all * sizeof p->written[0]);
+}
+
+ax_status ax_plan_pack(ax_plan *plan) {
+  packer p = {.plan = plan};
+  if (!has_any(plan)) return AX_OK;
+  ax_status status = make_tables(&p);
+  if (status == AX_OK) {
+    note_block(&p, &plan->block);
+    status = pack_block(&p, &plan->block, NULL);
+  }
+  ax_arena_deinit(&p.scratch);
+  return status;
+}
