@@ -368,6 +368,7 @@ void ax_plan_text(ax_text *text, const ax_plan *plan) {
     static const char *const kinds[] = {"temp", "input", "const"};
     ax_text_add(text, "b%u: %s %s per %s", i, kinds[buffer->kind], ax_type_string(&buffer->type, &plan->mesh),
                 ax_axis_set_string(buffer->axes, &plan->mesh));
+    if (buffer->panels != NULL) ax_text_add(text, ", packed");
     if (buffer->root != i) ax_text_add(text, ", in b%u at %lld", buffer->root, (long long)buffer->offset);
     if (buffer->loop != AX_NONE) ax_text_add(text, " + %lld * loop %u", (long long)buffer->step, buffer->loop);
     ax_text_add(text, "\n");

@@ -216,6 +216,41 @@ static void packed(void **state) {
       }
 }
 
+/* Tiles, from the beginning of a panel on, of a factor that was packed whole: the bits of the product that packs for itself, whatever its way is. */
+static void tiles_of_packed(void **state) {
+  (void)state;
+  static const int64_t sizes[][3] = {{75, 131, 901}, {1, 200, 64}, {2, 1100, 64}, {5, 300, 7}, {33, 64, 385}, {9, 65, 1}, {16, 17, 300}, {300, 5, 129}};
+  test_random random = {9};
+  for (size_t w = 0; w < AX_COUNT(widths); w++)
+    for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+      for (int i = 0; i < 4 * (int)AX_COUNT(sizes); i++) {
+        const int64_t m = sizes[i / 4][0], n = sizes[i / 4][1];
+        factors f = make(&random, dtypes[d], m, n, sizes[i / 4][2], i, false);
+        const ax_product_way all = ax_product_choose_packed(&f.product, n, widths[w]);
+        const int64_t width = ax_product_panel_columns(&all), number = (int64_t)ax_dtype_bytes(dtypes[d]), made = (int64_t)ax_dtype_bytes(f.result);
+        char *again = ax_calloc((size_t)(m * n), (size_t)made), *b = ax_alloc(ax_product_packed_bytes(&all));
+        run(&f.product, widths[w], f.a, f.b, f.c);
+        ax_product_pack(&f.product, &all, f.b, b);
+        for (int64_t column = 0, columns; column < n; column += columns) {
+          columns = (1 + test_random_below(&random, 3)) * width;
+          if (columns > n - column) columns = n - column;
+          for (int64_t row = 0, rows; row < m; row += rows) {
+            rows = 1 + test_random_below(&random, m - row);
+            ax_product some = f.product;
+            some.m = rows;
+            some.n = columns;
+            const ax_product_way way = ax_product_choose_packed(&some, n, widths[w]);
+            char *work = way.work_bytes > 0 ? ax_alloc(way.work_bytes) : NULL;
+            ax_product_run_packed(&some, &way, f.a + row * some.a_row * number, b + ax_product_panel_at(&way, column), again + (row * n + column) * made, work);
+            ax_free(work);
+          }
+        }
+        assert_memory_equal(again, f.c, (size_t)(m * n * made));
+        ax_free(again), ax_free(b);
+        release(&f);
+      }
+}
+
 /* Infinities and NaN go where they belong: what fills up a tile touches nothing. */
 static void not_finite(void **state) {
   (void)state;
@@ -272,7 +307,7 @@ static void other_dtypes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),      cmocka_unit_test(large),         cmocka_unit_test(passes), cmocka_unit_test(few_rows),      cmocka_unit_test(tiles), cmocka_unit_test(packed),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),      cmocka_unit_test(large),         cmocka_unit_test(passes), cmocka_unit_test(few_rows),      cmocka_unit_test(tiles), cmocka_unit_test(packed), cmocka_unit_test(tiles_of_packed),
                                      cmocka_unit_test(not_finite), cmocka_unit_test(small_numbers), cmocka_unit_test(other_dtypes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
