@@ -64,7 +64,7 @@ def log_softmax(dtype, *dims):
 
 def normalised(x):
     d = x - jnp.mean(x, -1, keepdims=True)
-    return d * lax.rsqrt(jnp.mean(d * d, -1, keepdims=True) + 1e-5)
+    return d * lax.rsqrt(jnp.mean(jnp.square(d), -1, keepdims=True) + 1e-5)
 
 
 @family

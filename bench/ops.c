@@ -325,7 +325,7 @@ static uint16_t f16_bits(double x) { /* of 2^-14 <= x < 65504 */
 
 static double f16_value(uint16_t bits) {
   int exponent = bits >> 10 & 31, digits = bits & 1023;
-  return exponent == 31 ? HUGE_VAL : exponent == 0 ? ldexp(digits, -24) : ldexp(1024 + digits, exponent - 25);
+  return exponent == 31 ? (digits == 0 ? HUGE_VAL : NAN) : exponent == 0 ? ldexp(digits, -24) : ldexp(1024 + digits, exponent - 25);
 }
 
 static void fill(void *data, ax_dtype dtype, uint32_t k, int64_t elems) {

@@ -168,6 +168,48 @@ static void of_matrices(void **state) {
   }
 }
 
+static void along_middle(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_dot_general(in[0], in[1], 1, AX_INTS(2), AX_INTS(1), 1, AX_INTS(0), AX_INTS(0));
+}
+
+/* Batches and large results, which are not cut along k when they are lowered: numbers of one sign, whose sums in f32 would lose some with each block. */
+static void of_long_products(void **state) {
+  (void)state;
+  static const int64_t sizes[][4] = {{3, 4, 60013, 5}, {2, 70, 20000, 33}, {1, 700, 40000, 500}};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64};
+  for (size_t c = 0; c < 6; c++) {
+    const int64_t *size = sizes[c / 2], batch = size[0], m = size[1], k = size[2], n = size[3];
+    const ax_dtype t = dtypes[c % 2];
+    ax_type types[] = {TEST_TYPE(t, batch, m, k), TEST_TYPE(t, batch, k, n)};
+    ax_program *program = test_trace(along_middle, NULL, types, 2, 1);
+    ax_tensor *in[2], *out[2];
+    test_random random = {5};
+    for (uint32_t i = 0; i < 2; i++) in[i] = test_random_tensor(&random, types[i], 0.5, 1.5);
+    for (uint32_t i = 0; i < 2; i++) {
+      ax_runtime *runtime;
+      TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1 + 2 * i}, &runtime));
+      test_execute(runtime, program, in, &out[i]);
+      ax_runtime_release(runtime);
+    }
+    assert_memory_equal(out[0]->data, out[1]->data, (size_t)test_elems(out[0]) * ax_dtype_bytes(t));
+    for (int64_t e = 0; e < batch * m * n; e += 1 + batch * m * n / 50) {
+      const int64_t row = e / n, column = e % n, b = row / m;
+      exact_sum s = {0};
+      for (int64_t j = 0; j < k; j++) {
+        const double x = test_get(in[0], row * k + j), y = test_get(in[1], (b * k + j) * n + column);
+        add(&s, x * y);
+        s.low += fma(x, y, -(x * y));
+      }
+      const double off = fabs(test_get(out[0], e) - s.sum - s.low) / s.absolute / unit(t);
+      if (off > 6) fail_msg("%lld by %lld by %lld of %s: off by %.3g units", (long long)m, (long long)k, (long long)n, ax_dtype_name(t), off);
+    }
+    test_release(in, 2);
+    test_release(out, 2);
+    ax_program_release(program);
+  }
+}
+
 static void by_vectors(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_matmul(in[0], in[1]);
@@ -236,6 +278,6 @@ static void over_devices(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(of_everything), cmocka_unit_test(along_dimensions), cmocka_unit_test(of_matrices), cmocka_unit_test(of_short_rows), cmocka_unit_test(over_devices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(of_everything), cmocka_unit_test(along_dimensions), cmocka_unit_test(of_matrices), cmocka_unit_test(of_long_products), cmocka_unit_test(of_short_rows), cmocka_unit_test(over_devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

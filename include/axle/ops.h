@@ -207,10 +207,14 @@ void ax_top_k(ax_value x, int64_t k, ax_value *out);
 
 /* --- Reductions: over the dimensions AX_DIMS(..), or AX_ALL_DIMS; keepdims: those stay, with size 1. Any other operand than
    ax_reduce_mean's is T numeric --- */
-/* Sums of floats (mean, products and everything made of them as well) do not get worse with their length. With u = 2^-24 for f32, bf16
+/* Sums of floats (mean and everything made of them as well) do not get worse with their length. With u = 2^-24 for f32, bf16
    and f16, each result is off by at most 25 u times the sum of absolute values, before it is rounded to bf16 or f16: up to 16 numbers in
    a row, and the few sums of those, are added in f32; where more than that meet, they are added in f64 and rounded once. In f64 the
-   bound is n 2^-53 times the sum of absolute values of n numbers. The order of additions is decided when a program is compiled, by shapes, by
+   bound is n 2^-53 times the sum of absolute values of n numbers.
+   Products of matrices and convolutions add up to 768 numbers in a row, and these sums one to the other; where a result of f32 or f64 is made
+   of more than 16,384, runs of some 4,096 as if exactly. So a result is off by some 2 u times the sum of absolute values where numbers
+   differ; by up to 100 u where all are the same, so that all additions err to one side; and never by more than 400 u. u is 2^-53 in f64.
+   The order of additions is decided when a program is compiled, by shapes, by
    what else is computed in the same pass and by the width of the machine's registers: an executable adds in the same order in every run,
    under every policy, with any number of workers. Another program, or the same with other arguments donated, may add in another, within
    these bounds. The reference evaluator adds in f64, in index

@@ -26,6 +26,9 @@ typedef struct tile { /* of a product's result */
 
 enum { much_work = 64 << 10 }; /* bytes */
 
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* Larger than what caches near the cores hold. */
 static bool is_far(const ax_gemm *g) {
   return (double)g->m * (double)g->k * (double)ax_dims_elems(g->batch_rank, g->batch) * (double)ax_dtype_bytes(g->dtype) > AX_PRODUCT_NEAR;
@@ -95,7 +98,10 @@ static bool has_one_right(const ax_gemm *g) {
 
 /* --- Terms --- */
 
-enum { run_of_terms = 64, most_packed = 16 << 20 }; /* bytes */
+enum {
+  run_of_terms = 64, run_of_numbers = 4096, /* that are added up before the sum is added exactly */
+  most_packed = 16 << 20                    /* bytes */
+};
 
 /* What a tile of the products of a batch is made with, on one thread. */
 typedef struct tile_work {
@@ -105,24 +111,28 @@ typedef struct tile_work {
   ax_product_way way;
   char *work, *packed; /* packed: right factors that all have in common, a term each `each` bytes; none where that is 0 */
   size_t each;
-  char *sums; /* of a run of terms, of all, and what these lack: a tile each; NULL: terms are few */
+  int64_t piece; /* of k, that is multiplied at once: whole blocks, or all */
+  char *sums; /* of a run of terms, of all, and what these lack: a tile each, in whole lines; of long sums */
+  int64_t sums_bytes; /* of each */
 } tile_work;
 
-/* total + lack += more, as if exactly. */
-static void add_exactly_f32(float *total, float *lack, const float *more, int64_t count) {
-  for (int64_t i = 0; i < count; i++) {
-    const float sum = total[i] + more[i], added = sum - total[i];
-    lack[i] += (total[i] - (sum - added)) + (more[i] - added);
-    total[i] = sum;
-  }
+/* total + lack += more, as if exactly. Sixteen at a time, which the compiler makes vectors of. */
+static void add_exactly_f32(float *restrict total, float *restrict lack, const float *restrict more, int64_t count) {
+  for (int64_t begin = 0; begin < count; begin += 16)
+    for (int64_t i = begin; i < begin + 16; i++) {
+      const float sum = total[i] + more[i], added = sum - total[i];
+      lack[i] += (total[i] - (sum - added)) + (more[i] - added);
+      total[i] = sum;
+    }
 }
 
-static void add_exactly_f64(double *total, double *lack, const double *more, int64_t count) {
-  for (int64_t i = 0; i < count; i++) {
-    const double sum = total[i] + more[i], added = sum - total[i];
-    lack[i] += (total[i] - (sum - added)) + (more[i] - added);
-    total[i] = sum;
-  }
+static void add_exactly_f64(double *restrict total, double *restrict lack, const double *restrict more, int64_t count) {
+  for (int64_t begin = 0; begin < count; begin += 8)
+    for (int64_t i = begin; i < begin + 8; i++) {
+      const double sum = total[i] + more[i], added = sum - total[i];
+      lack[i] += (total[i] - (sum - added)) + (more[i] - added);
+      total[i] = sum;
+    }
 }
 
 /* c (+)= total + lack, which are rows without gaps. An infinity or NaN of the total says all: what it lacks is a NaN then. */
@@ -142,43 +152,62 @@ static void put_sums(const tile_work *w, char *c, const char *total, const char 
     }
 }
 
-/* The n-th term of a product of the batch whose factors these are, into c; packs: nobody has packed the right factors yet. */
-static void make_term(tile_work *w, const factors *f, int64_t n, bool packs, char *c) {
+/* The n-th term of a product of the batch whose factors these are, or its piece from there on, into c; packs: nobody has packed the right factors yet. */
+static void make_term(tile_work *w, const factors *f, int64_t n, int64_t at, bool packs, char *c) {
   const ax_gemm *g = w->gemm;
   const ax_product *p = &w->product;
   const int64_t bytes = w->way.kernels->number_bytes;
-  const char *a = f->a + (w->tile.row * p->a_row + term_at(g, g->a_term, n)) * bytes;
+  const char *a = f->a + (w->tile.row * p->a_row + at * p->a_column + term_at(g, g->a_term, n)) * bytes;
   const char *b = f->b + term_at(g, g->b_term, n) * bytes;
   if (g->packed) {
-    ax_product_run_packed(p, &w->way, a, b + ax_product_panel_at(&w->way, w->tile.column), c, w->work);
+    ax_product_run_packed(p, &w->way, a, b + ax_product_packed_at(&w->way, at) + ax_product_panel_at(&w->way, w->tile.column), c, w->work);
     return;
   }
-  b += w->tile.column * p->b_column * bytes;
+  b += (w->tile.column * p->b_column + at * p->b_row) * bytes;
   if (w->each == 0) {
     ax_product_run(p, &w->way, a, b, c, w->work);
     return;
   }
-  char *packed = w->packed + (size_t)n * w->each;
+  char *packed = w->packed + (size_t)n * w->each + ax_product_packed_at(&w->way, at);
   if (packs) ax_product_pack(p, &w->way, b, packed);
   ax_product_run_packed(p, &w->way, a, packed, c, w->work);
 }
 
-/* Many terms are added in runs, and these exactly, so that sums do not get worse with their number. */
+static void add_run(const tile_work *w, const char *run, char *total, char *lack) {
+  const int64_t count = w->product.m * w->product.n;
+  if (w->product.dtype == AX_F32) add_exactly_f32((float *)(void *)total, (float *)(void *)lack, (const float *)(const void *)run, count);
+  else add_exactly_f64((double *)(void *)total, (double *)(void *)lack, (const double *)(const void *)run, count);
+}
+
+/* Many terms, and terms of many numbers, are added in runs, and these exactly, so that sums do not get worse with their length. */
 static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool packs, char *c) {
   ax_product *p = &w->product;
-  const int64_t count = p->m * p->n;
-  const size_t bytes = (size_t)count * (size_t)w->way.kernels->result_bytes;
-  char *part = w->sums, *total = part + bytes, *lack = total + bytes;
-  memset(total, 0, 2 * bytes);
+  char *run = w->sums, *total = run + w->sums_bytes, *lack = total + w->sums_bytes;
+  const int64_t k = w->gemm->k, fit = run_of_numbers / w->piece, most = least(fit > 1 ? fit : 1, run_of_terms);
+  int64_t in_run = 0;
+  memset(run, 0, 3 * (size_t)w->sums_bytes);
   p->c_row = p->n;
-  for (int64_t n = 0; n < terms; n++) {
-    p->add = n % run_of_terms > 0;
-    make_term(w, f, n, packs, part);
-    if ((n + 1) % run_of_terms > 0 && n + 1 < terms) continue;
-    if (p->dtype == AX_F32) add_exactly_f32((float *)(void *)total, (float *)(void *)lack, (const float *)(const void *)part, count);
-    else add_exactly_f64((double *)(void *)total, (double *)(void *)lack, (const double *)(const void *)part, count);
-  }
+  for (int64_t n = 0; n < terms; n++)
+    for (int64_t at = 0; at < k; at += w->piece) {
+      p->k = least(k - at, w->piece);
+      w->way.blocks = ceil_div(p->k, w->way.block);
+      p->add = in_run > 0;
+      make_term(w, f, n, at, packs, run);
+      if (++in_run < most && (n + 1 < terms || at + p->k < k)) continue;
+      add_run(w, run, total, lack);
+      in_run = 0;
+    }
   put_sums(w, c, total, lack);
+}
+
+/* What a long sum is made with: pieces of k, and memory for three tiles. */
+static size_t plan_long_sum(tile_work *w) {
+  enum { line = 64 };
+  const ax_product *p = &w->product;
+  const int64_t block = w->way.block, fit = run_of_numbers / block;
+  w->piece = w->way.blocks == 1 ? p->k : block * (fit > 1 ? fit : 1);
+  w->sums_bytes = ceil_div(p->m * p->n * w->way.kernels->result_bytes, line) * line;
+  return 3 * (size_t)w->sums_bytes;
 }
 
 /* A tile of each of some products of the batch. Right factors that all of them have are packed once. */
@@ -189,11 +218,11 @@ static ax_status product_tiles(const ax_frame *frame, const ax_instr *instr, int
   w.way = ax_gemm_way(g, &w.product);
   const ax_product_kernels *k = w.way.kernels;
   const int64_t terms = ax_dims_elems(g->term_rank, g->terms);
-  const bool is_long = terms > run_of_terms && (g->dtype == AX_F32 || g->dtype == AX_F64);
+  const bool is_long = (terms > run_of_terms || (double)g->k * (double)terms > AX_PRODUCT_LONG) && (g->dtype == AX_F32 || g->dtype == AX_F64) && g->k > 0;
   if (!g->packed && end - begin > 1 && has_one_right(g)) w.each = ax_product_packed_bytes(&w.way);
   if ((double)w.each * (double)terms > most_packed) w.each = 0;
   const size_t work_bytes = (w.way.work_bytes + 63) / 64 * 64, packed_bytes = w.each * (size_t)terms;
-  const size_t bytes = work_bytes + packed_bytes + (is_long ? 3 * (size_t)(t.rows * t.columns) * (size_t)k->result_bytes : 0);
+  const size_t bytes = work_bytes + packed_bytes + (is_long ? plan_long_sum(&w) : 0);
   char *memory = NULL;
   if (bytes > 0 && (memory = take_work(pool, bytes)) == NULL) return AX_OUT_OF_MEMORY;
   w.work = memory;
@@ -205,7 +234,7 @@ static ax_status product_tiles(const ax_frame *frame, const ax_instr *instr, int
     if (is_long) make_long_sum(&w, &f, terms, i == begin, c);
     for (int64_t n = 0; n < terms && !is_long; n++) {
       w.product.add = g->accumulate || n > 0;
-      make_term(&w, &f, n, i == begin, c);
+      make_term(&w, &f, n, 0, i == begin, c);
     }
   }
   give_work(pool, memory, bytes);
@@ -238,9 +267,6 @@ typedef struct tiling {
   int64_t rows, columns; /* tiles in each product ... */
   int64_t groups;        /* ... or, where that is 1, groups of products of the batch; in both cases rows * columns * groups parts */
 } tiling;
-
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* What packing adds to each multiply-add: the rows and the columns that meet in a tile are packed for it, if they are not yet. */
 static double with_packing(const ax_gemm *g, tiling t) {

@@ -51,6 +51,55 @@ ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
   return out;
 }
 
+typedef struct walk { /* over memory: where the numbers of a product's factor are */
+  uint32_t count;
+  int64_t extents[AX_MAX_RANK + AX_GEMM_TERMS + 2], strides[AX_MAX_RANK + AX_GEMM_TERMS + 2]; /* strides ascend, and are above 0 */
+} walk;
+
+static void go_along(walk *w, int64_t extent, int64_t stride) {
+  uint32_t i = w->count;
+  if (extent == 1 || (stride == 0 && extent > 0)) return;
+  if (stride < 0) stride = -stride;
+  for (w->count++; i > 0 && w->strides[i - 1] > stride; i--) w->extents[i] = w->extents[i - 1], w->strides[i] = w->strides[i - 1];
+  w->extents[i] = extent;
+  w->strides[i] = stride;
+}
+
+/* Steps of the i-th stride that are a whole number of those of an earlier one, and not beyond its last, only make that one's way longer: its rows overlap. */
+static bool overlaps(walk *w, uint32_t i) {
+  for (uint32_t j = 0; j < i; j++) {
+    const int64_t apart = w->strides[i] / w->strides[j];
+    if (w->strides[i] % w->strides[j] != 0 || apart > w->extents[j]) continue;
+    w->extents[j] += (w->extents[i] - 1) * apart;
+    return true;
+  }
+  return false;
+}
+
+/* Places that it comes to, each once, as a convolution's windows overlap. At most as many as there are. */
+static double places(walk *w) {
+  double found = 1, span = 1;
+  for (uint32_t i = 0; i < w->count; i++)
+    if (w->extents[i] == 0) return 0;
+  for (uint32_t i = 1; i < w->count; i++)
+    if (overlaps(w, i)) w->extents[i] = 1;
+  for (uint32_t i = 0; i < w->count; i++) {
+    found *= (double)w->extents[i];
+    span += (double)(w->extents[i] - 1) * (double)w->strides[i];
+    if (found > span) found = span;
+  }
+  return found;
+}
+
+static double factor_elems(const ax_gemm *g, bool right) {
+  walk w = {0};
+  go_along(&w, right ? g->n : g->m, right ? (g->transpose_b ? g->ldb : 1) : (g->transpose_a ? 1 : g->lda));
+  go_along(&w, g->k, right ? (g->transpose_b ? 1 : g->ldb) : (g->transpose_a ? g->lda : 1));
+  for (uint32_t d = 0; d < g->batch_rank; d++) go_along(&w, g->batch[d], right ? g->b_stride[d] : g->a_stride[d]);
+  for (uint32_t d = 0; d < g->term_rank; d++) go_along(&w, g->terms[d], right ? g->b_term[d] : g->a_term[d]);
+  return places(&w);
+}
+
 /* A product of narrow numbers may be made in wide ones here, but is one of narrow ones. */
 static ax_amount gemm_amount(const ax_op *op) {
   const ax_gemm *g = op->gemm;
@@ -59,7 +108,7 @@ static ax_amount gemm_amount(const ax_op *op) {
   out.dtype = op->eqn != NULL && op->program != NULL && op->eqn->in_count > 0 ? op->program->types[op->eqn->in[0]].dtype : g->dtype;
   const double item = (double)ax_dtype_bytes(out.dtype);
   out.written = m * n * batch * item;
-  out.read = (m * k + k * n) * batch * item + (g->accumulate ? out.written : 0);
+  out.read = (factor_elems(g, false) + factor_elems(g, true)) * item + (g->accumulate ? out.written : 0);
   return out;
 }
 

@@ -24,6 +24,7 @@
 #include "loop/kernel_rewrite.h"
 #include "loop/passes.h"
 #include "loop/rows_use.h"
+#include "product/product.h"
 
 enum {
   window = 48,             /* operations that a group looks ahead */
@@ -132,8 +133,8 @@ static uint32_t rows_dim(const ax_loop_kernel *kernel, int64_t outer, int64_t ex
 static int64_t factor_bytes(const ax_gemm *g) { return g->k * g->n * (int64_t)ax_dtype_bytes(g->dtype); }
 
 static bool product_fits(const grouper *g, const group *of, const ax_gemm *p) {
-  return g->products && !p->accumulate && p->term_rank == 0 && p->m == of->extent && product_count(p) == of->outer && p->k > 0 && factor_bytes(p) <= most_factor &&
-         of->extent >= least_product_rows;
+  return g->products && !p->accumulate && p->term_rank == 0 && p->m == of->extent && product_count(p) == of->outer && p->k > 0 && p->k <= AX_PRODUCT_LONG &&
+         factor_bytes(p) <= most_factor && of->extent >= least_product_rows;
 }
 
 /* `op` as it is to be a member, with all dimensions around the rows still there. False: it cannot be. */

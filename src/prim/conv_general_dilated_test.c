@@ -179,6 +179,37 @@ static void many_terms(void **state) {
   ax_program_release(program);
 }
 
+/* Many features, everywhere the same, and of one sign: what each of the kernel's places or rows adds is a long sum itself. */
+static void many_features(void **state) {
+  enum { features = 40011, outs = 3 };
+  static const int64_t widths[] = {5, 20}; /* unfolded, and as it lies */
+  example x = {.lhs = "NHWC", .rhs = "HWIO", .out = "NHWC", .strides = {1, 1}, .base = {1, 1}, .dilation = {1, 1}};
+  (void)state;
+  for (size_t c = 0; c < 2 * AX_COUNT(widths); c++) {
+    const ax_dtype t = c % 2 ? AX_F64 : AX_F32;
+    const ax_type types[] = {ax_array_type(t, 4, (int64_t[]){1, 6, widths[c / 2] + 2, features}), ax_array_type(t, 4, (int64_t[]){3, 3, features, outs})};
+    ax_tensor *in[2];
+    test_random random = {7};
+    for (int i = 0; i < 2; i++) {
+      in[i] = test_random_tensor(&random, types[i], 0.5, 1.5);
+      const int64_t same = i == 0 ? features : features * outs;
+      for (int64_t k = same; k < test_elems(in[i]); k++) test_set(in[i], k, test_get(in[i], k % same));
+    }
+    long double wanted[outs] = {0};
+    for (int64_t k = 0; k < features * outs; k++) wanted[k % outs] += 9 * (long double)test_get(in[0], k / outs) * (long double)test_get(in[1], k);
+    ax_program *program = test_trace(call, &x, types, 2, 1);
+    ax_tensor *out = result_of(program, in, true);
+    for (int64_t k = 0; k < test_elems(out); k++) {
+      const double off = fabs((double)(test_get(out, k) - wanted[k % outs]) / (double)wanted[k % outs]) * ldexp(1, t == AX_F64 ? 53 : 24);
+      if (off > 5) fail_msg("%s, images %lld wide: off by %.3g units", ax_dtype_name(t), (long long)widths[c / 2], off);
+    }
+    if (c == 2) TEST_EVERY_WAY(program, in, 1e-5);
+    test_release(in, 2);
+    test_release(&out, 1);
+    ax_program_release(program);
+  }
+}
+
 /* One image of each kind: how it is computed is seen in the plan. */
 static void ways(void **state) {
   static const struct {
@@ -208,6 +239,6 @@ static void ways(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(many_terms), cmocka_unit_test(ways)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(many_terms), cmocka_unit_test(many_features), cmocka_unit_test(ways)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

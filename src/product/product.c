@@ -390,6 +390,8 @@ size_t ax_product_packed_bytes(const ax_product_way *way) {
   return way->packs_b && !way->turned ? (size_t)(way->blocks * way->block_bytes) : 0;
 }
 
+size_t ax_product_packed_at(const ax_product_way *way, int64_t at) { return at > 0 ? (size_t)(at / way->block * way->block_bytes) : 0; }
+
 void ax_product_pack(const ax_product *p, const ax_product_way *way, const void *b, void *packed) {
   making m = {.product = p, .way = way, .columns = p->n}; /* all at once */
   for (int64_t i = 0; i < way->blocks; i++) {

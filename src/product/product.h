@@ -9,6 +9,7 @@
 
 enum {
   AX_PRODUCT_NEAR = 2 << 20, /* bytes of a factor that caches near the core hold */
+  AX_PRODUCT_LONG = 16 << 10, /* numbers of a sum, of which more are too inexact in one product: whoever makes it adds up several (exec/gemm.c) */
   AX_REGISTER_BYTES = 64     /* the most that programs' products are made with */
 };
 
@@ -43,13 +44,16 @@ typedef struct ax_product_way {
 bool ax_product_result(ax_dtype dtype, ax_dtype *result);
 /* most_bytes: of a register, 64 but for tests. */
 ax_product_way ax_product_choose(const ax_product *product, uint32_t most_bytes);
-/* work: way->work_bytes, aligned to 64; NULL where that is 0. */
+/* work: way->work_bytes, aligned to 64; NULL where that is 0. A way also makes a piece of a product along k that begins with a block: k and blocks are the
+   piece's then. */
 void ax_product_run(const ax_product *product, const ax_product_way *way, const void *a, const void *b, void *c, void *work);
 
 /* Many products with the same b, of any rows: b can be packed whole for all of them. How it then lies follows from its dtype, rows and columns alone. */
 /* Bytes of b as it is packed, aligned to 64; 0: the way reads it where it is, or turned. */
 size_t ax_product_packed_bytes(const ax_product_way *way);
 void ax_product_pack(const ax_product *product, const ax_product_way *way, const void *b, void *packed);
+/* Where in it what begins `at` numbers into k is: a multiple of way->block. */
+size_t ax_product_packed_at(const ax_product_way *way, int64_t at);
 /* work: as for ax_product_run. */
 void ax_product_run_packed(const ax_product *product, const ax_product_way *way, const void *a, const void *packed, void *c, void *work);
 /* The way of a product whose b is packed already. It may have some of b's columns only, from the beginning of a panel on: `columns` are all there are. */
