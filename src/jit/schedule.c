@@ -380,13 +380,25 @@ static uint32_t row_line(const ax_schedule *s) {
   return line;
 }
 
+/* Sums of narrow floats over numbers that caches near the core hold: they are widened once for several rows that are added up, if these are taken together. */
+static bool sums_near(const ax_schedule *s) {
+  enum { near_elems = 256 << 10 };
+  bool found = false;
+  for (uint32_t i = 0; i < s->kernel->store_count; i++) {
+    const ax_store *store = &s->kernel->stores[i];
+    found = found || (store->reduce == AX_SCALAR_ADD && ax_is_float(s->kernel->slots[store->slot].dtype) && s->kernel->slots[store->slot].dtype != AX_F64);
+  }
+  return found && s->work <= near_elems;
+}
+
 static ax_nest_shape choose_shape(const ax_schedule *s) {
   const ax_loop *vector = &s->loops[s->vector];
   int64_t rows = reduced_elems(s);
   if (!s->reduces || vector->reduced) return choose_listed(s) >= 0 ? AX_NEST_RUNS : AX_NEST_LANES;
   if (rows == 1) return AX_NEST_BLOCK;
   if (vector->extent <= s->lanes || row_line(s) > 0) return AX_NEST_STRIP;
-  return vector->extent <= 8 * (int64_t)s->lanes || rows <= 16 ? AX_NEST_BLOCK : AX_NEST_TILE;
+  if (rows <= 16) return AX_NEST_BLOCK;
+  return vector->extent <= 8 * (int64_t)s->lanes && !sums_near(s) ? AX_NEST_BLOCK : AX_NEST_TILE;
 }
 
 /* Operations on narrow floats are each rounded, one after the other: so many that the next vector does not begin before this one ends. */

@@ -21,7 +21,7 @@
 enum {
   most_rows = 512,          /* beyond it, packing is little beside the product */
   most_bytes = 64 << 20,    /* of all factors before loops, and of constants that are held as they are too */
-  most_near_bytes = 4 << 20 /* of those that few rows are multiplied with, of one plan: the caches hold them */
+  most_near_bytes = 5 << 20 /* of those that few rows are multiplied with, of one plan: the caches hold them */
 };
 
 /* --- Packing --- */
