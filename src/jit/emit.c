@@ -64,6 +64,10 @@ static void emit_lanes(ax_nest *nest) {
     ax_walk_guarded(nest, &r, enter_and_accumulate);
     return;
   }
+  if (nest->schedule->streams && nest->inside == NULL) {
+    ax_walk_streamed(nest, &r, enter_and_accumulate);
+    return;
+  }
   if (nest->schedule->reduces) ax_nest_init(nest);
   reduced_loops(nest, nest->schedule->outer, nest->schedule->vector, &r, walk_and_accumulate);
   if (nest->schedule->reduces) ax_nest_finish(nest);
@@ -335,6 +339,35 @@ static bool is_ranged(const ax_schedule *schedule) {
   return false;
 }
 
+/* Of TRANSPOSE, whose code is short: a copy for vectors that do not begin with lines of the cache. */
+static void turn_streamed(ax_nest *nest) {
+  enum { line = 64 };
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMBasicBlockRef past = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, ""), plain = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, ""),
+                    after = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, "");
+  const uint32_t store = nest->schedule->kernel->expr_count;
+  LLVMValueRef first = ax_nest_advance(nest, ax_nest_element(nest, store), ax_nest_pointer(nest, store), ax_range_of_loop(nest, nest->schedule->vector).lo);
+  first = LLVMBuildCast(b, LLVMPtrToInt, first, LLVMInt64TypeInContext(nest->cg.context), "");
+  first = LLVMBuildAnd(b, first, ax_nest_i64(nest, line - 1), "");
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, first, ax_nest_i64(nest, 0), ""), past, plain);
+  LLVMPositionBuilderAtEnd(b, past);
+  nest->streaming = true;
+  parallel_loops(nest, 0);
+  nest->streaming = false;
+  LLVMBuildBr(b, after);
+  LLVMPositionBuilderAtEnd(b, plain);
+  parallel_loops(nest, 0);
+  LLVMBuildBr(b, after);
+  LLVMPositionBuilderAtEnd(b, after);
+}
+
+static void emit_loops(ax_nest *nest) {
+  const bool streams = nest->schedule->streams && nest->inside == NULL;
+  if (streams && nest->schedule->shape == AX_NEST_TRANSPOSE) turn_streamed(nest);
+  else parallel_loops(nest, 0);
+  if (streams) ax_cg_intrinsic(&nest->cg, "llvm.x86.sse.sfence", NULL, 0, NULL, 0); /* before anybody hears that it is done */
+}
+
 static void emit_body(ax_nest *nest) {
   LLVMBasicBlockRef skip = NULL;
   if (nest->schedule->shape == AX_NEST_TILE || nest->schedule->shape == AX_NEST_RUNS) allocate_tiles(nest);
@@ -347,7 +380,7 @@ static void emit_body(ax_nest *nest) {
   ax_walk_prepare(nest);
   ax_nest_find_divisors(nest);
   ax_nest_entry(nest);
-  parallel_loops(nest, 0);
+  emit_loops(nest);
   if (skip != NULL) ax_walk_close_guard(nest, skip);
 }
 

@@ -348,6 +348,8 @@ void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t 
   value = ax_cg_to_memory(&nest->cg, dtype, value, nest->schedule->lanes);
   if (nest->narrow)
     ax_nest_store_narrow(nest, access, value, instance);
+  else if (nest->streaming && ax_nest_mask(nest, instance) == NULL)
+    ax_nest_mark_streamed(nest, LLVMBuildStore(nest->cg.builder, value, pointer), nest->schedule->lanes * alignment(element));
   else
     ax_nest_store_lanes(nest, element, pointer, stride, ax_nest_mask(nest, instance), value);
 }

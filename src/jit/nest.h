@@ -47,6 +47,7 @@ typedef struct ax_nest {
   bool *holds;                     /* by node: what each guard is in the settled steps (guards.c) */
   int64_t settled_first, settled_end; /* those along the vector loop */
   bool settled;                    /* the code in the making is of settled steps */
+  bool streaming;                  /* the code in the making stores whole lines of a cache, past it */
   bool accumulating;               /* the accumulators are live: loops carry them around */
 } ax_nest;
 
@@ -110,6 +111,9 @@ LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef
                                 LLVMValueRef mask);
 void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
                          LLVMValueRef value);
+
+/* --- streamed.c --- */
+void ax_nest_mark_streamed(ax_nest *nest, LLVMValueRef store, uint32_t bytes); /* that it goes past the caches; to a multiple of its bytes */
 
 /* --- paired.c --- */
 /* Whether an access of this instance is one half of a pair's. The even half comes first. */

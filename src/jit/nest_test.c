@@ -209,6 +209,7 @@ static ax_loop_kernel *make_kernel(ax_arena *arena) {
     bool reduces = k->reduce_rank > 0 && !chance(4);
     make_store(k, dtype, reduces ? pick_reduce(dtype) : AX_SCALAR_NONE);
   }
+  k->streams = k->reduce_rank == 0 && k->store_count == 1 && chance(2);
   assert_false(k->failed);
   return k;
 }
@@ -367,6 +368,10 @@ static void try_walk(const walk *w, ax_dtype dtype) {
   ax_kernel_store(k, ax_kernel_slot(k, dtype, w->rank - w->reduced, w->dims), to, value, w->reduced == 0 ? AX_SCALAR_NONE : chance(2) ? AX_SCALAR_MAX : AX_SCALAR_ADD);
   assert_false(k->failed);
   try_kernel(k);
+  k->streams = w->reduced == 0;
+  if (k->streams) try_kernel(k);
+  k->ranged = w->rank - 1; /* so that parts begin anywhere in the lines of a cache */
+  if (k->streams) try_kernel(k);
   ax_arena_deinit(&arena);
 }
 
@@ -374,6 +379,7 @@ static void orders_of_dimensions(void **state) {
   static const walk walks[] = {
       {2, 0, {64, 64}, {1, 0}},        {2, 0, {65, 130}, {1, 0}},       {2, 0, {200, 33}, {1, 0}},      {2, 0, {17, 16}, {1, 0}},
       {2, 0, {16, 257}, {1, 0}},       {2, 0, {300, 271}, {1, 0}},      {3, 0, {3, 70, 63}, {0, 2, 1}}, {3, 0, {40, 5, 66}, {2, 1, 0}},
+      {2, 0, {128, 192}, {1, 0}},      {3, 0, {70, 3, 64}, {2, 1, 0}},  {2, 0, {3, 2100}, {0, 1}},
       {4, 0, {2, 9, 1201, 31}, {0, 2, 1, 3}}, {4, 0, {1, 16, 4500, 8}, {0, 2, 1, 3}}, {3, 2, {37, 5, 100}, {1, 0, 2}}, {3, 2, {300, 64, 17}, {1, 0, 2}},
       {3, 2, {37, 2, 100}, {1, 0, 2}}, {4, 2, {3, 130, 9, 70}, {2, 0, 1, 3}}, {4, 2, {5, 33, 7, 40}, {0, 2, 1, 3}},
   };

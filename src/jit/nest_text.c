@@ -52,7 +52,7 @@ ax_status ax_jit_nest_text(const ax_loop_kernel *kernel, ax_text *text) {
   ax_schedule *s = NULL;
   ax_status status = ax_schedule_create(&scratch, kernel, ax_jit_vector_bytes(), &s);
   if (status == AX_OK) {
-    ax_text_add(text, "    %s%s\n", shapes[s->shape], s->wide ? "; sums of narrow floats in f64" : "");
+    ax_text_add(text, "    %s%s%s\n", shapes[s->shape], s->wide ? "; sums of narrow floats in f64" : "", s->streams ? "; stored past the caches" : "");
     for (uint32_t l = 0; l < s->loop_count; l++) add_loop(text, s, l);
   }
   ax_arena_deinit(&scratch);

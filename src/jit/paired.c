@@ -65,5 +65,7 @@ void ax_nest_store_paired(ax_nest *nest, uint32_t access, LLVMValueRef pointer, 
   }
   LLVMValueRef one = LLVMBuildOr(b, LLVMBuildCast(b, LLVMBitCast, value, words(nest), ""), *pair, ""), back = ax_cg_i64(&nest->cg, -(int64_t)nest->schedule->lanes);
   pointer = ax_nest_advance(nest, ax_nest_element(nest, access), pointer, back);
-  LLVMSetAlignment(LLVMBuildStore(b, one, pointer), 2);
+  LLVMValueRef store = LLVMBuildStore(b, one, pointer);
+  LLVMSetAlignment(store, 2);
+  if (nest->streaming) ax_nest_mark_streamed(nest, store, nest->schedule->lanes * 4);
 }

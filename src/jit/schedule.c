@@ -621,6 +621,7 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
                 : s->shape == AX_NEST_TILE ? s->loop_count - 2
                                            : s->vector;
   s->blocked = choose_blocked(s);
+  s->streams = ax_schedule_can_stream(s);
   find_deps(s);
   return AX_OK;
 }

@@ -62,6 +62,7 @@ typedef struct ax_schedule {
   uint32_t listed;     /* RUNS: the loop p */
   int64_t blocked;     /* LANES: so many iterations of the last parallel loop at a time, for each of the one before it; 0: all */
   uint32_t lanes;
+  bool streams;        /* LANES, TRANSPOSE: whole lines of a cache are stored past it */
   bool paired;         /* instances are taken in pairs, whose elements alternate (paired.c); the unrolled loop is the vector loop */
   uint32_t vector_bytes; /* of the machine's registers */
   uint32_t narrow;       /* NARROW: iterations of the loops after R, together */
@@ -93,6 +94,8 @@ uint64_t ax_access_deps(const ax_schedule *schedule, const ax_access *access);
 static inline bool ax_access_is_moved(const ax_access *access, uint32_t loop) { return access->moved >> loop & 1; }
 
 bool ax_schedule_can_pair(const ax_schedule *schedule); /* paired.c; by all but `unroll` and what comes after it in the making */
+
+bool ax_schedule_can_stream(const ax_schedule *schedule); /* streamed.c; by its order of loops */
 
 /* columns.c: whether a load that steps over rows along `loop` is done with those of its neighbours. */
 bool ax_schedule_in_columns(const ax_schedule *schedule, ax_ex load, uint32_t loop);

@@ -222,6 +222,19 @@ void ax_walk(ax_nest *nest, const ax_range *r, ax_leaf body) {
     walk_dynamic(nest, r, block, body);
 }
 
+/* --- Past the caches --- */
+
+/* Steps until the store comes to the beginning of a line. */
+static LLVMValueRef steps_to_line(ax_nest *nest, LLVMValueRef lo) {
+  enum { line = 64 };
+  LLVMBuilderRef b = nest->cg.builder;
+  const uint32_t store = nest->schedule->kernel->expr_count, bytes = (uint32_t)ax_dtype_bytes(nest->schedule->kernel->slots[nest->schedule->accesses[store].slot].dtype);
+  LLVMValueRef place = ax_nest_advance(nest, ax_nest_element(nest, store), ax_nest_pointer(nest, store), lo);
+  LLVMValueRef before = LLVMBuildNeg(b, LLVMBuildCast(b, LLVMPtrToInt, place, LLVMInt64TypeInContext(nest->cg.context), ""), "");
+  before = LLVMBuildAnd(b, before, ax_nest_i64(nest, line - 1), "");
+  return LLVMBuildLShr(b, before, ax_nest_i64(nest, __builtin_ctz(bytes)), "");
+}
+
 /* --- Guarded loads --- */
 
 /* The steps before the settled ones and those after them, by one code; both may be none. */
@@ -237,16 +250,19 @@ static void walk_unsettled(ax_nest *nest, const ax_range *r, LLVMValueRef first,
   ax_nest_close_loop(nest, &side, ax_nest_i64(nest, 2), 1);
 }
 
-/* Whole vectors of settled steps, a multiple of the lanes from where the ax_range begins, and all others under masks. Nothing is accumulated. */
+/* Whole vectors of settled steps, a multiple of the lanes from where the ax_range begins or from a line of the cache on, and all others under masks. Nothing is
+   accumulated. */
 void ax_walk_guarded(ax_nest *nest, const ax_range *r, ax_leaf body) {
   LLVMBuilderRef b = nest->cg.builder;
   LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
   LLVMBasicBlockRef skip;
   int64_t lanes = nest->schedule->lanes;
   LLVMValueRef row = ax_nest_row_settled(nest), zero = ax_nest_i64(nest, 0);
-  LLVMValueRef late[] = {LLVMBuildSub(b, ax_nest_i64(nest, nest->settled_first + lanes - 1), r->lo, ""), zero};
-  LLVMValueRef before = LLVMBuildAnd(b, ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, late, 2), ax_nest_i64(nest, -lanes), "");
+  const bool streams = nest->schedule->streams && nest->inside == NULL;
+  LLVMValueRef late[] = {LLVMBuildSub(b, ax_nest_i64(nest, nest->settled_first + (streams ? 0 : lanes - 1)), r->lo, ""), zero};
+  LLVMValueRef before = LLVMBuildAnd(b, ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, late, 2), ax_nest_i64(nest, streams ? -1 : -lanes), "");
   LLVMValueRef ends[] = {ax_nest_i64(nest, nest->settled_end), r->hi}, first = LLVMBuildAdd(b, r->lo, before, "");
+  if (streams) first = LLVMBuildAdd(b, first, steps_to_line(nest, first), "");
   LLVMValueRef count[] = {LLVMBuildSub(b, ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, ends, 2), first, ""), zero};
   LLVMValueRef whole = LLVMBuildAnd(b, ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, count, 2), ax_nest_i64(nest, -lanes), "");
   whole = LLVMBuildSelect(b, row, whole, zero, "");
@@ -256,7 +272,26 @@ void ax_walk_guarded(ax_nest *nest, const ax_range *r, ax_leaf body) {
   walk_unsettled(nest, r, first, end, body);
   ax_walk_open_guard(nest, first, end, &skip);
   nest->settled = true;
+  nest->streaming = streams;
   ax_walk_repeat(nest, first, end, lanes, false, body);
-  nest->settled = false;
+  nest->settled = nest->streaming = false;
+  ax_walk_close_guard(nest, skip);
+}
+
+void ax_walk_streamed(ax_nest *nest, const ax_range *r, ax_leaf body) {
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
+  LLVMBasicBlockRef skip;
+  const int64_t block = vector_unrolled(nest) ? nest->schedule->unroll : 1, step = block * (int64_t)nest->schedule->lanes;
+  LLVMValueRef ends[] = {LLVMBuildAdd(b, r->lo, steps_to_line(nest, r->lo), ""), r->hi};
+  LLVMValueRef first = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, ends, 2);
+  LLVMValueRef whole = LLVMBuildAnd(b, LLVMBuildSub(b, r->hi, first, ""), ax_nest_i64(nest, -step), ""), end = LLVMBuildAdd(b, first, whole, "");
+  if (vector_unrolled(nest)) nest->instances = 1;
+  walk_unsettled(nest, r, first, end, body);
+  ax_walk_open_guard(nest, first, end, &skip);
+  if (vector_unrolled(nest)) nest->instances = (uint32_t)block;
+  nest->streaming = true;
+  ax_walk_repeat(nest, first, end, step, false, body);
+  nest->streaming = false;
   ax_walk_close_guard(nest, skip);
 }

@@ -262,7 +262,7 @@ size_t ax_kernel_copy_bytes(const ax_loop_kernel *kernel) {
 
 void ax_kernel_words(const ax_loop_kernel *kernel, ax_take_word *take, void *context) {
   take(context, pair(kernel->rank, kernel->reduce_rank));
-  take(context, kernel->ranged);
+  take(context, pair(kernel->ranged, kernel->streams));
   for (uint32_t d = 0; d < kernel->rank; d++) take(context, (uint64_t)kernel->dims[d]);
   take(context, kernel->slot_count);
   for (uint32_t i = 0; i < kernel->slot_count; i++) {
@@ -308,7 +308,7 @@ static bool stores_equal(const ax_loop_kernel *a, const ax_loop_kernel *b) {
 }
 
 bool ax_kernel_equal(const ax_loop_kernel *a, const ax_loop_kernel *b) {
-  if (a->rank != b->rank || a->reduce_rank != b->reduce_rank || a->ranged != b->ranged || a->expr_count != b->expr_count ||
+  if (a->rank != b->rank || a->reduce_rank != b->reduce_rank || a->ranged != b->ranged || a->streams != b->streams || a->expr_count != b->expr_count ||
       memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0 || !slots_equal(a, b))
     return false;
   for (uint32_t i = 0; i < a->expr_count; i++)

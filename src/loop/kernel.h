@@ -55,6 +55,7 @@ typedef struct ax_loop_kernel {
   bool failed;
   uint32_t rank, reduce_rank;
   uint32_t ranged; /* the dimension of which a call does a range, one that is not reduced over (where there is any); 0 at first */
+  bool streams;    /* its store goes past the caches, where it writes whole lines of them (loop/stream.c); false at first */
   uint32_t parts;  /* into how many ranges it is worth cutting (loop/cut.c); no matter of structure; 1 at first */
   int64_t dims[AX_MAX_RANK + AX_MAX_RANK];
   uint32_t expr_count, slot_count, store_count, expr_capacity, slot_capacity, store_capacity;

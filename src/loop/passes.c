@@ -16,6 +16,7 @@ const ax_plan_pass ax_plan_passes[] = {
     {"alternate", ax_plan_alternate},     /* carries that change places with what they become, instead of copies */
     {"rows", ax_plan_rows},               /* kernels over the same rows, few rows at a time */
     {"pack", ax_plan_pack},               /* right factors that loops do not change, and constant ones, packed once */
+    {"stream", ax_plan_stream},           /* large results stored past the caches */
 };
 const uint32_t ax_plan_pass_count = AX_COUNT(ax_plan_passes);
 

@@ -31,6 +31,7 @@ AX_MUST_USE ax_status ax_plan_coalesce(ax_plan *plan);        /* loop/coalesce.c
 AX_MUST_USE ax_status ax_plan_alternate(ax_plan *plan);       /* loop/alternate.c */
 AX_MUST_USE ax_status ax_plan_rows(ax_plan *plan);            /* loop/rows.c */
 AX_MUST_USE ax_status ax_plan_pack(ax_plan *plan);            /* loop/panels.c */
+AX_MUST_USE ax_status ax_plan_stream(ax_plan *plan);          /* loop/stream.c */
 
 /* AX_INTERNAL: an invariant of plans does not hold, which says that a pass is wrong (loop/verify.c). */
 AX_MUST_USE ax_status ax_plan_verify(const ax_plan *plan);

@@ -1,0 +1,61 @@
+/* Which kernels store past the caches. */
+#include "axle/ops.h"
+#include "loop/passes.h"
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+static void negate(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_neg(in[0]);
+}
+
+static void two_results(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_concatenate(2, (ax_value[]){ax_neg(in[0]), in[0]}, 0);
+}
+
+static void total(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_reduce_sum(in[0], 1, (int64_t[]){1}, false);
+}
+
+static void softmax(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value e = ax_exp(in[0]);
+  out[0] = ax_div(e, ax_reduce_sum(e, 1, (int64_t[]){1}, true));
+}
+
+/* A letter for each operation of the plan: a kernel that streams, one that does not, a group of rows. */
+static void expect(ax_function body, ax_type type, bool donated, const char *wanted) {
+  ax_program *program = test_trace(body, NULL, &type, 1, 1);
+  ax_plan *plan;
+  ax_text line = {0};
+  char *got;
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
+  plan->donate = &donated;
+  TEST_OK(ax_plan_optimise(plan, NULL, NULL));
+  for (uint32_t i = 0; i < plan->block.count; i++) {
+    const ax_op *op = &plan->block.ops[i];
+    ax_text_add(&line, "%s", op->kind == AX_OP_ROWS ? "r" : op->kernel.kernel->streams ? "s" : "k");
+  }
+  TEST_OK(ax_text_finish(&line, &got));
+  assert_string_equal(got, wanted);
+  ax_free(got);
+  ax_plan_destroy(plan);
+  ax_program_release(program);
+}
+
+static void large_results(void **state) {
+  (void)state;
+  expect(negate, TEST_TYPE(AX_F32, 1 << 23), false, "s");
+  expect(negate, TEST_TYPE(AX_F32, (1 << 23) - 1), false, "k"); /* a cache may hold it */
+  expect(negate, TEST_TYPE(AX_F32, 1 << 23), true, "k");        /* what is overwritten has just been read */
+  expect(two_results, TEST_TYPE(AX_F32, 1 << 22), false, "ss"); /* parts of what is large */
+  expect(total, TEST_TYPE(AX_F32, 1 << 23, 16), false, "k");
+  expect(softmax, TEST_TYPE(AX_F32, 1 << 13, 1 << 12), false, "r");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(large_results)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
