@@ -471,6 +471,19 @@ def conv3(b, h, w, f):
 
 
 @family
+def conv(mode, dtype, layout, b, h, w, i, o, k, s, groups):
+    b, h, w, i, o, k, s, groups = ints((b, h, w, i, o, k, s, groups))
+    last = layout == "nhwc"
+    names = ("NHWC", "HWIO", "NHWC") if last else ("NCHW", "OIHW", "NCHW")
+
+    def function(x, f):
+        return lax.conv_general_dilated(x, f, (s, s), "SAME", dimension_numbers=names, feature_group_count=groups)
+
+    shapes = [(b, h, w, i), (k, k, i // groups, o)] if last else [(b, i, h, w), (o, i // groups, k, k)]
+    return Case(function if mode == "fwd" else jax.grad(lambda x, f: jnp.sum(jnp.square(function(x, f))), (0, 1)), [(dtype, shape) for shape in shapes])
+
+
+@family
 def perex(batch, inputs, hidden, outputs):
     def loss(w1, w2, x, y):
         return -jnp.sum(jax.nn.log_softmax(jnp.tanh(x @ scaled(w1, 0.1)) @ scaled(w2, 0.1)) * y)

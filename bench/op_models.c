@@ -376,6 +376,33 @@ static void conv3(op_case *c) { /* BATCH HEIGHT WIDTH FEATURES */
   c->body = conv_body;
 }
 
+/* Of square windows, "SAME"; grad: both gradients of the sum of squares. */
+static AX_BODY(any_conv_body) {
+  const op_case *c = context;
+  const bool last = strcmp(c->words[2], "nhwc") == 0;
+  const int64_t strides[] = {op_int(c, 9), op_int(c, 9)};
+  out[0] = ax_conv_general_dilated(in[0], in[1], &(ax_conv_options){.lhs = last ? "NHWC" : "NCHW", .rhs = last ? "HWIO" : "OIHW", .out = last ? "NHWC" : "NCHW",
+                                                                    .strides = strides, .padding = "SAME", .feature_group_count = op_int(c, 10)});
+}
+static AX_BODY(any_conv_loss) {
+  ax_value y;
+  any_conv_body(in, &y, context);
+  out[0] = sum_all(ax_square(y));
+}
+static AX_BODY(any_conv_grad) { ax_grad(AX_CLOSURE(any_conv_loss, 2, 1, context), AX_FIRST(2), in, out); }
+static void conv(op_case *c) { /* fwd|grad TYPE nhwc|nchw BATCH HEIGHT WIDTH IN OUT WINDOW STRIDE GROUPS */
+  const bool last = strcmp(c->words[2], "nhwc") == 0, grad = strcmp(c->words[0], "grad") == 0;
+  const ax_dtype dtype = op_dtype(c->words[1]);
+  int64_t b = op_int(c, 3), h = op_int(c, 4), w = op_int(c, 5), in = op_int(c, 6), o = op_int(c, 7), k = op_int(c, 8), s = op_int(c, 9), each = in / op_int(c, 10);
+  if (last) OP_IN(c, dtype, b, h, w, in);
+  else OP_IN(c, dtype, b, in, h, w);
+  if (last) OP_IN(c, dtype, k, k, each, o);
+  else OP_IN(c, dtype, o, each, k, k);
+  op_product(c, dtype, (grad ? 3 : 1) * (double)(b * ((h + s - 1) / s) * ((w + s - 1) / s)), (double)o, (double)(k * k * each));
+  c->body = grad ? any_conv_grad : any_conv_body;
+  c->out_count = grad ? 2 : 1;
+}
+
 /* Gradients of each example of a batch by itself: (w1, w2, x, y). */
 static AX_BODY(example_loss) {
   ax_value logs = ax_log_softmax(ax_matmul(ax_tanh(ax_matmul(in[2], scaled(in[0], 0.1))), scaled(in[1], 0.1)), -1);
@@ -403,5 +430,5 @@ static void onehot_mm(op_case *c) { /* N CLASSES WIDTH */
 const op_family op_model_families[] = {
     {"trivial_scan", trivial_scan}, {"trivial_while", trivial_while}, {"cond_scan", cond_scan}, {"cumsum", cumsum}, {"dus_scan", dus_scan}, {"ds_scan", ds_scan},
     {"kv_scan", kv_scan}, {"stencil1", stencil1}, {"stencil2", stencil2}, {"cg", cg}, {"rnn", rnn}, {"lstm", lstm}, {"mlp", mlp}, {"logreg", logreg},
-    {"adam", adam}, {"embed", embed}, {"attention", attention}, {"decoder", decoder}, {"conv3", conv3}, {"perex", perex}, {"onehot_mm", onehot_mm}, {NULL, NULL},
+    {"adam", adam}, {"embed", embed}, {"attention", attention}, {"decoder", decoder}, {"conv3", conv3}, {"conv", conv}, {"perex", perex}, {"onehot_mm", onehot_mm}, {NULL, NULL},
 };

@@ -8,6 +8,7 @@
    Errors: bool or dtypes that differ; ranks below 2 or that differ; a spec that is no permutation; a stride, dilation or group count below 1;
    both group counts above 1; sizes that the groups do not divide, in that is not features / fg; more cut off than there is.
    Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 are multiplied and added in f32 and rounded once. Integers wrap.
+   Compiled code does not multiply by all zeros that dilation puts in between: an infinity of the kernel makes no NaN there.
    Bilinear; the transposes are convolutions: lhs's of the cotangent, lhs_dilation and strides in each other's place, with rhs turned
    round; rhs's of lhs with the cotangent as its kernel, rhs_dilation and strides in each other's place.
    Sharding: batch, features and groups go through, in makes a sum. A spatial dimension is cut with the result's, or, where the kernel is longer

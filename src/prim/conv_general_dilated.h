@@ -22,6 +22,9 @@ void ax_conv_transpose(const ax_transpose_args *args);
 void ax_conv_batch(const ax_batch_args *args);
 void ax_conv_shard(const ax_shard_args *args);
 void ax_conv_block(const ax_block_args *args);
+/* Of a dilated left operand: whether it is made by phases, without zeros in between; and that. conv_general_dilated_phases.c */
+bool ax_conv_has_phases(const ax_conv_params *p, const ax_type *lhs, const ax_type *rhs);
+ax_value ax_conv_by_phases(const ax_eqn *eqn, const ax_value *in);
 ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
 #endif

@@ -3,6 +3,8 @@
      y = sum over the kernel's places of       lhs's part for that place . rhs there         many results, few places: 3x3 over an image
      y at each position =                      lhs's part for that position . rhs            few results, many places: a kernel's gradient
 
+   What is dilated is made of convolutions of what is not, first: conv_general_dilated_phases.c.
+
    For each spatial dimension the shorter of the two is written out, or gone through in a loop where all of them together would be too many.
    Places that are written out are taken several at a time, beside one another, so that products are not of a few features only; where a group
    has but one there are none, and what is left is multiplied element by element. */
@@ -163,26 +165,29 @@ static ax_value by_places_together(const product *c) {
   return sum;
 }
 
-/* Of one feature a group, lhs as [batch, s.., group] and rhs as [k.., 1, group * out]: element by element. */
-static ax_value by_features(const product *c, int64_t groups) {
+/* Of one feature a group, lhs with its dimensions where the result has them, the groups at `features`, and rhs as [k.., 1, group * out]: element by
+   element. */
+static ax_value by_features(const product *c, uint32_t features, int64_t groups) {
   const ax_type x = ax_typeof(c->lhs), kernel = ax_typeof(c->rhs);
   if (ax_failed()) return ax_poison;
   const int64_t all = ax_dims_elems(c->spatial, kernel.dims), out = kernel.dims[kernel.rank - 1] / groups;
   ax_value rows = ax_reshape(c->rhs, 3, (int64_t[]){all, groups, out}), sum = ax_poison;
-  const int64_t by[] = {x.rank - 1, x.rank};
+  const int64_t by[] = {features, features + 1};
   for (int64_t n = 0; n < all && !ax_failed(); n++) {
     ax_value row = ax_reshape(ax_window_part(rows, 0, n, 1, 1), 2, (int64_t[]){groups, out}), part = part_for(c, n);
     ax_type type = ax_typeof(part);
-    type.dims[type.rank++] = out;
     int64_t same[AX_MAX_RANK];
-    for (uint32_t d = 0; d < x.rank; d++) same[d] = d;
+    for (uint32_t d = 0; d < x.rank; d++) same[d] = d > features ? d + 1 : d;
+    memmove(type.dims + features + 2, type.dims + features + 1, (type.rank++ - features - 1) * sizeof type.dims[0]);
+    type.dims[features + 1] = out;
     ax_value made = ax_mul(ax_broadcast_in_dim(part, type.rank, type.dims, same), ax_broadcast_in_dim(row, type.rank, type.dims, by));
     sum = n == 0 ? made : ax_add(sum, made);
   }
   ax_type type = ax_typeof(sum);
   if (ax_failed()) return ax_poison;
-  type.dims[x.rank - 1] *= out;
-  return ax_reshape(sum, x.rank, type.dims);
+  memmove(type.dims + features + 1, type.dims + features + 2, (--type.rank - features - 1) * sizeof type.dims[0]);
+  type.dims[features] = groups * out;
+  return ax_reshape(sum, type.rank, type.dims);
 }
 
 /* --- The whole --- */
@@ -266,8 +271,9 @@ static ax_value convolve(const ax_conv_params *p, ax_value x, ax_value y) {
     left[1 + i] = right[i] = AX_CONV_SPATIAL + i;
   }
   left[0] = AX_CONV_BATCH, left[rank - 1] = AX_CONV_FEATURE;
+  const bool together = plan_loops(&c) && spatial > 0, by_feature = together && p->feature_group_count > 1 && rhs.dims[p->rhs_spec.v[AX_CONV_IN]] == 1;
+  for (uint32_t place = 0; place < rank && by_feature; place++) left[p->out_spec.v[place]] = place;
   right[spatial] = AX_CONV_IN, right[spatial + 1] = AX_CONV_OUT;
-  const bool together = plan_loops(&c) && spatial > 0;
   bool lies = groups == 1; /* where all is contracted, it may lie as it does */
   for (uint32_t i = 0; i < spatial; i++) lies = lies && !c.by_place[i];
   c.rhs = ordered(y, &p->rhs_spec, right, lies, rhs_at);
@@ -281,7 +287,7 @@ static ax_value convolve(const ax_conv_params *p, ax_value x, ax_value y) {
     c.lhs_at[i] = lhs_at[AX_CONV_SPATIAL + i];
     c.rhs_at[i] = rhs_at[AX_CONV_SPATIAL + i];
   }
-  if (together && p->feature_group_count > 1 && rhs.dims[p->rhs_spec.v[AX_CONV_IN]] == 1) return finished(by_features(&c, groups), p);
+  if (by_feature) return by_features(&c, (uint32_t)p->out_spec.v[AX_CONV_FEATURE], groups);
   c.lhs = groups_front(c.lhs, lhs_at[p->batch_group_count > 1 ? AX_CONV_BATCH : AX_CONV_FEATURE], groups);
   c.rhs = groups_front(c.rhs, rhs_at[AX_CONV_OUT], groups);
   for (uint32_t i = 0; i < spatial; i++) c.lhs_at[i]++, c.rhs_at[i]++;
@@ -496,6 +502,9 @@ ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
     AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
     return ax_lower_fill(lower, out[0], (ax_number){0});
   }
+  const ax_type *lhs = &types[eqn->in[0]];
+  const bool half = ax_is_float(lhs->dtype) && ax_dtype_bytes(lhs->dtype) < 4; /* made wider first: expand */
+  if (!half && ax_conv_has_phases(eqn->params, lhs, &types[eqn->in[1]])) return ax_lower_expanded(lower, eqn, ax_conv_by_phases, in, out);
   const bool plain = is_plain_image(lower, eqn, &u);
   if (plain && has_few_places(&u)) return lower_rows(lower, eqn, &u, in, out);
   if (plain && has_few_positions(&u)) return lower_features(lower, eqn, &u, in, out);
