@@ -62,7 +62,7 @@ double ax_parts_worth(double time) {
 /* The same of what is cut without changing what is computed: finer where there is little, and no odd number, of which one of two threads would be
    left with one more. Who runs it knows whether threads are at hand (exec/share.c). */
 static double parts_to_share(double time) {
-  static const double two = 5000, four = 10000;
+  static const double two = 3500, four = 10000;
   enum { few = 8 };
   const double parts = ax_parts_worth(time);
   if (time < four) return time < two ? 1 : 2;

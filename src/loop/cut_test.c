@@ -44,7 +44,7 @@ static void expect(ax_function body, void *context, ax_type type, const char *wa
 static void small_kernels(void **state) {
   (void)state;
   expect(add, NULL, TEST_TYPE(AX_F32, 100, 100), "i0 in 1");
-  expect(add, NULL, TEST_TYPE(AX_F32, 1 << 16), "i0 in 1");
+  expect(add, NULL, TEST_TYPE(AX_F32, 1 << 16), "i0 in 2");
   expect(add, NULL, TEST_TYPE(AX_F32, 1 << 18), "i0 in 4");
   expect(sum, &(sum_case){{0}, 1}, TEST_TYPE(AX_F32, 200, 200), "i0 in 1");
 }
