@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "loop/nesting.h"
 #include "loop/passes.h"
 #include "product/product.h"
 
@@ -125,11 +126,7 @@ static ax_panels panels_of_product(const ax_gemm *g, ax_gemm *packed) {
   return p;
 }
 
-/* --- What is written where --- */
-
-typedef struct loop_span { /* numbers of operations, as they are walked */
-  uint32_t begin, end;
-} loop_span;
+/* --- What there is --- */
 
 typedef struct packed { /* a root's factor in panels */
   const ax_panels *panels;
@@ -137,40 +134,15 @@ typedef struct packed { /* a root's factor in panels */
   struct packed *next;
 } packed;
 
-typedef struct insertion { /* before an operation of a block */
-  ax_op op;
-  uint32_t at;
-  struct insertion *next;
-} insertion;
-
-typedef struct level { /* a block that is walked, and its operation at hand, which may hold the next one */
-  ax_block *block;
-  struct level *outer;
-  uint32_t at, count;      /* of insertions, which come in the order of what they stand before */
-  insertion *first, **last;
-} level;
-
 typedef struct packer {
   ax_plan *plan;
   ax_arena scratch;
-  uint32_t roots;              /* that there were to begin with */
-  uint32_t number;             /* of the operation that is walked */
-  uint32_t *reads, *writes;    /* by root: see ax_plan_count */
-  uint32_t *first_write;       /* by root: in `written`, of which the numbers rise; */
-  uint32_t *written;           /* numbers of operations that write it */
-  uint32_t *filled;            /* by root: how many there are so far */
-  loop_span *loops;            /* by id */
+  ax_nesting nesting;
   packed **made;               /* by root */
   uint32_t *shared;            /* by root that is a constant: reads as factors that are packed alike; */
   ax_panels **alike;           /* as this says; NULL: none yet */
   int64_t bytes, near_bytes;   /* packed so far */
 } packer;
-
-static void note_write(void *context, uint32_t buffer, bool writes) {
-  packer *p = context;
-  const uint32_t root = p->plan->buffers[buffer].root;
-  if (writes) p->written[p->first_write[root] + p->filled[root]++] = p->number;
-}
 
 /* By root that is a constant, whether all who read it are products that would have it packed alike. */
 static void note_factor(packer *p, const ax_gemm *g) {
@@ -182,51 +154,13 @@ static void note_factor(packer *p, const ax_gemm *g) {
   if (p->alike[buffer->root] != NULL && ax_panels_equal(p->alike[buffer->root], &panels)) p->shared[buffer->root]++;
 }
 
-static void note_op(packer *p, ax_op *op) {
-  ax_op_visit(op, note_write, p);
-  if (op->kind == AX_OP_GEMM) note_factor(p, op->gemm);
+static void note_op(void *context, ax_op *op) {
+  if (op->kind == AX_OP_GEMM) note_factor(context, op->gemm);
   for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++)
-    if (op->rows->members[k].kind == AX_OP_GEMM) note_factor(p, op->rows->members[k].gemm);
-  p->number++;
-}
-
-static void note_block(packer *p, const ax_block *block) {
-  for (uint32_t i = 0; i < block->count; i++) {
-    ax_op *op = &block->ops[i];
-    const uint32_t begin = p->number;
-    note_op(p, op);
-    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) note_block(p, ax_op_block(op, k));
-    if (op->kind == AX_OP_LOOP) p->loops[op->loop.id] = (loop_span){begin, p->number};
-  }
-}
-
-static bool writes_in(const packer *p, uint32_t root, loop_span span) {
-  const uint32_t *list = p->written + p->first_write[root];
-  uint32_t low = 0, high = p->filled[root];
-  while (low < high) {
-    const uint32_t middle = low + (high - low) / 2;
-    if (list[middle] < span.begin) low = middle + 1;
-    else high = middle;
-  }
-  return low < p->filled[root] && list[low] < span.end;
+    if (op->rows->members[k].kind == AX_OP_GEMM) note_factor(context, op->rows->members[k].gemm);
 }
 
 /* --- Where it is packed --- */
-
-/* The outermost loop around that leaves the buffer as it is, and of those inside which none writes it; NULL: there is none, or it goes round once. */
-static level *place_of(const packer *p, level *inner, uint32_t buffer) {
-  const ax_buffer *b = &p->plan->buffers[buffer];
-  level *found = NULL;
-  bool often = false;
-  for (level *l = inner; l != NULL; l = l->outer) {
-    const ax_op *op = &l->block->ops[l->at];
-    if (op->kind != AX_OP_LOOP) continue;
-    if (b->loop == op->loop.id || writes_in(p, b->root, p->loops[op->loop.id])) break;
-    often = often || op->loop.trips < 0 || op->loop.trips > 1;
-    found = l;
-  }
-  return often ? found : NULL;
-}
 
 static const packed *find_made(const packer *p, uint32_t root, uint32_t from, uint32_t loop, const ax_panels *panels) {
   const ax_buffer *b = &p->plan->buffers[from];
@@ -254,7 +188,7 @@ static ax_status add_made(packer *p, uint32_t root, uint32_t from, uint32_t loop
 }
 
 /* An operation before the loop. */
-static ax_status pack_before(packer *p, level *place, const ax_op *of, uint32_t from, const ax_panels *panels, packed **out) {
+static ax_status pack_before(packer *p, ax_level *place, const ax_op *of, uint32_t from, const ax_panels *panels, packed **out) {
   const ax_op *loop = &place->block->ops[place->at];
   const uint32_t root = p->plan->buffers[from].root;
   const int64_t numbers = ax_panels_numbers(panels);
@@ -263,15 +197,8 @@ static ax_status pack_before(packer *p, level *place, const ax_op *of, uint32_t 
   uint32_t buffers[] = {from, (*out)->buffer};
   const ax_routine routine = {.run = ax_panels_pack, .data = panels, .in_count = 1, .out_count = 1, .parts = ax_panels_parts(panels), .buffers = buffers, .name = "pack",
                               .time = time_of(panels)};
-  insertion *made = ax_arena_alloc(&p->scratch, sizeof *made);
-  if (made == NULL) return ax_out_of_memory(sizeof *made);
-  made->op = (ax_op){.kind = AX_OP_ROUTINE, .eqn = of->eqn, .program = of->program, .axes = to.axes, .diverging = loop->diverging};
-  made->at = place->at;
-  *place->last = made;
-  place->last = &made->next;
-  place->count++;
-  made->op.routine = ax_routine_copy(&p->plan->arena, &routine);
-  return made->op.routine != NULL ? AX_OK : ax_out_of_memory(sizeof routine);
+  ax_op op = {.kind = AX_OP_ROUTINE, .eqn = of->eqn, .program = of->program, .axes = to.axes, .diverging = loop->diverging, .routine = ax_routine_copy(&p->plan->arena, &routine)};
+  return op.routine != NULL ? ax_level_put(place, &p->scratch, &op) : ax_out_of_memory(sizeof routine);
 }
 
 static ax_status pack_constant(packer *p, uint32_t from, const ax_panels *panels, packed **out) {
@@ -289,13 +216,13 @@ static bool is_constant(const packer *p, uint32_t buffer) {
 }
 
 /* `op`: the product, or the group that it is a member of. */
-static ax_status pack_factor(packer *p, level *inner, const ax_op *op, ax_gemm **gemm) {
+static ax_status pack_factor(packer *p, ax_level *inner, const ax_op *op, ax_gemm **gemm) {
   ax_gemm made;
   const uint32_t from = (*gemm)->b, root = p->plan->buffers[from].root;
   const gain of = gain_of(*gemm);
-  if (of == GAIN_NONE || root >= p->roots) return AX_OK;
+  if (of == GAIN_NONE || root >= p->nesting.roots) return AX_OK;
   const bool constant = is_constant(p, from);
-  level *place = constant ? NULL : place_of(p, inner, from);
+  ax_level *place = constant ? NULL : ax_nesting_place(&p->nesting, inner, &from, 1, true);
   if (!constant && place == NULL) return AX_OK;
   const ax_panels panels = panels_of_product(*gemm, &made);
   const uint32_t loop = constant ? AX_NONE : place->block->ops[place->at].loop.id;
@@ -303,7 +230,7 @@ static ax_status pack_factor(packer *p, level *inner, const ax_op *op, ax_gemm *
   if (there == NULL) {
     packed *one;
     const int64_t bytes = ax_panels_numbers(&panels) * (int64_t)ax_dtype_bytes(panels.dtype);
-    const bool instead = constant && of == GAIN_ALWAYS && p->shared[root] == p->reads[root]; /* nobody else reads it */
+    const bool instead = constant && of == GAIN_ALWAYS && p->shared[root] == p->nesting.reads[root]; /* nobody else reads it */
     if (!instead && !fits(p, of, bytes)) return AX_OK;
     const ax_panels *kept = ax_arena_copy(&p->plan->arena, &panels, sizeof panels);
     if (kept == NULL) return ax_out_of_memory(sizeof panels);
@@ -317,25 +244,9 @@ static ax_status pack_factor(packer *p, level *inner, const ax_op *op, ax_gemm *
 
 /* --- The walk --- */
 
-static ax_status insert(packer *p, const level *l) {
-  ax_block *block = l->block;
-  if (l->count == 0) return AX_OK;
-  const size_t all = block->count + (size_t)l->count;
-  ax_op *ops = ax_arena_alloc(&p->plan->arena, all * sizeof ops[0]);
-  if (ops == NULL) return ax_out_of_memory(all * sizeof ops[0]);
-  uint32_t count = 0;
-  const insertion *next = l->first;
-  for (uint32_t i = 0; i < block->count; i++) {
-    for (; next != NULL && next->at == i; next = next->next) ops[count++] = next->op;
-    ops[count++] = block->ops[i];
-  }
-  *block = (ax_block){.ops = ops, .count = count, .capacity = count};
-  return AX_OK;
-}
-
-static ax_status pack_block(packer *p, ax_block *block, level *outer) {
-  level here = {.block = block, .outer = outer};
-  here.last = &here.first;
+static ax_status pack_block(packer *p, ax_block *block, ax_level *outer) {
+  ax_level here;
+  ax_level_begin(&here, block, outer);
   for (; here.at < block->count; here.at++) {
     ax_op *op = &block->ops[here.at];
     if (op->kind == AX_OP_GEMM) AX_TRY(pack_factor(p, &here, op, &op->gemm));
@@ -343,7 +254,7 @@ static ax_status pack_block(packer *p, ax_block *block, level *outer) {
       if (op->rows->members[k].kind == AX_OP_GEMM) AX_TRY(pack_factor(p, &here, op, &op->rows->members[k].gemm));
     for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(pack_block(p, ax_op_block(op, k), &here));
   }
-  return insert(p, &here);
+  return ax_level_end(&here, &p->plan->arena);
 }
 
 /* Whether there is anything to be done: a loop, or a constant that a product may read. */
@@ -354,27 +265,12 @@ static bool has_any(const ax_plan *plan) {
 }
 
 static ax_status make_tables(packer *p) {
-  const ax_plan *plan = p->plan;
-  ax_arena *scratch = &p->scratch;
-  const size_t roots = p->roots = plan->buffer_count;
-  p->reads = ax_arena_alloc(scratch, roots * sizeof p->reads[0]);
-  p->writes = ax_arena_alloc(scratch, roots * sizeof p->writes[0]);
-  p->first_write = ax_arena_alloc(scratch, roots * sizeof p->first_write[0]);
-  p->filled = ax_arena_alloc(scratch, roots * sizeof p->filled[0]);
-  p->loops = ax_arena_alloc(scratch, plan->loop_count * sizeof p->loops[0]);
-  p->made = ax_arena_alloc(scratch, roots * sizeof p->made[0]);
-  p->shared = ax_arena_alloc(scratch, roots * sizeof p->shared[0]);
-  p->alike = ax_arena_alloc(scratch, roots * sizeof p->alike[0]);
-  if (p->reads == NULL || p->writes == NULL || p->first_write == NULL || p->filled == NULL || p->loops == NULL || p->made == NULL || p->shared == NULL || p->alike == NULL)
-    return ax_out_of_memory(roots * sizeof p->made[0]);
-  ax_plan_count(plan, p->reads, p->writes);
-  uint32_t all = 0;
-  for (uint32_t i = 0; i < roots; i++) {
-    p->first_write[i] = all;
-    all += p->writes[i];
-  }
-  p->written = ax_arena_alloc(scratch, all * sizeof p->written[0]);
-  return p->written != NULL ? AX_OK : ax_out_of_memory(all * sizeof p->written[0]);
+  AX_TRY(ax_nesting_make(&p->nesting, p->plan, &p->scratch));
+  const size_t roots = p->nesting.roots;
+  p->made = ax_arena_alloc(&p->scratch, roots * sizeof p->made[0]);
+  p->shared = ax_arena_alloc(&p->scratch, roots * sizeof p->shared[0]);
+  p->alike = ax_arena_alloc(&p->scratch, roots * sizeof p->alike[0]);
+  return p->made != NULL && p->shared != NULL && p->alike != NULL ? AX_OK : ax_out_of_memory(roots * sizeof p->made[0]);
 }
 
 ax_status ax_plan_pack(ax_plan *plan) {
@@ -382,7 +278,7 @@ ax_status ax_plan_pack(ax_plan *plan) {
   if (!has_any(plan)) return AX_OK;
   ax_status status = make_tables(&p);
   if (status == AX_OK) {
-    note_block(&p, &plan->block);
+    ax_block_walk(&plan->block, note_op, &p);
     status = pack_block(&p, &plan->block, NULL);
   }
   ax_arena_deinit(&p.scratch);

@@ -11,6 +11,7 @@ const ax_plan_pass ax_plan_passes[] = {
     {"update", ax_plan_update_in_place},  /* parts of values overwritten where they are */
     {"pieces", ax_plan_take_apart},       /* readers of what is put together read its parts */
     {"fuse", ax_plan_fuse},               /* fewer passes over memory */
+    {"hoist", ax_plan_hoist},             /* what each step of a loop would make again, before it */
     {"cut", ax_plan_cut},                 /* parts for threads; long reductions in blocks */
     {"coalesce", ax_plan_coalesce},       /* results into donated memory, carries in place */
     {"alternate", ax_plan_alternate},     /* carries that change places with what they become, instead of copies */

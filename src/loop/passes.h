@@ -26,6 +26,7 @@ AX_MUST_USE ax_status ax_plan_update_in_place(ax_plan *plan); /* loop/updates.c 
 AX_MUST_USE ax_status ax_plan_recompute(ax_plan *plan);       /* loop/recompute.c */
 AX_MUST_USE ax_status ax_plan_take_apart(ax_plan *plan);      /* loop/pieces.c */
 AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan);            /* loop/fuse.c */
+AX_MUST_USE ax_status ax_plan_hoist(ax_plan *plan);           /* loop/hoist.c */
 AX_MUST_USE ax_status ax_plan_cut(ax_plan *plan);             /* loop/cut.c */
 AX_MUST_USE ax_status ax_plan_coalesce(ax_plan *plan);        /* loop/coalesce.c */
 AX_MUST_USE ax_status ax_plan_alternate(ax_plan *plan);       /* loop/alternate.c */
