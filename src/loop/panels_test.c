@@ -246,6 +246,8 @@ static void wide(void **state) {
   test_random random = {13};
   check_bits(&random, AX_F32, 150, 1100, 400, (stepped){.turned = false});
   check_bits(&random, AX_BF16, 40, 700, 1000, (stepped){.turned = true});
+  check_bits(&random, AX_F32, 20, 40, 50000, (stepped){.turned = true}); /* in runs that are added as if exactly */
+  check_bits(&random, AX_F64, 40, 70, 20000, (stepped){.turned = false});
 }
 
 /* --- Devices --- */
