@@ -5,7 +5,7 @@
      the window's dimensions  each part has some coordinates of the operand along one, and does its part of every window; windows
                               that an index moves along it may miss the part
 
-   The first is taken where there is one, then a dimension of the window that is not moved and long enough, then one that is. */
+   The first is taken where there is one, then a dimension of the window that is not moved where its runs are long, then one that is, then any. */
 #include <string.h>
 
 #include "prim/pointwise.h"
@@ -397,7 +397,7 @@ static void find_loops(scatter *s, const ax_windows *w, const arrays *a) {
   }
 }
 
-enum { run_bytes = 128, most_parts = 16, few_parts = 4, enough_elems = 16, near_bytes = 1 << 20 };
+enum { run_bytes = 128, long_bytes = 16 << 10, most_parts = 16, few_parts = 4, enough_elems = 16, near_bytes = 1 << 20 };
 
 static uint32_t fewer(double wanted, int64_t most) { return (double)most < wanted ? (uint32_t)(most > 1 ? most : 1) : (uint32_t)wanted; }
 
@@ -408,28 +408,39 @@ static void try_cut(scatter *s, int batch, int window, int number, int64_t exten
   s->parts = parts;
 }
 
-/* By shapes alone. */
-static void find_cut(scatter *s, const ax_windows *w, const arrays *a, double wanted) {
-  int64_t elems = 1;
-  try_cut(s, -1, -1, -1, 1, 1);
-  if (wanted > most_parts) wanted = most_parts;
-  for (uint32_t b = 0; b < s->batch_rank; b++)
-    if (s->batch[b].operand != 0) try_cut(s, (int)b, -1, -1, s->batch[b].extent, fewer(wanted, s->batch[b].extent));
-  for (uint32_t d = 0; d < s->window_rank; d++) elems *= s->window[d].extent;
+/* Along a dimension of the window that has runs so long. */
+static void cut_windows(scatter *s, const ax_windows *w, int64_t least, double wanted) {
   for (uint32_t d = 0; d < w->rank; d++) {
     if (s->window_of[d] < 0 || w->component_of[d] >= 0) continue;
     const loop *own = &s->window[s->window_of[d]];
-    int64_t runs = own->extent * own->operand * s->bytes / run_bytes;
-    try_cut(s, -1, s->window_of[d], -1, own->extent, fewer(wanted, runs < own->extent ? runs : own->extent));
+    const int64_t bytes = own->extent * own->operand * s->bytes, runs = bytes / run_bytes;
+    if (bytes >= least) try_cut(s, -1, s->window_of[d], -1, own->extent, fewer(wanted, runs < own->extent ? runs : own->extent));
   }
-  if (s->parts > 1) return;
-  if (wanted > few_parts) wanted = few_parts; /* every part looks at every index, and at other updates than those that lie in order */
+}
+
+/* Every part looks at every index, and at other updates than those that lie in order. */
+static void cut_places(scatter *s, const ax_windows *w, const arrays *a, double wanted) {
+  int64_t elems = 1;
+  if (wanted > few_parts) wanted = few_parts;
+  for (uint32_t d = 0; d < s->window_rank; d++) elems *= s->window[d].extent;
   if (elems < enough_elems && ax_type_elems(a->operand) * s->bytes <= near_bytes) return;
   for (uint32_t d = 0; d < w->rank; d++) {
     const int window = s->window_of[d];
     const bool whole = window < 0 || s->window[window].extent == 1; /* it has no pieces */
     if (w->component_of[d] >= 0) try_cut(s, -1, whole ? -1 : window, w->component_of[d], a->operand->dims[d], fewer(wanted, a->operand->dims[d]));
   }
+}
+
+/* By shapes alone. Short windows stay whole if that can be: threads that go through them at the same time would meet at the ends of their pieces,
+   in one line of the cache, window after window. */
+static void find_cut(scatter *s, const ax_windows *w, const arrays *a, double wanted) {
+  try_cut(s, -1, -1, -1, 1, 1);
+  if (wanted > most_parts) wanted = most_parts;
+  for (uint32_t b = 0; b < s->batch_rank; b++)
+    if (s->batch[b].operand != 0) try_cut(s, (int)b, -1, -1, s->batch[b].extent, fewer(wanted, s->batch[b].extent));
+  cut_windows(s, w, long_bytes, wanted);
+  if (s->parts == 1) cut_places(s, w, a, wanted);
+  if (s->parts == 1) cut_windows(s, w, 0, wanted);
 }
 
 /* Window dimensions that lie behind one another are one. The one that is cut stays by itself. */

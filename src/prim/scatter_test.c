@@ -1,0 +1,69 @@
+/* Rows added to a table's by number, whatever parts threads do them in: exactly, of small whole numbers, with numbers that are outside of the table. */
+#include <stdio.h>
+
+#include "axle/ops.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+
+typedef struct example {
+  ax_dtype dtype;
+  int64_t rows, width, count, axis; /* of the table [rows, width], or, along axis 1, [width, rows]; how many are added */
+} example;
+
+static void add_rows(const ax_value *in, ax_value *out, void *context) {
+  const example *x = context;
+  out[0] = ax_at_add(in[0], in[1], in[2], x->axis, NULL);
+}
+
+static void check(example x) {
+  const bool across = x.axis == 1;
+  const ax_type types[] = {TEST_TYPE(x.dtype, across ? x.width : x.rows, across ? x.rows : x.width), TEST_TYPE(AX_S32, x.count),
+                           TEST_TYPE(x.dtype, across ? x.width : x.count, across ? x.count : x.width)};
+  test_random random = {(uint64_t)(x.rows + x.width)};
+  ax_program *program = test_trace(add_rows, &x, types, 3, 1);
+  ax_tensor *in[3], *wanted = test_tensor(types[0], NULL), *out;
+  for (int i = 0; i < 3; i++) {
+    in[i] = test_tensor(types[i], NULL);
+    for (int64_t k = 0; k < test_elems(in[i]); k++)
+      test_set(in[i], k, i == 1 ? (double)test_random_below(&random, x.rows + 5) : (double)test_random_below(&random, 5) - 2);
+  }
+  for (int64_t k = 0; k < test_elems(wanted); k++) test_set(wanted, k, test_get(in[0], k));
+  for (int64_t k = 0; k < x.count; k++) {
+    const int64_t row = (int64_t)test_get(in[1], k);
+    for (int64_t c = 0; c < x.width && row < x.rows; c++) {
+      const int64_t to = across ? c * x.rows + row : row * x.width + c, from = across ? c * x.count + k : k * x.width + c;
+      test_set(wanted, to, test_get(wanted, to) + test_get(in[2], from));
+    }
+  }
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 3}, &runtime));
+  test_execute(runtime, program, in, &out);
+  ax_runtime_release(runtime);
+  for (int64_t k = 0; k < test_elems(out); k++)
+    if (test_get(out, k) != test_get(wanted, k))
+      fail_msg("%lld of %lld rows of %lld along %lld: element %lld is %g, not %g", (long long)x.count, (long long)x.rows, (long long)x.width, (long long)x.axis, (long long)k,
+               test_get(out, k), test_get(wanted, k));
+  TEST_EVERY_WAY(program, in, 0);
+  test_release(in, 3);
+  test_release(&wanted, 1);
+  test_release(&out, 1);
+  ax_program_release(program);
+}
+
+static void in_parts(void **state) {
+  static const int64_t widths[] = {1, 16, 33, 64, 100, 1000, 4096, 5000};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_S32};
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(widths); i++)
+    for (int64_t axis = 0; axis < 2; axis++) {
+      const int64_t count = widths[i] < 100 ? 6000 : 400000 / widths[i];
+      check((example){dtypes[i % 3], 700, widths[i], count, axis});
+      check((example){AX_F32, 3, widths[i], count, axis});
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(in_parts)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
