@@ -43,11 +43,17 @@ static ax_ex find(const ax_schedule *s, ax_ex load, int64_t offset) {
   return AX_NONE;
 }
 
-/* The code for many lines takes some milliseconds to compile, which few rows do not bring back. Bytes are picked faster, where they can be. */
+/* The code for many lines takes some milliseconds to compile, which few rows do not bring back. A reduction has them along the loop, others in all. */
+static bool has_many_rows(const ax_schedule *s, uint32_t loop) {
+  const int64_t extent = s->loops[loop].extent;
+  return extent >= least_rows || (!s->reduces && extent >= s->lanes && s->work / most_line >= least_rows);
+}
+
+/* Bytes are picked faster, where they can be. */
 static bool steps_over_rows(const ax_schedule *s, const ax_access *access, uint32_t loop) {
   const int64_t stride = access->stride[loop];
   if (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) == 1 && ax_stride_picks(stride, s->lanes)) return false;
-  return s->loops[loop].extent >= least_rows && access->live && access->moved == 0 && access->guard == AX_NONE && (stride < -1 || stride > 4);
+  return has_many_rows(s, loop) && access->live && access->moved == 0 && access->guard == AX_NONE && (stride < -1 || stride > 4);
 }
 
 /* Of the run [first, end) of elements side by side, all of which are loaded: the line that `offset` is in. They begin where the run does; the last ends
@@ -92,7 +98,7 @@ uint32_t ax_schedule_row_line(const ax_schedule *s, const ax_access *access, uin
 
 int ax_schedule_choose_columns(const ax_schedule *s) {
   enum { most_weight = 96 };
-  if (s->reduces || s->loops[s->vector].extent < least_rows) return -1;
+  if (s->reduces || !has_many_rows(s, s->vector)) return -1;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     const ax_access *access = &s->accesses[id];
     if (!access->live || access->moved != 0 || access->guard != AX_NONE || (access->stride[s->vector] > -2 && access->stride[s->vector] < 2)) continue;

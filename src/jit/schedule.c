@@ -230,14 +230,24 @@ static uint32_t choose_lanes(const ax_schedule *s, uint32_t vector_bytes) { retu
 
 enum { full_square = 16, short_square = 8 }; /* the least extent of the loop that squares lie along, at most */
 
-/* The loop along which an access that strides over `vector` lies in memory; -1: none that has `least` elements, or as many as there are lanes. Where
-   elements can be gathered, short squares pay only when nothing is left over. */
+static int64_t length(int64_t stride) { return stride < 0 ? -stride : stride; }
+
+/* Where elements can be gathered, short squares pay when little of them is left over: less of those that are gathered from the first cache. */
+static bool fits_short(const ax_schedule *s, const ax_access *access, uint32_t vector, uint32_t along) {
+  enum { near = 32 << 10 };
+  const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), across = s->loops[vector].extent, down = s->loops[along].extent;
+  const int64_t squares = (across + short_square - 1) / short_square * ((down + short_square - 1) / short_square), room = squares * short_square * short_square;
+  if (bytes < 4 || down % short_square == 0) return true;
+  if (ax_schedule_store(s, 0)->stride[vector] != 1) return false;
+  return length(access->stride[vector]) * across * bytes > near ? room <= 2 * across * down : room * 4 <= 5 * across * down;
+}
+
+/* The loop along which an access that strides over `vector` lies in memory; -1: none that has `least` elements, or as many as there are lanes. */
 static int along(const ax_schedule *s, const ax_access *access, uint32_t vector, uint32_t least) {
-  const bool whole = least == short_square && ax_dtype_bytes(s->kernel->slots[access->slot].dtype) >= 4;
   int64_t stride = access->stride[vector];
   if ((stride >= -1 && stride <= 1) || (ax_stride_picks(stride, s->lanes) && (least != short_square || stride < short_square))) return -1;
   for (uint32_t l = 0; l < s->loop_count; l++)
-    if (access->stride[l] == 1 && s->loops[l].extent >= (least < s->lanes ? least : s->lanes) && (!whole || s->loops[l].extent % short_square == 0)) return (int)l;
+    if (access->stride[l] == 1 && s->loops[l].extent >= (least < s->lanes ? least : s->lanes) && (least != short_square || fits_short(s, access, vector, l))) return (int)l;
   return -1;
 }
 
@@ -296,8 +306,6 @@ static uint32_t choose_vector(const ax_schedule *s) {
 }
 
 /* --- Shape and order --- */
-
-static int64_t length(int64_t stride) { return stride < 0 ? -stride : stride; }
 
 static int64_t reduced_elems(const ax_schedule *s) {
   int64_t elems = 1;
@@ -545,6 +553,19 @@ static void make_narrow(ax_schedule *s, const uint32_t *order, uint32_t first, i
   find_deps(s);
 }
 
+/* What squares of 8 leave nothing over of, and a core's caches hold: elsewhere it counts that several rows make whole lines. */
+static bool fits_squares(const ax_schedule *s) {
+  enum { cached = 2 << 20 };
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    const ax_access *access = &s->accesses[id];
+    if (!access->live || !can_turn(s, access, s->vector, short_square)) continue;
+    const int loop = along(s, access, s->vector, short_square);
+    const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
+    return bytes >= 4 && s->loops[loop].extent % short_square == 0 && s->loops[s->vector].extent % short_square == 0 && s->work * bytes <= cached;
+  }
+  return false;
+}
+
 /* By rows, the last vector of each is masked, which is slow where it reaches over two cache lines. A body for many vectors takes a few
    milliseconds to compile, which few rows do not bring back. */
 static ax_status choose_narrow(ax_schedule *s, ax_arena *arena, bool *chosen) {
@@ -552,7 +573,7 @@ static ax_status choose_narrow(ax_schedule *s, ax_arena *arena, bool *chosen) {
   uint32_t order[AX_MAX_LOOPS], first;
   int64_t narrow;
   *chosen = false;
-  if (s->reduces || s->loop_count < 2) return AX_OK;
+  if (s->reduces || s->loop_count < 2 || fits_squares(s)) return AX_OK;
   sort_loops(s, order);
   first = before_narrow(s, order, &narrow);
   if (first == 0 || body_weight(s) * narrow > most_nodes || s->work / narrow < least_rows) return AX_OK;
@@ -595,9 +616,9 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   s->lanes = choose_lanes(s, vector_bytes);
   s->vector_bytes = vector_bytes;
   s->weight = body_weight(s) * kernel->store_count;
-  s->vector = choose_vector(s);
   s->work = 1;
   for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;
+  s->vector = choose_vector(s);
   AX_TRY(choose_narrow(s, arena, &narrow));
   if (narrow) return AX_OK;
   int transposed = choose_transposed(s, full_square);
