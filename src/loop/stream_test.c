@@ -25,9 +25,21 @@ static void softmax(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_div(e, ax_reduce_sum(e, 1, (int64_t[]){1}, true));
 }
 
-/* A letter for each operation of the plan: a kernel that streams, one that does not, a group of rows. */
-static void expect(ax_function body, ax_type type, bool donated, const char *wanted) {
-  ax_program *program = test_trace(body, NULL, &type, 1, 1);
+/* The first result is read for the second one. */
+static void two_of_rows(const ax_value *in, ax_value *out, void *context) {
+  softmax(in, out, context);
+  out[1] = ax_reduce_max(out[0], 1, (int64_t[]){1}, false);
+}
+
+static bool streams(const ax_op *op) {
+  for (uint32_t m = 0; op->kind == AX_OP_ROWS && m < op->rows->count; m++)
+    if (op->rows->members[m].kind == AX_OP_KERNEL && op->rows->members[m].kernel.kernel->streams) return true;
+  return op->kind == AX_OP_KERNEL && op->kernel.kernel->streams;
+}
+
+/* Two letters for each operation of the plan: a kernel or a group of rows, which streams or not. */
+static void expect(ax_function body, uint32_t outs, ax_type type, bool donated, const char *wanted) {
+  ax_program *program = test_trace(body, NULL, &type, 1, outs);
   ax_plan *plan;
   ax_text line = {0};
   char *got;
@@ -36,7 +48,7 @@ static void expect(ax_function body, ax_type type, bool donated, const char *wan
   TEST_OK(ax_plan_optimise(plan, NULL, NULL));
   for (uint32_t i = 0; i < plan->block.count; i++) {
     const ax_op *op = &plan->block.ops[i];
-    ax_text_add(&line, "%s", op->kind == AX_OP_ROWS ? "r" : op->kernel.kernel->streams ? "s" : "k");
+    ax_text_add(&line, "%s%s", op->kind == AX_OP_ROWS ? "r" : "k", streams(op) ? "+" : "-");
   }
   TEST_OK(ax_text_finish(&line, &got));
   assert_string_equal(got, wanted);
@@ -47,12 +59,15 @@ static void expect(ax_function body, ax_type type, bool donated, const char *wan
 
 static void large_results(void **state) {
   (void)state;
-  expect(negate, TEST_TYPE(AX_F32, 1 << 23), false, "s");
-  expect(negate, TEST_TYPE(AX_F32, (1 << 23) - 1), false, "k"); /* a cache may hold it */
-  expect(negate, TEST_TYPE(AX_F32, 1 << 23), true, "k");        /* what is overwritten has just been read */
-  expect(two_results, TEST_TYPE(AX_F32, 1 << 22), false, "ss"); /* parts of what is large */
-  expect(total, TEST_TYPE(AX_F32, 1 << 23, 16), false, "k");
-  expect(softmax, TEST_TYPE(AX_F32, 1 << 13, 1 << 12), false, "r");
+  expect(negate, 1, TEST_TYPE(AX_F32, 1 << 23), false, "k+");
+  expect(negate, 1, TEST_TYPE(AX_F32, (1 << 23) - 1), false, "k-"); /* a cache may hold it */
+  expect(negate, 1, TEST_TYPE(AX_F32, 1 << 23), true, "k-");        /* what is overwritten has just been read */
+  expect(two_results, 1, TEST_TYPE(AX_F32, 1 << 22), false, "k+k+"); /* parts of what is large */
+  expect(total, 1, TEST_TYPE(AX_F32, 1 << 23, 16), false, "k-");
+  expect(softmax, 1, TEST_TYPE(AX_F32, 1 << 13, 1 << 12), false, "r+");
+  expect(softmax, 1, TEST_TYPE(AX_F32, 1 << 13, 1 << 12), true, "r-");
+  expect(softmax, 1, TEST_TYPE(AX_BF16, 1 << 13, 1 << 12), false, "r-");
+  expect(two_of_rows, 2, TEST_TYPE(AX_F32, 1 << 13, 1 << 12), false, "r-"); /* read by the next member */
 }
 
 int main(void) {
