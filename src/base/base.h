@@ -70,6 +70,9 @@ void ax_text_add_bytes(ax_text *text, const char *bytes, size_t count);
 AX_MUST_USE ax_status ax_text_finish(ax_text *text, char **out); /* *out: owned by the caller, ax_free */
 void ax_text_deinit(ax_text *text);
 
+/* Of numbers of at least 0 and 1, whose sum is one. */
+static inline int64_t ax_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 /* One turn of a loop that waits for another thread: the processor's pause instruction, where there is one. */
 static inline void ax_relax(void) {
 #if defined(__x86_64__) || defined(__i386__)

@@ -26,7 +26,6 @@ typedef struct tile { /* of a product's result */
 
 enum { much_work = 64 << 10 }; /* bytes */
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Larger than what caches near the cores hold. */
@@ -190,7 +189,7 @@ static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool pa
   for (int64_t n = 0; n < terms; n++)
     for (int64_t at = 0; at < k; at += w->piece) {
       p->k = least(k - at, w->piece);
-      w->way.blocks = ceil_div(p->k, w->way.block);
+      w->way.blocks = ax_ceil_div(p->k, w->way.block);
       p->add = in_run > 0;
       make_term(w, f, n, at, packs, run);
       if (++in_run < most && (n + 1 < terms || at + p->k < k)) continue;
@@ -206,7 +205,7 @@ static size_t plan_long_sum(tile_work *w) {
   const ax_product *p = &w->product;
   const int64_t block = w->way.block, fit = run_of_numbers / block;
   w->piece = w->way.blocks == 1 ? p->k : block * (fit > 1 ? fit : 1);
-  w->sums_bytes = ceil_div(p->m * p->n * w->way.kernels->result_bytes, line) * line;
+  w->sums_bytes = ax_ceil_div(p->m * p->n * w->way.kernels->result_bytes, line) * line;
   return 3 * (size_t)w->sums_bytes;
 }
 
@@ -341,7 +340,7 @@ uint32_t ax_gemm_parts(const ax_gemm *g) {
 
 /* Where the index-th of `count` tiles begins, of so many rows or columns: a multiple of `edge`. */
 static int64_t tile_begin(int64_t extent, int64_t edge, int64_t index, int64_t count) {
-  return least(ceil_div(extent, edge) * index / count * edge, extent);
+  return least(ax_ceil_div(extent, edge) * index / count * edge, extent);
 }
 
 typedef struct gemm_run {

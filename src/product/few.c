@@ -30,7 +30,6 @@ enum {
   chunk_bytes = 128 << 10,  /* of b, that is read before the next group of rows does */
 };
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 bool ax_few_streams(const ax_product *p, const ax_product_kernels *k) {
@@ -53,15 +52,15 @@ static int64_t packed_step(const ax_product_kernels *k, int64_t rows) { return (
 
 void ax_few_choose(ax_product_way *way, const ax_product *p) {
   const ax_product_kernels *k = way->kernels;
-  const int64_t groups = ceil_div(p->m, way->rows), width = panel_vectors(way) * k->lanes;
+  const int64_t groups = ax_ceil_div(p->m, way->rows), width = panel_vectors(way) * k->lanes;
   const int64_t held = held_bytes / (groups * way->rows * width * k->result_bytes), chunk = chunk_bytes / (streamed_steps(p, k) * width * k->unit_bytes);
-  const int64_t most = least(held, chunk), panels = ceil_div(p->n, width);
+  const int64_t most = least(held, chunk), panels = ax_ceil_div(p->n, width);
   way->streams_b = true;
   way->packs_a = way->packs_b = way->plain = false;
   way->groups = groups;
   way->slots = 0;
   way->b_bytes = 0;
-  way->columns = ceil_div(panels, ceil_div(panels, most)) * width;
+  way->columns = ax_ceil_div(panels, ax_ceil_div(panels, most)) * width;
   way->slot_bytes = way->block * packed_step(k, way->rows);
   way->work_bytes = (size_t)(groups * (way->slot_bytes + way->columns * way->rows * k->result_bytes));
 }
@@ -152,7 +151,7 @@ void ax_few_choose_turns(ax_product_way *way, const ax_product *p) {
   const int64_t panel = 2 * k->lanes;
   way->turns_b = true;
   way->packs_a = way->packs_b = way->plain = false;
-  way->groups = ceil_div(p->m, way->rows);
+  way->groups = ax_ceil_div(p->m, way->rows);
   way->slots = 0;
   way->b_bytes = 0;
   way->columns = p->n;

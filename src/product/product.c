@@ -44,8 +44,7 @@ static const ax_product_kernels *kernels_of(ax_dtype dtype, uint32_t most_bytes)
   return kernels != NULL ? kernels : ax_product_kernels_128(dtype);
 }
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+static int64_t round_up(int64_t a, int64_t b) { return ax_ceil_div(a, b) * b; }
 /* Small products are over before a division is: units are of one, two or four numbers. */
 static int64_t units_of(const ax_product_kernels *k, int64_t numbers) { return (numbers + k->unit - 1) >> k->unit / 2; }
 
@@ -65,15 +64,15 @@ static bool packs_a(const ax_product *p, const ax_product_kernels *k, int64_t bl
 
 /* Rows of a group: of a few groups all have about as many, so that the last is not much slower for its size. */
 static int64_t rows_of(const ax_product *p, const ax_product_kernels *k) {
-  int64_t groups = ceil_div(p->m, k->most_rows);
-  return groups > many_groups || groups == 0 ? k->most_rows : ceil_div(p->m, groups);
+  int64_t groups = ax_ceil_div(p->m, k->most_rows);
+  return groups > many_groups || groups == 0 ? k->most_rows : ax_ceil_div(p->m, groups);
 }
 
 /* Room for a's packed rows, and how many of them one pass over the columns makes. */
 static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units) {
   const ax_product_kernels *k = way->kernels;
   const bool turned = p->a_column != 1, kept = way->columns < p->n;
-  way->groups = ceil_div(p->m, way->rows);
+  way->groups = ax_ceil_div(p->m, way->rows);
   if (!way->packs_a) return;
   const int64_t panel = (way->rows > k->lanes ? 2 : 1) * k->lanes * units * k->unit_bytes;
   way->slot_bytes = round_up(turned ? panel : way->rows * PACKED_LINE(k->unit_bytes), line_bytes) + (k->careful != NULL ? line_bytes : 0);
@@ -104,9 +103,9 @@ static size_t columns_bytes(const ax_product_way *way, int64_t columns) {
 /* columns: of all of b, where it is packed already; or 0. */
 static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, int64_t columns) {
   int64_t most = (block_bytes / k->unit_bytes < most_steps ? block_bytes / k->unit_bytes : most_steps) * k->unit;
-  int64_t blocks = p->k > most ? ceil_div(p->k, most) : 1, block = round_up(ceil_div(p->k, blocks), blocks > 1 ? whole_lines * k->unit : k->unit);
+  int64_t blocks = p->k > most ? ax_ceil_div(p->k, most) : 1, block = round_up(ax_ceil_div(p->k, blocks), blocks > 1 ? whole_lines * k->unit : k->unit);
   int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panel_bytes / (units * k->unit_bytes + 1) / width * width;
-  ax_product_way way = {.kernels = k, .blocks = block > 0 ? ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
+  ax_product_way way = {.kernels = k, .blocks = block > 0 ? ax_ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
   way.packs_b = columns > 0 || packs_b(p, k, block);
   way.packs_a = packs_a(p, k, block, way.packs_b);
   if (is_narrow(p, k, block)) {
@@ -119,7 +118,7 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, i
   if (way.packs_b) {
     way.panel_bytes = width * units * k->unit_bytes + (k->careful != NULL ? line_bytes : 0);
     way.b_bytes = columns > 0 ? 0 : columns_bytes(&way, way.columns);
-    way.block_bytes = ceil_div(columns > 0 ? columns : p->n, width) * way.panel_bytes;
+    way.block_bytes = ax_ceil_div(columns > 0 ? columns : p->n, width) * way.panel_bytes;
   }
   choose_slots(&way, p, units);
   way.work_bytes = way.b_bytes + (size_t)(way.slots * way.slot_bytes);
@@ -238,19 +237,19 @@ static int64_t fetch_distance(const making *m, bool long_tiles) {
   const ax_product_way *way = m->way;
   if (long_tiles) return m->packs_a ? way->ahead : way->packs_a ? m->rows : 1;
   if (p->a_column != 1 || way->columns < p->n || !p->far || m->numbers == 0) return m->rows;
-  return ceil_div(fetched_ahead, m->numbers * way->kernels->number_bytes * way->rows);
+  return ax_ceil_div(fetched_ahead, m->numbers * way->kernels->number_bytes * way->rows);
 }
 
 static inline fetching fetch_rows(const making *m, int64_t group) {
   const ax_product *p = m->product;
   const int64_t row = group * m->way->rows, left = m->rows - row, rows = left < m->way->rows ? left : m->way->rows;
   if (left <= 0) return (fetching){0};
-  const int64_t number = m->way->kernels->number_bytes, panels = ceil_div(m->columns, 2 * m->way->kernels->lanes);
+  const int64_t number = m->way->kernels->number_bytes, panels = ax_ceil_div(m->columns, 2 * m->way->kernels->lanes);
   fetching f = {.run = m->a + row * p->a_row * number, .apart = p->a_row * number, .bytes = m->numbers * number};
   int64_t runs = rows;
   if (p->a_column == 1 && f.apart == f.bytes) runs = 1, f.bytes *= rows;
   if (p->a_column != 1) runs = m->numbers, f.bytes = rows * number, f.apart = p->a_column * number;
-  f.lines = ceil_div(runs * (f.bytes / line_bytes + 1), panels);
+  f.lines = ax_ceil_div(runs * (f.bytes / line_bytes + 1), panels);
   return f;
 }
 
@@ -287,7 +286,7 @@ static void make_narrow(making *m) {
   ax_tile tile = {.a = m->a, .b = way->packs_b ? m->packed_b : m->b, .c = m->c, .a_row = p->a_row * k->number_bytes,
                   .b_step = way->packs_b ? k->lanes * k->unit_bytes : p->b_row * k->number_bytes, .c_row = p->c_row * k->result_bytes,
                   .columns = (int)m->columns, .numbers = m->numbers, .lines = m->rows, .b_least = least_of_columns(m), .add = m->add, .turned = way->turned};
-  if (p->far) tile.ahead = bytes > long_row ? row_ahead : ceil_div(fetched_ahead, bytes * k->lanes) * k->lanes * tile.a_row;
+  if (p->far) tile.ahead = bytes > long_row ? row_ahead : ax_ceil_div(fetched_ahead, bytes * k->lanes) * k->lanes * tile.a_row;
   k->narrow(&tile);
 }
 
