@@ -13,7 +13,7 @@
 #include "prim/conv_general_dilated.h"
 #include "prim/prims.h"
 
-enum { most_written_out = 128, few_features = 32, long_sum = 128, long_width = 16 };
+enum { most_written_out = 128, few_features = 32, long_sum = 128, long_width = 16, few_places = 64 };
 
 /* lhs as [group, ..], padded, with its batch, spatial and in dimensions where the fields say, and rhs likewise; what is made is
    [group, batch, o.., out]. */
@@ -60,6 +60,14 @@ static AX_BODY(add_place) {
   out[0] = ax_add(in[1], multiply(&inner));
 }
 
+/* Of many places, with what each addition lacks (Knuth's two-sum). in: the place, the sum, all it lacks. */
+static AX_BODY(add_place_exactly) {
+  product inner = taken_at(context, in[0]);
+  ax_value more = multiply(&inner), sum = ax_add(in[1], more), added = ax_sub(sum, in[1]);
+  out[0] = sum;
+  out[1] = ax_add(in[2], ax_add(ax_sub(in[1], ax_sub(sum, added)), ax_sub(more, added)));
+}
+
 /* in: the position; out: the next, and the result there. */
 static AX_BODY(one_position) {
   product inner = taken_at(context, in[0]);
@@ -71,6 +79,11 @@ static ax_value by_places(const product *c) {
   const int64_t count = c->windows[c->at].size;
   product first = taken(c, 0);
   ax_value sum = multiply(&first);
+  if (c->looped[c->at] && count > few_places && !ax_failed() && ax_is_float(ax_typeof(sum).dtype)) {
+    ax_value carry[] = {sum, ax_full_like(sum, 0)};
+    ax_fori_loop(ax_integer(1), ax_integer(count), AX_CLOSURE(add_place_exactly, 3, 2, c), carry, carry);
+    return ax_where(ax_eq(carry[1], carry[1]), ax_add(carry[0], carry[1]), carry[0]); /* infinities lack what is no number */
+  }
   if (c->looped[c->at]) {
     ax_fori_loop(ax_integer(1), ax_integer(count), AX_CLOSURE(add_place, 2, 1, c), &sum, &sum);
     return sum;

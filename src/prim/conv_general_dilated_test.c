@@ -210,6 +210,33 @@ static void many_features(void **state) {
   }
 }
 
+static AX_BODY(plain) { out[0] = ax_conv(in[0], in[1], NULL, "VALID"); }
+
+/* A long window of one feature, gone through place by place; everything the same, so that each addition errs to the same side. */
+static void long_window(void **state) {
+  enum { places = 5000, positions = 6000 };
+  const ax_type types[] = {ax_array_type(AX_F32, 3, (int64_t[]){1, 1, places + positions - 1}), ax_array_type(AX_F32, 3, (int64_t[]){1, 1, places})};
+  (void)state;
+  ax_tensor *in[2];
+  for (int i = 0; i < 2; i++) {
+    in[i] = test_tensor(types[i], NULL);
+    for (int64_t k = 0; k < test_elems(in[i]); k++) test_set(in[i], k, 0.1);
+  }
+  const double wanted = places * (double)0.1f * (double)0.1f;
+  for (int infinite = 0; infinite < 2; infinite++) {
+    if (infinite) test_set(in[0], 0, INFINITY); /* in the first position only */
+    ax_program *program = test_trace(plain, NULL, types, 2, 1);
+    ax_tensor *out = result_of(program, in, true);
+    for (int64_t k = 0; k < positions; k++) {
+      const double found = test_get(out, k);
+      if (infinite && k == 0 ? found != INFINITY : fabs(found - wanted) > 4 * ldexp(wanted, -24)) fail_msg("%.9g, not %.9g", found, wanted);
+    }
+    test_release(&out, 1);
+    ax_program_release(program);
+  }
+  test_release(in, 2);
+}
+
 /* One image of each kind: how it is computed is seen in the plan. */
 static void ways(void **state) {
   static const struct {
@@ -239,6 +266,6 @@ static void ways(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(many_terms), cmocka_unit_test(many_features), cmocka_unit_test(ways)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(many_terms), cmocka_unit_test(many_features), cmocka_unit_test(long_window), cmocka_unit_test(ways)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
