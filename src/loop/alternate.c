@@ -8,7 +8,9 @@
 
    Only short bodies without loops or branches are done twice; their machine code is made once. Copies that fusion has made parts of other
    kernels stay. It makes no difference whether exchanges or kernels make s and read c, but each device must read its own part of c in
-   each step: that is what orders the next write of it by another device after those before it. */
+   each step: that is what orders the next write of it by another device after those before it. What the last of an even number of steps has another
+   device write into c must be read behind the loop likewise, or never be written again: a loop around this one would have each device write c's
+   first value, and nobody waits for a write that is not read. */
 #include <string.h>
 
 #include "loop/passes.h"
@@ -25,6 +27,8 @@ typedef struct alternator {
   pair pairs[most_pairs];
   uint32_t pair_count;
   uint32_t *counting;   /* all, or here */
+  const ax_block *around; /* the loop at hand stands there, at `at` */
+  uint32_t at;
 } alternator;
 
 /* --- What may change places --- */
@@ -71,6 +75,13 @@ static question ask(const alternator *a, const ax_op *op, uint32_t root) {
   return q;
 }
 
+/* Of what is inside of it, too. */
+static question ask_all(const alternator *a, const ax_op *op, uint32_t root) {
+  question q = {.plan = a->plan, .root = root};
+  ax_op_visit_all((ax_op *)op, answer, &q);
+  return q;
+}
+
 /* The operation that makes all of `next`, before `at`, and before anything reads it; nothing else writes it. */
 static bool made_once(const alternator *a, const ax_block *body, uint32_t next, uint32_t at) {
   const ax_op *maker = NULL;
@@ -99,6 +110,25 @@ static bool read_before(const alternator *a, const ax_block *body, uint32_t carr
   return read;
 }
 
+static bool is_exchanged(const alternator *a, const ax_block *body, uint32_t next) {
+  for (uint32_t i = 0; i < body->count; i++)
+    if (body->ops[i].kind == AX_OP_START && ask(a, &body->ops[i], next).writes) return true;
+  return false;
+}
+
+/* Each device reads its part of `carry` behind the loop, before anything writes it; or the loop is gone through once. */
+static bool read_behind(const alternator *a, uint32_t carry) {
+  if (a->around == &a->plan->block) return true;
+  for (uint32_t i = a->at + 1; i < a->around->count; i++) {
+    const ax_op *op = &a->around->ops[i];
+    const bool passed = op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM || op->kind == AX_OP_START || op->kind == AX_OP_ROUTINE;
+    const question q = ask_all(a, op, carry);
+    if (q.reads && passed && (a->plan->buffers[carry].axes & ~op->axes) == 0) return true;
+    if (q.writes) break;
+  }
+  return false;
+}
+
 static bool is_whole(const ax_plan *plan, uint32_t buffer) {
   const ax_buffer *b = &plan->buffers[buffer], *root = &plan->buffers[b->root];
   return b->offset == 0 && b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(root) && !root->updated;
@@ -111,7 +141,7 @@ static bool in_pairs(const alternator *a, uint32_t root) {
 }
 
 /* The copy at `at` can go. */
-static bool changes_places(const alternator *a, const ax_block *body, uint32_t at, pair *out) {
+static bool changes_places(const alternator *a, const ax_block *body, uint32_t at, bool even, pair *out) {
   const ax_plan *plan = a->plan;
   uint32_t to, from;
   if (!ax_op_copies_all(&body->ops[at], &to, &from) || !is_whole(plan, to) || !is_whole(plan, from)) return false;
@@ -119,7 +149,8 @@ static bool changes_places(const alternator *a, const ax_block *body, uint32_t a
   *out = (pair){plan->buffers[to].root, plan->buffers[from].root};
   if (carry == next || carry->axes != next->axes || carry->type.dtype != next->type.dtype || next->kind != AX_BUFFER_TEMP) return false;
   return a->here[out->next] == a->all[out->next] && !in_pairs(a, out->carry) && !in_pairs(a, out->next) &&
-         made_once(a, body, out->next, at) && read_before(a, body, out->carry, at);
+         made_once(a, body, out->next, at) && read_before(a, body, out->carry, at) &&
+         (!even || !is_exchanged(a, body, out->next) || read_behind(a, out->carry));
 }
 
 /* --- A step once more --- */
@@ -274,7 +305,7 @@ static ax_status alternate_loop(alternator *a, ax_op *loop, ax_op *after, uint32
   for (uint32_t i = 0; i < body->count; i++) ax_op_visit(&body->ops[i], count_one, a);
   a->pair_count = 0;
   for (uint32_t i = 0; i < body->count && a->pair_count < most_pairs; i++) {
-    is_copy[i] = changes_places(a, body, i, &a->pairs[a->pair_count]);
+    is_copy[i] = changes_places(a, body, i, loop->loop.trips % 2 == 0, &a->pairs[a->pair_count]);
     a->pair_count += is_copy[i];
   }
   for (uint32_t i = 0; i < body->count; i++) ax_op_visit(&body->ops[i], forget_one, a);
@@ -293,6 +324,7 @@ static ax_status alternate_in(void *context, ax_block *block, bool is_body) {
   (void)is_body;
   for (uint32_t i = 0; i < block->count; i++) {
     uint32_t more = 0;
+    a->around = block, a->at = i;
     AX_TRY(alternate_loop(a, &block->ops[i], after, &more));
     if (more == 0) continue;
     ax_op *ops = ax_arena_alloc(&a->plan->arena, ((size_t)block->count + more) * sizeof ops[0]);

@@ -69,6 +69,28 @@ static void nested(const ax_value *in, ax_value *out, void *context) {
   ax_scan(AX_CLOSURE(looped, 1, 1, context), 1, 3, false, in, out);
 }
 
+/* What the last step has the other devices write into the second carry is read by nobody before it has its first value again. */
+static AX_BODY(passed_on) {
+  (void)context;
+  out[0] = in[0];
+  out[1] = ax_ppermute(in[0], "d", 4, ring);
+  out[2] = in[1];
+}
+static AX_BODY(steps) {
+  const loop *l = context;
+  ax_value to[3];
+  ax_scan(AX_CLOSURE(passed_on, 2, 3, NULL), 2, l->length, false, in, to);
+  out[0] = in[0];
+  out[1] = in[1];
+  out[2] = to[2];
+}
+static void overwritten(const ax_value *in, ax_value *out, void *context) {
+  const ax_value operands[] = {in[0], ax_sin(in[0])};
+  ax_value to[3];
+  ax_scan(AX_CLOSURE(steps, 2, 3, context), 2, 4, false, operands, to);
+  out[0] = to[2];
+}
+
 /* Of all loops: copies in their bodies, and trips. */
 typedef struct counted {
   uint32_t copies;
@@ -141,8 +163,18 @@ static void loops_in_loops(void **state) {
   }
 }
 
+/* Two steps keep their copies in another loop, three do without. */
+static void overwritten_without_a_read(void **state) {
+  const ax_type type = TEST_TYPE(AX_F32, 4 * 8);
+  (void)state;
+  for (int64_t n = 2; n < 4; n++) {
+    loop l = {.length = n};
+    expect(&(test_map){"d=4", {"d"}, {"_,_,d"}, .body = overwritten, .context = &l}, &type, n == 2 ? 4 : 6, n == 2 ? 2 + 4 : 1 + 4);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(exchanges), cmocka_unit_test(kernels), cmocka_unit_test(rows),
-                                     cmocka_unit_test(loops_in_loops)};
+                                     cmocka_unit_test(loops_in_loops), cmocka_unit_test(overwritten_without_a_read)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
