@@ -54,17 +54,19 @@ static int64_t high_of(const phases *s, const phase *f) {
   return (s->positions - 1) * s->stride + (f->count - 1) * s->dilation + 1 - s->window.array - f->low;
 }
 
-/* False: they are too many, or some positions too far from the array for padding to say. */
+/* False: they are too many, none of them meets anything, or some positions are too far from the array for padding to say. */
 static bool find_phases(const ax_window *w, bool one_group, phases *s) {
   *s = (phases){.window = *w, .period = w->base / common_divisor(w->stride, w->base), .dilation = w->dilation / common_divisor(w->dilation, w->base)};
   s->stride = s->period * w->stride / w->base;
+  bool any = false;
   if (w->base > most_period) return false;
   s->positions = (ax_window_count(w) + s->period - 1) / s->period;
   for (int64_t i = 0; i < s->period; i = segment_end(s, i, one_group), s->segments++) {
     const phase f = phase_of(s, i);
     if (f.count > 0 && (f.low < -w->array || high_of(s, &f) < -w->array)) return false;
+    any = any || f.count > 0;
   }
-  return true;
+  return any;
 }
 
 typedef struct convolution {
