@@ -143,6 +143,7 @@ static void expect(ax_function body, ax_dtype dtype, int64_t m, int64_t n, const
 }
 
 static void places(void **state) {
+  if (AX_HOSTILE) skip(); /* where products and kernels are done together, whatever they are */
   (void)state;
   expect(in_a_scan, AX_F32, 16, 33, "pack loop( packed ) .");
   expect(in_a_while, AX_F32, 16, 33, "pack loop( packed ) .");
@@ -154,6 +155,7 @@ static void places(void **state) {
 }
 
 static void not_worth_it(void **state) {
+  if (AX_HOSTILE) skip();
   (void)state;
   expect(once, AX_F32, 16, 33, "loop( product ) .");
   expect(without_a_loop, AX_F32, 16, 33, "product .");
@@ -304,6 +306,7 @@ static size_t constant_bytes(ax_program *program) {
 
 /* It is held once, in panels; twice, where others read it as it is. */
 static void of_constants(void **state) {
+  if (AX_HOSTILE) skip();
   (void)state;
   float data[WIDTH * WIDTH];
   test_random random = {17};

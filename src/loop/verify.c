@@ -82,13 +82,14 @@ static void narrow(const ax_loop_kernel *kernel, ax_ex guard, int dim, int64_t *
   if (high < *last) *last = high;
 }
 
-/* The places that the static part of a position takes, where the guard holds. */
-static void range_of(const ax_loop_kernel *kernel, const ax_position *at, ax_ex guard, int64_t *low, int64_t *high) {
+/* The places that the static part of a position takes, where the guard holds. False: it never does. */
+static bool range_of(const ax_loop_kernel *kernel, const ax_position *at, ax_ex guard, int64_t *low, int64_t *high) {
   int64_t first = 0, last = at->dim < 0 || kernel->dims[at->dim] == 0 ? 0 : kernel->dims[at->dim] - 1, coef = at->dim < 0 ? 0 : at->coef;
   if (at->dim >= 0) narrow(kernel, guard, at->dim, &first, &last);
-  if (last < first) last = first = 0; /* it never holds */
+  if (last < first) return false;
   *low = at->offset + coef * (coef < 0 ? last : first);
   *high = at->offset + coef * (coef < 0 ? first : last);
+  return true;
 }
 
 /* `before`: nodes that a dynamic position may be. */
@@ -99,7 +100,7 @@ static ax_status check_position(const ax_loop_kernel *kernel, uint32_t slot, con
     if (at == NULL || at[d].dim >= (int)kernel->rank) return ax_error(AX_INTERNAL, "slot %u: position %u is missing", slot, d);
     if (at[d].dynamic != AX_NONE && (at[d].dynamic >= before || at[d].limit < 0))
       return ax_error(AX_INTERNAL, "slot %u: position %u is moved by e%u up to %lld", slot, d, at[d].dynamic, (long long)at[d].limit);
-    range_of(kernel, &at[d], guard, &low, &high);
+    if (!range_of(kernel, &at[d], guard, &low, &high)) return AX_OK; /* nothing is touched */
     if (at[d].dynamic != AX_NONE) high += at[d].limit;
     if (low < 0 || high >= kernel->slots[slot].dims[d])
       return ax_error(AX_INTERNAL, "slot %u: position %u goes from %lld to %lld of %lld", slot, d, (long long)low, (long long)high,
