@@ -28,22 +28,6 @@ enum { much_work = 64 << 10 }; /* bytes */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Larger than what caches near the cores hold. */
-static bool is_far(const ax_gemm *g) {
-  return (double)g->m * (double)g->k * (double)ax_dims_elems(g->batch_rank, g->batch) * (double)ax_dtype_bytes(g->dtype) > AX_PRODUCT_NEAR;
-}
-
-ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns) {
-  return (ax_product){.dtype = g->dtype, .m = rows, .n = columns, .k = g->k,
-                      .a_row = g->transpose_a ? 1 : g->lda, .a_column = g->transpose_a ? g->lda : 1,
-                      .b_row = g->transpose_b ? 1 : g->ldb, .b_column = g->transpose_b ? g->ldb : 1,
-                      .c_row = g->ldc, .add = g->accumulate, .far = is_far(g)};
-}
-
-ax_product_way ax_gemm_way(const ax_gemm *g, const ax_product *p) {
-  return g->packed ? ax_product_choose_packed(p, g->n, AX_REGISTER_BYTES) : ax_product_choose(p, AX_REGISTER_BYTES);
-}
-
 void ax_gemm_begin(const ax_gemm *g, int64_t index, int64_t *at) {
   at[0] = g->a_offset;
   at[1] = g->b_offset;

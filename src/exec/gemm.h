@@ -4,12 +4,8 @@
 
 #include "exec/execution.h"
 #include "exec/pool.h"
-#include "product/product.h"
+#include "loop/panels.h"
 
-/* Some rows and columns of a product. */
-ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns);
-/* How such a product of `g` is made. */
-ax_product_way ax_gemm_way(const ax_gemm *g, const ax_product *product);
 /* at[3]: the elements where the factors and the result of the index-th product of the batch begin. */
 void ax_gemm_begin(const ax_gemm *g, int64_t index, int64_t *at);
 

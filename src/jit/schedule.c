@@ -236,7 +236,7 @@ static int64_t length(int64_t stride) { return stride < 0 ? -stride : stride; }
 static bool fits_short(const ax_schedule *s, const ax_access *access, uint32_t vector, uint32_t along) {
   enum { near = 32 << 10 };
   const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), across = s->loops[vector].extent, down = s->loops[along].extent;
-  const int64_t squares = (across + short_square - 1) / short_square * ((down + short_square - 1) / short_square), room = squares * short_square * short_square;
+  const int64_t squares = ax_ceil_div(across, short_square) * ax_ceil_div(down, short_square), room = squares * short_square * short_square;
   if (bytes < 4 || down % short_square == 0) return true;
   if (ax_schedule_store(s, 0)->stride[vector] != 1) return false;
   return length(access->stride[vector]) * across * bytes > near ? room <= 2 * across * down : room * 4 <= 5 * across * down;

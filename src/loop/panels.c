@@ -17,13 +17,30 @@
 
 #include "loop/nesting.h"
 #include "loop/passes.h"
-#include "product/product.h"
 
 enum {
   most_rows = 512,          /* beyond it, packing is little beside the product */
   most_bytes = 64 << 20,    /* of all factors before loops, and of constants that are held as they are too */
   most_near_bytes = 5 << 20 /* of those that few rows are multiplied with, of one plan: the caches hold them */
 };
+
+/* --- Products --- */
+
+/* Larger than what caches near the cores hold. */
+static bool is_far(const ax_gemm *g) {
+  return (double)g->m * (double)g->k * (double)ax_dims_elems(g->batch_rank, g->batch) * (double)ax_dtype_bytes(g->dtype) > AX_PRODUCT_NEAR;
+}
+
+ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns) {
+  return (ax_product){.dtype = g->dtype, .m = rows, .n = columns, .k = g->k,
+                      .a_row = g->transpose_a ? 1 : g->lda, .a_column = g->transpose_a ? g->lda : 1,
+                      .b_row = g->transpose_b ? 1 : g->ldb, .b_column = g->transpose_b ? g->ldb : 1,
+                      .c_row = g->ldc, .add = g->accumulate, .far = is_far(g)};
+}
+
+ax_product_way ax_gemm_way(const ax_gemm *g, const ax_product *p) {
+  return g->packed ? ax_product_choose_packed(p, g->n, AX_REGISTER_BYTES) : ax_product_choose(p, AX_REGISTER_BYTES);
+}
 
 /* --- Packing --- */
 
@@ -51,10 +68,7 @@ int64_t ax_panels_numbers(const ax_panels *p) { return ax_dims_elems(p->rank, p-
 /* Nanoseconds on one thread, roughly. */
 static double time_of(const ax_panels *p) { return 0.2 * (double)p->n * (double)p->k * (double)ax_dims_elems(p->rank, p->dims); }
 
-static int64_t panels_of(const ax_panels *p, const ax_product_way *way) {
-  const int64_t width = ax_product_panel_columns(way);
-  return (p->n + width - 1) / width;
-}
+static int64_t panels_of(const ax_panels *p, const ax_product_way *way) { return ax_ceil_div(p->n, ax_product_panel_columns(way)); }
 
 uint32_t ax_panels_parts(const ax_panels *p) {
   enum { part_time = 30000, most_parts = 64 };
@@ -92,10 +106,9 @@ ax_status ax_panels_pack(const void *panels, void *const *memory, uint32_t part)
 typedef enum gain { GAIN_NONE, GAIN_NEAR, GAIN_ALWAYS } gain; /* NEAR: while a cache holds the factor */
 
 static gain gain_of(const ax_gemm *g) {
-  const ax_product p = {.dtype = g->dtype, .m = g->m, .n = g->n, .k = g->k, .a_row = g->transpose_a ? 1 : g->lda, .a_column = g->transpose_a ? g->lda : 1,
-                        .b_row = g->transpose_b ? 1 : g->ldb, .b_column = g->transpose_b ? g->ldb : 1, .c_row = g->ldc};
   if (g->packed || g->m < 2 || g->m > most_rows || g->n == 0 || g->k == 0 || ax_dims_elems(g->batch_rank, g->batch) * ax_dims_elems(g->term_rank, g->terms) == 0) return GAIN_NONE;
-  const ax_product_way way = ax_product_choose(&p, AX_REGISTER_BYTES);
+  const ax_product p = ax_gemm_product(g, g->m, g->n);
+  const ax_product_way way = ax_gemm_way(g, &p);
   if (way.packs_b && !way.turned) return GAIN_ALWAYS;
   return way.turned || way.streams_b || way.turns_b ? GAIN_NEAR : GAIN_NONE;
 }

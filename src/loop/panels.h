@@ -1,8 +1,13 @@
-/* Right factors of products in panels, as products read them (product/product.h): packed once, for whatever products have them in common. */
+/* A plan's products as product/product.h has them, and their right factors in panels, as they read them: packed once, for whatever products have them in common. */
 #ifndef AX_LOOP_PANELS_H
 #define AX_LOOP_PANELS_H
 
 #include "loop/plan.h"
+#include "product/product.h"
+
+/* Some rows and columns of a product of a batch, and how that is made. */
+ax_product ax_gemm_product(const ax_gemm *gemm, int64_t rows, int64_t columns);
+ax_product_way ax_gemm_way(const ax_gemm *gemm, const ax_product *product);
 
 /* Matrices k x n of a buffer, and how they lie there. Packed they lie one after the other, each ax_panels_each numbers. */
 typedef struct ax_panels {

@@ -309,10 +309,13 @@ static ax_value convolve(const ax_conv_params *p, ax_value x, ax_value y) {
   return finished(groups_joined(together ? by_places_together(&c) : multiply(&c), groups), p);
 }
 
+/* Made in f32. */
+static bool is_half(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
+
 static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
   const ax_dtype dtype = ax_typeof(in[0]).dtype;
   if (ax_failed()) return ax_poison;
-  if (dtype != AX_BF16 && dtype != AX_F16) return convolve(eqn->params, in[0], in[1]);
+  if (!is_half(dtype)) return convolve(eqn->params, in[0], in[1]);
   ax_value made = ax_conv_bind(eqn->params, ax_convert_element_type(in[0], AX_F32), ax_convert_element_type(in[1], AX_F32));
   return ax_convert_element_type(made, dtype);
 }
@@ -516,8 +519,7 @@ ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
     return ax_lower_fill(lower, out[0], (ax_number){0});
   }
   const ax_type *lhs = &types[eqn->in[0]];
-  const bool half = ax_is_float(lhs->dtype) && ax_dtype_bytes(lhs->dtype) < 4; /* made wider first: expand */
-  if (!half && ax_conv_has_phases(eqn->params, lhs, &types[eqn->in[1]])) return ax_lower_expanded(lower, eqn, ax_conv_by_phases, in, out);
+  if (!is_half(lhs->dtype) && ax_conv_has_phases(eqn->params, lhs, &types[eqn->in[1]])) return ax_lower_expanded(lower, eqn, ax_conv_by_phases, in, out);
   const bool plain = is_plain_image(lower, eqn, &u);
   if (plain && has_few_places(&u)) return lower_rows(lower, eqn, &u, in, out);
   if (plain && has_few_positions(&u)) return lower_features(lower, eqn, &u, in, out);

@@ -60,7 +60,7 @@ static bool find_phases(const ax_window *w, bool one_group, phases *s) {
   s->stride = s->period * w->stride / w->base;
   bool any = false;
   if (w->base > most_period) return false;
-  s->positions = (ax_window_count(w) + s->period - 1) / s->period;
+  s->positions = ax_ceil_div(ax_window_count(w), s->period);
   for (int64_t i = 0; i < s->period; i = segment_end(s, i, one_group), s->segments++) {
     const phase f = phase_of(s, i);
     if (f.count > 0 && (f.low < -w->array || high_of(s, &f) < -w->array)) return false;
@@ -103,7 +103,7 @@ static void set_window(ax_conv_params *p, const phases *s, uint32_t i, const pha
   p->padding_high.v[i] = high_of(s, f);
 }
 
-/* Of phases begin .. end along dimension i, which have no places, what made() would give. */
+/* What made() of the next dimension would give for so many phases along dimension i, which have no places. */
 static ax_value zeros(const convolution *c, uint32_t i, const ax_conv_params *p, ax_value x, ax_value y, int64_t phases) {
   const ax_type lhs = ax_typeof(x), rhs = ax_typeof(y);
   ax_type type = ax_array_type(lhs.dtype, lhs.rank, lhs.dims);
