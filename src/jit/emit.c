@@ -341,15 +341,10 @@ static bool is_ranged(const ax_schedule *schedule) {
 
 /* Of TRANSPOSE, whose code is short: a copy for vectors that do not begin with lines of the cache. */
 static void turn_streamed(ax_nest *nest) {
-  enum { line = 64 };
   LLVMBuilderRef b = nest->cg.builder;
   LLVMBasicBlockRef past = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, ""), plain = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, ""),
                     after = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, "");
-  const uint32_t store = nest->schedule->kernel->expr_count;
-  LLVMValueRef first = ax_nest_advance(nest, ax_nest_element(nest, store), ax_nest_pointer(nest, store), ax_range_of_loop(nest, nest->schedule->vector).lo);
-  first = LLVMBuildCast(b, LLVMPtrToInt, first, LLVMInt64TypeInContext(nest->cg.context), "");
-  first = LLVMBuildAnd(b, first, ax_nest_i64(nest, line - 1), "");
-  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, first, ax_nest_i64(nest, 0), ""), past, plain);
+  LLVMBuildCondBr(b, ax_nest_begins_line(nest, ax_range_of_loop(nest, nest->schedule->vector).lo), past, plain);
   LLVMPositionBuilderAtEnd(b, past);
   nest->streaming = true;
   parallel_loops(nest, 0);

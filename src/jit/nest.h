@@ -114,6 +114,9 @@ void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
 
 /* --- streamed.c --- */
 void ax_nest_mark_streamed(ax_nest *nest, LLVMValueRef store, uint32_t bytes); /* that it goes past the caches; to a multiple of its bytes */
+/* Of the first store, along the vector loop: steps from `from` to where it comes to the beginning of a line of the cache; whether it is at one. */
+LLVMValueRef ax_nest_steps_to_line(ax_nest *nest, LLVMValueRef from);
+LLVMValueRef ax_nest_begins_line(ax_nest *nest, LLVMValueRef at);
 
 /* --- paired.c --- */
 /* Whether an access of this instance is one half of a pair's. The even half comes first. */

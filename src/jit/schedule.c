@@ -1,159 +1,10 @@
-/* The order of work: find what is live, make accesses linear, merge dimensions, choose the vector loop by cost, order
-   the loops. */
+/* The order of work: find what is live, make loops of dimensions (loops.c), choose the vector loop by cost, decide between rows, columns, squares and
+   several rows a vector, order the loops. Each choice sees the ones before it, and is made by the kernel's sizes alone. */
 #include "jit/schedule.h"
 
 #include <string.h>
 
 #include "ir/program.h"
-
-/* --- What is needed --- */
-
-static void mark_starts(ax_schedule *s, const ax_position *at, uint32_t rank) {
-  for (uint32_t d = 0; d < rank; d++)
-    if (at[d].dynamic != AX_NONE) s->live[at[d].dynamic] = true;
-}
-
-static void mark_live(ax_schedule *s) {
-  const ax_loop_kernel *kernel = s->kernel;
-  for (uint32_t i = 0; i < kernel->store_count; i++) {
-    s->live[kernel->stores[i].expr] = true;
-    mark_starts(s, kernel->stores[i].at, kernel->slots[kernel->stores[i].slot].rank);
-  }
-  for (ax_ex id = kernel->expr_count; id-- > 0;) {
-    const ax_expr *expr = &kernel->exprs[id];
-    if (!s->live[id]) continue;
-    for (int i = 0; i < ax_scalar_arity(expr->op); i++) s->live[expr->arg[i]] = true;
-    if (expr->op != AX_LEAF_LOAD) continue;
-    mark_starts(s, expr->at, kernel->slots[expr->slot].rank);
-    if (expr->arg[0] != AX_NONE) s->live[expr->arg[0]] = true;
-  }
-}
-
-/* Strides by kernel dimension, until loops are made. */
-static ax_access make_access(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex guard) {
-  ax_access access = {.live = true, .slot = slot, .guard = guard, .at = at};
-  int64_t pitch = 1;
-  for (uint32_t d = kernel->slots[slot].rank; d-- > 0; pitch *= kernel->slots[slot].dims[d]) {
-    access.offset += at[d].offset * pitch;
-    if (at[d].dim >= 0) access.stride[at[d].dim] += at[d].coef * pitch;
-  }
-  return access;
-}
-
-static void make_accesses(ax_schedule *s) {
-  const ax_loop_kernel *kernel = s->kernel;
-  for (ax_ex id = 0; id < kernel->expr_count; id++) {
-    const ax_expr *expr = &kernel->exprs[id];
-    if (s->live[id] && expr->op == AX_LEAF_LOAD) s->accesses[id] = make_access(kernel, expr->slot, expr->at, expr->arg[0]);
-  }
-  for (uint32_t i = 0; i < kernel->store_count; i++)
-    *ax_schedule_store(s, i) = make_access(kernel, kernel->stores[i].slot, kernel->stores[i].at, AX_NONE);
-}
-
-static uint32_t access_count(const ax_schedule *s) { return s->kernel->expr_count + s->kernel->store_count; }
-
-/* --- Dimensions to loops --- */
-
-static bool index_used(const ax_schedule *s, uint32_t dim) {
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
-    if (s->live[id] && s->kernel->exprs[id].op == AX_LEAF_INDEX && s->kernel->exprs[id].imm == dim) return true;
-  return false;
-}
-
-static bool is_guard(const ax_schedule *s, ax_ex id) { return s->live[id] && s->kernel->exprs[id].op == AX_LEAF_INSIDE; }
-
-static bool guard_used(const ax_schedule *s, uint32_t dim) {
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
-    if (is_guard(s, id) && s->kernel->exprs[id].at->dim == (int)dim) return true;
-  return false;
-}
-
-static int64_t divide_down(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-
-/* The indices in which a guard holds, of those there are. */
-static ax_stretch stretch_of(const ax_loop_kernel *kernel, const ax_expr *guard) {
-  int64_t coef = guard->at->dim < 0 ? 0 : guard->at->coef, offset = guard->at->offset, extent = guard->at->dim < 0 ? 1 : kernel->dims[guard->at->dim];
-  if (coef == 0) return (ax_stretch){0, offset >= 0 && offset < guard->imm ? extent : 0};
-  int64_t first = coef > 0 ? -divide_down(offset, coef) : divide_down(offset - guard->imm, -coef) + 1;
-  int64_t end = coef > 0 ? -divide_down(offset - guard->imm, coef) : divide_down(offset, -coef) + 1;
-  if (first < 0) first = 0;
-  if (end > extent) end = extent;
-  return (ax_stretch){first, end < first ? first : end};
-}
-
-static void find_stretches(ax_schedule *s) {
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
-    if (is_guard(s, id)) s->stretches[id] = stretch_of(s->kernel, &s->kernel->exprs[id]);
-}
-
-/* Each iteration of the loop has become so many. */
-static void scale_stretches(ax_schedule *s, uint32_t loop, int64_t by) {
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    if (!is_guard(s, id)) continue;
-    int dim = s->kernel->exprs[id].at->dim;
-    if (dim < 0 || s->loop_of_dim[dim] != (int)loop) continue;
-    s->stretches[id].first *= by;
-    s->stretches[id].end *= by;
-  }
-}
-
-/* The outer of two neighbours steps exactly over the inner one, in every access. */
-static bool linear_across(const ax_schedule *s, uint32_t outer, uint32_t inner, int64_t inner_extent) {
-  for (uint32_t a = 0; a < access_count(s); a++) {
-    const ax_access *access = &s->accesses[a];
-    if (access->live && access->stride[outer] != access->stride[inner] * inner_extent) return false;
-  }
-  return true;
-}
-
-static void rename_dim(ax_schedule *s, uint32_t dim, uint32_t loop) {
-  for (uint32_t a = 0; a < access_count(s); a++) {
-    ax_access *access = &s->accesses[a];
-    int64_t stride = access->stride[dim];
-    access->stride[dim] = 0;
-    access->stride[loop] = stride;
-  }
-  s->loop_of_dim[dim] = (int)loop;
-}
-
-/* A first dimension of size 1 needs no loop of its own when the next loop can carry its range. */
-static bool range_moves_on(const ax_schedule *s, const ax_loop *first, const ax_loop *next) {
-  return first->ranged && first->extent == 1 && first->reduced == next->reduced && s->loop_count == 1;
-}
-
-/* Loops are written over the front of the dimensions already read: loop_count <= d throughout. */
-static void make_loops(ax_schedule *s) {
-  const ax_loop_kernel *kernel = s->kernel;
-  bool last_has_index = false;
-  for (uint32_t d = 0; d < kernel->rank; d++) s->loop_of_dim[d] = -1;
-  find_stretches(s);
-  uint32_t parallel = kernel->rank - kernel->reduce_rank;
-  for (uint32_t d = 0; d < kernel->rank; d++) {
-    bool reduced = s->reduces && d >= parallel, has_index = index_used(s, d);
-    ax_loop loop = {.extent = kernel->dims[d], .scale = 1, .reduced = reduced, .ranged = d == kernel->ranged && d < parallel};
-    s->loop_of_dim[d] = -1;
-    if (loop.extent == 1 && !loop.ranged) continue;
-    ax_loop *last = &s->loops[s->loop_count > 0 ? s->loop_count - 1 : 0];
-    if (s->loop_count > 0 && range_moves_on(s, last, &loop)) {
-      loop.ranged = true;
-      loop.scale = loop.extent;
-      s->loop_count = 0;
-      last_has_index = false;
-      for (uint32_t i = 0; i < d; i++) s->loop_of_dim[i] = -1;
-    } else if (s->loop_count > 0 && last->reduced == reduced && !loop.ranged && !has_index && !last_has_index && !guard_used(s, d) &&
-               linear_across(s, s->loop_count - 1, d, loop.extent)) {
-      scale_stretches(s, s->loop_count - 1, loop.extent);
-      loop.ranged = last->ranged;
-      loop.scale = last->scale * loop.extent;
-      loop.extent *= last->extent;
-      s->loop_count--;
-    }
-    rename_dim(s, d, s->loop_count);
-    s->loops[s->loop_count++] = loop;
-    last_has_index = has_index;
-  }
-  if (s->loop_count == 0) s->loops[s->loop_count++] = (ax_loop){.extent = 1, .scale = 1};
-}
 
 /* --- How much it computes --- */
 
@@ -169,38 +20,6 @@ static uint32_t body_weight(const ax_schedule *s) {
 }
 
 /* --- The vector loop --- */
-
-uint64_t ax_access_deps(const ax_schedule *s, const ax_access *access) {
-  uint64_t deps = 0;
-  for (uint32_t l = 0; l < s->loop_count; l++)
-    if (access->stride[l] != 0) deps |= (uint64_t)1 << l;
-  return deps;
-}
-
-/* Those of the starts, which are earlier nodes. */
-static void find_moved(ax_schedule *s, ax_access *access) {
-  access->moved = 0;
-  for (uint32_t d = 0; d < s->kernel->slots[access->slot].rank; d++)
-    if (access->at[d].dynamic != AX_NONE) access->moved |= s->deps[access->at[d].dynamic];
-}
-
-static void find_deps(ax_schedule *s) {
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    const ax_expr *expr = &s->kernel->exprs[id];
-    s->deps[id] = 0;
-    if (!s->live[id]) continue;
-    if (expr->op == AX_LEAF_LOAD) {
-      find_moved(s, &s->accesses[id]);
-      s->deps[id] = ax_access_deps(s, &s->accesses[id]) | s->accesses[id].moved;
-      if (expr->arg[0] != AX_NONE) s->deps[id] |= s->deps[expr->arg[0]];
-    }
-    if (expr->op == AX_LEAF_INSIDE && expr->at->dim >= 0 && s->loop_of_dim[expr->at->dim] >= 0)
-      s->deps[id] = (uint64_t)1 << s->loop_of_dim[expr->at->dim];
-    if (expr->op == AX_LEAF_INDEX && s->loop_of_dim[expr->imm] >= 0)
-      s->deps[id] = (uint64_t)1 << s->loop_of_dim[expr->imm];
-    for (int i = 0; i < ax_scalar_arity(expr->op); i++) s->deps[id] |= s->deps[expr->arg[i]];
-  }
-}
 
 static bool is_narrow(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
 
@@ -228,33 +47,6 @@ static uint32_t lanes_of(const ax_schedule *s, uint32_t vector_bytes, size_t wid
 /* Before AVX-512 there are no masks for elements of less than 4 bytes: each lane of a remainder would be a branch. */
 static uint32_t choose_lanes(const ax_schedule *s, uint32_t vector_bytes) { return lanes_of(s, vector_bytes, vector_bytes < 64 ? 4 : 1); }
 
-enum { full_square = 16, short_square = 8 }; /* the least extent of the loop that squares lie along, at most */
-
-static int64_t length(int64_t stride) { return stride < 0 ? -stride : stride; }
-
-/* Where elements can be gathered, short squares pay when little of them is left over: less of those that are gathered from the first cache. */
-static bool fits_short(const ax_schedule *s, const ax_access *access, uint32_t vector, uint32_t along) {
-  enum { near = 32 << 10 };
-  const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), across = s->loops[vector].extent, down = s->loops[along].extent;
-  const int64_t squares = ax_ceil_div(across, short_square) * ax_ceil_div(down, short_square), room = squares * short_square * short_square;
-  if (bytes < 4 || down % short_square == 0) return true;
-  if (ax_schedule_store(s, 0)->stride[vector] != 1) return false;
-  return length(access->stride[vector]) * across * bytes > near ? room <= 2 * across * down : room * 4 <= 5 * across * down;
-}
-
-/* The loop along which an access that strides over `vector` lies in memory; -1: none that has `least` elements, or as many as there are lanes. */
-static int along(const ax_schedule *s, const ax_access *access, uint32_t vector, uint32_t least) {
-  int64_t stride = access->stride[vector];
-  if ((stride >= -1 && stride <= 1) || (ax_stride_picks(stride, s->lanes) && (least != short_square || stride < short_square))) return -1;
-  for (uint32_t l = 0; l < s->loop_count; l++)
-    if (access->stride[l] == 1 && s->loops[l].extent >= (least < s->lanes ? least : s->lanes) && (least != short_square || fits_short(s, access, vector, l))) return (int)l;
-  return -1;
-}
-
-static bool can_turn(const ax_schedule *s, const ax_access *access, uint32_t vector, uint32_t least) {
-  return !s->reduces && access->moved == 0 && access->guard == AX_NONE && s->loops[vector].extent > 1 && along(s, access, vector, least) >= 0;
-}
-
 /* Instructions to move one vector, roughly. */
 static double access_cost(const ax_schedule *s, const ax_access *access, uint32_t loop, bool store) {
   int64_t stride = access->stride[loop];
@@ -265,8 +57,8 @@ static double access_cost(const ax_schedule *s, const ax_access *access, uint32_
   if (store) return s->lanes * 3;
   if (ax_schedule_row_line(s, access, loop) > 0) return 8;
   if (ax_schedule_in_columns(s, (ax_ex)(access - s->accesses), loop)) return 6;
-  if (can_turn(s, access, loop, full_square)) return 5;
-  if (can_turn(s, access, loop, short_square)) return 10;
+  if (ax_schedule_can_turn(s, access, loop, AX_FULL_SQUARE)) return 5;
+  if (ax_schedule_can_turn(s, access, loop, AX_SHORT_SQUARE)) return 10;
   return ax_access_picks(access, loop, s->lanes) ? (double)stride * 2 : s->lanes * (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4 ? 2 : 1.25);
 }
 
@@ -314,31 +106,9 @@ static int64_t reduced_elems(const ax_schedule *s) {
   return elems;
 }
 
-/* Picks the loop w for TRANSPOSE by the first load that wants one, and marks all that lie along it. -1: none does. */
-static int choose_transposed(ax_schedule *s, uint32_t least) {
-  int transposed = -1;
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    ax_access *access = &s->accesses[id];
-    if (!access->live || !can_turn(s, access, s->vector, least)) continue;
-    int loop = along(s, access, s->vector, least);
-    if (transposed < 0) transposed = loop;
-    access->transposed = loop == transposed;
-  }
-  return transposed;
-}
-
-/* Squares of whole registers, so that lines of a cache are read and written whole; but no larger than the loops are. */
-static uint32_t turned_lanes(const ax_schedule *s, uint32_t along, bool gathers) {
-  const ax_loop *vector = &s->loops[s->vector];
-  uint32_t lanes = s->lanes, whole = lanes_of(s, s->vector_bytes, 1);
-  if (!gathers && !vector->ranged && vector->extent % whole == 0) lanes = whole; /* nothing is left over, and so no masks are needed */
-  while (lanes > 4 && (s->loops[along].extent < lanes || vector->extent <= lanes / 2)) lanes /= 2;
-  return lanes;
-}
-
 /* Nor are there gathers for them; element by element, the fewer the better. */
 static bool gathers_short_elements(const ax_schedule *s) {
-  for (uint32_t a = 0; a < access_count(s); a++) {
+  for (uint32_t a = 0; a < ax_schedule_access_count(s); a++) {
     const ax_access *access = &s->accesses[a];
     int64_t stride = access->stride[s->vector];
     bool near = access->transposed || (stride >= -1 && stride <= 1) || ax_access_picks(access, s->vector, s->lanes);
@@ -369,11 +139,11 @@ static int choose_listed(const ax_schedule *s) {
   if (!s->reduces || !s->loops[s->vector].reduced || most == NULL) return -1;
   if (s->loops[s->vector].extent * (int64_t)ax_dtype_bytes(s->kernel->slots[most->slot].dtype) > long_row) return -1;
   for (uint32_t l = 0; l < s->loop_count; l++)
-    if (s->loops[l].reduced && l != s->vector && s->loops[l].extent >= least && length(most->stride[l]) > far) far = length(most->stride[l]);
+    if (s->loops[l].reduced && l != s->vector && s->loops[l].extent >= least && ax_stride_length(most->stride[l]) > far) far = ax_stride_length(most->stride[l]);
   for (uint32_t l = 0; l < s->loop_count; l++) {
-    int64_t stride = length(most->stride[l]);
+    int64_t stride = ax_stride_length(most->stride[l]);
     if (s->loops[l].reduced || s->loops[l].extent < least || stride == 0 || stride >= far) continue;
-    if (listed < 0 || stride < length(most->stride[listed])) listed = (int)l;
+    if (listed < 0 || stride < ax_stride_length(most->stride[listed])) listed = (int)l;
   }
   return listed;
 }
@@ -447,7 +217,7 @@ static void move_loop(ax_schedule *s, ax_loop *loops, uint32_t *to_new, uint32_t
 
 /* Writes strides and dimensions in terms of the new loop numbers. */
 static void renumber(ax_schedule *s, const uint32_t *to_new) {
-  for (uint32_t a = 0; a < access_count(s); a++) {
+  for (uint32_t a = 0; a < ax_schedule_access_count(s); a++) {
     int64_t stride[AX_MAX_LOOPS] = {0};
     for (uint32_t l = 0; l < s->loop_count; l++) stride[to_new[l]] = s->accesses[a].stride[l];
     memcpy(s->accesses[a].stride, stride, sizeof stride);
@@ -489,10 +259,10 @@ static int64_t choose_blocked(const ax_schedule *s) {
   const ax_loop *a = &s->loops[s->outer - 2], *b = &s->loops[s->outer - 1];
   const int64_t *to = ax_schedule_store(s, 0)->stride;
   int64_t block = 0;
-  if (length(to[s->outer - 2]) < length(to[s->outer - 1])) return 0;
+  if (ax_stride_length(to[s->outer - 2]) < ax_stride_length(to[s->outer - 1])) return 0;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     const ax_access *access = &s->accesses[id];
-    int64_t along_a = length(access->stride[s->outer - 2]), along_b = length(access->stride[s->outer - 1]);
+    int64_t along_a = ax_stride_length(access->stride[s->outer - 2]), along_b = ax_stride_length(access->stride[s->outer - 1]);
     if (!access->live || access->moved != 0 || along_a == 0 || along_a >= along_b) continue;
     int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), row = s->loops[s->vector].extent * bytes;
     if (row > long_row || s->work * bytes < least_bytes || a->extent * row > cache / least) continue;
@@ -519,7 +289,7 @@ static void sort_loops(const ax_schedule *s, uint32_t *order) {
   const int64_t *stride = ax_schedule_store(s, 0)->stride;
   for (uint32_t l = 0; l < s->loop_count; l++) {
     uint32_t at = l;
-    for (; at > 0 && length(stride[order[at - 1]]) < length(stride[l]); at--) order[at] = order[at - 1];
+    for (; at > 0 && ax_stride_length(stride[order[at - 1]]) < ax_stride_length(stride[l]); at--) order[at] = order[at - 1];
     order[at] = l;
   }
 }
@@ -550,20 +320,7 @@ static void make_narrow(ax_schedule *s, const uint32_t *order, uint32_t first, i
   s->narrow = (uint32_t)narrow;
   s->shape = AX_NEST_NARROW;
   s->unroll = 1;
-  find_deps(s);
-}
-
-/* What squares of 8 leave nothing over of, and a core's caches hold: elsewhere it counts that several rows make whole lines. */
-static bool fits_squares(const ax_schedule *s) {
-  enum { cached = 2 << 20 };
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    const ax_access *access = &s->accesses[id];
-    if (!access->live || !can_turn(s, access, s->vector, short_square)) continue;
-    const int loop = along(s, access, s->vector, short_square);
-    const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
-    return bytes >= 4 && s->loops[loop].extent % short_square == 0 && s->loops[s->vector].extent % short_square == 0 && s->work * bytes <= cached;
-  }
-  return false;
+  ax_schedule_find_deps(s);
 }
 
 /* By rows, the last vector of each is masked, which is slow where it reaches over two cache lines. A body for many vectors takes a few
@@ -573,22 +330,22 @@ static ax_status choose_narrow(ax_schedule *s, ax_arena *arena, bool *chosen) {
   uint32_t order[AX_MAX_LOOPS], first;
   int64_t narrow;
   *chosen = false;
-  if (s->reduces || s->loop_count < 2 || fits_squares(s)) return AX_OK;
+  if (s->reduces || s->loop_count < 2 || ax_schedule_fits_squares(s)) return AX_OK;
   sort_loops(s, order);
   first = before_narrow(s, order, &narrow);
   if (first == 0 || body_weight(s) * narrow > most_nodes || s->work / narrow < least_rows) return AX_OK;
   int64_t row = s->loops[s->vector].extent;
   double cost, by_rows = loop_cost(s, s->vector) + (row % s->lanes == 0 ? 1.0 : masked_row) / (double)row;
   ax_schedule before = *s;
-  ax_access *accesses = ax_arena_copy(arena, s->accesses, access_count(s) * sizeof accesses[0]);
-  if (accesses == NULL) return ax_out_of_memory(access_count(s) * sizeof accesses[0]);
+  ax_access *accesses = ax_arena_copy(arena, s->accesses, ax_schedule_access_count(s) * sizeof accesses[0]);
+  if (accesses == NULL) return ax_out_of_memory(ax_schedule_access_count(s) * sizeof accesses[0]);
   make_narrow(s, order, first, narrow);
   cost = ax_narrow_cost(s);
   *chosen = cost >= 0 && cost < by_rows;
   if (*chosen) return AX_OK;
   *s = before;
   s->accesses = accesses;
-  find_deps(s);
+  ax_schedule_find_deps(s);
   return AX_OK;
 }
 
@@ -608,11 +365,10 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   s->kernel = kernel;
   if (!allocate(s, arena)) return ax_out_of_memory(kernel->expr_count * sizeof(ax_access));
   for (uint32_t i = 0; i < kernel->store_count; i++) s->reduces |= kernel->stores[i].reduce != AX_SCALAR_NONE;
-  mark_live(s);
+  ax_schedule_mark_live(s);
   AX_TRY(ax_schedule_take_bits(s, arena));
-  make_accesses(s);
-  make_loops(s);
-  find_deps(s);
+  ax_schedule_make_loops(s);
+  ax_schedule_find_deps(s);
   s->lanes = choose_lanes(s, vector_bytes);
   s->vector_bytes = vector_bytes;
   s->weight = body_weight(s) * kernel->store_count;
@@ -621,8 +377,8 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   s->vector = choose_vector(s);
   AX_TRY(choose_narrow(s, arena, &narrow));
   if (narrow) return AX_OK;
-  int transposed = choose_transposed(s, full_square);
-  if (transposed < 0 && ax_schedule_choose_columns(s) < 0) transposed = choose_transposed(s, short_square);
+  int transposed = ax_schedule_choose_turned(s, AX_FULL_SQUARE);
+  if (transposed < 0 && ax_schedule_choose_columns(s) < 0) transposed = ax_schedule_choose_turned(s, AX_SHORT_SQUARE);
   bool gathers = gathers_short_elements(s);
   if (gathers && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;
   if (row_line(s) > 0 && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4; /* twice the rows would take twice as long to compile, or longer */
@@ -631,7 +387,7 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   int columns = transposed >= 0 ? -1 : ax_schedule_choose_columns(s);
   if (columns >= 0) s->shape = AX_NEST_COLUMNS;
   int listed = s->shape == AX_NEST_RUNS ? choose_listed(s) : -1;
-  if (transposed >= 0) s->lanes = turned_lanes(s, (uint32_t)transposed, gathers);
+  if (transposed >= 0) s->lanes = ax_schedule_turned_lanes(s, (uint32_t)transposed, gathers ? 0 : lanes_of(s, vector_bytes, 1));
   s->paired = ax_schedule_can_pair(s);
   s->unroll = choose_unroll(s);
   if (s->paired && s->unroll == 1) s->unroll = 2;
@@ -643,6 +399,6 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
                                            : s->vector;
   s->blocked = choose_blocked(s);
   s->streams = ax_schedule_can_stream(s);
-  find_deps(s);
+  ax_schedule_find_deps(s);
   return AX_OK;
 }

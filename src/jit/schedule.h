@@ -88,6 +88,12 @@ static inline bool ax_schedule_depends(const ax_schedule *schedule, ax_ex node, 
 }
 /* 1 + the position of the innermost loop in `deps`; 0 for none: where a value with these dependences is computed. */
 static inline uint32_t ax_schedule_level(uint64_t deps) { return deps == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(deps); }
+static inline uint32_t ax_schedule_access_count(const ax_schedule *schedule) { return schedule->kernel->expr_count + schedule->kernel->store_count; }
+
+/* loops.c, in this order: what is live; accesses and loops, by dimension; what depends on which loops, once more whenever these change. */
+void ax_schedule_mark_live(ax_schedule *schedule);
+void ax_schedule_make_loops(ax_schedule *schedule);
+void ax_schedule_find_deps(ax_schedule *schedule);
 /* bits.c: of a schedule that says what is live, and no more yet. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_schedule_take_bits(ax_schedule *schedule, ax_arena *arena);
 uint64_t ax_access_deps(const ax_schedule *schedule, const ax_access *access);
@@ -96,6 +102,18 @@ static inline bool ax_access_is_moved(const ax_access *access, uint32_t loop) { 
 bool ax_schedule_can_pair(const ax_schedule *schedule); /* paired.c; by all but `unroll` and what comes after it in the making */
 
 bool ax_schedule_can_stream(const ax_schedule *schedule); /* streamed.c; by its order of loops */
+
+/* squares.c. The least extent of the loop that squares lie along, at most. */
+enum { AX_FULL_SQUARE = 16, AX_SHORT_SQUARE = 8 };
+/* Whether a load would be read in such squares, were `vector` the vector loop. */
+bool ax_schedule_can_turn(const ax_schedule *schedule, const ax_access *access, uint32_t vector, uint32_t least);
+/* Picks the loop w for TRANSPOSE by the first load that wants one, and marks all that lie along it. -1: none does. */
+int ax_schedule_choose_turned(ax_schedule *schedule, uint32_t least);
+/* Squares of whole registers (`whole` lanes; 0: of no more than the schedule's), so that lines of a cache are read and written whole; but no larger than the
+   loops are. */
+uint32_t ax_schedule_turned_lanes(const ax_schedule *schedule, uint32_t along, uint32_t whole);
+/* What short squares leave nothing over of, and a core's caches hold: elsewhere it counts that several rows make whole lines. */
+bool ax_schedule_fits_squares(const ax_schedule *schedule);
 
 /* columns.c: whether a load that steps over rows along `loop` is done with those of its neighbours. */
 bool ax_schedule_in_columns(const ax_schedule *schedule, ax_ex load, uint32_t loop);
@@ -109,6 +127,8 @@ uint32_t ax_schedule_row_line(const ax_schedule *schedule, const ax_access *acce
 /* NARROW (narrow.c), of a schedule with its loops in that order: instructions an element; below 0: it cannot be done so. */
 enum { AX_MAX_NARROW = 48 };
 double ax_narrow_cost(const ax_schedule *schedule);
+
+static inline int64_t ax_stride_length(int64_t stride) { return stride < 0 ? -stride : stride; }
 
 /* Loads of short strides read everything between and pick; with longer ones, they gather. */
 static inline bool ax_stride_picks(int64_t stride, uint32_t lanes) {

@@ -222,19 +222,6 @@ void ax_walk(ax_nest *nest, const ax_range *r, ax_leaf body) {
     walk_dynamic(nest, r, block, body);
 }
 
-/* --- Past the caches --- */
-
-/* Steps until the store comes to the beginning of a line. */
-static LLVMValueRef steps_to_line(ax_nest *nest, LLVMValueRef lo) {
-  enum { line = 64 };
-  LLVMBuilderRef b = nest->cg.builder;
-  const uint32_t store = nest->schedule->kernel->expr_count, bytes = (uint32_t)ax_dtype_bytes(nest->schedule->kernel->slots[nest->schedule->accesses[store].slot].dtype);
-  LLVMValueRef place = ax_nest_advance(nest, ax_nest_element(nest, store), ax_nest_pointer(nest, store), lo);
-  LLVMValueRef before = LLVMBuildNeg(b, LLVMBuildCast(b, LLVMPtrToInt, place, LLVMInt64TypeInContext(nest->cg.context), ""), "");
-  before = LLVMBuildAnd(b, before, ax_nest_i64(nest, line - 1), "");
-  return LLVMBuildLShr(b, before, ax_nest_i64(nest, __builtin_ctz(bytes)), "");
-}
-
 /* --- Guarded loads --- */
 
 /* The steps before the settled ones and those after them, by one code; both may be none. */
@@ -262,7 +249,7 @@ void ax_walk_guarded(ax_nest *nest, const ax_range *r, ax_leaf body) {
   LLVMValueRef late[] = {LLVMBuildSub(b, ax_nest_i64(nest, nest->settled_first + (streams ? 0 : lanes - 1)), r->lo, ""), zero};
   LLVMValueRef before = LLVMBuildAnd(b, ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, late, 2), ax_nest_i64(nest, streams ? -1 : -lanes), "");
   LLVMValueRef ends[] = {ax_nest_i64(nest, nest->settled_end), r->hi}, first = LLVMBuildAdd(b, r->lo, before, "");
-  if (streams) first = LLVMBuildAdd(b, first, steps_to_line(nest, first), "");
+  if (streams) first = LLVMBuildAdd(b, first, ax_nest_steps_to_line(nest, first), "");
   LLVMValueRef count[] = {LLVMBuildSub(b, ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, ends, 2), first, ""), zero};
   LLVMValueRef whole = LLVMBuildAnd(b, ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, count, 2), ax_nest_i64(nest, -lanes), "");
   whole = LLVMBuildSelect(b, row, whole, zero, "");
@@ -283,7 +270,7 @@ void ax_walk_streamed(ax_nest *nest, const ax_range *r, ax_leaf body) {
   LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
   LLVMBasicBlockRef skip;
   const int64_t block = vector_unrolled(nest) ? nest->schedule->unroll : 1, step = block * (int64_t)nest->schedule->lanes;
-  LLVMValueRef ends[] = {LLVMBuildAdd(b, r->lo, steps_to_line(nest, r->lo), ""), r->hi};
+  LLVMValueRef ends[] = {LLVMBuildAdd(b, r->lo, ax_nest_steps_to_line(nest, r->lo), ""), r->hi};
   LLVMValueRef first = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, ends, 2);
   LLVMValueRef whole = LLVMBuildAnd(b, LLVMBuildSub(b, r->hi, first, ""), ax_nest_i64(nest, -step), ""), end = LLVMBuildAdd(b, first, whole, "");
   if (vector_unrolled(nest)) nest->instances = 1;
