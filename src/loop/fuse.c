@@ -14,17 +14,18 @@
    hazards are decided on roots. Values computed once for all devices are not pulled into kernels that run on each. Kernels of equations
    with order or state stay what and where they are; what they load may be computed by them.
 
-   Which rewrites are done is decided here; how they are done, in kernel_rewrite.c. Whether the operations in between touch something
+   Which rewrites are done is decided here, by what kernels alone say of their cost (fuse_worth.c) and by who else reads; how they are done, in
+   kernel_rewrite.c. Whether the operations in between touch something
    is answered by who touched a root last, which is noted as the walk goes along the block, so no question takes a walk of its own.
    What came of rewriting kernels is remembered (rewrites.c), and each is there once. What is left is copied to the plan's memory at the
    end. */
 #include <string.h>
 
-#include "loop/index_map.h"
+#include "loop/fuse_worth.h"
 #include "loop/passes.h"
 #include "loop/rewrites.h"
 
-enum { window = 24, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4, most_choices = 4 };
+enum { window = 24, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4 };
 
 /* The operation at `position` of the block touches `root`. Those of a root are linked, the latest first. */
 typedef struct touch {
@@ -226,57 +227,6 @@ static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t roo
   return NULL;
 }
 
-/* Guards, and choices by them: the compiler leaves out nearly all. */
-static bool is_guard(const ax_loop_kernel *kernel, ax_ex node) {
-  const ax_expr *expr = &kernel->exprs[node];
-  if (expr->op == AX_LEAF_INSIDE) return true;
-  return expr->op == AX_SCALAR_AND && is_guard(kernel, expr->arg[0]) && is_guard(kernel, expr->arg[1]);
-}
-
-static bool is_of_guards(const ax_loop_kernel *kernel, ax_ex node) {
-  const ax_expr *expr = &kernel->exprs[node];
-  return is_guard(kernel, expr->op == AX_SCALAR_SELECT ? expr->arg[0] : node);
-}
-
-/* An element of what is stored costs no more than a load: one load and nothing else, a little work on indices, anything on constants
-   (which the compiler does). */
-static bool is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {
-  bool needed[AX_MOST_EXPRS] = {false};
-  uint32_t loads = 0, guarded = 0, indices = 0, work = 0;
-  if (kernel->expr_count > AX_MOST_EXPRS) return false;
-  needed[store->expr] = true;
-  ax_kernel_needs(kernel, needed);
-  for (uint32_t i = 0; i < kernel->expr_count; i++) {
-    if (!needed[i]) continue;
-    if (kernel->exprs[i].op == AX_LEAF_LOAD) *(kernel->exprs[i].arg[0] == AX_NONE ? &loads : &guarded) += 1;
-    indices += kernel->exprs[i].op == AX_LEAF_INDEX || kernel->exprs[i].op == AX_LEAF_AXIS;
-    work += kernel->exprs[i].op < AX_SCALAR_COUNT && !is_of_guards(kernel, i);
-  }
-  loads += guarded > most_choices ? guarded : guarded > 0; /* of which one is done */
-  if (loads > 1) return false;
-  return loads == 1 ? work == 0 : indices == 0 || work <= 2;
-}
-
-/* All that a kernel does. A reduction is not: no reader can make it of a load. */
-static bool is_all_cheap(const ax_loop_kernel *kernel) {
-  return kernel->store_count == 1 && kernel->reduce_rank == 0 && is_cheap(kernel, &kernel->stores[0]);
-}
-
-static bool is_loaded_once(const ax_loop_kernel *consumer, uint32_t slot) {
-  uint32_t loads = 0;
-  for (uint32_t i = 0; i < consumer->expr_count; i++)
-    loads += consumer->exprs[i].op == AX_LEAF_LOAD && consumer->exprs[i].slot == slot;
-  return loads == 1;
-}
-
-static bool is_guarded(const ax_loop_kernel *consumer, uint32_t slot) {
-  for (uint32_t i = 0; i < consumer->expr_count; i++) {
-    const ax_expr *expr = &consumer->exprs[i];
-    if (expr->op == AX_LEAF_LOAD && expr->slot == slot && expr->arg[0] != AX_NONE) return true;
-  }
-  return false;
-}
-
 /* What the producer reads would be held in place of what it makes, for a long way, and is more. In a sum of many values that come one by
    one all of them would be. */
 static bool holds_more(const fuser *f, const ax_bound *producer, uint32_t position, uint32_t at, uint32_t made) {
@@ -293,13 +243,13 @@ static bool holds_more(const fuser *f, const ax_bound *producer, uint32_t positi
 static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
   const ax_op *producer = &f->block->ops[position], *consumer = &f->block->ops[at];
   uint32_t root = root_of(f, consumer->kernel.buffers[slot]);
-  if (is_cheap(producer->kernel.kernel, store)) return true;
+  if (ax_store_is_cheap(producer->kernel.kernel, store)) return true;
   if (holds_more(f, &producer->kernel, position, at, root)) return false;
   if (producer->axes != consumer->axes || f->reads[root] > most_shares || producer->kernel.kernel->store_count != 1) return false;
   const ax_loop_kernel *kernel = consumer->kernel.kernel; /* several readers: each may compute its share */
   int64_t elems = ax_type_elems(&f->plan->buffers[root].type);
-  if (is_guarded(kernel, slot)) elems += elems / 4; /* it is padded: what is computed in vain is less than a pass */
-  return is_loaded_once(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[root] <= elems;
+  if (ax_kernel_guards(kernel, slot)) elems += elems / 4; /* it is padded: what is computed in vain is less than a pass */
+  return ax_kernel_loads_once(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[root] <= elems;
 }
 
 /* The consumer writes what the producer reads: computed at once, an element might be read after it is written. Not so when the
@@ -407,59 +357,6 @@ static bool pointwise_related(const fuser *f, const ax_bound *a, const ax_bound 
   return true;
 }
 
-/* The dimensions, a bit each, along which elements lie closest together in one of the arrays that are as large as the kernel, nearly. */
-static uint32_t inner_dims(const ax_loop_kernel *kernel) {
-  uint32_t inner = 0;
-  for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
-    const ax_expr *load = i < kernel->expr_count ? &kernel->exprs[i] : NULL;
-    if (load != NULL && load->op != AX_LEAF_LOAD) continue;
-    const ax_store *store = load != NULL ? NULL : &kernel->stores[i - kernel->expr_count];
-    const ax_slot *slot = &kernel->slots[load != NULL ? load->slot : store->slot];
-    ax_affine address;
-    int64_t least = INT64_MAX, steps = 1;
-    uint32_t closest = AX_NONE;
-    if (!ax_affine_of(slot->rank, slot->dims, load != NULL ? load->at : store->at, &address)) continue;
-    for (uint32_t d = 0; d < kernel->rank; d++) {
-      int64_t apart = address.coef[d] < 0 ? -address.coef[d] : address.coef[d];
-      if (apart == 0 || kernel->dims[d] == 1) continue;
-      steps *= kernel->dims[d];
-      if (apart < least) least = apart, closest = d;
-    }
-    if (closest != AX_NONE && steps >= ax_dims_elems(kernel->rank, kernel->dims) / 8) inner |= (uint32_t)1 << closest;
-  }
-  return inner;
-}
-
-/* They walk memory in the same order. Rows of one array and columns of another, gone through together, are one of them against the grain. */
-static bool walk_alike(const ax_loop_kernel *a, const ax_loop_kernel *b) {
-  uint32_t x = inner_dims(a), y = inner_dims(b);
-  return x == 0 || y == 0 || (x & y) != 0;
-}
-
-/* One reduces long rows to few results, which is done in blocks (loop/blocks.h), and the other stores each element, which cannot be done there. */
-static bool needs_blocks(const ax_loop_kernel *a, const ax_loop_kernel *b) {
-  enum { few_rows = 16, long_rows = 1 << 14 };
-  const ax_loop_kernel *reducing = a->reduce_rank != 0 ? a : b, *other = reducing == a ? b : a;
-  if (reducing->reduce_rank == 0 || other->reduce_rank != 0) return false;
-  uint32_t kept = reducing->rank - reducing->reduce_rank;
-  return ax_dims_elems(kept, reducing->dims) < few_rows && ax_dims_elems(reducing->reduce_rank, reducing->dims + kept) > long_rows;
-}
-
-/* Both together touch no more buffers than a kernel may. */
-static bool fits(const ax_bound *a, const ax_bound *b) {
-  uint32_t slots = a->kernel->slot_count;
-  for (uint32_t j = 0; j < b->kernel->slot_count; j++) {
-    uint32_t i = 0;
-    while (i < a->kernel->slot_count && a->buffers[i] != b->buffers[j]) i++;
-    slots += i == a->kernel->slot_count;
-  }
-  return slots <= AX_MOST_SLOTS;
-}
-
-static bool same_space(const ax_loop_kernel *a, const ax_loop_kernel *b) {
-  return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
-}
-
 /* Two kernels that go through as many steps in the same order are made to do so under the same dimensions: those of the one with fewer, if
    the other can be had so, or of the one with more. */
 static ax_status bring_together(fuser *f, ax_bound *a, ax_bound *b, ax_rewritten *made) {
@@ -484,13 +381,13 @@ static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_boun
   if (a->kind != AX_OP_KERNEL || a->axes != b->axes || ax_op_is_ordered(a) || ax_op_is_ordered(b)) return AX_OK;
   const ax_loop_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
   int64_t elems = ax_dims_elems(ka->rank, ka->dims);
-  bool common = share_data(f, &a->kernel, &b->kernel), same = same_space(ka, kb);
+  bool common = share_data(f, &a->kernel, &b->kernel), same = ax_kernels_same_space(ka, kb);
   if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return AX_OK;
   if (same ? elems > small_elems && !common : !common || elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims)) return AX_OK;
   ax_bound first = a->kernel, second = b->kernel;
   if (!same) AX_TRY(bring_together(f, &first, &second, brought));
-  if (!same_space(first.kernel, second.kernel) || !fits(&first, &second) || !pointwise_related(f, &first, &second) ||
-      (elems > small_elems && (!walk_alike(first.kernel, second.kernel) || needs_blocks(first.kernel, second.kernel))))
+  if (!ax_kernels_same_space(first.kernel, second.kernel) || !ax_bounds_fit(&first, &second) || !pointwise_related(f, &first, &second) ||
+      (elems > small_elems && (!ax_kernels_walk_alike(first.kernel, second.kernel) || ax_kernels_need_blocks(first.kernel, second.kernel))))
     return AX_OK;
   *x = first;
   *y = second;
@@ -512,7 +409,7 @@ static ax_status merge(fuser *f, uint32_t first, uint32_t second, const ax_bound
 static bool left_to_readers(const fuser *f, const ax_op *op) {
   const ax_loop_kernel *kernel = op->kernel.kernel;
   uint32_t buffer = op->kernel.buffers[kernel->stores[0].slot];
-  return is_all_cheap(kernel) && is_plain(f, root_of(f, buffer)) && is_whole(f, buffer);
+  return ax_kernel_is_cheap(kernel) && is_plain(f, root_of(f, buffer)) && is_whole(f, buffer);
 }
 
 /* One kernel alone, beyond `at`, reads what it stores, and will take it in. */
@@ -539,7 +436,7 @@ static bool feeds(const ax_bound *a, const ax_bound *b) {
 static ax_status merge_back(fuser *f, uint32_t at) {
   ax_op *ops = f->block->ops, *b = &ops[at];
   if (left_to_readers(f, b)) return AX_OK;
-  bool cheap = is_all_cheap(b->kernel.kernel);
+  bool cheap = ax_kernel_is_cheap(b->kernel.kernel);
   uint32_t lowest = at > window ? at - window : 0;
   for (uint32_t i = at; i-- > lowest;) {
     ax_op *a = &ops[i];

@@ -17,45 +17,22 @@
    write what it reads. What arrives from other devices is not waited for earlier than before.
 
    What a kernel computes depends on its sizes alone, and never on which rows it is called with, so results keep their bits. This is the last pass: what rows
-   are done together depends on where results lie. */
+   are done together depends on where results lie. How many rows at a time, and whether it is worth it: rows_blocks.c. */
 #include <string.h>
 
-#include "loop/index_map.h"
 #include "loop/kernel_rewrite.h"
 #include "loop/passes.h"
-#include "loop/rows_use.h"
+#include "loop/rows_blocks.h"
 #include "product/product.h"
 
 enum {
-  window = 48,             /* operations that a group looks ahead */
-  most_skipped = 6,        /* of those that stay where they are */
-  most_uses = 64,          /* roots that a group touches */
-  most_row = 48 << 10,     /* bytes of a row of the first kernel, if there is a choice */
-  most_rows_bytes = 4 << 20, /* of one row of all that is touched: beyond it, it is in no cache when the next kernel comes */
-  block_bytes = AX_HOSTILE ? 64 : 32 << 10, /* of a block of rows of all that is touched */
-  least_shared = AX_HOSTILE ? 512 : 128 << 10, /* bytes of a root that several kernels touch: less is in the second cache anyway */
-  least_block = AX_HOSTILE ? 1 : 4 << 10, /* bytes of a root that a kernel comes to in a block of rows */
-  most_factor = 160 << 10, /* of a product's factor on the right; */
+  window = 48,              /* operations that a group looks ahead */
+  most_skipped = 6,         /* of those that stay where they are */
+  most_row = 48 << 10,      /* bytes of a row of the first kernel, if there is a choice */
+  most_factor = 160 << 10,  /* of a product's factor on the right; */
   most_factors = 320 << 10, /* of all of a group */
-  least_product_rows = AX_HOSTILE ? 1 : 128, /* for which it is packed */
-  tile_rows = AX_HOSTILE ? 1 : 14, /* of a product: blocks are of so many, */
-  most_tiles = 6,           /* so many times, */
-  short_rows_bytes = 96 << 10, /* or for this much */
-  tiles_bytes = 256 << 10,  /* of such a block of all that is touched */
-  least_part_rows = AX_HOSTILE ? 1 : 64, /* of a group with products */
-  least_parts = AX_HOSTILE ? 1 : 16,
-  most_parts = 256,
-  part_bytes = 2048        /* the least that a part writes */
+  least_product_rows = AX_HOSTILE ? 1 : 128 /* for which it is packed */
 };
-
-typedef struct group {
-  ax_op members[AX_ROWS_MEMBERS];
-  uint32_t count, use_count, slot_count;
-  ax_rows_use uses[most_uses];
-  int64_t outer, extent;
-  int64_t factors; /* bytes of the products' factors on the right */
-  uint32_t places[AX_ROWS_MEMBERS]; /* of the members, in the block */
-} group;
 
 typedef struct grouper {
   ax_plan *plan;
@@ -67,7 +44,7 @@ typedef struct grouper {
   bool *gone;               /* by position: it is in a group */
   uint8_t *touched;         /* by root: 1 read, 2 written, by what a group has skipped */
   uint32_t *skipped_roots, skipped_count, skipped_capacity;
-  group now, trial;
+  ax_rows_group now, trial;
   bool failed;              /* no memory */
   bool products;            /* may be members */
   uint8_t change;
@@ -83,7 +60,7 @@ static bool uses_index(const ax_loop_kernel *kernel, uint32_t below) {
 
 static int64_t product_count(const ax_gemm *g) { return ax_dims_elems(g->batch_rank, g->batch); }
 
-static bool add_use(group *to, const ax_rows_use *one, uint32_t member) {
+static bool add_use(ax_rows_group *to, const ax_rows_use *one, uint32_t member) {
   for (uint32_t i = 0; i < to->use_count; i++) {
     ax_rows_use *u = &to->uses[i];
     if (u->root != one->root) continue;
@@ -96,17 +73,15 @@ static bool add_use(group *to, const ax_rows_use *one, uint32_t member) {
     u->touches++;
     return true;
   }
-  if (to->use_count == most_uses) return false;
+  if (to->use_count == AX_ROWS_USES) return false;
   to->uses[to->use_count] = *one;
   to->uses[to->use_count++].members = (uint32_t)1 << member;
   return true;
 }
 
-static bool by_several(const ax_rows_use *u) { return (u->members & (u->members - 1)) != 0; }
-
 /* Row r of one kernel has to do with row r of another alone. */
-static bool is_sound(const group *of, const ax_rows_use *u) {
-  if (!u->written || !by_several(u)) return true;
+static bool is_sound(const ax_rows_group *of, const ax_rows_use *u) {
+  if (!u->written || !ax_rows_by_several(u)) return true;
   return !u->irregular && u->row > 0 && u->high - u->low <= u->row && (of->outer == 1 || u->outer >= u->row * of->extent);
 }
 
@@ -132,13 +107,13 @@ static uint32_t rows_dim(const ax_loop_kernel *kernel, int64_t outer, int64_t ex
 
 static int64_t factor_bytes(const ax_gemm *g) { return g->k * g->n * (int64_t)ax_dtype_bytes(g->dtype); }
 
-static bool product_fits(const grouper *g, const group *of, const ax_gemm *p) {
+static bool product_fits(const grouper *g, const ax_rows_group *of, const ax_gemm *p) {
   return g->products && !p->accumulate && p->term_rank == 0 && p->m == of->extent && product_count(p) == of->outer && p->k > 0 && p->k <= AX_PRODUCT_LONG &&
          factor_bytes(p) <= most_factor && of->extent >= least_product_rows;
 }
 
 /* `op` as it is to be a member, with all dimensions around the rows still there. False: it cannot be. */
-static ax_status as_member(grouper *g, const group *of, ax_op *op, bool *fits) {
+static ax_status as_member(grouper *g, const ax_rows_group *of, ax_op *op, bool *fits) {
   if (op->kind == AX_OP_GEMM) {
     *fits = product_fits(g, of, op->gemm);
     return AX_OK;
@@ -159,7 +134,7 @@ static ax_status as_member(grouper *g, const group *of, ax_op *op, bool *fits) {
 }
 
 /* A kernel of the rows of one outer index. */
-static ax_status finish_member(grouper *g, const group *of, ax_op *op) {
+static ax_status finish_member(grouper *g, const ax_rows_group *of, ax_op *op) {
   if (op->kind == AX_OP_GEMM) return AX_OK;
   uint32_t dim = rows_dim(op->kernel.kernel, of->outer, of->extent);
   bool ready = op->kernel.kernel->ranged == dim;
@@ -175,7 +150,7 @@ static ax_status finish_member(grouper *g, const group *of, ax_op *op) {
 }
 
 static bool add_product(grouper *g, const ax_gemm *p) {
-  group *t = &g->trial;
+  ax_rows_group *t = &g->trial;
   t->factors += factor_bytes(p);
   if (t->factors > most_factors) return false;
   for (uint32_t i = 0; i < 3; i++) {
@@ -186,7 +161,7 @@ static bool add_product(grouper *g, const ax_gemm *p) {
 }
 
 static bool add_kernel(grouper *g, const ax_op *op) {
-  group *t = &g->trial;
+  ax_rows_group *t = &g->trial;
   const ax_loop_kernel *kernel = op->kernel.kernel;
   uint32_t dim = rows_dim(kernel, t->outer, t->extent), member = t->count;
   ax_rows_use one;
@@ -206,7 +181,7 @@ static bool add_kernel(grouper *g, const ax_op *op) {
 
 /* Adds what the operation touches to the trial; false: it cannot be done with the others. */
 static bool try_member(grouper *g, const ax_op *op) {
-  group *t = &g->trial;
+  ax_rows_group *t = &g->trial;
   if (t->count == AX_ROWS_MEMBERS || t->slot_count + ax_op_slots(op) > AX_ROWS_SLOTS) return false;
   if (!(op->kind == AX_OP_GEMM ? add_product(g, op->gemm) : add_kernel(g, op))) return false;
   for (uint32_t i = 0; i < t->use_count; i++)
@@ -291,7 +266,7 @@ static bool choose_rows(const ax_op *op, int64_t *outer, int64_t *extent) {
   return found;
 }
 
-static void copy_group(group *to, const group *from) {
+static void copy_group(ax_rows_group *to, const ax_rows_group *from) {
   memcpy(to->members, from->members, from->count * sizeof from->members[0]);
   memcpy(to->uses, from->uses, from->use_count * sizeof from->uses[0]);
   memcpy(to->places, from->places, from->count * sizeof from->places[0]);
@@ -325,7 +300,7 @@ static ax_status take_in(grouper *g, uint32_t at, bool *taken) {
 }
 
 /* The kernels that have to do with the first one, by rows that both touch, or that have to do with such. */
-static uint32_t connected(const group *of) {
+static uint32_t connected(const ax_rows_group *of) {
   uint32_t all = 1, before = 0;
   while (all != before) {
     before = all;
@@ -339,7 +314,7 @@ static uint32_t connected(const group *of) {
 
 /* Leaves out what has nothing to do with the others: it stays where it is. Nothing was moved over it that touches what it does. */
 static bool leave_out(grouper *g) {
-  group *t = &g->trial;
+  ax_rows_group *t = &g->trial;
   uint32_t kept = connected(&g->now);
   t->count = t->use_count = t->slot_count = 0;
   t->factors = 0;
@@ -354,108 +329,14 @@ static bool leave_out(grouper *g) {
   return true;
 }
 
-/* Between these it has to stay in the cache. */
-static uint32_t first_member(const ax_rows_use *u) { return (uint32_t)__builtin_ctz(u->members); }
-static uint32_t last_member(const ax_rows_use *u) { return 31 - (uint32_t)__builtin_clz(u->members); }
-
-typedef struct extent {
-  int64_t row;     /* bytes of a row of all that is to be in the cache at once */
-  int64_t longest; /* of what one root has in a row */
-  double largest;  /* bytes of a root that several kernels touch */
-} extent;
-
-static extent extent_of(const group *of) {
-  int64_t alive[AX_ROWS_MEMBERS] = {0};
-  extent e = {0};
-  for (uint32_t i = 0; i < of->use_count; i++) {
-    const ax_rows_use *u = &of->uses[i];
-    int64_t mine = u->high - u->low;
-    if (u->row == 0 || u->irregular) continue;
-    for (uint32_t k = first_member(u); k <= last_member(u); k++) alive[k] += mine;
-    if (mine > e.longest) e.longest = mine;
-    double all = (double)mine * (double)(of->outer * of->extent);
-    if (by_several(u) && all > e.largest) e.largest = all;
-  }
-  for (uint32_t k = 0; k < of->count; k++)
-    if (alive[k] > e.row) e.row = alive[k];
-  return e;
-}
-
-/* Rows in a block: as many as stay in the cache, but no fewer than are worth calling a kernel for. */
-static int64_t rows_at_a_time(const group *of, const extent *e) {
-  int64_t step = e->row > 0 ? block_bytes / e->row : of->extent;
-  if (e->longest > 0 && step < least_block / e->longest) step = least_block / e->longest;
-  if (step < 1) step = 1;
-  return step < of->extent ? step : of->extent;
-}
-
-static double time_of(const group *of) {
-  double time = 0;
-  for (uint32_t i = 0; i < of->count; i++) {
-    const ax_op *op = &of->members[i];
-    time += op->kind == AX_OP_GEMM ? ax_gemm_time(op->gemm) : ax_kernel_time(op->kernel.kernel);
-  }
-  return time;
-}
-
-/* Nobody else touches the root, so a block of its rows is enough. */
-static bool is_local(const grouper *g, const group *of, const ax_rows_use *u) {
-  const ax_buffer *root = &g->plan->buffers[u->root];
-  return root->kind == AX_BUFFER_TEMP && u->written && !u->irregular && u->row > 0 && u->loop == AX_NONE && u->low >= 0 && u->high <= u->row &&
-         u->touches == g->reads[u->root] + g->writes[u->root] && root->axes == of->members[0].axes && !root->updated;
-}
-
-static bool overlap(const ax_rows_use *a, const ax_rows_use *b) { return first_member(a) <= last_member(b) && first_member(b) <= last_member(a); }
-
-/* Where local roots lie in a block of rows, as long as there is room: each where none lies that is in use at the same time; place[i] -1: in memory. */
-static int64_t place_local(const grouper *g, const group *of, int64_t step, int64_t *place) {
-  int64_t bytes = 0, size[most_uses];
-  for (uint32_t i = 0; i < of->use_count; i++) {
-    const ax_rows_use *u = &of->uses[i];
-    place[i] = -1;
-    if (!is_local(g, of, u) || u->row > AX_ROWS_BYTES / step) continue;
-    size[i] = (u->row * step + 63) / 64 * 64 + 64; /* more, so that they do not all begin at the same place of a page */
-    int64_t at = 0;
-    for (uint32_t k = 0; k < i; k++) {
-      if (place[k] < 0 || !overlap(u, &of->uses[k]) || at >= place[k] + size[k] || place[k] >= at + size[i]) continue;
-      at = place[k] + size[k];
-      k = UINT32_MAX; /* from the first again: at only grows */
-    }
-    if (at + size[i] > AX_ROWS_BYTES) continue;
-    place[i] = at;
-    if (at + size[i] > bytes) bytes = at + size[i];
-  }
-  return bytes;
-}
-
-static bool has_products(const group *of) {
-  for (uint32_t k = 0; k < of->count; k++)
-    if (of->members[k].kind == AX_OP_GEMM) return true;
-  return false;
-}
-
-/* For tiles of products: as many as there is room for all that is local and the cache for the rest. 0: not even one. */
-static int64_t rows_of_tiles(const grouper *g, const group *of, const extent *e) {
-  int64_t place[most_uses], step = e->row > 0 ? tiles_bytes / e->row / tile_rows * tile_rows : 0;
-  const int64_t many = e->row > 0 ? short_rows_bytes / e->row / tile_rows * tile_rows : 0;
-  if (step > most_tiles * tile_rows && step > many) step = many > most_tiles * tile_rows ? many : most_tiles * tile_rows;
-  for (; step > 0; step -= tile_rows) {
-    bool all = true;
-    place_local(g, of, step, place);
-    for (uint32_t i = 0; i < of->use_count; i++) all = all && (place[i] >= 0 || !is_local(g, of, &of->uses[i]));
-    if (all) break;
-  }
-  return step < of->extent ? step : of->extent;
-}
-
-static void describe_slot(const group *of, const ax_rows_use *one, const int64_t *place, bool product, ax_rows_slot *slot) {
+static void describe_slot(const ax_rows_group *of, const ax_rows_use *one, const int64_t *place, bool product, ax_rows_slot *slot) {
   uint32_t u = 0;
   while (of->uses[u].root != one->root) u++;
   bool local = place[u] >= 0;
   *slot = (ax_rows_slot){.outer_step = local || product ? 0 : one->outer, .row_bytes = local ? one->row : 0, .place = local ? place[u] : 0};
 }
 
-static ax_status describe_kernel(const grouper *g, const group *of, const ax_bound *bound, const int64_t *place, ax_rows_slot *slots) {
+static ax_status describe_kernel(const grouper *g, const ax_rows_group *of, const ax_bound *bound, const int64_t *place, ax_rows_slot *slots) {
   const ax_loop_kernel *kernel = bound->kernel;
   uint32_t dim = rows_dim(kernel, of->outer, of->extent);
   for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
@@ -470,7 +351,7 @@ static ax_status describe_kernel(const grouper *g, const group *of, const ax_bou
   return AX_OK;
 }
 
-static ax_status describe_slots(const grouper *g, const group *of, const int64_t *place, ax_rows *rows) {
+static ax_status describe_slots(const grouper *g, const ax_rows_group *of, const int64_t *place, ax_rows *rows) {
   ax_rows_slot *slots = rows->slots;
   for (uint32_t k = 0; k < of->count; slots += ax_op_slots(&of->members[k++])) {
     const ax_op *op = &of->members[k];
@@ -483,37 +364,20 @@ static ax_status describe_slots(const grouper *g, const group *of, const int64_t
   return AX_OK;
 }
 
-/* Into how many parts a group is worth cutting. */
-static double parts_of(const group *of, const extent *e) {
-  double rows = (double)of->outer * (double)of->extent, parts = ax_parts_worth(time_of(of));
-  double most = has_products(of) ? rows / least_part_rows : rows * (double)e->row / part_bytes;
-  if (parts > most) parts = most;
-  if (parts > rows) parts = rows;
-  return parts > most_parts ? most_parts : parts > 1 ? parts : 1;
-}
-
-/* Products alone are cut into as many parts as they are worth, by rows and by columns: they are not to lose that. */
-static bool is_worth_it(const group *of, const extent *e, int64_t step, double parts) {
-  if (of->count < 2 || step == 0 || e->largest < least_shared || e->row > most_rows_bytes) return false;
-  return !has_products(of) || parts >= least_parts || parts >= 0.5 * ax_parts_worth(time_of(of));
-}
-
 /* *made: the operation that does the group; of kind NONE when it is not worth it. */
 static ax_status make_group(grouper *g, ax_op *made) {
-  group *of = &g->now;
+  ax_rows_group *of = &g->now;
   ax_arena *arena = &g->plan->arena;
-  const extent e = extent_of(of);
-  int64_t place[most_uses], step = has_products(of) ? rows_of_tiles(g, of, &e) : rows_at_a_time(of, &e);
-  double parts = parts_of(of, &e);
+  ax_rows_blocks blocks;
   made->kind = AX_OP_NONE;
-  if (!is_worth_it(of, &e, step, parts)) return AX_OK;
+  if (!ax_rows_blocks_of(g->plan, g->reads, g->writes, of, &blocks)) return AX_OK;
   ax_rows *rows = ax_arena_alloc(arena, sizeof *rows);
   if (rows == NULL) return ax_out_of_memory(sizeof *rows);
-  *rows = (ax_rows){.count = of->count, .outer = of->outer, .extent = of->extent, .step = step, .parts = (uint32_t)parts, .slot_count = of->slot_count};
-  rows->block_bytes = place_local(g, of, step, place);
+  *rows = (ax_rows){.count = of->count, .outer = of->outer, .extent = of->extent, .step = blocks.step, .parts = blocks.parts, .slot_count = of->slot_count};
+  rows->block_bytes = blocks.bytes;
   rows->slots = ax_arena_alloc(arena, of->slot_count * sizeof rows->slots[0]);
   if (rows->slots == NULL) return ax_out_of_memory(of->slot_count * sizeof rows->slots[0]);
-  AX_TRY(describe_slots(g, of, place, rows));
+  AX_TRY(describe_slots(g, of, blocks.place, rows));
   for (uint32_t k = 0; k < of->count; k++) AX_TRY(finish_member(g, of, &of->members[k]));
   rows->members = ax_arena_copy(arena, of->members, of->count * sizeof of->members[0]);
   if (rows->members == NULL) return ax_out_of_memory(of->count * sizeof of->members[0]);
@@ -526,7 +390,7 @@ static ax_status make_group(grouper *g, ax_op *made) {
 /* Without it nothing else is looked at: what several kernels of a group touch, the first one mostly does. */
 static bool touches_much(const grouper *g, const ax_op *op) {
   for (uint32_t i = 0; i < ax_op_slots(op); i++)
-    if (ax_buffer_bytes(&g->plan->buffers[g->plan->buffers[ax_op_slot(op, i).buffer].root]) >= least_shared) return true;
+    if (ax_buffer_bytes(&g->plan->buffers[g->plan->buffers[ax_op_slot(op, i).buffer].root]) >= AX_ROWS_LEAST_SHARED) return true;
   return false;
 }
 
@@ -566,7 +430,7 @@ static ax_status group_from(grouper *g, uint32_t at) {
   g->products = true;
   AX_TRY(gather(g, at));
   if (g->now.count >= 2) AX_TRY(make_group(g, &made));
-  if (made.kind == AX_OP_NONE && first->kind == AX_OP_KERNEL && has_products(&g->now)) {
+  if (made.kind == AX_OP_NONE && first->kind == AX_OP_KERNEL && ax_rows_has_products(&g->now)) {
     g->products = false;
     AX_TRY(gather(g, at));
     if (g->now.count >= 2) AX_TRY(make_group(g, &made));
