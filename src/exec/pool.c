@@ -2,6 +2,12 @@
 #include "exec/pool.h"
 
 #include <string.h>
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+#include <sys/single_threaded.h>
+#define SINGLE_THREADED __libc_single_threaded
+#else
+#define SINGLE_THREADED 0
+#endif
 
 enum { least_power = 6, most_power_of_two = 16 };
 
@@ -24,37 +30,83 @@ uint32_t ax_thread_place(uint32_t count) {
   return (uint32_t)(mixed >> 32) & (count - 1);
 }
 
-/* Where this thread keeps blocks of a size; NULL: they are too large. */
-static _Atomic(ax_pool_block *) *pocket_of(ax_pool *pool, uint32_t size) {
-  uint32_t index = size / AX_POOL_STEPS - least_power;
-  return index < AX_POCKET_SIZES ? pool->pockets[ax_thread_place(AX_POCKETS)].block[index] : NULL;
+/* Blocks of a chain that is full. */
+static uint32_t chain_blocks(uint32_t index) {
+  const uint32_t fit = AX_POCKET_BYTES >> (least_power + index);
+  return fit > AX_POCKET_MOST ? AX_POCKET_MOST : fit < AX_POCKET_LEAST ? AX_POCKET_LEAST : fit;
 }
 
-static ax_pool_block *take_from_pocket(_Atomic(ax_pool_block *) *pocket) {
-  ax_pool_block *block = NULL;
-  for (int i = 0; pocket != NULL && i < AX_POCKET_BLOCKS && block == NULL; i++)
-    if (atomic_load_explicit(&pocket[i], memory_order_relaxed) != NULL)
-      block = atomic_exchange_explicit(&pocket[i], NULL, memory_order_acquire);
+/* Whether it was. As a mutex does, without an atomic exchange in a process of one thread. */
+static bool make_busy(ax_pocket *pocket) {
+  if (!SINGLE_THREADED) return atomic_exchange_explicit(&pocket->busy, true, memory_order_acquire);
+  const bool was = atomic_load_explicit(&pocket->busy, memory_order_relaxed);
+  atomic_store_explicit(&pocket->busy, true, memory_order_relaxed);
+  return was;
+}
+
+/* Where this thread keeps blocks of a size, which is nobody else's until it is closed; NULL: they are too large, or somebody is at it. */
+static ax_pocket *open_pocket(ax_pool *pool, uint32_t index) {
+  if (index >= AX_POCKET_SIZES) return NULL;
+  ax_pocket *pocket = &pool->pockets[ax_thread_place(AX_POCKETS)];
+  return make_busy(pocket) ? NULL : pocket;
+}
+
+static void close_pocket(ax_pocket *pocket) { atomic_store_explicit(&pocket->busy, false, memory_order_release); }
+
+/* NULL: there is none. */
+static ax_pool_block *take_from_pocket(ax_pocket *pocket, uint32_t index) {
+  if (pocket->open[index] == NULL && pocket->full[index] != NULL) {
+    pocket->open[index] = pocket->full[index];
+    pocket->count[index] = chain_blocks(index);
+    pocket->full[index] = NULL;
+  }
+  ax_pool_block *block = pocket->open[index];
+  if (block == NULL) return NULL;
+  pocket->open[index] = block->next;
+  pocket->count[index]--;
   return block;
 }
 
-static bool put_in_pocket(_Atomic(ax_pool_block *) *pocket, ax_pool_block *block) {
-  for (int i = 0; pocket != NULL && i < AX_POCKET_BLOCKS; i++) {
-    ax_pool_block *none = NULL;
-    if (atomic_load_explicit(&pocket[i], memory_order_relaxed) != NULL) continue;
-    if (atomic_compare_exchange_strong_explicit(&pocket[i], &none, block, memory_order_release, memory_order_relaxed)) return true;
+/* Gives a full chain there is no room for any more; NULL: there was. */
+static ax_pool_block *put_in_pocket(ax_pocket *pocket, uint32_t index, ax_pool_block *block) {
+  ax_pool_block *over = NULL;
+  if (pocket->count[index] == chain_blocks(index)) {
+    over = pocket->full[index];
+    pocket->full[index] = pocket->open[index];
+    pocket->open[index] = NULL;
+    pocket->count[index] = 0;
   }
-  return false;
+  block->next = pocket->open[index];
+  pocket->open[index] = block;
+  pocket->count[index]++;
+  return over;
 }
 
 /* --- The rest --- */
 
-static ax_pool_block *take_or_count(ax_pool *pool, uint32_t size, size_t bytes) {
-  pthread_mutex_lock(&pool->lock);
+/* A chain is opened for good where there are no blocks one by one. */
+static ax_pool_block *take_from_rest(ax_pool *pool, uint32_t size, uint32_t index) { /* with the lock held */
+  if (pool->blocks[size] == NULL && index < AX_POCKET_SIZES && pool->chains[index] != NULL) {
+    pool->blocks[size] = pool->chains[index];
+    pool->chains[index] = pool->chains[index]->chain;
+  }
   ax_pool_block *block = pool->blocks[size];
-  if (block != NULL) {
-    pool->blocks[size] = block->next;
+  if (block != NULL) pool->blocks[size] = block->next;
+  return block;
+}
+
+/* Of the rest: into the pocket a whole chain, if there are any; what is new is counted. pocket: NULL, or open and empty. */
+static ax_pool_block *take_or_count(ax_pool *pool, ax_pocket *pocket, uint32_t size, uint32_t index, size_t bytes) {
+  ax_pool_block *block;
+  pthread_mutex_lock(&pool->lock);
+  if (pocket != NULL && pool->chains[index] != NULL) {
+    pocket->full[index] = pool->chains[index];
+    pool->chains[index] = pool->chains[index]->chain;
+    block = take_from_pocket(pocket, index);
   } else {
+    block = take_from_rest(pool, size, index);
+  }
+  if (block == NULL) {
     pool->bytes_now += bytes;
     if (pool->bytes_now > pool->bytes_peak) pool->bytes_peak = pool->bytes_now;
   }
@@ -71,9 +123,11 @@ static void uncount(ax_pool *pool, size_t bytes) {
 ax_status ax_pool_alloc(ax_pool *pool, size_t bytes, void **out) {
   if (bytes > SIZE_MAX / 4) return ax_out_of_memory(bytes);
   size_t rounded = bytes;
-  uint32_t size = round_to_size(&rounded);
-  ax_pool_block *block = take_from_pocket(pocket_of(pool, size));
-  if (block == NULL) block = take_or_count(pool, size, rounded);
+  const uint32_t size = round_to_size(&rounded), index = size / AX_POOL_STEPS - least_power;
+  ax_pocket *pocket = open_pocket(pool, index);
+  ax_pool_block *block = pocket != NULL ? take_from_pocket(pocket, index) : NULL;
+  if (block == NULL) block = take_or_count(pool, pocket, size, index, rounded);
+  if (pocket != NULL) close_pocket(pocket);
   *out = block != NULL ? block : ax_alloc(rounded);
   if (*out != NULL && AX_HOSTILE) memset(*out, 0xff, rounded);
   if (*out != NULL) return AX_OK;
@@ -81,12 +135,25 @@ ax_status ax_pool_alloc(ax_pool *pool, size_t bytes, void **out) {
   return ax_out_of_memory(bytes);
 }
 
+static void put_chain(ax_pool *pool, uint32_t index, ax_pool_block *chain) {
+  pthread_mutex_lock(&pool->lock);
+  chain->chain = pool->chains[index];
+  pool->chains[index] = chain;
+  pthread_mutex_unlock(&pool->lock);
+}
+
 void ax_pool_free(ax_pool *pool, void *memory, size_t bytes) {
   if (memory == NULL) return;
   ax_pool_block *block = memory;
   block->bytes = bytes;
-  uint32_t size = round_to_size(&block->bytes);
-  if (put_in_pocket(pocket_of(pool, size), block)) return;
+  const uint32_t size = round_to_size(&block->bytes), index = size / AX_POOL_STEPS - least_power;
+  ax_pocket *pocket = open_pocket(pool, index);
+  if (pocket != NULL) {
+    ax_pool_block *over = put_in_pocket(pocket, index, block);
+    close_pocket(pocket);
+    if (over != NULL) put_chain(pool, index, over);
+    return;
+  }
   pthread_mutex_lock(&pool->lock);
   block->next = pool->blocks[size];
   pool->blocks[size] = block;
@@ -95,31 +162,49 @@ void ax_pool_free(ax_pool *pool, void *memory, size_t bytes) {
 
 /* --- All of it --- */
 
-static void release(ax_pool *pool, ax_pool_block *block) { /* with the lock held */
-  pool->bytes_now -= block->bytes;
-  ax_free(block);
+static void release(ax_pool *pool, ax_pool_block **blocks) { /* with the lock held */
+  for (ax_pool_block *block; (block = *blocks) != NULL;) {
+    *blocks = block->next;
+    pool->bytes_now -= block->bytes;
+    ax_free(block);
+  }
 }
 
-static void release_all(ax_pool *pool) { /* likewise */
-  for (uint32_t i = 0; i < AX_POCKETS; i++)
-    for (uint32_t size = 0; size < AX_POCKET_SIZES; size++)
-      for (ax_pool_block *block; (block = take_from_pocket(pool->pockets[i].block[size])) != NULL;) release(pool, block);
-  for (uint32_t size = 0; size < AX_POOL_SIZES; size++)
-    while (pool->blocks[size] != NULL) {
-      ax_pool_block *block = pool->blocks[size];
-      pool->blocks[size] = block->next;
-      release(pool, block);
+static void release_pocket(ax_pool *pool, ax_pocket *pocket) { /* likewise, and open */
+  for (uint32_t index = 0; index < AX_POCKET_SIZES; index++) {
+    release(pool, &pocket->open[index]);
+    release(pool, &pocket->full[index]);
+    pocket->count[index] = 0;
+  }
+}
+
+static void release_rest(ax_pool *pool) { /* likewise */
+  for (uint32_t size = 0; size < AX_POOL_SIZES; size++) release(pool, &pool->blocks[size]);
+  for (uint32_t index = 0; index < AX_POCKET_SIZES; index++)
+    while (pool->chains[index] != NULL) {
+      ax_pool_block *chain = pool->chains[index];
+      pool->chains[index] = chain->chain;
+      release(pool, &chain);
     }
 }
 
 void ax_pool_init(ax_pool *pool) { pthread_mutex_init(&pool->lock, NULL); }
 
-/* In a process forked from the one that made it, another thread may have held the lock for ever: nothing is locked here. */
-void ax_pool_deinit(ax_pool *pool) { release_all(pool); }
+/* In a process forked from the one that made it, another thread may have held the lock, or a pocket, for ever: nobody is asked here. */
+void ax_pool_deinit(ax_pool *pool) {
+  for (uint32_t i = 0; i < AX_POCKETS; i++) release_pocket(pool, &pool->pockets[i]);
+  release_rest(pool);
+}
 
+/* A pocket that somebody is at keeps what it has. */
 void ax_pool_trim(ax_pool *pool) {
   pthread_mutex_lock(&pool->lock);
-  release_all(pool);
+  for (uint32_t i = 0; i < AX_POCKETS; i++) {
+    if (make_busy(&pool->pockets[i])) continue;
+    release_pocket(pool, &pool->pockets[i]);
+    close_pocket(&pool->pockets[i]);
+  }
+  release_rest(pool);
   pthread_mutex_unlock(&pool->lock);
 }
 
