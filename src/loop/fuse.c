@@ -328,10 +328,13 @@ static ax_status inline_into(fuser *f, uint32_t at) {
 
 /* --- Merging --- */
 
-static bool share_data(const fuser *f, const ax_bound *a, const ax_bound *b) {
+/* Both touch something of which they see at least so many elements. */
+static bool share_data(const fuser *f, const ax_bound *a, const ax_bound *b, int64_t least) {
   for (uint32_t i = 0; i < a->kernel->slot_count; i++)
-    for (uint32_t j = 0; j < b->kernel->slot_count; j++)
-      if (root_of(f, a->buffers[i]) == root_of(f, b->buffers[j])) return true;
+    for (uint32_t j = 0; j < b->kernel->slot_count; j++) {
+      const ax_buffer *x = &f->plan->buffers[a->buffers[i]], *y = &f->plan->buffers[b->buffers[j]];
+      if (x->root == y->root && ax_type_elems(&x->type) >= least && ax_type_elems(&y->type) >= least) return true;
+    }
   return false;
 }
 
@@ -381,7 +384,7 @@ static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_boun
   if (a->kind != AX_OP_KERNEL || a->axes != b->axes || ax_op_is_ordered(a) || ax_op_is_ordered(b)) return AX_OK;
   const ax_loop_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
   int64_t elems = ax_dims_elems(ka->rank, ka->dims);
-  bool common = share_data(f, &a->kernel, &b->kernel), same = ax_kernels_same_space(ka, kb);
+  bool common = share_data(f, &a->kernel, &b->kernel, 0), same = ax_kernels_same_space(ka, kb);
   if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return AX_OK;
   if (same ? elems > small_elems && !common : !common || elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims)) return AX_OK;
   ax_bound first = a->kernel, second = b->kernel;
@@ -423,6 +426,13 @@ static bool waits_for_reader(const fuser *f, const ax_op *op, uint32_t at) {
          ax_dims_elems(reader->kernel.kernel->rank, reader->kernel.kernel->dims) <= ax_type_elems(&f->plan->buffers[root].type);
 }
 
+/* Of kernel b, which its one reader will take in: a is a reduction, with which it shares nothing as large as what both go through. What it makes would be stored beside a's
+   result, and loaded again by the reader, and nothing saved by that: vectors alone, say, of which a matrix is made that is added to another one. */
+static bool stays_by_itself(const fuser *f, const ax_bound *a, const ax_bound *b) {
+  const int64_t steps = ax_dims_elems(a->kernel->rank, a->kernel->dims);
+  return a->kernel->reduce_rank > 0 && steps > small_elems && !share_data(f, a, b, steps / 8);
+}
+
 /* Kernel b loads what kernel a stores. */
 static bool feeds(const ax_bound *a, const ax_bound *b) {
   for (uint32_t i = 0; i < a->kernel->store_count; i++)
@@ -436,14 +446,14 @@ static bool feeds(const ax_bound *a, const ax_bound *b) {
 static ax_status merge_back(fuser *f, uint32_t at) {
   ax_op *ops = f->block->ops, *b = &ops[at];
   if (left_to_readers(f, b)) return AX_OK;
-  bool cheap = ax_kernel_is_cheap(b->kernel.kernel);
+  bool cheap = ax_kernel_is_cheap(b->kernel.kernel), waits = waits_for_reader(f, b, at);
   uint32_t lowest = at > window ? at - window : 0;
   for (uint32_t i = at; i-- > lowest;) {
     ax_op *a = &ops[i];
     bool done = false;
     if (waits_for_reader(f, a, at)) continue;
     if (a->kind == AX_OP_START || a->kind == AX_OP_DONE || ax_op_has_messages(a)) return AX_OK; /* what comes before must not wait for what comes after */
-    if (a->kind != AX_OP_KERNEL || (cheap && !feeds(&a->kernel, &b->kernel))) continue;
+    if (a->kind != AX_OP_KERNEL || (cheap && !feeds(&a->kernel, &b->kernel)) || (waits && stays_by_itself(f, &a->kernel, &b->kernel))) continue;
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
     bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);
     if (!down && !up) continue;

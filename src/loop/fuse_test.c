@@ -588,12 +588,27 @@ static void sums(void **state) {
          "kernel[8,64]; gemm[8,64][64,64]; kernel[8,64]; gemm[8,64][64,64]; kernel[8,64]; gemm[8,64][64,64]; kernel[8,64]");
 }
 
+/* One step of a layer's gradient, of a batch of one: what goes on to the step before, and what is added to the weights' gradient. */
+static void step_of_one(const ax_value *in, ax_value *out, void *context) {
+  const int64_t row = 1, column = 0;
+  (void)context;
+  out[0] = ax_dot_general(in[0], in[1], 1, &row, &row, 0, NULL, NULL);
+  out[1] = ax_add(in[2], ax_transpose(ax_dot_general(in[0], in[3], 1, &column, &column, 0, NULL, NULL), (int64_t[]){1, 0}));
+}
+
+/* The product of two vectors is made where it is added, however it lies there, though a sum before it goes over as many steps and reads one of the vectors too. */
+static void outer_products(void **state) {
+  (void)state;
+  const ax_type in[] = {TEST_TYPE(AX_F32, 1, 96), TEST_TYPE(AX_F32, 80, 96), TEST_TYPE(AX_F32, 80, 96), TEST_TYPE(AX_F32, 1, 80)};
+  expect(step_of_one, in, 4, 2, "reduce[1,80,96]");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pointwise), cmocka_unit_test(reductions), cmocka_unit_test(products),
       cmocka_unit_test(paddings), cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
       cmocka_unit_test(dead),      cmocka_unit_test(sums),       cmocka_unit_test(effects),
-      cmocka_unit_test(views),     cmocka_unit_test(put_together),
+      cmocka_unit_test(views),     cmocka_unit_test(put_together), cmocka_unit_test(outer_products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
