@@ -264,14 +264,17 @@ static int64_t least_columns(const ax_gemm *g) {
   return half < run ? half : run;
 }
 
-/* The product in `parts` tiles, of which packing costs least; false: they would be too small. */
+/* The product in `parts` tiles, of which packing costs least; false: they would be too small. Where nothing is packed they are of whole rows, so that each thread's results lie
+   together: fetched ahead, the end of a row would be another's. */
 static bool cut_into(const ax_gemm *g, int64_t parts, tiling *t) {
   const int64_t run = least_columns(g);
+  const ax_product whole = ax_gemm_product(g, g->m, g->n);
+  const bool plain = ax_gemm_way(g, &whole).plain;
   bool found = false;
   for (int64_t rows = 1; rows <= parts; rows++) {
     const tiling one = {rows, parts / rows, 1};
     if (rows * one.columns != parts || (rows > 1 && rows * few_rows > g->m) || (one.columns > 1 && one.columns * run > g->n)) continue;
-    if (!found || with_packing(g, one) < with_packing(g, *t)) *t = one;
+    if (!found || plain || with_packing(g, one) < with_packing(g, *t)) *t = one;
     found = true;
   }
   return found;

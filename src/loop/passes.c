@@ -14,6 +14,7 @@ const ax_plan_pass ax_plan_passes[] = {
     {"hoist", ax_plan_hoist},             /* what each step of a loop would make again, before it */
     {"cut", ax_plan_cut},                 /* parts for threads; long reductions in blocks */
     {"coalesce", ax_plan_coalesce},       /* results into donated memory, carries in place */
+    {"accumulate", ax_plan_accumulate},   /* products that add themselves to what is there */
     {"alternate", ax_plan_alternate},     /* carries that change places with what they become, instead of copies */
     {"rows", ax_plan_rows},               /* kernels over the same rows, few rows at a time */
     {"pack", ax_plan_pack},               /* right factors that loops do not change, and constant ones, packed once */

@@ -29,6 +29,7 @@ AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan);            /* loop/fuse.c */
 AX_MUST_USE ax_status ax_plan_hoist(ax_plan *plan);           /* loop/hoist.c */
 AX_MUST_USE ax_status ax_plan_cut(ax_plan *plan);             /* loop/cut.c */
 AX_MUST_USE ax_status ax_plan_coalesce(ax_plan *plan);        /* loop/coalesce.c */
+AX_MUST_USE ax_status ax_plan_accumulate(ax_plan *plan);      /* loop/accumulate.c */
 AX_MUST_USE ax_status ax_plan_alternate(ax_plan *plan);       /* loop/alternate.c */
 AX_MUST_USE ax_status ax_plan_rows(ax_plan *plan);            /* loop/rows.c */
 AX_MUST_USE ax_status ax_plan_pack(ax_plan *plan);            /* loop/panels.c */

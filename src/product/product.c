@@ -294,8 +294,9 @@ static inline void make(making *m) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
   ax_tile tile = {.steps = units_of(way->kernels, m->numbers), .c_row = p->c_row * way->kernels->result_bytes, .add = m->add};
-  tile.fetch = way->packs_b && tile.steps >= long_tile;
-  const int64_t ahead = fetch_distance(m, tile.fetch);
+  const bool long_tiles = way->packs_b && tile.steps >= long_tile;
+  tile.fetch = long_tiles || m->add;
+  const int64_t ahead = fetch_distance(m, long_tiles);
   if (m->packs_b) pack_columns(m);
   tile.b_least = least_of_columns(m);
   for (int64_t row = 0, group = 0; row < m->rows; row += way->rows, group++) {
@@ -357,7 +358,7 @@ static void run_plain(const ax_product *p, const ax_product_way *way, const char
   const ax_product_kernels *k = way->kernels;
   const int64_t width = 2 * k->lanes, c_row = p->c_row * k->result_bytes, begin = p->m == 1 && k->stream != NULL ? make_row(p, k, a, b, c) : 0;
   ax_tile tile = {.steps = p->k, .a_row = p->a_row * k->number_bytes, .a_step = p->a_column * k->number_bytes, .b_step = p->b_row * k->number_bytes,
-                  .c_row = c_row, .add = p->add};
+                  .c_row = c_row, .add = p->add, .fetch = p->add};
   for (int64_t row = 0; row < p->m; row += way->rows) {
     tile.rows = (int)(p->m - row < way->rows ? p->m - row : way->rows);
     tile.a = a + row * tile.a_row;

@@ -71,11 +71,14 @@ static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t
     return;
   }
   char *c = t->c;
-  if (t->add) {
+  if (t->add && some == LANES) {
+    const char *old = c;
+    UNROLL for (int i = 0; i < rows; i++, old += c_row) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += RESULTS(load)(old + j * (int64_t)sizeof(SUM));
+  } else if (t->add) {
     const char *old = c;
     UNROLL for (int i = 0; i < rows; i++, old += c_row) UNROLL for (int j = 0; j < vectors; j++) {
       const char *from = old + j * (int64_t)sizeof(SUM);
-      sum[i][j] += j == vectors - 1 && some < LANES ? RESULTS(load_some)(from, some) : RESULTS(load)(from);
+      sum[i][j] += j == vectors - 1 ? RESULTS(load_some)(from, some) : RESULTS(load)(from);
     }
   }
   if (some < LANES) {
