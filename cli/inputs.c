@@ -1,5 +1,6 @@
 /* What --in says: arrays from files and literals. */
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "ir/number.h"
@@ -50,7 +51,10 @@ static ax_status read_value(const char *value, ax_host_array *out) {
   size_t length = strlen(value);
   const char *member = strstr(value, ".npz:");
   if (length > 0 && value[length - 1] == ']' && strchr(value, ':') != NULL) return read_literal(value, out);
-  return member != NULL ? read_member(value, member + 4, out) : ax_npy_read(value, out);
+  if (member != NULL) return read_member(value, member + 4, out);
+  if (access(value, F_OK) != 0 && strpbrk(value, "0123456789[") == value)
+    return ax_error(AX_IO_ERROR, "%s: No such file; a literal has its type behind it, as 0.5:f32[8,4]", value);
+  return ax_npy_read(value, out);
 }
 
 static ax_status convert_array(ax_host_array *array, ax_dtype dtype) {

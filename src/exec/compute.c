@@ -61,9 +61,9 @@ ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t
   return AX_OK;
 }
 
-ax_status ax_compute(const ax_frame *frame, const ax_instr *instr) {
+ax_status ax_compute(const ax_frame *frame, const ax_instr *instr, ax_pool *pool) {
   ax_status status = AX_OK;
-  if (instr->kind == AX_INSTR_GEMM) return ax_gemm_compute(frame, instr, NULL);
+  if (instr->kind == AX_INSTR_GEMM) return ax_gemm_compute(frame, instr, pool);
   if (instr->kind == AX_INSTR_KERNEL)
     ax_compute_range(frame, instr, 0, instr->kernel.extent);
   else if (instr->kind == AX_INSTR_ROWS)

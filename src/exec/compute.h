@@ -3,6 +3,7 @@
 #define AX_EXEC_COMPUTE_H
 
 #include "exec/execution.h"
+#include "exec/pool.h"
 
 /* In the part that comes `away` after the frame's own. */
 static inline void *ax_address_away(const ax_frame *frame, const ax_ref *ref, int64_t away) {
@@ -33,9 +34,10 @@ AX_MUST_USE ax_status ax_compute_rows(const ax_frame *frame, const ax_instr *ins
 /* All of them, in parts that others help with. */
 AX_MUST_USE ax_status ax_rows_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr);
 
-/* A KERNEL, ROWS, GEMM or ROUTINE instruction, whole; or, but of a GEMM (gemm.h), part `part` of its `parts`, which may run at once. Their status has no
-   message yet, since a part may fail on another thread than the one that reports it: ax_compute_failed gives the message to any but AX_OK. */
-AX_MUST_USE ax_status ax_compute(const ax_frame *frame, const ax_instr *instr);
+/* A KERNEL, ROWS, GEMM or ROUTINE instruction, whole; or, but of a GEMM (gemm.h), part `part` of its `parts`, which may run at once. pool: where products take
+   memory to work in; NULL: from anywhere. Their status has no message yet, since a part may fail on another thread than the one that reports it:
+   ax_compute_failed gives the message to any but AX_OK. */
+AX_MUST_USE ax_status ax_compute(const ax_frame *frame, const ax_instr *instr, ax_pool *pool);
 AX_MUST_USE ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part);
 AX_MUST_USE ax_status ax_compute_failed(const ax_instr *instr, ax_status status);
 /* An EVAL instruction on device f. */

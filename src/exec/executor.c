@@ -34,9 +34,8 @@ static ax_status compute_part(const void *context, uint32_t part) {
 static ax_status compute(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr) {
   seat->share.frame = (uint32_t)(frame - run->frames);
   seat->share.instr = (uint32_t)(instr - frame->code->instrs);
-  const bool is_product = instr->kind == AX_INSTR_GEMM;
-  if (!ax_share_worth(run, instr)) return is_product ? ax_gemm_compute(frame, instr, &run->executable->runtime->pool) : ax_compute(frame, instr);
-  if (is_product) return ax_gemm_run(run, seat, frame, instr);
+  if (!ax_share_worth(run, instr)) return ax_compute(frame, instr, &run->executable->runtime->pool);
+  if (instr->kind == AX_INSTR_GEMM) return ax_gemm_run(run, seat, frame, instr);
   if (instr->kind == AX_INSTR_ROWS) return ax_rows_run(run, seat, frame, instr);
   return ax_share_parts(run, seat, compute_part, &(computation){frame, instr}, instr->parts);
 }

@@ -34,8 +34,11 @@ static const int64_t most_bytes = (int64_t)1 << 46;
 static uint32_t root_count(const placer *p) { return p->a->plan->buffer_count; }
 
 static ax_status check_sizes(const placer *p) {
-  for (uint32_t i = 0; i < root_count(p); i++)
-    if (ax_buffer_bytes(&p->a->plan->buffers[i]) > most_bytes) return ax_out_of_memory((size_t)ax_buffer_bytes(&p->a->plan->buffers[i]));
+  for (uint32_t i = 0; i < root_count(p); i++) {
+    const ax_buffer *buffer = &p->a->plan->buffers[i];
+    const int64_t bytes = ax_buffer_bytes(buffer);
+    if (bytes > most_bytes) return ax_error(AX_OUT_OF_MEMORY, "out of memory: %s takes %lld bytes", ax_type_string(&buffer->type, NULL), (long long)bytes);
+  }
   return AX_OK;
 }
 

@@ -55,13 +55,13 @@ ax_status ax_executable_profile(ax_executable *e, ax_profile_row **rows, uint32_
   *rows = NULL;
   *count = 0;
   if (e->timeline == NULL) return ax_error(AX_INVALID_ARGUMENT, "profile: the executable was compiled without a timeline");
-  const uint32_t instrs = e->codes[0].instr_count;
+  const uint32_t instrs = e->codes[0].instr_count; /* the last is its end: of a program that computes nothing there is no other, and no run is noted */
   ax_profile_row *made = ax_calloc(instrs, sizeof made[0]);
   covered *by = ax_calloc(instrs, sizeof by[0]);
   ax_status status = made != NULL && by != NULL ? AX_OK : ax_out_of_memory(instrs * sizeof made[0]);
   if (status == AX_OK) {
     pthread_mutex_lock(&e->lock);
-    if (e->timeline->spans == NULL) status = ax_error(AX_INVALID_ARGUMENT, "profile: there was no run yet");
+    if (e->timeline->spans == NULL && instrs > 1) status = ax_error(AX_INVALID_ARGUMENT, "profile: there was no run yet");
     else add_spans(e->timeline, made, by);
     pthread_mutex_unlock(&e->lock);
   }

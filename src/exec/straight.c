@@ -210,7 +210,7 @@ ax_status ax_straight_run(const ax_straight *s, void *const *in, void *const *ou
         break;
       case AX_INSTR_ENTER:
       case AX_INSTR_END: break;
-      default: status = ax_compute_failed(instr, ax_compute(&frame, instr)); break;
+      default: status = ax_compute_failed(instr, ax_compute(&frame, instr, NULL)); break;
     }
   }
   finish(s, in, out, work);

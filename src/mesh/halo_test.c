@@ -28,7 +28,7 @@ static void bring(const ax_value *in, ax_value *out, void *context) {
 }
 
 static void over_devices(const ax_value *in, ax_value *out, void *context) {
-  ax_mesh mesh = {.count = 1, .axis = {{"d", ((const bringing *)context)->halo.parts, false}}};
+  ax_mesh mesh = {.count = 1, .axis = {{"d", ((const bringing *)context)->halo.parts, false, false}}};
   ax_shard_map(&mesh, "d -> d", AX_CLOSURE(bring, 1, 1, context), in, out);
 }
 

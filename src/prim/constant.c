@@ -74,7 +74,7 @@ static ax_value repeated(ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_
 /* --- Numbers, and arrays filled with them --- */
 
 /* The bits stand in place of a trace, the kind in place of an id, which no value has. */
-enum { REAL = UINT32_MAX - 3, INTEGER, UNSIGNED };
+static const uint32_t REAL = UINT32_MAX - 3, INTEGER = UINT32_MAX - 2, UNSIGNED = UINT32_MAX - 1; /* an enumerator is an int */
 
 bool ax_is_number(ax_value value) { return value.id >= REAL && value.id <= UNSIGNED; }
 
