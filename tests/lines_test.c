@@ -69,6 +69,12 @@ static void pmaps_say_where(void **state) {
   expect_line(ax_message(), __LINE__, -1, ": pmap: in_axes[0]=0 of f32[] is out of range");
 }
 
+/* Of a call over two lines clang names the last, others the first. */
+#ifdef __clang__
+enum { of_two = 1 };
+#else
+enum { of_two = 0 };
+#endif
 static const int of_started = __LINE__;
 static void started(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -89,7 +95,7 @@ static void what_is_started_says_where(void **state) {
   TEST_OK(ax_trace(AX_FN(started, 1, 1), &type, &program));
   TEST_OK(ax_program_print_locations(program, &text));
   expect_line(strstr(text, "exp"), of_started, 4, "\"\n");
-  expect_line(strstr(text, "] a @"), of_started, 3, "\"\n");
+  expect_line(strstr(text, "] a @"), of_started, 3 + of_two, "\"\n");
   ax_string_free(text);
   ax_program_release(program);
   assert_int_equal(ax_trace(AX_CLOSURE(started, 1, 1, &any), &type, &program), AX_INVALID_ARGUMENT);

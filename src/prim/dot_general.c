@@ -154,8 +154,8 @@ static void jvp(const ax_jvp_args *args) {
   const ax_dot_params *p = args->eqn->params;
   ax_value left = args->tangent_in[0], right = args->tangent_in[1];
   args->out[0] = bind(p, args->in[0], args->in[1]);
-  args->tangent_out[0] = ax_add_any(ax_is_zero(left) ? ax_zero : bind(p, left, args->in[1]),
-                                    ax_is_zero(right) ? ax_zero : bind(p, args->in[0], right));
+  const ax_value by_right = ax_is_zero(right) ? ax_zero : bind(p, args->in[0], right);
+  args->tangent_out[0] = ax_add_any(ax_is_zero(left) ? ax_zero : bind(p, left, args->in[1]), by_right);
 }
 
 /* --- transpose --- */

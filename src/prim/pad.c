@@ -105,7 +105,8 @@ static ax_value batch_values(const ax_prim *prim, const pad_params *p, ax_value 
   ax_value padded[] = {x, zero}, mask[] = {inside, ax_full(AX_BOOL, 0, NULL, 0)};
   ax_value y = ax_bind1(prim, p, padded, 2);
   ax_type wide = ax_typeof(y);
-  return ax_select_n(ax_bind1(prim, p, mask, 2), ax_broadcast_in_dim(values, wide.rank, wide.dims, &batch_dim), y);
+  const ax_value all = ax_broadcast_in_dim(values, wide.rank, wide.dims, &batch_dim);
+  return ax_select_n(ax_bind1(prim, p, mask, 2), all, y);
 }
 
 static void batch(const ax_batch_args *args) {

@@ -105,8 +105,8 @@ static void max_jvp(const ax_jvp_args *args) {
   if (ax_is_zero(dx) || ax_type_elems(&type) == 0) return;
   ax_value holds = ax_eq(x, ax_repeat(ax_own_parts(args->out[0]), &type, axes));
   ax_value share = ax_convert_element_type(holds, type.dtype);
-  args->tangent_out[0] =
-      ax_div(ax_reduce_sum(ax_mul(dx, share), axes->count, axes->v, false), ax_reduce_sum(share, axes->count, axes->v, false));
+  const ax_value count = ax_reduce_sum(share, axes->count, axes->v, false);
+  args->tangent_out[0] = ax_div(ax_reduce_sum(ax_mul(dx, share), axes->count, axes->v, false), count);
 }
 
 /* --- transpose --- */

@@ -184,7 +184,8 @@ static void extreme_jvp(const ax_jvp_args *args) {
   const ax_type updates = ax_typeof(args->in[2]);
   ax_value indices = args->in[1], kept = ax_eq(args->in[0], args->out[0]);
   ax_value hits = ax_eq(args->in[2], windows_of(args->out[0], indices, &updates, at));
-  ax_value count = ax_scatter_add_of(ax_convert_element_type(kept, updates.dtype), indices, ax_convert_element_type(hits, updates.dtype), at);
+  const ax_value each = ax_convert_element_type(hits, updates.dtype);
+  ax_value count = ax_scatter_add_of(ax_convert_element_type(kept, updates.dtype), indices, each, at);
   ax_value sum = ax_where(kept, t.x, ax_zero_like(t.x));
   sum = ax_scatter_add_of(sum, indices, ax_where(hits, t.updates, ax_zero_like(t.updates)), at);
   args->tangent_out[0] = ax_div(sum, count);

@@ -166,7 +166,8 @@ static uint32_t hlo_plain(ax_hlo *hlo, uint32_t x, const ax_type *type) {
   ax_number_store(type->dtype, &nan, 0, (ax_number){.f = __builtin_nan("")});
   uint32_t zeros = ax_hlo_splat(hlo, type, &zero);
   x = hlo_select(hlo, hlo_compare(hlo, "EQ", NULL, x, zeros, type), zeros, x, type);
-  return hlo_select(hlo, hlo_compare(hlo, "NE", NULL, x, x, type), ax_hlo_splat(hlo, type, &nan), x, type);
+  const uint32_t nans = ax_hlo_splat(hlo, type, &nan);
+  return hlo_select(hlo, hlo_compare(hlo, "NE", NULL, x, x, type), nans, x, type);
 }
 
 uint32_t ax_hlo_sort_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint32_t b, const ax_type *type) {

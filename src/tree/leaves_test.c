@@ -96,7 +96,7 @@ static void norm_of_parts(void **state) {
 
 /* --- Refused --- */
 
-static void no_such_leaf(const ax_value *in, ax_value *out, void *context) { out[0] = ax_leaf(def, in, "%s", (const char *)context); }
+static void no_such_leaf(const ax_value *in, ax_value *out, void *context) { out[0] = ax_leaf(def, in, context, ""); }
 static void no_such_node(const ax_value *in, ax_value *out, void *context) { out[0] = *ax_leaves(def, in, context); }
 static void norm_of_none(const ax_value *in, ax_value *out, void *context) {
   (void)context;
