@@ -305,6 +305,7 @@ static void embed(op_case *c) { /* fwd|grad N VOCABULARY WIDTH */
   bool grad = strcmp(c->words[0], "grad") == 0;
   OP_IN(c, AX_F32, op_int(c, 2), op_int(c, 3));
   OP_IN(c, AX_S32, op_int(c, 1));
+  c->below = op_int(c, 2);
   c->body = grad ? embed_grad_body : embed_fwd_body;
   c->moved = 4.0 * (double)op_int(c, 3) * (double)((grad ? 1 : 2) * op_int(c, 1) + (grad ? op_int(c, 2) : 0));
 }
@@ -424,6 +425,7 @@ static void onehot_mm(op_case *c) { /* N CLASSES WIDTH */
   OP_IN(c, AX_S32, op_int(c, 0));
   OP_IN(c, AX_F32, op_int(c, 1), op_int(c, 2));
   op_product(c, AX_F32, (double)op_int(c, 0), (double)op_int(c, 1), (double)op_int(c, 2));
+  c->below = op_int(c, 1);
   c->body = onehot_body;
 }
 

@@ -1,5 +1,5 @@
 /* build/bench/ours ops WORKERS: reads a case a line ("reduce sum f32 0 4096 4096"), answers "ready BYTES_IN BYTES_OUT FLOPS DTYPE SUM", where SUM adds up
-   the sizes of all results' elements, and then each empty line with a time, until the next case. bench/jax_ops.py does the same with JAX. */
+   the sizes of all results' elements, each times a weight that its place gives it, and then each empty line with a time, until the next case. bench/jax_ops.py does the same with JAX. */
 #include "ops.h"
 
 #include <math.h>
@@ -106,6 +106,7 @@ static AX_BODY(cross_entropy_grad_body) { ax_value_and_grad(AX_CLOSURE(entropy, 
 static void cross_entropy_grad(op_case *c) {
   one_input(c, 0, 1, cross_entropy_grad_body);
   OP_IN(c, AX_S32, op_int(c, 1));
+  c->below = op_int(c, 2);
   c->out_count = 2;
 }
 
@@ -307,9 +308,10 @@ static bool find_family(const op_family *all, const char *name, op_case *c) {
 
 /* --- Data --- */
 
-/* The k-th input's i-th element, in both programs: between 1/4 and 7/4; integers 1 to 7. */
+/* The k-th input's i-th element, in both programs: between 1/4 and 7/4; integers 1 to 7; indices all over what they are below. */
 static double element(uint32_t k, int64_t i) { return 0.25 + 1.5 * (double)((i * 7919 + (int64_t)k * 337) % 769) / 768; }
 static int64_t whole(uint32_t k, int64_t i) { return 1 + (i * 31 + (int64_t)k * 5) % 7; }
+static int64_t spread(int64_t i, int64_t below) { return (int64_t)((uint32_t)(i + 1) * 2654435761u >> 8) % below; }
 
 static uint16_t bf16_bits(float x) {
   uint32_t bits;
@@ -328,7 +330,7 @@ static double f16_value(uint16_t bits) {
   return exponent == 31 ? (digits == 0 ? HUGE_VAL : NAN) : exponent == 0 ? ldexp(digits, -24) : ldexp(1024 + digits, exponent - 25);
 }
 
-static void fill(void *data, ax_dtype dtype, uint32_t k, int64_t elems) {
+static void fill(void *data, ax_dtype dtype, uint32_t k, int64_t elems, int64_t below) {
   for (int64_t i = 0; i < elems; i++) {
     double x = element(k, i);
     switch ((int)dtype) {
@@ -337,30 +339,35 @@ static void fill(void *data, ax_dtype dtype, uint32_t k, int64_t elems) {
       case AX_BF16: ((uint16_t *)data)[i] = bf16_bits((float)x); break;
       case AX_F16: ((uint16_t *)data)[i] = f16_bits(x); break;
       case AX_S8: ((int8_t *)data)[i] = (int8_t)whole(k, i); break;
-      case AX_S32: ((int32_t *)data)[i] = (int32_t)whole(k, i); break;
+      case AX_S32: ((int32_t *)data)[i] = (int32_t)(below > 0 ? spread(i, below) : whole(k, i)); break;
       case AX_S64: ((int64_t *)data)[i] = whole(k, i); break;
       default: complain("no data for", ax_dtype_name(dtype));
     }
   }
 }
 
-static double sum_of(const void *data, ax_dtype dtype, int64_t elems) {
-  double sum = 0;
-  for (int64_t i = 0; i < elems; i++) {
-    uint32_t bits = dtype == AX_BF16 ? (uint32_t)((const uint16_t *)data)[i] << 16 : 0;
-    float narrow;
-    memcpy(&narrow, &bits, sizeof narrow);
-    switch ((int)dtype) {
-      case AX_F32: sum += fabs((double)((const float *)data)[i]); break;
-      case AX_F64: sum += fabs(((const double *)data)[i]); break;
-      case AX_BF16: sum += fabs((double)narrow); break;
-      case AX_F16: sum += f16_value(((const uint16_t *)data)[i]); break;
-      case AX_S8: case AX_BOOL: sum += abs(((const int8_t *)data)[i]); break;
-      case AX_S32: sum += fabs((double)((const int32_t *)data)[i]); break;
-      case AX_S64: sum += fabs((double)((const int64_t *)data)[i]); break;
-      default: complain("no sum for", ax_dtype_name(dtype));
-    }
+static double size_of(const void *data, ax_dtype dtype, int64_t i) {
+  uint32_t bits = dtype == AX_BF16 ? (uint32_t)((const uint16_t *)data)[i] << 16 : 0;
+  float narrow;
+  memcpy(&narrow, &bits, sizeof narrow);
+  switch ((int)dtype) {
+    case AX_F32: return fabs((double)((const float *)data)[i]);
+    case AX_F64: return fabs(((const double *)data)[i]);
+    case AX_BF16: return fabs((double)narrow);
+    case AX_F16: return f16_value(((const uint16_t *)data)[i]);
+    case AX_S8: case AX_BOOL: return abs(((const int8_t *)data)[i]);
+    case AX_S32: return fabs((double)((const int32_t *)data)[i]);
+    case AX_S64: return fabs((double)((const int64_t *)data)[i]);
+    default: complain("no sum for", ax_dtype_name(dtype));
   }
+  return 0;
+}
+
+/* What changes places changes the sum. */
+static double sum_of(const void *data, ax_dtype dtype, int64_t elems) {
+  enum { period = 1009 };
+  double sum = 0;
+  for (int64_t i = 0; i < elems; i++) sum += size_of(data, dtype, i) * (1 + (double)(i % period) / period);
   return sum;
 }
 
@@ -411,7 +418,7 @@ static void set_up(served *s, ax_runtime *runtime) {
   check(ax_mesh_parse("", &mesh));
   for (uint32_t i = 0; i < c->in_count; i++) {
     void *data = room(bytes_of(&c->types[i]));
-    fill(data, c->types[i].dtype, i, ax_type_elems(&c->types[i]));
+    fill(data, c->types[i].dtype, i, ax_type_elems(&c->types[i]), c->below);
     check(ax_device_put(runtime, &mesh, "", &c->types[i], data, &s->j.arrays[i]));
     s->in_bytes += (double)bytes_of(&c->types[i]);
     free(data);

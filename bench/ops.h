@@ -13,6 +13,7 @@ typedef struct op_case {
   uint32_t in_count, out_count;
   ax_type *types;   /* of the inputs; room for more than most_inputs is made by op_inputs */
   uint32_t carried; /* as a job's */
+  int64_t below;    /* what its inputs of s32 are indices into: all over it; 0: small numbers */
   double moved;     /* bytes that have to be read and written where that is not inputs and results; 0: it is */
   double flops;     /* multiplications and additions of products; 0: none to speak of */
   ax_dtype dtype;   /* of these */

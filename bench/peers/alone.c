@@ -1,13 +1,16 @@
-/* build/bench/alone sgemm|copy|copy_8_mib|copied|read|peak THREADS [BYTES]: what one device's work is measured against: oneDNN's sgemm 1024^3 called
-   directly; memcpy of 256 MiB, or of the 8 that 8 devices have, or with `copied` of half of BYTES to the other half; `read`: all of BYTES read and
-   added up; `peak`: 2^20 multiplications and additions of f32 a thread, in registers. THREADS 0: as many as the library takes by itself, and one a
-   core. */
+/* build/bench/alone sgemm|copy|copy_8_mib|copied|streamed|read|peak THREADS [BYTES]: what one device's work is measured against: oneDNN's sgemm 1024^3
+   called directly; memcpy of 256 MiB, or of the 8 that 8 devices have, or with `copied` of half of BYTES to the other half; `streamed`: the same, stored
+   past the caches; `read`: all of BYTES read and added up; `peak`: 2^20 multiplications and additions of f32 a thread, in registers. THREADS 0: as many
+   as the library takes by itself, and one a core. */
 #include <dnnl.h>
 #include <omp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
 
 #include "../serve.h"
 
@@ -28,17 +31,34 @@ static void multiply(void *context, int64_t count) {
   for (int64_t i = 0; i < count; i++) dnnl_sgemm('N', 'N', n, n, n, 1, x->a, n, x->b, n, 0, x->c, n);
 }
 
-static void copy(void *context, int64_t count) {
-  const buffers *x = context;
+typedef void copier(float *to, const float *from, int64_t elems);
+
+static void copy_plainly(float *to, const float *from, int64_t elems) { memcpy(to, from, (size_t)elems * sizeof to[0]); }
+
+/* Whole lines of the cache, which are not fetched before they are overwritten; both begin with one. */
+static void copy_past_caches(float *to, const float *from, int64_t elems) {
+  int64_t done = 0;
+#ifdef __SSE2__
+  for (; done + 16 <= elems; done += 16)
+    for (int i = 0; i < 16; i += 4) _mm_stream_ps(to + done + i, _mm_load_ps(from + done + i));
+  _mm_sfence();
+#endif
+  copy_plainly(to + done, from + done, elems - done);
+}
+
+static void copy_by(const buffers *x, int64_t count, copier *one) {
   for (int64_t i = 0; i < count; i++) {
 #pragma omp parallel
     {
-      int64_t parts = omp_get_num_threads(), part = omp_get_thread_num(), copied = x->copied;
-      int64_t from = copied / parts * part, until = part + 1 < parts ? copied / parts * (part + 1) : copied;
-      memcpy(x->c + from, x->a + from, (size_t)(until - from) * sizeof x->a[0]);
+      int64_t parts = omp_get_num_threads(), part = omp_get_thread_num(), copied = x->copied, each = copied / parts / 16 * 16;
+      int64_t from = each * part, until = part + 1 < parts ? from + each : copied;
+      one(x->c + from, x->a + from, until - from);
     }
   }
 }
+
+static void copy(void *context, int64_t count) { copy_by(context, count, copy_plainly); }
+static void stream(void *context, int64_t count) { copy_by(context, count, copy_past_caches); }
 
 enum { lanes = 16, chains = 12, peak_operations = 1 << 20 };
 typedef float wide __attribute__((vector_size(4 * lanes)));
@@ -92,9 +112,9 @@ int main(int argc, char **argv) {
   if (argc == 4) {
     int64_t bytes = atoll(argv[3]), half = bytes / 8;
     buffers x = {ones(2 * half + 16), NULL, NULL, 2 * half};
-    bool copies = strcmp(argv[1], "copied") == 0;
+    bool streams = strcmp(argv[1], "streamed") == 0, copies = streams || strcmp(argv[1], "copied") == 0;
     if (copies) x.c = x.a + half, x.copied = half;
-    bench_serve(copies ? copy : add_up, &x, 1);
+    bench_serve(streams ? stream : copies ? copy : add_up, &x, 1);
   }
   if (strcmp(argv[1], "peak") == 0) bench_serve(compute, NULL, 1);
   bool multiplies = strcmp(argv[1], "sgemm") == 0;
