@@ -53,6 +53,11 @@ def argmax(dtype, axis, *dims):
 
 
 @family
+def cumulative(dtype, axis, *dims):
+    return unary_of(dtype, dims, lambda x: jnp.cumsum(x, int(axis), dtype=x.dtype))
+
+
+@family
 def softmax(dtype, *dims):
     return unary_of(dtype, dims, jax.nn.softmax)
 

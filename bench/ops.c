@@ -74,6 +74,9 @@ static void reduce(op_case *c) { one_input(c, 1, 3, reduce_body); }
 static AX_BODY(argmax_body) { out[0] = ax_argmax(in[0], op_int(context, 1), AX_S32); } /* DTYPE AXIS DIM.. */
 static void argmax(op_case *c) { one_input(c, 0, 2, argmax_body); }
 
+static AX_BODY(cumulative_body) { out[0] = ax_cumsum(in[0], op_int(context, 1), false); } /* DTYPE AXIS DIM.. */
+static void cumulative(op_case *c) { one_input(c, 0, 2, cumulative_body); }
+
 static AX_BODY(softmax_body) { out[0] = ax_softmax(in[0], -1); } /* DTYPE DIM.. */
 static void softmax(op_case *c) { one_input(c, 0, 1, softmax_body); }
 static AX_BODY(log_softmax_body) { out[0] = ax_log_softmax(in[0], -1); }
@@ -290,7 +293,7 @@ static void einsum(op_case *c) { /* DTYPE SUBSCRIPTS letter=size.. as a16 */
 }
 
 static const op_family families[] = {
-    {"reduce", reduce}, {"argmax", argmax}, {"softmax", softmax}, {"log_softmax", log_softmax}, {"layernorm", layernorm}, {"layernorm_grad", layernorm_grad},
+    {"reduce", reduce}, {"argmax", argmax}, {"cumulative", cumulative}, {"softmax", softmax}, {"log_softmax", log_softmax}, {"layernorm", layernorm}, {"layernorm_grad", layernorm_grad},
     {"cross_entropy_grad", cross_entropy_grad}, {"transpose", transpose}, {"addrow", addrow}, {"addcol", addcol}, {"outer", outer}, {"concat", concat},
     {"slice", slice}, {"pad", pad}, {"rev", rev}, {"select", select_case}, {"unary", unary}, {"binary", binary}, {"poly", poly}, {"convert", convert},
     {"matmul", matmul}, {"matmul_nt", matmul_nt}, {"matmul_tn", matmul_tn}, {"layer", layer}, {"bmm", bmm}, {"matvec", matvec}, {"vecmat", vecmat}, {"vdot", vdot},

@@ -175,30 +175,61 @@ static void emit_runs(ax_nest *nest) {
   ax_nest_close_loop(nest, &l, all.hi, rows);
 }
 
-static void transposed_square(ax_nest *nest, LLVMValueRef index) {
-  uint32_t innermost = nest->schedule->loop_count - 1;
-  ax_nest_enter(nest, nest->schedule->vector, index);
+/* The square at l, or what there is of it before `hi`; it reaches over the end of a range, but never of the extent: the last one begins early enough. */
+static void place_square(ax_nest *nest, LLVMValueRef at, const ax_range *block) {
+  int64_t lanes = nest->schedule->lanes, extent = nest->schedule->loops[nest->schedule->loop_count - 1].extent;
+  LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
+  LLVMValueRef starts[] = {at, ax_nest_i64(nest, extent - lanes)};
+  nest->tile_start = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, starts, 2);
+  nest->block_lo = block->lo;
+  nest->block_hi = block->hi;
+}
+
+static void turn_square(ax_nest *nest) {
   ax_nest_fill_squares(nest);
   ax_nest_loop l = ax_nest_open_loop(nest, nest->block_lo, false);
-  ax_nest_enter(nest, innermost, l.index);
+  ax_nest_enter(nest, nest->schedule->loop_count - 1, l.index);
   ax_nest_leave(nest);
   ax_nest_close_loop(nest, &l, nest->block_hi, 1);
+}
+
+static void transposed_square(ax_nest *nest, LLVMValueRef index) {
+  ax_nest_enter(nest, nest->schedule->vector, index);
+  turn_square(nest);
   ax_nest_leave(nest);
 }
 
-/* Squares side by side along the innermost loop, and below each other along the vector loop. They reach over the end of a range, but never of the
-   extent: the last one begins early enough. */
+/* Squares side by side along the innermost loop, and below each other along the vector loop. */
 static void squares(ax_nest *nest, const ax_range *along, const ax_range *across) {
-  int64_t lanes = nest->schedule->lanes, extent = nest->schedule->loops[nest->schedule->loop_count - 1].extent;
-  LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
+  int64_t lanes = nest->schedule->lanes;
   ax_nest_loop l = ax_nest_open_loop(nest, along->lo, along->count == lanes);
   ax_range block = tile_range(nest, along, l.index, lanes);
-  LLVMValueRef starts[] = {l.index, ax_nest_i64(nest, extent - lanes)};
-  nest->tile_start = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, starts, 2);
-  nest->block_lo = block.lo;
-  nest->block_hi = block.hi;
+  place_square(nest, l.index, &block);
   ax_walk(nest, across, transposed_square);
   ax_nest_close_loop(nest, &l, along->hi, lanes);
+}
+
+/* Side by side first. */
+static void squares_of_rows(ax_nest *nest, LLVMValueRef index) {
+  const ax_range *along = &nest->strip;
+  int64_t lanes = nest->schedule->lanes;
+  ax_nest_enter(nest, nest->schedule->vector, index);
+  ax_nest_loop l = ax_nest_open_loop(nest, along->lo, along->count == lanes);
+  ax_range block = tile_range(nest, along, l.index, lanes);
+  place_square(nest, l.index, &block);
+  turn_square(nest);
+  ax_nest_close_loop(nest, &l, along->hi, lanes);
+  ax_nest_leave(nest);
+}
+
+/* Rows that lie in several places: so much of each that memory is read in runs, and that what is written of all of it stays in a cache until the next rows
+   go on there. */
+static void emit_strips(ax_nest *nest, const ax_range *along, const ax_range *across) {
+  const int64_t elems = AX_STRIP_BYTES / (int64_t)ax_dtype_bytes(nest->schedule->kernel->slots[ax_schedule_store(nest->schedule, 0)->slot].dtype);
+  ax_nest_loop l = ax_nest_open_loop(nest, along->lo, along->count >= 0 && along->count <= elems);
+  nest->strip = along->count >= 0 && along->count <= elems ? *along : tile_range(nest, along, l.index, elems);
+  ax_walk(nest, across, squares_of_rows);
+  ax_nest_close_loop(nest, &l, along->hi, elems);
 }
 
 /* Large squares in blocks, so that what is near in memory is come to soon on both sides; strips of small ones are faster from end to end. */
@@ -206,6 +237,10 @@ static void emit_turn(ax_nest *nest) {
   const ax_schedule *schedule = nest->schedule;
   int64_t edge = AX_SQUARES_A_BLOCK * (int64_t)schedule->lanes;
   ax_range along = ax_range_of_loop(nest, schedule->loop_count - 1), across = ax_range_of_loop(nest, schedule->vector);
+  if (schedule->loops[schedule->vector].inner > 0) {
+    emit_strips(nest, &along, &across);
+    return;
+  }
   if (schedule->lanes <= 16) {
     squares(nest, &along, &across);
     return;

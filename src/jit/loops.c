@@ -161,7 +161,7 @@ void ax_schedule_make_loops(ax_schedule *s) {
 uint64_t ax_access_deps(const ax_schedule *s, const ax_access *access) {
   uint64_t deps = 0;
   for (uint32_t l = 0; l < s->loop_count; l++)
-    if (access->stride[l] != 0) deps |= (uint64_t)1 << l;
+    if (access->stride[l] != 0 || access->uneven[l] != 0) deps |= (uint64_t)1 << l;
   return deps;
 }
 

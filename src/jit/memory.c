@@ -72,13 +72,23 @@ void ax_nest_move_pointer(ax_nest *nest, uint32_t access) {
   if (offset != NULL) *pointer = ax_nest_advance(nest, ax_nest_element(nest, access), *pointer, offset);
 }
 
+/* Where an access is at an index of a loop, from where it is at 0. */
+LLVMValueRef ax_nest_offset(ax_nest *nest, uint32_t access, uint32_t loop, LLVMValueRef index) {
+  const ax_access *a = &nest->schedule->accesses[access];
+  LLVMValueRef even = scaled(nest, index, a->stride[loop]);
+  if (a->uneven[loop] == 0) return even;
+  LLVMValueRef rows = LLVMBuildUDiv(nest->cg.builder, index, ax_cg_i64(&nest->cg, nest->schedule->loops[loop].inner), "");
+  return LLVMBuildAdd(nest->cg.builder, even, scaled(nest, rows, a->uneven[loop]), "");
+}
+
 void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
   for (uint32_t a = 0; a < access_count(nest); a++) {
     const ax_access *access = &nest->schedule->accesses[a];
     if (!access->live) continue;
     LLVMValueRef pointer = *pointer_at(nest, nest->level, a);
-    if (access->stride[loop] != 0)
-      pointer = ax_nest_advance(nest, ax_nest_element(nest, a), pointer, scaled(nest, index, access->stride[loop]));
+    const bool by_row = access->transposed && access->uneven[loop] != 0; /* each row of a square finds its own place */
+    if ((access->stride[loop] != 0 || access->uneven[loop] != 0) && !by_row)
+      pointer = ax_nest_advance(nest, ax_nest_element(nest, a), pointer, ax_nest_offset(nest, a, loop, index));
     *pointer_at(nest, nest->level + 1, a) = pointer;
   }
 }

@@ -11,6 +11,7 @@
 
 enum { AX_MAX_UNROLL = 16 };
 enum { AX_SQUARES_A_BLOCK = 4 }; /* TRANSPOSE: in either direction */
+enum { AX_STRIP_BYTES = 4096 };  /* TRANSPOSE, of rows that lie in several places: of each */
 
 /* Where a kernel stands in a function of more than itself (strand.h). */
 typedef struct ax_nest_inside {
@@ -19,6 +20,11 @@ typedef struct ax_nest_inside {
   LLVMValueRef *const *held; /* by slot: what is in registers of it: one element, or all of its vectors, of as many lanes as the schedule's; NULL */
   bool unrolled;             /* some are held as vectors: ax_nest_walks_once */
 } ax_nest_inside;
+
+typedef struct ax_range { /* lo .. hi; `count` is hi - lo where it is a constant, else -1 and a multiple of `multiple` */
+  LLVMValueRef lo, hi;
+  int64_t count, multiple;
+} ax_range;
 
 typedef struct ax_nest {
   ax_codegen cg;
@@ -43,7 +49,8 @@ typedef struct ax_nest {
   LLVMValueRef *accumulators;       /* [store][instance] */
   LLVMValueRef *tiles;              /* on the stack: TILE's and RUNS' sums, by store; TRANSPOSE's squares, by access */
   LLVMValueRef tile_start;         /* where the tiles begin: along the vector loop (TILE), p (RUNS) or the innermost one (TRANSPOSE) */
-  LLVMValueRef block_lo, block_hi; /* TRANSPOSE: the innermost loop's range in this block; blocked LANES: that of the last parallel loop */
+  ax_range strip;                  /* TRANSPOSE, of rows that lie in several places: the innermost loop's range in this strip */
+  LLVMValueRef block_lo, block_hi; /* TRANSPOSE: the innermost loop's range in this square; blocked LANES: that of the last parallel loop */
   bool *holds;                     /* by node: what each guard is in the settled steps (guards.c) */
   int64_t settled_first, settled_end; /* those along the vector loop */
   bool settled;                    /* the code in the making is of settled steps */
@@ -99,6 +106,7 @@ void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t
 LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access);                    /* a level 0 pointer */
 void ax_nest_move_pointer(ax_nest *nest, uint32_t access); /* the current level's, by the starts that are known from this level on */
 void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index); /* level's pointers to level + 1's */
+LLVMValueRef ax_nest_offset(ax_nest *nest, uint32_t access, uint32_t loop, LLVMValueRef index); /* elements that the loop has moved it by */
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance);
 void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t lanes, uint32_t instance);
 /* The pointer as it is with the loops that are open now. */

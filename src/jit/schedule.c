@@ -218,9 +218,13 @@ static void move_loop(ax_schedule *s, ax_loop *loops, uint32_t *to_new, uint32_t
 /* Writes strides and dimensions in terms of the new loop numbers. */
 static void renumber(ax_schedule *s, const uint32_t *to_new) {
   for (uint32_t a = 0; a < ax_schedule_access_count(s); a++) {
-    int64_t stride[AX_MAX_LOOPS] = {0};
-    for (uint32_t l = 0; l < s->loop_count; l++) stride[to_new[l]] = s->accesses[a].stride[l];
+    int64_t stride[AX_MAX_LOOPS] = {0}, uneven[AX_MAX_LOOPS] = {0};
+    for (uint32_t l = 0; l < s->loop_count; l++) {
+      stride[to_new[l]] = s->accesses[a].stride[l];
+      uneven[to_new[l]] = s->accesses[a].uneven[l];
+    }
     memcpy(s->accesses[a].stride, stride, sizeof stride);
+    memcpy(s->accesses[a].uneven, uneven, sizeof uneven);
   }
   for (uint32_t d = 0; d < s->kernel->rank; d++)
     if (s->loop_of_dim[d] >= 0) s->loop_of_dim[d] = (int)to_new[s->loop_of_dim[d]];
@@ -374,11 +378,15 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
   s->weight = body_weight(s) * kernel->store_count;
   s->work = 1;
   for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;
-  s->vector = choose_vector(s);
-  AX_TRY(choose_narrow(s, arena, &narrow));
-  if (narrow) return AX_OK;
-  int transposed = ax_schedule_choose_turned(s, AX_FULL_SQUARE);
-  if (transposed < 0 && ax_schedule_choose_columns(s) < 0) transposed = ax_schedule_choose_turned(s, AX_SHORT_SQUARE);
+  int transposed;
+  AX_TRY(ax_schedule_compose(s, arena, &transposed));
+  if (transposed < 0) {
+    s->vector = choose_vector(s);
+    AX_TRY(choose_narrow(s, arena, &narrow));
+    if (narrow) return AX_OK;
+    transposed = ax_schedule_choose_turned(s, AX_FULL_SQUARE);
+    if (transposed < 0 && ax_schedule_choose_columns(s) < 0) transposed = ax_schedule_choose_turned(s, AX_SHORT_SQUARE);
+  }
   bool gathers = gathers_short_elements(s);
   if (gathers && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;
   if (row_line(s) > 0 && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4; /* twice the rows would take twice as long to compile, or longer */

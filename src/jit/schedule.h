@@ -12,7 +12,8 @@
                                   in a tile on the stack, so that memory is walked in its order
      COLUMNS par.. V c            no reductions; rows of the short c, which loads lie along, are done a vector of rows at a time (columns.c)
      NARROW       par.. R c.. V        no reductions; the loops after R are so short that a vector takes several rows (narrow.c).
-     TRANSPOSE    par.. block V w      no reductions; loads that lie along w are read as squares, lanes by lanes, and transposed.
+     TRANSPOSE    par.. block V w      no reductions; loads that lie along w are read as squares, lanes by lanes, and transposed. Short V and w are made
+                                       longer with loops around them (composed.c).
 
    Which one it is depends on the kernel's static sizes only, never on the range it is called with: so neither do the results. */
 #ifndef AX_JIT_SCHEDULE_H
@@ -26,6 +27,7 @@ enum { AX_FEW_ADDITIONS = 16, AX_MOST_ROW = 16 /* as AX_MAX_UNROLL */ };
 typedef struct ax_loop {
   int64_t extent;
   int64_t scale; /* ranged: how many of its iterations one step of the kernel's ranged dimension is */
+  int64_t inner; /* of two loops that have become one (composed.c): iterations of the inner one; 0: it is one */
   bool reduced;
   bool ranged; /* runs from begin * scale to end * scale */
 } ax_loop;
@@ -40,6 +42,7 @@ typedef struct ax_access {
   const ax_position *at; /* for the dynamic starts */
   int64_t offset;
   int64_t stride[AX_MAX_LOOPS];
+  int64_t uneven[AX_MAX_LOOPS]; /* and so much more after each `inner` iterations of the loop */
 } ax_access;
 
 typedef struct ax_stretch {
@@ -114,6 +117,10 @@ int ax_schedule_choose_turned(ax_schedule *schedule, uint32_t least);
 uint32_t ax_schedule_turned_lanes(const ax_schedule *schedule, uint32_t along, uint32_t whole);
 /* What short squares leave nothing over of, and a core's caches hold: elsewhere it counts that several rows make whole lines. */
 bool ax_schedule_fits_squares(const ax_schedule *schedule);
+
+/* composed.c: makes short loops longer, where squares can be turned along them; then sets the vector loop, and in *along the one that squares lie along.
+   *along -1: nothing is changed. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_schedule_compose(ax_schedule *schedule, ax_arena *arena, int *along);
 
 /* columns.c: whether a load that steps over rows along `loop` is done with those of its neighbours. */
 bool ax_schedule_in_columns(const ax_schedule *schedule, ax_ex load, uint32_t loop);

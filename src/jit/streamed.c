@@ -13,7 +13,7 @@ enum { here = false, line = 64 }; /* the fence is x86's */
 static bool stores_lines(const ax_schedule *s, const ax_access *to, int64_t bytes) {
   if (bytes * s->lanes % line != 0) return false;
   for (uint32_t l = 0; l < s->loop_count; l++)
-    if (l != s->vector && bytes * to->stride[l] % line != 0) return false;
+    if (l != s->vector && (bytes * to->stride[l] % line != 0 || bytes * to->uneven[l] % line != 0)) return false;
   return true;
 }
 

@@ -90,7 +90,8 @@ static void read_lines(const square *s) {
   ax_nest_loop l = ax_nest_open_loop(s->nest, ax_cg_i64(&s->nest->cg, 0), s->line == s->lanes);
   for (uint32_t r = 0; r < s->line; r++) {
     LLVMValueRef row = existing_row(s->nest, plus(s, l.index, r));
-    LLVMValueRef offset = scaled(s, row, schedule->accesses[s->access].stride[schedule->vector]);
+    if (schedule->accesses[s->access].uneven[schedule->vector] != 0) row = LLVMBuildAdd(s->nest->cg.builder, s->nest->index[schedule->vector], row, "");
+    LLVMValueRef offset = ax_nest_offset(s->nest, s->access, schedule->vector, row);
     rows[r] = load_row(s, ax_nest_advance(s->nest, s->element, corner, offset));
   }
   ax_nest_turn_lines(s->nest, rows, s->line);

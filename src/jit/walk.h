@@ -4,11 +4,6 @@
 
 #include "jit/nest.h"
 
-typedef struct ax_range { /* lo .. hi; `count` is hi - lo where it is a constant, else -1 and a multiple of `multiple` */
-  LLVMValueRef lo, hi;
-  int64_t count, multiple;
-} ax_range;
-
 typedef void (*ax_leaf)(ax_nest *nest, LLVMValueRef index);
 
 static inline LLVMValueRef ax_nest_i64(const ax_nest *nest, int64_t value) { return ax_cg_i64(&nest->cg, value); }

@@ -240,30 +240,34 @@ static bool only_computes(const ax_op *op) {
 
 /* --- A group --- */
 
-/* The rows of the first member; of a kernel the outermost dimension of which an index is little enough. */
-static bool choose_rows(const ax_op *op, int64_t *outer, int64_t *extent) {
+/* The rows of the first member; of a kernel the outermost dimension of which an index is little enough. Dimensions before *below are looked at, which becomes
+   the one that is chosen. False: there is none. */
+static bool choose_rows(const ax_op *op, uint32_t *below, int64_t *outer, int64_t *extent) {
   const ax_loop_kernel *kernel = op->kernel.kernel;
-  if (op->kind == AX_OP_GEMM) {
+  const bool is_product = op->kind == AX_OP_GEMM;
+  uint32_t dims = *below, none = dims, chosen = none;
+  if (is_product) {
     *outer = product_count(op->gemm);
     *extent = op->gemm->m;
-    return *outer * *extent > 0;
+    *below = 0;
+    return dims > 0 && *outer * *extent > 0;
   }
   int64_t before = 1, item = 1, left = ax_dims_elems(kernel->rank, kernel->dims);
-  bool found = false;
   for (uint32_t i = 0; i < kernel->slot_count; i++)
     if ((int64_t)ax_dtype_bytes(kernel->slots[i].dtype) > item) item = (int64_t)ax_dtype_bytes(kernel->slots[i].dtype);
   if (left == 0) return false;
-  for (uint32_t d = 0; d < kernel->rank - kernel->reduce_rank; d++) {
+  if (dims > kernel->rank - kernel->reduce_rank) dims = kernel->rank - kernel->reduce_rank;
+  for (uint32_t d = 0; d < dims && (chosen == none || left * item > most_row); d++) {
     left /= kernel->dims[d];
     if (kernel->dims[d] > 1) {
       *outer = before;
       *extent = kernel->dims[d];
-      found = true;
-      if (left * item <= most_row) return true;
+      chosen = d;
     }
     before *= kernel->dims[d];
   }
-  return found;
+  *below = chosen;
+  return chosen != none;
 }
 
 static void copy_group(ax_rows_group *to, const ax_rows_group *from) {
@@ -394,19 +398,32 @@ static bool touches_much(const grouper *g, const ax_op *op) {
   return false;
 }
 
+/* Begins a group with the operation at `at`. If its rows cannot be those of the dimension that is best, as what it reads lies in columns of these, the rows are
+   those of a dimension around it: each is longer, but still in a cache when the next kernel comes. */
+static ax_status begin_group(grouper *g, uint32_t at, bool *begun) {
+  uint32_t below = UINT32_MAX;
+  *begun = false;
+  while (!*begun && choose_rows(&g->block->ops[at], &below, &g->now.outer, &g->now.extent)) {
+    ax_op member = g->block->ops[at];
+    bool fits;
+    g->now.count = g->now.use_count = g->now.slot_count = 0;
+    g->now.factors = 0;
+    AX_TRY(as_member(g, &g->now, &member, &fits));
+    copy_group(&g->trial, &g->now);
+    *begun = fits && try_member(g, &member);
+  }
+  copy_group(&g->now, &g->trial);
+  g->now.places[0] = at;
+  return AX_OK;
+}
+
 /* The group that begins with the operation at `at`, in g->now. Fewer than two members: there is none. */
 static ax_status gather(grouper *g, uint32_t at) {
   uint32_t skipped = 0;
-  bool fits;
-  ax_op member = g->block->ops[at];
-  g->now.count = g->now.use_count = g->now.slot_count = 0;
-  g->now.factors = 0;
-  if (!choose_rows(&member, &g->now.outer, &g->now.extent)) return AX_OK;
-  AX_TRY(as_member(g, &g->now, &member, &fits));
-  copy_group(&g->trial, &g->now);
-  if (!fits || !try_member(g, &member)) return AX_OK;
-  copy_group(&g->now, &g->trial);
-  g->now.places[0] = at;
+  bool begun;
+  AX_TRY(begin_group(g, at, &begun));
+  if (!begun) g->now.count = 0;
+  if (!begun) return AX_OK;
   ax_status status = AX_OK;
   for (uint32_t i = at + 1; i < g->block->count && i <= at + window && skipped < most_skipped && status == AX_OK; i++) {
     bool taken;

@@ -90,6 +90,15 @@ static void products_take_part(void **state) {
   expect(attention, NULL, 2, 1, TEST_TYPE(AX_F32, 8, 4096, 64), "other; 3 members over 8x4096, 6 of 9 slots local; other"); /* factors as large as a cache */
 }
 
+/* What is added up lies between other dimensions: rows are those around it. */
+static void columns_are_done_row_by_row(void **state) {
+  (void)state;
+  if (AX_HOSTILE) skip(); /* where whatever may be done together is */
+  expect(softmax, &(int64_t){1}, 1, 1, TEST_TYPE(AX_F32, 64, 50, 1000), "4 members over 1x64, 4 of 10 slots local");
+  expect(softmax, &(int64_t){2}, 1, 1, TEST_TYPE(AX_F32, 8, 8, 30, 500), "4 members over 8x8, 7 of 10 slots local");
+  expect(softmax, &(int64_t){1}, 1, 1, TEST_TYPE(AX_F32, 4, 1000, 3000), "kernel; kernel; kernel"); /* too much for a cache */
+}
+
 static void what_is_small_or_long_is_not(void **state) {
   (void)state;
   if (AX_HOSTILE) skip(); /* where whatever may be done together is */
@@ -114,7 +123,7 @@ static void chains_stay_apart(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_done_together), cmocka_unit_test(products_take_part), cmocka_unit_test(what_is_small_or_long_is_not),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_done_together), cmocka_unit_test(products_take_part), cmocka_unit_test(columns_are_done_row_by_row), cmocka_unit_test(what_is_small_or_long_is_not),
                                      cmocka_unit_test(rows_that_depend_on_others_are_not), cmocka_unit_test(results_lie_in_memory),
                                      cmocka_unit_test(chains_stay_apart)};
   return cmocka_run_group_tests(tests, NULL, NULL);
