@@ -153,18 +153,27 @@ typedef struct packer {
   ax_nesting nesting;
   packed **made;               /* by root */
   uint32_t *shared;            /* by root that is a constant: reads as factors that are packed alike; */
-  ax_panels **alike;           /* as this says; NULL: none yet */
+  ax_panels **alike;           /* as this says; NULL: none yet; */
+  bool *always;                /* and that one of these gains by it wherever the factor is */
   int64_t bytes, near_bytes;   /* packed so far */
 } packer;
+
+/* Constants are whole: what views of them would be is for the others. */
+static bool is_constant(const packer *p, uint32_t buffer) {
+  const ax_buffer *b = &p->plan->buffers[buffer];
+  return b->root == buffer && b->kind == AX_BUFFER_CONST;
+}
 
 /* By root that is a constant, whether all who read it are products that would have it packed alike. */
 static void note_factor(packer *p, const ax_gemm *g) {
   ax_gemm made;
-  const ax_buffer *buffer = &p->plan->buffers[g->b];
-  if (p->plan->buffers[buffer->root].kind != AX_BUFFER_CONST || gain_of(g) == GAIN_NONE) return;
+  const uint32_t root = g->b;
+  const gain of = gain_of(g);
+  if (!is_constant(p, root) || of == GAIN_NONE) return;
+  p->always[root] = p->always[root] || of == GAIN_ALWAYS;
   const ax_panels panels = panels_of_product(g, &made);
-  if (p->alike[buffer->root] == NULL) p->alike[buffer->root] = ax_arena_copy(&p->scratch, &panels, sizeof panels);
-  if (p->alike[buffer->root] != NULL && ax_panels_equal(p->alike[buffer->root], &panels)) p->shared[buffer->root]++;
+  if (p->alike[root] == NULL) p->alike[root] = ax_arena_copy(&p->scratch, &panels, sizeof panels);
+  if (p->alike[root] != NULL && ax_panels_equal(p->alike[root], &panels)) p->shared[root]++;
 }
 
 static void note_op(void *context, ax_op *op) {
@@ -222,12 +231,6 @@ static ax_status pack_constant(packer *p, uint32_t from, const ax_panels *panels
   return add_made(p, buffer->root, from, AX_NONE, panels, &to, out);
 }
 
-/* Constants are whole: what views of them would be is for the others. */
-static bool is_constant(const packer *p, uint32_t buffer) {
-  const ax_buffer *b = &p->plan->buffers[buffer];
-  return b->root == buffer && b->kind == AX_BUFFER_CONST;
-}
-
 /* `op`: the product, or the group that it is a member of. */
 static ax_status pack_factor(packer *p, ax_level *inner, const ax_op *op, ax_gemm **gemm) {
   ax_gemm made;
@@ -243,7 +246,7 @@ static ax_status pack_factor(packer *p, ax_level *inner, const ax_op *op, ax_gem
   if (there == NULL) {
     packed *one;
     const int64_t bytes = ax_panels_numbers(&panels) * (int64_t)ax_dtype_bytes(panels.dtype);
-    const bool instead = constant && of == GAIN_ALWAYS && p->shared[root] == p->nesting.reads[root]; /* nobody else reads it */
+    const bool instead = constant && p->always[root] && p->shared[root] == p->nesting.reads[root]; /* nobody reads it as it lies, nor will: whoever comes first */
     if (!instead && !fits(p, of, bytes)) return AX_OK;
     const ax_panels *kept = ax_arena_copy(&p->plan->arena, &panels, sizeof panels);
     if (kept == NULL) return ax_out_of_memory(sizeof panels);
@@ -283,7 +286,8 @@ static ax_status make_tables(packer *p) {
   p->made = ax_arena_alloc(&p->scratch, roots * sizeof p->made[0]);
   p->shared = ax_arena_alloc(&p->scratch, roots * sizeof p->shared[0]);
   p->alike = ax_arena_alloc(&p->scratch, roots * sizeof p->alike[0]);
-  return p->made != NULL && p->shared != NULL && p->alike != NULL ? AX_OK : ax_out_of_memory(roots * sizeof p->made[0]);
+  p->always = ax_arena_alloc(&p->scratch, roots * sizeof p->always[0]);
+  return p->made != NULL && p->shared != NULL && p->alike != NULL && p->always != NULL ? AX_OK : ax_out_of_memory(roots * sizeof p->made[0]);
 }
 
 ax_status ax_plan_pack(ax_plan *plan) {

@@ -322,10 +322,40 @@ static void of_constants(void **state) {
   }
 }
 
+typedef struct wide_constant {
+  const float *data;
+  int64_t width;
+} wide_constant;
+
+static void few_and_many(const ax_value *in, ax_value *out, void *context) {
+  const wide_constant *c = context;
+  const ax_type type = TEST_TYPE(AX_F32, c->width, c->width);
+  const ax_value w = ax_constant(&type, c->data);
+  for (int i = 0; i < 2; i++) out[i] = product(in[i], w);
+}
+
+/* Few rows, for which alone a factor that no cache holds is not packed, and then many: it is not held both ways. */
+static void read_by_few_first(void **state) {
+  if (AX_HOSTILE) skip();
+  (void)state;
+  enum { width = 1200 };
+  const size_t bytes = sizeof(float) * width * width;
+  float *data = ax_calloc(1, bytes);
+  wide_constant c = {data, width};
+  for (int many_first = 0; many_first < 2; many_first++) {
+    const ax_type types[] = {TEST_TYPE(AX_F32, many_first ? 64 : 8, width), TEST_TYPE(AX_F32, many_first ? 8 : 64, width)};
+    ax_program *program = test_trace(few_and_many, &c, types, 2, 2);
+    const size_t held = constant_bytes(program);
+    assert_true(held >= bytes && held < bytes + bytes / 2);
+    ax_program_release(program);
+  }
+  ax_free(data);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(places), cmocka_unit_test(not_worth_it), cmocka_unit_test(bits), cmocka_unit_test(empty),
-      cmocka_unit_test(wide),   cmocka_unit_test(devices),      cmocka_unit_test(of_constants),
+      cmocka_unit_test(wide),   cmocka_unit_test(devices),      cmocka_unit_test(of_constants), cmocka_unit_test(read_by_few_first),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
