@@ -5,7 +5,8 @@
                                                     gemm b13 = b10 panels b20
 
    A factor that a loop does not change is packed before the loop: the outermost one that reads it and does not write it. A constant is packed when memory is
-   placed (ax_buffer.panels), and is held in panels alone where nothing else reads it. Products that read a factor alike share it.
+   placed (ax_buffer.panels), and is held in panels alone where nothing else reads it. What several products of a block read, and nothing writes in between, as where steps are written
+   out, is packed before the first of them. Products that read a factor alike share it.
 
    How panels lie follows from the factor's dtype and extents, and products have the same bits either way (product/product.h), so nothing else changes.
 
@@ -21,7 +22,9 @@
 enum {
   most_rows = 512,          /* beyond it, packing is little beside the product */
   most_bytes = 64 << 20,    /* of all factors before loops, and of constants that are held as they are too */
-  most_near_bytes = 5 << 20 /* of those that few rows are multiplied with, of one plan: the caches hold them */
+  most_near_bytes = 5 << 20, /* of those that few rows are multiplied with, of one plan: the caches hold them */
+  shared_rows = 64,         /* outside of loops a factor is read as often as that is written out, and what one core has packed comes slowly to another: many rows gain too little by it, */
+  shared_reads = 6, shared_few = 4 /* and so do fewer products than these; the second: of few rows, for which reading it as it lies is slow */
 };
 
 /* --- Products --- */
@@ -147,6 +150,15 @@ typedef struct packed { /* a root's factor in panels */
   struct packed *next;
 } packed;
 
+/* A factor as some products of a block read it, with nothing in between that writes it. */
+typedef struct sharing {
+  ax_panels panels;
+  uint32_t from, version, block; /* version: how often its root had been written; block: which one, in the order of the walk */
+  uint32_t count;              /* products */
+  const packed *made;          /* NULL: not yet */
+  struct sharing *next;
+} sharing;
+
 typedef struct packer {
   ax_plan *plan;
   ax_arena scratch;
@@ -156,7 +168,16 @@ typedef struct packer {
   ax_panels **alike;           /* as this says; NULL: none yet; */
   bool *always;                /* and that one of these gains by it wherever the factor is */
   int64_t bytes, near_bytes;   /* packed so far */
+  sharing **sharings;          /* by root, those of the block listed last first */
+  uint32_t *version;           /* by root: writes that lists of blocks have come to */
+  uint32_t blocks;             /* listed so far */
 } packer;
+
+/* The products of a block, in order, those in groups too. */
+typedef struct readers {
+  sharing **of; /* each; NULL: it packs nothing */
+  uint32_t count, capacity, at;
+} readers;
 
 /* Constants are whole: what views of them would be is for the others. */
 static bool is_constant(const packer *p, uint32_t buffer) {
@@ -182,14 +203,57 @@ static void note_op(void *context, ax_op *op) {
     if (op->rows->members[k].kind == AX_OP_GEMM) note_factor(context, op->rows->members[k].gemm);
 }
 
+/* --- What is shared within a block --- */
+
+static bool same_place(const packer *p, uint32_t a, uint32_t b) {
+  const ax_buffer *x = &p->plan->buffers[a], *y = &p->plan->buffers[b];
+  return x->offset == y->offset && x->loop == y->loop && x->step == y->step;
+}
+
+static ax_status list_reader(packer *p, readers *r, const ax_gemm *g) {
+  ax_gemm made;
+  const uint32_t root = p->plan->buffers[g->b].root;
+  AX_TRY(ax_grow(&r->of, sizeof r->of[0], r->count, 1, &r->capacity));
+  r->of[r->count++] = NULL;
+  if (g->m > shared_rows || root >= p->nesting.roots || is_constant(p, g->b) || gain_of(g) == GAIN_NONE) return AX_OK;
+  const ax_panels panels = panels_of_product(g, &made);
+  sharing *s = p->sharings[root];
+  while (s != NULL && s->block == p->blocks && !(s->version == p->version[root] && same_place(p, s->from, g->b) && ax_panels_equal(&s->panels, &panels))) s = s->next;
+  if (s == NULL || s->block != p->blocks) {
+    if ((s = ax_arena_alloc(&p->scratch, sizeof *s)) == NULL) return ax_out_of_memory(sizeof *s);
+    *s = (sharing){.panels = panels, .from = g->b, .version = p->version[root], .block = p->blocks, .next = p->sharings[root]};
+    p->sharings[root] = s;
+  }
+  s->count++;
+  r->of[r->count - 1] = s;
+  return AX_OK;
+}
+
+static void note_write(void *context, uint32_t buffer, bool writes) {
+  packer *p = context;
+  const uint32_t root = p->plan->buffers[buffer].root;
+  if (writes && root < p->nesting.roots) p->version[root]++;
+}
+
+static ax_status list_readers(packer *p, ax_block *block, readers *r) {
+  p->blocks++;
+  for (uint32_t i = 0; i < block->count; i++) {
+    ax_op *op = &block->ops[i];
+    if (op->kind == AX_OP_GEMM) AX_TRY(list_reader(p, r, op->gemm));
+    for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++)
+      if (op->rows->members[k].kind == AX_OP_GEMM) AX_TRY(list_reader(p, r, op->rows->members[k].gemm));
+    ax_op_visit_all(op, note_write, p);
+  }
+  return AX_OK;
+}
+
 /* --- Where it is packed --- */
 
+enum { not_before_a_loop = AX_NONE - 1 };
+
 static const packed *find_made(const packer *p, uint32_t root, uint32_t from, uint32_t loop, const ax_panels *panels) {
-  const ax_buffer *b = &p->plan->buffers[from];
-  for (const packed *one = p->made[root]; one != NULL; one = one->next) {
-    const ax_buffer *other = &p->plan->buffers[one->from];
-    if (one->loop == loop && b->offset == other->offset && b->loop == other->loop && b->step == other->step && ax_panels_equal(one->panels, panels)) return one;
-  }
+  for (const packed *one = p->made[root]; one != NULL; one = one->next)
+    if (one->loop == loop && same_place(p, from, one->from) && ax_panels_equal(one->panels, panels)) return one;
   return NULL;
 }
 
@@ -209,17 +273,17 @@ static ax_status add_made(packer *p, uint32_t root, uint32_t from, uint32_t loop
   return ax_plan_add_buffer(p->plan, buffer, &one->buffer);
 }
 
-/* An operation before the loop. */
+/* An operation before the one at hand there: a loop, or the first of the products that share it. */
 static ax_status pack_before(packer *p, ax_level *place, const ax_op *of, uint32_t from, const ax_panels *panels, packed **out) {
-  const ax_op *loop = &place->block->ops[place->at];
+  const ax_op *next = &place->block->ops[place->at];
   const uint32_t root = p->plan->buffers[from].root;
   const int64_t numbers = ax_panels_numbers(panels);
-  const ax_buffer to = {.type = ax_array_type(panels->dtype, 1, &numbers), .axes = p->plan->buffers[root].axes | loop->diverging, .root = AX_NONE, .loop = AX_NONE};
-  AX_TRY(add_made(p, root, from, loop->loop.id, panels, &to, out));
+  const ax_buffer to = {.type = ax_array_type(panels->dtype, 1, &numbers), .axes = p->plan->buffers[root].axes | next->diverging, .root = AX_NONE, .loop = AX_NONE};
+  AX_TRY(add_made(p, root, from, next->kind == AX_OP_LOOP ? next->loop.id : not_before_a_loop, panels, &to, out));
   uint32_t buffers[] = {from, (*out)->buffer};
   const ax_routine routine = {.run = ax_panels_pack, .data = panels, .in_count = 1, .out_count = 1, .parts = ax_panels_parts(panels), .buffers = buffers, .name = "pack",
                               .time = time_of(panels)};
-  ax_op op = {.kind = AX_OP_ROUTINE, .eqn = of->eqn, .program = of->program, .axes = to.axes, .diverging = loop->diverging, .routine = ax_routine_copy(&p->plan->arena, &routine)};
+  ax_op op = {.kind = AX_OP_ROUTINE, .eqn = of->eqn, .program = of->program, .axes = to.axes, .diverging = next->diverging, .routine = ax_routine_copy(&p->plan->arena, &routine)};
   return op.routine != NULL ? ax_level_put(place, &p->scratch, &op) : ax_out_of_memory(sizeof routine);
 }
 
@@ -231,28 +295,42 @@ static ax_status pack_constant(packer *p, uint32_t from, const ax_panels *panels
   return add_made(p, buffer->root, from, AX_NONE, panels, &to, out);
 }
 
-/* `op`: the product, or the group that it is a member of. */
-static ax_status pack_factor(packer *p, ax_level *inner, const ax_op *op, ax_gemm **gemm) {
+/* Of a factor that is no constant, and that is not packed before a loop: whether there are enough that read it. */
+static bool worth_sharing(const sharing *s, gain of) { return s != NULL && s->count >= (of == GAIN_ALWAYS ? shared_reads : shared_few); }
+
+/* The factor of the product `op`, or of a member of that group, in panels; *out NULL: it stays as it is. */
+static ax_status find_or_pack(packer *p, ax_level *inner, const ax_op *op, const ax_gemm *gemm, sharing *shared, const packed **out) {
   ax_gemm made;
-  const uint32_t from = (*gemm)->b, root = p->plan->buffers[from].root;
-  const gain of = gain_of(*gemm);
+  const uint32_t from = gemm->b, root = p->plan->buffers[from].root;
+  const gain of = gain_of(gemm);
+  *out = NULL;
   if (of == GAIN_NONE || root >= p->nesting.roots) return AX_OK;
   const bool constant = is_constant(p, from);
   ax_level *place = constant ? NULL : ax_nesting_place(&p->nesting, inner, &from, 1, true);
-  if (!constant && place == NULL) return AX_OK;
-  const ax_panels panels = panels_of_product(*gemm, &made);
-  const uint32_t loop = constant ? AX_NONE : place->block->ops[place->at].loop.id;
-  const packed *there = find_made(p, root, from, loop, &panels);
-  if (there == NULL) {
-    packed *one;
-    const int64_t bytes = ax_panels_numbers(&panels) * (int64_t)ax_dtype_bytes(panels.dtype);
-    const bool instead = constant && p->always[root] && p->shared[root] == p->nesting.reads[root]; /* nobody reads it as it lies, nor will: whoever comes first */
-    if (!instead && !fits(p, of, bytes)) return AX_OK;
-    const ax_panels *kept = ax_arena_copy(&p->plan->arena, &panels, sizeof panels);
-    if (kept == NULL) return ax_out_of_memory(sizeof panels);
-    AX_TRY(constant ? pack_constant(p, from, kept, &one) : pack_before(p, place, op, from, kept, &one));
-    there = one;
-  }
+  const bool here = !constant && place == NULL;
+  if (here && !worth_sharing(shared, of)) return AX_OK;
+  if (here) place = inner;
+  const ax_panels panels = panels_of_product(gemm, &made);
+  *out = here ? shared->made : find_made(p, root, from, constant ? AX_NONE : place->block->ops[place->at].loop.id, &panels);
+  if (*out != NULL) return AX_OK;
+  packed *one;
+  const int64_t bytes = ax_panels_numbers(&panels) * (int64_t)ax_dtype_bytes(panels.dtype);
+  const bool instead = constant && p->always[root] && p->shared[root] == p->nesting.reads[root]; /* nobody reads it as it lies, nor will: whoever comes first */
+  if (!instead && !fits(p, of, bytes)) return AX_OK;
+  const ax_panels *kept = ax_arena_copy(&p->plan->arena, &panels, sizeof panels);
+  if (kept == NULL) return ax_out_of_memory(sizeof panels);
+  AX_TRY(constant ? pack_constant(p, from, kept, &one) : pack_before(p, place, op, from, kept, &one));
+  if (here) shared->made = one;
+  *out = one;
+  return AX_OK;
+}
+
+static ax_status pack_factor(packer *p, ax_level *inner, const ax_op *op, readers *r, ax_gemm **gemm) {
+  ax_gemm made;
+  const packed *there;
+  AX_TRY(find_or_pack(p, inner, op, *gemm, r->of[r->at++], &there));
+  if (there == NULL) return AX_OK;
+  (void)panels_of_product(*gemm, &made);
   made.b = there->buffer;
   *gemm = ax_arena_copy(&p->plan->arena, &made, sizeof made);
   return *gemm != NULL ? AX_OK : ax_out_of_memory(sizeof made);
@@ -260,22 +338,38 @@ static ax_status pack_factor(packer *p, ax_level *inner, const ax_op *op, ax_gem
 
 /* --- The walk --- */
 
-static ax_status pack_block(packer *p, ax_block *block, ax_level *outer) {
+static ax_status pack_block(packer *p, ax_block *block, ax_level *outer);
+
+static ax_status pack_listed(packer *p, ax_block *block, ax_level *outer, readers *r) {
   ax_level here;
+  AX_TRY(list_readers(p, block, r));
   ax_level_begin(&here, block, outer);
   for (; here.at < block->count; here.at++) {
     ax_op *op = &block->ops[here.at];
-    if (op->kind == AX_OP_GEMM) AX_TRY(pack_factor(p, &here, op, &op->gemm));
+    if (op->kind == AX_OP_GEMM) AX_TRY(pack_factor(p, &here, op, r, &op->gemm));
     for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++)
-      if (op->rows->members[k].kind == AX_OP_GEMM) AX_TRY(pack_factor(p, &here, op, &op->rows->members[k].gemm));
+      if (op->rows->members[k].kind == AX_OP_GEMM) AX_TRY(pack_factor(p, &here, op, r, &op->rows->members[k].gemm));
     for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(pack_block(p, ax_op_block(op, k), &here));
   }
   return ax_level_end(&here, &p->plan->arena);
 }
 
-/* Whether there is anything to be done: a loop, or a constant that a product may read. */
+static ax_status pack_block(packer *p, ax_block *block, ax_level *outer) {
+  readers r = {0};
+  const ax_status status = pack_listed(p, block, outer, &r);
+  ax_free(r.of);
+  return status;
+}
+
+/* Whether there is anything to be done: a loop, a constant that a product may read, or several operations that may be products, or hold some. */
 static bool has_any(const ax_plan *plan) {
+  uint32_t products = 0;
   bool any = plan->loop_count > 0;
+  for (uint32_t i = 0; i < plan->block.count && !any; i++) {
+    ax_op *op = &plan->block.ops[i];
+    products += op->kind == AX_OP_GEMM;
+    any = products >= shared_few || op->kind == AX_OP_ROWS || op->kind == AX_OP_BRANCH;
+  }
   for (uint32_t i = 0; i < plan->buffer_count && !any; i++) any = plan->buffers[i].kind == AX_BUFFER_CONST && plan->buffers[i].type.rank > 0;
   return any;
 }
@@ -287,7 +381,10 @@ static ax_status make_tables(packer *p) {
   p->shared = ax_arena_alloc(&p->scratch, roots * sizeof p->shared[0]);
   p->alike = ax_arena_alloc(&p->scratch, roots * sizeof p->alike[0]);
   p->always = ax_arena_alloc(&p->scratch, roots * sizeof p->always[0]);
-  return p->made != NULL && p->shared != NULL && p->alike != NULL && p->always != NULL ? AX_OK : ax_out_of_memory(roots * sizeof p->made[0]);
+  p->sharings = ax_arena_alloc(&p->scratch, roots * sizeof p->sharings[0]);
+  p->version = ax_arena_alloc(&p->scratch, roots * sizeof p->version[0]);
+  const bool there = p->made != NULL && p->shared != NULL && p->alike != NULL && p->always != NULL && p->sharings != NULL && p->version != NULL;
+  return there ? AX_OK : ax_out_of_memory(roots * sizeof p->made[0]);
 }
 
 ax_status ax_plan_pack(ax_plan *plan) {

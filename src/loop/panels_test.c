@@ -106,6 +106,27 @@ static void both_ways(const ax_value *in, ax_value *out, void *context) {
   ax_scan(AX_CLOSURE(times_both_ways, 1, 1, (void *)&in[1]), 1, 3, false, in, out);
 }
 
+/* So many steps written out; and the same with a factor that a step in the middle makes anew. */
+typedef struct written_out {
+  int steps;
+  bool anew;
+} written_out;
+static void one_by_one(const ax_value *in, ax_value *out, void *context) {
+  const written_out *s = context;
+  ax_value x = in[0], w = in[1];
+  for (int i = 0; i < s->steps; i++) {
+    if (s->anew && i == s->steps / 2) w = ax_sin(w);
+    x = ax_sin(product(x, w));
+  }
+  out[0] = x;
+}
+static void one_by_one_in_a_branch(const ax_value *in, ax_value *out, void *context) {
+  const ax_value most = ax_reduce_max(in[0], AX_ALL_DIMS, false);
+  ax_value made[2];
+  ax_if(ax_gt(most, ax_full_like(most, 0.25)), AX_CLOSURE(one_by_one, 2, 1, context), AX_FN(as_it_is, 2, 1), in, made);
+  out[0] = made[0];
+}
+
 /* "pack" where one is, "loop(..)" and "branch(..)" around what they hold; of products only those that read packed factors. */
 static void describe(ax_text *text, ax_block *block) {
   for (uint32_t i = 0; i < block->count; i++) {
@@ -134,12 +155,25 @@ static void expect_plan(ax_program *program, const char *wanted) {
   ax_plan_destroy(plan);
 }
 
-static void expect(ax_function body, ax_dtype dtype, int64_t m, int64_t n, const char *wanted) {
+static void expect_of(ax_function body, void *context, ax_dtype dtype, int64_t m, int64_t n, const char *wanted) {
   const ax_type in[] = {TEST_TYPE(dtype, m, n), TEST_TYPE(dtype, n, n)};
-  ax_program *program = test_trace(body, NULL, in, 2, 1);
+  ax_program *program = test_trace(body, context, in, 2, 1);
   expect_plan(program, wanted);
   if (n < 200) test_random_run(program, 3, false, 1e-4);
   ax_program_release(program);
+}
+
+static void expect(ax_function body, ax_dtype dtype, int64_t m, int64_t n, const char *wanted) { expect_of(body, NULL, dtype, m, n, wanted); }
+
+/* Without a loop: where products enough read one factor, before the first of them. */
+static void written_out_steps(void **state) {
+  (void)state;
+  if (AX_HOSTILE) skip();
+  expect_of(one_by_one, &(written_out){6, false}, AX_F32, 40, 129, "pack packed packed packed packed packed packed .");
+  expect_of(one_by_one, &(written_out){5, false}, AX_F32, 40, 129, "product product product product product .");
+  expect_of(one_by_one, &(written_out){6, false}, AX_F32, 65, 129, "product product product product product product .");
+  expect_of(one_by_one, &(written_out){6, true}, AX_F32, 40, 129, "product product product product product product .");
+  expect_of(one_by_one_in_a_branch, &(written_out){6, false}, AX_F32, 40, 129, "branch( pack packed packed packed packed packed packed ) .");
 }
 
 static void places(void **state) {
@@ -354,7 +388,7 @@ static void read_by_few_first(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(places), cmocka_unit_test(not_worth_it), cmocka_unit_test(bits), cmocka_unit_test(empty),
+      cmocka_unit_test(places), cmocka_unit_test(written_out_steps), cmocka_unit_test(not_worth_it), cmocka_unit_test(bits), cmocka_unit_test(empty),
       cmocka_unit_test(wide),   cmocka_unit_test(devices),      cmocka_unit_test(of_constants), cmocka_unit_test(read_by_few_first),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
