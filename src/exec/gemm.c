@@ -183,6 +183,18 @@ static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool pa
   put_sums(w, c, total, lack);
 }
 
+/* The tile's factors in the product of the batch that comes after this one, where they are others and not near. */
+static void look_ahead(tile_work *w, const factors *now, const ax_frame *frame, const ax_instr *instr, int64_t index) {
+  ax_product *p = &w->product;
+  const ax_gemm *g = w->gemm;
+  const int64_t bytes = w->way.kernels->number_bytes;
+  p->next_a = p->next_b = NULL;
+  if (!p->far || g->term_rank > 0 || index + 1 == ax_dims_elems(g->batch_rank, g->batch)) return;
+  const factors next = factors_of(frame, instr, w->way.kernels, index + 1);
+  if (next.a != now->a) p->next_a = next.a + w->tile.row * p->a_row * bytes;
+  if (next.b != now->b && !g->packed) p->next_b = next.b + w->tile.column * p->b_column * bytes;
+}
+
 /* What a long sum is made with: pieces of k, and memory for three tiles. */
 static size_t plan_long_sum(tile_work *w) {
   enum { line = 64 };
@@ -213,6 +225,7 @@ static ax_status product_tiles(const ax_frame *frame, const ax_instr *instr, int
   w.sums = w.packed + packed_bytes;
   for (int64_t i = begin; i < end; i++) {
     const factors f = factors_of(frame, instr, k, i);
+    look_ahead(&w, &f, frame, instr, i);
     char *c = f.c + (t.row * g->ldc + t.column) * k->result_bytes;
     if (is_long) make_long_sum(&w, &f, terms, i == begin, c);
     for (int64_t n = 0; n < terms && !is_long; n++) {

@@ -25,6 +25,20 @@ typedef struct rows_work {
   char *room;
 } rows_work;
 
+/* What the product is asked for next: more rows, or those of the next outer index with its right factor. What is local is near anyway. */
+static void look_ahead(const rows_work *w, const ax_gemm *g, ax_product *p, uint32_t first_slot, int64_t outer, int64_t end) {
+  const ax_rows *rows = w->instr->rows;
+  const ax_rows_slot *slots = &rows->slots[first_slot];
+  const int64_t bytes = ax_dtype_bytes(g->dtype), past = end == rows->extent ? 1 : 0, row = past ? 0 : end;
+  int64_t now[3], next[3];
+  p->next_a = p->next_b = NULL;
+  if (!p->far || outer + past == rows->outer) return;
+  ax_gemm_begin(g, outer, now);
+  ax_gemm_begin(g, outer + past, next);
+  if (slots[0].row_bytes == 0) p->next_a = w->base[first_slot] + (next[0] + row * p->a_row) * bytes;
+  if (slots[1].row_bytes == 0 && !g->packed && next[1] != now[1]) p->next_b = w->base[first_slot + 1] + next[1] * bytes;
+}
+
 static void do_product(rows_work *w, const ax_gemm *g, rows_product *of, uint32_t first_slot, int64_t outer, int64_t begin, int64_t end) {
   const ax_product_way *way = &of->way;
   int64_t at[3], all[3] = {g->a_offset, g->b_offset, g->c_offset};
@@ -37,6 +51,7 @@ static void do_product(rows_work *w, const ax_gemm *g, rows_product *of, uint32_
   const char *a = (const char *)slots[0] + (at[0] + begin * p->a_row) * way->kernels->number_bytes;
   const char *b = (const char *)slots[1] + at[1] * way->kernels->number_bytes;
   char *c = (char *)slots[2] + (at[2] + begin * p->c_row) * way->kernels->result_bytes;
+  look_ahead(w, g, p, first_slot, outer, end);
   if (g->packed) {
     ax_product_run_packed(p, way, a, b, c, w->room);
     return;

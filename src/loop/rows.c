@@ -31,7 +31,7 @@ enum {
   most_row = 48 << 10,      /* bytes of a row of the first kernel, if there is a choice */
   most_factor = 160 << 10,  /* of a product's factor on the right; */
   most_factors = 320 << 10, /* of all of a group */
-  least_product_rows = AX_HOSTILE ? 1 : 128 /* for which it is packed */
+  least_product_rows = AX_HOSTILE ? 1 : 32 /* for which it is packed */
 };
 
 typedef struct grouper {

@@ -6,7 +6,10 @@
 
    What lies well is not packed. Few rows read a large b where it is, in long runs (few.h). Narrow products read a where it is, and where columns are few,
    rows of a stand in the lanes of a vector (narrow_template.h). Other rows of a are copied once for all of b's columns, so that the tile knows how far
-   apart they are and they do not meet in one set of the cache. */
+   apart they are and they do not meet in one set of the cache.
+
+   Of many products the next one's factors are fetched from memory while one is made, a few lines of the cache with each tile: small ones would wait for them
+   as long as they take. */
 #include "product/product.h"
 
 #include <string.h>
@@ -146,6 +149,12 @@ ax_product_way ax_product_choose_packed(const ax_product *p, int64_t columns, ui
 int64_t ax_product_panel_columns(const ax_product_way *way) { return 2 * way->kernels->lanes; }
 int64_t ax_product_panel_at(const ax_product_way *way, int64_t column) { return column / ax_product_panel_columns(way) * way->panel_bytes; }
 
+/* Lines that come next. Rows of a: they are on their way to the cache while the panels of those before them are made, a share with each. */
+typedef struct fetching {
+  const char *run;            /* the next line is `at` bytes into it */
+  int64_t apart, bytes, at, lines; /* of runs; lines with each panel */
+} fetching;
+
 typedef struct making { /* of some rows and columns, over one block of k */
   const ax_product *product;
   const ax_product_way *way;
@@ -154,6 +163,7 @@ typedef struct making { /* of some rows and columns, over one block of k */
   int64_t slots;                  /* at packed_a */
   int64_t rows, columns, numbers; /* of k */
   bool add, packs_a, packs_b;     /* packs_: packed rows, or columns, are not there yet */
+  fetching next[2];               /* of the next product's factors */
 } making;
 
 /* The least exponents of a panel's columns stand behind them. */
@@ -225,12 +235,6 @@ static void take_rows(const making *m, int64_t group, ax_tile *tile) {
   if (m->way->packs_b) tile->stand = turned ? AX_IN_PANEL : AX_IN_LINES;
 }
 
-/* Lines that come next. Rows of a: they are on their way to the cache while the panels of those before them are made, a share with each. */
-typedef struct fetching {
-  const char *run;            /* the next line is `at` bytes into it */
-  int64_t apart, bytes, at, lines; /* of runs; lines with each panel */
-} fetching;
-
 /* How many groups of rows on those are that are fetched while one is made; as many as there are: none are. */
 static int64_t fetch_distance(const making *m, bool long_tiles) {
   const ax_product *p = m->product;
@@ -253,6 +257,26 @@ static inline fetching fetch_rows(const making *m, int64_t group) {
   return f;
 }
 
+/* All lines of a factor, which `panels` panels fetch. */
+static fetching fetch_factor(const void *factor, int64_t runs, int64_t apart, int64_t bytes, int64_t panels) {
+  if (factor == NULL) return (fetching){0};
+  if (apart == bytes) bytes *= runs, runs = 1;
+  return (fetching){.run = factor, .apart = apart, .bytes = bytes, .lines = ax_ceil_div(runs * (bytes / line_bytes + 1), panels)};
+}
+
+/* Where the whole product is made in one go, those of the next one are on their way meanwhile. */
+static void fetch_next(making *m) {
+  const ax_product *p = m->product;
+  const int64_t number = m->way->kernels->number_bytes;
+  m->next[0] = m->next[1] = (fetching){0};
+  if (!p->far || m->rows < p->m || m->columns < p->n || m->numbers < p->k) return;
+  const int64_t panels = m->way->groups * ax_ceil_div(p->n, 2 * m->way->kernels->lanes);
+  if (p->a_column == 1) m->next[0] = fetch_factor(p->next_a, p->m, p->a_row * number, p->k * number, panels);
+  else m->next[0] = fetch_factor(p->next_a, p->k, p->a_column * number, p->m * number, panels);
+  if (p->b_column == 1) m->next[1] = fetch_factor(p->next_b, p->k, p->b_row * number, p->n * number, panels);
+  else m->next[1] = fetch_factor(p->next_b, p->n, p->b_column * number, p->k * number, panels);
+}
+
 static inline void fetch_some(fetching *f) {
   for (int64_t i = 0; i < f->lines; i++) {
     __builtin_prefetch(f->run + f->at);
@@ -261,7 +285,7 @@ static inline void fetch_some(fetching *f) {
   }
 }
 
-static inline void make_panels(const making *m, ax_tile *tile, char *c, bool careful, fetching next) {
+static inline void make_panels(making *m, ax_tile *tile, char *c, bool careful, fetching next) {
   const ax_product_kernels *k = m->way->kernels;
   const int64_t width = 2 * k->lanes;
   const char *packed = m->packed_b;
@@ -272,6 +296,8 @@ static inline void make_panels(const making *m, ax_tile *tile, char *c, bool car
     tile->b_step = m->way->packs_b ? (left > k->lanes ? width : k->lanes) * k->unit_bytes : m->product->b_row * k->number_bytes;
     tile->c = c + column * k->result_bytes;
     fetch_some(&next);
+    fetch_some(&m->next[0]);
+    fetch_some(&m->next[1]);
     (careful ? k->careful : k->tile)(tile);
   }
 }
@@ -299,6 +325,7 @@ static inline void make(making *m) {
   const int64_t ahead = fetch_distance(m, long_tiles);
   if (m->packs_b) pack_columns(m);
   tile.b_least = least_of_columns(m);
+  fetch_next(m);
   for (int64_t row = 0, group = 0; row < m->rows; row += way->rows, group++) {
     tile.rows = (int)(m->rows - row < way->rows ? m->rows - row : way->rows);
     take_rows(m, group, &tile);

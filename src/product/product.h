@@ -19,6 +19,7 @@ typedef struct ax_product {
   int64_t a_row, a_column, b_row, b_column, c_row; /* numbers between neighbours; those of c's rows lie side by side */
   bool add;
   bool far;   /* a, or what it is part of, is larger than what caches near the core hold */
+  const void *next_a, *next_b; /* what lies like a and b and is multiplied next: fetched meanwhile, where that is worth it; NULL: nothing */
 } ax_product;
 
 /* How it is made: decided once for equal products, by ax_product_choose. */

@@ -51,7 +51,9 @@ static void release(factors *f) {
 
 static void run(const ax_product *product, uint32_t width, const char *a, const char *b, char *c) {
   ax_product far = *product, *p = &far;
-  far.far = product->m % 2 == 1; /* of which no result may know */
+  far.far = product->m % 2 == 1; /* of which no result may know, nor of what comes next */
+  if (product->n % 3 != 0) far.next_a = a;
+  if (product->k % 3 != 0) far.next_b = b;
   ax_product_way way = ax_product_choose(p, width);
   void *work = way.work_bytes > 0 ? ax_alloc(way.work_bytes) : NULL;
   if (work != NULL) memset(work, 0xff, way.work_bytes); /* NaN */
