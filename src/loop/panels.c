@@ -368,7 +368,8 @@ static bool has_any(const ax_plan *plan) {
   for (uint32_t i = 0; i < plan->block.count && !any; i++) {
     ax_op *op = &plan->block.ops[i];
     products += op->kind == AX_OP_GEMM;
-    any = products >= shared_few || op->kind == AX_OP_ROWS || op->kind == AX_OP_BRANCH;
+    for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++) products += op->rows->members[k].kind == AX_OP_GEMM;
+    any = products >= shared_few || op->kind == AX_OP_BRANCH;
   }
   for (uint32_t i = 0; i < plan->buffer_count && !any; i++) any = plan->buffers[i].kind == AX_BUFFER_CONST && plan->buffers[i].type.rank > 0;
   return any;
