@@ -99,41 +99,12 @@ typedef struct tile_work {
   int64_t sums_bytes; /* of each */
 } tile_work;
 
-/* total + lack += more, as if exactly. Sixteen at a time, which the compiler makes vectors of. */
-static void add_exactly_f32(float *restrict total, float *restrict lack, const float *restrict more, int64_t count) {
-  for (int64_t begin = 0; begin < count; begin += 16)
-    for (int64_t i = begin; i < begin + 16; i++) {
-      const float sum = total[i] + more[i], added = sum - total[i];
-      lack[i] += (total[i] - (sum - added)) + (more[i] - added);
-      total[i] = sum;
-    }
-}
-
-static void add_exactly_f64(double *restrict total, double *restrict lack, const double *restrict more, int64_t count) {
-  for (int64_t begin = 0; begin < count; begin += 8)
-    for (int64_t i = begin; i < begin + 8; i++) {
-      const double sum = total[i] + more[i], added = sum - total[i];
-      lack[i] += (total[i] - (sum - added)) + (more[i] - added);
-      total[i] = sum;
-    }
-}
-
-/* c (+)= total + lack, which are rows without gaps. An infinity or NaN of the total says all: what it lacks is a NaN then. */
-static void put_sums(const tile_work *w, char *c, const char *total, const char *lack) {
-  const ax_product *p = &w->product;
-  const bool add = w->gemm->accumulate;
-  for (int64_t row = 0; row < p->m; row++)
-    for (int64_t column = 0; column < p->n; column++) {
-      const int64_t from = row * p->n + column, to = row * w->gemm->ldc + column;
-      if (p->dtype == AX_F32) {
-        const float t = ((const float *)total)[from], l = ((const float *)lack)[from], sum = isfinite(t) ? t + l : t;
-        ((float *)c)[to] = add ? ((float *)c)[to] + sum : sum;
-      } else {
-        const double t = ((const double *)total)[from], l = ((const double *)lack)[from], sum = isfinite(t) ? t + l : t;
-        ((double *)c)[to] = add ? ((double *)c)[to] + sum : sum;
-      }
-    }
-}
+#define NUMBER float
+#define KIND(name) name##_f32
+#include "exec/long_sum_template.h"
+#define NUMBER double
+#define KIND(name) name##_f64
+#include "exec/long_sum_template.h"
 
 /* The n-th term of a product of the batch whose factors these are, or its piece from there on, into c; packs: nobody has packed the right factors yet. */
 static void make_term(tile_work *w, const factors *f, int64_t n, int64_t at, bool packs, char *c) {
@@ -158,8 +129,11 @@ static void make_term(tile_work *w, const factors *f, int64_t n, int64_t at, boo
 
 static void add_run(const tile_work *w, const char *run, char *total, char *lack) {
   const int64_t count = w->product.m * w->product.n;
-  if (w->product.dtype == AX_F32) add_exactly_f32((float *)(void *)total, (float *)(void *)lack, (const float *)(const void *)run, count);
-  else add_exactly_f64((double *)(void *)total, (double *)(void *)lack, (const double *)(const void *)run, count);
+  (w->product.dtype == AX_F32 ? add_run_f32 : add_run_f64)(total, lack, run, count);
+}
+
+static void put_sums(const tile_work *w, char *c, const char *total, const char *lack) {
+  (w->product.dtype == AX_F32 ? put_sums_f32 : put_sums_f64)(c, total, lack, &w->product, w->gemm->ldc, w->gemm->accumulate);
 }
 
 /* Many terms, and terms of many numbers, are added in runs, and these exactly, so that sums do not get worse with their length. */
