@@ -3,6 +3,7 @@
 #include "axle/ops.h"
 #include "loop/passes.h"
 #include "support/cmocka.h"
+#include "support/nest.h"
 #include "support/run.h"
 
 static ax_value product(ax_value a, ax_value b) { return ax_dot_general(a, b, 1, AX_INTS(1), AX_INTS(1), 0, NULL, NULL); }
@@ -10,19 +11,7 @@ static ax_value halved(ax_value x) { return ax_mul(x, ax_full_like(x, 0.5)); }
 
 /* h, and w by the context: another matrix is made of w in each step. */
 static void of_captured(const ax_value *in, ax_value *out, void *w) { out[0] = ax_sin(product(in[0], ax_sin(*(const ax_value *)w))); }
-static void in_a_scan(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_scan(AX_CLOSURE(of_captured, 1, 1, (void *)&in[1]), 1, 3, false, in, out);
-}
-static void once(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_scan(AX_CLOSURE(of_captured, 1, 1, (void *)&in[1]), 1, 1, false, in, out);
-}
 static void product_of_captured(const ax_value *in, ax_value *out, void *w) { out[0] = ax_sin(product(in[0], product(*(const ax_value *)w, *(const ax_value *)w))); }
-static void a_product(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_scan(AX_CLOSURE(product_of_captured, 1, 1, (void *)&in[1]), 1, 3, false, in, out);
-}
 
 /* The same of what a step changes, and of what lies in another place in each. */
 static void of_carry(const ax_value *in, ax_value *out, void *context) {
@@ -35,16 +24,6 @@ static void changed(const ax_value *in, ax_value *out, void *context) {
   ax_value made[2];
   ax_scan(AX_FN(of_carry, 2, 2), 2, 3, false, in, made);
   out[0] = made[0];
-}
-static void of_slice(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  out[0] = ax_sin(product(in[0], ax_sin(in[1])));
-}
-static void slices(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  const ax_type w = ax_typeof(in[1]);
-  ax_value from[] = {in[0], ax_broadcast_in_dim(in[1], 3, (int64_t[]){3, w.dims[0], w.dims[1]}, (int64_t[]){1, 2})};
-  ax_scan(AX_FN(of_slice, 2, 1), 1, 3, false, from, out);
 }
 
 /* A result of each step, and the carry that the next one reads first. */
@@ -64,50 +43,6 @@ static void carried(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value made[2];
   ax_scan(AX_CLOSURE(late, 2, 2, (void *)&in[1]), 2, 3, false, in, made);
-  out[0] = made[0];
-}
-
-static void as_it_is(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  out[0] = in[0];
-}
-static void two_steps(const ax_value *in, ax_value *out, void *w) { ax_scan(AX_CLOSURE(of_captured, 1, 1, w), 1, 2, false, in, out); }
-static void nested(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_scan(AX_CLOSURE(two_steps, 1, 1, (void *)&in[1]), 1, 3, false, in, out);
-}
-static void sometimes(const ax_value *in, ax_value *out, void *w) {
-  ax_value most = ax_reduce_max(in[0], AX_ALL_DIMS, false);
-  ax_if(ax_gt(most, ax_full_like(most, 0.5)), AX_CLOSURE(of_captured, 1, 1, w), AX_FN(as_it_is, 1, 1), in, out);
-}
-static void in_a_branch(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_scan(AX_CLOSURE(sometimes, 1, 1, (void *)&in[1]), 1, 3, false, in, out);
-}
-
-/* w of a slice, in a loop inside: made once for all steps of that. */
-static void inner_of_slice(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_scan(AX_CLOSURE(of_captured, 1, 1, (void *)&in[1]), 1, 2, false, in, out);
-}
-static void nested_slices(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  const ax_type w = ax_typeof(in[1]);
-  ax_value from[] = {in[0], ax_broadcast_in_dim(in[1], 3, (int64_t[]){3, w.dims[0], w.dims[1]}, (int64_t[]){1, 2})};
-  ax_scan(AX_FN(inner_of_slice, 2, 1), 1, 3, false, from, out);
-}
-
-static void below_ten(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  out[0] = ax_lt(in[1], ax_full_like(in[1], 10));
-}
-static void count_too(const ax_value *in, ax_value *out, void *w) {
-  of_captured(in, out, w);
-  out[1] = ax_add(in[1], ax_full_like(in[1], 4));
-}
-static void while_below(const ax_value *in, ax_value *out, void *start) {
-  ax_value made[2], from[] = {in[0], ax_full(AX_S32, 0, NULL, *(const int *)start)};
-  ax_while(AX_FN(below_ten, 2, 1), AX_CLOSURE(count_too, 2, 2, (void *)&in[1]), from, made);
   out[0] = made[0];
 }
 
@@ -137,33 +72,34 @@ static void expect(ax_function body, void *context, uint32_t outs, uint32_t insi
   ax_program_release(program);
 }
 
+static void expect_nest(test_nest nest, uint32_t inside, uint32_t outside) { expect(test_nested, &nest, 1, inside, outside); }
+
 static void made_before(void **state) {
   (void)state;
-  expect(in_a_scan, NULL, 1, 0, 1);
-  expect(a_product, NULL, 1, 0, 1);
-  expect(nested, NULL, 1, 0, 1);
-  expect(while_below, &(int){0}, 1, 0, 1);
-  expect(while_below, &(int){11}, 1, 0, 1); /* that never goes round */
+  expect_nest((test_nest){of_captured, {{TEST_SCAN, 3}}}, 0, 1);
+  expect_nest((test_nest){product_of_captured, {{TEST_SCAN, 3}}}, 0, 1);
+  expect_nest((test_nest){of_captured, {{TEST_SCAN, 3}, {TEST_SCAN, 2}}}, 0, 1);
+  expect_nest((test_nest){of_captured, {{TEST_WHILE, 0}}}, 0, 1);
+  expect_nest((test_nest){of_captured, {{TEST_WHILE, 11}}}, 0, 1); /* that never goes round */
 }
 
 static void made_in_each_step(void **state) {
   (void)state;
-  expect(once, NULL, 1, 1, 0);
+  expect_nest((test_nest){of_captured, {{TEST_SCAN, 1}}}, 1, 0);
   expect(changed, NULL, 1, 2, 1);       /* outside: w, which the loop is given as a memory of its own */
-  expect(in_a_branch, NULL, 1, 1, 0);
+  expect_nest((test_nest){of_captured, {{TEST_SCAN, 3}, {TEST_IF, 0}}}, 1, 0);
   expect(results, NULL, 2, 1, 0);
   expect(carried, NULL, 1, 1, 1);
-  expect(slices, NULL, 1, 1, 0);
-  expect(nested_slices, NULL, 1, 1, 0); /* of the outer loop */
+  expect_nest((test_nest){of_captured, {{TEST_EACH, 3}}}, 1, 0);
+  expect_nest((test_nest){of_captured, {{TEST_EACH, 3}, {TEST_SCAN, 2}}}, 1, 0); /* of the outer loop */
 }
 
-static void on_device(const ax_value *in, ax_value *out, void *context) { in_a_scan(in, out, context); }
 static void devices(void **state) {
   (void)state;
   static const char *const w[] = {"_,_", "a,_", "b,_"};
   for (size_t i = 0; i < AX_COUNT(w); i++) {
     const ax_type in[] = {TEST_TYPE(AX_F32, 6 * 4, 33), TEST_TYPE(AX_F32, i == 0 ? 33 : i == 1 ? 66 : 99, 33)};
-    test_map map = {.mesh = "a=2,b=3", .in_specs = {"a+b,_", w[i]}, .out_specs = {"a+b,_"}, .body = on_device, .unchecked = true};
+    test_map map = {.mesh = "a=2,b=3", .in_specs = {"a+b,_", w[i]}, .out_specs = {"a+b,_"}, .body = test_nested, .unchecked = true, .context = &(test_nest){of_captured, {{TEST_SCAN, 3}}}};
     ax_program *program = test_trace_map(&map, in);
     test_random_run(program, 5, false, 1e-4);
     ax_program_release(program);

@@ -6,6 +6,7 @@
 #include "loop/passes.h"
 #include "product/product.h"
 #include "support/cmocka.h"
+#include "support/nest.h"
 #include "support/random.h"
 #include "support/run.h"
 
@@ -14,38 +15,9 @@
 static ax_value product(ax_value a, ax_value b) { return ax_dot_general(a, b, 1, AX_INTS(1), AX_INTS(1), 0, NULL, NULL); } /* b lies transposed */
 
 static void times_captured(const ax_value *in, ax_value *out, void *factor) { out[0] = ax_sin(product(in[0], *(const ax_value *)factor)); }
-static void in_a_scan(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_scan(AX_CLOSURE(times_captured, 1, 1, (void *)&in[1]), 1, 3, false, in, out);
-}
-static void once(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_scan(AX_CLOSURE(times_captured, 1, 1, (void *)&in[1]), 1, 1, false, in, out);
-}
 static void without_a_loop(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = product(in[0], in[1]);
-}
-
-static void below_ten(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  out[0] = ax_lt(in[1], ax_full_like(in[1], 10));
-}
-static void times_and_count(const ax_value *in, ax_value *out, void *factor) {
-  out[0] = ax_sin(product(in[0], *(const ax_value *)factor));
-  out[1] = ax_add(in[1], ax_full_like(in[1], 4));
-}
-static void in_a_while(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_value made[2], from[] = {in[0], ax_full(AX_S32, 0, NULL, 0)};
-  ax_while(AX_FN(below_ten, 2, 1), AX_CLOSURE(times_and_count, 2, 2, (void *)&in[1]), from, made);
-  out[0] = made[0];
-}
-static void in_a_while_that_never_goes_round(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_value made[2], from[] = {in[0], ax_full(AX_S32, 0, NULL, 11)};
-  ax_while(AX_FN(below_ten, 2, 1), AX_CLOSURE(times_and_count, 2, 2, (void *)&in[1]), from, made);
-  out[0] = made[0];
 }
 
 /* A factor that the loop changes. */
@@ -61,49 +33,14 @@ static void changed(const ax_value *in, ax_value *out, void *context) {
   out[0] = made[0];
 }
 
-/* A slice of each step, that a loop inside does not change. */
-static void times_own(const ax_value *in, ax_value *out, void *context) { /* h, w */
-  (void)context;
-  ax_scan(AX_CLOSURE(times_captured, 1, 1, (void *)&in[1]), 1, 2, false, in, out);
-}
-static void of_each_step(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  const ax_type w = ax_typeof(in[1]);
-  ax_value from[] = {in[0], ax_broadcast_in_dim(in[1], 3, (int64_t[]){3, w.dims[0], w.dims[1]}, (int64_t[]){1, 2})};
-  ax_scan(AX_FN(times_own, 2, 1), 1, 3, false, from, out);
-}
-
-/* A loop in a branch in a loop. */
-static void as_it_is(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  out[0] = in[0];
-}
-static void loop_inside(const ax_value *in, ax_value *out, void *factor) { ax_scan(AX_CLOSURE(times_captured, 1, 1, factor), 1, 2, false, in, out); }
-static void branch_inside(const ax_value *in, ax_value *out, void *factor) {
-  ax_value most = ax_reduce_max(in[0], AX_ALL_DIMS, false);
-  ax_if(ax_gt(most, ax_full_like(most, 0.25)), AX_CLOSURE(loop_inside, 1, 1, factor), AX_FN(as_it_is, 1, 1), in, out);
-}
-static void nested(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_scan(AX_CLOSURE(branch_inside, 1, 1, (void *)&in[1]), 1, 3, false, in, out);
-}
-
 /* Two products with one factor, and one with what lies the other way. */
 static void times_twice(const ax_value *in, ax_value *out, void *factor) {
   const ax_value w = *(const ax_value *)factor;
   out[0] = ax_sin(product(ax_sin(product(in[0], w)), w));
 }
-static void twice(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_scan(AX_CLOSURE(times_twice, 1, 1, (void *)&in[1]), 1, 3, false, in, out);
-}
 static void times_both_ways(const ax_value *in, ax_value *out, void *factor) {
   const ax_value w = *(const ax_value *)factor;
   out[0] = ax_sin(ax_matmul(ax_sin(product(in[0], w)), w));
-}
-static void both_ways(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_scan(AX_CLOSURE(times_both_ways, 1, 1, (void *)&in[1]), 1, 3, false, in, out);
 }
 
 /* So many steps written out; and the same with a factor that a step in the middle makes anew. */
@@ -120,11 +57,10 @@ static void one_by_one(const ax_value *in, ax_value *out, void *context) {
   }
   out[0] = x;
 }
-static void one_by_one_in_a_branch(const ax_value *in, ax_value *out, void *context) {
-  const ax_value most = ax_reduce_max(in[0], AX_ALL_DIMS, false);
-  ax_value made[2];
-  ax_if(ax_gt(most, ax_full_like(most, 0.25)), AX_CLOSURE(one_by_one, 2, 1, context), AX_FN(as_it_is, 2, 1), in, made);
-  out[0] = made[0];
+
+static void six_times_captured(const ax_value *in, ax_value *out, void *factor) {
+  const ax_value both[] = {in[0], *(const ax_value *)factor};
+  one_by_one(both, out, &(written_out){6, false});
 }
 
 /* "pack" where one is, "loop(..)" and "branch(..)" around what they hold; of products only those that read packed factors. */
@@ -164,6 +100,7 @@ static void expect_of(ax_function body, void *context, ax_dtype dtype, int64_t m
 }
 
 static void expect(ax_function body, ax_dtype dtype, int64_t m, int64_t n, const char *wanted) { expect_of(body, NULL, dtype, m, n, wanted); }
+static void expect_nest(test_nest nest, ax_dtype dtype, int64_t m, int64_t n, const char *wanted) { expect_of(test_nested, &nest, dtype, m, n, wanted); }
 
 /* Without a loop: where products enough read one factor, before the first of them. */
 static void written_out_steps(void **state) {
@@ -173,33 +110,33 @@ static void written_out_steps(void **state) {
   expect_of(one_by_one, &(written_out){5, false}, AX_F32, 40, 129, "product product product product product .");
   expect_of(one_by_one, &(written_out){6, false}, AX_F32, 65, 129, "product product product product product product .");
   expect_of(one_by_one, &(written_out){6, true}, AX_F32, 40, 129, "product product product product product product .");
-  expect_of(one_by_one_in_a_branch, &(written_out){6, false}, AX_F32, 40, 129, "branch( pack packed packed packed packed packed packed ) .");
+  expect_nest((test_nest){six_times_captured, {{TEST_IF, 0}}}, AX_F32, 40, 129, "branch( pack packed packed packed packed packed packed ) .");
 }
 
 static void places(void **state) {
   if (AX_HOSTILE) skip(); /* where products and kernels are done together, whatever they are */
   (void)state;
-  expect(in_a_scan, AX_F32, 16, 33, "pack loop( packed ) .");
-  expect(in_a_while, AX_F32, 16, 33, "pack loop( packed ) .");
-  expect(in_a_while_that_never_goes_round, AX_F32, 16, 33, "pack loop( packed ) .");
-  expect(nested, AX_F32, 16, 33, "pack loop( branch( loop( packed ) ) ) .");
-  expect(of_each_step, AX_F32, 16, 33, "loop( pack loop( packed ) ) .");
-  expect(twice, AX_F32, 16, 33, "pack loop( packed packed ) .");
-  expect(both_ways, AX_F32, 64, 129, "pack pack loop( packed packed ) .");
+  expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}}}, AX_F32, 16, 33, "pack loop( packed ) .");
+  expect_nest((test_nest){times_captured, {{TEST_WHILE, 0}}}, AX_F32, 16, 33, "pack loop( packed ) .");
+  expect_nest((test_nest){times_captured, {{TEST_WHILE, 11}}}, AX_F32, 16, 33, "pack loop( packed ) .");
+  expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}, {TEST_IF, 0}, {TEST_SCAN, 2}}}, AX_F32, 16, 33, "pack loop( branch( loop( packed ) ) ) .");
+  expect_nest((test_nest){times_captured, {{TEST_EACH, 3}, {TEST_SCAN, 2}}}, AX_F32, 16, 33, "loop( pack loop( packed ) ) .");
+  expect_nest((test_nest){times_twice, {{TEST_SCAN, 3}}}, AX_F32, 16, 33, "pack loop( packed packed ) .");
+  expect_nest((test_nest){times_both_ways, {{TEST_SCAN, 3}}}, AX_F32, 64, 129, "pack pack loop( packed packed ) .");
 }
 
 static void not_worth_it(void **state) {
   if (AX_HOSTILE) skip();
   (void)state;
-  expect(once, AX_F32, 16, 33, "loop( product ) .");
+  expect_nest((test_nest){times_captured, {{TEST_SCAN, 1}}}, AX_F32, 16, 33, "loop( product ) .");
   expect(without_a_loop, AX_F32, 16, 33, "product .");
   expect(changed, AX_F32, 16, 33, "loop( product ) .");
-  expect(in_a_scan, AX_F32, 513, 33, "loop( product ) .");   /* packing is little */
-  expect(in_a_scan, AX_F32, 100, 5000, "loop( product ) .");  /* it would take too much */
+  expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}}}, AX_F32, 513, 33, "loop( product ) .");   /* packing is little */
+  expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}}}, AX_F32, 100, 5000, "loop( product ) .");  /* it would take too much */
   const ax_product few = {.dtype = AX_F32, .m = 8, .n = 1500, .k = 1500, .a_row = 1500, .a_column = 1, .b_row = 1, .b_column = 1500, .c_row = 1500};
   const ax_product_way way = ax_product_choose(&few, AX_REGISTER_BYTES);
-  if (way.turned || way.turns_b) expect(in_a_scan, AX_F32, 8, 1500, "loop( product ) ."); /* few rows, and no cache holds it; */
-  expect(in_a_scan, AX_F32, 64, 1500, "pack loop( packed ) .");                            /* many, which read it often enough */
+  if (way.turned || way.turns_b) expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}}}, AX_F32, 8, 1500, "loop( product ) ."); /* few rows, and no cache holds it; */
+  expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}}}, AX_F32, 64, 1500, "pack loop( packed ) .");                            /* many, which read it often enough */
 }
 
 /* --- Bits --- */
@@ -288,17 +225,13 @@ static void wide(void **state) {
 
 /* --- Devices --- */
 
-static void on_device(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
-  ax_scan(AX_CLOSURE(times_captured, 1, 1, (void *)&in[1]), 1, 3, false, in, out);
-}
 static void devices(void **state) {
   (void)state;
   static const char *const factor[] = {"_,_", "a,_", "b,_"};
   for (size_t i = 0; i < AX_COUNT(factor); i++) {
     const int64_t rows = i == 0 ? 33 : i == 1 ? 66 : 99;
     const ax_type in[] = {TEST_TYPE(AX_F32, 6 * 4, 33), TEST_TYPE(AX_F32, rows, 33)};
-    test_map map = {.mesh = "a=2,b=3", .in_specs = {"a+b,_", factor[i]}, .out_specs = {"a+b,_"}, .body = on_device, .unchecked = true};
+    test_map map = {.mesh = "a=2,b=3", .in_specs = {"a+b,_", factor[i]}, .out_specs = {"a+b,_"}, .body = test_nested, .unchecked = true, .context = &(test_nest){times_captured, {{TEST_SCAN, 3}}}};
     ax_program *program = test_trace_map(&map, in);
     test_random_run(program, 5, false, 1e-4);
     ax_program_release(program);
