@@ -8,7 +8,8 @@
    On a busy machine a helper may lose its processor for milliseconds, in which a job of microseconds waits for it. After that short
    jobs are done without helpers for a while: for as long as the wait was, and when the next such wait comes before this one is made up for, four times as long each
    time, up to sixteen times, so that they take a small part of the time and one wait now and then costs little. A wait is made up for by what
-   helpers save since, and by time. Of work in parts an account is kept of what they save and what they cost: a debt counts as such a wait. */
+   helpers save since, and by time. An account is kept of what helpers save and what they cost: a debt counts as such a wait. There is a credit to begin with, of
+   a few waits, and it is not forgotten what they saved lately: or a wait now and then, on a machine that is busy now and then, would end most of the help. */
 #include "exec/workers.h"
 
 #include <pthread.h>
@@ -17,7 +18,7 @@
 
 #include "exec/float_mode.h"
 
-enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, most_times_alone = 16, makes_up = 256, most_alone = 500000000, most_credit = 500000 };
+enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, most_times_alone = 16, makes_up = 256, most_alone = 500000000, most_credit = 10000000 };
 
 struct ax_workers {
   pid_t process;  /* that has the threads: a forked child has none */
@@ -171,6 +172,7 @@ ax_status ax_workers_create(uint32_t count, ax_workers **out) {
   ax_workers *workers = *out = ax_calloc(1, sizeof *workers);
   if (workers == NULL) return ax_out_of_memory(sizeof *workers);
   workers->process = getpid();
+  workers->debt = -most_credit; /* nobody has cost anything yet */
   pthread_mutex_init(&workers->lock, NULL);
   pthread_condattr_t by_clock;
   pthread_condattr_init(&by_clock);
@@ -298,7 +300,7 @@ static void end(ax_workers *workers, ax_job *job) {
   *link = job->next;
   atomic_fetch_sub(&workers->active, 1);
   pthread_mutex_unlock(&workers->lock);
-  if (helped) ax_workers_note_wait(workers, now() - since);
+  if (helped) ax_workers_note_help(workers, 0, now() - since);
 }
 
 void ax_workers_call(ax_workers *workers, ax_job *job) {

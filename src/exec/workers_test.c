@@ -304,7 +304,7 @@ static bool after_long_waits(ax_workers *workers) {
 
 static bool after_a_debt(ax_workers *workers) {
   bool held = false;
-  for (int times = 0; times < 1000 && !held; times++) {
+  for (int times = 0; times < 100 && !held; times++) {
     for (int i = 0; i < 4; i++) ax_workers_note_help(workers, 0, 90000);
     held = ax_workers_held_up(workers, 0);
   }
@@ -321,8 +321,10 @@ static void held_up(void **state) {
   assert_false(ax_workers_held_up(workers, 1000000000));
   for (int i = 0; i < 10000 && ax_workers_held_up(workers, 0); i++) usleep(1000);
   assert_false(ax_workers_held_up(workers, 0));
-  ax_workers_note_help(workers, 10000000, 0); /* of a credit only so much counts */
-  ax_workers_note_help(workers, 0, 600000);
+  ax_workers_note_help(workers, 0, 9000000); /* of the credit there is */
+  assert_false(ax_workers_held_up(workers, 0));
+  ax_workers_note_help(workers, 1000000000, 0); /* of which only so much counts: see after_a_debt */
+  ax_workers_note_help(workers, 0, 9000000);
   assert_false(ax_workers_held_up(workers, 0));
   assert_true(after_a_debt(workers));
   ax_workers_destroy(workers);
