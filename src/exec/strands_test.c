@@ -371,10 +371,35 @@ static void devices(void **state) {
     }
 }
 
+/* Rows of arrays that no cache near a core holds are read ahead of, beyond the last one too: by a start that moves, and one a trip. */
+enum { FAR_ROWS = 4000, FAR_COLUMNS = 800 };
+static AX_BODY(add_far_rows) {
+  const ax_value at[] = {in[0], ax_full_like(in[0], 0)};
+  const int64_t sizes[] = {1, FAR_COLUMNS};
+  ax_value row = ax_reshape(ax_dynamic_slice(in[2], at, sizes), AX_DIMS(FAR_COLUMNS));
+  out[0] = ax_add(in[0], ax_integer(1));
+  out[1] = ax_add(in[1], ax_sub(row, in[3]));
+  out[2] = in[2];
+}
+static AX_BODY(far_rows_in_a_scan) {
+  const int64_t columns = FAR_COLUMNS;
+  ax_value from[] = {ax_full_i64(AX_S32, 0, NULL, 0), ax_full(AX_F32, 1, &columns, 0), in[0], in[1]}, to[3];
+  ax_scan(AX_FN(add_far_rows, 4, 3), 3, FAR_ROWS, false, from, to);
+  out[0] = to[1];
+}
+
+static void far_rows(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F32, FAR_ROWS, FAR_COLUMNS), TEST_TYPE(AX_F32, FAR_ROWS, FAR_COLUMNS)};
+  ax_program *program = test_trace(far_rows_in_a_scan, NULL, types, 2, 1);
+  test_random_run(program, 5, false, 0);
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_loops), cmocka_unit_test(vectors), cmocka_unit_test(shorter_registers), cmocka_unit_test(ten_deep), cmocka_unit_test(forty_deep),
-      cmocka_unit_test(no_function_without_end), cmocka_unit_test(carries_that_turn), cmocka_unit_test(devices),
+      cmocka_unit_test(no_function_without_end), cmocka_unit_test(carries_that_turn), cmocka_unit_test(devices), cmocka_unit_test(far_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

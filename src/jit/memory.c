@@ -303,6 +303,23 @@ static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype,
   return ax_cg_to_register(&nest->cg, dtype, value, schedule->lanes);
 }
 
+/* Long rows that a loop around this kernel comes to one after the other, of an array that caches near the core do not hold: what is stored meanwhile keeps
+   the processor from reading ahead by itself as far as memory is away. */
+static void fetch_ahead(ax_nest *nest, const ax_access *a, LLVMValueRef pointer) {
+  enum { ahead = 4096, least_row = 3 << 10 };
+  const ax_slot *slot = &nest->schedule->kernel->slots[a->slot];
+  bool starts = false;
+  const ax_loop *row = &nest->schedule->loops[nest->schedule->vector];
+  if (nest->inside == NULL || nest->inside->unrolled || row->extent < least_row / (int64_t)ax_dtype_bytes(slot->dtype)) return;
+  for (uint32_t d = 0; d < slot->rank; d++) starts = starts || a->at[d].dynamic != AX_NONE;
+  starts = starts && ax_dims_elems(slot->rank, slot->dims) >= AX_FAR_BYTES / (int64_t)ax_dtype_bytes(slot->dtype);
+  if (!starts && !nest->inside->far[a->slot]) return;
+  LLVMTypeRef type = LLVMTypeOf(pointer), i32 = LLVMInt32TypeInContext(nest->cg.context);
+  LLVMValueRef arguments[] = {ax_nest_advance(nest, ax_cg_int(&nest->cg, 8, 1), pointer, ax_cg_i64(&nest->cg, ahead)), LLVMConstInt(i32, 0, false), LLVMConstInt(i32, 3, false),
+                              LLVMConstInt(i32, 1, false)};
+  ax_cg_intrinsic(&nest->cg, "llvm.prefetch", &type, 1, arguments, 4);
+}
+
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
   const ax_access *a = &nest->schedule->accesses[access];
   int64_t stride = a->stride[nest->schedule->vector];
@@ -325,6 +342,7 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   if (stride == 0) {
     value = ax_nest_load_one(nest, element, pointer);
   } else if (!ax_nest_load_columns(nest, access, pointer, instance, &value)) {
+    if (stride == 1) fetch_ahead(nest, a, pointer);
     value = ax_nest_load_lanes(nest, element, pointer, stride, ax_nest_mask(nest, instance));
   }
   value = ax_cg_to_register(&nest->cg, dtype, value, lanes);

@@ -13,11 +13,14 @@ enum { AX_MAX_UNROLL = 16 };
 enum { AX_SQUARES_A_BLOCK = 4 }; /* TRANSPOSE: in either direction */
 enum { AX_STRIP_BYTES = 4096 };  /* TRANSPOSE, of rows that lie in several places: of each */
 
+enum { AX_FAR_BYTES = 12 << 20 };   /* no cache near a core has that much */
+
 /* Where a kernel stands in a function of more than itself (strand.h). */
 typedef struct ax_nest_inside {
   LLVMValueRef coordinates;
   const LLVMValueRef *bases; /* by slot: its address; of one that is held, anything */
   LLVMValueRef *const *held; /* by slot: what is in registers of it: one element, or all of its vectors, of as many lanes as the schedule's; NULL */
+  const bool *far;           /* by slot: loops go through more than AX_FAR_BYTES, of which this is the part of one trip */
   bool unrolled;             /* some are held as vectors: ax_nest_walks_once */
 } ax_nest_inside;
 

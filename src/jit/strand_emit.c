@@ -92,18 +92,28 @@ static LLVMValueRef scalar(writer *w, const ax_strand_operand *operand) {
   return ax_cg_to_register(&w->cg, place->dtype, memory, 1);
 }
 
+/* In all its loop's trips it is what no cache near a core holds, from its beginning on. */
+static bool is_far(const writer *w, const ax_strand_operand *operand) {
+  for (uint32_t i = 0; operand->loop != AX_NONE && i < w->strand->step_count; i++) {
+    const ax_strand_step *loop = &w->strand->steps[i];
+    if (loop->kind == AX_STRAND_LOOP && w->number[i] == operand->loop) return operand->step > 0 && loop->trips >= AX_FAR_BYTES / operand->step;
+  }
+  return false;
+}
+
 static ax_status emit_kernel(writer *w, uint32_t at) {
   const ax_strand_step *step = &w->strand->steps[at];
   LLVMValueRef bases[AX_MAX_SLOTS], *held[AX_MAX_SLOTS];
-  bool unrolled = false;
+  bool unrolled = false, far[AX_MAX_SLOTS];
   if (w->schedules[at] == NULL) return AX_OK;
   for (uint32_t k = 0; k < step->kernel->slot_count; k++) {
     uint32_t place = step->operands[k].place;
     held[k] = w->held[place].vectors > 0 ? &w->values[place * most_vectors] : NULL;
     bases[k] = held[k] != NULL ? w->places : address(w, &step->operands[k]);
+    far[k] = is_far(w, &step->operands[k]);
     unrolled = unrolled || w->held[place].lanes > 1;
   }
-  return ax_nest_emit_inside(w->arena, &w->cg, w->schedules[at], &(ax_nest_inside){w->coordinates, bases, held, unrolled});
+  return ax_nest_emit_inside(w->arena, &w->cg, w->schedules[at], &(ax_nest_inside){w->coordinates, bases, held, far, unrolled});
 }
 
 /* --- Loops --- */
