@@ -430,7 +430,7 @@ static bool waits_for_reader(const fuser *f, const ax_op *op, uint32_t at) {
    result, and loaded again by the reader, and nothing saved by that: vectors alone, say, of which a matrix is made that is added to another one. */
 static bool stays_by_itself(const fuser *f, const ax_bound *a, const ax_bound *b) {
   const int64_t steps = ax_dims_elems(a->kernel->rank, a->kernel->dims);
-  return a->kernel->reduce_rank > 0 && steps > small_elems && !share_data(f, a, b, steps / 8);
+  return a->kernel->reduce_rank > 0 && !share_data(f, a, b, steps / 8);
 }
 
 /* Kernel b loads what kernel a stores. */

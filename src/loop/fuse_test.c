@@ -599,8 +599,10 @@ static void step_of_one(const ax_value *in, ax_value *out, void *context) {
 /* The product of two vectors is made where it is added, however it lies there, though a sum before it goes over as many steps and reads one of the vectors too. */
 static void outer_products(void **state) {
   (void)state;
-  const ax_type in[] = {TEST_TYPE(AX_F32, 1, 96), TEST_TYPE(AX_F32, 80, 96), TEST_TYPE(AX_F32, 80, 96), TEST_TYPE(AX_F32, 1, 80)};
-  expect(step_of_one, in, 4, 2, "reduce[1,80,96]");
+  const ax_type large[] = {TEST_TYPE(AX_F32, 1, 96), TEST_TYPE(AX_F32, 80, 96), TEST_TYPE(AX_F32, 80, 96), TEST_TYPE(AX_F32, 1, 80)};
+  const ax_type small[] = {TEST_TYPE(AX_F32, 1, 12), TEST_TYPE(AX_F32, 10, 12), TEST_TYPE(AX_F32, 10, 12), TEST_TYPE(AX_F32, 1, 10)};
+  expect(step_of_one, large, 4, 2, "reduce[1,80,96]");
+  expect(step_of_one, small, 4, 2, "reduce[1,10,12]");
 }
 
 int main(void) {
