@@ -253,10 +253,8 @@ static int64_t least_columns(const ax_gemm *g) {
 
 /* The product in `parts` tiles, of which packing costs least; false: they would be too small. Where nothing is packed they are of whole rows, so that each thread's results lie
    together: fetched ahead, the end of a row would be another's. */
-static bool cut_into(const ax_gemm *g, int64_t parts, tiling *t) {
+static bool cut_into(const ax_gemm *g, bool plain, int64_t parts, tiling *t) {
   const int64_t run = least_columns(g);
-  const ax_product whole = ax_gemm_product(g, g->m, g->n);
-  const bool plain = ax_gemm_way(g, &whole).plain;
   bool found = false;
   for (int64_t rows = 1; rows <= parts; rows++) {
     const tiling one = {rows, parts / rows, 1};
@@ -268,13 +266,13 @@ static bool cut_into(const ax_gemm *g, int64_t parts, tiling *t) {
 }
 
 /* A tile for each thread, or for as many as gain by it; several, where that costs next to nothing. */
-static tiling tiling_of_one(const ax_gemm *g, double wanted, int64_t threads) {
+static tiling tiling_of_one(const ax_gemm *g, bool plain, double wanted, int64_t threads) {
   tiling t = {1, 1, 1}, trial;
   const double alone = with_packing(g, t);
   int64_t parts = wanted < (double)threads ? (int64_t)wanted : threads;
-  while (parts > 1 && !(cut_into(g, parts, &trial) && (double)parts * alone > least_gain * with_packing(g, trial))) parts /= 2;
+  while (parts > 1 && !(cut_into(g, plain, parts, &trial) && (double)parts * alone > least_gain * with_packing(g, trial))) parts /= 2;
   if (parts > 1) t = trial;
-  while (parts >= threads && 2 * (double)parts <= wanted && 2 * parts <= thread_parts * threads && cut_into(g, 2 * parts, &trial) &&
+  while (parts >= threads && 2 * (double)parts <= wanted && 2 * parts <= thread_parts * threads && cut_into(g, plain, 2 * parts, &trial) &&
          with_packing(g, trial) <= finer_cost * with_packing(g, t)) {
     parts *= 2;
     t = trial;
@@ -294,7 +292,7 @@ static double wanted_parts(const ax_gemm *g, double count) {
 }
 
 /* Of a batch whole products, where there are enough, or as many for each thread. */
-static tiling tiling_of(const ax_gemm *g, int64_t threads) {
+static tiling tiling_of(const ax_gemm *g, bool plain, int64_t threads) {
   const int64_t count = ax_dims_elems(g->batch_rank, g->batch);
   const double wanted = wanted_parts(g, (double)count), parts = wanted < (double)(thread_parts * threads) ? wanted : (double)(thread_parts * threads);
   if (count >= most_tiles || wanted < 2 * (double)count) {
@@ -302,7 +300,7 @@ static tiling tiling_of(const ax_gemm *g, int64_t threads) {
     return (tiling){1, 1, groups > threads ? groups / threads * threads : groups};
   }
   tiling t = {1, 1, 1};
-  if (count < whole_parts * threads && count % threads != 0) t = tiling_of_one(g, wanted / (double)count, threads);
+  if (count < whole_parts * threads && count % threads != 0) t = tiling_of_one(g, plain, wanted / (double)count, threads);
   t.groups = count;
   return t;
 }
@@ -349,7 +347,7 @@ ax_status ax_gemm_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, c
   ax_pool *pool = &run->executable->runtime->pool;
   const ax_product whole = ax_gemm_product(g, g->m, g->n);
   const ax_product_way way = ax_gemm_way(g, &whole);
-  gemm_run r = {.frame = frame, .instr = instr, .pool = pool, .tiles = tiling_of(g, run->threads)};
+  gemm_run r = {.frame = frame, .instr = instr, .pool = pool, .tiles = tiling_of(g, way.plain, run->threads)};
   set_edges(&r, g, &way);
   return ax_share_parts(run, seat, make_tile, &r, (uint32_t)(r.tiles.rows * r.tiles.columns * r.tiles.groups));
 }
