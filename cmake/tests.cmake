@@ -16,7 +16,7 @@ set(sanitizer_settings
 
 function(axle_test name)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 120 ENVIRONMENT "${sanitizer_settings};AXLE_CODE_CACHE=off")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "${sanitizer_settings};AXLE_CODE_CACHE=off")
 endfunction()
 
 # --- cmocka ---
