@@ -14,7 +14,7 @@
 #include "serve.h"
 #include "transformer.h"
 
-static void *room(int64_t count, size_t bytes) {
+void *family_room(int64_t count, size_t bytes) {
   void *memory = calloc((size_t)count, bytes);
   if (memory == NULL) abort();
   return memory;
@@ -35,7 +35,7 @@ static void value_and_grad(subject *s, const ax_value *in, uint32_t in_count, ax
   s->whole += bench_seconds() - start;
 }
 
-static void gradients_of_loss(const ax_value *in, ax_value *out, void *context) {
+void family_gradients(const ax_value *in, ax_value *out, void *context) {
   subject *s = context;
   value_and_grad(s, in, s->job.in_count, out);
 }
@@ -45,8 +45,8 @@ static void gradients_of_loss(const ax_value *in, ax_value *out, void *context) 
 /* So many inputs of one shape, over "d" if there is a mesh, and results that lie as `out_spec` says. */
 static void shape(subject *s, ax_function body, int64_t in_count, int64_t out_count, const int64_t *dims, uint32_t rank,
                   const char *out_spec) {
-  ax_type *types = room(in_count, sizeof types[0]);
-  const char **specs = room(in_count + out_count, sizeof specs[0]);
+  ax_type *types = family_room(in_count, sizeof types[0]);
+  const char **specs = family_room(in_count + out_count, sizeof specs[0]);
   for (int64_t i = 0; i < in_count; i++) {
     types[i] = ax_array_type(AX_F32, rank, dims);
     specs[i] = "d";
@@ -61,7 +61,7 @@ static void differentiated(subject *s, ax_function loss, uint32_t in_count, cons
   s->loss = loss;
   s->loss_context = s;
   s->wrt_count = in_count;
-  shape(s, gradients_of_loss, in_count, 1 + in_count, dims, rank, "");
+  shape(s, family_gradients, in_count, 1 + in_count, dims, rank, "");
 }
 
 /* --- The families. n: equations, layers, parameters, steps or collectives --- */
@@ -168,16 +168,16 @@ static void psums_side_by_side(subject *s) {
 }
 
 static void transformer(subject *s) {
-  transformer_sizes *sizes = room(1, sizeof *sizes);
+  transformer_sizes *sizes = family_room(1, sizeof *sizes);
   *sizes = (transformer_sizes){s->n, 256, 8, 1024, 128, 32, 256};
   model *m = transformer_model(sizes);
-  const char **out_specs = room(1 + m->weight_count, sizeof out_specs[0]);
+  const char **out_specs = family_room(1 + m->weight_count, sizeof out_specs[0]);
   out_specs[0] = "";
   memcpy(out_specs + 1, m->specs, m->weight_count * sizeof out_specs[0]);
   s->loss = m->loss;
   s->loss_context = m;
   s->wrt_count = m->weight_count;
-  s->job = (job_function){gradients_of_loss, s, m->mesh, m->input_count, 1 + m->weight_count, m->types, m->specs, out_specs};
+  s->job = (job_function){family_gradients, s, m->mesh, m->input_count, 1 + m->weight_count, m->types, m->specs, out_specs};
 }
 
 /* --- Loops and branches --- */
@@ -201,7 +201,7 @@ static void next_carry(const ax_value *in, ax_value *out, void *context) {
 }
 
 static ax_value scanned(const subject *s, ax_function body, const ax_value *in, bool all) {
-  ax_value *made = room(s->n, sizeof made[0]);
+  ax_value *made = family_room(s->n, sizeof made[0]);
   ax_scan(AX_CLOSURE(body, (uint32_t)s->n, (uint32_t)s->n, (void *)s), (uint32_t)s->n, steps_of_scan, false, in, made);
   ax_value sum = ax_reduce_sum(total(made, all ? s->n : 1), AX_ALL_DIMS, false);
   free(made);
@@ -264,8 +264,8 @@ static void conds(subject *s) { differentiated(s, conds_loss, 2, DIMS(4)); }
 static void nth_branch(const ax_value *in, ax_value *out, void *context) { out[0] = times(*(const double *)context, ax_tanh(in[0])); }
 static void branches_loss(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
-  ax_fn *of = room(n, sizeof of[0]);
-  double *factors = room(n, sizeof factors[0]);
+  ax_fn *of = family_room(n, sizeof of[0]);
+  double *factors = family_room(n, sizeof factors[0]);
   for (int64_t i = 0; i < n; i++) {
     factors[i] = 1 + (double)i;
     of[i] = AX_CLOSURE(nth_branch, 1, 1, &factors[i]);
@@ -305,7 +305,7 @@ static void each_slice(const ax_value *in, ax_value *out, void *context) {
 }
 static void scan_slices_loss(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
-  ax_value *all = room(2 * (n + 1), sizeof all[0]), *made = all + n + 1;
+  ax_value *all = family_room(2 * (n + 1), sizeof all[0]), *made = all + n + 1;
   all[0] = ax_full(AX_F32, 1, (int64_t[]){2}, 0);
   for (int64_t i = 0; i < n; i++) all[1 + i] = in[i];
   ax_scan(AX_CLOSURE(each_slice, 1 + (uint32_t)n, 1 + (uint32_t)n, context), 1, -1, false, all, made);
@@ -415,7 +415,7 @@ static void arguments(subject *s) { differentiated(s, arguments_loss, (uint32_t)
 
 static void fan_loss(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
-  ax_value *read = room(n, sizeof read[0]), y = ax_tanh(in[0]);
+  ax_value *read = family_room(n, sizeof read[0]), y = ax_tanh(in[0]);
   for (int64_t i = 0; i < n; i++) read[i] = ax_tanh(times((double)i, y));
   out[0] = ax_reduce_sum(total(read, n), AX_ALL_DIMS, false);
   free(read);
@@ -425,7 +425,7 @@ static void fan(subject *s) { differentiated(s, fan_loss, 1, DIMS(4)); }
 /* A product of n factors of which each is a product of matrices, which stops fusion. */
 static void products_fan_loss(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
-  ax_value *made = room(n, sizeof made[0]);
+  ax_value *made = family_room(n, sizeof made[0]);
   for (int64_t i = 0; i < n; i++) made[i] = ax_matmul(times((double)i, in[0]), in[1]);
   out[0] = ax_reduce_sum(total(made, n), AX_ALL_DIMS, false);
   free(made);
@@ -456,7 +456,7 @@ static void updates_body(const ax_value *in, ax_value *out, void *context) {
 static void updates(subject *s) { shape(s, updates_body, 2, 1, DIMS(s->n), ""); }
 static void rows_loss(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
-  ax_value *made = room(n, sizeof made[0]);
+  ax_value *made = family_room(n, sizeof made[0]);
   for (int64_t i = 0; i < n; i++) {
     ax_value start = ax_convert_element_type(ax_reduce_sum(i > 0 ? made[i - 1] : in[0], AX_ALL_DIMS, false), AX_S32);
     made[i] = ax_dynamic_slice(in[0], &start, (int64_t[]){4});
@@ -520,59 +520,10 @@ static void maps_loss(const ax_value *in, ax_value *out, void *context) {
 }
 static void shard_maps(subject *s) { differentiated(s, maps_loss, 1, DIMS(64)); }
 
-/* --- Equal layers: each a call of one function, or written out --- */
-
-typedef struct layers {
-  int64_t count;
-  bool kept, spread; /* by ax_closed_call; the hidden dimension lies over "d" */
-} layers;
-
-/* (h, gain, w1, w2) -> h + tanh(norm(h) w1) w2 */
-static void layer(const ax_value *in, ax_value *out, void *context) {
-  const layers *l = context;
-  const int64_t last = -1;
-  ax_value size = ax_expand_dims(ax_reduce_mean(ax_mul(in[0], in[0]), 1, &last, false), -1);
-  ax_value normed = ax_mul(ax_mul(in[0], ax_rsqrt(ax_add(size, ax_full_like(size, 1e-5)))), in[1]);
-  ax_value made = ax_matmul(ax_tanh(ax_matmul(normed, in[2])), in[3]);
-  out[0] = ax_add(in[0], l->spread ? ax_psum(made, "d") : made);
-}
-
-/* (gain.., w1.., w2.., x) -> loss */
-static void layers_loss(const ax_value *in, ax_value *out, void *context) {
-  const layers *l = context;
-  ax_value h = in[3 * l->count];
-  for (int64_t i = 0; i < l->count; i++) {
-    const ax_value all[] = {h, in[i], in[l->count + i], in[2 * l->count + i]};
-    if (l->kept) ax_closed_call(AX_CLOSURE(layer, 4, 1, context), all, &h);
-    else layer(all, &h, context);
-  }
-  out[0] = ax_reduce_mean(ax_mul(h, h), AX_ALL_DIMS, false);
-}
-
-static void equal_layers(subject *s, bool kept, bool spread) {
-  const ax_type kinds[] = {ax_array_type(AX_F32, 1, (int64_t[]){64}), ax_array_type(AX_F32, 2, (int64_t[]){64, 256}),
-                           ax_array_type(AX_F32, 2, (int64_t[]){256, 64}), ax_array_type(AX_F32, 2, (int64_t[]){32, 64})};
-  const char *const kind_specs[] = {"", "_,d", "d", ""};
-  int64_t count = 3 * s->n + 1;
-  layers *l = room(1, sizeof *l);
-  ax_type *types = room(count, sizeof types[0]);
-  const char **specs = room(1 + count, sizeof specs[0]);
-  *l = (layers){s->n, kept, spread};
-  specs[0] = "";
-  for (int64_t i = 0; i < count; i++) {
-    types[i] = kinds[i / s->n];
-    specs[1 + i] = kind_specs[i / s->n];
-  }
-  s->loss = layers_loss;
-  s->loss_context = l;
-  s->wrt_count = (uint32_t)count - 1;
-  s->job = (job_function){gradients_of_loss, s, spread ? "d=8" : NULL, (uint32_t)count, (uint32_t)count, types, specs + 1, specs};
-}
-
-static void layers_called(subject *s) { equal_layers(s, true, false); }
-static void layers_written_out(subject *s) { equal_layers(s, false, false); }
-static void layers_called_on_mesh(subject *s) { equal_layers(s, true, true); }
-static void layers_written_out_on_mesh(subject *s) { equal_layers(s, false, true); }
+static void layers_called(subject *s) { family_layers(s, true, false); }
+static void layers_written_out(subject *s) { family_layers(s, false, false); }
+static void layers_called_on_mesh(subject *s) { family_layers(s, true, true); }
+static void layers_written_out_on_mesh(subject *s) { family_layers(s, false, true); }
 
 static const struct {
   const char *name;

@@ -171,7 +171,8 @@ void every_stage(char **arguments) {
   find_family(arguments, &w.subject);
   check(ax_runtime_create(NULL, &w.runtime));
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-    size_t before = held.peak = held.now;
+    const size_t before = held.now;
+    held.peak = before;
     double start = bench_seconds();
     ax_status status = table[i].run(&w);
     double took = bench_seconds() - start, grad = i == 0 ? w.subject.whole - w.subject.inner : 0;

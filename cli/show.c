@@ -308,6 +308,32 @@ static ax_status take_option(void *context, int value, const char *argument) {
   }
 }
 
+static const char notes[] =
+    "Passes from program to program:\n"
+    "  jvp             (x.., dx..) -> (y.., dy..)\n"
+    "  linearize       primal (x..) -> (y.., residual..) and tangent (residual.., dx..) -> (dy..);\n"
+    "                  a pass after it gets the tangent\n"
+    "  transpose       of a linear program: (constant.., dy..) -> (dx..)\n"
+    "  grad, value_and_grad, vmap, dce, cse, simplify\n"
+    "  explicit        how each value lies, from --in-sharding and constraints on by rule alone; what is ambiguous is an error\n"
+    "  partition       one shard_map over the whole mesh: what each device runs\n"
+    "Passes that end in text (per-device programs are shown as axle run runs them):\n"
+    "  lower           what runs: buffers, fused kernels, products, exchanges\n"
+    "  types           the program with each value's layout in its type, as f32[8@data,16]\n"
+    "  stablehlo       the StableHLO module of one device\n"
+    "  executable      instructions and memory\n"
+    "  cost            what a run costs each device: flops, bytes, bytes received by collective\n"
+    "  memory          what memory a run takes, a device and in all, and what is alive where most is held\n"
+    "  effects         which axes its collectives name, and whether devices send each other messages\n"
+    "Passes on the way to an executable, for --after (a name that is none lists all of them): simplify,\n"
+    "partition, body (the program of each device), lower (buffers and operations), .. rows, flatten\n"
+    "(instructions), synchronise, memory (and what is alive where most is held), .. schedule (each kernel's loops in\n"
+    "their order, with parts, tiles and vectors, what it reads, writes and computes, and the least time that takes on this\n"
+    "machine), finish\n\n"
+    "NAME is what the text calls an input, its number from 0, or its letter in the printed form.\n\n"
+    "  axle show f.axle --pass linearize,transpose\n"
+    "  axle show f.axle --mesh data=4,model=2 --in-sharding x=data --pass partition\n";
+
 int show_main(int argc, const char **argv) {
   show show = {.size = 2};
   const struct poptOption table[] = {
@@ -331,31 +357,7 @@ int show_main(int argc, const char **argv) {
       .handle = take_option,
       .context = &show,
       .wants_file = true,
-      .notes =
-          "Passes from program to program:\n"
-          "  jvp             (x.., dx..) -> (y.., dy..)\n"
-          "  linearize       primal (x..) -> (y.., residual..) and tangent (residual.., dx..) -> (dy..);\n"
-          "                  a pass after it gets the tangent\n"
-          "  transpose       of a linear program: (constant.., dy..) -> (dx..)\n"
-          "  grad, value_and_grad, vmap, dce, cse, simplify\n"
-          "  explicit        how each value lies, from --in-sharding and constraints on by rule alone; what is ambiguous is an error\n"
-          "  partition       one shard_map over the whole mesh: what each device runs\n"
-          "Passes that end in text (per-device programs are shown as axle run runs them):\n"
-          "  lower           what runs: buffers, fused kernels, products, exchanges\n"
-          "  types           the program with each value's layout in its type, as f32[8@data,16]\n"
-          "  stablehlo       the StableHLO module of one device\n"
-          "  executable      instructions and memory\n"
-          "  cost            what a run costs each device: flops, bytes, bytes received by collective\n"
-          "  memory          what memory a run takes, a device and in all, and what is alive where most is held\n"
-          "  effects         which axes its collectives name, and whether devices send each other messages\n"
-          "Passes on the way to an executable, for --after (a name that is none lists all of them): simplify,\n"
-          "partition, body (the program of each device), lower (buffers and operations), .. rows, flatten\n"
-          "(instructions), synchronise, memory (and what is alive where most is held), .. schedule (each kernel's loops in\n"
-          "their order, with parts, tiles and vectors, what it reads, writes and computes, and the least time that takes on this\n"
-          "machine), finish\n\n"
-          "NAME is what the text calls an input, its number from 0, or its letter in the printed form.\n\n"
-          "  axle show f.axle --pass linearize,transpose\n"
-          "  axle show f.axle --mesh data=4,model=2 --in-sharding x=data --pass partition\n"};
+      .notes = notes};
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);

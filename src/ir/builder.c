@@ -488,49 +488,6 @@ static void number_equations(ax_eqn *eqns, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) eqns[i].number = ax_eqn_literal(&eqns[i]) != NULL ? 0 : ++number;
 }
 
-/* See ax_program's labels. */
-static void label(const ax_program *program, uint32_t *labels, uint32_t *count) {
-  for (*count = 0; *count < program->in_count; ++*count) labels[*count] = *count;
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    const ax_eqn *eqn = &program->eqns[i];
-    if (ax_eqn_literal(eqn) != NULL) {
-      labels[eqn->out] = AX_LITERAL | i;
-      continue;
-    }
-    for (uint32_t k = 0; k < eqn->out_count; k++) labels[eqn->out + k] = (*count)++;
-  }
-}
-
-static uint64_t hash_type(uint64_t hash, const ax_type *type) { /* field by field: there may be bytes of nothing between */
-  const uint32_t words[] = {(uint32_t)type->form | (uint32_t)type->space << 16, type->dtype, type->rank, type->spread.kind};
-  const ax_axis_set sets[] = {type->spread.varying, type->spread.reduced, type->spread.unreduced};
-  hash = ax_hash_bytes(hash, words, sizeof words);
-  hash = ax_hash_bytes(hash, type->dims, type->rank * sizeof type->dims[0]);
-  return ax_hash_bytes(hash, sets, sizeof sets);
-}
-
-static uint64_t hash_operand(uint64_t hash, const ax_program *program, uint32_t id) {
-  const ax_literal *literal = ax_value_literal(program, id);
-  if (literal == NULL) return ax_hash_bytes(hash, &program->labels[id], sizeof program->labels[id]);
-  hash = hash_type(hash, &literal->type);
-  return ax_hash_bytes(hash, literal->data, ax_dtype_bytes(literal->type.dtype));
-}
-
-static uint64_t hash_program(const ax_program *program) {
-  uint64_t hash = ax_hash_bytes(AX_HASH_SEED, &program->in_count, sizeof program->in_count);
-  for (uint32_t i = 0; i < program->in_count; i++) hash = hash_type(hash, &program->types[i]);
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    const ax_eqn *eqn = &program->eqns[i];
-    if (ax_eqn_literal(eqn) != NULL) continue;
-    hash = ax_hash_bytes(hash, eqn->prim->name, strlen(eqn->prim->name) + 1);
-    for (uint32_t j = 0; j < eqn->in_count; j++) hash = hash_operand(hash, program, eqn->in[j]);
-    hash = ax_params_hash(hash, eqn->prim, eqn->params);
-    for (uint32_t k = 0; k < eqn->out_count; k++) hash = hash_type(hash, &program->types[eqn->out + k]);
-  }
-  for (uint32_t i = 0; i < program->out_count; i++) hash = hash_operand(hash, program, program->outs[i]);
-  return hash;
-}
-
 /* Everything allocated from the builder's arena, so that failing needs no undoing. */
 static ax_status make_program(ax_builder *builder, const uint32_t *outs, uint32_t out_count, ax_program **out) {
   ax_arena *arena = &builder->arena;
@@ -561,7 +518,6 @@ static ax_status make_program(ax_builder *builder, const uint32_t *outs, uint32_
                           .outs = new_outs,
                           .labels = labels};
   if (!builder->keeps_numbers) number_equations(eqns, builder->eqn_count);
-  label(program, labels, &program->label_count);
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     uint32_t nesting = ax_eqn_nesting(&eqns[i]);
     program->effects |= ax_eqn_effects(&eqns[i]);
@@ -569,7 +525,7 @@ static ax_status make_program(ax_builder *builder, const uint32_t *outs, uint32_
     if (nesting > program->nesting) program->nesting = nesting;
   }
   atomic_init(&program->references, 1);
-  program->hash = hash_program(program);
+  ax_program_identify(program, labels);
   program->arena = builder->arena; /* the program owns it now, and with it the equations' parameters */
   builder->arena = (ax_arena){0};
   builder->eqn_count = 0;

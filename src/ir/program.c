@@ -1,4 +1,4 @@
-/* Programs as objects: references, questions about them, equality, tracing and calling. */
+/* Programs as objects: references, questions about them, tracing and calling. */
 #include "ir/program.h"
 
 #include <string.h>
@@ -29,49 +29,6 @@ const ax_type *ax_program_out_type(const ax_program *program, uint32_t index) {
 }
 
 void ax_string_free(char *text) { ax_free(text); }
-
-static bool operands_equal(const ax_program *a, const uint32_t *a_ids, const ax_program *b, const uint32_t *b_ids,
-                           uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) {
-    const ax_literal *x = ax_value_literal(a, a_ids[i]), *y = ax_value_literal(b, b_ids[i]);
-    if ((x == NULL) != (y == NULL)) return false;
-    if (x == NULL && a->labels[a_ids[i]] != b->labels[b_ids[i]]) return false;
-    if (x != NULL && (x->type.dtype != y->type.dtype || memcmp(x->data, y->data, ax_dtype_bytes(x->type.dtype)) != 0))
-      return false;
-  }
-  return true;
-}
-
-static bool types_equal(const ax_program *a, uint32_t a_first, const ax_program *b, uint32_t b_first, uint32_t count) {
-  for (uint32_t i = 0; i < count; i++)
-    if (!ax_type_equal(&a->types[a_first + i], &b->types[b_first + i])) return false;
-  return true;
-}
-
-static bool eqn_equal(const ax_program *a, const ax_eqn *x, const ax_program *b, const ax_eqn *y) {
-  return x->prim == y->prim && x->in_count == y->in_count && x->out_count == y->out_count &&
-         operands_equal(a, x->in, b, y->in, x->in_count) && types_equal(a, x->out, b, y->out, x->out_count) &&
-         ax_params_equal(x->prim, x->params, y->params);
-}
-
-/* The next equation that is not a literal. */
-static const ax_eqn *next_eqn(const ax_program *program, uint32_t *cursor) {
-  while (*cursor < program->eqn_count && ax_eqn_literal(&program->eqns[*cursor]) != NULL) ++*cursor;
-  return *cursor < program->eqn_count ? &program->eqns[(*cursor)++] : NULL;
-}
-
-bool ax_program_equal(const ax_program *a, const ax_program *b) {
-  if (a == b) return true;
-  if (a == NULL || b == NULL) return false;
-  if (a->hash != b->hash || a->in_count != b->in_count || a->out_count != b->out_count ||
-      a->label_count != b->label_count || !ax_mesh_equal(&a->axes, &b->axes, true) || !types_equal(a, 0, b, 0, a->in_count))
-    return false;
-  for (uint32_t i = 0, j = 0;;) {
-    const ax_eqn *x = next_eqn(a, &i), *y = next_eqn(b, &j);
-    if ((x == NULL) != (y == NULL) || (x != NULL && !eqn_equal(a, x, b, y))) return false;
-    if (x == NULL) return operands_equal(a, a->outs, b, b->outs, a->out_count);
-  }
-}
 
 bool ax_program_same_locations(const ax_program *a, const ax_program *b, bool lines) {
   if (a == b) return true;

@@ -45,6 +45,8 @@ static inline const ax_literal *ax_value_literal(const ax_program *program, uint
 static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) {
   return (const char *)eqn->params + param->offset;
 }
+/* Fills in the labels of a program that has all else, which are its own (`labels` once more, to be written), and its hash (identity.c). */
+void ax_program_identify(ax_program *program, uint32_t *labels);
 /* Whether the equations of two programs, which are equal or would be, come from the same C calls and, where asked, lines of a text, so that
    messages that name those fit both. */
 bool ax_program_same_locations(const ax_program *a, const ax_program *b, bool lines);

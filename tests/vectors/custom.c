@@ -253,7 +253,8 @@ static const vector_case custom_cases[] = {
     TWO(integer, "vg", "vjg", .variants = FLOAT, .in = 2, .out = 2, .scaled = true),
     TWO(centred, "v", "vjg", .variants = FLOAT, .scaled = true),
     TWO(psum, "vg", "vjg", .variants = MESHES, .specs = "A . > R", .in = 2, .ulps = 64, .scaled = true),
-    TWO(psum_loop, "vg", "vjg", .variants = MESHES, .specs = "A . > A", .in = 2, .ulps = 64, .scaled = true),
+    /* w's gradient adds up terms of all devices that are hundreds of times as large as what is left of them: of JAX's own f32 values some are 65 from f64's. */
+    TWO(psum_loop, "vg", "vjg", .variants = MESHES, .specs = "A . > A", .in = 2, .ulps = 256, .scaled = true),
     TWO(psum_rows, "vg", "vjg", .variants = MESHES, .specs = "A . > R", .in = 2, .ulps = 64, .scaled = true),
     TWO(psum_slopes, "vj", "vjg", .variants = MESHES, .specs = "A . > A .", .in = 2, .out = 2, .ulps = 64, .scaled = true),
     TWO(all_gather, "vg", "vjg", .variants = MESHES, .specs = "A > A", .scaled = true),
