@@ -17,8 +17,8 @@
 enum {
   few_groups = 5,           /* of rows: more pay for packing b */
   least_bytes = 1 << 20,    /* of b and what lies between */
-  least_apart = 4 << 10,    /* rows of b: nearer ones are read ahead as they are */
-  least_run = 2 << 10,      /* of a row of b */
+  least_run = 2 << 10,      /* of a row of b: shorter ones are read ahead as they are, */
+  least_far_run = 512,      /* if they do not lie in memory */
   far_bytes = 16 << 20,     /* that lie in memory: then runs are few, since that gives them one by one, and rows a power of two apart meet in one set */
   far_steps = 8, near_steps = 32,
   many_rows = 8, more_rows = 28, /* that take longer than memory, and twice as long: sums need not wait as often */
@@ -35,7 +35,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 bool ax_few_streams(const ax_product *p, const ax_product_kernels *k) {
   if (k->stream == NULL || p->b_column != 1 || p->m == 0 || p->m > few_groups * k->most_rows || (!k->some && p->n % k->lanes != 0)) return false;
   const int64_t apart = p->b_row * k->number_bytes;
-  return p->k * apart >= least_bytes && apart >= least_apart && p->n * k->number_bytes >= least_run;
+  return p->k * apart >= least_bytes && p->n * k->number_bytes >= (p->k * apart >= far_bytes ? least_far_run : least_run);
 }
 
 /* Vectors of a panel. */
