@@ -303,19 +303,33 @@ static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype,
   return ax_cg_to_register(&nest->cg, dtype, value, schedule->lanes);
 }
 
-/* Long rows that a loop around this kernel comes to one after the other, of an array that caches near the core do not hold: what is stored meanwhile keeps
-   the processor from reading ahead by itself as far as memory is away. */
-static void fetch_ahead(ax_nest *nest, const ax_access *a, LLVMValueRef pointer) {
-  enum { ahead = 4096, least_row = 3 << 10 };
+/* Whether loops around this kernel come to one long row after the other of an array that caches near the core do not hold. */
+static bool walks_far_rows(const ax_nest *nest, const ax_access *a) {
+  enum { least_row = 3 << 10 };
   const ax_slot *slot = &nest->schedule->kernel->slots[a->slot];
-  bool starts = false;
   const ax_loop *row = &nest->schedule->loops[nest->schedule->vector];
-  if (nest->inside == NULL || nest->inside->unrolled || row->extent < least_row / (int64_t)ax_dtype_bytes(slot->dtype)) return;
+  const int64_t bytes = (int64_t)ax_dtype_bytes(slot->dtype);
+  bool starts = false;
+  if (nest->inside == NULL || nest->inside->unrolled || row->extent < least_row / bytes) return false;
   for (uint32_t d = 0; d < slot->rank; d++) starts = starts || a->at[d].dynamic != AX_NONE;
-  starts = starts && ax_dims_elems(slot->rank, slot->dims) >= AX_FAR_BYTES / (int64_t)ax_dtype_bytes(slot->dtype);
-  if (!starts && !nest->inside->far[a->slot]) return;
+  return nest->inside->far[a->slot] || (starts && ax_dims_elems(slot->rank, slot->dims) >= AX_FAR_BYTES / bytes);
+}
+
+/* RUNS, of such an array: bytes from here to where the next of the rows that are added up lies; 0: it is none of that. */
+static int64_t to_next_run(const ax_schedule *s, const ax_access *a) {
+  const ax_slot *slot = &s->kernel->slots[a->slot];
+  const int64_t bytes = (int64_t)ax_dtype_bytes(slot->dtype);
+  if (s->shape != AX_NEST_RUNS || s->listed == 0 || !s->loops[s->listed - 1].reduced || ax_dims_elems(slot->rank, slot->dims) < AX_FAR_BYTES / bytes) return 0;
+  return a->stride[s->listed - 1] * bytes;
+}
+
+/* What is stored meanwhile keeps the processor from reading ahead by itself as far as memory is away. */
+static void fetch_ahead(ax_nest *nest, const ax_access *a, LLVMValueRef pointer) {
+  enum { ahead = 4096 };
+  const int64_t bytes = walks_far_rows(nest, a) ? ahead : to_next_run(nest->schedule, a);
+  if (bytes == 0) return;
   LLVMTypeRef type = LLVMTypeOf(pointer), i32 = LLVMInt32TypeInContext(nest->cg.context);
-  LLVMValueRef arguments[] = {ax_nest_advance(nest, ax_cg_int(&nest->cg, 8, 1), pointer, ax_cg_i64(&nest->cg, ahead)), LLVMConstInt(i32, 0, false), LLVMConstInt(i32, 3, false),
+  LLVMValueRef arguments[] = {ax_nest_advance(nest, ax_cg_int(&nest->cg, 8, 1), pointer, ax_cg_i64(&nest->cg, bytes)), LLVMConstInt(i32, 0, false), LLVMConstInt(i32, 3, false),
                               LLVMConstInt(i32, 1, false)};
   ax_cg_intrinsic(&nest->cg, "llvm.prefetch", &type, 1, arguments, 4);
 }
