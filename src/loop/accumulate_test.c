@@ -12,12 +12,14 @@ typedef struct added {
   int64_t m, n, k, batch; /* batch: of products; 0: one, without that dimension */
   bool turned, scaled;    /* turned: the product is made as its transpose; scaled: something else is done to it */
   bool given;             /* the product is a result too */
+  bool along;             /* factors lie along what is contracted */
   int64_t steps;
 } added;
 
-/* carry, x: T[k, m], y: T[k, n]: the sum over all steps of x' y. */
+/* carry, x: T[k, m], y: T[k, n]: the sum over all steps of x' y; along: x: T[m, k], y: T[n, k]. */
 static ax_value product(const added *a, ax_value x, ax_value y) {
   if (a->batch > 0) return ax_dot_general(x, y, 1, AX_INTS(1), AX_INTS(1), 1, AX_INTS(0), AX_INTS(0));
+  if (a->along) return ax_dot_general(x, y, 1, AX_INTS(1), AX_INTS(1), 0, NULL, NULL);
   if (a->turned) return ax_transpose(ax_dot_general(y, x, 1, AX_INTS(0), AX_INTS(0), 0, NULL, NULL), (int64_t[]){1, 0});
   return ax_dot_general(x, y, 1, AX_INTS(0), AX_INTS(0), 0, NULL, NULL);
 }
@@ -36,7 +38,8 @@ static void steps(const ax_value *in, ax_value *out, void *context) {
 }
 
 static void types_of(const added *a, bool loop, ax_type *types) {
-  const int64_t b = a->batch > 0 ? a->batch : 1, dims[3][4] = {{0, b, a->m, a->n}, {a->steps, b, a->k, a->m}, {a->steps, b, a->k, a->n}};
+  const int64_t b = a->batch > 0 ? a->batch : 1;
+  const int64_t dims[3][4] = {{0, b, a->m, a->n}, {a->steps, b, a->along ? a->m : a->k, a->along ? a->k : a->m}, {a->steps, b, a->along ? a->n : a->k, a->along ? a->k : a->n}};
   for (int i = 0; i < 3; i++) {
     int64_t list[4];
     uint32_t rank = 0;
@@ -103,6 +106,19 @@ static void in_loops(void **state) {
       }
 }
 
+/* Few rows or columns, and right factors that are read where they lie, whichever way that is. */
+static void narrow(void **state) {
+  (void)state;
+  static const int64_t few[] = {2, 5, 8, 12, 20};
+  for (size_t i = 0; i < AX_COUNT(few); i++)
+    for (int along = 0; along < 2; along++) {
+      expect((added){.dtype = AX_F32, .m = few[i], .n = 300, .k = 50, .along = along, .steps = 2}, true);
+      expect((added){.dtype = AX_F64, .m = 130, .n = few[i], .k = 33, .along = along, .steps = 2}, true);
+    }
+  expect((added){.dtype = AX_F32, .m = 8, .n = 4100, .k = 70, .steps = 2}, true);
+  expect((added){.dtype = AX_F32, .m = 12, .n = 1000, .k = 300, .along = true, .steps = 2}, true);
+}
+
 /* Blocks of what is contracted are added to the result one by one: of floats that would be another order. */
 static void long_sums(void **state) {
   (void)state;
@@ -150,6 +166,6 @@ static void donations(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(in_loops), cmocka_unit_test(long_sums), cmocka_unit_test(something_else), cmocka_unit_test(donations)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(in_loops), cmocka_unit_test(narrow), cmocka_unit_test(long_sums), cmocka_unit_test(something_else), cmocka_unit_test(donations)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
