@@ -8,8 +8,9 @@
    On a busy machine a helper may lose its processor for milliseconds, in which a job of microseconds waits for it. After that short
    jobs are done without helpers for a while: for as long as the wait was, and when the next such wait comes before this one is made up for, four times as long each
    time, up to sixteen times, so that they take a small part of the time and one wait now and then costs little. A wait is made up for by what
-   helpers save since, and by time. An account is kept of what helpers save and what they cost: a debt counts as such a wait. There is a credit to begin with, of
-   a few waits, and it is not forgotten what they saved lately: or a wait now and then, on a machine that is busy now and then, would end most of the help. */
+   helpers save since, and by time. An account is kept of what helpers save and what they cost: a debt counts as such a wait. A thirty-second of
+   the time may be lost besides, of what they saved lately a few waits are not forgotten, and there is as much to begin with: or a wait now and then, on a machine
+   that is busy now and then, would end most of the help. */
 #include "exec/workers.h"
 
 #include <pthread.h>
@@ -18,7 +19,7 @@
 
 #include "exec/float_mode.h"
 
-enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, most_times_alone = 16, makes_up = 256, most_alone = 500000000, most_credit = 10000000 };
+enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, most_times_alone = 16, makes_up = 256, allowed = 32, most_alone = 500000000, most_credit = 10000000 };
 
 struct ax_workers {
   pid_t process;  /* that has the threads: a forked child has none */
@@ -35,7 +36,7 @@ struct ax_workers {
   _Atomic int64_t alone_until; /* of the monotonic clock, in nanoseconds: helpers are held up */
   _Atomic int64_t times_alone; /* as long as the last wait was */
   _Atomic int64_t owed, owed_at; /* nanoseconds of waits that were not made up for then */
-  _Atomic int64_t debt; /* nanoseconds that helpers cost more than they saved; less than 0: a credit */
+  _Atomic int64_t debt, debt_at; /* nanoseconds that helpers cost more than they saved and than is allowed for the time until then; less than 0: a credit */
   uint32_t free;            /* threads of the team with nothing to do */
   uint32_t visitors;        /* helpers that wait for something besides */
   bool watched;             /* a thread of the team looks for room */
@@ -43,6 +44,12 @@ struct ax_workers {
   ax_task *first_task, *last_task;
   bool stop;
 };
+
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
 
 /* --- Jobs and tasks, with the lock held --- */
 
@@ -173,6 +180,7 @@ ax_status ax_workers_create(uint32_t count, ax_workers **out) {
   if (workers == NULL) return ax_out_of_memory(sizeof *workers);
   workers->process = getpid();
   workers->debt = -most_credit; /* nobody has cost anything yet */
+  workers->debt_at = now();
   pthread_mutex_init(&workers->lock, NULL);
   pthread_condattr_t by_clock;
   pthread_condattr_init(&by_clock);
@@ -250,12 +258,6 @@ static void ask(ax_workers *workers, ax_job *job) {
   pthread_mutex_unlock(&workers->lock);
 }
 
-static int64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 void ax_workers_note_wait(ax_workers *workers, int64_t nanoseconds) {
   if (nanoseconds < long_wait) return;
   const int64_t time = now(), since = time - atomic_load_explicit(&workers->owed_at, memory_order_relaxed);
@@ -275,6 +277,10 @@ void ax_workers_note_help(ax_workers *workers, int64_t saved, int64_t lost) {
   const int64_t owed = atomic_load_explicit(&workers->owed, memory_order_relaxed);
   int64_t debt = atomic_load_explicit(&workers->debt, memory_order_relaxed) + lost - saved;
   if (owed > 0) atomic_store_explicit(&workers->owed, owed - saved, memory_order_relaxed);
+  if (debt >= long_wait) { /* the clock is looked at only now, when it matters */
+    const int64_t time = now();
+    debt -= (time - atomic_exchange_explicit(&workers->debt_at, time, memory_order_relaxed)) / allowed;
+  }
   if (debt < -most_credit) debt = -most_credit;
   ax_workers_note_wait(workers, debt);
   atomic_store_explicit(&workers->debt, debt < long_wait ? debt : 0, memory_order_relaxed);
@@ -300,7 +306,8 @@ static void end(ax_workers *workers, ax_job *job) {
   *link = job->next;
   atomic_fetch_sub(&workers->active, 1);
   pthread_mutex_unlock(&workers->lock);
-  if (helped) ax_workers_note_help(workers, 0, now() - since);
+  const int64_t waited = helped ? now() - since : 0;
+  if (waited >= long_wait) ax_workers_note_help(workers, 0, waited);
 }
 
 void ax_workers_call(ax_workers *workers, ax_job *job) {
