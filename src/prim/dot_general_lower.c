@@ -272,11 +272,13 @@ static int64_t listed_elems(const ax_type *type, const ax_dims *which) {
   return elems;
 }
 
-/* A matrix of many short rows, times a vector: loops would take each row by itself, unless rows are so short that they pick numbers of several. */
+/* A matrix of many short rows, times a vector: loops would take each row by itself, unless rows are so short that they pick numbers of several, or so many
+   that loops read several column by column (jit/columns.c). */
 static bool has_short_rows(const ax_type *matrix, const ax_dot_side *s) {
-  enum { short_row = 32, many = 1 << 16 };
+  enum { short_row = 32, many = 1 << 16, row_of_columns = 16, many_rows = 1 << 13 };
   int64_t k = listed_elems(matrix, &s->contract), picked = ax_dtype_bytes(matrix->dtype) == 8 ? 4 : 8;
   ax_dtype made;
+  if (k <= row_of_columns && ax_type_elems(matrix) / k >= many_rows) return false;
   return s->batch.count == 0 && s->contract.count == 1 && s->contract.v[0] + 1 == matrix->rank && k > picked && k <= short_row && ax_type_elems(matrix) >= many &&
          ax_product_result(matrix->dtype, &made) && made == matrix->dtype;
 }
