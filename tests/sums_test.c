@@ -221,9 +221,9 @@ static void of_short_rows(void **state) {
   (void)state;
   static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_S32};
   for (int64_t k = 3; k <= 33; k += 5)
-    for (size_t d = 0; d < 3; d++) {
-      const int64_t m = (1 << 16) / k + 5;
-      ax_type types[] = {TEST_TYPE(dtypes[d], m, k), TEST_TYPE(dtypes[d], k)};
+    for (size_t d = 0; d < 6; d++) {
+      const int64_t m = (1 << (16 + d / 3)) / k + 5;
+      ax_type types[] = {TEST_TYPE(dtypes[d % 3], m, k), TEST_TYPE(dtypes[d % 3], k)};
       ax_program *program = test_trace(by_vectors, NULL, types, 2, 2);
       ax_runtime *runtime;
       ax_tensor *in[2], *out[2];
