@@ -249,7 +249,7 @@ static ax_status list_readers(packer *p, ax_block *block, readers *r) {
 
 /* --- Where it is packed --- */
 
-enum { not_before_a_loop = AX_NONE - 1 };
+static const uint32_t not_before_a_loop = AX_NONE - 1; /* an enumerator is an int */
 
 static const packed *find_made(const packer *p, uint32_t root, uint32_t from, uint32_t loop, const ax_panels *panels) {
   for (const packed *one = p->made[root]; one != NULL; one = one->next)
