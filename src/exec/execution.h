@@ -39,6 +39,7 @@ typedef struct ax_share {
   _Atomic bool awaited;     /* the owner sleeps until helpers have left */
   pthread_cond_t left;      /* with the run's lock */
   _Atomic ax_status status; /* of a part that failed; AX_OK: none has */
+  _Atomic int processor;    /* on which its owner was last seen */
   uint32_t frame, instr;    /* for the timeline: of whom it is */
 } ax_share;
 

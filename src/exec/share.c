@@ -9,6 +9,7 @@
    each array, which its own cache still holds, and takes others' parts only when its own are done. */
 #include "exec/share.h"
 
+#include "exec/processor.h"
 #include "exec/scheduler.h"
 #include "exec/timeline.h"
 
@@ -46,6 +47,7 @@ static uint32_t do_parts(ax_execution *run, const ax_seat *seat, ax_share *share
   const uint32_t count = atomic_load_explicit(&share->count, memory_order_relaxed);
   uint32_t place = place_of(run, seat, count), done = 0;
   for (uint32_t taken; (taken = atomic_fetch_add(&share->taken, 1)) < count; done++) {
+    if (share == &seat->share) atomic_store_explicit(&share->processor, ax_processor(), memory_order_relaxed);
     if (taken + 1 == count) atomic_fetch_sub(&run->shares, 1);
     ax_status status = share->part(share->context, count <= AX_PLACED_PARTS ? take_near(share, count, &place) : taken);
     if (status != AX_OK) atomic_store(&share->status, status);
@@ -93,6 +95,7 @@ ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(con
   for (uint32_t i = 0; count <= AX_PLACED_PARTS && i * 64 < count; i++)
     atomic_store_explicit(&share->gone[i], first >= (i + 1) * 64 ? ~(uint64_t)0 : first <= i * 64 ? 0 : ((uint64_t)1 << first % 64) - 1, memory_order_relaxed);
   atomic_store_explicit(&share->status, AX_OK, memory_order_relaxed);
+  atomic_store_explicit(&share->processor, ax_processor(), memory_order_relaxed);
   atomic_store(&share->open, true);
   atomic_fetch_add(&run->shares, 1);
   const int64_t call = ax_timeline_now();
@@ -119,6 +122,7 @@ bool ax_share_help(ax_execution *run, ax_seat *seat) {
   for (uint32_t i = 0; i < run->seat_count; i++) {
     ax_share *share = &run->seats[i].share;
     if (!has_parts(share)) continue;
+    if (seat != run->seats) ax_processor_leave(atomic_load_explicit(&share->processor, memory_order_relaxed)); /* the caller's own thread stays where it is */
     atomic_fetch_add(&share->helpers, 1);
     if (atomic_load(&share->open)) {
       int64_t begin = run->executable->timeline != NULL ? ax_timeline_now() : 0;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "exec/float_mode.h"
+#include "exec/processor.h"
 
 enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, most_times_alone = 16, makes_up = 256, allowed = 32, most_alone = 500000000, most_credit = 10000000 };
 
@@ -98,7 +99,9 @@ static void join(ax_workers *workers, ax_job *job, const _Atomic bool *until) {
   atomic_fetch_add(&workers->active, 1);
   workers->visitors += until != NULL;
   tell_next(workers);
+  const int processor = until == NULL ? job->processor : AX_NO_PROCESSOR; /* a visitor, of the user's threads perhaps, stays where it is */
   pthread_mutex_unlock(&workers->lock);
+  ax_processor_leave(processor);
   const bool more = job->work(job->context, &helper);
   pthread_mutex_lock(&workers->lock);
   workers->visitors -= until != NULL;
@@ -247,6 +250,7 @@ static void nudge_helpers(ax_workers *workers) {
 static void ask(ax_workers *workers, ax_job *job) {
   pthread_mutex_lock(&workers->lock);
   job->asked = true;
+  job->processor = ax_processor();
   job->joined = 0;
   atomic_fetch_add(&workers->came, 1);
   atomic_fetch_add(&workers->lacking, lacks(job) ? 1 : 0);

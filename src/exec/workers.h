@@ -34,6 +34,7 @@ typedef struct ax_job {
   bool late;       /* but only from when it asks for them on: see ax_workers_ask */
   /* the team's */
   bool asked;
+  int processor;   /* on which it was asked for */
   _Atomic uint32_t joined; /* written with its lock held */
   struct ax_job *next;
 } ax_job;

@@ -1,0 +1,25 @@
+/* See processor.h. A thread is moved at once when it may not stay where it is. */
+#include "exec/processor.h"
+
+#ifdef __linux__
+#include <sched.h>
+
+int ax_processor(void) { return sched_getcpu(); }
+
+/* The C library's fixed set is enough for 1,024 processors; with more this fails, and nobody goes. */
+void ax_processor_leave(int processor) {
+  cpu_set_t all, others;
+  if (processor < 0 || processor >= CPU_SETSIZE || sched_getcpu() != processor) return;
+  if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+  others = all;
+  CPU_CLR(processor, &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
+  (void)sched_setaffinity(0, sizeof all, &all);
+}
+
+#else
+
+int ax_processor(void) { return AX_NO_PROCESSOR; }
+void ax_processor_leave(int processor) { (void)processor; }
+
+#endif
