@@ -29,16 +29,20 @@ enum {
 
 /* --- Products --- */
 
-/* Larger than what caches near the cores hold. */
-static bool is_far(const ax_gemm *g) {
-  return (double)g->m * (double)g->k * (double)ax_dims_elems(g->batch_rank, g->batch) * (double)ax_dtype_bytes(g->dtype) > AX_PRODUCT_NEAR;
+/* Of a factor and what it is part of. */
+static double factor_bytes(const ax_gemm *g, int64_t extent, const int64_t *stride) {
+  double bytes = (double)extent * (double)g->k * (double)ax_dtype_bytes(g->dtype);
+  for (uint32_t d = 0; d < g->batch_rank; d++)
+    if (stride[d] != 0) bytes *= (double)g->batch[d];
+  return bytes;
 }
 
 ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns) {
   return (ax_product){.dtype = g->dtype, .m = rows, .n = columns, .k = g->k,
                       .a_row = g->transpose_a ? 1 : g->lda, .a_column = g->transpose_a ? g->lda : 1,
                       .b_row = g->transpose_b ? 1 : g->ldb, .b_column = g->transpose_b ? g->ldb : 1,
-                      .c_row = g->ldc, .add = g->accumulate, .far = is_far(g)};
+                      .c_row = g->ldc, .add = g->accumulate,
+                      .far = factor_bytes(g, g->m, g->a_stride) > AX_PRODUCT_NEAR, .far_b = factor_bytes(g, g->n, g->b_stride) > AX_PRODUCT_FAR};
 }
 
 ax_product_way ax_gemm_way(const ax_gemm *g, const ax_product *p) {

@@ -19,8 +19,7 @@ enum {
   least_bytes = 1 << 20,    /* of b and what lies between */
   least_run = 2 << 10,      /* of a row of b: shorter ones are read ahead as they are, */
   least_far_run = 512,      /* if they do not lie in memory */
-  far_bytes = 16 << 20,     /* that lie in memory: then runs are few, since that gives them one by one, and rows a power of two apart meet in one set */
-  far_steps = 8, near_steps = 32,
+  far_steps = 8, near_steps = 32, /* of what lies in memory runs are few, since that gives them one by one, and rows a power of two apart meet in one set */
   many_rows = 8, more_rows = 28, /* that take longer than memory, and twice as long: sums need not wait as often */
   fetched_bytes = 16 << 10, /* on their way */
   least_turned = 5, most_turned = 16, /* rows by a b that lies transposed: fewer are at home in a narrow product, more pay for packing it */
@@ -32,10 +31,13 @@ enum {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* b lies in memory. */
+static bool is_far(const ax_product *p, const ax_product_kernels *k) { return p->far_b || p->k * p->b_row * k->number_bytes >= AX_PRODUCT_FAR; }
+
 bool ax_few_streams(const ax_product *p, const ax_product_kernels *k) {
   if (k->stream == NULL || p->b_column != 1 || p->m == 0 || p->m > few_groups * k->most_rows || (!k->some && p->n % k->lanes != 0)) return false;
   const int64_t apart = p->b_row * k->number_bytes;
-  return p->k * apart >= least_bytes && p->n * k->number_bytes >= (p->k * apart >= far_bytes ? least_far_run : least_run);
+  return p->k * apart >= least_bytes && p->n * k->number_bytes >= (is_far(p, k) ? least_far_run : least_run);
 }
 
 /* Vectors of a panel. */
@@ -43,7 +45,7 @@ static int64_t panel_vectors(const ax_product_way *way) { return way->rows <= wa
 
 /* Of b: as many rows of it as are read side by side. */
 static int64_t streamed_steps(const ax_product *p, const ax_product_kernels *k) {
-  if (p->m > more_rows || p->k * p->b_row * k->number_bytes < far_bytes) return near_steps;
+  if (p->m > more_rows || p->k * p->b_row * k->number_bytes < AX_PRODUCT_FAR) return near_steps;
   return p->m > many_rows ? 2 * far_steps : far_steps;
 }
 

@@ -31,6 +31,7 @@ enum {
   conflict = 8192,          /* bytes: rows so far apart meet in a few sets */
   least_copied = 1024,      /* bytes of a row */
   long_tile = 64,           /* steps, in which what comes next can be fetched */
+  most_fetched = 128 << 10, most_in_place = 2 << 20, /* of a factor of the next product: longer runs are seen by the processor, unless they are read in panels */
   fetched_ahead = 8 << 10,  /* bytes of a, where a tile takes less time than memory does */
   long_row = 1024, row_ahead = 512, /* bytes, of a narrow product, of which so many are fetched ahead in the row itself */
 };
@@ -257,9 +258,9 @@ static inline fetching fetch_rows(const making *m, int64_t group) {
   return f;
 }
 
-/* All lines of a factor, which `panels` panels fetch. */
-static fetching fetch_factor(const void *factor, int64_t runs, int64_t apart, int64_t bytes, int64_t panels) {
-  if (factor == NULL) return (fetching){0};
+/* All lines of a factor of at most so many bytes, which `panels` panels fetch. */
+static fetching fetch_factor(const void *factor, int64_t most, int64_t runs, int64_t apart, int64_t bytes, int64_t panels) {
+  if (factor == NULL || runs * bytes > most) return (fetching){0};
   if (apart == bytes) bytes *= runs, runs = 1;
   return (fetching){.run = factor, .apart = apart, .bytes = bytes, .lines = ax_ceil_div(runs * (bytes / line_bytes + 1), panels)};
 }
@@ -267,14 +268,14 @@ static fetching fetch_factor(const void *factor, int64_t runs, int64_t apart, in
 /* Where the whole product is made in one go, those of the next one are on their way meanwhile. */
 static void fetch_next(making *m) {
   const ax_product *p = m->product;
-  const int64_t number = m->way->kernels->number_bytes;
+  const int64_t number = m->way->kernels->number_bytes, most_b = m->way->packs_b ? most_fetched : most_in_place;
   m->next[0] = m->next[1] = (fetching){0};
   if (!p->far || m->rows < p->m || m->columns < p->n || m->numbers < p->k) return;
   const int64_t panels = m->way->groups * ax_ceil_div(p->n, 2 * m->way->kernels->lanes);
-  if (p->a_column == 1) m->next[0] = fetch_factor(p->next_a, p->m, p->a_row * number, p->k * number, panels);
-  else m->next[0] = fetch_factor(p->next_a, p->k, p->a_column * number, p->m * number, panels);
-  if (p->b_column == 1) m->next[1] = fetch_factor(p->next_b, p->k, p->b_row * number, p->n * number, panels);
-  else m->next[1] = fetch_factor(p->next_b, p->n, p->b_column * number, p->k * number, panels);
+  if (p->a_column == 1) m->next[0] = fetch_factor(p->next_a, most_fetched, p->m, p->a_row * number, p->k * number, panels);
+  else m->next[0] = fetch_factor(p->next_a, most_fetched, p->k, p->a_column * number, p->m * number, panels);
+  if (p->b_column == 1) m->next[1] = fetch_factor(p->next_b, most_b, p->k, p->b_row * number, p->n * number, panels);
+  else m->next[1] = fetch_factor(p->next_b, most_b, p->n, p->b_column * number, p->k * number, panels);
 }
 
 static inline void fetch_some(fetching *f) {

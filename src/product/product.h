@@ -9,6 +9,7 @@
 
 enum {
   AX_PRODUCT_NEAR = 2 << 20, /* bytes of a factor that caches near the core hold */
+  AX_PRODUCT_FAR = 16 << 20, /* and that no cache is sure to hold */
   AX_PRODUCT_LONG = 16 << 10, /* numbers of a sum, of which more are too inexact in one product: whoever makes it adds up several (exec/gemm.c) */
   AX_REGISTER_BYTES = 64     /* the most that programs' products are made with */
 };
@@ -19,6 +20,7 @@ typedef struct ax_product {
   int64_t a_row, a_column, b_row, b_column, c_row; /* numbers between neighbours; those of c's rows lie side by side */
   bool add;
   bool far;   /* a, or what it is part of, is larger than what caches near the core hold */
+  bool far_b; /* b, or what it is part of, lies in memory: it is larger than AX_PRODUCT_FAR */
   const void *next_a, *next_b; /* what lies like a and b and is multiplied next: fetched meanwhile, where that is worth it; NULL: nothing */
 } ax_product;
 

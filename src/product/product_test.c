@@ -52,6 +52,7 @@ static void release(factors *f) {
 static void run(const ax_product *product, uint32_t width, const char *a, const char *b, char *c) {
   ax_product far = *product, *p = &far;
   far.far = product->m % 2 == 1; /* of which no result may know, nor of what comes next */
+  far.far_b = product->n % 2 == 1;
   if (product->n % 3 != 0) far.next_a = a;
   if (product->k % 3 != 0) far.next_b = b;
   ax_product_way way = ax_product_choose(p, width);
