@@ -190,9 +190,11 @@ static void release_rest(ax_pool *pool) { /* likewise */
 
 void ax_pool_init(ax_pool *pool) { pthread_mutex_init(&pool->lock, NULL); }
 
-/* In a process forked from the one that made it, another thread may have held the lock, or a pocket, for ever: nobody is asked here. */
+/* In a process forked from the one that made it, another thread may have held the lock for ever: nobody is asked here. What is in a pocket that somebody was
+   at just then may stand in it twice, and is left. */
 void ax_pool_deinit(ax_pool *pool) {
-  for (uint32_t i = 0; i < AX_POCKETS; i++) release_pocket(pool, &pool->pockets[i]);
+  for (uint32_t i = 0; i < AX_POCKETS; i++)
+    if (!atomic_load_explicit(&pool->pockets[i].busy, memory_order_relaxed)) release_pocket(pool, &pool->pockets[i]);
   release_rest(pool);
 }
 

@@ -70,7 +70,8 @@ static bool turns(ax_schedule *s, uint32_t along) {
   for (uint32_t a = 0; a < ax_schedule_access_count(s); a++) {
     ax_access *access = &s->accesses[a];
     if (!access->live) continue;
-    access->transposed = a < s->kernel->expr_count && access->stride[along] == 1;
+    const bool moves = access->stride[s->vector] != 0 || access->uneven[s->vector] != 0; /* or it is the same for all rows of a square */
+    access->transposed = a < s->kernel->expr_count && access->stride[along] == 1 && moves;
     if (access->transposed ? access->uneven[along] != 0 : access->uneven[s->vector] != 0 || access->stride[s->vector] < 0 || access->stride[s->vector] > 1) return false;
   }
   return true;

@@ -111,7 +111,9 @@ static void add_product(const accumulator *a, const ax_block *block, uint32_t at
   if (product->kind != AX_OP_GEMM || plan->buffers[product->gemm->c].root != plan->buffers[more].root || product->axes != op->axes || product->diverging != op->diverging) return;
   const ax_buffer *made = &plan->buffers[product->gemm->c];
   if (made->offset != 0 || !is_dense(product->gemm, ax_type_elems(&plan->buffers[to].type)) || !adds_last(product->gemm)) return;
-  if (is_touched(plan, block, position - 1, at, plan->buffers[to].root)) return;
+  const uint32_t root = plan->buffers[to].root; /* which is no factor: it would be read while it is written */
+  if (plan->buffers[product->gemm->a].root == root || plan->buffers[product->gemm->b].root == root) return;
+  if (is_touched(plan, block, position - 1, at, root)) return;
   product->gemm->c = to;
   product->gemm->accumulate = true;
   op->kind = AX_OP_NONE;

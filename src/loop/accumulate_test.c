@@ -165,7 +165,41 @@ static void donations(void **state) {
   }
 }
 
+/* What a product is added to is its own factor, left, right or both: it would be read while it is written. */
+static void own_left(const ax_value *in, ax_value *out, void *context) { out[0] = ax_add(in[0], product(context, in[0], in[1])); }
+static void own_right(const ax_value *in, ax_value *out, void *context) { out[0] = ax_add(in[0], product(context, in[1], in[0])); }
+static void own_both(const ax_value *in, ax_value *out, void *context) { out[0] = ax_add(in[0], product(context, in[0], in[0])); }
+
+typedef struct owning {
+  ax_function body;
+  const added *of;
+} owning;
+
+static AX_BODY(owning_step) {
+  const owning *o = context;
+  o->body(in, out, (void *)(uintptr_t)o->of);
+}
+
+static AX_BODY(owning_loop) {
+  ax_value over[2] = {in[0], ax_broadcast_in_dim(in[1], 3, (int64_t[]){2, 48, 48}, (int64_t[]){1, 2})};
+  ax_scan(AX_CLOSURE(owning_step, 2, 1, context), 1, 2, false, over, out);
+}
+
+static void own_factors(void **state) {
+  (void)state;
+  const added a = {.dtype = AX_S32, .m = 48, .n = 48, .k = 48}; /* a tile has fewer rows */
+  const ax_function bodies[] = {own_left, own_right, own_both};
+  const ax_type type = ax_array_type(AX_S32, 2, (int64_t[]){48, 48}), types[] = {type, type};
+  for (size_t i = 0; i < 2 * AX_COUNT(bodies); i++) {
+    const owning o = {bodies[i / 2], &a};
+    ax_program *program = test_trace(i % 2 == 0 ? owning_step : owning_loop, (void *)(uintptr_t)&o, types, 2, 1);
+    assert_int_equal(adding(program, i % 2 == 0), 0);
+    test_random_run(program, 11, false, 0);
+    ax_program_release(program);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(in_loops), cmocka_unit_test(narrow), cmocka_unit_test(long_sums), cmocka_unit_test(something_else), cmocka_unit_test(donations)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(in_loops), cmocka_unit_test(narrow), cmocka_unit_test(long_sums), cmocka_unit_test(something_else), cmocka_unit_test(donations), cmocka_unit_test(own_factors)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@
 enum {
   window = 48,              /* operations that a group looks ahead */
   most_skipped = 6,         /* of those that stay where they are */
-  most_row = 48 << 10,      /* bytes of a row of the first kernel, if there is a choice */
+  most_row = AX_HOSTILE ? 300 : 48 << 10, /* bytes of a row of the first kernel, if there is a choice */
   most_factor = 160 << 10,  /* of a product's factor on the right; */
   most_factors = 320 << 10, /* of all of a group */
   least_product_rows = AX_HOSTILE ? 1 : 32 /* for which it is packed */
@@ -52,9 +52,13 @@ typedef struct grouper {
 
 /* --- One kernel under the dimensions of a group --- */
 
+/* Whether it matters which index of the dimensions before `below` this is: the index itself, or whether it is inside of something. */
 static bool uses_index(const ax_loop_kernel *kernel, uint32_t below) {
-  for (uint32_t i = 0; i < kernel->expr_count; i++)
-    if (kernel->exprs[i].op == AX_LEAF_INDEX && kernel->exprs[i].imm < (int64_t)below && kernel->dims[kernel->exprs[i].imm] > 1) return true;
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    const ax_expr *expr = &kernel->exprs[i];
+    const int64_t d = expr->op == AX_LEAF_INDEX ? expr->imm : expr->op == AX_LEAF_INSIDE ? expr->at->dim : -1;
+    if (d >= 0 && d < (int64_t)below && kernel->dims[d] > 1) return true;
+  }
   return false;
 }
 
@@ -160,21 +164,31 @@ static bool add_product(grouper *g, const ax_gemm *p) {
   return true;
 }
 
+/* A slot moves from one outer index to the next by one distance, as all that goes through it must. step: the slot's; INT64_MIN: none yet. */
+static bool steps_alike(const ax_rows_group *t, int64_t *step, const ax_rows_use *one) {
+  if (t->outer == 1) return true;
+  if (*step == INT64_MIN) *step = one->outer;
+  return *step == one->outer;
+}
+
 static bool add_kernel(grouper *g, const ax_op *op) {
   ax_rows_group *t = &g->trial;
   const ax_loop_kernel *kernel = op->kernel.kernel;
   uint32_t dim = rows_dim(kernel, t->outer, t->extent), member = t->count;
+  int64_t steps[AX_ROWS_SLOTS];
   ax_rows_use one;
+  for (uint32_t i = 0; i < AX_ROWS_SLOTS; i++) steps[i] = INT64_MIN;
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *load = &kernel->exprs[i];
     if (load->op != AX_LEAF_LOAD) continue;
-    if (!ax_rows_use_of(g->plan, &op->kernel, load->slot, load->at, dim, &one) || !add_use(t, &one, member)) return false;
+    if (!ax_rows_use_of(g->plan, &op->kernel, load->slot, load->at, dim, &one)) return false;
+    if (!steps_alike(t, &steps[load->slot], &one) || !add_use(t, &one, member)) return false;
   }
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
     if (!ax_rows_use_of(g->plan, &op->kernel, store->slot, store->at, dim, &one)) return false;
     one.written = true;
-    if (!add_use(t, &one, member)) return false;
+    if (!steps_alike(t, &steps[store->slot], &one) || !add_use(t, &one, member)) return false;
   }
   return true;
 }

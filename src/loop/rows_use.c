@@ -14,6 +14,13 @@ static int64_t even_step(uint32_t rank, const int64_t *dims, const int64_t *step
   return step;
 }
 
+/* Whether a dimension before the rows' moves it. */
+static bool moves_before(const ax_loop_kernel *k, uint32_t rank, const ax_position *at, uint32_t dim) {
+  for (uint32_t d = 0; d < rank; d++)
+    if (at[d].dim >= 0 && at[d].dim < (int64_t)dim && at[d].coef != 0 && k->dims[at[d].dim] > 1) return true;
+  return false;
+}
+
 bool ax_rows_use_of(const ax_plan *plan, const ax_bound *kernel, uint32_t slot, const ax_position *at, uint32_t dim, ax_rows_use *out) {
   const ax_loop_kernel *k = kernel->kernel;
   const ax_slot *s = &k->slots[slot];
@@ -23,7 +30,7 @@ bool ax_rows_use_of(const ax_plan *plan, const ax_bound *kernel, uint32_t slot, 
   *out = (ax_rows_use){.root = view->root, .loop = view->loop, .loop_step = view->loop != AX_NONE ? view->step : 0, .touches = 1};
   if (!ax_affine_of(s->rank, s->dims, at, &address)) {
     out->irregular = true;
-    return true;
+    return !moves_before(k, s->rank, at, dim);
   }
   int64_t outer = even_step(dim, k->dims, address.coef);
   if (outer == INT64_MIN) return false;
