@@ -1,6 +1,8 @@
 /* Errors live in a thread-local buffer, so that reporting one never allocates. */
 #include "base/base.h"
 
+#include <langinfo.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,17 +194,32 @@ void ax_text_add_bytes(ax_text *text, const char *bytes, size_t count) {
   text->data[text->length] = '\0';
 }
 
-void ax_text_add(ax_text *text, const char *format, ...) {
-  va_list arguments, again;
-  va_start(arguments, format);
+static void add_formatted(ax_text *text, const char *format, va_list arguments) {
+  va_list again;
   va_copy(again, arguments);
   int length = vsnprintf(NULL, 0, format, arguments);
-  va_end(arguments);
   if (length >= 0 && text_reserve(text, (size_t)length)) {
     vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
     text->length += (size_t)length;
   }
   va_end(again);
+}
+
+void ax_text_add(ax_text *text, const char *format, ...) {
+  const bool has_point = strcmp(nl_langinfo(RADIXCHAR), ".") == 0; /* then numbers are as in the "C" locale */
+  locale_t plain = has_point ? (locale_t)0 : newlocale(LC_ALL_MASK, "C", (locale_t)0), saved = (locale_t)0;
+  va_list arguments;
+  if (!has_point && plain == (locale_t)0) {
+    text->failed = true;
+    return;
+  }
+  if (!has_point) saved = uselocale(plain);
+  va_start(arguments, format);
+  add_formatted(text, format, arguments);
+  va_end(arguments);
+  if (has_point) return;
+  uselocale(saved);
+  freelocale(plain);
 }
 
 ax_status ax_text_finish(ax_text *text, char **out) {

@@ -59,7 +59,8 @@ extern size_t ax_arena_chunk_bytes; /* tests make it small, so that more allocat
 /* Grows `*items` (elements of `item_bytes`) so that `count + more` fit; keeps contents. */
 AX_MUST_USE ax_status ax_grow(void *items, size_t item_bytes, uint32_t count, uint32_t more, uint32_t *capacity);
 
-/* A growing text; always ends in NUL once anything was added. Out of memory is remembered and reported by finish. */
+/* A growing text; always ends in NUL once anything was added. Out of memory is remembered and reported by finish. Numbers are written as in the "C"
+   locale, whatever the host program has set: 0.5 has a point. */
 typedef struct ax_text {
   char *data;
   size_t length, capacity;

@@ -94,7 +94,7 @@ static void float_text(ax_text *text, ax_dtype dtype, const void *element) {
   } while (!same_bits(dtype, &back, element) && ++precision < 17);
   int exponent = atoi(strchr(digits, 'e') + 1), decimals = precision - exponent;
   if (exponent < -4 || exponent > 15)
-    ax_text_add(text, "%s", digits);
+    ax_text_add(text, "%.*e", precision, value);
   else
     ax_text_add(text, decimals > 0 ? "%.*f" : "%.*f.0", decimals > 0 ? decimals : 0, value);
 }
