@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 enum { message_bytes = 8192, alignment = 64 };
 
@@ -95,6 +96,11 @@ ax_status ax_memory_for_library(size_t bytes) {
   if (memory == MAP_FAILED) return ax_out_of_memory(bytes);
   munmap(memory, bytes);
   return AX_OK;
+}
+
+bool ax_file_may_hold(uint64_t bytes) {
+  struct rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
 }
 
 double ax_seconds(void) {

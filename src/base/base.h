@@ -36,6 +36,9 @@ void ax_free(void *memory);
 /* AX_OUT_OF_MEMORY when the system would not give so many bytes now. For libraries that end the process when they find none. */
 AX_MUST_USE ax_status ax_memory_for_library(size_t bytes);
 
+/* Whether a file of this process may grow to so many bytes (RLIMIT_FSIZE). Beyond that, a write would end the process with a signal. */
+bool ax_file_may_hold(uint64_t bytes);
+
 /* From some moment on, for differences. */
 double ax_seconds(void);
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bridge/npy.h"
@@ -127,6 +128,25 @@ static inline void limit_file_size(rlim_t bytes) {
   limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
   signal(SIGXFSZ, SIG_IGN);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Runs `work` in a process whose files can hold `bytes`, and which ends by SIGXFSZ where it writes more. True: it came to its end, and `work` gave true. */
+static inline bool within_file_size(rlim_t bytes, bool (*work)(void)) {
+  int status;
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) {
+    limit_file_size(bytes);
+    signal(SIGXFSZ, SIG_DFL);
+    _exit(work() ? 0 : 1);
+  }
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static inline size_t file_bytes(const char *path) {
+  struct stat info;
+  assert_int_equal(stat(path, &info), 0);
+  return (size_t)info.st_size;
 }
 
 /* --- Bytes --- */

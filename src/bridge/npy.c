@@ -501,7 +501,10 @@ static bool write_all(int file, const char *data, size_t bytes) {
 
 ax_status ax_file_write(const char *path, const ax_byte_span *parts, uint32_t count) {
   char target[PATH_MAX], temporary[PATH_MAX];
+  uint64_t bytes = 0;
   AX_TRY(ax_file_target(path, target));
+  for (uint32_t i = 0; i < count; i++) bytes += parts[i].bytes;
+  if (!ax_file_may_hold(bytes)) return ax_error(AX_IO_ERROR, "%s: cannot write: %s", path, strerror(EFBIG));
   int file = open_beside(target, temporary, sizeof temporary);
   if (file < 0) return ax_error(AX_IO_ERROR, "%s: cannot write: %s", path, strerror(errno));
   struct stat before; /* a file that was there keeps its permissions */

@@ -361,6 +361,25 @@ static void test_failed_writes_leave_the_old_file(void **state) {
   ax_host_array_release(&big);
 }
 
+static ax_status write_ones(void) {
+  static float ones[4000];
+  return ax_npy_write(in_folder("a.npy"), &(ax_host_array){AX_F32, 1, {4000}, ones, false});
+}
+static bool is_written(void) { return write_ones() == AX_OK; }
+static bool is_refused(void) { return write_ones() == AX_IO_ERROR && strstr(ax_message(), "cannot write: File too large") != NULL; }
+
+static void test_limited_files(void **state) {
+  (void)state;
+  assert_true(is_written());
+  const size_t bytes = file_bytes(in_folder("a.npy"));
+  folder_clear();
+  assert_true(within_file_size(bytes - 1, is_refused));
+  assert_true(within_file_size(100, is_refused));
+  assert_int_equal(folder_entries(), 0);
+  assert_true(within_file_size(bytes, is_written));
+  assert_int_equal(folder_entries(), 1);
+}
+
 static void test_places_that_are_not_files(void **state) {
   (void)state;
   float one = 1;
@@ -461,6 +480,7 @@ int main(void) {
       TEST(test_out_of_memory),
       TEST(test_bad_arrays_are_not_written),
       TEST(test_failed_writes_leave_the_old_file),
+      TEST(test_limited_files),
       TEST(test_places_that_are_not_files),
       TEST(test_links_stay_links),
       TEST(test_dangling_links),

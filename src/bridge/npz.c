@@ -53,25 +53,25 @@ void ax_npz_release(ax_npz *npz) {
 
 /* --- Reading --- */
 
+/* What libzip says of a failure. Where it gets no memory it often gives another reason, or none, but then errno is ENOMEM: so errno is 0 when a file is begun. */
+static ax_status failure(const char *path, const char *what, zip_error_t *error) {
+  if (errno == ENOMEM || zip_error_code_zip(error) == ZIP_ER_MEMORY) return ax_out_of_memory(0);
+  return ax_error(AX_IO_ERROR, "%s: %s: %s", path, what, zip_error_strerror(error));
+}
+
 /* Consumes `error`. */
 static ax_status zip_failure(const char *path, const char *what, zip_error_t *error) {
-  ax_status status = zip_error_code_zip(error) == ZIP_ER_MEMORY
-                         ? ax_out_of_memory(0)
-                         : ax_error(AX_IO_ERROR, "%s: %s: %s", path, what, zip_error_strerror(error));
+  ax_status status = failure(path, what, error);
   zip_error_fini(error);
   return status;
 }
 
-static ax_status archive_failure(const char *path, const char *what, zip_t *archive) {
-  zip_error_t *error = zip_get_error(archive);
-  if (zip_error_code_zip(error) == ZIP_ER_MEMORY) return ax_out_of_memory(0);
-  return ax_error(AX_IO_ERROR, "%s: %s: %s", path, what, zip_error_strerror(error));
-}
+static ax_status archive_failure(const char *path, const char *what, zip_t *archive) { return failure(path, what, zip_get_error(archive)); }
 
 static ax_status read_member(void *user, const char *name, void *into, size_t bytes, size_t *got) {
   zip_file_t *file = user;
   zip_int64_t count = zip_fread(file, into, bytes);
-  if (count < 0) return ax_error(AX_IO_ERROR, "%s: cannot read: %s", name, zip_file_strerror(file));
+  if (count < 0) return failure(name, "cannot read", zip_file_get_error(file));
   *got = (size_t)count;
   return AX_OK;
 }
@@ -102,7 +102,9 @@ static bool is_array_name(const char *name) {
 /* Adds member `info` to `npz`, whole or not at all. */
 static ax_status add_member(ax_npz *npz, zip_t *archive, uint64_t archive_bytes, const char *path,
                             const zip_stat_t *info) {
-  if (zip_name_locate(archive, info->name, 0) != (zip_int64_t)info->index)
+  const zip_int64_t first = zip_name_locate(archive, info->name, 0);
+  if (first < 0) return archive_failure(path, "cannot read", archive);
+  if (first != (zip_int64_t)info->index)
     return ax_error(AX_IO_ERROR, "%s: has member '%.200s' twice", path, info->name);
   AX_TRY(ax_grow(&npz->entries, sizeof *npz->entries, npz->count, 1, &npz->capacity));
   size_t length = strlen(info->name) - suffix_bytes;
@@ -166,6 +168,7 @@ static ax_status read_archive(zip_source_t *source, uint64_t bytes, const char *
 
 ax_status ax_npz_decode(const void *bytes, size_t count, const char *name, ax_npz **out) {
   *out = NULL;
+  errno = 0;
   if (count == 0) return ax_error(AX_IO_ERROR, "%s: is empty", name); /* libzip would see an archive of nothing */
   zip_error_t error;
   zip_error_init(&error);
@@ -186,6 +189,7 @@ ax_status ax_npz_read(const char *path, ax_npz **out) {
   }
   if (!S_ISREG(info.st_mode)) return ax_error(AX_IO_ERROR, "%s: is not a file", path);
   if (info.st_size == 0) return ax_error(AX_IO_ERROR, "%s: is empty", path);
+  errno = 0;
   zip_error_init(&error);
   zip_source_t *source = zip_source_file_create(path, 0, -1, &error);
   if (source == NULL) return zip_failure(path, "cannot read", &error);
@@ -196,8 +200,8 @@ ax_status ax_npz_read(const char *path, ax_npz **out) {
 
 static ax_status bad_member(const char *path, const char *name, zip_t *archive) {
   zip_error_t *error = zip_get_error(archive);
-  int code = zip_error_code_zip(error);
-  if (code == ZIP_ER_MEMORY) return ax_out_of_memory(0);
+  const int code = zip_error_code_zip(error);
+  if (errno == ENOMEM || code == ZIP_ER_MEMORY) return ax_out_of_memory(0);
   if (code == ZIP_ER_EXISTS) return ax_error(AX_INVALID_ARGUMENT, "%s: the name '%.200s' is given twice", path, name);
   return ax_error(AX_INVALID_ARGUMENT, "%s: cannot be a name in a zip archive: '%.200s'", path, name);
 }
@@ -231,13 +235,25 @@ static ax_status add_array(zip_t *archive, const char *path, const char *name, c
   return AX_OK;
 }
 
+/* Of an archive of `count` members with so many bytes in their names and in themselves: the records that stand around these, and larger ones where a
+   size, a place or a number does not fit into those of old. */
+static uint64_t archive_bytes(uint64_t count, uint64_t names, uint64_t members) {
+  enum { local = 30, central = 46, end = 22, local_more = 20, central_more = 28, end_more = 76 };
+  const uint64_t bytes = members + 2 * names + count * (local + central) + end;
+  return count < UINT16_MAX && bytes < UINT32_MAX ? bytes : bytes + count * (local_more + central_more) + end_more;
+}
+
 static ax_status add_arrays(zip_t *archive, const char *path, const char *const *names, const ax_host_array *arrays,
                             uint32_t count, char (*headers)[AX_NPY_HEADER_BYTES]) {
+  uint64_t name_bytes = 0, member_bytes = 0;
   for (uint32_t i = 0; i < count; i++) {
     size_t bytes = 0;
     AX_TRY(ax_host_array_check(&arrays[i], path, &bytes));
     AX_TRY(add_array(archive, path, names[i], &arrays[i], bytes, headers[i]));
+    name_bytes += strlen(names[i]) + suffix_bytes;
+    member_bytes += ax_npy_header(&arrays[i], headers[i]) + bytes;
   }
+  if (!ax_file_may_hold(archive_bytes(count, name_bytes, member_bytes))) return ax_error(AX_IO_ERROR, "%s: cannot write: %s", path, strerror(EFBIG));
   /* libzip writes to a temporary name beside the target, renames, and on failure removes it */
   return zip_close(archive) == 0 ? AX_OK : archive_failure(path, "cannot write", archive);
 }
@@ -258,6 +274,7 @@ ax_status ax_npz_write(const char *path, uint32_t count, const char *const *name
   char(*headers)[AX_NPY_HEADER_BYTES] = ax_calloc(count, sizeof *headers);
   if (headers == NULL) return ax_out_of_memory((size_t)count * sizeof *headers);
   int code = 0;
+  errno = 0;
   zip_t *archive = zip_open(target, ZIP_CREATE | ZIP_TRUNCATE, &code);
   ax_status status;
   if (archive == NULL) {

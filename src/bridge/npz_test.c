@@ -319,6 +319,28 @@ static void test_failed_writes_leave_the_old_file(void **state) {
   ax_host_array_release(&big);
 }
 
+static ax_status write_ones(void) {
+  static float ones[4000];
+  const ax_host_array array = {AX_F32, 1, {4000}, ones, false};
+  return ax_npz_write(in_folder("a.npz"), 2, (const char *const[]){"a", "b\xc3\xa9"}, (ax_host_array[]){array, array});
+}
+static bool is_written(void) { return write_ones() == AX_OK; }
+static bool is_refused(void) { return write_ones() == AX_IO_ERROR && strstr(ax_message(), "cannot write: File too large") != NULL; }
+static bool empty_is_refused(void) { return ax_npz_write(in_folder("a.npz"), 0, NULL, NULL) == AX_IO_ERROR; }
+
+static void test_limited_files(void **state) {
+  (void)state;
+  assert_true(is_written());
+  const size_t bytes = file_bytes(in_folder("a.npz"));
+  folder_clear();
+  assert_true(within_file_size(bytes - 1, is_refused));
+  assert_true(within_file_size(100, is_refused));
+  assert_true(within_file_size(21, empty_is_refused));
+  assert_int_equal(folder_entries(), 0);
+  assert_true(within_file_size(bytes, is_written));
+  assert_int_equal(folder_entries(), 1);
+}
+
 static void test_places(void **state) {
   (void)state;
   float one = 1;
@@ -355,6 +377,7 @@ int main(void) {
       TEST(test_out_of_memory),
       TEST(test_bad_arguments),
       TEST(test_failed_writes_leave_the_old_file),
+      TEST(test_limited_files),
       TEST(test_places),
   };
   return cmocka_run_group_tests(tests, files_setup, files_teardown);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -89,12 +88,6 @@ void *ax_folder_read(const ax_folder *folder, const char *name, size_t most, boo
   return data;
 }
 
-/* Whether a file may grow so large: beyond it, a write would end the process with a signal. */
-static bool may_be_of(uint64_t bytes) {
-  struct rlimit limit;
-  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
-}
-
 static bool write_all(int fd, const void *data, size_t bytes) {
   const unsigned char *from = data;
   while (bytes > 0) {
@@ -119,7 +112,7 @@ bool ax_folder_write(const ax_folder *folder, const char *name, const struct iov
   char temporary[64];
   uint64_t bytes = 0;
   for (int i = 0; i < count; i++) bytes += parts[i].iov_len;
-  if (!may_be_of(bytes)) return false;
+  if (!ax_file_may_hold(bytes)) return false;
   temporary_name(temporary, sizeof temporary);
   const int fd = openat(folder->fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, only_mine);
   if (fd < 0) return false;
@@ -135,7 +128,7 @@ bool ax_folder_append(const ax_folder *folder, const char *name, const void *dat
   struct stat s;
   const int fd = open_mine(folder, name, O_WRONLY | O_APPEND | O_CREAT, &s);
   if (fd < 0) return false;
-  const bool written = may_be_of((uint64_t)s.st_size + bytes) && write(fd, data, bytes) == (ssize_t)bytes;
+  const bool written = ax_file_may_hold((uint64_t)s.st_size + bytes) && write(fd, data, bytes) == (ssize_t)bytes;
   return close(fd) == 0 && written;
 }
 
