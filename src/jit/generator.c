@@ -23,22 +23,30 @@ static uint32_t widest_vector(const char *features) {
   return has_feature(features, "+avx2") && has_feature(features, "+fma") ? 32 : 16;
 }
 
-/* The host as it is, or an older one of its family when vectors are to be shorter. */
-static LLVMTargetMachineRef make_machine(ax_generator *generator) {
-  char *triple = LLVMGetDefaultTargetTriple(), *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures(),
-       *error = NULL;
+/* What LLVM says of the host. Each is a copy that malloc made, so it is NULL where there was no memory. */
+typedef struct host_names {
+  char *triple, *processor, *features;
+} host_names;
+
+/* Frees them; LLVM leaves NULL alone. */
+static void forget_host(host_names *host) {
+  LLVMDisposeMessage(host->triple);
+  LLVMDisposeMessage(host->processor);
+  LLVMDisposeMessage(host->features);
+}
+
+/* The host as it is, or an older one of its family when vectors are to be shorter. NULL: LLVM has no code generator for it. */
+static LLVMTargetMachineRef make_machine(ax_generator *generator, const host_names *host) {
+  char *error = NULL;
   LLVMTargetRef target;
   LLVMTargetMachineRef machine = NULL;
-  uint32_t widest = widest_vector(features);
-  bool host = generator->most_vector_bytes == 0 || widest <= generator->most_vector_bytes;
-  generator->vector_bytes = host ? widest : generator->most_vector_bytes;
+  uint32_t widest = widest_vector(host->features);
+  bool as_it_is = generator->most_vector_bytes == 0 || widest <= generator->most_vector_bytes;
+  generator->vector_bytes = as_it_is ? widest : generator->most_vector_bytes;
   const char *older = generator->vector_bytes == 32 ? "x86-64-v3" : "x86-64";
-  if (LLVMGetTargetFromTriple(triple, &target, &error) == 0)
-    machine = LLVMCreateTargetMachine(target, triple, host ? cpu : older, host ? features : "", LLVMCodeGenLevelLess,
+  if (LLVMGetTargetFromTriple(host->triple, &target, &error) == 0)
+    machine = LLVMCreateTargetMachine(target, host->triple, as_it_is ? host->processor : older, as_it_is ? host->features : "", LLVMCodeGenLevelLess,
                                       LLVMRelocPIC, LLVMCodeModelSmall);
-  LLVMDisposeMessage(triple);
-  LLVMDisposeMessage(cpu);
-  LLVMDisposeMessage(features);
   LLVMDisposeMessage(error);
   return machine;
 }
@@ -46,7 +54,11 @@ static LLVMTargetMachineRef make_machine(ax_generator *generator) {
 static ax_status start(ax_generator *generator) {
   if (generator->machine != NULL) return AX_OK;
   AX_TRY(ax_llvm_load());
-  generator->machine = make_machine(generator);
+  host_names host = {LLVMGetDefaultTargetTriple(), LLVMGetHostCPUName(), LLVMGetHostCPUFeatures()};
+  const bool known = host.triple != NULL && host.processor != NULL && host.features != NULL;
+  if (known) generator->machine = make_machine(generator, &host);
+  forget_host(&host);
+  if (!known) return ax_out_of_memory(0);
   if (generator->machine == NULL) return ax_error(AX_INTERNAL, "LLVM has no code generator for this machine");
   generator->context = LLVMContextCreate();
   return AX_OK;
@@ -66,7 +78,8 @@ static ax_status verify(LLVMModuleRef module) {
   ax_status status = AX_OK;
   if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message)) {
     char *text = LLVMPrintModuleToString(module);
-    status = ax_error(AX_INTERNAL, "LLVM refuses a kernel: %s\n%s", message, text);
+    const bool told = message != NULL && text != NULL;
+    status = told ? ax_error(AX_INTERNAL, "LLVM refuses a kernel: %s\n%s", message, text) : ax_out_of_memory(0);
     LLVMDisposeMessage(text);
   }
   LLVMDisposeMessage(message);
@@ -97,7 +110,7 @@ static ax_status write_object(const ax_generator *generator, LLVMModuleRef modul
   LLVMMemoryBufferRef buffer = NULL;
   char *message = NULL;
   if (LLVMTargetMachineEmitToMemoryBuffer(generator->machine, module, LLVMObjectFile, &message, &buffer)) {
-    ax_status status = ax_error(AX_INTERNAL, "LLVM: %s", message);
+    ax_status status = message != NULL ? ax_error(AX_INTERNAL, "LLVM: %s", message) : ax_out_of_memory(0);
     LLVMDisposeMessage(message);
     return status;
   }
