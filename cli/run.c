@@ -1,10 +1,12 @@
 /* axle run: a program on arrays from files, results to files or to the screen. axle trace: the same, for its timeline. */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "axle/exec.h"
+#include "bridge/npy.h"
 #include "cli.h"
 #include "ir/number.h"
 #include "ir/program.h"
@@ -46,6 +48,34 @@ static ax_status read_inputs(run *run) {
   return AX_OK;
 }
 
+/* Where a file will lie once it is written: its folder without links, and its name. False: that cannot be told, so writing it will fail. */
+static bool find_place(const char *path, char place[2 * PATH_MAX]) {
+  char target[PATH_MAX], folder[PATH_MAX];
+  if (ax_file_target(path, target) != AX_OK) return false;
+  const char *slash = strrchr(target, '/');
+  const char *name = slash != NULL ? slash + 1 : target;
+  snprintf(place, 2 * PATH_MAX, "%.*s", slash != NULL ? (int)(name - target) : 1, slash != NULL ? target : ".");
+  if (realpath(place, folder) == NULL) return false;
+  snprintf(place, 2 * PATH_MAX, "%s/%s", folder, name);
+  return true;
+}
+
+static const char *file_of(const char *word) { return strchr(word, '=') + 1; }
+
+/* Two results in one file: the second would replace the first. So would a result the timeline. */
+static ax_status check_places(const run *run) {
+  char place[2 * PATH_MAX], other[2 * PATH_MAX];
+  for (uint32_t i = 0; i < run->out.count; i++) {
+    if (!find_place(file_of(run->out.words[i]), place)) continue;
+    for (uint32_t k = 0; k < i; k++)
+      if (find_place(file_of(run->out.words[k]), other) && strcmp(place, other) == 0)
+        return ax_error(AX_INVALID_ARGUMENT, "--out %s: --out %s is written to this file", run->out.words[i], run->out.words[k]);
+    if (run->timeline != NULL && strcmp(run->timeline, "-") != 0 && find_place(run->timeline, other) && strcmp(place, other) == 0)
+      return ax_error(AX_INVALID_ARGUMENT, "--out %s: --timeline %s is written to this file", run->out.words[i], run->timeline);
+  }
+  return AX_OK;
+}
+
 /* Fails before anything is computed. */
 static ax_status check_outputs(const run *run) {
   for (uint32_t i = 0; i < run->out.count; i++) {
@@ -53,7 +83,7 @@ static ax_status check_outputs(const run *run) {
     if (source_find_output(&run->source, word, (size_t)(strchr(word, '=') - word)) < 0)
       return ax_error(AX_INVALID_ARGUMENT, "--out %s: the program has no such result", word);
   }
-  return AX_OK;
+  return check_places(run);
 }
 
 /* --- The program that runs --- */

@@ -63,6 +63,14 @@ expect 1 'error: input k of type s32\[\] is not given' run double.axle -i x=y.np
 expect 1 'error: --in z=y.npy: the program has no such input' run double.axle -i z=y.npy
 expect 1 'error: --in a=y.npy: the input is given twice' run double.axle -i x=y.npy -i a=y.npy
 expect 1 'error: --out q=q.npy: the program has no such result' run double.axle -o q=q.npy
+mkdir -p sub
+ln -sf o.npy link.npy
+for other in o.npy ./o.npy sub/../o.npy link.npy; do
+  expect 1 'error: --out n=.*: --out y=o.npy is written to this file' run double.axle -i x=y.npy -i k=n.npy -o y=o.npy -o n=$other
+done
+expect 1 'error: --out y=o.npy: --timeline ./o.npy is written to this file' run double.axle -i x=y.npy -i k=n.npy -o y=o.npy --timeline ./o.npy
+[ ! -e o.npy ] || { echo "o.npy is written, though two results are for it"; failed=$((failed + 1)); }
+expect 0 '' run double.axle -i x=y.npy -i k=n.npy -o y=o.npy -o n=sub/o.npy -o y=again.npy
 expect 1 'the dtype is s32, but .* f32 (--convert converts)' run double.axle -i x=n.npy
 expect 1 'error: input x is f32\[2,3\], but f32\[6\] is given' run double.axle -i x=0:f32[6] -i k=0:s32[]
 expect 1 'error: double.axle: ' run double.axle -i x=double.axle
