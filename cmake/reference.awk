@@ -3,7 +3,7 @@
 # A header is its head comment, then groups: a comment and the declarations under it, up to an empty line or the next comment. A group
 # becomes a heading of its names, its declarations as they stand and its comment as prose; "/* --- x --- */" becomes a heading. What
 # compilers alone need is left out: guards, visibility, AX_MUST_USE, and what stands between #ifndef AXLE_NO_LINES and #endif: the
-# macros that stamp a call's line, which are called as the functions of their names.
+# macros that stamp a call's line, which are called as the functions of their names; and what C++ has in the place of C's macros.
 #
 # state: head (of the file), between, comment, declaration. A declaration ends with the line where its brackets are closed and a ; stands
 # at the end; a macro with the first line that does not end in \.
@@ -152,6 +152,11 @@ FNR == 1 {
 state == "between" && /^#ifndef AXLE_NO_LINES/ { hidden_lines = 1 }
 hidden_lines {
   if (/^#endif/) hidden_lines = 0
+  next
+}
+state == "between" && /^#ifdef __cplusplus/ { only_cxx = 1 }
+only_cxx {
+  if (/^#(else|endif)/) only_cxx = 0
   next
 }
 /^\/\// && state == "between" { # a comment of // lines, because */ stands in it

@@ -99,9 +99,11 @@ if(NOT AXLE_SANITIZE)
   add_custom_target(cxx_newer ALL DEPENDS tests/cxx_newer.stamp)
 endif()
 list(JOIN cxx_compilers " " cxx_compilers)
-if(TEST tests/cxx_refused)
-  set_property(TEST tests/cxx_refused APPEND PROPERTY ENVIRONMENT "AXLE_CXX=${cxx_compilers}")
-endif()
+foreach(name cxx_refused cxx_macros)
+  if(TEST tests/${name})
+    set_property(TEST tests/${name} APPEND PROPERTY ENVIRONMENT "AXLE_CXX=${cxx_compilers}")
+  endif()
+endforeach()
 
 # Programs that pages of docs/ show; tests/docs_test.sh runs them.
 file(GLOB page_programs CONFIGURE_DEPENDS tests/docs/*.c)
@@ -141,8 +143,9 @@ if(NOT AXLE_SANITIZE)
   set_tests_properties(house/rooms_finds_breaches PROPERTIES PASS_REGULAR_EXPRESSION "rooms: 6 breaches")
 
   file(GLOB public_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include include/axle/*.h)
-  file(GLOB public_cxx_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include include/axle/*.hpp)
+  file(GLOB public_cxx_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include include/axle/*.hpp include/axle/cxx/*.hpp)
   axle_test(house/headers sh cmake/check-headers ${CMAKE_C_COMPILER} ${public_headers} ${public_cxx_headers})
+  set_property(TEST house/headers APPEND PROPERTY ENVIRONMENT "AXLE_CXX=${cxx_compilers}")
 
   axle_test(house/lines sh cmake/check-lines ${public_headers})
 

@@ -18,6 +18,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
+#pragma push_macro("columns") /* <term.h> has a macro of this name */
+#undef columns
 /* {0}, or NULL: the defaults. */
 typedef struct ax_ring_options {
   bool columns;          /* what is gathered, or scattered, is columns: false: rows */
@@ -26,6 +28,7 @@ typedef struct ax_ring_options {
   int64_t buffering;     /* how many parts that are on their way each device has room for, each way round; 0 and 1: 2. Never more are made than there are parts */
   int64_t collective_id; /* of the barrier semaphore that devices meet at (ax_kernel_options), which other neighbours are not to meet at; 0: one for these axes and rings */
 } ax_ring_options;
+#pragma pop_macro("columns")
 
 /* Inside a shard_map (or a trace on axes). n: the members along `axes`, in whose order parts are; x and w are made to vary over them.
    rows:    x: T[b.., m, k], w: T[b.., k, j]   -> [b.., n m, j]   as all_gather(x, axes, -2, tiled) w
@@ -44,8 +47,10 @@ typedef struct ax_rings {
   ax_type type;
   const int32_t *ids;
 } ax_rings;
+#ifndef __cplusplus
 #define AX_RING(...) \
   (&(ax_rings){.type = AX_TYPE(AX_S32, 1, (int64_t)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t))), .ids = (const int32_t[]){__VA_ARGS__}})
+#endif
 
 /* The kernels of both on rings of a table: many rings at once, of any length and in any order; members of no ring get zeros. rings NULL: one ring, of all members in their
    order. They have no derivatives of their own.

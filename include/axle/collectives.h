@@ -185,8 +185,10 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #else
 #define AX_SHARDED_AT AX_CALL("shard_map")
 #endif
+#ifndef __cplusplus
 #define AX_SHARDED(mesh_, specs_, ...) \
   ax_sharded_function(&(ax_sharded){.mesh = (mesh_), .specs = (specs_), .body = __VA_ARGS__, .call = AX_SHARDED_AT})
+#endif
 
 #pragma GCC visibility pop
 

@@ -231,7 +231,9 @@ AX_MUST_USE ax_status ax_executable_timeline(ax_executable *executable, ax_timel
    executable's mesh has (the first are named, with their layouts and devices); an array that is donated and an argument twice, or donated by another thread meanwhile.
    AX_DEADLOCK: devices wait for a collective that others never reach; the message names them. AX_NOT_FINITE:
    see ax_compile_options.check_numerics. Also what an argument's run failed with. */
+#ifndef __cplusplus
 #define AX_ARRAYS(...) (uint32_t)(sizeof((ax_array *[]){__VA_ARGS__}) / sizeof(ax_array *)), ((ax_array *[]){__VA_ARGS__}) /* for `in` */
+#endif
 AX_MUST_USE ax_status ax_run(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out);
 /* The same from host arrays to host arrays: puts each argument down as the executable wants it, runs, and reads the results. `in` is
    borrowed, and only read, also where the executable was compiled to be given an argument; `out` gets arrays with memory of their own

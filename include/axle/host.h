@@ -26,7 +26,9 @@ typedef struct ax_host_array {
    dtype or the dimensions are none the view has no dtype, which every function refuses. */
 ax_host_array ax_host_view(ax_dtype dtype, uint32_t rank, const int64_t *dims, const void *data);
 /* Host arrays as a count and a list: AX_HOST_ARRAYS(a, b) is `2, (ax_host_array[]){a, b}`. */
+#ifndef __cplusplus
 #define AX_HOST_ARRAYS(...) (uint32_t)(sizeof((ax_host_array[]){__VA_ARGS__}) / sizeof(ax_host_array)), ((ax_host_array[]){__VA_ARGS__})
+#endif
 /* Element `index`, counted row-major, of whatever dtype: as a double, to which integers beyond 2^53 are rounded. NaN: there is no such
    element. */
 double ax_host_at(const ax_host_array *array, int64_t index);

@@ -31,12 +31,14 @@ ax_type ax_ref_type(ax_space space, ax_dtype dtype, uint32_t rank, const int64_t
 ax_type ax_semaphore_type(uint32_t rank, const int64_t *dims);     /* counts, that cores signal and wait for */
 ax_type ax_dma_semaphore_type(uint32_t rank, const int64_t *dims); /* counts of bytes, that copies signal */
 ax_type ax_barrier_type(uint32_t rank, const int64_t *dims);       /* phases of so many arrivals as their scratch says */
+#ifndef __cplusplus /* axle::vmem, smem and hbm there */
 #define AX_VMEM(...) ax_listed_ref_type(AX_SPACE_VMEM, (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 #define AX_SMEM(...) ax_listed_ref_type(AX_SPACE_SMEM, (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 #define AX_HBM(...) ax_listed_ref_type(AX_SPACE_HBM, (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 static inline ax_type ax_listed_ref_type(ax_space space, uint32_t count, const int64_t *dtype_and_dims) {
   return ax_ref_type(space, (ax_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
 }
+#endif
 
 /* --- Targets: what a machine has of each space --- */
 typedef struct ax_target_space {

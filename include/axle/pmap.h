@@ -59,7 +59,9 @@ static inline ax_fn ax_pmapped_function(ax_pmapped *pmapped) {
 #else
 #define AX_PMAPPED_AT AX_CALL("pmap")
 #endif
+#ifndef __cplusplus
 #define AX_PMAPPED(options_, ...) ax_pmapped_function(&(ax_pmapped){.options = (options_), .body = __VA_ARGS__, .call = AX_PMAPPED_AT})
+#endif
 
 /* A shard_map that one device computes: `f` on the blocks that the specs cut, with mesh and specs as ax_shard_map's, where each axis of the mesh is a
    vmapped dimension, and collectives over it stay within an array. As vtile_by_mesh of JAX's xmap: to try what is written for a mesh, and

@@ -44,10 +44,18 @@ typedef struct ax_fn {
   uint32_t in_count, out_count;
   void *context;
 } ax_fn;
+#ifdef __cplusplus
+#define AX_FN(function_, in_count_, out_count_) \
+  (ax_fn{(function_), static_cast<uint32_t>(in_count_), static_cast<uint32_t>(out_count_), NULL})
+#define AX_CLOSURE(function_, in_count_, out_count_, ...)                                 \
+  (ax_fn{(function_), static_cast<uint32_t>(in_count_), static_cast<uint32_t>(out_count_), \
+         const_cast<void *>(static_cast<const void *>(__VA_ARGS__))})
+#else
 #define AX_FN(function_, in_count_, out_count_) \
   ((ax_fn){.function = (function_), .in_count = (in_count_), .out_count = (out_count_), .context = NULL})
 #define AX_CLOSURE(function_, in_count_, out_count_, ...) \
   ((ax_fn){.function = (function_), .in_count = (in_count_), .out_count = (out_count_), .context = (void *)(uintptr_t)(const void *)(__VA_ARGS__)}) /* of const data too */
+#endif
 
 /* A set of operands, inputs or arguments by number: those that derivatives are taken by, those that are donated, .. A plain value that
    borrows `list`: `count` numbers, ascending; or, where list is NULL, all from `first` on, `count` of them. {0} is the empty set. */
@@ -55,14 +63,20 @@ typedef struct ax_args {
   const uint32_t *list;
   uint32_t first, count;
 } ax_args;
+#ifdef __cplusplus
+#define AX_RANGE(first_, count_) (ax_args{NULL, static_cast<uint32_t>(first_), static_cast<uint32_t>(count_)})
+#else
 #define AX_ARGS(...) \
   ((ax_args){.list = (const uint32_t[]){__VA_ARGS__}, .count = (uint32_t)(sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))})
 #define AX_RANGE(first_, count_) ((ax_args){.first = (first_), .count = (count_)})
+#endif
 #define AX_FIRST(count_) AX_RANGE(0, count_)
 #define AX_ALL_ARGS AX_RANGE(0, UINT32_MAX) /* however many there are; of derivatives: all floats */
 
 /* Values as a count and a list: AX_VALUES(a, b) is `2, (ax_value[]){a, b}`. */
+#ifndef __cplusplus
 #define AX_VALUES(...) (uint32_t)(sizeof((ax_value[]){__VA_ARGS__}) / sizeof(ax_value)), (ax_value[]){__VA_ARGS__}
+#endif
 
 /* A number as a handle: it belongs to no trace and has no dtype, and becomes a scalar of the dtype of the other operand where it
    meets one. What that dtype cannot hold exactly is an error for integers and bool; floats round. Functions whose operands may be

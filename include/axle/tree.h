@@ -49,7 +49,9 @@ AX_MUST_USE ax_status ax_treedef_create(uint32_t count, const char *const *names
 /* The parts' leaves one after the other, each part's below a node. prefixes: the nodes' names with ";" between; an empty one adds nothing:
    ax_treedef_join("params; state; batch", AX_TREEDEFS(params, state, batch), &all).
    AX_INVALID_ARGUMENT: other numbers of names than of parts; a name twice, or that of a leaf and a node; a name that gets too long. */
+#ifndef __cplusplus
 #define AX_TREEDEFS(...) (uint32_t)(sizeof((ax_treedef *[]){__VA_ARGS__}) / sizeof(ax_treedef *)), ((ax_treedef *[]){__VA_ARGS__})
+#endif
 AX_MUST_USE ax_status ax_treedef_join(const char *prefixes, uint32_t count, ax_treedef *const *parts, ax_treedef **out);
 /* The same leaves with other specs. rules: "PATTERN: SPEC; PATTERN: SPEC"; the first whose pattern matches a leaf gives its spec.
    AX_PARSE_ERROR: bad syntax. AX_INVALID_ARGUMENT: a leaf that no pattern matches; a spec that does not suit its leaf. */
@@ -167,7 +169,9 @@ AX_MUST_USE ax_status ax_tree_jit(ax_runtime *runtime, const ax_mesh *mesh, cons
    gives; leaves of other types, that hold nothing, whose arrays were donated or are of another runtime: the first five are named; an
    array that is donated and also in another leaf. Otherwise as ax_run. On failure no leaf has changed; what a run that had begun was
    donated is gone, though: reading such a leaf, or running on it, says so, until something is put into it. */
+#ifndef __cplusplus
 #define AX_TREES(...) (uint32_t)(sizeof((ax_tree *[]){__VA_ARGS__}) / sizeof(ax_tree *)), ((ax_tree *[]){__VA_ARGS__})
+#endif
 AX_MUST_USE ax_status ax_tree_run(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count,
                                   ax_tree *const *out);
 AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count,

@@ -116,9 +116,10 @@ typedef struct ax_type {
 ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
 /* Lists of integers, wherever a count and a list are taken (count first): AX_DIMS(2, 3) is `2, (int64_t[]){2, 3}`, AX_DIMS() a list of
    none, AX_ALL_DIMS what stands for all dimensions. AX_INTS(..) is the list alone, where its length is the rank. They live as long as
-   the block they stand in. In C++ lists are std::initializer_list (axle/axle.hpp). */
-#define AX_DIMS(...) (uint32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1), ((int64_t[]){0, __VA_ARGS__} + 1)
+   the block they stand in. C++ has no macros that make lists: they are {2, 3} there, and the like (docs/cxx.md). */
 #define AX_ALL_DIMS 0, NULL
+#ifndef __cplusplus
+#define AX_DIMS(...) (uint32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1), ((int64_t[]){0, __VA_ARGS__} + 1)
 #define AX_PAIRS(...) (uint32_t)(sizeof((int64_t[][2]){__VA_ARGS__}) / sizeof(int64_t[2])), ((const int64_t[][2]){__VA_ARGS__})
 #define AX_INTS(...) ((int64_t[]){__VA_ARGS__})
 /* AX_TYPE(AX_F32, 8, 4) is f32[8,4], AX_TYPE(AX_F32) a scalar. */
@@ -127,6 +128,7 @@ ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
 static inline ax_type ax_listed_type(uint32_t count, const int64_t *dtype_and_dims) {
   return ax_array_type((ax_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
 }
+#endif
 /* Number of elements (1 for a scalar). */
 int64_t ax_type_elems(const ax_type *type);
 bool ax_type_equal(const ax_type *a, const ax_type *b);

@@ -2,4 +2,5 @@
 #include "functions.cc"
 #include "handles.cc"
 #include "kernels.cc"
+#include "macros.cc"
 #include "values.cc"

@@ -7,6 +7,7 @@ int main() {
   values_test();
   functions_test();
   kernels_test();
+  macros_test();
   handles_test();
   statuses_test();
   if (failed_checks > 0) std::fprintf(stderr, "%d checks failed\n", failed_checks);

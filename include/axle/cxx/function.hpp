@@ -133,8 +133,8 @@ using one_value = value;
 
 template <class F, class Indices>
 struct takes;
-template <class F, std::size_t... I>
-struct takes<F, std::index_sequence<I...>> : std::is_invocable<F &, one_value<I>...> {};
+template <class F, std::size_t... Index>
+struct takes<F, std::index_sequence<Index...>> : std::is_invocable<F &, one_value<Index>...> {};
 
 /* What F is called with when there are N operands (`unknown`: that many as there are when it runs): N values or one vector. */
 template <class F, std::size_t N>
@@ -162,13 +162,13 @@ struct any_argument {
   operator input() const { return argument(handle); }
 };
 
-template <class F, std::size_t... I>
-decltype(auto) call_with(F &function, const ax_value *in, std::index_sequence<I...>) {
+template <class F, std::size_t... Index>
+decltype(auto) call_with(F &function, const ax_value *in, std::index_sequence<Index...>) {
   (void)in;
-  if constexpr (std::is_invocable<F &, one_value<I>...>::value && arity<F>::value == unknown)
-    return function(value(in[I])...);
+  if constexpr (std::is_invocable<F &, one_value<Index>...>::value && arity<F>::value == unknown)
+    return function(value(in[Index])...);
   else
-    return function(any_argument{in[I]}...);
+    return function(any_argument{in[Index]}...);
 }
 
 template <std::size_t Called, class F>

@@ -15,6 +15,13 @@
 namespace axle {
 inline namespace AXLE_ERRORS_ {
 
+/* --- Types: vmem(axle::f32, {8, 128}) is AX_VMEM(AX_F32, 8, 128) of C --- */
+
+inline type ref_type(ax_space space, dtype of, const dims &shape = {}) { return ax_ref_type(space, of, shape.count(), shape.data()); }
+inline type vmem(dtype of, const dims &shape = {}) { return ref_type(AX_SPACE_VMEM, of, shape); }
+inline type smem(dtype of, const dims &shape = {}) { return ref_type(AX_SPACE_SMEM, of, shape); }
+inline type hbm(dtype of, const dims &shape = {}) { return ref_type(AX_SPACE_HBM, of, shape); }
+
 /* --- Refs --- */
 
 inline value ref_at(input ref, operand index) { return detail::lined(ax_ref_at(ref, index), ref, "ref_at"); }

@@ -63,18 +63,18 @@ auto if_on(input predicate, Then &then, Otherwise &otherwise, const operands<N> 
   });
 }
 
-template <std::size_t N, class... F, std::size_t... I>
-auto switch_on(input index, const std::tuple<F...> &branches, const operands<N> &in, std::index_sequence<I...>) {
+template <std::size_t N, class... F, std::size_t... Index>
+auto switch_on(input index, const std::tuple<F...> &branches, const operands<N> &in, std::index_sequence<Index...>) {
   using Result = typename closure<const std::tuple_element_t<0, std::tuple<F...>>, N>::result;
   static_assert((std::is_same<typename closure<const F, N>::result, Result>::value && ...),
                 "axle: all branches of a switch_ give results of the same types");
   std::tuple<closure<const F, N>...> closures{
-      typename closure<const F, N>::start{std::get<I>(branches), in.list.count()}...};
-  ax_fn fns[] = {std::get<I>(closures).fn()...};
+      typename closure<const F, N>::start{std::get<Index>(branches), in.list.count()}...};
+  ax_fn fns[] = {std::get<Index>(closures).fn()...};
   std::uint32_t out_count = fns[0].out_count;
   std::vector<ax_value> out(out_count);
-  if ((suits(std::get<I>(closures), index.at(), "switch") && ...)) ax_switch(index, sizeof...(F), fns, in.list.data(), out.data());
-  (std::get<I>(closures).rethrow(), ...);
+  if ((suits(std::get<Index>(closures), index.at(), "switch") && ...)) ax_switch(index, sizeof...(F), fns, in.list.data(), out.data());
+  (std::get<Index>(closures).rethrow(), ...);
   stamp(index.at(), "switch");
   return closure<const std::tuple_element_t<0, std::tuple<F...>>, N>::load(out.data(), out_count);
 }

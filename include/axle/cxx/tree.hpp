@@ -3,6 +3,7 @@
 #define AXLE_CXX_TREE_HPP
 
 #include "axle/cxx/exec.hpp"
+#include "axle/cxx/transform.hpp"
 
 namespace axle {
 inline namespace AXLE_ERRORS_ {
