@@ -25,8 +25,20 @@ void ax_fail(ax_status status) {
   snprintf(current->message, sizeof current->message, "%s", ax_message());
 }
 
+/* Operations that were called on threads that trace nothing, and how many of them there were when this thread's outermost trace began. */
+static atomic_ullong strays;
+static _Thread_local unsigned long long strays_before;
+
+/* What to add where a value was never set: the cause may be that another thread was to make it. */
+static const char *stray_hint(void) {
+  return atomic_load_explicit(&strays, memory_order_relaxed) == strays_before
+             ? ""
+             : " (meanwhile operations were called on a thread that traces nothing: all of a trace's are called on its own thread)";
+}
+
 bool ax_failed(void) {
   if (current != NULL) return current->status != AX_OK;
+  atomic_fetch_add_explicit(&strays, 1, memory_order_relaxed);
   ax_status status = ax_error(AX_INVALID_ARGUMENT, "no trace is in progress on this thread");
   return status != AX_OK;
 }
@@ -79,6 +91,7 @@ ax_status ax_builder_open(const ax_mesh *axes, ax_builder **out) {
   /* Stacks grow downwards: a function that runs now was called from frames above this one. */
   while (current != NULL && current->frame != NULL && (uintptr_t)current->frame <= (uintptr_t)frame) give_up();
   *out = NULL;
+  if (current == NULL) strays_before = atomic_load_explicit(&strays, memory_order_relaxed);
   if (current != NULL && current->depth == AX_MAX_NESTING) return nested_too_deep();
   *out = ax_alloc(sizeof **out);
   if (*out == NULL) return ax_out_of_memory(sizeof **out);
@@ -103,7 +116,7 @@ static void check_results(const ax_value *out, uint32_t count) {
   const char *are = count == 1 ? "is" : "are", *s = count == 1 ? "" : "s";
   for (uint32_t k = 0; k < count; k++)
     if (out[k].trace == 0 && !ax_is_number(out[k]))
-      ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set, but there %s %u result%s", k, are, count, s));
+      ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set, but there %s %u result%s%s", k, are, count, s, stray_hint()));
   for (uint32_t k = count; k < count + AX_GUARDS; k++)
     if (out[k].trace != guard || out[k].id != k)
       ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was set, but there %s %u result%s", k, are, count, s));
@@ -217,16 +230,16 @@ static ax_status capture(ax_builder *builder, ax_value outer, uint32_t *id) {
   return AX_OK;
 }
 
-enum { foreign_text = 128 };
+enum { foreign_text = 192 };
 
 /* What a handle is that cannot be used in the current trace: "a value of scan's body, which has finished"; false: it can. */
 static bool is_foreign(ax_value value, char *text) {
   const ax_builder *builder = current;
   while (builder->serial != value.trace && builder->parent != NULL && !builder->seals) builder = builder->parent;
   if (builder->serial == value.trace && value.id < builder->value_count) return false;
-  snprintf(text, foreign_text, "%s", value.trace == 0                 ? "a value that was never set"
-                                     : builder->serial == value.trace ? "a handle that no step of its trace gave"
-                                                                      : "a value of another program, or of a trace that has finished");
+  snprintf(text, foreign_text, "%s", builder->serial == value.trace ? "a handle that no step of its trace gave"
+                                                                    : "a value of another program, or of a trace that has finished");
+  if (value.trace == 0) snprintf(text, foreign_text, "a value that was never set%s", stray_hint());
   if (value.trace == guard) snprintf(text, foreign_text, "in[%u], which stands behind its function's last operand", value.id);
   for (size_t i = 0; i < AX_COUNT(ended); i++)
     if (ended[i].owner != NULL && ended[i].serial == value.trace)
@@ -538,7 +551,7 @@ static ax_status finish(ax_builder *builder, const ax_value *outs, uint32_t out_
   if (ids == NULL) return ax_out_of_memory(out_count * sizeof ids[0]);
   for (uint32_t i = 0; i < out_count && builder->status == AX_OK; i++) {
     char text[foreign_text];
-    if (outs[i].trace == 0 && !ax_is_number(outs[i])) ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set", i));
+    if (outs[i].trace == 0 && !ax_is_number(outs[i])) ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set%s", i, stray_hint()));
     else if (!ax_is_number(outs[i]) && is_foreign(outs[i], text)) ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] is %s", i, text));
     ids[i] = ax_value_id(outs[i]);
   }

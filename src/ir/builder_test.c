@@ -1,6 +1,8 @@
 /* What tracing promises about functions that do not keep to their side: results that are not set, places behind them that are, and
    functions that leave by longjmp. */
+#include <pthread.h>
 #include <setjmp.h>
+#include <string.h>
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
@@ -94,6 +96,41 @@ static void results_not_set(void **state) {
   check(VMAP, 3, 3, "vmap: function: out[2] was never set");
 }
 
+/* --- Operations on another thread --- */
+
+typedef struct beside {
+  ax_value in, out;
+} beside;
+
+static void *add_beside(void *context) {
+  beside *b = context;
+  b->out = ax_exp(b->in);
+  return NULL;
+}
+
+static void asks_a_thread(const ax_value *in, ax_value *out, void *context) {
+  pthread_t thread;
+  beside b = {in[0], in[0]};
+  assert_int_equal(pthread_create(&thread, NULL, add_beside, &b), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  out[0] = *(const bool *)context ? ax_exp(b.out) : b.out;
+}
+
+static void another_thread(void **state) {
+  (void)state;
+  const char *const hint = "(meanwhile operations were called on a thread that traces nothing: all of a trace's are called on its own thread)";
+  const char *const says[2] = {"out[0] was never set, but there is 1 result ", "exp: the operand is a value that was never set "};
+  for (int used = 0; used < 2; used++) {
+    ax_type type = TEST_SCALAR(AX_F64);
+    ax_program *program;
+    bool uses = used;
+    TEST_FAILS(ax_trace(AX_CLOSURE(asks_a_thread, 1, 1, &uses), &type, &program), AX_INVALID_ARGUMENT, says[used]);
+    assert_non_null(strstr(ax_message(), hint));
+  }
+  check(PLAIN, 1, 0, "out[0] was never set, but there is 1 result");
+  assert_null(strstr(ax_message(), "thread")); /* of a trace that began later */
+}
+
 /* --- Functions that leave --- */
 
 typedef struct leaving {
@@ -174,6 +211,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(places_behind_the_results),
       cmocka_unit_test(results_not_set),
+      cmocka_unit_test(another_thread),
       cmocka_unit_test(the_next_trace_is_as_ever),
       cmocka_unit_test(caught_in_a_trace),
   };
